@@ -1,0 +1,3 @@
+module github.com/enilab/enilab
+
+go 1.26
