@@ -1,0 +1,145 @@
+package dataplane
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// RepairPod returns the operations of PodPlan(want) that the observation lacks, restricted to the
+// host's side: nothing here needs the pod's namespace. When the veth is gone there is nothing to
+// repair (the pod has lost its network for good; its sandbox is for the runtime to end).
+//
+// A veth of that name without any alias, to which the address is routed, was made by another CNI: it is adopted.
+// The observation must be complete, and the row must be assigned: cooling addresses are not repaired.
+func RepairPod(want PodSpec, ix *Index) Plan {
+	var ops []Op
+	link := ix.LinkByAlias(want.Alias)
+	if link == nil {
+		if link = adoptable(want, ix); link == nil {
+			return Plan{}
+		}
+		want.MAC = link.MAC // whatever it is, the pod's neighbour entry names it
+		ops = append(ops, Op{Kind: AdoptLink, Link: link.Name, Alias: want.Alias, Addr: want.Address})
+	}
+	ops = append(ops, repairVeth(want, link, ix)...)
+	ops = append(ops, repairPodRouting(want, ix)...)
+	return Plan{Ops: ops}
+}
+
+// adoptable is the host veth of another CNI's pod with that name and address, or nil.
+func adoptable(want PodSpec, ix *Index) *Link {
+	link := ix.LinkByName(want.HostVeth)
+	if link == nil || !link.Veth || !link.PeerLive || link.Alias != "" {
+		return nil
+	}
+	if r := ix.routeTo(MainTable, hostPrefix(want.Address)); r == nil || r.Link != link.Name {
+		return nil
+	}
+	return link
+}
+
+func repairVeth(want PodSpec, link *Link, ix *Index) (ops []Op) {
+	mac := want.MAC
+	if mac == "" {
+		mac = VethMAC(want.Alias)
+	}
+	if link.Name != want.HostVeth && ix.LinkByName(want.HostVeth) == nil {
+		ops = append(ops, Op{Kind: RenameLink, Alias: want.Alias, Name: want.HostVeth})
+	}
+	if link.MAC != mac {
+		ops = append(ops, Op{Kind: SetMAC, Alias: want.Alias, MAC: mac})
+	}
+	if !link.Up || want.MTU != 0 && link.MTU != want.MTU {
+		ops = append(ops, Op{Kind: LinkUp, Alias: want.Alias, MTU: want.MTU})
+	}
+	if !slices.Contains(link.Proxy, Gateway()) {
+		ops = append(ops, proxyNeighbour(want))
+	}
+	return ops
+}
+
+// repairPodRouting puts back the route after the link came up: a link that goes down loses its routes.
+func repairPodRouting(want PodSpec, ix *Index) (ops []Op) {
+	stale, to, from := staleRules(want), toPodRule(want), fromPodRule(want)
+	if ix.hasStaleRule(stale.Rule()) {
+		ops = append(ops, stale)
+	}
+	if !ix.hasPodRoute(want) {
+		ops = append(ops, podRoute(want))
+	}
+	if !ix.hasRule(to.Rule()) {
+		ops = append(ops, to)
+	}
+	if want.Table != MainTable && !ix.hasRule(from.Rule()) {
+		ops = append(ops, from)
+	}
+	return ops
+}
+
+// hasPodRoute says whether main leads the pod's address to the pod's link, whatever that is called
+// before the repair renames it.
+func (ix *Index) hasPodRoute(want PodSpec) bool {
+	r := ix.routeTo(MainTable, hostPrefix(want.Address))
+	if r == nil || r.Via.IsValid() {
+		return false
+	}
+	l := ix.LinkByName(r.Link)
+	return l != nil && (l.Alias == want.Alias || l.Alias == "" && l.Name == want.HostVeth)
+}
+
+// RepairENI returns the operations of ENIPlan(want) that the observation lacks; nothing when no link
+// has the ENI's MAC, for then there is nothing to set up.
+func RepairENI(want ENISpec, ix *Index) Plan {
+	link := ix.LinkByMAC(want.MAC)
+	if link == nil {
+		return Plan{}
+	}
+	var ops []Op
+	for _, op := range ENIPlan(want).Ops {
+		if ix.lacks(&op, link) {
+			ops = append(ops, op)
+		}
+	}
+	return Plan{Ops: ops}
+}
+
+// RepairHost returns the operations of HostPlan(want) that the observation lacks; nothing when no link
+// has the primary's MAC. InitPlan is not repaired: see there.
+func RepairHost(want HostSpec, ix *Index) Plan {
+	link := ix.LinkByMAC(want.PrimaryMAC)
+	if link == nil {
+		return Plan{}
+	}
+	var ops []Op
+	for _, op := range HostPlan(want).Ops {
+		if ix.lacks(&op, link) {
+			ops = append(ops, op)
+		}
+	}
+	return Plan{Ops: ops}
+}
+
+// lacks says whether an operation about an ENI's link, or about no link, would change anything.
+func (ix *Index) lacks(op *Op, link *Link) bool {
+	switch op.Kind {
+	case ENIUp:
+		return !link.Up || op.MTU != 0 && link.MTU != op.MTU
+	case ENIAddress:
+		return !slices.Equal(link.Addresses, []netip.Prefix{netip.PrefixFrom(op.Addr, op.Dst.Bits())})
+	case EnsureRoute:
+		return !ix.hasRoute(Route{Table: op.Table, Dst: op.Dst, Via: op.Via, Link: link.Name})
+	case RemoveRoute:
+		return slices.ContainsFunc(ix.Observation.Routes, func(r Route) bool {
+			return r.Table == op.Table && r.Dst == op.Dst && r.Link == link.Name
+		})
+	case EnsureRule:
+		return !ix.hasRule(op.Rule())
+	case RemoveRule:
+		return ix.hasRule(op.Rule())
+	case RemoveStaleRules:
+		return ix.hasStaleRule(op.Rule())
+	case HostNAT:
+		return ix.Observation.NAT != op.NAT()
+	}
+	return false
+}

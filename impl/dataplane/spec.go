@@ -1,0 +1,40 @@
+package dataplane
+
+import "net/netip"
+
+// HostSpec is what the node itself needs, whatever its pods are.
+type HostSpec struct {
+	PrimaryMAC   string
+	NodeAddress  netip.Addr     // the primary ENI's primary address: what SNAT writes
+	VPCCIDRs     []netip.Prefix // never SNATed to: the VPC's, peers' and AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS
+	ExternalSNAT bool           // something else does SNAT (a NAT gateway)
+	NodePort     bool           // AWS_VPC_CNI_NODE_PORT_SUPPORT
+	MTU          int            // bytes; 0 leaves the link's alone
+}
+
+// ENISpec is one attached ENI.
+type ENISpec struct {
+	MAC     string
+	Device  int // device number; 0 is the primary
+	Primary netip.Addr
+	Subnet  netip.Prefix
+	Table   int // TableOf(Device)
+	MTU     int // bytes; 0 leaves the link's alone
+}
+
+// PodSpec is one attachment: one address in one namespace.
+type PodSpec struct {
+	Alias    string // the exact key, see Alias
+	HostVeth string // the host end's name: HostVethName, or DisplacedVethName of an older incarnation
+	Netns    uint64 // inode of the pod's namespace
+	Address  netip.Addr
+	Table    int // of the address's ENI, see TableOf
+	MTU      int // bytes; 0 leaves the kernel's default
+
+	IfName string // the pod's end; empty means eth0
+	MAC    string // the host end's; empty means VethMAC(Alias). An adopted pod's is what was found
+
+	// Two incarnations of one pod name may be alive. The canonical name belongs to the newest: the
+	// link with alias Displaced gives it up and is then called DisplacedName. Empty: nobody holds it.
+	Displaced, DisplacedName string
+}
