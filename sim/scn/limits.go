@@ -1,0 +1,17 @@
+package scn
+
+import "time"
+
+// Limits of a scenario. Each is far above what a person writes and low enough that a wrong file
+// is refused at once instead of filling memory or time.
+const (
+	MaxFile     = 1 << 20   // bytes: a golden story of 10,000 lines fits; a log or a core dump does not
+	MaxLine     = 4096      // bytes of one script line: nobody reads more on one line
+	MaxLines    = 10_000    // script lines: a swarm of one action a minute for a week
+	MaxVariants = 256       // runs of one scenario: at a second each it still ends while one waits
+	MaxCount    = 1_000_000 // pods of one line, and the highest node: Kubernetes itself ends at 150,000 pods
+	MaxRepeats  = 100_000   // of one "every" line: once a second for a day is 86,400
+
+	// MaxDuration keeps sums of a few durations far from overflow.
+	MaxDuration = 365 * 24 * time.Hour
+)

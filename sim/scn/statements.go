@@ -1,0 +1,137 @@
+package scn
+
+import (
+	"slices"
+	"strings"
+)
+
+// A form is one kind of statement.
+type form struct {
+	word, example string
+	read          func(*cursor) Stmt
+}
+
+// forms are all statements, in the order of the manual.
+func forms() []form {
+	return []form{
+		{"cluster", "cluster nodes=1 type=c5.xlarge", (*cursor).cluster},
+		{"config", "config WARM_ENI_TARGET=1", (*cursor).config},
+		{"start", "start pods web 17 on node-1", (*cursor).start},
+		{"vary", "vary wrong=absent,empty", (*cursor).vary},
+		{"always", `always "every live pod is reachable"`, (*cursor).always},
+		{"at", "at 20m node-1 restart", (*cursor).when},
+		{"finally", "finally converges within 2m", (*cursor).finally},
+		{"against", `against MUTANT breaks "every live pod is reachable" by 20m`, (*cursor).against},
+		{"reaches", "reaches runtime-list-refused", (*cursor).reaches},
+		{"compare", `compare counts "eni"`, (*cursor).compare},
+	}
+}
+
+// statement reads one whole statement.
+func (c *cursor) statement() Stmt {
+	t := c.next()
+	i := slices.IndexFunc(forms(), func(f form) bool { return !t.quoted && f.word == t.text })
+	if i < 0 {
+		c.failAt(t.col, unknownHint(t.text), "unknown statement %s", quoteFound(t.text))
+		return nil
+	}
+	f := forms()[i]
+	c.example = f.example
+	s := f.read(c)
+	c.done()
+	return s
+}
+
+func unknownHint(word string) string {
+	switch {
+	case strings.HasPrefix(word, "--"):
+		return `a section begins with a line such as "-- story --"`
+	case strings.HasPrefix(word, "["):
+		return "one guard for a line, such as [sim,lab]"
+	}
+	return didYouMean(word, words())
+}
+
+// words are the first words of all statements.
+func words() []string {
+	var ws []string
+	for _, f := range forms() {
+		ws = append(ws, f.word)
+	}
+	return ws
+}
+
+func (c *cursor) cluster() Stmt { return &Cluster{Args: c.keyValues()} }
+func (c *cursor) config() Stmt  { return &Config{Args: c.keyValues()} }
+
+func (c *cursor) start() Stmt {
+	s := &Start{}
+	c.keyword("pods")
+	s.Name = c.name("a name for the pods")
+	if t := c.peek(); !c.more() {
+		c.expected("how many pods")
+	} else {
+		s.Count = c.countFrom(t.text, t.col, "a number of pods")
+		c.i++
+	}
+	c.keyword("on")
+	s.Target = c.subject()
+	if k := s.Target.Kind; k != Node && k != AllNodes {
+		c.failAt(s.Target.Pos.Col, "such as: "+c.example, "pods start on a node or on node-*")
+	}
+	return s
+}
+
+func (c *cursor) vary() Stmt {
+	if !c.more() {
+		c.expected("KEY=VALUE,VALUE")
+		return nil
+	}
+	kv := c.keyValue(c.next())
+	v := &Vary{Key: kv.Key, Values: strings.Split(kv.Value, ",")}
+	if c.err == nil && variableName(kv.Key) != kv.Key {
+		c.failAt(kv.Pos.Col, "a variable's name holds letters, digits and _ only, and begins with no digit", "bad variable %s", quoteFound(kv.Key))
+	}
+	for i, value := range v.Values {
+		switch {
+		case value == "":
+			c.failAt(kv.ValuePos.Col, "such as: "+c.example, "an empty value for %s", clip(v.Key))
+		case strings.Contains(value, "$"):
+			c.failAt(kv.ValuePos.Col, "", "a value of %s holds a \"$\"", clip(v.Key))
+		case slices.Contains(v.Values[:min(i, MaxVariants)], value):
+			c.failAt(kv.ValuePos.Col, "delete one", "value %s stands twice", quoteFound(value))
+		}
+	}
+	if c.more() {
+		c.failAt(c.peek().col, "values are separated by commas without blanks: "+c.example, "unexpected %s after a complete statement", quoteFound(c.peek().text))
+	}
+	return v
+}
+
+func (c *cursor) always() Stmt { return &Always{InvariantPos: c.pos(), Invariant: c.phrase()} }
+
+func (c *cursor) finally() Stmt {
+	c.keyword("converges")
+	c.keyword("within")
+	return &Finally{Within: c.duration()}
+}
+
+func (c *cursor) against() Stmt {
+	s := &Against{MutantPos: c.pos(), Mutant: c.name("a mutant's name")}
+	c.keyword("breaks")
+	s.InvariantPos, s.Invariant = c.pos(), c.phrase()
+	if c.accept("by") {
+		s.HasBy, s.By = true, c.duration()
+	}
+	return s
+}
+
+func (c *cursor) reaches() Stmt { return &Reaches{Pos: c.pos(), Mark: c.name("a coverage mark")} }
+
+func (c *cursor) compare() Stmt {
+	c.keyword("counts")
+	if !c.more() {
+		c.expected("what to count")
+	}
+	return &Compare{Counts: c.next().text}
+}
