@@ -1,0 +1,64 @@
+package ec2
+
+import "time"
+
+// maxTokens bounds a bucket's capacity and refill so that the arithmetic below cannot overflow.
+const maxTokens = 1 << 30
+
+// token is one token; levels are kept in billionths so that a refill of r per second is exactly r per
+// nanosecond elapsed, and no rounding ever drifts.
+const token = int64(time.Second)
+
+// level is a bucket's state; what it may hold is in the Config.
+type level struct {
+	spent int64 // how far below full, in billionths of a token: the zero value is a full bucket
+	at    time.Duration
+}
+
+// take draws one token and says whether there was one. A refused call costs nothing.
+func (l *level) take(now time.Duration, b Bucket) bool {
+	l.refill(now, b)
+	if l.spent+token > int64(b.Capacity)*token {
+		return false
+	}
+	l.spent += token
+	return true
+}
+
+// drain empties the bucket.
+func (l *level) drain(now time.Duration, b Bucket) {
+	l.spent, l.at = int64(b.Capacity)*token, now
+}
+
+func (l *level) refill(now time.Duration, b Bucket) {
+	elapsed := int64(now - l.at)
+	l.at = now
+	if l.spent == 0 || b.RefillPerSecond == 0 {
+		return
+	}
+	if elapsed > l.spent/int64(b.RefillPerSecond) {
+		l.spent = 0 // compared before it is multiplied: elapsed may be years
+		return
+	}
+	l.spent -= elapsed * int64(b.RefillPerSecond)
+}
+
+// bucket is the level that a request draws from, and its size.
+func (c *Cloud) bucket(r *Request) (*level, Bucket) {
+	if r.Action.describes() && r.unfiltered() {
+		return &c.unfiltered[r.Action], c.cfg.Throttle.Unfiltered[r.Action]
+	}
+	return &c.buckets[r.Action], c.cfg.Throttle.Action[r.Action]
+}
+
+// unfiltered says whether a Describe asks for everything at once.
+func (r *Request) unfiltered() bool {
+	switch r.Action {
+	case DescribeSubnets:
+		return r.Subnet == ""
+	case DescribeInstances:
+		return r.Instance == ""
+	}
+	return len(r.ENIs) == 0 && r.FilterStatus == "" && r.FilterTagKey == "" &&
+		r.FilterInstance == "" && r.FilterDescription == ""
+}

@@ -1,0 +1,249 @@
+package ec2
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// none marks the absence of an instance, slot or number.
+const none int32 = -1
+
+// Cloud is one account in one region. Make it with New; copy it with Clone, never by assignment.
+type Cloud struct {
+	cfg Config // defaults filled in; its slices are never written to
+	now time.Duration
+	// rand is the strangers' stream; each instance has its own.
+	rand stream
+
+	instanceNames, eniNames, attachmentNames namer
+
+	vpcID   string
+	vpcCIDR []cidrVersion
+	groups  []string
+	subnets []subnet
+
+	instances []instance // by number; a terminated one stays, its ID is still known
+	enis      []eni      // by slot
+	spare     []int32    // slots to use again
+	slots     []int32    // by ENI number: its slot, or none when it is gone
+	attached  []int32    // by attachment number: its ENI's slot, or none when it has ended
+	oldest    int32      // slots in order of creation are a list, linked through eni.newer and eni.older
+	newest    int32
+	living    int     // ENIs that are not deleted
+	graves    []grave // deleted ENIs that a stale read still shows
+
+	due    []transition // a heap
+	dueSeq uint32
+
+	tokens map[string]tokenUse
+	past   []pastToken
+
+	buckets, unfiltered [ActionCount]level
+	calls               [ActionCount]tally
+	faults              []Fault
+
+	events, drained []Event
+}
+
+// cidrVersion is the list of the VPC's CIDRs since an instant, as metadata shows it.
+type cidrVersion struct {
+	at    time.Duration
+	cidrs []netip.Prefix
+}
+
+// instance is what EC2 knows of one.
+type instance struct {
+	id       InstanceID
+	kind     string
+	limits   Limits
+	subnet   int32
+	primary  int32 // slot; none once terminated
+	rand     stream
+	dead     bool
+	primMAC  string
+	primAddr netip.Addr
+	tags     []Tag
+
+	// enis are the slots of what occupies a device index (attaching, in-use, detaching), by device index.
+	// The slice is never written to, only replaced; likewise ghosts and burned.
+	enis   []int32
+	ghosts []ghost
+	burned []int16 // device indexes that a forced detach left unusable
+
+	calls [ActionCount]tally
+}
+
+// New makes an account with the subnets of cfg and no instances. A subnet that cannot be (see
+// Config.Validate) has no addresses.
+func New(cfg Config, seed uint64) *Cloud {
+	key := stream(seed)
+	c := &Cloud{cfg: cfg.withDefaults(), oldest: none, newest: none, tokens: map[string]tokenUse{}}
+	c.rand = stream(key.next())
+	c.instanceNames = namer{key.next()}
+	c.eniNames = namer{key.next()}
+	c.attachmentNames = namer{key.next()}
+	others := namer{key.next()} // subnets, groups and the VPC, which are only ever compared
+
+	c.vpcID = c.cfg.VPC.ID
+	orString(&c.vpcID, others.name(vpcPrefix, 0))
+	c.vpcCIDR = []cidrVersion{{0, slices.Clone(c.cfg.VPC.CIDRs)}}
+	c.groups = slices.Clone(c.cfg.SecurityGroups)
+	if len(c.groups) == 0 {
+		c.groups = []string{others.name(groupPrefix, 1)}
+	}
+	for n, s := range c.cfg.Subnets {
+		id, zone := s.ID, s.Zone
+		if id == "" {
+			id = SubnetID(others.name(subnetPrefix, 2+n))
+		}
+		orString(&zone, c.cfg.Zone)
+		c.subnets = append(c.subnets, newSubnet(id, s.CIDR, zone))
+	}
+	return c
+}
+
+// Clone copies the cloud. What is shared between the two is never written to.
+func (c *Cloud) Clone() *Cloud {
+	n := *c
+	n.subnets = make([]subnet, len(c.subnets))
+	for i := range c.subnets {
+		n.subnets[i] = c.subnets[i].clone()
+	}
+	n.vpcCIDR = slices.Clone(c.vpcCIDR)
+	n.instances = slices.Clone(c.instances)
+	n.enis = slices.Clone(c.enis)
+	n.spare = slices.Clone(c.spare)
+	n.slots = slices.Clone(c.slots)
+	n.attached = slices.Clone(c.attached)
+	n.graves = slices.Clone(c.graves)
+	n.due = slices.Clone(c.due)
+	n.tokens = maps.Clone(c.tokens)
+	n.past = slices.Clone(c.past)
+	n.faults = slices.Clone(c.faults)
+	n.events = slices.Clone(c.events)
+	n.drained = nil
+	return &n
+}
+
+// LaunchSpec is an instance to start.
+type LaunchSpec struct {
+	Type               string   // must be in LimitsOf
+	Subnet             SubnetID // empty: the first one
+	SecondaryAddresses int      // on the primary interface
+	Tags               map[string]string
+}
+
+// Error is why Launch failed: the code that EC2 would give.
+type Error struct{ Op, Code, Message string }
+
+// Error is the operation, the code and the message.
+func (e *Error) Error() string { return e.Op + ": " + e.Code + ": " + e.Message }
+
+// Launch starts an instance with its primary interface at device 0, running, plugged and complete in its
+// metadata at once: the model begins where the node's own software does. The error is an *Error.
+func (c *Cloud) Launch(now time.Duration, s LaunchSpec) (InstanceID, error) {
+	c.Advance(now)
+	limits, ok := LimitsOf(s.Type)
+	if !ok {
+		return "", launchError("InvalidParameterValue", "no instance type '"+s.Type+"' in the limits table: use one that LimitsOf knows")
+	}
+	sub := c.subnetIndex(s.Subnet)
+	if s.Subnet == "" {
+		sub = 0
+	}
+	switch {
+	case sub == none:
+		return "", launchError("InvalidSubnetID.NotFound", "The subnet ID '"+string(s.Subnet)+"' does not exist")
+	case s.SecondaryAddresses < 0 || 1+s.SecondaryAddresses > limits.IPv4PerENI:
+		return "", launchError("PrivateIpAddressLimitExceeded", "Number of private addresses will exceed limit.")
+	case c.subnets[sub].free < 1+s.SecondaryAddresses:
+		return "", launchError(codeSubnetFull, c.subnetFull(sub))
+	case c.living >= c.cfg.ENIQuota:
+		return "", launchError(codeENIQuota, messageENIQuota)
+	}
+	n := int32(len(c.instances))
+	c.instances = append(c.instances, instance{
+		id: InstanceID(c.instanceNames.name(instancePrefix, int(n))), kind: s.Type, limits: limits, subnet: sub,
+		rand: stream(mix(c.instanceNames.salt ^ uint64(n)*golden)), tags: sortedTags(s.Tags),
+	})
+	slot := c.newENI(sub, 1+s.SecondaryAddresses)
+	e, i := &c.enis[slot], &c.instances[n]
+	e.groups = c.groups[:1:1]
+	e.visibleFrom = never // seen by every read: the instance has been there for a while
+	e.att = attachment{id: c.newAttachment(slot), number: int32(len(c.attached) - 1), instance: n, status: InUse, deleteOnTermination: true}
+	e.plugged = true
+	i.primary, i.primMAC, i.primAddr = slot, e.mac, c.subnets[sub].addr(e.current()[0])
+	i.enis = []int32{slot}
+	c.emit(c.now, ENICreated, e, none)
+	c.emit(c.now, ENIAttached, e, none)
+	c.emit(c.now, LinkPlugged, e, none)
+	return i.id, nil
+}
+
+func launchError(code, message string) error { return &Error{"ec2 launch", code, message} }
+
+// sortedTags is a map of tags as a list, in order of their keys.
+func sortedTags(m map[string]string) []Tag {
+	var out []Tag
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, Tag{k, m[k]})
+	}
+	return out
+}
+
+// Terminate ends an instance at once. Its interfaces with DeleteOnTermination go with it; the others
+// stay behind as available. Unknown and terminated instances are left alone.
+func (c *Cloud) Terminate(now time.Duration, id InstanceID) {
+	c.Advance(now)
+	n := c.instanceIndex(id)
+	if n == none || c.instances[n].dead {
+		return
+	}
+	i := &c.instances[n]
+	for _, slot := range i.enis {
+		e := &c.enis[slot]
+		c.unplug(e, none)
+		remove := e.att.deleteOnTermination
+		c.detached(c.now, slot, none)
+		if remove {
+			c.deleteENI(slot, none)
+		}
+	}
+	i.enis, i.ghosts, i.burned, i.primary, i.dead = nil, nil, nil, none, true
+	c.events = append(c.events, Event{At: c.now, Kind: InstanceTerminated, Instance: i.id})
+}
+
+// Reboot is what a restart of the instance changes on EC2's side: device indexes that a forced detach left
+// unusable can be used again, and its metadata forgets what is gone.
+func (c *Cloud) Reboot(now time.Duration, id InstanceID) {
+	c.Advance(now)
+	if n := c.instanceIndex(id); n != none {
+		c.instances[n].burned, c.instances[n].ghosts = nil, nil
+	}
+}
+
+// instanceIndex finds an instance, terminated ones too.
+func (c *Cloud) instanceIndex(id InstanceID) int32 {
+	if n, ok := c.instanceNames.number(instancePrefix, string(id), len(c.instances)); ok {
+		return int32(n)
+	}
+	return none
+}
+
+// instanceID is the name of an instance's number, "" for none.
+func (c *Cloud) instanceID(n int32) InstanceID {
+	if n < 0 {
+		return ""
+	}
+	return c.instances[n].id
+}
+
+// stream is whose randomness a call draws from.
+func (c *Cloud) stream(from int32) *stream {
+	if from < 0 {
+		return &c.rand
+	}
+	return &c.instances[from].rand
+}

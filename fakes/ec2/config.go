@@ -1,0 +1,233 @@
+package ec2
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+)
+
+// Config describes an account in a region. The zero Config is usable: one subnet of 65,531 addresses,
+// one security group, the published throttling table.
+type Config struct {
+	Region, Zone string // default us-west-2, and its zone "a" (the zone of subnets that name none)
+	VPC          VPC
+	Subnets      []SubnetConfig // default: one subnet as large as the VPC's first CIDR allows
+	// SecurityGroups are the groups that exist; the first one is what an interface gets that asks for
+	// none. Empty: one group is made.
+	SecurityGroups []string
+	ENIQuota       int // network interfaces per region, default 5000 (the account's default quota)
+	Latency        Latency
+	Throttle       Throttle
+	Lag            Lag
+}
+
+// VPC is the network that the subnets are cut from.
+type VPC struct {
+	ID    string         // made when empty
+	CIDRs []netip.Prefix // default 10.0.0.0/16
+}
+
+// SubnetConfig is one subnet. A CIDR that is not IPv4 between /16 and /28 gives a subnet without
+// addresses; Validate tells.
+type SubnetConfig struct {
+	ID   SubnetID // made when empty
+	CIDR netip.Prefix
+	Zone string // default Config.Zone
+}
+
+// Span is a distribution of durations: half of the draws lie between Min and Median, half between
+// Median and Max. The zero Span means "the default"; Always(0) means no time at all.
+type Span struct{ Min, Median, Max time.Duration }
+
+// Always is the span whose draws are all d. (A span of zero duration is written with Max one nanosecond
+// below zero, so that it is not the zero Span.)
+func Always(d time.Duration) Span {
+	if d <= 0 {
+		return Span{Max: -1}
+	}
+	return Span{d, d, d}
+}
+
+// Latency says how long things take that EC2 works on.
+type Latency struct {
+	// Call is the round trip per action, before anything a Slow fault adds; default 30 to 400 ms.
+	Call [ActionCount]Span
+	// Attach runs from AttachNetworkInterface's execution to "in-use"; default 1 to 6 s.
+	Attach Span
+	// Link is how long after half of Attach's time the kernel link appears: the guest's hot-plug event
+	// does not wait for the API. Default 0 to 4 s.
+	Link Span
+	// Detach runs from DetachNetworkInterface's execution to "available"; default 4 to 7 s (a log of
+	// amazon-vpc-cni-k8s 1.5.3 shows Delete fail "in use" once and succeed 5 s later).
+	Detach Span
+}
+
+// Lag says how far views trail behind the truth.
+type Lag struct {
+	// IMDSAttach runs from "in-use" to the MAC being listed in instance metadata; default 0 to 6 s.
+	// (5 s are too few and 18 s were seen: amazon-ecs-cni-plugins#66.)
+	IMDSAttach Span
+	// IMDSPartial is how long a listed MAC's leaves answer 404; default 0.1 to 4 s (ec2-net-utils#38).
+	IMDSPartial Span
+	// IMDSAddress runs from an address's assignment or removal, or from a new interface's leaves being
+	// complete, to local-ipv4s saying so; default 0 to 3 s.
+	IMDSAddress Span
+	// IMDSDetach is how long a detached interface stays listed, counted from DetachNetworkInterface;
+	// default 0 to 12 s.
+	IMDSDetach Span
+	// Describe is how far behind the replica is that answers a Describe, drawn for each one: what was
+	// created or changed since is not in its answer. Default 0 to 2 s, mostly below 50 ms.
+	Describe Span
+	// Mutation is the same for calls that change something: for so long after its creation an ENI may
+	// be NotFound. Default 0 to 250 ms, mostly below 10 ms.
+	Mutation Span
+	// FreedAddress is how long an address that was given back is neither free nor used; default 2 s.
+	FreedAddress Span
+}
+
+// Bucket is a token bucket: Capacity tokens at most, RefillPerSecond tokens a second.
+type Bucket struct{ Capacity, RefillPerSecond int }
+
+// Throttle is the bucket of each action; a zero Bucket means the published one.
+type Throttle struct {
+	Action [ActionCount]Bucket
+	// Unfiltered is drawn from instead by a Describe without filters, identifiers and paging.
+	Unfiltered [ActionCount]Bucket
+}
+
+// defaultBucket is the table in "Request throttling for the Amazon EC2 API".
+func defaultBucket(a Action, unfiltered bool) Bucket {
+	switch {
+	case a.describes() && unfiltered:
+		return Bucket{50, 10}
+	case a.describes():
+		return Bucket{100, 20}
+	case a == AttachNetworkInterface || a == DetachNetworkInterface:
+		return Bucket{50, 5}
+	case a == CreateTags:
+		return Bucket{100, 10}
+	}
+	return Bucket{100, 5} // the uncategorised ones: Create, Delete, Modify, Assign, Unassign
+}
+
+func defaultCall(a Action) Span {
+	switch {
+	case a.describes():
+		return Span{30 * time.Millisecond, 60 * time.Millisecond, 300 * time.Millisecond}
+	case a == CreateNetworkInterface || a == AttachNetworkInterface || a == DetachNetworkInterface:
+		return Span{100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond}
+	}
+	return Span{50 * time.Millisecond, 120 * time.Millisecond, 400 * time.Millisecond}
+}
+
+// Validate says what New would have to bend: operation, subject, what was found and what to do.
+func (cfg *Config) Validate() error {
+	for i, s := range cfg.Subnets {
+		if !usableCIDR(s.CIDR) {
+			return fmt.Errorf("ec2 config: subnet %d (%q): CIDR %v is not an IPv4 prefix between /16 and /28: give one", i, s.ID, s.CIDR)
+		}
+		for j, o := range cfg.Subnets[:i] {
+			if s.CIDR.Overlaps(o.CIDR) {
+				return fmt.Errorf("ec2 config: subnet %d: CIDR %v overlaps %v of subnet %d: cut them apart", i, s.CIDR, o.CIDR, j)
+			}
+			if s.ID != "" && s.ID == o.ID {
+				return fmt.Errorf("ec2 config: subnet %d: ID %q is that of subnet %d too: rename one", i, s.ID, j)
+			}
+		}
+		if !cfg.inVPC(s.CIDR) {
+			return fmt.Errorf("ec2 config: subnet %d: CIDR %v lies in none of the VPC's %v: add its CIDR to the VPC", i, s.CIDR, cfg.VPC.CIDRs)
+		}
+	}
+	return nil
+}
+
+// inVPC says whether p lies in one of the VPC's CIDRs; a VPC that names none has room for everything
+// in its default.
+func (cfg *Config) inVPC(p netip.Prefix) bool {
+	cidrs := cfg.VPC.CIDRs
+	if len(cidrs) == 0 {
+		cidrs = []netip.Prefix{defaultVPC()}
+	}
+	for _, v := range cidrs {
+		if v.Bits() <= p.Bits() && v.Contains(p.Addr()) {
+			return true
+		}
+	}
+	return false
+}
+
+func defaultVPC() netip.Prefix { return netip.PrefixFrom(netip.AddrFrom4([4]byte{10}), 16) }
+
+// usableCIDR says whether EC2 would make a subnet of p ("Subnet CIDR blocks": /16 to /28).
+func usableCIDR(p netip.Prefix) bool {
+	return p.IsValid() && p.Addr().Is4() && p.Bits() >= 16 && p.Bits() <= 28
+}
+
+// withDefaults fills what is zero and puts spans and buckets in order, so that no later step has to ask.
+func (cfg Config) withDefaults() Config {
+	orString(&cfg.Region, "us-west-2")
+	orString(&cfg.Zone, cfg.Region+"a")
+	if len(cfg.VPC.CIDRs) == 0 {
+		cfg.VPC.CIDRs = []netip.Prefix{defaultVPC()}
+	}
+	if len(cfg.Subnets) == 0 {
+		first := cfg.VPC.CIDRs[0]
+		cfg.Subnets = []SubnetConfig{{CIDR: netip.PrefixFrom(first.Addr(), max(first.Bits(), 16))}}
+	}
+	if cfg.ENIQuota <= 0 {
+		cfg.ENIQuota = 5000
+	}
+	cfg.Latency = cfg.Latency.withDefaults()
+	cfg.Lag = cfg.Lag.withDefaults()
+	for a := range ActionCount {
+		orBucket(&cfg.Throttle.Action[a], defaultBucket(a, false))
+		orBucket(&cfg.Throttle.Unfiltered[a], defaultBucket(a, true))
+	}
+	return cfg
+}
+
+func (l Latency) withDefaults() Latency {
+	for a := range ActionCount {
+		orSpan(&l.Call[a], defaultCall(a))
+	}
+	orSpan(&l.Attach, Span{time.Second, 2500 * time.Millisecond, 6 * time.Second})
+	orSpan(&l.Link, Span{0, time.Second, 4 * time.Second})
+	orSpan(&l.Detach, Span{4 * time.Second, 5 * time.Second, 7 * time.Second})
+	return l
+}
+
+func (l Lag) withDefaults() Lag {
+	orSpan(&l.IMDSAttach, Span{0, 2 * time.Second, 6 * time.Second})
+	orSpan(&l.IMDSPartial, Span{100 * time.Millisecond, time.Second, 4 * time.Second})
+	orSpan(&l.IMDSAddress, Span{0, 800 * time.Millisecond, 3 * time.Second})
+	orSpan(&l.IMDSDetach, Span{0, 3 * time.Second, 12 * time.Second})
+	orSpan(&l.Describe, Span{0, 50 * time.Millisecond, 2 * time.Second})
+	orSpan(&l.Mutation, Span{0, 10 * time.Millisecond, 250 * time.Millisecond})
+	orSpan(&l.FreedAddress, Always(2*time.Second))
+	return l
+}
+
+func orString(s *string, or string) {
+	if *s == "" {
+		*s = or
+	}
+}
+
+// orSpan replaces the zero span and sorts any other one, so that Min ≤ Median ≤ Max and none is negative.
+func orSpan(s *Span, or Span) {
+	if *s == (Span{}) {
+		*s = or
+	}
+	s.Min = max(s.Min, 0)
+	s.Median = max(s.Median, s.Min)
+	s.Max = max(s.Max, s.Median)
+}
+
+// orBucket replaces the zero bucket and clips any other one to what the arithmetic holds.
+func orBucket(b *Bucket, or Bucket) {
+	if *b == (Bucket{}) {
+		*b = or
+	}
+	b.Capacity = min(max(b.Capacity, 0), maxTokens)
+	b.RefillPerSecond = min(max(b.RefillPerSecond, 0), maxTokens)
+}

@@ -1,0 +1,183 @@
+package ec2
+
+import (
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// describeENIs answers from a replica that is behind by a drawn lag. By ID, one that the replica does not
+// know fails the whole request.
+func (c *Cloud) describeENIs(from int32, r *Request) Response {
+	at := c.now - c.stream(from).draw(c.cfg.Lag.Describe)
+	p := success()
+	if len(r.ENIs) > 0 {
+		for _, id := range r.ENIs {
+			slot := c.slotAt(id, at)
+			if slot == none {
+				return noSuchENI(id)
+			}
+			p.ENIs = c.appendMatch(p.ENIs, slot, at, r)
+		}
+		return p
+	}
+	if r.FilterInstance != "" {
+		n := c.instanceIndex(InstanceID(r.FilterInstance))
+		if n == none {
+			return p // a filter that fits nothing is no error
+		}
+		for _, slot := range c.instances[n].enis {
+			p.ENIs = c.appendMatch(p.ENIs, slot, at, r)
+		}
+		return p
+	}
+	for slot := c.oldest; slot != none; slot = c.enis[slot].newer {
+		p.ENIs = c.appendMatch(p.ENIs, slot, at, r)
+	}
+	return p
+}
+
+// slotAt finds an interface that a replica of that instant knows, which includes one deleted since.
+func (c *Cloud) slotAt(id ENIID, at time.Duration) int32 {
+	slot := c.slotOf(id)
+	for i := len(c.graves) - 1; slot == none && i >= 0; i-- {
+		if c.enis[c.graves[i].slot].id == id {
+			slot = c.graves[i].slot
+		}
+	}
+	if slot == none || !c.enis[slot].known(at) {
+		return none
+	}
+	return slot
+}
+
+// known says whether a replica of that instant has the interface.
+func (e *eni) known(at time.Duration) bool {
+	return e.visibleFrom <= at && (!e.dead || at < e.diedAt)
+}
+
+// appendMatch adds the interface as it was at an instant, if the filters let it through.
+func (c *Cloud) appendMatch(out []ENI, slot int32, at time.Duration, r *Request) []ENI {
+	e := &c.enis[slot]
+	if !e.known(at) {
+		return out
+	}
+	a := e.attachmentAt(at)
+	switch {
+	case r.FilterStatus != "" && r.FilterStatus != a.status.String(),
+		r.FilterInstance != "" && string(c.instanceID(a.instance)) != r.FilterInstance,
+		r.FilterDescription != "" && !matchText(r.FilterDescription, e.description),
+		r.FilterTagKey != "" && !matchTag(e.tags, r.FilterTagKey, r.FilterTagValue):
+		return out
+	}
+	return append(out, c.show(e, at))
+}
+
+// matchText compares with a pattern that may end in "*".
+func matchText(pattern, text string) bool {
+	if start, ok := strings.CutSuffix(pattern, "*"); ok {
+		return strings.HasPrefix(text, start)
+	}
+	return pattern == text
+}
+
+// matchTag says whether the key is there, with that value unless it is "".
+func matchTag(tags []Tag, key, value string) bool {
+	for _, t := range tags {
+		if t.Key == key {
+			return value == "" || t.Value == value
+		}
+	}
+	return false
+}
+
+// attachmentAt is the attachment as a replica of that instant knows it. One step of history is kept:
+// a replica further behind than two changes sees the state between them.
+func (e *eni) attachmentAt(at time.Duration) *attachment {
+	if e.attAt > at {
+		return &e.was
+	}
+	return &e.att
+}
+
+// addressesAt is the address list as a replica of that instant knows it.
+func (e *eni) addressesAt(at time.Duration) []uint16 {
+	i := len(e.versions) - 1
+	for i > 0 && e.versions[i].at > at {
+		i--
+	}
+	return e.versions[i].list
+}
+
+// show is the interface as it was at an instant; always gives the truth.
+func (c *Cloud) show(e *eni, at time.Duration) ENI {
+	a, list, s := e.attachmentAt(at), e.addressesAt(at), &c.subnets[e.subnet]
+	v := ENI{
+		ID: e.id, Status: a.status, MAC: e.mac, Subnet: s.id, Primary: s.addr(list[0]),
+		Attachment: a.id, Instance: c.instanceID(a.instance), DeviceIndex: int(a.device),
+		DeleteOnTermination: a.deleteOnTermination, Description: e.description,
+		Tags: e.tags, SecurityGroups: e.groups, Created: e.created,
+	}
+	if len(list) > 1 {
+		v.Secondaries = make([]netip.Addr, len(list)-1)
+		for i, o := range list[1:] {
+			v.Secondaries[i] = s.addr(o)
+		}
+	}
+	return v
+}
+
+func (c *Cloud) describeSubnets(r *Request) Response {
+	p := success()
+	for i := range c.subnets {
+		s := &c.subnets[i]
+		if r.Subnet == "" || r.Subnet == s.id {
+			p.Subnets = append(p.Subnets, Subnet{s.id, s.cidr, s.zone, s.free})
+		}
+	}
+	if r.Subnet != "" && len(p.Subnets) == 0 {
+		return noSuchSubnet(r.Subnet)
+	}
+	return p
+}
+
+func (c *Cloud) describeInstances(r *Request) Response {
+	p := success()
+	if r.Instance != "" {
+		n := c.instanceIndex(r.Instance)
+		if n == none {
+			return noSuchInstance(r.Instance)
+		}
+		p.Instances = []Instance{c.showInstance(n)}
+		return p
+	}
+	for n := range c.instances {
+		p.Instances = append(p.Instances, c.showInstance(int32(n)))
+	}
+	return p
+}
+
+// showInstance is an instance with what occupies its device indexes.
+func (c *Cloud) showInstance(n int32) Instance {
+	v := c.identity(n)
+	i := &c.instances[n]
+	v.VPCCIDRs = c.vpcCIDR[len(c.vpcCIDR)-1].cidrs
+	v.State = "running"
+	if i.dead {
+		v.State = "terminated"
+	}
+	for _, slot := range i.enis {
+		e := &c.enis[slot]
+		v.Interfaces = append(v.Interfaces, Interface{e.id, e.att.id, int(e.att.device), e.att.status})
+	}
+	return v
+}
+
+// identity is what never changes about an instance.
+func (c *Cloud) identity(n int32) Instance {
+	i := &c.instances[n]
+	s := &c.subnets[i.subnet]
+	return Instance{
+		ID: i.id, Type: i.kind, Zone: s.zone, Subnet: s.id, PrimaryMAC: i.primMAC, PrimaryAddress: i.primAddr,
+	}
+}

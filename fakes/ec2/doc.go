@@ -1,0 +1,51 @@
+// Package ec2 is a model of the part of EC2 that a VPC CNI lives with: subnets, elastic network
+// interfaces (ENIs), their addresses, instances, API throttling, and the instance metadata (IMDS)
+// view that trails behind all of it. A Cloud is one account in one region.
+//
+// # How it is used
+//
+// A Cloud is a value that is stepped; it owns no clock, goroutine, lock or socket.
+//
+//	c := ec2.New(ec2.Config{}, seed)
+//	i, err := c.Launch(0, ec2.LaunchSpec{Type: "m5.large"})
+//	there, back := c.Travel(&req)         // how long the request and its answer are under way
+//	resp := c.Serve(now+there, &req)      // atomic, at arrival; the caller hears of it `back` later
+//	at, ok := c.Next()                    // when the cloud itself does something next
+//	c.Advance(at)                         // attaches and detaches complete, links appear
+//	for _, e := range c.Events() { ... }  // what happened, in order
+//	view, ok := c.IMDS(now, i)            // what the instance's metadata says now
+//
+// Time is a time.Duration since the simulation began. It never runs backwards: an instant before the
+// latest one seen counts as the latest.
+//
+// # What it promises
+//
+// Same seed and same calls, same answers: every draw comes from a stream that is part of the value, one
+// stream per instance, so that what one node does cannot change what another node draws. Clone is
+// deep: a clone and its original never influence each other. No input makes it panic.
+//
+// The model is stricter than the real thing, never kinder. Where EC2 may do either of two things the
+// model does the worse one, or draws:
+//
+//   - every Describe reads a replica that is behind by a drawn lag (Lag.Describe), and the next one may
+//     be further behind than the last: reads are not monotonic;
+//   - a mutation may answer InvalidNetworkInterfaceID.NotFound for an ENI that was only just created;
+//   - Attach and Detach answer long before they are done; the kernel link, the API status and IMDS
+//     change at three different times;
+//   - a freed address is unavailable for a while and then goes to the end of the queue;
+//   - an attachment's DeleteOnTermination is false until it is set, and setting it needs the attachment;
+//   - a forced detach leaves the device index unusable and IMDS stale until Reboot;
+//   - AssignPrivateIpAddresses is not idempotent, UnassignPrivateIpAddresses is all or nothing.
+//
+// Sources: the Amazon EC2 API reference (actions and "Error codes for the Amazon EC2 API"), "Request
+// throttling for the Amazon EC2 API", "Ensuring idempotency in Amazon EC2 API requests", "Eventual
+// consistency in the Amazon EC2 API", "Elastic network interfaces" and "Instance metadata categories"; issues
+// amazon-ecs-cni-plugins#66, ec2-net-utils#38, cilium#9730 and amazon-vpc-cni-k8s#69 for what the
+// documents leave out.
+//
+// # What it leaves out
+//
+// IPv6, prefix delegation, trunk and branch interfaces, several network cards, several accounts, paging
+// of Describe answers. Nothing below stands in their way: addresses are kept per subnet as offsets,
+// buckets and ledger hang off the Cloud.
+package ec2

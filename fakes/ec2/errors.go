@@ -1,0 +1,89 @@
+package ec2
+
+// Error codes as the "Error codes for the Amazon EC2 API" document spells them.
+const (
+	codeThrottled         = "RequestLimitExceeded"
+	codeUnavailable       = "Unavailable"
+	codeInternal          = "InternalError"
+	codeUnauthorized      = "UnauthorizedOperation"
+	codeAuthFailure       = "AuthFailure"
+	codeInvalidAction     = "InvalidAction"
+	codeMissing           = "MissingParameter"
+	codeValue             = "InvalidParameterValue"
+	codeCombination       = "InvalidParameterCombination"
+	codeENINotFound       = "InvalidNetworkInterfaceID.NotFound"
+	codeENIInUse          = "InvalidNetworkInterface.InUse"
+	codeSubnetNotFound    = "InvalidSubnetID.NotFound"
+	codeSubnetFull        = "InsufficientFreeAddressesInSubnet"
+	codeENIQuota          = "NetworkInterfaceLimitExceeded"
+	codeGroupNotFound     = "InvalidGroup.NotFound"
+	codeGroupMalformed    = "InvalidGroupId.Malformed"
+	codeGroupLimit        = "SecurityGroupsPerInterfaceLimitExceeded"
+	codePrimaryInUse      = "InvalidIPAddress.InUse"
+	codeAddressLimit      = "PrivateIpAddressLimitExceeded"
+	codeIdempotent        = "IdempotentParameterMismatch"
+	codeAttachmentLimit   = "AttachmentLimitExceeded"
+	codeAttachAddresses   = "InvalidInterface.IpAddressLimitExceeded"
+	codeInstanceNotFound  = "InvalidInstanceID.NotFound"
+	codeInstanceState     = "IncorrectInstanceState"
+	codeState             = "IncorrectState"
+	codeAttachmentMissing = "InvalidAttachmentID.NotFound"
+	codeNotPermitted      = "OperationNotPermitted"
+	codeTagLimit          = "TagLimitExceeded"
+)
+
+const (
+	messageENIQuota = "The maximum number of network interfaces has been reached."
+	messageLimit    = "Number of private addresses will exceed limit."
+)
+
+// statusOf is the HTTP status that goes with a code.
+func statusOf(code string) int {
+	switch code {
+	case codeThrottled, codeUnavailable:
+		return 503
+	case codeInternal:
+		return 500
+	case codeUnauthorized:
+		return 403
+	case codeAuthFailure:
+		return 401
+	}
+	return 400
+}
+
+// failure is a Response that says no.
+func failure(code, message string) Response {
+	return Response{Code: code, Message: message, HTTP: statusOf(code)}
+}
+
+// success is a Response that says yes; the caller adds what the action returns.
+func success() Response { return Response{HTTP: 200} }
+
+func missing(parameter string) Response {
+	return failure(codeMissing, "The request must contain the parameter "+parameter)
+}
+
+func noSuchENI(id ENIID) Response {
+	if id == "" {
+		return missing("networkInterfaceId")
+	}
+	return failure(codeENINotFound, "The networkInterface ID '"+string(id)+"' does not exist")
+}
+
+func noSuchInstance(id InstanceID) Response {
+	return failure(codeInstanceNotFound, "The instance ID '"+string(id)+"' does not exist")
+}
+
+func noSuchSubnet(id SubnetID) Response {
+	return failure(codeSubnetNotFound, "The subnet ID '"+string(id)+"' does not exist")
+}
+
+func noSuchAttachment(id string) Response {
+	return failure(codeAttachmentMissing, "The attachment '"+id+"' does not exist")
+}
+
+// subnetFull is the message of InsufficientFreeAddressesInSubnet.
+func (c *Cloud) subnetFull(sub int32) string {
+	return "The specified subnet '" + string(c.subnets[sub].id) + "' does not have enough free addresses to satisfy the request."
+}

@@ -1,0 +1,238 @@
+package ec2
+
+import "time"
+
+// FaultKind says what goes wrong.
+type FaultKind uint8
+
+const (
+	_ FaultKind = iota
+	// Lose executes the request, but its answer never arrives.
+	Lose
+	// LoseRequest never executes it; the caller cannot tell it from Lose.
+	LoseRequest
+	// Fail answers Fault.Code (default InternalError) and executes nothing.
+	Fail
+	// Slow delays the request by Fault.Slow: it is executed that much later.
+	Slow
+	// SlowAnswer delays the answer by Fault.Slow: it is executed in time.
+	SlowAnswer
+	// ThrottleBurst: somebody else empties the bucket just before the call. Once, unless Times or Until.
+	ThrottleBurst
+	// Down answers Unavailable.
+	Down
+	// DenyPermission answers UnauthorizedOperation.
+	DenyPermission
+	// DetachHangs: detaches that start meanwhile stay "detaching" until the fault's Until or ClearFaults.
+	// Instance is the one detached from; Action is ignored.
+	DetachHangs
+	// AttachHangs is the same for attaches: neither the status nor the link arrives.
+	AttachHangs
+	// DeleteInUse makes DeleteNetworkInterface answer that the interface is in use. Action is ignored.
+	DeleteInUse
+	// Duplicate delivers the request twice: both are executed, the caller sees the second answer.
+	Duplicate
+	// IMDSSilent keeps an instance's metadata from answering. Action is ignored.
+	IMDSSilent
+)
+
+// String names the kind.
+func (k FaultKind) String() string {
+	names := [...]string{"", "Lose", "LoseRequest", "Fail", "Slow", "SlowAnswer", "ThrottleBurst", "Down",
+		"DenyPermission", "DetachHangs", "AttachHangs", "DeleteInUse", "Duplicate", "IMDSSilent"}
+	if int(k) < len(names) && k != 0 {
+		return names[k]
+	}
+	return "unknown"
+}
+
+// ParseFaultKind is the kind with that name, exact in case.
+func ParseFaultKind(name string) (FaultKind, bool) {
+	for k := Lose; k <= IMDSSilent; k++ {
+		if k.String() == name {
+			return k, true
+		}
+	}
+	return 0, false
+}
+
+// Fault is something that goes wrong from now on. It ends after Times calls it hit (0: any number) or at
+// Until (0: never), whichever is first, or by ClearFaults.
+type Fault struct {
+	Kind     FaultKind
+	Action   Action     // AnyAction: all
+	Instance InstanceID // whose calls; "": everybody's
+	Code     string     // Fail
+	Slow     time.Duration
+	Times    int
+	Until    time.Duration
+}
+
+// Fault adds a fault. Several may hit one call.
+func (c *Cloud) Fault(f Fault) {
+	if f.Kind == ThrottleBurst && f.Times == 0 && f.Until == 0 {
+		f.Times = 1
+	}
+	c.faults = append(c.faults, f)
+}
+
+// Faults are the faults in force.
+func (c *Cloud) Faults() []Fault { return append([]Fault(nil), c.faults...) }
+
+// ClearFaults ends all faults: what hung completes as if it had begun now.
+func (c *Cloud) ClearFaults(now time.Duration) {
+	c.Advance(now)
+	c.faults = nil
+	for slot := c.oldest; slot != none; slot = c.enis[slot].newer {
+		if e := &c.enis[slot]; e.hung {
+			e.hung = false
+			c.resume(c.now, slot)
+		}
+	}
+}
+
+// SetLag changes how far views trail behind, from now on.
+func (c *Cloud) SetLag(l Lag) { c.cfg.Lag = l.withDefaults() }
+
+// SetLatency changes how long things take, from now on.
+func (c *Cloud) SetLatency(l Latency) { c.cfg.Latency = l.withDefaults() }
+
+// hang says whether an attach or detach that starts now on an instance is not to complete by itself, and
+// until when (0: until ClearFaults).
+func (c *Cloud) hang(kind FaultKind, n int32) (until time.Duration, hangs bool) {
+	if len(c.faults) == 0 {
+		return 0, false
+	}
+	f, hangs := c.hit(kind, AnyAction, c.instances[n].id)
+	return f.Until, hangs
+}
+
+// start schedules the completion of an attach or detach that begins now, unless a fault makes it hang.
+func (c *Cloud) start(kind FaultKind, slot int32) {
+	e := &c.enis[slot]
+	until, hangs := c.hang(kind, e.att.instance)
+	e.hung = hangs && until == 0
+	if !e.hung {
+		c.resume(max(c.now, until), slot)
+	}
+}
+
+// resume schedules the steps of an attach or detach as if it began at an instant.
+func (c *Cloud) resume(at time.Duration, slot int32) {
+	e := &c.enis[slot]
+	s := &c.instances[e.att.instance].rand
+	if e.att.status == Attaching {
+		takes := s.draw(c.cfg.Latency.Attach)
+		c.schedule(at+takes, attachDone, slot)
+		c.schedule(at+takes/2+s.draw(c.cfg.Latency.Link), linkArrives, slot)
+		return
+	}
+	c.schedule(at+s.draw(c.cfg.Latency.Detach), detachDone, slot)
+}
+
+// hit uses up one fault of a kind that concerns the action and the instance.
+func (c *Cloud) hit(kind FaultKind, a Action, i InstanceID) (Fault, bool) {
+	for k := 0; k < len(c.faults); k++ {
+		f := &c.faults[k]
+		if f.Until > 0 && f.Until <= c.now {
+			c.faults = append(c.faults[:k], c.faults[k+1:]...)
+			k--
+			continue
+		}
+		if !f.concerns(kind, a, i) {
+			continue
+		}
+		found := *f
+		if f.Times > 0 {
+			f.Times--
+			if f.Times == 0 {
+				c.faults = append(c.faults[:k], c.faults[k+1:]...)
+			}
+		}
+		return found, true
+	}
+	return Fault{}, false
+}
+
+func (f *Fault) concerns(kind FaultKind, a Action, i InstanceID) bool {
+	return f.Kind == kind && (f.Action == AnyAction || a == AnyAction || f.Action == a) &&
+		(f.Instance == "" || f.Instance == i)
+}
+
+// serveFaulty is Serve while faults are in force.
+func (c *Cloud) serveFaulty(from int32, r *Request) Response {
+	p := c.answerFaulty(from, r)
+	if !p.Lost {
+		if _, ok := c.hit(Lose, r.Action, r.Caller); ok {
+			p = Response{Lost: true}
+		}
+	}
+	c.record(from, r.Action, &p)
+	return p
+}
+
+func (c *Cloud) answerFaulty(from int32, r *Request) Response {
+	if _, ok := c.hit(LoseRequest, r.Action, r.Caller); ok {
+		return Response{Lost: true}
+	}
+	if _, ok := c.hit(Down, r.Action, r.Caller); ok {
+		return failure(codeUnavailable, "The service is unavailable. Please try again shortly.")
+	}
+	if _, ok := c.hit(ThrottleBurst, r.Action, r.Caller); ok && r.Action.known() {
+		l, b := c.bucket(r)
+		l.drain(c.now, b)
+	}
+	if p, refused := c.refuse(r); refused {
+		return p
+	}
+	if _, ok := c.hit(Duplicate, r.Action, r.Caller); ok {
+		p := c.answer(from, r)
+		c.record(from, r.Action, &p)
+	}
+	return c.answer(from, r)
+}
+
+// refuse answers in the place of the API what a fault has it answer. A refusal costs a token, like any call.
+func (c *Cloud) refuse(r *Request) (Response, bool) {
+	p, ok := c.refusal(r)
+	if !ok || !r.Action.known() {
+		return p, ok
+	}
+	if l, b := c.bucket(r); !l.take(c.now, b) {
+		return failure(codeThrottled, "Request limit exceeded."), true
+	}
+	return p, true
+}
+
+func (c *Cloud) refusal(r *Request) (Response, bool) {
+	if _, ok := c.hit(DenyPermission, r.Action, r.Caller); ok {
+		return failure(codeUnauthorized, "You are not authorized to perform this operation."), true
+	}
+	if f, ok := c.hit(Fail, r.Action, r.Caller); ok {
+		orString(&f.Code, codeInternal)
+		return failure(f.Code, "An error has occurred."), true
+	}
+	if r.Action == DeleteNetworkInterface {
+		if _, ok := c.hit(DeleteInUse, AnyAction, r.Caller); ok {
+			return stillInUse(r.ENI), true
+		}
+	}
+	return Response{}, false
+}
+
+// slow is the delay that a fault of the kind adds to a request.
+func (c *Cloud) slow(kind FaultKind, r *Request) time.Duration {
+	f, _ := c.hit(kind, r.Action, r.Caller)
+	return max(f.Slow, 0)
+}
+
+// silent says whether a fault keeps an instance's metadata from answering. It uses nothing up: a read of
+// the view must not change the cloud.
+func (c *Cloud) silent(now time.Duration, i InstanceID) bool {
+	for k := range c.faults {
+		if f := &c.faults[k]; f.concerns(IMDSSilent, AnyAction, i) && (f.Until == 0 || now < f.Until) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,117 @@
+package ec2
+
+import (
+	"net/netip"
+	"time"
+)
+
+// IMDS is what an instance's metadata says, as its own software would read it.
+type IMDS struct {
+	Instance Instance
+	ENIs     []IMDSENI // by device index, then MAC
+}
+
+// IMDSENI is one MAC under network/interfaces/macs/.
+type IMDSENI struct {
+	MAC        string
+	ENI        ENIID
+	Device     int
+	Subnet     SubnetID
+	SubnetCIDR netip.Prefix
+	Addresses  []netip.Addr // local-ipv4s, primary first
+	// Partial: the MAC is listed, but its leaves answer 404 (ec2-net-utils#38). All other fields but MAC
+	// are empty then, as they are for the reader.
+	Partial bool
+}
+
+// IMDS is the view at an instant: behind the truth when something came, and behind it when something
+// went. It is false for an instance that is unknown or terminated, and while a fault keeps it silent. It
+// changes nothing; now must not lie before the last call that did.
+func (c *Cloud) IMDS(now time.Duration, id InstanceID) (IMDS, bool) {
+	n := c.instanceIndex(id)
+	if n == none || c.instances[n].dead || len(c.faults) > 0 && c.silent(now, id) {
+		return IMDS{}, false
+	}
+	i := &c.instances[n]
+	v := IMDS{Instance: c.identity(n)}
+	v.Instance.VPCCIDRs = c.cidrsAt(now)
+	v.ENIs = make([]IMDSENI, 0, len(i.enis)+len(i.ghosts))
+	total := 0
+	for _, slot := range i.enis {
+		total += len(c.enis[slot].current())
+	}
+	addresses := make([]netip.Addr, 0, total)
+	for _, slot := range i.enis {
+		e := &c.enis[slot]
+		if e.att.status == Attaching || now < e.listedAt || e.att.status == Detaching && now >= e.unlistedAt {
+			continue
+		}
+		var entry IMDSENI
+		entry, addresses = c.metadata(now, e, addresses)
+		v.ENIs = append(v.ENIs, entry)
+	}
+	for _, g := range i.ghosts {
+		if now < g.until {
+			v.ENIs = insertEntry(v.ENIs, g.entry)
+		}
+	}
+	return v, true
+}
+
+// metadata is what an interface's MAC shows; its addresses are cut from buf, which is returned longer.
+func (c *Cloud) metadata(now time.Duration, e *eni, buf []netip.Addr) (IMDSENI, []netip.Addr) {
+	if now < e.completeAt {
+		return IMDSENI{MAC: e.mac, Partial: true}, buf
+	}
+	s := &c.subnets[e.subnet]
+	k := len(e.versions) - 1
+	for k > 0 && e.versions[k].imdsAt > now {
+		k--
+	}
+	list := e.versions[k].list
+	if now < e.secondariesAt {
+		list = list[:1]
+	}
+	from := len(buf)
+	for _, o := range list {
+		buf = append(buf, s.addr(o))
+	}
+	return IMDSENI{
+		MAC: e.mac, ENI: e.id, Device: int(e.att.device), Subnet: s.id, SubnetCIDR: s.cidr,
+		Addresses: buf[from:len(buf):len(buf)],
+	}, buf
+}
+
+// leaveGhost keeps in the instance's metadata what it shows of an interface that is gone.
+func (c *Cloud) leaveGhost(at time.Duration, i *instance, e *eni) {
+	kept := make([]ghost, 0, len(i.ghosts)+1)
+	for _, g := range i.ghosts {
+		if at < g.until {
+			kept = append(kept, g)
+		}
+	}
+	entry, _ := c.metadata(at, e, nil)
+	i.ghosts = append(kept, ghost{e.unlistedAt, entry})
+}
+
+// insertEntry keeps the order by device and MAC.
+func insertEntry(list []IMDSENI, g IMDSENI) []IMDSENI {
+	list = append(list, g)
+	for k := len(list) - 1; k > 0; k-- {
+		o := &list[k-1]
+		if o.Device < g.Device || o.Device == g.Device && o.MAC <= g.MAC {
+			break
+		}
+		list[k-1], list[k] = list[k], list[k-1]
+	}
+	return list
+}
+
+// cidrsAt is the VPC's CIDRs as metadata shows them.
+func (c *Cloud) cidrsAt(now time.Duration) []netip.Prefix {
+	k := len(c.vpcCIDR) - 1
+	for k > 0 && c.vpcCIDR[k].at > now {
+		k--
+	}
+	return c.vpcCIDR[k].cidrs
+}

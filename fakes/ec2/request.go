@@ -1,0 +1,134 @@
+package ec2
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Tag is a key and a value.
+type Tag struct{ Key, Value string }
+
+// Request is one API call: plain data, one struct for all actions; the fields an action does not name
+// are ignored, except that a filter always makes a Describe a filtered one.
+type Request struct {
+	Action Action
+	// Caller is the instance whose credentials sign the call: it is what the ledger counts by and whose
+	// random stream is drawn from. "" is a stranger.
+	Caller InstanceID
+
+	ENI  ENIID   // Attach, Modify, Delete, Assign, Unassign, CreateTags
+	ENIs []ENIID // DescribeNetworkInterfaces by ID; CreateTags on several
+
+	Subnet         SubnetID // Create; DescribeSubnets (empty: all)
+	SecurityGroups []string // Create, Modify (replaces the groups)
+	Description    string   // Create, Modify
+	ClientToken    string   // Create: makes a repetition harmless
+	Tags           []Tag    // Create, CreateTags
+
+	SecondaryCount int          // Create, Assign
+	Addresses      []netip.Addr // Create (primary first), Assign of exact ones, Unassign
+
+	Instance    InstanceID // Attach; DescribeInstances (empty: all)
+	DeviceIndex int        // Attach
+	Attachment  string     // Detach, Modify of DeleteOnTermination
+	Force       bool       // Detach
+	// DeleteOnTermination is what Modify sets when Attachment is given; the API takes both or neither.
+	DeleteOnTermination bool
+
+	// Filters of DescribeNetworkInterfaces; all that are given must match.
+	FilterStatus   string // "available", "in-use", ...
+	FilterTagKey   string // the tag exists; with FilterTagValue: and has that value
+	FilterTagValue string
+	FilterInstance string // attached to that instance
+	// FilterDescription matches the whole text, or its beginning when it ends in "*".
+	FilterDescription string
+}
+
+// Response is the answer to any Request. Code "" means success.
+type Response struct {
+	Code    string // EC2's error code
+	Message string
+	HTTP    int  // status: 200, or the error's
+	Lost    bool // the caller sees a time-out, and nothing else in the Response: it may have been executed
+
+	ENI        ENI          // Create
+	ENIs       []ENI        // DescribeNetworkInterfaces, oldest first
+	Attachment string       // Attach
+	Assigned   []netip.Addr // Assign
+	Subnets    []Subnet     // DescribeSubnets
+	Instances  []Instance   // DescribeInstances
+}
+
+// Status is an interface's state. (EC2 splits it into Status and Attachment.Status: "attaching" is in-use
+// with an attachment that is attaching, "detaching" likewise.)
+type Status uint8
+
+const (
+	Available Status = iota
+	Attaching
+	InUse
+	Detaching
+)
+
+// String is the state as EC2 spells it.
+func (s Status) String() string {
+	switch s {
+	case Available:
+		return "available"
+	case Attaching:
+		return "attaching"
+	case InUse:
+		return "in-use"
+	case Detaching:
+		return "detaching"
+	}
+	return "unknown"
+}
+
+// ENI is an interface as an answer shows it. Its slices belong to the reader, except Tags and
+// SecurityGroups, which are shared and must not be written to.
+type ENI struct {
+	ID                  ENIID
+	Status              Status
+	MAC                 string // "02:..", lower case
+	Subnet              SubnetID
+	Primary             netip.Addr
+	Secondaries         []netip.Addr // in order of assignment
+	Attachment          string       // "" while available
+	Instance            InstanceID   // "" while available
+	DeviceIndex         int
+	DeleteOnTermination bool
+	Description         string
+	Tags                []Tag
+	SecurityGroups      []string
+	Created             time.Duration
+}
+
+// Subnet is a subnet as an answer shows it.
+type Subnet struct {
+	ID        SubnetID
+	CIDR      netip.Prefix
+	Zone      string
+	Available int // AvailableIpAddressCount
+}
+
+// Instance is an instance as an answer shows it, or (without State and Interfaces) as its own metadata does.
+type Instance struct {
+	ID             InstanceID
+	Type           string
+	Zone           string
+	Subnet         SubnetID
+	PrimaryMAC     string
+	PrimaryAddress netip.Addr
+	VPCCIDRs       []netip.Prefix // shared; must not be written to
+	State          string         // "running", "terminated"
+	Interfaces     []Interface    // by device index
+}
+
+// Interface is one attachment in a DescribeInstances answer: what a free device index is looked for in.
+type Interface struct {
+	ENI        ENIID
+	Attachment string
+	Device     int
+	Status     Status
+}

@@ -1,0 +1,76 @@
+package ec2
+
+import "time"
+
+// Travel says how long a request takes to arrive and how long its answer takes back. It draws from the
+// caller's stream and uses up Slow faults, so call it once per request.
+func (c *Cloud) Travel(r *Request) (there, back time.Duration) {
+	from := c.instanceIndex(r.Caller)
+	a := r.Action
+	if !a.known() {
+		a = AnyAction
+	}
+	s := c.stream(from)
+	total := s.draw(c.cfg.Latency.Call[a])
+	there = total/4 + scale(total/2, int64(s.next()>>44)) // between a quarter and three quarters
+	back = total - there
+	if len(c.faults) > 0 {
+		there += c.slow(Slow, r)
+		back += c.slow(SlowAnswer, r)
+	}
+	return there, back
+}
+
+// Serve executes a request that arrives now, as one step: throttling first, then validation, then the
+// effect. There is no partial effect: a failed request has changed nothing.
+func (c *Cloud) Serve(now time.Duration, r *Request) Response {
+	c.Advance(now)
+	from := c.instanceIndex(r.Caller)
+	if len(c.faults) > 0 {
+		return c.serveFaulty(from, r)
+	}
+	p := c.answer(from, r)
+	c.record(from, r.Action, &p)
+	return p
+}
+
+// answer throttles and executes.
+func (c *Cloud) answer(from int32, r *Request) Response {
+	if !r.Action.known() {
+		return failure(codeInvalidAction, "The action is not valid for this web service.")
+	}
+	l, b := c.bucket(r)
+	if !l.take(c.now, b) {
+		return failure(codeThrottled, "Request limit exceeded.")
+	}
+	return c.execute(from, r)
+}
+
+// execute validates a request and does it.
+func (c *Cloud) execute(from int32, r *Request) Response {
+	switch r.Action {
+	case CreateNetworkInterface:
+		return c.create(from, r)
+	case AttachNetworkInterface:
+		return c.attach(from, r)
+	case ModifyNetworkInterfaceAttribute:
+		return c.modify(from, r)
+	case DetachNetworkInterface:
+		return c.detach(from, r)
+	case DeleteNetworkInterface:
+		return c.delete(from, r)
+	case AssignPrivateIpAddresses:
+		return c.assign(from, r)
+	case UnassignPrivateIpAddresses:
+		return c.unassign(from, r)
+	case DescribeNetworkInterfaces:
+		return c.describeENIs(from, r)
+	case DescribeSubnets:
+		return c.describeSubnets(r)
+	case CreateTags:
+		return c.createTags(from, r)
+	case DescribeInstances:
+		return c.describeInstances(r)
+	}
+	return failure(codeInvalidAction, "The action is not valid for this web service.")
+}

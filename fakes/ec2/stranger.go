@@ -1,0 +1,64 @@
+package ec2
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// The methods of this file are what others do to the account: a person at a console, another
+// controller, another tenant of the subnet. They are not throttled and not in the ledger, and do
+// nothing when their target is gone.
+
+// StrangerDetach detaches an interface, as a DetachNetworkInterface of somebody else's would.
+func (c *Cloud) StrangerDetach(now time.Duration, id ENIID) {
+	c.Advance(now)
+	if slot := c.slotOf(id); slot != none {
+		c.detach(none, &Request{Attachment: c.enis[slot].att.id})
+	}
+}
+
+// StrangerUnassign takes a secondary address from whatever interface has it.
+func (c *Cloud) StrangerUnassign(now time.Duration, a netip.Addr) {
+	c.Advance(now)
+	e := c.ownerOf(a)
+	if e == nil {
+		return
+	}
+	o, _ := c.subnets[e.subnet].offset(a)
+	at := slices.Index(e.current(), o)
+	if at > 0 {
+		c.removeAddresses(e, slices.Delete(slices.Clone(e.current()), at, at+1), []netip.Addr{a}, none)
+	}
+}
+
+// DrainSubnet has strangers take or give back a subnet's addresses until `leave` are free, or as near to
+// that as what is free and what strangers hold allows.
+func (c *Cloud) DrainSubnet(now time.Duration, id SubnetID, leave int) {
+	c.Advance(now)
+	n := c.subnetIndex(id)
+	if n == none {
+		return
+	}
+	s := &c.subnets[n]
+	for s.free > max(leave, 0) {
+		s.strangers = append(s.strangers, s.pop(addressStranger))
+	}
+	for s.free < leave && len(s.strangers) > 0 {
+		last := len(s.strangers) - 1
+		s.pushFree(s.strangers[last])
+		s.strangers = s.strangers[:last]
+	}
+}
+
+// AddVPCCIDR adds a CIDR to the VPC; metadata shows it after Lag.IMDSAddress.
+func (c *Cloud) AddVPCCIDR(now time.Duration, p netip.Prefix) {
+	c.Advance(now)
+	last := c.vpcCIDR[len(c.vpcCIDR)-1]
+	if !p.IsValid() || slices.Contains(last.cidrs, p) {
+		return
+	}
+	cidrs := append(slices.Clone(last.cidrs), p)
+	at := max(last.at, c.now+c.rand.draw(c.cfg.Lag.IMDSAddress))
+	c.vpcCIDR = append(c.vpcCIDR, cidrVersion{at, cidrs})
+}

@@ -1,0 +1,151 @@
+package ec2
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// Who an address belongs to that no interface has. Interfaces are slot+1.
+const (
+	addressFree     int32 = 0
+	addressReserved int32 = -1 // EC2's own five
+	addressStranger int32 = -2 // something else in the VPC, see DrainSubnet
+	addressHeld     int32 = -3 // was just freed
+)
+
+// subnet owns addresses. They are offsets from the network's own address, sixteen bits at most because
+// EC2's largest subnet is a /16: half a kilobyte for a /24, and cloning is copying.
+type subnet struct {
+	id         SubnetID
+	cidr       netip.Prefix
+	zone       string
+	base, mask uint32
+
+	owner []int32 // by offset
+	// The free addresses are a ring, longest free first, threaded through next and prev. Offset 0 is
+	// reserved in any subnet and serves as the ring's head. A ring, because an address that was
+	// just freed must be the last to come back, and because one in the middle can be asked for.
+	next, prev []uint16
+	free       int
+
+	held      []heldAddress // in order of release
+	strangers []uint16      // a stack, so that DrainSubnet can be undone
+}
+
+type heldAddress struct {
+	at     time.Duration // when it becomes free
+	offset uint16
+}
+
+// newSubnet makes all addresses free but the first four and the last ("Subnet sizing").
+func newSubnet(id SubnetID, cidr netip.Prefix, zone string) subnet {
+	s := subnet{id: id, cidr: cidr, zone: zone}
+	if !usableCIDR(cidr) {
+		return s
+	}
+	s.cidr = cidr.Masked()
+	size := 1 << (32 - cidr.Bits())
+	s.mask = ^uint32(size - 1)
+	s.base = word(s.cidr.Addr())
+	s.owner = make([]int32, size)
+	s.next, s.prev = make([]uint16, size), make([]uint16, size)
+	for o := range size {
+		if o < 4 || o == size-1 {
+			s.owner[o] = addressReserved
+		} else {
+			s.pushFree(uint16(o))
+		}
+	}
+	return s
+}
+
+func (s *subnet) clone() subnet {
+	n := *s
+	n.owner, n.next, n.prev = slices.Clone(s.owner), slices.Clone(s.next), slices.Clone(s.prev)
+	n.held, n.strangers = slices.Clone(s.held), slices.Clone(s.strangers)
+	return n
+}
+
+// word is an IPv4 address as a number.
+func word(a netip.Addr) uint32 {
+	b := a.As4()
+	return uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
+}
+
+// addr is the address at an offset.
+func (s *subnet) addr(offset uint16) netip.Addr {
+	v := s.base + uint32(offset)
+	return netip.AddrFrom4([4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)})
+}
+
+// offset is where a lies in the subnet.
+func (s *subnet) offset(a netip.Addr) (uint16, bool) {
+	if len(s.owner) == 0 || !a.Is4() {
+		return 0, false
+	}
+	v := word(a)
+	return uint16(v &^ s.mask), v&s.mask == s.base
+}
+
+// pushFree makes o the last of the free addresses.
+func (s *subnet) pushFree(o uint16) {
+	last := s.prev[0]
+	s.next[last], s.prev[o] = o, last
+	s.next[o], s.prev[0] = 0, o
+	s.owner[o] = addressFree
+	s.free++
+}
+
+// take gives a free address to an owner.
+func (s *subnet) take(o uint16, owner int32) {
+	s.next[s.prev[o]], s.prev[s.next[o]] = s.next[o], s.prev[o]
+	s.owner[o] = owner
+	s.free--
+}
+
+// pop gives away the address that has been free for longest; the caller has looked at s.free.
+func (s *subnet) pop(owner int32) uint16 {
+	o := s.next[0]
+	s.take(o, owner)
+	return o
+}
+
+// hold takes an address from its owner and makes it free at an instant to come.
+func (s *subnet) hold(o uint16, until time.Duration) {
+	s.owner[o] = addressHeld
+	if n := len(s.held); n > 0 {
+		until = max(until, s.held[n-1].at) // keeps the queue in order
+	}
+	s.held = append(s.held, heldAddress{until, o})
+}
+
+// release frees the held addresses whose time has come.
+func (s *subnet) release(now time.Duration) {
+	n := 0
+	for n < len(s.held) && s.held[n].at <= now {
+		s.pushFree(s.held[n].offset)
+		n++
+	}
+	s.held = s.held[n:]
+}
+
+// subnetIndex finds a subnet by ID, -1 if there is none. Subnets are a handful: a scan beats a map.
+func (c *Cloud) subnetIndex(id SubnetID) int32 {
+	for i := range c.subnets {
+		if c.subnets[i].id == id {
+			return int32(i)
+		}
+	}
+	return -1
+}
+
+// locate finds an address's subnet and offset.
+func (c *Cloud) locate(a netip.Addr) (*subnet, uint16, bool) {
+	for i := range c.subnets {
+		if o, ok := c.subnets[i].offset(a); ok {
+			return &c.subnets[i], o, true
+		}
+	}
+	return nil, 0, false
+}

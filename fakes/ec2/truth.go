@@ -1,0 +1,136 @@
+package ec2
+
+import "net/netip"
+
+// The methods of this file tell the truth as of the last instant the cloud was stepped to: no throttling,
+// no lag. They are for auditors, metrics and the network fabric, not for the software under test.
+
+// ENI is an interface as it is.
+func (c *Cloud) ENI(id ENIID) (ENI, bool) {
+	slot := c.slotOf(id)
+	if slot == none {
+		return ENI{}, false
+	}
+	return c.show(&c.enis[slot], always), true
+}
+
+// AttachedENIs are the interfaces that are in-use on an instance, by device index.
+func (c *Cloud) AttachedENIs(i InstanceID) []ENIID {
+	n := c.instanceIndex(i)
+	if n == none {
+		return nil
+	}
+	out := make([]ENIID, 0, len(c.instances[n].enis))
+	for _, slot := range c.instances[n].enis {
+		if e := &c.enis[slot]; e.att.status == InUse {
+			out = append(out, e.id)
+		}
+	}
+	return out
+}
+
+// Link is a kernel device on an instance.
+type Link struct {
+	MAC    string
+	ENI    ENIID
+	Device int
+}
+
+// Links are the kernel devices that are plugged into an instance, by device index: what its kernel finds
+// when it boots.
+func (c *Cloud) Links(i InstanceID) []Link {
+	n := c.instanceIndex(i)
+	if n == none {
+		return nil
+	}
+	var out []Link
+	for _, slot := range c.instances[n].enis {
+		if e := &c.enis[slot]; e.plugged {
+			out = append(out, Link{e.mac, e.id, int(e.att.device)})
+		}
+	}
+	return out
+}
+
+// HasAddress says whether an address belongs to an interface that is in-use on an instance, and to which.
+func (c *Cloud) HasAddress(i InstanceID, a netip.Addr) (ENIID, bool) {
+	e := c.ownerOf(a)
+	if e == nil || e.att.status != InUse || c.instances[e.att.instance].id != i {
+		return "", false
+	}
+	return e.id, true
+}
+
+// OwnerOf is the interface that an address belongs to, and the instance that is on, "" while it is on
+// none. It is false for an address that no interface has.
+func (c *Cloud) OwnerOf(a netip.Addr) (ENIID, InstanceID, bool) {
+	e := c.ownerOf(a)
+	if e == nil {
+		return "", "", false
+	}
+	return e.id, c.instanceID(e.att.instance), true
+}
+
+func (c *Cloud) ownerOf(a netip.Addr) *eni {
+	s, o, ok := c.locate(a)
+	if !ok || s.owner[o] <= addressFree {
+		return nil
+	}
+	return &c.enis[s.owner[o]-1]
+}
+
+// AllENIs are all interfaces, oldest first.
+func (c *Cloud) AllENIs() []ENI {
+	out := make([]ENI, 0, c.living)
+	for slot := c.oldest; slot != none; slot = c.enis[slot].newer {
+		if e := &c.enis[slot]; !e.dead {
+			out = append(out, c.show(e, always))
+		}
+	}
+	return out
+}
+
+// CountENIs is how many interfaces are in a state.
+func (c *Cloud) CountENIs(s Status) int {
+	n := 0
+	for slot := c.oldest; slot != none; slot = c.enis[slot].newer {
+		if e := &c.enis[slot]; !e.dead && e.att.status == s {
+			n++
+		}
+	}
+	return n
+}
+
+// FreeAddresses is how many addresses a subnet could give away now: -1 if there is no such subnet.
+func (c *Cloud) FreeAddresses(s SubnetID) int {
+	n := c.subnetIndex(s)
+	if n == none {
+		return -1
+	}
+	return c.subnets[n].free
+}
+
+// Subnets are all subnets, as configured.
+func (c *Cloud) Subnets() []Subnet {
+	var out []Subnet
+	for i := range c.subnets {
+		s := &c.subnets[i]
+		out = append(out, Subnet{s.id, s.cidr, s.zone, s.free})
+	}
+	return out
+}
+
+// InstanceOf is an instance as it is, terminated ones included.
+func (c *Cloud) InstanceOf(i InstanceID) (Instance, bool) {
+	n := c.instanceIndex(i)
+	if n == none {
+		return Instance{}, false
+	}
+	return c.showInstance(n), true
+}
+
+// VPCID is the VPC's identifier.
+func (c *Cloud) VPCID() string { return c.vpcID }
+
+// SecurityGroups are the groups that exist; the first is the default one.
+func (c *Cloud) SecurityGroups() []string { return append([]string(nil), c.groups...) }
