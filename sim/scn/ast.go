@@ -69,7 +69,7 @@ type Cluster struct{ Args []KV }
 // Config holds settings of the CNI, by their environment variables' names.
 type Config struct{ Args []KV }
 
-// Start asks for Count pods Name-0, Name-1, … on Target (a node or all nodes) before time begins.
+// Start has Count pods called Name run on Target (a node or all nodes) when time begins.
 type Start struct {
 	Name   string
 	Count  int

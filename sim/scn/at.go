@@ -52,12 +52,12 @@ func (c *cursor) action() *Action {
 	}
 	seen := map[string]bool{}
 	for c.more() {
-		t := c.next()
-		if t.quoted || t.eq < 0 {
+		if t := c.peek(); t.quoted || t.eq < 0 {
 			a.Args = append(a.Args, Arg{Pos: c.at(t.col), Value: t.text, ValuePos: c.at(t.value)})
+			c.i++
 			continue
 		}
-		kv := c.keyValue(t)
+		kv := c.keyValue()
 		c.unique(seen, kv)
 		a.Args = append(a.Args, Arg(kv))
 	}

@@ -51,8 +51,19 @@ func (c *cursor) expected(what string) {
 	found := "the end of the line"
 	if c.i < len(c.tokens) {
 		found = quoteFound(c.peek().text)
+		if c.peek().quoted {
+			found += " in quotes"
+		}
 	}
-	c.failAt(c.peek().col, "such as: "+c.example, "expected %s, found %s", what, found)
+	c.failAt(c.peek().col, c.hint(c.peek().text, "such as: "+c.example), "expected %s, found %s", what, found)
+}
+
+// hint is the usual hint, unless the word holds a $name where it cannot.
+func (c *cursor) hint(word, usual string) string {
+	if strings.Contains(word, "$") {
+		return "a $name stands for a value only"
+	}
+	return usual
 }
 
 // accept reads the keyword if it is next.
@@ -82,16 +93,9 @@ func isName(s string) bool {
 // name reads a name.
 func (c *cursor) name(what string) string {
 	t := c.peek()
-	if !c.more() || t.quoted {
+	if !c.more() || t.quoted || !isName(t.text) {
 		c.expected(what)
 		return ""
-	}
-	if !isName(t.text) {
-		hint := "such as: " + c.example
-		if strings.Contains(t.text, "$") {
-			hint = "a $name stands for a value only"
-		}
-		c.failAt(t.col, hint, "expected %s, found %s", what, quoteFound(t.text))
 	}
 	c.i++
 	return t.text
@@ -120,11 +124,7 @@ func (c *cursor) duration() time.Duration {
 	}
 	d, bad := parseDuration(t.text)
 	if bad != "" {
-		hint := durationHint
-		if strings.Contains(t.text, "$") {
-			hint = "a $name stands for a value only"
-		}
-		c.failAt(t.col, hint, "%s %s", quoteFound(t.text), bad)
+		c.failAt(t.col, c.hint(t.text, durationHint), "%s %s", quoteFound(t.text), bad)
 	}
 	c.i++
 	return d
@@ -135,22 +135,24 @@ func (c *cursor) countFrom(text string, col int, what string) int {
 	n, err := strconv.Atoi(text)
 	switch {
 	case !isDigits(text) || text[0] == '0' && len(text) > 1:
-		c.failAt(col, "such as: "+c.example, "expected %s, found %s", what, quoteFound(text))
+		c.failAt(col, c.hint(text, "such as: "+c.example), "expected %s, found %s", what, quoteFound(text))
 	case err != nil || n > MaxCount:
-		c.failAt(col, "", "%s is more than %d", clip(text), MaxCount)
+		c.failAt(col, "write a smaller number", "%s is more than %d", clip(text), MaxCount)
 	case n == 0:
-		c.failAt(col, "", "%s must be at least 1", what)
+		c.failAt(col, "such as: "+c.example, "%s must be at least 1", what)
 	}
 	return n
 }
 
-// keyValue takes a token apart.
-func (c *cursor) keyValue(t token) (kv KV) {
-	if t.eq < 0 || t.quoted {
-		c.failAt(t.col, "such as: "+c.example, "expected KEY=VALUE, found %s", quoteFound(t.text))
+// keyValue reads KEY=VALUE.
+func (c *cursor) keyValue() KV {
+	t := c.peek()
+	if !c.more() || t.eq < 0 || t.quoted {
+		c.expected("KEY=VALUE")
 		return KV{}
 	}
-	kv = KV{Pos: c.at(t.col), Key: t.text[:t.eq], Value: t.text[t.eq+1:], ValuePos: c.at(t.value)}
+	c.i++
+	kv := KV{Pos: c.at(t.col), Key: t.text[:t.eq], Value: t.text[t.eq+1:], ValuePos: c.at(t.value)}
 	switch {
 	case kv.Key == "":
 		c.failAt(t.col, `a value that holds "=" needs quotes`, "no key before \"=\" in %s", quoteFound(t.text))
@@ -162,13 +164,10 @@ func (c *cursor) keyValue(t token) (kv KV) {
 
 // keyValues reads one KEY=VALUE or more, to the end of the line.
 func (c *cursor) keyValues() []KV {
-	if !c.more() {
-		c.expected("KEY=VALUE")
-	}
 	var kvs []KV
 	seen := map[string]bool{}
-	for c.more() {
-		kv := c.keyValue(c.next())
+	for c.more() || kvs == nil {
+		kv := c.keyValue()
 		c.unique(seen, kv)
 		kvs = append(kvs, kv)
 	}

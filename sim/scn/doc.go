@@ -54,8 +54,8 @@
 //	kv      = NAME "=" [VALUE]
 //	world   = "sim" | "lab" | "kind"
 //
-// Words are separated by blanks or tabs. The order of statements means nothing, except that the
-// product of several vary lines is taken in their order.
+// Words are separated by blanks or tabs. Lines for the same instant happen in their order, and
+// the product of several vary lines is taken in theirs; else the order of lines means nothing.
 //
 //   - A comment begins with "#" at a line's start, or behind two blanks or a tab. "#" behind one
 //     blank is an error, for nobody can tell which was meant.

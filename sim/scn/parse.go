@@ -11,7 +11,7 @@ import (
 const clusterHint = `write a line such as: cluster nodes=1 type=c5.xlarge`
 
 // Parse reads a scenario. The name is for positions. The error is an ErrorList: as many mistakes
-// as can be told apart, at most one for each line; then the File is nil.
+// as can be told apart, of each line the first; then the File is nil.
 func Parse(name string, data []byte) (*File, error) {
 	if len(data) > MaxFile {
 		hint := fmt.Sprintf("the limit is %d bytes; is this a scenario?", MaxFile)

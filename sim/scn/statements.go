@@ -32,7 +32,7 @@ func (c *cursor) statement() Stmt {
 	t := c.next()
 	i := slices.IndexFunc(forms(), func(f form) bool { return !t.quoted && f.word == t.text })
 	if i < 0 {
-		c.failAt(t.col, unknownHint(t.text), "unknown statement %s", quoteFound(t.text))
+		c.failAt(t.col, unknownHint(t), "unknown statement %s", quoteFound(t.text))
 		return nil
 	}
 	f := forms()[i]
@@ -42,14 +42,16 @@ func (c *cursor) statement() Stmt {
 	return s
 }
 
-func unknownHint(word string) string {
+func unknownHint(t token) string {
 	switch {
-	case strings.HasPrefix(word, "--"):
+	case t.quoted:
+		return "a line's first word stands without quotes"
+	case strings.HasPrefix(t.text, "--"):
 		return `a section begins with a line such as "-- story --"`
-	case strings.HasPrefix(word, "["):
+	case strings.HasPrefix(t.text, "["):
 		return "one guard for a line, such as [sim,lab]"
 	}
-	return didYouMean(word, words())
+	return didYouMean(t.text, words())
 }
 
 // words are the first words of all statements.
@@ -83,27 +85,22 @@ func (c *cursor) start() Stmt {
 }
 
 func (c *cursor) vary() Stmt {
-	if !c.more() {
-		c.expected("KEY=VALUE,VALUE")
-		return nil
-	}
-	kv := c.keyValue(c.next())
+	kv := c.keyValue()
 	v := &Vary{Key: kv.Key, Values: strings.Split(kv.Value, ",")}
 	if c.err == nil && variableName(kv.Key) != kv.Key {
 		c.failAt(kv.Pos.Col, "a variable's name holds letters, digits and _ only, and begins with no digit", "bad variable %s", quoteFound(kv.Key))
 	}
+	col := kv.ValuePos.Col
 	for i, value := range v.Values {
 		switch {
 		case value == "":
-			c.failAt(kv.ValuePos.Col, "such as: "+c.example, "an empty value for %s", clip(v.Key))
+			c.failAt(col, "commas without blanks separate values, such as: "+c.example, "an empty value for %s", clip(v.Key))
 		case strings.Contains(value, "$"):
-			c.failAt(kv.ValuePos.Col, "", "a value of %s holds a \"$\"", clip(v.Key))
+			c.failAt(col, "list the values themselves", "a value of %s holds a \"$\"", clip(v.Key))
 		case slices.Contains(v.Values[:min(i, MaxVariants)], value):
-			c.failAt(kv.ValuePos.Col, "delete one", "value %s stands twice", quoteFound(value))
+			c.failAt(col, "delete one", "value %s stands twice", quoteFound(value))
 		}
-	}
-	if c.more() {
-		c.failAt(c.peek().col, "values are separated by commas without blanks: "+c.example, "unexpected %s after a complete statement", quoteFound(c.peek().text))
+		col += len(value) + 1
 	}
 	return v
 }

@@ -8,20 +8,19 @@ const storySection = "story"
 func unixEnds(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
 // WithStory returns the same file with another golden story. So that the story can be read back
-// as it is, its last line gets an end, and a line that looks like a section's marker a blank in
+// as it is, every line of it ends in "\n", and a line that looks like a section's marker a blank in
 // front: compare with the result's Story, not with the argument.
 func (f *File) WithStory(story string) *File {
 	g := f.Clone()
-	lines := strings.SplitAfter(unixEnds(story), "\n")
-	for i, l := range lines {
-		if markerName(strings.TrimRight(l, "\r\n")) != "" {
-			lines[i] = " " + l
+	var b strings.Builder
+	for line := range strings.Lines(story) {
+		text := strings.TrimRight(line, "\r\n")
+		if markerName(text) != "" {
+			b.WriteByte(' ')
 		}
+		b.WriteString(text + "\n")
 	}
-	g.Story, g.HasStory = strings.Join(lines, ""), true
-	if g.Story != "" && !strings.HasSuffix(g.Story, "\n") {
-		g.Story += "\n"
-	}
+	g.Story, g.HasStory = b.String(), true
 	if !f.HasStory {
 		g.storyAt = len(g.Extra)
 	}
