@@ -1,0 +1,114 @@
+package kernel
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/enilab/enilab/impl/dataplane"
+)
+
+// FlushRules is a stranger that removes every rule but those of the given priorities, and the kernel's
+// own: systemd-networkd (amazon-vpc-cni-k8s #3162, #3309), nm-cloud-setup.
+func (k *Kernel) FlushRules(keepPriority ...int) {
+	drop := func(r addressRule) bool { return !slices.Contains(keepPriority, r.priority) }
+	k.to = slices.DeleteFunc(k.to, drop)
+	k.from = slices.DeleteFunc(k.from, drop)
+	k.wide = slices.DeleteFunc(k.wide, func(r dataplane.Rule) bool { return !slices.Contains(keepPriority, r.Priority) })
+	k.changedWidely()
+}
+
+// RemoveRoutes is a stranger that flushes a routing table.
+func (k *Kernel) RemoveRoutes(table int) {
+	k.routes = slices.DeleteFunc(k.routes, func(r route) bool { return r.table == table })
+	k.changedWidely()
+}
+
+// SetLinkMAC is udev's MACAddressPolicy=persistent on a link that is there already
+// (amazon-vpc-cni-k8s #2103, #3155).
+func (k *Kernel) SetLinkMAC(name, mac string) {
+	if slot := k.slotByName(name); slot != none && k.links[slot].mac != mac {
+		k.links[slot].mac = mac
+		k.changedEither(&k.links[slot])
+	}
+}
+
+// SetLinkAlias writes another alias, or none: a stranger's doing, or a pod that another CNI made.
+func (k *Kernel) SetLinkAlias(name, alias string) {
+	slot := k.slotByName(name)
+	if slot == none || alias != "" && k.slotByAlias(alias) != none {
+		return
+	}
+	k.setAlias(slot, alias)
+}
+
+// LinkDown takes a link down, and with it every route through it.
+func (k *Kernel) LinkDown(name string) {
+	if slot := k.slotByName(name); slot != none {
+		k.setUp(slot, false)
+	}
+}
+
+// LoseProxy removes the proxy neighbour entries of a link.
+func (k *Kernel) LoseProxy(name string) {
+	if slot := k.slotByName(name); slot != none && k.links[slot].proxy != nil {
+		k.links[slot].proxy = nil
+		k.changedEither(&k.links[slot])
+	}
+}
+
+// LoseNeighbour makes a pod lose its permanent gateway entry.
+func (k *Kernel) LoseNeighbour(inode uint64) {
+	for slot := range k.links {
+		if l := &k.links[slot]; l.netns == inode && inode != 0 && l.neighbour != "" {
+			l.neighbour = ""
+			k.changedLink(l)
+		}
+	}
+}
+
+// FlushNAT is a stranger that runs "nft flush ruleset".
+func (k *Kernel) FlushNAT() {
+	k.nat, k.natCIDRs = dataplane.NAT{}, nil
+	k.changedWidely()
+}
+
+// AddForeignRule is a stranger's rule, whatever it matches.
+func (k *Kernel) AddForeignRule(r dataplane.Rule) { k.addRule(r) }
+
+// OpenFlow is traffic that makes conntrack remember a flow of an address.
+func (k *Kernel) OpenFlow(a netip.Addr) {
+	if at, known := slices.BinarySearchFunc(k.flows, a, netip.Addr.Compare); !known {
+		k.flows = slices.Insert(k.flows, at, a)
+		k.generation++
+	}
+}
+
+// HasFlow says whether conntrack remembers a flow of an address: its next owner would get it.
+func (k *Kernel) HasFlow(a netip.Addr) bool {
+	_, known := slices.BinarySearchFunc(k.flows, a, netip.Addr.Compare)
+	return known
+}
+
+func (k *Kernel) flushFlows(a netip.Addr) {
+	if at, known := slices.BinarySearchFunc(k.flows, a, netip.Addr.Compare); known {
+		k.flows = slices.Delete(k.flows, at, at+1)
+		k.generation++
+	}
+}
+
+// Reboot loses everything but the ENI devices: they come back in the order they were plugged in, down
+// and without address, except the primary, which the machine configures again. Indexes and inodes
+// begin anew.
+func (k *Kernel) Reboot() {
+	fresh := New(k.random)
+	fresh.generation = k.generation
+	for _, eni := range k.enis {
+		if p := k.primary; eni.key == p.mac {
+			fresh.PlugPrimary(p.mac, p.address, p.gateway)
+		} else {
+			fresh.Plug(eni.key)
+		}
+	}
+	fresh.changedWidely()
+	*k = *fresh
+}
