@@ -80,6 +80,7 @@ func TestBadLines(t *testing.T) {
 		{`at 0s every 0s until 5m node-1 restart`, `7: "every" needs a duration above zero (such as 30s, 20m or 1h30m)`},
 		{`at 10m every 5s until 5m node-1 restart`, `23: until 5m is before at 10m ("until" is an instant, not a length)`},
 		{`at 0s every 1ns until 5m node-1 restart`, `7: the line would happen more than 100000 times (write a longer "every" or an earlier "until")`},
+		{`at 0s every 1s until 100000s kube x`, `7: the line would happen more than 100000 times (write a longer "every" or an earlier "until")`},
 		{`at 0s evry 5s until 5m node-1 restart`, `7: unknown subject "evry" (did you mean "every"?)`},
 		{`at 0s node-1`, `13: expected a verb, found the end of the line (such as: at 20m node-1 restart)`},
 		{`at 0s node-1 cri=right`, `14: expected a verb, found "cri=right" (such as: at 20m node-1 restart)`},
@@ -170,6 +171,7 @@ func TestBadFiles(t *testing.T) {
 		"variable twice":    {c + "vary x=1\nvary x=2\n", "f:3:1: vary x is given twice (the first is on line 2)"},
 		"two stories":       {c + "-- story --\n-- a --\n-- story --\n", `f:4:1: a second section "story" (the first is on line 2)`},
 		"variants":          {c + "vary a=" + list(64) + "\nvary b=" + list(5) + "\nvary c=" + list(9), "f:3:1: more than 256 variants (delete values, or split the scenario)"},
+		"one variant more":  {c + "vary a=" + list(43) + "\nvary b=1,2,3\nvary c=1,2", "f:4:1: more than 256 variants (delete values, or split the scenario)"},
 		"several":           {"foo\nconfig A=1\nconfig A=2\nbar\n", "f:1:1: unknown statement \"foo\" (known: cluster, config, start, vary, always, at, finally, against, reaches, compare)\nf:3:8: config A is given twice (the first is on line 2)\nf:4:1: unknown statement \"bar\" (did you mean \"vary\"?)"},
 	} {
 		_, err := Parse("f", []byte(tt.text))

@@ -38,6 +38,7 @@ func TestGoodLines(t *testing.T) {
 		{`finally converges within 60m30s`, `finally converges within 1h0m30s`, &Finally{time.Hour + 30*time.Second}},
 		{`against m-1 breaks "x y"`, ``, &Against{Mutant: "m-1", Invariant: "x y", MutantPos: at(9), InvariantPos: at(20)}},
 		{`against m breaks "x" by 0`, `against m breaks "x" by 0s`, &Against{Mutant: "m", Invariant: "x", HasBy: true, MutantPos: at(9), InvariantPos: at(18)}},
+		{`compare counts "�"`, ``, &Compare{"�"}},
 		{`reaches a-mark`, ``, &Reaches{"a-mark", at(9)}},
 		{`compare counts eni`, `compare counts "eni"`, &Compare{"eni"}},
 		{`at 90s node-2 restart`, `at 1m30s node-2 restart`, &At{When: 90 * time.Second, Action: &Action{Subject: node(8, 2), Verb: "restart", VerbPos: at(15)}}},
@@ -46,6 +47,8 @@ func TestGoodLines(t *testing.T) {
 			Args: []Arg{{at(17), "", "a=b", at(18)}, {at(23), "", "", at(24)}, {at(26), "", "#", at(27)}, {at(30), "", "$x", at(30)}, {at(33), "", "5", at(33)}, {at(35), "k", "v", at(37)}}}}},
 		{`at 1h every 20m until 2h pod ns/web-0 kill`, ``, &At{When: time.Hour, Every: 20 * time.Minute, Until: 2 * time.Hour, HasEvery: true,
 			Action: &Action{Subject: Subject{Pos: at(26), Kind: Pod, Pod: "ns/web-0"}, Verb: "kill", VerbPos: at(39)}}},
+		{`at 0s every 1s until 99999s kube x`, `at 0s every 1s until 27h46m39s kube x`, &At{Every: time.Second, Until: 99999 * time.Second, HasEvery: true,
+			Action: &Action{Subject: Subject{Pos: at(29), Kind: Kube}, Verb: "x", VerbPos: at(34)}}},
 		{`at 0s expect kube up`, ``, &At{Check: &Check{Subject: Subject{Pos: at(14), Kind: Kube}, Metric: "up", MetricPos: at(19)}}},
 		{`at 0s within 5s expect ec2 a.b >= "1 2"`, ``, &At{Check: &Check{Within: 5 * time.Second, HasWithin: true,
 			Subject: Subject{Pos: at(24), Kind: EC2}, Metric: "a.b", MetricPos: at(28), Op: ">=", Value: "1 2", ValuePos: at(36)}}},
@@ -238,6 +241,14 @@ func TestExpandErrors(t *testing.T) {
 		if err == nil || err.Error() != tt.want {
 			t.Errorf("wrong=%s:\n got %v\nwant %s", tt.wrong, err, tt.want)
 		}
+	}
+	const fits = MaxLine - len("cluster a=")
+	long := map[string]string{"x": strings.Repeat("y", fits-1)}
+	if g, err := parse(t, "cluster a=$x.\n").Expand(long); err != nil || parse(t, g.String()) == nil {
+		t.Errorf("a line as long as the limit: %v", err)
+	}
+	if _, err := parse(t, "cluster a=$x..\n").Expand(long); err == nil {
+		t.Error("a line longer than the limit")
 	}
 	big := parse(t, "cluster a="+strings.Repeat("$x", 100)+" b=$x\n")
 	_, err := big.Expand(map[string]string{"x": strings.Repeat("y", 1000)})

@@ -30,7 +30,7 @@ func (c *cursor) lex(i int) (comment string) {
 			break
 		}
 		if raw[i] == '#' {
-			if gap > 0 && i-gap < 2 && raw[i-1] != '\t' {
+			if i-gap < 2 && raw[i-1] != '\t' {
 				c.failAt(i+1, "write two blanks or a tab before it, or put a value in quotes", "a comment right behind a word")
 			}
 			return strings.TrimSpace(raw[i+1:])
@@ -118,7 +118,7 @@ func (c *cursor) refuseRune(i int, r rune, quoted bool) {
 
 // quote writes s in quotes.
 func quote(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+	return `"` + strings.ReplaceAll(strings.ReplaceAll(s, `\`, `\\`), `"`, `\"`) + `"`
 }
 
 // quoteValue writes s, in quotes if it would otherwise not be read as this one value.

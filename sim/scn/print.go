@@ -75,7 +75,10 @@ func (l Line) String() string {
 }
 
 func (l Line) canonical() string {
-	comment := strings.NewReplacer("\n", " ", "\r", " ").Replace(strings.TrimSpace(l.Comment))
+	comment := strings.TrimSpace(l.Comment)
+	if strings.ContainsAny(comment, "\r\n") { // only a program can have put it there, or a stray CR
+		comment = strings.NewReplacer("\n", " ", "\r", " ").Replace(comment)
+	}
 	if comment != "" {
 		comment = "# " + comment
 	}

@@ -60,7 +60,7 @@ func (f *File) Expand(vars map[string]string) (*File, error) {
 		} else {
 			g.Lines[i].Stmt = rewrite(l.Stmt, x.value)
 		}
-		if x.room < 0 {
+		if x.room < 0 || len(g.Lines[i].String()) > MaxLine {
 			x.errs = append(x.errs, Errorf(l.Pos, "", "the expanded line has more than %d bytes", MaxLine))
 		}
 		errs = append(errs, x.errs...)
@@ -74,7 +74,7 @@ func (f *File) Expand(vars map[string]string) (*File, error) {
 // An expander replaces $names in one line.
 type expander struct {
 	vars map[string]string
-	room int // bytes left for the line's values
+	room int // bytes left for the line's values: it bounds the work
 	errs ErrorList
 }
 
