@@ -1,94 +1,128 @@
 package cri
 
 import (
-	"iter"
-	"net/netip"
+	"maps"
+	"slices"
 	"time"
 )
 
 // Node is the kubelet and the container runtime of one node.
+//
+// Pods and sandboxes live in slots that are used again; they speak of each other by slot number, so
+// that a Clone is a copy of two slices.
 type Node struct {
-	cfg Config
-	now time.Duration
-	out []Action
+	cfg    Config
+	rng    rng
+	now    time.Duration
+	out    []Action // of the current Step
+	queued []Action // of faults, until the next Step
+	timers []timer
+	nodeAt [nodeTimers]int32 // heap positions of the node's own timers
+	seq    uint64            // orders timers of the same instant
+	ids    uint64            // last OpID or SandboxID serial
+
+	pods      []pod
+	freePods  []int32
+	byUID     map[string]int32
+	sandboxes []sandbox
+	freeBoxes []int32
+	first     int32 // oldest sandbox
+	last      int32 // newest sandbox
+	daemon    int32 // the daemon's own sandbox
+
+	kubeletDown bool
+	runtimeDown bool
+	gcPhase     time.Duration // evictSandboxes runs at gcPhase + k*GCPeriod
+	gcQueue     []SandboxID   // this pass's sandboxes, one at a time
+	gcBusy      SandboxID     // whose Stop or Remove the pass waits for
+	replays     []replay      // sorted by time
+	buried      []grave       // the last sandboxes forgotten, for ReplayDEL
+	failDELs    int
+	failDelay   time.Duration
+	busyNetns   int
+	crash       CrashPoint
+	list        []Sandbox // ListSandboxes' answer
+	count       Counts
 }
 
-// Sandbox is a row of the runtime's ListPodSandbox.
-type Sandbox struct {
-	ID          string // 64 hexadecimal digits
-	Namespace   string
-	Name        string
-	UID         string
-	Attempt     int
-	Ready       bool
-	HostNetwork bool
-	Created     time.Duration
+// none is no slot.
+const none = int32(-1)
+
+// New makes a node on which only the daemon's own sandbox runs (kube-system/aws-node). The same
+// configuration, seed and inputs give the same actions.
+func New(cfg Config, seed uint64) *Node {
+	cfg.setDefaults()
+	n := &Node{cfg: cfg, rng: rng(seed), byUID: make(map[string]int32), first: none, last: none, daemon: none}
+	for i := range n.nodeAt {
+		n.nodeAt[i] = none
+	}
+	n.gcPhase = n.rng.between(0, cfg.GCPeriod)
+	n.SetDaemonSandbox(0, "kube-system", "aws-node", "aws-node")
+	return n
 }
 
-// Truth is what a sandbox really is, whatever the runtime's list says of it.
-type Truth struct {
-	Sandbox
-	Handle  SandboxID
-	Netns   uint64     // inode of the namespace while something mounts or holds it; else 0
-	Address netip.Addr // what the runtime believes; invalid before ADD and after a successful DEL
-	Running bool       // pause or a container runs in the namespace
-	Held    bool       // a D-state process is in the namespace
-	Hidden  bool       // the runtime does not list it although it lives
-	OwesDEL bool       // ADD was run, and no DEL has ended in success since
+// Clone is a deep copy; neither node influences the other afterwards.
+func (n *Node) Clone() *Node {
+	c := *n
+	c.out, c.list = nil, nil
+	c.queued = slices.Clone(n.queued)
+	c.timers = slices.Clone(n.timers)
+	c.pods = slices.Clone(n.pods)
+	c.freePods = slices.Clone(n.freePods)
+	c.byUID = maps.Clone(n.byUID)
+	c.sandboxes = slices.Clone(n.sandboxes)
+	c.freeBoxes = slices.Clone(n.freeBoxes)
+	c.gcQueue = slices.Clone(n.gcQueue)
+	c.replays = slices.Clone(n.replays)
+	c.buried = slices.Clone(n.buried)
+	return &c
 }
 
-// New makes a node on which only the daemon's own sandbox runs.
-func New(cfg Config, seed uint64) *Node { cfg.setDefaults(); return &Node{cfg: cfg} }
+// Config is the node's configuration with its defaults filled in.
+func (n *Node) Config() Config { return n.cfg }
 
-// Clone is a deep copy.
-func (n *Node) Clone() *Node { c := *n; return &c }
-
-// Step applies one input at now; a nil Input is a tick. The slice is valid until the next Step.
-func (n *Node) Step(now time.Duration, in *Input) []Action { return n.out }
-
-// Next is when the node wants a tick.
-func (n *Node) Next() (time.Duration, bool) { return 0, false }
-
-func (n *Node) ListSandboxes() (list []Sandbox, complete bool) { return nil, false }
-func (n *Node) Sandboxes() iter.Seq[Truth]                     { return func(func(Truth) bool) {} }
-func (n *Node) PodReady(uid string) bool                       { return false }
-func (n *Node) Ready() int                                     { return 0 }
-func (n *Node) Counts() Counts                                 { return Counts{} }
-func (n *Node) SandboxOf(uid string) (containerID string, ok bool) {
-	return "", false
+// Step fires what is due at now, then applies in (nil is a tick), and returns what to do, in order.
+// The slice is valid until the next Step. Inputs about unknown pods, sandboxes or operations are
+// stale news and change nothing. Time never goes backwards: an earlier now counts as the latest.
+func (n *Node) Step(now time.Duration, in *Input) []Action {
+	n.now = max(n.now, now)
+	n.out = append(n.out[:0], n.queued...)
+	n.queued = n.queued[:0]
+	n.fire()
+	if in == nil {
+		return n.out
+	}
+	switch in.Kind {
+	case PodBound:
+		n.podBound(in)
+	case PodDeleted:
+		n.podDeleted(in.UID, in.Grace, false)
+	case PodForceRemoved:
+		n.podDeleted(in.UID, in.Grace, true)
+	case NetnsMade:
+		n.netnsMade(in.Sandbox, in.Inode)
+	case PluginDone:
+		n.pluginDone(in.Op, in.Err, in)
+	case Reboot:
+		n.reboot()
+	case RestartKubelet:
+		n.restartKubelet()
+	case RestartRuntime:
+		n.restartRuntime()
+	}
+	n.fire()
+	return n.out
 }
 
-// Counts are totals since New, and gauges.
-type Counts struct {
-	Pods, Ready, Sandboxes, Ops  int // gauges
-	ADDs, DELs, CHECKs           int // plugin runs asked for
-	FailedADDs, FailedDELs, Lost int
+// Next is when the node wants a tick; false while it waits only for inputs.
+func (n *Node) Next() (time.Duration, bool) {
+	if len(n.queued) > 0 {
+		return n.now, true
+	}
+	if len(n.timers) == 0 {
+		return 0, false
+	}
+	return n.timers[0].at, true
 }
 
-func (n *Node) Hang(now time.Duration, uid string)   {}
-func (n *Node) Unhang(now time.Duration, uid string) {}
-func (n *Node) Hide(now time.Duration, id string) bool {
-	return false
-}
-func (n *Node) FailDELs(times int, delay time.Duration) {}
-func (n *Node) BusyNetns(times int)                     {}
-func (n *Node) ReplayDEL(now time.Duration, containerID string, after time.Duration) bool {
-	return false
-}
-func (n *Node) CrashAt(p CrashPoint) {}
-func (n *Node) SetDaemonSandbox(now time.Duration, namespace, name, uid string) (containerID string) {
-	return ""
-}
-
-// CrashPoint is where the runtime dies once, between two of its own steps.
-type CrashPoint uint8
-
-const (
-	NoCrash       CrashPoint = iota
-	BeforeADD                // P1: the namespace is made, ADD not yet run
-	ADDUnsaved               // P2: ADD is done, its result not saved (containerd #12922)
-	BeforePause              // P3: the result is saved, the shim not started
-	BeforeDEL                // the containers are stopped, DEL not yet run
-	BeforeUnmount            // DEL is done, the namespace not yet removed
-	BeforeForget             // Remove's DEL is done, the record not yet dropped
-)
+func (n *Node) emit(a Action) { n.out = append(n.out, a) }

@@ -1,90 +1,395 @@
 package kube
 
 import (
+	"errors"
+	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
+	"strconv"
 	"time"
 )
 
-// Phase is a pod's phase.
-type Phase uint8
-
-const (
-	Pending Phase = iota
-	Running
-	Failed // evicted, or its node rebooted under a pod that is not restarted
-)
-
-// Kind is a controller.
-type Kind uint8
-
-const (
-	Deployment  Kind = iota // names carry a generated suffix; a replacement comes as soon as the deletion is seen
-	StatefulSet             // names are name-0, name-1, …; a replacement comes only when the old object is gone
-)
-
-// Pod is an object of the API server.
-type Pod struct {
-	UID         string
-	Namespace   string
-	Name        string
-	Workload    string
-	Node        int // index of the node; -1 while no node takes it
-	Ordinal     int // of a StatefulSet's pod
-	Phase       Phase
-	Deleting    bool // it has a deletionTimestamp
-	HostNetwork bool
-	Address     netip.Addr
-	Created     time.Duration
+// Cluster is the API server with its controllers and its scheduler. The zero Cluster is not
+// usable; make one with New.
+type Cluster struct {
+	rng       rng
+	pods      []pod
+	free      []int32
+	byUID     map[string]int32
+	byName    map[string]int32 // newest object of namespace/name
+	nodes     []node           // by node index
+	workloads []workload       // in order of creation
+	byLoad    map[string]int32
+	events    []Event
+	drained   []Event
+	list      []Pod
+	serial    uint64
 }
 
-// Spec makes a workload.
-type Spec struct {
-	Name        string
-	Namespace   string // default "default"
-	Kind        Kind
-	Replicas    int
-	Nodes       []int // pods are placed on these, round robin over those not cordoned
-	HostNetwork bool
+// pod is a slot: the object and its neighbours in three orders.
+type pod struct {
+	Pod
+	load       int32 // workload
+	onNode     links // pods of the node
+	ofWorkload links // pods of the workload, oldest first
 }
 
-// EventKind is what a kubelet watches for.
-type EventKind uint8
-
-const (
-	PodBound EventKind = 1 + iota
-	PodDeleted
-	PodForceRemoved
-)
-
-// Event is for the kubelet of Node.
-type Event struct {
-	Kind        EventKind
-	Node        int
-	HostNetwork bool
-	UID         string
-	Namespace   string
-	Name        string
-	Grace       time.Duration // of PodDeleted
+type node struct {
+	cordoned bool
+	pods     ends
 }
 
-// Cluster is the API server with its controllers and scheduler.
-type Cluster struct{}
+type workload struct {
+	Spec
+	next     int // round robin: position in Nodes of the next placement
+	count    int // objects, also those that are being deleted
+	deleting int // of them, those with a deletionTimestamp
+	pods     ends
+	missing  []int // StatefulSet: ordinals whose object is gone, ascending
+	waiting  ends  // pods that no node took
+}
 
-func New(seed uint64) *Cluster                  { return &Cluster{} }
-func (c *Cluster) Clone() *Cluster              { d := *c; return &d }
-func (c *Cluster) Events() []Event              { return nil } // drains; valid until the next call of any method
-func (c *Cluster) Find(name string) (Pod, bool) { return Pod{}, false }
-func (c *Cluster) Get(uid string) (Pod, bool)   { return Pod{}, false }
-func (c *Cluster) ListPods(node int) []Pod      { return nil }
-func (c *Cluster) Pods(workload string) []Pod   { return nil }
-func (c *Cluster) Len() int                     { return 0 }
+const none = int32(-1)
 
-func (c *Cluster) CreateWorkload(now time.Duration, s Spec) error                     { return nil }
-func (c *Cluster) Scale(now time.Duration, workload string, replicas int) bool        { return false }
-func (c *Cluster) Roll(now time.Duration, workload string, count int) int             { return 0 }
-func (c *Cluster) DeletePod(now time.Duration, name string, grace time.Duration) bool { return false }
-func (c *Cluster) ForceDelete(now time.Duration, name string) bool                    { return false }
-func (c *Cluster) PodStarted(now time.Duration, uid string, a netip.Addr)             {}
-func (c *Cluster) PodStopped(now time.Duration, uid string)                           {}
-func (c *Cluster) PodGone(now time.Duration, uid string)                              {}
-func (c *Cluster) Cordon(now time.Duration, node int, on bool)                        {}
+// nodeLimit bounds node indices, so that a typing error does not ask for memory without end.
+const nodeLimit = 1 << 20
+
+// New is an empty cluster. The seed makes pod name suffixes and UIDs.
+func New(seed uint64) *Cluster {
+	return &Cluster{rng: rng(seed), byUID: map[string]int32{}, byName: map[string]int32{}, byLoad: map[string]int32{}}
+}
+
+// Clone is a deep copy; neither cluster influences the other afterwards.
+func (c *Cluster) Clone() *Cluster {
+	d := *c
+	d.pods = slices.Clone(c.pods)
+	d.free = slices.Clone(c.free)
+	d.byUID = maps.Clone(c.byUID)
+	d.byName = maps.Clone(c.byName)
+	d.nodes = slices.Clone(c.nodes)
+	d.workloads = slices.Clone(c.workloads)
+	for i := range d.workloads {
+		w := &d.workloads[i]
+		w.missing = slices.Clone(w.missing) // Nodes is never written after CreateWorkload
+	}
+	d.byLoad = maps.Clone(c.byLoad)
+	d.events = slices.Clone(c.events)
+	d.drained, d.list = nil, nil
+	return &d
+}
+
+// CreateWorkload makes a controller and its pods. It refuses a name that exists, a negative
+// number of replicas, and a node index out of range.
+func (c *Cluster) CreateWorkload(now time.Duration, s Spec) error {
+	if s.Namespace == "" {
+		s.Namespace = DefaultNamespace
+	}
+	if err := c.check(s); err != nil {
+		return fmt.Errorf("create workload %q: %w", s.Name, err)
+	}
+	s.Nodes = slices.Clone(s.Nodes)
+	for _, n := range s.Nodes {
+		c.growNodes(n)
+	}
+	c.byLoad[s.Name] = int32(len(c.workloads))
+	c.workloads = append(c.workloads, workload{Spec: s, pods: noEnds, waiting: noEnds})
+	li := int32(len(c.workloads) - 1)
+	if s.Kind == StatefulSet {
+		for i := range s.Replicas {
+			c.workloads[li].missing = append(c.workloads[li].missing, i)
+		}
+	}
+	c.reconcile(now, li)
+	return nil
+}
+
+func (c *Cluster) check(s Spec) error {
+	if _, ok := c.byLoad[s.Name]; ok {
+		return errors.New("it exists; scale it instead")
+	}
+	if s.Name == "" {
+		return errors.New("it has no name")
+	}
+	if s.Replicas < 0 {
+		return fmt.Errorf("%d replicas, expected 0 or more", s.Replicas)
+	}
+	if len(s.Nodes) == 0 && s.Replicas > 0 {
+		return errors.New("no nodes to place its pods on")
+	}
+	for _, n := range s.Nodes {
+		if n < 0 || n >= nodeLimit {
+			return fmt.Errorf("node index %d, expected 0 to %d", n, nodeLimit-1)
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) growNodes(n int) {
+	for len(c.nodes) <= n {
+		c.nodes = append(c.nodes, node{pods: noEnds})
+	}
+}
+
+// Scale sets the number of replicas: a Deployment loses its newest pods first, a StatefulSet its
+// highest ordinals. False when there is no such workload.
+func (c *Cluster) Scale(now time.Duration, name string, replicas int) bool {
+	li, ok := c.byLoad[name]
+	if !ok {
+		return false
+	}
+	w := &c.workloads[li]
+	w.Replicas = max(replicas, 0)
+	if w.Kind == StatefulSet {
+		c.scaleOrdinals(now, li)
+	}
+	for i := w.pods.last; i != none && w.count-w.deleting > w.Replicas; {
+		p := &c.pods[i]
+		older := p.ofWorkload.prev // deleting a pending pod frees its slot
+		if !p.Deleting && (w.Kind == Deployment || p.Ordinal >= w.Replicas) {
+			c.remove(now, i, DefaultGrace)
+		}
+		i = older
+	}
+	c.reconcile(now, li)
+	return true
+}
+
+// scaleOrdinals makes missing those ordinals below Replicas that have no object.
+func (c *Cluster) scaleOrdinals(now time.Duration, li int32) {
+	w := &c.workloads[li]
+	have := make([]bool, w.Replicas)
+	for i := w.pods.first; i != none; i = c.pods[i].ofWorkload.next {
+		if o := c.pods[i].Ordinal; o < len(have) {
+			have[o] = true
+		}
+	}
+	w.missing = w.missing[:0]
+	for o, there := range have {
+		if !there {
+			w.missing = append(w.missing, o)
+		}
+	}
+}
+
+// reconcile is the controller: it makes the pods that are wanted.
+func (c *Cluster) reconcile(now time.Duration, li int32) {
+	w := &c.workloads[li]
+	if w.Kind == StatefulSet {
+		for len(w.missing) > 0 {
+			o := w.missing[0]
+			w.missing = w.missing[:copy(w.missing, w.missing[1:])]
+			if o < w.Replicas {
+				c.create(now, li, o)
+			}
+		}
+		return
+	}
+	for w.count-w.deleting < w.Replicas {
+		c.create(now, li, 0)
+	}
+}
+
+// create makes one pod of a workload and places it.
+func (c *Cluster) create(now time.Duration, li int32, ordinal int) {
+	var i int32
+	if l := len(c.free); l > 0 {
+		i = c.free[l-1]
+		c.free = c.free[:l-1]
+	} else {
+		i = int32(len(c.pods))
+		c.pods = append(c.pods, pod{})
+	}
+	w := &c.workloads[li]
+	name := w.Name + "-"
+	if w.Kind == StatefulSet {
+		name += strconv.Itoa(ordinal)
+	} else {
+		name += c.rng.suffix()
+	}
+	c.serial++
+	c.pods[i] = pod{
+		Pod: Pod{
+			UID: c.rng.uid(c.serial), Namespace: w.Namespace, Name: name, Workload: w.Name,
+			Node: -1, Ordinal: ordinal, HostNetwork: w.HostNetwork, Created: now,
+		},
+		load: li, onNode: noLinks, ofWorkload: noLinks,
+	}
+	p := &c.pods[i]
+	c.byUID[p.UID] = i
+	c.byName[p.Namespace+"/"+p.Name] = i
+	c.push(&w.pods, i, workloadOrder)
+	w.count++
+	c.place(i)
+}
+
+// place is the scheduler: round robin over the workload's nodes that are not cordoned. A pod that
+// no node takes waits for Cordon to end.
+func (c *Cluster) place(i int32) {
+	p := &c.pods[i]
+	w := &c.workloads[p.load]
+	for range w.Nodes {
+		n := w.Nodes[w.next%len(w.Nodes)]
+		w.next = (w.next + 1) % len(w.Nodes)
+		if c.nodes[n].cordoned {
+			continue
+		}
+		p.Node = n
+		c.push(&c.nodes[n].pods, i, nodeOrder)
+		c.event(PodBound, p, 0)
+		return
+	}
+	c.push(&w.waiting, i, nodeOrder)
+}
+
+// Cordon says whether the scheduler may place pods on a node. Pods that wait are placed when it ends.
+func (c *Cluster) Cordon(now time.Duration, n int, on bool) {
+	if n < 0 || n >= nodeLimit {
+		return
+	}
+	c.growNodes(n)
+	c.nodes[n].cordoned = on
+	if on {
+		return
+	}
+	for li := range c.workloads {
+		w := &c.workloads[li]
+		i := w.waiting.first
+		if i == none || !slices.Contains(w.Nodes, n) {
+			continue
+		}
+		for i != none {
+			next := c.pods[i].onNode.next
+			c.drop(&w.waiting, i, nodeOrder)
+			c.place(i)
+			i = next
+		}
+	}
+}
+
+// Cordoned says whether the scheduler avoids the node.
+func (c *Cluster) Cordoned(n int) bool { return n >= 0 && n < len(c.nodes) && c.nodes[n].cordoned }
+
+// DeletePod sets a deletionTimestamp; grace 0 is the default of 30 s. The object goes when its
+// kubelet says PodGone; a pod without a node goes at once. False when no pod has that name or its
+// newest one is being deleted.
+func (c *Cluster) DeletePod(now time.Duration, name string, grace time.Duration) bool {
+	i, ok := c.find(name)
+	if !ok || c.pods[i].Deleting {
+		return false
+	}
+	li := c.pods[i].load
+	c.remove(now, i, grace)
+	c.reconcile(now, li)
+	return true
+}
+
+// remove deletes gracefully, without the controller's answer.
+func (c *Cluster) remove(now time.Duration, i int32, grace time.Duration) {
+	p := &c.pods[i]
+	if p.Node < 0 {
+		c.erase(i)
+		return
+	}
+	if grace <= 0 {
+		grace = DefaultGrace
+	}
+	p.Deleting = true
+	c.workloads[p.load].deleting++
+	c.event(PodDeleted, p, grace)
+}
+
+// ForceDelete takes the object away at once (kubectl delete --grace-period=0 --force), also one
+// that is being deleted; its kubelet is told and kills in the background. A StatefulSet replaces it
+// immediately, by the same name. False when no pod has that name.
+func (c *Cluster) ForceDelete(now time.Duration, name string) bool {
+	i, ok := c.find(name)
+	if !ok {
+		return false
+	}
+	li := c.pods[i].load
+	if c.pods[i].Node >= 0 {
+		c.event(PodForceRemoved, &c.pods[i], 0)
+	}
+	c.erase(i)
+	c.reconcile(now, li)
+	return true
+}
+
+// Roll deletes the oldest pods of a workload, at most count of them; replacements follow by their
+// controller. It gives how many were deleted.
+func (c *Cluster) Roll(now time.Duration, name string, count int) int {
+	li, ok := c.byLoad[name]
+	if !ok {
+		return 0
+	}
+	done := 0
+	for i := c.workloads[li].pods.first; i != none && done < count; {
+		next := c.pods[i].ofWorkload.next
+		if !c.pods[i].Deleting {
+			c.remove(now, i, DefaultGrace)
+			done++
+		}
+		i = next
+	}
+	c.reconcile(now, li)
+	return done
+}
+
+// PodStarted is kubelet's status update: the pod runs and has this address.
+func (c *Cluster) PodStarted(now time.Duration, uid string, a netip.Addr) {
+	if i, ok := c.byUID[uid]; ok {
+		c.pods[i].Phase, c.pods[i].Address = Running, a
+	}
+}
+
+// PodStopped is kubelet's status update: the pod's containers do not run. Its address stays in the status.
+func (c *Cluster) PodStopped(now time.Duration, uid string) {
+	if i, ok := c.byUID[uid]; ok {
+		c.pods[i].Phase = Pending
+	}
+}
+
+// PodGone is kubelet's last word: an object that is being deleted goes, and a StatefulSet makes the
+// next pod of that name. Any other UID is stale news.
+func (c *Cluster) PodGone(now time.Duration, uid string) {
+	i, ok := c.byUID[uid]
+	if !ok || !c.pods[i].Deleting {
+		return
+	}
+	li := c.pods[i].load
+	c.erase(i)
+	c.reconcile(now, li)
+}
+
+// erase takes an object out of the store.
+func (c *Cluster) erase(i int32) {
+	p := &c.pods[i]
+	w := &c.workloads[p.load]
+	delete(c.byUID, p.UID)
+	if key := p.Namespace + "/" + p.Name; c.byName[key] == i {
+		delete(c.byName, key)
+	}
+	c.drop(&w.pods, i, workloadOrder)
+	if p.Node >= 0 {
+		c.drop(&c.nodes[p.Node].pods, i, nodeOrder)
+	} else {
+		c.drop(&w.waiting, i, nodeOrder)
+	}
+	w.count--
+	if p.Deleting {
+		w.deleting--
+	}
+	if w.Kind == StatefulSet && p.Ordinal < w.Replicas {
+		at, _ := slices.BinarySearch(w.missing, p.Ordinal)
+		w.missing = slices.Insert(w.missing, at, p.Ordinal)
+	}
+	*p = pod{}
+	c.free = append(c.free, i)
+}
+
+func (c *Cluster) event(k EventKind, p *pod, grace time.Duration) {
+	c.events = append(c.events, Event{
+		Kind: k, Node: p.Node, HostNetwork: p.HostNetwork, UID: p.UID, Namespace: p.Namespace, Name: p.Name, Grace: grace,
+	})
+}

@@ -1,0 +1,179 @@
+package cri
+
+import (
+	"net/netip"
+	"time"
+)
+
+// state is what the runtime does with a sandbox.
+type state uint8
+
+const (
+	unused    state = iota
+	wantNetns       // RunPodSandbox waits for NetnsMade
+	adding          // RunPodSandbox runs ADD
+	checking        // RunPodSandbox runs CHECK (CRI-O)
+	starting        // ADD's result is saved; the shim and pause start
+	ready           // listed and READY
+	undoing         // RunPodSandbox failed and runs its own DEL
+	dead            // NOTREADY: a Stop is wanted
+	stopping        // Stop or Remove runs DEL
+	stopped         // a Stop has succeeded; evictSandboxes will remove it
+	orphaned        // the runtime has no record of it; its namespace is still mounted
+)
+
+// caller is who waits for a Stop.
+type caller uint8
+
+const (
+	nobody   caller = iota // kubelet was restarted meanwhile
+	byWorker               // the pod's worker
+	byEvict                // evictSandboxes' Stop
+	byRemove               // evictSandboxes' Remove, which stops once more
+)
+
+// sandbox is one RunPodSandbox and what became of it.
+type sandbox struct {
+	id             SandboxID
+	op             OpID // the plugin run it waits for; 0 while it waits for none
+	cid            string
+	uid, ns, name  string
+	pod            int32 // slot of the pod, none when kubelet has finished with it
+	older          int32 // the same pod's sandbox before this one
+	prev, next     int32 // in order of creation
+	timer          int32
+	attempt        int32
+	state          state
+	caller         caller
+	verb           Verb
+	inode          uint64
+	address        netip.Addr
+	created        time.Duration
+	deadline       time.Duration // of RunPodSandbox
+	hostNet        bool
+	mounted        bool // the runtime has the namespace mounted
+	result         bool // CNIResult is saved
+	listed         bool // the runtime's list holds it
+	hidden         bool // it did not load: listed no more, though it lives
+	running        bool // containers run
+	hung           bool // one of them is in D state
+	cut            bool // the RunPodSandbox caller has gone (deadline, deletion, kubelet restart)
+	collect        bool // CRI-O will call DEL for it when it is up again
+	networkStopped bool // CRI-O and dockershim: no further DEL
+	wasStopped     bool // a Stop has succeeded before
+	owes           bool // ADD was run, no DEL has ended in success since
+}
+
+const slotBits = 20
+
+// serial makes an identity that names its slot, so that an answer is found without a search.
+func (n *Node) serial(slot int32) uint64 {
+	n.ids++
+	return n.ids<<slotBits | uint64(slot)
+}
+
+// box finds a sandbox by its handle.
+func (n *Node) box(id SandboxID) (int32, bool) {
+	slot := int32(id & (1<<slotBits - 1))
+	if int(slot) >= len(n.sandboxes) || n.sandboxes[slot].id != id || id == 0 {
+		return none, false
+	}
+	return slot, true
+}
+
+// newSandbox takes a slot and appends it to the order of creation.
+func (n *Node) newSandbox(ns, name, uid string) int32 {
+	var i int32
+	if l := len(n.freeBoxes); l > 0 {
+		i = n.freeBoxes[l-1]
+		n.freeBoxes = n.freeBoxes[:l-1]
+	} else {
+		i = int32(len(n.sandboxes))
+		n.sandboxes = append(n.sandboxes, sandbox{})
+	}
+	n.sandboxes[i] = sandbox{
+		id: SandboxID(n.serial(i)), cid: n.rng.containerID(),
+		uid: uid, ns: ns, name: name,
+		pod: none, older: none, prev: n.last, next: none, timer: none,
+		created: n.now,
+	}
+	if n.last != none {
+		n.sandboxes[n.last].next = i
+	} else {
+		n.first = i
+	}
+	n.last = i
+	n.count.Sandboxes++
+	return i
+}
+
+// forget drops the runtime's record.
+func (n *Node) forget(i int32) {
+	s := &n.sandboxes[i]
+	n.dropOp(i)
+	n.calm(boxKey(i))
+	if s.owes {
+		n.count.Lost++
+	}
+	n.emit(Action{Kind: SandboxGone, ContainerID: s.cid, UID: s.uid, Sandbox: s.id, Lost: s.owes})
+	n.bury(s)
+	n.unlink(i)
+}
+
+// unlink frees the slot.
+func (n *Node) unlink(i int32) {
+	s := &n.sandboxes[i]
+	n.leavePod(i)
+	if s.prev != none {
+		n.sandboxes[s.prev].next = s.next
+	} else {
+		n.first = s.next
+	}
+	if s.next != none {
+		n.sandboxes[s.next].prev = s.prev
+	} else {
+		n.last = s.prev
+	}
+	if n.gcBusy == s.id {
+		n.gcBusy = 0
+	}
+	*s = sandbox{timer: none}
+	n.freeBoxes = append(n.freeBoxes, i)
+	n.count.Sandboxes--
+}
+
+// leavePod takes the sandbox out of its pod's list.
+func (n *Node) leavePod(i int32) {
+	s := &n.sandboxes[i]
+	if s.pod == none {
+		return
+	}
+	at := &n.pods[s.pod].newest
+	for *at != i {
+		at = &n.sandboxes[*at].older
+	}
+	*at = s.older
+	s.pod, s.older = none, none
+}
+
+// unmount lets the namespace go; a process in D state still holds it.
+func (n *Node) unmount(i int32) {
+	s := &n.sandboxes[i]
+	if !s.mounted {
+		return
+	}
+	s.mounted = false
+	n.emit(Action{Kind: RemoveNetns, Inode: s.inode, Sandbox: s.id})
+}
+
+// visible: kubelet finds the sandbox in the runtime's list.
+func (s *sandbox) visible() bool { return s.listed && !s.hidden }
+
+// creating: a RunPodSandbox call is under way.
+func (s *sandbox) creating() bool {
+	switch s.state {
+	case wantNetns, adding, checking, starting, undoing:
+		return true
+	}
+	return false
+}

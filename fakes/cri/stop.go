@@ -1,0 +1,141 @@
+package cri
+
+import "net/netip"
+
+// outcome of a Stop, or of what of it is known at once.
+type outcome uint8
+
+const (
+	running outcome = iota // DEL runs; settle follows
+	success
+	failure
+)
+
+// stop is StopPodSandbox, also as the first half of RemovePodSandbox.
+func (n *Node) stop(i int32, who caller) outcome {
+	s := &n.sandboxes[i]
+	if n.runtimeDown {
+		return failure
+	}
+	s.caller = who
+	if s.hung && n.cfg.Runtime.containerd() {
+		return failure // a container that cannot be stopped: no DEL (sandbox_stop.go:60-75)
+	}
+	if s.state == ready || s.state == dead {
+		s.state = dead
+		if !s.hung {
+			s.running = false
+		}
+	}
+	if n.crash == BeforeDEL {
+		n.die()
+		return failure
+	}
+	if n.skipsDEL(s) {
+		return n.tornDown(i)
+	}
+	s.state = stopping
+	n.run(i, DEL, n.cfg.StopTimeout)
+	return running
+}
+
+// skipsDEL: the network is already down, or this runtime believes so.
+func (n *Node) skipsDEL(s *sandbox) bool {
+	switch {
+	case s.hostNet, s.networkStopped:
+		return true
+	case n.cfg.Runtime == Containerd17Guard && !s.result:
+		return true
+	case n.cfg.SkipClosedDEL && !s.mounted:
+		return true
+	}
+	return false
+}
+
+// torn goes on after DEL; ok when the runtime takes it for success.
+func (n *Node) torn(i int32, ok bool) outcome {
+	s := &n.sandboxes[i]
+	s.state = dead
+	if s.wasStopped {
+		s.state = stopped
+	}
+	switch {
+	case ok:
+	case n.cfg.Runtime == Containerd2 && !s.result:
+		// The network was never finished, so the error is only logged (sandbox_stop.go).
+	case n.cfg.Runtime.containerd():
+		return failure
+	case n.cfg.Runtime == CRIO134:
+		// networkStop removes the namespace and its cache, says so once, and never calls DEL again.
+		n.unmount(i)
+		s.networkStopped = true
+		return failure
+	default: // dockershim stops pause whatever DEL said
+		n.unmount(i)
+		return failure
+	}
+	if !n.cfg.Runtime.containerd() {
+		s.networkStopped = true
+	}
+	if !s.owes {
+		s.address = netip.Addr{}
+	}
+	return n.tornDown(i)
+}
+
+// tornDown removes the namespace.
+func (n *Node) tornDown(i int32) outcome {
+	s := &n.sandboxes[i]
+	s.state = dead
+	if n.crash == BeforeUnmount {
+		n.die()
+		return failure
+	}
+	if s.hung && n.cfg.Runtime == CRIO134 {
+		return failure // CRI-O kills containers after DEL
+	}
+	if s.mounted && n.busyNetns > 0 {
+		// EBUSY, after the mount has been detached: the next Stop calls DEL with an empty CNI_NETNS.
+		n.busyNetns--
+		n.unmount(i)
+		return failure
+	}
+	n.unmount(i)
+	s.state, s.wasStopped = stopped, true
+	return success
+}
+
+// settle tells whoever asked for the Stop.
+func (n *Node) settle(i int32, who caller, o outcome) {
+	if o == running {
+		return
+	}
+	s := &n.sandboxes[i]
+	switch who {
+	case byWorker:
+		pi := s.pod
+		switch {
+		case pi == none || n.kubeletDown:
+		case o == success:
+			n.work(pi)
+		case n.waitsForStop(pi):
+		default:
+			n.killFailed(pi)
+		}
+	case byEvict, byRemove:
+		n.evicted(i, who, o)
+	}
+	if s.id != 0 && (s.pod == none || n.pods[s.pod].newest != i) {
+		n.wantGC()
+	}
+}
+
+// waitsForStop: another sandbox of the pod is being stopped by its worker.
+func (n *Node) waitsForStop(pi int32) bool {
+	for i := n.pods[pi].newest; i != none; i = n.sandboxes[i].older {
+		if s := &n.sandboxes[i]; s.state == stopping && s.caller == byWorker {
+			return true
+		}
+	}
+	return false
+}
