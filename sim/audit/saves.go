@@ -1,0 +1,219 @@
+package audit
+
+import (
+	"net/netip"
+
+	"github.com/enilab/enilab/impl/ipam"
+)
+
+// save checks the order of Saves and what their rows say together with those before.
+func (c *Contract) save(e *ipam.Save) {
+	if !c.started {
+		c.breaks("Save %d was wanted before Start: expected none", e.Seq)
+	}
+	if int(e.Store) >= len(c.stores) {
+		c.breaks("Save %d names store %d: expected run or lib", e.Seq, e.Store)
+		return
+	}
+	s := &c.stores[e.Store]
+	if e.Seq != s.sent+1 {
+		c.breaks("Save %d of store %v follows Save %d: expected %d", e.Seq, e.Store, s.sent, s.sent+1)
+	}
+	s.sent = max(s.sent, e.Seq)
+	s.waiting = append(s.waiting, e)
+	for i := range e.Put {
+		r := &e.Put[i]
+		if (r.Intent != nil) != (e.Store == ipam.LibStore) || r.Intent == nil && !r.Address.IsValid() {
+			c.breaks("Save %d puts the row of %v into store %v: expected address rows in run and intents in lib", e.Seq, r.Key(), e.Store)
+		} else if r.Intent == nil {
+			c.saveRow(e.Seq, r.Address, holding{r.State, r.Att})
+		}
+	}
+	if e.Store == ipam.RunStore {
+		for _, k := range e.Drop {
+			c.saveRow(e.Seq, k.Address, holding{})
+		}
+	}
+}
+
+// saveRow takes a row's new content. A row that comes to or leaves an attachment begins an operation on it.
+func (c *Contract) saveRow(seq uint64, addr netip.Addr, to holding) {
+	row := c.rows[addr]
+	if from := row.latest; from.state == ipam.Assigned && !to.by(&from.att) {
+		if to.state == ipam.Assigned {
+			c.breaks("Save %d gives address %v of %v to %v: expected it to be given up before", seq, addr, from.att, to.att)
+		}
+		if h := c.holder(from.att); h != nil {
+			c.begin(h, seq, addr)
+		}
+	}
+	if to.state == ipam.Assigned && !row.latest.by(&to.att) {
+		h := &c.holders[c.hold(to.att)]
+		if h.adds == 0 {
+			h.found = true
+		} else {
+			c.begin(h, seq, addr)
+		}
+	}
+	row.latest = keepAttachment(row.latest, to)
+	c.rows[addr] = row
+}
+
+// begin an operation, unless one runs. All rows of one Save are one operation.
+func (c *Contract) begin(h *holder, seq uint64, addr netip.Addr) {
+	if h.op != seq && c.working(h) {
+		c.breaks("Save %d changes address %v of %v while another operation on it runs: expected it to wait", seq, addr, h.att)
+	}
+	h.op = seq
+}
+
+// keepAttachment remembers who had an address while its row is not free, whether the row says so or not.
+func keepAttachment(from, to holding) holding {
+	if to.att == (ipam.Attachment{}) && (to.state == ipam.Cooling || to.state == ipam.Quarantined) {
+		to.att = from.att
+	}
+	return to
+}
+
+// saved makes rows durable, or takes them back.
+func (c *Contract) saved(in ipam.Saved) {
+	if int(in.Store) >= len(c.stores) {
+		return
+	}
+	s := &c.stores[in.Store]
+	n := 0
+	for n < len(s.waiting) && s.waiting[n].Seq <= in.Seq {
+		n++
+	}
+	if n == 0 {
+		return
+	}
+	s.ended = max(s.ended, s.waiting[n-1].Seq)
+	for _, e := range s.waiting[:n] {
+		switch {
+		case in.Err == "" && in.Store == ipam.LibStore:
+			c.settleIntents(e)
+		case in.Err == "":
+			c.settleRows(e)
+		case in.Store == ipam.RunStore:
+			c.takeBack(e)
+		}
+	}
+	left := copy(s.waiting, s.waiting[n:])
+	clear(s.waiting[left:])
+	s.waiting = s.waiting[:left]
+	if in.Err != "" && in.Store == ipam.RunStore {
+		c.replay()
+	}
+}
+
+func (c *Contract) settleIntents(e *ipam.Save) {
+	for i := range e.Put {
+		if e.Put[i].Intent != nil {
+			c.putIntent(e.Put[i].Intent)
+		}
+	}
+	for _, k := range e.Drop {
+		c.dropIntent(k.Token)
+	}
+}
+
+func (c *Contract) settleRows(e *ipam.Save) {
+	for i := range e.Put {
+		if r := &e.Put[i]; r.Intent == nil && r.Address.IsValid() {
+			c.settleRow(r.Address, holding{r.State, r.Att})
+		}
+	}
+	for _, k := range e.Drop {
+		c.settleRow(k.Address, holding{})
+	}
+}
+
+// settleRow makes one row durable, and moves what is known of the attachments that it leaves and comes to.
+func (c *Contract) settleRow(addr netip.Addr, to holding) {
+	row, ok := c.rows[addr]
+	if !ok && to.state == 0 {
+		return
+	}
+	from := row.durable
+	to = keepAttachment(from, to)
+	row.durable = to
+	if row == (addressRow{}) {
+		delete(c.rows, addr)
+	} else {
+		c.rows[addr] = row
+	}
+	if from.state != 0 && !to.by(&from.att) {
+		c.leaves(addr, from, to)
+	}
+	if to.state == ipam.Assigned && !from.by(&to.att) {
+		h := &c.holders[c.hold(to.att)]
+		h.address, h.wired = addr, h.found
+	}
+}
+
+// leaves takes the address from the attachment that had it. Its removal is awaited until it is done, or until the address
+// is free for others.
+func (c *Contract) leaves(addr netip.Addr, from, to holding) {
+	h := c.holder(from.att)
+	if h == nil {
+		return
+	}
+	if from.state == ipam.Assigned && h.address == addr {
+		h.address, h.wired, h.found = netip.Addr{}, false, false
+		if h.touched {
+			h.left = addr
+		}
+	}
+	if h.left == addr && to.state != ipam.Cooling && to.state != ipam.Quarantined {
+		h.left, h.touched = netip.Addr{}, false
+	}
+	c.release(h)
+}
+
+// takeBack gives the rows of a failed Save what is durable of them.
+func (c *Contract) takeBack(e *ipam.Save) {
+	back := func(addr netip.Addr) {
+		row, ok := c.rows[addr]
+		if !ok {
+			return
+		}
+		att := row.latest.att
+		row.latest = row.durable
+		if c.rows[addr] = row; row == (addressRow{}) {
+			delete(c.rows, addr)
+		}
+		if h := c.holder(att); h != nil {
+			h.found = h.found && h.address.IsValid()
+			c.release(h)
+		}
+	}
+	for i := range e.Put {
+		back(e.Put[i].Address)
+	}
+	for _, k := range e.Drop {
+		back(k.Address)
+	}
+}
+
+// replay gives rows what Saves say that are still under way.
+func (c *Contract) replay() {
+	for _, e := range c.stores[ipam.RunStore].waiting {
+		for i := range e.Put {
+			if r := &e.Put[i]; r.Intent == nil && r.Address.IsValid() {
+				c.redo(r.Address, holding{r.State, r.Att})
+			}
+		}
+		for _, k := range e.Drop {
+			c.redo(k.Address, holding{})
+		}
+	}
+}
+
+func (c *Contract) redo(addr netip.Addr, to holding) {
+	row := c.rows[addr]
+	row.latest = keepAttachment(row.latest, to)
+	if c.rows[addr] = row; row == (addressRow{}) {
+		delete(c.rows, addr)
+	}
+}
