@@ -16,7 +16,7 @@ type Kernel struct {
 	free      []int32 // slots without a link
 	byName    []ref
 	byAlias   []ref
-	enis      []ref   // ENI devices by the MAC they were plugged in with, in that order
+	enis      []ref // ENI devices by the MAC they were plugged in with, in that order
 	nextIndex int
 	last      int32 // slot of the veth last looked up: a plan is about one
 	primary   primary

@@ -7,7 +7,8 @@ import (
 	"github.com/enilab/enilab/impl/dataplane"
 )
 
-// addressRule is a rule about one address; lists of them are sorted by address, priority and table.
+// addressRule is a rule about one address; lists of them are sorted by address, then priority, and equals
+// are in order of insertion, which is the order the kernel tries them in.
 type addressRule struct {
 	address  netip.Addr
 	priority int
@@ -17,21 +18,19 @@ type addressRule struct {
 // mainPriority is the kernel's own "from all lookup main", which nobody removes here.
 const mainPriority = 32766
 
-func (r *addressRule) before(a netip.Addr, priority, table int) bool {
+func (r *addressRule) before(a netip.Addr, priority int) bool {
 	if c := r.address.Compare(a); c != 0 {
 		return c < 0
 	}
-	if r.priority != priority {
-		return r.priority < priority
-	}
-	return r.table < table
+	return r.priority < priority
 }
 
-func searchRules(rules []addressRule, a netip.Addr, priority, table int) int {
+// searchRules is the place of the first rule not before (a, priority).
+func searchRules(rules []addressRule, a netip.Addr, priority int) int {
 	lo, hi := 0, len(rules)
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
-		if rules[mid].before(a, priority, table) {
+		if rules[mid].before(a, priority) {
 			lo = mid + 1
 		} else {
 			hi = mid
@@ -64,12 +63,16 @@ func (k *Kernel) addRule(r dataplane.Rule) {
 		}
 		return
 	}
-	at := searchRules(*list, a, r.Priority, r.Table)
 	rule := addressRule{a, r.Priority, r.Table}
-	if at == len(*list) || (*list)[at] != rule {
-		*list = slices.Insert(*list, at, rule)
-		k.changed(a)
+	at := searchRules(*list, a, r.Priority)
+	for at < len(*list) && (*list)[at].address == a && (*list)[at].priority == r.Priority {
+		if (*list)[at] == rule {
+			return
+		}
+		at++
 	}
+	*list = slices.Insert(*list, at, rule)
+	k.changed(a)
 }
 
 // removeRules removes the rules like r, in every table (r.Table is 0), in that table, or in every table
@@ -89,7 +92,7 @@ func (k *Kernel) removeRules(r dataplane.Rule, others bool) {
 		}
 		return
 	}
-	at := searchRules(*list, a, r.Priority, 0)
+	at := searchRules(*list, a, r.Priority)
 	for at < len(*list) && (*list)[at].address == a && (*list)[at].priority == r.Priority {
 		if !hit((*list)[at].table) {
 			at++
@@ -100,12 +103,12 @@ func (k *Kernel) removeRules(r dataplane.Rule, others bool) {
 	}
 }
 
-// rulesOf is the part of a list that is about one address.
+// rulesOf is the part of a list that is about one address (priorities are not negative).
 func rulesOf(rules []addressRule, a netip.Addr) []addressRule {
 	if !a.IsValid() {
 		return nil
 	}
-	at := searchRules(rules, a, 0, 0)
+	at := searchRules(rules, a, 0)
 	end := at
 	for end < len(rules) && rules[end].address == a {
 		end++

@@ -2,6 +2,7 @@ package kernel_test
 
 import (
 	"net/netip"
+	"reflect"
 	"testing"
 
 	"github.com/enilab/enilab/fakes/kernel"
@@ -104,5 +105,398 @@ func TestPodsAreReachable(t *testing.T) {
 	keepNone := func(a netip.Addr, alias string) bool { return false }
 	if got := dataplane.Residue(ix, keepNone); len(got.Ops) == 0 {
 		t.Errorf("Residue of everything is empty")
+	}
+}
+
+func TestACrashAnywhereInPodPlanLeavesNothing(t *testing.T) {
+	k := node(t)
+	older, newer := pod(k, "etcd-0", ip("10.0.10.70"), secondary.Table), pod(k, "etcd-0", ip("10.0.10.71"), secondary.Table)
+	apply(t, k, dataplane.PodPlan(older))
+	newer.Displaced, newer.DisplacedName = older.Alias, dataplane.DisplacedVethName("eni", older.Alias)
+	before, plan := k.Counts(), dataplane.PodPlan(newer)
+	for n := range len(plan.Ops) + 1 {
+		crashed := k.Clone()
+		if done, err := crashed.Apply(plan, 0, n); done != n || err != nil {
+			t.Fatalf("Apply of %d operations = %d, %v", n, done, err)
+		}
+		again := crashed.Clone()
+		apply(t, crashed, dataplane.PodRemoval(newer))
+		if got := crashed.Counts(); got != before {
+			t.Errorf("after %d operations and removal: %+v, want %+v", n, got, before)
+		}
+		wantTrace(t, crashed, older.Address, secondaryMAC, "")
+		apply(t, again, dataplane.PodRemoval(newer)) // the way to try again after a crash
+		apply(t, again, plan)
+		wantTrace(t, again, newer.Address, secondaryMAC, "")
+	}
+}
+
+func TestApplyStopsAtTheFirstFailure(t *testing.T) {
+	k := node(t)
+	spec := pod(k, "web", ip("10.0.10.70"), secondary.Table)
+	plan := dataplane.PodPlan(spec)
+	if done, err := k.Apply(plan, 1, len(plan.Ops)); done != 1 || err == nil || err.Kind != dataplane.NoLink || err.Op != 1 {
+		t.Errorf("Apply without the veth = %d, %v", done, err)
+	}
+	apply(t, k, plan)
+	generation := k.Generation()
+	if done, err := k.Apply(plan, 0, len(plan.Ops)); done != 0 || err == nil || err.Kind != dataplane.Exists {
+		t.Errorf("Apply twice = %d, %v, want exclusive creation", done, err)
+	}
+	if done, err := k.Apply(plan, 1, len(plan.Ops)); done != len(plan.Ops) || err != nil {
+		t.Errorf("Apply of the rest again = %d, %v, want idempotent operations", done, err)
+	}
+	if k.Generation() != generation {
+		t.Error("nothing changed, but the generation did")
+	}
+	for _, r := range [][2]int{{-5, 2}, {3, 99}, {9, 2}, {99, 99}, {-1, -1}} {
+		k.Clone().Apply(plan, r[0], r[1]) // any range is cut, none panics
+	}
+}
+
+func TestCreateVethIsExclusive(t *testing.T) {
+	k := node(t)
+	a := pod(k, "web", ip("10.0.10.70"), dataplane.MainTable)
+	apply(t, k, dataplane.PodPlan(a))
+	for name, change := range map[string]func(*dataplane.PodSpec){
+		"same name":      func(s *dataplane.PodSpec) { s.Alias += "0"; s.Netns = k.NewNamespace() },
+		"same alias":     func(s *dataplane.PodSpec) { s.HostVeth = "eni0"; s.Netns = k.NewNamespace() },
+		"same namespace": func(s *dataplane.PodSpec) { s.HostVeth = "eni0"; s.Alias += "0" },
+	} {
+		b := a
+		change(&b)
+		if done, err := k.Apply(dataplane.PodPlan(b), 0, 99); done != 0 || err == nil || err.Kind != dataplane.Exists {
+			t.Errorf("%s: %d, %v, want exists", name, done, err)
+		}
+	}
+	b := a
+	b.HostVeth, b.Alias, b.Netns = "eni0", a.Alias+"0", 12345
+	if _, err := k.Apply(dataplane.PodPlan(b), 0, 99); err == nil || err.Kind != dataplane.NoNamespace {
+		t.Errorf("without a namespace: %v", err)
+	}
+}
+
+func TestRemovalTakesTheAddressFromAHeldNamespace(t *testing.T) {
+	k := node(t)
+	a := pod(k, "web", ip("10.0.10.70"), secondary.Table)
+	apply(t, k, dataplane.PodPlan(a))
+	k.Hold(a.Netns)
+	k.CloseNamespace(a.Netns)
+	if inode, ok := k.InUse(a.Address); !ok || inode != a.Netns || !k.NamespaceLives(a.Netns) {
+		t.Fatalf("a held namespace lost its address: %d, %v", inode, ok)
+	}
+	if evidence, used := index(k).Uses(a.Address); !used || evidence != "configured behind "+a.HostVeth {
+		t.Errorf("Uses = %q, %v", evidence, used)
+	}
+	apply(t, k, dataplane.PodRemoval(a))
+	if _, ok := k.InUse(a.Address); ok || !k.NamespaceLives(a.Netns) {
+		t.Errorf("after removal: in use %v, namespace lives %v, want only the latter", ok, k.NamespaceLives(a.Netns))
+	}
+	k.Release(a.Netns)
+	if k.NamespaceLives(a.Netns) {
+		t.Error("a closed namespace outlived the last process")
+	}
+	if again := k.NewNamespace(); again != a.Netns {
+		t.Errorf("inode %d, want the lowest free one again, %d", again, a.Netns)
+	}
+}
+
+func TestClosingANamespaceLeavesResidueNotUse(t *testing.T) {
+	k := node(t)
+	before := k.Counts()
+	a := pod(k, "web", ip("10.0.10.70"), secondary.Table)
+	apply(t, k, dataplane.PodPlan(a))
+	k.CloseNamespace(a.Netns)
+	ix := index(k)
+	if evidence, used := ix.Uses(a.Address); used {
+		t.Errorf("Uses = %q, want no use: rules are residue", evidence)
+	}
+	if _, left := ix.Residue(a.Address); !left {
+		t.Error("no residue, but the rules outlive the namespace")
+	}
+	if what, left := k.Leftovers(a.Address); !left || what != kernel.LeftRule {
+		t.Errorf("Leftovers = %q, %v", what, left)
+	}
+	if got := dataplane.RepairPod(a, ix); !got.Empty() {
+		t.Errorf("the veth is gone, but RepairPod says\n%v", got)
+	}
+	apply(t, k, dataplane.PodRemoval(a))
+	if got := k.Counts(); got != before {
+		t.Errorf("%+v, want %+v", got, before)
+	}
+}
+
+func TestTwoIncarnationsKeepTheirTraffic(t *testing.T) {
+	k := node(t)
+	older := pod(k, "etcd-0", ip("10.0.10.70"), secondary.Table)
+	apply(t, k, dataplane.PodPlan(older))
+	newer := pod(k, "etcd-0", ip("10.0.10.71"), dataplane.MainTable)
+	newer.Displaced, newer.DisplacedName = older.Alias, dataplane.DisplacedVethName("eni", older.Alias)
+	apply(t, k, dataplane.PodPlan(newer))
+	wantTrace(t, k, older.Address, secondaryMAC, "")
+	wantTrace(t, k, newer.Address, primaryMAC, "")
+	ix := index(k)
+	if l := ix.LinkByName(newer.HostVeth); l == nil || l.Alias != newer.Alias {
+		t.Errorf("the canonical name belongs to %+v, want the newest", l)
+	}
+	older.HostVeth = newer.DisplacedName
+	if got := dataplane.RepairPod(older, ix); !got.Empty() {
+		t.Errorf("the older incarnation wants\n%v", got)
+	}
+	apply(t, k, dataplane.PodRemoval(older))
+	wantTrace(t, k, newer.Address, primaryMAC, "")
+	if _, ok := k.InUse(older.Address); ok {
+		t.Error("the older incarnation outlived its removal")
+	}
+}
+
+// TestALateRemovalSparesTheNextOwner: the removal of a sandbox that is long gone names its own alias,
+// so the veth and route of another attachment of the same pod name and address stay.
+func TestALateRemovalSparesTheNextOwner(t *testing.T) {
+	k := node(t)
+	older := pod(k, "etcd-0", ip("10.0.10.70"), dataplane.MainTable)
+	newer := older
+	newer.Alias = dataplane.Alias("aws-cni", "291716a3", "eth0", newer.Address)
+	apply(t, k, dataplane.PodPlan(newer))
+	apply(t, k, dataplane.PodRemoval(older))
+	wantTrace(t, k, newer.Address, primaryMAC, "")
+}
+
+func TestRepair(t *testing.T) {
+	foreign := dataplane.Rule{Priority: dataplane.PriorityFromPod, From: host32(ip("10.0.10.70")), Table: 9}
+	for name, tt := range map[string]struct {
+		accident func(*kernel.Kernel, dataplane.PodSpec)
+		fault    string // what Trace says before the repair
+	}{
+		"rules flushed":          {func(k *kernel.Kernel, s dataplane.PodSpec) { k.FlushRules() }, kernel.BackByOther},
+		"rules from pods gone":   {func(k *kernel.Kernel, s dataplane.PodSpec) { k.FlushRules(512, 1024, 32765) }, kernel.BackByOther},
+		"MAC changed":            {func(k *kernel.Kernel, s dataplane.PodSpec) { k.SetLinkMAC(s.HostVeth, "02:00:00:00:00:99") }, kernel.WrongNeighbour},
+		"host veth down":         {func(k *kernel.Kernel, s dataplane.PodSpec) { k.LinkDown(s.HostVeth) }, kernel.RoutedElsewhere},
+		"main flushed":           {func(k *kernel.Kernel, s dataplane.PodSpec) { k.RemoveRoutes(dataplane.MainTable) }, kernel.NoRouteToPod},
+		"ENI's table flushed":    {func(k *kernel.Kernel, s dataplane.PodSpec) { k.RemoveRoutes(secondary.Table) }, kernel.BackByOther},
+		"ENI down":               {func(k *kernel.Kernel, s dataplane.PodSpec) { k.LinkDown("eth1") }, kernel.ENILinkDown},
+		"stale rule besides":     {func(k *kernel.Kernel, s dataplane.PodSpec) { k.AddForeignRule(foreign) }, ""},
+		"proxy and static entry": {func(k *kernel.Kernel, s dataplane.PodSpec) { k.LoseProxy(s.HostVeth); k.LoseNeighbour(s.Netns) }, kernel.NoNeighbour},
+		"NAT flushed":            {func(k *kernel.Kernel, s dataplane.PodSpec) { k.FlushNAT() }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := node(t)
+			spec := pod(k, "web", ip("10.0.10.70"), secondary.Table)
+			apply(t, k, dataplane.PodPlan(spec))
+			healthy := k.Observe()
+			tt.accident(k, spec)
+			wantTrace(t, k, spec.Address, secondaryMAC, tt.fault)
+			ix := index(k)
+			repairs := 0
+			for _, p := range []dataplane.Plan{dataplane.RepairHost(host, ix), dataplane.RepairENI(secondary, ix), dataplane.RepairPod(spec, ix)} {
+				repairs += len(p.Ops)
+				apply(t, k, p)
+				for _, op := range p.Ops {
+					if op.Netns != 0 {
+						t.Errorf("the repair enters the pod: %v", op.String())
+					}
+				}
+			}
+			if repairs == 0 {
+				t.Error("nothing was repaired")
+			}
+			wantTrace(t, k, spec.Address, secondaryMAC, "")
+			if name == "main flushed" { // the machine's own default route is not ours to repair
+				return
+			}
+			if got := k.Observe(); !reflect.DeepEqual(got, healthy) {
+				t.Errorf("after the repair the kernel is\n%+v\nand it was\n%+v", got, healthy)
+			}
+		})
+	}
+}
+
+func TestRepairAdoptsAnotherCNIsPod(t *testing.T) {
+	k := node(t)
+	spec := pod(k, "web", ip("10.0.10.70"), secondary.Table)
+	theirs := spec
+	theirs.MAC = "02:aa:bb:cc:dd:ee"
+	apply(t, k, dataplane.PodPlan(theirs))
+	k.SetLinkAlias(spec.HostVeth, "")
+	k.LoseProxy(spec.HostVeth)
+	apply(t, k, dataplane.RepairPod(spec, index(k)))
+	wantTrace(t, k, spec.Address, secondaryMAC, "")
+	l := index(k).LinkByAlias(spec.Alias)
+	if l == nil || l.MAC != theirs.MAC {
+		t.Fatalf("adopted as %+v, want its alias new and its MAC as it was", l)
+	}
+	spec.MAC = l.MAC
+	if got := dataplane.RepairPod(spec, index(k)); !got.Empty() {
+		t.Errorf("after adoption RepairPod still says\n%v", got)
+	}
+	apply(t, k, dataplane.PodRemoval(spec))
+	if _, ok := k.InUse(spec.Address); ok {
+		t.Error("an adopted pod cannot be removed")
+	}
+}
+
+func TestResidueRemovesOnlyOurs(t *testing.T) {
+	k := node(t)
+	before := k.Counts()
+	kept, dead, gone := pod(k, "kept", ip("10.0.10.70"), secondary.Table), pod(k, "dead", ip("10.0.10.71"), secondary.Table), pod(k, "gone", ip("10.0.10.72"), secondary.Table)
+	theirs := pod(k, "theirs", ip("10.0.10.73"), secondary.Table)
+	for _, s := range []dataplane.PodSpec{kept, dead, gone, theirs} {
+		apply(t, k, dataplane.PodPlan(s))
+	}
+	k.SetLinkAlias(theirs.HostVeth, "cali0")
+	k.CloseNamespace(gone.Netns) // its rules stay
+	for _, r := range []dataplane.Rule{
+		{Priority: 30200, From: host32(gone.Address), Table: 30200},
+		{Priority: dataplane.PriorityToPod, To: netip.MustParsePrefix("10.9.0.0/16"), Table: dataplane.MainTable},
+		{Priority: dataplane.PriorityFromPod, From: host32(gone.Address), Mark: 0x10000, Table: 9},
+	} {
+		k.AddForeignRule(r)
+	}
+	keep := func(a netip.Addr, alias string) bool {
+		return a == kept.Address || a == secondary.Primary
+	}
+	plan := dataplane.Residue(index(k), keep)
+	want := "delete-veth alias=\"" + dead.Alias + "\"\n" +
+		"remove-rule addr=10.0.10.71 priority=512 table=254\n" +
+		"remove-rule addr=10.0.10.72 priority=512 table=254\n" +
+		"remove-rule addr=10.0.10.71 priority=1536 table=3\n" +
+		"remove-rule addr=10.0.10.72 priority=1536 table=3\n"
+	if plan.String() != want {
+		t.Errorf("Residue =\n%vwant\n%v", plan, want)
+	}
+	apply(t, k, plan)
+	wantTrace(t, k, kept.Address, secondaryMAC, "")
+	wantTrace(t, k, theirs.Address, secondaryMAC, "")
+	if got := dataplane.Residue(index(k), keep); !got.Empty() {
+		t.Errorf("residue of residue:\n%v", got)
+	}
+	for _, s := range []dataplane.PodSpec{kept, theirs} {
+		k.SetLinkAlias(s.HostVeth, s.Alias)
+		apply(t, k, dataplane.PodRemoval(s))
+	}
+	for _, s := range []dataplane.PodSpec{kept, dead, theirs} {
+		k.CloseNamespace(s.Netns)
+	}
+	before.Rules += 3 // the strangers'
+	if got := k.Counts(); got != before {
+		t.Errorf("%+v, want %+v", got, before)
+	}
+}
+
+func TestResidueRemovesAStaleRouteOfAKeptLink(t *testing.T) {
+	k := node(t)
+	spec := pod(k, "web", ip("10.0.10.70"), dataplane.MainTable)
+	apply(t, k, dataplane.PodPlan(spec))
+	stale := dataplane.Op{Kind: dataplane.EnsureRoute, Alias: spec.Alias, Table: dataplane.MainTable, Dst: host32(ip("10.0.10.99"))}
+	apply(t, k, dataplane.Plan{Ops: []dataplane.Op{stale}})
+	keep := func(a netip.Addr, alias string) bool { return a == spec.Address || a == secondary.Primary }
+	plan := dataplane.Residue(index(k), keep)
+	if len(plan.Ops) != 1 || plan.Ops[0].Kind != dataplane.RemoveRoute || plan.Ops[0].Dst != stale.Dst {
+		t.Fatalf("Residue =\n%v", plan)
+	}
+	apply(t, k, plan)
+	wantTrace(t, k, spec.Address, primaryMAC, "")
+	if what, left := k.Leftovers(ip("10.0.10.99")); left {
+		t.Error(what)
+	}
+}
+
+func TestDuplicateAddresses(t *testing.T) {
+	k := node(t)
+	a := pod(k, "a", ip("10.0.10.70"), dataplane.MainTable)
+	b := pod(k, "b", ip("10.0.10.70"), dataplane.MainTable)
+	apply(t, k, dataplane.PodPlan(a))
+	apply(t, k, dataplane.PodPlan(b))
+	if got := k.Holders(a.Address); got != 2 {
+		t.Errorf("Holders = %d, want 2", got)
+	}
+	if inode, _ := k.InUse(a.Address); inode != a.Netns {
+		t.Errorf("InUse = %d, want the lowest inode %d", inode, a.Netns)
+	}
+	seen := 0
+	k.LiveAddresses(func(inode uint64, got netip.Addr) { seen++ })
+	k.CloseNamespace(a.Netns)
+	if got := k.Holders(a.Address); seen != 2 || got != 1 {
+		t.Errorf("saw %d, then %d holders, want 2 and 1", seen, got)
+	}
+	wantTrace(t, k, b.Address, primaryMAC, "")
+}
+
+func TestUnplugAndReboot(t *testing.T) {
+	k := node(t)
+	a, b := pod(k, "a", ip("10.0.10.70"), dataplane.MainTable), pod(k, "b", ip("10.0.10.71"), secondary.Table)
+	apply(t, k, dataplane.PodPlan(a))
+	apply(t, k, dataplane.PodPlan(b))
+	k.SetLinkMAC("eth1", "02:00:00:00:00:99")
+	wantTrace(t, k, b.Address, secondaryMAC, kernel.NoENILink)
+	unplugged := k.Clone()
+	unplugged.Unplug(secondaryMAC)
+	wantTrace(t, unplugged, b.Address, secondaryMAC, kernel.NoENILink)
+	wantTrace(t, unplugged, b.Address, primaryMAC, "") // incident 1: its rule points to an empty table, main answers
+	if got := dataplane.RepairENI(secondary, index(unplugged)); !got.Empty() {
+		t.Errorf("an ENI that is gone is repaired:\n%v", got)
+	}
+	unplugged.Plug(secondaryMAC)
+	apply(t, unplugged, dataplane.RepairENI(secondary, index(unplugged)))
+	wantTrace(t, unplugged, b.Address, secondaryMAC, "")
+
+	k.Reboot()
+	fresh := kernel.New(9)
+	fresh.PlugPrimary(primaryMAC, netip.MustParsePrefix("10.0.10.66/24"), ip("10.0.10.1"))
+	fresh.Plug(secondaryMAC)
+	if got, want := k.Observe(), fresh.Observe(); !reflect.DeepEqual(got, want) {
+		t.Errorf("after a reboot\n%+v\nwant\n%+v", got, want)
+	}
+	if got := k.Counts(); got != fresh.Counts() {
+		t.Errorf("Counts %+v", got)
+	}
+}
+
+func TestInterruptedDumps(t *testing.T) {
+	k := node(t)
+	for i := range 20 {
+		apply(t, k, dataplane.PodPlan(pod(k, string(rune('a'+i)), netip.AddrFrom4([4]byte{10, 0, 10, byte(100 + i)}), dataplane.MainTable)))
+	}
+	full := k.Observe()
+	k.InterruptDumps(5)
+	short := false
+	for range 5 {
+		o := k.Observe()
+		if o.Complete {
+			t.Error("an interrupted dump says that it is complete")
+		}
+		short = short || len(o.Links) < len(full.Links)
+	}
+	if !short {
+		t.Error("five interrupted dumps all held everything")
+	}
+	if got := k.Observe(); !reflect.DeepEqual(got, full) {
+		t.Error("the sixth dump is not the first again")
+	}
+}
+
+func TestSubnetChangesInTheVPC(t *testing.T) {
+	k := node(t)
+	a := pod(k, "a", ip("10.0.10.70"), secondary.Table)
+	apply(t, k, dataplane.PodPlan(a))
+	peer := ip("10.1.0.5") // amazon-vpc-cni-k8s #1423: a CIDR was added, but the node does not know
+	if source, mac, fault := k.Egress(a.Address, peer); source != host.NodeAddress || mac != primaryMAC || fault != "" {
+		t.Errorf("before: %v by %s %s, want translation", source, mac, fault)
+	}
+	known := host
+	known.VPCCIDRs = append([]netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}, host.VPCCIDRs...)
+	apply(t, k, dataplane.RepairHost(known, index(k)))
+	if source, mac, fault := k.Egress(a.Address, peer); source != a.Address || mac != secondaryMAC || fault != "" {
+		t.Errorf("after: %v by %s %s, want the pod's own address", source, mac, fault)
+	}
+	external := dataplane.HostSpec{PrimaryMAC: primaryMAC, NodeAddress: host.NodeAddress, ExternalSNAT: true}
+	apply(t, k, dataplane.RepairHost(external, index(k)))
+	if source, mac, _ := k.Egress(a.Address, ip("1.1.1.1")); source != a.Address || mac != secondaryMAC {
+		t.Errorf("external SNAT: %v by %s, want the pod's own address", source, mac)
+	}
+	for _, r := range k.Observe().Rules {
+		if r.Priority == dataplane.PriorityMark {
+			t.Error("nothing marks, but the mark rule is there")
+		}
 	}
 }

@@ -26,6 +26,8 @@ const (
 	NoPodLink       = "no live namespace has the address"
 	WrongSource     = "the packet leaves with a source that its ENI does not own"
 	StrictFilter    = "the primary link's strict rp_filter drops the request"
+	NotOnHost       = "the host does not have the address"
+	WrongPod        = "the route between the pods leads elsewhere"
 )
 
 // Trace says whether a packet from the VPC that arrives on the ENI with that MAC reaches a in a live
@@ -125,6 +127,52 @@ func (k *Kernel) leavesBy(eni int32, r *route) string {
 		return BackByOther
 	case !k.links[r.slot].up:
 		return BackLinkDown
+	}
+	return ""
+}
+
+// TraceHost is Trace for an address of the node itself, such as an ENI's primary one.
+func (k *Kernel) TraceHost(a netip.Addr, eniMAC string) (fault string, ok bool) {
+	eni := k.slotByMAC(eniMAC)
+	if fault = k.receives(eni); fault != "" {
+		return fault, false
+	}
+	if !k.onHost(a) {
+		return NotOnHost, false
+	}
+	fault = k.leavesBy(eni, k.lookup(a, netip.Addr{}, 0))
+	return fault, fault == ""
+}
+
+// Between says whether two pods of this node reach each other without leaving it: the rule to a pod
+// comes before the rule from one.
+func (k *Kernel) Between(a, b netip.Addr) (fault string, ok bool) {
+	if fault = k.sends(a, b); fault == "" {
+		fault = k.sends(b, a)
+	}
+	return fault, fault == ""
+}
+
+// sends is one packet from a pod to another of this node.
+func (k *Kernel) sends(source, destination netip.Addr) string {
+	from, to := k.podLink(source), k.podLink(destination)
+	switch {
+	case from == nil || to == nil:
+		return NoPodLink
+	case !from.up:
+		return HostVethDown
+	}
+	if fault := k.podSends(from); fault != "" {
+		return fault
+	}
+	r := k.lookup(source, destination, 0)
+	switch {
+	case r == nil:
+		return NoRouteToPod
+	case &k.links[r.slot] != to:
+		return WrongPod
+	case !to.up:
+		return HostVethDown
 	}
 	return ""
 }
