@@ -103,7 +103,8 @@ func ParseAlias(s string) (network, containerID, ifName string, a netip.Addr, ok
 	containerID, rest, _ = strings.Cut(rest, " ")
 	ifName, rest, _ = strings.Cut(rest, " ")
 	a, err := netip.ParseAddr(rest)
-	if err != nil || network == "" || containerID == "" || ifName == "" || a.String() != rest {
+	var canonical [64]byte
+	if err != nil || network == "" || containerID == "" || ifName == "" || string(a.AppendTo(canonical[:0])) != rest {
 		return "", "", "", netip.Addr{}, false
 	}
 	return network, containerID, ifName, a, true

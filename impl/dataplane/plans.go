@@ -93,40 +93,35 @@ func PodPlan(s PodSpec) Plan {
 	if s.Displaced != "" {
 		ops = append(ops, Op{Kind: RenameLink, Alias: s.Displaced, Name: s.DisplacedName})
 	}
-	ops = append(ops,
-		Op{Kind: CreateVeth, Link: s.HostVeth, Alias: s.Alias, MAC: mac, Netns: s.Netns, Name: ifName, MTU: s.MTU},
-		Op{Kind: PodRoute, Alias: s.Alias, Netns: s.Netns, Dst: hostPrefix(Gateway())},
-		Op{Kind: PodRoute, Alias: s.Alias, Netns: s.Netns, Dst: defaultRoute(), Via: Gateway()},
-		Op{Kind: PodAddress, Alias: s.Alias, Netns: s.Netns, Addr: s.Address},
-		Op{Kind: PodNeighbour, Alias: s.Alias, Netns: s.Netns, Addr: Gateway(), MAC: mac},
-		proxyNeighbour(s),
-		staleRules(s),
-		podRoute(s),
-		toPodRule(s),
-	)
+	ops = append(ops, Op{Kind: CreateVeth, Link: s.HostVeth, Alias: s.Alias, MAC: mac, Netns: s.Netns, Name: ifName, MTU: s.MTU})
+	ops = append(ops, Op{Kind: PodRoute, Alias: s.Alias, Netns: s.Netns, Dst: hostPrefix(Gateway())})
+	ops = append(ops, Op{Kind: PodRoute, Alias: s.Alias, Netns: s.Netns, Dst: defaultRoute(), Via: Gateway()})
+	ops = append(ops, Op{Kind: PodAddress, Alias: s.Alias, Netns: s.Netns, Addr: s.Address})
+	ops = append(ops, Op{Kind: PodNeighbour, Alias: s.Alias, Netns: s.Netns, Addr: Gateway(), MAC: mac})
+	ops = append(ops, proxyNeighbour(&s), staleRules(&s), podRoute(&s), toPodRule(&s))
 	if s.Table != MainTable {
-		ops = append(ops, fromPodRule(s))
+		ops = append(ops, fromPodRule(&s))
 	}
 	return Plan{Ops: ops}
 }
 
-func proxyNeighbour(s PodSpec) Op {
+func proxyNeighbour(s *PodSpec) Op {
 	return Op{Kind: ProxyNeighbour, Alias: s.Alias, Addr: Gateway()}
 }
 
-func staleRules(s PodSpec) Op {
+func staleRules(s *PodSpec) Op {
 	return Op{Kind: RemoveStaleRules, Priority: PriorityFromPod, Addr: s.Address, Table: s.Table}
 }
 
-func podRoute(s PodSpec) Op {
+func podRoute(s *PodSpec) Op {
 	return Op{Kind: EnsureRoute, Alias: s.Alias, Table: MainTable, Dst: hostPrefix(s.Address)}
 }
 
-func toPodRule(s PodSpec) Op {
+func toPodRule(s *PodSpec) Op {
 	return Op{Kind: EnsureRule, Priority: PriorityToPod, Addr: s.Address, Table: MainTable}
 }
 
-func fromPodRule(s PodSpec) Op {
+func fromPodRule(s *PodSpec) Op {
 	return Op{Kind: EnsureRule, Priority: PriorityFromPod, Addr: s.Address, Table: s.Table}
 }
 

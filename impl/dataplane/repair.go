@@ -53,19 +53,19 @@ func repairVeth(want PodSpec, link *Link, ix *Index) (ops []Op) {
 		ops = append(ops, Op{Kind: LinkUp, Alias: want.Alias, MTU: want.MTU})
 	}
 	if !slices.Contains(link.Proxy, Gateway()) {
-		ops = append(ops, proxyNeighbour(want))
+		ops = append(ops, proxyNeighbour(&want))
 	}
 	return ops
 }
 
 // repairPodRouting puts back the route after the link came up: a link that goes down loses its routes.
 func repairPodRouting(want PodSpec, ix *Index) (ops []Op) {
-	stale, to, from := staleRules(want), toPodRule(want), fromPodRule(want)
+	stale, to, from := staleRules(&want), toPodRule(&want), fromPodRule(&want)
 	if ix.hasStaleRule(stale.Rule()) {
 		ops = append(ops, stale)
 	}
 	if !ix.hasPodRoute(want) {
-		ops = append(ops, podRoute(want))
+		ops = append(ops, podRoute(&want))
 	}
 	if !ix.hasRule(to.Rule()) {
 		ops = append(ops, to)
@@ -95,10 +95,13 @@ func RepairENI(want ENISpec, ix *Index) Plan {
 		return Plan{}
 	}
 	var ops []Op
+	subnetRoute := false // the kernel will make it when the link comes up or gets its address
 	for _, op := range ENIPlan(want).Ops {
-		if ix.lacks(&op, link) {
-			ops = append(ops, op)
+		if !ix.lacks(&op, link) && !(op.Kind == RemoveRoute && subnetRoute) {
+			continue
 		}
+		ops = append(ops, op)
+		subnetRoute = subnetRoute || !link.Up || op.Kind == ENIAddress
 	}
 	return Plan{Ops: ops}
 }
