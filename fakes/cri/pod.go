@@ -21,7 +21,7 @@ type pod struct {
 }
 
 func (n *Node) podBound(in *Input) {
-	if _, known := n.byUID[in.UID]; known {
+	if _, known := n.byUID[in.UID]; known || in.UID == "" {
 		return
 	}
 	var pi int32

@@ -93,7 +93,7 @@ func (c *Cluster) CreateWorkload(now time.Duration, s Spec) error {
 		c.growNodes(n)
 	}
 	c.byLoad[s.Name] = int32(len(c.workloads))
-	c.workloads = append(c.workloads, workload{Spec: s, pods: noEnds, waiting: noEnds})
+	c.workloads = append(c.workloads, workload{Spec: s, pods: ends{none, none}, waiting: ends{none, none}})
 	li := int32(len(c.workloads) - 1)
 	if s.Kind == StatefulSet {
 		for i := range s.Replicas {
@@ -127,7 +127,7 @@ func (c *Cluster) check(s Spec) error {
 
 func (c *Cluster) growNodes(n int) {
 	for len(c.nodes) <= n {
-		c.nodes = append(c.nodes, node{pods: noEnds})
+		c.nodes = append(c.nodes, node{pods: ends{none, none}})
 	}
 }
 
@@ -213,7 +213,7 @@ func (c *Cluster) create(now time.Duration, li int32, ordinal int) {
 			UID: c.rng.uid(c.serial), Namespace: w.Namespace, Name: name, Workload: w.Name,
 			Node: -1, Ordinal: ordinal, HostNetwork: w.HostNetwork, Created: now,
 		},
-		load: li, onNode: noLinks, ofWorkload: noLinks,
+		load: li, onNode: links{none, none}, ofWorkload: links{none, none},
 	}
 	p := &c.pods[i]
 	c.byUID[p.UID] = i

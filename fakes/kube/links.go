@@ -5,11 +5,6 @@ package kube
 type links struct{ prev, next int32 }
 type ends struct{ first, last int32 }
 
-var (
-	noLinks = links{none, none}
-	noEnds  = ends{none, none}
-)
-
 // order chooses which links of a pod an operation follows.
 type order bool
 
@@ -49,5 +44,5 @@ func (c *Cluster) drop(e *ends, i int32, o order) {
 	} else {
 		e.last = l.prev
 	}
-	*l = noLinks
+	*l = links{none, none}
 }

@@ -33,7 +33,7 @@ type Kind uint8
 
 const (
 	Deployment  Kind = iota // names end in a generated suffix; a replacement comes as soon as a deletion begins
-	StatefulSet             // names are NAME-0, NAME-1, …; a replacement comes only when the old object is gone
+	StatefulSet             // names are NAME-0, NAME-1, …; a replacement comes only when the old object is gone. Its pods are managed in parallel
 )
 
 // Pod is an object of the API server.

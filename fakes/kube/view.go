@@ -2,7 +2,8 @@ package kube
 
 import "strings"
 
-// Events drains what kubelets have to hear, in order. The slice is valid until the call after next.
+// Events drains what kubelets have to hear, in order. The slice is valid until the next
+// call of Events.
 func (c *Cluster) Events() []Event {
 	out := c.events
 	c.events = c.drained[:0]

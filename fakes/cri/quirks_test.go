@@ -1,0 +1,461 @@
+package cri
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+func busyErr() *PluginError { return &PluginError{Code: 11, Msg: "try again later"} }
+
+// up starts pod a and forgets the story.
+func up(t *testing.T, cfg Config) *world {
+	t.Helper()
+	w := newWorld(t, cfg)
+	w.bind("a", "web-0")
+	w.until(time.Second)
+	if !w.n.PodReady("a") {
+		t.Fatal("pod a did not start")
+	}
+	w.story = nil
+	return w
+}
+
+func TestFailedADDIsTriedAgainWithANewSandbox(t *testing.T) {
+	for r := Containerd2; r <= Dockershim; r++ {
+		t.Run(r.String(), func(t *testing.T) {
+			w := newWorld(t, Config{Runtime: r})
+			w.fail = []*PluginError{busyErr(), nil}
+			w.bind("a", "web-0")
+			w.until(9 * time.Second)
+			want := `
+				0s MakeNetns c1
+				0s ADD c1 netns=1
+				50ms DEL c1 netns=1
+				100ms RemoveNetns 1`
+			if r != Dockershim { // which keeps the dead pause container
+				want += `
+				100ms SandboxGone c1`
+			}
+			w.tell(want)
+			w.until(20 * time.Second)
+			if !w.n.PodReady("a") {
+				t.Fatalf("not ready: %v", w.story)
+			}
+			list, _ := w.n.ListSandboxes()
+			last := list[len(list)-1]
+			if retried := last.Created; retried < 10*time.Second || retried > 15200*time.Millisecond {
+				t.Errorf("tried again at %v, expected 10 to 15 s after the failure", retried)
+			}
+			if last.Attempt != 1 || last.UID != "a" || w.short(last.ID) != "c2" || len(last.ID) != 64 {
+				t.Errorf("the second sandbox is %+v", last)
+			}
+		})
+	}
+}
+
+// ADD failed and so did the DEL after it: each runtime's own answer to "who calls DEL now?".
+func TestFailedADDWhoseDELFails(t *testing.T) {
+	for _, c := range []struct {
+		runtime Runtime
+		dels    int // of the first sandbox, in five minutes
+		lost    int
+	}{
+		{Containerd2, 1, 1}, // sandbox_run.go:240-256
+		{Containerd16, 1, 1},
+		{Containerd17Guard, 1, 1}, // kept, but the guard skips DEL
+		{CRIO134, 1, 1},
+		{Dockershim, 2, 0},
+	} {
+		t.Run(c.runtime.String(), func(t *testing.T) {
+			w := newWorld(t, Config{Runtime: c.runtime})
+			w.fail = []*PluginError{busyErr(), busyErr()}
+			w.bind("a", "web-0")
+			w.until(5 * time.Minute)
+			if got := len(w.dels("c1")); got != c.dels {
+				t.Errorf("%d DELs of the first sandbox, expected %d", got, c.dels)
+			}
+			if got := w.n.Counts().Lost; got != c.lost {
+				t.Errorf("%d sandboxes lost, expected %d", got, c.lost)
+			}
+			if !w.n.PodReady("a") {
+				t.Errorf("the pod did not recover:\n%v", w.story)
+			}
+		})
+	}
+}
+
+// The deadline of RunPodSandbox: 4 minutes after it began the plugin is killed; CRI-O lets it go on.
+func TestSandboxDeadline(t *testing.T) {
+	w := newWorld(t, Config{})
+	w.mute = true
+	w.bind("a", "web-0")
+	w.until(4*time.Minute + 9*time.Second)
+	w.tell(`
+		0s MakeNetns c1
+		0s ADD c1 netns=1
+		4m0s KillPlugin c1
+		4m0s DEL c1 netns=1`)
+	w.until(4*time.Minute + 16*time.Second)
+	list, _ := w.n.ListSandboxes()
+	if len(list) != 1 {
+		t.Errorf("%d listed, expected the daemon's alone", len(list))
+	}
+	alive := 0
+	for s := range w.n.Sandboxes() {
+		if alive++; s.UID != "a" || s.Attempt != alive-1 {
+			t.Errorf("sandbox %d is %+v", alive, s)
+		}
+	}
+	if alive != 2 {
+		t.Errorf("%d namespaces of the pod, expected the old one beside the new", alive)
+	}
+	w.until(5*time.Minute + time.Second)
+	if line := "5m0s KillPlugin c1"; !slices.Contains(w.story, line) {
+		t.Errorf("the clean-up's DEL was not killed after a minute: %v", w.story)
+	}
+	if run := w.runs[0]; run.Timeout != 4*time.Minute || w.runs[1].Timeout != time.Minute {
+		t.Errorf("timeouts %v and %v", run.Timeout, w.runs[1].Timeout)
+	}
+
+	w = newWorld(t, Config{Runtime: CRIO134})
+	w.mute = true
+	w.bind("a", "web-0")
+	w.until(8*time.Minute + 59*time.Second)
+	if slices.Contains(w.story, "4m0s KillPlugin c1") || w.n.Counts().ADDs < 2 {
+		t.Errorf("CRI-O: %v", w.story)
+	}
+	w.until(9*time.Minute + time.Second)
+	if !slices.Contains(w.story, "9m0s KillPlugin c1") {
+		t.Errorf("CRI-O did not end ADD after 5 more minutes: %v", w.story)
+	}
+}
+
+// CRI-O finishes an ADD whose caller has gone, and then takes the sandbox down itself.
+func TestCRIOLateADD(t *testing.T) {
+	w := newWorld(t, Config{Runtime: CRIO134})
+	w.mute = true
+	w.bind("a", "web-0")
+	w.until(4*time.Minute + 30*time.Second)
+	w.mute, w.story = false, nil
+	w.reply(w.runs[1])
+	w.reply(w.runs[0])
+	w.until(4*time.Minute + 31*time.Second)
+	if !w.n.PodReady("a") || !slices.Equal(w.dels("c1"), []uint64{1}) || len(w.dels("c2")) != 0 {
+		t.Errorf("late ADD: %v", w.story)
+	}
+}
+
+func TestDELIsRetriedUntilItSucceeds(t *testing.T) {
+	w := up(t, Config{})
+	w.fail = []*PluginError{busyErr(), busyErr(), nil, busyErr(), busyErr()}
+	w.input(Input{Kind: PodDeleted, UID: "a"})
+	w.until(4 * time.Minute)
+	if got := w.dels("c1"); !slices.Equal(got, []uint64{1, 1, 1, 0, 0, 0, 0}) {
+		t.Errorf("DELs with %v, expected three of the worker, two evictions that fail, then Stop and Remove", got)
+	}
+	w.settled()
+}
+
+// Before 1.22 kubelet lets the object go although Stop failed; evictSandboxes tries every minute.
+func TestOldKubeletLeavesTheSandboxToEviction(t *testing.T) {
+	w := up(t, Config{Runtime: Dockershim})
+	w.fail = []*PluginError{busyErr(), busyErr(), busyErr()}
+	w.input(Input{Kind: PodDeleted, UID: "a"})
+	w.until(5 * time.Minute)
+	w.tell(`
+		3s PodStopped a
+		3s DEL c1 netns=1
+		3.05s RemoveNetns 1
+		3.05s PodGone a
+		1m0s DEL c1 netns=0
+		2m0s DEL c1 netns=0
+		3m0s DEL c1 netns=0
+		3m0.05s SandboxGone c1`)
+	w.settled()
+}
+
+func TestCRIONeverRetriesDEL(t *testing.T) {
+	w := up(t, Config{Runtime: CRIO134})
+	w.fail = []*PluginError{busyErr()}
+	w.input(Input{Kind: PodDeleted, UID: "a"})
+	w.until(2 * time.Minute)
+	if got := w.dels("c1"); len(got) != 1 {
+		t.Errorf("DELs with %v, expected one", got)
+	}
+	if len(w.gone) != 1 || !w.gone[0].Lost {
+		t.Errorf("SandboxGone %+v, expected lost", w.gone)
+	}
+	w.settled()
+}
+
+// go-cni takes some error texts for success.
+func TestSwallowedErrors(t *testing.T) {
+	for _, c := range []struct {
+		runtime Runtime
+		msg     string
+		dels    int // before the pod is gone
+	}{
+		{Containerd2, "route not found", 1},
+		{Containerd2, "open /var/run/netns/x: no such file or directory", 2}, // the path is not empty
+		{Containerd2, "no free address", 2},
+		{Dockershim, "route not found", 1}, // not swallowed, but an old kubelet goes on
+	} {
+		w := up(t, Config{Runtime: c.runtime})
+		w.fail = []*PluginError{{Code: 999, Msg: c.msg}}
+		w.input(Input{Kind: PodDeleted, UID: "a"})
+		w.until(30 * time.Second)
+		if got := len(w.dels("c1")); got != c.dels {
+			t.Errorf("%v, %q: %d DELs, expected %d", c.runtime, c.msg, got, c.dels)
+		}
+	}
+	w := up(t, Config{}) // the empty path
+	w.fail = []*PluginError{nil, {Msg: "no such file or directory"}, {Msg: "no such file or directory"}}
+	w.input(Input{Kind: PodDeleted, UID: "a"})
+	w.until(2 * time.Minute)
+	w.settled()
+	if len(w.gone) != 1 || w.gone[0].Lost {
+		t.Errorf("gone: %+v", w.gone)
+	}
+}
+
+// Incident 5's mechanism: a plugin that the chain reaches before ours fails, so ours is not run.
+func TestChainFailsBeforeOurs(t *testing.T) {
+	w := up(t, Config{})
+	w.n.FailDELs(2, 5*time.Second)
+	w.input(Input{Kind: PodDeleted, UID: "a"})
+	w.until(2 * time.Minute)
+	if got := w.dels("c1"); !slices.Equal(got, []uint64{1, 0, 0}) {
+		t.Errorf("DELs that reached ours: %v", got)
+	}
+	if c := w.n.Counts(); c.FailedDELs != 2 {
+		t.Errorf("%d failed DELs, expected 2", c.FailedDELs)
+	}
+	w.settled()
+}
+
+func TestBusyNetns(t *testing.T) {
+	w := up(t, Config{})
+	w.n.BusyNetns(1)
+	w.input(Input{Kind: PodDeleted, UID: "a"})
+	w.until(2 * time.Minute)
+	if got := w.dels("c1"); !slices.Equal(got, []uint64{1, 0, 0, 0}) {
+		t.Errorf("DELs with %v, expected the second one with an empty CNI_NETNS", got)
+	}
+	w.settled()
+}
+
+func TestDeletedDuringADD(t *testing.T) {
+	w := newWorld(t, Config{})
+	w.bind("a", "web-0")
+	w.until(20 * time.Millisecond)
+	w.input(Input{Kind: PodDeleted, UID: "a"})
+	w.until(time.Minute)
+	w.tell(`
+		0s MakeNetns c1
+		0s ADD c1 netns=1
+		20ms KillPlugin c1
+		20ms DEL c1 netns=1
+		20ms PodGone a
+		70ms RemoveNetns 1
+		70ms SandboxGone c1`)
+	w.settled()
+
+	w = newWorld(t, Config{Runtime: Dockershim}) // an older kubelet waits
+	w.bind("a", "web-0")
+	w.until(20 * time.Millisecond)
+	w.input(Input{Kind: PodDeleted, UID: "a"})
+	w.until(2 * time.Minute)
+	w.tell(`
+		0s MakeNetns c1
+		0s ADD c1 netns=1
+		150ms PodStarted a c1 10.0.10.1
+		2.15s PodStopped a
+		2.15s DEL c1 netns=1
+		2.2s RemoveNetns 1
+		2.2s PodGone a
+		1m0s SandboxGone c1`)
+	w.settled()
+
+	for _, r := range []Runtime{Containerd2, CRIO134} { // while pause starts
+		w = newWorld(t, Config{Runtime: r})
+		w.bind("a", "web-0")
+		w.until(120 * time.Millisecond)
+		w.input(Input{Kind: PodDeleted, UID: "a"})
+		w.until(2 * time.Minute)
+		if got := w.dels("c1"); !slices.Equal(got, []uint64{1}) {
+			t.Errorf("%v: DELs with %v", r, got)
+		}
+		w.settled()
+	}
+}
+
+// Incident 4: seed 003. DEL of 94feeebc… fails for as long as it is tried; the StatefulSet's new pod of the
+// same name is added at 20:21:27, and at 20:22:24, 57 s later, the next try arrives with an empty CNI_NETNS.
+func TestTwoIncarnations(t *testing.T) {
+	const old, fresh = "94feeebc95fbcf081f75bdc9bad7a97e74903e847a80b51bf89a6fadafc3ae21", "291716a39be97105e9169863bf847e714b3e7aed9a9add7a330e79f8a089b97b"
+	w := newWorld(t, Config{Runtime: Dockershim})
+	w.n.gcPhase = 24 * time.Second // evictSandboxes at :24
+	etcd := func(uid string) Input {
+		return Input{Kind: PodBound, UID: uid, Namespace: "lijiaob", Name: "etcd1-0"}
+	}
+	w.input(etcd("old"))
+	w.n.sandboxes[w.n.last].cid = old
+	w.until(16*time.Second + 18*time.Minute) // 20:18:16 on the seed's clock less two hours
+	w.n.FailDELs(5, 0)
+	w.input(Input{Kind: PodDeleted, UID: "old"})
+	w.until(21*time.Minute + 27*time.Second)
+	w.input(etcd("new"))
+	w.n.sandboxes[w.n.last].cid = fresh
+	added := w.now
+	w.until(22*time.Minute + 25*time.Second)
+	var dels []Action
+	for _, a := range w.runs {
+		if a.Verb == DEL {
+			dels = append(dels, a)
+		}
+	}
+	if len(dels) != 1 {
+		t.Fatalf("%d DELs reached the plugin, expected 1: %v", len(dels), w.story)
+	}
+	d := dels[0]
+	if d.ContainerID != old || d.Name != "etcd1-0" || d.Namespace != "lijiaob" || d.Netns != 0 || d.UID != "" {
+		t.Errorf("DEL %+v", d)
+	}
+	if !w.n.PodReady("new") {
+		t.Errorf("the new pod is not ready")
+	}
+	if at := w.story[len(w.story)-2]; at != "22m24s DEL "+w.short(old)+" netns=0" {
+		t.Errorf("the story ends %v; the stale DEL belongs 57 s after the ADD at %v", w.story[len(w.story)-2:], added)
+	}
+}
+
+// The same pod name, killed in the background: two sandboxes of one name are alive at once.
+func TestForceDeleteRunsInParallel(t *testing.T) {
+	w := up(t, Config{})
+	w.input(Input{Kind: PodForceRemoved, UID: "a"})
+	w.bind("b", "web-0")
+	w.until(2 * time.Second)
+	n := 0
+	for s := range w.n.Sandboxes() {
+		if s.Name == "web-0" && s.Running && s.Netns != 0 {
+			n++
+		}
+	}
+	if n != 2 {
+		t.Errorf("%d running sandboxes of web-0, expected 2", n)
+	}
+	w.until(2 * time.Minute)
+	w.tell(`
+		1s MakeNetns c2
+		1s ADD c2 netns=2
+		1.15s PodStarted b c2 10.0.10.2
+		3s PodStopped a
+		3s DEL c1 netns=1
+		3.05s RemoveNetns 1
+		3.05s PodGone a
+		1m0s DEL c1 netns=0
+		1m0.05s DEL c1 netns=0
+		1m0.1s SandboxGone c1`)
+}
+
+// Incident 3: a D-state process. Stop fails at the container, so DEL never comes, also after a force delete;
+// five minutes later, when Terway looks, the sandbox is alive and holds its address.
+func TestTerway(t *testing.T) {
+	w := up(t, Config{Runtime: Containerd16})
+	w.n.Hang(w.now, "a")
+	w.input(Input{Kind: PodDeleted, UID: "a"})
+	w.until(10 * time.Minute)
+	w.tell(`1s HoldNetns 1`)
+	w.input(Input{Kind: PodForceRemoved, UID: "a"})
+	w.bind("b", "web-0")
+	w.until(15 * time.Minute)
+	if len(w.dels("c1")) != 0 {
+		t.Errorf("DEL was called: %v", w.story)
+	}
+	var held []Truth
+	for s := range w.n.Sandboxes() {
+		if s.Held {
+			held = append(held, s)
+		}
+	}
+	if len(held) != 1 || held[0].UID != "a" || held[0].Netns != 1 || !held[0].Running || held[0].Address.String() != "10.0.10.1" {
+		t.Errorf("held: %+v", held)
+	}
+	list, _ := w.n.ListSandboxes()
+	if len(list) != 3 {
+		t.Errorf("the runtime lists %d, expected it to know both pods", len(list))
+	}
+	w.story = nil
+	w.n.Unhang(w.now, "a")
+	w.until(15*time.Minute + 500*time.Millisecond)
+	w.tell(`
+		15m0s ReleaseNetns 1
+		15m0s PodStopped a
+		15m0s DEL c1 netns=1
+		15m0.05s RemoveNetns 1
+		15m0.05s PodGone a`)
+}
+
+// CRI-O and dockershim call DEL although a process still runs in the namespace.
+func TestHangElsewhere(t *testing.T) {
+	for _, r := range []Runtime{CRIO134, Dockershim} {
+		w := up(t, Config{Runtime: r})
+		w.n.Hang(w.now, "a")
+		w.input(Input{Kind: PodDeleted, UID: "a", Grace: 10 * time.Second})
+		w.until(10 * time.Minute)
+		if got := w.dels("c1"); !slices.Equal(got, []uint64{1}) {
+			t.Errorf("%v: DELs with %v, expected one", r, got)
+		}
+		live := false
+		for s := range w.n.Sandboxes() {
+			live = live || s.Held && s.Netns == 1 && s.Running && !s.OwesDEL
+		}
+		if !live || w.n.Counts().Pods != 1 {
+			t.Errorf("%v: the process should hold the namespace, and the pod should not be gone: %v", r, w.story)
+		}
+		w.n.Unhang(w.now, "a")
+		w.until(15 * time.Minute)
+		w.settled()
+	}
+}
+
+func TestHangBeforeStart(t *testing.T) {
+	w := newWorld(t, Config{})
+	w.bind("a", "web-0")
+	w.n.Hang(w.now, "a")
+	w.n.Hang(w.now, "nobody")
+	w.until(time.Second)
+	w.tell(`
+		0s MakeNetns c1
+		0s ADD c1 netns=1
+		150ms PodStarted a c1 10.0.10.1
+		150ms HoldNetns 1`)
+}
+
+func TestReplayDEL(t *testing.T) {
+	w := up(t, Config{})
+	cid, _ := w.n.SandboxOf("a")
+	if w.n.ReplayDEL(w.now, "beef", 0) {
+		t.Errorf("a DEL of an unknown sandbox was accepted")
+	}
+	if !w.n.ReplayDEL(w.now, cid, time.Second) {
+		t.Fatal("refused")
+	}
+	w.until(3 * time.Second)
+	w.tell(``) // READY: no runtime would
+	w.input(Input{Kind: PodForceRemoved, UID: "a"})
+	w.until(2 * time.Minute)
+	w.story, w.runs = nil, nil
+	if !w.n.ReplayDEL(w.now, cid, 57*time.Second) || !w.n.ReplayDEL(w.now, cid, 20*time.Second) {
+		t.Fatal("the forgotten sandbox is not remembered")
+	}
+	w.until(4 * time.Minute)
+	w.tell(`
+		2m20s DEL c1 netns=0
+		2m57s DEL c1 netns=0`)
+	if w.runs[0].Name != "web-0" || w.runs[0].UID != "a" || w.runs[0].ContainerID != cid {
+		t.Errorf("%+v", w.runs[0])
+	}
+	w.settled()
+}
