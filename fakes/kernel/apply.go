@@ -33,7 +33,7 @@ func (k *Kernel) apply(op *dataplane.Op) (kind dataplane.ErrorKind, found string
 	case dataplane.AdoptLink:
 		return k.adoptLink(op)
 	case dataplane.DeleteVeth:
-		if slot := k.slotByAlias(op.Alias); slot != none {
+		if slot := k.veth(op.Alias); slot != none {
 			k.destroy(slot)
 		}
 	case dataplane.LinkUp, dataplane.SetMAC, dataplane.ProxyNeighbour:
@@ -71,6 +71,9 @@ func (k *Kernel) createVeth(op *dataplane.Op) (dataplane.ErrorKind, string) {
 	if op.Link == "" || op.Name == "" || op.Netns == 0 {
 		return dataplane.Invalid, "a veth needs both names and a namespace"
 	}
+	if len(op.Alias) > dataplane.MaxAlias {
+		return dataplane.Invalid, "the alias is too long"
+	}
 	if k.slotByName(op.Link) != none {
 		return dataplane.Exists, nameIsTaken
 	}
@@ -99,7 +102,7 @@ func (k *Kernel) createVeth(op *dataplane.Op) (dataplane.ErrorKind, string) {
 }
 
 func (k *Kernel) renameLink(op *dataplane.Op) (dataplane.ErrorKind, string) {
-	slot := k.slotByAlias(op.Alias)
+	slot := k.veth(op.Alias)
 	switch {
 	case op.Name == "":
 		return dataplane.Invalid, "the new name is empty"
@@ -135,7 +138,7 @@ func (k *Kernel) adoptLink(op *dataplane.Op) (dataplane.ErrorKind, string) {
 
 // applyVeth is the host's end of a pod's link.
 func (k *Kernel) applyVeth(op *dataplane.Op) (dataplane.ErrorKind, string) {
-	slot := k.slotByAlias(op.Alias)
+	slot := k.veth(op.Alias)
 	if slot == none {
 		return dataplane.NoLink, noSuchLink
 	}
@@ -175,7 +178,7 @@ func appended[T any](list []T, item T) []T {
 
 // applyPod is the pod's end.
 func (k *Kernel) applyPod(op *dataplane.Op) (dataplane.ErrorKind, string) {
-	slot := k.slotByAlias(op.Alias)
+	slot := k.veth(op.Alias)
 	if slot == none {
 		return dataplane.NoLink, noSuchLink
 	}
@@ -226,7 +229,7 @@ func (l *link) podReaches(a netip.Addr) bool {
 func (k *Kernel) device(op *dataplane.Op) int32 {
 	switch {
 	case op.Alias != "":
-		return k.slotByAlias(op.Alias)
+		return k.veth(op.Alias)
 	case op.MAC != "":
 		return k.slotByMAC(op.MAC)
 	default:

@@ -85,7 +85,7 @@ func (k *Kernel) slotByName(name string) int32 {
 	return none
 }
 
-// slotByAlias is the slot of the veth with exactly that alias, or none.
+// slotByAlias is the slot of the link with exactly that alias, or none.
 func (k *Kernel) slotByAlias(alias string) int32 {
 	if alias == "" {
 		return none
@@ -98,6 +98,15 @@ func (k *Kernel) slotByAlias(alias string) int32 {
 		return k.last
 	}
 	return none
+}
+
+// veth is slotByAlias for what may only be done to a veth: an ENI stays whatever alias it was given.
+func (k *Kernel) veth(alias string) int32 {
+	slot := k.slotByAlias(alias)
+	if slot != none && k.links[slot].netns == 0 {
+		return none
+	}
+	return slot
 }
 
 // slotByMAC is the slot of the ENI device that has that MAC now, or none.

@@ -22,7 +22,6 @@ const (
 	NoRouteBack     = "no route leads from the pod to the VPC"
 	BackBySelf      = "the answer is routed back to a pod"
 	BackByOther     = "the answer leaves by another ENI"
-	BackLinkDown    = "the answer's ENI link is down"
 	NoPodLink       = "no live namespace has the address"
 	WrongSource     = "the packet leaves with a source that its ENI does not own"
 	StrictFilter    = "the primary link's strict rp_filter drops the request"
@@ -65,7 +64,8 @@ func (k *Kernel) receives(slot int32) string {
 	return ""
 }
 
-// deliver is the way from the node's routing decision into the pod.
+// deliver is the way from the node's routing decision into the pod. A route's link is up: a link that
+// goes down loses its routes.
 func (k *Kernel) deliver(a, peer netip.Addr) (pod *link, fault string) {
 	if k.onHost(a) {
 		return nil, OnHost
@@ -78,8 +78,6 @@ func (k *Kernel) deliver(a, peer netip.Addr) (pod *link, fault string) {
 	switch {
 	case l.netns == 0 || r.via.IsValid():
 		return nil, RoutedElsewhere
-	case !l.up:
-		return nil, HostVethDown
 	case !slices.Contains(l.podAddresses, a):
 		return nil, NotInNamespace
 	}
@@ -125,8 +123,6 @@ func (k *Kernel) leavesBy(eni int32, r *route) string {
 		return BackBySelf
 	case r.slot != eni:
 		return BackByOther
-	case !k.links[r.slot].up:
-		return BackLinkDown
 	}
 	return ""
 }
@@ -171,8 +167,6 @@ func (k *Kernel) sends(source, destination netip.Addr) string {
 		return NoRouteToPod
 	case &k.links[r.slot] != to:
 		return WrongPod
-	case !to.up:
-		return HostVethDown
 	}
 	return ""
 }

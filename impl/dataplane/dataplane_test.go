@@ -1,14 +1,197 @@
-package dataplane
+package dataplane_test
 
 import (
+	"encoding/json"
 	"net/netip"
+	"reflect"
+	"strings"
 	"testing"
+
+	. "github.com/enilab/enilab/impl/dataplane"
 )
 
-func TestTableOf(t *testing.T) {
+func ip(s string) netip.Addr         { return netip.MustParseAddr(s) }
+func prefix(s string) netip.Prefix   { return netip.MustParsePrefix(s) }
+func host32(s string) netip.Prefix   { return netip.PrefixFrom(ip(s), 32) }
+func never(netip.Addr, string) bool  { return false }
+func always(netip.Addr, string) bool { return true }
+
+var (
+	hostSpec = HostSpec{
+		PrimaryMAC: "0a:00:00:00:00:01", NodeAddress: ip("10.0.10.66"), NodePort: true, MTU: 9001,
+		VPCCIDRs: []netip.Prefix{prefix("100.64.0.0/10"), prefix("10.0.0.0/16"), prefix("100.64.0.0/10")},
+	}
+	eniSpec = ENISpec{
+		MAC: "0a:00:00:00:00:02", Device: 2, Primary: ip("10.0.10.43"), Subnet: prefix("10.0.10.0/24"), Table: TableOf(2), MTU: 9001,
+	}
+	podSpec = PodSpec{
+		Alias:    Alias("aws-cni", "291716a3", "eth0", ip("10.0.10.70")),
+		HostVeth: HostVethName("eni", "default", "etcd1-0"), Netns: 4026532301, Address: ip("10.0.10.70"), Table: 3, MTU: 9001,
+		Displaced: Alias("aws-cni", "94feeebc", "eth0", ip("10.0.10.71")), DisplacedName: "eni0000000000a",
+	}
+)
+
+func TestPlans(t *testing.T) {
+	onMain := podSpec
+	onMain.Table, onMain.Displaced, onMain.IfName, onMain.MAC = MainTable, "", "net1", "02:aa:bb:cc:dd:ee"
+	external := hostSpec
+	external.ExternalSNAT, external.NodePort = true, false
+	primary := ENISpec{MAC: hostSpec.PrimaryMAC, Table: TableOf(0)}
+	for name, tt := range map[string]struct {
+		plan Plan
+		want string
+	}{
+		"init": {InitPlan(hostSpec), `
+sysctl name=rp_filter value=2 mac=0a:00:00:00:00:01
+`},
+		"init without node ports": {InitPlan(external), "\n"},
+		"host": {HostPlan(hostSpec), `
+eni-up mtu=9001 mac=0a:00:00:00:00:01
+ensure-rule priority=1024 mark=0x80 table=254
+host-nat name="10.0.0.0/16 100.64.0.0/10" value="snat nodeport" addr=10.0.10.66 mac=0a:00:00:00:00:01
+`},
+		"host with external SNAT and no node ports": {HostPlan(external), `
+eni-up mtu=9001 mac=0a:00:00:00:00:01
+remove-rule priority=1024 mark=0x80 table=254
+host-nat name="10.0.0.0/16 100.64.0.0/10" addr=10.0.10.66 mac=0a:00:00:00:00:01
+`},
+		"eni": {ENIPlan(eniSpec), `
+eni-up mtu=9001 mac=0a:00:00:00:00:02
+eni-address addr=10.0.10.43 dst=10.0.10.0/24 mac=0a:00:00:00:00:02
+ensure-route dst=10.0.10.1/32 table=3 mac=0a:00:00:00:00:02
+ensure-route dst=0.0.0.0/0 via=10.0.10.1 table=3 mac=0a:00:00:00:00:02
+remove-route dst=10.0.10.0/24 table=254 mac=0a:00:00:00:00:02
+remove-stale-rules addr=10.0.10.43 priority=32765 table=3
+ensure-rule addr=10.0.10.43 priority=32765 table=3
+`},
+		"eni removal": {ENIRemoval(eniSpec), `
+remove-rule addr=10.0.10.43 priority=32765
+remove-route dst=0.0.0.0/0 table=3 mac=0a:00:00:00:00:02
+remove-route dst=10.0.10.1/32 table=3 mac=0a:00:00:00:00:02
+`},
+		"primary eni":         {ENIPlan(primary), "\n"},
+		"primary eni removal": {ENIRemoval(primary), "\n"},
+		"pod": {PodPlan(podSpec), `
+rename-link name=eni0000000000a alias="enilab/1 aws-cni 94feeebc eth0 10.0.10.71"
+create-veth link=eni991a2d29a7a name=eth0 mtu=9001 mac=MAC netns=4026532301 alias=ALIAS
+pod-route dst=169.254.1.1/32 netns=4026532301 alias=ALIAS
+pod-route dst=0.0.0.0/0 via=169.254.1.1 netns=4026532301 alias=ALIAS
+pod-address addr=10.0.10.70 netns=4026532301 alias=ALIAS
+pod-neighbour addr=169.254.1.1 mac=MAC netns=4026532301 alias=ALIAS
+proxy-neighbour addr=169.254.1.1 alias=ALIAS
+remove-stale-rules addr=10.0.10.70 priority=1536 table=3
+ensure-route dst=10.0.10.70/32 table=254 alias=ALIAS
+ensure-rule addr=10.0.10.70 priority=512 table=254
+ensure-rule addr=10.0.10.70 priority=1536 table=3
+`},
+		"pod of the primary": {PodPlan(onMain), `
+create-veth link=eni991a2d29a7a name=net1 mtu=9001 mac=02:aa:bb:cc:dd:ee netns=4026532301 alias=ALIAS
+pod-route dst=169.254.1.1/32 netns=4026532301 alias=ALIAS
+pod-route dst=0.0.0.0/0 via=169.254.1.1 netns=4026532301 alias=ALIAS
+pod-address addr=10.0.10.70 netns=4026532301 alias=ALIAS
+pod-neighbour addr=169.254.1.1 mac=02:aa:bb:cc:dd:ee netns=4026532301 alias=ALIAS
+proxy-neighbour addr=169.254.1.1 alias=ALIAS
+remove-stale-rules addr=10.0.10.70 priority=1536 table=254
+ensure-route dst=10.0.10.70/32 table=254 alias=ALIAS
+ensure-rule addr=10.0.10.70 priority=512 table=254
+`},
+		"pod removal": {PodRemoval(podSpec), `
+delete-veth alias=ALIAS
+remove-rule addr=10.0.10.70 priority=1536
+remove-rule addr=10.0.10.70 priority=512
+remove-route link=eni991a2d29a7a dst=10.0.10.70/32 table=254 alias=ALIAS
+flush-conntrack addr=10.0.10.70
+`},
+	} {
+		want := strings.NewReplacer("ALIAS", `"`+podSpec.Alias+`"`, "MAC", VethMAC(podSpec.Alias)).Replace(tt.want)
+		if got := "\n" + tt.plan.String(); got != want {
+			t.Errorf("%s:%swant%s", name, got, want)
+		}
+	}
+}
+
+func TestPlanEqualAndDiff(t *testing.T) {
+	p, q := PodRemoval(podSpec), PodRemoval(podSpec)
+	if !p.Equal(q) || p.Diff(q) != "" || p.Empty() || !(Plan{}).Empty() {
+		t.Errorf("a plan differs from itself: %s", p.Diff(q))
+	}
+	q.Ops = append(q.Ops[1:4:4], Op{Kind: SetMAC, MAC: "02:00:00:00:00:01"}, q.Ops[4])
+	q.Ops[0].Table = 3
+	want := `- delete-veth alias="enilab/1 aws-cni 291716a3 eth0 10.0.10.70"
+- remove-rule addr=10.0.10.70 priority=1536
++ remove-rule addr=10.0.10.70 priority=1536 table=3
+  remove-rule addr=10.0.10.70 priority=512
+  remove-route link=eni991a2d29a7a dst=10.0.10.70/32 table=254 alias="enilab/1 aws-cni 291716a3 eth0 10.0.10.70"
++ set-mac mac=02:00:00:00:00:01
+  flush-conntrack addr=10.0.10.70
+`
+	if got := p.Diff(q); p.Equal(q) || got != want {
+		t.Errorf("Diff:\n%swant\n%s", got, want)
+	}
+	if got, want := (Plan{}).Diff(Plan{Ops: p.Ops[4:]}), "+ flush-conntrack addr=10.0.10.70\n"; got != want {
+		t.Errorf("Diff = %q, want %q", got, want)
+	}
+}
+
+// TestPlanIsEncodable: the daemon keeps pending work as data.
+func TestPlanIsEncodable(t *testing.T) {
+	for _, p := range []Plan{HostPlan(hostSpec), ENIPlan(eniSpec), PodPlan(podSpec), PodRemoval(podSpec)} {
+		text, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var q Plan
+		if err := json.Unmarshal(text, &q); err != nil || !p.Equal(q) {
+			t.Errorf("%v after %s:\n%s", err, text, p.Diff(q))
+		}
+	}
+	var k Kind
+	if err := k.UnmarshalText([]byte("teleport")); err == nil {
+		t.Error("an unknown kind was read")
+	}
+	if got := Kind(200).String(); got != "kind-200" {
+		t.Errorf("Kind(200) = %q", got)
+	}
+}
+
+func TestNames(t *testing.T) {
 	for device, want := range map[int]int{0: MainTable, 1: 2, 3: 4} {
 		if got := TableOf(device); got != want {
 			t.Errorf("TableOf(%d) = %d, want %d", device, got, want)
+		}
+	}
+	// printf default.web-0 | sha1sum
+	if got, want := HostVethName("eni", "default", "web-0"), "eni0d7763386da"; got != want {
+		t.Errorf("HostVethName = %q, want %q", got, want)
+	}
+	if got := DisplacedVethName("eni", podSpec.Alias); len(got) != 14 || got == podSpec.HostVeth {
+		t.Errorf("DisplacedVethName = %q", got)
+	}
+	if got := SubnetGateway(prefix("10.0.10.128/25")); got != ip("10.0.10.129") {
+		t.Errorf("SubnetGateway = %v", got)
+	}
+	seen := map[string]bool{}
+	for _, alias := range []string{"", "a", "b", podSpec.Alias, podSpec.Displaced} {
+		mac := VethMAC(alias)
+		if len(mac) != 17 || !strings.ContainsRune("26ae", rune(mac[1])) || seen[mac] {
+			t.Errorf("VethMAC(%q) = %s, want a locally administered unicast address of its own", alias, mac)
+		}
+		seen[mac] = true
+	}
+}
+
+func TestAlias(t *testing.T) {
+	network, id, ifName, a, ok := ParseAlias(podSpec.Alias)
+	if network != "aws-cni" || id != "291716a3" || ifName != "eth0" || a != podSpec.Address || !ok {
+		t.Errorf("ParseAlias = %q %q %q %v %v", network, id, ifName, a, ok)
+	}
+	for _, bad := range []string{
+		"", "enilab/1", "enilab/1 ", "enilab/2 n c eth0 10.0.0.1", "enilab/1 n c eth0", "enilab/1 n c eth0 ", "enilab/1 n c eth0 x",
+		"enilab/1  c eth0 10.0.0.1", "enilab/1 n  eth0 10.0.0.1", "enilab/1 n c  10.0.0.1", "enilab/1 n c eth0 10.0.0.1 ",
+		"enilab/1 n c eth0 010.0.0.1", "enilab/1 n c d eth0 10.0.0.1", " enilab/1 n c eth0 10.0.0.1", "enilab/1 n c eth0 fe80::1%a b",
+	} {
+		if _, _, _, _, ok := ParseAlias(bad); ok {
+			t.Errorf("ParseAlias(%q) is ok", bad)
 		}
 	}
 }
@@ -16,7 +199,7 @@ func TestTableOf(t *testing.T) {
 func FuzzParseAlias(f *testing.F) {
 	f.Add("enilab/1 aws-cni 0123 eth0 10.0.0.1")
 	f.Add("enilab/1    10.0.0.1")
-	f.Add("")
+	f.Add("enilab/1 a b c fe80::1%d e")
 	f.Fuzz(func(t *testing.T, s string) {
 		network, id, ifName, a, ok := ParseAlias(s)
 		if !ok {
@@ -29,4 +212,157 @@ func FuzzParseAlias(f *testing.F) {
 			t.Fatalf("Alias(ParseAlias(%q)) = %q", s, got)
 		}
 	})
+}
+
+// seen is an observation with one of everything.
+func seen() Observation {
+	o := Observation{Complete: true, Links: []Link{
+		{Index: 5, Name: "eni-dying", Veth: true, PeerAddresses: []netip.Addr{ip("10.0.10.81")}},
+		{Index: 2, Name: "eth0", MAC: hostSpec.PrimaryMAC, Up: true, Addresses: []netip.Prefix{prefix("10.0.10.66/24")}},
+		{Index: 4, Name: "cali1", Alias: "theirs", Veth: true, PeerLive: true, Up: true},
+		{Index: 3, Name: "eni-live", Alias: podSpec.Alias, Veth: true, PeerLive: true, Up: true, PeerAddresses: []netip.Addr{ip("10.0.10.72"), ip("10.0.10.70")}},
+	}, Routes: []Route{
+		{Table: 254, Dst: host32("10.0.10.80"), Link: "cali1"},
+		{Table: 254, Dst: host32("10.0.10.81"), Link: "eni-dying"},
+		{Table: 254, Dst: host32("10.0.10.82")},
+		{Table: 254, Dst: host32("10.0.10.83"), Via: ip("10.0.10.1"), Link: "eth0"},
+		{Table: 2, Dst: prefix("10.0.10.0/24"), Link: "eth0"},
+		{Table: 254, Dst: prefix("10.0.10.0/24"), Link: "eth0"},
+	}, Rules: []Rule{
+		{Priority: 1536, From: host32("10.0.10.84"), Table: 3},
+		{Priority: 512, To: host32("10.0.10.84"), Table: 254},
+		{Priority: 512, To: host32("10.0.10.84"), From: host32("10.0.10.85"), Table: 254},
+	}}
+	o.Sort()
+	return o
+}
+
+func TestObservationSorts(t *testing.T) {
+	o := seen()
+	var text []string
+	for _, l := range o.Links {
+		text = append(text, l.Name)
+	}
+	for _, r := range o.Routes {
+		text = append(text, r.Dst.String())
+	}
+	for _, r := range o.Rules {
+		text = append(text, r.From.String()+">"+r.To.String())
+	}
+	want := []string{
+		"cali1", "eni-dying", "eni-live", "eth0",
+		"10.0.10.0/24", "10.0.10.80/32", "10.0.10.81/32", "10.0.10.82/32", "10.0.10.83/32", "10.0.10.0/24",
+		"invalid Prefix>10.0.10.84/32", "10.0.10.85/32>10.0.10.84/32", "10.0.10.84/32>invalid Prefix",
+	}
+	if !reflect.DeepEqual(text, want) {
+		t.Errorf("sorted:\n%q\nwant\n%q", text, want)
+	}
+	if o.Links[2].PeerAddresses[0] != ip("10.0.10.70") {
+		t.Errorf("addresses are not sorted: %v", o.Links[2].PeerAddresses)
+	}
+}
+
+func TestUseAndResidue(t *testing.T) {
+	o := seen()
+	ix := o.Index()
+	for a, want := range map[string]struct{ use, residue string }{
+		"10.0.10.66": {"configured on eth0", ""},
+		"10.0.10.70": {"configured behind eni-live", ""},
+		"10.0.10.72": {"configured behind eni-live", ""},
+		"10.0.10.80": {"routed to cali1, whose namespace lives", ""},
+		"10.0.10.81": {"", "a route"}, // the peer's namespace is dying
+		"10.0.10.82": {"", "a route"},
+		"10.0.10.83": {"", "a route"},
+		"10.0.10.84": {"", "a rule"},
+		"10.0.10.85": {"", ""}, // one side of a stranger's rule
+		"10.0.10.99": {"", ""},
+	} {
+		if use, used := ix.Uses(ip(a)); use != want.use || used != (want.use != "") {
+			t.Errorf("Uses(%s) = %q, %v, want %q", a, use, used, want.use)
+		}
+		if use, used := o.Uses(ip(a)); use != want.use || used != (want.use != "") {
+			t.Errorf("Observation.Uses(%s) = %q, %v, want %q", a, use, used, want.use)
+		}
+		if residue, left := ix.Residue(ip(a)); residue != want.residue || left != (want.residue != "") {
+			t.Errorf("Residue(%s) = %q, %v, want %q", a, residue, left, want.residue)
+		}
+	}
+}
+
+func TestIndexFindsLinks(t *testing.T) {
+	o := seen()
+	ix := o.Index()
+	if l := ix.LinkByAlias(podSpec.Alias); l == nil || l.Name != "eni-live" {
+		t.Errorf("LinkByAlias = %+v", l)
+	}
+	if l := ix.LinkByMAC(hostSpec.PrimaryMAC); l == nil || l.Name != "eth0" {
+		t.Errorf("LinkByMAC = %+v", l)
+	}
+	if l := ix.LinkByName("eni-dying"); l == nil || l.Index != 5 {
+		t.Errorf("LinkByName = %+v", l)
+	}
+	if ix.LinkByName("") != nil || ix.LinkByAlias("") != nil || ix.LinkByMAC("") != nil {
+		t.Error("the empty key finds a link")
+	}
+}
+
+func TestResidueOfAnObservation(t *testing.T) {
+	o := seen()
+	if got := Residue(o.Index(), always); !got.Empty() {
+		t.Errorf("everything is wanted, but\n%v", got)
+	}
+	want := `delete-veth alias="enilab/1 aws-cni 291716a3 eth0 10.0.10.70"
+remove-rule addr=10.0.10.84 priority=512 table=254
+remove-rule addr=10.0.10.84 priority=1536 table=3
+remove-route dst=10.0.10.82/32 table=254
+`
+	if got := Residue(o.Index(), never); got.String() != want {
+		t.Errorf("Residue =\n%vwant\n%v", got, want)
+	}
+}
+
+func TestRepairNeedsItsLink(t *testing.T) {
+	o := Observation{Complete: true}
+	ix := o.Index()
+	for _, p := range []Plan{RepairHost(hostSpec, ix), RepairENI(eniSpec, ix), RepairPod(podSpec, ix)} {
+		if !p.Empty() {
+			t.Errorf("without links:\n%v", p)
+		}
+	}
+}
+
+// TestRepairPod: nothing but the veth is left, under its older name.
+func TestRepairPod(t *testing.T) {
+	o := Observation{Complete: true, Links: []Link{{
+		Name: "eni-old", Alias: podSpec.Alias, MAC: "02:00:00:00:00:99", MTU: 1500, Veth: true, PeerLive: true,
+	}}, Rules: []Rule{{Priority: PriorityFromPod, From: host32("10.0.10.70"), Table: 9}}}
+	want := `rename-link name=eni991a2d29a7a alias=ALIAS
+set-mac mac=MAC alias=ALIAS
+link-up mtu=9001 alias=ALIAS
+proxy-neighbour addr=169.254.1.1 alias=ALIAS
+remove-stale-rules addr=10.0.10.70 priority=1536 table=3
+ensure-route dst=10.0.10.70/32 table=254 alias=ALIAS
+ensure-rule addr=10.0.10.70 priority=512 table=254
+ensure-rule addr=10.0.10.70 priority=1536 table=3
+`
+	want = strings.NewReplacer("ALIAS", `"`+podSpec.Alias+`"`, "MAC", VethMAC(podSpec.Alias)).Replace(want)
+	if got := RepairPod(podSpec, o.Index()); got.String() != want {
+		t.Errorf("RepairPod =\n%vwant\n%v", got, want)
+	}
+	o.Links = append(o.Links, Link{Name: podSpec.HostVeth, Alias: "another"})
+	if got := RepairPod(podSpec, o.Index()); got.Ops[0].Kind == RenameLink {
+		t.Errorf("the repair takes a name that another link has:\n%v", got)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	err := &Error{Kind: Exists, Op: 1, Text: "create-veth link=eni0: another link has that name"}
+	if got, want := err.Error(), "operation 2: already exists: create-veth link=eni0: another link has that name"; got != want {
+		t.Errorf("Error = %q, want %q", got, want)
+	}
+	for kind := range ErrorKind(20) { // go-cni takes these words for success
+		if text := kind.String(); text == "" || strings.Contains(text, "not found") || strings.Contains(text, "no such file") {
+			t.Errorf("ErrorKind(%d) = %q", kind, text)
+		}
+	}
 }

@@ -30,6 +30,10 @@ const (
 	// PodInterface is the pod's end of a veth pair unless the attachment says otherwise.
 	PodInterface = "eth0"
 
+	// MaxAlias is how long an alias may be, in bytes (IFALIASZ is 256 with its NUL). Whoever accepts an
+	// attachment refuses one whose key would not fit.
+	MaxAlias = 255
+
 	aliasVersion = "enilab/1"
 )
 
@@ -87,8 +91,9 @@ func VethMAC(alias string) string {
 	return string(text[:])
 }
 
-// Alias is the exact key of an attachment as the kernel keeps it on the host veth (at most 255 bytes):
-// "enilab/1 <network> <containerID> <ifname> <address>".
+// Alias is the exact key of an attachment as the kernel keeps it on the host veth (see MaxAlias):
+// "enilab/1 <network> <containerID> <ifname> <address>". The CNI specification allows no spaces in any of
+// them.
 func Alias(network, containerID, ifName string, a netip.Addr) string {
 	return aliasVersion + " " + network + " " + containerID + " " + ifName + " " + a.String()
 }
@@ -104,7 +109,7 @@ func ParseAlias(s string) (network, containerID, ifName string, a netip.Addr, ok
 	ifName, rest, _ = strings.Cut(rest, " ")
 	a, err := netip.ParseAddr(rest)
 	var canonical [64]byte
-	if err != nil || network == "" || containerID == "" || ifName == "" || string(a.AppendTo(canonical[:0])) != rest {
+	if err != nil || a.Zone() != "" || network == "" || containerID == "" || ifName == "" || string(a.AppendTo(canonical[:0])) != rest {
 		return "", "", "", netip.Addr{}, false
 	}
 	return network, containerID, ifName, a, true

@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"fmt"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -88,6 +89,20 @@ func (k Kind) String() string {
 		return kindNames[k]
 	}
 	return "kind-" + strconv.Itoa(int(k))
+}
+
+// MarshalText is the kind's name, so that a record of today is read by tomorrow's numbering.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads a kind's name.
+func (k *Kind) UnmarshalText(text []byte) error {
+	for i := range kinds {
+		if kindNames[i] == string(text) {
+			*k = i
+			return nil
+		}
+	}
+	return fmt.Errorf("dataplane: read a plan: kind %q is unknown to this version", text)
 }
 
 // Op is one operation, flat and comparable with ==. Which fields a kind reads is said at the kind;
