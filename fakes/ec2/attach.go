@@ -99,9 +99,9 @@ func (c *Cloud) detach(from int32, r *Request) Response {
 	i := &c.instances[e.att.instance]
 	switch {
 	case slot == i.primary:
-		return failure(codeNotPermitted, "The network interface at device index 0 cannot be detached.")
+		return failure(codeNotPermitted, "The network interface at device index 0 and networkCard index 0 cannot be detached.")
 	case e.att.status != InUse && !r.Force:
-		// EC2 lets a forced detach through in these states, and only that.
+		// Not documented; the strict reading: only force ends an attachment that is under way.
 		return failure(codeState, "Attachment '"+r.Attachment+"' is "+e.att.status.String()+".")
 	}
 	wasDetaching := e.att.status == Detaching

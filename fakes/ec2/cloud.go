@@ -37,8 +37,9 @@ type Cloud struct {
 	due    []transition // a heap
 	dueSeq uint32
 
-	tokens map[string]tokenUse
-	past   []pastToken
+	tokens    map[string]tokenUse
+	past      []pastToken // oldest first
+	forgotten int32       // how many have left past
 
 	buckets, unfiltered [ActionCount]level
 	calls               [ActionCount]tally
@@ -171,7 +172,7 @@ func (c *Cloud) Launch(now time.Duration, s LaunchSpec) (InstanceID, error) {
 	slot := c.newENI(sub, 1+s.SecondaryAddresses)
 	e, i := &c.enis[slot], &c.instances[n]
 	e.groups = c.groups[:1:1]
-	e.visibleFrom = never // seen by every read: the instance has been there for a while
+	e.visibleFrom, e.attAt = never, never // seen by every read: the instance has been there for a while
 	e.att = attachment{id: c.newAttachment(slot), number: int32(len(c.attached) - 1), instance: n, status: InUse, deleteOnTermination: true}
 	e.plugged = true
 	i.primary, i.primMAC, i.primAddr = slot, e.mac, c.subnets[sub].addr(e.current()[0])

@@ -21,13 +21,14 @@ const tokenLife = 24 * time.Hour
 type tokenUse struct {
 	sum  uint64 // of the parameters
 	slot int32  // none once the interface is gone
-	made ENI    // the interface as it last was, once it is gone
+	past int32  // which one of all past tokens it is then; tells where in Cloud.past it is
 }
 
 // pastToken is a client token whose interface is gone, to be forgotten in time.
 type pastToken struct {
 	until time.Duration
 	token string
+	made  ENI // the interface as it last was
 }
 
 func (c *Cloud) create(from int32, r *Request) Response {
@@ -138,11 +139,12 @@ func (c *Cloud) repeated(r *Request) (Response, bool) {
 		return failure(codeIdempotent, "The request uses the same client token as a previous, but non-identical request."), true
 	}
 	p := success()
-	p.ENI = use.made
-	p.ENI.Secondaries = slices.Clone(use.made.Secondaries)
 	if use.slot != none {
 		p.ENI = c.show(&c.enis[use.slot], always)
+		return p, true
 	}
+	p.ENI = c.past[use.past-c.forgotten].made
+	p.ENI.Secondaries = slices.Clone(p.ENI.Secondaries)
 	return p, true
 }
 
@@ -151,14 +153,15 @@ func (c *Cloud) forgetToken(e *eni) {
 	for len(c.past) > 0 && c.past[0].until <= c.now {
 		delete(c.tokens, c.past[0].token)
 		c.past = c.past[1:]
+		c.forgotten++
 	}
 	if e.token == "" {
 		return
 	}
 	use := c.tokens[e.token]
-	use.slot, use.made = none, c.show(e, always)
+	use.slot, use.past = none, c.forgotten+int32(len(c.past))
 	c.tokens[e.token] = use
-	c.past = append(c.past, pastToken{c.now + tokenLife, e.token})
+	c.past = append(c.past, pastToken{c.now + tokenLife, e.token, c.show(e, always)})
 }
 
 // sum is a digest (FNV-1a) of a creation's parameters, all of which a repetition must share.

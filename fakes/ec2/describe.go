@@ -31,6 +31,9 @@ func (c *Cloud) describeENIs(from int32, r *Request) Response {
 		}
 		return p
 	}
+	if r.unfiltered() {
+		p.ENIs = make([]ENI, 0, c.living)
+	}
 	for slot := c.oldest; slot != none; slot = c.enis[slot].newer {
 		p.ENIs = c.appendMatch(p.ENIs, slot, at, r)
 	}
@@ -141,24 +144,26 @@ func (c *Cloud) describeSubnets(r *Request) Response {
 	return p
 }
 
-func (c *Cloud) describeInstances(r *Request) Response {
+// describeInstances is as far behind as any Describe: an index that it shows as free may be taken.
+func (c *Cloud) describeInstances(from int32, r *Request) Response {
+	at := c.now - c.stream(from).draw(c.cfg.Lag.Describe)
 	p := success()
 	if r.Instance != "" {
 		n := c.instanceIndex(r.Instance)
 		if n == none {
 			return noSuchInstance(r.Instance)
 		}
-		p.Instances = []Instance{c.showInstance(n)}
+		p.Instances = []Instance{c.showInstance(n, at)}
 		return p
 	}
 	for n := range c.instances {
-		p.Instances = append(p.Instances, c.showInstance(int32(n)))
+		p.Instances = append(p.Instances, c.showInstance(int32(n), at))
 	}
 	return p
 }
 
-// showInstance is an instance with what occupies its device indexes.
-func (c *Cloud) showInstance(n int32) Instance {
+// showInstance is an instance with what occupied its device indexes at an instant; always gives the truth.
+func (c *Cloud) showInstance(n int32, at time.Duration) Instance {
 	v := c.identity(n)
 	i := &c.instances[n]
 	v.VPCCIDRs = c.vpcCIDR[len(c.vpcCIDR)-1].cidrs
@@ -168,7 +173,9 @@ func (c *Cloud) showInstance(n int32) Instance {
 	}
 	for _, slot := range i.enis {
 		e := &c.enis[slot]
-		v.Interfaces = append(v.Interfaces, Interface{e.id, e.att.id, int(e.att.device), e.att.status})
+		if a := e.attachmentAt(at); a.instance == n {
+			v.Interfaces = append(v.Interfaces, Interface{e.id, a.id, int(a.device), a.status})
+		}
 	}
 	return v
 }

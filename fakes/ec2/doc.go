@@ -46,6 +46,6 @@
 // # What it leaves out
 //
 // IPv6, prefix delegation, trunk and branch interfaces, several network cards, several accounts, paging
-// of Describe answers. Nothing below stands in their way: addresses are kept per subnet as offsets,
+// of Describe answers, dry runs, the short "pending" of a new interface. Nothing below stands in their way: addresses are kept per subnet as offsets,
 // buckets and ledger hang off the Cloud.
 package ec2

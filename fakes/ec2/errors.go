@@ -80,7 +80,7 @@ func noSuchSubnet(id SubnetID) Response {
 }
 
 func noSuchAttachment(id string) Response {
-	return failure(codeAttachmentMissing, "The attachment '"+id+"' does not exist")
+	return failure(codeAttachmentMissing, "The interface attachment '"+id+"' does not exist")
 }
 
 // subnetFull is the message of InsufficientFreeAddressesInSubnet.

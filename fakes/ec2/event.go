@@ -61,7 +61,8 @@ type Event struct {
 	By       InstanceID // whose call caused it; "" is a stranger or EC2 itself
 }
 
-// Events returns what happened since the last call, in order. The slice is reused by the next call.
+// Events returns what happened since the last call, in order. The slice is reused by the next call. Nobody
+// else drains it: what is never asked for piles up.
 func (c *Cloud) Events() []Event {
 	out := c.events
 	c.events, c.drained = c.drained[:0], out

@@ -8,7 +8,7 @@ import (
 // IMDS is what an instance's metadata says, as its own software would read it.
 type IMDS struct {
 	Instance Instance
-	ENIs     []IMDSENI // by device index, then MAC
+	ENIs     []IMDSENI // by device index, then MAC; Partial ones, whose index nobody can know, last
 }
 
 // IMDSENI is one MAC under network/interfaces/macs/.
@@ -48,11 +48,11 @@ func (c *Cloud) IMDS(now time.Duration, id InstanceID) (IMDS, bool) {
 		}
 		var entry IMDSENI
 		entry, addresses = c.metadata(now, e, addresses)
-		v.ENIs = append(v.ENIs, entry)
+		v.ENIs = insertEntry(v.ENIs, &entry)
 	}
 	for _, g := range i.ghosts {
 		if now < g.until {
-			v.ENIs = insertEntry(v.ENIs, g.entry)
+			v.ENIs = insertEntry(v.ENIs, &g.entry)
 		}
 	}
 	return v, true
@@ -94,17 +94,23 @@ func (c *Cloud) leaveGhost(at time.Duration, i *instance, e *eni) {
 	i.ghosts = append(kept, ghost{e.unlistedAt, entry})
 }
 
-// insertEntry keeps the order by device and MAC.
-func insertEntry(list []IMDSENI, g IMDSENI) []IMDSENI {
-	list = append(list, g)
-	for k := len(list) - 1; k > 0; k-- {
-		o := &list[k-1]
-		if o.Device < g.Device || o.Device == g.Device && o.MAC <= g.MAC {
-			break
-		}
+// insertEntry keeps the order of IMDS.ENIs; the list is short and mostly in order already.
+func insertEntry(list []IMDSENI, g *IMDSENI) []IMDSENI {
+	list = append(list, *g)
+	for k := len(list) - 1; k > 0 && g.before(&list[k-1]); k-- {
 		list[k-1], list[k] = list[k], list[k-1]
 	}
 	return list
+}
+
+func (g *IMDSENI) before(o *IMDSENI) bool {
+	if g.Partial != o.Partial {
+		return o.Partial
+	}
+	if g.Device != o.Device {
+		return g.Device < o.Device
+	}
+	return g.MAC < o.MAC
 }
 
 // cidrsAt is the VPC's CIDRs as metadata shows them.

@@ -51,8 +51,9 @@ type Response struct {
 	HTTP    int  // status: 200, or the error's
 	Lost    bool // the caller sees a time-out, and nothing else in the Response: it may have been executed
 
-	ENI        ENI          // Create
-	ENIs       []ENI        // DescribeNetworkInterfaces, oldest first
+	ENI ENI // Create
+	// DescribeNetworkInterfaces: in the order asked for; with FilterInstance by device index; else oldest first
+	ENIs       []ENI
 	Attachment string       // Attach
 	Assigned   []netip.Addr // Assign
 	Subnets    []Subnet     // DescribeSubnets

@@ -70,7 +70,7 @@ func (c *Cloud) execute(from int32, r *Request) Response {
 	case CreateTags:
 		return c.createTags(from, r)
 	case DescribeInstances:
-		return c.describeInstances(r)
+		return c.describeInstances(from, r)
 	}
 	return failure(codeInvalidAction, "The action is not valid for this web service.")
 }

@@ -126,7 +126,7 @@ func (c *Cloud) InstanceOf(i InstanceID) (Instance, bool) {
 	if n == none {
 		return Instance{}, false
 	}
-	return c.showInstance(n), true
+	return c.showInstance(n, always), true
 }
 
 // VPCID is the VPC's identifier.

@@ -1,0 +1,117 @@
+package ec2
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// accounts is what requests change, without buckets and ledger.
+func accounts(c *Cloud) string {
+	return fmt.Sprintf("%+v %+v %+v", c.AllENIs(), c.Subnets(), c.due)
+}
+
+// balance checks from both sides that everything is where its counterpart says it is.
+func balance(t *testing.T, c *Cloud) {
+	t.Helper()
+	if err := imbalance(c); err != "" {
+		t.Fatal(err)
+	}
+}
+
+func imbalance(c *Cloud) string {
+	owned := make([]int, len(c.subnets))
+	living := 0
+	var previous int32 = -1
+	for slot := c.oldest; slot != none; slot = c.enis[slot].newer {
+		e := &c.enis[slot]
+		if e.number <= previous {
+			return fmt.Sprintf("%s: out of order of creation", e.id)
+		}
+		previous = e.number
+		if e.dead {
+			continue
+		}
+		living++
+		if c.slots[e.number] != slot || c.slotOf(e.id) != slot {
+			return fmt.Sprintf("%s: not found under its own ID", e.id)
+		}
+		for _, o := range e.current() {
+			owned[e.subnet]++
+			if c.subnets[e.subnet].owner[o] != slot+1 {
+				return fmt.Sprintf("%s: address %v belongs to %d", e.id, c.subnets[e.subnet].addr(o), c.subnets[e.subnet].owner[o])
+			}
+		}
+		if (e.att.status == Available) != (e.att.instance == none) {
+			return fmt.Sprintf("%s: %v on instance %d", e.id, e.att.status, e.att.instance)
+		}
+		if e.att.instance == none {
+			if e.plugged || e.hung {
+				return fmt.Sprintf("%s: available, yet plugged %v or hung %v", e.id, e.plugged, e.hung)
+			}
+			continue
+		}
+		if !slices.Contains(c.instances[e.att.instance].enis, slot) {
+			return fmt.Sprintf("%s: its instance does not know it", e.id)
+		}
+		if c.attached[e.att.number] != slot || c.attachmentSlot(e.att.id) != slot {
+			return fmt.Sprintf("%s: attachment %s leads elsewhere", e.id, e.att.id)
+		}
+		if limit := c.instances[e.att.instance].limits.IPv4PerENI; len(e.current()) > limit {
+			return fmt.Sprintf("%s: %d addresses, limit %d", e.id, len(e.current()), limit)
+		}
+	}
+	if living != c.living || living+len(c.spare)+len(c.graves) != len(c.enis) {
+		return fmt.Sprintf("%d ENIs live, %d counted, %d spare, %d buried, %d slots", living, c.living, len(c.spare), len(c.graves), len(c.enis))
+	}
+	for n := range c.instances {
+		i := &c.instances[n]
+		if len(i.enis) > i.limits.ENIs {
+			return fmt.Sprintf("%s: %d interfaces, limit %d", i.id, len(i.enis), i.limits.ENIs)
+		}
+		for k, slot := range i.enis {
+			if c.enis[slot].att.instance != int32(n) {
+				return fmt.Sprintf("%s: %s is not on it", i.id, c.enis[slot].id)
+			}
+			if k > 0 && c.enis[i.enis[k-1]].att.device >= c.enis[slot].att.device {
+				return fmt.Sprintf("%s: device indexes out of order", i.id)
+			}
+		}
+	}
+	for n := range c.subnets {
+		if err := subnetImbalance(&c.subnets[n], owned[n]); err != "" {
+			return err
+		}
+	}
+	return ""
+}
+
+func subnetImbalance(s *subnet, owned int) string {
+	var free, held, reserved, strangers, enis int
+	for _, o := range s.owner {
+		switch {
+		case o == addressFree:
+			free++
+		case o == addressHeld:
+			held++
+		case o == addressReserved:
+			reserved++
+		case o == addressStranger:
+			strangers++
+		default:
+			enis++
+		}
+	}
+	ring := 0
+	for o := s.next[0]; o != 0; o = s.next[o] {
+		ring++
+		if s.owner[o] != addressFree || s.prev[s.next[o]] != o {
+			return fmt.Sprintf("%s: %v in the ring is not free or its links are broken", s.id, s.addr(o))
+		}
+	}
+	if ring != free || s.free != free || held != len(s.held) || strangers != len(s.strangers) || reserved != 5 || enis != owned {
+		return fmt.Sprintf("%s: free %d, counted %d, in the ring %d; held %d/%d; strangers %d/%d; reserved %d; on ENIs %d/%d",
+			s.id, free, s.free, ring, held, len(s.held), strangers, len(s.strangers), reserved, enis, owned)
+	}
+	return ""
+}

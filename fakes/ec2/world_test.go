@@ -1,0 +1,117 @@
+package ec2
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+)
+
+// world is a small account with names for what tests speak of. Nothing in it lags or takes time
+// unless a test says so.
+type world struct {
+	*Cloud
+	t   *testing.T
+	now time.Duration
+}
+
+const (
+	plenty = SubnetID("subnet-plenty") // 10.0.0.0/24 in zone a
+	tiny   = SubnetID("subnet-tiny")   // 10.0.1.0/28 in zone a: 11 addresses
+	far    = SubnetID("subnet-far")    // 10.0.2.0/24 in zone b
+)
+
+func testConfig() Config {
+	return Config{
+		Zone: "us-west-2a",
+		Subnets: []SubnetConfig{
+			{ID: plenty, CIDR: netip.MustParsePrefix("10.0.0.0/24")},
+			{ID: tiny, CIDR: netip.MustParsePrefix("10.0.1.0/28")},
+			{ID: far, CIDR: netip.MustParsePrefix("10.0.2.0/24"), Zone: "us-west-2b"},
+		},
+		SecurityGroups: []string{"sg-1", "sg-2", "sg-3", "sg-4", "sg-5", "sg-6"},
+	}
+}
+
+// exact removes what is random about times.
+func exact(cfg Config) Config {
+	z := Always(0)
+	cfg.Lag = Lag{z, z, z, z, z, z, z}
+	cfg.Latency = Latency{Attach: Always(2 * time.Second), Link: z, Detach: Always(5 * time.Second)}
+	return cfg
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	return &world{Cloud: New(exact(testConfig()), 7), t: t}
+}
+
+// do serves a request now and fails the test if it is refused.
+func (w *world) do(r Request) Response {
+	w.t.Helper()
+	p := w.Serve(w.now, &r)
+	if p.Code != "" {
+		w.t.Fatalf("%v at %v: %s: %s", r.Action, w.now, p.Code, p.Message)
+	}
+	return p
+}
+
+// refused serves a request now and fails the test if its code is another.
+func (w *world) refused(r Request, code string) {
+	w.t.Helper()
+	if p := w.Serve(w.now, &r); p.Code != code {
+		w.t.Fatalf("%v at %v: code %q (%s), want %q", r.Action, w.now, p.Code, p.Message, code)
+	}
+}
+
+func (w *world) wait(d time.Duration) {
+	w.now += d
+	w.Advance(w.now)
+}
+
+func (w *world) launch(kind string, s SubnetID) InstanceID {
+	w.t.Helper()
+	i, err := w.Launch(w.now, LaunchSpec{Type: kind, Subnet: s})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return i
+}
+
+func (w *world) create(s SubnetID, secondaries int) ENIID {
+	w.t.Helper()
+	return w.do(Request{Action: CreateNetworkInterface, Subnet: s, SecondaryCount: secondaries}).ENI.ID
+}
+
+func (w *world) attach(e ENIID, i InstanceID, device int) string {
+	w.t.Helper()
+	return w.do(Request{Action: AttachNetworkInterface, ENI: e, Instance: i, DeviceIndex: device}).Attachment
+}
+
+// attached is an in-use interface.
+func (w *world) attachedENI(i InstanceID, device, secondaries int) (ENIID, string) {
+	w.t.Helper()
+	e := w.create(plenty, secondaries)
+	a := w.attach(e, i, device)
+	w.wait(10 * time.Second)
+	return e, a
+}
+
+func (w *world) eni(id ENIID) ENI {
+	w.t.Helper()
+	e, ok := w.ENI(id)
+	if !ok {
+		w.t.Fatalf("%s does not exist", id)
+	}
+	return e
+}
+
+// dump is everything a Cloud holds but the buffer that Events returned last, for comparison. There is no
+// pointer in it below the first level, and fmt sorts maps.
+func dump(c *Cloud) string {
+	d := *c
+	d.drained = nil
+	return fmt.Sprintf("%+v", d)
+}
+
+func ip(s string) netip.Addr { return netip.MustParseAddr(s) }
