@@ -1,0 +1,231 @@
+package ipam
+
+import (
+	"time"
+
+	"github.com/enilab/enilab/impl/dataplane"
+)
+
+// add: Save → Saved → Apply → Applied → Reply (contract 3).
+func (n *Node) add(now time.Duration, in Add) {
+	if !n.accept(now, in.Req, VerbAdd, in.Att, in.Deadline) {
+		return
+	}
+	if in.Deadline == 0 {
+		in.Deadline = now + defaultDeadline
+	}
+	if !n.speaks(VerbAdd, in.Version) {
+		n.refuseVersion(in.Req, VerbAdd, in.Att, in.Version)
+		return
+	}
+	if n.Phase == recovering {
+		n.Queued = append(n.Queued, queued{Add: &in})
+		return
+	}
+	if n.busy(in.Att) {
+		n.enqueue(queued{Add: &in})
+		return
+	}
+	n.startAdd(now, in)
+}
+
+func (n *Node) startAdd(now time.Duration, in Add) {
+	if ix, ok := n.byAtt[in.Att]; ok {
+		n.addAgain(ix, in)
+		return
+	}
+	ix, ok := n.pick()
+	if !ok {
+		n.Waiting = append(n.Waiting, in)
+		return
+	}
+	n.begin(ix, &in)
+}
+
+// addAgain answers an ADD for an attachment that has its address: kubelet and runtime repeat after a crash
+// (cni-conformance A2). The same namespace gets the same answer, another one gets an error and changes nothing.
+func (n *Node) addAgain(ix int32, in Add) {
+	a := &n.Addrs[ix]
+	switch {
+	case a.State != Assigned:
+		n.fail(in.Req, &Error{CodeTryAgain, "cni add " + in.Pod.Name + " (" + in.Att.String() + "): its earlier address " + a.IP.String() +
+			" is " + a.State.String() + " (" + a.Evidence + "); end the sandbox and make a new one"})
+	case a.Netns != 0 && a.Netns != in.Netns:
+		n.fail(in.Req, &Error{CodeOccupied, "cni add " + in.Pod.Name + " (" + in.Att.String() + "): the attachment has address " + a.IP.String() +
+			" in another network namespace; delete it first"})
+	default:
+		a.Netns = in.Netns
+		n.replyAdd(ix, in.Req)
+	}
+}
+
+// begin gives address ix to an attachment, from the record on.
+func (n *Node) begin(ix int32, in *Add) {
+	a := &n.Addrs[ix]
+	a.Att, a.Pod, a.Netns = in.Att, in.Pod, in.Netns
+	a.Veth = dataplane.HostVethName(n.Set.VethPrefix, in.Pod.Namespace, in.Pod.Name)
+	a.Op, a.Req, a.Then = adding, in.Req, in
+	n.become(ix, Assigned)
+	n.key(ix)
+	n.putAddress(ix)
+	n.waitSaved(RunStore, saveAdd, ix, a.Tag)
+}
+
+func (n *Node) addSaved(now time.Duration, ix int32, tag uint64, ok bool) {
+	a := &n.Addrs[ix]
+	if a.Op != adding || a.Tag != tag {
+		return
+	}
+	if !ok {
+		req, att := a.Req, a.Att
+		n.free(ix) // the store holds what it held before
+		n.fail(req, &Error{CodeTryAgain, "cni add " + att.String() + ": the allocation could not be made durable: " + n.Troubles[troubleStore] + "; try again"})
+		n.runQueued(now, att)
+		return
+	}
+	a.Allocated = now
+	if a.Req == 0 {
+		n.undo(now, ix)
+		return
+	}
+	spec := n.spec(ix)
+	evicted := n.displace(ix, &spec)
+	plan := dataplane.PodPlan(spec)
+	if evicted != "" {
+		plan.Ops = append([]dataplane.Op{{Kind: dataplane.DeleteVeth, Alias: evicted}}, plan.Ops...)
+	}
+	n.emit(&Apply{ID: n.await(podPlan, ix), Lane: Lane{Kind: PodLane, Att: a.Att}, Plan: plan})
+}
+
+// displace makes room for a new incarnation of a pod whose older sandbox is still here (rule G): the canonical name
+// belongs to the newest.
+func (n *Node) displace(ix int32, spec *dataplane.PodSpec) (evict string) {
+	a := &n.Addrs[ix]
+	for i := range n.Addrs {
+		o := &n.Addrs[i]
+		if int32(i) == ix || !o.Keyed || o.Veth != a.Veth {
+			continue
+		}
+		old := alias(o.Att, o.IP)
+		newer, older := a.row(), o.row()
+		if n.policy.Displace == nil || n.policy.Displace(&newer, &older) == Evict {
+			return old
+		}
+		o.Veth = dataplane.DisplacedVethName(n.Set.VethPrefix, old)
+		spec.Displaced, spec.DisplacedName = old, o.Veth
+		n.putAddress(int32(i))
+		n.note(Note{Mark: Displaced, Att: o.Att, Addr: o.IP})
+		return ""
+	}
+	return ""
+}
+
+func (n *Node) podApplied(now time.Duration, ix int32, in Applied) {
+	switch a := &n.Addrs[ix]; a.Op {
+	case adding:
+		n.addApplied(now, ix, in)
+	case releasing:
+		n.releaseApplied(now, ix, in)
+	case repairing:
+		a.Op = noOp
+		a.Tag = n.Steps
+		n.runQueued(now, a.Att)
+	}
+}
+
+func (n *Node) addApplied(now time.Duration, ix int32, in Applied) {
+	a := &n.Addrs[ix]
+	a.Tag = n.Steps
+	switch {
+	case in.Err == nil && a.Req != 0:
+		att, req := a.Att, a.Req
+		a.Op, a.Req, a.Then = noOp, 0, nil
+		n.replyAdd(ix, req)
+		n.runQueued(now, att)
+	case in.Err == nil:
+		n.undo(now, ix)
+	case in.Err.Kind == dataplane.Exists && a.Req != 0 && a.Then != nil && a.Then.Tries < maxOccupied:
+		// Something lives under this name or address: set it aside and take the next one.
+		n.note(Note{Mark: AddressQuarantined, Warn: true, Att: a.Att, Addr: a.IP, Text: in.Err.Error()})
+		then := *a.Then
+		then.Tries++
+		a.Req = 0
+		n.release(now, ix)
+		a.Then = &then
+	default:
+		req, att := a.Req, a.Att
+		a.Req = 0
+		n.release(now, ix)
+		n.fail(req, &Error{CodeIO, "cni add " + att.String() + ": setting up the namespace failed: " + in.Err.Error()})
+	}
+}
+
+// maxOccupied bounds the addresses that one ADD tries.
+const maxOccupied = 3
+
+// undo releases what an ADD made that nobody waits for any more.
+func (n *Node) undo(now time.Duration, ix int32) {
+	n.note(Note{Mark: AddUndone, Att: n.Addrs[ix].Att, Addr: n.Addrs[ix].IP})
+	n.release(now, ix)
+}
+
+func (n *Node) replyAdd(ix int32, req Req) {
+	if _, ok := n.close(req); !ok {
+		return
+	}
+	a := &n.Addrs[ix]
+	r := &Reply{Req: req, Verb: VerbAdd, Att: a.Att, Address: a.IP, Table: n.table(a), Veth: a.Veth}
+	if a.ENI >= 0 {
+		r.Device = n.ENIs[a.ENI].Device
+	}
+	n.emit(r)
+}
+
+// serve gives addresses to ADDs that wait, first come first served.
+func (n *Node) serve(now time.Duration) {
+	for len(n.Waiting) > 0 {
+		ix, ok := n.pick()
+		if !ok {
+			return
+		}
+		in := n.Waiting[0]
+		n.Waiting = append(n.Waiting[:0], n.Waiting[1:]...)
+		n.note(Note{Mark: AddWaited, Att: in.Att})
+		n.begin(ix, &in)
+	}
+}
+
+// turnAway answers the ADDs that no growth under way and no cool-down will serve in time.
+func (n *Node) turnAway(now time.Duration) {
+	if len(n.Waiting) == 0 || n.growing() {
+		return
+	}
+	kept := n.Waiting[:0]
+	hope := n.hope()
+	for i := range n.Waiting {
+		w := n.Waiting[i]
+		if hope+replyMargin < w.Deadline {
+			kept = append(kept, w)
+			continue
+		}
+		n.fail(w.Req, &Error{CodeTryAgain, n.noAddress(now, &w)})
+	}
+	n.Waiting = kept
+}
+
+// hope is when an address may become available without growth: the end of the first cool-down, or the next try to grow.
+func (n *Node) hope() time.Duration {
+	at := n.Pool.GrowAt
+	if !n.Pool.Wanted {
+		at = never
+	}
+	for _, ix := range n.Cooling {
+		if a := &n.Addrs[ix]; a.State == Cooling {
+			at = min(at, n.rested(a))
+		}
+	}
+	if at == never {
+		return never - replyMargin
+	}
+	return at
+}

@@ -1,0 +1,216 @@
+package ipam
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/enilab/enilab/impl/dataplane"
+)
+
+// address is one secondary address and, while there is one, its attachment.
+type address struct {
+	IP    netip.Addr
+	ENI   int32  // in ENIs; -1 while no ENI is known to carry it
+	ENIID string // kept for the record
+	State State
+	Keyed bool // Att is looked up here: assigned, or a release that has not ended
+
+	Att        Attachment
+	Pod        Pod
+	Netns      uint64
+	Veth       string
+	MAC        string // of a host veth that another CNI made and we keep
+	Allocated  time.Duration
+	ReleasedAt time.Duration
+	Extra      string
+
+	Op      op
+	Req     Req    // who waits for Op; 0 nobody
+	Then    *Add   // to be tried again with another address
+	Tag     uint64 // step in which the row last changed (contract 8); also tells lives of a slot apart
+	Tries   int
+	Retry   time.Duration
+	Removed bool // cooling: nothing of the attachment is left in the kernel by our own doing
+	Leaving bool // free, and about to be unassigned
+
+	Evidence string // quarantined: why
+	Clean    int    // quarantined: consecutive observations without use
+	// What sources said about an assigned row, see Absentee.
+	SeenCRI, Listed, Live, PodGone bool
+	Absent, Dead, Lists            int
+	Missing                        int // consecutive answers of EC2 without the address
+	ByIMDS                         int // consecutive IMDS views without it
+}
+
+// op is what runs on an attachment.
+type op uint8
+
+const (
+	noOp op = iota
+	adding
+	releasing
+	repairing
+)
+
+func (a *address) row() Row {
+	return Row{Address: a.IP, State: a.State, Att: a.Att, Pod: a.Pod, Netns: a.Netns, Veth: a.Veth, ENI: a.ENIID,
+		Allocated: a.Allocated, ReleasedAt: a.ReleasedAt, SeenCRI: a.SeenCRI, Extra: a.Extra}
+}
+
+// newAddress takes a slot for an address that is not known yet. The caller sets its state.
+func (n *Node) newAddress(ip netip.Addr, eniIx int32) int32 {
+	var ix int32
+	if k := len(n.Holes); k > 0 {
+		ix = n.Holes[k-1]
+		n.Holes = n.Holes[:k-1]
+	} else {
+		ix = int32(len(n.Addrs))
+		n.Addrs = append(n.Addrs, address{})
+	}
+	n.Addrs[ix] = address{IP: ip, ENI: -1, Tag: n.Steps, Retry: never}
+	n.byAddress[ip] = ix
+	n.place(ix, eniIx)
+	return ix
+}
+
+// place says which ENI carries an address.
+func (n *Node) place(ix, eniIx int32) {
+	a := &n.Addrs[ix]
+	if a.ENI == eniIx {
+		return
+	}
+	if a.ENI >= 0 {
+		n.ENIs[a.ENI].Has[a.State]--
+	}
+	a.ENI = eniIx
+	if eniIx >= 0 {
+		a.ENIID = n.ENIs[eniIx].ID
+		n.ENIs[eniIx].Has[a.State]++
+	}
+}
+
+// become moves an address to another state; state 0 forgets it.
+func (n *Node) become(ix int32, s State) {
+	a := &n.Addrs[ix]
+	n.Count[a.State]--
+	n.Count[s]++
+	n.Count[0] = 0
+	if a.ENI >= 0 {
+		e := &n.ENIs[a.ENI]
+		e.Has[a.State]--
+		e.Has[s]++
+	}
+	a.State, a.Tag = s, n.Steps
+}
+
+// key makes the attachment findable; unkey ends that.
+func (n *Node) key(ix int32) {
+	a := &n.Addrs[ix]
+	a.Keyed = true
+	n.byAtt[a.Att] = ix
+}
+
+func (n *Node) unkey(ix int32) {
+	a := &n.Addrs[ix]
+	if a.Keyed && n.byAtt[a.Att] == ix {
+		delete(n.byAtt, a.Att)
+	}
+	a.Keyed = false
+}
+
+// forget drops an address that the cloud has taken back.
+func (n *Node) forget(ix int32) {
+	a := &n.Addrs[ix]
+	n.unkey(ix)
+	n.drop[RunStore] = append(n.drop[RunStore], Key{Address: a.IP})
+	delete(n.byAddress, a.IP)
+	n.become(ix, 0)
+	n.place(ix, -1)
+	n.Addrs[ix] = address{ENI: -1, Retry: never, Tag: n.Steps}
+	n.Holes = append(n.Holes, ix)
+}
+
+// free makes an address available, behind all that are free longer.
+func (n *Node) free(ix int32) {
+	a := &n.Addrs[ix]
+	n.unkey(ix)
+	*a = address{IP: a.IP, ENI: a.ENI, ENIID: a.ENIID, State: a.State, Retry: never}
+	n.become(ix, Free)
+	n.FreeQueue = append(n.FreeQueue, ix)
+}
+
+// pick takes the address that is free the longest from an ENI that may give.
+func (n *Node) pick() (int32, bool) {
+	for i, ix := range n.FreeQueue {
+		a := &n.Addrs[ix]
+		if a.State != Free {
+			continue // stale
+		}
+		if a.Leaving || a.ENI < 0 || n.ENIs[a.ENI].Stage != Ready {
+			continue
+		}
+		n.FreeQueue = append(n.FreeQueue[:i], n.FreeQueue[i+1:]...)
+		return ix, true
+	}
+	return 0, false
+}
+
+// compactFree removes stale and double entries when they are in the majority.
+func (n *Node) compactFree() {
+	if len(n.FreeQueue) <= 2*n.Count[Free]+8 {
+		return
+	}
+	seen := make(map[int32]bool, n.Count[Free])
+	kept := n.FreeQueue[:0]
+	for _, ix := range n.FreeQueue {
+		if n.Addrs[ix].State == Free && !seen[ix] {
+			seen[ix] = true
+			kept = append(kept, ix)
+		}
+	}
+	n.FreeQueue = kept
+}
+
+// rest lets an address cool, from now; removed says that the kernel holds nothing of it any more.
+func (n *Node) rest(now time.Duration, ix int32, removed bool) {
+	a := &n.Addrs[ix]
+	n.become(ix, Cooling)
+	a.ReleasedAt, a.Removed = now, removed
+	n.Cooling = append(n.Cooling, ix)
+	if removed {
+		n.CoolAt = min(n.CoolAt, n.rested(a))
+	}
+}
+
+// inspect is rest for an address whose cool-down is over or never was: it is free once the kernel has been seen not to use it.
+func (n *Node) inspect(now time.Duration, ix int32) {
+	a := &n.Addrs[ix]
+	n.become(ix, Cooling)
+	a.ReleasedAt, a.Removed = now-n.coolDown(), true
+	n.Cooling = append(n.Cooling, ix)
+	n.CoolAt = min(n.CoolAt, now)
+}
+
+func (n *Node) coolDown() time.Duration {
+	if n.policy.CoolDown == nil {
+		return 0
+	}
+	return n.policy.CoolDown(n.Set)
+}
+
+// rested is when the cool-down of a ends.
+func (n *Node) rested(a *address) time.Duration { return a.ReleasedAt + n.coolDown() }
+
+// spec is what the kernel should look like for an attachment.
+func (n *Node) spec(ix int32) dataplane.PodSpec {
+	a := &n.Addrs[ix]
+	return dataplane.PodSpec{Alias: alias(a.Att, a.IP), HostVeth: a.Veth, Netns: a.Netns, Address: a.IP, Table: n.table(a),
+		MTU: n.Set.MTU, IfName: a.Att.IfName, MAC: a.MAC}
+}
+
+func (n *Node) table(a *address) int {
+	if a.ENI < 0 {
+		return dataplane.MainTable
+	}
+	return dataplane.TableOf(n.ENIs[a.ENI].Device)
+}

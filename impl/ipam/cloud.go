@@ -1,0 +1,349 @@
+package ipam
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/enilab/enilab/impl/dataplane"
+)
+
+// seenIMDS reads instance metadata: who we are, and which ENIs carry which addresses. It lags (amazon-ecs-cni-plugins#66), so it
+// may add and never takes away (rule A).
+func (n *Node) seenIMDS(now time.Duration, in *Seen, whole bool, asked uint64) {
+	if !whole {
+		n.trouble(troubleIMDS, "instance metadata: "+in.Err)
+		return
+	}
+	n.trouble(troubleIMDS, "")
+	if in.IMDS == nil {
+		return
+	}
+	if !n.Known {
+		n.Inst, n.Known = in.IMDS.Instance, true
+		n.Inst.VPC = slices.Clone(n.Inst.VPC)
+	}
+	if n.Phase == recovering {
+		n.Cloud = cloneENIs(in.IMDS.ENIs)
+		return
+	}
+	n.vpcChanged(in.IMDS.Instance.VPC)
+	n.adoptENIs(now, in.IMDS.ENIs, asked)
+	n.absentENIs(now, in.IMDS.ENIs, asked)
+}
+
+// vpcChanged: a CIDR added to the VPC must not be SNATed to (amazon-vpc-cni-k8s #1423). IMDS has been seen without secondary
+// CIDRs on some types (lyft cni-ipvlan-vpc-k8s, aws/bugs.go), so CIDRs are only added.
+func (n *Node) vpcChanged(cidrs []netip.Prefix) {
+	grown := false
+	for _, c := range cidrs {
+		if !slices.Contains(n.Inst.VPC, c) {
+			n.Inst.VPC = append(slices.Clone(n.Inst.VPC), c)
+			grown = true
+		}
+	}
+	if grown && n.HostDone && !n.HostBusy {
+		n.applyHost(dataplane.HostPlan(n.hostSpec()))
+	}
+}
+
+// adoptENIs takes attached ENIs and their addresses into the books.
+func (n *Node) adoptENIs(now time.Duration, view []ENI, asked uint64) {
+	for i := range view {
+		v := &view[i]
+		if v.Partial {
+			n.want(LookIMDS, now+2*time.Second)
+			continue
+		}
+		ix, known := n.eniByID(v.ID)
+		if !known {
+			ix = n.adoptENI(now, v)
+		}
+		e := &n.ENIs[ix]
+		if known && (e.Wait != idle || e.Doing != 0 || e.Tag > asked) || e.Stage != Ready && known && e.Stored {
+			continue // contract 8: a view of before our own change
+		}
+		e.ByIMDS, e.ByEC2 = 0, 0
+		n.adoptAddresses(now, ix, v.Addresses)
+	}
+}
+
+func (n *Node) adoptENI(now time.Duration, v *ENI) int32 {
+	e := eni{ENI: *v, Stage: Attached, Next: now, Since: now}
+	e.Addresses, e.DOT = nil, true
+	if v.Device == 0 {
+		e.Stage, e.Linked, e.IdleSince = Ready, true, now
+	}
+	ix := n.newENI(e)
+	n.ENIs[ix].IdleSince = e.IdleSince
+	return ix
+}
+
+func (n *Node) adoptAddresses(now time.Duration, ix int32, list []netip.Addr) {
+	for _, ip := range list {
+		i, known := n.byAddress[ip]
+		switch {
+		case known:
+			n.place(i, ix)
+			n.Addrs[i].ByIMDS = 0
+		case n.Phase == recovering:
+			i = n.newAddress(ip, ix)
+			n.become(i, Free)
+			n.FreeQueue = append(n.FreeQueue, i)
+		default:
+			n.note(Note{Mark: AddressAdopted, ENI: n.ENIs[ix].ID, Addr: ip})
+			n.adopt(now, ip, ix)
+		}
+	}
+	for i := range n.Addrs {
+		a := &n.Addrs[i]
+		if a.State == 0 || a.ENI != ix || a.Leaving || slices.Contains(list, a.IP) {
+			continue
+		}
+		if a.ByIMDS++; n.policy.Absent == nil {
+			n.addressGone(int32(i))
+		} else {
+			n.ask(ix, now)
+		}
+	}
+}
+
+// absentENIs asks EC2 about ENIs in service that metadata does not list.
+func (n *Node) absentENIs(now time.Duration, view []ENI, asked uint64) {
+	for i := range n.ENIs {
+		e := &n.ENIs[i]
+		if e.Stage != Ready || e.Wait != idle || e.Tag > asked {
+			continue
+		}
+		if slices.ContainsFunc(view, func(v ENI) bool { return v.ID == e.ID || v.MAC == e.MAC }) {
+			e.ByIMDS = 0
+			continue
+		}
+		if e.ByIMDS++; n.policy.Absent == nil {
+			n.missing(now, int32(i), nil)
+		} else {
+			n.ask(int32(i), now)
+		}
+	}
+}
+
+// links notices which ENIs have a link: attached ones go on, and one in service without is suspicious.
+func (n *Node) links(now time.Duration, ix *dataplane.Index) {
+	for i := range n.ENIs {
+		e := &n.ENIs[i]
+		if e.Stage == 0 || e.Foreign || e.MAC == "" {
+			continue
+		}
+		e.Linked = ix.LinkByMAC(e.MAC) != nil
+		switch {
+		case e.Stage == Attached && e.Wait == idle && e.DOT && e.Linked:
+			e.Next = now
+		case e.Stage == Attached && e.Wait == idle && e.DOT && !e.Lost:
+			n.want(LookKernel, now+linkPause)
+			if now-e.Since > consistency && !e.Asking {
+				n.ask(int32(i), now+askPause)
+			}
+		case e.Stage == Ready && !e.Linked && e.ByIMDS == 0:
+			n.want(LookIMDS, now)
+		}
+	}
+}
+
+// repairENI puts back what an ENI in service lacks.
+func (n *Node) repairENI(ix int32, index *dataplane.Index) {
+	e := &n.ENIs[ix]
+	if e.Stage != Ready || e.Wait != idle || e.Doing != 0 || e.Device == 0 {
+		return
+	}
+	plan := dataplane.RepairENI(n.eniSpec(e), index)
+	if len(plan.Ops) == 0 {
+		return
+	}
+	n.note(Note{Mark: DriftRepaired, Warn: true, ENI: e.ID, Text: plan.Ops[0].Kind.String()})
+	e.Wait = applying
+	n.emit(&Apply{ID: n.await(eniPlan, ix), Lane: Lane{Kind: ENILane, ENI: e.ID}, Plan: plan})
+}
+
+// sighting of an available ENI that this node has no record of.
+type sighting struct {
+	ID    string
+	Times int
+}
+
+// seenLeaked looks for ENIs that died between Create and Attach, or between Detach and Delete (amazon-vpc-cni-k8s #69, #608).
+func (n *Node) seenLeaked(now time.Duration, in *Seen, whole bool) {
+	if !whole || n.Phase != serving {
+		return
+	}
+	n.want(LookLeaked, now+leakedPeriod+time.Duration(n.random()*float64(leakedPeriod)/4))
+	var next []sighting
+	for i := range in.ENIs {
+		v := &in.ENIs[i]
+		if _, known := n.eniByID(v.ID); known || v.Status != "available" {
+			continue
+		}
+		times := 1
+		for _, s := range n.Sightings {
+			if s.ID == v.ID {
+				times += s.Times
+			}
+		}
+		l := Leak{Ours: v.Owner == n.Inst.ID, Age: -1, Sightings: times}
+		if v.Created != 0 {
+			l.Age = time.Duration(n.wall(now)-v.Created) * time.Second
+		}
+		if n.policy.Sweep == nil || !n.policy.Sweep(l) {
+			next = append(next, sighting{v.ID, times})
+			n.want(LookLeaked, now+leakedPeriod/6)
+			continue
+		}
+		n.note(Note{Mark: ENISwept, Warn: true, ENI: v.ID, Text: "of " + v.Owner})
+		n.newENI(eni{ENI: *v, Stage: Tombstoned, Foreign: true, Next: now + time.Duration(n.random()*float64(firstPause)), Since: now})
+	}
+	n.Sightings = next
+}
+
+// wall is the wall clock in seconds since 1970, for tags.
+func (n *Node) wall(now time.Duration) int64 { return n.Wall + int64(now/time.Second) }
+
+// beginDrain starts to gather evidence that an ENI is unused.
+func (n *Node) beginDrain(now time.Duration, ix int32) {
+	e := &n.ENIs[ix]
+	e.Stage, e.Since, e.Tag, e.Next = Draining, now, n.Steps, now
+	n.gather(now, ix)
+}
+
+func (n *Node) gather(now time.Duration, ix int32) {
+	e := &n.ENIs[ix]
+	e.KernelOK, e.RuntimeOK = false, false
+	e.Tag = n.Steps
+	n.want(LookKernel, now)
+	if n.Set.Runtime {
+		n.want(LookRuntime, now)
+	}
+}
+
+// drain detaches once the evidence is there, or gives up after a while.
+func (n *Node) drain(now time.Duration, ix int32) {
+	e := &n.ENIs[ix]
+	switch {
+	case e.Attachment == "":
+		if e.Asking {
+			return
+		}
+		n.ask(ix, now)
+	case n.drainable(ix):
+		n.mutate(now, ix, DetachENI)
+	case now-e.Since >= drainPatience:
+		n.stay(ix)
+	default:
+		e.Next = e.Since + drainPatience
+	}
+}
+
+// drainable asks the policy.
+func (n *Node) drainable(ix int32) bool {
+	if n.policy.Drainable == nil {
+		return true
+	}
+	e := &n.ENIs[ix]
+	v := Evidence{KernelAsked: n.Witness.Kernel, RuntimeAsked: n.Set.Runtime && n.Witness.Runtime, KernelAnswer: e.KernelOK, RuntimeAnswer: e.RuntimeOK}
+	if !e.Trimming {
+		v.Uses = e.Has[Assigned] + e.Has[Cooling] + e.Has[Quarantined]
+	}
+	return n.policy.Drainable(v)
+}
+
+// stay takes an ENI, or the addresses about to be unassigned, back into service.
+func (n *Node) stay(ix int32) {
+	e := &n.ENIs[ix]
+	n.note(Note{Mark: DrainStopped, Warn: true, ENI: e.ID})
+	for i := range n.Addrs {
+		if a := &n.Addrs[i]; a.ENI == ix && a.Leaving {
+			a.Leaving = false
+			n.FreeQueue = append(n.FreeQueue, int32(i))
+		}
+	}
+	if e.Stage == Draining {
+		e.Stage = Ready
+		e.Addresses = nil
+	}
+	e.Unwired = false
+	n.atRest(ix)
+	e.Tag = n.Steps
+}
+
+// gathering says whether evidence about an ENI is wanted, and an answer asked for at that step counts.
+func (e *eni) gathering(asked uint64) bool {
+	return (e.Stage == Draining || e.Stage == Ready && e.Trimming) && e.Wait == idle && e.Tag <= asked
+}
+
+// leaves says whether an address is among those that are to be given back.
+func (e *eni) leaves(a *address) bool { return e.Stage == Draining || a.Leaving }
+
+// drains uses an observation of the kernel as evidence.
+func (n *Node) drains(now time.Duration, ix *dataplane.Index, asked uint64) {
+	for i := range n.ENIs {
+		e := &n.ENIs[i]
+		if e.Stage == 0 || !e.gathering(asked) || e.KernelOK {
+			continue
+		}
+		used := false
+		for j := range n.Addrs {
+			a := &n.Addrs[j]
+			if a.State == 0 || a.ENI != int32(i) || !e.leaves(a) || !n.Witness.Kernel {
+				continue
+			}
+			if why, u := ix.Uses(a.IP); u {
+				used = true
+				if a.State == Free {
+					n.quarantine(int32(j), why)
+				}
+			}
+		}
+		if used {
+			n.stay(int32(i))
+			continue
+		}
+		e.KernelOK, e.Next = true, now
+	}
+}
+
+// drainsRuntime uses the runtime's list as evidence: a ready sandbox that believes to have one of the addresses is a use.
+func (n *Node) drainsRuntime(now time.Duration, listed map[string]*Sandbox, asked uint64) {
+	var claimed map[netip.Addr]bool
+	for i := range n.ENIs {
+		e := &n.ENIs[i]
+		if e.Stage == 0 || !e.gathering(asked) || e.RuntimeOK {
+			continue
+		}
+		if claimed == nil {
+			claimed = make(map[netip.Addr]bool, len(listed))
+			for _, b := range listed { // a set: the order does not show
+				if b.Ready && b.Address.IsValid() {
+					claimed[b.Address] = true
+				}
+			}
+		}
+		used := false
+		for j := range n.Addrs {
+			a := &n.Addrs[j]
+			if a.State != 0 && a.ENI == int32(i) && e.leaves(a) && claimed[a.IP] {
+				used = true
+			}
+		}
+		if used {
+			n.stay(int32(i))
+			continue
+		}
+		e.RuntimeOK, e.Next = true, now
+	}
+}
+
+func cloneENIs(in []ENI) []ENI {
+	out := slices.Clone(in)
+	for i := range out {
+		out[i].Addresses = slices.Clone(out[i].Addresses)
+	}
+	return out
+}

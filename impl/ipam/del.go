@@ -1,0 +1,166 @@
+package ipam
+
+import (
+	"time"
+
+	"github.com/enilab/enilab/impl/dataplane"
+)
+
+// del: Save(cooling) → Saved → Apply(removal) → Applied → Reply (contract 3).
+func (n *Node) del(now time.Duration, in Del) {
+	if !n.accept(now, in.Req, VerbDel, in.Att, in.Deadline) {
+		return
+	}
+	if !n.speaks(VerbDel, in.Version) {
+		n.refuseVersion(in.Req, VerbDel, in.Att, in.Version)
+		return
+	}
+	if n.Phase == recovering { // what the checkpoint does not know, the kernel may
+		n.Queued = append(n.Queued, queued{Del: &in})
+		return
+	}
+	if n.busy(in.Att) {
+		n.enqueue(queued{Del: &in})
+		return
+	}
+	n.startDel(now, in)
+}
+
+func (n *Node) startDel(now time.Duration, in Del) {
+	n.cancelWaiting(in.Att)
+	ix, ok := n.find(&in)
+	if !ok {
+		n.note(Note{Mark: DelUnknown, Att: in.Att})
+		if n.policy.Unknown == nil {
+			n.fail(in.Req, &Error{CodeIO, "cni del " + in.Att.String() + ": resource does not exist"})
+		} else if err := n.policy.Unknown(in.Att); err != nil {
+			n.fail(in.Req, err)
+		} else {
+			n.succeed(in.Req)
+		}
+		return
+	}
+	n.Addrs[ix].Req = in.Req
+	n.release(now, ix)
+}
+
+// find is the row that a DEL means (rule E).
+func (n *Node) find(in *Del) (int32, bool) {
+	if n.policy.Match == nil {
+		return n.findByPod(in.Pod)
+	}
+	ix, ok := n.byAtt[in.Att]
+	if !ok {
+		return 0, false
+	}
+	r := n.Addrs[ix].row()
+	return ix, n.policy.Match(in, &r)
+}
+
+// findByPod is Match left out.
+func (n *Node) findByPod(p Pod) (int32, bool) {
+	for i := range n.Addrs {
+		if a := &n.Addrs[i]; a.Keyed && a.Op == noOp && a.Pod.Namespace == p.Namespace && a.Pod.Name == p.Name {
+			return int32(i), true
+		}
+	}
+	return 0, false
+}
+
+// cancelWaiting: a DEL ends an ADD of the same attachment that has no address yet; its caller is dead or will be told.
+func (n *Node) cancelWaiting(att Attachment) {
+	for i := range n.Waiting {
+		if n.Waiting[i].Att == att {
+			req := n.Waiting[i].Req
+			n.Waiting = append(n.Waiting[:i], n.Waiting[i+1:]...)
+			n.fail(req, &Error{CodeTryAgain, "cni add " + att.String() + ": a DEL of the same attachment came while it waited"})
+			return
+		}
+	}
+}
+
+// release starts the end of an allocation: from here on its address cools.
+func (n *Node) release(now time.Duration, ix int32) {
+	a := &n.Addrs[ix]
+	if a.State == Assigned || a.State == Quarantined {
+		n.rest(now, ix, false)
+	}
+	a.Op, a.Then, a.Tries, a.Retry = releasing, nil, 0, never
+	a.Evidence, a.Clean = "", 0
+	n.saveRelease(ix)
+}
+
+func (n *Node) saveRelease(ix int32) {
+	a := &n.Addrs[ix]
+	a.Tag = n.Steps
+	n.putAddress(ix)
+	n.waitSaved(RunStore, saveRelease, ix, a.Tag)
+}
+
+func (n *Node) releaseSaved(now time.Duration, ix int32, tag uint64, ok bool) {
+	a := &n.Addrs[ix]
+	if a.Op != releasing || a.Tag != tag {
+		return
+	}
+	if ok {
+		n.removePod(ix)
+		return
+	}
+	// The store still says assigned; so do we to the caller, and go on trying: the address stays withheld meanwhile.
+	if a.Req != 0 {
+		n.fail(a.Req, &Error{CodeTryAgain, "cni del " + a.Att.String() + ": the release could not be made durable: " + n.Troubles[troubleStore] + "; try again"})
+		a.Req = 0
+	}
+	n.retryLater(now, a)
+}
+
+func (n *Node) removePod(ix int32) {
+	a := &n.Addrs[ix]
+	n.emit(&Apply{ID: n.await(podPlan, ix), Lane: Lane{Kind: PodLane, Att: a.Att}, Plan: dataplane.PodRemoval(n.spec(ix))})
+}
+
+func (n *Node) releaseApplied(now time.Duration, ix int32, in Applied) {
+	a := &n.Addrs[ix]
+	a.Tag = n.Steps
+	if in.Err != nil {
+		n.retryLater(now, a)
+		return
+	}
+	att, req, then := a.Att, a.Req, a.Then
+	a.Op, a.Req, a.Then, a.Removed = noOp, 0, nil, true
+	n.unkey(ix)
+	n.CoolAt = min(n.CoolAt, n.rested(a))
+	n.succeed(req)
+	if then != nil && n.isOpen(then.Req) {
+		n.startAdd(now, *then)
+	}
+	n.runQueued(now, att)
+}
+
+// removalPause bounds how often a removal that fails is tried again.
+const (
+	removalPause    = time.Second
+	maxRemovalPause = time.Minute
+)
+
+func (n *Node) retryLater(now time.Duration, a *address) {
+	a.Tries++
+	a.Retry = now + min(removalPause<<min(a.Tries-1, 6), maxRemovalPause)
+	n.RetryAt = min(n.RetryAt, a.Retry)
+}
+
+// retryRemovals goes on with releases whose Save or Apply failed. The whole release is repeated: both are idempotent.
+func (n *Node) retryRemovals(now time.Duration) {
+	n.RetryAt = never
+	for i := range n.Addrs {
+		a := &n.Addrs[i]
+		switch {
+		case a.Retry == never || a.Op != releasing:
+		case a.Retry <= now:
+			a.Retry = never
+			n.saveRelease(int32(i))
+		default:
+			n.RetryAt = min(n.RetryAt, a.Retry)
+		}
+	}
+}

@@ -1,0 +1,270 @@
+package ipam
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// resume takes up the intent of an earlier daemon. Its last mutation may have happened, or may still: for two minutes a call of
+// a dead daemon can land (contract 5), so nothing is concluded from one look.
+func (n *Node) resume(now time.Duration, in *Intent) {
+	n.note(Note{Mark: IntentResumed, ENI: in.ENI.ID, Text: in.Stage.String() + ", " + in.Doing.String()})
+	e := eni{ENI: in.ENI, Token: in.Token, Stage: in.Stage, Foreign: in.Foreign, Doing: in.Doing, Count: in.Count,
+		Before: slices.Clone(in.Before), Wall: in.Wall, Stored: true, Lost: true, Next: now, Since: now}
+	e.Addresses = slices.Clone(in.ENI.Addresses)
+	if e.Stage == 0 || e.Stage > Tombstoned {
+		return // of a version that this one does not know: the sweep and the reconcilers find what it meant
+	}
+	e.Trimming = e.Doing == UnassignIPs
+	n.newENI(e)
+}
+
+// settleDoubt decides how to find out whether a mutation happened (contract 6).
+func (n *Node) settleDoubt(now time.Duration, ix int32) {
+	e := &n.ENIs[ix]
+	how := Forget
+	if n.policy.Lost != nil {
+		how = n.policy.Lost(e.Doing)
+	}
+	switch {
+	case how == Repeat:
+		n.mutate(now, ix, e.Doing)
+	case how == Ask && e.ID != "":
+		n.ask(ix, now)
+	case e.Doing == CreateENI:
+		n.discard(ix)
+	case e.Doing == AssignIPs || e.Doing == UnassignIPs:
+		n.stay(ix)
+		n.atRest(ix)
+	default:
+		e.Lost, e.Next = false, now
+	}
+}
+
+func (n *Node) ask(ix int32, at time.Duration) {
+	n.ENIs[ix].Asking = true
+	n.want(LookENI, at)
+}
+
+// doubtful are the IDs that EC2 is to be asked about.
+func (n *Node) doubtful() []string {
+	var ids []string
+	for i := range n.ENIs {
+		if e := &n.ENIs[i]; e.Stage != 0 && e.Asking && e.ID != "" {
+			ids = append(ids, e.ID)
+		}
+	}
+	return ids
+}
+
+// seenENIs reads EC2's answer about ENIs asked by ID. An ID that is not in a whole answer does not exist for EC2, now.
+func (n *Node) seenENIs(now time.Duration, in *Seen, whole bool, asked []string) {
+	if !whole {
+		return // the look repeats itself
+	}
+	for _, id := range asked {
+		ix, ok := n.eniByID(id)
+		if !ok || !n.ENIs[ix].Asking || n.ENIs[ix].Wait != idle {
+			continue
+		}
+		n.ENIs[ix].Asking = false
+		var found *ENI
+		for i := range in.ENIs {
+			if in.ENIs[i].ID == id {
+				found = &in.ENIs[i]
+			}
+		}
+		n.resolve(now, ix, found)
+	}
+}
+
+// resolve brings our idea of an ENI in line with EC2's word; v is nil when EC2 does not know it.
+func (n *Node) resolve(now time.Duration, ix int32, v *ENI) {
+	e := &n.ENIs[ix]
+	e.Tag = n.Steps
+	ours := v != nil && v.Instance == n.Inst.ID && (v.Status == "in-use" || v.Status == "attaching")
+	if v != nil {
+		n.note(Note{Mark: markNone, ENI: e.ID, Text: "EC2 says " + v.Status})
+		e.learn(v)
+	}
+	switch {
+	case e.Stage == Ready:
+		n.resolveReady(now, ix, v, ours)
+	case v == nil:
+		n.resolveUnknown(now, ix)
+	case e.Stage < Ready:
+		n.resolveRising(now, ix, v, ours)
+	default:
+		n.resolveFalling(now, ix, v, ours)
+	}
+}
+
+// learn takes over what EC2 knows better.
+func (e *eni) learn(v *ENI) {
+	e.Attachment, e.DOT = v.Attachment, v.DOT
+	if v.MAC != "" {
+		e.MAC = v.MAC
+	}
+	if v.Primary.IsValid() {
+		e.Primary = v.Primary
+	}
+	if v.CIDR.IsValid() {
+		e.CIDR = v.CIDR
+	}
+	if e.Stage != Ready {
+		e.Addresses = slices.Clone(v.Addresses)
+	}
+	if v.Instance != "" {
+		e.Device = v.Device
+	}
+}
+
+// resolveUnknown: EC2 does not know the ENI. Just after its creation that means nothing.
+func (n *Node) resolveUnknown(now time.Duration, ix int32) {
+	e := &n.ENIs[ix]
+	e.ByEC2++
+	if e.Stage < Ready && now-e.Since < consistency || e.ByEC2 < 2 {
+		n.ask(ix, now+askPause)
+		return
+	}
+	n.finish(now, ix)
+}
+
+// resolveRising: an ENI on its way to service.
+func (n *Node) resolveRising(now time.Duration, ix int32, v *ENI, ours bool) {
+	e := &n.ENIs[ix]
+	e.Lost, e.ByEC2 = false, 0
+	switch {
+	case ours:
+		if e.Stage < Attached {
+			e.Stage, e.Since = Attached, now
+		}
+		e.Next = now
+	case v.Status == "available":
+		e.Stage, e.Next = Created, max(now, e.Next)
+		if e.Next == never {
+			e.Next = now
+		}
+	case v.Status == "detaching":
+		n.ask(ix, now+askPause)
+	default: // somebody else has it
+		n.finish(now, ix)
+	}
+}
+
+// resolveFalling: an ENI on its way out.
+func (n *Node) resolveFalling(now time.Duration, ix int32, v *ENI, ours bool) {
+	e := &n.ENIs[ix]
+	e.Lost, e.ByEC2, e.Next = false, 0, now
+	switch {
+	case v.Status == "available" && e.Stage == Draining && e.Doing == 0: // a stranger was faster
+		e.Stage = Tombstoned
+	case v.Status == "available":
+		e.Stage = Tombstoned
+	case v.Status == "detaching":
+		e.Stage, e.Next = Detached, now+detachPause
+	case ours && !e.Foreign && e.Stage != Draining: // a late attach, or a detach that did not happen
+		e.Stage, e.Doing, e.Unwired = Draining, 0, false
+		n.beginDrain(now, ix)
+	case ours:
+	default:
+		n.finish(now, ix)
+	}
+}
+
+// resolveReady: an ENI in service, after a lost assignment or because something did not show up any more.
+func (n *Node) resolveReady(now time.Duration, ix int32, v *ENI, ours bool) {
+	e := &n.ENIs[ix]
+	if !ours {
+		e.ByEC2++
+		absent := Absence{ByIMDS: e.ByIMDS, ByEC2: e.ByEC2, Linked: e.Linked}
+		switch {
+		case n.policy.Absent == nil || n.policy.Absent(absent):
+			n.missing(now, ix, v)
+		case e.ByIMDS > 0:
+			n.ask(ix, now+askPause)
+		}
+		return
+	}
+	e.ByEC2, e.ByIMDS = 0, 0
+	for _, ip := range v.Addresses {
+		if _, known := n.byAddress[ip]; !known {
+			n.note(Note{Mark: AddressAdopted, ENI: e.ID, Addr: ip})
+			n.adopt(now, ip, ix)
+		}
+	}
+	switch {
+	case !e.Lost:
+		n.missingAddresses(now, ix, v.Addresses)
+	case e.Doing == UnassignIPs:
+		n.resolveUnassign(now, ix, v.Addresses)
+	default: // an assignment: what landed is in the books now; what is missing will be asked for again
+		n.atRest(ix)
+		n.Pool.At = now
+	}
+}
+
+func (n *Node) resolveUnassign(now time.Duration, ix int32, has []netip.Addr) {
+	e := &n.ENIs[ix]
+	left := e.Before[:0:0]
+	for _, ip := range e.Before {
+		if slices.Contains(has, ip) {
+			left = append(left, ip)
+		}
+	}
+	if len(left) > 0 {
+		e.Lost, e.Next = false, now
+		e.Before = left
+		return // trimOrAssign gathers evidence afresh
+	}
+	n.unassigned(ix)
+}
+
+// missingAddresses deals with addresses that IMDS did not list: they are gone when EC2, asked by ID, says so twice.
+func (n *Node) missingAddresses(now time.Duration, ix int32, has []netip.Addr) {
+	for i := range n.Addrs {
+		a := &n.Addrs[i]
+		if a.State == 0 || a.ENI != ix || a.ByIMDS == 0 {
+			continue
+		}
+		if slices.Contains(has, a.IP) {
+			a.Missing, a.ByIMDS = 0, 0
+			continue
+		}
+		a.Missing++
+		if n.policy.Absent != nil && !n.policy.Absent(Absence{ByIMDS: a.ByIMDS, ByEC2: a.Missing}) {
+			n.ask(ix, now+askPause)
+			continue
+		}
+		n.addressGone(int32(i))
+	}
+}
+
+// addressGone: the cloud has taken an address back.
+func (n *Node) addressGone(i int32) {
+	a := &n.Addrs[i]
+	n.note(Note{Mark: AddressMissing, Warn: true, Addr: a.IP, Att: a.Att})
+	switch {
+	case a.Op != noOp:
+	case a.State == Assigned:
+		n.place(i, -1)
+		n.quarantine(i, "EC2 has taken the address away from "+a.ENIID)
+	default:
+		n.forget(i)
+	}
+}
+
+// missing: an ENI in service is gone by word of IMDS and EC2. When it still exists unattached, it is ours to attach again:
+// its pods live.
+func (n *Node) missing(now time.Duration, ix int32, v *ENI) {
+	e := &n.ENIs[ix]
+	n.note(Note{Mark: ENIMissing, Warn: true, ENI: e.ID})
+	if v != nil && v.Status == "available" && e.Has[Assigned] > 0 {
+		n.note(Note{Mark: Restored, Warn: true, ENI: e.ID})
+		e.Stage, e.Since, e.Next, e.Doing, e.Linked, e.ByEC2, e.ByIMDS = Created, now, now, 0, false, 0, 0
+		e.Addresses, e.Attachment = slices.Clone(v.Addresses), ""
+		return
+	}
+	n.finish(now, ix)
+}

@@ -1,0 +1,461 @@
+package ipam
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/enilab/enilab/impl/dataplane"
+)
+
+// eni is one network interface and the work on it. One thing is done to an ENI at a time.
+type eni struct {
+	ENI
+	Token   string // of its intent
+	Stage   Stage  // 0: the slot is empty
+	Foreign bool   // another instance's leak
+
+	Doing  Action // intended or under way; 0 none
+	Count  int
+	Before []netip.Addr
+	Wall   int64
+	Stored bool // LibStore has its intent
+
+	Wait  waitKind
+	Lost  bool          // whether Doing happened is not known
+	Tries int           // in a row
+	Next  time.Duration // when to go on, if Wait is idle
+	Since time.Duration // when the stage began
+	Tag   uint64        // step in which it last changed (contract 8)
+
+	Has       [Quarantined + 1]int // its addresses by state
+	IdleSince time.Duration        // since when none is used; never
+	Linked    bool                 // a link has its MAC
+	Unwired   bool                 // draining: its routes and rules are gone
+	Trimming  bool                 // Before are free addresses to be given back
+	KernelOK  bool                 // draining or trimming: that source saw no use
+	RuntimeOK bool
+
+	Asking        bool // EC2 is to be asked
+	ByIMDS, ByEC2 int  // consecutive answers without it
+}
+
+type waitKind uint8
+
+const (
+	idle waitKind = iota
+	storing
+	calling
+	applying
+)
+
+// Times of the ENI machine.
+const (
+	// consistency is how long EC2 may answer NotFound for something that was just made (EC2 API guide, "Eventual consistency").
+	consistency = 2 * time.Minute
+	// detachPause: a delete right after the detach answers "currently in use" (seeds/000: 5 s later it worked).
+	detachPause = 3 * time.Second
+	// linkPause is between looks for the link of an attached ENI; events make it shorter.
+	linkPause = time.Second
+	// drainPatience is how long evidence of disuse may take before the ENI is taken back into service.
+	drainPatience = time.Minute
+	// askPause is between two questions about one ENI: two answers of one moment are one answer.
+	askPause = 5 * time.Second
+)
+
+func (n *Node) newENI(e eni) int32 {
+	e.Tag, e.IdleSince = n.Steps, never
+	for i := range n.ENIs {
+		if n.ENIs[i].Stage == 0 {
+			n.ENIs[i] = e
+			return int32(i)
+		}
+	}
+	n.ENIs = append(n.ENIs, e)
+	return int32(len(n.ENIs) - 1)
+}
+
+func (n *Node) eniByID(id string) (int32, bool) {
+	for i := range n.ENIs {
+		if e := &n.ENIs[i]; e.Stage != 0 && e.ID == id {
+			return int32(i), true
+		}
+	}
+	return 0, false
+}
+
+// driveENIs goes on with every ENI that waits for nothing but the time.
+func (n *Node) driveENIs(now time.Duration) {
+	if n.Phase != serving {
+		return
+	}
+	for i := range n.ENIs {
+		if e := &n.ENIs[i]; e.Stage != 0 && e.Wait == idle && e.Next <= now {
+			e.Next = never
+			n.drive(now, int32(i))
+		}
+	}
+}
+
+// drive does the next thing about an ENI.
+func (n *Node) drive(now time.Duration, ix int32) {
+	e := &n.ENIs[ix]
+	if e.Lost {
+		n.settleDoubt(now, ix)
+		return
+	}
+	switch e.Stage {
+	case Intended:
+		n.mutate(now, ix, CreateENI)
+	case Created:
+		n.attach(now, ix)
+	case Attached:
+		n.wire(now, ix)
+	case Configured:
+		n.ready(now, ix)
+	case Ready:
+		n.trimOrAssign(now, ix)
+	case Draining:
+		n.drain(now, ix)
+	case Detached:
+		e.Stage, e.Since = Tombstoned, now
+		n.mutate(now, ix, DeleteENI)
+	case Tombstoned:
+		n.mutate(now, ix, DeleteENI)
+	}
+}
+
+// mutate makes the intent durable and then calls (rule I), when the node's pace allows it.
+func (n *Node) mutate(now time.Duration, ix int32, a Action) {
+	e := &n.ENIs[ix]
+	if at := n.Pace.next(now); at > now {
+		e.Next = at
+		return
+	}
+	e.Doing, e.Lost, e.Tag = a, false, n.Steps
+	if e.Token == "" {
+		e.Token = n.token()
+	}
+	if n.policy.Intend == nil || !n.policy.Intend(a) {
+		n.call(now, ix)
+		return
+	}
+	e.Wait, e.Stored = storing, true
+	n.put[LibStore] = append(n.put[LibStore], Row{Intent: e.intent()})
+	n.waitSaved(LibStore, saveIntent, ix, e.Tag)
+}
+
+func (e *eni) intent() *Intent {
+	v := e.ENI
+	v.Addresses = slices.Clone(v.Addresses)
+	return &Intent{Token: e.Token, Stage: e.Stage, ENI: v, Doing: e.Doing, Count: e.Count, Before: slices.Clone(e.Before), Wall: e.Wall, Foreign: e.Foreign}
+}
+
+// token is a client token: unique over daemons by the seed, 64 characters at most.
+func (n *Node) token() string {
+	const hex = "0123456789abcdef"
+	b := make([]byte, 0, 40)
+	b = append(b, "enilab-"...)
+	for range 24 {
+		b = append(b, hex[int(n.random()*16)])
+	}
+	return string(b)
+}
+
+func (n *Node) intentSaved(now time.Duration, ix int32, tag uint64, ok bool) {
+	e := &n.ENIs[ix]
+	if e.Wait != storing || e.Tag != tag {
+		return
+	}
+	e.Wait = idle
+	if !ok {
+		e.Tries++
+		e.Next = now + n.backoff(e.Tries)
+		return
+	}
+	if e.Doing == DetachENI && !e.Unwired {
+		e.Wait = applying
+		n.emit(&Apply{ID: n.await(eniPlan, ix), Lane: Lane{Kind: ENILane, ENI: e.ID}, Plan: dataplane.ENIRemoval(n.eniSpec(e))})
+		return
+	}
+	n.call(now, ix)
+}
+
+func (n *Node) call(now time.Duration, ix int32) {
+	e := &n.ENIs[ix]
+	e.Wait = calling
+	n.Pace.spend(now)
+	c := &Call{ID: n.await(eniCall, ix), Action: e.Doing, ENI: e.ID, Token: e.Token, Subnet: e.Subnet, Device: e.Device,
+		Attachment: e.Attachment, Count: e.Count}
+	switch e.Doing {
+	case CreateENI:
+		c.Owner, c.Cluster, c.Created = n.Inst.ID, n.Cluster, e.Wall
+	case UnassignIPs:
+		c.Addresses = slices.Clone(e.Before)
+	}
+	n.emit(c)
+}
+
+func (n *Node) eniSpec(e *eni) dataplane.ENISpec {
+	return dataplane.ENISpec{MAC: e.MAC, Device: e.Device, Primary: e.Primary, Subnet: e.CIDR, Table: dataplane.TableOf(e.Device), MTU: n.Set.MTU}
+}
+
+func (n *Node) called(now time.Duration, in Called) {
+	p, ok := n.take(in.ID, eniCall)
+	if !ok {
+		return
+	}
+	e := &n.ENIs[p.Ix]
+	if e.Stage == 0 || e.Wait != calling {
+		return
+	}
+	e.Wait, e.Tag = idle, n.Steps
+	n.Pace.learn(in.Result.Class)
+	switch in.Result.Class {
+	case OK:
+		e.Tries = 0
+		n.trouble(troubleEC2, "")
+		n.done(now, p.Ix, &in.Result)
+	case Lost:
+		n.note(Note{Mark: CallLost, Warn: true, ENI: e.ID})
+		e.Lost, e.Next = true, now
+	case Throttled:
+		n.note(Note{Mark: CallThrottled, ENI: e.ID})
+		n.trouble(troubleEC2, "EC2 throttles "+e.Doing.String())
+		e.Tries++
+		e.Next = now + n.backoff(e.Tries)
+	default:
+		n.note(Note{Mark: CallRefused, Warn: true, ENI: e.ID, Text: in.Result.Code})
+		n.trouble(troubleEC2, "EC2 refuses "+e.Doing.String()+": "+in.Result.Code)
+		e.Tries++
+		e.Next = now + n.backoff(e.Tries)
+		n.refused(now, p.Ix, &in.Result)
+	}
+}
+
+// done moves an ENI on after EC2 accepted.
+func (n *Node) done(now time.Duration, ix int32, r *Result) {
+	e := &n.ENIs[ix]
+	e.Next, e.Since = now, now
+	switch e.Doing {
+	case CreateENI:
+		cidr, subnet := e.CIDR, e.Subnet
+		e.ENI = r.ENI
+		if !e.CIDR.IsValid() {
+			e.CIDR = cidr
+		}
+		if e.Subnet == "" {
+			e.Subnet = subnet
+		}
+		e.DOT, e.Device, e.Stage = false, 0, Created
+		n.grew()
+
+	case AttachENI:
+		e.Attachment, e.Stage = r.Attachment, Attached
+	case ModifyENI:
+		e.DOT = true
+	case AssignIPs:
+		n.grew()
+		for _, ip := range r.Addresses {
+			n.adopt(now, ip, ix)
+		}
+
+		n.atRest(ix)
+	case UnassignIPs:
+		n.unassigned(ix)
+	case DetachENI:
+		e.Stage, e.Next = Detached, now+detachPause
+	case DeleteENI:
+		n.finish(now, ix)
+	}
+}
+
+// atRest ends an assignment or a trim: the ENI is at rest and needs no intent.
+func (n *Node) atRest(ix int32) {
+	e := &n.ENIs[ix]
+	e.Doing, e.Count, e.Before, e.Trimming, e.Lost = 0, 0, nil, false, false
+	e.Next = never
+	n.dropIntent(ix)
+}
+
+func (n *Node) dropIntent(ix int32) {
+	e := &n.ENIs[ix]
+	if e.Stored {
+		n.drop[LibStore] = append(n.drop[LibStore], Key{Token: e.Token})
+		e.Stored = false
+	}
+	e.Token = ""
+}
+
+// refused decides what a refusal means; the caller has set a pause before the next try.
+func (n *Node) refused(now time.Duration, ix int32, r *Result) {
+	e := &n.ENIs[ix]
+	switch e.Doing {
+	case CreateENI:
+		if r.Class != Unavailable { // nothing was made: the intent has no object
+			n.growLater(now, r, e.Count)
+			n.discard(ix)
+		}
+	case AttachENI:
+		switch {
+		case r.Class == Limit: // cilium#9730: more addresses than the instance may have show only here
+			n.growLater(now, r, e.Count)
+			e.Stage, e.Since = Tombstoned, now
+		case r.Class == NotFound && now-e.Since < consistency, r.Class == Denied, r.Class == Unavailable:
+		default:
+			e.Lost = true
+		}
+	case AssignIPs:
+		n.growLater(now, r, e.Count)
+		e.Lost, e.Next = true, now // our idea of the ENI may be wrong (amazon-vpc-cni-k8s #989): look
+	case UnassignIPs, ModifyENI, DetachENI:
+		if r.Class != Denied && r.Class != Unavailable {
+			e.Lost = true
+		}
+	case DeleteENI:
+		switch {
+		case r.Class == NotFound:
+			n.finish(now, ix)
+		case r.Class == InUse && e.Tries <= 4:
+			e.Next = now + detachPause
+		case r.Class == InUse:
+			e.Lost = true // perhaps an attach of an earlier daemon landed late
+		}
+	}
+}
+
+// discard drops an ENI that never was.
+func (n *Node) discard(ix int32) {
+	n.dropIntent(ix)
+	n.ENIs[ix] = eni{Next: never}
+}
+
+// attach takes the lowest free device number. DeleteOnTermination cannot be asked for here.
+func (n *Node) attach(now time.Duration, ix int32) {
+	e := &n.ENIs[ix]
+	if e.Device == 0 || e.Tries > 0 {
+		e.Device = n.device(ix, e.Tries)
+	}
+	n.mutate(now, ix, AttachENI)
+}
+
+func (n *Node) device(ix int32, skip int) int {
+	limit := max(n.Inst.Limits.ENIs, 1)
+	first := 0
+	for d := 1; d < limit+skip; d++ {
+		taken := false
+		for i := range n.ENIs {
+			e := &n.ENIs[i]
+			if int32(i) != ix && e.Stage != 0 && !e.Foreign && e.Stage >= Created && e.Device == d {
+				taken = true
+			}
+		}
+		if taken {
+			continue
+		}
+		if first == 0 {
+			first = d
+		}
+		if skip--; skip < 0 {
+			return d
+		}
+	}
+	return max(first, 1)
+}
+
+// wire makes an attached ENI carry pods: DeleteOnTermination first (or it outlives the instance), then its link.
+func (n *Node) wire(now time.Duration, ix int32) {
+	e := &n.ENIs[ix]
+	switch {
+	case !e.DOT:
+		n.mutate(now, ix, ModifyENI)
+	case e.Linked:
+		e.Wait = applying
+		n.emit(&Apply{ID: n.await(eniPlan, ix), Lane: Lane{Kind: ENILane, ENI: e.ID}, Plan: dataplane.ENIPlan(n.eniSpec(e))})
+	default:
+		n.want(LookKernel, now+linkPause)
+	}
+}
+
+func (n *Node) eniApplied(now time.Duration, ix int32, in Applied) {
+	e := &n.ENIs[ix]
+	if e.Stage == 0 || e.Wait != applying {
+		return
+	}
+	e.Wait, e.Tag = idle, n.Steps
+	if in.Err != nil {
+		e.Tries++
+		e.Linked = e.Linked && in.Err.Kind != dataplane.NoLink
+		e.Next = now + n.backoff(e.Tries)
+		if e.Stage == Draining && in.Err.Kind == dataplane.NoLink {
+			e.Unwired = true
+		}
+		return
+	}
+	switch e.Stage {
+	case Attached:
+		e.Stage, e.Since, e.Next, e.Tries = Configured, now, now, 0
+	case Draining:
+		e.Unwired = true
+		n.call(now, ix)
+	default:
+		e.Next = now
+	}
+}
+
+// ready puts an ENI's addresses into service, once the kernel has been seen not to use them.
+func (n *Node) ready(now time.Duration, ix int32) {
+	e := &n.ENIs[ix]
+	e.Stage, e.Since, e.IdleSince, e.Tries, e.Doing = Ready, now, now, 0, 0
+	for _, ip := range e.Addresses {
+		n.adopt(now, ip, ix)
+	}
+	e.Addresses = nil
+	n.dropIntent(ix)
+	n.note(Note{Mark: ENIMade, ENI: e.ID, Text: "device " + strconv.Itoa(e.Device)})
+	n.Pool.At = now
+}
+
+// adopt takes an address that an ENI carries into the books.
+func (n *Node) adopt(now time.Duration, ip netip.Addr, ix int32) {
+	if a, known := n.byAddress[ip]; known {
+		n.place(a, ix)
+		n.Addrs[a].Missing, n.Addrs[a].ByIMDS = 0, 0
+		return
+	}
+	a := n.newAddress(ip, ix)
+	n.inspect(now, a)
+}
+
+// finish ends the life of an ENI that no longer exists for this node.
+func (n *Node) finish(now time.Duration, ix int32) {
+	e := &n.ENIs[ix]
+	n.note(Note{Mark: ENIDeleted, ENI: e.ID})
+	n.strand(ix)
+	n.discard(ix)
+}
+
+// strand takes an ENI's addresses out of the books; living pods keep their rows, as quarantined, so that DEL finds them.
+func (n *Node) strand(ix int32) {
+	for i := range n.Addrs {
+		a := &n.Addrs[i]
+		if a.State == 0 || a.ENI != ix {
+			continue
+		}
+		n.place(int32(i), -1)
+		switch {
+		case a.State == Assigned && a.Op == noOp:
+			n.quarantine(int32(i), "its ENI "+a.ENIID+" is gone")
+		case a.Op == noOp:
+			n.forget(int32(i))
+		}
+	}
+}
+
+func (n *Node) backoff(tries int) time.Duration {
+	if n.policy.Backoff == nil {
+		return 0
+	}
+	return n.policy.Backoff(tries, n.random())
+}

@@ -1,0 +1,262 @@
+package ipam
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/enilab/enilab/impl/dataplane"
+)
+
+// seenKernel reads an observation of the kernel. Rows that changed after it was asked for are left alone (contract 8).
+func (n *Node) seenKernel(now time.Duration, in *Seen, whole bool, asked uint64) {
+	if !whole {
+		n.trouble(troubleKernel, "reading links, rules and routes was cut short: "+in.Err)
+		n.CoolAt = n.nextCool(now)
+		return
+	}
+	n.trouble(troubleKernel, "")
+	o := in.Kernel
+	if o == nil {
+		o = &dataplane.Observation{} // Complete left out: nothing was said, so nothing is there
+	}
+	if n.Phase == recovering {
+		n.Kernel = o
+		return
+	}
+	ix := o.Index()
+	n.testify(now, ix, asked)
+	n.unquarantine(now, ix, asked)
+	n.coolDowns(now, ix, asked)
+	n.drains(now, ix, asked)
+	n.links(now, ix)
+	n.repair(now, ix, asked)
+	n.residue(now, ix, asked)
+	n.answerChecks(ix, asked)
+	n.collected(now, LookKernel, asked)
+	n.CoolAt = n.nextCool(now)
+}
+
+// testify records for every allocation whether the kernel still has it, and adopts attachments that only the kernel knows.
+func (n *Node) testify(now time.Duration, ix *dataplane.Index, asked uint64) {
+	if n.Witness.Kernel {
+		n.adoptLinks(ix, asked)
+	}
+	for i := range n.Addrs {
+		a := &n.Addrs[i]
+		if a.State != Assigned || a.Op != noOp || a.Tag > asked {
+			continue
+		}
+		l := ix.LinkByAlias(alias(a.Att, a.IP))
+		_, used := ix.Uses(a.IP)
+		a.Live = used || l != nil && l.PeerLive
+		if a.Live {
+			a.Dead = 0
+		} else {
+			a.Dead++
+		}
+		n.reap(now, int32(i))
+	}
+}
+
+// adoptLinks turns a living host veth with our alias that no row knows into an allocation: its exact key is in the kernel (rule E).
+func (n *Node) adoptLinks(ix *dataplane.Index, asked uint64) {
+	for i := range ix.Observation.Links {
+		l := &ix.Observation.Links[i]
+		if l.Alias == "" || !l.PeerLive {
+			continue
+		}
+		network, id, ifName, ip, ok := dataplane.ParseAlias(l.Alias)
+		if !ok {
+			continue
+		}
+		j, known := n.byAddress[ip]
+		if !known {
+			continue
+		}
+		a := &n.Addrs[j]
+		att := Attachment{network, id, ifName}
+		if _, taken := n.byAtt[att]; taken || a.Tag > asked || a.Op != noOp || a.State == Assigned || a.State == Cooling && a.Att == att && !a.Removed {
+			continue
+		}
+		if a.State == Free || a.State == Quarantined {
+			a.Att, a.Veth = att, l.Name
+			n.become(j, Assigned)
+			n.key(j)
+			n.putAddress(j)
+			n.note(Note{Mark: RecoveredKernel, Att: att, Addr: ip})
+		}
+	}
+}
+
+// unquarantine ends quarantines whose evidence is gone twice; the address then cools.
+func (n *Node) unquarantine(now time.Duration, ix *dataplane.Index, asked uint64) {
+	if n.Count[Quarantined] == 0 {
+		return
+	}
+	for i := range n.Addrs {
+		a := &n.Addrs[i]
+		if a.State != Quarantined || a.Keyed || a.Tag > asked {
+			continue
+		}
+		if why, used := ix.Uses(a.IP); used {
+			a.Clean, a.Evidence = 0, why
+			continue
+		}
+		if a.Clean++; a.Clean < 2 {
+			n.want(LookKernel, now+coolBatch)
+			continue
+		}
+		n.note(Note{Mark: QuarantineEnded, Addr: a.IP})
+		a.Clean, a.Evidence = 0, ""
+		n.rest(now, int32(i), true)
+		n.putAddress(int32(i))
+	}
+}
+
+// coolDowns frees addresses whose cool-down has ended, unless the kernel has a veto (rule B).
+func (n *Node) coolDowns(now time.Duration, ix *dataplane.Index, asked uint64) {
+	kept := n.Cooling[:0]
+	for _, i := range n.Cooling {
+		a := &n.Addrs[i]
+		if a.State != Cooling {
+			continue
+		}
+		if !a.Removed || a.Op != noOp || a.Tag > asked || n.rested(a) > now {
+			kept = append(kept, i)
+			continue
+		}
+		if !n.endCoolDown(now, i, ix) {
+			kept = append(kept, i)
+		}
+	}
+	n.Cooling = kept
+	n.compactFree()
+}
+
+// endCoolDown says whether address i has left the state.
+func (n *Node) endCoolDown(now time.Duration, i int32, ix *dataplane.Index) bool {
+	a := &n.Addrs[i]
+	if why, used := ix.Uses(a.IP); used && n.policy.Veto != nil && n.policy.Veto(why) {
+		n.note(Note{Mark: AddressVetoed, Warn: true, Addr: a.IP, Text: why})
+		n.quarantine(i, why)
+		return true
+	}
+	if a.ENI < 0 {
+		n.forget(i)
+		return true
+	}
+	if _, left := ix.Residue(a.IP); left && a.Att != (Attachment{}) {
+		n.note(Note{Mark: ResidueRemoved, Addr: a.IP})
+		a.Op, a.Tag, a.Removed = releasing, n.Steps, false
+		n.key(i)
+		n.removePod(i)
+		return false
+	}
+	n.free(i)
+	return true
+}
+
+// quarantine sets an address aside while there is evidence that something uses it.
+func (n *Node) quarantine(i int32, why string) {
+	a := &n.Addrs[i]
+	n.become(i, Quarantined)
+	a.Evidence, a.Clean = why, 0
+	n.putAddress(i)
+	n.note(Note{Mark: AddressQuarantined, Warn: true, Addr: a.IP, Att: a.Att, Text: why})
+}
+
+// nextCool is when the kernel has to be looked at for the end of a cool-down.
+func (n *Node) nextCool(now time.Duration) time.Duration {
+	at := never
+	for _, i := range n.Cooling {
+		if a := &n.Addrs[i]; a.State == Cooling && a.Removed && a.Op == noOp {
+			at = min(at, max(n.rested(a), now+coolBatch))
+		}
+	}
+	return at
+}
+
+// repair puts back what somebody took away from living attachments and ENIs (rule H).
+func (n *Node) repair(now time.Duration, ix *dataplane.Index, asked uint64) {
+	if n.policy.Repair == nil || n.Phase != serving {
+		return
+	}
+	if plan := dataplane.RepairHost(n.hostSpec(), ix); len(plan.Ops) > 0 && n.HostDone && !n.HostBusy {
+		n.note(Note{Mark: DriftRepaired, Warn: true, Text: plan.Ops[0].Kind.String()})
+		n.applyHost(plan)
+	}
+	for i := range n.ENIs {
+		n.repairENI(int32(i), ix)
+	}
+	for i := range n.Addrs {
+		a := &n.Addrs[i]
+		if a.State != Assigned || a.Op != noOp || a.Tag > asked || a.ENI < 0 {
+			continue
+		}
+		plan := n.policy.Repair(n.spec(int32(i)), ix)
+		if len(plan.Ops) == 0 {
+			continue
+		}
+		n.note(Note{Mark: DriftRepaired, Warn: true, Att: a.Att, Addr: a.IP, Text: plan.Ops[0].Kind.String()})
+		a.Op, a.Tag = repairing, n.Steps
+		n.emit(&Apply{ID: n.await(podPlan, int32(i)), Lane: Lane{Kind: PodLane, Att: a.Att}, Plan: plan})
+	}
+}
+
+// residue removes rules and routes of addresses that nobody has. Links are never removed here: a link with our alias and a
+// living peer is an allocation, and one without dies with its namespace.
+func (n *Node) residue(now time.Duration, ix *dataplane.Index, asked uint64) {
+	if n.Phase != serving || n.HostBusy {
+		return
+	}
+	keep := func(ip netip.Addr, alias string) bool {
+		if alias != "" {
+			return true
+		}
+		i, known := n.byAddress[ip]
+		if !known {
+			return n.isPrimary(ip)
+		}
+		a := &n.Addrs[i]
+		return a.State == Assigned || a.Op != noOp || a.Tag > asked || a.State == Cooling && !a.Removed || a.State == Quarantined
+	}
+	plan := dataplane.Residue(ix, keep)
+	if len(plan.Ops) == 0 {
+		return
+	}
+	n.note(Note{Mark: ResidueRemoved, Text: plan.Ops[0].Kind.String()})
+	n.applyHost(plan)
+}
+
+func (n *Node) isPrimary(ip netip.Addr) bool {
+	if ip == n.Inst.Address {
+		return true
+	}
+	for i := range n.ENIs {
+		if e := &n.ENIs[i]; e.Stage != 0 && e.Primary == ip {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *Node) hostSpec() dataplane.HostSpec {
+	return dataplane.HostSpec{PrimaryMAC: n.Inst.PrimaryMAC, NodeAddress: n.Inst.Address, VPCCIDRs: n.Inst.VPC,
+		ExternalSNAT: n.Set.ExternalSNAT, NodePort: n.Set.NodePort, MTU: n.Set.MTU}
+}
+
+func (n *Node) applyHost(plan dataplane.Plan) {
+	n.HostBusy = true
+	n.emit(&Apply{ID: n.await(hostPlan, 0), Lane: Lane{Kind: HostLane}, Plan: plan})
+}
+
+func (n *Node) hostApplied(now time.Duration, in Applied) {
+	n.HostBusy = false
+	if in.Err != nil {
+		n.trouble(troubleHost, in.Err.Error())
+		n.want(LookKernel, now+time.Second)
+		return
+	}
+	n.trouble(troubleHost, "")
+	n.HostDone = true
+}

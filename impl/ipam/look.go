@@ -1,0 +1,138 @@
+package ipam
+
+import "time"
+
+// Periods of the looks that nothing asks for. A source that fails is asked again after a second, then up to maxLookRetry.
+const (
+	kernelPeriod  = time.Minute
+	runtimePeriod = time.Minute
+	imdsPeriod    = time.Minute
+	podsPeriod    = 5 * time.Minute
+	leakedPeriod  = time.Hour
+	leakedFirst   = time.Minute
+	maxLookRetry  = 15 * time.Second
+	// coolBatch is the least time between observations made for ends of cool-downs, so that a node that stops fifty pods
+	// dumps its kernel a few times and not fifty.
+	coolBatch = time.Second
+	// hintDelay lets a burst of kernel events end before one look.
+	hintDelay = 200 * time.Millisecond
+)
+
+var periods = [looks]time.Duration{LookKernel: kernelPeriod, LookRuntime: runtimePeriod, LookIMDS: imdsPeriod,
+	LookENI: 0, LookLeaked: leakedPeriod, LookPods: podsPeriod}
+
+// look is the standing of one source.
+type look struct {
+	ID    ID            // under way; 0 none
+	Asked uint64        // step in which it was asked
+	At    time.Duration // when it was last asked
+	Want  time.Duration // when to ask next; never
+	Fails int           // in a row
+	Good  uint64        // step in which the last whole answer had been asked
+	ENIs  []string      // LookENI: asked about
+}
+
+// want asks for a look at the latest by at.
+func (n *Node) want(w What, at time.Duration) {
+	n.Looks[w].Want = min(n.Looks[w].Want, at)
+}
+
+// look issues the looks that are due, one per source at a time.
+func (n *Node) look(now time.Duration) {
+	if n.Phase == stopping {
+		return
+	}
+	for w := What(1); w < looks; w++ {
+		l := &n.Looks[w]
+		if l.ID != 0 || l.Want > now {
+			continue
+		}
+		l.Want = never
+		if !n.configured(w) {
+			continue
+		}
+		l.ENIs = nil
+		if w == LookENI {
+			if l.ENIs = n.doubtful(); len(l.ENIs) == 0 {
+				continue
+			}
+		}
+		l.ID, l.Asked, l.At = n.id(), n.Steps, now
+		n.emit(&Look{ID: l.ID, What: w, ENIs: l.ENIs})
+	}
+}
+
+func (n *Node) configured(w What) bool {
+	switch w {
+	case LookRuntime:
+		return n.Set.Runtime
+	case LookPods:
+		return n.Set.API
+	case LookLeaked:
+		return !n.Set.NoSweep && !n.Set.NoProvisioning && n.Cluster != ""
+	}
+	return true
+}
+
+func (n *Node) seen(now time.Duration, in Seen) {
+	if in.ID == 0 { // a kernel event: a hint
+		n.want(LookKernel, now+hintDelay)
+		return
+	}
+	if in.What == 0 || in.What >= looks || n.Looks[in.What].ID != in.ID {
+		return
+	}
+	l := &n.Looks[in.What]
+	l.ID = 0
+	whole := n.whole(&in)
+	if whole {
+		l.Fails, l.Good = 0, l.Asked
+		if p := periods[in.What]; p != 0 {
+			n.want(in.What, now+p)
+		}
+	} else {
+		l.Fails++
+		n.want(in.What, now+min(time.Second<<min(l.Fails-1, 6), maxLookRetry))
+	}
+	switch in.What {
+	case LookKernel:
+		n.seenKernel(now, &in, whole, l.Asked)
+	case LookRuntime:
+		n.seenRuntime(now, &in, whole, l.Asked)
+	case LookIMDS:
+		n.seenIMDS(now, &in, whole, l.Asked)
+	case LookENI:
+		n.seenENIs(now, &in, whole, l.ENIs)
+	case LookLeaked:
+		n.seenLeaked(now, &in, whole)
+	case LookPods:
+		n.seenPods(now, &in, whole)
+	}
+}
+
+// whole says whether an answer may be read as "there is nothing else" (rule A).
+func (n *Node) whole(in *Seen) bool {
+	a := Answer{What: in.What, Complete: in.Complete, Sandboxed: n.Daemon != "", Configured: n.configured(in.What)}
+	switch in.What {
+	case LookKernel:
+		a.Complete = a.Complete && in.Kernel != nil && in.Kernel.Complete
+	case LookIMDS:
+		a.Complete = a.Complete && in.IMDS != nil
+	case LookRuntime:
+		for i := range in.Sandboxes {
+			if in.Sandboxes[i].ID == n.Daemon {
+				a.HoldsSelf = true
+				break
+			}
+		}
+	}
+	if n.policy.Complete == nil {
+		return true
+	}
+	return n.policy.Complete(a)
+}
+
+// trouble notes why a source cannot be believed; "" ends it.
+func (n *Node) trouble(t trouble, why string) {
+	n.Troubles[t] = why
+}

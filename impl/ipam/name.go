@@ -1,0 +1,23 @@
+package ipam
+
+// Req identifies a request of the plugin, unique in the life of a daemon.
+type Req uint64
+
+// ID identifies an effect that awaits its outcome, unique in the life of a daemon; 0 is none.
+type ID uint64
+
+// Attachment is the exact key of every mutation (rule E): nothing releasable is found by a pod's name.
+type Attachment struct{ Network, ContainerID, IfName string }
+
+func (a Attachment) String() string {
+	id := a.ContainerID
+	if len(id) > 8 {
+		id = id[:8]
+	}
+	return a.Network + "/" + id + "/" + a.IfName
+}
+
+// Pod names a pod; UID tells incarnations of one name apart.
+type Pod struct{ Namespace, Name, UID string }
+
+func (p Pod) String() string { return p.Namespace + "/" + p.Name }

@@ -1,0 +1,277 @@
+package ipam
+
+import (
+	"time"
+
+	"github.com/enilab/enilab/impl/dataplane"
+)
+
+// Policy holds the decisions that outages got wrong, each a small pure function. A nil field is the rule left
+// out: what its comment calls naive is then what happens, and it is what somebody's daemon once did.
+type Policy struct {
+	// Complete (rule A) says whether a source's answer may be read as "the rest does not exist".
+	// Naive: an error is an empty list (amazon-vpc-cni-k8s 1.5.3, seeds/000).
+	Complete func(Answer) bool
+	// Absent (rule A) says whether an ENI or address that stopped showing up is gone.
+	// Naive: IMDS not listing it once is proof.
+	Absent func(Absence) bool
+	// Recall (rules A, B, E) merges what a new daemon can know about allocations, and says which sources may testify.
+	// Naive: the runtime's list alone, whatever it is.
+	Recall func(*Sources) ([]Row, Witnesses)
+	// Veto (rule B) says whether a use of an address forbids giving it away. Naive: nothing does.
+	Veto func(evidence string) bool
+	// Drainable (rules A, B) says whether an ENI, or free addresses of it, may be given back. Naive: yes.
+	Drainable func(Evidence) bool
+	// Speaks (rule C) says whether this daemon serves a plugin of that version. Naive: only its own.
+	Speaks func(verb Verb, plugin, daemon int) bool
+	// Gone (rule D) says whether an allocation may be released although no DEL came.
+	// Naive: the API server does not list the pod (Terway, seeds/002).
+	Gone func(Absentee) bool
+	// CoolDown (rule D) is how long a released address rests. Naive: not at all.
+	CoolDown func(Settings) time.Duration
+	// Match (rule E) says whether a DEL means that row. Naive: the pod's name is enough (Calico 1.5, seeds/003).
+	Match func(*Del, *Row) bool
+	// Unknown (rule F) is the answer to a DEL of something unknown; nil is success. Naive: an error (seeds/003).
+	Unknown func(Attachment) *Error
+	// Displace (rule G) says how the link of an older incarnation makes room. Naive: it is deleted.
+	Displace func(newer, older *Row) Displacement
+	// Repair (rule H) is what to put back into the kernel. Naive: nothing.
+	Repair func(want dataplane.PodSpec, ix *dataplane.Index) dataplane.Plan
+	// Intend (rule I) says whether an EC2 mutation needs a durable intent first. Naive: no.
+	Intend func(Action) bool
+	// Lost (rule I) says what to do about a mutation whose reply never came. Naive: take it for failed.
+	Lost func(Action) Doubt
+	// Sweep (rule I) says whether an available ENI is leaked. Naive: none is.
+	Sweep func(Leak) bool
+	// Collect (rule K) says whether GC may release an allocation that the caller did not list. Naive: at once.
+	Collect func(Absentee) bool
+	// Demand (rule L) says how many addresses are missing or too many. Naive: all that the instance can carry.
+	Demand func(Supply) Want
+	// Backoff (rule L) is the pause before try number n (from 1) of something EC2 refused; r is uniform in [0,1).
+	// Naive: none.
+	Backoff func(tries int, r float64) time.Duration
+}
+
+// Sound is the policy of production. Every line is a rule: without it, a scenario of this repository fails.
+func Sound() *Policy {
+	return &Policy{
+		Complete:  wholeAnswer,
+		Absent:    twiceByEC2,
+		Recall:    unionOfWitnesses,
+		Veto:      anyUse,
+		Drainable: provenUnused,
+		Speaks:    neighbourVersions,
+		Gone:      runtimeAndKernelAgree,
+		CoolDown:  configuredCoolDown,
+		Match:     exactAttachment,
+		Unknown:   unknownIsDone,
+		Displace:  olderIsRenamed,
+		Repair:    dataplane.RepairPod,
+		Intend:    everyMutation,
+		Lost:      lookOrRepeat,
+		Sweep:     provenLeak,
+		Collect:   runtimeAndKernelAgreeTwice,
+		Demand:    warmTargets,
+		Backoff:   exponentialJitter,
+	}
+}
+
+// Answer is how a source answered.
+type Answer struct {
+	What       What
+	Complete   bool // by its own word
+	HoldsSelf  bool // runtime: the daemon's own sandbox is in it
+	Sandboxed  bool // the daemon runs in a sandbox at all
+	Configured bool
+}
+
+// wholeAnswer: a runtime's list that lacks the daemon's own sandbox is another runtime's (seeds/000, the worst variant).
+func wholeAnswer(a Answer) bool {
+	return a.Complete && (a.What != LookRuntime || a.HoldsSelf || !a.Sandboxed)
+}
+
+// Absence is what is known of an ENI or address that stopped showing up.
+type Absence struct {
+	ByIMDS int  // consecutive views without it
+	ByEC2  int  // consecutive answers, asked by ID, without it
+	Linked bool // a link still has the ENI's MAC
+}
+
+func twiceByEC2(a Absence) bool { return a.ByIMDS >= 1 && a.ByEC2 >= 2 && !a.Linked }
+
+// Evidence is what is known about the use of what is to be given back.
+type Evidence struct {
+	KernelAsked, RuntimeAsked   bool // the source is configured and may testify
+	KernelAnswer, RuntimeAnswer bool // it answered whole, asked after the drain began
+	Uses                        int  // assigned, cooling, quarantined or seen in use
+}
+
+func provenUnused(e Evidence) bool {
+	return e.Uses == 0 && (e.KernelAnswer || !e.KernelAsked) && (e.RuntimeAnswer || !e.RuntimeAsked)
+}
+
+func neighbourVersions(_ Verb, plugin, daemon int) bool {
+	return plugin == 0 || plugin-daemon <= 1 && daemon-plugin <= 1
+}
+
+// Absentee is an allocation that some list lacks.
+type Absentee struct {
+	Runtime      bool          // a runtime socket is configured
+	Listed       bool          // by the last whole runtime list
+	Ever         bool          // by any earlier one
+	Absences     int           // consecutive whole lists without it
+	KernelLive   bool          // by the last whole observation: its veth with a living peer, or its address in a namespace
+	KernelAbsent int           // consecutive whole observations without either
+	Age          time.Duration // of the allocation
+	PodGone      bool          // the API server lists no such pod: a hint, never proof
+	Lists        int           // GC: lists without it
+}
+
+// unseenGrace is how long a sandbox may stay unlisted: containerd lists it only after its ADD has returned.
+const unseenGrace = 5 * time.Minute
+
+func runtimeAndKernelAgree(a Absentee) bool {
+	if a.KernelLive {
+		return false
+	}
+	if !a.Runtime {
+		return a.KernelAbsent >= 2 && a.Age >= unseenGrace
+	}
+	return !a.Listed && a.Absences >= 2 && a.KernelAbsent >= 1 && (a.Ever || a.Age >= unseenGrace)
+}
+
+func runtimeAndKernelAgreeTwice(a Absentee) bool {
+	return a.Lists >= 2 && !a.KernelLive && a.KernelAbsent >= 2 && (!a.Runtime || !a.Listed && a.Absences >= 2)
+}
+
+func anyUse(string) bool { return true }
+
+func configuredCoolDown(s Settings) time.Duration { return s.CoolDown }
+
+func exactAttachment(d *Del, r *Row) bool { return d.Att == r.Att }
+
+func unknownIsDone(Attachment) *Error { return nil }
+
+// Displacement is what happens to the link that holds a name which a newer incarnation needs.
+type Displacement uint8
+
+const (
+	Evict  Displacement = iota // deleted: what upstream does (driver.go:427)
+	Rename                     // it keeps its traffic under another name
+)
+
+func olderIsRenamed(_, _ *Row) Displacement { return Rename }
+
+func everyMutation(Action) bool { return true }
+
+// Doubt is how a lost reply is resolved.
+type Doubt uint8
+
+const (
+	Forget Doubt = iota // it failed
+	Repeat              // the same request again: EC2 knows its client token
+	Ask                 // look first
+)
+
+// lookOrRepeat: CreateNetworkInterface is the only one of these calls that takes a client token.
+func lookOrRepeat(a Action) Doubt {
+	if a == CreateENI {
+		return Repeat
+	}
+	return Ask
+}
+
+// Leak is an available ENI with the cluster's tag that this node has no record of.
+type Leak struct {
+	Ours      bool          // tagged with this instance
+	Age       time.Duration // by its createdAt tag; negative when it has none
+	Sightings int           // consecutive looks that found it available
+}
+
+// A neighbour's ENI may wait for a throttled attach for long; one of our own has an intent while it is in doubt.
+const (
+	ownLeakAge   = 5 * time.Minute
+	otherLeakAge = 30 * time.Minute
+)
+
+func provenLeak(l Leak) bool {
+	if l.Ours {
+		return l.Age >= ownLeakAge
+	}
+	return l.Age >= otherLeakAge && l.Sightings >= 2
+}
+
+// Supply is what a node has and what is asked of it, in addresses.
+type Supply struct {
+	Settings    Settings
+	PerENI      int // secondaries that one ENI can carry
+	Room        int // addresses that could still be had: slots on attached ENIs and whole further ENIs
+	Free        int // available now
+	Coming      int // of growth under way
+	Waiting     int // ADDs without an address
+	Assigned    int
+	Cooling     int
+	Quarantined int
+}
+
+// Want is how many addresses are missing, or may go.
+type Want struct {
+	More  int  // addresses to get
+	Whole bool // get and give back whole ENIs
+	Less  int  // addresses that may go
+}
+
+// warmTargets follows upstream's README ("WARM_ENI_TARGET", "WARM_IP_TARGET", "MINIMUM_IP_TARGET"): cooling addresses
+// are not available, and demand counts what lives or waits, nothing else.
+func warmTargets(s Supply) Want {
+	if s.Settings.WarmIPTarget > 0 || s.Settings.MinimumIPTarget > 0 {
+		return warmIPs(s)
+	}
+	w := Want{Whole: true}
+	available := s.Free + s.Coming - s.Waiting
+	target := s.Settings.WarmENITarget * s.PerENI
+	if available < max(target, 0) {
+		w.More = target - available
+	} else if available < 0 {
+		w.More = -available
+	}
+	if keep := target + s.PerENI; s.Waiting == 0 && s.Coming == 0 && s.Free >= keep {
+		w.Less = s.Free - target
+	}
+	w.More = limitToPods(s, w.More)
+	return w
+}
+
+func warmIPs(s Supply) Want {
+	var w Want
+	used := s.Assigned + s.Waiting
+	have := s.Assigned + s.Free + s.Coming
+	want := max(used+s.Settings.WarmIPTarget, s.Settings.MinimumIPTarget)
+	if have < want {
+		w.More = limitToPods(s, want-have)
+	} else if s.Waiting == 0 && s.Coming == 0 && have > want {
+		w.Less = min(have-want, s.Free)
+	}
+	return w
+}
+
+// limitToPods: a node that may run no more pods needs no more addresses.
+func limitToPods(s Supply, more int) int {
+	if s.Settings.MaxPods == 0 {
+		return more
+	}
+	return min(more, max(0, s.Settings.MaxPods-s.Assigned-s.Free-s.Coming))
+}
+
+// Backoff bounds: EC2's mutating buckets refill 5 per second, shared by the account (EC2 API throttling guide).
+const (
+	firstPause = time.Second
+	lastPause  = 64 * time.Second
+)
+
+// exponentialJitter is the "full jitter" that the throttling guide asks for, with a floor of half.
+func exponentialJitter(tries int, r float64) time.Duration {
+	pause := firstPause << min(max(tries-1, 0), 6)
+	pause = min(pause, lastPause)
+	return pause/2 + time.Duration(r*float64(pause))
+}

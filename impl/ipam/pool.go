@@ -1,0 +1,332 @@
+package ipam
+
+import (
+	"time"
+)
+
+// shrinkAfter is how long there has to be too much before something is given back: upstream keeps an ENI 60 s as well.
+const shrinkAfter = time.Minute
+
+// poolState is the warm pool's memory.
+type poolState struct {
+	At        time.Duration // when to think again although nothing happened
+	GrowAt    time.Duration // not before, after a refusal
+	Fails     int           // refusals in a row
+	Ask       int           // addresses to ask for at once; 0 is as many as fit (rule L: a fragmented or nearly full subnet)
+	LessSince time.Duration // since when there is too much; 0 there is not
+	Wanted    bool          // more addresses are wanted than are under way
+}
+
+// pool serves what waits, then grows or shrinks towards the warm targets.
+func (n *Node) pool(now time.Duration) {
+	n.serve(now)
+	if n.Pool.At <= now {
+		n.Pool.At = never
+	}
+	if n.Set.NoProvisioning || n.Set.Cordoned && !n.Set.ManageWhenCordon {
+		n.Pool.Wanted = false
+		n.turnAway(now)
+		return
+	}
+	s := n.supply()
+	w := Want{More: s.Room}
+	if n.policy.Demand != nil {
+		w = n.policy.Demand(s)
+	}
+	more := min(w.More, s.Room)
+	n.Pool.Wanted = more > 0
+	if more > 0 {
+		n.grow(now, more, w.Whole)
+	}
+	n.shrink(now, w)
+	n.turnAway(now)
+}
+
+// supply is what the demand is computed from.
+func (n *Node) supply() Supply {
+	s := Supply{Settings: n.Set, PerENI: max(n.Inst.Limits.Addresses-1, 0), Waiting: len(n.Waiting),
+		Assigned: n.Count[Assigned], Cooling: n.Count[Cooling], Quarantined: n.Count[Quarantined]}
+	attached := 0
+	for i := range n.ENIs {
+		e := &n.ENIs[i]
+		if e.Stage == 0 || e.Foreign {
+			continue
+		}
+		if e.Stage < Tombstoned {
+			attached++
+		}
+		switch {
+		case e.Stage < Ready:
+			s.Coming += max(len(e.Addresses), e.Count)
+		case e.Stage == Ready:
+			s.Free += e.Has[Free]
+			if e.Trimming {
+				s.Free -= len(e.Before)
+			}
+			coming := 0
+			if e.Doing == AssignIPs {
+				coming = e.Count
+			}
+			s.Coming += coming
+			s.Room += max(0, s.PerENI-e.total()-coming)
+		}
+	}
+	// Addresses that only their inspection by the kernel keeps from being free come at once.
+	for _, i := range n.Cooling {
+		if a := &n.Addrs[i]; a.State == Cooling && a.Att == (Attachment{}) && a.ENI >= 0 && n.ENIs[a.ENI].Stage == Ready {
+			s.Coming++
+		}
+	}
+	s.Room += max(0, n.maxENIs()-attached) * s.PerENI
+	return s
+}
+
+func (e *eni) total() int { return e.Has[Free] + e.Has[Assigned] + e.Has[Cooling] + e.Has[Quarantined] }
+
+func (n *Node) maxENIs() int {
+	if n.Set.MaxENI > 0 {
+		return min(n.Set.MaxENI, n.Inst.Limits.ENIs)
+	}
+	return n.Inst.Limits.ENIs
+}
+
+// grow assigns to attached ENIs first (one call, no attach), then makes ENIs. All at once: the pipelines run side by side.
+func (n *Node) grow(now time.Duration, more int, whole bool) {
+	if now < n.Pool.GrowAt {
+		n.Pool.At = min(n.Pool.At, n.Pool.GrowAt)
+		return
+	}
+	per := n.Inst.Limits.Addresses - 1
+	for i := range n.ENIs {
+		e := &n.ENIs[i]
+		if more <= 0 {
+			return
+		}
+		if e.Stage != Ready || e.Wait != idle || e.Doing != 0 || e.Trimming {
+			continue
+		}
+		room := per - e.total()
+		if room <= 0 {
+			continue
+		}
+		count := room
+		if !whole {
+			count = min(room, more)
+		}
+		count = n.asked(count)
+		e.Doing, e.Count, e.Next = AssignIPs, count, now
+		more -= count
+	}
+	for n.attached() < n.maxENIs() && more > 0 {
+		count := per
+		if !whole {
+			count = min(per, more)
+		}
+		count = n.asked(count)
+		primary := n.primary()
+		e := eni{ENI: ENI{Subnet: n.Inst.Subnet}, Stage: Intended, Count: count, Wall: n.wall(now), Next: now, Since: now}
+		if primary != nil {
+			e.Subnet, e.CIDR = primary.Subnet, primary.CIDR
+		}
+		n.newENI(e)
+		more -= count
+	}
+}
+
+// asked bounds how many addresses one call asks for, after a subnet could not give as many.
+func (n *Node) asked(count int) int {
+	if n.Pool.Ask > 0 {
+		return max(1, min(count, n.Pool.Ask))
+	}
+	return count
+}
+
+func (n *Node) attached() int {
+	c := 0
+	for i := range n.ENIs {
+		if e := &n.ENIs[i]; e.Stage != 0 && !e.Foreign && e.Stage < Tombstoned {
+			c++
+		}
+	}
+	return c
+}
+
+func (n *Node) primary() *eni {
+	for i := range n.ENIs {
+		if e := &n.ENIs[i]; e.Stage == Ready && e.Device == 0 {
+			return e
+		}
+	}
+	return nil
+}
+
+// growLater pauses growth after a refusal, and asks for less next time when the subnet could not give as much.
+func (n *Node) growLater(now time.Duration, r *Result, count int) {
+	n.Pool.Fails++
+	n.Pool.GrowAt = now + n.backoff(n.Pool.Fails)
+	n.Pool.At = min(n.Pool.At, n.Pool.GrowAt)
+	if r.Class == SubnetFull && count > 1 {
+		n.Pool.Ask = (count + 1) / 2
+	}
+}
+
+// grew ends the pause after refusals and asks for more again.
+func (n *Node) grew() {
+	n.Pool.Fails, n.Pool.GrowAt = 0, 0
+	if n.Pool.Ask *= 2; n.Pool.Ask >= n.Inst.Limits.Addresses {
+		n.Pool.Ask = 0
+	}
+}
+
+// growing says whether addresses are on their way.
+func (n *Node) growing() bool {
+	for i := range n.ENIs {
+		e := &n.ENIs[i]
+		if e.Stage != 0 && !e.Foreign && (e.Stage < Ready || e.Stage == Ready && e.Doing == AssignIPs) {
+			return true
+		}
+	}
+	for _, i := range n.Cooling {
+		if a := &n.Addrs[i]; a.State == Cooling && a.Att == (Attachment{}) {
+			return true
+		}
+	}
+	return false
+}
+
+// shrink gives back what has been too much for a while: an idle ENI if that fits, single addresses otherwise.
+func (n *Node) shrink(now time.Duration, w Want) {
+	if w.Less <= 0 {
+		n.Pool.LessSince = 0
+		return
+	}
+	if n.Pool.LessSince == 0 {
+		n.Pool.LessSince = now
+	}
+	if at := n.Pool.LessSince + shrinkAfter; at > now {
+		n.Pool.At = min(n.Pool.At, at)
+		return
+	}
+	if n.Set.Runtime && n.Witness.Runtime && n.Troubles[troubleRuntime] != "" {
+		return // rule A: nothing is given back while a configured source cannot be believed
+	}
+	if ix, ok := n.idleENI(now, w); ok {
+		n.beginDrain(now, ix)
+		n.note(Note{Mark: ENIDrained, ENI: n.ENIs[ix].ID})
+		return
+	}
+	if !w.Whole {
+		n.trim(now, w.Less)
+	}
+}
+
+// idleENI is the last attached ENI none of whose addresses is used, if all of it may go.
+func (n *Node) idleENI(now time.Duration, w Want) (int32, bool) {
+	best, found := int32(0), false
+	for i := range n.ENIs {
+		e := &n.ENIs[i]
+		if e.Stage != Ready || e.Wait != idle || e.Doing != 0 || e.Device == 0 || e.Has[Free] != e.total() || e.total() > w.Less {
+			continue
+		}
+		if !found || e.Device > n.ENIs[best].Device {
+			best, found = int32(i), true
+		}
+	}
+	return best, found
+}
+
+// trim gives back free addresses of the ENI that uses the fewest.
+func (n *Node) trim(now time.Duration, less int) {
+	best := int32(-1)
+	for i := range n.ENIs {
+		e := &n.ENIs[i]
+		if e.Stage != Ready || e.Wait != idle || e.Doing != 0 || e.Trimming || e.Has[Free] == 0 {
+			continue
+		}
+		if best < 0 || e.Has[Assigned] < n.ENIs[best].Has[Assigned] {
+			best = int32(i)
+		}
+	}
+	if best < 0 {
+		return
+	}
+	e := &n.ENIs[best]
+	e.Before = nil
+	for i := range n.Addrs {
+		a := &n.Addrs[i]
+		if a.State == Free && a.ENI == best && len(e.Before) < less {
+			a.Leaving = true
+			e.Before = append(e.Before, a.IP)
+		}
+	}
+	e.Trimming, e.Since, e.Next = true, now, now
+	n.gather(now, best)
+}
+
+// trimOrAssign goes on with what is being done to an ENI in service.
+func (n *Node) trimOrAssign(now time.Duration, ix int32) {
+	e := &n.ENIs[ix]
+	switch {
+	case e.Doing == AssignIPs:
+		n.mutate(now, ix, AssignIPs)
+	case !e.Trimming:
+	case n.drainable(ix):
+		n.mutate(now, ix, UnassignIPs)
+	case now-e.Since >= drainPatience:
+		n.stay(ix)
+	default:
+		e.Next = e.Since + drainPatience
+	}
+}
+
+// unassigned takes the addresses that EC2 has taken back out of the books.
+func (n *Node) unassigned(ix int32) {
+	e := &n.ENIs[ix]
+	for _, ip := range e.Before {
+		if a, ok := n.byAddress[ip]; ok && n.Addrs[a].ENI == ix {
+			n.forget(a)
+		}
+	}
+	n.atRest(ix)
+}
+
+// pace limits a node's EC2 mutations: additive increase, multiplicative decrease, and a cap per hour (rule L).
+type pace struct {
+	Gap    time.Duration // between two mutations
+	At     time.Duration // of the next one
+	Window time.Duration // begin of the current hour
+	Spent  int           // mutations in it
+}
+
+const (
+	gapStep  = 250 * time.Millisecond
+	gapFirst = 500 * time.Millisecond
+	gapMost  = 30 * time.Second
+	// perHour is far above what a node needs (an ENI's life takes six mutations) and far below what would hurt an account.
+	perHour = 600
+)
+
+// next is when a mutation may go out.
+func (p *pace) next(now time.Duration) time.Duration {
+	if now-p.Window >= time.Hour {
+		p.Window, p.Spent = now, 0
+	}
+	if p.Spent >= perHour {
+		return p.Window + time.Hour
+	}
+	return p.At
+}
+
+func (p *pace) spend(now time.Duration) {
+	p.Spent++
+	p.At = now + p.Gap
+}
+
+func (p *pace) learn(c Class) {
+	switch c {
+	case Throttled:
+		p.Gap = min(max(2*p.Gap, gapFirst), gapMost)
+	case OK:
+		p.Gap = max(p.Gap-gapStep, 0)
+	}
+}

@@ -1,0 +1,76 @@
+package ipam
+
+import (
+	"net/netip"
+
+	"github.com/enilab/enilab/impl/dataplane"
+)
+
+// Sources are what a new daemon knows before it serves.
+type Sources struct {
+	Network    string // of attachments that the kernel cannot name
+	Checkpoint []Row
+	Kernel     *dataplane.Index
+	Sandboxes  []Sandbox
+	Runtime    bool // the runtime's list is whole
+}
+
+// Witnesses are the sources whose word counts for the rest of this daemon's life.
+type Witnesses struct{ Kernel, Runtime bool }
+
+// unionOfWitnesses: an allocation that any of checkpoint, kernel and runtime knows is an allocation. The kernel's
+// alias carries the exact key and wins over a checkpoint that gives its address to another attachment, unless that
+// one lives too.
+func unionOfWitnesses(s *Sources) ([]Row, Witnesses) {
+	var rows []Row
+	at := map[netip.Addr]int{}
+	for _, r := range s.Checkpoint {
+		at[r.Address] = len(rows)
+		rows = append(rows, r)
+	}
+	for i := range s.Kernel.Observation.Links {
+		l := &s.Kernel.Observation.Links[i]
+		network, id, ifName, a, ok := dataplane.ParseAlias(l.Alias)
+		if !ok || !l.Veth || !l.PeerLive {
+			continue
+		}
+		att := Attachment{network, id, ifName}
+		j, known := at[a]
+		switch {
+		case !known:
+			at[a] = len(rows)
+			rows = append(rows, Row{Address: a, State: Assigned, Att: att, Veth: l.Name})
+		case rows[j].Att == att: // assigned, or a removal that a crash cut short
+		case s.Kernel.LinkByAlias(alias(rows[j].Att, a)) == nil:
+			rows[j] = Row{Address: a, State: Assigned, Att: att, Veth: l.Name}
+		}
+	}
+	for i := range s.Sandboxes {
+		b := &s.Sandboxes[i]
+		if _, known := at[b.Address]; known || !b.Address.IsValid() || !s.Runtime {
+			continue
+		}
+		if _, used := s.Kernel.Uses(b.Address); !used {
+			continue // the runtime remembers an address that nothing has
+		}
+		at[b.Address] = len(rows)
+		rows = append(rows, Row{Address: b.Address, State: Assigned, Pod: b.Pod, Att: Attachment{s.Network, b.ID, "eth0"}, SeenCRI: true,
+			Veth: s.Kernel.User(b.Address).Name})
+	}
+	return rows, Witnesses{Kernel: true, Runtime: true}
+}
+
+// runtimeAlone is Recall left out.
+func runtimeAlone(s *Sources) ([]Row, Witnesses) {
+	var rows []Row
+	for i := range s.Sandboxes {
+		if b := &s.Sandboxes[i]; b.Address.IsValid() {
+			rows = append(rows, Row{Address: b.Address, State: Assigned, Pod: b.Pod, Att: Attachment{s.Network, b.ID, "eth0"}, SeenCRI: true})
+		}
+	}
+	return rows, Witnesses{}
+}
+
+func alias(att Attachment, a netip.Addr) string {
+	return dataplane.Alias(att.Network, att.ContainerID, att.IfName, a)
+}

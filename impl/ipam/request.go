@@ -1,0 +1,241 @@
+package ipam
+
+import (
+	"strconv"
+	"time"
+)
+
+// replyMargin is how long before a deadline the answer leaves, so that the caller still hears it.
+const replyMargin = 500 * time.Millisecond
+
+// maxOpen bounds the requests that wait: a runtime starts far fewer pods at once (kubelet's limit is 250 per node).
+const maxOpen = 4096
+
+// open is a request that awaits its Reply.
+type open struct {
+	Req      Req
+	Verb     Verb
+	Att      Attachment
+	Deadline time.Duration
+}
+
+// queued is a request behind another operation on its attachment.
+type queued struct {
+	Add *Add
+	Del *Del
+}
+
+func (q queued) req() Req {
+	if q.Add != nil {
+		return q.Add.Req
+	}
+	return q.Del.Req
+}
+
+func (q queued) att() Attachment {
+	if q.Add != nil {
+		return q.Add.Att
+	}
+	return q.Del.Att
+}
+
+// accept registers a request. A number that is taken, or too many requests, means that it is not.
+func (n *Node) accept(now time.Duration, r Req, v Verb, att Attachment, deadline time.Duration) bool {
+	if r == 0 || n.isOpen(r) {
+		return false
+	}
+	if deadline == 0 {
+		deadline = now + defaultDeadline
+	}
+	n.Open = append(n.Open, open{r, v, att, deadline})
+	if len(n.Open) > maxOpen {
+		n.fail(r, &Error{CodeTryAgain, v.String() + " " + att.String() + ": " + strconv.Itoa(maxOpen) + " requests wait already, try again"})
+		return false
+	}
+	if n.Phase == stopping {
+		n.fail(r, &Error{CodeTryAgain, v.String() + " " + att.String() + ": ipamd is stopping, try again"})
+		return false
+	}
+	return true
+}
+
+func (n *Node) isOpen(r Req) bool {
+	for i := range n.Open {
+		if n.Open[i].Req == r {
+			return true
+		}
+	}
+	return false
+}
+
+// close ends a request, whose caller gets its one Reply now or never.
+func (n *Node) close(r Req) (open, bool) {
+	for i := range n.Open {
+		if o := n.Open[i]; o.Req == r && r != 0 {
+			n.Open[i] = n.Open[len(n.Open)-1]
+			n.Open = n.Open[:len(n.Open)-1]
+			return o, true
+		}
+	}
+	return open{}, false
+}
+
+func (n *Node) fail(r Req, err *Error) {
+	if o, ok := n.close(r); ok {
+		n.emit(&Reply{Req: r, Verb: o.Verb, Att: o.Att, Err: err})
+	}
+}
+
+func (n *Node) succeed(r Req) {
+	if o, ok := n.close(r); ok {
+		n.emit(&Reply{Req: r, Verb: o.Verb, Att: o.Att})
+	}
+}
+
+// expire answers requests whose time is up. What runs for them runs on, and is then undone.
+func (n *Node) expire(now time.Duration) {
+	for i := 0; i < len(n.Open); {
+		o := n.Open[i]
+		if o.Deadline-replyMargin > now {
+			i++
+			continue
+		}
+		why := n.whyNot(o)
+		n.abandon(o.Req)
+		n.fail(o.Req, &Error{CodeTryAgain, why})
+		if o.Verb == VerbAdd {
+			n.note(Note{Mark: AddTimedOut, Att: o.Att})
+		}
+	}
+}
+
+// gone: nobody will read the answer.
+func (n *Node) gone(r Req) {
+	if _, ok := n.close(r); ok {
+		n.abandon(r)
+	}
+}
+
+// abandon takes a request out of whatever waits or runs for it.
+func (n *Node) abandon(r Req) {
+	for i := range n.Waiting {
+		if n.Waiting[i].Req == r {
+			n.Waiting = append(n.Waiting[:i], n.Waiting[i+1:]...)
+			return
+		}
+	}
+	for i := range n.Queued {
+		if n.Queued[i].req() == r {
+			n.Queued = append(n.Queued[:i], n.Queued[i+1:]...)
+			return
+		}
+	}
+	for i := range n.Checks {
+		if n.Checks[i].Req == r {
+			n.Checks = append(n.Checks[:i], n.Checks[i+1:]...)
+			return
+		}
+	}
+	if n.Collecting.Req == r {
+		n.Collecting = collecting{}
+		return
+	}
+	for i := range n.Addrs {
+		if a := &n.Addrs[i]; a.Req == r {
+			a.Req = 0
+			return
+		} else if a.Then != nil && a.Then.Req == r {
+			a.Then = nil
+			return
+		}
+	}
+}
+
+// whyNot explains a request that ran out of time (rule J).
+func (n *Node) whyNot(o open) string {
+	subject := "cni " + o.Verb.String() + " " + o.Att.String() + ": "
+	for i := range n.Waiting {
+		if n.Waiting[i].Req == o.Req {
+			return n.noAddress(o.Deadline, &n.Waiting[i])
+		}
+	}
+	if n.Phase == recovering {
+		return subject + "ipamd is still recovering: " + n.waitsFor() + "; try again"
+	}
+	return subject + "the node's work on it did not end in time; it goes on and is undone or kept; try again"
+}
+
+// noAddress explains why an ADD gets no address.
+func (n *Node) noAddress(now time.Duration, in *Add) string {
+	s := "cni add " + in.Pod.Name + " (sandbox " + in.Att.String() + "): "
+	if n.Phase == recovering {
+		return s + "ipamd is still recovering: " + n.waitsFor() + "; try again"
+	}
+	s += "no address: " + strconv.Itoa(n.Count[Assigned]) + " assigned, " + strconv.Itoa(n.Count[Cooling]) + " cool down, " +
+		strconv.Itoa(n.Count[Quarantined]) + " quarantined, " + strconv.Itoa(len(n.Waiting)) + " pods wait"
+	if n.Troubles[troubleEC2] != "" {
+		return s + "; " + n.Troubles[troubleEC2]
+	}
+	if n.growing() {
+		return s + "; growth is under way; try again"
+	}
+	return s + "; the node can carry no more; try again when pods have ended"
+}
+
+// waitsFor names what recovery lacks.
+func (n *Node) waitsFor() string {
+	switch {
+	case !n.Known:
+		return "instance metadata has not answered: " + n.Troubles[troubleIMDS]
+	case n.Kernel == nil && !n.HostBusy && !n.HostDone:
+		return "the kernel has not been read: " + n.Troubles[troubleKernel]
+	case !n.HostDone:
+		return "the host's rules are not set up: " + n.Troubles[troubleHost]
+	}
+	return "the runtime has not answered: " + n.Troubles[troubleRuntime]
+}
+
+func (n *Node) speaks(v Verb, plugin int) bool {
+	if n.policy.Speaks == nil {
+		return plugin == 0 || plugin == n.Version
+	}
+	return n.policy.Speaks(v, plugin, n.Version)
+}
+
+// refuseVersion answers a plugin that speaks another protocol.
+func (n *Node) refuseVersion(r Req, v Verb, att Attachment, plugin int) {
+	n.note(Note{Mark: VersionRefused, Warn: true, Att: att})
+	n.fail(r, &Error{CodeVersion, "cni " + v.String() + " " + att.String() + ": the plugin speaks version " + strconv.Itoa(plugin) +
+		" of the local protocol, ipamd " + strconv.Itoa(n.Version) + "; install the plugin that belongs to this ipamd"})
+}
+
+// busy says whether an operation runs on the attachment.
+func (n *Node) busy(att Attachment) bool {
+	ix, ok := n.byAtt[att]
+	return ok && n.Addrs[ix].Op != noOp
+}
+
+func (n *Node) enqueue(q queued) {
+	n.note(Note{Mark: DelQueued, Att: q.att()})
+	n.Queued = append(n.Queued, q)
+}
+
+// runQueued goes on with what waited for the attachment: one operation, unless that one ends at once.
+func (n *Node) runQueued(now time.Duration, att Attachment) {
+	for i := 0; i < len(n.Queued); i++ {
+		if n.Queued[i].att() != att {
+			continue
+		}
+		q := n.Queued[i]
+		n.Queued = append(n.Queued[:i], n.Queued[i+1:]...)
+		if q.Add != nil {
+			n.startAdd(now, *q.Add)
+		} else {
+			n.startDel(now, *q.Del)
+		}
+		if n.busy(att) {
+			return
+		}
+		i = -1
+	}
+}

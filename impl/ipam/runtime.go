@@ -1,0 +1,107 @@
+package ipam
+
+import "time"
+
+// seenRuntime reads the runtime's list of sandboxes.
+func (n *Node) seenRuntime(now time.Duration, in *Seen, whole bool, asked uint64) {
+	if !whole {
+		why := in.Err
+		if why == "" {
+			why = "the list lacks ipamd's own sandbox: it is another runtime's"
+		}
+		if n.Troubles[troubleRuntime] == "" {
+			n.note(Note{Mark: RuntimeListRefused, Warn: true, Text: why})
+		}
+		n.trouble(troubleRuntime, "the runtime's list of sandboxes cannot be believed: "+why)
+	} else {
+		n.trouble(troubleRuntime, "")
+	}
+	if n.Phase == recovering {
+		n.Listed, n.ListedOK = append([]Sandbox(nil), in.Sandboxes...), whole
+		n.Answered = true
+
+		return
+	}
+	if !whole {
+		return
+	}
+	listed := make(map[string]*Sandbox, len(in.Sandboxes))
+	for i := range in.Sandboxes {
+		listed[in.Sandboxes[i].ID] = &in.Sandboxes[i]
+	}
+	suspicious := false
+	for i := range n.Addrs {
+		a := &n.Addrs[i]
+		if a.State != Assigned || a.Op != noOp || a.Tag > asked {
+			continue
+		}
+		b, ok := listed[a.Att.ContainerID]
+		a.Listed = ok
+		if ok {
+			a.SeenCRI, a.Absent = true, 0
+			if a.Pod.Name == "" {
+				a.Pod = b.Pod // recovered from the kernel, which does not know names
+			}
+			continue
+		}
+		a.Absent++
+		suspicious = true
+	}
+	if suspicious {
+		n.want(LookKernel, now)
+		n.want(LookRuntime, now+runtimePeriod/2)
+	}
+	n.drainsRuntime(now, listed, asked)
+	n.collected(now, LookRuntime, asked)
+}
+
+// seenPods reads the API server's list: a hint to look, never proof (rule D).
+func (n *Node) seenPods(now time.Duration, in *Seen, whole bool) {
+	if !whole || n.Phase == recovering {
+		return
+	}
+	type named struct{ namespace, name string }
+	pods := make(map[named]bool, len(in.Pods))
+	uids := make(map[string]bool, len(in.Pods))
+	for _, p := range in.Pods {
+		pods[named{p.Namespace, p.Name}], uids[p.UID] = true, true
+	}
+	for i := range n.Addrs {
+		a := &n.Addrs[i]
+		if a.State != Assigned || a.Pod.Name == "" {
+			continue
+		}
+		gone := !pods[named{a.Pod.Namespace, a.Pod.Name}]
+		if a.Pod.UID != "" {
+			gone = !uids[a.Pod.UID]
+		}
+		if gone && !a.PodGone {
+			n.want(LookRuntime, now)
+			n.want(LookKernel, now)
+		}
+		a.PodGone = gone
+	}
+}
+
+// reap releases an allocation whose DEL never came, once that is proven (rule D).
+func (n *Node) reap(now time.Duration, ix int32) {
+	a := &n.Addrs[ix]
+	if n.Phase != serving {
+		return
+	}
+	e := n.absentee(now, a)
+	gone := e.PodGone
+	if n.policy.Gone != nil {
+		gone = n.policy.Gone(e)
+	}
+	if !gone {
+		return
+	}
+	n.note(Note{Mark: ReapedSandbox, Att: a.Att, Addr: a.IP})
+	n.release(now, ix)
+}
+
+func (n *Node) absentee(now time.Duration, a *address) Absentee {
+	return Absentee{Runtime: n.Set.Runtime, Listed: a.Listed, Ever: a.SeenCRI, Absences: a.Absent, KernelLive: a.Live,
+		KernelAbsent: a.Dead, Age: now - a.Allocated, PodGone: a.PodGone, Lists: a.Lists}
+}

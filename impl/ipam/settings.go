@@ -1,0 +1,109 @@
+package ipam
+
+import (
+	"fmt"
+	"sort"
+	"strconv"
+	"time"
+)
+
+// Settings of a node, with amazon-vpc-cni-k8s's names and meaning. The zero value is not useful: see Defaults.
+type Settings struct {
+	WarmENITarget    int           // WARM_ENI_TARGET: whole free ENIs' worth of addresses; ignored when one of the next two is set
+	WarmIPTarget     int           // WARM_IP_TARGET: free addresses; 0 is unset
+	MinimumIPTarget  int           // MINIMUM_IP_TARGET: floor of all addresses; 0 is unset
+	MaxENI           int           // MAX_ENI: 0 is the instance's limit
+	CoolDown         time.Duration // IP_COOLDOWN_PERIOD
+	ExternalSNAT     bool          // AWS_VPC_K8S_CNI_EXTERNALSNAT
+	NodePort         bool          // AWS_VPC_CNI_NODE_PORT_SUPPORT
+	MTU              int           // AWS_VPC_ENI_MTU
+	VethPrefix       string        // AWS_VPC_K8S_CNI_VETHPREFIX
+	NoSweep          bool          // DISABLE_LEAKED_ENI_CLEANUP
+	NoProvisioning   bool          // DISABLE_NETWORK_RESOURCE_PROVISIONING: no ENI or address is made or given back
+	ManageWhenCordon bool          // AWS_MANAGE_ENIS_NON_SCHEDULABLE
+
+	Cordoned bool // node fact: unschedulable
+	MaxPods  int  // node fact: capacity; 0 is unknown
+	Runtime  bool // node fact: a runtime socket is configured
+	API      bool // node fact: the API server's list of pods can be asked
+}
+
+// Defaults are upstream's (aws-vpc-cni README; the EKS manifest where it differs).
+func Defaults() Settings {
+	return Settings{WarmENITarget: 1, CoolDown: 30 * time.Second, NodePort: true, MTU: 9001, VethPrefix: "eni", Runtime: true, API: true}
+}
+
+// setters parse one variable each.
+var setters = map[string]func(*Settings, string) error{
+	"WARM_ENI_TARGET":                       func(s *Settings, v string) error { return count(v, &s.WarmENITarget) },
+	"WARM_IP_TARGET":                        func(s *Settings, v string) error { return count(v, &s.WarmIPTarget) },
+	"MINIMUM_IP_TARGET":                     func(s *Settings, v string) error { return count(v, &s.MinimumIPTarget) },
+	"MAX_ENI":                               func(s *Settings, v string) error { return count(v, &s.MaxENI) },
+	"IP_COOLDOWN_PERIOD":                    func(s *Settings, v string) error { return seconds(v, &s.CoolDown) },
+	"AWS_VPC_K8S_CNI_EXTERNALSNAT":          func(s *Settings, v string) error { return truth(v, &s.ExternalSNAT) },
+	"AWS_VPC_CNI_NODE_PORT_SUPPORT":         func(s *Settings, v string) error { return truth(v, &s.NodePort) },
+	"AWS_VPC_ENI_MTU":                       func(s *Settings, v string) error { return within(v, 576, 9001, &s.MTU) },
+	"AWS_VPC_K8S_CNI_VETHPREFIX":            func(s *Settings, v string) error { return prefix(v, &s.VethPrefix) },
+	"DISABLE_LEAKED_ENI_CLEANUP":            func(s *Settings, v string) error { return truth(v, &s.NoSweep) },
+	"DISABLE_NETWORK_RESOURCE_PROVISIONING": func(s *Settings, v string) error { return truth(v, &s.NoProvisioning) },
+	"AWS_MANAGE_ENIS_NON_SCHEDULABLE":       func(s *Settings, v string) error { return truth(v, &s.ManageWhenCordon) },
+}
+
+// Variables are the names that Put takes, sorted.
+func Variables() []string {
+	out := make([]string, 0, len(setters))
+	for k := range setters {
+		out = append(out, k)
+	}
+	sort.Strings(out)
+	return out
+}
+
+// Put sets one variable by its upstream name. The settings are unchanged on error.
+func (s *Settings) Put(variable, value string) error {
+	set, ok := setters[variable]
+	if !ok {
+		return fmt.Errorf("setting %s: unknown variable", variable)
+	}
+	if err := set(s, value); err != nil {
+		return fmt.Errorf("setting %s=%q: %w", variable, value, err)
+	}
+	return nil
+}
+
+func count(v string, to *int) error { return within(v, 0, 10_000, to) }
+
+func within(v string, low, high int, to *int) error {
+	i, err := strconv.Atoi(v)
+	if err != nil || i < low || i > high {
+		return fmt.Errorf("expected a whole number from %d to %d", low, high)
+	}
+	*to = i
+	return nil
+}
+
+func seconds(v string, to *time.Duration) error {
+	i := 0
+	if err := within(v, 0, 86_400, &i); err != nil {
+		return err
+	}
+	*to = time.Duration(i) * time.Second
+	return nil
+}
+
+func truth(v string, to *bool) error {
+	b, err := strconv.ParseBool(v)
+	if err != nil {
+		return fmt.Errorf("expected true or false")
+	}
+	*to = b
+	return nil
+}
+
+func prefix(v string, to *string) error {
+	if len(v) == 0 || len(v) > 4 || v == "eth" || v == "vlan" || v == "lo" {
+		return fmt.Errorf("expected one to four letters other than eth, vlan and lo")
+	}
+	*to = v
+	return nil
+}

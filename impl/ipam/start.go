@@ -1,0 +1,211 @@
+package ipam
+
+import (
+	"time"
+
+	"github.com/enilab/enilab/impl/dataplane"
+)
+
+// network is the CNI network's name: it is in every libcni cache entry, so a drop-in keeps it.
+const network = "aws-cni"
+
+// born starts a daemon's life: it knows its records, and asks kernel, runtime and metadata at once.
+func (n *Node) born(now time.Duration, in Start) {
+	n.Phase = recovering
+	n.Boot, n.Daemon, n.Wall, n.Cluster, n.Set, n.Unread = in.Boot, in.Daemon, in.Wall, in.Cluster, in.Settings, in.Unread
+	n.Rng = in.Seed
+	if n.Version = in.Version; n.Version == 0 {
+		n.Version = Version
+	}
+	if in.Unread != "" {
+		n.note(Note{Mark: CheckpointUnread, Warn: true, Text: in.Unread})
+	}
+	for i := range in.Rows {
+		r := &in.Rows[i]
+		switch {
+		case r.Intent != nil:
+			n.resume(now, r.Intent)
+		case !r.Address.IsValid() || in.Rebooted: // a reboot ended the pods that run rows speak of
+		default:
+			n.restore(r)
+		}
+	}
+	n.want(LookIMDS, now)
+	n.want(LookKernel, now)
+	if n.Set.Runtime {
+		n.want(LookRuntime, now)
+	}
+	n.want(LookLeaked, now+leakedFirst+time.Duration(n.random()*float64(leakedFirst)))
+	n.want(LookPods, now+podsPeriod)
+	n.Pace.Window = now
+}
+
+// restore puts a durable row back as it was.
+func (n *Node) restore(r *Row) {
+	if _, twice := n.byAddress[r.Address]; twice || r.State < Assigned || r.State > Quarantined {
+		return
+	}
+	ix := n.newAddress(r.Address, -1)
+	a := &n.Addrs[ix]
+	a.ENIID, a.Att, a.Pod, a.Netns, a.Veth = r.ENI, r.Att, r.Pod, r.Netns, r.Veth
+	a.Allocated, a.ReleasedAt, a.SeenCRI, a.Extra = r.Allocated, r.ReleasedAt, r.SeenCRI, r.Extra
+	n.become(ix, r.State)
+	a.Tag = 0
+	switch {
+	case r.State == Cooling:
+		n.Cooling = append(n.Cooling, ix)
+	case r.State == Quarantined && r.Att == Attachment{}:
+	default:
+		n.key(ix)
+	}
+}
+
+// tryRecover ends recovery once kernel and metadata have answered whole, the runtime has answered, and the host is set up.
+func (n *Node) tryRecover(now time.Duration) {
+	if !n.Known || n.Kernel == nil || n.Set.Runtime && !n.Answered {
+		if n.Looks[LookKernel].ID == 0 && n.Kernel == nil {
+			n.want(LookKernel, now+time.Second)
+		}
+		return
+	}
+	if !n.HostDone {
+		if !n.HostBusy && n.Looks[LookKernel].ID == 0 {
+			n.applyHost(dataplane.HostPlan(n.hostSpec()))
+		}
+		return
+	}
+	ix := n.Kernel.Index()
+	n.recall(now, ix)
+	n.adoptENIs(now, n.Cloud, n.Steps)
+	n.settleRecall(now, ix)
+	n.Kernel, n.Listed, n.Cloud = nil, nil, nil
+	n.Phase = serving
+	n.Pool.At = now
+	n.want(LookKernel, now)
+	waiting := n.Queued
+	n.Queued = nil
+	for _, q := range waiting {
+		switch {
+		case n.busy(q.att()):
+			n.Queued = append(n.Queued, q)
+		case q.Add != nil:
+			n.startAdd(now, *q.Add)
+		default:
+			n.startDel(now, *q.Del)
+		}
+	}
+}
+
+// recall merges what the sources know of allocations into the rows (Policy.Recall).
+func (n *Node) recall(now time.Duration, ix *dataplane.Index) {
+	s := Sources{Network: network, Kernel: ix, Sandboxes: n.Listed, Runtime: n.ListedOK}
+	for i := range n.Addrs {
+		if n.Addrs[i].State != 0 {
+			s.Checkpoint = append(s.Checkpoint, n.Addrs[i].row())
+		}
+	}
+	recall := n.policy.Recall
+	if recall == nil {
+		recall = runtimeAlone
+		for i := range n.Addrs {
+			if n.Addrs[i].State != 0 {
+				n.forget(int32(i))
+			}
+		}
+		n.Cooling = n.Cooling[:0]
+	}
+	var rows []Row
+	rows, n.Witness = recall(&s)
+	for i := range rows {
+		n.recalled(now, &rows[i])
+	}
+}
+
+// recalled puts one allocation in, unless the checkpoint had put exactly it there.
+func (n *Node) recalled(now time.Duration, r *Row) {
+	if ix, known := n.byAddress[r.Address]; known {
+		a := &n.Addrs[ix]
+		if a.State == r.State && a.Att == r.Att {
+			if r.State == Assigned {
+				n.note(Note{Mark: RecoveredCheckpoint, Att: r.Att, Addr: r.Address})
+			}
+			return
+		}
+		n.unkey(ix)
+		a.Att, a.Pod, a.Netns, a.Veth = r.Att, r.Pod, 0, r.Veth
+		n.become(ix, Assigned)
+		n.key(ix)
+		n.putAddress(ix)
+		n.note(Note{Mark: RecoveredKernel, Att: r.Att, Addr: r.Address})
+		return
+	}
+	if _, taken := n.byAtt[r.Att]; taken {
+		return
+	}
+	ix := n.newAddress(r.Address, -1)
+	a := &n.Addrs[ix]
+	a.Att, a.Pod, a.Veth, a.SeenCRI, a.Allocated = r.Att, r.Pod, r.Veth, r.SeenCRI, now
+	n.become(ix, Assigned)
+	n.key(ix)
+	n.putAddress(ix)
+	mark := RecoveredKernel
+	if r.SeenCRI {
+		mark = RecoveredRuntime
+	}
+	n.note(Note{Mark: mark, Att: r.Att, Addr: r.Address})
+}
+
+// settleRecall frees, quarantines or goes on with what recovery found.
+func (n *Node) settleRecall(now time.Duration, ix *dataplane.Index) {
+	for i := range n.Addrs {
+		a := &n.Addrs[i]
+		switch a.State {
+		case Cooling:
+			if !n.unfinished(a, ix) {
+				a.Removed = true
+			} else if a.Op == noOp { // a removal was cut short: it is repeated
+
+				n.key(int32(i))
+				n.note(Note{Mark: IntentResumed, Att: a.Att, Addr: a.IP})
+				a.Op, a.Tag = releasing, n.Steps
+				n.removePod(int32(i))
+			}
+		case Assigned:
+			if l := ix.LinkByAlias(alias(a.Att, a.IP)); l != nil {
+				a.Veth = l.Name
+			} else if l := ix.User(a.IP); l != nil && l.Alias == "" && l.Veth {
+				a.Veth, a.MAC = l.Name, l.MAC // another CNI's pod: it keeps its link
+			}
+		}
+	}
+	if !n.Witness.Kernel {
+		return
+	}
+	for i := range n.Addrs {
+		a := &n.Addrs[i]
+		if a.State != Free {
+			continue
+		}
+		if why, used := ix.Uses(a.IP); used {
+			n.quarantine(int32(i), why)
+		}
+	}
+}
+
+// unfinished says whether the kernel still has something of a cooling row's attachment.
+func (n *Node) unfinished(a *address, ix *dataplane.Index) bool {
+	if a.Att == (Attachment{}) || a.Removed {
+		return false
+	}
+	_, left := ix.Residue(a.IP)
+	return left || ix.LinkByAlias(alias(a.Att, a.IP)) != nil
+}
+
+// settings replaces them; what follows from them follows at the next tick.
+func (n *Node) settings(now time.Duration, s Settings) {
+	n.Set = s
+	n.CoolAt = n.nextCool(now)
+	if n.HostDone && !n.HostBusy {
+		n.applyHost(dataplane.HostPlan(n.hostSpec()))
+	}
+}

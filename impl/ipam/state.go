@@ -1,0 +1,189 @@
+package ipam
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// clone copies what a step changes in place; what steps only replace is shared.
+func (s *state) clone() state {
+	c := *s
+	c.Addrs = slices.Clone(s.Addrs)
+	c.Holes = slices.Clone(s.Holes)
+	c.FreeQueue = slices.Clone(s.FreeQueue)
+	c.Cooling = slices.Clone(s.Cooling)
+	c.ENIs = slices.Clone(s.ENIs)
+	c.Waiting = slices.Clone(s.Waiting)
+	c.Queued = slices.Clone(s.Queued)
+	c.Checks = slices.Clone(s.Checks)
+	c.Open = slices.Clone(s.Open)
+	c.Pending = slices.Clone(s.Pending)
+	for i := range c.Lanes {
+		c.Lanes[i].Waits = slices.Clone(s.Lanes[i].Waits)
+	}
+	c.Sightings = slices.Clone(s.Sightings)
+	return c
+}
+
+// encoding is the version of what Encode writes. It changes with any field of state.
+const encoding = "enilab-node/1"
+
+type encoded struct {
+	Encoding string
+	State    *state
+}
+
+// Encode is the whole Node as JSON. The policy is not part of it.
+func (n *Node) Encode() ([]byte, error) {
+	return json.Marshal(encoded{encoding, &n.state})
+}
+
+// Decode is a Node as Encode wrote it, under that policy.
+func Decode(data []byte, p *Policy) (*Node, error) {
+	n := &Node{policy: p}
+	e := encoded{State: &n.state}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&e); err != nil {
+		return nil, fmt.Errorf("decode node: %w", err)
+	}
+	if e.Encoding != encoding {
+		return nil, fmt.Errorf("decode node: it is %q, this program reads %q; use the enilab that wrote it", e.Encoding, encoding)
+	}
+	if err := n.valid(); err != nil {
+		return nil, fmt.Errorf("decode node: %w", err)
+	}
+	n.reindex()
+	return n, nil
+}
+
+// valid checks the references of a decoded state, so that a damaged one is refused and does not panic later.
+func (n *Node) valid() error {
+	addr := func(what string, list []int32) error {
+		for _, i := range list {
+			if i < 0 || int(i) >= len(n.Addrs) {
+				return fmt.Errorf("%s names address %d of %d", what, i, len(n.Addrs))
+			}
+		}
+		return nil
+	}
+	if err := firstError(addr("Holes", n.Holes), addr("FreeQueue", n.FreeQueue), addr("Cooling", n.Cooling)); err != nil {
+		return err
+	}
+	for i := range n.Addrs {
+		if a := &n.Addrs[i]; a.ENI < -1 || int(a.ENI) >= len(n.ENIs) || a.State > Quarantined {
+			return fmt.Errorf("address %d has ENI %d of %d, state %d", i, a.ENI, len(n.ENIs), a.State)
+		}
+	}
+	for _, p := range n.Pending {
+		size := len(n.Addrs)
+		if p.Kind == eniPlan || p.Kind == eniCall {
+			size = len(n.ENIs)
+		}
+		if p.Ix < 0 || int(p.Ix) >= max(size, 1) {
+			return fmt.Errorf("effect %d is about number %d of %d", p.ID, p.Ix, size)
+		}
+	}
+	for s := range n.Lanes {
+		for _, w := range n.Lanes[s].Waits {
+			size := len(n.Addrs)
+			if w.Kind == saveIntent {
+				size = len(n.ENIs)
+			}
+			if w.Ix < 0 || int(w.Ix) >= size {
+				return fmt.Errorf("save %d is about number %d of %d", w.Seq, w.Ix, size)
+			}
+		}
+	}
+	for _, q := range n.Queued {
+		if (q.Add == nil) == (q.Del == nil) {
+			return fmt.Errorf("a queued request is neither an ADD nor a DEL")
+		}
+	}
+	return nil
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// View fills v, whose slices are used again.
+func (n *Node) View(v *View) {
+	v.Serving, v.Stopping = n.Phase == serving, n.Phase == stopping
+	v.Free, v.Assigned, v.Cooling, v.Quarantined, v.Covered = 0, n.Count[Assigned], n.Count[Cooling], n.Count[Quarantined], 0
+	v.Waiting, v.Running, v.Intents = len(n.Waiting), len(n.Pending)+len(n.Lanes[RunStore].Waits)+len(n.Lanes[LibStore].Waits), 0
+	v.Settings, v.Limits = n.Set, n.Inst.Limits
+	v.ENIs, v.Reasons = v.ENIs[:0], v.Reasons[:0]
+	for i := range n.ENIs {
+		e := &n.ENIs[i]
+		if e.Stage == 0 {
+			continue
+		}
+		if e.Stored {
+			v.Intents++
+		}
+		if e.Foreign {
+			continue
+		}
+		available := e.Has[Free]
+		switch {
+		case e.Stage == Ready && e.Trimming:
+			available -= len(e.Before)
+			v.Covered += len(e.Before)
+		case e.Stage < Ready:
+			v.Covered += max(0, len(e.Addresses)-e.total()) + available
+			available = 0
+		case e.Stage > Ready:
+			v.Covered += available
+			available = 0
+		}
+		v.Free += available
+		v.ENIs = append(v.ENIs, ViewENI{ID: e.ID, MAC: e.MAC, Device: e.Device, Stage: e.Stage, Total: e.total(), Available: available, InUse: e.total() - e.Has[Free]})
+	}
+	v.Reasons = n.reasons(v.Reasons)
+}
+
+// reasons say why pods cannot be taken, or how the node is impaired (rule J).
+func (n *Node) reasons(to []string) []string {
+	if n.Phase == recovering {
+		to = append(to, "recovering: "+n.waitsFor())
+	}
+	for _, t := range n.Troubles {
+		if t != "" {
+			to = append(to, t)
+		}
+	}
+	if n.Unread != "" {
+		to = append(to, "the checkpoint was rebuilt: "+n.Unread)
+	}
+	if len(n.Waiting) > 0 {
+		to = append(to, strconv.Itoa(len(n.Waiting))+" pods wait for an address")
+	}
+	return to
+}
+
+// Rows calls f for each address row in slot order.
+func (n *Node) Rows(f func(Row)) {
+	for i := range n.Addrs {
+		if n.Addrs[i].State != 0 {
+			f(n.Addrs[i].row())
+		}
+	}
+}
+
+// Find is the row of an attachment.
+func (n *Node) Find(att Attachment) (Row, bool) {
+	ix, ok := n.byAtt[att]
+	if !ok {
+		return Row{}, false
+	}
+	return n.Addrs[ix].row(), true
+}

@@ -1,0 +1,28 @@
+package ipam
+
+// View is what STATUS, metrics, introspection and audit read. It is filled by Node.View.
+type View struct {
+	Serving  bool     // ADD can be answered
+	Stopping bool     // SIGTERM was seen
+	Reasons  []string // why pods cannot be taken, or how the node is impaired (rule J); empty when all is well
+
+	Free, Assigned, Cooling, Quarantined int // addresses
+	Covered                              int // addresses that open intents speak of: of ENIs not ready or draining, or about to be unassigned
+	Waiting                              int // ADDs that wait for an address
+	Running                              int // operations and EC2 calls under way
+	Intents                              int // open intents
+	ENIs                                 []ViewENI
+
+	Settings Settings
+	Limits   Limits
+}
+
+// ViewENI is one ENI as the node believes it to be.
+type ViewENI struct {
+	ID, MAC   string
+	Device    int
+	Stage     Stage
+	Total     int // secondaries
+	Available int // free ones
+	InUse     int // assigned, cooling or quarantined ones
+}
