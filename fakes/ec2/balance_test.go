@@ -109,9 +109,11 @@ func subnetImbalance(s *subnet, owned int) string {
 			return fmt.Sprintf("%s: %v in the ring is not free or its links are broken", s.id, s.addr(o))
 		}
 	}
-	if ring != free || s.free != free || held != len(s.held) || strangers != len(s.strangers) || reserved != 5 || enis != owned {
-		return fmt.Sprintf("%s: free %d, counted %d, in the ring %d; held %d/%d; strangers %d/%d; reserved %d; on ENIs %d/%d",
-			s.id, free, s.free, ring, held, len(s.held), strangers, len(s.strangers), reserved, enis, owned)
+	fresh := s.size - 1 - len(s.owner)
+	reserved++ // the last one never enters the table
+	if ring != free || s.free != free+fresh || held != len(s.held) || strangers != len(s.strangers) || reserved != 5 || enis != owned {
+		return fmt.Sprintf("%s: free %d and %d, counted %d, in the ring %d; held %d/%d; strangers %d/%d; reserved %d; on ENIs %d/%d",
+			s.id, free, fresh, s.free, ring, held, len(s.held), strangers, len(s.strangers), reserved, enis, owned)
 	}
 	return ""
 }

@@ -157,7 +157,7 @@ func (c *Cloud) Launch(now time.Duration, s LaunchSpec) (InstanceID, error) {
 	switch {
 	case sub == none:
 		return "", launchError("InvalidSubnetID.NotFound", "The subnet ID '"+string(s.Subnet)+"' does not exist")
-	case s.SecondaryAddresses < 0 || 1+s.SecondaryAddresses > limits.IPv4PerENI:
+	case s.SecondaryAddresses < 0 || s.SecondaryAddresses >= limits.IPv4PerENI:
 		return "", launchError("PrivateIpAddressLimitExceeded", "Number of private addresses will exceed limit.")
 	case c.subnets[sub].free < 1+s.SecondaryAddresses:
 		return "", launchError(codeSubnetFull, c.subnetFull(sub))

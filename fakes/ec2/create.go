@@ -118,9 +118,9 @@ func (s *subnet) wanted(a netip.Addr, before []uint16) (o uint16, why string) {
 	switch {
 	case !ok:
 		return 0, " does not fall within the subnet's address range"
-	case s.owner[o] == addressReserved:
+	case s.ownerOf(o) == addressReserved:
 		return 0, " is in the subnet's reserved address range"
-	case s.owner[o] != addressFree:
+	case s.ownerOf(o) != addressFree:
 		return 0, addressTaken
 	case slices.Contains(before, o):
 		return 0, " was specified twice"

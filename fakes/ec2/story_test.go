@@ -347,6 +347,7 @@ func TestLaunch(t *testing.T) {
 		{LaunchSpec{Type: "m5.tiny"}, "InvalidParameterValue"},
 		{LaunchSpec{Type: "m5.large", Subnet: "subnet-x"}, "InvalidSubnetID.NotFound"},
 		{LaunchSpec{Type: "m5.large", SecondaryAddresses: 10}, "PrivateIpAddressLimitExceeded"},
+		{LaunchSpec{Type: "m5.large", SecondaryAddresses: 1<<63 - 1}, "PrivateIpAddressLimitExceeded"},
 		{LaunchSpec{Type: "m5.large", SecondaryAddresses: -1}, "PrivateIpAddressLimitExceeded"},
 		{LaunchSpec{Type: "c5.4xlarge", Subnet: tiny, SecondaryAddresses: 11}, "InsufficientFreeAddressesInSubnet"},
 	}

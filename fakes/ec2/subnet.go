@@ -15,19 +15,21 @@ const (
 )
 
 // subnet owns addresses. They are offsets from the network's own address, sixteen bits at most because
-// EC2's largest subnet is a /16: half a kilobyte for a /24, and cloning is copying.
+// EC2's largest subnet is a /16. The tables reach only as far as addresses have ever been given away, so
+// that cloning a large and empty subnet costs nothing.
 type subnet struct {
 	id         SubnetID
 	cidr       netip.Prefix
 	zone       string
 	base, mask uint32
+	size       int // of the CIDR; 0 for a subnet that cannot have addresses
 
-	owner []int32 // by offset
-	// The free addresses are a ring, longest free first, threaded through next and prev. Offset 0 is
-	// reserved in any subnet and serves as the ring's head. A ring, because an address that was
-	// just freed must be the last to come back, and because one in the middle can be asked for.
+	owner []int32 // by offset; what lies beyond is fresh: free, and never used before
+	// The free addresses that are not fresh are a ring, longest free first, threaded through next and
+	// prev. Offset 0 is reserved in any subnet and serves as the ring's head. A ring, because an address
+	// that was just freed must be the last to come back, and because one in the middle can be asked for.
 	next, prev []uint16
-	free       int
+	free       int // fresh ones included
 
 	held      []heldAddress // in order of release
 	strangers []uint16      // a stack, so that DrainSubnet can be undone
@@ -45,18 +47,12 @@ func newSubnet(id SubnetID, cidr netip.Prefix, zone string) subnet {
 		return s
 	}
 	s.cidr = cidr.Masked()
-	size := 1 << (32 - cidr.Bits())
-	s.mask = ^uint32(size - 1)
+	s.size = 1 << (32 - cidr.Bits())
+	s.mask = ^uint32(s.size - 1)
 	s.base = word(s.cidr.Addr())
-	s.owner = make([]int32, size)
-	s.next, s.prev = make([]uint16, size), make([]uint16, size)
-	for o := range size {
-		if o < 4 || o == size-1 {
-			s.owner[o] = addressReserved
-		} else {
-			s.pushFree(uint16(o))
-		}
-	}
+	s.owner = []int32{addressReserved, addressReserved, addressReserved, addressReserved}
+	s.next, s.prev = make([]uint16, 4), make([]uint16, 4)
+	s.free = s.size - 5
 	return s
 }
 
@@ -81,24 +77,44 @@ func (s *subnet) addr(offset uint16) netip.Addr {
 
 // offset is where a lies in the subnet.
 func (s *subnet) offset(a netip.Addr) (uint16, bool) {
-	if len(s.owner) == 0 || !a.Is4() {
+	if s.size == 0 || !a.Is4() {
 		return 0, false
 	}
 	v := word(a)
 	return uint16(v &^ s.mask), v&s.mask == s.base
 }
 
-// pushFree makes o the last of the free addresses.
-func (s *subnet) pushFree(o uint16) {
+// ownerOf is who has the address at an offset.
+func (s *subnet) ownerOf(o uint16) int32 {
+	switch {
+	case int(o) < len(s.owner):
+		return s.owner[o]
+	case int(o) == s.size-1:
+		return addressReserved
+	}
+	return addressFree
+}
+
+// link makes o the last in the ring.
+func (s *subnet) link(o uint16) {
 	last := s.prev[0]
 	s.next[last], s.prev[o] = o, last
 	s.next[o], s.prev[0] = 0, o
 	s.owner[o] = addressFree
+}
+
+// pushFree makes an address that somebody had the last of the free ones.
+func (s *subnet) pushFree(o uint16) {
+	s.link(o)
 	s.free++
 }
 
 // take gives a free address to an owner.
 func (s *subnet) take(o uint16, owner int32) {
+	for int(o) >= len(s.owner) { // o is fresh: it and the fresh ones before it enter the tables
+		s.owner, s.next, s.prev = append(s.owner, addressFree), append(s.next, 0), append(s.prev, 0)
+		s.link(uint16(len(s.owner) - 1))
+	}
 	s.next[s.prev[o]], s.prev[s.next[o]] = s.next[o], s.prev[o]
 	s.owner[o] = owner
 	s.free--
@@ -107,6 +123,9 @@ func (s *subnet) take(o uint16, owner int32) {
 // pop gives away the address that has been free for longest; the caller has looked at s.free.
 func (s *subnet) pop(owner int32) uint16 {
 	o := s.next[0]
+	if fresh := len(s.owner); fresh < s.size-1 {
+		o = uint16(fresh)
+	}
 	s.take(o, owner)
 	return o
 }

@@ -73,10 +73,14 @@ func (c *Cloud) OwnerOf(a netip.Addr) (ENIID, InstanceID, bool) {
 
 func (c *Cloud) ownerOf(a netip.Addr) *eni {
 	s, o, ok := c.locate(a)
-	if !ok || s.owner[o] <= addressFree {
+	if !ok {
 		return nil
 	}
-	return &c.enis[s.owner[o]-1]
+	owner := s.ownerOf(o)
+	if owner <= addressFree {
+		return nil
+	}
+	return &c.enis[owner-1]
 }
 
 // AllENIs are all interfaces, oldest first.
