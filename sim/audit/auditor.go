@@ -44,15 +44,15 @@ type Auditor struct {
 	calls  int64
 	seen   record
 	nodes  []*node // by number; 0 takes what names no node
-	mine   *token
+	mine   *owner
 }
 
-// token is an owner's identity. A node with another token is shared with a clone and copied before it is changed.
-type token struct{ _ byte }
+// owner is an identity. A node with another owner is shared with a clone and copied before it is changed.
+type owner struct{ _ byte }
 
 // node is what the auditor remembers of one node.
 type node struct {
-	owner    *token
+	owner    *owner
 	running  bool // between Started and Died
 	contract Contract
 	coolDown time.Duration
@@ -64,7 +64,7 @@ type node struct {
 
 // New makes an auditor for cfg.Nodes nodes, numbered from 1.
 func New(cfg Config) *Auditor {
-	a := &Auditor{bounds: cfg.Bounds.withDefaults(), budget: cfg.Budget, mine: new(token)}
+	a := &Auditor{bounds: cfg.Bounds.withDefaults(), budget: cfg.Budget, mine: new(owner)}
 	a.grow(cfg.Nodes)
 	return a
 }
@@ -84,7 +84,7 @@ func (a *Auditor) Clone() *Auditor {
 	b := *a
 	b.seen = a.seen.clone()
 	b.nodes = slices.Clone(a.nodes)
-	a.mine, b.mine = new(token), new(token)
+	a.mine, b.mine = new(owner), new(owner)
 	return &b
 }
 
@@ -104,9 +104,9 @@ func (a *Auditor) node(i int) *node {
 	return n
 }
 
-func (n *node) clone(owner *token) *node {
+func (n *node) clone(by *owner) *node {
 	m := *n
-	m.owner = owner
+	m.owner = by
 	m.contract = *n.contract.Clone()
 	m.gate = maps.Clone(n.gate)
 	m.failing = maps.Clone(n.failing)

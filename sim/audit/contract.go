@@ -171,9 +171,14 @@ func (c *Contract) Input(now time.Duration, in ipam.Input) []string {
 	return c.broken
 }
 
-// Effects takes what the step returned at time now.
-func (c *Contract) Effects(now time.Duration, effs []ipam.Effect) []string {
+// Effects takes what the step returned.
+func (c *Contract) Effects(effs []ipam.Effect) []string {
 	c.broken = nil
+	for _, e := range effs { // first: a Note may follow the Save of the row of which it says that it was recovered
+		if e, ok := e.(*ipam.Note); ok {
+			c.note(e)
+		}
+	}
 	for _, e := range effs {
 		switch e := e.(type) {
 		case *ipam.Reply:
@@ -186,12 +191,7 @@ func (c *Contract) Effects(now time.Duration, effs []ipam.Effect) []string {
 			c.apply(e)
 		case *ipam.Save:
 			c.save(e)
-		case *ipam.Note:
-			c.note(e)
 		}
-	}
-	if now > c.due {
-		c.overdue(now)
 	}
 	return c.broken
 }
@@ -216,16 +216,17 @@ func (c *Contract) start(rows []ipam.Row) {
 	}
 }
 
-// fly begins the wait for an outcome.
-func (c *Contract) fly(f flight) {
+// fly begins the wait for an outcome, unless none can be told from another's.
+func (c *Contract) fly(f flight) bool {
 	if !c.started {
 		c.breaks("effect %d was wanted before Start: expected none", f.id)
 	}
 	if f.id == 0 || !c.used.add(f.id) {
 		c.breaks("effect ID %d was used before or is 0: expected a new one", f.id)
-		return
+		return false
 	}
 	c.flights = append(c.flights, f)
+	return true
 }
 
 // land ends the wait. An outcome that nobody waits for, or of another kind, is nothing.

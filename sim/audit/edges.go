@@ -49,7 +49,7 @@ func (a *Auditor) Effects(now time.Duration, node int, effs []ipam.Effect) {
 		}
 		return
 	}
-	a.contract(now, node, n.contract.Effects(now, effs))
+	a.contract(now, node, n.contract.Effects(effs))
 }
 
 func (a *Auditor) contract(now time.Duration, node int, broken []string) {

@@ -17,6 +17,7 @@ type holder struct {
 	found   bool       // its row was recovered: no ADD had asked for it, or a Note says so
 	adds    int32      // open ADDs
 	op      uint64     // Seq of the last Save that began an operation on it
+	coming  uint64     // Seq of the last Save that changes whether it has a row
 	plan    ipam.ID    // the Apply outstanding on its lane
 	repair  bool       // that Apply only puts back what was done before
 }
@@ -54,7 +55,7 @@ func (c *Contract) working(h *holder) bool { return c.unsaved(h) || h.plan != 0 
 
 // release forgets a holder of which nothing is left.
 func (c *Contract) release(h *holder) {
-	if h.address.IsValid() || h.left.IsValid() || h.adds > 0 || h.plan != 0 || c.unsaved(h) {
+	if h.address.IsValid() || h.left.IsValid() || h.adds > 0 || h.plan != 0 || h.coming > c.stores[ipam.RunStore].ended {
 		return
 	}
 	i := c.byAtt[h.att]
@@ -79,8 +80,9 @@ func (c *Contract) apply(e *ipam.Apply) {
 	if h.plan != 0 {
 		c.breaks("apply %d was wanted on lane %v while apply %d runs on it: expected one at a time", e.ID, e.Lane, h.plan)
 	}
-	h.plan, h.repair, h.touched = e.ID, h.wired && h.address.IsValid(), true
-	c.fly(flight{id: e.ID, kind: applying, lane: ipam.PodLane, holder: i, proves: h.address})
+	if c.fly(flight{id: e.ID, kind: applying, lane: ipam.PodLane, holder: i, proves: h.address}) {
+		h.plan, h.repair, h.touched = e.ID, h.wired && h.address.IsValid(), true
+	}
 }
 
 // applied proves a wiring or a removal, if it followed the Saved and did not fail.

@@ -7,9 +7,10 @@ import (
 	"github.com/enilab/enilab/impl/ipam"
 )
 
-// ask begins the wait for a Reply. A Req that is open already is the caller's mistake: it still gets one Reply.
+// ask begins the wait for a Reply. A Req that is open already, or 0, is the caller's mistake: it
+// gets no Reply of its own.
 func (c *Contract) ask(now time.Duration, req ipam.Req, verb ipam.Verb, att ipam.Attachment, deadline time.Duration) {
-	if _, open := c.asked[req]; open || !c.started {
+	if _, open := c.asked[req]; open || req == 0 || !c.started {
 		return
 	}
 	if deadline == 0 {

@@ -39,20 +39,20 @@ func (c *Contract) save(e *ipam.Save) {
 // saveRow takes a row's new content. A row that comes to or leaves an attachment begins an operation on it.
 func (c *Contract) saveRow(seq uint64, addr netip.Addr, to holding) {
 	row := c.rows[addr]
-	if from := row.latest; from.state == ipam.Assigned && !to.by(&from.att) {
-		if to.state == ipam.Assigned {
-			c.breaks("Save %d gives address %v of %v to %v: expected it to be given up before", seq, addr, from.att, to.att)
-		}
+	from := row.latest
+	if from.state == ipam.Assigned && !to.by(&from.att) {
 		if h := c.holder(from.att); h != nil {
 			c.begin(h, seq, addr)
 		}
 	}
-	if to.state == ipam.Assigned && !row.latest.by(&to.att) {
+	if to.state == ipam.Assigned && !from.by(&to.att) {
 		h := &c.holders[c.hold(to.att)]
-		if h.adds == 0 {
-			h.found = true
-		} else {
+		h.coming, h.found = seq, h.found || h.adds == 0
+		if !h.found {
 			c.begin(h, seq, addr)
+		}
+		if from.state == ipam.Assigned && !h.found { // a recovered row may correct a record; an ADD may not
+			c.breaks("Save %d gives address %v of %v to %v: expected it to be given up before", seq, addr, from.att, to.att)
 		}
 	}
 	row.latest = keepAttachment(row.latest, to)
@@ -64,7 +64,7 @@ func (c *Contract) begin(h *holder, seq uint64, addr netip.Addr) {
 	if h.op != seq && c.working(h) {
 		c.breaks("Save %d changes address %v of %v while another operation on it runs: expected it to wait", seq, addr, h.att)
 	}
-	h.op = seq
+	h.op, h.coming = seq, seq
 }
 
 // keepAttachment remembers who had an address while its row is not free, whether the row says so or not.

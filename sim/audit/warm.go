@@ -45,7 +45,8 @@ func warm(c *Cut, band int) string {
 			p.free, p.total, p.enis, n, targets(s), p.most, p.per, c.CloudFree)
 	}
 	if byAddress(s) {
-		if over := min(p.free-s.WarmIPTarget, p.total-s.MinimumIPTarget); over > band {
+		// Quarantined addresses count for a shortage and not for an excess: they may come back, and cannot be given away.
+		if over := min(p.free-s.WarmIPTarget, p.free+c.View.Assigned-s.MinimumIPTarget); over > band {
 			return fmt.Sprintf("has %d free of %d addresses, %d more than %s let it keep", p.free, p.total, over, targets(s))
 		}
 		return ""
