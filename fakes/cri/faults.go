@@ -172,8 +172,8 @@ func (n *Node) bury(s *sandbox) {
 	if s.hostNet {
 		return
 	}
-	if len(n.buried) == graveLimit {
-		n.buried = n.buried[:copy(n.buried, n.buried[graveLimit/2:])]
+	if len(n.buried) == graveLimit { // a new array: clones may read the old one
+		n.buried = append(make([]grave, 0, graveLimit), n.buried[graveLimit/2:]...)
 	}
 	n.buried = append(n.buried, grave{s.cid, s.ns, s.name, s.uid})
 }

@@ -74,7 +74,7 @@ func (n *Node) Clone() *Node {
 	c.freeBoxes = slices.Clone(n.freeBoxes)
 	c.gcQueue = slices.Clone(n.gcQueue)
 	c.replays = slices.Clone(n.replays)
-	c.buried = slices.Clone(n.buried)
+	c.buried = slices.Clip(n.buried) // shared: its elements are never written again
 	return &c
 }
 

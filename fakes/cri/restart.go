@@ -145,8 +145,8 @@ func (n *Node) disconnect(i int32) {
 }
 
 // disconnectDocker: dockershim lives in kubelet, so its plugin runs die with it; Docker keeps the
-// pause container. A sandbox whose pause is already gone is forgotten before its DEL was called
-// (kubernetes #59741).
+// pause container. A sandbox that was being removed, and whose pause is already gone, is forgotten
+// although no DEL has succeeded (kubernetes #59741).
 func (n *Node) disconnectDocker(i int32) {
 	s := &n.sandboxes[i]
 	s.networkStopped = false // known only to the process that has died
@@ -155,8 +155,9 @@ func (n *Node) disconnectDocker(i int32) {
 	}
 	n.kill(i)
 	n.calm(boxKey(i))
+	removing := s.pod == none || n.pods[s.pod].deleting
 	switch {
-	case s.state == wantNetns, s.hostNet && s.state == starting, !s.mounted && !s.hostNet:
+	case s.state == wantNetns, s.hostNet && s.state == starting, removing && !s.mounted && !s.hostNet:
 		n.forget(i)
 	default:
 		s.state, s.listed = dead, true
