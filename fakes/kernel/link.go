@@ -187,7 +187,7 @@ func (k *Kernel) setAlias(slot int32, alias string) {
 }
 
 // setUp brings a link up, with the subnet routes of its addresses, or down, which loses every route
-// through it (fib_disable_ip).
+// through it (fib_disable_ip) and its proxy neighbours (neigh_ifdown).
 func (k *Kernel) setUp(slot int32, up bool) {
 	l := &k.links[slot]
 	if l.up == up {
@@ -196,6 +196,7 @@ func (k *Kernel) setUp(slot int32, up bool) {
 	l.up = up
 	if !up {
 		k.removeRoutesOf(slot)
+		l.proxy = nil
 	} else {
 		k.addSubnetRoutes(slot)
 	}

@@ -311,6 +311,72 @@ func TestRepair(t *testing.T) {
 	}
 }
 
+// TestTheProxyAnswersOnlyForOthers: Linux answers ARP by proxy for an address it would itself route
+// elsewhere, so a pod without its permanent entry needs the host to have a default route.
+func TestTheProxyAnswersOnlyForOthers(t *testing.T) {
+	k := node(t)
+	a, b := pod(k, "a", ip("10.0.10.70"), dataplane.MainTable), pod(k, "b", ip("10.0.10.71"), dataplane.MainTable)
+	apply(t, k, dataplane.PodPlan(a))
+	apply(t, k, dataplane.PodPlan(b))
+	k.LoseNeighbour(a.Netns)
+	if fault, ok := k.Between(a.Address, b.Address); !ok {
+		t.Error(fault)
+	}
+	k.RemoveRoutes(dataplane.MainTable)
+	ix := index(k)
+	apply(t, k, dataplane.RepairPod(a, ix))
+	apply(t, k, dataplane.RepairPod(b, ix))
+	if fault, ok := k.Between(a.Address, b.Address); ok || fault != kernel.NoNeighbour {
+		t.Errorf("Between = %q, %v, want %q", fault, ok, kernel.NoNeighbour)
+	}
+	if fault, ok := k.Between(b.Address, ip("10.0.10.99")); ok || fault != kernel.NoPodLink {
+		t.Errorf("Between = %q, %v, want %q", fault, ok, kernel.NoPodLink)
+	}
+}
+
+func TestEgressFaults(t *testing.T) {
+	k := node(t)
+	a := pod(k, "a", ip("10.0.10.70"), secondary.Table)
+	apply(t, k, dataplane.PodPlan(a))
+	internet := ip("1.1.1.1")
+	for want, accident := range map[string]func(*kernel.Kernel){
+		kernel.NoPodLink:      func(k *kernel.Kernel) { k.CloseNamespace(a.Netns) },
+		kernel.HostVethDown:   func(k *kernel.Kernel) { k.LinkDown(a.HostVeth) },
+		kernel.WrongNeighbour: func(k *kernel.Kernel) { k.SetLinkMAC(a.HostVeth, "02:00:00:00:00:99") },
+		kernel.NoRouteBack:    func(k *kernel.Kernel) { k.RemoveRoutes(dataplane.MainTable); k.FlushRules() },
+		kernel.WrongSource:    func(k *kernel.Kernel) { k.FlushRules(dataplane.PriorityFromPod) },
+	} {
+		c := k.Clone()
+		accident(c)
+		if _, _, fault := c.Egress(a.Address, internet); fault != want {
+			t.Errorf("Egress = %q, want %q", fault, want)
+		}
+	}
+}
+
+func TestDirty(t *testing.T) {
+	k := node(t)
+	k.Dirty()
+	a := pod(k, "a", ip("10.0.10.70"), secondary.Table)
+	apply(t, k, dataplane.PodPlan(a))
+	if got, all := k.Dirty(); all || len(got) != 1 || got[0] != a.Address {
+		t.Errorf("after a pod: %v, %v, want its address", got, all)
+	}
+	if got, all := k.Dirty(); all || len(got) != 0 {
+		t.Errorf("drained, and still %v, %v", got, all)
+	}
+	k.FlushRules()
+	if got, all := k.Dirty(); !all || len(got) != 0 {
+		t.Errorf("after a wide change: %v, %v, want all", got, all)
+	}
+	for i := range 1000 {
+		k.AddForeignRule(dataplane.Rule{Priority: 5, From: host32(netip.AddrFrom4([4]byte{10, 9, byte(i >> 8), byte(i)})), Table: 9})
+	}
+	if got, all := k.Dirty(); !all || len(got) != 0 {
+		t.Errorf("after a thousand changes: %d addresses, %v, want all", len(got), all)
+	}
+}
+
 func TestRepairAdoptsAnotherCNIsPod(t *testing.T) {
 	k := node(t)
 	spec := pod(k, "web", ip("10.0.10.70"), secondary.Table)

@@ -46,7 +46,7 @@ func (k *Kernel) TraceFrom(a netip.Addr, eniMAC string, peer netip.Addr) (fault 
 	if fault != "" {
 		return fault, false
 	}
-	if fault = k.podSends(pod); fault != "" {
+	if fault = k.podSends(pod, a); fault != "" {
 		return fault, false
 	}
 	fault = k.leavesBy(eni, k.lookup(a, peer, 0))
@@ -95,8 +95,8 @@ func (k *Kernel) onHost(a netip.Addr) bool {
 	return false
 }
 
-// podSends is the way from the pod to its host veth: route, gateway, neighbour.
-func (k *Kernel) podSends(l *link) string {
+// podSends is the way of a packet from a to its host veth: route, gateway, neighbour.
+func (k *Kernel) podSends(l *link, a netip.Addr) string {
 	hasDefault := false
 	for i := range l.podRoutes {
 		if r := &l.podRoutes[i]; r.dst.Bits() == 0 && r.via == dataplane.Gateway() {
@@ -108,10 +108,20 @@ func (k *Kernel) podSends(l *link) string {
 		return PodHasNoRoute
 	case l.neighbour != "" && l.neighbour != l.mac:
 		return WrongNeighbour
-	case l.neighbour == "" && !slices.Contains(l.proxy, dataplane.Gateway()):
+	case l.neighbour == "" && !k.answersARP(l, a):
 		return NoNeighbour
 	}
 	return ""
+}
+
+// answersARP says whether a host veth answers a pod's question for its gateway: by its proxy entry,
+// and only while the host would route the gateway out of another link (arp_process).
+func (k *Kernel) answersARP(l *link, a netip.Addr) bool {
+	if !slices.Contains(l.proxy, dataplane.Gateway()) {
+		return false
+	}
+	r := k.lookup(a, dataplane.Gateway(), 0)
+	return r != nil && &k.links[r.slot] != l
 }
 
 // leavesBy says what is wrong with a packet's route when it must leave by an ENI.
@@ -158,7 +168,7 @@ func (k *Kernel) sends(source, destination netip.Addr) string {
 	case !from.up:
 		return HostVethDown
 	}
-	if fault := k.podSends(from); fault != "" {
+	if fault := k.podSends(from, source); fault != "" {
 		return fault
 	}
 	r := k.lookup(source, destination, 0)
@@ -182,7 +192,7 @@ func (k *Kernel) Egress(a, destination netip.Addr) (source netip.Addr, eniMAC, f
 	if !pod.up {
 		return source, "", HostVethDown
 	}
-	if fault = k.podSends(pod); fault != "" {
+	if fault = k.podSends(pod, a); fault != "" {
 		return source, "", fault
 	}
 	translated := k.nat.SNAT && !k.inVPC(destination)
@@ -235,7 +245,7 @@ func (k *Kernel) NodePort(a netip.Addr, primaryMAC string) (fault string, ok boo
 	if fault != "" {
 		return fault, false
 	}
-	if fault = k.podSends(pod); fault != "" {
+	if fault = k.podSends(pod, a); fault != "" {
 		return fault, false
 	}
 	mark := uint32(0)

@@ -22,7 +22,8 @@ const (
 	CreateVeth
 	// RenameLink{Alias, Name}: the link with that alias gives up its name for Name and keeps its
 	// traffic. A link that is gone has nothing to give up: no error. Exists when another link is
-	// called Name.
+	// called Name. Before Linux 6.2 the link has to go down for it, which loses its routes and proxy
+	// entries: then they are put back as part of this operation.
 	RenameLink
 	// AdoptLink{Link, Alias, Addr}: the veth Link has no alias (another CNI made it) and now gets
 	// ours. Exists when it carries another alias; NoLink when there is no such veth or Addr is not
