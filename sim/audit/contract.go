@@ -148,7 +148,7 @@ func (c *Contract) Input(now time.Duration, in ipam.Input) []string {
 	}
 	switch in := in.(type) {
 	case ipam.Start:
-		c.start(in.Rows)
+		c.start(&in)
 	case ipam.Add:
 		c.ask(now, in.Req, ipam.VerbAdd, in.Att, in.Deadline)
 	case ipam.Del:
@@ -196,22 +196,25 @@ func (c *Contract) Effects(effs []ipam.Effect) []string {
 	return c.broken
 }
 
-func (c *Contract) start(rows []ipam.Row) {
+func (c *Contract) start(in *ipam.Start) {
 	if c.started {
 		return // a world's mistake: the Node takes it for nothing, too
 	}
 	c.started = true
-	for i := range rows {
-		r := &rows[i]
+	for i := range in.Rows {
+		r := &in.Rows[i]
 		if r.Intent != nil {
 			c.putIntent(r.Intent)
 			continue
+		}
+		if in.Rebooted {
+			continue // the pods that it speaks of are gone
 		}
 		now := holding{r.State, r.Att}
 		c.rows[r.Address] = addressRow{now, now}
 		if r.State == ipam.Assigned {
 			h := &c.holders[c.hold(r.Att)]
-			h.address, h.wired, h.touched = r.Address, true, true
+			h.address, h.latest, h.wired, h.touched = r.Address, r.Address, true, true
 		}
 	}
 }

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -128,6 +129,7 @@ func TestContract(t *testing.T) {
 		{"add after a failed save", story{begin, add(1, web), put(1, assigned(addr1, web)), unsaved(1), wire(1, web), done(1), added(1, web, addr1)}, "expected a durable row"},
 		{"add again", then(webHas1, story{add(2, web), added(2, web, addr1)}), ""},
 		{"add again after a restart", story{from1, add(2, web), added(2, web, addr1)}, ""},
+		{"add again after a reboot", story{ipam.Start{Rebooted: true, Rows: from1.Rows}, add(2, web), added(2, web, addr1)}, "expected a durable row"},
 		{"add again after a restart, other address", story{from1, add(2, web), added(2, web, addr2)}, "expected a durable row"},
 		{"add of a row recovered before it", story{begin, put(1, assigned(addr1, web)), saved(1), add(1, web), added(1, web, addr1)}, ""},
 		{"add of a row recovered meanwhile", story{begin, add(1, web), []ipam.Effect{put(1, assigned(addr1, web)),
@@ -142,7 +144,19 @@ func TestContract(t *testing.T) {
 		{"add undone unwired", story{begin, add(1, web), put(1, assigned(addr1, web)), refused(1, ipam.VerbAdd, web), saved(1),
 			put(2, cooling(addr1, web)), saved(2), del(2, web), deleted(2, web)}, ""},
 
+		{"add tried again after a failed save", story{begin, add(1, web), put(1, assigned(addr1, web)), unsaved(1), put(2, assigned(addr2, web)), saved(2), added(1, web, addr2)}, "before a plan that followed"},
+		{"add of a recovered row after a refusal", story{begin, add(1, web), []ipam.Effect{put(1, assigned(addr1, web)),
+			&ipam.Note{Mark: ipam.RecoveredKernel, Att: web}}, refused(1, ipam.VerbAdd, web), saved(1), add(2, web), added(2, web, addr1)}, ""},
+		{"add while its older address becomes free", then(webHas1, story{put(2, cooling(addr1, web)), saved(2), wire(2, web), done(2),
+			add(2, web), put(3, assigned(addr2, web)), drop(4, addr1), saved(4), wire(3, web), done(3), added(2, web, addr2)}), ""},
+		{"two addresses for one attachment", then(webHas1, story{add(2, web), put(2, assigned(addr2, web))}), "expected one address"},
+		{"two addresses for one attachment, one save", story{begin, add(1, web), add(2, web), put(1, assigned(addr1, web), assigned(addr2, web))}, "expected one address"},
+		{"two addresses, any order in one save", then(webHas1, story{put(2, assigned(addr2, web), cooling(addr1, web))}), ""},
+		{"two addresses, earlier life", story{from1, add(2, web), put(1, assigned(addr2, web))}, "expected one address"},
+
 		// DEL
+		{"del of what an early plan touched", story{begin, add(1, web), put(1, assigned(addr1, web)), wire(1, web), saved(1), done(1), refused(1, ipam.VerbAdd, web),
+			del(2, web), put(2, cooling(addr1, web)), saved(2), deleted(2, web)}, "before the removal"},
 		{"del in order", then(webHas1, story{del(2, web), put(2, cooling(addr1, web)), saved(2), wire(2, web), done(2), deleted(2, web)}), ""},
 		{"del of the unknown", story{begin, del(1, web), deleted(1, web)}, ""},
 		{"del twice", then(webHas1, story{del(2, web), put(2, cooling(addr1, web)), saved(2), wire(2, web), done(2), deleted(2, web), del(3, web), deleted(3, web)}), ""},
@@ -174,7 +188,7 @@ func TestContract(t *testing.T) {
 		{"a failure spares what was saved later", story{begin, add(1, web), add(2, api), put(1, assigned(addr1, web)), put(2, assigned(addr2, api)), unsaved(1), saved(2),
 			wire(2, api), done(2), added(2, api, addr2), wire(1, web), done(1), added(1, web, addr1)}, "ADD of aws-cni/web/eth0 succeeded"},
 		{"saved twice", story{begin, add(1, web), put(1, assigned(addr1, web)), unsaved(1), saved(1), wire(1, web), done(1), added(1, web, addr1)}, "expected a durable row"},
-		{"saved that nobody asked for", story{begin, saved(9), ipam.Saved{Store: 7, Seq: 1}, add(1, web), put(1, assigned(addr1, web)), added(1, web, addr1)}, "expected a durable row"},
+		{"saved that nobody asked for", story{begin, saved(9), ipam.Saved{Store: 2, Seq: 1}, add(1, web), put(1, assigned(addr1, web)), added(1, web, addr1)}, "expected a durable row"},
 		{"one address, two attachments", then(webHas1, story{add(2, api), put(2, assigned(addr1, api))}), "expected it to be given up before"},
 		{"one address, two attachments, one save", story{begin, add(1, web), add(2, api), put(1, assigned(addr1, web), assigned(addr1, api))}, "expected it to be given up before"},
 		{"one address, two attachments, unsaved", story{begin, add(1, web), add(2, api), put(1, assigned(addr1, web)), saved(1), put(2, assigned(addr1, api))}, "expected it to be given up before"},
@@ -183,7 +197,7 @@ func TestContract(t *testing.T) {
 		{"a failed release leaves the holder", then(webHas1, story{put(2, cooling(addr1, web)), unsaved(2), add(2, api), put(3, assigned(addr1, api))}), "expected it to be given up before"},
 		{"an address row in lib", story{begin, &ipam.Save{Store: ipam.LibStore, Seq: 1, Put: []ipam.Row{assigned(addr1, web)}}}, "expected address rows in run"},
 		{"an intent in run", story{begin, &ipam.Save{Seq: 1, Put: []ipam.Row{{Intent: &ipam.Intent{Token: "t"}}}}}, "expected address rows in run"},
-		{"no such store", story{begin, &ipam.Save{Store: 9, Seq: 1}}, "expected run or lib"},
+		{"no such store", story{begin, &ipam.Save{Store: 2, Seq: 1}}, "expected run or lib"},
 
 		// Calls
 		{"call by token", story{begin, intended(1, "t", "", ipam.CreateENI), libSaved(1), &ipam.Call{ID: 1, Action: ipam.CreateENI, Token: "t"}}, ""},
@@ -209,6 +223,7 @@ func TestContract(t *testing.T) {
 		{"an id of a gap twice", story{begin, wire(9, web), &ipam.Look{ID: 5}, &ipam.Look{ID: 5}}, "expected a new one"},
 		{"outcomes nobody waits for", story{begin, ipam.Seen{ID: 4}, ipam.Called{ID: 5}, done(6), ipam.Seen{}}, ""},
 		{"two applies on a pod lane", then(webHas1, story{wire(2, web), wire(3, web)}), "expected one at a time"},
+		{"two applies on a pod lane of nothing", story{begin, add(1, web), wire(1, web), refused(1, ipam.VerbAdd, web), wire(2, web)}, "expected one at a time"},
 		{"two applies on an eni lane", story{begin, &ipam.Apply{ID: 1, Lane: ipam.Lane{Kind: ipam.ENILane, ENI: "eni-1"}}, &ipam.Apply{ID: 2, Lane: ipam.Lane{Kind: ipam.ENILane, ENI: "eni-1"}}}, "expected one at a time"},
 		{"two applies on the host lane", story{begin, &ipam.Apply{ID: 1, Lane: ipam.Lane{Kind: ipam.HostLane}}, &ipam.Apply{ID: 2, Lane: ipam.Lane{Kind: ipam.HostLane}}}, "expected one at a time"},
 		{"one apply after another", story{begin, &ipam.Apply{ID: 1, Lane: ipam.Lane{Kind: ipam.HostLane}}, done(1), &ipam.Apply{ID: 2, Lane: ipam.Lane{Kind: ipam.HostLane}}}, ""},
@@ -256,21 +271,37 @@ func TestContractForgets(t *testing.T) {
 	c := NewContract()
 	tell(c, story{begin})
 	for i := range 5000 {
-		r, id, seq := ipam.Req(3*i+1), ipam.ID(5*i), uint64(4*i)
+		web := ipam.Attachment{Network: "aws-cni", ContainerID: strconv.Itoa(i), IfName: "eth0"}
+		r, id, seq := ipam.Req(3*i+1), ipam.ID(5*i), uint64(3*i)
 		broken := tell(c, story{
 			&ipam.Look{ID: id + 3}, add(r, web), put(seq+1, assigned(addr1, web)), saved(seq + 1), wire(id+1, web), done(id + 1), added(r, web, addr1),
 			ipam.Seen{ID: id + 3}, del(r+1, web), put(seq+2, cooling(addr1, web)), saved(seq + 2), wire(id+2, web), failed(id + 2),
 			put(seq+3, cooling(addr1, web)), saved(seq + 3), wire(id+4, web), done(id + 4), deleted(r+1, web),
-			add(r+2, api), ipam.Gone{Req: r + 2}, drop(seq+4, addr1), saved(seq + 4), &ipam.Look{ID: id + 5}, ipam.Seen{ID: id + 5},
+			add(r+2, api), ipam.Gone{Req: r + 2}, &ipam.Look{ID: id + 5}, ipam.Seen{ID: id + 5},
 			31 * time.Second,
 		})
 		if len(broken) > 0 {
 			t.Fatalf("cycle %d: %q", i, broken)
 		}
 	}
-	if n := c.Outstanding() + c.Open() + len(c.rows) + len(c.byAtt) + len(c.used.gaps); n != 0 {
-		t.Errorf("%d flights, %d requests, %d rows, %d attachments, %d gaps are remembered: expected none",
-			c.Outstanding(), c.Open(), len(c.rows), len(c.byAtt), len(c.used.gaps))
+	if n := c.Outstanding() + c.Open() + len(c.byAtt) + len(c.used.gaps); n != 0 || len(c.rows) != 1 {
+		t.Errorf("%d flights, %d requests, %d attachments, %d gaps, %d rows are remembered: expected one row",
+			c.Outstanding(), c.Open(), len(c.byAtt), len(c.used.gaps), len(c.rows))
+	}
+	// A removal that never succeeds is remembered until the address is free for others, whatever the row says.
+	seq, id := uint64(15001), ipam.ID(25001)
+	tell(c, story{put(seq, assigned(addr2, web)), saved(seq), put(seq+1, ipam.Row{Address: addr2, State: ipam.Cooling}), saved(seq + 1), wire(id, web), failed(id)})
+	if len(c.byAtt) != 0 {
+		t.Errorf("%d attachments are remembered that no plan of this life had touched before the release", len(c.byAtt))
+	}
+	tell(c, story{put(seq+2, assigned(addr2, web)), saved(seq + 2), wire(id+1, web), done(id + 1),
+		put(seq+3, ipam.Row{Address: addr2, State: ipam.Cooling}), saved(seq + 3), wire(id+2, web), failed(id + 2)})
+	if len(c.byAtt) != 1 {
+		t.Errorf("%d attachments are remembered: expected the one whose removal failed", len(c.byAtt))
+	}
+	tell(c, story{drop(seq+4, addr1, addr2), saved(seq + 4)})
+	if len(c.byAtt)+len(c.rows) != 0 {
+		t.Errorf("%d attachments and %d rows are remembered: expected none", len(c.byAtt), len(c.rows))
 	}
 	if len(c.holders) > 4 {
 		t.Errorf("%d places for attachments, two were ever used", len(c.holders))

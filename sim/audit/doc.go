@@ -45,7 +45,7 @@
 //
 //   - nothing is wanted before Start, and no two effects have one ID;
 //   - Saves of a store are numbered from 1 without holes, intents go to lib and addresses to run, and no row gives an address
-//     to an attachment while another one has it;
+//     to an attachment while another one has it, or a second address to one;
 //   - a Call has a durable intent with its token or its ENI, and for its action;
 //   - a lane has one Apply at a time, an attachment one operation at a time (an Apply that only puts back what had been
 //     applied is none);

@@ -18,6 +18,7 @@ type holder struct {
 	adds    int32      // open ADDs
 	op      uint64     // Seq of the last Save that began an operation on it
 	coming  uint64     // Seq of the last Save that changes whether it has a row
+	latest  netip.Addr // the last address that a Save assigned to it
 	plan    ipam.ID    // the Apply outstanding on its lane
 	repair  bool       // that Apply only puts back what was done before
 }
@@ -60,7 +61,6 @@ func (c *Contract) release(h *holder) {
 	}
 	i := c.byAtt[h.att]
 	delete(c.byAtt, h.att)
-	c.holders[i] = holder{}
 	c.spare = append(c.spare, i)
 }
 
@@ -112,7 +112,6 @@ func (c *Contract) note(e *ipam.Note) {
 	case ipam.RecoveredCheckpoint, ipam.RecoveredKernel, ipam.RecoveredRuntime:
 		if h := c.holder(e.Att); h != nil {
 			h.found = true
-			h.wired = h.wired || h.address.IsValid()
 		}
 	}
 }

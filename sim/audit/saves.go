@@ -33,6 +33,25 @@ func (c *Contract) save(e *ipam.Save) {
 		for _, k := range e.Drop {
 			c.saveRow(e.Seq, k.Address, holding{})
 		}
+		c.one(e)
+	}
+}
+
+// one checks that an attachment which a Save assigns an address to has no other one after it.
+func (c *Contract) one(e *ipam.Save) {
+	for i := range e.Put {
+		r := &e.Put[i]
+		if r.State != ipam.Assigned {
+			continue
+		}
+		h := c.holder(r.Att)
+		if h == nil || h.latest == r.Address {
+			continue
+		}
+		if row := c.rows[h.latest]; row.latest.by(&r.Att) && !h.found {
+			c.breaks("Save %d gives %v the address %v while it has %v: expected one address", e.Seq, r.Att, r.Address, h.latest)
+		}
+		h.latest = r.Address
 	}
 }
 
