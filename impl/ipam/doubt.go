@@ -11,7 +11,7 @@ import (
 func (n *Node) resume(now time.Duration, in *Intent) {
 	n.note(Note{Mark: IntentResumed, ENI: in.ENI.ID, Text: in.Stage.String() + ", " + in.Doing.String()})
 	e := eni{ENI: in.ENI, Token: in.Token, Stage: in.Stage, Foreign: in.Foreign, Doing: in.Doing, Count: in.Count,
-		Before: slices.Clone(in.Before), Wall: in.Wall, Stored: true, Lost: true, Next: now, Since: now}
+		Before: slices.Clone(in.Before), Wall: in.Wall, Stored: true, Extra: in.Extra, Lost: true, Next: now, Since: now}
 	e.Addresses = slices.Clone(in.ENI.Addresses)
 	if e.Stage == 0 || e.Stage > Tombstoned {
 		return // of a version that this one does not know: the sweep and the reconcilers find what it meant

@@ -20,7 +20,8 @@ type eni struct {
 	Count  int
 	Before []netip.Addr
 	Wall   int64
-	Stored bool // LibStore has its intent
+	Stored bool   // LibStore has its intent
+	Extra  string // of that intent: fields of another version
 
 	Wait  waitKind
 	Lost  bool          // whether Doing happened is not known
@@ -149,7 +150,7 @@ func (n *Node) mutate(now time.Duration, ix int32, a Action) {
 func (e *eni) intent() *Intent {
 	v := e.ENI
 	v.Addresses = slices.Clone(v.Addresses)
-	return &Intent{Token: e.Token, Stage: e.Stage, ENI: v, Doing: e.Doing, Count: e.Count, Before: slices.Clone(e.Before), Wall: e.Wall, Foreign: e.Foreign}
+	return &Intent{Token: e.Token, Stage: e.Stage, ENI: v, Doing: e.Doing, Count: e.Count, Before: slices.Clone(e.Before), Wall: e.Wall, Foreign: e.Foreign, Extra: e.Extra}
 }
 
 // token is a client token: unique over daemons by the seed, 64 characters at most.
@@ -285,7 +286,7 @@ func (n *Node) dropIntent(ix int32) {
 		n.drop[LibStore] = append(n.drop[LibStore], Key{Token: e.Token})
 		e.Stored = false
 	}
-	e.Token = ""
+	e.Token, e.Extra = "", ""
 }
 
 // refused decides what a refusal means; the caller has set a pause before the next try.

@@ -64,6 +64,7 @@ type Intent struct {
 	Before  []netip.Addr // Assign: secondaries before; Unassign: those to go
 	Wall    int64        // wall time of the intent, in seconds since 1970: the createdAt tag
 	Foreign bool         // another instance's leaked ENI, to be deleted
+	Extra   string       // fields that this version does not know, as they were read (rule C)
 }
 
 // State of an address.
