@@ -114,9 +114,6 @@ func (n *Node) hide(i int32) {
 		p.ready = false // kubelet sees no container, though one runs
 		n.count.Ready--
 	}
-	if p.killing && !n.containersRun(s.pod) {
-		p.ended = true
-	}
 	if !n.kubeletDown {
 		n.wake(podKey(s.pod), n.now+n.cfg.RelistPeriod)
 	}

@@ -2,6 +2,7 @@ package cri
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -124,6 +125,9 @@ func TestSandboxDeadline(t *testing.T) {
 	w.until(8*time.Minute + 59*time.Second)
 	if slices.Contains(w.story, "4m0s KillPlugin c1") || w.n.Counts().ADDs < 2 {
 		t.Errorf("CRI-O: %v", w.story)
+	}
+	if limit := w.runs[0].Timeout; limit != 9*time.Minute {
+		t.Errorf("CRI-O: ADD may take %v", limit)
 	}
 	w.until(9*time.Minute + time.Second)
 	if !slices.Contains(w.story, "9m0s KillPlugin c1") {
@@ -407,6 +411,10 @@ func TestHangElsewhere(t *testing.T) {
 		if got := w.dels("c1"); !slices.Equal(got, []uint64{1}) {
 			t.Errorf("%v: DELs with %v, expected one", r, got)
 		}
+		removed := slices.ContainsFunc(w.story, func(l string) bool { return strings.HasSuffix(l, "RemoveNetns 1") })
+		if removed != (r == Dockershim) { // whose pause holds the namespace; CRI-O kills the containers first
+			t.Errorf("%v: RemoveNetns while a process hangs: %v", r, w.story)
+		}
 		live := false
 		for s := range w.n.Sandboxes() {
 			live = live || s.Held && s.Netns == 1 && s.Running && !s.OwesDEL
@@ -458,4 +466,133 @@ func TestReplayDEL(t *testing.T) {
 		t.Errorf("%+v", w.runs[0])
 	}
 	w.settled()
+}
+
+// The result is saved, the clean-up's DEL fails: the sandbox is kept and DEL comes again (CRI-O: never).
+func TestCutDuringPauseStartWhoseDELFails(t *testing.T) {
+	for _, c := range []struct {
+		runtime Runtime
+		dels    []uint64
+		lost    int
+	}{
+		{Containerd2, []uint64{1, 1, 0}, 0},
+		{Containerd17Guard, []uint64{1, 1, 0}, 0},
+		{Containerd16, []uint64{1, 1, 0}, 0},
+		{CRIO134, []uint64{1}, 1},
+	} {
+		w := newWorld(t, Config{Runtime: c.runtime})
+		w.fail = []*PluginError{nil, busyErr()}
+		if c.runtime == CRIO134 { // CHECK comes between
+			w.fail = []*PluginError{nil, nil, busyErr()}
+		}
+		w.bind("a", "web-0")
+		w.until(120 * time.Millisecond)
+		w.input(Input{Kind: PodDeleted, UID: "a"})
+		w.until(3 * time.Minute)
+		if got := w.dels("c1"); !slices.Equal(got, c.dels) || w.n.Counts().Lost != c.lost {
+			t.Errorf("%v: DELs with %v, lost %d", c.runtime, got, w.n.Counts().Lost)
+		}
+		w.settled()
+	}
+}
+
+// Two sandboxes of one pod, both owing a DEL: the pod is gone only after both.
+func TestPodGoneWaitsForEverySandbox(t *testing.T) {
+	w := newWorld(t, Config{})
+	w.fail = []*PluginError{nil, busyErr()}
+	w.bind("a", "web-0")
+	w.until(120 * time.Millisecond)
+	w.input(Input{Kind: RestartKubelet}) // cuts RunPodSandbox off; its DEL fails
+	w.n.FailDELs(1, 10*time.Millisecond) // and so does the Stop that follows: one back-off more
+	w.until(10 * time.Second)
+	if w.n.PodReady("a") {
+		t.Fatal("a new sandbox before the old one was stopped")
+	}
+	w.until(20 * time.Second)
+	if !w.n.PodReady("a") {
+		t.Fatalf("not ready: %v", w.story)
+	}
+	w.story = nil
+	// As if the older one had been found dead again; it is still listed until evictSandboxes' minute.
+	older := w.n.sandboxes[w.n.pods[0].newest].older
+	w.n.sandboxes[older].state, w.n.sandboxes[older].wasStopped = dead, false
+	w.input(Input{Kind: PodDeleted, UID: "a"})
+	w.until(22*time.Second + 40*time.Millisecond)
+	last := w.runs[len(w.runs)-1]
+	w.pending[len(w.pending)-1].at += time.Second // the second DEL takes longer
+	w.until(23 * time.Second)
+	if slices.Contains(w.story, "22.05s PodGone a") || w.n.Counts().Pods != 1 {
+		t.Errorf("gone before %s's DEL ended: %v", w.short(last.ContainerID), w.story)
+	}
+	w.until(24 * time.Second)
+	if w.n.Counts().Pods != 0 {
+		t.Errorf("not gone: %v", w.story)
+	}
+}
+
+// ADD's result was never saved, so Stop only logs DEL's error; eviction calls DEL again.
+func TestStopIgnoresDELErrorWithoutAResult(t *testing.T) {
+	w := newWorld(t, Config{})
+	w.n.CrashAt(ADDUnsaved)
+	w.fail = []*PluginError{nil, busyErr()}
+	w.bind("a", "web-0")
+	w.until(16 * time.Second)
+	if got := w.dels("c1"); !slices.Equal(got, []uint64{1}) || !w.n.PodReady("a") {
+		t.Errorf("DELs with %v: %v", got, w.story)
+	}
+	w.until(2 * time.Minute)
+	if got := w.dels("c1"); !slices.Equal(got, []uint64{1, 0, 0}) || w.n.Counts().Lost != 0 {
+		t.Errorf("DELs with %v, lost %d", got, w.n.Counts().Lost)
+	}
+}
+
+// evictSandboxes takes one sandbox after the other, and a pass that hangs is not overtaken.
+func TestEvictionIsSequential(t *testing.T) {
+	w := newWorld(t, Config{})
+	w.bind("a", "web-0")
+	w.bind("b", "web-1")
+	w.until(10 * time.Second)
+	w.input(Input{Kind: PodDeleted, UID: "a"})
+	w.input(Input{Kind: PodDeleted, UID: "b"})
+	w.until(30 * time.Second)
+	w.mute, w.story = true, nil
+	w.until(2*time.Minute + 59*time.Second)
+	w.tell(`1m0s DEL c1 netns=0`)
+	w.mute = false
+	w.until(5 * time.Minute)
+	w.tell(`
+		3m0s KillPlugin c1
+		3m0s DEL c2 netns=0
+		3m0.05s DEL c2 netns=0
+		3m0.1s SandboxGone c2
+		4m0s DEL c1 netns=0
+		4m0.05s DEL c1 netns=0
+		4m0.1s SandboxGone c1`)
+	w.settled()
+}
+
+// What a clone shares with its original is never written again.
+func TestCloneDuringEviction(t *testing.T) {
+	w := newWorld(t, Config{})
+	for _, uid := range []string{"a", "b", "c"} {
+		w.bind(uid, "web-"+uid)
+	}
+	w.until(10 * time.Second)
+	for _, uid := range []string{"a", "b", "c"} {
+		w.input(Input{Kind: PodDeleted, UID: uid})
+	}
+	w.until(time.Minute + 20*time.Millisecond) // the first of three is being evicted
+	fork := *w
+	fork.n = w.n.Clone()
+	fork.pending = slices.Clone(w.pending)
+	w.until(2 * time.Minute)
+	w.settled()
+	fork.until(2 * time.Minute)
+	fork.settled()
+	one, other := w.n.Clone(), w.n.Clone()
+	one.bury(&sandbox{cid: "one"})
+	other.bury(&sandbox{cid: "other"})
+	if !one.ReplayDEL(0, "one", 0) || one.ReplayDEL(0, "other", 0) || !other.ReplayDEL(0, "other", 0) {
+		t.Errorf("clones share their memory of sandboxes")
+	}
 }

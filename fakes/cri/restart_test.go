@@ -273,3 +273,52 @@ func TestHiddenSandbox(t *testing.T) {
 		t.Errorf("lost %d", w.n.Counts().Lost)
 	}
 }
+
+// The runtime dies between its own steps: what DEL looks like afterwards.
+func TestCrashPointsOfContainerd(t *testing.T) {
+	for _, c := range []struct {
+		at    CrashPoint
+		dels  []uint64      // of the first sandbox
+		first time.Duration // the earliest instant of the first of them
+	}{
+		{BeforeADD, []uint64{1, 0, 0}, 10 * time.Second}, // DEL without an ADD
+		{ADDUnsaved, []uint64{1, 0, 0}, 10 * time.Second},
+		{BeforePause, []uint64{1, 0, 0}, 10 * time.Second},
+		{BeforeDEL, []uint64{1, 0, 0}, 52 * time.Second}, // not at 42 s
+		{BeforeUnmount, []uint64{1, 1, 0, 0}, 42 * time.Second},
+		{BeforeForget, []uint64{1, 0, 0, 0, 0}, 42 * time.Second},
+	} {
+		w := newWorld(t, Config{})
+		w.n.CrashAt(c.at)
+		w.bind("a", "web-0")
+		first := time.Duration(0)
+		for _, stop := range []time.Duration{40 * time.Second, 4 * time.Minute} {
+			for w.now < stop {
+				w.until(w.now + 50*time.Millisecond)
+				if first == 0 && len(w.dels("c1")) > 0 {
+					first = w.now
+				}
+			}
+			w.input(Input{Kind: PodDeleted, UID: "a"})
+		}
+		if got := w.dels("c1"); !slices.Equal(got, c.dels) || first < c.first || first > c.first+5200*time.Millisecond {
+			t.Errorf("crash point %d: DELs with %v, the first at %v; expected %v, from %v: %v", c.at, got, first, c.dels, c.first, w.story)
+		}
+		w.settled()
+	}
+}
+
+func TestKubeletRestartDuringEviction(t *testing.T) {
+	w := up(t, Config{})
+	w.input(Input{Kind: PodDeleted, UID: "a"})
+	w.until(time.Minute + 20*time.Millisecond)
+	w.story = nil
+	w.input(Input{Kind: RestartKubelet})
+	w.until(3 * time.Minute)
+	w.tell(`
+		1m0.02s KillPlugin c1
+		2m0s DEL c1 netns=0
+		2m0.05s DEL c1 netns=0
+		2m0.1s SandboxGone c1`)
+	w.settled()
+}

@@ -17,7 +17,7 @@ type Cluster struct {
 	pods      []pod
 	free      []int32
 	byUID     map[string]int32
-	byName    map[string]int32 // newest object of namespace/name
+	byName    map[string]int32 // by namespace/name
 	nodes     []node           // by node index
 	workloads []workload       // in order of creation
 	byLoad    map[string]int32
@@ -46,7 +46,7 @@ type workload struct {
 	count    int // objects, also those that are being deleted
 	deleting int // of them, those with a deletionTimestamp
 	pods     ends
-	missing  []int // StatefulSet: ordinals whose object is gone, ascending
+	missing  []int // StatefulSet: ordinals whose object is gone, ascending; reconcile empties it
 	waiting  ends  // pods that no node took
 }
 
@@ -70,8 +70,7 @@ func (c *Cluster) Clone() *Cluster {
 	d.nodes = slices.Clone(c.nodes)
 	d.workloads = slices.Clone(c.workloads)
 	for i := range d.workloads {
-		w := &d.workloads[i]
-		w.missing = slices.Clone(w.missing) // Nodes is never written after CreateWorkload
+		d.workloads[i].missing = nil // empty between calls; Nodes is never written after CreateWorkload
 	}
 	d.byLoad = maps.Clone(c.byLoad)
 	d.events = slices.Clone(c.events)
@@ -367,9 +366,7 @@ func (c *Cluster) erase(i int32) {
 	p := &c.pods[i]
 	w := &c.workloads[p.load]
 	delete(c.byUID, p.UID)
-	if key := p.Namespace + "/" + p.Name; c.byName[key] == i {
-		delete(c.byName, key)
-	}
+	delete(c.byName, p.Namespace+"/"+p.Name)
 	c.drop(&w.pods, i, workloadOrder)
 	if p.Node >= 0 {
 		c.drop(&c.nodes[p.Node].pods, i, nodeOrder)
@@ -380,7 +377,7 @@ func (c *Cluster) erase(i int32) {
 	if p.Deleting {
 		w.deleting--
 	}
-	if w.Kind == StatefulSet && p.Ordinal < w.Replicas {
+	if w.Kind == StatefulSet {
 		at, _ := slices.BinarySearch(w.missing, p.Ordinal)
 		w.missing = slices.Insert(w.missing, at, p.Ordinal)
 	}
