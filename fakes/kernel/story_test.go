@@ -143,6 +143,11 @@ func TestApplyStopsAtTheFirstFailure(t *testing.T) {
 	if done, err := k.Apply(plan, 0, len(plan.Ops)); done != 0 || err == nil || err.Kind != dataplane.Exists {
 		t.Errorf("Apply twice = %d, %v, want exclusive creation", done, err)
 	}
+	elsewhere := dataplane.Plan{Ops: []dataplane.Op{{Kind: dataplane.PodAddress, Alias: spec.Alias, Netns: k.NewNamespace(), Addr: spec.Address}}}
+	if _, err := k.Apply(elsewhere, 0, 1); err == nil || err.Kind != dataplane.NoNamespace {
+		t.Errorf("Apply to a namespace the link does not lead to: %v", err)
+	}
+	generation = k.Generation()
 	if done, err := k.Apply(plan, 1, len(plan.Ops)); done != len(plan.Ops) || err != nil {
 		t.Errorf("Apply of the rest again = %d, %v, want idempotent operations", done, err)
 	}
@@ -285,6 +290,9 @@ func TestRepair(t *testing.T) {
 			apply(t, k, dataplane.PodPlan(spec))
 			healthy := k.Observe()
 			tt.accident(k, spec)
+			if name == "host veth down" && index(k).LinkByAlias(spec.Alias).Proxy != nil {
+				t.Error("a link that is down keeps its proxy neighbours")
+			}
 			wantTrace(t, k, spec.Address, secondaryMAC, tt.fault)
 			ix := index(k)
 			repairs := 0
@@ -318,10 +326,19 @@ func TestTheProxyAnswersOnlyForOthers(t *testing.T) {
 	a, b := pod(k, "a", ip("10.0.10.70"), dataplane.MainTable), pod(k, "b", ip("10.0.10.71"), dataplane.MainTable)
 	apply(t, k, dataplane.PodPlan(a))
 	apply(t, k, dataplane.PodPlan(b))
+	spared := k.Clone()
+	spared.LoseProxy(b.HostVeth)
+	spared.LoseNeighbour(a.Netns)
+	wantTrace(t, spared, b.Address, primaryMAC, "") // it is not the one that lost its entry
 	k.LoseNeighbour(a.Netns)
 	if fault, ok := k.Between(a.Address, b.Address); !ok {
 		t.Error(fault)
 	}
+	same := k.Clone()
+	apply(t, same, dataplane.Plan{Ops: []dataplane.Op{
+		{Kind: dataplane.EnsureRoute, Alias: a.Alias, Table: dataplane.MainTable, Dst: host32(dataplane.Gateway())},
+	}})
+	wantTrace(t, same, a.Address, primaryMAC, kernel.NoNeighbour)
 	k.RemoveRoutes(dataplane.MainTable)
 	ix := index(k)
 	apply(t, k, dataplane.RepairPod(a, ix))
@@ -354,6 +371,62 @@ func TestEgressFaults(t *testing.T) {
 	}
 }
 
+func TestSubnetRoutes(t *testing.T) {
+	k := kernel.New(1)
+	k.PlugPrimary(primaryMAC, netip.MustParsePrefix("10.0.10.66/24"), ip("10.0.10.1"))
+	k.Plug(secondaryMAC)
+	a, peer := pod(k, "a", ip("10.0.10.70"), dataplane.MainTable), ip("10.0.10.200")
+	apply(t, k, dataplane.PodPlan(a))
+	plan := dataplane.ENIPlan(secondary)
+	apply(t, k, dataplane.Plan{Ops: plan.Ops[:2]})          // up and addressed: main has two routes to the subnet
+	apply(t, k.Clone(), dataplane.Plan{Ops: plan.Ops[3:4]}) // and they vouch for the gateway
+	if fault, ok := k.TraceFrom(a.Address, primaryMAC, peer); !ok {
+		t.Errorf("the later route to the subnet is taken: %s", fault)
+	}
+	k.LinkDown("eth0")
+	k.PlugPrimary(primaryMAC, netip.MustParsePrefix("10.0.10.66/24"), ip("10.0.10.1"))
+	if fault, ok := k.TraceFrom(a.Address, primaryMAC, peer); ok || fault != kernel.BackByOther {
+		t.Errorf("the secondary's route is the older one now, but %q, %v", fault, ok)
+	}
+	moved := secondary
+	moved.Primary, moved.Subnet = ip("10.0.20.43"), netip.MustParsePrefix("10.0.20.0/24")
+	apply(t, k, dataplane.ENIPlan(moved))
+	if fault, ok := k.TraceFrom(a.Address, primaryMAC, peer); !ok {
+		t.Errorf("an address that went left its route behind: %s", fault)
+	}
+}
+
+// TestClonesShareNothing: lists of one pod grow on both sides of a clone.
+func TestClonesShareNothing(t *testing.T) {
+	k := node(t)
+	a := pod(k, "a", ip("10.0.10.70"), dataplane.MainTable)
+	apply(t, k, dataplane.PodPlan(a))
+	add := func(k *kernel.Kernel, last byte) {
+		op := dataplane.Op{Kind: dataplane.PodAddress, Alias: a.Alias, Netns: a.Netns, Addr: netip.AddrFrom4([4]byte{10, 0, 10, last})}
+		apply(t, k, dataplane.Plan{Ops: []dataplane.Op{op}})
+	}
+	for n := range byte(6) {
+		c := k.Clone()
+		add(k, 100+n)
+		add(c, 200+n)
+		for _, got := range index(k).LinkByAlias(a.Alias).PeerAddresses {
+			if got.As4()[3] >= 200 {
+				t.Fatalf("the original has the clone's %v", got)
+			}
+		}
+	}
+}
+
+func TestAddressOfTheHostIsNoPods(t *testing.T) {
+	k := node(t)
+	a := pod(k, "a", secondary.Primary, secondary.Table)
+	apply(t, k, dataplane.PodPlan(a))
+	wantTrace(t, k, a.Address, secondaryMAC, kernel.OnHost)
+	if fault, ok := k.TraceHost(ip("10.0.10.99"), secondaryMAC); ok || fault != kernel.NotOnHost {
+		t.Errorf("TraceHost = %q, %v", fault, ok)
+	}
+}
+
 func TestDirty(t *testing.T) {
 	k := node(t)
 	k.Dirty()
@@ -364,6 +437,13 @@ func TestDirty(t *testing.T) {
 	}
 	if got, all := k.Dirty(); all || len(got) != 0 {
 		t.Errorf("drained, and still %v, %v", got, all)
+	}
+	for _, kind := range []dataplane.Kind{dataplane.RemoveRoute, dataplane.EnsureRoute} {
+		op := dataplane.Op{Kind: kind, Alias: a.Alias, Table: dataplane.MainTable, Dst: host32(a.Address)}
+		apply(t, k, dataplane.Plan{Ops: []dataplane.Op{op}})
+		if got, all := k.Dirty(); all || len(got) != 1 || got[0] != a.Address {
+			t.Errorf("after %v: %v, %v, want the pod's address", kind, got, all)
+		}
 	}
 	k.FlushRules()
 	if got, all := k.Dirty(); !all || len(got) != 0 {
@@ -383,7 +463,26 @@ func TestRepairAdoptsAnotherCNIsPod(t *testing.T) {
 	theirs := spec
 	theirs.MAC = "02:aa:bb:cc:dd:ee"
 	apply(t, k, dataplane.PodPlan(theirs))
+	k.SetLinkAlias(spec.HostVeth, "cali0")
+	if got := dataplane.RepairPod(spec, index(k)); !got.Empty() {
+		t.Errorf("a stranger's link is taken over:\n%v", got)
+	}
+	adopt := dataplane.Op{Kind: dataplane.AdoptLink, Link: spec.HostVeth, Alias: spec.Alias, Addr: spec.Address}
+	for want, prepare := range map[dataplane.ErrorKind]func(*dataplane.Op){
+		dataplane.Exists: func(*dataplane.Op) {},
+		dataplane.NoLink: func(op *dataplane.Op) { op.Link = "eth1" },
+	} {
+		op := adopt
+		prepare(&op)
+		if _, err := k.Apply(dataplane.Plan{Ops: []dataplane.Op{op}}, 0, 1); err == nil || err.Kind != want {
+			t.Errorf("adopting a stranger's link: %v, want %v", err, want)
+		}
+	}
 	k.SetLinkAlias(spec.HostVeth, "")
+	adopt.Addr = ip("10.0.10.99")
+	if _, err := k.Apply(dataplane.Plan{Ops: []dataplane.Op{adopt}}, 0, 1); err == nil || err.Kind != dataplane.NoLink {
+		t.Errorf("adopting a link for an address it does not carry: %v", err)
+	}
 	k.LoseProxy(spec.HostVeth)
 	apply(t, k, dataplane.RepairPod(spec, index(k)))
 	wantTrace(t, k, spec.Address, secondaryMAC, "")
@@ -455,6 +554,9 @@ func TestResidueRemovesAStaleRouteOfAKeptLink(t *testing.T) {
 	apply(t, k, dataplane.PodPlan(spec))
 	stale := dataplane.Op{Kind: dataplane.EnsureRoute, Alias: spec.Alias, Table: dataplane.MainTable, Dst: host32(ip("10.0.10.99"))}
 	apply(t, k, dataplane.Plan{Ops: []dataplane.Op{stale}})
+	if what, left := k.Leftovers(ip("10.0.10.99")); !left || what != kernel.LeftRoute {
+		t.Errorf("Leftovers = %q, %v", what, left)
+	}
 	keep := func(a netip.Addr, alias string) bool { return a == spec.Address || a == secondary.Primary }
 	plan := dataplane.Residue(index(k), keep)
 	if len(plan.Ops) != 1 || plan.Ops[0].Kind != dataplane.RemoveRoute || plan.Ops[0].Dst != stale.Dst {
@@ -486,6 +588,13 @@ func TestDuplicateAddresses(t *testing.T) {
 		t.Errorf("saw %d, then %d holders, want 2 and 1", seen, got)
 	}
 	wantTrace(t, k, b.Address, primaryMAC, "")
+
+	second := b
+	second.Alias, second.HostVeth, second.IfName = b.Alias+"0", "eni0", "net1"
+	apply(t, k, dataplane.PodPlan(second))
+	if got := k.Holders(b.Address); got != 1 {
+		t.Errorf("Holders = %d, want 1: it is one namespace, however often", got)
+	}
 }
 
 func TestUnplugAndReboot(t *testing.T) {
@@ -515,6 +624,11 @@ func TestUnplugAndReboot(t *testing.T) {
 	}
 	if got := k.Counts(); got != fresh.Counts() {
 		t.Errorf("Counts %+v", got)
+	}
+	bare := kernel.New(1)
+	generation := bare.Generation()
+	if bare.Reboot(); bare.Generation() == generation {
+		t.Error("a reboot is no change")
 	}
 }
 

@@ -76,7 +76,7 @@ func (k *Kernel) deliver(a, peer netip.Addr) (pod *link, fault string) {
 	}
 	l := &k.links[r.slot]
 	switch {
-	case l.netns == 0 || r.via.IsValid():
+	case l.netns == 0:
 		return nil, RoutedElsewhere
 	case !slices.Contains(l.podAddresses, a):
 		return nil, NotInNamespace

@@ -156,7 +156,13 @@ func (w *walker) rare(k *Kernel) {
 		k.InterruptDumps(1)
 		k.Observe()
 	case 7, 8:
-		k.AddForeignRule(dataplane.Rule{Priority: w.n(40000), From: netip.PrefixFrom(w.address(), 24+w.n(9)), Table: w.table()})
+		r := dataplane.Rule{Priority: []int{w.n(40000), 512, 1536}[w.n(3)], Table: w.table()}
+		if p := netip.PrefixFrom(w.address(), 24+w.n(9)); w.n(2) == 0 {
+			r.From = p
+		} else {
+			r.To = p
+		}
+		k.AddForeignRule(r)
 	case 9:
 		k.Apply(dataplane.HostPlan(dataplane.HostSpec{PrimaryMAC: w.mac(), NodeAddress: w.address(), NodePort: w.n(2) == 0}), 0, 3)
 	default:
@@ -232,8 +238,8 @@ func (k *Kernel) recomputeLists(holders []holder, ends map[uint64]int) error {
 	}
 	for i := range k.routes {
 		r := &k.routes[i]
-		if k.links[r.slot].index == 0 {
-			return fmt.Errorf("route %+v outlived its link", r)
+		if l := &k.links[r.slot]; l.index == 0 || !l.up {
+			return fmt.Errorf("route %+v outlived its link, or the link is down", r)
 		}
 		if i > 0 && r.before(k.routes[i-1].table, k.routes[i-1].dst.Bits(), k.routes[i-1].dst.Addr()) {
 			return fmt.Errorf("routes are not sorted at %d", i)

@@ -36,6 +36,8 @@ func TestPlans(t *testing.T) {
 	onMain.Table, onMain.Displaced, onMain.IfName, onMain.MAC = MainTable, "", "net1", "02:aa:bb:cc:dd:ee"
 	external := hostSpec
 	external.ExternalSNAT, external.NodePort = true, false
+	nodePorts := hostSpec
+	nodePorts.ExternalSNAT = true
 	primary := ENISpec{MAC: hostSpec.PrimaryMAC, Table: TableOf(0)}
 	for name, tt := range map[string]struct {
 		plan Plan
@@ -54,6 +56,11 @@ host-nat name="10.0.0.0/16 100.64.0.0/10" value="snat nodeport" addr=10.0.10.66 
 eni-up mtu=9001 mac=0a:00:00:00:00:01
 remove-rule priority=1024 mark=0x80 table=254
 host-nat name="10.0.0.0/16 100.64.0.0/10" addr=10.0.10.66 mac=0a:00:00:00:00:01
+`},
+		"host with external SNAT and node ports": {HostPlan(nodePorts), `
+eni-up mtu=9001 mac=0a:00:00:00:00:01
+ensure-rule priority=1024 mark=0x80 table=254
+host-nat name="10.0.0.0/16 100.64.0.0/10" value=nodeport addr=10.0.10.66 mac=0a:00:00:00:00:01
 `},
 		"eni": {ENIPlan(eniSpec), `
 eni-up mtu=9001 mac=0a:00:00:00:00:02
@@ -321,6 +328,29 @@ remove-route dst=10.0.10.82/32 table=254
 	}
 }
 
+// TestResidueOnLinks: routes of a link that is deleted go with it, strangers' have a gateway, and a link
+// that stays gives up the routes of addresses that nobody wants.
+func TestResidueOnLinks(t *testing.T) {
+	o := seen()
+	for _, a := range []string{"10.0.10.70", "10.0.10.87", "10.0.10.88"} {
+		o.Routes = append(o.Routes, Route{Table: 254, Dst: host32(a), Link: "eni-live"})
+	}
+	o.Routes = append(o.Routes, Route{Table: 254, Dst: host32("10.0.10.86"), Via: ip("10.0.10.70"), Link: "eni-live"})
+	o.Sort()
+	keep := func(a netip.Addr, alias string) bool {
+		return alias == podSpec.Alias || alias == "" && (a == ip("10.0.10.84") || a == ip("10.0.10.82") || a == ip("10.0.10.88"))
+	}
+	want := "remove-route link=eni-live dst=10.0.10.87/32 table=254 alias=\"" + podSpec.Alias + "\"\n"
+	if got := Residue(o.Index(), keep); got.String() != want {
+		t.Errorf("Residue =\n%vwant\n%v", got, want)
+	}
+	keep = func(a netip.Addr, alias string) bool { return a == ip("10.0.10.84") || a == ip("10.0.10.82") }
+	want = "delete-veth alias=\"" + podSpec.Alias + "\"\n"
+	if got := Residue(o.Index(), keep); got.String() != want {
+		t.Errorf("Residue =\n%vwant\n%v", got, want)
+	}
+}
+
 func TestRepairNeedsItsLink(t *testing.T) {
 	o := Observation{Complete: true}
 	ix := o.Index()
@@ -328,6 +358,22 @@ func TestRepairNeedsItsLink(t *testing.T) {
 		if !p.Empty() {
 			t.Errorf("without links:\n%v", p)
 		}
+	}
+}
+
+// TestStrangersLinksStay: an ENI that was given our alias, and a link of the pod's name whose route
+// leads elsewhere.
+func TestStrangersLinksStay(t *testing.T) {
+	o := Observation{Complete: true, Links: []Link{
+		{Name: "eth1", Alias: podSpec.Alias, Up: true},
+		{Name: podSpec.HostVeth, Veth: true, PeerLive: true, Up: true},
+	}, Routes: []Route{{Table: MainTable, Dst: host32("10.0.10.70"), Link: "eth1"}}}
+	if got := Residue(o.Index(), func(a netip.Addr, alias string) bool { return alias == "" }); !got.Empty() {
+		t.Errorf("Residue =\n%v", got)
+	}
+	o.Links[0].Alias = ""
+	if got := RepairPod(podSpec, o.Index()); !got.Empty() {
+		t.Errorf("RepairPod adopts a link that does not carry the address:\n%v", got)
 	}
 }
 

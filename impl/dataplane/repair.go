@@ -43,7 +43,7 @@ func repairVeth(want PodSpec, link *Link, ix *Index) (ops []Op) {
 	if mac == "" {
 		mac = VethMAC(want.Alias)
 	}
-	if link.Name != want.HostVeth && ix.LinkByName(want.HostVeth) == nil {
+	if ix.LinkByName(want.HostVeth) == nil { // also not this one's
 		ops = append(ops, Op{Kind: RenameLink, Alias: want.Alias, Name: want.HostVeth})
 	}
 	if link.MAC != mac {
