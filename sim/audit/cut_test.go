@@ -39,6 +39,14 @@ func TestSettle(t *testing.T) {
 
 		{"I12 an address nobody counts", func(c *Cut) { c.View.Free-- }, "I12"},
 		{"I12 an address counted twice", func(c *Cut) { c.View.Cooling++ }, "I12"},
+		{"I12 every state counts", func(c *Cut) {
+			c.Settings.WarmENITarget, c.View.ENIs[1].InUse = 0, 2
+			c.View.Free, c.View.Cooling, c.View.Quarantined = 2, 1, 1
+		}, ""},
+		{"I12 a cooling row is no assigned one", func(c *Cut) {
+			c.Rows = append(c.Rows, ipam.Row{Address: netip.MustParseAddr("10.9.9.9"), State: ipam.Cooling})
+		}, ""},
+		{"I6 a node that is not known", func(c *Cut) { c.Node, c.PendingDELs = 3, 1 }, "I6"},
 		{"I12 covered by an intent", func(c *Cut) {
 			c.Cloud = append(c.Cloud, CloudENI{ID: "eni-2", Secondaries: []netip.Addr{netip.MustParseAddr("10.0.10.31")}})
 			c.View.Covered = 1
@@ -72,6 +80,13 @@ func TestDelsEndInSuccess(t *testing.T) {
 	a.Settle(sec, healthy())
 	if got := verdict(a); got != "I6" || !strings.Contains(a.Violations()[0].Text, api.String()) {
 		t.Errorf("expected I6 for %v alone, found %v", api, a.Violations())
+	}
+	both := started(Config{})
+	both.DelResult(0, 1, web, false, "store unreadable")
+	both.DelResult(0, 1, api, false, "store unreadable")
+	both.Settle(sec, healthy())
+	if got := both.Violations(); len(got) != 2 || !strings.Contains(got[0].Text, api.String()) || !strings.Contains(got[1].Text, web.String()) {
+		t.Errorf("expected I6 for %v, then %v, found %v", api, web, got)
 	}
 	b := started(Config{})
 	b.DelResult(0, 1, web, false, "store unreadable")
@@ -123,6 +138,9 @@ func TestWarm(t *testing.T) {
 		{"too few, MAX_ENI, room on the ENI", with(one, func(c *Cut) { c.Settings.MaxENI, c.Limits.Addresses = 1, 5 }), true, 0},
 		{"cooling is not free", func(c *Cut) { c.View.Free, c.View.Cooling = 2, 2 }, true, 0},
 		{"too many", three, true, 0},
+		{"just too many", with(three, func(c *Cut) { c.View.Free = 6 }), true, 0},
+		{"just not too many", with(three, func(c *Cut) { c.View.Free = 5 }), false, 0},
+		{"too few, no secondaries", with(one, func(c *Cut) { c.Limits.Addresses = 1 }), false, 0},
 		{"too many, tolerated", three, false, 2},
 		{"too many, none idle", with(three, func(c *Cut) {
 			for i := range c.View.ENIs {
@@ -218,6 +236,10 @@ func TestBoundsAreSet(t *testing.T) {
 	if got := verdict(a); got != "I10 I3 I3" {
 		t.Errorf("after 21 s: expected I3 as well, found %v", a.Violations())
 	}
+	row := "address 10.0.10.12 of aws-cni/api/eth0 has been on no attached ENI (its row says eni-0) for 21s on node-1: expected repair within 20s"
+	if text := a.Violations()[2].Text; text != row {
+		t.Errorf("expected %q, found %q", row, text)
+	}
 	want := "live pod default/web (aws-cni/web/eth0, address 10.0.10.11) has been unreachable (no ARP reply) for 11s on node-1: expected repair within 10s"
 	if v, _ := a.First(); v.Text != want {
 		t.Errorf("expected %q, found %q", want, v.Text)
@@ -249,7 +271,7 @@ func TestWatching(t *testing.T) {
 	if _, ok := a.Watching(until+1, 1); ok || verdict(a) != "I10" {
 		t.Errorf("expected I10 and nothing more to watch, found %v", a.Violations())
 	}
-	if _, ok := a.Watching(0, 77); ok {
+	if _, ok := a.Watching(0, 3); ok {
 		t.Error("expected nothing to watch on a node that does not exist")
 	}
 }

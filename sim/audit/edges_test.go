@@ -96,6 +96,12 @@ func TestEdges(t *testing.T) {
 			a.Released(41*sec, 1, web, addr1)
 			a.Given(42*sec, 1, api, addr1, "")
 		}, ""},
+		{"I7 taken over without a release", Config{}, func(a *Auditor) {
+			a.Given(1*sec, 1, web, addr1, "")
+			a.Given(2*sec, 1, api, addr1, "")
+			a.Released(10*sec, 1, api, addr1)
+			a.Given(11*sec, 1, web, addr1, "")
+		}, "I7"},
 		{"I7 released before the auditor knew it", Config{}, func(a *Auditor) {
 			a.Released(1*sec, 1, web, addr1)
 			a.Given(2*sec, 1, api, addr1, "")
