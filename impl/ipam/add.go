@@ -184,6 +184,16 @@ func (n *Node) replyAdd(ix int32, req Req) {
 // serve gives addresses to ADDs that wait, first come first served.
 func (n *Node) serve(now time.Duration) {
 	for len(n.Waiting) > 0 {
+		if att := n.Waiting[0].Att; n.elsewhere(att, -1) { // another ADD of it was served, or the kernel had it
+			in := n.Waiting[0]
+			n.Waiting = append(n.Waiting[:0], n.Waiting[1:]...)
+			if n.busy(att) {
+				n.enqueue(queued{Add: &in})
+			} else {
+				n.startAdd(now, in)
+			}
+			continue
+		}
 		ix, ok := n.pick()
 		if !ok {
 			return

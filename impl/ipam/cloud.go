@@ -21,7 +21,7 @@ func (n *Node) seenIMDS(now time.Duration, in *Seen, whole bool, asked uint64) {
 	}
 	if !n.Known {
 		n.Inst, n.Known = in.IMDS.Instance, true
-		n.Inst.VPC = slices.Clone(n.Inst.VPC)
+		n.Inst.VPC, n.Inst.Limits = slices.Clone(n.Inst.VPC), n.Inst.Limits.bounded()
 	}
 	if n.Phase == recovering {
 		n.Cloud = cloneENIs(in.IMDS.ENIs)
@@ -47,6 +47,20 @@ func (n *Node) vpcChanged(cidrs []netip.Prefix) {
 	}
 }
 
+// seenAttached is the survey at the begin of a life. Metadata may not list yet what an earlier daemon attached, and a node that
+// believes it has fewer ENIs than it has makes more than MAX_ENI.
+func (n *Node) seenAttached(now time.Duration, in *Seen, whole bool, asked uint64) {
+	if !whole {
+		return
+	}
+	if n.Phase == recovering {
+		n.want(LookAttached, now+time.Second)
+		return
+	}
+	n.Surveyed = true
+	n.adoptENIs(now, in.ENIs, asked)
+}
+
 // adoptENIs takes attached ENIs and their addresses into the books.
 func (n *Node) adoptENIs(now time.Duration, view []ENI, asked uint64) {
 	for i := range view {
@@ -70,7 +84,8 @@ func (n *Node) adoptENIs(now time.Duration, view []ENI, asked uint64) {
 
 func (n *Node) adoptENI(now time.Duration, v *ENI) int32 {
 	e := eni{ENI: *v, Stage: Attached, Next: now, Since: now}
-	e.Addresses, e.DOT = nil, true
+	e.Addresses = nil
+	e.DOT = v.DOT || v.Attachment == "" // metadata does not say; EC2 does (incident 31: DeleteOnTermination was never set)
 	if v.Device == 0 {
 		e.Stage, e.Linked, e.IdleSince = Ready, true, now
 	}

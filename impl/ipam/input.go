@@ -81,7 +81,7 @@ type Seen struct {
 	Err      string // why not, as the source said it
 
 	IMDS      *IMDS
-	ENIs      []ENI // LookENI, LookLeaked
+	ENIs      []ENI // LookENI, LookLeaked, LookAttached
 	Sandboxes []Sandbox
 	Kernel    *dataplane.Observation
 	Pods      []Pod
@@ -128,16 +128,17 @@ func (Stop) input()    {}
 type What uint8
 
 const (
-	LookKernel  What = iota + 1 // links, routes, rules, addresses in namespaces
-	LookRuntime                 // the runtime's sandboxes
-	LookIMDS                    // identity, attached ENIs and their addresses
-	LookENI                     // EC2's word on ENIs, asked by ID
-	LookLeaked                  // EC2's `available` ENIs with the cluster's tag
-	LookPods                    // the pods that the API server lists for this node
-	looks       = iota + 1
+	LookKernel   What = iota + 1 // links, routes, rules, addresses in namespaces
+	LookRuntime                  // the runtime's sandboxes
+	LookIMDS                     // identity, attached ENIs and their addresses
+	LookENI                      // EC2's word on ENIs, asked by ID
+	LookLeaked                   // EC2's `available` ENIs with the cluster's tag
+	LookPods                     // the pods that the API server lists for this node
+	LookAttached                 // EC2's word on the ENIs attached to this instance, once a life: metadata may not list the newest yet
+	looks        = iota + 1
 )
 
-var whatNames = [...]string{"", "kernel", "runtime", "imds", "eni", "leaked", "pods"}
+var whatNames = [...]string{"", "kernel", "runtime", "imds", "eni", "leaked", "pods", "attached"}
 
 func (w What) String() string { return name(whatNames[:], int(w)) }
 

@@ -146,6 +146,9 @@ func (n *Node) endCoolDown(now time.Duration, i int32, ix *dataplane.Index) bool
 		return true
 	}
 	if _, left := ix.Residue(a.IP); left && a.Att != (Attachment{}) {
+		if n.elsewhere(a.Att, i) {
+			return false // the attachment is back with another address, and its lane is its own: residue removes the rest
+		}
 		n.note(Note{Mark: ResidueRemoved, Addr: a.IP})
 		a.Op, a.Tag, a.Removed = releasing, n.Steps, false
 		n.key(i)

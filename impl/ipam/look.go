@@ -107,6 +107,8 @@ func (n *Node) seen(now time.Duration, in Seen) {
 		n.seenLeaked(now, &in, whole)
 	case LookPods:
 		n.seenPods(now, &in, whole)
+	case LookAttached:
+		n.seenAttached(now, &in, whole, l.Asked)
 	}
 }
 

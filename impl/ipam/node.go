@@ -57,6 +57,7 @@ type state struct {
 	Listed   []Sandbox              // likewise
 	ListedOK bool
 	Answered bool // the runtime has, one way or the other
+	Surveyed bool // EC2 has said which ENIs are attached: before that no ENI is made
 
 	Cloud    []ENI // likewise: IMDS's word
 	HostDone bool

@@ -117,7 +117,7 @@ func (n *Node) grow(now time.Duration, more int, whole bool) {
 		e.Doing, e.Count, e.Next = AssignIPs, count, now
 		more -= count
 	}
-	for n.attached() < n.maxENIs() && more > 0 {
+	for n.Surveyed && n.attached() < n.maxENIs() && more > 0 {
 		count := per
 		if !whole {
 			count = min(per, more)
@@ -180,6 +180,9 @@ func (n *Node) grew() {
 
 // growing says whether addresses are on their way.
 func (n *Node) growing() bool {
+	if !n.Surveyed && n.Looks[LookAttached].Fails < 3 {
+		return true
+	}
 	for i := range n.ENIs {
 		e := &n.ENIs[i]
 		if e.Stage != 0 && !e.Foreign && (e.Stage < Ready || e.Stage == Ready && e.Doing == AssignIPs) {

@@ -16,6 +16,8 @@ const bootWall = 1_700_000_000
 
 func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
 
+func prefix(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
+
 // someRows have every field of an address row set somewhere.
 func someRows() []ipam.Row {
 	return []ipam.Row{

@@ -215,6 +215,12 @@ func (n *Node) busy(att Attachment) bool {
 	return ok && n.Addrs[ix].Op != noOp
 }
 
+// elsewhere says whether the attachment has another address than ix.
+func (n *Node) elsewhere(att Attachment, ix int32) bool {
+	other, taken := n.byAtt[att]
+	return taken && other != ix
+}
+
 func (n *Node) enqueue(q queued) {
 	n.note(Note{Mark: DelQueued, Att: q.att()})
 	n.Queued = append(n.Queued, q)
@@ -222,6 +228,9 @@ func (n *Node) enqueue(q queued) {
 
 // runQueued goes on with what waited for the attachment: one operation, unless that one ends at once.
 func (n *Node) runQueued(now time.Duration, att Attachment) {
+	if n.busy(att) {
+		return
+	}
 	for i := 0; i < len(n.Queued); i++ {
 		if n.Queued[i].att() != att {
 			continue

@@ -31,6 +31,7 @@ func (n *Node) born(now time.Duration, in Start) {
 		}
 	}
 	n.want(LookIMDS, now)
+	n.want(LookAttached, now)
 	n.want(LookKernel, now)
 	if n.Set.Runtime {
 		n.want(LookRuntime, now)
@@ -131,6 +132,9 @@ func (n *Node) recalled(now time.Duration, r *Row) {
 			}
 			return
 		}
+		if n.elsewhere(r.Att, ix) { // its own record stands; the kernel's veto keeps this address from others
+			return
+		}
 		n.unkey(ix)
 		a.Att, a.Pod, a.Netns, a.Veth = r.Att, r.Pod, 0, r.Veth
 		n.become(ix, Assigned)
@@ -161,7 +165,7 @@ func (n *Node) settleRecall(now time.Duration, ix *dataplane.Index) {
 		a := &n.Addrs[i]
 		switch a.State {
 		case Cooling:
-			if !n.unfinished(a, ix) {
+			if !n.unfinished(a, ix) || n.elsewhere(a.Att, int32(i)) { // of one that has come back: residue removes the rest
 				a.Removed = true
 			} else if a.Op == noOp { // a removal was cut short: it is repeated
 

@@ -103,7 +103,7 @@ func (n *Node) valid() error {
 			return fmt.Errorf("a queued request is neither an ADD nor a DEL")
 		}
 	}
-	return nil
+	return n.consistent()
 }
 
 func firstError(errs ...error) error {

@@ -1,0 +1,104 @@
+package ipam_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/impl/ipam"
+)
+
+// An attachment has one address and one operation at a time, whatever comes together. The walk found each of these.
+
+// small is a node that has room for two pods, and never more.
+func small(t testing.TB) *world {
+	w := newWorld(t, ipam.Sound())
+	w.limits = ipam.Limits{ENIs: 1, Addresses: 3}
+	w.set.CoolDown = 5 * time.Second
+	w.start()
+	w.live(10 * time.Second)
+	return w
+}
+
+func (w *world) answered(r ipam.Req) *ipam.Reply {
+	w.t.Helper()
+	reply := w.replies[r]
+	if reply == nil {
+		w.t.Fatalf("request %d has no reply", r)
+	}
+	if reply.Err != nil {
+		w.t.Fatalf("request %d: %v", r, reply.Err)
+	}
+	return reply
+}
+
+func TestTwoAddsOfOneAttachmentWait(t *testing.T) {
+	w := small(t)
+	first, _ := w.up("c1", "web-1")
+	_, _ = w.up("c2", "web-2")
+	w.del(first)
+	w.calm()
+	b := w.pod("c3", "web-3")
+	one, two := w.add(b), w.add(b)
+	w.live(10 * time.Second)
+	if a, b := w.answered(one), w.answered(two); a.Address != b.Address {
+		t.Errorf("one attachment has %v and %v", a.Address, b.Address)
+	}
+	w.tidy()
+}
+
+func (w *world) tidy() {
+	w.t.Helper()
+	if err := w.node.Sane(); err != nil {
+		w.t.Error(err)
+	}
+}
+
+func TestAddBehindAnAddThatTriesTheNextAddress(t *testing.T) {
+	w := ready(t, ipam.Sound())
+	b := w.pod("c1", "web-1")
+	one := w.add(b)
+	w.save(ipam.RunStore, 1)
+	apply := w.take(len(w.flight) - 1).(*ipam.Apply)
+	two := w.add(b)
+	w.step(ipam.Applied{ID: apply.ID, Err: &dataplane.Error{Kind: dataplane.Exists}})
+	w.calm()
+	if a, b := w.answered(one), w.answered(two); a.Address != b.Address {
+		t.Errorf("one attachment has %v and %v", a.Address, b.Address)
+	}
+	w.tidy()
+}
+
+func TestResidueOfAnAttachmentThatCameBack(t *testing.T) {
+	w := ready(t, ipam.Sound())
+	b, old := w.up("c1", "web-1")
+	w.answered(func() ipam.Req { r := w.del(b); w.calm(); return r }())
+	again := w.add(b)
+	w.live(29 * time.Second)
+	w.kernel.AddForeignRule(dataplane.Rule{Priority: dataplane.PriorityToPod, To: prefix(old), Table: dataplane.MainTable})
+	w.live(2 * time.Minute)
+	if r, ok := w.node.Find(b.att); !ok || r.Address != w.answered(again).Address {
+		t.Errorf("the attachment that came back has %+v", r)
+	}
+	w.tidy()
+	var v ipam.View
+	if w.node.View(&v); v.Cooling != 0 {
+		t.Errorf("the old address still cools: %+v", v)
+	}
+}
+
+func TestKernelNamesAnAttachmentThatHasAnotherAddress(t *testing.T) {
+	w := ready(t, ipam.Sound())
+	b, here := w.up("c1", "web-1")
+	_, there := w.up("c2", "web-2")
+	r := w.rows[ipam.Key{Address: there}]
+	r.State, r.Att = ipam.Cooling, att("c9")
+	w.rows[r.Key()] = r
+	w.kernel.SetLinkAlias(dataplane.HostVethName("eni", "default", "web-2"), dataplane.Alias("aws-cni", "c1", "eth0", there))
+	w.start()
+	w.live(time.Minute)
+	if r, _ := w.node.Find(b.att); r.Address != here {
+		t.Errorf("the attachment has %v, its record said %v", r.Address, here)
+	}
+	w.tidy()
+}

@@ -1,0 +1,182 @@
+package ipam
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"strconv"
+	"time"
+)
+
+// recordingFormat is the version of the lines, see Recording.
+const recordingFormat = "recording/1"
+
+// Recording writes what the flight recorder keeps and `enilab replay` steps again: text, one JSON object per line. The
+// first is the header, a Node and the name of its policy; each further one is an input, when it came, and a
+// fingerprint of the effects:
+//
+//	{"enilab":"recording/1","version":2,"policy":"sound","node":{…}}
+//	{"at":1500000000,"in":{"Add":{…}},"out":"cbf29ce484222325"}
+//	{"at":1700000000,"in":{"Tick":{}},"out":"af63bd4c8601b7df"}
+type Recording struct {
+	header []byte
+	buf    []byte
+}
+
+// head is the first line.
+type head struct {
+	Enilab  string          `json:"enilab"`
+	Version int             `json:"version"`
+	Policy  string          `json:"policy"`
+	Node    json.RawMessage `json:"node"`
+}
+
+// step is a further line.
+type step struct {
+	At  *time.Duration  `json:"at"`
+	In  json.RawMessage `json:"in"`
+	Out string          `json:"out"`
+}
+
+// NewRecording begins a recording with the Node as it is now; policy is the name by which Replay asks for its Policy.
+func NewRecording(n *Node, policy string) (*Recording, error) {
+	node, err := n.Encode()
+	if err != nil {
+		return nil, fmt.Errorf("begin recording: %w", err)
+	}
+	h, err := json.Marshal(head{recordingFormat, Version, policy, node})
+	if err != nil {
+		return nil, fmt.Errorf("begin recording: %w", err)
+	}
+	return &Recording{header: append(h, '\n')}, nil
+}
+
+// Header is the first line.
+func (r *Recording) Header() []byte { return r.header }
+
+// Line is the line of one step: what came in at that time, and what the Node returned. It is good until the next Line.
+func (r *Recording) Line(at time.Duration, in Input, effs []Effect) ([]byte, error) {
+	input, err := MarshalInput(in)
+	if err != nil {
+		return nil, fmt.Errorf("record input at %v: %w", at, err)
+	}
+	out, err := fingerprint(effs)
+	if err != nil {
+		return nil, fmt.Errorf("record effects at %v: %w", at, err)
+	}
+	b := append(r.buf[:0], `{"at":`...)
+	b = strconv.AppendInt(b, int64(at), 10)
+	b = append(append(b, `,"in":`...), input...)
+	b = append(append(b, `,"out":"`...), out...)
+	r.buf = append(b, "\"}\n"...)
+	return r.buf, nil
+}
+
+// fingerprint is the FNV-1a hash of the effects' JSON, as 16 hex digits.
+func fingerprint(effs []Effect) (string, error) {
+	data, err := MarshalEffects(effs)
+	if err != nil {
+		return "", err
+	}
+	h := fnv.New64a()
+	h.Write(data)
+	return fmt.Sprintf("%016x", h.Sum64()), nil
+}
+
+// Replayed says how far a recording was stepped again with the same effects.
+type Replayed struct {
+	Lines int           // inputs
+	Until time.Duration // time of the last one
+}
+
+// Replay steps a recording again, calls each (unless it is nil) after every step, and compares the effects. What it
+// returns beside an error is how far the recording is good.
+func Replay(data []byte, policy func(name string) (*Policy, bool), each func(line int, at time.Duration, in Input, effs []Effect)) (Replayed, error) {
+	var done Replayed
+	first, rest, whole := bytes.Cut(data, []byte("\n"))
+	if !whole {
+		return done, fmt.Errorf("replay: the header (line 1) is cut off after %d bytes; nothing can be replayed", len(first))
+	}
+	n, err := begin(first, policy)
+	if err != nil {
+		return done, fmt.Errorf("replay: the header (line 1): %w; nothing can be replayed", err)
+	}
+	for line := 2; len(rest) > 0; line++ {
+		var text []byte
+		text, rest, whole = bytes.Cut(rest, []byte("\n"))
+		err := errors.New("it is cut off")
+		if whole {
+			err = done.step(n, line, text, each)
+		}
+		if err != nil {
+			return done, fmt.Errorf("replay: line %d: %w; the recording is good up to line %d, %v", line, err, line-1, done.Until)
+		}
+	}
+	return done, nil
+}
+
+// begin reads the header.
+func begin(text []byte, policy func(string) (*Policy, bool)) (*Node, error) {
+	var h head
+	if err := json.Unmarshal(text, &h); err != nil {
+		return nil, err
+	}
+	if h.Enilab != recordingFormat {
+		return nil, fmt.Errorf("expected format %q, found %q; use the enilab that wrote it", recordingFormat, h.Enilab)
+	}
+	if h.Version != Version {
+		return nil, fmt.Errorf("expected version %d, found %d; use the enilab that wrote it", Version, h.Version)
+	}
+	p, ok := policy(h.Policy)
+	if !ok || p == nil {
+		return nil, fmt.Errorf("policy %q is unknown to this enilab", h.Policy)
+	}
+	return Decode(h.Node, p)
+}
+
+func (r *Replayed) step(n *Node, line int, text []byte, each func(int, time.Duration, Input, []Effect)) error {
+	var s step
+	if err := strictly(text, &s); err != nil {
+		return err
+	}
+	if s.At == nil {
+		return errors.New("it has no time (\"at\")")
+	}
+	at := *s.At
+	if r.Lines > 0 && at < r.Until {
+		return fmt.Errorf("time runs backwards to %v", at)
+	}
+	in, err := UnmarshalInput(s.In)
+	if err != nil {
+		return err
+	}
+	effs := n.Step(at, in)
+	out, err := fingerprint(effs)
+	if err != nil {
+		return err
+	}
+	if out != s.Out {
+		return fmt.Errorf("the effects at %v differ: expected fingerprint %q, found %s of %d effects", at, s.Out, out, len(effs))
+	}
+	r.Lines, r.Until = r.Lines+1, at
+	if each != nil {
+		each(line, at, in, effs)
+	}
+	return nil
+}
+
+// strictly reads one JSON value without members that its type does not have.
+func strictly(data []byte, to any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(to); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("more follows the value")
+	}
+	return nil
+}

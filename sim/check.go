@@ -1,0 +1,278 @@
+package sim
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/enilab/enilab/fakes/cri"
+	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/mutants"
+	"github.com/enilab/enilab/sim/scn"
+)
+
+// Cluster is what a scenario's cluster, config and start lines say.
+type Cluster struct {
+	Nodes    int
+	Type     string
+	VPC      netip.Prefix
+	Subnet   netip.Prefix
+	Runtime  cri.Runtime
+	Warm     int // secondary addresses at launch
+	Budget   int64
+	Version  int
+	MaxPods  int
+	Settings ipam.Settings
+	Start    []Workload
+}
+
+// Workload of pods that run when time begins.
+type Workload struct {
+	Name  string
+	Count int
+	Nodes []int
+}
+
+// maxNodes bounds a cluster: the auditor's and the subnet's sizes follow from it.
+const maxNodes = 10_000
+
+var clusterKeys = []string{"nodes", "type", "vpc", "subnet", "runtime", "warm", "budget", "version", "max-pods"}
+
+// Check judges what the parser cannot: verbs, nodes, mutants, invariants, metrics, settings, and contradictions between lines.
+// It returns all errors at once.
+func Check(f *scn.File) (*Cluster, error) {
+	c := &checker{cluster: Cluster{Nodes: 1, Type: "m5.large", VPC: netip.MustParsePrefix("10.0.0.0/16"), Version: ipam.Version,
+		Settings: ipam.Defaults()}}
+	for i := range f.Lines {
+		c.head(&f.Lines[i])
+	}
+	for i := range f.Lines {
+		c.line(&f.Lines[i])
+	}
+	if !c.cluster.Subnet.IsValid() {
+		c.cluster.Subnet = c.cluster.VPC
+	}
+	if !c.cluster.VPC.Overlaps(c.cluster.Subnet) || c.cluster.Subnet.Bits() < c.cluster.VPC.Bits() {
+		c.cluster.VPC = netip.PrefixFrom(c.cluster.Subnet.Addr(), min(16, c.cluster.Subnet.Bits())).Masked()
+	}
+	if len(c.errs) > 0 {
+		return nil, c.errs
+	}
+	return &c.cluster, nil
+}
+
+type checker struct {
+	cluster Cluster
+	names   []string // workloads
+	errs    scn.ErrorList
+}
+
+func (c *checker) bad(pos scn.Pos, hint, format string, args ...any) {
+	c.errs = append(c.errs, scn.Errorf(pos, hint, format, args...))
+}
+
+func (c *checker) head(l *scn.Line) {
+	switch s := l.Stmt.(type) {
+	case *scn.Cluster:
+		for _, kv := range s.Args {
+			c.clusterArg(kv)
+		}
+	case *scn.Config:
+		for _, kv := range s.Args {
+			if err := checkSetting(kv.Pos, kv.Key, kv.Value); err != nil {
+				c.errs = append(c.errs, err)
+				continue
+			}
+			_ = c.cluster.Settings.Put(kv.Key, kv.Value) // checked
+		}
+	}
+}
+
+func (c *checker) clusterArg(kv scn.KV) {
+	number := func(low, high int, to *int) {
+		i, err := strconv.Atoi(kv.Value)
+		if err != nil || i < low || i > high {
+			c.bad(kv.ValuePos, "", "cluster %s: expected a whole number from %d to %d, found %q", kv.Key, low, high, kv.Value)
+			return
+		}
+		*to = i
+	}
+	prefix := func(to *netip.Prefix) {
+		p, err := netip.ParsePrefix(kv.Value)
+		if err != nil || !p.Addr().Is4() || p.Bits() < 8 || p.Bits() > 28 {
+			c.bad(kv.ValuePos, "such as 10.0.10.0/24", "cluster %s: expected an IPv4 CIDR from /8 to /28, found %q", kv.Key, kv.Value)
+			return
+		}
+		*to = p.Masked()
+	}
+	budget := 0
+	switch kv.Key {
+	case "nodes":
+		number(1, maxNodes, &c.cluster.Nodes)
+	case "type":
+		if _, ok := ec2.LimitsOf(kv.Value); !ok {
+			c.bad(kv.ValuePos, "such as c5.xlarge or m5.4xlarge", "cluster type: unknown instance type %q", kv.Value)
+			return
+		}
+		c.cluster.Type = kv.Value
+	case "vpc":
+		prefix(&c.cluster.VPC)
+	case "subnet":
+		prefix(&c.cluster.Subnet)
+	case "runtime":
+		r, ok := cri.ParseRuntime(kv.Value)
+		if !ok {
+			c.bad(kv.ValuePos, "such as containerd, containerd-1.7-guard, crio or dockershim", "cluster runtime: unknown %q", kv.Value)
+		}
+		c.cluster.Runtime = r
+	case "warm":
+		number(0, 64, &c.cluster.Warm)
+	case "budget":
+		number(0, 100_000_000, &budget)
+		c.cluster.Budget = int64(budget)
+	case "version":
+		number(1, ipam.Version, &c.cluster.Version)
+	case "max-pods":
+		number(0, 10_000, &c.cluster.MaxPods)
+	default:
+		c.bad(kv.Pos, unknown(kv.Key, clusterKeys), "cluster takes no %q", kv.Key)
+	}
+}
+
+func (c *checker) line(l *scn.Line) {
+	switch s := l.Stmt.(type) {
+	case *scn.Start:
+		c.start(l, s)
+	case *scn.Always:
+		c.invariant(s.InvariantPos, s.Invariant)
+	case *scn.Against:
+		if _, ok := mutants.ByName(s.Mutant); !ok {
+			c.bad(s.MutantPos, suggest(s.Mutant, mutants.Names(), "enilab mutants lists them"), "unknown mutant %q", s.Mutant)
+		}
+		c.invariant(s.InvariantPos, s.Invariant)
+	case *scn.Reaches:
+		if !slices.Contains(ipam.Marks(), s.Mark) {
+			c.bad(s.Pos, suggest(s.Mark, ipam.Marks(), "docs/architecture.md says where marks come from"), "unknown mark %q", s.Mark)
+		}
+	case *scn.At:
+		c.at(s)
+	}
+}
+
+func (c *checker) start(l *scn.Line, s *scn.Start) {
+	w := Workload{Name: s.Name, Count: s.Count}
+	if slices.Contains(c.names, s.Name) {
+		c.bad(l.Pos, "give each its own name", "pods %s are started twice", s.Name)
+	}
+	c.names = append(c.names, s.Name)
+	if s.Target.Kind == scn.AllNodes {
+		for i := 1; i <= c.cluster.Nodes; i++ {
+			w.Nodes = append(w.Nodes, i)
+		}
+		w.Count *= c.cluster.Nodes
+	} else if c.subject(s.Target) {
+		w.Nodes = []int{s.Target.Node}
+	}
+	c.cluster.Start = append(c.cluster.Start, w)
+}
+
+func (c *checker) invariant(pos scn.Pos, phrase string) {
+	if _, ok := audit.ByPhrase(phrase); !ok {
+		c.bad(pos, suggest(phrase, audit.Phrases(), "enilab invariants lists them, quoted exactly"), "unknown invariant %q", phrase)
+	}
+}
+
+func (c *checker) at(s *scn.At) {
+	if s.Action != nil {
+		if !c.subject(s.Action.Subject) {
+			return
+		}
+		act, err := Bind(s.Action)
+		if err != nil {
+			c.errs = append(c.errs, err)
+			return
+		}
+		c.workload(s.Action, act)
+		return
+	}
+	if c.subject(s.Check.Subject) {
+		c.metric(s.Check)
+	}
+}
+
+// workload keeps account of the names that exist, so that a line about a pod that was never made is a contradiction.
+func (c *checker) workload(a *scn.Action, act *Act) {
+	switch act.Verb {
+	case "create":
+		c.names = append(c.names, act.Text("name"))
+		if n := act.Int("node"); n > c.cluster.Nodes {
+			c.bad(a.VerbPos, "", "there is no node-%d: the cluster has nodes=%d", n, c.cluster.Nodes)
+		}
+	case "scale", "roll":
+		if !slices.Contains(c.names, act.Text("name")) {
+			c.bad(a.VerbPos, suggest(act.Text("name"), c.names, "start pods NAME COUNT on node-1, or kube create NAME COUNT, makes one"), "no workload %q was made before this line", act.Text("name"))
+		}
+	case "detach":
+		if n := act.Int("node"); n < 1 || n > c.cluster.Nodes {
+			c.bad(a.VerbPos, "", "there is no node-%d: the cluster has nodes=%d", n, c.cluster.Nodes)
+		}
+	case "upgrade":
+		if v := act.Int("to"); v < 1 || v > ipam.Version {
+			c.bad(a.VerbPos, "", "upgrade to=%d: there are versions 1 to %d", v, ipam.Version)
+		}
+	}
+}
+
+func (c *checker) subject(s scn.Subject) bool {
+	switch s.Kind {
+	case scn.Node:
+		if s.Node > c.cluster.Nodes {
+			c.bad(s.Pos, "name one of node-1 to node-"+strconv.Itoa(c.cluster.Nodes)+", or raise nodes=", "there is no node-%d: the cluster has nodes=%d", s.Node, c.cluster.Nodes)
+			return false
+		}
+	case scn.Pod:
+		for _, n := range c.names {
+			if s.Pod == n || strings.HasPrefix(s.Pod, n+"-") {
+				return true
+			}
+		}
+		c.bad(s.Pos, "a pod is called WORKLOAD-0, WORKLOAD-1 and so on; there are "+strings.Join(c.names, ", "), "no workload of pod %q was made before this line", s.Pod)
+		return false
+	}
+	return true
+}
+
+func (c *checker) metric(k *scn.Check) {
+	var known []string
+	for _, m := range Metrics() {
+		if !slices.Contains(m.On, k.Subject.Kind) {
+			continue
+		}
+		known = append(known, m.Name)
+		if m.Name != k.Metric {
+			continue
+		}
+		switch {
+		case m.Flag && k.Op != "" && k.Value != "true" && k.Value != "false":
+			c.bad(k.ValuePos, "write true or false", "%s is true or false, found %q", m.Name, k.Value)
+		case !m.Flag && k.Op == "":
+			c.bad(k.MetricPos, "such as "+m.Name+" == 17", "%s is a number: it needs something to be compared with", m.Name)
+		case !m.Flag:
+			if _, err := strconv.ParseInt(k.Value, 10, 64); err != nil {
+				c.bad(k.ValuePos, "a whole number", "%s: bad number %q", m.Name, k.Value)
+			}
+		}
+		return
+	}
+	c.bad(k.MetricPos, suggest(k.Metric, known, "there are "+strings.Join(known, ", ")), "%s has no metric %q", k.Subject, k.Metric)
+}
+
+func suggest(word string, known []string, otherwise string) string {
+	if near := scn.Suggest(word, known); near != "" {
+		return "did you mean " + strconv.Quote(near) + "?"
+	}
+	return otherwise
+}

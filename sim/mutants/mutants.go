@@ -1,0 +1,200 @@
+// Package mutants holds the mistakes that scenarios prove themselves against: each is somebody's real daemon, or a line left
+// out of ours. A scenario says with `against` which invariant a mutant breaks first; a rule that no mutant can break is not
+// tested.
+//
+// A mutant is one of four kinds: policy (one field of ipam.Policy), wrap (rewrites the inputs or effects around a Node),
+// plan (rewrites a dataplane.Plan before it runs) and shell (another part of the daemon or plugin around the core). Mutants
+// are linked into bin/enilab, which can play the daemon, and never into bin/ipamd.
+package mutants
+
+import (
+	"slices"
+
+	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/impl/ipam"
+)
+
+// Kind of a mutant.
+type Kind uint8
+
+const (
+	Policy Kind = iota + 1
+	Wrap
+	Plan
+	ShellPart
+)
+
+var kindNames = [...]string{"", "policy", "wrap", "plan", "shell"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// Shell are parts of the shell that a mutant replaces. A world asks for each by name.
+type Shell uint8
+
+const (
+	// AckEarly reports a Save as durable before it is.
+	AckEarly Shell = 1 << iota
+	// DropSaves never writes what it reports as written.
+	DropSaves
+	// LoseIntents reports a DEL as done although the daemon was down, and writes nothing.
+	LoseIntents
+	// RetryCalls repeats a failed EC2 request by itself, as an SDK does.
+	RetryCalls
+	// RefuseOtherVersions reads no record that another version wrote.
+	RefuseOtherVersions
+)
+
+// Mutant is one mistake. Exactly the part that Kind names is set. The functions keep no state: a world with a mutant can be
+// forked.
+type Mutant struct {
+	Name string
+	Kind Kind
+	Rule string // the rule of the design that it leaves out
+	Doc  string
+
+	Policy  func(*ipam.Policy)
+	Input   func(ipam.Input) ipam.Input
+	Effects func([]ipam.Effect) []ipam.Effect
+	Plan    func(ipam.Lane, dataplane.Plan) dataplane.Plan
+	Shell   Shell
+}
+
+// All mutants, in the order of the rules they leave out.
+func All() []Mutant {
+	return slices.Concat(policies(), wraps(), plans(), shells())
+}
+
+// ByName finds a mutant.
+func ByName(name string) (Mutant, bool) {
+	for _, m := range All() {
+		if m.Name == name {
+			return m, true
+		}
+	}
+	return Mutant{}, false
+}
+
+// Names of all mutants.
+func Names() []string {
+	var out []string
+	for _, m := range All() {
+		out = append(out, m.Name)
+	}
+	return out
+}
+
+func policies() []Mutant {
+	p := func(name, rule, doc string, f func(*ipam.Policy)) Mutant {
+		return Mutant{Name: name, Kind: Policy, Rule: rule, Doc: doc, Policy: f}
+	}
+	return []Mutant{
+		p("unanswered-is-empty", "A", "a source that answers with an error, or with another runtime's list, has nothing",
+			func(p *ipam.Policy) { p.Complete = nil }),
+		p("metadata-absence-is-proof", "A", "an ENI or address that instance metadata does not list is gone",
+			func(p *ipam.Policy) { p.Absent = nil }),
+		p("recover-from-runtime-only", "A", "a new daemon believes the runtime's list alone; an unreachable runtime has no sandboxes (amazon-vpc-cni-k8s 1.5.3)",
+			func(p *ipam.Policy) { p.Recall = nil }),
+		p("drain-without-proof", "A", "an ENI is given back because the warm target says so",
+			func(p *ipam.Policy) { p.Drainable = nil }),
+		p("no-kernel-veto", "B", "a cool-down's end frees an address, whatever the kernel shows",
+			func(p *ipam.Policy) { p.Veto = nil }),
+		p("own-version-only", "C", "the daemon serves no plugin but its own version's",
+			func(p *ipam.Policy) { p.Speaks = nil }),
+		p("free-what-has-no-pod", "D", "an address whose pod is gone from the API server is free (Terway)",
+			func(p *ipam.Policy) { p.Gone = nil }),
+		p("no-cool-down", "D", "a released address may be given away at once",
+			func(p *ipam.Policy) { p.CoolDown = nil }),
+		p("release-by-pod-name", "E", "a DEL releases whatever the pod's name has (Calico CNI 1.5.0)",
+			func(p *ipam.Policy) { p.Match = nil }),
+		p("unknown-del-fails", "F", "a DEL of something unknown is an error, for ever (Calico CNI 1.5.0)",
+			func(p *ipam.Policy) { p.Unknown = nil }),
+		p("newest-evicts", "G", "a new sandbox of a pod's name deletes the older one's link",
+			func(p *ipam.Policy) { p.Displace = nil }),
+		p("no-repair", "H", "what somebody else removes from the kernel stays away",
+			func(p *ipam.Policy) { p.Repair = nil }),
+		p("no-intents", "I", "EC2 is called before anything is durable",
+			func(p *ipam.Policy) { p.Intend = nil }),
+		p("lost-is-failed", "I", "a reply that never came means that nothing happened",
+			func(p *ipam.Policy) { p.Lost = nil }),
+		p("no-sweep", "I", "leaked ENIs are left alone",
+			func(p *ipam.Policy) { p.Sweep = nil }),
+		p("gc-trusts-its-list", "K", "GC releases what it is not told of, whoever uses it",
+			func(p *ipam.Policy) { p.Collect = nil }),
+		p("all-you-can-carry", "L", "a node takes all addresses that its type can carry",
+			func(p *ipam.Policy) { p.Demand = nil }),
+		p("no-backoff", "L", "what EC2 throttles is asked again at once",
+			func(p *ipam.Policy) { p.Backoff = nil }),
+	}
+}
+
+func wraps() []Mutant {
+	return []Mutant{
+		{Name: "cool-down-in-memory", Kind: Wrap, Rule: "D", Doc: "releasedAt is not in the durable record: a restart ends every cool-down",
+			Effects: forgetCooling},
+		{Name: "mute", Kind: Wrap, Rule: "contract", Doc: "a reply in a hundred is never sent", Effects: mute},
+	}
+}
+
+// forgetCooling turns the durable row of a cooling address into no row.
+func forgetCooling(effs []ipam.Effect) []ipam.Effect {
+	for i, e := range effs {
+		s, ok := e.(*ipam.Save)
+		if !ok || s.Store != ipam.RunStore || !slices.ContainsFunc(s.Put, func(r ipam.Row) bool { return r.State == ipam.Cooling }) {
+			continue
+		}
+		c := *s
+		c.Put, c.Drop = nil, slices.Clone(s.Drop)
+		for _, r := range s.Put {
+			if r.State == ipam.Cooling {
+				c.Drop = append(c.Drop, r.Key())
+			} else {
+				c.Put = append(c.Put, r)
+			}
+		}
+		effs[i] = &c
+	}
+	return effs
+}
+
+func mute(effs []ipam.Effect) []ipam.Effect {
+	return slices.DeleteFunc(effs, func(e ipam.Effect) bool {
+		r, ok := e.(*ipam.Reply)
+		return ok && r.Req%20 == 7
+	})
+}
+
+func plans() []Mutant {
+	return []Mutant{
+		{Name: "no-rule-from-pod", Kind: Plan, Rule: "datapath", Doc: "pods of secondary ENIs answer by the primary: the VPC drops it",
+			Plan: without(func(o *dataplane.Op) bool {
+				return o.Kind == dataplane.EnsureRule && o.Priority == dataplane.PriorityFromPod
+			})},
+		{Name: "no-gateway-answer", Kind: Plan, Rule: "H", Doc: "the host veth does not answer ARP for the gateway: a pod that lost its entry is lost",
+			Plan: without(func(o *dataplane.Op) bool { return o.Kind == dataplane.ProxyNeighbour })},
+		{Name: "rules-left-behind", Kind: Plan, Rule: "B", Doc: "a removed pod's rules stay, and no residue is removed",
+			Plan: without(func(o *dataplane.Op) bool { return o.Kind == dataplane.RemoveRule })},
+	}
+}
+
+// without leaves operations out of every plan.
+func without(drop func(*dataplane.Op) bool) func(ipam.Lane, dataplane.Plan) dataplane.Plan {
+	return func(_ ipam.Lane, p dataplane.Plan) dataplane.Plan {
+		var q dataplane.Plan
+		for i := range p.Ops {
+			if !drop(&p.Ops[i]) {
+				q.Ops = append(q.Ops, p.Ops[i])
+			}
+		}
+		return q
+	}
+}
+
+func shells() []Mutant {
+	return []Mutant{
+		{Name: "durable-before-written", Kind: ShellPart, Rule: "contract", Doc: "a Save is reported durable before it is", Shell: AckEarly},
+		{Name: "nothing-written", Kind: ShellPart, Rule: "contract", Doc: "no Save is ever written", Shell: DropSaves},
+		{Name: "no-del-intents", Kind: ShellPart, Rule: "F", Doc: "a DEL while the daemon is down succeeds and leaves nothing behind", Shell: LoseIntents},
+		{Name: "sdk-retries", Kind: ShellPart, Rule: "L", Doc: "the SDK repeats failed requests by itself", Shell: RetryCalls},
+		{Name: "checkpoint-of-another-version", Kind: ShellPart, Rule: "C", Doc: "a record that another version wrote is refused", Shell: RefuseOtherVersions},
+	}
+}

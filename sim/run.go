@@ -1,0 +1,306 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/scn"
+)
+
+// Run is a scenario on its way through a world. It is plain data beside the world, so that it can be forked with it.
+type Run struct {
+	File    *scn.File // expanded: no variables are left
+	World   World
+	steps   []step
+	next    int
+	open    []pendingCheck
+	verdict Verdict
+	end     time.Duration // of the last line
+	finally time.Duration // how long settling may take; 0 there is no finally line
+	// StopAtFirst ends the run at the first violation: enough to know which invariant a mutant breaks first.
+	StopAtFirst bool
+	stopped     bool
+}
+
+// step is one line at one instant.
+type step struct {
+	at    time.Duration
+	line  int // index into File.Lines
+	act   *Act
+	check *scn.Check
+}
+
+// pendingCheck is a `within` that has not come true.
+type pendingCheck struct {
+	until time.Duration
+	step  step
+}
+
+// Verdict is how a run ended.
+type Verdict struct {
+	Violations []audit.Violation // instants are the scenario's
+	Failures   []Failure
+	Missed     []string // coverage marks that were not reached
+	Judged     int      // expectations judged
+	Skipped    []Skip
+	Ended      time.Duration // instant of the scenario
+	Cut        bool          // interrupted
+	Story      string
+}
+
+// Failure is an expectation that did not hold.
+type Failure struct {
+	Pos  scn.Pos
+	At   time.Duration
+	Text string
+}
+
+// Skip is a line that the world cannot carry out.
+type Skip struct {
+	Pos scn.Pos
+	Why string
+}
+
+// Held says whether everything that was judged held. A run of which nothing was judged is not held, it is skipped.
+func (v *Verdict) Held() bool {
+	return len(v.Violations) == 0 && len(v.Failures) == 0 && len(v.Missed) == 0 && !v.Cut
+}
+
+// NewRun prepares a checked, expanded scenario for a world of that name.
+func NewRun(f *scn.File, w World, world string) (*Run, error) {
+	r := &Run{File: f, World: w}
+	for i := range f.Lines {
+		l := &f.Lines[i]
+		if l.Stmt == nil {
+			continue
+		}
+		if !l.Guard.Allows(world) {
+			r.skip(l, "the line is not for world "+world)
+			continue
+		}
+		if err := w.Can(l); err != nil {
+			r.skip(l, err.Error())
+			continue
+		}
+		switch s := l.Stmt.(type) {
+		case *scn.At:
+			if err := r.schedule(i, s); err != nil {
+				return nil, err
+			}
+		case *scn.Finally:
+			r.finally = s.Within
+		}
+	}
+	slices.SortStableFunc(r.steps, func(a, b step) int { return int(a.at - b.at) })
+	return r, nil
+}
+
+func (r *Run) skip(l *scn.Line, why string) {
+	r.verdict.Skipped = append(r.verdict.Skipped, Skip{l.Pos, why})
+}
+
+func (r *Run) schedule(line int, s *scn.At) error {
+	st := step{at: s.When, line: line, check: s.Check}
+	if s.Action != nil {
+		act, err := Bind(s.Action)
+		if err != nil {
+			return err
+		}
+		st.act = act
+	}
+	for {
+		r.steps = append(r.steps, st)
+		r.end = max(r.end, st.at)
+		if s.Check != nil && s.Check.HasWithin {
+			r.end = max(r.end, st.at+s.Check.Within)
+		}
+		if st.at += s.Every; !s.HasEvery || st.at > s.Until {
+			return nil
+		}
+	}
+}
+
+// Clone forks the run with its world.
+func (r *Run) Clone(w World) *Run {
+	c := *r
+	c.World = w
+	c.open = slices.Clone(r.open)
+	c.verdict.Failures = slices.Clone(r.verdict.Failures)
+	c.verdict.Skipped = slices.Clone(r.verdict.Skipped)
+	return &c
+}
+
+// To carries out every line up to instant t. interrupted, if any, is asked between events and ends the run.
+func (r *Run) To(t time.Duration, interrupted func() bool) {
+	for !r.stopped {
+		at := min(t, r.nextStop())
+		r.World.Until(at, r.each(interrupted))
+		if r.stopped {
+			return
+		}
+		r.expired(at)
+		for r.next < len(r.steps) && r.steps[r.next].at <= at {
+			r.take(r.steps[r.next])
+			r.next++
+		}
+		if at >= t {
+			return
+		}
+	}
+}
+
+// nextStop is the instant of the next line or the end of a `within`.
+func (r *Run) nextStop() time.Duration {
+	at := r.End()
+	if r.next < len(r.steps) {
+		at = r.steps[r.next].at
+	}
+	for i := range r.open {
+		at = min(at, r.open[i].until)
+	}
+	return at
+}
+
+// each is what has to be looked at after every event: nothing, if nothing waits for anything.
+func (r *Run) each(interrupted func() bool) func() bool {
+	if len(r.open) == 0 && interrupted == nil && !r.StopAtFirst {
+		return nil
+	}
+	return func() bool {
+		if interrupted != nil && interrupted() {
+			r.verdict.Cut, r.stopped = true, true
+			return true
+		}
+		if r.StopAtFirst {
+			if _, broken := r.World.Audit().First(); broken {
+				r.stopped = true
+				return true
+			}
+		}
+		r.settleChecks()
+		return false
+	}
+}
+
+// settleChecks drops the checks that have come true.
+func (r *Run) settleChecks() {
+	r.open = slices.DeleteFunc(r.open, func(p pendingCheck) bool {
+		ok, _ := r.judge(p.step.check)
+		if ok {
+			r.verdict.Judged++
+		}
+		return ok
+	})
+}
+
+// expired fails the checks whose time is up.
+func (r *Run) expired(at time.Duration) {
+	r.settleChecks()
+	r.open = slices.DeleteFunc(r.open, func(p pendingCheck) bool {
+		if p.until > at {
+			return false
+		}
+		r.verdict.Judged++
+		_, found := r.judge(p.step.check)
+		r.fail(p.step, fmt.Sprintf("expected within %v: %s; %s", p.step.check.Within, describeCheck(p.step.check), found))
+		return true
+	})
+}
+
+func (r *Run) take(s step) {
+	if s.act != nil {
+		r.World.Do(s.act)
+		return
+	}
+	if s.check.HasWithin {
+		r.open = append(r.open, pendingCheck{s.at + s.check.Within, s})
+		r.settleChecks()
+		return
+	}
+	r.verdict.Judged++
+	if ok, found := r.judge(s.check); !ok {
+		r.fail(s, "expected "+describeCheck(s.check)+"; "+found)
+	}
+}
+
+func (r *Run) fail(s step, text string) {
+	r.verdict.Failures = append(r.verdict.Failures, Failure{r.File.Lines[s.line].Pos, r.World.Now(), text})
+}
+
+func describeCheck(c *scn.Check) string {
+	s := c.Subject.String() + " " + c.Metric
+	if c.Op != "" {
+		s += " " + c.Op + " " + c.Value
+	}
+	return s
+}
+
+func (r *Run) judge(c *scn.Check) (ok bool, found string) {
+	v, measured := r.World.Measure(c.Subject, c.Metric)
+	if !measured {
+		return false, "it could not be measured"
+	}
+	found = "found " + strconv.FormatInt(v, 10)
+	want, err := strconv.ParseInt(c.Value, 10, 64)
+	if err != nil { // a flag: checked by Check
+		found = "found " + strconv.FormatBool(v != 0)
+		want = 1
+		if c.Value == "false" {
+			want = 0
+		}
+	}
+	switch c.Op {
+	case "", "==":
+		return v == want, found
+	case "!=":
+		return v != want, found
+	case "<":
+		return v < want, found
+	case "<=":
+		return v <= want, found
+	case ">":
+		return v > want, found
+	case ">=":
+		return v >= want, found
+	}
+	return false, found
+}
+
+// End is the instant at which the run is over.
+func (r *Run) End() time.Duration { return r.end + r.finally }
+
+// LastLine is the instant after which no line does anything.
+func (r *Run) LastLine() time.Duration { return r.end }
+
+// Finish runs to the end, settles, and says how it was.
+func (r *Run) Finish(interrupted func() bool) *Verdict {
+	r.To(r.end, interrupted)
+	if !r.stopped {
+		r.World.EndFaults()
+		r.To(r.End(), interrupted)
+	}
+	if !r.stopped && r.finally > 0 {
+		r.World.Settle()
+	}
+	v := &r.verdict
+	v.Ended, v.Story = r.World.Now(), r.World.Story()
+	for _, b := range r.World.Audit().Violations() {
+		b.At -= r.World.Epoch()
+		v.Violations = append(v.Violations, b)
+	}
+	if !r.stopped {
+		r.missed()
+	}
+	return v
+}
+
+func (r *Run) missed() {
+	for i := range r.File.Lines {
+		if m, ok := r.File.Lines[i].Stmt.(*scn.Reaches); ok && !r.World.Reached(m.Mark) {
+			r.verdict.Missed = append(r.verdict.Missed, m.Mark)
+		}
+	}
+}

@@ -1,0 +1,388 @@
+package virtual
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/enilab/enilab/fakes/cri"
+	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/fakes/kube"
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/mutants"
+)
+
+// Tags of amazon-vpc-cni-k8s 1.23.1 (pkg/awsutils/awsutils.go).
+const (
+	tagOwner   = "node.k8s.amazonaws.com/instance_id"
+	tagCreated = "node.k8s.amazonaws.com/createdAt"
+	tagCluster = "cluster.k8s.amazonaws.com/name"
+)
+
+// inFlight is a request on its way to EC2: a Call, or a Look at EC2.
+type inFlight struct {
+	req  ec2.Request
+	id   ipam.ID
+	what ipam.What // 0: a Call
+	act  ipam.Action
+	back time.Duration
+}
+
+var actions = [...]ec2.Action{0, ec2.CreateNetworkInterface, ec2.AttachNetworkInterface, ec2.ModifyNetworkInterfaceAttribute,
+	ec2.DetachNetworkInterface, ec2.DeleteNetworkInterface, ec2.AssignPrivateIpAddresses, ec2.UnassignPrivateIpAddresses}
+
+func (w *World) startCall(n *node, c *ipam.Call) {
+	f := &inFlight{id: c.ID, act: c.Action}
+	f.req = ec2.Request{Action: actions[c.Action], Caller: n.inst, ENI: ec2.ENIID(c.ENI)}
+	switch c.Action {
+	case ipam.CreateENI:
+		f.req.Subnet, f.req.ClientToken, f.req.SecondaryCount = ec2.SubnetID(c.Subnet), c.Token, c.Count
+		f.req.Description = "aws-K8S-" + c.Owner
+		f.req.Tags = []ec2.Tag{{Key: tagOwner, Value: c.Owner}, {Key: tagCluster, Value: c.Cluster}, {Key: tagCreated, Value: strconv.FormatInt(c.Created, 10)}}
+	case ipam.AttachENI:
+		f.req.Instance, f.req.DeviceIndex = n.inst, c.Device
+	case ipam.ModifyENI:
+		f.req.Attachment, f.req.DeleteOnTermination = c.Attachment, true
+	case ipam.DetachENI:
+		f.req.Attachment = c.Attachment
+	case ipam.AssignIPs:
+		f.req.SecondaryCount = c.Count
+	case ipam.UnassignIPs:
+		f.req.Addresses = c.Addresses
+	}
+	if w.trapped(n, f.req.Action, false) {
+		return
+	}
+	w.send(n, f)
+}
+
+func (w *World) send(n *node, f *inFlight) {
+	w.mix(uint64(f.req.Action)<<48 ^ uint64(f.id))
+	there, back := w.cloud.Travel(&f.req)
+	f.back = back
+	w.push(event{at: w.now + there, kind: evServe, node: n.no, life: n.life, num: uint64(f.id), data: f})
+}
+
+// serve is the instant at which EC2 executes a request.
+func (w *World) serve(e *event) {
+	f, n := e.data.(*inFlight), w.nodes[e.node]
+	r := w.cloud.Serve(w.now, &f.req)
+	w.audit.EC2Call(w.now, int(n.no))
+	w.mixString(r.Code)
+	if f.what == 0 {
+		w.cloudSaid(n, f, &r)
+	}
+	if e.life != n.life || n.core == nil {
+		return // its daemon is dead; EC2 does not mind
+	}
+	if f.what != 0 && r.Code == "InvalidNetworkInterfaceID.NotFound" && w.askWithout(n, f, &r) {
+		return
+	}
+	if r.Code == "" && w.trapped(n, f.req.Action, true) {
+		return
+	}
+	after := f.back
+	if r.Lost {
+		after = sdkTimeout
+	}
+	var in ipam.Input
+	if f.what == 0 {
+		in = ipam.Called{ID: f.id, Result: w.translate(f, &r)}
+	} else {
+		in = w.described(f, &r)
+	}
+	w.push(event{at: w.now + after, kind: evInput, node: n.no, life: n.life, num: uint64(f.id), data: in})
+	if m := w.cfg.Mutant; m != nil && m.Shell&mutants.RetryCalls != 0 && f.what == 0 && r.Code != "" {
+		g := *f
+		w.send(n, &g)
+	}
+}
+
+// askWithout repeats a question without the ID that EC2 does not know, for an unknown one spoils the answer for the others
+// (amazon-vpc-cni-k8s does the same). The last one's refusal is an answer: nothing of what was asked exists.
+func (w *World) askWithout(n *node, f *inFlight, r *ec2.Response) bool {
+	g := *f
+	g.req.ENIs = slices.DeleteFunc(slices.Clone(f.req.ENIs), func(id ec2.ENIID) bool { return strings.Contains(r.Message, string(id)) })
+	if len(g.req.ENIs) == 0 {
+		*r = ec2.Response{HTTP: 200}
+		return false
+	}
+	if len(g.req.ENIs) < len(f.req.ENIs) {
+		w.send(n, &g)
+		return true
+	}
+	return false
+}
+
+func (w *World) translate(f *inFlight, r *ec2.Response) ipam.Result {
+	out := ipam.Result{Class: class(r), Code: r.Code, Attachment: r.Attachment, Addresses: r.Assigned}
+	if out.Class == ipam.OK && f.act == ipam.CreateENI {
+		out.ENI = w.eni(&r.ENI)
+	}
+	return out
+}
+
+// class sorts EC2's error codes (EC2 API reference, "Error codes").
+func class(r *ec2.Response) ipam.Class {
+	switch {
+	case r.Lost:
+		return ipam.Lost
+	case r.Code == "":
+		return ipam.OK
+	case r.Code == "RequestLimitExceeded":
+		return ipam.Throttled
+	case strings.HasSuffix(r.Code, ".NotFound"):
+		return ipam.NotFound
+	case r.Code == "InsufficientFreeAddressesInSubnet", r.Code == "InsufficientCidrBlocks":
+		return ipam.SubnetFull
+	case r.Code == "AttachmentLimitExceeded", r.Code == "InvalidInterface.IpAddressLimitExceeded", r.Code == "PrivateIpAddressLimitExceeded",
+		r.Code == "NetworkInterfaceLimitExceeded":
+		return ipam.Limit
+	case r.Code == "InvalidNetworkInterface.InUse", r.Code == "InvalidParameterValue" && strings.Contains(r.Message, "in use"):
+		return ipam.InUse
+	case r.Code == "UnauthorizedOperation", r.Code == "AuthFailure", r.Code == "RequestExpired":
+		return ipam.Denied
+	case r.HTTP >= 500:
+		return ipam.Unavailable
+	}
+	return ipam.Invalid
+}
+
+func (w *World) eni(e *ec2.ENI) ipam.ENI {
+	out := ipam.ENI{ID: string(e.ID), MAC: e.MAC, Device: e.DeviceIndex, Subnet: string(e.Subnet), CIDR: w.cfg.Subnet, Primary: e.Primary,
+		Addresses: e.Secondaries, Status: e.Status.String(), Attachment: e.Attachment, Instance: string(e.Instance), DOT: e.DeleteOnTermination}
+	for _, t := range e.Tags {
+		switch t.Key {
+		case tagOwner:
+			out.Owner = t.Value
+		case tagCreated:
+			out.Created, _ = strconv.ParseInt(t.Value, 10, 64)
+		}
+	}
+	return out
+}
+
+// described is the answer to a Look at EC2.
+func (w *World) described(f *inFlight, r *ec2.Response) ipam.Input {
+	in := ipam.Seen{ID: f.id, What: f.what, Complete: r.Code == "" && !r.Lost, Err: r.Code}
+	for i := range r.ENIs {
+		in.ENIs = append(in.ENIs, w.eni(&r.ENIs[i]))
+	}
+	if r.Lost {
+		in.Err = "no answer within " + sdkTimeout.String()
+	}
+	return in
+}
+
+func (w *World) startLook(n *node, l *ipam.Look) {
+	w.mix(uint64(l.What)<<32 ^ uint64(l.ID))
+	at := w.now
+	switch l.What {
+	case ipam.LookENI:
+		f := &inFlight{id: l.ID, what: l.What, req: ec2.Request{Action: ec2.DescribeNetworkInterfaces, Caller: n.inst}}
+		for _, id := range l.ENIs {
+			f.req.ENIs = append(f.req.ENIs, ec2.ENIID(id))
+		}
+		w.send(n, f)
+		return
+	case ipam.LookAttached:
+		w.send(n, &inFlight{id: l.ID, what: l.What, req: ec2.Request{Action: ec2.DescribeNetworkInterfaces, Caller: n.inst, FilterInstance: string(n.inst)}})
+		return
+	case ipam.LookLeaked:
+		w.send(n, &inFlight{id: l.ID, what: l.What, req: ec2.Request{Action: ec2.DescribeNetworkInterfaces, Caller: n.inst,
+			FilterStatus: "available", FilterTagKey: tagCluster, FilterTagValue: clusterName}})
+		return
+	case ipam.LookKernel:
+		at += lookKernel
+	case ipam.LookRuntime:
+		at += lookRuntime
+	case ipam.LookIMDS:
+		at += lookIMDS
+	case ipam.LookPods:
+		at += lookPods
+	}
+	w.push(event{at: at, kind: evLook, node: n.no, life: n.life, num: uint64(l.ID), data: l})
+}
+
+// look reads a source; its answer is a little older when it arrives.
+func (w *World) look(n *node, e *event) {
+	if e.life != n.life || n.core == nil {
+		return
+	}
+	l := e.data.(*ipam.Look)
+	in := ipam.Seen{ID: l.ID, What: l.What, Complete: true}
+	after := lookDeliver
+	switch l.What {
+	case ipam.LookKernel:
+		o := n.kern.Observe()
+		in.Kernel, in.Complete = &o, o.Complete
+		if !o.Complete {
+			in.Err = "NLM_F_DUMP_INTR"
+		}
+	case ipam.LookRuntime:
+		after += w.sandboxes(n, &in)
+	case ipam.LookIMDS:
+		after += w.metadata(n, &in)
+	case ipam.LookPods:
+		for _, p := range w.kube.ListPods(int(n.no)) {
+			in.Pods = append(in.Pods, ipam.Pod{Namespace: p.Namespace, Name: p.Name, UID: p.UID})
+		}
+	}
+	w.push(event{at: w.now + after, kind: evInput, node: n.no, life: n.life, num: uint64(l.ID), data: in})
+}
+
+// sandboxes is what stands behind the runtime's socket.
+func (w *World) sandboxes(n *node, in *ipam.Seen) time.Duration {
+	switch n.socket {
+	case socketAbsent:
+		in.Complete, in.Err = false, "dial unix /run/cri.sock: connect: connection refused"
+		return 0
+	case socketUnimplemented:
+		in.Complete, in.Err = false, "rpc error: code = Unimplemented desc = unknown service runtime.v1.RuntimeService"
+		return 0
+	case socketEmpty:
+		return 0
+	}
+	list, whole := n.cri.ListSandboxes()
+	in.Complete = whole
+	if !whole {
+		in.Err = "the runtime is restarting"
+		return hangTimeout
+	}
+	in.Sandboxes = make([]ipam.Sandbox, 0, len(list))
+	for i := range list {
+		b := &list[i]
+		in.Sandboxes = append(in.Sandboxes, ipam.Sandbox{ID: b.ID, Pod: ipam.Pod{Namespace: b.Namespace, Name: b.Name, UID: b.UID}, Ready: b.Ready})
+	}
+	i := 0 // both lists are in order of creation
+	for t := range n.cri.Sandboxes() {
+		for i < len(in.Sandboxes) && in.Sandboxes[i].ID != t.ID {
+			i++
+		}
+		if i == len(in.Sandboxes) {
+			i = 0
+			continue
+		}
+		if t.Netns != 0 {
+			in.Sandboxes[i].Address = t.Address
+		}
+	}
+	if n.socket == socketPartial {
+		in.Complete, in.Err = false, "rpc error: code = DeadlineExceeded"
+		in.Sandboxes = in.Sandboxes[:len(in.Sandboxes)/2]
+	}
+	return 0
+}
+
+func (w *World) metadata(n *node, in *ipam.Seen) time.Duration {
+	v, ok := w.cloud.IMDS(w.now, n.inst)
+	if !ok {
+		in.Complete, in.Err = false, "Get http://169.254.169.254/latest/meta-data/mac: i/o timeout"
+		return hangTimeout
+	}
+	limits, _ := ec2.LimitsOf(v.Instance.Type)
+	m := &ipam.IMDS{Instance: ipam.Instance{ID: string(v.Instance.ID), Type: v.Instance.Type, Zone: v.Instance.Zone, Subnet: string(v.Instance.Subnet),
+		PrimaryMAC: v.Instance.PrimaryMAC, Address: v.Instance.PrimaryAddress, VPC: v.Instance.VPCCIDRs,
+		Limits: ipam.Limits{ENIs: limits.ENIs, Addresses: limits.IPv4PerENI}}, ENIs: make([]ipam.ENI, len(v.ENIs))}
+	for i := range v.ENIs {
+		e := &v.ENIs[i]
+		m.ENIs[i] = ipam.ENI{ID: string(e.ENI), MAC: e.MAC, Device: e.Device, Subnet: string(e.Subnet), CIDR: e.SubnetCIDR, Partial: e.Partial}
+		if len(e.Addresses) > 0 {
+			m.ENIs[i].Primary, m.ENIs[i].Addresses = e.Addresses[0], e.Addresses[1:]
+		}
+	}
+	in.IMDS = m
+	return 0
+}
+
+// cloudEvent is something that happened at EC2: links come and go, and I4 is judged.
+func (w *World) cloudEvent(e *ec2.Event) {
+	no, ok := w.byInst[e.Instance]
+	if !ok {
+		return
+	}
+	n := w.nodes[no]
+	n.dirty = true
+	switch e.Kind {
+	case ec2.LinkPlugged:
+		n.kern.Plug(e.MAC)
+		w.hint(n)
+	case ec2.LinkUnplugged:
+		n.kern.Unplug(e.MAC)
+		w.hint(n)
+	case ec2.ENIDetachStarted:
+		w.judgeDetach(n, e)
+	case ec2.AddressUnassigned:
+		w.judgeUnassign(n, e)
+	case ec2.InstanceTerminated:
+		w.terminated(n)
+	}
+}
+
+// hint is a netlink event that the daemon's own plans do not explain.
+func (w *World) hint(n *node) {
+	if n.core != nil {
+		w.push(event{at: w.now + time.Millisecond, kind: evInput, node: n.no, life: n.life, data: ipam.Seen{What: ipam.LookKernel}})
+	}
+}
+
+func (w *World) judgeDetach(n *node, e *ec2.Event) {
+	v, ok := w.cloud.ENI(e.ENI)
+	if !ok {
+		return
+	}
+	live, example := 0, ""
+	for _, a := range v.Secondaries {
+		if name := n.livePod(a); name != "" {
+			live++
+			example = name
+		}
+	}
+	w.audit.ENIFreed(w.now, int(n.no), string(e.ENI), e.By == n.inst, live, example)
+	for _, a := range v.Secondaries {
+		w.audit.AddressUnassigned(w.now, int(n.no), a, false, "")
+	}
+}
+
+func (w *World) judgeUnassign(n *node, e *ec2.Event) {
+	w.audit.AddressUnassigned(w.now, int(n.no), e.Address, e.By == n.inst, n.livePod(e.Address))
+}
+
+// livePod names a pod whose containers run and whose namespace has the address; "" is none.
+func (n *node) livePod(a netip.Addr) string {
+	inode, used := n.kern.InUse(a)
+	if !used {
+		return ""
+	}
+	for t := range n.cri.Sandboxes() {
+		if t.Netns == inode && t.Running {
+			return t.Name
+		}
+	}
+	return ""
+}
+
+func (w *World) terminated(n *node) {
+	if n.core != nil {
+		w.audit.Died(w.now, int(n.no))
+	}
+	n.gone, n.core = true, nil
+	w.tell(n, 'x', "the instance is terminated")
+}
+
+// kubeEvent goes from the API server to the node's kubelet.
+func (w *World) kubeEvent(e kube.Event) {
+	if e.Node <= 0 || e.Node >= len(w.nodes) || w.nodes[e.Node].gone {
+		return
+	}
+	kind := cri.PodBound
+	switch e.Kind {
+	case kube.PodDeleted:
+		kind = cri.PodDeleted
+	case kube.PodForceRemoved:
+		kind = cri.PodForceRemoved
+	}
+	w.kubelet(w.nodes[e.Node], &cri.Input{Kind: kind, UID: e.UID, Namespace: e.Namespace, Name: e.Name, HostNetwork: e.HostNetwork, Grace: e.Grace})
+}

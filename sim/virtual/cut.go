@@ -1,0 +1,157 @@
+package virtual
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/audit"
+)
+
+// Cuts are collected for nodes that changed, or that were faulty at the last one. Their distance is far below the bounds of
+// the invariants that they judge.
+const (
+	cutPeriod      = time.Second
+	cutPeriodFleet = 10 * time.Second
+	fleet          = 64 // nodes
+)
+
+func (w *World) pushCut() {
+	p := cutPeriod
+	if len(w.nodes) > fleet {
+		p = cutPeriodFleet
+	}
+	w.push(event{at: w.now + p, kind: evCut})
+}
+
+func (w *World) judge() {
+	for _, n := range w.nodes[1:] {
+		if n.gone || !n.dirty && !n.faulty {
+			continue
+		}
+		n.dirty = false
+		c := w.collect(n)
+		n.faulty = false
+		for i := range c.Pods {
+			n.faulty = n.faulty || c.Pods[i].Fault != ""
+		}
+		w.audit.Judge(w.now, c)
+	}
+}
+
+// collect is a consistent cut: nothing moves in virtual time while it is made.
+func (w *World) collect(n *node) *audit.Cut {
+	c := &w.cut
+	*c = audit.Cut{Node: int(n.no), Up: n.core != nil, Rows: c.Rows[:0], Cloud: c.Cloud[:0], Pods: c.Pods[:0], Settings: n.set}
+	if n.core != nil {
+		n.core.View(&w.view)
+		c.View, c.Limits = &w.view, w.view.Limits
+		n.core.Rows(func(r ipam.Row) {
+			if r.State == ipam.Assigned {
+				c.Rows = append(c.Rows, r)
+			}
+		})
+	}
+	for _, id := range w.cloud.AttachedENIs(n.inst) {
+		e, _ := w.cloud.ENI(id)
+		c.Cloud = append(c.Cloud, audit.CloudENI{ID: string(id), Attached: true, Primary: e.Primary, Secondaries: e.Secondaries})
+	}
+	for t := range n.cri.Sandboxes() {
+		if t.OwesDEL && !t.Running && !t.Ready {
+			c.PendingDELs++
+		}
+		p := audit.PodCut{Att: ipam.Attachment{Network: "aws-cni", ContainerID: t.ID, IfName: "eth0"}, Name: t.Name, Address: t.Address}
+		if t.Running && !t.Held && t.Address.IsValid() {
+			p.Fault, p.Ours = w.fault(n, t.Address, t.Netns)
+		}
+		c.Pods = append(c.Pods, p)
+	}
+	return c
+}
+
+// fault says why a packet from the VPC does not reach a pod and come back; "" is that it does.
+func (w *World) fault(n *node, a netip.Addr, netns uint64) (why string, ours bool) {
+	id, ok := w.cloud.HasAddress(n.inst, a)
+	if !ok {
+		return "the address is on no ENI that is attached to the node", true
+	}
+	if inode, used := n.kern.InUse(a); used && inode != netns && n.kern.Holders(a) == 1 {
+		return "another namespace has the address", true
+	}
+	e, _ := w.cloud.ENI(id)
+	why, _ = n.kern.Trace(a, e.MAC)
+	return why, true
+}
+
+// settle judges everything that has to hold once settled, on every node.
+func (w *World) settle() {
+	for _, n := range w.nodes[1:] {
+		if n.gone {
+			continue
+		}
+		c := w.collect(n)
+		c.Leaks = w.leaks(n)
+		c.CloudFree = w.cloud.FreeAddresses(w.cloud.Subnets()[0].ID)
+		w.audit.Settle(w.now, c)
+	}
+	w.settleCloud()
+}
+
+// leaks are what belongs to nobody on a node.
+func (w *World) leaks(n *node) []string {
+	var out []string
+	if n.core == nil {
+		return []string{"the daemon does not run"}
+	}
+	live := map[uint64]bool{}
+	for t := range n.cri.Sandboxes() {
+		live[t.Netns] = true
+	}
+	n.kern.LiveAddresses(func(inode uint64, a netip.Addr) {
+		if !live[inode] {
+			out = append(out, "address "+a.String()+" is configured in a namespace that no sandbox has")
+		}
+	})
+	n.core.Rows(func(r ipam.Row) {
+		if what, left := n.kern.Leftovers(r.Address); left && r.State == ipam.Free {
+			out = append(out, what+" for "+r.Address.String())
+		}
+	})
+	if len(n.intents) > 0 {
+		out = append(out, "a DEL intent is still on disk")
+	}
+	n.core.View(&w.view)
+	if w.view.Intents > 0 {
+		out = append(out, "an EC2 intent is still open")
+	}
+	return out
+}
+
+// settleCloud looks for ENIs that belong to nobody (I5). An ENI made in the last minutes may still be on its way.
+func (w *World) settleCloud() {
+	var leaks []string
+	for _, e := range w.cloud.AllENIs() {
+		if e.Status == ec2.Available && !w.known(string(e.ID)) {
+			leaks = append(leaks, "ENI "+string(e.ID)+" is available and nobody will delete it")
+		}
+	}
+	if len(leaks) > 0 {
+		w.audit.Settle(w.now, &audit.Cut{Leaks: leaks})
+	}
+}
+
+func (w *World) known(id string) bool {
+	for _, n := range w.nodes[1:] {
+		if n.core == nil {
+			continue
+		}
+		n.core.View(&w.view)
+		for i := range w.view.ENIs {
+			if w.view.ENIs[i].ID == id {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,516 @@
+package virtual
+
+import (
+	"strings"
+	"time"
+
+	"github.com/enilab/enilab/fakes/cri"
+	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/fakes/kube"
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/scn"
+)
+
+// deathTrap kills a daemon when it makes an EC2 request.
+type deathTrap struct {
+	node   int32
+	action ec2.Action
+	after  bool
+}
+
+// Do carries out an action, now.
+func (w *World) Do(a *sim.Act) {
+	w.mixString(a.Verb)
+	if !w.cfg.Quiet {
+		w.story.add(w.Now(), 0, describe(a))
+	}
+	switch a.Subject.Kind {
+	case scn.Node:
+		w.doNode(w.nodes[a.Subject.Node], a)
+	case scn.AllNodes:
+		for _, n := range w.nodes[1:] {
+			w.doNode(n, a)
+		}
+	case scn.Pod:
+		w.doPod(a)
+	case scn.Kube:
+		w.doKube(a)
+	case scn.EC2:
+		w.doEC2(a)
+	case scn.IMDS:
+		w.doIMDS(a)
+	}
+	w.pump()
+}
+
+func describe(a *sim.Act) string {
+	s := a.Subject.String() + " " + a.Verb
+	for _, k := range []string{"cri", "to", "part", "call", "when", "valid", "name", "count", "times", "for", "by", "pod"} {
+		if v := a.Text(k); v != "" {
+			s += " " + v
+		}
+	}
+	for _, k := range a.Keys {
+		s += " " + k.Key + "=" + k.Value
+	}
+	return strings.TrimSpace(s)
+}
+
+func (w *World) doNode(n *node, a *sim.Act) {
+	if n.gone {
+		return
+	}
+	n.dirty = true
+	switch a.Verb {
+	case "socket":
+		for i, name := range socketNames {
+			if name == a.Text("cri") {
+				n.socket = socket(i)
+			}
+		}
+	case "restart":
+		for _, k := range a.Keys {
+			_ = n.set.Put(k.Key, k.Value) // checked by Bind
+		}
+		w.restart(n)
+	case "upgrade":
+		if a.Text("part") != "daemon" {
+			n.plugin = a.Int("to")
+		}
+		if a.Text("part") != "plugin" {
+			n.version = a.Int("to")
+			w.restart(n)
+		}
+	case "kill":
+		w.kill(n)
+	case "kill-at":
+		act, _ := ec2.ParseAction(a.Text("call"))
+		w.armed = append(w.armed, deathTrap{n.no, act, a.Text("when") == "after"})
+	case "hold":
+		n.held = true
+		w.kill(n)
+	case "unhold":
+		n.held = false
+		w.push(event{at: w.now, kind: evStart, node: n.no})
+	case "terminate":
+		w.cloud.Terminate(w.now, n.inst)
+	case "reboot":
+		w.reboot(n)
+	case "gc":
+		w.gc(n, a.Text("valid"))
+	case "fail-dels":
+		n.cri.FailDELs(a.Int("times"), a.Duration("after"))
+	case "flush-rules":
+		n.kern.FlushRules()
+		w.hint(n)
+	case "flush-routes":
+		n.kern.RemoveRoutes(a.Int("table"))
+		w.hint(n)
+	case "flush-nat":
+		n.kern.FlushNAT()
+		w.hint(n)
+	case "interrupt-dumps":
+		n.kern.InterruptDumps(a.Int("times"))
+	case "restart-kubelet":
+		w.kubelet(n, &cri.Input{Kind: cri.RestartKubelet})
+	case "restart-runtime":
+		w.kubelet(n, &cri.Input{Kind: cri.RestartRuntime})
+	}
+}
+
+// restart is a rolled DaemonSet: SIGTERM, what is under way ends or is answered, then a new daemon at once.
+func (w *World) restart(n *node) {
+	if n.core == nil {
+		return
+	}
+	w.feed(n, ipam.Stop{})
+	held := n.held
+	n.held = true
+	w.crash(n, func(*event) fate { return lands })
+	n.held = held
+	w.push(event{at: w.now + restartPause, kind: evStart, node: n.no})
+}
+
+// bootTime is how long the machine is down; kubelet and runtime come back by themselves after that.
+const bootTime = 30 * time.Second
+
+func (w *World) reboot(n *node) {
+	held := n.held
+	n.held = true
+	w.crash(n, func(*event) fate { return vanishes })
+	n.held = held
+	n.booted = false
+	n.disk[ipam.RunStore] = disk{}
+	n.intents = nil
+	n.kern.Reboot()
+	w.cloud.Reboot(w.now, n.inst)
+	w.kubelet(n, &cri.Input{Kind: cri.Reboot})
+	w.push(event{at: w.now + bootTime + restartPause, kind: evStart, node: n.no})
+}
+
+// gc calls GC as a runtime would, with all attachments, with none, or without the key.
+func (w *World) gc(n *node, valid string) {
+	if n.core == nil {
+		return
+	}
+	n.lastReq++
+	in := ipam.GC{Req: n.lastReq, Network: "aws-cni", Absent: valid == "missing", Deadline: w.now + addTimeout}
+	if valid == "all" {
+		for t := range n.cri.Sandboxes() {
+			in.Valid = append(in.Valid, ipam.Attachment{ContainerID: t.ID, IfName: "eth0"})
+		}
+	}
+	n.run = append(n.run, request{req: n.lastReq})
+	w.feed(n, in)
+}
+
+func (w *World) doPod(a *sim.Act) {
+	p, ok := w.kube.Find(a.Subject.Pod)
+	if !ok || p.Node <= 0 || p.Node >= len(w.nodes) {
+		return
+	}
+	n := w.nodes[p.Node]
+	n.dirty = true
+	switch a.Verb {
+	case "delete":
+		w.kube.DeletePod(w.now, a.Subject.Pod, 0)
+	case "force-delete":
+		w.kube.ForceDelete(w.now, a.Subject.Pod)
+	case "hang":
+		n.cri.Hang(w.now, p.UID)
+	case "unhang":
+		n.cri.Unhang(w.now, p.UID)
+	case "hide":
+		n.cri.Hide(w.now, p.UID)
+	case "lose-gateway":
+		if inode, ok := n.kern.InUse(p.Address); ok {
+			n.kern.LoseNeighbour(inode)
+		}
+	case "change-mac":
+		w.changeMAC(n, &p)
+	case "replay-del":
+		w.replayDel(n, &p, a)
+	}
+	w.armKubelet(n)
+}
+
+func (w *World) changeMAC(n *node, p *kube.Pod) {
+	if id, ok := n.cri.SandboxOf(p.UID); ok {
+		att := ipam.Attachment{Network: "aws-cni", ContainerID: id, IfName: "eth0"}
+		if row, ok := n.core.Find(att); ok && n.core != nil {
+			n.kern.SetLinkMAC(row.Veth, "02:de:ad:be:ef:01")
+			w.hint(n)
+		}
+	}
+}
+
+// replayDel sends a DEL of the pod's previous sandbox again, as kubelet does for as long as it fails.
+func (w *World) replayDel(n *node, p *kube.Pod, a *sim.Act) {
+	id, ok := n.previous(p)
+	if !ok {
+		return
+	}
+	for i := range max(a.Int("times"), 1) {
+		n.cri.ReplayDEL(w.now, id, a.Duration("after")+time.Duration(i)*a.Duration("every"))
+	}
+}
+
+// previous is the sandbox that had the pod's name before the newest one.
+func (n *node) previous(p *kube.Pod) (string, bool) {
+	newest, _ := n.cri.SandboxOf(p.UID)
+	last, found := "", false
+	for _, s := range n.history {
+		if s.name == p.Name && s.id != newest {
+			last, found = s.id, true
+		}
+	}
+	return last, found
+}
+
+func (w *World) doKube(a *sim.Act) {
+	name := a.Text("name")
+	switch a.Verb {
+	case "create":
+		s := kube.Spec{Name: name, Replicas: a.Int("count"), Nodes: w.placement(a.Int("node"))}
+		if a.Text("kind") == "statefulset" {
+			s.Kind = kube.StatefulSet
+		}
+		_ = w.kube.CreateWorkload(w.now, s) // a name that exists: total verbs do nothing
+	case "scale":
+		w.kube.Scale(w.now, name, a.Int("count"))
+	case "roll":
+		w.kube.Roll(w.now, name, a.Int("count"))
+	}
+}
+
+func (w *World) placement(only int) []int {
+	if only > 0 {
+		return []int{only}
+	}
+	var out []int
+	for _, n := range w.nodes[1:] {
+		if !n.gone {
+			out = append(out, int(n.no))
+		}
+	}
+	return out
+}
+
+func (w *World) doEC2(a *sim.Act) {
+	action, _ := ec2.ParseAction(a.Text("call")) // "any" is AnyAction, as is an unknown one
+	f := ec2.Fault{Action: action, Times: a.Int("times")}
+	switch a.Verb {
+	case "lose":
+		if f.Kind = ec2.Lose; a.Text("after") == "dropped" {
+			f.Kind = ec2.LoseRequest
+		}
+	case "fail":
+		f.Kind, f.Code = ec2.Fail, a.Text("code")
+	case "throttle":
+		f.Kind = ec2.ThrottleBurst
+	case "slow":
+		f.Kind, f.Slow = ec2.Slow, a.Duration("by")
+	case "deny":
+		f.Kind, f.Until, f.Times = ec2.DenyPermission, w.now+a.Duration("for"), 0
+	case "down":
+		f.Kind, f.Until, f.Times = ec2.Down, w.now+a.Duration("for"), 0
+	case "detach":
+		w.strangerDetach(w.nodes[a.Int("node")], a.Int("device"))
+		return
+	case "unassign":
+		if p, ok := w.kube.Find(a.Text("pod")); ok && p.Address.IsValid() {
+			w.cloud.StrangerUnassign(w.now, p.Address)
+		}
+		return
+	case "drain-subnet":
+		w.cloud.DrainSubnet(w.now, w.cloud.Subnets()[0].ID, a.Int("leave"))
+		return
+	}
+	w.cloud.Fault(f)
+}
+
+func (w *World) strangerDetach(n *node, device int) {
+	for _, id := range w.cloud.AttachedENIs(n.inst) {
+		if e, _ := w.cloud.ENI(id); e.DeviceIndex == device {
+			w.cloud.StrangerDetach(w.now, id)
+		}
+	}
+}
+
+func (w *World) doIMDS(a *sim.Act) {
+	if a.Verb == "silent" {
+		w.cloud.Fault(ec2.Fault{Kind: ec2.IMDSSilent, Until: w.now + a.Duration("for")})
+		return
+	}
+	by := ec2.Always(a.Duration("by"))
+	w.cloud.SetLag(ec2.Lag{IMDSAttach: by, IMDSAddress: by, IMDSDetach: by})
+}
+
+// EndFaults ends what actions broke.
+func (w *World) EndFaults() {
+	w.cloud.ClearFaults(w.now)
+	w.cloud.SetLag(ec2.Lag{})
+	w.armed = nil
+	for _, n := range w.nodes[1:] {
+		if n.gone {
+			continue
+		}
+		n.socket = socketRight
+		n.cri.FailDELs(0, 0)
+		for t := range n.cri.Sandboxes() {
+			if t.Held {
+				n.cri.Unhang(w.now, t.UID)
+			}
+		}
+		if n.held {
+			n.held = false
+			w.push(event{at: w.now, kind: evStart, node: n.no})
+		}
+		w.armKubelet(n)
+	}
+	w.pump()
+}
+
+// trapped springs a trap that waits for this request.
+func (w *World) trapped(n *node, a ec2.Action, after bool) bool {
+	for i, t := range w.armed {
+		if t.node == n.no && t.action == a && t.after == after {
+			w.armed = append(w.armed[:i:i], w.armed[i+1:]...)
+			w.kill(n)
+			return true
+		}
+	}
+	return false
+}
+
+// Measure reads a metric, now.
+func (w *World) Measure(s scn.Subject, metric string) (int64, bool) {
+	switch s.Kind {
+	case scn.Node:
+		return w.measureNode(w.nodes[s.Node], metric)
+	case scn.AllNodes:
+		var sum int64
+		for _, n := range w.nodes[1:] {
+			if n.gone {
+				continue
+			}
+			v, ok := w.measureNode(n, metric)
+			if !ok {
+				return 0, false
+			}
+			sum += v
+		}
+		return sum, true
+	case scn.Pod:
+		return w.measurePod(s.Pod, metric)
+	case scn.Kube:
+		return w.measureKube(metric)
+	case scn.EC2:
+		return w.measureEC2(metric)
+	}
+	return 0, false
+}
+
+func (w *World) measureNode(n *node, metric string) (int64, bool) {
+	switch metric {
+	case "pods.ready":
+		return int64(n.cri.Ready()), true
+	case "serving":
+		if n.core == nil {
+			return 0, true
+		}
+	}
+	if n.core == nil {
+		return 0, false
+	}
+	n.core.View(&w.view)
+	v := &w.view
+	switch metric {
+	case "addresses.free":
+		return int64(v.Free), true
+	case "addresses.assigned":
+		return int64(v.Assigned), true
+	case "addresses.cooling":
+		return int64(v.Cooling), true
+	case "addresses.quarantined":
+		return int64(v.Quarantined), true
+	case "addresses.total":
+		return int64(v.Free + v.Assigned + v.Cooling + v.Quarantined), true
+	case "waiting":
+		return int64(v.Waiting), true
+	case "serving":
+		return flag(v.Serving), true
+	case "impaired":
+		return flag(len(v.Reasons) > 0), true
+	case "enis":
+		ready := 0
+		for i := range v.ENIs {
+			if v.ENIs[i].Stage == ipam.Ready {
+				ready++
+			}
+		}
+		return int64(ready), true
+	}
+	return 0, false
+}
+
+func flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (w *World) measurePod(name, metric string) (int64, bool) {
+	p, ok := w.kube.Find(name)
+	if !ok || p.Node <= 0 || p.Node >= len(w.nodes) {
+		return 0, true // neither ready nor reachable
+	}
+	n := w.nodes[p.Node]
+	if metric == "ready" {
+		return flag(n.cri.PodReady(p.UID)), true
+	}
+	id, _ := n.cri.SandboxOf(p.UID)
+	for t := range n.cri.Sandboxes() {
+		if t.ID == id && t.Address.IsValid() {
+			why, _ := w.fault(n, t.Address, t.Netns)
+			return flag(why == ""), true
+		}
+	}
+	return 0, true
+}
+
+func (w *World) measureKube(metric string) (int64, bool) {
+	var ready int64
+	for _, l := range w.kube.Workloads() {
+		for _, p := range w.kube.Pods(l) {
+			if p.Phase == kube.Running && !p.Deleting {
+				ready++
+			}
+		}
+	}
+	if metric == "pods.ready" {
+		return ready, true
+	}
+	return int64(w.kube.Len()), true
+}
+
+// ledger is how often each action was called.
+func (w *World) ledger() []ec2.Count {
+	out := make([]ec2.Count, ec2.ActionCount)
+	for a := range out {
+		out[a] = w.cloud.Calls(ec2.Action(a))
+	}
+	return out
+}
+
+func (w *World) measureEC2(metric string) (int64, bool) {
+	switch metric {
+	case "enis.available":
+		return int64(w.cloud.CountENIs(ec2.Available)), true
+	case "enis.total":
+		return int64(len(w.cloud.AllENIs())), true
+	}
+	name, ok := strings.CutPrefix(metric, "calls.")
+	if !ok {
+		return 0, false
+	}
+	var total, throttled int64
+	for a, c := range w.ledger() {
+		d := c.Total - w.base[a].Total
+		if ec2.Action(a).String() == name {
+			return int64(d), true
+		}
+		total += int64(d)
+		throttled += int64(c.Throttled - w.base[a].Throttled)
+	}
+	if name == "throttled" {
+		return throttled, true
+	}
+	return total, name == "total"
+}
+
+// Can says what this world cannot do: nothing that the catalogue has.
+func (w *World) Can(*scn.Line) error { return nil }
+
+// Settle judges what has to hold once settled.
+func (w *World) Settle() {
+	w.judge()
+	w.settle()
+}
+
+// Reached says whether the core came through a coverage mark since t=0.
+func (w *World) Reached(mark string) bool {
+	for m := range w.marks {
+		if ipam.Mark(m).String() == mark {
+			return w.marks[m] > 0
+		}
+	}
+	return false
+}
+
+// Close has nothing to remove: all of it was memory.
+func (w *World) Close() error { return nil }
+
+var _ sim.World = (*World)(nil)

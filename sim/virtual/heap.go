@@ -1,0 +1,100 @@
+package virtual
+
+import "time"
+
+// eventKind says what an event of the heap is.
+type eventKind uint8
+
+const (
+	evTick    eventKind = iota + 1 // the daemon's Next has come
+	evInput                        // an input reaches the daemon
+	evSaved                        // a Save becomes durable
+	evApply                        // a plan runs
+	evLook                         // a source is read
+	evServe                        // a request reaches EC2
+	evPlugin                       // a plugin process has started and talks to the daemon
+	evResult                       // a plugin process has ended
+	evKubelet                      // kubelet's or the runtime's Next has come
+	evCloud                        // EC2's Next has come
+	evStart                        // a daemon is started
+	evCut                          // the auditors collect a consistent cut
+	evStale                        // a replayed DEL, a late intent: see its payload
+)
+
+// event is one entry of the heap. It is plain data, so that a world can be forked.
+type event struct {
+	at   time.Duration
+	seq  uint64 // breaks ties: first pushed, first popped
+	kind eventKind
+	node int32
+	life uint32 // of the daemon that wanted it; an outcome for an earlier life is nobody's
+	num  uint64 // effect ID, request, operation
+	data any
+}
+
+func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.seq < o.seq }
+
+// heap is a 4-ary min-heap of events.
+type heap []event
+
+func (h *heap) push(e event) {
+	*h = append(*h, e)
+	s := *h
+	i := len(s) - 1
+	for i > 0 {
+		p := (i - 1) / 4
+		if !s[i].before(&s[p]) {
+			break
+		}
+		s[i], s[p] = s[p], s[i]
+		i = p
+	}
+}
+
+func (h *heap) pop() event {
+	s := *h
+	top := s[0]
+	last := len(s) - 1
+	s[0] = s[last]
+	s[last] = event{}
+	s = s[:last]
+	*h = s
+	h.down(0)
+	return top
+}
+
+func (h *heap) down(i int) {
+	s := *h
+	for {
+		first := 4*i + 1
+		if first >= len(s) {
+			return
+		}
+		least := first
+		for c := first + 1; c < min(first+4, len(s)); c++ {
+			if s[c].before(&s[least]) {
+				least = c
+			}
+		}
+		if !s[least].before(&s[i]) {
+			return
+		}
+		s[i], s[least] = s[least], s[i]
+		i = least
+	}
+}
+
+// remove takes out the events that drop names, and keeps the order of the rest.
+func (h *heap) remove(drop func(*event) bool) {
+	kept := (*h)[:0]
+	for i := range *h {
+		if e := (*h)[i]; !drop(&e) {
+			kept = append(kept, e)
+		}
+	}
+	clear((*h)[len(kept):])
+	*h = kept
+	for i := (len(kept) - 2) / 4; i >= 0; i-- {
+		h.down(i)
+	}
+}

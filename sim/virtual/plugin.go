@@ -1,0 +1,241 @@
+package virtual
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/enilab/enilab/fakes/cri"
+	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/mutants"
+)
+
+// addTimeout is the plugin's own patience with the daemon.
+const addTimeout = 30 * time.Second
+
+// outcome is how a plugin process ended.
+type outcome struct {
+	verb cri.Verb
+	att  ipam.Attachment
+	err  *cri.PluginError
+	addr netip.Addr
+}
+
+// kubelet steps the node's kubelet and runtime, and does what they want.
+func (w *World) kubelet(n *node, in *cri.Input) {
+	var few [4]cri.Action // the slice is reused when NetnsMade steps the kubelet again
+	for _, a := range append(few[:0], n.cri.Step(w.now, in)...) {
+		w.act(n, a)
+	}
+	w.armKubelet(n)
+}
+
+func (w *World) armKubelet(n *node) {
+	if at, ok := n.cri.Next(); ok && at < n.criAt {
+		n.criAt = max(at, w.now)
+		w.push(event{at: n.criAt, kind: evKubelet, node: n.no})
+	}
+}
+
+func (w *World) act(n *node, a cri.Action) {
+	n.dirty = true
+	switch a.Kind {
+	case cri.MakeNetns:
+		w.kubelet(n, &cri.Input{Kind: cri.NetnsMade, Sandbox: a.Sandbox, Inode: n.kern.NewNamespace()})
+	case cri.RemoveNetns:
+		n.kern.CloseNamespace(a.Inode)
+	case cri.HoldNetns:
+		n.kern.Hold(a.Inode)
+	case cri.ReleaseNetns:
+		n.kern.Release(a.Inode)
+	case cri.RunPlugin:
+		w.push(event{at: w.now + pluginExec, kind: evPlugin, node: n.no, num: uint64(a.Op), data: &a})
+	case cri.KillPlugin:
+		w.killPlugin(n, a.Op)
+	case cri.PodStarted:
+		w.kube.PodStarted(w.now, a.UID, a.Address)
+	case cri.PodStopped:
+		w.kube.PodStopped(w.now, a.UID)
+	case cri.PodGone:
+		w.kube.PodGone(w.now, a.UID)
+	}
+}
+
+// plugin is the plugin process: one local call.
+func (w *World) plugin(n *node, e *event) {
+	a := e.data.(*cri.Action)
+	att := ipam.Attachment{Network: a.Network, ContainerID: a.ContainerID, IfName: a.IfName}
+	pod := ipam.Pod{Namespace: a.Namespace, Name: a.Name, UID: a.UID}
+	w.mix(uint64(a.Verb))
+	if a.Verb == cri.ADD {
+		if len(n.history) == maxPast {
+			n.history = append(n.history[:0], n.history[maxPast/2:]...)
+		}
+		n.history = append(n.history, past{a.Name, a.ContainerID})
+	}
+	if n.core == nil {
+		w.daemonDown(n, request{op: a.Op, verb: a.Verb, att: att}, pod)
+		return
+	}
+	n.lastReq++
+	r := request{req: n.lastReq, op: a.Op, verb: a.Verb, att: att}
+	if a.Verb == cri.DEL {
+		if row, ok := n.core.Find(att); ok {
+			r.addr = row.Address
+		}
+	}
+	n.run = append(n.run, r)
+	deadline := w.now + min(addTimeout, a.Timeout)
+	switch a.Verb {
+	case cri.ADD:
+		w.feed(n, ipam.Add{Req: r.req, Att: att, Pod: pod, Netns: a.Netns, Deadline: deadline, Version: n.plugin})
+	case cri.DEL:
+		w.feed(n, ipam.Del{Req: r.req, Att: att, Pod: pod, Netns: a.Netns, Deadline: deadline, Version: n.plugin})
+	case cri.CHECK:
+		w.feed(n, ipam.Check{Req: r.req, Att: att, Netns: a.Netns, Deadline: deadline})
+	}
+}
+
+// daemonDown: nobody listens on the daemon's socket. A DEL becomes a durable intent and succeeds (rule F).
+func (w *World) daemonDown(n *node, r request, pod ipam.Pod) {
+	o := outcome{verb: r.verb, att: r.att}
+	switch {
+	case r.verb == cri.DEL:
+		if !w.shell(mutants.LoseIntents) {
+			w.files++
+			n.intents = append(n.intents, intentFile{num: w.files, att: r.att, pod: pod})
+		}
+		w.audit.DelResult(w.now, int(n.no), r.att, true, "")
+	default:
+		o.err = &cri.PluginError{Code: ipam.CodeTryAgain, Msg: "cni " + r.verb.String() + " " + r.att.String() + ": ipamd does not answer on its socket, try again"}
+	}
+	w.push(event{at: w.now + pluginReply, kind: evResult, node: n.no, num: uint64(r.op), data: &o})
+}
+
+// hangUp is a daemon that dies while a plugin waits for it: to the plugin that is a daemon that is down.
+func (w *World) hangUp(n *node, r request) { w.daemonDown(n, r, ipam.Pod{}) }
+
+func (w *World) result(n *node, e *event) {
+	o := e.data.(*outcome)
+	w.mixAddr(o.addr)
+	if o.err != nil {
+		w.mix(uint64(o.err.Code))
+	}
+	w.kubelet(n, &cri.Input{Kind: cri.PluginDone, Op: cri.OpID(e.num), Err: o.err, Address: o.addr})
+}
+
+func (w *World) killPlugin(n *node, op cri.OpID) {
+	for i := range n.run {
+		if n.run[i].op == op {
+			req := n.run[i].req
+			n.run = append(n.run[:i], n.run[i+1:]...)
+			w.push(event{at: w.now + time.Millisecond, kind: evInput, node: n.no, life: n.life, num: uint64(req), data: ipam.Gone{Req: req}})
+			return
+		}
+	}
+}
+
+// reply takes the daemon's answer to whoever asked.
+func (w *World) reply(n *node, r *ipam.Reply) {
+	i := 0
+	for i < len(n.run) && n.run[i].req != r.Req {
+		i++
+	}
+	if i == len(n.run) {
+		return // the process was killed
+	}
+	q := n.run[i]
+	n.run[i] = n.run[len(n.run)-1]
+	n.run = n.run[:len(n.run)-1]
+	w.judgeReply(n, &q, r)
+	if q.file != 0 {
+		w.intentDone(n, q.file, r.Err == nil)
+	}
+	if q.op == 0 {
+		return
+	}
+	o := &outcome{verb: q.verb, att: q.att, addr: r.Address}
+	if r.Err != nil {
+		o.err = &cri.PluginError{Code: r.Err.Code, Msg: r.Err.Text}
+		w.refused(n, r)
+	}
+	w.push(event{at: w.now + pluginReply, kind: evResult, node: n.no, life: n.life, num: uint64(q.op), data: o})
+}
+
+// judgeReply is the edge at which I2, I6 and I7 are judged.
+func (w *World) judgeReply(n *node, q *request, r *ipam.Reply) {
+	switch {
+	case q.verb == cri.ADD && r.Err == nil:
+		used := ""
+		if n.kern.Holders(r.Address) > 1 {
+			used = "another namespace"
+		}
+		w.audit.Given(w.now, int(n.no), r.Att, r.Address, used)
+	case q.verb == cri.DEL && r.Err == nil:
+		w.audit.DelResult(w.now, int(n.no), q.att, true, "")
+		if q.addr.IsValid() {
+			w.audit.Released(w.now, int(n.no), q.att, q.addr)
+		}
+	case q.verb == cri.DEL:
+		w.audit.DelResult(w.now, int(n.no), q.att, false, r.Err.Text)
+	}
+}
+
+// feedIntent gives the daemon a DEL that is on disk.
+func (w *World) feedIntent(n *node, i int) {
+	if n.core == nil || i >= len(n.intents) || n.intents[i].req != 0 {
+		return
+	}
+	f := &n.intents[i]
+	n.lastReq++
+	f.req = n.lastReq
+	n.run = append(n.run, request{req: f.req, verb: cri.DEL, att: f.att, file: f.num})
+	w.feed(n, ipam.Del{Req: f.req, Att: f.att, Pod: f.pod, Deadline: w.now + addTimeout, Version: n.plugin, Intent: true})
+}
+
+// intentDone removes the file once its DEL has succeeded, and tries again otherwise.
+func (w *World) intentDone(n *node, num int, ok bool) {
+	for i := range n.intents {
+		if n.intents[i].num != num {
+			continue
+		}
+		if ok {
+			n.intents = append(n.intents[:i], n.intents[i+1:]...)
+			return
+		}
+		n.intents[i].req = 0
+		w.push(event{at: w.now + time.Second, kind: evStale, node: n.no, life: n.life, num: uint64(num)})
+		return
+	}
+}
+
+// stale feeds an intent again.
+func (w *World) stale(n *node, e *event) {
+	for i := range n.intents {
+		if n.intents[i].num == int(e.num) {
+			w.feedIntent(n, i)
+			return
+		}
+	}
+}
+
+// runPlan applies the first ops of a plan and judges what that did (I1).
+func (w *World) runPlan(n *node, a *ipam.Apply, ops int) (int, *dataplane.Error) {
+	done, err := n.kern.Apply(a.Plan, 0, ops)
+	n.dirty = true
+	if a.Lane.Kind != ipam.PodLane {
+		return done, err
+	}
+	for i := range a.Plan.Ops[:done] {
+		switch op := &a.Plan.Ops[i]; op.Kind {
+		case dataplane.PodAddress:
+			holders := n.kern.Holders(op.Addr)
+			w.audit.Configured(w.now, int(n.no), op.Addr, a.Lane.Att, holders, "the same node")
+		case dataplane.DeleteVeth:
+			if network, id, ifName, addr, ok := dataplane.ParseAlias(op.Alias); ok {
+				w.audit.Released(w.now, int(n.no), ipam.Attachment{Network: network, ContainerID: id, IfName: ifName}, addr)
+			}
+		}
+	}
+	return done, err
+}

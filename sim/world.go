@@ -1,0 +1,36 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/scn"
+)
+
+// World is where a scenario happens. It starts at t=0 of the scenario, with the pods of its start lines ready.
+type World interface {
+	// Can says whether the world can do or observe what a line asks. Its text is the reason for a skip.
+	Can(line *scn.Line) error
+	// Do carries out an action, now. A verb whose target is gone does nothing.
+	Do(a *Act)
+	// Measure reads a metric, now. ok is false when there is no consistent cut, or nothing to measure.
+	Measure(s scn.Subject, metric string) (value int64, ok bool)
+	// Until runs to instant t. each, if any, is called whenever something may have changed, and ends the run by returning true.
+	Until(t time.Duration, each func() bool)
+	// EndFaults ends everything that actions broke and that ends by itself no more.
+	EndFaults()
+	// Settle judges what has to hold once settled.
+	Settle()
+	// Now is the instant of the scenario.
+	Now() time.Duration
+	// Epoch is what has to be subtracted from the instants of violations.
+	Epoch() time.Duration
+	// Audit is the world's auditor.
+	Audit() *audit.Auditor
+	// Reached says whether the run came through a coverage mark.
+	Reached(mark string) bool
+	// Story is what happened, for people and golden files.
+	Story() string
+	// Close ends the world and removes everything that it made.
+	Close() error
+}
