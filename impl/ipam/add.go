@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/enilab/enilab/impl/dataplane"
@@ -18,16 +19,23 @@ func (n *Node) add(now time.Duration, in Add) {
 		n.refuseVersion(in.Req, VerbAdd, in.Att, in.Version)
 		return
 	}
+	if len(alias(in.Att, longestAddress)) > dataplane.MaxAlias {
+		n.fail(in.Req, &Error{CodeConfig, "cni add " + in.Att.String() + ": network, container ID and interface name together are too long for a link's alias"})
+		return
+	}
 	if n.Phase == recovering {
 		n.Queued = append(n.Queued, queued{Add: &in})
 		return
 	}
-	if n.busy(in.Att) {
+	if n.busy(in.Att) || n.waits(in.Att) {
 		n.enqueue(queued{Add: &in})
 		return
 	}
 	n.startAdd(now, in)
 }
+
+// longestAddress makes an alias as long as it can get.
+var longestAddress = netip.AddrFrom4([4]byte{255, 255, 255, 255})
 
 func (n *Node) startAdd(now time.Duration, in Add) {
 	if ix, ok := n.byAtt[in.Att]; ok {
@@ -113,7 +121,9 @@ func (n *Node) displace(ix int32, spec *dataplane.PodSpec) (evict string) {
 		}
 		o.Veth = dataplane.DisplacedVethName(n.Set.VethPrefix, old)
 		spec.Displaced, spec.DisplacedName = old, o.Veth
-		n.putAddress(int32(i))
+		if o.Op != adding { // its own Save may fail yet; the kernel knows its name
+			n.putAddress(int32(i))
+		}
 		n.note(Note{Mark: Displaced, Att: o.Att, Addr: o.IP})
 		return ""
 	}
@@ -211,6 +221,7 @@ func (n *Node) turnAway(now time.Duration) {
 		return
 	}
 	kept := n.Waiting[:0]
+	var gone []Add
 	hope := n.hope()
 	for i := range n.Waiting {
 		w := n.Waiting[i]
@@ -218,9 +229,13 @@ func (n *Node) turnAway(now time.Duration) {
 			kept = append(kept, w)
 			continue
 		}
-		n.fail(w.Req, &Error{CodeTryAgain, n.noAddress(now, &w)})
+		gone = append(gone, w)
 	}
 	n.Waiting = kept
+	for i := range gone {
+		n.fail(gone[i].Req, &Error{CodeTryAgain, n.noAddress(now, &gone[i])})
+		n.runQueued(now, gone[i].Att)
+	}
 }
 
 // hope is when an address may become available without growth: the end of the first cool-down, or the next try to grow.

@@ -50,6 +50,8 @@ const (
 	adding
 	releasing
 	repairing
+	recording // a row that recovery found is being made durable
+
 )
 
 func (a *address) row() Row {

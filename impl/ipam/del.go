@@ -74,9 +74,17 @@ func (n *Node) cancelWaiting(att Attachment) {
 			req := n.Waiting[i].Req
 			n.Waiting = append(n.Waiting[:i], n.Waiting[i+1:]...)
 			n.fail(req, &Error{CodeTryAgain, "cni add " + att.String() + ": a DEL of the same attachment came while it waited"})
-			return
+			break
 		}
 	}
+	for i := 0; i < len(n.Queued); i++ { // and those behind it
+		if q := n.Queued[i]; q.Add != nil && q.Add.Att == att {
+			n.Queued = append(n.Queued[:i], n.Queued[i+1:]...)
+			n.fail(q.Add.Req, &Error{CodeTryAgain, "cni add " + att.String() + ": a DEL of the same attachment came while it waited"})
+			i--
+		}
+	}
+
 }
 
 // release starts the end of an allocation: from here on its address cools.
@@ -128,6 +136,7 @@ func (n *Node) releaseApplied(now time.Duration, ix int32, in Applied) {
 	}
 	att, req, then := a.Att, a.Req, a.Then
 	a.Op, a.Req, a.Then, a.Removed = noOp, 0, nil, true
+	a.ReleasedAt = now // the cool-down counts from when the namespace has lost the address
 	n.unkey(ix)
 	n.CoolAt = min(n.CoolAt, n.rested(a))
 	n.succeed(req)
@@ -155,10 +164,14 @@ func (n *Node) retryRemovals(now time.Duration) {
 	for i := range n.Addrs {
 		a := &n.Addrs[i]
 		switch {
-		case a.Retry == never || a.Op != releasing:
+		case a.Retry == never || a.Op != releasing && a.Op != recording:
 		case a.Retry <= now:
 			a.Retry = never
-			n.saveRelease(int32(i))
+			if a.Op == recording {
+				n.record(int32(i))
+			} else {
+				n.saveRelease(int32(i))
+			}
 		default:
 			n.RetryAt = min(n.RetryAt, a.Retry)
 		}

@@ -82,7 +82,7 @@ func (n *Node) adoptLinks(ix *dataplane.Index, asked uint64) {
 			a.Att, a.Veth = att, l.Name
 			n.become(j, Assigned)
 			n.key(j)
-			n.putAddress(j)
+			n.record(j)
 			n.note(Note{Mark: RecoveredKernel, Att: att, Addr: ip})
 		}
 	}

@@ -103,6 +103,8 @@ func (n *Node) expire(now time.Duration) {
 		why := n.whyNot(o)
 		n.abandon(o.Req)
 		n.fail(o.Req, &Error{CodeTryAgain, why})
+		n.runQueued(now, o.Att)
+		i = 0 // that may have answered others
 		if o.Verb == VerbAdd {
 			n.note(Note{Mark: AddTimedOut, Att: o.Att})
 		}
@@ -215,6 +217,16 @@ func (n *Node) busy(att Attachment) bool {
 	return ok && n.Addrs[ix].Op != noOp
 }
 
+// waits says whether an ADD of the attachment waits for an address.
+func (n *Node) waits(att Attachment) bool {
+	for i := range n.Waiting {
+		if n.Waiting[i].Att == att {
+			return true
+		}
+	}
+	return false
+}
+
 // elsewhere says whether the attachment has another address than ix.
 func (n *Node) elsewhere(att Attachment, ix int32) bool {
 	other, taken := n.byAtt[att]
@@ -228,7 +240,10 @@ func (n *Node) enqueue(q queued) {
 
 // runQueued goes on with what waited for the attachment: one operation, unless that one ends at once.
 func (n *Node) runQueued(now time.Duration, att Attachment) {
-	if n.busy(att) {
+	if n.Phase == recovering {
+		return // tryRecover goes on with all of them
+	}
+	if n.busy(att) || n.waits(att) {
 		return
 	}
 	for i := 0; i < len(n.Queued); i++ {

@@ -22,6 +22,7 @@ const (
 	saveAdd saveKind = iota + 1
 	saveRelease
 	saveIntent
+	saveRecord
 )
 
 // putAddress writes the row of an address in this step's Save.
@@ -71,6 +72,8 @@ func (n *Node) saved(now time.Duration, in Saved) {
 			n.addSaved(now, w.Ix, w.Tag, ok)
 		case saveRelease:
 			n.releaseSaved(now, w.Ix, w.Tag, ok)
+		case saveRecord:
+			n.recordSaved(now, w.Ix, w.Tag, ok)
 		case saveIntent:
 			n.intentSaved(now, w.Ix, w.Tag, ok)
 		}

@@ -41,6 +41,31 @@ func (n *Node) born(now time.Duration, in Start) {
 	n.Pace.Window = now
 }
 
+// recordLag is added to a recorded release: the record is written before the namespace loses the address, and the cool-down counts
+// from the loss.
+const recordLag = time.Second
+
+// record makes a row durable that recovery found; what is asked about the attachment waits for it (contract 3).
+func (n *Node) record(ix int32) {
+	a := &n.Addrs[ix]
+	a.Op, a.Retry = recording, never
+	n.putAddress(ix)
+	n.waitSaved(RunStore, saveRecord, ix, a.Tag)
+}
+
+func (n *Node) recordSaved(now time.Duration, ix int32, tag uint64, ok bool) {
+	a := &n.Addrs[ix]
+	if a.Op != recording || a.Tag != tag {
+		return
+	}
+	if !ok {
+		n.retryLater(now, a)
+		return
+	}
+	a.Op, a.Tries = noOp, 0
+	n.runQueued(now, a.Att)
+}
+
 // restore puts a durable row back as it was.
 func (n *Node) restore(r *Row) {
 	if _, twice := n.byAddress[r.Address]; twice || r.State < Assigned || r.State > Quarantined {
@@ -49,7 +74,7 @@ func (n *Node) restore(r *Row) {
 	ix := n.newAddress(r.Address, -1)
 	a := &n.Addrs[ix]
 	a.ENIID, a.Att, a.Pod, a.Netns, a.Veth = r.ENI, r.Att, r.Pod, r.Netns, r.Veth
-	a.Allocated, a.ReleasedAt, a.SeenCRI, a.Extra = r.Allocated, r.ReleasedAt, r.SeenCRI, r.Extra
+	a.Allocated, a.ReleasedAt, a.SeenCRI, a.Extra = r.Allocated, r.ReleasedAt+recordLag, r.SeenCRI, r.Extra
 	n.become(ix, r.State)
 	a.Tag = 0
 	switch {
@@ -139,7 +164,7 @@ func (n *Node) recalled(now time.Duration, r *Row) {
 		a.Att, a.Pod, a.Netns, a.Veth = r.Att, r.Pod, 0, r.Veth
 		n.become(ix, Assigned)
 		n.key(ix)
-		n.putAddress(ix)
+		n.record(ix)
 		n.note(Note{Mark: RecoveredKernel, Att: r.Att, Addr: r.Address})
 		return
 	}
@@ -151,7 +176,7 @@ func (n *Node) recalled(now time.Duration, r *Row) {
 	a.Att, a.Pod, a.Veth, a.SeenCRI, a.Allocated = r.Att, r.Pod, r.Veth, r.SeenCRI, now
 	n.become(ix, Assigned)
 	n.key(ix)
-	n.putAddress(ix)
+	n.record(ix)
 	mark := RecoveredKernel
 	if r.SeenCRI {
 		mark = RecoveredRuntime
