@@ -169,6 +169,7 @@ func (n *Node) retryRemovals(now time.Duration) {
 			a.Retry = never
 			if a.Op == recording {
 				n.record(int32(i))
+				n.note(Note{Mark: RecoveredKernel, Att: a.Att, Addr: a.IP})
 			} else {
 				n.saveRelease(int32(i))
 			}

@@ -102,3 +102,58 @@ func TestKernelNamesAnAttachmentThatHasAnotherAddress(t *testing.T) {
 	}
 	w.tidy()
 }
+
+func TestFailedSaveOfADisplacedIncarnation(t *testing.T) {
+	w := ready(t, ipam.Sound())
+	one, two := *w.pod("c1", "web-1"), *w.pod("c2", "web-1")
+	w.add(&one)
+	w.add(&two)
+	w.save(ipam.RunStore, 1) // c1 is wired, and takes the name from c2
+	seq := w.saves[0][0].Seq
+	w.saves[0] = w.saves[0][1:]
+	w.step(ipam.Saved{Store: ipam.RunStore, Seq: seq, Err: "disk full"})
+	w.calm()
+	for _, r := range w.rows {
+		if r.Att == two.att {
+			t.Errorf("the ADD failed, and its record stays: %+v", r)
+		}
+	}
+}
+
+// TestRecoveredRowIsDurableFirst: what only the kernel knew is answered once it is recorded, also when that takes two tries.
+func TestRecoveredRowIsDurableFirst(t *testing.T) {
+	w := ready(t, ipam.Sound())
+	b, a := w.up("c1", "web-1")
+	clear(w.rows)
+	w.start()
+	for len(w.saves[0]) == 0 {
+		w.step(w.outcome(w.take(0)))
+	}
+	again := w.add(b)
+	if w.replies[again] != nil {
+		t.Fatal("the row is not durable, and the ADD was answered")
+	}
+	seq := w.saves[0][0].Seq
+	w.saves[0] = nil
+	w.step(ipam.Saved{Store: ipam.RunStore, Seq: seq, Err: "disk full"})
+	if w.replies[again] != nil {
+		t.Fatal("the Save failed, and the ADD was answered")
+	}
+	w.live(5 * time.Second)
+	if r := w.answered(again); r.Address != a || w.rows[ipam.Key{Address: a}].Att != b.att {
+		t.Errorf("the ADD got %v, the record is %+v", r.Address, w.rows[ipam.Key{Address: a}])
+	}
+	w.tidy()
+}
+
+// TestRuntimeClaimsAHostAddress: an address on a link of the host is no sandbox's, whatever the runtime remembers.
+func TestRuntimeClaimsAHostAddress(t *testing.T) {
+	w := ready(t, ipam.Sound())
+	b := w.pod("c1", "host-network")
+	b.ready, b.addr = true, addr("10.0.0.4")
+	w.start()
+	w.live(time.Minute)
+	if r, ok := w.node.Find(b.att); ok {
+		t.Errorf("the node's own address became an allocation: %+v", r)
+	}
+}

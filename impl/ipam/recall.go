@@ -50,12 +50,13 @@ func unionOfWitnesses(s *Sources) ([]Row, Witnesses) {
 		if _, known := at[b.Address]; known || !b.Address.IsValid() || !s.Runtime {
 			continue
 		}
-		if _, used := s.Kernel.Uses(b.Address); !used {
-			continue // the runtime remembers an address that nothing has
+		user := s.Kernel.User(b.Address)
+		if user == nil || !user.Veth {
+			continue // the runtime remembers an address that nothing has, or the host itself
 		}
 		at[b.Address] = len(rows)
 		rows = append(rows, Row{Address: b.Address, State: Assigned, Pod: b.Pod, Att: Attachment{s.Network, b.ID, "eth0"}, SeenCRI: true,
-			Veth: s.Kernel.User(b.Address).Name})
+			Veth: user.Name})
 	}
 	return rows, Witnesses{Kernel: true, Runtime: true}
 }

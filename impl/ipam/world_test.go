@@ -1,6 +1,7 @@
 package ipam_test
 
 import (
+	"fmt"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -87,14 +88,56 @@ type happening struct {
 	effs []ipam.Effect
 }
 
-// tell prints the last steps, the oldest first.
+// tell prints the last steps in short, the oldest first.
 func (w *world) tell() {
 	for i := max(0, w.steps-len(w.past)); i < w.steps; i++ {
-		h := w.past[i%len(w.past)]
-		in, _ := ipam.MarshalInput(h.in)
-		effs, _ := ipam.MarshalEffects(h.effs)
-		w.t.Logf("%v %s\n\t→ %s", h.at, in, effs)
+		h := &w.past[i%len(w.past)]
+		w.t.Logf("%v %T%s", h.at, h.in, inShort(h.in))
+		for _, e := range h.effs {
+			w.t.Logf("    → %T%s", e, effectInShort(e))
+		}
 	}
+}
+
+func inShort(in ipam.Input) string {
+	if in, ok := in.(ipam.Seen); ok {
+		return fmt.Sprintf(" %d %v complete=%t", in.ID, in.What, in.Complete)
+	}
+	if in, ok := in.(ipam.Start); ok {
+		s := fmt.Sprint(" version ", in.Version)
+		for _, r := range in.Rows {
+			s += "; " + rowInShort(&r)
+		}
+		return s
+	}
+	return fmt.Sprintf(" %+v", in)
+}
+
+func rowInShort(r *ipam.Row) string {
+	if r.Intent != nil {
+		return fmt.Sprint(r.Intent.Token, " ", r.Intent.ENI.ID, " ", r.Intent.Stage, " ", r.Intent.Doing)
+	}
+	return fmt.Sprint(r.Address, " ", r.State, " ", r.Att)
+}
+
+func effectInShort(e ipam.Effect) string {
+	switch e := e.(type) {
+	case *ipam.Apply:
+		s := fmt.Sprintf(" %d %v", e.ID, e.Lane)
+		for i := range e.Plan.Ops {
+			s += " " + e.Plan.Ops[i].Kind.String()
+		}
+		return s
+	case *ipam.Save:
+		s := fmt.Sprintf(" %v %d:", e.Store, e.Seq)
+		for i := range e.Put {
+			s += " put " + rowInShort(&e.Put[i]) + ";"
+		}
+		return s + fmt.Sprint(" drop ", e.Drop)
+	case *ipam.Note:
+		return fmt.Sprintf(" %v %v %v %s %s", e.Mark, e.Att, e.Addr, e.ENI, e.Text)
+	}
+	return fmt.Sprintf(" %+v", e)
 }
 
 func newWorld(t testing.TB, p *ipam.Policy) *world {
