@@ -124,7 +124,7 @@ func (n *Node) unkey(ix int32) {
 func (n *Node) forget(ix int32) {
 	a := &n.Addrs[ix]
 	n.unkey(ix)
-	n.drop[RunStore] = append(n.drop[RunStore], Key{Address: a.IP})
+	n.dropRow(RunStore, Key{Address: a.IP})
 	delete(n.byAddress, a.IP)
 	n.become(ix, 0)
 	n.place(ix, -1)

@@ -45,7 +45,7 @@ func (n *Node) consistentSlots() error {
 	return nil
 }
 
-// consistentKeys: no address and no attachment has two rows, and what may be looked up can be found.
+// consistentKeys: no address, attachment or ENI is there twice, and what may be looked up can be found.
 func (n *Node) consistentKeys() error {
 	addresses, atts := map[netip.Addr]bool{}, map[Attachment]bool{}
 	for i := range n.Addrs {
@@ -64,6 +64,17 @@ func (n *Node) consistentKeys() error {
 		if !a.Keyed && (a.State == Assigned || a.Op != noOp) {
 			return fmt.Errorf("address %d (%v) is %v, operation %d, and its attachment %v cannot be looked up", i, a.IP, a.State, a.Op, a.Att)
 		}
+	}
+	ids := map[string]bool{}
+	for i := range n.ENIs {
+		e := &n.ENIs[i]
+		if e.Stage == 0 || e.ID == "" {
+			continue
+		}
+		if ids[e.ID] {
+			return fmt.Errorf("ENI %d: %s is there twice", i, e.ID)
+		}
+		ids[e.ID] = true
 	}
 	return nil
 }

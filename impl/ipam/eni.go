@@ -143,7 +143,7 @@ func (n *Node) mutate(now time.Duration, ix int32, a Action) {
 		return
 	}
 	e.Wait, e.Stored = storing, true
-	n.put[LibStore] = append(n.put[LibStore], Row{Intent: e.intent()})
+	n.putRow(LibStore, Row{Intent: e.intent()})
 	n.waitSaved(LibStore, saveIntent, ix, e.Tag)
 }
 
@@ -283,10 +283,10 @@ func (n *Node) atRest(ix int32) {
 func (n *Node) dropIntent(ix int32) {
 	e := &n.ENIs[ix]
 	if e.Stored {
-		n.drop[LibStore] = append(n.drop[LibStore], Key{Token: e.Token})
+		n.dropRow(LibStore, Key{Token: e.Token})
 		e.Stored = false
 	}
-	e.Token, e.Extra = "", ""
+	e.Extra = "" // the token stays: the drop may fail, and an ENI must not have two intents
 }
 
 // refused decides what a refusal means; the caller has set a pause before the next try.

@@ -157,3 +157,51 @@ func TestRuntimeClaimsAHostAddress(t *testing.T) {
 		t.Errorf("the node's own address became an allocation: %+v", r)
 	}
 }
+
+// TestForgottenDropOfAnIntent: an ENI has one intent, also when the end of the one before was never durable.
+func TestForgottenDropOfAnIntent(t *testing.T) {
+	w := newWorld(t, ipam.Sound())
+	w.set.WarmIPTarget = 7
+	w.start()
+	work := func(d time.Duration) { // in which no end of an intent becomes durable
+		for end := w.now + d; w.now < end; w.pass(time.Second) {
+			for len(w.flight)+len(w.saves[0])+len(w.saves[1]) > 0 {
+				if s := w.saves[1]; len(s) > 0 && len(s[0].Put) == 0 {
+					w.saves[1] = s[1:]
+					w.step(ipam.Saved{Store: ipam.LibStore, Seq: s[0].Seq, Err: "disk full"})
+				} else if len(s) > 0 {
+					w.save(ipam.LibStore, 1)
+				} else if len(w.saves[0]) > 0 {
+					w.save(ipam.RunStore, 1)
+				} else {
+					w.step(w.outcome(w.take(0)))
+				}
+			}
+		}
+	}
+	work(10 * time.Second)
+	w.set.WarmIPTarget = 1
+	w.step(ipam.Set{Settings: w.set})
+	work(5 * time.Minute)
+	intents := map[string]string{}
+	for k, r := range w.rows {
+		if k.Token == "" {
+			continue
+		}
+		if other := intents[r.Intent.ENI.ID]; other != "" {
+			t.Errorf("%s has intents %s and %s", r.Intent.ENI.ID, other, k.Token)
+		}
+		intents[r.Intent.ENI.ID] = k.Token
+	}
+	if len(intents) == 0 {
+		t.Error("no intent was ever durable: the story does not happen")
+	}
+	w.start()
+	w.live(10 * time.Minute)
+	for k := range w.rows {
+		if k.Token != "" {
+			t.Errorf("intent %s is left", k.Token)
+		}
+	}
+	w.tidy()
+}

@@ -1,6 +1,9 @@
 package ipam
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // saveLane is one store's FIFO of Saves.
 type saveLane struct {
@@ -27,8 +30,18 @@ const (
 
 // putAddress writes the row of an address in this step's Save.
 func (n *Node) putAddress(ix int32) {
-	a := &n.Addrs[ix]
-	n.put[RunStore] = append(n.put[RunStore], a.row())
+	n.putRow(RunStore, n.Addrs[ix].row())
+}
+
+// putRow and dropRow: a Save says one thing about a key, the last one.
+func (n *Node) putRow(s Store, r Row) {
+	n.drop[s] = slices.DeleteFunc(n.drop[s], func(k Key) bool { return k == r.Key() })
+	n.put[s] = append(n.put[s], r)
+}
+
+func (n *Node) dropRow(s Store, k Key) {
+	n.put[s] = slices.DeleteFunc(n.put[s], func(r Row) bool { return r.Key() == k })
+	n.drop[s] = append(n.drop[s], k)
 }
 
 // waitSaved continues after this step's Save of the store.

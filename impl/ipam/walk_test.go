@@ -30,6 +30,9 @@ type walker struct {
 
 const boxesOfWalk = 24
 
+// everyMoves the books are checked.
+const everyMoves = 1
+
 func newWalker(t testing.TB, seed uint64) *walker {
 	w := &walker{world: newWorld(t, ipam.Sound()), r: stream(seed), lies: true, early: map[ipam.ID]ipam.Seen{}}
 	w.set.API = true
@@ -498,7 +501,7 @@ func walk(t *testing.T, seed uint64, steps int, marks map[ipam.Mark]int) {
 	}()
 	for w.moves < steps {
 		w.do()
-		if w.moves%32 == 0 {
+		if w.moves%everyMoves == 0 {
 			w.sane()
 		}
 		if w.moves%5000 == 0 {
