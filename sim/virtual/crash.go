@@ -1,0 +1,391 @@
+package virtual
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/scn"
+)
+
+// CrashOptions say how far CrashEverywhere goes. The zero value goes everywhere.
+type CrashOptions struct {
+	Progress    func(done, total int) // crash points, after each one
+	Interrupted func() bool           // asked before every fork; ends the enumeration
+	Limit       int                   // stop after so many broken forks; default 5
+	Every       int                   // take only every so-manieth crash point; default 1, which is all of them
+}
+
+// CrashReport is what came of it.
+type CrashReport struct {
+	Points    int // instants at which a daemon was killed
+	Forks     int // worlds that were run to their end for it
+	Broken    []BrokenFork
+	Reference Digest // of the run without a crash
+	Cut       bool   // interrupted, or stopped by Limit
+}
+
+// BrokenFork is a crash after which the world did not settle like without it.
+type BrokenFork struct {
+	At       time.Duration // of the scenario
+	Node     int
+	Event    string   // what had just happened
+	InFlight []string // effects of the daemon that had not ended
+	Choice   string   // which of them happened nevertheless
+	What     string   // the invariant that broke, or how the settled world differs
+	Story    string   // the lines before the crash and all after it
+}
+
+func (b *BrokenFork) String() string {
+	flight := "nothing"
+	if len(b.InFlight) > 0 {
+		flight = strings.Join(b.InFlight, ", ")
+	}
+	return fmt.Sprintf("node-%d crashes at %v, after %s; in flight: %s; of which happened: %s: %s", b.Node, b.At, b.Event, flight, b.Choice, b.What)
+}
+
+// settleTime is how long a world runs on after the last line and the last crash before it is compared: an open intent is in
+// doubt for two minutes and an attachment that the runtime never listed for five, and each is then acted on.
+const settleTime = 12 * time.Minute
+
+// maxBroken is CrashOptions.Limit's default: one cause breaks many forks.
+const maxBroken = 5
+
+// CrashEverywhere judges I9. It runs the scenario that open makes once to its end, as the reference, and then again event by
+// event. At every event of a daemon (in a cluster of one node: at every event), and after every action, it forks the world, kills
+// that daemon there and lets none, all, or each single one happen of what was in flight: a Save also together with the Saves
+// before it in its store, which is one FIFO; a Call also 110 s late; an Apply also by half. Kubelet starts the daemon again, the
+// rest of the scenario runs, and what has settled is compared with the reference. Lines with `expect` are not judged in forks: a
+// crash may make anything late. Invariants are.
+//
+// Two crashes are one when the daemon made no step between them and has the same effects in flight: what a crash destroys
+// is the daemon's memory, which only a step changes, and what a crash decides is the fate of the effects in flight. They differ
+// in the instant alone, by less than the distance of two events of the daemon.
+//
+// The error is open's, or says that the reference itself is broken or is not the same twice.
+func CrashEverywhere(open func() (*sim.Run, *World, error), opt CrashOptions) (CrashReport, error) {
+	if opt.Limit <= 0 {
+		opt.Limit = maxBroken
+	}
+	opt.Every = max(opt.Every, 1)
+	ref, err := newWalk(open)
+	if err != nil {
+		return CrashReport{}, err
+	}
+	total := 0
+	ref.crash = func(*node, string) bool { total++; return true }
+	ref.toEnd()
+	if v, broken := ref.World.audit.First(); broken {
+		v.At -= ref.World.epoch
+		return CrashReport{}, fmt.Errorf("crash everywhere: the scenario does not hold without a crash: %v", v)
+	}
+	e := enumeration{opt: opt, total: total, reference: ref.World.digest()}
+	e.report.Reference = e.reference
+	if e.walk, err = newWalk(open); err != nil {
+		return CrashReport{}, err
+	}
+	e.walk.crash = e.point
+	e.walk.toEnd()
+	if !e.report.Cut && e.walk.World.Hash() != ref.World.Hash() {
+		return e.report, errors.New("crash everywhere: the scenario is not deterministic: two runs without a crash have different traces")
+	}
+	return e.report, nil
+}
+
+// enumeration is CrashEverywhere under way.
+type enumeration struct {
+	opt       CrashOptions
+	walk      *walk
+	reference Digest
+	report    CrashReport
+	seen      int // crash points so far, those left out included
+	total     int
+}
+
+// point tries every crash of one daemon here, and says whether to go on.
+func (e *enumeration) point(n *node, event string) bool {
+	e.seen++
+	if e.opt.Progress != nil {
+		defer e.opt.Progress(e.seen, e.total)
+	}
+	if (e.seen-1)%e.opt.Every != 0 {
+		return true
+	}
+	e.report.Points++
+	flight := e.walk.World.inFlight(n)
+	for _, c := range choices(flight) {
+		if e.opt.Interrupted != nil && e.opt.Interrupted() {
+			e.report.Cut = true
+			return false
+		}
+		e.report.Forks++
+		what, _ := e.walk.fork(n.no, &c, e.reference, true)
+		if what == "" {
+			continue
+		}
+		b := BrokenFork{At: e.walk.World.Now(), Node: int(n.no), Event: event, Choice: c.name, What: what}
+		for i := range flight {
+			b.InFlight = append(b.InFlight, effectName(&flight[i]))
+		}
+		_, b.Story = e.walk.fork(n.no, &c, e.reference, false)
+		e.report.Broken = append(e.report.Broken, b)
+		if len(e.report.Broken) >= e.opt.Limit {
+			e.report.Cut = true
+			return false
+		}
+	}
+	return true
+}
+
+// inFlight are the effects of a daemon whose end a crash decides about, oldest first: what it asked of disk, kernel and EC2,
+// and answers on their way. Looks are nothing after a crash.
+func (w *World) inFlight(n *node) []event {
+	var out []event
+	for i := range w.heap {
+		e := &w.heap[i]
+		if e.node != n.no || e.life != n.life || e.life == 0 {
+			continue
+		}
+		switch e.kind {
+		case evSaved, evApply, evResult:
+			out = append(out, *e)
+		case evServe:
+			if e.data.(*inFlight).what == 0 {
+				out = append(out, *e)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b event) int { return int(int64(a.seq) - int64(b.seq)) })
+	return out
+}
+
+// choice is one outcome of a crash: which effects in flight happen.
+type choice struct {
+	name  string
+	fates map[uint64]fate // by the event's seq; others vanish
+}
+
+func (c *choice) fate(e *event) fate { return c.fates[e.seq] }
+
+// choices are {none, all, each one alone}, without those that are the same.
+func choices(flight []event) []choice {
+	out := []choice{{name: "none"}}
+	all := choice{"all", map[uint64]fate{}}
+	for i := range flight {
+		all.fates[flight[i].seq] = lands
+	}
+	if len(flight) > 0 {
+		out = append(out, all)
+	}
+	for i := range flight {
+		e := &flight[i]
+		one := func(f fate, how string) {
+			out = append(out, choice{effectName(e) + how, map[uint64]fate{e.seq: f}})
+		}
+		switch {
+		case e.kind == evServe:
+			one(landsLate, ", 110 s late")
+		case e.kind == evApply && len(e.data.(*ipam.Apply).Plan.Ops) > 1:
+			one(landsHalf, ", half of it")
+		}
+		if len(flight) == 1 {
+			break // it alone is all
+		}
+		one(lands, "")
+		for j := range flight[:i] { // a store is one FIFO: no Save happens before an earlier one
+			if p := &flight[j]; e.kind == evSaved && p.kind == evSaved && p.data.(*ipam.Save).Store == e.data.(*ipam.Save).Store {
+				out[len(out)-1].fates[p.seq] = lands
+			}
+		}
+	}
+	return out
+}
+
+// effectName says what an effect in flight is.
+func effectName(e *event) string {
+	switch d := e.data.(type) {
+	case *ipam.Save:
+		return fmt.Sprintf("Save %v %d", d.Store, d.Seq)
+	case *ipam.Apply:
+		return "Apply " + d.Lane.String()
+	case *inFlight:
+		return "Call " + d.act.String()
+	case *outcome:
+		return "Reply " + d.verb.String() + " " + d.att.String()
+	}
+	return "?"
+}
+
+// eventName says what happened.
+func eventName(e *event) string {
+	switch d := e.data.(type) {
+	case nil:
+		return kindNames[e.kind]
+	case *ipam.Save, *ipam.Apply, *outcome:
+		return effectName(e)
+	case *inFlight:
+		return "EC2 executes " + d.req.Action.String()
+	case *ipam.Look:
+		return "Look " + d.What.String()
+	case ipam.Seen:
+		return "Seen " + d.What.String()
+	case ipam.Called:
+		return "Called " + d.Result.Class.String()
+	}
+	return fmt.Sprintf("%s %T", kindNames[e.kind], e.data)
+}
+
+var kindNames = [...]string{evTick: "tick", evInput: "input", evSaved: "saved", evApply: "apply", evLook: "look", evServe: "EC2", evPlugin: "plugin",
+	evResult: "plugin's end", evKubelet: "kubelet", evCloud: "EC2's own", evStart: "start", evCut: "cut", evStale: "stale DEL"}
+
+// walk is a world on its way through a scenario that stops at every crash point.
+type walk struct {
+	*World
+	run      *sim.Run
+	last     time.Duration // the last line
+	until    time.Duration // of crash points: the scenario's own end
+	end      time.Duration // everything has settled
+	settling bool          // the last line and the end of faults are behind it
+	acted    string        // actions since the last event
+	standing []standing    // by node
+	crash    func(*node, string) bool
+	stopped  bool
+}
+
+// standing is what makes two crash points one: see CrashEverywhere.
+type standing struct {
+	life   uint32
+	steps  uint64
+	flight uint64 // a hash
+}
+
+func newWalk(open func() (*sim.Run, *World, error)) (*walk, error) {
+	r, w, err := open()
+	if err != nil {
+		return nil, err
+	}
+	k := &walk{World: w, last: r.LastLine(), until: r.End(), end: r.End() + settleTime, standing: make([]standing, len(w.nodes))}
+	k.run, err = sim.NewRun(unjudged(r.File), k, "sim")
+	return k, err
+}
+
+// unjudged is the scenario without its expectations.
+func unjudged(f *scn.File) *scn.File {
+	g := *f
+	g.Lines = slices.DeleteFunc(slices.Clone(f.Lines), func(l scn.Line) bool {
+		at, ok := l.Stmt.(*scn.At)
+		return ok && at.Check != nil
+	})
+	return &g
+}
+
+// toEnd runs the scenario and lets it settle.
+func (k *walk) toEnd() {
+	k.run.To(k.last, nil)
+	if !k.stopped {
+		k.World.EndFaults()
+		k.settling, k.acted = true, "the end of faults"
+		k.Until(k.end, nil)
+	}
+	if !k.stopped {
+		k.World.Settle()
+	}
+}
+
+// Do carries out an action and remembers that it is a crash point.
+func (k *walk) Do(a *sim.Act) {
+	k.World.Do(a)
+	k.acted = describe(a)
+}
+
+// Until runs to instant t and stops at the crash points on its way.
+func (k *walk) Until(t time.Duration, each func() bool) {
+	w := k.World
+	if k.acted != "" {
+		event := k.acted
+		k.acted = ""
+		for _, n := range w.nodes[1:] {
+			k.point(n, event, nil)
+		}
+	}
+	for !k.stopped && len(w.heap) > 0 && w.heap[0].at <= w.epoch+t {
+		e := w.heap[0]
+		w.step()
+		switch {
+		case e.node != 0:
+			k.point(w.nodes[e.node], "", &e)
+		case len(w.nodes) == 2:
+			k.point(w.nodes[1], "", &e)
+		}
+		if each != nil && each() {
+			return
+		}
+	}
+	if !k.stopped {
+		w.now = max(w.now, w.epoch+t)
+	}
+}
+
+// point is where a daemon may crash, unless it is as it was at the last one.
+func (k *walk) point(n *node, event string, e *event) {
+	if k.stopped || n.gone || n.core == nil || k.Now() > k.until {
+		return
+	}
+	s := standing{life: n.life, steps: n.core.Steps}
+	for i := range k.heap {
+		if f := &k.heap[i]; f.node == n.no && f.life == n.life && f.kind != evTick && f.kind != evLook {
+			s.flight += f.seq * 0x9e3779b97f4a7c15 // a sum: the heap's order does not show
+		}
+	}
+	if s == k.standing[n.no] {
+		return
+	}
+	k.standing[n.no] = s
+	if e != nil {
+		event = eventName(e)
+	}
+	k.stopped = !k.crash(n, event)
+}
+
+// fork kills a daemon here and says how what settles differs; "" is that it does not. A quiet one tells no story.
+func (k *walk) fork(no int32, c *choice, reference Digest, quiet bool) (what, story string) {
+	w := k.World.Clone()
+	w.cfg.Quiet = quiet
+	w.story.last(storyBefore)
+	w.crash(w.nodes[no], c.fate)
+	if !k.settling {
+		r := k.run.Clone(w)
+		r.StopAtFirst = true
+		r.To(k.last, nil)
+		w.EndFaults()
+	}
+	broken := func() bool { _, yes := w.audit.First(); return yes }
+	if !broken() {
+		w.Until(k.end, broken)
+	}
+	if !broken() {
+		w.Settle()
+	}
+	if v, yes := w.audit.First(); yes {
+		v.At -= w.epoch
+		what = v.String()
+	} else {
+		what = reference.diff(w.digest())
+	}
+	if !quiet {
+		story = w.Story()
+	}
+	return what, story
+}
+
+// storyBefore is how many lines from before the crash a broken fork's story keeps.
+const storyBefore = 10
+
+// last keeps the last lines only.
+func (s *story) last(n int) {
+	s.lines, s.dropped = slices.Clone(s.lines[max(0, len(s.lines)-n):]), 0
+}
