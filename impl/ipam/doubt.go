@@ -182,7 +182,7 @@ func (n *Node) resolveReady(now time.Duration, ix int32, v *ENI, ours bool) {
 		switch {
 		case n.policy.Absent == nil || n.policy.Absent(absent):
 			n.missing(now, ix, v)
-		case e.ByIMDS > 0:
+		case e.ByIMDS > 0 || e.Lost: // a mutation stays in doubt until EC2 knows the ENI again
 			n.ask(ix, now+askPause)
 		}
 		return

@@ -205,3 +205,17 @@ func TestForgottenDropOfAnIntent(t *testing.T) {
 	}
 	w.tidy()
 }
+
+// TestDoubtOutlivesOneWrongAnswer: EC2 answers from a replica that does not know the ENI yet.
+func TestDoubtOutlivesOneWrongAnswer(t *testing.T) {
+	w := newWorld(t, ipam.Sound())
+	w.start()
+	w.lose(w.untilCall(ipam.AssignIPs), false)
+	l := w.untilLook(ipam.LookENI)
+	w.step(ipam.Seen{ID: l.ID, What: ipam.LookENI, Complete: true})
+	w.live(time.Minute)
+	v := ipam.View{}
+	if w.node.View(&v); v.Intents != 0 || len(w.eni("eni-0").Addresses) == 0 {
+		t.Errorf("the assignment is still in doubt: %+v", v)
+	}
+}

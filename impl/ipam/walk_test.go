@@ -231,7 +231,9 @@ func (w *walker) glance(e *ipam.Look) ipam.Seen {
 	case k == 1:
 		return ipam.Seen{ID: e.ID, What: e.What, Complete: w.r.one(2)}
 	case k == 2:
-		in.What = ipam.What(w.r.below(9))
+		if in.What = ipam.What(w.r.below(9)); in.What != e.What {
+			w.flight = append(w.flight, e) // that was no outcome of it
+		}
 	case k < 8 && in.Kernel != nil: // contradictory: something is not there
 		drop(&w.r, &in.Kernel.Links)
 		drop(&w.r, &in.Kernel.Rules)
@@ -455,7 +457,8 @@ func (w *walker) rest() {
 	v := ipam.View{}
 	w.node.View(&v)
 	if v.Running != 0 || v.Intents != 0 || v.Waiting != 0 || !v.Serving && !v.Stopping {
-		w.t.Fatalf("after %d steps and a quarter of an hour of peace: %+v", w.moves, v)
+		state, _ := w.node.Encode()
+		w.t.Fatalf("after %d steps and a quarter of an hour of peace: %+v\n%s", w.moves, v, state)
 	}
 }
 

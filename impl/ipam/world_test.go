@@ -514,3 +514,47 @@ func (w *world) survive() {
 	}
 	w.node = n
 }
+
+// until answers everything truly until an effect is outstanding that match wants, and takes it out of the flight.
+func (w *world) until(what string, match func(ipam.Effect) bool) ipam.Effect {
+	w.t.Helper()
+	for range 10_000 {
+		if i := slices.IndexFunc(w.flight, match); i >= 0 {
+			return w.take(i)
+		}
+		switch {
+		case len(w.saves[0]) > 0:
+			w.save(ipam.RunStore, 1)
+		case len(w.saves[1]) > 0:
+			w.save(ipam.LibStore, 1)
+		case len(w.flight) > 0:
+			w.step(w.outcome(w.take(0)))
+		default:
+			at, ok := w.node.Next()
+			if !ok {
+				w.t.Fatalf("at %v the node rests and has not wanted %s", w.now, what)
+			}
+			w.pass(max(at-w.now, 0))
+		}
+	}
+	w.t.Fatalf("the node never wanted %s", what)
+	return nil
+}
+
+func (w *world) untilCall(a ipam.Action) *ipam.Call {
+	w.t.Helper()
+	return w.until(a.String(), func(e ipam.Effect) bool { c, ok := e.(*ipam.Call); return ok && c.Action == a }).(*ipam.Call)
+}
+
+func (w *world) untilLook(what ipam.What) *ipam.Look {
+	w.t.Helper()
+	return w.until("a look at "+what.String(), func(e ipam.Effect) bool { l, ok := e.(*ipam.Look); return ok && l.What == what }).(*ipam.Look)
+}
+
+// lose is a mutation whose reply never comes; happened says whether it was carried out.
+func (w *world) lose(c *ipam.Call, happened bool) {
+	if happened {
+		w.call(c)
+	}
+	w.step(ipam.Called{ID: c.ID, Result: ipam.Result{Class: ipam.Lost}})
+}
