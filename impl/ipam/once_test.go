@@ -219,3 +219,27 @@ func TestDoubtOutlivesOneWrongAnswer(t *testing.T) {
 		t.Errorf("the assignment is still in doubt: %+v", v)
 	}
 }
+
+// TestRecordsOfOneAttachment: an old address that was set aside is no allocation beside the attachment's present one.
+func TestRecordsOfOneAttachment(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		first, second ipam.State
+		want          string
+	}{
+		{"set aside first", ipam.Quarantined, ipam.Assigned, "10.0.0.11"},
+		{"set aside second", ipam.Assigned, ipam.Quarantined, "10.0.0.10"},
+		{"two allocations", ipam.Assigned, ipam.Assigned, "10.0.0.10"},
+	} {
+		w := newWorld(t, ipam.Sound())
+		for i, s := range []ipam.State{c.first, c.second} {
+			r := ipam.Row{Address: addr([]string{"10.0.0.10", "10.0.0.11"}[i]), State: s, Att: att("c1")}
+			w.rows[r.Key()] = r
+		}
+		w.start()
+		if r, _ := w.node.Find(att("c1")); r.Address != addr(c.want) {
+			t.Errorf("%s: the attachment has %v, expected %s", c.name, r.Address, c.want)
+		}
+		w.tidy()
+	}
+}

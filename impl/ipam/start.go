@@ -81,8 +81,25 @@ func (n *Node) restore(r *Row) {
 	case r.State == Cooling:
 		n.Cooling = append(n.Cooling, ix)
 	case r.State == Quarantined && r.Att == Attachment{}:
+	case n.elsewhere(r.Att, ix):
+		n.restoreSecond(ix)
 	default:
 		n.key(ix)
+	}
+}
+
+// restoreSecond decides between two rows of one attachment: what it has wins over what was set aside, and of two
+// allocations the second is set aside.
+func (n *Node) restoreSecond(ix int32) {
+	a := &n.Addrs[ix]
+	first := n.byAtt[a.Att]
+	switch {
+	case a.State == Quarantined:
+	case n.Addrs[first].State == Quarantined:
+		n.unkey(first)
+		n.key(ix)
+	default:
+		n.quarantine(ix, "the record of "+a.Att.String()+" has another address")
 	}
 }
 

@@ -124,7 +124,9 @@ func (w *walker) request() {
 	case k < 93:
 		w.step(w.gc(req, deadline))
 	default:
-		w.step(ipam.Gone{Req: pick(&w.r, w.open)})
+		gone := pick(&w.r, w.open)
+		w.open = slices.DeleteFunc(w.open, func(r ipam.Req) bool { return r == gone }) // its number is not used again
+		w.step(ipam.Gone{Req: gone})
 	}
 }
 
