@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/suite"
+)
+
+// lab is one run of the command: where it reads and writes, and whether somebody wants it to end.
+type lab struct {
+	in          io.Reader
+	out, err    io.Writer
+	interrupted func() bool
+}
+
+// exit is an error that says with which code to end. Its text may be empty: everything has been said.
+type exit struct {
+	code int
+	text string
+}
+
+func (e *exit) Error() string { return e.text }
+
+func usage(format string, args ...any) error {
+	return &exit{suite.ExitBad, fmt.Sprintf(format, args...)}
+}
+
+// ended is how a command that has said everything returns its code.
+func ended(code int) error {
+	if code == 0 {
+		return nil
+	}
+	return &exit{code: code}
+}
+
+// run carries out one command line and returns its exit code. The first Control-C asks it to end, the second ends it.
+func run(args []string, in io.Reader, out, err io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var asked atomic.Bool
+	context.AfterFunc(ctx, func() {
+		asked.Store(true)
+		stop()
+	})
+	l := &lab{in: in, out: out, err: err, interrupted: asked.Load}
+	return l.run(args)
+}
+
+func (l *lab) run(args []string) int {
+	root := l.root()
+	root.SetArgs(args)
+	root.SetIn(l.in)
+	root.SetOut(l.out)
+	root.SetErr(l.err)
+	err := root.Execute()
+	if err == nil {
+		return suite.ExitHeld
+	}
+	code := suite.ExitBad // what cobra finds wrong is usage
+	if e, ok := errors.AsType[*exit](err); ok {
+		code = e.code
+	}
+	if text := err.Error(); text != "" {
+		fmt.Fprintln(l.err, "enilab: "+text)
+	}
+	return code
+}
+
+func (l *lab) root() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "enilab",
+		Short: "replays outages of a node's addresses and says what held",
+		Long: `enilab is a laboratory for VPC CNIs on EC2: it replays outages, written down as scenarios, and says what held.
+
+Exit codes: 0 held, 1 violated, 2 bad scenario or usage, 3 this machine lacks something (or nothing was judged),
+4 not deterministic, 130 interrupted.`,
+		Example: `  enilab demo                                   replay every incident that is known, and what each mistake breaks
+  enilab run scenarios/socket-mismatch.scn      one incident and its mutants
+  enilab verbs                                  what a scenario can do and expect`,
+		Args:          known,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	c.SetFlagErrorFunc(flagError)
+	c.AddCommand(l.runCommand(), l.versionCommand())
+	return c
+}
+
+// known refuses a command that there is not.
+func known(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return usage("unknown command %q (%s)", args[0], hint(args[0], names))
+}
+
+// flagError adds to what pflag finds wrong what to do about it.
+func flagError(c *cobra.Command, err error) error {
+	text := err.Error()
+	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		var names []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near := scn.Suggest(e.GetSpecifiedName(), names); near != "" {
+			return usage("%s (did you mean --%s?)", text, near)
+		}
+	}
+	return usage("%s (%s --help says what there is)", text, c.CommandPath())
+}
+
+// hint is what to write instead of a word that is not known.
+func hint(word string, names []string) string {
+	if near := scn.Suggest(word, names); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return "there are " + strings.Join(names, ", ")
+}

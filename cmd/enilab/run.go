@@ -1,0 +1,210 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/enilab/enilab/sim/mutants"
+	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/suite"
+)
+
+// runFlags are what `enilab run` was asked for.
+type runFlags struct {
+	on      string
+	seed    uint64
+	against string
+	json    bool
+	update  bool
+	twice   bool
+}
+
+func (l *lab) runCommand() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "run FILE...",
+		Short: "runs scenarios and their mutants",
+		Long: `run carries out each scenario, in every variant, and then against each mutant that it names. A scenario holds when nothing
+that is judged breaks, its golden story (seed 1) is told again word for word, and every mutant breaks, first and in time,
+what its "against" line says. All files are checked before anything starts. FILE "-" is standard input.
+
+A twentieth of the runs, always the same ones, is run twice and compared: the simulator is deterministic.
+
+` + jsonManual,
+		Example: `  enilab run scenarios/*.scn
+  enilab run scenarios/socket-mismatch.scn --seed 7
+  enilab run scenarios/socket-mismatch.scn --against no-repair     one mutant alone: exit 1 when it breaks something
+  enilab run scenarios/socket-mismatch.scn --update                take the story as it is told now
+  enilab run --json scenarios/*.scn | jq '.files[] | select(.status != "held") | .name'`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage("run needs a scenario file (such as: enilab run scenarios/socket-mismatch.scn)")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return l.runFiles(&f, args) },
+	}
+	c.Flags().StringVar(&f.on, "on", suite.World, "world to run in: sim (virtual time)")
+	c.Flags().Uint64Var(&f.seed, "seed", suite.DefaultSeed, "seed of everything that is random")
+	c.Flags().StringVar(&f.against, "against", "", "run this mutant alone (enilab mutants lists them)")
+	c.Flags().BoolVar(&f.json, "json", false, "write one JSON document instead of text")
+	c.Flags().BoolVar(&f.update, "update", false, "rewrite the golden stories of the files that hold")
+	c.Flags().BoolVar(&f.twice, "twice", false, "run everything twice and compare")
+	return c
+}
+
+// worlds that there will be.
+var worlds = []string{suite.World, "lab", "kind"}
+
+// options judges the flags.
+func (f *runFlags) options() (suite.Options, error) {
+	o := suite.Options{Seed: f.seed, Twice: f.twice, NoStory: f.update}
+	switch f.on {
+	case suite.World:
+	case "lab", "kind":
+		return o, &exit{suite.ExitLacking, fmt.Sprintf("world %s is not built yet: this enilab runs scenarios in world sim only", f.on)}
+	default:
+		return o, usage("unknown world %q (%s)", f.on, hint(f.on, worlds))
+	}
+	if f.update && (f.seed != suite.DefaultSeed || f.against != "") {
+		return o, usage("--update takes the story of seed %d without a mutant: leave --seed and --against out", suite.DefaultSeed)
+	}
+	if f.against != "" {
+		m, ok := mutants.ByName(f.against)
+		if !ok {
+			near := "enilab mutants lists them"
+			if s := scn.Suggest(f.against, mutants.Names()); s != "" {
+				near = fmt.Sprintf("did you mean %q?", s)
+			}
+			return o, usage("unknown mutant %q (%s)", f.against, near)
+		}
+		o.Against = &m
+	}
+	return o, nil
+}
+
+func (l *lab) runFiles(f *runFlags, names []string) error {
+	o, err := f.options()
+	if err != nil {
+		return err
+	}
+	cases, err := l.load(names)
+	if err != nil {
+		if f.json {
+			return l.writeJSON(refused(err), suite.ExitBad)
+		}
+		return l.refuse(err)
+	}
+	p := newProgress(l.err)
+	o.Interrupted, o.Progress = l.interrupted, p.tell
+	var done []timed
+	for _, c := range cases {
+		if l.interrupted() {
+			break
+		}
+		began := time.Now()
+		t := timed{Result: c.Run(o)}
+		t.wall = time.Since(began)
+		if f.update {
+			if err := t.updateStory(); err != nil {
+				return &exit{suite.ExitLacking, err.Error()}
+			}
+		}
+		done = append(done, t)
+		p.clear()
+		if !f.json {
+			l.report(&t)
+		}
+	}
+	code := together(done, len(cases))
+	if f.json {
+		return l.writeJSON(documentOf(f, done, code), code)
+	}
+	l.total(done, cases)
+	return ended(code)
+}
+
+// timed is a result, how long it took, and whether its story was rewritten.
+type timed struct {
+	*suite.Result
+	wall    time.Duration
+	updated bool
+}
+
+// together is the exit code of all files; those that were not run were interrupted.
+func together(done []timed, files int) int {
+	code := suite.ExitHeld
+	for _, t := range done {
+		code = suite.Worst(code, t.Status.Exit())
+	}
+	if len(done) < files {
+		code = suite.ExitInterrupted
+	}
+	return code
+}
+
+// refuse prints the mistakes of all files: nothing was started.
+func (l *lab) refuse(err error) error {
+	list, _ := errors.AsType[scn.ErrorList](err)
+	for _, e := range list {
+		fmt.Fprintln(l.err, e)
+	}
+	return &exit{suite.ExitBad, "nothing was run: " + plural(len(list), "mistake")}
+}
+
+func (l *lab) report(t *timed) {
+	text := t.Report()
+	word := t.Status.String()
+	fmt.Fprint(l.out, colour(l.out, shade(t.Status), word)+strings.TrimPrefix(text, word))
+	if t.updated {
+		fmt.Fprintf(l.out, "      the story in %s is new\n", t.Case.File.Name)
+	}
+}
+
+// total sums up several files, and says what an interruption left.
+func (l *lab) total(done []timed, cases []*suite.Case) {
+	if len(cases) == 1 {
+		return
+	}
+	var kinds []string
+	for _, s := range []suite.Status{suite.Held, suite.Skipped, suite.Violated, suite.Unrepeatable, suite.Bad, suite.Interrupted} {
+		n := 0
+		for _, t := range done {
+			if t.Status == s {
+				n++
+			}
+		}
+		if n > 0 {
+			kinds = append(kinds, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	if n := len(cases) - len(done); n > 0 {
+		kinds = append(kinds, fmt.Sprintf("%d not run", n))
+	}
+	fmt.Fprintf(l.out, "%s: %s\n", plural(len(cases), "file"), strings.Join(kinds, ", "))
+}
+
+// updateStory writes the story into the file when everything else held.
+func (t *timed) updateStory() error {
+	f := t.Case.File
+	if t.Status != suite.Held {
+		return nil
+	}
+	g := f.WithStory(t.Story)
+	if g.String() == f.String() {
+		return nil
+	}
+	t.updated = true
+	return rewrite(f.Name, f.String(), g.String())
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

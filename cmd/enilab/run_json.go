@@ -1,0 +1,188 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/suite"
+)
+
+const jsonManual = `--json writes one document; times are seconds, "at" is an instant of the scenario:
+  enilab "run/1", world, seed, exit (the exit code)
+  errors[]   file, line, column, message, hint: why nothing was run (then exit is 2 and files is empty)
+  files[]    file, name, headline, source, status ("held", "SKIPPED", "violated", "not deterministic", "bad", "interrupted"),
+             judged, skipped[] {line, why}, events, virtual, wall, report (the text for people), command,
+             variants[] {name, error, ended, events, hash, judged, twice, same, broke},
+             mutants[]  {mutant, variant, line, expected, by, proved, why, broke},
+             story, storyDiffers {line, golden, now}, updated
+  broke      at, node, invariant (or line, of an expectation), text, before[], script[]`
+
+// document is the JSON form of a run. Field names are kept: programs read them.
+type document struct {
+	Enilab string     `json:"enilab"`
+	World  string     `json:"world"`
+	Seed   uint64     `json:"seed"`
+	Exit   int        `json:"exit"`
+	Errors []mistake  `json:"errors,omitempty"`
+	Files  []fileJSON `json:"files"`
+}
+
+type mistake struct {
+	File    string `json:"file"`
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+type fileJSON struct {
+	File     string        `json:"file"`
+	Name     string        `json:"name"`
+	Headline string        `json:"headline,omitempty"`
+	Source   string        `json:"source,omitempty"`
+	Status   string        `json:"status"`
+	Judged   int           `json:"judged"`
+	Skipped  []skipJSON    `json:"skipped"`
+	Events   uint64        `json:"events"`
+	Virtual  float64       `json:"virtual"`
+	Wall     float64       `json:"wall"`
+	Report   string        `json:"report"`
+	Command  string        `json:"command"`
+	Variants []variantJSON `json:"variants"`
+	Mutants  []mutantJSON  `json:"mutants"`
+	Story    string        `json:"story"`
+	Differs  *diffJSON     `json:"storyDiffers,omitempty"`
+	Updated  bool          `json:"updated"`
+}
+
+type skipJSON struct {
+	Line int    `json:"line"`
+	Why  string `json:"why"`
+}
+
+type variantJSON struct {
+	Name   string     `json:"name"`
+	Error  string     `json:"error,omitempty"`
+	Ended  float64    `json:"ended"`
+	Events uint64     `json:"events"`
+	Hash   string     `json:"hash"`
+	Judged int        `json:"judged"`
+	Twice  bool       `json:"twice"`
+	Same   bool       `json:"same"` // true when it was not run twice
+	Broke  *breakJSON `json:"broke,omitempty"`
+}
+
+type mutantJSON struct {
+	Mutant   string     `json:"mutant"`
+	Variant  string     `json:"variant"`
+	Line     int        `json:"line"`
+	Expected string     `json:"expected"`
+	By       *float64   `json:"by,omitempty"`
+	Proved   bool       `json:"proved"`
+	Why      string     `json:"why,omitempty"`
+	Broke    *breakJSON `json:"broke,omitempty"`
+}
+
+type breakJSON struct {
+	At        float64  `json:"at"`
+	Node      int      `json:"node,omitempty"`
+	Invariant string   `json:"invariant,omitempty"`
+	Line      int      `json:"line,omitempty"`
+	Text      string   `json:"text"`
+	Before    []string `json:"before"`
+	Script    []string `json:"script"`
+}
+
+type diffJSON struct {
+	Line   int    `json:"line"`
+	Golden string `json:"golden"`
+	Now    string `json:"now"`
+}
+
+// writeJSON writes a document and ends with the code.
+func (l *lab) writeJSON(v any, code int) error {
+	e := json.NewEncoder(l.out)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return &exit{suite.ExitLacking, "write JSON: " + err.Error()}
+	}
+	return ended(code)
+}
+
+// refused is the document of files with mistakes.
+func refused(err error) *document {
+	list, _ := errors.AsType[scn.ErrorList](err)
+	d := &document{Enilab: "run/1", World: suite.World, Exit: suite.ExitBad, Files: []fileJSON{}}
+	for _, e := range list {
+		d.Errors = append(d.Errors, mistake{e.Pos.File, e.Pos.Line, e.Pos.Col, e.Msg, e.Hint})
+	}
+	return d
+}
+
+func documentOf(f *runFlags, done []timed, code int) *document {
+	d := &document{Enilab: "run/1", World: suite.World, Seed: f.seed, Exit: code, Files: []fileJSON{}}
+	for i := range done {
+		d.Files = append(d.Files, fileOf(&done[i]))
+	}
+	return d
+}
+
+func fileOf(t *timed) fileJSON {
+	f := t.Case.File
+	j := fileJSON{File: f.Name, Name: t.Case.Name(), Headline: f.Headline(), Source: f.Source, Status: t.Status.String(), Judged: t.Judged,
+		Skipped: []skipJSON{}, Events: t.Events, Virtual: t.Virtual.Seconds(), Wall: t.wall.Seconds(), Report: t.Report(), Command: t.Command(),
+		Variants: []variantJSON{}, Mutants: []mutantJSON{}, Story: t.Story, Updated: t.updated}
+	for _, s := range t.Skipped {
+		j.Skipped = append(j.Skipped, skipJSON{s.Pos.Line, s.Why})
+	}
+	for i := range t.Runs {
+		j.Variants = append(j.Variants, variantOf(&t.Runs[i]))
+	}
+	for i := range t.Bites {
+		j.Mutants = append(j.Mutants, mutantOf(&t.Bites[i]))
+	}
+	if t.Diff != nil {
+		j.Differs = &diffJSON{t.Diff.Line, t.Diff.Want, t.Diff.Got}
+	}
+	return j
+}
+
+func variantOf(o *suite.Outcome) variantJSON {
+	j := variantJSON{Name: o.Variant, Events: o.Events, Hash: hex(o.Hash), Twice: o.Twice, Same: !o.Differs, Broke: breakOf(o.Break)}
+	if o.Err != nil {
+		j.Error = o.Err.Error()
+	}
+	if o.Verdict != nil {
+		j.Ended, j.Judged = o.Verdict.Ended.Seconds(), o.Verdict.Judged
+	}
+	return j
+}
+
+func mutantOf(b *suite.Bite) mutantJSON {
+	j := mutantJSON{Mutant: b.Against.Mutant.Name, Variant: b.Outcome.Variant, Line: b.Against.Pos.Line, Expected: b.Against.Claim.Invariant,
+		Proved: b.Why == "", Why: b.Why, Broke: breakOf(b.Outcome.Break)}
+	if b.Against.Claim.HasBy {
+		by := b.Against.Claim.By.Seconds()
+		j.By = &by
+	}
+	return j
+}
+
+func breakOf(b *suite.Break) *breakJSON {
+	if b == nil {
+		return nil
+	}
+	return &breakJSON{b.At.Seconds(), b.Node, b.Invariant, b.Pos.Line, b.Text, append([]string{}, b.Before...), append([]string{}, b.Script...)}
+}
+
+// hex prints a hash as a word: JSON's numbers would round it.
+func hex(h uint64) string {
+	const digits = "0123456789abcdef"
+	var b [16]byte
+	for i := range b {
+		b[i] = digits[h>>(60-4*i)&15]
+	}
+	return string(b[:])
+}

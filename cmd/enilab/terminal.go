@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/enilab/enilab/sim/suite"
+)
+
+// terminal says whether somebody looks at w.
+func terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// The colours of the words that matter.
+const (
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+)
+
+// colour paints text, on terminals of people who want that (https://no-color.org).
+func colour(w io.Writer, code, text string) string {
+	if os.Getenv("NO_COLOR") != "" || !terminal(w) {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// shade is a status's colour.
+func shade(s suite.Status) string {
+	switch s {
+	case suite.Held:
+		return green
+	case suite.Skipped, suite.Interrupted:
+		return yellow
+	}
+	return red
+}
+
+// progress is one line on a terminal that says what happens now. It is silent elsewhere.
+type progress struct {
+	w     io.Writer
+	on    bool
+	shown bool
+	began time.Time
+	last  time.Time
+}
+
+func newProgress(w io.Writer) *progress {
+	return &progress{w: w, on: terminal(w), began: time.Now()}
+}
+
+// Short work needs no progress line, and nobody reads more than ten a second.
+const (
+	patience = 500 * time.Millisecond
+	redraw   = 100 * time.Millisecond
+)
+
+// tell draws the line again, if it is time to.
+func (p *progress) tell(x suite.Progress) {
+	now := time.Now()
+	if !p.on || now.Sub(p.began) < patience || now.Sub(p.last) < redraw {
+		return
+	}
+	p.last, p.shown = now, true
+	what := x.Scenario
+	if x.Variant != "" {
+		what += " (" + x.Variant + ")"
+	}
+	if x.Doing != "" {
+		what += ", " + x.Doing
+	}
+	where := "its pods start"
+	if x.End > 0 {
+		where = fmt.Sprintf("%s of %s", suite.Short(x.Now), suite.Short(x.End))
+	}
+	fmt.Fprintf(p.w, "\r\x1b[K%s: run %d of %d, %s, %d events", what, x.Run, x.Runs, where, x.Events)
+}
+
+// clear takes the line away, for something that stays.
+func (p *progress) clear() {
+	if p.shown {
+		fmt.Fprint(p.w, "\r\x1b[K")
+		p.shown = false
+	}
+}

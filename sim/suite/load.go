@@ -1,0 +1,105 @@
+package suite
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/mutants"
+	"github.com/enilab/enilab/sim/scn"
+)
+
+// World is the name of the world that this package runs scenarios in.
+const World = "sim"
+
+// Case is a scenario file that has been checked: nothing in it is left to fail for a mistake of its writer, except a cluster
+// that cannot start.
+type Case struct {
+	File     *scn.File
+	Variants []Variant
+	Against  []Against
+}
+
+// Variant is one run of the file: every $name has its value.
+type Variant struct {
+	Name    string // "wrong=absent size=3"; "" when the file has no vary line
+	File    *scn.File
+	Cluster *sim.Cluster
+}
+
+// Against is a mutant that the file names and what it says of it.
+type Against struct {
+	Pos    scn.Pos
+	Mutant mutants.Mutant
+	Claim  scn.Against
+}
+
+// Name is the file's name without folder and ending.
+func (c *Case) Name() string { return strings.TrimSuffix(filepath.Base(c.File.Name), ".scn") }
+
+// Load parses and checks a scenario. The name is for positions. The error is an scn.ErrorList with every mistake of the file.
+func Load(name string, data []byte) (*Case, error) {
+	f, err := scn.Parse(name, data)
+	if err != nil {
+		return nil, err
+	}
+	c := &Case{File: f}
+	var errs scn.ErrorList
+	for _, values := range f.Variants() {
+		v, err := variant(f, values)
+		if err != nil {
+			errs = merge(errs, err)
+			continue
+		}
+		c.Variants = append(c.Variants, v)
+	}
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	for _, l := range f.Lines {
+		if a, ok := l.Stmt.(*scn.Against); ok && l.Guard.Allows(World) {
+			m, _ := mutants.ByName(a.Mutant) // checked
+			c.Against = append(c.Against, Against{l.Pos, m, *a})
+		}
+	}
+	return c, nil
+}
+
+// variant expands and checks. Lines for other worlds are checked like all others, but say nothing about this world's cluster.
+func variant(f *scn.File, values map[string]string) (Variant, error) {
+	g, err := f.Expand(values)
+	if err != nil {
+		return Variant{}, err
+	}
+	if _, err := sim.Check(g); err != nil {
+		return Variant{}, err
+	}
+	ours := g
+	for _, l := range g.Lines {
+		if l.Stmt != nil && !l.Guard.Allows(World) {
+			ours = ours.Without(l.Number)
+		}
+	}
+	cluster, err := sim.Check(ours)
+	if err != nil {
+		return Variant{}, err
+	}
+	return Variant{Name: f.VariantName(values), File: g, Cluster: cluster}, nil
+}
+
+// merge adds what is not there yet, for variants share their mistakes, and keeps the order of the file.
+func merge(errs scn.ErrorList, err error) scn.ErrorList {
+	var more scn.ErrorList
+	if !errors.As(err, &more) {
+		more = scn.ErrorList{scn.Errorf(scn.Pos{}, "", "%v", err)}
+	}
+	for _, e := range more {
+		if !slices.ContainsFunc(errs, func(o *scn.Error) bool { return *o == *e }) {
+			errs = append(errs, e)
+		}
+	}
+	slices.SortStableFunc(errs, func(a, b *scn.Error) int { return a.Pos.Line - b.Pos.Line })
+	return errs
+}

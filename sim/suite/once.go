@@ -1,0 +1,90 @@
+package suite
+
+import (
+	"time"
+
+	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/mutants"
+	"github.com/enilab/enilab/sim/virtual"
+)
+
+// Outcome is one run of one variant.
+type Outcome struct {
+	Variant string
+	Verdict *sim.Verdict // nil when the world could not be opened
+	Err     error        // why not
+	Break   *Break       // what broke first; nil when nothing did
+	Events  uint64
+	Hash    uint64 // of the trace
+	Twice   bool   // it was run twice
+	Differs bool   // and the two were not the same
+}
+
+// Open makes the variant's world and the run through it.
+func (v *Variant) Open(seed uint64, m *mutants.Mutant) (*sim.Run, *virtual.World, error) {
+	w, err := virtual.Open(v.Cluster, seed, m)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := sim.NewRun(v.File, w, World)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.StopAtFirst = m != nil
+	return r, w, nil
+}
+
+// once runs a variant from its begin to its end.
+func (v *Variant) once(o *Options, m *mutants.Mutant, p Progress) Outcome {
+	out := Outcome{Variant: v.Name}
+	o.tell(p)
+	r, w, err := v.Open(o.Seed, m)
+	if err != nil {
+		out.Err = err
+		return out
+	}
+	defer w.Close()
+	p.End = r.End()
+	out.Verdict = r.Finish(o.watch(p, w))
+	out.Events, out.Hash = w.Popped(), w.Hash()
+	if out.Break = first(v, out.Verdict, m != nil); out.Break != nil {
+		out.Break.Before = v.before(o.Seed, m, out.Break.At)
+	}
+	return out
+}
+
+// ordinary runs a variant without a mutant, and once more when it is chosen for that.
+func (v *Variant) ordinary(o *Options, file string, p Progress) Outcome {
+	out := v.once(o, nil, p)
+	if out.Err != nil || out.Verdict.Cut || !o.twice(file, v.Name) {
+		return out
+	}
+	p.Doing = "again, to compare"
+	again := v.once(o, nil, p)
+	if again.Verdict != nil && again.Verdict.Cut {
+		out.Verdict.Cut = true
+		return out
+	}
+	out.Twice = true
+	out.Differs = again.Err != nil || again.Hash != out.Hash || again.Events != out.Events || again.Verdict.Story != out.Verdict.Story
+	return out
+}
+
+// before runs up to an instant once more and gives the last lines of the story until then: the same seed is the same run.
+func (v *Variant) before(seed uint64, m *mutants.Mutant, at time.Duration) []string {
+	if at < 0 {
+		return nil // before time began there is no story
+	}
+	r, w, err := v.Open(seed, m)
+	if err != nil {
+		return nil
+	}
+	defer w.Close()
+	r.StopAtFirst = false
+	r.To(min(at, r.LastLine()), nil)
+	if at > r.LastLine() {
+		w.EndFaults()
+		r.To(min(at, r.End()), nil)
+	}
+	return last(w.Story(), storyShown)
+}
