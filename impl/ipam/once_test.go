@@ -243,3 +243,31 @@ func TestRecordsOfOneAttachment(t *testing.T) {
 		w.tidy()
 	}
 }
+
+// TestSourceConfiguredLater: a source that becomes configured is asked, also while a daemon recovers.
+func TestSourceConfiguredLater(t *testing.T) {
+	w := newWorld(t, ipam.Sound())
+	w.set.Runtime, w.set.NoSweep = false, true
+	w.start()
+	w.set.Runtime, w.set.NoSweep, w.set.API = true, false, true
+	w.step(ipam.Set{Settings: w.set})
+	asked := map[ipam.What]bool{}
+	for range 100 {
+		for _, e := range w.flight {
+			if l, ok := e.(*ipam.Look); ok {
+				asked[l.What] = true
+			}
+		}
+		w.live(5 * time.Second)
+		w.pass(time.Second)
+	}
+	v := ipam.View{}
+	if w.node.View(&v); !v.Serving {
+		t.Errorf("the node does not serve: %+v", v.Reasons)
+	}
+	for _, what := range []ipam.What{ipam.LookRuntime, ipam.LookLeaked, ipam.LookPods} {
+		if !asked[what] {
+			t.Errorf("%v was never looked at", what)
+		}
+	}
+}

@@ -232,7 +232,7 @@ func (n *Node) settleRecall(now time.Duration, ix *dataplane.Index) {
 		if a.State != Free {
 			continue
 		}
-		if why, used := ix.Uses(a.IP); used {
+		if why, used := ix.Uses(a.IP); used && n.vetoed(why) {
 			n.quarantine(int32(i), why)
 		}
 	}
@@ -249,7 +249,16 @@ func (n *Node) unfinished(a *address, ix *dataplane.Index) bool {
 
 // settings replaces them; what follows from them follows at the next tick.
 func (n *Node) settings(now time.Duration, s Settings) {
+	var before [looks]bool
+	for w := range before {
+		before[w] = n.configured(What(w))
+	}
 	n.Set = s
+	for w := What(1); w < looks; w++ {
+		if !before[w] && n.configured(w) {
+			n.want(w, now)
+		}
+	}
 	n.CoolAt = n.nextCool(now)
 	if n.HostDone && !n.HostBusy {
 		n.applyHost(dataplane.HostPlan(n.hostSpec()))
