@@ -1,0 +1,298 @@
+package ipam
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/enilab/enilab/impl/dataplane"
+)
+
+// Each table turns one fact of a decision at a time.
+
+func TestWholeAnswer(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		in   Answer
+		want bool
+	}{
+		{"a source that ends early", Answer{What: LookKernel}, false},
+		{"a whole one", Answer{What: LookKernel, Complete: true, Sandboxed: true}, true},
+		{"a runtime that lists us", Answer{What: LookRuntime, Complete: true, HoldsSelf: true, Sandboxed: true}, true},
+		{"another runtime (seeds/000)", Answer{What: LookRuntime, Complete: true, Sandboxed: true}, false},
+		{"a runtime, and we run outside any", Answer{What: LookRuntime, Complete: true}, true},
+		{"a runtime that lists us and ends early", Answer{What: LookRuntime, HoldsSelf: true, Sandboxed: true}, false},
+	} {
+		if got := wholeAnswer(c.in); got != c.want {
+			t.Errorf("%s: %t", c.name, got)
+		}
+	}
+}
+
+func TestTwiceByEC2(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		in   Absence
+		want bool
+	}{
+		{"metadata once, EC2 twice, no link", Absence{ByIMDS: 1, ByEC2: 2}, true},
+		{"metadata still lists it", Absence{ByEC2: 2}, false},
+		{"EC2 once", Absence{ByIMDS: 9, ByEC2: 1}, false},
+		{"its link is there", Absence{ByIMDS: 1, ByEC2: 2, Linked: true}, false},
+	} {
+		if got := twiceByEC2(c.in); got != c.want {
+			t.Errorf("%s: %t", c.name, got)
+		}
+	}
+}
+
+func TestProvenUnused(t *testing.T) {
+	all := Evidence{KernelAsked: true, RuntimeAsked: true, KernelAnswer: true, RuntimeAnswer: true}
+	for _, c := range []struct {
+		name string
+		turn func(*Evidence)
+		want bool
+	}{
+		{"both say so", func(*Evidence) {}, true},
+		{"an address is used", func(e *Evidence) { e.Uses = 1 }, false},
+		{"the kernel is silent", func(e *Evidence) { e.KernelAnswer = false }, false},
+		{"the runtime is silent", func(e *Evidence) { e.RuntimeAnswer = false }, false},
+		{"no runtime is configured", func(e *Evidence) { e.RuntimeAsked, e.RuntimeAnswer = false, false }, true},
+		{"the kernel may not testify", func(e *Evidence) { e.KernelAsked, e.KernelAnswer = false, false }, true},
+	} {
+		e := all
+		c.turn(&e)
+		if got := provenUnused(e); got != c.want {
+			t.Errorf("%s: %t", c.name, got)
+		}
+	}
+}
+
+func TestNeighbourVersions(t *testing.T) {
+	for _, c := range []struct {
+		plugin, daemon int
+		want           bool
+	}{{2, 2, true}, {1, 2, true}, {3, 2, true}, {4, 2, false}, {1, 3, false}, {0, 2, true}, {2, 4, false}} {
+		for v := VerbAdd; v <= VerbGC; v++ {
+			if got := neighbourVersions(v, c.plugin, c.daemon); got != c.want {
+				t.Errorf("%v of plugin %d with daemon %d: %t", v, c.plugin, c.daemon, got)
+			}
+		}
+	}
+}
+
+func TestRuntimeAndKernelAgree(t *testing.T) {
+	gone := Absentee{Runtime: true, Ever: true, Absences: 2, KernelAbsent: 1}
+	bare := Absentee{KernelAbsent: 2, Age: unseenGrace}
+	for _, c := range []struct {
+		name string
+		base Absentee
+		turn func(*Absentee)
+		want bool
+	}{
+		{"both agree", gone, func(*Absentee) {}, true},
+		{"the kernel has it", gone, func(a *Absentee) { a.KernelLive = true }, false},
+		{"the kernel was not asked", gone, func(a *Absentee) { a.KernelAbsent = 0 }, false},
+		{"listed", gone, func(a *Absentee) { a.Listed = true }, false},
+		{"absent once", gone, func(a *Absentee) { a.Absences = 1 }, false},
+		{"never seen and young", gone, func(a *Absentee) { a.Ever, a.Age = false, unseenGrace-1 }, false},
+		{"never seen and old", gone, func(a *Absentee) { a.Ever, a.Age = false, unseenGrace }, true},
+		{"no runtime", bare, func(*Absentee) {}, true},
+		{"no runtime, one observation", bare, func(a *Absentee) { a.KernelAbsent = 1 }, false},
+		{"no runtime, young", bare, func(a *Absentee) { a.Age = unseenGrace - 1 }, false},
+		{"the API server's word is no proof", Absentee{Runtime: true, PodGone: true, Age: time.Hour}, func(*Absentee) {}, false},
+	} {
+		a := c.base
+		c.turn(&a)
+		if got := runtimeAndKernelAgree(a); got != c.want {
+			t.Errorf("%s: %t", c.name, got)
+		}
+	}
+}
+
+func TestRuntimeAndKernelAgreeTwice(t *testing.T) {
+	gone := Absentee{Runtime: true, Lists: 2, KernelAbsent: 2, Absences: 2}
+	for _, c := range []struct {
+		name string
+		turn func(*Absentee)
+		want bool
+	}{
+		{"all agree twice", func(*Absentee) {}, true},
+		{"one list", func(a *Absentee) { a.Lists = 1 }, false},
+		{"the kernel has it", func(a *Absentee) { a.KernelLive = true }, false},
+		{"one observation", func(a *Absentee) { a.KernelAbsent = 1 }, false},
+		{"the runtime lists it", func(a *Absentee) { a.Listed = true }, false},
+		{"the runtime lacked it once", func(a *Absentee) { a.Absences = 1 }, false},
+		{"no runtime", func(a *Absentee) { a.Runtime, a.Absences = false, 0 }, true},
+	} {
+		a := gone
+		c.turn(&a)
+		if got := runtimeAndKernelAgreeTwice(a); got != c.want {
+			t.Errorf("%s: %t", c.name, got)
+		}
+	}
+}
+
+func TestExactAttachment(t *testing.T) {
+	r := Row{Att: Attachment{"aws-cni", "c1", "eth0"}, Pod: Pod{"default", "web-0", "u"}}
+	for _, c := range []struct {
+		att  Attachment
+		want bool
+	}{
+		{r.Att, true},
+		{Attachment{"aws-cni", "c2", "eth0"}, false}, // the pod's next sandbox (seeds/003)
+		{Attachment{"aws-cni", "c1", "eth1"}, false},
+		{Attachment{"other", "c1", "eth0"}, false},
+	} {
+		if got := exactAttachment(&Del{Att: c.att, Pod: r.Pod}, &r); got != c.want {
+			t.Errorf("%v: %t", c.att, got)
+		}
+	}
+}
+
+func TestSmallDecisions(t *testing.T) {
+	if !anyUse("a veth") {
+		t.Error("a use is no veto")
+	}
+	if got := configuredCoolDown(Settings{CoolDown: 7 * time.Second}); got != 7*time.Second {
+		t.Errorf("cool-down %v", got)
+	}
+	if err := unknownIsDone(Attachment{}); err != nil {
+		t.Errorf("a DEL of something unknown failed: %v", err)
+	}
+	if olderIsRenamed(&Row{}, &Row{}) != Rename {
+		t.Error("an older incarnation loses its link")
+	}
+	for a := CreateENI; a <= UnassignIPs; a++ {
+		if !everyMutation(a) {
+			t.Errorf("%v needs no intent", a)
+		}
+		want := Ask
+		if a == CreateENI { // the only one with a client token
+			want = Repeat
+		}
+		if got := lookOrRepeat(a); got != want {
+			t.Errorf("%v, lost: %v", a, got)
+		}
+	}
+}
+
+func TestProvenLeak(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		in   Leak
+		want bool
+	}{
+		{"our own, old enough", Leak{Ours: true, Age: ownLeakAge, Sightings: 1}, true},
+		{"our own, young", Leak{Ours: true, Age: ownLeakAge - 1, Sightings: 9}, false},
+		{"our own without a time", Leak{Ours: true, Age: -1, Sightings: 9}, false},
+		{"another's, old and seen twice", Leak{Age: otherLeakAge, Sightings: 2}, true},
+		{"another's, seen once", Leak{Age: otherLeakAge, Sightings: 1}, false},
+		{"another's, young", Leak{Age: otherLeakAge - 1, Sightings: 2}, false},
+		{"another's without a time", Leak{Age: -1, Sightings: 9}, false},
+	} {
+		if got := provenLeak(c.in); got != c.want {
+			t.Errorf("%s: %t", c.name, got)
+		}
+	}
+}
+
+func TestWarmTargets(t *testing.T) {
+	enis := func(n int) Settings { return Settings{WarmENITarget: n} }
+	ips := func(warm, least int) Settings {
+		return Settings{WarmENITarget: 1, WarmIPTarget: warm, MinimumIPTarget: least}
+	}
+	for _, c := range []struct {
+		name string
+		in   Supply
+		want Want
+	}{
+		{"an empty node", Supply{Settings: enis(1), PerENI: 14}, Want{More: 14, Whole: true}},
+		{"one whole ENI free", Supply{Settings: enis(1), PerENI: 14, Free: 14}, Want{Whole: true}},
+		{"one address taken", Supply{Settings: enis(1), PerENI: 14, Free: 13, Assigned: 1}, Want{More: 1, Whole: true}},
+		{"growth under way counts", Supply{Settings: enis(1), PerENI: 14, Free: 13, Coming: 14}, Want{Whole: true}},
+		{"who waits takes from it", Supply{Settings: enis(1), PerENI: 14, Free: 14, Waiting: 3}, Want{More: 3, Whole: true}},
+		{"no target, and somebody waits", Supply{Settings: enis(0), PerENI: 14, Waiting: 2}, Want{More: 2, Whole: true}},
+		{"no target, nobody waits", Supply{Settings: enis(0), PerENI: 14}, Want{Whole: true}},
+		{"less than one ENI too many", Supply{Settings: enis(1), PerENI: 14, Free: 27}, Want{Whole: true}},
+		{"one ENI too many", Supply{Settings: enis(1), PerENI: 14, Free: 28}, Want{Whole: true, Less: 14}},
+		{"too many, and somebody waits", Supply{Settings: enis(1), PerENI: 14, Free: 28, Waiting: 1}, Want{Whole: true}},
+		{"too many, and more come", Supply{Settings: enis(1), PerENI: 14, Free: 28, Coming: 1}, Want{Whole: true}},
+		{"cooling is not available", Supply{Settings: enis(1), PerENI: 14, Free: 10, Cooling: 4}, Want{More: 4, Whole: true}},
+		{"max pods bounds growth", Supply{Settings: Settings{WarmENITarget: 1, MaxPods: 17}, PerENI: 14, Free: 4, Assigned: 10}, Want{More: 3, Whole: true}},
+		{"max pods reached", Supply{Settings: Settings{WarmENITarget: 1, MaxPods: 10}, PerENI: 14, Assigned: 10, Free: 2}, Want{Whole: true}},
+
+		{"two warm", Supply{Settings: ips(2, 0), PerENI: 14}, Want{More: 2}},
+		{"two warm beside the pods", Supply{Settings: ips(2, 0), PerENI: 14, Assigned: 5, Free: 1}, Want{More: 1}},
+		{"two warm, one waits", Supply{Settings: ips(2, 0), PerENI: 14, Assigned: 5, Free: 2, Waiting: 1}, Want{More: 1}},
+		{"the floor", Supply{Settings: ips(2, 10), PerENI: 14, Assigned: 1, Free: 2}, Want{More: 7}},
+		{"the floor alone", Supply{Settings: ips(0, 10), PerENI: 14, Free: 10}, Want{}},
+		{"above the floor", Supply{Settings: ips(2, 10), PerENI: 14, Assigned: 9, Free: 2}, Want{}},
+		{"too many", Supply{Settings: ips(2, 0), PerENI: 14, Assigned: 5, Free: 9}, Want{Less: 7}},
+		{"too many, and the floor", Supply{Settings: ips(2, 12), PerENI: 14, Assigned: 5, Free: 9}, Want{Less: 2}},
+		{"too many, and more come", Supply{Settings: ips(2, 0), PerENI: 14, Assigned: 5, Free: 9, Coming: 1}, Want{}},
+		{"max pods", Supply{Settings: Settings{WarmIPTarget: 9, MaxPods: 8}, PerENI: 14, Assigned: 5, Free: 1}, Want{More: 2}},
+	} {
+		if got := warmTargets(c.in); got != c.want {
+			t.Errorf("%s: got %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestExponentialJitter(t *testing.T) {
+	for _, c := range []struct {
+		tries       int
+		least, most time.Duration
+	}{
+		{0, 500 * time.Millisecond, 1500 * time.Millisecond},
+		{1, 500 * time.Millisecond, 1500 * time.Millisecond},
+		{2, time.Second, 3 * time.Second},
+		{7, 32 * time.Second, 96 * time.Second},
+		{1000, 32 * time.Second, 96 * time.Second},
+	} {
+		if low, high := exponentialJitter(c.tries, 0), exponentialJitter(c.tries, 1); low != c.least || high != c.most {
+			t.Errorf("try %d: from %v to %v, expected %v to %v", c.tries, low, high, c.least, c.most)
+		}
+	}
+}
+
+func TestUnionOfWitnesses(t *testing.T) {
+	a, b := netip.MustParseAddr("10.0.0.10"), netip.MustParseAddr("10.0.0.11")
+	one, two := Attachment{"aws-cni", "c1", "eth0"}, Attachment{"aws-cni", "c2", "eth0"}
+	link := func(name string, att Attachment, ip netip.Addr, live bool) dataplane.Link {
+		return dataplane.Link{Name: name, Alias: alias(att, ip), Veth: true, PeerLive: live, PeerAddresses: []netip.Addr{ip}}
+	}
+	bare := dataplane.Link{Name: "eni9", Veth: true, PeerLive: true, PeerAddresses: []netip.Addr{b}}
+	row := func(att Attachment, ip netip.Addr, s State) Row { return Row{Address: ip, State: s, Att: att} }
+	box := Sandbox{ID: "c2", Pod: Pod{Name: "web"}, Ready: true, Address: b}
+	for _, c := range []struct {
+		name    string
+		rows    []Row
+		links   []dataplane.Link
+		boxes   []Sandbox
+		partial bool // the runtime's list
+		want    []Row
+	}{
+		{name: "nobody knows anything"},
+		{name: "the checkpoint alone", rows: []Row{row(one, a, Assigned)}, want: []Row{row(one, a, Assigned)}},
+		{name: "the kernel alone", links: []dataplane.Link{link("eni1", one, a, true)}, want: []Row{{Address: a, State: Assigned, Att: one, Veth: "eni1"}}},
+		{name: "a link without a namespace", links: []dataplane.Link{link("eni1", one, a, false)}},
+		{name: "both, the same", rows: []Row{row(one, a, Assigned)}, links: []dataplane.Link{link("eni1", one, a, true)}, want: []Row{row(one, a, Assigned)}},
+		{name: "a removal that was cut short", rows: []Row{row(one, a, Cooling)}, links: []dataplane.Link{link("eni1", one, a, true)}, want: []Row{row(one, a, Cooling)}},
+		{name: "the kernel gives the address to another", rows: []Row{row(one, a, Assigned)}, links: []dataplane.Link{link("eni2", two, a, true)},
+			want: []Row{{Address: a, State: Assigned, Att: two, Veth: "eni2"}}},
+		{name: "both live", rows: []Row{row(one, a, Assigned)}, links: []dataplane.Link{link("eni1", one, a, true), link("eni2", two, a, true)}, want: []Row{row(one, a, Assigned)}},
+		{name: "the runtime and a namespace", links: []dataplane.Link{bare}, boxes: []Sandbox{box},
+			want: []Row{{Address: b, State: Assigned, Att: two, Pod: box.Pod, SeenCRI: true, Veth: "eni9"}}},
+		{name: "the runtime's list is not whole", links: []dataplane.Link{bare}, boxes: []Sandbox{box}, partial: true},
+		{name: "the runtime alone", boxes: []Sandbox{box}},
+		{name: "the host's own address", links: []dataplane.Link{{Name: "eth0", Addresses: []netip.Prefix{netip.PrefixFrom(b, 24)}}}, boxes: []Sandbox{box}},
+	} {
+		o := dataplane.Observation{Links: c.links, Complete: true}
+		got, w := unionOfWitnesses(&Sources{Network: "aws-cni", Checkpoint: c.rows, Kernel: o.Index(), Sandboxes: c.boxes, Runtime: !c.partial})
+		if !slices.Equal(got, c.want) || w != (Witnesses{true, true}) {
+			t.Errorf("%s:\n got %+v\nwant %+v", c.name, got, c.want)
+		}
+	}
+}
