@@ -95,7 +95,7 @@ Exit codes: 0 held, 1 violated, 2 bad scenario or usage, 3 this machine lacks so
 		SilenceUsage:  true,
 	}
 	c.SetFlagErrorFunc(flagError)
-	c.AddCommand(l.runCommand(), l.versionCommand())
+	c.AddCommand(l.runCommand(), l.recordCommand(), l.replayCommand(), l.versionCommand())
 	return c
 }
 

@@ -73,18 +73,25 @@ func (f *runFlags) options() (suite.Options, error) {
 	if f.update && (f.seed != suite.DefaultSeed || f.against != "") {
 		return o, usage("--update takes the story of seed %d without a mutant: leave --seed and --against out", suite.DefaultSeed)
 	}
-	if f.against != "" {
-		m, ok := mutants.ByName(f.against)
-		if !ok {
-			near := "enilab mutants lists them"
-			if s := scn.Suggest(f.against, mutants.Names()); s != "" {
-				near = fmt.Sprintf("did you mean %q?", s)
-			}
-			return o, usage("unknown mutant %q (%s)", f.against, near)
-		}
-		o.Against = &m
+	m, err := mutantOrNone(f.against)
+	o.Against = m
+	return o, err
+}
+
+// mutantOrNone finds the mutant that a flag names; no name is none.
+func mutantOrNone(name string) (*mutants.Mutant, error) {
+	if name == "" {
+		return nil, nil
 	}
-	return o, nil
+	m, ok := mutants.ByName(name)
+	if !ok {
+		near := "enilab mutants lists them"
+		if s := scn.Suggest(name, mutants.Names()); s != "" {
+			near = fmt.Sprintf("did you mean %q?", s)
+		}
+		return nil, usage("unknown mutant %q (%s)", name, near)
+	}
+	return &m, nil
 }
 
 func (l *lab) runFiles(f *runFlags, names []string) error {

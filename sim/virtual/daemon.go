@@ -86,7 +86,7 @@ func (w *World) feed(n *node, in ipam.Input) {
 	if m != nil && m.Input != nil {
 		in = m.Input(in)
 	}
-	effs := n.core.Step(w.now, in)
+	effs := w.stepCore(n, in)
 	if m != nil && m.Effects != nil {
 		effs = m.Effects(effs)
 	}

@@ -67,6 +67,7 @@ type World struct {
 	rng     uint64
 	story   story
 	files   int // DEL intents written so far: their names
+	tap     *tap
 
 	view ipam.View
 	cut  audit.Cut

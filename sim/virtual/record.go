@@ -1,0 +1,46 @@
+package virtual
+
+import (
+	"time"
+
+	"github.com/enilab/enilab/impl/ipam"
+)
+
+// tap listens to one node's core.
+type tap struct {
+	world *World // a fork has another address: nobody listens to it
+	node  int32
+	life  uint32
+	begin func(*ipam.Node)
+	step  func(at time.Duration, in ipam.Input, effs []ipam.Effect)
+}
+
+// Record listens to a node from now on: begin is called with its core, now and whenever another daemon's life begins, and step
+// after every input of that core, with the world's time. Forks of the world are not listened to. It says whether there is such
+// a node.
+func (w *World) Record(node int, begin func(*ipam.Node), step func(at time.Duration, in ipam.Input, effs []ipam.Effect)) bool {
+	if node < 1 || node >= len(w.nodes) {
+		return false
+	}
+	n := w.nodes[node]
+	w.tap = &tap{w, n.no, n.life, begin, step}
+	if n.core != nil {
+		begin(n.core)
+	}
+	return true
+}
+
+// stepCore steps a node's core, and lets the tap hear of it.
+func (w *World) stepCore(n *node, in ipam.Input) []ipam.Effect {
+	t := w.tap
+	if t == nil || t.world != w || t.node != n.no {
+		return n.core.Step(w.now, in)
+	}
+	if t.life != n.life {
+		t.life = n.life
+		t.begin(n.core)
+	}
+	effs := n.core.Step(w.now, in)
+	t.step(w.now, in, effs)
+	return effs
+}
