@@ -25,6 +25,7 @@ type Cluster struct {
 	drained   []Event
 	list      []Pod
 	serial    uint64
+	ready     int // pods that run and are not being deleted
 }
 
 // pod is a slot: the object and its neighbours in three orders.
@@ -293,6 +294,7 @@ func (c *Cluster) remove(now time.Duration, i int32, grace time.Duration) {
 	if grace <= 0 {
 		grace = DefaultGrace
 	}
+	c.tally(p, -1)
 	p.Deleting = true
 	c.workloads[p.load].deleting++
 	c.event(PodDeleted, p, grace)
@@ -335,16 +337,26 @@ func (c *Cluster) Roll(now time.Duration, name string, count int) int {
 	return done
 }
 
+// tally keeps count of the ready pods: it is called before a pod changes with -1, and after with 1.
+func (c *Cluster) tally(p *pod, by int) {
+	if p.Phase == Running && !p.Deleting {
+		c.ready += by
+	}
+}
+
 // PodStarted is kubelet's status update: the pod runs and has this address.
 func (c *Cluster) PodStarted(now time.Duration, uid string, a netip.Addr) {
 	if i, ok := c.byUID[uid]; ok {
+		c.tally(&c.pods[i], -1)
 		c.pods[i].Phase, c.pods[i].Address = Running, a
+		c.tally(&c.pods[i], 1)
 	}
 }
 
 // PodStopped is kubelet's status update: the pod's containers do not run. Its address stays in the status.
 func (c *Cluster) PodStopped(now time.Duration, uid string) {
 	if i, ok := c.byUID[uid]; ok {
+		c.tally(&c.pods[i], -1)
 		c.pods[i].Phase = Pending
 	}
 }
@@ -365,6 +377,7 @@ func (c *Cluster) PodGone(now time.Duration, uid string) {
 func (c *Cluster) erase(i int32) {
 	p := &c.pods[i]
 	w := &c.workloads[p.load]
+	c.tally(p, -1)
 	delete(c.byUID, p.UID)
 	delete(c.byName, p.Namespace+"/"+p.Name)
 	c.drop(&w.pods, i, workloadOrder)

@@ -116,3 +116,6 @@ func (c *Cluster) Workloads() []string {
 
 // Len counts the pod objects.
 func (c *Cluster) Len() int { return len(c.byUID) }
+
+// Ready counts the pods that run and are not being deleted.
+func (c *Cluster) Ready() int { return c.ready }

@@ -55,7 +55,7 @@ const (
 )
 
 func (a *address) row() Row {
-	return Row{Address: a.IP, State: a.State, Att: a.Att, Pod: a.Pod, Netns: a.Netns, Veth: a.Veth, ENI: a.ENIID,
+	return Row{Address: a.IP, State: a.State, Att: a.Att, Pod: a.Pod, Netns: a.Netns, Veth: a.Veth, MAC: a.MAC, ENI: a.ENIID,
 		Allocated: a.Allocated, ReleasedAt: a.ReleasedAt, SeenCRI: a.SeenCRI, Extra: a.Extra}
 }
 
@@ -148,7 +148,7 @@ func (n *Node) pick() (int32, bool) {
 		if a.State != Free {
 			continue // stale
 		}
-		if a.Leaving || a.ENI < 0 || n.ENIs[a.ENI].Stage != Ready {
+		if a.Leaving || a.ENI < 0 || n.ENIs[a.ENI].Stage != Ready || n.ENIs[a.ENI].gives(a.IP) {
 			continue
 		}
 		n.FreeQueue = append(n.FreeQueue[:i], n.FreeQueue[i+1:]...)

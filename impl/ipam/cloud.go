@@ -28,6 +28,7 @@ func (n *Node) seenIMDS(now time.Duration, in *Seen, whole bool, asked uint64) {
 		return
 	}
 	n.vpcChanged(in.IMDS.Instance.VPC)
+	n.forgetDepartures(now)
 	n.adoptENIs(now, in.IMDS.ENIs, asked)
 	n.absentENIs(now, in.IMDS.ENIs, asked)
 }
@@ -70,6 +71,9 @@ func (n *Node) adoptENIs(now time.Duration, view []ENI, asked uint64) {
 			continue
 		}
 		ix, known := n.eniByID(v.ID)
+		if !known && n.hasDeparted(now, netip.Addr{}, v.ID) {
+			continue
+		}
 		if !known {
 			ix = n.adoptENI(now, v)
 		}
@@ -101,6 +105,7 @@ func (n *Node) adoptAddresses(now time.Duration, ix int32, list []netip.Addr) {
 		case known:
 			n.place(i, ix)
 			n.Addrs[i].ByIMDS = 0
+		case n.hasDeparted(now, ip, ""):
 		case n.Phase == recovering:
 			i = n.newAddress(ip, ix)
 			n.become(i, Free)
@@ -266,6 +271,11 @@ func (n *Node) drainable(ix int32) bool {
 	if !e.Trimming {
 		v.Uses = e.Has[Assigned] + e.Has[Cooling] + e.Has[Quarantined]
 	}
+	for _, ip := range e.Before {
+		if i, known := n.byAddress[ip]; e.Trimming && known && n.Addrs[i].State != Free {
+			v.Uses++
+		}
+	}
 	return n.policy.Drainable(v)
 }
 
@@ -296,6 +306,9 @@ func (e *eni) gathering(asked uint64) bool {
 
 // leaves says whether an address is among those that are to be given back.
 func (e *eni) leaves(a *address) bool { return e.Stage == Draining || a.Leaving }
+
+// gives says whether an address is being unassigned, or whether that is in doubt since an earlier daemon.
+func (e *eni) gives(ip netip.Addr) bool { return e.Trimming && slices.Contains(e.Before, ip) }
 
 // drains uses an observation of the kernel as evidence.
 func (n *Node) drains(now time.Duration, ix *dataplane.Index, asked uint64) {

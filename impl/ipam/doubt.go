@@ -189,7 +189,7 @@ func (n *Node) resolveReady(now time.Duration, ix int32, v *ENI, ours bool) {
 	}
 	e.ByEC2, e.ByIMDS = 0, 0
 	for _, ip := range v.Addresses {
-		if _, known := n.byAddress[ip]; !known {
+		if _, known := n.byAddress[ip]; !known && !n.hasDeparted(now, ip, "") {
 			n.note(Note{Mark: AddressAdopted, ENI: e.ID, Addr: ip})
 			n.adopt(now, ip, ix)
 		}
@@ -218,7 +218,7 @@ func (n *Node) resolveUnassign(now time.Duration, ix int32, has []netip.Addr) {
 		e.Before = left
 		return // trimOrAssign gathers evidence afresh
 	}
-	n.unassigned(ix)
+	n.unassigned(now, ix)
 }
 
 // missingAddresses deals with addresses that IMDS did not list: they are gone when EC2, asked by ID, says so twice.

@@ -259,12 +259,13 @@ func (n *Node) done(now time.Duration, ix int32, r *Result) {
 	case AssignIPs:
 		n.grew()
 		for _, ip := range r.Addresses {
+			n.returned(ip)
 			n.adopt(now, ip, ix)
 		}
 
 		n.atRest(ix)
 	case UnassignIPs:
-		n.unassigned(ix)
+		n.unassigned(now, ix)
 	case DetachENI:
 		e.Stage, e.Next = Detached, now+detachPause
 	case DeleteENI:
@@ -410,6 +411,7 @@ func (n *Node) ready(now time.Duration, ix int32) {
 	e := &n.ENIs[ix]
 	e.Stage, e.Since, e.IdleSince, e.Tries, e.Doing = Ready, now, now, 0, 0
 	for _, ip := range e.Addresses {
+		n.returned(ip)
 		n.adopt(now, ip, ix)
 	}
 	e.Addresses = nil
@@ -434,6 +436,7 @@ func (n *Node) finish(now time.Duration, ix int32) {
 	e := &n.ENIs[ix]
 	n.note(Note{Mark: ENIDeleted, ENI: e.ID})
 	n.strand(ix)
+	n.departENI(now, e.ID)
 	n.discard(ix)
 }
 

@@ -48,6 +48,10 @@ func (n *Node) testify(now time.Duration, ix *dataplane.Index, asked uint64) {
 		}
 		l := ix.LinkByAlias(alias(a.Att, a.IP))
 		_, used := ix.Uses(a.IP)
+		if u := ix.User(a.IP); l == nil && u != nil && u.Veth && u.Alias == "" && a.MAC == "" {
+			a.Veth, a.MAC = u.Name, u.MAC // another CNI made it: the pod's ARP entry names that MAC
+			n.putAddress(int32(i))
+		}
 		a.Live = used || l != nil && l.PeerLive
 		if a.Live {
 			a.Dead = 0
@@ -79,7 +83,7 @@ func (n *Node) adoptLinks(ix *dataplane.Index, asked uint64) {
 			continue
 		}
 		if a.State == Free || a.State == Quarantined {
-			a.Att, a.Veth = att, l.Name
+			a.Att, a.Veth, a.MAC = att, l.Name, l.MAC
 			n.become(j, Assigned)
 			n.key(j)
 			n.record(j)
@@ -136,7 +140,7 @@ func (n *Node) coolDowns(now time.Duration, ix *dataplane.Index, asked uint64) {
 // endCoolDown says whether address i has left the state.
 func (n *Node) endCoolDown(now time.Duration, i int32, ix *dataplane.Index) bool {
 	a := &n.Addrs[i]
-	if why, used := ix.Uses(a.IP); used && n.policy.Veto != nil && n.policy.Veto(why) {
+	if why, used := ix.Uses(a.IP); used && n.vetoed(why) {
 		n.note(Note{Mark: AddressVetoed, Warn: true, Addr: a.IP, Text: why})
 		n.quarantine(i, why)
 		return true
@@ -158,6 +162,8 @@ func (n *Node) endCoolDown(now time.Duration, i int32, ix *dataplane.Index) bool
 	n.free(i)
 	return true
 }
+
+func (n *Node) vetoed(why string) bool { return n.policy.Veto != nil && n.policy.Veto(why) }
 
 // quarantine sets an address aside while there is evidence that something uses it.
 func (n *Node) quarantine(i int32, why string) {

@@ -77,6 +77,7 @@ type state struct {
 	Lanes      [stores]saveLane
 	Looks      [looks]look
 	Sightings  []sighting
+	Departures []departed
 
 	Count    [Quarantined + 1]int // addresses by state
 	Pool     poolState

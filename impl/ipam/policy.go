@@ -15,6 +15,8 @@ type Policy struct {
 	// Absent (rule A) says whether an ENI or address that stopped showing up is gone.
 	// Naive: IMDS not listing it once is proof.
 	Absent func(Absence) bool
+	// Stale (rule A) says whether a view may still list something that was given back that long ago. Naive: views show now.
+	Stale func(since time.Duration) bool
 	// Recall (rules A, B, E) merges what a new daemon can know about allocations, and says which sources may testify.
 	// Naive: the runtime's list alone, whatever it is.
 	Recall func(*Sources) ([]Row, Witnesses)
@@ -57,6 +59,7 @@ func Sound() *Policy {
 	return &Policy{
 		Complete:  wholeAnswer,
 		Absent:    twiceByEC2,
+		Stale:     withinConsistency,
 		Recall:    unionOfWitnesses,
 		Veto:      anyUse,
 		Drainable: provenUnused,
@@ -98,6 +101,9 @@ type Absence struct {
 }
 
 func twiceByEC2(a Absence) bool { return a.ByIMDS >= 1 && a.ByEC2 >= 2 && !a.Linked }
+
+// withinConsistency: metadata was seen minutes behind (amazon-vpc-cni-k8s #1967), and so may EC2's replicas be.
+func withinConsistency(since time.Duration) bool { return since < consistency }
 
 // Evidence is what is known about the use of what is to be given back.
 type Evidence struct {

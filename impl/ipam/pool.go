@@ -228,7 +228,10 @@ func (n *Node) idleENI(now time.Duration, w Want) (int32, bool) {
 	best, found := int32(0), false
 	for i := range n.ENIs {
 		e := &n.ENIs[i]
-		if e.Stage != Ready || e.Wait != idle || e.Doing != 0 || e.Device == 0 || e.Has[Free] != e.total() || e.total() > w.Less {
+		if e.Stage != Ready || e.Wait != idle || e.Doing != 0 || e.Device == 0 || e.total() > w.Less {
+			continue
+		}
+		if n.policy.Drainable != nil && e.Has[Free] != e.total() {
 			continue
 		}
 		if !found || e.Device > n.ENIs[best].Device {
@@ -283,11 +286,12 @@ func (n *Node) trimOrAssign(now time.Duration, ix int32) {
 }
 
 // unassigned takes the addresses that EC2 has taken back out of the books.
-func (n *Node) unassigned(ix int32) {
+func (n *Node) unassigned(now time.Duration, ix int32) {
 	e := &n.ENIs[ix]
 	for _, ip := range e.Before {
 		if a, ok := n.byAddress[ip]; ok && n.Addrs[a].ENI == ix {
 			n.forget(a)
+			n.depart(now, ip)
 		}
 	}
 	n.atRest(ix)

@@ -39,24 +39,29 @@ func unionOfWitnesses(s *Sources) ([]Row, Witnesses) {
 		switch {
 		case !known:
 			at[a] = len(rows)
-			rows = append(rows, Row{Address: a, State: Assigned, Att: att, Veth: l.Name})
+			rows = append(rows, Row{Address: a, State: Assigned, Att: att, Veth: l.Name, MAC: l.MAC})
 		case rows[j].Att == att: // assigned, or a removal that a crash cut short
 		case s.Kernel.LinkByAlias(alias(rows[j].Att, a)) == nil:
-			rows[j] = Row{Address: a, State: Assigned, Att: att, Veth: l.Name}
+			rows[j] = Row{Address: a, State: Assigned, Att: att, Veth: l.Name, MAC: l.MAC}
 		}
 	}
 	for i := range s.Sandboxes {
 		b := &s.Sandboxes[i]
-		if _, known := at[b.Address]; known || !b.Address.IsValid() || !s.Runtime {
+		j, known := at[b.Address]
+		if known && (rows[j].State != Quarantined || rows[j].Att != Attachment{}) || !b.Address.IsValid() || !s.Runtime {
 			continue
 		}
 		user := s.Kernel.User(b.Address)
 		if user == nil || !user.Veth {
 			continue // the runtime remembers an address that nothing has, or the host itself
 		}
+		row := Row{Address: b.Address, State: Assigned, Pod: b.Pod, Att: Attachment{s.Network, b.ID, "eth0"}, SeenCRI: true, Veth: user.Name, MAC: user.MAC}
+		if known { // set aside when nobody could say whose it is
+			rows[j] = row
+			continue
+		}
 		at[b.Address] = len(rows)
-		rows = append(rows, Row{Address: b.Address, State: Assigned, Pod: b.Pod, Att: Attachment{s.Network, b.ID, "eth0"}, SeenCRI: true,
-			Veth: user.Name})
+		rows = append(rows, row)
 	}
 	return rows, Witnesses{Kernel: true, Runtime: true}
 }

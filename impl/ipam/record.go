@@ -183,7 +183,7 @@ func EncodeRun(version int, wallAtBoot int64, rows []Row) ([]byte, error) {
 }
 
 func encodeRow(version int, wallAtBoot int64, r *Row) (fields, error) {
-	if !r.Address.IsValid() || r.Address.Zone() != "" || r.Intent != nil || r.State < Assigned || r.State > Quarantined {
+	if !r.Address.IsValid() || r.Address.Zone() != "" || r.Intent != nil || r.State < Assigned || r.State > Departed {
 		return nil, fmt.Errorf("expected an assigned, cooling or quarantined address, found state %v", r.State)
 	}
 	f, err := fromExtra(r.Extra)
@@ -207,7 +207,7 @@ func encodeRow(version int, wallAtBoot int64, r *Row) (fields, error) {
 		meta["interfacesCount"] = json.RawMessage("1")
 	}
 	if version >= wired {
-		err = firstError(f.putIf(r.Netns != 0, "netns", r.Netns), f.putIf(r.Veth != "", "veth", r.Veth))
+		err = firstError(f.putIf(r.Netns != 0, "netns", r.Netns), f.putIf(r.Veth != "", "veth", r.Veth), f.putIf(r.MAC != "", "mac", r.MAC))
 	}
 	if r.State == Assigned {
 		err = firstError(err, f.put("allocationTimestamp", timestamp(wallAtBoot, r.Allocated)))
@@ -350,7 +350,7 @@ func decodeRow(version int, wallAtBoot int64, raw []byte, resting bool) (Row, er
 		return Row{}, fmt.Errorf("%v: %w", r.Address, err)
 	}
 	if version >= wired {
-		if err := firstError(f.take("netns", &r.Netns), f.take("veth", &r.Veth)); err != nil {
+		if err := firstError(f.take("netns", &r.Netns), f.take("veth", &r.Veth), f.take("mac", &r.MAC)); err != nil {
 			return Row{}, fmt.Errorf("%v: %w", r.Address, err)
 		}
 	}
@@ -368,6 +368,8 @@ func (f fields) takeState(to *State) error {
 	switch s {
 	case Cooling.String():
 		*to = Cooling
+	case Departed.String():
+		*to = Departed
 	case Free.String(), Assigned.String(), "":
 		return fmt.Errorf("state: expected cooling or quarantined, found %q", s)
 	default:

@@ -37,6 +37,7 @@ type Row struct {
 	Pod        Pod
 	Netns      uint64 // since version 2
 	Veth       string // since version 2
+	MAC        string // of the host veth, when it is not ours to choose: another CNI made it; since version 2
 	ENI        string
 	Allocated  time.Duration // CLOCK_BOOTTIME
 	ReleasedAt time.Duration
@@ -75,9 +76,10 @@ const (
 	Assigned
 	Cooling
 	Quarantined
+	Departed // in records alone: given back to EC2, and still listed by stale views
 )
 
-var stateNames = [...]string{"", "free", "assigned", "cooling", "quarantined"}
+var stateNames = [...]string{"", "free", "assigned", "cooling", "quarantined", "departed"}
 
 func (s State) String() string { return name(stateNames[:], int(s)) }
 

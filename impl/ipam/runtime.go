@@ -1,6 +1,10 @@
 package ipam
 
-import "time"
+import (
+	"time"
+
+	"github.com/enilab/enilab/impl/dataplane"
+)
 
 // seenRuntime reads the runtime's list of sandboxes.
 func (n *Node) seenRuntime(now time.Duration, in *Seen, whole bool, asked uint64) {
@@ -47,12 +51,38 @@ func (n *Node) seenRuntime(now time.Duration, in *Seen, whole bool, asked uint64
 		a.Absent++
 		suspicious = true
 	}
+	n.claims(in.Sandboxes, asked)
 	if suspicious {
 		n.want(LookKernel, now)
 		n.want(LookRuntime, now+runtimePeriod/2)
 	}
 	n.drainsRuntime(now, listed, asked)
 	n.collected(now, LookRuntime, asked)
+}
+
+// claims gives quarantined addresses that only the kernel knew to the ready sandboxes that have them.
+func (n *Node) claims(list []Sandbox, asked uint64) {
+	if n.Count[Quarantined] == 0 {
+		return
+	}
+	for i := range list {
+		b := &list[i]
+		ix, known := n.byAddress[b.Address]
+		if !known || !b.Ready {
+			continue
+		}
+		a := &n.Addrs[ix]
+		att := Attachment{network, b.ID, "eth0"}
+		if _, taken := n.byAtt[att]; taken || a.State != Quarantined || a.Keyed || a.Tag > asked {
+			continue
+		}
+		a.Att, a.Pod, a.SeenCRI, a.Evidence = att, b.Pod, true, ""
+		a.Veth = dataplane.HostVethName(n.Set.VethPrefix, b.Pod.Namespace, b.Pod.Name)
+		n.become(ix, Assigned)
+		n.key(ix)
+		n.record(ix)
+		n.note(Note{Mark: RecoveredRuntime, Att: att, Addr: b.Address})
+	}
 }
 
 // seenPods reads the API server's list: a hint to look, never proof (rule D).

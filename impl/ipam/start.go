@@ -26,6 +26,8 @@ func (n *Node) born(now time.Duration, in Start) {
 		case r.Intent != nil:
 			n.resume(now, r.Intent)
 		case !r.Address.IsValid() || in.Rebooted: // a reboot ended the pods that run rows speak of
+		case r.State == Departed:
+			n.Departures = append(n.Departures, departed{IP: r.Address, At: r.ReleasedAt})
 		default:
 			n.restore(r)
 		}
@@ -73,7 +75,7 @@ func (n *Node) restore(r *Row) {
 	}
 	ix := n.newAddress(r.Address, -1)
 	a := &n.Addrs[ix]
-	a.ENIID, a.Att, a.Pod, a.Netns, a.Veth = r.ENI, r.Att, r.Pod, r.Netns, r.Veth
+	a.ENIID, a.Att, a.Pod, a.Netns, a.Veth, a.MAC = r.ENI, r.Att, r.Pod, r.Netns, r.Veth, r.MAC
 	a.Allocated, a.ReleasedAt, a.SeenCRI, a.Extra = r.Allocated, r.ReleasedAt+recordLag, r.SeenCRI, r.Extra
 	n.become(ix, r.State)
 	a.Tag = 0
@@ -178,11 +180,12 @@ func (n *Node) recalled(now time.Duration, r *Row) {
 			return
 		}
 		n.unkey(ix)
-		a.Att, a.Pod, a.Netns, a.Veth = r.Att, r.Pod, 0, r.Veth
+		a.Att, a.Pod, a.Netns, a.Veth, a.MAC = r.Att, r.Pod, 0, r.Veth, r.MAC
 		n.become(ix, Assigned)
 		n.key(ix)
 		n.record(ix)
-		n.note(Note{Mark: RecoveredKernel, Att: r.Att, Addr: r.Address})
+		a.SeenCRI, a.Evidence = r.SeenCRI, ""
+		n.note(Note{Mark: recoveredFrom(r), Att: r.Att, Addr: r.Address})
 		return
 	}
 	if _, taken := n.byAtt[r.Att]; taken {
@@ -190,15 +193,18 @@ func (n *Node) recalled(now time.Duration, r *Row) {
 	}
 	ix := n.newAddress(r.Address, -1)
 	a := &n.Addrs[ix]
-	a.Att, a.Pod, a.Veth, a.SeenCRI, a.Allocated = r.Att, r.Pod, r.Veth, r.SeenCRI, now
+	a.Att, a.Pod, a.Veth, a.MAC, a.SeenCRI, a.Allocated = r.Att, r.Pod, r.Veth, r.MAC, r.SeenCRI, now
 	n.become(ix, Assigned)
 	n.key(ix)
 	n.record(ix)
-	mark := RecoveredKernel
+	n.note(Note{Mark: recoveredFrom(r), Att: r.Att, Addr: r.Address})
+}
+
+func recoveredFrom(r *Row) Mark {
 	if r.SeenCRI {
-		mark = RecoveredRuntime
+		return RecoveredRuntime
 	}
-	n.note(Note{Mark: mark, Att: r.Att, Addr: r.Address})
+	return RecoveredKernel
 }
 
 // settleRecall frees, quarantines or goes on with what recovery found.
@@ -210,7 +216,6 @@ func (n *Node) settleRecall(now time.Duration, ix *dataplane.Index) {
 			if !n.unfinished(a, ix) || n.elsewhere(a.Att, int32(i)) { // of one that has come back: residue removes the rest
 				a.Removed = true
 			} else if a.Op == noOp { // a removal was cut short: it is repeated
-
 				n.key(int32(i))
 				n.note(Note{Mark: IntentResumed, Att: a.Att, Addr: a.IP})
 				a.Op, a.Tag = releasing, n.Steps

@@ -25,6 +25,7 @@ func (s *state) clone() state {
 		c.Lanes[i].Waits = slices.Clone(s.Lanes[i].Waits)
 	}
 	c.Sightings = slices.Clone(s.Sightings)
+	c.Departures = slices.Clone(s.Departures)
 	return c
 }
 

@@ -36,8 +36,6 @@ const (
 	AckEarly Shell = 1 << iota
 	// DropSaves never writes what it reports as written.
 	DropSaves
-	// LoseIntents reports a DEL as done although the daemon was down, and writes nothing.
-	LoseIntents
 	// RetryCalls repeats a failed EC2 request by itself, as an SDK does.
 	RetryCalls
 	// RefuseOtherVersions reads no record that another version wrote.
@@ -92,6 +90,8 @@ func policies() []Mutant {
 			func(p *ipam.Policy) { p.Complete = nil }),
 		p("metadata-absence-is-proof", "A", "an ENI or address that instance metadata does not list is gone",
 			func(p *ipam.Policy) { p.Absent = nil }),
+		p("views-show-now", "A", "what metadata lists is there, also what was given back a second ago",
+			func(p *ipam.Policy) { p.Stale = nil }),
 		p("recover-from-runtime-only", "A", "a new daemon believes the runtime's list alone; an unreachable runtime has no sandboxes (amazon-vpc-cni-k8s 1.5.3)",
 			func(p *ipam.Policy) { p.Recall = nil }),
 		p("drain-without-proof", "A", "an ENI is given back because the warm target says so",
@@ -131,7 +131,7 @@ func wraps() []Mutant {
 	return []Mutant{
 		{Name: "cool-down-in-memory", Kind: Wrap, Rule: "D", Doc: "releasedAt is not in the durable record: a restart ends every cool-down",
 			Effects: forgetCooling},
-		{Name: "mute", Kind: Wrap, Rule: "contract", Doc: "a reply in a hundred is never sent", Effects: mute},
+		{Name: "mute", Kind: Wrap, Rule: "contract", Doc: "a reply in twenty is never sent", Effects: mute},
 	}
 }
 
@@ -193,7 +193,6 @@ func shells() []Mutant {
 	return []Mutant{
 		{Name: "durable-before-written", Kind: ShellPart, Rule: "contract", Doc: "a Save is reported durable before it is", Shell: AckEarly},
 		{Name: "nothing-written", Kind: ShellPart, Rule: "contract", Doc: "no Save is ever written", Shell: DropSaves},
-		{Name: "no-del-intents", Kind: ShellPart, Rule: "F", Doc: "a DEL while the daemon is down succeeds and leaves nothing behind", Shell: LoseIntents},
 		{Name: "sdk-retries", Kind: ShellPart, Rule: "L", Doc: "the SDK repeats failed requests by itself", Shell: RetryCalls},
 		{Name: "checkpoint-of-another-version", Kind: ShellPart, Rule: "C", Doc: "a record that another version wrote is refused", Shell: RefuseOtherVersions},
 	}

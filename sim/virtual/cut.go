@@ -57,12 +57,13 @@ func (w *World) collect(n *node) *audit.Cut {
 		e, _ := w.cloud.ENI(id)
 		c.Cloud = append(c.Cloud, audit.CloudENI{ID: string(id), Attached: true, Primary: e.Primary, Secondaries: e.Secondaries})
 	}
+	c.PendingDELs = len(n.intents)
 	for t := range n.cri.Sandboxes() {
 		if t.OwesDEL && !t.Running && !t.Ready {
 			c.PendingDELs++
 		}
 		p := audit.PodCut{Att: ipam.Attachment{Network: "aws-cni", ContainerID: t.ID, IfName: "eth0"}, Name: t.Name, Address: t.Address}
-		if t.Running && !t.Held && t.Address.IsValid() {
+		if t.Running && t.Address.IsValid() { // also one in D state: no DEL has come for it
 			p.Fault, p.Ours = w.fault(n, t.Address, t.Netns)
 		}
 		c.Pods = append(c.Pods, p)
@@ -118,9 +119,6 @@ func (w *World) leaks(n *node) []string {
 			out = append(out, what+" for "+r.Address.String())
 		}
 	})
-	if len(n.intents) > 0 {
-		out = append(out, "a DEL intent is still on disk")
-	}
 	n.core.View(&w.view)
 	if w.view.Intents > 0 {
 		out = append(out, "an EC2 intent is still open")

@@ -101,6 +101,8 @@ func (w *World) doNode(n *node, a *sim.Act) {
 		w.gc(n, a.Text("valid"))
 	case "fail-dels":
 		n.cri.FailDELs(a.Int("times"), a.Duration("after"))
+	case "lose-records":
+		n.disk[ipam.RunStore] = disk{}
 	case "flush-rules":
 		n.kern.FlushRules()
 		w.hint(n)
@@ -188,21 +190,26 @@ func (w *World) doPod(a *sim.Act) {
 			n.kern.LoseNeighbour(inode)
 		}
 	case "change-mac":
-		w.changeMAC(n, &p)
+		if veth := n.veth(&p); veth != "" {
+			n.kern.SetLinkMAC(veth, "02:de:ad:be:ef:01")
+			w.hint(n)
+		}
+	case "lose-alias":
+		n.kern.SetLinkAlias(n.veth(&p), "")
 	case "replay-del":
 		w.replayDel(n, &p, a)
 	}
 	w.armKubelet(n)
 }
 
-func (w *World) changeMAC(n *node, p *kube.Pod) {
-	if id, ok := n.cri.SandboxOf(p.UID); ok {
-		att := ipam.Attachment{Network: "aws-cni", ContainerID: id, IfName: "eth0"}
-		if row, ok := n.core.Find(att); ok && n.core != nil {
-			n.kern.SetLinkMAC(row.Veth, "02:de:ad:be:ef:01")
-			w.hint(n)
-		}
+// veth is the host end of a pod's link, "" if the daemon does not know it.
+func (n *node) veth(p *kube.Pod) string {
+	id, ok := n.cri.SandboxOf(p.UID)
+	if !ok || n.core == nil {
+		return ""
 	}
+	row, _ := n.core.Find(ipam.Attachment{Network: "aws-cni", ContainerID: id, IfName: "eth0"})
+	return row.Veth
 }
 
 // replayDel sends a DEL of the pod's previous sandbox again, as kubelet does for as long as it fails.
@@ -442,16 +449,8 @@ func (w *World) measurePod(name, metric string) (int64, bool) {
 }
 
 func (w *World) measureKube(metric string) (int64, bool) {
-	var ready int64
-	for _, l := range w.kube.Workloads() {
-		for _, p := range w.kube.Pods(l) {
-			if p.Phase == kube.Running && !p.Deleting {
-				ready++
-			}
-		}
-	}
 	if metric == "pods.ready" {
-		return ready, true
+		return int64(w.kube.Ready()), true
 	}
 	return int64(w.kube.Len()), true
 }

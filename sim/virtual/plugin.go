@@ -7,7 +7,6 @@ import (
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/mutants"
 )
 
 // addTimeout is the plugin's own patience with the daemon.
@@ -101,10 +100,8 @@ func (w *World) daemonDown(n *node, r request, pod ipam.Pod) {
 	o := outcome{verb: r.verb, att: r.att}
 	switch {
 	case r.verb == cri.DEL:
-		if !w.shell(mutants.LoseIntents) {
-			w.files++
-			n.intents = append(n.intents, intentFile{num: w.files, att: r.att, pod: pod})
-		}
+		w.files++
+		n.intents = append(n.intents, intentFile{num: w.files, att: r.att, pod: pod})
 		w.audit.DelResult(w.now, int(n.no), r.att, true, "")
 	default:
 		o.err = &cri.PluginError{Code: ipam.CodeTryAgain, Msg: "cni " + r.verb.String() + " " + r.att.String() + ": ipamd does not answer on its socket, try again"}
