@@ -95,7 +95,8 @@ Exit codes: 0 held, 1 violated, 2 bad scenario or usage, 3 this machine lacks so
 		SilenceUsage:  true,
 	}
 	c.SetFlagErrorFunc(flagError)
-	c.AddCommand(l.runCommand(), l.recordCommand(), l.replayCommand(), l.versionCommand())
+	c.AddCommand(l.runCommand(), l.demoCommand(), l.verbsCommand(), l.invariantsCommand(), l.mutantsCommand(),
+		l.recordCommand(), l.replayCommand(), l.versionCommand())
 	return c
 }
 

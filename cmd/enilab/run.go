@@ -21,6 +21,7 @@ type runFlags struct {
 	json    bool
 	update  bool
 	twice   bool
+	crash   bool
 }
 
 func (l *lab) runCommand() *cobra.Command {
@@ -39,6 +40,7 @@ A twentieth of the runs, always the same ones, is run twice and compared: the si
   enilab run scenarios/socket-mismatch.scn --seed 7
   enilab run scenarios/socket-mismatch.scn --against no-repair     one mutant alone: exit 1 when it breaks something
   enilab run scenarios/socket-mismatch.scn --update                take the story as it is told now
+  enilab run scenarios/force-delete.scn --crash-everywhere
   enilab run --json scenarios/*.scn | jq '.files[] | select(.status != "held") | .name'`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -53,6 +55,7 @@ A twentieth of the runs, always the same ones, is run twice and compared: the si
 	c.Flags().StringVar(&f.against, "against", "", "run this mutant alone (enilab mutants lists them)")
 	c.Flags().BoolVar(&f.json, "json", false, "write one JSON document instead of text")
 	c.Flags().BoolVar(&f.update, "update", false, "rewrite the golden stories of the files that hold")
+	c.Flags().BoolVar(&f.crash, "crash-everywhere", false, "instead of the mutants: kill a daemon at every event and compare what settles")
 	c.Flags().BoolVar(&f.twice, "twice", false, "run everything twice and compare")
 	return c
 }
@@ -62,7 +65,7 @@ var worlds = []string{suite.World, "lab", "kind"}
 
 // options judges the flags.
 func (f *runFlags) options() (suite.Options, error) {
-	o := suite.Options{Seed: f.seed, Twice: f.twice, NoStory: f.update}
+	o := suite.Options{Seed: f.seed, Twice: f.twice, Crash: f.crash, NoStory: f.update}
 	switch f.on {
 	case suite.World:
 	case "lab", "kind":
@@ -70,8 +73,8 @@ func (f *runFlags) options() (suite.Options, error) {
 	default:
 		return o, usage("unknown world %q (%s)", f.on, hint(f.on, worlds))
 	}
-	if f.update && (f.seed != suite.DefaultSeed || f.against != "") {
-		return o, usage("--update takes the story of seed %d without a mutant: leave --seed and --against out", suite.DefaultSeed)
+	if f.update && (f.seed != suite.DefaultSeed || f.against != "" || f.crash) {
+		return o, usage("--update takes the story of an ordinary run with seed %d: leave --seed, --against and --crash-everywhere out", suite.DefaultSeed)
 	}
 	m, err := mutantOrNone(f.against)
 	o.Against = m
@@ -105,6 +108,13 @@ func (l *lab) runFiles(f *runFlags, names []string) error {
 			return l.writeJSON(refused(err), suite.ExitBad)
 		}
 		return l.refuse(err)
+	}
+	if f.crash {
+		for _, c := range cases {
+			if err := c.Crashable(); err != nil {
+				return usage("%v", err)
+			}
+		}
 	}
 	p := newProgress(l.err)
 	o.Interrupted, o.Progress = l.interrupted, p.tell

@@ -15,6 +15,7 @@ const jsonManual = `--json writes one document; times are seconds, "at" is an in
              judged, skipped[] {line, why}, events, virtual, wall, report (the text for people), command,
              variants[] {name, error, ended, events, hash, judged, twice, same, broke},
              mutants[]  {mutant, variant, line, expected, by, proved, why, broke},
+             crashes[]  {variant, error, points, forks, broken[] {at, node, event, inFlight[], choice, what}},
              story, storyDiffers {line, golden, now}, updated
   broke      at, node, invariant (or line, of an expectation), text, before[], script[]`
 
@@ -51,6 +52,7 @@ type fileJSON struct {
 	Command  string        `json:"command"`
 	Variants []variantJSON `json:"variants"`
 	Mutants  []mutantJSON  `json:"mutants"`
+	Crashes  []crashJSON   `json:"crashes,omitempty"`
 	Story    string        `json:"story"`
 	Differs  *diffJSON     `json:"storyDiffers,omitempty"`
 	Updated  bool          `json:"updated"`
@@ -82,6 +84,23 @@ type mutantJSON struct {
 	Proved   bool       `json:"proved"`
 	Why      string     `json:"why,omitempty"`
 	Broke    *breakJSON `json:"broke,omitempty"`
+}
+
+type crashJSON struct {
+	Variant string     `json:"variant"`
+	Error   string     `json:"error,omitempty"`
+	Points  int        `json:"points"`
+	Forks   int        `json:"forks"`
+	Broken  []forkJSON `json:"broken"`
+}
+
+type forkJSON struct {
+	At       float64  `json:"at"`
+	Node     int      `json:"node"`
+	Event    string   `json:"event"`
+	InFlight []string `json:"inFlight"`
+	Choice   string   `json:"choice"`
+	What     string   `json:"what"`
 }
 
 type breakJSON struct {
@@ -143,6 +162,9 @@ func fileOf(t *timed) fileJSON {
 	for i := range t.Bites {
 		j.Mutants = append(j.Mutants, mutantOf(&t.Bites[i]))
 	}
+	for i := range t.Crashes {
+		j.Crashes = append(j.Crashes, crashesOf(&t.Crashes[i]))
+	}
 	if t.Diff != nil {
 		j.Differs = &diffJSON{t.Diff.Line, t.Diff.Want, t.Diff.Got}
 	}
@@ -166,6 +188,17 @@ func mutantOf(b *suite.Bite) mutantJSON {
 	if b.Against.Claim.HasBy {
 		by := b.Against.Claim.By.Seconds()
 		j.By = &by
+	}
+	return j
+}
+
+func crashesOf(c *suite.Crashes) crashJSON {
+	j := crashJSON{Variant: c.Variant, Points: c.Report.Points, Forks: c.Report.Forks, Broken: []forkJSON{}}
+	if c.Err != nil {
+		j.Error = c.Err.Error()
+	}
+	for _, b := range c.Report.Broken {
+		j.Broken = append(j.Broken, forkJSON{b.At.Seconds(), b.Node, b.Event, append([]string{}, b.InFlight...), b.Choice, b.What})
 	}
 	return j
 }

@@ -17,6 +17,8 @@ type Options struct {
 	Seed    uint64
 	Against *mutants.Mutant // run this mutant alone, whatever the file names
 	Twice   bool            // run everything twice and compare, not only a twentieth
+	// Crash kills the daemons of each variant at every event, instead of running the file's mutants.
+	Crash bool
 	// NoStory leaves the golden story uncompared: it is about to be rewritten.
 	NoStory bool
 	// Interrupted is asked between events; true ends the run, which then reports what it has.
@@ -71,5 +73,5 @@ const sample = 20
 func (o *Options) twice(file, variant string) bool {
 	h := fnv.New64a()
 	h.Write([]byte(file + "\x00" + variant + "\x00" + strconv.FormatUint(o.Seed, 10)))
-	return o.Twice || h.Sum64()%sample == 0
+	return o.Twice || o.Crash || h.Sum64()%sample == 0
 }

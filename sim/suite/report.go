@@ -2,7 +2,12 @@ package suite
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
+
+	"github.com/enilab/enilab/sim/virtual"
 )
 
 // Report is what a person reads of a result: one line when all is well; otherwise one sentence, what led to it, the script
@@ -24,6 +29,8 @@ func (r *Result) Report() string {
 	}
 	if told != nil {
 		told.tell(&b)
+	} else if f := r.brokenFork(); f != nil {
+		list(&b, "what happened around the crash", around(f.Story))
 	}
 	fmt.Fprintf(&b, "again: %s\n", r.Command())
 	return b.String()
@@ -67,12 +74,38 @@ func (r *Result) troubles() []string {
 	if d := r.Diff; d != nil {
 		out = append(out, fmt.Sprintf("line %d of the story is not the golden one (--update takes the new one)\n  golden  %s\n  now     %s", d.Line, d.Want, d.Got))
 	}
+	for i := range r.Crashes {
+		x := &r.Crashes[i]
+		if x.Err != nil {
+			out = append(out, in(x.Variant)+x.Err.Error())
+		}
+		for j := range x.Report.Broken {
+			out = append(out, in(x.Variant)+x.Report.Broken[j].String())
+		}
+	}
 	for i := range r.Bites {
 		if b := &r.Bites[i]; b.Why != "" {
 			out = append(out, fmt.Sprintf("%sline %d: mutant %s should break %q first, but %s", in(b.Outcome.Variant), b.Against.Pos.Line, b.Against.Mutant.Name, b.Against.Claim.Invariant, b.Why))
 		}
 	}
 	return out
+}
+
+// brokenFork is the first crash after which something was otherwise.
+func (r *Result) brokenFork() *virtual.BrokenFork {
+	for i := range r.Crashes {
+		if b := r.Crashes[i].Report.Broken; len(b) > 0 {
+			return &b[0]
+		}
+	}
+	return nil
+}
+
+// around is what a report quotes of a story that goes on after a crash.
+func around(story string) []string {
+	lines := strings.Split(strings.TrimSuffix(story, "\n"), "\n")
+	at := max(0, slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, "ipamd is killed") }))
+	return lines[max(0, at-storyShown):min(len(lines), at+storyShown)]
 }
 
 func in(variant string) string {
@@ -106,11 +139,18 @@ func (r *Result) summary() string {
 	if r.Status == Skipped {
 		return s + "; nothing was judged: write an always or expect line for world " + World
 	}
+	if len(r.Crashes) > 0 {
+		points, forks := r.crashed()
+		s += fmt.Sprintf("; %s, %s, all settled like no crash", count(points, "crash point"), count(forks, "fork"))
+	}
 	if r.Mutant != "" {
 		return s + "; under mutant " + r.Mutant
 	}
+	if len(r.Crashes) > 0 {
+		return s
+	}
 	if len(r.Case.Against) > 0 {
-		s += "; mutants: " + strings.Join(r.Bitten(), "; ")
+		s += "; mutants: " + r.proved()
 	}
 	return s
 }
@@ -126,39 +166,53 @@ func (r *Result) reasons() string {
 	return strings.Join(out, "; ")
 }
 
-// Bitten says of each mutant what it broke and when: a span if variants differ.
-func (r *Result) Bitten() []string {
+func (r *Result) proved() string {
 	var out []string
+	for _, p := range r.Proofs() {
+		out = append(out, fmt.Sprintf("%s broke %q %s", p.Mutant, p.Invariant, p.When))
+	}
+	return strings.Join(out, "; ")
+}
+
+// Proof is what a mutant that the file names did.
+type Proof struct {
+	Mutant, Invariant string
+	When              string // "at 1m2s"; "" when it did not break that first, in every variant and in time
+}
+
+// Proofs are what the mutants did that came to run, in the order of the file.
+func (r *Result) Proofs() []Proof {
+	var out []Proof
 	for i := range r.Case.Against {
 		a := &r.Case.Against[i]
-		if s := r.span(a); s != "" {
-			out = append(out, fmt.Sprintf("%s broke %q %s", a.Mutant.Name, a.Claim.Invariant, s))
+		if when, ran := r.span(a); ran {
+			out = append(out, Proof{a.Mutant.Name, a.Claim.Invariant, when})
 		}
 	}
 	return out
 }
 
-// span is when a mutant broke what the file says, "" when it did not in every variant.
-func (r *Result) span(a *Against) string {
-	from, to := "", ""
+// span is when a mutant broke what the file says: two instants if variants differ.
+func (r *Result) span(a *Against) (when string, ran bool) {
+	var from, to time.Duration
 	for i := range r.Bites {
 		b := &r.Bites[i]
 		if b.Against != a {
 			continue
 		}
 		if b.Why != "" {
-			return ""
+			return "", true
 		}
-		at := Instant(b.Outcome.Verdict.Violations[0].At)
-		if from == "" {
-			from = at
+		at := b.Outcome.Verdict.Violations[0].At
+		if !ran {
+			from, to = at, at
 		}
-		to = at
+		from, to, ran = min(from, at), max(to, at), true
 	}
-	if from == to {
-		return from
+	if when = Instant(from); when != Instant(to) {
+		when += " to " + Short(to)
 	}
-	return from + " or " + to
+	return when, ran
 }
 
 // cut says how far an interrupted file came.
@@ -173,6 +227,9 @@ func (r *Result) cut() string {
 			return in(b.Outcome.Variant) + "under mutant " + b.Against.Mutant.Name + ", " + Instant(b.Outcome.Verdict.Ended)
 		}
 	}
+	if points, forks := r.crashed(); forks > 0 {
+		return fmt.Sprintf("after %s, %s", count(points, "crash point"), count(forks, "fork"))
+	}
 	return "before it began"
 }
 
@@ -182,6 +239,9 @@ func (r *Result) Command() string {
 	if r.Mutant != "" {
 		s += " --against " + r.Mutant
 	}
+	if len(r.Crashes) > 0 {
+		s += " --crash-everywhere"
+	}
 	return s
 }
 
@@ -189,5 +249,14 @@ func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return Number(uint64(n)) + " " + noun + "s"
+}
+
+// Number prints a number with a comma every three digits.
+func Number(n uint64) string {
+	s := strconv.FormatUint(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
 }

@@ -57,6 +57,7 @@ type Result struct {
 	Status  Status
 	Runs    []Outcome // a variant each
 	Bites   []Bite    // a mutant and variant each
+	Crashes []Crashes // a variant each, with Options.Crash
 	Mutant  string    // the one that was run alone
 	Story   string    // of the first variant
 	Diff    *Diff     // from the golden story

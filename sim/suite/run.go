@@ -7,12 +7,15 @@ import (
 	"github.com/enilab/enilab/sim/scn"
 )
 
-// Run runs the file: its variants and then, unless Options names one mutant to be run alone, each of its mutants.
+// Run runs the file: its variants and then each of its mutants, unless Options asks for something else.
 func (c *Case) Run(o Options) *Result {
 	r := &Result{Case: c, Seed: o.Seed}
 	p := Progress{Scenario: c.Name(), Runs: len(c.Variants) * (1 + len(c.Against))}
 	if o.Against != nil {
 		r.Mutant, p.Runs, p.Doing = o.Against.Name, len(c.Variants), "mutant "+o.Against.Name
+	}
+	if o.Crash {
+		p.Runs = 2 * len(c.Variants)
 	}
 	for i := range c.Variants {
 		if o.interrupted() {
@@ -28,7 +31,13 @@ func (c *Case) Run(o Options) *Result {
 			r.add(v.ordinary(&o, c.File.Name, p))
 		}
 	}
-	if o.Against == nil && r.Status != Interrupted {
+	switch {
+	case r.Status == Interrupted:
+	case o.Crash:
+		if r.Status == Held { // else there is nothing to compare with
+			c.crashEverywhere(r, &o, p)
+		}
+	case o.Against == nil:
 		r.golden(&o)
 		c.bite(r, &o, p)
 	}
