@@ -207,18 +207,25 @@ func (n *Node) resolveReady(now time.Duration, ix int32, v *ENI, ours bool) {
 
 func (n *Node) resolveUnassign(now time.Duration, ix int32, has []netip.Addr) {
 	e := &n.ENIs[ix]
-	left := e.Before[:0:0]
+	var left, gone []netip.Addr
 	for _, ip := range e.Before {
-		if slices.Contains(has, ip) {
+		i, known := n.byAddress[ip]
+		switch {
+		case !slices.Contains(has, ip):
+			gone = append(gone, ip)
+		case known && (n.Addrs[i].State == Free || n.Addrs[i].State == Cooling && n.Addrs[i].Att == Attachment{}): // what is used by now stays
+			n.Addrs[i].Leaving = true
 			left = append(left, ip)
 		}
 	}
-	if len(left) > 0 {
-		e.Lost, e.Next = false, now
-		e.Before = left
-		return // trimOrAssign gathers evidence afresh
+	n.takenBack(now, ix, gone)
+	e.Lost, e.Before = false, left
+	if len(left) == 0 {
+		n.atRest(ix)
+		return
 	}
-	n.unassigned(now, ix)
+	e.Doing, e.Since, e.Next = 0, now, now
+	n.gather(now, ix)
 }
 
 // missingAddresses deals with addresses that IMDS did not list: they are gone when EC2, asked by ID, says so twice.

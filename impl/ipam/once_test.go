@@ -1,6 +1,7 @@
 package ipam_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -269,5 +270,59 @@ func TestSourceConfiguredLater(t *testing.T) {
 		if !asked[what] {
 			t.Errorf("%v was never looked at", what)
 		}
+	}
+}
+
+// TestUnassignOfAnEarlierDaemon: its addresses are not given away while it is in doubt, and nothing in use is ever unassigned.
+func TestUnassignOfAnEarlierDaemon(t *testing.T) {
+	for _, landed := range []bool{false, true} {
+		w := newWorld(t, ipam.Sound())
+		w.set.WarmIPTarget = 5
+		w.start()
+		w.live(10 * time.Second)
+		w.set.WarmIPTarget = 1
+		w.step(ipam.Set{Settings: w.set})
+		c := w.untilCall(ipam.UnassignIPs)
+		w.set.WarmIPTarget = 5 // the next daemon wants them
+		w.start()
+		served := w.untilLook(ipam.LookENI)
+		var pods []*box
+		for _, id := range []string{"c1", "c2", "c3"} {
+			b := w.pod(id, "web-"+id)
+			w.add(b)
+			pods = append(pods, b)
+		}
+		if landed {
+			w.call(c)
+		}
+		w.step(w.outcome(served))
+		for range 300 {
+			if w.taken == 0 {
+				for _, b := range pods {
+					if r, _ := w.node.Find(b.att); slices.Contains(c.Addresses, r.Address) {
+						t.Fatalf("%v has %v, and %v are in doubt", b.att, r.Address, c.Addresses)
+					}
+				}
+			}
+			w.calm()
+			w.pass(time.Second)
+			for i := range w.boxes {
+				w.boxes[i].ready = true
+			}
+		}
+		for _, b := range pods {
+			r, _ := w.node.Find(b.att)
+			if r.State != ipam.Assigned {
+				t.Errorf("landed %t: %v has %v (%v)", landed, b.att, r.Address, r.State)
+			}
+		}
+		if w.marks[ipam.AddressMissing] > 0 {
+			t.Errorf("landed %t: an address was taken away in use", landed)
+		}
+		v := ipam.View{}
+		if w.node.View(&v); v.Intents != 0 || v.Assigned != 3 || v.Waiting != 0 {
+			t.Errorf("landed %t: %+v", landed, v)
+		}
+		w.tidy()
 	}
 }

@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"net/netip"
 	"time"
 )
 
@@ -287,14 +288,24 @@ func (n *Node) trimOrAssign(now time.Duration, ix int32) {
 
 // unassigned takes the addresses that EC2 has taken back out of the books.
 func (n *Node) unassigned(now time.Duration, ix int32) {
-	e := &n.ENIs[ix]
-	for _, ip := range e.Before {
-		if a, ok := n.byAddress[ip]; ok && n.Addrs[a].ENI == ix {
-			n.forget(a)
-			n.depart(now, ip)
-		}
-	}
+	n.takenBack(now, ix, n.ENIs[ix].Before)
 	n.atRest(ix)
+}
+
+// takenBack takes addresses of an ENI out of the books; one in use is set aside, so that its DEL finds it.
+func (n *Node) takenBack(now time.Duration, ix int32, list []netip.Addr) {
+	for _, ip := range list {
+		a, ok := n.byAddress[ip]
+		switch {
+		case !ok || n.Addrs[a].ENI != ix:
+			continue
+		case n.Addrs[a].State == Assigned || n.Addrs[a].Op != noOp:
+			n.addressGone(a)
+		default:
+			n.forget(a)
+		}
+		n.depart(now, ip)
+	}
 }
 
 // pace limits a node's EC2 mutations: additive increase, multiplicative decrease, and a cap per hour (rule L).

@@ -66,6 +66,7 @@ type world struct {
 
 	enis  []cloudENI
 	made  int // ENIs ever
+	taken int // calls that took addresses away
 	full  bool
 	boxes []box
 
@@ -427,6 +428,7 @@ func (w *world) call(c *ipam.Call) ipam.Result {
 				return ipam.Result{Class: ipam.Invalid, Code: "InvalidParameterValue"}
 			}
 		}
+		w.taken++
 		v.Addresses = slices.DeleteFunc(v.Addresses, func(a netip.Addr) bool { return slices.Contains(c.Addresses, a) })
 	}
 	return ipam.Result{}
