@@ -285,7 +285,10 @@ func unjudged(f *scn.File) *scn.File {
 
 // toEnd runs the scenario and lets it settle.
 func (k *walk) toEnd() {
-	k.run.To(k.last, nil)
+	k.run.To(k.run.LastLine(), nil)
+	if !k.stopped {
+		k.Until(k.last, nil)
+	}
 	if !k.stopped {
 		k.World.EndFaults()
 		k.settling, k.acted = true, "the end of faults"
@@ -357,13 +360,16 @@ func (k *walk) fork(no int32, c *choice, reference Digest, quiet bool) (what, st
 	w.cfg.Quiet = quiet
 	w.story.last(storyBefore)
 	w.crash(w.nodes[no], c.fate)
+	broken := func() bool { _, yes := w.audit.First(); return yes }
 	if !k.settling {
 		r := k.run.Clone(w)
 		r.StopAtFirst = true
-		r.To(k.last, nil)
+		r.To(r.LastLine(), nil)
+		if !broken() {
+			w.Until(k.last, broken)
+		}
 		w.EndFaults()
 	}
-	broken := func() bool { _, yes := w.audit.First(); return yes }
 	if !broken() {
 		w.Until(k.end, broken)
 	}
