@@ -80,6 +80,7 @@ type world struct {
 	lax     bool // I13 is not judged
 	past    [200]happening
 	steps   int
+	tap     func(ipam.Input, []ipam.Effect)
 }
 
 // happening is a step of the node.
@@ -194,6 +195,9 @@ func (w *world) step(in ipam.Input) []ipam.Effect {
 	w.effs = w.node.Step(w.now, in)
 	w.past[w.steps%len(w.past)] = happening{w.now, in, append(w.past[w.steps%len(w.past)].effs[:0], w.effs...)}
 	w.steps++
+	if w.tap != nil {
+		w.tap(in, w.effs)
+	}
 	w.broke(w.contract.Effects(w.effs))
 	for _, e := range w.effs {
 		switch e := e.(type) {
