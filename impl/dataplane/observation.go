@@ -163,3 +163,15 @@ func sortedPrefixes(in []netip.Prefix) []netip.Prefix {
 func (o *Observation) Uses(a netip.Addr) (evidence string, used bool) {
 	return o.Index().Uses(a)
 }
+
+// Equal says whether two sorted observations show the same.
+func (o *Observation) Equal(p *Observation) bool {
+	return o.Complete == p.Complete && o.NAT == p.NAT && slices.Equal(o.Rules, p.Rules) && slices.Equal(o.Routes, p.Routes) &&
+		slices.EqualFunc(o.Links, p.Links, func(a, b Link) bool { return a.equal(&b) })
+}
+
+func (l *Link) equal(m *Link) bool {
+	return l.Index == m.Index && l.Name == m.Name && l.MAC == m.MAC && l.Alias == m.Alias && l.Up == m.Up && l.MTU == m.MTU &&
+		l.RPFilter == m.RPFilter && l.Veth == m.Veth && l.PeerLive == m.PeerLive && slices.Equal(l.Addresses, m.Addresses) &&
+		slices.Equal(l.Proxy, m.Proxy) && slices.Equal(l.PeerAddresses, m.PeerAddresses)
+}

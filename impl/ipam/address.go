@@ -27,6 +27,7 @@ type address struct {
 	Op      op
 	Req     Req    // who waits for Op; 0 nobody
 	Then    *Add   // to be tried again with another address
+	alias   string // of its link, made when it is first asked for
 	Tag     uint64 // step in which the row last changed (contract 8); also tells lives of a slot apart
 	Tries   int
 	Retry   time.Duration
@@ -57,6 +58,14 @@ const (
 func (a *address) row() Row {
 	return Row{Address: a.IP, State: a.State, Att: a.Att, Pod: a.Pod, Netns: a.Netns, Veth: a.Veth, MAC: a.MAC, ENI: a.ENIID,
 		Allocated: a.Allocated, ReleasedAt: a.ReleasedAt, SeenCRI: a.SeenCRI, Extra: a.Extra}
+}
+
+// link is the alias of the address's link.
+func (a *address) link() string {
+	if a.alias == "" {
+		a.alias = alias(a.Att, a.IP)
+	}
+	return a.alias
 }
 
 // newAddress takes a slot for an address that is not known yet. The caller sets its state.
@@ -108,7 +117,7 @@ func (n *Node) become(ix int32, s State) {
 // key makes the attachment findable; unkey ends that.
 func (n *Node) key(ix int32) {
 	a := &n.Addrs[ix]
-	a.Keyed = true
+	a.Keyed, a.alias = true, ""
 	n.byAtt[a.Att] = ix
 }
 
@@ -206,7 +215,7 @@ func (n *Node) rested(a *address) time.Duration { return a.ReleasedAt + n.coolDo
 // spec is what the kernel should look like for an attachment.
 func (n *Node) spec(ix int32) dataplane.PodSpec {
 	a := &n.Addrs[ix]
-	return dataplane.PodSpec{Alias: alias(a.Att, a.IP), HostVeth: a.Veth, Netns: a.Netns, Address: a.IP, Table: n.table(a),
+	return dataplane.PodSpec{Alias: a.link(), HostVeth: a.Veth, Netns: a.Netns, Address: a.IP, Table: n.table(a),
 		MTU: n.Set.MTU, IfName: a.Att.IfName, MAC: a.MAC}
 }
 

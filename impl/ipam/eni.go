@@ -67,6 +67,7 @@ const (
 
 func (n *Node) newENI(e eni) int32 {
 	e.Tag, e.IdleSince = n.Steps, never
+	n.calm = false
 	for i := range n.ENIs {
 		if n.ENIs[i].Stage == 0 {
 			n.ENIs[i] = e

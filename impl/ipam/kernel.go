@@ -23,8 +23,11 @@ func (n *Node) seenKernel(now time.Duration, in *Seen, whole bool, asked uint64)
 		n.Kernel = o
 		return
 	}
+	if n.calm && n.last.Equal(o) {
+		return
+	}
 	ix := o.Index()
-	n.testify(now, ix, asked)
+	alive := n.testify(now, ix, asked)
 	n.unquarantine(now, ix, asked)
 	n.coolDowns(now, ix, asked)
 	n.drains(now, ix, asked)
@@ -34,19 +37,36 @@ func (n *Node) seenKernel(now time.Duration, in *Seen, whole bool, asked uint64)
 	n.answerChecks(ix, asked)
 	n.collected(now, LookKernel, asked)
 	n.CoolAt = n.nextCool(now)
+	n.last, n.calm = o, alive && n.atPeace()
 }
 
-// testify records for every allocation whether the kernel still has it, and adopts attachments that only the kernel knows.
-func (n *Node) testify(now time.Duration, ix *dataplane.Index, asked uint64) {
+// atPeace says whether nothing that an observation of the kernel could move is under way.
+func (n *Node) atPeace() bool {
+	if n.Phase != serving || !n.HostDone || n.HostBusy || n.Count[Cooling]+n.Count[Quarantined]+len(n.Checks) > 0 || n.Collecting.Req != 0 {
+		return false
+	}
+	for i := range n.ENIs {
+		if e := &n.ENIs[i]; e.Stage != 0 && (e.Stage != Ready || e.Wait != idle || e.Doing != 0 || e.Trimming || e.ByIMDS != 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// testify records for every allocation whether the kernel still has it, and adopts attachments that only the kernel knows. It says
+// whether all of them live and none was left out.
+func (n *Node) testify(now time.Duration, ix *dataplane.Index, asked uint64) (alive bool) {
 	if n.Witness.Kernel {
 		n.adoptLinks(ix, asked)
 	}
+	alive = true
 	for i := range n.Addrs {
 		a := &n.Addrs[i]
 		if a.State != Assigned || a.Op != noOp || a.Tag > asked {
+			alive = alive && a.State != Assigned
 			continue
 		}
-		l := ix.LinkByAlias(alias(a.Att, a.IP))
+		l := ix.LinkByAlias(a.link())
 		_, used := ix.Uses(a.IP)
 		if u := ix.User(a.IP); l == nil && u != nil && u.Veth && u.Alias == "" && a.MAC == "" {
 			a.Veth, a.MAC = u.Name, u.MAC // another CNI made it: the pod's ARP entry names that MAC
@@ -57,9 +77,11 @@ func (n *Node) testify(now time.Duration, ix *dataplane.Index, asked uint64) {
 			a.Dead = 0
 		} else {
 			a.Dead++
+			alive = false
 		}
 		n.reap(now, int32(i))
 	}
+	return alive
 }
 
 // adoptLinks turns a living host veth with our alias that no row knows into an allocation: its exact key is in the kernel (rule E).
@@ -68,6 +90,11 @@ func (n *Node) adoptLinks(ix *dataplane.Index, asked uint64) {
 		l := &ix.Observation.Links[i]
 		if l.Alias == "" || !l.PeerLive {
 			continue
+		}
+		if len(l.PeerAddresses) == 1 { // nearly always it is that of a row we know
+			if j, known := n.byAddress[l.PeerAddresses[0]]; known && n.Addrs[j].State == Assigned && n.Addrs[j].link() == l.Alias {
+				continue
+			}
 		}
 		network, id, ifName, ip, ok := dataplane.ParseAlias(l.Alias)
 		if !ok {

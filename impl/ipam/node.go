@@ -30,6 +30,11 @@ type Node struct {
 	byAddress map[netip.Addr]int32
 	byAtt     map[Attachment]int32
 
+	// An observation that left nothing to do, and nothing has changed since: the same one again says nothing new. This saves time and
+	// decides nothing, so it is not encoded.
+	last *dataplane.Observation
+	calm bool
+
 	// What the current step wants; handed out at its end.
 	out  []Effect
 	put  [stores][]Row
@@ -121,7 +126,21 @@ func (n *Node) Step(now time.Duration, in Input) []Effect {
 	}
 	n.tick(now)
 	n.flush()
+	n.calm = n.calm && onlyLooked(in, n.out)
 	return n.out
+}
+
+// onlyLooked says whether a step was an observation or a tick, and wanted no more than to look.
+func onlyLooked(in Input, out []Effect) bool {
+	if _, seen := in.(Seen); in != nil && !seen {
+		return false
+	}
+	for _, e := range out {
+		if _, look := e.(*Look); !look {
+			return false
+		}
+	}
+	return true
 }
 
 func (n *Node) input(now time.Duration, in Input) {

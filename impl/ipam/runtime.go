@@ -53,6 +53,7 @@ func (n *Node) seenRuntime(now time.Duration, in *Seen, whole bool, asked uint64
 	}
 	n.claims(in.Sandboxes, asked)
 	if suspicious {
+		n.calm = false
 		n.want(LookKernel, now)
 		n.want(LookRuntime, now+runtimePeriod/2)
 	}
@@ -109,6 +110,7 @@ func (n *Node) seenPods(now time.Duration, in *Seen, whole bool) {
 			n.want(LookRuntime, now)
 			n.want(LookKernel, now)
 		}
+		n.calm = n.calm && a.PodGone == gone
 		a.PodGone = gone
 	}
 }
