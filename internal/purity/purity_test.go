@@ -85,32 +85,52 @@ func TestLinkedIsSeen(t *testing.T) {
 	}
 }
 
-// TestScenariosAreInTheCatalogue: docs/incidents.md has one row for each scenario.
+// TestScenariosAreInTheCatalogue: docs/incidents.md has one row for each scenario, with its mutants and marks.
 func TestScenariosAreInTheCatalogue(t *testing.T) {
-	doc, err := os.ReadFile(filepath.Join(root, "docs", "incidents.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := catalogue(t)
 	files, err := filepath.Glob(filepath.Join(root, "scenarios", "*.scn"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scenarios: %v", err)
 	}
-	rows := map[string]int{}
-	for line := range strings.Lines(string(doc)) {
-		if name, _, ok := strings.Cut(strings.TrimPrefix(line, "| ["), "](../scenarios/"); ok && strings.HasPrefix(line, "| [") {
-			rows[name]++
-		}
-	}
 	for _, f := range files {
 		name := strings.TrimSuffix(filepath.Base(f), ".scn")
-		if rows[name] != 1 {
-			t.Errorf("docs/incidents.md has %d rows for scenarios/%s.scn: it needs one that begins | [%s](../scenarios/%s.scn) |", rows[name], name, name, name)
+		if len(rows[name]) != 1 {
+			t.Errorf("docs/incidents.md has %d rows for scenarios/%s.scn: it needs one that begins | [%s](../scenarios/%s.scn) |", len(rows[name]), name, name, name)
+			continue
+		}
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		script, _, _ := strings.Cut(string(data), "\n-- ")
+		for line := range strings.Lines(script) {
+			w := strings.Fields(line)
+			if len(w) > 1 && (w[0] == "against" || w[0] == "reaches") && !strings.Contains(rows[name][0], w[1]) {
+				t.Errorf("docs/incidents.md, row %s: the scenario says %s %s, the row does not", name, w[0], w[1])
+			}
 		}
 		delete(rows, name)
 	}
 	for name := range rows {
 		t.Errorf("docs/incidents.md has a row for %s, and there is no scenarios/%s.scn: remove the row", name, name)
 	}
+}
+
+// catalogue are the rows of docs/incidents.md by scenario.
+func catalogue(t *testing.T) map[string][]string {
+	t.Helper()
+	doc, err := os.ReadFile(filepath.Join(root, "docs", "incidents.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string][]string{}
+	for line := range strings.Lines(string(doc)) {
+		rest, ok := strings.CutPrefix(line, "| [")
+		if name, row, found := strings.Cut(rest, "](../scenarios/"); ok && found {
+			rows[name] = append(rows[name], row)
+		}
+	}
+	return rows
 }
 
 func mustTree(t *testing.T) *Tree {
