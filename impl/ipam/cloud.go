@@ -235,7 +235,7 @@ func (n *Node) beginDrain(now time.Duration, ix int32) {
 
 func (n *Node) gather(now time.Duration, ix int32) {
 	e := &n.ENIs[ix]
-	e.KernelOK, e.RuntimeOK = false, false
+	e.KernelOK, e.RuntimeOK, n.calm = false, false, false
 	e.Tag = n.Steps
 	n.want(LookKernel, now)
 	if n.Set.Runtime {
@@ -255,7 +255,7 @@ func (n *Node) drain(now time.Duration, ix int32) {
 	case n.drainable(ix):
 		n.mutate(now, ix, DetachENI)
 	case now-e.Since >= drainPatience:
-		n.stay(ix)
+		n.stay(now, ix)
 	default:
 		e.Next = e.Since + drainPatience
 	}
@@ -279,9 +279,14 @@ func (n *Node) drainable(ix int32) bool {
 	return n.policy.Drainable(v)
 }
 
-// stay takes an ENI, or the addresses about to be unassigned, back into service.
-func (n *Node) stay(ix int32) {
+// stay takes an ENI, or the addresses about to be unassigned, back into service. While an earlier daemon's call may still take
+// them away nothing of them is given to a pod.
+func (n *Node) stay(now time.Duration, ix int32) {
 	e := &n.ENIs[ix]
+	if now < e.Doubt {
+		e.Next = e.Doubt
+		return
+	}
 	n.note(Note{Mark: DrainStopped, Warn: true, ENI: e.ID})
 	for i := range n.Addrs {
 		if a := &n.Addrs[i]; a.ENI == ix && a.Leaving {
@@ -331,7 +336,7 @@ func (n *Node) drains(now time.Duration, ix *dataplane.Index, asked uint64) {
 			}
 		}
 		if used {
-			n.stay(int32(i))
+			n.stay(now, int32(i))
 			continue
 		}
 		e.KernelOK, e.Next = true, now
@@ -362,7 +367,7 @@ func (n *Node) drainsRuntime(now time.Duration, listed map[string]*Sandbox, aske
 			}
 		}
 		if used {
-			n.stay(int32(i))
+			n.stay(now, int32(i))
 			continue
 		}
 		e.RuntimeOK, e.Next = true, now

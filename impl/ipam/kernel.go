@@ -46,7 +46,7 @@ func (n *Node) atPeace() bool {
 		return false
 	}
 	for i := range n.ENIs {
-		if e := &n.ENIs[i]; e.Stage != 0 && (e.Stage != Ready || e.Wait != idle || e.Doing != 0 || e.Trimming || e.ByIMDS != 0) {
+		if e := &n.ENIs[i]; e.Stage != 0 && (e.Stage != Ready || e.Wait != idle || e.Doing != 0 || e.Trimming || e.ByIMDS != 0 || !e.Linked) {
 			return false
 		}
 	}
