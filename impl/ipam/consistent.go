@@ -121,6 +121,13 @@ func (n *Node) consistentNumbers() error {
 			return fmt.Errorf("ENI %d: %d tries, stage %d", i, e.Tries, e.Stage)
 		}
 	}
+	open := map[Req]bool{}
+	for i := range n.Open {
+		if r := n.Open[i].Req; r == 0 || open[r] {
+			return fmt.Errorf("request %d is open twice, or none", r)
+		}
+		open[n.Open[i].Req] = true
+	}
 	for i := range n.Looks {
 		if n.Looks[i].Fails < 0 {
 			return errors.New(What(i).String() + ": a negative number of failures")

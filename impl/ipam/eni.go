@@ -32,6 +32,7 @@ type eni struct {
 
 	Has       [Quarantined + 1]int // its addresses by state
 	IdleSince time.Duration        // since when none is used; never
+	Doubt     time.Duration        // until when a call of an earlier daemon may land on it (contract 5)
 	Linked    bool                 // a link has its MAC
 	Unwired   bool                 // draining: its routes and rules are gone
 	Trimming  bool                 // Before are free addresses to be given back
@@ -61,6 +62,8 @@ const (
 	linkPause = time.Second
 	// drainPatience is how long evidence of disuse may take before the ENI is taken back into service.
 	drainPatience = time.Minute
+	// landing is how long a call of a dead daemon may be under way (contract 5).
+	landing = 2 * time.Minute
 	// askPause is between two questions about one ENI: two answers of one moment are one answer.
 	askPause = 5 * time.Second
 )
@@ -334,7 +337,8 @@ func (n *Node) discard(ix int32) {
 	n.ENIs[ix] = eni{Next: never}
 }
 
-// attach takes the lowest free device number. DeleteOnTermination cannot be asked for here.
+// attach takes the lowest free device number, and the next ones in turn when a stranger has it. DeleteOnTermination cannot be asked for
+// here.
 func (n *Node) attach(now time.Duration, ix int32) {
 	e := &n.ENIs[ix]
 	if e.Device == 0 || e.Tries > 0 {
@@ -344,27 +348,22 @@ func (n *Node) attach(now time.Duration, ix int32) {
 }
 
 func (n *Node) device(ix int32, skip int) int {
-	limit := max(n.Inst.Limits.ENIs, 1)
-	first := 0
-	for d := 1; d < limit+skip; d++ {
+	limit := min(max(n.Inst.Limits.ENIs, 2), mostENIs)
+	var free []int
+	for d := 1; d < limit; d++ {
 		taken := false
 		for i := range n.ENIs {
 			e := &n.ENIs[i]
-			if int32(i) != ix && e.Stage != 0 && !e.Foreign && e.Stage >= Created && e.Device == d {
-				taken = true
-			}
+			taken = taken || int32(i) != ix && e.Stage >= Created && !e.Foreign && e.Device == d
 		}
-		if taken {
-			continue
-		}
-		if first == 0 {
-			first = d
-		}
-		if skip--; skip < 0 {
-			return d
+		if !taken {
+			free = append(free, d)
 		}
 	}
-	return max(first, 1)
+	if len(free) == 0 {
+		return 1
+	}
+	return free[skip%len(free)]
 }
 
 // wire makes an attached ENI carry pods: DeleteOnTermination first (or it outlives the instance), then its link.
