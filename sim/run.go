@@ -188,7 +188,7 @@ func (r *Run) each(interrupted func() bool) func() bool {
 // settleChecks drops the checks that have come true.
 func (r *Run) settleChecks() {
 	r.open = slices.DeleteFunc(r.open, func(p pendingCheck) bool {
-		ok, _ := r.judge(p.step.check)
+		ok := r.holds(p.step.check)
 		if ok {
 			r.verdict.Judged++
 		}
@@ -204,8 +204,7 @@ func (r *Run) expired(at time.Duration) {
 			return false
 		}
 		r.verdict.Judged++
-		_, found := r.judge(p.step.check)
-		r.fail(p.step, fmt.Sprintf("expected within %v: %s; %s", p.step.check.Within, describeCheck(p.step.check), found))
+		r.fail(p.step, fmt.Sprintf("expected within %v: %s; %s", p.step.check.Within, describeCheck(p.step.check), r.found(p.step.check)))
 		return true
 	})
 }
@@ -221,8 +220,8 @@ func (r *Run) take(s step) {
 		return
 	}
 	r.verdict.Judged++
-	if ok, found := r.judge(s.check); !ok {
-		r.fail(s, "expected "+describeCheck(s.check)+"; "+found)
+	if !r.holds(s.check) {
+		r.fail(s, "expected "+describeCheck(s.check)+"; "+r.found(s.check))
 	}
 }
 
@@ -238,35 +237,54 @@ func describeCheck(c *scn.Check) string {
 	return s
 }
 
-func (r *Run) judge(c *scn.Check) (ok bool, found string) {
+// holds judges a check, now. It is asked after every event, so it builds no text.
+func (r *Run) holds(c *scn.Check) bool {
 	v, measured := r.World.Measure(c.Subject, c.Metric)
 	if !measured {
-		return false, "it could not be measured"
+		return false
 	}
-	found = "found " + strconv.FormatInt(v, 10)
-	want, err := strconv.ParseInt(c.Value, 10, 64)
-	if err != nil { // a flag: checked by Check
-		found = "found " + strconv.FormatBool(v != 0)
-		want = 1
-		if c.Value == "false" {
-			want = 0
-		}
+	switch c.Value {
+	case "", "true":
+		return compare(v, c.Op, 1)
+	case "false":
+		return compare(v, c.Op, 0)
 	}
-	switch c.Op {
+	want, _ := strconv.ParseInt(c.Value, 10, 64) // checked by Check
+	return compare(v, c.Op, want)
+}
+
+func compare(v int64, op string, want int64) bool {
+	switch op {
 	case "", "==":
-		return v == want, found
+		return v == want
 	case "!=":
-		return v != want, found
+		return v != want
 	case "<":
-		return v < want, found
+		return v < want
 	case "<=":
-		return v <= want, found
+		return v <= want
 	case ">":
-		return v > want, found
+		return v > want
 	case ">=":
-		return v >= want, found
+		return v >= want
 	}
-	return false, found
+	return false
+}
+
+// found says what a check that does not hold met instead.
+func (r *Run) found(c *scn.Check) string {
+	v, measured := r.World.Measure(c.Subject, c.Metric)
+	switch {
+	case !measured:
+		return "it could not be measured"
+	case isFlag(c):
+		return "found " + strconv.FormatBool(v != 0)
+	}
+	return "found " + strconv.FormatInt(v, 10)
+}
+
+func isFlag(c *scn.Check) bool {
+	return slices.ContainsFunc(Metrics(), func(m Metric) bool { return m.Flag && m.Name == c.Metric })
 }
 
 // End is the instant at which the run is over.

@@ -14,6 +14,15 @@ func (c *Cloud) ENI(id ENIID) (ENI, bool) {
 	return c.show(&c.enis[slot], always), true
 }
 
+// MAC is an interface's MAC, "" if there is no such interface.
+func (c *Cloud) MAC(id ENIID) string {
+	slot := c.slotOf(id)
+	if slot == none {
+		return ""
+	}
+	return c.enis[slot].mac
+}
+
 // AttachedENIs are the interfaces that are in-use on an instance, by device index.
 func (c *Cloud) AttachedENIs(i InstanceID) []ENIID {
 	n := c.instanceIndex(i)

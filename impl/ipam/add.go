@@ -19,7 +19,7 @@ func (n *Node) add(now time.Duration, in Add) {
 		n.refuseVersion(in.Req, VerbAdd, in.Att, in.Version)
 		return
 	}
-	if len(alias(in.Att, longestAddress)) > dataplane.MaxAlias {
+	if aliasLength(in.Att) > dataplane.MaxAlias {
 		n.fail(in.Req, &Error{CodeConfig, "cni add " + in.Att.String() + ": network, container ID and interface name together are too long for a link's alias"})
 		return
 	}
@@ -34,8 +34,11 @@ func (n *Node) add(now time.Duration, in Add) {
 	n.startAdd(now, in)
 }
 
-// longestAddress makes an alias as long as it can get.
-var longestAddress = netip.AddrFrom4([4]byte{255, 255, 255, 255})
+// noName is the longest alias of an attachment with empty names.
+var noName = len(alias(Attachment{}, netip.AddrFrom4([4]byte{255, 255, 255, 255})))
+
+// aliasLength is how long the alias of an attachment can get.
+func aliasLength(a Attachment) int { return noName + len(a.Network) + len(a.ContainerID) + len(a.IfName) }
 
 func (n *Node) startAdd(now time.Duration, in Add) {
 	if ix, ok := n.byAtt[in.Att]; ok {

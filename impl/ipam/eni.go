@@ -58,8 +58,8 @@ const (
 	consistency = 2 * time.Minute
 	// detachPause: a delete right after the detach answers "currently in use" (seeds/000: 5 s later it worked).
 	detachPause = 3 * time.Second
-	// linkPause is between looks for the link of an attached ENI; events make it shorter.
-	linkPause = time.Second
+	// linkPause is between looks for the link of an attached ENI; the kernel's event makes it shorter.
+	linkPause = 5 * time.Second
 	// drainPatience is how long evidence of disuse may take before the ENI is taken back into service.
 	drainPatience = time.Minute
 	// landing is how long a call of a dead daemon may be under way (contract 5).

@@ -9,8 +9,10 @@ const (
 	imdsPeriod    = time.Minute
 	podsPeriod    = 5 * time.Minute
 	leakedPeriod  = time.Hour
-	leakedFirst   = time.Minute
-	maxLookRetry  = 15 * time.Second
+	// leakedFirst is the earliest look for leaked ENIs; as much again by chance, so that a fleet that starts together does not
+	// ask together (the answer is as long as there are ENIs on their way).
+	leakedFirst  = 10 * time.Minute
+	maxLookRetry = 15 * time.Second
 	// coolBatch is the least time between observations made for ends of cool-downs, so that a node that stops fifty pods
 	// dumps its kernel a few times and not fifty.
 	coolBatch = time.Second

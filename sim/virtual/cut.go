@@ -80,8 +80,7 @@ func (w *World) fault(n *node, a netip.Addr, netns uint64) (why string, ours boo
 	if inode, used := n.kern.InUse(a); used && inode != netns && n.kern.Holders(a) == 1 {
 		return "another namespace has the address", true
 	}
-	e, _ := w.cloud.ENI(id)
-	why, _ = n.kern.Trace(a, e.MAC)
+	why, _ = n.kern.Trace(a, w.cloud.MAC(id))
 	return why, true
 }
 

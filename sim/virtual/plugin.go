@@ -48,7 +48,8 @@ func (w *World) act(n *node, a cri.Action) {
 	case cri.ReleaseNetns:
 		n.kern.Release(a.Inode)
 	case cri.RunPlugin:
-		w.push(event{at: w.now + pluginExec, kind: evPlugin, node: n.no, num: uint64(a.Op), data: &a})
+		c := a // only a plugin's action outlives the step
+		w.push(event{at: w.now + pluginExec, kind: evPlugin, node: n.no, num: uint64(a.Op), data: &c})
 	case cri.KillPlugin:
 		w.killPlugin(n, a.Op)
 	case cri.PodStarted:
