@@ -16,7 +16,7 @@ func (l *lab) invariantsCommand() *cobra.Command {
 		Short:   "lists what must stay true, and is judged in every run",
 		Long:    "invariants lists what is judged in every run. Scenarios quote the phrases, exactly, in always and against lines.",
 		Example: "  enilab invariants",
-		Args:    cobra.NoArgs,
+		Args:    nothing,
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
 				return l.writeJSON(invariantsDocument(), 0)

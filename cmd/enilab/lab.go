@@ -95,6 +95,7 @@ Exit codes: 0 held, 1 violated, 2 bad scenario or usage, 3 this machine lacks so
 		SilenceUsage:  true,
 	}
 	c.SetFlagErrorFunc(flagError)
+	c.SetHelpCommand(helpCommand())
 	c.AddCommand(l.runCommand(), l.demoCommand(), l.verbsCommand(), l.invariantsCommand(), l.mutantsCommand(),
 		l.recordCommand(), l.replayCommand(), l.versionCommand())
 	return c
@@ -117,6 +118,9 @@ func known(c *cobra.Command, args []string) error {
 // flagError adds to what pflag finds wrong what to do about it.
 func flagError(c *cobra.Command, err error) error {
 	text := err.Error()
+	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		return usage("--%s: expected %s, found %q", e.GetFlag().Name, kindOf(e.GetFlag()), e.GetValue())
+	}
 	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var names []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
@@ -125,6 +129,40 @@ func flagError(c *cobra.Command, err error) error {
 		}
 	}
 	return usage("%s (%s --help says what there is)", text, c.CommandPath())
+}
+
+// kindOf is what a flag takes, for people.
+func kindOf(f *pflag.Flag) string {
+	switch f.Value.Type() {
+	case "bool":
+		return "true or false"
+	case "int", "uint64":
+		return "a whole number"
+	}
+	return "a " + f.Value.Type()
+}
+
+// nothing refuses arguments.
+func nothing(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage("%s takes no arguments, found %q", c.CommandPath(), args[0])
+	}
+	return nil
+}
+
+// helpCommand is cobra's, except that it fails on what there is not.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "says how a command is used",
+		RunE: func(c *cobra.Command, args []string) error {
+			about, rest, err := c.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return known(c.Root(), args)
+			}
+			return about.Help()
+		},
+	}
 }
 
 // hint is what to write instead of a word that is not known.

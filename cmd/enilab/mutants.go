@@ -21,7 +21,7 @@ func (l *lab) mutantsCommand() *cobra.Command {
 ours. A mutant that no scenario names shows a rule that nothing tests.`,
 		Example: `  enilab mutants
   enilab run scenarios/socket-mismatch.scn --against recover-from-runtime-only`,
-		Args: cobra.NoArgs,
+		Args: nothing,
 		RunE: func(*cobra.Command, []string) error {
 			named, err := namedBy(scenarios.Files)
 			if err != nil {

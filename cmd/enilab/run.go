@@ -105,7 +105,7 @@ func (l *lab) runFiles(f *runFlags, names []string) error {
 	cases, err := l.load(names)
 	if err != nil {
 		if f.json {
-			return l.writeJSON(refused(err), suite.ExitBad)
+			return l.writeJSON(refused(err, f.seed), suite.ExitBad)
 		}
 		return l.refuse(err)
 	}

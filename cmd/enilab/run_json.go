@@ -131,9 +131,9 @@ func (l *lab) writeJSON(v any, code int) error {
 }
 
 // refused is the document of files with mistakes.
-func refused(err error) *document {
+func refused(err error, seed uint64) *document {
 	list, _ := errors.AsType[scn.ErrorList](err)
-	d := &document{Enilab: "run/1", World: suite.World, Exit: suite.ExitBad, Files: []fileJSON{}}
+	d := &document{Enilab: "run/1", World: suite.World, Seed: seed, Exit: suite.ExitBad, Files: []fileJSON{}}
 	for _, e := range list {
 		d.Errors = append(d.Errors, mistake{e.Pos.File, e.Pos.Line, e.Pos.Col, e.Msg, e.Hint})
 	}

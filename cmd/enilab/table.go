@@ -80,7 +80,7 @@ func wrap(text string, width int) []string {
 func cut(word string, width int) int {
 	n := 0
 	for i, r := range word {
-		if n += runeColumns(r); n > width {
+		if n += runeColumns(r); n > width && i > 0 { // at least one, or it never ends
 			if at := strings.LastIndexAny(word[:i], "-/"); at > 0 {
 				return at + 1
 			}

@@ -17,7 +17,7 @@ func (l *lab) verbsCommand() *cobra.Command {
 		Long:  "verbs lists the actions of scenarios, and below them the metrics that an expect line can compare.",
 		Example: `  enilab verbs
   enilab verbs --json | jq -r '.verbs[] | select(.subjects[] == "pod NAME") | .usage'`,
-		Args: cobra.NoArgs,
+		Args: nothing,
 		RunE: func(*cobra.Command, []string) error {
 			if asJSON {
 				return l.writeJSON(verbsDocument(), 0)

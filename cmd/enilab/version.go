@@ -15,7 +15,7 @@ func (l *lab) versionCommand() *cobra.Command {
 		Use:     "version",
 		Short:   "says what this binary is",
 		Example: "  enilab version",
-		Args:    cobra.NoArgs,
+		Args:    nothing,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintf(l.out, "enilab %s, records and protocol version %d, %s %s/%s\n", built(), ipam.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err

@@ -65,9 +65,13 @@ func (v *Variant) ordinary(o *Options, file string, p Progress) Outcome {
 		out.Verdict.Cut = true
 		return out
 	}
-	out.Twice = true
-	out.Differs = again.Err != nil || again.Hash != out.Hash || again.Events != out.Events || again.Verdict.Story != out.Verdict.Story
+	out.Twice, out.Differs = true, !same(&out, &again)
 	return out
+}
+
+// same compares two runs with the same seed.
+func same(a, b *Outcome) bool {
+	return b.Err == nil && a.Hash == b.Hash && a.Events == b.Events && a.Verdict.Story == b.Verdict.Story
 }
 
 // before runs up to an instant once more and gives the last lines of the story until then: the same seed is the same run.
