@@ -11,7 +11,7 @@ import (
 func (n *Node) resume(now time.Duration, in *Intent) {
 	n.note(Note{Mark: IntentResumed, ENI: in.ENI.ID, Text: in.Stage.String() + ", " + in.Doing.String()})
 	e := eni{ENI: in.ENI, Token: in.Token, Stage: in.Stage, Foreign: in.Foreign, Doing: in.Doing, Count: in.Count,
-		Before: slices.Clone(in.Before), Wall: in.Wall, Stored: true, Extra: in.Extra, Lost: true, Next: now, Since: now}
+		Before: slices.Clone(in.Before), Wall: in.Wall, Stored: true, Extra: in.Extra, Lost: true, Next: now, Since: now, Doubt: now + landing}
 	e.Addresses = slices.Clone(in.ENI.Addresses)
 	if e.Stage == 0 || e.Stage > Tombstoned {
 		return // of a version that this one does not know: the sweep and the reconcilers find what it meant
@@ -35,7 +35,7 @@ func (n *Node) settleDoubt(now time.Duration, ix int32) {
 	case e.Doing == CreateENI:
 		n.discard(ix)
 	case e.Doing == AssignIPs || e.Doing == UnassignIPs:
-		n.stay(ix)
+		n.stay(now, ix)
 		n.atRest(ix)
 	default:
 		e.Lost, e.Next = false, now
@@ -167,6 +167,9 @@ func (n *Node) resolveFalling(now time.Duration, ix int32, v *ENI, ours bool) {
 	case ours && !e.Foreign && e.Stage != Draining: // a late attach, or a detach that did not happen
 		e.Stage, e.Doing, e.Unwired = Draining, 0, false
 		n.beginDrain(now, ix)
+	case ours && !n.drainable(ix): // an earlier daemon's evidence died with it
+		e.Since = now
+		n.gather(now, ix)
 	case ours:
 	default:
 		n.finish(now, ix)

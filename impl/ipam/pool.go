@@ -91,7 +91,8 @@ func (n *Node) maxENIs() int {
 	return n.Inst.Limits.ENIs
 }
 
-// grow assigns to attached ENIs first (one call, no attach), then makes ENIs. All at once: the pipelines run side by side.
+// grow assigns to attached ENIs first (one call, no attach), then makes ENIs. All at once: the pipelines run side by side. What
+// fits on an ENI that is busy waits for it: another ENI for one address would stay for as long as a pod has that address.
 func (n *Node) grow(now time.Duration, more int, whole bool) {
 	if now < n.Pool.GrowAt {
 		n.Pool.At = min(n.Pool.At, n.Pool.GrowAt)
@@ -103,7 +104,14 @@ func (n *Node) grow(now time.Duration, more int, whole bool) {
 		if more <= 0 {
 			return
 		}
-		if e.Stage != Ready || e.Wait != idle || e.Doing != 0 || e.Trimming {
+		if e.Stage != Ready {
+			continue
+		}
+		if e.Doing == AssignIPs {
+			more -= max(0, per-e.total()-e.Count)
+			continue
+		}
+		if e.Wait != idle || e.Doing != 0 || e.Trimming {
 			continue
 		}
 		room := per - e.total()
@@ -280,7 +288,7 @@ func (n *Node) trimOrAssign(now time.Duration, ix int32) {
 	case n.drainable(ix):
 		n.mutate(now, ix, UnassignIPs)
 	case now-e.Since >= drainPatience:
-		n.stay(ix)
+		n.stay(now, ix)
 	default:
 		e.Next = e.Since + drainPatience
 	}

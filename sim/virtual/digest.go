@@ -29,6 +29,9 @@ type NodeDigest struct {
 func (w *World) digest() Digest {
 	d := Digest{Nodes: make([]NodeDigest, len(w.nodes)-1)}
 	for i, n := range w.nodes[1:] {
+		if n.gone { // with all that it had
+			continue
+		}
 		o := &d.Nodes[i]
 		o.DELs = len(n.intents)
 		if n.core == nil {
