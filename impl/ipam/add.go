@@ -38,7 +38,9 @@ func (n *Node) add(now time.Duration, in Add) {
 var noName = len(alias(Attachment{}, netip.AddrFrom4([4]byte{255, 255, 255, 255})))
 
 // aliasLength is how long the alias of an attachment can get.
-func aliasLength(a Attachment) int { return noName + len(a.Network) + len(a.ContainerID) + len(a.IfName) }
+func aliasLength(a Attachment) int {
+	return noName + len(a.Network) + len(a.ContainerID) + len(a.IfName)
+}
 
 func (n *Node) startAdd(now time.Duration, in Add) {
 	if ix, ok := n.byAtt[in.Att]; ok {

@@ -216,7 +216,9 @@ func (n *Node) called(now time.Duration, in Called) {
 		return
 	}
 	e.Wait, e.Tag = idle, n.Steps
-	n.Pace.learn(in.Result.Class)
+	if n.policy.Backoff != nil { // the pace is the same rule, for all of the node's calls
+		n.Pace.learn(in.Result.Class)
+	}
 	switch in.Result.Class {
 	case OK:
 		e.Tries = 0

@@ -50,7 +50,7 @@ type Policy struct {
 	// Demand (rule L) says how many addresses are missing or too many. Naive: all that the instance can carry.
 	Demand func(Supply) Want
 	// Backoff (rule L) is the pause before try number n (from 1) of something EC2 refused; r is uniform in [0,1).
-	// Naive: none.
+	// Naive: none, and no pace either.
 	Backoff func(tries int, r float64) time.Duration
 }
 

@@ -1,0 +1,117 @@
+package scenarios_test
+
+import (
+	"io/fs"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/scenarios"
+	"github.com/enilab/enilab/sim/mutants"
+	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/suite"
+)
+
+// files are the scenarios' names.
+func files(t *testing.T) []string {
+	t.Helper()
+	names, err := fs.Glob(scenarios.Files, "*.scn")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no scenarios: %v", err)
+	}
+	return names
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := fs.ReadFile(scenarios.Files, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// Each scenario holds, tells its golden story, and each mutant that it names breaks what it says, first and in time.
+func TestScenarios(t *testing.T) {
+	for _, name := range files(t) {
+		t.Run(strings.TrimSuffix(name, ".scn"), func(t *testing.T) {
+			c, err := suite.Load(name, read(t, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := c.Run(suite.Options{Seed: suite.DefaultSeed})
+			if r.Status != suite.Held {
+				t.Fatal(r.Report())
+			}
+		})
+	}
+}
+
+// named says which scenarios prove themselves against each mutant.
+func named(t *testing.T) map[string][]string {
+	t.Helper()
+	out := map[string][]string{}
+	for _, name := range files(t) {
+		f, err := scn.Parse(name, read(t, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range f.Lines {
+			if a, ok := l.Stmt.(*scn.Against); ok {
+				out[a.Mutant] = append(out[a.Mutant], strings.TrimSuffix(name, ".scn"))
+			}
+		}
+	}
+	return out
+}
+
+// onlyInCrashes are mutants that show only when a daemon dies at the right instant: sim/virtual's crash enumeration names them.
+var onlyInCrashes = []string{"durable-before-written"}
+
+// A mutant that no scenario names proves nothing.
+func TestEveryMutantIsNamed(t *testing.T) {
+	by := named(t)
+	for _, m := range mutants.All() {
+		if len(by[m.Name]) == 0 && !slices.Contains(onlyInCrashes, m.Name) {
+			t.Errorf("mutant %s (%s, rule %s) is named by no scenario: add an `against` line, or take it out", m.Name, m.Kind, m.Rule)
+		}
+	}
+}
+
+// Every line of ipam.Sound is a rule: without it, a scenario fails. TestScenarios shows that the mutants named here are red.
+func TestEveryRuleIsProven(t *testing.T) {
+	by := named(t)
+	rules := reflect.TypeFor[ipam.Policy]()
+	for i := range rules.NumField() {
+		field := rules.Field(i).Name
+		var proof []string
+		for _, m := range mutants.All() {
+			if m.Policy != nil && slices.Equal(leftOut(m.Policy), []string{field}) {
+				proof = append(proof, m.Name+" in "+strings.Join(by[m.Name], ", "))
+				if len(by[m.Name]) == 0 {
+					t.Errorf("Policy.%s: mutant %s leaves it out, and no scenario names that mutant", field, m.Name)
+				}
+			}
+		}
+		if len(proof) == 0 {
+			t.Errorf("Policy.%s: no mutant leaves out exactly this line of Sound", field)
+		}
+		t.Logf("%-10s %s", field, strings.Join(proof, "; "))
+	}
+}
+
+// leftOut are the fields of Sound that a mutation sets to nil.
+func leftOut(mutate func(*ipam.Policy)) []string {
+	p := ipam.Sound()
+	mutate(p)
+	var out []string
+	v := reflect.ValueOf(p).Elem()
+	for i := range v.NumField() {
+		if v.Field(i).IsNil() {
+			out = append(out, v.Type().Field(i).Name)
+		}
+	}
+	return out
+}
