@@ -9,8 +9,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/suite"
 )
 
 // calm is a scenario that holds.
@@ -321,6 +323,30 @@ func TestRecording(t *testing.T) {
 	}
 	if code, out, _ := enilab(t, "record", "calm.scn", "--out", "-"); code != 0 || out != read(t, "calm-node-1.rec") {
 		t.Errorf("to standard output: exit %d, %d bytes", code, len(out))
+	}
+}
+
+// TestProgress: a line on a terminal only, after some time only, never wider than one, and gone in the end.
+func TestProgress(t *testing.T) {
+	var b bytes.Buffer
+	p := newProgress(&b)
+	x := suite.Progress{Scenario: strings.Repeat("long ", 40), Run: 1, Runs: 3, Now: time.Minute, End: time.Hour, Events: 12345}
+	p.began = time.Now().Add(-time.Hour)
+	p.tell(x)
+	if p.clear(); b.Len() != 0 {
+		t.Errorf("no terminal, and %q", b.String())
+	}
+	p.on = true
+	if p.tell(x); b.Len() != 0 {
+		t.Errorf("at once: %q", b.String())
+	}
+	p.began = time.Now().Add(-time.Hour)
+	p.tell(x)
+	p.tell(x)
+	p.clear()
+	got := b.String()
+	if !strings.HasPrefix(got, "\r\x1b[Krun 1 of 3, 1m of 1h, 12,345 events: long") || !strings.HasSuffix(got, "\r\x1b[K") || len(got) > progressWide+8 {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -184,8 +184,8 @@ func (l *lab) report(t *timed) {
 
 // total sums up several files, and says what an interruption left.
 func (l *lab) total(done []timed, cases []*suite.Case) {
-	if len(cases) == 1 {
-		return
+	if len(cases) == 1 && len(done) == 1 {
+		return // its report says it all
 	}
 	var kinds []string
 	for _, s := range []suite.Status{suite.Held, suite.Skipped, suite.Violated, suite.Unrepeatable, suite.Bad, suite.Interrupted} {

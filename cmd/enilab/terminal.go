@@ -58,10 +58,11 @@ func newProgress(w io.Writer) *progress {
 	return &progress{w: w, on: terminal(w), began: time.Now()}
 }
 
-// Short work needs no progress line, and nobody reads more than ten a second.
+// Short work needs no progress line, nobody reads more than ten a second, and a line that wraps cannot be taken away.
 const (
-	patience = 500 * time.Millisecond
-	redraw   = 100 * time.Millisecond
+	patience     = 500 * time.Millisecond
+	redraw       = 100 * time.Millisecond
+	progressWide = 79
 )
 
 // tell draws the line again, if it is time to.
@@ -82,11 +83,13 @@ func (p *progress) tell(x suite.Progress) {
 	if x.End > 0 {
 		where = fmt.Sprintf("%s of %s", suite.Short(x.Now), suite.Short(x.End))
 	}
-	fmt.Fprintf(p.w, "\r\x1b[K%s: run %d of %d, %s, %d events", what, x.Run, x.Runs, where, x.Events)
+	line := fmt.Sprintf("run %d of %d, %s, %s events: %s", x.Run, x.Runs, where, suite.Number(x.Events), what)
+	fmt.Fprint(p.w, "\r\x1b[K"+wrap(line, progressWide)[0])
 }
 
-// clear takes the line away, for something that stays.
+// clear takes the line away, for something that stays, and begins to be patient again.
 func (p *progress) clear() {
+	p.began = time.Now()
 	if p.shown {
 		fmt.Fprint(p.w, "\r\x1b[K")
 		p.shown = false

@@ -53,7 +53,7 @@ func TestStatus(t *testing.T) {
 	}{
 		"held":                   {quiet, Options{}, Held, []string{"held  test  1 variant, 1 expectation judged, 0 skipped"}},
 		"held, with its mutant":  {againstIt(`"every live pod is reachable" by 4m`), Options{}, Held, []string{`; mutants: no-repair broke "every live pod is reachable" at 2m3`}},
-		"held in two variants":   {quiet+"vary t=1,2\nat 3m node-1 interrupt-dumps times=$t\n", Options{}, Held, []string{"2 variants, 2 expectations judged"}},
+		"held in two variants":   {quiet + "vary t=1,2\nat 3m node-1 interrupt-dumps times=$t\n", Options{}, Held, []string{"2 variants, 2 expectations judged"}},
 		"a lab line is skipped":  {quiet + "[lab] at 1m expect node-1 enis == 77\n", Options{}, Held, []string{"1 skipped", "(line 9: the line is not for world sim)"}},
 		"expectation":            {strings.Replace(quiet, "assigned == 14", "assigned == 4", 1), Options{}, Violated, []string{"violated  test  line 7, at 4m: expected node-1 addresses.assigned == 4; found 14", "flush-rules", "again: enilab run dir/test.scn --seed 1\n"}},
 		"mark":                   {quiet + "reaches eni-swept\n", Options{}, Violated, []string{"line 9, at 6m: the run never came through eni-swept", "  reaches eni-swept\n"}},
