@@ -31,7 +31,7 @@ type walker struct {
 const boxesOfWalk = 24
 
 // everyMoves the books are checked.
-const everyMoves = 1
+const everyMoves = 8
 
 func newWalker(t testing.TB, seed uint64) *walker {
 	w := &walker{world: newWorld(t, ipam.Sound()), r: stream(seed), lies: true, early: map[ipam.ID]ipam.Seen{}}
