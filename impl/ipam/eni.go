@@ -247,6 +247,10 @@ func (n *Node) done(now time.Duration, ix int32, r *Result) {
 	e.Next, e.Since = now, now
 	switch e.Doing {
 	case CreateENI:
+		if _, known := n.eniByID(r.ENI.ID); known { // the sweep or metadata was faster than EC2's answer
+			n.discard(ix)
+			return
+		}
 		cidr, subnet := e.CIDR, e.Subnet
 		e.ENI = r.ENI
 		if !e.CIDR.IsValid() {

@@ -326,3 +326,33 @@ func TestUnassignOfAnEarlierDaemon(t *testing.T) {
 		w.tidy()
 	}
 }
+
+// TestSweepMeetsALostCreate: the reply was lost, EC2 throttles the repeat for so long that the sweep takes the ENI for leaked,
+// and then the repeat is answered. There is one such ENI, and it goes.
+func TestSweepMeetsALostCreate(t *testing.T) {
+	w := newWorld(t, ipam.Sound())
+	w.set.WarmENITarget = 2
+	w.start()
+	w.lose(w.untilCall(ipam.CreateENI), true)
+	var deletion *ipam.Call
+	for deletion == nil {
+		c := w.until("a mutation", func(e ipam.Effect) bool { _, ok := e.(*ipam.Call); return ok }).(*ipam.Call)
+		if c.Action == ipam.DeleteENI {
+			deletion = c
+			break
+		}
+		if w.now > time.Hour {
+			t.Fatal("the sweep has not found the ENI")
+		}
+		w.step(ipam.Called{ID: c.ID, Result: ipam.Result{Class: ipam.Throttled}})
+	}
+	w.step(w.outcome(w.untilCall(ipam.CreateENI)))
+	w.tidy()
+	w.step(w.outcome(deletion))
+	w.live(10 * time.Minute)
+	v := ipam.View{}
+	if w.node.View(&v); v.Intents != 0 || len(v.ENIs) != 2 || len(w.enis) != 2 || v.Free != 10 {
+		t.Errorf("the node has %d ENIs, %d free addresses, %d intents; EC2 has %d ENIs", len(v.ENIs), v.Free, v.Intents, len(w.enis))
+	}
+	w.tidy()
+}
