@@ -28,7 +28,7 @@ func (c *Case) Run(o Options) *Result {
 		if o.Against != nil {
 			r.add(v.once(&o, o.Against, p))
 		} else {
-			r.add(v.ordinary(&o, c.File.Name, p))
+			r.add(v.ordinary(&o, c.Name(), p))
 		}
 	}
 	switch {
