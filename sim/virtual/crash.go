@@ -24,6 +24,7 @@ type CrashOptions struct {
 type CrashReport struct {
 	Points    int // instants at which a daemon was killed
 	Forks     int // worlds that were run to their end for it
+	Shifted   int // forks that settled with other ENIs, see Digest
 	Broken    []BrokenFork
 	Reference Digest // of the run without a crash
 	Cut       bool   // interrupted, or stopped by Limit
@@ -123,15 +124,22 @@ func (e *enumeration) point(n *node, event string) bool {
 			return false
 		}
 		e.report.Forks++
-		what, _ := e.walk.fork(n.no, &c, e.reference, true)
+		end := e.walk.fork(n.no, &c, true)
+		what := end.broken
 		if what == "" {
-			continue
+			d := end.digest()
+			if what = e.reference.diff(d); what == "" {
+				if e.reference.shifted(d) {
+					e.report.Shifted++
+				}
+				continue
+			}
 		}
 		b := BrokenFork{At: e.walk.World.Now(), Node: int(n.no), Event: event, Choice: c.name, What: what}
 		for i := range flight {
 			b.InFlight = append(b.InFlight, effectName(&flight[i]))
 		}
-		_, b.Story = e.walk.fork(n.no, &c, e.reference, false)
+		b.Story = e.walk.fork(n.no, &c, false).Story()
 		e.report.Broken = append(e.report.Broken, b)
 		if len(e.report.Broken) >= e.opt.Limit {
 			e.report.Cut = true
@@ -354,8 +362,14 @@ func (k *walk) point(n *node, event string, e *event) {
 	k.stopped = !k.crash(n, event)
 }
 
-// fork kills a daemon here and says how what settles differs; "" is that it does not. A quiet one tells no story.
-func (k *walk) fork(no int32, c *choice, reference Digest, quiet bool) (what, story string) {
+// settled is a fork at its end.
+type settled struct {
+	*World
+	broken string // the invariant that ended it
+}
+
+// fork kills a daemon here and runs what is left of the scenario. A quiet one tells no story.
+func (k *walk) fork(no int32, c *choice, quiet bool) settled {
 	w := k.World.Clone()
 	w.cfg.Quiet = quiet
 	w.story.last(storyBefore)
@@ -376,16 +390,12 @@ func (k *walk) fork(no int32, c *choice, reference Digest, quiet bool) (what, st
 	if !broken() {
 		w.Settle()
 	}
-	if v, yes := w.audit.First(); yes {
-		v.At -= w.epoch
-		what = v.String()
-	} else {
-		what = reference.diff(w.digest())
+	v, yes := w.audit.First()
+	if !yes {
+		return settled{w, ""}
 	}
-	if !quiet {
-		story = w.Story()
-	}
-	return what, story
+	v.At -= w.epoch
+	return settled{w, v.String()}
 }
 
 // storyBefore is how many lines from before the crash a broken fork's story keeps.
