@@ -201,7 +201,7 @@ func (n *Node) serve(now time.Duration) {
 	for len(n.Waiting) > 0 {
 		if att := n.Waiting[0].Att; n.elsewhere(att, -1) { // another ADD of it was served, or the kernel had it
 			in := n.Waiting[0]
-			n.Waiting = append(n.Waiting[:0], n.Waiting[1:]...)
+			n.dropWaiting(0)
 			if n.busy(att) {
 				n.enqueue(queued{Add: &in})
 			} else {
@@ -214,7 +214,7 @@ func (n *Node) serve(now time.Duration) {
 			return
 		}
 		in := n.Waiting[0]
-		n.Waiting = append(n.Waiting[:0], n.Waiting[1:]...)
+		n.dropWaiting(0)
 		n.note(Note{Mark: AddWaited, Att: in.Att})
 		n.begin(ix, &in)
 	}

@@ -72,7 +72,7 @@ func (n *Node) cancelWaiting(att Attachment) {
 	for i := range n.Waiting {
 		if n.Waiting[i].Att == att {
 			req := n.Waiting[i].Req
-			n.Waiting = append(n.Waiting[:i], n.Waiting[i+1:]...)
+			n.dropWaiting(i)
 			n.fail(req, &Error{CodeTryAgain, "cni add " + att.String() + ": a DEL of the same attachment came while it waited"})
 			break
 		}

@@ -23,7 +23,7 @@ func (n *Node) seenKernel(now time.Duration, in *Seen, whole bool, asked uint64)
 		n.Kernel = o
 		return
 	}
-	if n.calm && n.last.Equal(o) {
+	if n.calm && (n.last == o || n.last.Equal(o)) {
 		return
 	}
 	ix := o.Index()

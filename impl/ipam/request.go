@@ -122,7 +122,7 @@ func (n *Node) gone(r Req) {
 func (n *Node) abandon(r Req) {
 	for i := range n.Waiting {
 		if n.Waiting[i].Req == r {
-			n.Waiting = append(n.Waiting[:i], n.Waiting[i+1:]...)
+			n.dropWaiting(i)
 			return
 		}
 	}
@@ -153,6 +153,15 @@ func (n *Node) abandon(r Req) {
 	}
 }
 
+// dropWaiting takes out one that waits. Nearly always it is the first.
+func (n *Node) dropWaiting(i int) {
+	if i == 0 {
+		n.Waiting = n.Waiting[1:]
+		return
+	}
+	n.Waiting = append(n.Waiting[:i], n.Waiting[i+1:]...)
+}
+
 // whyNot explains a request that ran out of time (rule J).
 func (n *Node) whyNot(o open) string {
 	subject := "cni " + o.Verb.String() + " " + o.Att.String() + ": "
@@ -173,15 +182,19 @@ func (n *Node) noAddress(now time.Duration, in *Add) string {
 	if n.Phase == recovering {
 		return s + "ipamd is still recovering: " + n.waitsFor() + "; try again"
 	}
-	s += "no address: " + strconv.Itoa(n.Count[Assigned]) + " assigned, " + strconv.Itoa(n.Count[Cooling]) + " cool down, " +
-		strconv.Itoa(n.Count[Quarantined]) + " quarantined, " + strconv.Itoa(len(n.Waiting)) + " pods wait"
+	why := "the node can carry no more; try again when pods have ended"
 	if n.Troubles[troubleEC2] != "" {
-		return s + "; " + n.Troubles[troubleEC2]
+		why = n.Troubles[troubleEC2]
+	} else if n.growing() {
+		why = "growth is under way; try again"
 	}
-	if n.growing() {
-		return s + "; growth is under way; try again"
-	}
-	return s + "; the node can carry no more; try again when pods have ended"
+	b := make([]byte, 0, 256) // a node that waits for growth says this to every pod every half minute
+	b = append(append(b, s...), "no address: "...)
+	b = append(strconv.AppendInt(b, int64(n.Count[Assigned]), 10), " assigned, "...)
+	b = append(strconv.AppendInt(b, int64(n.Count[Cooling]), 10), " cool down, "...)
+	b = append(strconv.AppendInt(b, int64(n.Count[Quarantined]), 10), " quarantined, "...)
+	b = append(strconv.AppendInt(b, int64(len(n.Waiting)), 10), " pods wait; "...)
+	return string(append(b, why...))
 }
 
 // waitsFor names what recovery lacks.

@@ -13,7 +13,7 @@ import (
 // the invariants that they judge.
 const (
 	cutPeriod      = time.Second
-	cutPeriodFleet = 10 * time.Second
+	cutPeriodFleet = 15 * time.Second
 	fleet          = 64 // nodes
 )
 

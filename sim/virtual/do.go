@@ -113,7 +113,8 @@ func (w *World) doNode(n *node, a *sim.Act) {
 		n.kern.FlushNAT()
 		w.hint(n)
 	case "interrupt-dumps":
-		n.kern.InterruptDumps(a.Int("times"))
+		n.cutOff = a.Int("times")
+		n.kern.InterruptDumps(n.cutOff)
 	case "restart-kubelet":
 		w.kubelet(n, &cri.Input{Kind: cri.RestartKubelet})
 	case "restart-runtime":

@@ -30,6 +30,7 @@ func (w *World) kubelet(n *node, in *cri.Input) {
 }
 
 func (w *World) armKubelet(n *node) {
+	n.listed = nil
 	if at, ok := n.cri.Next(); ok && at < n.criAt {
 		n.criAt = max(at, w.now)
 		w.push(event{at: n.criAt, kind: evKubelet, node: n.no})

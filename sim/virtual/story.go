@@ -83,9 +83,20 @@ func (w *World) noted(n *node, e *ipam.Note) {
 		text += " " + w.story.eni(e.ENI)
 	}
 	if e.Warn && e.Text != "" {
-		text += ": " + e.Text
+		text += ": " + w.ordinals(e.Text)
 	}
 	w.story.add(w.now-w.epoch, n.no, text)
+}
+
+// ordinals replaces the ENIs' names in a text.
+func (w *World) ordinals(text string) string {
+	words := strings.Fields(text)
+	for i, s := range words {
+		if strings.HasPrefix(s, "eni-") && len(s) == len("eni-")+17 {
+			words[i] = w.story.eni(s)
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // refused tells that an ADD or DEL was turned down.
@@ -124,7 +135,7 @@ func (w *World) cloudSaid(n *node, f *inFlight, r *ec2.Response) {
 func (w *World) Story() string {
 	var b strings.Builder
 	for _, l := range w.story.lines {
-		fmt.Fprintf(&b, "%8s  node-%d  %s", round(l.at), l.node, l.text)
+		fmt.Fprintf(&b, "%8s  %-8s  %s", round(l.at), who(l.node), l.text)
 		if l.n > 1 {
 			fmt.Fprintf(&b, " (%d times)", l.n)
 		}
@@ -134,6 +145,14 @@ func (w *World) Story() string {
 		fmt.Fprintf(&b, "          and %d lines more\n", w.story.dropped)
 	}
 	return b.String()
+}
+
+// who did it: a node, or the scenario itself.
+func who(node int32) string {
+	if node == 0 {
+		return "scenario"
+	}
+	return fmt.Sprintf("node-%d", node)
 }
 
 func round(d time.Duration) string {

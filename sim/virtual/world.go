@@ -10,6 +10,7 @@ import (
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/fakes/kernel"
 	"github.com/enilab/enilab/fakes/kube"
+	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/audit"
 	"github.com/enilab/enilab/sim/mutants"
@@ -100,8 +101,12 @@ type node struct {
 	dirty   bool
 	faulty  bool
 	starts  int
-	history []past // sandboxes by pod name, newest last
-	booted  bool   // the tmpfs marker exists
+	history []past                 // sandboxes by pod name, newest last
+	booted  bool                   // the tmpfs marker exists
+	seen    *dataplane.Observation // the last one, and the kernel's generation then: observations are not changed once made
+	seenGen uint64
+	cutOff  int            // observations that will be incomplete
+	listed  []ipam.Sandbox // the runtime's last list; nil when something may have changed
 }
 
 // disk is one store: rows by key, in the order in which the keys were first written.
