@@ -17,6 +17,14 @@ func (n *Node) resume(now time.Duration, in *Intent) {
 		return // of a version that this one does not know: the sweep and the reconcilers find what it meant
 	}
 	e.Trimming = e.Doing == UnassignIPs
+	if ix, twice := n.eniByID(e.ID); twice && e.ID != "" { // the end of one was not durable: EC2 is asked in any case
+		if n.ENIs[ix].Stage < e.Stage {
+			e.Tag, e.IdleSince = n.Steps, never
+			n.ENIs[ix], e = e, n.ENIs[ix]
+		}
+		n.dropRow(LibStore, Key{Token: e.Token})
+		return
+	}
 	n.newENI(e)
 }
 
@@ -221,12 +229,14 @@ func (n *Node) resolveUnassign(now time.Duration, ix int32, has []netip.Addr) {
 			left = append(left, ip)
 		}
 	}
-	n.takenBack(now, ix, gone)
-	e.Lost, e.Before = false, left
+	e.Lost = false
 	if len(left) == 0 {
-		n.atRest(ix)
+		e.Before = gone
+		n.unassigned(now, ix)
 		return
 	}
+	n.takenBack(now, ix, gone)
+	e.Before = left
 	e.Doing, e.Since, e.Next = 0, now, now
 	n.gather(now, ix)
 }

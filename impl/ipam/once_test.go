@@ -356,3 +356,26 @@ func TestSweepMeetsALostCreate(t *testing.T) {
 	}
 	w.tidy()
 }
+
+// TestTwoIntentsOfOneENI: the end of the first was never durable, the ENI was forgotten and found again.
+func TestTwoIntentsOfOneENI(t *testing.T) {
+	for _, turned := range []bool{false, true} {
+		w := ready(t, ipam.Sound())
+		v := w.eni("eni-0").copy()
+		older := ipam.Row{Intent: &ipam.Intent{Token: "a", Stage: ipam.Created, Doing: ipam.AttachENI, ENI: v}}
+		newer := ipam.Row{Intent: &ipam.Intent{Token: "b", Stage: ipam.Ready, Doing: ipam.AssignIPs, Count: 1, ENI: v}}
+		if turned {
+			older.Intent.Token, newer.Intent.Token = "b", "a"
+		}
+		w.rows[older.Key()], w.rows[newer.Key()] = older, newer
+		w.start()
+		w.tidy()
+		w.live(10 * time.Minute)
+		w.tidy()
+		for k := range w.rows {
+			if k.Token != "" {
+				t.Errorf("intent %s is left", k.Token)
+			}
+		}
+	}
+}
