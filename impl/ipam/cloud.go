@@ -60,6 +60,23 @@ func (n *Node) seenAttached(now time.Duration, in *Seen, whole bool, asked uint6
 	}
 	n.Surveyed = true
 	n.adoptENIs(now, in.ENIs, asked)
+	n.reclaim(now)
+}
+
+// reclaim looks for the ENIs that records name and that are not attached: a stranger took them while no daemon watched. What the
+// pods of such an ENI have is out of reach until it is attached again.
+func (n *Node) reclaim(now time.Duration) {
+	for i := range n.Addrs {
+		a := &n.Addrs[i]
+		if a.State != Assigned || a.ENI >= 0 || a.ENIID == "" || n.policy.Lost == nil {
+			continue
+		}
+		ix, known := n.eniByID(a.ENIID)
+		if !known {
+			ix = n.newENI(eni{ENI: ENI{ID: a.ENIID, Owner: n.Inst.ID}, Stage: Created, Doing: AttachENI, Lost: true, Next: now, Since: now})
+		}
+		n.place(int32(i), ix)
+	}
 }
 
 // adoptENIs takes attached ENIs and their addresses into the books.

@@ -111,7 +111,7 @@ func (n *Node) grow(now time.Duration, more int, whole bool) {
 			more -= max(0, per-e.total()-e.Count)
 			continue
 		}
-		if e.Wait != idle || e.Doing != 0 || e.Trimming {
+		if e.Wait != idle || e.Doing != 0 || e.Trimming || e.Stored {
 			continue
 		}
 		room := per - e.total()
@@ -284,6 +284,8 @@ func (n *Node) trimOrAssign(now time.Duration, ix int32) {
 	switch {
 	case e.Doing == AssignIPs:
 		n.mutate(now, ix, AssignIPs)
+	case !e.Trimming && e.Doing == 0 && e.Stored:
+		n.recordTaken(ix)
 	case !e.Trimming:
 	case n.drainable(ix):
 		n.mutate(now, ix, UnassignIPs)
@@ -294,18 +296,65 @@ func (n *Node) trimOrAssign(now time.Duration, ix int32) {
 	}
 }
 
-// unassigned takes the addresses that EC2 has taken back out of the books.
+// unassigned takes the addresses that EC2 has taken back out of the books. The intent outlives the record of it: they are in
+// two stores, and a daemon that finds neither believes the metadata, which lists the addresses for a while.
 func (n *Node) unassigned(now time.Duration, ix int32) {
-	n.takenBack(now, ix, n.ENIs[ix].Before)
-	n.atRest(ix)
+	e := &n.ENIs[ix]
+	n.takenBack(now, ix, e.Before)
+	if !e.Stored {
+		n.atRest(ix)
+		return
+	}
+	e.Doing, e.Count, e.Before, e.Trimming, e.Lost = 0, 0, nil, false, false
+	n.awaitTaken(ix)
 }
 
-// takenBack takes addresses of an ENI out of the books; one in use is set aside, so that its DEL finds it.
+// awaitTaken goes on once this step's record is durable.
+func (n *Node) awaitTaken(ix int32) {
+	if len(n.put[RunStore])+len(n.drop[RunStore]) == 0 { // nothing was taken that metadata may still list
+		n.atRest(ix)
+		return
+	}
+	e := &n.ENIs[ix]
+	e.Wait, e.Tag = storing, n.Steps
+	n.waitSaved(RunStore, saveTaken, ix, e.Tag)
+}
+
+// takenSaved drops the intent of an unassignment, or writes again what it took.
+func (n *Node) takenSaved(now time.Duration, ix int32, tag uint64, ok bool) {
+	e := &n.ENIs[ix]
+	if e.Wait != storing || e.Tag != tag {
+		return
+	}
+	e.Wait = idle
+	if ok {
+		e.Tries = 0
+		n.atRest(ix)
+		n.Pool.At = now
+		return
+	}
+	e.Tries++
+	e.Next = now + n.backoff(e.Tries)
+}
+
+// recordTaken writes again what could not be made durable.
+func (n *Node) recordTaken(ix int32) {
+	for i := range n.Departures {
+		if d := &n.Departures[i]; d.IP.IsValid() {
+			n.putRow(RunStore, Row{Address: d.IP, State: Departed, ReleasedAt: d.At})
+		}
+	}
+	n.awaitTaken(ix)
+}
+
+// takenBack takes addresses of an ENI out of the books; one in use is set aside, so that its DEL finds it. What the books do
+// not have departs as well: metadata may list it yet.
 func (n *Node) takenBack(now time.Duration, ix int32, list []netip.Addr) {
 	for _, ip := range list {
 		a, ok := n.byAddress[ip]
 		switch {
-		case !ok || n.Addrs[a].ENI != ix:
+		case !ok:
+		case n.Addrs[a].ENI != ix:
 			continue
 		case n.Addrs[a].State == Assigned || n.Addrs[a].Op != noOp:
 			n.addressGone(a)

@@ -26,6 +26,7 @@ const (
 	saveRelease
 	saveIntent
 	saveRecord
+	saveTaken
 )
 
 // putAddress writes the row of an address in this step's Save.
@@ -89,6 +90,8 @@ func (n *Node) saved(now time.Duration, in Saved) {
 			n.recordSaved(now, w.Ix, w.Tag, ok)
 		case saveIntent:
 			n.intentSaved(now, w.Ix, w.Tag, ok)
+		case saveTaken:
+			n.takenSaved(now, w.Ix, w.Tag, ok)
 		}
 	}
 }

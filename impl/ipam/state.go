@@ -91,7 +91,7 @@ func (n *Node) valid() error {
 	for s := range n.Lanes {
 		for _, w := range n.Lanes[s].Waits {
 			size := len(n.Addrs)
-			if w.Kind == saveIntent {
+			if w.Kind == saveIntent || w.Kind == saveTaken {
 				size = len(n.ENIs)
 			}
 			if w.Ix < 0 || int(w.Ix) >= size {
