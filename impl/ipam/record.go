@@ -29,8 +29,6 @@ const wired = 2
 // fields is a JSON object whose members are taken one by one; what nobody took is Extra.
 type fields map[string]json.RawMessage
 
-var null = []byte("null")
-
 // object reads a JSON object. The result is never nil without an error.
 func object(raw []byte) (fields, error) {
 	var f fields
@@ -50,7 +48,7 @@ func (f fields) take(key string, to any) error {
 		return nil
 	}
 	delete(f, key)
-	if bytes.Equal(raw, null) {
+	if string(raw) == "null" {
 		return fmt.Errorf("%s: found null, expected a value", key)
 	}
 	if err := json.Unmarshal(raw, to); err != nil {
@@ -400,7 +398,7 @@ func (f fields) takePod(to *Pod) error {
 	if err := firstError(meta.take("k8sPodNamespace", &to.Namespace), meta.take("k8sPodName", &to.Name)); err != nil {
 		return fmt.Errorf("metadata: %w", err)
 	}
-	if bytes.Equal(meta["interfacesCount"], []byte("1")) {
+	if string(meta["interfacesCount"]) == "1" {
 		delete(meta, "interfacesCount") // written anyway
 	}
 	return f.keep("metadata", meta)

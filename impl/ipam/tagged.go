@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 )
 
 // tick is the tag of a nil Input.
@@ -51,14 +53,12 @@ func UnmarshalInput(data []byte) (Input, error) {
 	if len(object) != 1 {
 		return nil, fmt.Errorf("unmarshal input: expected one tag, found %d", len(object))
 	}
-	for tag, raw := range object { // one
-		in, err := readInput(tag, raw)
-		if err != nil {
-			return nil, fmt.Errorf("unmarshal input %s: %w", tag, err)
-		}
-		return in, nil
+	tag := slices.Sorted(maps.Keys(object))[0]
+	in, err := readInput(tag, object[tag])
+	if err != nil {
+		return nil, fmt.Errorf("unmarshal input %s: %w", tag, err)
 	}
-	return nil, nil
+	return in, nil
 }
 
 func readInput(tag string, raw []byte) (Input, error) {
