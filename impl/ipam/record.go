@@ -1,7 +1,6 @@
 package ipam
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
