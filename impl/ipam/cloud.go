@@ -177,7 +177,11 @@ func (n *Node) links(now time.Duration, ix *dataplane.Index) {
 			e.Next = now
 		case e.Stage == Attached && e.Wait == idle && e.DOT && !e.Lost:
 			n.want(LookKernel, now+linkPause)
-			if now-e.Since > consistency && !e.Asking {
+			patience := consistency
+			if e.Attachment == "" { // only metadata says that it is attached, and may be behind
+				patience = linkPause
+			}
+			if now-e.Since > patience && !e.Asking {
 				n.ask(int32(i), now+askPause)
 			}
 		case e.Stage == Ready && !e.Linked && e.ByIMDS == 0:
