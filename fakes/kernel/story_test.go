@@ -139,7 +139,6 @@ func TestApplyStopsAtTheFirstFailure(t *testing.T) {
 		t.Errorf("Apply without the veth = %d, %v", done, err)
 	}
 	apply(t, k, plan)
-	generation := k.Generation()
 	if done, err := k.Apply(plan, 0, len(plan.Ops)); done != 0 || err == nil || err.Kind != dataplane.Exists {
 		t.Errorf("Apply twice = %d, %v, want exclusive creation", done, err)
 	}
@@ -147,7 +146,7 @@ func TestApplyStopsAtTheFirstFailure(t *testing.T) {
 	if _, err := k.Apply(elsewhere, 0, 1); err == nil || err.Kind != dataplane.NoNamespace {
 		t.Errorf("Apply to a namespace the link does not lead to: %v", err)
 	}
-	generation = k.Generation()
+	generation := k.Generation()
 	if done, err := k.Apply(plan, 1, len(plan.Ops)); done != len(plan.Ops) || err != nil {
 		t.Errorf("Apply of the rest again = %d, %v, want idempotent operations", done, err)
 	}

@@ -28,7 +28,7 @@ func (n *Node) consistentSlots() error {
 	hole := make([]bool, len(n.Addrs))
 	for _, i := range n.Holes {
 		if hole[i] {
-			return fmt.Errorf("Holes names address %d twice", i)
+			return fmt.Errorf("address %d is twice among the holes", i)
 		}
 		hole[i] = true
 	}
