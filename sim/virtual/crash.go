@@ -3,6 +3,7 @@ package virtual
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -200,17 +201,24 @@ func choices(flight []event) []choice {
 		case e.kind == evApply && len(e.data.(*ipam.Apply).Plan.Ops) > 1:
 			one(landsHalf, ", half of it")
 		}
-		if len(flight) == 1 {
-			break // it alone is all
-		}
 		one(lands, "")
-		for j := range flight[:i] { // a store is one FIFO: no Save happens before an earlier one
-			if p := &flight[j]; e.kind == evSaved && p.kind == evSaved && p.data.(*ipam.Save).Store == e.data.(*ipam.Save).Store {
-				out[len(out)-1].fates[p.seq] = lands
-			}
+		if e.kind == evSaved {
+			out[len(out)-1].withEarlier(flight[:i], e.data.(*ipam.Save).Store)
+		}
+		if maps.Equal(out[len(out)-1].fates, all.fates) {
+			out = out[:len(out)-1]
 		}
 	}
 	return out
+}
+
+// withEarlier lets the earlier Saves of a store happen: it is one FIFO.
+func (c *choice) withEarlier(flight []event, s ipam.Store) {
+	for i := range flight {
+		if p, ok := flight[i].data.(*ipam.Save); ok && p.Store == s {
+			c.fates[flight[i].seq] = lands
+		}
+	}
 }
 
 // effectName says what an effect in flight is.
