@@ -126,7 +126,7 @@ func (n *Node) displace(ix int32, spec *dataplane.PodSpec) (evict string) {
 		}
 		o.Veth = dataplane.DisplacedVethName(n.Set.VethPrefix, old)
 		spec.Displaced, spec.DisplacedName = old, o.Veth
-		if o.Op != adding { // its own Save may fail yet; the kernel knows its name
+		if o.Op != adding && o.Op != recording { // its own Save may fail yet; the kernel knows its name
 			n.putAddress(int32(i))
 		}
 		n.note(Note{Mark: Displaced, Att: o.Att, Addr: o.IP})

@@ -34,8 +34,9 @@ type address struct {
 	Removed bool // cooling: nothing of the attachment is left in the kernel by our own doing
 	Leaving bool // free, and about to be unassigned
 
-	Evidence string // quarantined: why
-	Clean    int    // quarantined: consecutive observations without use
+	Evidence string   // quarantined: why
+	Clean    int      // quarantined: consecutive observations without use
+	Claim    *Sandbox // quarantined: the ready sandbox that says it has the address; never changed once set
 	// What sources said about an assigned row, see Absentee.
 	SeenCRI, Listed, Live, PodGone bool
 	Absent, Dead, Lists            int

@@ -51,11 +51,7 @@ func (n *Node) vpcChanged(cidrs []netip.Prefix) {
 // seenAttached is the survey at the begin of a life. Metadata may not list yet what an earlier daemon attached, and a node that
 // believes it has fewer ENIs than it has makes more than MAX_ENI.
 func (n *Node) seenAttached(now time.Duration, in *Seen, whole bool, asked uint64) {
-	if !whole {
-		return
-	}
-	if n.Phase == recovering {
-		n.want(LookAttached, now+time.Second)
+	if !whole || n.Phase == recovering {
 		return
 	}
 	n.Surveyed = true

@@ -130,7 +130,9 @@ func (n *Node) unquarantine(now time.Duration, ix *dataplane.Index, asked uint64
 			continue
 		}
 		if why, used := ix.Uses(a.IP); used {
-			a.Clean, a.Evidence = 0, why
+			if !n.claimed(int32(i), ix.User(a.IP)) {
+				a.Clean, a.Evidence = 0, why
+			}
 			continue
 		}
 		if a.Clean++; a.Clean < 2 {

@@ -61,29 +61,45 @@ func (n *Node) seenRuntime(now time.Duration, in *Seen, whole bool, asked uint64
 	n.collected(now, LookRuntime, asked)
 }
 
-// claims gives quarantined addresses that only the kernel knew to the ready sandboxes that have them.
+// claims remembers which ready sandbox says that it has a quarantined address; the kernel's next word decides.
 func (n *Node) claims(list []Sandbox, asked uint64) {
 	if n.Count[Quarantined] == 0 {
 		return
 	}
+	for i := range n.Addrs {
+		n.Addrs[i].Claim = nil
+	}
 	for i := range list {
-		b := &list[i]
+		b := list[i]
 		ix, known := n.byAddress[b.Address]
 		if !known || !b.Ready {
 			continue
 		}
-		a := &n.Addrs[ix]
-		att := Attachment{network, b.ID, "eth0"}
-		if _, taken := n.byAtt[att]; taken || a.State != Quarantined || a.Keyed || a.Tag > asked {
-			continue
+		if a := &n.Addrs[ix]; a.State == Quarantined && !a.Keyed && a.Tag <= asked {
+			a.Claim = &b
+			n.want(LookKernel, n.Looks[LookKernel].At+coolBatch)
 		}
-		a.Att, a.Pod, a.SeenCRI, a.Evidence = att, b.Pod, true, ""
-		a.Veth = dataplane.HostVethName(n.Set.VethPrefix, b.Pod.Namespace, b.Pod.Name)
-		n.become(ix, Assigned)
-		n.key(ix)
-		n.record(ix)
-		n.note(Note{Mark: RecoveredRuntime, Att: att, Addr: b.Address})
 	}
+}
+
+// claimed gives a quarantined address to the sandbox that claims it, when the kernel shows a living veth behind the address: runtime and
+// kernel together name an attachment that another CNI made.
+func (n *Node) claimed(ix int32, l *dataplane.Link) bool {
+	a := &n.Addrs[ix]
+	if a.Claim == nil || l == nil || !l.Veth || !l.PeerLive {
+		return false
+	}
+	att := Attachment{network, a.Claim.ID, "eth0"}
+	if n.elsewhere(att, ix) {
+		return false
+	}
+	a.Att, a.Pod, a.SeenCRI, a.Evidence, a.Clean = att, a.Claim.Pod, true, "", 0
+	a.Veth, a.MAC, a.Claim = l.Name, l.MAC, nil
+	n.become(ix, Assigned)
+	n.key(ix)
+	n.record(ix)
+	n.note(Note{Mark: RecoveredRuntime, Att: att, Addr: a.IP})
+	return true
 }
 
 // seenPods reads the API server's list: a hint to look, never proof (rule D).

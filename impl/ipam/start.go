@@ -33,7 +33,6 @@ func (n *Node) born(now time.Duration, in Start) {
 		}
 	}
 	n.want(LookIMDS, now)
-	n.want(LookAttached, now)
 	n.want(LookKernel, now)
 	if n.Set.Runtime {
 		n.want(LookRuntime, now)
@@ -125,6 +124,7 @@ func (n *Node) tryRecover(now time.Duration) {
 	n.settleRecall(now, ix)
 	n.Kernel, n.Listed, n.Cloud = nil, nil, nil
 	n.Phase = serving
+	n.want(LookAttached, now)
 	n.Pool.At = now
 	n.want(LookKernel, now)
 	waiting := n.Queued

@@ -467,7 +467,7 @@ func (w *walker) rest() {
 // TestWalk steps nodes through inputs in any order. ENILAB_WALK says how many; the effect contract must hold, nothing may panic,
 // and what a node keeps twice must agree.
 func TestWalk(t *testing.T) {
-	total := 4_000_000 // what one core does in about half a minute
+	total := 10_000_000 // half a minute on one core
 	if testing.Short() {
 		total = 200_000
 	}
