@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -152,9 +153,9 @@ func (r *Run) To(t time.Duration, interrupted func() bool) {
 	}
 }
 
-// nextStop is the instant of the next line or the end of a `within`.
+// nextStop is the instant of the next line or the end of a `within`; far away when there is none.
 func (r *Run) nextStop() time.Duration {
-	at := r.End()
+	at := time.Duration(math.MaxInt64)
 	if r.next < len(r.steps) {
 		at = r.steps[r.next].at
 	}

@@ -275,28 +275,3 @@ func TestWatching(t *testing.T) {
 		t.Error("expected nothing to watch on a node that does not exist")
 	}
 }
-
-func TestRecovered(t *testing.T) {
-	without := healthy().Outcome()
-	if want := (Outcome{Served: 2, ENIs: 2, Addresses: 6, Assigned: 2}); without != want {
-		t.Fatalf("expected %+v, found %+v", want, without)
-	}
-	for _, x := range []struct {
-		name   string
-		change func(c *Cut)
-		broken string
-	}{
-		{"the same", func(c *Cut) {}, ""},
-		{"a pod is not served", func(c *Cut) { c.Pods[0].Fault = "no route" }, "I9"},
-		{"an ENI more", func(c *Cut) { c.Cloud = append(c.Cloud, c.Cloud[1]) }, "I9"},
-		{"an intent is open", func(c *Cut) { c.View.Intents = 1 }, "I9 I9"},
-		{"a leak", func(c *Cut) { c.Leaks = []string{"eni-9"} }, "I9 I9"},
-	} {
-		a, c := started(Config{}), healthy()
-		x.change(c)
-		a.Recovered(0, 1, "with Save 3 in flight", without, c.Outcome())
-		if got := verdict(a); got != x.broken {
-			t.Errorf("%s: expected %q broken, found %v", x.name, x.broken, a.Violations())
-		}
-	}
-}

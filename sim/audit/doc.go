@@ -21,8 +21,9 @@
 // row (I3) or a pod (I10) has been faulty; older than the bound is a violation. The bound counts while the daemon runs.
 // Watching says when a node that does not change has to be judged again.
 //
-// On the settled cut, when faults have ended and the world is quiet: Settle judges I5, I6, I11 and I12, and Recovered compares
-// two outcomes for I9. Unsettled asks the same without recording, for a world that waits until a node converges.
+// On the settled cut, when faults have ended and the world is quiet: Settle judges I5, I6, I11 and I12. Unsettled asks the same
+// without recording, for a world that waits until a node converges. I9 compares two runs, so it is judged by whoever runs both:
+// the crash enumeration of package virtual.
 //
 // No cut means not judged, never held. A Cut without a View, or of a node whose daemon is down, is not judged by I11
 // and I12; one whose Limits are unknown not by I11. An edge that a world cannot see is an invariant that it cannot judge,

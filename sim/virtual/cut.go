@@ -9,7 +9,7 @@ import (
 	"github.com/enilab/enilab/sim/audit"
 )
 
-// Cuts are collected for nodes that changed, or that were faulty at the last one. Their distance is far below the bounds of
+// Cuts are collected for nodes that changed, or that the auditor watches. Their distance is far below the bounds of
 // the invariants that they judge.
 const (
 	cutPeriod      = time.Second
@@ -27,16 +27,14 @@ func (w *World) pushCut() {
 
 func (w *World) judge() {
 	for _, n := range w.nodes[1:] {
-		if n.gone || !n.dirty && !n.faulty {
+		if n.gone {
+			continue
+		}
+		if _, watched := w.audit.Watching(w.now, int(n.no)); !n.dirty && !watched {
 			continue
 		}
 		n.dirty = false
-		c := w.collect(n)
-		n.faulty = false
-		for i := range c.Pods {
-			n.faulty = n.faulty || c.Pods[i].Fault != ""
-		}
-		w.audit.Judge(w.now, c)
+		w.audit.Judge(w.now, w.collect(n))
 	}
 }
 

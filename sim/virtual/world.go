@@ -99,7 +99,6 @@ type node struct {
 	tickAt  time.Duration
 	criAt   time.Duration
 	dirty   bool
-	faulty  bool
 	starts  int
 	history []past                 // sandboxes by pod name, newest last
 	booted  bool                   // the tmpfs marker exists
