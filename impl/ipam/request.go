@@ -253,8 +253,8 @@ func (n *Node) enqueue(q queued) {
 
 // runQueued goes on with what waited for the attachment: one operation, unless that one ends at once.
 func (n *Node) runQueued(now time.Duration, att Attachment) {
-	if n.Phase == recovering {
-		return // tryRecover goes on with all of them
+	if len(n.Queued) == 0 || n.Phase == recovering { // tryRecover goes on with all of them
+		return
 	}
 	if n.busy(att) || n.waits(att) {
 		return

@@ -50,7 +50,7 @@ func openSeed(tb testing.TB, name string, seed uint64) (*sim.Run, *virtual.World
 
 // BenchmarkFleetBurst is the burst of seeds/004, auditors on, from the first pod to the settled cluster: 500 nodes, 23,000 pods.
 func BenchmarkFleetBurst(b *testing.B) {
-	defer debug.SetGCPercent(debug.SetGCPercent(400)) // as the command does
+	defer debug.SetGCPercent(debug.SetGCPercent(800)) // as the command does
 	for b.Loop() {
 		b.StopTimer()
 		r, w := open(b, "fleet-burst")

@@ -327,7 +327,7 @@ func (w *World) cloudEvent(e *ec2.Event) {
 		return
 	}
 	n := w.nodes[no]
-	n.dirty = true
+	n.dirty, n.moved = true, true
 	switch e.Kind {
 	case ec2.LinkPlugged:
 		n.kern.Plug(e.MAC)

@@ -2,8 +2,10 @@ package virtual
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 
+	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/audit"
@@ -56,30 +58,58 @@ func (w *World) collect(n *node) *audit.Cut {
 		c.Cloud = append(c.Cloud, audit.CloudENI{ID: string(id), Attached: true, Primary: e.Primary, Secondaries: e.Secondaries})
 	}
 	c.PendingDELs = len(n.intents)
+	w.retrace(n)
 	for t := range n.cri.Sandboxes() {
 		if t.OwesDEL && !t.Running && !t.Ready {
 			c.PendingDELs++
 		}
 		p := audit.PodCut{Att: ipam.Attachment{Network: "aws-cni", ContainerID: t.ID, IfName: "eth0"}, Name: t.Name, Address: t.Address}
-		if t.Running && t.Address.IsValid() { // also one in D state: no DEL has come for it
-			p.Fault, p.Ours = w.fault(n, t.Address, t.Netns)
+		if t.Running { // also one in D state: no DEL has come for it
+			p.Fault, p.Ours = n.faults[t.Handle], true
 		}
 		c.Pods = append(c.Pods, p)
 	}
 	return c
 }
 
+// manyTraces is from how many changed addresses on it is cheaper to trace all.
+const manyTraces = 8
+
+// retrace follows a packet to every pod that something has changed for since the last cut, and keeps who is out of reach.
+func (w *World) retrace(n *node) {
+	changed, all := n.kern.Dirty()
+	changed = append(n.fresh, changed...)
+	all = all || n.moved || len(changed) > manyTraces
+	n.moved, n.fresh = false, n.fresh[:0]
+	if !all && len(changed) == 0 {
+		return
+	}
+	for t := range n.cri.Sandboxes() {
+		if !t.Address.IsValid() || !all && !slices.Contains(changed, t.Address) {
+			continue
+		}
+		if why := w.fault(n, t.Address, t.Netns); why == "" {
+			delete(n.faults, t.Handle)
+		} else {
+			if n.faults == nil {
+				n.faults = map[cri.SandboxID]string{}
+			}
+			n.faults[t.Handle] = why
+		}
+	}
+}
+
 // fault says why a packet from the VPC does not reach a pod and come back; "" is that it does.
-func (w *World) fault(n *node, a netip.Addr, netns uint64) (why string, ours bool) {
+func (w *World) fault(n *node, a netip.Addr, netns uint64) string {
 	id, ok := w.cloud.HasAddress(n.inst, a)
 	if !ok {
-		return "the address is on no ENI that is attached to the node", true
+		return "the address is on no ENI that is attached to the node"
 	}
 	if inode, used := n.kern.InUse(a); used && inode != netns && n.kern.Holders(a) == 1 {
-		return "another namespace has the address", true
+		return "another namespace has the address"
 	}
-	why, _ = n.kern.Trace(a, w.cloud.MAC(id))
-	return why, true
+	why, _ := n.kern.Trace(a, w.cloud.MAC(id))
+	return why
 }
 
 // settle judges everything that has to hold once settled, on every node.

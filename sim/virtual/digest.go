@@ -97,7 +97,7 @@ func (w *World) reachable(p *kube.Pod) bool {
 	id, _ := n.cri.SandboxOf(p.UID)
 	for t := range n.cri.Sandboxes() {
 		if t.ID == id && t.Address.IsValid() {
-			why, _ := w.fault(n, t.Address, t.Netns)
+			why := w.fault(n, t.Address, t.Netns)
 			return why == ""
 		}
 	}

@@ -442,8 +442,7 @@ func (w *World) measurePod(name, metric string) (int64, bool) {
 	id, _ := n.cri.SandboxOf(p.UID)
 	for t := range n.cri.Sandboxes() {
 		if t.ID == id && t.Address.IsValid() {
-			why, _ := w.fault(n, t.Address, t.Netns)
-			return flag(why == ""), true
+			return flag(w.fault(n, t.Address, t.Netns) == ""), true
 		}
 	}
 	return 0, true

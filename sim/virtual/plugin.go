@@ -119,6 +119,8 @@ func (w *World) result(n *node, e *event) {
 	w.mixAddr(o.addr)
 	if o.err != nil {
 		w.mix(uint64(o.err.Code))
+	} else if o.verb == cri.ADD {
+		n.fresh = append(n.fresh, o.addr)
 	}
 	w.kubelet(n, &cri.Input{Kind: cri.PluginDone, Op: cri.OpID(e.num), Err: o.err, Address: o.addr})
 }

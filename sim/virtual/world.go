@@ -2,6 +2,7 @@ package virtual
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -99,6 +100,9 @@ type node struct {
 	tickAt  time.Duration
 	criAt   time.Duration
 	dirty   bool
+	moved   bool                     // EC2 did something to the node's ENIs since the last cut
+	fresh   []netip.Addr             // given to pods since then: the kernel had them before the runtime knew
+	faults  map[cri.SandboxID]string // who was out of reach at the last cut, and why
 	starts  int
 	history []past                 // sandboxes by pod name, newest last
 	booted  bool                   // the tmpfs marker exists
@@ -294,6 +298,7 @@ func (n *node) clone() *node {
 	for s := range c.disk {
 		c.disk[s].rows = slices.Clone(n.disk[s].rows)
 	}
+	c.faults, c.fresh = maps.Clone(n.faults), slices.Clone(n.fresh)
 	c.run, c.intents, c.history = slices.Clone(n.run), slices.Clone(n.intents), slices.Clone(n.history)
 	return &c
 }
