@@ -28,6 +28,10 @@ func (w *World) pushCut() {
 }
 
 func (w *World) judge() {
+	if len(w.nodes) > storyNodes+1 && w.base != nil && w.now-w.told >= time.Minute {
+		w.told = w.now
+		w.figures()
+	}
 	for _, n := range w.nodes[1:] {
 		if n.gone {
 			continue

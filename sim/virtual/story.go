@@ -19,7 +19,6 @@ type story struct {
 	lines   []line
 	enis    []string
 	dropped int
-	off     bool
 }
 
 type line struct {
@@ -48,9 +47,6 @@ func (s *story) eni(id string) string {
 }
 
 func (s *story) add(at time.Duration, node int32, text string) {
-	if s.off {
-		return
-	}
 	for i := len(s.lines) - 1; i >= 0 && i >= len(s.lines)-3; i-- { // the same again
 		if l := &s.lines[i]; l.node == node && l.text == text && at-l.at < time.Minute {
 			l.n++
@@ -86,6 +82,21 @@ func (w *World) noted(n *node, e *ipam.Note) {
 		text += ": " + w.ordinals(e.Text)
 	}
 	w.story.add(w.now-w.epoch, n.no, text)
+}
+
+// figures tell of a fleet, which has too many nodes for a story: a line a minute, until nothing changes.
+func (w *World) figures() {
+	waiting, attached := int64(0), w.cloud.CountENIs(ec2.InUse)
+	for _, n := range w.nodes[1:] {
+		if v, ok := w.measureNode(n, "waiting"); ok {
+			waiting += v
+		}
+	}
+	throttled, _ := w.measureEC2("calls.throttled")
+	text := fmt.Sprintf("%d pods ready, %d wait in their ADD; %d ENIs attached, %d calls throttled so far", w.kube.Ready(), waiting, attached, throttled)
+	if n := len(w.story.lines); n == 0 || w.story.lines[n-1].text != text {
+		w.story.add(w.now-w.epoch, wholeCluster, text)
+	}
 }
 
 // ordinals replaces the ENIs' names in a text.
@@ -147,10 +158,16 @@ func (w *World) Story() string {
 	return b.String()
 }
 
-// who did it: a node, or the scenario itself.
+// wholeCluster is told of by figures.
+const wholeCluster = -1
+
+// who did it: a node, the scenario itself, or the cluster as a whole.
 func who(node int32) string {
-	if node == 0 {
+	switch node {
+	case 0:
 		return "scenario"
+	case wholeCluster:
+		return "cluster"
 	}
 	return fmt.Sprintf("node-%d", node)
 }

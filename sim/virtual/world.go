@@ -68,7 +68,8 @@ type World struct {
 	armed   []deathTrap
 	rng     uint64
 	story   story
-	files   int // DEL intents written so far: their names
+	told    time.Duration // when a fleet's figures were told last
+	files   int           // DEL intents written so far: their names
 	tap     *tap
 
 	view ipam.View
