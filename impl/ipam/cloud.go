@@ -104,11 +104,9 @@ func (n *Node) adoptENI(now time.Duration, v *ENI) int32 {
 	e.Addresses = nil
 	e.DOT = v.DOT || v.Attachment == "" // metadata does not say; EC2 does (incident 31: DeleteOnTermination was never set)
 	if v.Device == 0 {
-		e.Stage, e.Linked, e.IdleSince = Ready, true, now
+		e.Stage, e.Linked = Ready, true
 	}
-	ix := n.newENI(e)
-	n.ENIs[ix].IdleSince = e.IdleSince
-	return ix
+	return n.newENI(e)
 }
 
 func (n *Node) adoptAddresses(now time.Duration, ix int32, list []netip.Addr) {

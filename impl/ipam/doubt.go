@@ -19,7 +19,7 @@ func (n *Node) resume(now time.Duration, in *Intent) {
 	e.Trimming = e.Doing == UnassignIPs
 	if ix, twice := n.eniByID(e.ID); twice && e.ID != "" { // the end of one was not durable: EC2 is asked in any case
 		if n.ENIs[ix].Stage < e.Stage {
-			e.Tag, e.IdleSince = n.Steps, never
+			e.Tag = n.Steps
 			n.ENIs[ix], e = e, n.ENIs[ix]
 		}
 		n.dropRow(LibStore, Key{Token: e.Token})
@@ -93,7 +93,6 @@ func (n *Node) resolve(now time.Duration, ix int32, v *ENI) {
 	e.Tag = n.Steps
 	ours := v != nil && v.Instance == n.Inst.ID && (v.Status == "in-use" || v.Status == "attaching")
 	if v != nil {
-		n.note(Note{Mark: markNone, ENI: e.ID, Text: "EC2 says " + v.Status})
 		e.learn(v)
 	}
 	switch {
@@ -166,9 +165,7 @@ func (n *Node) resolveFalling(now time.Duration, ix int32, v *ENI, ours bool) {
 	e := &n.ENIs[ix]
 	e.Lost, e.ByEC2, e.Next = false, 0, now
 	switch {
-	case v.Status == "available" && e.Stage == Draining && e.Doing == 0: // a stranger was faster
-		e.Stage = Tombstoned
-	case v.Status == "available":
+	case v.Status == "available": // our own detach, or a stranger who was faster
 		e.Stage = Tombstoned
 	case v.Status == "detaching":
 		e.Stage, e.Next = Detached, now+detachPause

@@ -31,7 +31,6 @@ type eni struct {
 	Tag   uint64        // step in which it last changed (contract 8)
 
 	Has       [Quarantined + 1]int // its addresses by state
-	IdleSince time.Duration        // since when none is used; never
 	Doubt     time.Duration        // until when a call of an earlier daemon may land on it (contract 5)
 	Linked    bool                 // a link has its MAC
 	Unwired   bool                 // draining: its routes and rules are gone
@@ -69,7 +68,7 @@ const (
 )
 
 func (n *Node) newENI(e eni) int32 {
-	e.Tag, e.IdleSince = n.Steps, never
+	e.Tag = n.Steps
 	n.calm = false
 	for i := range n.ENIs {
 		if n.ENIs[i].Stage == 0 {
@@ -415,7 +414,7 @@ func (n *Node) eniApplied(now time.Duration, ix int32, in Applied) {
 // ready puts an ENI's addresses into service, once the kernel has been seen not to use them.
 func (n *Node) ready(now time.Duration, ix int32) {
 	e := &n.ENIs[ix]
-	e.Stage, e.Since, e.IdleSince, e.Tries, e.Doing = Ready, now, now, 0, 0
+	e.Stage, e.Since, e.Tries, e.Doing = Ready, now, 0, 0
 	for _, ip := range e.Addresses {
 		n.returned(ip)
 		n.adopt(now, ip, ix)

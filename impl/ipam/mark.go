@@ -4,7 +4,7 @@ package ipam
 type Mark uint8
 
 const (
-	markNone            Mark = iota
+	_                   Mark = iota
 	RuntimeListRefused       // a runtime list without the daemon's own sandbox, or an error, was not believed
 	RecoveredCheckpoint      // an allocation came back from the checkpoint
 	RecoveredKernel          // an allocation came back from a host veth's alias alone

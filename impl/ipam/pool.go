@@ -222,7 +222,7 @@ func (n *Node) shrink(now time.Duration, w Want) {
 	if n.Set.Runtime && n.Witness.Runtime && n.Troubles[troubleRuntime] != "" {
 		return // rule A: nothing is given back while a configured source cannot be believed
 	}
-	if ix, ok := n.idleENI(now, w); ok {
+	if ix, ok := n.idleENI(w); ok {
 		n.beginDrain(now, ix)
 		n.note(Note{Mark: ENIDrained, ENI: n.ENIs[ix].ID})
 		return
@@ -233,7 +233,7 @@ func (n *Node) shrink(now time.Duration, w Want) {
 }
 
 // idleENI is the last attached ENI none of whose addresses is used, if all of it may go.
-func (n *Node) idleENI(now time.Duration, w Want) (int32, bool) {
+func (n *Node) idleENI(w Want) (int32, bool) {
 	best, found := int32(0), false
 	for i := range n.ENIs {
 		e := &n.ENIs[i]
