@@ -43,45 +43,48 @@ func (h *heap) push(e event) {
 	i := len(s) - 1
 	for i > 0 {
 		p := (i - 1) / 4
-		if !s[i].before(&s[p]) {
+		if !e.before(&s[p]) {
 			break
 		}
-		s[i], s[p] = s[p], s[i]
+		s[i] = s[p]
 		i = p
 	}
+	s[i] = e
 }
 
 func (h *heap) pop() event {
 	s := *h
 	top := s[0]
 	last := len(s) - 1
-	s[0] = s[last]
+	e := s[last]
 	s[last] = event{}
-	s = s[:last]
-	*h = s
-	h.down(0)
+	*h = s[:last]
+	if last > 0 {
+		h.down(0, &e)
+	}
 	return top
 }
 
-func (h *heap) down(i int) {
+// down finds the place of e at i or below; what is at i is overwritten.
+func (h *heap) down(i int, e *event) {
 	s := *h
 	for {
-		first := 4*i + 1
-		if first >= len(s) {
-			return
+		least := 4*i + 1
+		if least >= len(s) {
+			break
 		}
-		least := first
-		for c := first + 1; c < min(first+4, len(s)); c++ {
+		for c := least + 1; c < min(4*i+5, len(s)); c++ {
 			if s[c].before(&s[least]) {
 				least = c
 			}
 		}
-		if !s[least].before(&s[i]) {
-			return
+		if !s[least].before(e) {
+			break
 		}
-		s[i], s[least] = s[least], s[i]
+		s[i] = s[least]
 		i = least
 	}
+	s[i] = *e
 }
 
 // remove takes out the events that drop names, and keeps the order of the rest.
@@ -94,7 +97,8 @@ func (h *heap) remove(drop func(*event) bool) {
 	}
 	clear((*h)[len(kept):])
 	*h = kept
-	for i := (len(kept) - 2) / 4; i >= 0; i-- {
-		h.down(i)
+	for i := (len(kept) - 2) / 4; i >= 0 && len(kept) > 1; i-- {
+		e := kept[i]
+		h.down(i, &e)
 	}
 }
