@@ -14,6 +14,8 @@ type address struct {
 	ENIID string // kept for the record
 	State State
 	Keyed bool // Att is looked up here: assigned, or a release that has not ended
+	Op    op
+	Tag   uint64 // step in which the row last changed (contract 8); also tells lives of a slot apart
 
 	Att        Attachment
 	Pod        Pod
@@ -24,11 +26,9 @@ type address struct {
 	ReleasedAt time.Duration
 	Extra      string
 
-	Op      op
 	Req     Req    // who waits for Op; 0 nobody
 	Then    *Add   // to be tried again with another address
 	alias   string // of its link, made when it is first asked for
-	Tag     uint64 // step in which the row last changed (contract 8); also tells lives of a slot apart
 	Tries   int
 	Retry   time.Duration
 	Removed bool // cooling: nothing of the attachment is left in the kernel by our own doing

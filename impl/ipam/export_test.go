@@ -18,5 +18,8 @@ func (n *Node) Sane() error {
 	if !maps.Equal(c.byAtt, n.byAtt) {
 		return fmt.Errorf("index of attachments: expected %v, found %v", c.byAtt, n.byAtt)
 	}
+	if c.due != n.due {
+		return fmt.Errorf("next deadline: expected %v, found %v", c.due, n.due)
+	}
 	return nil
 }

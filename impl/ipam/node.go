@@ -29,6 +29,7 @@ type Node struct {
 	// Rebuilt from state, never encoded.
 	byAddress map[netip.Addr]int32
 	byAtt     map[Attachment]int32
+	due       time.Duration // when the first of Open has to be answered
 
 	// An observation that left nothing to do, and nothing has changed since: the same one again says nothing new. This saves time and
 	// decides nothing, so it is not encoded.
@@ -94,7 +95,7 @@ type state struct {
 
 // New is a Node before its Start.
 func New(p *Policy) *Node {
-	n := &Node{policy: p}
+	n := &Node{policy: p, due: never}
 	n.index(0)
 	for i := range n.Looks {
 		n.Looks[i].Want = never
@@ -193,10 +194,7 @@ func (n *Node) tick(now time.Duration) {
 
 // Next is when the Node wants to be stepped again; ok is false when only an input can move it.
 func (n *Node) Next() (at time.Duration, ok bool) {
-	at = min(n.RetryAt, n.CoolAt, n.Pool.At)
-	for i := range n.Open {
-		at = min(at, n.Open[i].Deadline-replyMargin)
-	}
+	at = min(n.RetryAt, n.CoolAt, n.Pool.At, n.due)
 	for i := range n.ENIs {
 		if e := &n.ENIs[i]; e.Stage != 0 && e.Wait == idle && n.Phase == serving {
 			at = min(at, e.Next)
@@ -220,6 +218,7 @@ func (n *Node) Clone() *Node {
 // reindex rebuilds what is not encoded.
 func (n *Node) reindex() {
 	n.index(len(n.Addrs))
+	n.dueNext()
 	for i := range n.Addrs {
 		a := &n.Addrs[i]
 		if a.State == 0 {

@@ -48,6 +48,7 @@ func (n *Node) accept(now time.Duration, r Req, v Verb, att Attachment, deadline
 		deadline = now + defaultDeadline
 	}
 	n.Open = append(n.Open, open{r, v, att, deadline})
+	n.due = min(n.due, deadline-replyMargin)
 	if len(n.Open) > maxOpen {
 		n.fail(r, &Error{CodeTryAgain, v.String() + " " + att.String() + ": " + strconv.Itoa(maxOpen) + " requests wait already, try again"})
 		return false
@@ -74,10 +75,21 @@ func (n *Node) close(r Req) (open, bool) {
 		if o := n.Open[i]; o.Req == r && r != 0 {
 			n.Open[i] = n.Open[len(n.Open)-1]
 			n.Open = n.Open[:len(n.Open)-1]
+			if o.Deadline-replyMargin == n.due {
+				n.dueNext()
+			}
 			return o, true
 		}
 	}
 	return open{}, false
+}
+
+// dueNext finds the first of the open requests that will be due.
+func (n *Node) dueNext() {
+	n.due = never
+	for i := range n.Open {
+		n.due = min(n.due, n.Open[i].Deadline-replyMargin)
+	}
 }
 
 func (n *Node) fail(r Req, err *Error) {
@@ -94,7 +106,7 @@ func (n *Node) succeed(r Req) {
 
 // expire answers requests whose time is up. What runs for them runs on, and is then undone.
 func (n *Node) expire(now time.Duration) {
-	for i := 0; i < len(n.Open); {
+	for i := 0; i < len(n.Open) && n.due <= now; {
 		o := n.Open[i]
 		if o.Deadline-replyMargin > now {
 			i++
@@ -164,12 +176,12 @@ func (n *Node) dropWaiting(i int) {
 
 // whyNot explains a request that ran out of time (rule J).
 func (n *Node) whyNot(o open) string {
-	subject := "cni " + o.Verb.String() + " " + o.Att.String() + ": "
 	for i := range n.Waiting {
 		if n.Waiting[i].Req == o.Req {
 			return n.noAddress(o.Deadline, &n.Waiting[i])
 		}
 	}
+	subject := "cni " + o.Verb.String() + " " + o.Att.String() + ": "
 	if n.Phase == recovering {
 		return subject + "ipamd is still recovering: " + n.waitsFor() + "; try again"
 	}
