@@ -41,6 +41,19 @@ func (n *Node) pool(now time.Duration) {
 	}
 	n.shrink(now, w)
 	n.turnAway(now)
+	if n.Troubles[troubleEC2] != "" && !n.Pool.Wanted && !n.mutating() {
+		n.trouble(troubleEC2, "") // the call that would show that EC2 refuses no more is not needed any more
+	}
+}
+
+// mutating says whether an ENI is not at rest: EC2 has to do something about it, or may have.
+func (n *Node) mutating() bool {
+	for i := range n.ENIs {
+		if e := &n.ENIs[i]; e.Stage != 0 && (e.Stage != Ready || e.Doing != 0 || e.Trimming || e.Lost) {
+			return true
+		}
+	}
+	return false
 }
 
 // supply is what the demand is computed from.

@@ -418,6 +418,27 @@ func TestFullSubnet(t *testing.T) {
 	}
 }
 
+// TestRefusalIsOver: metadata does not list yet what an earlier daemon assigned, so EC2 refuses to assign as much again. EC2's word
+// about the ENI then shows that nothing is missing: no call follows, and what was refused is no reason any more.
+func TestRefusalIsOver(t *testing.T) {
+	w := newWorld(t, ipam.Sound())
+	w.set.MaxENI = 1
+	w.enis[0].Addresses = w.fresh(5)
+	w.start()
+	late := w.look(w.untilLook(ipam.LookIMDS))
+	late.IMDS.ENIs[0].Addresses = nil
+	w.step(late)
+	w.live(10 * time.Second)
+	v := ipam.View{}
+	w.node.View(&v)
+	if w.marks[ipam.CallRefused] == 0 || v.Free != 5 {
+		t.Fatalf("no assignment was refused, or the addresses are not there: %+v", v)
+	}
+	if len(v.Reasons) > 0 {
+		t.Errorf("all is well, and the node says %q", v.Reasons)
+	}
+}
+
 func TestSweep(t *testing.T) {
 	w := ready(t, ipam.Sound())
 	wall := func(age time.Duration) int64 { return bootWall + int64((w.now-age)/time.Second) }
