@@ -7,39 +7,46 @@ import "net/netip"
 type Index struct {
 	Observation *Observation
 
-	byName, byAlias, byMAC map[string]int32 // into Links
-	uses                   map[netip.Addr]use
-	rules                  map[netip.Addr]int32 // first rule of an address, 1-based
-	nextRule               []int32              // the next one, 1-based; 0 ends
-	routes                 map[netip.Addr]int32 // first host route of an address, 1-based
+	byName, byAlias, byMAC table // of Links
+	byAddress              table // of about
+	about                  []about
+	nextRule               []int32 // the next one of the address, 1-based; 0 ends
 	nextRoute              []int32
 }
 
-// use is why an address may not be given away.
-type use struct {
-	link int32
-	how  useKind
+// about is what there is of one address.
+type about struct {
+	address netip.Addr
+	link    int32 // by which it is in use
+	how     useKind
+	rule    int32 // the first, 1-based
+	route   int32 // the first host route, 1-based
 }
 
+// useKind is why an address may not be given away.
 type useKind uint8
 
 const (
-	carried    useKind = iota // configured behind a veth
-	configured                // configured on the host
-	routed                    // a host route leads to a veth whose peer's namespace lives
+	unused     useKind = iota
+	carried            // configured behind a veth
+	configured         // configured on the host
+	routed             // a host route leads to a veth whose peer's namespace lives
 )
 
 // Index makes the index; it costs one pass over the observation.
 func (o *Observation) Index() *Index {
+	links, most := len(o.Links), len(o.Routes)+len(o.Rules)
+	for i := range o.Links {
+		most += len(o.Links[i].Addresses) + len(o.Links[i].PeerAddresses)
+	}
 	ix := &Index{
 		Observation: o,
-		byName:      make(map[string]int32, len(o.Links)),
-		byAlias:     make(map[string]int32, len(o.Links)),
-		byMAC:       make(map[string]int32, len(o.Links)),
-		uses:        make(map[netip.Addr]use, len(o.Links)),
-		rules:       make(map[netip.Addr]int32, len(o.Links)),
+		byName:      makeTable(links),
+		byAlias:     makeTable(links),
+		byMAC:       makeTable(links),
+		byAddress:   makeTable(most),
+		about:       make([]about, 0, links+8),
 		nextRule:    make([]int32, len(o.Rules)),
-		routes:      make(map[netip.Addr]int32, len(o.Links)),
 		nextRoute:   make([]int32, len(o.Routes)),
 	}
 	ix.indexLinks()
@@ -51,22 +58,24 @@ func (o *Observation) Index() *Index {
 func (ix *Index) indexLinks() {
 	for i := range ix.Observation.Links {
 		l := &ix.Observation.Links[i]
-		ix.byName[l.Name] = int32(i)
+		*ix.named(l.Name) = int32(i + 1)
 		if l.Alias != "" {
-			ix.byAlias[l.Alias] = int32(i)
+			*ix.aliased(l.Alias) = int32(i + 1)
 		} else if l.MAC != "" { // a host veth of ours is never an ENI, whatever its MAC
-			if _, taken := ix.byMAC[l.MAC]; !taken {
-				ix.byMAC[l.MAC] = int32(i)
+			if at := ix.withMAC(l.MAC); *at == 0 {
+				*at = int32(i + 1)
 			}
 		}
 		for _, p := range l.Addresses {
-			ix.uses[p.Addr()] = use{int32(i), configured}
+			a := ix.note(p.Addr())
+			a.link, a.how = int32(i), configured
 		}
 		if !l.Veth || !l.PeerLive {
 			continue
 		}
-		for _, a := range l.PeerAddresses {
-			ix.uses[a] = use{int32(i), carried}
+		for _, p := range l.PeerAddresses {
+			a := ix.note(p)
+			a.link, a.how = int32(i), carried
 		}
 	}
 }
@@ -78,51 +87,103 @@ func (ix *Index) indexRoutes() {
 		if !r.Dst.IsSingleIP() {
 			continue
 		}
-		a := r.Dst.Addr()
-		ix.nextRoute[i] = ix.routes[a]
-		ix.routes[a] = int32(i + 1)
-		l := ix.LinkByName(r.Link)
-		if l == nil || !l.Veth || !l.PeerLive || r.Via.IsValid() {
+		a := ix.note(r.Dst.Addr())
+		ix.nextRoute[i], a.route = a.route, int32(i+1)
+		if a.how != unused || r.Via.IsValid() {
 			continue
 		}
-		if _, known := ix.uses[a]; !known {
-			ix.uses[a] = use{ix.byName[r.Link], routed}
+		if at := *ix.named(r.Link) - 1; at >= 0 && ix.Observation.Links[at].Veth && ix.Observation.Links[at].PeerLive {
+			a.link, a.how = at, routed
 		}
 	}
 }
 
 func (ix *Index) indexRules() {
 	for i := len(ix.Observation.Rules) - 1; i >= 0; i-- {
-		if a, ok := ix.Observation.Rules[i].Addr(); ok {
-			ix.nextRule[i] = ix.rules[a]
-			ix.rules[a] = int32(i + 1)
+		if address, ok := ix.Observation.Rules[i].Addr(); ok {
+			a := ix.note(address)
+			ix.nextRule[i], a.rule = a.rule, int32(i+1)
 		}
 	}
 }
 
+// note is what there is of an address, to be added to.
+func (ix *Index) note(a netip.Addr) *about {
+	at := ix.place(a)
+	if *at == 0 {
+		ix.about = append(ix.about, about{address: a})
+		*at = int32(len(ix.about))
+	}
+	return &ix.about[*at-1]
+}
+
+// of is what there is of an address.
+func (ix *Index) of(a netip.Addr) about {
+	if at := *ix.place(a); at != 0 {
+		return ix.about[at-1]
+	}
+	return about{}
+}
+
+// place, named, aliased and withMAC are where a table has that key, or would have it.
+func (ix *Index) place(a netip.Addr) *int32 {
+	t := ix.byAddress
+	i := t.slot(hashAddr(a))
+	for t[i] != 0 && ix.about[t[i]-1].address != a {
+		i = t.step(i)
+	}
+	return &t[i]
+}
+
+func (ix *Index) named(name string) *int32 {
+	t := ix.byName
+	i := t.slot(hashString(name))
+	for t[i] != 0 && ix.Observation.Links[t[i]-1].Name != name {
+		i = t.step(i)
+	}
+	return &t[i]
+}
+
+func (ix *Index) aliased(alias string) *int32 {
+	t := ix.byAlias
+	i := t.slot(hashString(alias))
+	for t[i] != 0 && ix.Observation.Links[t[i]-1].Alias != alias {
+		i = t.step(i)
+	}
+	return &t[i]
+}
+
+func (ix *Index) withMAC(mac string) *int32 {
+	t := ix.byMAC
+	i := t.slot(hashString(mac))
+	for t[i] != 0 && ix.Observation.Links[t[i]-1].MAC != mac {
+		i = t.step(i)
+	}
+	return &t[i]
+}
+
 // LinkByName is the link of that name, or nil.
-func (ix *Index) LinkByName(name string) *Link { return ix.link(ix.byName, name) }
+func (ix *Index) LinkByName(name string) *Link { return ix.link(*ix.named(name)) }
 
 // LinkByAlias is the link with exactly that alias, or nil.
-func (ix *Index) LinkByAlias(alias string) *Link { return ix.link(ix.byAlias, alias) }
+func (ix *Index) LinkByAlias(alias string) *Link { return ix.link(*ix.aliased(alias)) }
 
 // LinkByMAC is the link without an alias that has that MAC (an ENI's), or nil.
-func (ix *Index) LinkByMAC(mac string) *Link { return ix.link(ix.byMAC, mac) }
+func (ix *Index) LinkByMAC(mac string) *Link { return ix.link(*ix.withMAC(mac)) }
 
-func (ix *Index) link(in map[string]int32, key string) *Link {
-	i, ok := in[key]
-	if !ok {
+func (ix *Index) link(at int32) *Link {
+	if at == 0 {
 		return nil
 	}
-	return &ix.Observation.Links[i]
+	return &ix.Observation.Links[at-1]
 }
 
 // Uses says whether an address is in use: a veth whose peer's namespace lives carries it or a host
 // route leads it there, or it is configured on the host. Rules and other routes are residue, not use.
 // An observation that is not complete proves use, never its absence.
 func (ix *Index) Uses(a netip.Addr) (evidence string, used bool) {
-	u, ok := ix.uses[a]
-	if !ok {
+	u := ix.of(a)
+	if u.how == unused {
 		return "", false
 	}
 	name := ix.Observation.Links[u.link].Name
@@ -137,8 +198,8 @@ func (ix *Index) Uses(a netip.Addr) (evidence string, used bool) {
 
 // User is the link by which an address is in use, or nil.
 func (ix *Index) User(a netip.Addr) *Link {
-	u, ok := ix.uses[a]
-	if !ok {
+	u := ix.of(a)
+	if u.how == unused {
 		return nil
 	}
 	return &ix.Observation.Links[u.link]
@@ -147,13 +208,12 @@ func (ix *Index) User(a netip.Addr) *Link {
 // Residue says whether rules or host routes are left for an address that nothing uses, and names the
 // first. It is removed before the address is given away again; it is never a veto.
 func (ix *Index) Residue(a netip.Addr) (evidence string, left bool) {
-	if _, used := ix.uses[a]; used {
+	switch u := ix.of(a); {
+	case u.how != unused:
 		return "", false
-	}
-	if ix.rules[a] != 0 {
+	case u.rule != 0:
 		return "a rule", true
-	}
-	if ix.routes[a] != 0 {
+	case u.route != 0:
 		return "a route", true
 	}
 	return "", false
@@ -170,7 +230,7 @@ func (ix *Index) hasRule(want Rule) bool {
 		}
 		return false
 	}
-	for i := ix.rules[a]; i != 0; i = ix.nextRule[i-1] {
+	for i := ix.of(a).rule; i != 0; i = ix.nextRule[i-1] {
 		if ix.Observation.Rules[i-1] == want {
 			return true
 		}
@@ -181,7 +241,7 @@ func (ix *Index) hasRule(want Rule) bool {
 // hasStaleRule says whether a rule like want leads to another table.
 func (ix *Index) hasStaleRule(want Rule) bool {
 	a, _ := want.Addr()
-	for i := ix.rules[a]; i != 0; i = ix.nextRule[i-1] {
+	for i := ix.of(a).rule; i != 0; i = ix.nextRule[i-1] {
 		r := ix.Observation.Rules[i-1]
 		if r.Table == want.Table {
 			continue
@@ -203,7 +263,7 @@ func (ix *Index) hasRoute(want Route) bool {
 // routeTo is the first route of a table with exactly that destination, or nil.
 func (ix *Index) routeTo(table int, dst netip.Prefix) *Route {
 	if dst.IsSingleIP() {
-		for i := ix.routes[dst.Addr()]; i != 0; i = ix.nextRoute[i-1] {
+		for i := ix.of(dst.Addr()).route; i != 0; i = ix.nextRoute[i-1] {
 			if r := &ix.Observation.Routes[i-1]; r.Table == table {
 				return r
 			}

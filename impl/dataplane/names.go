@@ -73,12 +73,16 @@ func hashedName(prefix, text string) string {
 // VethMAC is the host veth's MAC: locally administered, a function of the alias. That makes it known
 // without entering the pod, and a MAC that was given is not "random" to udev, which then leaves it alone.
 func VethMAC(alias string) string {
+	text := vethMAC(alias)
+	return string(text[:])
+}
+
+func vethMAC(alias string) (text [17]byte) {
 	h := uint64(14695981039346656037) // FNV-1a
 	for i := 0; i < len(alias); i++ {
 		h = (h ^ uint64(alias[i])) * 1099511628211
 	}
 	const digits = "0123456789abcdef"
-	text := [17]byte{}
 	for i := range 6 {
 		octet := byte(h >> (8 * i))
 		if i == 0 {
@@ -88,7 +92,7 @@ func VethMAC(alias string) string {
 		}
 		text[3*i], text[3*i+1] = digits[octet>>4], digits[octet&15]
 	}
-	return string(text[:])
+	return text
 }
 
 // Alias is the exact key of an attachment as the kernel keeps it on the host veth (see MaxAlias):

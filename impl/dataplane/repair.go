@@ -39,15 +39,15 @@ func adoptable(want PodSpec, ix *Index) *Link {
 }
 
 func repairVeth(want PodSpec, link *Link, ix *Index) (ops []Op) {
-	mac := want.MAC
-	if mac == "" {
-		mac = VethMAC(want.Alias)
-	}
 	if ix.LinkByName(want.HostVeth) == nil { // also not this one's
 		ops = append(ops, Op{Kind: RenameLink, Alias: want.Alias, Name: want.HostVeth})
 	}
-	if link.MAC != mac {
-		ops = append(ops, Op{Kind: SetMAC, Alias: want.Alias, MAC: mac})
+	if want.MAC != "" {
+		if link.MAC != want.MAC {
+			ops = append(ops, Op{Kind: SetMAC, Alias: want.Alias, MAC: want.MAC})
+		}
+	} else if own := vethMAC(want.Alias); link.MAC != string(own[:]) {
+		ops = append(ops, Op{Kind: SetMAC, Alias: want.Alias, MAC: string(own[:])})
 	}
 	if !link.Up || want.MTU != 0 && link.MTU != want.MTU {
 		ops = append(ops, Op{Kind: LinkUp, Alias: want.Alias, MTU: want.MTU})
@@ -60,18 +60,20 @@ func repairVeth(want PodSpec, link *Link, ix *Index) (ops []Op) {
 
 // repairPodRouting puts back the route after the link came up: a link that goes down loses its routes.
 func repairPodRouting(want PodSpec, ix *Index) (ops []Op) {
-	stale, to, from := staleRules(&want), toPodRule(&want), fromPodRule(&want)
-	if ix.hasStaleRule(stale.Rule()) {
-		ops = append(ops, stale)
+	prefix := hostPrefix(want.Address)
+	to := Rule{Priority: PriorityToPod, To: prefix, Table: MainTable}
+	from := Rule{Priority: PriorityFromPod, From: prefix, Table: want.Table}
+	if ix.hasStaleRule(from) {
+		ops = append(ops, staleRules(&want))
 	}
 	if !ix.hasPodRoute(want) {
 		ops = append(ops, podRoute(&want))
 	}
-	if !ix.hasRule(to.Rule()) {
-		ops = append(ops, to)
+	if !ix.hasRule(to) {
+		ops = append(ops, toPodRule(&want))
 	}
-	if want.Table != MainTable && !ix.hasRule(from.Rule()) {
-		ops = append(ops, from)
+	if want.Table != MainTable && !ix.hasRule(from) {
+		ops = append(ops, fromPodRule(&want))
 	}
 	return ops
 }

@@ -11,7 +11,7 @@ import "net/netip"
 // that a stranger's link still uses (use is a veto, rule B). Deleting a link is the caller's decision:
 // it passes a keep that says yes to every alias unless it has proof that the sandbox is gone.
 func Residue(ix *Index, keep func(a netip.Addr, alias string) bool) Plan {
-	r := residue{ix: ix, keep: keep, deleted: map[string]bool{}}
+	r := residue{ix: ix, keep: keep}
 	r.links()
 	r.rules()
 	r.routes()
@@ -28,9 +28,15 @@ type residue struct {
 func (r *residue) links() {
 	for i := range r.ix.Observation.Links {
 		l := &r.ix.Observation.Links[i]
-		_, _, _, a, ours := ParseAlias(l.Alias)
-		if !ours || !l.Veth || r.keep(a, l.Alias) {
+		if !l.Veth {
 			continue
+		}
+		_, _, _, a, ours := ParseAlias(l.Alias)
+		if !ours || r.keep(a, l.Alias) {
+			continue
+		}
+		if r.deleted == nil {
+			r.deleted = map[string]bool{}
 		}
 		r.deleted[l.Name] = true
 		r.ops = append(r.ops, Op{Kind: DeleteVeth, Alias: l.Alias})
@@ -72,6 +78,9 @@ func (r *residue) routes() {
 			continue
 		}
 		a := route.Dst.Addr()
+		if r.keep(a, "") {
+			continue
+		}
 		op := Op{Kind: RemoveRoute, Link: route.Link, Table: MainTable, Dst: route.Dst}
 		if l := r.ix.LinkByName(route.Link); l != nil {
 			_, _, _, own, ours := ParseAlias(l.Alias)
@@ -80,9 +89,6 @@ func (r *residue) routes() {
 			}
 			op.Alias = l.Alias
 		} else if r.wanted(a) {
-			continue
-		}
-		if r.keep(a, "") {
 			continue
 		}
 		r.ops = append(r.ops, op)

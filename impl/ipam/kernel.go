@@ -67,12 +67,12 @@ func (n *Node) testify(now time.Duration, ix *dataplane.Index, asked uint64) (al
 			continue
 		}
 		l := ix.LinkByAlias(a.link())
-		_, used := ix.Uses(a.IP)
-		if u := ix.User(a.IP); l == nil && u != nil && u.Veth && u.Alias == "" && a.MAC == "" {
+		u := ix.User(a.IP)
+		if l == nil && u != nil && u.Veth && u.Alias == "" && a.MAC == "" {
 			a.Veth, a.MAC = u.Name, u.MAC // another CNI made it: the pod's ARP entry names that MAC
 			n.putAddress(int32(i))
 		}
-		a.Live = used || l != nil && l.PeerLive
+		a.Live = u != nil || l != nil && l.PeerLive
 		if a.Live {
 			a.Dead = 0
 		} else {
