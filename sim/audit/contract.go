@@ -24,11 +24,13 @@ type Contract struct {
 	stores  [2]store
 	rows    map[netip.Addr]addressRow
 	intents []intent
-	asked   map[ipam.Req]request
+	asked   []request     // open, in no order
+	reqs    []ipam.Req    // theirs: what is searched lies together
+	lastReq ipam.Req      // the highest so far
 	due     time.Duration // no open request is due before
 	holders []holder
-	byAtt   map[ipam.Attachment]int32
-	spare   []int32 // free places in holders
+	byAtt   map[string]int32 // the first holder of a container ID; they are chained
+	spare   []int32          // free places in holders
 
 	broken []string // of the running Input or Effects
 }
@@ -78,6 +80,7 @@ type intent struct {
 type request struct {
 	verb    ipam.Verb
 	att     ipam.Attachment
+	holder  int32 // ADD: the attachment's
 	due     time.Duration
 	gone    bool // nobody reads the Reply
 	removal bool // DEL of an attachment that was held or being worked on: its removal has to be done
@@ -100,6 +103,7 @@ func NewContract() *Contract {
 func (c *Contract) Reset() {
 	clear(c.rows)
 	clear(c.asked)
+	c.asked, c.reqs, c.lastReq = c.asked[:0], c.reqs[:0], 0
 	clear(c.byAtt)
 	clear(c.flights)
 	clear(c.holders)
@@ -110,7 +114,7 @@ func (c *Contract) Reset() {
 		c.stores[i] = store{waiting: c.stores[i].waiting[:0]}
 	}
 	if c.rows == nil {
-		c.rows, c.asked, c.byAtt = map[netip.Addr]addressRow{}, map[ipam.Req]request{}, map[ipam.Attachment]int32{}
+		c.rows, c.byAtt = map[netip.Addr]addressRow{}, map[string]int32{}
 	}
 }
 
@@ -119,7 +123,7 @@ func (c *Contract) Clone() *Contract {
 	d := *c
 	d.used = c.used.clone()
 	d.flights, d.holders, d.spare, d.intents = slices.Clone(c.flights), slices.Clone(c.holders), slices.Clone(c.spare), slices.Clone(c.intents)
-	d.rows, d.asked, d.byAtt = maps.Clone(c.rows), maps.Clone(c.asked), maps.Clone(c.byAtt)
+	d.rows, d.asked, d.reqs, d.byAtt = maps.Clone(c.rows), slices.Clone(c.asked), slices.Clone(c.reqs), maps.Clone(c.byAtt)
 	for i := range d.stores {
 		d.stores[i].waiting = slices.Clone(c.stores[i].waiting)
 	}

@@ -10,6 +10,7 @@ import (
 // way.
 type holder struct {
 	att     ipam.Attachment
+	next    int32      // another attachment of the same container, or none
 	address netip.Addr // of its durable assigned row
 	wired   bool       // that row may be answered: a plan wanted after its Saved was applied, or it is not of this life
 	touched bool       // a plan may have changed the kernel for it since it had nothing there
@@ -25,8 +26,11 @@ type holder struct {
 
 // hold finds or makes the attachment's place. Pointers into holders end here.
 func (c *Contract) hold(att ipam.Attachment) int32 {
-	if i, ok := c.byAtt[att]; ok {
-		return i
+	first := c.first(att.ContainerID)
+	for i := first; i != none; i = c.holders[i].next {
+		if c.holders[i].att == att {
+			return i
+		}
 	}
 	var i int32
 	if n := len(c.spare); n > 0 {
@@ -35,15 +39,27 @@ func (c *Contract) hold(att ipam.Attachment) int32 {
 		i = int32(len(c.holders))
 		c.holders = append(c.holders, holder{})
 	}
-	c.holders[i] = holder{att: att}
-	c.byAtt[att] = i
+	c.holders[i] = holder{att: att, next: first}
+	c.byAtt[att.ContainerID] = i
 	return i
+}
+
+// none is no holder.
+const none = int32(-1)
+
+func (c *Contract) first(containerID string) int32 {
+	if i, ok := c.byAtt[containerID]; ok {
+		return i
+	}
+	return none
 }
 
 // holder of an attachment, or nil.
 func (c *Contract) holder(att ipam.Attachment) *holder {
-	if i, ok := c.byAtt[att]; ok {
-		return &c.holders[i]
+	for i := c.first(att.ContainerID); i != none; i = c.holders[i].next {
+		if h := &c.holders[i]; h.att == att {
+			return h
+		}
 	}
 	return nil
 }
@@ -59,8 +75,18 @@ func (c *Contract) release(h *holder) {
 	if h.address.IsValid() || h.left.IsValid() || h.adds > 0 || h.plan != 0 || h.coming > c.stores[ipam.RunStore].ended {
 		return
 	}
-	i := c.byAtt[h.att]
-	delete(c.byAtt, h.att)
+	i := c.byAtt[h.att.ContainerID]
+	switch {
+	case &c.holders[i] != h:
+		for &c.holders[c.holders[i].next] != h {
+			i = c.holders[i].next
+		}
+		i, c.holders[i].next = c.holders[i].next, h.next
+	case h.next != none:
+		c.byAtt[h.att.ContainerID] = h.next
+	default:
+		delete(c.byAtt, h.att.ContainerID)
+	}
 	c.spare = append(c.spare, i)
 }
 

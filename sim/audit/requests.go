@@ -10,7 +10,7 @@ import (
 // ask begins the wait for a Reply. A Req that is open already, or 0, is the caller's mistake: it
 // gets no Reply of its own.
 func (c *Contract) ask(now time.Duration, req ipam.Req, verb ipam.Verb, att ipam.Attachment, deadline time.Duration) {
-	if _, open := c.asked[req]; open || req == 0 || !c.started {
+	if req == 0 || !c.started || c.open(req) != nil {
 		return
 	}
 	if deadline == 0 {
@@ -19,27 +19,38 @@ func (c *Contract) ask(now time.Duration, req ipam.Req, verb ipam.Verb, att ipam
 	r := request{verb: verb, att: att, due: min(max(deadline, now), never-c.Slack-1) + c.Slack}
 	switch verb {
 	case ipam.VerbAdd:
-		c.holders[c.hold(att)].adds++
+		r.holder = c.hold(att)
+		c.holders[r.holder].adds++ // which keeps it
 	case ipam.VerbDel:
 		h := c.holder(att)
 		r.removal = h != nil && (h.address.IsValid() || c.working(h) || h.plan != 0)
 	}
-	c.asked[req] = r
+	c.asked, c.reqs, c.lastReq = append(c.asked, r), append(c.reqs, req), max(c.lastReq, req)
 	c.due = min(c.due, r.due)
+}
+
+// open is the request of that number that awaits its Reply, or nil.
+func (c *Contract) open(req ipam.Req) *request {
+	if req > c.lastReq {
+		return nil
+	}
+	if i := slices.Index(c.reqs, req); i >= 0 {
+		return &c.asked[i]
+	}
+	return nil
 }
 
 // gone: a Reply may come until the deadline and need not.
 func (c *Contract) gone(req ipam.Req) {
-	if r, ok := c.asked[req]; ok {
+	if r := c.open(req); r != nil {
 		r.gone = true
-		c.asked[req] = r
 	}
 }
 
 // reply checks that it answers an open request, and that a success rests on something.
 func (c *Contract) reply(e *ipam.Reply) {
-	r, ok := c.asked[e.Req]
-	if !ok {
+	r := c.open(e.Req)
+	if r == nil {
 		c.breaks("%v of %v replied to request %d, which is not open: expected one reply to each request", e.Verb, e.Att, e.Req)
 		return
 	}
@@ -49,30 +60,33 @@ func (c *Contract) reply(e *ipam.Reply) {
 	if e.Err == nil {
 		switch r.verb {
 		case ipam.VerbAdd:
-			c.added(e, &r)
+			c.added(e, r)
 		case ipam.VerbDel:
-			c.deleted(&r)
+			c.deleted(r)
 		}
 	}
-	c.close(e.Req, &r)
+	c.close(e.Req)
 }
 
-func (c *Contract) close(req ipam.Req, r *request) {
-	delete(c.asked, req)
+func (c *Contract) close(req ipam.Req) {
+	i, last := slices.Index(c.reqs, req), len(c.reqs)-1
+	r := c.asked[i]
+	c.asked[i], c.reqs[i] = c.asked[last], c.reqs[last]
+	c.asked[last] = request{}
+	c.asked, c.reqs = c.asked[:last], c.reqs[:last]
 	if r.verb != ipam.VerbAdd {
 		return
 	}
-	if h := c.holder(r.att); h != nil {
-		h.adds--
-		c.release(h)
-	}
+	h := &c.holders[r.holder]
+	h.adds--
+	c.release(h)
 }
 
 // added checks a successful ADD.
 func (c *Contract) added(e *ipam.Reply, r *request) {
-	h := c.holder(r.att)
+	h := &c.holders[r.holder]
 	switch {
-	case h == nil || h.address != e.Address || !e.Address.IsValid():
+	case h.address != e.Address || !e.Address.IsValid():
 		c.breaks("ADD of %v succeeded with %v: expected a durable row that gives it exactly this address", r.att, e.Address)
 	case c.unsaved(h):
 		c.breaks("ADD of %v succeeded with %v while a change of its row is not durable: expected to wait for Saved", r.att, e.Address)
@@ -100,22 +114,21 @@ func (c *Contract) deleted(r *request) {
 func (c *Contract) overdue(now time.Duration) {
 	var late []ipam.Req
 	c.due = never
-	for req, r := range c.asked { // the order does not show: late ones are sorted
-		if r.due < now {
-			late = append(late, req)
+	for i := range c.asked {
+		if r := &c.asked[i]; r.due < now {
+			late = append(late, c.reqs[i])
 		} else {
 			c.due = min(c.due, r.due)
 		}
 	}
 	slices.Sort(late)
 	for _, req := range late {
-		r := c.asked[req]
+		r := c.open(req)
 		if r.gone {
-			c.close(req, &r)
+			c.close(req)
 			continue
 		}
 		c.breaks("%v of %v (request %d) had no reply by its deadline %v", r.verb, r.att, req, r.due-c.Slack)
 		r.due = never // reported once; its Reply may still come
-		c.asked[req] = r
 	}
 }
