@@ -43,7 +43,7 @@ func aliasLength(a Attachment) int {
 }
 
 func (n *Node) startAdd(now time.Duration, in Add) {
-	if ix, ok := n.byAtt[in.Att]; ok {
+	if ix, ok := n.rowOf(in.Att); ok {
 		n.addAgain(ix, in)
 		return
 	}

@@ -119,12 +119,44 @@ func (n *Node) become(ix int32, s State) {
 func (n *Node) key(ix int32) {
 	a := &n.Addrs[ix]
 	a.Keyed, a.alias = true, ""
-	n.byAtt[a.Att] = ix
+	n.enter(ix)
+}
+
+// enter puts a keyed row into the index. A container has one attachment, nearly always.
+func (n *Node) enter(ix int32) {
+	att := &n.Addrs[ix].Att
+	if i, ok := n.byID[att.ContainerID]; ok {
+		if o := &n.Addrs[i]; o.Keyed && o.Att != *att && o.Att.ContainerID == att.ContainerID {
+			if n.byAtt == nil {
+				n.byAtt = map[Attachment]int32{}
+			}
+			n.byAtt[*att] = ix
+			return
+		}
+	}
+	n.byID[att.ContainerID] = ix
+	delete(n.byAtt, *att)
+}
+
+// rowOf is the row of an attachment.
+func (n *Node) rowOf(att Attachment) (ix int32, ok bool) {
+	if ix, ok = n.byID[att.ContainerID]; ok {
+		if a := &n.Addrs[ix]; a.Keyed && a.Att == att {
+			return ix, true
+		}
+	}
+	if n.byAtt == nil {
+		return 0, false
+	}
+	ix, ok = n.byAtt[att]
+	return ix, ok
 }
 
 func (n *Node) unkey(ix int32) {
 	a := &n.Addrs[ix]
-	if a.Keyed && n.byAtt[a.Att] == ix {
+	if i, ok := n.byID[a.Att.ContainerID]; a.Keyed && ok && i == ix {
+		delete(n.byID, a.Att.ContainerID)
+	} else if i, ok := n.byAtt[a.Att]; a.Keyed && ok && i == ix {
 		delete(n.byAtt, a.Att)
 	}
 	a.Keyed = false

@@ -49,7 +49,7 @@ func (n *Node) find(in *Del) (int32, bool) {
 	if n.policy.Match == nil {
 		return n.findByPod(in.Pod)
 	}
-	ix, ok := n.byAtt[in.Att]
+	ix, ok := n.rowOf(in.Att)
 	if !ok {
 		return 0, false
 	}

@@ -44,7 +44,7 @@ func (n *Node) answerChecks(ix *dataplane.Index, asked uint64) {
 
 // drifted says how an attachment differs from what ADD left; "" when it does not.
 func (n *Node) drifted(c checking, ix *dataplane.Index) string {
-	i, ok := n.byAtt[c.Att]
+	i, ok := n.rowOf(c.Att)
 	if !ok || n.Addrs[i].State != Assigned {
 		return "the attachment has no address; add it"
 	}

@@ -106,7 +106,7 @@ func (n *Node) adoptLinks(ix *dataplane.Index, asked uint64) {
 		}
 		a := &n.Addrs[j]
 		att := Attachment{network, id, ifName}
-		if _, taken := n.byAtt[att]; taken || a.Tag > asked || a.Op != noOp || a.State == Assigned || a.State == Cooling && a.Att == att && !a.Removed {
+		if _, taken := n.rowOf(att); taken || a.Tag > asked || a.Op != noOp || a.State == Assigned || a.State == Cooling && a.Att == att && !a.Removed {
 			continue
 		}
 		if a.State == Free || a.State == Quarantined {

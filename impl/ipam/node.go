@@ -28,8 +28,9 @@ type Node struct {
 
 	// Rebuilt from state, never encoded.
 	byAddress map[netip.Addr]int32
-	byAtt     map[Attachment]int32
-	due       time.Duration // when the first of Open has to be answered
+	byID      map[string]int32     // keyed rows by container ID, one of each
+	byAtt     map[Attachment]int32 // and those whose container has another one in byID
+	due       time.Duration        // when the first of Open has to be answered
 
 	// An observation that left nothing to do, and nothing has changed since: the same one again says nothing new. This saves time and
 	// decides nothing, so it is not encoded.
@@ -107,7 +108,8 @@ func New(p *Policy) *Node {
 
 func (n *Node) index(size int) {
 	n.byAddress = make(map[netip.Addr]int32, size)
-	n.byAtt = make(map[Attachment]int32, size)
+	n.byID = make(map[string]int32, size)
+	n.byAtt = nil
 }
 
 // Step applies one input at time now (CLOCK_BOOTTIME) and returns what to do next. A nil input is the tick that
@@ -226,7 +228,7 @@ func (n *Node) reindex() {
 		}
 		n.byAddress[a.IP] = int32(i)
 		if a.Keyed {
-			n.byAtt[a.Att] = int32(i)
+			n.enter(int32(i))
 		}
 	}
 }

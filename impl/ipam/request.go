@@ -238,7 +238,7 @@ func (n *Node) refuseVersion(r Req, v Verb, att Attachment, plugin int) {
 
 // busy says whether an operation runs on the attachment.
 func (n *Node) busy(att Attachment) bool {
-	ix, ok := n.byAtt[att]
+	ix, ok := n.rowOf(att)
 	return ok && n.Addrs[ix].Op != noOp
 }
 
@@ -254,7 +254,7 @@ func (n *Node) waits(att Attachment) bool {
 
 // elsewhere says whether the attachment has another address than ix.
 func (n *Node) elsewhere(att Attachment, ix int32) bool {
-	other, taken := n.byAtt[att]
+	other, taken := n.rowOf(att)
 	return taken && other != ix
 }
 

@@ -93,7 +93,7 @@ func (n *Node) restore(r *Row) {
 // allocations the second is set aside.
 func (n *Node) restoreSecond(ix int32) {
 	a := &n.Addrs[ix]
-	first := n.byAtt[a.Att]
+	first, _ := n.rowOf(a.Att)
 	switch {
 	case a.State == Quarantined:
 	case n.Addrs[first].State == Quarantined:
@@ -188,7 +188,7 @@ func (n *Node) recalled(now time.Duration, r *Row) {
 		n.note(Note{Mark: recoveredFrom(r), Att: r.Att, Addr: r.Address})
 		return
 	}
-	if _, taken := n.byAtt[r.Att]; taken {
+	if _, taken := n.rowOf(r.Att); taken {
 		return
 	}
 	ix := n.newAddress(r.Address, -1)

@@ -182,7 +182,7 @@ func (n *Node) Rows(f func(Row)) {
 
 // Find is the row of an attachment.
 func (n *Node) Find(att Attachment) (Row, bool) {
-	ix, ok := n.byAtt[att]
+	ix, ok := n.rowOf(att)
 	if !ok {
 		return Row{}, false
 	}
