@@ -272,15 +272,18 @@ func (n *Node) addressGone(i int32) {
 	}
 }
 
-// missing: an ENI in service is gone by word of IMDS and EC2. When it still exists unattached, it is ours to attach again:
+// missing: an ENI in service is gone by word of IMDS and EC2. When it still exists, unattached or soon, it is ours to attach again:
 // its pods live.
 func (n *Node) missing(now time.Duration, ix int32, v *ENI) {
 	e := &n.ENIs[ix]
 	n.note(Note{Mark: ENIMissing, Warn: true, ENI: e.ID})
-	if v != nil && v.Status == "available" && e.Has[Assigned] > 0 {
+	if v != nil && (v.Status == "available" || v.Status == "detaching") && e.Has[Assigned] > 0 {
 		n.note(Note{Mark: Restored, Warn: true, ENI: e.ID})
 		e.Stage, e.Since, e.Next, e.Doing, e.Linked, e.ByEC2, e.ByIMDS = Created, now, now, 0, false, 0, 0
 		e.Addresses, e.Attachment = slices.Clone(v.Addresses), ""
+		if v.Status == "detaching" { // EC2 takes its time: it is asked until the ENI can be had again
+			e.Doing, e.Lost = AttachENI, true
+		}
 		return
 	}
 	n.finish(now, ix)

@@ -439,6 +439,40 @@ func TestRefusalIsOver(t *testing.T) {
 	}
 }
 
+// cable is a node whose second ENI has pods and has just been detached by a stranger.
+func cable(t testing.TB) (*world, *cloudENI) {
+	w := newWorld(t, ipam.Sound())
+	w.start()
+	w.live(10 * time.Second)
+	for i := range 7 {
+		w.up("c"+strconv.Itoa(i), "web-"+strconv.Itoa(i))
+		w.live(5 * time.Second)
+	}
+	v := w.eni("eni-1")
+	if v == nil || v.Status != "in-use" {
+		t.Fatalf("the second ENI is %+v", v)
+	}
+	v.Status = "detaching"
+	w.kernel.Unplug(v.MAC)
+	w.step(ipam.Seen{What: ipam.LookKernel}) // the kernel's event
+	return w, v
+}
+
+// TestSlowDetach: EC2 takes its time over a stranger's detach. An ENI on which pods live is waited for, and attached again.
+func TestSlowDetach(t *testing.T) {
+	w, v := cable(t)
+	w.live(20 * time.Second)
+	v.Status, v.Instance, v.Device, v.Attachment = "available", "", 0, ""
+	w.live(time.Minute)
+	if v := w.eni("eni-1"); v == nil || v.Status != "in-use" || w.marks[ipam.Restored] != 1 || w.marks[ipam.ENIDeleted] != 0 {
+		t.Errorf("the ENI is %+v, restored %d times and given up %d times", v, w.marks[ipam.Restored], w.marks[ipam.ENIDeleted])
+	}
+	view := ipam.View{}
+	if w.node.View(&view); view.Assigned != 7 || view.Quarantined != 0 {
+		t.Errorf("seven pods live: %+v", view)
+	}
+}
+
 func TestSweep(t *testing.T) {
 	w := ready(t, ipam.Sound())
 	wall := func(age time.Duration) int64 { return bootWall + int64((w.now-age)/time.Second) }
