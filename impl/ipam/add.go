@@ -24,14 +24,20 @@ func (n *Node) add(now time.Duration, in Add) {
 		return
 	}
 	if n.Phase == recovering {
-		n.Queued = append(n.Queued, queued{Add: &in})
+		n.Queued = append(n.Queued, queued{Add: in.kept()})
 		return
 	}
 	if n.busy(in.Att) || n.waits(in.Att) {
-		n.enqueue(queued{Add: &in})
+		n.enqueue(queued{Add: in.kept()})
 		return
 	}
 	n.startAdd(now, in)
+}
+
+// kept is a copy that outlives the step; most requests do not.
+func (in *Add) kept() *Add {
+	out := *in
+	return &out
 }
 
 // noName is the longest alias of an attachment with empty names.
@@ -52,7 +58,7 @@ func (n *Node) startAdd(now time.Duration, in Add) {
 		n.Waiting = append(n.Waiting, in)
 		return
 	}
-	n.begin(ix, &in)
+	n.begin(ix, in.kept())
 }
 
 // addAgain answers an ADD for an attachment that has its address: kubelet and runtime repeat after a crash

@@ -16,14 +16,20 @@ func (n *Node) del(now time.Duration, in Del) {
 		return
 	}
 	if n.Phase == recovering { // what the checkpoint does not know, the kernel may
-		n.Queued = append(n.Queued, queued{Del: &in})
+		n.Queued = append(n.Queued, queued{Del: in.kept()})
 		return
 	}
 	if n.busy(in.Att) {
-		n.enqueue(queued{Del: &in})
+		n.enqueue(queued{Del: in.kept()})
 		return
 	}
 	n.startDel(now, in)
+}
+
+// kept is a copy that outlives the step; most requests do not.
+func (in *Del) kept() *Del {
+	out := *in
+	return &out
 }
 
 func (n *Node) startDel(now time.Duration, in Del) {
@@ -54,7 +60,7 @@ func (n *Node) find(in *Del) (int32, bool) {
 		return 0, false
 	}
 	r := n.Addrs[ix].row()
-	return ix, n.policy.Match(in, &r)
+	return ix, n.policy.Match(in.kept(), &r)
 }
 
 // findByPod is Match left out.

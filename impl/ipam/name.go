@@ -10,11 +10,16 @@ type ID uint64
 type Attachment struct{ Network, ContainerID, IfName string }
 
 func (a Attachment) String() string {
-	id := a.ContainerID
-	if len(id) > 8 {
-		id = id[:8]
-	}
-	return a.Network + "/" + id + "/" + a.IfName
+	return a.Network + "/" + a.shortID() + "/" + a.IfName
+}
+
+func (a Attachment) shortID() string { return a.ContainerID[:min(len(a.ContainerID), 8)] }
+
+// append is String at the end of b.
+func (a *Attachment) append(b []byte) []byte {
+	b = append(append(b, a.Network...), '/')
+	b = append(append(b, a.shortID()...), '/')
+	return append(b, a.IfName...)
 }
 
 // Pod names a pod; UID tells incarnations of one name apart.

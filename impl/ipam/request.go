@@ -190,9 +190,8 @@ func (n *Node) whyNot(o open) string {
 
 // noAddress explains why an ADD gets no address.
 func (n *Node) noAddress(now time.Duration, in *Add) string {
-	s := "cni add " + in.Pod.Name + " (sandbox " + in.Att.String() + "): "
 	if n.Phase == recovering {
-		return s + "ipamd is still recovering: " + n.waitsFor() + "; try again"
+		return "cni add " + in.Pod.Name + " (sandbox " + in.Att.String() + "): ipamd is still recovering: " + n.waitsFor() + "; try again"
 	}
 	why := "the node can carry no more; try again when pods have ended"
 	if n.Troubles[troubleEC2] != "" {
@@ -201,7 +200,8 @@ func (n *Node) noAddress(now time.Duration, in *Add) string {
 		why = "growth is under way; try again"
 	}
 	b := make([]byte, 0, 256) // a node that waits for growth says this to every pod every half minute
-	b = append(append(b, s...), "no address: "...)
+	b = append(append(b, "cni add "...), in.Pod.Name...)
+	b = append(in.Att.append(append(b, " (sandbox "...)), "): no address: "...)
 	b = append(strconv.AppendInt(b, int64(n.Count[Assigned]), 10), " assigned, "...)
 	b = append(strconv.AppendInt(b, int64(n.Count[Cooling]), 10), " cool down, "...)
 	b = append(strconv.AppendInt(b, int64(n.Count[Quarantined]), 10), " quarantined, "...)
