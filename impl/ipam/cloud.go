@@ -223,7 +223,7 @@ func (n *Node) seenLeaked(now time.Duration, in *Seen, whole bool) {
 				times += s.Times
 			}
 		}
-		l := Leak{Ours: v.Owner == n.Inst.ID, Age: -1, Sightings: times}
+		l := Leak{Ours: v.Owner == n.Inst.ID, Age: -1, Sightings: times, Used: n.uses(v.Addresses)}
 		if v.Created != 0 {
 			l.Age = time.Duration(n.wall(now)-v.Created) * time.Second
 		}
@@ -236,6 +236,14 @@ func (n *Node) seenLeaked(now time.Duration, in *Seen, whole bool) {
 		n.newENI(eni{ENI: *v, Stage: Tombstoned, Foreign: true, Next: now + time.Duration(n.random()*float64(firstPause)), Since: now})
 	}
 	n.Sightings = next
+}
+
+// uses says whether an attachment, or something that the kernel shows, has one of the addresses.
+func (n *Node) uses(list []netip.Addr) bool {
+	return slices.ContainsFunc(list, func(ip netip.Addr) bool {
+		i, known := n.byAddress[ip]
+		return known && (n.Addrs[i].State == Assigned || n.Addrs[i].State == Quarantined)
+	})
 }
 
 // wall is the wall clock in seconds since 1970, for tags.

@@ -192,6 +192,7 @@ type Leak struct {
 	Ours      bool          // tagged with this instance
 	Age       time.Duration // by its createdAt tag; negative when it has none
 	Sightings int           // consecutive looks that found it available
+	Used      bool          // an attachment of this node has one of its addresses
 }
 
 // A neighbour's ENI may wait for a throttled attach for long; one of our own has an intent while it is in doubt.
@@ -201,7 +202,10 @@ const (
 )
 
 func provenLeak(l Leak) bool {
-	if l.Ours {
+	switch {
+	case l.Used:
+		return false
+	case l.Ours:
 		return l.Age >= ownLeakAge
 	}
 	return l.Age >= otherLeakAge && l.Sightings >= 2

@@ -187,6 +187,7 @@ func TestProvenLeak(t *testing.T) {
 		{"our own, old enough", Leak{Ours: true, Age: ownLeakAge, Sightings: 1}, true},
 		{"our own, young", Leak{Ours: true, Age: ownLeakAge - 1, Sightings: 9}, false},
 		{"our own without a time", Leak{Ours: true, Age: -1, Sightings: 9}, false},
+		{"our own, and pods have its addresses", Leak{Ours: true, Age: ownLeakAge, Sightings: 9, Used: true}, false},
 		{"another's, old and seen twice", Leak{Age: otherLeakAge, Sightings: 2}, true},
 		{"another's, seen once", Leak{Age: otherLeakAge, Sightings: 1}, false},
 		{"another's, young", Leak{Age: otherLeakAge - 1, Sightings: 2}, false},

@@ -473,6 +473,27 @@ func TestSlowDetach(t *testing.T) {
 	}
 }
 
+// TestSweepSparesAPodsENI: the records are lost, and a stranger has detached an ENI with pods while no daemon watched. The kernel names
+// the pods; the ENI that has their addresses is no leak, for EC2 would give these addresses to somebody else.
+func TestSweepSparesAPodsENI(t *testing.T) {
+	w, v := cable(t)
+	v.Status, v.Instance, v.Device, v.Attachment = "available", "", 0, ""
+	clear(w.rows)
+	w.start()
+	w.live(30 * time.Minute)
+	if w.eni("eni-1") == nil {
+		t.Fatal("an ENI whose addresses pods have was swept")
+	}
+	for i := range w.boxes {
+		w.del(&w.boxes[i])
+	}
+	w.boxes = nil
+	w.live(2 * time.Hour)
+	if v := w.eni("eni-1"); v != nil {
+		t.Errorf("the pods are gone, and the ENI is still there: %+v", v)
+	}
+}
+
 func TestSweep(t *testing.T) {
 	w := ready(t, ipam.Sound())
 	wall := func(age time.Duration) int64 { return bootWall + int64((w.now-age)/time.Second) }
