@@ -148,6 +148,9 @@ func (n *Node) absentENIs(now time.Duration, view []ENI, asked uint64) {
 		}
 		if slices.ContainsFunc(view, func(v ENI) bool { return v.ID == e.ID || v.MAC == e.MAC }) {
 			e.ByIMDS = 0
+			if !e.Linked { // metadata lags behind the kernel: its next word is worth hearing soon
+				n.want(LookIMDS, now+linkPause)
+			}
 			continue
 		}
 		if e.ByIMDS++; n.policy.Absent == nil {

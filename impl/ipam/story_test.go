@@ -473,6 +473,18 @@ func TestSlowDetach(t *testing.T) {
 	}
 }
 
+// TestDetachBehindStaleMetadata: the link is gone and metadata still lists the ENI. It is read again soon, not a minute later.
+func TestDetachBehindStaleMetadata(t *testing.T) {
+	w, v := cable(t)
+	v.Status = "in-use"
+	w.live(20 * time.Second)
+	v.Status, v.Instance, v.Device, v.Attachment = "available", "", 0, ""
+	w.live(20 * time.Second)
+	if v := w.eni("eni-1"); v == nil || v.Status != "in-use" || w.marks[ipam.Restored] != 1 {
+		t.Errorf("20 s after metadata has noticed, the ENI is %+v", v)
+	}
+}
+
 // TestSweepSparesAPodsENI: the records are lost, and a stranger has detached an ENI with pods while no daemon watched. The kernel names
 // the pods; the ENI that has their addresses is no leak, for EC2 would give these addresses to somebody else.
 func TestSweepSparesAPodsENI(t *testing.T) {
