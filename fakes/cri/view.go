@@ -16,6 +16,7 @@ type Sandbox struct {
 	Ready       bool
 	HostNetwork bool
 	Created     time.Duration
+	IP          netip.Addr // PodSandboxStatus's: what ADD answered, while the namespace is there
 }
 
 // Truth is what a sandbox really is, whatever the runtime's list says of it.
@@ -40,10 +41,14 @@ type Counts struct {
 }
 
 func (n *Node) row(s *sandbox) Sandbox {
-	return Sandbox{
+	r := Sandbox{
 		ID: s.cid, Namespace: s.ns, Name: s.name, UID: s.uid, Attempt: int(s.attempt),
 		Ready: n.shownReady(s), HostNetwork: s.hostNet, Created: s.created,
 	}
+	if s.alive() && s.inode != 0 {
+		r.IP = s.address
+	}
+	return r
 }
 
 // shownReady: Docker shows pause, which runs since before ADD; the others show READY after pause started.

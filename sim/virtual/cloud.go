@@ -276,20 +276,7 @@ func (w *World) sandboxes(n *node, in *ipam.Seen) time.Duration {
 	in.Sandboxes = make([]ipam.Sandbox, 0, len(list))
 	for i := range list {
 		b := &list[i]
-		in.Sandboxes = append(in.Sandboxes, ipam.Sandbox{ID: b.ID, Pod: ipam.Pod{Namespace: b.Namespace, Name: b.Name, UID: b.UID}, Ready: b.Ready})
-	}
-	i := 0 // both lists are in order of creation
-	for t := range n.cri.Sandboxes() {
-		for i < len(in.Sandboxes) && in.Sandboxes[i].ID != t.ID {
-			i++
-		}
-		if i == len(in.Sandboxes) {
-			i = 0
-			continue
-		}
-		if t.Netns != 0 {
-			in.Sandboxes[i].Address = t.Address
-		}
+		in.Sandboxes = append(in.Sandboxes, ipam.Sandbox{ID: b.ID, Pod: ipam.Pod{Namespace: b.Namespace, Name: b.Name, UID: b.UID}, Ready: b.Ready, Address: b.IP})
 	}
 	n.listed = in.Sandboxes
 	if n.socket == socketPartial {
