@@ -146,11 +146,11 @@ func (n *Node) absentENIs(now time.Duration, view []ENI, asked uint64) {
 		if e.Stage != Ready || e.Wait != idle || e.Tag > asked {
 			continue
 		}
+		if !e.Linked { // metadata lags behind the kernel, and counts twice: its next word is worth hearing soon
+			n.want(LookIMDS, now+linkPause)
+		}
 		if slices.ContainsFunc(view, func(v ENI) bool { return v.ID == e.ID || v.MAC == e.MAC }) {
 			e.ByIMDS = 0
-			if !e.Linked { // metadata lags behind the kernel: its next word is worth hearing soon
-				n.want(LookIMDS, now+linkPause)
-			}
 			continue
 		}
 		if e.ByIMDS++; n.policy.Absent == nil {

@@ -485,6 +485,19 @@ func TestDetachBehindStaleMetadata(t *testing.T) {
 	}
 }
 
+// TestDetachIsNoticedSoon: EC2's replica lags behind metadata and says that all is well. Metadata is asked again before a minute is over.
+func TestDetachIsNoticedSoon(t *testing.T) {
+	w, v := cable(t)
+	v.Status, v.Instance, v.Device, v.Attachment = "available", "", 0, ""
+	late := w.look(w.untilLook(ipam.LookENI))
+	late.ENIs[0].Status, late.ENIs[0].Instance = "in-use", instance
+	w.step(late)
+	w.live(20 * time.Second)
+	if v := w.eni("eni-1"); v == nil || v.Status != "in-use" || w.marks[ipam.Restored] != 1 {
+		t.Errorf("20 s after a stranger's detach the ENI is %+v", v)
+	}
+}
+
 // TestSweepSparesAPodsENI: the records are lost, and a stranger has detached an ENI with pods while no daemon watched. The kernel names
 // the pods; the ENI that has their addresses is no leak, for EC2 would give these addresses to somebody else.
 func TestSweepSparesAPodsENI(t *testing.T) {
