@@ -109,7 +109,7 @@ func (n *Node) adoptLinks(ix *dataplane.Index, asked uint64) {
 		if _, taken := n.rowOf(att); taken || a.Tag > asked || a.Op != noOp || a.State == Assigned || a.State == Cooling && a.Att == att && !a.Removed {
 			continue
 		}
-		if a.State == Free || a.State == Quarantined {
+		if a.State == Free || a.State == Quarantined && !a.Keyed {
 			a.Att, a.Veth, a.MAC = att, l.Name, l.MAC
 			n.become(j, Assigned)
 			n.key(j)
