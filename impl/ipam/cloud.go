@@ -56,7 +56,33 @@ func (n *Node) seenAttached(now time.Duration, in *Seen, whole bool, asked uint6
 	}
 	n.Surveyed = true
 	n.adoptENIs(now, in.ENIs, asked)
+	n.remember(now, in.ENIs)
 	n.reclaim(now)
+}
+
+// remember ends the hold on addresses that only metadata had vouched for: EC2 knows them, or they departed. Where the records of what was
+// given back are gone, as after a reboot, metadata goes on listing it for a while (departed).
+func (n *Node) remember(now time.Duration, view []ENI) {
+	if !n.Amnesia {
+		return
+	}
+	n.Amnesia = false
+	n.putRow(RunStore, Row{Address: departuresKept, State: Departed, ReleasedAt: now})
+	for i := range view {
+		ix, known := n.eniByID(view[i].ID)
+		for j := range n.Addrs {
+			a := &n.Addrs[j]
+			switch {
+			case !known || a.State != Cooling || a.ENI != ix || a.Att != Attachment{}:
+			case slices.Contains(view[i].Addresses, a.IP):
+				n.hold(int32(j), now)
+			default:
+				ip := a.IP
+				n.forget(int32(j))
+				n.depart(now, ip)
+			}
+		}
+	}
 }
 
 // reclaim looks for the ENIs that records name and that are not attached: a stranger took them while no daemon watched. What the
@@ -119,6 +145,11 @@ func (n *Node) adoptAddresses(now time.Duration, ix int32, list []netip.Addr) {
 		case n.hasDeparted(now, ip, ""):
 		case n.Phase == recovering:
 			i = n.newAddress(ip, ix)
+			if n.Amnesia {
+				n.inspect(now, i)
+				n.hold(i, now+consistency)
+				continue
+			}
 			n.become(i, Free)
 			n.FreeQueue = append(n.FreeQueue, i)
 		default:

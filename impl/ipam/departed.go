@@ -15,6 +15,10 @@ type departed struct {
 	At  time.Duration
 }
 
+// departuresKept is the key of the record that says that departures are on record: written once EC2 has been asked, and gone with the
+// tmpfs. Without it a daemon does not know what an earlier one gave back.
+var departuresKept = netip.IPv4Unspecified()
+
 // depart remembers an address that EC2 has taken back.
 func (n *Node) depart(now time.Duration, ip netip.Addr) {
 	n.Departures = append(n.Departures, departed{IP: ip, At: now})
@@ -39,9 +43,28 @@ func (n *Node) hasDeparted(now time.Duration, ip netip.Addr, id string) bool {
 	return false
 }
 
-// returned forgets that an address departed: EC2 has assigned it again, by its own answer.
-func (n *Node) returned(ip netip.Addr) {
-	n.Departures = slices.DeleteFunc(n.Departures, func(d departed) bool { return d.IP == ip && ip.IsValid() })
+// returned takes an address that EC2 has assigned, by its own answer. One that departed a moment ago is held back for a while: an
+// unassignment is named by ENI and address, so one of a lost call or a dead daemon that lands late takes it away again (contract 5).
+func (n *Node) returned(now time.Duration, ip netip.Addr, ix int32) {
+	until := now
+	for i := range n.Departures {
+		if d := &n.Departures[i]; d.IP == ip {
+			until = max(until, d.At+landing)
+		}
+	}
+	n.Departures = slices.DeleteFunc(n.Departures, func(d departed) bool { return d.IP == ip })
+	n.adopt(now, ip, ix)
+	if a := n.byAddress[ip]; until > now {
+		n.hold(a, until)
+	}
+}
+
+// hold keeps a new address back until an instant.
+func (n *Node) hold(ix int32, until time.Duration) {
+	if a := &n.Addrs[ix]; a.State == Cooling && a.Att == (Attachment{}) {
+		a.ReleasedAt = until - n.coolDown()
+		n.CoolAt = min(n.CoolAt, until)
+	}
 }
 
 // forgetDepartures drops what no view can list any more.

@@ -73,7 +73,11 @@ func (n *Node) seenENIs(now time.Duration, in *Seen, whole bool, asked []string)
 	}
 	for _, id := range asked {
 		ix, ok := n.eniByID(id)
-		if !ok || !n.ENIs[ix].Asking || n.ENIs[ix].Wait != idle {
+		if !ok || !n.ENIs[ix].Asking {
+			continue
+		}
+		if n.ENIs[ix].Wait != idle { // in the middle of something: the answer may be of before it
+			n.want(LookENI, now+askPause)
 			continue
 		}
 		n.ENIs[ix].Asking = false
@@ -94,6 +98,13 @@ func (n *Node) resolve(now time.Duration, ix int32, v *ENI) {
 	ours := v != nil && v.Instance == n.Inst.ID && (v.Status == "in-use" || v.Status == "attaching")
 	if v != nil {
 		e.learn(v)
+	}
+	if ours { // evidence about an ENI is about the rows that are on it
+		for _, ip := range v.Addresses {
+			if i, known := n.byAddress[ip]; known {
+				n.place(i, ix)
+			}
+		}
 	}
 	switch {
 	case e.Stage == Ready:
@@ -267,6 +278,8 @@ func (n *Node) addressGone(i int32) {
 	case a.State == Assigned:
 		n.place(i, -1)
 		n.quarantine(i, "EC2 has taken the address away from "+a.ENIID)
+	case a.State == Cooling && a.Att != Attachment{}: // it may come back, and cools on
+		n.place(i, -1)
 	default:
 		n.forget(i)
 	}

@@ -268,8 +268,7 @@ func (n *Node) done(now time.Duration, ix int32, r *Result) {
 	case AssignIPs:
 		n.grew()
 		for _, ip := range r.Addresses {
-			n.returned(ip)
-			n.adopt(now, ip, ix)
+			n.returned(now, ip, ix)
 		}
 
 		n.atRest(ix)
@@ -310,6 +309,7 @@ func (n *Node) refused(now time.Duration, ix int32, r *Result) {
 		}
 	case AttachENI:
 		switch {
+		case r.Class == Limit && e.total() > e.Has[Free]: // one that a stranger detached: its pods live, the slot may come free
 		case r.Class == Limit: // cilium#9730: more addresses than the instance may have show only here
 			n.growLater(now, r, e.Count)
 			e.Stage, e.Since = Tombstoned, now
@@ -416,8 +416,7 @@ func (n *Node) ready(now time.Duration, ix int32) {
 	e := &n.ENIs[ix]
 	e.Stage, e.Since, e.Tries, e.Doing = Ready, now, 0, 0
 	for _, ip := range e.Addresses {
-		n.returned(ip)
-		n.adopt(now, ip, ix)
+		n.returned(now, ip, ix)
 	}
 	e.Addresses = nil
 	n.dropIntent(ix)
@@ -456,7 +455,7 @@ func (n *Node) strand(ix int32) {
 		switch {
 		case a.State == Assigned && a.Op == noOp:
 			n.quarantine(int32(i), "its ENI "+a.ENIID+" is gone")
-		case a.Op == noOp:
+		case a.Op == noOp && (a.State != Cooling || a.Att == Attachment{}):
 			n.forget(int32(i))
 		}
 	}

@@ -292,9 +292,11 @@ func (n *Node) hostApplied(now time.Duration, in Applied) {
 	n.HostBusy = false
 	if in.Err != nil {
 		n.trouble(troubleHost, in.Err.Error())
-		n.want(LookKernel, now+time.Second)
+		n.HostTries++
+		n.HostAt = now + removalPause<<min(n.HostTries-1, 5)
+		n.want(LookKernel, n.HostAt)
 		return
 	}
 	n.trouble(troubleHost, "")
-	n.HostDone = true
+	n.HostDone, n.HostTries = true, 0
 }

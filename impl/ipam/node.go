@@ -64,11 +64,14 @@ type state struct {
 	Listed   []Sandbox              // likewise
 	ListedOK bool
 	Answered bool // the runtime has, one way or the other
+	Amnesia  bool // records of what was given back are gone
 	Surveyed bool // EC2 has said which ENIs are attached: before that no ENI is made
 
-	Cloud    []ENI // likewise: IMDS's word
-	HostDone bool
-	HostBusy bool
+	Cloud     []ENI // likewise: IMDS's word
+	HostDone  bool
+	HostBusy  bool
+	HostTries int           // failures in a row
+	HostAt    time.Duration // not before, after a failure
 
 	Addrs      []address
 	Holes      []int32 // free slots of Addrs

@@ -20,12 +20,15 @@ func (n *Node) born(now time.Duration, in Start) {
 	if in.Unread != "" {
 		n.note(Note{Mark: CheckpointUnread, Warn: true, Text: in.Unread})
 	}
+	n.Amnesia = n.policy.Stale != nil
 	for i := range in.Rows {
 		r := &in.Rows[i]
 		switch {
 		case r.Intent != nil:
 			n.resume(now, r.Intent)
 		case !r.Address.IsValid() || in.Rebooted: // a reboot ended the pods that run rows speak of
+		case r.State == Departed && r.Address == departuresKept:
+			n.Amnesia = false
 		case r.State == Departed:
 			n.Departures = append(n.Departures, departed{IP: r.Address, At: r.ReleasedAt})
 		default:
@@ -113,7 +116,7 @@ func (n *Node) tryRecover(now time.Duration) {
 		return
 	}
 	if !n.HostDone {
-		if !n.HostBusy && n.Looks[LookKernel].ID == 0 {
+		if !n.HostBusy && n.Looks[LookKernel].ID == 0 && n.HostAt <= now {
 			n.applyHost(dataplane.HostPlan(n.hostSpec()))
 		}
 		return

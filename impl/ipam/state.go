@@ -122,6 +122,11 @@ func (n *Node) View(v *View) {
 	v.Free, v.Assigned, v.Cooling, v.Quarantined, v.Covered = 0, n.Count[Assigned], n.Count[Cooling], n.Count[Quarantined], 0
 	v.Waiting, v.Running, v.Intents = len(n.Waiting), len(n.Pending)+len(n.Lanes[RunStore].Waits)+len(n.Lanes[LibStore].Waits), 0
 	v.Settings, v.Limits = n.Set, n.Inst.Limits
+	for _, i := range n.Cooling { // what EC2 has taken back cools on, and is nothing that we have
+		if a := &n.Addrs[i]; a.State == Cooling && a.ENI < 0 && n.Phase == serving {
+			v.Cooling--
+		}
+	}
 	v.ENIs, v.Reasons = v.ENIs[:0], v.Reasons[:0]
 	for i := range n.ENIs {
 		e := &n.ENIs[i]

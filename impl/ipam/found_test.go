@@ -1,0 +1,131 @@
+package ipam_test
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/impl/ipam"
+)
+
+// An ENI that a stranger detached cannot be attached again because its slot is taken. Its pods live, so it must stay.
+func TestAnENIWithPodsOutlivesALimit(t *testing.T) {
+	w := newWorld(t, ipam.Sound())
+	w.start()
+	w.live(30 * time.Second)
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+		w.live(20 * time.Second)
+		w.up(name, name)
+	}
+	w.live(30 * time.Second)
+	v := w.eni("eni-1")
+	v.Status, v.Instance, v.Device, v.Attachment, v.DOT = "available", "", 0, "", false
+	w.kernel.Unplug(v.MAC)
+	c := w.untilCall(ipam.AttachENI)
+	w.step(ipam.Called{ID: c.ID, Result: ipam.Result{Class: ipam.Limit, Code: "AttachmentLimitExceeded"}})
+	w.live(time.Minute)
+	if w.eni("eni-1") == nil {
+		t.Fatal("eni-1 was deleted while pods have its addresses; expected it to be attached again later")
+	}
+}
+
+// A host plan that fails while the node recovers is repeated after a pause.
+func TestAFailingHostPlanPauses(t *testing.T) {
+	w := newWorld(t, ipam.Sound())
+	w.start()
+	applies := 0
+	for range 500 {
+		host := slices.IndexFunc(w.flight, func(e ipam.Effect) bool {
+			a, ok := e.(*ipam.Apply)
+			return ok && a.Lane.Kind == ipam.HostLane
+		})
+		switch {
+		case host >= 0:
+			a := w.take(host).(*ipam.Apply)
+			applies++
+			w.step(ipam.Applied{ID: a.ID, Err: &dataplane.Error{Text: "nft transaction refused"}})
+		case len(w.flight) > 0:
+			w.step(w.outcome(w.take(0)))
+		case len(w.saves[ipam.RunStore]) > 0:
+			w.save(ipam.RunStore, 1)
+		}
+	}
+	if applies != 1 {
+		t.Fatalf("%d host plans at one instant, expected 1 and a pause", applies)
+	}
+	at, ok := w.node.Next()
+	if !ok || at <= w.now || at > w.now+2*time.Second {
+		t.Fatalf("the next try is at %v (%v), now is %v: expected within two seconds", at, ok, w.now)
+	}
+}
+
+// An unassignment whose answer was lost may land two minutes later. Its addresses, when EC2 assigns them again, wait until then.
+func TestALateUnassignmentTakesNothingInUse(t *testing.T) {
+	for _, crash := range []bool{false, true} {
+		w := newWorld(t, ipam.Sound())
+		w.set.WarmIPTarget, w.set.WarmENITarget = 3, 0
+		w.start()
+		w.live(30 * time.Second)
+		w.set.WarmIPTarget = 1
+		w.step(ipam.Set{Settings: w.set})
+		c := w.untilCall(ipam.UnassignIPs)
+		w.now += 5 * time.Second
+		if crash {
+			w.start()
+		} else {
+			w.lose(c, false) // still under way
+		}
+		w.live(10 * time.Second)
+		w.set.WarmIPTarget = 3
+		w.step(ipam.Set{Settings: w.set})
+		w.live(20 * time.Second)
+		w.node.Rows(func(r ipam.Row) {
+			if r.State == ipam.Free && slices.Contains(c.Addresses, r.Address) {
+				t.Errorf("crash %v: %v is free at %v, and an unassignment may still take it", crash, r.Address, w.now)
+			}
+		})
+		w.live(3 * time.Minute)
+		free := 0
+		w.node.Rows(func(r ipam.Row) {
+			if r.State == ipam.Free {
+				free++
+			}
+		})
+		if free < 3 {
+			t.Errorf("crash %v: %d addresses are free in the end, expected the 3 of the target", crash, free)
+		}
+	}
+}
+
+// A drain's intent whose drop never became durable comes back when pods use the ENI. Evidence is about the rows that EC2 says are on
+// the ENI, also when nobody has placed them there yet.
+func TestAnOldDrainSparesPods(t *testing.T) {
+	w := newWorld(t, ipam.Sound())
+	w.set.WarmENITarget = 2
+	w.start()
+	w.live(30 * time.Second)
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+		w.up(name, name)
+		w.live(20 * time.Second)
+	}
+	v := w.eni("eni-1")
+	var used []netip.Addr
+	w.node.Rows(func(r ipam.Row) {
+		if r.State == ipam.Assigned && slices.Contains(v.Addresses, r.Address) {
+			used = append(used, r.Address)
+		}
+	})
+	if len(used) == 0 {
+		t.Fatal("no pod is on eni-1: the test shows nothing")
+	}
+	stale := ipam.Row{Intent: &ipam.Intent{Token: "enilab-old", Stage: ipam.Draining, Doing: ipam.DetachENI,
+		ENI: ipam.ENI{ID: v.ID, MAC: v.MAC, Device: v.Device, Primary: v.Primary, Addresses: v.Addresses, Attachment: v.Attachment, Instance: v.Instance}}}
+	w.rows[stale.Key()] = stale
+	w.start()
+	w.live(10 * time.Minute)
+	if now := w.eni("eni-1"); now == nil || now.Status != "in-use" {
+		t.Fatalf("eni-1 was detached under %v", used)
+	}
+}

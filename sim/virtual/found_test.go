@@ -1,0 +1,54 @@
+package virtual_test
+
+import (
+	"testing"
+
+	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/virtual"
+)
+
+// Scripts that once broke an invariant, for bugs that no mutant brings back.
+var found = map[string]string{
+	// An unassignment of a dead daemon landed after EC2 had given the same address to the same ENI again, and to a pod.
+	"late unassignment": `
+cluster nodes=1 type=m5.large subnet=10.0.50.0/24 runtime=containerd
+config  WARM_IP_TARGET=1 MINIMUM_IP_TARGET=1 MAX_ENI=1
+start   pods web 2 on node-1
+at 10s  kube create burst 1
+at 1m   ec2 drain-subnet leave=0
+at 2m   kube scale burst 0
+at 2m   ec2 slow UnassignPrivateIpAddresses by=15s
+at 213s node-1 kill
+at 216s kube scale burst 2
+finally converges within 20m
+`,
+}
+
+func TestFoundScriptsHold(t *testing.T) {
+	for name, text := range found {
+		t.Run(name, func(t *testing.T) {
+			f, err := scn.Parse(name, []byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := sim.Check(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for seed := uint64(1); seed <= 5; seed++ {
+				w, err := virtual.Open(c, seed, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r, err := sim.NewRun(f, w, "sim")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if v := r.Finish(nil); !v.Held() {
+					t.Errorf("seed %d: %v\n%s", seed, v.Violations, v.Story)
+				}
+			}
+		})
+	}
+}
