@@ -371,3 +371,21 @@ func (s *splitmix) below(n int) int {
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	return int((z ^ z>>31) % uint64(n))
 }
+
+// An outcome of an earlier life may name a Save that this life has not made yet. It is nobody's.
+func TestSavedBeyondWhatWasSaved(t *testing.T) {
+	c := NewContract()
+	var broken []string
+	broken = append(broken, c.Input(0, ipam.Start{Settings: ipam.Defaults()})...)
+	web := ipam.Attachment{Network: "aws-cni", ContainerID: "web", IfName: "eth0"}
+	a := netip.MustParseAddr("10.0.0.7")
+	broken = append(broken, c.Input(0, ipam.Add{Req: 1, Att: web})...)
+	broken = append(broken, c.Effects([]ipam.Effect{&ipam.Save{Store: ipam.RunStore, Seq: 1, Put: []ipam.Row{{Address: a, State: ipam.Assigned, Att: web}}}})...)
+	broken = append(broken, c.Input(0, ipam.Saved{Store: ipam.RunStore, Seq: 2})...)
+	if len(broken) > 0 {
+		t.Fatal(broken)
+	}
+	if b := c.Effects([]ipam.Effect{&ipam.Apply{ID: 1, Lane: ipam.Lane{Kind: ipam.PodLane, Att: web}}, &ipam.Reply{Req: 1, Verb: ipam.VerbAdd, Att: web, Address: a}}); len(b) == 0 {
+		t.Fatal("a Saved of a Save that was never made counted for the one that was")
+	}
+}

@@ -100,6 +100,9 @@ func (c *Contract) saved(in ipam.Saved) {
 		return
 	}
 	s := &c.stores[in.Store]
+	if in.Seq > s.sent { // of another life: it says nothing about this one's Saves
+		return
+	}
 	n := 0
 	for n < len(s.waiting) && s.waiting[n].Seq <= in.Seq {
 		n++
