@@ -236,7 +236,7 @@ func (n *Node) repairENI(ix int32, index *dataplane.Index) {
 // sighting of an available ENI that this node has no record of.
 type sighting struct {
 	ID    string
-	Times int
+	Since time.Duration // found so at every look since
 }
 
 // seenLeaked looks for ENIs that died between Create and Attach, or between Detach and Delete (amazon-vpc-cni-k8s #69, #608).
@@ -251,18 +251,18 @@ func (n *Node) seenLeaked(now time.Duration, in *Seen, whole bool) {
 		if _, known := n.eniByID(v.ID); known || v.Status != "available" {
 			continue
 		}
-		times := 1
+		since := now
 		for _, s := range n.Sightings {
 			if s.ID == v.ID {
-				times += s.Times
+				since = s.Since
 			}
 		}
-		l := Leak{Ours: v.Owner == n.Inst.ID, Age: -1, Sightings: times, Used: n.uses(v.Addresses)}
+		l := Leak{Ours: v.Owner == n.Inst.ID, Age: -1, Seen: now - since, Used: n.uses(v.Addresses)}
 		if v.Created != 0 {
 			l.Age = time.Duration(n.wall(now)-v.Created) * time.Second
 		}
 		if n.policy.Sweep == nil || !n.policy.Sweep(l) {
-			next = append(next, sighting{v.ID, times})
+			next = append(next, sighting{v.ID, since})
 			n.want(LookLeaked, now+leakedPeriod/6)
 			continue
 		}

@@ -189,13 +189,14 @@ func lookOrRepeat(a Action) Doubt {
 
 // Leak is an available ENI with the cluster's tag that this node has no record of.
 type Leak struct {
-	Ours      bool          // tagged with this instance
-	Age       time.Duration // by its createdAt tag; negative when it has none
-	Sightings int           // consecutive looks that found it available
-	Used      bool          // an attachment of this node has one of its addresses
+	Ours bool          // tagged with this instance
+	Age  time.Duration // by its createdAt tag; negative when it has none
+	Seen time.Duration // for so long every look has found it available
+	Used bool          // an attachment of this node has one of its addresses
 }
 
-// A neighbour's ENI may wait for a throttled attach for long; one of our own has an intent while it is in doubt.
+// A neighbour's ENI may wait for a throttled attach for long, or to be attached again after a stranger took it: its age says nothing, only
+// how long it has been available. One of our own has an intent while it is in doubt.
 const (
 	ownLeakAge   = 5 * time.Minute
 	otherLeakAge = 30 * time.Minute
@@ -208,7 +209,7 @@ func provenLeak(l Leak) bool {
 	case l.Ours:
 		return l.Age >= ownLeakAge
 	}
-	return l.Age >= otherLeakAge && l.Sightings >= 2
+	return l.Age >= 0 && l.Seen >= otherLeakAge
 }
 
 // Supply is what a node has and what is asked of it, in addresses.

@@ -184,14 +184,13 @@ func TestProvenLeak(t *testing.T) {
 		in   Leak
 		want bool
 	}{
-		{"our own, old enough", Leak{Ours: true, Age: ownLeakAge, Sightings: 1}, true},
-		{"our own, young", Leak{Ours: true, Age: ownLeakAge - 1, Sightings: 9}, false},
-		{"our own without a time", Leak{Ours: true, Age: -1, Sightings: 9}, false},
-		{"our own, and pods have its addresses", Leak{Ours: true, Age: ownLeakAge, Sightings: 9, Used: true}, false},
-		{"another's, old and seen twice", Leak{Age: otherLeakAge, Sightings: 2}, true},
-		{"another's, seen once", Leak{Age: otherLeakAge, Sightings: 1}, false},
-		{"another's, young", Leak{Age: otherLeakAge - 1, Sightings: 2}, false},
-		{"another's without a time", Leak{Age: -1, Sightings: 9}, false},
+		{"our own, old enough", Leak{Ours: true, Age: ownLeakAge}, true},
+		{"our own, young", Leak{Ours: true, Age: ownLeakAge - 1, Seen: time.Hour}, false},
+		{"our own without a time", Leak{Ours: true, Age: -1, Seen: time.Hour}, false},
+		{"our own, and pods have its addresses", Leak{Ours: true, Age: ownLeakAge, Seen: time.Hour, Used: true}, false},
+		{"another's, available for long", Leak{Age: otherLeakAge, Seen: otherLeakAge}, true},
+		{"another's, old, and available since a moment ago", Leak{Age: 1000 * time.Hour, Seen: otherLeakAge - 1}, false},
+		{"another's without a time", Leak{Age: -1, Seen: time.Hour}, false},
 	} {
 		if got := provenLeak(c.in); got != c.want {
 			t.Errorf("%s: %t", c.name, got)
