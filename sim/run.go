@@ -93,6 +93,8 @@ func NewRun(f *scn.File, w World, world string) (*Run, error) {
 			}
 		case *scn.Finally:
 			r.finally = s.Within
+		case *scn.Compare:
+			r.skip(l, "compare needs two worlds, and there is one")
 		}
 	}
 	slices.SortStableFunc(r.steps, func(a, b step) int { return int(a.at - b.at) })

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/audit"
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/virtual"
 )
@@ -50,5 +51,38 @@ func TestFoundScriptsHold(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An address that a stranger takes from a node, and that EC2 gives to another one, is in two live namespaces: I1 is judged across nodes.
+func TestOneAddressOnTwoNodesIsSeen(t *testing.T) {
+	f, err := scn.Parse("two nodes", []byte(`
+cluster nodes=2 type=m5.large subnet=10.0.50.0/28
+config  WARM_IP_TARGET=1 MINIMUM_IP_TARGET=1 MAX_ENI=1
+start   pods web 1 on node-1
+at 1s   node-1 hold
+at 2s   ec2 unassign web-0
+at 10s  kube create more 8 node=2
+at 2m   kube roll more 8
+at 5m   expect kube pods.total >= 1
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := sim.Check(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := virtual.Open(c, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := sim.NewRun(f, w, "sim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Finish(nil)
+	if w.Audit().Total(audit.I1) == 0 {
+		t.Fatalf("no break of I1 was seen: %v\n%s", w.Audit().Violations(), w.Story())
 	}
 }

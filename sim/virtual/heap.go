@@ -18,7 +18,7 @@ const (
 	evCloud                        // EC2's Next has come
 	evStart                        // a daemon is started
 	evCut                          // the auditors collect a consistent cut
-	evStale                        // a replayed DEL, a late intent: see its payload
+	evStale                        // a DEL intent on disk is given to the daemon again
 )
 
 // event is one entry of the heap. It is plain data, so that a world can be forked.

@@ -2,6 +2,7 @@ package virtual
 
 import (
 	"net/netip"
+	"strconv"
 	"time"
 
 	"github.com/enilab/enilab/fakes/cri"
@@ -220,6 +221,18 @@ func (w *World) stale(n *node, e *event) {
 	}
 }
 
+// holders counts the live namespaces that have an address that was just configured on a node: there, and on the node that had it before.
+func (w *World) holders(n *node, a netip.Addr) (count int, otherwise string) {
+	count, otherwise = n.kern.Holders(a), "the same node"
+	if last := w.lastNode[a]; last != 0 && last != n.no && !w.nodes[last].gone {
+		if elsewhere := w.nodes[last].kern.Holders(a); elsewhere > 0 {
+			count, otherwise = count+elsewhere, "node-"+strconv.Itoa(int(last))
+		}
+	}
+	w.lastNode[a] = n.no
+	return count, otherwise
+}
+
 // runPlan applies the first ops of a plan and judges what that did (I1).
 func (w *World) runPlan(n *node, a *ipam.Apply, ops int) (int, *dataplane.Error) {
 	done, err := n.kern.Apply(a.Plan, 0, ops)
@@ -230,8 +243,8 @@ func (w *World) runPlan(n *node, a *ipam.Apply, ops int) (int, *dataplane.Error)
 	for i := range a.Plan.Ops[:done] {
 		switch op := &a.Plan.Ops[i]; op.Kind {
 		case dataplane.PodAddress:
-			holders := n.kern.Holders(op.Addr)
-			w.audit.Configured(w.now, int(n.no), op.Addr, a.Lane.Att, holders, "the same node")
+			holders, otherwise := w.holders(n, op.Addr)
+			w.audit.Configured(w.now, int(n.no), op.Addr, a.Lane.Att, holders, otherwise)
 		case dataplane.DeleteVeth:
 			if network, id, ifName, addr, ok := dataplane.ParseAlias(op.Alias); ok {
 				w.audit.Released(w.now, int(n.no), ipam.Attachment{Network: network, ContainerID: id, IfName: ifName}, addr)

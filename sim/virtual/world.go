@@ -57,20 +57,21 @@ type World struct {
 	popped uint64
 	hash   uint64
 
-	cloud   *ec2.Cloud
-	kube    *kube.Cluster
-	nodes   []*node // 1-based: nodes[0] is nil
-	byInst  map[ec2.InstanceID]int32
-	audit   *audit.Auditor
-	marks   [256]uint64
-	base    []ec2.Count // the ledger at t=0
-	cloudAt time.Duration
-	armed   []deathTrap
-	rng     uint64
-	story   story
-	told    time.Duration // when a fleet's figures were told last
-	files   int           // DEL intents written so far: their names
-	tap     *tap
+	cloud    *ec2.Cloud
+	kube     *kube.Cluster
+	nodes    []*node // 1-based: nodes[0] is nil
+	byInst   map[ec2.InstanceID]int32
+	lastNode map[netip.Addr]int32 // where an address was configured last (I1)
+	audit    *audit.Auditor
+	marks    [256]uint64
+	base     []ec2.Count // the ledger at t=0
+	cloudAt  time.Duration
+	armed    []deathTrap
+	rng      uint64
+	story    story
+	told     time.Duration // when a fleet's figures were told last
+	files    int           // DEL intents written so far: their names
+	tap      *tap
 
 	view ipam.View
 	cut  audit.Cut
@@ -80,7 +81,6 @@ type World struct {
 type node struct {
 	no      int32
 	inst    ec2.InstanceID
-	mac     string
 	gone    bool       // terminated
 	core    *ipam.Node // nil: no daemon runs
 	life    uint32
@@ -158,7 +158,7 @@ func New(cfg Config) (*World, error) {
 	if err := cloud.Validate(); err != nil {
 		return nil, err
 	}
-	w := &World{cfg: cfg, cloud: ec2.New(cloud, cfg.Seed), kube: kube.New(cfg.Seed + 1), byInst: map[ec2.InstanceID]int32{},
+	w := &World{cfg: cfg, cloud: ec2.New(cloud, cfg.Seed), kube: kube.New(cfg.Seed + 1), byInst: map[ec2.InstanceID]int32{}, lastNode: map[netip.Addr]int32{},
 		audit: audit.New(audit.Config{Nodes: cfg.Nodes, Budget: cfg.Budget}), nodes: make([]*node, 1, cfg.Nodes+1),
 		hash: 14695981039346656037, rng: cfg.Seed ^ 0x5851f42d4c957f2d, cloudAt: never}
 	w.policy = ipam.Sound()
@@ -193,7 +193,6 @@ func (w *World) addNode(i int) error {
 	n.set.MaxPods = w.cfg.MaxPods
 	for _, l := range w.cloud.Links(inst) {
 		in, _ := w.cloud.InstanceOf(inst)
-		n.mac = l.MAC
 		n.kern.PlugPrimary(l.MAC, netip.PrefixFrom(in.PrimaryAddress, w.cfg.Subnet.Bits()), w.cfg.Subnet.Masked().Addr().Next())
 	}
 	w.nodes = append(w.nodes, n)
@@ -276,7 +275,7 @@ func (w *World) unready() string {
 // Clone forks the world: neither copy influences the other.
 func (w *World) Clone() *World {
 	c := *w
-	c.heap = slices.Clone(w.heap)
+	c.heap, c.lastNode = slices.Clone(w.heap), maps.Clone(w.lastNode)
 	c.cloud, c.kube, c.audit = w.cloud.Clone(), w.kube.Clone(), w.audit.Clone()
 	c.nodes = make([]*node, len(w.nodes))
 	for i, n := range w.nodes {
