@@ -95,28 +95,48 @@ type Replayed struct {
 // Replay steps a recording again, calls each (unless it is nil) after every step, and compares the effects. What it
 // returns beside an error is how far the recording is good.
 func Replay(data []byte, policy func(name string) (*Policy, bool), each func(line int, at time.Duration, in Input, effs []Effect)) (Replayed, error) {
-	var done Replayed
 	first, rest, whole := bytes.Cut(data, []byte("\n"))
 	if !whole {
-		return done, fmt.Errorf("replay: the header (line 1) is cut off after %d bytes; nothing can be replayed", len(first))
+		return Replayed{}, fmt.Errorf("replay: the header (line 1) is cut off after %d bytes; nothing can be replayed", len(first))
 	}
-	n, err := begin(first, policy)
+	p, err := NewPlayer(first, policy)
 	if err != nil {
-		return done, fmt.Errorf("replay: the header (line 1): %w; nothing can be replayed", err)
+		return Replayed{}, fmt.Errorf("replay: the header (line 1): %w; nothing can be replayed", err)
 	}
 	for line := 2; len(rest) > 0; line++ {
 		var text []byte
 		text, rest, whole = bytes.Cut(rest, []byte("\n"))
-		err := errors.New("it is cut off")
-		if whole {
-			err = done.step(n, line, text, each)
+		if !whole {
+			return p.done, fmt.Errorf("replay: line %d: it is cut off; the recording is good up to line %d, %v", line, line-1, p.done.Until)
 		}
+		at, in, effs, err := p.Step(text)
 		if err != nil {
-			return done, fmt.Errorf("replay: line %d: %w; the recording is good up to line %d, %v", line, err, line-1, done.Until)
+			return p.done, fmt.Errorf("replay: line %d: %w; the recording is good up to line %d, %v", line, err, line-1, p.done.Until)
+		}
+		if each != nil {
+			each(line, at, in, effs)
 		}
 	}
-	return done, nil
+	return p.done, nil
 }
+
+// Player steps a recording again line by line, also while it is still being written.
+type Player struct {
+	node *Node
+	done Replayed
+}
+
+// NewPlayer begins with the header line; policy finds a Policy by the name that the header gives it.
+func NewPlayer(header []byte, policy func(name string) (*Policy, bool)) (*Player, error) {
+	n, err := begin(header, policy)
+	return &Player{node: n}, err
+}
+
+// Node is the Node as it is after the last step. It belongs to the player.
+func (p *Player) Node() *Node { return p.node }
+
+// Replayed is how far the recording was stepped again.
+func (p *Player) Replayed() Replayed { return p.done }
 
 // begin reads the header.
 func begin(text []byte, policy func(string) (*Policy, bool)) (*Node, error) {
@@ -137,35 +157,32 @@ func begin(text []byte, policy func(string) (*Policy, bool)) (*Node, error) {
 	return Decode(h.Node, p)
 }
 
-func (r *Replayed) step(n *Node, line int, text []byte, each func(int, time.Duration, Input, []Effect)) error {
+// Step steps the Node with one line of the recording. An error, also one because the effects differ, ends the replay.
+func (p *Player) Step(text []byte) (at time.Duration, in Input, effs []Effect, err error) {
 	var s step
 	if err := strictly(text, &s); err != nil {
-		return err
+		return 0, nil, nil, err
 	}
 	if s.At == nil {
-		return errors.New("it has no time (\"at\")")
+		return 0, nil, nil, errors.New("it has no time (\"at\")")
 	}
-	at := *s.At
-	if r.Lines > 0 && at < r.Until {
-		return fmt.Errorf("time runs backwards to %v", at)
+	at = *s.At
+	if p.done.Lines > 0 && at < p.done.Until {
+		return 0, nil, nil, fmt.Errorf("time runs backwards to %v", at)
 	}
-	in, err := UnmarshalInput(s.In)
-	if err != nil {
-		return err
+	if in, err = UnmarshalInput(s.In); err != nil {
+		return 0, nil, nil, err
 	}
-	effs := n.Step(at, in)
+	effs = p.node.Step(at, in)
 	out, err := fingerprint(effs)
 	if err != nil {
-		return err
+		return 0, nil, nil, err
 	}
 	if out != s.Out {
-		return fmt.Errorf("the effects at %v differ: expected fingerprint %q, found %s of %d effects", at, s.Out, out, len(effs))
+		return 0, nil, nil, fmt.Errorf("the effects at %v differ: expected fingerprint %q, found %s of %d effects", at, s.Out, out, len(effs))
 	}
-	r.Lines, r.Until = r.Lines+1, at
-	if each != nil {
-		each(line, at, in, effs)
-	}
-	return nil
+	p.done.Lines, p.done.Until = p.done.Lines+1, at
+	return at, in, effs, nil
 }
 
 // strictly reads one JSON value without members that its type does not have.
