@@ -379,7 +379,7 @@ func (w *World) terminated(n *node) {
 		w.audit.Died(w.now, int(n.no))
 	}
 	n.gone, n.core = true, nil
-	w.tell(n, 'x', "the instance is terminated")
+	w.tell(n, "the instance is terminated")
 }
 
 // kubeEvent goes from the API server to the node's kubelet.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/acts"
 	"github.com/enilab/enilab/sim/scn"
 )
 
@@ -318,7 +319,7 @@ func (k *walk) toEnd() {
 // Do carries out an action and remembers that it is a crash point.
 func (k *walk) Do(a *sim.Act) {
 	k.World.Do(a)
-	k.acted = describe(a)
+	k.acted = acts.Describe(a)
 }
 
 // Until runs to instant t and stops at the crash points on its way.
@@ -380,7 +381,7 @@ type settled struct {
 func (k *walk) fork(no int32, c *choice, quiet bool) settled {
 	w := k.World.Clone()
 	w.cfg.Quiet = quiet
-	w.story.last(storyBefore)
+	w.story.Keep(storyBefore)
 	w.crash(w.nodes[no], c.fate)
 	broken := func() bool { _, yes := w.audit.First(); return yes }
 	if !k.settling {
@@ -408,8 +409,3 @@ func (k *walk) fork(no int32, c *choice, quiet bool) settled {
 
 // storyBefore is how many lines from before the crash a broken fork's story keeps.
 const storyBefore = 10
-
-// last keeps the last lines only.
-func (s *story) last(n int) {
-	s.lines, s.dropped = slices.Clone(s.lines[max(0, len(s.lines)-n):]), 0
-}

@@ -50,7 +50,7 @@ func (w *World) startDaemon(n *node) {
 	w.records(n, &in)
 	n.booted = true
 	w.audit.Started(w.now, int(n.no))
-	w.tell(n, 's', "ipamd starts")
+	w.tell(n, "ipamd starts")
 	w.feed(n, in)
 	for i := range n.intents {
 		w.feedIntent(n, i)
@@ -247,7 +247,7 @@ func (w *World) crash(n *node, choose func(*event) fate) {
 	if n.core == nil {
 		return
 	}
-	w.tell(n, 'x', "ipamd is killed")
+	w.tell(n, "ipamd is killed")
 	w.audit.Died(w.now, int(n.no))
 	n.core, n.tickAt = nil, never
 	n.lane = [2]time.Duration{}

@@ -1,7 +1,6 @@
 package virtual
 
 import (
-	"strings"
 	"time"
 
 	"github.com/enilab/enilab/fakes/cri"
@@ -9,7 +8,9 @@ import (
 	"github.com/enilab/enilab/fakes/kube"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/acts"
 	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/story"
 )
 
 // deathTrap kills a daemon when it makes an EC2 request.
@@ -23,7 +24,7 @@ type deathTrap struct {
 func (w *World) Do(a *sim.Act) {
 	w.mixString(a.Verb)
 	if !w.cfg.Quiet {
-		w.story.add(w.Now(), 0, describe(a))
+		w.story.Add(w.Now(), story.Scenario, acts.Describe(a))
 	}
 	switch a.Subject.Kind {
 	case scn.Node:
@@ -35,26 +36,13 @@ func (w *World) Do(a *sim.Act) {
 	case scn.Pod:
 		w.doPod(a)
 	case scn.Kube:
-		w.doKube(a)
+		acts.Kube(w.kube, w.now, a, w.living())
 	case scn.EC2:
-		w.doEC2(a)
+		acts.EC2(w.cloud, w.kube, w.now, a, func(i int) ec2.InstanceID { return w.nodes[i].inst })
 	case scn.IMDS:
-		w.doIMDS(a)
+		acts.IMDS(w.cloud, w.now, a)
 	}
 	w.pump()
-}
-
-func describe(a *sim.Act) string {
-	s := a.Subject.String() + " " + a.Verb
-	for _, k := range []string{"cri", "to", "part", "call", "when", "valid", "name", "count", "times", "for", "by", "pod"} {
-		if v := a.Text(k); v != "" {
-			s += " " + v
-		}
-	}
-	for _, k := range a.Keys {
-		s += " " + k.Key + "=" + k.Value
-	}
-	return strings.TrimSpace(s)
 }
 
 func (w *World) doNode(n *node, a *sim.Act) {
@@ -236,26 +224,8 @@ func (n *node) previous(p *kube.Pod) (string, bool) {
 	return last, found
 }
 
-func (w *World) doKube(a *sim.Act) {
-	name := a.Text("name")
-	switch a.Verb {
-	case "create":
-		s := kube.Spec{Name: name, Replicas: a.Int("count"), Nodes: w.placement(a.Int("node"))}
-		if a.Text("kind") == "statefulset" {
-			s.Kind = kube.StatefulSet
-		}
-		_ = w.kube.CreateWorkload(w.now, s) // a name that exists: total verbs do nothing
-	case "scale":
-		w.kube.Scale(w.now, name, a.Int("count"))
-	case "roll":
-		w.kube.Roll(w.now, name, a.Int("count"))
-	}
-}
-
-func (w *World) placement(only int) []int {
-	if only > 0 {
-		return []int{only}
-	}
+// living are the nodes that pods may be placed on.
+func (w *World) living() []int {
 	var out []int
 	for _, n := range w.nodes[1:] {
 		if !n.gone {
@@ -263,56 +233,6 @@ func (w *World) placement(only int) []int {
 		}
 	}
 	return out
-}
-
-func (w *World) doEC2(a *sim.Act) {
-	action, _ := ec2.ParseAction(a.Text("call")) // "any" is AnyAction, as is an unknown one
-	f := ec2.Fault{Action: action, Times: a.Int("times")}
-	switch a.Verb {
-	case "lose":
-		if f.Kind = ec2.Lose; a.Text("after") == "dropped" {
-			f.Kind = ec2.LoseRequest
-		}
-	case "fail":
-		f.Kind, f.Code = ec2.Fail, a.Text("code")
-	case "throttle":
-		f.Kind = ec2.ThrottleBurst
-	case "slow":
-		f.Kind, f.Slow = ec2.Slow, a.Duration("by")
-	case "deny":
-		f.Kind, f.Until, f.Times = ec2.DenyPermission, w.now+a.Duration("for"), 0
-	case "down":
-		f.Kind, f.Until, f.Times = ec2.Down, w.now+a.Duration("for"), 0
-	case "detach":
-		w.strangerDetach(w.nodes[a.Int("node")], a.Int("device"))
-		return
-	case "unassign":
-		if p, ok := w.kube.Find(a.Text("pod")); ok && p.Address.IsValid() {
-			w.cloud.StrangerUnassign(w.now, p.Address)
-		}
-		return
-	case "drain-subnet":
-		w.cloud.DrainSubnet(w.now, w.cloud.Subnets()[0].ID, a.Int("leave"))
-		return
-	}
-	w.cloud.Fault(f)
-}
-
-func (w *World) strangerDetach(n *node, device int) {
-	for _, id := range w.cloud.AttachedENIs(n.inst) {
-		if e, _ := w.cloud.ENI(id); e.DeviceIndex == device {
-			w.cloud.StrangerDetach(w.now, id)
-		}
-	}
-}
-
-func (w *World) doIMDS(a *sim.Act) {
-	if a.Verb == "silent" {
-		w.cloud.Fault(ec2.Fault{Kind: ec2.IMDSSilent, Until: w.now + a.Duration("for")})
-		return
-	}
-	by := ec2.Always(a.Duration("by"))
-	w.cloud.SetLag(ec2.Lag{IMDSAttach: by, IMDSAddress: by, IMDSDetach: by})
 }
 
 // EndFaults ends what actions broke.
@@ -373,9 +293,9 @@ func (w *World) Measure(s scn.Subject, metric string) (int64, bool) {
 	case scn.Pod:
 		return w.measurePod(s.Pod, metric)
 	case scn.Kube:
-		return w.measureKube(metric)
+		return acts.MeasureKube(w.kube, metric)
 	case scn.EC2:
-		return w.measureEC2(metric)
+		return acts.MeasureEC2(w.cloud, w.base, metric)
 	}
 	return 0, false
 }
@@ -446,48 +366,6 @@ func (w *World) measurePod(name, metric string) (int64, bool) {
 		}
 	}
 	return 0, true
-}
-
-func (w *World) measureKube(metric string) (int64, bool) {
-	if metric == "pods.ready" {
-		return int64(w.kube.Ready()), true
-	}
-	return int64(w.kube.Len()), true
-}
-
-// ledger is how often each action was called.
-func (w *World) ledger() []ec2.Count {
-	out := make([]ec2.Count, ec2.ActionCount)
-	for a := range out {
-		out[a] = w.cloud.Calls(ec2.Action(a))
-	}
-	return out
-}
-
-func (w *World) measureEC2(metric string) (int64, bool) {
-	switch metric {
-	case "enis.available":
-		return int64(w.cloud.CountENIs(ec2.Available)), true
-	case "enis.total":
-		return int64(len(w.cloud.AllENIs())), true
-	}
-	name, ok := strings.CutPrefix(metric, "calls.")
-	if !ok {
-		return 0, false
-	}
-	var total, throttled int64
-	for a, c := range w.ledger() {
-		d := c.Total - w.base[a].Total
-		if ec2.Action(a).String() == name {
-			return int64(d), true
-		}
-		total += int64(d)
-		throttled += int64(c.Throttled - w.base[a].Throttled)
-	}
-	if name == "throttled" {
-		return throttled, true
-	}
-	return total, name == "total"
 }
 
 // Can says what this world cannot do: nothing that the catalogue has.

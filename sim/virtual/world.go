@@ -13,8 +13,10 @@ import (
 	"github.com/enilab/enilab/fakes/kube"
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/acts"
 	"github.com/enilab/enilab/sim/audit"
 	"github.com/enilab/enilab/sim/mutants"
+	"github.com/enilab/enilab/sim/story"
 )
 
 // Config of a world: what a scenario's cluster, config and start lines say.
@@ -68,7 +70,7 @@ type World struct {
 	cloudAt  time.Duration
 	armed    []deathTrap
 	rng      uint64
-	story    story
+	story    story.Story
 	told     time.Duration // when a fleet's figures were told last
 	files    int           // DEL intents written so far: their names
 	tap      *tap
@@ -217,8 +219,8 @@ func (w *World) warmUp() error {
 		}
 		if quiet >= 2 {
 			w.epoch = w.now
-			w.base = w.ledger()
-			w.story.clear()
+			w.base = acts.Ledger(w.cloud)
+			w.story.Clear()
 			clear(w.marks[:])
 			return nil
 		}
@@ -284,7 +286,7 @@ func (w *World) Clone() *World {
 		}
 	}
 	c.armed = slices.Clone(w.armed)
-	c.story = w.story.clone()
+	c.story = w.story.Clone()
 	c.view, c.cut = ipam.View{}, audit.Cut{}
 	return &c
 }

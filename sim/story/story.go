@@ -1,0 +1,150 @@
+// Package story tells what happened in a world, a line each, for people and for golden files. Names that the seed makes (ENIs)
+// appear as ordinals, so that a story says what happened and not what it was called.
+package story
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/enilab/enilab/impl/ipam"
+)
+
+// maxLines bounds a story: it is for people, and a broken world says the same thing a thousand times.
+const maxLines = 400
+
+// Cluster and Scenario are told of beside the nodes, which count from 1.
+const (
+	Cluster  = -1
+	Scenario = 0
+)
+
+// Story is a value: Clone forks it. The zero Story is empty.
+type Story struct {
+	lines   []line
+	enis    []string
+	dropped int
+}
+
+type line struct {
+	at   time.Duration
+	node int32
+	text string
+	n    int // how often in a row
+}
+
+// Clear forgets the lines and keeps the ordinals.
+func (s *Story) Clear() { s.lines, s.dropped = nil, 0 }
+
+// Keep forgets all but the last n lines.
+func (s *Story) Keep(n int) {
+	s.lines, s.dropped = slices.Clone(s.lines[max(0, len(s.lines)-n):]), 0
+}
+
+// Clone forks the story.
+func (s *Story) Clone() Story {
+	c := *s
+	c.lines, c.enis = slices.Clone(s.lines), slices.Clone(s.enis)
+	return c
+}
+
+// ENI is the ordinal name of an ENI.
+func (s *Story) ENI(id string) string {
+	i := slices.Index(s.enis, id)
+	if i < 0 {
+		s.enis = append(s.enis, id)
+		i = len(s.enis) - 1
+	}
+	return fmt.Sprintf("eni-%c", 'A'+i%26)
+}
+
+// Add tells a line about a node, Cluster or Scenario at an instant of the scenario. The same again within a minute is counted.
+func (s *Story) Add(at time.Duration, node int32, text string) {
+	for i := len(s.lines) - 1; i >= 0 && i >= len(s.lines)-3; i-- { // the same again
+		if l := &s.lines[i]; l.node == node && l.text == text && at-l.at < time.Minute {
+			l.n++
+			return
+		}
+	}
+	if len(s.lines) >= maxLines {
+		s.dropped++
+		return
+	}
+	s.lines = append(s.lines, line{at, node, text, 1})
+}
+
+// Last is the last line's text, "" of an empty story.
+func (s *Story) Last() string {
+	if len(s.lines) == 0 {
+		return ""
+	}
+	return s.lines[len(s.lines)-1].text
+}
+
+// untold are marks that happen all the time, or that something else tells.
+var untold = map[ipam.Mark]bool{ipam.DelUnknown: true, ipam.DelQueued: true, ipam.CallThrottled: true, ipam.ENIDrained: true, 0: true}
+
+// Note tells what a daemon found worth a note.
+func (s *Story) Note(at time.Duration, node int32, e *ipam.Note) {
+	if untold[e.Mark] {
+		return
+	}
+	text := strings.ReplaceAll(e.Mark.String(), "-", " ")
+	if e.ENI != "" {
+		text += " " + s.ENI(e.ENI)
+	}
+	if e.Warn && e.Text != "" {
+		text += ": " + s.ordinals(e.Text)
+	}
+	s.Add(at, node, text)
+}
+
+// ordinals replaces the ENIs' names in a text.
+func (s *Story) ordinals(text string) string {
+	words := strings.Fields(text)
+	for i, w := range words {
+		if strings.HasPrefix(w, "eni-") && len(w) == len("eni-")+17 {
+			words[i] = s.ENI(w)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// Refused tells that an ADD or DEL was turned down.
+func (s *Story) Refused(at time.Duration, node int32, r *ipam.Reply) {
+	if r.Err != nil {
+		s.Add(at, node, fmt.Sprintf("%v is told: code %d", r.Verb, r.Err.Code))
+	}
+}
+
+// String is the story, ended by a newline unless it is empty.
+func (s *Story) String() string {
+	var b strings.Builder
+	for _, l := range s.lines {
+		fmt.Fprintf(&b, "%8s  %-8s  %s", round(l.at), who(l.node), l.text)
+		if l.n > 1 {
+			fmt.Fprintf(&b, " (%d times)", l.n)
+		}
+		b.WriteByte('\n')
+	}
+	if s.dropped > 0 {
+		fmt.Fprintf(&b, "          and %d lines more\n", s.dropped)
+	}
+	return b.String()
+}
+
+// who did it: a node, the scenario itself, or the cluster as a whole.
+func who(node int32) string {
+	switch node {
+	case Scenario:
+		return "scenario"
+	case Cluster:
+		return "cluster"
+	}
+	return fmt.Sprintf("node-%d", node)
+}
+
+func round(d time.Duration) string {
+	return fmt.Sprintf("%d:%04.1f", int(d/time.Minute), (d % time.Minute).Seconds())
+}
