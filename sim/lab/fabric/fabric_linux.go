@@ -1,0 +1,127 @@
+package fabric
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"sync"
+)
+
+// errClosed is the answer of every operation after Close.
+var errClosed = errors.New("the fabric is closed")
+
+// Fabric is a running VPC.
+type Fabric struct {
+	config  Config
+	witness netip.Addr
+	ns      *os.File
+
+	mu     sync.Mutex // one change of the router at a time; guards what follows
+	closed bool
+	rtnl   *rtnl
+	enis   map[string]*eni // by MAC, those with a cable or an address
+	owners map[netip.Addr]*eni
+	cables int32 // ever plugged: indexes and names are not used twice
+
+	life     context.Context // ends with Close
+	end      context.CancelFunc
+	arp      *responder
+	probes   probes
+	internet *service
+	dialled  connections
+	captures sync.WaitGroup
+}
+
+// New makes a VPC with its router, without cables.
+func New(c Config) (*Fabric, error) {
+	c, err := c.checked()
+	if err != nil {
+		return nil, err
+	}
+	f := &Fabric{config: c, witness: c.witness(), enis: map[string]*eni{}, owners: map[netip.Addr]*eni{}}
+	f.life, f.end = context.WithCancel(context.Background())
+	if f.ns, err = NewNamespace(); err != nil {
+		return nil, err
+	}
+	if err := f.build(); err != nil {
+		return nil, errors.Join(fmt.Errorf("fabric: the VPC's router: %w", err), f.Close())
+	}
+	return f, nil
+}
+
+// build makes a router of the new namespace. What it has opened when it fails, Close closes.
+func (f *Fabric) build() (err error) {
+	if f.rtnl, err = dialRTNL(f.ns); err != nil {
+		return err
+	}
+	if err := f.rtnl.blackhole(); err != nil {
+		return fmt.Errorf("default route: %w", err)
+	}
+	for _, a := range []netip.Addr{f.witness, f.config.Internet} {
+		if err := f.rtnl.address(a); err != nil {
+			return fmt.Errorf("address %v: %w", a, err)
+		}
+	}
+	return Do(f.ns, func() (err error) {
+		if err := configure(); err != nil {
+			return err
+		}
+		if f.arp, err = respond(f.config); err != nil {
+			return fmt.Errorf("ARP: %w", err)
+		}
+		if f.internet, err = serve(f.InternetAddr()); err != nil {
+			return fmt.Errorf("service on the internet: %w", err)
+		}
+		return nil
+	})
+}
+
+// Close removes the cables, from the instances too, and the router. Connections of Dial and of the internet are reset; Ping,
+// Dial and Capture that are under way end. A second Close does nothing.
+func (f *Fabric) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil
+	}
+	f.closed = true
+	f.end()
+	var errs []error
+	if f.internet != nil {
+		errs = append(errs, f.internet.close())
+	}
+	f.dialled.close()
+	f.probes.close()
+	f.captures.Wait()
+	if f.arp != nil {
+		errs = append(errs, f.arp.close())
+	}
+	if f.rtnl != nil {
+		errs = append(errs, f.rtnl.removeCables(), f.rtnl.close())
+	}
+	errs = append(errs, f.ns.Close())
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("fabric: close: %w", err)
+	}
+	return nil
+}
+
+// within is ctx as long as the Fabric lives.
+func (f *Fabric) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(f.life, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// Namespace is the router's network namespace. The file is the Fabric's: it is closed by Close.
+func (f *Fabric) Namespace() *os.File { return f.ns }
+
+// Witness is the address that Ping and Dial come from: in the VPC, in no subnet if there is room.
+func (f *Fabric) Witness() netip.Addr { return f.witness }
+
+// InternetAddr is a TCP service outside the VPC. It writes the peer's address as text ("10.0.1.10") and closes.
+func (f *Fabric) InternetAddr() netip.AddrPort {
+	return netip.AddrPortFrom(f.config.Internet, internetPort)
+}
