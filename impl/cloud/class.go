@@ -1,0 +1,100 @@
+package cloud
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/aws/smithy-go"
+
+	"github.com/enilab/enilab/impl/ipam"
+)
+
+// classify is the class of what became of a request, and EC2's code or, where it gave none, what there is to say instead.
+func classify(err error, x *exchange) (ipam.Class, string) {
+	var none *noCredentials
+	var api smithy.APIError
+	var params smithy.InvalidParamsError
+	switch {
+	case err == nil:
+		return ipam.OK, ""
+	case errors.As(err, &none):
+		return ipam.Denied, none.Error()
+	case errors.As(err, &params):
+		return ipam.Invalid, params.Error()
+	case x.status == 0 && x.unsent():
+		return ipam.Unavailable, "not sent: " + shortened(cause(err, x)).Error()
+	case x.status == 0:
+		return ipam.Lost, "no answer: " + shortened(cause(err, x)).Error()
+	case x.status/100 == 2:
+		return ipam.Lost, shortened(cause(err, x)).Error()
+	case errors.As(err, &api) && named(api.ErrorCode()):
+		return classOf(api.ErrorCode(), api.ErrorMessage(), x.status), api.ErrorCode()
+	}
+	return classOfStatus(x.status), "HTTP " + strconv.Itoa(x.status)
+}
+
+// named says whether an error has a code of EC2's own, not the SDK's word for none.
+func named(code string) bool { return code != "" && code != "UnknownError" }
+
+// classOf sorts EC2's error codes (EC2 API reference, "Error codes"). The HTTP status decides where the code does not.
+func classOf(code, message string, status int) ipam.Class {
+	switch code {
+	case "RequestLimitExceeded", "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled", "RequestThrottledException",
+		"EC2ThrottledException", "TooManyRequestsException", "SlowDown", "BandwidthLimitExceeded":
+		return ipam.Throttled
+	case "InsufficientFreeAddressesInSubnet", "InsufficientCidrBlocks":
+		return ipam.SubnetFull
+	case "AttachmentLimitExceeded", "InvalidInterface.IpAddressLimitExceeded", "PrivateIpAddressLimitExceeded", "NetworkInterfaceLimitExceeded":
+		return ipam.Limit
+	case "InvalidNetworkInterface.InUse":
+		return ipam.InUse
+	case "UnauthorizedOperation", "AuthFailure", "RequestExpired", "AccessDenied", "AccessDeniedException", "Blocked", "ExpiredToken",
+		"ExpiredTokenException", "IncompleteSignature", "InvalidClientTokenId", "MissingAuthenticationToken", "OptInRequired",
+		"PendingVerification", "SignatureDoesNotMatch", "UnrecognizedClientException":
+		return ipam.Denied
+	}
+	switch {
+	case strings.HasSuffix(code, ".NotFound"):
+		return ipam.NotFound
+	case code == "InvalidParameterValue" && strings.Contains(message, "in use"): // DeleteNetworkInterface; an address or a device index
+		return ipam.InUse
+	case status == http.StatusTooManyRequests:
+		return ipam.Throttled
+	case status >= 500:
+		return ipam.Unavailable
+	}
+	return ipam.Invalid
+}
+
+// classOfStatus sorts answers without a code: a proxy's, or an error that is cut off. Such a 400 does not say that repeating is
+// useless, so it is not Invalid.
+func classOfStatus(status int) ipam.Class {
+	switch status {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		return ipam.Throttled
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return ipam.Denied
+	}
+	return ipam.Unavailable
+}
+
+// cause is the transport's error where there is one, else the SDK's.
+func cause(err error, x *exchange) error {
+	if x.err != nil {
+		return x.err
+	}
+	return err
+}
+
+// shortened is an error without the SDK's frames around the URL that was asked. The text of a request names the address and the
+// reason; credentials are in headers, never in it.
+func shortened(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u
+	}
+	return err
+}
