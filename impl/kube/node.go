@@ -95,8 +95,8 @@ func (r *Reader) node(ctx context.Context) (NodeFacts, string, error) {
 
 // Watch reports this node's facts when it first reads them and whenever they changed, until the context ends, whose error it returns.
 // It reads them anew when the API server forgot where the watch was (410 Gone), and after any failure, with growing pauses up to half
-// a minute. A Node that was deleted keeps its last facts. trouble, when not nil, is told each failure.
-func (r *Reader) Watch(ctx context.Context, report func(NodeFacts), trouble func(error)) error {
+// a minute; Config.Log has each failure. A Node that was deleted keeps its last facts.
+func (r *Reader) Watch(ctx context.Context, report func(NodeFacts)) error {
 	w := watch{r: r, report: report}
 	pause := firstPause
 	for {
@@ -109,8 +109,8 @@ func (r *Reader) Watch(ctx context.Context, report func(NodeFacts), trouble func
 			pause = firstPause
 			continue
 		}
-		if trouble != nil {
-			trouble(err)
+		if r.cfg.Log != nil {
+			r.cfg.Log.Warn("watch of the Node failed", "node", r.cfg.Node, "error", err.Error())
 		}
 		if time.Since(began) > longestPause {
 			pause = firstPause // it had worked for long

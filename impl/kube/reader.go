@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -31,6 +32,7 @@ type Config struct {
 	Endpoint string        // CLUSTER_ENDPOINT, or a plain URL; empty: KUBERNETES_SERVICE_HOST and _PORT
 	Account  string        // folder with token and ca.crt; empty: ServiceAccount; what is not there is not used for a plain http URL
 	Timeout  time.Duration // 0: DefaultTimeout
+	Log      *slog.Logger  // what went wrong with a watch; nil: nothing
 }
 
 // Reader reads from the API server. Its methods may be called at once.
