@@ -16,6 +16,7 @@ const (
 	DescribeSubnets
 	CreateTags
 	DescribeInstances
+	DescribeInstanceTypes
 	ActionCount // one more than the last Action: the length of tables indexed by Action
 )
 
@@ -44,6 +45,8 @@ func (a Action) String() string {
 		return "CreateTags"
 	case DescribeInstances:
 		return "DescribeInstances"
+	case DescribeInstanceTypes:
+		return "DescribeInstanceTypes"
 	case AnyAction:
 		return "AnyAction"
 	}
@@ -65,5 +68,5 @@ func (a Action) known() bool { return a > AnyAction && a < ActionCount }
 
 // describes says whether a only reads.
 func (a Action) describes() bool {
-	return a == DescribeNetworkInterfaces || a == DescribeSubnets || a == DescribeInstances
+	return a == DescribeNetworkInterfaces || a == DescribeSubnets || a == DescribeInstances || a == DescribeInstanceTypes
 }

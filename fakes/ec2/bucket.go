@@ -58,6 +58,8 @@ func (r *Request) unfiltered() bool {
 		return r.Subnet == ""
 	case DescribeInstances:
 		return r.Instance == ""
+	case DescribeInstanceTypes:
+		return len(r.Types) == 0
 	}
 	return len(r.ENIs) == 0 && r.FilterStatus == "" && r.FilterTagKey == "" &&
 		r.FilterInstance == "" && r.FilterDescription == ""

@@ -10,6 +10,9 @@ import (
 // none marks the absence of an instance, slot or number.
 const none int32 = -1
 
+// Account owns everything in a Cloud: the account number that AWS's own examples use.
+const Account = "111122223333"
+
 // Cloud is one account in one region. Make it with New; copy it with Clone, never by assignment.
 type Cloud struct {
 	cfg Config // defaults filled in; its slices are never written to

@@ -116,7 +116,7 @@ func (e *eni) addressesAt(at time.Duration) []uint16 {
 func (c *Cloud) show(e *eni, at time.Duration) ENI {
 	a, list, s := e.attachmentAt(at), e.addressesAt(at), &c.subnets[e.subnet]
 	v := ENI{
-		ID: e.id, Status: a.status, MAC: e.mac, Subnet: s.id, Primary: s.addr(list[0]),
+		ID: e.id, Status: a.status, MAC: e.mac, Subnet: s.id, Zone: s.zone, VPC: c.vpcID, Primary: s.addr(list[0]),
 		Attachment: a.id, Instance: c.instanceID(a.instance), DeviceIndex: int(a.device),
 		DeleteOnTermination: a.deleteOnTermination, Description: e.description,
 		Tags: e.tags, SecurityGroups: e.groups, Created: e.created,
@@ -135,7 +135,7 @@ func (c *Cloud) describeSubnets(r *Request) Response {
 	for i := range c.subnets {
 		s := &c.subnets[i]
 		if r.Subnet == "" || r.Subnet == s.id {
-			p.Subnets = append(p.Subnets, Subnet{s.id, s.cidr, s.zone, s.free})
+			p.Subnets = append(p.Subnets, Subnet{s.id, s.cidr, s.zone, s.free, c.vpcID})
 		}
 	}
 	if r.Subnet != "" && len(p.Subnets) == 0 {
@@ -185,6 +185,7 @@ func (c *Cloud) identity(n int32) Instance {
 	i := &c.instances[n]
 	s := &c.subnets[i.subnet]
 	return Instance{
-		ID: i.id, Type: i.kind, Zone: s.zone, Subnet: s.id, PrimaryMAC: i.primMAC, PrimaryAddress: i.primAddr,
+		ID: i.id, Type: i.kind, Zone: s.zone, Subnet: s.id, VPC: c.vpcID, PrimaryMAC: i.primMAC, PrimaryAddress: i.primAddr,
+		Tags: i.tags,
 	}
 }

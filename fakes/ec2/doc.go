@@ -45,7 +45,7 @@
 //
 // # What it leaves out
 //
-// IPv6, prefix delegation, trunk and branch interfaces, several network cards, several accounts, paging
-// of Describe answers, dry runs, the short "pending" of a new interface. Nothing below stands in their way: addresses are kept per subnet as offsets,
-// buckets and ledger hang off the Cloud.
+// IPv6, prefix delegation, trunk and branch interfaces, several network cards, several accounts, the short
+// "pending" of a new interface. Nothing below stands in their way: addresses are kept per subnet as offsets,
+// buckets and ledger hang off the Cloud. A Describe is answered whole; fakes/ec2/server cuts it into pages.
 package ec2

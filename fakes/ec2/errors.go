@@ -30,6 +30,8 @@ const (
 	codeAttachmentMissing = "InvalidAttachmentID.NotFound"
 	codeNotPermitted      = "OperationNotPermitted"
 	codeTagLimit          = "TagLimitExceeded"
+	codeDryRun            = "DryRunOperation"
+	codeType              = "InvalidInstanceType"
 )
 
 const (
@@ -48,6 +50,8 @@ func statusOf(code string) int {
 		return 403
 	case codeAuthFailure:
 		return 401
+	case codeDryRun:
+		return 412
 	}
 	return 400
 }

@@ -8,6 +8,7 @@ import (
 // IMDS is what an instance's metadata says, as its own software would read it.
 type IMDS struct {
 	Instance Instance
+	Region   string
 	ENIs     []IMDSENI // by device index, then MAC; Partial ones, whose index nobody can know, last
 }
 
@@ -19,6 +20,7 @@ type IMDSENI struct {
 	Subnet     SubnetID
 	SubnetCIDR netip.Prefix
 	Addresses  []netip.Addr // local-ipv4s, primary first
+	Groups     []string     // security-group-ids; shared, must not be written to
 	// Partial: the MAC is listed, but its leaves answer 404 (ec2-net-utils#38). All other fields but MAC
 	// are empty then, as they are for the reader.
 	Partial bool
@@ -33,7 +35,7 @@ func (c *Cloud) IMDS(now time.Duration, id InstanceID) (IMDS, bool) {
 		return IMDS{}, false
 	}
 	i := &c.instances[n]
-	v := IMDS{Instance: c.identity(n)}
+	v := IMDS{Instance: c.identity(n), Region: c.cfg.Region}
 	v.Instance.VPCCIDRs = c.cidrsAt(now)
 	v.ENIs = make([]IMDSENI, 0, len(i.enis)+len(i.ghosts))
 	total := 0
@@ -78,7 +80,7 @@ func (c *Cloud) metadata(now time.Duration, e *eni, buf []netip.Addr) (IMDSENI, 
 	}
 	return IMDSENI{
 		MAC: e.mac, ENI: e.id, Device: int(e.att.device), Subnet: s.id, SubnetCIDR: s.cidr,
-		Addresses: buf[from:len(buf):len(buf)],
+		Addresses: buf[from:len(buf):len(buf)], Groups: e.groups,
 	}, buf
 }
 

@@ -1,34 +1,64 @@
 package ec2
 
+import "slices"
+
 // Limits are what an instance type allows.
 type Limits struct {
 	ENIs       int // network interfaces, the primary included
 	IPv4PerENI int // private IPv4 addresses per interface, its primary address included
 }
 
+// Type is an instance type as DescribeInstanceTypes shows it.
+type Type struct {
+	Name string
+	Limits
+}
+
 // LimitsOf looks an instance type up in a table of our own, taken from "Elastic network interfaces:
 // maximum IP addresses per network interface" of the EC2 user guide. Only the first network card counts.
 func LimitsOf(instanceType string) (Limits, bool) {
-	switch instanceType {
-	case "t3.nano", "t3.micro":
-		return Limits{2, 2}, true
-	case "t3.small":
-		return Limits{3, 4}, true
-	case "t3.medium":
-		return Limits{3, 6}, true
-	case "t3.large":
-		return Limits{3, 12}, true
-	case "m5.large", "c5.large", "r5.large", "m6i.large", "c6i.large", "r6i.large":
-		return Limits{3, 10}, true
-	case "t3.xlarge", "t3.2xlarge",
-		"m5.xlarge", "c5.xlarge", "r5.xlarge", "m6i.xlarge", "c6i.xlarge", "r6i.xlarge",
-		"m5.2xlarge", "c5.2xlarge", "r5.2xlarge", "m6i.2xlarge", "c6i.2xlarge", "r6i.2xlarge":
-		return Limits{4, 15}, true
-	case "m5.4xlarge", "c5.4xlarge", "r5.4xlarge", "m6i.4xlarge", "c6i.4xlarge", "r6i.4xlarge",
-		"m5.8xlarge", "c5.9xlarge", "m5.12xlarge", "c5.12xlarge":
-		return Limits{8, 30}, true
-	case "m5.16xlarge", "c5.18xlarge", "m5.24xlarge", "c5.24xlarge", "r5.24xlarge", "p4d.24xlarge":
-		return Limits{15, 50}, true
+	for i := range limits {
+		if slices.Contains(limits[i].types, instanceType) {
+			return limits[i].Limits, true
+		}
 	}
 	return Limits{}, false
+}
+
+var limits = [...]struct {
+	Limits
+	types []string
+}{
+	{Limits{2, 2}, []string{"t3.nano", "t3.micro"}},
+	{Limits{3, 4}, []string{"t3.small"}},
+	{Limits{3, 6}, []string{"t3.medium"}},
+	{Limits{3, 12}, []string{"t3.large"}},
+	{Limits{3, 10}, []string{"m5.large", "c5.large", "r5.large", "m6i.large", "c6i.large", "r6i.large"}},
+	{Limits{4, 15}, []string{"t3.xlarge", "t3.2xlarge",
+		"m5.xlarge", "c5.xlarge", "r5.xlarge", "m6i.xlarge", "c6i.xlarge", "r6i.xlarge",
+		"m5.2xlarge", "c5.2xlarge", "r5.2xlarge", "m6i.2xlarge", "c6i.2xlarge", "r6i.2xlarge"}},
+	{Limits{8, 30}, []string{"m5.4xlarge", "c5.4xlarge", "r5.4xlarge", "m6i.4xlarge", "c6i.4xlarge", "r6i.4xlarge",
+		"m5.8xlarge", "c5.9xlarge", "m5.12xlarge", "c5.12xlarge"}},
+	{Limits{15, 50}, []string{"m5.16xlarge", "c5.18xlarge", "m5.24xlarge", "c5.24xlarge", "r5.24xlarge", "p4d.24xlarge"}},
+}
+
+// describeTypes answers for the types that the table has.
+func describeTypes(r *Request) Response {
+	p := success()
+	if len(r.Types) == 0 {
+		for i := range limits {
+			for _, name := range limits[i].types {
+				p.Types = append(p.Types, Type{name, limits[i].Limits})
+			}
+		}
+		return p
+	}
+	for _, name := range r.Types {
+		l, ok := LimitsOf(name)
+		if !ok {
+			return failure(codeType, "The following supplied instance types do not exist: ["+name+"]")
+		}
+		p.Types = append(p.Types, Type{name, l})
+	}
+	return p
 }

@@ -15,6 +15,9 @@ type Request struct {
 	// Caller is the instance whose credentials sign the call: it is what the ledger counts by and whose
 	// random stream is drawn from. "" is a stranger.
 	Caller InstanceID
+	// DryRun asks whether the caller has the permission, and nothing else: it is answered with
+	// DryRunOperation or UnauthorizedOperation, costs a token, and neither validates nor changes anything.
+	DryRun bool
 
 	ENI  ENIID   // Attach, Modify, Delete, Assign, Unassign, CreateTags
 	ENIs []ENIID // DescribeNetworkInterfaces by ID; CreateTags on several
@@ -27,6 +30,8 @@ type Request struct {
 
 	SecondaryCount int          // Create, Assign
 	Addresses      []netip.Addr // Create (primary first), Assign of exact ones, Unassign
+
+	Types []string // DescribeInstanceTypes (empty: all that LimitsOf knows)
 
 	Instance    InstanceID // Attach; DescribeInstances (empty: all)
 	DeviceIndex int        // Attach
@@ -58,6 +63,7 @@ type Response struct {
 	Assigned   []netip.Addr // Assign
 	Subnets    []Subnet     // DescribeSubnets
 	Instances  []Instance   // DescribeInstances
+	Types      []Type       // DescribeInstanceTypes
 }
 
 // Status is an interface's state. (EC2 splits it into Status and Attachment.Status: "attaching" is in-use
@@ -93,6 +99,7 @@ type ENI struct {
 	Status              Status
 	MAC                 string // "02:..", lower case
 	Subnet              SubnetID
+	Zone, VPC           string // its subnet's
 	Primary             netip.Addr
 	Secondaries         []netip.Addr // in order of assignment
 	Attachment          string       // "" while available
@@ -111,6 +118,7 @@ type Subnet struct {
 	CIDR      netip.Prefix
 	Zone      string
 	Available int // AvailableIpAddressCount
+	VPC       string
 }
 
 // Instance is an instance as an answer shows it, or (without State and Interfaces) as its own metadata does.
@@ -119,11 +127,13 @@ type Instance struct {
 	Type           string
 	Zone           string
 	Subnet         SubnetID
+	VPC            string
 	PrimaryMAC     string
 	PrimaryAddress netip.Addr
 	VPCCIDRs       []netip.Prefix // shared; must not be written to
 	State          string         // "running", "terminated"
 	Interfaces     []Interface    // by device index
+	Tags           []Tag          // shared; must not be written to
 }
 
 // Interface is one attachment in a DescribeInstances answer: what a free device index is looked for in.

@@ -43,6 +43,9 @@ func (c *Cloud) answer(from int32, r *Request) Response {
 	if !l.take(c.now, b) {
 		return failure(codeThrottled, "Request limit exceeded.")
 	}
+	if r.DryRun {
+		return failure(codeDryRun, "Request would have succeeded, but DryRun flag is set.")
+	}
 	return c.execute(from, r)
 }
 
@@ -71,6 +74,8 @@ func (c *Cloud) execute(from int32, r *Request) Response {
 		return c.createTags(from, r)
 	case DescribeInstances:
 		return c.describeInstances(from, r)
+	case DescribeInstanceTypes:
+		return describeTypes(r)
 	}
 	return failure(codeInvalidAction, "The action is not valid for this web service.")
 }

@@ -128,7 +128,7 @@ func (c *Cloud) Subnets() []Subnet {
 	var out []Subnet
 	for i := range c.subnets {
 		s := &c.subnets[i]
-		out = append(out, Subnet{s.id, s.cidr, s.zone, s.free})
+		out = append(out, Subnet{s.id, s.cidr, s.zone, s.free, c.vpcID})
 	}
 	return out
 }

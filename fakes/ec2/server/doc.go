@@ -1,0 +1,29 @@
+// Package server speaks EC2's Query protocol (API version 2016-11-15) for the model in fakes/ec2, as aws-sdk-go-v2 and the
+// command line tools do.
+//
+//	srv := server.Server(server.Handler(backend))
+//	go srv.Serve(listener)       // clients: AWS_ENDPOINT_URL_EC2=http://…
+//
+// The Backend makes a request travel and calls the model; everything that EC2 decides is decided there. This package
+// decides what EC2's front does before and after: signatures are looked at, bodies parsed, parameters checked by name and form,
+// filters applied, answers cut into pages.
+//
+// # What it promises
+//
+// It is stricter than EC2. A parameter that the API does not have is UnknownParameter, one that it has and the model has not
+// is UnsupportedOperation, one that is given twice is MalformedQueryString. A filter that the API does not have, or that is not
+// modelled, is InvalidParameterValue, never a filter that matches everything. A list longer than pageLimit is cut also when
+// nobody asked for pages. Each page is a request of its own: it costs a token and reads another replica, so that a
+// page may repeat or miss what changed in between. A token of another question is refused.
+//
+// No body makes it panic, and none larger than maxBody is read. A Response that is Lost, or an error of the Backend, ends the
+// connection without an answer.
+//
+// Sources: "Query requests", "Common errors", "Error codes for the Amazon EC2 API", "List and filter using the
+// CLI and API" and the actions of the Amazon EC2 API reference; "Authenticating requests (AWS Signature Version 4)".
+//
+// # What it leaves out
+//
+// Signatures are parsed and not verified: the model has no keys. Times (attachTime, launchTime), images and DNS names
+// are missing from answers: the model has none, and optional fields of the API may be absent.
+package server
