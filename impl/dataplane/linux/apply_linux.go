@@ -1,0 +1,301 @@
+package linux
+
+import (
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/impl/dataplane"
+)
+
+// applier runs the operations of one plan.
+type applier struct {
+	k   *Kernel
+	s   *socket
+	r   *request
+	pod *Pod
+
+	last   device // the veth that the plan is about
+	inPod  int    // index of the veth whose peer is known to be in pod, 0: none
+	router []rule // the policy rules, once read
+}
+
+// interruptions bounds how often a dump is read again because the list changed meanwhile.
+const interruptions = 8
+
+// retry runs a dump again while it is interrupted.
+func (a *applier) retry(dump func() error) (err error) {
+	for range interruptions {
+		if err = dump(); err != errInterrupted {
+			return err
+		}
+	}
+	return err
+}
+
+func (a *applier) apply(op *dataplane.Op) error {
+	if err := onlyIPv4(op); err != nil {
+		return err
+	}
+	switch op.Kind {
+	case dataplane.CreateVeth:
+		return a.createVeth(op)
+	case dataplane.RenameLink:
+		return a.renameLink(op)
+	case dataplane.AdoptLink:
+		return a.adoptLink(op)
+	case dataplane.LinkUp:
+		return a.linkUp(op)
+	case dataplane.SetMAC:
+		return a.setMAC(op)
+	case dataplane.DeleteVeth:
+		return a.deleteVeth(op)
+	case dataplane.PodRoute, dataplane.PodAddress, dataplane.PodNeighbour:
+		return a.applyPod(op)
+	case dataplane.ProxyNeighbour:
+		return a.proxyNeighbour(op)
+	case dataplane.EnsureRoute:
+		return a.ensureRoute(op)
+	case dataplane.RemoveRoute:
+		return a.removeRoute(op)
+	case dataplane.EnsureRule:
+		return a.ensureRule(op.Rule())
+	case dataplane.RemoveRule:
+		return a.removeRules(op.Rule(), false)
+	case dataplane.RemoveStaleRules:
+		return a.removeRules(op.Rule(), true)
+	case dataplane.FlushConntrack:
+		return a.k.flushConntrack(op.Addr)
+	case dataplane.ENIUp:
+		return a.eniUp(op)
+	case dataplane.ENIAddress:
+		return a.eniAddress(op)
+	case dataplane.HostNAT:
+		return a.hostNAT(op)
+	case dataplane.Sysctl:
+		return a.sysctl(op)
+	}
+	return failed(dataplane.Invalid, "this kind is unknown")
+}
+
+// onlyIPv4 refuses what the package does not do before anything reads four octets of sixteen.
+func onlyIPv4(op *dataplane.Op) error {
+	for _, addr := range []netip.Addr{op.Addr, op.Via, op.Dst.Addr()} {
+		if addr.IsValid() && !addr.Is4() {
+			return failed(dataplane.Invalid, addr.String()+" is not an IPv4 address")
+		}
+	}
+	return nil
+}
+
+func (a *applier) createVeth(op *dataplane.Op) error {
+	switch {
+	case op.Link == "" || op.Name == "" || op.Netns == 0:
+		return failed(dataplane.Invalid, "a veth needs both names and a namespace")
+	case len(op.Link) >= unix.IFNAMSIZ || len(op.Name) >= unix.IFNAMSIZ:
+		return failed(dataplane.Invalid, "a link's name has at most 15 characters")
+	case len(op.Alias) > dataplane.MaxAlias:
+		return failed(dataplane.Invalid, "the alias is too long")
+	}
+	mac, haveMAC := parseMAC(op.MAC)
+	if !haveMAC && op.MAC != "" {
+		return failed(dataplane.Invalid, "the MAC is malformed")
+	}
+	a.k.creating.Lock()
+	defer a.k.creating.Unlock()
+	if err := a.mayCreate(op); err != nil {
+		return err
+	}
+	if err := a.checkPod(op.Netns); err != nil {
+		return err
+	}
+	a.r.reset().newVeth(op, mac, haveMAC, a.pod)
+	var outcome [2]error
+	if err := a.s.doAll(a.r, outcome[:]); err != nil {
+		return err
+	}
+	if outcome[0] != nil {
+		return a.notCreated(op, outcome)
+	}
+	d, err := a.byName(op.Link)
+	switch {
+	case err != nil:
+		return err
+	case outcome[1] != nil || d.index == 0 || d.alias != op.Alias: // somebody was faster
+		return failed(dataplane.Other, "the new veth was taken away or changed at once")
+	}
+	a.found(d)
+	a.inPod = d.index
+	return nil
+}
+
+// newVeth is both messages: the pair, then the alias and up. The host's end is not up, and so not used,
+// before it has its key.
+func (r *request) newVeth(op *dataplane.Op, mac [6]byte, haveMAC bool, pod *Pod) {
+	r.link(unix.RTM_NEWLINK, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK, 0, 0, 0)
+	r.text(unix.IFLA_IFNAME, op.Link)
+	if haveMAC {
+		r.bytes(unix.IFLA_ADDRESS, mac[:])
+	}
+	if op.MTU != 0 {
+		r.u32(unix.IFLA_MTU, uint32(op.MTU))
+	}
+	info := r.nest(unix.IFLA_LINKINFO)
+	r.text(unix.IFLA_INFO_KIND, vethKind)
+	data := r.nest(unix.IFLA_INFO_DATA)
+	peer := r.nest(vethInfoPeer)
+	r.raw(unix.AF_UNSPEC, 0, 0, 0)
+	r.b = native.AppendUint32(r.b, 0)
+	r.b = native.AppendUint32(r.b, unix.IFF_UP)
+	r.b = native.AppendUint32(r.b, unix.IFF_UP)
+	r.text(unix.IFLA_IFNAME, op.Name)
+	if op.MTU != 0 {
+		r.u32(unix.IFLA_MTU, uint32(op.MTU))
+	}
+	r.u32(unix.IFLA_NET_NS_FD, uint32(pod.netns.Fd()))
+	r.end(peer)
+	r.end(data)
+	r.end(info)
+
+	r.link(unix.RTM_SETLINK, unix.NLM_F_ACK, 0, unix.IFF_UP, unix.IFF_UP)
+	r.text(unix.IFLA_IFNAME, op.Link)
+	r.bytes(unix.IFLA_IFALIAS, []byte(op.Alias))
+}
+
+// vethInfoPeer is VETH_INFO_PEER (linux/veth.h).
+const vethInfoPeer = 1
+
+// mayCreate asks in the order of the model, so that both find the same reason first.
+func (a *applier) mayCreate(op *dataplane.Op) error {
+	var name, alias bool
+	err := a.retry(func() error {
+		name, alias = false, false
+		return a.links(func(v *linkView) {
+			name = name || string(v.name) == op.Link
+			alias = alias || op.Alias != "" && string(v.alias) == op.Alias
+		})
+	})
+	switch {
+	case err != nil:
+		return err
+	case name:
+		return failed(dataplane.Exists, "another link has that name")
+	case alias:
+		return failed(dataplane.Exists, "a link of that attachment lives")
+	}
+	return nil
+}
+
+// notCreated says why there is no pair. A stranger's link that took the name in the microseconds since
+// mayCreate has been given our alias by the second message: it is taken off again.
+func (a *applier) notCreated(op *dataplane.Op, outcome [2]error) error {
+	err := outcome[0]
+	if outcome[1] == nil {
+		if d, found := a.byName(op.Link); found == nil && d.index != 0 && d.alias == op.Alias {
+			if undo := a.set(d.index, 0, 0, func(r *request) { r.bytes(unix.IFLA_IFALIAS, nil) }); undo != nil {
+				return undo
+			}
+		}
+		return failed(dataplane.Exists, "another link has that name")
+	}
+	if is(err, unix.EEXIST) {
+		return failed(dataplane.Exists, "the namespace has an interface of that name")
+	}
+	return err
+}
+
+func (a *applier) adoptLink(op *dataplane.Op) error {
+	if op.Alias == "" || len(op.Alias) > dataplane.MaxAlias {
+		return failed(dataplane.Invalid, "the alias is empty or too long")
+	}
+	d, err := a.byName(op.Link)
+	switch {
+	case err != nil:
+		return err
+	case d.index == 0 || d.kind != vethKind:
+		return errNoLink
+	case d.alias == op.Alias:
+		return nil
+	case d.alias != "":
+		return failed(dataplane.Exists, "the link belongs to "+d.alias)
+	}
+	if other, err := a.byAlias(op.Alias); err != nil {
+		return err
+	} else if other.index != 0 {
+		return failed(dataplane.Exists, "a link of that attachment lives")
+	}
+	if leads, err := a.leadsTo(op.Addr, d.index); err != nil {
+		return err
+	} else if !leads {
+		return failed(dataplane.NoLink, "the address is not routed to that link")
+	}
+	err = a.set(d.index, 0, 0, func(r *request) { r.bytes(unix.IFLA_IFALIAS, []byte(op.Alias)) })
+	if err == nil {
+		d.alias = op.Alias
+		a.found(d)
+	}
+	return err
+}
+
+func (a *applier) linkUp(op *dataplane.Op) error {
+	d, err := a.veth(op.Alias)
+	if err != nil {
+		return err
+	}
+	a.last.up = true
+	return a.up(d.index, op.MTU)
+}
+
+func (a *applier) setMAC(op *dataplane.Op) error {
+	d, err := a.veth(op.Alias)
+	if err != nil || d.mac.is(op.MAC) {
+		return err
+	}
+	mac, ok := parseMAC(op.MAC)
+	if !ok {
+		return failed(dataplane.Invalid, "the MAC is malformed")
+	}
+	err = a.set(d.index, 0, 0, func(r *request) { r.bytes(unix.IFLA_ADDRESS, mac[:]) })
+	if err == nil {
+		a.last.mac = textOfMAC(mac[:])
+	}
+	return err
+}
+
+func (a *applier) deleteVeth(op *dataplane.Op) error {
+	d, err := a.veth(op.Alias)
+	if err == errNoLink {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	a.r.reset().link(unix.RTM_DELLINK, unix.NLM_F_ACK, d.index, 0, 0)
+	err = a.s.do(a.r)
+	if is(err, unix.ENODEV) {
+		err = nil
+	}
+	if err == nil {
+		a.last, a.inPod = device{}, 0
+		a.k.forget(op.Alias)
+	}
+	return err
+}
+
+func (a *applier) proxyNeighbour(op *dataplane.Op) error {
+	if !op.Addr.IsValid() {
+		return failed(dataplane.Invalid, "a neighbour needs an address")
+	}
+	d, err := a.veth(op.Alias)
+	if err != nil {
+		return err
+	}
+	a.r.reset().proxy(d.index, op.Addr)
+	return a.s.do(a.r)
+}
+
+// proxy is one entry of the table that says which addresses a link answers ARP for.
+func (r *request) proxy(index int, addr netip.Addr) {
+	r.neighbour(unix.RTM_NEWNEIGH, unix.NLM_F_CREATE|unix.NLM_F_REPLACE|unix.NLM_F_ACK, index, unix.NUD_PERMANENT, unix.NTF_PROXY)
+	r.ip(unix.NDA_DST, addr)
+}

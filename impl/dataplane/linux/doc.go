@@ -1,0 +1,46 @@
+// Package linux makes a real kernel look like a [dataplane.Plan], and says what it looks like.
+//
+// A [Kernel] is one network namespace: the one that the calling thread was in at [Open]. It holds
+// netlink sockets, which belong to their namespace for ever, so everything else may be called from
+// any goroutine.
+//
+//   - [Kernel.Apply] runs the operations of a plan one after the other and stops at the first that
+//     fails. Each operation is what its [dataplane.Kind] says.
+//   - [Kernel.Observe] reads everything a [dataplane.Observation] holds. It leaves out what that
+//     type has no words for: lo (unless somebody configured a real address there), the local table,
+//     rules of protocol kernel and rules with selectors that a [dataplane.Rule] does not have.
+//   - [Kernel.Watch] says that somebody else changed something.
+//
+// # The pod's side
+//
+// The daemon never enters a pod's namespace. The plugin passes it as a [Pod]: the namespace's file and
+// an rtnetlink socket that was opened inside. The veth pair is made from the host's side with its peer
+// already in the pod (IFLA_NET_NS_FD); the pod's address, routes and neighbour go through the socket.
+// A Pod pins its namespace, so it is closed as soon as the plan has run.
+//
+// # Privileges
+//
+// CAP_NET_ADMIN in the user namespace that owns the network namespaces is enough, in the host's and
+// in the pod's; pods with user namespaces of their own are descendants and therefore included.
+// Only a Sysctl other than rp_filter writes /proc/sys, which needs it mounted for writing, and uid 0.
+//
+// # Kernels
+//
+// The floor is Linux 5.10. What is newer is tried, and has a fallback that Options.Floor forces:
+//
+//   - renaming a link that is up needs 6.2; below, it goes down for it, and its routes and proxy
+//     neighbours are put back;
+//   - notifications say whose request caused them for links since 6.2 only; below, Watch gives a hint
+//     too many.
+//
+// # Facts
+//
+// Found on Linux 6.18 and in its sources, and held by the tests of this package:
+//
+//   - RTM_NEWLINK takes no IFLA_IFALIAS when it creates, so the alias is a second message. Both go
+//     out in one sendmsg, which a kill cannot divide: no link lives without its alias.
+//   - a link's alias, unlike its name, cannot be looked up. It is found by a dump, and remembered as a
+//     guess that is verified.
+//   - deleting a veth waits for two RCU grace periods, whatever else is done.
+//   - routes die with their link, rules do not, and neither sends a notification for that.
+package linux

@@ -1,0 +1,129 @@
+package linux
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/impl/dataplane"
+)
+
+func (a *applier) eniUp(op *dataplane.Op) error {
+	d, err := a.eni(op.MAC)
+	if err != nil || d.up && (op.MTU == 0 || d.mtu == op.MTU) {
+		return err
+	}
+	return a.up(d.index, op.MTU)
+}
+
+func (a *applier) eniAddress(op *dataplane.Op) error {
+	d, err := a.eni(op.MAC)
+	if err != nil {
+		return err
+	}
+	if !op.Addr.IsValid() || !op.Dst.IsValid() {
+		return failed(dataplane.Invalid, "an ENI's address needs its subnet")
+	}
+	want := netip.PrefixFrom(op.Addr, op.Dst.Bits())
+	have, err := a.addresses(d.index)
+	if err != nil || len(have) == 1 && have[0] == want {
+		return err
+	}
+	for _, p := range have { // first, for the kernel takes the later ones of a subnet along with the first
+		r := a.r.reset()
+		r.address(unix.RTM_DELADDR, unix.NLM_F_ACK, p.Bits(), d.index)
+		r.ip(unix.IFA_LOCAL, p.Addr())
+		if err = a.s.do(r); err != nil && !is(err, unix.EADDRNOTAVAIL) {
+			return err
+		}
+	}
+	r := a.r.reset()
+	r.address(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_REPLACE|unix.NLM_F_ACK, want.Bits(), d.index)
+	r.ip(unix.IFA_LOCAL, want.Addr())
+	r.ip(unix.IFA_ADDRESS, want.Addr())
+	return a.s.do(r)
+}
+
+// addresses are a link's own.
+func (a *applier) addresses(index int) (have []netip.Prefix, err error) {
+	err = a.retry(func() error {
+		have = have[:0]
+		r := a.r.reset()
+		r.address(unix.RTM_GETADDR, unix.NLM_F_DUMP, 0, index)
+		return a.s.dump(r, func(body []byte) {
+			if at, p, ok := parseAddress(body); ok && at == index {
+				have = append(have, p)
+			}
+		})
+	})
+	return have, err
+}
+
+// parseAddress reads an RTM_NEWADDR: struct ifaddrmsg, IFA_LOCAL, or IFA_ADDRESS where that is missing.
+func parseAddress(body []byte) (index int, p netip.Prefix, ok bool) {
+	if len(body) < unix.SizeofIfAddrmsg || body[0] != unix.AF_INET {
+		return 0, p, false
+	}
+	var local, address netip.Addr
+	for c := (cursor{rest: body[unix.SizeofIfAddrmsg:]}); c.next(); {
+		switch c.kind {
+		case unix.IFA_LOCAL:
+			local = c.ip()
+		case unix.IFA_ADDRESS:
+			address = c.ip()
+		}
+	}
+	if !local.IsValid() {
+		local = address
+	}
+	return int(native.Uint32(body[4:])), netip.PrefixFrom(local, int(body[1])), local.IsValid()
+}
+
+// sysctl sets rp_filter over netlink (IFLA_INET_CONF), which needs no /proc/sys and means the right
+// namespace whoever calls; the kernel has no such way for names it keeps no number of.
+func (a *applier) sysctl(op *dataplane.Op) error {
+	d, err := a.eni(op.MAC)
+	if err != nil {
+		return err
+	}
+	value, err := strconv.Atoi(op.Value)
+	if err != nil || op.Name == "" || strings.ContainsAny(op.Name, "/.") {
+		return failed(dataplane.Invalid, "a sysctl needs a name of one element and a number")
+	}
+	if op.Name != "rp_filter" {
+		return a.k.writeSysctl("/proc/sys/net/ipv4/conf/"+d.name+"/"+op.Name, op.Value)
+	}
+	if value < 0 || value > 2 {
+		return failed(dataplane.Invalid, "rp_filter is 0, 1 or 2")
+	}
+	return a.set(d.index, 0, 0, func(r *request) {
+		spec := r.nest(unix.IFLA_AF_SPEC)
+		family := r.nest(unix.AF_INET)
+		conf := r.nest(unix.IFLA_INET_CONF)
+		r.u32(devconfRPFilter, uint32(value))
+		r.end(conf)
+		r.end(family)
+		r.end(spec)
+	})
+}
+
+// writeSysctl writes below /proc/sys/net, which is the calling thread's namespace's: it must be ours.
+func (k *Kernel) writeSysctl(path, value string) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if inode, err := threadNamespace(); err != nil {
+		return err
+	} else if inode != k.inode {
+		return failed(dataplane.Other, "this thread is in another network namespace")
+	}
+	err := os.WriteFile(path, []byte(value), 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return failed(dataplane.Invalid, "the kernel has no such sysctl")
+	}
+	return err
+}

@@ -1,0 +1,89 @@
+package linux
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/impl/dataplane"
+)
+
+// checkPod says whether the caller passed the namespace that an operation is about.
+func (a *applier) checkPod(inode uint64) error {
+	switch {
+	case a.pod == nil:
+		return failed(dataplane.NoNamespace, "the pod's namespace was not passed")
+	case a.pod.inode != inode:
+		return failed(dataplane.NoNamespace, "another namespace was passed")
+	}
+	return nil
+}
+
+// applyPod is the pod's end of a veth: the socket is inside, and the host's end knows the other's index.
+func (a *applier) applyPod(op *dataplane.Op) error {
+	d, err := a.veth(op.Alias)
+	if err != nil {
+		return err
+	}
+	if err = a.checkPod(op.Netns); err != nil {
+		return err
+	}
+	if err = a.leadsToPod(&d); err != nil {
+		return err
+	}
+	r := a.r.reset()
+	switch op.Kind {
+	case dataplane.PodRoute:
+		if !op.Dst.IsValid() {
+			return failed(dataplane.Invalid, "a route needs a destination")
+		}
+		r.ensureRoute(op, d.peer, unix.RT_TABLE_MAIN)
+	case dataplane.PodAddress:
+		if !op.Addr.IsValid() {
+			return failed(dataplane.Invalid, "the address is missing")
+		}
+		r.address(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK, 32, d.peer)
+		r.ip(unix.IFA_LOCAL, op.Addr)
+		r.ip(unix.IFA_ADDRESS, op.Addr)
+	case dataplane.PodNeighbour:
+		mac, ok := parseMAC(op.MAC)
+		if !ok || op.Addr != dataplane.Gateway() {
+			return failed(dataplane.Invalid, "a pod's neighbour is its gateway, with a MAC")
+		}
+		r.neighbour(unix.RTM_NEWNEIGH, unix.NLM_F_CREATE|unix.NLM_F_REPLACE|unix.NLM_F_ACK, d.peer, unix.NUD_PERMANENT, 0)
+		r.ip(unix.NDA_DST, op.Addr)
+		r.bytes(unix.NDA_LLADDR, mac[:])
+	}
+	err = a.pod.s.do(r)
+	if op.Kind == dataplane.PodAddress && is(err, unix.EEXIST) {
+		err = nil
+	}
+	return err
+}
+
+// leadsToPod says whether a veth's peer is in the namespace that was passed: their numbers, as the
+// host counts namespaces, are the same. A veth of this plan was made there.
+func (a *applier) leadsToPod(d *device) error {
+	if a.inPod == d.index {
+		return nil
+	}
+	r := a.r.reset()
+	r.message(unix.RTM_GETNSID, 0)
+	r.raw(unix.AF_UNSPEC, 0, 0, 0)
+	r.u32(unix.NETNSA_FD, uint32(a.pod.netns.Fd()))
+	body, err := a.s.get(r)
+	if err != nil {
+		return err
+	}
+	netnsid := -1
+	if len(body) >= 4 {
+		for c := (cursor{rest: body[4:]}); c.next(); {
+			if c.kind == unix.NETNSA_NSID {
+				netnsid = int(int32(c.u32()))
+			}
+		}
+	}
+	if netnsid < 0 || netnsid != d.netnsid {
+		return failed(dataplane.NoNamespace, "the link leads to another namespace")
+	}
+	a.inPod = d.index
+	return nil
+}

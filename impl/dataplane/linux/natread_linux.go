@@ -1,0 +1,195 @@
+package linux
+
+import (
+	"bytes"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/impl/dataplane"
+)
+
+// natSeen is our table as the kernel has it.
+type natSeen struct {
+	chains int // and sets and the like: none of ours
+	rules  []ruleSeen
+}
+
+type ruleSeen struct {
+	chain, comment string
+	expressions    []byte
+}
+
+// observeNAT reads the table back. What an operation said is in the comments; the table counts as
+// present only when every chain and every rule that it means is there, does what it should, and nothing
+// else is. linkOf is the index of the ENI with a MAC, or 0.
+func (o *observer) observeNAT(linkOf func(mac string) int) (nat dataplane.NAT, err error) {
+	seen, ok, err := o.readTable()
+	if err != nil || !ok {
+		return dataplane.NAT{}, err
+	}
+	if len(seen.rules) == 0 || seen.rules[0].chain != aboutChain {
+		return dataplane.NAT{}, nil
+	}
+	nat, link, ok := parseAbout(seen.rules[0].comment)
+	if now := linkOf(nat.Device); !ok || now != 0 && now != link { // a new link has the ENI's MAC: the rules are about the old one
+		return dataplane.NAT{}, nil
+	}
+	nat.CIDRs = seen.cidrs()
+	chains, err := ruleset(nat, link)
+	if err != nil || !seen.matches(chains) {
+		return dataplane.NAT{}, nil
+	}
+	for i := range chains {
+		if ok, err := o.chainIs(&chains[i]); err != nil || !ok {
+			return dataplane.NAT{}, err
+		}
+	}
+	return nat, nil
+}
+
+func (s *natSeen) cidrs() string {
+	var texts []string
+	for _, r := range s.rules {
+		if r.chain == vpcChain {
+			texts = append(texts, r.comment)
+		}
+	}
+	return strings.Join(texts, " ")
+}
+
+// matches says whether those are the chains and their rules, in order, and no more.
+func (s *natSeen) matches(chains []chain) bool {
+	rules := 0
+	for i := range chains {
+		for j := range chains[i].rules {
+			if rules == len(s.rules) {
+				return false
+			}
+			have, want := &s.rules[rules], &chains[i].rules[j]
+			if have.chain != chains[i].name || have.comment != want.comment || !holds(have.expressions, want.expressions) {
+				return false
+			}
+			rules++
+		}
+	}
+	return rules == len(s.rules) && s.chains == len(chains)
+}
+
+// readTable reads the table and its rules, in the order of the chains; ok is false when there is none, or
+// when it is asleep.
+func (o *observer) readTable() (seen natSeen, ok bool, err error) {
+	r := o.r.reset()
+	r.netfilter(nftMessage(unix.NFT_MSG_GETTABLE), 0, unix.AF_INET, 0)
+	r.text(unix.NFTA_TABLE_NAME, natTable)
+	body, err := o.nft.get(r)
+	if is(err, unix.ENOENT) {
+		return seen, false, nil
+	}
+	if err != nil {
+		return seen, false, err
+	}
+	flags := uint32(0)
+	for c := (cursor{rest: body[min(nfgenHeader, len(body)):]}); c.next(); {
+		switch c.kind {
+		case unix.NFTA_TABLE_USE:
+			seen.chains = int(c.be32())
+		case unix.NFTA_TABLE_FLAGS:
+			flags = c.be32()
+		}
+	}
+	r = o.r.reset()
+	r.netfilter(nftMessage(unix.NFT_MSG_GETRULE), unix.NLM_F_DUMP, unix.AF_INET, 0)
+	r.text(unix.NFTA_RULE_TABLE, natTable)
+	err = o.nft.dump(r, func(body []byte) { seen.add(body) })
+	return seen, flags&tableDormant == 0, err
+}
+
+// tableDormant is NFT_TABLE_F_DORMANT.
+const tableDormant = 1
+
+func (s *natSeen) add(body []byte) {
+	if len(body) < nfgenHeader {
+		return
+	}
+	var rule ruleSeen
+	table := ""
+	for c := (cursor{rest: body[nfgenHeader:]}); c.next(); {
+		switch c.kind {
+		case unix.NFTA_RULE_TABLE:
+			table = string(c.text())
+		case unix.NFTA_RULE_CHAIN:
+			rule.chain = string(c.text())
+		case unix.NFTA_RULE_EXPRESSIONS:
+			rule.expressions = bytes.Clone(c.value)
+		case unix.NFTA_RULE_USERDATA:
+			rule.comment = commentOf(c.value)
+		}
+	}
+	if table == natTable {
+		s.rules = append(s.rules, rule)
+	}
+}
+
+// chainIs asks for one chain: a dump would be of all tables, and kube-proxy's have thousands.
+func (o *observer) chainIs(want *chain) (bool, error) {
+	r := o.r.reset()
+	r.netfilter(nftMessage(unix.NFT_MSG_GETCHAIN), 0, unix.AF_INET, 0)
+	r.text(unix.NFTA_CHAIN_TABLE, natTable)
+	r.text(unix.NFTA_CHAIN_NAME, want.name)
+	body, err := o.nft.get(r)
+	if is(err, unix.ENOENT) {
+		return false, nil
+	}
+	if err != nil || len(body) < nfgenHeader {
+		return false, err
+	}
+	have := chain{name: want.name, rules: want.rules}
+	policy := uint32(verdictAccept)
+	for c := (cursor{rest: body[nfgenHeader:]}); c.next(); {
+		switch c.kind {
+		case unix.NFTA_CHAIN_TYPE:
+			have.kind = string(c.text())
+		case unix.NFTA_CHAIN_POLICY:
+			policy = c.be32()
+		case unix.NFTA_CHAIN_HOOK:
+			for h := (cursor{rest: c.value}); h.next(); {
+				switch h.kind {
+				case unix.NFTA_HOOK_HOOKNUM:
+					have.hook = h.be32()
+				case unix.NFTA_HOOK_PRIORITY:
+					have.priority = int32(h.be32())
+				}
+			}
+		}
+	}
+	return have.kind == want.kind && have.hook == want.hook && have.priority == want.priority && policy == verdictAccept, nil
+}
+
+// holds says whether a list of attributes has all of another, in order and with the same values, at every
+// depth. Newer kernels dump attributes that older ones do not know, with their defaults.
+func holds(have, want []byte) bool {
+	h := cursor{rest: have}
+	for len(want) > 0 {
+		w := cursor{rest: want}
+		nested := len(want) >= attributeHeader && native.Uint16(want[2:])&unix.NLA_F_NESTED != 0
+		if !w.next() {
+			return false
+		}
+		found := false
+		for !found && h.next() {
+			found = h.kind == w.kind
+		}
+		if !found || nested && !holds(h.value, w.value) || !nested && !bytes.Equal(h.value, w.value) {
+			return false
+		}
+		want = w.rest
+	}
+	return !h.listElement()
+}
+
+// listElement says whether another element of a list is left: a rule that does more.
+func (c *cursor) listElement() bool {
+	rest := *c
+	return rest.next() && rest.kind == unix.NFTA_LIST_ELEM
+}

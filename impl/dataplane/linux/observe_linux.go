@@ -1,0 +1,247 @@
+package linux
+
+import (
+	"fmt"
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/impl/dataplane"
+)
+
+// observer reads the whole namespace. It keeps its memory, and the texts of links, from one observation to
+// the next: they rarely change, and a text that is the same need not be made again.
+type observer struct {
+	s, nft *socket
+	r      request
+
+	texts map[int]texts // by link index
+	place map[int]int   // link index to its place in the observation
+	extra []linkExtra   // beside the observation's links
+}
+
+type texts struct {
+	name, alias string
+	mac         macText
+	macText     string
+	seen        bool
+}
+
+// linkExtra is what of a link is needed to observe the rest.
+type linkExtra struct {
+	netnsid  int
+	loopback bool
+	kind     bool // has one
+}
+
+// Observe reads the kernel, sorted. Where a list was not complete the error says which and why, Complete
+// is false, and absence means nothing.
+func (k *Kernel) Observe() (dataplane.Observation, error) {
+	k.observing.Lock()
+	defer k.observing.Unlock()
+	o := &k.seen
+	var out dataplane.Observation
+	steps := []struct {
+		name string
+		read func(*dataplane.Observation) error
+	}{{"links", o.links}, {"addresses", o.addresses}, {"proxy neighbours", o.proxies}, {"pods' addresses", o.peers},
+		{"routes", o.routes}, {"rules", o.rules}, {"nftables", o.nat}}
+	var failure error
+	for _, step := range steps {
+		if err := step.read(&out); err != nil && failure == nil {
+			failure = fmt.Errorf("observe the kernel: %s: %w", step.name, err)
+		}
+	}
+	o.dropLoopback(&out)
+	out.Complete = failure == nil
+	out.Sort()
+	return out, failure
+}
+
+func (o *observer) links(out *dataplane.Observation) error {
+	if o.texts == nil {
+		o.texts, o.place = map[int]texts{}, map[int]int{}
+	}
+	clear(o.place)
+	o.extra = o.extra[:0]
+	out.Links = make([]dataplane.Link, 0, len(o.texts)+8)
+	var v linkView
+	err := o.s.dump(o.r.askLinks(), func(body []byte) {
+		if !v.parse(body) {
+			return
+		}
+		if _, twice := o.place[v.index]; twice {
+			return
+		}
+		o.place[v.index] = len(out.Links)
+		t := o.textsOf(&v)
+		out.Links = append(out.Links, dataplane.Link{Index: v.index, Name: t.name, MAC: t.macText, Alias: t.alias, Up: v.up(), MTU: v.mtu,
+			RPFilter: v.rpFilter, Veth: v.veth(), PeerLive: v.veth() && v.netnsid >= 0})
+		o.extra = append(o.extra, linkExtra{netnsid: v.netnsid, loopback: v.loopback(), kind: len(v.kind) > 0 && !v.veth()})
+	})
+	for index, t := range o.texts {
+		if !t.seen {
+			delete(o.texts, index)
+		} else {
+			t.seen = false
+			o.texts[index] = t
+		}
+	}
+	return err
+}
+
+// textsOf are a link's texts, made anew only where they changed.
+func (o *observer) textsOf(v *linkView) texts {
+	t := o.texts[v.index]
+	if string(v.name) != t.name {
+		t.name = string(v.name)
+	}
+	if string(v.alias) != t.alias {
+		t.alias = string(v.alias)
+	}
+	if mac := textOfMAC(v.mac); mac != t.mac || t.macText == "" && mac[0] != 0 {
+		t.mac, t.macText = mac, ""
+		if mac[0] != 0 {
+			t.macText = string(mac[:])
+		}
+	}
+	t.seen = true
+	o.texts[v.index] = t
+	return t
+}
+
+// link is the observed link of an index, or nil.
+func (o *observer) link(out *dataplane.Observation, index int) *dataplane.Link {
+	if at, ok := o.place[index]; ok {
+		return &out.Links[at]
+	}
+	return nil
+}
+
+func (o *observer) addresses(out *dataplane.Observation) error {
+	r := o.r.reset()
+	r.address(unix.RTM_GETADDR, unix.NLM_F_DUMP, 0, 0)
+	return o.s.dump(r, func(body []byte) {
+		if index, p, ok := parseAddress(body); ok {
+			if l := o.link(out, index); l != nil {
+				l.Addresses = append(l.Addresses, p)
+			}
+		}
+	})
+}
+
+func (o *observer) proxies(out *dataplane.Observation) error {
+	room := make([]netip.Addr, 0, len(out.Links)) // one each, as a rule: one allocation for all
+	return o.s.dump(o.r.askProxies(0), func(body []byte) {
+		index, addr, ok := parseProxy(body)
+		l := o.link(out, index)
+		if !ok || l == nil {
+			return
+		}
+		if l.Proxy == nil && len(room) < cap(room) {
+			room = append(room, addr)
+			l.Proxy = room[len(room)-1 : len(room) : len(room)]
+			return
+		}
+		l.Proxy = append(l.Proxy, addr)
+	})
+}
+
+// peers asks every namespace behind a veth for its addresses. One that ends meanwhile says EINVAL or has
+// no number any more: then its veth is gone too, and so is what it used.
+func (o *observer) peers(out *dataplane.Observation) error {
+	room := make([]netip.Addr, 0, len(out.Links)+len(out.Links)/4)
+	for i := range out.Links {
+		netnsid := o.extra[i].netnsid
+		if !out.Links[i].PeerLive {
+			continue
+		}
+		start := len(room)
+		r := o.r.reset()
+		r.address(unix.RTM_GETADDR, unix.NLM_F_DUMP, 0, 0)
+		r.u32(ifaTargetNetnsid, uint32(netnsid))
+		err := o.s.dump(r, func(body []byte) {
+			if _, p, ok := parseAddress(body); ok && !p.Addr().IsLoopback() {
+				room = append(room, p.Addr())
+			}
+		})
+		if is(err, unix.EINVAL) || is(err, unix.ENOENT) || is(err, unix.ENONET) {
+			out.Links[i].PeerLive = false
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if len(room) > start {
+			out.Links[i].PeerAddresses = room[start:len(room):len(room)]
+		}
+	}
+	return nil
+}
+
+// ifaTargetNetnsid is IFA_TARGET_NETNSID: the dump is of the namespace with that number (Linux 4.20).
+const ifaTargetNetnsid = unix.IFA_TARGET_NETNSID
+
+func (o *observer) routes(out *dataplane.Observation) error {
+	out.Routes = make([]dataplane.Route, 0, len(out.Links)+16)
+	var v routeView
+	return o.s.dump(o.r.askRoutes(0, 0), func(body []byte) {
+		if !v.parse(body) || !v.observed() {
+			return
+		}
+		route := dataplane.Route{Table: v.table, Dst: netip.PrefixFrom(v.dst, v.bits), Via: v.via}
+		if l := o.link(out, v.index); l != nil {
+			route.Link = l.Name
+		}
+		out.Routes = append(out.Routes, route)
+	})
+}
+
+func (o *observer) rules(out *dataplane.Observation) error {
+	out.Rules = make([]dataplane.Rule, 0, 2*len(out.Links)+16)
+	var v rule
+	return o.s.dump(o.r.askRules(), func(body []byte) {
+		if v.parse(body) {
+			out.Rules = append(out.Rules, v.Rule)
+		}
+	})
+}
+
+func (o *observer) nat(out *dataplane.Observation) (err error) {
+	out.NAT, err = o.observeNAT(func(mac string) int {
+		index, plain := 0, false
+		for i := range out.Links { // as applier.eni chooses
+			l := &out.Links[i]
+			if l.MAC != mac || l.Alias != "" || o.extra[i].loopback {
+				continue
+			}
+			if index == 0 || !plain && !o.extra[i].kind {
+				index, plain = l.Index, !o.extra[i].kind
+			}
+		}
+		return index
+	})
+	return err
+}
+
+// dropLoopback leaves out lo, unless somebody configured a real address there: that one is in use.
+func (o *observer) dropLoopback(out *dataplane.Observation) {
+	kept := out.Links[:0]
+	for i := range out.Links {
+		l := &out.Links[i]
+		if o.extra[i].loopback && !hasReal(l.Addresses) {
+			continue
+		}
+		kept = append(kept, *l)
+	}
+	out.Links = kept
+}
+
+func hasReal(addresses []netip.Prefix) bool {
+	for _, p := range addresses {
+		if !p.Addr().IsLoopback() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,184 @@
+package linux
+
+import (
+	"net/netip"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/impl/dataplane"
+)
+
+// Attributes of a rule (linux/fib_rules.h).
+const (
+	fraDst = 1 + iota
+	fraSrc
+	fraIIFName
+	fraGoto
+	_
+	fraPriority
+)
+
+const (
+	fraFwmark            = 10
+	fraFlow              = 11
+	fraTunnel            = 12
+	fraSuppressIfgroup   = 13
+	fraSuppressPrefixlen = 14
+	fraTable             = 15
+	fraFwmask            = 16
+	fraOIFName           = 17
+	fraL3MDev            = 19
+	fraUIDRange          = 20
+	fraProtocol          = 21
+	fraIPProtocol        = 22
+	fraSourcePort        = 23
+	fraDestinationPort   = 24
+	fraDSCP              = 25
+
+	ruleHeader   = 12 // struct fib_rule_hdr
+	ruleInverted = 0x2
+)
+
+// rule is a policy rule, with what is needed to remove exactly it.
+type rule struct {
+	dataplane.Rule
+	protocol byte
+}
+
+// parse reads struct fib_rule_hdr and what follows. ok is false for the kernel's own rules, and for those
+// that select or do what a dataplane.Rule has no words for: to print them without would be to lie.
+func (r *rule) parse(body []byte) (ok bool) {
+	if len(body) < ruleHeader || body[0] != unix.AF_INET {
+		return false
+	}
+	*r = rule{Rule: dataplane.Rule{Table: int(body[4])}}
+	toBits, fromBits, tos, action, flags := int(body[1]), int(body[2]), body[3], body[7], native.Uint32(body[8:])
+	mask, from, to := uint32(0), netip.IPv4Unspecified(), netip.IPv4Unspecified()
+	ok = tos == 0 && action == unix.FR_ACT_TO_TBL && flags&ruleInverted == 0
+	for c := (cursor{rest: body[ruleHeader:]}); c.next(); {
+		switch c.kind {
+		case fraDst:
+			to = c.ip()
+		case fraSrc:
+			from = c.ip()
+		case fraPriority:
+			r.Priority = int(c.u32())
+		case fraTable:
+			r.Table = int(c.u32())
+		case fraFwmark:
+			r.Mark = c.u32()
+		case fraFwmask:
+			mask = c.u32()
+		case fraProtocol:
+			r.protocol = c.value[0]
+		case fraSuppressPrefixlen, fraSuppressIfgroup:
+			ok = ok && int32(c.u32()) == -1
+		case fraL3MDev:
+			ok = ok && c.value[0] == 0
+		case fraIIFName, fraOIFName, fraGoto, fraFlow, fraTunnel, fraUIDRange, fraIPProtocol, fraSourcePort, fraDestinationPort, fraDSCP:
+			ok = false
+		}
+	}
+	if toBits > 0 {
+		r.To = netip.PrefixFrom(to, toBits)
+	}
+	if fromBits > 0 {
+		r.From = netip.PrefixFrom(from, fromBits)
+	}
+	return ok && mask == r.Mark && r.protocol != unix.RTPROT_KERNEL
+}
+
+// rule is the message about one rule.
+func (r *request) rule(kind, flags uint16, w *rule) {
+	r.message(kind, flags|unix.NLM_F_ACK)
+	bits := func(p netip.Prefix) byte {
+		if p.IsValid() {
+			return byte(p.Bits())
+		}
+		return 0
+	}
+	r.raw(unix.AF_INET, bits(w.To), bits(w.From), 0, unix.RT_TABLE_UNSPEC, 0, 0, unix.FR_ACT_TO_TBL, 0, 0, 0, 0)
+	if w.To.IsValid() {
+		r.ip(fraDst, w.To.Masked().Addr())
+	}
+	if w.From.IsValid() {
+		r.ip(fraSrc, w.From.Masked().Addr())
+	}
+	r.u32(fraPriority, uint32(w.Priority))
+	r.u32(fraTable, uint32(w.Table))
+	if w.Mark != 0 {
+		r.u32(fraFwmark, w.Mark)
+		r.u32(fraFwmask, w.Mark)
+	}
+	r.u8(fraProtocol, w.protocol)
+}
+
+func (a *applier) ensureRule(w dataplane.Rule) error {
+	if w.Table <= 0 || w.Priority <= 0 {
+		return failed(dataplane.Invalid, "a rule needs a priority and a table")
+	}
+	want := rule{w, unix.RTPROT_STATIC}
+	a.r.reset().rule(unix.RTM_NEWRULE, unix.NLM_F_CREATE|unix.NLM_F_EXCL, &want)
+	err := a.s.do(a.r)
+	if is(err, unix.EEXIST) {
+		return nil
+	}
+	if err == nil && a.router != nil {
+		a.router = append(a.router, want)
+	}
+	return err
+}
+
+// rules are all rules, read once for a plan: its own operations keep them true, and other plans are about other
+// addresses.
+func (a *applier) rules() ([]rule, error) {
+	if a.router != nil {
+		return a.router, nil
+	}
+	err := a.retry(func() error {
+		a.router = make([]rule, 0, cap(a.router)+64)
+		var r rule
+		return a.s.dump(a.r.askRules(), func(body []byte) {
+			if r.parse(body) {
+				a.router = append(a.router, r)
+			}
+		})
+	})
+	if err != nil {
+		a.router = nil
+	}
+	return a.router, err
+}
+
+func (r *request) askRules() *request {
+	r.reset().message(unix.RTM_GETRULE, unix.NLM_F_DUMP)
+	r.raw(unix.AF_INET, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+	return r
+}
+
+// removeRules removes the rules like w in its table, in every table (0), or, others, in every table but
+// its own. It removes what it has seen: the kernel's delete alone would take a stranger's rule that has
+// more selectors.
+func (a *applier) removeRules(w dataplane.Rule, others bool) error {
+	rules, err := a.rules()
+	if err != nil {
+		return err
+	}
+	gone := func(r *rule) bool {
+		like := r.Rule
+		like.Table = w.Table
+		return like == w && (w.Table == 0 || (r.Table == w.Table) != others)
+	}
+	for i := range rules {
+		if !gone(&rules[i]) {
+			continue
+		}
+		a.r.reset().rule(unix.RTM_DELRULE, 0, &rules[i])
+		if err = a.s.do(a.r); err != nil && !is(err, unix.ENOENT) {
+			return err
+		}
+	}
+	a.router = slices.DeleteFunc(rules, func(r rule) bool { return gone(&r) })
+	return nil
+}

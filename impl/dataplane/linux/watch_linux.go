@@ -1,0 +1,153 @@
+package linux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// settle is how long Watch gathers what comes together before it gives a hint: a stranger that flushes
+	// a table sends one notification per line.
+	settle = 20 * time.Millisecond
+	// stopCheck is how often Watch looks whether it should end.
+	stopCheck = 200 * time.Millisecond
+	// monitorBuffer is what the kernel may queue while Watch is busy, in bytes; past it, ENOBUFS, which is a hint too.
+	monitorBuffer = 1 << 20
+)
+
+// errWatching refuses a second Watch: there is one queue of notifications.
+var errWatching = errors.New("watch the kernel: somebody watches already")
+
+// watched are the groups that tell of what an Observation holds. Entries of the proxy table tell nobody
+// (pneigh_lookup and pneigh_delete send nothing), so RTNLGRP_NEIGH would only tell of every ARP.
+var watched = []int{unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV4_ROUTE, unix.RTNLGRP_IPV4_RULE}
+
+func openMonitor() (*socket, error) {
+	s, err := openSocket(unix.NETLINK_ROUTE, requestBuffer, watched...)
+	if err != nil {
+		return nil, err
+	}
+	if err = unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, monitorBuffer); err != nil {
+		err = unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, monitorBuffer) // without the capability: as much as we may
+	}
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// watcher tells what strangers did from what we did, and from what happens to links by itself.
+type watcher struct {
+	k     *Kernel
+	seed  maphash.Seed
+	links map[int]uint64 // what a link last looked like
+}
+
+// Watch calls hint when something changed that none of our requests changed, once for what comes together, until
+// ctx ends; then it returns nil. A hint may be one too many, and what a kernel does not tell (nftables, proxy
+// neighbours, the inside of pods) gives none, so whoever watches also looks now and then.
+func (k *Kernel) Watch(ctx context.Context, hint func()) error {
+	if !k.watching.TryLock() {
+		return errWatching
+	}
+	defer k.watching.Unlock()
+	w := watcher{k: k, seed: maphash.MakeSeed(), links: map[int]uint64{}}
+	var due time.Time // when to give a hint; zero: there is nothing to tell
+	for ctx.Err() == nil {
+		timeout := stopCheck
+		if !due.IsZero() {
+			if timeout = time.Until(due); timeout <= 0 {
+				due = time.Time{}
+				hint()
+				continue
+			}
+		}
+		if err := wait(k.monitor.fd, max(timeout, time.Millisecond)); err == unix.ETIMEDOUT {
+			continue
+		} else if err != nil {
+			return fmt.Errorf("watch the kernel: %w", err)
+		}
+		foreign, err := w.drain()
+		if err != nil {
+			return fmt.Errorf("watch the kernel: %w", err)
+		}
+		if foreign && due.IsZero() {
+			due = time.Now().Add(settle)
+		}
+	}
+	return nil
+}
+
+// drain reads what is queued and says whether a stranger did any of it.
+func (w *watcher) drain() (foreign bool, err error) {
+	for {
+		b, err := w.k.monitor.receiveNow()
+		switch err {
+		case nil:
+		case unix.EAGAIN:
+			return foreign, nil
+		case unix.ENOBUFS, unix.EMSGSIZE: // some were lost
+			foreign = true
+			clear(w.links)
+			continue
+		default:
+			return foreign, err
+		}
+		for h, rest, ok := split(b); ok; h, rest, ok = split(rest) {
+			foreign = w.foreign(&h) || foreign
+		}
+	}
+}
+
+// foreign judges one notification. The kernel says whose request caused it; 0 is nobody's, which before Linux 6.2
+// is every link's. Carriers and statistics come by themselves, so a link that looks as before is no news.
+func (w *watcher) foreign(h *header) bool {
+	ours := w.k.ports[h.port]
+	switch h.kind {
+	case unix.RTM_NEWLINK:
+		var v linkView
+		if !v.parse(h.body) {
+			return false
+		}
+		if len(h.body) > 0 && h.body[0] != unix.AF_UNSPEC { // a bridge port's or an address family's own
+			return false
+		}
+		look := w.look(&v)
+		before, known := w.links[v.index]
+		w.links[v.index] = look
+		return !ours && (!known || before != look)
+	case unix.RTM_DELLINK:
+		var v linkView
+		if v.parse(h.body) {
+			delete(w.links, v.index)
+		}
+		return !ours
+	case unix.RTM_NEWADDR, unix.RTM_DELADDR, unix.RTM_NEWROUTE, unix.RTM_DELROUTE, unix.RTM_NEWRULE, unix.RTM_DELRULE:
+		return !ours
+	}
+	return false
+}
+
+// look is a link's appearance in an Observation, hashed.
+func (w *watcher) look(v *linkView) uint64 {
+	var h maphash.Hash
+	h.SetSeed(w.seed)
+	h.Write(v.name)
+	h.WriteByte(0)
+	h.Write(v.alias)
+	h.WriteByte(0)
+	h.Write(v.mac)
+	var numbers [16]byte
+	native.PutUint32(numbers[0:], uint32(v.mtu))
+	native.PutUint32(numbers[4:], v.flags&unix.IFF_UP)
+	native.PutUint32(numbers[8:], uint32(v.rpFilter))
+	native.PutUint32(numbers[12:], uint32(v.netnsid))
+	h.Write(numbers[:])
+	return h.Sum64()
+}
