@@ -8,11 +8,8 @@ import (
 	"net/netip"
 	"path/filepath"
 	"strings"
-	"sync"
-	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
@@ -34,56 +31,95 @@ const mostAnswer = 16 << 20
 
 // Runtime is a container runtime behind a unix socket. Its methods may be called at once; they take turns.
 type Runtime struct {
+	path string
+	turn chan struct{} // one list at a time: it guards what follows, and keeps requests one after another
 	conn *grpc.ClientConn
-	api  v1.RuntimeServiceClient
-
-	mu    sync.Mutex // one list at a time: it guards known, and keeps requests one after another
+	// known are details of the sandboxes of the last list.
 	known map[string]detail
+	ended bool
 }
 
-// detail is what PodSandboxStatus says of a sandbox that never changes. Without an address the sandbox is in the host's network, or
-// has none yet, which is asked again.
+// detail is what PodSandboxStatus says of a sandbox that never changes.
 type detail struct {
-	host    bool
-	address netip.Addr
+	host    bool       // in the host's network: no address of its own
+	address netip.Addr // invalid: it has none yet, which is asked again
 }
 
-// Dial names a socket: a path, or unix:// and a path. It connects when something is first asked, and again whenever the connection
-// was lost, so it fails on a name alone.
+// Dial names a socket: a path, or unix:// and a path. It connects when something is first asked, and again after a failure, so it
+// fails on a name alone.
 func Dial(socket string) (*Runtime, error) {
 	path := strings.TrimPrefix(strings.TrimPrefix(socket, "unix://"), "unix:")
 	if !filepath.IsAbs(path) {
 		return nil, fmt.Errorf("runtime socket %q: expected an absolute path such as /run/containerd/containerd.sock", socket)
 	}
+	r := &Runtime{path: path, turn: make(chan struct{}, 1), known: map[string]detail{}}
+	return r, nil
+}
+
+// Close ends the connection after the list under way.
+func (r *Runtime) Close() error {
+	r.turn <- struct{}{}
+	defer func() { <-r.turn }()
+	r.ended = true
+	return r.hangUp()
+}
+
+// connection is the one there is, or a new one. gRPC would keep a failed one and repeat its error until a pause is over; whoever asks
+// again wants to know how things are now, and paces itself.
+func (r *Runtime) connection() (*grpc.ClientConn, error) {
+	if r.ended {
+		return nil, errors.New("the runtime's socket was closed by the daemon")
+	}
+	if r.conn != nil {
+		return r.conn, nil
+	}
 	conn, err := grpc.NewClient("passthrough:///localhost",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			var d net.Dialer
-			return d.DialContext(ctx, "unix", path)
+			return d.DialContext(ctx, "unix", r.path)
 		}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(mostAnswer)),
-		grpc.WithDisableRetry(), grpc.WithDisableServiceConfig(), grpc.WithDisableHealthCheck(),
-		grpc.WithReadBufferSize(8<<10), grpc.WithWriteBufferSize(8<<10),
-		grpc.WithConnectParams(grpc.ConnectParams{ // a runtime that restarts is back within seconds
-			Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second}, MinConnectTimeout: 2 * time.Second}))
+		grpc.WithNoProxy(), grpc.WithDisableRetry(), grpc.WithDisableServiceConfig(), grpc.WithDisableHealthCheck(),
+		grpc.WithReadBufferSize(8<<10), grpc.WithWriteBufferSize(8<<10))
 	if err != nil {
-		return nil, fmt.Errorf("runtime socket %q: %w", socket, err)
+		return nil, fmt.Errorf("runtime socket %s: %w", r.path, err)
 	}
-	return &Runtime{conn: conn, api: v1.NewRuntimeServiceClient(conn), known: map[string]detail{}}, nil
+	r.conn = conn
+	return conn, nil
 }
 
-// Close ends the connection; what is asked at that moment fails.
-func (r *Runtime) Close() error { return r.conn.Close() }
+func (r *Runtime) hangUp() error {
+	if r.conn == nil {
+		return nil
+	}
+	conn := r.conn
+	r.conn = nil
+	return conn.Close()
+}
 
 // Sandboxes are all pod sandboxes of the runtime, whatever their state. Address is that of a ready one with a network of its own. The
 // list is whole, or there is an error with the runtime's text.
 func (r *Runtime) Sandboxes(ctx context.Context) ([]ipam.Sandbox, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("waiting for another list of sandboxes: %w", err)
+	select {
+	case r.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("waiting for another list of sandboxes: %w", ctx.Err())
 	}
-	list, err := r.api.ListPodSandbox(ctx, &v1.ListPodSandboxRequest{})
+	defer func() { <-r.turn }()
+	conn, err := r.connection()
+	if err != nil {
+		return nil, err
+	}
+	out, err := r.list(ctx, v1.NewRuntimeServiceClient(conn))
+	if status.Code(err) == codes.Unavailable {
+		_ = r.hangUp() // it is of no use any more, whatever closing says
+	}
+	return out, err
+}
+
+func (r *Runtime) list(ctx context.Context, api v1.RuntimeServiceClient) ([]ipam.Sandbox, error) {
+	list, err := api.ListPodSandbox(ctx, &v1.ListPodSandboxRequest{})
 	if err != nil {
 		return nil, err
 	}
@@ -94,12 +130,11 @@ func (r *Runtime) Sandboxes(ctx context.Context) ([]ipam.Sandbox, error) {
 		if err != nil {
 			return nil, err
 		}
-		d, gone, err := r.detail(ctx, s)
-		if err != nil {
-			return nil, err
-		}
-		if gone {
-			continue
+		d, known := r.known[s.ID]
+		if s.Ready && !known {
+			if d, err = ask(ctx, api, s.ID); err != nil {
+				return nil, fmt.Errorf("status of sandbox %s: %w", s.ID, err)
+			}
 		}
 		if d.host || d.address.IsValid() {
 			next[s.ID] = d
@@ -113,31 +148,42 @@ func (r *Runtime) Sandboxes(ctx context.Context) ([]ipam.Sandbox, error) {
 	return out, nil
 }
 
-// detail asks for a sandbox's status unless it is known. One that was removed since the list was made is gone.
-func (r *Runtime) detail(ctx context.Context, s ipam.Sandbox) (d detail, gone bool, err error) {
-	d, known := r.known[s.ID]
-	if known || !s.Ready {
-		return d, false, nil
+// ask is a sandbox's status. One that was removed since the list was made stays in the list, which it was in, without an address.
+func ask(ctx context.Context, api v1.RuntimeServiceClient, id string) (detail, error) {
+	p, err := api.PodSandboxStatus(ctx, &v1.PodSandboxStatusRequest{PodSandboxId: id})
+	switch {
+	case status.Code(err) == codes.NotFound:
+		return detail{}, nil
+	case err != nil:
+		return detail{}, err
+	case p.GetStatus() == nil:
+		return detail{}, errors.New("the answer is empty")
+	case p.GetStatus().GetLinux().GetNamespaces().GetOptions().GetNetwork() == v1.NamespaceMode_NODE:
+		return detail{host: true}, nil
 	}
-	p, err := r.api.PodSandboxStatus(ctx, &v1.PodSandboxStatusRequest{PodSandboxId: s.ID})
-	if status.Code(err) == codes.NotFound {
-		return d, true, nil
+	a, err := addressOf(p.GetStatus().GetNetwork())
+	return detail{address: a}, err
+}
+
+// addressOf is the IPv4 address of a sandbox; a runtime with two families names either first.
+func addressOf(n *v1.PodSandboxNetworkStatus) (netip.Addr, error) {
+	texts := []string{n.GetIp()}
+	for _, more := range n.GetAdditionalIps() {
+		texts = append(texts, more.GetIp())
 	}
-	if err != nil {
-		return d, false, fmt.Errorf("status of sandbox %s: %w", s.ID, err)
-	}
-	if p.GetStatus() == nil {
-		return d, false, fmt.Errorf("status of sandbox %s: the answer is empty", s.ID)
-	}
-	if p.GetStatus().GetLinux().GetNamespaces().GetOptions().GetNetwork() == v1.NamespaceMode_NODE {
-		return detail{host: true}, false, nil
-	}
-	if text := p.GetStatus().GetNetwork().GetIp(); text != "" {
-		if d.address, err = netip.ParseAddr(text); err != nil {
-			return d, false, fmt.Errorf("status of sandbox %s: %w", s.ID, err)
+	for _, text := range texts {
+		if text == "" {
+			continue
+		}
+		a, err := netip.ParseAddr(text)
+		if err != nil {
+			return a, err
+		}
+		if a = a.Unmap(); a.Is4() {
+			return a, nil
 		}
 	}
-	return d, false, nil
+	return netip.Addr{}, nil
 }
 
 // sandboxOf translates a member of the list.

@@ -11,9 +11,9 @@ import (
 
 // Bounds on a list of pods. A node runs at most some hundreds; finished ones stay until they are collected.
 const (
-	podsPerPage = 100
-	mostPages   = 100
-	mostPage    = 64 << 20 // bytes: an object in etcd is at most 1.5 MB, but is usually 10 KB
+	podsPerPage = 50
+	mostPages   = 200
+	mostPage    = 16 << 20 // bytes; a pod is some 10 KB, and etcd takes 1.5 MB
 )
 
 // podList is a v1.PodList, of which nothing else is decoded.

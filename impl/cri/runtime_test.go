@@ -1,0 +1,333 @@
+package cri
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	v1 "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/enilab/enilab/impl/ipam"
+)
+
+// service is a runtime: what it answers is set by the test.
+type service struct {
+	v1.UnimplementedRuntimeServiceServer
+
+	mu       sync.Mutex
+	items    []*v1.PodSandbox
+	statuses map[string]*v1.PodSandboxStatus
+	listErr  error
+	askErr   map[string]error
+	asked    []string
+	hang     bool
+
+	running, most atomic.Int32
+}
+
+func (s *service) enter() func() {
+	if n := s.running.Add(1); n > s.most.Load() {
+		s.most.Store(n)
+	}
+	return func() { s.running.Add(-1) }
+}
+
+func (s *service) ListPodSandbox(ctx context.Context, _ *v1.ListPodSandboxRequest) (*v1.ListPodSandboxResponse, error) {
+	defer s.enter()()
+	s.mu.Lock()
+	hang := s.hang
+	s.mu.Unlock()
+	if hang {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &v1.ListPodSandboxResponse{Items: s.items}, s.listErr
+}
+
+func (s *service) PodSandboxStatus(_ context.Context, q *v1.PodSandboxStatusRequest) (*v1.PodSandboxStatusResponse, error) {
+	defer s.enter()()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, q.PodSandboxId)
+	if err := s.askErr[q.PodSandboxId]; err != nil {
+		return nil, err
+	}
+	p, ok := s.statuses[q.PodSandboxId]
+	if !ok {
+		return nil, status.Error(codes.NotFound, "an error occurred when try to find sandbox: not found")
+	}
+	return &v1.PodSandboxStatusResponse{Status: p}, nil
+}
+
+// put makes the runtime list a sandbox.
+func (s *service) put(id, name, ip string, ready, host bool) {
+	state, mode := v1.PodSandboxState_SANDBOX_NOTREADY, v1.NamespaceMode_POD
+	if ready {
+		state = v1.PodSandboxState_SANDBOX_READY
+	}
+	if host {
+		mode = v1.NamespaceMode_NODE
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := &v1.PodSandboxMetadata{Namespace: "default", Name: name, Uid: "uid-" + id}
+	s.items = append(s.items, &v1.PodSandbox{Id: id, Metadata: m, State: state})
+	s.statuses[id] = &v1.PodSandboxStatus{Id: id, Metadata: m, State: state, Network: &v1.PodSandboxNetworkStatus{Ip: ip},
+		Linux: &v1.LinuxPodSandboxStatus{Namespaces: &v1.Namespace{Options: &v1.NamespaceOption{Network: mode}}}}
+}
+
+func newService() *service {
+	return &service{statuses: map[string]*v1.PodSandboxStatus{}, askErr: map[string]error{}}
+}
+
+// serve listens until the test ends or stop is called.
+func serve(t *testing.T, path string, register func(*grpc.Server)) (stop func()) {
+	t.Helper()
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := grpc.NewServer()
+	register(g)
+	done := make(chan struct{})
+	go func() { defer close(done); _ = g.Serve(l) }()
+	stop = sync.OnceFunc(func() { g.Stop(); <-done })
+	t.Cleanup(stop)
+	return stop
+}
+
+func dial(t *testing.T, path string) *Runtime {
+	t.Helper()
+	r, err := Dial("unix://" + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	return r
+}
+
+func start(t *testing.T) (*service, *Runtime) {
+	t.Helper()
+	s, path := newService(), filepath.Join(t.TempDir(), "cri.sock")
+	serve(t, path, func(g *grpc.Server) { v1.RegisterRuntimeServiceServer(g, s) })
+	return s, dial(t, path)
+}
+
+func bounded(t *testing.T, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestSandboxes(t *testing.T) {
+	s, r := start(t)
+	s.put("a", "web-0", "10.0.0.5", true, false)
+	s.put("b", "proxy", "10.0.0.1", true, true)
+	s.put("c", "old", "10.0.0.6", false, false)
+	s.put("d", "two-families", "2001:db8::1", true, false)
+	s.statuses["d"].Network.AdditionalIps = []*v1.PodIP{{Ip: "10.0.0.7"}}
+	want := []ipam.Sandbox{
+		{ID: "a", Pod: ipam.Pod{Namespace: "default", Name: "web-0", UID: "uid-a"}, Ready: true, Address: netip.MustParseAddr("10.0.0.5")},
+		{ID: "b", Pod: ipam.Pod{Namespace: "default", Name: "proxy", UID: "uid-b"}, Ready: true},
+		{ID: "c", Pod: ipam.Pod{Namespace: "default", Name: "old", UID: "uid-c"}},
+		{ID: "d", Pod: ipam.Pod{Namespace: "default", Name: "two-families", UID: "uid-d"}, Ready: true, Address: netip.MustParseAddr("10.0.0.7")},
+	}
+	for range 3 { // the second and third list ask for no status again
+		got, err := r.Sandboxes(bounded(t, 5*time.Second))
+		if err != nil || !slices.Equal(got, want) {
+			t.Fatalf("got %v, %v\nwant %v", got, err, want)
+		}
+	}
+	if want := []string{"a", "b", "d"}; !slices.Equal(s.asked, want) {
+		t.Errorf("statuses asked for: %v, want %v once each", s.asked, want)
+	}
+}
+
+func TestLabelsStandInForMetadata(t *testing.T) {
+	s, r := start(t)
+	s.items = []*v1.PodSandbox{{Id: "a", Labels: map[string]string{labelNamespace: "n", labelName: "p", labelUID: "u"}}}
+	got, err := r.Sandboxes(bounded(t, 5*time.Second))
+	if err != nil || len(got) != 1 || got[0].Pod != (ipam.Pod{Namespace: "n", Name: "p", UID: "u"}) {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+// An address that is not there yet is asked for again; a sandbox that is forgotten and comes back is asked for again too.
+func TestAddressComesLater(t *testing.T) {
+	s, r := start(t)
+	s.put("a", "web-0", "", true, false)
+	list := func() ipam.Sandbox {
+		t.Helper()
+		got, err := r.Sandboxes(bounded(t, 5*time.Second))
+		if err != nil || len(got) != 1 {
+			t.Fatalf("got %v, %v", got, err)
+		}
+		return got[0]
+	}
+	if a := list().Address; a.IsValid() {
+		t.Fatalf("address %v before there is one", a)
+	}
+	s.mu.Lock()
+	s.statuses["a"].Network.Ip = "10.0.0.5"
+	s.mu.Unlock()
+	if a := list().Address; a != netip.MustParseAddr("10.0.0.5") {
+		t.Errorf("address %v", a)
+	}
+}
+
+// A sandbox that goes between the list and its status was in the list.
+func TestRemovedMeanwhile(t *testing.T) {
+	s, r := start(t)
+	s.put("a", "web-0", "10.0.0.5", true, false)
+	delete(s.statuses, "a")
+	got, err := r.Sandboxes(bounded(t, 5*time.Second))
+	if err != nil || len(got) != 1 || got[0].Address.IsValid() {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+// An answer that is not whole is never an empty list.
+func TestErrors(t *testing.T) {
+	cases := map[string]struct {
+		set  func(*service)
+		want string
+	}{
+		"list":           {func(s *service) { s.listErr = status.Error(codes.Unavailable, "server is not initialized yet") }, "server is not initialized yet"},
+		"status":         {func(s *service) { s.askErr["b"] = status.Error(codes.Unknown, "netns is broken") }, "status of sandbox b: rpc error: code = Unknown desc = netns is broken"},
+		"empty status":   {func(s *service) { s.statuses["b"] = nil }, "the answer is empty"},
+		"bad address":    {func(s *service) { s.statuses["b"].Network.Ip = "10.0.0.x" }, "10.0.0.x"},
+		"no ID":          {func(s *service) { s.items[1].Id = "" }, "without an ID"},
+		"too large":      {func(s *service) { s.items[0].Metadata.Name = strings.Repeat("x", mostAnswer) }, "larger than max"},
+		"hangs":          {func(s *service) { s.hang = true }, "DeadlineExceeded"},
+		"invalid string": {func(s *service) { s.items[0].Metadata.Name = "\xff" }, "UTF-8"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			s, r := start(t)
+			s.put("a", "web-0", "10.0.0.5", true, false)
+			s.put("b", "web-1", "10.0.0.6", true, false)
+			c.set(s)
+			d := 5 * time.Second
+			if s.hang {
+				d = 100 * time.Millisecond
+			}
+			got, err := r.Sandboxes(bounded(t, d))
+			if err == nil || got != nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, %v; want an error with %q", got, err, c.want)
+			}
+		})
+	}
+}
+
+// Docker's socket speaks no CRI: amazon-vpc-cni-k8s 1.5.3 was once shown containerd's on a Docker node.
+func TestUnimplemented(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "docker.sock")
+	serve(t, path, func(*grpc.Server) {})
+	got, err := dial(t, path).Sandboxes(bounded(t, 5*time.Second))
+	if status.Code(err) != codes.Unimplemented || got != nil || !strings.Contains(err.Error(), "unknown service runtime.v1.RuntimeService") {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+// The socket comes, goes and comes again: every list says how things are at that moment, without a pause in which an old error is
+// repeated.
+func TestReconnects(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cri.sock")
+	r := dial(t, path)
+	for round := range 3 {
+		began := time.Now()
+		got, err := r.Sandboxes(bounded(t, 5*time.Second))
+		if round > 0 && err != nil && !strings.Contains(err.Error(), "dial unix ") { // the old connection ended under the question
+			got, err = r.Sandboxes(bounded(t, 5*time.Second))
+		}
+		if err == nil || got != nil || !strings.Contains(err.Error(), "dial unix "+path) {
+			t.Fatalf("without a socket: %v, %v", got, err)
+		}
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("without a socket an answer took %v", took)
+		}
+		s := newService()
+		s.put("a", "web-0", "10.0.0.5", true, false)
+		stop := serve(t, path, func(g *grpc.Server) { v1.RegisterRuntimeServiceServer(g, s) })
+		if got, err := r.Sandboxes(bounded(t, 5*time.Second)); err != nil || len(got) != 1 {
+			t.Fatalf("with a socket: %v, %v", got, err)
+		}
+		stop()
+	}
+}
+
+// What answers on the socket may be anything.
+func TestNoGRPC(t *testing.T) {
+	for _, answer := range []string{"", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", strings.Repeat("\x00", 4096), "PRI * HTTP/2.0"} {
+		path := filepath.Join(t.TempDir(), "x.sock")
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = c.Write([]byte(answer))
+				_ = c.Close()
+			}
+		}()
+		got, err := dial(t, path).Sandboxes(bounded(t, 500*time.Millisecond))
+		if err == nil || got != nil {
+			t.Errorf("%q: got %v, %v", answer, got, err)
+		}
+		_ = l.Close()
+	}
+}
+
+func TestOneRequestAtATime(t *testing.T) {
+	s, r := start(t)
+	for i := range 10 {
+		s.put(fmt.Sprint("s", i), "p", "10.0.0.5", true, false)
+	}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if got, err := r.Sandboxes(bounded(t, 5*time.Second)); err != nil || len(got) != 10 {
+				t.Errorf("got %v, %v", got, err)
+			}
+		})
+	}
+	all.Wait()
+	if n := s.most.Load(); n != 1 {
+		t.Errorf("%d requests under way at once", n)
+	}
+}
+
+func TestDialRefusesNames(t *testing.T) {
+	for _, name := range []string{"", "run/x.sock", "tcp://1.2.3.4:5", "unix://"} {
+		if _, err := Dial(name); err == nil {
+			t.Errorf("%q was taken for a socket", name)
+		}
+	}
+}
+
+func TestClose(t *testing.T) {
+	_, r := start(t)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Sandboxes(bounded(t, time.Second)); err == nil {
+		t.Error("a list after Close")
+	}
+}
