@@ -1,8 +1,10 @@
 package fabric
 
 import (
+	"errors"
 	"maps"
 	"net/netip"
+	"os"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -13,6 +15,7 @@ import (
 type responder struct {
 	config Config
 	socket *packetSocket
+	rtnl   *rtnl // the Fabric's
 	done   chan struct{}
 
 	mu     sync.RWMutex
@@ -27,12 +30,15 @@ type port struct {
 }
 
 // respond opens the socket in the calling thread's namespace and begins.
-func respond(c Config) (*responder, error) {
+func respond(c Config, link *rtnl) (*responder, error) {
 	s, err := openPackets(unix.SOCK_DGRAM, unix.ETH_P_ARP)
 	if err != nil {
 		return nil, err
 	}
-	r := &responder{config: c, socket: s, done: make(chan struct{}), ports: map[int]*port{}, owners: map[netip.Addr]bool{}}
+	if err := control(s.file, func(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_QDISC_BYPASS, 1) }); err != nil {
+		return nil, errors.Join(os.NewSyscallError("PACKET_QDISC_BYPASS", err), s.close())
+	}
+	r := &responder{config: c, socket: s, rtnl: link, done: make(chan struct{}), ports: map[int]*port{}, owners: map[netip.Addr]bool{}}
 	go r.run()
 	return r, nil
 }
@@ -55,10 +61,20 @@ func (r *responder) run() {
 		if !ok || from.Pkttype == unix.PACKET_OUTGOING || !r.answers(from.Ifindex, q) {
 			continue
 		}
+		if from.Pkttype == unix.PACKET_BROADCAST {
+			r.awake(from.Ifindex)
+		}
 		to := unix.SockaddrLinklayer{Protocol: bigEndian16(unix.ETH_P_ARP), Ifindex: from.Ifindex, Halen: 6}
 		copy(to.Addr[:], q.mac[:])
 		_ = r.socket.write(q.answer(routerMAC()), &to) // a cable that was just pulled; the instance asks again if it still can
 	}
+}
+
+// awake makes the router's end of a cable send. When the instance sets its end up, the kernel lets the router's end send only after a
+// work item has run (linkwatch), and drops what is sent before: the first ARP reply, which the instance misses for a second. To look at a
+// link settles that at once since Linux 6.9 (rtnl_getlink, linkwatch_sync_dev); before, the reply alone passes (PACKET_QDISC_BYPASS).
+func (r *responder) awake(index int) {
+	_, _ = r.rtnl.exists(int32(index)) // a cable that was just pulled needs nothing
 }
 
 // answers decides about a request that came in by a cable.

@@ -77,7 +77,8 @@ func (f *Fabric) plug(e *eni, node *os.File, name string, mtu int) error {
 	f.arp.plugged(e)
 	for _, a := range slices.SortedFunc(maps.Keys(e.addresses), netip.Addr.Compare) {
 		if err := f.connect(e, a); err != nil {
-			return errors.Join(fmt.Errorf("route to %v: %w", a, err), f.unplug(e))
+			f.unplugged(e)
+			return errors.Join(fmt.Errorf("route to %v: %w", a, err), f.rtnl.remove(index))
 		}
 	}
 	return nil
@@ -91,26 +92,42 @@ func cableName(index int32) string { return "e" + strconv.Itoa(int(index-firstCa
 // Unplug pulls the ENI's cable: the link vanishes from the instance at once, whatever it is doing. The addresses stay assigned. An ENI
 // without a cable, or an unknown one, is fine.
 func (f *Fabric) Unplug(mac string) error {
-	if err := f.change(mac, f.unplug); err != nil {
+	var index int32
+	err := f.change(mac, func(e *eni) error {
+		index = e.index
+		f.unplugged(e)
+		return nil
+	})
+	if err == nil && index != 0 {
+		err = f.cut(mac, index)
+	}
+	if err != nil {
 		return fmt.Errorf("fabric: unplug %s: %w", mac, err)
 	}
 	return nil
 }
 
-func (f *Fabric) unplug(e *eni) error {
-	if e.index == 0 {
+// cut removes a cable that is unplugged by name only. The kernel takes 15 ms to be sure that nobody uses a link that goes (rcu_barrier),
+// and holds no lock meanwhile, so nobody else has to wait either: neither f.mu nor the socket of all others is taken.
+func (f *Fabric) cut(mac string, index int32) error {
+	err := f.cutter.remove(index)
+	if err == nil || f.life.Err() != nil { // Close takes all cables
 		return nil
 	}
-	if err := f.rtnl.remove(e.index); err != nil {
-		return err
-	}
-	f.unplugged(e)
-	return nil
+	return errors.Join(err, f.change(mac, func(e *eni) error { // it is still there
+		if e.index == 0 {
+			e.index = index
+			f.arp.plugged(e)
+		}
+		return nil
+	}))
 }
 
 // unplugged notes that the cable is gone; the kernel removed its routes and neighbours with it.
 func (f *Fabric) unplugged(e *eni) {
-	f.arp.unplugged(e)
+	if e.index != 0 {
+		f.arp.unplugged(e)
+	}
 	e.index = 0
 }
 

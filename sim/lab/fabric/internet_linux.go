@@ -21,6 +21,9 @@ type service struct {
 // patience of the service with one peer; a connection that is pulled apart takes no longer.
 const servicePatience = 5 * time.Second
 
+// acceptPause keeps a process without free descriptors from spinning.
+const acceptPause = 5 * time.Millisecond
+
 // maxPeers is how many connections the service holds; more are accepted and reset.
 const maxPeers = 1024
 
@@ -49,7 +52,8 @@ func (s *service) run() {
 			return
 		}
 		if err != nil {
-			continue // the peer of that one connection is gone
+			time.Sleep(acceptPause) // the peer of that one connection is gone, or the process has too many files
+			continue
 		}
 		conn := s.conns.add(c.(*net.TCPConn))
 		if conn == nil {
@@ -82,6 +86,7 @@ func (f *Fabric) Dial(ctx context.Context, a netip.AddrPort) (net.Conn, error) {
 	d.SetMultipathTCP(false)
 	ctx, cancel := f.within(ctx)
 	defer cancel()
+	f.awake(a.Addr())
 	var c net.Conn
 	err := Do(f.ns, func() (err error) {
 		c, err = d.DialContext(ctx, "tcp4", a.String())
@@ -95,6 +100,15 @@ func (f *Fabric) Dial(ctx context.Context, a netip.AddrPort) (net.Conn, error) {
 		return nil, fmt.Errorf("fabric: dial %v: %w", a, errClosed)
 	}
 	return conn, nil
+}
+
+// awake lets the cable to an address send at once, as the ARP responder does: a SYN that is dropped is sent again after a second.
+func (f *Fabric) awake(a netip.Addr) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if e := f.owners[a]; e != nil && e.index != 0 && !f.closed {
+		f.arp.awake(int(e.index))
+	}
 }
 
 // Conn is a TCP connection that the Fabric resets when it is closed: a socket keeps its namespace alive.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -164,23 +165,24 @@ func (p *probe) ping(addrs []netip.Addr, patience time.Duration) []bool {
 		if until.After(end) {
 			until = end
 		}
-		missing -= p.collect(addrs, answered, cookie[:], missing, until)
-		if !time.Now().Before(end) {
-			break
+		got, err := p.collect(addrs, answered, cookie[:], missing, until)
+		missing -= got
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) || !time.Now().Before(end) {
+			break // closed, or out of patience
 		}
 	}
 	return answered
 }
 
 // collect reads answers until there are as many as wanted, or it is too late.
-func (p *probe) collect(addrs []netip.Addr, answered []bool, cookie []byte, wanted int, until time.Time) (got int) {
-	if p.conn.SetReadDeadline(until) != nil {
-		return 0
+func (p *probe) collect(addrs []netip.Addr, answered []bool, cookie []byte, wanted int, until time.Time) (got int, err error) {
+	if err := p.conn.SetReadDeadline(until); err != nil {
+		return 0, err
 	}
 	for got < wanted {
 		n, from, err := p.conn.ReadFromIP(p.in)
 		if err != nil {
-			return got
+			return got, err
 		}
 		i, ok := parseEcho(p.in[:n], cookie)
 		a, _ := netip.AddrFromSlice(from.IP)
@@ -189,7 +191,7 @@ func (p *probe) collect(addrs []netip.Addr, answered []bool, cookie []byte, want
 			got++
 		}
 	}
-	return got
+	return got, nil
 }
 
 // echo is the i-th request of a call.

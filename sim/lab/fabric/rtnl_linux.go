@@ -3,6 +3,7 @@ package fabric
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"net/netip"
 	"os"
 
@@ -25,7 +26,10 @@ func dialRTNL(ns *os.File) (*rtnl, error) {
 		c, err = netlink.Dial(unix.NETLINK_ROUTE, &netlink.Config{NetNS: fd})
 		return err
 	})
-	return &rtnl{c}, err
+	if err != nil {
+		return nil, fmt.Errorf("routing socket: %w", err)
+	}
+	return &rtnl{c}, nil
 }
 
 func (r *rtnl) close() error { return r.conn.Close() }
@@ -116,7 +120,9 @@ func (r *rtnl) removeCables() error {
 
 // exists tells whether the link is there: the kernel removes it with the namespace of its other end.
 func (r *rtnl) exists(index int32) (bool, error) {
-	err := r.do(unix.RTM_GETLINK, 0, linkHead(index, 0), nil)
+	_, err := r.conn.Execute(netlink.Message{ // the link is the acknowledgement
+		Header: netlink.Header{Type: unix.RTM_GETLINK, Flags: netlink.Request}, Data: linkHead(index, 0),
+	})
 	if errors.Is(err, unix.ENODEV) {
 		return false, nil
 	}
