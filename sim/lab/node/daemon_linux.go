@@ -1,0 +1,155 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// daemon is a daemon that runs.
+type daemon struct {
+	life  int
+	cmd   *exec.Cmd
+	began time.Time
+	done  chan struct{} // closed once its event has been sent
+}
+
+func (h *helper) startDaemon(a startArgs) (life int, after func(), err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.spec.Daemon) == 0 {
+		return 0, nil, errors.New("this node has no daemon: Spec.Daemon is empty")
+	}
+	if h.daemon != nil {
+		return 0, nil, fmt.Errorf("the daemon of life %d still runs", h.daemon.life)
+	}
+	out, err := os.OpenFile(Output, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer out.Close()
+	cmd := exec.Command(daemonPath(&h.spec), slices.Concat(h.spec.Daemon[1:], a.Args)...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", out, out
+	cmd.Env = []string{searchPath, "HOSTNAME=" + h.spec.Name}
+	for _, k := range slices.Sorted(maps.Keys(a.Env)) {
+		cmd.Env = append(cmd.Env, k+"="+a.Env[k])
+	}
+	cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true} // what it starts ends with it, as in a container
+	if err := h.startWith(cmd, h.spec.Capabilities); err != nil {
+		return 0, nil, fmt.Errorf("start %s: %w", h.spec.Daemon[0], err)
+	}
+	h.life++
+	h.daemon = &daemon{life: h.life, cmd: cmd, began: time.Now(), done: make(chan struct{})}
+	d := h.daemon
+	return h.life, func() { h.watch(d) }, nil
+}
+
+// startWith starts a process that can never have other capabilities than these (nil: any).
+func (h *helper) startWith(cmd *exec.Cmd, capabilities []int) error {
+	if capabilities == nil {
+		return h.start(cmd)
+	}
+	return onThread(func() error {
+		if err := confine(capabilities); err != nil {
+			return err
+		}
+		return h.start(cmd)
+	})
+}
+
+// confine takes capabilities from what the calling thread's children may get at execve(2): root gets what is in the bounding set.
+func confine(keep []int) error {
+	for c := 0; c < 64; c++ {
+		if slices.Contains(keep, c) {
+			continue
+		}
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0); errors.Is(err, unix.EINVAL) {
+			break // the kernel has no more
+		} else if err != nil {
+			return fmt.Errorf("drop capability %d: %w", c, err)
+		}
+	}
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return fmt.Errorf("drop ambient capabilities: %w", err)
+	}
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	err := unix.Capget(&head, &data[0])
+	if err == nil {
+		data[0].Inheritable, data[1].Inheritable = 0, 0
+		err = unix.Capset(&head, &data[0])
+	}
+	if err != nil {
+		return fmt.Errorf("drop inheritable capabilities: %w", err)
+	}
+	return nil
+}
+
+// watch waits for the daemon's end and tells of it.
+func (h *helper) watch(d *daemon) {
+	_ = h.wait(d.cmd)
+	_ = unix.Kill(-d.cmd.Process.Pid, unix.SIGKILL) // the rest of its group, if there is one
+	h.mu.Lock()
+	h.daemon = nil
+	h.mu.Unlock()
+	state := d.cmd.ProcessState
+	h.event(Event{Kind: DaemonExited, Life: d.life, Code: state.ExitCode(), Exit: state.String(), Took: time.Since(d.began)})
+	close(d.done)
+}
+
+func (h *helper) signalDaemon(a signalArgs) error {
+	h.mu.Lock()
+	d := h.daemon
+	h.mu.Unlock()
+	if d == nil {
+		return errors.New("no daemon runs")
+	}
+	if err := d.cmd.Process.Signal(a.Signal); err != nil {
+		return fmt.Errorf("send %v to the daemon of life %d: %w", a.Signal, d.life, err)
+	}
+	return nil
+}
+
+// exec runs a command.
+func (h *helper) exec(a execArgs) (output, error) {
+	if len(a.Argv) == 0 {
+		return output{Code: -1}, errors.New("no command")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), a.Timeout)
+	defer cancel()
+	var out limited
+	cmd := exec.CommandContext(ctx, a.Argv[0], a.Argv[1:]...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = "/", []string{searchPath, "HOME=/root"}, &out, &out, waitDelay
+	cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
+	if err := h.start(cmd); err != nil {
+		return output{Code: -1}, err
+	}
+	err := h.wait(cmd)
+	result := output{Code: cmd.ProcessState.ExitCode(), Data: out.data}
+	if ctx.Err() != nil {
+		return result, fmt.Errorf("%s was killed after %v", a.Argv[0], a.Timeout)
+	}
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
+		return result, err
+	}
+	return result, nil
+}
+
+// waitDelay is how long a dead process's output is waited for when another process still has it open.
+const waitDelay = time.Second
+
+// limited keeps the first maxBytes.
+type limited struct{ data []byte }
+
+func (l *limited) Write(p []byte) (int, error) {
+	l.data = append(l.data, p[:min(len(p), maxBytes-len(l.data))]...)
+	return len(p), nil
+}

@@ -1,0 +1,121 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+)
+
+const (
+	// maxConversations bounds what one pod answers at a time; more wait in the kernel's queue.
+	maxConversations = 64
+	// farewell is how long a peer may take to close its side.
+	farewell = 2 * time.Second
+)
+
+// responder answers on TCP port ResponderPort of a pod's namespace. Its sockets keep the namespace alive, so none of them outlives it: all
+// are closed without lingering, since the kernel would keep a connection whose peer is out of reach, and the namespace, for minutes.
+type responder struct {
+	listener net.Listener
+	places   chan struct{}
+
+	mu     sync.Mutex
+	closed bool
+	conns  map[*net.TCPConn]bool
+}
+
+// respond listens in the calling thread's network namespace. Accepted connections are in the listener's, whatever thread accepts.
+func respond() (*responder, error) {
+	l, err := net.Listen("tcp4", ":"+strconv.Itoa(ResponderPort))
+	if err != nil {
+		return nil, err
+	}
+	r := &responder{listener: l, places: make(chan struct{}, maxConversations), conns: map[*net.TCPConn]bool{}}
+	go r.accept()
+	return r, nil
+}
+
+func (r *responder) accept() {
+	for {
+		r.places <- struct{}{}
+		c, err := r.listener.Accept()
+		if err != nil {
+			return // closed
+		}
+		go r.converse(c.(*net.TCPConn))
+	}
+}
+
+func (r *responder) converse(c *net.TCPConn) {
+	defer func() { <-r.places }()
+	if !r.keep(c) {
+		return
+	}
+	defer r.drop(c)
+	_ = c.SetDeadline(time.Now().Add(farewell))
+	if peer, err := netip.ParseAddrPort(c.RemoteAddr().String()); err == nil {
+		_, _ = io.WriteString(c, peer.Addr().String())
+	}
+	_ = c.CloseWrite()
+	_, _ = io.Copy(io.Discard, io.LimitReader(c, 1<<20))
+}
+
+func (r *responder) keep(c *net.TCPConn) bool {
+	_ = c.SetLinger(0)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		_ = c.Close()
+		return false
+	}
+	r.conns[c] = true
+	return true
+}
+
+func (r *responder) drop(c *net.TCPConn) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.conns, c)
+	_ = c.Close()
+}
+
+func (r *responder) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	_ = r.listener.Close()
+	for c := range r.conns {
+		_ = c.Close()
+	}
+}
+
+// ask is the other side.
+func (h *helper) ask(a askArgs) (answer, error) {
+	var out answer
+	ctx, cancel := context.WithTimeout(context.Background(), a.Timeout)
+	defer cancel()
+	began := time.Now()
+	err := h.within(a.From, func() error {
+		d := net.Dialer{KeepAlive: -1}
+		c, err := d.DialContext(ctx, "tcp4", a.To.String()) // one address: the socket is made by this very goroutine
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		_ = c.(*net.TCPConn).SetLinger(0)
+		_ = c.SetDeadline(began.Add(a.Timeout))
+		text, err := io.ReadAll(io.LimitReader(c, 1<<10))
+		out.Text = string(text)
+		return err
+	})
+	out.Took = time.Since(began)
+	if err != nil {
+		return out, fmt.Errorf("ask %v: %w", a.To, err)
+	}
+	return out, nil
+}
