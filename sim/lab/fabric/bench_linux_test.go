@@ -45,8 +45,8 @@ func BenchmarkPing(b *testing.B) {
 func BenchmarkAssign(b *testing.B) {
 	f, _ := crowd(b, 480)
 	for b.Loop() {
-		must(b, f.Assign("02:00:00:00:00:00", ip("10.0.1.250")))
-		must(b, f.Unassign(ip("10.0.1.250")))
+		must(b, f.Assign("02:00:00:00:00:00", ip("10.0.1.253")))
+		must(b, f.Unassign(ip("10.0.1.253")))
 	}
 }
 

@@ -24,6 +24,9 @@
 //   - Addresses belong to ENIs. They stay assigned while the cable is unplugged and work again when it is plugged elsewhere; an address
 //     that is assigned twice is the last ENI's (AssignPrivateIpAddresses, AllowReassignment).
 //
+// Like any veth, a cable whose instance has just set its end up may lose the router's first packet (see responder.awake); Ping repeats, TCP
+// does so after a second.
+//
 // Beyond the router is one address of the internet. A TCP service there tells each peer its own address, so SNAT is visible. The
 // router's own probes (Ping, Dial) come from Witness, an address of the VPC in no subnet: a CNI must not SNAT the answers.
 //

@@ -64,7 +64,7 @@ func (s *service) run() {
 }
 
 // answer writes the peer's address and waits for the peer to have read it: closing at once with unread bytes would reset the connection.
-func answer(c *Conn) {
+func answer(c *connection) {
 	defer func() { _ = c.Close() }()
 	_ = c.SetDeadline(time.Now().Add(servicePatience))
 	peer := c.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap()
@@ -97,7 +97,7 @@ func (f *Fabric) Dial(ctx context.Context, a netip.AddrPort) (net.Conn, error) {
 	}
 	conn := f.dialled.add(c.(*net.TCPConn))
 	if conn == nil {
-		return nil, fmt.Errorf("fabric: dial %v: %w", a, errClosed)
+		return nil, fmt.Errorf("fabric: dial %v: the fabric is closed, or %d connections are open", a, maxPeers)
 	}
 	return conn, nil
 }
@@ -111,14 +111,14 @@ func (f *Fabric) awake(a netip.Addr) {
 	}
 }
 
-// Conn is a TCP connection that the Fabric resets when it is closed: a socket keeps its namespace alive.
-type Conn struct {
+// connection is a TCP connection that the Fabric resets when it is closed: a socket keeps its namespace alive.
+type connection struct {
 	*net.TCPConn
 	set *connections
 }
 
 // Close closes the connection.
-func (c *Conn) Close() error {
+func (c *connection) Close() error {
 	c.set.mu.Lock()
 	delete(c.set.open, c)
 	c.set.mu.Unlock()
@@ -129,11 +129,11 @@ func (c *Conn) Close() error {
 type connections struct {
 	mu     sync.Mutex
 	closed bool
-	open   map[*Conn]bool
+	open   map[*connection]bool
 }
 
 // add keeps c, or resets it and returns nil if there are too many or no more are wanted.
-func (s *connections) add(c *net.TCPConn) *Conn {
+func (s *connections) add(c *net.TCPConn) *connection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || len(s.open) >= maxPeers {
@@ -141,9 +141,9 @@ func (s *connections) add(c *net.TCPConn) *Conn {
 		return nil
 	}
 	if s.open == nil {
-		s.open = map[*Conn]bool{}
+		s.open = map[*connection]bool{}
 	}
-	conn := &Conn{TCPConn: c, set: s}
+	conn := &connection{TCPConn: c, set: s}
 	s.open[conn] = true
 	return conn
 }
