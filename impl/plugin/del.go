@@ -1,0 +1,58 @@
+package plugin
+
+import (
+	"path/filepath"
+
+	"github.com/containernetworking/cni/pkg/skel"
+	"github.com/containernetworking/cni/pkg/types"
+
+	"github.com/enilab/enilab/impl/intent"
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/impl/local"
+)
+
+// del takes an attachment away. Neither the namespace nor a result nor a good configuration is needed for it: runtimes call
+// it with the configuration of the day, after the namespace has gone, and again and again.
+func (p *program) del(args *skel.CmdArgs) error {
+	v, bad := p.begin(local.Del, args)
+	if bad != nil {
+		v.log.Warn("going on with what can be read", "error", bad.Error())
+	}
+	return v.end(v.del())
+}
+
+func (v *verb) del() error {
+	if err := v.names(); err != nil {
+		return err
+	}
+	inode, own := namespaceInode(v.args.Netns)
+	if own && !v.override() {
+		return v.ownNamespace()
+	}
+	r, err := v.ask(&local.Request{Inode: inode}, v.conf.Timeout)
+	if err != nil {
+		return v.note(err)
+	}
+	return v.refused(r)
+}
+
+// note writes the DEL down for a daemon that does not answer. That done, it has succeeded (rule F).
+func (v *verb) note(why error) error {
+	if err := intent.Write(v.intents(), v.intent()); err != nil {
+		return errorf(ipam.CodeIO, "%s: ipamd does not answer (%v), and the DEL could not be noted for it: %v; try again", v, why, err)
+	}
+	v.log.Warn("noted for ipamd, which does not answer", "folder", v.intents(), "error", why.Error())
+	return nil
+}
+
+func (v *verb) intents() string { return filepath.Join(v.conf.StateDir, filepath.Base(intent.Dir)) }
+
+func (v *verb) intent() intent.Intent {
+	return intent.Intent{Attachment: v.att, Pod: v.pod, Version: v.conf.Protocol}
+}
+
+// ownNamespace refuses to work on the plugin's own namespace, which is the node's. The library refuses it too, but only
+// after the verb has run (skel, pluginMain).
+func (v *verb) ownNamespace() error {
+	return errorf(types.ErrInvalidNetNS, "%s: CNI_NETNS=%s is the plugin's own network namespace, expected a container's", v, v.args.Netns)
+}
