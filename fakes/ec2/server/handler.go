@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -18,7 +19,6 @@ const version = "2016-11-15"
 
 type handler struct {
 	backend  Backend
-	salt     uint64
 	requests atomic.Uint64
 }
 
@@ -83,22 +83,15 @@ func front(w http.ResponseWriter, r *http.Request) (s Signer, body string, f *fa
 // requestID is unique for the Handler, and looks like EC2's.
 func (h *handler) requestID() string {
 	n := h.requests.Add(1)
-	v := (n ^ h.salt) * 0xff51afd7ed558ccd
-	v ^= v >> 32
-	const digits = "0123456789abcdef"
-	b := []byte("00000000-0000-4000-8000-000000000000")
-	for i, at := 0, len(b)-1; at >= 0; at-- {
-		switch {
-		case b[at] == '-' || b[at] != '0':
-			continue
-		case i < 16:
-			b[at] = digits[v>>(4*i)&15]
-		default:
-			b[at] = digits[n>>(4*(i-16)%64)&15]
-		}
-		i++
-	}
-	return string(b)
+	v, u := mix(n), mix(^n)
+	return fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", v>>32, v>>16&0xffff, v>>4&0xfff, u>>48&0xfff, u&0xffffffffffff)
+}
+
+// mix is a bijection (the finalizer of splitmix64).
+func mix(v uint64) uint64 {
+	v = (v ^ v>>30) * 0xbf58476d1ce4e5b9
+	v = (v ^ v>>27) * 0x94d049bb133111eb
+	return v ^ v>>31
 }
 
 // fault is a refusal that the model did not make.

@@ -19,7 +19,7 @@ type Backend interface {
 }
 
 // Handler speaks EC2's Query protocol of API version 2016-11-15 for a model.
-func Handler(b Backend) http.Handler { return &handler{backend: b, salt: 0x9e3779b97f4a7c15} }
+func Handler(b Backend) http.Handler { return &handler{backend: b} }
 
 // Signer is what the header of a signed request claims (Signature Version 4). The signature itself is not verified.
 type Signer struct {
