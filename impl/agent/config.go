@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net/netip"
 	"time"
 
 	"github.com/enilab/enilab/impl/clock"
@@ -33,6 +34,8 @@ type Config struct {
 	Checkpoint string
 	// Rival is where another CNI's daemon listens, a path or HOST:PORT: while somebody answers there, this one waits.
 	Rival string
+
+	ExcludeSNAT []netip.Prefix // never SNATed to, beside the VPC's own CIDRs
 
 	Cluster string   // tag of the node's ENIs
 	Self    ipam.Pod // the daemon's own pod, by namespace and name; zero: it runs in none

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package agent
+
+func lacking() string { return "it needs Linux" }

@@ -1,0 +1,104 @@
+package settings
+
+import (
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// contradictions are what variables say against each other.
+func (s *Settings) contradictions() (out []Problem) {
+	if v := s.get("POD_MTU"); v.Value != "" && v.Value != strconv.Itoa(s.IPAM.MTU) {
+		if number(v.Value, 576, 9001) == nil {
+			out = append(out, Problem{v.Name, fmt.Sprintf("%s: AWS_VPC_ENI_MTU is %d, and pods with an MTU of their own are not there yet", v.Value, s.IPAM.MTU), true})
+		}
+	}
+	if v := s.get("WARM_ENI_TARGET"); v.Origin == Environment && (s.IPAM.WarmIPTarget > 0 || s.IPAM.MinimumIPTarget > 0) {
+		out = append(out, Problem{v.Name, v.Value + ": it has no effect beside WARM_IP_TARGET or MINIMUM_IP_TARGET", false})
+	}
+	if s.IPAM.ExternalSNAT && len(s.ExcludeSNAT) > 0 {
+		out = append(out, Problem{"AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS", "it has no effect beside AWS_VPC_K8S_CNI_EXTERNALSNAT=true: nothing is SNATed", false})
+	}
+	if s.Endpoint != "" && s.Node == "" {
+		out = append(out, Problem{"MY_NODE_NAME", "it is unset although CLUSTER_ENDPOINT is set: the API server cannot be asked about a node without a name", false})
+	}
+	return out
+}
+
+// families are prefixes of amazon-vpc-cni-k8s's variables and of ours that no other program in the container has.
+var families = []string{"AWS_VPC_", "WARM_", "ENILAB_", "ENI_CONFIG_", "MINIMUM_IP"}
+
+// nearMiss is how many letters may differ in a name that is taken for a misspelled one.
+const nearMiss = 2
+
+// Unknown are the names in an environment (os.Environ) that look like a setting and are none: nobody reads them, and somebody
+// believes that they do. None of these problems Stops: a newer amazon-vpc-cni-k8s may have one more.
+func Unknown(environ []string) (out []Problem) {
+	known := map[string]bool{}
+	var names []string
+	for _, v := range variables() {
+		known[v.name] = true
+		names = append(names, v.name)
+	}
+	for _, e := range environ {
+		name, _, _ := strings.Cut(e, "=")
+		if known[name] || len(name) > maxName {
+			continue
+		}
+		if meant := nearest(name, names); meant != "" {
+			out = append(out, Problem{name, "it is no setting; did you mean " + meant + "?", false})
+		} else if hasAny(name, families) {
+			out = append(out, Problem{name, "it is no setting, and nobody reads it", false})
+		}
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Variable < out[j].Variable })
+	return out
+}
+
+// maxName bounds the names that are compared.
+const maxName = 80
+
+func hasAny(name string, prefixes []string) bool {
+	for _, p := range prefixes {
+		if strings.HasPrefix(name, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// nearest is the setting whose name differs the least, if that is little.
+func nearest(name string, names []string) string {
+	best, found := nearMiss+1, ""
+	for _, n := range names {
+		if len(n) < 3*nearMiss || len(n)-len(name) > nearMiss || len(name)-len(n) > nearMiss {
+			continue
+		}
+		if d := distance(strings.ToUpper(name), strings.ToUpper(n)); d < best {
+			best, found = d, n
+		}
+	}
+	return found
+}
+
+// distance is how many letters have to be put in, taken out or changed (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		corner := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			change := corner
+			if a[i-1] != b[j-1] {
+				change++
+			}
+			corner = row[j]
+			row[j] = min(change, row[j]+1, row[j-1]+1)
+		}
+	}
+	return row[len(b)]
+}
