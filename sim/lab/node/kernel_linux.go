@@ -12,10 +12,27 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/impl/dataplane/linux"
 )
 
-// kernel is the node's network namespace, as its machine and strangers see it. It does not use what the daemon uses.
-type kernel struct{ nl *netlink.Handle }
+// kernel is the node's network namespace, as its machine and strangers see it. What changes it does not use what the daemon uses.
+type kernel struct {
+	nl  *netlink.Handle
+	eye *linux.Kernel // observes, never applies
+}
+
+// open opens the namespace of the calling thread, which is the node's.
+func (k *kernel) open() (err error) {
+	if k.nl, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
+		return fmt.Errorf("open rtnetlink: %w", err)
+	}
+	if k.eye, err = linux.Open(linux.Options{}); err != nil {
+		return fmt.Errorf("open the kernel: %w", err)
+	}
+	return nil
+}
+
+func (k *kernel) observe(none) (dataplane.Observation, error) { return k.eye.Observe() }
 
 // dumpTries bounds how often a dump is repeated that a change interrupted.
 const dumpTries = 10

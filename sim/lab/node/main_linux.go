@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -114,6 +113,7 @@ var methods = map[string]method{
 	"read-file":         give((*helper).readFile),
 	"reboot":            act((*helper).reboot),
 	"exec":              give((*helper).exec),
+	"observe":           give((*helper).observe),
 	"leaks":             give((*helper).leaks),
 }
 
@@ -155,6 +155,10 @@ func (h *helper) event(e Event) {
 	_ = h.wire.write(&message{Event: &e}) // nobody there: the process ends
 }
 
+// sysctls are what a node has at boot, whatever the host has: a new namespace inherits the host's. Every new link filters strictly, which
+// is Amazon Linux 2's default, and the one that amazon-vpc-cni-k8s's init container loosens.
+var sysctls = []struct{ name, value string }{{"ip_forward", "1"}, {"conf/all/rp_filter", "0"}, {"conf/default/rp_filter", "1"}}
+
 // setup makes the node out of new namespaces.
 func (h *helper) setup(s Spec) error {
 	if h.ready.Load() {
@@ -167,16 +171,16 @@ func (h *helper) setup(s Spec) error {
 	if err := makeRoot(&h.spec); err != nil {
 		return err
 	}
-	nl, err := netlink.NewHandle(unix.NETLINK_ROUTE)
-	if err != nil {
-		return fmt.Errorf("open rtnetlink: %w", err)
-	}
-	h.nl = nl
-	if err := linkUp(nl, "lo"); err != nil {
+	if err := h.open(); err != nil {
 		return err
 	}
-	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0); err != nil {
-		return fmt.Errorf("switch forwarding on: %w", err)
+	if err := linkUp(h.nl, "lo"); err != nil {
+		return err
+	}
+	for _, s := range sysctls {
+		if err := os.WriteFile("/proc/sys/net/ipv4/"+s.name, []byte(s.value), 0); err != nil {
+			return fmt.Errorf("set net.ipv4.%s: %w", s.name, err)
+		}
 	}
 	h.ready.Store(true)
 	return nil

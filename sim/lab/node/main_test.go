@@ -49,18 +49,19 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			exit(err)
 		}
-		os.Exit(code)
+		unix.Exit(code)
 	default:
 		os.Exit(m.Run())
 	}
 }
 
+// exit ends the process at once: os.Exit lets the race detector wait for a second.
 func exit(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		unix.Exit(1)
 	}
-	os.Exit(0)
+	unix.Exit(0)
 }
 
 // daemon says what it was given, and lives until SIGTERM.
@@ -75,7 +76,7 @@ func daemon(args []string) {
 	for _, a := range args {
 		switch a {
 		case "exit=7":
-			os.Exit(7)
+			unix.Exit(7)
 		case "child":
 			child := exec.Command("/bin/sleep", "1000")
 			exitOn(child.Start())
@@ -86,7 +87,7 @@ func daemon(args []string) {
 	signal.Notify(c, unix.SIGTERM)
 	exitOn(os.WriteFile("/run/aws-node/up", nil, 0o600))
 	<-c
-	os.Exit(0)
+	exit(nil)
 }
 
 func exitOn(err error) {
@@ -102,11 +103,16 @@ func plugin() {
 		_, _ = stdin.ReadFrom(os.Stdin)
 		exit(os.WriteFile("/run/aws-node/gc", stdin.Bytes(), 0o600))
 	}
-	skel.PluginMainFuncs(skel.CNIFuncs{Add: add, Del: del,
+	err := skel.PluginMainFuncsWithError(skel.CNIFuncs{Add: add, Del: del,
 		Check:  func(a *skel.CmdArgs) error { return os.WriteFile("/run/aws-node/check", a.StdinData, 0o600) },
 		GC:     func(*skel.CmdArgs) error { return types.NewError(106, "gc is not possible now", "") },
 		Status: func(*skel.CmdArgs) error { return types.NewError(50, "the daemon does not answer", "") }},
 		version.All, "a test")
+	if err != nil {
+		_ = err.Print()
+		unix.Exit(1)
+	}
+	exit(nil)
 }
 
 // podArgs is CNI_ARGS as upstream reads it: unknown fields are an error unless IgnoreUnknown is set.
@@ -128,7 +134,7 @@ func add(a *skel.CmdArgs) error {
 		return types.NewError(11, "no address", "14 cool down")
 	case "broken":
 		fmt.Fprintln(os.Stderr, "panic: at the disco")
-		os.Exit(2)
+		unix.Exit(2)
 	}
 	addr, err := connect(a)
 	if err != nil {

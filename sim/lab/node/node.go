@@ -16,13 +16,9 @@ import (
 	"github.com/enilab/enilab/impl/dataplane"
 )
 
-const (
-	// callTimeout is how long one call to the helper may take, beyond what the call itself asks for. Nothing that the helper does by
-	// itself takes a tenth of it; a helper that is stuck must not stop the laboratory for good.
-	callTimeout = 30 * time.Second
-	// closeTimeout is how long the helper may take to end by itself before it is killed.
-	closeTimeout = 2 * time.Second
-)
+// callTimeout is how long one call to the helper may take, beyond what the call itself asks for. Nothing that the helper does by itself
+// takes a tenth of it; a helper that is stuck must not stop the laboratory for good.
+const callTimeout = 30 * time.Second
 
 // Node is the client's end of one node. Its methods may be called from several goroutines.
 type Node struct {
@@ -41,7 +37,7 @@ type Node struct {
 	close sync.Once
 }
 
-// Start makes a node: the helper's process, its namespaces and its file system. It takes some 20 ms. An error says what the machine
+// Start makes a node: the helper's process, its namespaces and its file system. It takes some 10 ms. An error says what the machine
 // lacks, if that is the reason.
 func Start(s Spec) (*Node, error) {
 	if err := s.check(); err != nil {
@@ -70,13 +66,15 @@ func (s *Spec) check() error {
 	return nil
 }
 
-// receive takes what the helper sends until it sends no more.
+// receive takes what the helper sends until it sends no more; then there is no helper.
 func (n *Node) receive() {
 	for {
 		var m message
 		err := n.wire.read(&m)
 		if err != nil {
-			n.fail(err)
+			_ = n.process.Process.Kill() // unless it has ended
+			<-n.gone
+			n.fail(n.process.ProcessState.String())
 			return
 		}
 		if m.Event != nil {
@@ -94,10 +92,10 @@ func (n *Node) receive() {
 }
 
 // fail ends every call, those under way and those to come.
-func (n *Node) fail(err error) {
+func (n *Node) fail(how string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.broken = fmt.Errorf("the node's helper is gone: %w", err)
+	n.broken = fmt.Errorf("the node's helper is gone (%s)", how)
 	for id, c := range n.pending {
 		close(c)
 		delete(n.pending, id)
@@ -136,7 +134,7 @@ func (n *Node) ask(method string, args any, timeout time.Duration) (json.RawMess
 	}
 	if err := n.wire.write(&request{ID: id, Method: method, Args: raw}); err != nil {
 		n.forget(id)
-		return nil, fmt.Errorf("the node's helper is gone: %w", err)
+		return nil, fmt.Errorf("the node's helper does not listen: %w", err)
 	}
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
@@ -202,12 +200,8 @@ func (n *Node) Gone() <-chan struct{} { return n.gone }
 // Close ends every process of the node, and with them its namespaces, mounts and files. It may be called more than once.
 func (n *Node) Close() error {
 	n.close.Do(func() {
-		_ = n.wire.stream.Close() // the helper ends when nobody is there any more
-		select {
-		case <-n.gone:
-		case <-time.After(closeTimeout):
-			_ = n.process.Process.Kill()
-		}
+		_ = n.process.Process.Kill() // it has nothing to tidy up: the kernel does
+		_ = n.wire.stream.Close()
 		_ = n.netns.Close()
 	})
 	select {
@@ -325,8 +319,8 @@ func (n *Node) ReadFile(path string) ([]byte, error) { return call[[]byte](n, "r
 // what was in /run/aws-node. ENIs' links are there, down and without an address; lo is up. What is in /var/lib stays.
 func (n *Node) Reboot() error { return n.do("reboot", nil) }
 
-// Exec runs a command in the node and waits for it, or kills it when ctx ends: standard output and error together (the first 16 MiB),
-// and its exit code, -1 after a signal.
+// Exec runs a command in the node and waits for it, or kills it and what it started at ctx's deadline (10 minutes from now without one):
+// standard output and error together (the first 16 MiB), and its exit code, -1 after a signal.
 func (n *Node) Exec(ctx context.Context, argv []string) (out []byte, code int, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, -1, err

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
@@ -233,6 +234,11 @@ func TestPluginThroughLibcni(t *testing.T) {
 	if got, want := must(n.Addresses())(t), []node.Holder{{Inode: inode, Addr: e.Address}}; !slices.Equal(got, want) {
 		t.Errorf("addresses %v, want %v", got, want)
 	}
+	o := must(n.Observe())(t)
+	veth := o.Index().LinkByName(hostVeth(containerID("web-0")))
+	if !o.Complete || veth == nil || !veth.PeerLive || !slices.Contains(veth.PeerAddresses, e.Address) {
+		t.Errorf("observation %+v", o)
+	}
 	c := run("web-0", inode)
 	c.Verb = cri.CHECK
 	if e := cni(t, n, 2, c); e.Code != 0 {
@@ -285,6 +291,30 @@ func TestPluginFails(t *testing.T) {
 	sh(t, n, "mv /etc/cni/net.d/10-aws.conflist /tmp")
 	if e := cni(t, n, 7, run("web-0", inode)); e.Code != 999 || !strings.Contains(e.Text, "not initialized") || e.Exit != "" {
 		t.Errorf("%+v", e)
+	}
+	if i := must(n.Leaks())(t); len(i.Processes) != 0 {
+		t.Errorf("processes are left: %q", i.Processes)
+	}
+}
+
+// TestPluginsAreKilled: every run ends in one event, whenever it is killed, and leaves no process.
+func TestPluginsAreKilled(t *testing.T) {
+	n := start(t)
+	inode := must(n.MakeNetns("cni-1"))(t)
+	const runs = 60
+	random := rand.New(rand.NewPCG(1, 2))
+	for op := uint64(1); op <= runs; op++ {
+		check(t, n.RunPlugin(op, run("hang", inode)))
+		after := time.Duration(random.IntN(20)) * time.Millisecond
+		time.AfterFunc(after, func() { _ = n.KillPlugin(op) })
+	}
+	seen := map[uint64]bool{}
+	for range runs {
+		e := next(t, n)
+		if seen[e.Op] || e.Code == 0 {
+			t.Errorf("%+v", e)
+		}
+		seen[e.Op] = true
 	}
 	if i := must(n.Leaks())(t); len(i.Processes) != 0 {
 		t.Errorf("processes are left: %q", i.Processes)
@@ -430,7 +460,7 @@ func TestStrangersAndReboot(t *testing.T) {
 	n := start(t)
 	cable(t, n, "eth0")
 	cable(t, n, "eth1")
-	sh(t, n, "ip link set eth1 up; echo 1 > /proc/sys/net/ipv4/conf/eth0/rp_filter")
+	sh(t, n, "ip link set eth1 up; cat /proc/sys/net/ipv4/conf/eth0/rp_filter | grep 1; echo 2 > /proc/sys/net/ipv4/conf/eth0/rp_filter")
 	check(t, n.ConfigurePrimary("eth0", netip.MustParsePrefix("10.0.10.5/24"), netip.MustParseAddr("10.0.10.1")))
 	check(t, n.ConfigurePrimary("eth0", netip.MustParsePrefix("10.0.10.5/24"), netip.MustParseAddr("10.0.10.1")))
 	before := must(n.Leaks())(t)
@@ -500,7 +530,7 @@ func TestStrangersAndReboot(t *testing.T) {
 		t.Errorf("after a reboot:\n%s", strings.Join(d, "\n"))
 	}
 	if got := sh(t, n, "ip -o link show up; ip -4 -o addr; cat /proc/sys/net/ipv4/conf/eth0/rp_filter"); !strings.HasPrefix(got, "1: lo:") || strings.Count(got, "inet ") != 1 || strings.Contains(got, "eth") ||
-		!strings.HasSuffix(got, "\n0\n") {
+		!strings.HasSuffix(got, "\n1\n") {
 		t.Errorf("%s", got)
 	}
 	if err := n.Release(held); err == nil {
@@ -572,7 +602,7 @@ func TestClosedNode(t *testing.T) {
 		l, err := router.LinkList()
 		return err == nil && len(l) == 1
 	})
-	if _, err := n.MakeNetns("cni-2"); err == nil || !strings.Contains(err.Error(), "gone") {
+	if _, err := n.MakeNetns("cni-2"); err == nil || !strings.Contains(err.Error(), "helper") {
 		t.Errorf("a closed node says %v", err)
 	}
 	for range n.Events() { // ends
@@ -712,16 +742,14 @@ func (h host) differ(g host) string {
 	return ""
 }
 
-// members are the processes and threads that are in one of the namespaces.
+// members are the processes that are, or have a thread that is, in one of the namespaces.
 func members(t *testing.T, namespaces map[string]bool) (out []string) {
 	t.Helper()
-	for _, kind := range kinds {
-		paths := must(filepath.Glob("/proc/[0-9]*/task/[0-9]*/ns/" + kind))(t)
-		for _, p := range paths {
+	for _, pattern := range []string{"/proc/[0-9]*/ns/*", "/proc/[0-9]*/task/[0-9]*/ns/net"} {
+		for _, p := range must(filepath.Glob(pattern))(t) {
 			if ns, err := os.Readlink(p); err == nil && namespaces[ns] {
-				dir := strings.Split(p, "/")[2]
-				if !slices.Contains(out, dir) {
-					out = append(out, dir)
+				if pid := strings.Split(p, "/")[2]; !slices.Contains(out, pid) {
+					out = append(out, pid)
 				}
 			}
 		}
@@ -736,6 +764,7 @@ func TestBadSpec(t *testing.T) {
 	for what, change := range map[string]func(*node.Spec){
 		"Name":      func(s *node.Spec) { s.Name = "" },
 		"Self":      func(s *node.Spec) { s.Self = nil },
+		"no helper": func(s *node.Spec) { s.Self = []string{"node.test", "-test.run=^$"} },
 		"Plugin":    func(s *node.Spec) { s.Plugin = "/nowhere/aws-cni" },
 		"Daemon":    func(s *node.Spec) { s.Daemon = []string{"/nowhere/ipamd"} },
 		"Files":     func(s *node.Spec) { s.Files = map[string]string{"/x": "/nowhere/x"} },
@@ -747,6 +776,8 @@ func TestBadSpec(t *testing.T) {
 		if n, err := node.Start(s); err == nil {
 			t.Errorf("%s: no error", what)
 			n.Close()
+		} else {
+			t.Log(err)
 		}
 	}
 }
