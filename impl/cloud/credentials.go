@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -117,8 +116,12 @@ func (c *Cloud) containerCredentials() aws.CredentialsProvider {
 	})
 }
 
-// unauthorized: metadata refuses a token that is too old. The SDK has forgotten it by then, so the next request fetches another one.
-func unauthorized(err error) bool { return status(err) == http.StatusUnauthorized }
+// unauthorized: metadata refused a token that is too old by its clock. The SDK has forgotten it by then, so the next request fetches
+// another one. Its error says only that one may try again, which it says of nothing else.
+func unauthorized(err error) bool {
+	var again interface{ RetryableError() bool }
+	return errors.As(err, &again) && again.RetryableError()
+}
 
 // status is the HTTP status that an SDK error carries; 0 is none.
 func status(err error) int {
