@@ -99,7 +99,7 @@ func (v *verb) ours(in *link) bool {
 func (v *verb) giveBack(why error) error {
 	d := *v
 	d.name = local.Del
-	if r, err := d.ask(&local.Request{}, defaultTimeout); err != nil || r.Code != 0 {
+	if r, err := d.ask(&local.Request{}, v.conf.Timeout); err != nil || r.Code != 0 {
 		if err := intent.Write(v.intents(), d.intent()); err != nil {
 			v.log.Error("an ADD that failed could not be given back", "error", err.Error())
 		}

@@ -17,8 +17,8 @@ import (
 // StateDir is amazon-vpc-cni-k8s's state folder, on a tmpfs.
 const StateDir = "/var/run/aws-node"
 
-// Patience of the plugin. The daemon is told the first and answers before it ends; the plugin itself waits a little longer,
-// so that it hears that answer.
+// Patience of the plugin. The daemon is told the first and answers before it ends; the plugin itself waits longer by
+// grace, or by as much again when it has little patience, so that it hears that answer.
 const (
 	defaultTimeout = 30 * time.Second
 	minTimeout     = 100 * time.Millisecond

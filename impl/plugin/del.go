@@ -26,7 +26,7 @@ func (v *verb) del() error {
 		return err
 	}
 	inode, own := namespaceInode(v.args.Netns)
-	if own && !v.override() {
+	if own && !v.override {
 		return v.ownNamespace()
 	}
 	r, err := v.ask(&local.Request{Inode: inode}, v.conf.Timeout)

@@ -30,7 +30,7 @@ func (v *verb) namespace() (*namespace, error) {
 	if err != nil {
 		return nil, errorf(types.ErrInvalidNetNS, "%s: CNI_NETNS=%s: %v", v, v.args.Netns, err)
 	}
-	if isOwn(st) && !v.override() {
+	if isOwn(st) && !v.override {
 		f.Close()
 		return nil, v.ownNamespace()
 	}

@@ -25,6 +25,9 @@ type verb struct {
 	pod  ipam.Pod
 	out  io.Writer
 
+	// override says that CNI_NETNS may be the plugin's own (CNI_NETNS_OVERRIDE, a convention of the library).
+	override bool
+
 	log   *slog.Logger
 	began time.Time
 	ended io.Closer
@@ -32,7 +35,8 @@ type verb struct {
 
 // begin reads configuration and CNI_ARGS. The error says what is wrong with them; the verb is usable beside it.
 func (p *program) begin(name string, args *skel.CmdArgs) (*verb, error) {
-	v := &verb{name: name, args: args, out: p.out, began: time.Now()}
+	v := &verb{name: name, args: args, out: p.out, began: time.Now(), override: strings.EqualFold(args.NetnsOverride, "true") || args.NetnsOverride == "1"}
+	args.NetnsOverride = "1" // the library's own check comes too late, and opens whatever CNI_NETNS is: a FIFO has no end
 	var bad, badArgs error
 	v.conf, bad = parseConf(args.StdinData)
 	v.att = ipam.Attachment{Network: v.conf.Name, ContainerID: args.ContainerID, IfName: args.IfName}
@@ -122,9 +126,4 @@ func (v *verb) names() error {
 		}
 	}
 	return nil
-}
-
-// override says that the caller wants CNI_NETNS to be allowed to be the plugin's own (skel, CNI_NETNS_OVERRIDE).
-func (v *verb) override() bool {
-	return strings.EqualFold(v.args.NetnsOverride, "true") || v.args.NetnsOverride == "1"
 }
