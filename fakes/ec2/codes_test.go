@@ -326,6 +326,19 @@ func TestCodes(t *testing.T) {
 		{"describe subnets: unknown", func(w *world, i InstanceID) Request {
 			return Request{Action: DescribeSubnets, Subnet: "subnet-x"}
 		}, "InvalidSubnetID.NotFound"},
+		{"describe types", func(w *world, i InstanceID) Request {
+			return Request{Action: DescribeInstanceTypes, Types: []string{"m5.large", "t3.nano"}}
+		}, ""},
+		{"describe types: unknown", func(w *world, i InstanceID) Request {
+			return Request{Action: DescribeInstanceTypes, Types: []string{"m5.large", "z9.huge"}}
+		}, "InvalidInstanceType"},
+		{"dry run", func(w *world, i InstanceID) Request {
+			return Request{Action: CreateNetworkInterface, Subnet: plenty, DryRun: true}
+		}, "DryRunOperation"},
+		{"dry run without permission", func(w *world, i InstanceID) Request {
+			w.Fault(Fault{Kind: DenyPermission})
+			return Request{Action: DescribeSubnets, DryRun: true}
+		}, "UnauthorizedOperation"},
 		{"describe instances: unknown", func(w *world, i InstanceID) Request {
 			return Request{Action: DescribeInstances, Instance: "i-x"}
 		}, "InvalidInstanceID.NotFound"},
@@ -386,7 +399,7 @@ func TestCodes(t *testing.T) {
 	}
 	status := map[string]int{
 		"": 200, "RequestLimitExceeded": 503, "Unavailable": 503, "InternalError": 500,
-		"UnauthorizedOperation": 403, "AuthFailure": 401,
+		"UnauthorizedOperation": 403, "AuthFailure": 401, "DryRunOperation": 412,
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

@@ -132,3 +132,22 @@ func TestConfig(t *testing.T) {
 		t.Error("two seeds share their names")
 	}
 }
+
+func TestDescribeTypes(t *testing.T) {
+	w := newWorld(t)
+	p := w.do(Request{Action: DescribeInstanceTypes})
+	seen := map[string]bool{}
+	for _, k := range p.Types {
+		if l, ok := LimitsOf(k.Name); !ok || l != k.Limits || seen[k.Name] {
+			t.Errorf("%+v: the table has %+v, %v; listed before: %v", k, l, ok, seen[k.Name])
+		}
+		seen[k.Name] = true
+	}
+	if len(p.Types) == 0 {
+		t.Error("no types")
+	}
+	p = w.do(Request{Action: DescribeInstanceTypes, Types: []string{"m5.large"}})
+	if len(p.Types) != 1 || p.Types[0] != (Type{"m5.large", Limits{3, 10}}) {
+		t.Errorf("found %+v", p.Types)
+	}
+}

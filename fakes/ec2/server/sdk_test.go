@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -425,4 +426,39 @@ func TestLost(t *testing.T) {
 	w.b.mu.Unlock()
 	_, err = w.DescribeSubnets(w.ctx(), &sdk.DescribeSubnetsInput{})
 	silent("a Backend's error", err)
+}
+
+// TestParallel: many callers at once, with requests that take their time, and one model.
+func TestParallel(t *testing.T) {
+	w := newWorld(t, func(c *ec2.Config) {
+		for a := range c.Latency.Call {
+			c.Latency.Call[a] = ec2.Span{Min: time.Millisecond, Median: 2 * time.Millisecond, Max: 5 * time.Millisecond}
+		}
+	})
+	const callers, each = 8, 10
+	var group sync.WaitGroup
+	made := make(chan string, callers*each)
+	for range callers {
+		group.Go(func() {
+			for range each {
+				out, err := w.CreateNetworkInterface(w.ctx(), &sdk.CreateNetworkInterfaceInput{SubnetId: aws.String(string(plenty)), SecondaryPrivateIpAddressCount: aws.Int32(3)})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				made <- *out.NetworkInterface.NetworkInterfaceId
+			}
+		})
+	}
+	group.Wait()
+	close(made)
+	different := map[string]bool{}
+	for id := range made {
+		different[id] = true
+	}
+	w.model(func(c *ec2.Cloud, _ time.Duration) {
+		if n := c.CountENIs(ec2.Available); n != callers*each || len(different) != n {
+			t.Errorf("%d interfaces, %d different identifiers, expected %d", n, len(different), callers*each)
+		}
+	})
 }
