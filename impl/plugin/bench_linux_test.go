@@ -1,0 +1,45 @@
+package plugin_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// BenchmarkExec is a whole run of the plugin, from fork to exit, with a daemon that answers at once. ADD includes making the
+// veth pair, by the test's daemon; its DEL is not counted.
+func BenchmarkExec(b *testing.B) {
+	for _, verb := range []string{"VERSION", "DEL", "STATUS", "ADD"} {
+		b.Run(verb, func(b *testing.B) {
+			n := newNode(b)
+			c := of(verb, "")
+			if verb == "ADD" {
+				c.netns = pathOf(newNamespace(b))
+			}
+			var took []time.Duration
+			for i := 0; b.Loop(); i++ {
+				c.args = fmt.Sprintf("K8S_POD_NAMESPACE=default;K8S_POD_NAME=web-%d", i)
+				cmd := n.command(c)
+				began := time.Now()
+				if err := startIn(n.host, cmd); err != nil {
+					b.Fatal(err)
+				}
+				if err := cmd.Wait(); err != nil {
+					b.Fatal(err)
+				}
+				took = append(took, time.Since(began))
+				if verb == "ADD" {
+					b.StopTimer()
+					d := c
+					d.verb = "DEL"
+					n.ok(d)
+					b.StartTimer()
+				}
+			}
+			slices.Sort(took)
+			b.ReportMetric(took[len(took)/2].Seconds()*1e3, "ms-p50")
+			b.ReportMetric(took[len(took)*99/100].Seconds()*1e3, "ms-p99")
+		})
+	}
+}
