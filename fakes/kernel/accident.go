@@ -112,3 +112,13 @@ func (k *Kernel) Reboot() {
 	fresh.changedWidely()
 	*k = *fresh
 }
+
+// VethOf is the host end of the link of a sandbox, by the container ID in its alias; "" if there is none.
+func (k *Kernel) VethOf(containerID string) string {
+	for i := range k.links {
+		if _, id, _, _, ok := dataplane.ParseAlias(k.links[i].alias); ok && id == containerID && k.links[i].index != 0 {
+			return k.links[i].name
+		}
+	}
+	return ""
+}

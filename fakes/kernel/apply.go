@@ -286,7 +286,7 @@ func (k *Kernel) applyENI(op *dataplane.Op) (dataplane.ErrorKind, string) {
 			k.setAddresses(slot, []netip.Prefix{p})
 		}
 	case dataplane.HostNAT:
-		return k.setNAT(op.NAT())
+		return k.setNAT(op.NAT(), l.name)
 	case dataplane.Sysctl:
 		value, err := strconv.Atoi(op.Value)
 		if op.Name != "rp_filter" || err != nil || value < 0 || value > 2 {
@@ -300,7 +300,7 @@ func (k *Kernel) applyENI(op *dataplane.Op) (dataplane.ErrorKind, string) {
 	return 0, ""
 }
 
-func (k *Kernel) setNAT(nat dataplane.NAT) (dataplane.ErrorKind, string) {
+func (k *Kernel) setNAT(nat dataplane.NAT, link string) (dataplane.ErrorKind, string) {
 	var cidrs []netip.Prefix
 	for _, text := range strings.Fields(nat.CIDRs) {
 		p, err := netip.ParsePrefix(text)
@@ -309,8 +309,8 @@ func (k *Kernel) setNAT(nat dataplane.NAT) (dataplane.ErrorKind, string) {
 		}
 		cidrs = append(cidrs, p)
 	}
-	if k.nat != nat {
-		k.nat, k.natCIDRs = nat, cidrs
+	if k.nat != nat || k.natLink != link {
+		k.nat, k.natLink, k.natCIDRs = nat, link, cidrs
 		k.changedWidely()
 	}
 	return 0, ""

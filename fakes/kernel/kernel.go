@@ -30,6 +30,7 @@ type Kernel struct {
 	wide   []dataplane.Rule // all others, in dataplane.CompareRules' order
 
 	nat      dataplane.NAT
+	natLink  string         // the name that nat.Device's link had then, which the rules are about
 	natCIDRs []netip.Prefix // nat.CIDRs, parsed; replaced, never changed
 	flows    []netip.Addr   // addresses that conntrack knows flows of, sorted
 

@@ -10,7 +10,7 @@ import (
 // Observe is a dump of everything: a fresh copy, sorted. While dumps are interrupted (InterruptDumps)
 // each list may end early, and Complete is false.
 func (k *Kernel) Observe() dataplane.Observation {
-	o := dataplane.Observation{Links: k.dumpLinks(), Routes: k.dumpRoutes(), Rules: k.dumpRules(), NAT: k.nat, Complete: true}
+	o := dataplane.Observation{Links: k.dumpLinks(), Routes: k.dumpRoutes(), Rules: k.dumpRules(), NAT: k.observedNAT(), Complete: true}
 	if k.interrupted > 0 {
 		k.interrupted--
 		o.Complete = false
@@ -19,6 +19,14 @@ func (k *Kernel) Observe() dataplane.Observation {
 		o.Rules = o.Rules[:k.below(len(o.Rules))]
 	}
 	return o
+}
+
+// observedNAT is the table, or nothing when it is about a name that the primary link no longer has.
+func (k *Kernel) observedNAT() dataplane.NAT {
+	if slot := k.slotByMAC(k.nat.Device); slot != none && k.links[slot].name != k.natLink {
+		return dataplane.NAT{}
+	}
+	return k.nat
 }
 
 // below is a random number from 0 to n.

@@ -1,6 +1,7 @@
 package linux
 
 import (
+	"fmt"
 	"net/netip"
 
 	"golang.org/x/sys/unix"
@@ -117,16 +118,31 @@ func (a *applier) createVeth(op *dataplane.Op) error {
 	if outcome[0] != nil {
 		return a.notCreated(op, outcome)
 	}
-	d, err := a.byName(op.Link)
+	d, err := a.k.roster.name(op.Link)
 	switch {
 	case err != nil:
 		return err
 	case outcome[1] != nil || d.index == 0 || d.alias != op.Alias: // somebody was faster
 		return failed(dataplane.Other, "the new veth was taken away or changed at once")
 	}
-	a.found(d)
+	a.last = d
 	a.inPod = d.index
-	return nil
+	return a.peerUp(op, &d)
+}
+
+// peerUp brings the pod's end up, which a veth refuses while it is being made (ENOTCONN). A pair that
+// fails here is taken away again: the caller may take CreateVeth for not done.
+func (a *applier) peerUp(op *dataplane.Op, d *device) error {
+	r := a.r.reset()
+	r.link(unix.RTM_SETLINK, unix.NLM_F_ACK, d.peer, unix.IFF_UP, unix.IFF_UP)
+	err := a.pod.s.do(r)
+	if err == nil {
+		return nil
+	}
+	if undo := a.deleteVeth(op); undo != nil {
+		return fmt.Errorf("bring the pod's end up: %w, then: %w", err, undo)
+	}
+	return err
 }
 
 // newVeth is both messages: the pair, then the alias and up. The host's end is not up, and so not used,
@@ -145,9 +161,7 @@ func (r *request) newVeth(op *dataplane.Op, mac [6]byte, haveMAC bool, pod *Pod)
 	data := r.nest(unix.IFLA_INFO_DATA)
 	peer := r.nest(vethInfoPeer)
 	r.raw(unix.AF_UNSPEC, 0, 0, 0)
-	r.b = native.AppendUint32(r.b, 0)
-	r.b = native.AppendUint32(r.b, unix.IFF_UP)
-	r.b = native.AppendUint32(r.b, unix.IFF_UP)
+	r.raw(make([]byte, unix.SizeofIfInfomsg-4)...)
 	r.text(unix.IFLA_IFNAME, op.Name)
 	if op.MTU != 0 {
 		r.u32(unix.IFLA_MTU, uint32(op.MTU))
@@ -167,20 +181,14 @@ const vethInfoPeer = 1
 
 // mayCreate asks in the order of the model, so that both find the same reason first.
 func (a *applier) mayCreate(op *dataplane.Op) error {
-	var name, alias bool
-	err := a.retry(func() error {
-		name, alias = false, false
-		return a.links(func(v *linkView) {
-			name = name || string(v.name) == op.Link
-			alias = alias || op.Alias != "" && string(v.alias) == op.Alias
-		})
-	})
-	switch {
-	case err != nil:
+	if d, err := a.k.roster.name(op.Link); err != nil {
 		return err
-	case name:
+	} else if d.index != 0 {
 		return failed(dataplane.Exists, "another link has that name")
-	case alias:
+	}
+	if d, err := a.k.roster.alias(op.Alias); err != nil {
+		return err
+	} else if d.index != 0 {
 		return failed(dataplane.Exists, "a link of that attachment lives")
 	}
 	return nil
@@ -191,7 +199,7 @@ func (a *applier) mayCreate(op *dataplane.Op) error {
 func (a *applier) notCreated(op *dataplane.Op, outcome [2]error) error {
 	err := outcome[0]
 	if outcome[1] == nil {
-		if d, found := a.byName(op.Link); found == nil && d.index != 0 && d.alias == op.Alias {
+		if d, found := a.k.roster.name(op.Link); found == nil && d.index != 0 && d.alias == op.Alias {
 			if undo := a.set(d.index, 0, 0, func(r *request) { r.bytes(unix.IFLA_IFALIAS, nil) }); undo != nil {
 				return undo
 			}
@@ -208,7 +216,7 @@ func (a *applier) adoptLink(op *dataplane.Op) error {
 	if op.Alias == "" || len(op.Alias) > dataplane.MaxAlias {
 		return failed(dataplane.Invalid, "the alias is empty or too long")
 	}
-	d, err := a.byName(op.Link)
+	d, err := a.k.roster.name(op.Link)
 	switch {
 	case err != nil:
 		return err
@@ -232,7 +240,7 @@ func (a *applier) adoptLink(op *dataplane.Op) error {
 	err = a.set(d.index, 0, 0, func(r *request) { r.bytes(unix.IFLA_IFALIAS, []byte(op.Alias)) })
 	if err == nil {
 		d.alias = op.Alias
-		a.found(d)
+		a.last = d
 	}
 	return err
 }
@@ -258,26 +266,6 @@ func (a *applier) setMAC(op *dataplane.Op) error {
 	err = a.set(d.index, 0, 0, func(r *request) { r.bytes(unix.IFLA_ADDRESS, mac[:]) })
 	if err == nil {
 		a.last.mac = textOfMAC(mac[:])
-	}
-	return err
-}
-
-func (a *applier) deleteVeth(op *dataplane.Op) error {
-	d, err := a.veth(op.Alias)
-	if err == errNoLink {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	a.r.reset().link(unix.RTM_DELLINK, unix.NLM_F_ACK, d.index, 0, 0)
-	err = a.s.do(a.r)
-	if is(err, unix.ENODEV) {
-		err = nil
-	}
-	if err == nil {
-		a.last, a.inPod = device{}, 0
-		a.k.forget(op.Alias)
 	}
 	return err
 }

@@ -39,6 +39,7 @@
 //
 //   - RTM_NEWLINK takes no IFLA_IFALIAS when it creates, so the alias is a second message. Both go
 //     out in one sendmsg, which a kill cannot divide: no link lives without its alias.
+//   - a veth cannot be up while it is made (ENOTCONN): the pod's end is brought up from inside.
 //   - a link's alias, unlike its name, cannot be looked up. It is found by a dump, and remembered as a
 //     guess that is verified.
 //   - deleting a veth waits for two RCU grace periods, whatever else is done.

@@ -34,19 +34,55 @@ func (a *applier) eniAddress(op *dataplane.Op) error {
 	if err != nil || len(have) == 1 && have[0] == want {
 		return err
 	}
-	for _, p := range have { // first, for the kernel takes the later ones of a subnet along with the first
-		r := a.r.reset()
-		r.address(unix.RTM_DELADDR, unix.NLM_F_ACK, p.Bits(), d.index)
-		r.ip(unix.IFA_LOCAL, p.Addr())
-		if err = a.s.do(r); err != nil && !is(err, unix.EADDRNOTAVAIL) {
+	return a.replaceAddresses(d.index, have, want)
+}
+
+// replaceAddresses never leaves the link without an address, for with the last one the kernel takes all of the
+// link's routes (fib_inetaddr_event). Nor can the new address simply come first: as the second of its subnet it would
+// go with the first. A /32 is of no subnet, and holds the place.
+func (a *applier) replaceAddresses(index int, have []netip.Prefix, want netip.Prefix) error {
+	anchor := netip.PrefixFrom(want.Addr(), 32)
+	if len(have) > 0 {
+		if err := a.addAddress(index, anchor); err != nil {
 			return err
 		}
 	}
+	for _, p := range have {
+		if p != anchor {
+			if err := a.deleteAddress(index, p); err != nil {
+				return err
+			}
+		}
+	}
+	if err := a.addAddress(index, want); err != nil || len(have) == 0 || want == anchor {
+		return err
+	}
+	return a.deleteAddress(index, anchor)
+}
+
+// addAddress and deleteAddress do nothing when it is there already, or gone: one address may take others along.
+func (a *applier) addAddress(index int, p netip.Prefix) error {
 	r := a.r.reset()
-	r.address(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_REPLACE|unix.NLM_F_ACK, want.Bits(), d.index)
-	r.ip(unix.IFA_LOCAL, want.Addr())
-	r.ip(unix.IFA_ADDRESS, want.Addr())
-	return a.s.do(r)
+	r.address(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK, p.Bits(), index)
+	r.ip(unix.IFA_LOCAL, p.Addr())
+	r.ip(unix.IFA_ADDRESS, p.Addr())
+	err := a.s.do(r)
+	if is(err, unix.EEXIST) {
+		err = nil
+	}
+	return err
+}
+
+func (a *applier) deleteAddress(index int, p netip.Prefix) error {
+	r := a.r.reset()
+	r.address(unix.RTM_DELADDR, unix.NLM_F_ACK, p.Bits(), index)
+	r.ip(unix.IFA_LOCAL, p.Addr())
+	r.ip(unix.IFA_ADDRESS, p.Addr())
+	err := a.s.do(r)
+	if is(err, unix.EADDRNOTAVAIL) {
+		err = nil
+	}
+	return err
 }
 
 // addresses are a link's own.

@@ -11,8 +11,8 @@ import (
 // Numbers of linux/netfilter/nf_tables.h and nf_conntrack_common.h that x/sys/unix lacks.
 const (
 	metaMark    = 3
-	metaIIF     = 4
-	metaOIF     = 5
+	metaIIFName = 6
+	metaOIFName = 7
 	metaIIFKind = 26 // Linux 5.1
 
 	ctState = 0
@@ -95,16 +95,22 @@ func (m ruleMaker) flow(key uint32) ruleMaker {
 	})
 }
 
-// link: the packet came in by, or leaves by, that link.
-func (m ruleMaker) link(key, op uint32, index int) ruleMaker {
-	return m.meta(key).compare(op, host32(uint32(index)))
+// link: the packet came in by, or leaves by, the link of that name. A name outlives a driver that is loaded anew; an index
+// does not.
+func (m ruleMaker) link(key uint32, name string) ruleMaker {
+	return m.meta(key).compare(cmpEqual, padded(name))
+}
+
+// padded is a name as the kernel compares it: as long as the longest, with NULs behind.
+func padded(name string) []byte {
+	var b [unix.IFNAMSIZ]byte
+	copy(b[:], name)
+	return b[:]
 }
 
 // fromVeth: it came in by a veth, as pods' packets do; a link without a kind ends the rule.
 func (m ruleMaker) fromVeth() ruleMaker {
-	var kind [unix.IFNAMSIZ]byte
-	copy(kind[:], vethKind)
-	return m.meta(metaIIFKind).compare(cmpEqual, kind[:])
+	return m.meta(metaIIFKind).compare(cmpEqual, padded(vethKind))
 }
 
 // local: its destination is an address of this node, or, with NFTA_FIB_F_IIF, of the link it came in by.

@@ -14,10 +14,10 @@ const (
 	// lanes is how many plans are applied at once. The kernel has one lock for all of them (rtnl); more
 	// sockets only hide the time between two system calls.
 	lanes = 4
+	// deletions is how many links are deleted at once. Each waits for the kernel most of its time.
+	deletions = 16
 	// requestBuffer holds a part of a dump; the kernel makes the parts as large as the buffer, to 32 KiB.
 	requestBuffer = 32 << 10
-	// guesses bounds how many aliases are remembered with their link's index.
-	guesses = 1024
 )
 
 // Kernel is one network namespace. Its methods may be called from any goroutine at the same time.
@@ -25,7 +25,8 @@ type Kernel struct {
 	floor bool
 	inode uint64 // of the namespace
 
-	lanes chan *lane
+	lanes     chan *lane
+	deletions chan *lane // of requests to delete a link, which take long
 
 	observing sync.Mutex
 	seen      observer
@@ -36,12 +37,14 @@ type Kernel struct {
 	tables    *socket // nftables
 	flows     *socket // conntrack
 	nft       request
+	filters   bool // the kernel deletes flows by a filter, as far as we know
 
 	watching sync.Mutex
 	monitor  *socket
 
-	remembering sync.Mutex
-	index       map[string]int // alias to a link's index: a guess
+	roster roster
+
+	deleting sync.WaitGroup // requests whose links are gone and that the kernel has not answered
 
 	ports map[uint32]bool // of our own sockets; written by Open alone
 }
@@ -54,7 +57,7 @@ type lane struct {
 
 // Open opens the network namespace of the calling thread.
 func Open(o Options) (*Kernel, error) {
-	k := &Kernel{floor: o.Floor, lanes: make(chan *lane, lanes), index: map[string]int{}, ports: map[uint32]bool{}}
+	k := &Kernel{floor: o.Floor, filters: !o.Floor, lanes: make(chan *lane, lanes), deletions: make(chan *lane, deletions), ports: map[uint32]bool{}}
 	if err := k.open(); err != nil {
 		k.Close()
 		return nil, fmt.Errorf("open the kernel's netlink sockets: %w", err)
@@ -66,12 +69,11 @@ func (k *Kernel) open() (err error) {
 	if k.inode, err = threadNamespace(); err != nil {
 		return err
 	}
-	for range lanes {
-		s, err := k.openOwn(unix.NETLINK_ROUTE)
-		if err != nil {
-			return err
-		}
-		k.lanes <- &lane{s: s}
+	if err = k.openLanes(k.lanes, requestBuffer); err != nil {
+		return err
+	}
+	if err = k.openLanes(k.deletions, podBuffer); err != nil {
+		return err
 	}
 	if k.seen.s, err = k.openOwn(unix.NETLINK_ROUTE); err != nil {
 		return err
@@ -85,8 +87,27 @@ func (k *Kernel) open() (err error) {
 	if k.flows, err = k.openOwn(unix.NETLINK_NETFILTER); err != nil {
 		return err
 	}
+	ask, err := k.openOwn(unix.NETLINK_ROUTE)
+	if err != nil {
+		return err
+	}
+	if err = k.roster.open(ask); err != nil {
+		return err
+	}
 	k.monitor, err = openMonitor()
 	return err
+}
+
+func (k *Kernel) openLanes(lanes chan *lane, buffer int) error {
+	for range cap(lanes) {
+		s, err := openSocket(unix.NETLINK_ROUTE, buffer)
+		if err != nil {
+			return err
+		}
+		k.ports[s.port] = true
+		lanes <- &lane{s: s}
+	}
+	return nil
 }
 
 // openOwn opens a socket whose notifications Watch leaves out.
@@ -100,15 +121,13 @@ func (k *Kernel) openOwn(protocol int) (*socket, error) {
 
 // Close closes the sockets. Nothing else may be running.
 func (k *Kernel) Close() error {
-	for {
-		select {
-		case l := <-k.lanes:
-			l.s.close()
-			continue
-		default:
+	k.deleting.Wait()
+	for _, lanes := range []chan *lane{k.lanes, k.deletions} {
+		for len(lanes) > 0 {
+			(<-lanes).s.close()
 		}
-		break
 	}
+	k.roster.close()
 	for _, s := range []*socket{k.seen.s, k.seen.nft, k.tables, k.flows, k.monitor} {
 		s.close()
 	}
@@ -138,27 +157,4 @@ func (k *Kernel) Apply(p dataplane.Plan, pod *Pod) (done int, err *dataplane.Err
 		}
 	}
 	return len(p.Ops), nil
-}
-
-// remember notes which index the link of an alias has.
-func (k *Kernel) remember(alias string, index int) {
-	k.remembering.Lock()
-	defer k.remembering.Unlock()
-	if len(k.index) >= guesses {
-		clear(k.index)
-	}
-	k.index[alias] = index
-}
-
-func (k *Kernel) forget(alias string) {
-	k.remembering.Lock()
-	defer k.remembering.Unlock()
-	delete(k.index, alias)
-}
-
-// guess is the index that the link of an alias had, or 0.
-func (k *Kernel) guess(alias string) int {
-	k.remembering.Lock()
-	defer k.remembering.Unlock()
-	return k.index[alias]
 }

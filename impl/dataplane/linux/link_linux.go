@@ -86,13 +86,13 @@ type device struct {
 	index, peer, netnsid int
 	name, alias, kind    string
 	mac                  macText
-	up                   bool
+	up, loopback         bool
 	mtu                  int
 }
 
 func (v *linkView) device() device {
 	return device{index: v.index, peer: v.peer, netnsid: v.netnsid, name: string(v.name), alias: string(v.alias), kind: string(v.kind),
-		mac: textOfMAC(v.mac), up: v.up(), mtu: v.mtu}
+		mac: textOfMAC(v.mac), up: v.up(), loopback: v.loopback(), mtu: v.mtu}
 }
 
 // macText is a MAC as plans write it: lower case, with colons; empty (zero) for links without.
@@ -148,34 +148,11 @@ func (r *request) askLinks() *request {
 	return r
 }
 
-// links calls yield with every link of the host.
-func (a *applier) links(yield func(*linkView)) error {
-	var v linkView
-	return a.s.dump(a.r.askLinks(), func(body []byte) {
-		if v.parse(body) {
-			yield(&v)
-		}
-	})
-}
-
-// byIndex and byName are that link; index 0 in the answer when there is none.
-func (a *applier) byIndex(index int) (device, error) {
-	a.r.reset().link(unix.RTM_GETLINK, 0, index, 0, 0)
-	return a.one()
-}
-
-func (a *applier) byName(name string) (device, error) {
-	if name == "" || len(name) >= unix.IFNAMSIZ {
-		return device{}, nil
-	}
-	a.r.reset().link(unix.RTM_GETLINK, 0, 0, 0, 0)
-	a.r.text(unix.IFLA_IFNAME, name)
-	return a.one()
-}
-
-func (a *applier) one() (device, error) {
-	a.r.u32(unix.IFLA_EXT_MASK, skipStatistics)
-	body, err := a.s.get(a.r)
+// byIndex is that link as it is now; index 0 in the answer when there is none.
+func byIndex(s *socket, r *request, index int) (device, error) {
+	r.reset().link(unix.RTM_GETLINK, 0, index, 0, 0)
+	r.u32(unix.IFLA_EXT_MASK, skipStatistics)
+	body, err := s.get(r)
 	if is(err, unix.ENODEV) {
 		return device{}, nil
 	}
@@ -190,8 +167,7 @@ func (a *applier) one() (device, error) {
 }
 
 // byAlias is the link with exactly that alias; index 0 when there is none. What an earlier operation of
-// the plan found is taken for true: should it have gone since, the kernel says so. What an earlier plan
-// found is a guess to be verified.
+// the plan found is taken for true: should it have gone since, the kernel says so.
 func (a *applier) byAlias(alias string) (device, error) {
 	if alias == "" {
 		return device{}, nil
@@ -199,32 +175,11 @@ func (a *applier) byAlias(alias string) (device, error) {
 	if a.last.index != 0 && a.last.alias == alias {
 		return a.last, nil
 	}
-	if index := a.k.guess(alias); index != 0 {
-		d, err := a.byIndex(index)
-		if err != nil || d.alias == alias {
-			a.last = d
-			return d, err
-		}
+	d, err := a.k.roster.alias(alias)
+	if err == nil && d.index != 0 {
+		a.last = d
 	}
-	var found device
-	err := a.retry(func() error {
-		found = device{}
-		return a.links(func(v *linkView) {
-			if found.index == 0 && string(v.alias) == alias {
-				found = v.device()
-			}
-		})
-	})
-	if err == nil && found.index != 0 {
-		a.found(found)
-	}
-	return found, err
-}
-
-// found keeps a link for the operations that follow.
-func (a *applier) found(d device) {
-	a.last = d
-	a.k.remember(d.alias, d.index)
+	return d, err
 }
 
 // veth is byAlias for what may only be done to a veth; an error when there is none.
@@ -237,25 +192,22 @@ func (a *applier) veth(alias string) (device, error) {
 }
 
 // eni is the link of an ENI: it has that MAC and no alias. Others may have it too (a VLAN or a bridge
-// on top of it), so one without a kind, or a veth, which is a laboratory's ENI, goes before.
+// on top of it), so one without a kind, or a veth, which is a laboratory's ENI, goes before; then the oldest.
 func (a *applier) eni(mac string) (device, error) {
-	var found device
-	rank := func(kind string) bool { return kind == "" || kind == vethKind }
-	err := a.retry(func() error {
-		found = device{}
-		return a.links(func(v *linkView) {
-			if text := textOfMAC(v.mac); !text.is(mac) || len(v.alias) > 0 || v.loopback() {
-				return
-			}
-			if found.index == 0 || !rank(found.kind) && rank(string(v.kind)) {
-				found = v.device()
-			}
-		})
+	stacked := func(d *device) bool { return d.kind != "" && d.kind != vethKind }
+	d, err := a.k.roster.best(func(d, than *device) bool {
+		switch {
+		case !d.mac.is(mac) || d.alias != "" || d.loopback:
+			return false
+		case than.index == 0 || stacked(d) != stacked(than):
+			return than.index == 0 || stacked(than)
+		}
+		return d.index < than.index
 	})
-	if err == nil && found.index == 0 {
+	if err == nil && d.index == 0 {
 		err = errNoLink
 	}
-	return found, err
+	return d, err
 }
 
 // device is the link an operation names: a veth by alias, an ENI by MAC, any by name.
@@ -266,7 +218,7 @@ func (a *applier) device(alias, mac, name string) (device, error) {
 	case mac != "":
 		return a.eni(mac)
 	}
-	d, err := a.byName(name)
+	d, err := a.k.roster.name(name)
 	if err == nil && d.index == 0 {
 		err = errNoLink
 	}

@@ -3,7 +3,6 @@ package linux
 import (
 	"encoding/binary"
 	"net/netip"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -45,30 +44,30 @@ type natRule struct {
 	expressions []byte
 }
 
-// ruleset is the table for a spec, with the primary link's index.
+// ruleset is the table for a spec, with the primary link's name.
 //
 //	table ip enilab {
-//		chain about   { comment "enilab/1 mac=… addr=… link=2 snat nodeport" }
+//		chain about   { comment "enilab/1 mac=… addr=… link=eth0 snat nodeport" }
 //		chain vpc     { ip daddr CIDR accept … }                         # accept ends the chain that jumped
 //		chain mark-in { type filter hook prerouting priority mangle
-//			iif PRIMARY fib daddr . iif type local ct mark set ct mark or 0x80 }
+//			iifname PRIMARY fib daddr . iif type local ct mark set ct mark or 0x80 }
 //		chain mark-out { type filter hook prerouting priority dstnat + 10
 //			fib daddr type local return
-//			iif PRIMARY return
+//			iifname PRIMARY return
 //			ct state new meta iifkind veth jump vpc
 //			ct state new meta iifkind veth ct mark set ct mark or 0x80
 //			ct mark and 0x80 == 0x80 meta mark set meta mark or 0x80 }
 //		chain source { type nat hook postrouting priority srcnat
-//			oif PRIMARY fib daddr type local accept
-//			oif PRIMARY jump vpc
-//			oif PRIMARY snat to ADDRESS fully-random }
+//			oifname PRIMARY fib daddr type local accept
+//			oifname PRIMARY jump vpc
+//			oifname PRIMARY snat to ADDRESS fully-random }
 //	}
 //
 // mark-in is for NodePort: what came in by the primary link for an address of it, before kube-proxy
 // translates it. mark-out brings the answers, and what pods begin themselves toward the world outside
 // (SNAT), to rule 1024: by the primary link, which owns the address that source writes. It is no nat chain, as
 // amazon-vpc-cni-k8s's is: those see no flow that an earlier nat chain has translated.
-func ruleset(nat dataplane.NAT, link int) (chains []chain, err error) {
+func ruleset(nat dataplane.NAT, link string) (chains []chain, err error) {
 	cidrs, err := vpcRules(nat.CIDRs)
 	if err != nil {
 		return nil, err
@@ -78,7 +77,7 @@ func ruleset(nat dataplane.NAT, link int) (chains []chain, err error) {
 		chain{name: vpcChain, rules: cidrs})
 	if nat.NodePort {
 		chains = append(chains, chain{name: markInChain, kind: "filter", hook: unix.NF_INET_PRE_ROUTING, priority: priorityMangle,
-			rules: []natRule{newRule("came in by the primary link").link(metaIIF, cmpEqual, link).local(unix.NFTA_FIB_F_DADDR | unix.NFTA_FIB_F_IIF).markFlow().done()}})
+			rules: []natRule{newRule("came in by the primary link").link(metaIIFName, link).local(unix.NFTA_FIB_F_DADDR | unix.NFTA_FIB_F_IIF).markFlow().done()}})
 	}
 	if nat.NodePort || nat.SNAT {
 		chains = append(chains, chain{name: markOut, kind: "filter", hook: unix.NF_INET_PRE_ROUTING, priority: priorityMarkOut, rules: markOutRules(nat, link)})
@@ -89,10 +88,10 @@ func ruleset(nat dataplane.NAT, link int) (chains []chain, err error) {
 	return chains, nil
 }
 
-func markOutRules(nat dataplane.NAT, link int) []natRule {
+func markOutRules(nat dataplane.NAT, link string) []natRule {
 	rules := []natRule{
 		newRule("to the node itself").local(unix.NFTA_FIB_F_DADDR).verdict(unix.NFT_RETURN, "").done(),
-		newRule("not from a pod").link(metaIIF, cmpEqual, link).verdict(unix.NFT_RETURN, "").done(),
+		newRule("not from a pod").link(metaIIFName, link).verdict(unix.NFT_RETURN, "").done(),
 	}
 	if nat.SNAT {
 		rules = append(rules,
@@ -102,11 +101,11 @@ func markOutRules(nat dataplane.NAT, link int) []natRule {
 	return append(rules, newRule("out by the primary link").flowMarked().markPacket().done())
 }
 
-func sourceRules(nat dataplane.NAT, link int) []natRule {
+func sourceRules(nat dataplane.NAT, link string) []natRule {
 	return []natRule{
-		newRule("to the node itself").link(metaOIF, cmpEqual, link).local(unix.NFTA_FIB_F_DADDR).verdict(verdictAccept, "").done(),
-		newRule("within the VPC").link(metaOIF, cmpEqual, link).verdict(unix.NFT_JUMP, vpcChain).done(),
-		newRule("leaves the VPC").link(metaOIF, cmpEqual, link).translate(nat.Address).done(),
+		newRule("to the node itself").link(metaOIFName, link).local(unix.NFTA_FIB_F_DADDR).verdict(verdictAccept, "").done(),
+		newRule("within the VPC").link(metaOIFName, link).verdict(unix.NFT_JUMP, vpcChain).done(),
+		newRule("leaves the VPC").link(metaOIFName, link).translate(nat.Address).done(),
 	}
 }
 
@@ -130,8 +129,8 @@ func vpcRules(cidrs string) (rules []natRule, err error) {
 const aboutPrefix = "enilab/1 "
 
 // aboutText is what no other rule says: the MAC, and the flags of an empty table.
-func aboutText(nat dataplane.NAT, link int) string {
-	text := aboutPrefix + "mac=" + nat.Device + " link=" + strconv.Itoa(link)
+func aboutText(nat dataplane.NAT, link string) string {
+	text := aboutPrefix + "mac=" + nat.Device + " link=" + link
 	if nat.Address.IsValid() {
 		text += " addr=" + nat.Address.String()
 	}
@@ -145,10 +144,10 @@ func aboutText(nat dataplane.NAT, link int) string {
 }
 
 // parseAbout reads aboutText; the CIDRs are elsewhere.
-func parseAbout(text string) (nat dataplane.NAT, link int, ok bool) {
+func parseAbout(text string) (nat dataplane.NAT, link string, ok bool) {
 	rest, ok := strings.CutPrefix(text, aboutPrefix)
 	if !ok {
-		return nat, 0, false
+		return nat, "", false
 	}
 	for _, word := range strings.Fields(rest) {
 		key, value, _ := strings.Cut(word, "=")
@@ -156,7 +155,7 @@ func parseAbout(text string) (nat dataplane.NAT, link int, ok bool) {
 		case "mac":
 			nat.Device = value
 		case "link":
-			link, _ = strconv.Atoi(value)
+			link = value
 		case "addr":
 			nat.Address, _ = netip.ParseAddr(value)
 		case "snat":
@@ -181,7 +180,7 @@ func (a *applier) hostNAT(op *dataplane.Op) error {
 	if nat.SNAT && !nat.Address.IsValid() {
 		return failed(dataplane.Invalid, "SNAT needs the node's address")
 	}
-	chains, err := ruleset(nat, d.index)
+	chains, err := ruleset(nat, d.name)
 	if err != nil {
 		return err
 	}

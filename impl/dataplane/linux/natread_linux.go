@@ -22,8 +22,8 @@ type ruleSeen struct {
 
 // observeNAT reads the table back. What an operation said is in the comments; the table counts as
 // present only when every chain and every rule that it means is there, does what it should, and nothing
-// else is. linkOf is the index of the ENI with a MAC, or 0.
-func (o *observer) observeNAT(linkOf func(mac string) int) (nat dataplane.NAT, err error) {
+// else is. linkOf is the name of the ENI with a MAC, or empty.
+func (o *observer) observeNAT(linkOf func(mac string) string) (nat dataplane.NAT, err error) {
 	seen, ok, err := o.readTable()
 	if err != nil || !ok {
 		return dataplane.NAT{}, err
@@ -32,7 +32,7 @@ func (o *observer) observeNAT(linkOf func(mac string) int) (nat dataplane.NAT, e
 		return dataplane.NAT{}, nil
 	}
 	nat, link, ok := parseAbout(seen.rules[0].comment)
-	if now := linkOf(nat.Device); !ok || now != 0 && now != link { // a new link has the ENI's MAC: the rules are about the old one
+	if now := linkOf(nat.Device); !ok || now != "" && now != link { // the rules are about another link
 		return dataplane.NAT{}, nil
 	}
 	nat.CIDRs = seen.cidrs()
@@ -67,7 +67,7 @@ func (s *natSeen) matches(chains []chain) bool {
 				return false
 			}
 			have, want := &s.rules[rules], &chains[i].rules[j]
-			if have.chain != chains[i].name || have.comment != want.comment || !holds(have.expressions, want.expressions) {
+			if have.chain != chains[i].name || have.comment != want.comment || !sameExpressions(have.expressions, want.expressions) {
 				return false
 			}
 			rules++
@@ -166,30 +166,37 @@ func (o *observer) chainIs(want *chain) (bool, error) {
 	return have.kind == want.kind && have.hook == want.hook && have.priority == want.priority && policy == verdictAccept, nil
 }
 
-// holds says whether a list of attributes has all of another, in order and with the same values, at every
-// depth. Newer kernels dump attributes that older ones do not know, with their defaults.
+// sameExpressions says whether two lists of expressions do the same, in order.
+func sameExpressions(have, want []byte) bool {
+	h, w := cursor{rest: have}, cursor{rest: want}
+	for w.next() {
+		if !h.next() || !holds(h.value, w.value) {
+			return false
+		}
+	}
+	return !h.next()
+}
+
+// holds says whether one expression has all attributes of another, with the same values, at every depth. The
+// kernel dumps them in an order of its own, and newer ones with attributes that older ones do not
+// know, at their defaults.
 func holds(have, want []byte) bool {
-	h := cursor{rest: have}
 	for len(want) > 0 {
-		w := cursor{rest: want}
 		nested := len(want) >= attributeHeader && native.Uint16(want[2:])&unix.NLA_F_NESTED != 0
+		w := cursor{rest: want}
 		if !w.next() {
 			return false
 		}
-		found := false
-		for !found && h.next() {
-			found = h.kind == w.kind
+		h := cursor{rest: have}
+		for h.kind != w.kind {
+			if !h.next() {
+				return false
+			}
 		}
-		if !found || nested && !holds(h.value, w.value) || !nested && !bytes.Equal(h.value, w.value) {
+		if nested && !holds(h.value, w.value) || !nested && !bytes.Equal(h.value, w.value) {
 			return false
 		}
 		want = w.rest
 	}
-	return !h.listElement()
-}
-
-// listElement says whether another element of a list is left: a rule that does more.
-func (c *cursor) listElement() bool {
-	rest := *c
-	return rest.next() && rest.kind == unix.NFTA_LIST_ELEM
+	return true
 }

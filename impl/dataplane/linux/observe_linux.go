@@ -31,7 +31,7 @@ type texts struct {
 type linkExtra struct {
 	netnsid  int
 	loopback bool
-	kind     bool // has one
+	stacked  bool // is made on top of others: a bridge, a VLAN
 }
 
 // Observe reads the kernel, sorted. Where a list was not complete the error says which and why, Complete
@@ -77,7 +77,7 @@ func (o *observer) links(out *dataplane.Observation) error {
 		t := o.textsOf(&v)
 		out.Links = append(out.Links, dataplane.Link{Index: v.index, Name: t.name, MAC: t.macText, Alias: t.alias, Up: v.up(), MTU: v.mtu,
 			RPFilter: v.rpFilter, Veth: v.veth(), PeerLive: v.veth() && v.netnsid >= 0})
-		o.extra = append(o.extra, linkExtra{netnsid: v.netnsid, loopback: v.loopback(), kind: len(v.kind) > 0 && !v.veth()})
+		o.extra = append(o.extra, linkExtra{netnsid: v.netnsid, loopback: v.loopback(), stacked: len(v.kind) > 0 && !v.veth()})
 	})
 	for index, t := range o.texts {
 		if !t.seen {
@@ -208,18 +208,21 @@ func (o *observer) rules(out *dataplane.Observation) error {
 }
 
 func (o *observer) nat(out *dataplane.Observation) (err error) {
-	out.NAT, err = o.observeNAT(func(mac string) int {
-		index, plain := 0, false
-		for i := range out.Links { // as applier.eni chooses
+	out.NAT, err = o.observeNAT(func(mac string) string {
+		found, stacked := -1, false
+		for i := range out.Links { // as applier.eni chooses; they are in the order of their indexes still
 			l := &out.Links[i]
 			if l.MAC != mac || l.Alias != "" || o.extra[i].loopback {
 				continue
 			}
-			if index == 0 || !plain && !o.extra[i].kind {
-				index, plain = l.Index, !o.extra[i].kind
+			if found < 0 || stacked && !o.extra[i].stacked {
+				found, stacked = i, o.extra[i].stacked
 			}
 		}
-		return index
+		if found < 0 {
+			return ""
+		}
+		return out.Links[found].Name
 	})
 	return err
 }

@@ -20,7 +20,7 @@ func (a *applier) renameLink(op *dataplane.Op) error {
 	if err != nil || d.name == op.Name {
 		return err
 	}
-	if other, err := a.byName(op.Name); err != nil {
+	if other, err := a.k.roster.name(op.Name); err != nil {
 		return err
 	} else if other.index != 0 && other.index != d.index {
 		return failed(dataplane.Exists, "another link has that name")

@@ -48,7 +48,7 @@ func (a *applier) ensureRoute(op *dataplane.Op) error {
 // whyUnreachable tells a link that is down, whose routes are gone, from a gateway that is elsewhere. A
 // gateway that is an address of the host itself is refused with EINVAL.
 func (a *applier) whyUnreachable(index int, why error) error {
-	d, err := a.byIndex(index)
+	d, err := byIndex(a.s, a.r, index)
 	switch {
 	case err != nil:
 		return err
@@ -118,7 +118,7 @@ func (a *applier) routeDevice(op *dataplane.Op) (device, error) {
 		}
 		return d, err
 	}
-	d, err = a.byName(op.Link)
+	d, err = a.k.roster.name(op.Link)
 	if d.alias != "" {
 		d = device{}
 	}

@@ -103,6 +103,14 @@ func (s *socket) readPort() error {
 	return nil
 }
 
+// room is how much the kernel may queue. Without the capability to go past the system's limit, it is that.
+func (s *socket) room(size int) error {
+	if err := unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, size); err == nil {
+		return nil
+	}
+	return unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, size)
+}
+
 func (s *socket) close() {
 	if s != nil && s.own {
 		unix.Close(s.fd)

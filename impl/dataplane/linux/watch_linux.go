@@ -32,10 +32,7 @@ func openMonitor() (*socket, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, monitorBuffer); err != nil {
-		err = unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, monitorBuffer) // without the capability: as much as we may
-	}
-	if err != nil {
+	if err = s.room(monitorBuffer); err != nil {
 		s.close()
 		return nil, err
 	}

@@ -1,0 +1,96 @@
+package linux
+
+import (
+	"testing"
+
+	"github.com/enilab/enilab/impl/dataplane"
+)
+
+// full is a node with 110 pods, as the benchmarks find it.
+func full(b *testing.B) *Kernel {
+	enterNew(b)
+	k := openHere(b, Options{})
+	for i := range 110 {
+		s := newSpace(b)
+		apply(b, k, dataplane.PodPlan(spec(i, s.inode)), s.pod(b))
+	}
+	return k
+}
+
+func BenchmarkPodPlan(b *testing.B) {
+	k := full(b)
+	s := newSpace(b)
+	p := s.pod(b)
+	w := spec(500, s.inode)
+	b.ReportAllocs()
+	for b.Loop() {
+		apply(b, k, dataplane.PodPlan(w), p)
+		b.StopTimer()
+		takeAway(b, k, w)
+		b.StartTimer()
+	}
+}
+
+// takeAway removes a pod and waits until the kernel has forgotten it: what it still does then would be counted
+// to the next.
+func takeAway(b *testing.B, k *Kernel, w dataplane.PodSpec) {
+	apply(b, k, dataplane.PodRemoval(w), nil)
+	k.deleting.Wait()
+}
+
+func BenchmarkPodRemoval(b *testing.B) {
+	k := full(b)
+	s := newSpace(b)
+	p := s.pod(b)
+	w := spec(500, s.inode)
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		k.deleting.Wait()
+		apply(b, k, dataplane.PodPlan(w), p)
+		b.StartTimer()
+		apply(b, k, dataplane.PodRemoval(w), nil)
+	}
+}
+
+// BenchmarkPodPlanOps and BenchmarkPodRemovalOps say which operation costs what.
+func BenchmarkPodPlanOps(b *testing.B)    { benchmarkOps(b, false) }
+func BenchmarkPodRemovalOps(b *testing.B) { benchmarkOps(b, true) }
+
+func benchmarkOps(b *testing.B, removal bool) {
+	k := full(b)
+	s := newSpace(b)
+	p := s.pod(b)
+	w := spec(500, s.inode)
+	plan := dataplane.PodPlan(w)
+	if removal {
+		plan = dataplane.PodRemoval(w)
+	}
+	for i := range plan.Ops {
+		b.Run(plan.Ops[i].Kind.String(), func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				if removal {
+					apply(b, k, dataplane.PodPlan(w), p)
+				}
+				apply(b, k, dataplane.Plan{Ops: plan.Ops[:i]}, p)
+				b.StartTimer()
+				apply(b, k, dataplane.Plan{Ops: plan.Ops[i : i+1]}, p)
+				b.StopTimer()
+				takeAway(b, k, w)
+				b.StartTimer()
+			}
+		})
+	}
+}
+
+func BenchmarkObserve110(b *testing.B) {
+	k := full(b)
+	if o := observe(b, k); len(o.Links) != 110 || len(o.Rules) != 220 {
+		b.Fatalf("%d links, %d rules", len(o.Links), len(o.Rules))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		observe(b, k)
+	}
+}

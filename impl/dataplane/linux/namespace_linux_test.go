@@ -1,0 +1,158 @@
+package linux
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/impl/dataplane"
+)
+
+// needsKernel skips where namespaces cannot be made.
+func needsKernel(t testing.TB) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs CAP_SYS_ADMIN and CAP_NET_ADMIN: makes network namespaces of its own")
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// enterNew puts the test's own thread into a new network namespace. The thread is never unlocked, so it
+// ends with the test, and the namespace with it.
+func enterNew(t testing.TB) {
+	t.Helper()
+	needsKernel(t)
+	runtime.LockOSThread()
+	must(t, unix.Unshare(unix.CLONE_NEWNET))
+}
+
+// openHere opens the thread's namespace.
+func openHere(t testing.TB, o Options) *Kernel {
+	t.Helper()
+	k, err := Open(o)
+	must(t, err)
+	t.Cleanup(func() { k.Close() })
+	return k
+}
+
+// space is a namespace of a pod, a router, the internet.
+type space struct {
+	netns *os.File
+	inode uint64
+}
+
+// onThread runs f on a thread of its own, which ends with it.
+func onThread(f func() error) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		done <- f()
+	}()
+	return <-done
+}
+
+func newSpace(t testing.TB) *space {
+	t.Helper()
+	s := &space{}
+	must(t, onThread(func() (err error) {
+		if err = unix.Unshare(unix.CLONE_NEWNET); err == nil {
+			s.netns, err = os.Open("/proc/thread-self/ns/net")
+		}
+		return err
+	}))
+	t.Cleanup(func() { s.netns.Close() })
+	var err error
+	s.inode, err = inodeOf(int(s.netns.Fd()))
+	must(t, err)
+	return s
+}
+
+// in runs f in the namespace.
+func (s *space) in(f func() error) error {
+	return onThread(func() error {
+		if err := unix.Setns(int(s.netns.Fd()), unix.CLONE_NEWNET); err != nil {
+			return err
+		}
+		return f()
+	})
+}
+
+func (s *space) run(t testing.TB, f func() error) {
+	t.Helper()
+	must(t, s.in(f))
+}
+
+// pod is what the plugin passes.
+func (s *space) pod(t testing.TB) *Pod {
+	t.Helper()
+	var sock int
+	must(t, s.in(func() (err error) {
+		sock, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
+		return err
+	}))
+	fd, err := unix.FcntlInt(s.netns.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	must(t, err)
+	p, err := NewPod(os.NewFile(uintptr(fd), "netns"), os.NewFile(uintptr(sock), "rtnetlink"))
+	must(t, err)
+	t.Cleanup(func() { p.Close() })
+	return p
+}
+
+// plug makes an ENI: a veth with that name and MAC here, whose cable ends in the router as cable.
+func plug(t testing.TB, router *space, name, mac, cable string) {
+	t.Helper()
+	hw, ok := parseMAC(mac)
+	if !ok {
+		t.Fatalf("plug %s: malformed MAC %s", name, mac)
+	}
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.HardwareAddr = name, hw[:]
+	must(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: cable, PeerNamespace: netlink.NsFd(int(router.netns.Fd()))}))
+	router.run(t, func() error {
+		l, err := netlink.LinkByName(cable)
+		if err != nil {
+			return err
+		}
+		return netlink.LinkSetUp(l)
+	})
+}
+
+func writeSysctl(t testing.TB, key, value string) {
+	t.Helper()
+	must(t, os.WriteFile("/proc/sys/net/ipv4/"+key, []byte(value), 0))
+}
+
+// spec is pod number n of a test.
+func spec(n int, netns uint64) dataplane.PodSpec {
+	a := netip.AddrFrom4([4]byte{10, 0, byte(10 + n/200), byte(20 + n%200)})
+	return dataplane.PodSpec{
+		Alias:    dataplane.Alias("aws-cni", fmt.Sprintf("%064x", n), "eth0", a),
+		HostVeth: dataplane.HostVethName("eni", "default", fmt.Sprint("web-", n)),
+		Netns:    netns, Address: a, Table: 2, MTU: 9001,
+	}
+}
+
+func apply(t testing.TB, k *Kernel, p dataplane.Plan, pod *Pod) {
+	t.Helper()
+	if done, err := k.Apply(p, pod); err != nil {
+		t.Fatalf("done %d of %d: %v", done, len(p.Ops), err)
+	}
+}
+
+func observe(t testing.TB, k *Kernel) dataplane.Observation {
+	t.Helper()
+	o, err := k.Observe()
+	must(t, err)
+	return o
+}

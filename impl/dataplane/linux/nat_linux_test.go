@@ -1,0 +1,105 @@
+package linux
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/nftables"
+
+	"github.com/enilab/enilab/impl/dataplane"
+)
+
+const primaryMAC = "0a:00:00:00:00:01"
+
+func hostSpec(snat, nodePort bool) dataplane.HostSpec {
+	return dataplane.HostSpec{PrimaryMAC: primaryMAC, NodeAddress: netip.MustParseAddr("10.0.10.10"), ExternalSNAT: !snat, NodePort: nodePort, MTU: 9001,
+		VPCCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.168.1.7/32")}}
+}
+
+func natOp(snat, nodePort bool) dataplane.Plan {
+	ops := dataplane.HostPlan(hostSpec(snat, nodePort)).Ops
+	return dataplane.Plan{Ops: ops[len(ops)-1:]}
+}
+
+// TestNATIsReadBack: every shape of the table is observed as what was written.
+func TestNATIsReadBack(t *testing.T) {
+	enterNew(t)
+	k := openHere(t, Options{})
+	plug(t, newSpace(t), "eth0", primaryMAC, "r0")
+	if nat := observe(t, k).NAT; nat.Present {
+		t.Fatalf("before anything was written: %+v", nat)
+	}
+	for _, snat := range []bool{true, false} {
+		for _, nodePort := range []bool{true, false} {
+			p := natOp(snat, nodePort)
+			apply(t, k, p, nil)
+			if have, want := observe(t, k).NAT, p.Ops[0].NAT(); have != want {
+				t.Errorf("observed %+v\nexpected %+v", have, want)
+			}
+		}
+	}
+}
+
+// TestNATOfStrangers: whatever somebody removes, adds or changes, the table does not count as present.
+func TestNATOfStrangers(t *testing.T) {
+	enterNew(t)
+	k := openHere(t, Options{})
+	plug(t, newSpace(t), "eth0", primaryMAC, "r0")
+	p := natOp(true, true)
+	check := func(name string, do func(c *nftables.Conn, table *nftables.Table, chains []*nftables.Chain)) {
+		t.Helper()
+		apply(t, k, p, nil)
+		if nat := observe(t, k).NAT; !nat.Present {
+			t.Fatalf("%s: before, the table is not there", name)
+		}
+		c := &nftables.Conn{}
+		all, err := c.ListChains()
+		must(t, err)
+		do(c, all[0].Table, all)
+		must(t, c.Flush())
+		if nat := observe(t, k).NAT; nat == p.Ops[0].NAT() || nat.Present && !strings.Contains(name, vpcChain) { // a CIDR less is a table of other CIDRs
+			t.Errorf("%s: still observed: %+v", name, nat)
+		}
+	}
+	check("flush ruleset", func(c *nftables.Conn, _ *nftables.Table, _ []*nftables.Chain) { c.FlushRuleset() })
+	check("another chain", func(c *nftables.Conn, table *nftables.Table, _ []*nftables.Chain) {
+		c.AddChain(&nftables.Chain{Name: "other", Table: table})
+	})
+	apply(t, k, p, nil)
+	chains, rules := shape(t)
+	for i := range chains {
+		check("flush chain "+chains[i], func(c *nftables.Conn, _ *nftables.Table, all []*nftables.Chain) { c.FlushChain(all[i]) })
+		for n := range rules[i] {
+			check("delete a rule of "+chains[i], func(c *nftables.Conn, table *nftables.Table, all []*nftables.Chain) {
+				have, err := c.GetRules(table, all[i])
+				must(t, err)
+				must(t, c.DelRule(have[n]))
+			})
+			check("empty a rule of "+chains[i], func(c *nftables.Conn, table *nftables.Table, all []*nftables.Chain) {
+				have, err := c.GetRules(table, all[i])
+				must(t, err)
+				if len(have[n].Exprs) == 0 { // the record: any other text
+					have[n].UserData = nil
+				}
+				c.ReplaceRule(&nftables.Rule{Table: table, Chain: all[i], Handle: have[n].Handle, UserData: have[n].UserData})
+			})
+		}
+		check("add a rule to "+chains[i], func(c *nftables.Conn, table *nftables.Table, all []*nftables.Chain) {
+			c.AddRule(&nftables.Rule{Table: table, Chain: all[i]})
+		})
+	}
+}
+
+// shape are the chains' names and numbers of rules.
+func shape(t *testing.T) (names []string, rules []int) {
+	c := &nftables.Conn{}
+	all, err := c.ListChains()
+	must(t, err)
+	for _, chain := range all {
+		have, err := c.GetRules(chain.Table, chain)
+		must(t, err)
+		names, rules = append(names, chain.Name), append(rules, len(have))
+	}
+	return names, rules
+}

@@ -1,0 +1,167 @@
+package linux
+
+import (
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// rosterBuffer is what the kernel may queue for the roster between two plans, in bytes. Past it, the
+// next plan begins with a dump.
+const rosterBuffer = 256 << 10
+
+// roster knows all links by name and alias. The kernel finds a link by its name, never by its alias, and
+// a dump of 110 links costs as much as making one. So it is dumped once, and then told: a
+// notification is queued before the request that caused it returns, so whoever reads the queue knows as
+// much as a dump that begins now would say, with one exception: see updateAliases.
+type roster struct {
+	lock   sync.Mutex
+	queue  *socket // subscribed to RTNLGRP_LINK
+	ask    *socket
+	r      request
+	filled bool
+
+	links   map[int]device
+	byName  map[string]int
+	byAlias map[string]int
+}
+
+func (o *roster) open(ask *socket) (err error) {
+	o.ask = ask
+	if o.queue, err = openSocket(unix.NETLINK_ROUTE, requestBuffer, unix.RTNLGRP_LINK); err != nil {
+		return err
+	}
+	return o.queue.room(rosterBuffer)
+}
+
+func (o *roster) close() {
+	o.queue.close()
+	o.ask.close()
+}
+
+// name and alias are the link that has it; index 0 when there is none.
+func (o *roster) name(name string) (device, error) {
+	o.lock.Lock()
+	defer o.lock.Unlock()
+	err := o.update()
+	return o.links[o.byName[name]], err
+}
+
+func (o *roster) alias(alias string) (device, error) {
+	o.lock.Lock()
+	defer o.lock.Unlock()
+	err := o.updateAliases()
+	return o.links[o.byAlias[alias]], err
+}
+
+// best is the link that better prefers to all others; it is first asked with the zero device.
+func (o *roster) best(better func(d, than *device) bool) (found device, err error) {
+	o.lock.Lock()
+	defer o.lock.Unlock()
+	err = o.updateAliases()
+	for _, d := range o.links {
+		if better(&d, &found) {
+			found = d
+		}
+	}
+	return found, err
+}
+
+// update reads what is queued, and everything when that is not enough.
+func (o *roster) update() error {
+	for o.filled {
+		b, err := o.queue.receiveNow()
+		if err == unix.EAGAIN {
+			return nil
+		}
+		if err != nil { // ENOBUFS: some were lost
+			o.filled = false
+			break
+		}
+		o.read(b)
+	}
+	return o.fill()
+}
+
+// updateAliases also looks at the links that are down: a new alias of such a one is told to nobody
+// (netdev_state_change). There are hardly any.
+func (o *roster) updateAliases() error {
+	if err := o.update(); err != nil {
+		return err
+	}
+	for index, d := range o.links {
+		if d.up || d.loopback {
+			continue
+		}
+		now, err := byIndex(o.ask, &o.r, index)
+		if err != nil {
+			return err
+		}
+		o.remove(index)
+		if now.index != 0 {
+			o.put(now)
+		}
+	}
+	return nil
+}
+
+func (o *roster) read(b []byte) {
+	var v linkView
+	for h, rest, ok := split(b); ok; h, rest, ok = split(rest) {
+		if h.kind != unix.RTM_NEWLINK && h.kind != unix.RTM_DELLINK || !v.parse(h.body) || h.body[0] != unix.AF_UNSPEC {
+			continue
+		}
+		o.remove(v.index)
+		if h.kind == unix.RTM_NEWLINK {
+			o.add(&v)
+		}
+	}
+}
+
+// fill empties the queue first: what it says is older than the dump.
+func (o *roster) fill() error {
+	for {
+		if _, err := o.queue.receiveNow(); err == unix.EAGAIN {
+			break
+		}
+	}
+	var err error
+	for range interruptions {
+		o.links, o.byName, o.byAlias = map[int]device{}, map[string]int{}, map[string]int{}
+		var v linkView
+		err = o.ask.dump(o.r.askLinks(), func(body []byte) {
+			if v.parse(body) {
+				o.add(&v)
+			}
+		})
+		if err != errInterrupted {
+			break
+		}
+	}
+	o.filled = err == nil
+	return err
+}
+
+func (o *roster) add(v *linkView) { o.put(v.device()) }
+
+func (o *roster) put(d device) {
+	o.links[d.index] = d
+	o.byName[d.name] = d.index
+	if d.alias != "" {
+		o.byAlias[d.alias] = d.index
+	}
+}
+
+func (o *roster) remove(index int) {
+	d, known := o.links[index]
+	if !known {
+		return
+	}
+	delete(o.links, index)
+	if o.byName[d.name] == index {
+		delete(o.byName, d.name)
+	}
+	if o.byAlias[d.alias] == index {
+		delete(o.byAlias, d.alias)
+	}
+}
