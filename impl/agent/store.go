@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 
 	"github.com/enilab/enilab/impl/ipam"
 )
@@ -19,7 +20,9 @@ type file struct {
 	kind    ipam.Store
 	version int
 	wall    int64 // at boot, for upstream's timestamps
-	rows    map[ipam.Key]ipam.Row
+
+	mu   sync.Mutex // whoever stands before this store may call at once
+	rows map[ipam.Key]ipam.Row
 }
 
 // Read reads the file. One that cannot be read is set aside, so that the next Commit writes a good one and a person can look.
@@ -99,6 +102,8 @@ func setAside(path string) string {
 // Commit writes the file with the saves in it. When that fails the store holds what it held before: on disk too, unless only the
 // folder's fsync failed, and then until the next Commit.
 func (f *file) Commit(saves []*ipam.Save) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	undo := f.merge(saves)
 	data, err := f.encode()
 	if err == nil {

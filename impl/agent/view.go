@@ -84,19 +84,21 @@ func (d *daemon) note(n *ipam.Note) {
 	}
 }
 
-// said logs an answer: refusals always.
+// said logs an answer: refusals always, what only looks never (STATUS comes every five seconds).
 func (d *daemon) said(c *caller, out *local.Response) {
-	if c.q.Verb == local.Status && out.Ready && len(out.Reasons) == 0 {
-		return // every five seconds
-	}
 	args := []any{"verb", c.q.Verb, "attachment", c.q.Attachment(), "pod", c.q.Pod(), "took", d.clock.Now() - c.at}
-	switch {
-	case out.Code != 0:
-		d.log.Warn("refused", append(args, "code", out.Code, "why", out.Text)...)
-	case c.q.Verb == local.Status:
-		d.log.Debug("status", "ready", out.Ready, "reasons", join(out.Reasons))
+	switch c.q.Verb {
+	case local.View, local.Record:
+	case local.Status:
+		if !out.Ready {
+			d.log.Debug("not ready", "reasons", join(out.Reasons))
+		}
 	default:
-		d.log.Debug("done", append(args, "address", out.Address)...)
+		if out.Code != 0 {
+			d.log.Warn("refused", append(args, "code", out.Code, "why", out.Text)...)
+		} else {
+			d.log.Debug("done", append(args, "address", out.Address)...)
+		}
 	}
 }
 

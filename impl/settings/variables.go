@@ -65,7 +65,7 @@ func shell() []variable {
 		text("ENILAB_LIB_DIR", "/var/lib/aws-node", func(s *Settings) *string { return &s.LibDir }),
 		text("ENILAB_SOCKET", "/var/run/aws-node/ipamd.sock", func(s *Settings) *string { return &s.Socket }),
 		parsed("ENILAB_RIVAL", "127.0.0.1:50051", func(s *Settings, v string) error { s.Rival = unlessNone(v); return nil }),
-		parsed("ENILAB_RUNTIME_SOCKET", "/var/run/cri.sock", func(s *Settings, v string) error { return socket(v, &s.Runtime) }),
+		parsed("ENILAB_RUNTIME_SOCKET", "/run/containerd/containerd.sock", func(s *Settings, v string) error { return socket(v, &s.Runtime) }),
 		parsed("ENILAB_KERNEL_FLOOR", "false", func(s *Settings, v string) error { return truth(v, &s.Floor) }),
 		parsed("ADDITIONAL_ENI_TAGS", "{}", func(s *Settings, v string) error { return tags(v, &s.ENITags) }),
 		parsed("AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS", "", func(s *Settings, v string) error { return prefixes(v, &s.ExcludeSNAT) }),

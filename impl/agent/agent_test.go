@@ -1,0 +1,420 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/impl/intent"
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/impl/local"
+)
+
+func TestAddAndDel(t *testing.T) {
+	r := newRig(t, 5).start().serves()
+	one := r.add("one")
+	if again := r.add("one"); again.Address != one.Address || again.Veth != one.Veth {
+		t.Errorf("the same ADD again: %+v, first %+v", again, one)
+	}
+	if one.HostMAC != dataplane.VethMAC(dataplane.Alias("aws-cni", "one", "eth0", one.Address)) || one.Table != dataplane.MainTable || one.Version != ipam.Version {
+		t.Errorf("answer: %+v", one)
+	}
+	if two := r.add("two"); two.Address == one.Address {
+		t.Errorf("two pods have %v", two.Address)
+	}
+	check := addOf("one")
+	check.Verb = local.Check
+	check.Inode = r.view().Rows[0].Netns
+	for _, row := range r.view().Rows {
+		if row.Att.ContainerID == "one" {
+			check.Inode = row.Netns
+		}
+	}
+	if out := r.must(check); out.Code != 0 {
+		t.Errorf("check: %d %s", out.Code, out.Text)
+	}
+	r.del("one")
+	r.del("one")
+	r.del("unknown")
+	states := map[string]ipam.State{}
+	for _, row := range r.rows() {
+		states[row.Att.ContainerID] = row.State
+	}
+	if states["one"] != ipam.Cooling || states["two"] != ipam.Assigned {
+		t.Errorf("durable states: %v", states)
+	}
+	gc := &local.Request{Verb: local.GC, Network: "aws-cni", ValidAbsent: true}
+	if out := r.must(gc); out.Code == 0 {
+		t.Log("GC without a list released nothing and succeeded")
+	}
+	r.end()
+	if got := r.replays(); got.Lines < 10 {
+		t.Errorf("%d lines were recorded", got.Lines)
+	}
+	if exists(r.socket()) {
+		t.Error("the socket is left")
+	}
+}
+
+// TestNextLife: what was given away is still given away, and what cools still cools.
+func TestNextLife(t *testing.T) {
+	r := newRig(t, 3).start().serves()
+	one := r.add("one").Address
+	r.add("two")
+	r.del("two")
+	r.end()
+	r.record = &buffer{}
+	r.c.Record = r.record
+	r.start().serves()
+	if again := r.add("one").Address; again != one {
+		t.Errorf("after a restart the pod has %v, before %v", again, one)
+	}
+	if v := r.view(); v.View.Assigned != 1 || v.View.Cooling != 1 {
+		t.Errorf("after a restart: %d assigned, %d cooling", v.View.Assigned, v.View.Cooling)
+	}
+}
+
+func TestRequestsWithoutSense(t *testing.T) {
+	r := newRig(t, 2).start().serves()
+	for _, c := range []struct {
+		q    *local.Request
+		code int
+	}{
+		{&local.Request{Verb: "dance"}, ipam.CodeVersion},
+		{&local.Request{Verb: local.Add, Network: "aws-cni", IfName: "eth0"}, ipam.CodeConfig}, // and no files
+		{&local.Request{Verb: local.Del, Network: "aws-cni", IfName: "eth0"}, codeEnvironment},
+		{&local.Request{Verb: local.Check}, codeEnvironment},
+		{addOf("one"), ipam.CodeConfig},
+		{&local.Request{Version: 9, Verb: local.Del, Network: "n", ContainerID: "c", IfName: "i"}, ipam.CodeVersion},
+	} {
+		if out := r.must(c.q); out.Code != c.code || out.Text == "" {
+			t.Errorf("%+v: code %d %q, want %d", c.q, out.Code, out.Text, c.code)
+		}
+	}
+	if out := r.must(addOf("one"), passed(t)[0], passed(t)[0]); out.Code != ipam.CodeConfig {
+		t.Errorf("an ADD with a namespace and no socket: %+v", out)
+	}
+	if out := r.must(&local.Request{Verb: local.Status}); !out.Ready {
+		t.Errorf("afterwards it is not ready: %+v", out)
+	}
+}
+
+// TestSilentMetadata: the daemon is up at once, says why it takes no pods, and answers an ADD before its deadline.
+func TestSilentMetadata(t *testing.T) {
+	r := newRig(t, 2)
+	r.cloud.silent = make(chan struct{})
+	r.start()
+	r.eventually("the socket is there", func() bool { return exists(r.socket()) })
+	began := time.Now()
+	out := r.must(&local.Request{Verb: local.Status})
+	if out.Ready || len(out.Reasons) == 0 || time.Since(began) > time.Second {
+		t.Errorf("status after %v: %+v", time.Since(began), out)
+	}
+	began = time.Now()
+	q := addOf("one")
+	q.TimeoutMS = 800
+	out = r.must(q, passed(t)...)
+	if took := time.Since(began); out.Code != ipam.CodeTryAgain || took > 800*time.Millisecond || !strings.Contains(out.Text, "metadata") {
+		t.Errorf("add after %v: %+v", took, out)
+	}
+	close(r.cloud.silent)
+	r.serves()
+	r.add("one")
+}
+
+// TestGone: a caller hangs up while its plan runs; the plan ends and is undone.
+func TestGone(t *testing.T) {
+	r := newRig(t, 2).start().serves()
+	enter, leave := make(chan struct{}, 8), make(chan struct{})
+	r.kernel.gate(func(p dataplane.Plan) {
+		if p.Ops[0].Kind == dataplane.CreateVeth || len(p.Ops) > 1 && p.Ops[1].Kind == dataplane.CreateVeth {
+			enter <- struct{}{}
+			<-leave
+		}
+	})
+	c, err := local.Dial(r.socket(), time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go c.Call(addOf("one"), soon, passed(t)...)
+	select {
+	case <-enter:
+	case <-time.After(soon):
+		t.Fatalf("no plan ran\n%s", r.log)
+	}
+	c.Close()
+	r.eventually("the daemon hears that the caller is gone", func() bool { return strings.Contains(r.log.String(), "hung up") })
+	close(leave)
+	r.eventually("the ADD is undone", func() bool { return r.view().View.Assigned == 0 })
+	r.eventually("its link is gone", func() bool {
+		o, _ := r.kernel.Observe()
+		for _, l := range o.Links {
+			if l.Veth {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// TestLanes: a plan that hangs holds up nobody but its own attachment.
+func TestLanes(t *testing.T) {
+	r := newRig(t, 4).start().serves()
+	leave := make(chan struct{})
+	var once sync.Once
+	entered := make(chan struct{})
+	r.kernel.gate(func(p dataplane.Plan) {
+		for i := range p.Ops {
+			if o := &p.Ops[i]; o.Kind == dataplane.CreateVeth && strings.Contains(o.Alias, " slow ") {
+				once.Do(func() { close(entered) })
+				<-leave
+			}
+		}
+	})
+	slow := make(chan *local.Response, 1)
+	files := passed(t)
+	go func() { out, _ := r.call(addOf("slow"), files...); slow <- out }()
+	select {
+	case <-entered:
+	case <-time.After(soon):
+		t.Fatalf("no plan ran\n%s", r.log)
+	}
+	for i := range 2 {
+		r.add(fmt.Sprint("quick-", i))
+	}
+	gone := make(chan *local.Response, 1)
+	go func() { out, _ := r.call(delOf("slow")); gone <- out }()
+	select {
+	case out := <-gone:
+		t.Fatalf("the DEL overtook its ADD: %+v", out)
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(leave)
+	for _, c := range []chan *local.Response{slow, gone} {
+		if out := <-c; out == nil || out.Code != 0 {
+			t.Errorf("answer: %+v", out)
+		}
+	}
+}
+
+// TestStop: what waits is answered, what runs ends, and then the daemon does.
+func TestStop(t *testing.T) {
+	r := newRig(t, 1)
+	r.cloud.silent = make(chan struct{})
+	r.start()
+	r.eventually("the socket is there", func() bool { return exists(r.socket()) })
+	answers := make(chan *local.Response, 3)
+	for i := range 3 {
+		files := passed(t)
+		go func() { out, _ := r.call(addOf(fmt.Sprint("waits-", i)), files...); answers <- out }()
+	}
+	r.eventually("three ADDs are open", func() bool { return r.view().Requests == 3 })
+	began := time.Now()
+	r.end()
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("it took %v to stop", took)
+	}
+	for range 3 {
+		if out := <-answers; out == nil || out.Code != ipam.CodeTryAgain {
+			t.Errorf("an ADD that waited was answered %+v", out)
+		}
+	}
+	r.replays()
+}
+
+func TestStopWhileAPlanHangs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes as long as a daemon may take to stop")
+	}
+	r := newRig(t, 1).start().serves()
+	leave := make(chan struct{})
+	defer close(leave)
+	entered := make(chan struct{}, 8)
+	r.kernel.gate(func(dataplane.Plan) { entered <- struct{}{}; <-leave })
+	answer := make(chan *local.Response, 1)
+	files := passed(t)
+	go func() { out, _ := r.call(addOf("one"), files...); answer <- out }()
+	<-entered
+	r.stop()
+	select {
+	case out := <-answer:
+		if out == nil || out.Code != ipam.CodeTryAgain {
+			t.Errorf("answer: %+v", out)
+		}
+	case <-time.After(StopBound + 5*time.Second):
+		t.Fatal("no answer")
+	}
+	r.end()
+}
+
+// TestTwoDaemons: the second waits, says for whom, serves nothing, and goes on when the first has ended.
+func TestTwoDaemons(t *testing.T) {
+	r := newRig(t, 2).start().serves()
+	second := *r
+	second.log, second.record = &buffer{}, &buffer{}
+	second.c.Record = second.record
+	second.c.Socket = filepath.Join(r.c.RunDir, "second.sock")
+	second.c.Log = slogTo(second.log)
+	second.start()
+	second.eventually("the second says why it waits", func() bool {
+		return strings.Contains(second.log.String(), fmt.Sprint("process ", os.Getpid()))
+	})
+	if exists(second.c.Socket) || len(second.record.bytes()) > 0 {
+		t.Error("the second serves")
+	}
+	r.end()
+	second.eventually("the second serves", func() bool { return exists(second.c.Socket) })
+	second.end()
+}
+
+func TestRival(t *testing.T) {
+	r := newRig(t, 2)
+	l, err := net.Listen("unix", filepath.Join(r.c.RunDir, "rival.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.c.Rival = l.Addr().String()
+	r.start()
+	r.eventually("it says that another CNI's daemon answers", func() bool { return strings.Contains(r.log.String(), "another CNI's daemon") })
+	if exists(r.socket()) {
+		t.Error("it serves")
+	}
+	l.Close()
+	r.serves()
+}
+
+func TestSocketInUse(t *testing.T) {
+	r := newRig(t, 2)
+	if err := os.Mkdir(r.socket(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r.start()
+	r.eventually("it says what is in the way", func() bool { return strings.Contains(r.log.String(), "ipamd.sock") })
+	if err := os.Remove(r.socket()); err != nil {
+		t.Fatal(err)
+	}
+	r.serves()
+}
+
+func TestStopWhileWaiting(t *testing.T) {
+	r := newRig(t, 2)
+	r.c.RunDir = filepath.Join(r.c.LibDir, "file", "run")
+	if err := os.WriteFile(filepath.Dir(r.c.RunDir), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r.start()
+	r.eventually("it says that there is no folder", func() bool { return strings.Contains(r.log.String(), "folder of records") })
+	r.end()
+}
+
+// TestProblems: contradictory settings; the daemon is up, says all of them, changes nothing, and a DEL ends.
+func TestProblems(t *testing.T) {
+	r := newRig(t, 2)
+	r.c.Problems = []string{"A: this cannot be", "B: nor can that"}
+	r.start()
+	r.eventually("the socket is there", func() bool { return exists(r.socket()) })
+	out := r.must(&local.Request{Verb: local.Status})
+	if out.Ready || len(out.Reasons) != 2 {
+		t.Errorf("status: %+v", out)
+	}
+	out = r.must(addOf("one"), passed(t)...)
+	if out.Code != ipam.CodeConfig || !strings.Contains(out.Text, "this cannot be; B: nor can that") {
+		t.Errorf("add: %+v", out)
+	}
+	r.del("old")
+	if list, _, err := intent.Read(filepath.Join(r.c.RunDir, "del")); err != nil || len(list) != 1 || list[0].Attachment.ContainerID != "old" {
+		t.Errorf("intents: %v %v", list, err)
+	}
+	if o, _ := r.kernel.Observe(); len(o.Rules) != 0 {
+		t.Errorf("the kernel was changed: %v", o.Rules)
+	}
+	r.view()
+	r.end()
+	r.c.Problems = nil
+	r.start().serves()
+	r.eventually("the DEL is done", func() bool { list, _, _ := intent.Read(filepath.Join(r.c.RunDir, "del")); return len(list) == 0 })
+}
+
+// TestIntents: DELs that were left before the daemon, and while it runs.
+func TestIntents(t *testing.T) {
+	r := newRig(t, 3).start().serves()
+	dir := filepath.Join(r.c.RunDir, "del")
+	r.add("before")
+	r.add("during")
+	r.end()
+	leave := func(id string) {
+		att := ipam.Attachment{Network: "aws-cni", ContainerID: id, IfName: "eth0"}
+		if err := intent.Write(dir, intent.Intent{Attachment: att, Version: ipam.Version}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	empty := func() bool { list, _, _ := intent.Read(dir); return len(list) == 0 }
+	leave("before")
+	if err := os.WriteFile(filepath.Join(dir, "broken.json"), []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r.record = &buffer{}
+	r.c.Record = r.record
+	r.start().serves()
+	r.eventually("the intent of before is done", empty)
+	leave("during")
+	leave("never-was")
+	r.eventually("the intents of now are done", empty)
+	if v := r.view(); v.View.Assigned != 0 || v.View.Cooling != 2 {
+		t.Errorf("%d assigned, %d cooling", v.View.Assigned, v.View.Cooling)
+	}
+	if !strings.Contains(r.log.String(), "broken.json") {
+		t.Error("nobody says that a file is no intent")
+	}
+	r.end()
+	r.replays()
+}
+
+// TestIntentIsTriedAgain: a DEL whose record cannot be written keeps its file until it can.
+func TestIntentIsTriedAgain(t *testing.T) {
+	r := newRig(t, 3)
+	s := &gatedStore{}
+	r.c.Parts.Store = s.before
+	r.start().serves()
+	r.add("one")
+	s.fail(true)
+	dir := filepath.Join(r.c.RunDir, "del")
+	att := ipam.Attachment{Network: "aws-cni", ContainerID: "one", IfName: "eth0"}
+	if err := intent.Write(dir, intent.Intent{Attachment: att, Version: ipam.Version}); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually("it fails", func() bool { return strings.Contains(r.log.String(), "is tried again") })
+	if list, _, _ := intent.Read(dir); len(list) != 1 {
+		t.Error("the intent's file went although its DEL failed")
+	}
+	s.fail(false)
+	r.eventually("it is done", func() bool { list, _, _ := intent.Read(dir); return len(list) == 0 })
+}
+
+func TestRecordAndView(t *testing.T) {
+	r := newRig(t, 2).start().serves()
+	r.add("one")
+	var d Dump
+	if err := json.Unmarshal(r.must(&local.Request{Verb: local.Record}).Body, &d); err != nil {
+		t.Fatal(err)
+	}
+	onDisk, err := os.ReadFile(d.File)
+	if err != nil || string(onDisk) != d.Recording {
+		t.Errorf("the file %s: %v", d.File, err)
+	}
+	got, err := ipam.Replay([]byte(d.Recording), func(string) (*ipam.Policy, bool) { return ipam.Sound(), true }, nil)
+	if err != nil || got.Lines == 0 {
+		t.Errorf("the dump replays %d lines: %v", got.Lines, err)
+	}
+	v := r.view()
+	if v.Steps < uint64(got.Lines) || len(v.View.ENIs) != 1 || len(v.Rows) == 0 || v.Policy != "sound" {
+		t.Errorf("view: %+v", v)
+	}
+}
