@@ -237,7 +237,7 @@ func TestUnimplemented(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "docker.sock")
 	serve(t, path, func(*grpc.Server) {})
 	got, err := dial(t, path).Sandboxes(bounded(t, 5*time.Second))
-	if status.Code(err) != codes.Unimplemented || got != nil || !strings.Contains(err.Error(), "unknown service runtime.v1.RuntimeService") {
+	if codeOf(err) != int(codes.Unimplemented) || got != nil || !strings.Contains(err.Error(), "unknown service runtime.v1.RuntimeService") {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
