@@ -361,6 +361,8 @@ type daemon struct {
 	refuse *local.Response
 	change func(*local.Response)
 	broken bool // says that it made a link, and made none
+
+	make func(*local.Request, *row, []*os.File) error // instead of wire
 }
 
 type row struct {
@@ -457,7 +459,11 @@ func (d *daemon) add(r *local.Request, files []*os.File) *local.Response {
 	}
 	w := &row{inode: r.Inode, addr: netip.AddrFrom4([4]byte{10, 0, 0, byte(10 + len(d.rows))}), veth: dataplane.HostVethName("eni", r.PodNamespace, r.ContainerID)}
 	if !d.broken {
-		if err := d.wire(r, w, files[0], files[1]); err != nil {
+		make := d.make
+		if make == nil {
+			make = d.wire
+		}
+		if err := make(r, w, files); err != nil {
 			return &local.Response{Code: ipam.CodeIO, Text: err.Error()}
 		}
 	}
@@ -466,7 +472,8 @@ func (d *daemon) add(r *local.Request, files []*os.File) *local.Response {
 }
 
 // wire makes the veth pair and sets the pod's end, whose namespace the socket must be in.
-func (d *daemon) wire(r *local.Request, w *row, netnsFile, rtnetlink *os.File) error {
+func (d *daemon) wire(r *local.Request, w *row, files []*os.File) error {
+	netnsFile, rtnetlink := files[0], files[1]
 	in, err := unix.IoctlRetInt(int(rtnetlink.Fd()), unix.SIOCGSKNS)
 	if err != nil {
 		return err
