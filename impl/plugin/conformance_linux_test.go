@@ -492,11 +492,15 @@ func statusMinute(t *testing.T, n *node) {
 func statusHangs(t *testing.T, n *node) {
 	n.ok(of("STATUS", ""))
 	n.daemon.set(func(d *daemon) { d.hang = true })
-	began := time.Now()
-	n.ok(of("STATUS", ""))
-	if took := time.Since(began); took > time.Second && !raceOn {
-		t.Errorf("STATUS took %v", took)
+	best := moment
+	for range 3 { // the best of three: a busy machine is slow to start a process
+		began := time.Now()
+		n.ok(of("STATUS", ""))
+		if best = min(best, time.Since(began)); best <= time.Second {
+			return
+		}
 	}
+	t.Errorf("STATUS took %v", best)
 }
 
 func withoutStatus(t *testing.T, n *node) {
