@@ -46,6 +46,7 @@ const (
 	statusBound  = 900 * time.Millisecond // STATUS answers within a second (rule J)
 	streamBound  = 2 * time.Second        // a reader of the recording that is slower than that is dropped
 	acceptPause  = 50 * time.Millisecond  // after accept(2) failed, as it does without free files
+	gatherBound  = time.Second            // for goroutines at the very end
 	probeTimeout = time.Second            // a rival that answers does it at once
 )
 

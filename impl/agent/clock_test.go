@@ -92,8 +92,11 @@ func TestClock(t *testing.T) {
 	offset := time.Duration(0)
 	jump := func(until func() bool) {
 		t.Helper()
-		for end := time.Now().Add(soon); !until(); {
+		for end := time.Now().Add(soon); ; {
 			p := await(t, r, "it is idle", reports, func(p clock.Report) bool { return p.Offset == offset && p.Remote == 0 })
+			if until() {
+				return
+			}
 			if p.Next > r.c.Clock.Now() {
 				offset += p.Next - r.c.Clock.Now()
 				if err := seat.Tell(offset); err != nil {

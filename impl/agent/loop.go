@@ -8,6 +8,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +31,8 @@ type daemon struct {
 	done chan struct{} // closed when the loop has ended
 	ctx  context.Context
 	end  context.CancelFunc // ends every effect's context
+
+	running sync.WaitGroup // every goroutine of this life
 
 	node     *ipam.Node // nil: the settings cannot be
 	recorder *recorder
@@ -108,11 +111,11 @@ func newDaemon(c Config) (*daemon, error) {
 // run is a life from its first instant.
 func (d *daemon) run(ctx context.Context) error {
 	d.ctx, d.end = context.WithCancel(context.WithoutCancel(ctx)) // SIGTERM ends no effect
-	defer d.end()
-	defer close(d.done)
+	release, ok := func() {}, false
+	defer func() { release() }() // last: until then nobody else has the node
+	defer d.gather()
 	defer d.crash()
-	release, ok := d.own(ctx)
-	defer release()
+	release, ok = d.own(ctx)
 	if !ok {
 		return nil
 	}
@@ -124,6 +127,23 @@ func (d *daemon) run(ctx context.Context) error {
 	d.deaf()
 	d.log.Info("ipamd ends", "steps", d.steps)
 	return nil
+}
+
+// gather ends what this life has started, and waits a little for it: nobody may use the kernel after it was closed.
+func (d *daemon) gather() {
+	close(d.done)
+	d.end()
+	ended := make(chan struct{})
+	go func() {
+		d.running.Wait()
+		close(ended)
+	}()
+	t := time.NewTimer(gatherBound)
+	defer t.Stop()
+	select {
+	case <-ended:
+	case <-t.C:
+	}
 }
 
 // loop takes what comes until the daemon has stopped.
@@ -275,10 +295,10 @@ func (d *daemon) post(f func()) {
 
 // go_ runs f on a goroutine whose panic leaves the flight recorder behind.
 func (d *daemon) go_(f func()) {
-	go func() {
+	d.running.Go(func() {
 		defer d.crash()
 		f()
-	}()
+	})
 }
 
 // crash is deferred where a panic would end the daemon.

@@ -137,7 +137,6 @@ type rig struct {
 	record *buffer
 	stop   context.CancelFunc
 	done   chan error
-	seen   chan struct{} // closed when it has ended
 }
 
 // buffer is what several goroutines may write to.

@@ -21,8 +21,9 @@ type file struct {
 	version int
 	wall    int64 // at boot, for upstream's timestamps
 
-	mu   sync.Mutex // whoever stands before this store may call at once
-	rows map[ipam.Key]ipam.Row
+	mu    sync.Mutex // whoever stands before this store may call at once
+	rows  map[ipam.Key]ipam.Row
+	lines lineCache
 }
 
 // Read reads the file. One that cannot be read is set aside, so that the next Commit writes a good one and a person can look.
@@ -122,6 +123,7 @@ func (f *file) Commit(saves []*ipam.Save) error {
 func (f *file) merge(saves []*ipam.Save) (undo []func()) {
 	before := map[ipam.Key]*ipam.Row{} // nil: there was none
 	touch := func(k ipam.Key) {
+		f.lines.forget(k)
 		if _, known := before[k]; known {
 			return
 		}
@@ -131,6 +133,7 @@ func (f *file) merge(saves []*ipam.Save) (undo []func()) {
 			before[k] = nil
 		}
 		undo = append(undo, func() {
+			f.lines.forget(k)
 			if r := before[k]; r != nil {
 				f.rows[k] = *r
 			} else {
@@ -152,14 +155,14 @@ func (f *file) merge(saves []*ipam.Save) (undo []func()) {
 }
 
 func (f *file) encode() ([]byte, error) {
-	rows := make([]ipam.Row, 0, len(f.rows))
-	for _, r := range f.rows {
-		rows = append(rows, r)
-	}
 	if f.kind == ipam.LibStore {
+		rows := make([]ipam.Row, 0, len(f.rows))
+		for _, r := range f.rows {
+			rows = append(rows, r)
+		}
 		return ipam.EncodeLib(f.version, rows)
 	}
-	return ipam.EncodeRun(f.version, f.wall, rows)
+	return f.lines.encode(f.version, f.wall, f.rows)
 }
 
 // replace makes the file hold data, or leaves it as it was: a new file, its fsync, a rename, the folder's fsync.
