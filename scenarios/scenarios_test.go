@@ -37,7 +37,7 @@ func read(t *testing.T, name string) []byte {
 func TestScenarios(t *testing.T) {
 	for _, name := range files(t) {
 		t.Run(strings.TrimSuffix(name, ".scn"), func(t *testing.T) {
-			c, err := suite.Load(name, read(t, name))
+			c, err := suite.Load(suite.Sim(), name, read(t, name))
 			if err != nil {
 				t.Fatal(err)
 			}

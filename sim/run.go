@@ -222,6 +222,7 @@ func (r *Run) take(s step) {
 		r.settleChecks()
 		return
 	}
+	r.World.Steady()
 	r.verdict.Judged++
 	if !r.holds(s.check) {
 		r.fail(s, "expected "+describeCheck(s.check)+"; "+r.found(s.check))

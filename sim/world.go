@@ -17,6 +17,8 @@ type World interface {
 	Measure(s scn.Subject, metric string) (value int64, ok bool)
 	// Until runs to instant t. each, if any, is called whenever something may have changed, and ends the run by returning true.
 	Until(t time.Duration, each func() bool)
+	// Steady runs on to the first moment at which a consistent cut can be made, so that what is expected can be measured.
+	Steady()
 	// EndFaults ends everything that actions broke and that ends by itself no more.
 	EndFaults()
 	// Settle judges what has to hold once settled.

@@ -31,7 +31,7 @@ part of this binary. Its exit code is that of enilab run.`,
 }
 
 func (l *lab) demo(args []string) error {
-	cases, err := l.incidents(args)
+	cases, err := l.incidents(suite.Sim(), args)
 	if err != nil {
 		return l.refuse(err)
 	}
@@ -72,9 +72,9 @@ func (l *lab) replayAll(cases []*suite.Case) []timed {
 }
 
 // incidents are the scenarios to be replayed: those of the binary, of a folder, or the files named.
-func (l *lab) incidents(args []string) ([]*suite.Case, error) {
+func (l *lab) incidents(p *suite.Place, args []string) ([]*suite.Case, error) {
 	if len(args) == 0 {
-		return embedded()
+		return embedded(p)
 	}
 	var names []string
 	for _, arg := range args {
@@ -88,10 +88,10 @@ func (l *lab) incidents(args []string) ([]*suite.Case, error) {
 		}
 		names = append(names, found...)
 	}
-	return l.load(names)
+	return l.load(p, names)
 }
 
-func embedded() ([]*suite.Case, error) {
+func embedded(p *suite.Place) ([]*suite.Case, error) {
 	names, err := fs.Glob(scenarios.Files, "*.scn")
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func embedded() ([]*suite.Case, error) {
 		if err != nil {
 			return nil, err
 		}
-		c, err := suite.Load("scenarios/"+name, data)
+		c, err := suite.Load(p, "scenarios/"+name, data)
 		if list, ok := errors.AsType[scn.ErrorList](err); ok {
 			errs = append(errs, list...)
 			continue
@@ -128,7 +128,7 @@ func nowCell(t *timed) string {
 	}
 	var parts []string
 	for _, l := range t.Case.File.Lines {
-		if a, ok := l.Stmt.(*scn.Always); ok && l.Guard.Allows(suite.World) {
+		if a, ok := l.Stmt.(*scn.Always); ok && l.Guard.Allows(t.Case.Place.Name) {
 			parts = append(parts, a.Invariant)
 		}
 	}

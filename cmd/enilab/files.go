@@ -12,14 +12,14 @@ import (
 )
 
 // load reads and checks all files before any is run. The error is an scn.ErrorList with the mistakes of all of them.
-func (l *lab) load(names []string) ([]*suite.Case, error) {
+func (l *lab) load(p *suite.Place, names []string) ([]*suite.Case, error) {
 	var cases []*suite.Case
 	var errs scn.ErrorList
 	for _, name := range names {
 		data, err := l.read(name)
 		if err == nil {
 			var c *suite.Case
-			if c, err = suite.Load(name, data); err == nil {
+			if c, err = suite.Load(p, name, data); err == nil {
 				cases = append(cases, c)
 				continue
 			}

@@ -97,7 +97,7 @@ Exit codes: 0 held, 1 violated, 2 bad scenario or usage, 3 this machine lacks so
 	c.SetFlagErrorFunc(flagError)
 	c.SetHelpCommand(helpCommand())
 	c.AddCommand(l.runCommand(), l.demoCommand(), l.verbsCommand(), l.invariantsCommand(), l.mutantsCommand(),
-		l.recordCommand(), l.replayCommand(), l.versionCommand())
+		l.recordCommand(), l.replayCommand(), l.labCommand(), l.nodeCommand(), l.playCommand(), l.versionCommand())
 	return c
 }
 

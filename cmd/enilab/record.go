@@ -101,12 +101,12 @@ func (l *lab) record(f *recordFlags, name string) error {
 	if err != nil {
 		return err
 	}
-	cases, err := l.load([]string{name})
+	cases, err := l.load(suite.Sim(), []string{name})
 	if err != nil {
 		return l.refuse(err)
 	}
 	c := cases[0]
-	r, w, err := c.Variants[0].Open(f.seed, m)
+	r, w, err := c.Variants[0].OpenSim(f.seed, m)
 	if err != nil {
 		return usage("record %s: %v", name, err)
 	}

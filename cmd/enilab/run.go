@@ -22,6 +22,7 @@ type runFlags struct {
 	update  bool
 	twice   bool
 	crash   bool
+	keep    bool
 }
 
 func (l *lab) runCommand() *cobra.Command {
@@ -50,28 +51,25 @@ A twentieth of the runs, always the same ones, is run twice and compared: the si
 		},
 		RunE: func(_ *cobra.Command, args []string) error { return l.runFiles(&f, args) },
 	}
-	c.Flags().StringVar(&f.on, "on", suite.World, "world to run in: sim (virtual time)")
+	c.Flags().StringVar(&f.on, "on", "sim", "world to run in: sim (virtual time), lab (real processes on this machine's kernel; needs root on Linux)")
 	c.Flags().Uint64Var(&f.seed, "seed", suite.DefaultSeed, "seed of everything that is random")
 	c.Flags().StringVar(&f.against, "against", "", "run this mutant alone (enilab mutants lists them)")
 	c.Flags().BoolVar(&f.json, "json", false, "write one JSON document instead of text")
 	c.Flags().BoolVar(&f.update, "update", false, "rewrite the golden stories of the files that hold")
 	c.Flags().BoolVar(&f.crash, "crash-everywhere", false, "instead of the mutants: kill a daemon at every event and compare what settles")
+	c.Flags().BoolVar(&f.keep, "keep", false, "with --on lab: leave the laboratory up after each run, until Control-C or `enilab lab clean`")
 	c.Flags().BoolVar(&f.twice, "twice", false, "run everything twice and compare")
 	return c
 }
 
-// worlds that there will be.
-var worlds = []string{suite.World, "lab", "kind"}
-
 // options judges the flags.
 func (f *runFlags) options() (suite.Options, error) {
 	o := suite.Options{Seed: f.seed, Twice: f.twice, Crash: f.crash, NoStory: f.update}
-	switch f.on {
-	case suite.World:
-	case "lab", "kind":
-		return o, &exit{suite.ExitLacking, fmt.Sprintf("world %s is not built yet: this enilab runs scenarios in world sim only", f.on)}
-	default:
-		return o, usage("unknown world %q (%s)", f.on, hint(f.on, worlds))
+	if f.on != "sim" && (f.update || f.crash || f.twice) {
+		return o, usage("--update, --crash-everywhere and --twice need runs that repeat: use --on sim")
+	}
+	if f.keep && f.on != "lab" {
+		return o, usage("--keep leaves a laboratory up: use it with --on lab")
 	}
 	if f.update && (f.seed != suite.DefaultSeed || f.against != "" || f.crash) {
 		return o, usage("--update takes the story of an ordinary run with seed %d: leave --seed, --against and --crash-everywhere out", suite.DefaultSeed)
@@ -102,10 +100,14 @@ func (l *lab) runFiles(f *runFlags, names []string) error {
 	if err != nil {
 		return err
 	}
-	cases, err := l.load(names)
+	place, err := l.place(f.on)
+	if err != nil {
+		return err
+	}
+	cases, err := l.load(place, names)
 	if err != nil {
 		if f.json {
-			return l.writeJSON(refused(err, f.seed), suite.ExitBad)
+			return l.writeJSON(refused(err, f), suite.ExitBad)
 		}
 		return l.refuse(err)
 	}
@@ -118,6 +120,9 @@ func (l *lab) runFiles(f *runFlags, names []string) error {
 	}
 	p := newProgress(l.err)
 	o.Interrupted, o.Progress = l.interrupted, p.tell
+	if f.keep {
+		o.Linger = l.stay
+	}
 	var done []timed
 	for _, c := range cases {
 		if l.interrupted() {

@@ -131,9 +131,9 @@ func (l *lab) writeJSON(v any, code int) error {
 }
 
 // refused is the document of files with mistakes.
-func refused(err error, seed uint64) *document {
+func refused(err error, f *runFlags) *document {
 	list, _ := errors.AsType[scn.ErrorList](err)
-	d := &document{Enilab: "run/1", World: suite.World, Seed: seed, Exit: suite.ExitBad, Files: []fileJSON{}}
+	d := &document{Enilab: "run/1", World: f.on, Seed: f.seed, Exit: suite.ExitBad, Files: []fileJSON{}}
 	for _, e := range list {
 		d.Errors = append(d.Errors, mistake{e.Pos.File, e.Pos.Line, e.Pos.Col, e.Msg, e.Hint})
 	}
@@ -141,7 +141,7 @@ func refused(err error, seed uint64) *document {
 }
 
 func documentOf(f *runFlags, done []timed, code int) *document {
-	d := &document{Enilab: "run/1", World: suite.World, Seed: f.seed, Exit: code, Files: []fileJSON{}}
+	d := &document{Enilab: "run/1", World: f.on, Seed: f.seed, Exit: code, Files: []fileJSON{}}
 	for i := range done {
 		d.Files = append(d.Files, fileOf(&done[i]))
 	}

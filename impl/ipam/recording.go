@@ -122,6 +122,9 @@ func Replay(data []byte, policy func(name string) (*Policy, bool), each func(lin
 
 // Player steps a recording again line by line, also while it is still being written.
 type Player struct {
+	// Before, if any, is called with every input before the Node is stepped with it.
+	Before func(at time.Duration, in Input)
+
 	node *Node
 	done Replayed
 }
@@ -172,6 +175,9 @@ func (p *Player) Step(text []byte) (at time.Duration, in Input, effs []Effect, e
 	}
 	if in, err = UnmarshalInput(s.In); err != nil {
 		return 0, nil, nil, err
+	}
+	if p.Before != nil {
+		p.Before(at, in)
 	}
 	effs = p.node.Step(at, in)
 	out, err := fingerprint(effs)

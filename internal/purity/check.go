@@ -56,7 +56,7 @@ func (t *Tree) Linked(cmd string) (bad []string, built bool) {
 			continue
 		}
 		for _, d := range t.packages[i].Deps {
-			if within(unlinked, rel(d)) {
+			if ours := strings.HasPrefix(d, Module+"/"); ours && within(unlinked, rel(d)) || !ours && within(foreign, d) {
 				bad = append(bad, d)
 			}
 		}

@@ -39,7 +39,7 @@ func first(v *Variant, verdict *sim.Verdict, mutant bool) *Break {
 		b = &Break{At: verdict.Ended, Text: "the run never came through " + strings.Join(verdict.Missed, ", "), Pos: reaches(v.File, verdict.Missed[0])}
 	}
 	if b != nil {
-		b.Script = script(v.File, b)
+		b.Script = v.script(b)
 	}
 	return b
 }
@@ -63,10 +63,10 @@ func reaches(f *scn.File, mark string) scn.Pos {
 }
 
 // script is what the file had done until then: the cluster, the line that broke, and every action that was due.
-func script(f *scn.File, b *Break) []string {
+func (v *Variant) script(b *Break) []string {
 	var out []string
-	for _, l := range f.Lines {
-		if l.Guard.Allows(World) && tells(l, b) {
+	for _, l := range v.File.Lines {
+		if l.Guard.Allows(v.place.Name) && tells(l, b) {
 			out = append(out, l.String())
 		}
 	}

@@ -38,7 +38,7 @@ func (c *Case) crashEverywhere(r *Result, o *Options, p Progress) {
 			r.worsen(Interrupted)
 			return
 		}
-		report, err := virtual.CrashEverywhere(func() (*sim.Run, *virtual.World, error) { return v.Open(o.Seed, o.Against) }, virtual.CrashOptions{
+		report, err := virtual.CrashEverywhere(func() (*sim.Run, *virtual.World, error) { return v.OpenSim(o.Seed, o.Against) }, virtual.CrashOptions{
 			Interrupted: o.Interrupted,
 			Progress: func(done, total int) {
 				p.Doing = fmt.Sprintf("crash point %d of %d", done, total)

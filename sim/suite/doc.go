@@ -2,7 +2,7 @@
 // the file proves what it claims. The laboratory's command and the tests use the same functions, so that what is green in
 // one is green in the other.
 //
-//	c, err := suite.Load(name, data)      // every mistake in the file, before anything runs
+//	c, err := suite.Load(suite.Sim(), name, data)      // every mistake in the file, before anything runs
 //	r := c.Run(suite.Options{Seed: suite.DefaultSeed})
 //	if r.Status != suite.Held { fmt.Print(r.Report()) }
 //

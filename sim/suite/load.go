@@ -11,15 +11,20 @@ import (
 	"github.com/enilab/enilab/sim/scn"
 )
 
-// World is the name of the world that this package runs scenarios in.
-const World = "sim"
-
 // Case is a scenario file that has been checked: nothing in it is left to fail for a mistake of its writer, except a cluster
 // that cannot start.
 type Case struct {
 	File     *scn.File
+	Place    *Place
 	Variants []Variant
 	Against  []Against
+	Unplayed []Unplayed // mutants that the file names and the place does not run
+}
+
+// Unplayed is a mutant that is not run.
+type Unplayed struct {
+	Mutant string
+	Why    string
 }
 
 // Variant is one run of the file: every $name has its value.
@@ -27,6 +32,7 @@ type Variant struct {
 	Name    string // "wrong=absent size=3"; "" when the file has no vary line
 	File    *scn.File
 	Cluster *sim.Cluster
+	place   *Place
 }
 
 // Against is a mutant that the file names and what it says of it.
@@ -39,16 +45,16 @@ type Against struct {
 // Name is the file's name without folder and ending.
 func (c *Case) Name() string { return strings.TrimSuffix(filepath.Base(c.File.Name), ".scn") }
 
-// Load parses and checks a scenario. The name is for positions. The error is an scn.ErrorList with every mistake of the file.
-func Load(name string, data []byte) (*Case, error) {
+// Load parses and checks a scenario for a place. The name is for positions. The error is an scn.ErrorList with every mistake of the file.
+func Load(p *Place, name string, data []byte) (*Case, error) {
 	f, err := scn.Parse(name, data)
 	if err != nil {
 		return nil, err
 	}
-	c := &Case{File: f}
+	c := &Case{File: f, Place: p}
 	var errs scn.ErrorList
 	for _, values := range f.Variants() {
-		v, err := variant(f, values)
+		v, err := p.variant(f, values)
 		if err != nil {
 			errs = merge(errs, err)
 			continue
@@ -59,8 +65,14 @@ func Load(name string, data []byte) (*Case, error) {
 		return nil, errs
 	}
 	for _, l := range f.Lines {
-		if a, ok := l.Stmt.(*scn.Against); ok && l.Guard.Allows(World) {
+		if a, ok := l.Stmt.(*scn.Against); ok && l.Guard.Allows(p.Name) {
 			m, _ := mutants.ByName(a.Mutant) // checked
+			if p.Plays != nil {
+				if err := p.Plays(&m); err != nil {
+					c.Unplayed = append(c.Unplayed, Unplayed{m.Name, err.Error()})
+					continue
+				}
+			}
 			c.Against = append(c.Against, Against{l.Pos, m, *a})
 		}
 	}
@@ -68,7 +80,7 @@ func Load(name string, data []byte) (*Case, error) {
 }
 
 // variant expands and checks. Lines for other worlds are checked like all others, but say nothing about this world's cluster.
-func variant(f *scn.File, values map[string]string) (Variant, error) {
+func (p *Place) variant(f *scn.File, values map[string]string) (Variant, error) {
 	g, err := f.Expand(values)
 	if err != nil {
 		return Variant{}, err
@@ -78,7 +90,7 @@ func variant(f *scn.File, values map[string]string) (Variant, error) {
 	}
 	ours := g
 	for _, l := range g.Lines {
-		if l.Stmt != nil && !l.Guard.Allows(World) {
+		if l.Stmt != nil && !l.Guard.Allows(p.Name) {
 			ours = ours.Without(l.Number)
 		}
 	}
@@ -86,7 +98,7 @@ func variant(f *scn.File, values map[string]string) (Variant, error) {
 	if err != nil {
 		return Variant{}, err
 	}
-	return Variant{Name: f.VariantName(values), File: g, Cluster: cluster}, nil
+	return Variant{Name: f.VariantName(values), File: g, Cluster: cluster, place: p}, nil
 }
 
 // merge adds what is not there yet, for variants share their mistakes, and keeps the order of the file.

@@ -1,6 +1,8 @@
 package suite
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/enilab/enilab/sim"
@@ -12,7 +14,8 @@ import (
 type Outcome struct {
 	Variant string
 	Verdict *sim.Verdict // nil when the world could not be opened
-	Err     error        // why not
+	Err     error        // why not; or why the world itself broke
+	Differ  []string     // where the world contradicts the simulator's core or model
 	Break   *Break       // what broke first; nil when nothing did
 	Events  uint64
 	Hash    uint64 // of the trace
@@ -21,34 +24,59 @@ type Outcome struct {
 }
 
 // Open makes the variant's world and the run through it.
-func (v *Variant) Open(seed uint64, m *mutants.Mutant) (*sim.Run, *virtual.World, error) {
-	w, err := virtual.Open(v.Cluster, seed, m)
+func (v *Variant) Open(seed uint64, m *mutants.Mutant) (*sim.Run, World, error) {
+	w, err := v.place.Open(v.Cluster, seed, m)
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := sim.NewRun(v.File, w, World)
+	r, err := sim.NewRun(v.File, w, v.place.Name)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, errors.Join(err, w.Close())
 	}
 	r.StopAtFirst = m != nil
 	return r, w, nil
 }
 
+// OpenSim is Open for a place in virtual time, whose world can do more.
+func (v *Variant) OpenSim(seed uint64, m *mutants.Mutant) (*sim.Run, *virtual.World, error) {
+	r, w, err := v.Open(seed, m)
+	if err != nil {
+		return nil, nil, err
+	}
+	vw, ok := w.(*virtual.World)
+	if !ok {
+		return nil, nil, errors.Join(fmt.Errorf("world %s cannot be forked or recorded: use sim", v.place.Name), w.Close())
+	}
+	return r, vw, nil
+}
+
 // once runs a variant from its begin to its end.
-func (v *Variant) once(o *Options, m *mutants.Mutant, p Progress) Outcome {
-	out := Outcome{Variant: v.Name}
+func (v *Variant) once(o *Options, m *mutants.Mutant, p Progress) (out Outcome) {
+	out = Outcome{Variant: v.Name}
 	o.tell(p)
 	r, w, err := v.Open(o.Seed, m)
 	if err != nil {
 		out.Err = err
 		return out
 	}
-	defer w.Close()
+	defer func() { out.Err = errors.Join(out.Err, w.Close()) }()
 	p.End = r.End()
 	out.Verdict = r.Finish(o.watch(p, w))
-	out.Events, out.Hash = w.Popped(), w.Hash()
+	out.Events = w.Popped()
+	if o.Linger != nil {
+		o.Linger(w)
+	}
+	if s, ok := w.(sceptic); ok {
+		out.Err, out.Differ = s.Err(), s.Disagreements()
+	}
+	if h, ok := w.(*virtual.World); ok {
+		out.Hash = h.Hash()
+	}
 	if out.Break = first(v, out.Verdict, m != nil); out.Break != nil {
 		out.Break.Before = v.before(o.Seed, m, out.Break.At)
+		if !v.place.Repeatable {
+			out.Break.Before = last(out.Verdict.Story, storyShown)
+		}
 	}
 	return out
 }
@@ -56,7 +84,7 @@ func (v *Variant) once(o *Options, m *mutants.Mutant, p Progress) Outcome {
 // ordinary runs a variant without a mutant, and once more when it is chosen for that.
 func (v *Variant) ordinary(o *Options, file string, p Progress) Outcome {
 	out := v.once(o, nil, p)
-	if out.Err != nil || out.Verdict.Cut || !o.twice(file, v.Name) {
+	if out.Err != nil || out.Verdict.Cut || !v.place.Repeatable || !o.twice(file, v.Name) {
 		return out
 	}
 	p.Doing = "again, to compare"
@@ -76,7 +104,7 @@ func same(a, b *Outcome) bool {
 
 // before runs up to an instant once more and gives the last lines of the story until then: the same seed is the same run.
 func (v *Variant) before(seed uint64, m *mutants.Mutant, at time.Duration) []string {
-	if at < 0 {
+	if at < 0 || !v.place.Repeatable {
 		return nil // before time began there is no story
 	}
 	r, w, err := v.Open(seed, m)

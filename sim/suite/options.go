@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/sim/mutants"
-	"github.com/enilab/enilab/sim/virtual"
 )
 
 // DefaultSeed is the seed of the golden stories.
@@ -21,6 +20,8 @@ type Options struct {
 	Crash bool
 	// NoStory leaves the golden story uncompared: it is about to be rewritten.
 	NoStory bool
+	// Linger, if any, is called with every world before it is closed.
+	Linger func(World)
 	// Interrupted is asked between events; true ends the run, which then reports what it has.
 	Interrupted func() bool
 	// Progress is told what happens now: when a run begins, and every few thousand events.
@@ -43,7 +44,7 @@ const (
 )
 
 // watch is what a run calls after every event; nil when nobody wants to know anything.
-func (o *Options) watch(p Progress, w *virtual.World) func() bool {
+func (o *Options) watch(p Progress, w World) func() bool {
 	if o.Interrupted == nil && o.Progress == nil {
 		return nil
 	}

@@ -60,6 +60,8 @@ func (r *Result) troubles() []string {
 	for i := range r.Runs {
 		o := &r.Runs[i]
 		switch {
+		case o.Err != nil && o.Verdict != nil:
+			out = append(out, in(o.Variant)+"the laboratory itself broke: "+o.Err.Error())
 		case o.Err != nil:
 			out = append(out, in(o.Variant)+"the cluster never started: "+o.Err.Error()+" (start fewer pods, or give the cluster a larger subnet, type or more nodes)")
 		case o.Differs:
@@ -69,6 +71,11 @@ func (r *Result) troubles() []string {
 	for i := range r.Runs {
 		if o := &r.Runs[i]; o.Break != nil {
 			out = append(out, in(o.Variant)+o.Break.Sentence())
+		}
+	}
+	for i := range r.Runs {
+		for _, d := range r.Runs[i].Differ {
+			out = append(out, in(r.Runs[i].Variant)+"world "+r.Case.Place.Name+" contradicts the simulator: "+d)
 		}
 	}
 	if d := r.Diff; d != nil {
@@ -137,7 +144,7 @@ func (r *Result) summary() string {
 		s += " (" + r.reasons() + ")"
 	}
 	if r.Status == Skipped {
-		return s + "; nothing was judged: write an always or expect line for world " + World
+		return s + "; nothing was judged: write an always or expect line for world " + r.Case.Place.Name
 	}
 	if len(r.Crashes) > 0 {
 		points, forks := r.crashed()

@@ -17,9 +17,10 @@ const (
 	Unrepeatable        // run twice, and not the same
 	Bad                 // the cluster that the file asks for cannot start
 	Interrupted         // by a signal, before it was known
+	Lacking             // the world itself broke: nothing is known
 )
 
-var statusNames = [...]string{"held", "SKIPPED", "violated", "not deterministic", "bad", "interrupted"}
+var statusNames = [...]string{"held", "SKIPPED", "violated", "not deterministic", "bad", "interrupted", "broken"}
 
 func (s Status) String() string { return statusNames[s] }
 
@@ -33,7 +34,7 @@ const (
 	ExitInterrupted  = 130 // as shells say it of SIGINT
 )
 
-var exits = [...]int{ExitHeld, ExitLacking, ExitViolated, ExitUnrepeatable, ExitBad, ExitInterrupted}
+var exits = [...]int{ExitHeld, ExitLacking, ExitViolated, ExitUnrepeatable, ExitBad, ExitInterrupted, ExitLacking}
 
 // Exit is the exit code of a file that ended so.
 func (s Status) Exit() int { return exits[s] }

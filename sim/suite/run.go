@@ -3,6 +3,7 @@ package suite
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/enilab/enilab/sim/scn"
 )
@@ -52,6 +53,8 @@ func (r *Result) add(out Outcome) {
 	r.count(&out)
 	r.Runs = append(r.Runs, out)
 	switch {
+	case out.Err != nil && out.Verdict != nil:
+		r.worsen(Lacking)
 	case out.Err != nil && r.Mutant != "":
 		r.worsen(Violated) // what the mutant broke is the start
 	case out.Err != nil:
@@ -63,6 +66,9 @@ func (r *Result) add(out Outcome) {
 	}
 	if out.Differs {
 		r.worsen(Unrepeatable)
+	}
+	if len(out.Differ) > 0 {
+		r.worsen(Violated)
 	}
 	if out.Verdict != nil {
 		r.Judged += out.Verdict.Judged
@@ -81,7 +87,7 @@ func (c *Case) judges(r *Result) bool {
 	for _, l := range c.File.Lines {
 		switch l.Stmt.(type) {
 		case *scn.Always, *scn.Finally:
-			if l.Guard.Allows(World) {
+			if l.Guard.Allows(c.Place.Name) {
 				return true
 			}
 		}
@@ -91,7 +97,7 @@ func (c *Case) judges(r *Result) bool {
 
 // golden compares the story, if there is one to compare: other seeds tell others.
 func (r *Result) golden(o *Options) {
-	if o.NoStory || o.Seed != DefaultSeed || !r.Case.File.HasStory || r.Runs[0].Verdict == nil {
+	if o.NoStory || !r.Case.Place.Repeatable || o.Seed != DefaultSeed || !r.Case.File.HasStory || r.Runs[0].Verdict == nil {
 		return
 	}
 	if r.Diff = differ(r.Case.File.Story, r.Case.File.WithStory(r.Story).Story); r.Diff != nil {
@@ -138,7 +144,7 @@ func (c *Case) bite(r *Result, o *Options, p Progress) {
 			if b.Outcome.Verdict != nil && b.Outcome.Verdict.Cut {
 				b.Why = "it was interrupted"
 				r.worsen(Interrupted)
-			} else if b.Why = a.judge(&b.Outcome); b.Why != "" {
+			} else if b.Why = a.judge(&b.Outcome, c.Place.Slack); b.Why != "" {
 				r.worsen(Violated)
 			}
 			r.Bites = append(r.Bites, b)
@@ -147,8 +153,11 @@ func (c *Case) bite(r *Result, o *Options, p Progress) {
 }
 
 // judge says why a mutant's run is not what the file says of it.
-func (a *Against) judge(out *Outcome) string {
-	if out.Err != nil {
+func (a *Against) judge(out *Outcome, slack time.Duration) string {
+	switch {
+	case out.Err != nil && out.Verdict != nil:
+		return "the laboratory broke: " + out.Err.Error()
+	case out.Err != nil:
 		return "its cluster never started: " + out.Err.Error()
 	}
 	if len(out.Verdict.Violations) == 0 {
@@ -158,7 +167,7 @@ func (a *Against) judge(out *Outcome) string {
 	switch p := phrase(v.Invariant); {
 	case p != a.Claim.Invariant:
 		return fmt.Sprintf("it broke %q first, %s: %s", p, Instant(v.At), v.Text)
-	case a.Claim.HasBy && v.At > a.Claim.By:
+	case a.Claim.HasBy && v.At > a.Claim.By+slack:
 		return fmt.Sprintf("it broke it %s only, later than %s", Instant(v.At), Short(a.Claim.By))
 	}
 	return ""

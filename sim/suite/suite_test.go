@@ -26,7 +26,7 @@ finally converges within 2m
 
 func load(t *testing.T, text string) *Case {
 	t.Helper()
-	c, err := Load("dir/test.scn", []byte(text))
+	c, err := Load(Sim(), "dir/test.scn", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,12 +139,12 @@ func TestProgress(t *testing.T) {
 
 // TestLoad: every mistake at once, each once, in the file's order.
 func TestLoad(t *testing.T) {
-	_, err := Load("f", []byte("cluster nodes=1\nvary x=1,2\nat 0s node-$x restart\nat 0s node-1 restrat\nagainst no-reapir breaks \"nothing is leaked\"\nat 0s node-1 gc valid=$y\n"))
+	_, err := Load(Sim(), "f", []byte("cluster nodes=1\nvary x=1,2\nat 0s node-$x restart\nat 0s node-1 restrat\nagainst no-reapir breaks \"nothing is leaked\"\nat 0s node-1 gc valid=$y\n"))
 	var list scn.ErrorList
 	if !errors.As(err, &list) {
 		t.Fatalf("got %v", err)
 	}
-	_, err = Load("f", []byte("cluster nodes=1\nvary x=all,most\nat 0s node-1 gc valid=$x\nat 0s node-1 restrat\nagainst no-reapir breaks \"nothing is leaked\"\n"))
+	_, err = Load(Sim(), "f", []byte("cluster nodes=1\nvary x=all,most\nat 0s node-1 gc valid=$x\nat 0s node-1 restrat\nagainst no-reapir breaks \"nothing is leaked\"\n"))
 	if !errors.As(err, &list) || len(list) != 3 || list[0].Pos.Line != 3 || list[1].Pos.Line != 4 || list[2].Pos.Line != 5 {
 		t.Errorf("got %v", err)
 	}
@@ -246,7 +246,7 @@ func TestCatalogueLoads(t *testing.T) {
 	for _, e := range entries {
 		data, err := scenarios.Files.ReadFile(e.Name())
 		if err == nil {
-			_, err = Load(e.Name(), data)
+			_, err = Load(Sim(), e.Name(), data)
 		}
 		if err != nil {
 			t.Error(err)

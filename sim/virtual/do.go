@@ -191,14 +191,13 @@ func (w *World) doPod(a *sim.Act) {
 	w.armKubelet(n)
 }
 
-// veth is the host end of a pod's link, "" if the daemon does not know it.
+// veth is the host end of a pod's link, "" if there is none.
 func (n *node) veth(p *kube.Pod) string {
 	id, ok := n.cri.SandboxOf(p.UID)
-	if !ok || n.core == nil {
+	if !ok {
 		return ""
 	}
-	row, _ := n.core.Find(ipam.Attachment{Network: "aws-cni", ContainerID: id, IfName: "eth0"})
-	return row.Veth
+	return n.kern.VethOf(id)
 }
 
 // replayDel sends a DEL of the pod's previous sandbox again, as kubelet does for as long as it fails.
@@ -370,6 +369,9 @@ func (w *World) measurePod(name, metric string) (int64, bool) {
 
 // Can says what this world cannot do: nothing that the catalogue has.
 func (w *World) Can(*scn.Line) error { return nil }
+
+// Steady has nothing to wait for: nothing moves while virtual time stands still.
+func (w *World) Steady() {}
 
 // Settle judges what has to hold once settled.
 func (w *World) Settle() {

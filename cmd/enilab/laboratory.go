@@ -1,0 +1,131 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	labworld "github.com/enilab/enilab/sim/lab"
+	"github.com/enilab/enilab/sim/lab/fabric"
+	"github.com/enilab/enilab/sim/lab/node"
+	"github.com/enilab/enilab/sim/suite"
+)
+
+func (l *lab) labCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "lab",
+		Short: "looks into laboratories that run, and ends them",
+		Long: `lab is for the laboratories that run on this machine (enilab run --on lab --keep): it lists them, runs commands in their nodes, and
+ends them. A laboratory lives in namespaces of its own and dies with its process, so one that was killed leaves nothing but a small
+file in the temporary folder, which clean removes.`,
+		Example: `  enilab run --on lab --keep scenarios/drift.scn
+  enilab lab list
+  enilab lab exec node-1 -- ip rule
+  enilab lab exec router -- tcpdump -ni any icmp
+  enilab lab clean`,
+		Args: known,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(
+		&cobra.Command{Use: "list", Short: "lists the laboratories and their nodes", Args: nothing, RunE: func(*cobra.Command, []string) error { return l.labList() }},
+		&cobra.Command{Use: "exec NODE -- COMMAND...", Short: "runs a command in a node, or in the VPC's router", Args: cobra.MinimumNArgs(2),
+			RunE: func(_ *cobra.Command, args []string) error { return l.labExec(args[0], args[1:]) }},
+		&cobra.Command{Use: "clean", Short: "ends all laboratories and removes what dead ones left", Args: nothing,
+			RunE: func(*cobra.Command, []string) error { return l.labClean() }},
+	)
+	return c
+}
+
+func (l *lab) labList() error {
+	labs, err := labworld.Labs()
+	if err != nil {
+		return &exit{suite.ExitLacking, err.Error()}
+	}
+	for _, e := range labs {
+		state := strings.Join(slices.Sorted(maps.Keys(e.Nodes)), " ")
+		if !e.Alive() {
+			state = "dead; enilab lab clean removes its entry"
+		}
+		fmt.Fprintf(l.out, "process %d: %s\n", e.PID, state)
+	}
+	if len(labs) == 0 {
+		fmt.Fprintln(l.out, "no laboratory runs; enilab run --on lab --keep FILE leaves one up")
+	}
+	return nil
+}
+
+// labExec runs a command in the newest laboratory that has such a node.
+func (l *lab) labExec(where string, argv []string) error {
+	labs, err := labworld.Labs()
+	if err != nil {
+		return &exit{suite.ExitLacking, err.Error()}
+	}
+	for _, e := range slices.Backward(labs) {
+		if !e.Alive() {
+			continue
+		}
+		code := 0
+		if where == "router" {
+			code, err = inRouter(e.Router, argv)
+		} else if pid, ok := e.Nodes[where]; ok {
+			code, err = node.Enter(pid, argv)
+		} else {
+			continue
+		}
+		if err != nil {
+			return &exit{suite.ExitLacking, fmt.Sprintf("lab exec %s: %v", where, err)}
+		}
+		return ended(code)
+	}
+	return &exit{suite.ExitLacking, fmt.Sprintf("no laboratory that runs has a %s: enilab lab list shows what there is", where)}
+}
+
+// inRouter runs a command in the network namespace of the VPC's router. It has no file system of its own.
+func inRouter(path string, argv []string) (code int, err error) {
+	ns, err := os.Open(path)
+	if err != nil {
+		return -1, err
+	}
+	defer ns.Close()
+	c := exec.Command(argv[0], argv[1:]...)
+	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
+	err = fabric.Do(ns, c.Run)
+	if _, ran := errors.AsType[*exec.ExitError](err); ran {
+		err = nil
+	}
+	if err != nil {
+		return -1, err
+	}
+	return c.ProcessState.ExitCode(), nil
+}
+
+func (l *lab) labClean() error {
+	ended, dead, err := labworld.Clean()
+	fmt.Fprintf(l.out, "%s ended, %s of dead ones removed\n", plural(ended, "laboratory"), plural(dead, "trace"))
+	if err != nil {
+		return &exit{suite.ExitLacking, err.Error()}
+	}
+	return nil
+}
+
+// stay leaves a laboratory up for people to look around.
+func (l *lab) stay(w suite.World) {
+	lw, ok := w.(*labworld.World)
+	if !ok || l.interrupted() {
+		return
+	}
+	fmt.Fprintf(l.err, `the laboratory is up, at %s of the scenario; look around in another terminal:
+  enilab lab list
+  enilab lab exec node-1 -- ip rule
+  enilab lab exec node-1 -- nft list ruleset
+  enilab lab exec router -- ip route
+Control-C, or enilab lab clean, ends it
+`, suite.Short(lw.Now()))
+	lw.Stay(l.interrupted)
+}

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	labworld "github.com/enilab/enilab/sim/lab"
+	"github.com/enilab/enilab/sim/lab/node"
+	"github.com/enilab/enilab/sim/suite"
+)
+
+// nodeCommand is what the laboratory executes in a node's namespaces.
+func (l *lab) nodeCommand() *cobra.Command {
+	return &cobra.Command{Use: "node", Short: "is a node of the laboratory", Hidden: true, Args: nothing, RunE: func(*cobra.Command, []string) error {
+		if err := node.Main(); err != nil {
+			return &exit{suite.ExitLacking, fmt.Sprintf("node: %v", err)}
+		}
+		return nil
+	}}
+}
+
+// playCommand is what the laboratory executes in the place of ipamd.
+func (l *lab) playCommand() *cobra.Command {
+	return &cobra.Command{Use: "play MUTANT [IPAMD-ARGUMENTS]", Short: "plays ipamd with a mistake in it", Hidden: true, DisableFlagParsing: true,
+		RunE: func(_ *cobra.Command, args []string) error { return ended(labworld.PlayDaemon(args)) }}
+}

@@ -1,0 +1,105 @@
+package lab
+
+import (
+	"time"
+
+	"github.com/enilab/enilab/impl/clock"
+)
+
+// settleTime is how long, in real time, nothing must happen before the clock jumps: what a netlink or inotify event, or a line of a
+// recording that is in a socket's buffer, may be under way on a busy machine.
+const settleTime = 2 * time.Millisecond
+
+// kernelTime is the same after the laboratory itself has changed a node's kernel, whose events the daemon waits for.
+const kernelTime = 15 * time.Millisecond
+
+// timer is the laboratory's clock.
+type timer struct {
+	real   *clock.Clock
+	offset time.Duration
+	still  bool      // no jumps
+	quiet  time.Time // since when nobody has anything to do; zero: somebody has
+	jumped time.Duration
+	jumps  int
+}
+
+func newTimer() timer {
+	c := clock.Boot()
+	return timer{real: c, offset: -c.Now()}
+}
+
+// now is the time since the world began.
+func (t *timer) now() time.Duration { return t.real.Now() + t.offset }
+
+// jump moves the clock forward to an instant.
+func (w *World) jump(to time.Duration) {
+	d := to - w.now()
+	if d <= 0 {
+		return
+	}
+	w.clock.offset += d
+	w.clock.jumped += d
+	w.clock.jumps++
+	for _, n := range w.nodes[1:] {
+		if n.seat != nil {
+			_ = n.seat.Tell(w.clock.offset) // a daemon that died says so by itself
+		}
+	}
+}
+
+// now is the time since the world began.
+func (w *World) now() time.Duration { return w.clock.now() }
+
+// busy names somebody who has something to do; "" is nobody.
+func (w *World) busy(now time.Duration) string {
+	for _, n := range w.nodes[1:] {
+		if n.gone {
+			continue
+		}
+		if why := n.busy(now); why != "" {
+			return n.name() + ": " + why
+		}
+	}
+	return ""
+}
+
+func (n *instance) busy(now time.Duration) string {
+	switch {
+	case time.Now().Before(n.stirred):
+		return "its kernel has just been changed"
+	case n.starting || n.dying:
+		return "its daemon starts or ends"
+	case n.asides > 0:
+		return "something is done to it"
+	case n.life == nil:
+		if n.running > 0 {
+			return "a plugin runs"
+		}
+		return ""
+	}
+	r := &n.report
+	switch {
+	case !n.reported:
+		return "its daemon has not said that it waits"
+	case r.Next >= 0 && r.Next <= now:
+		return "its daemon's time has come"
+	case r.Steps != n.life.steps:
+		return "its recording is read"
+	case r.Remote != n.held:
+		return "a request of its daemon is under way"
+	case r.Requests != n.running:
+		return "a plugin works"
+	}
+	return ""
+}
+
+// next is the earliest instant that a daemon waits for.
+func (w *World) next() time.Duration {
+	at := never
+	for _, n := range w.nodes[1:] {
+		if !n.gone && n.life != nil && n.reported && n.report.Next >= 0 {
+			at = min(at, n.report.Next)
+		}
+	}
+	return at
+}

@@ -1,0 +1,234 @@
+package lab
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/enilab/enilab/impl/clock"
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/impl/plugin"
+	"github.com/enilab/enilab/sim/lab/node"
+)
+
+// restartPause is how long kubelet waits before it starts the container of a dead daemon again.
+const restartPause = 2 * time.Second
+
+// spec is what the node's helper is told.
+func (w *World) spec(n *instance) node.Spec {
+	argv := []string{w.parts.Ipamd}
+	if w.mutant != nil {
+		argv = append(slices.Clone(w.parts.Play), w.mutant.Name)
+	}
+	return node.Spec{Name: n.name(), Self: w.parts.Self, Daemon: argv, Plugin: w.parts.Plugin, Capabilities: w.parts.Capabilities,
+		Conflist: n.conflist(), Files: map[string]string{ipamdPath: w.parts.Ipamd}}
+}
+
+// ipamdPath is where a node has the daemon's binary for its init step.
+const ipamdPath = "/opt/enilab/ipamd"
+
+// conflist is the network configuration for a plugin of the node's version.
+func (n *instance) conflist() []byte {
+	return plugin.Conflist(plugin.ConflistOptions{VethPrefix: n.set.VethPrefix, MTU: n.set.MTU, LocalProtocol: n.plugin})
+}
+
+// environment is the daemon's: the node's settings by their upstream names, and where it finds everybody.
+func (n *instance) environment() map[string]string {
+	s := &n.set
+	return map[string]string{
+		"WARM_ENI_TARGET": strconv.Itoa(s.WarmENITarget), "WARM_IP_TARGET": strconv.Itoa(s.WarmIPTarget),
+		"MINIMUM_IP_TARGET": strconv.Itoa(s.MinimumIPTarget), "MAX_ENI": strconv.Itoa(s.MaxENI),
+		"IP_COOLDOWN_PERIOD":                    strconv.Itoa(int(s.CoolDown / time.Second)),
+		"AWS_VPC_K8S_CNI_EXTERNALSNAT":          strconv.FormatBool(s.ExternalSNAT),
+		"AWS_VPC_CNI_NODE_PORT_SUPPORT":         strconv.FormatBool(s.NodePort),
+		"AWS_VPC_ENI_MTU":                       strconv.Itoa(s.MTU),
+		"AWS_VPC_K8S_CNI_VETHPREFIX":            s.VethPrefix,
+		"DISABLE_LEAKED_ENI_CLEANUP":            strconv.FormatBool(s.NoSweep),
+		"DISABLE_NETWORK_RESOURCE_PROVISIONING": strconv.FormatBool(s.NoProvisioning),
+		"AWS_MANAGE_ENIS_NON_SCHEDULABLE":       strconv.FormatBool(s.ManageWhenCordon),
+		"CLUSTER_NAME":                          clusterName,
+		"MY_NODE_NAME":                          n.name(),
+		"MY_POD_NAME":                           n.self,
+		"MY_POD_NAMESPACE":                      "kube-system",
+		"AWS_REGION":                            "us-west-2",
+		"AWS_ENDPOINT_URL_EC2":                  "http://" + ec2Addr,
+		"CLUSTER_ENDPOINT":                      "http://" + kubeAddr,
+		"ENILAB_RUNTIME_SOCKET":                 criSocket,
+	}
+}
+
+// startDaemon begins a life: a sandbox for its pod, the init step, then the daemon itself.
+func (w *World) startDaemon(n *instance) {
+	if n.gone || n.down || n.life != nil || n.starting || n.dying {
+		return
+	}
+	n.self = "aws-node-" + strconv.Itoa(int(n.no))
+	n.cri.SetDaemonSandbox(w.now(), "kube-system", n.self, fmt.Sprintf("%s-%d", n.self, n.starts))
+	w.armKubelet(n)
+	n.starts++
+	n.starting = true
+	env := n.environment()
+	go func() {
+		out, code, err := n.box.Exec(context.Background(), initArgs(env))
+		w.post(func() {
+			if err != nil || code != 0 {
+				w.fail(fmt.Errorf("%s: ipamd init: exit code %d, %v: %s", n.name(), code, err, out))
+				return
+			}
+			n.mirror.init(n)
+			w.spawn(n, env)
+		})
+	}()
+}
+
+func initArgs(env map[string]string) []string {
+	argv := []string{"env"}
+	for k, v := range env {
+		argv = append(argv, k+"="+v)
+	}
+	return append(argv, ipamdPath, "init")
+}
+
+func (w *World) spawn(n *instance, env map[string]string) {
+	n.reported, n.exited, n.held = false, false, 0
+	args := []string{"--clock", "unix:" + clockSocket, "--record", "unix:" + recordSocket, "--record-version", strconv.Itoa(n.version)}
+	no, err := n.box.StartDaemon(args, env)
+	if err != nil {
+		w.fail(err)
+		return
+	}
+	n.lifeNo = no
+	w.log("%s: ipamd is started, life %d", n.name(), no)
+}
+
+// takeClock is a daemon that asks for the time.
+func (w *World) takeClock(n *instance, conn net.Conn) {
+	var seat *clock.Seat
+	w.ask(func() {
+		s, err := clock.NewSeat(conn, w.clock.offset)
+		if err != nil {
+			return
+		}
+		if n.seat != nil {
+			_ = n.seat.Close()
+		}
+		n.seat, seat = s, s
+	})
+	for seat != nil {
+		r, err := seat.Read()
+		if err != nil {
+			return
+		}
+		w.post(func() {
+			if n.seat == seat {
+				n.report, n.reported = r, true
+			}
+		})
+	}
+}
+
+// takeRecording follows a daemon's flight recorder to its end.
+func (w *World) takeRecording(n *instance, conn net.Conn) {
+	defer conn.Close()
+	var no int
+	w.ask(func() { no = n.lifeNo })
+	r := bufio.NewReaderSize(conn, 1<<16)
+	for first := true; ; first = false {
+		line, err := r.ReadBytes('\n')
+		if err != nil {
+			w.post(func() { w.recordEnded(n, no) })
+			return
+		}
+		text := line[:len(line)-1]
+		if first {
+			w.post(func() { w.recordedHeader(n, no, text) })
+		} else {
+			w.post(func() { w.recorded(n, no, text) })
+		}
+	}
+}
+
+func (w *World) recordEnded(n *instance, no int) {
+	if n.life != nil && n.life.no == no {
+		n.life.ended = true
+	}
+	w.died(n)
+}
+
+// kill is SIGKILL.
+func (w *World) kill(n *instance) {
+	if n.life == nil && !n.starting || n.dying {
+		return
+	}
+	n.dying = true
+	w.tell(n, "ipamd is killed")
+	if err := n.box.SignalDaemon(syscall.SIGKILL); err != nil && n.life != nil && !n.exited {
+		w.fail(err)
+	}
+}
+
+// term is SIGTERM: the daemon answers what waits, and ends.
+func (w *World) term(n *instance) {
+	if n.life == nil || n.dying {
+		return
+	}
+	n.dying = true
+	w.tell(n, "ipamd is told to end")
+	w.fail(n.box.SignalDaemon(syscall.SIGTERM))
+}
+
+func (w *World) daemonExited(n *instance, e *node.Event) {
+	w.log("%s: ipamd ended: %s", n.name(), e.Exit)
+	n.exited = true
+	if !n.dying {
+		w.fail(fmt.Errorf("%s: ipamd ended by itself: %s; %s", n.name(), e.Exit, n.lastWords()))
+	}
+	w.died(n)
+}
+
+// lastWords is the end of what the daemon printed.
+func (n *instance) lastWords() string {
+	out, err := n.box.ReadFile(node.Output)
+	if err != nil {
+		return err.Error()
+	}
+	return string(out[max(0, len(out)-2000):])
+}
+
+// died: the process is gone and its recording has been read, so nothing more is heard of it.
+func (w *World) died(n *instance) {
+	if !n.exited || n.life != nil && !n.life.ended {
+		return
+	}
+	if n.life != nil {
+		w.audit.Died(w.now(), int(n.no))
+		n.mirror.crashed(n.life)
+	}
+	n.life, n.starting, n.dying, n.exited, n.reported, n.held = nil, false, false, false, false, 0
+	n.dirty = true
+	if n.seat != nil {
+		_ = n.seat.Close()
+		n.seat = nil
+	}
+	if n.rebooting {
+		w.rebooted(n)
+		return
+	}
+	if !n.down {
+		w.after(restartPause, func() { w.startDaemon(n) })
+	}
+}
+
+// policyNamed finds the policy of a recording.
+func (w *World) policyNamed(name string) (*ipam.Policy, bool) {
+	p := ipam.Sound()
+	if w.mutant != nil && w.mutant.Policy != nil {
+		w.mutant.Policy(p)
+	}
+	return p, w.mutant == nil || name == w.mutant.Name
+}

@@ -1,0 +1,153 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/enilab/enilab/fakes/cri"
+	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/impl/clock"
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/lab/node"
+)
+
+// instance is one machine: its namespaces, its kubelet and runtime, and its daemon.
+type instance struct {
+	no   int32
+	inst ec2.InstanceID
+	mac  string // of the primary ENI
+	gone bool   // terminated
+	box  *node.Node
+	cri  *cri.Node
+	set  ipam.Settings
+
+	version int // of the records and the protocol that the daemon writes
+	plugin  int // of the protocol that the plugin speaks
+	down    bool
+	starts  int
+	self    string // the daemon's pod, as the API server names it
+	socket  socket
+
+	life      *life // the daemon that runs
+	starting  bool  // its process has been started and its recording has not begun
+	dying     bool  // it is being killed
+	exited    bool  // its process has ended, its recording has not been read to its end
+	rebooting bool  // once it is dead
+	lifeNo    int
+	seat      *clock.Seat
+	report    clock.Report
+	reported  bool
+	held      int       // requests of the daemon that the models hold back
+	running   int       // plugin processes
+	asides    int       // things that are done beside the loop
+	stirred   time.Time // until then an event of the kernel may be under way
+
+	killed  map[cri.OpID]bool // runs whose end nobody waits for
+	verbs   map[cri.OpID]cri.Action
+	criAt   time.Duration
+	dirty   bool
+	cuts    int
+	silent  map[netip.Addr]bool // pods' addresses that did not answer at the last cut
+	history []past              // sandboxes by pod name, newest last
+	links   map[string]string
+	mirror  *mirror
+	shut    []io.Closer
+	servers []*http.Server
+	runtime *runtimeServer
+}
+
+// past is a sandbox whose ADD was run. maxPast bounds how many a node remembers: enough to replay a stale DEL of.
+type past struct{ name, id string }
+
+const maxPast = 256
+
+func (n *instance) name() string { return fmt.Sprintf("node-%d", n.no) }
+
+// addNode launches an instance and makes the machine.
+func (w *World) addNode(i int) error {
+	id, err := w.cloud.Launch(w.now(), ec2.LaunchSpec{Type: w.cluster.Type, SecondaryAddresses: w.cluster.Warm})
+	if err != nil {
+		return err
+	}
+	n := &instance{no: int32(i), inst: id, version: w.cluster.Version, plugin: w.cluster.Version, set: w.cluster.Settings, criAt: never,
+		killed: map[cri.OpID]bool{}, verbs: map[cri.OpID]cri.Action{}, links: map[string]string{},
+		cri: cri.New(cri.Config{Node: fmt.Sprintf("node-%d", i), Runtime: w.cluster.Runtime}, w.random())}
+	n.set.MaxPods = w.cluster.MaxPods
+	w.nodes = append(w.nodes, n)
+	w.byInst[id] = n
+	n.mirror = newMirror(w.random())
+	if n.box, err = node.Start(w.spec(n)); err != nil {
+		return err
+	}
+	go w.follow(n)
+	w.pump() // its primary ENI is plugged in
+	if w.broken != nil {
+		return w.broken
+	}
+	if err := w.configure(n); err != nil {
+		return err
+	}
+	if err := w.serve(n); err != nil {
+		return fmt.Errorf("%s: %w", n.name(), err)
+	}
+	w.at(w.now()+time.Duration(w.random()%uint64(100*time.Millisecond)), func() { w.startDaemon(n) })
+	return nil
+}
+
+// configure does what the machine's own network configuration does at boot.
+func (w *World) configure(n *instance) error {
+	in, _ := w.cloud.InstanceOf(n.inst)
+	n.mac = in.PrimaryMAC
+	address := netip.PrefixFrom(in.PrimaryAddress, w.cluster.Subnet.Bits())
+	gateway := w.cluster.Subnet.Masked().Addr().Next()
+	n.mirror.PlugPrimary(n.mac, address, gateway)
+	return n.box.ConfigurePrimary(n.links[n.mac], address, gateway)
+}
+
+// follow takes what the node's helper tells until it is gone.
+func (w *World) follow(n *instance) {
+	for e := range n.box.Events() {
+		if !w.post(func() { w.ended(n, &e) }) {
+			for range n.box.Events() { // nobody is interested any more
+			}
+			return
+		}
+	}
+}
+
+// ended is a process that has ended.
+func (w *World) ended(n *instance, e *node.Event) {
+	switch e.Kind {
+	case node.PluginDone:
+		w.pluginDone(n, e)
+	case node.DaemonExited:
+		if e.Life == n.lifeNo {
+			w.daemonExited(n, e)
+		}
+	}
+}
+
+// close ends the machine.
+func (n *instance) close() error {
+	var errs []error
+	for _, s := range n.servers {
+		_ = s.Close()
+	}
+	if n.runtime != nil {
+		n.runtime.stop()
+	}
+	for _, c := range n.shut {
+		_ = c.Close()
+	}
+	if n.seat != nil {
+		_ = n.seat.Close()
+	}
+	if n.box != nil {
+		errs = append(errs, n.box.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,41 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/sim/lab/fabric"
+)
+
+// addLoopback gives a namespace's loopback an address; one that it has is fine.
+func addLoopback(ns *os.File, a netip.Addr) error {
+	return fabric.Do(ns, func() error {
+		lo, err := netlink.LinkByName("lo")
+		if err == nil {
+			err = netlink.AddrAdd(lo, &netlink.Addr{IPNet: netlink.NewIPNet(a.AsSlice())})
+		}
+		if err != nil && !errors.Is(err, unix.EEXIST) {
+			return fmt.Errorf("give lo the address %v: %w", a, err)
+		}
+		return nil
+	})
+}
+
+// setMTU sets the MTU of a link in a namespace, in bytes.
+func setMTU(ns *os.File, name string, mtu int) error {
+	return fabric.Do(ns, func() error {
+		l, err := netlink.LinkByName(name)
+		if err == nil {
+			err = netlink.LinkSetMTU(l, mtu)
+		}
+		if err != nil {
+			return fmt.Errorf("set the MTU of %s: %w", name, err)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,15 @@
+//go:build !linux
+
+package lab
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+)
+
+var errSystem = errors.New("the laboratory needs Linux")
+
+func addLoopback(*os.File, netip.Addr) error { return errSystem }
+
+func setMTU(*os.File, string, int) error { return errSystem }

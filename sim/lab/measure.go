@@ -1,0 +1,100 @@
+package lab
+
+import (
+	"net/netip"
+
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/acts"
+	"github.com/enilab/enilab/sim/scn"
+)
+
+// Measure reads a metric, now.
+func (w *World) Measure(s scn.Subject, metric string) (int64, bool) {
+	switch s.Kind {
+	case scn.Node:
+		return w.measureNode(w.nodes[s.Node], metric)
+	case scn.AllNodes:
+		var sum int64
+		for _, n := range w.nodes[1:] {
+			if n.gone {
+				continue
+			}
+			v, ok := w.measureNode(n, metric)
+			if !ok {
+				return 0, false
+			}
+			sum += v
+		}
+		return sum, true
+	case scn.Pod:
+		return w.measurePod(s.Pod, metric)
+	case scn.Kube:
+		return acts.MeasureKube(w.kube, metric)
+	case scn.EC2:
+		return acts.MeasureEC2(w.cloud, w.base, metric)
+	}
+	return 0, false
+}
+
+func (w *World) measureNode(n *instance, metric string) (int64, bool) {
+	if metric == "pods.ready" {
+		return int64(n.cri.Ready()), true
+	}
+	if n.life == nil {
+		return 0, metric == "serving"
+	}
+	n.life.node().View(&w.view)
+	v := &w.view
+	switch metric {
+	case "addresses.free":
+		return int64(v.Free), true
+	case "addresses.assigned":
+		return int64(v.Assigned), true
+	case "addresses.cooling":
+		return int64(v.Cooling), true
+	case "addresses.quarantined":
+		return int64(v.Quarantined), true
+	case "addresses.total":
+		return int64(v.Free + v.Assigned + v.Cooling + v.Quarantined), true
+	case "waiting":
+		return int64(v.Waiting), true
+	case "serving":
+		return flag(v.Serving), true
+	case "impaired":
+		return flag(len(v.Reasons) > 0), true
+	case "enis":
+		ready := 0
+		for i := range v.ENIs {
+			if v.ENIs[i].Stage == ipam.Ready {
+				ready++
+			}
+		}
+		return int64(ready), true
+	}
+	return 0, false
+}
+
+func flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (w *World) measurePod(name, metric string) (int64, bool) {
+	p, ok := w.kube.Find(name)
+	if !ok || p.Node <= 0 || p.Node >= len(w.nodes) || w.nodes[p.Node].gone {
+		return 0, true // neither ready nor reachable
+	}
+	n := w.nodes[p.Node]
+	if metric == "ready" {
+		return flag(n.cri.PodReady(p.UID)), true
+	}
+	id, _ := n.cri.SandboxOf(p.UID)
+	for t := range n.cri.Sandboxes() {
+		if t.ID == id && t.Address.IsValid() {
+			return flag(w.reach(n, []netip.Addr{t.Address})[0]), true
+		}
+	}
+	return 0, true
+}

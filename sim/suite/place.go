@@ -1,0 +1,40 @@
+package suite
+
+import (
+	"time"
+
+	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/mutants"
+	"github.com/enilab/enilab/sim/virtual"
+)
+
+// Place is a kind of world that files are run in.
+type Place struct {
+	Name string // as guards of lines say it
+	Open func(c *sim.Cluster, seed uint64, m *mutants.Mutant) (World, error)
+	// Plays says why a mutant that a file names is not run there; nil is that it is. Nil: all are run.
+	Plays func(m *mutants.Mutant) error
+	// Repeatable: the same seed gives the same run, so there is a golden story and runs are compared.
+	Repeatable bool
+	// Slack is how much later than a file says a mutant may break something: what a world in real time takes to come to rest.
+	Slack time.Duration
+}
+
+// World is a world, and how much happened in it.
+type World interface {
+	sim.World
+	Popped() uint64
+}
+
+// sceptic is a world that can break, or contradict the simulator, by itself.
+type sceptic interface {
+	Err() error
+	Disagreements() []string
+}
+
+// Sim is virtual time.
+func Sim() *Place {
+	return &Place{Name: "sim", Repeatable: true, Open: func(c *sim.Cluster, seed uint64, m *mutants.Mutant) (World, error) {
+		return virtual.Open(c, seed, m)
+	}}
+}
