@@ -119,6 +119,25 @@ func (d *daemon) noticeServing() {
 	}
 }
 
+// sayWhy logs why pods cannot be taken or the node is impaired, when that has changed.
+func (d *daemon) sayWhy() {
+	if d.node == nil || d.clock.Now() < d.sayAgain {
+		return
+	}
+	d.sayAgain = d.clock.Now() + reasonsPause
+	d.node.View(&d.view)
+	why := join(d.view.Reasons)
+	if why == d.reasons {
+		return
+	}
+	d.reasons = why
+	if why == "" {
+		d.log.Info("all is well")
+	} else {
+		d.log.Warn("the node is impaired", "serving", d.view.Serving, "why", why)
+	}
+}
+
 // ready is STATUS, and why pods cannot be taken or the node is impaired. It is false only before the node has ever served since
 // it was started, or when a daemon is not back to serving within statusGrace: every failed STATUS makes containerd report the
 // network down, and pods are evicted for it (rule J).

@@ -36,6 +36,7 @@ const (
 	watchRetry     = time.Second            // a broken watch is begun again
 	hintPause      = 100 * time.Millisecond // at most one hint in this time: a storm of netlink events is one reason to look
 	tickPause      = 10 * time.Millisecond  // between ticks that moved nothing: a core that is wrong about Next cannot take the CPU
+	reasonsPause   = time.Second            // between log lines about the node's health
 	retryFirst     = 100 * time.Millisecond // lock, rival and socket: the first pause, doubled up to the next
 	retryMost      = 5 * time.Second
 	statusGrace    = time.Minute // a restarted daemon of a node that has served is not reported as down for this long (rule J)

@@ -64,6 +64,8 @@ type daemon struct {
 	cut      bool // the time to stop is over
 	facts    facts
 	view     ipam.View
+	reasons  string        // as they were said last
+	sayAgain time.Duration // not before
 }
 
 // alarm is something to do at an instant.
@@ -192,6 +194,7 @@ func (d *daemon) settle() time.Duration {
 		}
 	}
 	d.startSaves()
+	d.sayWhy()
 	return d.next()
 }
 

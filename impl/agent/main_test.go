@@ -14,6 +14,9 @@ import (
 	"github.com/enilab/enilab/impl/ipam"
 )
 
+// soon bounds every wait of a test.
+const soon = 10 * time.Second
+
 func TestParse(t *testing.T) {
 	var out bytes.Buffer
 	if _, err := parse([]string{"--help"}, &out); !errors.Is(err, flag.ErrHelp) || !strings.Contains(out.String(), "ipamd init") {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/enilab/enilab/impl/dataplane"
@@ -139,7 +140,13 @@ func (d *daemon) misconfigured(q *local.Request) *local.Response {
 	return &local.Response{}
 }
 
-func refusal(code int, text string) *local.Response { return &local.Response{Code: code, Text: text} }
+func refusal(code int, text string) *local.Response {
+	return &local.Response{Code: code, Text: plain.Replace(text)}
+}
+
+// plain rewords what go-cni takes for a success of DEL, whoever said it: a kernel's or a file's error may be anywhere in a text
+// (cni.go:250, rule F).
+var plain = strings.NewReplacer("not found", "absent", "no such file or directory", "the file or its folder is missing")
 
 // reply takes the core's answer to whoever asked.
 func (d *daemon) reply(p *ipam.Reply) {

@@ -24,9 +24,6 @@ import (
 	"github.com/enilab/enilab/impl/local"
 )
 
-// soon bounds every wait of a test.
-const soon = 10 * time.Second
-
 const primaryMAC0 = "02:00:00:00:00:01"
 
 // nodeKernel is the model of a kernel behind the daemon's interface. Every pod of a test passes the namespace of the test itself, so

@@ -78,6 +78,24 @@ func TestBadRecords(t *testing.T) {
 	}
 }
 
+// TestReadOnlyRecord: a record that can neither be read nor set aside nor written (procfs refuses a rename as a read-only file system
+// does). The daemon is up, frees nothing, refuses ADDs in words that no runtime takes for success, and says why.
+func TestReadOnlyRecord(t *testing.T) {
+	r := newRig(t, 3)
+	r.c.Checkpoint = "/proc/version"
+	r.start().serves()
+	out := r.must(addOf("one"), passed(t)...)
+	if out.Code != ipam.CodeTryAgain || !strings.Contains(out.Text, "/proc/version") || strings.Contains(out.Text, "no such file") {
+		t.Errorf("add: %+v", out)
+	}
+	r.eventually("it says that nothing can be set aside or written", func() bool {
+		return strings.Contains(r.log.String(), "could not be set aside") && strings.Contains(r.log.String(), "the node is impaired")
+	})
+	if out := r.must(&local.Request{Verb: local.Status}); !out.Ready || len(out.Reasons) == 0 {
+		t.Errorf("status: %+v", out)
+	}
+}
+
 func row(address, id string) ipam.Row {
 	return ipam.Row{Address: netip.MustParseAddr(address), State: ipam.Assigned, Att: ipam.Attachment{Network: "aws-cni", ContainerID: id, IfName: "eth0"}}
 }
