@@ -59,13 +59,30 @@ func (k *Kernel) dumpLinks() []dataplane.Link {
 		out = append(out, dataplane.Link{
 			Index: l.index, Name: l.name, MAC: l.mac, Alias: l.alias, Up: l.up, MTU: l.mtu, RPFilter: l.rpFilter,
 			Veth: l.netns != 0, PeerLive: l.netns != 0,
-			PeerAddresses: cut(l.podAddresses), Proxy: cut(l.proxy),
+			PeerAddresses: cut(k.peerAddresses(l)), Proxy: cut(l.proxy),
 		})
 		if len(prefixRoom) > at {
 			out[len(out)-1].Addresses = prefixRoom[at:len(prefixRoom):len(prefixRoom)]
 		}
 	}
 	return out
+}
+
+// peerAddresses are all addresses of the namespace behind a link, whichever of its interfaces has them.
+func (k *Kernel) peerAddresses(l *link) []netip.Addr {
+	if l.netns == 0 {
+		return nil
+	}
+	if ns := k.namespace(l.netns); ns == nil || ns.ends < 2 {
+		return l.podAddresses
+	}
+	var all []netip.Addr
+	for i := range k.links {
+		if k.links[i].netns == l.netns {
+			all = append(all, k.links[i].podAddresses...)
+		}
+	}
+	return all
 }
 
 func (k *Kernel) dumpRoutes() []dataplane.Route {

@@ -51,6 +51,9 @@ func (w *walker) pod() dataplane.PodSpec {
 		Alias: dataplane.Alias("aws-cni", fmt.Sprint("sandbox", w.n(3)), "eth0", a), HostVeth: w.name(),
 		Netns: w.inode(), Address: a, Table: w.table(), MTU: 9001 * w.n(2),
 	}
+	if w.n(6) == 0 {
+		s.IfName = "net1"
+	}
 	if w.n(3) == 0 {
 		s.Displaced, s.DisplacedName = w.alias(), w.name()
 	}

@@ -19,6 +19,7 @@ type applier struct {
 	last   device // the veth that the plan is about
 	inPod  int    // index of the veth whose peer is known to be in pod, 0: none
 	router []rule // the policy rules, once read
+	room   *[]rule
 }
 
 // interruptions bounds how often a dump is read again because the list changed meanwhile.

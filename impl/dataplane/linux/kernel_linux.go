@@ -51,8 +51,9 @@ type Kernel struct {
 
 // lane is what one plan at a time uses.
 type lane struct {
-	s *socket
-	r request
+	s     *socket
+	r     request
+	rules []rule // memory for a dump
 }
 
 // Open opens the network namespace of the calling thread.
@@ -149,7 +150,7 @@ func threadNamespace() (uint64, error) {
 func (k *Kernel) Apply(p dataplane.Plan, pod *Pod) (done int, err *dataplane.Error) {
 	l := <-k.lanes
 	defer func() { k.lanes <- l }()
-	a := applier{k: k, s: l.s, r: &l.r, pod: pod}
+	a := applier{k: k, s: l.s, r: &l.r, room: &l.rules, pod: pod}
 	for done = range p.Ops {
 		op := &p.Ops[done]
 		if err := a.apply(op); err != nil {

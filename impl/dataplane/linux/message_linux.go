@@ -148,24 +148,7 @@ func (r *request) ip(kind uint16, a netip.Addr) {
 	r.bytes(kind, four[:])
 }
 
-// attributes calls yield with every attribute of a list. A list that is cut short ends there: the
-// kernel writes none.
-func attributes(b []byte, yield func(kind uint16, value []byte)) {
-	for len(b) >= attributeHeader {
-		size := int(native.Uint16(b))
-		if size < attributeHeader || size > len(b) {
-			return
-		}
-		yield(native.Uint16(b[2:])&^(unix.NLA_F_NESTED|unix.NLA_F_NET_BYTEORDER), b[attributeHeader:size])
-		size = (size + 3) &^ 3
-		if size > len(b) {
-			return
-		}
-		b = b[size:]
-	}
-}
-
-// cursor is attributes without a closure, for the lists of a dump.
+// cursor goes through a list of attributes. A list that is cut short ends there: the kernel writes none.
 type cursor struct {
 	rest  []byte
 	kind  uint16
@@ -184,6 +167,13 @@ func (c *cursor) next() bool {
 	c.value = c.rest[attributeHeader:size]
 	c.rest = c.rest[min((size+3)&^3, len(c.rest)):]
 	return true
+}
+
+func (c *cursor) u8() byte {
+	if len(c.value) < 1 {
+		return 0
+	}
+	return c.value[0]
 }
 
 func (c *cursor) u32() uint32 {

@@ -130,7 +130,7 @@ func plug(t testing.TB, router *space, name, mac, cable string) {
 
 func writeSysctl(t testing.TB, key, value string) {
 	t.Helper()
-	must(t, os.WriteFile("/proc/sys/net/ipv4/"+key, []byte(value), 0))
+	must(t, onSysctl(key, value))
 }
 
 // spec is pod number n of a test.
@@ -155,4 +155,9 @@ func observe(t testing.TB, k *Kernel) dataplane.Observation {
 	o, err := k.Observe()
 	must(t, err)
 	return o
+}
+
+// onSysctl writes one of the thread's namespace.
+func onSysctl(key, value string) error {
+	return os.WriteFile("/proc/sys/net/ipv4/"+key, []byte(value), 0)
 }

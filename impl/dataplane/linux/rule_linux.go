@@ -71,11 +71,11 @@ func (r *rule) parse(body []byte) (ok bool) {
 		case fraFwmask:
 			mask = c.u32()
 		case fraProtocol:
-			r.protocol = c.value[0]
+			r.protocol = c.u8()
 		case fraSuppressPrefixlen, fraSuppressIfgroup:
 			ok = ok && int32(c.u32()) == -1
 		case fraL3MDev:
-			ok = ok && c.value[0] == 0
+			ok = ok && c.u8() == 0
 		case fraIIFName, fraOIFName, fraGoto, fraFlow, fraTunnel, fraUIDRange, fraIPProtocol, fraSourcePort, fraDestinationPort, fraDSCP:
 			ok = false
 		}
@@ -137,7 +137,7 @@ func (a *applier) rules() ([]rule, error) {
 		return a.router, nil
 	}
 	err := a.retry(func() error {
-		a.router = make([]rule, 0, cap(a.router)+64)
+		a.router = (*a.room)[:0]
 		var r rule
 		return a.s.dump(a.r.askRules(), func(body []byte) {
 			if r.parse(body) {
@@ -145,6 +145,7 @@ func (a *applier) rules() ([]rule, error) {
 			}
 		})
 	})
+	*a.room = a.router
 	if err != nil {
 		a.router = nil
 	}

@@ -1,0 +1,105 @@
+package linux
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+
+	"github.com/enilab/enilab/impl/dataplane"
+)
+
+// watching runs Watch and counts hints.
+func watching(t *testing.T, k *Kernel) (hints chan struct{}) {
+	hints = make(chan struct{}, 1024)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- k.Watch(ctx, func() { hints <- struct{}{} }) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return hints
+}
+
+func hinted(t *testing.T, hints chan struct{}, what string) {
+	t.Helper()
+	select {
+	case <-hints:
+	case <-time.After(5 * time.Second):
+		t.Fatalf("waited 5s for a hint of %s", what)
+	}
+}
+
+// TestWatchStrangers: whatever somebody else does to what an Observation holds gives a hint.
+func TestWatchStrangers(t *testing.T) {
+	enterNew(t)
+	k := openHere(t, Options{})
+	s := newSpace(t)
+	w := spec(1, s.inode)
+	apply(t, k, dataplane.PodPlan(w), s.pod(t))
+	hints := watching(t, k)
+	l, err := netlink.LinkByName(w.HostVeth)
+	must(t, err)
+	for _, stranger := range []struct {
+		what string
+		do   func() error
+	}{
+		{"another MAC", func() error {
+			return netlink.LinkSetHardwareAddr(l, net.HardwareAddr{2, 0, 0, 0, 0, 9})
+		}},
+		{"another alias", func() error { return netlink.LinkSetAlias(l, "mine") }},
+		{"a rule less", func() error {
+			r := netlink.NewRule()
+			r.Priority = dataplane.PriorityToPod
+			return netlink.RuleDel(r)
+		}},
+		{"a route less", func() error {
+			return netlink.RouteDel(&netlink.Route{LinkIndex: l.Attrs().Index, Scope: netlink.SCOPE_LINK, Dst: &net.IPNet{IP: w.Address.AsSlice(), Mask: net.CIDRMask(32, 32)}})
+		}},
+		{"an address more", func() error { return addAddress(w.HostVeth, "192.0.2.1/32") }},
+		{"a link that is down", func() error { return netlink.LinkSetDown(l) }},
+		{"a link less", func() error { return netlink.LinkDel(l) }},
+	} {
+		must(t, stranger.do())
+		hinted(t, hints, stranger.what)
+	}
+}
+
+// TestWatchOurselves: what we do gives no hint, and what comes by itself (carriers) gives none either. A stranger's act after
+// it shows that all of it has been seen.
+func TestWatchOurselves(t *testing.T) {
+	enterNew(t)
+	k := openHere(t, Options{})
+	hints := watching(t, k)
+	s := newSpace(t)
+	p := s.pod(t)
+	for i := range 4 {
+		w := spec(i, s.inode)
+		w.IfName = w.HostVeth
+		apply(t, k, dataplane.PodPlan(w), p)
+		apply(t, k, dataplane.PodRemoval(w), nil)
+	}
+	k.deleting.Wait()
+	must(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "stranger"}, PeerName: "peer"}))
+	hinted(t, hints, "a link more")
+	if n := len(hints); n > 1 { // the pair may be told in two parts
+		t.Errorf("%d hints more than expected: what we do ourselves is no news", n)
+	}
+}
+
+// TestWatchTwice: there is one queue, and a second reader would get half.
+func TestWatchTwice(t *testing.T) {
+	enterNew(t)
+	k := openHere(t, Options{})
+	hints := watching(t, k)
+	must(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "stranger"}, PeerName: "peer"}))
+	hinted(t, hints, "a link more") // so the first one watches
+	if err := k.Watch(t.Context(), func() {}); err != errWatching {
+		t.Errorf("a second Watch: %v", err)
+	}
+}
