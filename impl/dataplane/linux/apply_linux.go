@@ -1,7 +1,7 @@
 package linux
 
 import (
-	"fmt"
+	"errors"
 	"net/netip"
 
 	"golang.org/x/sys/unix"
@@ -26,7 +26,7 @@ type applier struct {
 const interruptions = 8
 
 // retry runs a dump again while it is interrupted.
-func (a *applier) retry(dump func() error) (err error) {
+func retry(dump func() error) (err error) {
 	for range interruptions {
 		if err = dump(); err != errInterrupted {
 			return err
@@ -120,30 +120,30 @@ func (a *applier) createVeth(op *dataplane.Op) error {
 		return a.notCreated(op, outcome)
 	}
 	d, err := a.k.roster.name(op.Link)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case outcome[1] != nil || d.index == 0 || d.alias != op.Alias: // somebody was faster
-		return failed(dataplane.Other, "the new veth was taken away or changed at once")
 	}
-	a.last = d
-	a.inPod = d.index
-	return a.peerUp(op, &d)
+	if d.index == 0 || d.alias != op.Alias && d.alias != "" {
+		return failed(dataplane.Other, "somebody took the new veth away at once, or made it theirs")
+	}
+	if err = outcome[1]; err == nil {
+		err = a.peerUp(d.peer)
+	}
+	if err != nil { // the caller takes CreateVeth for not done
+		if undo := a.deleteLink(d.index); undo != nil {
+			err = errors.Join(err, undo)
+		}
+		return err
+	}
+	a.last, a.inPod = d, d.index
+	return nil
 }
 
-// peerUp brings the pod's end up, which a veth refuses while it is being made (ENOTCONN). A pair that
-// fails here is taken away again: the caller may take CreateVeth for not done.
-func (a *applier) peerUp(op *dataplane.Op, d *device) error {
+// peerUp brings the pod's end up, which a veth refuses while it is being made (ENOTCONN).
+func (a *applier) peerUp(index int) error {
 	r := a.r.reset()
-	r.link(unix.RTM_SETLINK, unix.NLM_F_ACK, d.peer, unix.IFF_UP, unix.IFF_UP)
-	err := a.pod.s.do(r)
-	if err == nil {
-		return nil
-	}
-	if undo := a.deleteVeth(op); undo != nil {
-		return fmt.Errorf("bring the pod's end up: %w, then: %w", err, undo)
-	}
-	return err
+	r.link(unix.RTM_SETLINK, unix.NLM_F_ACK, index, unix.IFF_UP, unix.IFF_UP)
+	return a.pod.s.do(r)
 }
 
 // newVeth is both messages: the pair, then the alias and up. The host's end is not up, and so not used,

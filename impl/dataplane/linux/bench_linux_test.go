@@ -1,7 +1,13 @@
 package linux
 
 import (
+	"fmt"
+	"net"
+	"net/netip"
 	"testing"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
 
 	"github.com/enilab/enilab/impl/dataplane"
 )
@@ -93,4 +99,34 @@ func BenchmarkObserve110(b *testing.B) {
 	for b.Loop() {
 		observe(b, k)
 	}
+}
+
+// BenchmarkFlushConntrack is a flush by a kernel that deletes by filter, and by one that does not.
+func BenchmarkFlushConntrack(b *testing.B) {
+	for _, floor := range []bool{false, true} {
+		b.Run(fmt.Sprintf("floor=%v", floor), func(b *testing.B) {
+			enterNew(b)
+			k := openHere(b, Options{Floor: floor})
+			must(b, addAddress("lo", "192.0.2.1/32"))
+			hook(b)
+			for b.Loop() {
+				b.StopTimer()
+				c, err := net.Dial("udp", "192.0.2.1:9")
+				must(b, err)
+				_, _ = c.Write([]byte("flow"))
+				c.Close()
+				b.StartTimer()
+				apply(b, k, dataplane.Plan{Ops: []dataplane.Op{{Kind: dataplane.FlushConntrack, Addr: netip.MustParseAddr("192.0.2.1")}}}, nil)
+			}
+		})
+	}
+}
+
+// hook makes the kernel follow flows, which it does where a rule asks for them.
+func hook(b *testing.B) {
+	c := &nftables.Conn{}
+	table := c.AddTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: "flows"})
+	chain := c.AddChain(&nftables.Chain{Name: "out", Table: table, Type: nftables.ChainTypeFilter, Hooknum: nftables.ChainHookOutput, Priority: nftables.ChainPriorityFilter})
+	c.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: []expr.Any{&expr.Ct{Key: expr.CtKeySTATE, Register: 1}}})
+	must(b, c.Flush())
 }

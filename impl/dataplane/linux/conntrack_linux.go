@@ -37,8 +37,8 @@ func (k *Kernel) flushConntrack(addr netip.Addr) error {
 	if !addr.IsValid() {
 		return failed(dataplane.Invalid, "the address is missing")
 	}
-	k.netfilter.Lock()
-	defer k.netfilter.Unlock()
+	k.flushing.Lock()
+	defer k.flushing.Unlock()
 	if k.filters {
 		err := k.deleteSide(addr, ctaTupleOriginal)
 		if err == nil {
@@ -68,7 +68,7 @@ const fewFlows = 4096
 
 // countFlows is how many flows the namespace has.
 func (k *Kernel) countFlows() (n int, err error) {
-	r := k.nft.reset()
+	r := k.ct.reset()
 	r.netfilter(conntrackStats, 0, unix.AF_UNSPEC, 0)
 	body, err := k.flows.get(r)
 	if err != nil || len(body) < nfgenHeader {
@@ -95,7 +95,7 @@ func (r *request) bySource(addr netip.Addr, side uint16) {
 }
 
 func (k *Kernel) deleteSide(addr netip.Addr, side uint16) error {
-	r := k.nft.reset()
+	r := k.ct.reset()
 	r.netfilter(conntrackDelete, unix.NLM_F_ACK, unix.AF_INET, 0)
 	r.bySource(addr, side)
 	return k.flows.do(r)
@@ -103,7 +103,7 @@ func (k *Kernel) deleteSide(addr netip.Addr, side uint16) error {
 
 // flushSides reads the flows, filtered by the kernel when it is about one side, and deletes them one by one.
 func (k *Kernel) flushSides(addr netip.Addr, sides ...uint16) error {
-	r := k.nft.reset()
+	r := k.ct.reset()
 	r.netfilter(conntrackGet, unix.NLM_F_DUMP, unix.AF_INET, 0)
 	if len(sides) == 1 {
 		r.bySource(addr, sides[0])

@@ -11,10 +11,6 @@ import (
 // goneCheck is how often a link that is being deleted is looked after.
 const goneCheck = 100 * time.Microsecond
 
-// deleteVeth ends when the pair is gone: out of every list, its addresses and routes with it, its name
-// free. That takes the kernel a millisecond; its answer takes twenty more, for which it waits without any lock
-// that concerns us until no CPU reads the freed memory (netdev_run_todo, rcu_barrier). Nobody else
-// needs to wait for that.
 func (a *applier) deleteVeth(op *dataplane.Op) error {
 	d, err := a.veth(op.Alias)
 	if err == errNoLink {
@@ -24,22 +20,30 @@ func (a *applier) deleteVeth(op *dataplane.Op) error {
 		return err
 	}
 	a.last, a.inPod = device{}, 0
-	answer := a.k.deleteLink(d.index)
+	return a.deleteLink(d.index)
+}
+
+// deleteLink ends when the pair is gone: out of every list, its addresses and routes with it, its name
+// free. That takes the kernel a millisecond; its answer takes twenty more, for which it waits without any lock
+// that concerns us until no CPU reads the freed memory (netdev_run_todo, rcu_barrier). Nobody else
+// needs to wait for that.
+func (a *applier) deleteLink(index int) error {
+	answer := a.k.askDeletion(index)
 	for {
 		select {
-		case err = <-answer:
+		case err := <-answer:
 			return err
 		case <-time.After(goneCheck):
 		}
-		now, err := byIndex(a.s, a.r, d.index)
+		now, err := byIndex(a.s, a.r, index)
 		if err != nil || now.index == 0 {
 			return err
 		}
 	}
 }
 
-// deleteLink asks for it on a lane of its own. The answer is nil also when the link was gone before.
-func (k *Kernel) deleteLink(index int) <-chan error {
+// askDeletion asks for it on a lane of its own. The answer is nil also when the link was gone before.
+func (k *Kernel) askDeletion(index int) <-chan error {
 	answer := make(chan error, 1)
 	k.deleting.Add(1)
 	go func() {

@@ -87,7 +87,7 @@ func (a *applier) deleteAddress(index int, p netip.Prefix) error {
 
 // addresses are a link's own.
 func (a *applier) addresses(index int) (have []netip.Prefix, err error) {
-	err = a.retry(func() error {
+	err = retry(func() error {
 		have = have[:0]
 		r := a.r.reset()
 		r.address(unix.RTM_GETADDR, unix.NLM_F_DUMP, 0, index)

@@ -33,11 +33,14 @@ type Kernel struct {
 
 	creating sync.Mutex // from "nobody has that name" to "now we have it"
 
-	netfilter sync.Mutex
-	tables    *socket // nftables
-	flows     *socket // conntrack
-	nft       request
-	filters   bool // the kernel deletes flows by a filter, as far as we know
+	translating sync.Mutex
+	tables      *socket // nftables
+	nft         request
+
+	flushing sync.Mutex
+	flows    *socket // conntrack
+	ct       request
+	filters  bool // the kernel deletes flows by a filter, as far as we know
 
 	watching sync.Mutex
 	monitor  *socket

@@ -184,8 +184,8 @@ func (a *applier) hostNAT(op *dataplane.Op) error {
 	if err != nil {
 		return err
 	}
-	a.k.netfilter.Lock()
-	defer a.k.netfilter.Unlock()
+	a.k.translating.Lock()
+	defer a.k.translating.Unlock()
 	return a.k.replaceTable(chains)
 }
 

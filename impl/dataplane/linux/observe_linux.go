@@ -34,7 +34,7 @@ type linkExtra struct {
 	stacked  bool // is made on top of others: a bridge, a VLAN
 }
 
-// Observe reads the kernel, sorted. Where a list was not complete the error says which and why, Complete
+// Observe reads the kernel, sorted. A list that changed while it was read is read again, a few times. Where a list was not complete the error says which and why, Complete
 // is false, and absence means nothing.
 func (k *Kernel) Observe() (dataplane.Observation, error) {
 	k.observing.Lock()
@@ -48,7 +48,7 @@ func (k *Kernel) Observe() (dataplane.Observation, error) {
 		{"routes", o.routes}, {"rules", o.rules}, {"nftables", o.nat}}
 	var failure error
 	for _, step := range steps {
-		if err := step.read(&out); err != nil && failure == nil {
+		if err := retry(func() error { return step.read(&out) }); err != nil && failure == nil {
 			failure = fmt.Errorf("observe the kernel: %s: %w", step.name, err)
 		}
 	}
@@ -119,6 +119,9 @@ func (o *observer) link(out *dataplane.Observation, index int) *dataplane.Link {
 }
 
 func (o *observer) addresses(out *dataplane.Observation) error {
+	for i := range out.Links {
+		out.Links[i].Addresses = nil
+	}
 	r := o.r.reset()
 	r.address(unix.RTM_GETADDR, unix.NLM_F_DUMP, 0, 0)
 	return o.s.dump(r, func(body []byte) {
@@ -131,6 +134,9 @@ func (o *observer) addresses(out *dataplane.Observation) error {
 }
 
 func (o *observer) proxies(out *dataplane.Observation) error {
+	for i := range out.Links {
+		out.Links[i].Proxy = nil
+	}
 	room := make([]netip.Addr, 0, len(out.Links)) // one each, as a rule: one allocation for all
 	return o.s.dump(o.r.askProxies(0), func(body []byte) {
 		index, addr, ok := parseProxy(body)
@@ -147,36 +153,46 @@ func (o *observer) proxies(out *dataplane.Observation) error {
 	})
 }
 
-// peers asks every namespace behind a veth for its addresses. One that ends meanwhile says EINVAL or has
-// no number any more: then its veth is gone too, and so is what it used.
+// peers asks every namespace behind a veth for its addresses. A namespace may end meanwhile, some time before
+// its veth is gone.
 func (o *observer) peers(out *dataplane.Observation) error {
 	room := make([]netip.Addr, 0, len(out.Links)+len(out.Links)/4)
 	for i := range out.Links {
-		netnsid := o.extra[i].netnsid
-		if !out.Links[i].PeerLive {
+		l := &out.Links[i]
+		if !l.PeerLive {
 			continue
 		}
-		start := len(room)
+		start, netnsid := len(room), uint32(o.extra[i].netnsid)
 		r := o.r.reset()
 		r.address(unix.RTM_GETADDR, unix.NLM_F_DUMP, 0, 0)
-		r.u32(ifaTargetNetnsid, uint32(netnsid))
+		r.u32(ifaTargetNetnsid, netnsid)
 		err := o.s.dump(r, func(body []byte) {
 			if _, p, ok := parseAddress(body); ok && !p.Addr().IsLoopback() {
 				room = append(room, p.Addr())
 			}
 		})
-		if is(err, unix.EINVAL) || is(err, unix.ENOENT) || is(err, unix.ENONET) {
-			out.Links[i].PeerLive = false
+		if err != nil {
+			if l.PeerLive = !o.ended(netnsid); l.PeerLive {
+				return err
+			}
+			room = room[:start]
 			continue
 		}
-		if err != nil {
-			return err
-		}
 		if len(room) > start {
-			out.Links[i].PeerAddresses = room[start:len(room):len(room)]
+			l.PeerAddresses = room[start:len(room):len(room)]
 		}
 	}
 	return nil
+}
+
+// ended says whether the kernel knows no living namespace of that number.
+func (o *observer) ended(netnsid uint32) bool {
+	r := o.r.reset()
+	r.message(unix.RTM_GETNSID, 0)
+	r.raw(unix.AF_UNSPEC, 0, 0, 0)
+	r.u32(unix.NETNSA_NSID, netnsid)
+	_, err := o.s.get(r)
+	return is(err, unix.ENOENT)
 }
 
 // ifaTargetNetnsid is IFA_TARGET_NETNSID: the dump is of the namespace with that number (Linux 4.20).

@@ -229,7 +229,7 @@ const strangersMark = 0x4000
 // marks are the marks of the flows that somebody in the world began toward the node's own address.
 func (s *site) marks() (marks []uint32) {
 	const ctaMark = 8
-	r := s.k.nft.reset()
+	r := s.k.ct.reset()
 	r.netfilter(conntrackGet, unix.NLM_F_DUMP, unix.AF_INET, 0)
 	must(s.t, s.k.flows.dump(r, func(body []byte) {
 		if source(body[nfgenHeader:], ctaTupleOriginal).String() != internet || source(body[nfgenHeader:], ctaTupleReply).String() != secondPod {

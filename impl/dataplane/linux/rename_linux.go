@@ -66,7 +66,7 @@ type keepsakes struct {
 }
 
 func (a *applier) keepsakes(index int) (lost keepsakes, err error) {
-	err = a.retry(func() error {
+	err = retry(func() error {
 		lost.routes = lost.routes[:0]
 		var v routeView
 		return a.s.dump(a.r.askRoutes(0, index), func(body []byte) {
@@ -78,7 +78,7 @@ func (a *applier) keepsakes(index int) (lost keepsakes, err error) {
 	if err != nil {
 		return lost, err
 	}
-	err = a.retry(func() error {
+	err = retry(func() error {
 		lost.proxies = lost.proxies[:0]
 		return a.s.dump(a.r.askProxies(index), func(body []byte) {
 			if at, addr, ok := parseProxy(body); ok && at == index {

@@ -209,7 +209,7 @@ func (r *request) askRoutes(table, index int) *request {
 // leadsTo says whether the main table's route to exactly that address leads to a link.
 func (a *applier) leadsTo(addr netip.Addr, index int) (leads bool, err error) {
 	var v routeView
-	err = a.retry(func() error {
+	err = retry(func() error {
 		first := true
 		return a.s.dump(a.r.askRoutes(unix.RT_TABLE_MAIN, 0), func(body []byte) {
 			if first && v.parse(body) && v.bits == 32 && v.dst == addr {

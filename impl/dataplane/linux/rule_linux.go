@@ -136,7 +136,7 @@ func (a *applier) rules() ([]rule, error) {
 	if a.router != nil {
 		return a.router, nil
 	}
-	err := a.retry(func() error {
+	err := retry(func() error {
 		a.router = (*a.room)[:0]
 		var r rule
 		return a.s.dump(a.r.askRules(), func(body []byte) {

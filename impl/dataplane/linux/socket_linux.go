@@ -161,6 +161,7 @@ func (s *socket) receiveNow() ([]byte, error) {
 		case errno != 0:
 			return nil, errno
 		case int(n) > len(s.buf):
+			s.buf = make([]byte, n) // for the next time: a link may have hundreds of virtual functions
 			return nil, unix.EMSGSIZE
 		}
 		return s.buf[:n], nil
@@ -288,6 +289,10 @@ func (s *socket) dump(r *request, yield func(body []byte)) error {
 	var interrupted error
 	for {
 		b, err := s.receive()
+		if err == unix.EMSGSIZE || err == unix.ENOBUFS {
+			interrupted = err
+			continue
+		}
 		if err != nil {
 			return err
 		}
