@@ -263,8 +263,9 @@ func TestFlows(t *testing.T) {
 			if before != 4 || after != 2 || s.k.filters != filters {
 				t.Errorf("flows: %d, then %d; expected 4, then 2; filters: %v", before, after, s.k.filters)
 			}
-			must(t, s.k.flushSides(netip.MustParseAddr(secondPod), ctaTupleOriginal)) // as on a busy node
-			must(t, s.k.flushSides(netip.MustParseAddr(secondPod), ctaTupleReply))
+			second := []netip.Addr{netip.MustParseAddr(secondPod)}
+			must(t, s.k.flushSides(second, ctaTupleOriginal)) // as on a busy node
+			must(t, s.k.flushSides(second, ctaTupleReply))
 			if after, err = s.k.countFlows(); err != nil || after != 0 {
 				t.Errorf("flows: %d, %v; expected none", after, err)
 			}

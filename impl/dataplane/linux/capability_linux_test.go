@@ -47,7 +47,7 @@ func prepareCapabilities(t *testing.T) {
 	plug(t, router, "eth0", primaryMAC, "r0")
 	p := pod.pod(t)
 	var fds []any
-	for _, f := range []*os.File{p.netns, p.rtnetlink} {
+	for _, f := range []*os.File{p.netns, p.rtnetlink, router.netns} { // the router's is to live: its end of the cable is ours
 		fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD, 0) // without close-on-exec
 		must(t, err)
 		fds = append(fds, fd)
@@ -58,7 +58,7 @@ func prepareCapabilities(t *testing.T) {
 			must(t, unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0))
 		}
 	}
-	must(t, os.Setenv(stageKey, fmt.Sprintf("%d %d", fds...)))
+	must(t, os.Setenv(stageKey, fmt.Sprintf("%d %d %d", fds...)))
 	must(t, unix.Exec("/proc/self/exe", os.Args, os.Environ()))
 }
 
@@ -70,8 +70,8 @@ func withExactly(t *testing.T, stage string) {
 			t.Fatalf("%s is not %s:\n%s", set, exactly, status)
 		}
 	}
-	var netns, rtnetlink int
-	_, err = fmt.Sscan(stage, &netns, &rtnetlink)
+	var netns, rtnetlink, router int
+	_, err = fmt.Sscan(stage, &netns, &rtnetlink, &router)
 	must(t, err)
 	p, err := NewPod(os.NewFile(uintptr(netns), "netns"), os.NewFile(uintptr(rtnetlink), "rtnetlink"))
 	must(t, err)

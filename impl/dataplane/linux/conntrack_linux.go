@@ -2,6 +2,7 @@ package linux
 
 import (
 	"net/netip"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -28,42 +29,81 @@ const (
 	filterIPSource = 1 << 0
 )
 
+// flush is one walk for the addresses of all who came while the last one was under way.
+type flush struct {
+	addrs []netip.Addr
+	done  chan struct{}
+	err   error // once done is closed
+}
+
 // flushConntrack forgets the flows that an address began, and those that reach it, also by another
 // name (a service's): there, the answer comes from it. Both are found by a source address, of one side or of
 // the other. Linux has one table for all namespaces, as large as memory suggests, and no index by
 // address: each side is one walk. Since 6.11 the kernel deletes while it walks; before, it filters a
-// dump (5.8), whose walk is ten times as slow, and a node with no more than fewFlows is dumped once.
+// dump (5.8), whose walk is many times as slow, so that one serves all who wait for it.
 func (k *Kernel) flushConntrack(addr netip.Addr) error {
 	if !addr.IsValid() {
 		return failed(dataplane.Invalid, "the address is missing")
 	}
+	k.waiting.Lock()
+	f, follow := k.next, k.next != nil
+	if !follow {
+		f = &flush{done: make(chan struct{})}
+		k.next = f
+	}
+	f.addrs = append(f.addrs, addr)
+	k.waiting.Unlock()
+	if follow {
+		<-f.done
+		return f.err
+	}
 	k.flushing.Lock()
 	defer k.flushing.Unlock()
+	k.waiting.Lock()
+	k.next = nil
+	k.waiting.Unlock()
+	f.err = k.flushAll(f.addrs)
+	close(f.done)
+	return f.err
+}
+
+func (k *Kernel) flushAll(addrs []netip.Addr) error {
 	if k.filters {
-		err := k.deleteSide(addr, ctaTupleOriginal)
-		if err == nil {
-			err = k.deleteSide(addr, ctaTupleReply)
-		}
+		err := k.deleteFlows(addrs)
 		if !is(err, unix.EOPNOTSUPP) && !is(err, unix.EINVAL) { // what older kernels say to a filter here
 			return err
 		}
 		k.filters = false
 	}
-	switch n, err := k.countFlows(); {
-	case err != nil:
-		return err
-	case n == 0:
-		return nil
-	case n <= fewFlows:
-		return k.flushSides(addr, ctaTupleOriginal, ctaTupleReply)
-	}
-	if err := k.flushSides(addr, ctaTupleOriginal); err != nil {
+	n, err := k.countFlows()
+	if err != nil || n == 0 {
 		return err
 	}
-	return k.flushSides(addr, ctaTupleReply)
+	if n <= fewFlows*len(addrs) {
+		return k.flushSides(addrs, ctaTupleOriginal, ctaTupleReply)
+	}
+	for i := range addrs {
+		for _, side := range []uint16{ctaTupleOriginal, ctaTupleReply} {
+			if err := k.flushSides(addrs[i:i+1], side); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
-// fewFlows is how many flows cost less to read than another walk of the table.
+func (k *Kernel) deleteFlows(addrs []netip.Addr) error {
+	for _, addr := range addrs {
+		for _, side := range []uint16{ctaTupleOriginal, ctaTupleReply} {
+			if err := k.deleteSide(addr, side); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fewFlows is how many flows cost less to read than the two walks of one address.
 const fewFlows = 4096
 
 // countFlows is how many flows the namespace has.
@@ -101,12 +141,12 @@ func (k *Kernel) deleteSide(addr netip.Addr, side uint16) error {
 	return k.flows.do(r)
 }
 
-// flushSides reads the flows, filtered by the kernel when it is about one side, and deletes them one by one.
-func (k *Kernel) flushSides(addr netip.Addr, sides ...uint16) error {
+// flushSides reads the flows, filtered by the kernel when it is about one side of one address, and deletes them one by one.
+func (k *Kernel) flushSides(addrs []netip.Addr, sides ...uint16) error {
 	r := k.ct.reset()
 	r.netfilter(conntrackGet, unix.NLM_F_DUMP, unix.AF_INET, 0)
-	if len(sides) == 1 {
-		r.bySource(addr, sides[0])
+	if len(sides) == 1 && len(addrs) == 1 {
+		r.bySource(addrs[0], sides[0])
 	}
 	var victims request
 	err := k.flows.dump(r, func(body []byte) {
@@ -114,7 +154,7 @@ func (k *Kernel) flushSides(addr netip.Addr, sides ...uint16) error {
 			return
 		}
 		for _, side := range sides {
-			if source(body[nfgenHeader:], side) == addr {
+			if slices.Contains(addrs, source(body[nfgenHeader:], side)) {
 				victims.deleteFlow(body[nfgenHeader:])
 				return
 			}

@@ -37,6 +37,9 @@ type Kernel struct {
 	tables      *socket // nftables
 	nft         request
 
+	waiting sync.Mutex
+	next    *flush // that has not begun
+
 	flushing sync.Mutex
 	flows    *socket // conntrack
 	ct       request
