@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/enilab/enilab/sim/lab"
+	"github.com/enilab/enilab/sim/lab/node"
+)
+
+// The roles of this binary besides the command itself: what a node's namespaces are made of, and who runs plugins in them.
+const (
+	helperRole = "helper"
+	driverRole = "driver"
+)
+
+func main() {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case helperRole:
+			exit(node.Main())
+		case driverRole:
+			exit(drive(os.Args[2], os.Stdout))
+		}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	exit(command(ctx, os.Args[1:], os.Stdout))
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// command is the benchmark from its arguments to its table. What the machine lacks is said and is no error.
+func command(ctx context.Context, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	quick := flags.Bool("quick", false, "few samples, no burst: does it work?")
+	ipamd := flags.String("ipamd", "", "measure this `binary`; empty: build it")
+	plugin := flags.String("plugin", "", "measure this `binary`; empty: build it")
+	keepLog := flags.Bool("log", false, "print the daemon's log at the end")
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if why := lab.Available(); why != nil {
+		_, err := fmt.Fprintln(out, "bench: ADD, DEL, exec, start, memory and burst on a real kernel are skipped:", why)
+		return err
+	}
+	b, err := build(ctx, binaries{Ipamd: *ipamd, Plugin: *plugin})
+	if err != nil {
+		return err
+	}
+	defer b.remove()
+	s := full
+	if *quick {
+		s = few
+	}
+	r := &report{machine: describeMachine()}
+	err = measure(ctx, b, s, r, *keepLog)
+	r.print(out)
+	return err
+}

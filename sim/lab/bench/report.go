@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// row is one line of the table.
+type row struct {
+	what, asked string
+	ours, ptp   series
+	upstream    string // its figures, in milliseconds unless they say otherwise
+	memory      [2]int // RSS and RssAnon in KiB
+	counted     bool   // what counts is how many failed
+	failed      int
+}
+
+// report is what is printed at the end.
+type report struct {
+	machine string
+	rows    []row
+	failed  []string // what should not have
+	tail    string   // of the daemon's log
+}
+
+func (r *report) add(x row) { r.rows = append(r.rows, x) }
+
+func (r *report) print(out io.Writer) {
+	fmt.Fprintln(out, "One node: real ipamd, aws-cni and kernel; EC2, metadata, API server and runtime are the laboratory's. Milliseconds, from fork to exit.")
+	fmt.Fprintln(out, r.machine)
+	fmt.Fprintln(out)
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "WHAT\tASKED (AT MOST)\tRUNS\tP50\tP99\tAMAZON-VPC-CNI 1.23.1\tPTP P50\tPTP P99\tP50 OF PTP'S\tP99 OF PTP'S")
+	for i := range r.rows {
+		fmt.Fprintln(t, strings.Join(r.rows[i].cells(), "\t"))
+	}
+	t.Flush()
+	for _, f := range r.failed {
+		fmt.Fprintln(out, "failed:", f)
+	}
+	if r.tail != "" {
+		fmt.Fprintln(out, "\nThe daemon's log:")
+		fmt.Fprint(out, r.tail)
+	}
+}
+
+func (x *row) cells() []string {
+	up := ""
+	if x.upstream != "" {
+		up = "[" + x.upstream + "]"
+	}
+	if x.memory[0] != 0 {
+		return []string{x.what, x.asked, "", fmt.Sprintf("%.1f MB, of which RssAnon %.1f MB", mega(x.memory[0]), mega(x.memory[1])), "", up}
+	}
+	p50, p99 := ms(x.ours.p50()), ms(x.ours.p99())
+	if x.counted {
+		p50 = fmt.Sprintf("%d failed; p50 %s", x.failed, p50)
+		p99 = "slowest " + ms(x.ours.max())
+	}
+	c := []string{x.what, x.asked, fmt.Sprint(len(x.ours)), p50, p99, up}
+	if len(x.ptp) > 0 && len(x.ours) > 0 {
+		c = append(c, ms(x.ptp.p50()), ms(x.ptp.p99()), ratio(x.ours.p50(), x.ptp.p50()), ratio(x.ours.p99(), x.ptp.p99()))
+	}
+	return c
+}
+
+func ratio(a, b time.Duration) string { return fmt.Sprintf("%.2f", float64(a)/float64(max(b, 1))) }
+
+func ms(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d)/float64(time.Millisecond)) }
+
+// mega is KiB in MB.
+func mega(kib int) float64 { return float64(kib) * 1024 / 1e6 }
+
+// describeMachine says what the figures were measured on.
+func describeMachine() string {
+	read := func(path string) string {
+		data, _ := os.ReadFile(path)
+		return strings.TrimSpace(string(data))
+	}
+	cpu := "unknown CPU"
+	for line := range strings.Lines(read("/proc/cpuinfo")) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			cpu = strings.TrimSpace(value)
+			break
+		}
+	}
+	load, _, _ := strings.Cut(read("/proc/loadavg"), " ")
+	return fmt.Sprintf("Machine: %d cores (%s), Linux %s, %s; load average %s when it began.", runtime.NumCPU(), cpu, read("/proc/sys/kernel/osrelease"), runtime.Version(), load)
+}
