@@ -15,6 +15,7 @@ import (
 type Run struct {
 	File    *scn.File // expanded: no variables are left
 	World   World
+	world   string // its name, for guards
 	steps   []step
 	next    int
 	open    []pendingCheck
@@ -72,7 +73,7 @@ func (v *Verdict) Held() bool {
 
 // NewRun prepares a checked, expanded scenario for a world of that name.
 func NewRun(f *scn.File, w World, world string) (*Run, error) {
-	r := &Run{File: f, World: w}
+	r := &Run{File: f, World: w, world: world}
 	for i := range f.Lines {
 		l := &f.Lines[i]
 		if l.Stmt == nil {
@@ -321,7 +322,7 @@ func (r *Run) Finish(interrupted func() bool) *Verdict {
 
 func (r *Run) missed() {
 	for i := range r.File.Lines {
-		if m, ok := r.File.Lines[i].Stmt.(*scn.Reaches); ok && !r.World.Reached(m.Mark) {
+		if m, ok := r.File.Lines[i].Stmt.(*scn.Reaches); ok && r.File.Lines[i].Guard.Allows(r.world) && !r.World.Reached(m.Mark) {
 			r.verdict.Missed = append(r.verdict.Missed, m.Mark)
 		}
 	}

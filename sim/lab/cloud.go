@@ -37,6 +37,9 @@ func (w *World) arrive(n *instance, r ec2.Request, answer func(*ec2.Response)) {
 		answer(nil)
 		return
 	}
+	if r.ENI == "" && r.Attachment != "" { // for the story, which is about ENIs
+		r.ENI = w.attached(r.Attachment)
+	}
 	release := n.keep()
 	there, back := w.cloud.Travel(&r)
 	w.after(there, func() {
@@ -44,6 +47,9 @@ func (w *World) arrive(n *instance, r ec2.Request, answer func(*ec2.Response)) {
 		w.audit.EC2Call(w.now(), int(n.no))
 		if !describes(r.Action) {
 			w.story.Call(w.Now(), n.no, &r, &resp)
+			if w.base != nil {
+				w.book.Call(n.no, &r, &resp)
+			}
 		}
 		if resp.Code == "" && !n.dying && w.trapped(n, r.Action, true) {
 			answer(nil)
@@ -61,6 +67,16 @@ func (w *World) arrive(n *instance, r ec2.Request, answer func(*ec2.Response)) {
 			answer(&resp)
 		})
 	})
+}
+
+// attached is the ENI of an attachment.
+func (w *World) attached(attachment string) ec2.ENIID {
+	for _, e := range w.cloud.AllENIs() {
+		if e.Attachment == attachment {
+			return e.ID
+		}
+	}
+	return ""
 }
 
 func describes(a ec2.Action) bool { return strings.HasPrefix(a.String(), "Describe") }

@@ -119,6 +119,9 @@ func (w *World) replied(n *instance, l *life, at time.Duration, r *ipam.Reply) {
 	q, known := l.reqs[r.Req]
 	delete(l.reqs, r.Req)
 	w.story.Refused(at-w.epoch, n.no, r)
+	if w.base != nil {
+		w.book.Reply(n.no, r, q.addr.IsValid())
+	}
 	switch {
 	case !known:
 	case q.verb == cri.ADD && r.Err == nil:

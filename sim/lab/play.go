@@ -32,7 +32,7 @@ func partsOf(m *mutants.Mutant) agent.Parts {
 		m.Policy(p.Policy)
 	}
 	if m.Shell&(mutants.AckEarly|mutants.DropSaves|mutants.RefuseOtherVersions) != 0 {
-		p.Store = func(s agent.Store) agent.Store { return &badStore{s, m.Shell} }
+		p.Store = func(s agent.Store) agent.Store { return &badStore{Store: s, shell: m.Shell} }
 	}
 	if m.Shell&mutants.RetryCalls != 0 {
 		p.Cloud = func(c agent.Cloud) agent.Cloud { return retryingCloud{c} }
@@ -44,6 +44,7 @@ func partsOf(m *mutants.Mutant) agent.Parts {
 type badStore struct {
 	agent.Store
 	shell mutants.Shell
+	last  chan struct{} // closed when the Commit before is done (AckEarly)
 }
 
 func (s *badStore) Read() ([]ipam.Row, int, error) {
@@ -68,8 +69,16 @@ func (s *badStore) Commit(saves []*ipam.Save) error {
 	case s.shell&mutants.DropSaves != 0:
 		return nil
 	case s.shell&mutants.AckEarly != 0:
+		before, done := s.last, make(chan struct{})
+		s.last = done
 		later := slices.Clone(saves)
-		go func() { _ = s.Store.Commit(later) }()
+		go func() {
+			defer close(done)
+			if before != nil {
+				<-before // in their order
+			}
+			_ = s.Store.Commit(later)
+		}()
 		return nil
 	}
 	return s.Store.Commit(saves)

@@ -46,6 +46,7 @@ type World struct {
 	audit *audit.Auditor
 	cutAt time.Duration
 	story story.Story
+	book  *story.Book // since t=0
 	marks [256]uint64
 	base  []ec2.Count // the ledger at t=0
 	armed []deathTrap
@@ -79,7 +80,7 @@ func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant, p Parts) (*World, erro
 	}
 	w := &World{cluster: c, parts: p, mutant: m, clock: newTimer(), in: make(chan func(), 256), closed: make(chan struct{}), changed: make(chan struct{}),
 		cloudAt: never, cutAt: never, kube: kube.New(seed + 1), byInst: map[ec2.InstanceID]*instance{}, lastNode: map[netip.Addr]*instance{},
-		audit: audit.New(audit.Config{Nodes: c.Nodes, Budget: c.Budget, Bounds: bounds}), nodes: make([]*instance, 1, c.Nodes+1), rng: seed ^ 0x5851f42d4c957f2d}
+		audit: audit.New(audit.Config{Nodes: c.Nodes, Budget: c.Budget, Bounds: bounds}), nodes: make([]*instance, 1, c.Nodes+1), rng: seed ^ 0x5851f42d4c957f2d, book: story.NewBook()}
 	if err := w.open(seed); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
@@ -226,6 +227,9 @@ func (w *World) Audit() *audit.Auditor { return w.audit }
 
 // Story is what happened since t=0.
 func (w *World) Story() string { return w.story.String() }
+
+// Book is what was done to each ENI and attachment since t=0.
+func (w *World) Book() *story.Book { return w.book }
 
 // Popped is how many things happened.
 func (w *World) Popped() uint64 { return w.events }

@@ -3,10 +3,12 @@ package suite
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/mutants"
+	"github.com/enilab/enilab/sim/story"
 	"github.com/enilab/enilab/sim/virtual"
 )
 
@@ -68,6 +70,9 @@ func (v *Variant) once(o *Options, m *mutants.Mutant, p Progress) (out Outcome) 
 	}
 	if s, ok := w.(sceptic); ok {
 		out.Err, out.Differ = s.Err(), s.Disagreements()
+		if m == nil && out.Err == nil && !out.Verdict.Cut && len(out.Verdict.Violations) == 0 {
+			out.Differ = append(out.Differ, v.otherwiseTold(o.Seed, out.Verdict.Skipped, s.Book())...)
+		}
 	}
 	if h, ok := w.(*virtual.World); ok {
 		out.Hash = h.Hash()
@@ -79,6 +84,35 @@ func (v *Variant) once(o *Options, m *mutants.Mutant, p Progress) (out Outcome) 
 		}
 	}
 	return out
+}
+
+// otherwiseTold runs the same lines in virtual time, and gives what happened to an ENI or an attachment in only one of the two worlds.
+func (v *Variant) otherwiseTold(seed uint64, skipped []sim.Skip, told *story.Book) []string {
+	f := v.File
+	for _, s := range skipped {
+		for _, l := range f.Lines {
+			if l.Pos == s.Pos {
+				f = f.Without(l.Number)
+			}
+		}
+	}
+	book := story.NewBook()
+	w, err := virtual.OpenWith(v.Cluster, seed, nil, book)
+	if err != nil {
+		return []string{"story: virtual time cannot tell it: " + err.Error()}
+	}
+	r, err := sim.NewRun(f, w, v.place.Name)
+	if err != nil {
+		return []string{"story: virtual time cannot tell it: " + err.Error()}
+	}
+	verdict := r.Finish(nil)
+	if len(verdict.Violations)+len(verdict.Failures) > 0 {
+		return []string{"story: in virtual time it does not hold"}
+	}
+	if d := book.Diff(told); len(d) > 0 {
+		return []string{"story: what happened in virtual time only (-), and here only (+):\n  " + strings.Join(d, "\n  ")}
+	}
+	return nil
 }
 
 // ordinary runs a variant without a mutant, and once more when it is chosen for that.

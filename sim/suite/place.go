@@ -5,6 +5,7 @@ import (
 
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/mutants"
+	"github.com/enilab/enilab/sim/story"
 	"github.com/enilab/enilab/sim/virtual"
 )
 
@@ -30,6 +31,7 @@ type World interface {
 type sceptic interface {
 	Err() error
 	Disagreements() []string
+	Book() *story.Book
 }
 
 // Sim is virtual time.

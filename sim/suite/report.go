@@ -143,6 +143,9 @@ func (r *Result) summary() string {
 	if len(r.Skipped) > 0 {
 		s += " (" + r.reasons() + ")"
 	}
+	if r.Status == Skipped && len(r.Runs) == 0 {
+		return r.Case.NotHere()
+	}
 	if r.Status == Skipped {
 		return s + "; nothing was judged: write an always or expect line for world " + r.Case.Place.Name
 	}

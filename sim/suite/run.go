@@ -18,6 +18,10 @@ func (c *Case) Run(o Options) *Result {
 	if o.Crash {
 		p.Runs = 2 * len(c.Variants)
 	}
+	if !c.anything() {
+		r.Status = Skipped
+		return r
+	}
 	for i := range c.Variants {
 		if o.interrupted() {
 			r.worsen(Interrupted)
@@ -93,6 +97,26 @@ func (c *Case) judges(r *Result) bool {
 		}
 	}
 	return false
+}
+
+// anything says whether the file asks for anything in its place.
+func (c *Case) anything() bool {
+	for _, l := range c.File.Lines {
+		if l.Stmt != nil && l.Guard.Allows(c.Place.Name) {
+			return true
+		}
+	}
+	return false
+}
+
+// NotHere is why the file is not for its place: what its first line that is not says about it.
+func (c *Case) NotHere() string {
+	for _, l := range c.File.Lines {
+		if l.Stmt != nil && !l.Guard.Allows(c.Place.Name) && l.Comment != "" {
+			return l.Comment
+		}
+	}
+	return "its lines are not for world " + c.Place.Name
 }
 
 // golden compares the story, if there is one to compare: other seeds tell others.

@@ -150,6 +150,7 @@ func (w *World) reply(n *node, r *ipam.Reply) {
 	n.run[i] = n.run[len(n.run)-1]
 	n.run = n.run[:len(n.run)-1]
 	w.judgeReply(n, &q, r)
+	w.refused(n, &q, r)
 	if q.file != 0 {
 		w.intentDone(n, q.file, r.Err == nil)
 	}
@@ -159,7 +160,6 @@ func (w *World) reply(n *node, r *ipam.Reply) {
 	o := &outcome{verb: q.verb, att: q.att, addr: r.Address}
 	if r.Err != nil {
 		o.err = &cri.PluginError{Code: r.Err.Code, Msg: r.Err.Text}
-		w.refused(n, r)
 	}
 	w.push(event{at: w.now + pluginReply, kind: evResult, node: n.no, life: n.life, num: uint64(q.op), data: o})
 }
@@ -191,7 +191,11 @@ func (w *World) feedIntent(n *node, i int) {
 	f := &n.intents[i]
 	n.lastReq++
 	f.req = n.lastReq
-	n.run = append(n.run, request{req: f.req, verb: cri.DEL, att: f.att, file: f.num})
+	q := request{req: f.req, verb: cri.DEL, att: f.att, file: f.num}
+	if row, ok := n.core.Find(f.att); ok {
+		q.addr = row.Address
+	}
+	n.run = append(n.run, q)
 	w.feed(n, ipam.Del{Req: f.req, Att: f.att, Pod: f.pod, Deadline: w.now + addTimeout, Version: n.plugin, Intent: true})
 }
 

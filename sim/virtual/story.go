@@ -37,8 +37,11 @@ func (w *World) figures() {
 	}
 }
 
-// refused tells that an ADD or DEL was turned down.
-func (w *World) refused(n *node, r *ipam.Reply) {
+// refused tells how an ADD or DEL was answered, if it was turned down.
+func (w *World) refused(n *node, q *request, r *ipam.Reply) {
+	if w.cfg.Book != nil && w.base != nil {
+		w.cfg.Book.Reply(n.no, r, q.addr.IsValid())
+	}
 	if !w.cfg.Quiet {
 		w.story.Refused(w.Now(), n.no, r)
 	}
@@ -46,6 +49,9 @@ func (w *World) refused(n *node, r *ipam.Reply) {
 
 // cloudSaid tells of mutations at EC2.
 func (w *World) cloudSaid(n *node, f *inFlight, r *ec2.Response) {
+	if w.cfg.Book != nil && w.base != nil {
+		w.cfg.Book.Call(n.no, &f.req, r)
+	}
 	if !w.cfg.Quiet {
 		w.story.Call(w.Now(), n.no, &f.req, r)
 	}

@@ -35,6 +35,7 @@ type Config struct {
 	Seed     uint64
 	Mutant   *mutants.Mutant // nil: sound
 	Quiet    bool            // keep no story
+	Book     *story.Book     // if any, is told what is done to every ENI and attachment; forks share it
 }
 
 // Workload of pods that run when time begins.
