@@ -93,6 +93,17 @@ func (n *instance) busy(now time.Duration) string {
 	return ""
 }
 
+// look is when somebody who is busy may have come to rest without a word: a change of a kernel that nobody had to react to.
+func (w *World) look() time.Duration {
+	d := time.Second
+	for _, n := range w.nodes[1:] {
+		if left := time.Until(n.stirred); left > 0 {
+			d = min(d, left)
+		}
+	}
+	return d
+}
+
 // next is the earliest instant that a daemon waits for.
 func (w *World) next() time.Duration {
 	at := never

@@ -98,7 +98,7 @@ func (w *World) until(t time.Duration, each func() bool) {
 				return
 			}
 			w.clock.quiet = time.Time{}
-			w.listen(min(due-now, time.Second))
+			w.listen(min(due-now, w.look()))
 			continue
 		}
 		heard = time.Now()
