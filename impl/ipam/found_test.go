@@ -129,3 +129,16 @@ func TestAnOldDrainSparesPods(t *testing.T) {
 		t.Fatalf("eni-1 was detached under %v", used)
 	}
 }
+
+// A daemon that ends and waits for what is under way is not woken for looks that it begins no more.
+func TestAfterStopThereIsNothingToBeginWith(t *testing.T) {
+	w := newWorld(t, ipam.Sound())
+	w.start()
+	w.live(10 * time.Second)
+	w.step(ipam.Stop{})
+	w.now += 5 * time.Minute // every look would be due
+	w.step(nil)
+	if at, ok := w.node.Next(); ok && at <= w.now {
+		t.Fatalf("after Stop, Next is %v and now is %v: expected nothing that is due", at, w.now)
+	}
+}

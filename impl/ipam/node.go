@@ -199,6 +199,9 @@ func (n *Node) tick(now time.Duration) {
 
 // Next is when the Node wants to be stepped again; ok is false when only an input can move it.
 func (n *Node) Next() (at time.Duration, ok bool) {
+	if n.Phase == stopping { // nothing is begun any more: only requests still have a time
+		return n.due, n.due != never
+	}
 	at = min(n.RetryAt, n.CoolAt, n.Pool.At, n.due)
 	for i := range n.ENIs {
 		if e := &n.ENIs[i]; e.Stage != 0 && e.Wait == idle && n.Phase == serving {
