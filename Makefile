@@ -1,18 +1,22 @@
-# Needs Go (go.mod says which version) and nothing else: no root, and no network once the modules are there.
+# Needs Go (go.mod says which version) and nothing else, and no network once the modules are there. As root on Linux demo, test, bench
+# and soak also use the machine's kernel, in namespaces that they make and that are gone afterwards.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint bench fuzz clean
+.PHONY: help build demo test lint bench soak fuzz clean
+
+# The tag leaves golang.org/x/net/trace out of gRPC: its templates make the linker keep every method there is, 50 MB of them.
+BUILD := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags '-s -w'
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1~\2/p' $(MAKEFILE_LIST) | awk -F'~' '{ printf "%-14s%s\n", $$1, $$2 }'
 
-build: ## static binaries into bin/
-	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/...
+build: ## static binaries into bin/: enilab, ipamd, aws-cni
+	$(BUILD) -o bin/ ./cmd/...
 
-demo: build ## replay an outage: against the rule that prevents it, and without
+demo: build ## replay every incident, and what each mistake breaks; as root on Linux on a real kernel too
 	bin/enilab demo
 
-test: ## all tests, the scenarios among them
+test: ## all tests, the scenarios among them; as root on Linux with real daemons, plugins and packets
 	go test ./...
 
 lint: ## gofmt, go vet, staticcheck: silent when all is well
@@ -20,14 +24,18 @@ lint: ## gofmt, go vet, staticcheck: silent when all is well
 	@go vet ./...
 	@go tool staticcheck ./...
 
-bench: ## benchmarks on one core; the fleet's is in sim/virtual
-	GOMAXPROCS=1 go test -run '^$$' -bench . -benchmem $$(grep -rl --include='*_test.go' '^func Benchmark' . | xargs -n1 dirname | sort -u)
+bench: ## benchmarks on one core, then daemon and plugin on a real kernel beside ptp
+	GOMAXPROCS=1 go test -run '^$$' -bench . -benchmem $$(grep -rl --include='*_test.go' '^func Benchmark' . | xargs -n1 dirname | grep -v sim/lab/bench | sort -u)
+	go test -count=1 -run '^$$' -bench . -benchtime 1x -timeout 30m -v ./sim/lab/bench
+
+soak: ## 500 kills of the daemon and 200 of running plugins on a real kernel (root)
+	ENILAB_SOAK=full go test -count=1 -timeout 60m -v ./sim/lab/soak
 
 FUZZTIME ?= 60s
 fuzz: ## every fuzz target for FUZZTIME=60s, one after another
 	@grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sort | while IFS=: read -r file target; do \
 		echo "$$(dirname $$file) $${target#func }"; \
-		go test -run '^$$' -fuzz "^$${target#func }\$$" -fuzztime $(FUZZTIME) "$$(dirname $$file)" || exit 1; \
+		go test -run '^$$' -fuzz "^$${target#func }\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "$$(dirname $$file)" || exit 1; \
 	done
 
 clean: ## remove bin/ and what tests leave behind
