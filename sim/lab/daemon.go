@@ -76,7 +76,7 @@ func (w *World) startDaemon(n *instance) {
 	go func() {
 		out, code, err := n.box.Exec(context.Background(), initArgs(env))
 		w.post(func() {
-			if err != nil || code != 0 {
+			if (err != nil || code != 0) && !n.gone && !n.dying {
 				w.fail(fmt.Errorf("%s: ipamd init: exit code %d, %v: %s", n.name(), code, err, out))
 				return
 			}
@@ -95,6 +95,14 @@ func initArgs(env map[string]string) []string {
 }
 
 func (w *World) spawn(n *instance, env map[string]string) {
+	if n.gone {
+		return
+	}
+	if n.dying { // it was killed before there was a process
+		n.exited = true
+		w.died(n)
+		return
+	}
 	n.reported, n.exited, n.held = false, false, 0
 	args := []string{"--clock", "unix:" + clockSocket, "--record", "unix:" + recordSocket, "--record-version", strconv.Itoa(n.version)}
 	no, err := n.box.StartDaemon(args, env)

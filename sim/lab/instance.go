@@ -121,6 +121,9 @@ func (w *World) follow(n *instance) {
 
 // ended is a process that has ended.
 func (w *World) ended(n *instance, e *node.Event) {
+	if n.gone {
+		return
+	}
 	switch e.Kind {
 	case node.PluginDone:
 		w.pluginDone(n, e)
