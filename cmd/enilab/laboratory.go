@@ -32,6 +32,13 @@ file in the temporary folder, which clean removes.`,
 		Args: known,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
+	// Only root has laboratories, and without root none is seen: "none runs" would be a guess.
+	c.PersistentPreRunE = func(sub *cobra.Command, _ []string) error {
+		if err := labworld.Available(); err != nil && sub != c {
+			return &exit{suite.ExitLacking, err.Error()}
+		}
+		return nil
+	}
 	c.AddCommand(
 		&cobra.Command{Use: "list", Short: "lists the laboratories and their nodes", Args: nothing, RunE: func(*cobra.Command, []string) error { return l.labList() }},
 		&cobra.Command{Use: "exec NODE -- COMMAND...", Short: "runs a command in a node, or in the VPC's router", Args: cobra.MinimumNArgs(2),
