@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/enilab/enilab/sim/lab"
 	"github.com/enilab/enilab/sim/lab/node"
@@ -42,6 +43,9 @@ func exit(err error) {
 	os.Exit(0)
 }
 
+// patience is more than all of it takes on any machine that is not stuck.
+const patience = 15 * time.Minute
+
 // command is the benchmark from its arguments to its table. What the machine lacks is said and is no error.
 func command(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
@@ -67,7 +71,9 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 	if *quick {
 		s = few
 	}
-	r := &report{machine: describeMachine()}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	r := &report{machine: describeMachine(), side: os.Stderr}
 	err = measure(ctx, b, s, r, *keepLog)
 	r.print(out)
 	return err

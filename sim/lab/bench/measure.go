@@ -48,7 +48,7 @@ func measure(ctx context.Context, b *binaries, s samples, r *report, printLog bo
 		return err
 	}
 	x := &bench{m: m, s: s, r: r}
-	err = errors.Join(x.steady(ctx))
+	err = x.steady(ctx)
 	if err != nil || printLog {
 		r.tail = m.log()
 	}
@@ -62,9 +62,14 @@ func measure(ctx context.Context, b *binaries, s samples, r *report, printLog bo
 
 // steady is everything that is measured on a node whose EC2 takes no time.
 func (x *bench) steady(ctx context.Context) error {
-	for _, phase := range []func(context.Context) error{x.startEmpty, x.fill, x.startFull, x.exec, x.oneByOne, x.atOnce, x.churn} {
-		if err := phase(ctx); err != nil {
-			return err
+	for _, phase := range []struct {
+		name string
+		run  func(context.Context) error
+	}{{"starts", x.startEmpty}, {"pods", x.fill}, {"starts beside pods", x.startFull}, {"exec", x.exec}, {"ADD and DEL one by one", x.oneByOne},
+		{"ADD and DEL at once", x.atOnce}, {"ADDs and DELs for its memory", x.churn}} {
+		x.r.progress(phase.name)
+		if err := phase.run(ctx); err != nil {
+			return fmt.Errorf("%s: %w", phase.name, err)
 		}
 	}
 	return nil
@@ -194,6 +199,7 @@ func (x *bench) churn(ctx context.Context) error {
 
 // burst is pods at once on an instance whose pool has to grow for them, at EC2's published speed.
 func (x *bench) burst(ctx context.Context, b *binaries) (err error) {
+	x.r.progress("burst")
 	if x.m, err = newMachine(b, "c5.xlarge", 58, true, nil); err != nil {
 		return err
 	}
@@ -232,15 +238,19 @@ func (x *bench) burst(ctx context.Context, b *binaries) (err error) {
 	return x.m.err()
 }
 
-// warm waits until the pool is as it is on a node that has been up for a while: nothing has changed at EC2 for some time.
+// warm waits until the pool is as it is on a node that has been up for a while: EC2 has given it addresses, and for some time no more.
 func (x *bench) warm(ctx context.Context) error {
-	var enis, calm int
-	for calm < 8 {
+	const calmEnough = 5
+	for calm, before := 0, 0; calm < calmEnough; calm++ {
 		n := 0
-		x.m.do(func(time.Duration) { n = len(x.m.model.AttachedENIs(x.m.inst)) })
-		calm++
-		if n != enis || n < 2 {
-			enis, calm = n, 0
+		x.m.do(func(time.Duration) {
+			for _, id := range x.m.model.AttachedENIs(x.m.inst) {
+				e, _ := x.m.model.ENI(id)
+				n += len(e.Secondaries)
+			}
+		})
+		if n != before || n == 0 {
+			before, calm = n, 0
 		}
 		if err := sleep(ctx, time.Second); err != nil {
 			return err

@@ -23,10 +23,14 @@ type row struct {
 // report is what is printed at the end.
 type report struct {
 	machine string
+	side    io.Writer // for progress
 	rows    []row
 	failed  []string // what should not have
 	tail    string   // of the daemon's log
 }
+
+// progress says what is being measured, to whoever waits.
+func (r *report) progress(what string) { fmt.Fprintln(r.side, "bench: "+what+" …") }
 
 func (r *report) add(x row) { r.rows = append(r.rows, x) }
 
