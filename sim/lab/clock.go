@@ -64,6 +64,17 @@ func (w *World) busy(now time.Duration) string {
 }
 
 func (n *instance) busy(now time.Duration) string {
+	if why := n.works(now); why != "" {
+		return why
+	}
+	if !n.doubt.since.IsZero() {
+		return "its kernel is not what the model shows"
+	}
+	return ""
+}
+
+// works is busy, whatever the kernel shows.
+func (n *instance) works(now time.Duration) string {
 	switch {
 	case time.Now().Before(n.stirred):
 		return "its kernel has just been changed"
@@ -99,6 +110,9 @@ func (w *World) look() time.Duration {
 	for _, n := range w.nodes[1:] {
 		if left := time.Until(n.stirred); left > 0 {
 			d = min(d, left)
+		}
+		if !n.doubt.since.IsZero() {
+			d = min(d, doubtPause)
 		}
 	}
 	return d

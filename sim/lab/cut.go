@@ -170,6 +170,7 @@ func (w *World) Settle() {
 		w.compare(n)
 	}
 	w.settleCloud()
+	w.resolve()
 }
 
 // leaks are what belongs to nobody on a node.

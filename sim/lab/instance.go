@@ -45,6 +45,8 @@ type instance struct {
 	running   int       // plugin processes
 	asides    int       // things that are done beside the loop
 	stirred   time.Time // until then an event of the kernel may be under way
+	compared  time.Time // when the kernel was last held against the model
+	doubt     doubt
 
 	killed  map[cri.OpID]bool // runs whose end nobody waits for
 	verbs   map[cri.OpID]cri.Action

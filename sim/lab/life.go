@@ -37,6 +37,14 @@ type request struct {
 
 func (l *life) node() *ipam.Node { return l.player.Node() }
 
+// steps are those of the daemon that runs.
+func (n *instance) steps() uint64 {
+	if n.life == nil {
+		return 0
+	}
+	return n.life.steps
+}
+
 // recordedHeader begins a life.
 func (w *World) recordedHeader(n *instance, no int, line []byte) {
 	if no != n.lifeNo {

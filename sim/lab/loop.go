@@ -91,6 +91,7 @@ func (w *World) until(t time.Duration, each func() bool) {
 		if len(w.heap) > 0 {
 			due = min(due, w.heap[0].at)
 		}
+		w.compareAgain()
 		why := w.busy(now)
 		if why != "" {
 			if time.Since(heard) > patience {

@@ -3,6 +3,7 @@ package lab
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/enilab/enilab/fakes/kernel"
 	"github.com/enilab/enilab/impl/dataplane"
@@ -72,16 +73,64 @@ func (m *mirror) crashed(l *life) {
 	}
 }
 
-// compare holds the model against the real kernel.
+// doubtTime is how long, in real time, model and kernel may differ while nothing of the node works: what a kernel event, a line of a
+// recording, or the end of a namespace takes on a machine that is busy with other things.
+const doubtTime = 3 * time.Second
+
+// doubtPause is between two looks in that time.
+const doubtPause = 5 * time.Millisecond
+
+// compare holds the model against the real kernel. What differs may only be on its way, so the clock does not jump until they agree;
+// what stays is a disagreement.
 func (w *World) compare(n *instance) {
 	real, err := n.box.Observe()
+	n.compared = time.Now()
 	if err != nil || !real.Complete {
 		return // not judged; the next cut is
 	}
 	normalize(&real)
-	if diff := n.mirror.agree(&real); diff != "" {
+	diff := n.mirror.agree(&real)
+	switch {
+	case diff == "":
+		n.doubt = doubt{}
+	case n.doubt.since.IsZero() || n.doubt.steps != n.steps():
+		n.doubt = doubt{n.compared, n.steps()}
+	case n.compared.Sub(n.doubt.since) > doubtTime:
+		n.doubt = doubt{}
+		n.mirror.giveUp()
 		w.disagree(n, "kernel: the real one and the model differ:\n%s", diff)
 	}
+}
+
+// doubt is when the real kernel was first seen to differ from the model; zero: it does not.
+type doubt struct {
+	since time.Time
+	steps uint64 // of the daemon by then: whatever it does begins anew
+}
+
+// compareAgain looks once more at the kernels that are doubted.
+func (w *World) compareAgain() {
+	for _, n := range w.nodes[1:] {
+		if !n.gone && !n.doubt.since.IsZero() && time.Since(n.compared) >= doubtPause && n.works(w.now()) == "" {
+			w.compare(n)
+		}
+	}
+}
+
+// resolve runs on until nothing is doubted.
+func (w *World) resolve() {
+	for end := w.now() + 4*doubtTime; w.doubted() && w.broken == nil && w.now() < end; {
+		w.until(w.now()+doubtPause, nil)
+	}
+}
+
+func (w *World) doubted() bool {
+	for _, n := range w.nodes[1:] {
+		if !n.gone && !n.doubt.since.IsZero() {
+			return true
+		}
+	}
+	return false
 }
 
 // maxBranches bounds how many ways a crash may have left the kernel are tried.
@@ -107,18 +156,25 @@ func (m *mirror) agree(real *dataplane.Observation) string {
 		}
 		branches = more
 	}
-	m.broken = nil
 	diff := ""
 	for _, b := range branches {
 		o := b.Observe()
 		normalize(&o)
 		if diff = difference(&o, real); diff == "" {
-			m.Kernel = b
+			m.Kernel, m.broken = b, nil
 			return ""
 		}
 	}
-	m.Kernel = branches[len(branches)-1]
 	return "after a crash, no prefix of the plans under way explains it; with all of them:\n" + diff
+}
+
+// giveUp takes all that was under way at a crash for done.
+func (m *mirror) giveUp() {
+	for _, a := range m.broken {
+		p := m.plan(a.Plan)
+		m.Apply(p, 0, len(p.Ops))
+	}
+	m.broken = nil
 }
 
 // normalize masks what names nothing: interface indexes, and the links that are not ours to know, such as loopback's.
