@@ -58,7 +58,7 @@ func (n *Node) startAdd(now time.Duration, in Add) {
 		n.Waiting = append(n.Waiting, in)
 		return
 	}
-	n.begin(ix, in.kept())
+	n.begin(now, ix, in.kept())
 }
 
 // addAgain answers an ADD for an attachment that has its address: kubelet and runtime repeat after a crash
@@ -79,9 +79,9 @@ func (n *Node) addAgain(ix int32, in Add) {
 }
 
 // begin gives address ix to an attachment, from the record on.
-func (n *Node) begin(ix int32, in *Add) {
+func (n *Node) begin(now time.Duration, ix int32, in *Add) {
 	a := &n.Addrs[ix]
-	a.Att, a.Pod, a.Netns = in.Att, in.Pod, in.Netns
+	a.Att, a.Pod, a.Netns, a.Allocated = in.Att, in.Pod, in.Netns, now
 	a.Veth = dataplane.HostVethName(n.Set.VethPrefix, in.Pod.Namespace, in.Pod.Name)
 	a.Op, a.Req, a.Then = adding, in.Req, in
 	n.become(ix, Assigned)
@@ -222,7 +222,7 @@ func (n *Node) serve(now time.Duration) {
 		in := n.Waiting[0]
 		n.dropWaiting(0)
 		n.note(Note{Mark: AddWaited, Att: in.Att})
-		n.begin(ix, &in)
+		n.begin(now, ix, &in)
 	}
 }
 

@@ -51,10 +51,14 @@ func (n *Node) vpcChanged(cidrs []netip.Prefix) {
 // seenAttached is the survey at the begin of a life. Metadata may not list yet what an earlier daemon attached, and a node that
 // believes it has fewer ENIs than it has makes more than MAX_ENI.
 func (n *Node) seenAttached(now time.Duration, in *Seen, whole bool, asked uint64) {
+	if !whole {
+		n.trouble(troubleSurvey, "EC2 does not say which network interfaces are attached, and none is made before that: "+in.Err)
+	}
 	if !whole || n.Phase == recovering {
 		return
 	}
 	n.Surveyed = true
+	n.trouble(troubleSurvey, "")
 	n.adoptENIs(now, in.ENIs, asked)
 	n.remember(now, in.ENIs)
 	n.reclaim(now)

@@ -225,6 +225,7 @@ func (n *Node) called(now time.Duration, in Called) {
 		n.done(now, p.Ix, &in.Result)
 	case Lost:
 		n.note(Note{Mark: CallLost, Warn: true, ENI: e.ID})
+		n.trouble(troubleEC2, "EC2 has not answered "+e.Doing.String())
 		e.Lost, e.Next = true, now
 	case Throttled:
 		n.note(Note{Mark: CallThrottled, ENI: e.ID})

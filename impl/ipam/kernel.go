@@ -69,8 +69,9 @@ func (n *Node) testify(now time.Duration, ix *dataplane.Index, asked uint64) (al
 		l := ix.LinkByAlias(a.link())
 		u := ix.User(a.IP)
 		if l == nil && u != nil && u.Veth && u.Alias == "" && a.MAC == "" {
-			a.Veth, a.MAC = u.Name, u.MAC // another CNI made it: the pod's ARP entry names that MAC
-			n.putAddress(int32(i))
+			n.takeOver(int32(i), u)
+			alive = false // for this look
+			continue
 		}
 		a.Live = u != nil || l != nil && l.PeerLive
 		if a.Live {
@@ -82,6 +83,21 @@ func (n *Node) testify(now time.Duration, ix *dataplane.Index, asked uint64) (al
 		n.reap(now, int32(i))
 	}
 	return alive
+}
+
+// takeOver keeps a link that another CNI made for an allocation as it is: the pod's ARP entry names its MAC. That is durable before
+// the link gets our alias (RepairPod), for from then on nothing else tells it from a link of ours with a MAC that drifted.
+func (n *Node) takeOver(ix int32, l *dataplane.Link) {
+	a := &n.Addrs[ix]
+	if a.Veth == l.Name && a.MAC == l.MAC {
+		return
+	}
+	a.Veth, a.MAC = l.Name, l.MAC
+	if a.Op == noOp {
+		n.record(ix)
+	} else {
+		n.putAddress(ix)
+	}
 }
 
 // adoptLinks turns a living host veth with our alias that no row knows into an allocation: its exact key is in the kernel (rule E).

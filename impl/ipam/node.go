@@ -323,7 +323,9 @@ const (
 	troubleIMDS
 	troubleHost
 	troubleEC2
-	troubleStore
+	troubleStore // of RunStore; the next one is LibStore's
+	_
+	troubleSurvey
 	troubles = iota
 )
 

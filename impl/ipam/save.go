@@ -79,7 +79,7 @@ func (n *Node) saved(now time.Duration, in Saved) {
 	if !ok {
 		n.note(Note{Mark: SaveFailed, Warn: true, Text: in.Err})
 	}
-	n.Troubles[troubleStore] = in.Err
+	n.trouble(troubleStore+trouble(in.Store), in.Err)
 	for _, w := range done {
 		switch w.Kind {
 		case saveAdd:

@@ -228,7 +228,7 @@ func (n *Node) settleRecall(now time.Duration, ix *dataplane.Index) {
 			if l := ix.LinkByAlias(alias(a.Att, a.IP)); l != nil {
 				a.Veth = l.Name
 			} else if l := ix.User(a.IP); l != nil && l.Alias == "" && l.Veth {
-				a.Veth, a.MAC = l.Name, l.MAC // another CNI's pod: it keeps its link
+				n.takeOver(int32(i), l)
 			}
 		}
 	}
