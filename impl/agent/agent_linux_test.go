@@ -129,6 +129,41 @@ func TestSilentMetadata(t *testing.T) {
 	r.add("one")
 }
 
+// TestBare: a node that gets no address from the start is not ready and says why; one that may not ask for any has what it has.
+func TestBare(t *testing.T) {
+	r := newRig(t, 0)
+	r.c.Settings.NoProvisioning = false
+	r.start()
+	r.eventually("the node serves", func() bool { return exists(r.socket()) && r.view().View.Serving })
+	r.eventually("EC2 refuses", func() bool { return strings.Contains(strings.Join(r.view().Reasons, "; "), "UnauthorizedOperation") })
+	if out := r.must(&local.Request{Verb: local.Status}); out.Ready {
+		t.Errorf("status: %+v", out)
+	}
+	r.end()
+	if exists(filepath.Join(r.c.RunDir, "served")) {
+		t.Error("the next daemon would believe that this one has served")
+	}
+	r.c.Settings.NoProvisioning = true
+	r.start().serves()
+}
+
+// TestReasonsAreLogged: what happens right after another change is in the log a moment later, although nothing else happens.
+func TestReasonsAreLogged(t *testing.T) {
+	r := newRig(t, 3)
+	s := &gatedStore{}
+	r.c.Parts.Store = s.before
+	r.start().serves()
+	r.add("one")
+	s.fail(true)
+	if out := r.must(addOf("two"), passed(t)...); out.Code == 0 {
+		t.Fatal("an ADD has succeeded without its record")
+	}
+	r.eventually("the log says it", func() bool { return strings.Contains(r.log.String(), "the node is impaired") })
+	if strings.Contains(r.log.String(), "recovering") && strings.Contains(strings.SplitN(r.log.String(), "ipamd serves", 2)[0], "impaired") {
+		t.Error("an ordinary start is called an impairment")
+	}
+}
+
 // TestGone: a caller hangs up while its plan runs; the plan ends and is undone.
 func TestGone(t *testing.T) {
 	r := newRig(t, 2).start().serves()

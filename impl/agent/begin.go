@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/enilab/enilab/impl/clock"
 	"github.com/enilab/enilab/impl/ipam"
@@ -25,6 +26,7 @@ const (
 // begin reads the records and steps the Node for the first time.
 func (d *daemon) begin() error {
 	d.began = d.clock.Now()
+	d.sayAgain = d.began + reasonsPause
 	for _, p := range d.c.Unusual {
 		d.log.Warn("a setting", "what", p)
 	}
@@ -103,12 +105,13 @@ func (d *daemon) self() string {
 	return ""
 }
 
-// noticeServing remembers that this node has taken pods.
+// noticeServing remembers that this node can take pods. One that has never had an address, and should get some, cannot: where EC2 refuses
+// that from the start, pods belong on other nodes (rule J).
 func (d *daemon) noticeServing() {
 	if d.served {
 		return
 	}
-	if d.node.View(&d.view); !d.view.Serving {
+	if d.node.View(&d.view); !d.view.Serving || bare(&d.view) {
 		return
 	}
 	d.served = true
@@ -119,18 +122,27 @@ func (d *daemon) noticeServing() {
 	}
 }
 
-// sayWhy logs why pods cannot be taken or the node is impaired, when that has changed.
+// bare says whether a node has no address and will ask for some. A node that may not, or is cordoned, has what it has.
+func bare(v *ipam.View) bool {
+	s := &v.Settings
+	return v.Free+v.Assigned+v.Cooling+v.Quarantined == 0 && !s.NoProvisioning && (!s.Cordoned || s.ManageWhenCordon)
+}
+
+// sayWhy logs why pods cannot be taken or the node is impaired, when that has changed. What changes within a pause is said at its end,
+// and a start that takes less time is no news.
 func (d *daemon) sayWhy() {
-	if d.node == nil || d.clock.Now() < d.sayAgain {
+	now := d.clock.Now()
+	if d.node == nil || d.steps == d.looked && !d.unsaid {
 		return
 	}
-	d.sayAgain = d.clock.Now() + reasonsPause
+	d.looked = d.steps
 	d.node.View(&d.view)
 	why := join(d.view.Reasons)
-	if why == d.reasons {
+	d.unsaid = why != d.reasons && now < d.sayAgain
+	if why == d.reasons || d.unsaid {
 		return
 	}
-	d.reasons = why
+	d.reasons, d.sayAgain = why, now+reasonsPause
 	if why == "" {
 		d.log.Info("all is well")
 	} else {
@@ -147,8 +159,10 @@ func (d *daemon) ready() (bool, []string) {
 	}
 	d.node.View(&d.view)
 	reasons := append([]string(nil), d.view.Reasons...)
-	if !d.view.Serving && len(reasons) == 0 {
-		reasons = []string{fmt.Sprintf("ipamd recovers since %v", d.clock.Now()-d.began)}
+	if since := (d.clock.Now() - d.began).Round(time.Millisecond); !d.view.Serving && len(reasons) == 0 {
+		reasons = []string{fmt.Sprintf("ipamd recovers since %v", since)}
+	} else if len(reasons) == 0 && !d.served {
+		reasons = []string{fmt.Sprintf("EC2 has given this node no address for pods since ipamd started %v ago", since)}
 	}
 	return d.served || d.before && d.clock.Now()-d.began < statusGrace, reasons
 }

@@ -66,6 +66,8 @@ type daemon struct {
 	view     ipam.View
 	reasons  string        // as they were said last
 	sayAgain time.Duration // not before
+	unsaid   bool          // they have changed since
+	looked   uint64        // step after which they were looked at
 }
 
 // alarm is something to do at an instant.
@@ -254,6 +256,9 @@ func (d *daemon) next() time.Duration {
 	}
 	for _, r := range d.remotes {
 		at = min(at, r.until)
+	}
+	if d.unsaid {
+		at = min(at, d.sayAgain)
 	}
 	return at
 }
