@@ -50,6 +50,17 @@ func (w *World) jump(to time.Duration) {
 // now is the time since the world began.
 func (w *World) now() time.Duration { return w.clock.now() }
 
+// behind names a daemon that has not said yet that its clock shows the last jump; "" is none. Nothing may happen before: what a daemon
+// began at the old time would have lasted for the whole jump at once.
+func (w *World) behind() string {
+	for _, n := range w.nodes[1:] {
+		if l := n.life; !n.gone && l != nil && !l.ended && !n.dying && !n.exited && n.reported && n.report.Offset != w.clock.offset {
+			return n.name()
+		}
+	}
+	return ""
+}
+
 // busy names somebody who has something to do; "" is nobody.
 func (w *World) busy(now time.Duration) string {
 	for _, n := range w.nodes[1:] {

@@ -83,6 +83,14 @@ func (w *World) until(t time.Duration, each func() bool) {
 			}
 			continue
 		}
+		if late := w.behind(); late != "" {
+			if time.Since(heard) > patience {
+				w.fail(fmt.Errorf("%s has not said for %v that its clock has jumped", late, patience))
+				return
+			}
+			w.listen(time.Second)
+			continue
+		}
 		now := w.now()
 		if now >= t {
 			return
@@ -150,7 +158,7 @@ func (w *World) step() bool {
 		default:
 		}
 	}
-	if f == nil && len(w.heap) > 0 && w.heap[0].at <= w.now() {
+	if f == nil && len(w.heap) > 0 && w.heap[0].at <= w.now() && w.behind() == "" {
 		f = heap.Pop(&w.heap).(event).run
 	}
 	if f == nil {
