@@ -39,12 +39,16 @@ type flags struct {
 	recordVersion  int
 	print, version bool
 	init           bool
+	ask            string // what to ask the daemon of this node
 }
 
 const usage = `ipamd owns the elastic network interfaces of an EC2 instance and gives their addresses to pods.
 
   ipamd                    serve; the settings are environment variables
   ipamd init               what needs more than CAP_NET_ADMIN, once, in the init container
+  ipamd status             ask the daemon of this node: is it ready, and what is wrong; exit code 1 if it is not
+  ipamd view               ask it for its books: ENIs, addresses, reasons, as JSON
+  ipamd record             ask it for its flight recorder, for enilab replay
   ipamd --print-settings   every setting with its value and origin, and what is wrong with them
 
 `
@@ -68,6 +72,9 @@ func Main(args []string, parts Parts) int {
 		return exitOK
 	case f.print:
 		return exitCode(settings.Print(os.Stdout, s, problems))
+	}
+	if f.ask != "" {
+		return exitCode(ask(os.Stdout, f.ask, s))
 	}
 	if why := lacking(); why != "" {
 		fmt.Fprintln(os.Stderr, "ipamd: "+why)
@@ -94,6 +101,8 @@ func parse(args []string, out io.Writer) (f flags, err error) {
 	set.BoolVar(&f.version, "version", false, "print the version and end")
 	if len(args) > 0 && args[0] == "init" {
 		f.init, args = true, args[1:]
+	} else if len(args) > 0 && asks[args[0]] != nil {
+		f.ask, args = args[0], args[1:]
 	}
 	if err := set.Parse(args); err != nil {
 		return f, err

@@ -29,7 +29,12 @@ func TestParse(t *testing.T) {
 	if f, err := parse([]string{"init"}, io.Discard); err != nil || !f.init || f.recordVersion != ipam.Version {
 		t.Errorf("%+v %v", f, err)
 	}
-	for _, bad := range [][]string{{"serve"}, {"--clock", "/a"}, {"--record-version", "0"}, {"--record-version", "99"}, {"--nothing"}} {
+	for _, verb := range []string{"status", "view", "record"} {
+		if f, err := parse([]string{verb}, io.Discard); err != nil || f.ask != verb {
+			t.Errorf("%s: %+v %v", verb, f, err)
+		}
+	}
+	for _, bad := range [][]string{{"serve"}, {"del"}, {"status", "view"}, {"--clock", "/a"}, {"--record-version", "0"}, {"--record-version", "99"}, {"--nothing"}} {
 		if _, err := parse(bad, io.Discard); err == nil {
 			t.Errorf("%q is taken", bad)
 		}
