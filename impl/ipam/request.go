@@ -211,15 +211,19 @@ func (n *Node) noAddress(now time.Duration, in *Add) string {
 
 // waitsFor names what recovery lacks.
 func (n *Node) waitsFor() string {
+	what, why := "the runtime has not answered", n.Troubles[troubleRuntime]
 	switch {
 	case !n.Known:
-		return "instance metadata has not answered: " + n.Troubles[troubleIMDS]
+		what, why = "instance metadata has not answered", n.Troubles[troubleIMDS]
 	case n.Kernel == nil && !n.HostBusy && !n.HostDone:
-		return "the kernel has not been read: " + n.Troubles[troubleKernel]
+		what, why = "the kernel has not been read", n.Troubles[troubleKernel]
 	case !n.HostDone:
-		return "the host's rules are not set up: " + n.Troubles[troubleHost]
+		what, why = "the host's rules are not set up", n.Troubles[troubleHost]
 	}
-	return "the runtime has not answered: " + n.Troubles[troubleRuntime]
+	if why == "" { // nothing has failed so far
+		return what + " yet"
+	}
+	return what + ": " + why
 }
 
 func (n *Node) speaks(v Verb, plugin int) bool {
