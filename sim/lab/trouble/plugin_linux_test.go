@@ -29,7 +29,7 @@ func (m *machine) raw(script string) (code int, stdout string) {
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	_, err := fmt.Sscan(lines[len(lines)-1], &code)
 	m.must(err)
-	return code, strings.Join(lines[:len(lines)-1], "\n")
+	return code, strings.TrimSpace(strings.Join(lines[:len(lines)-1], "\n"))
 }
 
 // TestNonsenseToThePlugin: each mistake of a caller is CNI error JSON with the right code, and leaves nothing behind, in the node and at the
