@@ -99,6 +99,11 @@ func (n *instance) works(now time.Duration) string {
 		}
 		return ""
 	}
+	return n.toil(now)
+}
+
+// toil is what a daemon that lives has to do.
+func (n *instance) toil(now time.Duration) string {
 	r := &n.report
 	switch {
 	case !n.reported:

@@ -16,7 +16,7 @@ import (
 	"github.com/enilab/enilab/sim/lab/node"
 )
 
-// restartPause is how long kubelet waits before it starts the container of a dead daemon again.
+// restartPause is how long kubelet waits before it starts the container of a dead daemon again, unless RestartAfter says otherwise.
 const restartPause = 2 * time.Second
 
 // spec is what the node's helper is told.
@@ -99,18 +99,18 @@ func (w *World) spawn(n *instance, env map[string]string) {
 		return
 	}
 	if n.dying { // it was killed before there was a process
-		n.exited = true
+		n.exited, n.read = true, true
 		w.died(n)
 		return
 	}
-	n.reported, n.exited, n.held = false, false, 0
+	n.reported, n.exited, n.read, n.held = false, false, false, 0
 	args := []string{"--clock", "unix:" + clockSocket, "--record", "unix:" + recordSocket, "--record-version", strconv.Itoa(n.version)}
 	no, err := n.box.StartDaemon(args, env)
 	if err != nil {
 		w.fail(err)
 		return
 	}
-	n.lifeNo = no
+	n.lifeNo, n.process = no, true
 	w.log("%s: ipamd is started, life %d", n.name(), no)
 }
 
@@ -127,7 +127,14 @@ func (w *World) takeClock(n *instance, conn net.Conn) {
 		}
 		n.seat, seat = s, s
 	})
-	for seat != nil {
+	if seat != nil {
+		go w.followClock(n, seat)
+	}
+}
+
+// followClock takes a daemon's reports to their end.
+func (w *World) followClock(n *instance, seat *clock.Seat) {
+	for {
 		r, err := seat.Read()
 		if err != nil {
 			return
@@ -140,6 +147,22 @@ func (w *World) takeClock(n *instance, conn net.Conn) {
 	}
 }
 
+// fence is what the laboratory itself writes to the socket of recordings once a daemon has ended: connections are taken in their order,
+// so when it arrives all that the dead one had to tell has been read, also what still waited to be accepted.
+const fence = "fence\n"
+
+// fenceRecording lets recordEnded follow when a dead daemon's recording has been read to its end.
+func (w *World) fenceRecording(n *instance) {
+	conn, err := net.Dial("unix", n.box.Root()+recordSocket)
+	if err == nil {
+		_, err = conn.Write([]byte(fence))
+		conn.Close()
+	}
+	if err != nil {
+		w.post(func() { w.fail(fmt.Errorf("%s: end its recording: %w", n.name(), err)) })
+	}
+}
+
 // takeRecording follows a daemon's flight recorder to its end.
 func (w *World) takeRecording(n *instance, conn net.Conn) {
 	defer conn.Close()
@@ -149,22 +172,30 @@ func (w *World) takeRecording(n *instance, conn net.Conn) {
 	for first := true; ; first = false {
 		line, err := r.ReadBytes('\n')
 		if err != nil {
-			w.post(func() { w.recordEnded(n, no) })
+			w.post(func() { n.hangsUp(no) })
 			return
 		}
 		text := line[:len(line)-1]
-		if first {
+		switch {
+		case first && string(line) == fence:
+			w.post(func() { w.recordEnded(n) })
+		case first:
 			w.post(func() { w.recordedHeader(n, no, text) })
-		} else {
+		default:
 			w.post(func() { w.recorded(n, no, text) })
 		}
 	}
 }
 
-func (w *World) recordEnded(n *instance, no int) {
+// hangsUp: a life has no more to tell.
+func (n *instance) hangsUp(no int) {
 	if n.life != nil && n.life.no == no {
 		n.life.ended = true
 	}
+}
+
+func (w *World) recordEnded(n *instance) {
+	n.read = true
 	w.died(n)
 }
 
@@ -192,11 +223,11 @@ func (w *World) term(n *instance) {
 
 func (w *World) daemonExited(n *instance, e *node.Event) {
 	w.log("%s: ipamd ended: %s", n.name(), e.Exit)
-	n.exited = true
+	n.exited, n.process = true, false
+	go w.fenceRecording(n)
 	if !n.dying {
 		w.fail(fmt.Errorf("%s: ipamd ended by itself: %s; %s", n.name(), e.Exit, n.lastWords()))
 	}
-	w.died(n)
 }
 
 // lastWords is the end of what the daemon printed.
@@ -210,14 +241,15 @@ func (n *instance) lastWords() string {
 
 // died: the process is gone and its recording has been read, so nothing more is heard of it.
 func (w *World) died(n *instance) {
-	if !n.exited || n.life != nil && !n.life.ended {
+	if !n.exited || !n.read || n.gone {
 		return
 	}
 	if n.life != nil {
 		w.audit.Died(w.now(), int(n.no))
 		n.mirror.crashed(n.life)
+		w.explain(n)
 	}
-	n.life, n.starting, n.dying, n.exited, n.reported, n.held = nil, false, false, false, false, 0
+	n.life, n.starting, n.dying, n.exited, n.read, n.reported, n.held = nil, false, false, false, false, false, 0
 	n.dirty = true
 	if n.seat != nil {
 		_ = n.seat.Close()
@@ -228,7 +260,7 @@ func (w *World) died(n *instance) {
 		return
 	}
 	if !n.down {
-		w.after(restartPause, func() { w.startDaemon(n) })
+		w.after(n.pause, func() { w.startDaemon(n) })
 	}
 }
 

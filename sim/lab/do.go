@@ -161,7 +161,7 @@ func (w *World) rebooted(n *instance) {
 	w.cloud.Reboot(w.now(), n.inst)
 	w.kubelet(n, &cri.Input{Kind: cri.Reboot})
 	n.stir()
-	w.after(bootTime+restartPause, func() { w.startDaemon(n) })
+	w.after(bootTime+n.pause, func() { w.startDaemon(n) })
 }
 
 // gc calls GC as a runtime would, with all attachments, with none, or without the key.

@@ -28,6 +28,7 @@ type instance struct {
 	version int // of the records and the protocol that the daemon writes
 	plugin  int // of the protocol that the plugin speaks
 	down    bool
+	pause   time.Duration // from a daemon's end to the next one's start
 	starts  int
 	self    string // the daemon's pod, as the API server names it
 	socket  socket
@@ -35,7 +36,9 @@ type instance struct {
 	life      *life // the daemon that runs
 	starting  bool  // its process has been started and its recording has not begun
 	dying     bool  // it is being killed
-	exited    bool  // its process has ended, its recording has not been read to its end
+	process   bool  // it has one
+	exited    bool  // its process has ended
+	read      bool  // and its recording has been read to its end
 	rebooting bool  // once it is dead
 	lifeNo    int
 	seat      *clock.Seat
@@ -50,6 +53,7 @@ type instance struct {
 
 	killed  map[cri.OpID]bool // runs whose end nobody waits for
 	verbs   map[cri.OpID]cri.Action
+	hunt    hunt // for plugins
 	criAt   time.Duration
 	dirty   bool
 	cuts    int
@@ -75,7 +79,7 @@ func (w *World) addNode(i int) error {
 	if err != nil {
 		return err
 	}
-	n := &instance{no: int32(i), inst: id, version: w.cluster.Version, plugin: w.cluster.Version, set: w.cluster.Settings, criAt: never,
+	n := &instance{no: int32(i), inst: id, version: w.cluster.Version, plugin: w.cluster.Version, set: w.cluster.Settings, criAt: never, pause: restartPause,
 		killed: map[cri.OpID]bool{}, verbs: map[cri.OpID]cri.Action{}, links: map[string]string{},
 		cri: cri.New(cri.Config{Node: fmt.Sprintf("node-%d", i), Runtime: w.cluster.Runtime}, w.random())}
 	n.set.MaxPods = w.cluster.MaxPods

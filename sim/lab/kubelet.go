@@ -43,7 +43,7 @@ func (w *World) act(n *instance, a *cri.Action) {
 		w.fail(n.box.RemoveNetns(a.Inode))
 		n.stir()
 	case cri.HoldNetns:
-		n.mirror.Hold(n.mirror.inodes[a.Inode])
+		n.mirror.hold(a.Inode)
 		w.fail(n.box.Hold(a.Inode))
 	case cri.ReleaseNetns:
 		n.mirror.release(a.Inode)
@@ -58,6 +58,10 @@ func (w *World) act(n *instance, a *cri.Action) {
 		w.kube.PodStarted(w.now(), a.UID, a.Address)
 	case cri.PodStopped:
 		w.kube.PodStopped(w.now(), a.UID)
+	case cri.SandboxGone:
+		if a.Lost {
+			w.log("%s: the runtime has forgotten %.8s, which still owes a DEL", n.name(), a.ContainerID)
+		}
 	case cri.PodGone:
 		w.kube.PodGone(w.now(), a.UID)
 	}
@@ -87,7 +91,9 @@ func (w *World) runPlugin(n *instance, a cri.Action) {
 		Namespace: a.Namespace, Name: a.Name, UID: a.UID})
 	if err != nil {
 		w.pluginDone(n, &node.Event{Op: uint64(a.Op), Code: 999, Text: err.Error()})
+		return
 	}
+	w.stalk(n, a.Op)
 }
 
 func (w *World) pluginDone(n *instance, e *node.Event) {
@@ -98,6 +104,7 @@ func (w *World) pluginDone(n *instance, e *node.Event) {
 	}
 	delete(n.verbs, op)
 	n.running--
+	shot := n.caught(e)
 	if n.killed[op] {
 		delete(n.killed, op)
 		return
@@ -108,7 +115,7 @@ func (w *World) pluginDone(n *instance, e *node.Event) {
 		failed = &cri.PluginError{Code: e.Code, Msg: e.Text}
 		w.log("%s: %v %s: code %d: %s", n.name(), a.Verb, att, e.Code, e.Text)
 	}
-	if a.Verb == cri.DEL {
+	if a.Verb == cri.DEL && !shot { // who was killed has given no answer; whether the runtime repeats it is the runtime's business
 		w.audit.DelResult(w.now(), int(n.no), att, e.Code == 0, e.Text)
 	}
 	w.kubelet(n, &cri.Input{Kind: cri.PluginDone, Op: op, Err: failed, Address: e.Address})

@@ -15,7 +15,7 @@ type life struct {
 	no      int
 	player  *ipam.Player
 	steps   uint64
-	ended   bool // the recording has been read to its end
+	ended   bool // it has no more to tell
 	plans   map[ipam.ID]*ipam.Apply
 	reqs    map[ipam.Req]request
 	holders map[netip.Addr]holding // when it was configured last

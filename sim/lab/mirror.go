@@ -2,6 +2,9 @@ package lab
 
 import (
 	"fmt"
+	"maps"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,23 +18,51 @@ import (
 type mirror struct {
 	*kernel.Kernel
 	inodes map[uint64]uint64 // of real namespaces, to the model's
+	pods   map[uint64]*pod   // namespaces that were made, by real inode
 	broken []*ipam.Apply     // under way when their daemon died: any prefix of each may be done
 }
 
-func newMirror(seed uint64) *mirror {
-	return &mirror{Kernel: kernel.New(seed), inodes: map[uint64]uint64{}}
+// pod is a namespace's life as the runtime knows it.
+type pod struct {
+	unmounted bool
+	holds     int
 }
 
-func (m *mirror) newNamespace(inode uint64) { m.inodes[inode] = m.NewNamespace() }
+func (p *pod) ended() bool { return p != nil && p.unmounted && p.holds == 0 }
 
-func (m *mirror) closeNamespace(inode uint64) { m.CloseNamespace(m.inodes[inode]) }
+func newMirror(seed uint64) *mirror {
+	return &mirror{Kernel: kernel.New(seed), inodes: map[uint64]uint64{}, pods: map[uint64]*pod{}}
+}
 
-func (m *mirror) release(inode uint64) { m.Release(m.inodes[inode]) }
+func (m *mirror) newNamespace(inode uint64) {
+	m.inodes[inode], m.pods[inode] = m.NewNamespace(), &pod{}
+}
+
+func (m *mirror) closeNamespace(inode uint64) {
+	m.CloseNamespace(m.inodes[inode])
+	if p := m.pods[inode]; p != nil {
+		p.unmounted = true
+	}
+}
+
+func (m *mirror) hold(inode uint64) {
+	m.Hold(m.inodes[inode])
+	if p := m.pods[inode]; p != nil {
+		p.holds++
+	}
+}
+
+func (m *mirror) release(inode uint64) {
+	m.Release(m.inodes[inode])
+	if p := m.pods[inode]; p != nil {
+		p.holds--
+	}
+}
 
 // reboot loses everything but the ENIs' links.
 func (m *mirror) reboot() {
 	m.Reboot()
-	m.inodes, m.broken = map[uint64]uint64{}, nil
+	m.inodes, m.pods, m.broken = map[uint64]uint64{}, map[uint64]*pod{}, nil
 }
 
 // init is the init step of a daemon.
@@ -40,37 +71,62 @@ func (m *mirror) init(n *instance) {
 	m.Apply(p, 0, len(p.Ops))
 }
 
-// plan is a plan with the model's inodes.
-func (m *mirror) plan(p dataplane.Plan) dataplane.Plan {
-	q := dataplane.Plan{Ops: append([]dataplane.Op(nil), p.Ops...)}
+// run carries out the first operations of a daemon's plan. A namespace that the runtime has ended meanwhile lives for as long as the daemon
+// has the file of it that the plugin passed; then it takes along what the plan made in it.
+func (m *mirror) run(k *kernel.Kernel, p dataplane.Plan, to int) (done int, err *dataplane.Error) {
+	q := dataplane.Plan{Ops: slices.Clone(p.Ops)}
+	var passed uint64
 	for i := range q.Ops {
-		if op := &q.Ops[i]; op.Netns != 0 {
+		op := &q.Ops[i]
+		if op.Netns != 0 && m.pods[op.Netns].ended() {
+			if passed == 0 {
+				passed = k.NewNamespace()
+			}
+			op.Netns = passed
+		} else if op.Netns != 0 {
 			op.Netns = m.inodes[op.Netns]
 		}
 	}
-	return q
+	done, err = k.Apply(q, 0, to)
+	if passed != 0 {
+		k.CloseNamespace(passed)
+	}
+	return done, err
 }
 
 // mirrored applies to the model what the daemon has applied.
 func (w *World) mirrored(n *instance, a *ipam.Apply, done *ipam.Applied) {
-	p := n.mirror.plan(a.Plan)
+	ops := len(a.Plan.Ops)
 	if done.Err == nil {
-		if at, err := n.mirror.Apply(p, 0, len(p.Ops)); err != nil {
+		if at, err := n.mirror.run(n.mirror.Kernel, a.Plan, ops); err != nil {
 			w.disagree(n, "kernel: the real one ran the plan of lane %v, the model stops at operation %d: %v", a.Lane, at+1, err)
 		}
 		return
 	}
-	at, err := n.mirror.Apply(p, 0, min(done.Done+1, len(p.Ops)))
+	at, err := n.mirror.run(n.mirror.Kernel, a.Plan, min(done.Done+1, ops))
 	if err == nil || at != done.Done || err.Kind != done.Err.Kind {
 		w.disagree(n, "kernel: the real one stops at operation %d of the plan of lane %v: %v; the model: %d, %v", done.Done+1, a.Lane, done.Err, at+1, err)
 	}
 }
 
-// crashed keeps the plans that were under way when their daemon died.
+// crashed keeps the plans that were under way when their daemon died, in the order in which they were started.
 func (m *mirror) crashed(l *life) {
-	for _, a := range l.plans {
-		m.broken = append(m.broken, a)
+	for _, id := range slices.Sorted(maps.Keys(l.plans)) {
+		m.broken = append(m.broken, l.plans[id])
 	}
+}
+
+// explain finds out at once how far a dead daemon's plans got: the next one changes the kernel again.
+func (w *World) explain(n *instance) {
+	if len(n.mirror.broken) == 0 {
+		return
+	}
+	real, err := n.box.Observe()
+	if err != nil || !real.Complete {
+		return // the next comparison does it
+	}
+	normalize(&real)
+	n.mirror.explain(&real)
 }
 
 // doubtTime is how long, in real time, model and kernel may differ while nothing of the node works: what a kernel event, a line of a
@@ -97,7 +153,6 @@ func (w *World) compare(n *instance) {
 		n.doubt = doubt{n.compared, n.steps()}
 	case n.compared.Sub(n.doubt.since) > doubtTime:
 		n.doubt = doubt{}
-		n.mirror.giveUp()
 		w.disagree(n, "kernel: the real one and the model differ:\n%s", diff)
 	}
 }
@@ -133,48 +188,71 @@ func (w *World) doubted() bool {
 	return false
 }
 
-// maxBranches bounds how many ways a crash may have left the kernel are tried.
-const maxBranches = 4096
-
-// agree finds the state that the model is in. After a crash it is the one prefix of what was under way that explains the real kernel.
+// agree says in what the model and the real kernel differ; "" is in nothing.
 func (m *mirror) agree(real *dataplane.Observation) string {
-	if len(m.broken) == 0 {
-		o := m.Observe()
-		normalize(&o)
-		return difference(&o, real)
-	}
-	branches := []*kernel.Kernel{m.Kernel}
-	for _, a := range m.broken {
-		p := m.plan(a.Plan)
-		var more []*kernel.Kernel
-		for _, b := range branches {
-			for ops := 0; ops <= len(p.Ops) && len(more) < maxBranches; ops++ {
-				c := b.Clone()
-				c.Apply(p, 0, ops)
-				more = append(more, c)
-			}
-		}
-		branches = more
-	}
-	diff := ""
-	for _, b := range branches {
-		o := b.Observe()
-		normalize(&o)
-		if diff = difference(&o, real); diff == "" {
-			m.Kernel, m.broken = b, nil
-			return ""
-		}
-	}
-	return "after a crash, no prefix of the plans under way explains it; with all of them:\n" + diff
+	m.explain(real)
+	o := m.Observe()
+	normalize(&o)
+	return difference(&o, real)
 }
 
-// giveUp takes all that was under way at a crash for done.
-func (m *mirror) giveUp() {
-	for _, a := range m.broken {
-		p := m.plan(a.Plan)
-		m.Apply(p, 0, len(p.Ops))
+// explain applies the prefix of every broken plan that leaves the fewest differences to the real kernel. Plans that run at the same time
+// are about different things, so each is judged by itself, and a second time for those that are not.
+func (m *mirror) explain(real *dataplane.Observation) {
+	if len(m.broken) == 0 {
+		return
 	}
+	done := make([]int, len(m.broken))
+	for range 2 {
+		for i := range done {
+			done[i] = m.nearest(real, done, i)
+		}
+	}
+	m.Kernel = m.branch(done)
 	m.broken = nil
+}
+
+// nearest is the number of operations of broken plan i that explains the real kernel best, the others being done so far.
+func (m *mirror) nearest(real *dataplane.Observation, done []int, i int) int {
+	best, least := 0, math.MaxInt
+	tried := slices.Clone(done)
+	for ops := 0; ops <= len(m.broken[i].Plan.Ops); ops++ {
+		tried[i] = ops
+		o := m.branch(tried).Observe()
+		normalize(&o)
+		if d := distance(&o, real); d < least {
+			best, least = ops, d
+		}
+	}
+	return best
+}
+
+// branch is the kernel after the first operations of each broken plan.
+func (m *mirror) branch(done []int) *kernel.Kernel {
+	k := m.Clone()
+	for i, a := range m.broken {
+		m.run(k, a.Plan, done[i])
+	}
+	return k
+}
+
+// distance is the number of things that only one of two observations has.
+func distance(a, b *dataplane.Observation) int {
+	if a.Equal(b) {
+		return 0
+	}
+	count := map[string]int{}
+	for _, l := range lines(a) {
+		count[l]++
+	}
+	for _, l := range lines(b) {
+		count[l]--
+	}
+	d := 1 // the order differs
+	for _, c := range count {
+		d += max(c, -c)
+	}
+	return d
 }
 
 // normalize masks what names nothing: interface indexes, and the links that are not ours to know, such as loopback's.

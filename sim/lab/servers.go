@@ -78,7 +78,7 @@ func (n *instance) listen(network, addr string) (l net.Listener, err error) {
 	return l, nil
 }
 
-// accept serves a unix socket in the node's file system.
+// accept serves a unix socket in the node's file system. Connections are taken in the order in which they were made, one at a time.
 func (w *World) accept(n *instance, path string, take func(*instance, net.Conn)) error {
 	l, err := net.Listen("unix", n.box.Root()+path)
 	if err != nil {
@@ -91,7 +91,7 @@ func (w *World) accept(n *instance, path string, take func(*instance, net.Conn))
 			if err != nil {
 				return
 			}
-			go take(n, conn)
+			take(n, conn)
 		}
 	}()
 	return nil

@@ -241,7 +241,8 @@ func (n *Node) Release(inode uint64) error { return n.do("release", inode) }
 // no other run may have at the same time. An error means that nothing was run and no event comes.
 func (n *Node) RunPlugin(op uint64, r Run) error { return n.do("run-plugin", runArgs{op, r}) }
 
-// KillPlugin SIGKILLs the process of a run and makes libcni go no further. The event still comes. No run of that op: nothing happens.
+// KillPlugin SIGKILLs the process of a run, makes libcni go no further, and waits until it has ended. The event still comes. No run of that
+// op: nothing happens.
 func (n *Node) KillPlugin(op uint64) error { return n.do("kill-plugin", op) }
 
 // GC runs the plugin binary's GC verb, with valid as cni.dev/valid-attachments or, if absent, without that key. Code is 0 or the CNI

@@ -157,6 +157,7 @@ func (h *helper) killPlugin(op uint64) error {
 	h.mu.Unlock()
 	if r != nil {
 		r.cancel(errors.New("by the runtime"))
+		<-r.done // libcni writes its cache after a plugin's last breath, and must not do so after the DEL that follows
 	}
 	return nil
 }
