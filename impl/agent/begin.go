@@ -43,7 +43,7 @@ func (d *daemon) begin() error {
 	}
 	d.readStore(ipam.RunStore, &file{path: d.c.Checkpoint, kind: ipam.RunStore, version: d.c.Version, wall: in.Wall}, &in)
 	d.readStore(ipam.LibStore, &file{path: filepath.Join(d.c.LibDir, libFile), kind: ipam.LibStore, version: d.c.Version, wall: in.Wall}, &in)
-	if err := os.WriteFile(filepath.Join(d.c.RunDir, bootFile), []byte(in.Boot+"\n"), 0o644); err != nil {
+	if err := replace(filepath.Join(d.c.RunDir, bootFile), []byte(in.Boot+"\n")); err != nil {
 		d.log.Warn("the marker of this boot cannot be written: the next daemon may take its start for a reboot's", "err", err)
 	}
 	d.log.Info("ipamd starts", "rows", len(in.Rows), "rebooted", in.Rebooted, "version", d.c.Version, "policy", d.c.Parts.PolicyName)
@@ -74,13 +74,14 @@ func (d *daemon) readStore(kind ipam.Store, f *file, in *ipam.Start) {
 }
 
 // rebooted says whether the machine has started since the records of allocations were written. Without a marker that is so, unless
-// there are allocations: then another CNI, which makes no marker, wrote them into the same tmpfs.
+// there are allocations: then another CNI, which makes no marker, wrote them into the same tmpfs. An empty marker is none.
 func rebooted(dir, checkpoint, boot string) bool {
-	was, err := os.ReadFile(filepath.Join(dir, bootFile))
-	if errors.Is(err, fs.ErrNotExist) {
+	data, err := os.ReadFile(filepath.Join(dir, bootFile))
+	was := strings.TrimSpace(string(data))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && was == "" {
 		return !exists(checkpoint)
 	}
-	return err == nil && boot != "" && strings.TrimSpace(string(was)) != boot
+	return err == nil && boot != "" && was != boot
 }
 
 func exists(path string) bool {

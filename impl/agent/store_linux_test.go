@@ -134,6 +134,12 @@ func TestReboot(t *testing.T) {
 	if !rebooted(empty, filepath.Join(empty, "ipam.json"), bootID()) {
 		t.Error("an empty tmpfs is taken for a restart")
 	}
+	if err := os.WriteFile(filepath.Join(r.c.RunDir, bootFile), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if rebooted(r.c.RunDir, filepath.Join(r.c.RunDir, "ipam.json"), bootID()) {
+		t.Error("a daemon that was killed while it wrote the marker, or had no room to, is taken for a reboot: its pods' allocations would be dropped")
+	}
 }
 
 // TestGroupCommit: what comes while a write runs is one write.
