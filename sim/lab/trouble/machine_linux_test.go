@@ -518,6 +518,7 @@ func (m *machine) view() (v agent.Inspection) {
 // says waits until STATUS and view give a reason with these words.
 func (m *machine) says(words ...string) {
 	m.t.Helper()
+	m.documented(words[0])
 	last := ""
 	m.until(fmt.Sprintf("STATUS and view say %q", words), func() bool {
 		last = strings.Join(m.status().Reasons, "; ")
@@ -528,6 +529,7 @@ func (m *machine) says(words ...string) {
 // logs waits until the log has these words in one line.
 func (m *machine) logs(words ...string) {
 	m.t.Helper()
+	m.documented(words[0])
 	m.until(fmt.Sprintf("the log has a line with %q", words), func() bool {
 		for line := range strings.Lines(m.log()) {
 			if hasAll(line, words) {
@@ -536,6 +538,22 @@ func (m *machine) logs(words ...string) {
 		}
 		return false
 	})
+}
+
+// manual is what operators read.
+var manual = sync.OnceValues(func() (string, error) {
+	text, err := os.ReadFile("../../../docs/ipamd.md")
+	return string(text), err
+})
+
+// documented says that the manual has what the daemon says.
+func (m *machine) documented(words string) {
+	m.t.Helper()
+	text, err := manual()
+	m.must(err)
+	if !strings.Contains(text, words) {
+		m.t.Errorf("docs/ipamd.md does not have %q", words)
+	}
 }
 
 func hasAll(text string, words []string) bool {

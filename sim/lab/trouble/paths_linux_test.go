@@ -291,7 +291,11 @@ func TestCapabilities(t *testing.T) {
 	for name, c := range map[string][]int{"as granted": {unix.CAP_NET_ADMIN, unix.CAP_NET_RAW}, "CAP_NET_ADMIN alone": {unix.CAP_NET_ADMIN}} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t, withCapabilities(c...), withAddresses(1))
-			m.init()
+			_, err := m.box.StartDaemon([]string{"init"}, m.env)
+			m.must(err)
+			if e := m.exit(); e.Code != 0 {
+				t.Fatalf("init ended with %s\n%s", e.Exit, m.log())
+			}
 			m.start("DISABLE_NETWORK_RESOURCE_PROVISIONING=false", "WARM_ENI_TARGET=1", "IP_COOLDOWN_PERIOD=1")
 			m.serves()
 			a, b := m.add("a"), m.add("b")

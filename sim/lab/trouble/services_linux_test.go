@@ -85,10 +85,10 @@ var ec2Troubles = map[string]struct {
 	wrong func(http.ResponseWriter, *http.Request)
 	says  []string
 }{
-	"denied":    {refuse(403, "UnauthorizedOperation", "You are not authorized to perform this operation."), []string{"EC2", "UnauthorizedOperation"}},
-	"throttled": {refuse(503, "RequestLimitExceeded", "Request limit exceeded."), []string{"EC2", "RequestLimitExceeded"}},
-	"down":      {refuse(503, "Unavailable", "The server is overloaded"), []string{"EC2", "Unavailable"}},
-	"silent":    {silence, []string{"EC2"}},
+	"denied":    {refuse(403, "UnauthorizedOperation", "You are not authorized to perform this operation."), []string{"EC2 refuses", "UnauthorizedOperation", "EC2 does not say which network interfaces are attached"}},
+	"throttled": {refuse(503, "RequestLimitExceeded", "Request limit exceeded."), []string{"EC2 throttles", "RequestLimitExceeded"}},
+	"down":      {refuse(503, "Unavailable", "The server is overloaded"), []string{"EC2 refuses", "Unavailable"}},
+	"silent":    {silence, []string{"EC2 has not answered", "EC2 does not say which network interfaces are attached"}},
 }
 
 // TestEC2AtStart: a node that has no address to give away needs EC2. It is up, says what EC2 said, asks with pauses, and serves pods
@@ -143,7 +143,7 @@ func TestNoCredentials(t *testing.T) {
 	m.start("DISABLE_NETWORK_RESOURCE_PROVISIONING=false", "WARM_IP_TARGET=2")
 	m.status()
 	m.passes(20 * time.Second)
-	m.says("EC2", "no credentials")
+	m.says("no credentials", "EC2 refuses")
 	if n := m.ec2.count(); n > 0 {
 		t.Errorf("EC2 was asked %d times without credentials", n)
 	}

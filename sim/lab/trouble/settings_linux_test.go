@@ -25,7 +25,7 @@ func TestContradictorySettings(t *testing.T) {
 	m.says(wrong...)
 	m.notReadyByDaemon()
 	m.logs(append([]string{"the settings cannot be"}, wrong...)...)
-	m.logs("WARM_EIN_TARGET", "did you mean WARM_ENI_TARGET")
+	m.logs("did you mean", "WARM_EIN_TARGET", "WARM_ENI_TARGET")
 	b := m.sandbox("b")
 	e := m.run(runOf(cri.ADD, b))
 	if e.Code != 7 || !hasAll(e.Text, wrong) {
