@@ -13,6 +13,7 @@ import (
 // detached is a stranger who detaches an ENI with pods on it.
 const detached = `# A stranger detaches an ENI that pods live on.
 cluster nodes=1 type=m5.large subnet=10.0.40.0/24 runtime=containerd
+config  MAX_ENI=2                                  # 9 pods an ENI
 start   pods web 14 on node-1
 always  "every assigned address is on an attached eni"
 always  "every live pod is reachable"

@@ -27,7 +27,7 @@ const nodePort = 30080
 func TestNodePort(t *testing.T) {
 	for _, supported := range []bool{true, false} {
 		t.Run(fmt.Sprintf("supported=%v", supported), func(t *testing.T) {
-			w := open(t, fmt.Sprintf(twoNodes, fmt.Sprintf("config  AWS_VPC_CNI_NODE_PORT_SUPPORT=%v\n", supported)))
+			w := open(t, fmt.Sprintf(twoNodes, fmt.Sprintf("AWS_VPC_CNI_NODE_PORT_SUPPORT=%v", supported)))
 			for _, secondary := range []bool{false, true} {
 				pod := somewhere(t, w, 1, secondary)[0]
 				forward(t, w, pod)

@@ -12,10 +12,11 @@ import (
 	"github.com/enilab/enilab/sim/lab/node"
 )
 
-// twoNodes has pods on the primary and on a secondary ENI of both nodes: an m5.large carries 9 pods an ENI.
+// twoNodes has pods on the primary and on a secondary ENI of both nodes: an ENI of an m5.large carries 9, and there are two.
 const twoNodes = `# Two nodes, and nothing happens.
 cluster nodes=2 type=m5.large subnet=10.0.40.0/24 runtime=containerd
-%sstart   pods web 14 on node-*
+config  MAX_ENI=2 %s
+start   pods web 14 on node-*
 always  "every live pod is reachable"
 at 1s   expect kube pods.ready == 28
 `
@@ -135,7 +136,7 @@ func addresses(frame []byte) (src, dst netip.Addr) {
 func TestTheInternetSees(t *testing.T) {
 	for _, external := range []bool{false, true} {
 		t.Run(fmt.Sprintf("external=%v", external), func(t *testing.T) {
-			w := open(t, fmt.Sprintf(twoNodes, fmt.Sprintf("config  AWS_VPC_K8S_CNI_EXTERNALSNAT=%v\n", external)))
+			w := open(t, fmt.Sprintf(twoNodes, fmt.Sprintf("AWS_VPC_K8S_CNI_EXTERNALSNAT=%v", external)))
 			_, primary := w.Primary(1)
 			for _, secondary := range []bool{false, true} {
 				p := somewhere(t, w, 1, secondary)[0]
