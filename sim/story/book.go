@@ -29,21 +29,22 @@ func (b *Book) write(node int32, subject, what string) {
 	}
 }
 
-// Call is a mutation at EC2. One that names no ENI, because it made none, is not written: nothing was done. Nor are addresses that were
-// assigned or unassigned as they should: how many an ENI holds for a while depends on which of two pods asked first, by a millisecond,
-// and how many there are in the end is judged by the warm targets (I11) and the books (I12).
+// Call is a mutation at EC2. One that was refused, or that names no ENI because it made none, is not written: nothing was done, and
+// whether an ENI can be seen, attached or deleted yet is a matter of a millisecond. Nor are addresses that were assigned or unassigned
+// as they should: how many an ENI holds for a while depends on which of two pods asked first, and how many there are in the end is
+// judged by the warm targets (I11) and the books (I12).
 func (b *Book) Call(node int32, q *ec2.Request, r *ec2.Response) {
 	id, result := q.ENI, "ok"
 	switch {
 	case r.Lost:
 		result = "lost"
 	case r.Code != "":
-		result = r.Code
+		return
 	case r.ENI.ID != "":
 		id = r.ENI.ID
 	}
 	routine := result == "ok" && (q.Action == ec2.AssignPrivateIpAddresses || q.Action == ec2.UnassignPrivateIpAddresses)
-	if id != "" && r.Code != "RequestLimitExceeded" && !routine {
+	if id != "" && !routine {
 		b.write(node, string(id), q.Action.String()+" "+result)
 	}
 }
