@@ -68,13 +68,13 @@ func TestMetadata(t *testing.T) {
 // TestMetadataAtInit: `ipamd init` waits for metadata, says what it waits for, and gives up in words.
 func TestMetadataAtInit(t *testing.T) {
 	m := newMachine(t)
-	m.imds.answers(status(500))
-	go func() {
-		for m.imds.count() < 6 {
-			time.Sleep(time.Millisecond) // no condition of the test: it is what ends the trouble
+	m.imds.answers(func(w http.ResponseWriter, q *http.Request) {
+		if m.imds.count() < 6 {
+			w.WriteHeader(500)
+			return
 		}
-		m.imds.answers(nil)
-	}()
+		m.imds.next.ServeHTTP(w, q)
+	})
 	if out := m.sh("env AWS_REGION=us-west-2 /app/ipamd init 2>&1"); !strings.Contains(out, "init tries again") || !strings.Contains(out, "500") {
 		t.Errorf("it said\n%s", out)
 	}
