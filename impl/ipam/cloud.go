@@ -60,13 +60,14 @@ func (n *Node) seenAttached(now time.Duration, in *Seen, whole bool, asked uint6
 	n.Surveyed = true
 	n.trouble(troubleSurvey, "")
 	n.adoptENIs(now, in.ENIs, asked)
-	n.remember(now, in.ENIs)
+	n.remember(now, in.ENIs, asked)
 	n.reclaim(now)
 }
 
 // remember ends the hold on addresses that only metadata had vouched for: EC2 knows them, or they departed. Where the records of what was
-// given back are gone, as after a reboot, metadata goes on listing it for a while (departed).
-func (n *Node) remember(now time.Duration, view []ENI) {
+// given back are gone, as after a reboot, metadata goes on listing it for a while (departed). What EC2 has given since it was asked is
+// not in its answer, and that says nothing (contract 8).
+func (n *Node) remember(now time.Duration, view []ENI, asked uint64) {
 	if !n.Amnesia {
 		return
 	}
@@ -77,7 +78,7 @@ func (n *Node) remember(now time.Duration, view []ENI) {
 		for j := range n.Addrs {
 			a := &n.Addrs[j]
 			switch {
-			case !known || a.State != Cooling || a.ENI != ix || a.Att != Attachment{}:
+			case !known || a.State != Cooling || a.ENI != ix || a.Att != Attachment{} || a.Tag > asked:
 			case slices.Contains(view[i].Addresses, a.IP):
 				n.hold(int32(j), now)
 			default:

@@ -142,3 +142,46 @@ func TestAfterStopThereIsNothingToBeginWith(t *testing.T) {
 		t.Fatalf("after Stop, Next is %v and now is %v: expected nothing that is due", at, w.now)
 	}
 }
+
+// At the begin of the first life after a boot EC2 is asked what is attached, and at once for addresses. The survey is answered last and
+// shows the ENI as it was before: it says nothing about what EC2 has given since.
+func TestASurveyOfBeforeTakesNothingBack(t *testing.T) {
+	w := newWorld(t, ipam.Sound())
+	w.start()
+	var survey ipam.Input
+	for assigned := false; !assigned; {
+		switch {
+		case len(w.saves[ipam.RunStore]) > 0:
+			w.save(ipam.RunStore, 1)
+			continue
+		case len(w.saves[ipam.LibStore]) > 0:
+			w.save(ipam.LibStore, 1)
+			continue
+		case len(w.flight) == 0:
+			w.pass(time.Second)
+			continue
+		}
+		e := w.take(0)
+		in := w.outcome(e)
+		if l, ok := e.(*ipam.Look); ok && l.What == ipam.LookAttached {
+			survey = in // on its way
+			continue
+		}
+		w.step(in)
+		c, ok := e.(*ipam.Call)
+		assigned = ok && c.Action == ipam.AssignIPs
+	}
+	if survey == nil {
+		t.Fatal("the addresses were asked for after the survey: the test shows nothing")
+	}
+	w.step(survey)
+	given, known := len(w.eni("eni-0").Addresses), 0
+	w.node.Rows(func(r ipam.Row) {
+		if r.ENI == "eni-0" && (r.State == ipam.Free || r.State == ipam.Cooling) {
+			known++
+		}
+	})
+	if known != given {
+		t.Fatalf("EC2 has given %d addresses and the node knows %d: the survey took them away", given, known)
+	}
+}
