@@ -153,15 +153,35 @@ func (w *World) rebooted(n *instance) {
 	n.rebooting = false
 	w.fail(n.box.Reboot())
 	n.mirror.reboot()
-	for _, name := range n.links {
-		w.fail(setMTU(n.box.Netns(), name, bootMTU))
-	}
+	w.enumerate(n)
 	w.fail(w.configure(n))
 	w.fail(n.addAddress(imdsAddr))
 	w.cloud.Reboot(w.now(), n.inst)
 	w.kubelet(n, &cri.Input{Kind: cri.Reboot})
 	n.stir()
 	w.after(bootTime+n.pause, func() { w.startDaemon(n) })
+}
+
+// enumerate names the ENIs' links as a boot does: in their order, without the gaps that detached ones have left.
+func (w *World) enumerate(n *instance) {
+	links := n.mirror.Observe().Links
+	for _, l := range links { // out of each other's way
+		if old := n.links[l.MAC]; old != "" && old != l.Name {
+			w.fail(renameLink(n.box.Netns(), old, "boot-"+l.Name))
+			n.links[l.MAC] = "boot-" + l.Name
+		}
+	}
+	for _, l := range links {
+		old := n.links[l.MAC]
+		if old == "" {
+			continue
+		}
+		if old != l.Name {
+			w.fail(renameLink(n.box.Netns(), old, l.Name))
+			n.links[l.MAC] = l.Name
+		}
+		w.fail(setMTU(n.box.Netns(), l.Name, bootMTU))
+	}
 }
 
 // gc calls GC as a runtime would, with all attachments, with none, or without the key.

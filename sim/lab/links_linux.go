@@ -39,3 +39,17 @@ func setMTU(ns *os.File, name string, mtu int) error {
 		return nil
 	})
 }
+
+// renameLink renames a link that is down.
+func renameLink(ns *os.File, from, to string) error {
+	return fabric.Do(ns, func() error {
+		l, err := netlink.LinkByName(from)
+		if err == nil {
+			err = netlink.LinkSetName(l, to)
+		}
+		if err != nil {
+			return fmt.Errorf("rename %s to %s: %w", from, to, err)
+		}
+		return nil
+	})
+}
