@@ -53,7 +53,8 @@ type instance struct {
 
 	killed  map[cri.OpID]bool // runs whose end nobody waits for
 	verbs   map[cri.OpID]cri.Action
-	hunt    hunt // for plugins
+	hunt    hunt     // for plugins
+	lost    []string // sandboxes that the runtime has forgotten without a DEL that succeeded
 	criAt   time.Duration
 	dirty   bool
 	cuts    int

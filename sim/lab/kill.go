@@ -82,6 +82,10 @@ func (w *World) PluginsKilled(no int) int { return w.nodes[no].hunt.killed }
 // Runtime are the figures of a node's kubelet and runtime: among them how many ADDs and DELs there were.
 func (w *World) Runtime(no int) cri.Counts { return w.nodes[no].cri.Counts() }
 
+// Forgotten are the container IDs of sandboxes that a node's runtime has forgotten although no DEL had succeeded: nobody calls libcni for
+// them again, so its cache keeps them.
+func (w *World) Forgotten(no int) []string { return w.nodes[no].lost }
+
 // Lives is how many daemons a node has had.
 func (w *World) Lives(no int) int { return w.nodes[no].lifeNo }
 

@@ -61,6 +61,7 @@ func (w *World) act(n *instance, a *cri.Action) {
 	case cri.SandboxGone:
 		if a.Lost {
 			w.log("%s: the runtime has forgotten %.8s, which still owes a DEL", n.name(), a.ContainerID)
+			n.lost = append(n.lost, a.ContainerID)
 		}
 	case cri.PodGone:
 		w.kube.PodGone(w.now(), a.UID)
