@@ -22,10 +22,11 @@ const stdinPatience = 10 * time.Second
 
 // Main runs the verb that CNI_COMMAND names, as the CNI specification 1.1.0 (section 2) says, and returns the exit code.
 func Main() int {
+	time.Local = time.UTC // in the log; to find out the machine's takes two files, at every run
 	var conf []byte
 	if c := os.Getenv("CNI_COMMAND"); c != "" && c != "VERSION" {
 		var err *types.Error
-		if conf, err = readConf(os.Stdin); err != nil {
+		if conf, err = readConf(patient(os.Stdin)); err != nil {
 			return fail(os.Stdout, nil, err)
 		}
 	}
@@ -34,27 +35,16 @@ func Main() int {
 
 // readConf reads the network configuration, within bounds of size and time.
 func readConf(r io.Reader) ([]byte, *types.Error) {
-	type read struct {
-		conf []byte
-		err  error
-	}
-	done := make(chan read, 1)
-	go func() {
-		conf, err := io.ReadAll(io.LimitReader(r, maxConf+1))
-		done <- read{conf, err}
-	}()
-	select {
-	case got := <-done:
-		switch {
-		case got.err != nil:
-			return nil, types.NewError(types.ErrIOFailure, "read the network configuration from standard input: "+got.err.Error(), "")
-		case len(got.conf) > maxConf:
-			return nil, types.NewError(types.ErrInvalidNetworkConfig, fmt.Sprintf("expected a network configuration of at most %d bytes on standard input, found more", maxConf), "")
-		}
-		return got.conf, nil
-	case <-time.After(stdinPatience):
+	conf, err := io.ReadAll(io.LimitReader(r, maxConf+1))
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, types.NewError(types.ErrIOFailure, fmt.Sprintf("expected a network configuration on standard input, which stayed open and silent for %v", stdinPatience), "")
+	case err != nil:
+		return nil, types.NewError(types.ErrIOFailure, "read the network configuration from standard input: "+err.Error(), "")
+	case len(conf) > maxConf:
+		return nil, types.NewError(types.ErrInvalidNetworkConfig, fmt.Sprintf("expected a network configuration of at most %d bytes on standard input, found more", maxConf), "")
 	}
+	return conf, nil
 }
 
 // run is Main with what was read. The library takes its input from the process: environment and standard input.
@@ -83,19 +73,31 @@ func feed(conf []byte) (restore func()) {
 		return func() {}
 	}
 	was := os.Stdin
-	r, w, err := os.Pipe()
+	r, err := fileOf(conf)
+	if err != nil {
+		r, err = pipeOf(conf)
+	}
 	if err != nil {
 		return func() {} // the library then finds the end of the input, and says so
 	}
-	go func() {
-		w.Write(conf)
-		w.Close()
-	}()
 	os.Stdin = r
 	return func() {
 		os.Stdin = was
 		r.Close()
 	}
+}
+
+// pipeOf is what to read data from where there are no files in memory.
+func pipeOf(data []byte) (*os.File, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		w.Write(data)
+		w.Close()
+	}()
+	return r, nil
 }
 
 // forgive lets DEL, GC and STATUS run without CNI_PATH, as the specification does; the library wants it of every verb. No
