@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -214,6 +215,36 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	if o := observe(t, k); len(o.Links)+len(o.Rules)+len(o.Routes) > 0 {
 		t.Errorf("left: %+v", o)
+	}
+}
+
+// TestRenameOfADyingLink: an older incarnation gives its name up while its own DEL takes its link away. A link that is gone by then needs
+// no name, as one that was gone before.
+func TestRenameOfADyingLink(t *testing.T) {
+	for _, floor := range []bool{false, true} {
+		enterNew(t)
+		k := openHere(t, Options{Floor: floor})
+		s := newSpace(t)
+		p := s.pod(t)
+		for i := range 60 {
+			w := spec(i, s.inode)
+			apply(t, k, dataplane.PodPlan(w), p)
+			ended := make(chan *dataplane.Error, 1)
+			go func() {
+				time.Sleep(time.Duration(i*10) * time.Microsecond) // a little later each time: the moment to hit is short
+				_, err := k.Apply(dataplane.PodRemoval(w), nil)
+				ended <- err
+			}()
+			rename := dataplane.Plan{Ops: []dataplane.Op{{Kind: dataplane.RenameLink, Alias: w.Alias, Name: fmt.Sprint("other", i)}}}
+			for range 4 {
+				if _, err := k.Apply(rename, nil); err != nil {
+					t.Errorf("floor %v: the link went away meanwhile: %v", floor, err)
+				}
+			}
+			if err := <-ended; err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 

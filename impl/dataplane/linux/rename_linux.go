@@ -26,12 +26,20 @@ func (a *applier) renameLink(op *dataplane.Op) error {
 		return failed(dataplane.Exists, "another link has that name")
 	}
 	a.last = device{} // its name is another in any case
+	err = a.rename(d, op.Name)
+	if is(err, unix.ENODEV) { // it is another attachment's, whose own DEL may take it away at the same time
+		return nil
+	}
+	return err
+}
+
+func (a *applier) rename(d device, name string) error {
 	if !a.k.floor || !d.up {
-		if err = a.name(d.index, op.Name); !is(err, unix.EBUSY) {
+		if err := a.name(d.index, name); !is(err, unix.EBUSY) {
 			return err
 		}
 	}
-	return a.renameDown(d.index, op.Name)
+	return a.renameDown(d.index, name)
 }
 
 func (a *applier) name(index int, name string) error {
