@@ -35,6 +35,7 @@ func (l *lab) replay(name string, verbose bool) error {
 		return usage("replay: %v", err)
 	}
 	out := bufio.NewWriter(l.out)
+	defer out.Flush() // also when the core panics, as in the recording of a crash: what led there comes before the stack
 	good, err := ipam.Replay(data, policyNamed, func(_ int, at time.Duration, in ipam.Input, effs []ipam.Effect) {
 		if verbose {
 			inFull(out, at, in, effs)

@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/intent"
@@ -287,6 +290,10 @@ func TestStopWhileAPlanHangs(t *testing.T) {
 		t.Fatal("no answer")
 	}
 	r.end()
+	if f, err := lock(r.c.RunDir); err == nil {
+		f.Close()
+		t.Error("the node is free although the old daemon still works on it")
+	}
 }
 
 // TestTwoDaemons: the second waits, says for whom, serves nothing, and goes on when the first has ended.
@@ -452,4 +459,35 @@ func TestRecordAndView(t *testing.T) {
 	if v.Steps < uint64(got.Lines) || len(v.View.ENIs) != 1 || len(v.Rows) == 0 || v.Policy != "sound" {
 		t.Errorf("view: %+v", v)
 	}
+}
+
+// TestRecordOnADiskThatHangs: whoever asks for the flight recorder waits for its file, and nobody else does.
+func TestRecordOnADiskThatHangs(t *testing.T) {
+	r := newRig(t, 2).start().serves()
+	path := filepath.Join(r.c.RunDir, dumpFile)
+	if err := unix.Mkfifo(path, 0o600); err != nil { // to open it waits for a reader
+		t.Fatal(err)
+	}
+	asked := make(chan error, 2)
+	hasty, err := local.Dial(r.socket(), time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, err := hasty.Call(&local.Request{Verb: local.Record}, soon); asked <- err }()
+	go func() { _, err := r.call(&local.Request{Verb: local.Record}); asked <- err }()
+	r.eventually("both wait", func() bool { return r.view().Requests == 2 })
+	r.add("one")
+	hasty.Close() // who has left is not answered
+	<-asked
+	r.eventually("one waits", func() bool { return r.view().Requests == 1 })
+	pipe, err := os.OpenFile(path, os.O_RDWR|unix.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pipe.Close()
+	go io.Copy(io.Discard, pipe)
+	if err := <-asked; err != nil {
+		t.Errorf("record: %v", err)
+	}
+	r.eventually("all is answered", func() bool { v := r.view(); return v.Requests == 0 && v.Effects == 0 })
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -53,6 +54,7 @@ type daemon struct {
 	callers  int // requests of plugins without an answer
 	intents  intents
 	slots    chan struct{} // one per caller that is served; any goroutine
+	lock     *os.File      // the node is ours as long as it is open
 	listener *local.Listener
 	closed   bool // it is
 
@@ -115,12 +117,13 @@ func newDaemon(c Config) (*daemon, error) {
 // run is a life from its first instant.
 func (d *daemon) run(ctx context.Context) error {
 	d.ctx, d.end = context.WithCancel(context.WithoutCancel(ctx)) // SIGTERM ends no effect
-	release, ok := func() {}, false
-	defer func() { release() }() // last: until then nobody else has the node
-	defer d.gather()
+	defer func() {
+		if d.gather() && d.lock != nil {
+			d.lock.Close() // last: until then nobody else has the node
+		}
+	}()
 	defer d.crash()
-	release, ok = d.own(ctx)
-	if !ok {
+	if !d.own(ctx) {
 		return nil
 	}
 	if err := d.begin(); err != nil {
@@ -133,8 +136,9 @@ func (d *daemon) run(ctx context.Context) error {
 	return nil
 }
 
-// gather ends what this life has started, and waits a little for it: nobody may use the kernel after it was closed.
-func (d *daemon) gather() {
+// gather ends what this life has started, and waits a little for it: nobody may use the kernel after it was closed. It is false when
+// something still hangs: that may yet write a record, so the node stays locked until the process is gone.
+func (d *daemon) gather() bool {
 	close(d.done)
 	d.end()
 	ended := make(chan struct{})
@@ -146,7 +150,9 @@ func (d *daemon) gather() {
 	defer t.Stop()
 	select {
 	case <-ended:
+		return true
 	case <-t.C:
+		return false
 	}
 }
 
@@ -281,7 +287,7 @@ func (d *daemon) step(in ipam.Input) {
 	}
 	d.recorder.turn(d.node)
 	now := d.clock.Now()
-	effs := d.node.Step(now, in)
+	effs := d.survive(now, in)
 	d.steps++
 	d.recorder.line(now, in, effs)
 	if d.c.Parts.Effects != nil {
@@ -291,6 +297,19 @@ func (d *daemon) step(in ipam.Input) {
 		d.perform(e)
 	}
 	d.noticeServing()
+}
+
+// survive steps the Node. An input that makes it panic is recorded nevertheless: it is the one that matters.
+func (d *daemon) survive(now time.Duration, in ipam.Input) []ipam.Effect {
+	survived := false
+	defer func() {
+		if !survived {
+			d.recorder.fatal(now, in)
+		}
+	}()
+	effs := d.node.Step(now, in)
+	survived = true
+	return effs
 }
 
 // post gives the loop something to do. It waits while the inbox is full, and forgets it when the daemon has ended.
@@ -309,12 +328,16 @@ func (d *daemon) go_(f func()) {
 	})
 }
 
-// crash is deferred where a panic would end the daemon.
+// crash is deferred where a panic would end the daemon. The panic goes on with the recording's place in its text: what waits in the log may
+// never be written.
 func (d *daemon) crash() {
 	if r := recover(); r != nil {
 		where, err := d.recorder.panicked(d.c.LogDir)
-		d.log.Error("ipamd panics: a bug; please report it with the recording", "panic", fmt.Sprint(r), "recording", where, "err", err)
-		panic(r)
+		if err != nil {
+			where = "none: " + err.Error()
+		}
+		d.log.Error("ipamd panics: a bug; please report it with the recording", "panic", fmt.Sprint(r), "recording", where)
+		panic(fmt.Sprintf("%v; a bug; please report it with the recording: %s", r, where))
 	}
 }
 

@@ -15,18 +15,13 @@ import (
 
 // own waits until this node is this daemon's: its folder is locked, no other CNI's daemon answers, and the socket is ours. It is
 // false when the daemon shall end before that.
-func (d *daemon) own(ctx context.Context) (release func(), ok bool) {
-	release = func() {}
-	ok = d.wait(ctx, func() error {
-		if err := os.MkdirAll(d.c.RunDir, 0o755); err != nil {
+func (d *daemon) own(ctx context.Context) bool {
+	ok := d.wait(ctx, func() (err error) {
+		if err = os.MkdirAll(d.c.RunDir, 0o755); err != nil {
 			return fmt.Errorf("make the folder of records: %w", err)
 		}
-		f, err := lock(d.c.RunDir)
-		if err != nil {
-			return err
-		}
-		release = func() { f.Close() }
-		return nil
+		d.lock, err = lock(d.c.RunDir)
+		return err
 	})
 	ok = ok && d.wait(ctx, func() error { return probe(d.c.Rival, d.c.Socket) })
 	ok = ok && d.wait(ctx, func() error {
@@ -37,7 +32,7 @@ func (d *daemon) own(ctx context.Context) (release func(), ok bool) {
 		d.listener = l
 		return err
 	})
-	return release, ok
+	return ok
 }
 
 // wait tries until it works, and says once why it does not. It is false when ctx ended first.

@@ -20,7 +20,9 @@ type recorder struct {
 	stream io.Writer // has every step before its effects begin; nil once it broke
 	log    *slog.Logger
 
-	mu       sync.Mutex // a goroutine that panics reads the ring
+	dumping sync.Mutex // there is one file for all who ask
+
+	mu       sync.Mutex // a goroutine that panics or dumps reads the ring
 	writer   *ipam.Recording
 	old, now segment
 	broken   bool // the Node cannot be recorded: a bug, said once
@@ -67,6 +69,19 @@ func (r *recorder) line(at time.Duration, in ipam.Input, effs []ipam.Effect) {
 	r.send(text)
 }
 
+// fatal records the input that the Node did not survive, in memory alone: whoever steps with the stream would not survive it either. Its
+// effects are those that came out, none.
+func (r *recorder) fatal(at time.Duration, in ipam.Input) {
+	if r.broken {
+		return
+	}
+	if text, err := r.writer.Line(at, in, nil); err == nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.now.lines = append(r.now.lines, text...)
+	}
+}
+
 // send writes to the stream. One that breaks or hangs is dropped: the daemon goes on.
 func (r *recorder) send(text []byte) {
 	if r.stream == nil {
@@ -77,6 +92,9 @@ func (r *recorder) send(text []byte) {
 	}
 	if _, err := r.stream.Write(text); err != nil {
 		r.log.Error("the stream of the flight recorder broke; nobody gets the steps from here on", "err", err)
+		if c, ok := r.stream.(io.Closer); ok {
+			_ = c.Close() // its reader knows then that this is all
+		}
 		r.stream = nil
 	}
 }
@@ -103,6 +121,8 @@ func (r *recorder) recording() []byte {
 const dumpFile = "ipamd-recording.jsonl"
 
 func (r *recorder) dump(dir string) (path string, data []byte, err error) {
+	r.dumping.Lock()
+	defer r.dumping.Unlock()
 	data = r.recording()
 	path = filepath.Join(dir, dumpFile)
 	return path, data, os.WriteFile(path, data, 0o600)

@@ -2,6 +2,8 @@ package agent
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -10,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/enilab/enilab/impl/clock"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/kube"
 	"github.com/enilab/enilab/impl/local"
@@ -60,6 +63,35 @@ func TestPanicsAreKept(t *testing.T) {
 	}
 }
 
+// TestPanicIsExplained: what is kept of a crash ends with the input that the core did not survive, and the panic says where it is: nobody
+// writes what waits in the log any more.
+func TestPanicIsExplained(t *testing.T) {
+	p := ipam.Sound()
+	p.Speaks = func(ipam.Verb, int, int) bool { panic("a bug") }
+	dir := t.TempDir()
+	log := slogTo(&buffer{})
+	nothing := Parts{Effects: func([]ipam.Effect) []ipam.Effect { return nil }}
+	d := &daemon{c: Config{LogDir: dir, Parts: nothing}, log: log, clock: clock.Boot(), node: ipam.New(p), recorder: &recorder{policy: "sound", log: log}}
+	d.step(ipam.Start{Boot: "b", Seed: 1, Version: ipam.Version, Settings: ipam.Defaults()})
+	said := func() (said any) {
+		defer func() { said = recover() }()
+		defer d.crash()
+		d.step(ipam.Del{Req: 1, Att: ipam.Attachment{Network: "aws-cni", ContainerID: "fatal", IfName: "eth0"}, Deadline: time.Hour, Version: 2})
+		return nil
+	}()
+	path := filepath.Join(dir, "ipamd-panic-1.jsonl")
+	if text := fmt.Sprint(said); !strings.Contains(text, "a bug") || !strings.Contains(text, path) {
+		t.Errorf("the panic says %q, expected what happened and %s", text, path)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := strings.Split(strings.TrimSpace(string(data)), "\n"); len(all) != 3 || !strings.Contains(all[2], `"ContainerID":"fatal"`) {
+		t.Errorf("the recording has %d lines, expected the header, the start and the fatal input:\n%s", len(all), data)
+	}
+}
+
 // TestStreamBreaks: a reader that is gone or reads nothing does not stop the daemon.
 func TestStreamBreaks(t *testing.T) {
 	for _, name := range []string{"gone", "asleep"} {
@@ -94,6 +126,12 @@ func TestStreamBreaks(t *testing.T) {
 			}
 			r.eventually("it says that the stream broke", func() bool { return strings.Contains(r.log.String(), "recorder broke") })
 			r.add("two")
+			if name == "asleep" { // it learns that there is no more to come
+				_ = reader.SetReadDeadline(time.Now().Add(soon))
+				if _, err := io.Copy(io.Discard, reader); err != nil {
+					t.Errorf("the reader of a stream that broke: %v, expected its end", err)
+				}
+			}
 		})
 	}
 }

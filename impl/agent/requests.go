@@ -28,6 +28,7 @@ type caller struct {
 	who      string
 	answer   chan *local.Response // of capacity 1: it gets one
 	answered bool
+	left     bool     // it will not take one
 	req      ipam.Req // 0: the core does not know it
 	at       time.Duration
 }
@@ -87,7 +88,7 @@ func (d *daemon) take(c *caller, pod *linux.Pod) {
 	case local.View:
 		d.respond(c, d.inspect())
 	case local.Record:
-		d.respond(c, d.dump())
+		d.record(c)
 	case local.Add, local.Del, local.Check, local.GC:
 		if att.Network == "" || c.q.Verb != local.GC && (att.ContainerID == "" || att.IfName == "") {
 			d.respond(c, refusal(codeEnvironment, "cni "+c.q.Verb+": network, container ID and interface name are needed, found "+att.String()))
@@ -194,6 +195,7 @@ func (d *daemon) hungUp(c *caller) {
 		return
 	}
 	d.callers--
+	c.left = true
 	r := d.open[c.req]
 	if r == nil {
 		return

@@ -47,7 +47,21 @@ type Dump struct {
 	Recording string // the same, for `enilab replay`
 }
 
-// dump is the flight recorder.
+// record answers with the flight recorder. Its file is written beside the loop: that disk may hang.
+func (d *daemon) record(c *caller) {
+	d.local++
+	d.go_(func() {
+		out := d.dump()
+		d.post(func() {
+			d.local--
+			if !c.left {
+				d.respond(c, out)
+			}
+		})
+	})
+}
+
+// dump is the flight recorder; any goroutine.
 func (d *daemon) dump() *local.Response {
 	path, data, err := d.recorder.dump(d.c.LogDir)
 	out := Dump{File: path, Recording: string(data)}
