@@ -149,7 +149,7 @@ func (a *applier) peerUp(index int) error {
 // newVeth is both messages: the pair, then the alias and up. The host's end is not up, and so not used,
 // before it has its key.
 func (r *request) newVeth(op *dataplane.Op, mac [6]byte, haveMAC bool, pod *Pod) {
-	r.link(unix.RTM_NEWLINK, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK, 0, 0, 0)
+	r.link(unix.RTM_NEWLINK, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK|signed, 0, 0, 0)
 	r.text(unix.IFLA_IFNAME, op.Link)
 	if haveMAC {
 		r.bytes(unix.IFLA_ADDRESS, mac[:])

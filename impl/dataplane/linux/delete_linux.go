@@ -52,7 +52,7 @@ func (k *Kernel) askDeletion(index int) <-chan error {
 		defer k.deleting.Done()
 		l := <-k.deletions
 		defer func() { k.deletions <- l }()
-		l.r.reset().link(unix.RTM_DELLINK, unix.NLM_F_ACK, index, 0, 0)
+		l.r.reset().link(unix.RTM_DELLINK, unix.NLM_F_ACK|signed, index, 0, 0)
 		err := l.s.do(&l.r)
 		if is(err, unix.ENODEV) {
 			err = nil

@@ -121,8 +121,12 @@ func (o *roster) read(b []byte) {
 // fill empties the queue first: what it says is older than the dump.
 func (o *roster) fill() error {
 	for {
-		if _, err := o.queue.receiveNow(); err == unix.EAGAIN {
+		_, err := o.queue.receiveNow()
+		if err == unix.EAGAIN {
 			break
+		}
+		if err != nil && err != unix.ENOBUFS && err != unix.EMSGSIZE { // those say that some were lost, and do not come again
+			return err
 		}
 	}
 	var err error

@@ -3,6 +3,7 @@ package linux
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/vishvananda/netlink"
 
@@ -69,4 +70,20 @@ func TestWatchOverflows(t *testing.T) {
 		must(t, addAddress("eth0", fmt.Sprintf("192.0.2.%d/32", i+1)))
 	}
 	hinted(t, watching(t, k), "what was lost")
+}
+
+// TestRosterThatCannotHear: a queue that gives nothing but errors is one more error, not a wait without end.
+func TestRosterThatCannotHear(t *testing.T) {
+	deaf := func() *socket { return &socket{fd: -1, buf: make([]byte, podBuffer)} }
+	o := roster{queue: deaf(), ask: deaf()}
+	answer := make(chan error, 1)
+	go func() { _, err := o.name("eth0"); answer <- err }()
+	select {
+	case err := <-answer:
+		if err == nil {
+			t.Error("no error")
+		}
+	case <-time.After(5 * time.Second):
+		t.Fatal("no answer within 5s")
+	}
 }

@@ -39,11 +39,23 @@ func openMonitor() (*socket, error) {
 	return s, nil
 }
 
+// signed asks that notifications about a link say whose request caused them, which the kernel does since 6.2 and only for those who want
+// to be told themselves as well. The answers to such a request contain the notification.
+const signed = unix.NLM_F_ECHO
+
 // watcher tells what strangers did from what we did, and from what happens to links by itself.
 type watcher struct {
 	k     *Kernel
 	seed  maphash.Seed
 	links map[int]uint64 // what a link last looked like
+	// fresh are links that we have made and not yet brought up with their alias. No kernel says who did the latter (do_setlink).
+	fresh map[int]bool
+	// doubt are links that have changed, nobody says why: the kernel brings a link down before it deletes it for us.
+	doubt map[int]bool
+}
+
+func newWatcher(k *Kernel) *watcher {
+	return &watcher{k: k, seed: maphash.MakeSeed(), links: map[int]uint64{}, fresh: map[int]bool{}, doubt: map[int]bool{}}
 }
 
 // Watch calls hint when something changed that none of our requests changed, once for what comes together, until
@@ -54,14 +66,18 @@ func (k *Kernel) Watch(ctx context.Context, hint func()) error {
 		return errWatching
 	}
 	defer k.watching.Unlock()
-	w := watcher{k: k, seed: maphash.MakeSeed(), links: map[int]uint64{}}
-	var due time.Time // when to give a hint; zero: there is nothing to tell
+	w := newWatcher(k)
+	var due time.Time // when to judge what came; zero: nothing did
+	strange := false
 	for ctx.Err() == nil {
 		timeout := stopCheck
 		if !due.IsZero() {
 			if timeout = time.Until(due); timeout <= 0 {
-				due = time.Time{}
-				hint()
+				if strange || len(w.doubt) > 0 {
+					hint()
+				}
+				due, strange = time.Time{}, false
+				clear(w.doubt)
 				continue
 			}
 		}
@@ -74,7 +90,8 @@ func (k *Kernel) Watch(ctx context.Context, hint func()) error {
 		if err != nil {
 			return fmt.Errorf("watch the kernel: %w", err)
 		}
-		if foreign && due.IsZero() {
+		strange = strange || foreign
+		if (foreign || len(w.doubt) > 0) && due.IsZero() {
 			due = time.Now().Add(settle)
 		}
 	}
@@ -92,6 +109,7 @@ func (w *watcher) drain() (foreign bool, err error) {
 		case unix.ENOBUFS, unix.EMSGSIZE: // some were lost
 			foreign = true
 			clear(w.links)
+			clear(w.fresh)
 			continue
 		default:
 			return foreign, err
@@ -115,20 +133,38 @@ func (w *watcher) foreign(h *header) bool {
 		if len(h.body) > 0 && h.body[0] != unix.AF_UNSPEC { // a bridge port's or an address family's own
 			return false
 		}
-		look := w.look(&v)
-		before, known := w.links[v.index]
-		w.links[v.index] = look
-		return !ours && (!known || before != look)
+		w.changed(&v, ours)
+		return false
 	case unix.RTM_DELLINK:
 		var v linkView
 		if v.parse(h.body) {
 			delete(w.links, v.index)
+			delete(w.fresh, v.index)
+			if ours {
+				delete(w.doubt, v.index)
+			}
 		}
 		return !ours
 	case unix.RTM_NEWADDR, unix.RTM_DELADDR, unix.RTM_NEWROUTE, unix.RTM_DELROUTE, unix.RTM_NEWRULE, unix.RTM_DELRULE:
 		return !ours
 	}
 	return false
+}
+
+// changed is how a link looks now.
+func (w *watcher) changed(v *linkView, ours bool) {
+	look := w.look(v)
+	before, known := w.links[v.index]
+	w.links[v.index] = look
+	switch {
+	case known && before == look:
+	case ours:
+		w.fresh[v.index] = !known
+	case w.fresh[v.index] && len(v.alias) > 0:
+		delete(w.fresh, v.index)
+	default:
+		w.doubt[v.index] = true
+	}
 }
 
 // look is a link's appearance in an Observation, hashed.

@@ -2,11 +2,13 @@ package linux
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"testing"
 	"time"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
 )
@@ -89,6 +91,39 @@ func TestWatchOurselves(t *testing.T) {
 	hinted(t, hints, "a link more")
 	if n := len(hints); n > 1 { // the pair may be told in two parts
 		t.Errorf("%d hints more than expected: what we do ourselves is no news", n)
+	}
+}
+
+// TestWatchKnowsItsOwn: each of our plans by itself leaves nothing in doubt, where the kernel says whose request it was.
+func TestWatchKnowsItsOwn(t *testing.T) {
+	enterNew(t)
+	var u unix.Utsname
+	must(t, unix.Uname(&u))
+	var major, minor int
+	if _, err := fmt.Sscanf(unix.ByteSliceToString(u.Release[:]), "%d.%d", &major, &minor); err != nil || major*100+minor < 602 {
+		t.Skip("needs Linux 6.2, which says who changed a link")
+	}
+	k := openHere(t, Options{})
+	s := newSpace(t)
+	p := s.pod(t)
+	watch := newWatcher(k)
+	quiet := func(what string) {
+		t.Helper()
+		if foreign, err := watch.drain(); err != nil || foreign || len(watch.doubt) > 0 {
+			t.Errorf("%s: a stranger's act %v, links in doubt %v, error %v; expected nothing", what, foreign, watch.doubt, err)
+		}
+	}
+	quiet("nothing")
+	for i := range 4 {
+		w := spec(i, s.inode)
+		apply(t, k, dataplane.PodPlan(w), p)
+		quiet("a pod more")
+		apply(t, k, dataplane.PodRemoval(w), nil)
+		quiet("a pod less")
+		k.deleting.Wait()
+	}
+	if len(watch.links)+len(watch.fresh) > 0 {
+		t.Errorf("links that are gone are remembered: %v, %v", watch.links, watch.fresh)
 	}
 }
 
