@@ -42,7 +42,10 @@ func (w *World) register() error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(registry(), 0o700); err != nil {
+	if err := os.Mkdir(registry(), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := trusted(registry()); err != nil {
 		return err
 	}
 	f, err := os.CreateTemp(registry(), "lab-*.json")
@@ -52,6 +55,20 @@ func (w *World) register() error {
 	w.entry = f.Name()
 	_, err = f.Write(data)
 	return errors.Join(err, f.Close())
+}
+
+// trusted says whether nobody else can have written what is there: an entry names processes that Clean kills and `enilab lab exec` enters,
+// and the temporary folder is everybody's.
+func trusted(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if kind := info.Mode().Type(); !ok || kind&^fs.ModeDir != 0 || int(st.Uid) != os.Geteuid() || info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("laboratories are noted in %s, and somebody else can write to it or made it (%s): look at it, and remove it", path, info.Mode())
+	}
+	return nil
 }
 
 // unregister takes it back, and the folder with the last one.
@@ -83,8 +100,13 @@ func (e *Entry) Alive() bool {
 	return err == nil && begun == e.Begun
 }
 
-// Labs are the laboratories that say they are there, the newest last. Some may be dead.
+// Labs are the laboratories that say they are there, the newest last. Some may be dead. What somebody else may have written is an error.
 func Labs() ([]Entry, error) {
+	if err := trusted(registry()); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
 	files, err := filepath.Glob(filepath.Join(registry(), "lab-*.json"))
 	if err != nil {
 		return nil, err
@@ -92,6 +114,9 @@ func Labs() ([]Entry, error) {
 	var out []Entry
 	for _, path := range files {
 		e := Entry{path: path}
+		if err := trusted(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
 		data, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -112,6 +137,9 @@ const cleanLimit = 20 * time.Second
 // Clean ends every laboratory of this machine and removes what dead ones left. It returns how many ended, and how many had been dead.
 func Clean() (ended, dead int, err error) {
 	labs, err := Labs()
+	if err != nil {
+		return 0, 0, err
+	}
 	for i := range labs {
 		e := &labs[i]
 		if !e.Alive() || e.PID == os.Getpid() {
