@@ -22,17 +22,23 @@ const (
 )
 
 func main() {
-	if len(os.Args) > 1 {
-		switch os.Args[1] {
-		case helperRole:
-			exit(node.Main())
-		case driverRole:
-			exit(drive(os.Args[2], os.Stdout))
-		}
-	}
+	role()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	exit(command(ctx, os.Args[1:], os.Stdout))
+}
+
+// role is what this binary does when a node executes it; it does not return then.
+func role() {
+	if len(os.Args) < 2 {
+		return
+	}
+	switch os.Args[1] {
+	case helperRole:
+		exit(node.Main())
+	case driverRole:
+		exit(drive(os.Args[2], os.Stdout))
+	}
 }
 
 func exit(err error) {

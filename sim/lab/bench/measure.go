@@ -230,7 +230,7 @@ func (x *bench) burst(ctx context.Context, b *binaries) (err error) {
 		return err
 	}
 	by, failed, example := split(all)
-	x.r.add(row{what: fmt.Sprintf("%d pods at once, c5.xlarge, EC2's latency", x.s.burst), asked: "none fails", ours: by["burst"], failed: failed["burst"], counted: true,
+	x.r.add(row{what: fmt.Sprintf("%d pods at once, c5.xlarge, EC2's delays", x.s.burst), asked: "none fails", ours: by["burst"], failed: failed["burst"], counted: true,
 		upstream: "21 of 50 fail"})
 	if example != "" {
 		x.failed = append(x.failed, example)

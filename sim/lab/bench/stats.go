@@ -21,7 +21,6 @@ func (s series) at(share float64) time.Duration {
 
 func (s series) p50() time.Duration { return s.at(0.50) }
 func (s series) p99() time.Duration { return s.at(0.99) }
-func (s series) max() time.Duration { return s.at(1) }
 
 // split sorts the times by series. Runs that failed have none: they are counted, and the first one's error is kept.
 func split(all []outcome) (by map[string]series, failed map[string]int, example string) {
