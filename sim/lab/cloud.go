@@ -207,6 +207,7 @@ func (w *World) terminated(n *instance) {
 	w.tell(n, "the instance is terminated")
 	if n.life != nil {
 		w.audit.Died(w.now(), int(n.no))
+		w.tornPages(n.life, n)
 		n.life = nil
 	}
 	n.gone = true

@@ -205,6 +205,9 @@ func (w *World) kill(n *instance) {
 		return
 	}
 	n.dying = true
+	if n.life != nil && !n.rebooting {
+		w.tornPages(n.life, n)
+	}
 	w.tell(n, "ipamd is killed")
 	if err := n.box.SignalDaemon(syscall.SIGKILL); err != nil && n.life != nil && !n.exited {
 		w.fail(err)

@@ -128,7 +128,7 @@ func (w *World) replied(n *instance, l *life, at time.Duration, r *ipam.Reply) {
 	delete(l.reqs, r.Req)
 	w.story.Refused(at-w.epoch, n.no, r)
 	if w.base != nil {
-		w.book.Reply(n.no, r, q.addr.IsValid())
+		w.book.Reply(at, n.no, r, q.addr.IsValid())
 	}
 	switch {
 	case !known:
@@ -197,4 +197,13 @@ func (w *World) heldOn(n *instance, a netip.Addr) int {
 		}
 	}
 	return count
+}
+
+// tornPages tells the book that a daemon died, and what nobody answers any more.
+func (w *World) tornPages(l *life, n *instance) {
+	var open []ipam.Attachment
+	for _, q := range l.reqs {
+		open = append(open, q.att)
+	}
+	w.book.Died(w.now(), n.no, open)
 }

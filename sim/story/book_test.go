@@ -2,8 +2,10 @@ package story_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/story"
 )
 
@@ -26,5 +28,27 @@ func TestBookWritesWhatWasDone(t *testing.T) {
 		if d := plain.Diff(b); len(d) == 0 {
 			t.Errorf("%s is the same story as done", what)
 		}
+	}
+}
+
+// How far a burst of pods has come when their daemon is killed is a matter of milliseconds; what was done long before is not.
+func TestBookLeavesOutWhatADeathCutOff(t *testing.T) {
+	att := func(id string) ipam.Attachment {
+		return ipam.Attachment{Network: "aws-cni", ContainerID: id, IfName: "eth0"}
+	}
+	told := func(before time.Duration, added ...string) *story.Book {
+		b := story.NewBook()
+		for _, id := range added {
+			b.Reply(time.Minute-before, 1, &ipam.Reply{Verb: ipam.VerbAdd, Att: att(id)}, false)
+		}
+		b.Died(time.Minute, 1, []ipam.Attachment{att("open")})
+		b.Reply(2*time.Minute, 1, &ipam.Reply{Verb: ipam.VerbDel, Att: att("open")}, true)
+		return b
+	}
+	if d := told(time.Second, "a", "b").Diff(told(time.Second, "a")); len(d) > 0 {
+		t.Errorf("a second before a death one pod more is another story: %q", d)
+	}
+	if d := told(time.Minute, "a", "b").Diff(told(time.Minute, "a")); len(d) == 0 {
+		t.Error("a minute before a death one pod more is the same story")
 	}
 }

@@ -377,6 +377,7 @@ func (n *node) livePod(a netip.Addr) string {
 func (w *World) terminated(n *node) {
 	if n.core != nil {
 		w.audit.Died(w.now, int(n.no))
+		w.tornPages(n)
 	}
 	n.gone, n.core = true, nil
 	w.tell(n, "the instance is terminated")

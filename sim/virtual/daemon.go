@@ -226,6 +226,7 @@ func (w *World) apply(n *node, e *event) {
 // kill is SIGKILL: what the daemon wanted and had not happened does not happen, except for requests on their way to EC2. Kubelet
 // starts it again.
 func (w *World) kill(n *node) {
+	w.tornPages(n)
 	w.crash(n, func(*event) fate { return lands })
 }
 

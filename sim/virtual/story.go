@@ -40,7 +40,7 @@ func (w *World) figures() {
 // refused tells how an ADD or DEL was answered, if it was turned down.
 func (w *World) refused(n *node, q *request, r *ipam.Reply) {
 	if w.cfg.Book != nil && w.base != nil {
-		w.cfg.Book.Reply(n.no, r, q.addr.IsValid())
+		w.cfg.Book.Reply(w.now, n.no, r, q.addr.IsValid())
 	}
 	if !w.cfg.Quiet {
 		w.story.Refused(w.Now(), n.no, r)
@@ -59,3 +59,15 @@ func (w *World) cloudSaid(n *node, f *inFlight, r *ec2.Response) {
 
 // Story is what happened since t=0.
 func (w *World) Story() string { return w.story.String() }
+
+// tornPages tells the book that a daemon died, and what nobody answers any more.
+func (w *World) tornPages(n *node) {
+	if w.cfg.Book == nil || w.base == nil || n.core == nil {
+		return
+	}
+	var open []ipam.Attachment
+	for i := range n.run {
+		open = append(open, n.run[i].att)
+	}
+	w.cfg.Book.Died(w.now, n.no, open)
+}
