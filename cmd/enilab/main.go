@@ -1,4 +1,4 @@
-// Command enilab is the laboratory: it replays outages of a node's addresses, in virtual time, and says what held.
+// Command enilab is the laboratory: it replays outages of a node's addresses, in virtual time or on a real kernel, and says what held.
 package main
 
 import (

@@ -19,7 +19,7 @@ const (
 	initPause = time.Second
 )
 
-// initialize is `ipamd init`: it does on the primary link what the daemon's own capabilities do not suffice for.
+// initialize is `ipamd init`: it does on the primary link what amazon-vpc-cni-k8s's init container does. It needs no more than the daemon.
 func initialize(s *settings.Settings) int {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: s.LogLevel}))
 	ctx, cancel := context.WithTimeout(context.Background(), initBound)
@@ -35,7 +35,7 @@ func initialize(s *settings.Settings) int {
 	defer k.Close()
 	plan := dataplane.InitPlan(dataplane.HostSpec{PrimaryMAC: mac, ExternalSNAT: s.IPAM.ExternalSNAT, NodePort: s.IPAM.NodePort, MTU: s.IPAM.MTU})
 	if done, fault := k.Apply(plan, nil); fault != nil {
-		return exitCode(fmt.Errorf("init: after %d of %d operations: %w; it needs a privileged container", done, len(plan.Ops), fault))
+		return exitCode(fmt.Errorf("init: after %d of %d operations: %w; it needs CAP_NET_ADMIN in the host's network namespace", done, len(plan.Ops), fault))
 	}
 	for i := range plan.Ops {
 		log.Info("done", "operation", plan.Ops[i].String())

@@ -45,7 +45,7 @@ type flags struct {
 const usage = `ipamd owns the elastic network interfaces of an EC2 instance and gives their addresses to pods.
 
   ipamd                    serve; the settings are environment variables
-  ipamd init               what needs more than CAP_NET_ADMIN, once, in the init container
+  ipamd init               what has to be so before it serves, once, in the init container
   ipamd status             ask the daemon of this node: is it ready, and what is wrong; exit code 1 if it is not
   ipamd view               ask it for its books: ENIs, addresses, reasons, as JSON
   ipamd record             ask it for its flight recorder, for enilab replay

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// InitPlan is what needs more than CAP_NET_ADMIN (/proc/sys is read-only in the daemon's container),
-// so the init container does it: a DNATed NodePort request to a pod of a secondary ENI comes in by the
+// InitPlan is what the init container does, as amazon-vpc-cni-k8s's does: a DNATed NodePort request to a pod of a secondary ENI comes in by the
 // primary, and its reverse path (rule 1536) is another link, which a strict rp_filter drops.
 func InitPlan(s HostSpec) Plan {
 	if !s.NodePort {
