@@ -58,7 +58,6 @@ func (w *World) judge() {
 			continue
 		}
 		n.dirty = false
-		n.cuts++
 		c := w.collect(n)
 		w.audit.Judge(w.now(), c)
 		w.compare(n)

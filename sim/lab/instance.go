@@ -57,7 +57,6 @@ type instance struct {
 	lost    []string // sandboxes that the runtime has forgotten without a DEL that succeeded
 	criAt   time.Duration
 	dirty   bool
-	cuts    int
 	silent  map[netip.Addr]bool // pods' addresses that did not answer at the last cut
 	history []past              // sandboxes by pod name, newest last
 	links   map[string]string

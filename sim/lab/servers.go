@@ -196,11 +196,8 @@ func (b kubeBackend) Node(_ context.Context, name string) (info kubeserver.NodeI
 	return info, ok, err
 }
 
-func (b kubeBackend) Changed() <-chan struct{} {
-	var c chan struct{}
-	b.w.ask(func() { c = b.w.changed })
-	return c
-}
+// Changed never comes: no verb changes a node object under a daemon that runs, and one that starts reads it anew.
+func (b kubeBackend) Changed() <-chan struct{} { return nil }
 
 // socket is what stands behind the runtime endpoint that the daemon is configured with.
 type socket uint8

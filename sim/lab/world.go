@@ -38,8 +38,7 @@ type World struct {
 	cloud    *ec2.Cloud
 	cloudAt  time.Duration
 	kube     *kube.Cluster
-	changed  chan struct{} // closed when a node object changes
-	nodes    []*instance   // 1-based: nodes[0] is nil
+	nodes    []*instance // 1-based: nodes[0] is nil
 	byInst   map[ec2.InstanceID]*instance
 	lastNode map[netip.Addr]*instance // where an address was configured last (I1)
 
@@ -78,7 +77,7 @@ func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant, p Parts) (*World, erro
 	if m != nil && len(p.Play) == 0 {
 		return nil, errors.New("open the laboratory: nobody can play the daemon with a mutant: Parts.Play is empty")
 	}
-	w := &World{cluster: c, parts: p, mutant: m, clock: newTimer(), in: make(chan func(), 256), closed: make(chan struct{}), changed: make(chan struct{}),
+	w := &World{cluster: c, parts: p, mutant: m, clock: newTimer(), in: make(chan func(), 256), closed: make(chan struct{}),
 		cloudAt: never, cutAt: never, kube: kube.New(seed + 1), byInst: map[ec2.InstanceID]*instance{}, lastNode: map[netip.Addr]*instance{},
 		audit: audit.New(audit.Config{Nodes: c.Nodes, Budget: c.Budget, Bounds: bounds}), nodes: make([]*instance, 1, c.Nodes+1), rng: seed ^ 0x5851f42d4c957f2d, book: story.NewBook()}
 	if err := w.open(seed); err != nil {
