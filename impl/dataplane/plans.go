@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// InitPlan is what the init container does, as amazon-vpc-cni-k8s's does: a DNATed NodePort request to a pod of a secondary ENI comes in by the
-// primary, and its reverse path (rule 1536) is another link, which a strict rp_filter drops.
+// InitPlan is what the init container does, once, as amazon-vpc-cni-k8s's does; nobody repairs it later. A DNATed NodePort request to a
+// pod of a secondary ENI comes in by the primary, and its reverse path (rule 1536) is another link, which a strict rp_filter drops.
 func InitPlan(s HostSpec) Plan {
 	if !s.NodePort {
 		return Plan{}
