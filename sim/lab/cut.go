@@ -162,6 +162,10 @@ func (w *World) Settle() {
 		if n.gone || w.broken != nil {
 			continue
 		}
+		if why := n.works(w.now()); why != "" { // no cut is not judged, and not judged is not held
+			w.disagree(n, "it did not come to rest within %v, so nothing that has to be settled could be judged: %s", steadyLimit, why)
+			continue
+		}
 		c := w.collect(n)
 		c.Leaks = w.leaks(n)
 		c.CloudFree = w.cloud.FreeAddresses(w.cloud.Subnets()[0].ID)

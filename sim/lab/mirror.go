@@ -141,11 +141,13 @@ const doubtPause = 5 * time.Millisecond
 func (w *World) compare(n *instance) {
 	real, err := n.box.Observe()
 	n.compared = time.Now()
+	diff := ""
 	if err != nil || !real.Complete {
-		return // not judged; the next cut is
+		diff = fmt.Sprintf("it cannot be observed whole: %v\n", err) // which may pass, like a difference
+	} else {
+		normalize(&real)
+		diff = n.mirror.agree(&real)
 	}
-	normalize(&real)
-	diff := n.mirror.agree(&real)
 	switch {
 	case diff == "":
 		n.doubt = doubt{}

@@ -48,13 +48,21 @@ func (w *World) register() error {
 	if err := trusted(registry()); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(registry(), "lab-*.json")
+	f, err := os.CreateTemp(registry(), ".lab-*")
 	if err != nil {
 		return err
 	}
 	w.entry = f.Name()
 	_, err = f.Write(data)
-	return errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	whole := filepath.Join(registry(), strings.TrimPrefix(filepath.Base(w.entry), ".")+".json") // half an entry would be a dead laboratory's
+	if err := os.Rename(w.entry, whole); err != nil {
+		return err
+	}
+	w.entry = whole
+	return nil
 }
 
 // trusted says whether nobody else can have written what is there: an entry names processes that Clean kills and `enilab lab exec` enters,

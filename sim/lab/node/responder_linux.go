@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -16,6 +17,8 @@ const (
 	maxConversations = 64
 	// farewell is how long a peer may take to close its side.
 	farewell = 2 * time.Second
+	// acceptPause is between two tries to accept what could not be accepted.
+	acceptPause = 10 * time.Millisecond
 )
 
 // responder answers on TCP port ResponderPort of a pod's namespace. Its sockets keep the namespace alive, so none of them outlives it: all
@@ -44,8 +47,13 @@ func (r *responder) accept() {
 	for {
 		r.places <- struct{}{}
 		c, err := r.listener.Accept()
-		if err != nil {
-			return // closed
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // such as no descriptor left: the pod is not dead for it
+			time.Sleep(acceptPause)
+			<-r.places
+			continue
 		}
 		go r.converse(c.(*net.TCPConn))
 	}
