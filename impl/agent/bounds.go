@@ -31,7 +31,8 @@ const (
 // Pauses and periods, by Config.Clock.
 const (
 	defaultTimeout = 30 * time.Second       // of a request whose caller did not say
-	intentRetry    = time.Second            // a DEL intent that failed is tried again
+	intentRetry    = time.Second            // a DEL intent that failed is tried again, and later at twice the distance each time
+	maxIntentRetry = 32 * time.Second       // … up to this
 	intentScan     = time.Minute            // the folder of intents is read although nothing was heard
 	watchRetry     = time.Second            // a broken watch is begun again
 	hintPause      = 100 * time.Millisecond // at most one hint in this time: a storm of netlink events is one reason to look

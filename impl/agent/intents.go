@@ -14,6 +14,7 @@ import (
 type intents struct {
 	reading, again bool            // the folder is being read; and has to be once more
 	doing          map[string]bool // by file name
+	tries          map[string]int  // that failed
 	bad            map[string]bool // were complained about
 }
 
@@ -21,7 +22,7 @@ func (d *daemon) intentDir() string { return filepath.Join(d.c.RunDir, intentDir
 
 // watchIntents reads the folder now, whenever something is put into it, and now and then although nothing was heard.
 func (d *daemon) watchIntents() {
-	d.intents.doing, d.intents.bad = map[string]bool{}, map[string]bool{}
+	d.intents.doing, d.intents.bad, d.intents.tries = map[string]bool{}, map[string]bool{}, map[string]int{}
 	d.followIntents()
 	d.scanEver()
 }
@@ -129,7 +130,9 @@ func (d *daemon) tryIntent(e *intent.Entry) {
 // intentDone takes the file away when its DEL has succeeded (rule F), and tries again otherwise.
 func (d *daemon) intentDone(e *intent.Entry, failed *ipam.Error) {
 	again := func() {
-		d.after(d.clock.Now()+intentRetry, func() {
+		pause := min(intentRetry<<min(d.intents.tries[e.Name], 10), maxIntentRetry)
+		d.intents.tries[e.Name]++
+		d.after(d.clock.Now()+pause, func() {
 			delete(d.intents.doing, e.Name)
 			d.tryIntent(e)
 		})
@@ -151,6 +154,7 @@ func (d *daemon) intentDone(e *intent.Entry, failed *ipam.Error) {
 			}
 			d.log.Info("a DEL intent is done", "attachment", e.Attachment)
 			delete(d.intents.doing, e.Name)
+			delete(d.intents.tries, e.Name)
 			d.scanIntents() // for one that came in its place
 		})
 	})
