@@ -162,7 +162,7 @@ func (w *World) Settle() {
 		if n.gone || w.broken != nil {
 			continue
 		}
-		if why := n.works(w.now()); why != "" { // no cut is not judged, and not judged is not held
+		if why := w.rest(n); why != "" { // no cut is not judged, and not judged is not held
 			w.disagree(n, "it did not come to rest within %v, so nothing that has to be settled could be judged: %s", steadyLimit, why)
 			continue
 		}
@@ -174,6 +174,20 @@ func (w *World) Settle() {
 	}
 	w.settleCloud()
 	w.resolve()
+}
+
+// rest runs on to the first moment at which nothing of a node works, or to the limit; then it says what does.
+func (w *World) rest(n *instance) string {
+	at := func() string { return n.works(w.now()) }
+	if at() == "" {
+		return ""
+	}
+	rested := false
+	w.until(w.now()+steadyLimit, func() bool { rested = at() == ""; return rested })
+	if rested {
+		return ""
+	}
+	return at()
 }
 
 // leaks are what belongs to nobody on a node.
