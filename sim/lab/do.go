@@ -241,7 +241,7 @@ func (w *World) doPod(a *sim.Act) {
 			n.stir()
 		}
 	case "replay-del":
-		w.replayDel(n, &p, a)
+		n.history.ReplayDEL(n.cri, w.now(), p.Name, p.UID, a)
 	}
 	w.armKubelet(n)
 }
@@ -267,29 +267,6 @@ func (n *instance) veth(p *kube.Pod) string {
 		return ""
 	}
 	return n.mirror.VethOf(id)
-}
-
-// replayDel sends a DEL of the pod's previous sandbox again, as kubelet does for as long as it fails.
-func (w *World) replayDel(n *instance, p *kube.Pod, a *sim.Act) {
-	id, ok := n.previous(p)
-	if !ok {
-		return
-	}
-	for i := range max(a.Int("times"), 1) {
-		n.cri.ReplayDEL(w.now(), id, a.Duration("after")+time.Duration(i)*a.Duration("every"))
-	}
-}
-
-// previous is the sandbox that had the pod's name before the newest one.
-func (n *instance) previous(p *kube.Pod) (string, bool) {
-	newest, _ := n.cri.SandboxOf(p.UID)
-	last, found := "", false
-	for _, s := range n.history {
-		if s.name == p.Name && s.id != newest {
-			last, found = s.id, true
-		}
-	}
-	return last, found
 }
 
 // EndFaults ends what actions broke.

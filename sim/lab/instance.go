@@ -12,6 +12,7 @@ import (
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/clock"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/acts"
 	"github.com/enilab/enilab/sim/lab/node"
 )
 
@@ -58,18 +59,13 @@ type instance struct {
 	criAt   time.Duration
 	dirty   bool
 	silent  map[netip.Addr]bool // pods' addresses that did not answer at the last cut
-	history []past              // sandboxes by pod name, newest last
+	history acts.History        // sandboxes by pod name, newest last
 	links   map[string]string
 	mirror  *mirror
 	shut    []io.Closer
 	servers []*http.Server
 	runtime *runtimeServer
 }
-
-// past is a sandbox whose ADD was run. maxPast bounds how many a node remembers: enough to replay a stale DEL of.
-type past struct{ name, id string }
-
-const maxPast = 256
 
 func (n *instance) name() string { return fmt.Sprintf("node-%d", n.no) }
 

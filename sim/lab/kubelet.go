@@ -81,10 +81,7 @@ func (w *World) makeNetns(n *instance, a *cri.Action) {
 // runPlugin starts the plugin's process. Deadlines are the model's: it says when a plugin is killed.
 func (w *World) runPlugin(n *instance, a cri.Action) {
 	if a.Verb == cri.ADD {
-		if len(n.history) == maxPast {
-			n.history = append(n.history[:0], n.history[maxPast/2:]...)
-		}
-		n.history = append(n.history, past{a.Name, a.ContainerID})
+		n.history.Add(a.Name, a.ContainerID)
 	}
 	n.verbs[a.Op] = a
 	n.running++

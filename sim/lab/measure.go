@@ -3,7 +3,6 @@ package lab
 import (
 	"net/netip"
 
-	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/acts"
 	"github.com/enilab/enilab/sim/scn"
 )
@@ -44,41 +43,7 @@ func (w *World) measureNode(n *instance, metric string) (int64, bool) {
 		return 0, metric == "serving"
 	}
 	n.life.node().View(&w.view)
-	v := &w.view
-	switch metric {
-	case "addresses.free":
-		return int64(v.Free), true
-	case "addresses.assigned":
-		return int64(v.Assigned), true
-	case "addresses.cooling":
-		return int64(v.Cooling), true
-	case "addresses.quarantined":
-		return int64(v.Quarantined), true
-	case "addresses.total":
-		return int64(v.Free + v.Assigned + v.Cooling + v.Quarantined), true
-	case "waiting":
-		return int64(v.Waiting), true
-	case "serving":
-		return flag(v.Serving), true
-	case "impaired":
-		return flag(len(v.Reasons) > 0), true
-	case "enis":
-		ready := 0
-		for i := range v.ENIs {
-			if v.ENIs[i].Stage == ipam.Ready {
-				ready++
-			}
-		}
-		return int64(ready), true
-	}
-	return 0, false
-}
-
-func flag(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
+	return acts.MeasureView(&w.view, metric)
 }
 
 func (w *World) measurePod(name, metric string) (int64, bool) {
@@ -88,12 +53,12 @@ func (w *World) measurePod(name, metric string) (int64, bool) {
 	}
 	n := w.nodes[p.Node]
 	if metric == "ready" {
-		return flag(n.cri.PodReady(p.UID)), true
+		return acts.Flag(n.cri.PodReady(p.UID)), true
 	}
 	id, _ := n.cri.SandboxOf(p.UID)
 	for t := range n.cri.Sandboxes() {
 		if t.ID == id && t.Address.IsValid() {
-			return flag(w.reach(n, []netip.Addr{t.Address})[0]), true
+			return acts.Flag(w.reach(n, []netip.Addr{t.Address})[0]), true
 		}
 	}
 	return 0, true

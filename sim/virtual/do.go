@@ -186,7 +186,7 @@ func (w *World) doPod(a *sim.Act) {
 	case "lose-alias":
 		n.kern.SetLinkAlias(n.veth(&p), "")
 	case "replay-del":
-		w.replayDel(n, &p, a)
+		n.history.ReplayDEL(n.cri, w.now, p.Name, p.UID, a)
 	}
 	w.armKubelet(n)
 }
@@ -198,29 +198,6 @@ func (n *node) veth(p *kube.Pod) string {
 		return ""
 	}
 	return n.kern.VethOf(id)
-}
-
-// replayDel sends a DEL of the pod's previous sandbox again, as kubelet does for as long as it fails.
-func (w *World) replayDel(n *node, p *kube.Pod, a *sim.Act) {
-	id, ok := n.previous(p)
-	if !ok {
-		return
-	}
-	for i := range max(a.Int("times"), 1) {
-		n.cri.ReplayDEL(w.now, id, a.Duration("after")+time.Duration(i)*a.Duration("every"))
-	}
-}
-
-// previous is the sandbox that had the pod's name before the newest one.
-func (n *node) previous(p *kube.Pod) (string, bool) {
-	newest, _ := n.cri.SandboxOf(p.UID)
-	last, found := "", false
-	for _, s := range n.history {
-		if s.name == p.Name && s.id != newest {
-			last, found = s.id, true
-		}
-	}
-	return last, found
 }
 
 // living are the nodes that pods may be placed on.
@@ -312,41 +289,7 @@ func (w *World) measureNode(n *node, metric string) (int64, bool) {
 		return 0, false
 	}
 	n.core.View(&w.view)
-	v := &w.view
-	switch metric {
-	case "addresses.free":
-		return int64(v.Free), true
-	case "addresses.assigned":
-		return int64(v.Assigned), true
-	case "addresses.cooling":
-		return int64(v.Cooling), true
-	case "addresses.quarantined":
-		return int64(v.Quarantined), true
-	case "addresses.total":
-		return int64(v.Free + v.Assigned + v.Cooling + v.Quarantined), true
-	case "waiting":
-		return int64(v.Waiting), true
-	case "serving":
-		return flag(v.Serving), true
-	case "impaired":
-		return flag(len(v.Reasons) > 0), true
-	case "enis":
-		ready := 0
-		for i := range v.ENIs {
-			if v.ENIs[i].Stage == ipam.Ready {
-				ready++
-			}
-		}
-		return int64(ready), true
-	}
-	return 0, false
-}
-
-func flag(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
+	return acts.MeasureView(&w.view, metric)
 }
 
 func (w *World) measurePod(name, metric string) (int64, bool) {
@@ -356,12 +299,12 @@ func (w *World) measurePod(name, metric string) (int64, bool) {
 	}
 	n := w.nodes[p.Node]
 	if metric == "ready" {
-		return flag(n.cri.PodReady(p.UID)), true
+		return acts.Flag(n.cri.PodReady(p.UID)), true
 	}
 	id, _ := n.cri.SandboxOf(p.UID)
 	for t := range n.cri.Sandboxes() {
 		if t.ID == id && t.Address.IsValid() {
-			return flag(w.fault(n, t.Address, t.Netns) == ""), true
+			return acts.Flag(w.fault(n, t.Address, t.Netns) == ""), true
 		}
 	}
 	return 0, true

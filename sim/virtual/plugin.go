@@ -70,10 +70,7 @@ func (w *World) plugin(n *node, e *event) {
 	pod := ipam.Pod{Namespace: a.Namespace, Name: a.Name, UID: a.UID}
 	w.mix(uint64(a.Verb))
 	if a.Verb == cri.ADD {
-		if len(n.history) == maxPast {
-			n.history = append(n.history[:0], n.history[maxPast/2:]...)
-		}
-		n.history = append(n.history, past{a.Name, a.ContainerID})
+		n.history.Add(a.Name, a.ContainerID)
 	}
 	if n.core == nil {
 		w.daemonDown(n, request{op: a.Op, verb: a.Verb, att: att}, pod)

@@ -108,7 +108,7 @@ type node struct {
 	fresh   []netip.Addr             // given to pods since then: the kernel had them before the runtime knew
 	faults  map[cri.SandboxID]string // who was out of reach at the last cut, and why
 	starts  int
-	history []past                 // sandboxes by pod name, newest last
+	history acts.History           // sandboxes by pod name, newest last
 	booted  bool                   // the tmpfs marker exists
 	seen    *dataplane.Observation // the last one, and the kernel's generation then: observations are not changed once made
 	seenGen uint64
@@ -118,11 +118,6 @@ type node struct {
 
 // disk is one store: rows by key, in the order in which the keys were first written.
 type disk struct{ rows []ipam.Row }
-
-// past is a sandbox whose ADD was run. maxPast bounds how many a node remembers: enough to replay a stale DEL of.
-type past struct{ name, id string }
-
-const maxPast = 256
 
 // request is a plugin process that awaits the daemon's reply.
 type request struct {
@@ -302,7 +297,7 @@ func (n *node) clone() *node {
 		c.disk[s].rows = slices.Clone(n.disk[s].rows)
 	}
 	c.faults, c.fresh = maps.Clone(n.faults), slices.Clone(n.fresh)
-	c.run, c.intents, c.history = slices.Clone(n.run), slices.Clone(n.intents), slices.Clone(n.history)
+	c.run, c.intents, c.history = slices.Clone(n.run), slices.Clone(n.intents), n.history.Clone()
 	return &c
 }
 

@@ -1,0 +1,83 @@
+package acts
+
+import (
+	"slices"
+	"time"
+
+	"github.com/enilab/enilab/fakes/cri"
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim"
+)
+
+// MeasureView reads a metric of a node from what its daemon believes.
+func MeasureView(v *ipam.View, metric string) (int64, bool) {
+	switch metric {
+	case "addresses.free":
+		return int64(v.Free), true
+	case "addresses.assigned":
+		return int64(v.Assigned), true
+	case "addresses.cooling":
+		return int64(v.Cooling), true
+	case "addresses.quarantined":
+		return int64(v.Quarantined), true
+	case "addresses.total":
+		return int64(v.Free + v.Assigned + v.Cooling + v.Quarantined), true
+	case "waiting":
+		return int64(v.Waiting), true
+	case "serving":
+		return Flag(v.Serving), true
+	case "impaired":
+		return Flag(len(v.Reasons) > 0), true
+	case "enis":
+		ready := 0
+		for i := range v.ENIs {
+			if v.ENIs[i].Stage == ipam.Ready {
+				ready++
+			}
+		}
+		return int64(ready), true
+	}
+	return 0, false
+}
+
+// Flag is a metric that is true or false.
+func Flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// History is a node's sandboxes by their pods' names, newest last: enough of them to replay a stale DEL of one. It is a value; Clone
+// forks it.
+type History []past
+
+type past struct{ pod, containerID string }
+
+// maxPast bounds how many a node remembers.
+const maxPast = 256
+
+// Add remembers a sandbox whose ADD is run.
+func (h *History) Add(pod, containerID string) {
+	if s := *h; len(s) == maxPast {
+		*h = append(s[:0], s[maxPast/2:]...)
+	}
+	*h = append(*h, past{pod, containerID})
+}
+
+// Clone is an independent copy.
+func (h History) Clone() History { return slices.Clone(h) }
+
+// ReplayDEL sends a DEL of the sandbox that had the pod's name before the newest one again, as kubelet does for as long as it fails.
+func (h History) ReplayDEL(n *cri.Node, now time.Duration, pod, uid string, a *sim.Act) {
+	newest, _ := n.SandboxOf(uid)
+	for _, s := range slices.Backward(h) {
+		if s.pod != pod || s.containerID == newest {
+			continue
+		}
+		for i := range max(a.Int("times"), 1) {
+			n.ReplayDEL(now, s.containerID, a.Duration("after")+time.Duration(i)*a.Duration("every"))
+		}
+		return
+	}
+}
