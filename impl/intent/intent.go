@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/enilab/enilab/impl/ipam"
 )
@@ -33,11 +31,8 @@ type file struct {
 	PodUID       string `json:"podUID,omitempty"`
 }
 
-// Bounds of a file and of the names in it.
-const (
-	maxFile = 16 << 10 // bytes
-	maxName = 255      // bytes: a name has to fit a link's alias
-)
+// maxFile bounds a file, in bytes.
+const maxFile = 16 << 10
 
 // name is the file's: a function of the exact attachment, so that a repeated DEL is one file.
 func name(a ipam.Attachment) string {
@@ -81,15 +76,5 @@ func (in *Intent) plain() error {
 	if a.Network == "" || a.ContainerID == "" || a.IfName == "" {
 		return errors.New("expected network, containerID and ifName, found an empty one")
 	}
-	for _, s := range [...]string{a.Network, a.ContainerID, a.IfName} {
-		if len(s) > maxName {
-			return fmt.Errorf("expected names of at most %d bytes, found one of %d", maxName, len(s))
-		}
-		for _, c := range s {
-			if c == utf8.RuneError || unicode.IsSpace(c) || unicode.IsControl(c) {
-				return fmt.Errorf("expected a name without spaces and control characters, found %q", s)
-			}
-		}
-	}
-	return nil
+	return a.Plain()
 }

@@ -1,5 +1,13 @@
 package ipam
 
+import (
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/enilab/enilab/impl/dataplane"
+)
+
 // Req identifies a request of the plugin, unique in the life of a daemon.
 type Req uint64
 
@@ -14,6 +22,21 @@ func (a Attachment) String() string {
 }
 
 func (a Attachment) shortID() string { return a.ContainerID[:min(len(a.ContainerID), 8)] }
+
+// Plain refuses names that could not stand in a link's alias, where the key is kept with spaces between its parts. Empty ones may.
+func (a Attachment) Plain() error {
+	for _, s := range [...]string{a.Network, a.ContainerID, a.IfName} {
+		if len(s) > dataplane.MaxAlias {
+			return fmt.Errorf("expected names of at most %d bytes, found one of %d", dataplane.MaxAlias, len(s))
+		}
+		for _, c := range s {
+			if c == utf8.RuneError || unicode.IsSpace(c) || unicode.IsControl(c) {
+				return fmt.Errorf("expected a name without spaces and control characters, found %q", s)
+			}
+		}
+	}
+	return nil
+}
 
 // append is String at the end of b.
 func (a *Attachment) append(b []byte) []byte {

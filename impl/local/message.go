@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/enilab/enilab/impl/ipam"
 )
@@ -22,8 +20,6 @@ const (
 	MaxFiles    = 4
 	// MaxTimeout is the longest patience that a request may ask for: kubelet gives RunPodSandbox 4 minutes.
 	MaxTimeout = 10 * time.Minute
-	// maxName bounds network, container ID and interface name: together they must fit a link's alias.
-	maxName = 255
 )
 
 // The verbs of a request.
@@ -105,28 +101,13 @@ func parseRequest(body []byte) (*Request, error) {
 	if r.TimeoutMS < 0 || r.TimeoutMS > MaxTimeout.Milliseconds() {
 		return nil, fmt.Errorf("request %q: expected timeoutMS in 0 … %d, found %d", r.Verb, MaxTimeout.Milliseconds(), r.TimeoutMS)
 	}
-	if err := plain(r.Attachment()); err != nil {
+	if err := r.Attachment().Plain(); err != nil {
 		return nil, fmt.Errorf("request %q: %w", r.Verb, err)
 	}
 	for i, a := range r.Valid {
-		if err := plain(a); err != nil {
+		if err := a.Plain(); err != nil {
 			return nil, fmt.Errorf("request %q: valid[%d]: %w", r.Verb, i, err)
 		}
 	}
 	return r, nil
-}
-
-// plain refuses names that could not stand in a link's alias, where the key is kept with spaces between its parts.
-func plain(a Attachment) error {
-	for _, s := range [...]string{a.Network, a.ContainerID, a.IfName} {
-		if len(s) > maxName {
-			return fmt.Errorf("expected names of at most %d bytes, found one of %d", maxName, len(s))
-		}
-		for _, c := range s {
-			if c == utf8.RuneError || unicode.IsSpace(c) || unicode.IsControl(c) {
-				return fmt.Errorf("expected a name without spaces and control characters, found %q", s)
-			}
-		}
-	}
-	return nil
 }
