@@ -103,7 +103,7 @@ func New(cfg Config, seed uint64) *Cloud {
 			id = SubnetID(others.name(subnetPrefix, 2+n))
 		}
 		orString(&zone, c.cfg.Zone)
-		c.subnets = append(c.subnets, newSubnet(id, s.CIDR, zone))
+		c.subnets = append(c.subnets, newSubnet(id, s.CIDR, zone, s.Reservations))
 	}
 	return c
 }
@@ -137,6 +137,10 @@ type LaunchSpec struct {
 	Subnet             SubnetID // empty: the first one
 	SecondaryAddresses int      // on the primary interface
 	Tags               map[string]string
+	// Of the primary interface, when the machine exists already and has them: an address that is free or in a reservation of its
+	// subnet, and a MAC, lower case. Zero: EC2 chooses.
+	Address netip.Addr
+	MAC     string
 }
 
 // Error is why Launch failed: the code that EC2 would give.
@@ -162,17 +166,19 @@ func (c *Cloud) Launch(now time.Duration, s LaunchSpec) (InstanceID, error) {
 		return "", launchError("InvalidSubnetID.NotFound", "The subnet ID '"+string(s.Subnet)+"' does not exist")
 	case s.SecondaryAddresses < 0 || s.SecondaryAddresses >= limits.IPv4PerENI:
 		return "", launchError("PrivateIpAddressLimitExceeded", "Number of private addresses will exceed limit.")
-	case c.subnets[sub].free < 1+s.SecondaryAddresses:
+	case c.subnets[sub].free < 1+s.SecondaryAddresses-c.subnets[sub].asideOf(s.Address):
 		return "", launchError(codeSubnetFull, c.subnetFull(sub))
 	case c.living >= c.cfg.ENIQuota:
 		return "", launchError(codeENIQuota, messageENIQuota)
+	case s.Address.IsValid() && !c.subnets[sub].available(s.Address):
+		return "", launchError(codePrimaryInUse, "The specified address "+s.Address.String()+" is not free in "+c.subnets[sub].cidr.String())
 	}
 	n := int32(len(c.instances))
 	c.instances = append(c.instances, instance{
 		id: InstanceID(c.instanceNames.name(instancePrefix, int(n))), kind: s.Type, limits: limits, subnet: sub,
 		rand: stream(mix(c.instanceNames.salt ^ uint64(n)*golden)), tags: sortedTags(s.Tags),
 	})
-	slot := c.newENI(sub, 1+s.SecondaryAddresses)
+	slot := c.launchENI(sub, &s)
 	e, i := &c.enis[slot], &c.instances[n]
 	e.groups = c.groups[:1:1]
 	e.visibleFrom, e.attAt = never, never // seen by every read: the instance has been there for a while
@@ -184,6 +190,28 @@ func (c *Cloud) Launch(now time.Duration, s LaunchSpec) (InstanceID, error) {
 	c.emit(c.now, ENIAttached, e, none)
 	c.emit(c.now, LinkPlugged, e, none)
 	return i.id, nil
+}
+
+// launchENI makes an instance's primary interface.
+func (c *Cloud) launchENI(sub int32, s *LaunchSpec) int32 {
+	if !s.Address.IsValid() && s.MAC == "" {
+		return c.newENI(sub, 1+s.SecondaryAddresses)
+	}
+	slot := c.newSlot()
+	list := make([]uint16, 0, 1+s.SecondaryAddresses)
+	if s.Address.IsValid() {
+		o, _ := c.subnets[sub].offset(s.Address)
+		c.subnets[sub].take(o, slot+1)
+		list = append(list, o)
+	}
+	for len(list) <= s.SecondaryAddresses {
+		list = append(list, c.subnets[sub].pop(slot+1))
+	}
+	c.initENI(slot, sub, list)
+	if s.MAC != "" {
+		c.enis[slot].mac = s.MAC
+	}
+	return slot
 }
 
 func launchError(code, message string) error { return &Error{"ec2 launch", code, message} }

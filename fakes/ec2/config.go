@@ -33,6 +33,9 @@ type SubnetConfig struct {
 	ID   SubnetID // made when empty
 	CIDR netip.Prefix
 	Zone string // default Config.Zone
+	// Reservations are explicit CIDR reservations: their addresses are given only to who asks for exactly them ("Subnet CIDR
+	// reservations", VPC user guide).
+	Reservations []netip.Prefix
 }
 
 // Span is a distribution of durations: half of the draws lie between Min and Median, half between
@@ -132,6 +135,11 @@ func (cfg *Config) Validate() error {
 			}
 			if s.ID != "" && s.ID == o.ID {
 				return fmt.Errorf("ec2 config: subnet %d: ID %q is that of subnet %d too: rename one", i, s.ID, j)
+			}
+		}
+		for _, r := range s.Reservations {
+			if !r.IsValid() || r.Bits() < s.CIDR.Bits() || !s.CIDR.Contains(r.Addr()) {
+				return fmt.Errorf("ec2 config: subnet %d: reservation %v does not lie in %v: cut it out of the subnet", i, r, s.CIDR)
 			}
 		}
 		if !cfg.inVPC(s.CIDR) {

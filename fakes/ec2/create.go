@@ -104,7 +104,7 @@ func (c *Cloud) chooseForCreate(sub int32, r *Request) ([]uint16, Response) {
 		}
 		list[k] = o
 	}
-	if s.free < n {
+	if s.free < n-s.asideOf(r.Addresses...) {
 		return nil, failure(codeSubnetFull, c.subnetFull(sub))
 	}
 	return list, Response{}
@@ -120,7 +120,7 @@ func (s *subnet) wanted(a netip.Addr, before []uint16) (o uint16, why string) {
 		return 0, " does not fall within the subnet's address range"
 	case s.ownerOf(o) == addressReserved:
 		return 0, " is in the subnet's reserved address range"
-	case s.ownerOf(o) != addressFree:
+	case !s.available(a):
 		return 0, addressTaken
 	case slices.Contains(before, o):
 		return 0, " was specified twice"

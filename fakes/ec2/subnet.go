@@ -12,6 +12,7 @@ const (
 	addressReserved int32 = -1 // EC2's own five
 	addressStranger int32 = -2 // something else in the VPC, see DrainSubnet
 	addressHeld     int32 = -3 // was just freed
+	addressSetAside int32 = -4 // in a CIDR reservation: for those who ask for exactly it
 )
 
 // subnet owns addresses. They are offsets from the network's own address, sixteen bits at most because
@@ -31,8 +32,9 @@ type subnet struct {
 	next, prev []uint16
 	free       int // fresh ones included
 
-	held      []heldAddress // in order of release
-	strangers []uint16      // a stack, so that DrainSubnet can be undone
+	aside     []netip.Prefix // CIDR reservations; shared, never written to
+	held      []heldAddress  // in order of release
+	strangers []uint16       // a stack, so that DrainSubnet can be undone
 }
 
 type heldAddress struct {
@@ -40,9 +42,9 @@ type heldAddress struct {
 	offset uint16
 }
 
-// newSubnet makes all addresses free but the first four and the last ("Subnet sizing").
-func newSubnet(id SubnetID, cidr netip.Prefix, zone string) subnet {
-	s := subnet{id: id, cidr: cidr, zone: zone}
+// newSubnet makes all addresses free but the first four and the last ("Subnet sizing") and those of reservations.
+func newSubnet(id SubnetID, cidr netip.Prefix, zone string, aside []netip.Prefix) subnet {
+	s := subnet{id: id, cidr: cidr, zone: zone, aside: aside}
 	if !usableCIDR(cidr) {
 		return s
 	}
@@ -53,7 +55,20 @@ func newSubnet(id SubnetID, cidr netip.Prefix, zone string) subnet {
 	s.owner = []int32{addressReserved, addressReserved, addressReserved, addressReserved}
 	s.next, s.prev = make([]uint16, 4), make([]uint16, 4)
 	s.free = s.size - 5
+	for _, p := range aside {
+		for a := p.Masked().Addr(); p.Contains(a); a = a.Next() {
+			if o, ok := s.offset(a); ok && s.ownerOf(o) == addressFree {
+				s.take(o, addressSetAside)
+			}
+		}
+	}
 	return s
+}
+
+// reserved says whether an address is in a CIDR reservation.
+func (s *subnet) reserved(o uint16) bool {
+	a := s.addr(o)
+	return slices.ContainsFunc(s.aside, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 func (s *subnet) clone() subnet {
@@ -103,14 +118,22 @@ func (s *subnet) link(o uint16) {
 	s.owner[o] = addressFree
 }
 
-// pushFree makes an address that somebody had the last of the free ones.
+// pushFree makes an address that somebody had the last of the free ones, unless it goes back to its reservation.
 func (s *subnet) pushFree(o uint16) {
+	if len(s.aside) > 0 && s.reserved(o) {
+		s.owner[o] = addressSetAside
+		return
+	}
 	s.link(o)
 	s.free++
 }
 
-// take gives a free address to an owner.
+// take gives an address that is free, or in a reservation, to an owner.
 func (s *subnet) take(o uint16, owner int32) {
+	if s.ownerOf(o) == addressSetAside {
+		s.owner[o] = owner
+		return
+	}
 	for int(o) >= len(s.owner) { // o is fresh: it and the fresh ones before it enter the tables
 		s.owner, s.next, s.prev = append(s.owner, addressFree), append(s.next, 0), append(s.prev, 0)
 		s.link(uint16(len(s.owner) - 1))
@@ -167,4 +190,24 @@ func (c *Cloud) locate(a netip.Addr) (*subnet, uint16, bool) {
 		}
 	}
 	return nil, 0, false
+}
+
+// available says whether an address can be had by who asks for exactly it.
+func (s *subnet) available(a netip.Addr) bool {
+	o, ok := s.offset(a)
+	if !ok {
+		return false
+	}
+	owner := s.ownerOf(o)
+	return owner == addressFree || owner == addressSetAside
+}
+
+// asideOf is how many of the addresses come from a reservation, and not from what is free for all.
+func (s *subnet) asideOf(list ...netip.Addr) (n int) {
+	for _, a := range list {
+		if o, ok := s.offset(a); ok && s.ownerOf(o) == addressSetAside {
+			n++
+		}
+	}
+	return n
 }
