@@ -1,0 +1,2 @@
+// Package image makes the container image.
+package image

@@ -1,0 +1,154 @@
+package deploy
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/enilab/enilab/impl/settings"
+)
+
+// Repository is the image's name; package image makes it.
+const Repository = "docker.io/enilab/cni"
+
+// DefaultTag is the tag of an image of which nobody said another.
+const DefaultTag = "dev"
+
+// Options are what differs between clusters. The zero value is EKS's.
+type Options struct {
+	Image      string            // empty: Repository:DefaultTag
+	PullPolicy string            // Always, IfNotPresent or Never; empty: IfNotPresent
+	Env        map[string]string // of both containers, added to the stock environment or instead of it; an empty value is an unset variable
+	Command    []string          // the daemon's; empty: /ipamd. The init container and the probes are always /ipamd's
+	RuntimeDir string            // the host's folder of the runtime's socket, mounted at the same path; empty: /run/containerd
+	// ExtraVolumes are paths of the host, mounted at the same path for the daemon to read and write.
+	ExtraVolumes []string
+	Namespace    string // empty: kube-system
+}
+
+// policies of pulling.
+var policies = []string{"Always", "IfNotPresent", "Never"}
+
+// filled are the options with their defaults, or why they cannot be.
+func (o Options) filled() (Options, error) {
+	fill := func(to *string, standard string) {
+		if *to == "" {
+			*to = standard
+		}
+	}
+	fill(&o.Image, Repository+":"+DefaultTag)
+	fill(&o.PullPolicy, "IfNotPresent")
+	fill(&o.RuntimeDir, "/run/containerd")
+	fill(&o.Namespace, "kube-system")
+	if len(o.Command) == 0 {
+		o.Command = []string{"/ipamd"}
+	}
+	return o, o.check()
+}
+
+func (o *Options) check() error {
+	if strings.ContainsAny(o.Image, " \t\r\n") {
+		return fmt.Errorf("deploy: the image is %q: expected a reference such as %s:%s", o.Image, Repository, DefaultTag)
+	}
+	if !slices.Contains(policies, o.PullPolicy) {
+		return fmt.Errorf("deploy: the pull policy is %q: expected one of %s", o.PullPolicy, strings.Join(policies, ", "))
+	}
+	if slices.Contains(o.Command, "") {
+		return fmt.Errorf("deploy: the command %q has an empty word", o.Command)
+	}
+	for name := range o.Env {
+		if !plain(name) {
+			return fmt.Errorf("deploy: %q is no name of an environment variable", name)
+		}
+	}
+	if !absolute(o.RuntimeDir) {
+		return fmt.Errorf("deploy: the runtime's folder is %q: expected an absolute path without . and ..", o.RuntimeDir)
+	}
+	for _, v := range o.ExtraVolumes {
+		if !absolute(v) {
+			return fmt.Errorf("deploy: a volume is %q: expected an absolute path without . and ..", v)
+		}
+	}
+	return nil
+}
+
+// plain says whether a container may have a variable of that name.
+func plain(name string) bool {
+	ok := name != ""
+	for _, r := range name {
+		ok = ok && r > ' ' && r < 0x7f && r != '='
+	}
+	return ok
+}
+
+// absolute says whether a folder can be mounted: / itself cannot.
+func absolute(p string) bool { return path.IsAbs(p) && path.Clean(p) == p && p != "/" }
+
+// Settings are what the daemon of these manifests will read of its environment, and what it will say about it. Values that only a
+// node knows are as long as MY_NODE_NAME and the like are: a placeholder.
+func Settings(o Options) (*settings.Settings, []settings.Problem, error) {
+	o, err := o.filled()
+	if err != nil {
+		return nil, nil, err
+	}
+	s, problems := o.settings()
+	return s, problems, nil
+}
+
+func (o *Options) settings() (*settings.Settings, []settings.Problem) {
+	env := map[string]string{}
+	var environ []string
+	for _, v := range o.environment() {
+		env[v.Name] = v.Value
+		if v.ValueFrom != nil {
+			env[v.Name] = v.ValueFrom.FieldRef.FieldPath
+		}
+		environ = append(environ, v.Name+"="+v.Value)
+	}
+	s, problems := settings.Read(func(name string) (string, bool) { v, ok := env[name]; return v, ok })
+	return s, append(problems, settings.Unknown(environ)...)
+}
+
+// uncovered is an error when the daemon reads or writes where no volume is: what it writes there would end with its container.
+func uncovered(name, file string, mounts []string) error {
+	if file == "" || !path.IsAbs(file) {
+		return nil
+	}
+	for _, m := range mounts {
+		if file == m || strings.HasPrefix(file, m+"/") {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s is %s, where no volume is mounted (there are %s)", name, file, strings.Join(mounts, ", "))
+}
+
+// covered says which settings of the daemon name a path that no volume covers.
+func (o *Options) covered() error {
+	s, _ := o.settings()
+	daemon, installer := mountPaths(o.daemonMounts()), mountPaths(o.initMounts())
+	value := func(name string) string {
+		for _, v := range s.Values {
+			if v.Name == name {
+				return v.Value
+			}
+		}
+		return ""
+	}
+	err := errors.Join(
+		uncovered("AWS_VPC_K8S_CNI_BACKING_STORE", s.Checkpoint, daemon),
+		uncovered("ENILAB_RUN_DIR", s.RunDir, daemon),
+		uncovered("ENILAB_LIB_DIR", s.LibDir, daemon),
+		uncovered("ENILAB_SOCKET", s.Socket, daemon),
+		uncovered("ENILAB_RUNTIME_SOCKET", strings.TrimPrefix(s.Runtime, "unix://"), daemon),
+		uncovered("AWS_VPC_K8S_CNI_LOG_FILE", s.LogFile, daemon),
+		uncovered("ENILAB_RIVAL", s.Rival, daemon),
+		uncovered("HOST_CNI_CONFDIR_PATH", value("HOST_CNI_CONFDIR_PATH"), daemon),
+		uncovered("HOST_CNI_BIN_PATH", value("HOST_CNI_BIN_PATH"), installer),
+	)
+	if err != nil {
+		return fmt.Errorf("deploy: %w", err)
+	}
+	return nil
+}

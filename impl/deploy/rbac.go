@@ -1,0 +1,46 @@
+package deploy
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// name is the DaemonSet's, its ServiceAccount's and its role's, as on EKS.
+const name = "aws-node"
+
+// selector is EKS's; a DaemonSet's can never change, so another one could not be applied over it.
+func selector() map[string]string { return map[string]string{"k8s-app": name} }
+
+func labels() map[string]string {
+	return map[string]string{"k8s-app": name, "app.kubernetes.io/name": name, "app.kubernetes.io/instance": "aws-vpc-cni"}
+}
+
+func (o *Options) account() *corev1.ServiceAccount {
+	return &corev1.ServiceAccount{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: o.Namespace, Labels: labels()},
+	}
+}
+
+// role is exactly what package kube asks: the node's own object, once and as a watch, and which pods are bound to it. RBAC has no words
+// for "its own", so it is every node's.
+func role() *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{
+		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels()},
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get", "watch"}},
+			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}},
+		},
+	}
+}
+
+func (o *Options) binding() *rbacv1.ClusterRoleBinding {
+	return &rbacv1.ClusterRoleBinding{
+		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRoleBinding"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels()},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: name, Namespace: o.Namespace}},
+	}
+}

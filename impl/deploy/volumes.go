@@ -1,0 +1,82 @@
+package deploy
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// mount is a folder of the host and where a container sees it.
+type mount struct {
+	name, host, at string
+	kind           corev1.HostPathType
+	readOnly       bool
+	propagation    corev1.MountPropagationMode
+}
+
+// The folders. amazon-vpc-cni-k8s mounts the first four at these very places; its /run/xtables.lock is not among them, for no iptables
+// is called.
+var (
+	binDir  = mount{name: "cni-bin-dir", host: "/opt/cni/bin", at: "/host/opt/cni/bin", kind: corev1.HostPathDirectoryOrCreate}
+	confDir = mount{name: "cni-net-dir", host: "/etc/cni/net.d", at: "/host/etc/cni/net.d", kind: corev1.HostPathDirectoryOrCreate}
+	logDir  = mount{name: "log-dir", host: "/var/log/aws-routed-eni", at: "/host/var/log/aws-routed-eni", kind: corev1.HostPathDirectoryOrCreate}
+	runDir  = mount{name: "run-dir", host: "/var/run/aws-node", at: "/var/run/aws-node", kind: corev1.HostPathDirectoryOrCreate}
+	libDir  = mount{name: "lib-dir", host: "/var/lib/aws-node", at: "/var/lib/aws-node", kind: corev1.HostPathDirectoryOrCreate}
+)
+
+// runtimeDir is the folder, not the socket in it: a runtime that is started again makes a new socket, and a mount of the old one
+// would lead nowhere for ever. Below the folder containerd mounts the root of every container. HostToContainer lets those mounts go when
+// the host lets them go; with a private copy, each container that lived when the daemon began would keep its files and its shared memory
+// until the daemon ends. Where the folder is missing another runtime runs: the daemon says so, and serves from its record.
+func (o *Options) runtimeDir() mount {
+	return mount{name: "runtime-dir", host: o.RuntimeDir, at: o.RuntimeDir, kind: corev1.HostPathDirectoryOrCreate, readOnly: true,
+		propagation: corev1.MountPropagationHostToContainer}
+}
+
+func (o *Options) daemonMounts() []mount {
+	out := []mount{confDir, logDir, runDir, libDir}
+	if s, _ := o.settings(); s.Runtime != "" {
+		out = append(out, o.runtimeDir())
+	}
+	for i, path := range o.ExtraVolumes {
+		out = append(out, mount{name: fmt.Sprintf("extra-%d", i), host: path, at: path})
+	}
+	return out
+}
+
+func (o *Options) initMounts() []mount { return []mount{binDir} }
+
+func mountPaths(mounts []mount) (out []string) {
+	for _, m := range mounts {
+		out = append(out, m.at)
+	}
+	return out
+}
+
+// volumes are all that the containers mount, or why they cannot.
+func (o *Options) volumes() (out []corev1.Volume, err error) {
+	at := map[string]bool{}
+	for _, m := range append(o.initMounts(), o.daemonMounts()...) {
+		if at[m.at] {
+			return nil, fmt.Errorf("deploy: two volumes are mounted at %s", m.at)
+		}
+		at[m.at] = true
+		source := &corev1.HostPathVolumeSource{Path: m.host}
+		if m.kind != corev1.HostPathUnset {
+			source.Type = &m.kind
+		}
+		out = append(out, corev1.Volume{Name: m.name, VolumeSource: corev1.VolumeSource{HostPath: source}})
+	}
+	return out, nil
+}
+
+func volumeMounts(mounts []mount) (out []corev1.VolumeMount) {
+	for _, m := range mounts {
+		v := corev1.VolumeMount{Name: m.name, MountPath: m.at, ReadOnly: m.readOnly}
+		if m.propagation != "" {
+			v.MountPropagation = &m.propagation
+		}
+		out = append(out, v)
+	}
+	return out
+}
