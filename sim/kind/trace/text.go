@@ -1,0 +1,139 @@
+package trace
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// sandbox are the calls of one container ID.
+type sandbox struct {
+	name string // sandbox-1, in order of its pod name
+	pod  string // pod-1: which of the pods of that name
+	runs []Run
+}
+
+// Text tells the calls for pods: see the package. Calls that are for no pod (STATUS, GC) are not in it.
+func Text(runs []Run) string {
+	var b strings.Builder
+	var order []string
+	pods := map[string][]Run{}
+	for _, r := range sorted(runs) {
+		if r.Pod == "" {
+			continue
+		}
+		if _, known := pods[r.Pod]; !known {
+			order = append(order, r.Pod)
+		}
+		pods[r.Pod] = append(pods[r.Pod], r)
+	}
+	slices.Sort(order)
+	for _, name := range order {
+		fmt.Fprintf(&b, "pod %s\n", name)
+		boxes := sandboxes(pods[name])
+		for i, s := range boxes {
+			s.tell(&b, boxes[:i])
+		}
+	}
+	return b.String()
+}
+
+func sorted(runs []Run) []Run {
+	runs = slices.Clone(runs)
+	slices.SortStableFunc(runs, func(a, b Run) int { return a.Began.Compare(b.Began) })
+	return runs
+}
+
+// sandboxes are those of one pod name, in order of their first call.
+func sandboxes(runs []Run) (list []*sandbox) {
+	byID, byUID := map[string]*sandbox{}, map[string]string{}
+	for _, r := range runs {
+		if byUID[r.UID] == "" {
+			byUID[r.UID] = fmt.Sprintf("pod-%d", len(byUID)+1)
+		}
+		s := byID[r.ContainerID]
+		if s == nil {
+			s = &sandbox{name: fmt.Sprintf("sandbox-%d", len(byID)+1), pod: byUID[r.UID]}
+			byID[r.ContainerID] = s
+			list = append(list, s)
+		}
+		s.runs = append(s.runs, r)
+	}
+	return list
+}
+
+func (s *sandbox) tell(b *strings.Builder, earlier []*sandbox) {
+	fmt.Fprintf(b, "  %s of %s", s.name, s.pod)
+	for _, e := range earlier {
+		if st := e.state(s.runs[0].Began); st != "down" {
+			fmt.Fprintf(b, ", %s still %s", e.name, st)
+		}
+	}
+	b.WriteByte('\n')
+	for i := range s.runs {
+		r := &s.runs[i]
+		fmt.Fprintf(b, "    %s\n", r.line(s.overlaps(i)))
+	}
+}
+
+// overlaps says whether a call of the sandbox began while another was under way that answered later. One that was killed ended
+// nobody knows when.
+func (s *sandbox) overlaps(i int) bool {
+	return slices.ContainsFunc(s.runs[:i], func(r Run) bool { return !r.Killed() && r.Ended.After(s.runs[i].Began) })
+}
+
+// state of a sandbox's network at an instant, by its calls so far.
+func (s *sandbox) state(at time.Time) string {
+	state := "without a call"
+	for _, r := range s.runs {
+		if !r.Began.Before(at) {
+			break
+		}
+		ended := !r.Killed() && !r.Ended.After(at)
+		switch {
+		case r.Verb == "DEL" && ended && !r.Failed:
+			return "down"
+		case r.Verb == "DEL" && ended:
+			state = "up, its DEL failed"
+		case r.Verb == "DEL" && r.Killed():
+			state = "up, its DEL killed"
+		case r.Verb == "DEL":
+			state = "up, its DEL under way"
+		case r.Verb != "ADD":
+		case ended && !r.Failed:
+			state = "up"
+		case ended:
+			state = "up, its ADD failed"
+		case r.Killed():
+			state = "up, its ADD killed"
+		default:
+			state = "up, its ADD under way"
+		}
+	}
+	return state
+}
+
+func (r *Run) line(overlaps bool) string {
+	w := []string{r.Verb, r.IfName, r.Netns.String()}
+	if r.Prev {
+		w = append(w, "prev")
+	}
+	if r.Version != "" {
+		w = append(w, r.Version)
+	}
+	if overlaps {
+		w = append(w, "(beside the one before)")
+	}
+	return strings.Join(w, " ") + ": " + r.outcome()
+}
+
+func (r *Run) outcome() string {
+	switch {
+	case r.Killed():
+		return "killed"
+	case r.Failed:
+		return fmt.Sprintf("error %d", r.Code)
+	}
+	return "ok"
+}
