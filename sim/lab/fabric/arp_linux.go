@@ -3,6 +3,7 @@ package fabric
 import (
 	"errors"
 	"maps"
+	"net"
 	"net/netip"
 	"os"
 	"sync"
@@ -13,24 +14,28 @@ import (
 // responder answers the instances' ARP requests. The kernel's proxy_arp would answer for addresses of other subnets too, which a VPC does
 // not: an instance whose on-link route is too wide would work here and nowhere else.
 type responder struct {
-	config Config
-	socket *packetSocket
-	rtnl   *rtnl // the Fabric's
-	done   chan struct{}
+	config  Config
+	segment *segment // nil: there is none
+	socket  *packetSocket
+	rtnl    *rtnl // the Fabric's
+	done    chan struct{}
 
 	mu     sync.RWMutex
-	ports  map[int]*port       // by index of the router's end of the cable
-	owners map[netip.Addr]bool // the addresses of all ENIs
+	cables map[int]*port         // by index of the router's end
+	ports  map[string]*port      // all attached ENIs, by MAC
+	owners map[netip.Addr]string // the addresses of all ENIs, and the MAC of each
 }
 
-// port is the ENI at the other end of a cable.
+// port is an ENI at the other end of a cable, or on the segment.
 type port struct {
 	mac       string
+	index     int
+	joined    bool
 	addresses map[netip.Addr]bool
 }
 
 // respond opens the socket in the calling thread's namespace and begins.
-func respond(c Config, link *rtnl) (*responder, error) {
+func respond(c Config, shared *segment, link *rtnl) (*responder, error) {
 	s, err := openPackets(unix.SOCK_DGRAM, unix.ETH_P_ARP)
 	if err != nil {
 		return nil, err
@@ -38,7 +43,8 @@ func respond(c Config, link *rtnl) (*responder, error) {
 	if err := control(s.file, func(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_QDISC_BYPASS, 1) }); err != nil {
 		return nil, errors.Join(os.NewSyscallError("PACKET_QDISC_BYPASS", err), s.close())
 	}
-	r := &responder{config: c, socket: s, rtnl: link, done: make(chan struct{}), ports: map[int]*port{}, owners: map[netip.Addr]bool{}}
+	r := &responder{config: c, segment: shared, socket: s, rtnl: link, done: make(chan struct{}),
+		cables: map[int]*port{}, ports: map[string]*port{}, owners: map[netip.Addr]string{}}
 	go r.run()
 	return r, nil
 }
@@ -57,17 +63,33 @@ func (r *responder) run() {
 		if err != nil {
 			return // closed
 		}
-		q, ok := parseQuery(b[:n])
-		if !ok || from.Pkttype == unix.PACKET_OUTGOING || !r.answers(from.Ifindex, q) {
-			continue
+		switch {
+		case from.Pkttype == unix.PACKET_OUTGOING || from.Pkttype == unix.PACKET_OTHERHOST: // flooded by a bridge: between two others
+		case r.segment != nil && from.Ifindex == int(r.segment.index):
+			r.hear(b[:n], from)
+		default:
+			r.asked(b[:n], from)
 		}
-		if from.Pkttype == unix.PACKET_BROADCAST {
-			r.awake(from.Ifindex)
-		}
-		to := unix.SockaddrLinklayer{Protocol: bigEndian16(unix.ETH_P_ARP), Ifindex: from.Ifindex, Halen: 6}
-		copy(to.Addr[:], q.mac[:])
-		_ = r.socket.write(q.answer(routerMAC()), &to) // a cable that was just pulled; the instance asks again if it still can
 	}
+}
+
+// asked answers what came by a cable.
+func (r *responder) asked(b []byte, from *unix.SockaddrLinklayer) {
+	q, ok := parseQuery(b)
+	if !ok || !r.answers(from.Ifindex, q) {
+		return
+	}
+	if from.Pkttype == unix.PACKET_BROADCAST {
+		r.awake(from.Ifindex)
+	}
+	r.send(from.Ifindex, q.mac, q.answer(routerMAC()))
+}
+
+// send does not care about errors: a cable was just pulled; the instance asks again if it still can.
+func (r *responder) send(index int, mac [6]byte, b []byte) {
+	to := unix.SockaddrLinklayer{Protocol: bigEndian16(unix.ETH_P_ARP), Ifindex: index, Halen: 6}
+	copy(to.Addr[:], mac[:])
+	_ = r.socket.write(b, &to)
 }
 
 // awake makes the router's end of a cable send. When the instance sets its end up, the kernel lets the router's end send only after a
@@ -81,7 +103,7 @@ func (r *responder) awake(index int) {
 func (r *responder) answers(index int, q query) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	p := r.ports[index]
+	p := r.cables[index]
 	if p == nil || p.addresses[q.target] {
 		return false
 	}
@@ -90,7 +112,7 @@ func (r *responder) answers(index int, q query) bool {
 		return false
 	}
 	if q.sender.IsUnspecified() { // RFC 5227: is anybody using it?
-		return r.owners[q.target] && p.in(subnet)
+		return r.owners[q.target] != "" && p.in(subnet)
 	}
 	return p.addresses[q.sender] && subnet.Contains(q.sender)
 }
@@ -105,23 +127,30 @@ func (p *port) in(subnet netip.Prefix) bool {
 	return false
 }
 
-func (r *responder) plugged(e *eni) {
+func (r *responder) attached(e *eni) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.ports[int(e.index)] = &port{mac: e.mac, addresses: maps.Clone(e.addresses)}
+	p := &port{mac: e.mac, index: int(e.index), joined: e.joined, addresses: maps.Clone(e.addresses)}
+	r.ports[e.mac] = p
+	if !e.joined {
+		r.cables[p.index] = p
+	}
 }
 
-func (r *responder) unplugged(e *eni) {
+func (r *responder) detached(e *eni) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.ports, int(e.index))
+	delete(r.ports, e.mac)
+	if !e.joined {
+		delete(r.cables, int(e.index))
+	}
 }
 
 func (r *responder) assigned(e *eni, a netip.Addr) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.owners[a] = true
-	if p := r.ports[int(e.index)]; p != nil {
+	r.owners[a] = e.mac
+	if p := r.ports[e.mac]; p != nil {
 		p.addresses[a] = true
 	}
 }
@@ -133,16 +162,26 @@ func (r *responder) unassigned(e *eni, a netip.Addr, free bool) {
 	if free {
 		delete(r.owners, a)
 	}
-	if p := r.ports[int(e.index)]; p != nil {
+	if p := r.ports[e.mac]; p != nil {
 		delete(p.addresses, a)
 	}
 }
 
-// macOf is the ENI's at the other end of a cable, or empty.
-func (r *responder) macOf(index int) string {
+// macOf is the ENI's that a packet on a link came from or goes to, or empty.
+func (r *responder) macOf(index int, p Packet) string {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	if p := r.ports[index]; p != nil {
+	if r.segment != nil && index == int(r.segment.index) && len(p.Data) >= 12 {
+		address := p.Data[6:12] // the source in the Ethernet header
+		if p.Sent {
+			address = p.Data[:6]
+		}
+		if p := r.ports[net.HardwareAddr(address).String()]; p != nil && p.joined {
+			return p.mac
+		}
+		return ""
+	}
+	if p := r.cables[index]; p != nil {
 		return p.mac
 	}
 	return ""

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"slices"
 )
 
@@ -12,6 +13,16 @@ type Config struct {
 	VPC      []netip.Prefix // the VPC's CIDR blocks, IPv4; at least one
 	Subnets  []netip.Prefix // each inside one of VPC; only their addresses can be assigned
 	Internet netip.Addr     // the address outside the VPC; zero: 198.51.100.1 (RFC 5737, TEST-NET-2)
+
+	// Namespace is where the router shall be; nil: a new namespace, of the Fabric's own. It is borrowed: it must be open until Close, which
+	// leaves it open and as it was found.
+	Namespace *os.File
+	// Segment is the name of a link of Namespace that is one shared Ethernet for the first ENIs of several instances (Join). The link is up and
+	// has the address of a subnet's gateway. Empty: there is none.
+	Segment string
+	// Strangers are addresses on the segment, in its subnet, that answer for themselves and that EC2's model never assigns: a machine that is
+	// no instance.
+	Strangers []netip.Addr
 }
 
 // internetPort is where the service of InternetAddr listens.
@@ -28,14 +39,14 @@ func (c Config) checked() (Config, error) {
 	if !c.Internet.IsValid() {
 		c.Internet = defaultInternet()
 	}
-	c.VPC, c.Subnets = masked(c.VPC), masked(c.Subnets)
+	c.VPC, c.Subnets, c.Strangers = masked(c.VPC), masked(c.Subnets), slices.Clone(c.Strangers)
 	for _, p := range slices.Concat(c.VPC, c.Subnets) {
 		if !p.IsValid() || !p.Addr().Is4() || p.Bits() > 28 {
 			wrong = append(wrong, fmt.Errorf("%v is not an IPv4 prefix of /28 or larger", p)) // Amazon VPC User Guide, "Subnet sizing": /16 to /28
 		}
 	}
 	if len(wrong) == 0 {
-		wrong = c.contradictions()
+		wrong = append(c.contradictions(), c.segmentContradictions()...)
 	}
 	if err := errors.Join(wrong...); err != nil {
 		return c, fmt.Errorf("fabric: configuration: %w", err)
@@ -60,6 +71,29 @@ func (c Config) contradictions() []error {
 	}
 	if !c.Internet.Is4() {
 		wrong = append(wrong, fmt.Errorf("internet address %v is not IPv4", c.Internet))
+	}
+	return wrong
+}
+
+func (c Config) segmentContradictions() []error {
+	var wrong []error
+	if c.Segment != "" && c.Namespace == nil {
+		wrong = append(wrong, fmt.Errorf("segment %s: Namespace is nil; expected the network namespace that has this link", c.Segment))
+	}
+	if c.Segment == "" && len(c.Strangers) > 0 {
+		wrong = append(wrong, fmt.Errorf("strangers %v: Segment is empty; expected the link that they are on", c.Strangers))
+	}
+	for i, a := range c.Strangers {
+		switch subnet := c.within(c.Subnets, a); {
+		case !subnet.IsValid():
+			wrong = append(wrong, fmt.Errorf("stranger %v is in none of the subnets %v", a, c.Subnets))
+		case a == gateway(subnet):
+			wrong = append(wrong, fmt.Errorf("stranger %v is the gateway of %v", a, subnet))
+		case a == c.witness():
+			wrong = append(wrong, fmt.Errorf("stranger %v is the fabric's own (Witness): expected room in the VPC %v outside the subnets", a, c.VPC))
+		case slices.Contains(c.Strangers[:i], a):
+			wrong = append(wrong, fmt.Errorf("stranger %v is there twice", a))
+		}
 	}
 	return wrong
 }

@@ -18,7 +18,8 @@ type eni struct {
 	mac       string
 	hardware  net.HardwareAddr
 	addresses map[netip.Addr]bool
-	index     int32 // of the router's end of its cable; 0: unplugged
+	index     int32 // of the router's end of its cable, or of its link to the segment; 0: neither
+	joined    bool  // it is the segment
 }
 
 // routerMAC is the router's on every cable: locally administered, and in no ENI's range that EC2 uses.
@@ -32,7 +33,7 @@ const (
 
 // Plug puts a cable between the router and an instance: a link with that name and MAC appears in the network namespace node, down and
 // without an address. The addresses that are assigned to the ENI are routed to it from now on. A MAC has one cable: a second Plug is an
-// error while the first cable exists.
+// error while the first cable exists, and so is Plug of an ENI that has joined the segment.
 func (f *Fabric) Plug(node *os.File, name, mac string, mtu int) error {
 	err := f.change(mac, func(e *eni) error {
 		switch {
@@ -52,19 +53,12 @@ func (f *Fabric) Plug(node *os.File, name, mac string, mtu int) error {
 }
 
 func (f *Fabric) plug(e *eni, node *os.File, name string, mtu int) error {
-	if e.index != 0 {
-		there, err := f.rtnl.exists(e.index)
-		switch {
-		case err != nil:
-			return err
-		case there:
-			return fmt.Errorf("its cable %s is plugged in already; unplug it first", cableName(e.index))
-		}
-		f.unplugged(e)
+	if err := f.unattached(e); err != nil {
+		return err
 	}
 	f.cables++
-	index := firstCable + f.cables
-	near := end{name: cableName(index), mac: routerMAC(), mtu: mtu}
+	index := f.firstCable + f.cables
+	near := end{name: f.cableName(index), mac: routerMAC(), mtu: mtu}
 	far := end{name: name, mac: e.hardware, mtu: mtu}
 	err := control(node, func(fd int) error { return f.rtnl.cable(index, near, far, fd) })
 	if errors.Is(err, unix.EEXIST) {
@@ -74,28 +68,51 @@ func (f *Fabric) plug(e *eni, node *os.File, name string, mtu int) error {
 		return err
 	}
 	e.index = index
-	f.arp.plugged(e)
-	for _, a := range slices.SortedFunc(maps.Keys(e.addresses), netip.Addr.Compare) {
-		if err := f.connect(e, a); err != nil {
-			f.unplugged(e)
+	f.arp.attached(e)
+	addrs := slices.SortedFunc(maps.Keys(e.addresses), netip.Addr.Compare)
+	for _, a := range addrs {
+		if err := f.deliver(e, a); err != nil {
+			f.detached(e)
 			return errors.Join(fmt.Errorf("route to %v: %w", a, err), f.rtnl.remove(index))
 		}
 	}
+	f.arp.announce(addrs...)
+	return nil
+}
+
+// unattached makes sure that the ENI is neither plugged in nor joined. A cable that went with its node's namespace is as good as unplugged.
+func (f *Fabric) unattached(e *eni) error {
+	if e.joined {
+		return errors.New("it has joined the segment; it must leave first")
+	}
+	if e.index == 0 {
+		return nil
+	}
+	there, err := f.rtnl.exists(e.index)
+	if err != nil {
+		return err
+	}
+	if there {
+		return fmt.Errorf("its cable %s is plugged in already; unplug it first", f.cableName(e.index))
+	}
+	f.detached(e)
 	return nil
 }
 
 // firstCable leaves room below for the links that a kernel makes by itself in a new namespace (lo, tunl0, sit0, …).
 const firstCable = 100
 
-func cableName(index int32) string { return "e" + strconv.Itoa(int(index-firstCable)) }
+func (f *Fabric) cableName(index int32) string { return "e" + strconv.Itoa(int(index-f.firstCable)) }
 
 // Unplug pulls the ENI's cable: the link vanishes from the instance at once, whatever it is doing. The addresses stay assigned. An ENI
-// without a cable, or an unknown one, is fine.
+// without a cable (one that has joined the segment, too), or an unknown one, is fine.
 func (f *Fabric) Unplug(mac string) error {
 	var index int32
 	err := f.change(mac, func(e *eni) error {
-		index = e.index
-		f.unplugged(e)
+		if !e.joined {
+			index = e.index
+			f.detached(e)
+		}
 		return nil
 	})
 	if err == nil && index != 0 {
@@ -117,18 +134,18 @@ func (f *Fabric) cut(mac string, index int32) error {
 	return errors.Join(err, f.change(mac, func(e *eni) error { // it is still there
 		if e.index == 0 {
 			e.index = index
-			f.arp.plugged(e)
+			f.arp.attached(e)
 		}
 		return nil
 	}))
 }
 
-// unplugged notes that the cable is gone; the kernel removed its routes and neighbours with it.
-func (f *Fabric) unplugged(e *eni) {
+// detached notes that the ENI has left the segment, or that its cable is gone: the kernel removed its routes and neighbours with it.
+func (f *Fabric) detached(e *eni) {
 	if e.index != 0 {
-		f.arp.unplugged(e)
+		f.arp.detached(e)
 	}
-	e.index = 0
+	e.index, e.joined = 0, false
 }
 
 // change finds the ENI, or begins one, and forgets it if the change left nothing of it.

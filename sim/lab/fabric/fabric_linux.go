@@ -16,7 +16,9 @@ var errClosed = errors.New("the fabric is closed")
 type Fabric struct {
 	config  Config
 	witness netip.Addr
-	ns      *os.File
+	ns      *os.File // the router's; borrowed if it is the configuration's
+	segment *segment // nil: there is none
+	filter  *filter  // of the segment
 
 	mu     sync.Mutex // one change of the router at a time; guards what follows
 	closed bool
@@ -24,7 +26,10 @@ type Fabric struct {
 	cutter *rtnl           // its own lock: removes cables
 	enis   map[string]*eni // by MAC, those with a cable or an address
 	owners map[netip.Addr]*eni
-	cables int32 // ever plugged: indexes and names are not used twice
+	cables int32          // ever plugged: indexes and names are not used twice
+	undo   []func() error // of a borrowed namespace, in the order in which things were done
+
+	firstCable int32 // the indexes of cables are greater
 
 	life     context.Context // ends with Close
 	end      context.CancelFunc
@@ -41,10 +46,12 @@ func New(c Config) (*Fabric, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Fabric{config: c, witness: c.witness(), enis: map[string]*eni{}, owners: map[netip.Addr]*eni{}}
+	f := &Fabric{config: c, witness: c.witness(), enis: map[string]*eni{}, owners: map[netip.Addr]*eni{}, firstCable: firstCable}
 	f.life, f.end = context.WithCancel(context.Background())
-	if f.ns, err = NewNamespace(); err != nil {
-		return nil, err
+	if f.ns = c.Namespace; f.ns == nil {
+		if f.ns, err = NewNamespace(); err != nil {
+			return nil, err
+		}
 	}
 	if err := f.build(); err != nil {
 		return nil, errors.Join(fmt.Errorf("fabric: the VPC's router: %w", err), f.Close())
@@ -52,7 +59,7 @@ func New(c Config) (*Fabric, error) {
 	return f, nil
 }
 
-// build makes a router of the new namespace. What it has opened when it fails, Close closes.
+// build makes a router of the namespace. What it has opened when it fails, Close closes.
 func (f *Fabric) build() (err error) {
 	if f.rtnl, err = dialRTNL(f.ns); err != nil {
 		return err
@@ -60,19 +67,24 @@ func (f *Fabric) build() (err error) {
 	if f.cutter, err = dialRTNL(f.ns); err != nil {
 		return err
 	}
+	if err := f.take(); err != nil {
+		return err
+	}
 	if err := f.rtnl.blackhole(); err != nil {
 		return fmt.Errorf("default route: %w", err)
 	}
 	for _, a := range []netip.Addr{f.witness, f.config.Internet} {
-		if err := f.rtnl.address(a); err != nil {
-			return fmt.Errorf("address %v: %w", a, err)
+		if err := f.address(a); err != nil {
+			return err
+		}
+	}
+	if f.segment != nil {
+		if err := f.openSegment(); err != nil {
+			return err
 		}
 	}
 	return Do(f.ns, func() (err error) {
-		if err := configure(); err != nil {
-			return err
-		}
-		if f.arp, err = respond(f.config, f.rtnl); err != nil {
+		if f.arp, err = respond(f.config, f.segment, f.rtnl); err != nil {
 			return fmt.Errorf("ARP: %w", err)
 		}
 		if f.internet, err = serve(f.InternetAddr()); err != nil {
@@ -82,8 +94,19 @@ func (f *Fabric) build() (err error) {
 	})
 }
 
-// Close removes the cables, from the instances too, and the router. Connections of Dial and of the internet are reset; Ping,
-// Dial and Capture that are under way end. A second Close does nothing.
+// take makes the namespace one that can be a router.
+func (f *Fabric) take() error {
+	if f.config.Namespace == nil {
+		return Do(f.ns, func() error { return configure(false, nil) })
+	}
+	if err := f.borrow(); err != nil {
+		return fmt.Errorf("borrow a network namespace: %w", err)
+	}
+	return nil
+}
+
+// Close removes the cables, from the instances too, and the router, or all of it that is in a borrowed namespace. Connections of
+// Dial and of the internet are reset; Ping, Dial and Capture that are under way end. A second Close does nothing.
 func (f *Fabric) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -95,10 +118,13 @@ func (f *Fabric) Close() error {
 	f.dialled.close()
 	f.probes.close()
 	errs := together(f.closeService, f.closeARP, f.closeCables, func() error { f.captures.Wait(); return nil })
+	errs = append(errs, f.giveBack())
 	if f.rtnl != nil { // the ARP responder used it
 		errs = append(errs, f.rtnl.close())
 	}
-	errs = append(errs, f.ns.Close())
+	if f.config.Namespace == nil {
+		errs = append(errs, f.ns.Close())
+	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("fabric: close: %w", err)
 	}
@@ -144,7 +170,7 @@ func (f *Fabric) within(ctx context.Context) (context.Context, context.CancelFun
 	return ctx, func() { stop(); cancel() }
 }
 
-// Namespace is the router's network namespace. The file is the Fabric's: it is closed by Close.
+// Namespace is the router's network namespace. The file is Config's, or the Fabric's: then it is closed by Close.
 func (f *Fabric) Namespace() *os.File { return f.ns }
 
 // Witness is the address that Ping and Dial come from: in the VPC, in no subnet if there is room.

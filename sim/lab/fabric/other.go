@@ -51,6 +51,12 @@ func (f *Fabric) Plug(*os.File, string, string, int) error { return errLinux }
 // Unplug fails on this system.
 func (f *Fabric) Unplug(string) error { return errLinux }
 
+// Join fails on this system.
+func (f *Fabric) Join(string) error { return errLinux }
+
+// Leave fails on this system.
+func (f *Fabric) Leave(string) error { return errLinux }
+
 // Assign fails on this system.
 func (f *Fabric) Assign(string, netip.Addr) error { return errLinux }
 

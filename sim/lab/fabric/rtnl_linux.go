@@ -14,11 +14,14 @@ import (
 // loopback is lo's index in every namespace (the kernel's LOOPBACK_IFINDEX).
 const loopback = 1
 
-// cables is the group of the router's ends, so that all of them go in one request.
-const cables = 1
+// cables is the group of the router's ends ("enil"), so that all of them go in one request.
+const cables = 0x656e696c
 
 // rtnl is a routing socket inside one namespace.
-type rtnl struct{ conn *netlink.Conn }
+type rtnl struct {
+	conn  *netlink.Conn
+	table byte // of the routes that it makes
+}
 
 func dialRTNL(ns *os.File) (*rtnl, error) {
 	var c *netlink.Conn
@@ -29,7 +32,7 @@ func dialRTNL(ns *os.File) (*rtnl, error) {
 	if err != nil {
 		return nil, fmt.Errorf("routing socket: %w", err)
 	}
-	return &rtnl{c}, nil
+	return &rtnl{c, unix.RT_TABLE_MAIN}, nil
 }
 
 func (r *rtnl) close() error { return r.conn.Close() }
@@ -67,6 +70,12 @@ func linkHead(index int32, flags uint32) []byte {
 
 func (r *rtnl) up(index int32) error {
 	return r.do(unix.RTM_NEWLINK, 0, linkHead(index, unix.IFF_UP), nil)
+}
+
+func (r *rtnl) down(index int32) error {
+	head := linkHead(index, unix.IFF_UP)
+	binary.NativeEndian.PutUint32(head[8:], 0)
+	return r.do(unix.RTM_NEWLINK, 0, head, nil)
 }
 
 // vethPeer is VETH_INFO_PEER (linux/veth.h).
@@ -131,10 +140,23 @@ func (r *rtnl) exists(index int32) (bool, error) {
 
 // address puts a/32 on the loopback.
 func (r *rtnl) address(a netip.Addr) error {
+	return r.loopbackAddress(unix.RTM_NEWADDR, netlink.Create|netlink.Excl, a)
+}
+
+// unaddress takes it away; one that is gone is fine.
+func (r *rtnl) unaddress(a netip.Addr) error {
+	err := r.loopbackAddress(unix.RTM_DELADDR, 0, a)
+	if errors.Is(err, unix.EADDRNOTAVAIL) {
+		return nil
+	}
+	return err
+}
+
+func (r *rtnl) loopbackAddress(kind uint16, flags netlink.HeaderFlags, a netip.Addr) error {
 	head := make([]byte, unix.SizeofIfAddrmsg)
 	head[0], head[1] = unix.AF_INET, 32
 	binary.NativeEndian.PutUint32(head[4:], loopback)
-	return r.do(unix.RTM_NEWADDR, netlink.Create|netlink.Excl, head, func(e *netlink.AttributeEncoder) {
+	return r.do(kind, flags, head, func(e *netlink.AttributeEncoder) {
 		e.Bytes(unix.IFA_LOCAL, a.AsSlice())
 		e.Bytes(unix.IFA_ADDRESS, a.AsSlice())
 	})
@@ -145,14 +167,20 @@ func routeHead(bits, scope, kind byte) []byte {
 	return []byte{unix.AF_INET, bits, 0, 0, unix.RT_TABLE_MAIN, unix.RTPROT_STATIC, scope, kind, 0, 0, 0, 0}
 }
 
+func (r *rtnl) routeHead(bits, scope, kind byte) []byte {
+	b := routeHead(bits, scope, kind)
+	b[4] = r.table
+	return b
+}
+
 // blackhole swallows what no other route takes.
 func (r *rtnl) blackhole() error {
-	return r.do(unix.RTM_NEWROUTE, netlink.Create|netlink.Excl, routeHead(0, unix.RT_SCOPE_UNIVERSE, unix.RTN_BLACKHOLE), nil)
+	return r.do(unix.RTM_NEWROUTE, netlink.Create|netlink.Excl, r.routeHead(0, unix.RT_SCOPE_UNIVERSE, unix.RTN_BLACKHOLE), nil)
 }
 
 // route sends a to the link, whichever had it before. The router's own packets to it come from source.
 func (r *rtnl) route(a netip.Addr, index int32, source netip.Addr) error {
-	return r.do(unix.RTM_NEWROUTE, netlink.Create|netlink.Replace, routeHead(32, unix.RT_SCOPE_LINK, unix.RTN_UNICAST), func(e *netlink.AttributeEncoder) {
+	return r.do(unix.RTM_NEWROUTE, netlink.Create|netlink.Replace, r.routeHead(32, unix.RT_SCOPE_LINK, unix.RTN_UNICAST), func(e *netlink.AttributeEncoder) {
 		e.Bytes(unix.RTA_DST, a.AsSlice())
 		e.Uint32(unix.RTA_OIF, uint32(index))
 		e.Bytes(unix.RTA_PREFSRC, source.AsSlice())
@@ -160,10 +188,34 @@ func (r *rtnl) route(a netip.Addr, index int32, source netip.Addr) error {
 }
 
 func (r *rtnl) unroute(a netip.Addr, index int32) error {
-	return gone(r.do(unix.RTM_DELROUTE, 0, routeHead(32, unix.RT_SCOPE_LINK, unix.RTN_UNICAST), func(e *netlink.AttributeEncoder) {
+	return gone(r.do(unix.RTM_DELROUTE, 0, r.routeHead(32, unix.RT_SCOPE_LINK, unix.RTN_UNICAST), func(e *netlink.AttributeEncoder) {
 		e.Bytes(unix.RTA_DST, a.AsSlice())
 		e.Uint32(unix.RTA_OIF, uint32(index))
 	}))
+}
+
+// rule makes all packets ask the table first.
+func (r *rtnl) rule() error { return r.changeRule(unix.RTM_NEWRULE, netlink.Create|netlink.Excl) }
+
+// unrule removes the rule; one that is gone is fine.
+func (r *rtnl) unrule() error { return gone(r.changeRule(unix.RTM_DELRULE, 0)) }
+
+func (r *rtnl) changeRule(kind uint16, flags netlink.HeaderFlags) error {
+	head := []byte{unix.AF_INET, 0, 0, 0, r.table, 0, 0, unix.FR_ACT_TO_TBL, 0, 0, 0, 0} // struct fib_rule_hdr (linux/fib_rules.h)
+	return r.do(kind, flags, head, func(e *netlink.AttributeEncoder) { e.Uint32(unix.FRA_PRIORITY, rulePriority) })
+}
+
+// flush removes all routes of the table.
+func (r *rtnl) flush() error {
+	routes, err := r.routes()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, route := range routes {
+		errs = append(errs, gone(r.do(unix.RTM_DELROUTE, 0, route, nil)))
+	}
+	return errors.Join(errs...)
 }
 
 // neighbourHead is struct ndmsg (rtnetlink(7)).
