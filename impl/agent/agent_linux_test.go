@@ -443,7 +443,7 @@ func TestIntentIsTriedAgain(t *testing.T) {
 // TestIntentPause: an intent that can never be done costs a try in half a minute, not one a second.
 func TestIntentPause(t *testing.T) {
 	for failed, want := range map[int]time.Duration{0: time.Second, 1: 2 * time.Second, 4: 16 * time.Second, 5: 32 * time.Second, 1 << 40: 32 * time.Second} {
-		if got := intentPause(failed); got != want {
+		if got := growing(intentRetry, failed); got != want {
 			t.Errorf("after %d failures it rests for %v, expected %v", failed, got, want)
 		}
 	}

@@ -13,8 +13,18 @@ import (
 	"github.com/enilab/enilab/impl/settings"
 )
 
-// askBound is how long the daemon of this node may take to answer its operator.
-const askBound = 10 * time.Second
+// askBound is how long the daemon of this node may take to answer its operator, and askStatus how long to say how it is: it does that within
+// statusBound, and kubelet's patience with a probe is a second unless it is told otherwise.
+const (
+	askBound  = 10 * time.Second
+	askStatus = 950 * time.Millisecond
+)
+
+// Kubernetes' probes of a container.
+const (
+	readiness = "readiness"
+	liveness  = "liveness"
+)
 
 // asks are the words of the command line that ask the daemon of this node, and what is printed of its answer.
 var asks = map[string]func(w io.Writer, r *local.Response) error{
@@ -24,20 +34,58 @@ var asks = map[string]func(w io.Writer, r *local.Response) error{
 }
 
 // ask is `ipamd status`, `ipamd view` and `ipamd record`.
-func ask(w io.Writer, verb string, s *settings.Settings) error {
-	c, err := local.Dial(s.Socket, askBound)
-	if err != nil {
-		return err
+func ask(w io.Writer, verb, probe string, s *settings.Settings) error {
+	if verb != local.Status {
+		r, err := consult(s.Socket, verb, askBound)
+		if err != nil {
+			return err
+		}
+		return asks[verb](w, r)
 	}
-	defer c.Close()
-	r, err := c.Call(&local.Request{Version: ipam.Version, Verb: verb}, askBound)
-	if err != nil {
+	began := time.Now()
+	r, err := consult(s.Socket, verb, askStatus)
+	switch {
+	case probe == liveness:
+		return printLife(w, r, err, s, max(askStatus-time.Since(began), time.Millisecond))
+	case err != nil:
 		return err
-	}
-	if r.Code != 0 {
-		return errors.New(r.Text)
+	case probe == readiness:
+		r.Ready = r.Serving
 	}
 	return asks[verb](w, r)
+}
+
+// consult asks the daemon, within a bound.
+func consult(socket, verb string, bound time.Duration) (*local.Response, error) {
+	end := time.Now().Add(bound)
+	c, err := local.Dial(socket, bound)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	r, err := c.Call(&local.Request{Version: ipam.Version, Verb: verb}, time.Until(end))
+	if err != nil {
+		return nil, err
+	}
+	if r.Code != 0 {
+		return nil, errors.New(r.Text)
+	}
+	return r, nil
+}
+
+// printLife is for a livenessProbe: a daemon that answers is not to be killed for what it says, nor one that waits for another CNI's to end.
+func printLife(w io.Writer, r *local.Response, err error, s *settings.Settings, left time.Duration) error {
+	switch {
+	case err == nil && r.Busy:
+		return errors.New(join(r.Reasons))
+	case err == nil:
+		_, err = fmt.Fprintln(w, "alive")
+		return err
+	}
+	if other := probe(s.Rival, s.Socket, left); other != nil {
+		_, err = fmt.Fprintln(w, "alive, and waits:", other)
+	}
+	return err
 }
 
 var errNotReady = errors.New("this node takes no pods")

@@ -43,7 +43,7 @@ func (d *daemon) begin() error {
 	}
 	d.readStore(ipam.RunStore, &file{path: d.c.Checkpoint, kind: ipam.RunStore, version: d.c.Version, wall: in.Wall}, &in)
 	d.readStore(ipam.LibStore, &file{path: filepath.Join(d.c.LibDir, libFile), kind: ipam.LibStore, version: d.c.Version, wall: in.Wall}, &in)
-	if err := replace(filepath.Join(d.c.RunDir, bootFile), []byte(in.Boot+"\n")); err != nil {
+	if err := replace(filepath.Join(d.c.RunDir, bootFile), []byte(in.Boot+"\n"), recordMode); err != nil {
 		d.log.Warn("the marker of this boot cannot be written: the next daemon may take its start for a reboot's", "err", err)
 	}
 	d.log.Info("ipamd starts", "rows", len(in.Rows), "rebooted", in.Rebooted, "version", d.c.Version, "policy", d.c.Parts.PolicyName)
@@ -121,6 +121,7 @@ func (d *daemon) noticeServing() {
 	if err := os.WriteFile(filepath.Join(d.c.RunDir, servedFile), nil, 0o644); err != nil {
 		d.log.Warn("that this node has served cannot be remembered", "err", err)
 	}
+	d.placeConflist()
 }
 
 // bare says whether a node has no address and will ask for some. A node that may not, or is cordoned, has what it has.
@@ -165,5 +166,11 @@ func (d *daemon) ready() (bool, []string) {
 	} else if len(reasons) == 0 && !d.served {
 		reasons = []string{fmt.Sprintf("EC2 has given this node no address for pods since ipamd started %v ago", since)}
 	}
-	return d.served || d.before && d.clock.Now()-d.began < statusGrace, reasons
+	if d.placing.why != "" {
+		reasons = append(reasons, d.placing.why)
+	}
+	return (d.served || d.before && d.clock.Now()-d.began < statusGrace) && !d.placing.missing, reasons
 }
+
+// serving is what a rolling update waits for: this daemon has taken up its work, and the runtime is told where the network is.
+func (d *daemon) serving() bool { return d.served && !d.placing.begun && !d.placing.missing }

@@ -13,6 +13,8 @@ const (
 	maxPeers = 1024
 	// maxRecord is the largest record that is read: a thousand allocations are half a megabyte.
 	maxRecord = 64 << 20
+	// maxConflist is the largest conflist that is read: a plugin's configuration is some hundred bytes.
+	maxConflist = 1 << 20
 	// maxBad is how many unreadable records are kept for people to look at.
 	maxBad = 9
 	// maxPanics is how many dumps of crashes are kept.
@@ -32,7 +34,8 @@ const (
 const (
 	defaultTimeout = 30 * time.Second       // of a request whose caller did not say
 	intentRetry    = time.Second            // a DEL intent that failed is tried again, and later at twice the distance each time
-	maxIntentRetry = 32 * time.Second       // … up to this
+	conflistRetry  = time.Second            // and so is a conflist that could not be written
+	maxRetry       = 32 * time.Second       // … up to this
 	intentScan     = time.Minute            // the folder of intents is read although nothing was heard
 	watchRetry     = time.Second            // a broken watch is begun again
 	hintPause      = 100 * time.Millisecond // at most one hint in this time: a storm of netlink events is one reason to look

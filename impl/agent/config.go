@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/impl/clock"
+	"github.com/enilab/enilab/impl/conflist"
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/dataplane/linux"
 	"github.com/enilab/enilab/impl/ipam"
@@ -34,6 +35,10 @@ type Config struct {
 	Checkpoint string
 	// Rival is where another CNI's daemon listens, a path or HOST:PORT: while somebody answers there, this one waits.
 	Rival string
+
+	// ConfDir is where the node's CNI configuration is; empty: somebody else writes the conflist. Conflist is what to write, Chained included.
+	ConfDir  string
+	Conflist conflist.Options
 
 	ExcludeSNAT []netip.Prefix // never SNATed to, beside the VPC's own CIDRs
 

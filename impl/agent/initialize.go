@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"github.com/enilab/enilab/impl/cloud"
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/dataplane/linux"
+	"github.com/enilab/enilab/impl/install"
 	"github.com/enilab/enilab/impl/settings"
 )
 
@@ -19,9 +21,22 @@ const (
 	initPause = time.Second
 )
 
-// initialize is `ipamd init`: it does on the primary link what amazon-vpc-cni-k8s's init container does. It needs no more than the daemon.
+// initialize is `ipamd init`: it installs the CNI plugins and does on the primary link what amazon-vpc-cni-k8s's init container does. It needs
+// no more than the daemon.
+//
+// The plugins come first, and do not wait for metadata. On a node that has never had a network nothing runs them before the conflist is
+// written, which a daemon does that serves. On a node that has one, no daemon runs at this moment, and pods come and go nevertheless: a plugin of
+// this version keeps their DELs for it, where amazon-vpc-cni-k8s's would forget them.
 func initialize(s *settings.Settings) int {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: s.LogLevel}))
+	if err := installPlugins(s, log); err != nil {
+		var missing *install.Missing
+		if errors.As(err, &missing) {
+			fmt.Fprintln(os.Stderr, "ipamd:", err)
+			return exitMachine
+		}
+		return exitCode(err)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), initBound)
 	defer cancel()
 	mac, err := primaryMAC(ctx, s, log)
@@ -41,6 +56,26 @@ func initialize(s *settings.Settings) int {
 		log.Info("done", "operation", plan.Ops[i].String())
 	}
 	return exitOK
+}
+
+// installPlugins puts the image's CNI plugins where the node's runtime looks for them.
+func installPlugins(s *settings.Settings, log *slog.Logger) error {
+	if s.BinDir == "" {
+		log.Info("no CNI plugins are installed: HOST_CNI_BIN_PATH is none")
+		return nil
+	}
+	changed, err := install.Plugins(s.PluginDir, s.BinDir)
+	var missing *install.Missing
+	switch {
+	case errors.As(err, &missing) && missing.Folder == s.BinDir:
+		return fmt.Errorf("init: the node's folder of CNI plugins cannot be opened: %w; mount the host's /opt/cni/bin there (a hostPath volume), or say where it is with HOST_CNI_BIN_PATH", err)
+	case errors.As(err, &missing):
+		return fmt.Errorf("init: the folder of CNI plugins to install cannot be opened: %w; the image has it at /cni, say where it is with ENILAB_PLUGIN_DIR", err)
+	case err != nil:
+		return fmt.Errorf("init: %w", err)
+	}
+	log.Info("the CNI plugins are installed", "folder", s.BinDir, "new", changed)
+	return nil
 }
 
 // primaryMAC asks metadata until it answers.

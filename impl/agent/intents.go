@@ -128,15 +128,15 @@ func (d *daemon) tryIntent(e *intent.Entry) {
 	d.step(ipam.Del{Req: d.lastReq, Att: e.Attachment, Pod: e.Pod, Deadline: d.clock.Now() + defaultTimeout, Version: e.Version, Intent: true})
 }
 
-// intentPause is how long an intent rests that has failed so often before.
-func intentPause(failed int) time.Duration {
-	return min(intentRetry<<min(failed, 10), maxIntentRetry)
+// growing is how long rests what has failed so often before.
+func growing(first time.Duration, failed int) time.Duration {
+	return min(first<<min(failed, 10), maxRetry)
 }
 
 // intentDone takes the file away when its DEL has succeeded (rule F), and tries again otherwise.
 func (d *daemon) intentDone(e *intent.Entry, failed *ipam.Error) {
 	again := func() {
-		pause := intentPause(d.intents.tries[e.Name])
+		pause := growing(intentRetry, d.intents.tries[e.Name])
 		d.intents.tries[e.Name]++
 		d.after(d.clock.Now()+pause, func() {
 			delete(d.intents.doing, e.Name)

@@ -61,6 +61,7 @@ type daemon struct {
 	began    time.Duration
 	before   bool // an earlier daemon has served since the machine started
 	served   bool
+	placing  placing     // of the conflist
 	wasReady atomic.Bool // served or before, for any goroutine
 	stopping bool
 	cut      bool // the time to stop is over

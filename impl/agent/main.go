@@ -22,6 +22,7 @@ import (
 	"github.com/enilab/enilab/impl/dataplane/linux"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/kube"
+	"github.com/enilab/enilab/impl/local"
 	"github.com/enilab/enilab/impl/settings"
 )
 
@@ -40,13 +41,16 @@ type flags struct {
 	print, version bool
 	init           bool
 	ask            string // what to ask the daemon of this node
+	probe          string // with status: who asks
 }
 
 const usage = `ipamd owns the elastic network interfaces of an EC2 instance and gives their addresses to pods.
 
   ipamd                    serve; the settings are environment variables
-  ipamd init               what has to be so before it serves, once, in the init container
+  ipamd init               install the CNI plugins and prepare the primary link, once, in the init container
   ipamd status             ask the daemon of this node: is it ready, and what is wrong; exit code 1 if it is not
+  ipamd status --probe=readiness   has it taken up its work; for the container's readinessProbe
+  ipamd status --probe=liveness    does it answer, whatever it says; for the livenessProbe
   ipamd view               ask it for its books: ENIs, addresses, reasons, as JSON
   ipamd record             ask it for its flight recorder, for enilab replay
   ipamd --print-settings   every setting with its value and origin, and what is wrong with them
@@ -74,7 +78,7 @@ func Main(args []string, parts Parts) int {
 		return exitCode(settings.Print(os.Stdout, s, problems))
 	}
 	if f.ask != "" {
-		return exitCode(ask(os.Stdout, f.ask, s))
+		return exitCode(ask(os.Stdout, f.ask, f.probe, s))
 	}
 	if why := lacking(); why != "" {
 		fmt.Fprintln(os.Stderr, "ipamd: "+why)
@@ -99,6 +103,7 @@ func parse(args []string, out io.Writer) (f flags, err error) {
 	set.IntVar(&f.recordVersion, "record-version", ipam.Version, "write records and speak the local protocol as `version` N does")
 	set.BoolVar(&f.print, "print-settings", false, "print the settings and end")
 	set.BoolVar(&f.version, "version", false, "print the version and end")
+	set.StringVar(&f.probe, "probe", "", "with status: answer `readiness or liveness`")
 	if len(args) > 0 && args[0] == "init" {
 		f.init, args = true, args[1:]
 	} else if len(args) > 0 && asks[args[0]] != nil {
@@ -110,6 +115,10 @@ func parse(args []string, out io.Writer) (f flags, err error) {
 	switch {
 	case set.NArg() > 0:
 		return f, fmt.Errorf("unexpected argument %q; see ipamd --help", set.Arg(0))
+	case f.probe != "" && f.ask != local.Status:
+		return f, fmt.Errorf("--probe goes with ipamd status")
+	case f.probe != "" && f.probe != readiness && f.probe != liveness:
+		return f, fmt.Errorf("--probe %s: expected %s or %s", f.probe, readiness, liveness)
 	case f.recordVersion < 1 || f.recordVersion > ipam.Version:
 		return f, fmt.Errorf("--record-version %d: expected 1 to %d", f.recordVersion, ipam.Version)
 	case f.clock != "" && !strings.HasPrefix(f.clock, "unix:"):
@@ -202,6 +211,7 @@ func configure(s *settings.Settings, problems []settings.Problem, log *slog.Logg
 	if s.Pod == "" {
 		c.Self = ipam.Pod{}
 	}
+	c.ConfDir, c.Conflist = s.ConfDir, conflistOf(s)
 	fault := func(err error) { c.Problems = append(c.Problems, err.Error()) }
 	ec2, err := cloud.New(context.Background(), cloud.Config{Cluster: s.Cluster, Tags: s.ENITags, Timeout: s.HTTPTimeout, Log: log})
 	if err != nil {

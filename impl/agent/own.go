@@ -23,7 +23,7 @@ func (d *daemon) own(ctx context.Context) bool {
 		d.lock, err = lock(d.c.RunDir)
 		return err
 	})
-	ok = ok && d.wait(ctx, func() error { return probe(d.c.Rival, d.c.Socket) })
+	ok = ok && d.wait(ctx, func() error { return probe(d.c.Rival, d.c.Socket, probeTimeout) })
 	ok = ok && d.wait(ctx, func() error {
 		if err := os.MkdirAll(filepath.Dir(d.c.Socket), 0o755); err != nil {
 			return fmt.Errorf("make the folder of the socket: %w", err)
@@ -83,7 +83,7 @@ func holder(dir string) string {
 }
 
 // probe is an error while another CNI's daemon answers. Our own socket is local.Listen's business.
-func probe(rival, own string) error {
+func probe(rival, own string, timeout time.Duration) error {
 	if rival == "" || rival == own {
 		return nil
 	}
@@ -91,7 +91,7 @@ func probe(rival, own string) error {
 	if strings.HasPrefix(rival, "/") {
 		network = "unix"
 	}
-	c, err := net.DialTimeout(network, rival, probeTimeout)
+	c, err := net.DialTimeout(network, rival, timeout)
 	if err != nil {
 		return nil
 	}

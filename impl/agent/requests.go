@@ -84,7 +84,7 @@ func (d *daemon) take(c *caller, pod *linux.Pod) {
 	switch c.q.Verb {
 	case local.Status:
 		ready, why := d.ready()
-		d.respond(c, &local.Response{Ready: ready, Reasons: why})
+		d.respond(c, &local.Response{Ready: ready, Serving: d.serving(), Reasons: why})
 	case local.View:
 		d.respond(c, d.inspect())
 	case local.Record:

@@ -101,7 +101,7 @@ func (d *daemon) answer(p *local.Peer, c *caller) {
 	case <-p.Gone():
 		d.post(func() { d.hungUp(c) })
 	case <-patience: // the loop is held up; whoever asks for health has to hear that in time
-		_ = p.Write(&local.Response{Version: d.c.Version, Ready: d.wasReady.Load(), Reasons: []string{"ipamd is busy and has not answered within " + statusBound.String()}})
+		_ = p.Write(&local.Response{Version: d.c.Version, Ready: d.wasReady.Load(), Busy: true, Reasons: []string{"ipamd is busy and has not answered within " + statusBound.String()}})
 		d.post(func() { d.hungUp(c) })
 	case <-d.done:
 	}

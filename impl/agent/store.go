@@ -40,7 +40,7 @@ func (f *file) Read() ([]ipam.Row, int, error) {
 }
 
 func (f *file) read() (rows []ipam.Row, written int, err error) {
-	data, err := readBounded(f.path)
+	data, err := readBounded(f.path, maxRecord)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, nil
 	}
@@ -55,8 +55,8 @@ func (f *file) read() (rows []ipam.Row, written int, err error) {
 	return rows, writtenBy(data), err
 }
 
-// readBounded reads a regular file.
-func readBounded(path string) ([]byte, error) {
+// readBounded reads a regular file of at most so many bytes.
+func readBounded(path string, most int) ([]byte, error) {
 	st, err := os.Lstat(path)
 	if err != nil {
 		return nil, err
@@ -69,9 +69,9 @@ func readBounded(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer r.Close()
-	data, err := io.ReadAll(io.LimitReader(r, maxRecord+1))
-	if err == nil && len(data) > maxRecord {
-		err = fmt.Errorf("expected at most %d bytes, found more", maxRecord)
+	data, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
+	if err == nil && len(data) > most {
+		err = fmt.Errorf("expected at most %d bytes, found more", most)
 	}
 	return data, err
 }
@@ -108,7 +108,7 @@ func (f *file) Commit(saves []*ipam.Save) error {
 	undo := f.merge(saves)
 	data, err := f.encode()
 	if err == nil {
-		err = replace(f.path, data)
+		err = replace(f.path, data, recordMode)
 	}
 	if err != nil {
 		for _, u := range undo {
@@ -166,9 +166,9 @@ func (f *file) encode() ([]byte, error) {
 }
 
 // replace makes the file hold data, or leaves it as it was: a new file, its fsync, a rename, the folder's fsync.
-func replace(path string, data []byte) error {
+func replace(path string, data []byte, mode fs.FileMode) error {
 	fresh := path + ".new" // one process has the lock, and writes once at a time
-	err := write(fresh, data)
+	err := write(fresh, data, mode)
 	if err == nil {
 		err = os.Rename(fresh, path)
 	}
@@ -179,12 +179,18 @@ func replace(path string, data []byte) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-func write(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+// recordMode is for records, which nobody else has to read.
+const recordMode = 0o600
+
+func write(path string, data []byte, mode fs.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
+	if err == nil {
+		err = f.Chmod(mode) // whatever the umask is
+	}
 	if err == nil {
 		err = f.Sync()
 	}

@@ -15,14 +15,15 @@ import (
 
 	"github.com/containernetworking/cni/libcni"
 
+	"github.com/enilab/enilab/impl/conflist"
 	"github.com/enilab/enilab/impl/ipam"
 )
 
 // A list as libcni of today and of containerd 1.7 reads it.
 func TestConflist(t *testing.T) {
-	raw := Conflist(ConflistOptions{
+	raw := conflist.Make(conflist.Options{
 		MTU: 1500, PluginLogFile: "/var/log/p.log", Socket: "/run/s", StateDir: "/run/d", LocalProtocol: 1, Timeout: 5 * time.Second,
-		Chained: []json.RawMessage{PortMap(), json.RawMessage(`{`), json.RawMessage(`{"type":"bandwidth","capabilities":{"bandwidth":true}}`)},
+		Chained: []json.RawMessage{conflist.PortMap(), json.RawMessage(`{`), conflist.Bandwidth()},
 	})
 	list, err := libcni.ConfListFromBytes(raw)
 	if err != nil {
@@ -46,7 +47,7 @@ func TestConflist(t *testing.T) {
 	if err != nil || c.Socket != "/run/s" || c.StateDir != "/run/d" || c.Protocol != 1 || c.Timeout != 5*time.Second || c.MTU != 1500 || c.VethPrefix != "eni" || c.LogFile != "/var/log/p.log" {
 		t.Errorf("the plugin reads %+v, %v", c, err)
 	}
-	bare, err := libcni.ConfListFromBytes(Conflist(ConflistOptions{}))
+	bare, err := libcni.ConfListFromBytes(conflist.Make(conflist.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}

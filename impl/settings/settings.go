@@ -23,6 +23,17 @@ type Settings struct {
 	Runtime    string // ENILAB_RUNTIME_SOCKET: the container runtime's; empty after "none"
 	Floor      bool   // ENILAB_KERNEL_FLOOR: use nothing that is newer than Linux 5.10
 
+	PluginDir string // ENILAB_PLUGIN_DIR: the CNI plugins in the image, for `ipamd init`
+	BinDir    string // HOST_CNI_BIN_PATH: where `ipamd init` installs them; empty after "none"
+	ConfDir   string // HOST_CNI_CONFDIR_PATH: where the daemon writes the conflist; empty after "none"
+
+	PluginLogLevel     string // AWS_VPC_K8S_PLUGIN_LOG_LEVEL, for the conflist, as the next two
+	PluginLogFile      string // AWS_VPC_K8S_PLUGIN_LOG_FILE
+	PodSGEnforcingMode string // POD_SECURITY_GROUP_ENFORCING_MODE
+	Bandwidth          bool   // ENABLE_BANDWIDTH_PLUGIN: chain bandwidth
+	NoPodV6            bool   // DISABLE_POD_V6: chain tuning, which switches IPv6 off in pods
+	PolicyMode         string // NETWORK_POLICY_ENFORCING_MODE: "" (no agent is told of pods), "standard" or "strict"
+
 	HTTPTimeout time.Duration     // HTTP_TIMEOUT
 	ENITags     map[string]string // ADDITIONAL_ENI_TAGS
 	ExcludeSNAT []netip.Prefix    // AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS

@@ -37,7 +37,8 @@ func TestManifest(t *testing.T) {
 	if s.IPAM != ipam.Defaults() {
 		t.Errorf("upstream's manifest gives %+v, defaults are %+v", s.IPAM, ipam.Defaults())
 	}
-	if s.LogLevel != slog.LevelDebug || s.HTTPTimeout != 10*time.Second || s.Node != "node-1" || s.PodNamespace != "kube-system" {
+	if s.LogLevel != slog.LevelDebug || s.HTTPTimeout != 10*time.Second || s.Node != "node-1" || s.PodNamespace != "kube-system" ||
+		s.PolicyMode != "standard" || s.Bandwidth || s.NoPodV6 || s.BinDir != "/host/opt/cni/bin" || s.ConfDir != "/host/etc/cni/net.d" {
 		t.Errorf("%+v", s)
 	}
 	var environ []string
@@ -72,13 +73,17 @@ func TestDefaults(t *testing.T) {
 func TestValues(t *testing.T) {
 	s, problems := Read(of(map[string]string{"WARM_IP_TARGET": "5", "ADDITIONAL_ENI_TAGS": `{"team":"net"}`, "HTTP_TIMEOUT": "30",
 		"AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS": "10.1.2.3/8, 192.168.0.0/16", "ENILAB_RUNTIME_SOCKET": "none", "ENILAB_RIVAL": "none",
-		"ENILAB_KERNEL_FLOOR": "true", "AWS_VPC_K8S_CNI_LOGLEVEL": "warn", "AWS_VPC_K8S_CNI_CONNMARK": "128"}))
+		"ENILAB_KERNEL_FLOOR": "true", "HOST_CNI_BIN_PATH": "none", "HOST_CNI_CONFDIR_PATH": "/etc/cni/net.d/", "ENABLE_BANDWIDTH_PLUGIN": "true",
+		"DISABLE_POD_V6": "true", "NETWORK_POLICY_ENFORCING_MODE": "Strict", "POD_SECURITY_GROUP_ENFORCING_MODE": "standard",
+		"AWS_VPC_K8S_PLUGIN_LOG_LEVEL": "ERROR", "AWS_VPC_K8S_PLUGIN_LOG_FILE": "/p.log", "AWS_VPC_K8S_CNI_LOGLEVEL": "warn", "AWS_VPC_K8S_CNI_CONNMARK": "128"}))
 	if len(problems) > 0 {
 		t.Errorf("problems: %v", problems)
 	}
 	want := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.168.0.0/16")}
 	if s.IPAM.WarmIPTarget != 5 || !reflect.DeepEqual(s.ENITags, map[string]string{"team": "net"}) || s.HTTPTimeout != 30*time.Second ||
-		!slices.Equal(s.ExcludeSNAT, want) || s.Runtime != "" || s.Rival != "" || !s.Floor || s.LogLevel != slog.LevelWarn {
+		!slices.Equal(s.ExcludeSNAT, want) || s.Runtime != "" || s.Rival != "" || !s.Floor || s.LogLevel != slog.LevelWarn ||
+		s.BinDir != "" || s.ConfDir != "/etc/cni/net.d" || s.PluginDir != "/cni" || !s.Bandwidth || !s.NoPodV6 || s.PolicyMode != "strict" ||
+		s.PodSGEnforcingMode != "standard" || s.PluginLogLevel != "ERROR" || s.PluginLogFile != "/p.log" {
 		t.Errorf("%+v", s)
 	}
 }
@@ -86,9 +91,9 @@ func TestValues(t *testing.T) {
 // TestEveryFeature: what is not there and is switched on stops the node, each with a sentence, all at once.
 func TestEveryFeature(t *testing.T) {
 	env := map[string]string{"ENABLE_PREFIX_DELEGATION": "true", "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG": "true", "ENABLE_POD_ENI": "true",
-		"ENABLE_IPv4": "false", "ENABLE_IPv6": "true", "ENABLE_V6_EGRESS": "true", "DISABLE_POD_V6": "true", "ENABLE_MULTI_NIC": "true",
-		"ENABLE_IMDS_ONLY_MODE": "true", "MANAGE_UNTAGGED_ENI": "false", "ANNOTATE_POD_IP": "true", "ENABLE_BANDWIDTH_PLUGIN": "true",
-		"AWS_EXTERNAL_SERVICE_CIDRS": "10.0.0.0/8", "AWS_VPC_K8S_CNI_CONNMARK": "0x100", "NETWORK_POLICY_ENFORCING_MODE": "strict", "POD_MTU": "1500"}
+		"ENABLE_IPv4": "false", "ENABLE_IPv6": "true", "ENABLE_V6_EGRESS": "true", "ENABLE_MULTI_NIC": "true",
+		"ENABLE_IMDS_ONLY_MODE": "true", "MANAGE_UNTAGGED_ENI": "false", "ANNOTATE_POD_IP": "true",
+		"AWS_EXTERNAL_SERVICE_CIDRS": "10.0.0.0/8", "AWS_VPC_K8S_CNI_CONNMARK": "0x100", "POD_MTU": "1500"}
 	_, problems := Read(of(env))
 	for name := range env {
 		if !slices.ContainsFunc(problems, func(p Problem) bool { return p.Variable == name && p.Stops && len(p.Text) > 20 }) {
@@ -101,7 +106,8 @@ func TestBadValues(t *testing.T) {
 	for name, value := range map[string]string{"WARM_ENI_TARGET": "-1", "AWS_VPC_ENI_MTU": "100000", "AWS_VPC_K8S_CNI_VETHPREFIX": "eth",
 		"AWS_VPC_K8S_CNI_LOGLEVEL": "loud", "ADDITIONAL_ENI_TAGS": "[1]", "AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS": "10.0.0.0/8,all", "HTTP_TIMEOUT": "soon",
 		"ENILAB_RUNTIME_SOCKET": "cri.sock", "ENABLE_IPv4": "maybe", "AWS_VPC_K8S_CNI_RANDOMIZESNAT": "yes", "POD_SECURITY_GROUP_ENFORCING_MODE": "lax",
-		"ENABLE_SUBNET_DISCOVERY": "2", "WARM_PREFIX_TARGET": "x", "NETWORK_POLICY_ENFORCING_MODE": "x"} {
+		"ENABLE_SUBNET_DISCOVERY": "2", "WARM_PREFIX_TARGET": "x", "NETWORK_POLICY_ENFORCING_MODE": "x", "HOST_CNI_BIN_PATH": "opt", "HOST_CNI_CONFDIR_PATH": "net.d",
+		"ENILAB_PLUGIN_DIR": "none", "ENABLE_BANDWIDTH_PLUGIN": "on", "DISABLE_POD_V6": "x", "AWS_VPC_K8S_PLUGIN_LOG_LEVEL": "loud"} {
 		_, problems := Read(of(map[string]string{name: value}))
 		if len(problems) != 1 || problems[0].Variable != name || !problems[0].Stops || !strings.Contains(problems[0].Text, "xpected") {
 			t.Errorf("%s=%s: %v", name, value, problems)

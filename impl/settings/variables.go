@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"sort"
 	"strconv"
@@ -67,6 +68,15 @@ func shell() []variable {
 		parsed("ENILAB_RIVAL", "127.0.0.1:50051", func(s *Settings, v string) error { s.Rival = unlessNone(v); return nil }),
 		parsed("ENILAB_RUNTIME_SOCKET", "/run/containerd/containerd.sock", func(s *Settings, v string) error { return socket(v, &s.Runtime) }),
 		parsed("ENILAB_KERNEL_FLOOR", "false", func(s *Settings, v string) error { return truth(v, &s.Floor) }),
+		parsed("ENILAB_PLUGIN_DIR", "/cni", func(s *Settings, v string) error { return folder(v, &s.PluginDir) }),
+		parsed("HOST_CNI_BIN_PATH", "/host/opt/cni/bin", func(s *Settings, v string) error { return folderOrNone(v, &s.BinDir) }),
+		parsed("HOST_CNI_CONFDIR_PATH", "/host/etc/cni/net.d", func(s *Settings, v string) error { return folderOrNone(v, &s.ConfDir) }),
+		parsed("AWS_VPC_K8S_PLUGIN_LOG_LEVEL", "DEBUG", func(s *Settings, v string) error { s.PluginLogLevel = v; var l slog.Level; return level(v, &l) }),
+		text("AWS_VPC_K8S_PLUGIN_LOG_FILE", "/var/log/aws-routed-eni/plugin.log", func(s *Settings) *string { return &s.PluginLogFile }),
+		parsed("POD_SECURITY_GROUP_ENFORCING_MODE", "strict", func(s *Settings, v string) error { return word(v, &s.PodSGEnforcingMode, "strict", "standard") }),
+		parsed("ENABLE_BANDWIDTH_PLUGIN", "false", func(s *Settings, v string) error { return truth(v, &s.Bandwidth) }),
+		parsed("DISABLE_POD_V6", "false", func(s *Settings, v string) error { return truth(v, &s.NoPodV6) }),
+		parsed("NETWORK_POLICY_ENFORCING_MODE", "", func(s *Settings, v string) error { return policyMode(v, &s.PolicyMode) }),
 		parsed("ADDITIONAL_ENI_TAGS", "{}", func(s *Settings, v string) error { return tags(v, &s.ENITags) }),
 		parsed("AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS", "", func(s *Settings, v string) error { return prefixes(v, &s.ExcludeSNAT) }),
 		{"HTTP_TIMEOUT", "10", readTimeout},
@@ -100,12 +110,10 @@ func features() []variable {
 		must("ENABLE_IPv4", true, "a cluster without IPv4 is not supported yet"),
 		must("ENABLE_IPv6", false, "IPv6 is not supported yet"),
 		must("ENABLE_V6_EGRESS", false, "IPv6 egress of IPv4 pods is not there yet"),
-		must("DISABLE_POD_V6", false, "the tuning plugin that switches IPv6 off in pods is not chained yet"),
 		must("ENABLE_MULTI_NIC", false, "several network cards are not supported yet"),
 		must("ENABLE_IMDS_ONLY_MODE", false, "running without EC2 is not supported yet; DISABLE_NETWORK_RESOURCE_PROVISIONING only stops changes"),
 		must("MANAGE_UNTAGGED_ENI", true, "leaving untagged ENIs alone is not there yet"),
 		must("ANNOTATE_POD_IP", false, "writing annotations to pods is not there yet"),
-		must("ENABLE_BANDWIDTH_PLUGIN", false, "the bandwidth plugin is not chained yet; add it to the conflist yourself and leave this out"),
 		{"AWS_EXTERNAL_SERVICE_CIDRS", "", func(_ *Settings, v string, _ bool) (string, bool) {
 			return fmt.Sprintf("%q: rules for external services are not there yet", v), true
 		}},
@@ -114,15 +122,6 @@ func features() []variable {
 				return "", false
 			}
 			return fmt.Sprintf("%q: expected 0x80: another bit is not there yet", v), true
-		}},
-		{"NETWORK_POLICY_ENFORCING_MODE", "", func(_ *Settings, v string, set bool) (string, bool) {
-			switch v {
-			case "standard":
-				return "standard: no network policy agent is told of pods yet; policies come into force when it sees them by itself", false
-			case "strict":
-				return "strict: pods that wait for their network policies are not there yet", true
-			}
-			return fmt.Sprintf("%q: expected standard or strict", v), true
 		}},
 		{"AWS_VPC_K8S_CNI_RANDOMIZESNAT", "prng", func(_ *Settings, v string, _ bool) (string, bool) {
 			switch v {
@@ -150,14 +149,6 @@ func features() []variable {
 func plumbing() []variable {
 	any := func(string) error { return nil }
 	boolean := func(v string) error { var b bool; return truth(v, &b) }
-	of := func(words ...string) func(string) error {
-		return func(v string) error {
-			if slices.Contains(words, v) {
-				return nil
-			}
-			return fmt.Errorf("expected %s", strings.Join(words, " or "))
-		}
-	}
 	quiet := func(name, standard string, check func(string) error) variable {
 		return variable{name, standard, func(_ *Settings, v string, _ bool) (string, bool) {
 			if err := check(v); err != nil {
@@ -185,20 +176,15 @@ func plumbing() []variable {
 		quiet("WARM_PREFIX_TARGET", "0", func(v string) error { return number(v, 0, 10_000) }), // of prefix delegation alone
 		quiet("ENI_CONFIG_ANNOTATION_DEF", "k8s.amazonaws.com/eniConfig", any),                 // of custom networking alone
 		quiet("ENI_CONFIG_LABEL_DEF", "k8s.amazonaws.com/eniConfig", any),
-		quiet("POD_SECURITY_GROUP_ENFORCING_MODE", "strict", of("strict", "standard")), // of security groups for pods alone
 		quiet("DISABLE_TCP_EARLY_DEMUX", "false", boolean),
 		quiet("ENABLE_V4_EGRESS", "true", boolean), // of IPv6 clusters alone
 		quiet("POD_MTU", "", func(v string) error { return number(v, 576, 9001) }),
 		idle("DISABLE_INTROSPECTION", "false", "there is no HTTP introspection yet; ask on the daemon's socket", boolean),
 		idle("INTROSPECTION_BIND_ADDRESS", "127.0.0.1:61679", "there is no HTTP introspection yet; ask on the daemon's socket", any),
 		idle("DISABLE_METRICS", "false", "there are no metrics yet", boolean),
-		quiet("AWS_VPC_K8S_PLUGIN_LOG_LEVEL", "DEBUG", func(v string) error { var l slog.Level; return level(v, &l) }), // the conflist's
-		quiet("AWS_VPC_K8S_PLUGIN_LOG_FILE", "/var/log/aws-routed-eni/plugin.log", any),
 		quiet("AWS_EC2_ENDPOINT", "", any), // impl/cloud reads it
 		idle("ENABLE_NFTABLES", "", "it has no effect: nftables is always used, over netlink", boolean),
 		idle("AWS_VPC_K8S_CNI_CONFIGURE_RPFILTER", "", "it has no effect: `ipamd init` sets rp_filter", boolean),
-		quiet("HOST_CNI_BIN_PATH", "/host/opt/cni/bin", any),
-		quiet("HOST_CNI_CONFDIR_PATH", "/host/etc/cni/net.d", any),
 		quiet("VPC_CNI_VERSION", "", any),
 		quiet("VPC_ID", "", any),
 	}
@@ -232,6 +218,46 @@ func truth(v string, to *bool) error {
 		return fmt.Errorf("expected true or false")
 	}
 	*to = b
+	return nil
+}
+
+func word(v string, to *string, words ...string) error {
+	if !slices.Contains(words, v) {
+		return fmt.Errorf("expected %s", strings.Join(words, " or "))
+	}
+	*to = v
+	return nil
+}
+
+// policyMode reads amazon-vpc-cni-k8s's words.
+func policyMode(v string, to *string) error {
+	switch w := strings.ToLower(v); w {
+	case "standard", "strict":
+		*to = w
+		return nil
+	case "none":
+		return nil
+	}
+	return fmt.Errorf("expected standard, strict or none")
+}
+
+func folder(v string, to *string) error {
+	if !filepath.IsAbs(v) {
+		return fmt.Errorf("expected an absolute path")
+	}
+	*to = filepath.Clean(v)
+	return nil
+}
+
+// folderOrNone is the empty folder for none: nothing is written there.
+func folderOrNone(v string, to *string) error {
+	if v == "none" {
+		*to = ""
+		return nil
+	}
+	if folder(v, to) != nil {
+		return fmt.Errorf("expected an absolute path, or none")
+	}
 	return nil
 }
 

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/impl/clock"
+	"github.com/enilab/enilab/impl/conflist"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/impl/plugin"
 	"github.com/enilab/enilab/sim/lab/node"
 )
 
@@ -34,7 +34,7 @@ const ipamdPath = "/opt/enilab/ipamd"
 
 // conflist is the network configuration for a plugin of the node's version.
 func (n *instance) conflist() []byte {
-	return plugin.Conflist(plugin.ConflistOptions{VethPrefix: n.set.VethPrefix, MTU: n.set.MTU, LocalProtocol: n.plugin})
+	return conflist.Make(conflist.Options{VethPrefix: n.set.VethPrefix, MTU: n.set.MTU, LocalProtocol: n.plugin})
 }
 
 // environment is the daemon's: the node's settings by their upstream names, and where it finds everybody.
@@ -59,6 +59,8 @@ func (n *instance) environment() map[string]string {
 		"AWS_ENDPOINT_URL_EC2":                  "http://" + ec2Addr,
 		"CLUSTER_ENDPOINT":                      "http://" + kubeAddr,
 		"ENILAB_RUNTIME_SOCKET":                 criSocket,
+		"HOST_CNI_BIN_PATH":                     "none", // the plugin is mounted, and the conflist says the version that it plays
+		"HOST_CNI_CONFDIR_PATH":                 "none",
 	}
 }
 

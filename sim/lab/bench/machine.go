@@ -23,8 +23,8 @@ import (
 	imdsserver "github.com/enilab/enilab/fakes/imds/server"
 	"github.com/enilab/enilab/fakes/kube"
 	kubeserver "github.com/enilab/enilab/fakes/kube/server"
+	"github.com/enilab/enilab/impl/conflist"
 	"github.com/enilab/enilab/impl/local"
-	"github.com/enilab/enilab/impl/plugin"
 	"github.com/enilab/enilab/sim/lab"
 	"github.com/enilab/enilab/sim/lab/fabric"
 	"github.com/enilab/enilab/sim/lab/node"
@@ -80,9 +80,9 @@ func newMachine(b *binaries, kind string, maxPods int, latency bool, settings ma
 	if err != nil {
 		return nil, err
 	}
-	conflist := plugin.Conflist(plugin.ConflistOptions{PluginLogFile: "/var/log/aws-routed-eni/plugin.log"})
+	list := conflist.Make(conflist.Options{PluginLogFile: "/var/log/aws-routed-eni/plugin.log"})
 	m.box, err = node.Start(node.Spec{Name: nodeName, Self: []string{self, helperRole}, Daemon: []string{b.Ipamd}, Plugin: b.Plugin,
-		Capabilities: lab.DaemonCapabilities(), Conflist: conflist, Log: os.Stderr,
+		Capabilities: lab.DaemonCapabilities(), Conflist: list, Log: os.Stderr,
 		Files: map[string]string{benchPath: self, ipamdPath: b.Ipamd, cniPath + "/ptp": b.PTP, cniPath + "/host-local": b.HostLocal}})
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func newMachine(b *binaries, kind string, maxPods int, latency bool, settings ma
 			}
 		}
 	}()
-	if m.plugins, err = contenders(conflist); err != nil {
+	if m.plugins, err = contenders(list); err != nil {
 		return nil, err
 	}
 	m.plug = func(mac string) error {
@@ -113,7 +113,8 @@ func newMachine(b *binaries, kind string, maxPods int, latency bool, settings ma
 	}
 	m.env = map[string]string{"CLUSTER_NAME": "bench", "MY_NODE_NAME": nodeName, "MY_POD_NAME": "aws-node-1", "MY_POD_NAMESPACE": "kube-system",
 		"AWS_REGION": "us-west-2", "AWS_ENDPOINT_URL_EC2": "http://" + ec2Addr, "AWS_EC2_METADATA_SERVICE_ENDPOINT": "http://" + imdsAddr,
-		"CLUSTER_ENDPOINT": "http://" + kubeAddr, "ENILAB_RUNTIME_SOCKET": criSocket, "AWS_VPC_K8S_CNI_LOG_FILE": logPath}
+		"CLUSTER_ENDPOINT": "http://" + kubeAddr, "ENILAB_RUNTIME_SOCKET": criSocket, "AWS_VPC_K8S_CNI_LOG_FILE": logPath,
+		"HOST_CNI_BIN_PATH": "none", "HOST_CNI_CONFDIR_PATH": "none"}
 	for k, v := range settings {
 		m.env[k] = v
 	}
@@ -297,7 +298,7 @@ func (m *machine) status() error {
 		return err
 	}
 	defer c.Close()
-	r, err := c.Call(&local.Request{Version: 2, Verb: local.Status, Network: plugin.NetworkName}, time.Second)
+	r, err := c.Call(&local.Request{Version: 2, Verb: local.Status, Network: conflist.Network}, time.Second)
 	switch {
 	case err != nil:
 		return err

@@ -27,8 +27,8 @@ import (
 	imdsserver "github.com/enilab/enilab/fakes/imds/server"
 	"github.com/enilab/enilab/impl/agent"
 	"github.com/enilab/enilab/impl/clock"
+	"github.com/enilab/enilab/impl/conflist"
 	"github.com/enilab/enilab/impl/local"
-	"github.com/enilab/enilab/impl/plugin"
 	"github.com/enilab/enilab/sim/lab/fabric"
 	"github.com/enilab/enilab/sim/lab/node"
 )
@@ -86,7 +86,7 @@ type change func(*options)
 type options struct {
 	spec      node.Spec
 	addresses int // secondaries of the primary ENI
-	plugin    plugin.ConflistOptions
+	plugin    conflist.Options
 }
 
 func withCapabilities(c ...int) change { return func(o *options) { o.spec.Capabilities = c } }
@@ -107,10 +107,10 @@ func newMachine(t *testing.T, changes ...change) *machine {
 	for _, c := range changes {
 		c(&o)
 	}
-	o.spec.Conflist = plugin.Conflist(o.plugin)
+	o.spec.Conflist = conflist.Make(o.plugin)
 	m := &machine{t: t, links: map[string]string{}, pods: map[string]pod{}, ended: map[uint64]node.Event{}, stir: make(chan struct{}), began: clock.Boot().Now()}
 	m.env = map[string]string{"CLUSTER_NAME": "c1", "AWS_REGION": "us-west-2", "AWS_ENDPOINT_URL_EC2": "http://" + ec2Addr, "ENILAB_RUNTIME_SOCKET": criSocket,
-		"MY_POD_NAME": "aws-node-1", "MY_POD_NAMESPACE": "kube-system", "DISABLE_NETWORK_RESOURCE_PROVISIONING": "true"}
+		"MY_POD_NAME": "aws-node-1", "MY_POD_NAMESPACE": "kube-system", "DISABLE_NETWORK_RESOURCE_PROVISIONING": "true", "HOST_CNI_BIN_PATH": "none", "HOST_CNI_CONFDIR_PATH": "none"}
 	var err error
 	m.vpc, err = fabric.New(fabric.Config{VPC: []netip.Prefix{vpcCIDR}, Subnets: []netip.Prefix{subnetCIDR}})
 	m.must(err)
@@ -439,7 +439,7 @@ func (m *machine) start(settings ...string) {
 // init is what the init container does before the daemon.
 func (m *machine) init() {
 	m.t.Helper()
-	m.sh("env AWS_REGION=us-west-2 /app/ipamd init")
+	m.sh("env AWS_REGION=us-west-2 HOST_CNI_BIN_PATH=none /app/ipamd init")
 }
 
 // exit waits for the daemon's end.

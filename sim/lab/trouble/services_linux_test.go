@@ -75,7 +75,7 @@ func TestMetadataAtInit(t *testing.T) {
 		}
 		m.imds.next.ServeHTTP(w, q)
 	})
-	if out := m.sh("env AWS_REGION=us-west-2 /app/ipamd init 2>&1"); !strings.Contains(out, "init tries again") || !strings.Contains(out, "500") {
+	if out := m.sh("env AWS_REGION=us-west-2 HOST_CNI_BIN_PATH=none /app/ipamd init 2>&1"); !strings.Contains(out, "init tries again") || !strings.Contains(out, "500") {
 		t.Errorf("it said\n%s", out)
 	}
 }
