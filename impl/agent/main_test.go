@@ -34,7 +34,10 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %+v %v", verb, f, err)
 		}
 	}
-	for _, bad := range [][]string{{"serve"}, {"del"}, {"status", "view"}, {"--clock", "/a"}, {"--record-version", "0"}, {"--record-version", "99"}, {"--nothing"}} {
+	if f, err := parse([]string{"status", "--probe=liveness"}, io.Discard); err != nil || f.ask != "status" || f.probe != liveness {
+		t.Errorf("%+v %v", f, err)
+	}
+	for _, bad := range [][]string{{"--probe=liveness"}, {"view", "--probe=liveness"}, {"status", "--probe=startup"}, {"serve"}, {"del"}, {"status", "view"}, {"--clock", "/a"}, {"--record-version", "0"}, {"--record-version", "99"}, {"--nothing"}} {
 		if _, err := parse(bad, io.Discard); err == nil {
 			t.Errorf("%q is taken", bad)
 		}

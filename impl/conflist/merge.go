@@ -74,28 +74,41 @@ func (l *list) foreign() bool {
 	return slices.ContainsFunc(l.plugins, func(p entry) bool { return !slices.Contains(image, p.kind) })
 }
 
-// replaced are the plugins of the list with ours in their place.
+// replaced are the plugins of the list with ours in their place: what is wanted and not there comes behind what it would follow in a list of ours.
 func (l *list) replaced(o Options) (out []json.RawMessage, err error) {
 	wanted := valid(o.Chained)
-	at := -1 // behind ours
-	for _, p := range l.plugins {
-		switch {
-		case p.kind == plugin:
-			if at < 0 {
-				out = append(out, o.entry())
-				at = len(out)
-			}
-		case p.kind == egress:
-		case p.defaults() && !slices.ContainsFunc(wanted, p.says): // switched off, or in the list already
-		default:
-			out = append(out, p.raw)
-			wanted = slices.DeleteFunc(wanted, p.standsFor)
-		}
-	}
+	kept := l.kept(wanted)
+	at := slices.IndexFunc(kept, func(p entry) bool { return p.kind == plugin })
 	if at < 0 {
 		return nil, fmt.Errorf("expected a list with the plugin %s, found %s: it is another network's", plugin, l.kinds())
 	}
-	return slices.Insert(out, at, wanted...), nil
+	kept[at].raw = o.entry()
+	for _, w := range wanted {
+		if there := slices.IndexFunc(kept, func(p entry) bool { return p.standsFor(w) }); there >= 0 {
+			at = max(at, there)
+		} else {
+			at++
+			kept = slices.Insert(kept, at, entry{raw: w})
+		}
+	}
+	for _, p := range kept {
+		out = append(out, p.raw)
+	}
+	return out, nil
+}
+
+// kept are the plugins of the list that stay in it, each of ours once.
+func (l *list) kept(wanted []json.RawMessage) (out []entry) {
+	had := map[string]bool{}
+	for _, p := range l.plugins {
+		once := p.kind == plugin || p.defaults()
+		if p.kind == egress || once && had[p.kind] || p.defaults() && !slices.ContainsFunc(wanted, p.says) {
+			continue
+		}
+		had[p.kind] = had[p.kind] || once
+		out = append(out, p)
+	}
+	return out
 }
 
 // defaults says whether the entry is what ours would be, word for word.
