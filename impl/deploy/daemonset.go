@@ -90,15 +90,17 @@ func (o *Options) daemon() corev1.Container {
 	return c
 }
 
-// Times of the probes, in seconds: EKS's.
+// Times of the probes, in seconds: EKS's. The daemon answers within a second; the rest is the runtime's, which starts a process for it.
 const (
 	readyDelay   = 1
 	aliveDelay   = 60
 	probeTimeout = 10
 )
 
-func readiness() *corev1.Probe { return probe(readyDelay, "/ipamd", "status") }
-func liveness() *corev1.Probe  { return probe(aliveDelay, "/ipamd", "status") }
+// readiness is whether this daemon has taken up its work, so that a rolling update may go on. liveness is whether it answers, whatever it
+// says: one that has no addresses would have none after a restart either.
+func readiness() *corev1.Probe { return probe(readyDelay, "/ipamd", "status", "--probe=readiness") }
+func liveness() *corev1.Probe  { return probe(aliveDelay, "/ipamd", "status", "--probe=liveness") }
 
 func probe(delay int32, command ...string) *corev1.Probe {
 	return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: command}}, InitialDelaySeconds: delay, TimeoutSeconds: probeTimeout}

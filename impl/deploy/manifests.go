@@ -11,8 +11,7 @@ import (
 
 //go:generate go test -run ^TestCommitted$ -update .
 
-const header = `# The aws-node DaemonSet of enilab and what it needs; package impl/deploy writes this.
-`
+const header = "# The aws-node DaemonSet of enilab and what it needs; package impl/deploy writes this.\n"
 
 // Manifests are the objects as YAML, for kubectl apply. The same options give the same bytes.
 func Manifests(o Options) ([]byte, error) {
@@ -21,12 +20,14 @@ func Manifests(o Options) ([]byte, error) {
 		return nil, err
 	}
 	out := bytes.NewBufferString(header)
-	for _, object := range objects {
+	for i, object := range objects {
 		text, err := render(object)
 		if err != nil {
 			return nil, fmt.Errorf("deploy: render %T: %w", object, err)
 		}
-		out.WriteString("---\n")
+		if i > 0 {
+			out.WriteString("---\n")
+		}
 		out.Write(text)
 	}
 	return out.Bytes(), nil

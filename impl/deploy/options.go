@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -64,11 +63,11 @@ func (o *Options) check() error {
 		}
 	}
 	if !absolute(o.RuntimeDir) {
-		return fmt.Errorf("deploy: the runtime's folder is %q: expected an absolute path without . and ..", o.RuntimeDir)
+		return fmt.Errorf("deploy: the runtime's folder is %q: expected an absolute path in its shortest form", o.RuntimeDir)
 	}
 	for _, v := range o.ExtraVolumes {
 		if !absolute(v) {
-			return fmt.Errorf("deploy: a volume is %q: expected an absolute path without . and ..", v)
+			return fmt.Errorf("deploy: a volume is %q: expected an absolute path in its shortest form", v)
 		}
 	}
 	return nil
@@ -86,8 +85,8 @@ func plain(name string) bool {
 // absolute says whether a folder can be mounted: / itself cannot.
 func absolute(p string) bool { return path.IsAbs(p) && path.Clean(p) == p && p != "/" }
 
-// Settings are what the daemon of these manifests will read of its environment, and what it will say about it. Values that only a
-// node knows are as long as MY_NODE_NAME and the like are: a placeholder.
+// Settings are what the daemon of these manifests will read of its environment, and what it will say about that. What only a pod knows
+// is the name of its field, such as spec.nodeName.
 func Settings(o Options) (*settings.Settings, []settings.Problem, error) {
 	o, err := o.filled()
 	if err != nil {
@@ -109,46 +108,4 @@ func (o *Options) settings() (*settings.Settings, []settings.Problem) {
 	}
 	s, problems := settings.Read(func(name string) (string, bool) { v, ok := env[name]; return v, ok })
 	return s, append(problems, settings.Unknown(environ)...)
-}
-
-// uncovered is an error when the daemon reads or writes where no volume is: what it writes there would end with its container.
-func uncovered(name, file string, mounts []string) error {
-	if file == "" || !path.IsAbs(file) {
-		return nil
-	}
-	for _, m := range mounts {
-		if file == m || strings.HasPrefix(file, m+"/") {
-			return nil
-		}
-	}
-	return fmt.Errorf("%s is %s, where no volume is mounted (there are %s)", name, file, strings.Join(mounts, ", "))
-}
-
-// covered says which settings of the daemon name a path that no volume covers.
-func (o *Options) covered() error {
-	s, _ := o.settings()
-	daemon, installer := mountPaths(o.daemonMounts()), mountPaths(o.initMounts())
-	value := func(name string) string {
-		for _, v := range s.Values {
-			if v.Name == name {
-				return v.Value
-			}
-		}
-		return ""
-	}
-	err := errors.Join(
-		uncovered("AWS_VPC_K8S_CNI_BACKING_STORE", s.Checkpoint, daemon),
-		uncovered("ENILAB_RUN_DIR", s.RunDir, daemon),
-		uncovered("ENILAB_LIB_DIR", s.LibDir, daemon),
-		uncovered("ENILAB_SOCKET", s.Socket, daemon),
-		uncovered("ENILAB_RUNTIME_SOCKET", strings.TrimPrefix(s.Runtime, "unix://"), daemon),
-		uncovered("AWS_VPC_K8S_CNI_LOG_FILE", s.LogFile, daemon),
-		uncovered("ENILAB_RIVAL", s.Rival, daemon),
-		uncovered("HOST_CNI_CONFDIR_PATH", value("HOST_CNI_CONFDIR_PATH"), daemon),
-		uncovered("HOST_CNI_BIN_PATH", value("HOST_CNI_BIN_PATH"), installer),
-	)
-	if err != nil {
-		return fmt.Errorf("deploy: %w", err)
-	}
-	return nil
 }

@@ -11,7 +11,6 @@ type mount struct {
 	name, host, at string
 	kind           corev1.HostPathType
 	readOnly       bool
-	propagation    corev1.MountPropagationMode
 }
 
 // The folders. amazon-vpc-cni-k8s mounts the first four at these very places; its /run/xtables.lock is not among them, for no iptables
@@ -24,13 +23,12 @@ var (
 	libDir  = mount{name: "lib-dir", host: "/var/lib/aws-node", at: "/var/lib/aws-node", kind: corev1.HostPathDirectoryOrCreate}
 )
 
-// runtimeDir is the folder, not the socket in it: a runtime that is started again makes a new socket, and a mount of the old one
-// would lead nowhere for ever. Below the folder containerd mounts the root of every container. HostToContainer lets those mounts go when
-// the host lets them go; with a private copy, each container that lived when the daemon began would keep its files and its shared memory
-// until the daemon ends. Where the folder is missing another runtime runs: the daemon says so, and serves from its record.
+// runtimeDir is the folder and not the socket in it: a runtime that is started again makes a new socket, and a mount of the old one
+// would lead nowhere for ever. What containerd has mounted below it, the roots of containers, comes along, and goes again when containerd
+// removes the folder that it was mounted on (since Linux 3.19), so no ended container is kept. Where the folder is missing another runtime
+// runs: it is made, the daemon says that nobody answers there, and serves from its record.
 func (o *Options) runtimeDir() mount {
-	return mount{name: "runtime-dir", host: o.RuntimeDir, at: o.RuntimeDir, kind: corev1.HostPathDirectoryOrCreate, readOnly: true,
-		propagation: corev1.MountPropagationHostToContainer}
+	return mount{name: "runtime-dir", host: o.RuntimeDir, at: o.RuntimeDir, kind: corev1.HostPathDirectoryOrCreate, readOnly: true}
 }
 
 func (o *Options) daemonMounts() []mount {
@@ -45,13 +43,6 @@ func (o *Options) daemonMounts() []mount {
 }
 
 func (o *Options) initMounts() []mount { return []mount{binDir} }
-
-func mountPaths(mounts []mount) (out []string) {
-	for _, m := range mounts {
-		out = append(out, m.at)
-	}
-	return out
-}
 
 // volumes are all that the containers mount, or why they cannot.
 func (o *Options) volumes() (out []corev1.Volume, err error) {
@@ -72,11 +63,7 @@ func (o *Options) volumes() (out []corev1.Volume, err error) {
 
 func volumeMounts(mounts []mount) (out []corev1.VolumeMount) {
 	for _, m := range mounts {
-		v := corev1.VolumeMount{Name: m.name, MountPath: m.at, ReadOnly: m.readOnly}
-		if m.propagation != "" {
-			v.MountPropagation = &m.propagation
-		}
-		out = append(out, v)
+		out = append(out, corev1.VolumeMount{Name: m.name, MountPath: m.at, ReadOnly: m.readOnly})
 	}
 	return out
 }

@@ -31,14 +31,8 @@ type file struct {
 	mode int64
 }
 
-// assemble makes the image of one platform.
-func assemble(o *Options, p *v1.Platform, dir string, roots []byte) (v1.Image, error) {
-	files, err := built(dir)
-	if err != nil {
-		return nil, err
-	}
-	files = append(files, file{at: rootsPath, text: roots, mode: 0o644})
-	archive := dir + ".tar"
+// assemble makes the image of one platform. The archive is a file for its layer, which is read when the layout is written.
+func (o *Options) assemble(p *v1.Platform, archive string, files []file) (v1.Image, error) {
 	if err := writeLayer(archive, files); err != nil {
 		return nil, err
 	}
@@ -63,15 +57,10 @@ func assemble(o *Options, p *v1.Platform, dir string, roots []byte) (v1.Image, e
 		Env:        []string{"PATH=" + rootDir}, // for kubectl exec … ipamd status
 		WorkingDir: rootDir,
 		Labels: map[string]string{"org.opencontainers.image.title": "enilab's CNI: ipamd, aws-cni and the plugins that are chained",
-			"org.opencontainers.image.licenses": "Apache-2.0", "org.opencontainers.image.version": o.version()},
+			"org.opencontainers.image.licenses": "Apache-2.0", "org.opencontainers.image.version": o.Tag},
 	}
-	if img, err = mutate.ConfigFile(img, config); err != nil {
-		return nil, err
-	}
-	return img, say(o, p, files, img)
+	return mutate.ConfigFile(img, config)
 }
-
-func (o *Options) version() string { return o.Reference()[strings.LastIndex(o.Reference(), ":")+1:] }
 
 // built are the binaries in a folder.
 func built(dir string) (out []file, err error) {
@@ -148,7 +137,7 @@ func (f *file) write(t *tar.Writer) error {
 }
 
 // say logs what an image weighs.
-func say(o *Options, p *v1.Platform, files []file, img v1.Image) error {
+func (o *Options) say(p *v1.Platform, files []file, img v1.Image) error {
 	layers, err := img.Layers()
 	if err != nil {
 		return err

@@ -2,12 +2,13 @@ package image
 
 import (
 	"bytes"
-	"errors"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
@@ -40,10 +41,10 @@ func (o *Options) binaries() map[string][]string {
 }
 
 // compile runs go build, once for each folder of the image.
-func compile(o *Options, p *v1.Platform, dir string) error {
-	version, err := o.goCommand(p, "list", "-m", "-f", "{{.Version}}", plugins)
+func compile(ctx context.Context, o *Options, p *v1.Platform, dir string) error {
+	version, err := o.goCommand(ctx, p, "list", "-m", "-f", "{{.Version}}", plugins)
 	if err != nil {
-		return fmt.Errorf("which version of %s is this: %w", plugins, err)
+		return fmt.Errorf("expected a folder of module %s: %w", module, err)
 	}
 	for _, folder := range []string{rootDir, pluginDir} {
 		to := filepath.Join(dir, folder)
@@ -52,22 +53,31 @@ func compile(o *Options, p *v1.Platform, dir string) error {
 		}
 		args := []string{"build", "-trimpath", "-buildvcs=false", "-tags", "grpcnotrace",
 			"-ldflags", "-s -w -X " + plugins + "/pkg/utils/buildversion.BuildVersion=" + version, "-o", to + string(filepath.Separator)}
-		if _, err := o.goCommand(p, append(args, o.binaries()[folder]...)...); err != nil {
+		if _, err := o.goCommand(ctx, p, append(args, o.binaries()[folder]...)...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// waitDelay is how long an interrupted go command may take to end.
+const waitDelay = 10 * time.Second
+
 // goCommand runs the go command for a platform and returns what it prints. The environment is the caller's, for its proxy and caches,
 // without what would make another binary of the same source.
-func (o *Options) goCommand(p *v1.Platform, args ...string) (string, error) {
-	c := exec.Command("go", args...)
+func (o *Options) goCommand(ctx context.Context, p *v1.Platform, args ...string) (string, error) {
+	c := exec.CommandContext(ctx, "go", args...)
 	c.Dir = o.Dir
 	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+p.OS, "GOARCH="+p.Architecture, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOEXPERIMENT=", "GOWORK=off")
+	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) } // so that it ends its compilers, too
+	c.WaitDelay = waitDelay
 	var stdout, stderr bytes.Buffer
 	c.Stdout, c.Stderr = &stdout, &stderr
-	if err := c.Run(); err != nil {
+	err := c.Run()
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	if err != nil {
 		return "", fmt.Errorf("go %s in %s: %w%s", args[0], o.folder(), err, excerpt(stderr.String()))
 	}
 	return strings.TrimSpace(stdout.String()), nil
@@ -75,11 +85,10 @@ func (o *Options) goCommand(p *v1.Platform, args ...string) (string, error) {
 
 // folder is where go runs, in words.
 func (o *Options) folder() string {
-	if o.Dir != "" {
-		return o.Dir
+	if o.Dir == "" {
+		return "the working directory"
 	}
-	dir, err := os.Getwd()
-	return errors.Join(err, errors.New(dir)).Error()
+	return o.Dir
 }
 
 // maxExcerpt is how much of a compiler's complaints an error has.

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -45,7 +46,10 @@ var tagged = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
 // check fills the defaults in, or says what cannot be.
 func (o *Options) check() ([]*v1.Platform, error) {
-	if o.Tag != "" && !tagged.MatchString(o.Tag) {
+	if o.Tag == "" {
+		o.Tag = deploy.DefaultTag
+	}
+	if !tagged.MatchString(o.Tag) {
 		return nil, fmt.Errorf("image: the tag is %q: expected up to 128 letters, digits and . _ -", o.Tag)
 	}
 	if len(o.Platforms) == 0 {
@@ -72,41 +76,63 @@ func (o *Options) check() ([]*v1.Platform, error) {
 }
 
 // Write writes the image: an OCI image layout as a tar, with an index of all platforms. The same sources, Go release and root
-// certificates give the same bytes.
-func Write(w io.Writer, o Options) error { return write(w, o, compile) }
+// certificates give the same bytes. It is WriteContext that nobody ends.
+func Write(w io.Writer, o Options) error { return WriteContext(context.Background(), w, o) }
+
+// WriteContext is Write until the context ends.
+func WriteContext(ctx context.Context, w io.Writer, o Options) error {
+	return write(ctx, w, o, compile)
+}
 
 // builder makes the binaries of one platform in a folder, at the paths that they have in the image.
-type builder func(o *Options, p *v1.Platform, dir string) error
+type builder func(ctx context.Context, o *Options, p *v1.Platform, dir string) error
 
-func write(w io.Writer, o Options, build builder) (err error) {
+func write(ctx context.Context, w io.Writer, o Options, build builder) (err error) {
 	platforms, err := o.check()
 	if err != nil {
 		return err
 	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("image: %w", err)
+		}
+	}()
 	roots, err := readRoots(o.Roots)
 	if err != nil {
-		return fmt.Errorf("image: %w", err)
+		return err
 	}
 	scratch, err := os.MkdirTemp("", "enilab-image-")
 	if err != nil {
-		return fmt.Errorf("image: %w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	var images []v1.Image
 	for _, p := range platforms {
-		dir := filepath.Join(scratch, p.Architecture)
-		o.Log("building " + p.String())
-		if err := build(&o, p, dir); err != nil {
-			return fmt.Errorf("image: %s: %w", p, err)
-		}
-		img, err := assemble(&o, p, dir, roots)
+		img, err := o.platform(ctx, p, filepath.Join(scratch, p.Architecture), roots, build)
 		if err != nil {
-			return fmt.Errorf("image: %s: %w", p, err)
+			return fmt.Errorf("%s: %w", p, err)
 		}
 		images = append(images, img)
 	}
-	if err := writeLayout(w, filepath.Join(scratch, "layout"), index(&o, platforms, images)); err != nil {
-		return fmt.Errorf("image: %w", err)
+	return writeLayout(w, filepath.Join(scratch, "layout"), index(&o, platforms, images))
+}
+
+func (o *Options) platform(ctx context.Context, p *v1.Platform, dir string, roots []byte, build builder) (v1.Image, error) {
+	o.Log("building for " + p.String())
+	if err := build(ctx, o, p, dir); err != nil {
+		return nil, err
 	}
-	return nil
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	files, err := built(dir)
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, file{at: rootsPath, text: roots, mode: 0o644})
+	img, err := o.assemble(p, dir+".tar", files)
+	if err != nil {
+		return nil, err
+	}
+	return img, o.say(p, files, img)
 }

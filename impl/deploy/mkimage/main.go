@@ -3,13 +3,16 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/enilab/enilab/impl/deploy/image"
 )
@@ -33,7 +36,9 @@ func run(args []string, stderr io.Writer) int {
 		return exitUsage
 	}
 	o.Log = func(line string) { fmt.Fprintln(stderr, line) }
-	if err := writeFile(out, o); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := writeFile(ctx, out, o); err != nil {
 		fmt.Fprintln(stderr, "mkimage:", err)
 		return exitFailed
 	}
@@ -63,7 +68,7 @@ func parse(args []string, stderr io.Writer) (o image.Options, out string, err er
 }
 
 // writeFile leaves a whole image, or what was there before.
-func writeFile(name string, o image.Options) (err error) {
+func writeFile(ctx context.Context, name string, o image.Options) (err error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
@@ -76,7 +81,7 @@ func writeFile(name string, o image.Options) (err error) {
 			err = errors.Join(err, ignoreGone(os.Remove(f.Name())))
 		}
 	}()
-	if err := errors.Join(image.Write(f, o), f.Chmod(0o644), f.Close()); err != nil {
+	if err := errors.Join(image.WriteContext(ctx, f, o), f.Chmod(0o644), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), name)

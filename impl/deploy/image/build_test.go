@@ -1,0 +1,153 @@
+package image
+
+import (
+	"bytes"
+	"debug/buildinfo"
+	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/enilab/enilab/impl/settings"
+)
+
+// budget is what an image of one platform may weigh, compressed.
+const budget = 40 << 20
+
+// TestBuild: the real binaries for this machine's architecture are static, of their platform, and start.
+func TestBuild(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it compiles and links the daemon and six plugins")
+	}
+	if !slices.Contains(Platforms(), Host()) {
+		t.Skip("there are no images for " + Host())
+	}
+	p, err := v1.ParsePlatform(Host())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), p.Architecture)
+	o := Options{Roots: pemFile(t, 1)}
+	if _, err := o.check(); err != nil {
+		t.Fatal(err)
+	}
+	var compressed int64
+	img, err := o.platform(t.Context(), p, dir, []byte("roots"), compile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := img.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range m.Layers {
+		compressed += l.Size
+	}
+	t.Logf("compressed: %.1f MiB", mib(compressed))
+	if compressed > budget {
+		t.Errorf("the image has %d bytes, expected at most %d", compressed, budget)
+	}
+	found, err := built(dir)
+	if err != nil || len(found) != 7 {
+		t.Fatalf("%v, %v", found, err)
+	}
+	for _, f := range found {
+		checkBinary(t, f)
+	}
+	if runtime.GOOS == "linux" {
+		checkRuns(t, filepath.Join(dir, "ipamd"), []string{"--version"}, nil, "records and local protocol")
+		checkRuns(t, filepath.Join(dir, "cni", "portmap"), nil, []string{"CNI_COMMAND=VERSION"}, "cniVersion")
+	}
+}
+
+func checkBinary(t *testing.T, f file) {
+	t.Helper()
+	b, err := buildinfo.ReadFile(f.from)
+	if err != nil {
+		t.Errorf("%s: %v", f.at, err)
+		return
+	}
+	have := map[string]string{}
+	for _, s := range b.Settings {
+		have[s.Key] = s.Value
+	}
+	if have["CGO_ENABLED"] != "0" || have["-trimpath"] != "true" || have["vcs.revision"] != "" || "linux/"+have["GOARCH"] != Host() {
+		t.Errorf("%s was built with %v", f.at, have)
+	}
+	e, err := elf.Open(f.from)
+	if err != nil {
+		t.Errorf("%s: %v", f.at, err)
+		return
+	}
+	defer e.Close()
+	for _, p := range e.Progs {
+		if p.Type == elf.PT_INTERP {
+			t.Errorf("%s needs a dynamic linker, which the image has not", f.at)
+		}
+	}
+}
+
+// checkRuns runs a binary of the image with no environment but that one.
+func checkRuns(t *testing.T, binary string, args, env []string, want string) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), binary, args...)
+	c.Env = append([]string{"NOTHING=else"}, env...)
+	c.Stdin = strings.NewReader(`{"cniVersion":"1.0.0"}`)
+	out, err := c.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), want) {
+		t.Errorf("%s %v: %v: %s", binary, args, err, out)
+	}
+}
+
+// TestNotTheModule: elsewhere there is nothing to build from, and one sentence says so.
+func TestNotTheModule(t *testing.T) {
+	o := Options{Dir: t.TempDir(), Platforms: []string{"linux/amd64"}, Roots: pemFile(t, 1)}
+	err := Write(&bytes.Buffer{}, o)
+	if err == nil || !strings.Contains(err.Error(), "expected a folder of module github.com/enilab/enilab") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestFlags: the image's binaries are those of `make build`.
+func TestFlags(t *testing.T) {
+	make, err := os.ReadFile("../../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(make), "CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags '-s -w'") {
+		t.Error("the Makefile builds with other flags than compile does: change both")
+	}
+}
+
+// TestPluginDir: `ipamd init` looks for the plugins where the image has them.
+func TestPluginDir(t *testing.T) {
+	s, _ := settings.Read(func(string) (string, bool) { return "", false })
+	for _, v := range s.Values {
+		if v.Name == "ENILAB_PLUGIN_DIR" && v.Value == pluginDir {
+			return
+		}
+	}
+	t.Errorf("ENILAB_PLUGIN_DIR is not %s unless somebody sets it", pluginDir)
+}
+
+// TestChained: each is a tool of this module, so that its version is this module's word.
+func TestChained(t *testing.T) {
+	c := exec.CommandContext(t.Context(), "go", "list", "tool")
+	c.Env = append(os.Environ(), "GOFLAGS=")
+	out, err := c.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools := strings.Fields(string(out))
+	for _, p := range chained {
+		if !slices.Contains(tools, plugins+"/plugins/"+p) {
+			t.Errorf("%s is no tool of this module (go.mod); there are %v", p, tools)
+		}
+	}
+}
