@@ -2,7 +2,7 @@
 # and soak also use the machine's kernel, in namespaces that they make and that are gone afterwards.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint bench soak fuzz clean
+.PHONY: help build image demo test lint bench soak fuzz clean
 
 # The tag leaves golang.org/x/net/trace out of gRPC: its templates make the linker keep every method there is, 50 MB of them.
 BUILD := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags '-s -w'
@@ -12,6 +12,10 @@ help: ## list the targets
 
 build: ## static binaries into bin/: enilab, ipamd, aws-cni
 	$(BUILD) -o bin/ ./cmd/...
+
+IMAGE_TAG ?= dev
+image: ## container image docker.io/enilab/cni:IMAGE_TAG=dev, for amd64 and arm64, into bin/enilab-cni.tar
+	go run ./impl/deploy/mkimage --out bin/enilab-cni.tar --tag $(IMAGE_TAG)
 
 demo: build ## replay every incident, and what each mistake breaks; as root on Linux on a real kernel too
 	bin/enilab demo
