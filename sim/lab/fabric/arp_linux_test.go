@@ -18,7 +18,15 @@ func (i *instance) arp(device, sender, target string, wait time.Duration) string
 	}))
 	defer func() { _ = s.close() }()
 	to := unix.SockaddrLinklayer{Protocol: bigEndian16(unix.ETH_P_ARP), Ifindex: int(i.index(device)), Halen: 6, Addr: [8]byte{255, 255, 255, 255, 255, 255}}
-	must(i.t, s.write(request(sender, target), &to))
+	q := request(sender, target)
+	must(i.t, Do(i.ns, func() error {
+		link, err := net.InterfaceByName(device)
+		if err == nil {
+			copy(q[8:], link.HardwareAddr)
+		}
+		return err
+	}))
+	must(i.t, s.write(q, &to))
 	must(i.t, s.file.SetReadDeadline(time.Now().Add(wait)))
 	b := make([]byte, 1500)
 	for {

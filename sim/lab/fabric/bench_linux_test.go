@@ -50,6 +50,38 @@ func BenchmarkAssign(b *testing.B) {
 	}
 }
 
+func BenchmarkSegmentAssign(b *testing.B) {
+	s := newShared(b)
+	for i := range 200 {
+		must(b, s.f.Assign([]string{macA, macB}[i%2], netip.AddrFrom4([4]byte{10, 0, 2, byte(20 + i)})))
+	}
+	for b.Loop() {
+		must(b, s.f.Assign(macA, ip("10.0.1.253")))
+		must(b, s.f.Unassign(ip("10.0.1.253")))
+	}
+}
+
+func BenchmarkJoin(b *testing.B) {
+	s := newShared(b)
+	for i := range 60 {
+		must(b, s.f.Assign(macB, netip.AddrFrom4([4]byte{10, 0, 1, byte(100 + i)})))
+	}
+	for b.Loop() {
+		must(b, s.f.Leave(macB))
+		must(b, s.f.Join(macB))
+	}
+}
+
+func BenchmarkBorrow(b *testing.B) {
+	w := newWire(b)
+	r := w.routerSpace()
+	for b.Loop() {
+		f, err := New(sharedConfig(r.ns))
+		must(b, err)
+		must(b, f.Close())
+	}
+}
+
 func BenchmarkPlug(b *testing.B) {
 	f, _ := crowd(b, 480)
 	node := newInstance(b, f)

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"net/netip"
+	"os"
 	"strings"
 	"testing"
 )
@@ -44,6 +45,45 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		case c.wrong == "" && got.witness().String() != c.wantedWitness:
 			t.Errorf("%s: witness %v, expected %s", c.name, got.witness(), c.wantedWitness)
+		}
+	}
+}
+
+func TestSegmentConfig(t *testing.T) {
+	ns, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = ns.Close() }()
+	for _, c := range []struct {
+		name, wrong string
+		vpc         string
+		ns          *os.File
+		segment     string
+		strangers   []string
+	}{
+		{name: "all", ns: ns, segment: "eth0", strangers: []string{"10.0.0.62", "10.0.0.61"}},
+		{name: "no strangers", ns: ns, segment: "eth0"},
+		{name: "no segment", ns: ns},
+		{name: "no namespace", segment: "eth0", wrong: "segment eth0: Namespace is nil"},
+		{name: "strangers nowhere", ns: ns, strangers: []string{"10.0.0.62"}, wrong: "Segment is empty"},
+		{name: "a stranger outside", ns: ns, segment: "eth0", strangers: []string{"10.0.99.1"}, wrong: "stranger 10.0.99.1 is in none of the subnets"},
+		{name: "the gateway is no stranger", ns: ns, segment: "eth0", strangers: []string{"10.0.0.1"}, wrong: "is the gateway of 10.0.0.0/20"},
+		{name: "the witness is no stranger", ns: ns, segment: "eth0", vpc: "10.0.0.0/20", strangers: []string{"10.0.0.3"}, wrong: "the fabric's own (Witness)"},
+		{name: "twice", ns: ns, segment: "eth0", strangers: []string{"10.0.0.62", "10.0.0.62"}, wrong: "is there twice"},
+		{name: "IPv6", ns: ns, segment: "eth0", strangers: []string{"fd00::1"}, wrong: "none of the subnets"},
+	} {
+		vpc := "10.0.0.0/16"
+		if c.vpc != "" {
+			vpc = c.vpc
+		}
+		config := Config{VPC: prefixes(vpc), Subnets: prefixes("10.0.0.0/20"), Namespace: c.ns, Segment: c.segment}
+		for _, s := range c.strangers {
+			config.Strangers = append(config.Strangers, netip.MustParseAddr(s))
+		}
+		_, err := config.checked()
+		if (c.wrong == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.wrong) {
+			t.Errorf("%s: error %v, expected %q", c.name, err, c.wrong)
 		}
 	}
 }

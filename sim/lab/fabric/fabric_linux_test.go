@@ -125,7 +125,7 @@ func TestSourceCheck(t *testing.T) {
 	}
 }
 
-// spoof sends a UDP packet with any source to the gateway's MAC.
+// spoof sends a UDP packet with any source to the router's MAC.
 func (i *instance) spoof(device, src, dst string, data []byte) {
 	i.t.Helper()
 	b := []byte{0x45, 0, 0, byte(28 + len(data)), 0, 1, 0, 0, 64, unix.IPPROTO_UDP, 0, 0}
@@ -138,7 +138,7 @@ func (i *instance) spoof(device, src, dst string, data []byte) {
 		return err
 	}))
 	to := unix.SockaddrLinklayer{Protocol: bigEndian16(unix.ETH_P_IP), Ifindex: int(i.index(device)), Halen: 6}
-	copy(to.Addr[:], routerMAC())
+	copy(to.Addr[:], i.router(device))
 	must(i.t, errors.Join(s.write(b, &to), s.close()))
 }
 
@@ -255,7 +255,7 @@ func TestNodeDies(t *testing.T) {
 }
 
 // eventually polls: what it waits for has no event.
-func eventually(t *testing.T, what string, ok func() bool) {
+func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()

@@ -27,6 +27,7 @@ import (
 //	}
 type filter struct {
 	ns            *os.File
+	conn          *nftables.Conn // nil: the next transaction opens one
 	table         *nftables.Table
 	joined, owned *nftables.Set
 }
@@ -62,28 +63,48 @@ func newFilter(ns *os.File, s *segment) (*filter, error) {
 
 // close removes the table; one that is gone is fine.
 func (f *filter) close() error {
-	return gone(f.do("remove", func(c *nftables.Conn) error {
+	err := gone(f.do("remove", func(c *nftables.Conn) error {
 		c.DelTable(f.table)
 		return nil
 	}))
+	return errors.Join(err, f.hangUp())
 }
 
 // do is one transaction: all of it, or nothing.
 func (f *filter) do(what string, change func(*nftables.Conn) error) error {
-	err := control(f.ns, func(fd int) error {
-		c, err := nftables.New(nftables.WithNetNSFd(fd))
-		if err != nil {
-			return err
+	err := f.dial()
+	if err == nil {
+		if err = change(f.conn); err == nil {
+			err = f.conn.Flush()
 		}
-		if err := change(c); err != nil {
-			return err
+		if err != nil { // answers may be left in the socket
+			err = errors.Join(err, f.hangUp())
 		}
-		return c.Flush()
-	})
+	}
 	if err != nil {
 		return fmt.Errorf("%s nftables table ip %s: %w", what, filterTable, err)
 	}
 	return nil
+}
+
+// dial opens a socket that stays: the kernel takes 15 ms to close one that has removed something.
+func (f *filter) dial() error {
+	if f.conn != nil {
+		return nil
+	}
+	return control(f.ns, func(fd int) (err error) {
+		f.conn, err = nftables.New(nftables.WithNetNSFd(fd), nftables.AsLasting())
+		return err
+	})
+}
+
+func (f *filter) hangUp() error {
+	c := f.conn
+	f.conn = nil
+	if c == nil {
+		return nil
+	}
+	return c.CloseLasting()
 }
 
 // join begins to check a MAC.
@@ -149,6 +170,8 @@ const (
 func (f *filter) spoofed(s *segment) []expr.Any {
 	source := expr.Payload{DestRegister: register0, Base: expr.PayloadBaseLLHeader, Offset: 6, Len: 6}
 	return append(on(s, expr.MetaKeyIIF),
+		&expr.Meta{Key: expr.MetaKeyIIFTYPE, Register: register0}, // so that nft can print the rule as above
+		&expr.Cmp{Op: expr.CmpOpEq, Register: register0, Data: binary.NativeEndian.AppendUint16(nil, unix.ARPHRD_ETHER)},
 		&source,
 		&expr.Lookup{SourceRegister: register0, SetName: f.joined.Name, SetID: f.joined.ID},
 		&source,
@@ -166,7 +189,7 @@ func toRouter(s *segment) []expr.Any {
 	}
 }
 
-// clampMSS lowers what the SYN of a connection that crosses the segment says about segments.
+// clampMSS lowers what the SYN of a connection that crosses the segment says about TCP's segments. RtTCPMSS is the smaller MTU of both ways.
 func clampMSS(s *segment, way expr.MetaKey) []expr.Any {
 	const tcpFlags, syn, rst, maxSegment = 13, 2, 4, 2 // RFC 9293, section 3.1 and 3.2
 	return append(on(s, way),

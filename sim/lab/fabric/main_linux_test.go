@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"strings"
@@ -36,6 +37,17 @@ func host() string {
 		return err.Error()
 	}
 	defer func() { _ = c.Close() }()
+	b.WriteString(tables(c))
+	for _, s := range settings {
+		v, _ := os.ReadFile("/proc/sys/net/" + s.path)
+		fmt.Fprintf(&b, "%s=%s", s.path, v)
+	}
+	return b.String()
+}
+
+// tables are links, addresses, routes and rules.
+func tables(c *netlink.Conn) string {
+	var b strings.Builder
 	for _, d := range []struct {
 		kind uint16
 		size int
@@ -51,10 +63,6 @@ func host() string {
 			}
 			fmt.Fprintf(&b, "%d %x\n", d.kind, a.Data[:n])
 		}
-	}
-	for _, s := range settings {
-		v, _ := os.ReadFile("/proc/sys/net/" + s.path)
-		fmt.Fprintf(&b, "%s=%s", s.path, v)
 	}
 	return b.String()
 }
@@ -110,9 +118,12 @@ func newInstance(t testing.TB, f *Fabric) *instance {
 	r, err := dialRTNL(ns)
 	must(t, err)
 	must(t, Do(ns, func() error { return write("/proc/sys/net/ipv4/conf/all/rp_filter", "0") }))
-	t.Cleanup(func() { _, _ = r.close(), ns.Close() })
-	return &instance{t, f, ns, r}
+	i := &instance{t, f, ns, r}
+	t.Cleanup(i.close)
+	return i
 }
+
+func (i *instance) close() { _, _ = i.rtnl.close(), i.ns.Close() }
 
 // eth plugs an ENI in, assigns its addresses (the first is its primary) and configures the link as a node would: addresses, a table of
 // its own whose default is the subnet's gateway, and a rule for each address. Device 0 has its default route in main.
@@ -174,6 +185,14 @@ func addrHead(bits byte, index int32) []byte {
 	b := make([]byte, unix.SizeofIfAddrmsg)
 	b[0], b[1], b[4] = unix.AF_INET, bits, byte(index)
 	return b
+}
+
+// router's MAC as the instance sees it.
+func (i *instance) router(device string) net.HardwareAddr {
+	if i.f.segment != nil && device == "eth0" {
+		return i.f.segment.mac
+	}
+	return routerMAC()
 }
 
 // index of a link of the instance; 0: there is none.
