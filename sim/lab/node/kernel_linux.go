@@ -8,11 +8,11 @@ import (
 	"path"
 
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/dataplane/linux"
+	"github.com/enilab/enilab/sim/stranger"
 )
 
 // kernel is the node's network namespace, as its machine and strangers see it. What changes it does not use what the daemon uses.
@@ -33,18 +33,6 @@ func (k *kernel) open() (err error) {
 }
 
 func (k *kernel) observe(none) (dataplane.Observation, error) { return k.eye.Observe() }
-
-// dumpTries bounds how often a dump is repeated that a change interrupted.
-const dumpTries = 10
-
-func retried[T any](dump func() (T, error)) (out T, err error) {
-	for range dumpTries {
-		if out, err = dump(); !errors.Is(err, netlink.ErrDumpInterrupted) {
-			return out, err
-		}
-	}
-	return out, fmt.Errorf("interrupted %d times: %w", dumpTries, err)
-}
 
 // linkUp sets a link of the handle's namespace up.
 func linkUp(h *netlink.Handle, name string) error {
@@ -96,123 +84,25 @@ func (k *kernel) configurePrimary(a addressArgs) error {
 	return nil
 }
 
-// flush removes what a dump shows and keep does not want, by sending the dump's own messages back, as iproute2's flush does.
-func (k *kernel) flush(dump, remove int, header nl.NetlinkRequestData, keep func(msg []byte) bool) error {
-	messages, err := retried(func() ([][]byte, error) {
-		r := nl.NewNetlinkRequest(dump, unix.NLM_F_DUMP)
-		r.AddData(header)
-		return r.Execute(unix.NETLINK_ROUTE, 0)
-	})
-	if err != nil {
-		return fmt.Errorf("list: %w", err)
-	}
-	for _, m := range messages {
-		if keep(m) {
-			continue
-		}
-		r := nl.NewNetlinkRequest(remove, unix.NLM_F_ACK)
-		r.AddRawData(m)
-		_, err := r.Execute(unix.NETLINK_ROUTE, 0)
-		if err != nil && !errors.Is(err, unix.ESRCH) && !errors.Is(err, unix.ENOENT) { // gone with another
-			return fmt.Errorf("remove: %w", err)
-		}
-	}
-	return nil
-}
+func (*kernel) flushRules(none) error { return stranger.FlushRules() }
 
-// flushRules keeps the kernel's own three.
-func (k *kernel) flushRules(none) error {
-	return k.flush(unix.RTM_GETRULE, unix.RTM_DELRULE, nl.NewIfInfomsg(unix.AF_INET), func(m []byte) bool {
-		return len(m) < unix.SizeofRtMsg || byteOf(m[unix.SizeofRtMsg:], unix.FRA_PROTOCOL) == unix.RTPROT_KERNEL
-	})
-}
+func (*kernel) flushRoutes(table int) error { return stranger.FlushRoutes(table) }
 
-func (k *kernel) flushRoutes(table int) error {
-	return k.flushTables(func(t uint32) bool { return t == uint32(table) })
-}
+func (*kernel) flushNAT(none) error { return stranger.FlushNAT() }
 
-func (k *kernel) flushTables(mine func(table uint32) bool) error {
-	header := &nl.RtMsg{RtMsg: unix.RtMsg{Family: unix.AF_INET}}
-	return k.flush(unix.RTM_GETROUTE, unix.RTM_DELROUTE, header, func(m []byte) bool {
-		return len(m) < unix.SizeofRtMsg || !mine(tableOf(m))
-	})
-}
+func (*kernel) changeMAC(a macArgs) error { return stranger.ChangeMAC(a.Link, a.MAC) }
 
-// tableOf is a route's table: eight bits of it are in the header, all of them in an attribute.
-func tableOf(m []byte) uint32 {
-	if a := attribute(m[unix.SizeofRtMsg:], unix.RTA_TABLE); len(a) == 4 {
-		return nl.NativeEndian().Uint32(a)
-	}
-	return uint32(m[4])
-}
+func (*kernel) loseAlias(name string) error { return stranger.LoseAlias(name) }
 
-func attribute(b []byte, kind uint16) []byte {
-	attrs, err := nl.ParseRouteAttr(b)
-	if err != nil {
-		return nil
-	}
-	for _, a := range attrs {
-		if a.Attr.Type&^(unix.NLA_F_NESTED|unix.NLA_F_NET_BYTEORDER) == kind {
-			return a.Value
-		}
-	}
-	return nil
-}
-
-func byteOf(b []byte, kind uint16) byte {
-	if a := attribute(b, kind); len(a) == 1 {
-		return a[0]
-	}
-	return 0
-}
-
+// loseGateway: a pod that is gone has no gateway to lose.
 func (h *helper) loseGateway(inode uint64) error {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	p := h.pods[inode]
-	if p == nil {
+	known := h.pods[inode] != nil
+	h.mu.Unlock()
+	if !known {
 		return nil
 	}
-	list, err := retried(func() ([]netlink.Neigh, error) { return p.nl.NeighList(0, unix.AF_INET) })
-	if err != nil {
-		return fmt.Errorf("neighbours of %s: %w", p.name, err)
-	}
-	gateway := net.IP(dataplane.Gateway().AsSlice())
-	for i := range list {
-		if !list[i].IP.Equal(gateway) {
-			continue
-		}
-		if err := p.nl.NeighDel(&list[i]); err != nil && !errors.Is(err, unix.ENOENT) {
-			return fmt.Errorf("remove the neighbour %v of %s: %w", gateway, p.name, err)
-		}
-	}
-	return nil
-}
-
-func (k *kernel) changeMAC(a macArgs) error {
-	mac, err := net.ParseMAC(a.MAC)
-	if err != nil {
-		return err
-	}
-	link, err := k.find(a.Link)
-	if link == nil {
-		return err
-	}
-	if err := k.nl.LinkSetHardwareAddr(link, mac); err != nil {
-		return fmt.Errorf("set the MAC of %s to %v: %w", a.Link, mac, err)
-	}
-	return nil
-}
-
-func (k *kernel) loseAlias(name string) error {
-	link, err := k.find(name)
-	if link == nil {
-		return err
-	}
-	if err := k.nl.LinkSetAlias(link, ""); err != nil {
-		return fmt.Errorf("remove the alias of %s: %w", name, err)
-	}
-	return nil
+	return h.within(inode, func() error { return stranger.LoseNeighbour(dataplane.Gateway()) })
 }
 
 func (*helper) loseRecords(none) error {

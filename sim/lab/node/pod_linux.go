@@ -11,6 +11,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/sim/stranger"
 )
 
 const netnsDir = "/run/netns/"
@@ -186,7 +188,7 @@ func (h *helper) addresses(none) ([]Holder, error) {
 	defer h.mu.Unlock()
 	var out []Holder
 	for _, p := range h.living() {
-		list, err := retried(func() ([]netlink.Addr, error) { return p.nl.AddrList(nil, unix.AF_INET) })
+		list, err := stranger.Retried(func() ([]netlink.Addr, error) { return p.nl.AddrList(nil, unix.AF_INET) })
 		if err != nil {
 			return nil, fmt.Errorf("addresses of %s: %w", p.name, err)
 		}
