@@ -3,6 +3,7 @@
 package acts
 
 import (
+	"net/netip"
 	"strings"
 	"time"
 
@@ -45,8 +46,16 @@ func Kube(c *kube.Cluster, now time.Duration, a *sim.Act, all []int) {
 	}
 }
 
-// EC2 carries out a verb of EC2. instance is the instance of a node.
-func EC2(c *ec2.Cloud, k *kube.Cluster, now time.Duration, a *sim.Act, instance func(node int) ec2.InstanceID) {
+// AddressIn finds pods' addresses in the model of the API server.
+func AddressIn(k *kube.Cluster) func(pod string) netip.Addr {
+	return func(pod string) netip.Addr {
+		p, _ := k.Find(pod)
+		return p.Address
+	}
+}
+
+// EC2 carries out a verb of EC2. instance is the instance of a node, address that of a pod; the zero one is none.
+func EC2(c *ec2.Cloud, now time.Duration, a *sim.Act, instance func(node int) ec2.InstanceID, address func(pod string) netip.Addr) {
 	action, _ := ec2.ParseAction(a.Text("call")) // "any" is AnyAction, as is an unknown one
 	f := ec2.Fault{Action: action, Times: a.Int("times")}
 	switch a.Verb {
@@ -68,8 +77,8 @@ func EC2(c *ec2.Cloud, k *kube.Cluster, now time.Duration, a *sim.Act, instance 
 		strangerDetach(c, now, instance(a.Int("node")), a.Int("device"))
 		return
 	case "unassign":
-		if p, ok := k.Find(a.Text("pod")); ok && p.Address.IsValid() {
-			c.StrangerUnassign(now, p.Address)
+		if pod := address(a.Text("pod")); pod.IsValid() {
+			c.StrangerUnassign(now, pod)
 		}
 		return
 	case "drain-subnet":

@@ -2,6 +2,7 @@ package acts
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/enilab/enilab/fakes/cri"
@@ -48,6 +49,22 @@ func Flag(b bool) int64 {
 	return 0
 }
 
+// Environment is a daemon's, by upstream names: what Settings.Put reads.
+func Environment(s *ipam.Settings) map[string]string {
+	return map[string]string{
+		"WARM_ENI_TARGET": strconv.Itoa(s.WarmENITarget), "WARM_IP_TARGET": strconv.Itoa(s.WarmIPTarget),
+		"MINIMUM_IP_TARGET": strconv.Itoa(s.MinimumIPTarget), "MAX_ENI": strconv.Itoa(s.MaxENI),
+		"IP_COOLDOWN_PERIOD":                    strconv.Itoa(int(s.CoolDown / time.Second)),
+		"AWS_VPC_K8S_CNI_EXTERNALSNAT":          strconv.FormatBool(s.ExternalSNAT),
+		"AWS_VPC_CNI_NODE_PORT_SUPPORT":         strconv.FormatBool(s.NodePort),
+		"AWS_VPC_ENI_MTU":                       strconv.Itoa(s.MTU),
+		"AWS_VPC_K8S_CNI_VETHPREFIX":            s.VethPrefix,
+		"DISABLE_LEAKED_ENI_CLEANUP":            strconv.FormatBool(s.NoSweep),
+		"DISABLE_NETWORK_RESOURCE_PROVISIONING": strconv.FormatBool(s.NoProvisioning),
+		"AWS_MANAGE_ENIS_NON_SCHEDULABLE":       strconv.FormatBool(s.ManageWhenCordon),
+	}
+}
+
 // History is a node's sandboxes by their pods' names, newest last: enough of them to replay a stale DEL of one. It is a value; Clone
 // forks it.
 type History []past
@@ -68,16 +85,32 @@ func (h *History) Add(pod, containerID string) {
 // Clone is an independent copy.
 func (h History) Clone() History { return slices.Clone(h) }
 
+// Before is the sandbox that had the pod's name before the newest one; false when none had.
+func (h History) Before(pod, newest string) (containerID string, ok bool) {
+	for _, s := range slices.Backward(h) {
+		if s.pod == pod && s.containerID != newest {
+			return s.containerID, true
+		}
+	}
+	return "", false
+}
+
+// Replays are how long after now a replay-del sends its DELs.
+func Replays(a *sim.Act) (out []time.Duration) {
+	for i := range max(a.Int("times"), 1) {
+		out = append(out, a.Duration("after")+time.Duration(i)*a.Duration("every"))
+	}
+	return out
+}
+
 // ReplayDEL sends a DEL of the sandbox that had the pod's name before the newest one again, as kubelet does for as long as it fails.
 func (h History) ReplayDEL(n *cri.Node, now time.Duration, pod, uid string, a *sim.Act) {
 	newest, _ := n.SandboxOf(uid)
-	for _, s := range slices.Backward(h) {
-		if s.pod != pod || s.containerID == newest {
-			continue
-		}
-		for i := range max(a.Int("times"), 1) {
-			n.ReplayDEL(now, s.containerID, a.Duration("after")+time.Duration(i)*a.Duration("every"))
-		}
+	old, ok := h.Before(pod, newest)
+	if !ok {
 		return
+	}
+	for _, after := range Replays(a) {
+		n.ReplayDEL(now, old, after)
 	}
 }

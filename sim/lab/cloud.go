@@ -3,7 +3,6 @@ package lab
 import (
 	"fmt"
 	"net/netip"
-	"strings"
 	"time"
 
 	"github.com/enilab/enilab/fakes/cri"
@@ -37,20 +36,11 @@ func (w *World) arrive(n *instance, r ec2.Request, answer func(*ec2.Response)) {
 		answer(nil)
 		return
 	}
-	if r.ENI == "" && r.Attachment != "" { // for the story, which is about ENIs
-		r.ENI = w.attached(r.Attachment)
-	}
 	release := n.keep()
 	there, back := w.cloud.Travel(&r)
 	w.after(there, func() {
 		resp := w.cloud.Serve(w.now(), &r)
-		w.audit.EC2Call(w.now(), int(n.no))
-		if !describes(r.Action) {
-			w.story.Call(w.Now(), n.no, &r, &resp)
-			if w.base != nil {
-				w.book.Call(n.no, &r, &resp)
-			}
-		}
+		w.witness.Served(w.cloud, n.no, &r, &resp)
 		if resp.Code == "" && !n.dying && w.trapped(n, r.Action, true) {
 			answer(nil)
 			return
@@ -69,23 +59,12 @@ func (w *World) arrive(n *instance, r ec2.Request, answer func(*ec2.Response)) {
 	})
 }
 
-// attached is the ENI of an attachment.
-func (w *World) attached(attachment string) ec2.ENIID {
-	for _, e := range w.cloud.AllENIs() {
-		if e.Attachment == attachment {
-			return e.ID
-		}
-	}
-	return ""
-}
-
-func describes(a ec2.Action) bool { return strings.HasPrefix(a.String(), "Describe") }
-
 // cloudEvent is something that happened at EC2: cables and routes come and go, and I4 is judged.
 func (w *World) cloudEvent(e *ec2.Event) {
 	n := w.byInst[e.Instance]
 	if n != nil {
 		n.dirty = true
+		w.witness.Happened(w.cloud, n.no, e, n.livePod)
 	}
 	switch e.Kind {
 	case ec2.ENICreated:
@@ -94,13 +73,10 @@ func (w *World) cloudEvent(e *ec2.Event) {
 		w.fail(w.fabric.Assign(w.cloud.MAC(e.ENI), e.Address))
 	case ec2.AddressUnassigned:
 		w.fail(w.fabric.Unassign(e.Address))
-		if n != nil {
-			w.audit.AddressUnassigned(w.now(), int(n.no), e.Address, e.By == n.inst, n.livePod(e.Address))
-		}
 	case ec2.ENIAttached:
 		w.assignAll(e.ENI)
 	case ec2.ENIDetachStarted:
-		w.detaching(n, e)
+		w.detaching(e.ENI)
 	case ec2.LinkPlugged:
 		w.plug(n, e.MAC)
 	case ec2.LinkUnplugged:
@@ -122,24 +98,13 @@ func (w *World) assignAll(id ec2.ENIID) {
 }
 
 // detaching: traffic ends here, long before the link is gone.
-func (w *World) detaching(n *instance, e *ec2.Event) {
-	v, ok := w.cloud.ENI(e.ENI)
-	if !ok || n == nil {
+func (w *World) detaching(id ec2.ENIID) {
+	v, ok := w.cloud.ENI(id)
+	if !ok {
 		return
 	}
-	live, example := 0, ""
 	for _, a := range append([]netip.Addr{v.Primary}, v.Secondaries...) {
 		w.fail(w.fabric.Unassign(a))
-	}
-	for _, a := range v.Secondaries {
-		if name := n.livePod(a); name != "" {
-			live++
-			example = name
-		}
-	}
-	w.audit.ENIFreed(w.now(), int(n.no), string(e.ENI), e.By == n.inst, live, example)
-	for _, a := range v.Secondaries {
-		w.audit.AddressUnassigned(w.now(), int(n.no), a, false, "")
 	}
 }
 
@@ -206,8 +171,8 @@ func (w *World) terminated(n *instance) {
 	}
 	w.tell(n, "the instance is terminated")
 	if n.life != nil {
-		w.audit.Died(w.now(), int(n.no))
-		w.tornPages(n.life, n)
+		w.witness.Died(n.life.Life)
+		w.witness.Torn(n.life.Life)
 		n.life = nil
 	}
 	n.gone = true

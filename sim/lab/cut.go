@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/witness"
 )
 
 const (
@@ -66,20 +66,8 @@ func (w *World) judge() {
 
 // collect is a cut of a node that is at rest.
 func (w *World) collect(n *instance) *audit.Cut {
-	c := &audit.Cut{Node: int(n.no), Up: n.life != nil, Settings: n.set}
-	if n.life != nil {
-		n.life.node().View(&w.view)
-		c.View, c.Limits = &w.view, w.view.Limits
-		n.life.node().Rows(func(r ipam.Row) {
-			if r.State == ipam.Assigned {
-				c.Rows = append(c.Rows, r)
-			}
-		})
-	}
-	for _, id := range w.cloud.AttachedENIs(n.inst) {
-		e, _ := w.cloud.ENI(id)
-		c.Cloud = append(c.Cloud, audit.CloudENI{ID: string(id), Attached: true, Primary: e.Primary, Secondaries: e.Secondaries})
-	}
+	c := &audit.Cut{Node: int(n.no), Settings: n.set, Cloud: witness.ENIs(w.cloud, n.inst)}
+	n.witness().Fill(c, &w.view)
 	c.PendingDELs = w.intents(n)
 	w.pods(n, c)
 	return c
@@ -193,62 +181,32 @@ func (w *World) rest(n *instance) string {
 // leaks are what belongs to nobody on a node.
 func (w *World) leaks(n *instance) []string {
 	if n.life == nil {
-		return []string{"the daemon does not run"}
+		return n.witness().Leaks(nil, nil)
 	}
-	var out []string
 	live := map[uint64]bool{}
 	for t := range n.cri.Sandboxes() {
 		live[t.Netns] = true
 	}
 	held, err := n.box.Addresses()
 	w.fail(err)
+	var stray []netip.Addr
 	for _, h := range held {
 		if !live[h.Inode] {
-			out = append(out, "address "+h.Addr.String()+" is configured in a namespace that no sandbox has")
+			stray = append(stray, h.Addr)
 		}
 	}
 	o, err := n.box.Observe()
 	w.fail(err)
-	ix := o.Index()
-	n.life.node().Rows(func(r ipam.Row) {
-		if r.State != ipam.Free {
-			return
-		}
-		if what, left := ix.Residue(r.Address); left {
-			out = append(out, what+" for "+r.Address.String())
-		}
-	})
-	n.life.node().View(&w.view)
-	if w.view.Intents > 0 {
-		out = append(out, "an EC2 intent is still open")
-	}
-	return out
+	return n.witness().Leaks(stray, &o)
 }
 
 // settleCloud looks for ENIs that belong to nobody (I5).
 func (w *World) settleCloud() {
-	var leaks []string
-	for _, e := range w.cloud.AllENIs() {
-		if e.Status == ec2.Available && !w.known(string(e.ID)) {
-			leaks = append(leaks, "ENI "+string(e.ID)+" is available and nobody will delete it")
-		}
+	var lives []*witness.Life
+	for _, n := range w.nodes[1:] {
+		lives = append(lives, n.witness())
 	}
-	if len(leaks) > 0 {
+	if leaks := witness.Orphans(w.cloud, lives); len(leaks) > 0 {
 		w.audit.Settle(w.now(), &audit.Cut{Leaks: leaks})
 	}
-}
-
-func (w *World) known(id string) bool {
-	for _, n := range w.nodes[1:] {
-		if n.life == nil {
-			continue
-		}
-		n.life.node().View(&w.view)
-		for i := range w.view.ENIs {
-			if w.view.ENIs[i].ID == id {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -12,7 +13,7 @@ import (
 
 	"github.com/enilab/enilab/impl/clock"
 	"github.com/enilab/enilab/impl/conflist"
-	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/acts"
 	"github.com/enilab/enilab/sim/lab/node"
 )
 
@@ -39,29 +40,20 @@ func (n *instance) conflist() []byte {
 
 // environment is the daemon's: the node's settings by their upstream names, and where it finds everybody.
 func (n *instance) environment() map[string]string {
-	s := &n.set
-	return map[string]string{
-		"WARM_ENI_TARGET": strconv.Itoa(s.WarmENITarget), "WARM_IP_TARGET": strconv.Itoa(s.WarmIPTarget),
-		"MINIMUM_IP_TARGET": strconv.Itoa(s.MinimumIPTarget), "MAX_ENI": strconv.Itoa(s.MaxENI),
-		"IP_COOLDOWN_PERIOD":                    strconv.Itoa(int(s.CoolDown / time.Second)),
-		"AWS_VPC_K8S_CNI_EXTERNALSNAT":          strconv.FormatBool(s.ExternalSNAT),
-		"AWS_VPC_CNI_NODE_PORT_SUPPORT":         strconv.FormatBool(s.NodePort),
-		"AWS_VPC_ENI_MTU":                       strconv.Itoa(s.MTU),
-		"AWS_VPC_K8S_CNI_VETHPREFIX":            s.VethPrefix,
-		"DISABLE_LEAKED_ENI_CLEANUP":            strconv.FormatBool(s.NoSweep),
-		"DISABLE_NETWORK_RESOURCE_PROVISIONING": strconv.FormatBool(s.NoProvisioning),
-		"AWS_MANAGE_ENIS_NON_SCHEDULABLE":       strconv.FormatBool(s.ManageWhenCordon),
-		"CLUSTER_NAME":                          clusterName,
-		"MY_NODE_NAME":                          n.name(),
-		"MY_POD_NAME":                           n.self,
-		"MY_POD_NAMESPACE":                      "kube-system",
-		"AWS_REGION":                            "us-west-2",
-		"AWS_ENDPOINT_URL_EC2":                  "http://" + ec2Addr,
-		"CLUSTER_ENDPOINT":                      "http://" + kubeAddr,
-		"ENILAB_RUNTIME_SOCKET":                 criSocket,
-		"HOST_CNI_BIN_PATH":                     "none", // the plugin is mounted, and the conflist says the version that it plays
-		"HOST_CNI_CONFDIR_PATH":                 "none",
-	}
+	env := acts.Environment(&n.set)
+	maps.Copy(env, map[string]string{
+		"CLUSTER_NAME":          clusterName,
+		"MY_NODE_NAME":          n.name(),
+		"MY_POD_NAME":           n.self,
+		"MY_POD_NAMESPACE":      "kube-system",
+		"AWS_REGION":            "us-west-2",
+		"AWS_ENDPOINT_URL_EC2":  "http://" + ec2Addr,
+		"CLUSTER_ENDPOINT":      "http://" + kubeAddr,
+		"ENILAB_RUNTIME_SOCKET": criSocket,
+		"HOST_CNI_BIN_PATH":     "none", // the plugin is mounted, and the conflist says the version that it plays
+		"HOST_CNI_CONFDIR_PATH": "none",
+	})
+	return env
 }
 
 // startDaemon begins a life: a sandbox for its pod, the init step, then the daemon itself.
@@ -208,7 +200,7 @@ func (w *World) kill(n *instance) {
 	}
 	n.dying = true
 	if n.life != nil && !n.rebooting {
-		w.tornPages(n.life, n)
+		w.witness.Torn(n.life.Life)
 	}
 	w.tell(n, "ipamd is killed")
 	if err := n.box.SignalDaemon(syscall.SIGKILL); err != nil && n.life != nil && !n.exited {
@@ -250,7 +242,7 @@ func (w *World) died(n *instance) {
 		return
 	}
 	if n.life != nil {
-		w.audit.Died(w.now(), int(n.no))
+		w.witness.Died(n.life.Life)
 		n.mirror.crashed(n.life)
 		w.explain(n)
 	}
@@ -267,13 +259,4 @@ func (w *World) died(n *instance) {
 	if !n.down {
 		w.after(n.pause, func() { w.startDaemon(n) })
 	}
-}
-
-// policyNamed finds the policy of a recording.
-func (w *World) policyNamed(name string) (*ipam.Policy, bool) {
-	p := ipam.Sound()
-	if w.mutant != nil && w.mutant.Policy != nil {
-		w.mutant.Policy(p)
-	}
-	return p, w.mutant == nil || name == w.mutant.Name
 }

@@ -42,7 +42,7 @@ func (w *World) measureNode(n *instance, metric string) (int64, bool) {
 	if n.life == nil {
 		return 0, metric == "serving"
 	}
-	n.life.node().View(&w.view)
+	n.life.Node().View(&w.view)
 	return acts.MeasureView(&w.view, metric)
 }
 

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -111,9 +110,7 @@ func (w *World) mirrored(n *instance, a *ipam.Apply, done *ipam.Applied) {
 
 // crashed keeps the plans that were under way when their daemon died, in the order in which they were started.
 func (m *mirror) crashed(l *life) {
-	for _, id := range slices.Sorted(maps.Keys(l.plans)) {
-		m.broken = append(m.broken, l.plans[id])
-	}
+	m.broken = append(m.broken, l.Plans()...)
 }
 
 // explain finds out at once how far a dead daemon's plans got: the next one changes the kernel again.

@@ -15,6 +15,7 @@ import (
 	"github.com/enilab/enilab/sim/lab/fabric"
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/story"
+	"github.com/enilab/enilab/sim/witness"
 )
 
 // World is a cluster of real nodes. One goroutine uses it: the one that calls its methods.
@@ -24,7 +25,6 @@ type World struct {
 	mutant  *mutants.Mutant
 
 	clock      timer
-	epoch      time.Duration // t=0 of the scenario
 	heap       events
 	seq        uint64
 	in         chan func()
@@ -34,24 +34,23 @@ type World struct {
 	differ     []string
 	events     uint64
 
-	fabric   *fabric.Fabric
-	cloud    *ec2.Cloud
-	cloudAt  time.Duration
-	kube     *kube.Cluster
-	nodes    []*instance // 1-based: nodes[0] is nil
-	byInst   map[ec2.InstanceID]*instance
-	lastNode map[netip.Addr]*instance // where an address was configured last (I1)
+	fabric  *fabric.Fabric
+	cloud   *ec2.Cloud
+	cloudAt time.Duration
+	kube    *kube.Cluster
+	nodes   []*instance // 1-based: nodes[0] is nil
+	byInst  map[ec2.InstanceID]*instance
 
-	audit *audit.Auditor
-	cutAt time.Duration
-	story story.Story
-	book  *story.Book // since t=0
-	marks [256]uint64
-	base  []ec2.Count // the ledger at t=0
-	armed []deathTrap
-	rng   uint64
-	view  ipam.View
-	entry string // its file in the registry
+	audit   *audit.Auditor
+	witness *witness.Witness
+	cutAt   time.Duration
+	story   story.Story
+	book    *story.Book // since t=0
+	base    []ec2.Count // the ledger at t=0
+	armed   []deathTrap
+	rng     uint64
+	view    ipam.View
+	entry   string // its file in the registry
 }
 
 // Parts are what a laboratory is made of on this machine.
@@ -78,8 +77,9 @@ func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant, p Parts) (*World, erro
 		return nil, errors.New("open the laboratory: nobody can play the daemon with a mutant: Parts.Play is empty")
 	}
 	w := &World{cluster: c, parts: p, mutant: m, clock: newTimer(), in: make(chan func(), 256), closed: make(chan struct{}),
-		cloudAt: never, cutAt: never, kube: kube.New(seed + 1), byInst: map[ec2.InstanceID]*instance{}, lastNode: map[netip.Addr]*instance{},
+		cloudAt: never, cutAt: never, kube: kube.New(seed + 1), byInst: map[ec2.InstanceID]*instance{},
 		audit: audit.New(audit.Config{Nodes: c.Nodes, Budget: c.Budget, Bounds: bounds}), nodes: make([]*instance, 1, c.Nodes+1), rng: seed ^ 0x5851f42d4c957f2d, book: story.NewBook()}
+	w.witness = &witness.Witness{Eyes: eyes{w}, Audit: w.audit, Story: &w.story, Book: w.book, Mutant: m}
 	if err := w.open(seed); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
@@ -131,10 +131,8 @@ func (w *World) warmUp() error {
 			quiet = 0
 		}
 		if quiet >= 2 {
-			w.epoch = w.now()
 			w.base = acts.Ledger(w.cloud)
-			w.story.Clear()
-			clear(w.marks[:])
+			w.witness.Begin()
 			return nil
 		}
 	}
@@ -162,12 +160,8 @@ func (w *World) unready() string {
 		if n.life == nil {
 			continue
 		}
-		n.life.node().View(&w.view)
-		switch v := &w.view; {
-		case !v.Serving && len(v.Reasons) > 0:
-			return n.name() + ": " + v.Reasons[0]
-		case !v.Serving || v.Waiting > 0 || v.Intents > 0 || v.Cooling > 0:
-			return fmt.Sprintf("%s: serving %v, %d ADDs wait, %d intents are open, %d addresses cool down", n.name(), v.Serving, v.Waiting, v.Intents, v.Cooling)
+		if why := n.life.Busy(); why != "" {
+			return n.name() + ": " + why
 		}
 	}
 	for _, l := range w.kube.Workloads() {
@@ -216,10 +210,10 @@ func (w *World) random() uint64 {
 }
 
 // Now is the instant of the scenario.
-func (w *World) Now() time.Duration { return w.now() - w.epoch }
+func (w *World) Now() time.Duration { return w.witness.Now() }
 
 // Epoch is when t=0 was, in the world's own time.
-func (w *World) Epoch() time.Duration { return w.epoch }
+func (w *World) Epoch() time.Duration { return w.witness.Epoch() }
 
 // Audit is the world's auditor. Its instants are the world's: subtract Epoch for the scenario's.
 func (w *World) Audit() *audit.Auditor { return w.audit }
@@ -234,14 +228,7 @@ func (w *World) Book() *story.Book { return w.book }
 func (w *World) Popped() uint64 { return w.events }
 
 // Reached says whether a daemon came through a coverage mark since t=0.
-func (w *World) Reached(mark string) bool {
-	for m := range w.marks {
-		if ipam.Mark(m).String() == mark {
-			return w.marks[m] > 0
-		}
-	}
-	return false
-}
+func (w *World) Reached(mark string) bool { return w.witness.Reached(mark) }
 
 // Disagreements are the differences between what the processes and the kernel did and what core and model do: none, if the simulator can
 // be believed.

@@ -1,0 +1,188 @@
+package witness
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/impl/ipam"
+)
+
+// Life is one daemon as its recording shows it: a second Node, stepped with the same inputs.
+type Life struct {
+	w       *Witness
+	node    int32
+	player  *ipam.Player
+	steps   uint64
+	plans   map[ipam.ID]*ipam.Apply
+	reqs    map[ipam.Req]request
+	holders map[netip.Addr]holding // when it was configured last
+}
+
+// holding is how many live namespaces have an address, and where the other one is.
+type holding struct {
+	count     int
+	otherwise string
+}
+
+// request is something that a plugin, or a file that one left, asks the daemon.
+type request struct {
+	verb ipam.Verb
+	att  ipam.Attachment
+	addr netip.Addr // DEL: the address the attachment had
+}
+
+// Open begins a life with the first line of its recording.
+func (w *Witness) Open(node int32, header []byte) (*Life, error) {
+	p, err := ipam.NewPlayer(header, w.policy)
+	if err != nil {
+		return nil, err
+	}
+	l := &Life{w: w, node: node, player: p, plans: map[ipam.ID]*ipam.Apply{}, reqs: map[ipam.Req]request{}, holders: map[netip.Addr]holding{}}
+	p.Before = l.before
+	w.Audit.Started(w.Eyes.Now(), int(node))
+	w.Story.Add(w.Now(), node, "ipamd starts")
+	return l, nil
+}
+
+// Number is the node's.
+func (l *Life) Number() int32 { return l.node }
+
+// Node is the daemon's core as it is after the last step. It belongs to the Life.
+func (l *Life) Node() *ipam.Node { return l.player.Node() }
+
+// Steps counts the inputs that the daemon has told of.
+func (l *Life) Steps() uint64 { return l.steps }
+
+// Plans are those that were started and of whose end nothing has been heard, in their order.
+func (l *Life) Plans() []*ipam.Apply {
+	var out []*ipam.Apply
+	for _, id := range slices.Sorted(maps.Keys(l.plans)) {
+		out = append(out, l.plans[id])
+	}
+	return out
+}
+
+// Step is one further line. An error says that the daemon did not decide as the core does.
+func (l *Life) Step(line []byte) error {
+	at, in, effs, err := l.player.Step(line)
+	if err != nil {
+		return err
+	}
+	w := l.w
+	l.steps++
+	if m := w.Mutant; m != nil && m.Effects != nil {
+		effs = m.Effects(effs)
+	}
+	w.Audit.Effects(at, int(l.node), effs)
+	if done, ok := in.(ipam.Applied); ok {
+		l.applied(&done)
+	}
+	for _, e := range effs {
+		switch e := e.(type) {
+		case *ipam.Apply:
+			l.plans[e.ID] = w.mutated(e)
+		case *ipam.Reply:
+			l.replied(at, e)
+		case *ipam.Note:
+			w.marks[e.Mark]++
+			w.Story.Note(at-w.epoch, l.node, e)
+		}
+	}
+	return nil
+}
+
+// mutated is the plan that really runs.
+func (w *Witness) mutated(e *ipam.Apply) *ipam.Apply {
+	if w.Mutant == nil || w.Mutant.Plan == nil {
+		return e
+	}
+	c := *e
+	c.Plan = w.Mutant.Plan(e.Lane, e.Plan)
+	return &c
+}
+
+// before looks at an input while the Node is as it was.
+func (l *Life) before(at time.Duration, in ipam.Input) {
+	l.w.Audit.Input(at, int(l.node), in)
+	switch in := in.(type) {
+	case ipam.Add:
+		l.reqs[in.Req] = request{verb: ipam.VerbAdd, att: in.Att}
+	case ipam.Del:
+		r := request{verb: ipam.VerbDel, att: in.Att}
+		if row, ok := l.Node().Find(in.Att); ok {
+			r.addr = row.Address
+		}
+		l.reqs[in.Req] = r
+	}
+}
+
+// replied is the edge at which I2, I6 and I7 are judged.
+func (l *Life) replied(at time.Duration, r *ipam.Reply) {
+	w, no := l.w, int(l.node)
+	q, known := l.reqs[r.Req]
+	delete(l.reqs, r.Req)
+	w.Story.Refused(at-w.epoch, l.node, r)
+	if w.begun && w.Book != nil {
+		w.Book.Reply(at, l.node, r, q.addr.IsValid())
+	}
+	switch {
+	case !known:
+	case q.verb == ipam.VerbAdd && r.Err == nil:
+		used := ""
+		if h := l.holders[r.Address]; h.count > 1 {
+			used = "another namespace, on " + h.otherwise
+		}
+		w.Audit.Given(at, no, r.Att, r.Address, used)
+	case q.verb == ipam.VerbDel && r.Err == nil:
+		w.Audit.DelResult(at, no, q.att, true, "")
+		if q.addr.IsValid() {
+			w.Audit.Released(at, no, q.att, q.addr)
+		}
+	case q.verb == ipam.VerbDel:
+		w.Audit.DelResult(at, no, q.att, false, r.Err.Text)
+	}
+}
+
+// applied is a plan that ran, as far as it did: I1 is judged.
+func (l *Life) applied(done *ipam.Applied) {
+	w := l.w
+	a := l.plans[done.ID]
+	if a == nil {
+		return
+	}
+	delete(l.plans, done.ID)
+	w.Eyes.Ran(l, a, done)
+	if a.Lane.Kind != ipam.PodLane {
+		return
+	}
+	for i := range a.Plan.Ops[:min(done.Done, len(a.Plan.Ops))] {
+		switch op := &a.Plan.Ops[i]; op.Kind {
+		case dataplane.PodAddress:
+			h := w.held(l.node, op.Addr)
+			l.holders[op.Addr] = h
+			w.Audit.Configured(w.Eyes.Now(), int(l.node), op.Addr, a.Lane.Att, h.count, h.otherwise)
+		case dataplane.DeleteVeth:
+			if network, id, ifName, addr, ok := dataplane.ParseAlias(op.Alias); ok {
+				w.Audit.Released(w.Eyes.Now(), int(l.node), ipam.Attachment{Network: network, ContainerID: id, IfName: ifName}, addr)
+			}
+		}
+	}
+}
+
+// held counts the live namespaces that have an address: on a node, and on the one that had it before.
+func (w *Witness) held(node int32, a netip.Addr) holding {
+	h := holding{w.Eyes.Held(node, a), "the same node"}
+	if last, ok := w.last[a]; ok && last != node {
+		if elsewhere := w.Eyes.Held(last, a); elsewhere > 0 {
+			h.count, h.otherwise = h.count+elsewhere, w.Eyes.Name(last)
+		}
+	}
+	if w.last == nil {
+		w.last = map[netip.Addr]int32{}
+	}
+	w.last[a] = node
+	return h
+}
