@@ -1,0 +1,291 @@
+package kind
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/kind/pkg/cluster"
+	"sigs.k8s.io/kind/pkg/cluster/nodeutils"
+
+	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/sim/lab/fabric"
+)
+
+// Cluster is a kind cluster in a VPC. Its methods may be called from any goroutine.
+type Cluster struct {
+	cfg    Config
+	layout layout
+	loop   *loop
+	temp   string // folder
+	net    *os.File
+
+	cloud  *ec2.Cloud // the loop's, as is due
+	due    time.Duration
+	fabric *fabric.Fabric
+	byInst map[ec2.InstanceID]*Node
+
+	nodes    []*Node
+	provider *cluster.Provider
+	rest     *rest.Config
+	client   kubernetes.Interface
+	watchers sync.WaitGroup
+
+	mu  sync.Mutex
+	err error // what broke the laboratory itself
+}
+
+// Up makes a cluster without a CNI, whose API server answers and whose nodes have joined: see Install. When it fails nothing is left.
+// What the request is to blame for is an ordinary error, what the machine lacks is a Lacking.
+func Up(ctx context.Context, cfg Config) (*Cluster, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if err := Available(ctx); err != nil {
+		return nil, err
+	}
+	what, err := taken(ctx, cfg.Name)
+	if err != nil {
+		return nil, err
+	}
+	if what != "" {
+		return nil, fmt.Errorf("a cluster named %s is already there (Docker has a %s of it): enilab down --name %[1]s removes it, or choose another name", cfg.Name, what)
+	}
+	c := &Cluster{cfg: cfg, loop: newLoop(), due: never, byInst: map[ec2.InstanceID]*Node{}}
+	go c.loop.run(c.pump)
+	if err := c.up(ctx); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+func (c *Cluster) up(ctx context.Context) error {
+	arch, err := askDocker(ctx)
+	if err != nil {
+		return err
+	}
+	if err := nodeImage(ctx, c.cfg.NodeImage, arch, c.cfg.Log); err != nil {
+		return err
+	}
+	used, err := usedPrefixes(ctx)
+	if err != nil {
+		return err
+	}
+	if c.layout, err = c.cfg.chooseLayout(used); err != nil {
+		return err
+	}
+	if c.temp, err = os.MkdirTemp("", "enilab-kind-"); err != nil {
+		return err
+	}
+	for _, step := range []struct {
+		text string
+		do   func(context.Context) error
+	}{
+		{fmt.Sprintf("making the VPC's subnet %v, a Docker network", c.layout.subnet), c.makeVPC},
+		{"creating the cluster " + c.cfg.Name, c.makeCluster},
+		{"plugging its nodes into the VPC", c.plugNodes},
+	} {
+		c.cfg.Log(step.text)
+		if err := step.do(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeVPC makes the network, EC2 and the fabric.
+func (c *Cluster) makeVPC(ctx context.Context) error {
+	if err := makeNetwork(ctx, &c.cfg, &c.layout); err != nil {
+		return err
+	}
+	pid, err := containerPID(ctx, router(c.cfg.Name))
+	if err != nil {
+		return err
+	}
+	if c.net, err = openNetns(pid); err != nil {
+		return err
+	}
+	c.fabric, err = fabric.New(fabric.Config{VPC: []netip.Prefix{c.layout.vpc}, Subnets: []netip.Prefix{c.layout.subnet},
+		Namespace: c.net, Segment: "eth0", Strangers: []netip.Addr{c.layout.host}})
+	if err != nil {
+		return err
+	}
+	cfg := ec2.Config{VPC: ec2.VPC{CIDRs: []netip.Prefix{c.layout.vpc}}, Latency: c.cfg.Latency, Throttle: c.cfg.Throttle,
+		Subnets: []ec2.SubnetConfig{{CIDR: c.layout.subnet, Reservations: []netip.Prefix{c.layout.machines}}}}
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	c.loop.ask(func() { c.cloud = ec2.New(cfg, c.cfg.Seed) })
+	return nil
+}
+
+// createLock: kind's Docker provider takes the network's name from the environment, which is the process's.
+var createLock sync.Mutex
+
+func (c *Cluster) makeCluster(ctx context.Context) error {
+	cfg, err := c.cfg.kindConfig(&c.layout)
+	if err != nil {
+		return err
+	}
+	c.provider = cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(&logger{c.cfg.Log}))
+	createLock.Lock()
+	defer createLock.Unlock()
+	if err := os.Setenv("KIND_EXPERIMENTAL_DOCKER_NETWORK", c.cfg.Name); err != nil {
+		return err
+	}
+	defer os.Unsetenv("KIND_EXPERIMENTAL_DOCKER_NETWORK")
+	done := make(chan error, 1)
+	go func() {
+		done <- c.provider.Create(c.cfg.Name, cluster.CreateWithV1Alpha4Config(cfg), cluster.CreateWithNodeImage(c.cfg.NodeImage),
+			cluster.CreateWithKubeconfigPath(c.Kubeconfig()), cluster.CreateWithRetain(false), cluster.CreateWithWaitForReady(0),
+			cluster.CreateWithDisplayUsage(false), cluster.CreateWithDisplaySalutation(false))
+	}()
+	select {
+	case err = <-done:
+	case <-ctx.Done(): // kind knows no contexts: without its containers it fails by itself
+		_ = remove(context.WithoutCancel(ctx), c.cfg.Name)
+		<-done
+		return ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("create the kind cluster %s: %w", c.cfg.Name, err)
+	}
+	if c.rest, err = clientcmd.BuildConfigFromFlags("", c.Kubeconfig()); err != nil {
+		return err
+	}
+	c.rest.QPS, c.rest.Burst = 200, 400
+	c.client, err = kubernetes.NewForConfig(c.rest)
+	return err
+}
+
+// Close removes the containers, the network and with them the namespaces, and the temporary files.
+func (c *Cluster) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
+	defer cancel()
+	var errs []error
+	select {
+	case <-c.loop.closed:
+	default:
+		c.loop.close()
+	}
+	for _, n := range c.nodes {
+		n.close()
+	}
+	if c.fabric != nil {
+		errs = append(errs, c.fabric.Close())
+	}
+	errs = append(errs, remove(ctx, c.cfg.Name))
+	c.watchers.Wait()
+	if c.net != nil {
+		_ = c.net.Close()
+	}
+	if c.cfg.Kubeconfig != "" {
+		errs = append(errs, ignoreMissing(os.Remove(c.cfg.Kubeconfig)))
+	}
+	if c.temp != "" {
+		errs = append(errs, os.RemoveAll(c.temp))
+	}
+	return errors.Join(errs...)
+}
+
+// closeLimit bounds how long Docker may take to remove a cluster.
+const closeLimit = 2 * time.Minute
+
+// Down removes a cluster that another process made, or one that was killed. It is false when there was nothing.
+func Down(ctx context.Context, name string) (bool, error) {
+	if err := Available(ctx); err != nil {
+		return false, err
+	}
+	what, err := taken(ctx, name)
+	if err != nil || what == "" {
+		return false, err
+	}
+	return true, remove(ctx, name)
+}
+
+// Kubeconfig is the path of the cluster's.
+func (c *Cluster) Kubeconfig() string {
+	if c.cfg.Kubeconfig != "" {
+		return c.cfg.Kubeconfig
+	}
+	return filepath.Join(c.temp, "kubeconfig")
+}
+
+// Name is the cluster's.
+func (c *Cluster) Name() string { return c.cfg.Name }
+
+// Client talks to the API server.
+func (c *Cluster) Client() kubernetes.Interface { return c.client }
+
+// REST is how to reach the API server.
+func (c *Cluster) REST() *rest.Config { return rest.CopyConfig(c.rest) }
+
+// Nodes are the machines, the control plane first.
+func (c *Cluster) Nodes() []*Node { return append([]*Node(nil), c.nodes...) }
+
+// Workers are the machines that are not the control plane.
+func (c *Cluster) Workers() []*Node { return append([]*Node(nil), c.nodes[1:]...) }
+
+// Node is the machine with that name, nil if there is none.
+func (c *Cluster) Node(name string) *Node {
+	for _, n := range c.nodes {
+		if n.Name == name {
+			return n
+		}
+	}
+	return nil
+}
+
+// Fabric is the VPC.
+func (c *Cluster) Fabric() *fabric.Fabric { return c.fabric }
+
+// Err is why the laboratory itself broke; nil when it did not.
+func (c *Cluster) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+func (c *Cluster) fail(err error) {
+	if err == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.err = err
+		c.cfg.Log("the laboratory broke: " + err.Error())
+	}
+}
+
+// LoadImage puts an image archive into every node's containerd.
+func (c *Cluster) LoadImage(ctx context.Context, archive []byte) error {
+	list, err := c.provider.ListInternalNodes(c.cfg.Name)
+	if err != nil {
+		return err
+	}
+	errs := make([]error, len(list))
+	var all sync.WaitGroup
+	for i, n := range list {
+		all.Go(func() { errs[i] = nodeutils.LoadImageArchive(n, bytes.NewReader(archive)) })
+	}
+	all.Wait()
+	return errors.Join(append(errs, ctx.Err())...)
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,113 @@
+package kind
+
+import (
+	"container/heap"
+	"time"
+
+	"github.com/enilab/enilab/impl/clock"
+)
+
+// loop is the goroutine that owns the models: one thing at a time, and what is due at an instant of CLOCK_BOOTTIME.
+type loop struct {
+	clock  *clock.Clock
+	in     chan func()
+	closed chan struct{}
+	ended  chan struct{}
+	due    deadlines
+	seq    uint64
+}
+
+type deadline struct {
+	at  time.Duration
+	seq uint64
+	run func()
+}
+
+type deadlines []deadline
+
+func (d deadlines) Len() int { return len(d) }
+func (d deadlines) Less(i, j int) bool {
+	return d[i].at < d[j].at || d[i].at == d[j].at && d[i].seq < d[j].seq
+}
+func (d deadlines) Swap(i, j int) { d[i], d[j] = d[j], d[i] }
+func (d *deadlines) Push(x any)   { *d = append(*d, x.(deadline)) }
+func (d *deadlines) Pop() any {
+	last := len(*d) - 1
+	x := (*d)[last]
+	(*d)[last] = deadline{}
+	*d = (*d)[:last]
+	return x
+}
+
+func newLoop() *loop {
+	return &loop{clock: clock.Boot(), in: make(chan func(), 256), closed: make(chan struct{}), ended: make(chan struct{})}
+}
+
+func (l *loop) now() time.Duration { return l.clock.Now() }
+
+// run runs until close; after is called after each thing.
+func (l *loop) run(after func()) {
+	defer close(l.ended)
+	for {
+		wait := time.Hour
+		if len(l.due) > 0 {
+			wait = l.due[0].at - l.now()
+		}
+		if wait <= 0 {
+			heap.Pop(&l.due).(deadline).run()
+			after()
+			continue
+		}
+		t := time.NewTimer(wait)
+		select {
+		case f := <-l.in:
+			f()
+			after()
+		case <-t.C:
+		case <-l.closed:
+			t.Stop()
+			return
+		}
+		t.Stop()
+	}
+}
+
+// after lets f happen in the loop a while from now. Only the loop calls it.
+func (l *loop) after(d time.Duration, f func()) {
+	l.seq++
+	heap.Push(&l.due, deadline{l.now() + d, l.seq, f})
+}
+
+// post hands f to the loop; false: it has ended.
+func (l *loop) post(f func()) bool {
+	select {
+	case <-l.closed:
+		return false
+	default:
+	}
+	select {
+	case l.in <- f:
+		return true
+	case <-l.closed:
+		return false
+	}
+}
+
+// ask posts f and waits until it has run. The loop itself must not call it.
+func (l *loop) ask(f func()) bool {
+	done := make(chan struct{})
+	if !l.post(func() { f(); close(done) }) {
+		return false
+	}
+	select {
+	case <-done:
+		return true
+	case <-l.ended:
+		return false
+	}
+}
+
+func (l *loop) close() {
+	close(l.closed)
+	<-l.ended
+}

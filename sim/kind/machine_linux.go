@@ -1,0 +1,137 @@
+package kind
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/sim/lab/fabric"
+	"github.com/enilab/enilab/sim/lab/node"
+)
+
+// privileged says whether this process may enter the containers' namespaces.
+func privileged() error {
+	if err := node.Privileged(); err != nil {
+		return &Lacking{"world kind: " + err.Error()}
+	}
+	return nil
+}
+
+func openNetns(pid int) (*os.File, error) {
+	return os.Open(filepath.Join("/proc", strconv.Itoa(pid), "ns/net"))
+}
+
+// routes are the prefixes that the host's own routes lead to; its default route is none.
+func routes() ([]netip.Prefix, error) {
+	list, err := netlink.RouteList(nil, netlink.FAMILY_V4)
+	if err != nil {
+		return nil, fmt.Errorf("list the machine's routes: %w", err)
+	}
+	var out []netip.Prefix
+	for _, r := range list {
+		if r.Dst == nil {
+			continue
+		}
+		a, ok := netip.AddrFromSlice(r.Dst.IP.To4())
+		if bits, _ := r.Dst.Mask.Size(); ok && bits > 0 {
+			out = append(out, netip.PrefixFrom(a, bits))
+		}
+	}
+	return out, nil
+}
+
+// machineSysctls leave ARP to the VPC: a machine does not answer for its addresses, and what it has learnt is not overwritten by what
+// another machine's own requests say of their sender.
+var machineSysctls = map[string]string{"conf/eth0/arp_ignore": "8", "neigh/eth0/locktime": "1000000"}
+
+// configureMachine makes an instance of a node container: the VPC answers ARP for it, the internet's address is beyond the VPC's router,
+// and instance metadata is on its loopback.
+func configureMachine(ns *os.File, router, internet netip.Addr) error {
+	return fabric.Do(ns, func() error {
+		link, err := netlink.LinkByName("eth0")
+		if err != nil {
+			return err
+		}
+		for name, value := range machineSysctls {
+			if err := os.WriteFile("/proc/sys/net/ipv4/"+name, []byte(value), 0o644); err != nil {
+				return err
+			}
+		}
+		dst := &net.IPNet{IP: internet.AsSlice(), Mask: net.CIDRMask(32, 32)}
+		if err := netlink.RouteReplace(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: dst, Gw: router.AsSlice()}); err != nil {
+			return fmt.Errorf("route %v to the VPC's router: %w", internet, err)
+		}
+		if err := forgetNeighbours(link.Attrs().Index); err != nil {
+			return err
+		}
+		lo, err := netlink.LinkByName("lo")
+		if err == nil {
+			err = netlink.AddrAdd(lo, &netlink.Addr{IPNet: netlink.NewIPNet(netip.MustParseAddr(imdsAddr).AsSlice())})
+		}
+		if err != nil && !errors.Is(err, unix.EEXIST) {
+			return fmt.Errorf("give lo the address %v: %w", imdsAddr, err)
+		}
+		return nil
+	})
+}
+
+// forgetNeighbours: what machines told each other by ARP before the VPC answered for them.
+func forgetNeighbours(index int) error {
+	list, err := netlink.NeighList(index, netlink.FAMILY_V4)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		if err := netlink.NeighDel(&list[i]); err != nil && !errors.Is(err, unix.ENOENT) {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitExit waits until a process has ended; false: stop was closed first.
+func awaitExit(pid int, stop <-chan struct{}) bool {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return errors.Is(err, unix.ESRCH)
+	}
+	defer unix.Close(fd)
+	for {
+		select {
+		case <-stop:
+			return false
+		default:
+		}
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 200)
+		if n > 0 {
+			return true
+		}
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return true
+		}
+	}
+}
+
+// setMTU sets the MTU of a link in a namespace, in bytes.
+func setMTU(ns *os.File, name string, mtu int) error {
+	return fabric.Do(ns, func() error {
+		l, err := netlink.LinkByName(name)
+		if err == nil {
+			err = netlink.LinkSetMTU(l, mtu)
+		}
+		if err != nil {
+			return fmt.Errorf("set the MTU of %s: %w", name, err)
+		}
+		return nil
+	})
+}
+
+// alive says whether a process runs.
+func alive(pid int) bool { return unix.Kill(pid, 0) == nil }

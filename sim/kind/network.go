@@ -1,0 +1,95 @@
+package kind
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// label marks what a cluster has made beside kind's own containers.
+const label = "enilab.cluster"
+
+// router is the name of the container whose network namespace is the VPC's router.
+func router(cluster string) string { return cluster + "-vpc" }
+
+// usedPrefixes are those of Docker's networks, and of the machine's routes.
+func usedPrefixes(ctx context.Context) ([]netip.Prefix, error) {
+	out, err := routes()
+	if err != nil {
+		return nil, err
+	}
+	ids, err := docker(ctx, "network", "ls", "--quiet")
+	if err != nil || ids == "" {
+		return out, err
+	}
+	text, err := docker(ctx, append([]string{"network", "inspect", "--format", "{{range .IPAM.Config}}{{.Subnet}} {{end}}"}, strings.Fields(ids)...)...)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range strings.Fields(text) {
+		if p, err := netip.ParsePrefix(f); err == nil {
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+// makeNetwork makes the network that is the subnet, and the container that holds the router's namespace, whose PID it returns.
+func makeNetwork(ctx context.Context, c *Config, l *layout) error {
+	_, err := docker(ctx, "network", "create", "--driver", "bridge", "--subnet", l.subnet.String(), "--ip-range", l.machines.String(),
+		"--gateway", l.host.String(), "--opt", fmt.Sprintf("com.docker.network.driver.mtu=%d", jumboMTU), "--label", label+"="+c.Name, c.Name)
+	if err != nil {
+		return fmt.Errorf("make the Docker network %s with %v: %w", c.Name, l.subnet, err)
+	}
+	_, err = docker(ctx, "run", "--detach", "--name", router(c.Name), "--hostname", router(c.Name), "--label", label+"="+c.Name,
+		"--network", c.Name, "--ip", l.router.String(), "--entrypoint", "sleep", c.NodeImage, "infinity")
+	if err != nil {
+		return fmt.Errorf("make the router's container %s: %w", router(c.Name), err)
+	}
+	return nil
+}
+
+// taken says what of a cluster's is there already; "" is nothing.
+func taken(ctx context.Context, name string) (string, error) {
+	for _, what := range [][]string{
+		{"container", "ps", "--all", "--quiet", "--filter", "label=" + kindLabel + "=" + name},
+		{"container", "ps", "--all", "--quiet", "--filter", "name=^/?" + router(name) + "$"},
+		{"network", "ls", "--quiet", "--filter", "name=^" + name + "$"},
+	} {
+		out, err := docker(ctx, what...)
+		if err != nil {
+			return "", err
+		}
+		if out != "" {
+			return what[0], nil
+		}
+	}
+	return "", nil
+}
+
+// kindLabel is kind's own, on every node's container.
+const kindLabel = "io.x-k8s.kind.cluster"
+
+// remove removes everything of a cluster, whoever made it; what is not there is fine.
+func remove(ctx context.Context, name string) error {
+	var ids []string
+	for _, filter := range []string{"label=" + kindLabel + "=" + name, "label=" + label + "=" + name} {
+		out, err := docker(ctx, "container", "ps", "--all", "--quiet", "--filter", filter)
+		if err != nil {
+			return err
+		}
+		ids = append(ids, strings.Fields(out)...)
+	}
+	if len(ids) > 0 {
+		if _, err := docker(ctx, append([]string{"container", "rm", "--force", "--volumes"}, ids...)...); err != nil {
+			return err
+		}
+	}
+	out, err := docker(ctx, "network", "ls", "--quiet", "--filter", "label="+label+"="+name)
+	if err != nil || out == "" {
+		return err
+	}
+	_, err = docker(ctx, append([]string{"network", "rm"}, strings.Fields(out)...)...)
+	return err
+}
