@@ -166,8 +166,10 @@ func (d *daemon) ready() (bool, []string) {
 	} else if len(reasons) == 0 && !d.served {
 		reasons = []string{fmt.Sprintf("EC2 has given this node no address for pods since ipamd started %v ago", since)}
 	}
-	if d.placing.why != "" {
-		reasons = append(reasons, d.placing.why)
+	for _, why := range []string{d.placing.why, d.unprotected()} {
+		if why != "" {
+			reasons = append(reasons, why)
+		}
 	}
 	return (d.served || d.before && d.clock.Now()-d.began < statusGrace) && !d.placing.missing, reasons
 }

@@ -42,6 +42,9 @@ type Config struct {
 
 	ExcludeSNAT []netip.Prefix // never SNATed to, beside the VPC's own CIDRs
 
+	// PolicyMode is what a network policy agent is told of pods, npa.Standard or npa.Strict; empty: nothing. The agent listens in RunDir.
+	PolicyMode string
+
 	Cluster string   // tag of the node's ENIs
 	Self    ipam.Pod // the daemon's own pod, by namespace and name; zero: it runs in none
 	Sandbox string   // the daemon's own container ID, where it is known; wins over Self

@@ -31,6 +31,11 @@
 // is rebuilt from kernel and runtime; nothing is freed for it. RunDir/boot is the marker by which a reboot is known: the
 // tmpfs loses it, or it names another boot.
 //
+// # What a node gets
+//
+// The init step installs the CNI plugins (package install). The conflist (package conflist) is written when this life serves for the first time, by
+// write-and-rename, with whatever others have chained into it, and stays at the end: a runtime without one reports the network down (rule J).
+//
 // # Whose list is it
 //
 // A runtime's list is believed when it holds the daemon's own sandbox (rule A). A daemon knows its pod's name and not its sandbox: so

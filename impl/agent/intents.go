@@ -148,6 +148,15 @@ func (d *daemon) intentDone(e *intent.Entry, failed *ipam.Error) {
 		again()
 		return
 	}
+	if d.policyMode(ipam.VerbDel, e.Attachment, e.Pod) != "" {
+		d.forget(e, again)
+		return
+	}
+	d.removeIntent(e, again)
+}
+
+// removeIntent takes the file away.
+func (d *daemon) removeIntent(e *intent.Entry, again func()) {
 	d.local++
 	d.go_(func() {
 		err := intent.Remove(d.intentDir(), *e)

@@ -197,7 +197,8 @@ func serve(f flags, s *settings.Settings, problems []settings.Problem, parts Par
 // configure makes a Config of the settings. What cannot be made is one more problem, so that all of them are said at once.
 func configure(s *settings.Settings, problems []settings.Problem, log *slog.Logger) Config {
 	c := Config{Settings: s.IPAM, RunDir: s.RunDir, LibDir: s.LibDir, Socket: s.Socket, Checkpoint: s.Checkpoint, Rival: s.Rival,
-		ExcludeSNAT: s.ExcludeSNAT, Cluster: s.Cluster, Self: ipam.Pod{Namespace: s.PodNamespace, Name: s.Pod}, Log: log}
+		ExcludeSNAT: s.ExcludeSNAT, Cluster: s.Cluster, PolicyMode: s.PolicyMode,
+		Self: ipam.Pod{Namespace: s.PodNamespace, Name: s.Pod}, Log: log}
 	for _, p := range problems {
 		if p.Stops {
 			c.Problems = append(c.Problems, p.String())

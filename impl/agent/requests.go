@@ -172,6 +172,7 @@ func (d *daemon) reply(p *ipam.Reply) {
 			out.HostMAC = row.MAC
 		}
 	}
+	out.PolicyMode = d.policyMode(p.Verb, r.q.Attachment(), r.q.Pod())
 	d.respond(r.caller, out)
 }
 

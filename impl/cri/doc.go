@@ -7,7 +7,5 @@
 // A list costs one ListPodSandbox, and one PodSandboxStatus for each sandbox that is new: the address of a sandbox never changes, so
 // it is asked for once. Requests are made one after another.
 //
-// Two unary calls with nine fields between them do not need the generated types and gRPC's own client, which cost 5 MB of memory and
-// 7 MB of binary: unary.go is gRPC over the HTTP/2 of net/http, wire.go reads protobuf. The tests ask a real gRPC server with the real
-// types.
+// The calls are package unary's, and so is the reading of protobuf. The tests ask a real gRPC server with the real types.
 package cri

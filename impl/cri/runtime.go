@@ -8,37 +8,40 @@ import (
 	"strings"
 
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/impl/unary"
 )
 
 // Runtime is a container runtime behind a unix socket. Its methods may be called at once; they take turns.
 type Runtime struct {
-	client *client
+	socket string
 	turn   chan struct{} // one list at a time: it guards what follows, and keeps requests one after another
 	known  map[string]detail
 	ended  bool
 }
 
-// Dial names a socket: a path, or unix:// and a path. It connects when something is first asked, and again after a failure, so it
-// fails on a name alone.
+// service is what is asked (api.proto).
+const service = "/runtime.v1.RuntimeService/"
+
+// Dial names a socket: a path, or unix:// and a path. Every list has a connection of its own, so it fails on a name alone, and what became of an
+// earlier connection is no reason for anything.
 func Dial(socket string) (*Runtime, error) {
 	path := strings.TrimPrefix(strings.TrimPrefix(socket, "unix://"), "unix:")
 	if !filepath.IsAbs(path) {
 		return nil, fmt.Errorf("runtime socket %q: expected an absolute path such as /run/containerd/containerd.sock", socket)
 	}
-	return &Runtime{client: newClient(path), turn: make(chan struct{}, 1), known: map[string]detail{}}, nil
+	return &Runtime{socket: path, turn: make(chan struct{}, 1), known: map[string]detail{}}, nil
 }
 
-// Close ends the connection after the list under way.
+// Close ends the Runtime after the list under way.
 func (r *Runtime) Close() error {
 	r.turn <- struct{}{}
 	defer func() { <-r.turn }()
 	r.ended = true
-	r.client.close()
 	return nil
 }
 
 // Sandboxes are all pod sandboxes of the runtime, whatever their state. Address is that of a ready one with a network of its own. The
-// list is whole, or there is an error with the runtime's text, an *Error where it came from the connection or the runtime.
+// list is whole, or there is an error with the runtime's text, an *unary.Error where it came from the connection or the runtime.
 func (r *Runtime) Sandboxes(ctx context.Context) ([]ipam.Sandbox, error) {
 	select {
 	case r.turn <- struct{}{}:
@@ -49,7 +52,12 @@ func (r *Runtime) Sandboxes(ctx context.Context) ([]ipam.Sandbox, error) {
 	if r.ended {
 		return nil, errors.New("the runtime's socket was closed by the daemon")
 	}
-	answer, err := r.client.call(ctx, "ListPodSandbox", nil)
+	c, err := unary.Dial(ctx, r.socket)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	answer, err := c.Call(ctx, service+"ListPodSandbox", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +70,7 @@ func (r *Runtime) Sandboxes(ctx context.Context) ([]ipam.Sandbox, error) {
 		s := &list[i]
 		d, known := r.known[s.ID]
 		if s.Ready && !known {
-			if d, err = r.ask(ctx, s.ID); err != nil {
+			if d, err = ask(ctx, c, s.ID); err != nil {
 				return nil, fmt.Errorf("status of sandbox %s: %w", s.ID, err)
 			}
 		}
@@ -78,9 +86,9 @@ func (r *Runtime) Sandboxes(ctx context.Context) ([]ipam.Sandbox, error) {
 }
 
 // ask is a sandbox's status. One that was removed since the list was made stays in the list, which it was in, without an address.
-func (r *Runtime) ask(ctx context.Context, id string) (detail, error) {
-	answer, err := r.client.call(ctx, "PodSandboxStatus", appendText(nil, 1, id))
-	if codeOf(err) == codeNotFound {
+func ask(ctx context.Context, c *unary.Conn, id string) (detail, error) {
+	answer, err := c.Call(ctx, service+"PodSandboxStatus", unary.AppendText(nil, 1, id))
+	if unary.CodeOf(err) == unary.NotFound {
 		return detail{}, nil
 	}
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/impl/unary"
 )
 
 // Labels that kubelet puts on every sandbox (k8s.io/kubelet, pkg/types/labels.go). They are what the metadata is made from, and
@@ -24,8 +25,8 @@ const (
 // readList reads a ListPodSandboxResponse.
 func readList(m []byte) ([]ipam.Sandbox, error) {
 	var out []ipam.Sandbox
-	err := each(m, func(f field) error {
-		if f.number != 1 {
+	err := unary.Each(m, func(f unary.Field) error {
+		if f.Number != 1 {
 			return nil
 		}
 		s, err := readSandbox(f)
@@ -36,17 +37,17 @@ func readList(m []byte) ([]ipam.Sandbox, error) {
 }
 
 // readSandbox reads a PodSandbox.
-func readSandbox(f field) (s ipam.Sandbox, err error) {
+func readSandbox(f unary.Field) (s ipam.Sandbox, err error) {
 	var labels ipam.Pod
 	state := uint64(stateReady)
-	err = f.message(func(f field) error {
-		switch f.number {
+	err = f.Message(func(f unary.Field) error {
+		switch f.Number {
 		case 1:
-			return f.text(&s.ID)
+			return f.Text(&s.ID)
 		case 2:
 			return readMetadata(f, &s.Pod)
 		case 3:
-			return f.enum(&state)
+			return f.Enum(&state)
 		case 5:
 			return readLabel(f, &labels)
 		}
@@ -61,29 +62,29 @@ func readSandbox(f field) (s ipam.Sandbox, err error) {
 }
 
 // readMetadata reads a PodSandboxMetadata.
-func readMetadata(f field, p *ipam.Pod) error {
-	return f.message(func(f field) error {
-		switch f.number {
+func readMetadata(f unary.Field, p *ipam.Pod) error {
+	return f.Message(func(f unary.Field) error {
+		switch f.Number {
 		case 1:
-			return f.text(&p.Name)
+			return f.Text(&p.Name)
 		case 2:
-			return f.text(&p.UID)
+			return f.Text(&p.UID)
 		case 3:
-			return f.text(&p.Namespace)
+			return f.Text(&p.Namespace)
 		}
 		return nil
 	})
 }
 
 // readLabel reads an entry of a map of strings.
-func readLabel(f field, p *ipam.Pod) error {
+func readLabel(f unary.Field, p *ipam.Pod) error {
 	var key, value string
-	err := f.message(func(f field) error {
-		switch f.number {
+	err := f.Message(func(f unary.Field) error {
+		switch f.Number {
 		case 1:
-			return f.text(&key)
+			return f.Text(&key)
 		case 2:
-			return f.text(&value)
+			return f.Text(&value)
 		}
 		return nil
 	})
@@ -124,16 +125,16 @@ func readDetail(m []byte) (detail, error) {
 	found, mode := false, uint64(0)
 	texts := []string{""}
 	err := errors.Join(
-		follow(m, pathStatus, func(field) error { found = true; return nil }),
-		follow(m, pathNetworks, func(f field) error { return f.enum(&mode) }),
-		follow(m, pathIP, func(f field) error { return f.text(&texts[0]) }),
-		follow(m, pathMoreIP, func(f field) error {
+		unary.Follow(m, pathStatus, func(unary.Field) error { found = true; return nil }),
+		unary.Follow(m, pathNetworks, func(f unary.Field) error { return f.Enum(&mode) }),
+		unary.Follow(m, pathIP, func(f unary.Field) error { return f.Text(&texts[0]) }),
+		unary.Follow(m, pathMoreIP, func(f unary.Field) error {
 			texts = append(texts, "")
-			return f.text(&texts[len(texts)-1])
+			return f.Text(&texts[len(texts)-1])
 		}))
 	switch {
 	case err != nil:
-		return detail{}, errWire
+		return detail{}, unary.ErrWire
 	case !found:
 		return detail{}, errors.New("the answer is empty")
 	case mode == networkNode:

@@ -82,6 +82,8 @@ type Response struct {
 	Veth    string     `json:"veth,omitempty"`   // the host's end
 	HostMAC string     `json:"hostMAC,omitempty"`
 	PodMAC  string     `json:"podMAC,omitempty"`
+	// PolicyMode is set where a network policy agent has to hear of this pod: before an ADD succeeds, after a DEL has (package npa).
+	PolicyMode string `json:"policyMode,omitempty"`
 
 	Ready   bool     `json:"ready,omitempty"`   // status: pods can be taken
 	Serving bool     `json:"serving,omitempty"` // status: this daemon, and not only one before it, has taken up its work

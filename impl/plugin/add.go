@@ -35,7 +35,8 @@ func (v *verb) add() error {
 		return err
 	}
 	defer ns.Close()
-	if err := v.vacant(ns); err != nil {
+	again, err := v.vacant(ns)
+	if err != nil {
 		return err
 	}
 	r, err := v.ask(&local.Request{Inode: ns.inode}, v.conf.Timeout, ns.file, ns.passed)
@@ -55,6 +56,12 @@ func (v *verb) add() error {
 	if err != nil {
 		return v.giveBack(errorf(ipam.CodeIO, "%s: ipamd made %s in CNI_NETNS=%s, but: %v", v, v.args.IfName, v.args.Netns, err))
 	}
+	if err := v.enforce(r); err != nil {
+		if again { // it is a living pod's interface
+			return err
+		}
+		return v.giveBack(err)
+	}
 	v.compare(r, made)
 	if err := v.print(prev, v.result(r, made)); err != nil {
 		return v.giveBack(errorf(ipam.CodeIO, "%s: print the result: %v", v, err))
@@ -64,15 +71,15 @@ func (v *verb) add() error {
 
 // vacant refuses an interface that exists, unless it is this very attachment's: then the ADD is a repetition, and the
 // daemon knows what to answer. The kernel knows whose it is, by the alias of the host's end (rule E).
-func (v *verb) vacant(ns *namespace) error {
+func (v *verb) vacant(ns *namespace) (again bool, err error) {
 	there, err := ns.link(v.args.IfName)
 	if err != nil {
-		return errorf(ipam.CodeIO, "%s: look for %s in CNI_NETNS=%s: %v", v, v.args.IfName, v.args.Netns, err)
+		return false, errorf(ipam.CodeIO, "%s: look for %s in CNI_NETNS=%s: %v", v, v.args.IfName, v.args.Netns, err)
 	}
 	if there == nil || v.ours(there) {
-		return nil
+		return there != nil, nil
 	}
-	return errorf(types.ErrInvalidEnvironmentVariables, "%s: CNI_IFNAME=%s: an interface of that name exists in CNI_NETNS=%s and is not of this attachment; "+
+	return false, errorf(types.ErrInvalidEnvironmentVariables, "%s: CNI_IFNAME=%s: an interface of that name exists in CNI_NETNS=%s and is not of this attachment; "+
 		"use another name, or another namespace", v, v.args.IfName, v.args.Netns)
 }
 

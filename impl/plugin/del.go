@@ -33,7 +33,10 @@ func (v *verb) del() error {
 	if err != nil {
 		return v.note(err)
 	}
-	return v.refused(r)
+	if err := v.refused(r); err != nil {
+		return err
+	}
+	return v.forget(r)
 }
 
 // note writes the DEL down for a daemon that does not answer. That done, it has succeeded (rule F).

@@ -4,9 +4,10 @@
 // rtnetlink socket inside it, hands both to the daemon (package local), and prints the daemon's answer as a CNI result. What
 // it does by itself is what only it can do: enter the pod's namespace, and end a DEL when no daemon answers.
 //
-//	ADD      the daemon makes the veth pair; the result is read from the namespace. Repeated, it prints the same
-//	DEL      never fails for want of a namespace, a result, a daemon or a known attachment (rule F): a daemon that does
-//	         not answer leaves a durable intent (package intent) and success
+//	ADD      the daemon makes the veth pair; the result is read from the namespace. Repeated, it prints the same. Where the
+//	         daemon says so a network policy agent puts the pod's policies in force first (package npa); if not, all is undone
+//	DEL      never fails for want of a namespace, a result, a daemon, a policy agent or a known attachment (rule F): a daemon or an
+//	         agent that does not answer leaves a durable intent (package intent) and success
 //	CHECK    the daemon's word, then the namespace itself, against prevResult
 //	GC       the list of valid attachments goes to the daemon; a list that is missing is refused, it is not an empty one
 //	STATUS   fails before the first start and after the daemon was out of reach for a minute, else never (rule J)
@@ -23,7 +24,7 @@
 //	6    the network configuration is no JSON
 //	7    the network configuration says something that cannot be
 //	8    CNI_NETNS is not a network namespace, or is the plugin's own
-//	11   try again: the daemon does not run, did not answer in time, or says so
+//	11   try again: the daemon does not run, did not answer in time, or says so; so does the network policy agent
 //	50   STATUS: not available
 //	100  the attachment has another network namespace
 //	101  CHECK found a difference

@@ -1,0 +1,215 @@
+package plugin_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/enilab/enilab/impl/intent"
+	"github.com/enilab/enilab/impl/local"
+	"github.com/enilab/enilab/impl/npa"
+	"github.com/enilab/enilab/impl/npa/npatest"
+)
+
+// policed is a node whose daemon says that an agent has to hear of its pods, in that mode.
+func policed(t *testing.T, mode string) *node {
+	t.Helper()
+	n := newNode(t)
+	n.daemon.set(func(d *daemon) {
+		d.change = func(r *local.Response) {
+			if r.Code == 0 {
+				r.PolicyMode = mode
+			}
+		}
+	})
+	return n
+}
+
+func (n *node) agent() string { return filepath.Join(n.dir, npa.Name) }
+
+// noted are the DELs that the daemon is to finish.
+func (n *node) noted() int {
+	n.t.Helper()
+	list, bad, err := intent.Read(filepath.Join(n.dir, filepath.Base(intent.Dir)))
+	if err != nil || len(bad) > 0 {
+		n.t.Fatal(bad, err)
+	}
+	return len(list)
+}
+
+// deadSocket is one on which nobody listens.
+func deadSocket(t *testing.T, path string) {
+	t.Helper()
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.SetUnlinkOnClose(false)
+	l.Close()
+}
+
+// TestPolicies: the agent hears of a pod when its interface is there and before ADD succeeds, and after DEL has taken the interface away.
+func TestPolicies(t *testing.T) {
+	for _, mode := range []string{npa.Standard, npa.Strict} {
+		n := policed(t, mode)
+		var seen []int // attachments of the daemon when the agent was called
+		a := npatest.Start(t, n.agent())
+		a.Answer(func(context.Context, npatest.Call) (bool, error) {
+			seen = append(seen, n.daemon.holds())
+			return true, nil
+		})
+		c := of("ADD", pod(t))
+		n.result(c)
+		c.verb = "DEL"
+		n.ok(c)
+		n.ok(c) // it may have been told only half the first time
+		want := []npatest.Call{{Method: "EnforceNpToPod", Name: "web-0", Namespace: "default", Mode: mode, Interfaces: 1},
+			{Method: "DeletePodNp", Name: "web-0", Namespace: "default"}, {Method: "DeletePodNp", Name: "web-0", Namespace: "default"}}
+		if got := a.Calls(); !slices.Equal(got, want) || !slices.Equal(seen, []int{1, 0, 0}) {
+			t.Errorf("the agent was told %+v while the daemon had %v attachments", got, seen)
+		}
+		if n.noted() != 0 {
+			t.Error("a DEL was noted although the agent was told")
+		}
+	}
+}
+
+// TestNoPolicies: without a mode nobody is told, and without an agent, or a pod's name, neither is anybody missed.
+func TestNoPolicies(t *testing.T) {
+	n := newNode(t)
+	a := npatest.Start(t, n.agent())
+	c := of("ADD", pod(t))
+	n.result(c)
+	c.verb = "DEL"
+	n.ok(c)
+	if got := a.Calls(); len(got) > 0 {
+		t.Errorf("without a mode the agent was told %+v", got)
+	}
+	for _, mode := range []string{npa.Standard, npa.Strict} {
+		n := policed(t, mode)
+		c := of("ADD", pod(t))
+		n.result(c)
+		c.verb = "DEL"
+		n.ok(c)
+		if n.noted() != 0 {
+			t.Error("a DEL was noted for an agent that is not there")
+		}
+		a := npatest.Start(t, n.agent())
+		c = of("ADD", pod(t))
+		c.args = ""
+		n.result(c)
+		c.verb = "DEL"
+		n.ok(c)
+		if got := a.Calls(); len(got) > 0 {
+			t.Errorf("the agent was told of a nameless pod: %+v", got)
+		}
+	}
+}
+
+// TestPoliciesRefused: a pod whose policies are not in force does not run, and nothing of it is left; one that runs already is left alone.
+func TestPoliciesRefused(t *testing.T) {
+	n := policed(t, npa.Standard)
+	a := npatest.Start(t, n.agent())
+	c := of("ADD", pod(t))
+	for _, no := range []struct {
+		ok  bool
+		err error
+	}{{false, nil}, {true, errors.New("failed to load progs: Link not found")}} {
+		a.Answer(func(context.Context, npatest.Call) (bool, error) { return no.ok, no.err })
+		n.fails(c, 11, "network policy agent", "try again")
+		if n.daemon.holds() != 0 {
+			t.Error("the address was not given back")
+		}
+	}
+	a.Answer(func(context.Context, npatest.Call) (bool, error) { return true, nil })
+	n.result(c)
+	a.Answer(func(context.Context, npatest.Call) (bool, error) { return false, nil })
+	n.fails(c, 11, "network policy agent")
+	if n.daemon.holds() != 1 {
+		t.Error("a living pod's address was given back because its ADD was repeated")
+	}
+	a.Stop()
+	deadSocket(t, n.agent())
+	other := of("ADD", pod(t))
+	other.id = "c2"
+	n.fails(other, 11, "nobody listens", "has to be removed")
+	if n.daemon.holds() != 1 {
+		t.Error("the address was not given back")
+	}
+}
+
+// TestPoliciesForgotten: DEL has succeeded whatever the agent does, within seconds, and the daemon gets a note of what the agent has not heard.
+func TestPoliciesForgotten(t *testing.T) {
+	for name, c := range map[string]struct {
+		agent func(t *testing.T, n *node)
+		noted int
+	}{
+		"it fails": {func(t *testing.T, n *node) {
+			npatest.Start(t, n.agent()).Answer(func(context.Context, npatest.Call) (bool, error) { return false, errors.New("no such map") })
+		}, 0}, // it tries no second time either
+		"it is dead":    {func(t *testing.T, n *node) { deadSocket(t, n.agent()) }, 1},
+		"it is no gRPC": {func(t *testing.T, n *node) { nonsense(t, n.agent()) }, 1},
+		"it hangs": {func(t *testing.T, n *node) {
+			l, err := net.Listen("unix", n.agent())
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { l.Close() })
+		}, 1},
+		"it hangs later": {func(t *testing.T, n *node) {
+			npatest.Start(t, n.agent()).Answer(func(ctx context.Context, _ npatest.Call) (bool, error) { <-ctx.Done(); return true, nil })
+		}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := policed(t, npa.Standard)
+			add := of("ADD", pod(t))
+			n.result(add)
+			c.agent(t, n)
+			del := add
+			del.verb = "DEL"
+			began := time.Now()
+			n.ok(del)
+			if took := time.Since(began); took > npa.ForgetBound+2*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			if n.daemon.holds() != 0 || n.noted() != c.noted {
+				t.Errorf("%d attachments, %d notes; expected 0 and %d", n.daemon.holds(), n.noted(), c.noted)
+			}
+		})
+	}
+	t.Run("nor can it be noted", func(t *testing.T) {
+		t.Parallel()
+		n := policed(t, npa.Standard)
+		deadSocket(t, n.agent())
+		if err := os.WriteFile(filepath.Join(n.dir, filepath.Base(intent.Dir)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		n.fails(of("DEL", ""), 11, "could not be left a note", "try again")
+	})
+}
+
+// nonsense is somebody else's socket.
+func nonsense(t *testing.T, path string) {
+	t.Helper()
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Write([]byte("220 hello\r\n"))
+			c.Close()
+		}
+	}()
+}
