@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/enilab/enilab/internal/series"
 	"github.com/enilab/enilab/sim/lab"
 )
 
@@ -17,27 +18,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestNearestRank(t *testing.T) {
-	var s series
-	for i := 100; i > 0; i-- {
-		s = append(s, time.Duration(i))
-	}
-	for share, want := range map[float64]time.Duration{0: 1, 0.1: 10, 0.5: 50, 0.99: 99, 1: 100} {
-		if got := s.at(share); got != want {
-			t.Errorf("the time of %v of 1 to 100: %d, expected %d", share, got, want)
-		}
-	}
-	if got := (series{7}).p99(); got != 7 {
-		t.Errorf("p99 of one run of 7: %d", got)
-	}
-	if got := series(nil).p50(); got != 0 {
-		t.Errorf("p50 of no run: %d", got)
-	}
-}
-
 func TestTable(t *testing.T) {
 	r := &report{machine: "Machine: a test.", failed: []string{"one thing"}}
-	r.add(row{what: "ADD", asked: "p50 5 ms", ours: series{4 * time.Millisecond}, ptp: series{8 * time.Millisecond}, upstream: "20"})
+	r.add(row{what: "ADD", asked: "p50 5 ms", ours: series.Series{4 * time.Millisecond}, ptp: series.Series{8 * time.Millisecond}, upstream: "20"})
 	r.add(row{what: "memory", asked: "25 MB", memory: [2]int{20000, 10000}, upstream: "58 MB"})
 	r.add(row{what: "burst", counted: true, failed: 3})
 	var out bytes.Buffer

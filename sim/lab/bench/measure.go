@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/enilab/enilab/internal/series"
 )
 
 // samples say how often everything is done.
@@ -76,7 +78,7 @@ func (x *bench) steady(ctx context.Context) error {
 }
 
 func (x *bench) startEmpty(ctx context.Context) error {
-	var took series
+	var took series.Series
 	for i := range x.s.starts {
 		if i > 0 {
 			if err := errors.Join(x.m.stop(), x.m.forget()); err != nil {
@@ -111,7 +113,7 @@ func (x *bench) fill(ctx context.Context) error {
 }
 
 func (x *bench) startFull(ctx context.Context) error {
-	var took series
+	var took series.Series
 	for range x.s.starts {
 		if err := x.m.stop(); err != nil {
 			return err
@@ -266,7 +268,7 @@ func (x *bench) memory(what string) error {
 }
 
 // drive runs plugins in the node, whose runtime knows the sandboxes, and sorts their times. Failures are counted, and are in no time.
-func (x *bench) drive(ctx context.Context, batches []batch, pause time.Duration) (map[string]series, error) {
+func (x *bench) drive(ctx context.Context, batches []batch, pause time.Duration) (map[string]series.Series, error) {
 	pods := append([]run(nil), x.here...)
 	for _, b := range batches {
 		for _, r := range b.Runs {

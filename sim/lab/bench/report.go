@@ -8,12 +8,14 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/enilab/enilab/internal/series"
 )
 
 // row is one line of the table.
 type row struct {
 	what, asked string
-	ours, ptp   series
+	ours, ptp   series.Series
 	upstream    string // its figures, in milliseconds unless they say otherwise
 	memory      [2]int // RSS and RssAnon in KiB
 	counted     bool   // what counts is how many failed
@@ -66,9 +68,9 @@ func (x *row) cells() []string {
 	if x.counted {
 		what = fmt.Sprintf("%s: %d failed", what, x.failed)
 	}
-	c := []string{what, x.asked, fmt.Sprint(len(x.ours)), ms(x.ours.at(0.1)), ms(x.ours.p50()), ms(x.ours.p99()), up}
+	c := []string{what, x.asked, fmt.Sprint(len(x.ours)), ms(x.ours.At(0.1)), ms(x.ours.P50()), ms(x.ours.P99()), up}
 	if len(x.ptp) > 0 && len(x.ours) > 0 {
-		c = append(c, ms(x.ptp.p50()), ms(x.ptp.p99()), ratio(x.ours.p50(), x.ptp.p50()), ratio(x.ours.p99(), x.ptp.p99()))
+		c = append(c, ms(x.ptp.P50()), ms(x.ptp.P99()), ratio(x.ours.P50(), x.ptp.P50()), ratio(x.ours.P99(), x.ptp.P99()))
 	}
 	return c
 }
