@@ -64,7 +64,14 @@ func TestConflist(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.c.Conflist.MTU = 9001
-	r.start().serves()
+	r.cloud.silent = make(chan struct{})
+	r.start()
+	r.eventually("the socket is there", func() bool { return exists(r.socket()) })
+	if out := r.status(); !out.Ready || out.Serving {
+		t.Errorf("a restart is no outage, and a rolling update waits for its end: %+v", out)
+	}
+	close(r.cloud.silent)
+	r.serves()
 	r.eventually("the new MTU is in it", func() bool { got, _ := os.ReadFile(path); return strings.Contains(string(got), `"mtu": "9001"`) })
 	if got, _ := os.ReadFile(path); !strings.Contains(string(got), "istio-cni") {
 		t.Errorf("somebody else's plugin is gone:\n%s", got)
