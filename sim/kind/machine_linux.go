@@ -51,9 +51,9 @@ func routes() ([]netip.Prefix, error) {
 // another machine's own requests say of their sender.
 var machineSysctls = map[string]string{"conf/eth0/arp_ignore": "8", "neigh/eth0/locktime": "1000000"}
 
-// configureMachine makes an instance of a node container: the VPC answers ARP for it, the internet's address is beyond the VPC's router,
-// and instance metadata is on its loopback.
-func configureMachine(ns *os.File, router, internet netip.Addr) error {
+// configureMachine makes an instance of a node container: the VPC answers ARP for it, what is beyond the VPC's router is routed there, and
+// instance metadata is on its loopback. The default route stays the Docker host's.
+func configureMachine(ns *os.File, router netip.Addr, beyond ...netip.Prefix) error {
 	return fabric.Do(ns, func() error {
 		link, err := netlink.LinkByName("eth0")
 		if err != nil {
@@ -64,9 +64,11 @@ func configureMachine(ns *os.File, router, internet netip.Addr) error {
 				return err
 			}
 		}
-		dst := &net.IPNet{IP: internet.AsSlice(), Mask: net.CIDRMask(32, 32)}
-		if err := netlink.RouteReplace(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: dst, Gw: router.AsSlice()}); err != nil {
-			return fmt.Errorf("route %v to the VPC's router: %w", internet, err)
+		for _, p := range beyond {
+			dst := &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), 32)}
+			if err := netlink.RouteReplace(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: dst, Gw: router.AsSlice()}); err != nil {
+				return fmt.Errorf("route %v to the VPC's router: %w", p, err)
+			}
 		}
 		if err := forgetNeighbours(link.Attrs().Index); err != nil {
 			return err

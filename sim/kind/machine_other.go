@@ -10,10 +10,10 @@ import (
 
 var errOther = errors.New("world kind needs Linux")
 
-func privileged() error                                       { return errOther }
-func openNetns(int) (*os.File, error)                         { return nil, errOther }
-func routes() ([]netip.Prefix, error)                         { return nil, errOther }
-func configureMachine(*os.File, netip.Addr, netip.Addr) error { return errOther }
-func awaitExit(int, <-chan struct{}) bool                     { return false }
-func setMTU(*os.File, string, int) error                      { return errOther }
-func alive(int) bool                                          { return false }
+func privileged() error                                            { return errOther }
+func openNetns(int) (*os.File, error)                              { return nil, errOther }
+func routes() ([]netip.Prefix, error)                              { return nil, errOther }
+func configureMachine(*os.File, netip.Addr, ...netip.Prefix) error { return errOther }
+func awaitExit(int, <-chan struct{}) bool                          { return false }
+func setMTU(*os.File, string, int) error                           { return errOther }
+func alive(int) bool                                               { return false }

@@ -165,7 +165,8 @@ func (c *Cluster) boot(ctx context.Context, n *Node) error {
 	if old != nil {
 		_ = old.Close()
 	}
-	if err := configureMachine(ns, c.layout.router, c.fabric.InternetAddr().Addr()); err != nil {
+	internet := netip.PrefixFrom(c.fabric.InternetAddr().Addr(), 32)
+	if err := configureMachine(ns, c.layout.router, internet, c.layout.vpc); err != nil {
 		return err
 	}
 	if err := c.serve(n); err != nil {
