@@ -65,10 +65,10 @@ func (m *machine) notReadyByDaemon() {
 // TestSettingsOfANewNode: on a node that has never served, STATUS fails with what is wrong.
 func TestSettingsOfANewNode(t *testing.T) {
 	m := newMachine(t)
-	m.start("ENABLE_PREFIX_DELEGATION=true", "NETWORK_POLICY_ENFORCING_MODE=strict")
-	m.says("prefix delegation is not there yet", "NETWORK_POLICY_ENFORCING_MODE")
+	m.start("ENABLE_PREFIX_DELEGATION=true", "ENABLE_MULTI_NIC=true")
+	m.says("prefix delegation is not there yet", "ENABLE_MULTI_NIC")
 	m.notReady()
-	if _, text := m.box.Status(); !hasAll(text, []string{"prefix delegation is not there yet", "NETWORK_POLICY_ENFORCING_MODE"}) {
+	if _, text := m.box.Status(); !hasAll(text, []string{"prefix delegation is not there yet", "ENABLE_MULTI_NIC"}) {
 		t.Errorf("the plugin's STATUS says %q", text)
 	}
 	m.term()
