@@ -54,10 +54,10 @@ func (d *daemon) forget(e *intent.Entry, again func()) {
 	})
 }
 
-// unprotected says that pods start without their policies although they shall not.
+// unprotected says that no pod starts, since nobody would put its policies in force and they shall be.
 func (d *daemon) unprotected() string {
 	if d.c.PolicyMode != npa.Strict || exists(d.agentSocket()) {
 		return ""
 	}
-	return fmt.Sprintf("NETWORK_POLICY_ENFORCING_MODE is strict, and no network policy agent listens at %s: pods start without their policies", d.agentSocket())
+	return fmt.Sprintf("NETWORK_POLICY_ENFORCING_MODE is strict, and no network policy agent listens at %s: no pod can start", d.agentSocket())
 }

@@ -23,10 +23,9 @@ func (v *verb) enforce(r *local.Response) error {
 	err := npa.Enforce(ctx, v.agent(), r.PolicyMode, v.pod)
 	v.log.Debug("policies", "mode", r.PolicyMode, "took", time.Since(began).String(), "error", err)
 	switch {
+	case errors.Is(err, npa.ErrAbsent) && r.PolicyMode == npa.Strict: // fail closed: default deny is what strict is for
+		return errorf(ipam.CodeTryAgain, "%s: NETWORK_POLICY_ENFORCING_MODE is strict, and no network policy agent listens at %s: the pod would run without its policies; start the agent, or choose standard", v, v.agent())
 	case errors.Is(err, npa.ErrAbsent):
-		if r.PolicyMode == npa.Strict {
-			v.log.Warn("the pod starts without its policies", "mode", r.PolicyMode, "error", err.Error())
-		}
 		return nil
 	case errors.Is(err, npa.ErrNobody):
 		return errorf(ipam.CodeTryAgain, "%s: %v: it starts again, or it is gone and has left its socket, which then has to be removed; try again", v, err)

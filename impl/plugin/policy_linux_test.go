@@ -79,7 +79,8 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// TestNoPolicies: without a mode nobody is told, and without an agent, or a pod's name, neither is anybody missed.
+// TestNoPolicies: without a mode nobody is told, and nobody is missed for a pod without a name. Without an agent pods start in mode
+// standard; in mode strict none does, nothing of it is left, and it starts once there is an agent.
 func TestNoPolicies(t *testing.T) {
 	n := newNode(t)
 	a := npatest.Start(t, n.agent())
@@ -93,7 +94,14 @@ func TestNoPolicies(t *testing.T) {
 	for _, mode := range []string{npa.Standard, npa.Strict} {
 		n := policed(t, mode)
 		c := of("ADD", pod(t))
-		n.result(c)
+		if mode == npa.Strict {
+			n.fails(c, 11, "no network policy agent listens")
+			if held := n.daemon.holds(); held != 0 {
+				t.Errorf("%d attachments are left of a pod that must not start", held)
+			}
+		} else {
+			n.result(c)
+		}
 		c.verb = "DEL"
 		n.ok(c)
 		if n.noted() != 0 {
