@@ -2,7 +2,7 @@
 # and soak also use the machine's kernel, in namespaces that they make and that are gone afterwards.
 
 .DEFAULT_GOAL := help
-.PHONY: help build image demo test lint bench soak fuzz clean
+.PHONY: help build image demo test lint e2e bench soak fuzz clean
 
 # The tag leaves golang.org/x/net/trace out of gRPC: its templates make the linker keep every method there is, 50 MB of them.
 BUILD := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags '-s -w'
@@ -27,6 +27,11 @@ lint: ## gofmt, go vet, staticcheck: silent when all is well
 	@unformatted=$$(gofmt -l .) && test -z "$$unformatted" || { echo "gofmt -w is needed by:"; echo "$$unformatted"; exit 1; }
 	@go vet ./...
 	@go tool staticcheck ./...
+
+TIMEOUT ?= 30m
+e2e: ## pods on two kind clusters (root, Docker, KIND_NODE_IMAGE): LABELS=datapath for some specs; report in bin/e2e/junit.xml
+	@go test -c -o bin/e2e/e2e.test ./e2e
+	@ENILAB_E2E=1 exec bin/e2e/e2e.test -ginkgo.v -ginkgo.timeout=$(TIMEOUT) $(if $(LABELS),-ginkgo.label-filter='$(LABELS)')
 
 bench: ## benchmarks on one core, then daemon and plugin on a real kernel beside ptp
 	GOMAXPROCS=1 go test -run '^$$' -bench . -benchmem $$(grep -rl --include='*_test.go' '^func Benchmark' . | xargs -n1 dirname | sort -u)

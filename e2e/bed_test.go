@@ -1,0 +1,150 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/impl/deploy"
+	"github.com/enilab/enilab/impl/deploy/image"
+	"github.com/enilab/enilab/sim/kind"
+)
+
+// clusterName is every cluster's: there is one at a time.
+const clusterName = "enilab-e2e"
+
+// Bounds on what is done once per cluster.
+const (
+	upLimit       = 10 * time.Minute
+	downLimit     = 3 * time.Minute
+	evidenceLimit = 2 * time.Minute
+	rollLimit     = 4 * time.Minute
+)
+
+// site is what all clusters of a run share.
+type site struct {
+	*options
+	production []byte // image archives
+	laboratory []byte
+	traces     []trace // of all clusters that there were
+}
+
+func imageOptions(laboratory bool) image.Options {
+	o := image.Options{Tag: "e2e", Platforms: []string{image.Host()}, Laboratory: laboratory, Log: say}
+	if laboratory {
+		o.Tag += "-laboratory"
+	}
+	return o
+}
+
+// build builds the images, once.
+func (s *site) build(ctx SpecContext) {
+	for _, laboratory := range []bool{false, true} {
+		var out bytes.Buffer
+		check(image.WriteContext(ctx, &out, imageOptions(laboratory)))
+		if laboratory {
+			s.laboratory = out.Bytes()
+		} else {
+			s.production = out.Bytes()
+		}
+	}
+}
+
+// bed is a cluster with enilab's CNI, and what specs do with it. The cluster is there while specs run.
+type bed struct {
+	*kind.Cluster
+	*site
+	proxy      string
+	evidence   int // specs whose evidence is kept
+	laboratory bool
+}
+
+// say tells a line of progress.
+func say(line string) { GinkgoWriter.Println(time.Now().Format("15:04:05"), line) }
+
+// up makes the cluster, and sees to its end.
+func (b *bed) up(ctx SpecContext) {
+	if b.fresh {
+		_, err := kind.Down(ctx, clusterName)
+		check(err)
+	}
+	c, err := kind.Up(ctx, kind.Config{Name: clusterName, Workers: 2, Proxy: b.proxy, Type: "t3.medium", Log: say})
+	check(err)
+	b.Cluster = c
+	DeferCleanup(b.down, GracePeriod(downLimit))
+	DeferCleanup(b.waitIfKept)
+	check(c.LoadImage(ctx, b.production))
+	say("installing the CNI")
+	check(b.install(ctx, nil))
+	say("the cluster is up: KUBECONFIG=" + c.Kubeconfig())
+}
+
+// install applies the production manifests with settings of its own, and waits for the roll.
+func (b *bed) install(ctx context.Context, env map[string]string) error {
+	return b.roll(ctx, deploy.Options{Image: imageOptions(false).Reference(), Env: env})
+}
+
+func (b *bed) roll(ctx context.Context, o deploy.Options) error {
+	ctx, cancel := context.WithTimeout(ctx, rollLimit)
+	defer cancel()
+	return b.Install(ctx, o)
+}
+
+// play applies manifests whose daemon has a mistake, one of `enilab mutants`.
+func (b *bed) play(ctx context.Context, mutant string, env map[string]string) error {
+	if !b.laboratory {
+		if err := b.LoadImage(ctx, b.site.laboratory); err != nil {
+			return err
+		}
+		b.laboratory = true
+	}
+	return b.roll(ctx, deploy.Options{Image: imageOptions(true).Reference(), Env: env, Command: []string{"/enilab", "play", mutant}})
+}
+
+// reinstall puts aws-node back as it was, at the end of the spec or container that says so before it changes it.
+func (b *bed) reinstall() {
+	DeferCleanup(func(ctx SpecContext) { check(b.install(ctx, nil)) }, NodeTimeout(rollLimit))
+}
+
+// waitIfKept leaves a cluster on which something failed to be looked at.
+func (b *bed) waitIfKept(ctx SpecContext) {
+	if !b.keep || b.evidence == 0 {
+		return
+	}
+	say("kept until interrupted: KUBECONFIG=" + b.Kubeconfig())
+	<-ctx.Done()
+}
+
+// down removes the cluster.
+func (b *bed) down(ctx SpecContext) {
+	list, err := tracesOf(ctx, b.Cluster)
+	b.traces = append(b.traces, list...)
+	check(errors.Join(err, b.Close()))
+}
+
+// holder is the ENI that has an address, and its instance's Node, as EC2 sees it.
+func (b *bed) holder(a netip.Addr) (*kind.Node, ec2.ENI, error) {
+	var e ec2.ENI
+	var ok bool
+	b.Cloud(func(_ time.Duration, m *ec2.Cloud) {
+		var id ec2.ENIID
+		if id, _, ok = m.OwnerOf(a); ok {
+			e, ok = m.ENI(id)
+		}
+	})
+	if !ok {
+		return nil, e, fmt.Errorf("no ENI has %v", a)
+	}
+	for _, n := range b.Nodes() {
+		if n.Instance == e.Instance {
+			return n, e, nil
+		}
+	}
+	return nil, e, fmt.Errorf("%v is on %s, which is attached to no node", a, e.ID)
+}

@@ -1,0 +1,32 @@
+// Package e2e is the suite that runs enilab's CNI under a real kubelet, a real containerd and a real API server: on world kind, whose EC2,
+// instance metadata and VPC are models (sim/kind). `make e2e` runs it; it needs Linux, root and Docker, and says so in one sentence if they
+// are not there. `go test ./...` skips it.
+//
+//	make e2e                                     everything
+//	make e2e LABELS=datapath                     some of it: a label filter of Ginkgo's
+//	make e2e LABELS='datapath && !nftables'
+//
+// # Clusters
+//
+// A run makes two clusters, one after the other, both named enilab-e2e: a control plane and two workers, t3.medium each (3 ENIs with 6
+// addresses, so that few pods need a second ENI). On the first kube-proxy is in iptables mode, and all specs run; on the second it is in
+// nftables mode, and those run that are labelled "datapath". Each spec has the mode as a label too.
+//
+// Whatever a cluster consists of is removed at its end, also after a failure, SIGINT or SIGTERM, and AfterSuite proves it. After SIGKILL
+// `enilab down --name enilab-e2e` removes it.
+//
+// # Environment
+//
+//	ENILAB_E2E            not empty: do run (make e2e sets it)
+//	ENILAB_E2E_PROXY      iptables or nftables: only that cluster, with all specs
+//	ENILAB_E2E_ARTIFACTS  folder of what is kept of a spec that failed; default bin/e2e/artifacts
+//	ENILAB_E2E_KEEP       not empty: after a failure wait, with the cluster as it is, until interrupted
+//	ENILAB_E2E_FRESH      not empty: remove the cluster that an earlier run has left
+//	KIND_NODE_IMAGE       image of the nodes; default: kind's own
+//
+// # Specs
+//
+// A file registers its specs with specs, in a container whose function gets the bed: the cluster, and what specs do with it. They may
+// leave aws-node as they like only if they put it back (bed.reinstall does at their end), and no pods. A spec waits with a deadline that
+// says what it waited for (await), and never sleeps.
+package e2e

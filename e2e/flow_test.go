@@ -1,0 +1,167 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Times of a flow.
+const (
+	flowPeriod   = 250 * time.Millisecond // between lines
+	flowPatience = 20 * time.Second       // for a line's echo: some of TCP's retransmissions
+)
+
+// flow is one TCP connection to a pod's echoPort, used all the time. It never reconnects: when it is lost, it is lost.
+type flow struct {
+	name  string
+	close func()
+	done  chan struct{}
+
+	mu      sync.Mutex
+	lines   int
+	longest time.Duration // that an echo took
+	err     error
+}
+
+// openFlow connects to a pod from outside of its node, as another machine of the VPC.
+func (b *bed) openFlow(ctx context.Context, p *corev1.Pod) *flow {
+	GinkgoHelper()
+	to := netip.AddrPortFrom(addressOf(p), echoPort)
+	conn, err := b.Fabric().Dial(ctx, to)
+	check(err, "open a flow to pod "+p.Name)
+	return follow("VPC -> "+p.Name, conn, func() { _ = conn.Close() })
+}
+
+// openPodFlow connects a pod to another one.
+func (b *bed) openPodFlow(ctx context.Context, from, to *corev1.Pod) *flow {
+	GinkgoHelper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	in, w := io.Pipe()
+	r, out := io.Pipe()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		err := b.stream(ctx, from, in, out, io.Discard, "nc", to.Status.PodIP, fmt.Sprint(echoPort))
+		_ = out.CloseWithError(errors.Join(errors.New("nc ended"), err))
+		_ = in.CloseWithError(errors.New("nc ended"))
+	}()
+	return follow(from.Name+" -> "+to.Name, pipes{r, w}, func() { _ = w.Close(); _ = r.Close(); cancel(); <-ended })
+}
+
+type pipes struct {
+	io.Reader
+	io.Writer
+}
+
+// follow keeps a flow busy until the end of the spec or container that opened it.
+func follow(name string, rw io.ReadWriter, closer func()) *flow {
+	f := &flow{name: name, done: make(chan struct{})}
+	stop := make(chan struct{})
+	f.close = sync.OnceFunc(func() { close(stop); closer(); <-f.done })
+	DeferCleanup(f.close)
+	go f.run(rw, stop)
+	return f
+}
+
+func (f *flow) run(rw io.ReadWriter, stop chan struct{}) {
+	defer close(f.done)
+	echoes := make(chan string)
+	go func() {
+		defer close(echoes)
+		for s := bufio.NewScanner(rw); s.Scan(); {
+			select {
+			case echoes <- s.Text():
+			case <-f.done:
+				return
+			}
+		}
+	}()
+	for i := 0; ; i++ {
+		line := fmt.Sprintf("%s %d", f.name, i)
+		begin := time.Now()
+		if _, err := fmt.Fprintln(rw, line); err != nil {
+			f.end(stop, fmt.Errorf("line %d: %w", i, err))
+			return
+		}
+		select {
+		case echo, ok := <-echoes:
+			if !ok || echo != line {
+				f.end(stop, fmt.Errorf("line %d: expected its echo, found %q, open %t", i, echo, ok))
+				return
+			}
+			f.echoed(time.Since(begin))
+		case <-time.After(flowPatience):
+			f.end(stop, fmt.Errorf("line %d: no echo within %v", i, flowPatience))
+			return
+		case <-stop:
+			return
+		}
+		select {
+		case <-time.After(flowPeriod):
+		case <-stop:
+			return
+		}
+	}
+}
+
+func (f *flow) echoed(took time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lines++
+	f.longest = max(f.longest, took)
+}
+
+// end notes what ended the flow, unless it was closed.
+func (f *flow) end(stop chan struct{}, err error) {
+	select {
+	case <-stop:
+		return
+	default:
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = err
+}
+
+// lost is why the flow is no more; nil: it goes on.
+func (f *flow) lost() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return fmt.Errorf("flow %s was lost: %w", f.name, f.err)
+	}
+	return nil
+}
+
+// passed is how many lines came back so far.
+func (f *flow) passed() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lines
+}
+
+// mustGoOn fails the spec unless every flow has another line come back from now on.
+func mustGoOn(ctx context.Context, flows []*flow) {
+	GinkgoHelper()
+	for _, f := range flows {
+		before := f.passed()
+		await(ctx, flowPatience+time.Minute, "flow "+f.name+" to go on", func(context.Context) (string, error) {
+			if err := f.lost(); err != nil {
+				Fail(err.Error())
+			}
+			if f.passed() > before+1 {
+				return "", nil
+			}
+			return fmt.Sprintf("%d lines have passed", f.passed()), nil
+		})
+	}
+}

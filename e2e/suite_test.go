@@ -1,0 +1,143 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/enilab/enilab/sim/kind"
+)
+
+// group is a container of specs, on every cluster that its labels allow.
+type group struct {
+	text   string
+	labels Labels
+	body   func(b *bed)
+}
+
+var groups []group
+
+// specs registers a container of specs. Those labelled "datapath" run in every mode of kube-proxy, the others in the first.
+func specs(text string, labels Labels, body func(b *bed)) bool {
+	groups = append(groups, group{text, labels, body})
+	return true
+}
+
+func TestE2E(t *testing.T) {
+	if os.Getenv("ENILAB_E2E") == "" {
+		t.Skip("needs Docker, root and some minutes: make e2e runs it (it sets ENILAB_E2E)")
+	}
+	o, err := readOptions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := kind.Available(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	surviveTerminal()
+	RegisterFailHandler(Fail)
+	describe(&o)
+	suite, reporter := GinkgoConfiguration()
+	if reporter.JUnitReport == "" {
+		reporter.JUnitReport = o.junit
+	}
+	if err := os.MkdirAll(filepath.Dir(reporter.JUnitReport), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(o.artifacts); err != nil { // of an earlier run
+		t.Fatal(err)
+	}
+	if out, err := os.Stdout.Stat(); err != nil || out.Mode()&os.ModeCharDevice == 0 || os.Getenv("NO_COLOR") != "" {
+		reporter.NoColor = true
+	}
+	if suite.PollProgressAfter == 0 {
+		suite.PollProgressAfter, suite.PollProgressInterval = 90*time.Second, time.Minute
+	}
+	RunSpecs(t, "enilab on kind", suite, reporter)
+}
+
+// surviveTerminal: without a reader of its output, or without its terminal, the run still ends in order.
+func surviveTerminal() {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	go func() {
+		<-hup
+		_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
+	}()
+}
+
+// describe builds the tree: under one container, for Ginkgo shuffles those at the top.
+func describe(o *options) {
+	s := &site{options: o}
+	BeforeSuite(s.build)
+	AfterSuite(s.nothingLeft)
+	Describe("enilab", func() {
+		for i, proxy := range o.proxies {
+			Describe(fmt.Sprintf("with kube-proxy in %s mode", proxy), Ordered, ContinueOnFailure, Label(proxy), func() {
+				b := &bed{site: s, proxy: proxy}
+				BeforeAll(b.up, NodeTimeout(upLimit), GracePeriod(downLimit))
+				JustAfterEach(b.keepEvidence, NodeTimeout(evidenceLimit))
+				for _, g := range groups {
+					if i == 0 || slices.Contains(g.labels, "datapath") {
+						Describe(g.text, g.labels, func() { g.body(b) })
+					}
+				}
+			})
+		}
+	})
+}
+
+// check fails the spec with the error's text alone.
+func check(err error, what ...any) {
+	GinkgoHelper()
+	if err != nil {
+		if len(what) > 0 {
+			err = fmt.Errorf("%s: %w", fmt.Sprint(what...), err)
+		}
+		Fail(err.Error())
+	}
+}
+
+// await asks until nothing is left to wait for, or fails the spec and says what was.
+func await(ctx context.Context, limit time.Duration, what string, ask func(ctx context.Context) (left string, err error)) {
+	GinkgoHelper()
+	check(awaited(ctx, limit, what, ask))
+}
+
+// awaited is await for those who are not in the spec's goroutine.
+func awaited(ctx context.Context, limit time.Duration, what string, ask func(ctx context.Context) (left string, err error)) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	begin := time.Now()
+	said := "nothing was heard"
+	for {
+		left, err := ask(ctx)
+		if err == nil && left == "" {
+			return nil
+		}
+		if err != nil {
+			left = err.Error()
+		}
+		if ctx.Err() == nil {
+			said = left
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waited %v for %s: %s", time.Since(begin).Round(time.Second), what, said)
+		case <-time.After(pollPeriod):
+		}
+	}
+}
+
+// pollPeriod is how often what is waited for is asked about.
+const pollPeriod = 200 * time.Millisecond

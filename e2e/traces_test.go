@@ -1,0 +1,192 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	"github.com/enilab/enilab/sim/kind"
+)
+
+// trace is one thing that a cluster had on this machine. Other people's containers and links come and go meanwhile, so it is not the whole
+// machine that is compared before and after.
+type trace struct{ kind, name string }
+
+func (t trace) String() string { return t.kind + " " + t.name }
+
+// tracesOf are a cluster's that is up.
+func tracesOf(ctx context.Context, c *kind.Cluster) ([]trace, error) {
+	ids, err := docker(ctx, "container", "ps", "--all", "--quiet", "--no-trunc", "--filter", "network="+c.Name())
+	if err != nil {
+		return nil, err
+	}
+	out := []trace{{"file", c.Kubeconfig()}, {"file", filepath.Dir(c.Kubeconfig())}}
+	for _, id := range ids {
+		out = append(out, trace{"container", id})
+		list, err := containerTraces(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, list...)
+	}
+	networks, err := docker(ctx, "network", "ls", "--quiet", "--no-trunc", "--filter", "name=^"+c.Name()+"$")
+	if err != nil {
+		return nil, err
+	}
+	if len(networks) != 1 {
+		return nil, fmt.Errorf("%d networks are named %s: expected one", len(networks), c.Name())
+	}
+	bridge := "br-" + networks[0][:12]
+	out = append(out, trace{"network", networks[0]}, trace{"link", bridge})
+	ports, err := filepath.Glob("/sys/class/net/" + bridge + "/brif/*")
+	if err != nil {
+		return nil, err
+	}
+	if len(ports) == 0 {
+		return nil, fmt.Errorf("no link is in %s, the bridge of the network %s", bridge, c.Name())
+	}
+	for _, p := range ports {
+		out = append(out, trace{"link", filepath.Base(p)})
+	}
+	return out, nil
+}
+
+// containerTraces are a container's volumes and namespaces, and those of the pods in it.
+func containerTraces(ctx context.Context, id string) ([]trace, error) {
+	volumes, err := docker(ctx, "container", "inspect", "--format", `{{range .Mounts}}{{if eq .Type "volume"}}{{.Name}} {{end}}{{end}}`, id)
+	if err != nil {
+		return nil, err
+	}
+	var out []trace
+	for _, v := range volumes {
+		out = append(out, trace{"volume", v})
+	}
+	pids, err := docker(ctx, "container", "top", id, "-o", "pid")
+	if err != nil || len(pids) < 2 {
+		return out, err
+	}
+	host, err := namespacesOf("self")
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	for _, pid := range pids[1:] {
+		list, err := namespacesOf(pid)
+		if err != nil && !errors.Is(err, os.ErrNotExist) { // a process that has just ended
+			return nil, err
+		}
+		for _, ns := range list {
+			if !seen[ns] && !slices.Contains(host, ns) {
+				seen[ns] = true
+				out = append(out, trace{"namespace", ns})
+			}
+		}
+	}
+	return out, nil
+}
+
+// namespacesOf are what a process is in, as the kernel names them: net:[4026531840].
+func namespacesOf(pid string) ([]string, error) {
+	var out []string
+	for _, kind := range []string{"net", "mnt", "pid", "ipc", "uts"} {
+		ns, err := os.Readlink("/proc/" + pid + "/ns/" + kind)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, ns)
+	}
+	return out, nil
+}
+
+// left are those of the traces that are still there.
+func left(ctx context.Context, traces []trace) ([]string, error) {
+	ids := map[string][]string{}
+	for kind, args := range map[string][]string{
+		"container": {"container", "ls", "--all", "--quiet", "--no-trunc"},
+		"network":   {"network", "ls", "--quiet", "--no-trunc"},
+		"volume":    {"volume", "ls", "--quiet"},
+	} {
+		var err error
+		if ids[kind], err = docker(ctx, args...); err != nil {
+			return nil, err
+		}
+	}
+	namespaces, err := allNamespaces()
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, t := range traces {
+		is := slices.Contains(ids[t.kind], t.name)
+		switch t.kind {
+		case "namespace":
+			is = namespaces[t.name]
+		case "link":
+			is = exists("/sys/class/net/" + t.name)
+		case "file":
+			is = exists(t.name)
+		}
+		if is {
+			out = append(out, t.String())
+		}
+	}
+	return out, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, os.ErrNotExist)
+}
+
+// allNamespaces are those that a process is in or has open, this one too.
+func allNamespaces() (map[string]bool, error) {
+	out := map[string]bool{}
+	for _, pattern := range []string{"/proc/[0-9]*/ns/*", "/proc/[0-9]*/fd/*"} {
+		list, err := filepath.Glob(pattern)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range list {
+			if to, err := os.Readlink(f); err == nil {
+				out[to] = true
+			}
+		}
+	}
+	return out, nil
+}
+
+// leftLimit: the kernel ends namespaces in the background.
+const leftLimit = time.Minute
+
+// nothingLeft proves that nothing of the clusters is on this machine any more.
+func (s *site) nothingLeft(ctx SpecContext) {
+	say(fmt.Sprintf("%d containers, networks, volumes, links, namespaces and files must be gone", len(s.traces)))
+	await(ctx, leftLimit, "everything of the clusters to be gone", func(ctx context.Context) (string, error) {
+		there, err := left(ctx, s.traces)
+		if err != nil || len(there) == 0 {
+			return "", err
+		}
+		return strings.Join(there, ", ") + " are left", nil
+	})
+}
+
+// docker runs Docker's client and returns the words that it printed.
+func docker(ctx context.Context, args ...string) ([]string, error) {
+	out, err := exec.CommandContext(ctx, "docker", args...).Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			err = errors.New(strings.TrimSpace(string(exit.Stderr)))
+		}
+		return nil, fmt.Errorf("docker %s: %w", strings.Join(args[:2], " "), err)
+	}
+	return strings.Fields(string(out)), nil
+}
