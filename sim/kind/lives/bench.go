@@ -99,8 +99,8 @@ func (b *Bench) Install(ctx context.Context, dir string) error {
 	if strings.Contains(config, outerDir) {
 		return nil
 	}
-	if strings.Contains(config, `.cni]`) {
-		return fmt.Errorf("%s: %s has a section for CNI; expected none, to add bin_dirs", b.Node, configFile)
+	if !strings.Contains(config, "version = 2") || strings.Contains(config, ".cni]") {
+		return fmt.Errorf("%s: %s: expected version 2 and no section for CNI, to add bin_dirs", b.Node, configFile)
 	}
 	if _, err := b.Exec(ctx, strings.NewReader(containerdConfig), "sh", "-c", "cat >>"+configFile); err != nil {
 		return err

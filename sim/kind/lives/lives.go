@@ -41,12 +41,16 @@ func Lives() []Life {
 		{Name: "force-delete", Says: "a pod is force-deleted, and made again before its processes have ended", run: forceDelete},
 		{Name: "statefulset-roll", Says: "a StatefulSet of two is rolled", run: statefulSetRoll},
 		{Name: "runtime-restart-in-add", Says: "containerd is restarted while ADD's answer is awaited", Disturbs: true, run: inADD("systemctl", "restart", "containerd")},
-		{Name: "runtime-crash-in-add", Says: "containerd is killed while ADD's answer is awaited", Disturbs: true, run: inADD("systemctl", "kill", "-s", "KILL", "containerd")},
+		{Name: "runtime-crash-in-add", Says: "containerd is killed while ADD's answer is awaited", Disturbs: true, run: inADD("systemctl", "kill", "--kill-whom=main", "-s", "KILL", "containerd")},
 		{Name: "kubelet-restart-in-add", Says: "kubelet is restarted while ADD's answer is awaited", Disturbs: true, run: inADD("systemctl", "restart", "kubelet")},
 		{Name: "runtime-restart-in-del", Says: "containerd is restarted while DEL is under way", Disturbs: true, run: inDEL("systemctl", "restart", "containerd")},
-		{Name: "runtime-crash-in-del", Says: "containerd is killed while DEL is under way", Disturbs: true, run: inDEL("systemctl", "kill", "-s", "KILL", "containerd")},
+		{Name: "runtime-crash-in-del", Says: "containerd is killed while DEL is under way", Disturbs: true, run: inDEL("systemctl", "kill", "--kill-whom=main", "-s", "KILL", "containerd")},
 		{Name: "kubelet-restart-in-del", Says: "kubelet is restarted while DEL is under way", Disturbs: true, run: inDEL("systemctl", "restart", "kubelet")},
 		{Name: "node-restart", Says: "the machine is restarted under a running pod", Disturbs: true, run: nodeRestart},
+		{Name: "node-restart-add-fails", Says: "the machine is restarted under a running pod, and then two ADDs fail", Disturbs: true,
+			run: func(ctx context.Context, s *stage) error {
+				return s.nodeRestarts(ctx, s.fault("web-0", "ADD", shim.Fault{Times: 2, Error: again.Error, Code: again.Code}))
+			}},
 		{Name: "add-deadline", Says: "ADD takes longer than kubelet's four minutes", Slow: true, run: addDeadline},
 	}
 }
@@ -155,8 +159,10 @@ func inDEL(command ...string) func(context.Context, *stage) error {
 	}
 }
 
-// nodeRestart: the pod is the same object afterwards, in a new sandbox.
-func nodeRestart(ctx context.Context, s *stage) error {
+func nodeRestart(ctx context.Context, s *stage) error { return s.nodeRestarts(ctx) }
+
+// nodeRestarts: the pod is the same object afterwards, in a new sandbox. The faults are there from the restart on.
+func (s *stage) nodeRestarts(ctx context.Context, faults ...shim.Fault) error {
 	uid, err := s.create(ctx, "web-0", obedient)
 	if err != nil {
 		return err
@@ -164,10 +170,17 @@ func nodeRestart(ctx context.Context, s *stage) error {
 	if err := s.running(ctx, "web-0", uid); err != nil {
 		return err
 	}
+	if err := s.Faults(ctx, faults...); err != nil {
+		return err
+	}
 	if err := s.restart(ctx); err != nil {
 		return err
 	}
-	if err := s.called(ctx, outerDir, "ADD", "web-0", 2, true); err != nil {
+	adds := 2
+	for _, f := range faults {
+		adds += f.Times
+	}
+	if err := s.called(ctx, outerDir, "ADD", "web-0", adds, true); err != nil {
 		return err
 	}
 	if err := s.running(ctx, "web-0", uid); err != nil {

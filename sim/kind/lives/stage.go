@@ -28,12 +28,12 @@ const (
 type stage struct {
 	*Bench
 	space string
+	began time.Time // the recordings may hold older lives of the same name
 }
 
 // Record lives a life and gives its recording: the calls for its own pods, and those for no pod (STATUS) meanwhile.
 func Record(ctx context.Context, b *Bench, l Life) (recorded []byte, err error) {
-	s := &stage{b, "life-" + l.Name}
-	began := time.Now()
+	s := &stage{b, "life-" + l.Name, time.Now()}
 	if err := s.open(ctx); err != nil {
 		return nil, fmt.Errorf("life %s: %w", l.Name, err)
 	}
@@ -50,7 +50,7 @@ func Record(ctx context.Context, b *Bench, l Life) (recorded []byte, err error) 
 	if err != nil {
 		return nil, fmt.Errorf("life %s: %w", l.Name, err)
 	}
-	return trace.Cut([]byte(raw), s.space, began), nil
+	return trace.Cut([]byte(raw), s.space, s.began), nil
 }
 
 func (s *stage) open(ctx context.Context) error {
@@ -89,7 +89,7 @@ func (s *stage) runs(ctx context.Context, dir string) ([]trace.Run, error) {
 	}
 	// The last line may be one that is being written.
 	raw = raw[:strings.LastIndexByte(raw, '\n')+1]
-	all, err := trace.Read(strings.NewReader(raw))
+	all, err := trace.Read(bytes.NewReader(trace.Cut([]byte(raw), s.space, s.began)))
 	return trace.Of(all, s.space), err
 }
 

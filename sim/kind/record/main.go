@@ -1,12 +1,13 @@
 // Record makes the golden recordings of sim/kind/trace: what kubelet and containerd call a CNI plugin with. It makes a cluster of one
-// node with the simplest plugins there are (ptp with host-local addresses, chained as enilab's are), lives sim/kind/lives on it, and
-// writes for each NAME.jsonl, the recording, and NAME.golden, its text. The cluster is gone afterwards.
+// node with the simplest plugins there are (ptp with host-local addresses, behind a conflist like enilab's), lives sim/kind/lives on
+// it, and writes for each NAME.jsonl, the recording, and NAME.golden, its text. What is there of the same name is replaced. The
+// cluster is gone afterwards.
 //
 //	KIND_NODE_IMAGE=... go run ./sim/kind/record                       # all, into sim/kind/trace/testdata
 //	go run ./sim/kind/record -lives '^pod$|restart' -out /tmp/x -keep  # some; the cluster stays
+//	go run ./sim/kind/record -lives runtime-restart -times 6           # what is different another time is NAME.2.jsonl and so on
 //
-// It needs Docker and Go. Recordings that nobody wants to keep are for comparing: git diff tells what another kubelet or containerd
-// does differently.
+// It needs Docker and Go. git diff then tells what another kubelet or containerd does differently.
 package main
 
 import (
@@ -18,6 +19,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"syscall"
 	"time"
 
@@ -33,6 +35,7 @@ func main() {
 	flag.StringVar(&o.out, "out", "sim/kind/trace/testdata", "folder of the recordings")
 	flag.StringVar(&o.name, "name", "enilab-trace", "name of the cluster; one that is there is used")
 	flag.BoolVar(&o.keep, "keep", false, "leave the cluster")
+	flag.IntVar(&o.times, "times", 1, "how often each is lived")
 	pattern := flag.String("lives", "", "only those whose name matches")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -50,6 +53,7 @@ func main() {
 type options struct {
 	out, name string
 	keep      bool
+	times     int
 	lives     *regexp.Regexp
 }
 
@@ -92,18 +96,47 @@ func (o *options) record(ctx context.Context) (err error) {
 		if !o.lives.MatchString(l.Name) {
 			continue
 		}
-		if err := o.one(ctx, b, l); err != nil {
+		v, err := o.fresh(l)
+		if err != nil {
 			return err
+		}
+		for range max(o.times, 1) {
+			if err := v.one(ctx, b); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// one lives a life and writes its files.
-func (o *options) one(ctx context.Context, b *lives.Bench, l lives.Life) error {
+// variants are the recordings of a life that differ.
+type variants struct {
+	lives.Life
+	out   string
+	texts []string
+}
+
+// fresh forgets what was recorded of a life before.
+func (o *options) fresh(l lives.Life) (*variants, error) {
+	for _, pattern := range []string{l.Name + ".golden", l.Name + ".jsonl", l.Name + ".[0-9].golden", l.Name + ".[0-9].jsonl"} {
+		old, err := filepath.Glob(filepath.Join(o.out, pattern))
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range old {
+			if err := os.Remove(f); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return &variants{Life: l, out: o.out}, nil
+}
+
+// one lives a life, and writes its files unless they would say what others say.
+func (v *variants) one(ctx context.Context, b *lives.Bench) error {
 	began := time.Now()
-	fmt.Printf("%s: %s\n", l.Name, l.Says)
-	raw, err := lives.Record(ctx, b, l)
+	fmt.Printf("%s: %s\n", v.Name, v.Says)
+	raw, err := lives.Record(ctx, b, v.Life)
 	if err != nil {
 		return err
 	}
@@ -112,9 +145,17 @@ func (o *options) one(ctx context.Context, b *lives.Bench, l lives.Life) error {
 		return err
 	}
 	text := trace.Text(runs)
-	fmt.Printf("%s%s%s: %v\n\n", text, trace.Polls(runs), l.Name, time.Since(began).Round(time.Second))
-	if err := os.WriteFile(filepath.Join(o.out, l.Name+".jsonl"), raw, 0o644); err != nil {
+	fmt.Printf("%s%s%s: %v\n\n", text, trace.Polls(runs), v.Name, time.Since(began).Round(time.Second))
+	if slices.Contains(v.texts, text) {
+		return nil
+	}
+	v.texts = append(v.texts, text)
+	base := filepath.Join(v.out, v.Name)
+	if n := len(v.texts); n > 1 {
+		base += fmt.Sprintf(".%d", n)
+	}
+	if err := os.WriteFile(base+".jsonl", raw, 0o644); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(o.out, l.Name+".golden"), []byte(text), 0o644)
+	return os.WriteFile(base+".golden", []byte(text), 0o644)
 }

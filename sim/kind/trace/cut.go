@@ -8,8 +8,8 @@ import (
 	"github.com/enilab/enilab/sim/kind/shim"
 )
 
-// Cut takes out of a recording the runs for pods of a namespace and, of what began at since or later, the runs for no pod. What is no
-// line of a recording stays, so that Read says what is wrong with it.
+// Cut takes out of a recording what began at since or later and is for pods of a namespace, or for no pod. What is no line of a
+// recording stays, so that Read says what is wrong with it.
 func Cut(recording []byte, namespace string, since time.Time) []byte {
 	var out []byte
 	wanted := map[string]bool{}
@@ -18,7 +18,7 @@ func Cut(recording []byte, namespace string, since time.Time) []byte {
 		if json.Unmarshal(line, &l) == nil {
 			if !l.End {
 				r := begin(&l)
-				wanted[l.Run] = r.Namespace == namespace || r.Pod == "" && !r.Began.Before(since)
+				wanted[l.Run] = (r.Namespace == namespace || r.Pod == "") && !r.Began.Before(since)
 			}
 			if !wanted[l.Run] {
 				continue

@@ -77,10 +77,10 @@ func (s *sandbox) tell(b *strings.Builder, earlier []*sandbox) {
 	}
 }
 
-// overlaps says whether a call of the sandbox began while another was under way that answered later. One that was killed ended
-// nobody knows when.
+// overlaps says whether a call of the sandbox began while the one before it was under way. One that was killed ended nobody knows
+// when.
 func (s *sandbox) overlaps(i int) bool {
-	return slices.ContainsFunc(s.runs[:i], func(r Run) bool { return !r.Killed() && r.Ended.After(s.runs[i].Began) })
+	return i > 0 && !s.runs[i-1].Killed() && s.runs[i-1].Ended.After(s.runs[i].Began)
 }
 
 // state of a sandbox's network at an instant, by its calls so far.
