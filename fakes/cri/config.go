@@ -9,8 +9,12 @@ const (
 	// Containerd2 is containerd 1.7.34, 2.2.2, 2.3.0 and later: the sandbox is recorded before its
 	// network is made, and every Stop calls DEL.
 	Containerd2 Runtime = iota
-	// Containerd17Guard is containerd 1.7.23 to 1.7.33 and 2.0.0 to 2.2.1: Stop skips DEL when the
-	// result of ADD was not saved (containerd #12922, repaired by #12923).
+	// Containerd21 is containerd 2.0.0 to 2.2.1: like Containerd2, but Stop skips DEL when the result
+	// of ADD was not saved (containerd #12922, repaired by #12923). It is held to recordings of
+	// containerd 2.1.5 under kubelet 1.34.2 (sim/kind/trace).
+	Containerd21
+	// Containerd17Guard is containerd 1.7.23 to 1.7.33, with the same guard; a sandbox whose ADD and
+	// the DEL after it failed is kept, and never gets another DEL.
 	Containerd17Guard
 	// Containerd16 is containerd 1.6 before 1.6.37: the sandbox is recorded only after ADD, so a
 	// restart during ADD forgets it and leaves its namespace behind.
@@ -23,7 +27,7 @@ const (
 	Dockershim
 )
 
-var runtimeNames = [...]string{"containerd-2", "containerd-1.7-guard", "containerd-1.6", "crio-1.34", "dockershim"}
+var runtimeNames = [...]string{"containerd-2", "containerd-2.1", "containerd-1.7-guard", "containerd-1.6", "crio-1.34", "dockershim"}
 
 // String is the name that scenarios use.
 func (r Runtime) String() string {
@@ -51,6 +55,9 @@ func ParseRuntime(name string) (Runtime, bool) {
 
 func (r Runtime) containerd() bool { return r <= Containerd16 }
 
+// guards: Stop believes that a network without a saved result is not there.
+func (r Runtime) guards() bool { return r == Containerd21 || r == Containerd17Guard }
+
 // Config describes a node. A zero duration means kubelet's or the runtime's own default, which is
 // named with each field; a negative one means no wait at all.
 type Config struct {
@@ -70,7 +77,7 @@ type Config struct {
 	CleanupTimeout  time.Duration // the runtime's own limit on the DEL after a failed ADD; default 1 min
 	RetryBackoff    time.Duration // pod worker's wait after an error, jittered up to half more; default 10 s
 	GCPeriod        time.Duration // evictSandboxes; default 1 min
-	RelistPeriod    time.Duration // PLEG: how late kubelet sees that a sandbox has gone; default 1 s
+	RelistPeriod    time.Duration // PLEG: how often kubelet looks what has changed in the runtime's list; default 1 s
 	PauseStartMin   time.Duration // from ADD's end until pause and containers run; default 80 ms
 	PauseStartMax   time.Duration // default 250 ms
 	ContainerEndMin time.Duration // a container's exit after SIGTERM; default 1 s

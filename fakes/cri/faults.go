@@ -115,7 +115,7 @@ func (n *Node) hide(i int32) {
 		n.count.Ready--
 	}
 	if !n.kubeletDown {
-		n.wake(podKey(s.pod), n.now+n.cfg.RelistPeriod)
+		n.wake(podKey(s.pod), n.relist(n.now))
 	}
 }
 

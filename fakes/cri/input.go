@@ -23,7 +23,7 @@ const (
 	PluginDone                       // Op, Err, Address: a plugin run has ended; a nil Err is success
 	Reboot                           // every process and namespace and /run is gone; /var/lib is kept
 	RestartKubelet                   // kubelet forgets its pod workers and lists again
-	RestartRuntime                   // the runtime dies and loads its records again; pods keep running
+	RestartRuntime                   // Graceful: the runtime ends and loads its records again; pods keep running
 )
 
 var inputNames = [...]string{"Tick", "PodBound", "PodDeleted", "PodForceRemoved", "NetnsMade", "PluginDone", "Reboot", "RestartKubelet", "RestartRuntime"}
@@ -49,13 +49,15 @@ func (e *PluginError) Error() string { return e.Msg }
 type Input struct {
 	Kind        InputKind
 	HostNetwork bool
-	UID         string
-	Namespace   string
-	Name        string
-	Grace       time.Duration // 0 means the default of 30 s
-	Sandbox     SandboxID
-	Inode       uint64
-	Op          OpID
-	Err         *PluginError
-	Address     netip.Addr // of a successful ADD
+	// Graceful: the runtime is told to stop and kills the plugins under way. Otherwise it dies: they go on, and nobody hears them.
+	Graceful  bool
+	UID       string
+	Namespace string
+	Name      string
+	Grace     time.Duration // 0 means the default of 30 s
+	Sandbox   SandboxID
+	Inode     uint64
+	Op        OpID
+	Err       *PluginError
+	Address   netip.Addr // of a successful ADD
 }

@@ -24,6 +24,14 @@ func TestLifeOfAPod(t *testing.T) {
 			1m0s DEL c1 netns=0
 			1m0.05s DEL c1 netns=0
 			1m0.1s SandboxGone c1`, 10},
+		{Containerd21, start, `
+			12s PodStopped a
+			12s DEL c1 netns=1
+			12.05s RemoveNetns 1
+			12.05s PodGone a
+			1m0s DEL c1 netns=0
+			1m0.05s DEL c1 netns=0
+			1m0.1s SandboxGone c1`, 10},
 		{Containerd17Guard, start, `
 			12s PodStopped a
 			12s DEL c1 netns=1

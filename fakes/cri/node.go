@@ -32,7 +32,8 @@ type Node struct {
 
 	kubeletDown bool
 	runtimeDown bool
-	gcPhase     time.Duration // evictSandboxes runs at gcPhase + k*GCPeriod
+	runtimeUpAt time.Duration // when a runtime that is down will work again
+	gcPhase     time.Duration // evictSandboxes runs at gcPhase + k*GCPeriod, and the relist at gcPhase + k*RelistPeriod
 	gcQueue     []SandboxID   // this pass's sandboxes, one at a time
 	gcBusy      SandboxID     // whose Stop or Remove the pass waits for
 	replays     []replay      // sorted by time
@@ -108,7 +109,7 @@ func (n *Node) Step(now time.Duration, in *Input) []Action {
 	case RestartKubelet:
 		n.restartKubelet()
 	case RestartRuntime:
-		n.restartRuntime()
+		n.restartRuntime(in.Graceful)
 	}
 	n.fire()
 	return n.out

@@ -45,6 +45,21 @@ func (n *Node) run(i int32, verb Verb, timeout time.Duration) {
 	n.wake(boxKey(i), n.now+timeout)
 }
 
+// runUnheard starts a DEL that ends when it ends.
+func (n *Node) runUnheard(i int32) {
+	if n.failDELs > 0 {
+		n.failDELs--
+		return
+	}
+	s := &n.sandboxes[i]
+	s.unheard = OpID(n.serial(i))
+	n.count.DELs++
+	n.emit(Action{
+		Kind: RunPlugin, Verb: DEL, Op: s.unheard, Sandbox: s.id, Netns: s.inode, Timeout: n.cfg.CleanupTimeout,
+		ContainerID: s.cid, IfName: "eth0", Network: n.cfg.Network, Namespace: s.ns, Name: s.name, UID: s.uid,
+	})
+}
+
 // dropOp stops waiting for the plugin without killing it.
 func (n *Node) dropOp(i int32) {
 	if s := &n.sandboxes[i]; s.op != 0 {
@@ -66,12 +81,20 @@ func (n *Node) kill(i int32) {
 // pluginDone brings an answer to the sandbox that waits for it.
 func (n *Node) pluginDone(op OpID, err *PluginError, in *Input) {
 	i := int32(op & (1<<slotBits - 1))
-	if op == 0 || int(i) >= len(n.sandboxes) || n.sandboxes[i].op != op {
+	if op == 0 || int(i) >= len(n.sandboxes) {
+		return
+	}
+	s := &n.sandboxes[i]
+	switch op {
+	case s.op:
+	case s.unheard:
+		s.unheard, s.owes = 0, s.owes && err != nil
+		return
+	default:
 		return
 	}
 	n.dropOp(i)
 	n.calm(boxKey(i))
-	s := &n.sandboxes[i]
 	switch s.verb {
 	case ADD:
 		n.added(i, err == nil, in)

@@ -1,6 +1,7 @@
 package cri
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -62,7 +63,8 @@ func TestFailedADDWhoseDELFails(t *testing.T) {
 		dels    int // of the first sandbox, in five minutes
 		lost    int
 	}{
-		{Containerd2, 1, 1}, // sandbox_run.go:240-256
+		{Containerd2, 1, 1},  // sandbox_run.go:240-256
+		{Containerd21, 1, 1}, // recorded: add-and-del-fail
 		{Containerd16, 1, 1},
 		{Containerd17Guard, 1, 1}, // kept, but the guard skips DEL
 		{CRIO134, 1, 1},
@@ -254,22 +256,7 @@ func TestDeletedDuringADD(t *testing.T) {
 	w.bind("a", "web-0")
 	w.until(20 * time.Millisecond)
 	w.input(Input{Kind: PodDeleted, UID: "a"})
-	w.until(time.Minute)
-	w.tell(`
-		0s MakeNetns c1
-		0s ADD c1 netns=1
-		20ms KillPlugin c1
-		20ms DEL c1 netns=1
-		20ms PodGone a
-		70ms RemoveNetns 1
-		70ms SandboxGone c1`)
-	w.settled()
-
-	w = newWorld(t, Config{Runtime: Dockershim}) // an older kubelet waits
-	w.bind("a", "web-0")
-	w.until(20 * time.Millisecond)
-	w.input(Input{Kind: PodDeleted, UID: "a"})
-	w.until(2 * time.Minute)
+	w.until(50 * time.Second)
 	w.tell(`
 		0s MakeNetns c1
 		0s ADD c1 netns=1
@@ -277,21 +264,159 @@ func TestDeletedDuringADD(t *testing.T) {
 		2.15s PodStopped a
 		2.15s DEL c1 netns=1
 		2.2s RemoveNetns 1
-		2.2s PodGone a
-		1m0s SandboxGone c1`)
+		2.2s PodGone a`)
+	w.until(2 * time.Minute)
 	w.settled()
 
-	for _, r := range []Runtime{Containerd2, CRIO134} { // while pause starts
-		w = newWorld(t, Config{Runtime: r})
+	w = newWorld(t, Config{}) // and when that ADD fails, nothing comes after it
+	w.fail = []*PluginError{busyErr()}
+	w.bind("a", "web-0")
+	w.until(20 * time.Millisecond)
+	w.input(Input{Kind: PodDeleted, UID: "a"})
+	w.until(2 * time.Minute)
+	w.tell(`
+		0s MakeNetns c1
+		0s ADD c1 netns=1
+		50ms DEL c1 netns=1
+		100ms RemoveNetns 1
+		100ms SandboxGone c1
+		100ms PodGone a`)
+	w.settled()
+
+	for _, c := range []struct {
+		runtime Runtime
+		dels    []uint64
+	}{{Containerd2, []uint64{1, 0, 0}}, {CRIO134, []uint64{1}}, {Dockershim, []uint64{1}}} { // while pause starts
+		w = newWorld(t, Config{Runtime: c.runtime})
 		w.bind("a", "web-0")
 		w.until(120 * time.Millisecond)
 		w.input(Input{Kind: PodDeleted, UID: "a"})
 		w.until(2 * time.Minute)
-		if got := w.dels("c1"); !slices.Equal(got, []uint64{1}) {
-			t.Errorf("%v: DELs with %v", r, got)
+		if got := w.dels("c1"); !slices.Equal(got, c.dels) {
+			t.Errorf("%v: DELs with %v", c.runtime, got)
 		}
 		w.settled()
 	}
+}
+
+// A deletion while the worker stops the old sandbox of a pod that is still wanted: the sync goes on to the new sandbox. If a Stop fails
+// the deletion has its turn at once.
+func TestDeletedDuringStop(t *testing.T) {
+	w := up(t, Config{})
+	w.input(Input{Kind: Reboot})
+	w.until(31*time.Second + 20*time.Millisecond)
+	w.input(Input{Kind: PodDeleted, UID: "a"})
+	w.until(50 * time.Second)
+	w.tell(`
+		1s PodStopped a
+		31s DEL c1 netns=0
+		31.05s MakeNetns c2
+		31.05s ADD c2 netns=2
+		31.2s PodStarted a c2 10.0.10.2
+		33.2s PodStopped a
+		33.2s DEL c2 netns=2
+		33.25s RemoveNetns 2
+		33.25s DEL c1 netns=0
+		33.3s PodGone a`)
+
+	w = up(t, Config{})
+	w.input(Input{Kind: Reboot})
+	w.fail = []*PluginError{busyErr()}
+	w.until(31*time.Second + 20*time.Millisecond)
+	w.input(Input{Kind: PodDeleted, UID: "a"})
+	w.until(50 * time.Second)
+	w.tell(`
+		1s PodStopped a
+		31s DEL c1 netns=0
+		31.05s DEL c1 netns=0
+		31.1s PodGone a`)
+}
+
+// Recorded: del-fails. What the killing has changed is seen within a second; after that kubelet is in its back-off.
+func TestFirstRetryOfDELIsPrompt(t *testing.T) {
+	w := newWorld(t, Config{Runtime: Containerd21})
+	w.bind("a", "web-0")
+	w.until(1300 * time.Millisecond)
+	w.story = nil
+	w.fail = []*PluginError{busyErr(), busyErr()}
+	w.input(Input{Kind: PodDeleted, UID: "a"})
+	w.until(5 * time.Second)
+	w.tell(`
+		3.3s PodStopped a
+		3.3s DEL c1 netns=1
+		4s DEL c1 netns=1`)
+	w.until(14 * time.Second)
+	w.tell(``)
+	w.until(19050 * time.Millisecond)
+	if got := w.dels("c1"); !slices.Equal(got, []uint64{1, 1, 1}) {
+		t.Errorf("DELs with %v, expected the third 10 to 15 s after the second", got)
+	}
+
+	w = newWorld(t, Config{Runtime: Containerd21}) // seen while the DEL is under way: again as soon as it has failed
+	w.bind("a", "web-0")
+	w.until(1300 * time.Millisecond)
+	w.story, w.mute = nil, true
+	w.input(Input{Kind: PodDeleted, UID: "a"})
+	w.until(8 * time.Second)
+	w.mute, w.fail = false, []*PluginError{busyErr()}
+	w.reply(w.runs[1])
+	w.until(9 * time.Second)
+	w.tell(`
+		3.3s PodStopped a
+		3.3s DEL c1 netns=1
+		8.05s DEL c1 netns=1
+		8.1s RemoveNetns 1
+		8.1s PodGone a`)
+}
+
+// Recorded: node-restart-add-fails. Each try to start a pod again stops what is left of it once more, and so does its end.
+func TestEverySyncStopsEverySandbox(t *testing.T) {
+	w := up(t, Config{Runtime: Containerd21})
+	w.input(Input{Kind: Reboot})
+	w.fail = []*PluginError{nil, busyErr(), nil, nil, busyErr()}
+	w.until(time.Minute + 20*time.Second)
+	w.input(Input{Kind: PodDeleted, UID: "a"})
+	w.until(time.Minute + 25*time.Second)
+	var calls []string
+	for _, a := range w.runs[1:] {
+		calls = append(calls, fmt.Sprint(a.Verb, " ", w.short(a.ContainerID), " ", a.Netns))
+	}
+	if want := strings.Fields("DEL_c1_0 ADD_c2_2 DEL_c2_2 DEL_c1_0 ADD_c3_3 DEL_c3_3 DEL_c1_0 ADD_c4_4 DEL_c4_4 DEL_c1_0"); strings.ReplaceAll(strings.Join(calls, ","), " ", "_") != strings.Join(want, ",") {
+		t.Errorf("called %v, expected %v", calls, want)
+	}
+	w.until(4 * time.Minute)
+	w.settled()
+}
+
+// A Stop that fails does not keep the pod's other sandboxes from being stopped.
+func TestOneFailedStopOfTwo(t *testing.T) {
+	w := up(t, Config{})
+	w.input(Input{Kind: Reboot})
+	w.until(40 * time.Second)
+	w.story, w.fail = nil, []*PluginError{busyErr(), busyErr()}
+	w.input(Input{Kind: PodDeleted, UID: "a"})
+	w.until(45 * time.Second)
+	w.tell(`
+		42s PodStopped a
+		42s DEL c2 netns=2
+		42.05s DEL c1 netns=0
+		43s DEL c2 netns=2
+		43.05s RemoveNetns 2
+		43.05s DEL c1 netns=0
+		43.1s PodGone a`)
+}
+
+// Recorded: force-delete. What is left of the grace period is kubelet's minimum.
+func TestForcedGrace(t *testing.T) {
+	w := up(t, Config{})
+	w.n.cfg.ContainerEndMin, w.n.cfg.ContainerEndMax = time.Hour, time.Hour
+	w.input(Input{Kind: PodForceRemoved, UID: "a"})
+	w.until(4 * time.Second)
+	w.tell(`
+		3s PodStopped a
+		3s DEL c1 netns=1
+		3.05s RemoveNetns 1
+		3.05s PodGone a`)
 }
 
 // Incident 4: seed 003. DEL of 94feeebc… fails for as long as it is tried; the StatefulSet's new pod of the
@@ -475,9 +600,10 @@ func TestCutDuringPauseStartWhoseDELFails(t *testing.T) {
 		dels    []uint64
 		lost    int
 	}{
-		{Containerd2, []uint64{1, 1, 0}, 0},
-		{Containerd17Guard, []uint64{1, 1, 0}, 0},
-		{Containerd16, []uint64{1, 1, 0}, 0},
+		{Containerd2, []uint64{1, 1, 0, 0}, 0},
+		{Containerd21, []uint64{1, 1, 0, 0}, 0},
+		{Containerd17Guard, []uint64{1, 1, 0, 0}, 0},
+		{Containerd16, []uint64{1, 1, 0, 0}, 0},
 		{CRIO134, []uint64{1}, 1},
 	} {
 		w := newWorld(t, Config{Runtime: c.runtime})
@@ -487,12 +613,11 @@ func TestCutDuringPauseStartWhoseDELFails(t *testing.T) {
 		}
 		w.bind("a", "web-0")
 		w.until(120 * time.Millisecond)
-		w.input(Input{Kind: PodDeleted, UID: "a"})
+		w.input(Input{Kind: RestartKubelet})
 		w.until(3 * time.Minute)
-		if got := w.dels("c1"); !slices.Equal(got, c.dels) || w.n.Counts().Lost != c.lost {
+		if got := w.dels("c1"); !slices.Equal(got, c.dels) || w.n.Counts().Lost != c.lost || !w.n.PodReady("a") {
 			t.Errorf("%v: DELs with %v, lost %d", c.runtime, got, w.n.Counts().Lost)
 		}
-		w.settled()
 	}
 }
 

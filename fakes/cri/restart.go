@@ -20,20 +20,23 @@ func (n *Node) die() {
 		n.restartKubelet() // whose process dockershim is
 		return
 	}
-	n.restartRuntime()
+	n.restartRuntime(false)
 }
 
-// restartRuntime: every call under way fails and the records are loaded again. The plugin's
-// processes are not killed (KillMode=process), but nobody hears their answers. Dockershim's calls
-// are kubelet's own and go on.
-func (n *Node) restartRuntime() {
-	n.runtimeDown = true
-	n.wake(jobRuntime, n.now+n.cfg.RuntimeRestart)
+// restartRuntime: every call under way fails and the records are loaded again. The plugin's processes are not killed with their
+// runtime (KillMode=process), but nobody hears their answers (recorded: containerd 2.1.5, runtime-crash-in-add); a containerd that is
+// told to stop kills some itself. Dockershim's calls are kubelet's own and go on.
+func (n *Node) restartRuntime(graceful bool) {
+	n.runtimeDown, n.runtimeUpAt = true, n.now+n.cfg.RuntimeRestart
+	n.wake(jobRuntime, n.runtimeUpAt)
 	if n.cfg.Runtime == Dockershim {
 		return
 	}
 	for i := n.first; i != none; {
 		next := n.sandboxes[i].next
+		if graceful && n.cfg.Runtime.containerd() {
+			n.cancel(i)
+		}
 		n.reload(i)
 		i = next
 	}
@@ -41,6 +44,21 @@ func (n *Node) restartRuntime() {
 	n.wantGC()
 	for pi := range n.pods {
 		n.resume(int32(pi))
+	}
+}
+
+// cancel is what becomes of a call when containerd is told to stop: its context ends, and with it the plugin. RunPodSandbox then
+// begins to clean up, and either its DEL starts before the process exits and outlives it, unheard, or it does not (recorded:
+// containerd 2.1.5, runtime-restart-in-add, both). A clean-up that had begun has a context of its own, and its DEL goes on.
+func (n *Node) cancel(i int32) {
+	switch s := &n.sandboxes[i]; s.state {
+	case stopping:
+		n.kill(i)
+	case adding:
+		n.kill(i)
+		if n.rng.between(0, 2) == 0 {
+			n.runUnheard(i)
+		}
 	}
 }
 
@@ -89,6 +107,7 @@ func (n *Node) reload(i int32) {
 		n.orphan(i)
 	default:
 		s.state, s.listed, s.cut = dead, true, false
+		n.notice(s.pod)
 	}
 }
 
@@ -167,6 +186,7 @@ func (n *Node) disconnectDocker(i int32) {
 // kubeletUp syncs every pod once (HandlePodCleanups and the first sync).
 func (n *Node) kubeletUp() {
 	n.kubeletDown = false
+	n.gcPhase = n.now // its periods begin anew
 	for i := range n.pods {
 		pi := int32(i)
 		p := &n.pods[pi]
@@ -185,7 +205,7 @@ func (n *Node) kubeletUp() {
 // so the old sandboxes are found NOTREADY and stopped with an empty CNI_NETNS before the pods
 // get new ones.
 func (n *Node) reboot() {
-	n.kubeletDown, n.runtimeDown = true, true
+	n.kubeletDown, n.runtimeDown, n.runtimeUpAt = true, true, n.now+n.cfg.BootTime
 	n.calm(jobGC)
 	n.wake(jobRuntime, n.now+n.cfg.BootTime)
 	n.wake(jobKubelet, n.now+n.cfg.BootTime)

@@ -36,6 +36,7 @@ const (
 type sandbox struct {
 	id             SandboxID
 	op             OpID // the plugin run it waits for; 0 while it waits for none
+	unheard        OpID // a DEL whose caller has gone
 	cid            string
 	uid, ns, name  string
 	pod            int32 // slot of the pod, none when kubelet has finished with it
@@ -61,6 +62,7 @@ type sandbox struct {
 	collect        bool // CRI-O will call DEL for it when it is up again
 	networkStopped bool // CRI-O and dockershim: no further DEL
 	wasStopped     bool // a Stop has succeeded before
+	due            bool // the pod's worker will stop it in the sync under way
 	owes           bool // ADD was run, no DEL has ended in success since
 }
 

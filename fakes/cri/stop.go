@@ -21,6 +21,9 @@ func (n *Node) stop(i int32, who caller) outcome {
 	if s.hung && n.cfg.Runtime.containerd() {
 		return failure // a container that cannot be stopped: no DEL (sandbox_stop.go:60-75)
 	}
+	if s.state == ready {
+		n.notice(s.pod)
+	}
 	if s.state == ready || s.state == dead {
 		s.state = dead
 		if !s.hung {
@@ -44,7 +47,7 @@ func (n *Node) skipsDEL(s *sandbox) bool {
 	switch {
 	case s.hostNet, s.networkStopped:
 		return true
-	case n.cfg.Runtime == Containerd17Guard && !s.result:
+	case n.cfg.Runtime.guards() && !s.result:
 		return true
 	case n.cfg.SkipClosedDEL && !s.mounted:
 		return true
@@ -113,14 +116,9 @@ func (n *Node) settle(i int32, who caller, o outcome) {
 	s := &n.sandboxes[i]
 	switch who {
 	case byWorker:
-		pi := s.pod
-		switch {
-		case pi == none || n.kubeletDown:
-		case o == success:
-			n.work(pi)
-		case n.waitsForStop(pi):
-		default:
-			n.killFailed(pi)
+		if s.pod != none && !n.kubeletDown {
+			n.pods[s.pod].failed = n.pods[s.pod].failed || o == failure
+			n.stopNext(s.pod)
 		}
 	case byEvict, byRemove:
 		n.evicted(i, who, o)
@@ -128,14 +126,4 @@ func (n *Node) settle(i int32, who caller, o outcome) {
 	if s.id != 0 && (s.pod == none || n.pods[s.pod].newest != i) {
 		n.wantGC()
 	}
-}
-
-// waitsForStop: another sandbox of the pod is being stopped by its worker.
-func (n *Node) waitsForStop(pi int32) bool {
-	for i := n.pods[pi].newest; i != none; i = n.sandboxes[i].older {
-		if s := &n.sandboxes[i]; s.state == stopping && s.caller == byWorker {
-			return true
-		}
-	}
-	return false
 }

@@ -133,7 +133,7 @@ func (w *walker) mischief() {
 	case k < 86:
 		w.n.CrashAt(CrashPoint(w.r.next() % 7))
 	case k < 87:
-		w.step(&Input{Kind: RestartRuntime})
+		w.step(&Input{Kind: RestartRuntime, Graceful: w.roll(2)})
 	case k < 88:
 		w.step(&Input{Kind: RestartKubelet})
 	case k == 88 && w.roll(4):
@@ -251,6 +251,8 @@ func TestRandomWalk(t *testing.T) {
 		{Containerd2, may{}, false},
 		{Containerd2, may{restart: true}, false},
 		{Containerd2, all, true},
+		{Containerd21, may{}, false},
+		{Containerd21, may{restart: true}, true},
 		{Containerd17Guard, may{}, false},
 		{Containerd17Guard, all, true},
 		{Containerd16, may{}, false},
