@@ -37,6 +37,10 @@ const (
 	recording  = "/recording.jsonl"
 )
 
+// Member is the type of a plugin that Install puts beside the shims: a conflist that names it, before or behind the real plugin, has a
+// member that does nothing but what Faults say of it.
+const Member = "enilab-faulty"
+
 // containerdConfig is appended to containerd's configuration, which is of version 2 in kind's node images.
 const containerdConfig = `
 [plugins."io.containerd.grpc.v1.cri".cni]
@@ -81,14 +85,16 @@ func Build(ctx context.Context, dir string) error {
 
 // Install puts shims that Build made into the node and, the first time, tells containerd of them, which is restarted for it.
 func (b *Bench) Install(ctx context.Context, dir string) error {
-	for _, f := range []struct{ from, to string }{{"recorder", outerDir}, {"faulty", faultDir}, {"recorder", innerDir}} {
+	for _, f := range []struct{ from, to, name string }{
+		{"recorder", outerDir, b.Plugin}, {"faulty", faultDir, b.Plugin}, {"recorder", innerDir, b.Plugin}, {"faulty", faultDir, Member},
+	} {
 		raw, err := openFile(dir, f.from)
 		if err != nil {
 			return err
 		}
 		// By rename: a plugin may be running.
 		script := `mkdir -p "$1" && cat >"$1/.new" && chmod 755 "$1/.new" && mv "$1/.new" "$1/$2"`
-		if _, err := b.Exec(ctx, bytes.NewReader(raw), "sh", "-c", script, "sh", f.to, b.Plugin); err != nil {
+		if _, err := b.Exec(ctx, bytes.NewReader(raw), "sh", "-c", script, "sh", f.to, f.name); err != nil {
 			return err
 		}
 	}
