@@ -107,6 +107,9 @@ func (w *Witness) mutated(e *ipam.Apply) *ipam.Apply {
 // before looks at an input while the Node is as it was.
 func (l *Life) before(at time.Duration, in ipam.Input) {
 	l.w.Audit.Input(at, int(l.node), in)
+	if l.w.Heard != nil {
+		l.w.Heard(l, in)
+	}
 	switch in := in.(type) {
 	case ipam.Add:
 		l.reqs[in.Req] = request{verb: ipam.VerbAdd, att: in.Att}

@@ -31,6 +31,8 @@ type Witness struct {
 	Story  *story.Story
 	Book   *story.Book     // written from t=0 on; nil: nobody compares it
 	Mutant *mutants.Mutant // plays the daemons; nil: none
+	// Heard, if any, is told of every input before the second Node is stepped with it.
+	Heard func(l *Life, in ipam.Input)
 
 	begun bool
 	epoch time.Duration // t=0 of the scenario

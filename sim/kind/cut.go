@@ -1,0 +1,321 @@
+package kind
+
+import (
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/witness"
+)
+
+const (
+	// cutPeriod is between two cuts.
+	cutPeriod = time.Second
+	// pingPatience is how long a pod may take to answer on a machine that has other things to do.
+	pingPatience = 100 * time.Millisecond
+	// doubtPatience is how long one may that answered before: a host veth answers a pod's ARP for its gateway after up to proxy_delay, 0.8 s.
+	doubtPatience = 1500 * time.Millisecond
+	// cutTries is how often a cut is begun anew because something moved, before it is given up until the next one.
+	cutTries = 3
+)
+
+// stamp is what a node's counters say: if none has moved, nothing has that a cut shows.
+type stamp struct {
+	life    *witness.Life
+	steps   uint64 // of the recording
+	moves   uint64 // of EC2's ledger and events
+	objects uint64 // of the API server
+}
+
+// stamp reads a node's counters. Callers hold mu.
+func (w *World) stamp(m *member) stamp {
+	s := stamp{life: m.life, moves: m.moves, objects: w.pods.changed(m.node.Name)}
+	if m.life != nil {
+		s.steps = m.life.Steps()
+	}
+	return s
+}
+
+// judge takes a cut of every node. Of one that moves all the time there is none, and nothing is judged.
+func (w *World) judge() {
+	var all sync.WaitGroup
+	for _, m := range w.members[1:] {
+		all.Go(func() {
+			w.cut(m, func(c *audit.Cut, _ *collection) { w.audit.Judge(w.now(), c) })
+		})
+	}
+	all.Wait()
+}
+
+// collection is what was seen of a node from outside of its daemon.
+type collection struct {
+	enis      []audit.CloudENI
+	cloudFree int
+	sandboxes []sandbox
+	pods      []audit.PodCut
+	pending   int // DELs that somebody has to repeat
+}
+
+// cut collects a node's state, and calls f with it, mu held, if nothing has moved meanwhile. It is false when there is no cut.
+func (w *World) cut(m *member, f func(*audit.Cut, *collection)) bool {
+	for range cutTries {
+		w.mu.Lock()
+		before := w.stamp(m)
+		w.mu.Unlock()
+		k, ok := w.collect(m)
+		if !ok {
+			return false
+		}
+		w.mu.Lock()
+		if w.stamp(m) != before {
+			w.mu.Unlock()
+			continue
+		}
+		c := &audit.Cut{Node: int(m.no), Settings: m.set, Cloud: k.enis, CloudFree: k.cloudFree, Pods: k.pods, PendingDELs: k.pending}
+		m.life.Fill(c, &ipam.View{})
+		f(c, k)
+		w.mu.Unlock()
+		w.events.Add(1)
+		return true
+	}
+	return false
+}
+
+// collect looks at a node; false: something did not answer.
+func (w *World) collect(m *member) (*collection, bool) {
+	k := &collection{}
+	w.c.Cloud(func(_ time.Duration, cloud *ec2.Cloud) {
+		k.enis = witness.ENIs(cloud, m.node.Instance)
+		k.cloudFree = cloud.FreeAddresses(cloud.Subnets()[0].ID)
+	})
+	var err error
+	if k.sandboxes, err = m.runtime.sandboxes(w.ctx); err != nil {
+		return nil, false // the runtime restarts, or its machine does
+	}
+	root := m.node.Root()
+	for i := range k.sandboxes {
+		s := &k.sandboxes[i]
+		if s.Host {
+			continue
+		}
+		if !s.Ready && s.Netns != "" && inodeAt(root+s.Netns) != 0 {
+			k.pending++ // its network has not been taken down
+		}
+		if s.Ready && s.Running && s.Address.IsValid() {
+			k.pods = append(k.pods, audit.PodCut{Att: attachment(s.ID), Name: s.Pod, Address: s.Address, Ours: true})
+		}
+	}
+	k.pending += w.intents(m)
+	w.reach(m, k.pods)
+	return k, true
+}
+
+func attachment(containerID string) ipam.Attachment {
+	return ipam.Attachment{Network: "aws-cni", ContainerID: containerID, IfName: "eth0"}
+}
+
+// intents counts the DELs that wait on the node's disk.
+func (w *World) intents(m *member) int {
+	files, _ := filepath.Glob(m.node.Root() + intentsDir + "*.json") // the pattern is well-formed
+	return len(files)
+}
+
+// reach asks pods for an answer from the far side of the VPC, longer those that have not been out of reach before, and says what is wrong with
+// those that are silent.
+func (w *World) reach(m *member, pods []audit.PodCut) {
+	asked := make([]netip.Addr, len(pods))
+	for i := range pods {
+		asked[i] = pods[i].Address
+	}
+	answered := w.ping(asked, m.silent)
+	m.silent = map[netip.Addr]bool{}
+	for i, ok := range answered {
+		if !ok {
+			m.silent[asked[i]] = true
+			pods[i].Fault = w.fault(m, asked[i])
+		}
+	}
+}
+
+func (w *World) ping(asked []netip.Addr, silent map[netip.Addr]bool) []bool {
+	answered := w.c.Fabric().Ping(asked, pingPatience)
+	var doubted []netip.Addr
+	var which []int
+	for i, ok := range answered {
+		if !ok && !silent[asked[i]] {
+			doubted, which = append(doubted, asked[i]), append(which, i)
+		}
+	}
+	for i, ok := range w.c.Fabric().Ping(doubted, doubtPatience) {
+		answered[which[i]] = ok
+	}
+	return answered
+}
+
+// fault says why a pod may be out of reach.
+func (w *World) fault(m *member, a netip.Addr) string {
+	on := false
+	w.c.Cloud(func(_ time.Duration, cloud *ec2.Cloud) { _, on = cloud.HasAddress(m.node.Instance, a) })
+	if !on {
+		return "the address is on no ENI that is attached to the node"
+	}
+	const silent = "it does not answer a ping"
+	o, err := observe(m.node)
+	if err != nil {
+		return silent + ", and the node's kernel cannot be observed: " + err.Error()
+	}
+	if why := gap(&o, a); why != "" {
+		return silent + ": " + why
+	}
+	return silent
+}
+
+// gap names what a node's kernel lacks of a pod's path.
+func gap(o *dataplane.Observation, a netip.Addr) string {
+	route := ""
+	for _, r := range o.Routes {
+		if r.Dst == netip.PrefixFrom(a, 32) {
+			route = r.Link
+		}
+	}
+	if route == "" {
+		return "the node has no route to it"
+	}
+	for _, l := range o.Links {
+		if l.Name == route && !l.Up {
+			return "its link " + l.Name + " is down"
+		}
+	}
+	for _, r := range o.Rules {
+		if strings.Contains(r.To.String(), a.String()+"/") {
+			return ""
+		}
+	}
+	return "the node has no rule for packets to it"
+}
+
+// Steady waits for a moment in which nothing moves anywhere, or the limit.
+func (w *World) Steady() {
+	w.steady(steadyLimit)
+}
+
+const (
+	// steadyLimit is how long a cluster may take to come to rest before something is expected of it.
+	steadyLimit = 5 * time.Second
+	// steadyTime is for how long nothing must move.
+	steadyTime = 300 * time.Millisecond
+)
+
+func (w *World) steady(limit time.Duration) bool {
+	last, since := w.stamps(), w.now()
+	for end := w.now() + limit; w.Err() == nil && w.ctx.Err() == nil; {
+		w.sleep(steadyTime / 6)
+		if s := w.stamps(); !same(s, last) {
+			last, since = s, w.now()
+		}
+		if w.now()-since >= steadyTime {
+			return true
+		}
+		if w.now() > end {
+			return false
+		}
+	}
+	return false
+}
+
+func (w *World) stamps() (out []stamp) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range w.members[1:] {
+		out = append(out, w.stamp(m))
+	}
+	return out
+}
+
+func same(a, b []stamp) bool {
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// settleLimit is how long a node may go on moving once faults have ended and the time that settling may take is over.
+const settleLimit = 30 * time.Second
+
+// Settle judges what has to hold once settled.
+func (w *World) Settle() {
+	for _, m := range w.members[1:] {
+		w.settle(m)
+	}
+	w.settleCloud()
+}
+
+func (w *World) settle(m *member) {
+	for end := w.now() + settleLimit; w.Err() == nil && w.ctx.Err() == nil; {
+		leaks, err := w.leaks(m)
+		judged := err == nil && w.cut(m, func(c *audit.Cut, k *collection) {
+			c.Leaks = leaks
+			w.audit.Settle(w.now(), c)
+		})
+		if judged {
+			return
+		}
+		if w.now() > end {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.disagree(m, "it did not come to rest within %v, so nothing that has to be settled could be judged (%v)", settleLimit, err)
+			return
+		}
+		w.sleep(pollPeriod)
+	}
+}
+
+// leaks are what belongs to nobody on a node.
+func (w *World) leaks(m *member) ([]string, error) {
+	list, err := m.runtime.sandboxes(w.ctx)
+	if err != nil {
+		return nil, err
+	}
+	o, err := observe(m.node)
+	if err != nil {
+		return nil, err
+	}
+	live := map[uint64]bool{}
+	for i := range list {
+		if s := &list[i]; s.Netns != "" {
+			live[inodeAt(m.node.Root()+s.Netns)] = true
+		}
+	}
+	var stray []netip.Addr
+	for _, ns := range namespaces(m.node) {
+		if !live[ns.inode] {
+			stray = append(stray, ns.addrs...)
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return m.life.Leaks(stray, &o), nil
+}
+
+// settleCloud looks for ENIs that belong to nobody (I5).
+func (w *World) settleCloud() {
+	w.c.Cloud(func(_ time.Duration, cloud *ec2.Cloud) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		var lives []*witness.Life
+		for _, m := range w.members[1:] {
+			lives = append(lives, m.life)
+		}
+		if leaks := witness.Orphans(cloud, lives); len(leaks) > 0 {
+			w.audit.Settle(w.c.Now(), &audit.Cut{Leaks: leaks})
+		}
+	})
+}

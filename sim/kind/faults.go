@@ -1,0 +1,69 @@
+package kind
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/enilab/enilab/sim/kind/shim"
+)
+
+// Where the plugin is that can be made to fail: before the real one in the runtime's list, under its name.
+const (
+	faultyDir        = "/opt/enilab/faulty"
+	pluginDir        = "/opt/cni/bin"
+	pluginName       = "aws-cni"
+	containerdConfig = "/etc/containerd/config.toml"
+)
+
+// pluginDirs is appended to containerd's configuration, which is of version 2 in kind's node images.
+const pluginDirs = `
+[plugins."io.containerd.grpc.v1.cri".cni]
+  bin_dirs = ["` + faultyDir + `", "` + pluginDir + `"]
+`
+
+// installFaulty puts a plugin before ours on a machine. Without a fault it does nothing but run ours.
+func installFaulty(ctx context.Context, n *Node, binary []byte) error {
+	config := n.Root() + containerdConfig
+	text, err := os.ReadFile(config)
+	if err != nil {
+		return fmt.Errorf("%s: read containerd's configuration: %w", n.Name, err)
+	}
+	if strings.Contains(string(text), ".cni]") {
+		return fmt.Errorf("%s: %s has a section for CNI: expected none, to add bin_dirs", n.Name, containerdConfig)
+	}
+	dir := n.Root() + faultyDir
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, pluginName), binary, 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(config, append(text, pluginDirs...), 0o644); err != nil {
+		return err
+	}
+	if _, err := n.Exec(ctx, "systemctl", "restart", "containerd"); err != nil {
+		return fmt.Errorf("%s: restart containerd: %w", n.Name, err)
+	}
+	return nil
+}
+
+// failDELs makes a machine's next DELs fail before they reach the plugin, each after a while; 0 times ends it.
+func failDELs(n *Node, times int, after time.Duration) error {
+	file := filepath.Join(n.Root()+faultyDir, shim.FaultsFile)
+	if times <= 0 {
+		return ignoreMissing(os.Remove(file))
+	}
+	// 11 is "try again later" (CNI specification, section 5).
+	raw, err := shim.EncodeFaults([]shim.Fault{{Verb: "DEL", Times: times, Stall: after.String(), Code: 11, Error: "a plugin before this one fails, as the scenario says"}})
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(file+".new", raw, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file)
+}

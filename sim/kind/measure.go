@@ -1,0 +1,116 @@
+package kind
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/acts"
+	"github.com/enilab/enilab/sim/scn"
+)
+
+// Measure reads a metric, now.
+func (w *World) Measure(s scn.Subject, metric string) (v int64, ok bool) {
+	switch s.Kind {
+	case scn.Node:
+		return w.measureNode(w.members[s.Node], metric)
+	case scn.AllNodes:
+		var sum int64
+		for _, m := range w.members[1:] {
+			v, ok := w.measureNode(m, metric)
+			if !ok {
+				return 0, false
+			}
+			sum += v
+		}
+		return sum, true
+	case scn.Pod:
+		return w.measurePod(s.Pod, metric)
+	case scn.Kube:
+		return w.measureKube(metric), true
+	case scn.EC2:
+		w.c.Cloud(func(_ time.Duration, m *ec2.Cloud) { v, ok = w.measureEC2(m, metric) })
+		return v, ok
+	}
+	return 0, false
+}
+
+func (w *World) measureNode(m *member, metric string) (int64, bool) {
+	if metric == "pods.ready" {
+		return w.running(m)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if m.life == nil {
+		return 0, metric == "serving"
+	}
+	var v ipam.View
+	m.life.Node().View(&v)
+	return acts.MeasureView(&v, metric)
+}
+
+// running counts the pods of a node that kubelet sees run: those with a container that runs, whatever the API server knows of them.
+func (w *World) running(m *member) (int64, bool) {
+	list, err := m.runtime.sandboxes(w.ctx)
+	if err != nil {
+		return 0, false
+	}
+	pods := map[string]bool{}
+	for i := range list {
+		if s := &list[i]; s.Namespace == namespaceOfPods && s.Ready && s.Running {
+			pods[s.UID] = true
+		}
+	}
+	return int64(len(pods)), true
+}
+
+func (w *World) measureKube(metric string) (n int64) {
+	for _, p := range w.pods.all() {
+		if metric == "pods.total" || p.running && !p.deleting {
+			n++
+		}
+	}
+	return n
+}
+
+// measureEC2 leaves out what is the machines' that are no nodes of the scenario.
+func (w *World) measureEC2(m *ec2.Cloud, metric string) (int64, bool) {
+	v, ok := acts.MeasureEC2(m, w.ledger(m), metric)
+	if metric == "enis.total" {
+		for _, e := range w.endpoints {
+			if e.member == nil {
+				v -= int64(len(m.AttachedENIs(e.node.Instance)))
+			}
+		}
+	}
+	return v, ok
+}
+
+func (w *World) measurePod(name, metric string) (int64, bool) {
+	p, ok := w.pods.find(name)
+	if !ok {
+		return 0, true // neither ready nor reachable
+	}
+	if metric == "ready" {
+		return acts.Flag(p.ready), true
+	}
+	m := w.on(p.node)
+	if m == nil {
+		return 0, true
+	}
+	list, err := m.runtime.sandboxes(w.ctx)
+	if err != nil {
+		return 0, false
+	}
+	var a netip.Addr
+	for _, s := range list {
+		if s.UID == p.uid {
+			a = s.Address
+		}
+	}
+	if !a.IsValid() {
+		return 0, true
+	}
+	return acts.Flag(w.ping([]netip.Addr{a}, nil)[0]), true
+}

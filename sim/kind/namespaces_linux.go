@@ -1,0 +1,114 @@
+package kind
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/impl/dataplane/linux"
+	"github.com/enilab/enilab/sim/lab/fabric"
+	"github.com/enilab/enilab/sim/stranger"
+)
+
+// nsfs is the file system of namespaces (linux/magic.h): a file that is left when its namespace was unmounted is elsewhere.
+const nsfs = 0x6e736673
+
+// openNamespace opens a mounted network namespace; false: nothing is mounted there.
+func openNamespace(path string) (f *os.File, inode uint64, ok bool) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, false
+	}
+	var fs unix.Statfs_t
+	var st unix.Stat_t
+	if unix.Fstatfs(int(f.Fd()), &fs) != nil || int64(fs.Type) != nsfs || unix.Fstat(int(f.Fd()), &st) != nil {
+		_ = f.Close()
+		return nil, 0, false
+	}
+	return f, st.Ino, true
+}
+
+// lookInto reads a namespace's addresses.
+func lookInto(path string) (ns namespace, ok bool) {
+	f, inode, ok := openNamespace(path)
+	if !ok {
+		return ns, false
+	}
+	defer f.Close()
+	ns.inode = inode
+	err := fabric.Do(f, func() error {
+		list, err := stranger.Retried(func() ([]netlink.Addr, error) { return netlink.AddrList(nil, unix.AF_INET) })
+		for _, a := range list {
+			if addr, ok := netip.AddrFromSlice(a.IP.To4()); ok && !addr.IsLoopback() {
+				ns.addrs = append(ns.addrs, addr)
+			}
+		}
+		return err
+	})
+	return ns, err == nil
+}
+
+// inodeAt is that of a mounted network namespace; 0: nothing is mounted there.
+func inodeAt(path string) uint64 {
+	f, inode, ok := openNamespace(path)
+	if !ok {
+		return 0
+	}
+	_ = f.Close()
+	return inode
+}
+
+// within runs f in the network namespace at a path; nothing is done when none is there.
+func within(path string, f func() error) error {
+	ns, _, ok := openNamespace(path)
+	if !ok {
+		return nil
+	}
+	defer ns.Close()
+	return fabric.Do(ns, f)
+}
+
+// observe is a node's kernel as its machine sees it.
+func observe(n *Node) (o dataplane.Observation, err error) {
+	ns, err := openNetns(n.PID())
+	if err != nil {
+		return o, err
+	}
+	defer ns.Close()
+	err = fabric.Do(ns, func() error {
+		k, err := linux.Open(linux.Options{})
+		if err != nil {
+			return err
+		}
+		defer k.Close()
+		o, err = k.Observe()
+		return err
+	})
+	return o, err
+}
+
+// peerPID is the process at the other end of a unix socket.
+func peerPID(c net.Conn) (int, error) {
+	u, ok := c.(*net.UnixConn)
+	if !ok {
+		return 0, os.ErrInvalid
+	}
+	raw, err := u.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var cred *unix.Ucred
+	e := raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	if err := errors.Join(e, err); err != nil {
+		return 0, err
+	}
+	return int(cred.Pid), nil
+}
+
+// sigkill ends a process, now.
+func sigkill(pid int) { _ = unix.Kill(pid, unix.SIGKILL) }

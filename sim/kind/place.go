@@ -1,0 +1,33 @@
+package kind
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/mutants"
+	"github.com/enilab/enilab/sim/suite"
+)
+
+// slack is how much later than in the simulator a mistake may show: a real kubelet backs off.
+const slack = 3 * time.Minute
+
+// Place is world kind, for suite.Load, on a machine where Available says nothing.
+func Place(cfg WorldConfig) *suite.Place {
+	open := func(c *sim.Cluster, seed uint64, m *mutants.Mutant) (suite.World, error) {
+		w, err := Open(c, seed, m, cfg)
+		if err != nil {
+			return nil, err // and no World that is nil
+		}
+		return w, nil
+	}
+	return &suite.Place{Name: "kind", Open: open, Plays: plays, Slack: slack}
+}
+
+// plays: each mutant takes a cluster of its own, and as long as the scenario says in real time.
+func plays(m *mutants.Mutant) error {
+	return fmt.Errorf("on kind a mutant takes minutes, so it is played when it is asked for: --against %s", m.Name)
+}
+
+// Lacks says that the error is about this machine, for sim/suite.
+func (e *Lacking) Lacks() {}

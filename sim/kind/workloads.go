@@ -1,0 +1,189 @@
+package kind
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/enilab/enilab/sim"
+)
+
+const (
+	// namespaceOfPods is where a scenario's pods are.
+	namespaceOfPods = "default"
+	// podImage is in kind's node images made for enilab, so that nothing has to be pulled.
+	podImage = "docker.io/library/busybox:1.35"
+	// reserved keeps everything but a scenario's pods away from its nodes: an address that CoreDNS has is one that a line does not expect.
+	reserved = "enilab.io/scenario"
+	// deletionCost says which of a Deployment's pods go first; the lowest do.
+	deletionCost = "controller.kubernetes.io/pod-deletion-cost"
+)
+
+// script of a pod: it does nothing, and ends when it is told to.
+const script = "trap 'exit 0' TERM; sleep 2147483647 & wait"
+
+// controller makes a scenario's workloads.
+type controller struct {
+	client kubernetes.Interface
+	pods   *pods
+	kinds  map[string]string // of the workloads
+	want   map[string]int    // how many pods
+}
+
+func newController(client kubernetes.Interface, p *pods) *controller {
+	return &controller{client: client, pods: p, kinds: map[string]string{}, want: map[string]int{}}
+}
+
+// create makes a workload on machines; one that exists stays as it is.
+func (k *controller) create(ctx context.Context, name string, count int, kind string, machines []string) error {
+	if k.kinds[name] != "" {
+		return nil
+	}
+	k.kinds[name], k.want[name] = kind, count
+	meta := metav1.ObjectMeta{Name: name, Namespace: namespaceOfPods, Labels: labelsOf(name)}
+	selector := &metav1.LabelSelector{MatchLabels: labelsOf(name)}
+	replicas := int32(count)
+	var err error
+	if kind == "statefulset" {
+		_, err = k.client.AppsV1().StatefulSets(namespaceOfPods).Create(ctx, &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{
+			Replicas: &replicas, Selector: selector, ServiceName: name, Template: template(name, machines),
+			PodManagementPolicy: appsv1.ParallelPodManagement}}, metav1.CreateOptions{})
+	} else {
+		_, err = k.client.AppsV1().Deployments(namespaceOfPods).Create(ctx, &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas, Selector: selector, Template: template(name, machines)}}, metav1.CreateOptions{})
+	}
+	return err
+}
+
+func labelsOf(workload string) map[string]string { return map[string]string{workloadLabel: workload} }
+
+// template of a pod: on these machines, as many on each as on the others.
+func template(workload string, machines []string) corev1.PodTemplateSpec {
+	no := false
+	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labelsOf(workload)}, Spec: corev1.PodSpec{
+		Containers: []corev1.Container{{Name: "sleep", Image: podImage, ImagePullPolicy: corev1.PullIfNotPresent, Command: []string{"sh", "-c", script}}},
+		Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+				{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: machines}}}}}}},
+		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelHostname,
+			WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: labelsOf(workload)}}},
+		Tolerations: []corev1.Toleration{{Key: reserved, Operator: corev1.TolerationOpExists},
+			// A node whose daemon is held for minutes is not ready; its pods stay, as in the models.
+			{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},
+			{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}},
+		AutomountServiceAccountToken: &no, EnableServiceLinks: &no,
+	}}
+}
+
+// scale sets the number of pods. Of a Deployment the newest go first, as in the models, whatever its controller would choose.
+func (k *controller) scale(ctx context.Context, name string, count int) error {
+	kind := k.kinds[name]
+	if kind == "" {
+		return nil
+	}
+	k.want[name] = count
+	if kind != "statefulset" {
+		if err := k.mark(ctx, name, count); err != nil {
+			return err
+		}
+	}
+	patch := []byte(fmt.Sprintf(`{"spec":{"replicas":%d}}`, count))
+	var err error
+	if kind == "statefulset" {
+		_, err = k.client.AppsV1().StatefulSets(namespaceOfPods).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	} else {
+		_, err = k.client.AppsV1().Deployments(namespaceOfPods).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	}
+	return err
+}
+
+// mark says of the pods beyond a number that they are the first to go.
+func (k *controller) mark(ctx context.Context, name string, keep int) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{deletionCost: "-1"}}})
+	if err != nil {
+		return err
+	}
+	for _, p := range k.pods.of(name) {
+		if p.deleting {
+			continue
+		}
+		if keep--; keep >= 0 {
+			continue
+		}
+		_, err := k.client.CoreV1().Pods(namespaceOfPods).Patch(ctx, p.name, types.MergePatchType, patch, metav1.PatchOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// roll deletes a workload's oldest pods.
+func (k *controller) roll(ctx context.Context, name string, count int) error {
+	for _, p := range k.pods.of(name) {
+		if p.deleting {
+			continue
+		}
+		if count--; count < 0 {
+			break
+		}
+		if err := k.delete(ctx, p, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// delete deletes a pod, gracefully or (kubectl delete --grace-period=0 --force) at once.
+func (k *controller) delete(ctx context.Context, p pod, force bool) error {
+	uid := types.UID(p.uid)
+	o := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
+	if force {
+		o.GracePeriodSeconds = new(int64)
+	}
+	err := k.client.CoreV1().Pods(namespaceOfPods).Delete(ctx, p.name, o)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // it is gone, or another one has its name
+		return nil
+	}
+	return err
+}
+
+// do carries out a verb of the API server.
+func (k *controller) do(ctx context.Context, a *sim.Act, machines func(node int) []string) error {
+	switch a.Verb {
+	case "create":
+		return k.create(ctx, a.Text("name"), a.Int("count"), a.Text("kind"), machines(a.Int("node")))
+	case "scale":
+		return k.scale(ctx, a.Text("name"), a.Int("count"))
+	case "roll":
+		return k.roll(ctx, a.Text("name"), a.Int("count"))
+	}
+	return nil
+}
+
+// reserve keeps others' pods away from a scenario's machines.
+func reserve(ctx context.Context, client kubernetes.Interface, machine string) error {
+	n, err := client.CoreV1().Nodes().Get(ctx, machine, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: reserved, Effect: corev1.TaintEffectNoSchedule})
+	_, err = client.CoreV1().Nodes().Update(ctx, n, metav1.UpdateOptions{})
+	if apierrors.IsConflict(err) {
+		select {
+		case <-time.After(100 * time.Millisecond):
+			return reserve(ctx, client, machine)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return err
+}

@@ -1,0 +1,451 @@
+package kind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/impl/deploy"
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/acts"
+	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/mutants"
+	"github.com/enilab/enilab/sim/story"
+	"github.com/enilab/enilab/sim/witness"
+)
+
+// WorldConfig is what a scenario does not say of its cluster.
+type WorldConfig struct {
+	Context   context.Context // ends what waits; nil: nothing does
+	Name      string          // of the cluster
+	NodeImage string          // see Config
+	Parts     Parts
+	Log       func(at time.Duration, text string) // told what happens, a line each; nil: nobody is
+}
+
+// World is a scenario on a kind cluster. Its nodes are the workers, in their order; what runs on the control plane, a daemon of ours
+// too, is no part of it. Time is real.
+//
+// One goroutine uses it: the one that calls its methods. Beside it recordings are read and the cloud's goroutine tells what happens; what
+// they share is guarded by mu, whose holder must not wait for the cloud.
+type World struct {
+	scenario *sim.Cluster
+	cfg      WorldConfig
+	ctx      context.Context
+	cancel   context.CancelFunc
+
+	c         *Cluster
+	members   []*member // 1-based: members[0] is nil
+	endpoints []*endpoint
+	pods      *pods
+	work      *controller
+	beside    sync.WaitGroup // what is done while time goes on
+	forget    func()         // its entry in the registry; nil: there is none
+	nextCut   time.Duration
+	base      []ec2.Count // the ledger at t=0
+	others    []ec2.Count // and the control plane's part of it
+	events    atomic.Uint64
+
+	mu      sync.Mutex
+	audit   *audit.Auditor
+	witness *witness.Witness
+	story   story.Story
+	byNode  map[*Node]*member
+	armed   []deathTrap
+	broken  error
+	differ  []string
+}
+
+// member is a node of the scenario.
+type member struct {
+	no      int32
+	node    *Node
+	runtime *containerRuntime
+	end     *endpoint
+	silent  map[netip.Addr]bool // pods' addresses that did not answer at the last cut; the judging goroutine's
+	hung    map[string]int      // by the pod's UID: its shim, as the node numbers it
+	held    bool                // its daemon is kept down
+
+	// Guarded by World.mu.
+	set     ipam.Settings
+	life    *witness.Life // the daemon that runs, nil: none has been heard of
+	pid     int           // of that daemon
+	moves   uint64        // what has happened at EC2 to the node
+	history acts.History  // sandboxes by pod name, newest last
+}
+
+func (m *member) name() string { return fmt.Sprintf("node-%d", m.no) }
+
+// bounds are what real time adds to what the simulator can judge exactly, on a machine that has other things to do.
+var bounds = audit.Bounds{Reply: 2 * time.Second, CoolDown: 500 * time.Millisecond}
+
+// podsPerNode is kubelet's limit where a scenario names none: the models know none either.
+const podsPerNode = 110
+
+// Open makes the cluster that a scenario asks for, installs the CNI, starts the workloads, and waits until they are ready: that is t=0.
+func Open(s *sim.Cluster, seed uint64, m *mutants.Mutant, cfg WorldConfig) (*World, error) {
+	if s.Nodes > mostWorkers {
+		return nil, lacking("the scenario asks for %d nodes: world kind carries %d on one machine", s.Nodes, mostWorkers)
+	}
+	if cfg.Context == nil {
+		cfg.Context = context.Background()
+	}
+	if cfg.Log == nil {
+		cfg.Log = func(time.Duration, string) {}
+	}
+	w := &World{scenario: s, cfg: cfg, members: make([]*member, 1, s.Nodes+1), byNode: map[*Node]*member{},
+		audit: audit.New(audit.Config{Nodes: s.Nodes, Budget: s.Budget, Bounds: bounds})}
+	w.ctx, w.cancel = context.WithCancel(cfg.Context)
+	w.witness = &witness.Witness{Eyes: eyes{w}, Audit: w.audit, Story: &w.story, Mutant: m, Heard: w.heard}
+	if err := w.open(seed, m); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return w, nil
+}
+
+func (w *World) open(seed uint64, m *mutants.Mutant) error {
+	s := w.scenario
+	w.log("building the image")
+	archive, image, err := w.cfg.Parts.Image(w.ctx, m != nil)
+	if err != nil {
+		return err
+	}
+	faulty, err := w.cfg.Parts.Faulty(w.ctx)
+	if err != nil {
+		return err
+	}
+	vpc, subnet, err := w.relocated()
+	if err != nil {
+		return err
+	}
+	c, err := Up(w.ctx, Config{Name: w.cfg.Name, NodeImage: w.cfg.NodeImage, Workers: s.Nodes, Type: s.Type, Secondaries: s.Warm, MaxPods: w.maxPods(),
+		VPC: vpc, Subnet: subnet, Seed: seed, Log: func(text string) { w.log("%s", text) },
+		Hooks: Hooks{Arrived: w.arrived, Served: w.served, Happened: w.happened, Rebooted: w.rebooted}})
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.c = c
+	w.mu.Unlock()
+	if w.forget, err = c.Note(""); err != nil {
+		return err
+	}
+	w.addMembers()
+	if err := w.prepare(faulty); err != nil {
+		return err
+	}
+	w.log("loading the image %s", image)
+	if err := c.LoadImage(w.ctx, archive); err != nil {
+		return err
+	}
+	w.log("installing the CNI")
+	if err := c.Install(w.ctx, w.options(image, m)); err != nil {
+		return err
+	}
+	return w.begin()
+}
+
+func (w *World) maxPods() int {
+	if w.scenario.MaxPods > 0 {
+		return w.scenario.MaxPods
+	}
+	return podsPerNode
+}
+
+// addMembers makes the scenario's nodes of the workers.
+func (w *World) addMembers() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, n := range w.c.Workers() {
+		m := &member{no: int32(i + 1), node: n, runtime: &containerRuntime{node: n}, set: w.scenario.Settings, silent: map[netip.Addr]bool{}, hung: map[string]int{}}
+		m.set.MaxPods = w.maxPods()
+		w.members = append(w.members, m)
+		w.byNode[n] = m
+	}
+}
+
+// prepare makes the machines ready for the CNI: what it records is read, what it asks is served, plugins can be made to fail, and nobody
+// else's pods come.
+func (w *World) prepare(faulty []byte) error {
+	for _, n := range w.c.Nodes() {
+		e := &endpoint{w: w, node: n, member: w.byNode[n]}
+		w.endpoints = append(w.endpoints, e)
+		if e.member != nil {
+			e.member.end = e
+		}
+		if err := e.listen(); err != nil {
+			return err
+		}
+		w.beside.Go(e.follow)
+	}
+	for _, m := range w.members[1:] {
+		if err := reserve(w.ctx, w.c.Client(), m.node.Name); err != nil {
+			return fmt.Errorf("keep other pods away from %s: %w", m.node.Name, err)
+		}
+		if err := installFaulty(w.ctx, m.node, faulty); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// options are the manifests' for this scenario.
+func (w *World) options(image string, m *mutants.Mutant) deploy.Options {
+	env := acts.Environment(&w.scenario.Settings)
+	env["ENILAB_RUNTIME_SOCKET"] = criSocket
+	o := deploy.Options{Image: image, Env: env, Command: []string{"/ipamd"}, ExtraVolumes: []string{sockets}}
+	if m != nil {
+		o.Command = []string{"/enilab", "play", m.Name}
+	}
+	o.Command = append(o.Command, "--record", "unix:"+recordSocket, "--record-version", fmt.Sprint(w.scenario.Version))
+	return o
+}
+
+// begin starts the workloads and waits until nothing is under way: that is t=0.
+func (w *World) begin() error {
+	ctx, cancel := context.WithTimeout(w.ctx, watchLimit)
+	defer cancel()
+	seen, err := watchPods(ctx, w.c.Client())
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.pods = seen
+	w.mu.Unlock()
+	w.work = newController(w.c.Client(), seen)
+	for _, s := range w.scenario.Start {
+		var on []string
+		for _, no := range s.Nodes {
+			on = append(on, w.members[no].node.Name)
+		}
+		if err := w.work.create(ctx, s.Name, s.Count, "deployment", on); err != nil {
+			return fmt.Errorf("start pods %s: %w", s.Name, err)
+		}
+	}
+	return w.warmUp()
+}
+
+const (
+	// warmLimit bounds how long the workloads of a scenario may take to start before t=0.
+	warmLimit = 15 * time.Minute
+	// quietTime is for how long nothing must be under way then.
+	quietTime = 3 * time.Second
+)
+
+func (w *World) warmUp() error {
+	w.log("waiting for the pods that run when time begins")
+	end, quiet, said := w.now()+warmLimit, w.now(), ""
+	for w.Err() == nil && w.ctx.Err() == nil {
+		why := w.unready()
+		if why != "" {
+			quiet = w.now()
+		}
+		if why != said && why != "" {
+			w.log("waiting: %s", why)
+			said = why
+		}
+		if w.now()-quiet >= quietTime {
+			return w.zero()
+		}
+		if w.now() > end {
+			return fmt.Errorf("the workloads that should run when time begins did not within %v: %s", warmLimit, why)
+		}
+		w.sleep(pollPeriod)
+	}
+	return errors.Join(w.Err(), w.ctx.Err())
+}
+
+// zero: it is t=0.
+func (w *World) zero() error {
+	w.c.Cloud(func(_ time.Duration, m *ec2.Cloud) {
+		w.base, w.others = acts.Ledger(m), w.ledgerOfOthers(m)
+	})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.witness.Begin()
+	return nil
+}
+
+// unready names what is under way; "" is nothing.
+func (w *World) unready() string {
+	if why := w.pods.unsettled(w.work.want); why != "" {
+		return why
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range w.members[1:] {
+		if m.life == nil {
+			return m.name() + " has no daemon"
+		}
+		if why := m.life.Busy(); why != "" {
+			return m.name() + ": " + why
+		}
+	}
+	return ""
+}
+
+// now is the daemons' clock.
+func (w *World) now() time.Duration { return w.c.Now() }
+
+// Now is the instant of the scenario.
+func (w *World) Now() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.c == nil || w.witness.Epoch() == 0 {
+		return 0
+	}
+	return w.witness.Now()
+}
+
+// Epoch is when t=0 was, by the daemons' clock.
+func (w *World) Epoch() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.witness.Epoch()
+}
+
+// sleep waits; less if the world ends.
+func (w *World) sleep(d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-w.ctx.Done():
+	}
+}
+
+// Until runs to instant t of the scenario. each, if any, is called every second, and stops the run by returning true.
+func (w *World) Until(t time.Duration, each func() bool) {
+	for w.Err() == nil && w.ctx.Err() == nil {
+		if now := w.Now(); now >= w.nextCut {
+			w.judge()
+			w.nextCut = now + cutPeriod
+			if each != nil && each() {
+				return
+			}
+		}
+		now := w.Now()
+		if now >= t {
+			return
+		}
+		w.sleep(min(t, w.nextCut) - now)
+	}
+}
+
+// Stay keeps the cluster up until somebody wants it to end.
+func (w *World) Stay(interrupted func() bool) {
+	for !interrupted() && w.Err() == nil && w.ctx.Err() == nil {
+		w.Until(w.Now()+200*time.Millisecond, nil)
+	}
+}
+
+// Cluster is what the world is made of, to look into.
+func (w *World) Cluster() *Cluster { return w.c }
+
+// Audit is a copy of the world's auditor as it is now: the original is written to beside. Its instants are CLOCK_BOOTTIME's: subtract Epoch
+// for the scenario's.
+func (w *World) Audit() *audit.Auditor {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.audit.Clone()
+}
+
+// Story is what happened since t=0.
+func (w *World) Story() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.story.String()
+}
+
+// Reached says whether a daemon came through a coverage mark since t=0.
+func (w *World) Reached(mark string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.witness.Reached(mark)
+}
+
+// Popped is how many things happened.
+func (w *World) Popped() uint64 { return w.events.Load() }
+
+// Disagreements are the differences between what the daemons decided and what the core does, and what could not be judged.
+func (w *World) Disagreements() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]string(nil), w.differ...)
+}
+
+// disagree notes one; the first ones say it all. Callers hold mu.
+func (w *World) disagree(m *member, format string, args ...any) {
+	if len(w.differ) < maxDisagreements {
+		w.differ = append(w.differ, fmt.Sprintf("%v %s: %s", w.witness.Now().Round(time.Millisecond), m.name(), fmt.Sprintf(format, args...)))
+	}
+}
+
+const maxDisagreements = 10
+
+// Err is why the laboratory itself broke; nil when it did not.
+func (w *World) Err() error {
+	w.mu.Lock()
+	err := w.broken
+	w.mu.Unlock()
+	if err == nil && w.c != nil {
+		err = w.c.Err()
+	}
+	return err
+}
+
+// fail ends the world: nothing that it says counts any more.
+func (w *World) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.failed(err)
+}
+
+// failed is fail for who holds mu.
+func (w *World) failed(err error) {
+	if err != nil && w.broken == nil && w.ctx.Err() == nil {
+		w.broken = err
+	}
+}
+
+func (w *World) log(format string, args ...any) {
+	w.cfg.Log(w.Now(), fmt.Sprintf(format, args...))
+}
+
+// tell writes a line of the story.
+func (w *World) tell(m *member, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.story.Add(w.witness.Now(), m.no, text)
+}
+
+// Close removes the cluster. The error says what would not go.
+func (w *World) Close() error {
+	w.cancel()
+	for _, e := range w.endpoints {
+		e.close()
+	}
+	w.beside.Wait()
+	if w.pods != nil {
+		w.pods.close()
+	}
+	for _, m := range w.members[1:] {
+		m.runtime.close()
+	}
+	var err error
+	if w.c != nil {
+		err = w.c.Close()
+	}
+	if w.forget != nil {
+		w.forget()
+	}
+	return err
+}
+
+var _ sim.World = (*World)(nil)
