@@ -63,15 +63,15 @@ func (v *Variant) once(o *Options, m *mutants.Mutant, p Progress) (out Outcome) 
 	}
 	defer func() { out.Err = errors.Join(out.Err, w.Close()) }()
 	p.End = r.End()
-	out.Verdict = r.Finish(o.watch(p, w))
+	out.Verdict = r.Finish(o.watch(p, w, v.place.Repeatable))
 	out.Events = w.Popped()
 	if o.Linger != nil {
 		o.Linger(w)
 	}
 	if s, ok := w.(sceptic); ok {
 		out.Err, out.Differ = s.Err(), s.Disagreements()
-		if m == nil && o.Seed == DefaultSeed && out.Err == nil && !out.Verdict.Cut && len(out.Verdict.Violations) == 0 {
-			out.Differ = append(out.Differ, v.otherwiseTold(o.Seed, out.Verdict.Skipped, s.Book())...)
+		if t, ok := w.(teller); ok && m == nil && o.Seed == DefaultSeed && out.Err == nil && !out.Verdict.Cut && len(out.Verdict.Violations) == 0 {
+			out.Differ = append(out.Differ, v.otherwiseTold(o.Seed, out.Verdict.Skipped, t.Book())...)
 		}
 	}
 	if h, ok := w.(*virtual.World); ok {

@@ -43,19 +43,23 @@ const (
 	tellEvery = 4096
 )
 
-// watch is what a run calls after every event; nil when nobody wants to know anything.
-func (o *Options) watch(p Progress, w World) func() bool {
+// watch is what a run calls after every event; nil when nobody wants to know anything. In real time events are rare, and each is followed
+// by a look.
+func (o *Options) watch(p Progress, w World, repeatable bool) func() bool {
 	if o.Interrupted == nil && o.Progress == nil {
 		return nil
 	}
-	n := 0
+	n, ask, tell := 0, askEvery, tellEvery
+	if !repeatable {
+		ask, tell = 1, 1
+	}
 	return func() bool {
 		n++
-		if o.Progress != nil && n%tellEvery == 0 {
+		if o.Progress != nil && n%tell == 0 {
 			p.Now, p.Events = w.Now(), w.Popped()
 			o.Progress(p)
 		}
-		return n%askEvery == 0 && o.interrupted()
+		return n%ask == 0 && o.interrupted()
 	}
 }
 

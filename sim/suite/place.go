@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"errors"
 	"time"
 
 	"github.com/enilab/enilab/sim"
@@ -31,7 +32,22 @@ type World interface {
 type sceptic interface {
 	Err() error
 	Disagreements() []string
+}
+
+// teller is a world in which the same has to happen to every ENI and attachment as in virtual time.
+type teller interface {
 	Book() *story.Book
+}
+
+// lack is an error of a world that a file is not to blame for: this machine lacks something.
+type lack interface {
+	error
+	Lacks()
+}
+
+func lacks(err error) bool {
+	_, yes := errors.AsType[lack](err)
+	return yes
 }
 
 // Sim is virtual time.

@@ -62,6 +62,8 @@ func (r *Result) troubles() []string {
 		switch {
 		case o.Err != nil && o.Verdict != nil:
 			out = append(out, in(o.Variant)+"the laboratory itself broke: "+o.Err.Error())
+		case lacks(o.Err):
+			out = append(out, in(o.Variant)+o.Err.Error())
 		case o.Err != nil:
 			out = append(out, in(o.Variant)+"the cluster never started: "+o.Err.Error()+" (start fewer pods, or give the cluster a larger subnet, type or more nodes)")
 		case o.Differs:
@@ -246,6 +248,9 @@ func (r *Result) cut() string {
 // Command is a command line that shows the result again.
 func (r *Result) Command() string {
 	s := fmt.Sprintf("enilab run %s --seed %d", r.Case.File.Name, r.Seed)
+	if r.Case.Place.Name != "sim" {
+		s += " --on " + r.Case.Place.Name
+	}
 	if r.Mutant != "" {
 		s += " --against " + r.Mutant
 	}

@@ -35,6 +35,10 @@ func (c *Case) Run(o Options) *Result {
 		} else {
 			r.add(v.ordinary(&o, c.Name(), p))
 		}
+		if last := &r.Runs[len(r.Runs)-1]; last.Verdict == nil && o.interrupted() { // while its cluster started
+			r.worsen(Interrupted)
+			return r
+		}
 	}
 	switch {
 	case r.Status == Interrupted:
@@ -57,7 +61,7 @@ func (r *Result) add(out Outcome) {
 	r.count(&out)
 	r.Runs = append(r.Runs, out)
 	switch {
-	case out.Err != nil && out.Verdict != nil:
+	case out.Err != nil && (out.Verdict != nil || lacks(out.Err)):
 		r.worsen(Lacking)
 	case out.Err != nil && r.Mutant != "":
 		r.worsen(Violated) // what the mutant broke is the start
