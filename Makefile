@@ -33,9 +33,11 @@ e2e: ## pods on two kind clusters (root, Docker, KIND_NODE_IMAGE): LABELS=datapa
 	@go test -c -o bin/e2e/e2e.test ./e2e
 	@ENILAB_E2E=1 exec bin/e2e/e2e.test -ginkgo.v -ginkgo.timeout=$(TIMEOUT) $(if $(LABELS),-ginkgo.label-filter='$(LABELS)')
 
-bench: ## benchmarks on one core, then daemon and plugin on a real kernel beside ptp
+bench: ## benchmarks on one core, then daemon and plugin on a real kernel beside ptp, then pods on kind
 	GOMAXPROCS=1 go test -run '^$$' -bench . -benchmem $$(grep -rl --include='*_test.go' '^func Benchmark' . | xargs -n1 dirname | sort -u)
 	go run ./sim/lab/bench
+	@if [ "$$(id -u)" = 0 ] && [ -n "$$KIND_NODE_IMAGE" ] && docker version >/dev/null 2>&1; then go run ./sim/kind/bench; \
+	else echo "skipped: pod start on kind needs root, Docker and KIND_NODE_IMAGE"; fi
 
 soak: ## 500 kills of the daemon and 200 of running plugins on a real kernel (root)
 	ENILAB_SOAK=full go test -count=1 -timeout 60m -v ./sim/lab/soak

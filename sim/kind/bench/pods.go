@@ -210,9 +210,6 @@ func (b *bench) read(ctx context.Context, plugin string, since time.Time, r *res
 		if err != nil {
 			return fmt.Errorf("containerd's log: %w", err)
 		}
-		if !strings.Contains(log, m[2]) {
-			continue
-		}
 		if _, again := begun[m[2]]; !again {
 			begun[m[2]] = at
 		}

@@ -1,0 +1,117 @@
+package kind
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
+)
+
+func TestDefaults(t *testing.T) {
+	t.Setenv("KIND_NODE_IMAGE", "example/node:1")
+	c, err := Config{}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Name != "enilab" || c.NodeImage != "example/node:1" || c.Workers != 1 || c.Type != "m5.large" || c.maxPods() != 29 {
+		t.Errorf("the defaults are %+v with %d pods", c, c.maxPods())
+	}
+}
+
+func TestWhatCannotBe(t *testing.T) {
+	_, err := Config{Name: "My Cluster", Proxy: "ipvs", Type: "m5.huge", Workers: 99, Subnet: netip.MustParsePrefix("10.0.0.0/28")}.withDefaults()
+	for _, want := range []string{`"My Cluster"`, `"ipvs"`, `"m5.huge"`, "99 workers", "10.0.0.0/28"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not speak of %s", err, want)
+		}
+	}
+}
+
+// Nobody's addresses overlap: the router is where EC2 has the VPC's, the Docker host where it has the resolver, both in what EC2 never
+// gives away, and the machines are apart from them.
+func TestLayout(t *testing.T) {
+	for _, s := range []string{"10.0.0.0/20", "10.0.10.0/24", "192.168.128.0/24", "10.1.2.64/26", "172.26.0.0/16"} {
+		subnet := netip.MustParsePrefix(s)
+		l := layOut(netip.PrefixFrom(subnet.Addr(), 12).Masked(), subnet)
+		if !subnet.Contains(l.machines.Addr()) || !subnet.Overlaps(l.machines) || l.machines.Bits() <= subnet.Bits() || l.machines != l.machines.Masked() {
+			t.Errorf("%v: the machines are in %v", subnet, l.machines)
+		}
+		first := subnet.Addr().Next()
+		if l.router != first || l.host != first.Next() || l.machines.Contains(l.router) || l.machines.Contains(l.host) {
+			t.Errorf("%v: router %v, host %v, machines %v", subnet, l.router, l.host, l.machines)
+		}
+	}
+}
+
+func TestChooseLayout(t *testing.T) {
+	used := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("172.16.0.0/12")}
+	c := &Config{}
+	if l, err := c.chooseLayout(used); err != nil || l.vpc != netip.MustParsePrefix("192.168.0.0/16") {
+		t.Errorf("chose %v, %v", l.vpc, err)
+	}
+	if _, err := c.chooseLayout(append(used, netip.MustParsePrefix("192.168.7.0/24"))); err == nil {
+		t.Error("chose a VPC where everything is in use")
+	}
+	c.Subnet = netip.MustParsePrefix("10.0.10.0/24")
+	if _, err := c.chooseLayout(used); err == nil || !strings.Contains(err.Error(), "10.0.0.0/8") {
+		t.Errorf("a subnet that is in use: %v", err)
+	}
+	if l, err := c.chooseLayout(nil); err != nil || l.vpc != netip.MustParsePrefix("10.0.0.0/16") {
+		t.Errorf("the VPC around %v is %v, %v", c.Subnet, l.vpc, err)
+	}
+	c.VPC = c.Subnet
+	if _, err := c.chooseLayout(nil); err == nil {
+		t.Error("the VPC is no larger than its subnet")
+	}
+}
+
+// Every committed configuration is one that kind takes, and says what its name says.
+func TestKindConfigs(t *testing.T) {
+	files, err := filepath.Glob("../../kind-config/*.yaml")
+	if err != nil || len(files) != 4 {
+		t.Fatalf("found %v, %v", files, err)
+	}
+	l := layOut(netip.MustParsePrefix("10.0.0.0/16"), netip.MustParsePrefix("10.0.0.0/20"))
+	for _, f := range files {
+		c, err := Config{File: f}.withDefaults()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := c.kindConfig(&l)
+		if err != nil {
+			t.Errorf("%s: %v", f, err)
+			continue
+		}
+		mode, workers := v1alpha4.IPTablesProxyMode, 1
+		if strings.Contains(f, "nftables") {
+			mode = v1alpha4.ProxyMode("nftables")
+		}
+		if strings.Contains(f, "two-workers") {
+			workers = 2
+		}
+		if got.Networking.KubeProxyMode != mode || len(got.Nodes) != workers+1 || got.Networking.PodSubnet != "10.0.0.0/16" {
+			t.Errorf("%s: %d nodes, kube-proxy in mode %s, pods in %s", f, len(got.Nodes), got.Networking.KubeProxyMode, got.Networking.PodSubnet)
+		}
+	}
+}
+
+func TestKindConfigThatCannotBe(t *testing.T) {
+	l := layOut(netip.MustParsePrefix("10.0.0.0/16"), netip.MustParsePrefix("10.0.0.0/20"))
+	for text, want := range map[string]string{
+		"kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\n":                "disableDefaultCNI",
+		"kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\nnetworkin: {}\n": "networkin",
+		"\x00": "configuration of kind's",
+	} {
+		file := filepath.Join(t.TempDir(), "cluster.yaml")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c := Config{File: file}
+		if _, err := c.kindConfig(&l); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), file) {
+			t.Errorf("%q: %v, expected %s and the file's name", text, err, want)
+		}
+	}
+}
