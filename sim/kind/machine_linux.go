@@ -75,7 +75,8 @@ func configureMachine(ns *os.File, router netip.Addr, beyond ...netip.Prefix) er
 		}
 		lo, err := netlink.LinkByName("lo")
 		if err == nil {
-			err = netlink.AddrAdd(lo, &netlink.Addr{IPNet: netlink.NewIPNet(netip.MustParseAddr(imdsAddr).AsSlice())})
+			// Of a larger scope it would be what the kernel chooses as the source on links without addresses, such as pods'.
+			err = netlink.AddrAdd(lo, &netlink.Addr{IPNet: netlink.NewIPNet(netip.MustParseAddr(imdsAddr).AsSlice()), Scope: int(netlink.SCOPE_HOST)})
 		}
 		if err != nil && !errors.Is(err, unix.EEXIST) {
 			return fmt.Errorf("give lo the address %v: %w", imdsAddr, err)
