@@ -23,6 +23,15 @@ type lab struct {
 	in          io.Reader
 	out, err    io.Writer
 	interrupted func() bool
+	ctx         context.Context // ends with the first Control-C; nil: never
+}
+
+// context is for what waits by itself.
+func (l *lab) context() context.Context {
+	if l.ctx == nil {
+		return context.Background()
+	}
+	return l.ctx
 }
 
 // exit is an error that says with which code to end. Its text may be empty: everything has been said.
@@ -54,7 +63,7 @@ func run(args []string, in io.Reader, out, err io.Writer) int {
 		asked.Store(true)
 		stop()
 	})
-	l := &lab{in: in, out: out, err: err, interrupted: asked.Load}
+	l := &lab{in: in, out: out, err: err, interrupted: asked.Load, ctx: ctx}
 	return l.run(args)
 }
 
@@ -88,7 +97,8 @@ Exit codes: 0 held, 1 violated, 2 bad scenario or usage, 3 this machine lacks so
 4 not deterministic, 130 interrupted.`,
 		Example: `  enilab demo                                   replay every incident that is known, and what each mistake breaks
   enilab run scenarios/socket-mismatch.scn      one incident and its mutants
-  enilab verbs                                  what a scenario can do and expect`,
+  enilab verbs                                  what a scenario can do and expect
+  enilab up                                     a Kubernetes cluster with the CNI, on kind, to try it out`,
 		Args:          known,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 		SilenceErrors: true,
@@ -97,7 +107,8 @@ Exit codes: 0 held, 1 violated, 2 bad scenario or usage, 3 this machine lacks so
 	c.SetFlagErrorFunc(flagError)
 	c.SetHelpCommand(helpCommand())
 	c.AddCommand(l.runCommand(), l.demoCommand(), l.verbsCommand(), l.invariantsCommand(), l.mutantsCommand(),
-		l.recordCommand(), l.replayCommand(), l.labCommand(), l.nodeCommand(), l.playCommand(), l.versionCommand())
+		l.recordCommand(), l.replayCommand(), l.labCommand(), l.upCommand(), l.downCommand(), l.manifestCommand(),
+		l.nodeCommand(), l.playCommand(), l.holdCommand(), l.versionCommand())
 	return c
 }
 

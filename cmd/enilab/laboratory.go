@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	kindworld "github.com/enilab/enilab/sim/kind"
 	labworld "github.com/enilab/enilab/sim/lab"
 	"github.com/enilab/enilab/sim/lab/fabric"
 	"github.com/enilab/enilab/sim/lab/node"
@@ -123,6 +124,10 @@ func (l *lab) labClean() error {
 
 // stay leaves a laboratory up for people to look around.
 func (l *lab) stay(w suite.World) {
+	if kw, ok := w.(*kindworld.World); ok {
+		l.stayOnKind(kw)
+		return
+	}
 	lw, ok := w.(*labworld.World)
 	if !ok || l.interrupted() {
 		return

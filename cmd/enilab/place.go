@@ -10,11 +10,11 @@ import (
 	"github.com/enilab/enilab/sim/suite"
 )
 
-// worlds that there are, and will be.
+// worlds that there are.
 var worlds = []string{"sim", "lab", "kind"}
 
-// place finds the world of that name. A world that this machine has not got ends with code 3 and one sentence.
-func (l *lab) place(on string) (*suite.Place, error) {
+// place finds the world of that name. A world that this machine has not got ends with code 3 and one sentence. name is that of a cluster.
+func (l *lab) place(on, name string) (*suite.Place, error) {
 	switch on {
 	case "sim":
 		return suite.Sim(), nil
@@ -25,7 +25,11 @@ func (l *lab) place(on string) (*suite.Place, error) {
 		}
 		return p, nil
 	case "kind":
-		return nil, &exit{suite.ExitLacking, "world kind is not built yet: this enilab runs scenarios in the worlds sim and lab"}
+		p, err := l.kindPlace(name)
+		if err != nil {
+			return nil, kindError(err)
+		}
+		return p, nil
 	}
 	return nil, usage("unknown world %q (%s)", on, hint(on, worlds))
 }

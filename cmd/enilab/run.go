@@ -23,6 +23,7 @@ type runFlags struct {
 	twice   bool
 	crash   bool
 	keep    bool
+	name    string
 }
 
 func (l *lab) runCommand() *cobra.Command {
@@ -42,6 +43,7 @@ A twentieth of the runs, always the same ones, is run twice and compared: the si
   enilab run scenarios/socket-mismatch.scn --against no-repair     one mutant alone: exit 1 when it breaks something
   enilab run scenarios/socket-mismatch.scn --update                take the story as it is told now
   enilab run scenarios/force-delete.scn --crash-everywhere
+  enilab run --on kind scenarios/socket-mismatch.scn               on a real kubelet and containerd; takes as long as it says
   enilab run --json scenarios/*.scn | jq '.files[] | select(.status != "held") | .name'`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -51,13 +53,14 @@ A twentieth of the runs, always the same ones, is run twice and compared: the si
 		},
 		RunE: func(_ *cobra.Command, args []string) error { return l.runFiles(&f, args) },
 	}
-	c.Flags().StringVar(&f.on, "on", "sim", "world to run in: sim (virtual time), lab (real processes on this machine's kernel; needs root on Linux)")
+	c.Flags().StringVar(&f.on, "on", "sim", "world to run in: sim (virtual time), lab (real processes on this machine's kernel; needs root on Linux), kind (a Kubernetes cluster, in real time; needs Docker too)")
 	c.Flags().Uint64Var(&f.seed, "seed", suite.DefaultSeed, "seed of everything that is random")
 	c.Flags().StringVar(&f.against, "against", "", "run this mutant alone (enilab mutants lists them)")
 	c.Flags().BoolVar(&f.json, "json", false, "write one JSON document instead of text")
 	c.Flags().BoolVar(&f.update, "update", false, "rewrite the golden stories of the files that hold")
 	c.Flags().BoolVar(&f.crash, "crash-everywhere", false, "instead of the mutants: kill a daemon at every event and compare what settles")
-	c.Flags().BoolVar(&f.keep, "keep", false, "with --on lab: leave the laboratory up after each run, until Control-C or `enilab lab clean`")
+	c.Flags().BoolVar(&f.keep, "keep", false, "with --on lab or kind: leave it up after each run, until Control-C, `enilab lab clean` or `enilab down`")
+	c.Flags().StringVar(&f.name, "name", runName, "with --on kind: the cluster's name")
 	c.Flags().BoolVar(&f.twice, "twice", false, "run everything twice and compare")
 	return c
 }
@@ -68,8 +71,11 @@ func (f *runFlags) options() (suite.Options, error) {
 	if f.on != "sim" && (f.update || f.crash || f.twice) {
 		return o, usage("--update, --crash-everywhere and --twice need runs that repeat: use --on sim")
 	}
-	if f.keep && f.on != "lab" {
-		return o, usage("--keep leaves a laboratory up: use it with --on lab")
+	if f.keep && f.on != "lab" && f.on != "kind" {
+		return o, usage("--keep leaves a laboratory up: use it with --on lab or --on kind")
+	}
+	if f.name != runName && f.on != "kind" {
+		return o, usage("--name is a cluster's: use it with --on kind")
 	}
 	if f.update && (f.seed != suite.DefaultSeed || f.against != "" || f.crash) {
 		return o, usage("--update takes the story of an ordinary run with seed %d: leave --seed, --against and --crash-everywhere out", suite.DefaultSeed)
@@ -100,7 +106,7 @@ func (l *lab) runFiles(f *runFlags, names []string) error {
 	if err != nil {
 		return err
 	}
-	place, err := l.place(f.on)
+	place, err := l.place(f.on, f.name)
 	if err != nil {
 		return err
 	}

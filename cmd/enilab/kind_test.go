@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/enilab/enilab/sim/suite"
+)
+
+// TestKindUsage: what is asked wrongly is said before anything is made.
+func TestKindUsage(t *testing.T) {
+	in(t, map[string]string{"calm.scn": calm})
+	for _, c := range []struct {
+		args string
+		says string
+	}{
+		{"up now", `enilab up takes no arguments, found "now"`},
+		{"up --on lab", "enilab run --on lab --keep FILE"},
+		{"up --on knid", `did you mean "kind"?`},
+		{"up --nodes 0", "pods need a worker"},
+		{"up --nodes x", `--nodes: expected a whole number, found "x"`},
+		{"up --config a.yaml --nodes 2", "leave --nodes and --proxy out"},
+		{"up --nam x", "did you mean --name?"},
+		{"down enilab", `enilab down takes no arguments, found "enilab"`},
+		{"hold", "use up"},
+		{"manifest now", "takes no arguments"},
+		{"run --name x calm.scn", "use it with --on kind"},
+		{"run --keep calm.scn", "--on lab or --on kind"},
+		{"run --on kind --twice calm.scn", "use --on sim"},
+		{"run --on kind --update calm.scn", "use --on sim"},
+	} {
+		code, out, errs := enilab(t, strings.Fields(c.args)...)
+		if code != suite.ExitBad || !strings.Contains(errs, c.says) || out != "" {
+			t.Errorf("enilab %s: exit %d, want 2, and %q in\n%s%s", c.args, code, c.says, errs, out)
+		}
+	}
+	if code, _, errs := enilab(t, "manifest", "--image", "a b"); code != suite.ExitBad || !strings.Contains(errs, `the image is "a b"`) {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}
+
+// TestKindLacking: a machine without Docker, or without root, says so in one sentence.
+func TestKindLacking(t *testing.T) {
+	in(t, map[string]string{"calm.scn": calm})
+	t.Setenv("PATH", t.TempDir())
+	for _, args := range []string{"up", "down", "run --on kind calm.scn"} {
+		code, out, errs := enilab(t, strings.Fields(args)...)
+		if code != suite.ExitLacking || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "world kind needs") && !strings.Contains(errs, "world kind: needs") || out != "" {
+			t.Errorf("enilab %s: exit %d, want 3 and one sentence:\n%s%s", args, code, errs, out)
+		}
+	}
+}
+
+// TestManifest: the DaemonSet is printed with the image.
+func TestManifest(t *testing.T) {
+	code, out, errs := enilab(t, "manifest", "--image", "registry.example/cni:7")
+	if code != 0 || errs != "" || !strings.Contains(out, "kind: DaemonSet") || strings.Count(out, "image: registry.example/cni:7\n") != 2 {
+		t.Errorf("exit %d: %s%s", code, errs, out)
+	}
+}
+
+// TestListen: what the process that holds a cluster says is passed on, and its end is understood.
+func TestListen(t *testing.T) {
+	for name, c := range map[string]struct {
+		says, kubeconfig, told, fails string
+		code                          int
+	}{
+		"ready":             {says: "say creating\nready /tmp/a b/kubeconfig\n", kubeconfig: "/tmp/a b/kubeconfig", told: "creating\n"},
+		"lacking":           {says: "say creating\nfail 3 no Docker\n", told: "creating\n", fails: "no Docker", code: 3},
+		"bad":               {says: "fail 2 it is there already\n", fails: "it is there already", code: 2},
+		"killed":            {says: "say creating\n", told: "creating\n", fails: "without a word", code: 3},
+		"not its parent's":  {says: "hello\nready x\n", kubeconfig: "x"},
+		"no number":         {says: "fail badly\n", fails: "", code: 3},
+		"nothing more said": {says: "", fails: "without a word", code: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.WriteString(c.says); err != nil {
+				t.Fatal(err)
+			}
+			_ = w.Close()
+			var errs bytes.Buffer
+			l := &lab{err: &errs}
+			kubeconfig, err := l.listen(r)
+			if kubeconfig != c.kubeconfig || errs.String() != c.told {
+				t.Errorf("%q, told %q", kubeconfig, errs.String())
+			}
+			e, _ := errors.AsType[*exit](err)
+			if (c.code == 0) != (err == nil) || e != nil && (e.code != c.code || !strings.Contains(e.text, c.fails)) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// TestHolder: every word is a line, whatever it says, and nobody is told anything after the last one.
+func TestHolder(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &holder{to: w, log: &bytes.Buffer{}}
+	h.say("two\nlines")
+	h.ready("/k")
+	h.say("later")
+	h.fail(&exit{suite.ExitLacking, "broken"})
+	var errs bytes.Buffer
+	if kubeconfig, err := (&lab{err: &errs}).listen(r); err != nil || kubeconfig != "/k" || errs.String() != "two lines\n" {
+		t.Errorf("%q, %v, told %q", kubeconfig, err, errs.String())
+	}
+}

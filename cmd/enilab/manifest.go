@@ -1,0 +1,29 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/enilab/enilab/impl/deploy"
+)
+
+func (l *lab) manifestCommand() *cobra.Command {
+	var o deploy.Options
+	c := &cobra.Command{
+		Use:   "manifest",
+		Short: "prints the CNI's Kubernetes manifests",
+		Long: `manifest prints the DaemonSet aws-node, its ServiceAccount and its rights as YAML, as they are applied to EKS. They replace those of
+amazon-vpc-cni-k8s, whose names they have.`,
+		Example: `  enilab manifest --image registry.example/enilab:1 | kubectl apply --server-side --force-conflicts -f -`,
+		Args:    nothing,
+		RunE: func(*cobra.Command, []string) error {
+			text, err := deploy.Manifests(o)
+			if err != nil {
+				return usage("%v", err)
+			}
+			_, err = l.out.Write(text)
+			return err
+		},
+	}
+	c.Flags().StringVar(&o.Image, "image", deploy.Repository+":"+deploy.DefaultTag, "the CNI's image (make image makes one)")
+	return c
+}
