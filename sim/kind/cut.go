@@ -3,7 +3,6 @@ package kind
 import (
 	"net/netip"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -193,7 +192,7 @@ func gap(o *dataplane.Observation, a netip.Addr) string {
 		}
 	}
 	for _, r := range o.Rules {
-		if strings.Contains(r.To.String(), a.String()+"/") {
+		if r.To == netip.PrefixFrom(a, 32) {
 			return ""
 		}
 	}

@@ -169,21 +169,21 @@ func (k *controller) do(ctx context.Context, a *sim.Act, machines func(node int)
 	return nil
 }
 
-// reserve keeps others' pods away from a scenario's machines.
-func reserve(ctx context.Context, client kubernetes.Interface, machine string) error {
-	n, err := client.CoreV1().Nodes().Get(ctx, machine, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: reserved, Effect: corev1.TaintEffectNoSchedule})
-	_, err = client.CoreV1().Nodes().Update(ctx, n, metav1.UpdateOptions{})
-	if apierrors.IsConflict(err) {
-		select {
-		case <-time.After(100 * time.Millisecond):
-			return reserve(ctx, client, machine)
-		case <-ctx.Done():
-			return ctx.Err()
+// joinLimit is how long a machine may take to join the cluster.
+const joinLimit = 3 * time.Minute
+
+// reserve keeps others' pods away from one of the scenario's machines, which may not have joined yet.
+func (w *World) reserve(machine string) error {
+	ctx, cancel := context.WithTimeout(w.ctx, joinLimit)
+	defer cancel()
+	nodes := w.c.Client().CoreV1().Nodes()
+	return w.c.await(ctx, machine+" to join", func() (string, error) {
+		n, err := nodes.Get(ctx, machine, metav1.GetOptions{})
+		if err != nil {
+			return "", err
 		}
-	}
-	return err
+		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: reserved, Effect: corev1.TaintEffectNoSchedule})
+		_, err = nodes.Update(ctx, n, metav1.UpdateOptions{}) // a conflict is tried again
+		return "", err
+	})
 }

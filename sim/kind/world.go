@@ -185,8 +185,8 @@ func (w *World) prepare(faulty []byte) error {
 		w.beside.Go(e.follow)
 	}
 	for _, m := range w.members[1:] {
-		if err := reserve(w.ctx, w.c.Client(), m.node.Name); err != nil {
-			return fmt.Errorf("keep other pods away from %s: %w", m.node.Name, err)
+		if err := w.reserve(m.node.Name); err != nil {
+			return err
 		}
 		if err := installFaulty(w.ctx, m.node, faulty); err != nil {
 			return err

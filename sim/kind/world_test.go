@@ -1,0 +1,243 @@
+package kind
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/enilab/enilab/impl/conflist"
+	"github.com/enilab/enilab/impl/cri"
+	"github.com/enilab/enilab/sim/scn"
+)
+
+// line parses the last line of a scenario.
+func line(t *testing.T, text string) *scn.Line {
+	t.Helper()
+	if !strings.HasPrefix(text, "cluster") {
+		text = "cluster nodes=2\n" + text
+	}
+	f, err := scn.Parse("test.scn", []byte(text+"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &f.Lines[strings.Count(text, "\n")]
+}
+
+// TestCan: what cannot be done has a sentence; everything else can.
+func TestCan(t *testing.T) {
+	one, two := &World{members: make([]*member, 2)}, &World{members: make([]*member, 3)}
+	for _, c := range []struct {
+		w    *World
+		line string
+		says string
+	}{
+		{one, "cluster nodes=1 runtime=containerd type=m5.large", ""},
+		{one, "cluster nodes=1 runtime=dockershim", "not dockershim; the rest"},
+		{one, "config WARM_ENI_TARGET=1", ""},
+		{one, "at 0s node-1 restart", ""},
+		{two, "at 0s node-1 restart", ""},
+		{one, "at 0s node-1 restart WARM_IP_TARGET=1", ""},
+		{two, "at 0s node-* restart WARM_IP_TARGET=1", ""},
+		{two, "at 0s node-2 restart WARM_IP_TARGET=1", "one environment"},
+		{one, "at 0s node-1 upgrade to=1", "one version"},
+		{one, "at 0s node-1 gc valid=all", "never calls"},
+		{one, "at 0s node-1 terminate", "world lab"},
+		{one, "at 0s node-1 interrupt-dumps", "NLM_F_DUMP_INTR"},
+		{one, "at 0s pod web-0 hide", "on demand"},
+		{one, "at 0s node-1 flush-routes", "the API server"},
+		{one, "at 0s node-1 flush-routes table=2", ""},
+		{one, "at 0s node-1 fail-dels times=2", ""},
+		{one, "at 0s pod web-0 hang", ""},
+		{one, "at 0s ec2 lose any", ""},
+		{one, "at 0s expect node-1 enis == 2", ""},
+		{one, `always "nothing is leaked"`, ""},
+	} {
+		err := c.w.Can(line(t, c.line))
+		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%s: %v, want %q", c.line, err, c.says)
+		}
+	}
+}
+
+// TestRelocate: a subnet that is taken keeps its size.
+func TestRelocate(t *testing.T) {
+	p := netip.MustParsePrefix
+	for _, c := range []struct {
+		subnet string
+		used   []netip.Prefix
+		want   string
+	}{
+		{"10.0.10.0/24", nil, "10.0.10.0/24"},
+		{"10.0.10.0/24", []netip.Prefix{p("172.17.0.0/16")}, "10.0.10.0/24"},
+		{"10.0.10.0/24", []netip.Prefix{p("10.0.0.0/20")}, "10.96.0.0/24"},
+		{"10.0.0.0/8", []netip.Prefix{p("10.0.0.0/20"), p("10.96.0.0/20")}, "10.160.0.0/16"},
+		{"192.168.176.0/26", []netip.Prefix{p("192.168.0.0/16")}, "10.0.0.0/26"},
+	} {
+		vpc, subnet, err := relocate(p(c.subnet).Masked(), p(c.subnet), c.used)
+		if err != nil || subnet.String() != c.want || !vpc.Contains(subnet.Addr()) {
+			t.Errorf("%s beside %v: %v in %v, %v; want %s", c.subnet, c.used, subnet, vpc, err, c.want)
+		}
+	}
+	var all []netip.Prefix
+	for _, s := range candidates {
+		all = append(all, p(s))
+	}
+	if _, _, err := relocate(p("10.0.0.0/16"), p("10.0.0.0/24"), all); err == nil || !strings.Contains(err.Error(), "remove a Docker network") {
+		t.Errorf("nothing is free: %v", err)
+	}
+}
+
+// object is a pod as the API server has it.
+func object(uid, name, workload, node string, change func(*corev1.Pod)) *corev1.Pod {
+	k := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid), Name: name, Labels: map[string]string{workloadLabel: workload}}}
+	k.Spec.NodeName, k.Status.Phase, k.Status.PodIP = node, corev1.PodRunning, "10.0.0.9"
+	k.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	if change != nil {
+		change(k)
+	}
+	return k
+}
+
+// TestPods: a Deployment's pods are found by their age, a StatefulSet's by their name, and each change is counted.
+func TestPods(t *testing.T) {
+	p := &pods{byUID: map[string]*pod{}, changes: map[string]uint64{}}
+	ordinal := func(k *corev1.Pod) { k.Labels["apps.kubernetes.io/pod-index"] = "0" }
+	dying := func(k *corev1.Pod) { k.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
+	for _, k := range []*corev1.Pod{object("1", "web-x-7", "web", "a", nil), object("2", "db-0", "db", "b", ordinal), object("3", "web-x-3", "web", "b", nil)} {
+		p.put(k)
+	}
+	for name, uid := range map[string]string{"web-0": "1", "web-1": "3", "web-x-3": "3", "db-0": "2", "web-2": "", "db-1": "", "web": "", "0": "", "": "", "web--1": ""} {
+		if q, ok := p.find(name); ok != (uid != "") || q.uid != uid {
+			t.Errorf("%q is %q, want %q", name, q.uid, uid)
+		}
+	}
+	if why := p.unsettled(map[string]int{"web": 2, "db": 1}); why != "" {
+		t.Error(why)
+	}
+	if why := p.unsettled(map[string]int{"web": 3, "db": 1}); why != "2 of 3 pods of web are there" {
+		t.Error(why)
+	}
+	before := p.changed("a")
+	p.put(object("1", "web-x-7", "web", "a", dying))
+	if q, _ := p.find("web-0"); p.changed("a") != before+1 || !q.deleting || q.uid != "1" || !strings.Contains(p.unsettled(nil), "web-x-7") {
+		t.Errorf("a deletion: %+v, %d changes", q, p.changed("a"))
+	}
+	p.drop(object("1", "web-x-7", "web", "a", nil))
+	p.put(object("4", "db-0", "db", "b", ordinal)) // the next incarnation, before the old one's end is heard of
+	if q, _ := p.find("web-0"); q.uid != "3" {
+		t.Errorf("web-0 is %q", q.uid)
+	}
+	if q, _ := p.find("db-0"); q.uid != "4" || q.address != netip.MustParseAddr("10.0.0.9") {
+		t.Errorf("db-0 is %+v", q)
+	}
+	if list := p.of("db"); len(list) != 2 || list[0].uid != "2" {
+		t.Errorf("db: %+v", list)
+	}
+}
+
+// TestEnvironmentPatch: every container gets the variables.
+func TestEnvironmentPatch(t *testing.T) {
+	d := &appsv1.DaemonSet{}
+	d.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: "init"}}
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "aws-node"}}
+	patch, err := environmentPatch(d, []scn.Arg{{Key: "WARM_IP_TARGET", Value: "3"}})
+	want := `{"spec":{"template":{"spec":{"containers":[{"name":"aws-node","env":[{"name":"WARM_IP_TARGET","value":"3"}]}],"initContainers":[{"name":"init","env":[{"name":"WARM_IP_TARGET","value":"3"}]}]}}}}`
+	if err != nil || string(patch) != want {
+		t.Errorf("%v: %s", err, patch)
+	}
+}
+
+// TestConfigOf: a plugin run by hand reads what the runtime passes.
+func TestConfigOf(t *testing.T) {
+	raw, err := configOf(conflist.Make(conflist.Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(raw, &got); err != nil || got["name"] != "aws-cni" || got["cniVersion"] != "1.1.0" || got["type"] != "aws-cni" || got["vethPrefix"] != "eni" {
+		t.Errorf("%v: %s", err, raw)
+	}
+	for _, bad := range []string{"", "{", `{"plugins":[{"type":"ptp"}]}`} {
+		if _, err := configOf([]byte(bad)); err == nil {
+			t.Errorf("%q was taken", bad)
+		}
+	}
+}
+
+// TestNetnsOf: the namespace is found in what containerd says, and not by a link that would be followed on the host.
+func TestNetnsOf(t *testing.T) {
+	info := `{"pid":4,"runtimeSpec":{"linux":{"namespaces":[{"type":"pid"},{"type":"network","path":"/var/run/netns/cni-1"}]}}}`
+	if p, err := netnsOf(info); err != nil || p != "/run/netns/cni-1" {
+		t.Errorf("%q, %v", p, err)
+	}
+	for _, bad := range []string{"", "{}"} {
+		if p, err := netnsOf(bad); err == nil {
+			t.Errorf("%q is %q", bad, p)
+		}
+	}
+}
+
+// TestStandIn: what the daemon's own client hears of each thing that may stand in the runtime's place.
+func TestStandIn(t *testing.T) {
+	dir := t.TempDir()
+	runtime, path := filepath.Join(dir, "containerd.sock"), filepath.Join(dir, "cri.sock")
+	l, err := net.Listen("unix", runtime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	right := served(l, newFakeRuntime())
+	defer right.Close()
+	r, err := cri.Dial(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for i, c := range []struct {
+		s         socket
+		sandboxes int
+		says      string
+	}{
+		{socketRight, 1, ""}, {socketEmpty, 0, ""}, {socketPartial, 0, "deadline"}, {socketUnimplemented, 0, "nimplemented"}, {socketAbsent, 0, "no such file"}, {socketRight, 1, ""},
+	} {
+		stands, err := standIn(c.s, path, runtime)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		list, err := r.Sandboxes(ctx)
+		cancel()
+		if len(list) != c.sandboxes || c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%d, %s: %d sandboxes, %v; want %d and %q", i, socketNames[c.s], len(list), err, c.sandboxes, c.says)
+		}
+		if stands != nil {
+			_ = stands.Close()
+		}
+	}
+}
+
+// TestSource: the module is found from inside, and nowhere else.
+func TestSource(t *testing.T) {
+	if dir, err := Source(t.TempDir(), "."); err == nil {
+		t.Errorf("a relative path led to %s", dir)
+	}
+	here, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dir, err := Source(t.TempDir(), here); err != nil || dir != filepath.Dir(filepath.Dir(here)) {
+		t.Errorf("%s, %v", dir, err)
+	}
+	if _, err := Source(t.TempDir()); err == nil || !strings.Contains(err.Error(), "run it inside of a clone") {
+		t.Errorf("elsewhere: %v", err)
+	}
+}
