@@ -89,6 +89,33 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// missing is what a machine lacks.
+type missing struct{ text string }
+
+func (m *missing) Error() string { return m.text }
+func (m *missing) Lacks()        {}
+
+// TestLacking: a world that this machine cannot have is not the file's fault, and one that was interrupted while it started is nobody's.
+func TestLacking(t *testing.T) {
+	never := &Place{Name: "elsewhere", Open: func(*sim.Cluster, uint64, *mutants.Mutant) (World, error) {
+		return nil, fmt.Errorf("open it: %w", &missing{"there is no Docker"})
+	}}
+	c, err := Load(never, "dir/test.scn", []byte(quiet))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := c.Run(Options{Seed: DefaultSeed})
+	if report := r.Report(); r.Status != Lacking || r.Status.Exit() != ExitLacking || !strings.HasPrefix(report, "broken  test  open it: there is no Docker\n") ||
+		!strings.Contains(report, "enilab run dir/test.scn --seed 1 --on elsewhere\n") {
+		t.Errorf("%v: %s", r.Status, report)
+	}
+	asked := 0
+	r = c.Run(Options{Seed: DefaultSeed, Interrupted: func() bool { asked++; return asked > 1 }})
+	if r.Status != Interrupted || len(r.Runs) != 1 {
+		t.Errorf("%v after %d runs: %s", r.Status, len(r.Runs), r.Report())
+	}
+}
+
 // TestBreak: a break says what led to it and nothing of what came after.
 func TestBreak(t *testing.T) {
 	r := run(t, strings.Replace(quiet, "assigned == 14", "assigned == 4\nat 3m node-1 interrupt-dumps\nat 5m node-1 restart", 1), Options{})
