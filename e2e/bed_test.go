@@ -32,7 +32,8 @@ type site struct {
 	*options
 	production []byte // image archives
 	laboratory []byte
-	traces     []trace // of all clusters that there were
+	traces     []trace       // of all clusters that there were
+	end        time.Duration // of the last one, on CLOCK_BOOTTIME
 }
 
 func imageOptions(laboratory bool) image.Options {
@@ -61,8 +62,10 @@ type bed struct {
 	*kind.Cluster
 	*site
 	proxy      string
-	evidence   int // specs whose evidence is kept
-	laboratory bool
+	first      bool // the run's first cluster, on which all specs run
+	evidence   int  // specs whose evidence is kept
+	laboratory bool // its image is on the nodes
+	changed    bool // aws-node is not as install(nil) leaves it
 }
 
 // say tells a line of progress.
@@ -87,7 +90,9 @@ func (b *bed) up(ctx SpecContext) {
 
 // install applies the production manifests with settings of its own, and waits for the roll.
 func (b *bed) install(ctx context.Context, env map[string]string) error {
-	return b.roll(ctx, deploy.Options{Image: imageOptions(false).Reference(), Env: env})
+	err := b.roll(ctx, deploy.Options{Image: imageOptions(false).Reference(), Env: env})
+	b.changed = len(env) > 0 || err != nil
+	return err
 }
 
 func (b *bed) roll(ctx context.Context, o deploy.Options) error {
@@ -104,12 +109,17 @@ func (b *bed) play(ctx context.Context, mutant string, env map[string]string) er
 		}
 		b.laboratory = true
 	}
+	b.changed = true
 	return b.roll(ctx, deploy.Options{Image: imageOptions(true).Reference(), Env: env, Command: []string{"/enilab", "play", mutant}})
 }
 
 // reinstall puts aws-node back as it was, at the end of the spec or container that says so before it changes it.
 func (b *bed) reinstall() {
-	DeferCleanup(func(ctx SpecContext) { check(b.install(ctx, nil)) }, NodeTimeout(rollLimit))
+	DeferCleanup(func(ctx SpecContext) {
+		if b.changed {
+			check(b.install(ctx, nil))
+		}
+	}, NodeTimeout(rollLimit+time.Minute))
 }
 
 // waitIfKept leaves a cluster on which something failed to be looked at.
@@ -125,7 +135,9 @@ func (b *bed) waitIfKept(ctx SpecContext) {
 func (b *bed) down(ctx SpecContext) {
 	list, err := tracesOf(ctx, b.Cluster)
 	b.traces = append(b.traces, list...)
-	check(errors.Join(err, b.Close()))
+	err = errors.Join(err, b.Close())
+	b.end = b.Now()
+	check(err)
 }
 
 // holder is the ENI that has an address, and its instance's Node, as EC2 sees it.

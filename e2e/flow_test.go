@@ -54,7 +54,16 @@ func (b *bed) openPodFlow(ctx context.Context, from, to *corev1.Pod) *flow {
 		_ = out.CloseWithError(errors.Join(errors.New("nc ended"), err))
 		_ = in.CloseWithError(errors.New("nc ended"))
 	}()
-	return follow(from.Name+" -> "+to.Name, pipes{r, w}, func() { _ = w.Close(); _ = r.Close(); cancel(); <-ended })
+	return follow(from.Name+" -> "+to.Name, pipes{r, w}, func() {
+		_ = w.Close() // and so nc ends
+		select {
+		case <-ended:
+		case <-time.After(flowPatience):
+		}
+		_ = r.Close()
+		cancel()
+		<-ended
+	})
 }
 
 type pipes struct {
@@ -81,7 +90,6 @@ func (f *flow) run(rw io.ReadWriter, stop chan struct{}) {
 			select {
 			case echoes <- s.Text():
 			case <-f.done:
-				return
 			}
 		}
 	}()
@@ -147,6 +155,13 @@ func (f *flow) passed() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.lines
+}
+
+// slowest is the longest that an echo took so far.
+func (f *flow) slowest() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.longest
 }
 
 // mustGoOn fails the spec unless every flow has another line come back from now on.

@@ -1,26 +1,79 @@
 package e2e
 
 import (
+	"fmt"
+	"path/filepath"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 )
 
+// What the daemon may: NET_ADMIN (12) and NET_RAW (13), see capabilities(7).
+const daemonCapabilities = "0000000000003000"
+
 var _ = specs("a cluster", Label("datapath"), func(b *bed) {
-	It("has nodes that are Ready", func(ctx SpecContext) {
+	It("has nodes that are Ready, and a daemon on each whose probes pass", func(ctx SpecContext) {
 		check(b.Ready(ctx))
+		pods, err := b.daemons(ctx)
+		check(err)
+		Expect(pods).To(HaveLen(len(b.Nodes())))
+		for _, p := range pods {
+			Expect(ready(&p)).To(BeTrue(), p.Name+" is Ready")
+			for _, s := range append(p.Status.ContainerStatuses, p.Status.InitContainerStatuses...) {
+				Expect(s.RestartCount).To(BeZero(), "restarts of %s in %s on %s", s.Name, p.Name, p.Spec.NodeName)
+			}
+		}
 	}, NodeTimeout(time.Minute))
 
-	It("has pods that answer on all their ports", func(ctx SpecContext) {
-		ns := b.newNamespace(ctx, "basics")
-		b.deploy(ctx, ns, "web", 2)
-		pods := b.awaitReady(ctx, ns, "web", 2)
-		for i := range pods {
-			to := addressOf(&pods[i])
-			Expect(b.Fabric().Ping(addresses(to), time.Minute)).To(HaveEach(true), "ping %v", to)
-			Expect(b.mustRun(ctx, &pods[1-i], "echo hello | nc -w 10 "+to.String()+" 7")).To(Equal("hello"))
+	It("runs the daemon with NET_ADMIN and NET_RAW and nothing else", func(ctx SpecContext) {
+		for _, n := range b.Nodes() {
+			text, err := n.Exec(ctx, "sh", "-c", "cat /proc/$(pidof ipamd)/status")
+			check(err)
+			status := map[string]string{}
+			for _, line := range strings.Split(text, "\n") {
+				k, v, _ := strings.Cut(line, ":")
+				status[k] = strings.TrimSpace(v)
+			}
+			for k, v := range map[string]string{"CapInh": "0000000000000000", "CapPrm": daemonCapabilities, "CapEff": daemonCapabilities,
+				"CapBnd": daemonCapabilities, "CapAmb": "0000000000000000", "NoNewPrivs": "1", "Seccomp": "2"} {
+				Expect(status).To(HaveKeyWithValue(k, v), "ipamd on %s", n.Name)
+			}
 		}
-		mustGoOn(ctx, []*flow{b.openFlow(ctx, &pods[0]), b.openPodFlow(ctx, &pods[0], &pods[1])})
+	}, NodeTimeout(time.Minute))
+
+	It("has CoreDNS on addresses of ENIs", func(ctx SpecContext) {
+		pods, err := b.Client().CoreV1().Pods("kube-system").List(ctx, listOf("k8s-app=kube-dns"))
+		check(err)
+		Expect(pods.Items).NotTo(BeEmpty())
+		for _, p := range pods.Items {
+			Expect(b.misplaced(&p)).To(Succeed())
+			Expect(ready(&p)).To(BeTrue(), p.Name+" is Ready")
+		}
+	}, NodeTimeout(time.Minute))
+
+	It("has a conflist that the daemon wrote", func() {
+		for _, n := range b.Nodes() {
+			list, err := filepath.Glob(filepath.Join(n.Root(), "etc/cni/net.d/*"))
+			check(err)
+			Expect(list).To(Equal([]string{filepath.Join(n.Root(), "etc/cni/net.d/10-aws.conflist")}))
+		}
 	})
 })
+
+// misplaced says why a pod's address is none that EC2 has given to its node for pods.
+func (b *bed) misplaced(p *corev1.Pod) error {
+	a := addressOf(p)
+	n, e, err := b.holder(a)
+	switch {
+	case err != nil:
+		return fmt.Errorf("pod %s: %w", p.Name, err)
+	case n.Name != p.Spec.NodeName:
+		return fmt.Errorf("pod %s on %s has %v, which is %s's", p.Name, p.Spec.NodeName, a, n.Name)
+	case e.Primary == a:
+		return fmt.Errorf("pod %s has %v, which is the own address of %s, device %d of %s", p.Name, a, e.ID, e.DeviceIndex, n.Name)
+	}
+	return nil
+}

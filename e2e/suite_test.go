@@ -84,7 +84,7 @@ func describe(o *options) {
 	Describe("enilab", func() {
 		for i, proxy := range o.proxies {
 			Describe(fmt.Sprintf("with kube-proxy in %s mode", proxy), Ordered, ContinueOnFailure, Label(proxy), func() {
-				b := &bed{site: s, proxy: proxy}
+				b := &bed{site: s, proxy: proxy, first: i == 0}
 				BeforeAll(b.up, NodeTimeout(upLimit), GracePeriod(downLimit))
 				JustAfterEach(b.keepEvidence, NodeTimeout(evidenceLimit))
 				for _, g := range groups {

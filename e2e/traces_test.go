@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -106,8 +108,8 @@ func namespacesOf(pid string) ([]string, error) {
 	return out, nil
 }
 
-// left are those of the traces that are still there.
-func left(ctx context.Context, traces []trace) ([]string, error) {
+// left are those of the traces that are still there; the clusters ended then, on CLOCK_BOOTTIME.
+func left(ctx context.Context, traces []trace, end time.Duration) ([]string, error) {
 	ids := map[string][]string{}
 	for kind, args := range map[string][]string{
 		"container": {"container", "ls", "--all", "--quiet", "--no-trunc"},
@@ -119,7 +121,7 @@ func left(ctx context.Context, traces []trace) ([]string, error) {
 			return nil, err
 		}
 	}
-	namespaces, err := allNamespaces()
+	namespaces, err := allNamespaces(ids["container"], end)
 	if err != nil {
 		return nil, err
 	}
@@ -146,21 +148,54 @@ func exists(path string) bool {
 	return !errors.Is(err, os.ErrNotExist)
 }
 
-// allNamespaces are those that a process is in or has open, this one too.
-func allNamespaces() (map[string]bool, error) {
+// allNamespaces are those that a process is in or has open, this one too. The kernel gives a namespace's number to a later one: a process
+// that was started after the clusters' end holds another one, and so does one in a container, for theirs are gone.
+func allNamespaces(containers []string, end time.Duration) (map[string]bool, error) {
+	processes, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return nil, err
+	}
 	out := map[string]bool{}
-	for _, pattern := range []string{"/proc/[0-9]*/ns/*", "/proc/[0-9]*/fd/*"} {
-		list, err := filepath.Glob(pattern)
-		if err != nil {
-			return nil, err
+	for _, p := range processes {
+		if begin, err := started(p); err != nil || begin > end || inContainer(p, containers) {
+			continue
 		}
-		for _, f := range list {
-			if to, err := os.Readlink(f); err == nil {
-				out[to] = true
+		for _, pattern := range []string{"/ns/*", "/fd/*"} {
+			list, err := filepath.Glob(p + pattern)
+			if err != nil {
+				return nil, err
+			}
+			for _, f := range list {
+				if to, err := os.Readlink(f); err == nil {
+					out[to] = true
+				}
 			}
 		}
 	}
 	return out, nil
+}
+
+// ticksPerSecond is USER_HZ, which is the same wherever Linux runs today.
+const ticksPerSecond = 100
+
+// started is when a process was, since boot: proc_pid_stat(5).
+func started(proc string) (time.Duration, error) {
+	raw, err := os.ReadFile(proc + "/stat")
+	if err != nil {
+		return 0, err
+	}
+	fields := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:]))
+	if len(fields) < 20 {
+		return 0, fmt.Errorf("%s/stat has %d fields after the name: expected 20 and more", proc, len(fields))
+	}
+	ticks, err := strconv.ParseInt(fields[19], 10, 64)
+	return time.Duration(ticks) * time.Second / ticksPerSecond, err
+}
+
+// inContainer says whether a process is in one of Docker's containers: their IDs are in the names of cgroups.
+func inContainer(proc string, ids []string) bool {
+	raw, err := os.ReadFile(proc + "/cgroup")
+	return err == nil && slices.ContainsFunc(ids, func(id string) bool { return bytes.Contains(raw, []byte(id)) })
 }
 
 // leftLimit: the kernel ends namespaces in the background.
@@ -170,7 +205,7 @@ const leftLimit = time.Minute
 func (s *site) nothingLeft(ctx SpecContext) {
 	say(fmt.Sprintf("%d containers, networks, volumes, links, namespaces and files must be gone", len(s.traces)))
 	await(ctx, leftLimit, "everything of the clusters to be gone", func(ctx context.Context) (string, error) {
-		there, err := left(ctx, s.traces)
+		there, err := left(ctx, s.traces, s.end)
 		if err != nil || len(there) == 0 {
 			return "", err
 		}

@@ -26,14 +26,25 @@ const podImage = "docker.io/library/busybox:1.35"
 // Ports that every pod serves.
 const (
 	echoPort = 7    // TCP: sends back what it gets
-	httpPort = 8080 // HTTP: / is the pod's name
+	httpPort = 8080 // HTTP: /cgi-bin/who is the pod's name and the asker's address
 )
 
-// serveScript is what a pod does: it serves its ports until it is told to end.
+// serveScript is what a pod does: it serves its ports until it is told to end. The command `ask HOST PORT` asks another pod's httpPort.
+// There are two kinds of nc, with a flag each for a server that serves more than once.
 const serveScript = `trap exit TERM
-mkdir -p /www && hostname >/www/index.html
+mkdir -p /www/cgi-bin && hostname >/www/index.html && touch /www/ready
+cat >/www/cgi-bin/who <<'X'
+#!/bin/sh
+a=${REMOTE_ADDR#[}; a=${a%]}
+printf '\r\n%s %s\n' "$(hostname)" "${a#::ffff:}"
+X
+cat >/bin/ask <<'X'
+#!/bin/sh
+printf 'GET /cgi-bin/who HTTP/1.0\r\n\r\n' | timeout 30 nc -w 10 "$1" "$2" | tail -1
+X
+chmod +x /www/cgi-bin/who /bin/ask
 httpd -p 8080 -h /www
-nc -lk -p 7 -e cat &
+(nc -lk -p 7 -e cat || nc -ll -p 7 -e cat) 2>/dev/null &
 while :; do sleep 3600 & wait $!; done`
 
 // change adapts a pod's specification.
@@ -119,11 +130,11 @@ func podTemplate(name string, changes ...change) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labelled(name)}, Spec: podSpec(changes...)}
 }
 
-// start makes a pod, and returns at once.
-func (b *bed) start(ctx context.Context, namespace, name string, changes ...change) {
+// start makes a pod that belongs to a workload of that label, and returns at once.
+func (b *bed) start(ctx context.Context, namespace, label, name string, changes ...change) {
 	GinkgoHelper()
 	_, err := b.Client().CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labelled(name)}, Spec: podSpec(changes...),
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labelled(label)}, Spec: podSpec(changes...),
 	}, metav1.CreateOptions{})
 	check(err)
 }

@@ -1,0 +1,79 @@
+package e2e
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// kubeletSpecs: what kubelet and the plugins that are chained after ours do with pods.
+func kubeletSpecs(f *fleet) {
+	It("lets kubelet probe pods, and see when they are not ready", func(ctx SpecContext) {
+		for _, r := range roles {
+			f.mustRun(ctx, f.role[r], "rm /www/ready")
+		}
+		for _, r := range roles {
+			f.awaitReadiness(ctx, f.role[r], false)
+			f.mustRun(ctx, f.role[r], "touch /www/ready")
+		}
+		for _, r := range roles {
+			f.awaitReadiness(ctx, f.role[r], true)
+		}
+		pods, err := f.bed.pods(ctx, f.namespace, "fleet")
+		check(err)
+		for _, p := range pods {
+			Expect(p.Status.ContainerStatuses[0].RestartCount).To(BeZero(), "restarts of %s, which its liveness probe finds alive", p.Name)
+		}
+	}, NodeTimeout(3*time.Minute))
+
+	It("carries to the ports of a node that are a pod's", func(ctx SpecContext) {
+		n := f.Workers()[1]
+		var errs []error
+		for i := range f.pods {
+			p := &f.pods[i]
+			if p.Spec.NodeName != n.Name {
+				continue
+			}
+			to := netip.AddrPortFrom(n.Address, hostPort(p))
+			for _, o := range []origin{f.witness(), host(f.Nodes()[0]), host(f.Workers()[0])} {
+				errs = append(errs, o.expect(ctx, to, answer{p.Name, o.addr}))
+			}
+			errs = append(errs, host(n).expect(ctx, to, answer{p.Name, n.Address.String()}))
+		}
+		check(join(errs...))
+		check(parallel(f.members(), func(from *corev1.Pod) error {
+			var to []netip.AddrPort
+			var expected []answer
+			for _, r := range []string{"b-primary", "b-secondary"} {
+				p := f.role[r]
+				peer := from.Status.PodIP
+				if p == from { // portmap masquerades it
+					peer = n.Address.String()
+				}
+				to = append(to, netip.AddrPortFrom(n.Address, hostPort(p)))
+				expected = append(expected, answer{p.Name, peer})
+			}
+			return f.expectAnswers(ctx, from, to, expected)
+		}))
+	}, NodeTimeout(3*time.Minute))
+}
+
+func (f *fleet) awaitReadiness(ctx context.Context, p *corev1.Pod, expected bool) {
+	GinkgoHelper()
+	what := p.Name + " to be Ready"
+	if !expected {
+		what = p.Name + " not to be Ready"
+	}
+	await(ctx, startLimit, what, func(ctx context.Context) (string, error) {
+		now, err := f.Client().CoreV1().Pods(p.Namespace).Get(ctx, p.Name, metav1.GetOptions{})
+		if err != nil || ready(now) == expected {
+			return "", err
+		}
+		return "kubelet's probe has not seen it", nil
+	})
+}

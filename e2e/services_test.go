@@ -1,0 +1,205 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/enilab/enilab/sim/kind"
+)
+
+// serviceSpecs: Services are kube-proxy's, whose translations meet the CNI's marks and rules.
+func serviceSpecs(f *fleet) {
+	BeforeAll(f.awaitServices, NodeTimeout(startLimit))
+
+	It("carries from pods to the ClusterIPs of others, and to their own", func(ctx SpecContext) {
+		check(parallel(f.members(), func(from *corev1.Pod) error {
+			var to []netip.AddrPort
+			var expected []answer
+			for _, r := range roles {
+				p := f.role[r]
+				peer := from.Status.PodIP
+				if p == from { // kube-proxy masquerades it
+					peer = f.Node(p.Spec.NodeName).Address.String()
+				}
+				to = append(to, clusterIP(f.service[r]))
+				expected = append(expected, answer{p.Name, peer})
+			}
+			return f.expectAnswers(ctx, from, to, expected)
+		}))
+	}, NodeTimeout(3*time.Minute))
+
+	It("carries from pods to all endpoints of a Service", func(ctx SpecContext) {
+		check(parallel(f.members(), func(from *corev1.Pod) error {
+			var to []netip.AddrPort
+			for range 3 * len(f.pods) {
+				to = append(to, clusterIP(f.all))
+			}
+			found, err := f.ask(ctx, from, to...)
+			servers := map[string]int{}
+			for _, a := range found {
+				servers[a.server]++
+			}
+			if err == nil && (servers[""] > 0 || len(servers) < len(f.pods)/2) {
+				err = fmt.Errorf("%s asks the Service of %d pods %d times: expected answers of most of them, found %v", from.Name, len(f.pods), len(to), servers)
+			}
+			return err
+		}))
+	}, NodeTimeout(3*time.Minute))
+
+	It("carries from nodes to ClusterIPs", func(ctx SpecContext) {
+		check(parallel(f.Nodes(), func(n *kind.Node) error {
+			var errs []error
+			for _, r := range roles {
+				errs = append(errs, host(n).expect(ctx, clusterIP(f.service[r]), answer{f.role[r].Name, n.Address.String()}))
+			}
+			return join(errs...)
+		}))
+	}, NodeTimeout(3*time.Minute))
+
+	It("carries from the VPC and from nodes to NodePorts on every node", func(ctx SpecContext) {
+		origins := []origin{f.witness()}
+		for _, n := range f.Nodes() {
+			origins = append(origins, host(n))
+		}
+		payload := make([]byte, payloadSize)
+		check(parallel(origins, func(o origin) error {
+			var errs []error
+			for _, r := range roles {
+				for _, n := range f.Nodes() { // which masquerades
+					errs = append(errs, o.expect(ctx, nodePort(f.service[r], n, httpPort), answer{f.role[r].Name, n.Address.String()}),
+						o.echo(ctx, nodePort(f.service[r], n, echoPort), payload))
+				}
+			}
+			return join(errs...)
+		}))
+	}, NodeTimeout(3*time.Minute))
+
+	It("carries from the VPC to NodePorts that keep the client's address", func(ctx SpecContext) {
+		payload := make([]byte, payloadSize)
+		var errs []error
+		for _, r := range roles {
+			n, o := f.worker(r), f.witness()
+			errs = append(errs, o.expect(ctx, nodePort(f.local[r], n, httpPort), answer{f.role[r].Name, o.addr}),
+				o.echo(ctx, nodePort(f.local[r], n, echoPort), payload))
+		}
+		check(join(errs...))
+	}, NodeTimeout(3*time.Minute))
+
+	It("carries from pods to NodePorts on every node", func(ctx SpecContext) {
+		check(parallel(f.members(), func(from *corev1.Pod) error {
+			var to []netip.AddrPort
+			var expected []answer
+			for _, r := range roles {
+				for _, n := range f.Nodes() {
+					to = append(to, nodePort(f.service[r], n, httpPort))
+					expected = append(expected, answer{f.role[r].Name, f.masked(from, f.role[r], n)})
+				}
+			}
+			return f.expectAnswers(ctx, from, to, expected)
+		}))
+	}, NodeTimeout(3*time.Minute))
+
+	It("resolves names for pods", func(ctx SpecContext) {
+		dns, err := f.Client().CoreV1().Pods("kube-system").List(ctx, listOf("k8s-app=kube-dns"))
+		check(err)
+		name := fmt.Sprintf("all.%s.svc.cluster.local", f.namespace)
+		servers := []string{""} // resolv.conf's, the ClusterIP
+		for _, p := range dns.Items {
+			servers = append(servers, p.Status.PodIP)
+		}
+		check(parallel(f.members(), func(p *corev1.Pod) error {
+			for _, s := range servers {
+				out, err := f.run(ctx, p, "timeout 30 nslookup -type=a "+name+" "+s)
+				if err == nil && !strings.Contains(out, f.all.Spec.ClusterIP) {
+					err = fmt.Errorf("%s resolves %s by %q: expected %s, found %s", p.Name, name, s, f.all.Spec.ClusterIP, out)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+	}, NodeTimeout(3*time.Minute))
+
+	It("lets pods talk to the API server", func(ctx SpecContext) {
+		me := fmt.Sprintf("system:serviceaccount:%s:default", f.namespace)
+		check(parallel(f.members(), func(p *corev1.Pod) error {
+			out, err := f.run(ctx, p, "timeout 60 kubectl auth whoami")
+			if err == nil && !strings.Contains(out, me) {
+				err = fmt.Errorf("%s asks the API server who it is: expected %s, found %s", p.Name, me, out)
+			}
+			return err
+		}))
+	}, NodeTimeout(3*time.Minute))
+}
+
+// masked is who a pod sees when another one asks the NodePort of a node: kube-proxy masquerades as the link that the way on goes by, and what
+// comes from a pod of that node itself goes on by the pod's ENI.
+func (f *fleet) masked(from, to *corev1.Pod, n *kind.Node) string {
+	if from.Spec.NodeName == n.Name && to.Spec.NodeName != n.Name {
+		return f.own[from.Name].String()
+	}
+	return n.Address.String()
+}
+
+// awaitServices waits until the Services lead to all their pods, and kube-proxy knows on each node.
+func (f *fleet) awaitServices(ctx SpecContext) {
+	await(ctx, startLimit, "the Services to have their endpoints", func(ctx context.Context) (string, error) {
+		list, err := f.Client().DiscoveryV1().EndpointSlices(f.namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return "", err
+		}
+		count := map[string]int{}
+		for i := range list.Items {
+			count[list.Items[i].Labels[discoveryv1.LabelServiceName]] += len(list.Items[i].Endpoints)
+		}
+		expected := map[string]int{"all": len(f.pods)}
+		for _, r := range roles {
+			expected[r], expected[r+"-local"] = 1, 1
+		}
+		for name, n := range expected {
+			if count[name] != n {
+				return fmt.Sprintf("%s has %d of %d", name, count[name], n), nil
+			}
+		}
+		return "", nil
+	})
+	for _, n := range f.Nodes() {
+		o := host(n)
+		for _, s := range append(values(f.service), values(f.local)...) {
+			await(ctx, startLimit, "kube-proxy on "+n.Name+" to know the Service "+s.Name, func(ctx context.Context) (string, error) {
+				_, err := o.ask(ctx, clusterIP(s))
+				return "", err
+			})
+		}
+	}
+	Expect(f.service).To(HaveLen(len(roles)))
+}
+
+func values(m map[string]*corev1.Service) []*corev1.Service {
+	var out []*corev1.Service
+	for _, r := range roles {
+		out = append(out, m[r])
+	}
+	return out
+}
+
+func listOf(selector string) metav1.ListOptions { return metav1.ListOptions{LabelSelector: selector} }
+
+// daemons are aws-node's pods.
+func (b *bed) daemons(ctx context.Context) ([]corev1.Pod, error) {
+	list, err := b.Client().CoreV1().Pods("kube-system").List(ctx, listOf("k8s-app=aws-node"))
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
