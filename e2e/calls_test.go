@@ -16,12 +16,12 @@ import (
 
 // livesAt are the lives that are lived again on a node of every run, by the node's place in Nodes: each takes a minute, for that is how
 // often kubelet forgets what is dead, so nodes live theirs at the same time. ENILAB_E2E_CALLS=all lives all of them.
-var livesAt = [][]string{{"statefulset-roll"}, {"force-delete"}, {"runtime-restart-in-add"}}
+var livesAt = [][]string{{"statefulset-roll"}, {"force-delete"}, {"runtime-restart-in-del"}}
 
 var allLivesAt = [][]string{
 	{"statefulset-roll", "add-and-del-fail", "image-missing"},
 	{"force-delete", "add-fails", "pod", "delete-in-add"},
-	{"runtime-restart-in-add", "runtime-restart-in-del", "del-fails"},
+	{"runtime-restart-in-del", "runtime-restart-in-add", "del-fails"},
 }
 
 // What a runtime calls was recorded once, with ptp. It must be the same with enilab's plugin: what the laboratory's model of the
