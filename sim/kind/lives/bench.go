@@ -117,7 +117,9 @@ func (b *Bench) Install(ctx context.Context, dir string) error {
 
 // Uninstall takes the shims away: the runtime finds the real plugin behind where they were.
 func (b *Bench) Uninstall(ctx context.Context) error {
-	_, err := b.Exec(ctx, nil, "rm", "-rf", outerDir, faultDir, innerDir)
+	// Out of the way first: a recorder that runs just now would write into a folder that is being removed.
+	script := `for d; do if [ -e "$d" ]; then rm -rf "$d.gone" && mv "$d" "$d.gone" && rm -rf "$d.gone" || exit; fi; done`
+	_, err := b.Exec(ctx, nil, "sh", "-c", script, "sh", outerDir, faultDir, innerDir)
 	return err
 }
 
