@@ -81,16 +81,21 @@ func (l *lab) hold(f *upFlags, h *holder) (err error) {
 	if err != nil {
 		return kindError(err)
 	}
-	c, err := kindworld.Up(l.context(), kindworld.Config{Name: f.name, NodeImage: f.image, File: f.config, Workers: f.nodes, Proxy: f.proxy, Type: f.kind, Log: h.say})
+	hold, err := kindworld.NewHold(f.name, os.Getenv(holdVariable))
+	if err != nil {
+		return &exit{suite.ExitLacking, err.Error()}
+	}
+	defer func() {
+		if e := hold.End(); err == nil && e != nil {
+			err = &exit{suite.ExitLacking, e.Error()}
+		}
+	}()
+	c, err := kindworld.Up(l.context(), kindworld.Config{Name: f.name, NodeImage: f.image, File: f.config, Workers: f.nodes, Proxy: f.proxy, Type: f.kind,
+		Kubeconfig: hold.Kubeconfig, Log: h.say})
 	if err != nil {
 		return kindError(err)
 	}
-	forget, err := c.Note(os.Getenv(holdVariable))
-	if err == nil {
-		defer forget()
-		err = l.install(c, parts, h)
-	}
-	if err != nil {
+	if err := l.install(c, parts, h); err != nil {
 		if e := c.Close(); e != nil {
 			err = fmt.Errorf("%w; and it cannot be removed: %w", err, e)
 		}

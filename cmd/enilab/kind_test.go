@@ -71,10 +71,10 @@ func TestListen(t *testing.T) {
 		"ready":             {says: "say creating\nready /tmp/a b/kubeconfig\n", kubeconfig: "/tmp/a b/kubeconfig", told: "creating\n"},
 		"lacking":           {says: "say creating\nfail 3 no Docker\n", told: "creating\n", fails: "no Docker", code: 3},
 		"bad":               {says: "fail 2 it is there already\n", fails: "it is there already", code: 2},
-		"killed":            {says: "say creating\n", told: "creating\n", fails: "without a word", code: 3},
+		"killed":            {says: "say creating\n", told: "creating\n", fails: "was killed", code: 3},
 		"not its parent's":  {says: "hello\nready x\n", kubeconfig: "x"},
 		"no number":         {says: "fail badly\n", fails: "", code: 3},
-		"nothing more said": {says: "", fails: "without a word", code: 3},
+		"nothing more said": {says: "", fails: "was killed", code: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, w, err := os.Pipe()

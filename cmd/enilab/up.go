@@ -108,7 +108,12 @@ func (l *lab) up(f *upFlags) error {
 	kubeconfig, err := l.listen(words)
 	if err != nil {
 		_ = child.Wait()
-		_ = os.Remove(log.Name()) // what it said has been said here
+		if errors.Is(err, errWordless) {
+			if _, e := kindworld.Remove(context.Background(), f.name); e != nil {
+				err = &exit{suite.ExitLacking, fmt.Sprintf("%v, and what it has made cannot be removed: %v", err, e)}
+			}
+		}
+		_ = os.Remove(log.Name()) // unless it has done so; what it said has been said here
 		if l.interrupted() {
 			return &exit{suite.ExitInterrupted, "interrupted; the cluster " + f.name + " is gone again"}
 		}
@@ -159,6 +164,9 @@ const (
 	wordFail  = "fail"  // an exit code, and why
 )
 
+// errWordless: the process has not ended by itself.
+var errWordless = &exit{suite.ExitLacking, "the process that should hold the cluster was killed"}
+
 // listen passes on what the process says, until the cluster is there or never will be.
 func (l *lab) listen(words *os.File) (kubeconfig string, err error) {
 	defer words.Close()
@@ -181,7 +189,7 @@ func (l *lab) listen(words *os.File) (kubeconfig string, err error) {
 		}
 	}
 	if err == nil {
-		err = &exit{suite.ExitLacking, "the process that should hold the cluster has ended without a word"}
+		err = errWordless
 	}
 	return "", err
 }

@@ -115,8 +115,8 @@ const (
 	withoutValue = "auto"
 )
 
-// hold keeps a node's daemon down: its DaemonSet leaves the node out, and what runs is killed.
-func (w *World) hold(m *member) error {
+// keepDown keeps a node's daemon down: its DaemonSet leaves the node out, and what runs is killed.
+func (w *World) keepDown(m *member) error {
 	m.held = true
 	if err := w.label(m, fmt.Sprintf("%q", withoutValue)); err != nil {
 		return err
@@ -127,7 +127,8 @@ func (w *World) hold(m *member) error {
 	return nil
 }
 
-func (w *World) unhold(m *member) error {
+// letUp ends that.
+func (w *World) letUp(m *member) error {
 	if !m.held {
 		return nil
 	}

@@ -125,9 +125,9 @@ func (w *World) doNode(m *member, a *sim.Act) error {
 		w.armed = append(w.armed, deathTrap{m, act, a.Text("when") == "after"})
 		w.mu.Unlock()
 	case "hold":
-		return w.hold(m)
+		return w.keepDown(m)
 	case "unhold":
-		return w.unhold(m)
+		return w.letUp(m)
 	case "reboot":
 		w.aside(m.name()+" restarts", m.node.Restart)
 	case "fail-dels":
@@ -253,6 +253,6 @@ func (w *World) EndFaults() {
 		for uid := range m.hung {
 			w.fail(w.unhang(m, uid))
 		}
-		w.fail(w.unhold(m))
+		w.fail(w.letUp(m))
 	}
 }

@@ -5,51 +5,75 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/enilab/enilab/sim/registry"
 )
 
-// Entry is a cluster that a process of this machine holds.
-type Entry struct {
+// Hold is a process's word that it holds a cluster, or is about to: another process finds it by that, and what it leaves behind when it is
+// killed.
+type Hold struct {
 	registry.Process
-	Name       string `json:"name"`
-	Kubeconfig string `json:"kubeconfig"`
-	Log        string `json:"log,omitempty"` // of the process; goes with the cluster
+	Name       string `json:"name"`          // of the cluster
+	Kubeconfig string `json:"kubeconfig"`    // in a folder of its own
+	Log        string `json:"log,omitempty"` // of the process
 	path       string
 }
 
-// clusters is where processes say which cluster they hold.
+// clusters is where holds are noted.
 var clusters = registry.Folder{Name: "enilab-clusters", Prefix: "cluster", Noun: "clusters"}
 
-// Note says that this process holds the cluster until forget is called, so that another one can find it. log is the process's, "" is none.
-func (c *Cluster) Note(log string) (forget func(), err error) {
+// kubeconfigDir is how the folder of a kubeconfig begins.
+const kubeconfigDir = "enilab-kubeconfig-"
+
+// NewHold notes that this process holds a cluster. Its kubeconfig belongs where the Hold says, and goes with it; so does the log, if there is
+// one.
+func NewHold(cluster, log string) (*Hold, error) {
 	self, err := registry.Self()
 	if err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(Entry{Process: self, Name: c.Name(), Kubeconfig: c.Kubeconfig(), Log: log})
+	dir, err := os.MkdirTemp("", kubeconfigDir)
 	if err != nil {
 		return nil, err
 	}
-	path, err := clusters.Note(data)
-	if err != nil {
-		return nil, err
+	h := &Hold{Process: self, Name: cluster, Kubeconfig: filepath.Join(dir, "kubeconfig"), Log: log}
+	data, err := json.Marshal(h)
+	if err == nil {
+		h.path, err = clusters.Note(data)
 	}
-	return func() { clusters.Forget(path) }, nil
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(dir))
+	}
+	return h, nil
 }
 
-// Held are the clusters that processes of this machine say they hold. Some may be dead. What somebody else may have written is an error.
-func Held() ([]Entry, error) {
+// End takes it back, with what belongs to it.
+func (h *Hold) End() error {
+	var errs []error
+	if dir := filepath.Dir(h.Kubeconfig); strings.HasPrefix(filepath.Base(dir), kubeconfigDir) {
+		errs = append(errs, os.RemoveAll(dir))
+	}
+	if h.Log != "" {
+		errs = append(errs, ignoreMissing(os.Remove(h.Log)))
+	}
+	clusters.Forget(h.path)
+	return errors.Join(errs...)
+}
+
+// Holds are those of all processes of this machine. Some may be dead. What somebody else may have written is an error.
+func Holds() ([]Hold, error) {
 	files, err := clusters.Files()
-	var out []Entry
+	var out []Hold
 	for _, f := range files {
-		e := Entry{}
-		if json.Unmarshal(f.Data, &e) != nil {
-			e = Entry{}
+		h := Hold{}
+		if json.Unmarshal(f.Data, &h) != nil {
+			h = Hold{}
 		}
-		e.path = f.Path
-		out = append(out, e)
+		h.path = f.Path
+		out = append(out, h)
 	}
 	return out, err
 }
@@ -57,29 +81,28 @@ func Held() ([]Entry, error) {
 // processLimit is how long a process may take to remove its cluster.
 const processLimit = closeLimit + 30*time.Second
 
-// Remove ends the processes that hold a cluster of that name, and removes it. It is false when there was nothing.
+// Remove ends the processes that hold a cluster of that name, and removes it, and what is left of those that are dead. It is false when there
+// was nothing.
 func Remove(ctx context.Context, name string) (bool, error) {
-	list, err := Held()
+	if err := Available(ctx); err != nil {
+		return false, err
+	}
+	list, err := Holds()
 	if err != nil {
 		return false, err
 	}
 	was := false
 	for i := range list {
-		e := &list[i]
-		if e.Name != name {
+		h := &list[i]
+		if h.Name != name {
 			continue
 		}
-		if e.Alive() {
-			was = true
-			if ended := e.End(processLimit); ended != nil {
-				err = errors.Join(err, ended)
-				continue
-			}
+		was = true
+		if stays := h.Process.End(processLimit); stays != nil {
+			err = errors.Join(err, stays)
+			continue
 		}
-		if e.Log != "" {
-			err = errors.Join(err, ignoreMissing(os.Remove(e.Log)))
-		}
-		clusters.Forget(e.path)
+		err = errors.Join(err, h.End())
 	}
 	left, down := Down(ctx, name)
 	return was || left, errors.Join(err, down)

@@ -46,7 +46,7 @@ type World struct {
 	pods      *pods
 	work      *controller
 	beside    sync.WaitGroup // what is done while time goes on
-	forget    func()         // its entry in the registry; nil: there is none
+	hold      *Hold
 	nextCut   time.Duration
 	base      []ec2.Count // the ledger at t=0
 	others    []ec2.Count // and the control plane's part of it
@@ -124,7 +124,10 @@ func (w *World) open(seed uint64, m *mutants.Mutant) error {
 	if err != nil {
 		return err
 	}
-	c, err := Up(w.ctx, Config{Name: w.cfg.Name, NodeImage: w.cfg.NodeImage, Workers: s.Nodes, Type: s.Type, Secondaries: s.Warm, MaxPods: w.maxPods(),
+	if w.hold, err = NewHold(w.cfg.Name, ""); err != nil {
+		return err
+	}
+	c, err := Up(w.ctx, Config{Name: w.cfg.Name, Kubeconfig: w.hold.Kubeconfig, NodeImage: w.cfg.NodeImage, Workers: s.Nodes, Type: s.Type, Secondaries: s.Warm, MaxPods: w.maxPods(),
 		VPC: vpc, Subnet: subnet, Seed: seed, Log: func(text string) { w.log("%s", text) },
 		Hooks: Hooks{Arrived: w.arrived, Served: w.served, Happened: w.happened, Rebooted: w.rebooted}})
 	if err != nil {
@@ -133,9 +136,6 @@ func (w *World) open(seed uint64, m *mutants.Mutant) error {
 	w.mu.Lock()
 	w.c = c
 	w.mu.Unlock()
-	if w.forget, err = c.Note(""); err != nil {
-		return err
-	}
 	w.addMembers()
 	if err := w.prepare(faulty); err != nil {
 		return err
@@ -442,8 +442,8 @@ func (w *World) Close() error {
 	if w.c != nil {
 		err = w.c.Close()
 	}
-	if w.forget != nil {
-		w.forget()
+	if w.hold != nil {
+		err = errors.Join(err, w.hold.End())
 	}
 	return err
 }
