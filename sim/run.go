@@ -19,6 +19,7 @@ type Run struct {
 	steps   []step
 	next    int
 	open    []pendingCheck
+	left    []*scn.Action // actions that the world cannot carry out
 	verdict Verdict
 	end     time.Duration // of the last line
 	finally time.Duration // how long settling may take; 0 there is no finally line
@@ -85,6 +86,9 @@ func NewRun(f *scn.File, w World, world string) (*Run, error) {
 		}
 		if err := w.Can(l); err != nil {
 			r.skip(l, err.Error())
+			if at, ok := l.Stmt.(*scn.At); ok && at.Action != nil {
+				r.left = append(r.left, at.Action)
+			}
 			continue
 		}
 		switch s := l.Stmt.(type) {
@@ -322,8 +326,17 @@ func (r *Run) Finish(interrupted func() bool) *Verdict {
 
 func (r *Run) missed() {
 	for i := range r.File.Lines {
-		if m, ok := r.File.Lines[i].Stmt.(*scn.Reaches); ok && r.File.Lines[i].Guard.Allows(r.world) && !r.World.Reached(m.Mark) {
-			r.verdict.Missed = append(r.verdict.Missed, m.Mark)
+		l := &r.File.Lines[i]
+		m, ok := l.Stmt.(*scn.Reaches)
+		if !ok || !l.Guard.Allows(r.world) || r.World.Reached(m.Mark) {
+			continue
 		}
+		if e, ok := r.World.(Excuser); ok {
+			if err := e.Excuse(m.Mark, r.left); err != nil {
+				r.skip(l, err.Error())
+				continue
+			}
+		}
+		r.verdict.Missed = append(r.verdict.Missed, m.Mark)
 	}
 }

@@ -36,3 +36,10 @@ type World interface {
 	// Close ends the world and removes everything that it made.
 	Close() error
 }
+
+// Excuser is a World that carries out too little for some coverage marks.
+type Excuser interface {
+	// Excuse says why a mark was not reached that a scenario wants, of which these actions were not carried out. Its text is the reason for a
+	// skip; nil is no excuse.
+	Excuse(mark string, left []*scn.Action) error
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/virtual"
 )
 
 // quiet is a scenario in which a stranger flushes rules, and the daemon puts them back.
@@ -113,6 +114,41 @@ func TestLacking(t *testing.T) {
 	r = c.Run(Options{Seed: DefaultSeed, Interrupted: func() bool { asked++; return asked > 1 }})
 	if r.Status != Interrupted || len(r.Runs) != 1 {
 		t.Errorf("%v after %d runs: %s", r.Status, len(r.Runs), r.Report())
+	}
+}
+
+// timid flushes no rules, and says so when somebody asks where their repair was.
+type timid struct{ *virtual.World }
+
+func (timid) Can(l *scn.Line) error {
+	if at, ok := l.Stmt.(*scn.At); ok && at.Action != nil && at.Action.Verb == "flush-rules" {
+		return errors.New("rules are dear to it")
+	}
+	return nil
+}
+
+func (timid) Excuse(mark string, left []*scn.Action) error {
+	if len(left) == 1 && left[0].Verb == "flush-rules" && mark == "drift-repaired" {
+		return errors.New("nothing drifted")
+	}
+	return nil
+}
+
+// TestExcuse: a mark to which skipped lines lead is skipped too, and any other is missed.
+func TestExcuse(t *testing.T) {
+	place := &Place{Name: "sim", Open: func(c *sim.Cluster, seed uint64, m *mutants.Mutant) (World, error) {
+		w, err := virtual.Open(c, seed, m)
+		return timid{w}, err
+	}}
+	for mark, want := range map[string]Status{"drift-repaired": Held, "eni-swept": Violated} {
+		c, err := Load(place, "dir/test.scn", []byte(quiet+"reaches "+mark+"\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := c.Run(Options{Seed: DefaultSeed})
+		if r.Status != want || want == Held && !strings.Contains(r.Report(), "2 skipped") {
+			t.Errorf("%s: %v: %s", mark, r.Status, r.Report())
+		}
 	}
 }
 
