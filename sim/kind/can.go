@@ -22,6 +22,10 @@ func (w *World) Can(l *scn.Line) error {
 	switch s := l.Stmt.(type) {
 	case *scn.Cluster:
 		return canCluster(s)
+	case *scn.Against:
+		if w.witness.Mutant == nil || w.witness.Mutant.Name != s.Mutant {
+			return unasked(s.Mutant)
+		}
 	case *scn.At:
 		if s.Action != nil {
 			return w.canAct(s.Action)
@@ -54,6 +58,14 @@ func (w *World) canAct(a *scn.Action) error {
 		return errors.New("the machine's own routes are in the main table too, the one to the API server among them, and nobody puts those back")
 	}
 	return nil
+}
+
+// Excuse says why a mark was not reached: what would have led there was not done. Any action may have been it.
+func (w *World) Excuse(mark string, left []*scn.Action) error {
+	if len(left) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the run never came through %s, and line %d, which may lead there, was skipped", mark, left[0].VerbPos.Line)
 }
 
 // mainTable is where a machine's own routes are (RT_TABLE_MAIN).

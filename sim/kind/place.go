@@ -24,9 +24,12 @@ func Place(cfg WorldConfig) *suite.Place {
 	return &suite.Place{Name: "kind", Open: open, Plays: plays, Slack: slack}
 }
 
-// plays: each mutant takes a cluster of its own, and as long as the scenario says in real time.
-func plays(m *mutants.Mutant) error {
-	return fmt.Errorf("on kind a mutant takes minutes, so it is played when it is asked for: --against %s", m.Name)
+// plays: no mutant that a file names is played by itself.
+func plays(m *mutants.Mutant) error { return unasked(m.Name) }
+
+// unasked is why a mutant is not played: each takes a cluster of its own, and in real time as long as the scenario says.
+func unasked(mutant string) error {
+	return fmt.Errorf("--against %s plays it: on kind that takes as long as the scenario", mutant)
 }
 
 // Lacks says that the error is about this machine, for sim/suite.

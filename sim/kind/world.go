@@ -448,4 +448,7 @@ func (w *World) Close() error {
 	return err
 }
 
-var _ sim.World = (*World)(nil)
+var (
+	_ sim.World   = (*World)(nil)
+	_ sim.Excuser = (*World)(nil)
+)

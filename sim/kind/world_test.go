@@ -17,7 +17,9 @@ import (
 
 	"github.com/enilab/enilab/impl/conflist"
 	"github.com/enilab/enilab/impl/cri"
+	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/witness"
 )
 
 // line parses the last line of a scenario.
@@ -35,7 +37,8 @@ func line(t *testing.T, text string) *scn.Line {
 
 // TestCan: what cannot be done has a sentence; everything else can.
 func TestCan(t *testing.T) {
-	one, two := &World{members: make([]*member, 2)}, &World{members: make([]*member, 3)}
+	noRepair, _ := mutants.ByName("no-repair")
+	one, two := &World{members: make([]*member, 2), witness: &witness.Witness{}}, &World{members: make([]*member, 3), witness: &witness.Witness{Mutant: &noRepair}}
 	for _, c := range []struct {
 		w    *World
 		line string
@@ -59,6 +62,9 @@ func TestCan(t *testing.T) {
 		{one, "at 0s node-1 fail-dels times=2", ""},
 		{one, "at 0s pod web-0 hang", ""},
 		{one, "at 0s ec2 lose any", ""},
+		{one, `against no-repair breaks "nothing is leaked"`, "--against no-repair plays it"},
+		{two, `against no-repair breaks "nothing is leaked"`, ""},
+		{two, `against no-sweep breaks "nothing is leaked"`, "--against no-sweep plays it"},
 		{one, "at 0s expect node-1 enis == 2", ""},
 		{one, `always "nothing is leaked"`, ""},
 	} {
@@ -66,6 +72,17 @@ func TestCan(t *testing.T) {
 		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("%s: %v, want %q", c.line, err, c.says)
 		}
+	}
+}
+
+// TestExcuse: a mark is missed only where everything was done that might lead there.
+func TestExcuse(t *testing.T) {
+	w := &World{}
+	if err := w.Excuse("gc-refused", nil); err != nil {
+		t.Error(err)
+	}
+	if err := w.Excuse("gc-refused", []*scn.Action{line(t, "at 0s node-1 gc valid=all").Stmt.(*scn.At).Action}); err == nil || !strings.Contains(err.Error(), "gc-refused, and line 2") {
+		t.Error(err)
 	}
 }
 

@@ -1,0 +1,200 @@
+package kind
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/acts"
+	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/witness"
+)
+
+// machineless is a world without a cluster: a clock, a model of EC2 and two nodes.
+func machineless(t *testing.T) *World {
+	t.Helper()
+	w := &World{scenario: &sim.Cluster{Nodes: 2, Settings: ipam.Defaults()}, c: &Cluster{loop: newLoop(), cloud: ec2.New(ec2.Config{}, 1)},
+		members: make([]*member, 1), byNode: map[*Node]*member{}, audit: audit.New(audit.Config{Nodes: 2}), pods: &pods{byUID: map[string]*pod{}, changes: map[string]uint64{}}}
+	w.cfg.Log = func(time.Duration, string) {}
+	w.ctx, w.cancel = context.WithCancel(t.Context())
+	t.Cleanup(w.cancel)
+	w.witness = &witness.Witness{Eyes: eyes{w}, Audit: w.audit, Story: &w.story, Heard: w.heard}
+	for i := range 2 {
+		id, err := w.c.cloud.Launch(w.now(), ec2.LaunchSpec{Type: "m5.large", SecondaryAddresses: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := &Node{Name: "machine", Number: i + 2, Instance: id, c: w.c}
+		m := &member{no: int32(i + 1), node: n, hung: map[string]int{}, silent: map[netip.Addr]bool{}}
+		w.members, w.byNode[n] = append(w.members, m), m
+	}
+	return w
+}
+
+// await waits for a condition that other goroutines bring about.
+func await(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("waited for " + what)
+		}
+	}
+}
+
+// TestFollow: a daemon lives for as long as its recording does, its sandboxes are remembered, and what is not the core's is found.
+func TestFollow(t *testing.T) {
+	w := machineless(t)
+	m := w.members[1]
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "record.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	e := &endpoint{w: w, member: m}
+	go e.take(l)
+
+	// The other end is this process, which does not end with its recording: after a while that is found.
+	c, err := net.Dial("unix", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	n := ipam.New(ipam.Sound())
+	rec, err := ipam.NewRecording(n, "sound")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(line []byte) {
+		t.Helper()
+		if _, err := c.Write(line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(rec.Header())
+	now := w.now()
+	for _, in := range []ipam.Input{
+		ipam.Start{Settings: ipam.Defaults()},
+		ipam.Add{Req: 1, Att: ipam.Attachment{Network: "aws-cni", ContainerID: "c1", IfName: "eth0"}, Pod: ipam.Pod{Namespace: "default", Name: "web-0"}, Netns: 7},
+	} {
+		line, err := rec.Line(now, in, n.Step(now, in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(line)
+	}
+	steps := func() (steps uint64, pid int) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if m.life == nil {
+			return 0, m.pid
+		}
+		return m.life.Steps(), m.pid
+	}
+	await(t, "two steps", func() bool { n, pid := steps(); return n == 2 && pid == os.Getpid() })
+	w.mu.Lock()
+	old, ok := m.history.Before("web-0", "c2")
+	before := w.stamp(m)
+	w.mu.Unlock()
+	if !ok || old != "c1" || before.steps != 2 || before.life == nil {
+		t.Errorf("the sandbox of web-0 before c2 is %q; %+v", old, before)
+	}
+	write([]byte(`{"at":` + "9000000000000000000" + `,"in":{"Tick":{}},"out":"0000000000000000"}` + "\n"))
+	await(t, "a disagreement", func() bool { return len(w.Disagreements()) == 1 && w.Err() != nil })
+	_ = c.Close()
+	await(t, "the end", func() bool { _, pid := steps(); return pid == 0 })
+	w.cancel()
+}
+
+// TestTrap: a daemon that makes the request dies then, and nobody else does.
+func TestTrap(t *testing.T) {
+	w := machineless(t)
+	daemon := exec.Command("sleep", "600")
+	if err := daemon.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- daemon.Wait() }()
+	defer func() { _ = daemon.Process.Kill() }()
+	one, two := w.members[1], w.members[2]
+	one.pid = daemon.Process.Pid
+	w.armed = []deathTrap{{one, ec2.CreateNetworkInterface, true}}
+	for _, c := range []struct {
+		m      *member
+		action ec2.Action
+		after  bool
+	}{{one, ec2.CreateNetworkInterface, false}, {one, ec2.AttachNetworkInterface, true}, {two, ec2.CreateNetworkInterface, true}} {
+		if w.arrived(c.m.node, c.action, c.after) {
+			t.Errorf("%+v sprang it", c)
+		}
+	}
+	if w.arrived(&Node{}, ec2.CreateNetworkInterface, true) {
+		t.Error("the control plane sprang it")
+	}
+	if !w.arrived(one.node, ec2.CreateNetworkInterface, true) || len(w.armed) != 0 {
+		t.Error("it did not spring")
+	}
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Error("the daemon lives")
+	}
+}
+
+// TestStamp: what happens at EC2 to a node, or to its objects, moves its stamp and no other's.
+func TestStamp(t *testing.T) {
+	w := machineless(t)
+	one := w.members[1]
+	stamps := func() []stamp { return w.stamps() }
+	for what, f := range map[string]func(){
+		"a request": func() {
+			w.served(one.node, &ec2.Request{Action: ec2.DescribeNetworkInterfaces}, &ec2.Response{})
+		},
+		"an event": func() { w.happened(one.node, &ec2.Event{Kind: ec2.LinkPlugged, Instance: one.node.Instance}) },
+		"a reboot": func() { w.rebooted(one.node) },
+	} {
+		before := stamps()
+		f()
+		if after := stamps(); after[0] == before[0] || after[1] != before[1] {
+			t.Errorf("%s: %+v, %+v", what, before, after)
+		}
+	}
+	before := stamps()
+	w.happened(nil, &ec2.Event{})
+	w.served(&Node{}, &ec2.Request{}, &ec2.Response{})
+	if !same(before, stamps()) {
+		t.Error("what happens to nobody moves somebody")
+	}
+}
+
+// TestLedger: the control plane's calls are not the scenario's.
+func TestLedger(t *testing.T) {
+	w := machineless(t)
+	one, two := w.members[1], w.members[2]
+	w.endpoints = []*endpoint{{w: w, node: one.node, member: one}, {w: w, node: two.node}} // the second is none of the scenario's
+	call := func(n *Node) {
+		w.c.cloud.Serve(w.now(), &ec2.Request{Action: ec2.DescribeSubnets, Caller: n.Instance})
+	}
+	call(two.node)
+	w.base, w.others = acts.Ledger(w.c.cloud), w.ledgerOfOthers(w.c.cloud)
+	call(one.node)
+	call(two.node)
+	call(two.node)
+	if v, ok := w.measureEC2(w.c.cloud, "calls.total"); !ok || v != 1 {
+		t.Errorf("%d calls, %v; want 1", v, ok)
+	}
+	if v, ok := w.measureEC2(w.c.cloud, "enis.total"); !ok || v != 1 {
+		t.Errorf("%d ENIs, %v; want 1", v, ok)
+	}
+	if !slices.Equal(w.machines(0), []string{"machine", "machine"}) || w.instance(1) != one.node.Instance || w.instance(9) != "" {
+		t.Error("the machines are wrong")
+	}
+}
