@@ -13,17 +13,19 @@ import (
 
 // intents are the DELs that plugins left while no daemon listened.
 type intents struct {
-	reading, again bool            // the folder is being read; and has to be once more
-	doing          map[string]bool // by file name
-	tries          map[string]int  // that failed
-	bad            map[string]bool // were complained about
+	reading, again bool // the folder is being read; and has to be once more
+	// By attachment, not by file: one that is being removed has another name for a moment.
+	doing map[ipam.Attachment]bool
+	ended map[ipam.Attachment]bool // since the reading began, which may have seen their files
+	tries map[ipam.Attachment]int  // that failed
+	bad   map[string]bool          // files that were complained about
 }
 
 func (d *daemon) intentDir() string { return filepath.Join(d.c.RunDir, intentDir) }
 
 // watchIntents reads the folder now, whenever something is put into it, and now and then although nothing was heard.
 func (d *daemon) watchIntents() {
-	d.intents.doing, d.intents.bad, d.intents.tries = map[string]bool{}, map[string]bool{}, map[string]int{}
+	d.intents.doing, d.intents.bad, d.intents.tries = map[ipam.Attachment]bool{}, map[string]bool{}, map[ipam.Attachment]int{}
 	d.followIntents()
 	d.scanEver()
 }
@@ -86,7 +88,7 @@ func (d *daemon) scanIntents() {
 		d.intents.again = true
 		return
 	}
-	d.intents.reading, d.intents.again = true, false
+	d.intents.reading, d.intents.again, d.intents.ended = true, false, map[ipam.Attachment]bool{}
 	d.local++
 	d.go_(func() {
 		list, bad, err := intent.Read(d.intentDir())
@@ -98,7 +100,9 @@ func (d *daemon) scanIntents() {
 			}
 			d.complain(bad)
 			for i := range list {
-				d.tryIntent(&list[i])
+				if !d.intents.ended[list[i].Attachment] {
+					d.tryIntent(&list[i])
+				}
 			}
 			if d.intents.again {
 				d.scanIntents()
@@ -119,10 +123,10 @@ func (d *daemon) complain(bad []intent.Unreadable) {
 
 // tryIntent is the DEL, unless it is under way.
 func (d *daemon) tryIntent(e *intent.Entry) {
-	if d.stopping || d.intents.doing[e.Name] {
+	if d.stopping || d.intents.doing[e.Attachment] {
 		return
 	}
-	d.intents.doing[e.Name] = true
+	d.intents.doing[e.Attachment] = true
 	d.lastReq++
 	d.open[d.lastReq] = &request{intent: e}
 	d.step(ipam.Del{Req: d.lastReq, Att: e.Attachment, Pod: e.Pod, Deadline: d.clock.Now() + defaultTimeout, Version: e.Version, Intent: true})
@@ -136,10 +140,10 @@ func growing(first time.Duration, failed int) time.Duration {
 // intentDone takes the file away when its DEL has succeeded (rule F), and tries again otherwise.
 func (d *daemon) intentDone(e *intent.Entry, failed *ipam.Error) {
 	again := func() {
-		pause := growing(intentRetry, d.intents.tries[e.Name])
-		d.intents.tries[e.Name]++
+		pause := growing(intentRetry, d.intents.tries[e.Attachment])
+		d.intents.tries[e.Attachment]++
 		d.after(d.clock.Now()+pause, func() {
-			delete(d.intents.doing, e.Name)
+			delete(d.intents.doing, e.Attachment)
 			d.tryIntent(e)
 		})
 	}
@@ -168,8 +172,11 @@ func (d *daemon) removeIntent(e *intent.Entry, again func()) {
 				return
 			}
 			d.log.Info("a DEL intent is done", "attachment", e.Attachment)
-			delete(d.intents.doing, e.Name)
-			delete(d.intents.tries, e.Name)
+			delete(d.intents.doing, e.Attachment)
+			delete(d.intents.tries, e.Attachment)
+			if d.intents.reading {
+				d.intents.ended[e.Attachment] = true
+			}
 			d.scanIntents() // for one that came in its place
 		})
 	})

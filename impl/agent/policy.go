@@ -42,7 +42,7 @@ func (d *daemon) forget(e *intent.Entry, again func()) {
 		d.post(func() {
 			switch {
 			case err == nil, errors.Is(err, npa.ErrAbsent):
-			case errors.Is(err, npa.ErrNobody) && d.intents.tries[e.Name] >= agentGone:
+			case errors.Is(err, npa.ErrNobody) && d.intents.tries[e.Attachment] >= agentGone:
 				d.log.Warn("the network policy agent is gone, and was not told of a pod's end", "pod", e.Pod, "err", err)
 			default:
 				d.log.Warn("the network policy agent was not told of a pod's end; ipamd tries again", "pod", e.Pod, "err", err)

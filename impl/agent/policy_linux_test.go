@@ -118,10 +118,10 @@ func TestPolicyAgentGone(t *testing.T) {
 	}
 	d.ctx, d.end = context.WithCancel(t.Context())
 	defer d.end()
-	d.intents.tries = map[string]int{}
+	d.intents.tries = map[ipam.Attachment]int{}
 	e := intent.Entry{Name: "x.json", Intent: intent.Intent{Pod: ipam.Pod{Namespace: "default", Name: "web-0"}}}
 	for tries, want := range map[int]bool{0: true, agentGone - 1: true, agentGone: false} {
-		d.intents.tries[e.Name] = tries
+		d.intents.tries[e.Attachment] = tries
 		again := false
 		d.forget(&e, func() { again = true })
 		(<-d.in)()
