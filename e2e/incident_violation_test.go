@@ -1,0 +1,30 @@
+package e2e
+
+import (
+	"fmt"
+
+	"github.com/enilab/enilab/sim/audit"
+)
+
+// violation is an invariant that broke. Anything else that goes wrong in an incident is an ordinary error, and proves nothing.
+type violation struct {
+	id   audit.ID
+	text string // who, what was expected, what was found
+}
+
+// broken is a violation.
+func broken(id audit.ID, format string, args ...any) error {
+	return &violation{id, fmt.Sprintf(format, args...)}
+}
+
+func (v *violation) Error() string { return fmt.Sprintf("%q broke: %s", v.phrase(), v.text) }
+
+// phrase is the invariant's, as scenarios quote it.
+func (v *violation) phrase() string {
+	for _, i := range audit.Catalogue() {
+		if i.ID == v.id {
+			return i.Phrase
+		}
+	}
+	return v.id.String()
+}

@@ -1,0 +1,230 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/impl/dataplane/linux"
+	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/lab/fabric"
+)
+
+// Times of the watch.
+const (
+	watchPeriod = 250 * time.Millisecond
+	// patience is how long a live pod may be silent. Nothing that a sound daemon does interrupts a pod; the rest is this machine's load.
+	patience = 8 * time.Second
+	// glance is how long one look waits for answers.
+	glance = time.Second
+)
+
+// vethPrefix is AWS_VPC_K8S_CNI_VETHPREFIX's default.
+const vethPrefix = "eni"
+
+// life is a container that must keep what it has.
+type life struct {
+	name    string
+	address netip.Addr
+}
+
+// watch looks at the node again and again, until stop, which says what broke. What breaks ends the context, and with it all waiting.
+func (s *scene) watch(ctx context.Context) (watched context.Context, stop func() error) {
+	watched, cancel := context.WithCancelCause(ctx)
+	end, ended := make(chan struct{}), make(chan struct{})
+	var broke error
+	go func() {
+		defer close(ended)
+		silent := map[life]time.Time{}
+		for {
+			err := s.look(watched, silent)
+			var v *violation
+			if errors.As(err, &v) {
+				broke = err
+				cancel(err)
+				return
+			}
+			select { // any other error: the API server or this machine has no time; the incident finds out
+			case <-time.After(watchPeriod):
+			case <-end:
+				return
+			case <-watched.Done():
+				return
+			}
+		}
+	}()
+	return watched, func() error {
+		close(end)
+		<-ended
+		cancel(nil)
+		return broke
+	}
+}
+
+// look says what is wrong right now. silent are those that did not answer at the last one, and since when.
+func (s *scene) look(ctx context.Context, silent map[life]time.Time) error {
+	s.looking.Lock()
+	defer s.looking.Unlock()
+	live, err := s.live(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.served(live); err != nil {
+		return err
+	}
+	if err := s.wired(); err != nil {
+		return err
+	}
+	var addrs []netip.Addr
+	for _, l := range live {
+		addrs = append(addrs, l.address)
+	}
+	began := time.Now()
+	answers := s.Fabric().Ping(addrs, glance)
+	if live, err = s.live(ctx); err != nil { // those that were about to end are not meant
+		return err
+	}
+	for l := range silent {
+		if i := slices.Index(addrs, l.address); i < 0 || answers[i] || !slices.Contains(live, l) {
+			delete(silent, l)
+		}
+	}
+	for _, l := range live {
+		if i := slices.Index(addrs, l.address); i < 0 || answers[i] {
+			continue
+		}
+		since, already := silent[l]
+		if !already {
+			silent[l] = began
+		} else if time.Since(since) > patience {
+			return broken(audit.I10, "%s has not answered at %v for %v", l.name, l.address, patience)
+		}
+	}
+	return nil
+}
+
+// allAnswer waits until the watch would find nothing.
+func (s *scene) allAnswer(ctx context.Context) error {
+	return awaited(ctx, 2*patience, "all pods to answer", func(ctx context.Context) (string, error) {
+		silent := map[life]time.Time{}
+		if err := s.look(ctx, silent); err != nil {
+			return "", err
+		}
+		for l := range silent {
+			return l.name + " does not, at " + l.address.String(), nil
+		}
+		return "", nil
+	})
+}
+
+// live are the incident's pods that are Ready and shall go on, and the containers that are held.
+func (s *scene) live(ctx context.Context) ([]life, error) {
+	pods, err := s.pods(ctx, s.name, "")
+	if err != nil {
+		return nil, err
+	}
+	var out []life
+	for i := range pods {
+		p := &pods[i]
+		if a, err := netip.ParseAddr(p.Status.PodIP); err == nil && ready(p) && p.DeletionTimestamp == nil {
+			out = append(out, life{fmt.Sprintf("pod %s (%.8s)", p.Name, p.UID), a})
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, h := range s.held {
+		out = append(out, life{fmt.Sprintf("sandbox %.8s of %s, which the API server does not know any more,", id, h.pod), h.address})
+	}
+	return out, nil
+}
+
+// wired says whether an address is in two namespaces, or a container that is held has lost its link: who has its address now would answer
+// in its place.
+func (s *scene) wired() error {
+	s.mu.Lock()
+	lost := maps.Clone(s.held)
+	s.mu.Unlock()
+	o, err := s.observe()
+	if err != nil {
+		return err
+	}
+	behind := map[netip.Addr]string{}
+	for i := range o.Links {
+		l := &o.Links[i]
+		if !l.PeerLive || !strings.HasPrefix(l.Name, vethPrefix) {
+			continue // an ENI's other end is the VPC
+		}
+		for _, a := range l.PeerAddresses {
+			if other, there := behind[a]; there {
+				return broken(audit.I1, "%v is behind %s (%s) and behind %s", a, l.Name, l.Alias, other)
+			}
+			behind[a] = fmt.Sprintf("%s (%s)", l.Name, l.Alias)
+		}
+		if _, id, _, _, ok := dataplane.ParseAlias(l.Alias); ok {
+			delete(lost, id)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, h := range lost {
+		if _, still := s.held[id]; !still {
+			continue // it may end by now
+		}
+		return broken(audit.I10, "sandbox %.8s of %s has lost its link, and %v with it", id, h.pod, h.address)
+	}
+	return nil
+}
+
+// served says whether EC2 has taken an address from under a container.
+func (s *scene) served(live []life) (err error) {
+	s.Cloud(func(_ time.Duration, m *ec2.Cloud) {
+		for _, l := range live {
+			id, on, _ := m.OwnerOf(l.address)
+			if e, ok := m.ENI(id); err == nil && (!ok || on != s.node.Instance || e.Status == ec2.Detaching) {
+				err = broken(audit.I4, "%s has %v, which EC2 has taken from %s", l.name, l.address, s.node.Name)
+			}
+		}
+	})
+	return err
+}
+
+// observe is the node's kernel, and what can be seen of pods through it.
+func (s *stage) observe() (o dataplane.Observation, err error) {
+	err = fabric.Do(s.node.Netns(), func() error {
+		k, err := linux.Open(linux.Options{})
+		if err != nil {
+			return err
+		}
+		defer k.Close()
+		o, err = k.Observe()
+		return err
+	})
+	return o, err
+}
+
+// hold says that a running pod's container lives on, whatever the API server thinks; release that it need not any more.
+func (s *scene) hold(p *corev1.Pod, sandbox string) error {
+	a, err := netip.ParseAddr(p.Status.PodIP)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held[sandbox] = holding{p.Name, a}
+	return nil
+}
+
+func (s *scene) release(sandbox string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.held, sandbox)
+}
