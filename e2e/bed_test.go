@@ -32,6 +32,7 @@ type site struct {
 	*options
 	production []byte // image archives
 	laboratory []byte
+	peer       []byte        // binary, see e2e/peer
 	traces     []trace       // of all clusters that there were
 	end        time.Duration // of the last one, on CLOCK_BOOTTIME
 }
@@ -44,8 +45,11 @@ func imageOptions(laboratory bool) image.Options {
 	return o
 }
 
-// build builds the images, once.
+// build builds the images and what pods run, once.
 func (s *site) build(ctx SpecContext) {
+	var err error
+	s.peer, err = buildPeer(ctx)
+	check(err)
 	for _, laboratory := range []bool{false, true} {
 		var out bytes.Buffer
 		check(image.WriteContext(ctx, &out, imageOptions(laboratory)))
@@ -83,6 +87,9 @@ func (b *bed) up(ctx SpecContext) {
 	DeferCleanup(b.down, GracePeriod(downLimit))
 	DeferCleanup(b.waitIfKept)
 	check(c.LoadImage(ctx, b.production))
+	for _, n := range c.Nodes() {
+		check(installPeer(n, b.site.peer))
+	}
 	say("installing the CNI")
 	check(b.install(ctx, nil))
 	say("the cluster is up: KUBECONFIG=" + c.Kubeconfig())
@@ -99,18 +106,6 @@ func (b *bed) roll(ctx context.Context, o deploy.Options) error {
 	ctx, cancel := context.WithTimeout(ctx, rollLimit)
 	defer cancel()
 	return b.Install(ctx, o)
-}
-
-// play applies manifests whose daemon has a mistake, one of `enilab mutants`.
-func (b *bed) play(ctx context.Context, mutant string, env map[string]string) error {
-	if !b.laboratory {
-		if err := b.LoadImage(ctx, b.site.laboratory); err != nil {
-			return err
-		}
-		b.laboratory = true
-	}
-	b.changed = true
-	return b.roll(ctx, deploy.Options{Image: imageOptions(true).Reference(), Env: env, Command: []string{"/enilab", "play", mutant}})
 }
 
 // reinstall puts aws-node back as it was, at the end of the spec or container that says so before it changes it.

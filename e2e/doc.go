@@ -26,6 +26,9 @@
 //
 // # Specs
 //
+// Pods run e2e/peer: servers that tell who they are and whom they see, so that a spec knows who has answered, and which translations there
+// were on the way. What a pod asks, it asks by that program too.
+//
 // A file registers its specs with specs, in a container whose function gets the bed: the cluster, and what specs do with it. They may
 // leave aws-node as they like only if they put it back (bed.reinstall does at their end), and no pods. A spec waits with a deadline that
 // says what it waited for (await), and never sleeps.

@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -19,12 +17,6 @@ func externalSpecs(f *fleet) {
 
 // expectOutside says which pods are seen outside of the VPC with another address than expected. A service there tells its peers'.
 func (f *fleet) expectOutside(ctx context.Context, expected func(*corev1.Pod) string) error {
-	to := f.Fabric().InternetAddr()
-	return parallel(pointers(f.pods), func(p *corev1.Pod) error {
-		found, err := f.run(ctx, p, fmt.Sprintf("timeout 30 nc -w 10 %s %d </dev/null", to.Addr(), to.Port()))
-		if err == nil && found != expected(p) {
-			err = errors.New("outside of the VPC " + p.Name + " is seen as " + found + ": expected " + expected(p))
-		}
-		return err
-	})
+	to := f.Fabric().InternetAddr().String()
+	return parallel(pointers(f.pods), func(p *corev1.Pod) error { return f.expect(ctx, p, "read", question{to, expected(p)}) })
 }

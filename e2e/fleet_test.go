@@ -73,6 +73,27 @@ func (f *fleet) members() []*corev1.Pod {
 	return out
 }
 
+// pod is the one with that name, nil if there is none.
+func (f *fleet) pod(name string) *corev1.Pod {
+	for i := range f.pods {
+		if f.pods[i].Name == name {
+			return &f.pods[i]
+		}
+	}
+	return nil
+}
+
+// on are the pods on a node.
+func (f *fleet) on(n *kind.Node) []*corev1.Pod {
+	var out []*corev1.Pod
+	for i := range f.pods {
+		if f.pods[i].Spec.NodeName == n.Name {
+			out = append(out, &f.pods[i])
+		}
+	}
+	return out
+}
+
 // hostPort is the port of the node that leads to a pod of the second worker.
 func hostPort(p *corev1.Pod) uint16 { return uint16(p.Spec.Containers[0].Ports[0].HostPort) }
 
@@ -90,11 +111,11 @@ func withKubectl(s *corev1.PodSpec) {
 	s.Containers[0].VolumeMounts = append(s.Containers[0].VolumeMounts, corev1.VolumeMount{Name: "kubectl", MountPath: "/bin/kubectl", ReadOnly: true})
 }
 
-// probed gives a pod all kinds of probes. /ready is a file: without it the pod is not.
+// probed gives a pod all kinds of probes.
 func probed(s *corev1.PodSpec) {
 	c := &s.Containers[0]
 	c.StartupProbe = &corev1.Probe{PeriodSeconds: 1, TimeoutSeconds: 10, FailureThreshold: 60,
-		ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"test", "-e", "/www/ready"}}}}
+		ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"test", "-x", peer}}}}
 	c.LivenessProbe = &corev1.Probe{PeriodSeconds: 5, TimeoutSeconds: 10, FailureThreshold: 6,
 		ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(echoPort)}}}
 	c.ReadinessProbe = &corev1.Probe{PeriodSeconds: 1, TimeoutSeconds: 10,

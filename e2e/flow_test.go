@@ -50,12 +50,12 @@ func (b *bed) openPodFlow(ctx context.Context, from, to *corev1.Pod) *flow {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		err := b.stream(ctx, from, in, out, io.Discard, "nc", to.Status.PodIP, fmt.Sprint(echoPort))
-		_ = out.CloseWithError(errors.Join(errors.New("nc ended"), err))
-		_ = in.CloseWithError(errors.New("nc ended"))
+		err := b.stream(ctx, from, in, out, io.Discard, peer, "pipe", netip.AddrPortFrom(addressOf(to), echoPort).String())
+		_ = out.CloseWithError(errors.Join(errors.New("peer ended"), err))
+		_ = in.CloseWithError(errors.New("peer ended"))
 	}()
 	return follow(from.Name+" -> "+to.Name, pipes{r, w}, func() {
-		_ = w.Close() // and so nc ends
+		_ = w.Close() // and so peer ends
 		select {
 		case <-ended:
 		case <-time.After(flowPatience):

@@ -15,11 +15,11 @@ import (
 func kubeletSpecs(f *fleet) {
 	It("lets kubelet probe pods, and see when they are not ready", func(ctx SpecContext) {
 		for _, r := range roles {
-			f.mustRun(ctx, f.role[r], "rm /www/ready")
+			f.mustRun(ctx, f.role[r], peer, "unready")
 		}
 		for _, r := range roles {
 			f.awaitReadiness(ctx, f.role[r], false)
-			f.mustRun(ctx, f.role[r], "touch /www/ready")
+			f.mustRun(ctx, f.role[r], peer, "ready")
 		}
 		for _, r := range roles {
 			f.awaitReadiness(ctx, f.role[r], true)
@@ -33,32 +33,25 @@ func kubeletSpecs(f *fleet) {
 
 	It("carries to the ports of a node that are a pod's", func(ctx SpecContext) {
 		n := f.Workers()[1]
-		var errs []error
-		for i := range f.pods {
-			p := &f.pods[i]
-			if p.Spec.NodeName != n.Name {
-				continue
-			}
+		var all jobs
+		for _, p := range f.on(n) {
 			to := netip.AddrPortFrom(n.Address, hostPort(p))
-			for _, o := range []origin{f.witness(), host(f.Nodes()[0]), host(f.Workers()[0])} {
-				errs = append(errs, o.expect(ctx, to, answer{p.Name, o.addr}))
+			for _, o := range f.origins() {
+				all.add(func() error { return o.expect(ctx, to, p.Name, o.addr) })
 			}
-			errs = append(errs, host(n).expect(ctx, to, answer{p.Name, n.Address.String()}))
 		}
-		check(join(errs...))
+		check(all.run())
 		check(parallel(f.members(), func(from *corev1.Pod) error {
-			var to []netip.AddrPort
-			var expected []answer
+			var list []question
 			for _, r := range []string{"b-primary", "b-secondary"} {
 				p := f.role[r]
 				peer := from.Status.PodIP
 				if p == from { // portmap masquerades it
 					peer = n.Address.String()
 				}
-				to = append(to, netip.AddrPortFrom(n.Address, hostPort(p)))
-				expected = append(expected, answer{p.Name, peer})
+				list = append(list, who(netip.AddrPortFrom(n.Address, hostPort(p)), p.Name, peer))
 			}
-			return f.expectAnswers(ctx, from, to, expected)
+			return f.expect(ctx, from, "ask", list...)
 		}))
 	}, NodeTimeout(3*time.Minute))
 }

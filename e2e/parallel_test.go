@@ -17,6 +17,13 @@ func parallel[T any](list []T, do func(T) error) error {
 	return join(errs...)
 }
 
+// jobs are done in parallel.
+type jobs []func() error
+
+func (j *jobs) add(f func() error) { *j = append(*j, f) }
+
+func (j jobs) run() error { return parallel(j, func(f func() error) error { return f() }) }
+
 // mostErrors bounds a message: when all pods cannot reach all others, the first ones say it.
 const mostErrors = 12
 

@@ -27,27 +27,27 @@ const execLimit = 2 * time.Minute
 // slowExec is worth a line of progress.
 const slowExec = 5 * time.Second
 
-// run runs a shell script in a pod and returns what it printed; it goes by the API server, kubelet and the runtime, not by the pod's network.
-func (b *bed) run(ctx context.Context, p *corev1.Pod, script string) (string, error) {
+// run runs a command in a pod and returns what it printed; it goes by the API server, kubelet and the runtime, not by the pod's network.
+func (b *bed) run(ctx context.Context, p *corev1.Pod, command ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, execLimit)
 	defer cancel()
 	begin := time.Now()
 	defer func() {
 		if took := time.Since(begin); took > slowExec {
-			say(fmt.Sprintf("%s took %v for: %s", p.Name, took.Round(time.Millisecond), script))
+			say(fmt.Sprintf("%s took %v for %q", p.Name, took.Round(time.Millisecond), command))
 		}
 	}()
 	var out, errOut bytes.Buffer
-	if err := b.stream(ctx, p, nil, &out, &errOut, "sh", "-c", script); err != nil {
-		return out.String(), fmt.Errorf("in pod %s on %s: %s: %w: %s", p.Name, p.Spec.NodeName, script, err, strings.TrimSpace(out.String()+errOut.String()))
+	if err := b.stream(ctx, p, nil, &out, &errOut, command...); err != nil {
+		return out.String(), fmt.Errorf("in pod %s on %s: %q: %w: %s", p.Name, p.Spec.NodeName, command, err, strings.TrimSpace(out.String()+errOut.String()))
 	}
 	return strings.TrimSpace(out.String()), nil
 }
 
 // mustRun is run that fails the spec.
-func (b *bed) mustRun(ctx context.Context, p *corev1.Pod, script string) string {
+func (b *bed) mustRun(ctx context.Context, p *corev1.Pod, command ...string) string {
 	GinkgoHelper()
-	out, err := b.run(ctx, p, script)
+	out, err := b.run(ctx, p, command...)
 	check(err)
 	return out
 }
@@ -64,45 +64,51 @@ func (b *bed) stream(ctx context.Context, p *corev1.Pod, in io.Reader, out, errO
 	return e.StreamWithContext(ctx, remotecommand.StreamOptions{Stdin: in, Stdout: out, Stderr: errOut})
 }
 
-// answer is what httpPort tells: who it is, and who has asked.
-type answer struct{ server, peer string }
+// question is an argument of one of peer's clients, and the answer that there should be.
+type question struct{ to, expected string }
 
-func (a answer) String() string { return a.server + " sees " + a.peer }
-
-func parseAnswer(line string) answer {
-	server, peer, _ := strings.Cut(strings.TrimSpace(line), " ")
-	return answer{server, peer}
+// who is a question to an httpPort.
+func who(to netip.AddrPort, name, peer string) question {
+	return question{to.String(), name + " " + peer}
 }
 
-// ask lets a pod ask httpPorts, in one command; one that is not answered has an empty answer.
-func (b *bed) ask(ctx context.Context, from *corev1.Pod, to ...netip.AddrPort) ([]answer, error) {
-	var script strings.Builder
-	for _, t := range to {
-		fmt.Fprintf(&script, "echo $(ask %s %d)\n", t.Addr(), t.Port())
+// expect lets a pod ask questions, all at once, and says which answers are others.
+func (b *bed) expect(ctx context.Context, from *corev1.Pod, client string, list ...question) error {
+	args := []string{peer, client}
+	for _, q := range list {
+		args = append(args, q.to)
 	}
-	text, err := b.run(ctx, from, script.String())
-	lines := strings.Split(text, "\n")
-	out := make([]answer, len(to))
-	for i := range min(len(lines), len(out)) {
-		out[i] = parseAnswer(lines[i])
+	found, err := b.answers(ctx, from, args...)
+	if err != nil {
+		return err
 	}
-	return out, err
-}
-
-// expectAnswers lets a pod ask, and says which answers are others than expected.
-func (b *bed) expectAnswers(ctx context.Context, from *corev1.Pod, to []netip.AddrPort, expected []answer) error {
-	found, err := b.ask(ctx, from, to...)
-	errs := []error{err}
-	for i := range found {
-		if found[i] != expected[i] {
-			errs = append(errs, fmt.Errorf("%s asks %v: expected %q, found %q", from.Name, to[i], expected[i], found[i]))
+	var errs []error
+	for i, q := range list {
+		if found[i] != q.expected {
+			errs = append(errs, fmt.Errorf("%s on %s: %s %s: expected %q, found %q", from.Name, from.Spec.NodeName, client, q.to, q.expected, found[i]))
 		}
 	}
-	return errors.Join(errs...)
+	return join(errs...)
 }
 
-// dialLimit bounds a connection from outside of pods, and what is said in it.
-const dialLimit = time.Minute
+// answers runs one of peer's clients in a pod.
+func (b *bed) answers(ctx context.Context, from *corev1.Pod, command ...string) ([]string, error) {
+	text, err := b.run(ctx, from, command...)
+	if err != nil {
+		return nil, err
+	}
+	lines, args := strings.Split(text, "\n"), command[2:]
+	if len(lines) != len(args) {
+		return nil, fmt.Errorf("%s: %d questions, %d answers: %s", from.Name, len(args), len(lines), text)
+	}
+	for i, arg := range args {
+		lines[i] = strings.TrimSpace(strings.TrimPrefix(lines[i], arg))
+	}
+	return lines, nil
+}
+
+// dialLimit bounds a connection from outside of pods, and what is said in it: some of TCP's retransmissions.
+const dialLimit = 30 * time.Second
 
 // origin opens connections: the VPC's witness, a node, this machine.
 type origin struct {
@@ -129,53 +135,66 @@ func host(n *kind.Node) origin {
 	}}
 }
 
-// ask asks an httpPort.
-func (o origin) ask(ctx context.Context, to netip.AddrPort) (answer, error) {
-	raw, err := o.say(ctx, to, []byte("GET /cgi-bin/who HTTP/1.0\r\n\r\n"))
-	if err != nil {
-		return answer{}, err
+// origins are the VPC and the networks of all nodes.
+func (b *bed) origins() []origin {
+	out := []origin{b.witness()}
+	for _, n := range b.Nodes() {
+		out = append(out, host(n))
 	}
-	lines := strings.Split(strings.TrimSpace(string(raw)), "\n")
-	return parseAnswer(lines[len(lines)-1]), nil
+	return out
+}
+
+// ask asks an httpPort.
+func (o origin) ask(ctx context.Context, to netip.AddrPort) (string, error) {
+	c := &http.Client{Timeout: dialLimit, Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return o.dial(ctx, to) }}}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+to.String()+"/who", nil)
+	if err != nil {
+		return "", err
+	}
+	resp, err := c.Do(r)
+	if err != nil {
+		return "", fmt.Errorf("from %s: %w", o.name, err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return "", fmt.Errorf("from %s to %v: %w", o.name, to, err)
+	}
+	return strings.TrimSpace(string(text)), nil
 }
 
 // expect asks, and says if the answer is another one.
-func (o origin) expect(ctx context.Context, to netip.AddrPort, expected answer) error {
+func (o origin) expect(ctx context.Context, to netip.AddrPort, name, peer string) error {
 	found, err := o.ask(ctx, to)
-	if err == nil && found != expected {
-		err = fmt.Errorf("%s asks %v: expected %q, found %q", o.name, to, expected, found)
+	if err == nil && found != name+" "+peer {
+		err = fmt.Errorf("from %s to %v: expected that %s sees %s, found %q", o.name, to, name, peer, found)
 	}
 	return err
 }
 
 // echo sends a payload to an echoPort, which has to come back.
 func (o origin) echo(ctx context.Context, to netip.AddrPort, payload []byte) error {
-	back, err := o.say(ctx, to, payload)
-	if err == nil && !bytes.Equal(back, payload) {
-		err = fmt.Errorf("from %s to %v: of %d bytes %d came back, or others", o.name, to, len(payload), len(back))
-	}
-	return err
-}
-
-// say sends something and returns all that is answered.
-func (o origin) say(ctx context.Context, to netip.AddrPort, what []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialLimit)
 	defer cancel()
 	conn, err := o.dial(ctx, to)
 	if err != nil {
-		return nil, fmt.Errorf("from %s to %v: %w", o.name, to, err)
+		return fmt.Errorf("from %s to %v: %w", o.name, to, err)
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })()
 	go func() {
-		_, _ = conn.Write(what)
+		_, _ = conn.Write(payload)
 		if c, ok := conn.(interface{ CloseWrite() error }); ok {
 			_ = c.CloseWrite()
 		}
 	}()
-	out, err := io.ReadAll(conn)
-	if err != nil {
-		return out, fmt.Errorf("from %s to %v: %w", o.name, to, err)
+	back, err := io.ReadAll(conn)
+	if err == nil && !bytes.Equal(back, payload) {
+		err = errors.New("others came back")
 	}
-	return out, nil
+	if err != nil {
+		return fmt.Errorf("from %s to %v: of %d bytes %d came back: %w", o.name, to, len(payload), len(back), err)
+	}
+	return nil
 }

@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -22,118 +21,117 @@ func serviceSpecs(f *fleet) {
 
 	It("carries from pods to the ClusterIPs of others, and to their own", func(ctx SpecContext) {
 		check(parallel(f.members(), func(from *corev1.Pod) error {
-			var to []netip.AddrPort
-			var expected []answer
+			var list []question
 			for _, r := range roles {
 				p := f.role[r]
 				peer := from.Status.PodIP
 				if p == from { // kube-proxy masquerades it
 					peer = f.Node(p.Spec.NodeName).Address.String()
 				}
-				to = append(to, clusterIP(f.service[r]))
-				expected = append(expected, answer{p.Name, peer})
+				list = append(list, who(clusterIP(f.service[r]), p.Name, peer))
 			}
-			return f.expectAnswers(ctx, from, to, expected)
+			return f.expect(ctx, from, "ask", list...)
 		}))
 	}, NodeTimeout(3*time.Minute))
 
 	It("carries from pods to all endpoints of a Service", func(ctx SpecContext) {
 		check(parallel(f.members(), func(from *corev1.Pod) error {
-			var to []netip.AddrPort
+			command := []string{peer, "ask"}
 			for range 3 * len(f.pods) {
-				to = append(to, clusterIP(f.all))
+				command = append(command, clusterIP(f.all).String())
 			}
-			found, err := f.ask(ctx, from, to...)
+			found, err := f.answers(ctx, from, command...)
+			if err != nil {
+				return err
+			}
 			servers := map[string]int{}
 			for _, a := range found {
-				servers[a.server]++
+				name, _, _ := strings.Cut(a, " ")
+				servers[name]++
 			}
-			if err == nil && (servers[""] > 0 || len(servers) < len(f.pods)/2) {
-				err = fmt.Errorf("%s asks the Service of %d pods %d times: expected answers of most of them, found %v", from.Name, len(f.pods), len(to), servers)
+			for name := range servers {
+				if f.pod(name) == nil {
+					return fmt.Errorf("%s asks the Service of %d pods: found %q", from.Name, len(f.pods), found)
+				}
 			}
-			return err
+			if len(servers) < len(f.pods)/2 {
+				return fmt.Errorf("%s asks the Service of %d pods %d times: expected answers of most of them, found %v", from.Name, len(f.pods), len(found), servers)
+			}
+			return nil
 		}))
 	}, NodeTimeout(3*time.Minute))
 
 	It("carries from nodes to ClusterIPs", func(ctx SpecContext) {
-		check(parallel(f.Nodes(), func(n *kind.Node) error {
-			var errs []error
+		var all jobs
+		for _, n := range f.Nodes() {
 			for _, r := range roles {
-				errs = append(errs, host(n).expect(ctx, clusterIP(f.service[r]), answer{f.role[r].Name, n.Address.String()}))
+				all.add(func() error {
+					return host(n).expect(ctx, clusterIP(f.service[r]), f.role[r].Name, n.Address.String())
+				})
 			}
-			return join(errs...)
-		}))
+		}
+		check(all.run())
 	}, NodeTimeout(3*time.Minute))
 
 	It("carries from the VPC and from nodes to NodePorts on every node", func(ctx SpecContext) {
-		origins := []origin{f.witness()}
-		for _, n := range f.Nodes() {
-			origins = append(origins, host(n))
-		}
 		payload := make([]byte, payloadSize)
-		check(parallel(origins, func(o origin) error {
-			var errs []error
+		var all jobs
+		for _, o := range f.origins() {
 			for _, r := range roles {
 				for _, n := range f.Nodes() { // which masquerades
-					errs = append(errs, o.expect(ctx, nodePort(f.service[r], n, httpPort), answer{f.role[r].Name, n.Address.String()}),
-						o.echo(ctx, nodePort(f.service[r], n, echoPort), payload))
+					all.add(func() error {
+						return o.expect(ctx, nodePort(f.service[r], n, httpPort), f.role[r].Name, n.Address.String())
+					})
+					all.add(func() error { return o.echo(ctx, nodePort(f.service[r], n, echoPort), payload) })
 				}
 			}
-			return join(errs...)
-		}))
+		}
+		check(all.run())
 	}, NodeTimeout(3*time.Minute))
 
 	It("carries from the VPC to NodePorts that keep the client's address", func(ctx SpecContext) {
 		payload := make([]byte, payloadSize)
-		var errs []error
+		var all jobs
 		for _, r := range roles {
 			n, o := f.worker(r), f.witness()
-			errs = append(errs, o.expect(ctx, nodePort(f.local[r], n, httpPort), answer{f.role[r].Name, o.addr}),
-				o.echo(ctx, nodePort(f.local[r], n, echoPort), payload))
+			all.add(func() error {
+				return o.expect(ctx, nodePort(f.local[r], n, httpPort), f.role[r].Name, o.addr)
+			})
+			all.add(func() error { return o.echo(ctx, nodePort(f.local[r], n, echoPort), payload) })
 		}
-		check(join(errs...))
+		check(all.run())
 	}, NodeTimeout(3*time.Minute))
 
 	It("carries from pods to NodePorts on every node", func(ctx SpecContext) {
 		check(parallel(f.members(), func(from *corev1.Pod) error {
-			var to []netip.AddrPort
-			var expected []answer
+			var list []question
 			for _, r := range roles {
 				for _, n := range f.Nodes() {
-					to = append(to, nodePort(f.service[r], n, httpPort))
-					expected = append(expected, answer{f.role[r].Name, f.masked(from, f.role[r], n)})
+					list = append(list, who(nodePort(f.service[r], n, httpPort), f.role[r].Name, f.masked(from, f.role[r], n)))
 				}
 			}
-			return f.expectAnswers(ctx, from, to, expected)
+			return f.expect(ctx, from, "ask", list...)
 		}))
 	}, NodeTimeout(3*time.Minute))
 
 	It("resolves names for pods", func(ctx SpecContext) {
 		dns, err := f.Client().CoreV1().Pods("kube-system").List(ctx, listOf("k8s-app=kube-dns"))
 		check(err)
-		name := fmt.Sprintf("all.%s.svc.cluster.local", f.namespace)
-		servers := []string{""} // resolv.conf's, the ClusterIP
-		for _, p := range dns.Items {
-			servers = append(servers, p.Status.PodIP)
+		Expect(dns.Items).NotTo(BeEmpty())
+		list := []question{
+			{"all", f.all.Spec.ClusterIP},
+			{fmt.Sprintf("a-primary.%s.svc.cluster.local.", f.namespace), f.service["a-primary"].Spec.ClusterIP},
 		}
-		check(parallel(f.members(), func(p *corev1.Pod) error {
-			for _, s := range servers {
-				out, err := f.run(ctx, p, "timeout 30 nslookup -type=a "+name+" "+s)
-				if err == nil && !strings.Contains(out, f.all.Spec.ClusterIP) {
-					err = fmt.Errorf("%s resolves %s by %q: expected %s, found %s", p.Name, name, s, f.all.Spec.ClusterIP, out)
-				}
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		}))
+		for _, p := range dns.Items {
+			list = append(list, question{fmt.Sprintf("all.%s.svc.cluster.local.@%s", f.namespace, p.Status.PodIP), f.all.Spec.ClusterIP})
+		}
+		check(parallel(pointers(f.pods), func(p *corev1.Pod) error { return f.expect(ctx, p, "lookup", list...) }))
 	}, NodeTimeout(3*time.Minute))
 
 	It("lets pods talk to the API server", func(ctx SpecContext) {
 		me := fmt.Sprintf("system:serviceaccount:%s:default", f.namespace)
 		check(parallel(f.members(), func(p *corev1.Pod) error {
-			out, err := f.run(ctx, p, "timeout 60 kubectl auth whoami")
+			out, err := f.run(ctx, p, "timeout", "60", "kubectl", "auth", "whoami")
 			if err == nil && !strings.Contains(out, me) {
 				err = fmt.Errorf("%s asks the API server who it is: expected %s, found %s", p.Name, me, out)
 			}

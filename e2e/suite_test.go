@@ -26,6 +26,16 @@ type group struct {
 
 var groups []group
 
+// inAllModes is the label of specs that run in every mode of kube-proxy.
+const inAllModes = "datapath"
+
+func (g group) order() int {
+	if slices.Contains(g.labels, inAllModes) {
+		return 0
+	}
+	return 1
+}
+
 // specs registers a container of specs. Those labelled "datapath" run in every mode of kube-proxy, the others in the first.
 func specs(text string, labels Labels, body func(b *bed)) bool {
 	groups = append(groups, group{text, labels, body})
@@ -76,9 +86,11 @@ func surviveTerminal() {
 	}()
 }
 
-// describe builds the tree: under one container, for Ginkgo shuffles those at the top.
+// describe builds the tree: under one container, for Ginkgo shuffles those at the top. The datapath comes first: its pods need addresses of
+// primary ENIs, and a node gives away what is free the longest.
 func describe(o *options) {
 	s := &site{options: o}
+	slices.SortStableFunc(groups, func(a, b group) int { return a.order() - b.order() })
 	BeforeSuite(s.build)
 	AfterSuite(s.nothingLeft)
 	Describe("enilab", func() {
@@ -88,7 +100,7 @@ func describe(o *options) {
 				BeforeAll(b.up, NodeTimeout(upLimit), GracePeriod(downLimit))
 				JustAfterEach(b.keepEvidence, NodeTimeout(evidenceLimit))
 				for _, g := range groups {
-					if i == 0 || slices.Contains(g.labels, "datapath") {
+					if i == 0 || slices.Contains(g.labels, inAllModes) {
 						Describe(g.text, g.labels, func() { g.body(b) })
 					}
 				}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -23,29 +22,17 @@ const (
 // podImage is in the nodes' image, or pulled.
 const podImage = "docker.io/library/busybox:1.35"
 
-// Ports that every pod serves.
+// Ports that every pod serves: see e2e/peer.
 const (
 	echoPort = 7    // TCP: sends back what it gets
-	httpPort = 8080 // HTTP: /cgi-bin/who is the pod's name and the asker's address
+	httpPort = 8080 // HTTP: /who is the pod's name and the asker's address
 )
 
-// serveScript is what a pod does: it serves its ports until it is told to end. The command `ask HOST PORT` asks another pod's httpPort.
-// There are two kinds of nc, with a flag each for a server that serves more than once.
-const serveScript = `trap exit TERM
-mkdir -p /www/cgi-bin && hostname >/www/index.html && touch /www/ready
-cat >/www/cgi-bin/who <<'X'
-#!/bin/sh
-a=${REMOTE_ADDR#[}; a=${a%]}
-printf '\r\n%s %s\n' "$(hostname)" "${a#::ffff:}"
-X
-cat >/bin/ask <<'X'
-#!/bin/sh
-printf 'GET /cgi-bin/who HTTP/1.0\r\n\r\n' | timeout 30 nc -w 10 "$1" "$2" | tail -1
-X
-chmod +x /www/cgi-bin/who /bin/ask
-httpd -p 8080 -h /www
-(nc -lk -p 7 -e cat || nc -ll -p 7 -e cat) 2>/dev/null &
-while :; do sleep 3600 & wait $!; done`
+// Where peer is, on the nodes and in the pods.
+const (
+	peerDir = "/opt/enilab-e2e"
+	peer    = peerDir + "/peer"
+)
 
 // change adapts a pod's specification.
 type change func(*corev1.PodSpec)
@@ -58,23 +45,18 @@ func onNode(name string) change {
 	}
 }
 
-// hostNetwork makes a pod run in its node's network namespace, without the ports.
-func hostNetwork(s *corev1.PodSpec) {
-	s.HostNetwork = true
-	s.Containers[0].Command = []string{"sh", "-c", "trap exit TERM; sleep infinity & wait $!"}
-	s.Containers[0].ReadinessProbe = nil
-}
-
 // podSpec serves echoPort and httpPort, is Ready when it does, and ends within a second when told.
 func podSpec(changes ...change) corev1.PodSpec {
-	grace := int64(1)
+	grace, dir := int64(1), corev1.HostPathDirectory
 	s := corev1.PodSpec{
 		TerminationGracePeriodSeconds: &grace,
 		Containers: []corev1.Container{{
-			Name: "main", Image: podImage, ImagePullPolicy: corev1.PullIfNotPresent, Command: []string{"sh", "-c", serveScript},
+			Name: "main", Image: podImage, ImagePullPolicy: corev1.PullIfNotPresent, Command: []string{peer, "serve"},
+			VolumeMounts: []corev1.VolumeMount{{Name: "peer", MountPath: peerDir, ReadOnly: true}},
 			ReadinessProbe: &corev1.Probe{PeriodSeconds: 1, TimeoutSeconds: 5,
 				ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(echoPort)}}},
 		}},
+		Volumes: []corev1.Volume{{Name: "peer", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: peerDir, Type: &dir}}}},
 	}
 	for _, c := range changes {
 		c(&s)
@@ -102,32 +84,6 @@ func (b *bed) newNamespace(ctx context.Context, name string) string {
 		return "", err
 	})
 	return name
-}
-
-// deploy makes a Deployment, and returns at once.
-func (b *bed) deploy(ctx context.Context, namespace, name string, replicas int32, changes ...change) {
-	GinkgoHelper()
-	_, err := b.Client().AppsV1().Deployments(namespace).Create(ctx, &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labelled(name)},
-		Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labelled(name)},
-			Template: podTemplate(name, changes...)},
-	}, metav1.CreateOptions{})
-	check(err)
-}
-
-// deployStateful makes a StatefulSet whose pods all start at once, and returns at once.
-func (b *bed) deployStateful(ctx context.Context, namespace, name string, replicas int32, changes ...change) {
-	GinkgoHelper()
-	_, err := b.Client().AppsV1().StatefulSets(namespace).Create(ctx, &appsv1.StatefulSet{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labelled(name)},
-		Spec: appsv1.StatefulSetSpec{Replicas: &replicas, ServiceName: name, Selector: &metav1.LabelSelector{MatchLabels: labelled(name)},
-			PodManagementPolicy: appsv1.ParallelPodManagement, Template: podTemplate(name, changes...)},
-	}, metav1.CreateOptions{})
-	check(err)
-}
-
-func podTemplate(name string, changes ...change) corev1.PodTemplateSpec {
-	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labelled(name)}, Spec: podSpec(changes...)}
 }
 
 // start makes a pod that belongs to a workload of that label, and returns at once.
@@ -230,4 +186,8 @@ func addressOf(p *corev1.Pod) netip.Addr {
 	a, err := netip.ParseAddr(p.Status.PodIP)
 	check(err, "the address of pod "+p.Name)
 	return a
+}
+
+func podTemplate(name string, changes ...change) corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labelled(name)}, Spec: podSpec(changes...)}
 }
