@@ -23,27 +23,25 @@ const (
 
 // roll ends the daemons of some nodes; their DaemonSet makes new ones, with new settings if there are any.
 func (w *World) roll(list []*member, a *sim.Act) error {
-	return w.persist("the API server", func(ctx context.Context) error {
-		if len(a.Keys) > 0 {
-			if err := w.set(ctx, a.Keys); err != nil {
-				return err
-			}
-			w.mu.Lock()
-			for _, m := range list {
-				for _, k := range a.Keys {
-					_ = m.set.Put(k.Key, k.Value) // checked by Bind
-				}
-			}
-			w.mu.Unlock()
+	if len(a.Keys) > 0 {
+		if err := w.persist("the API server", func(ctx context.Context) error { return w.set(ctx, a.Keys) }); err != nil {
+			return err
 		}
+		w.mu.Lock()
 		for _, m := range list {
-			w.tell(m, "ipamd is told to end")
-			if err := w.deleteDaemon(ctx, m); err != nil {
-				return err
+			for _, k := range a.Keys {
+				_ = m.set.Put(k.Key, k.Value) // checked by Bind
 			}
 		}
-		return nil
-	})
+		w.mu.Unlock()
+	}
+	for _, m := range list {
+		w.tell(m, "ipamd is told to end")
+		if err := w.persist("the API server", func(ctx context.Context) error { return w.deleteDaemon(ctx, m) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // set changes the environment of the DaemonSet, and waits until its controller knows: what it makes from then on has it.

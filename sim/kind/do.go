@@ -34,7 +34,7 @@ func (w *World) Do(a *sim.Act) {
 	case scn.Pod:
 		err = w.doPod(a)
 	case scn.Kube:
-		err = w.persist("the API server", func(ctx context.Context) error { return w.work.do(ctx, a, w.machines) })
+		err = w.work.do(a, w.machines)
 	case scn.EC2:
 		w.c.Cloud(func(now time.Duration, m *ec2.Cloud) { acts.EC2(m, now, a, w.instance, w.addressOf) })
 	case scn.IMDS:
@@ -165,7 +165,7 @@ func (w *World) doPod(a *sim.Act) error {
 	}
 	switch a.Verb {
 	case "delete", "force-delete":
-		return w.persist("the API server", func(ctx context.Context) error { return w.work.delete(ctx, p, a.Verb == "force-delete") })
+		return w.work.delete(p, a.Verb == "force-delete")
 	}
 	m := w.on(p.node)
 	if m == nil {

@@ -175,7 +175,7 @@ func (p *pods) find(name string) (pod, bool) {
 	return pod{}, false
 }
 
-// settled names a pod that is not what its workload wants yet; "" is none.
+// unsettled names a pod that is not what its workload wants yet; "" is none.
 func (p *pods) unsettled(want map[string]int) string {
 	have := map[string]int{}
 	for _, q := range p.all() {

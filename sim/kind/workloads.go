@@ -2,8 +2,8 @@ package kind
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -34,16 +34,17 @@ const script = "trap 'exit 0' TERM; sleep 2147483647 & wait"
 type controller struct {
 	client kubernetes.Interface
 	pods   *pods
-	kinds  map[string]string // of the workloads
-	want   map[string]int    // how many pods
+	try    func(func(context.Context) error) error // repeats what the API server does not do at once
+	kinds  map[string]string                       // of the workloads
+	want   map[string]int                          // how many pods
 }
 
-func newController(client kubernetes.Interface, p *pods) *controller {
-	return &controller{client: client, pods: p, kinds: map[string]string{}, want: map[string]int{}}
+func newController(client kubernetes.Interface, p *pods, try func(func(context.Context) error) error) *controller {
+	return &controller{client: client, pods: p, try: try, kinds: map[string]string{}, want: map[string]int{}}
 }
 
 // create makes a workload on machines; one that exists stays as it is.
-func (k *controller) create(ctx context.Context, name string, count int, kind string, machines []string) error {
+func (k *controller) create(name string, count int, kind string, machines []string) error {
 	if k.kinds[name] != "" {
 		return nil
 	}
@@ -51,17 +52,24 @@ func (k *controller) create(ctx context.Context, name string, count int, kind st
 	meta := metav1.ObjectMeta{Name: name, Namespace: namespaceOfPods, Labels: labelsOf(name)}
 	selector := &metav1.LabelSelector{MatchLabels: labelsOf(name)}
 	replicas := int32(count)
-	var err error
-	if kind == "statefulset" {
-		_, err = k.client.AppsV1().StatefulSets(namespaceOfPods).Create(ctx, &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{
-			Replicas: &replicas, Selector: selector, ServiceName: name, Template: template(name, machines),
-			PodManagementPolicy: appsv1.ParallelPodManagement}}, metav1.CreateOptions{})
-	} else {
-		_, err = k.client.AppsV1().Deployments(namespaceOfPods).Create(ctx, &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{
-			Replicas: &replicas, Selector: selector, Template: template(name, machines)}}, metav1.CreateOptions{})
-	}
-	return err
+	return k.try(func(ctx context.Context) (err error) {
+		if kind == statefulSet {
+			_, err = k.client.AppsV1().StatefulSets(namespaceOfPods).Create(ctx, &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{
+				Replicas: &replicas, Selector: selector, ServiceName: name, Template: template(name, machines),
+				PodManagementPolicy: appsv1.ParallelPodManagement}}, metav1.CreateOptions{})
+		} else {
+			_, err = k.client.AppsV1().Deployments(namespaceOfPods).Create(ctx, &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{
+				Replicas: &replicas, Selector: selector, Template: template(name, machines)}}, metav1.CreateOptions{})
+		}
+		if apierrors.IsAlreadyExists(err) { // an answer was lost
+			return nil
+		}
+		return err
+	})
 }
+
+// statefulSet is the kind of a workload whose pods keep their names; any other is a Deployment.
+const statefulSet = "statefulset"
 
 func labelsOf(workload string) map[string]string { return map[string]string{workloadLabel: workload} }
 
@@ -84,58 +92,59 @@ func template(workload string, machines []string) corev1.PodTemplateSpec {
 }
 
 // scale sets the number of pods. Of a Deployment the newest go first, as in the models, whatever its controller would choose.
-func (k *controller) scale(ctx context.Context, name string, count int) error {
+func (k *controller) scale(name string, count int) error {
 	kind := k.kinds[name]
 	if kind == "" {
 		return nil
 	}
 	k.want[name] = count
-	if kind != "statefulset" {
-		if err := k.mark(ctx, name, count); err != nil {
+	if kind != statefulSet {
+		if err := k.mark(name, count); err != nil {
 			return err
 		}
 	}
-	patch := []byte(fmt.Sprintf(`{"spec":{"replicas":%d}}`, count))
-	var err error
-	if kind == "statefulset" {
-		_, err = k.client.AppsV1().StatefulSets(namespaceOfPods).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
-	} else {
-		_, err = k.client.AppsV1().Deployments(namespaceOfPods).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
-	}
-	return err
+	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, count)
+	return k.try(func(ctx context.Context) (err error) {
+		if kind == statefulSet {
+			_, err = k.client.AppsV1().StatefulSets(namespaceOfPods).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+		} else {
+			_, err = k.client.AppsV1().Deployments(namespaceOfPods).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+		}
+		return err
+	})
 }
 
 // mark says of the pods beyond a number that they are the first to go.
-func (k *controller) mark(ctx context.Context, name string, keep int) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{deletionCost: "-1"}}})
-	if err != nil {
-		return err
-	}
-	for _, p := range k.pods.of(name) {
-		if p.deleting {
-			continue
-		}
+func (k *controller) mark(name string, keep int) error {
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"-1"}}}`, deletionCost)
+	for _, p := range k.wanted(name) {
 		if keep--; keep >= 0 {
 			continue
 		}
-		_, err := k.client.CoreV1().Pods(namespaceOfPods).Patch(ctx, p.name, types.MergePatchType, patch, metav1.PatchOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
+		err := k.try(func(ctx context.Context) error {
+			_, err := k.client.CoreV1().Pods(namespaceOfPods).Patch(ctx, p.name, types.MergePatchType, patch, metav1.PatchOptions{})
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return err
+		})
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// wanted are a workload's pods that are not being deleted, oldest first.
+func (k *controller) wanted(name string) []pod {
+	return slices.DeleteFunc(k.pods.of(name), func(p pod) bool { return p.deleting })
+}
+
 // roll deletes a workload's oldest pods.
-func (k *controller) roll(ctx context.Context, name string, count int) error {
-	for _, p := range k.pods.of(name) {
-		if p.deleting {
-			continue
-		}
-		if count--; count < 0 {
-			break
-		}
-		if err := k.delete(ctx, p, false); err != nil {
+func (k *controller) roll(name string, count int) error {
+	victims := k.wanted(name)
+	for _, p := range victims[:min(count, len(victims))] {
+		if err := k.delete(p, false); err != nil {
 			return err
 		}
 	}
@@ -143,28 +152,30 @@ func (k *controller) roll(ctx context.Context, name string, count int) error {
 }
 
 // delete deletes a pod, gracefully or (kubectl delete --grace-period=0 --force) at once.
-func (k *controller) delete(ctx context.Context, p pod, force bool) error {
+func (k *controller) delete(p pod, force bool) error {
 	uid := types.UID(p.uid)
 	o := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
 	if force {
 		o.GracePeriodSeconds = new(int64)
 	}
-	err := k.client.CoreV1().Pods(namespaceOfPods).Delete(ctx, p.name, o)
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // it is gone, or another one has its name
-		return nil
-	}
-	return err
+	return k.try(func(ctx context.Context) error {
+		err := k.client.CoreV1().Pods(namespaceOfPods).Delete(ctx, p.name, o)
+		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // it is gone, or another one has its name
+			return nil
+		}
+		return err
+	})
 }
 
 // do carries out a verb of the API server.
-func (k *controller) do(ctx context.Context, a *sim.Act, machines func(node int) []string) error {
+func (k *controller) do(a *sim.Act, machines func(node int) []string) error {
 	switch a.Verb {
 	case "create":
-		return k.create(ctx, a.Text("name"), a.Int("count"), a.Text("kind"), machines(a.Int("node")))
+		return k.create(a.Text("name"), a.Int("count"), a.Text("kind"), machines(a.Int("node")))
 	case "scale":
-		return k.scale(ctx, a.Text("name"), a.Int("count"))
+		return k.scale(a.Text("name"), a.Int("count"))
 	case "roll":
-		return k.roll(ctx, a.Text("name"), a.Int("count"))
+		return k.roll(a.Text("name"), a.Int("count"))
 	}
 	return nil
 }

@@ -218,13 +218,13 @@ func (w *World) begin() error {
 	w.mu.Lock()
 	w.pods = seen
 	w.mu.Unlock()
-	w.work = newController(w.c.Client(), seen)
+	w.work = newController(w.c.Client(), seen, func(f func(context.Context) error) error { return w.persist("the API server", f) })
 	for _, s := range w.scenario.Start {
 		var on []string
 		for _, no := range s.Nodes {
 			on = append(on, w.members[no].node.Name)
 		}
-		if err := w.work.create(ctx, s.Name, s.Count, "deployment", on); err != nil {
+		if err := w.work.create(s.Name, s.Count, "deployment", on); err != nil {
 			return fmt.Errorf("start pods %s: %w", s.Name, err)
 		}
 	}
