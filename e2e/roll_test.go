@@ -21,6 +21,7 @@ func rollSpecs(f *fleet) {
 		var flows []*flow
 		BeforeAll(func(ctx SpecContext) {
 			f.reinstall()
+			f.awaitServices(ctx)
 			flows = f.openFlows(ctx)
 			mustGoOn(ctx, flows)
 		}, NodeTimeout(3*time.Minute))

@@ -3,13 +3,13 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/enilab/enilab/sim/kind"
@@ -149,38 +149,25 @@ func (f *fleet) masked(from, to *corev1.Pod, n *kind.Node) string {
 	return n.Address.String()
 }
 
-// awaitServices waits until the Services lead to all their pods, and kube-proxy knows on each node.
+// awaitServices waits until kube-proxy on each node leads to the Services' pods: it says so in its rules, whatever becomes of packets.
 func (f *fleet) awaitServices(ctx SpecContext) {
-	await(ctx, startLimit, "the Services to have their endpoints", func(ctx context.Context) (string, error) {
-		list, err := f.Client().DiscoveryV1().EndpointSlices(f.namespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return "", err
-		}
-		count := map[string]int{}
-		for i := range list.Items {
-			count[list.Items[i].Labels[discoveryv1.LabelServiceName]] += len(list.Items[i].Endpoints)
-		}
-		expected := map[string]int{"all": len(f.pods)}
-		for _, r := range roles {
-			expected[r], expected[r+"-local"] = 1, 1
-		}
-		for name, n := range expected {
-			if count[name] != n {
-				return fmt.Sprintf("%s has %d of %d", name, count[name], n), nil
-			}
-		}
-		return "", nil
-	})
 	for _, n := range f.Nodes() {
-		o := host(n)
-		for _, s := range append(values(f.service), values(f.local)...) {
-			await(ctx, startLimit, "kube-proxy on "+n.Name+" to know the Service "+s.Name, func(ctx context.Context) (string, error) {
-				_, err := o.ask(ctx, clusterIP(s))
+		await(ctx, startLimit, "kube-proxy on "+n.Name+" to know the Services", func(ctx context.Context) (string, error) {
+			rules, err := n.Exec(ctx, "sh", "-c", "iptables-save -t nat; nft list map ip kube-proxy service-ips 2>/dev/null || true")
+			if err != nil {
 				return "", err
-			})
-		}
+			}
+			for _, s := range append(append([]*corev1.Service{f.all}, values(f.service)...), values(f.local)...) {
+				for _, p := range s.Spec.Ports {
+					known := fmt.Sprintf(`(?m)-d %s/32 .* --dport %d -j KUBE-SVC-|%[1]s \. tcp \. %[2]d : goto service-`, s.Spec.ClusterIP, p.Port)
+					if !regexp.MustCompile(known).MatchString(rules) {
+						return fmt.Sprintf("there is no rule for port %d of %s, %s", p.Port, s.Name, s.Spec.ClusterIP), nil
+					}
+				}
+			}
+			return "", nil
+		})
 	}
-	Expect(f.service).To(HaveLen(len(roles)))
 }
 
 func values(m map[string]*corev1.Service) []*corev1.Service {
