@@ -250,7 +250,7 @@ func (w *World) warmUp() error {
 			w.log("waiting: %s", why)
 			said = why
 		}
-		if w.now()-quiet >= quietTime {
+		if w.now()-quiet >= quietTime || w.spoilt() {
 			return w.zero()
 		}
 		if w.now() > end {
@@ -259,6 +259,12 @@ func (w *World) warmUp() error {
 		w.sleep(pollPeriod)
 	}
 	return errors.Join(w.Err(), w.ctx.Err())
+}
+
+// spoilt says that a mutant has broken something already: nobody waits for pods that may never run.
+func (w *World) spoilt() bool {
+	_, broken := w.Audit().First()
+	return broken && w.witness.Mutant != nil
 }
 
 // zero: it is t=0.
