@@ -54,6 +54,9 @@ func Up(ctx context.Context, cfg Config) (*Cluster, error) {
 	if err := Available(ctx); err != nil {
 		return nil, err
 	}
+	if err := removeOrphans(ctx, cfg.Log); err != nil {
+		return nil, err
+	}
 	what, err := taken(ctx, cfg.Name)
 	if err != nil {
 		return nil, err

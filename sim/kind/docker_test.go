@@ -41,7 +41,7 @@ func TestUpSaysWhyNot(t *testing.T) {
 		"no docker":         {"", "no docker in PATH", true},
 		"nobody answers":    {`echo "Cannot connect to the Docker daemon at unix:///var/run/docker.sock." >&2; exit 1`, "start Docker Engine", true},
 		"no permission":     {`echo "permission denied while trying to connect to the Docker daemon socket" >&2; exit 1`, "may not talk to it", true},
-		"name taken":        {`case "$1 $2" in "version --format") echo amd64;; "container ps") echo 0123;; *) exit 9;; esac`, "enilab down --name t", false},
+		"name taken":        {`case "$1 $2" in "version --format") echo amd64;; "container ps") echo 0123;; "network ls") ;; *) exit 9;; esac`, "enilab down --name t", false},
 		"image not there":   {here + ` "image inspect") echo "Error: No such image: $5" >&2; exit 1;; "pull --quiet") echo "no such host" >&2; exit 1;; "network rm"|"container rm") exit 9;; *) exit 8;; esac`, "cannot be pulled", true},
 		"image for another": {here + ` "image inspect") echo s390x;; *) exit 8;; esac`, "is for s390x, and this machine is amd64", false},
 	} {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+
+	"github.com/enilab/enilab/sim/registry"
 )
 
 // label marks what a cluster has made beside kind's own containers.
@@ -37,8 +39,13 @@ func usedPrefixes(ctx context.Context) ([]netip.Prefix, error) {
 
 // makeNetwork makes the network that is the subnet, and the container that holds the router's namespace, whose PID it returns.
 func makeNetwork(ctx context.Context, c *Config, l *layout) error {
-	_, err := docker(ctx, "network", "create", "--driver", "bridge", "--subnet", l.subnet.String(), "--ip-range", l.machines.String(),
-		"--gateway", l.host.String(), "--opt", fmt.Sprintf("com.docker.network.driver.mtu=%d", jumboMTU), "--label", label+"="+c.Name, c.Name)
+	self, err := registry.Self()
+	if err != nil {
+		return err
+	}
+	_, err = docker(ctx, "network", "create", "--driver", "bridge", "--subnet", l.subnet.String(), "--ip-range", l.machines.String(),
+		"--gateway", l.host.String(), "--opt", fmt.Sprintf("com.docker.network.driver.mtu=%d", jumboMTU), "--label", label+"="+c.Name,
+		"--label", ownerLabel+"="+ownerText(self), c.Name)
 	if err != nil {
 		return fmt.Errorf("make the Docker network %s with %v: %w", c.Name, l.subnet, err)
 	}

@@ -100,6 +100,10 @@ func (c *Cluster) plugNodes(ctx context.Context) error {
 		}
 	}
 	sortWorkers(names)
+	// kind lets Docker start the nodes whenever Docker itself starts. Without this process they have no VPC.
+	if _, err := docker(ctx, append([]string{"update", "--restart", "no"}, names...)...); err != nil {
+		return err
+	}
 	for i, name := range names {
 		n := &Node{Name: name, Number: i + 1, c: c, links: map[string]string{}, changed: make(chan struct{})}
 		if err := c.plugNode(ctx, n); err != nil {

@@ -1,0 +1,48 @@
+package kind
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/enilab/enilab/sim/registry"
+)
+
+// A cluster goes when its process is gone, and only then.
+func TestOrphans(t *testing.T) {
+	self, err := registry.Self()
+	if err != nil {
+		t.Skip(err)
+	}
+	child := exec.Command("true")
+	if err := child.Run(); err != nil {
+		t.Fatal(err)
+	}
+	dead := registry.Process{PID: child.Process.Pid, Begun: self.Begun}
+	removed := filepath.Join(t.TempDir(), "removed")
+	client(t, fmt.Sprintf(`case "$*" in
+*--format*) printf '%%s\n' "old %s" "mine %s" "odd what" "";;
+"container ps"*=old) echo c-old;;
+"network ls"*=old) echo n-old;;
+"container rm"*|"network rm"*) echo "$*" >>%s;;
+*) ;;
+esac`, ownerText(dead), ownerText(self), removed))
+	var said []string
+	if err := removeOrphans(context.Background(), func(s string) { said = append(said, s) }); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(removed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := string(data), "container rm --force --volumes c-old c-old\nnetwork rm n-old\n"; got != want {
+		t.Errorf("removed:\n%s\nexpected:\n%s", got, want)
+	}
+	if len(said) != 1 || !strings.Contains(said[0], "cluster old") {
+		t.Errorf("said %q; expected one line about the cluster old", said)
+	}
+}
