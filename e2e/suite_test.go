@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -72,7 +73,16 @@ func TestE2E(t *testing.T) {
 	if suite.PollProgressAfter == 0 {
 		suite.PollProgressAfter, suite.PollProgressInterval = 90*time.Second, time.Minute
 	}
-	RunSpecs(t, "enilab on kind", suite, reporter)
+	var why []string
+	ReportAfterEach(func(r SpecReport) {
+		if r.Failed() {
+			first, _, _ := strings.Cut(strings.TrimSpace(r.FailureMessage()), "\n")
+			why = append(why, r.FullText()+": "+first)
+		}
+	})
+	if !RunSpecs(t, "enilab on kind", suite, reporter) {
+		t.Log("what failed, and why:\n" + strings.Join(why, "\n")) // the end of the output is what is left of it in many places
+	}
 }
 
 // surviveTerminal: without a reader of its output, or without its terminal, the run still ends in order.
