@@ -17,38 +17,27 @@ const (
 	CreateTags
 	DescribeInstances
 	DescribeInstanceTypes
+	DeleteTags
+	AssignIpv6Addresses
+	UnassignIpv6Addresses
+	DescribeVpcs
+	DescribeSecurityGroups
+	RunInstances
+	TerminateInstances
+	RebootInstances
 	ActionCount // one more than the last Action: the length of tables indexed by Action
 )
 
+var actionNames = [ActionCount]string{"AnyAction", "CreateNetworkInterface", "AttachNetworkInterface", "ModifyNetworkInterfaceAttribute",
+	"DetachNetworkInterface", "DeleteNetworkInterface", "AssignPrivateIpAddresses", "UnassignPrivateIpAddresses",
+	"DescribeNetworkInterfaces", "DescribeSubnets", "CreateTags", "DescribeInstances", "DescribeInstanceTypes", "DeleteTags",
+	"AssignIpv6Addresses", "UnassignIpv6Addresses", "DescribeVpcs", "DescribeSecurityGroups", "RunInstances", "TerminateInstances",
+	"RebootInstances"}
+
 // String is the API's name of the action.
 func (a Action) String() string {
-	switch a {
-	case CreateNetworkInterface:
-		return "CreateNetworkInterface"
-	case AttachNetworkInterface:
-		return "AttachNetworkInterface"
-	case ModifyNetworkInterfaceAttribute:
-		return "ModifyNetworkInterfaceAttribute"
-	case DetachNetworkInterface:
-		return "DetachNetworkInterface"
-	case DeleteNetworkInterface:
-		return "DeleteNetworkInterface"
-	case AssignPrivateIpAddresses:
-		return "AssignPrivateIpAddresses"
-	case UnassignPrivateIpAddresses:
-		return "UnassignPrivateIpAddresses"
-	case DescribeNetworkInterfaces:
-		return "DescribeNetworkInterfaces"
-	case DescribeSubnets:
-		return "DescribeSubnets"
-	case CreateTags:
-		return "CreateTags"
-	case DescribeInstances:
-		return "DescribeInstances"
-	case DescribeInstanceTypes:
-		return "DescribeInstanceTypes"
-	case AnyAction:
-		return "AnyAction"
+	if a < ActionCount {
+		return actionNames[a]
 	}
 	return "UnknownAction"
 }
@@ -68,5 +57,9 @@ func (a Action) known() bool { return a > AnyAction && a < ActionCount }
 
 // describes says whether a only reads.
 func (a Action) describes() bool {
-	return a == DescribeNetworkInterfaces || a == DescribeSubnets || a == DescribeInstances || a == DescribeInstanceTypes
+	switch a {
+	case DescribeNetworkInterfaces, DescribeSubnets, DescribeInstances, DescribeInstanceTypes, DescribeVpcs, DescribeSecurityGroups:
+		return true
+	}
+	return false
 }

@@ -183,10 +183,10 @@ func (c *Cloud) modify(from int32, r *Request) Response {
 		a.deleteOnTermination = r.DeleteOnTermination
 		c.setAttachment(c.now, e, a)
 	case len(r.SecurityGroups) > 0:
-		if p := c.checkGroups(r.SecurityGroups); p.Code != "" {
+		if p := c.checkGroups(e.subnet, r.SecurityGroups); p.Code != "" {
 			return p
 		}
-		e.groups = c.groupsOr(r.SecurityGroups)
+		e.groups = c.groupsOr(e.subnet, r.SecurityGroups)
 	default:
 		e.description = r.Description
 	}

@@ -22,9 +22,8 @@ type Cloud struct {
 
 	instanceNames, eniNames, attachmentNames namer
 
-	vpcID   string
-	vpcCIDR []cidrVersion
-	groups  []string
+	vpcs    []vpc
+	groups  []SecurityGroup
 	subnets []subnet
 
 	instances []instance // by number; a terminated one stays, its ID is still known
@@ -49,12 +48,6 @@ type Cloud struct {
 	faults              []Fault
 
 	events, drained []Event
-}
-
-// cidrVersion is the list of the VPC's CIDRs since an instant, as metadata shows it.
-type cidrVersion struct {
-	at    time.Duration
-	cidrs []netip.Prefix
 }
 
 // instance is what EC2 knows of one.
@@ -90,20 +83,16 @@ func New(cfg Config, seed uint64) *Cloud {
 	c.attachmentNames = namer{key.next()}
 	others := namer{key.next()} // subnets, groups and the VPC, which are only ever compared
 
-	c.vpcID = c.cfg.VPC.ID
-	orString(&c.vpcID, others.name(vpcPrefix, 0))
-	c.vpcCIDR = []cidrVersion{{0, slices.Clone(c.cfg.VPC.CIDRs)}}
-	c.groups = slices.Clone(c.cfg.SecurityGroups)
-	if len(c.groups) == 0 {
-		c.groups = []string{others.name(groupPrefix, 1)}
-	}
+	c.makeVPCs(others)
 	for n, s := range c.cfg.Subnets {
 		id, zone := s.ID, s.Zone
 		if id == "" {
 			id = SubnetID(others.name(subnetPrefix, 2+n))
 		}
 		orString(&zone, c.cfg.Zone)
-		c.subnets = append(c.subnets, newSubnet(id, s.CIDR, zone, s.Reservations))
+		sub := newSubnet(id, s.CIDR, zone, s.Reservations)
+		sub.vpc, sub.tags = max(0, c.vpcNamed(s.VPC)), merged(nil, s.Tags)
+		c.subnets = append(c.subnets, sub)
 	}
 	return c
 }
@@ -115,7 +104,7 @@ func (c *Cloud) Clone() *Cloud {
 	for i := range c.subnets {
 		n.subnets[i] = c.subnets[i].clone()
 	}
-	n.vpcCIDR = slices.Clone(c.vpcCIDR)
+	n.vpcs, n.groups = slices.Clone(c.vpcs), slices.Clone(c.groups)
 	n.instances = slices.Clone(c.instances)
 	n.enis = slices.Clone(c.enis)
 	n.spare = slices.Clone(c.spare)
@@ -180,7 +169,7 @@ func (c *Cloud) Launch(now time.Duration, s LaunchSpec) (InstanceID, error) {
 	})
 	slot := c.launchENI(sub, &s)
 	e, i := &c.enis[slot], &c.instances[n]
-	e.groups = c.groups[:1:1]
+	e.groups = c.vpcOf(sub).defaultGroup
 	e.visibleFrom, e.attAt = never, never // seen by every read: the instance has been there for a while
 	e.att = attachment{id: c.newAttachment(slot), number: int32(len(c.attached) - 1), instance: n, status: InUse, deleteOnTermination: true}
 	e.plugged = true

@@ -3,39 +3,57 @@ package ec2
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 )
 
 // Config describes an account in a region. The zero Config is usable: one subnet of 65,531 addresses,
 // one security group, the published throttling table.
 type Config struct {
-	Region, Zone string // default us-west-2, and its zone "a" (the zone of subnets that name none)
-	VPC          VPC
-	Subnets      []SubnetConfig // default: one subnet as large as the VPC's first CIDR allows
-	// SecurityGroups are the groups that exist; the first one is what an interface gets that asks for
-	// none. Empty: one group is made.
-	SecurityGroups []string
+	Account      string         // default Account
+	Region, Zone string         // default us-west-2, and its zone "a" (the zone of subnets that name none)
+	VPCs         []VPC          // default: one, 10.0.0.0/16
+	Subnets      []SubnetConfig // default: one subnet as large as the first VPC's first CIDR allows
+	// SecurityGroups are the groups that exist; the first one of a VPC is what an interface gets that asks for none. A VPC that has
+	// none gets one, named default.
+	SecurityGroups []SecurityGroup
 	ENIQuota       int // network interfaces per region, default 5000 (the account's default quota)
 	Latency        Latency
 	Throttle       Throttle
 	Lag            Lag
 }
 
-// VPC is the network that the subnets are cut from.
+// VPC is a network that subnets are cut from. VPCs may overlap one another.
 type VPC struct {
 	ID    string         // made when empty
-	CIDRs []netip.Prefix // default 10.0.0.0/16
+	CIDRs []netip.Prefix // IPv4; default 10.0.0.0/16
+	IPv6  []netip.Prefix // each a /56
+	Tags  []Tag
+}
+
+// SecurityGroup is a security group: of a VPC, by its ID.
+type SecurityGroup struct {
+	ID          string // made when empty
+	Name        string // default "default" for a VPC's first group, else the ID
+	Description string
+	VPC         string // empty: the first one
+	Tags        []Tag
 }
 
 // SubnetConfig is one subnet. A CIDR that is not IPv4 between /16 and /28 gives a subnet without
 // addresses; Validate tells.
 type SubnetConfig struct {
 	ID   SubnetID // made when empty
+	VPC  string   // the VPC's ID; empty: the first one
 	CIDR netip.Prefix
-	Zone string // default Config.Zone
+	IPv6 netip.Prefix // a /64 of the VPC's, or none
+	Zone string       // default Config.Zone
 	// Reservations are explicit CIDR reservations: their addresses are given only to who asks for exactly them ("Subnet CIDR
 	// reservations", VPC user guide).
 	Reservations []netip.Prefix
+	// PrefixReservations are those of type "prefix": their addresses go only to interfaces that are given prefixes.
+	PrefixReservations []netip.Prefix
+	Tags               []Tag
 }
 
 // Span is a distribution of durations: half of the draws lie between Min and Median, half between
@@ -129,8 +147,12 @@ func (cfg *Config) Validate() error {
 		if !usableCIDR(s.CIDR) {
 			return fmt.Errorf("ec2 config: subnet %d (%q): CIDR %v is not an IPv4 prefix between /16 and /28: give one", i, s.ID, s.CIDR)
 		}
+		v := cfg.vpcOf(s.VPC)
+		if v == nil {
+			return fmt.Errorf("ec2 config: subnet %d (%q): there is no VPC %q: name one that is in the config", i, s.ID, s.VPC)
+		}
 		for j, o := range cfg.Subnets[:i] {
-			if s.CIDR.Overlaps(o.CIDR) {
+			if s.CIDR.Overlaps(o.CIDR) && cfg.sameVPC(s.VPC, o.VPC) {
 				return fmt.Errorf("ec2 config: subnet %d: CIDR %v overlaps %v of subnet %d: cut them apart", i, s.CIDR, o.CIDR, j)
 			}
 			if s.ID != "" && s.ID == o.ID {
@@ -142,22 +164,40 @@ func (cfg *Config) Validate() error {
 				return fmt.Errorf("ec2 config: subnet %d: reservation %v does not lie in %v: cut it out of the subnet", i, r, s.CIDR)
 			}
 		}
-		if !cfg.inVPC(s.CIDR) {
-			return fmt.Errorf("ec2 config: subnet %d: CIDR %v lies in none of the VPC's %v: add its CIDR to the VPC", i, s.CIDR, cfg.VPC.CIDRs)
+		if !v.holds(s.CIDR) {
+			return fmt.Errorf("ec2 config: subnet %d: CIDR %v lies in none of the VPC's %v: add its CIDR to the VPC", i, s.CIDR, v.CIDRs)
 		}
 	}
 	return nil
 }
 
-// inVPC says whether p lies in one of the VPC's CIDRs; a VPC that names none has room for everything
-// in its default.
-func (cfg *Config) inVPC(p netip.Prefix) bool {
-	cidrs := cfg.VPC.CIDRs
+// vpcOf is the VPC with an ID, the first one for "", nil if there is none.
+func (cfg *Config) vpcOf(id string) *VPC {
+	if len(cfg.VPCs) == 0 && id == "" {
+		return &VPC{CIDRs: []netip.Prefix{defaultVPC()}}
+	}
+	for i := range cfg.VPCs {
+		if id == "" || cfg.VPCs[i].ID == id {
+			return &cfg.VPCs[i]
+		}
+	}
+	return nil
+}
+
+// sameVPC says whether two IDs, which may be empty, name one VPC.
+func (cfg *Config) sameVPC(a, b string) bool {
+	v, w := cfg.vpcOf(a), cfg.vpcOf(b)
+	return v != nil && w != nil && v.ID == w.ID
+}
+
+// holds says whether p lies in one of the VPC's CIDRs; a VPC that names none has room for everything in its default.
+func (v *VPC) holds(p netip.Prefix) bool {
+	cidrs := v.CIDRs
 	if len(cidrs) == 0 {
 		cidrs = []netip.Prefix{defaultVPC()}
 	}
-	for _, v := range cidrs {
-		if v.Bits() <= p.Bits() && v.Contains(p.Addr()) {
+	for _, c := range cidrs {
+		if c.Bits() <= p.Bits() && c.Contains(p.Addr()) {
 			return true
 		}
 	}
@@ -175,11 +215,18 @@ func usableCIDR(p netip.Prefix) bool {
 func (cfg Config) withDefaults() Config {
 	orString(&cfg.Region, "us-west-2")
 	orString(&cfg.Zone, cfg.Region+"a")
-	if len(cfg.VPC.CIDRs) == 0 {
-		cfg.VPC.CIDRs = []netip.Prefix{defaultVPC()}
+	orString(&cfg.Account, Account)
+	cfg.VPCs = slices.Clone(cfg.VPCs)
+	if len(cfg.VPCs) == 0 {
+		cfg.VPCs = make([]VPC, 1)
+	}
+	for i := range cfg.VPCs {
+		if v := &cfg.VPCs[i]; len(v.CIDRs) == 0 {
+			v.CIDRs = []netip.Prefix{defaultVPC()}
+		}
 	}
 	if len(cfg.Subnets) == 0 {
-		first := cfg.VPC.CIDRs[0]
+		first := cfg.VPCs[0].CIDRs[0]
 		cfg.Subnets = []SubnetConfig{{CIDR: netip.PrefixFrom(first.Addr(), max(first.Bits(), 16))}}
 	}
 	if cfg.ENIQuota <= 0 {

@@ -44,7 +44,7 @@ func (c *Cloud) create(from int32, r *Request) Response {
 	if sub == none {
 		return noSuchSubnet(r.Subnet)
 	}
-	if p := c.checkGroups(r.SecurityGroups); p.Code != "" {
+	if p := c.checkGroups(sub, r.SecurityGroups); p.Code != "" {
 		return p
 	}
 	if p := checkTags(nil, r.Tags); p.Code != "" {
@@ -66,7 +66,7 @@ func (c *Cloud) create(from int32, r *Request) Response {
 	e := &c.enis[slot]
 	e.description, e.token = r.Description, r.ClientToken
 	e.tags = merged(nil, r.Tags)
-	e.groups = c.groupsOr(r.SecurityGroups)
+	e.groups = c.groupsOr(sub, r.SecurityGroups)
 	if r.ClientToken != "" {
 		c.tokens[r.ClientToken] = tokenUse{sum: r.sum(), slot: slot}
 	}
@@ -199,13 +199,17 @@ func (h *digest) text(s string) {
 func (h *digest) number(v uint64) { *h = (*h ^ digest(mix(v))) * 1099511628211 }
 
 // checkGroups refuses groups that are malformed, unknown or too many.
-func (c *Cloud) checkGroups(groups []string) Response {
+func (c *Cloud) checkGroups(sub int32, groups []string) Response {
 	for _, g := range groups {
 		if len(g) < len(groupPrefix) || g[:len(groupPrefix)] != groupPrefix {
 			return failure(codeGroupMalformed, "Invalid id: \""+g+"\" (expecting \"sg-...\")")
 		}
-		if !slices.Contains(c.groups, g) {
+		n := c.groupNamed(g)
+		if n == none {
 			return failure(codeGroupNotFound, "The security group '"+g+"' does not exist")
+		}
+		if c.groups[n].VPC != c.vpcOf(sub).id {
+			return failure(codeValue, "You have specified two resources that belong to different networks.")
 		}
 	}
 	if len(groups) > mostGroups {
@@ -214,10 +218,10 @@ func (c *Cloud) checkGroups(groups []string) Response {
 	return Response{}
 }
 
-// groupsOr is a copy of the groups, or the default one when there are none.
-func (c *Cloud) groupsOr(groups []string) []string {
+// groupsOr is a copy of the groups, or the VPC's default one when there are none.
+func (c *Cloud) groupsOr(sub int32, groups []string) []string {
 	if len(groups) == 0 {
-		return c.groups[:1:1]
+		return c.vpcOf(sub).defaultGroup
 	}
 	return slices.Clone(groups)
 }

@@ -116,9 +116,9 @@ func (e *eni) addressesAt(at time.Duration) []uint16 {
 func (c *Cloud) show(e *eni, at time.Duration) ENI {
 	a, list, s := e.attachmentAt(at), e.addressesAt(at), &c.subnets[e.subnet]
 	v := ENI{
-		ID: e.id, Status: a.status, MAC: e.mac, Subnet: s.id, Zone: s.zone, VPC: c.vpcID, Primary: s.addr(list[0]),
+		ID: e.id, Status: a.status, MAC: e.mac, Subnet: s.id, Zone: s.zone, VPC: c.vpcs[s.vpc].id, Primary: s.addr(list[0]),
 		Attachment: a.id, Instance: c.instanceID(a.instance), DeviceIndex: int(a.device),
-		DeleteOnTermination: a.deleteOnTermination, Description: e.description,
+		DeleteOnTermination: a.deleteOnTermination, Owner: c.cfg.Account, Description: e.description,
 		Tags: e.tags, SecurityGroups: e.groups, Created: e.created,
 	}
 	if len(list) > 1 {
@@ -130,12 +130,16 @@ func (c *Cloud) show(e *eni, at time.Duration) ENI {
 	return v
 }
 
+func (c *Cloud) showSubnet(s *subnet) Subnet {
+	return Subnet{ID: s.id, CIDR: s.cidr, Zone: s.zone, Available: s.free, VPC: c.vpcs[s.vpc].id, Tags: s.tags}
+}
+
 func (c *Cloud) describeSubnets(r *Request) Response {
 	p := success()
 	for i := range c.subnets {
 		s := &c.subnets[i]
 		if r.Subnet == "" || r.Subnet == s.id {
-			p.Subnets = append(p.Subnets, Subnet{s.id, s.cidr, s.zone, s.free, c.vpcID})
+			p.Subnets = append(p.Subnets, c.showSubnet(s))
 		}
 	}
 	if r.Subnet != "" && len(p.Subnets) == 0 {
@@ -166,7 +170,7 @@ func (c *Cloud) describeInstances(from int32, r *Request) Response {
 func (c *Cloud) showInstance(n int32, at time.Duration) Instance {
 	v := c.identity(n)
 	i := &c.instances[n]
-	v.VPCCIDRs = c.vpcCIDR[len(c.vpcCIDR)-1].cidrs
+	v.VPCCIDRs = c.vpcOf(c.instances[n].subnet).cidrs()
 	v.State = "running"
 	if i.dead {
 		v.State = "terminated"
@@ -174,7 +178,7 @@ func (c *Cloud) showInstance(n int32, at time.Duration) Instance {
 	for _, slot := range i.enis {
 		e := &c.enis[slot]
 		if a := e.attachmentAt(at); a.instance == n {
-			v.Interfaces = append(v.Interfaces, Interface{e.id, a.id, int(a.device), a.status})
+			v.Interfaces = append(v.Interfaces, Interface{ENI: e.id, Attachment: a.id, Device: int(a.device), Status: a.status})
 		}
 	}
 	return v
@@ -185,7 +189,7 @@ func (c *Cloud) identity(n int32) Instance {
 	i := &c.instances[n]
 	s := &c.subnets[i.subnet]
 	return Instance{
-		ID: i.id, Type: i.kind, Zone: s.zone, Subnet: s.id, VPC: c.vpcID, PrimaryMAC: i.primMAC, PrimaryAddress: i.primAddr,
-		Tags: i.tags,
+		ID: i.id, Type: i.kind, Zone: s.zone, Subnet: s.id, VPC: c.vpcs[s.vpc].id, PrimaryMAC: i.primMAC, PrimaryAddress: i.primAddr,
+		Tags: i.tags, Owner: c.cfg.Account,
 	}
 }

@@ -14,13 +14,18 @@ type IMDS struct {
 
 // IMDSENI is one MAC under network/interfaces/macs/.
 type IMDSENI struct {
-	MAC        string
-	ENI        ENIID
-	Device     int
-	Subnet     SubnetID
-	SubnetCIDR netip.Prefix
-	Addresses  []netip.Addr // local-ipv4s, primary first
-	Groups     []string     // security-group-ids; shared, must not be written to
+	MAC          string
+	ENI          ENIID
+	Device       int
+	Subnet       SubnetID
+	SubnetCIDR   netip.Prefix
+	Card         int
+	Addresses    []netip.Addr   // local-ipv4s, primary first
+	Prefixes     []netip.Prefix // ipv4-prefix
+	IPv6         []netip.Addr   // ipv6s
+	IPv6Prefixes []netip.Prefix // ipv6-prefix
+	SubnetIPv6   netip.Prefix   // the zero Prefix: none
+	Groups       []string       // security-group-ids; shared, must not be written to
 	// Partial: the MAC is listed, but its leaves answer 404 (ec2-net-utils#38). All other fields but MAC
 	// are empty then, as they are for the reader.
 	Partial bool
@@ -36,7 +41,7 @@ func (c *Cloud) IMDS(now time.Duration, id InstanceID) (IMDS, bool) {
 	}
 	i := &c.instances[n]
 	v := IMDS{Instance: c.identity(n), Region: c.cfg.Region}
-	v.Instance.VPCCIDRs = c.cidrsAt(now)
+	v.Instance.VPCCIDRs = c.vpcOf(i.subnet).cidrsAt(now)
 	v.ENIs = make([]IMDSENI, 0, len(i.enis)+len(i.ghosts))
 	total := 0
 	for _, slot := range i.enis {
@@ -113,13 +118,4 @@ func (g *IMDSENI) before(o *IMDSENI) bool {
 		return g.Device < o.Device
 	}
 	return g.MAC < o.MAC
-}
-
-// cidrsAt is the VPC's CIDRs as metadata shows them.
-func (c *Cloud) cidrsAt(now time.Duration) []netip.Prefix {
-	k := len(c.vpcCIDR) - 1
-	for k > 0 && c.vpcCIDR[k].at > now {
-		k--
-	}
-	return c.vpcCIDR[k].cidrs
 }

@@ -22,23 +22,43 @@ type Request struct {
 	ENI  ENIID   // Attach, Modify, Delete, Assign, Unassign, CreateTags
 	ENIs []ENIID // DescribeNetworkInterfaces by ID; CreateTags on several
 
-	Subnet         SubnetID // Create; DescribeSubnets (empty: all)
-	SecurityGroups []string // Create, Modify (replaces the groups)
+	Subnet         SubnetID // Create, Run; DescribeSubnets (empty: all)
+	SecurityGroups []string // Create, Run, Modify (replaces the groups); DescribeSecurityGroups by ID
 	Description    string   // Create, Modify
-	ClientToken    string   // Create: makes a repetition harmless
-	Tags           []Tag    // Create, CreateTags
+	ClientToken    string   // Create, Run, AssignPrivateIpAddresses never: makes a repetition harmless
+	Tags           []Tag    // Create, CreateTags, Run (the instance's); DeleteTags: those with exactly that value
+	TagKeys        []string // DeleteTags: those with any value
+	Resources      []string // CreateTags, DeleteTags: identifiers of interfaces, instances, subnets, VPCs and groups
+	VPCs           []string // DescribeVpcs by ID
 
-	SecondaryCount int          // Create, Assign
+	SecondaryCount int          // Create, Assign, Run
 	Addresses      []netip.Addr // Create (primary first), Assign of exact ones, Unassign
+	// AllowReassignment lets Assign of exact addresses take them from another interface.
+	AllowReassignment bool
+	PrefixCount       int            // Create, Assign: IPv4 prefixes, each a /28
+	Prefixes          []netip.Prefix // Create, Assign of exact ones, Unassign: /28
+	IPv6Count         int            // Create, AssignIpv6Addresses
+	IPv6              []netip.Addr   // Create, AssignIpv6Addresses of exact ones, UnassignIpv6Addresses
+	IPv6PrefixCount   int            // Create, AssignIpv6Addresses: each a /80
+	IPv6Prefixes      []netip.Prefix // Create, AssignIpv6Addresses of exact ones, UnassignIpv6Addresses: /80
 
 	Types []string // DescribeInstanceTypes (empty: all that LimitsOf knows)
 
-	Instance    InstanceID // Attach; DescribeInstances (empty: all)
-	DeviceIndex int        // Attach
-	Attachment  string     // Detach, Modify of DeleteOnTermination
-	Force       bool       // Detach
+	Instance    InstanceID   // Attach; DescribeInstances (empty: all)
+	Instances   []InstanceID // TerminateInstances, RebootInstances, DescribeInstances by ID
+	DeviceIndex int          // Attach
+	NetworkCard int          // Attach
+	Attachment  string       // Detach, Modify of DeleteOnTermination
+	Force       bool         // Detach
 	// DeleteOnTermination is what Modify sets when Attachment is given; the API takes both or neither.
 	DeleteOnTermination bool
+	// Attribute is which attribute Modify changes. ByFields: the one whose field is set.
+	Attribute       Attribute
+	SourceDestCheck bool // Modify
+
+	Type               string // RunInstances
+	MinCount, MaxCount int    // RunInstances
+	ENITags            []Tag  // RunInstances: of the interfaces
 
 	// Filters of DescribeNetworkInterfaces; all that are given must match.
 	FilterStatus   string // "available", "in-use", ...
@@ -59,11 +79,32 @@ type Response struct {
 	ENI ENI // Create
 	// DescribeNetworkInterfaces: in the order asked for; with FilterInstance by device index; else oldest first
 	ENIs       []ENI
-	Attachment string       // Attach
-	Assigned   []netip.Addr // Assign
-	Subnets    []Subnet     // DescribeSubnets
-	Instances  []Instance   // DescribeInstances
-	Types      []Type       // DescribeInstanceTypes
+	Attachment string          // Attach
+	Assigned   []netip.Addr    // Assign, AssignIpv6Addresses
+	Prefixes   []netip.Prefix  // Assign, AssignIpv6Addresses
+	Subnets    []Subnet        // DescribeSubnets
+	Instances  []Instance      // DescribeInstances
+	Types      []Type          // DescribeInstanceTypes
+	VPCs       []VPC           // DescribeVpcs
+	Groups     []SecurityGroup // DescribeSecurityGroups
+	Changes    []StateChange   // TerminateInstances
+}
+
+// Attribute names what ModifyNetworkInterfaceAttribute changes.
+type Attribute uint8
+
+const (
+	ByFields Attribute = iota
+	AttributeDescription
+	AttributeGroups
+	AttributeAttachment
+	AttributeSourceDestCheck
+)
+
+// StateChange is what TerminateInstances answers for one instance; states are spelt as in Instance.State.
+type StateChange struct {
+	Instance          InstanceID
+	Previous, Current string
 }
 
 // Status is an interface's state. (EC2 splits it into Status and Attachment.Status: "attaching" is in-use
@@ -101,11 +142,18 @@ type ENI struct {
 	Subnet              SubnetID
 	Zone, VPC           string // its subnet's
 	Primary             netip.Addr
-	Secondaries         []netip.Addr // in order of assignment
-	Attachment          string       // "" while available
-	Instance            InstanceID   // "" while available
+	Secondaries         []netip.Addr   // in order of assignment
+	Prefixes            []netip.Prefix // /28, in order of assignment
+	IPv6                []netip.Addr   // in order of assignment
+	IPv6Prefixes        []netip.Prefix // /80, in order of assignment
+	Attachment          string         // "" while available
+	Instance            InstanceID     // "" while available
 	DeviceIndex         int
+	NetworkCard         int
 	DeleteOnTermination bool
+	SourceDestCheck     bool
+	AttachedAt          time.Duration // of the attachment
+	Owner               string        // the account
 	Description         string
 	Tags                []Tag
 	SecurityGroups      []string
@@ -119,6 +167,8 @@ type Subnet struct {
 	Zone      string
 	Available int // AvailableIpAddressCount
 	VPC       string
+	IPv6      netip.Prefix // the zero Prefix: none
+	Tags      []Tag        // shared; must not be written to
 }
 
 // Instance is an instance as an answer shows it, or (without State and Interfaces) as its own metadata does.
@@ -131,9 +181,12 @@ type Instance struct {
 	PrimaryMAC     string
 	PrimaryAddress netip.Addr
 	VPCCIDRs       []netip.Prefix // shared; must not be written to
-	State          string         // "running", "terminated"
-	Interfaces     []Interface    // by device index
+	State          string         // "pending", "running", "shutting-down", "terminated"
+	Interfaces     []Interface    // by network card, then device index
 	Tags           []Tag          // shared; must not be written to
+	Launched       time.Duration
+	SecurityGroups []string // of the primary interface; shared
+	Owner          string   // the account
 }
 
 // Interface is one attachment in a DescribeInstances answer: what a free device index is looked for in.
@@ -141,5 +194,6 @@ type Interface struct {
 	ENI        ENIID
 	Attachment string
 	Device     int
+	Card       int
 	Status     Status
 }

@@ -20,6 +20,8 @@ const (
 // that cloning a large and empty subnet costs nothing.
 type subnet struct {
 	id         SubnetID
+	vpc        int32
+	tags       []Tag // never written to, only replaced
 	cidr       netip.Prefix
 	zone       string
 	base, mask uint32

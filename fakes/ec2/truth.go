@@ -128,7 +128,7 @@ func (c *Cloud) Subnets() []Subnet {
 	var out []Subnet
 	for i := range c.subnets {
 		s := &c.subnets[i]
-		out = append(out, Subnet{s.id, s.cidr, s.zone, s.free, c.vpcID})
+		out = append(out, c.showSubnet(s))
 	}
 	return out
 }
@@ -142,8 +142,14 @@ func (c *Cloud) InstanceOf(i InstanceID) (Instance, bool) {
 	return c.showInstance(n, always), true
 }
 
-// VPCID is the VPC's identifier.
-func (c *Cloud) VPCID() string { return c.vpcID }
+// VPCID is the first VPC's identifier.
+func (c *Cloud) VPCID() string { return c.vpcs[0].id }
 
-// SecurityGroups are the groups that exist; the first is the default one.
-func (c *Cloud) SecurityGroups() []string { return append([]string(nil), c.groups...) }
+// SecurityGroups are the groups that exist; the first of a VPC is its default one.
+func (c *Cloud) SecurityGroups() []string {
+	var out []string
+	for i := range c.groups {
+		out = append(out, c.groups[i].ID)
+	}
+	return out
+}

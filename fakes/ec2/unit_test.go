@@ -80,13 +80,13 @@ func TestActionsAndKindsParse(t *testing.T) {
 
 // "Maximum IP addresses per network interface" of the EC2 user guide.
 func TestLimits(t *testing.T) {
-	for kind, want := range map[string]Limits{
+	for kind, want := range map[string][2]int{
 		"t3.small": {3, 4}, "t3.medium": {3, 6}, "t3.large": {3, 12}, "m5.large": {3, 10}, "m5.xlarge": {4, 15},
 		"m5.2xlarge": {4, 15}, "m5.4xlarge": {8, 30}, "m5.24xlarge": {15, 50}, "c5.large": {3, 10}, "c5.xlarge": {4, 15},
 		"c5.2xlarge": {4, 15}, "c5.4xlarge": {8, 30}, "r5.large": {3, 10}, "r5.xlarge": {4, 15}, "r5.2xlarge": {4, 15},
 		"p4d.24xlarge": {15, 50},
 	} {
-		if l, ok := LimitsOf(kind); !ok || l != want {
+		if l, ok := LimitsOf(kind); !ok || l.ENIs != want[0] || l.IPv4PerENI != want[1] {
 			t.Errorf("%s: %v, %v, want %v", kind, l, ok, want)
 		}
 	}
@@ -147,7 +147,7 @@ func TestDescribeTypes(t *testing.T) {
 		t.Error("no types")
 	}
 	p = w.do(Request{Action: DescribeInstanceTypes, Types: []string{"m5.large"}})
-	if len(p.Types) != 1 || p.Types[0] != (Type{"m5.large", Limits{3, 10}}) {
+	if len(p.Types) != 1 || p.Types[0] != (Type{"m5.large", Limits{ENIs: 3, IPv4PerENI: 10}}) {
 		t.Errorf("found %+v", p.Types)
 	}
 }

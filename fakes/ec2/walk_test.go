@@ -71,7 +71,7 @@ func (w *walker) subnet() SubnetID {
 
 func (w *walker) request() Request {
 	r := Request{
-		Action: Action(1 + w.n(int(ActionCount)-1)), Caller: pick(w, w.instances), ENI: pick(w, w.enis),
+		Action: Action(1 + w.n(int(DescribeInstanceTypes))), Caller: pick(w, w.instances), ENI: pick(w, w.enis),
 		Subnet: w.subnet(), Instance: pick(w, w.instances), DeviceIndex: w.n(9) - 1, Attachment: pick(w, w.attached),
 		Force: w.n(8) == 0, DeleteOnTermination: w.n(2) == 0, SecondaryCount: w.n(9) - 1,
 	}
@@ -108,7 +108,7 @@ func (w *walker) step() Response {
 		w.c.Terminate(w.now, pick(w, w.instances))
 		w.launch()
 	case 2:
-		w.c.Fault(Fault{Kind: FaultKind(w.n(int(IMDSSilent) + 2)), Action: Action(w.n(int(ActionCount) + 2)),
+		w.c.Fault(Fault{Kind: FaultKind(w.n(int(IMDSSilent) + 2)), Action: Action(w.n(int(DescribeInstanceTypes) + 3)),
 			Instance: pick(w, w.instances), Slow: time.Duration(w.n(1e10)), Times: w.n(3), Until: w.now + time.Duration(w.n(3e10))})
 	case 3:
 		w.c.ClearFaults(w.now)

@@ -29,7 +29,7 @@ func testConfig() Config {
 			{ID: tiny, CIDR: netip.MustParsePrefix("10.0.1.0/28")},
 			{ID: far, CIDR: netip.MustParsePrefix("10.0.2.0/24"), Zone: "us-west-2b"},
 		},
-		SecurityGroups: []string{"sg-1", "sg-2", "sg-3", "sg-4", "sg-5", "sg-6"},
+		SecurityGroups: []SecurityGroup{{ID: "sg-1"}, {ID: "sg-2"}, {ID: "sg-3"}, {ID: "sg-4"}, {ID: "sg-5"}, {ID: "sg-6"}},
 	}
 }
 

@@ -123,7 +123,7 @@ func (c *Cluster) makeVPC(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cfg := ec2.Config{VPC: ec2.VPC{CIDRs: []netip.Prefix{c.layout.vpc}}, Latency: c.cfg.Latency, Throttle: c.cfg.Throttle,
+	cfg := ec2.Config{VPCs: []ec2.VPC{{CIDRs: []netip.Prefix{c.layout.vpc}}}, Latency: c.cfg.Latency, Throttle: c.cfg.Throttle,
 		Subnets: []ec2.SubnetConfig{{CIDR: c.layout.subnet, Reservations: []netip.Prefix{c.layout.machines}}}}
 	if err := cfg.Validate(); err != nil {
 		return err

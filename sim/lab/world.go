@@ -91,7 +91,7 @@ func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant, p Parts) (*World, erro
 var bounds = audit.Bounds{Reply: 250 * time.Millisecond, CoolDown: 250 * time.Millisecond}
 
 func (w *World) open(seed uint64) error {
-	cfg := ec2.Config{VPC: ec2.VPC{CIDRs: []netip.Prefix{w.cluster.VPC}}, Subnets: []ec2.SubnetConfig{{CIDR: w.cluster.Subnet}}}
+	cfg := ec2.Config{VPCs: []ec2.VPC{{CIDRs: []netip.Prefix{w.cluster.VPC}}}, Subnets: []ec2.SubnetConfig{{CIDR: w.cluster.Subnet}}}
 	if err := cfg.Validate(); err != nil {
 		return err
 	}

@@ -152,7 +152,7 @@ var socketNames = []string{"right", "absent", "unimplemented", "empty", "partial
 
 // New makes a world, starts its daemons and workloads, and runs it until they are ready: that is t=0.
 func New(cfg Config) (*World, error) {
-	cloud := ec2.Config{VPC: ec2.VPC{CIDRs: []netip.Prefix{cfg.VPC}}, Subnets: []ec2.SubnetConfig{{CIDR: cfg.Subnet}}}
+	cloud := ec2.Config{VPCs: []ec2.VPC{{CIDRs: []netip.Prefix{cfg.VPC}}}, Subnets: []ec2.SubnetConfig{{CIDR: cfg.Subnet}}}
 	if err := cloud.Validate(); err != nil {
 		return nil, err
 	}

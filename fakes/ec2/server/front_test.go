@@ -137,7 +137,7 @@ func TestBodies(t *testing.T) {
 		{"Version=2016-11-15", "MissingAction", 400},
 		{"Action=DescribeSubnets", "MissingParameter", 400},
 		{"Action=DescribeSubnets&Version=2010-01-01", "NoSuchVersion", 400},
-		{"Action=RunInstances" + v, "InvalidAction", 400},
+		{"Action=HibernateUniverse" + v, "InvalidAction", 400},
 		{"Action=describesubnets" + v, "InvalidAction", 400},
 		{"Action=AnyAction" + v, "InvalidAction", 400},
 		{"Action=%3Cscript%3E%26" + v, "InvalidAction", 400},

@@ -143,7 +143,7 @@ func TestWhole(t *testing.T) {
 	}
 	var found []ec2.ENI
 	for _, e := range out.NetworkInterfaces {
-		v := ec2.ENI{ID: ec2.ENIID(*e.NetworkInterfaceId), MAC: *e.MacAddress, Subnet: ec2.SubnetID(*e.SubnetId), Zone: *e.AvailabilityZone, VPC: *e.VpcId, Description: *e.Description}
+		v := ec2.ENI{ID: ec2.ENIID(*e.NetworkInterfaceId), MAC: *e.MacAddress, Subnet: ec2.SubnetID(*e.SubnetId), Zone: *e.AvailabilityZone, VPC: *e.VpcId, Owner: *e.OwnerId, Description: *e.Description}
 		for i, a := range e.PrivateIpAddresses {
 			if v.Primary = netip.MustParseAddr(*e.PrivateIpAddress); i > 0 {
 				v.Secondaries = append(v.Secondaries, netip.MustParseAddr(*a.PrivateIpAddress))

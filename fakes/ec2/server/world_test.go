@@ -90,7 +90,7 @@ func config() ec2.Config {
 			{ID: plenty, CIDR: netip.MustParsePrefix("10.0.0.0/22")},
 			{ID: tiny, CIDR: netip.MustParsePrefix("10.0.4.0/28")},
 		},
-		SecurityGroups: []string{"sg-1", "sg-2"},
+		SecurityGroups: []ec2.SecurityGroup{{ID: "sg-1"}, {ID: "sg-2"}},
 		Lag:            ec2.Lag{IMDSAttach: z, IMDSPartial: z, IMDSAddress: z, IMDSDetach: z, Describe: z, Mutation: z, FreedAddress: z},
 		Latency:        ec2.Latency{Attach: ec2.Always(time.Minute), Link: z, Detach: ec2.Always(time.Minute)},
 	}

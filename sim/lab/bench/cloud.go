@@ -30,7 +30,7 @@ var (
 
 // newAccount has one instance. Without latency, everything in EC2 takes no time and shows at once.
 func newAccount(kind string, latency bool, f *fabric.Fabric) (*account, error) {
-	c := ec2.Config{VPC: ec2.VPC{CIDRs: []netip.Prefix{vpc}}, Subnets: []ec2.SubnetConfig{{CIDR: subnet}}}
+	c := ec2.Config{VPCs: []ec2.VPC{{CIDRs: []netip.Prefix{vpc}}}, Subnets: []ec2.SubnetConfig{{CIDR: subnet}}}
 	if !latency {
 		now := ec2.Always(0)
 		for i := range c.Latency.Call {

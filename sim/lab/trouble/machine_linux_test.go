@@ -145,7 +145,7 @@ func (m *machine) now() time.Duration { return clock.Boot().Now() + m.offset - m
 func (m *machine) launch(addresses int) {
 	m.t.Helper()
 	none := ec2.Always(0)
-	cfg := ec2.Config{VPC: ec2.VPC{CIDRs: []netip.Prefix{vpcCIDR}}, Subnets: []ec2.SubnetConfig{{CIDR: subnetCIDR}}}
+	cfg := ec2.Config{VPCs: []ec2.VPC{{CIDRs: []netip.Prefix{vpcCIDR}}}, Subnets: []ec2.SubnetConfig{{CIDR: subnetCIDR}}}
 	cfg.Latency = ec2.Latency{Attach: ec2.Always(time.Millisecond), Link: none, Detach: none}
 	cfg.Lag = ec2.Lag{IMDSAttach: none, IMDSPartial: none, IMDSAddress: none, IMDSDetach: none, Describe: none, Mutation: none, FreedAddress: none}
 	m.mu.Lock()

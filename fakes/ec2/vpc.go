@@ -1,0 +1,97 @@
+package ec2
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// vpc is a network. Its slices are never written to, only replaced.
+type vpc struct {
+	id           string
+	cidr         []cidrVersion
+	ipv6         []netip.Prefix
+	tags         []Tag
+	defaultGroup []string // one identifier
+}
+
+// cidrVersion is the list of a VPC's CIDRs since an instant, as metadata shows it.
+type cidrVersion struct {
+	at    time.Duration
+	cidrs []netip.Prefix
+}
+
+// moreNames is where the numbers of the second and further VPCs begin, which share their numbering with subnets and groups.
+const moreNames = 1 << 20
+
+// makeVPCs makes the networks and their groups; names are those of all that is only ever compared.
+func (c *Cloud) makeVPCs(names namer) {
+	for i, v := range c.cfg.VPCs {
+		id := v.ID
+		if i == 0 {
+			orString(&id, names.name(vpcPrefix, 0))
+		} else {
+			orString(&id, names.name(vpcPrefix, moreNames+i))
+		}
+		c.vpcs = append(c.vpcs, vpc{id: id, cidr: []cidrVersion{{0, slices.Clone(v.CIDRs)}}, ipv6: slices.Clone(v.IPv6), tags: merged(nil, v.Tags)})
+	}
+	for i, g := range c.cfg.SecurityGroups {
+		v := c.vpcNamed(g.VPC)
+		if v == none {
+			continue // Validate tells
+		}
+		orString(&g.ID, names.name(groupPrefix, 2*moreNames+i))
+		g.VPC = c.vpcs[v].id
+		first := c.vpcs[v].defaultGroup == nil
+		if first {
+			c.vpcs[v].defaultGroup = []string{g.ID}
+			orString(&g.Name, "default")
+		}
+		orString(&g.Name, g.ID)
+		orString(&g.Description, g.Name)
+		c.groups = append(c.groups, g)
+	}
+	for i := range c.vpcs {
+		v := &c.vpcs[i]
+		if v.defaultGroup != nil {
+			continue
+		}
+		n := 1
+		if i > 0 {
+			n = 3*moreNames + i
+		}
+		g := SecurityGroup{ID: names.name(groupPrefix, n), Name: "default", Description: "default VPC security group", VPC: v.id}
+		v.defaultGroup = []string{g.ID}
+		c.groups = append(c.groups, g)
+	}
+}
+
+// vpcNamed is the VPC with an ID, the first one for "", none if there is none.
+func (c *Cloud) vpcNamed(id string) int32 {
+	for i := range c.vpcs {
+		if id == "" || c.vpcs[i].id == id {
+			return int32(i)
+		}
+	}
+	return none
+}
+
+// vpcOf is the network of a subnet.
+func (c *Cloud) vpcOf(subnet int32) *vpc { return &c.vpcs[c.subnets[subnet].vpc] }
+
+// cidrs are the VPC's as they are.
+func (v *vpc) cidrs() []netip.Prefix { return v.cidr[len(v.cidr)-1].cidrs }
+
+// cidrsAt are the VPC's as metadata shows them.
+func (v *vpc) cidrsAt(now time.Duration) []netip.Prefix {
+	k := len(v.cidr) - 1
+	for k > 0 && v.cidr[k].at > now {
+		k--
+	}
+	return v.cidr[k].cidrs
+}
+
+// groupNamed is a security group, none if there is none.
+func (c *Cloud) groupNamed(id string) int32 {
+	return int32(slices.IndexFunc(c.groups, func(g SecurityGroup) bool { return g.ID == id }))
+}
