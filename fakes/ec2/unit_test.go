@@ -147,7 +147,7 @@ func TestDescribeTypes(t *testing.T) {
 		t.Error("no types")
 	}
 	p = w.do(Request{Action: DescribeInstanceTypes, Types: []string{"m5.large"}})
-	if len(p.Types) != 1 || p.Types[0] != (Type{"m5.large", Limits{ENIs: 3, IPv4PerENI: 10}}) {
+	if len(p.Types) != 1 || p.Types[0] != (Type{"m5.large", Limits{3, 10, 10, 1, true}, 2, 8192, "x86_64", "nitro"}) {
 		t.Errorf("found %+v", p.Types)
 	}
 }
