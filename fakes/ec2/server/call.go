@@ -3,6 +3,7 @@ package server
 import (
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
 )
@@ -12,51 +13,46 @@ type call struct {
 	action  string
 	req     ec2.Request
 	filters []filter
-	ids     []string // asked for by identifier, of instances and subnets
-	max     int      // MaxResults; 0: not given
-	token   string   // NextToken
-	next    string   // the token of the page after this one
+	subnets []ec2.SubnetID // asked for by identifier: the model's Request has room for one
+	max     int            // MaxResults; 0: not given
+	token   string         // NextToken
+	next    string         // the token of the page after this one
+
+	account string    // who owns what has no owner in the model's answer
+	region  string    // the signer's
+	epoch   time.Time // of the model's instants; zero: they are not shown
 }
 
-// parseCall understands a body. An action that does not exist is a call too: the model refuses it, and counts it.
-func parseCall(body string) (*call, *fault) {
+// parse understands a body. An action that does not exist is a call too: the model refuses it, and counts it.
+func (c *call) parse(body string) *fault {
 	q, f := parseForm(body)
 	if f != nil {
-		return nil, f
+		return f
 	}
-	c := &call{action: q.text("Action")}
-	if c.action == "" {
-		return nil, bad("MissingAction", "The request must contain the parameter Action")
+	if c.action = excerpt(q.text("Action")); c.action == "" {
+		return bad("MissingAction", "The request must contain the parameter Action")
 	}
 	switch v := q.text("Version"); {
 	case v == "":
-		return nil, bad("MissingParameter", "The request must contain the parameter Version")
+		return bad("MissingParameter", "The request must contain the parameter Version")
 	case v != version:
-		return nil, bad("NoSuchVersion", "The requested version ("+excerpt(v)+") of service AmazonEC2 does not exist")
+		return bad("NoSuchVersion", "The requested version ("+excerpt(v)+") of service AmazonEC2 does not exist")
 	}
-	c.action = excerpt(c.action)
 	c.req.Action, _ = ec2.ParseAction(c.action)
 	if c.req.Action != ec2.AnyAction {
 		c.read(q)
 		q.done()
 	}
-	return c, q.fault
+	return q.fault
 }
 
 // read takes an action's parameters.
 func (c *call) read(q *form) {
-	r := &c.req
-	switch r.Action {
+	switch r := &c.req; r.Action {
 	case ec2.CreateNetworkInterface:
 		c.create(q)
 	case ec2.AttachNetworkInterface:
-		r.DryRun = q.flag("DryRun")
-		r.ENI = ec2.ENIID(q.eni(q.required("NetworkInterfaceId")))
-		r.Instance = ec2.InstanceID(q.instance(q.required("InstanceId")))
-		q.required("DeviceIndex")
-		r.DeviceIndex = q.number("DeviceIndex", 0, 1<<20)
-		q.number("NetworkCardIndex", 0, 0)
-		q.without("EnaQueueCount", "EnaSrdSpecification")
+		c.attach(q)
 	case ec2.ModifyNetworkInterfaceAttribute:
 		c.modify(q)
 	case ec2.DetachNetworkInterface:
@@ -65,62 +61,122 @@ func (c *call) read(q *form) {
 		r.Force = q.flag("Force")
 	case ec2.DeleteNetworkInterface:
 		r.DryRun = q.flag("DryRun")
-		r.ENI = ec2.ENIID(q.eni(q.required("NetworkInterfaceId")))
+		c.interfaceID(q)
 	case ec2.AssignPrivateIpAddresses:
-		r.ENI = ec2.ENIID(q.eni(q.required("NetworkInterfaceId")))
-		r.Addresses = q.addresses("PrivateIpAddress")
-		r.SecondaryCount = max(0, q.number("SecondaryPrivateIpAddressCount", 1, 1<<20))
-		if q.flag("AllowReassignment") {
-			q.fail(bad("UnsupportedOperation", "AllowReassignment is not modelled."))
-		}
-		q.without("Ipv4Prefix", "Ipv4PrefixCount")
+		c.assign(q)
 	case ec2.UnassignPrivateIpAddresses:
-		r.ENI = ec2.ENIID(q.eni(q.required("NetworkInterfaceId")))
+		c.interfaceID(q)
 		r.Addresses = q.addresses("PrivateIpAddress")
-		q.without("Ipv4Prefix")
+		r.Prefixes = q.prefixes("Ipv4Prefix", "", false)
+	case ec2.AssignIpv6Addresses:
+		c.interfaceID(q)
+		r.IPv6 = items(q, "Ipv6Addresses", q.ipv6)
+		r.IPv6Count = q.count("Ipv6AddressCount", 1)
+		r.IPv6Prefixes = q.prefixes("Ipv6Prefix", "", true)
+		r.IPv6PrefixCount = q.count("Ipv6PrefixCount", 1)
+	case ec2.UnassignIpv6Addresses:
+		c.interfaceID(q)
+		r.IPv6 = items(q, "Ipv6Addresses", q.ipv6)
+		r.IPv6Prefixes = q.prefixes("Ipv6Prefix", "", true)
 	case ec2.CreateTags:
+		c.createTags(q)
+	case ec2.DeleteTags:
+		c.deleteTags(q)
+	case ec2.RunInstances:
+		c.run(q)
+	case ec2.TerminateInstances:
 		r.DryRun = q.flag("DryRun")
-		for _, id := range q.list("ResourceId") {
-			if !strings.HasPrefix(id, "eni-") {
-				q.fail(bad("InvalidID", "The ID '"+excerpt(id)+"' is not valid: only network interfaces are modelled"))
-			}
-			r.ENIs = append(r.ENIs, ec2.ENIID(q.eni(id)))
-		}
-		r.Tags = q.tags("Tag")
+		r.Instances = c.instanceIDs(q)
+		q.only("Force", "false")
+		q.only("SkipOsShutdown", "false")
+	case ec2.RebootInstances:
+		r.DryRun = q.flag("DryRun")
+		r.Instances = c.instanceIDs(q)
+	default:
+		c.describes(q)
+	}
+}
+
+// describes takes the parameters of the actions that only read.
+func (c *call) describes(q *form) {
+	r := &c.req
+	switch r.Action {
 	case ec2.DescribeNetworkInterfaces:
 		for _, id := range c.describe(q, "NetworkInterfaceId", 1000) {
 			r.ENIs = append(r.ENIs, ec2.ENIID(q.eni(id)))
 		}
+		q.without("IncludeManagedResources")
 		c.hint()
 	case ec2.DescribeSubnets:
-		if c.ids = c.describe(q, "SubnetId", 1000); len(c.ids) == 1 {
-			r.Subnet = ec2.SubnetID(c.ids[0])
+		for _, id := range c.describe(q, "SubnetId", 1000) {
+			c.subnets = append(c.subnets, ec2.SubnetID(id))
+		}
+		if len(c.subnets) == 1 {
+			r.Subnet = c.subnets[0]
 		}
 	case ec2.DescribeInstances:
-		c.ids = c.describe(q, "InstanceId", 1000)
-		for _, id := range c.ids {
-			q.instance(id)
+		for _, id := range c.describe(q, "InstanceId", 1000) {
+			r.Instances = append(r.Instances, ec2.InstanceID(q.instance(id)))
 		}
-		if len(c.ids) == 1 {
-			r.Instance = ec2.InstanceID(c.ids[0])
+		if len(r.Instances) == 1 {
+			r.Instance = r.Instances[0]
 		}
+		q.without("IncludeManagedResources")
 	case ec2.DescribeInstanceTypes:
 		r.Types = c.describe(q, "InstanceType", 100)
+		q.without("IncludeUnsupportedInRegion")
+	case ec2.DescribeVpcs:
+		r.VPCs = c.describe(q, "VpcId", 1000)
+	case ec2.DescribeSecurityGroups:
+		r.SecurityGroups = c.describe(q, "GroupId", 1000)
+		q.without("GroupName") // names belong to the default VPC, and the model has none
 	}
 }
 
 // describe takes what all Describes share, and gives the identifiers that are asked for.
 func (c *call) describe(q *form, ids string, pageMost int) []string {
 	c.req.DryRun = q.flag("DryRun")
-	c.filters = q.filters(c.req.Action)
+	c.filters = q.filters(c)
 	c.max = max(0, q.number("MaxResults", 5, pageMost))
 	c.token = q.text("NextToken")
-	q.without("IncludeManagedResources", "IncludeUnsupportedInRegion")
-	list := q.list(ids)
+	list := q.texts(ids)
 	if len(list) > 0 && (c.max > 0 || c.token != "") {
 		q.fail(bad("InvalidParameterCombination", "The parameter "+ids+" cannot be used with the parameter maxResults or nextToken"))
 	}
 	return list
+}
+
+// interfaceID takes the identifier of the one interface that a call is about.
+func (c *call) interfaceID(q *form) { c.req.ENI = ec2.ENIID(q.eni(q.required("NetworkInterfaceId"))) }
+
+// instanceIDs takes a list of instances that must not be empty.
+func (c *call) instanceIDs(q *form) []ec2.InstanceID {
+	list := identifiers[ec2.InstanceID](q, "InstanceId", q.instance)
+	if len(list) == 0 {
+		q.fail(bad("MissingParameter", "The request must contain the parameter InstanceId"))
+	}
+	return list
+}
+
+func (c *call) attach(q *form) {
+	r := &c.req
+	r.DryRun = q.flag("DryRun")
+	c.interfaceID(q)
+	r.Instance = ec2.InstanceID(q.instance(q.required("InstanceId")))
+	q.required("DeviceIndex")
+	r.DeviceIndex = q.number("DeviceIndex", 0, most)
+	r.NetworkCard = q.count("NetworkCardIndex", 0)
+	q.without("EnaQueueCount", "EnaSrdSpecification")
+}
+
+func (c *call) assign(q *form) {
+	r := &c.req
+	c.interfaceID(q)
+	r.Addresses = q.addresses("PrivateIpAddress")
+	r.SecondaryCount = q.count("SecondaryPrivateIpAddressCount", 1)
+	r.Prefixes = q.prefixes("Ipv4Prefix", "", false)
+	r.PrefixCount = q.count("Ipv4PrefixCount", 1)
+	r.AllowReassignment = q.flag("AllowReassignment")
 }
 
 func (c *call) create(q *form) {
@@ -128,33 +184,58 @@ func (c *call) create(q *form) {
 	r.DryRun = q.flag("DryRun")
 	r.Subnet = ec2.SubnetID(q.required("SubnetId"))
 	r.Description = q.text("Description")
-	r.ClientToken = q.text("ClientToken")
-	r.SecurityGroups = q.list("SecurityGroupId")
-	r.SecondaryCount = max(0, q.number("SecondaryPrivateIpAddressCount", 0, 1<<20))
-	r.Addresses = q.createAddresses()
-	if len(r.ClientToken) > 64 {
-		q.fail(bad("InvalidParameterValue", "The client token must have at most 64 ASCII characters")) // "Ensuring idempotency in Amazon EC2 API requests"
-	}
+	r.SecurityGroups = q.texts("SecurityGroupId")
+	r.SecondaryCount = q.count("SecondaryPrivateIpAddressCount", 0)
+	r.Addresses = q.createAddresses("")
+	r.Prefixes = q.prefixes("Ipv4Prefix", ".Ipv4Prefix", false)
+	r.PrefixCount = q.count("Ipv4PrefixCount", 0)
+	r.IPv6 = items(q, "Ipv6Addresses", q.specifiedIPv6)
+	r.IPv6Count = q.count("Ipv6AddressCount", 0)
+	r.IPv6Prefixes = q.prefixes("Ipv6Prefix", ".Ipv6Prefix", true)
+	r.IPv6PrefixCount = q.count("Ipv6PrefixCount", 0)
+	c.clientToken(q)
 	for _, name := range q.members("TagSpecification") {
 		if kind := q.required(name + ".ResourceType"); kind != "network-interface" && kind != "" {
-			q.fail(bad("InvalidParameterValue", "'"+excerpt(kind)+"' is not a valid taggable resource type for this operation."))
+			q.fail(notTaggable(kind))
 		}
 		r.Tags = append(r.Tags, q.tags(name+".Tag")...)
 	}
 	if kind := q.text("InterfaceType"); kind != "" && kind != "interface" {
 		q.fail(bad("UnsupportedOperation", "The interface type "+excerpt(kind)+" is not modelled."))
 	}
-	q.without("Ipv4Prefix", "Ipv4PrefixCount", "Ipv6Prefix", "Ipv6PrefixCount", "Ipv6Addresses", "Ipv6AddressCount",
-		"EnablePrimaryIpv6", "ConnectionTrackingSpecification", "Operator")
+	q.only("EnablePrimaryIpv6", "false")
+	q.without("ConnectionTrackingSpecification", "Operator")
 }
 
-// createAddresses are the addresses that a new interface is to have, primary first.
-func (q *form) createAddresses() []netip.Addr {
-	var primary, others []netip.Addr
-	if _, ok := q.values["PrivateIpAddress"]; ok {
-		primary = append(primary, q.address("PrivateIpAddress"))
+func notTaggable(kind string) *fault {
+	return bad("InvalidParameterValue", "'"+excerpt(kind)+"' is not a valid taggable resource type for this operation.")
+}
+
+// clientToken takes the token of a request that may be repeated ("Ensuring idempotency in Amazon EC2 API requests").
+func (c *call) clientToken(q *form) {
+	if c.req.ClientToken = q.text("ClientToken"); len(c.req.ClientToken) > 64 {
+		q.fail(bad("InvalidParameterValue", "The client token must have at most 64 ASCII characters"))
 	}
-	for _, name := range q.members("PrivateIpAddresses") {
+}
+
+// specifiedIPv6 is an address of a list that could say of each whether it is the primary one.
+func (q *form) specifiedIPv6(name string) netip.Addr {
+	q.only(name+".IsPrimaryIpv6", "false")
+	return q.ipv6(name + ".Ipv6Address")
+}
+
+// prefixes is a list of blocks; in some lists each member is a structure with the block in a field.
+func (q *form) prefixes(list, field string, six bool) []netip.Prefix {
+	return items(q, list, func(name string) netip.Prefix { return q.prefix(name+field, six) })
+}
+
+// createAddresses are the addresses that a new interface is to have, primary first; under is the structure's name and a dot.
+func (q *form) createAddresses(under string) []netip.Addr {
+	var primary, others []netip.Addr
+	if q.find(under+"PrivateIpAddress") >= 0 {
+		primary = append(primary, q.address(under+"PrivateIpAddress"))
+	}
+	for _, name := range q.members(under + "PrivateIpAddresses") {
 		a := q.address(name + ".PrivateIpAddress")
 		if q.flag(name + ".Primary") {
 			primary = append(primary, a)
@@ -171,23 +252,80 @@ func (q *form) createAddresses() []netip.Addr {
 	return append(primary, others...)
 }
 
+// modify takes the one attribute that a call may change. Which attributes are given is said by the parameters' presence: an
+// empty description is a description.
 func (c *call) modify(q *form) {
 	r := &c.req
 	r.DryRun = q.flag("DryRun")
-	r.ENI = ec2.ENIID(q.eni(q.required("NetworkInterfaceId")))
-	r.SecurityGroups = q.list("SecurityGroupId")
-	_, id := q.values["Attachment.AttachmentId"]
-	_, dot := q.values["Attachment.DeleteOnTermination"]
-	if id || dot {
+	c.interfaceID(q)
+	given := 0
+	give := func(a ec2.Attribute) {
+		r.Attribute = a
+		given++
+	}
+	if r.SecurityGroups = q.texts("SecurityGroupId"); len(r.SecurityGroups) > 0 {
+		give(ec2.AttributeGroups)
+	}
+	if q.find("Attachment.AttachmentId") >= 0 || q.find("Attachment.DeleteOnTermination") >= 0 {
 		r.Attachment = q.required("Attachment.AttachmentId")
 		q.required("Attachment.DeleteOnTermination")
 		r.DeleteOnTermination = q.flag("Attachment.DeleteOnTermination")
+		give(ec2.AttributeAttachment)
 	}
-	if _, ok := q.values["Description.Value"]; ok {
-		r.Description = q.required("Description.Value") // the model cannot empty one
+	if q.find("Description.Value") >= 0 {
+		r.Description = q.text("Description.Value")
+		give(ec2.AttributeDescription)
 	}
-	q.without("AssociatedSubnetId", "AssociatePublicIpAddress", "ConnectionTrackingSpecification", "EnablePrimaryIpv6", "EnaSrdSpecification", "SourceDestCheck",
+	if q.find("SourceDestCheck.Value") >= 0 {
+		q.required("SourceDestCheck.Value")
+		r.SourceDestCheck = q.flag("SourceDestCheck.Value")
+		give(ec2.AttributeSourceDestCheck)
+	}
+	if given > 1 {
+		q.fail(bad("InvalidParameterCombination", "Fields for multiple attribute types specified"))
+	}
+	q.without("AssociatedSubnetId", "AssociatePublicIpAddress", "ConnectionTrackingSpecification", "EnablePrimaryIpv6", "EnaSrdSpecification",
 		"Attachment.DefaultEnaQueueCount", "Attachment.EnaQueueCount")
+}
+
+func (c *call) createTags(q *form) {
+	r := &c.req
+	r.DryRun = q.flag("DryRun")
+	c.resources(q)
+	r.Tags = q.tags("Tag")
+}
+
+// deleteTags takes tags with a value, of which an empty one is one, and tags without.
+func (c *call) deleteTags(q *form) {
+	r := &c.req
+	r.DryRun = q.flag("DryRun")
+	c.resources(q)
+	for _, name := range q.members("Tag") {
+		key := q.required(name + ".Key")
+		if v, ok := q.take(name + ".Value"); ok {
+			r.Tags = append(r.Tags, ec2.Tag{Key: key, Value: v})
+		} else {
+			r.TagKeys = append(r.TagKeys, key)
+		}
+	}
+}
+
+// resources takes the identifiers of what is tagged: interfaces have a field of their own.
+func (c *call) resources(q *form) {
+	r := &c.req
+	for _, name := range q.members("ResourceId") {
+		id := q.required(name)
+		switch kind, _, _ := strings.Cut(id, "-"); kind {
+		case "eni":
+			r.ENIs = append(r.ENIs, ec2.ENIID(q.eni(id)))
+		case "i":
+			r.Resources = append(r.Resources, q.instance(id))
+		case "subnet", "vpc", "sg":
+			r.Resources = append(r.Resources, id)
+		default:
+			q.fail(bad("InvalidID", "The ID '"+excerpt(id)+"' is not valid: interfaces, instances, subnets, VPCs and security groups are modelled"))
+		}
+	}
 }
 
 // tags is a list of tags; a value may be empty, a key may not.

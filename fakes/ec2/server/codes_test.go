@@ -115,11 +115,11 @@ func TestCodes(t *testing.T) {
 			return err
 		}},
 		{"UnsupportedOperation", 400, func(w *world) error {
-			_, err := w.CreateNetworkInterface(w.ctx(), &sdk.CreateNetworkInterfaceInput{SubnetId: aws.String(string(plenty)), Ipv4PrefixCount: aws.Int32(1)})
+			_, err := w.CreateNetworkInterface(w.ctx(), &sdk.CreateNetworkInterfaceInput{SubnetId: aws.String(string(plenty)), InterfaceType: types.NetworkInterfaceCreationTypeEfa})
 			return err
 		}},
 		{"InvalidAction", 400, func(w *world) error {
-			_, err := w.DescribeVpcs(w.ctx(), &sdk.DescribeVpcsInput{})
+			_, err := w.DescribeRegions(w.ctx(), &sdk.DescribeRegionsInput{})
 			return err
 		}},
 		{"InvalidParameterValue", 400, func(w *world) error {

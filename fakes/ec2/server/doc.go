@@ -1,11 +1,11 @@
 // Package server speaks EC2's Query protocol (API version 2016-11-15) for the model in fakes/ec2, as aws-sdk-go-v2 and the
 // command line tools do.
 //
-//	srv := server.Server(server.Handler(backend))
+//	srv := server.Server(server.New(server.Options{}, backend))
 //	go srv.Serve(listener)       // clients: AWS_ENDPOINT_URL_EC2=http://…
 //
 // The Backend makes a request travel and calls the model; everything that EC2 decides is decided there. This package
-// decides what EC2's front does before and after: signatures are looked at, bodies parsed, parameters checked by name and form,
+// decides what EC2's front does before and after: signatures are looked at, parameters of a POST or a GET parsed, parameters checked by name and form,
 // filters applied, answers cut into pages.
 //
 // # What it promises
@@ -23,8 +23,15 @@
 // Sources: "Query requests", "Common errors", "Error codes for the Amazon EC2 API", "List and filter using the
 // CLI and API" and the actions of the Amazon EC2 API reference; "Authenticating requests (AWS Signature Version 4)".
 //
+// # Signatures, times, accounts
+//
+// Options say what the front knows beyond the protocol. With Keys, a signature of version 4 is verified, in a header or in the
+// query of a presigned GET: a wrong one, or of an unknown key, is AuthFailure; with Clock, one that is older or newer than 15
+// minutes is RequestExpired. With Epoch, the model's instants are shown as times. Whose account and region a call is for, the
+// Backend reads from the Signer.
+//
 // # What it leaves out
 //
-// Signatures are parsed and not verified: the model has no keys. Times (attachTime, launchTime), images and DNS names
-// are missing from answers: the model has none, and optional fields of the API may be absent.
+// Images, disks, keys, profiles, rules of groups and public addresses: the model has none, a request that asks for them is refused, and
+// their elements, which are optional, are absent from answers. Names of security groups are in DescribeSecurityGroups only.
 package server

@@ -1,8 +1,6 @@
 package server
 
 import (
-	"net/netip"
-	"strconv"
 	"strings"
 
 	"github.com/enilab/enilab/fakes/ec2"
@@ -21,7 +19,7 @@ type filter struct {
 }
 
 // filters reads Filter.N.Name and Filter.N.Value.M.
-func (q *form) filters(a ec2.Action) []filter {
+func (q *form) filters(c *call) []filter {
 	var out []filter
 	for _, member := range q.members("Filter") {
 		f := filter{name: q.required(member + ".Name")}
@@ -31,7 +29,7 @@ func (q *form) filters(a ec2.Action) []filter {
 		switch {
 		case len(out) == maxFilters || len(f.values) > maxFilterValues:
 			q.fail(bad("FilterLimitExceeded", "The request uses too many filters or too many filter values."))
-		case f.name != "" && !filterable(a, f.name):
+		case f.name != "" && !c.filterable(f.name):
 			q.fail(bad("InvalidParameterValue", "The filter '"+excerpt(f.name)+"' is invalid"))
 		case len(f.values) == 0:
 			q.fail(bad("InvalidParameterValue", "The filter '"+excerpt(f.name)+"' has no value"))
@@ -43,168 +41,30 @@ func (q *form) filters(a ec2.Action) []filter {
 
 // filterable says whether there is such a filter. What the API has and the model has nothing for is none: a filter that
 // matches everything would be kinder than EC2.
-func filterable(a ec2.Action, name string) (ok bool) {
-	switch a {
+func (c *call) filterable(name string) (ok bool) {
+	switch c.req.Action {
 	case ec2.DescribeNetworkInterfaces:
-		_, ok = eniValues(&ec2.ENI{}, name)
+		_, ok = c.eniValues(&ec2.ENI{}, name)
 	case ec2.DescribeSubnets:
-		_, ok = subnetValues(&ec2.Subnet{}, name)
+		_, ok = c.subnetValues(&ec2.Subnet{}, name)
 	case ec2.DescribeInstances:
-		_, ok = instanceValues(&ec2.Instance{}, name)
+		_, ok = c.instanceValues(&ec2.Instance{}, name)
 	case ec2.DescribeInstanceTypes:
-		_, ok = typeValues(&ec2.Type{}, name)
+		_, ok = c.typeValues(&ec2.Type{}, name)
+	case ec2.DescribeVpcs:
+		_, ok = c.vpcValues(&ec2.VPC{}, name)
+	case ec2.DescribeSecurityGroups:
+		_, ok = c.groupValues(&ec2.SecurityGroup{}, name)
 	}
 	return ok
 }
 
-// eniValues are what a filter of DescribeNetworkInterfaces compares.
-func eniValues(e *ec2.ENI, name string) ([]string, bool) {
-	switch name {
-	case "network-interface-id":
-		return one(string(e.ID)), true
-	case "status":
-		return one(statusOf(e)), true
-	case "subnet-id":
-		return one(string(e.Subnet)), true
-	case "vpc-id":
-		return one(e.VPC), true
-	case "availability-zone":
-		return one(e.Zone), true
-	case "mac-address":
-		return one(e.MAC), true
-	case "owner-id":
-		return one(ec2.Account), true
-	case "description":
-		return one(e.Description), true
-	case "interface-type":
-		return one("interface"), true
-	case "group-id":
-		return e.SecurityGroups, true
-	case "private-ip-address":
-		return one(text(e.Primary)), true
-	case "addresses.private-ip-address":
-		list := one(text(e.Primary))
-		for _, a := range e.Secondaries {
-			list = append(list, text(a))
-		}
-		return list, true
-	}
-	if strings.HasPrefix(name, "attachment.") {
-		return attachmentValues(e, name)
-	}
-	return tagValues(e.Tags, name)
-}
-
-func attachmentValues(e *ec2.ENI, name string) ([]string, bool) {
-	v := ""
-	switch name {
-	case "attachment.attachment-id":
-		v = e.Attachment
-	case "attachment.instance-id":
-		v = string(e.Instance)
-	case "attachment.status":
-		v = attachmentStatus(e.Status)
-	case "attachment.device-index":
-		v = strconv.Itoa(e.DeviceIndex)
-	case "attachment.delete-on-termination":
-		v = strconv.FormatBool(e.DeleteOnTermination)
-	default:
-		return nil, false
-	}
-	if e.Attachment == "" {
-		return nil, true
-	}
-	return one(v), true
-}
-
-func subnetValues(s *ec2.Subnet, name string) ([]string, bool) {
-	switch name {
-	case "subnet-id":
-		return one(string(s.ID)), true
-	case "vpc-id":
-		return one(s.VPC), true
-	case "availability-zone", "availabilityZone":
-		return one(s.Zone), true
-	case "cidr-block", "cidr", "cidrBlock":
-		return one(s.CIDR.String()), true
-	case "available-ip-address-count":
-		return one(strconv.Itoa(s.Available)), true
-	case "owner-id":
-		return one(ec2.Account), true
-	case "state":
-		return one("available"), true
-	}
-	return tagValues(nil, name) // the model's subnets have no tags
-}
-
-func instanceValues(i *ec2.Instance, name string) ([]string, bool) {
-	switch name {
-	case "instance-id":
-		return one(string(i.ID)), true
-	case "instance-state-name":
-		return one(i.State), true
-	case "instance-type":
-		return one(i.Type), true
-	case "availability-zone":
-		return one(i.Zone), true
-	case "subnet-id":
-		return one(string(i.Subnet)), true
-	case "vpc-id":
-		return one(i.VPC), true
-	case "private-ip-address":
-		return one(text(i.PrimaryAddress)), true
-	case "owner-id":
-		return one(ec2.Account), true
-	}
-	return tagValues(i.Tags, name)
-}
-
-func typeValues(t *ec2.Type, name string) ([]string, bool) {
-	switch name {
-	case "instance-type":
-		return one(t.Name), true
-	case "network-info.maximum-network-interfaces":
-		return one(strconv.Itoa(t.ENIs)), true
-	case "network-info.ipv4-addresses-per-interface":
-		return one(strconv.Itoa(t.IPv4PerENI)), true
-	}
-	return nil, false
-}
-
-// tagValues are the filters tag:KEY and tag-key.
-func tagValues(tags []ec2.Tag, name string) ([]string, bool) {
-	key, ok := strings.CutPrefix(name, "tag:")
-	if (!ok || key == "") && name != "tag-key" {
-		return nil, false
-	}
-	var out []string
-	for _, t := range tags {
-		switch {
-		case name == "tag-key":
-			out = append(out, t.Key)
-		case t.Key == key:
-			out = append(out, t.Value)
-		}
-	}
-	return out, true
-}
-
-func one(s string) []string { return []string{s} }
-
-// text is an address, "" for none.
-func text(a netip.Addr) string {
-	if !a.IsValid() {
-		return ""
-	}
-	return a.String()
-}
-
-// keep filters a list in place.
+// keep filters a list, which stays as it is: it may be the model's.
 func keep[T any](list []T, filters []filter, values func(*T, string) ([]string, bool)) []T {
 	if len(filters) == 0 {
 		return list
 	}
-	out := list[:0]
+	var out []T
 next:
 	for i := range list {
 		for _, f := range filters {

@@ -14,41 +14,83 @@ const (
 	maxMembers    = 1000 // of one list
 )
 
+// fewParameters are searched one by one: making a map takes longer.
+const fewParameters = 24
+
 // form is a body that is being read: parameters are taken by name, and what is left over was not known. The first fault stays.
 type form struct {
-	names  []string // in order of appearance
-	values map[string]string
-	taken  map[string]bool
-	fault  *fault
+	list  []parameter // in order of appearance
+	at    map[string]int
+	fault *fault
+}
+
+type parameter struct {
+	name, value string
+	taken       bool
 }
 
 // parseForm reads a body. A name that is given twice is refused: nobody can say which one EC2 would take.
 func parseForm(body string) (*form, *fault) {
-	q := &form{values: map[string]string{}, taken: map[string]bool{}}
+	q := &form{list: make([]parameter, 0, min(1+strings.Count(body, "&"), fewParameters))}
 	for pair := range strings.SplitSeq(body, "&") {
 		if pair == "" {
 			continue
 		}
 		k, v, _ := strings.Cut(pair, "=")
-		name, err := url.QueryUnescape(k)
+		name, err := unescape(k)
 		if err == nil {
-			v, err = url.QueryUnescape(v)
+			v, err = unescape(v)
 		}
-		_, twice := q.values[name]
 		switch {
 		case err != nil, name == "", strings.Contains(pair, ";"):
 			return nil, malformed("near '" + excerpt(pair) + "'")
 		case !printable(name) || !printable(v):
 			return nil, bad("InvalidCharacter", "A specified character is invalid.")
-		case twice:
+		case q.find(name) >= 0:
 			return nil, malformed("the parameter " + excerpt(name) + " is given twice")
-		case len(q.names) == maxParameters:
+		case len(q.list) == maxParameters:
 			return nil, malformed("more than " + strconv.Itoa(maxParameters) + " parameters")
 		}
-		q.names = append(q.names, name)
-		q.values[name] = v
+		q.add(name, v)
 	}
 	return q, nil
+}
+
+// unescape is url.QueryUnescape, which looks at each byte twice.
+func unescape(s string) (string, error) {
+	if strings.IndexByte(s, '%') < 0 && strings.IndexByte(s, '+') < 0 {
+		return s, nil
+	}
+	return url.QueryUnescape(s)
+}
+
+func (q *form) add(name, value string) {
+	q.list = append(q.list, parameter{name: name, value: value})
+	switch n := len(q.list); {
+	case q.at != nil:
+		q.at[name] = n - 1
+	case n > fewParameters:
+		q.at = make(map[string]int, 4*n)
+		for i := range q.list {
+			q.at[q.list[i].name] = i
+		}
+	}
+}
+
+// find is where a parameter is, -1 if it is not there.
+func (q *form) find(name string) int {
+	if q.at != nil {
+		if i, ok := q.at[name]; ok {
+			return i
+		}
+		return -1
+	}
+	for i := range q.list {
+		if q.list[i].name == name {
+			return i
+		}
+	}
+	return -1
 }
 
 func malformed(why string) *fault {
@@ -66,6 +108,15 @@ func excerpt(s string) string {
 
 // printable says whether a text can stand in XML: UTF-8 without control characters but tab and line breaks.
 func printable(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= 0x7f {
+			return printableRunes(s[i:])
+		}
+	}
+	return true
+}
+
+func printableRunes(s string) bool {
 	for _, r := range s {
 		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0x7f || r == 0xfffe || r == 0xffff {
 			return false
@@ -83,11 +134,12 @@ func (q *form) fail(f *fault) {
 
 // take is a parameter's value, and whether it is there.
 func (q *form) take(name string) (string, bool) {
-	v, ok := q.values[name]
-	if ok {
-		q.taken[name] = true
+	i := q.find(name)
+	if i < 0 {
+		return "", false
 	}
-	return v, ok
+	q.list[i].taken = true
+	return q.list[i].value, true
 }
 
 // text is an optional parameter.
@@ -118,6 +170,12 @@ func (q *form) number(name string, least, most int) int {
 	return n
 }
 
+// most bounds counts: far above what anything can have, and far below where arithmetic ends.
+const most = 1 << 20
+
+// count is a number of things, 0 when it is absent.
+func (q *form) count(name string, least int) int { return max(0, q.number(name, least, most)) }
+
 // flag is a boolean; absent is false.
 func (q *form) flag(name string) bool {
 	v, ok := q.take(name)
@@ -125,6 +183,13 @@ func (q *form) flag(name string) bool {
 		q.invalid(name, v, "Expecting 'true' or 'false'.")
 	}
 	return v == "true"
+}
+
+// only takes a parameter that may have no other value than the one the model always has.
+func (q *form) only(name, value string) {
+	if v, ok := q.take(name); ok && v != value {
+		q.fail(bad("UnsupportedOperation", "The parameter "+name+" is modelled with the value '"+value+"' only."))
+	}
 }
 
 // address is an IPv4 address.
@@ -135,6 +200,26 @@ func (q *form) address(name string) netip.Addr {
 		q.invalid(name, v, "Invalid IPv4 address.")
 	}
 	return a
+}
+
+// ipv6 is an IPv6 address, without a zone and not an IPv4 one in disguise.
+func (q *form) ipv6(name string) netip.Addr {
+	v := q.required(name)
+	a, err := netip.ParseAddr(v)
+	if v != "" && (err != nil || !a.Is6() || a.Is4In6() || a.Zone() != "") {
+		q.invalid(name, v, "Invalid IPv6 address.")
+	}
+	return a
+}
+
+// prefix is a block of addresses, without bits behind its length.
+func (q *form) prefix(name string, six bool) netip.Prefix {
+	v := q.required(name)
+	p, err := netip.ParsePrefix(v)
+	if v != "" && (err != nil || p.Addr().Is4() == six || p.Addr().Is4In6() || p != p.Masked()) {
+		q.invalid(name, v, "Invalid prefix.")
+	}
+	return p
 }
 
 // identifier checks a value's form: a prefix and 8 or 17 hexadecimal digits.
@@ -155,51 +240,81 @@ func (q *form) invalid(name, value, why string) {
 
 // members are the names of a list's elements, PREFIX.1, PREFIX.2 and so on, in order; numbers may be left out.
 func (q *form) members(prefix string) []string {
-	var numbers [maxMembers + 1]bool
+	var numbers [(maxMembers + 64) / 64]uint64
 	found := 0
-	for _, name := range q.names {
-		rest, ok := strings.CutPrefix(name, prefix)
+	for i := range q.list {
+		rest, ok := strings.CutPrefix(q.list[i].name, prefix)
 		if !ok || rest == "" || rest[0] != '.' {
 			continue
 		}
-		digits, _, _ := strings.Cut(rest[1:], ".")
-		n, err := strconv.Atoi(digits)
-		if err != nil || n < 1 || n > maxMembers || strconv.Itoa(n) != digits || numbers[n] {
+		n := memberNumber(rest[1:])
+		if n == 0 || numbers[n/64]&(1<<(n%64)) != 0 {
 			continue // what is no number of the list is left over, and so found
 		}
-		numbers[n] = true
+		numbers[n/64] |= 1 << (n % 64)
 		found++
+	}
+	if found == 0 {
+		return nil
 	}
 	out := make([]string, 0, found)
 	for n := 1; len(out) < found; n++ {
-		if numbers[n] {
+		if numbers[n/64]&(1<<(n%64)) != 0 {
 			out = append(out, prefix+"."+strconv.Itoa(n))
 		}
 	}
 	return out
 }
 
-// list is a list of texts, none of them empty.
-func (q *form) list(prefix string) []string {
-	var out []string
-	for _, name := range q.members(prefix) {
-		out = append(out, q.required(name))
+// memberNumber is the number at the beginning of "12.Name" or "12": decimal, without leading zeros, 0 if it is none.
+func memberNumber(s string) int {
+	n := 0
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case c == '.':
+			return n
+		case c < '0' || c > '9' || i == 0 && c == '0':
+			return 0
+		}
+		if n = 10*n + int(c-'0'); n > maxMembers {
+			return 0
+		}
+	}
+	return n
+}
+
+// items are the members of a list, each read by its name.
+func items[T any](q *form, prefix string, read func(name string) T) []T {
+	names := q.members(prefix)
+	if len(names) == 0 {
+		return nil
+	}
+	out := make([]T, 0, len(names))
+	for _, name := range names {
+		out = append(out, read(name))
 	}
 	return out
 }
 
+// texts is a list of texts, none of them empty.
+func (q *form) texts(prefix string) []string { return items(q, prefix, q.required) }
+
 // addresses is a list of IPv4 addresses.
-func (q *form) addresses(prefix string) []netip.Addr {
-	var out []netip.Addr
-	for _, name := range q.members(prefix) {
-		out = append(out, q.address(name))
-	}
-	return out
+func (q *form) addresses(prefix string) []netip.Addr { return items(q, prefix, q.address) }
+
+// identifiers is a list of identifiers, each checked.
+func identifiers[T ~string](q *form, prefix string, check func(string) string) []T {
+	return items(q, prefix, func(name string) T { return T(check(q.required(name))) })
 }
 
 // without refuses parameters of the API that the model has nothing for.
 func (q *form) without(names ...string) {
-	for _, given := range q.names {
+	for i := range q.list {
+		if q.list[i].taken {
+			continue
+		}
+		given := q.list[i].name
 		for _, name := range names {
 			if given == name || strings.HasPrefix(given, name) && given[len(name)] == '.' {
 				q.fail(bad("UnsupportedOperation", "The parameter "+excerpt(given)+" is not modelled."))
@@ -210,9 +325,9 @@ func (q *form) without(names ...string) {
 
 // done refuses what nobody has taken.
 func (q *form) done() {
-	for _, name := range q.names {
-		if !q.taken[name] {
-			q.fail(bad("UnknownParameter", "The parameter "+excerpt(name)+" is not recognized"))
+	for i := range q.list {
+		if !q.list[i].taken {
+			q.fail(bad("UnknownParameter", "The parameter "+excerpt(q.list[i].name)+" is not recognized"))
 		}
 	}
 }

@@ -103,7 +103,9 @@ func TestFront(t *testing.T) {
 		{"JSON", set("Content-Type", "application/json"), "MalformedQueryString", 415},
 		{"no media type", func(r *http.Request) { r.Header.Del("Content-Type") }, "MalformedQueryString", 415},
 		{"compressed", set("Content-Encoding", "gzip"), "MalformedQueryString", 415},
-		{"get", func(r *http.Request) { r.Method = http.MethodGet }, "InvalidRequest", 405},
+		{"get with a body", func(r *http.Request) { r.Method = http.MethodGet }, "MalformedQueryString", 400},
+		{"get", func(r *http.Request) { r.Method, r.Body, r.URL.RawQuery, r.ContentLength = http.MethodGet, http.NoBody, ok, 0 }, "", 200},
+		{"head", func(r *http.Request) { r.Method = http.MethodHead }, "InvalidRequest", 405},
 		{"put", func(r *http.Request) { r.Method = http.MethodPut }, "InvalidRequest", 405},
 		{"nonsense", func(r *http.Request) { r.Method = "BREW" }, "InvalidRequest", 405},
 		{"a path", func(r *http.Request) { r.URL.Path = "/../etc/passwd" }, "MalformedQueryString", 404},
@@ -117,15 +119,18 @@ func TestFront(t *testing.T) {
 			t.Errorf("%s: found %s (%s) with status %d, expected %s with %d", r.name, a.Code, a.Message, status, r.code, r.status)
 		}
 	}
-	if n := c.Calls(ec2.DescribeSubnets).Total; n != 1 {
-		t.Errorf("the model was asked %d times, expected 1: what the front refuses never gets there", n)
+	if n := c.Calls(ec2.DescribeSubnets).Total; n != 2 {
+		t.Errorf("the model was asked %d times, expected 2: what the front refuses never gets there", n)
 	}
 }
 
 // TestBodies: malformed and incomplete requests.
 func TestBodies(t *testing.T) {
 	h, c := newDirect(t)
-	const v = "&Version=2016-11-15"
+	const (
+		v   = "&Version=2016-11-15"
+		run = "Action=RunInstances&InstanceType=m5.large&MinCount=1" + v
+	)
 	rows := []struct {
 		body   string
 		code   string
@@ -173,16 +178,43 @@ func TestBodies(t *testing.T) {
 		{"Action=AttachNetworkInterface" + v, "MissingParameter", 400},
 		{"Action=AttachNetworkInterface&NetworkInterfaceId=" + absent + "&InstanceId=i-00000000000000000" + v, "MissingParameter", 400},
 		{"Action=AttachNetworkInterface&NetworkInterfaceId=" + absent + "&InstanceId=x&DeviceIndex=1" + v, "InvalidInstanceID.Malformed", 400},
-		{"Action=AttachNetworkInterface&NetworkInterfaceId=" + absent + "&InstanceId=i-00000000000000000&DeviceIndex=1&NetworkCardIndex=1" + v, "InvalidParameterValue", 400},
+		{"Action=AttachNetworkInterface&NetworkInterfaceId=" + absent + "&InstanceId=i-00000000000000000&DeviceIndex=1&NetworkCardIndex=-1" + v, "InvalidParameterValue", 400},
 		{"Action=ModifyNetworkInterfaceAttribute&NetworkInterfaceId=" + absent + "&Attachment.AttachmentId=a" + v, "MissingParameter", 400},
-		{"Action=ModifyNetworkInterfaceAttribute&NetworkInterfaceId=" + absent + "&SourceDestCheck.Value=false" + v, "UnsupportedOperation", 400},
+		{"Action=ModifyNetworkInterfaceAttribute&NetworkInterfaceId=" + absent + "&SourceDestCheck.Value=maybe" + v, "InvalidParameterValue", 400},
+		{"Action=ModifyNetworkInterfaceAttribute&NetworkInterfaceId=" + absent + "&SourceDestCheck.Value=false&Description.Value=x" + v, "InvalidParameterCombination", 400},
+		{"Action=ModifyNetworkInterfaceAttribute&NetworkInterfaceId=" + absent + "&EnablePrimaryIpv6=true" + v, "UnsupportedOperation", 400},
 		{"Action=ModifyNetworkInterfaceAttribute&NetworkInterfaceId=" + absent + v, "InvalidNetworkInterfaceID.NotFound", 400},
 		{"Action=DetachNetworkInterface" + v, "MissingParameter", 400},
 		{"Action=AssignPrivateIpAddresses" + v, "MissingParameter", 400},
 		{"Action=AssignPrivateIpAddresses&NetworkInterfaceId=" + absent + "&SecondaryPrivateIpAddressCount=0" + v, "InvalidParameterValue", 400},
-		{"Action=AssignPrivateIpAddresses&NetworkInterfaceId=" + absent + "&AllowReassignment=true" + v, "UnsupportedOperation", 400},
+		{"Action=AssignPrivateIpAddresses&NetworkInterfaceId=" + absent + "&AllowReassignment=1" + v, "InvalidParameterValue", 400},
+		{"Action=AssignPrivateIpAddresses&NetworkInterfaceId=" + absent + "&Ipv4Prefix.1=10.0.0.8/28" + v, "InvalidParameterValue", 400},
+		{"Action=AssignPrivateIpAddresses&NetworkInterfaceId=" + absent + "&Ipv4Prefix.1=fd00::/80" + v, "InvalidParameterValue", 400},
+		{"Action=AssignIpv6Addresses&NetworkInterfaceId=" + absent + "&Ipv6Addresses.1=10.0.0.1" + v, "InvalidParameterValue", 400},
+		{"Action=AssignIpv6Addresses&NetworkInterfaceId=" + absent + "&Ipv6Addresses.1=::ffff:10.0.0.1" + v, "InvalidParameterValue", 400},
+		{"Action=AssignIpv6Addresses&NetworkInterfaceId=" + absent + "&Ipv6Addresses.1=fe80::1%25eth0" + v, "InvalidParameterValue", 400},
+		{"Action=AssignIpv6Addresses&NetworkInterfaceId=" + absent + "&Ipv6Prefix.1=10.0.0.0/28" + v, "InvalidParameterValue", 400},
+		{"Action=AssignIpv6Addresses&NetworkInterfaceId=" + absent + "&DryRun=true" + v, "UnknownParameter", 400},
+		{"Action=UnassignIpv6Addresses&NetworkInterfaceId=" + absent + "&Ipv6Addresses.1=" + v, "MissingParameter", 400},
+		{"Action=TerminateInstances" + v, "MissingParameter", 400},
+		{"Action=TerminateInstances&InstanceId.1=x" + v, "InvalidInstanceID.Malformed", 400},
+		{"Action=TerminateInstances&InstanceId.1=i-00000000&Force=true" + v, "UnsupportedOperation", 400},
+		{"Action=RebootInstances" + v, "MissingParameter", 400},
+		{"Action=DescribeSecurityGroups&GroupName.1=default" + v, "UnsupportedOperation", 400},
+		{"Action=DescribeVpcs&Filter.1.Name=dhcp-options-id&Filter.1.Value.1=x" + v, "InvalidParameterValue", 400},
+		{"Action=RunInstances&InstanceType=m5.large&MinCount=1&MaxCount=1" + v, "MissingParameter", 400},
+		{run + "&ImageId=x", "InvalidAMIID.Malformed", 400},
+		{run + "&ImageId=ami-00000000&MaxCount=0", "InvalidParameterValue", 400},
+		{run + "&ImageId=ami-00000000&MaxCount=1&UserData=eA==", "UnsupportedOperation", 400},
+		{run + "&ImageId=ami-00000000&MaxCount=1&EbsOptimized=true", "UnsupportedOperation", 400},
+		{run + "&ImageId=ami-00000000&MaxCount=1&SubnetId=subnet-plenty&NetworkInterface.1.DeviceIndex=0", "InvalidParameterCombination", 400},
+		{run + "&ImageId=ami-00000000&MaxCount=1&NetworkInterface.1.DeviceIndex=1", "UnsupportedOperation", 400},
+		{run + "&ImageId=ami-00000000&MaxCount=1&NetworkInterface.1.DeviceIndex=0&NetworkInterface.2.DeviceIndex=1", "UnsupportedOperation", 400},
+		{run + "&ImageId=ami-00000000&MaxCount=1&TagSpecification.1.ResourceType=volume", "UnsupportedOperation", 400},
+		{run + "&ImageId=ami-00000000&MaxCount=1&TagSpecification.1.ResourceType=subnet", "InvalidParameterValue", 400},
 		{"Action=UnassignPrivateIpAddresses&NetworkInterfaceId=" + absent + "&DryRun=true" + v, "UnknownParameter", 400},
-		{"Action=CreateTags&ResourceId.1=i-00000000000000000&Tag.1.Key=a" + v, "InvalidID", 400},
+		{"Action=CreateTags&ResourceId.1=vol-00000000000000000&Tag.1.Key=a" + v, "InvalidID", 400},
+		{"Action=DeleteTags&ResourceId.1=eni-1&Tag.1.Key=a" + v, "InvalidNetworkInterfaceId.Malformed", 400},
 		{"Action=CreateTags&ResourceId.1=" + absent + "&Tag.1.Value=a" + v, "MissingParameter", 400},
 		{"Action=DescribeInstances&InstanceId.1=i-00000000000000000&InstanceId.2=i-00000000000000001" + v, "InvalidInstanceID.NotFound", 400},
 	}

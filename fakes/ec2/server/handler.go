@@ -2,12 +2,12 @@ package server
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,73 +18,171 @@ import (
 const version = "2016-11-15"
 
 type handler struct {
+	Options
 	backend  Backend
 	requests atomic.Uint64
 }
 
+// writers are used again: an answer may be large.
+var writers = sync.Pool{New: func() any { return new(writer) }}
+
+// keptAnswer is how large a writer may be that is kept.
+const keptAnswer = 64 << 10
+
 // ServeHTTP answers one request, whatever it is.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := writers.Get().(*writer)
+	x.b = x.b[:0]
 	id := h.requestID()
-	signer, body, f := front(w, r)
-	if f != nil {
-		refuse(w, id, f)
-		return
+	status := h.answer(x, id, w, r)
+	reply(w, status, id, x.b)
+	if cap(x.b) <= keptAnswer {
+		writers.Put(x)
 	}
-	c, f := parseCall(body)
+}
+
+// answer writes what a request is answered, and gives the status.
+func (h *handler) answer(x *writer, id string, w http.ResponseWriter, r *http.Request) int {
+	s, body, f := h.front(w, r)
 	if f != nil {
-		refuse(w, id, f)
-		return
+		return x.refuse(id, f)
+	}
+	c := &call{account: h.Account(s), region: s.Region, epoch: h.Epoch}
+	if f := c.parse(body); f != nil {
+		return x.refuse(id, f)
 	}
 	// The body has been read: from here on the caller waits for the Backend, for as long as that takes.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-	p, err := h.backend.Do(context.WithValue(r.Context(), signerKey{}, signer), &c.req)
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Time{})
+	p, err := h.backend.Do(context.WithValue(r.Context(), signerKey{}, s), &c.req)
 	if err != nil || p.Lost {
 		panic(http.ErrAbortHandler)
 	}
+	_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // a caller that does not read its answer is not waited for
 	if p.Code != "" {
-		refuse(w, id, c.refusal(&p))
-		return
+		return x.refuse(id, c.refusal(&p))
 	}
 	if f := c.narrow(&p); f != nil {
-		refuse(w, id, f)
-		return
+		return x.refuse(id, f)
 	}
-	reply(w, http.StatusOK, id, c.render(id, &p))
+	c.render(x, id, &p)
+	return http.StatusOK
 }
 
-// front does what needs no knowledge of the API: verb, signature, media type, size.
-func front(w http.ResponseWriter, r *http.Request) (s Signer, body string, f *fault) {
-	if r.Method != http.MethodPost {
-		w.Header().Set("Allow", http.MethodPost)
-		return s, "", &fault{http.StatusMethodNotAllowed, "InvalidRequest", "The method " + r.Method + " is not served: send a POST."}
+// front does what needs no knowledge of the API: verb, media type, size, signature. It gives the parameters, still encoded.
+func (h *handler) front(w http.ResponseWriter, r *http.Request) (s Signer, parameters string, f *fault) {
+	if r.URL.Path != "/" && r.URL.Path != "" {
+		return s, "", &fault{http.StatusNotFound, "MalformedQueryString", "The query string contains a syntax error: the API is at the path /."}
 	}
-	if r.URL.Path != "/" || r.URL.RawQuery != "" {
-		return s, "", &fault{http.StatusNotFound, "MalformedQueryString", "The query string contains a syntax error: parameters belong into the body of a POST to /."}
+	switch r.Method {
+	case http.MethodPost:
+		return h.post(w, r)
+	case http.MethodGet:
+		return h.get(w, r)
 	}
-	s, f = signerOf(r.Header)
+	w.Header().Set("Allow", http.MethodGet+", "+http.MethodPost)
+	return s, "", &fault{http.StatusMethodNotAllowed, "InvalidRequest", "The method " + excerpt(r.Method) + " is not served: send a POST or a GET."}
+}
+
+// post reads parameters from the body.
+func (h *handler) post(w http.ResponseWriter, r *http.Request) (s Signer, parameters string, f *fault) {
+	if r.URL.RawQuery != "" {
+		return s, "", &fault{http.StatusNotFound, "MalformedQueryString", "The query string contains a syntax error: parameters of a POST belong into its body."}
+	}
+	g, f := signedHeader(r.Header)
 	if f != nil {
 		return s, "", f
 	}
-	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || media != "application/x-www-form-urlencoded" || r.Header.Get("Content-Encoding") != "" {
+	if !isForm(r.Header) {
 		return s, "", &fault{http.StatusUnsupportedMediaType, "MalformedQueryString", "The body must be application/x-www-form-urlencoded, and not compressed."}
 	}
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	var large *http.MaxBytesError
+	body, f := read(w, r)
+	if f != nil {
+		return s, "", f
+	}
+	s, f = h.verified(g, r, "", body)
+	return s, string(body), f
+}
+
+// get reads parameters from the URL, as of a presigned request.
+func (h *handler) get(w http.ResponseWriter, r *http.Request) (s Signer, parameters string, f *fault) {
+	if body, f := read(w, r); f != nil || len(body) > 0 {
+		return s, "", &fault{http.StatusBadRequest, "MalformedQueryString", "The query string contains a syntax error: a GET has no body."}
+	}
+	var g *signature
+	parameters = r.URL.RawQuery
+	if r.Header.Get("Authorization") != "" {
+		g, f = signedHeader(r.Header)
+	} else {
+		g, parameters, f = presigned(r.URL.RawQuery)
+	}
+	if f != nil {
+		return s, "", f
+	}
+	query, f := canonicalQuery(r.URL.RawQuery)
+	if f != nil {
+		return s, "", f
+	}
+	s, f = h.verified(g, r, query, nil)
+	return s, parameters, f
+}
+
+// isForm says whether a body is one.
+func isForm(h http.Header) bool {
+	const form = "application/x-www-form-urlencoded"
+	given := h.Get("Content-Type")
+	if given != form && given != form+"; charset=utf-8" {
+		if media, _, err := mime.ParseMediaType(given); err != nil || media != form {
+			return false
+		}
+	}
+	return h.Get("Content-Encoding") == ""
+}
+
+// read takes a body that is not larger than maxBody. What a header promises is not allocated before it comes.
+func read(w http.ResponseWriter, r *http.Request) ([]byte, *fault) {
+	if r.ContentLength == 0 {
+		return nil, nil
+	}
+	const first = 4 << 10
+	var err error
+	body := make([]byte, 0, min(max(r.ContentLength+1, 512), first)) // one more, to find the end without growing
+	for err == nil && len(body) <= maxBody && r.ContentLength <= maxBody {
+		if len(body) == cap(body) {
+			body = slices.Grow(body, len(body))
+		}
+		var n int
+		n, err = r.Body.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+	}
 	switch {
-	case errors.As(err, &large):
-		return s, "", &fault{http.StatusRequestEntityTooLarge, "RequestEntityTooLarge", "The body exceeds " + strconv.Itoa(maxBody) + " bytes."}
-	case err != nil:
+	case err == nil || len(body) > maxBody:
+		w.Header().Set("Connection", "close")
+		return nil, &fault{http.StatusRequestEntityTooLarge, "RequestEntityTooLarge", "The body exceeds " + strconv.Itoa(maxBody) + " bytes."}
+	case err != io.EOF:
 		panic(http.ErrAbortHandler) // the caller broke off
 	}
-	return s, string(data), nil
+	return body, nil
 }
 
 // requestID is unique for the Handler, and looks like EC2's.
 func (h *handler) requestID() string {
 	n := h.requests.Add(1)
 	v, u := mix(n), mix(^n)
-	return fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", v>>32, v>>16&0xffff, v>>4&0xfff, u>>48&0xfff, u&0xffffffffffff)
+	var b [36]byte
+	hex := func(from, to int, v uint64) {
+		for i := to - 1; i >= from; i-- {
+			b[i] = "0123456789abcdef"[v&15]
+			v >>= 4
+		}
+	}
+	hex(0, 8, v>>32)
+	hex(9, 13, v>>16)
+	hex(14, 18, 0x4000|v>>4&0xfff)
+	hex(19, 23, 0x8000|u>>48&0xfff)
+	hex(24, 36, u)
+	b[8], b[13], b[18], b[23] = '-', '-', '-', '-'
+	return string(b[:])
 }
 
 // mix is a bijection (the finalizer of splitmix64).
@@ -111,12 +209,9 @@ func (c *call) refusal(p *ec2.Response) *fault {
 	return f
 }
 
-func refuse(w http.ResponseWriter, id string, f *fault) {
-	if f.status == http.StatusRequestEntityTooLarge {
-		w.Header().Set("Connection", "close")
-	}
-	var x writer
-	x.b = append(x.b, header...)
+// refuse writes an error as EC2 does, and gives its status.
+func (x *writer) refuse(id string, f *fault) int {
+	x.b = append(x.b[:0], header...)
 	x.open("Response")
 	x.open("Errors")
 	x.open("Error")
@@ -126,15 +221,18 @@ func refuse(w http.ResponseWriter, id string, f *fault) {
 	x.end("Errors")
 	x.text("RequestID", id)
 	x.end("Response")
-	reply(w, f.status, id, x.b)
+	return f.status
 }
 
 func reply(w http.ResponseWriter, status int, id string, body []byte) {
 	h := w.Header()
-	h.Set("Content-Type", "text/xml;charset=UTF-8")
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	h.Set("X-Amzn-Requestid", id)
-	h.Set("Server", "AmazonEC2")
+	h["Content-Type"] = contentType
+	h["Server"] = serverName
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	h["X-Amzn-Requestid"] = []string{id}
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // a caller that has gone does not want it
 }
+
+// Headers that are the same in every answer: the list is shared, and only read.
+var contentType, serverName = []string{"text/xml;charset=UTF-8"}, []string{"AmazonEC2"}

@@ -2,8 +2,8 @@ package server
 
 import (
 	"encoding/base64"
+	"fmt"
 	"hash/fnv"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -17,36 +17,43 @@ const pageLimit = 1000
 func (c *call) narrow(p *ec2.Response) (f *fault) {
 	switch c.req.Action {
 	case ec2.DescribeNetworkInterfaces:
-		p.ENIs = keep(p.ENIs, c.filters, eniValues)
-		p.ENIs, f = page(c, p.ENIs)
+		p.ENIs, f = page(c, keep(p.ENIs, c.filters, c.eniValues))
 	case ec2.DescribeSubnets:
-		p.Subnets, f = pick(p.Subnets, c.ids, func(s *ec2.Subnet) string { return string(s.ID) }, "InvalidSubnetID.NotFound", "subnet")
+		p.Subnets, f = pick(p.Subnets, c.subnets, func(s *ec2.Subnet) ec2.SubnetID { return s.ID }, "InvalidSubnetID.NotFound", "subnet")
 		if f == nil {
-			p.Subnets, f = page(c, keep(p.Subnets, c.filters, subnetValues))
+			p.Subnets, f = page(c, keep(p.Subnets, c.filters, c.subnetValues))
 		}
 	case ec2.DescribeInstances:
-		p.Instances, f = pick(p.Instances, c.ids, func(i *ec2.Instance) string { return string(i.ID) }, "InvalidInstanceID.NotFound", "instance")
+		p.Instances, f = pick(p.Instances, c.req.Instances, func(i *ec2.Instance) ec2.InstanceID { return i.ID }, "InvalidInstanceID.NotFound", "instance")
 		if f == nil {
-			p.Instances, f = page(c, keep(p.Instances, c.filters, instanceValues))
+			p.Instances, f = page(c, keep(p.Instances, c.filters, c.instanceValues))
 		}
 	case ec2.DescribeInstanceTypes:
-		p.Types, f = page(c, keep(p.Types, c.filters, typeValues))
+		p.Types, f = page(c, keep(p.Types, c.filters, c.typeValues))
+	case ec2.DescribeVpcs:
+		p.VPCs, f = page(c, keep(p.VPCs, c.filters, c.vpcValues))
+	case ec2.DescribeSecurityGroups:
+		p.Groups, f = page(c, keep(p.Groups, c.filters, c.groupValues))
 	}
 	return f
 }
 
 // pick takes the identifiers that were asked for; one that is not there fails the whole request.
-func pick[T any](list []T, ids []string, id func(*T) string, code, noun string) ([]T, *fault) {
+func pick[T any, ID ~string](list []T, ids []ID, id func(*T) ID, code, noun string) ([]T, *fault) {
 	if len(ids) == 0 {
 		return list, nil
 	}
-	var out []T
+	at := make(map[ID]int, len(list))
+	for i := range list {
+		at[id(&list[i])] = i
+	}
+	out := make([]T, 0, len(ids))
 	for _, want := range ids {
-		at := slices.IndexFunc(list, func(t T) bool { return id(&t) == want })
-		if at < 0 {
-			return nil, bad(code, "The "+noun+" ID '"+excerpt(want)+"' does not exist")
+		i, ok := at[want]
+		if !ok {
+			return nil, bad(code, "The "+noun+" ID '"+excerpt(string(want))+"' does not exist")
 		}
-		out = append(out, list[at])
+		out = append(out, list[i])
 	}
 	return out, nil
 }
@@ -82,15 +89,18 @@ func (c *call) offset() (int, bool) {
 
 // question is a digest of what a token must not be used for anything else than.
 func (c *call) question() string {
-	h := fnv.New64a()
-	write := func(s string) { _, _ = h.Write(append([]byte(s), 0)) }
-	write(c.action)
+	parts := []string{c.action}
 	for _, f := range c.filters {
-		write(f.name)
-		for _, v := range f.values {
-			write(v)
-		}
-		write("")
+		parts = append(append(append(parts, f.name), f.values...), "")
 	}
-	return strconv.FormatUint(h.Sum64(), 36)
+	return digest(parts...)
+}
+
+// digest is 17 hexadecimal digits, as identifiers have, that stand for some texts.
+func digest(parts ...string) string {
+	h := fnv.New64a()
+	for _, s := range parts {
+		_, _ = h.Write(append([]byte(s), 0))
+	}
+	return fmt.Sprintf("0%016x", h.Sum64())
 }

@@ -3,41 +3,59 @@ package server
 import (
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
 )
 
-// render is the answer to a call that succeeded.
-func (c *call) render(id string, p *ec2.Response) []byte {
-	x := &writer{b: make([]byte, 0, 1024+2048*len(p.ENIs))}
-	x.b = append(x.b, header...)
-	x.b = append(x.b, "<"+c.action+`Response xmlns="http://ec2.amazonaws.com/doc/`+version+`/">`...)
+// render writes the answer to a call that succeeded.
+func (c *call) render(x *writer, id string, p *ec2.Response) {
+	x.begin(c.action)
 	x.text("requestId", id)
 	switch c.req.Action {
 	case ec2.CreateNetworkInterface:
 		x.open("networkInterface")
-		x.eni(&p.ENI)
+		c.eni(x, &p.ENI)
 		x.end("networkInterface")
 		x.option("clientToken", c.req.ClientToken)
 	case ec2.AttachNetworkInterface:
 		x.text("attachmentId", p.Attachment)
-		x.number("networkCardIndex", 0)
+		x.number("networkCardIndex", c.req.NetworkCard)
 	case ec2.AssignPrivateIpAddresses:
-		x.assigned(&c.req, p)
+		c.assigned(x, p)
+	case ec2.AssignIpv6Addresses:
+		x.sixes(&c.req, "assignedIpv6Addresses", p.Assigned, "assignedIpv6PrefixSet", p.Prefixes)
+	case ec2.UnassignIpv6Addresses:
+		x.sixes(&c.req, "unassignedIpv6Addresses", c.req.IPv6, "unassignedIpv6PrefixSet", c.req.IPv6Prefixes)
+	case ec2.RunInstances:
+		c.launched(x, p)
+	case ec2.TerminateInstances:
+		list(x, "instancesSet", p.Changes, x.change)
+	default:
+		c.described(x, p)
+	}
+	x.option("nextToken", c.next)
+	x.finish(c.action)
+}
+
+// described writes what a Describe lists. All other actions answer that they are done.
+func (c *call) described(x *writer, p *ec2.Response) {
+	switch c.req.Action {
 	case ec2.DescribeNetworkInterfaces:
-		list(x, "networkInterfaceSet", p.ENIs, x.eni)
+		list(x, "networkInterfaceSet", p.ENIs, func(e *ec2.ENI) { c.eni(x, e) })
 	case ec2.DescribeSubnets:
-		list(x, "subnetSet", p.Subnets, x.subnet)
+		list(x, "subnetSet", p.Subnets, func(s *ec2.Subnet) { c.subnet(x, s) })
 	case ec2.DescribeInstances:
-		list(x, "reservationSet", p.Instances, x.reservation)
+		list(x, "reservationSet", p.Instances, func(i *ec2.Instance) { c.reservation(x, i) })
 	case ec2.DescribeInstanceTypes:
 		list(x, "instanceTypeSet", p.Types, x.instanceType)
+	case ec2.DescribeVpcs:
+		list(x, "vpcSet", p.VPCs, func(v *ec2.VPC) { c.vpc(x, v) })
+	case ec2.DescribeSecurityGroups:
+		list(x, "securityGroupInfo", p.Groups, func(g *ec2.SecurityGroup) { c.group(x, g) })
 	default:
 		x.flag("return", true)
 	}
-	x.option("nextToken", c.next)
-	x.end(c.action + "Response")
-	return x.b
 }
 
 // list writes <set><item>…</item>…</set>.
@@ -51,12 +69,43 @@ func list[T any](x *writer, set string, items []T, write func(*T)) {
 	x.end(set)
 }
 
-func (x *writer) assigned(r *ec2.Request, p *ec2.Response) {
-	x.text("networkInterfaceId", string(r.ENI))
-	list(x, "assignedPrivateIpAddressesSet", p.Assigned, func(a *netip.Addr) { x.text("privateIpAddress", a.String()) })
-	x.open("assignedIpv4PrefixSet")
-	x.end("assignedIpv4PrefixSet")
+// plain writes a list whose items are texts.
+func plain[T interface{ String() string }](x *writer, set string, items []T) {
+	x.open(set)
+	for _, v := range items {
+		x.text("item", v.String())
+	}
+	x.end(set)
+}
+
+// wrapped writes a list whose items have one field.
+func wrapped[T interface{ String() string }](x *writer, set, field string, items []T) {
+	list(x, set, items, func(v *T) { x.text(field, (*v).String()) })
+}
+
+// instant is a time of the model as the API writes it.
+func (c *call) instant(at time.Duration) string {
+	return c.epoch.Add(at).UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+// time writes an instant, if there is an epoch to count from.
+func (c *call) time(x *writer, tag string, at time.Duration) {
+	if !c.epoch.IsZero() {
+		x.text(tag, c.instant(at))
+	}
+}
+
+func (c *call) assigned(x *writer, p *ec2.Response) {
+	x.text("networkInterfaceId", string(c.req.ENI))
+	wrapped(x, "assignedPrivateIpAddressesSet", "privateIpAddress", p.Assigned)
+	wrapped(x, "assignedIpv4PrefixSet", "ipv4Prefix", p.Prefixes)
 	x.flag("return", true)
+}
+
+func (x *writer) sixes(r *ec2.Request, addresses string, a []netip.Addr, prefixes string, p []netip.Prefix) {
+	x.text("networkInterfaceId", string(r.ENI))
+	plain(x, addresses, a)
+	plain(x, prefixes, p)
 }
 
 // statusOf is the interface's own status; what happens to its attachment is the attachment's.
@@ -75,26 +124,28 @@ func attachmentStatus(s ec2.Status) string {
 	return s.String()
 }
 
-func (x *writer) eni(e *ec2.ENI) {
+func (c *call) eni(x *writer, e *ec2.ENI) {
 	x.text("networkInterfaceId", string(e.ID))
 	x.text("subnetId", string(e.Subnet))
 	x.text("vpcId", e.VPC)
 	x.text("availabilityZone", e.Zone)
 	x.text("description", e.Description)
-	x.text("ownerId", ec2.Account)
+	x.text("ownerId", e.Owner)
 	x.flag("requesterManaged", false)
 	x.text("status", statusOf(e))
 	x.text("macAddress", e.MAC)
-	x.text("privateIpAddress", text(e.Primary))
-	x.flag("sourceDestCheck", true)
+	x.address("privateIpAddress", e.Primary)
+	x.dnsName("privateDnsName", e.Primary, e.Zone)
+	x.flag("sourceDestCheck", e.SourceDestCheck)
 	x.text("interfaceType", "interface")
-	list(x, "groupSet", e.SecurityGroups, x.group)
+	list(x, "groupSet", e.SecurityGroups, x.groupID)
 	if e.Attachment != "" {
 		x.open("attachment")
 		x.text("attachmentId", e.Attachment)
 		x.text("instanceId", string(e.Instance))
-		x.text("instanceOwnerId", ec2.Account)
-		x.attachment(e.DeviceIndex, e.Status)
+		x.text("instanceOwnerId", e.Owner)
+		x.attachment(e.DeviceIndex, e.NetworkCard, e.Status)
+		c.time(x, "attachTime", e.AttachedAt)
 		x.flag("deleteOnTermination", e.DeleteOnTermination)
 		x.end("attachment")
 	}
@@ -102,43 +153,53 @@ func (x *writer) eni(e *ec2.ENI) {
 	x.addresses(e)
 }
 
-// addresses are an interface's, primary first.
+// addresses are an interface's, primary first, and its prefixes.
 func (x *writer) addresses(e *ec2.ENI) {
 	x.open("privateIpAddressesSet")
-	x.address(e.Primary, true)
+	x.privateAddress(e.Primary, e.Zone, true)
 	for _, a := range e.Secondaries {
-		x.address(a, false)
+		x.privateAddress(a, e.Zone, false)
 	}
 	x.end("privateIpAddressesSet")
+	if len(e.Prefixes) > 0 {
+		wrapped(x, "ipv4PrefixSet", "ipv4Prefix", e.Prefixes)
+	}
+	list(x, "ipv6AddressesSet", e.IPv6, func(a *netip.Addr) {
+		x.address("ipv6Address", *a)
+		x.flag("isPrimaryIpv6", false)
+	})
+	if len(e.IPv6Prefixes) > 0 {
+		wrapped(x, "ipv6PrefixSet", "ipv6Prefix", e.IPv6Prefixes)
+	}
 }
 
-func (x *writer) address(a netip.Addr, primary bool) {
+func (x *writer) privateAddress(a netip.Addr, zone string, primary bool) {
 	x.open("item")
-	x.text("privateIpAddress", text(a))
+	x.address("privateIpAddress", a)
+	x.dnsName("privateDnsName", a, zone)
 	x.flag("primary", primary)
 	x.end("item")
 }
 
-func (x *writer) attachment(device int, s ec2.Status) {
+func (x *writer) attachment(device, card int, s ec2.Status) {
 	x.number("deviceIndex", device)
-	x.number("networkCardIndex", 0)
+	x.number("networkCardIndex", card)
 	x.text("status", attachmentStatus(s))
 }
 
-func (x *writer) group(id *string) {
-	x.text("groupId", *id)
-	x.text("groupName", *id) // the model's groups have no names
-}
+// groupID is a group in an interface's list. Its name is left out: the model's answer does not have it there.
+func (x *writer) groupID(id *string) { x.text("groupId", *id) }
 
 func (x *writer) tag(t *ec2.Tag) {
 	x.text("key", t.Key)
 	x.text("value", t.Value)
 }
 
-func (x *writer) subnet(s *ec2.Subnet) {
+func (c *call) subnet(x *writer, s *ec2.Subnet) {
 	x.text("subnetId", string(s.ID))
+	x.text("subnetArn", c.arn(s.Zone, "subnet/"+string(s.ID)))
 	x.text("state", "available")
-	x.text("ownerId", ec2.Account)
+	x.text("ownerId", c.account)
 	x.text("vpcId", s.VPC)
 	x.text("cidrBlock", s.CIDR.String())
 	x.number("availableIpAddressCount", s.Available)
@@ -146,67 +207,97 @@ func (x *writer) subnet(s *ec2.Subnet) {
 	x.flag("defaultForAz", false)
 	x.flag("mapPublicIpOnLaunch", false)
 	x.flag("assignIpv6AddressOnCreation", false)
-}
-
-// reservation: each instance was launched by a request of its own.
-func (x *writer) reservation(i *ec2.Instance) {
-	x.text("reservationId", "r-"+strings.TrimPrefix(string(i.ID), "i-"))
-	x.text("ownerId", ec2.Account)
-	x.open("instancesSet")
-	x.open("item")
-	x.instance(i)
-	x.end("item")
-	x.end("instancesSet")
-}
-
-func (x *writer) instance(i *ec2.Instance) {
-	code := 16
-	if i.State == "terminated" {
-		code = 48
+	x.flag("ipv6Native", false)
+	if s.IPv6.IsValid() {
+		list(x, "ipv6CidrBlockAssociationSet", []netip.Prefix{s.IPv6}, func(p *netip.Prefix) {
+			x.association("subnet", string(s.ID), "ipv6CidrBlock", *p)
+		})
 	}
-	x.text("instanceId", string(i.ID))
-	x.text("instanceType", i.Type)
-	x.open("instanceState")
-	x.number("code", code)
-	x.text("name", i.State)
-	x.end("instanceState")
-	x.open("placement")
-	x.text("availabilityZone", i.Zone)
-	x.text("tenancy", "default")
-	x.end("placement")
-	x.text("architecture", "x86_64") // all types of the limits table
-	if i.State != "terminated" {     // of a terminated one the API shows no network
-		x.text("subnetId", string(i.Subnet))
-		x.text("vpcId", i.VPC)
-		x.text("privateIpAddress", text(i.PrimaryAddress))
+	list(x, "tagSet", s.Tags, x.tag)
+}
+
+func (c *call) vpc(x *writer, v *ec2.VPC) {
+	x.text("vpcId", v.ID)
+	x.text("ownerId", c.account)
+	x.text("state", "available")
+	if len(v.CIDRs) > 0 {
+		x.text("cidrBlock", v.CIDRs[0].String())
 	}
-	list(x, "networkInterfaceSet", i.Interfaces, func(e *ec2.Interface) { x.instanceENI(i, e) })
-	list(x, "tagSet", i.Tags, x.tag)
+	list(x, "cidrBlockAssociationSet", v.CIDRs, func(p *netip.Prefix) { x.association("vpc", v.ID, "cidrBlock", *p) })
+	if len(v.IPv6) > 0 {
+		list(x, "ipv6CidrBlockAssociationSet", v.IPv6, func(p *netip.Prefix) { x.association("vpc", v.ID, "ipv6CidrBlock", *p) })
+	}
+	x.text("instanceTenancy", "default")
+	x.flag("isDefault", false)
+	list(x, "tagSet", v.Tags, x.tag)
 }
 
-func (x *writer) instanceENI(i *ec2.Instance, e *ec2.Interface) {
-	x.text("networkInterfaceId", string(e.ENI))
-	x.text("vpcId", i.VPC)
-	x.text("ownerId", ec2.Account)
-	x.text("status", "in-use")
-	x.open("attachment")
-	x.text("attachmentId", e.Attachment)
-	x.attachment(e.Device, e.Status)
-	x.end("attachment")
+// association is a block of a VPC or subnet. The model's blocks have no identifiers: one is made of what it ties together.
+func (x *writer) association(kind, owner, field string, p netip.Prefix) {
+	x.text("associationId", kind+"-cidr-assoc-"+digest(owner, p.String()))
+	x.text(field, p.String())
+	x.open(field + "State")
+	x.text("state", "associated")
+	x.end(field + "State")
 }
 
-func (x *writer) instanceType(t *ec2.Type) {
-	x.text("instanceType", t.Name)
-	x.open("networkInfo")
-	x.number("maximumNetworkInterfaces", t.ENIs)
-	x.number("maximumNetworkCards", 1)
-	x.number("defaultNetworkCardIndex", 0)
-	x.open("networkCards")
-	x.open("item")
-	x.number("networkCardIndex", 0)
-	x.number("maximumNetworkInterfaces", t.ENIs)
-	x.end("item")
-	x.end("networkCards")
-	x.number("ipv4AddressesPerInterface", t.IPv4PerENI)
-	x.end("networkInfo")
+// group is a security group. The model's groups let everything through and have no rules to list.
+func (c *call) group(x *writer, g *ec2.SecurityGroup) {
+	x.text("ownerId", c.account)
+	x.text("groupId", g.ID)
+	x.text("groupName", g.Name)
+	x.text("groupDescription", g.Description)
+	x.text("vpcId", g.VPC)
+	x.text("securityGroupArn", c.arn("", "security-group/"+g.ID))
+	x.open("ipPermissions")
+	x.end("ipPermissions")
+	x.open("ipPermissionsEgress")
+	x.end("ipPermissionsEgress")
+	list(x, "tagSet", g.Tags, x.tag)
+}
+
+// arn is the name of a resource in a zone's region, or in the signer's.
+func (c *call) arn(zone, resource string) string {
+	region := c.region
+	if zone != "" {
+		region = regionOf(zone)
+	}
+	return "arn:aws:ec2:" + region + ":" + c.account + ":" + resource
+}
+
+// regionOf is the region of an availability zone: its name without the letter.
+func regionOf(zone string) string { return strings.TrimRight(zone, "abcdefghijklmnopqrstuvwxyz") }
+
+// dnsName is the IP-based private name of an address ("Amazon EC2 instance hostname types").
+func dnsName(a netip.Addr, zone string) string {
+	if !a.Is4() {
+		return ""
+	}
+	var x writer
+	x.name(a, regionOf(zone))
+	return string(x.b)
+}
+
+// dnsName writes a private name, without making a text of it first.
+func (x *writer) dnsName(tag string, a netip.Addr, zone string) {
+	if a.Is4() {
+		x.open(tag)
+		x.name(a, regionOf(zone))
+		x.end(tag)
+	}
+}
+
+func (x *writer) name(a netip.Addr, region string) {
+	from := len(x.b) + len("ip-")
+	x.b = a.AppendTo(append(x.b, "ip-"...))
+	for i := from; i < len(x.b); i++ {
+		if x.b[i] == '.' {
+			x.b[i] = '-'
+		}
+	}
+	if region == "us-east-1" {
+		x.b = append(x.b, ".ec2.internal"...)
+		return
+	}
+	x.b = append(append(append(x.b, '.'), region...), ".compute.internal"...)
 }

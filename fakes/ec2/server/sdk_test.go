@@ -143,7 +143,7 @@ func TestWhole(t *testing.T) {
 	}
 	var found []ec2.ENI
 	for _, e := range out.NetworkInterfaces {
-		v := ec2.ENI{ID: ec2.ENIID(*e.NetworkInterfaceId), MAC: *e.MacAddress, Subnet: ec2.SubnetID(*e.SubnetId), Zone: *e.AvailabilityZone, VPC: *e.VpcId, Owner: *e.OwnerId, Description: *e.Description}
+		v := ec2.ENI{ID: ec2.ENIID(*e.NetworkInterfaceId), MAC: *e.MacAddress, Subnet: ec2.SubnetID(*e.SubnetId), Zone: *e.AvailabilityZone, VPC: *e.VpcId, Owner: *e.OwnerId, Description: *e.Description, SourceDestCheck: *e.SourceDestCheck}
 		for i, a := range e.PrivateIpAddresses {
 			if v.Primary = netip.MustParseAddr(*e.PrivateIpAddress); i > 0 {
 				v.Secondaries = append(v.Secondaries, netip.MustParseAddr(*a.PrivateIpAddress))
@@ -160,7 +160,7 @@ func TestWhole(t *testing.T) {
 	w.model(func(c *ec2.Cloud, _ time.Duration) {
 		want := c.AllENIs()
 		for i := range want {
-			want[i].Created = 0
+			want[i].Created, want[i].AttachedAt = 0, 0
 		}
 		if f, w := fmt.Sprintf("%+v", found), fmt.Sprintf("%+v", want); f != w {
 			t.Errorf("found    %s\nexpected %s", f, w)

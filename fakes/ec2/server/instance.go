@@ -1,0 +1,117 @@
+package server
+
+import (
+	"strings"
+
+	"github.com/enilab/enilab/fakes/ec2"
+)
+
+// launched is the answer of RunInstances: all its instances are one reservation.
+func (c *call) launched(x *writer, p *ec2.Response) {
+	if len(p.Instances) > 0 {
+		x.text("reservationId", reservationID(&p.Instances[0]))
+		x.text("ownerId", p.Instances[0].Owner)
+	}
+	x.open("groupSet")
+	x.end("groupSet")
+	list(x, "instancesSet", p.Instances, func(i *ec2.Instance) { c.instance(x, i) })
+}
+
+// reservation: each instance is listed as if it had been launched by a request of its own.
+func (c *call) reservation(x *writer, i *ec2.Instance) {
+	x.text("reservationId", reservationID(i))
+	x.text("ownerId", i.Owner)
+	x.open("groupSet")
+	x.end("groupSet")
+	x.open("instancesSet")
+	x.open("item")
+	c.instance(x, i)
+	x.end("item")
+	x.end("instancesSet")
+}
+
+func reservationID(i *ec2.Instance) string { return "r-" + strings.TrimPrefix(string(i.ID), "i-") }
+
+// stateCode is the number of an instance's state (InstanceState in the API reference).
+func stateCode(state string) int {
+	switch state {
+	case "pending":
+		return 0
+	case "shutting-down":
+		return 32
+	case "terminated":
+		return 48
+	case "stopping":
+		return 64
+	case "stopped":
+		return 80
+	}
+	return 16
+}
+
+func (x *writer) state(tag, state string) {
+	x.open(tag)
+	x.number("code", stateCode(state))
+	x.text("name", state)
+	x.end(tag)
+}
+
+func (x *writer) change(s *ec2.StateChange) {
+	x.text("instanceId", string(s.Instance))
+	x.state("currentState", s.Current)
+	x.state("previousState", s.Previous)
+}
+
+func (c *call) instance(x *writer, i *ec2.Instance) {
+	x.text("instanceId", string(i.ID))
+	x.text("instanceType", i.Type)
+	x.state("instanceState", i.State)
+	c.time(x, "launchTime", i.Launched)
+	x.open("placement")
+	x.text("availabilityZone", i.Zone)
+	x.text("tenancy", "default")
+	x.end("placement")
+	x.open("monitoring")
+	x.text("state", "disabled")
+	x.end("monitoring")
+	x.text("virtualizationType", "hvm")
+	if i.State != "terminated" { // of a terminated one the API shows no network
+		x.text("subnetId", string(i.Subnet))
+		x.text("vpcId", i.VPC)
+		x.address("privateIpAddress", i.PrimaryAddress)
+		x.dnsName("privateDnsName", i.PrimaryAddress, i.Zone)
+		list(x, "groupSet", i.SecurityGroups, x.groupID)
+	}
+	list(x, "networkInterfaceSet", i.Interfaces, func(e *ec2.Interface) { x.instanceENI(i, e) })
+	list(x, "tagSet", i.Tags, x.tag)
+}
+
+func (x *writer) instanceENI(i *ec2.Instance, e *ec2.Interface) {
+	x.text("networkInterfaceId", string(e.ENI))
+	x.text("vpcId", i.VPC)
+	x.text("ownerId", i.Owner)
+	x.text("status", "in-use")
+	x.text("interfaceType", "interface")
+	x.open("attachment")
+	x.text("attachmentId", e.Attachment)
+	x.attachment(e.Device, e.Card, e.Status)
+	x.end("attachment")
+}
+
+func (x *writer) instanceType(t *ec2.Type) {
+	x.text("instanceType", t.Name)
+	x.open("networkInfo")
+	x.number("maximumNetworkInterfaces", t.ENIs)
+	x.number("maximumNetworkCards", 1)
+	x.number("defaultNetworkCardIndex", 0)
+	x.open("networkCards")
+	x.open("item")
+	x.number("networkCardIndex", 0)
+	x.number("maximumNetworkInterfaces", t.ENIs)
+	x.end("item")
+	x.end("networkCards")
+	x.number("ipv4AddressesPerInterface", t.IPv4PerENI)
+	x.number("ipv6AddressesPerInterface", t.IPv6PerENI)
+	x.flag("ipv6Supported", t.IPv6PerENI > 0)
+	x.end("networkInfo")
+}
