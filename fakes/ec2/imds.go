@@ -9,7 +9,9 @@ import (
 type IMDS struct {
 	Instance Instance
 	Region   string
-	ENIs     []IMDSENI // by device index, then MAC; Partial ones, whose index nobody can know, last
+	ENIs     []IMDSENI       // by device index, then MAC; Partial ones, whose index nobody can know, last
+	VPCIPv6  []netip.Prefix  // vpc-ipv6-cidr-blocks; shared, must not be written to
+	Groups   []SecurityGroup // the account's, for their names; shared, must not be written to
 }
 
 // IMDSENI is one MAC under network/interfaces/macs/.
@@ -40,7 +42,7 @@ func (c *Cloud) IMDS(now time.Duration, id InstanceID) (IMDS, bool) {
 		return IMDS{}, false
 	}
 	i := &c.instances[n]
-	v := IMDS{Instance: c.identity(n), Region: c.cfg.Region}
+	v := IMDS{Instance: c.identity(n), Region: c.cfg.Region, VPCIPv6: c.vpcOf(i.subnet).ipv6, Groups: c.groups}
 	v.Instance.VPCCIDRs = c.vpcOf(i.subnet).cidrsAt(now)
 	v.ENIs = make([]IMDSENI, 0, len(i.enis)+len(i.ghosts))
 	total := 0

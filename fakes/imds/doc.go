@@ -9,16 +9,31 @@
 // # What it promises
 //
 // A path is taken literally: nothing is unescaped, and "..", "." and empty elements name nothing. A folder answers with and
-// without a slash at its end; a leaf only without. A listing names one entry per line, folders with a slash, without a line
-// break at the end, in the order of the alphabet: the order of MACs says nothing about device indexes. What a listing names
-// can be read, except below a MAC whose entry is Partial: its leaves are listed and answer 404
-// (amazon-ec2-net-utils#38). Optional keys that the instance has no use for are a 404: IPv6, prefixes, public addresses, tags,
-// user-data, and network-card, which exists only on types with several cards (amazon-ec2-net-utils#104).
+// without a slash at its end; a leaf only without. A listing names one entry per line, folders with a slash (but not dynamic and
+// meta-data below the version, nor public-keys/0), without a line break at the end, in the order of the alphabet: the order of MACs
+// says nothing about device indexes. What a listing names can be read, except below a MAC whose entry is Partial: the leaves that
+// every interface has are listed and answer 404 (amazon-ec2-net-utils#38).
 //
-// Sources: "Instance metadata categories" and "Instance identity documents" of the EC2 user guide.
+// What an instance has no use for is a 404 and in no listing: IPv6 and prefixes, iam without a role, tags unless Extras.Tags,
+// user-data, public-keys, spot, rebalance and lifecycle notices, and network-card, which exists only on types with several cards
+// (amazon-ec2-net-utils#104). A folder with nothing in it is not there either.
+//
+// Beside latest are the dated builds; each has the categories that had been released by then, and / lists them.
+//
+// The signatures of the identity document are View.Sign's. The identity role's credentials (identity-credentials) are nobody's:
+// InstanceOf does not know their key.
+//
+// Sources: "Instance metadata categories", with the build that each came with, "Access instance metadata for an EC2 instance" and
+// "Instance identity documents" of the EC2 user guide.
+//
+// # What is assumed
+//
+// Two categories are in no list and are on every instance: hibernation/configured and profile. Availability zone identifiers number
+// the zones by their letters; the real numbers differ by account. An instance profile is named as its role.
 //
 // # What it leaves out
 //
-// The dated versions beside "latest", AMI and launch data, which the model does not know, and signatures of
-// the identity document. Security groups have no names in the model: security-groups gives their identifiers.
+// Public addresses (public-ipv4, public-hostname, ipv4-associations), which the model does not have; placement groups, hosts and
+// partitions; product codes, kernels and RAM disks; elastic GPUs; metrics/vhostmd, which is "no longer available"; and the dsa2048
+// signature.
 package imds

@@ -1,13 +1,13 @@
 package server
 
 import (
-	"crypto/hmac"
+	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/binary"
+	"io"
 	"net/http"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
@@ -15,11 +15,7 @@ import (
 )
 
 const (
-	tokenPath   = "/latest/api/token"
-	tokenHeader = "X-Aws-Ec2-Metadata-Token"
-	ttlHeader   = "X-Aws-Ec2-Metadata-Token-Ttl-Seconds"
-	// maxTTL is six hours in seconds.
-	maxTTL = 21600
+	tokenPath = "/latest/api/token"
 	// credentialLife is how long a role's credentials are valid; they are renewed at half of it, as the service does
 	// "at least five minutes before".
 	credentialLife = 6 * time.Hour
@@ -27,7 +23,10 @@ const (
 
 type handler struct {
 	Config
-	key [32]byte
+	key    [32]byte
+	bucket bucket
+	epoch  func() time.Time
+	sign   func(imds.Signature, string) string
 }
 
 func newHandler(c Config) *handler {
@@ -35,6 +34,17 @@ func newHandler(c Config) *handler {
 	if h.Wall == nil {
 		h.Wall = time.Now
 	}
+	if h.HopLimit == 0 {
+		h.HopLimit = 1
+	}
+	h.HopLimit = min(max(h.HopLimit, 1), maxHops)
+	// Not before there is a request: the clock need not run yet.
+	h.epoch = sync.OnceValue(func() time.Time { return h.Wall().Add(-h.Now()).Truncate(time.Second) })
+	signer := sync.OnceValue(NewSigner)
+	if c.Signer != nil {
+		signer = func() *Signer { return c.Signer }
+	}
+	h.sign = func(kind imds.Signature, document string) string { return signer().sign(kind, document) }
 	_, _ = rand.Read(h.key[:]) // never fails since Go 1.24
 	return h
 }
@@ -46,14 +56,21 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	view, ok := h.View(r.Context())
 	if !ok {
-		<-r.Context().Done()
-		panic(http.ErrAbortHandler)
+		hang(r.Context())
 	}
-	if status := h.admit(w, r, &view); status != 0 {
+	put := r.Method == http.MethodPut && r.URL.Path == tokenPath && r.URL.RawPath == ""
+	if !h.reaches(r, put, &view) {
+		hang(r.Context())
+	}
+	if !h.bucket.take(h.Throttle, h.Now()) {
+		fail(w, http.StatusTooManyRequests)
+		return
+	}
+	if status := h.admit(w, r, put, &view); status != 0 {
 		fail(w, status)
 		return
 	}
-	if r.Method == http.MethodPut {
+	if put {
 		h.token(w, r, view.Instance.ID)
 		return
 	}
@@ -61,9 +78,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.RawPath != "" {
 		path = r.URL.RawPath // nothing below is written with escapes: what is, names nothing
 	}
-	now := h.Wall()
-	updated := now.Truncate(credentialLife / 2)
-	p := imds.Get(&imds.View{IMDS: view, Role: h.Role, Updated: updated, Expires: updated.Add(credentialLife)}, path)
+	p := imds.Get(h.view(view), path)
 	if p.Status != http.StatusOK {
 		fail(w, p.Status)
 		return
@@ -71,16 +86,38 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	send(w, &p)
 }
 
-// admit says why a request is refused; 0: it is not.
-func (h *handler) admit(w http.ResponseWriter, r *http.Request, v *ec2.IMDS) (status int) {
+// hang keeps the caller waiting until it gives up, and drops it.
+func hang(ctx context.Context) {
+	<-ctx.Done()
+	panic(http.ErrAbortHandler)
+}
+
+// view is what the tree is made of.
+func (h *handler) view(v ec2.IMDS) *imds.View {
+	updated := h.Wall().Truncate(credentialLife / 2)
+	view := &imds.View{IMDS: v, Role: h.Role, Updated: updated, Expires: updated.Add(credentialLife), Epoch: h.epoch(), Sign: h.sign}
+	if h.Extras != nil {
+		view.Extras = h.Extras()
+	}
+	view.Tags = view.Tags || h.Options.Tags
+	return view
+}
+
+// admit says why a request is refused; 0: it is not. put: it asks for a token.
+func (h *handler) admit(w http.ResponseWriter, r *http.Request, put bool, v *ec2.IMDS) (status int) {
 	_, forwarded := r.Header["X-Forwarded-For"]
 	switch {
 	case h.Disabled, forwarded:
 		return http.StatusForbidden
-	case r.Method == http.MethodPut && r.URL.Path == tokenPath && r.URL.RawPath == "":
+	case put:
 		return 0
-	case r.Method != http.MethodGet && r.Method != http.MethodHead, r.URL.Path == tokenPath:
-		w.Header().Set("Allow", "GET, HEAD, PUT")
+	case r.Method == http.MethodPut && datedToken(r.URL.EscapedPath()):
+		return http.StatusForbidden
+	case r.URL.Path == tokenPath:
+		w.Header().Set("Allow", "PUT")
+		return http.StatusMethodNotAllowed
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		w.Header().Set("Allow", "GET, HEAD")
 		return http.StatusMethodNotAllowed
 	}
 	sent := r.Header[tokenHeader]
@@ -94,67 +131,45 @@ func (h *handler) admit(w http.ResponseWriter, r *http.Request, v *ec2.IMDS) (st
 	if !ok {
 		return http.StatusUnauthorized
 	}
-	w.Header().Set(ttlHeader, strconv.FormatInt(int64(left/time.Second), 10))
+	w.Header()[ttlHeader] = []string{strconv.FormatInt(int64(left/time.Second), 10)}
 	return 0
 }
 
-// token answers a PUT.
-func (h *handler) token(w http.ResponseWriter, r *http.Request, id ec2.InstanceID) {
-	sent := r.Header[ttlHeader]
-	if len(sent) != 1 {
-		fail(w, http.StatusBadRequest)
-		return
-	}
-	ttl, err := strconv.Atoi(sent[0])
-	if err != nil || ttl < 1 || ttl > maxTTL {
-		fail(w, http.StatusBadRequest)
-		return
-	}
-	w.Header().Set(ttlHeader, strconv.Itoa(ttl))
-	send(w, &imds.Reply{Status: http.StatusOK, Text: h.seal(h.Now()+time.Duration(ttl)*time.Second, id)})
-}
-
-// seal makes a token: the instant of its end, and a seal over that and the instance.
-func (h *handler) seal(end time.Duration, id ec2.InstanceID) string {
-	b := binary.BigEndian.AppendUint64(nil, uint64(end))
-	return base64.URLEncoding.EncodeToString(h.sum(b, id))
-}
-
-// sum appends a seal to b.
-func (h *handler) sum(b []byte, id ec2.InstanceID) []byte {
-	m := hmac.New(sha256.New, h.key[:])
-	m.Write(b)
-	m.Write([]byte(id))
-	return m.Sum(b)
-}
-
-// open checks a token and says how long it lasts.
-func (h *handler) open(token string, id ec2.InstanceID) (left time.Duration, ok bool) {
-	b, err := base64.URLEncoding.DecodeString(token)
-	if err != nil || len(b) != 8+sha256.Size || !hmac.Equal(b, h.sum(b[:8:8], id)) {
-		return 0, false
-	}
-	left = time.Duration(binary.BigEndian.Uint64(b)) - h.Now()
-	return left, left > 0
+// datedToken says whether a path is that of tokens below another version than latest: "Issuing PUT requests to any version-specific
+// path results in the metadata service returning 403 Forbidden errors".
+func datedToken(path string) bool {
+	version, ok := strings.CutSuffix(strings.TrimPrefix(path, "/"), "/api/token")
+	return ok && imds.Version(version)
 }
 
 func send(w http.ResponseWriter, p *imds.Reply) {
-	kind := "text/plain"
-	if p.JSON {
-		kind = "application/json"
-	}
-	w.Header().Set("Content-Type", kind)
-	w.Header().Set("Content-Length", strconv.Itoa(len(p.Text)))
-	_, _ = w.Write([]byte(p.Text)) // a caller that has gone does not want it
+	h := w.Header()
+	h["Content-Type"] = []string{p.Type}
+	h["Accept-Ranges"] = noRanges
+	h["Content-Length"] = []string{strconv.Itoa(len(p.Text))}
+	_, _ = io.WriteString(w, p.Text) // a caller that has gone does not want it
 }
+
+var noRanges = []string{"none"}
 
 // fail answers with the page that the service has for a status.
 func fail(w http.ResponseWriter, status int) {
 	title := strconv.Itoa(status) + " - " + http.StatusText(status)
-	body := `<?xml version="1.0" encoding="iso-8859-1"?>` + "\n<html><head><title>" + title + "</title></head><body><h1>" + title + "</h1></body></html>\n"
+	body := `<?xml version="1.0" encoding="iso-8859-1"?>
+<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Transitional//EN"
+	"http://www.w3.org/TR/xhtml1/DTD/xhtml1-transitional.dtd">
+<html xmlns="http://www.w3.org/1999/xhtml" xml:lang="en" lang="en">
+ <head>
+  <title>` + title + `</title>
+ </head>
+ <body>
+  <h1>` + title + `</h1>
+ </body>
+</html>
+`
 	w.Header().Del(ttlHeader)
 	w.Header().Set("Content-Type", "text/html")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(body))
+	_, _ = io.WriteString(w, body)
 }
