@@ -16,12 +16,15 @@ type level struct {
 }
 
 // take draws one token and says whether there was one. A refused call costs nothing.
-func (l *level) take(now time.Duration, b Bucket) bool {
+func (l *level) take(now time.Duration, b Bucket) bool { return l.takeMany(now, b, 1) }
+
+// takeMany draws n tokens at once, or none.
+func (l *level) takeMany(now time.Duration, b Bucket, n int) bool {
 	l.refill(now, b)
-	if l.spent+token > int64(b.Capacity)*token {
-		return false
+	if int64(n) > (int64(b.Capacity)*token-l.spent)/token {
+		return false // compared before it is multiplied: n is the caller's
 	}
-	l.spent += token
+	l.spent += int64(n) * token
 	return true
 }
 
@@ -45,10 +48,33 @@ func (l *level) refill(now time.Duration, b Bucket) {
 
 // bucket is the level that a request draws from, and its size.
 func (c *Cloud) bucket(r *Request) (*level, Bucket) {
-	if r.Action.describes() && r.unfiltered() {
+	if r.Action.describes() && !r.Paged && r.unfiltered() {
 		return &c.unfiltered[r.Action], c.cfg.Throttle.Unfiltered[r.Action]
 	}
 	return &c.buckets[r.Action], c.cfg.Throttle.Action[r.Action]
+}
+
+// throttled draws what a request costs and says whether it cannot pay. The bucket of requests comes first, and a call that the bucket
+// of resources then refuses has paid there: the document leaves it open, and this is the stricter reading. A dry run changes no
+// resource.
+func (c *Cloud) throttled(r *Request) bool {
+	l, b := c.bucket(r)
+	if !l.take(c.now, b) {
+		return true
+	}
+	n := r.resources()
+	return n > 0 && !r.DryRun && !c.resources[r.Action].takeMany(c.now, c.cfg.Throttle.Resources[r.Action], n)
+}
+
+// resources is how many resources a call is about, for those that are limited by that.
+func (r *Request) resources() int {
+	switch r.Action {
+	case RunInstances:
+		return r.MaxCount
+	case TerminateInstances:
+		return len(r.Instances)
+	}
+	return 0
 }
 
 // unfiltered says whether a Describe asks for everything at once.
@@ -57,9 +83,13 @@ func (r *Request) unfiltered() bool {
 	case DescribeSubnets:
 		return r.Subnet == ""
 	case DescribeInstances:
-		return r.Instance == ""
+		return r.Instance == "" && len(r.Instances) == 0
 	case DescribeInstanceTypes:
 		return len(r.Types) == 0
+	case DescribeVpcs:
+		return len(r.VPCs) == 0
+	case DescribeSecurityGroups:
+		return len(r.SecurityGroups) == 0
 	}
 	return len(r.ENIs) == 0 && r.FilterStatus == "" && r.FilterTagKey == "" &&
 		r.FilterInstance == "" && r.FilterDescription == ""

@@ -15,7 +15,7 @@ const Account = "111122223333"
 
 // Cloud is one account in one region. Make it with New; copy it with Clone, never by assignment.
 type Cloud struct {
-	cfg Config // defaults filled in; its slices are never written to
+	cfg *Config // defaults filled in; never written to, only replaced
 	now time.Duration
 	// rand is the strangers' stream; each instance has its own.
 	rand stream
@@ -43,9 +43,12 @@ type Cloud struct {
 	past      []pastToken // oldest first
 	forgotten int32       // how many have left past
 
-	buckets, unfiltered [ActionCount]level
-	calls               [ActionCount]tally
-	faults              []Fault
+	buckets, unfiltered, resources [ActionCount]level
+
+	calls  [ActionCount]tally
+	codes  map[codeKey]uint32 // nil until a call fails
+	faults []Fault
+	seen   time.Duration // by strangers, see Lag.Monotonic
 
 	events, drained []Event
 }
@@ -59,6 +62,7 @@ type instance struct {
 	primary  int32 // slot; none once terminated
 	rand     stream
 	dead     bool
+	seen     time.Duration // the latest instant that a Describe of its showed
 	primMAC  string
 	primAddr netip.Addr
 	tags     []Tag
@@ -76,7 +80,8 @@ type instance struct {
 // Config.Validate) has no addresses.
 func New(cfg Config, seed uint64) *Cloud {
 	key := stream(seed)
-	c := &Cloud{cfg: cfg.withDefaults(), oldest: none, newest: none, tokens: map[string]tokenUse{}}
+	cfg = cfg.withDefaults()
+	c := &Cloud{cfg: &cfg, oldest: none, newest: none, tokens: map[string]tokenUse{}}
 	c.rand = stream(key.next())
 	c.instanceNames = namer{key.next()}
 	c.eniNames = namer{key.next()}
@@ -92,6 +97,7 @@ func New(cfg Config, seed uint64) *Cloud {
 		orString(&zone, c.cfg.Zone)
 		sub := newSubnet(id, s.CIDR, zone, s.Reservations)
 		sub.vpc, sub.tags = max(0, c.vpcNamed(s.VPC)), merged(nil, s.Tags)
+		sub.history = newFreeHistory(sub.free)
 		c.subnets = append(c.subnets, sub)
 	}
 	return c
@@ -115,6 +121,7 @@ func (c *Cloud) Clone() *Cloud {
 	n.tokens = maps.Clone(c.tokens)
 	n.past = slices.Clone(c.past)
 	n.faults = slices.Clone(c.faults)
+	n.codes = maps.Clone(c.codes)
 	n.events = slices.Clone(c.events)
 	n.drained = nil
 	return &n

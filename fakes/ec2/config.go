@@ -102,6 +102,12 @@ type Lag struct {
 	// Mutation is the same for calls that change something: for so long after its creation an ENI may
 	// be NotFound. Default 0 to 250 ms, mostly below 10 ms.
 	Mutation Span
+	// Available is how far behind AvailableIpAddressCount is in DescribeSubnets, to an eighth of Max. Default 0 to 5 s, mostly below
+	// 500 ms. (No document says how far; that it trails has been seen.)
+	Available Span
+	// Monotonic makes a caller's Describes never older than what it has seen before. EC2 does not promise that ("Eventual consistency in
+	// the Amazon EC2 API").
+	Monotonic bool
 	// FreedAddress is how long an address that was given back is neither free nor used; default 2 s.
 	FreedAddress Span
 }
@@ -114,21 +120,41 @@ type Throttle struct {
 	Action [ActionCount]Bucket
 	// Unfiltered is drawn from instead by a Describe without filters, identifiers and paging.
 	Unfiltered [ActionCount]Bucket
+	// Resources is what a call draws from besides, one token for each resource it is about: only RunInstances (its MaxCount) and
+	// TerminateInstances have such a bucket. Those of other actions are not looked at.
+	Resources [ActionCount]Bucket
 }
 
-// defaultBucket is the table in "Request throttling for the Amazon EC2 API".
+// defaultBucket is the table in "Request throttling for the Amazon EC2 API". The document lists the unfiltered Describes that have the
+// smaller bucket; here all of them do.
 func defaultBucket(a Action, unfiltered bool) Bucket {
 	switch {
 	case a.describes() && unfiltered:
 		return Bucket{50, 10}
 	case a.describes():
 		return Bucket{100, 20}
-	case a == AttachNetworkInterface || a == DetachNetworkInterface:
-		return Bucket{50, 5}
-	case a == CreateTags:
-		return Bucket{100, 10}
 	}
-	return Bucket{100, 5} // the uncategorised ones: Create, Delete, Modify, Assign, Unassign
+	switch a {
+	case CreateTags, DeleteTags:
+		return Bucket{100, 10}
+	case RunInstances:
+		return Bucket{5, 2}
+	case CreateNetworkInterface, DeleteNetworkInterface, ModifyNetworkInterfaceAttribute, AssignPrivateIpAddresses,
+		UnassignPrivateIpAddresses, AssignIpv6Addresses, TerminateInstances:
+		return Bucket{100, 5}
+	}
+	return Bucket{50, 5} // what changes something and is not listed by name: Attach, Detach, UnassignIpv6Addresses, RebootInstances
+}
+
+// defaultResources is the document's table of resource rates.
+func defaultResources(a Action) Bucket {
+	switch a {
+	case RunInstances:
+		return Bucket{1000, 2}
+	case TerminateInstances:
+		return Bucket{1000, 20}
+	}
+	return Bucket{}
 }
 
 func defaultCall(a Action) Span {
@@ -237,6 +263,7 @@ func (cfg Config) withDefaults() Config {
 	for a := range ActionCount {
 		orBucket(&cfg.Throttle.Action[a], defaultBucket(a, false))
 		orBucket(&cfg.Throttle.Unfiltered[a], defaultBucket(a, true))
+		orBucket(&cfg.Throttle.Resources[a], defaultResources(a))
 	}
 	return cfg
 }
@@ -258,6 +285,7 @@ func (l Lag) withDefaults() Lag {
 	orSpan(&l.IMDSDetach, Span{0, 3 * time.Second, 12 * time.Second})
 	orSpan(&l.Describe, Span{0, 50 * time.Millisecond, 2 * time.Second})
 	orSpan(&l.Mutation, Span{0, 10 * time.Millisecond, 250 * time.Millisecond})
+	orSpan(&l.Available, Span{0, 500 * time.Millisecond, 5 * time.Second})
 	orSpan(&l.FreedAddress, Always(2*time.Second))
 	return l
 }

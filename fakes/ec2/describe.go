@@ -9,7 +9,7 @@ import (
 // describeENIs answers from a replica that is behind by a drawn lag. By ID, one that the replica does not
 // know fails the whole request.
 func (c *Cloud) describeENIs(from int32, r *Request) Response {
-	at := c.now - c.stream(from).draw(c.cfg.Lag.Describe)
+	at := c.readAt(from, r.Action)
 	p := success()
 	if len(r.ENIs) > 0 {
 		for _, id := range r.ENIs {
@@ -134,12 +134,15 @@ func (c *Cloud) showSubnet(s *subnet) Subnet {
 	return Subnet{ID: s.id, CIDR: s.cidr, Zone: s.zone, Available: s.free, VPC: c.vpcs[s.vpc].id, Tags: s.tags}
 }
 
-func (c *Cloud) describeSubnets(r *Request) Response {
+func (c *Cloud) describeSubnets(from int32, r *Request) Response {
 	p := success()
+	at := c.countAt(from, r.Action)
 	for i := range c.subnets {
 		s := &c.subnets[i]
 		if r.Subnet == "" || r.Subnet == s.id {
-			p.Subnets = append(p.Subnets, c.showSubnet(s))
+			v := c.showSubnet(s)
+			v.Available = c.shownFree(s, at)
+			p.Subnets = append(p.Subnets, v)
 		}
 	}
 	if r.Subnet != "" && len(p.Subnets) == 0 {
@@ -150,7 +153,7 @@ func (c *Cloud) describeSubnets(r *Request) Response {
 
 // describeInstances is as far behind as any Describe: an index that it shows as free may be taken.
 func (c *Cloud) describeInstances(from int32, r *Request) Response {
-	at := c.now - c.stream(from).draw(c.cfg.Lag.Describe)
+	at := c.readAt(from, r.Action)
 	p := success()
 	if r.Instance != "" {
 		n := c.instanceIndex(r.Instance)

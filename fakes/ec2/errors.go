@@ -7,6 +7,7 @@ const (
 	codeInternal          = "InternalError"
 	codeUnauthorized      = "UnauthorizedOperation"
 	codeAuthFailure       = "AuthFailure"
+	codeExpired           = "RequestExpired"
 	codeInvalidAction     = "InvalidAction"
 	codeMissing           = "MissingParameter"
 	codeValue             = "InvalidParameterValue"

@@ -1,6 +1,10 @@
 package ec2
 
-import "time"
+import (
+	"cmp"
+	"net/netip"
+	"time"
+)
 
 // FaultKind says what goes wrong.
 type FaultKind uint8
@@ -34,21 +38,50 @@ const (
 	Duplicate
 	// IMDSSilent keeps an instance's metadata from answering. Action is ignored.
 	IMDSSilent
+	// ClockSkew: the caller's clock is ahead by Fault.By, or behind when that is negative. A signature that is more than five minutes
+	// off is refused ("Signature Version 4"): RequestExpired when the clock is behind, AuthFailure when it is ahead, Fault.Code if
+	// there is one.
+	ClockSkew
+	// StaleReads makes Describe answers at least Fault.By older than they are anyway.
+	StaleReads
+	// DetachByStranger detaches the interface Fault.ENI; without one, one that is in use on Fault.Instance (or anywhere) at another
+	// device than 0.
+	DetachByStranger
+	// DeleteByStranger detaches it with force and deletes it, in one go: a stranger who waited. Without Fault.ENI also one that is
+	// attached to nothing.
+	DeleteByStranger
+	// UnassignByStranger unassigns the secondary address Fault.Address; without one, one of Fault.ENI's, or of Fault.Instance's.
+	UnassignByStranger
+	// DrainByStranger takes all addresses of Fault.Subnet (default: the first one) but Fault.Leave.
+	DrainByStranger
+
+	endOfKinds // one more than the last
 )
+
+var kindNames = [endOfKinds]string{"", "Lose", "LoseRequest", "Fail", "Slow", "SlowAnswer", "ThrottleBurst", "Down",
+	"DenyPermission", "DetachHangs", "AttachHangs", "DeleteInUse", "Duplicate", "IMDSSilent", "ClockSkew", "StaleReads",
+	"DetachByStranger", "DeleteByStranger", "UnassignByStranger", "DrainByStranger"}
 
 // String names the kind.
 func (k FaultKind) String() string {
-	names := [...]string{"", "Lose", "LoseRequest", "Fail", "Slow", "SlowAnswer", "ThrottleBurst", "Down",
-		"DenyPermission", "DetachHangs", "AttachHangs", "DeleteInUse", "Duplicate", "IMDSSilent"}
-	if int(k) < len(names) && k != 0 {
-		return names[k]
+	if k < endOfKinds && k != 0 {
+		return kindNames[k]
 	}
 	return "unknown"
 }
 
+// FaultKinds are all kinds.
+func FaultKinds() []FaultKind {
+	var out []FaultKind
+	for k := Lose; k < endOfKinds; k++ {
+		out = append(out, k)
+	}
+	return out
+}
+
 // ParseFaultKind is the kind with that name, exact in case.
 func ParseFaultKind(name string) (FaultKind, bool) {
-	for k := Lose; k <= IMDSSilent; k++ {
+	for k := Lose; k < endOfKinds; k++ {
 		if k.String() == name {
 			return k, true
 		}
@@ -57,23 +90,40 @@ func ParseFaultKind(name string) (FaultKind, bool) {
 }
 
 // Fault is something that goes wrong from now on. It ends after Times calls it hit (0: any number) or at
-// Until (0: never), whichever is first, or by ClearFaults.
+// Until (0: never), whichever is first, or by ClearFaults. What strangers do is done once (unless Times), at once when Action is
+// AnyAction, else just before the next such call.
 type Fault struct {
 	Kind     FaultKind
 	Action   Action     // AnyAction: all
-	Instance InstanceID // whose calls; "": everybody's
-	Code     string     // Fail
+	Instance InstanceID // whose calls, or on whom strangers work; "": everybody's
+	Code     string     // Fail, ClockSkew
 	Slow     time.Duration
+	By       time.Duration // ClockSkew, StaleReads
 	Times    int
 	Until    time.Duration
+	ENI      ENIID      // strangers'
+	Address  netip.Addr // UnassignByStranger
+	Subnet   SubnetID   // DrainByStranger
+	Leave    int        // DrainByStranger: how many stay free
 }
 
-// Fault adds a fault. Several may hit one call.
+// mostFaults bounds how many faults can be in force; any more are not added.
+const mostFaults = 1 << 12
+
+// Fault adds a fault. Several may hit one call. A time that it needs is that of the latest step.
 func (c *Cloud) Fault(f Fault) {
-	if f.Kind == ThrottleBurst && f.Times == 0 && f.Until == 0 {
+	if (f.Kind == ThrottleBurst || f.Kind.byStranger()) && f.Times <= 0 && f.Until == 0 {
 		f.Times = 1
 	}
-	c.faults = append(c.faults, f)
+	if f.Kind.byStranger() && f.Action == AnyAction {
+		for range min(max(f.Times, 1), mostAtOnce) {
+			c.strangerActs(&f)
+		}
+		return
+	}
+	if len(c.faults) < mostFaults {
+		c.faults = append(c.faults, f)
+	}
 }
 
 // Faults are the faults in force.
@@ -92,10 +142,18 @@ func (c *Cloud) ClearFaults(now time.Duration) {
 }
 
 // SetLag changes how far views trail behind, from now on.
-func (c *Cloud) SetLag(l Lag) { c.cfg.Lag = l.withDefaults() }
+func (c *Cloud) SetLag(l Lag) {
+	cfg := *c.cfg
+	cfg.Lag = l.withDefaults()
+	c.cfg = &cfg
+}
 
 // SetLatency changes how long things take, from now on.
-func (c *Cloud) SetLatency(l Latency) { c.cfg.Latency = l.withDefaults() }
+func (c *Cloud) SetLatency(l Latency) {
+	cfg := *c.cfg
+	cfg.Latency = l.withDefaults()
+	c.cfg = &cfg
+}
 
 // hang says whether an attach or detach that starts now on an instance is not to complete by itself, and
 // until when (0: until ClearFaults).
@@ -182,6 +240,11 @@ func (c *Cloud) answerFaulty(from int32, r *Request) Response {
 		l, b := c.bucket(r)
 		l.drain(c.now, b)
 	}
+	for k := DetachByStranger; k <= DrainByStranger; k++ {
+		if f, ok := c.hit(k, r.Action, r.Caller); ok {
+			c.strangerActs(&f)
+		}
+	}
 	if p, refused := c.refuse(r); refused {
 		return p
 	}
@@ -205,6 +268,11 @@ func (c *Cloud) refuse(r *Request) (Response, bool) {
 }
 
 func (c *Cloud) refusal(r *Request) (Response, bool) {
+	if f, ok := c.hit(ClockSkew, r.Action, r.Caller); ok {
+		if p, refused := skewed(&f); refused {
+			return p, true
+		}
+	}
 	if _, ok := c.hit(DenyPermission, r.Action, r.Caller); ok {
 		return failure(codeUnauthorized, "You are not authorized to perform this operation."), true
 	}
@@ -216,6 +284,20 @@ func (c *Cloud) refusal(r *Request) (Response, bool) {
 		if _, ok := c.hit(DeleteInUse, AnyAction, r.Caller); ok {
 			return stillInUse(r.ENI), true
 		}
+	}
+	return Response{}, false
+}
+
+// mostSkew is how far off a signature's time may be ("Signature Version 4": five minutes).
+const mostSkew = 5 * time.Minute
+
+// skewed is the refusal that a caller's wrong clock earns it.
+func skewed(f *Fault) (Response, bool) {
+	switch {
+	case f.By < -mostSkew:
+		return failure(cmp.Or(f.Code, codeExpired), "Request has expired."), true
+	case f.By > mostSkew:
+		return failure(cmp.Or(f.Code, codeAuthFailure), "AWS was not able to validate the provided access credentials"), true
 	}
 	return Response{}, false
 }

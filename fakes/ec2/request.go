@@ -18,6 +18,9 @@ type Request struct {
 	// DryRun asks whether the caller has the permission, and nothing else: it is answered with
 	// DryRunOperation or UnauthorizedOperation, costs a token, and neither validates nor changes anything.
 	DryRun bool
+	// Paged says that the caller wants pages (MaxResults): such a Describe is not an unfiltered one, whatever it asks for ("Request
+	// throttling for the Amazon EC2 API"). The model answers it whole all the same; each page is a request.
+	Paged bool
 
 	ENI  ENIID   // Attach, Modify, Delete, Assign, Unassign, CreateTags
 	ENIs []ENIID // DescribeNetworkInterfaces by ID; CreateTags on several

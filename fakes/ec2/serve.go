@@ -39,8 +39,7 @@ func (c *Cloud) answer(from int32, r *Request) Response {
 	if !r.Action.known() {
 		return failure(codeInvalidAction, "The action is not valid for this web service.")
 	}
-	l, b := c.bucket(r)
-	if !l.take(c.now, b) {
+	if c.throttled(r) {
 		return failure(codeThrottled, "Request limit exceeded.")
 	}
 	if r.DryRun {
@@ -69,7 +68,7 @@ func (c *Cloud) execute(from int32, r *Request) Response {
 	case DescribeNetworkInterfaces:
 		return c.describeENIs(from, r)
 	case DescribeSubnets:
-		return c.describeSubnets(r)
+		return c.describeSubnets(from, r)
 	case CreateTags:
 		return c.createTags(from, r)
 	case DescribeInstances:

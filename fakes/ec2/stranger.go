@@ -18,6 +18,26 @@ func (c *Cloud) StrangerDetach(now time.Duration, id ENIID) {
 	}
 }
 
+// StrangerDelete removes an interface that is no instance's primary one: detached and deleted in one go, as by somebody who waited for
+// the detach. The device index stays usable; metadata follows as after any detach.
+func (c *Cloud) StrangerDelete(now time.Duration, id ENIID) {
+	c.Advance(now)
+	slot := c.slotOf(id)
+	if slot == none {
+		return
+	}
+	e := &c.enis[slot]
+	if n := e.att.instance; n != none {
+		if c.instances[n].primary == slot {
+			return
+		}
+		c.detach(none, &Request{Attachment: e.att.id}) // refused unless it is in use: what is under way is cut off
+		c.unplug(e, none)
+		c.detached(c.now, slot, none)
+	}
+	c.deleteENI(slot, none)
+}
+
 // StrangerUnassign takes a secondary address from whatever interface has it.
 func (c *Cloud) StrangerUnassign(now time.Duration, a netip.Addr) {
 	c.Advance(now)

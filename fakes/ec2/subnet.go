@@ -33,6 +33,7 @@ type subnet struct {
 	// that was just freed must be the last to come back, and because one in the middle can be asked for.
 	next, prev []uint16
 	free       int // fresh ones included
+	history    freeHistory
 
 	aside     []netip.Prefix // CIDR reservations; shared, never written to
 	held      []heldAddress  // in order of release

@@ -27,6 +27,19 @@ func TestThrottleTable(t *testing.T) {
 		{Request{Action: DescribeSubnets, Subnet: plenty}, 100, 20},
 		{Request{Action: DescribeInstances}, 50, 10},
 		{Request{Action: DescribeInstances, Instance: "i-x"}, 100, 20},
+		{Request{Action: DescribeInstances, Instances: []InstanceID{"i-x"}}, 100, 20},
+		{Request{Action: DescribeInstances, Paged: true}, 100, 20},
+		{Request{Action: DescribeInstanceTypes}, 50, 10},
+		{Request{Action: DescribeVpcs}, 50, 10},
+		{Request{Action: DescribeVpcs, VPCs: []string{"vpc-x"}}, 100, 20},
+		{Request{Action: DescribeSecurityGroups}, 50, 10},
+		{Request{Action: DescribeSecurityGroups, SecurityGroups: []string{"sg-1"}}, 100, 20},
+		{Request{Action: DeleteTags}, 100, 10},
+		{Request{Action: AssignIpv6Addresses}, 100, 5},
+		{Request{Action: UnassignIpv6Addresses}, 50, 5},
+		{Request{Action: RunInstances}, 5, 2},
+		{Request{Action: TerminateInstances}, 100, 5},
+		{Request{Action: RebootInstances}, 50, 5},
 	}
 	for _, row := range rows {
 		w := newWorld(t)
@@ -54,6 +67,68 @@ func TestThrottleTable(t *testing.T) {
 		if n := passed(); n != row.burst {
 			t.Errorf("%v: burst of %d after a rest, want %d", row.req.Action, n, row.burst)
 		}
+	}
+}
+
+// Resource-rate buckets ("Request throttling for the Amazon EC2 API"): 1000 instances can be launched at once, however many calls that
+// takes, then 2 a second; 1000 can be terminated, then 20 a second.
+func TestResourceRates(t *testing.T) {
+	rows := []struct {
+		what   Request
+		dry    bool
+		calls  int // that pass at once, of ten
+		after  time.Duration
+		passes int // then, of ten
+	}{
+		{Request{Action: RunInstances, MaxCount: 1000}, false, 1, 499 * time.Second, 0},
+		{Request{Action: RunInstances, MaxCount: 1000}, false, 1, 500 * time.Second, 1},
+		{Request{Action: RunInstances, MaxCount: 250}, false, 4, 125 * time.Second, 1},
+		{Request{Action: RunInstances, MaxCount: 1001}, false, 0, time.Hour, 0},
+		{Request{Action: RunInstances, MaxCount: 1000}, true, 5, time.Second, 2}, // a dry run pays for the request only
+		{Request{Action: RunInstances, MaxCount: 1 << 62}, false, 0, time.Hour, 0},
+		{Request{Action: RunInstances, MaxCount: -5}, false, 5, time.Second, 2},
+		{Request{Action: TerminateInstances, Instances: make([]InstanceID, 500)}, false, 2, 25 * time.Second, 1},
+	}
+	for _, row := range rows {
+		w := newWorld(t)
+		row.what.DryRun = row.dry
+		passed := func() (n int) {
+			for range 10 {
+				if w.Serve(w.now, &row.what).Code != "RequestLimitExceeded" {
+					n++
+				}
+			}
+			return n
+		}
+		if n := passed(); n != row.calls {
+			t.Errorf("%v of %d: %d pass at once, want %d", row.what.Action, row.what.resources(), n, row.calls)
+		}
+		w.now += row.after
+		if n := passed(); n != row.passes {
+			t.Errorf("%v of %d: %d pass after %v, want %d", row.what.Action, row.what.resources(), n, row.after, row.passes)
+		}
+	}
+}
+
+// A dry run of any action costs a token and changes nothing; without the permission it says so.
+func TestDryRuns(t *testing.T) {
+	w := newWorld(t)
+	i := w.launch("m5.large", plenty)
+	e, a := w.attachedENI(i, 1, 3)
+	before := accounts(w.Cloud)
+	for action := CreateNetworkInterface; action < ActionCount; action++ {
+		r := Request{Action: action, Caller: i, DryRun: true, ENI: e, Attachment: a, Subnet: plenty, Instance: i, Instances: []InstanceID{i},
+			Type: "m5.large", MinCount: 1, MaxCount: 1, SecondaryCount: 1, Tags: []Tag{{"k", "v"}}, Resources: []string{string(e)}}
+		l, _ := w.bucket(&r)
+		w.refused(r, "DryRunOperation")
+		if l.spent == 0 {
+			t.Errorf("%v: a dry run costs nothing", action)
+		}
+		w.Fault(Fault{Kind: DenyPermission, Action: action, Times: 1})
+		w.refused(r, "UnauthorizedOperation")
+	}
+	if accounts(w.Cloud) != before {
+		t.Error("a dry run has changed something")
 	}
 }
 

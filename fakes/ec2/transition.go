@@ -37,6 +37,11 @@ func (c *Cloud) Next() (time.Duration, bool) {
 
 // Advance does what is due at or before now. Every other call with a now does so first.
 func (c *Cloud) Advance(now time.Duration) {
+	if now > c.now {
+		for i := range c.subnets { // as the last call left it
+			c.subnets[i].history.note(c.now, now, c.cfg.Lag.Available.Max/8, c.subnets[i].free)
+		}
+	}
 	for len(c.due) > 0 && c.due[0].at <= now {
 		t := c.due[0]
 		c.popDue()

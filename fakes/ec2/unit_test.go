@@ -63,7 +63,7 @@ func TestActionsAndKindsParse(t *testing.T) {
 			t.Errorf("%q: %v", name, a)
 		}
 	}
-	for k := Lose; k <= IMDSSilent; k++ {
+	for k := Lose; k < endOfKinds; k++ {
 		if got, ok := ParseFaultKind(k.String()); !ok || got != k || k.String() == "unknown" {
 			t.Errorf("%v: %v, %v", k, got, ok)
 		}

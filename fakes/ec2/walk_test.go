@@ -108,7 +108,7 @@ func (w *walker) step() Response {
 		w.c.Terminate(w.now, pick(w, w.instances))
 		w.launch()
 	case 2:
-		w.c.Fault(Fault{Kind: FaultKind(w.n(int(IMDSSilent) + 2)), Action: Action(w.n(int(DescribeInstanceTypes) + 3)),
+		w.c.Fault(Fault{Kind: FaultKind(w.n(int(endOfKinds) + 1)), Action: Action(w.n(int(DescribeInstanceTypes) + 3)),
 			Instance: pick(w, w.instances), Slow: time.Duration(w.n(1e10)), Times: w.n(3), Until: w.now + time.Duration(w.n(3e10))})
 	case 3:
 		w.c.ClearFaults(w.now)
@@ -197,6 +197,12 @@ func TestRandomWalkBalances(t *testing.T) {
 	}
 	if total != ended || total < steps {
 		t.Errorf("%d calls in the ledger, %d ended, %d made", total, ended, steps)
+	}
+	for _, row := range w.c.LedgerRows() {
+		total -= row.Calls
+	}
+	if total != 0 {
+		t.Errorf("the ledger's rows lack %d calls", total)
 	}
 }
 

@@ -36,7 +36,7 @@ func testConfig() Config {
 // exact removes what is random about times.
 func exact(cfg Config) Config {
 	z := Always(0)
-	cfg.Lag = Lag{z, z, z, z, z, z, z}
+	cfg.Lag = Lag{IMDSAttach: z, IMDSPartial: z, IMDSAddress: z, IMDSDetach: z, Describe: z, Mutation: z, Available: z, FreedAddress: z}
 	cfg.Latency = Latency{Attach: Always(2 * time.Second), Link: z, Detach: Always(5 * time.Second)}
 	return cfg
 }
@@ -107,11 +107,11 @@ func (w *world) eni(id ENIID) ENI {
 }
 
 // dump is everything a Cloud holds but the buffer that Events returned last, for comparison. There is no
-// pointer in it below the first level, and fmt sorts maps.
+// pointer in it below the first level but the config's, and fmt sorts maps.
 func dump(c *Cloud) string {
 	d := *c
-	d.drained = nil
-	return fmt.Sprintf("%+v", d)
+	d.drained, d.cfg = nil, nil
+	return fmt.Sprintf("%+v %+v", d, *c.cfg)
 }
 
 func ip(s string) netip.Addr { return netip.MustParseAddr(s) }

@@ -91,7 +91,7 @@ func config() ec2.Config {
 			{ID: tiny, CIDR: netip.MustParsePrefix("10.0.4.0/28")},
 		},
 		SecurityGroups: []ec2.SecurityGroup{{ID: "sg-1"}, {ID: "sg-2"}},
-		Lag:            ec2.Lag{IMDSAttach: z, IMDSPartial: z, IMDSAddress: z, IMDSDetach: z, Describe: z, Mutation: z, FreedAddress: z},
+		Lag:            ec2.Lag{IMDSAttach: z, IMDSPartial: z, IMDSAddress: z, IMDSDetach: z, Describe: z, Mutation: z, Available: z, FreedAddress: z},
 		Latency:        ec2.Latency{Attach: ec2.Always(time.Minute), Link: z, Detach: ec2.Always(time.Minute)},
 	}
 	for a := range cfg.Latency.Call {
