@@ -45,7 +45,8 @@ func Get(v *View, path string) Reply {
 	if !Version(version) {
 		return Reply{Status: notFound}
 	}
-	p, n := place{View: v, version: version}, &tree
+	p, top := place{View: v, version: version}, tree
+	n := &top
 	for more {
 		var name string
 		name, rest, more = strings.Cut(rest, "/")
