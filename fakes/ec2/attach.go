@@ -54,8 +54,10 @@ func (c *Cloud) mayAttach(slot, n int32, device int) Response {
 		return failure(codeValue, "Instance "+on+" already has an interface attached at device index '"+strconv.Itoa(device)+"'.")
 	case len(i.enis) >= i.limits.ENIs:
 		return failure(codeAttachmentLimit, "Interface count "+strconv.Itoa(len(i.enis)+1)+" exceeds the limit for "+i.kind)
-	case len(e.current()) > i.limits.IPv4PerENI:
-		return failure(codeAttachAddresses, "Address count "+strconv.Itoa(len(e.current()))+" exceeds the limit for "+i.kind)
+	case e.places() > i.limits.IPv4PerENI:
+		return failure(codeAttachAddresses, "Address count "+strconv.Itoa(e.places())+" exceeds the limit for "+i.kind)
+	case len(e.extras) > 0 && e.places6() > i.limits.IPv6PerENI:
+		return failure(codeAttachAddresses, "IPv6 address count "+strconv.Itoa(e.places6())+" exceeds the limit for "+i.kind)
 	}
 	return Response{}
 }

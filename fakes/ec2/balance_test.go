@@ -20,7 +20,7 @@ func balance(t *testing.T, c *Cloud) {
 }
 
 func imbalance(c *Cloud) string {
-	owned := make([]int, len(c.subnets))
+	owned, owned6, blocks6 := make([]int, len(c.subnets)), make([]int, len(c.subnets)), make([]int, len(c.subnets))
 	living := 0
 	var previous int32 = -1
 	for slot := c.oldest; slot != none; slot = c.enis[slot].newer {
@@ -42,6 +42,28 @@ func imbalance(c *Cloud) string {
 				return fmt.Sprintf("%s: address %v belongs to %d", e.id, c.subnets[e.subnet].addr(o), c.subnets[e.subnet].owner[o])
 			}
 		}
+		x := e.extra()
+		for _, o := range x.prefixes {
+			owned[e.subnet] += prefixSize
+			for k := range uint16(prefixSize) {
+				if owner := c.subnets[e.subnet].owner[o+k]; o%prefixSize != 0 || owner != slot+1 {
+					return fmt.Sprintf("%s: %v of prefix %v belongs to %d", e.id, c.subnets[e.subnet].addr(o+k), c.subnets[e.subnet].prefix(o), owner)
+				}
+			}
+		}
+		six := &c.subnets[e.subnet].six
+		for _, low := range x.six {
+			owned6[e.subnet]++
+			if owner, ok := six.owner[low]; !ok || owner != slot+1 || six.ownerOf(low) != slot+1 {
+				return fmt.Sprintf("%s: %v belongs to %d", e.id, six.addr(low), owner)
+			}
+		}
+		for _, b := range x.prefixes6 {
+			blocks6[e.subnet]++
+			if six.blocks[b] != (block6{owner: slot + 1}) {
+				return fmt.Sprintf("%s: prefix %v belongs to %+v", e.id, six.prefix(b), six.blocks[b])
+			}
+		}
 		if (e.att.status == Available) != (e.att.instance == none) {
 			return fmt.Sprintf("%s: %v on instance %d", e.id, e.att.status, e.att.instance)
 		}
@@ -57,8 +79,11 @@ func imbalance(c *Cloud) string {
 		if c.attached[e.att.number] != slot || c.attachmentSlot(e.att.id) != slot {
 			return fmt.Sprintf("%s: attachment %s leads elsewhere", e.id, e.att.id)
 		}
-		if limit := c.instances[e.att.instance].limits.IPv4PerENI; len(e.current()) > limit {
-			return fmt.Sprintf("%s: %d addresses, limit %d", e.id, len(e.current()), limit)
+		if limit := c.instances[e.att.instance].limits.IPv4PerENI; e.places() > limit {
+			return fmt.Sprintf("%s: %d addresses and prefixes, limit %d", e.id, e.places(), limit)
+		}
+		if limit := c.instances[e.att.instance].limits.IPv6PerENI; e.places6() > limit {
+			return fmt.Sprintf("%s: %d IPv6 addresses and prefixes, limit %d", e.id, e.places6(), limit)
 		}
 	}
 	if living != c.living || living+len(c.spare)+len(c.graves) != len(c.enis) {
@@ -82,13 +107,67 @@ func imbalance(c *Cloud) string {
 		if err := subnetImbalance(&c.subnets[n], owned[n]); err != "" {
 			return err
 		}
+		if err := sixImbalance(&c.subnets[n].six, owned6[n], blocks6[n]); err != "" {
+			return string(c.subnets[n].id) + ": " + err
+		}
+	}
+	return ""
+}
+
+// sixImbalance checks that what is not free in IPv6 is an interface's or held, once, and that /80s count their addresses.
+func sixImbalance(s *subnet6, owned, blocks int) string {
+	heldAddresses, heldBlocks := 0, 0
+	for _, h := range s.held {
+		if h.block {
+			heldBlocks++
+		} else {
+			heldAddresses++
+		}
+	}
+	inBlock := map[uint16]int32{}
+	for low, owner := range s.owner {
+		if owner == addressFree || reserved6(low) {
+			return fmt.Sprintf("%v is %d", s.addr(low), owner)
+		}
+		inBlock[blockOf(low)]++
+	}
+	given := 0
+	for b, v := range s.blocks {
+		if v.owner != addressFree {
+			given++
+		}
+		if v.addresses != inBlock[b] || v.owner != addressFree && v.addresses != 0 {
+			return fmt.Sprintf("%v: %+v, counted %d", s.prefix(b), v, inBlock[b])
+		}
+		delete(inBlock, b)
+	}
+	if len(inBlock) > 0 || len(s.owner) != owned+heldAddresses || given != blocks+heldBlocks {
+		return fmt.Sprintf("%d addresses not free, %d owned, %d held; %d prefixes not free, %d owned, %d held; not counted: %v",
+			len(s.owner), owned, heldAddresses, given, blocks, heldBlocks, inBlock)
 	}
 	return ""
 }
 
 func subnetImbalance(s *subnet, owned int) string {
 	var free, held, reserved, strangers, enis int
-	for _, o := range s.owner {
+	busy := make([]uint8, len(s.busy))
+	if n := len(busy); n > 0 && n*prefixSize == s.size {
+		busy[n-1] = 1 // the last address
+	}
+	for at, o := range s.owner {
+		home := s.homeOf(uint16(at))
+		if o != addressFree && (o != addressForPrefix || home != addressForPrefix) {
+			busy[at/prefixSize]++
+		}
+		switch {
+		case o == addressSetAside || o == addressForPrefix:
+			if home != o {
+				return fmt.Sprintf("%s: %v is set aside, but in no such reservation", s.id, s.addr(uint16(at)))
+			}
+			continue
+		case o == addressFree && home != addressFree:
+			return fmt.Sprintf("%s: %v has left its reservation", s.id, s.addr(uint16(at)))
+		}
 		switch {
 		case o == addressFree:
 			free++
@@ -108,6 +187,9 @@ func subnetImbalance(s *subnet, owned int) string {
 		if s.owner[o] != addressFree || s.prev[s.next[o]] != o {
 			return fmt.Sprintf("%s: %v in the ring is not free or its links are broken", s.id, s.addr(o))
 		}
+	}
+	if !slices.Equal(busy, s.busy) || len(s.busy) != (len(s.owner)+prefixSize-1)/prefixSize {
+		return fmt.Sprintf("%s: blocks' busy addresses are %v, counted %v", s.id, s.busy, busy)
 	}
 	fresh := s.size - 1 - len(s.owner)
 	reserved++ // the last one never enters the table

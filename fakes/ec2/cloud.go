@@ -95,7 +95,7 @@ func New(cfg Config, seed uint64) *Cloud {
 			id = SubnetID(others.name(subnetPrefix, 2+n))
 		}
 		orString(&zone, c.cfg.Zone)
-		sub := newSubnet(id, s.CIDR, zone, s.Reservations)
+		sub := newSubnet(id, zone, &s)
 		sub.vpc, sub.tags = max(0, c.vpcNamed(s.VPC)), merged(nil, s.Tags)
 		sub.history = newFreeHistory(sub.free)
 		c.subnets = append(c.subnets, sub)

@@ -185,10 +185,11 @@ func (cfg *Config) Validate() error {
 				return fmt.Errorf("ec2 config: subnet %d: ID %q is that of subnet %d too: rename one", i, s.ID, j)
 			}
 		}
-		for _, r := range s.Reservations {
-			if !r.IsValid() || r.Bits() < s.CIDR.Bits() || !s.CIDR.Contains(r.Addr()) {
-				return fmt.Errorf("ec2 config: subnet %d: reservation %v does not lie in %v: cut it out of the subnet", i, r, s.CIDR)
-			}
+		if err := s.checkReservations(i); err != nil {
+			return err
+		}
+		if err := s.checkIPv6(cfg, i); err != nil {
+			return err
 		}
 		if !v.holds(s.CIDR) {
 			return fmt.Errorf("ec2 config: subnet %d: CIDR %v lies in none of the VPC's %v: add its CIDR to the VPC", i, s.CIDR, v.CIDRs)

@@ -50,19 +50,11 @@ func (c *Cloud) create(from int32, r *Request) Response {
 	if p := checkTags(nil, r.Tags); p.Code != "" {
 		return p
 	}
-	list, p := c.chooseForCreate(sub, r)
+	want, p := c.chooseForCreate(from, sub, r)
 	if p.Code != "" {
 		return p
 	}
-	slot := c.newSlot()
-	for k, o := range list {
-		if len(r.Addresses) > k {
-			c.subnets[sub].take(o, slot+1)
-		} else {
-			list[k] = c.subnets[sub].pop(slot + 1)
-		}
-	}
-	c.initENI(slot, sub, list)
+	slot := c.makeENI(sub, &want)
 	e := &c.enis[slot]
 	e.description, e.token = r.Description, r.ClientToken
 	e.tags = merged(nil, r.Tags)
@@ -76,38 +68,70 @@ func (c *Cloud) create(from int32, r *Request) Response {
 	return p
 }
 
-// chooseForCreate checks the addresses a new interface asks for and gives the list's shape: the offsets
-// of those asked for by value, then zeros for those that the subnet is to choose.
-func (c *Cloud) chooseForCreate(sub int32, r *Request) ([]uint16, Response) {
+// chosen is what a new interface is to get. Nothing of it is taken yet.
+type chosen struct {
+	list     []uint16 // IPv4: offsets of those asked for by value, then zeros for those that the subnet is to choose
+	exact    int      // how many are asked for by value
+	prefixes []uint16 // of each the first offset
+	chosen6
+}
+
+// makeENI makes an available interface of what was chosen.
+func (c *Cloud) makeENI(sub int32, want *chosen) int32 {
+	slot := c.newSlot()
 	s := &c.subnets[sub]
-	if r.SecondaryCount < 0 {
-		return nil, failure(codeValue, "Invalid value for secondaryPrivateIpAddressCount: it must not be negative")
+	for _, o := range want.list[:want.exact] {
+		s.take(o, slot+1)
 	}
-	if r.SecondaryCount > 0 && len(r.Addresses) > 1 {
-		return nil, failure(codeCombination, "Only one of secondaryPrivateIpAddressCount and privateIpAddresses can be specified")
+	s.takeBlocks(want.prefixes, slot+1)
+	for k := want.exact; k < len(want.list); k++ {
+		want.list[k] = s.pop(slot + 1)
 	}
-	if len(r.Addresses) > mostAddresses || r.SecondaryCount >= mostAddresses {
-		return nil, failure(codeAddressLimit, messageLimit)
+	s.six.take6(want.chosen6, slot+1)
+	c.initENI(slot, sub, want.list)
+	if x := (extras{want.prefixes, want.six, want.blocks}); !x.none() {
+		c.enis[slot].extras = []extraVersion{{c.now, c.now, x}}
 	}
-	n := max(1+r.SecondaryCount, len(r.Addresses))
-	if c.living >= c.cfg.ENIQuota {
-		return nil, failure(codeENIQuota, messageENIQuota)
+	return slot
+}
+
+// chooseForCreate checks what a new interface asks for and chooses.
+func (c *Cloud) chooseForCreate(from, sub int32, r *Request) (want chosen, p Response) {
+	s := &c.subnets[sub]
+	prefixes := r.PrefixCount + len(r.Prefixes)
+	switch {
+	case r.SecondaryCount < 0 || r.PrefixCount < 0:
+		return want, failure(codeValue, "Invalid value for secondaryPrivateIpAddressCount or ipv4PrefixCount: it must not be negative")
+	case len(r.Addresses) > 1 && r.kinds4() > 1, len(r.Addresses) <= 1 && r.kinds4()-len(r.Addresses) > 1: // one address is the primary
+		return want, failure(codeCombination, messageOneOf4)
+	case len(r.Addresses) > mostAddresses || r.SecondaryCount >= mostAddresses || r.PrefixCount >= mostAddresses || prefixes >= mostAddresses:
+		return want, failure(codeAddressLimit, messageLimit)
+	case c.living >= c.cfg.ENIQuota:
+		return want, failure(codeENIQuota, messageENIQuota)
 	}
-	list := make([]uint16, n)
+	want.list, want.exact = make([]uint16, max(1+r.SecondaryCount, len(r.Addresses))), len(r.Addresses)
 	for k, a := range r.Addresses {
-		o, why := s.wanted(a, list[:k])
+		o, why := s.wanted(a, want.list[:k])
 		switch {
 		case why == addressTaken && k == 0:
-			return nil, failure(codePrimaryInUse, "Address "+a.String()+" is in use.")
+			return want, failure(codePrimaryInUse, "Address "+a.String()+" is in use.")
 		case why != "":
-			return nil, failure(codeValue, "Address "+a.String()+why)
+			return want, failure(codeValue, "Address "+a.String()+why)
 		}
-		list[k] = o
+		want.list[k] = o
 	}
-	if s.free < n-s.asideOf(r.Addresses...) {
-		return nil, failure(codeSubnetFull, c.subnetFull(sub))
+	if prefixes > 0 {
+		if want.prefixes, p = s.choosePrefixes(r, want.list[:want.exact]); p.Code != "" {
+			return want, p
+		}
 	}
-	return list, Response{}
+	if s.free < len(want.list)-s.asideOf(r.Addresses...)+s.generalIn(want.prefixes) {
+		return want, failure(codeSubnetFull, c.subnetFull(sub))
+	}
+	if r.asks6() {
+		want.chosen6, p = c.choose6(from, sub, r, 0, mostAddresses)
+	}
+	return want, p
 }
 
 const addressTaken = " is in use."
@@ -144,7 +168,9 @@ func (c *Cloud) repeated(r *Request) (Response, bool) {
 		return p, true
 	}
 	p.ENI = c.past[use.past-c.forgotten].made
-	p.ENI.Secondaries = slices.Clone(p.ENI.Secondaries)
+	v := &p.ENI // its slices belong to the reader
+	v.Secondaries, v.Prefixes = slices.Clone(v.Secondaries), slices.Clone(v.Prefixes)
+	v.IPv6, v.IPv6Prefixes = slices.Clone(v.IPv6), slices.Clone(v.IPv6Prefixes)
 	return p, true
 }
 
@@ -174,15 +200,18 @@ func (r *Request) sum() uint64 {
 	for _, g := range r.SecurityGroups {
 		h.text(g)
 	}
-	for _, a := range r.Addresses {
-		b := a.As16()
-		for _, x := range b {
-			h.number(uint64(x))
-		}
-	}
+	h.addresses(r.Addresses)
 	for _, t := range r.Tags {
 		h.text(t.Key)
 		h.text(t.Value)
+	}
+	if n := r.PrefixCount + len(r.Prefixes); n > 0 || r.asks6() {
+		h.number(uint64(r.PrefixCount))
+		h.prefixes(r.Prefixes)
+		h.number(uint64(r.IPv6Count))
+		h.addresses(r.IPv6)
+		h.number(uint64(r.IPv6PrefixCount))
+		h.prefixes(r.IPv6Prefixes)
 	}
 	return uint64(h)
 }
@@ -194,6 +223,24 @@ func (h *digest) text(s string) {
 		*h = (*h ^ digest(s[i])) * 1099511628211
 	}
 	h.number(uint64(len(s))) // so that "a","bc" differs from "ab","c"
+}
+
+func (h *digest) addresses(list []netip.Addr) {
+	h.number(uint64(len(list)))
+	for _, a := range list {
+		b := a.As16()
+		for _, x := range b {
+			h.number(uint64(x))
+		}
+	}
+}
+
+func (h *digest) prefixes(list []netip.Prefix) {
+	h.number(uint64(len(list)))
+	for _, p := range list {
+		h.addresses([]netip.Addr{p.Addr()})
+		h.number(uint64(p.Bits()))
+	}
 }
 
 func (h *digest) number(v uint64) { *h = (*h ^ digest(mix(v))) * 1099511628211 }

@@ -127,11 +127,28 @@ func (c *Cloud) show(e *eni, at time.Duration) ENI {
 			v.Secondaries[i] = s.addr(o)
 		}
 	}
+	if len(e.extras) > 0 {
+		v.Prefixes, v.IPv6, v.IPv6Prefixes = s.showExtras(e.extraAt(at))
+	}
 	return v
 }
 
+// showExtras spells out what an interface has beside its IPv4 addresses.
+func (s *subnet) showExtras(x extras) (prefixes []netip.Prefix, six []netip.Addr, prefixes6 []netip.Prefix) {
+	for _, o := range x.prefixes {
+		prefixes = append(prefixes, s.prefix(o))
+	}
+	for _, low := range x.six {
+		six = append(six, s.six.addr(low))
+	}
+	for _, b := range x.prefixes6 {
+		prefixes6 = append(prefixes6, s.six.prefix(b))
+	}
+	return prefixes, six, prefixes6
+}
+
 func (c *Cloud) showSubnet(s *subnet) Subnet {
-	return Subnet{ID: s.id, CIDR: s.cidr, Zone: s.zone, Available: s.free, VPC: c.vpcs[s.vpc].id, Tags: s.tags}
+	return Subnet{ID: s.id, CIDR: s.cidr, Zone: s.zone, Available: s.free, VPC: c.vpcs[s.vpc].id, IPv6: s.six.cidr, Tags: s.tags}
 }
 
 func (c *Cloud) describeSubnets(from int32, r *Request) Response {

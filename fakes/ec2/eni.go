@@ -34,6 +34,9 @@ type eni struct {
 	// what Describe and metadata show is one of them.
 	versions []addressVersion
 
+	// extras are the same of prefixes and IPv6 addresses; empty while it never had any.
+	extras []extraVersion
+
 	att, was attachment // now, and before attAt
 	attAt    time.Duration
 	by       int32  // who attached or detached it, for the event when that is complete
@@ -163,6 +166,9 @@ func (c *Cloud) deleteENI(slot, by int32) {
 	until := c.now + c.stream(by).draw(c.cfg.Lag.FreedAddress)
 	for _, o := range e.current() {
 		s.hold(o, until)
+	}
+	if len(e.extras) > 0 {
+		c.releaseExtras(e, until)
 	}
 	c.forgetToken(e)
 	c.slots[e.number] = none

@@ -33,11 +33,16 @@ const (
 	codeTagLimit          = "TagLimitExceeded"
 	codeDryRun            = "DryRunOperation"
 	codeType              = "InvalidInstanceType"
+	codeNoBlocks          = "InsufficientCidrBlocks"
 )
 
 const (
 	messageENIQuota = "The maximum number of network interfaces has been reached."
 	messageLimit    = "Number of private addresses will exceed limit."
+	messageLimit6   = "Number of IPv6 addresses will exceed limit."
+	messageNoBlocks = "The specified subnet does not have enough free cidr blocks to satisfy the request."
+	messageOneOf4   = "Only one of secondaryPrivateIpAddressCount, privateIpAddresses, ipv4PrefixCount and ipv4Prefixes can be specified"
+	messageOneOf6   = "You can and can only specify one of ipv6-addresses or ipv6-addresses-count ipv6-prefix and ipv6-prefix-count."
 )
 
 // statusOf is the HTTP status that goes with a code.

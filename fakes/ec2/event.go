@@ -17,9 +17,11 @@ const (
 	ENIDetachStarted             // the status has become detaching; traffic ends here
 	ENIDetached                  // the status has become available
 	ENIDeleted                   // with all its addresses
-	AddressAssigned              // one per secondary address
-	AddressUnassigned            // one per secondary address
+	AddressAssigned              // one per secondary or IPv6 address
+	AddressUnassigned            // one per secondary or IPv6 address
 	InstanceTerminated           // after the events of its interfaces
+	PrefixAssigned               // one per prefix, IPv4 or IPv6
+	PrefixUnassigned             // one per prefix
 )
 
 // String names the kind.
@@ -45,6 +47,10 @@ func (k EventKind) String() string {
 		return "AddressUnassigned"
 	case InstanceTerminated:
 		return "InstanceTerminated"
+	case PrefixAssigned:
+		return "PrefixAssigned"
+	case PrefixUnassigned:
+		return "PrefixUnassigned"
 	}
 	return "unknown"
 }
@@ -57,8 +63,9 @@ type Event struct {
 	ENI      ENIID
 	MAC      string
 	Device   int
-	Address  netip.Addr // AddressAssigned, AddressUnassigned
-	By       InstanceID // whose call caused it; "" is a stranger or EC2 itself
+	Address  netip.Addr   // AddressAssigned, AddressUnassigned
+	Prefix   netip.Prefix // PrefixAssigned, PrefixUnassigned
+	By       InstanceID   // whose call caused it; "" is a stranger or EC2 itself
 }
 
 // Events returns what happened since the last call, in order. The slice is reused by the next call. Nobody
@@ -81,4 +88,10 @@ func (c *Cloud) emit(at time.Duration, kind EventKind, e *eni, by int32) {
 func (c *Cloud) emitAddress(at time.Duration, kind EventKind, e *eni, a netip.Addr, by int32) {
 	c.emit(at, kind, e, by)
 	c.events[len(c.events)-1].Address = a
+}
+
+// emitPrefix records that a prefix of e came or went.
+func (c *Cloud) emitPrefix(kind EventKind, e *eni, p netip.Prefix, by int32) {
+	c.emit(c.now, kind, e, by)
+	c.events[len(c.events)-1].Prefix = p
 }

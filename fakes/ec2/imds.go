@@ -85,10 +85,14 @@ func (c *Cloud) metadata(now time.Duration, e *eni, buf []netip.Addr) (IMDSENI, 
 	for _, o := range list {
 		buf = append(buf, s.addr(o))
 	}
-	return IMDSENI{
-		MAC: e.mac, ENI: e.id, Device: int(e.att.device), Subnet: s.id, SubnetCIDR: s.cidr,
+	entry := IMDSENI{
+		MAC: e.mac, ENI: e.id, Device: int(e.att.device), Subnet: s.id, SubnetCIDR: s.cidr, SubnetIPv6: s.six.cidr,
 		Addresses: buf[from:len(buf):len(buf)], Groups: e.groups,
-	}, buf
+	}
+	if len(e.extras) > 0 && now >= e.secondariesAt {
+		entry.Prefixes, entry.IPv6, entry.IPv6Prefixes = s.showExtras(e.extraShown(now))
+	}
+	return entry, buf
 }
 
 // leaveGhost keeps in the instance's metadata what it shows of an interface that is gone.

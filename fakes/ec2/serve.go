@@ -65,6 +65,10 @@ func (c *Cloud) execute(from int32, r *Request) Response {
 		return c.assign(from, r)
 	case UnassignPrivateIpAddresses:
 		return c.unassign(from, r)
+	case AssignIpv6Addresses:
+		return c.assign6(from, r)
+	case UnassignIpv6Addresses:
+		return c.unassign6(from, r)
 	case DescribeNetworkInterfaces:
 		return c.describeENIs(from, r)
 	case DescribeSubnets:

@@ -8,11 +8,12 @@ import (
 
 // Who an address belongs to that no interface has. Interfaces are slot+1.
 const (
-	addressFree     int32 = 0
-	addressReserved int32 = -1 // EC2's own five
-	addressStranger int32 = -2 // something else in the VPC, see DrainSubnet
-	addressHeld     int32 = -3 // was just freed
-	addressSetAside int32 = -4 // in a CIDR reservation: for those who ask for exactly it
+	addressFree      int32 = 0
+	addressReserved  int32 = -1 // EC2's own five
+	addressStranger  int32 = -2 // something else in the VPC, see DrainSubnet
+	addressHeld      int32 = -3 // was just freed
+	addressSetAside  int32 = -4 // in an explicit CIDR reservation: for those who ask for exactly it
+	addressForPrefix int32 = -5 // in a CIDR reservation of type prefix: for prefixes only
 )
 
 // subnet owns addresses. They are offsets from the network's own address, sixteen bits at most because
@@ -34,10 +35,17 @@ type subnet struct {
 	next, prev []uint16
 	free       int // fresh ones included
 	history    freeHistory
+	// busy counts, for each aligned /28 that the tables have reached, the addresses that keep it from being given away as a prefix:
+	// those that are not free or, in a reservation of type prefix, that are not there any more. Bytes, so that the search for a
+	// block without any is one instruction for many.
+	busy []uint8
+	turn int // where the next search for such a block begins: behind the last one that was given away
 
-	aside     []netip.Prefix // CIDR reservations; shared, never written to
+	aside     []netip.Prefix // explicit CIDR reservations; shared, never written to
+	forPrefix []netip.Prefix // those of type prefix, likewise
 	held      []heldAddress  // in order of release
 	strangers []uint16       // a stack, so that DrainSubnet can be undone
+	six       subnet6
 }
 
 type heldAddress struct {
@@ -46,38 +54,31 @@ type heldAddress struct {
 }
 
 // newSubnet makes all addresses free but the first four and the last ("Subnet sizing") and those of reservations.
-func newSubnet(id SubnetID, cidr netip.Prefix, zone string, aside []netip.Prefix) subnet {
-	s := subnet{id: id, cidr: cidr, zone: zone, aside: aside}
-	if !usableCIDR(cidr) {
+func newSubnet(id SubnetID, zone string, cfg *SubnetConfig) subnet {
+	s := subnet{id: id, cidr: cfg.CIDR, zone: zone, aside: cfg.Reservations, forPrefix: cfg.PrefixReservations, six: newSubnet6(cfg.IPv6)}
+	if !usableCIDR(cfg.CIDR) {
 		return s
 	}
-	s.cidr = cidr.Masked()
-	s.size = 1 << (32 - cidr.Bits())
+	s.cidr = cfg.CIDR.Masked()
+	s.size = 1 << (32 - cfg.CIDR.Bits())
 	s.mask = ^uint32(s.size - 1)
 	s.base = word(s.cidr.Addr())
-	s.owner = []int32{addressReserved, addressReserved, addressReserved, addressReserved}
-	s.next, s.prev = make([]uint16, 4), make([]uint16, 4)
-	s.free = s.size - 5
-	for _, p := range aside {
-		for a := p.Masked().Addr(); p.Contains(a); a = a.Next() {
-			if o, ok := s.offset(a); ok && s.ownerOf(o) == addressFree {
-				s.take(o, addressSetAside)
-			}
-		}
+	s.free = s.size - 1 // the last one never enters the tables
+	for o := range uint16(4) {
+		s.take(o, addressReserved)
 	}
+	s.setAside(s.aside, addressSetAside)
+	s.setAside(s.forPrefix, addressForPrefix)
 	return s
-}
-
-// reserved says whether an address is in a CIDR reservation.
-func (s *subnet) reserved(o uint16) bool {
-	a := s.addr(o)
-	return slices.ContainsFunc(s.aside, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 func (s *subnet) clone() subnet {
 	n := *s
-	n.owner, n.next, n.prev = slices.Clone(s.owner), slices.Clone(s.next), slices.Clone(s.prev)
+	n.owner, n.busy = slices.Clone(s.owner), slices.Clone(s.busy)
+	links, k := slices.Concat(s.next, s.prev), len(s.next) // one allocation for both
+	n.next, n.prev = links[:k:k], links[k:]
 	n.held, n.strangers = slices.Clone(s.held), slices.Clone(s.strangers)
+	n.six = s.six.clone()
 	return n
 }
 
@@ -123,27 +124,49 @@ func (s *subnet) link(o uint16) {
 
 // pushFree makes an address that somebody had the last of the free ones, unless it goes back to its reservation.
 func (s *subnet) pushFree(o uint16) {
-	if len(s.aside) > 0 && s.reserved(o) {
-		s.owner[o] = addressSetAside
+	if home := s.homeOf(o); home != addressFree {
+		s.owner[o] = home
+		if home == addressForPrefix {
+			s.busy[o>>4]--
+		}
 		return
 	}
 	s.link(o)
+	s.busy[o>>4]--
 	s.free++
 }
 
 // take gives an address that is free, or in a reservation, to an owner.
 func (s *subnet) take(o uint16, owner int32) {
-	if s.ownerOf(o) == addressSetAside {
+	switch s.ownerOf(o) {
+	case addressSetAside: // has made its block busy already
 		s.owner[o] = owner
+		return
+	case addressForPrefix:
+		s.owner[o] = owner
+		s.busy[o>>4]++
 		return
 	}
 	for int(o) >= len(s.owner) { // o is fresh: it and the fresh ones before it enter the tables
-		s.owner, s.next, s.prev = append(s.owner, addressFree), append(s.next, 0), append(s.prev, 0)
-		s.link(uint16(len(s.owner) - 1))
+		s.enter()
 	}
 	s.next[s.prev[o]], s.prev[s.next[o]] = s.next[o], s.prev[o]
 	s.owner[o] = owner
+	s.busy[o>>4]++
 	s.free--
+}
+
+// enter makes the first of the fresh addresses one that the tables know.
+func (s *subnet) enter() {
+	n := len(s.owner)
+	s.owner, s.next, s.prev = append(s.owner, addressFree), append(s.next, 0), append(s.prev, 0)
+	s.link(uint16(n))
+	if n%prefixSize == 0 {
+		s.busy = append(s.busy, 0)
+		if n+prefixSize == s.size {
+			s.busy[n/prefixSize] = 1 // the subnet's last address
+		}
+	}
 }
 
 // pop gives away the address that has been free for longest; the caller has looked at s.free.
@@ -173,6 +196,9 @@ func (s *subnet) release(now time.Duration) {
 		n++
 	}
 	s.held = s.held[n:]
+	if len(s.six.held) > 0 {
+		s.six.release(now)
+	}
 }
 
 // subnetIndex finds a subnet by ID, -1 if there is none. Subnets are a handful: a scan beats a map.
@@ -185,16 +211,6 @@ func (c *Cloud) subnetIndex(id SubnetID) int32 {
 	return -1
 }
 
-// locate finds an address's subnet and offset.
-func (c *Cloud) locate(a netip.Addr) (*subnet, uint16, bool) {
-	for i := range c.subnets {
-		if o, ok := c.subnets[i].offset(a); ok {
-			return &c.subnets[i], o, true
-		}
-	}
-	return nil, 0, false
-}
-
 // available says whether an address can be had by who asks for exactly it.
 func (s *subnet) available(a netip.Addr) bool {
 	o, ok := s.offset(a)
@@ -203,14 +219,4 @@ func (s *subnet) available(a netip.Addr) bool {
 	}
 	owner := s.ownerOf(o)
 	return owner == addressFree || owner == addressSetAside
-}
-
-// asideOf is how many of the addresses come from a reservation, and not from what is free for all.
-func (s *subnet) asideOf(list ...netip.Addr) (n int) {
-	for _, a := range list {
-		if o, ok := s.offset(a); ok && s.ownerOf(o) == addressSetAside {
-			n++
-		}
-	}
-	return n
 }

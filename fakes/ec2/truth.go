@@ -63,15 +63,16 @@ func (c *Cloud) Links(i InstanceID) []Link {
 
 // HasAddress says whether an address belongs to an interface that is in-use on an instance, and to which.
 func (c *Cloud) HasAddress(i InstanceID, a netip.Addr) (ENIID, bool) {
-	e := c.ownerOf(a)
-	if e == nil || e.att.status != InUse || c.instances[e.att.instance].id != i {
-		return "", false
+	for k := range c.subnets { // VPCs may overlap: it is the one that the instance has an interface in
+		if e := c.ownerIn(&c.subnets[k], a); e != nil && e.att.status == InUse && c.instances[e.att.instance].id == i {
+			return e.id, true
+		}
 	}
-	return e.id, true
+	return "", false
 }
 
-// OwnerOf is the interface that an address belongs to, and the instance that is on, "" while it is on
-// none. It is false for an address that no interface has.
+// OwnerOf is the interface that an address belongs to, by itself or in a prefix, and the instance that is on, "" while it is on
+// none. It is false for an address that no interface has. Where VPCs overlap it is the one of the first; OwnerIn asks for another's.
 func (c *Cloud) OwnerOf(a netip.Addr) (ENIID, InstanceID, bool) {
 	e := c.ownerOf(a)
 	if e == nil {
@@ -80,12 +81,36 @@ func (c *Cloud) OwnerOf(a netip.Addr) (ENIID, InstanceID, bool) {
 	return e.id, c.instanceID(e.att.instance), true
 }
 
-func (c *Cloud) ownerOf(a netip.Addr) *eni {
-	s, o, ok := c.locate(a)
-	if !ok {
-		return nil
+// OwnerIn is OwnerOf in the VPC with that ID.
+func (c *Cloud) OwnerIn(vpc string, a netip.Addr) (ENIID, InstanceID, bool) {
+	for k := range c.subnets {
+		if s := &c.subnets[k]; c.vpcs[s.vpc].id == vpc {
+			if e := c.ownerIn(s, a); e != nil {
+				return e.id, c.instanceID(e.att.instance), true
+			}
+		}
 	}
-	owner := s.ownerOf(o)
+	return "", "", false
+}
+
+// ownerOf is the interface that has an address in the first VPC where one has it.
+func (c *Cloud) ownerOf(a netip.Addr) *eni {
+	for k := range c.subnets {
+		if e := c.ownerIn(&c.subnets[k], a); e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// ownerIn is the interface that has an address of a subnet, nil if none has.
+func (c *Cloud) ownerIn(s *subnet, a netip.Addr) *eni {
+	owner := addressFree
+	if o, ok := s.offset(a); ok {
+		owner = s.ownerOf(o)
+	} else if low, ok := s.six.low(a); ok {
+		owner = s.six.ownerOf(low)
+	}
 	if owner <= addressFree {
 		return nil
 	}
