@@ -1,0 +1,96 @@
+package world
+
+import (
+	"slices"
+)
+
+// check judges what no mapping shows by itself.
+func (r *reader) check(w *World) {
+	if len(w.Accounts) == 0 {
+		r.add(place{1, 1}, "begin with an example of worlds/", "the world has no accounts")
+	}
+	if len(w.Accounts) == 1 {
+		w.Accounts[0].Default = true
+	}
+	keys, names := map[string]place{}, map[string]place{}
+	for i := range w.Accounts {
+		a := &w.Accounts[i]
+		r.checkAccount(w, i)
+		for k := range a.Keys {
+			r.once(keys, a.Keys[k].Access, "the access key", a.Keys[k].begin)
+		}
+		for j := range a.Regions {
+			g := &a.Regions[j]
+			for k := range g.Instances {
+				r.once(names, g.Instances[k].Name, "the instance", g.Instances[k].begin)
+			}
+			r.room(g)
+		}
+	}
+}
+
+// once refuses a name that somebody has already.
+func (r *reader) once(seen map[string]place, name, what string, at place) {
+	if first, twice := seen[name]; twice {
+		r.add(at, "give it another name", "there is %s %s already, in line %d", what, name, first.line)
+		return
+	}
+	seen[name] = at
+}
+
+func (r *reader) checkAccount(w *World, i int) {
+	a := &w.Accounts[i]
+	for _, c := range []byte(a.ID) {
+		if len(a.ID) != 12 || c < '0' || c > '9' {
+			r.add(a.at("id"), "", "an account's id is 12 digits, found %q", shortened(a.ID))
+			break
+		}
+	}
+	for k := range w.Accounts[:i] {
+		o := &w.Accounts[k]
+		if o.ID == a.ID {
+			r.add(a.at("id"), "", "there is an account %s already, in line %d", a.ID, o.begin.line)
+		}
+		if o.Default && a.Default {
+			r.add(a.at("default"), "", "the default account is that of line %d already", o.begin.line)
+		}
+	}
+	if len(a.Regions) == 0 {
+		r.add(a.at("regions"), "", "account %s has no regions", a.ID)
+	}
+	for k := range a.Regions {
+		name := a.Regions[k].Name
+		if slices.ContainsFunc(a.Regions[:k], func(o Region) bool { return o.Name == name }) {
+			r.add(a.Regions[k].at("name"), "", "account %s has the region %s already", a.ID, name)
+		}
+		if len(a.Regions[k].Config.Subnets) == 0 {
+			r.add(a.Regions[k].at("vpcs"), "give one under vpcs", "the region %s has no subnets", name)
+		}
+	}
+}
+
+// room refuses more addresses than a subnet has, at the first that finds none.
+func (r *reader) room(g *Region) {
+	left := map[string]int{}
+	for i := range g.subnets {
+		left[string(g.subnets[i].ID)] = g.subnets[i].room
+	}
+	take := func(id string, n int, at place) {
+		was := left[id]
+		left[id] -= n
+		if was >= 0 && left[id] < 0 {
+			s := g.subnetNamed(id)
+			r.add(at, "take a larger subnet, or fewer addresses", "subnet %s has %d addresses, and with this one %d are asked for", s.label(), s.room, s.room-left[id])
+		}
+	}
+	for k := range g.Instances {
+		i := &g.Instances[k]
+		take(string(i.Subnet), 1+i.Addresses, i.begin)
+		for j := range i.ENIs {
+			take(string(i.ENIs[j].Subnet), 1+i.ENIs[j].Addresses, i.ENIs[j].begin)
+		}
+	}
+	for k := range g.ENIs {
+		take(string(g.ENIs[k].Subnet), 1+g.ENIs[k].Addresses, g.ENIs[k].begin)
+	}
+}

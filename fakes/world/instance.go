@@ -1,0 +1,173 @@
+package world
+
+import (
+	"net/netip"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/enilab/enilab/fakes/ec2"
+)
+
+// mostInstances bounds what one file makes, which `count` lets a few lines do.
+const mostInstances = 20000
+
+func (r *reader) instance(n *yaml.Node, g *Region) {
+	i := Instance{}
+	var subnetName string
+	var groups []string
+	var enis, metadata *yaml.Node
+	count := 1
+	i.object = r.object(n, "an instance", r.text("name", &i.Name), r.number("count", 1, mostInstances, &count), r.text("type", &i.Type),
+		r.text("subnet", &subnetName), r.address("address", &i.Address), r.text("mac", &i.MAC), r.number("addresses", 0, 49, &i.Addresses),
+		r.texts("groups", &groups), r.tags("tags", &i.Tags), r.text("role", &i.Role),
+		field{"enis", func(n *yaml.Node) { enis = n }}, field{"imds", func(n *yaml.Node) { metadata = n }})
+	r.need(n, &i.object, "an instance", "name", "type")
+	limits, known := ec2.LimitsOf(i.Type)
+	if !known && i.Type != "" {
+		r.add(i.at("type"), meant(i.Type, types()), "there is no instance type %q in the table", shortened(i.Type))
+	}
+	s := r.findSubnet(g, &i.object, subnetName)
+	if s == nil || !known {
+		return
+	}
+	i.Subnet, i.Groups = s.ID, r.findGroups(g, &i.object, s, groups)
+	r.withinType(&i.object, i.Type, limits, i.Addresses)
+	if i.Address.IsValid() && !s.CIDR.Contains(i.Address) {
+		r.add(i.at("address"), "", "%v is not in %v of subnet %s", i.Address, s.CIDR, s.label())
+	}
+	if i.MAC != "" {
+		r.mac(&i)
+	}
+	if enis != nil {
+		r.list(enis, "enis", func(n *yaml.Node) {
+			var e ENI
+			r.eni(n, g, &e, true)
+			i.ENIs = append(i.ENIs, e)
+		})
+		r.checkENIs(g, &i, limits, s)
+	}
+	if metadata != nil {
+		i.Metadata = r.metadata(metadata)
+	}
+	r.repeat(g, &i, count)
+}
+
+func types() (out []string) {
+	p := ec2.New(ec2.Config{}, 1).Serve(0, &ec2.Request{Action: ec2.DescribeInstanceTypes})
+	for _, t := range p.Types {
+		out = append(out, t.Name)
+	}
+	return out
+}
+
+// withinType refuses more addresses than an interface of the type has.
+func (r *reader) withinType(o *object, kind string, l ec2.Limits, addresses int) {
+	if most := l.IPv4PerENI - 1; addresses > most {
+		r.add(o.at("addresses"), "", "an interface of %s has up to %d secondary addresses, found %d", kind, most, addresses)
+	}
+}
+
+// mac checks and normalizes a MAC.
+func (r *reader) mac(i *Instance) {
+	octets := strings.Split(strings.ToLower(i.MAC), ":")
+	ok := len(octets) == 6
+	for _, o := range octets {
+		ok = ok && len(o) == 2 && strings.Trim(o, "0123456789abcdef") == ""
+	}
+	if !ok {
+		r.add(i.at("mac"), "", "mac: expected six pairs of digits such as 02:00:00:00:00:01, found %q", shortened(i.MAC))
+	}
+	i.MAC = strings.ToLower(i.MAC)
+}
+
+// eni reads a further interface, or with attached false one that is on no instance.
+func (r *reader) eni(n *yaml.Node, g *Region, e *ENI, attached bool) {
+	var subnetName string
+	var groups []string
+	fields := []field{r.text("name", &e.Name), r.text("subnet", &subnetName), r.number("addresses", 0, 49, &e.Addresses),
+		r.texts("groups", &groups), r.text("description", &e.Description), r.tags("tags", &e.Tags)}
+	what := "a free eni"
+	if attached {
+		what = "an eni"
+		fields = append(fields, r.number("device", 1, 1<<10, &e.Device))
+	}
+	e.object = r.object(n, what, fields...)
+	if attached && subnetName == "" {
+		e.Groups = groups // of the instance's subnet, see checkENIs
+		return
+	}
+	if s := r.findSubnet(g, &e.object, subnetName); s != nil {
+		e.Subnet, e.Groups = s.ID, r.findGroups(g, &e.object, s, groups)
+	}
+}
+
+// checkENIs fills in the further interfaces of an instance and holds them against its type.
+func (r *reader) checkENIs(g *Region, i *Instance, l ec2.Limits, home *subnet) {
+	devices := map[int]int{0: i.begin.line}
+	for k := range i.ENIs {
+		e := &i.ENIs[k]
+		if e.Device == 0 {
+			for e.Device = 1; devices[e.Device] != 0; {
+				e.Device++
+			}
+		}
+		if line := devices[e.Device]; line != 0 {
+			r.add(e.at("device"), "", "device %d of %s is taken in line %d", e.Device, i.Name, line)
+		}
+		devices[e.Device] = e.begin.line
+		r.withinType(&e.object, i.Type, l, e.Addresses)
+		if e.Subnet == "" {
+			e.Subnet, e.Groups = home.ID, r.findGroups(g, &e.object, home, e.Groups)
+			continue
+		}
+		s := g.subnetNamed(string(e.Subnet))
+		switch {
+		case s.Zone != home.Zone:
+			r.add(e.at("subnet"), "", "%s is in zone %s, and subnet %s in %s", i.Name, home.Zone, s.label(), s.Zone)
+		case s.VPC != home.VPC:
+			r.add(e.at("subnet"), "", "%s is in vpc %s, and subnet %s in %s", i.Name, home.VPC, s.label(), s.VPC)
+		}
+	}
+	if n := 1 + len(i.ENIs); n > l.ENIs {
+		r.add(i.at("enis"), "", "a %s has up to %d interfaces, found %d with the primary one", i.Type, l.ENIs, n)
+	}
+}
+
+func (r *reader) metadata(n *yaml.Node) (m Metadata) {
+	m.object = r.object(n, "imds",
+		r.choice("tokens", map[string]bool{"optional": true, "required": false}, "required or optional", &m.V1),
+		r.choice("endpoint", map[string]bool{"disabled": true, "enabled": false}, "enabled or disabled", &m.Disabled),
+		r.choice("tags", map[string]bool{"enabled": true, "disabled": false}, "enabled or disabled", &m.Tags),
+		r.number("hop-limit", 1, 64, &m.HopLimit), field{"throttle", func(n *yaml.Node) { r.bucket(n, &m.Throttle) }},
+		r.text("listen", &m.Listen), r.text("netns", &m.Netns))
+	if m.Listen != "" {
+		if _, err := netip.ParseAddrPort(m.Listen); err != nil {
+			r.add(m.at("listen"), "", "listen: expected an address and a port such as 127.0.0.1:9001, found %q", shortened(m.Listen))
+		}
+	}
+	return m
+}
+
+// repeat adds an instance as often as it says.
+func (r *reader) repeat(g *Region, i *Instance, count int) {
+	if count > 1 {
+		for _, own := range []struct {
+			key   string
+			given bool
+		}{{"address", i.Address.IsValid()}, {"mac", i.MAC != ""}, {"imds", i.Metadata.Listen != "" || i.Metadata.Netns != ""}} {
+			if own.given {
+				r.add(i.at(own.key), "write the instances out, or leave it to EC2", "%d instances cannot all have the same %s", count, own.key)
+			}
+		}
+	}
+	for k := range count {
+		if len(g.Instances) >= mostInstances {
+			r.add(i.begin, "", "a region has up to %d instances", mostInstances)
+			return
+		}
+		one := *i
+		one.Name = numbered(i.Name, k+1, count)
+		g.Instances = append(g.Instances, one)
+	}
+}

@@ -1,0 +1,164 @@
+package world
+
+import (
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/enilab/enilab/fakes/ec2"
+)
+
+// knobs are those that can be set for the world and, over that, for a region.
+type knobs struct {
+	latency  ec2.Latency
+	lag      ec2.Lag
+	throttle ec2.Throttle
+	quota    int
+}
+
+// off is what a bucket holds that nobody empties.
+const off = 1 << 30
+
+// knobFields read the knobs of a mapping. What they do not name stays as it is.
+func (r *reader) knobFields(k *knobs) []field {
+	return []field{
+		{"latency", func(n *yaml.Node) { r.latency(n, &k.latency) }},
+		{"lag", func(n *yaml.Node) { r.lag(n, &k.lag) }},
+		{"throttle", func(n *yaml.Node) { r.throttle(n, &k.throttle) }},
+		r.number("eni-quota", 1, 1<<20, &k.quota),
+	}
+}
+
+// word says whether a knob is set by one word instead of key by key.
+func word(n *yaml.Node, w string) bool { return n.Kind == yaml.ScalarNode && n.Value == w }
+
+const knobWords = "none, published, or keys and values"
+
+func (r *reader) latency(n *yaml.Node, l *ec2.Latency) {
+	zero := ec2.Always(0)
+	switch {
+	case word(n, "published"):
+		*l = ec2.Latency{}
+	case word(n, "none"):
+		*l = ec2.Latency{Attach: zero, Link: zero, Detach: zero}
+		for a := range l.Call {
+			l.Call[a] = zero
+		}
+	case r.is(n, yaml.MappingNode, "latency", knobWords):
+		var all ec2.Span
+		var each [ec2.ActionCount]ec2.Span
+		r.object(n, "latency", r.span("attach", &l.Attach), r.span("link", &l.Link), r.span("detach", &l.Detach), r.span("call", &all),
+			r.perAction("calls", func(a ec2.Action, n *yaml.Node) { r.span(a.String(), &each[a]).read(n) }))
+		for a := range each {
+			for _, s := range []ec2.Span{all, each[a]} {
+				if s != (ec2.Span{}) {
+					l.Call[a] = s
+				}
+			}
+		}
+	}
+}
+
+func (r *reader) lag(n *yaml.Node, l *ec2.Lag) {
+	spans := lagSpans(l)
+	switch {
+	case word(n, "published"):
+		*l = ec2.Lag{}
+	case word(n, "none"):
+		for _, s := range spans {
+			*s.to = ec2.Always(0)
+		}
+	case r.is(n, yaml.MappingNode, "lag", knobWords):
+		var fields []field
+		for _, s := range spans {
+			fields = append(fields, r.span(s.key, s.to))
+		}
+		r.object(n, "lag", fields...)
+	}
+}
+
+type namedSpan struct {
+	key string
+	to  *ec2.Span
+}
+
+func lagSpans(l *ec2.Lag) []namedSpan {
+	return []namedSpan{
+		{"imds-attach", &l.IMDSAttach}, {"imds-partial", &l.IMDSPartial}, {"imds-address", &l.IMDSAddress}, {"imds-detach", &l.IMDSDetach},
+		{"describe", &l.Describe}, {"mutation", &l.Mutation}, {"freed-address", &l.FreedAddress},
+	}
+}
+
+func (r *reader) throttle(n *yaml.Node, t *ec2.Throttle) {
+	switch {
+	case word(n, "published"):
+		*t = ec2.Throttle{}
+	case word(n, "none"):
+		for a := range t.Action {
+			t.Action[a], t.Unfiltered[a] = ec2.Bucket{Capacity: off, RefillPerSecond: off}, ec2.Bucket{Capacity: off, RefillPerSecond: off}
+		}
+	case r.is(n, yaml.MappingNode, "throttle", knobWords):
+		r.object(n, "throttle",
+			r.perAction("actions", func(a ec2.Action, n *yaml.Node) { r.bucket(n, &t.Action[a]) }),
+			r.perAction("unfiltered", func(a ec2.Action, n *yaml.Node) { r.bucket(n, &t.Unfiltered[a]) }))
+	}
+}
+
+// perAction reads a mapping whose keys are actions.
+func (r *reader) perAction(key string, each func(ec2.Action, *yaml.Node)) field {
+	return field{key, func(n *yaml.Node) {
+		r.mapping(n, key, func(k, v *yaml.Node) {
+			a, ok := ec2.ParseAction(k.Value)
+			if !ok || a == ec2.AnyAction {
+				r.add(placeOf(k), meant(k.Value, actions()), "there is no action %q", shortened(k.Value))
+				return
+			}
+			each(a, v)
+		})
+	}}
+}
+
+func actions() (out []string) {
+	for a := ec2.AnyAction + 1; a < ec2.ActionCount; a++ {
+		out = append(out, a.String())
+	}
+	return out
+}
+
+// bucket is {capacity: N, refill: N}, the refill in tokens a second.
+func (r *reader) bucket(n *yaml.Node, b *ec2.Bucket) {
+	o := r.object(n, "a bucket", r.number("capacity", 1, off, &b.Capacity), r.number("refill", 0, off, &b.RefillPerSecond))
+	for _, key := range []string{"capacity", "refill"} {
+		if _, ok := o.keys[key]; !ok && n.Kind == yaml.MappingNode {
+			r.add(o.begin, "as {capacity: 50, refill: 5}, the refill in tokens a second", "a bucket has no %s", key)
+		}
+	}
+}
+
+// span is one duration, or [min, median, max].
+func (r *reader) span(key string, to *ec2.Span) field {
+	return field{key, func(n *yaml.Node) {
+		if n.Kind != yaml.SequenceNode {
+			r.scalar(n, key, "a duration such as 250ms, or [min, median, max]", func(s string) bool {
+				var d time.Duration
+				ok := parseDuration(s, &d)
+				*to = ec2.Always(d)
+				return ok
+			})
+			return
+		}
+		var three []time.Duration
+		r.list(n, key, func(e *yaml.Node) {
+			var d time.Duration
+			r.duration(key, &d).read(e)
+			three = append(three, d)
+		})
+		if len(three) != 3 || three[0] > three[1] || three[1] > three[2] {
+			r.add(placeOf(n), "as [1s, 2500ms, 6s]", "%s: expected three durations, the shortest first, found %d", key, len(three))
+			return
+		}
+		if *to = (ec2.Span{Min: three[0], Median: three[1], Max: three[2]}); *to == (ec2.Span{}) {
+			*to = ec2.Always(0)
+		}
+	}}
+}

@@ -1,0 +1,131 @@
+package world
+
+import (
+	"time"
+
+	"github.com/enilab/enilab/fakes/ec2"
+)
+
+// Cloud is what was made of an account's region.
+type Cloud struct {
+	*ec2.Cloud
+	Account *Account
+	Region  *Region
+	Nodes   []Node // in the order of the file
+}
+
+// Node is an instance of the file.
+type Node struct {
+	ID ec2.InstanceID
+	*Instance
+}
+
+// How the past of a world passes: far longer than anything takes, so that all is settled when somebody comes.
+const (
+	settleStep = 200 * time.Millisecond
+	settleTime = time.Hour
+	mostSteps  = 1 << 20
+)
+
+// Make makes the clouds, with everything that the file says in place and settled at the instant that it returns: who asks later sees a world
+// that has been there for a while. The error is an Errors.
+func (w *World) Make() (clouds []Cloud, settled time.Duration, err error) {
+	e := &errors{file: w.Name}
+	for i := range w.Accounts {
+		a := &w.Accounts[i]
+		for j := range a.Regions {
+			m := maker{errors: e, Cloud: Cloud{Account: a, Region: &a.Regions[j]}}
+			m.Cloud.Cloud = ec2.New(a.Regions[j].Config, w.Seed+uint64(len(clouds)))
+			m.populate()
+			m.finish()
+			settled = max(settled, m.now)
+			clouds = append(clouds, m.Cloud)
+		}
+	}
+	if err := e.err(); err != nil {
+		return nil, 0, err
+	}
+	settled += settleTime
+	for i := range clouds {
+		clouds[i].Advance(settled)
+		clouds[i].Events()
+	}
+	return clouds, settled, nil
+}
+
+// maker makes one cloud.
+type maker struct {
+	*errors
+	Cloud
+	now   time.Duration
+	steps int
+}
+
+func (m *maker) populate() {
+	g := m.Region
+	for i := range g.Instances {
+		in := &g.Instances[i]
+		tags := map[string]string{"Name": in.Name}
+		for k, v := range in.Tags {
+			tags[k] = v
+		}
+		id, err := m.Launch(m.now, ec2.LaunchSpec{Type: in.Type, Subnet: in.Subnet, SecondaryAddresses: in.Addresses, Tags: tags, Address: in.Address, MAC: in.MAC})
+		if err != nil {
+			m.add(in.begin, "", "%s: %v", in.Name, err)
+			continue
+		}
+		m.Nodes = append(m.Nodes, Node{id, in})
+		if primary := m.AttachedENIs(id); len(in.Groups) > 0 && len(primary) > 0 {
+			m.call(in.begin, in.Name, &ec2.Request{Action: ec2.ModifyNetworkInterfaceAttribute, ENI: primary[0], SecurityGroups: in.Groups})
+		}
+		for k := range in.ENIs {
+			m.eni(&in.ENIs[k], in.Name, id)
+		}
+	}
+	for i := range g.ENIs {
+		m.eni(&g.ENIs[i], "eni "+g.ENIs[i].Name, "")
+	}
+}
+
+// finish lets what is under way complete.
+func (m *maker) finish() {
+	for {
+		at, ok := m.Next()
+		if !ok || m.steps > mostSteps {
+			return
+		}
+		m.steps++
+		m.now = max(m.now, at)
+		m.Advance(m.now)
+	}
+}
+
+// eni makes a further interface and attaches it, unless the instance is "".
+func (m *maker) eni(e *ENI, who string, id ec2.InstanceID) {
+	p, ok := m.call(e.begin, who, &ec2.Request{Action: ec2.CreateNetworkInterface, Subnet: e.Subnet, SecondaryCount: e.Addresses, SecurityGroups: e.Groups,
+		Description: e.Description, Tags: tagList(e.Tags, e.Name)})
+	if !ok || id == "" {
+		return
+	}
+	a, ok := m.call(e.begin, who, &ec2.Request{Action: ec2.AttachNetworkInterface, ENI: p.ENI.ID, Instance: id, DeviceIndex: e.Device})
+	if !ok {
+		return
+	}
+	m.call(e.begin, who, &ec2.Request{Action: ec2.ModifyNetworkInterfaceAttribute, ENI: p.ENI.ID, Attachment: a.Attachment, DeleteOnTermination: true})
+}
+
+// call has a request served, and waits where a caller would have to: for a bucket to fill, for a replica to know what is new.
+func (m *maker) call(at place, who string, r *ec2.Request) (ec2.Response, bool) {
+	for {
+		p := m.Serve(m.now, r)
+		if p.Code == "" {
+			return p, true
+		}
+		retry := p.Code == "RequestLimitExceeded" || p.Code == "InvalidNetworkInterfaceID.NotFound"
+		if m.steps++; !retry || m.steps > mostSteps {
+			m.add(at, "", "%s: %v: %s: %s", who, r.Action, p.Code, p.Message)
+			return p, false
+		}
+		m.now += settleStep
+	}
+}

@@ -1,0 +1,102 @@
+package world
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/enilab/enilab/fakes/ec2"
+)
+
+// World is what a file says.
+type World struct {
+	Name   string // the file's
+	Seed   uint64 // default 1
+	Speed  float64
+	Verify bool // signatures are checked
+	// Hang is for how long of real time a caller waits whose answer is lost, or whose metadata is silent.
+	Hang     time.Duration
+	Accounts []Account
+}
+
+// Account is an AWS account.
+type Account struct {
+	ID      string // 12 digits
+	Keys    []Key  // at least one
+	Default bool   // what an access key belongs to that nobody has, unless signatures are checked
+	Regions []Region
+
+	object
+}
+
+// Key is an access key with its secret.
+type Key struct {
+	Access, Secret string
+
+	object
+}
+
+// Region is an account's part of a region: one ec2.Cloud.
+type Region struct {
+	Name      string
+	Config    ec2.Config
+	Instances []Instance
+	ENIs      []ENI // on no instance
+	Faults    []Fault
+
+	object
+	subnets []subnet
+	groups  map[string]group // by identifier and by name
+}
+
+// Instance is one that runs when the world begins.
+type Instance struct {
+	Name    string // unique in the world
+	Type    string
+	Subnet  ec2.SubnetID
+	Address netip.Addr // of the primary interface; zero: EC2 chooses
+	MAC     string     // likewise
+	// Addresses are the secondary ones of the primary interface.
+	Addresses int
+	Groups    []string // of the primary interface; none: the VPC's default one
+	Tags      map[string]string
+	Role      string
+	ENIs      []ENI
+	Metadata  Metadata
+
+	object
+}
+
+// ENI is a further interface.
+type ENI struct {
+	Name        string
+	Device      int
+	Subnet      ec2.SubnetID
+	Addresses   int // secondary ones
+	Groups      []string
+	Description string
+	Tags        map[string]string
+
+	object
+}
+
+// Metadata is how an instance's metadata service is set.
+type Metadata struct {
+	V1       bool       // HttpTokens=optional
+	Disabled bool       // HttpEndpoint=disabled
+	HopLimit int        // HttpPutResponseHopLimit; 0: 1
+	Tags     bool       // InstanceMetadataTags=enabled
+	Throttle ec2.Bucket // zero: none
+	// Listen is an address for this instance's service alone, "" the next one of the server's.
+	Listen string
+	// Netns is the path of a network namespace in which it listens on 169.254.169.254 too.
+	Netns string
+
+	object
+}
+
+// Fault is something that goes wrong from the beginning.
+type Fault struct {
+	Text string // as ec2.ParseFault reads it, with instances by their names
+
+	object
+}

@@ -1,0 +1,12 @@
+// Package worlds holds examples of world files, which enilab serve runs.
+package worlds
+
+import "embed"
+
+// Files are the examples.
+//
+//go:embed *.yaml
+var Files embed.FS
+
+// Default is the one that is served when nobody names another.
+const Default = "small.yaml"
