@@ -65,13 +65,21 @@ const (
 	progressWide = 79
 )
 
-// tell draws the line again, if it is time to.
-func (p *progress) tell(x suite.Progress) {
+// say draws the line again, if it is time to.
+func (p *progress) say(line string) {
 	now := time.Now()
 	if !p.on || now.Sub(p.began) < patience || now.Sub(p.last) < redraw {
 		return
 	}
 	p.last, p.shown = now, true
+	fmt.Fprint(p.w, "\r\x1b[K"+wrap(line, progressWide)[0])
+}
+
+// tell is say for a scenario that runs.
+func (p *progress) tell(x suite.Progress) {
+	if !p.on {
+		return
+	}
 	what := x.Scenario
 	if x.Variant != "" {
 		what += " (" + x.Variant + ")"
@@ -83,8 +91,7 @@ func (p *progress) tell(x suite.Progress) {
 	if x.End > 0 {
 		where = fmt.Sprintf("%s of %s", suite.Short(x.Now), suite.Short(x.End))
 	}
-	line := fmt.Sprintf("run %d of %d, %s, %s events: %s", x.Run, x.Runs, where, suite.Number(x.Events), what)
-	fmt.Fprint(p.w, "\r\x1b[K"+wrap(line, progressWide)[0])
+	p.say(fmt.Sprintf("run %d of %d, %s, %s events: %s", x.Run, x.Runs, where, suite.Number(x.Events), what))
 }
 
 // clear takes the line away, for something that stays, and begins to be patient again.

