@@ -154,7 +154,7 @@ func TestHopLimit(t *testing.T) {
 }
 
 // unanswered is how long a caller waits for what is not to come.
-const unanswered = 400 * time.Millisecond
+const unanswered = 250 * time.Millisecond
 
 func dialFrom(t *testing.T, s space, target string) (c net.Conn) {
 	t.Helper()
