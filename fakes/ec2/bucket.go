@@ -79,6 +79,9 @@ func (r *Request) resources() int {
 
 // unfiltered says whether a Describe asks for everything at once.
 func (r *Request) unfiltered() bool {
+	if r.FilterStatus != "" || r.FilterTagKey != "" || r.FilterInstance != "" || r.FilterDescription != "" {
+		return false
+	}
 	switch r.Action {
 	case DescribeSubnets:
 		return r.Subnet == ""
@@ -91,6 +94,5 @@ func (r *Request) unfiltered() bool {
 	case DescribeSecurityGroups:
 		return len(r.SecurityGroups) == 0
 	}
-	return len(r.ENIs) == 0 && r.FilterStatus == "" && r.FilterTagKey == "" &&
-		r.FilterInstance == "" && r.FilterDescription == ""
+	return len(r.ENIs) == 0
 }

@@ -106,7 +106,6 @@ func (c *call) describes(q *form) {
 			r.ENIs = append(r.ENIs, ec2.ENIID(q.eni(id)))
 		}
 		q.without("IncludeManagedResources")
-		c.hint()
 	case ec2.DescribeSubnets:
 		for _, id := range c.describe(q, "SubnetId", 1000) {
 			c.subnets = append(c.subnets, ec2.SubnetID(id))
@@ -137,8 +136,10 @@ func (c *call) describes(q *form) {
 func (c *call) describe(q *form, ids string, pageMost int) []string {
 	c.req.DryRun = q.flag("DryRun")
 	c.filters = q.filters(c)
+	c.hint()
 	c.max = max(0, q.number("MaxResults", 5, pageMost))
 	c.token = q.text("NextToken")
+	c.req.Paged = c.max > 0
 	list := q.texts(ids)
 	if len(list) > 0 && (c.max > 0 || c.token != "") {
 		q.fail(bad("InvalidParameterCombination", "The parameter "+ids+" cannot be used with the parameter maxResults or nextToken"))
@@ -334,8 +335,8 @@ func (q *form) tags(prefix string) []ec2.Tag {
 	for _, name := range q.members(prefix) {
 		t := ec2.Tag{Key: q.required(name + ".Key"), Value: q.text(name + ".Value")}
 		switch {
-		case len(t.Key) > 127*4 || len(t.Value) > 255*4:
-			q.fail(bad("InvalidParameterValue", "Tag key exceeds the maximum length of 127 characters, or its value 255"))
+		case len(t.Key) > 128*4 || len(t.Value) > 256*4:
+			q.fail(bad("InvalidParameterValue", "Tag key exceeds the maximum length of 128 characters, or its value 256"))
 		case hasKey(out, t.Key):
 			q.fail(bad("InvalidParameterValue", "Duplicate tag key '"+excerpt(t.Key)+"' specified."))
 		}

@@ -5,8 +5,8 @@
 //	go srv.Serve(listener)       // clients: AWS_ENDPOINT_URL_EC2=http://…
 //
 // The Backend makes a request travel and calls the model; everything that EC2 decides is decided there. This package
-// decides what EC2's front does before and after: signatures are looked at, parameters of a POST or a GET parsed, parameters checked by name and form,
-// filters applied, answers cut into pages.
+// decides what EC2's front does before and after: signatures are looked at, parameters of a POST or a GET parsed and checked by
+// name and form, filters applied, answers cut into pages.
 //
 // # What it promises
 //
@@ -14,8 +14,7 @@
 // is UnsupportedOperation, one that is given twice is MalformedQueryString. A filter that the API does not have, or that is not
 // modelled, is InvalidParameterValue, never a filter that matches everything. A list longer than pageLimit is cut also when
 // nobody asked for pages. Each page is a request of its own: it costs a token and reads another replica, so that a
-// page may repeat or miss what changed in between, and pages of an unfiltered list are charged as the whole of it. A token of
-// another question is refused.
+// page may repeat or miss what changed in between. A token of another question is refused.
 //
 // No body makes it panic, and none larger than maxBody is read. A Response that is Lost, or an error of the Backend, ends the
 // connection without an answer.

@@ -124,8 +124,13 @@ func glob(pattern, s string) bool {
 // throttles by that. They are applied again afterwards.
 func (c *call) hint() {
 	r := &c.req
-	for _, f := range c.filters {
+	if len(c.filters) > 0 {
 		r.FilterDescription = "*"
+	}
+	if r.Action != ec2.DescribeNetworkInterfaces {
+		return
+	}
+	for _, f := range c.filters {
 		if len(f.values) != 1 || f.values[0] == "" || strings.ContainsAny(f.values[0], `*?\`) {
 			continue
 		}

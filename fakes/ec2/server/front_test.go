@@ -104,7 +104,9 @@ func TestFront(t *testing.T) {
 		{"no media type", func(r *http.Request) { r.Header.Del("Content-Type") }, "MalformedQueryString", 415},
 		{"compressed", set("Content-Encoding", "gzip"), "MalformedQueryString", 415},
 		{"get with a body", func(r *http.Request) { r.Method = http.MethodGet }, "MalformedQueryString", 400},
-		{"get", func(r *http.Request) { r.Method, r.Body, r.URL.RawQuery, r.ContentLength = http.MethodGet, http.NoBody, ok, 0 }, "", 200},
+		{"get", func(r *http.Request) {
+			r.Method, r.Body, r.URL.RawQuery, r.ContentLength = http.MethodGet, http.NoBody, ok, 0
+		}, "", 200},
 		{"head", func(r *http.Request) { r.Method = http.MethodHead }, "InvalidRequest", 405},
 		{"put", func(r *http.Request) { r.Method = http.MethodPut }, "InvalidRequest", 405},
 		{"nonsense", func(r *http.Request) { r.Method = "BREW" }, "InvalidRequest", 405},

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,12 +30,36 @@ var writers = sync.Pool{New: func() any { return new(writer) }}
 // keptAnswer is how large a writer may be that is kept.
 const keptAnswer = 64 << 10
 
+// aws-sdk-go-v2 gives up an answer that is longer than the buffer of its connection when it arrives before its own write of the request
+// has quite returned ("use of closed network connection": smithy-go closes the body, and net/http takes its end for an error). EC2 is
+// never that fast, so it is not hurried with such answers.
+const (
+	hastyLength = 3 << 10 // with the header, less than net/http's buffer of 4 KiB
+	hastyTime   = 2 * time.Millisecond
+)
+
+// pause waits, unless the caller goes.
+func pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
 // ServeHTTP answers one request, whatever it is.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := writers.Get().(*writer)
 	x.b = x.b[:0]
-	id := h.requestID()
+	id, began := h.requestID(), time.Now()
 	status := h.answer(x, id, w, r)
+	if len(x.b) > hastyLength && strings.HasPrefix(r.UserAgent(), "aws-sdk-go-v2/") {
+		pause(r.Context(), hastyTime-time.Since(began))
+	}
 	reply(w, status, id, x.b)
 	if cap(x.b) <= keptAnswer {
 		writers.Put(x)

@@ -100,15 +100,35 @@ func (x *writer) instanceENI(i *ec2.Instance, e *ec2.Interface) {
 
 func (x *writer) instanceType(t *ec2.Type) {
 	x.text("instanceType", t.Name)
+	x.flag("bareMetal", t.Hypervisor == "")
+	x.option("hypervisor", t.Hypervisor)
+	x.open("processorInfo")
+	x.open("supportedArchitectures")
+	x.text("item", t.Arch)
+	x.end("supportedArchitectures")
+	x.end("processorInfo")
+	x.open("vCpuInfo")
+	x.number("defaultVCpus", t.VCPUs)
+	x.end("vCpuInfo")
+	x.open("memoryInfo")
+	x.number("sizeInMiB", t.MemoryMiB)
+	x.end("memoryInfo")
+	x.network(t)
+}
+
+func (x *writer) network(t *ec2.Type) {
+	cards := max(t.Cards, 1)
 	x.open("networkInfo")
-	x.number("maximumNetworkInterfaces", t.ENIs)
-	x.number("maximumNetworkCards", 1)
+	x.number("maximumNetworkInterfaces", t.MaximumENIs())
+	x.number("maximumNetworkCards", cards)
 	x.number("defaultNetworkCardIndex", 0)
 	x.open("networkCards")
-	x.open("item")
-	x.number("networkCardIndex", 0)
-	x.number("maximumNetworkInterfaces", t.ENIs)
-	x.end("item")
+	for n := range cards {
+		x.open("item")
+		x.number("networkCardIndex", n)
+		x.number("maximumNetworkInterfaces", t.ENIs)
+		x.end("item")
+	}
 	x.end("networkCards")
 	x.number("ipv4AddressesPerInterface", t.IPv4PerENI)
 	x.number("ipv6AddressesPerInterface", t.IPv6PerENI)

@@ -337,7 +337,7 @@ func TestOthers(t *testing.T) {
 		}
 		for _, k := range out.InstanceTypes {
 			count++
-			if l, ok := ec2.LimitsOf(string(k.InstanceType)); !ok || l.ENIs != int(*k.NetworkInfo.MaximumNetworkInterfaces) {
+			if l, ok := ec2.LimitsOf(string(k.InstanceType)); !ok || l.MaximumENIs() != int(*k.NetworkInfo.MaximumNetworkInterfaces) {
 				t.Errorf("%s: found %d interfaces", k.InstanceType, *k.NetworkInfo.MaximumNetworkInterfaces)
 			}
 		}

@@ -227,8 +227,20 @@ func (c *call) typeValues(t *ec2.Type, name string) ([]string, bool) {
 	switch name {
 	case "instance-type":
 		return one(t.Name), true
+	case "bare-metal":
+		return one(strconv.FormatBool(t.Hypervisor == "")), true
+	case "hypervisor":
+		return one(t.Hypervisor), true
+	case "processor-info.supported-architecture":
+		return one(t.Arch), true
+	case "vcpu-info.default-vcpus":
+		return one(strconv.Itoa(t.VCPUs)), true
+	case "memory-info.size-in-mib":
+		return one(strconv.Itoa(t.MemoryMiB)), true
 	case "network-info.maximum-network-interfaces":
-		return one(strconv.Itoa(t.ENIs)), true
+		return one(strconv.Itoa(t.MaximumENIs())), true
+	case "network-info.maximum-network-cards":
+		return one(strconv.Itoa(max(t.Cards, 1))), true
 	case "network-info.ipv4-addresses-per-interface":
 		return one(strconv.Itoa(t.IPv4PerENI)), true
 	case "network-info.ipv6-addresses-per-interface":

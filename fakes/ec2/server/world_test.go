@@ -1,8 +1,10 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -106,6 +108,11 @@ func config() ec2.Config {
 
 func newWorld(t testing.TB, change ...func(*ec2.Config)) *world {
 	t.Helper()
+	return newWorldOf(t, Options{}, change...)
+}
+
+func newWorldOf(t testing.TB, o Options, change ...func(*ec2.Config)) *world {
+	t.Helper()
 	cfg := config()
 	for _, c := range change {
 		c(&cfg)
@@ -116,7 +123,7 @@ func newWorld(t testing.TB, change ...func(*ec2.Config)) *world {
 		t.Fatal(err)
 	}
 	srv := httptest.NewUnstartedServer(nil)
-	srv.Config = Server(Handler(b))
+	srv.Config = Server(New(o, b))
 	srv.Start()
 	t.Cleanup(srv.Close)
 	w := &world{t: t, b: b, url: srv.URL, inst: inst}
@@ -125,11 +132,27 @@ func newWorld(t testing.TB, change ...func(*ec2.Config)) *world {
 }
 
 // client is the SDK's, without retries, signing with a key.
-func (w *world) client(key string, h *http.Client) *sdk.Client {
+func (w *world) client(key string, h *http.Client) *sdk.Client { return client(w.url, key, "session", h) }
+
+func client(url, key, session string, h *http.Client) *sdk.Client {
 	return sdk.New(sdk.Options{
-		Region: "us-west-2", BaseEndpoint: aws.String(w.url), Retryer: aws.NopRetryer{}, HTTPClient: h,
-		Credentials: credentials.NewStaticCredentialsProvider(key, "secret", "session"),
+		Region: "us-west-2", BaseEndpoint: aws.String(url), Retryer: aws.NopRetryer{}, HTTPClient: unhurried{h},
+		Credentials: credentials.NewStaticCredentialsProvider(key, "secret", session),
 	})
+}
+
+// unhurried sends a copy of the body, which the SDK cannot close too soon (see hastyLength).
+type unhurried struct{ *http.Client }
+
+func (u unhurried) Do(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	return u.Client.Do(r)
 }
 
 // skip makes time pass that nobody waits for.

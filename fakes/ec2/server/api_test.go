@@ -1,0 +1,303 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/enilab/enilab/fakes/ec2"
+)
+
+// canned answers every request with one Response, and keeps the request.
+type canned struct {
+	answer ec2.Response
+	got    ec2.Request
+	signer Signer
+}
+
+func (c *canned) Do(ctx context.Context, r *ec2.Request) (ec2.Response, error) {
+	c.got = *r
+	c.signer, _ = SignerOf(ctx)
+	c.answer.HTTP = 200
+	return c.answer, nil
+}
+
+// over gives the SDK's client of a server, without retries, whose key is "AKID" and secret "secret".
+func over(t testing.TB, h http.Handler) *sdk.Client {
+	t.Helper()
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	return client(srv.URL, "AKID", "", srv.Client())
+}
+
+var (
+	str   = aws.String
+	num   = aws.Int32
+	yes   = aws.Bool(true)
+	no    = aws.Bool(false)
+	addr  = netip.MustParseAddr
+	cidr  = netip.MustParsePrefix
+	eni1  = "eni-0123456789abcdef0"
+	inst1 = "i-0123456789abcdef0"
+	tagA  = []types.Tag{{Key: aws.String("a"), Value: aws.String("b")}}
+)
+
+// TestRequests: each field of each call, as the SDK sends it, is the model's.
+func TestRequests(t *testing.T) {
+	b := &canned{}
+	c := over(t, Handler(b))
+	ctx := t.Context()
+	rows := []struct {
+		name string
+		ask  func() error
+		want ec2.Request
+	}{
+		{"create", func() error {
+			_, err := c.CreateNetworkInterface(ctx, &sdk.CreateNetworkInterfaceInput{SubnetId: str("subnet-1"), Description: str("d"), ClientToken: str("t"), DryRun: yes,
+				Groups: []string{"sg-1"}, SecondaryPrivateIpAddressCount: num(2), PrivateIpAddress: str("10.0.0.9"), Ipv4PrefixCount: num(3), Ipv6AddressCount: num(4), Ipv6PrefixCount: num(5),
+				InterfaceType: "interface", EnablePrimaryIpv6: no,
+				TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeNetworkInterface, Tags: tagA}}})
+			return err
+		}, ec2.Request{Action: ec2.CreateNetworkInterface, Subnet: "subnet-1", Description: "d", ClientToken: "t", DryRun: true, SecurityGroups: []string{"sg-1"}, SecondaryCount: 2,
+			Addresses: []netip.Addr{addr("10.0.0.9")}, PrefixCount: 3, IPv6Count: 4, IPv6PrefixCount: 5, Tags: []ec2.Tag{{Key: "a", Value: "b"}}}},
+		{"create with exact ones", func() error {
+			_, err := c.CreateNetworkInterface(ctx, &sdk.CreateNetworkInterfaceInput{SubnetId: str("subnet-1"), ClientToken: str("t"),
+				Ipv4Prefixes:  []types.Ipv4PrefixSpecificationRequest{{Ipv4Prefix: str("10.0.0.16/28")}, {Ipv4Prefix: str("10.0.0.32/28")}},
+				Ipv6Addresses: []types.InstanceIpv6Address{{Ipv6Address: str("fd00::1")}, {Ipv6Address: str("fd00::2"), IsPrimaryIpv6: no}},
+				Ipv6Prefixes:  []types.Ipv6PrefixSpecificationRequest{{Ipv6Prefix: str("2001:db8:1:2:3::/80")}}})
+			return err
+		}, ec2.Request{Action: ec2.CreateNetworkInterface, Subnet: "subnet-1", ClientToken: "t", Prefixes: []netip.Prefix{cidr("10.0.0.16/28"), cidr("10.0.0.32/28")},
+			IPv6: []netip.Addr{addr("fd00::1"), addr("fd00::2")}, IPv6Prefixes: []netip.Prefix{cidr("2001:db8:1:2:3::/80")}}},
+		{"attach", func() error {
+			_, err := c.AttachNetworkInterface(ctx, &sdk.AttachNetworkInterfaceInput{NetworkInterfaceId: &eni1, InstanceId: &inst1, DeviceIndex: num(2), NetworkCardIndex: num(1), DryRun: yes})
+			return err
+		}, ec2.Request{Action: ec2.AttachNetworkInterface, ENI: ec2.ENIID(eni1), Instance: ec2.InstanceID(inst1), DeviceIndex: 2, NetworkCard: 1, DryRun: true}},
+		{"modify the description", func() error {
+			_, err := c.ModifyNetworkInterfaceAttribute(ctx, &sdk.ModifyNetworkInterfaceAttributeInput{NetworkInterfaceId: &eni1, Description: &types.AttributeValue{Value: str("")}, DryRun: yes})
+			return err
+		}, ec2.Request{Action: ec2.ModifyNetworkInterfaceAttribute, ENI: ec2.ENIID(eni1), Attribute: ec2.AttributeDescription, DryRun: true}},
+		{"modify the groups", func() error {
+			_, err := c.ModifyNetworkInterfaceAttribute(ctx, &sdk.ModifyNetworkInterfaceAttributeInput{NetworkInterfaceId: &eni1, Groups: []string{"sg-1", "sg-2"}})
+			return err
+		}, ec2.Request{Action: ec2.ModifyNetworkInterfaceAttribute, ENI: ec2.ENIID(eni1), Attribute: ec2.AttributeGroups, SecurityGroups: []string{"sg-1", "sg-2"}}},
+		{"modify the attachment", func() error {
+			_, err := c.ModifyNetworkInterfaceAttribute(ctx, &sdk.ModifyNetworkInterfaceAttributeInput{NetworkInterfaceId: &eni1,
+				Attachment: &types.NetworkInterfaceAttachmentChanges{AttachmentId: str("eni-attach-1"), DeleteOnTermination: yes}})
+			return err
+		}, ec2.Request{Action: ec2.ModifyNetworkInterfaceAttribute, ENI: ec2.ENIID(eni1), Attribute: ec2.AttributeAttachment, Attachment: "eni-attach-1", DeleteOnTermination: true}},
+		{"modify the check", func() error {
+			_, err := c.ModifyNetworkInterfaceAttribute(ctx, &sdk.ModifyNetworkInterfaceAttributeInput{NetworkInterfaceId: &eni1, SourceDestCheck: &types.AttributeBooleanValue{Value: yes}})
+			return err
+		}, ec2.Request{Action: ec2.ModifyNetworkInterfaceAttribute, ENI: ec2.ENIID(eni1), Attribute: ec2.AttributeSourceDestCheck, SourceDestCheck: true}},
+		{"detach", func() error {
+			_, err := c.DetachNetworkInterface(ctx, &sdk.DetachNetworkInterfaceInput{AttachmentId: str("eni-attach-1"), Force: yes, DryRun: yes})
+			return err
+		}, ec2.Request{Action: ec2.DetachNetworkInterface, Attachment: "eni-attach-1", Force: true, DryRun: true}},
+		{"delete", func() error {
+			_, err := c.DeleteNetworkInterface(ctx, &sdk.DeleteNetworkInterfaceInput{NetworkInterfaceId: &eni1, DryRun: yes})
+			return err
+		}, ec2.Request{Action: ec2.DeleteNetworkInterface, ENI: ec2.ENIID(eni1), DryRun: true}},
+		{"assign", func() error {
+			_, err := c.AssignPrivateIpAddresses(ctx, &sdk.AssignPrivateIpAddressesInput{NetworkInterfaceId: &eni1, SecondaryPrivateIpAddressCount: num(2), Ipv4PrefixCount: num(3)})
+			return err
+		}, ec2.Request{Action: ec2.AssignPrivateIpAddresses, ENI: ec2.ENIID(eni1), SecondaryCount: 2, PrefixCount: 3}},
+		{"assign exact ones", func() error {
+			_, err := c.AssignPrivateIpAddresses(ctx, &sdk.AssignPrivateIpAddressesInput{NetworkInterfaceId: &eni1, PrivateIpAddresses: []string{"10.0.0.7", "10.0.0.8"}, Ipv4Prefixes: []string{"10.0.0.16/28"}, AllowReassignment: yes})
+			return err
+		}, ec2.Request{Action: ec2.AssignPrivateIpAddresses, ENI: ec2.ENIID(eni1), Addresses: []netip.Addr{addr("10.0.0.7"), addr("10.0.0.8")}, Prefixes: []netip.Prefix{cidr("10.0.0.16/28")}, AllowReassignment: true}},
+		{"unassign", func() error {
+			_, err := c.UnassignPrivateIpAddresses(ctx, &sdk.UnassignPrivateIpAddressesInput{NetworkInterfaceId: &eni1, PrivateIpAddresses: []string{"10.0.0.7"}, Ipv4Prefixes: []string{"10.0.0.16/28"}})
+			return err
+		}, ec2.Request{Action: ec2.UnassignPrivateIpAddresses, ENI: ec2.ENIID(eni1), Addresses: []netip.Addr{addr("10.0.0.7")}, Prefixes: []netip.Prefix{cidr("10.0.0.16/28")}}},
+		{"assign IPv6", func() error {
+			_, err := c.AssignIpv6Addresses(ctx, &sdk.AssignIpv6AddressesInput{NetworkInterfaceId: &eni1, Ipv6AddressCount: num(1), Ipv6PrefixCount: num(2), Ipv6Addresses: []string{"fd00::1"}, Ipv6Prefixes: []string{"2001:db8:1:2:3::/80"}})
+			return err
+		}, ec2.Request{Action: ec2.AssignIpv6Addresses, ENI: ec2.ENIID(eni1), IPv6Count: 1, IPv6PrefixCount: 2, IPv6: []netip.Addr{addr("fd00::1")}, IPv6Prefixes: []netip.Prefix{cidr("2001:db8:1:2:3::/80")}}},
+		{"unassign IPv6", func() error {
+			_, err := c.UnassignIpv6Addresses(ctx, &sdk.UnassignIpv6AddressesInput{NetworkInterfaceId: &eni1, Ipv6Addresses: []string{"fd00::1"}, Ipv6Prefixes: []string{"2001:db8:1:2:3::/80"}})
+			return err
+		}, ec2.Request{Action: ec2.UnassignIpv6Addresses, ENI: ec2.ENIID(eni1), IPv6: []netip.Addr{addr("fd00::1")}, IPv6Prefixes: []netip.Prefix{cidr("2001:db8:1:2:3::/80")}}},
+		{"tag", func() error {
+			_, err := c.CreateTags(ctx, &sdk.CreateTagsInput{Resources: []string{eni1, inst1, "subnet-1", "vpc-1", "sg-1"}, Tags: tagA, DryRun: yes})
+			return err
+		}, ec2.Request{Action: ec2.CreateTags, ENIs: []ec2.ENIID{ec2.ENIID(eni1)}, Resources: []string{inst1, "subnet-1", "vpc-1", "sg-1"}, Tags: []ec2.Tag{{Key: "a", Value: "b"}}, DryRun: true}},
+		{"untag", func() error {
+			_, err := c.DeleteTags(ctx, &sdk.DeleteTagsInput{Resources: []string{inst1}, Tags: []types.Tag{{Key: str("a"), Value: str("")}, {Key: str("b")}}})
+			return err
+		}, ec2.Request{Action: ec2.DeleteTags, Resources: []string{inst1}, Tags: []ec2.Tag{{Key: "a"}}, TagKeys: []string{"b"}}},
+		{"run", func() error {
+			_, err := c.RunInstances(ctx, &sdk.RunInstancesInput{ImageId: str("ami-0123456789abcdef0"), InstanceType: types.InstanceTypeM5Large, MinCount: num(2), MaxCount: num(3), ClientToken: str("t"), DryRun: yes,
+				SubnetId: str("subnet-1"), SecurityGroupIds: []string{"sg-1"}, EbsOptimized: no, Monitoring: &types.RunInstancesMonitoringEnabled{Enabled: no},
+				TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeInstance, Tags: tagA}, {ResourceType: types.ResourceTypeNetworkInterface, Tags: []types.Tag{{Key: str("c"), Value: str("")}}}}})
+			return err
+		}, ec2.Request{Action: ec2.RunInstances, Type: "m5.large", MinCount: 2, MaxCount: 3, ClientToken: "t", DryRun: true, Subnet: "subnet-1", SecurityGroups: []string{"sg-1"},
+			Tags: []ec2.Tag{{Key: "a", Value: "b"}}, ENITags: []ec2.Tag{{Key: "c"}}}},
+		{"run with an interface", func() error {
+			_, err := c.RunInstances(ctx, &sdk.RunInstancesInput{ImageId: str("ami-01234567"), InstanceType: types.InstanceTypeM5Large, MinCount: num(1), MaxCount: num(1), ClientToken: str("t"),
+				NetworkInterfaces: []types.InstanceNetworkInterfaceSpecification{{DeviceIndex: num(0), SubnetId: str("subnet-1"), Groups: []string{"sg-1"}, SecondaryPrivateIpAddressCount: num(4), DeleteOnTermination: yes, AssociatePublicIpAddress: no}}})
+			return err
+		}, ec2.Request{Action: ec2.RunInstances, Type: "m5.large", MinCount: 1, MaxCount: 1, ClientToken: "t", Subnet: "subnet-1", SecurityGroups: []string{"sg-1"}, SecondaryCount: 4}},
+		{"terminate", func() error {
+			_, err := c.TerminateInstances(ctx, &sdk.TerminateInstancesInput{InstanceIds: []string{inst1}, DryRun: yes})
+			return err
+		}, ec2.Request{Action: ec2.TerminateInstances, Instances: []ec2.InstanceID{ec2.InstanceID(inst1)}, DryRun: true}},
+		{"reboot", func() error {
+			_, err := c.RebootInstances(ctx, &sdk.RebootInstancesInput{InstanceIds: []string{inst1}, DryRun: yes})
+			return err
+		}, ec2.Request{Action: ec2.RebootInstances, Instances: []ec2.InstanceID{ec2.InstanceID(inst1)}, DryRun: true}},
+		{"interfaces", func() error {
+			_, err := c.DescribeNetworkInterfaces(ctx, &sdk.DescribeNetworkInterfacesInput{NetworkInterfaceIds: []string{eni1}, DryRun: yes})
+			return err
+		}, ec2.Request{Action: ec2.DescribeNetworkInterfaces, ENIs: []ec2.ENIID{ec2.ENIID(eni1)}, DryRun: true}},
+		{"subnets", func() error {
+			_, err := c.DescribeSubnets(ctx, &sdk.DescribeSubnetsInput{DryRun: yes})
+			return err
+		}, ec2.Request{Action: ec2.DescribeSubnets, DryRun: true}},
+		{"VPCs", func() error {
+			_, err := c.DescribeVpcs(ctx, &sdk.DescribeVpcsInput{VpcIds: []string{"vpc-1"}})
+			return err
+		}, ec2.Request{Action: ec2.DescribeVpcs, VPCs: []string{"vpc-1"}}},
+		{"groups", func() error {
+			_, err := c.DescribeSecurityGroups(ctx, &sdk.DescribeSecurityGroupsInput{GroupIds: []string{"sg-1"}})
+			return err
+		}, ec2.Request{Action: ec2.DescribeSecurityGroups, SecurityGroups: []string{"sg-1"}}},
+		{"types", func() error {
+			_, err := c.DescribeInstanceTypes(ctx, &sdk.DescribeInstanceTypesInput{InstanceTypes: []types.InstanceType{types.InstanceTypeM5Large}})
+			return err
+		}, ec2.Request{Action: ec2.DescribeInstanceTypes, Types: []string{"m5.large"}}},
+	}
+	seen := map[ec2.Action]bool{ec2.DescribeInstances: true} // in TestOthers: its identifiers are in two fields
+	for _, r := range rows {
+		b.got = ec2.Request{}
+		if err := r.ask(); err != nil {
+			t.Errorf("%s: %v", r.name, err)
+			continue
+		}
+		if !reflect.DeepEqual(b.got, r.want) {
+			t.Errorf("%s: found\n%+v\nexpected\n%+v", r.name, b.got, r.want)
+		}
+		seen[r.want.Action] = true
+	}
+	for a := ec2.AnyAction + 1; a < ec2.ActionCount; a++ {
+		if !seen[a] {
+			t.Errorf("%v has no row", a)
+		}
+	}
+}
+
+// TestAnswers: each field of the model's answers arrives in the SDK.
+func TestAnswers(t *testing.T) {
+	epoch := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	b := &canned{}
+	c := over(t, New(Options{Epoch: epoch, Account: func(s Signer) string { return "42-" + s.Region }}, b))
+	ctx := t.Context()
+	check := func(what string, found, want any) {
+		t.Helper()
+		if !reflect.DeepEqual(found, want) {
+			t.Errorf("%s: found %v, expected %v", what, found, want)
+		}
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	tags := []ec2.Tag{{Key: "a", Value: "b"}}
+
+	b.answer = ec2.Response{ENIs: []ec2.ENI{{ID: "eni-1", Status: ec2.Attaching, Zone: "us-west-2b", Primary: addr("10.0.0.7"), Prefixes: []netip.Prefix{cidr("10.0.0.16/28")}, IPv6: []netip.Addr{addr("fd00::1")},
+		IPv6Prefixes: []netip.Prefix{cidr("2001:db8:1:2:3::/80")}, Attachment: "eni-attach-1", NetworkCard: 3, AttachedAt: 90 * time.Second, SourceDestCheck: true, Owner: "o", SecurityGroups: []string{"sg-1"}, Tags: tags}}}
+	enis, err := c.DescribeNetworkInterfaces(ctx, &sdk.DescribeNetworkInterfacesInput{})
+	must(err)
+	e := enis.NetworkInterfaces[0]
+	check("prefixes", *e.Ipv4Prefixes[0].Ipv4Prefix+" "+*e.Ipv6Addresses[0].Ipv6Address+" "+*e.Ipv6Prefixes[0].Ipv6Prefix, "10.0.0.16/28 fd00::1 2001:db8:1:2:3::/80")
+	check("attachment", *e.Attachment.AttachTime, epoch.Add(90*time.Second))
+	check("card", *e.Attachment.NetworkCardIndex, int32(3))
+	check("name", *e.PrivateDnsName+" "+*e.PrivateIpAddresses[0].PrivateDnsName, "ip-10-0-0-7.us-west-2.compute.internal ip-10-0-0-7.us-west-2.compute.internal")
+	check("owner and check", *e.OwnerId+" "+*e.Attachment.InstanceOwnerId, "o o")
+	check("check", *e.SourceDestCheck, true)
+	check("tags", e.TagSet, tagA)
+
+	b.answer = ec2.Response{Assigned: []netip.Addr{addr("10.0.0.7")}, Prefixes: []netip.Prefix{cidr("10.0.0.16/28")}}
+	assigned, err := c.AssignPrivateIpAddresses(ctx, &sdk.AssignPrivateIpAddressesInput{NetworkInterfaceId: &eni1})
+	must(err)
+	check("assigned", *assigned.NetworkInterfaceId+" "+*assigned.AssignedPrivateIpAddresses[0].PrivateIpAddress+" "+*assigned.AssignedIpv4Prefixes[0].Ipv4Prefix, eni1+" 10.0.0.7 10.0.0.16/28")
+
+	b.answer = ec2.Response{Assigned: []netip.Addr{addr("fd00::1")}, Prefixes: []netip.Prefix{cidr("2001:db8:1:2:3::/80")}}
+	six, err := c.AssignIpv6Addresses(ctx, &sdk.AssignIpv6AddressesInput{NetworkInterfaceId: &eni1})
+	must(err)
+	check("assigned IPv6", append(six.AssignedIpv6Addresses, six.AssignedIpv6Prefixes...), []string{"fd00::1", "2001:db8:1:2:3::/80"})
+	gone, err := c.UnassignIpv6Addresses(ctx, &sdk.UnassignIpv6AddressesInput{NetworkInterfaceId: &eni1, Ipv6Addresses: []string{"fd00::1"}, Ipv6Prefixes: []string{"2001:db8:1:2:3::/80"}})
+	must(err)
+	check("unassigned IPv6", append(gone.UnassignedIpv6Addresses, gone.UnassignedIpv6Prefixes...), []string{"fd00::1", "2001:db8:1:2:3::/80"})
+
+	b.answer = ec2.Response{Attachment: "eni-attach-1"}
+	attached, err := c.AttachNetworkInterface(ctx, &sdk.AttachNetworkInterfaceInput{NetworkInterfaceId: &eni1, InstanceId: &inst1, DeviceIndex: num(1), NetworkCardIndex: num(1)})
+	must(err)
+	check("attached", *attached.NetworkCardIndex, int32(1))
+
+	b.answer = ec2.Response{Subnets: []ec2.Subnet{{ID: "subnet-1", Zone: "us-west-2b", CIDR: cidr("10.0.0.0/24"), IPv6: cidr("fd00::/64"), Tags: tags}}}
+	subnets, err := c.DescribeSubnets(ctx, &sdk.DescribeSubnetsInput{})
+	must(err)
+	s := subnets.Subnets[0]
+	check("subnet", *s.SubnetArn+" "+*s.OwnerId+" "+*s.Ipv6CidrBlockAssociationSet[0].Ipv6CidrBlock, "arn:aws:ec2:us-west-2:42-us-west-2:subnet/subnet-1 42-us-west-2 fd00::/64")
+	check("subnet's state", s.Ipv6CidrBlockAssociationSet[0].Ipv6CidrBlockState.State, types.SubnetCidrBlockStateCodeAssociated)
+	check("subnet's tags", s.Tags, tagA)
+
+	b.answer = ec2.Response{VPCs: []ec2.VPC{{ID: "vpc-1", CIDRs: []netip.Prefix{cidr("10.0.0.0/16"), cidr("10.1.0.0/16")}, IPv6: []netip.Prefix{cidr("fd00::/56")}, Tags: tags}}}
+	vpcs, err := c.DescribeVpcs(ctx, &sdk.DescribeVpcsInput{})
+	must(err)
+	v := vpcs.Vpcs[0]
+	check("VPC", *v.VpcId+" "+*v.CidrBlock+" "+*v.CidrBlockAssociationSet[1].CidrBlock+" "+*v.Ipv6CidrBlockAssociationSet[0].Ipv6CidrBlock+" "+*v.OwnerId, "vpc-1 10.0.0.0/16 10.1.0.0/16 fd00::/56 42-us-west-2")
+	check("VPC's state", v.CidrBlockAssociationSet[1].CidrBlockState.State, types.VpcCidrBlockStateCodeAssociated)
+	check("VPC's tags", v.Tags, tagA)
+
+	b.answer = ec2.Response{Groups: []ec2.SecurityGroup{{ID: "sg-1", Name: "n", Description: "d", VPC: "vpc-1", Tags: tags}}}
+	groups, err := c.DescribeSecurityGroups(ctx, &sdk.DescribeSecurityGroupsInput{})
+	must(err)
+	g := groups.SecurityGroups[0]
+	check("group", *g.GroupId+" "+*g.GroupName+" "+*g.Description+" "+*g.VpcId+" "+*g.OwnerId, "sg-1 n d vpc-1 42-us-west-2")
+	check("group's tags", g.Tags, tagA)
+
+	b.answer = ec2.Response{Instances: []ec2.Instance{
+		{ID: "i-1", Type: "m5.large", State: "pending", Zone: "us-east-1a", PrimaryAddress: addr("10.0.0.7"), Launched: time.Hour, Owner: "o", SecurityGroups: []string{"sg-1"}, Tags: tags,
+			Interfaces: []ec2.Interface{{ENI: "eni-1", Attachment: "eni-attach-1", Device: 1, Card: 2, Status: ec2.InUse}}},
+		{ID: "i-2", State: "shutting-down", Zone: "us-east-1a"},
+	}}
+	run, err := c.RunInstances(ctx, &sdk.RunInstancesInput{ImageId: str("ami-01234567"), InstanceType: types.InstanceTypeM5Large, MinCount: num(1), MaxCount: num(2)})
+	must(err)
+	i := run.Instances[0]
+	check("run", *run.OwnerId+" "+*run.ReservationId+" "+*i.PrivateDnsName+" "+*i.SecurityGroups[0].GroupId, "o r-1 ip-10-0-0-7.ec2.internal sg-1")
+	check("launched", *i.LaunchTime, epoch.Add(time.Hour))
+	check("state", i.State, &types.InstanceState{Code: num(0), Name: types.InstanceStateNamePending})
+	check("card", *i.NetworkInterfaces[0].Attachment.NetworkCardIndex, int32(2))
+	check("second", run.Instances[1].State, &types.InstanceState{Code: num(32), Name: types.InstanceStateNameShuttingDown})
+	described, err := c.DescribeInstances(ctx, &sdk.DescribeInstancesInput{Filters: []types.Filter{{Name: str("launch-time"), Values: []string{"2026-01-02T04:*"}}, {Name: str("network-interface.attachment.device-index"), Values: []string{"1"}}}})
+	must(err)
+	check("by launch time", len(described.Reservations), 1)
+	check("reservation", described.Reservations[0].Instances[0], i)
+
+	b.answer = ec2.Response{Changes: []ec2.StateChange{{Instance: "i-1", Previous: "running", Current: "shutting-down"}}}
+	changes, err := c.TerminateInstances(ctx, &sdk.TerminateInstancesInput{InstanceIds: []string{inst1}})
+	must(err)
+	check("terminated", changes.TerminatingInstances[0], types.InstanceStateChange{InstanceId: str("i-1"),
+		PreviousState: &types.InstanceState{Code: num(16), Name: types.InstanceStateNameRunning}, CurrentState: &types.InstanceState{Code: num(32), Name: types.InstanceStateNameShuttingDown}})
+
+	b.answer = ec2.Response{Types: []ec2.Type{{Name: "p4d.24xlarge", VCPUs: 96, MemoryMiB: 1024, Arch: "x86_64", Hypervisor: "nitro", Limits: ec2.Limits{ENIs: 15, IPv4PerENI: 50, IPv6PerENI: 50, Cards: 2}}}}
+	kinds, err := c.DescribeInstanceTypes(ctx, &sdk.DescribeInstanceTypesInput{Filters: []types.Filter{{Name: str("network-info.maximum-network-cards"), Values: []string{"2"}}}})
+	must(err)
+	k := kinds.InstanceTypes[0]
+	check("type", []int32{*k.VCpuInfo.DefaultVCpus, *k.NetworkInfo.MaximumNetworkInterfaces, *k.NetworkInfo.MaximumNetworkCards, *k.NetworkInfo.NetworkCards[1].NetworkCardIndex,
+		*k.NetworkInfo.NetworkCards[1].MaximumNetworkInterfaces, *k.NetworkInfo.Ipv6AddressesPerInterface}, []int32{96, 30, 2, 1, 15, 50})
+	check("machine", *k.MemoryInfo.SizeInMiB, int64(1024))
+	check("processor", k.ProcessorInfo.SupportedArchitectures, []types.ArchitectureType{"x86_64"})
+	check("bare metal", *k.BareMetal, false)
+}
