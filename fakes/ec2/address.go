@@ -155,7 +155,7 @@ func (c *Cloud) unassign(from int32, r *Request) Response {
 	case len(r.Addresses) > 0 && len(r.Prefixes) > 0:
 		return failure(codeCombination, "Only one of privateIpAddresses and ipv4Prefixes can be specified")
 	case len(r.Prefixes) > 0:
-		return c.unassignPrefixes(from, slot, r)
+		return c.unassignPrefixes(from, &c.enis[slot], r)
 	case len(r.Addresses) == 0:
 		return missing("privateIpAddresses or ipv4Prefixes")
 	}

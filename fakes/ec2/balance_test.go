@@ -133,7 +133,7 @@ func sixImbalance(s *subnet6, owned, blocks int) string {
 	}
 	given := 0
 	for b, v := range s.blocks {
-		if v.owner != addressFree {
+		if v.owner != addressFree && v.owner != addressStranger {
 			given++
 		}
 		if v.addresses != inBlock[b] || v.owner != addressFree && v.addresses != 0 {

@@ -6,16 +6,18 @@ import (
 	"time"
 )
 
-// Each row: a world with one m5.large (3 interfaces of 10 addresses) is prepared, then asked. One row per
-// way to be refused that the EC2 API reference names, and the successes next to them.
+// codeRow is a world with one m5.large (3 interfaces of 10 addresses), prepared and then asked.
+type codeRow struct {
+	name string
+	req  func(w *world, i InstanceID) Request
+	code string
+}
+
+const absent = ENIID("eni-00000000000000000")
+
+// One row per way to be refused that the EC2 API reference names, and the successes next to them.
 func TestCodes(t *testing.T) {
-	type prepare = func(w *world, i InstanceID) Request
-	const absent = ENIID("eni-00000000000000000")
-	rows := []struct {
-		name string
-		req  prepare
-		code string
-	}{
+	checkCodes(t, []codeRow{
 		{"no action", func(w *world, i InstanceID) Request { return Request{} }, "InvalidAction"},
 		{"action beyond the last", func(w *world, i InstanceID) Request { return Request{Action: ActionCount} }, "InvalidAction"},
 
@@ -396,7 +398,11 @@ func TestCodes(t *testing.T) {
 			w.Fault(Fault{Kind: DeleteInUse, Times: 1})
 			return Request{Action: DeleteNetworkInterface, ENI: w.create(plenty, 0)}
 		}, "InvalidParameterValue"},
-	}
+	})
+}
+
+func checkCodes(t *testing.T, rows []codeRow) {
+	t.Helper()
 	status := map[string]int{
 		"": 200, "RequestLimitExceeded": 503, "Unavailable": 503, "InternalError": 500,
 		"UnauthorizedOperation": 403, "AuthFailure": 401, "DryRunOperation": 412,

@@ -144,6 +144,8 @@ func (s *subnet) wanted(a netip.Addr, before []uint16) (o uint16, why string) {
 		return 0, " does not fall within the subnet's address range"
 	case s.ownerOf(o) == addressReserved:
 		return 0, " is in the subnet's reserved address range"
+	case s.ownerOf(o) == addressForPrefix:
+		return 0, " is in a subnet CIDR reservation of type prefix"
 	case !s.available(a):
 		return 0, addressTaken
 	case slices.Contains(before, o):

@@ -380,7 +380,11 @@ func (c *Cloud) unassign6(from int32, r *Request) Response {
 	if len(r.IPv6)+len(r.IPv6Prefixes) == 0 {
 		return missing("ipv6Addresses or ipv6Prefixes")
 	}
-	e := &c.enis[slot]
+	return c.unassign6From(from, &c.enis[slot], r)
+}
+
+// unassign6From removes what a request names from an interface.
+func (c *Cloud) unassign6From(from int32, e *eni, r *Request) Response {
 	s := &c.subnets[e.subnet].six
 	x := e.extra()
 	x.six, x.prefixes6 = slices.Clone(x.six), slices.Clone(x.prefixes6)

@@ -229,8 +229,7 @@ func (c *Cloud) assignPrefixes(from, slot int32, r *Request) Response {
 }
 
 // unassignPrefixes removes IPv4 prefixes, all or none.
-func (c *Cloud) unassignPrefixes(from, slot int32, r *Request) Response {
-	e := &c.enis[slot]
+func (c *Cloud) unassignPrefixes(from int32, e *eni, r *Request) Response {
 	s := &c.subnets[e.subnet]
 	list := slices.Clone(e.extra().prefixes)
 	for _, p := range r.Prefixes {

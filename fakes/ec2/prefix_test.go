@@ -7,32 +7,6 @@ import (
 	"time"
 )
 
-func cidr(s string) netip.Prefix { return netip.MustParsePrefix(s) }
-
-// dual is a world whose subnets have IPv6 as well, and whose instances, for want of a type that says so, 10 IPv6 addresses per
-// interface.
-func dual(t *testing.T) *world {
-	t.Helper()
-	return &world{Cloud: New(dualConfig(), 7), t: t}
-}
-
-func dualConfig() Config {
-	cfg := exact(testConfig())
-	cfg.VPCs = []VPC{{CIDRs: []netip.Prefix{cidr("10.0.0.0/16")}, IPv6: []netip.Prefix{cidr("2001:db8:0:100::/56")}}}
-	for k := range cfg.Subnets {
-		cfg.Subnets[k].IPv6 = netip.PrefixFrom(netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 0, 0, 1, byte(k)}), 64)
-	}
-	return cfg
-}
-
-// launch6 is an instance whose interfaces may have ten IPv6 addresses.
-func (w *world) launch6(kind string, s SubnetID) InstanceID {
-	w.t.Helper()
-	i := w.launch(kind, s)
-	w.instances[len(w.instances)-1].limits.IPv6PerENI = 10
-	return i
-}
-
 // A prefix takes one place of the interface's and sixteen addresses of the subnet's, is a block on its own boundary, and goes back
 // whole.
 func TestPrefixes(t *testing.T) {
@@ -84,8 +58,8 @@ func TestPrefixes(t *testing.T) {
 }
 
 func TestIPv6(t *testing.T) {
-	w := dual(t)
-	i := w.launch6("m5.large", plenty)
+	w := newWorld(t)
+	i := w.launch("m5.large", plenty)
 	e := w.AttachedENIs(i)[0]
 	six := w.Subnets()[0].IPv6
 	a := w.do(Request{Action: AssignIpv6Addresses, ENI: e, IPv6Count: 3})

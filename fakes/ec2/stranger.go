@@ -38,14 +38,27 @@ func (c *Cloud) StrangerDelete(now time.Duration, id ENIID) {
 	c.deleteENI(slot, none)
 }
 
-// StrangerUnassign takes a secondary address from whatever interface has it.
+// StrangerUnassign takes a secondary or IPv6 address from whatever interface has it, or the prefix that it lies in.
 func (c *Cloud) StrangerUnassign(now time.Duration, a netip.Addr) {
 	c.Advance(now)
 	e := c.ownerOf(a)
 	if e == nil {
 		return
 	}
-	o, _ := c.subnets[e.subnet].offset(a)
+	s, x := &c.subnets[e.subnet], e.extra()
+	if low, ok := s.six.low(a); ok {
+		r := Request{ENI: e.id, IPv6: []netip.Addr{a}}
+		if !slices.Contains(x.six, low) {
+			r = Request{ENI: e.id, IPv6Prefixes: []netip.Prefix{s.six.prefix(blockOf(low))}}
+		}
+		c.unassign6From(none, e, &r)
+		return
+	}
+	o, _ := s.offset(a)
+	if block := o / prefixSize * prefixSize; slices.Contains(x.prefixes, block) {
+		c.unassignPrefixes(none, e, &Request{ENI: e.id, Prefixes: []netip.Prefix{s.prefix(block)}})
+		return
+	}
 	at := slices.Index(e.current(), o)
 	if at > 0 {
 		c.removeAddresses(e, slices.Delete(slices.Clone(e.current()), at, at+1), []netip.Addr{a}, none)

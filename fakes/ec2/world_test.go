@@ -16,18 +16,19 @@ type world struct {
 }
 
 const (
-	plenty = SubnetID("subnet-plenty") // 10.0.0.0/24 in zone a
-	tiny   = SubnetID("subnet-tiny")   // 10.0.1.0/28 in zone a: 11 addresses
-	far    = SubnetID("subnet-far")    // 10.0.2.0/24 in zone b
+	plenty = SubnetID("subnet-plenty") // 10.0.0.0/24 and 2001:db8:0:100::/64 in zone a
+	tiny   = SubnetID("subnet-tiny")   // 10.0.1.0/28 in zone a: 11 addresses, no IPv6
+	far    = SubnetID("subnet-far")    // 10.0.2.0/24 and 2001:db8:0:102::/64 in zone b
 )
 
 func testConfig() Config {
 	return Config{
 		Zone: "us-west-2a",
+		VPCs: []VPC{{CIDRs: []netip.Prefix{cidr("10.0.0.0/16")}, IPv6: []netip.Prefix{cidr("2001:db8:0:100::/56")}}},
 		Subnets: []SubnetConfig{
-			{ID: plenty, CIDR: netip.MustParsePrefix("10.0.0.0/24")},
-			{ID: tiny, CIDR: netip.MustParsePrefix("10.0.1.0/28")},
-			{ID: far, CIDR: netip.MustParsePrefix("10.0.2.0/24"), Zone: "us-west-2b"},
+			{ID: plenty, CIDR: cidr("10.0.0.0/24"), IPv6: cidr("2001:db8:0:100::/64")},
+			{ID: tiny, CIDR: cidr("10.0.1.0/28")},
+			{ID: far, CIDR: cidr("10.0.2.0/24"), IPv6: cidr("2001:db8:0:102::/64"), Zone: "us-west-2b"},
 		},
 		SecurityGroups: []SecurityGroup{{ID: "sg-1"}, {ID: "sg-2"}, {ID: "sg-3"}, {ID: "sg-4"}, {ID: "sg-5"}, {ID: "sg-6"}},
 	}
@@ -115,3 +116,5 @@ func dump(c *Cloud) string {
 }
 
 func ip(s string) netip.Addr { return netip.MustParseAddr(s) }
+
+func cidr(s string) netip.Prefix { return netip.MustParsePrefix(s) }
