@@ -2,6 +2,7 @@ package ec2
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"testing"
 )
@@ -196,6 +197,56 @@ func subnetImbalance(s *subnet, owned int) string {
 	if ring != free || s.free != free+fresh || held != len(s.held) || strangers != len(s.strangers) || reserved != 5 || enis != owned {
 		return fmt.Sprintf("%s: free %d and %d, counted %d, in the ring %d; held %d/%d; strangers %d/%d; reserved %d; on ENIs %d/%d",
 			s.id, free, fresh, s.free, ring, held, len(s.held), strangers, len(s.strangers), reserved, enis, owned)
+	}
+	return ""
+}
+
+// strife checks from outside that every address, alone or in a prefix, has one owner, which is the one that the cloud names, and that no
+// subnet has more of them than it can.
+func strife(c *Cloud) string {
+	type place struct {
+		vpc  string
+		addr netip.Addr
+	}
+	owners, blocks, taken := map[place]ENIID{}, map[netip.Prefix]ENIID{}, map[SubnetID]int{}
+	for _, e := range c.AllENIs() {
+		all := append([]netip.Addr{e.Primary}, e.Secondaries...)
+		for _, p := range e.Prefixes {
+			for a := p.Addr(); p.Contains(a); a = a.Next() {
+				all = append(all, a)
+			}
+		}
+		taken[e.Subnet] += len(all)
+		all = append(all, e.IPv6...)
+		for _, p := range e.IPv6Prefixes {
+			all = append(all, p.Addr())
+		}
+		for _, a := range all {
+			at := place{e.VPC, a}
+			if other, ok := owners[at]; ok {
+				return fmt.Sprintf("%v belongs to %s and %s", a, other, e.ID)
+			}
+			owners[at] = e.ID
+			if id, on, ok := c.OwnerIn(e.VPC, a); !ok || id != e.ID || on != e.Instance {
+				return fmt.Sprintf("%v of %s on %q is said to belong to %s on %q", a, e.ID, e.Instance, id, on)
+			}
+		}
+		for _, p := range e.IPv6Prefixes {
+			blocks[p] = e.ID
+		}
+	}
+	for _, e := range c.AllENIs() {
+		for _, a := range e.IPv6 {
+			p, _ := a.Prefix(prefix6Bits)
+			if id, ok := blocks[p]; ok {
+				return fmt.Sprintf("%v of %s lies in %v of %s", a, e.ID, p, id)
+			}
+		}
+	}
+	for _, s := range c.Subnets() {
+		if most := 1<<(32-s.CIDR.Bits()) - 5; taken[s.ID]+c.FreeAddresses(s.ID) > most {
+			return fmt.Sprintf("%s: %d taken and %d free of %d", s.ID, taken[s.ID], c.FreeAddresses(s.ID), most)
+		}
 	}
 	return ""
 }

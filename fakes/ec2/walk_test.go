@@ -17,11 +17,15 @@ type walker struct {
 	enis      []ENIID // all that were ever heard of
 	attached  []string
 	addresses []netip.Addr
+	six       []netip.Addr
+	prefixes  []netip.Prefix // /28 and /80
 }
 
 func newWalker(seed uint64) *walker {
 	cfg := testConfig()
 	cfg.Subnets[0].CIDR, cfg.Subnets[1].CIDR = netip.MustParsePrefix("10.0.16.0/21"), netip.MustParsePrefix("10.0.1.0/27")
+	cfg.Subnets[0].Reservations = []netip.Prefix{cidr("10.0.17.0/26")}
+	cfg.Subnets[0].PrefixReservations = []netip.Prefix{cidr("10.0.18.0/25"), cidr("10.0.23.128/25")}
 	for a := range ActionCount { // large enough that the walk is not one long refusal
 		cfg.Throttle.Action[a] = Bucket{1000, 100}
 		cfg.Throttle.Unfiltered[a] = Bucket{1000, 100}
@@ -39,6 +43,7 @@ func (w *walker) fork() *walker {
 	f.c = w.c.Clone()
 	f.instances, f.enis = slices.Clone(w.instances), slices.Clone(w.enis)
 	f.attached, f.addresses = slices.Clone(w.attached), slices.Clone(w.addresses)
+	f.six, f.prefixes = slices.Clone(w.six), slices.Clone(w.prefixes)
 	return &f
 }
 
@@ -62,6 +67,7 @@ func (w *walker) launch() {
 		w.instances = append(w.instances, i)
 		v, _ := w.c.InstanceOf(i)
 		w.attached = append(w.attached, v.Interfaces[0].Attachment)
+		w.enis = append(w.enis, v.Interfaces[0].ENI)
 	}
 }
 
@@ -69,14 +75,20 @@ func (w *walker) subnet() SubnetID {
 	return []SubnetID{plenty, plenty, plenty, tiny, far, "", "subnet-x"}[w.n(7)]
 }
 
+// changes are what most of the walk is about.
+var changes = [...]Action{CreateNetworkInterface, CreateNetworkInterface, CreateNetworkInterface, DeleteNetworkInterface, ModifyNetworkInterfaceAttribute, AssignIpv6Addresses, UnassignIpv6Addresses,
+	AttachNetworkInterface, AttachNetworkInterface, DetachNetworkInterface, AssignPrivateIpAddresses, UnassignPrivateIpAddresses}
+
 func (w *walker) request() Request {
 	r := Request{
-		Action: Action(1 + w.n(int(DescribeInstanceTypes))), Caller: pick(w, w.instances), ENI: pick(w, w.enis),
+		Action: Action(1 + w.n(int(ActionCount)-1)), Caller: pick(w, w.instances), ENI: pick(w, w.enis),
 		Subnet: w.subnet(), Instance: pick(w, w.instances), DeviceIndex: w.n(9) - 1, Attachment: pick(w, w.attached),
 		Force: w.n(8) == 0, DeleteOnTermination: w.n(2) == 0, SecondaryCount: w.n(9) - 1,
 	}
 	if w.n(100) == 0 {
 		r.Action = Action(w.n(256))
+	} else if w.n(2) == 0 {
+		r.Action = changes[w.n(len(changes))]
 	}
 	switch w.n(8) {
 	case 0:
@@ -92,12 +104,98 @@ func (w *walker) request() Request {
 	case 5:
 		r.SecurityGroups, r.Tags = []string{"sg-1"}, []Tag{{Key: "k", Value: "v"}}
 	}
-	if r.Action == UnassignPrivateIpAddresses && r.Addresses == nil {
-		if e, ok := w.c.ENI(r.ENI); ok && len(e.Secondaries) > 0 {
-			r.Addresses = e.Secondaries[w.n(len(e.Secondaries)):]
+	r.AllowReassignment = w.n(3) == 0
+	w.askExtras(&r)
+	w.giveBack(&r)
+	return r
+}
+
+// askExtras makes it one about prefixes or IPv6, now and then together with something else.
+func (w *walker) askExtras(r *Request) {
+	some := w.n(8)
+	if some < 4 && w.n(10) > 0 {
+		r.SecondaryCount, r.Addresses = 0, r.Addresses[:min(len(r.Addresses), 1)]
+		if r.Action != CreateNetworkInterface {
+			r.Addresses = nil
 		}
 	}
-	return r
+	switch some {
+	case 0:
+		r.PrefixCount = w.n(5) - 1
+	case 1:
+		r.Prefixes = []netip.Prefix{w.block()}
+	case 2:
+		r.PrefixCount, r.IPv6Count = w.n(3), w.n(3)
+	case 3:
+		r.Prefixes = []netip.Prefix{w.block(), w.block()}
+	}
+	switch w.n(8) {
+	case 0:
+		r.IPv6Count = w.n(5) - 1
+	case 1:
+		r.IPv6 = []netip.Addr{pick(w, w.six)}
+	case 2:
+		r.IPv6PrefixCount = w.n(5) - 1
+	case 3:
+		r.IPv6Prefixes = []netip.Prefix{pick(w, w.prefixes)}
+	case 4:
+		r.IPv6 = []netip.Addr{w.six6(), w.six6()}
+	}
+}
+
+// block is a /28 that somebody once had, or any of the largest subnet's and some that are not.
+func (w *walker) block() netip.Prefix {
+	if w.n(4) == 0 {
+		return pick(w, w.prefixes)
+	}
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, byte(15 + w.n(9)), byte(16 * w.n(16))}), 28)
+}
+
+// six6 is one of few IPv6 addresses, some of them EC2's own.
+func (w *walker) six6() netip.Addr {
+	return netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 0, 0, 1, byte(2 * w.n(2)), byte(w.n(2)), 15: byte(w.n(60))})
+}
+
+// giveBack makes an Unassign, mostly, one of what the interface has.
+func (w *walker) giveBack(r *Request) {
+	e, ok := w.c.ENI(r.ENI)
+	if !ok || w.n(4) == 0 {
+		return
+	}
+	switch r.Action {
+	case UnassignPrivateIpAddresses:
+		r.Addresses, r.Prefixes = nil, nil
+		if n := len(e.Secondaries); n > 0 && (w.n(2) == 0 || len(e.Prefixes) == 0) {
+			r.Addresses = e.Secondaries[w.n(n):]
+		} else if n := len(e.Prefixes); n > 0 {
+			r.Prefixes = e.Prefixes[w.n(n):]
+		}
+	case UnassignIpv6Addresses:
+		r.IPv6, r.IPv6Prefixes = e.IPv6[len(e.IPv6)/2:], e.IPv6Prefixes[len(e.IPv6Prefixes)/2:]
+	}
+}
+
+// learn keeps what an answer tells of, to be asked for again.
+func (w *walker) learn(p *Response) {
+	if p.ENI.ID != "" {
+		w.enis = append(w.enis, p.ENI.ID)
+		w.addresses = append(w.addresses, p.ENI.Primary)
+		w.addresses = append(w.addresses, p.ENI.Secondaries...)
+		w.six = append(w.six, p.ENI.IPv6...)
+		w.prefixes = append(append(w.prefixes, p.ENI.Prefixes...), p.ENI.IPv6Prefixes...)
+	}
+	if p.Attachment != "" {
+		w.attached = append(w.attached, p.Attachment)
+	}
+	for _, a := range p.Assigned {
+		if a.Is4() {
+			w.addresses = append(w.addresses, a)
+		} else {
+			w.six = append(w.six, a)
+		}
+	}
+	w.prefixes = append(w.prefixes, p.Prefixes...)
+	w.six, w.prefixes = w.six[max(0, len(w.six)-1000):], w.prefixes[max(0, len(w.prefixes)-1000):]
 }
 
 func (w *walker) step() Response {
@@ -107,7 +205,7 @@ func (w *walker) step() Response {
 	case 1:
 		w.c.Terminate(w.now, pick(w, w.instances))
 		w.launch()
-	case 2:
+	case 2, 9, 10:
 		w.c.Fault(Fault{Kind: FaultKind(w.n(int(endOfKinds) + 1)), Action: Action(w.n(int(DescribeInstanceTypes) + 3)),
 			Instance: pick(w, w.instances), Slow: time.Duration(w.n(1e10)), Times: w.n(3), Until: w.now + time.Duration(w.n(3e10))})
 	case 3:
@@ -118,6 +216,8 @@ func (w *walker) step() Response {
 		w.c.StrangerDetach(w.now, pick(w, w.enis))
 	case 6:
 		w.c.StrangerUnassign(w.now, pick(w, w.addresses))
+		w.c.StrangerUnassign(w.now, pick(w, w.six))
+		w.c.StrangerUnassign(w.now, pick(w, w.prefixes).Addr())
 	case 7:
 		w.c.Reboot(w.now, pick(w, w.instances))
 	case 8:
@@ -126,20 +226,13 @@ func (w *walker) step() Response {
 	r := w.request()
 	w.c.Travel(&r)
 	p := w.c.Serve(w.now, &r)
-	if p.Code == "" && r.Action == DeleteNetworkInterface && w.n(4) > 0 {
+	if (p.Code == "" && r.Action == DeleteNetworkInterface || p.Code == codeENINotFound) && w.n(4) > 0 {
 		w.enis = slices.DeleteFunc(w.enis, func(id ENIID) bool { return id == r.ENI })
 	}
-	if p.Code == "" && r.Action == DetachNetworkInterface && w.n(4) > 0 {
+	if (p.Code == "" && r.Action == DetachNetworkInterface || p.Code == codeAttachmentMissing) && w.n(4) > 0 {
 		w.attached = slices.DeleteFunc(w.attached, func(id string) bool { return id == r.Attachment })
 	}
-	if p.ENI.ID != "" {
-		w.enis = append(w.enis, p.ENI.ID)
-		w.addresses = append(w.addresses, p.ENI.Primary)
-	}
-	if p.Attachment != "" {
-		w.attached = append(w.attached, p.Attachment)
-	}
-	w.addresses = append(w.addresses, p.Assigned...)
+	w.learn(&p)
 	w.now += time.Duration(w.n(1e8))
 	if w.n(3) == 0 {
 		if at, ok := w.c.Next(); ok {
@@ -165,7 +258,12 @@ func TestRandomWalkBalances(t *testing.T) {
 			at = e.At
 			kinds[e.Kind]++
 		}
-		if step%23 == 0 || step > steps-100 {
+		if step%397 == 0 {
+			if err := strife(w.c); err != "" {
+				t.Fatalf("step %d: %s", step, err)
+			}
+		}
+		if step%53 == 0 || step > steps-100 {
 			if err := imbalance(w.c); err != "" {
 				t.Fatalf("step %d: %s", step, err)
 			}
@@ -173,12 +271,12 @@ func TestRandomWalkBalances(t *testing.T) {
 	}
 	for _, code := range []string{"", codeThrottled, codeValue, codeENINotFound, codeSubnetFull, codeAddressLimit,
 		codeAttachmentLimit, codeAttachAddresses, codeENIInUse, codeState, codeNotPermitted, codeIdempotent,
-		codePrimaryInUse, codeInstanceState, codeUnavailable, codeUnauthorized} {
+		codePrimaryInUse, codeInstanceState, codeUnavailable, codeUnauthorized, codeNoBlocks, codeCombination} {
 		if codes[code] == 0 {
 			t.Errorf("the walk never met %q", code)
 		}
 	}
-	for k := LinkPlugged; k <= InstanceTerminated; k++ {
+	for k := LinkPlugged; k <= PrefixUnassigned; k++ {
 		if kinds[k] < 20 {
 			t.Errorf("the walk saw %d of %v", kinds[k], k)
 		}
