@@ -167,13 +167,16 @@ func (f *flow) slowest() time.Duration {
 // mustGoOn fails the spec unless every flow has another line come back from now on.
 func mustGoOn(ctx context.Context, flows []*flow) {
 	GinkgoHelper()
+	before := map[*flow]int{}
 	for _, f := range flows {
-		before := f.passed()
+		before[f] = f.passed()
+	}
+	for _, f := range flows {
 		await(ctx, flowPatience+time.Minute, "flow "+f.name+" to go on", func(context.Context) (string, error) {
 			if err := f.lost(); err != nil {
 				Fail(err.Error())
 			}
-			if f.passed() > before+1 {
+			if f.passed() > before[f]+1 {
 				return "", nil
 			}
 			return fmt.Sprintf("%d lines have passed", f.passed()), nil

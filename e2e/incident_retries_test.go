@@ -15,8 +15,9 @@ import (
 	"github.com/enilab/enilab/sim/kind/shim"
 )
 
-// longCoolDown is one that can be watched.
-const longCoolDown = 30 * time.Second
+// longCoolDown is one that can be watched: no address is free again before the last DEL has been repeated, which may take kubelet a minute.
+// What is left of it then the daemon leaps over.
+const longCoolDown = 3 * time.Minute
 
 // delRetries is scenarios/del-retries.scn: DEL fails because of somebody else in the list, before or after enilab's part.
 var delRetries = incident{
@@ -72,7 +73,9 @@ func (s *scene) cooled(ctx context.Context, pods []corev1.Pod) error {
 			if r == nil || r.State != ipam.Cooling {
 				return fmt.Sprintf("%s of pod %s does not", p.Status.PodIP, p.Name), nil
 			}
-			released[r.Address] = r.ReleasedAt
+			if _, known := released[r.Address]; !known {
+				released[r.Address] = r.ReleasedAt
+			}
 		}
 		return "", nil
 	})

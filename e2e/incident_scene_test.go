@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"strconv"
 	"sync"
 	"time"
 
@@ -72,7 +73,29 @@ func (s *scene) open(ctx context.Context) error {
 	if err := s.roll(ctx, s.daemon(nil)); err != nil {
 		return err
 	}
+	if err := s.few(ctx); err != nil {
+		return err
+	}
 	return s.balanced(ctx, "to begin with")
+}
+
+// few waits until the node has no more ENIs than its daemon may make, if the incident says how many. Earlier daemons were allowed more, and
+// an ENI goes when it has been idle for a minute: a pod that gets one of its addresses before keeps it.
+func (s *scene) few(ctx context.Context) error {
+	said, ok := s.env["MAX_ENI"]
+	if !ok {
+		return nil
+	}
+	most, err := strconv.Atoi(said)
+	if err != nil {
+		return err
+	}
+	return awaited(ctx, balanceLimit, "ENIs of earlier daemons to go", func(ctx context.Context) (string, error) {
+		if have := s.enis(); len(have) > most {
+			return fmt.Sprintf("%v are attached, expected %d", have, most), s.pass(ctx, balanceStep)
+		}
+		return "", nil
+	})
 }
 
 // daemon is the incident's, with more settings.

@@ -78,7 +78,7 @@ func (s *scene) look(ctx context.Context, silent map[life]time.Time) error {
 	if err != nil {
 		return err
 	}
-	if err := s.served(live); err != nil {
+	if err := s.served(ctx, live); err != nil {
 		return err
 	}
 	if err := s.wired(); err != nil {
@@ -157,19 +157,11 @@ func (s *scene) wired() error {
 	if err != nil {
 		return err
 	}
-	behind := map[netip.Addr]string{}
+	if err := s.doubled(&o); err != nil {
+		return err
+	}
 	for i := range o.Links {
-		l := &o.Links[i]
-		if !l.PeerLive || !strings.HasPrefix(l.Name, vethPrefix) {
-			continue // an ENI's other end is the VPC
-		}
-		for _, a := range l.PeerAddresses {
-			if other, there := behind[a]; there {
-				return broken(audit.I1, "%v is behind %s (%s) and behind %s", a, l.Name, l.Alias, other)
-			}
-			behind[a] = fmt.Sprintf("%s (%s)", l.Name, l.Alias)
-		}
-		if _, id, _, _, ok := dataplane.ParseAlias(l.Alias); ok {
+		if _, id, _, _, ok := dataplane.ParseAlias(o.Links[i].Alias); ok && o.Links[i].PeerLive {
 			delete(lost, id)
 		}
 	}
@@ -184,17 +176,68 @@ func (s *scene) wired() error {
 	return nil
 }
 
-// served says whether EC2 has taken an address from under a container.
-func (s *scene) served(live []life) (err error) {
+// doubled says whether an address is in two namespaces. A look at the kernel goes from link to link and takes its time: a pod may have ended
+// behind one that was seen, and another one begun with its address behind one that was not. So the next look has to find the same.
+func (s *scene) doubled(o *dataplane.Observation) error {
+	first := doubles(o)
+	if len(first) == 0 {
+		return nil
+	}
+	again, err := s.observe()
+	if err != nil {
+		return err
+	}
+	for a, where := range doubles(&again) {
+		if first[a] == where {
+			return broken(audit.I1, "%v is behind %s", a, where)
+		}
+	}
+	return nil
+}
+
+// doubles are the addresses behind two links, and which.
+func doubles(o *dataplane.Observation) map[netip.Addr]string {
+	behind, twice := map[netip.Addr]string{}, map[netip.Addr]string{}
+	for i := range o.Links {
+		l := &o.Links[i]
+		if !l.PeerLive || !strings.HasPrefix(l.Name, vethPrefix) {
+			continue // an ENI's other end is the VPC
+		}
+		for _, a := range l.PeerAddresses {
+			if other, there := behind[a]; there {
+				twice[a] = fmt.Sprintf("%s (%s) and behind %s", l.Name, l.Alias, other)
+			}
+			behind[a] = fmt.Sprintf("%s (%s)", l.Name, l.Alias)
+		}
+	}
+	return twice
+}
+
+// served says whether EC2 has taken an address from under a container, and the container is still there afterwards: on a busy machine there
+// is time between two questions for a pod to end and its address to be given back.
+func (s *scene) served(ctx context.Context, live []life) error {
+	taken := map[life]bool{}
 	s.Cloud(func(_ time.Duration, m *ec2.Cloud) {
 		for _, l := range live {
 			id, on, _ := m.OwnerOf(l.address)
-			if e, ok := m.ENI(id); err == nil && (!ok || on != s.node.Instance || e.Status == ec2.Detaching) {
-				err = broken(audit.I4, "%s has %v, which EC2 has taken from %s", l.name, l.address, s.node.Name)
+			if e, ok := m.ENI(id); !ok || on != s.node.Instance || e.Status == ec2.Detaching {
+				taken[l] = true
 			}
 		}
 	})
-	return err
+	if len(taken) == 0 {
+		return nil
+	}
+	still, err := s.live(ctx)
+	if err != nil {
+		return err
+	}
+	for _, l := range still {
+		if taken[l] {
+			return broken(audit.I4, "%s has %v, which EC2 has taken from %s", l.name, l.address, s.node.Name)
+		}
+	}
+	return nil
 }
 
 // observe is the node's kernel, and what can be seen of pods through it.
