@@ -51,18 +51,8 @@ func Up(ctx context.Context, cfg Config) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := Available(ctx); err != nil {
+	if err := cfg.possible(ctx); err != nil {
 		return nil, err
-	}
-	if err := removeOrphans(ctx, cfg.Log); err != nil {
-		return nil, err
-	}
-	what, err := taken(ctx, cfg.Name)
-	if err != nil {
-		return nil, err
-	}
-	if what != "" {
-		return nil, fmt.Errorf("a cluster named %s is already there (Docker has a %s of it): enilab down --name %[1]s removes it, or choose another name", cfg.Name, what)
 	}
 	c := &Cluster{cfg: cfg, loop: newLoop(), due: never, byInst: map[ec2.InstanceID]*Node{}}
 	go c.loop.run(c.pump)
@@ -72,14 +62,29 @@ func Up(ctx context.Context, cfg Config) (*Cluster, error) {
 	return c, nil
 }
 
-func (c *Cluster) up(ctx context.Context) error {
+// possible says what stands in the way of a cluster, before anything is made for it.
+func (c *Config) possible(ctx context.Context) error {
+	if err := Available(ctx); err != nil {
+		return err
+	}
+	if err := removeOrphans(ctx, c.Log); err != nil {
+		return err
+	}
+	what, err := taken(ctx, c.Name)
+	if err != nil {
+		return err
+	}
+	if what != "" {
+		return fmt.Errorf("a cluster named %s is already there (Docker has a %s of it): enilab down --name %[1]s removes it, or choose another name", c.Name, what)
+	}
 	arch, err := askDocker(ctx)
 	if err != nil {
 		return err
 	}
-	if err := nodeImage(ctx, c.cfg.NodeImage, arch, c.cfg.Log); err != nil {
-		return err
-	}
+	return nodeImage(ctx, c.NodeImage, arch, c.Log)
+}
+
+func (c *Cluster) up(ctx context.Context) error {
 	used, err := usedPrefixes(ctx)
 	if err != nil {
 		return err

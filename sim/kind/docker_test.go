@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/enilab/enilab/sim"
 )
 
 // client puts a client of Docker's into PATH that answers as the script says, and counts on nothing else.
@@ -48,12 +50,16 @@ func TestUpSaysWhyNot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			client(t, c.script)
 			_, err := Up(context.Background(), Config{Name: "t", NodeImage: "example/node:1"})
-			var l *Lacking
-			if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, &l) != c.lacking {
-				t.Fatalf("%v (the machine is to blame: %v); expected %q, %v", err, errors.As(err, &l), c.want, c.lacking)
-			}
-			if strings.Contains(err.Error(), "\n") {
-				t.Errorf("more than one sentence: %q", err)
+			built := Parts{Image: func(context.Context, bool) ([]byte, string, error) { return nil, "", errors.New("the image was built first") }}
+			_, run := Open(&sim.Cluster{Nodes: 1, Type: "m5.large"}, 1, nil, WorldConfig{Name: "t", NodeImage: "example/node:1", Parts: built})
+			for _, err := range []error{err, run} {
+				var l *Lacking
+				if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, &l) != c.lacking {
+					t.Fatalf("%v (the machine is to blame: %v); expected %q, %v", err, errors.As(err, &l), c.want, c.lacking)
+				}
+				if strings.Contains(err.Error(), "\n") {
+					t.Errorf("more than one sentence: %q", err)
+				}
 			}
 		})
 	}

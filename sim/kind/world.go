@@ -110,7 +110,13 @@ func Open(s *sim.Cluster, seed uint64, m *mutants.Mutant, cfg WorldConfig) (*Wor
 }
 
 func (w *World) open(seed uint64, m *mutants.Mutant) error {
-	s := w.scenario
+	cfg, err := w.cluster(seed).withDefaults()
+	if err != nil {
+		return err
+	}
+	if err := cfg.possible(w.ctx); err != nil { // said at once, and not when the image is built
+		return err
+	}
 	w.log("building the image")
 	archive, image, err := w.cfg.Parts.Image(w.ctx, m != nil)
 	if err != nil {
@@ -120,16 +126,14 @@ func (w *World) open(seed uint64, m *mutants.Mutant) error {
 	if err != nil {
 		return err
 	}
-	vpc, subnet, err := w.relocated()
-	if err != nil {
-		return err
-	}
 	if w.hold, err = NewHold(w.cfg.Name, ""); err != nil {
 		return err
 	}
-	c, err := Up(w.ctx, Config{Name: w.cfg.Name, Kubeconfig: w.hold.Kubeconfig, NodeImage: w.cfg.NodeImage, Workers: s.Nodes, Type: s.Type, Secondaries: s.Warm, MaxPods: w.maxPods(),
-		VPC: vpc, Subnet: subnet, Seed: seed, Log: func(text string) { w.log("%s", text) },
-		Hooks: Hooks{Arrived: w.arrived, Served: w.served, Happened: w.happened, Rebooted: w.rebooted}})
+	if cfg.VPC, cfg.Subnet, err = w.relocated(); err != nil {
+		return err
+	}
+	cfg.Kubeconfig = w.hold.Kubeconfig
+	c, err := Up(w.ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -149,6 +153,14 @@ func (w *World) open(seed uint64, m *mutants.Mutant) error {
 		return err
 	}
 	return w.begin()
+}
+
+// cluster is what the scenario asks for, but for its addresses.
+func (w *World) cluster(seed uint64) Config {
+	s := w.scenario
+	return Config{Name: w.cfg.Name, NodeImage: w.cfg.NodeImage, Workers: s.Nodes, Type: s.Type, Secondaries: s.Warm, MaxPods: w.maxPods(),
+		Seed: seed, Log: func(text string) { w.log("%s", text) },
+		Hooks: Hooks{Arrived: w.arrived, Served: w.served, Happened: w.happened, Rebooted: w.rebooted}}
 }
 
 func (w *World) maxPods() int {
