@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/enilab/enilab/fakes/ec2"
@@ -112,11 +113,27 @@ var nodeRestart = incident{
 func (s *scene) restart(ctx context.Context, pods int) error {
 	s.looking.Lock()
 	defer s.looking.Unlock()
-	began := time.Now()
+	defer clear(s.silent) // what was not answered before is no part of what comes
+	list, err := s.pods(ctx, s.name, "")
+	if err != nil {
+		return err
+	}
+	old := map[string]bool{}
+	for i := range list {
+		old[container(&list[i])] = true
+	}
 	if err := s.node.Restart(ctx); err != nil {
 		return err
 	}
-	return s.startedAgain(ctx, began, pods)
+	return s.startedAgain(ctx, old, pods)
+}
+
+// container is a pod's that runs, as kubelet says.
+func container(p *corev1.Pod) string {
+	if c := p.Status.ContainerStatuses; len(c) > 0 && c[0].State.Running != nil {
+		return c[0].ContainerID
+	}
+	return ""
 }
 
 // enis are those that are attached to the node.
@@ -131,8 +148,9 @@ func (s *scene) made() (n int) {
 	return n
 }
 
-// startedAgain waits until kubelet says that containers of all pods have started since then.
-func (s *scene) startedAgain(ctx context.Context, since time.Time, count int) error {
+// startedAgain waits until kubelet says that all pods have other containers. When they have started would say less: it is told in seconds, and
+// pods may have started in the one in which the machine is restarted.
+func (s *scene) startedAgain(ctx context.Context, old map[string]bool, count int) error {
 	return awaited(ctx, startLimit, "the node's pods to start again", func(ctx context.Context) (string, error) {
 		pods, err := s.pods(ctx, s.name, "")
 		if err != nil {
@@ -140,7 +158,7 @@ func (s *scene) startedAgain(ctx context.Context, since time.Time, count int) er
 		}
 		again := 0
 		for i := range pods {
-			if c := pods[i].Status.ContainerStatuses; len(c) > 0 && c[0].State.Running != nil && c[0].State.Running.StartedAt.After(since.Add(-time.Second)) {
+			if c := container(&pods[i]); c != "" && !old[c] {
 				again++
 			}
 		}

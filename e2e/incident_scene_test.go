@@ -20,7 +20,8 @@ type scene struct {
 	*stage
 	*incident
 	undo    []func() error
-	looking sync.Mutex // a look at the node, or a time in which nobody may look
+	looking sync.Mutex       // a look at the node, or a time in which nobody may look
+	silent  map[life]silence // guarded by looking: who did not answer the watch
 
 	mu   sync.Mutex
 	held map[string]holding // containers that the API server does not know any more, by sandbox
@@ -34,7 +35,7 @@ type holding struct {
 
 // play lets one incident happen, and leaves nothing of it but what a mutant has done.
 func (s *stage) play(ctx context.Context, i *incident) (err error) {
-	sc := &scene{stage: s, incident: i, held: map[string]holding{}}
+	sc := &scene{stage: s, incident: i, held: map[string]holding{}, silent: map[life]silence{}}
 	defer func() {
 		err = errors.Join(err, sc.step("cleaned up", func() error { return sc.close(context.WithoutCancel(ctx)) }))
 	}()

@@ -22,8 +22,10 @@ import (
 // Times of the watch.
 const (
 	watchPeriod = 250 * time.Millisecond
-	// patience is how long a live pod may be silent. Nothing that a sound daemon does interrupts a pod; the rest is this machine's load.
+	// patience is how long a live pod may be silent, and looks at how many of the watch's looks it may: on a busy machine the watch itself
+	// comes late. Nothing that a sound daemon does interrupts a pod; the rest is this machine's load.
 	patience = 8 * time.Second
+	looks    = 4
 	// glance is how long one look waits for answers.
 	glance = time.Second
 )
@@ -37,6 +39,12 @@ type life struct {
 	address netip.Addr
 }
 
+// silence is that of a life that should answer.
+type silence struct {
+	since time.Time
+	looks int
+}
+
 // watch looks at the node again and again, until stop, which says what broke. What breaks ends the context, and with it all waiting.
 func (s *scene) watch(ctx context.Context) (watched context.Context, stop func() error) {
 	watched, cancel := context.WithCancelCause(ctx)
@@ -44,9 +52,8 @@ func (s *scene) watch(ctx context.Context) (watched context.Context, stop func()
 	var broke error
 	go func() {
 		defer close(ended)
-		silent := map[life]time.Time{}
 		for {
-			err := s.look(watched, silent)
+			err := s.look(watched, s.silent)
 			var v *violation
 			if errors.As(err, &v) {
 				broke = err
@@ -70,8 +77,8 @@ func (s *scene) watch(ctx context.Context) (watched context.Context, stop func()
 	}
 }
 
-// look says what is wrong right now. silent are those that did not answer at the last one, and since when.
-func (s *scene) look(ctx context.Context, silent map[life]time.Time) error {
+// look says what is wrong right now. silent are those that did not answer at the last one.
+func (s *scene) look(ctx context.Context, silent map[life]silence) error {
 	s.looking.Lock()
 	defer s.looking.Unlock()
 	live, err := s.live(ctx)
@@ -102,10 +109,12 @@ func (s *scene) look(ctx context.Context, silent map[life]time.Time) error {
 		if i := slices.Index(addrs, l.address); i < 0 || answers[i] {
 			continue
 		}
-		since, already := silent[l]
+		q, already := silent[l]
 		if !already {
-			silent[l] = began
-		} else if time.Since(since) > patience {
+			q.since = began
+		}
+		q.looks++
+		if silent[l] = q; q.looks > looks && time.Since(q.since) > patience {
 			return broken(audit.I10, "%s has not answered at %v for %v", l.name, l.address, patience)
 		}
 	}
@@ -115,7 +124,7 @@ func (s *scene) look(ctx context.Context, silent map[life]time.Time) error {
 // allAnswer waits until the watch would find nothing.
 func (s *scene) allAnswer(ctx context.Context) error {
 	return awaited(ctx, 2*patience, "all pods to answer", func(ctx context.Context) (string, error) {
-		silent := map[life]time.Time{}
+		silent := map[life]silence{}
 		if err := s.look(ctx, silent); err != nil {
 			return "", err
 		}
