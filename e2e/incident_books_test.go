@@ -25,7 +25,7 @@ const balanceLimit = 100 * time.Second
 
 // balanceStep is how much of the daemon's time passes meanwhile between two looks: of a sandbox that the runtime has never listed it waits
 // for a word for five minutes.
-const balanceStep = 5 * time.Second
+const balanceStep = 20 * time.Second
 
 // balanced waits until running pods, the daemon's books, the kernel and EC2 say the same, and nothing is left of what has ended.
 func (s *scene) balanced(ctx context.Context, when string) error {
