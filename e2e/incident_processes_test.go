@@ -76,11 +76,16 @@ func (s *stage) find(what string, fits func(args []string) bool) (process, error
 	return process{}, fmt.Errorf("%s does not run on %s", what, s.node.Name)
 }
 
-// killDaemon ends ipamd as an OOM killer would.
-func (s *stage) killDaemon() error {
-	p, err := s.find("the daemon", func(args []string) bool {
+// daemonProcess is ipamd, or the mutant in its place: not the init container, and not one of kubelet's probes, which are ipamd's too.
+func (s *stage) daemonProcess() (process, error) {
+	return s.find("the daemon", func(args []string) bool {
 		return args[0] == "/ipamd" && !slices.Contains(args, "init") && !slices.Contains(args, "status") || len(args) > 1 && args[0] == "/enilab" && args[1] == "play"
 	})
+}
+
+// killDaemon ends ipamd as an OOM killer would.
+func (s *stage) killDaemon() error {
+	p, err := s.daemonProcess()
 	if err != nil {
 		return err
 	}

@@ -77,6 +77,9 @@ func (s *scene) open(ctx context.Context) error {
 	if err := s.few(ctx); err != nil {
 		return err
 	}
+	if err := s.accountReady(ctx, s.name); err != nil {
+		return err
+	}
 	return s.balanced(ctx, "to begin with")
 }
 

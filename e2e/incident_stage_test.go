@@ -122,6 +122,7 @@ func (s *stage) put(ctx context.Context, set *appsv1.DaemonSet) error {
 		return err
 	}
 	have.Spec.Template = set.Spec.Template
+	have.ResourceVersion = "" // its controller writes its status meanwhile; nobody else writes the template
 	_, err = sets.Update(ctx, have, metav1.UpdateOptions{})
 	return err
 }

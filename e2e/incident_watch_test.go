@@ -121,9 +121,9 @@ func (s *scene) look(ctx context.Context, silent map[life]silence) error {
 	return nil
 }
 
-// allAnswer waits until the watch would find nothing.
+// allAnswer waits until the watch would find nothing. A pod that never answers again the watch finds first: half of the looks are its.
 func (s *scene) allAnswer(ctx context.Context) error {
-	return awaited(ctx, 2*patience, "all pods to answer", func(ctx context.Context) (string, error) {
+	return awaited(ctx, 8*patience, "all pods to answer", func(ctx context.Context) (string, error) {
 		silent := map[life]silence{}
 		if err := s.look(ctx, silent); err != nil {
 			return "", err

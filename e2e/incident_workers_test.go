@@ -36,6 +36,7 @@ func (t *theatre) clear(ctx context.Context) error {
 	term := &d.Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0]
 	term.MatchExpressions = append(term.MatchExpressions,
 		corev1.NodeSelectorRequirement{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpNotIn, Values: workers})
+	d.ResourceVersion = "" // its controller writes its status meanwhile; nobody else writes what is said here
 	if _, err := sets.Update(ctx, d, metav1.UpdateOptions{}); err != nil {
 		return err
 	}

@@ -79,11 +79,16 @@ func (b *bed) newNamespace(ctx context.Context, name string) string {
 		check(b.Client().CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}))
 		b.awaitGone(ctx, name, "")
 	}, NodeTimeout(stopLimit+time.Minute))
-	await(ctx, startLimit, "the default ServiceAccount of namespace "+name, func(ctx context.Context) (string, error) {
-		_, err := b.Client().CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
+	check(b.accountReady(ctx, name))
+	return name
+}
+
+// accountReady waits until a new namespace has what every pod needs: its default ServiceAccount.
+func (b *bed) accountReady(ctx context.Context, namespace string) error {
+	return awaited(ctx, startLimit, "the default ServiceAccount of namespace "+namespace, func(ctx context.Context) (string, error) {
+		_, err := b.Client().CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
 		return "", err
 	})
-	return name
 }
 
 // start makes a pod that belongs to a workload of that label, and returns at once.
