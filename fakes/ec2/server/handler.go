@@ -22,6 +22,7 @@ type handler struct {
 	Options
 	backend  Backend
 	requests atomic.Uint64
+	patience time.Duration // for a caller to take its answer; writeTimeout
 }
 
 // writers are used again: an answer may be large.
@@ -83,7 +84,7 @@ func (h *handler) answer(x *writer, id string, w http.ResponseWriter, r *http.Re
 	if err != nil || p.Lost {
 		panic(http.ErrAbortHandler)
 	}
-	_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // a caller that does not read its answer is not waited for
+	_ = control.SetWriteDeadline(time.Now().Add(h.patience)) // a caller that does not read its answer is not waited for
 	if p.Code != "" {
 		return x.refuse(id, c.refusal(&p))
 	}

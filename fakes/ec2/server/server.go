@@ -39,7 +39,7 @@ func New(o Options, b Backend) http.Handler {
 	if o.Account == nil {
 		o.Account = func(Signer) string { return ec2.Account }
 	}
-	return &handler{Options: o, backend: b}
+	return &handler{Options: o, backend: b, patience: writeTimeout}
 }
 
 // Handler is New with the zero Options.

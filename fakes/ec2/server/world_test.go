@@ -132,7 +132,9 @@ func newWorldOf(t testing.TB, o Options, change ...func(*ec2.Config)) *world {
 }
 
 // client is the SDK's, without retries, signing with a key.
-func (w *world) client(key string, h *http.Client) *sdk.Client { return client(w.url, key, "session", h) }
+func (w *world) client(key string, h *http.Client) *sdk.Client {
+	return client(w.url, key, "session", h)
+}
 
 func client(url, key, session string, h *http.Client) *sdk.Client {
 	return sdk.New(sdk.Options{
