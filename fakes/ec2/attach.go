@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// deviceIndexes bounds the device index of an attachment; what runs out long before is AttachmentLimitExceeded.
+// deviceIndexes bounds the device index of an attachment on a network card; what runs out long before is AttachmentLimitExceeded.
 const deviceIndexes = 128
 
 func (c *Cloud) attach(from int32, r *Request) Response {
@@ -16,11 +16,11 @@ func (c *Cloud) attach(from int32, r *Request) Response {
 	if r.Instance == "" {
 		return missing("instanceId")
 	}
-	n := c.instanceIndex(r.Instance)
+	n := c.findInstance(from, r.Instance)
 	if n == none {
 		return noSuchInstance(r.Instance)
 	}
-	if p := c.mayAttach(slot, n, r.DeviceIndex); p.Code != "" {
+	if p := c.mayAttach(slot, n, r.NetworkCard, r.DeviceIndex); p.Code != "" {
 		return p
 	}
 	e, i := &c.enis[slot], &c.instances[n]
@@ -28,7 +28,7 @@ func (c *Cloud) attach(from int32, r *Request) Response {
 	e.epoch++
 	e.by, e.forced, e.listedAt = from, false, always
 	c.setAttachment(c.now, e, attachment{
-		id: id, number: int32(len(c.attached) - 1), instance: n, device: int16(r.DeviceIndex), status: Attaching,
+		id: id, number: int32(len(c.attached) - 1), instance: n, device: int16(r.DeviceIndex), card: int16(r.NetworkCard), status: Attaching,
 	})
 	i.enis = c.insertByDevice(i.enis, slot)
 	c.start(AttachHangs, slot)
@@ -38,22 +38,27 @@ func (c *Cloud) attach(from int32, r *Request) Response {
 }
 
 // mayAttach checks what instance and interface allow; an empty Response means yes.
-func (c *Cloud) mayAttach(slot, n int32, device int) Response {
+func (c *Cloud) mayAttach(slot, n int32, card, device int) Response {
 	e, i := &c.enis[slot], &c.instances[n]
 	id, on := string(e.id), "'"+string(i.id)+"'"
 	switch {
-	case i.dead:
+	case i.state != running:
 		return failure(codeInstanceState, "Instance "+on+" is not 'running' or 'stopped'.")
 	case e.att.status != Available:
 		return failure(codeENIInUse, "Interface: ["+id+"] in use.")
 	case c.subnets[e.subnet].zone != c.subnets[i.subnet].zone:
 		return failure(codeValue, "You may not attach a network interface to an instance if they are not in the same availability zone")
+	case c.subnets[e.subnet].vpc != c.subnets[i.subnet].vpc && !c.cfg.MultiVPC:
+		return failure(codeValue, "You may not attach a network interface to an instance if they are not in the same VPC")
+	case card < 0 || card >= max(i.limits.Cards, 1):
+		return failure(codeValue, "Invalid value '"+strconv.Itoa(card)+"' for networkCardIndex: "+i.kind+" has "+
+			strconv.Itoa(max(i.limits.Cards, 1))+" network cards")
 	case device < 0 || device >= deviceIndexes:
 		return failure(codeValue, "Invalid value '"+strconv.Itoa(device)+"' for deviceIndex.")
-	case c.deviceTaken(i, int16(device)):
+	case c.deviceTaken(i, placeOf(int16(card), int16(device))):
 		return failure(codeValue, "Instance "+on+" already has an interface attached at device index '"+strconv.Itoa(device)+"'.")
-	case len(i.enis) >= i.limits.ENIs:
-		return failure(codeAttachmentLimit, "Interface count "+strconv.Itoa(len(i.enis)+1)+" exceeds the limit for "+i.kind)
+	case c.onCard(i, int16(card)) >= i.limits.ENIs:
+		return failure(codeAttachmentLimit, "Interface count "+strconv.Itoa(c.onCard(i, int16(card))+1)+" exceeds the limit for "+i.kind)
 	case e.places() > i.limits.IPv4PerENI:
 		return failure(codeAttachAddresses, "Address count "+strconv.Itoa(e.places())+" exceeds the limit for "+i.kind)
 	case len(e.extras) > 0 && e.places6() > i.limits.IPv6PerENI:
@@ -62,15 +67,25 @@ func (c *Cloud) mayAttach(slot, n int32, device int) Response {
 	return Response{}
 }
 
-// deviceTaken says whether an interface, also one that is going, or a forced detach occupies the index.
-func (c *Cloud) deviceTaken(i *instance, device int16) bool {
+// onCard counts the interfaces on a network card, those that are going included.
+func (c *Cloud) onCard(i *instance, card int16) (n int) {
 	for _, slot := range i.enis {
-		if c.enis[slot].att.device == device {
+		if c.enis[slot].att.card == card {
+			n++
+		}
+	}
+	return n
+}
+
+// deviceTaken says whether an interface, also one that is going, or a forced detach occupies the place.
+func (c *Cloud) deviceTaken(i *instance, place int32) bool {
+	for _, slot := range i.enis {
+		if c.enis[slot].att.place() == place {
 			return true
 		}
 	}
-	for _, d := range i.burned {
-		if d == device {
+	for _, p := range i.burned {
+		if p == place {
 			return true
 		}
 	}
@@ -145,7 +160,7 @@ func (c *Cloud) detached(at time.Duration, slot, by int32) {
 	c.emit(at, ENIDetached, e, by)
 	i := &c.instances[e.att.instance]
 	if e.forced {
-		i.burned = append(i.burned[:len(i.burned):len(i.burned)], e.att.device)
+		i.burned = append(i.burned[:len(i.burned):len(i.burned)], e.att.place())
 		e.unlistedAt = always
 	}
 	if e.listedAt <= at && at < e.unlistedAt {
@@ -157,40 +172,4 @@ func (c *Cloud) detached(at time.Duration, slot, by int32) {
 	e.hung, e.forced = false, false
 	c.setAttachment(at, e, attachment{instance: none, number: none})
 	c.trimDue()
-}
-
-// modify changes one attribute: DeleteOnTermination of an attachment, the groups, or the description.
-func (c *Cloud) modify(from int32, r *Request) Response {
-	slot := c.find(from, r.ENI)
-	if slot == none {
-		return noSuchENI(r.ENI)
-	}
-	e := &c.enis[slot]
-	given := 0
-	for _, is := range [...]bool{r.Attachment != "", len(r.SecurityGroups) > 0, r.Description != ""} {
-		if is {
-			given++
-		}
-	}
-	switch {
-	case given == 0:
-		return failure(codeCombination, "No attributes specified.")
-	case given > 1:
-		return failure(codeCombination, "Fields for multiple attribute types specified")
-	case r.Attachment != "":
-		if c.attachmentSlot(r.Attachment) != slot {
-			return noSuchAttachment(r.Attachment)
-		}
-		a := e.att
-		a.deleteOnTermination = r.DeleteOnTermination
-		c.setAttachment(c.now, e, a)
-	case len(r.SecurityGroups) > 0:
-		if p := c.checkGroups(e.subnet, r.SecurityGroups); p.Code != "" {
-			return p
-		}
-		e.groups = c.groupsOr(e.subnet, r.SecurityGroups)
-	default:
-		e.description = r.Description
-	}
-	return success()
 }

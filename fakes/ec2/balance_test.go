@@ -92,15 +92,18 @@ func imbalance(c *Cloud) string {
 	}
 	for n := range c.instances {
 		i := &c.instances[n]
-		if len(i.enis) > i.limits.ENIs {
-			return fmt.Sprintf("%s: %d interfaces, limit %d", i.id, len(i.enis), i.limits.ENIs)
+		if (i.primary == none) != (i.state == terminated) || i.state == terminated && len(i.enis) > 0 {
+			return fmt.Sprintf("%s: %v with %d interfaces, primary in slot %d", i.id, i.state, len(i.enis), i.primary)
 		}
 		for k, slot := range i.enis {
 			if c.enis[slot].att.instance != int32(n) {
 				return fmt.Sprintf("%s: %s is not on it", i.id, c.enis[slot].id)
 			}
-			if k > 0 && c.enis[i.enis[k-1]].att.device >= c.enis[slot].att.device {
+			if k > 0 && c.enis[i.enis[k-1]].att.place() >= c.enis[slot].att.place() {
 				return fmt.Sprintf("%s: device indexes out of order", i.id)
+			}
+			if card := c.enis[slot].att.card; c.onCard(i, card) > i.limits.ENIs {
+				return fmt.Sprintf("%s: %d interfaces on card %d, limit %d", i.id, c.onCard(i, card), card, i.limits.ENIs)
 			}
 		}
 	}

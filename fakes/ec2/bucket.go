@@ -84,7 +84,7 @@ func (r *Request) unfiltered() bool {
 	}
 	switch r.Action {
 	case DescribeSubnets:
-		return r.Subnet == ""
+		return r.Subnet == "" && len(r.Subnets) == 0
 	case DescribeInstances:
 		return r.Instance == "" && len(r.Instances) == 0
 	case DescribeInstanceTypes:

@@ -20,7 +20,7 @@ type Cloud struct {
 	// rand is the strangers' stream; each instance has its own.
 	rand stream
 
-	instanceNames, eniNames, attachmentNames namer
+	instanceNames, eniNames, attachmentNames, reservationNames namer
 
 	vpcs    []vpc
 	groups  []SecurityGroup
@@ -39,6 +39,7 @@ type Cloud struct {
 	due    []transition // a heap
 	dueSeq uint32
 
+	runs      map[string]runUse // of RunInstances, by client token; nil until one is used
 	tokens    map[string]tokenUse
 	past      []pastToken // oldest first
 	forgotten int32       // how many have left past
@@ -61,17 +62,24 @@ type instance struct {
 	subnet   int32
 	primary  int32 // slot; none once terminated
 	rand     stream
-	dead     bool
 	seen     time.Duration // the latest instant that a Describe of its showed
 	primMAC  string
 	primAddr netip.Addr
-	tags     []Tag
+	tags     []Tag // never written to, only replaced
+	image    string
+	first    int32 // number of the first instance of its reservation
 
-	// enis are the slots of what occupies a device index (attaching, in-use, detaching), by device index.
+	state, was  instanceState // now, and before changed
+	changed     time.Duration
+	visibleFrom time.Duration // since when reads and later calls can know of it
+	launched    time.Duration
+	epoch       uint32 // a transition of another epoch is void
+
+	// enis are the slots of what occupies a device index (attaching, in-use, detaching), by network card and device index.
 	// The slice is never written to, only replaced; likewise ghosts and burned.
 	enis   []int32
 	ghosts []ghost
-	burned []int16 // device indexes that a forced detach left unusable
+	burned []int32 // places that a forced detach left unusable
 
 	calls [ActionCount]tally
 }
@@ -87,6 +95,8 @@ func New(cfg Config, seed uint64) *Cloud {
 	c.eniNames = namer{key.next()}
 	c.attachmentNames = namer{key.next()}
 	others := namer{key.next()} // subnets, groups and the VPC, which are only ever compared
+
+	c.reservationNames = others // another prefix: the names cannot meet
 
 	c.makeVPCs(others)
 	for n, s := range c.cfg.Subnets {
@@ -118,7 +128,7 @@ func (c *Cloud) Clone() *Cloud {
 	n.attached = slices.Clone(c.attached)
 	n.graves = slices.Clone(c.graves)
 	n.due = slices.Clone(c.due)
-	n.tokens = maps.Clone(c.tokens)
+	n.runs, n.tokens = maps.Clone(c.runs), maps.Clone(c.tokens)
 	n.past = slices.Clone(c.past)
 	n.faults = slices.Clone(c.faults)
 	n.codes = maps.Clone(c.codes)
@@ -149,7 +159,7 @@ func (e *Error) Error() string { return e.Op + ": " + e.Code + ": " + e.Message 
 // metadata at once: the model begins where the node's own software does. The error is an *Error.
 func (c *Cloud) Launch(now time.Duration, s LaunchSpec) (InstanceID, error) {
 	c.Advance(now)
-	limits, ok := LimitsOf(s.Type)
+	kind, ok := TypeOf(s.Type)
 	if !ok {
 		return "", launchError("InvalidParameterValue", "no instance type '"+s.Type+"' in the limits table: use one that LimitsOf knows")
 	}
@@ -160,7 +170,7 @@ func (c *Cloud) Launch(now time.Duration, s LaunchSpec) (InstanceID, error) {
 	switch {
 	case sub == none:
 		return "", launchError("InvalidSubnetID.NotFound", "The subnet ID '"+string(s.Subnet)+"' does not exist")
-	case s.SecondaryAddresses < 0 || s.SecondaryAddresses >= limits.IPv4PerENI:
+	case s.SecondaryAddresses < 0 || s.SecondaryAddresses >= kind.IPv4PerENI:
 		return "", launchError("PrivateIpAddressLimitExceeded", "Number of private addresses will exceed limit.")
 	case c.subnets[sub].free < 1+s.SecondaryAddresses-c.subnets[sub].asideOf(s.Address):
 		return "", launchError(codeSubnetFull, c.subnetFull(sub))
@@ -169,11 +179,9 @@ func (c *Cloud) Launch(now time.Duration, s LaunchSpec) (InstanceID, error) {
 	case s.Address.IsValid() && !c.subnets[sub].available(s.Address):
 		return "", launchError(codePrimaryInUse, "The specified address "+s.Address.String()+" is not free in "+c.subnets[sub].cidr.String())
 	}
-	n := int32(len(c.instances))
-	c.instances = append(c.instances, instance{
-		id: InstanceID(c.instanceNames.name(instancePrefix, int(n))), kind: s.Type, limits: limits, subnet: sub,
-		rand: stream(mix(c.instanceNames.salt ^ uint64(n)*golden)), tags: sortedTags(s.Tags),
-	})
+	n := c.newInstance(&kind, sub)
+	c.instances[n].tags = sortedTags(s.Tags)
+	c.instances[n].visibleFrom, c.instances[n].changed = never, never
 	slot := c.launchENI(sub, &s)
 	e, i := &c.enis[slot], &c.instances[n]
 	e.groups = c.vpcOf(sub).defaultGroup
@@ -186,6 +194,16 @@ func (c *Cloud) Launch(now time.Duration, s LaunchSpec) (InstanceID, error) {
 	c.emit(c.now, ENIAttached, e, none)
 	c.emit(c.now, LinkPlugged, e, none)
 	return i.id, nil
+}
+
+// newInstance makes an instance without interfaces, a reservation of its own.
+func (c *Cloud) newInstance(kind *Type, sub int32) int32 {
+	n := int32(len(c.instances))
+	c.instances = append(c.instances, instance{
+		id: InstanceID(c.instanceNames.name(instancePrefix, int(n))), kind: kind.Name, limits: kind.Limits, subnet: sub, primary: none,
+		rand: stream(mix(c.instanceNames.salt ^ uint64(n)*golden)), first: n, launched: c.now,
+	})
+	return n
 }
 
 // launchENI makes an instance's primary interface.
@@ -226,21 +244,28 @@ func sortedTags(m map[string]string) []Tag {
 func (c *Cloud) Terminate(now time.Duration, id InstanceID) {
 	c.Advance(now)
 	n := c.instanceIndex(id)
-	if n == none || c.instances[n].dead {
-		return
+	if n != none && c.instances[n].state != terminated {
+		c.end(c.now, n)
 	}
+}
+
+// end is the last step of a termination.
+func (c *Cloud) end(at time.Duration, n int32) {
 	i := &c.instances[n]
 	for _, slot := range i.enis {
 		e := &c.enis[slot]
 		c.unplug(e, none)
 		remove := e.att.deleteOnTermination
-		c.detached(c.now, slot, none)
+		c.detached(at, slot, none)
 		if remove {
 			c.deleteENI(slot, none)
 		}
 	}
-	i.enis, i.ghosts, i.burned, i.primary, i.dead = nil, nil, nil, none, true
-	c.events = append(c.events, Event{At: c.now, Kind: InstanceTerminated, Instance: i.id})
+	i.enis, i.ghosts, i.burned, i.primary = nil, nil, nil, none
+	c.setState(at, i, terminated)
+	i.epoch++
+	c.events = append(c.events, Event{At: at, Kind: InstanceTerminated, Instance: i.id})
+	c.trimDue()
 }
 
 // Reboot is what a restart of the instance changes on EC2's side: device indexes that a forced detach left

@@ -106,7 +106,7 @@ func TestCodes(t *testing.T) {
 		}, "InvalidNetworkInterfaceID.NotFound"},
 		{"attach: malformed interface", func(w *world, i InstanceID) Request {
 			return Request{Action: AttachNetworkInterface, ENI: "eni-0zzzzzzzzzzzzzzzz", Instance: i, DeviceIndex: 1}
-		}, "InvalidNetworkInterfaceID.NotFound"},
+		}, "InvalidNetworkInterfaceId.Malformed"},
 		{"attach: deleted interface", func(w *world, i InstanceID) Request {
 			e := w.create(plenty, 0)
 			w.do(Request{Action: DeleteNetworkInterface, ENI: e})
@@ -116,7 +116,7 @@ func TestCodes(t *testing.T) {
 			return Request{Action: AttachNetworkInterface, ENI: w.create(plenty, 0), DeviceIndex: 1}
 		}, "MissingParameter"},
 		{"attach: unknown instance", func(w *world, i InstanceID) Request {
-			return Request{Action: AttachNetworkInterface, ENI: w.create(plenty, 0), Instance: "i-0", DeviceIndex: 1}
+			return Request{Action: AttachNetworkInterface, ENI: w.create(plenty, 0), Instance: noInstance, DeviceIndex: 1}
 		}, "InvalidInstanceID.NotFound"},
 		{"attach: terminated instance", func(w *world, i InstanceID) Request {
 			w.Terminate(w.now, i)
@@ -342,7 +342,7 @@ func TestCodes(t *testing.T) {
 			return Request{Action: DescribeSubnets, DryRun: true}
 		}, "UnauthorizedOperation"},
 		{"describe instances: unknown", func(w *world, i InstanceID) Request {
-			return Request{Action: DescribeInstances, Instance: "i-x"}
+			return Request{Action: DescribeInstances, Instance: noInstance}
 		}, "InvalidInstanceID.NotFound"},
 
 		{"tags: no resource", func(w *world, i InstanceID) Request {
@@ -404,7 +404,7 @@ func TestCodes(t *testing.T) {
 func checkCodes(t *testing.T, rows []codeRow) {
 	t.Helper()
 	status := map[string]int{
-		"": 200, "RequestLimitExceeded": 503, "Unavailable": 503, "InternalError": 500,
+		"": 200, "RequestLimitExceeded": 503, "Unavailable": 503, "InternalError": 500, "InsufficientInstanceCapacity": 500,
 		"UnauthorizedOperation": 403, "AuthFailure": 401, "DryRunOperation": 412,
 	}
 	for _, row := range rows {

@@ -18,9 +18,25 @@ type Config struct {
 	// none gets one, named default.
 	SecurityGroups []SecurityGroup
 	ENIQuota       int // network interfaces per region, default 5000 (the account's default quota)
-	Latency        Latency
-	Throttle       Throttle
-	Lag            Lag
+	VCPUQuota      int // virtual processors of running instances per region; 0: no quota
+	// Capacity is what the zones can hold; what it does not speak of is without bounds.
+	Capacity []Capacity
+	// TerminatedFor is how long a terminated instance is still described; default one hour ("Terminate Amazon EC2 instances").
+	TerminatedFor time.Duration
+	// MultiVPC lets an interface be attached to an instance of another VPC in its zone ("Multi-VPC ENI attachments", 2023). Without
+	// it that is refused, as it was before.
+	MultiVPC bool
+	Latency  Latency
+	Throttle Throttle
+	Lag      Lag
+}
+
+// Capacity is how many instances of a type a zone can hold, what is there already included: a launch beyond it is answered with
+// InsufficientInstanceCapacity. Where several cover a launch, each must have room.
+type Capacity struct {
+	Type      string // empty: all types together
+	Zone      string // empty: all zones together
+	Instances int    // below zero: the type is not offered (Unsupported)
 }
 
 // VPC is a network that subnets are cut from. VPCs may overlap one another.
@@ -81,6 +97,12 @@ type Latency struct {
 	// Detach runs from DetachNetworkInterface's execution to "available"; default 4 to 7 s (a log of
 	// amazon-vpc-cni-k8s 1.5.3 shows Delete fail "in use" once and succeed 5 s later).
 	Detach Span
+	// Launch runs from RunInstances' execution to "running"; default 4 to 30 s.
+	Launch Span
+	// Terminate runs from TerminateInstances' execution to "terminated"; default 10 to 60 s.
+	Terminate Span
+	// Reboot runs from RebootInstances' execution to the restart; default 1 to 30 s ("queues a request to reboot").
+	Reboot Span
 }
 
 // Lag says how far views trail behind the truth.
@@ -259,6 +281,10 @@ func (cfg Config) withDefaults() Config {
 	if cfg.ENIQuota <= 0 {
 		cfg.ENIQuota = 5000
 	}
+	if cfg.TerminatedFor <= 0 {
+		cfg.TerminatedFor = time.Hour
+	}
+	cfg.Capacity = slices.Clone(cfg.Capacity)
 	cfg.Latency = cfg.Latency.withDefaults()
 	cfg.Lag = cfg.Lag.withDefaults()
 	for a := range ActionCount {
@@ -276,6 +302,9 @@ func (l Latency) withDefaults() Latency {
 	orSpan(&l.Attach, Span{time.Second, 2500 * time.Millisecond, 6 * time.Second})
 	orSpan(&l.Link, Span{0, time.Second, 4 * time.Second})
 	orSpan(&l.Detach, Span{4 * time.Second, 5 * time.Second, 7 * time.Second})
+	orSpan(&l.Launch, Span{4 * time.Second, 8 * time.Second, 30 * time.Second})
+	orSpan(&l.Terminate, Span{10 * time.Second, 25 * time.Second, 60 * time.Second})
+	orSpan(&l.Reboot, Span{time.Second, 4 * time.Second, 30 * time.Second})
 	return l
 }
 

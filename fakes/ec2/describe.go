@@ -117,7 +117,7 @@ func (c *Cloud) show(e *eni, at time.Duration) ENI {
 	a, list, s := e.attachmentAt(at), e.addressesAt(at), &c.subnets[e.subnet]
 	v := ENI{
 		ID: e.id, Status: a.status, MAC: e.mac, Subnet: s.id, Zone: s.zone, VPC: c.vpcs[s.vpc].id, Primary: s.addr(list[0]),
-		Attachment: a.id, Instance: c.instanceID(a.instance), DeviceIndex: int(a.device),
+		Attachment: a.id, Instance: c.instanceID(a.instance), DeviceIndex: int(a.device), NetworkCard: int(a.card), SourceDestCheck: !e.unchecked,
 		DeleteOnTermination: a.deleteOnTermination, Owner: c.cfg.Account, Description: e.description,
 		Tags: e.tags, SecurityGroups: e.groups, Created: e.created,
 	}
@@ -154,62 +154,29 @@ func (c *Cloud) showSubnet(s *subnet) Subnet {
 func (c *Cloud) describeSubnets(from int32, r *Request) Response {
 	p := success()
 	at := c.countAt(from, r.Action)
-	for i := range c.subnets {
-		s := &c.subnets[i]
-		if r.Subnet == "" || r.Subnet == s.id {
-			v := c.showSubnet(s)
-			v.Available = c.shownFree(s, at)
-			p.Subnets = append(p.Subnets, v)
+	if r.Subnet == "" && len(r.Subnets) == 0 {
+		for n := range c.subnets {
+			p.Subnets = append(p.Subnets, c.describeSubnet(&c.subnets[n], at))
 		}
-	}
-	if r.Subnet != "" && len(p.Subnets) == 0 {
-		return noSuchSubnet(r.Subnet)
-	}
-	return p
-}
-
-// describeInstances is as far behind as any Describe: an index that it shows as free may be taken.
-func (c *Cloud) describeInstances(from int32, r *Request) Response {
-	at := c.readAt(from, r.Action)
-	p := success()
-	if r.Instance != "" {
-		n := c.instanceIndex(r.Instance)
-		if n == none {
-			return noSuchInstance(r.Instance)
-		}
-		p.Instances = []Instance{c.showInstance(n, at)}
 		return p
 	}
-	for n := range c.instances {
-		p.Instances = append(p.Instances, c.showInstance(int32(n), at))
+	ids := r.Subnets
+	if r.Subnet != "" {
+		ids = append([]SubnetID{r.Subnet}, ids...)
+	}
+	for _, id := range ids {
+		n := c.subnetIndex(id)
+		if n == none {
+			return noSuchSubnet(id)
+		}
+		p.Subnets = append(p.Subnets, c.describeSubnet(&c.subnets[n], at))
 	}
 	return p
 }
 
-// showInstance is an instance with what occupied its device indexes at an instant; always gives the truth.
-func (c *Cloud) showInstance(n int32, at time.Duration) Instance {
-	v := c.identity(n)
-	i := &c.instances[n]
-	v.VPCCIDRs = c.vpcOf(c.instances[n].subnet).cidrs()
-	v.State = "running"
-	if i.dead {
-		v.State = "terminated"
-	}
-	for _, slot := range i.enis {
-		e := &c.enis[slot]
-		if a := e.attachmentAt(at); a.instance == n {
-			v.Interfaces = append(v.Interfaces, Interface{ENI: e.id, Attachment: a.id, Device: int(a.device), Status: a.status})
-		}
-	}
+// describeSubnet is a subnet with its count of free addresses as it was at an instant.
+func (c *Cloud) describeSubnet(s *subnet, at time.Duration) Subnet {
+	v := c.showSubnet(s)
+	v.Available = c.shownFree(s, at)
 	return v
-}
-
-// identity is what never changes about an instance.
-func (c *Cloud) identity(n int32) Instance {
-	i := &c.instances[n]
-	s := &c.subnets[i.subnet]
-	return Instance{
-		ID: i.id, Type: i.kind, Zone: s.zone, Subnet: s.id, VPC: c.vpcs[s.vpc].id, PrimaryMAC: i.primMAC, PrimaryAddress: i.primAddr,
-		Tags: i.tags, Owner: c.cfg.Account,
-	}
 }

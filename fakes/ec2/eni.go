@@ -17,6 +17,7 @@ type eni struct {
 	id          ENIID
 	mac         string
 	description string
+	unchecked   bool   // its SourceDestCheck is off
 	token       string // the client token it was made with
 	tags        []Tag
 	groups      []string
@@ -57,9 +58,15 @@ type attachment struct {
 	number              int32
 	instance            int32 // none while available
 	device              int16
+	card                int16 // network card
 	status              Status
 	deleteOnTermination bool
 }
+
+// place is a device index on a network card as one number.
+func placeOf(card, device int16) int32 { return int32(card)<<16 | int32(device) }
+
+func (a *attachment) place() int32 { return placeOf(a.card, a.device) }
 
 // addressVersion is the list of an interface's addresses, as offsets in its subnet, primary first, since
 // an instant. Neither list nor version changes once made.
@@ -223,10 +230,10 @@ func (c *Cloud) find(from int32, id ENIID) int32 {
 	return slot
 }
 
-// insertByDevice is the slots of an instance with one more, in order of device index.
+// insertByDevice is the slots of an instance with one more, in order of network card and device index.
 func (c *Cloud) insertByDevice(slots []int32, slot int32) []int32 {
 	at := len(slots)
-	for at > 0 && c.enis[slots[at-1]].att.device > c.enis[slot].att.device {
+	for at > 0 && c.enis[slots[at-1]].att.place() > c.enis[slot].att.place() {
 		at--
 	}
 	out := make([]int32, 0, len(slots)+1)

@@ -34,6 +34,18 @@ const (
 	codeDryRun            = "DryRunOperation"
 	codeType              = "InvalidInstanceType"
 	codeNoBlocks          = "InsufficientCidrBlocks"
+	codeENIMalformed      = "InvalidNetworkInterfaceId.Malformed"
+	codeInstanceMalformed = "InvalidInstanceID.Malformed"
+	codeImageMalformed    = "InvalidAMIID.Malformed"
+	codeVPCNotFound       = "InvalidVpcID.NotFound"
+	codeVPCMalformed      = "InvalidVpcId.Malformed"
+	codeID                = "InvalidID" // of a resource to be tagged
+	codeNoDefaultVPC      = "VPCIdNotSpecified"
+	codeParameter         = "InvalidParameter"
+	codeUnsupported       = "Unsupported"
+	codeNoCapacity        = "InsufficientInstanceCapacity"
+	codeInstanceLimit     = "InstanceLimitExceeded"
+	codeVCPULimit         = "VcpuLimitExceeded"
 )
 
 const (
@@ -50,7 +62,7 @@ func statusOf(code string) int {
 	switch code {
 	case codeThrottled, codeUnavailable:
 		return 503
-	case codeInternal:
+	case codeInternal, codeNoCapacity:
 		return 500
 	case codeUnauthorized:
 		return 403
@@ -78,10 +90,16 @@ func noSuchENI(id ENIID) Response {
 	if id == "" {
 		return missing("networkInterfaceId")
 	}
+	if !wellFormed(eniPrefix, string(id)) {
+		return failure(codeENIMalformed, "Invalid id: \""+string(id)+"\" (expecting \"eni-...\")")
+	}
 	return failure(codeENINotFound, "The networkInterface ID '"+string(id)+"' does not exist")
 }
 
 func noSuchInstance(id InstanceID) Response {
+	if !wellFormed(instancePrefix, string(id)) {
+		return failure(codeInstanceMalformed, "Invalid id: \""+string(id)+"\"")
+	}
 	return failure(codeInstanceNotFound, "The instance ID '"+string(id)+"' does not exist")
 }
 

@@ -9,19 +9,22 @@ import (
 type EventKind uint8
 
 const (
-	_                  EventKind = iota
-	LinkPlugged                  // the kernel device appears on the instance
-	LinkUnplugged                // the kernel device disappears from the instance
-	ENICreated                   // with all its addresses: there is no AddressAssigned for those
-	ENIAttached                  // the status has become in-use
-	ENIDetachStarted             // the status has become detaching; traffic ends here
-	ENIDetached                  // the status has become available
-	ENIDeleted                   // with all its addresses
-	AddressAssigned              // one per secondary or IPv6 address
-	AddressUnassigned            // one per secondary or IPv6 address
-	InstanceTerminated           // after the events of its interfaces
-	PrefixAssigned               // one per prefix, IPv4 or IPv6
-	PrefixUnassigned             // one per prefix
+	_                    EventKind = iota
+	LinkPlugged                    // the kernel device appears on the instance
+	LinkUnplugged                  // the kernel device disappears from the instance
+	ENICreated                     // with all its addresses: there is no AddressAssigned for those
+	ENIAttached                    // the status has become in-use
+	ENIDetachStarted               // the status has become detaching; traffic ends here
+	ENIDetached                    // the status has become available
+	ENIDeleted                     // with all its addresses
+	AddressAssigned                // one per secondary or IPv6 address
+	AddressUnassigned              // one per secondary or IPv6 address
+	InstanceTerminated             // after the events of its interfaces
+	PrefixAssigned                 // one per prefix, IPv4 or IPv6
+	PrefixUnassigned               // one per prefix
+	InstanceRunning                // after pending, and the events of its primary interface
+	InstanceShuttingDown           // a TerminateInstances was executed
+	InstanceRebooted               // a RebootInstances took effect
 )
 
 // String names the kind.
@@ -51,6 +54,12 @@ func (k EventKind) String() string {
 		return "PrefixAssigned"
 	case PrefixUnassigned:
 		return "PrefixUnassigned"
+	case InstanceRunning:
+		return "InstanceRunning"
+	case InstanceShuttingDown:
+		return "InstanceShuttingDown"
+	case InstanceRebooted:
+		return "InstanceRebooted"
 	}
 	return "unknown"
 }

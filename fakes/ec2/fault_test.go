@@ -198,7 +198,7 @@ func TestLedgerRows(t *testing.T) {
 		w.Serve(0, &Request{Action: DescribeSubnets, Caller: i})
 	}
 	w.Serve(0, &Request{Action: DeleteNetworkInterface})
-	w.Serve(0, &Request{Action: DeleteNetworkInterface, ENI: "eni-x"})
+	w.Serve(0, &Request{Action: DeleteNetworkInterface, ENI: "eni-00000000000000000"})
 	w.Fault(Fault{Kind: ThrottleBurst})
 	w.Serve(0, &Request{Action: AttachNetworkInterface, Caller: i})
 	w.Fault(Fault{Kind: Lose, Times: 1})

@@ -17,6 +17,9 @@ const (
 	attachmentPrefix = "eni-attach-"
 	groupPrefix      = "sg-"
 	vpcPrefix        = "vpc-"
+	imagePrefix      = "ami-"
+
+	reservationPrefix = "r-"
 )
 
 // An identifier's digits are a reversible scrambling of a running number, so they look like EC2's, cannot

@@ -38,7 +38,7 @@ type IMDSENI struct {
 // changes nothing; now must not lie before the last call that did.
 func (c *Cloud) IMDS(now time.Duration, id InstanceID) (IMDS, bool) {
 	n := c.instanceIndex(id)
-	if n == none || c.instances[n].dead || len(c.faults) > 0 && c.silent(now, id) {
+	if n == none || !c.instances[n].up() || len(c.faults) > 0 && c.silent(now, id) {
 		return IMDS{}, false
 	}
 	i := &c.instances[n]
@@ -86,7 +86,7 @@ func (c *Cloud) metadata(now time.Duration, e *eni, buf []netip.Addr) (IMDSENI, 
 		buf = append(buf, s.addr(o))
 	}
 	entry := IMDSENI{
-		MAC: e.mac, ENI: e.id, Device: int(e.att.device), Subnet: s.id, SubnetCIDR: s.cidr, SubnetIPv6: s.six.cidr,
+		MAC: e.mac, ENI: e.id, Device: int(e.att.device), Card: int(e.att.card), Subnet: s.id, SubnetCIDR: s.cidr, SubnetIPv6: s.six.cidr,
 		Addresses: buf[from:len(buf):len(buf)], Groups: e.groups,
 	}
 	if len(e.extras) > 0 && now >= e.secondariesAt {
@@ -119,6 +119,9 @@ func insertEntry(list []IMDSENI, g *IMDSENI) []IMDSENI {
 func (g *IMDSENI) before(o *IMDSENI) bool {
 	if g.Partial != o.Partial {
 		return o.Partial
+	}
+	if g.Card != o.Card {
+		return g.Card < o.Card
 	}
 	if g.Device != o.Device {
 		return g.Device < o.Device

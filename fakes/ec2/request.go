@@ -25,14 +25,15 @@ type Request struct {
 	ENI  ENIID   // Attach, Modify, Delete, Assign, Unassign, CreateTags
 	ENIs []ENIID // DescribeNetworkInterfaces by ID; CreateTags on several
 
-	Subnet         SubnetID // Create, Run; DescribeSubnets (empty: all)
-	SecurityGroups []string // Create, Run, Modify (replaces the groups); DescribeSecurityGroups by ID
-	Description    string   // Create, Modify
-	ClientToken    string   // Create, Run, AssignPrivateIpAddresses never: makes a repetition harmless
-	Tags           []Tag    // Create, CreateTags, Run (the instance's); DeleteTags: those with exactly that value
-	TagKeys        []string // DeleteTags: those with any value
-	Resources      []string // CreateTags, DeleteTags: identifiers of interfaces, instances, subnets, VPCs and groups
-	VPCs           []string // DescribeVpcs by ID
+	Subnet         SubnetID   // Create, Run; DescribeSubnets (empty, and no Subnets: all)
+	SecurityGroups []string   // Create, Run, Modify (replaces the groups); DescribeSecurityGroups by ID
+	Description    string     // Create, Modify
+	ClientToken    string     // Create, Run, AssignPrivateIpAddresses never: makes a repetition harmless
+	Tags           []Tag      // Create, CreateTags, Run (the instance's); DeleteTags: those with exactly that value
+	TagKeys        []string   // DeleteTags: those with any value
+	Resources      []string   // CreateTags, DeleteTags: identifiers of interfaces, instances, subnets, VPCs and groups
+	VPCs           []string   // DescribeVpcs by ID
+	Subnets        []SubnetID // DescribeSubnets by ID
 
 	SecondaryCount int          // Create, Assign, Run
 	Addresses      []netip.Addr // Create (primary first), Assign of exact ones, Unassign
@@ -60,6 +61,7 @@ type Request struct {
 	SourceDestCheck bool // Modify
 
 	Type               string // RunInstances
+	Image              string // RunInstances: "ami-" and 8 or 17 hexadecimal digits; every such image exists
 	MinCount, MaxCount int    // RunInstances
 	ENITags            []Tag  // RunInstances: of the interfaces
 
@@ -185,6 +187,8 @@ type Instance struct {
 	PrimaryAddress netip.Addr
 	VPCCIDRs       []netip.Prefix // shared; must not be written to
 	State          string         // "pending", "running", "shutting-down", "terminated"
+	Reservation    string         // shared by what one RunInstances launched
+	Image          string         // "" for what Launch started
 	Interfaces     []Interface    // by network card, then device index
 	Tags           []Tag          // shared; must not be written to
 	Launched       time.Duration

@@ -79,6 +79,18 @@ func (c *Cloud) execute(from int32, r *Request) Response {
 		return c.describeInstances(from, r)
 	case DescribeInstanceTypes:
 		return describeTypes(r)
+	case DeleteTags:
+		return c.deleteTags(from, r)
+	case DescribeVpcs:
+		return c.describeVPCs(r)
+	case DescribeSecurityGroups:
+		return c.describeGroups(r)
+	case RunInstances:
+		return c.runInstances(from, r)
+	case TerminateInstances:
+		return c.terminate(from, r)
+	case RebootInstances:
+		return c.reboot(from, r)
 	}
 	return failure(codeInvalidAction, "The action is not valid for this web service.")
 }

@@ -85,14 +85,4 @@ func (c *Cloud) DrainSubnet(now time.Duration, id SubnetID, leave int) {
 }
 
 // AddVPCCIDR adds a CIDR to the first VPC; metadata shows it after Lag.IMDSAddress.
-func (c *Cloud) AddVPCCIDR(now time.Duration, p netip.Prefix) {
-	c.Advance(now)
-	v := &c.vpcs[0]
-	last := v.cidr[len(v.cidr)-1]
-	if !p.IsValid() || slices.Contains(last.cidrs, p) {
-		return
-	}
-	cidrs := append(slices.Clone(last.cidrs), p)
-	at := max(last.at, c.now+c.rand.draw(c.cfg.Lag.IMDSAddress))
-	v.cidr = append(v.cidr[:len(v.cidr):len(v.cidr)], cidrVersion{at, cidrs})
-}
+func (c *Cloud) AddVPCCIDR(now time.Duration, p netip.Prefix) { c.AddCIDR(now, "", p) }

@@ -8,9 +8,12 @@ const (
 	attachDone transitionKind = iota
 	linkArrives
 	detachDone
+	launchDone // the slot is an instance's number, here and below
+	terminateDone
+	rebootDone
 )
 
-// transition is something that the cloud does by itself. It is void when the ENI's epoch has moved on.
+// transition is something that the cloud does by itself. It is void when the ENI's or the instance's epoch has moved on.
 type transition struct {
 	at    time.Duration
 	seq   uint32 // order among equals
@@ -57,10 +60,15 @@ func (c *Cloud) Advance(now time.Duration) {
 
 // run does one transition.
 func (c *Cloud) run(t transition) {
-	e := &c.enis[t.slot]
-	if e.epoch != t.epoch {
+	if c.void(&t) {
 		return
 	}
+	if t.kind >= launchDone {
+		c.runInstance(t)
+		c.trimDue()
+		return
+	}
+	e := &c.enis[t.slot]
 	switch t.kind {
 	case attachDone:
 		c.attachCompletes(t.at, e)
@@ -73,10 +81,24 @@ func (c *Cloud) run(t transition) {
 	c.trimDue()
 }
 
+// void says whether what a transition was to complete is no longer under way.
+func (c *Cloud) void(t *transition) bool {
+	if t.kind >= launchDone {
+		return c.instances[t.slot].epoch != t.epoch
+	}
+	return c.enis[t.slot].epoch != t.epoch
+}
+
 // schedule puts a transition of the slot's present epoch on the heap.
 func (c *Cloud) schedule(at time.Duration, kind transitionKind, slot int32) {
+	var epoch uint32
+	if kind >= launchDone {
+		epoch = c.instances[slot].epoch
+	} else {
+		epoch = c.enis[slot].epoch
+	}
 	c.dueSeq++
-	c.due = append(c.due, transition{at, c.dueSeq, c.enis[slot].epoch, slot, kind})
+	c.due = append(c.due, transition{at, c.dueSeq, epoch, slot, kind})
 	h, i := c.due, len(c.due)-1
 	for i > 0 {
 		up := (i - 1) / 2
@@ -111,7 +133,7 @@ func (c *Cloud) popDue() {
 
 // trimDue takes void transitions off the top, so that Next never names an instant at which nothing happens.
 func (c *Cloud) trimDue() {
-	for len(c.due) > 0 && c.enis[c.due[0].slot].epoch != c.due[0].epoch {
+	for len(c.due) > 0 && c.void(&c.due[0]) {
 		c.popDue()
 	}
 }

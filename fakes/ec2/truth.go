@@ -23,7 +23,7 @@ func (c *Cloud) MAC(id ENIID) string {
 	return c.enis[slot].mac
 }
 
-// AttachedENIs are the interfaces that are in-use on an instance, by device index.
+// AttachedENIs are the interfaces that are in-use on an instance, by network card and device index.
 func (c *Cloud) AttachedENIs(i InstanceID) []ENIID {
 	n := c.instanceIndex(i)
 	if n == none {
@@ -43,9 +43,10 @@ type Link struct {
 	MAC    string
 	ENI    ENIID
 	Device int
+	Card   int // network card
 }
 
-// Links are the kernel devices that are plugged into an instance, by device index: what its kernel finds
+// Links are the kernel devices that are plugged into an instance, by network card and device index: what its kernel finds
 // when it boots.
 func (c *Cloud) Links(i InstanceID) []Link {
 	n := c.instanceIndex(i)
@@ -55,7 +56,7 @@ func (c *Cloud) Links(i InstanceID) []Link {
 	var out []Link
 	for _, slot := range c.instances[n].enis {
 		if e := &c.enis[slot]; e.plugged {
-			out = append(out, Link{e.mac, e.id, int(e.att.device)})
+			out = append(out, Link{e.mac, e.id, int(e.att.device), int(e.att.card)})
 		}
 	}
 	return out

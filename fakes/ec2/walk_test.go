@@ -85,6 +85,7 @@ func (w *walker) request() Request {
 		Subnet: w.subnet(), Instance: pick(w, w.instances), DeviceIndex: w.n(9) - 1, Attachment: pick(w, w.attached),
 		Force: w.n(8) == 0, DeleteOnTermination: w.n(2) == 0, SecondaryCount: w.n(9) - 1,
 	}
+	w.askInstances(&r)
 	if w.n(100) == 0 {
 		r.Action = Action(w.n(256))
 	} else if w.n(2) == 0 {
@@ -108,6 +109,26 @@ func (w *walker) request() Request {
 	w.askExtras(&r)
 	w.giveBack(&r)
 	return r
+}
+
+// askInstances completes what is about instances, and mostly makes something else of what would leave none or too many to walk on.
+func (w *walker) askInstances(r *Request) {
+	switch r.Action {
+	case RunInstances:
+		r.Type, r.Image, r.MinCount, r.MaxCount = "t3.small", image, w.n(3), w.n(4)
+		if w.n(30) > 0 {
+			r.Action = AttachNetworkInterface
+		}
+	case TerminateInstances:
+		r.Instances = []InstanceID{pick(w, w.instances)}
+		if w.n(40) > 0 {
+			r.Action = AttachNetworkInterface
+		}
+	case AttachNetworkInterface:
+		r.NetworkCard = max(0, w.n(30)-26)
+	case DeleteTags:
+		r.Resources, r.TagKeys = []string{string(r.Instance), "sg-1"}, []string{"k"}
+	}
 }
 
 // askExtras makes it one about prefixes or IPv6, now and then together with something else.
@@ -233,6 +254,11 @@ func (w *walker) step() Response {
 		w.attached = slices.DeleteFunc(w.attached, func(id string) bool { return id == r.Attachment })
 	}
 	w.learn(&p)
+	if r.Action == RunInstances {
+		for _, i := range p.Instances {
+			w.instances = append(w.instances, i.ID)
+		}
+	}
 	w.now += time.Duration(w.n(1e8))
 	if w.n(3) == 0 {
 		if at, ok := w.c.Next(); ok {
@@ -276,7 +302,7 @@ func TestRandomWalkBalances(t *testing.T) {
 			t.Errorf("the walk never met %q", code)
 		}
 	}
-	for k := LinkPlugged; k <= PrefixUnassigned; k++ {
+	for k := LinkPlugged; k <= InstanceRebooted; k++ {
 		if kinds[k] < 20 {
 			t.Errorf("the walk saw %d of %v", kinds[k], k)
 		}
