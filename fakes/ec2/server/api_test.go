@@ -138,13 +138,13 @@ func TestRequests(t *testing.T) {
 				SubnetId: str("subnet-1"), SecurityGroupIds: []string{"sg-1"}, EbsOptimized: no, Monitoring: &types.RunInstancesMonitoringEnabled{Enabled: no},
 				TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeInstance, Tags: tagA}, {ResourceType: types.ResourceTypeNetworkInterface, Tags: []types.Tag{{Key: str("c"), Value: str("")}}}}})
 			return err
-		}, ec2.Request{Action: ec2.RunInstances, Type: "m5.large", MinCount: 2, MaxCount: 3, ClientToken: "t", DryRun: true, Subnet: "subnet-1", SecurityGroups: []string{"sg-1"},
+		}, ec2.Request{Action: ec2.RunInstances, Type: "m5.large", Image: "ami-0123456789abcdef0", MinCount: 2, MaxCount: 3, ClientToken: "t", DryRun: true, Subnet: "subnet-1", SecurityGroups: []string{"sg-1"},
 			Tags: []ec2.Tag{{Key: "a", Value: "b"}}, ENITags: []ec2.Tag{{Key: "c"}}}},
 		{"run with an interface", func() error {
 			_, err := c.RunInstances(ctx, &sdk.RunInstancesInput{ImageId: str("ami-01234567"), InstanceType: types.InstanceTypeM5Large, MinCount: num(1), MaxCount: num(1), ClientToken: str("t"),
 				NetworkInterfaces: []types.InstanceNetworkInterfaceSpecification{{DeviceIndex: num(0), SubnetId: str("subnet-1"), Groups: []string{"sg-1"}, SecondaryPrivateIpAddressCount: num(4), DeleteOnTermination: yes, AssociatePublicIpAddress: no}}})
 			return err
-		}, ec2.Request{Action: ec2.RunInstances, Type: "m5.large", MinCount: 1, MaxCount: 1, ClientToken: "t", Subnet: "subnet-1", SecurityGroups: []string{"sg-1"}, SecondaryCount: 4}},
+		}, ec2.Request{Action: ec2.RunInstances, Type: "m5.large", Image: "ami-01234567", MinCount: 1, MaxCount: 1, ClientToken: "t", Subnet: "subnet-1", SecurityGroups: []string{"sg-1"}, SecondaryCount: 4}},
 		{"terminate", func() error {
 			_, err := c.TerminateInstances(ctx, &sdk.TerminateInstancesInput{InstanceIds: []string{inst1}, DryRun: yes})
 			return err
@@ -268,7 +268,7 @@ func TestAnswers(t *testing.T) {
 	check("group's tags", g.Tags, tagA)
 
 	b.answer = ec2.Response{Instances: []ec2.Instance{
-		{ID: "i-1", Type: "m5.large", State: "pending", Zone: "us-east-1a", PrimaryAddress: addr("10.0.0.7"), Launched: time.Hour, Owner: "o", SecurityGroups: []string{"sg-1"}, Tags: tags,
+		{ID: "i-1", Reservation: "r-1", Type: "m5.large", State: "pending", Zone: "us-east-1a", PrimaryAddress: addr("10.0.0.7"), Launched: time.Hour, Owner: "o", SecurityGroups: []string{"sg-1"}, Tags: tags,
 			Interfaces: []ec2.Interface{{ENI: "eni-1", Attachment: "eni-attach-1", Device: 1, Card: 2, Status: ec2.InUse}}},
 		{ID: "i-2", State: "shutting-down", Zone: "us-east-1a"},
 	}}

@@ -1,15 +1,13 @@
 package server
 
 import (
-	"strings"
-
 	"github.com/enilab/enilab/fakes/ec2"
 )
 
 // launched is the answer of RunInstances: all its instances are one reservation.
 func (c *call) launched(x *writer, p *ec2.Response) {
 	if len(p.Instances) > 0 {
-		x.text("reservationId", reservationID(&p.Instances[0]))
+		x.text("reservationId", p.Instances[0].Reservation)
 		x.text("ownerId", p.Instances[0].Owner)
 	}
 	x.open("groupSet")
@@ -17,20 +15,25 @@ func (c *call) launched(x *writer, p *ec2.Response) {
 	list(x, "instancesSet", p.Instances, func(i *ec2.Instance) { c.instance(x, i) })
 }
 
-// reservation: each instance is listed as if it had been launched by a request of its own.
-func (c *call) reservation(x *writer, i *ec2.Instance) {
-	x.text("reservationId", reservationID(i))
-	x.text("ownerId", i.Owner)
-	x.open("groupSet")
-	x.end("groupSet")
-	x.open("instancesSet")
-	x.open("item")
-	c.instance(x, i)
-	x.end("item")
-	x.end("instancesSet")
+// reservations lists instances with those of one reservation together, where they follow one another.
+func (c *call) reservations(x *writer, all []ec2.Instance) {
+	x.open("reservationSet")
+	for len(all) > 0 {
+		n := 1
+		for n < len(all) && all[n].Reservation == all[0].Reservation {
+			n++
+		}
+		x.open("item")
+		x.text("reservationId", all[0].Reservation)
+		x.text("ownerId", all[0].Owner)
+		x.open("groupSet")
+		x.end("groupSet")
+		list(x, "instancesSet", all[:n], func(i *ec2.Instance) { c.instance(x, i) })
+		x.end("item")
+		all = all[n:]
+	}
+	x.end("reservationSet")
 }
-
-func reservationID(i *ec2.Instance) string { return "r-" + strings.TrimPrefix(string(i.ID), "i-") }
 
 // stateCode is the number of an instance's state (InstanceState in the API reference).
 func stateCode(state string) int {
@@ -64,6 +67,7 @@ func (x *writer) change(s *ec2.StateChange) {
 
 func (c *call) instance(x *writer, i *ec2.Instance) {
 	x.text("instanceId", string(i.ID))
+	x.text("imageId", i.Image)
 	x.text("instanceType", i.Type)
 	x.state("instanceState", i.State)
 	c.time(x, "launchTime", i.Launched)

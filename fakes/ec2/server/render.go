@@ -46,7 +46,7 @@ func (c *call) described(x *writer, p *ec2.Response) {
 	case ec2.DescribeSubnets:
 		list(x, "subnetSet", p.Subnets, func(s *ec2.Subnet) { c.subnet(x, s) })
 	case ec2.DescribeInstances:
-		list(x, "reservationSet", p.Instances, func(i *ec2.Instance) { c.reservation(x, i) })
+		c.reservations(x, p.Instances)
 	case ec2.DescribeInstanceTypes:
 		list(x, "instanceTypeSet", p.Types, x.instanceType)
 	case ec2.DescribeVpcs:

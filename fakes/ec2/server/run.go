@@ -11,7 +11,7 @@ import (
 func (c *call) run(q *form) {
 	r := &c.req
 	r.DryRun = q.flag("DryRun")
-	q.identifier("InvalidAMIID", "ami-", q.required("ImageId"))
+	r.Image = q.identifier("InvalidAMIID", "ami-", q.required("ImageId"))
 	r.Type = q.required("InstanceType")
 	q.required("MinCount")
 	q.required("MaxCount")

@@ -177,7 +177,7 @@ func (c *call) instanceValues(i *ec2.Instance, name string) ([]string, bool) {
 	case "owner-id":
 		return one(i.Owner), true
 	case "reservation-id":
-		return one(reservationID(i)), true
+		return one(i.Reservation), true
 	case "tenancy":
 		return one("default"), true
 	case "group-id", "instance.group-id":
