@@ -55,7 +55,12 @@ func heap() uint64 {
 // meanwhile.
 func TestIdleClients(t *testing.T) {
 	w := newWorld(t)
-	w.srv.Config.ReadHeaderTimeout = time.Second // half a request
+	hasty := httptest.NewUnstartedServer(nil)
+	hasty.Config = Server(w.srv.Config.Handler)
+	hasty.Config.ReadHeaderTimeout = time.Second // half a request
+	hasty.Start()
+	t.Cleanup(hasty.Close)
+	w.srv = hasty
 	h := with(tokenHeader, w.token(60))
 	before := heap()
 	var idle []net.Conn

@@ -41,10 +41,8 @@
 // Signatures of the identity document verify, as the user guide says how, with Signer.Certificate instead of Amazon's: signature by
 // openssl dgst -sha256, pkcs7 and rsa2048 by openssl smime. (Amazon's pkcs7 is a DSA signature, ours is RSA.)
 //
+// Answers keep the connection, as clients may ask; the real service was seen to say "Connection: close", which Options.Close does.
+//
 // Sources: "Use the Instance Metadata Service to access instance metadata", "Access instance metadata for an EC2 instance" and
 // "Configure the instance metadata options" of the EC2 user guide.
-//
-// # What it leaves out
-//
-// Answers keep the connection; the real service's say "Connection: close".
 package server

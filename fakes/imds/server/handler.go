@@ -51,7 +51,10 @@ func newHandler(c Config) *handler {
 
 // ServeHTTP answers one request, whatever it is.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Server", "EC2ws")
+	w.Header()["Server"] = serverName
+	if h.Close {
+		w.Header().Set("Connection", "close")
+	}
 	// A silent service keeps the caller waiting longer than a request may take to arrive.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	view, ok := h.View(r.Context())
@@ -150,7 +153,10 @@ func send(w http.ResponseWriter, p *imds.Reply) {
 	_, _ = io.WriteString(w, p.Text) // a caller that has gone does not want it
 }
 
-var noRanges = []string{"none"}
+var (
+	serverName = []string{"EC2ws"}
+	noRanges   = []string{"none"}
+)
 
 // fail answers with the page that the service has for a status.
 func fail(w http.ResponseWriter, status int) {

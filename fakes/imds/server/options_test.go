@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto"
@@ -10,6 +11,7 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -63,6 +65,26 @@ func TestHeaders(t *testing.T) {
 		"/latest/user-data": "application/octet-stream", "/latest/none": "text/html"} {
 		if _, _, got := w.do("GET", path, h); got.Get("Content-Type") != want || got.Get("Server") != "EC2ws" {
 			t.Errorf("%s: %v, expected %s of EC2ws", path, got, want)
+		}
+	}
+}
+
+// TestClose: a connection is for one answer where it is said to be.
+func TestClose(t *testing.T) {
+	for _, closes := range []bool{false, true} {
+		w := newWorld(t, func(c *Config) { c.V1, c.Close = true, closes })
+		c := w.dial()
+		r := bufio.NewReader(c)
+		for i := range 2 {
+			_, _ = io.WriteString(c, "GET "+macPath+" HTTP/1.1\r\nHost: imds\r\n\r\n")
+			p, err := http.ReadResponse(r, nil)
+			if err == nil {
+				_, err = io.Copy(io.Discard, p.Body)
+				_ = p.Body.Close()
+			}
+			if want := i == 0 || !closes; err == nil != want {
+				t.Errorf("closes: %v: answer %d: %v; expected one: %v", closes, i, err, want)
+			}
 		}
 	}
 }

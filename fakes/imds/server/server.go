@@ -46,6 +46,8 @@ type Options struct {
 	Throttle ec2.Bucket
 	// Connections at once; 0: maxConnections.
 	Connections int
+	// Close ends each connection with its first answer, as the real service was seen to do.
+	Close bool
 }
 
 // Assumed is a Throttle: as many reads a second as the published limit of 1024 packets allows, when each has a connection of its own.
