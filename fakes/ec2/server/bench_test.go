@@ -88,7 +88,8 @@ func BenchmarkMixed(b *testing.B) {
 				)
 			}
 			b.ReportAllocs()
-			b.SetParallelism(cap(clients) / runtime.GOMAXPROCS(0))
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+			b.SetParallelism(cap(clients) / 2)
 			b.RunParallel(func(pb *testing.PB) {
 				c := <-clients
 				for pb.Next() {

@@ -105,7 +105,7 @@ func (c *call) describes(q *form) {
 		for _, id := range c.describe(q, "NetworkInterfaceId", 1000) {
 			r.ENIs = append(r.ENIs, ec2.ENIID(q.eni(id)))
 		}
-		q.without("IncludeManagedResources")
+		q.flag("IncludeManagedResources") // there are none
 	case ec2.DescribeSubnets:
 		for _, id := range c.describe(q, "SubnetId", 1000) {
 			c.subnets = append(c.subnets, ec2.SubnetID(id))
@@ -120,10 +120,10 @@ func (c *call) describes(q *form) {
 		if len(r.Instances) == 1 {
 			r.Instance = r.Instances[0]
 		}
-		q.without("IncludeManagedResources")
+		q.flag("IncludeManagedResources")
 	case ec2.DescribeInstanceTypes:
 		r.Types = c.describe(q, "InstanceType", 100)
-		q.without("IncludeUnsupportedInRegion")
+		q.flag("IncludeUnsupportedInRegion") // there are none
 	case ec2.DescribeVpcs:
 		r.VPCs = c.describe(q, "VpcId", 1000)
 	case ec2.DescribeSecurityGroups:

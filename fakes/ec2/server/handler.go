@@ -28,8 +28,8 @@ type handler struct {
 // writers are used again: an answer may be large.
 var writers = sync.Pool{New: func() any { return new(writer) }}
 
-// keptAnswer is how large a writer may be that is kept.
-const keptAnswer = 64 << 10
+// keptAnswer is how large a writer may be that is kept: a page of interfaces with ten addresses each.
+const keptAnswer = 2 << 20
 
 // aws-sdk-go-v2 gives up an answer that is longer than the buffer of its connection when it arrives before its own write of the request
 // has quite returned ("use of closed network connection": smithy-go closes the body, and net/http takes its end for an error). EC2 is

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,6 +43,7 @@ func (c *call) render(x *writer, id string, p *ec2.Response) {
 func (c *call) described(x *writer, p *ec2.Response) {
 	switch c.req.Action {
 	case ec2.DescribeNetworkInterfaces:
+		x.b = slices.Grow(x.b, room(p.ENIs))
 		list(x, "networkInterfaceSet", p.ENIs, func(e *ec2.ENI) { c.eni(x, e) })
 	case ec2.DescribeSubnets:
 		list(x, "subnetSet", p.Subnets, func(s *ec2.Subnet) { c.subnet(x, s) })
@@ -56,6 +58,15 @@ func (c *call) described(x *writer, p *ec2.Response) {
 	default:
 		x.flag("return", true)
 	}
+}
+
+// room is about how many bytes a list of interfaces takes.
+func room(list []ec2.ENI) int {
+	n := 512
+	for i := range list {
+		n += 1536 + 192*len(list[i].Secondaries)
+	}
+	return n
 }
 
 // list writes <set><item>…</item>…</set>.
