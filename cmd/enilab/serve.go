@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"net/netip"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -110,9 +111,15 @@ func (l *lab) serve(f *serveFlags, what string, imdsGiven bool) error {
 	if err != nil {
 		return err
 	}
+	if o.IMDS != "" {
+		if _, err := netip.ParseAddrPort(o.IMDS); err != nil {
+			return usage("listen for metadata on %q: expected an address and a port such as %s", o.IMDS, imdsListen)
+		}
+	}
 	if o.World, err = l.world(f.config); err != nil {
 		return l.refuseWorld(err)
 	}
+	o.Say = func(text string) { fmt.Fprintln(l.err, text) }
 	debug.SetGCPercent(100) // it lives for days
 	s, err := worldserver.Start(o)
 	if err != nil {

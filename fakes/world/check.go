@@ -85,12 +85,15 @@ func (r *reader) room(g *Region) {
 	}
 	for k := range g.Instances {
 		i := &g.Instances[k]
-		take(string(i.Subnet), 1+i.Addresses, i.begin)
+		take(string(i.Subnet), i.v4(), i.begin)
 		for j := range i.ENIs {
-			take(string(i.ENIs[j].Subnet), 1+i.ENIs[j].Addresses, i.ENIs[j].begin)
+			take(string(i.ENIs[j].Subnet), i.ENIs[j].v4(), i.ENIs[j].begin)
 		}
 	}
 	for k := range g.ENIs {
-		take(string(g.ENIs[k].Subnet), 1+g.ENIs[k].Addresses, g.ENIs[k].begin)
+		take(string(g.ENIs[k].Subnet), g.ENIs[k].v4(), g.ENIs[k].begin)
 	}
 }
+
+// v4 is how many addresses of a subnet the interface needs.
+func (a *Addressing) v4() int { return 1 + a.Addresses + 16*a.Prefixes }

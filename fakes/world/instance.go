@@ -18,10 +18,26 @@ func (r *reader) instance(n *yaml.Node, g *Region) {
 	var groups []string
 	var enis, metadata *yaml.Node
 	count := 1
-	i.object = r.object(n, "an instance", r.text("name", &i.Name), r.number("count", 1, mostInstances, &count), r.text("type", &i.Type),
-		r.text("subnet", &subnetName), r.address("address", &i.Address), r.text("mac", &i.MAC), r.number("addresses", 0, 49, &i.Addresses),
-		r.texts("groups", &groups), r.tags("tags", &i.Tags), r.text("role", &i.Role),
-		field{"enis", func(n *yaml.Node) { enis = n }}, field{"imds", func(n *yaml.Node) { metadata = n }})
+	i.object = r.object(n, "an instance", append(r.addressing(&i.Addressing), r.text("name", &i.Name), r.number("count", 1, mostInstances, &count), r.text("type", &i.Type),
+		r.text("subnet", &subnetName), r.address("address", &i.Address), r.text("mac", &i.MAC),
+		r.texts("groups", &groups), r.tags("tags", &i.Tags), r.text("role", &i.Role), r.text("image", &i.Image), r.flag("spot", &i.Spot),
+		r.text("lifecycle", &i.Lifecycle),
+		field{"user-data", func(n *yaml.Node) {
+			r.scalar(n, "user-data", "a text of up to 16 KiB", func(s string) bool {
+				i.UserData = s
+				return len(s) <= 16<<10 // "Run commands when you launch an EC2 instance with user data input"
+			})
+		}},
+		field{"key", func(n *yaml.Node) {
+			o := r.object(n, "key", r.text("name", &i.Key.Name), field{"public", func(n *yaml.Node) {
+				r.scalar(n, "public", "a key as in authorized_keys", func(s string) bool {
+					i.Key.Public = s
+					return s != "" && len(s) <= 8<<10
+				})
+			}})
+			r.need(n, &o, "key", "name", "public")
+		}},
+		field{"enis", func(n *yaml.Node) { enis = n }}, field{"imds", func(n *yaml.Node) { metadata = n }})...)
 	r.need(n, &i.object, "an instance", "name", "type")
 	limits, known := ec2.LimitsOf(i.Type)
 	if !known && i.Type != "" {
@@ -32,7 +48,7 @@ func (r *reader) instance(n *yaml.Node, g *Region) {
 		return
 	}
 	i.Subnet, i.Groups = s.ID, r.findGroups(g, &i.object, s, groups)
-	r.withinType(&i.object, i.Type, limits, i.Addresses)
+	r.withinType(&i.object, i.Type, limits, &i.Addressing, s)
 	if i.Address.IsValid() && !s.CIDR.Contains(i.Address) {
 		r.add(i.at("address"), "", "%v is not in %v of subnet %s", i.Address, s.CIDR, s.label())
 	}
@@ -61,10 +77,27 @@ func types() (out []string) {
 	return out
 }
 
-// withinType refuses more addresses than an interface of the type has.
-func (r *reader) withinType(o *object, kind string, l ec2.Limits, addresses int) {
-	if most := l.IPv4PerENI - 1; addresses > most {
-		r.add(o.at("addresses"), "", "an interface of %s has up to %d secondary addresses, found %d", kind, most, addresses)
+// addressing reads how many addresses an interface has.
+func (r *reader) addressing(a *Addressing) []field {
+	return []field{r.number("addresses", 0, 49, &a.Addresses), r.number("prefixes", 0, 49, &a.Prefixes), r.number("ipv6", 0, 50, &a.IPv6),
+		r.number("ipv6-prefixes", 0, 50, &a.IPv6Prefixes)}
+}
+
+// withinType refuses more addresses than an interface of the type has; a prefix uses as much as an address.
+func (r *reader) withinType(o *object, kind string, l ec2.Limits, a *Addressing, s *subnet) {
+	if most, n := l.IPv4PerENI-1, a.Addresses+a.Prefixes; n > most {
+		key, what := "addresses", "secondary addresses"
+		if a.Prefixes > 0 {
+			key, what = "prefixes", "secondary addresses and prefixes together"
+		}
+		r.add(o.at(key), "", "an interface of %s has up to %d %s, found %d", kind, most, what, n)
+	}
+	n := a.IPv6 + a.IPv6Prefixes
+	if n > l.IPv6PerENI {
+		r.add(o.at("ipv6"), "", "an interface of %s has up to %d IPv6 addresses and prefixes together, found %d", kind, l.IPv6PerENI, n)
+	}
+	if n > 0 && !s.IPv6.IsValid() {
+		r.add(o.at("ipv6"), "give the subnet the key ipv6", "subnet %s has no IPv6 CIDR", s.label())
 	}
 }
 
@@ -85,12 +118,13 @@ func (r *reader) mac(i *Instance) {
 func (r *reader) eni(n *yaml.Node, g *Region, e *ENI, attached bool) {
 	var subnetName string
 	var groups []string
-	fields := []field{r.text("name", &e.Name), r.text("subnet", &subnetName), r.number("addresses", 0, 49, &e.Addresses),
-		r.texts("groups", &groups), r.text("description", &e.Description), r.tags("tags", &e.Tags)}
+	fields := []field{r.text("name", &e.Name), r.text("subnet", &subnetName), r.texts("groups", &groups),
+		r.text("description", &e.Description), r.tags("tags", &e.Tags)}
+	fields = append(fields, r.addressing(&e.Addressing)...)
 	what := "a free eni"
 	if attached {
 		what = "an eni"
-		fields = append(fields, r.number("device", 1, 1<<10, &e.Device))
+		fields = append(fields, r.number("device", 0, 1<<10, &e.Device), r.number("card", 0, 1<<10, &e.Card))
 	}
 	e.object = r.object(n, what, fields...)
 	if attached && subnetName == "" {
@@ -102,35 +136,44 @@ func (r *reader) eni(n *yaml.Node, g *Region, e *ENI, attached bool) {
 	}
 }
 
+// plug is where an interface is attached.
+type plug struct{ card, device int }
+
 // checkENIs fills in the further interfaces of an instance and holds them against its type.
 func (r *reader) checkENIs(g *Region, i *Instance, l ec2.Limits, home *subnet) {
-	devices := map[int]int{0: i.begin.line}
+	taken := map[plug]int{{}: i.begin.line}
+	onCard := map[int]int{0: 1}
 	for k := range i.ENIs {
 		e := &i.ENIs[k]
-		if e.Device == 0 {
-			for e.Device = 1; devices[e.Device] != 0; {
+		if _, given := e.keys["device"]; !given {
+			for taken[plug{e.Card, e.Device}] != 0 || e.Device == 0 {
 				e.Device++
 			}
 		}
-		if line := devices[e.Device]; line != 0 {
-			r.add(e.at("device"), "", "device %d of %s is taken in line %d", e.Device, i.Name, line)
+		at := plug{e.Card, e.Device}
+		if line := taken[at]; line != 0 {
+			r.add(e.at("device"), "", "device %d of card %d of %s is taken in line %d", e.Device, e.Card, i.Name, line)
 		}
-		devices[e.Device] = e.begin.line
-		r.withinType(&e.object, i.Type, l, e.Addresses)
+		taken[at] = e.begin.line
+		if onCard[e.Card]++; onCard[e.Card] == l.ENIs+1 {
+			r.add(e.begin, "", "a network card of %s has up to %d interfaces, and this one is one more on card %d", i.Type, l.ENIs, e.Card)
+		}
+		if cards := max(l.Cards, 1); e.Card >= cards {
+			r.add(e.at("card"), "", "a %s has %d network cards, numbered from 0: found card %d", i.Type, cards, e.Card)
+		}
+		s := home
 		if e.Subnet == "" {
 			e.Subnet, e.Groups = home.ID, r.findGroups(g, &e.object, home, e.Groups)
-			continue
+		} else {
+			s = g.subnetNamed(string(e.Subnet))
 		}
-		s := g.subnetNamed(string(e.Subnet))
+		r.withinType(&e.object, i.Type, l, &e.Addressing, s)
 		switch {
 		case s.Zone != home.Zone:
 			r.add(e.at("subnet"), "", "%s is in zone %s, and subnet %s in %s", i.Name, home.Zone, s.label(), s.Zone)
 		case s.VPC != home.VPC:
 			r.add(e.at("subnet"), "", "%s is in vpc %s, and subnet %s in %s", i.Name, home.VPC, s.label(), s.VPC)
 		}
-	}
-	if n := 1 + len(i.ENIs); n > l.ENIs {
-		r.add(i.at("enis"), "", "a %s has up to %d interfaces, found %d with the primary one", i.Type, l.ENIs, n)
 	}
 }
 

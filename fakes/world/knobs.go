@@ -1,6 +1,7 @@
 package world
 
 import (
+	"strconv"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -13,7 +14,29 @@ type knobs struct {
 	latency  ec2.Latency
 	lag      ec2.Lag
 	throttle ec2.Throttle
-	quota    int
+	quotas   quotas
+}
+
+// quotas are what an account may have in a region, and what the region itself has.
+type quotas struct {
+	enis, vcpus   int
+	capacity      []ec2.Capacity
+	terminatedFor time.Duration
+	multiVPC      bool
+}
+
+// ReadKnobs reads latency and lag alone, for a world that runs, onto what they are. The error is an Errors.
+func ReadKnobs(name string, data []byte, latency *ec2.Latency, lag *ec2.Lag) error {
+	r := &reader{errors{file: name}}
+	k := knobs{latency: *latency, lag: *lag}
+	if n := r.tree(data); n != nil {
+		r.object(n, "the knobs", r.knobFields(&k)[:2]...)
+	}
+	if err := r.err(); err != nil {
+		return err
+	}
+	*latency, *lag = k.latency, k.lag
+	return nil
 }
 
 // off is what a bucket holds that nobody empties.
@@ -25,8 +48,33 @@ func (r *reader) knobFields(k *knobs) []field {
 		{"latency", func(n *yaml.Node) { r.latency(n, &k.latency) }},
 		{"lag", func(n *yaml.Node) { r.lag(n, &k.lag) }},
 		{"throttle", func(n *yaml.Node) { r.throttle(n, &k.throttle) }},
-		r.number("eni-quota", 1, 1<<20, &k.quota),
+		r.number("eni-quota", 1, 1<<20, &k.quotas.enis), r.number("vcpu-quota", 1, 1<<30, &k.quotas.vcpus),
+		r.duration("terminated-for", &k.quotas.terminatedFor), r.flag("multi-vpc-attach", &k.quotas.multiVPC),
+		{"capacity", func(n *yaml.Node) {
+			k.quotas.capacity = nil
+			r.list(n, "capacity", func(n *yaml.Node) { k.quotas.capacity = append(k.quotas.capacity, r.capacity(n)) })
+		}},
 	}
+}
+
+// capacity is {type: m5.large, zone: us-west-2a, instances: 3}; not-offered instead of a number takes the type out of the catalogue.
+func (r *reader) capacity(n *yaml.Node) (c ec2.Capacity) {
+	o := r.object(n, "a capacity", r.text("type", &c.Type), r.text("zone", &c.Zone), field{"instances", func(n *yaml.Node) {
+		r.scalar(n, "instances", "a whole number from 0, or not-offered", func(s string) bool {
+			v, err := strconv.Atoi(s)
+			c.Instances = v
+			if s == "not-offered" {
+				c.Instances = -1
+				return true
+			}
+			return err == nil && v >= 0
+		})
+	}})
+	r.need(n, &o, "a capacity", "instances")
+	if _, ok := ec2.LimitsOf(c.Type); c.Type != "" && !ok {
+		r.add(o.at("type"), meant(c.Type, types()), "there is no instance type %q in the table", shortened(c.Type))
+	}
+	return c
 }
 
 // word says whether a knob is set by one word instead of key by key.
@@ -40,15 +88,20 @@ func (r *reader) latency(n *yaml.Node, l *ec2.Latency) {
 	case word(n, "published"):
 		*l = ec2.Latency{}
 	case word(n, "none"):
-		*l = ec2.Latency{Attach: zero, Link: zero, Detach: zero}
+		for _, s := range latencySpans(l) {
+			*s.to = zero
+		}
 		for a := range l.Call {
 			l.Call[a] = zero
 		}
 	case r.is(n, yaml.MappingNode, "latency", knobWords):
 		var all ec2.Span
 		var each [ec2.ActionCount]ec2.Span
-		r.object(n, "latency", r.span("attach", &l.Attach), r.span("link", &l.Link), r.span("detach", &l.Detach), r.span("call", &all),
-			r.perAction("calls", func(a ec2.Action, n *yaml.Node) { r.span(a.String(), &each[a]).read(n) }))
+		fields := []field{r.span("call", &all), r.perAction("calls", func(a ec2.Action, n *yaml.Node) { r.span(a.String(), &each[a]).read(n) })}
+		for _, s := range latencySpans(l) {
+			fields = append(fields, r.span(s.key, s.to))
+		}
+		r.object(n, "latency", fields...)
 		for a := range each {
 			for _, s := range []ec2.Span{all, each[a]} {
 				if s != (ec2.Span{}) {
@@ -68,12 +121,13 @@ func (r *reader) lag(n *yaml.Node, l *ec2.Lag) {
 		for _, s := range spans {
 			*s.to = ec2.Always(0)
 		}
+		l.Monotonic = true
 	case r.is(n, yaml.MappingNode, "lag", knobWords):
 		var fields []field
 		for _, s := range spans {
 			fields = append(fields, r.span(s.key, s.to))
 		}
-		r.object(n, "lag", fields...)
+		r.object(n, "lag", append(fields, r.flag("monotonic", &l.Monotonic))...)
 	}
 }
 
@@ -82,10 +136,16 @@ type namedSpan struct {
 	to  *ec2.Span
 }
 
+func latencySpans(l *ec2.Latency) []namedSpan {
+	return []namedSpan{{"attach", &l.Attach}, {"link", &l.Link}, {"detach", &l.Detach}, {"launch", &l.Launch}, {"terminate", &l.Terminate},
+		{"reboot", &l.Reboot}}
+}
+
 func lagSpans(l *ec2.Lag) []namedSpan {
 	return []namedSpan{
 		{"imds-attach", &l.IMDSAttach}, {"imds-partial", &l.IMDSPartial}, {"imds-address", &l.IMDSAddress}, {"imds-detach", &l.IMDSDetach},
 		{"describe", &l.Describe}, {"mutation", &l.Mutation}, {"freed-address", &l.FreedAddress},
+		{"available", &l.Available},
 	}
 }
 
@@ -95,12 +155,14 @@ func (r *reader) throttle(n *yaml.Node, t *ec2.Throttle) {
 		*t = ec2.Throttle{}
 	case word(n, "none"):
 		for a := range t.Action {
-			t.Action[a], t.Unfiltered[a] = ec2.Bucket{Capacity: off, RefillPerSecond: off}, ec2.Bucket{Capacity: off, RefillPerSecond: off}
+			full := ec2.Bucket{Capacity: off, RefillPerSecond: off}
+			t.Action[a], t.Unfiltered[a], t.Resources[a] = full, full, full
 		}
 	case r.is(n, yaml.MappingNode, "throttle", knobWords):
 		r.object(n, "throttle",
 			r.perAction("actions", func(a ec2.Action, n *yaml.Node) { r.bucket(n, &t.Action[a]) }),
-			r.perAction("unfiltered", func(a ec2.Action, n *yaml.Node) { r.bucket(n, &t.Unfiltered[a]) }))
+			r.perAction("unfiltered", func(a ec2.Action, n *yaml.Node) { r.bucket(n, &t.Unfiltered[a]) }),
+			r.perAction("resources", func(a ec2.Action, n *yaml.Node) { r.bucket(n, &t.Resources[a]) }))
 	}
 }
 

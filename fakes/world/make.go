@@ -12,6 +12,8 @@ type Cloud struct {
 	Account *Account
 	Region  *Region
 	Nodes   []Node // in the order of the file
+
+	past []ec2.LedgerRow // what making it took
 }
 
 // Node is an instance of the file.
@@ -47,8 +49,21 @@ func (w *World) Make() (clouds []Cloud, settled time.Duration, err error) {
 	}
 	settled += settleTime
 	for i := range clouds {
-		clouds[i].Advance(settled)
-		clouds[i].Events()
+		c := &clouds[i]
+		c.Advance(settled)
+		c.past = c.LedgerRows()
+		for _, f := range c.Region.Faults {
+			fault, err := c.ParseFault(settled, f.Text)
+			if err != nil {
+				e.add(f.begin, "", "%v", err)
+				continue
+			}
+			c.Fault(fault)
+		}
+		c.Events()
+	}
+	if err := e.err(); err != nil {
+		return nil, 0, err
 	}
 	return clouds, settled, nil
 }
@@ -75,8 +90,11 @@ func (m *maker) populate() {
 			continue
 		}
 		m.Nodes = append(m.Nodes, Node{id, in})
-		if primary := m.AttachedENIs(id); len(in.Groups) > 0 && len(primary) > 0 {
-			m.call(in.begin, in.Name, &ec2.Request{Action: ec2.ModifyNetworkInterfaceAttribute, ENI: primary[0], SecurityGroups: in.Groups})
+		if primary := m.AttachedENIs(id); len(primary) > 0 {
+			if len(in.Groups) > 0 {
+				m.call(in.begin, in.Name, &ec2.Request{Action: ec2.ModifyNetworkInterfaceAttribute, ENI: primary[0], SecurityGroups: in.Groups})
+			}
+			m.assign(in.begin, in.Name, primary[0], &in.Addressing)
 		}
 		for k := range in.ENIs {
 			m.eni(&in.ENIs[k], in.Name, id)
@@ -104,14 +122,29 @@ func (m *maker) finish() {
 func (m *maker) eni(e *ENI, who string, id ec2.InstanceID) {
 	p, ok := m.call(e.begin, who, &ec2.Request{Action: ec2.CreateNetworkInterface, Subnet: e.Subnet, SecondaryCount: e.Addresses, SecurityGroups: e.Groups,
 		Description: e.Description, Tags: tagList(e.Tags, e.Name)})
-	if !ok || id == "" {
+	if !ok || !m.assign(e.begin, who, p.ENI.ID, &e.Addressing) || id == "" {
 		return
 	}
-	a, ok := m.call(e.begin, who, &ec2.Request{Action: ec2.AttachNetworkInterface, ENI: p.ENI.ID, Instance: id, DeviceIndex: e.Device})
+	a, ok := m.call(e.begin, who, &ec2.Request{Action: ec2.AttachNetworkInterface, ENI: p.ENI.ID, Instance: id, DeviceIndex: e.Device, NetworkCard: e.Card})
 	if !ok {
 		return
 	}
 	m.call(e.begin, who, &ec2.Request{Action: ec2.ModifyNetworkInterfaceAttribute, ENI: p.ENI.ID, Attachment: a.Attachment, DeleteOnTermination: true})
+}
+
+// assign gives an interface its prefixes and its IPv6 addresses.
+func (m *maker) assign(at place, who string, id ec2.ENIID, a *Addressing) (ok bool) {
+	ok = true
+	if a.Prefixes > 0 {
+		_, ok = m.call(at, who, &ec2.Request{Action: ec2.AssignPrivateIpAddresses, ENI: id, PrefixCount: a.Prefixes})
+	}
+	if ok && a.IPv6 > 0 {
+		_, ok = m.call(at, who, &ec2.Request{Action: ec2.AssignIpv6Addresses, ENI: id, IPv6Count: a.IPv6})
+	}
+	if ok && a.IPv6Prefixes > 0 {
+		_, ok = m.call(at, who, &ec2.Request{Action: ec2.AssignIpv6Addresses, ENI: id, IPv6PrefixCount: a.IPv6Prefixes})
+	}
+	return ok
 }
 
 // call has a request served, and waits where a caller would have to: for a bucket to fill, for a replica to know what is new.

@@ -157,7 +157,8 @@ func (r *reader) region(n *yaml.Node, a *Account, g *Region, k knobs) {
 		{"enis", func(n *yaml.Node) { enis = n }}, {"faults", func(n *yaml.Node) { faults = n }},
 	})...)
 	r.need(n, &g.object, "a region", "name", "vpcs")
-	g.Config = ec2.Config{Account: a.ID, Region: g.Name, Zone: g.Name + "a", Latency: k.latency, Lag: k.lag, Throttle: k.throttle, ENIQuota: k.quota}
+	g.Config = ec2.Config{Account: a.ID, Region: g.Name, Zone: g.Name + "a", Latency: k.latency, Lag: k.lag, Throttle: k.throttle,
+		ENIQuota: k.quotas.enis, VCPUQuota: k.quotas.vcpus, Capacity: k.quotas.capacity, TerminatedFor: k.quotas.terminatedFor, MultiVPC: k.quotas.multiVPC}
 	if vpcs != nil {
 		r.list(vpcs, "vpcs", func(n *yaml.Node) { r.vpc(n, g) })
 	}

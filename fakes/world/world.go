@@ -50,34 +50,50 @@ type Region struct {
 
 // Instance is one that runs when the world begins.
 type Instance struct {
-	Name    string // unique in the world
-	Type    string
-	Subnet  ec2.SubnetID
-	Address netip.Addr // of the primary interface; zero: EC2 chooses
-	MAC     string     // likewise
-	// Addresses are the secondary ones of the primary interface.
-	Addresses int
-	Groups    []string // of the primary interface; none: the VPC's default one
-	Tags      map[string]string
-	Role      string
-	ENIs      []ENI
-	Metadata  Metadata
+	Name       string // unique in the world
+	Type       string
+	Subnet     ec2.SubnetID
+	Address    netip.Addr // of the primary interface; zero: EC2 chooses
+	MAC        string     // likewise
+	Addressing            // of the primary interface
+	Groups     []string   // likewise; none: the VPC's default one
+	Tags       map[string]string
+	Role       string
+	Image      string // "": that of the model or of metadata
+	UserData   string
+	Key        Pair
+	Spot       bool
+	Lifecycle  string // of an Auto Scaling group, as InService
+	ENIs       []ENI
+	Metadata   Metadata
 
 	object
 }
 
+// Addressing is how many addresses an interface has beside its primary one.
+type Addressing struct {
+	Addresses    int
+	Prefixes     int // IPv4, each a /28
+	IPv6         int
+	IPv6Prefixes int // each a /80
+}
+
 // ENI is a further interface.
 type ENI struct {
-	Name        string
-	Device      int
-	Subnet      ec2.SubnetID
-	Addresses   int // secondary ones
+	Name   string
+	Device int
+	Card   int
+	Subnet ec2.SubnetID
+	Addressing
 	Groups      []string
 	Description string
 	Tags        map[string]string
 
 	object
 }
+
+// Pair is a key pair: its name, and the public key as in authorized_keys.
+type Pair struct{ Name, Public string }
 
 // Metadata is how an instance's metadata service is set.
 type Metadata struct {
@@ -96,7 +112,7 @@ type Metadata struct {
 
 // Fault is something that goes wrong from the beginning.
 type Fault struct {
-	Text string // as ec2.ParseFault reads it, with instances by their names
+	Text string // as ec2.ParseFault reads it, with instances and subnets by their names
 
 	object
 }

@@ -3,8 +3,11 @@ package world_test
 import (
 	stderrors "errors"
 	"io/fs"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/fakes/world"
@@ -71,9 +74,16 @@ func TestRefuses(t *testing.T) {
 		{"reserved address", in("type: m5.large\nsubnet: a\naddress: 10.0.0.1"), "w.yaml:13:11: node-1: ec2 launch: "},
 		{"mac", in("type: m5.large\nsubnet: a\nmac: 02:00:00"), `w.yaml:16:11: mac: expected six pairs of digits such as 02:00:00:00:00:01, found "02:00:00"`},
 		{"group", in("type: m5.large\nsubnet: a\ngroups: [node]"), `w.yaml:16:11: there is no group "node" in vpc vpc-`},
-		{"too many enis", in("type: m5.large\nsubnet: a\nenis: [{}, {}, {}]"), "w.yaml:16:11: a m5.large has up to 3 interfaces, found 4 with the primary one"},
-		{"device", in("type: m5.large\nsubnet: a\nenis: [{device: 1}, {device: 1}]"), "device 1 of node-1 is taken in line 16"},
+		{"too many enis", in("type: m5.large\nsubnet: a\nenis: [{}, {}, {}]"), "w.yaml:16:26: a network card of m5.large has up to 3 interfaces, and this one is one more on card 0"},
+		{"device", in("type: m5.large\nsubnet: a\nenis: [{device: 1}, {device: 1}]"), "device 1 of card 0 of node-1 is taken in line 16"},
 		{"eni's addresses", in("type: m5.large\nsubnet: a\nenis: [{addresses: 12}]"), "w.yaml:16:19: an interface of m5.large has up to 9 secondary addresses, found 12"},
+		{"prefixes", in("type: m5.large\nsubnet: a\naddresses: 5\nprefixes: 5"), "w.yaml:17:11: an interface of m5.large has up to 9 secondary addresses and prefixes together, found 10"},
+		{"ipv6", in("type: m5.large\nsubnet: a\nipv6: 1"), "w.yaml:16:11: subnet a has no IPv6 CIDR (give the subnet the key ipv6)"},
+		{"card", in("type: m5.large\nsubnet: a\nenis: [{card: 1}]"), "w.yaml:16:19: a m5.large has 1 network cards, numbered from 0: found card 1"},
+		{"primary's device", in("type: m5.large\nsubnet: a\nenis: [{device: 0}]"), "w.yaml:16:19: device 0 of card 0 of node-1 is taken in line 13"},
+		{"fault", file(vpcs+"faults: [Fial times=3]", ""), "w.yaml:12:18: ec2 fault: there is no kind \"Fial\""},
+		{"fault's node", file(vpcs+"faults: [Lose node=node-7]", ""), `w.yaml:12:18: fault "Lose node=node-7": there is no instance "node-7" in account 111122223333, us-west-2`},
+		{"fault's subnet", file(vpcs+"faults: [DrainByStranger subnet=c]", ""), `there is no subnet "c"`},
 		{"eni's zone", in("type: m5.large\nsubnet: a\nenis: [{subnet: b}]"), "w.yaml:16:19: node-1 is in zone us-west-2a, and subnet b in us-west-2b"},
 		{"room", in("type: m5.large\nsubnet: b\ncount: 12"), "w.yaml:13:11: subnet b has 11 addresses, and with this one 12 are asked for"},
 		{"count and address", in("type: m5.large\nsubnet: a\ncount: 2\naddress: 10.0.0.9"), "2 instances cannot all have the same address"},
@@ -184,4 +194,80 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestKnobs: every knob of the model has a word in the file.
+func TestKnobs(t *testing.T) {
+	z := ec2.Always(0)
+	for _, text := range []string{"lag: none\nlatency: none\n", "lag: {monotonic: true}\nlatency: {call: 0s}\n"} {
+		latency, lag := ec2.Latency{}, ec2.Lag{}
+		if err := world.ReadKnobs("knobs", []byte(text), &latency, &lag); err != nil {
+			t.Fatal(err)
+		}
+		if !lag.Monotonic || latency.Call[ec2.CreateTags] != z {
+			t.Errorf("%s: found %+v", text, lag)
+		}
+		if strings.HasPrefix(text, "lag: none") {
+			for _, v := range []reflect.Value{reflect.ValueOf(lag), reflect.ValueOf(latency)} {
+				for i := range v.NumField() {
+					if s, ok := v.Field(i).Interface().(ec2.Span); ok && s != z {
+						t.Errorf("`none` leaves %s.%s at %v", v.Type().Name(), v.Type().Field(i).Name, s)
+					}
+				}
+			}
+		}
+	}
+	if err := world.ReadKnobs("knobs", []byte("throttle: none"), &ec2.Latency{}, &ec2.Lag{}); err == nil {
+		t.Error("buckets of a running world cannot be changed, and yet they were")
+	}
+}
+
+// TestMakes: what a file asks for is there, the calls that made it are not in the ledger, and its faults are in force.
+func TestMakes(t *testing.T) {
+	text := strings.Replace(file(vpcs+`
+instances:
+- {name: node, count: 2, type: m5.large, subnet: a, groups: [nodes], addresses: 2, prefixes: 1, ipv6: 2, tags: {a: b},
+   enis: [{addresses: 1, ipv6-prefixes: 1, description: more}]}
+enis: [{name: spare, subnet: b}]
+faults: [Fail action=CreateTags node=node-2 times=2, DrainByStranger subnet=b leave=3]
+`, "seed: 3\nthrottle: {actions: {AttachNetworkInterface: {capacity: 1, refill: 1}}}\n"), "cidrs: [10.0.0.0/16]", "cidrs: [10.0.0.0/16]\n          ipv6: [2001:db8::/56]", 1)
+	text = strings.Replace(text, "cidr: 10.0.0.0/24}", "cidr: 10.0.0.0/24, ipv6: 2001:db8::/64}", 1)
+	w, err := world.Parse("w.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	clouds, _, err := w.Make()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := clouds[0]
+	id, ok := c.Instance("node-2")
+	in, _ := c.InstanceOf(id)
+	if !ok || len(in.Interfaces) != 2 || !slices.Contains(in.Tags, ec2.Tag{Key: "Name", Value: "node-2"}) || !slices.Contains(in.Tags, ec2.Tag{Key: "a", Value: "b"}) {
+		t.Errorf("node-2: found %+v", in)
+	}
+	primary, _ := c.ENI(in.Interfaces[0].ENI)
+	if len(primary.Secondaries) != 2 || len(primary.Prefixes) != 1 || len(primary.IPv6) != 2 || len(primary.SecurityGroups) != 1 {
+		t.Errorf("its primary interface: found %+v", primary)
+	}
+	further, _ := c.ENI(in.Interfaces[1].ENI)
+	if len(further.Secondaries) != 1 || len(further.IPv6Prefixes) != 1 || further.Description != "more" || !further.DeleteOnTermination {
+		t.Errorf("its other interface: found %+v", further)
+	}
+	if n := c.CountENIs(ec2.Available); n != 1 {
+		t.Errorf("found %d free interfaces, expected 1", n)
+	}
+	if rows := c.Ledger(); len(rows) != 0 {
+		t.Errorf("the ledger of a new world has %v", rows)
+	}
+	if f := c.Faults(); len(f) != 1 || f[0].Instance != id {
+		t.Errorf("found the faults %v", f)
+	}
+	if n := c.FreeAddresses(c.Region.SubnetID("b")); n != 3 {
+		t.Errorf("found %d free addresses in b, expected 3", n)
+	}
+	c.Serve(time.Hour*3, &ec2.Request{Action: ec2.DescribeSubnets, Caller: id})
+	if rows := c.Ledger(); len(rows) != 1 || rows[0].Calls != 1 {
+		t.Errorf("after one call the ledger has %v", rows)
+	}
 }

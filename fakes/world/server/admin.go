@@ -2,7 +2,9 @@ package server
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/netip"
 	"strconv"
@@ -22,16 +24,25 @@ func adminServer(s *Server) *http.Server {
 }
 
 // adminManual is what GET / answers.
-const adminManual = `GET  /state                      accounts, regions, subnets, instances, interfaces: as they are, without lag (JSON)
-GET  /ledger                     calls by action, caller and outcome (JSON)
-POST /clock?skip=10m             time that nobody waits for passes
-POST /instances/ID/reboot        by identifier or name
-POST /instances/ID/terminate
-POST /enis/ID/detach             as a stranger would
-POST /addresses/ADDR/unassign    as a stranger would
-POST /subnets/ID/drain?leave=N   strangers take all addresses but N, or give them back
+const adminManual = `GET    /state                      accounts, regions, networks, instances, interfaces: as they are, without lag (JSON)
+GET    /ledger                     calls by action, caller and outcome (JSON)
+GET    /faults                     faults in force, one a line
+POST   /faults                     adds those of the body, one a line, such as:
+                                   Fail action=AttachNetworkInterface node=node-1 code=InternalError times=3
+POST   /faults?draw=SEED           adds one that is drawn
+DELETE /faults                     ends them all
+GET    /faults/kinds               what there is to write
+POST   /knobs                      latency and lag of the body, written as in a world file
+POST   /clock?skip=10m             time that nobody waits for passes
+POST   /instances/ID/reboot        by identifier or name
+POST   /instances/ID/terminate
+POST   /instances/ID/notice?...    in its metadata: spot=terminate&in=2m, rebalance, lifecycle=Terminated; nothing takes them away
+POST   /enis/ID/detach             as a stranger would
+POST   /enis/ID/delete             as a stranger would, who waited
+POST   /addresses/ADDR/unassign    as a stranger would
+POST   /subnets/ID/drain?leave=N   strangers take all addresses but N, or give them back
 
-?account=ID and ?region=NAME choose one of several.
+?account=ID and ?region=NAME choose one of several; without them all are meant.
 `
 
 // doer is something that the endpoint does; what it returns is written as JSON.
@@ -59,6 +70,11 @@ func (s *Server) admin() http.Handler {
 	for pattern, do := range map[string]doer{
 		"GET /state":                      s.state,
 		"GET /ledger":                     s.ledger,
+		"POST /faults":                    s.addFaults,
+		"DELETE /faults":                  s.clearFaults,
+		"POST /knobs":                     s.setKnobs,
+		"POST /instances/{id}/notice":     s.notice,
+		"POST /enis/{id}/delete":          s.strangerDelete,
 		"POST /clock":                     s.skipped,
 		"POST /instances/{id}/reboot":     s.instance((*ec2.Cloud).Reboot),
 		"POST /instances/{id}/terminate":  s.instance((*ec2.Cloud).Terminate),
@@ -68,6 +84,8 @@ func (s *Server) admin() http.Handler {
 	} {
 		mux.HandleFunc(pattern, answer(do))
 	}
+	mux.HandleFunc("GET /faults", text(s.faults))
+	mux.HandleFunc("GET /faults/kinds", text(faultKinds))
 	return guard(mux)
 }
 
@@ -87,11 +105,7 @@ func answer(do doer) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v, err := do(r)
 		if err != nil {
-			status := http.StatusBadRequest
-			if p, ok := err.(*problem); ok {
-				status = p.status
-			}
-			http.Error(w, err.Error(), status)
+			sorry(w, err)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
@@ -99,6 +113,27 @@ func answer(do doer) http.HandlerFunc {
 		e.SetIndent("", "  ")
 		_ = e.Encode(v) // a caller that has gone does not want it
 	}
+}
+
+// text is answer for what is for people.
+func text(do func(*http.Request) (string, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		s, err := do(r)
+		if err != nil {
+			sorry(w, err)
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = io.WriteString(w, s)
+	}
+}
+
+func sorry(w http.ResponseWriter, err error) {
+	status := http.StatusBadRequest
+	if p, ok := errors.AsType[*problem](err); ok {
+		status = p.status
+	}
+	http.Error(w, err.Error(), status)
 }
 
 // chosen are the clouds that a request means: all, without account and region.
@@ -145,22 +180,11 @@ func (s *Server) skipped(r *http.Request) (any, error) {
 // mostSkipped bounds one skip, far below what a time.Duration holds.
 const mostSkipped = 10000 * time.Hour
 
-// idOf is an instance by its identifier or name.
-func (c *cloud) idOf(name string) ec2.InstanceID {
-	for _, n := range c.Nodes {
-		if n.Name == name {
-			return n.ID
-		}
-	}
-	return ec2.InstanceID(name)
-}
-
 func (s *Server) instance(do func(*ec2.Cloud, time.Duration, ec2.InstanceID)) doer {
 	return func(r *http.Request) (any, error) {
 		name := r.PathValue("id")
 		return s.first(r, "instance "+name, func(c *cloud, now time.Duration, m *ec2.Cloud) bool {
-			id := c.idOf(name)
-			_, ok := m.InstanceOf(id)
+			id, ok := c.Instance(name)
 			if ok {
 				do(m, now, id)
 			}
@@ -174,6 +198,15 @@ func (s *Server) strangerDetach(r *http.Request) (any, error) {
 	return s.first(r, "interface "+string(id), func(_ *cloud, now time.Duration, m *ec2.Cloud) bool {
 		_, ok := m.ENI(id)
 		m.StrangerDetach(now, id)
+		return ok
+	})
+}
+
+func (s *Server) strangerDelete(r *http.Request) (any, error) {
+	id := ec2.ENIID(r.PathValue("id"))
+	return s.first(r, "interface "+string(id), func(_ *cloud, now time.Duration, m *ec2.Cloud) bool {
+		_, ok := m.ENI(id)
+		m.StrangerDelete(now, id)
 		return ok
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/enilab/enilab/fakes/ec2"
 )
 
 // clock is the world's: as fast as it says, and ahead by what was skipped.
@@ -76,4 +78,43 @@ func (c *clock) sleep(ctx context.Context, d time.Duration, moved <-chan struct{
 		return errEnded
 	}
 	return nil
+}
+
+// run keeps a cloud moving that nobody asks: instances that were launched come up, and their metadata with them.
+func (c *cloud) run() {
+	for {
+		var left time.Duration
+		busy := false
+		c.with(func(now time.Duration, m *ec2.Cloud) {
+			at, ok := m.Next()
+			left, busy = at-now, ok
+		})
+		if !busy {
+			left = idle
+		}
+		c.clock.mu.Lock()
+		moved := c.clock.moved
+		c.clock.mu.Unlock()
+		t := time.NewTimer(max(time.Duration(float64(left)/c.clock.speed), time.Millisecond))
+		select {
+		case <-t.C:
+		case <-moved:
+		case <-c.stirred:
+		case <-c.clock.ended:
+			t.Stop()
+			return
+		}
+		t.Stop()
+	}
+}
+
+// idle is how often a cloud in which nothing will happen is looked at, in its own time.
+const idle = time.Hour
+
+// stir has run look again.
+func (c *cloud) stir() {
+	select {
+	case c.stirred <- struct{}{}:
+	default:
+	}
 }

@@ -16,11 +16,15 @@ import (
 // cloud is an account's region that runs. The lock guards the model.
 type cloud struct {
 	world.Cloud
+	s     *Server
 	clock *clock
 	hang  time.Duration // for how long of real time a caller waits for nothing
 
-	mu    sync.Mutex
-	names map[ec2.InstanceID]string // those of the file
+	mu      sync.Mutex
+	names   map[ec2.InstanceID]string       // those of the file
+	ids     []ec2.InstanceID                // all instances, oldest first
+	extras  map[ec2.InstanceID]*imds.Extras // what metadata says besides; nil: nothing
+	stirred chan struct{}                   // something may happen by itself, earlier than was thought
 }
 
 // with calls f with the model, alone, at the present instant.
@@ -30,7 +34,43 @@ func (c *cloud) with(f func(now time.Duration, m *ec2.Cloud)) {
 	now := c.clock.now()
 	c.Advance(now)
 	f(now, c.Cloud.Cloud)
-	c.Events() // nobody follows them, and they would pile up
+	c.follow()
+}
+
+// follow takes what has happened; the lock is held.
+func (c *cloud) follow() {
+	for _, e := range c.Events() {
+		if e.Kind == ec2.InstanceRunning || e.Kind == ec2.InstanceTerminated {
+			c.s.happened(c, &e)
+		}
+	}
+}
+
+// born is a new instance; a repeated RunInstances tells of old ones. The lock is held.
+func (c *cloud) born(id ec2.InstanceID) {
+	if _, known := c.s.homes.LoadOrStore(id, c); !known {
+		c.ids = append(c.ids, id)
+	}
+}
+
+// extrasOf is what an instance's metadata says besides the model.
+func (c *cloud) extrasOf(id ec2.InstanceID) func() imds.Extras {
+	return func() (x imds.Extras) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if e := c.extras[id]; e != nil {
+			x = *e
+		}
+		return x
+	}
+}
+
+// name is what the file calls an instance, else its identifier.
+func (c *cloud) name(id ec2.InstanceID) string {
+	if name := c.names[id]; name != "" {
+		return name
+	}
+	return string(id)
 }
 
 // serve makes a request travel there and back.
@@ -63,7 +103,15 @@ func (c *cloud) serve(ctx context.Context, r *ec2.Request) (p ec2.Response, err 
 // arrive has the model serve a request; the lock is held.
 func (c *cloud) arrive(r *ec2.Request) ec2.Response {
 	p := c.Serve(c.clock.now(), r)
-	c.Events()
+	if r.Action == ec2.RunInstances {
+		for i := range p.Instances {
+			c.born(p.Instances[i].ID)
+		}
+	}
+	c.follow()
+	if r.Action != ec2.DescribeNetworkInterfaces && r.Action != ec2.DescribeInstances {
+		c.stir()
+	}
 	return p
 }
 
@@ -165,12 +213,8 @@ func (s *Server) regionOf(a *world.Account, region string) (*cloud, ec2.Response
 
 // home is the cloud of an instance.
 func (s *Server) home(id ec2.InstanceID) *cloud {
-	for _, c := range s.clouds {
-		known := false
-		c.with(func(_ time.Duration, m *ec2.Cloud) { _, known = m.InstanceOf(id) })
-		if known {
-			return c
-		}
+	if c, ok := s.homes.Load(id); ok {
+		return c.(*cloud)
 	}
 	return nil
 }

@@ -7,11 +7,13 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
 	ec2server "github.com/enilab/enilab/fakes/ec2/server"
+	"github.com/enilab/enilab/fakes/imds"
 	imdsserver "github.com/enilab/enilab/fakes/imds/server"
 	"github.com/enilab/enilab/fakes/world"
 )
@@ -24,6 +26,9 @@ type Options struct {
 	EC2, IMDS, Admin string
 	// Inside listens inside the network namespace of a path; nil: it cannot be done.
 	Inside func(path, network, addr string) (net.Listener, error)
+	// Say is told what happens beside: an instance that was launched has its metadata now, or cannot have it. It is called concurrently; nil:
+	// nobody listens.
+	Say func(text string)
 	// Netns is the network namespace in which the first instance's metadata is on 169.254.169.254 too; "": none.
 	Netns string
 }
@@ -42,6 +47,9 @@ type Server struct {
 	fallback *world.Account            // whose the other keys are
 	inside   func(path, network, addr string) (net.Listener, error)
 
+	say   func(string)
+	homes sync.Map // *cloud by ec2.InstanceID
+
 	ec2URL, adminURL string
 
 	mu       sync.Mutex
@@ -54,10 +62,10 @@ type Server struct {
 
 // metadata is one instance's endpoint.
 type metadata struct {
-	id     ec2.InstanceID
-	server *http.Server
-	url    string
-	netns  string
+	id      ec2.InstanceID
+	servers []*http.Server
+	url     string
+	netns   string
 }
 
 // Start makes the world and listens. The error is a world.Errors, or says on which address it cannot listen.
@@ -67,7 +75,7 @@ func Start(o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{world: o.World, clock: newClock(settled, o.World.Speed), epoch: time.Now().Add(-settled), signer: imdsserver.NewSigner(),
-		accounts: map[string]*world.Account{}, inside: o.Inside}
+		accounts: map[string]*world.Account{}, inside: o.Inside, say: o.Say}
 	for i := range o.World.Accounts {
 		a := &o.World.Accounts[i]
 		for _, k := range a.Keys {
@@ -78,14 +86,20 @@ func Start(o Options) (*Server, error) {
 		}
 	}
 	for i := range clouds {
-		c := &cloud{Cloud: clouds[i], clock: s.clock, hang: o.World.Hang, names: map[ec2.InstanceID]string{}}
+		c := &cloud{Cloud: clouds[i], s: s, clock: s.clock, hang: o.World.Hang, names: map[ec2.InstanceID]string{},
+			extras: map[ec2.InstanceID]*imds.Extras{}, stirred: make(chan struct{}, 1)}
 		for _, n := range c.Nodes {
 			c.names[n.ID] = n.Name
+			c.born(n.ID)
+			c.extras[n.ID] = &imds.Extras{Image: n.Image, UserData: n.UserData, KeyName: n.Key.Name, Key: n.Key.Public, Spot: n.Spot, Lifecycle: n.Lifecycle}
 		}
 		s.clouds = append(s.clouds, c)
 	}
 	if err := s.open(&o); err != nil {
 		return nil, errors.Join(err, s.Close())
+	}
+	for _, c := range s.clouds {
+		s.working.Go(c.run)
 	}
 	return s, nil
 }
@@ -141,27 +155,82 @@ func (s *Server) serve(h *http.Server, l net.Listener) {
 	s.working.Go(func() { _ = h.Serve(l) })
 }
 
-// openMetadata listens for an instance's metadata.
-func (s *Server) openMetadata(c *cloud, id ec2.InstanceID, in *world.Instance, netns string) (err error) {
-	m := metadata{id: id, netns: netns}
-	addr := in.Metadata.Listen
-	if addr == "" {
-		addr = s.next.String()
-		if p := s.next.Port(); p > 0 {
-			if p == 65535 {
-				return fmt.Errorf("listen for the metadata of %s: there is no port after 65535: begin with a smaller one", in.Name)
+// happened opens and closes the metadata of instances that come and go. It is called with the cloud's lock held, which listening must not
+// wait for.
+func (s *Server) happened(c *cloud, e *ec2.Event) {
+	id := e.Instance
+	s.aside(func() {
+		if e.Kind == ec2.InstanceTerminated {
+			s.closeMetadata(id)
+		} else if s.next.IsValid() {
+			s.launched(c, id)
+		}
+	})
+}
+
+// launched opens the metadata of an instance that the file does not know.
+func (s *Server) launched(c *cloud, id ec2.InstanceID) {
+	text := ""
+	if err := s.openMetadata(c, id, &world.Instance{Name: string(id)}, ""); err != nil {
+		text = err.Error()
+	} else {
+		for _, m := range s.Endpoints().Metadata {
+			if m.Instance == id {
+				text = "metadata  " + m.URL + "  " + string(id)
 			}
-			s.next = netip.AddrPortFrom(s.next.Addr(), p+1)
 		}
 	}
-	if m.url, err = s.listen("the metadata of "+in.Name, addr, s.service(c, id, in, false)); err != nil {
+	if s.say != nil {
+		s.say(text)
+	}
+}
+
+// aside does something beside whoever asks for it, unless the world ends.
+func (s *Server) aside(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.working.Go(f)
+	}
+}
+
+// closeMetadata ends the service of an instance that is gone.
+func (s *Server) closeMetadata(id ec2.InstanceID) {
+	s.mu.Lock()
+	var gone []*http.Server
+	s.metadata = slices.DeleteFunc(s.metadata, func(m metadata) bool {
+		if m.id == id {
+			gone = append(gone, m.servers...)
+		}
+		return m.id == id
+	})
+	s.servers = slices.DeleteFunc(s.servers, func(h *http.Server) bool { return slices.Contains(gone, h) })
+	s.mu.Unlock()
+	for _, h := range gone {
+		_ = h.Close()
+	}
+}
+
+// openMetadata listens for an instance's metadata.
+func (s *Server) openMetadata(c *cloud, id ec2.InstanceID, in *world.Instance, netns string) error {
+	addr := in.Metadata.Listen
+	if addr == "" {
+		var err error
+		if addr, err = s.nextAddr(); err != nil {
+			return fmt.Errorf("listen for the metadata of %s: %w", in.Name, err)
+		}
+	}
+	h := s.service(c, id, in, false)
+	url, err := s.listen("the metadata of "+in.Name, addr, h)
+	if err != nil {
 		return err
 	}
-	if in.Metadata.Netns != "" {
-		m.netns = in.Metadata.Netns
-	}
+	m := metadata{id, []*http.Server{h}, url, netns}
+	orText(&m.netns, in.Metadata.Netns)
 	if m.netns != "" {
-		if err := s.enter(s.service(c, id, in, true), in.Name, m.netns); err != nil {
+		inside := s.service(c, id, in, true)
+		m.servers = append(m.servers, inside)
+		if err := s.enter(inside, in.Name, m.netns); err != nil {
 			return err
 		}
 	}
@@ -171,11 +240,32 @@ func (s *Server) openMetadata(c *cloud, id ec2.InstanceID, in *world.Instance, n
 	return nil
 }
 
+// nextAddr is where the next instance's metadata listens.
+func (s *Server) nextAddr() (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	addr := s.next.String()
+	switch p := s.next.Port(); p {
+	case 0: // any that is free
+	case 65535:
+		return "", errors.New("there is no port after 65535: begin with a smaller one")
+	default:
+		s.next = netip.AddrPortFrom(s.next.Addr(), p+1)
+	}
+	return addr, nil
+}
+
+func orText(s *string, or string) {
+	if *s == "" {
+		*s = or
+	}
+}
+
 // service is an instance's metadata service, which may listen inside of its namespace.
 func (s *Server) service(c *cloud, id ec2.InstanceID, in *world.Instance, inside bool) *http.Server {
 	m := &in.Metadata
 	o := imdsserver.Options{V1: m.V1, Disabled: m.Disabled, HopLimit: m.HopLimit, Tags: m.Tags, Throttle: m.Throttle, Inside: inside}
-	return imdsserver.Server(imdsserver.Handler(imdsserver.Config{View: c.metadata(id), Now: s.clock.now, Wall: s.wall, Role: in.Role, Signer: s.signer, Options: o}))
+	return imdsserver.Server(imdsserver.Handler(imdsserver.Config{View: c.metadata(id), Now: s.clock.now, Wall: s.wall, Role: in.Role, Extras: c.extrasOf(id), Signer: s.signer, Options: o}))
 }
 
 // wall is the time of day in the world.

@@ -182,7 +182,7 @@ func TestAdmin(t *testing.T) {
 		status       int
 		says         string
 	}{
-		{"GET", "/", 200, "GET  /state"},
+		{"GET", "/", 200, "/state"},
 		{"GET", "/state?region=eu-west-1", 404, `there is no account "" with a region "eu-west-1"`},
 		{"GET", "/ledger", 200, `"calls"`},
 		{"POST", "/clock?skip=x", 400, "expected a duration"},

@@ -13,10 +13,18 @@ type regionState struct {
 	Account   string          `json:"account"`
 	Region    string          `json:"region"`
 	Now       string          `json:"now"` // since the world began
+	VPCs      []vpcState      `json:"vpcs"`
 	Subnets   []subnetState   `json:"subnets"`
 	Groups    []string        `json:"groups"`
 	Instances []instanceState `json:"instances"`
 	ENIs      []eniState      `json:"enis"`
+	Faults    []string        `json:"faults"`
+}
+
+type vpcState struct {
+	ID    string         `json:"id"`
+	CIDRs []netip.Prefix `json:"cidrs"`
+	IPv6  []netip.Prefix `json:"ipv6,omitempty"`
 }
 
 type subnetState struct {
@@ -74,16 +82,25 @@ func (s *Server) state(r *http.Request) (any, error) {
 
 // show is the cloud as it is; the lock is held.
 func (c *cloud) show(now time.Duration, m *ec2.Cloud, urls map[ec2.InstanceID]string) regionState {
-	v := regionState{Account: c.Account.ID, Region: c.Region.Name, Now: now.String(), Groups: m.SecurityGroups()}
+	v := regionState{Account: c.Account.ID, Region: c.Region.Name, Now: now.String(), Groups: m.SecurityGroups(), Faults: []string{}}
+	for _, p := range c.Region.Config.VPCs {
+		v.VPCs = append(v.VPCs, vpcState{p.ID, p.CIDRs, p.IPv6})
+	}
 	for _, s := range m.Subnets() {
 		v.Subnets = append(v.Subnets, subnetState{s.ID, s.VPC, s.CIDR, s.Zone, m.FreeAddresses(s.ID)})
 	}
-	for _, n := range c.Nodes {
-		in, _ := m.InstanceOf(n.ID)
-		v.Instances = append(v.Instances, instanceState{in.ID, n.Name, in.Type, in.State, in.Subnet, in.PrimaryAddress, urls[n.ID]})
+	for _, id := range c.ids {
+		in, ok := m.InstanceOf(id)
+		if !ok {
+			continue // it ended long ago
+		}
+		v.Instances = append(v.Instances, instanceState{in.ID, c.name(id), in.Type, in.State, in.Subnet, in.PrimaryAddress, urls[id]})
 	}
 	for _, e := range m.AllENIs() {
 		v.ENIs = append(v.ENIs, showENI(&e))
+	}
+	for _, f := range m.Faults() {
+		v.Faults = append(v.Faults, f.String())
 	}
 	return v
 }
@@ -104,12 +121,16 @@ func showENI(e *ec2.ENI) eniState {
 	return v
 }
 
-// ledgerRow is how calls of an action ended in a region.
+// ledgerRow is how often a caller's calls of an action ended one way.
 type ledgerRow struct {
-	Account string `json:"account"`
-	Region  string `json:"region"`
-	Action  string `json:"action"`
-	ec2.Count
+	Account string         `json:"account"`
+	Region  string         `json:"region"`
+	Action  string         `json:"action"`
+	Node    string         `json:"node,omitempty"` // its name; none: somebody who is no instance
+	ID      ec2.InstanceID `json:"instance,omitempty"`
+	Outcome string         `json:"outcome"`
+	Code    string         `json:"code,omitempty"`
+	Calls   int            `json:"calls"`
 }
 
 func (s *Server) ledger(r *http.Request) (any, error) {
@@ -119,11 +140,13 @@ func (s *Server) ledger(r *http.Request) (any, error) {
 	}
 	rows := []ledgerRow{}
 	for _, c := range list {
-		c.with(func(_ time.Duration, m *ec2.Cloud) {
-			for a := range ec2.ActionCount {
-				if n := m.Calls(a); n.Total > 0 {
-					rows = append(rows, ledgerRow{c.Account.ID, c.Region.Name, a.String(), n})
+		c.with(func(time.Duration, *ec2.Cloud) {
+			for _, v := range c.Ledger() {
+				row := ledgerRow{c.Account.ID, c.Region.Name, v.Action.String(), "", v.Node, v.Outcome.String(), v.Code, v.Calls}
+				if v.Node != "" {
+					row.Node = c.name(v.Node)
 				}
+				rows = append(rows, row)
 			}
 		})
 	}
