@@ -78,7 +78,9 @@ func (s *subnet) clone() subnet {
 	links, k := slices.Concat(s.next, s.prev), len(s.next) // one allocation for both
 	n.next, n.prev = links[:k:k], links[k:]
 	n.held, n.strangers = slices.Clone(s.held), slices.Clone(s.strangers)
-	n.six = s.six.clone()
+	if s.six.blocks != nil { // something of it is or was not free
+		n.six = s.six.clone()
+	}
 	return n
 }
 
