@@ -75,6 +75,10 @@ func TestAddressCodes(t *testing.T) {
 			in(plenty, Request{ClientToken: "t", IPv6: addrs{six.Next()}})), "IdempotentParameterMismatch"},
 		{"create: same token, IPv6 prefixes and not addresses", after(Request{Action: create, Subnet: plenty, ClientToken: "t", IPv6Count: 1},
 			in(plenty, Request{ClientToken: "t", IPv6PrefixCount: 1})), "IdempotentParameterMismatch"},
+		{"create: same token, another count of IPv6 prefixes", after(Request{Action: create, Subnet: plenty, ClientToken: "t", IPv6PrefixCount: 1},
+			in(plenty, Request{ClientToken: "t", IPv6PrefixCount: 2})), "IdempotentParameterMismatch"},
+		{"create: same token, another IPv6 prefix", after(Request{Action: create, Subnet: plenty, ClientToken: "t", IPv6Prefixes: prefixes{six80}},
+			in(plenty, Request{ClientToken: "t", IPv6Prefixes: prefixes{cidr("2001:db8:0:100:78::/80")}})), "IdempotentParameterMismatch"},
 
 		{"create: IPv6 addresses", in(plenty, Request{IPv6Count: 50}), ""},
 		{"create: exact IPv6 address", in(plenty, Request{IPv6: addrs{six}}), ""},

@@ -104,7 +104,7 @@ func (c *Cloud) chooseForCreate(from, sub int32, r *Request) (want chosen, p Res
 		return want, failure(codeValue, "Invalid value for secondaryPrivateIpAddressCount or ipv4PrefixCount: it must not be negative")
 	case len(r.Addresses) > 1 && r.kinds4() > 1, len(r.Addresses) <= 1 && r.kinds4()-len(r.Addresses) > 1: // one address is the primary
 		return want, failure(codeCombination, messageOneOf4)
-	case len(r.Addresses) > mostAddresses || r.SecondaryCount >= mostAddresses || r.PrefixCount >= mostAddresses || prefixes >= mostAddresses:
+	case len(r.Addresses) > mostAddresses || r.SecondaryCount >= mostAddresses || prefixes >= mostAddresses:
 		return want, failure(codeAddressLimit, messageLimit)
 	case c.living >= c.cfg.ENIQuota:
 		return want, failure(codeENIQuota, messageENIQuota)

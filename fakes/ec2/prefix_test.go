@@ -348,3 +348,59 @@ func TestIPv6NearlyFull(t *testing.T) {
 	w.fill6()
 	w.refused(Request{Action: AssignIpv6Addresses, ENI: e, IPv6Count: 1}, codeSubnetFull)
 }
+
+// The last two /80s are two, also when they are asked for at once.
+func TestLastIPv6Prefixes(t *testing.T) {
+	w := newWorld(t)
+	e := w.create(plenty, 0)
+	w.fill6()
+	last := []netip.Prefix{cidr("2001:db8:0:100:1234::/80"), cidr("2001:db8:0:100:4321::/80")}
+	for _, p := range last {
+		low, _ := w.subnets[0].six.low(p.Addr())
+		w.subnets[0].six.setBlock(blockOf(low), block6{})
+	}
+	w.refused(Request{Action: AssignIpv6Addresses, ENI: e, IPv6PrefixCount: 3}, codeNoBlocks)
+	got := w.do(Request{Action: AssignIpv6Addresses, ENI: e, IPv6PrefixCount: 2}).Prefixes
+	if !slices.Contains(got, last[0]) || !slices.Contains(got, last[1]) {
+		t.Errorf("%v, want %v", got, last)
+	}
+	balance(t, w.Cloud)
+}
+
+// Two changes in a row never show out of order in metadata, however their lags are drawn; and a replica that is between them shows what
+// was between them.
+func TestExtrasKeepTheOrderOfChanges(t *testing.T) {
+	cfg := exact(testConfig())
+	cfg.Lag.IMDSAddress = Span{0, time.Second, 3 * time.Second}
+	w := &world{Cloud: New(cfg, 9), t: t}
+	i := w.launch("c5.4xlarge", plenty)
+	e := w.AttachedENIs(i)[0]
+	shown := 0
+	for step := range 400 {
+		if step < 29 {
+			w.do(Request{Action: AssignIpv6Addresses, ENI: e, IPv6Count: 1})
+		}
+		w.wait(100 * time.Millisecond)
+		n := len(w.view(i).ENIs[0].IPv6)
+		if n < shown {
+			t.Fatalf("at %v metadata went from %d addresses to %d", w.now, shown, n)
+		}
+		shown = n
+	}
+	if shown != 29 {
+		t.Errorf("%d shown in the end", shown)
+	}
+
+	cfg = exact(testConfig())
+	cfg.Lag.Describe = Always(2 * time.Second)
+	w = &world{Cloud: New(cfg, 9), t: t}
+	e = w.AttachedENIs(w.launch("c5.4xlarge", plenty))[0]
+	for range 6 {
+		w.do(Request{Action: AssignPrivateIpAddresses, ENI: e, PrefixCount: 1})
+		w.wait(500 * time.Millisecond)
+	}
+	w.wait(750 * time.Millisecond)
+	if v := w.do(Request{Action: DescribeNetworkInterfaces, ENIs: []ENIID{e}}).ENIs[0]; len(v.Prefixes) != 4 {
+		t.Errorf("2.25 s after the fourth prefix of six a replica that is 2 s behind shows %d", len(v.Prefixes))
+	}
+}
