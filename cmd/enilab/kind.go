@@ -71,6 +71,14 @@ func (l *lab) kindPlace(name string) (*suite.Place, error) {
 	return kindworld.Place(cfg), nil
 }
 
+// kindPossible says what stands in the way of clusters of that name, one after another.
+func (l *lab) kindPossible(name string) error {
+	if err := kindworld.Possible(l.context(), name, func(text string) { fmt.Fprintln(l.err, text) }); err != nil {
+		return kindError(err)
+	}
+	return nil
+}
+
 // stayOnKind leaves a scenario's cluster up for people to look around.
 func (l *lab) stayOnKind(w *kindworld.World) {
 	if l.interrupted() {

@@ -124,6 +124,11 @@ func (l *lab) runFiles(f *runFlags, names []string) error {
 			}
 		}
 	}
+	if f.on == "kind" { // once, and not in every variant of every file
+		if err := l.kindPossible(f.name); err != nil {
+			return err
+		}
+	}
 	p := newProgress(l.err)
 	o.Interrupted, o.Progress = l.interrupted, p.tell
 	if f.keep {

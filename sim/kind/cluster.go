@@ -62,6 +62,16 @@ func Up(ctx context.Context, cfg Config) (*Cluster, error) {
 	return c, nil
 }
 
+// Possible says what stands in the way of a cluster with that name and the default node image, which may be pulled; nil is nothing. What the
+// machine lacks is a Lacking.
+func Possible(ctx context.Context, name string, log func(string)) error {
+	cfg, err := Config{Name: name, Log: log}.withDefaults()
+	if err != nil {
+		return err
+	}
+	return cfg.possible(ctx)
+}
+
 // possible says what stands in the way of a cluster, before anything is made for it.
 func (c *Config) possible(ctx context.Context) error {
 	if err := Available(ctx); err != nil {

@@ -79,7 +79,7 @@ func nodeImage(ctx context.Context, image, arch string, log func(string)) error 
 	if missing(err) {
 		log("pulling " + image)
 		if _, err := docker(ctx, "pull", "--quiet", image); err != nil {
-			return lacking("the node image %s is not here and cannot be pulled (%v): name another one with KIND_NODE_IMAGE or --image", image, err)
+			return lacking("the node image %s is not here and cannot be pulled (%v): name another one with KIND_NODE_IMAGE, or with --image of enilab up", image, err)
 		}
 		have, err = docker(ctx, "image", "inspect", "--format", "{{.Architecture}}", image)
 	}

@@ -50,7 +50,9 @@ func TestUpSaysWhyNot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			client(t, c.script)
 			_, err := Up(context.Background(), Config{Name: "t", NodeImage: "example/node:1"})
-			built := Parts{Image: func(context.Context, bool) ([]byte, string, error) { return nil, "", errors.New("the image was built first") }}
+			built := Parts{Image: func(context.Context, bool) ([]byte, string, error) {
+				return nil, "", errors.New("the image was built first")
+			}}
 			_, run := Open(&sim.Cluster{Nodes: 1, Type: "m5.large"}, 1, nil, WorldConfig{Name: "t", NodeImage: "example/node:1", Parts: built})
 			for _, err := range []error{err, run} {
 				var l *Lacking
