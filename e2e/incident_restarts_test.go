@@ -136,9 +136,15 @@ func container(p *corev1.Pod) string {
 	return ""
 }
 
-// enis are those that are attached to the node.
+// enis are those that are on the node, and those that EC2 still attaches: their links are there before, and that is what a daemon waits for.
 func (s *scene) enis() (out []ec2.ENIID) {
-	s.Cloud(func(_ time.Duration, m *ec2.Cloud) { out = m.AttachedENIs(s.node.Instance) })
+	s.Cloud(func(_ time.Duration, m *ec2.Cloud) {
+		for _, e := range m.AllENIs() {
+			if e.Instance == s.node.Instance {
+				out = append(out, e.ID)
+			}
+		}
+	})
 	return out
 }
 
