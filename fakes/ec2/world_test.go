@@ -38,7 +38,8 @@ func testConfig() Config {
 func exact(cfg Config) Config {
 	z := Always(0)
 	cfg.Lag = Lag{IMDSAttach: z, IMDSPartial: z, IMDSAddress: z, IMDSDetach: z, Describe: z, Mutation: z, Available: z, FreedAddress: z}
-	cfg.Latency = Latency{Attach: Always(2 * time.Second), Link: z, Detach: Always(5 * time.Second)}
+	cfg.Latency = Latency{Attach: Always(2 * time.Second), Link: z, Detach: Always(5 * time.Second), Launch: Always(8 * time.Second),
+		Terminate: Always(20 * time.Second), Reboot: Always(5 * time.Second)}
 	return cfg
 }
 
