@@ -217,6 +217,33 @@ func (cfg *Config) Validate() error {
 			return fmt.Errorf("ec2 config: subnet %d: CIDR %v lies in none of the VPC's %v: add its CIDR to the VPC", i, s.CIDR, v.CIDRs)
 		}
 	}
+	return cfg.checkNames()
+}
+
+// checkNames is the part of Validate that is about VPCs, groups and capacities.
+func (cfg *Config) checkNames() error {
+	for i, v := range cfg.VPCs {
+		for j, o := range cfg.VPCs[:i] {
+			if v.ID != "" && v.ID == o.ID {
+				return fmt.Errorf("ec2 config: VPC %d: ID %q is that of VPC %d too: rename one", i, v.ID, j)
+			}
+		}
+	}
+	for i, g := range cfg.SecurityGroups {
+		if cfg.vpcOf(g.VPC) == nil {
+			return fmt.Errorf("ec2 config: security group %d (%q): there is no VPC %q: name one that is in the config", i, g.ID, g.VPC)
+		}
+		for j, o := range cfg.SecurityGroups[:i] {
+			if g.ID != "" && g.ID == o.ID {
+				return fmt.Errorf("ec2 config: security group %d: ID %q is that of group %d too: rename one", i, g.ID, j)
+			}
+		}
+	}
+	for i, l := range cfg.Capacity {
+		if _, ok := TypeOf(l.Type); !ok && l.Type != "" {
+			return fmt.Errorf("ec2 config: capacity %d: there is no instance type %q in the catalogue: use one that Types lists", i, l.Type)
+		}
+	}
 	return nil
 }
 

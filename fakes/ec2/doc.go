@@ -43,9 +43,17 @@
 // amazon-ecs-cni-plugins#66, ec2-net-utils#38, cilium#9730 and amazon-vpc-cni-k8s#69 for what the
 // documents leave out.
 //
+// # Instances
+//
+// Launch starts an instance that runs at once: the model begins where the node's own software does. RunInstances takes Latency.Launch
+// to make one running, TerminateInstances takes Latency.Terminate to end one, and RebootInstances restarts one after Latency.Reboot.
+// What a type allows is in a catalogue of our own (Types, LimitsOf). On a type with several network cards each card has its own limit
+// and its own device indexes; Limits.ENIs is that of the default card, MaximumENIs that of all. Config.Capacity, Config.VCPUQuota and
+// Config.ENIQuota bound what a launch can have.
+//
 // # What it leaves out
 //
-// IPv6, prefix delegation, trunk and branch interfaces, several network cards, several accounts, the short
-// "pending" of a new interface. Nothing below stands in their way: addresses are kept per subnet as offsets,
-// buckets and ledger hang off the Cloud. A Describe is answered whole; fakes/ec2/server cuts it into pages.
+// Trunk and branch interfaces, stopping and starting, images, disks and rules of groups, several interfaces in one RunInstances, the
+// short "pending" of a new interface. A Cloud is one account in one region; several are several Clouds. A Describe is answered
+// whole; fakes/ec2/server cuts it into pages.
 package ec2

@@ -175,6 +175,33 @@ func TestLaunchedMayBeNotFound(t *testing.T) {
 	w.refused(byID, codeInstanceNotFound)
 	w.wait(time.Second)
 	w.do(byID)
+	w.wait(time.Minute)
+	w.do(Request{Action: TerminateInstances, Instance: i})
+	if s := w.described(i).State; s != "running" {
+		t.Errorf("%s to a reader that is behind, want running", s)
+	}
+	w.wait(2*time.Second + 1)
+	if s := w.described(i).State; s != "shutting-down" {
+		t.Errorf("%s to a reader that has caught up, want shutting-down", s)
+	}
+}
+
+func TestConfigNames(t *testing.T) {
+	rows := []struct {
+		cfg  Config
+		want string // part of the error
+	}{
+		{Config{VPCs: []VPC{{ID: "vpc-1"}, {ID: "vpc-1"}}}, "VPC 1"},
+		{Config{SecurityGroups: []SecurityGroup{{ID: "sg-1", VPC: "vpc-9"}}}, "no VPC"},
+		{Config{SecurityGroups: []SecurityGroup{{ID: "sg-1"}, {ID: "sg-2"}, {ID: "sg-1"}}}, "group 2"},
+		{Config{Capacity: []Capacity{{"m5.large", "", 1}, {"", "", 9}, {"z9.huge", "", 1}}}, "capacity 2"},
+	}
+	for _, row := range rows {
+		if err := row.cfg.Validate(); err == nil || !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%v, want %q", err, row.want)
+		}
+		New(row.cfg, 1).Serve(0, &Request{Action: DescribeSecurityGroups}) // must not panic
+	}
 }
 
 // Two interfaces may have one device index, on two cards: lists and metadata tell them apart and put the first card first.

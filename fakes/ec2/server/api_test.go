@@ -142,9 +142,9 @@ func TestRequests(t *testing.T) {
 			Tags: []ec2.Tag{{Key: "a", Value: "b"}}, ENITags: []ec2.Tag{{Key: "c"}}}},
 		{"run with an interface", func() error {
 			_, err := c.RunInstances(ctx, &sdk.RunInstancesInput{ImageId: str("ami-01234567"), InstanceType: types.InstanceTypeM5Large, MinCount: num(1), MaxCount: num(1), ClientToken: str("t"),
-				NetworkInterfaces: []types.InstanceNetworkInterfaceSpecification{{DeviceIndex: num(0), SubnetId: str("subnet-1"), Groups: []string{"sg-1"}, SecondaryPrivateIpAddressCount: num(4), DeleteOnTermination: yes, AssociatePublicIpAddress: no}}})
+				NetworkInterfaces: []types.InstanceNetworkInterfaceSpecification{{DeviceIndex: num(0), SubnetId: str("subnet-1"), Groups: []string{"sg-1"}, SecondaryPrivateIpAddressCount: num(4), PrivateIpAddress: str("10.0.0.9"), DeleteOnTermination: yes, AssociatePublicIpAddress: no}}})
 			return err
-		}, ec2.Request{Action: ec2.RunInstances, Type: "m5.large", Image: "ami-01234567", MinCount: 1, MaxCount: 1, ClientToken: "t", Subnet: "subnet-1", SecurityGroups: []string{"sg-1"}, SecondaryCount: 4}},
+		}, ec2.Request{Action: ec2.RunInstances, Type: "m5.large", Image: "ami-01234567", MinCount: 1, MaxCount: 1, ClientToken: "t", Subnet: "subnet-1", SecurityGroups: []string{"sg-1"}, SecondaryCount: 4, Addresses: []netip.Addr{addr("10.0.0.9")}}},
 		{"terminate", func() error {
 			_, err := c.TerminateInstances(ctx, &sdk.TerminateInstancesInput{InstanceIds: []string{inst1}, DryRun: yes})
 			return err

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"net/netip"
 	"slices"
 
 	"github.com/enilab/enilab/fakes/ec2"
@@ -32,7 +33,7 @@ func (c *call) run(q *form) {
 	q.without("AdditionalInfo", "BlockDeviceMapping", "CapacityReservationSpecification", "CpuOptions", "CreditSpecification", "ElasticGpuSpecification",
 		"ElasticInferenceAccelerator", "EnclaveOptions", "HibernationOptions", "IamInstanceProfile", "InstanceInitiatedShutdownBehavior", "InstanceMarketOptions",
 		"Ipv6Address", "KernelId", "KeyName", "LaunchTemplate", "LicenseSpecification", "MaintenanceOptions", "MetadataOptions", "Monitoring",
-		"NetworkInterface", "NetworkPerformanceOptions", "Operator", "Placement", "PrivateDnsNameOptions", "PrivateIpAddress", "RamdiskId", "SecondaryInterface",
+		"NetworkInterface", "NetworkPerformanceOptions", "Operator", "Placement", "PrivateDnsNameOptions", "RamdiskId", "SecondaryInterface",
 		"SecurityGroup", "UserData")
 }
 
@@ -41,11 +42,14 @@ func (c *call) runNetwork(q *form) {
 	r := &c.req
 	r.Subnet = ec2.SubnetID(q.text("SubnetId"))
 	r.SecurityGroups = q.texts("SecurityGroupId")
+	if q.find("PrivateIpAddress") >= 0 {
+		r.Addresses = []netip.Addr{q.address("PrivateIpAddress")}
+	}
 	cards := q.members("NetworkInterface")
 	if len(cards) == 0 {
 		return
 	}
-	if r.Subnet != "" || len(r.SecurityGroups) > 0 {
+	if r.Subnet != "" || len(r.SecurityGroups) > 0 || len(r.Addresses) > 0 {
 		q.fail(bad("InvalidParameterCombination", "Network interfaces and an instance-level subnet ID or security groups may not be specified on the same request"))
 	}
 	if len(cards) > 1 {
@@ -61,6 +65,9 @@ func (c *call) runNetwork(q *form) {
 	r.Subnet = ec2.SubnetID(q.text(under + "SubnetId"))
 	r.SecurityGroups = q.texts(under + "SecurityGroupId")
 	r.SecondaryCount = q.count(under+"SecondaryPrivateIpAddressCount", 0)
+	if q.find(under+"PrivateIpAddress") >= 0 {
+		r.Addresses = []netip.Addr{q.address(under + "PrivateIpAddress")}
+	}
 }
 
 // runTags takes the tags of the instances and of their interfaces.
