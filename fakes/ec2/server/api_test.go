@@ -158,9 +158,17 @@ func TestRequests(t *testing.T) {
 			return err
 		}, ec2.Request{Action: ec2.DescribeNetworkInterfaces, ENIs: []ec2.ENIID{ec2.ENIID(eni1)}, DryRun: true}},
 		{"subnets", func() error {
-			_, err := c.DescribeSubnets(ctx, &sdk.DescribeSubnetsInput{DryRun: yes})
+			_, err := c.DescribeSubnets(ctx, &sdk.DescribeSubnetsInput{DryRun: yes, SubnetIds: []string{"subnet-1", "subnet-2"}})
 			return err
-		}, ec2.Request{Action: ec2.DescribeSubnets, DryRun: true}},
+		}, ec2.Request{Action: ec2.DescribeSubnets, DryRun: true, Subnets: []ec2.SubnetID{"subnet-1", "subnet-2"}}},
+		{"filtered pages of subnets", func() error {
+			_, err := c.DescribeSubnets(ctx, &sdk.DescribeSubnetsInput{MaxResults: num(5), Filters: []types.Filter{{Name: str("vpc-id"), Values: []string{"vpc-1"}}}})
+			return err
+		}, ec2.Request{Action: ec2.DescribeSubnets, Paged: true, FilterDescription: "*"}},
+		{"instances", func() error {
+			_, err := c.DescribeInstances(ctx, &sdk.DescribeInstancesInput{InstanceIds: []string{inst1}})
+			return err
+		}, ec2.Request{Action: ec2.DescribeInstances, Instances: []ec2.InstanceID{ec2.InstanceID(inst1)}}},
 		{"VPCs", func() error {
 			_, err := c.DescribeVpcs(ctx, &sdk.DescribeVpcsInput{VpcIds: []string{"vpc-1"}})
 			return err
@@ -174,7 +182,7 @@ func TestRequests(t *testing.T) {
 			return err
 		}, ec2.Request{Action: ec2.DescribeInstanceTypes, Types: []string{"m5.large"}}},
 	}
-	seen := map[ec2.Action]bool{ec2.DescribeInstances: true} // in TestOthers: its identifiers are in two fields
+	seen := map[ec2.Action]bool{}
 	for _, r := range rows {
 		b.got = ec2.Request{}
 		if err := r.ask(); err != nil {

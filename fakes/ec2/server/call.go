@@ -13,10 +13,9 @@ type call struct {
 	action  string
 	req     ec2.Request
 	filters []filter
-	subnets []ec2.SubnetID // asked for by identifier: the model's Request has room for one
-	max     int            // MaxResults; 0: not given
-	token   string         // NextToken
-	next    string         // the token of the page after this one
+	max     int    // MaxResults; 0: not given
+	token   string // NextToken
+	next    string // the token of the page after this one
 
 	account string    // who owns what has no owner in the model's answer
 	region  string    // the signer's
@@ -108,17 +107,11 @@ func (c *call) describes(q *form) {
 		q.flag("IncludeManagedResources") // there are none
 	case ec2.DescribeSubnets:
 		for _, id := range c.describe(q, "SubnetId", 1000) {
-			c.subnets = append(c.subnets, ec2.SubnetID(id))
-		}
-		if len(c.subnets) == 1 {
-			r.Subnet = c.subnets[0]
+			r.Subnets = append(r.Subnets, ec2.SubnetID(id))
 		}
 	case ec2.DescribeInstances:
 		for _, id := range c.describe(q, "InstanceId", 1000) {
 			r.Instances = append(r.Instances, ec2.InstanceID(q.instance(id)))
-		}
-		if len(r.Instances) == 1 {
-			r.Instance = r.Instances[0]
 		}
 		q.flag("IncludeManagedResources")
 	case ec2.DescribeInstanceTypes:
@@ -199,7 +192,9 @@ func (c *call) create(q *form) {
 		if kind := q.required(name + ".ResourceType"); kind != "network-interface" && kind != "" {
 			q.fail(notTaggable(kind))
 		}
-		r.Tags = append(r.Tags, q.tags(name+".Tag")...)
+		tags := q.tags(name + ".Tag")
+		q.once(r.Tags, tags)
+		r.Tags = append(r.Tags, tags...)
 	}
 	if kind := q.text("InterfaceType"); kind != "" && kind != "interface" {
 		q.fail(bad("UnsupportedOperation", "The interface type "+excerpt(kind)+" is not modelled."))
@@ -343,6 +338,13 @@ func (q *form) tags(prefix string) []ec2.Tag {
 		out = append(out, t)
 	}
 	return out
+}
+
+// once refuses a second specification of tags for the same kind of resource, which the API wants to be one.
+func (q *form) once(have, more []ec2.Tag) {
+	if len(have) > 0 && len(more) > 0 {
+		q.fail(bad("InvalidParameterValue", "The same resource type may not be specified more than once in tag specifications"))
+	}
 }
 
 func hasKey(tags []ec2.Tag, key string) bool {

@@ -13,21 +13,15 @@ import (
 // pageLimit is how much one answer lists at most, also when nobody asked for pages.
 const pageLimit = 1000
 
-// narrow leaves in the response what was asked for: identifiers, filters, a page.
+// narrow leaves in the response what was asked for: filters, a page. Identifiers are the model's.
 func (c *call) narrow(p *ec2.Response) (f *fault) {
 	switch c.req.Action {
 	case ec2.DescribeNetworkInterfaces:
 		p.ENIs, f = page(c, keep(p.ENIs, c.filters, c.eniValues))
 	case ec2.DescribeSubnets:
-		p.Subnets, f = pick(p.Subnets, c.subnets, func(s *ec2.Subnet) ec2.SubnetID { return s.ID }, "InvalidSubnetID.NotFound", "subnet")
-		if f == nil {
-			p.Subnets, f = page(c, keep(p.Subnets, c.filters, c.subnetValues))
-		}
+		p.Subnets, f = page(c, keep(p.Subnets, c.filters, c.subnetValues))
 	case ec2.DescribeInstances:
-		p.Instances, f = pick(p.Instances, c.req.Instances, func(i *ec2.Instance) ec2.InstanceID { return i.ID }, "InvalidInstanceID.NotFound", "instance")
-		if f == nil {
-			p.Instances, f = page(c, keep(p.Instances, c.filters, c.instanceValues))
-		}
+		p.Instances, f = page(c, keep(p.Instances, c.filters, c.instanceValues))
 	case ec2.DescribeInstanceTypes:
 		p.Types, f = page(c, keep(p.Types, c.filters, c.typeValues))
 	case ec2.DescribeVpcs:
@@ -36,26 +30,6 @@ func (c *call) narrow(p *ec2.Response) (f *fault) {
 		p.Groups, f = page(c, keep(p.Groups, c.filters, c.groupValues))
 	}
 	return f
-}
-
-// pick takes the identifiers that were asked for; one that is not there fails the whole request.
-func pick[T any, ID ~string](list []T, ids []ID, id func(*T) ID, code, noun string) ([]T, *fault) {
-	if len(ids) == 0 {
-		return list, nil
-	}
-	at := make(map[ID]int, len(list))
-	for i := range list {
-		at[id(&list[i])] = i
-	}
-	out := make([]T, 0, len(ids))
-	for _, want := range ids {
-		i, ok := at[want]
-		if !ok {
-			return nil, bad(code, "The "+noun+" ID '"+excerpt(string(want))+"' does not exist")
-		}
-		out = append(out, list[i])
-	}
-	return out, nil
 }
 
 // page cuts a list, and sets the token of the rest.

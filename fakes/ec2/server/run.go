@@ -77,8 +77,10 @@ func (c *call) runTags(q *form) {
 		kind, tags := q.required(name+".ResourceType"), q.tags(name+".Tag")
 		switch kind {
 		case "instance":
+			q.once(r.Tags, tags)
 			r.Tags = append(r.Tags, tags...)
 		case "network-interface":
+			q.once(r.ENITags, tags)
 			r.ENITags = append(r.ENITags, tags...)
 		case "":
 		default:
