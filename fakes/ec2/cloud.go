@@ -67,7 +67,8 @@ type instance struct {
 	primAddr netip.Addr
 	tags     []Tag // never written to, only replaced
 	image    string
-	first    int32 // number of the first instance of its reservation
+	// reservation is that of the first instance that was launched with it.
+	reservation string
 
 	state, was  instanceState // now, and before changed
 	changed     time.Duration
@@ -201,7 +202,8 @@ func (c *Cloud) newInstance(kind *Type, sub int32) int32 {
 	n := int32(len(c.instances))
 	c.instances = append(c.instances, instance{
 		id: InstanceID(c.instanceNames.name(instancePrefix, int(n))), kind: kind.Name, limits: kind.Limits, subnet: sub, primary: none,
-		rand: stream(mix(c.instanceNames.salt ^ uint64(n)*golden)), first: n, launched: c.now,
+		rand: stream(mix(c.instanceNames.salt ^ uint64(n)*golden)), launched: c.now,
+		reservation: c.reservationNames.name(reservationPrefix, int(n)),
 	})
 	return n
 }

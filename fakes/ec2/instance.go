@@ -215,7 +215,6 @@ func (c *Cloud) showInstance(n int32, at time.Duration) Instance {
 	if i.primary != none {
 		v.SecurityGroups = c.enis[i.primary].groups
 	}
-	v.Reservation = c.reservationNames.name(reservationPrefix, int(i.first))
 	if len(i.enis) > 0 {
 		v.Interfaces = make([]Interface, 0, len(i.enis))
 	}
@@ -234,7 +233,7 @@ func (c *Cloud) identity(n int32) Instance {
 	s := &c.subnets[i.subnet]
 	return Instance{
 		ID: i.id, Type: i.kind, Zone: s.zone, Subnet: s.id, VPC: c.vpcs[s.vpc].id, PrimaryMAC: i.primMAC, PrimaryAddress: i.primAddr,
-		Tags: i.tags, Owner: c.cfg.Account, Launched: i.launched, Image: i.image,
+		Tags: i.tags, Owner: c.cfg.Account, Launched: i.launched, Image: i.image, Reservation: i.reservation,
 	}
 }
 

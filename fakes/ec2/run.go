@@ -45,7 +45,7 @@ func (c *Cloud) runInstances(from int32, r *Request) Response {
 	p.Instances = make([]Instance, 0, count)
 	for range count {
 		n := c.startInstance(from, sub, &kind, r)
-		c.instances[n].first = first
+		c.instances[n].reservation = c.instances[first].reservation
 		p.Instances = append(p.Instances, c.showInstance(n, always))
 	}
 	if r.ClientToken != "" {

@@ -21,7 +21,7 @@ type View struct {
 // Extras is what an instance's metadata says and the model of EC2 does not know. The zero Extras is an on-demand instance without
 // notices, tags, user data and key pair.
 type Extras struct {
-	Image    string // ami-id; "": that of the user guide's examples
+	Image    string // ami-id; "": the instance's, or that of the user guide's examples
 	UserData string // as the instance reads it: not in base64; "": none
 	KeyName  string // public-keys/0; "": no key pair
 	Key      string // public-keys/0/openssh-key: the key as in authorized_keys

@@ -1,6 +1,7 @@
 package imds
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/netip"
 	"strings"
@@ -9,14 +10,16 @@ import (
 	"github.com/enilab/enilab/fakes/ec2"
 )
 
-// exampleImage is the AMI of the user guide's examples: the model has none.
+// exampleImage is the AMI of the user guide's examples: what Launch starts has none.
 const exampleImage = "ami-0abcdef1234567890"
 
 func (v *View) image() string {
-	if v.Image != "" {
-		return v.Image
-	}
-	return exampleImage
+	return cmp.Or(v.Extras.Image, v.Instance.Image, exampleImage)
+}
+
+// reservation is that of the launch; what was not launched by RunInstances has one of its own.
+func (v *View) reservation() string {
+	return cmp.Or(v.Instance.Reservation, "r-"+strings.TrimPrefix(string(v.Instance.ID), "i-"))
 }
 
 // hostname is the private DNS name of an address ("Amazon EC2 instance hostname types").

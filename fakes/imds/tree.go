@@ -61,7 +61,7 @@ var tree = node{children: []node{
 		is("profile", "2008-02-01", "default-hvm"),
 		{name: "public-keys", many: (*place).keys, enter: (*place).isKey,
 			each: &node{bare: true, children: []node{of("openssh-key", "", func(p *place) string { return p.Key })}}},
-		of("reservation-id", "", func(p *place) string { return "r-" + strings.TrimPrefix(string(p.Instance.ID), "i-") }),
+		of("reservation-id", "", func(p *place) string { return p.reservation() }),
 		some("security-groups", "", (*place).primaryGroups),
 		{name: "services", children: []node{
 			of("domain", "2014-02-25", func(p *place) string { return domainOf(p.Region) }),
