@@ -77,7 +77,8 @@ func (r *Request) resources() int {
 	return 0
 }
 
-// unfiltered says whether a Describe asks for everything at once.
+// unfiltered says whether a Describe asks for everything at once. A filter counts for all of them, the model's own for interfaces as
+// well as what a transport that filters by itself puts there.
 func (r *Request) unfiltered() bool {
 	if r.FilterStatus != "" || r.FilterTagKey != "" || r.FilterInstance != "" || r.FilterDescription != "" {
 		return false

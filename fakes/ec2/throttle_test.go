@@ -31,6 +31,7 @@ func TestThrottleTable(t *testing.T) {
 		{Request{Action: DescribeInstances, Paged: true}, 100, 20},
 		{Request{Action: DescribeInstanceTypes}, 50, 10},
 		{Request{Action: DescribeVpcs}, 50, 10},
+		{Request{Action: DescribeVpcs, FilterDescription: "*"}, 100, 20},
 		{Request{Action: DescribeVpcs, VPCs: []string{"vpc-x"}}, 100, 20},
 		{Request{Action: DescribeSecurityGroups}, 50, 10},
 		{Request{Action: DescribeSecurityGroups, SecurityGroups: []string{"sg-1"}}, 100, 20},

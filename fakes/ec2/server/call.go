@@ -131,9 +131,12 @@ func (c *call) describe(q *form, ids string, pageMost int) []string {
 	c.filters = q.filters(c)
 	c.hint()
 	c.max = max(0, q.number("MaxResults", 5, pageMost))
-	c.token = q.text("NextToken")
 	c.req.Paged = c.max > 0
+	c.token = q.text("NextToken")
 	list := q.texts(ids)
+	if len(c.filters) > 0 || len(list) > 1 {
+		c.req.FilterDescription = "*" // the model throttles by it
+	}
 	if len(list) > 0 && (c.max > 0 || c.token != "") {
 		q.fail(bad("InvalidParameterCombination", "The parameter "+ids+" cannot be used with the parameter maxResults or nextToken"))
 	}
