@@ -215,13 +215,17 @@ func (c *checker) workload(a *scn.Action, act *Act) {
 		if !slices.Contains(c.names, act.Text("name")) {
 			c.bad(a.VerbPos, suggest(act.Text("name"), c.names, "start pods NAME COUNT on node-1, or kube create NAME COUNT, makes one"), "no workload %q was made before this line", act.Text("name"))
 		}
-	case "detach":
+	case "detach", "remove":
 		if n := act.Int("node"); n < 1 || n > c.cluster.Nodes {
 			c.bad(a.VerbPos, "", "there is no node-%d: the cluster has nodes=%d", n, c.cluster.Nodes)
 		}
 	case "upgrade":
 		if v := act.Int("to"); v < 1 || v > ipam.Version {
 			c.bad(a.VerbPos, "", "upgrade to=%d: there are versions 1 to %d", v, ipam.Version)
+		}
+	default:
+		if n := act.Int("node"); n > c.cluster.Nodes {
+			c.bad(a.VerbPos, "", "there is no node-%d: the cluster has nodes=%d", n, c.cluster.Nodes)
 		}
 	}
 }

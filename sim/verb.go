@@ -71,6 +71,9 @@ func call(doc string) Param {
 	return Param{Name: "call", Bare: true, Type: Word, Words: calls, Doc: doc}
 }
 
+// whose limits a fault to one node's calls.
+func whose() Param { return named("node", Count, "0", "whose; 0 is everybody's") }
+
 // Verbs are all verbs, by subject and name.
 func Verbs() []Verb {
 	return []Verb{
@@ -112,17 +115,28 @@ func Verbs() []Verb {
 			named("node", Count, "0", "only on that node; 0 is all")}, "makes a workload", ""},
 		{"scale", onKube, []Param{bare("name", Word, "workload"), bare("count", Count, "pods")}, "scales a workload", "seeds/004"},
 		{"roll", onKube, []Param{bare("name", Word, "workload"), bare("count", Count, "pods")}, "deletes a workload's oldest pods; others follow", "seeds/001"},
-		{"lose", onEC2, []Param{call("request"), named("times", Count, "1", "how many"), choice("after", "executed", "whether EC2 executes it", "executed", "dropped")},
+		{"lose", onEC2, []Param{call("request"), named("times", Count, "1", "how many"), choice("after", "executed", "whether EC2 executes it", "executed", "dropped"), whose()},
 			"the next such requests get no answer", "EC2 API, idempotency"},
-		{"fail", onEC2, []Param{call("request"), bare("code", Word, "error code"), named("times", Count, "1", "how many")}, "the next such requests fail with that code", ""},
-		{"throttle", onEC2, []Param{call("request"), named("times", Count, "1", "how many")}, "somebody else empties the bucket before the next such requests", "EC2 API, throttling"},
-		{"slow", onEC2, []Param{call("request"), named("by", Duration, "5s", "how much"), named("times", Count, "1", "how many")}, "the next such requests take that much longer", ""},
-		{"deny", onEC2, []Param{call("request"), named("for", Duration, "1m", "how long")}, "the node's role loses the permission", ""},
+		{"duplicate", onEC2, []Param{call("request"), named("times", Count, "1", "how many"), whose()},
+			"the next such requests arrive twice: both are executed, the second answer is seen", "EC2 API, idempotency"},
+		{"fail", onEC2, []Param{call("request"), bare("code", Word, "error code"), named("times", Count, "1", "how many"), whose()}, "the next such requests fail with that code", ""},
+		{"throttle", onEC2, []Param{call("request"), named("times", Count, "1", "how many"), whose()}, "somebody else empties the bucket before the next such requests", "EC2 API, throttling"},
+		{"slow", onEC2, []Param{call("request"), named("by", Duration, "5s", "how much"), named("times", Count, "1", "how many"),
+			choice("way", "there", "before EC2 executes it, or after", "there", "back"), whose()}, "the next such requests take that much longer", ""},
+		{"deny", onEC2, []Param{call("request"), named("for", Duration, "1m", "how long"), whose()}, "the node's role loses the permission", ""},
+		{"skew", onEC2, []Param{named("by", Duration, "10m", "how much"), choice("clock", "behind", "which way", "behind", "ahead"), named("for", Duration, "1m", "how long"), whose()},
+			"the node's clock is wrong: signatures more than five minutes off are refused", "EC2 API, RequestExpired"},
+		{"stale", onEC2, []Param{named("by", Duration, "10s", "how old"), named("for", Duration, "1m", "how long"), whose()}, "Describes answer what was true that long ago", "EC2 API, consistency"},
+		{"hang", onEC2, []Param{{Name: "what", Bare: true, Type: Word, Words: []string{"attach", "detach"}, Doc: "what hangs"}, named("for", Duration, "1m", "how long"), whose()},
+			"attaches or detaches that begin meanwhile do not end before that", "amazon-vpc-cni-k8s #608"},
+		{"in-use", onEC2, []Param{named("times", Count, "1", "how many"), whose()}, "the next ENIs to be deleted are said to be in use", "amazon-vpc-cni-k8s #608"},
+		{"remove", onEC2, []Param{named("node", Count, "1", "whose"), named("device", Count, "1", "device index")}, "a stranger detaches an ENI and deletes it", ""},
+		{"draw", onEC2, []Param{bare("seed", Count, "what they are drawn from"), named("faults", Count, "1", "how many")}, "faults of any kind that the seed picks, each over within two minutes", ""},
 		{"detach", onEC2, []Param{named("node", Count, "1", "whose"), named("device", Count, "1", "device index")}, "a stranger detaches an ENI", ""},
 		{"unassign", onEC2, []Param{bare("pod", Word, "whose address")}, "a stranger unassigns a pod's address", ""},
 		{"drain-subnet", onEC2, []Param{named("leave", Count, "0", "free addresses")}, "strangers take the subnet's addresses", "seeds/004"},
 		{"down", onEC2, []Param{named("for", Duration, "1m", "how long")}, "the EC2 endpoint answers Unavailable", ""},
-		{"silent", onIMDS, []Param{named("for", Duration, "1m", "how long")}, "instance metadata does not answer", ""},
+		{"silent", onIMDS, []Param{named("for", Duration, "1m", "how long"), whose()}, "instance metadata does not answer", ""},
 		{"lag", onIMDS, []Param{named("by", Duration, "30s", "how far behind")}, "instance metadata shows changes that much later", "amazon-ecs-cni-plugins#66"},
 	}
 }
@@ -148,12 +162,18 @@ func Metrics() []Metric {
 		{"serving", onNode, true, "the daemon answers"},
 		{"impaired", onNode, true, "the daemon gives a reason for bad health"},
 		{"pods.ready", onNode, false, "pods that kubelet sees run"},
+		{"calls.total", onNode, false, "the node's EC2 requests, those before t=0 too"},
+		{"calls.throttled", onNode, false, "those that were throttled"},
+		{"calls.failed", onNode, false, "those that were refused otherwise"},
+		{"calls.lost", onNode, false, "those whose answer was lost"},
 		{"ready", onPod, true, "kubelet sees the pod run"},
 		{"reachable", onPod, true, "a packet from the VPC gets there and back"},
 		{"pods.ready", onKube, false, "pods whose status is Running"},
 		{"pods.total", onKube, false, "pod objects"},
 		{"calls.total", onEC2, false, "requests since t=0"},
 		{"calls.throttled", onEC2, false, "requests that were throttled since t=0"},
+		{"calls.failed", onEC2, false, "requests that were refused otherwise since t=0"},
+		{"calls.lost", onEC2, false, "requests whose answer was lost since t=0"},
 		{"enis.available", onEC2, false, "ENIs that are attached to nothing"},
 		{"enis.total", onEC2, false, "ENIs"},
 	}

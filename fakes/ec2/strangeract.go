@@ -76,3 +76,13 @@ func (c *Cloud) unassignSome(f *Fault) {
 	list := e.current()[1:]
 	c.StrangerUnassign(c.now, c.subnets[e.subnet].addr(list[c.rand.next()%uint64(len(list))]))
 }
+
+// Running are the instances that are not terminated, oldest first.
+func (c *Cloud) Running() (out []InstanceID) {
+	for i := range c.instances {
+		if n := &c.instances[i]; !n.dead {
+			out = append(out, n.id)
+		}
+	}
+	return out
+}

@@ -15,7 +15,7 @@ import (
 // Describe is an action as a story tells it.
 func Describe(a *sim.Act) string {
 	s := a.Subject.String() + " " + a.Verb
-	for _, k := range []string{"cri", "to", "part", "call", "when", "valid", "name", "count", "times", "for", "by", "pod"} {
+	for _, k := range []string{"cri", "to", "part", "call", "when", "valid", "name", "count", "what", "seed", "times", "clock", "for", "by", "pod"} {
 		if v := a.Text(k); v != "" {
 			s += " " + v
 		}
@@ -54,58 +54,6 @@ func AddressIn(k *kube.Cluster) func(pod string) netip.Addr {
 	}
 }
 
-// EC2 carries out a verb of EC2. instance is the instance of a node, address that of a pod; the zero one is none.
-func EC2(c *ec2.Cloud, now time.Duration, a *sim.Act, instance func(node int) ec2.InstanceID, address func(pod string) netip.Addr) {
-	action, _ := ec2.ParseAction(a.Text("call")) // "any" is AnyAction, as is an unknown one
-	f := ec2.Fault{Action: action, Times: a.Int("times")}
-	switch a.Verb {
-	case "lose":
-		if f.Kind = ec2.Lose; a.Text("after") == "dropped" {
-			f.Kind = ec2.LoseRequest
-		}
-	case "fail":
-		f.Kind, f.Code = ec2.Fail, a.Text("code")
-	case "throttle":
-		f.Kind = ec2.ThrottleBurst
-	case "slow":
-		f.Kind, f.Slow = ec2.Slow, a.Duration("by")
-	case "deny":
-		f.Kind, f.Until, f.Times = ec2.DenyPermission, now+a.Duration("for"), 0
-	case "down":
-		f.Kind, f.Until, f.Times = ec2.Down, now+a.Duration("for"), 0
-	case "detach":
-		strangerDetach(c, now, instance(a.Int("node")), a.Int("device"))
-		return
-	case "unassign":
-		if pod := address(a.Text("pod")); pod.IsValid() {
-			c.StrangerUnassign(now, pod)
-		}
-		return
-	case "drain-subnet":
-		c.DrainSubnet(now, c.Subnets()[0].ID, a.Int("leave"))
-		return
-	}
-	c.Fault(f)
-}
-
-func strangerDetach(c *ec2.Cloud, now time.Duration, i ec2.InstanceID, device int) {
-	for _, id := range c.AttachedENIs(i) {
-		if e, _ := c.ENI(id); e.DeviceIndex == device {
-			c.StrangerDetach(now, id)
-		}
-	}
-}
-
-// IMDS carries out a verb of instance metadata.
-func IMDS(c *ec2.Cloud, now time.Duration, a *sim.Act) {
-	if a.Verb == "silent" {
-		c.Fault(ec2.Fault{Kind: ec2.IMDSSilent, Until: now + a.Duration("for")})
-		return
-	}
-	by := ec2.Always(a.Duration("by"))
-	c.SetLag(ec2.Lag{IMDSAttach: by, IMDSAddress: by, IMDSDetach: by})
-}
-
 // MeasureKube reads a metric of the API server.
 func MeasureKube(c *kube.Cluster, metric string) (int64, bool) {
 	if metric == "pods.ready" {
@@ -135,18 +83,47 @@ func MeasureEC2(c *ec2.Cloud, base []ec2.Count, metric string) (int64, bool) {
 	if !ok {
 		return 0, false
 	}
-	var total, throttled int64
+	var sum ec2.Count
 	for a := range base {
-		n := c.Calls(ec2.Action(a))
-		d := n.Total - base[a].Total
+		n := minus(c.Calls(ec2.Action(a)), base[a])
 		if ec2.Action(a).String() == name {
-			return int64(d), true
+			return int64(n.Total), true
 		}
-		total += int64(d)
-		throttled += int64(n.Throttled - base[a].Throttled)
+		sum = plus(sum, n)
 	}
-	if name == "throttled" {
-		return throttled, true
+	return outcome(sum, name)
+}
+
+// MeasureCalls reads a metric of an instance's own requests, from the first one on.
+func MeasureCalls(c *ec2.Cloud, i ec2.InstanceID, metric string) (int64, bool) {
+	name, ok := strings.CutPrefix(metric, "calls.")
+	if !ok {
+		return 0, false
 	}
-	return total, name == "total"
+	var sum ec2.Count
+	for a := range ec2.ActionCount {
+		sum = plus(sum, c.CallsBy(i, a))
+	}
+	return outcome(sum, name)
+}
+
+// outcome is the part of a count that a metric is called after.
+func outcome(n ec2.Count, name string) (int64, bool) {
+	switch name {
+	case "throttled":
+		return int64(n.Throttled), true
+	case "failed":
+		return int64(n.Failed), true
+	case "lost":
+		return int64(n.Lost), true
+	}
+	return int64(n.Total), name == "total"
+}
+
+func plus(a, b ec2.Count) ec2.Count {
+	return ec2.Count{Total: a.Total + b.Total, OK: a.OK + b.OK, Throttled: a.Throttled + b.Throttled, Failed: a.Failed + b.Failed, Lost: a.Lost + b.Lost}
+}
+
+func minus(a, b ec2.Count) ec2.Count {
+	return ec2.Count{Total: a.Total - b.Total, OK: a.OK - b.OK, Throttled: a.Throttled - b.Throttled, Failed: a.Failed - b.Failed, Lost: a.Lost - b.Lost}
 }

@@ -38,7 +38,7 @@ func (w *World) Do(a *sim.Act) {
 	case scn.EC2:
 		w.c.Cloud(func(now time.Duration, m *ec2.Cloud) { acts.EC2(m, now, a, w.instance, w.addressOf) })
 	case scn.IMDS:
-		w.c.Cloud(func(now time.Duration, m *ec2.Cloud) { acts.IMDS(m, now, a) })
+		w.c.Cloud(func(now time.Duration, m *ec2.Cloud) { acts.IMDS(m, now, a, w.instance) })
 	}
 	if err != nil {
 		w.fail(fmt.Errorf("%s: %w", acts.Describe(a), err))

@@ -123,6 +123,8 @@ func (w *World) ledgerOfOthers(m *ec2.Cloud) []ec2.Count {
 			n := m.CallsBy(e.node.Instance, ec2.Action(a))
 			out[a].Total += n.Total
 			out[a].Throttled += n.Throttled
+			out[a].Failed += n.Failed
+			out[a].Lost += n.Lost
 		}
 	}
 	return out
@@ -134,6 +136,8 @@ func (w *World) ledger(m *ec2.Cloud) []ec2.Count {
 	for a, n := range w.ledgerOfOthers(m) {
 		out[a].Total += n.Total - w.others[a].Total
 		out[a].Throttled += n.Throttled - w.others[a].Throttled
+		out[a].Failed += n.Failed - w.others[a].Failed
+		out[a].Lost += n.Lost - w.others[a].Lost
 	}
 	return out
 }

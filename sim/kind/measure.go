@@ -2,6 +2,7 @@ package kind
 
 import (
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
@@ -36,18 +37,22 @@ func (w *World) Measure(s scn.Subject, metric string) (v int64, ok bool) {
 	return 0, false
 }
 
-func (w *World) measureNode(m *member, metric string) (int64, bool) {
+func (w *World) measureNode(m *member, metric string) (v int64, ok bool) {
 	if metric == "pods.ready" {
 		return w.running(m)
+	}
+	if strings.HasPrefix(metric, "calls.") {
+		w.c.Cloud(func(_ time.Duration, c *ec2.Cloud) { v, ok = acts.MeasureCalls(c, m.node.Instance, metric) })
+		return v, ok
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if m.life == nil {
 		return 0, metric == "serving"
 	}
-	var v ipam.View
-	m.life.Node().View(&v)
-	return acts.MeasureView(&v, metric)
+	var view ipam.View
+	m.life.Node().View(&view)
+	return acts.MeasureView(&view, metric)
 }
 
 // running counts the pods of a node that kubelet sees run: those with a container that runs, whatever the API server knows of them.

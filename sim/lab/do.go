@@ -48,7 +48,7 @@ func (w *World) Do(a *sim.Act) {
 	case scn.EC2:
 		acts.EC2(w.cloud, w.now(), a, func(i int) ec2.InstanceID { return w.nodes[i].inst }, acts.AddressIn(w.kube))
 	case scn.IMDS:
-		acts.IMDS(w.cloud, w.now(), a)
+		acts.IMDS(w.cloud, w.now(), a, func(i int) ec2.InstanceID { return w.nodes[i].inst })
 	}
 	w.pump()
 }

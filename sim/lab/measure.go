@@ -39,6 +39,9 @@ func (w *World) measureNode(n *instance, metric string) (int64, bool) {
 	if metric == "pods.ready" {
 		return int64(n.cri.Ready()), true
 	}
+	if v, ok := acts.MeasureCalls(w.cloud, n.inst, metric); ok {
+		return v, true
+	}
 	if n.life == nil {
 		return 0, metric == "serving"
 	}

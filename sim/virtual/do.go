@@ -40,7 +40,7 @@ func (w *World) Do(a *sim.Act) {
 	case scn.EC2:
 		acts.EC2(w.cloud, w.now, a, func(i int) ec2.InstanceID { return w.nodes[i].inst }, acts.AddressIn(w.kube))
 	case scn.IMDS:
-		acts.IMDS(w.cloud, w.now, a)
+		acts.IMDS(w.cloud, w.now, a, func(i int) ec2.InstanceID { return w.nodes[i].inst })
 	}
 	w.pump()
 }
@@ -284,6 +284,9 @@ func (w *World) measureNode(n *node, metric string) (int64, bool) {
 		if n.core == nil {
 			return 0, true
 		}
+	}
+	if v, ok := acts.MeasureCalls(w.cloud, n.inst, metric); ok {
+		return v, true
 	}
 	if n.core == nil {
 		return 0, false
