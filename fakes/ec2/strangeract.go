@@ -80,7 +80,7 @@ func (c *Cloud) unassignSome(f *Fault) {
 // Running are the instances that are not terminated, oldest first.
 func (c *Cloud) Running() (out []InstanceID) {
 	for i := range c.instances {
-		if n := &c.instances[i]; !n.dead {
+		if n := &c.instances[i]; n.state != terminated {
 			out = append(out, n.id)
 		}
 	}

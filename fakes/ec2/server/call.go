@@ -134,7 +134,7 @@ func (c *call) describe(q *form, ids string, pageMost int) []string {
 	c.req.Paged = c.max > 0
 	c.token = q.text("NextToken")
 	list := q.texts(ids)
-	if len(c.filters) > 0 || len(list) > 1 {
+	if len(list) > 1 {
 		c.req.FilterDescription = "*" // the model throttles by it
 	}
 	if len(list) > 0 && (c.max > 0 || c.token != "") {
