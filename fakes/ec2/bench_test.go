@@ -2,6 +2,7 @@ package ec2
 
 import (
 	"fmt"
+	"net/netip"
 	"testing"
 	"time"
 )
@@ -175,4 +176,56 @@ func BenchmarkClone(b *testing.B) {
 			c.Clone()
 		}
 	})
+}
+
+// Prefixes and IPv6 come and go on a subnet of which a part is in use.
+func BenchmarkServePrefix(b *testing.B) {
+	cfg := Config{VPCs: []VPC{{IPv6: []netip.Prefix{cidr("2001:db8:0:100::/56")}}}}
+	cfg.Subnets = []SubnetConfig{{CIDR: cidr("10.0.0.0/16"), IPv6: cidr("2001:db8:0:100::/64")}}
+	for a := range ActionCount {
+		cfg.Throttle.Action[a] = Bucket{maxTokens, maxTokens}
+	}
+	for _, row := range []struct {
+		name             string
+		assign, unassign Action
+		six              bool
+		r                Request
+	}{
+		{"Prefix4", AssignPrivateIpAddresses, UnassignPrivateIpAddresses, false, Request{PrefixCount: 1}},
+		{"Address6", AssignIpv6Addresses, UnassignIpv6Addresses, true, Request{IPv6Count: 1}},
+		{"Prefix6", AssignIpv6Addresses, UnassignIpv6Addresses, true, Request{IPv6PrefixCount: 1}},
+	} {
+		b.Run(row.name, func(b *testing.B) {
+			c := New(cfg, 1)
+			sub := c.Subnets()[0].ID
+			now := time.Duration(0)
+			var enis []ENIID
+			for range 500 {
+				enis = append(enis, c.Serve(now, &Request{Action: CreateNetworkInterface, Subnet: sub, SecondaryCount: 40, IPv6Count: 40}).ENI.ID)
+			}
+			now += time.Minute // until every replica knows them
+			b.ReportAllocs()
+			n := 0
+			for b.Loop() {
+				now += time.Millisecond
+				assign := row.r
+				e := enis[n%len(enis)]
+				assign.Action, assign.ENI = row.assign, e
+				p := c.Serve(now, &assign)
+				unassign := Request{Action: row.unassign, ENI: e}
+				if row.six {
+					unassign.IPv6, unassign.IPv6Prefixes = p.Assigned, p.Prefixes
+				} else {
+					unassign.Prefixes = p.Prefixes
+				}
+				if q := c.Serve(now, &unassign); q.Code != "" {
+					b.Fatal(p.Code, q.Code, q.Message)
+				}
+				if n++; n%64 == 0 {
+					c.Events()
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(2*b.N), "ns/call")
+		})
+	}
 }

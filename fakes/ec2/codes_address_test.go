@@ -139,6 +139,20 @@ func TestAddressCodes(t *testing.T) {
 			}
 			return of(Request{Action: assign, PrefixCount: 2})(w, i)
 		}, "InsufficientCidrBlocks"},
+		{"assign: prefixes of a full subnet", func(w *world, i InstanceID) Request {
+			w.DrainSubnet(w.now, plenty, 15)
+			return of(Request{Action: assign, PrefixCount: 1})(w, i)
+		}, "InsufficientCidrBlocks"},
+		{"assign: prefixes of a full subnet (cilium#31016)", func(w *world, i InstanceID) Request {
+			w.cfg.FullIsInvalidValue = true
+			w.DrainSubnet(w.now, plenty, 15)
+			return of(Request{Action: assign, PrefixCount: 1})(w, i)
+		}, "InvalidParameterValue"},
+		{"assign: prefixes of a subnet in pieces (cilium#31016)", func(w *world, i InstanceID) Request {
+			w.cfg.FullIsInvalidValue = true
+			w.FragmentSubnet(w.now, plenty, 0)
+			return of(Request{Action: assign, PrefixCount: 1})(w, i)
+		}, "InsufficientCidrBlocks"},
 		{"assign: the one block that is left", func(w *world, i InstanceID) Request {
 			w.FragmentSubnet(w.now, plenty, 1)
 			return of(Request{Action: assign, PrefixCount: 1})(w, i)

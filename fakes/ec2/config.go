@@ -18,7 +18,11 @@ type Config struct {
 	// none gets one, named default.
 	SecurityGroups []SecurityGroup
 	ENIQuota       int // network interfaces per region, default 5000 (the account's default quota)
-	VCPUQuota      int // virtual processors of running instances per region; 0: no quota
+	// FullIsInvalidValue: when a count of prefixes is asked for, and the subnet has not even as many addresses left, the answer is
+	// InvalidParameterValue; InsufficientCidrBlocks then says only that what is left is in pieces. EC2 has been seen to answer either
+	// (cilium#31016).
+	FullIsInvalidValue bool
+	VCPUQuota          int // virtual processors of running instances per region; 0: no quota
 	// Capacity is what the zones can hold; what it does not speak of is without bounds.
 	Capacity []Capacity
 	// TerminatedFor is how long a terminated instance is still described; default one hour ("Terminate Amazon EC2 instances").

@@ -121,7 +121,7 @@ func (c *Cloud) chooseForCreate(from, sub int32, r *Request) (want chosen, p Res
 		want.list[k] = o
 	}
 	if prefixes > 0 {
-		if want.prefixes, p = s.choosePrefixes(r, want.list[:want.exact]); p.Code != "" {
+		if want.prefixes, p = c.choosePrefixes(sub, r, want.list[:want.exact]); p.Code != "" {
 			return want, p
 		}
 	}

@@ -35,7 +35,10 @@
 //   - a freed address is unavailable for a while and then goes to the end of the queue;
 //   - an attachment's DeleteOnTermination is false until it is set, and setting it needs the attachment;
 //   - a forced detach leaves the device index unusable and IMDS stale until Reboot;
-//   - AssignPrivateIpAddresses is not idempotent, UnassignPrivateIpAddresses is all or nothing.
+//   - AssignPrivateIpAddresses is not idempotent, UnassignPrivateIpAddresses is all or nothing; the same holds for IPv6;
+//   - a prefix needs an aligned block of which nobody has an address, and one that was given back comes last. FragmentSubnet leaves a
+//     subnet full of free addresses without any;
+//   - what is of a kind can be asked for in one way only: by count or by value, as addresses or as prefixes.
 //
 // Sources: the Amazon EC2 API reference (actions and "Error codes for the Amazon EC2 API"), "Request
 // throttling for the Amazon EC2 API", "Ensuring idempotency in Amazon EC2 API requests", "Eventual
@@ -53,7 +56,8 @@
 //
 // # What it leaves out
 //
-// Trunk and branch interfaces, stopping and starting, images, disks and rules of groups, several interfaces in one RunInstances, the
-// short "pending" of a new interface. A Cloud is one account in one region; several are several Clouds. A Describe is answered
-// whole; fakes/ec2/server cuts it into pages.
+// Trunk and branch interfaces, stopping and starting, images, disks and rules of groups, several interfaces in one RunInstances or
+// prefixes and IPv6 addresses in it, IPv6-only subnets and primary IPv6 addresses, Elastic IPs, subnet CIDR reservations that come and
+// go (they are part of the Config), the short "pending" of a new interface. A Cloud is one account in one region; several are several
+// Clouds. A Describe is answered whole; fakes/ec2/server cuts it into pages.
 package ec2

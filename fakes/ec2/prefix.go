@@ -182,13 +182,17 @@ func (s *subnet) holdBlock(o uint16, until time.Duration) {
 }
 
 // choosePrefixes are the blocks that a request asks for: so many, or exactly these. Nothing is taken yet.
-func (s *subnet) choosePrefixes(r *Request, except []uint16) ([]uint16, Response) {
+func (c *Cloud) choosePrefixes(sub int32, r *Request, except []uint16) ([]uint16, Response) {
+	s := &c.subnets[sub]
 	if r.PrefixCount > 0 {
 		list, ok := s.chooseBlocks(r.PrefixCount, except)
-		if !ok {
-			return nil, failure(codeNoBlocks, messageNoBlocks)
+		switch {
+		case ok:
+			return list, Response{}
+		case c.cfg.FullIsInvalidValue && s.free < r.PrefixCount*prefixSize:
+			return nil, failure(codeValue, "There aren't sufficient free Ipv4 addresses or prefixes")
 		}
-		return list, Response{}
+		return nil, failure(codeNoBlocks, messageNoBlocks)
 	}
 	var list []uint16
 	for _, p := range r.Prefixes {
@@ -212,7 +216,7 @@ func (c *Cloud) assignPrefixes(from, slot int32, r *Request) Response {
 	if n > mostAddresses || e.places()+n > c.addressLimit(e) {
 		return failure(codeAddressLimit, messageLimit)
 	}
-	list, p := s.choosePrefixes(r, nil)
+	list, p := c.choosePrefixes(e.subnet, r, nil)
 	if p.Code != "" {
 		return p
 	}
