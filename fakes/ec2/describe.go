@@ -12,6 +12,7 @@ func (c *Cloud) describeENIs(from int32, r *Request) Response {
 	at := c.readAt(from, r.Action)
 	p := success()
 	if len(r.ENIs) > 0 {
+		p.ENIs = make([]ENI, 0, min(len(r.ENIs), c.living+len(c.graves)))
 		for _, id := range r.ENIs {
 			slot := c.slotAt(id, at)
 			if slot == none {
@@ -26,6 +27,7 @@ func (c *Cloud) describeENIs(from int32, r *Request) Response {
 		if n == none {
 			return p // a filter that fits nothing is no error
 		}
+		p.ENIs = make([]ENI, 0, len(c.instances[n].enis))
 		for _, slot := range c.instances[n].enis {
 			p.ENIs = c.appendMatch(p.ENIs, slot, at, r)
 		}

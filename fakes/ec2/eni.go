@@ -17,7 +17,6 @@ type eni struct {
 	id          ENIID
 	mac         string
 	description string
-	unchecked   bool   // its SourceDestCheck is off
 	token       string // the client token it was made with
 	tags        []Tag
 	groups      []string
@@ -38,13 +37,14 @@ type eni struct {
 	// extras are the same of prefixes and IPv6 addresses; empty while it never had any.
 	extras []extraVersion
 
-	att, was attachment // now, and before attAt
-	attAt    time.Duration
-	by       int32  // who attached or detached it, for the event when that is complete
-	epoch    uint32 // counts attachments' changes; a transition of another epoch is void
-	plugged  bool   // its kernel link exists
-	hung     bool   // attach or detach will not complete by itself (a fault)
-	forced   bool   // its detach was forced
+	att, was  attachment // now, and before attAt
+	attAt     time.Duration
+	by        int32  // who attached or detached it, for the event when that is complete
+	epoch     uint32 // counts attachments' changes; a transition of another epoch is void
+	plugged   bool   // its kernel link exists
+	hung      bool   // attach or detach will not complete by itself (a fault)
+	forced    bool   // its detach was forced
+	unchecked bool   // its SourceDestCheck is off
 
 	// What metadata shows of an attached interface, from when on. Zero times on a primary interface:
 	// complete from the start.
