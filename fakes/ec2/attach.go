@@ -28,7 +28,7 @@ func (c *Cloud) attach(from int32, r *Request) Response {
 	e.epoch++
 	e.by, e.forced, e.listedAt = from, false, always
 	c.setAttachment(c.now, e, attachment{
-		id: id, number: int32(len(c.attached) - 1), instance: n, device: int16(r.DeviceIndex), card: int16(r.NetworkCard), status: Attaching,
+		id: id, since: c.now, number: int32(len(c.attached) - 1), instance: n, device: int16(r.DeviceIndex), card: int16(r.NetworkCard), status: Attaching,
 	})
 	i.enis = c.insertByDevice(i.enis, slot)
 	c.start(AttachHangs, slot)

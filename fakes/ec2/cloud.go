@@ -187,7 +187,7 @@ func (c *Cloud) Launch(now time.Duration, s LaunchSpec) (InstanceID, error) {
 	e, i := &c.enis[slot], &c.instances[n]
 	e.groups = c.vpcOf(sub).defaultGroup
 	e.visibleFrom, e.attAt = never, never // seen by every read: the instance has been there for a while
-	e.att = attachment{id: c.newAttachment(slot), number: int32(len(c.attached) - 1), instance: n, status: InUse, deleteOnTermination: true}
+	e.att = attachment{id: c.newAttachment(slot), since: c.now, number: int32(len(c.attached) - 1), instance: n, status: InUse, deleteOnTermination: true}
 	e.plugged = true
 	i.primary, i.primMAC, i.primAddr = slot, e.mac, c.subnets[sub].addr(e.current()[0])
 	i.enis = []int32{slot}

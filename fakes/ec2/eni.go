@@ -55,6 +55,7 @@ type eni struct {
 // attachment ties an ENI to an instance's device index.
 type attachment struct {
 	id                  string
+	since               time.Duration // of the call that made it
 	number              int32
 	instance            int32 // none while available
 	device              int16

@@ -221,7 +221,7 @@ func (c *Cloud) showInstance(n int32, at time.Duration) Instance {
 	for _, slot := range i.enis {
 		e := &c.enis[slot]
 		if a := e.attachmentAt(at); a.instance == n {
-			v.Interfaces = append(v.Interfaces, Interface{e.id, a.id, int(a.device), int(a.card), a.status})
+			v.Interfaces = append(v.Interfaces, Interface{e.id, a.id, int(a.device), int(a.card), a.status, a.deleteOnTermination, a.since})
 		}
 	}
 	return v

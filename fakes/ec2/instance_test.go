@@ -235,6 +235,9 @@ func TestCardsInViews(t *testing.T) {
 	w.refused(r, codeValue) // what force left unusable
 	r.NetworkCard = 2
 	w.do(r) // is that place, and not the index on another card
+	if k := w.described(i).Interfaces[2]; k.Card != 2 || k.AttachedAt != w.now || k.DeleteOnTermination || w.eni(second).AttachedAt != w.now {
+		t.Errorf("the last attachment is %+v of %+v, want one of %v", k, w.eni(second), w.now)
+	}
 }
 
 func TestModifyEveryAttribute(t *testing.T) {

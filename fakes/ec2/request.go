@@ -203,4 +203,7 @@ type Interface struct {
 	Device     int
 	Card       int
 	Status     Status
+
+	DeleteOnTermination bool
+	AttachedAt          time.Duration
 }

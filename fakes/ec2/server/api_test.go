@@ -287,6 +287,8 @@ func TestAnswers(t *testing.T) {
 	check("launched", *i.LaunchTime, epoch.Add(time.Hour))
 	check("state", i.State, &types.InstanceState{Code: num(0), Name: types.InstanceStateNamePending})
 	check("card", *i.NetworkInterfaces[0].Attachment.NetworkCardIndex, int32(2))
+	check("attached at", *i.NetworkInterfaces[0].Attachment.AttachTime, epoch)
+	check("goes with it", *i.NetworkInterfaces[0].Attachment.DeleteOnTermination, false)
 	check("second", run.Instances[1].State, &types.InstanceState{Code: num(32), Name: types.InstanceStateNameShuttingDown})
 	described, err := c.DescribeInstances(ctx, &sdk.DescribeInstancesInput{Filters: []types.Filter{{Name: str("launch-time"), Values: []string{"2026-01-02T04:*"}}, {Name: str("network-interface.attachment.device-index"), Values: []string{"1"}}}})
 	must(err)

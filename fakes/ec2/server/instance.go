@@ -86,11 +86,11 @@ func (c *call) instance(x *writer, i *ec2.Instance) {
 		x.dnsName("privateDnsName", i.PrimaryAddress, i.Zone)
 		list(x, "groupSet", i.SecurityGroups, x.groupID)
 	}
-	list(x, "networkInterfaceSet", i.Interfaces, func(e *ec2.Interface) { x.instanceENI(i, e) })
+	list(x, "networkInterfaceSet", i.Interfaces, func(e *ec2.Interface) { c.instanceENI(x, i, e) })
 	list(x, "tagSet", i.Tags, x.tag)
 }
 
-func (x *writer) instanceENI(i *ec2.Instance, e *ec2.Interface) {
+func (c *call) instanceENI(x *writer, i *ec2.Instance, e *ec2.Interface) {
 	x.text("networkInterfaceId", string(e.ENI))
 	x.text("vpcId", i.VPC)
 	x.text("ownerId", i.Owner)
@@ -98,6 +98,8 @@ func (x *writer) instanceENI(i *ec2.Instance, e *ec2.Interface) {
 	x.text("interfaceType", "interface")
 	x.open("attachment")
 	x.text("attachmentId", e.Attachment)
+	c.time(x, "attachTime", e.AttachedAt)
+	x.flag("deleteOnTermination", e.DeleteOnTermination)
 	x.attachment(e.Device, e.Card, e.Status)
 	x.end("attachment")
 }
