@@ -2,13 +2,13 @@
 # and soak also use the machine's kernel, in namespaces that they make and that are gone afterwards.
 
 .DEFAULT_GOAL := help
-.PHONY: help build image demo test lint e2e bench soak fuzz clean
+.PHONY: help build image demo test lint e2e bench soak fuzz conform-mutants clean
 
 # The tag leaves golang.org/x/net/trace out of gRPC: its templates make the linker keep every method there is, 50 MB of them.
 BUILD := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags '-s -w'
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1~\2/p' $(MAKEFILE_LIST) | awk -F'~' '{ printf "%-14s%s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1~\2/p' $(MAKEFILE_LIST) | awk -F'~' '{ printf "%-24s%s\n", $$1, $$2 }'
 
 build: ## static binaries into bin/: enilab, ipamd, aws-cni
 	$(BUILD) -o bin/ ./cmd/...
@@ -48,6 +48,9 @@ fuzz: ## every fuzz target for FUZZTIME=60s, one after another
 		echo "$$(dirname $$file) $${target#func }"; \
 		go test -run '^$$' -fuzz "^$${target#func }\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "$$(dirname $$file)" || exit 1; \
 	done
+
+conform-mutants: ## break the fakes once for each row of enilab conform, and see the row fail (minutes)
+	ENILAB_CONFORM_MUTANTS=all go test -count=1 -timeout 120m -run '^TestMutants$$' -v ./conform
 
 clean: ## remove bin/ and what tests leave behind
 	rm -rf bin

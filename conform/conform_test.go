@@ -43,6 +43,3 @@ func (w *world) clean(t *testing.T) {
 		}
 	}
 }
-
-// pending are rows that the model does not pass yet.
-const pending = "attach.card attach.no-such-card create.default-group create.foreign-group create.group create.source-dest-check create.too-many-groups describe.filter-group groups.by-id groups.default groups.unknown modify.groups modify.no-description modify.source-dest-check reboot.running reboot.unknown run.count run.running run.tags run.token-again run.token-other run.unknown-subnet subnets.in-vpc tags.delete tags.delete-other-value tags.delete-value terminate.leaves-others terminate.no-attach terminate.state terminate.takes-marked terminate.takes-primary terminate.twice terminate.unknown types.cards vpcs.by-id vpcs.unknown"

@@ -137,7 +137,7 @@ func assignRows() []Row {
 		}},
 		{Name: "assign.ipv6-outside", Call: assignIPv6, When: "Ipv6Addresses lies outside the subnet", Want: "InvalidParameterValue", Source: api(assignIPv6), run: func(t *try) {
 			s, _ := t.six()
-			t.refused("InvalidParameterValue", assignIPv6, "NetworkInterfaceId", t.eniIn(s), "Ipv6Addresses.1", "2001:db8:ffff:ffff::1")
+			t.refused("InvalidParameterValue", assignIPv6, "NetworkInterfaceId", t.eniIn(s), "Ipv6Addresses.1", "2001:db8:ffff:ffff::abcd:1")
 		}},
 		{Name: "assign.ipv6-nowhere", Call: assignIPv6, When: "an interface of a subnet without an IPv6 CIDR", Want: "InvalidParameterValue|InvalidSubnet|InvalidParameterCombination", Source: api(assignIPv6), run: func(t *try) {
 			t.refused("InvalidParameterValue|InvalidSubnet|InvalidParameterCombination", assignIPv6, "NetworkInterfaceId", t.eniIn(t.four()), "Ipv6AddressCount", "1")

@@ -319,6 +319,7 @@ func deleteRows() []Row {
 	return []Row{
 		{Name: "delete.gone", Call: deleteENI, When: "an interface that is available", Want: "eventually InvalidNetworkInterfaceID.NotFound", Source: api(deleteENI), run: func(t *try) {
 			id := t.eni()
+			t.settle()
 			t.ok(deleteENI, "NetworkInterfaceId", id)
 			t.gone(id)
 		}},
@@ -334,6 +335,7 @@ func deleteRows() []Row {
 		}},
 		{Name: "delete.twice", Call: deleteENI, When: "the interface was deleted a moment ago", Want: "InvalidNetworkInterfaceID.NotFound", Source: errorCodes, run: func(t *try) {
 			id := t.eni()
+			t.settle()
 			t.ok(deleteENI, "NetworkInterfaceId", id)
 			t.refused("InvalidNetworkInterfaceID.NotFound", deleteENI, "NetworkInterfaceId", id)
 		}},

@@ -32,6 +32,7 @@ func tagRows() []Row {
 		}},
 		{Name: "tags.one-unknown", Call: createTags, When: "one of two interfaces does not exist", Want: "InvalidNetworkInterfaceID.NotFound, and no tag on the other", Source: errorCodes, run: func(t *try) {
 			id := t.eni()
+			t.settle()
 			t.refused("InvalidNetworkInterfaceID.NotFound", createTags, "ResourceId.1", id, "ResourceId.2", noENI, "Tag.1.Key", "k", "Tag.1.Value", "v")
 			t.ok(modifyENI, "NetworkInterfaceId", id, "Description.Value", "later")
 			t.is("tag k", tagOf(t.shows(id, "description", "later"), "k"), "")

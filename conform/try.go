@@ -86,6 +86,13 @@ func quoteAll(list []string) string {
 // wait lets time pass between two looks; false: there is no sense in another one.
 func (t *try) wait() bool { return t.err == nil && t.Sleep(t.ctx, pause) == nil }
 
+// settle lets what was made become known, for rows whose expectation an old answer would meet too.
+func (t *try) settle() {
+	if t.err == nil {
+		_ = t.Sleep(t.ctx, 6*pause)
+	}
+}
+
 // eventually asks again until nothing is wrong any more, or the deadline has passed. look says what is wrong.
 func (t *try) eventually(within time.Duration, look func() string) {
 	deadline := t.Now().Add(within)
