@@ -28,7 +28,8 @@
 // model does the worse one, or draws:
 //
 //   - every Describe reads a replica that is behind by a drawn lag (Lag.Describe), and the next one may
-//     be further behind than the last: reads are not monotonic;
+//     be further behind than the last: reads are not monotonic (Lag.Monotonic makes them so);
+//   - AvailableIpAddressCount trails (Lag.Available);
 //   - a mutation may answer InvalidNetworkInterfaceID.NotFound for an ENI that was only just created;
 //   - Attach and Detach answer long before they are done; the kernel link, the API status and IMDS
 //     change at three different times;
@@ -53,6 +54,13 @@
 // What a type allows is in a catalogue of our own (Types, LimitsOf). On a type with several network cards each card has its own limit
 // and its own device indexes; Limits.ENIs is that of the default card, MaximumENIs that of all. Config.Capacity, Config.VCPUQuota and
 // Config.ENIQuota bound what a launch can have.
+//
+// # Faults and the ledger
+//
+// A Fault is something that goes wrong from now on, or what a stranger does behind a node's back. Its text is one line, the same in a
+// world file, an admin endpoint and a log: "Fail action=AttachNetworkInterface node=i-0abc code=InternalError times=3" (ParseFault,
+// Fault.String, FaultKind.Usage). DrawFault picks one from a seed. LedgerRows says what became of all calls, by action, caller, outcome
+// and error code. docs/faults.md lists the kinds beside the verbs of scenarios.
 //
 // # What it leaves out
 //

@@ -47,18 +47,14 @@ func (k namer) number(prefix, id string, limit int) (int, bool) {
 		return 0, false
 	}
 	var v uint64
+	var wrong byte // without branches: whether a digit is a letter is a coin that no processor guesses, and each call looks up two names
 	for _, ch := range []byte(id[len(prefix)+1:]) {
-		switch {
-		case ch >= '0' && ch <= '9':
-			v = v<<4 | uint64(ch-'0')
-		case ch >= 'a' && ch <= 'f':
-			v = v<<4 | uint64(ch-'a'+10)
-		default:
-			return 0, false
-		}
+		digit := ch&15 + ch>>6*9 // a letter has bit 6 set
+		v = v<<4 | uint64(digit&15)
+		wrong |= digits[digit&15] ^ ch
 	}
 	n := unmix(v) - k.salt
-	if n >= uint64(limit) {
+	if wrong != 0 || n >= uint64(limit) {
 		return 0, false
 	}
 	return int(n), true

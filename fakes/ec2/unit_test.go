@@ -151,3 +151,20 @@ func TestDescribeTypes(t *testing.T) {
 		t.Errorf("found %+v", p.Types)
 	}
 }
+
+// No other byte passes for a digit, wherever it is.
+func TestNamesHaveLowerCaseDigits(t *testing.T) {
+	k := namer{42}
+	for n := range 50 {
+		name := k.name(eniPrefix, n)
+		for at := len(eniPrefix); at < len(name); at++ {
+			for ch := range 256 {
+				b := []byte(name)
+				b[at] = byte(ch)
+				if got, ok := k.number(eniPrefix, string(b), 50); ok && got == n && byte(ch) != name[at] {
+					t.Errorf("%q is taken for %q", b, name)
+				}
+			}
+		}
+	}
+}
