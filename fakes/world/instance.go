@@ -192,6 +192,14 @@ func (r *reader) metadata(n *yaml.Node) (m Metadata) {
 	return m
 }
 
+// launched reads what instances are like that are launched later.
+func (r *reader) launched(n *yaml.Node, l *Launched) {
+	l.object = r.object(n, "launched", r.text("role", &l.Role), field{"imds", func(n *yaml.Node) { l.Metadata = r.metadata(n) }})
+	if l.Metadata.Listen != "" || l.Metadata.Netns != "" {
+		r.add(l.at("imds"), "", "launched instances cannot all have the same address: leave listen and netns out")
+	}
+}
+
 // repeat adds an instance as often as it says.
 func (r *reader) repeat(g *Region, i *Instance, count int) {
 	if count > 1 {

@@ -150,13 +150,17 @@ func (r *reader) need(n *yaml.Node, o *object, what string, keys ...string) {
 }
 
 func (r *reader) region(n *yaml.Node, a *Account, g *Region, k knobs) {
-	var vpcs, instances, enis, faults *yaml.Node
+	var vpcs, instances, enis, faults, launched *yaml.Node
 	g.object = r.object(n, "a region", slices.Concat(r.knobFields(&k), []field{
 		r.text("name", &g.Name),
 		{"vpcs", func(n *yaml.Node) { vpcs = n }}, {"instances", func(n *yaml.Node) { instances = n }},
 		{"enis", func(n *yaml.Node) { enis = n }}, {"faults", func(n *yaml.Node) { faults = n }},
+		{"launched", func(n *yaml.Node) { launched = n }},
 	})...)
 	r.need(n, &g.object, "a region", "name", "vpcs")
+	if launched != nil {
+		r.launched(launched, &g.Launched)
+	}
 	g.Config = ec2.Config{Account: a.ID, Region: g.Name, Zone: g.Name + "a", Latency: k.latency, Lag: k.lag, Throttle: k.throttle,
 		ENIQuota: k.quotas.enis, VCPUQuota: k.quotas.vcpus, Capacity: k.quotas.capacity, TerminatedFor: k.quotas.terminatedFor, MultiVPC: k.quotas.multiVPC}
 	if vpcs != nil {

@@ -42,6 +42,8 @@ type Region struct {
 	Instances []Instance
 	ENIs      []ENI // on no instance
 	Faults    []Fault
+	// Launched is what the instances that RunInstances starts are like: a role and settings of metadata.
+	Launched Launched
 
 	object
 	subnets []subnet
@@ -66,6 +68,14 @@ type Instance struct {
 	Lifecycle  string // of an Auto Scaling group, as InService
 	ENIs       []ENI
 	Metadata   Metadata
+
+	object
+}
+
+// Launched is what an instance gets that the file does not know.
+type Launched struct {
+	Role     string
+	Metadata Metadata
 
 	object
 }

@@ -81,6 +81,7 @@ func TestRefuses(t *testing.T) {
 		{"ipv6", in("type: m5.large\nsubnet: a\nipv6: 1"), "w.yaml:16:11: subnet a has no IPv6 CIDR (give the subnet the key ipv6)"},
 		{"card", in("type: m5.large\nsubnet: a\nenis: [{card: 1}]"), "w.yaml:16:19: a m5.large has 1 network cards, numbered from 0: found card 1"},
 		{"primary's device", in("type: m5.large\nsubnet: a\nenis: [{device: 0}]"), "w.yaml:16:19: device 0 of card 0 of node-1 is taken in line 13"},
+		{"launched", file(vpcs+"launched: {imds: {listen: 127.0.0.1:1}}", ""), "w.yaml:12:20: launched instances cannot all have the same address"},
 		{"fault", file(vpcs+"faults: [Fial times=3]", ""), "w.yaml:12:18: ec2 fault: there is no kind \"Fial\""},
 		{"fault's node", file(vpcs+"faults: [Lose node=node-7]", ""), `w.yaml:12:18: fault "Lose node=node-7": there is no instance "node-7" in account 111122223333, us-west-2`},
 		{"fault's subnet", file(vpcs+"faults: [DrainByStranger subnet=c]", ""), `there is no subnet "c"`},

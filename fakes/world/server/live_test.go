@@ -91,7 +91,8 @@ func TestNotices(t *testing.T) {
 
 // TestLaunched: an instance that is launched gets metadata when it runs, also when nobody asks meanwhile, and loses it when it ends.
 func TestLaunched(t *testing.T) {
-	w, err := world.Parse("test.yaml", []byte(strings.Replace(programWorld(t), "latency: none", "latency: {call: 0s, launch: 50ms, terminate: 50ms}", 1)))
+	text := strings.Replace(programWorld(t), "latency: none", "latency: {call: 0s, launch: 50ms, terminate: 50ms}", 1)
+	w, err := world.Parse("test.yaml", []byte(strings.Replace(text, "        vpcs:", "        launched: {role: worker}\n        vpcs:", 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,6 +122,9 @@ func TestLaunched(t *testing.T) {
 	url := words[1]
 	if text := read(t, url, "instance-id"); text != id {
 		t.Errorf("found %q, expected %s", text, id)
+	}
+	if text := read(t, url, "iam/security-credentials/"); text != "worker" {
+		t.Errorf("its role: found %q, expected worker", text)
 	}
 	if _, err := c.TerminateInstances(t.Context(), &sdk.TerminateInstancesInput{InstanceIds: []string{id}}); err != nil {
 		t.Fatal(err)

@@ -171,7 +171,7 @@ func (s *Server) happened(c *cloud, e *ec2.Event) {
 // launched opens the metadata of an instance that the file does not know.
 func (s *Server) launched(c *cloud, id ec2.InstanceID) {
 	text := ""
-	if err := s.openMetadata(c, id, &world.Instance{Name: string(id)}, ""); err != nil {
+	if err := s.openMetadata(c, id, &world.Instance{Name: string(id), Role: c.Region.Launched.Role, Metadata: c.Region.Launched.Metadata}, ""); err != nil {
 		text = err.Error()
 	} else {
 		for _, m := range s.Endpoints().Metadata {

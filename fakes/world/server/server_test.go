@@ -77,7 +77,8 @@ func TestExamples(t *testing.T) {
 					}
 				}
 			}
-			for _, m := range e.Metadata {
+			if len(e.Metadata) > 0 { // one is like the others
+				m := e.Metadata[0]
 				in := imds.New(imds.Options{Endpoint: m.URL})
 				p, err := in.GetMetadata(t.Context(), &imds.GetMetadataInput{Path: "instance-id"})
 				if err != nil {
@@ -86,7 +87,6 @@ func TestExamples(t *testing.T) {
 				if b, _ := io.ReadAll(p.Content); string(b) != string(m.Instance) {
 					t.Errorf("the metadata of %s says %q, expected %s", m.Name, b, m.Instance)
 				}
-				break // one is like the others
 			}
 		})
 	}
