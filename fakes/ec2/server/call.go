@@ -134,9 +134,6 @@ func (c *call) describe(q *form, ids string, pageMost int) []string {
 	c.req.Paged = c.max > 0
 	c.token = q.text("NextToken")
 	list := q.texts(ids)
-	if len(list) > 1 {
-		c.req.FilterDescription = "*" // the model throttles by it
-	}
 	if len(list) > 0 && (c.max > 0 || c.token != "") {
 		q.fail(bad("InvalidParameterCombination", "The parameter "+ids+" cannot be used with the parameter maxResults or nextToken"))
 	}
