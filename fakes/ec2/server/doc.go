@@ -32,6 +32,7 @@
 //
 // # What it leaves out
 //
-// Images, disks, keys, profiles, rules of groups and public addresses: the model has none, a request that asks for them is refused, and
-// their elements, which are optional, are absent from answers. Names of security groups are in DescribeSecurityGroups only.
+// Disks, keys, profiles, rules of groups and public addresses: the model has none, a request that asks for them is refused, and their
+// elements, which are optional, are absent from answers. An image exists whatever its identifier. Names of security groups are in
+// DescribeSecurityGroups only.
 package server

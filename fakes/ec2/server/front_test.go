@@ -318,6 +318,15 @@ func FuzzQuery(f *testing.F) {
 		"Action=DescribeNetworkInterfaces&Version=2016-11-15&Filter.1.Name=tag%3Aa&Filter.1.Value.1=%5C%2A%3F*&MaxResults=5&NextToken=NS94",
 		"Action=AttachNetworkInterface&Version=2016-11-15&NetworkInterfaceId=eni-00000000000000000&InstanceId=i-00000000000000000&DeviceIndex=1&NetworkCardIndex=0",
 		"Action=ModifyNetworkInterfaceAttribute&Version=2016-11-15&NetworkInterfaceId=eni-00000000000000000&Description.Value=x",
+		"Action=AssignPrivateIpAddresses&Version=2016-11-15&NetworkInterfaceId=eni-00000000000000000&Ipv4Prefix.1=10.0.0.16%2F28&Ipv4PrefixCount=2&AllowReassignment=true",
+		"Action=AssignIpv6Addresses&Version=2016-11-15&NetworkInterfaceId=eni-00000000000000000&Ipv6Addresses.1=2001:db8::1&Ipv6Prefix.1=2001:db8:1:2:3::%2F80",
+		"Action=DeleteTags&Version=2016-11-15&ResourceId.1=vpc-1&ResourceId.2=sg-1&Tag.1.Key=a&Tag.2.Key=b&Tag.2.Value=",
+		"Action=RunInstances&Version=2016-11-15&ImageId=ami-00000000&InstanceType=m5.large&MinCount=1&MaxCount=2&SubnetId=subnet-plenty&TagSpecification.1.ResourceType=instance&TagSpecification.1.Tag.1.Key=a&ClientToken=x",
+		"Action=TerminateInstances&Version=2016-11-15&InstanceId.1=i-00000000000000000",
+		"Action=DescribeInstances&Version=2016-11-15&Filter.1.Name=network-interface.attachment.status&Filter.1.Value.1=attached",
+		"Action=DescribeVpcs&Version=2016-11-15&Filter.1.Name=cidr&Filter.1.Value.1=10.*",
+		"Action=DescribeSecurityGroups&Version=2016-11-15&GroupId.1=sg-1&DryRun=true",
+		"Action=DescribeInstanceTypes&Version=2016-11-15&InstanceType.1=m5.large&Filter.1.Name=hypervisor&Filter.1.Value.1=nitro",
 	} {
 		f.Add(body)
 	}
