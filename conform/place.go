@@ -143,13 +143,6 @@ func (t *try) elsewhere() string {
 	}).say("subnetId")
 }
 
-// abroad is a subnet of another VPC in the same zone.
-func (t *try) abroad() string {
-	return t.subnetWith("of another VPC in "+t.zone, func(s *element) bool {
-		return s.say("vpcId") != t.vpc && s.say("availabilityZone") == t.zone
-	}).say("subnetId")
-}
-
 // sixCIDR is a subnet's IPv6 CIDR.
 func sixCIDR(s *element) string { return s.say("ipv6CidrBlockAssociationSet/item/ipv6CidrBlock") }
 
