@@ -237,3 +237,12 @@ func same(t *testing.T, asked any, found, want []string) {
 		t.Errorf("%+v: found %v, expected %v", asked, found, want)
 	}
 }
+
+// TestKeep: a filter leaves the list alone, which may be the model's own.
+func TestKeep(t *testing.T) {
+	list := []ec2.VPC{{ID: "vpc-1"}, {ID: "vpc-2"}}
+	out := keep(list, []filter{{"vpc-id", []string{"vpc-2"}}}, (&call{}).vpcValues)
+	if len(out) != 1 || out[0].ID != "vpc-2" || list[0].ID != "vpc-1" {
+		t.Errorf("found %v, and the list is now %v", out, list)
+	}
+}
