@@ -1,8 +1,11 @@
 package conform
 
 import (
+	"errors"
+	"net/http"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -42,4 +45,31 @@ func (w *world) clean(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestGone: rows that nobody was there to answer do not differ, and are not waited for.
+func TestGone(t *testing.T) {
+	w := newWorld(t, prompt)
+	c := w.ec2(t)
+	c.HTTP = &http.Client{Transport: leaving{left: new(int), after: 40}}
+	r, err := EC2(t.Context(), c)
+	if !errors.Is(err, ErrUnreachable) || r == nil {
+		t.Fatalf("%v; expected %q and a report", err, ErrUnreachable)
+	}
+	if n := r.Count(Differs); n > 0 || r.Count(Same) == 0 {
+		t.Errorf("%d rows differ, %d do not: expected none and some", n, r.Count(Same))
+	}
+}
+
+// leaving refuses connections after a number of requests.
+type leaving struct {
+	left  *int
+	after int
+}
+
+func (l leaving) RoundTrip(r *http.Request) (*http.Response, error) {
+	if *l.left++; *l.left > l.after {
+		return nil, syscall.ECONNREFUSED
+	}
+	return http.DefaultTransport.RoundTrip(r)
 }

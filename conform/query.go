@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -189,8 +190,12 @@ func (l *lab) sign(ctx context.Context, r *http.Request, body string, how signat
 func (l *lab) roundTrip(ctx context.Context, r *http.Request) (*answer, error) {
 	p, err := l.HTTP.Do(r.WithContext(ctx))
 	if err != nil {
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			l.gone = err
+		}
 		return nil, err
 	}
+	l.gone = nil
 	defer func() { _ = p.Body.Close() }()
 	data, err := io.ReadAll(io.LimitReader(p.Body, maxAnswer))
 	if err != nil {

@@ -60,7 +60,8 @@ type Result struct {
 // ErrConfig is what every error about the Config is.
 var ErrConfig = errors.New("conform")
 
-// ErrUnreachable is what an endpoint that answers nothing at all is reported as: no row was asked.
+// ErrUnreachable is what an endpoint that answers nothing at all is reported as. When that was so from some row on, there is a report of
+// the rows before it, too.
 var ErrUnreachable = errors.New("the endpoint does not answer")
 
 // EC2 asks the rows of EC2Rows. The error says why nothing could be asked; what differs is in the report.
@@ -94,7 +95,8 @@ type lab struct {
 	base *url.URL
 	run  string // names the run in tags
 	place
-	calls int // made so far: makes names unique
+	calls int   // made so far: makes names unique
+	gone  error // why nobody listens; nil: the last request found somebody
 }
 
 func newLab(c Config) (*lab, error) {
@@ -157,7 +159,7 @@ func (l *lab) real() bool {
 	return strings.HasSuffix(h, ".amazonaws.com") || strings.HasSuffix(h, ".amazonaws.com.cn") || strings.HasSuffix(h, ".api.aws")
 }
 
-// all asks every row that is wanted, one after another. It ends early, with what there is, when ctx does.
+// all asks every row that is wanted, one after another. It ends early, with what there is, when ctx does, and when the endpoint is gone.
 func (l *lab) all(ctx context.Context, table string, rows []Row) (*Report, error) {
 	r := &Report{Table: table, Endpoint: l.Endpoint, Began: l.Now()}
 	var wanted []Row
@@ -177,7 +179,11 @@ func (l *lab) all(ctx context.Context, table string, rows []Row) (*Report, error
 		if l.Tell != nil {
 			l.Tell(k+1, len(wanted), &wanted[k])
 		}
-		r.Results = append(r.Results, l.one(ctx, &wanted[k]))
+		res := l.one(ctx, &wanted[k])
+		if l.gone != nil && ctx.Err() == nil {
+			return r, fmt.Errorf("conform %s: %w any more, since row %d of %d, %s: %w", table, ErrUnreachable, k+1, len(wanted), wanted[k].Name, l.gone)
+		}
+		r.Results = append(r.Results, res)
 	}
 	return r, nil
 }

@@ -30,7 +30,7 @@ func (l *lab) conformCommand() *cobra.Command {
 		Long: `conform asks an endpoint a table of behaviours, each with the AWS document that says so, and prints the rows that differ.
 It can be asked of a fake, enilab's own or anybody's, and of AWS. Each row makes what it needs and takes it away again.
 
-Exit codes: 0 every row that was asked is as it should be, 1 some differ, 2 usage, 3 nothing could be asked, 130 interrupted.`,
+Exit codes: 0 every row that was asked is as it should be, 1 some differ, 2 usage, 3 nothing could be asked, or not to the end, 130 interrupted.`,
 		Example: `  enilab conform ec2 --endpoint http://127.0.0.1:4566
   enilab conform imds --endpoint http://169.254.169.254
   enilab conform ec2 --list`,
@@ -114,18 +114,20 @@ func (l *lab) conform(f *conformFlags, rows []conform.Row, ask func(context.Cont
 	f.Tell = func(n, of int, row *conform.Row) { p.say(fmt.Sprintf("row %d of %d: %s", n, of, row.Name)) }
 	r, err := ask(l.context(), f.Config)
 	p.clear()
+	if errors.Is(err, conform.ErrConfig) {
+		return usage("%v", err)
+	}
+	if r != nil && f.report != "" {
+		err = errors.Join(err, writeReport(f.report, r))
+	}
+	var judged error
+	if r != nil {
+		judged = l.printReport(r)
+	}
 	if err != nil {
-		if errors.Is(err, conform.ErrConfig) {
-			return usage("%v", err)
-		}
 		return &exit{suite.ExitLacking, err.Error()}
 	}
-	if f.report != "" {
-		if err := writeReport(f.report, r); err != nil {
-			return &exit{suite.ExitLacking, err.Error()}
-		}
-	}
-	return l.printReport(r)
+	return judged
 }
 
 func writeReport(name string, r *conform.Report) error {
