@@ -23,6 +23,7 @@ type quotas struct {
 	capacity      []ec2.Capacity
 	terminatedFor time.Duration
 	multiVPC      bool
+	fullIsInvalid bool
 }
 
 // ReadKnobs reads latency and lag alone, for a world that runs, onto what they are. The error is an Errors.
@@ -50,6 +51,7 @@ func (r *reader) knobFields(k *knobs) []field {
 		{"throttle", func(n *yaml.Node) { r.throttle(n, &k.throttle) }},
 		r.number("eni-quota", 1, 1<<20, &k.quotas.enis), r.number("vcpu-quota", 1, 1<<30, &k.quotas.vcpus),
 		r.duration("terminated-for", &k.quotas.terminatedFor), r.flag("multi-vpc-attach", &k.quotas.multiVPC),
+		r.flag("full-is-invalid-value", &k.quotas.fullIsInvalid),
 		{"capacity", func(n *yaml.Node) {
 			k.quotas.capacity = nil
 			r.list(n, "capacity", func(n *yaml.Node) { k.quotas.capacity = append(k.quotas.capacity, r.capacity(n)) })

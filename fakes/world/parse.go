@@ -162,7 +162,8 @@ func (r *reader) region(n *yaml.Node, a *Account, g *Region, k knobs) {
 		r.launched(launched, &g.Launched)
 	}
 	g.Config = ec2.Config{Account: a.ID, Region: g.Name, Zone: g.Name + "a", Latency: k.latency, Lag: k.lag, Throttle: k.throttle,
-		ENIQuota: k.quotas.enis, VCPUQuota: k.quotas.vcpus, Capacity: k.quotas.capacity, TerminatedFor: k.quotas.terminatedFor, MultiVPC: k.quotas.multiVPC}
+		ENIQuota: k.quotas.enis, VCPUQuota: k.quotas.vcpus, Capacity: k.quotas.capacity, TerminatedFor: k.quotas.terminatedFor, MultiVPC: k.quotas.multiVPC,
+		FullIsInvalidValue: k.quotas.fullIsInvalid}
 	if vpcs != nil {
 		r.list(vpcs, "vpcs", func(n *yaml.Node) { r.vpc(n, g) })
 	}

@@ -272,3 +272,32 @@ faults: [Fail action=CreateTags node=node-2 times=2, DrainByStranger subnet=b le
 		t.Errorf("after one call the ledger has %v", rows)
 	}
 }
+
+// TestConfigIsWhole: a file can say everything that the model can be told.
+func TestConfigIsWhole(t *testing.T) {
+	w, err := world.Parse("world.yaml", []byte(`
+latency: none
+lag: none
+throttle: none
+eni-quota: 7
+vcpu-quota: 8
+terminated-for: 5m
+multi-vpc-attach: true
+full-is-invalid-value: true
+capacity: [{type: m5.large, instances: 3}]
+accounts:
+  - id: "111122223333"
+    regions:
+      - name: us-west-2
+        vpcs: [{name: v, cidrs: [10.0.0.0/16], subnets: [{name: s, cidr: 10.0.0.0/24}], groups: [{name: g}]}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := reflect.ValueOf(w.Accounts[0].Regions[0].Config)
+	for i := range c.NumField() {
+		if c.Field(i).IsZero() {
+			t.Errorf("no word of the file sets %s", c.Type().Field(i).Name)
+		}
+	}
+}

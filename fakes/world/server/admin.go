@@ -41,6 +41,7 @@ POST   /enis/ID/detach             as a stranger would
 POST   /enis/ID/delete             as a stranger would, who waited
 POST   /addresses/ADDR/unassign    as a stranger would
 POST   /subnets/ID/drain?leave=N   strangers take all addresses but N, or give them back
+POST   /subnets/ID/fragment?leave=N  strangers take one address of every free /28 but N: no prefix fits
 
 ?account=ID and ?region=NAME choose one of several; without them all are meant.
 `
@@ -80,7 +81,8 @@ func (s *Server) admin() http.Handler {
 		"POST /instances/{id}/terminate":  s.instance((*ec2.Cloud).Terminate),
 		"POST /enis/{id}/detach":          s.strangerDetach,
 		"POST /addresses/{addr}/unassign": s.strangerUnassign,
-		"POST /subnets/{id}/drain":        s.drain,
+		"POST /subnets/{id}/drain":        s.crowd((*ec2.Cloud).DrainSubnet),
+		"POST /subnets/{id}/fragment":     s.crowd((*ec2.Cloud).FragmentSubnet),
 	} {
 		mux.HandleFunc(pattern, answer(do))
 	}
@@ -223,16 +225,19 @@ func (s *Server) strangerUnassign(r *http.Request) (any, error) {
 	})
 }
 
-func (s *Server) drain(r *http.Request) (any, error) {
-	leave, err := strconv.Atoi(r.URL.Query().Get("leave"))
-	if err != nil || leave < 0 {
-		return nil, wrong("leave: expected how many addresses stay free, as ?leave=0, found %q", r.URL.Query().Get("leave"))
+// crowd is what strangers do to a subnet.
+func (s *Server) crowd(do func(m *ec2.Cloud, now time.Duration, id ec2.SubnetID, leave int)) doer {
+	return func(r *http.Request) (any, error) {
+		leave, err := strconv.Atoi(r.URL.Query().Get("leave"))
+		if err != nil || leave < 0 {
+			return nil, wrong("leave: expected how many stay free, as ?leave=0, found %q", r.URL.Query().Get("leave"))
+		}
+		name := r.PathValue("id")
+		return s.first(r, "subnet "+name, func(c *cloud, now time.Duration, m *ec2.Cloud) bool {
+			id := c.Region.SubnetID(name)
+			ok := m.FreeAddresses(id) >= 0
+			do(m, now, id, leave)
+			return ok
+		})
 	}
-	name := r.PathValue("id")
-	return s.first(r, "subnet "+name, func(c *cloud, now time.Duration, m *ec2.Cloud) bool {
-		id := c.Region.SubnetID(name)
-		ok := m.FreeAddresses(id) >= 0
-		m.DrainSubnet(now, id, leave)
-		return ok
-	})
 }

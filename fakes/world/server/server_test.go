@@ -192,6 +192,8 @@ func TestAdmin(t *testing.T) {
 		{"POST", "/subnets/b/drain?leave=7", 200, "done"},
 		{"POST", "/subnets/b/drain?leave=x", 400, "expected how many"},
 		{"POST", "/subnets/x/drain?leave=0", 404, "there is no subnet x"},
+		{"POST", "/subnets/b/fragment?leave=0", 200, "done"},
+		{"POST", "/subnets/x/fragment?leave=0", 404, "there is no subnet x"},
 		{"POST", "/enis/" + further + "/detach", 200, "done"},
 		{"POST", "/enis/eni-0/detach", 404, "there is no interface eni-0"},
 		{"POST", "/addresses/10.0.0.1/unassign", 404, "there is no interface with 10.0.0.1"},
