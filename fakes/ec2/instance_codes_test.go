@@ -71,13 +71,13 @@ func instanceRows() []codeRow {
 			w.attach(w.create(plenty, 0), p5, 1)
 			return Request{Action: AttachNetworkInterface, ENI: w.create(plenty, 0), Instance: p5, DeviceIndex: 2, NetworkCard: 31}
 		}, ""},
-		{"attach: other VPC", func(w *world, i InstanceID) Request {
-			i = w.twoVPCs(false)
-			return Request{Action: AttachNetworkInterface, ENI: w.create(otherVPC, 0), Instance: i, DeviceIndex: 1}
+		{"attach: other VPC", func(w *world, _ InstanceID) Request {
+			there := w.twoVPCs(false)
+			return Request{Action: AttachNetworkInterface, ENI: w.create(otherVPC, 0), Instance: there, DeviceIndex: 1}
 		}, "InvalidParameterValue"},
-		{"attach: other VPC, where that is allowed", func(w *world, i InstanceID) Request {
-			i = w.twoVPCs(true)
-			return Request{Action: AttachNetworkInterface, ENI: w.create(otherVPC, 0), Instance: i, DeviceIndex: 1}
+		{"attach: other VPC, where that is allowed", func(w *world, _ InstanceID) Request {
+			there := w.twoVPCs(true)
+			return Request{Action: AttachNetworkInterface, ENI: w.create(otherVPC, 0), Instance: there, DeviceIndex: 1}
 		}, ""},
 		{"attach: pending instance", func(w *world, i InstanceID) Request {
 			p := w.do(runOf(plenty, 1, 1))
