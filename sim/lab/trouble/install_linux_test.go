@@ -105,14 +105,18 @@ func (m *machine) notReadyBut(alive string) {
 	}
 }
 
-// TestPolicyAgent: pods wait for a network policy agent where there is one; it holds up no DEL, and hears of every pod's end.
+// TestPolicyAgent: in mode strict pods wait for a network policy agent; it holds up no DEL, and hears of every pod's end.
 func TestPolicyAgent(t *testing.T) {
 	m := newMachine(t)
 	m.init()
 	m.start("NETWORK_POLICY_ENFORCING_MODE=strict")
 	m.serves()
 	m.says("no network policy agent listens", "/var/run/aws-node/npa.sock")
-	m.del(m.add("before"))
+	before := m.sandbox("before")
+	if e := m.run(runOf(cri.ADD, before)); e.Code != 11 || !hasAll(e.Text, []string{"network policy agent", "npa.sock"}) {
+		t.Errorf("ADD without an agent: code %d: %s", e.Code, e.Text)
+	}
+	m.must(m.box.RemoveNetns(before.inode))
 	socket := m.box.Root() + node.RunDir + "/" + npa.Name
 	a := npatest.Start(t, socket)
 	m.until("STATUS has nothing to say", func() bool { return len(m.status().Reasons) == 0 })
