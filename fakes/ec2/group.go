@@ -67,8 +67,8 @@ func (c *Cloud) VPCs() []VPC {
 // Groups are all security groups. Their tags are shared and must not be written to.
 func (c *Cloud) Groups() []SecurityGroup { return slices.Clone(c.groups) }
 
-// AddCIDR adds a CIDR to a VPC, as a person at a console would; metadata shows it after Lag.IMDSAddress. It does nothing when the VPC
-// is unknown or has it already.
+// AddCIDR adds a CIDR to a VPC, as a person at a console would; metadata shows it after Lag.IMDSAddress. An empty
+// ID is the first VPC's. It does nothing when the VPC is unknown or has it already.
 func (c *Cloud) AddCIDR(now time.Duration, vpc string, p netip.Prefix) {
 	c.Advance(now)
 	n := c.vpcNamed(vpc)

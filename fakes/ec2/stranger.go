@@ -83,6 +83,3 @@ func (c *Cloud) DrainSubnet(now time.Duration, id SubnetID, leave int) {
 		s.strangers = s.strangers[:last]
 	}
 }
-
-// AddVPCCIDR adds a CIDR to the first VPC; metadata shows it after Lag.IMDSAddress.
-func (c *Cloud) AddVPCCIDR(now time.Duration, p netip.Prefix) { c.AddCIDR(now, "", p) }

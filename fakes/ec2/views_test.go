@@ -134,9 +134,9 @@ func TestIMDSSilentAndVPCCIDRs(t *testing.T) {
 		t.Error("metadata answers although it is silent")
 	}
 	more := netip.MustParsePrefix("100.64.0.0/16")
-	w.AddVPCCIDR(0, more)
-	w.AddVPCCIDR(0, more)
-	w.AddVPCCIDR(0, netip.Prefix{})
+	w.AddCIDR(0, "", more)
+	w.AddCIDR(0, "", more)
+	w.AddCIDR(0, "", netip.Prefix{})
 	if v := w.view(j); len(v.Instance.VPCCIDRs) != 1 {
 		t.Errorf("too early: %v", v.Instance.VPCCIDRs)
 	}

@@ -75,11 +75,11 @@ func (s *Server) admin() http.Handler {
 		"DELETE /faults":                  s.clearFaults,
 		"POST /knobs":                     s.setKnobs,
 		"POST /instances/{id}/notice":     s.notice,
-		"POST /enis/{id}/delete":          s.strangerDelete,
+		"POST /enis/{id}/delete":          s.stranger((*ec2.Cloud).StrangerDelete),
 		"POST /clock":                     s.skipped,
 		"POST /instances/{id}/reboot":     s.instance((*ec2.Cloud).Reboot),
 		"POST /instances/{id}/terminate":  s.instance((*ec2.Cloud).Terminate),
-		"POST /enis/{id}/detach":          s.strangerDetach,
+		"POST /enis/{id}/detach":          s.stranger((*ec2.Cloud).StrangerDetach),
 		"POST /addresses/{addr}/unassign": s.strangerUnassign,
 		"POST /subnets/{id}/drain":        s.crowd((*ec2.Cloud).DrainSubnet),
 		"POST /subnets/{id}/fragment":     s.crowd((*ec2.Cloud).FragmentSubnet),
@@ -195,22 +195,16 @@ func (s *Server) instance(do func(*ec2.Cloud, time.Duration, ec2.InstanceID)) do
 	}
 }
 
-func (s *Server) strangerDetach(r *http.Request) (any, error) {
-	id := ec2.ENIID(r.PathValue("id"))
-	return s.first(r, "interface "+string(id), func(_ *cloud, now time.Duration, m *ec2.Cloud) bool {
-		_, ok := m.ENI(id)
-		m.StrangerDetach(now, id)
-		return ok
-	})
-}
-
-func (s *Server) strangerDelete(r *http.Request) (any, error) {
-	id := ec2.ENIID(r.PathValue("id"))
-	return s.first(r, "interface "+string(id), func(_ *cloud, now time.Duration, m *ec2.Cloud) bool {
-		_, ok := m.ENI(id)
-		m.StrangerDelete(now, id)
-		return ok
-	})
+// stranger is what a stranger does to an interface.
+func (s *Server) stranger(do func(*ec2.Cloud, time.Duration, ec2.ENIID)) doer {
+	return func(r *http.Request) (any, error) {
+		id := ec2.ENIID(r.PathValue("id"))
+		return s.first(r, "interface "+string(id), func(_ *cloud, now time.Duration, m *ec2.Cloud) bool {
+			_, ok := m.ENI(id)
+			do(m, now, id)
+			return ok
+		})
+	}
 }
 
 func (s *Server) strangerUnassign(r *http.Request) (any, error) {

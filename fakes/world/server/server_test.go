@@ -168,6 +168,16 @@ func stateOf(t testing.TB, e *server.Endpoints) (s state) {
 	return s
 }
 
+// TestFragment: strangers take an address here and there, and leave the others.
+func TestFragment(t *testing.T) {
+	_, e := start(t, worlds.Default)
+	before := stateOf(t, &e).Regions[0].Subnets
+	admin(t, &e, "POST", "/subnets/"+string(before[0].ID)+"/fragment?leave=0", "")
+	if after := stateOf(t, &e).Regions[0].Subnets[0].Free; after >= before[0].Free || after == 0 {
+		t.Errorf("%d addresses are free, %d before: expected fewer, and some", after, before[0].Free)
+	}
+}
+
 // TestAdmin: what the door is asked for happens, and what it cannot do it says.
 func TestAdmin(t *testing.T) {
 	_, e := start(t, worlds.Default)
