@@ -2,7 +2,7 @@
 # and soak also use the machine's kernel, in namespaces that they make and that are gone afterwards.
 
 .DEFAULT_GOAL := help
-.PHONY: help build image demo test lint e2e bench soak fuzz conform-mutants clean
+.PHONY: help build image demo test lint e2e bench soak fuzz conform-mutants behaviour clean
 
 # The tag leaves golang.org/x/net/trace out of gRPC: its templates make the linker keep every method there is, 50 MB of them.
 BUILD := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags '-s -w'
@@ -51,6 +51,10 @@ fuzz: ## every fuzz target for FUZZTIME=60s, one after another
 
 conform-mutants: ## break the fakes once for each row of enilab conform, and see the row fail (minutes)
 	ENILAB_CONFORM_MUTANTS=all go test -count=1 -timeout 120m -run '^TestMutants$$' -v ./conform
+
+behaviour: build ## write down what the project does, trace by trace: testdata/behaviour.txt (minutes)
+	go run ./internal/behaviour > bin/behaviour.txt
+	mkdir -p testdata && mv bin/behaviour.txt testdata/behaviour.txt
 
 clean: ## remove bin/ and what tests leave behind
 	rm -rf bin
