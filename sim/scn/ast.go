@@ -52,7 +52,7 @@ type Line struct {
 	end lineEnd
 }
 
-// A Stmt is one of *Cluster, *Config, *Start, *Vary, *Always, *At, *Finally, *Against, *Reaches
+// A Stmt is one of *Cluster, *Config, *Start, *Vary, *Always, *At, *Finally, *Never, *Against, *Reaches
 // and *Compare.
 type Stmt interface{ stmt() }
 
@@ -91,6 +91,7 @@ type Always struct {
 // At does or checks something at the instant When, and again after each Every up to and including
 // Until when HasEvery. Exactly one of Action and Check is set.
 type At struct {
+	Maybe              bool // the action may miss its target; else a run in which it does was not played
 	When, Every, Until time.Duration
 	HasEvery           bool
 	Action             *Action
@@ -99,6 +100,12 @@ type At struct {
 
 // Finally: after the last line the faults end, and within this time the cluster settles.
 type Finally struct{ Within time.Duration }
+
+// Never says that the cluster does not settle after the last line, and why it cannot.
+type Never struct {
+	Reason string
+	Pos    Pos
+}
 
 // Against names a mutant that this scenario must catch, and the invariant that breaks first.
 type Against struct {
@@ -171,6 +178,7 @@ func (*Vary) stmt()    {}
 func (*Always) stmt()  {}
 func (*At) stmt()      {}
 func (*Finally) stmt() {}
+func (*Never) stmt()   {}
 func (*Against) stmt() {}
 func (*Reaches) stmt() {}
 func (*Compare) stmt() {}

@@ -9,7 +9,9 @@ import (
 const checkExample = "at 20m within 90s expect node-1 addresses.assigned == 17"
 
 // when reads the statement that begins with "at".
-func (c *cursor) when() Stmt {
+func (c *cursor) when() Stmt { return c.instant() }
+
+func (c *cursor) instant() *At {
 	s := &At{When: c.duration()}
 	if col := c.peek().col; c.accept("every") {
 		c.every(s, col)
@@ -18,6 +20,17 @@ func (c *cursor) when() Stmt {
 		s.Check = c.check()
 	} else {
 		s.Action = c.action()
+	}
+	return s
+}
+
+// maybe reads an action that may miss its target.
+func (c *cursor) maybe() Stmt {
+	col := c.peek().col
+	c.keyword("at")
+	s := c.instant()
+	if s.Maybe = true; s.Check != nil {
+		c.failAt(col, "delete maybe: an expectation is judged or it is none", "maybe is for actions, and this line expects something")
 	}
 	return s
 }

@@ -11,7 +11,7 @@ import (
 func TestBadLines(t *testing.T) {
 	for _, tt := range []struct{ line, want string }{
 		{`clutser nodes=1`, `1: unknown statement "clutser" (did you mean "cluster"?)`},
-		{`frobnicate`, `1: unknown statement "frobnicate" (known: cluster, config, start, vary, always, at, finally, against, reaches, compare)`},
+		{`frobnicate`, `1: unknown statement "frobnicate" (known: cluster, config, start, vary, always, at, maybe, finally, never, against, reaches, compare)`},
 		{`"always" "x"`, `1: unknown statement "always" (a line's first word stands without quotes)`},
 		{`--story--`, `1: unknown statement "--story--" (a section begins with a line such as "-- story --")`},
 		{`[sim] [lab] at 0s node-1 restart`, `7: unknown statement "[lab]" (one guard for a line, such as [sim,lab])`},
@@ -32,6 +32,10 @@ func TestBadLines(t *testing.T) {
 		{`config "a=1"`, `8: expected KEY=VALUE, found "a=1" in quotes (such as: config WARM_ENI_TARGET=1)`},
 		{`config A=1 B=2 A=3`, `16: key "A" stands twice in the line (delete one)`},
 		{`config A$B=1`, `8: bad key "A$B" (a key holds letters, digits and _ - . / : only; put a value that holds "=" in quotes)`},
+		{`maybe node-1 kill`, `7: expected "at", found "node-1" (such as: maybe at 20m node-1 kill)`},
+		{`maybe at 1m expect node-1 serving`, `7: maybe is for actions, and this line expects something (delete maybe: an expectation is judged or it is none)`},
+		{`never settles`, `14: expected in quotes why it cannot, found the end of the line (such as: never settles "the subnet stays full")`},
+		{`never settles " "`, `15: an empty reason (such as: never settles "the subnet stays full")`},
 		{`start`, `6: expected "pods", found the end of the line (such as: start pods web 17 on node-1)`},
 		{`start pod web 17 on node-1`, `7: expected "pods", found "pod" (such as: start pods web 17 on node-1)`},
 		{`start pods`, `11: expected a name for the pods, found the end of the line (such as: start pods web 17 on node-1)`},
@@ -131,7 +135,7 @@ func TestBadLines(t *testing.T) {
 		{`at 0s node-1 socket cri="a`, `25: unclosed quote (write a closing ")`},
 		{"at 0s node-1 sock\u200bet", `18: invisible character U+200B (delete it)`},
 		{`always “every live pod”`, `8: typographic quote “ (write a plain ")`},
-		{`aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaäöüaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`, `1: unknown statement "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaä…" (known: cluster, config, start, vary, always, at, finally, against, reaches, compare)`},
+		{`aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaäöüaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`, `1: unknown statement "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaä…" (known: cluster, config, start, vary, always, at, maybe, finally, never, against, reaches, compare)`},
 		{`start pods web $n on node-1`, `16: expected a number of pods, found "$n" (a $name stands for a value only)`},
 		{`start pods web 17 "on" node-1`, `19: expected "on", found "on" in quotes (such as: start pods web 17 on node-1)`},
 		{`at 0s node-$n restart`, `7: expected a node's number, found "$n" (a $name stands for a value only)`},
@@ -172,7 +176,7 @@ func TestBadFiles(t *testing.T) {
 		"two stories":       {c + "-- story --\n-- a --\n-- story --\n", `f:4:1: a second section "story" (the first is on line 2)`},
 		"variants":          {c + "vary a=" + list(64) + "\nvary b=" + list(5) + "\nvary c=" + list(9), "f:3:1: more than 256 variants (delete values, or split the scenario)"},
 		"one variant more":  {c + "vary a=" + list(43) + "\nvary b=1,2,3\nvary c=1,2", "f:4:1: more than 256 variants (delete values, or split the scenario)"},
-		"several":           {"foo\nconfig A=1\nconfig A=2\nbar\n", "f:1:1: unknown statement \"foo\" (known: cluster, config, start, vary, always, at, finally, against, reaches, compare)\nf:3:8: config A is given twice (the first is on line 2)\nf:4:1: unknown statement \"bar\" (did you mean \"vary\"?)"},
+		"several":           {"foo\nconfig A=1\nconfig A=2\nbar\n", "f:1:1: unknown statement \"foo\" (known: cluster, config, start, vary, always, at, maybe, finally, never, against, reaches, compare)\nf:3:8: config A is given twice (the first is on line 2)\nf:4:1: unknown statement \"bar\" (did you mean \"vary\"?)"},
 	} {
 		_, err := Parse("f", []byte(tt.text))
 		if err == nil {

@@ -43,7 +43,9 @@
 //	        | "vary" NAME "=" VALUE {"," VALUE}     one run for each value, as $NAME
 //	        | "always" PHRASE             an invariant
 //	        | "at" DUR ["every" DUR "until" DUR] (action | check)
+//	        | "maybe" "at" DUR ["every" DUR "until" DUR] action     it may miss its target
 //	        | "finally" "converges" "within" DUR    once
+//	        | "never" "settles" STRING    once: why something is still under way at the end
 //	        | "against" NAME "breaks" PHRASE ["by" DUR]
 //	        | "reaches" NAME              a coverage mark
 //	        | "compare" "counts" VALUE
@@ -57,9 +59,12 @@
 // Words are separated by blanks or tabs. Lines for the same instant happen in their order, and
 // the product of several vary lines is taken in theirs; else the order of lines means nothing.
 //
+//   - An action that misses its target makes the run one that was not played, unless its line
+//     begins with maybe.
+//   - A STRING and a PHRASE stand in double quotes.
 //   - A comment begins with "#" at a line's start, or behind two blanks or a tab. "#" behind one
 //     blank is an error, for nobody can tell which was meant.
-//   - A VALUE may stand in double quotes, a PHRASE must. Inside, \" is a quote and \\ a backslash.
+//   - A VALUE may stand in double quotes. Inside, \" is a quote and \\ a backslash.
 //     A value that holds a blank or a quote, and a word with "=" that is no kv, need quotes.
 //   - A NAME is made of letters, digits and _ - . / and the colon. The name of a vary line is made
 //     of letters, digits and _, and begins with no digit.

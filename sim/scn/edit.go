@@ -54,6 +54,8 @@ func rewrite(s Stmt, value func(Pos, string) string) Stmt {
 		return rewriteAt(s, value)
 	case *Finally:
 		return copyOf(s)
+	case *Never:
+		return copyOf(s)
 	case *Against:
 		return copyOf(s)
 	case *Reaches:

@@ -34,6 +34,8 @@ func TestGoodLines(t *testing.T) {
 		{`vary x="a b,c"`, ``, &Vary{"x", []string{"a b", "c"}}},
 		{`always "every  \"pod\" \\"  # why`, ``, &Always{`every  "pod" \`, at(8)}},
 		{`always "a  # b"`, ``, &Always{"a  # b", at(8)}},
+		{`maybe at 1m node-2 kill`, ``, &At{Maybe: true, When: time.Minute, Action: &Action{Subject: node(13, 2), Verb: "kill", VerbPos: at(20)}}},
+		{`never  settles "the subnet stays full"`, `never settles "the subnet stays full"`, &Never{"the subnet stays full", at(16)}},
 		{`finally converges within 1d`, `finally converges within 24h`, &Finally{24 * time.Hour}},
 		{`finally converges within 60m30s`, `finally converges within 1h0m30s`, &Finally{time.Hour + 30*time.Second}},
 		{`against m-1 breaks "x y"`, ``, &Against{Mutant: "m-1", Invariant: "x y", MutantPos: at(9), InvariantPos: at(20)}},

@@ -133,6 +133,8 @@ func (p *parser) statement(l Line) {
 		p.once("the cluster", l, l.Pos)
 	case *Finally:
 		p.once("finally", l, l.Pos)
+	case *Never:
+		p.once("never settles", l, l.Pos)
 	case *Config:
 		for _, kv := range s.Args {
 			p.once("config "+clip(kv.Key), l, kv.Pos)

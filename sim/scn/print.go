@@ -129,6 +129,8 @@ func (w *writer) stmt(s Stmt) {
 		w.at(s)
 	case *Finally:
 		w.words("finally", "converges", "within", formatDuration(s.Within))
+	case *Never:
+		w.words("never", "settles", quote(s.Reason))
 	case *Against:
 		w.words("against", s.Mutant, "breaks", quote(s.Invariant))
 		if s.HasBy {
@@ -148,6 +150,9 @@ func (w *writer) keyValues(kvs []KV) {
 }
 
 func (w *writer) at(s *At) {
+	if s.Maybe {
+		w.word("maybe")
+	}
 	w.words("at", formatDuration(s.When))
 	if s.HasEvery {
 		w.words("every", formatDuration(s.Every), "until", formatDuration(s.Until))

@@ -20,7 +20,9 @@ func forms() []form {
 		{"vary", "vary wrong=absent,empty", (*cursor).vary},
 		{"always", `always "every live pod is reachable"`, (*cursor).always},
 		{"at", "at 20m node-1 restart", (*cursor).when},
+		{"maybe", "maybe at 20m node-1 kill", (*cursor).maybe},
 		{"finally", "finally converges within 2m", (*cursor).finally},
+		{"never", `never settles "the subnet stays full"`, (*cursor).never},
 		{"against", `against MUTANT breaks "every live pod is reachable" by 20m`, (*cursor).against},
 		{"reaches", "reaches runtime-list-refused", (*cursor).reaches},
 		{"compare", `compare counts "eni"`, (*cursor).compare},
@@ -111,6 +113,21 @@ func (c *cursor) finally() Stmt {
 	c.keyword("converges")
 	c.keyword("within")
 	return &Finally{Within: c.duration()}
+}
+
+func (c *cursor) never() Stmt {
+	c.keyword("settles")
+	s := &Never{Pos: c.pos()}
+	t := c.peek()
+	switch {
+	case !c.more() || !t.quoted:
+		c.expected("in quotes why it cannot")
+	case strings.TrimSpace(t.text) == "":
+		c.failAt(t.col, "such as: "+c.example, "an empty reason")
+	}
+	c.i++
+	s.Reason = t.text
+	return s
 }
 
 func (c *cursor) against() Stmt {
