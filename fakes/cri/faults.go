@@ -12,7 +12,8 @@ const graveLimit = 256
 type grave struct{ cid, ns, name, uid string }
 
 type replay struct {
-	at time.Duration
+	at     time.Duration
+	number int32
 	grave
 }
 
@@ -24,14 +25,14 @@ func (n *Node) advance(now time.Duration) { n.now = max(n.now, now) }
 
 // Hang puts a container of the pod into D state: it cannot be killed, so containerd's Stop fails
 // before DEL, and its process holds the namespace (HoldNetns). A pod that does not run yet hangs
-// as soon as it does. An unknown pod changes nothing.
-func (n *Node) Hang(now time.Duration, uid string) {
+// as soon as it does. False, and nothing is changed, when the pod is unknown or hangs.
+func (n *Node) Hang(now time.Duration, uid string) bool {
 	n.advance(now)
 	pi, ok := n.byUID[uid]
 	if !ok || n.pods[pi].hang {
-		return
+		return false
 	}
-	n.pods[pi].hang = true
+	n.pods[pi].hang, n.pods[pi].hungBy = true, n.number
 	for i := n.pods[pi].newest; i != none; i = n.sandboxes[i].older {
 		if !n.sandboxes[i].running {
 			continue
@@ -40,6 +41,7 @@ func (n *Node) Hang(now time.Duration, uid string) {
 			n.later(a)
 		}
 	}
+	return true
 }
 
 // hold marks the sandbox; the action is for the world, if there is a namespace to hold.
@@ -49,18 +51,21 @@ func (n *Node) hold(i int32) (Action, bool) {
 		return Action{}, false
 	}
 	s.hung = true
+	if s.pod != none {
+		s.hungBy = n.pods[s.pod].hungBy
+	}
 	return Action{Kind: HoldNetns, Inode: s.inode, UID: s.uid, ContainerID: s.cid, Sandbox: s.id}, s.inode != 0
 }
 
-// Unhang ends what Hang began: the process dies, or runs again if nobody wanted to kill it.
-func (n *Node) Unhang(now time.Duration, uid string) {
+// Unhang ends what Hang began: the process dies, or runs again if nobody wanted to kill it. False when nothing of the pod hung.
+func (n *Node) Unhang(now time.Duration, uid string) (hung bool) {
 	n.advance(now)
 	for i := n.first; i != none; i = n.sandboxes[i].next {
 		s := &n.sandboxes[i]
 		if !s.hung || s.uid != uid {
 			continue
 		}
-		s.hung = false
+		s.hung, hung = false, true
 		if s.inode != 0 {
 			n.later(Action{Kind: ReleaseNetns, Inode: s.inode, UID: s.uid, ContainerID: s.cid, Sandbox: s.id})
 		}
@@ -68,13 +73,15 @@ func (n *Node) Unhang(now time.Duration, uid string) {
 	pi, ok := n.byUID[uid]
 	if !ok {
 		n.wantGC()
-		return
+		return hung
 	}
 	p := &n.pods[pi]
+	hung = hung || p.hang
 	p.hang = false
 	if p.killing && !p.ended && !n.kubeletDown {
 		n.wake(podKey(pi), n.now)
 	}
+	return hung
 }
 
 // Hide makes a listed sandbox, named by container ID or by its pod's UID, invisible to the runtime
@@ -101,7 +108,7 @@ func (n *Node) hide(i int32) {
 	if s.state == stopping {
 		s.state = dead
 	}
-	s.hidden, s.caller = true, nobody
+	s.hidden, s.hiddenBy, s.caller = true, n.number, nobody
 	if n.gcBusy == s.id {
 		n.gcBusy = 0
 		n.wantGC()
@@ -122,7 +129,7 @@ func (n *Node) hide(i int32) {
 // FailDELs makes the next DELs fail after delay, in a plugin that the chain reaches before ours:
 // ours is not run, and the runtime tries again. Zero or fewer times ends the fault.
 func (n *Node) FailDELs(times int, delay time.Duration) {
-	n.failDELs, n.failDelay = max(times, 0), max(delay, 0)
+	n.failDELs, n.failDelay, n.failNumber = max(times, 0), max(delay, 0), n.number
 }
 
 // BusyNetns makes the next removals of a namespace fail with EBUSY after the mount was detached.
@@ -140,7 +147,7 @@ func (n *Node) ReplayDEL(now time.Duration, containerID string, after time.Durat
 	if !ok {
 		return false
 	}
-	r := replay{at: n.now + max(after, 0), grave: g}
+	r := replay{at: n.now + max(after, 0), number: n.number, grave: g}
 	at := len(n.replays)
 	for at > 0 && n.replays[at-1].at > r.at {
 		at--
@@ -177,7 +184,7 @@ func (n *Node) bury(s *sandbox) {
 
 func (n *Node) replayDue() {
 	for len(n.replays) > 0 && n.replays[0].at <= n.now {
-		g := n.replays[0].grave
+		g, by := n.replays[0].grave, n.replays[0].number
 		n.replays = slices.Delete(n.replays, 0, 1)
 		if n.isReady(g.cid) {
 			continue
@@ -187,6 +194,7 @@ func (n *Node) replayDue() {
 			uid = ""
 		}
 		n.count.DELs++
+		n.meets(by, "a stale DEL of "+g.name+" arrives")
 		n.emit(Action{
 			Kind: RunPlugin, Verb: DEL, Op: OpID(n.serial(replaySlot)), Timeout: n.cfg.StopTimeout,
 			ContainerID: g.cid, IfName: "eth0", Network: n.cfg.Network, Namespace: g.ns, Name: g.name, UID: uid,

@@ -38,6 +38,11 @@ type Node struct {
 	gcBusy      SandboxID     // whose Stop or Remove the pass waits for
 	replays     []replay      // sorted by time
 	buried      []grave       // the last sandboxes forgotten, for ReplayDEL
+	number      int32         // of the faults that are asked for now
+	met         []Met         // since Met was asked last
+	failNumber  int32         // of failDELs
+	kubeletBy   int32         // the fault that restarts kubelet
+	runtimeBy   int32         // the fault that restarts the runtime
 	failDELs    int
 	failDelay   time.Duration
 	busyNetns   int
@@ -75,6 +80,7 @@ func (n *Node) Clone() *Node {
 	c.freeBoxes = slices.Clone(n.freeBoxes)
 	c.gcQueue = slices.Clone(n.gcQueue)
 	c.replays = slices.Clone(n.replays)
+	c.met = slices.Clone(n.met)
 	c.buried = slices.Clip(n.buried) // shared: its elements are never written again
 	return &c
 }
@@ -107,8 +113,10 @@ func (n *Node) Step(now time.Duration, in *Input) []Action {
 	case Reboot:
 		n.reboot()
 	case RestartKubelet:
+		n.kubeletBy = n.number
 		n.restartKubelet()
 	case RestartRuntime:
+		n.runtimeBy = n.number
 		n.restartRuntime(in.Graceful)
 	}
 	n.fire()

@@ -15,6 +15,7 @@ func (n *Node) run(i int32, verb Verb, timeout time.Duration) {
 	if verb == DEL && n.failDELs > 0 {
 		// DEL runs a chain backwards; the plugin that fails is reached before ours, which never hears of it.
 		n.failDELs--
+		n.meets(n.failNumber, "a plugin before ours fails the DEL of "+s.name)
 		s.op = 0
 		n.wake(boxKey(i), n.now+min(n.failDelay, timeout))
 		return
@@ -47,11 +48,12 @@ func (n *Node) run(i int32, verb Verb, timeout time.Duration) {
 
 // runUnheard starts a DEL that ends when it ends.
 func (n *Node) runUnheard(i int32) {
+	s := &n.sandboxes[i]
 	if n.failDELs > 0 {
 		n.failDELs--
+		n.meets(n.failNumber, "a plugin before ours fails the DEL of "+s.name)
 		return
 	}
-	s := &n.sandboxes[i]
 	s.unheard = OpID(n.serial(i))
 	n.count.DELs++
 	n.emit(Action{

@@ -18,8 +18,9 @@ type pod struct {
 	timer         int32
 	attempts      int32
 	hostNet       bool
-	ready         bool // containers run in a sandbox that kubelet sees
-	hang          bool // a container is in D state, or will be as soon as it runs
+	ready         bool  // containers run in a sandbox that kubelet sees
+	hang          bool  // a container is in D state, or will be as soon as it runs
+	hungBy        int32 // the fault that did it, until it has been met
 	deleting      bool
 	killing       bool // the containers have been told to stop
 	ended         bool // they have stopped
@@ -103,10 +104,17 @@ func (n *Node) beginKill(pi int32) {
 		return
 	}
 	if p.hang {
+		n.defies(&p.hungBy, p.name)
 		n.wake(podKey(pi), n.now+p.grace+n.cfg.StopTimeout) // StopContainer's deadline
 		return
 	}
 	n.wake(podKey(pi), n.now+min(p.grace, n.rng.between(n.cfg.ContainerEndMin, n.cfg.ContainerEndMax)))
+}
+
+// defies: a container in D state is not killed.
+func (n *Node) defies(by *int32, pod string) {
+	n.meets(*by, "a process of "+pod+" in D state cannot be killed")
+	*by = 0
 }
 
 // containersRun: kubelet sees a container of the pod.

@@ -122,7 +122,11 @@ func (n *Node) orphan(i int32) {
 	s.state, s.listed, s.running = orphaned, false, false
 }
 
-func (n *Node) runtimeUp() { n.runtimeDown = false }
+func (n *Node) runtimeUp() {
+	n.runtimeDown = false
+	n.meets(n.runtimeBy, "the runtime has loaded its records again")
+	n.runtimeBy = 0
+}
 
 // restartKubelet: the calls under way are cancelled with their connection, and the pod workers'
 // memory is gone. kubeletUp finds everything again from the API server and the runtime's list.
@@ -186,6 +190,8 @@ func (n *Node) disconnectDocker(i int32) {
 // kubeletUp syncs every pod once (HandlePodCleanups and the first sync).
 func (n *Node) kubeletUp() {
 	n.kubeletDown = false
+	n.meets(n.kubeletBy, "kubelet has listed its pods again")
+	n.kubeletBy = 0
 	n.gcPhase = n.now // its periods begin anew
 	for i := range n.pods {
 		pi := int32(i)

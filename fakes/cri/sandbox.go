@@ -52,18 +52,20 @@ type sandbox struct {
 	created        time.Duration
 	deadline       time.Duration // of RunPodSandbox
 	hostNet        bool
-	mounted        bool // the runtime has the namespace mounted
-	result         bool // CNIResult is saved
-	listed         bool // the runtime's list holds it
-	hidden         bool // it did not load: listed no more, though it lives
-	running        bool // containers run
-	hung           bool // one of them is in D state
-	cut            bool // the RunPodSandbox caller has gone (deadline, deletion, kubelet restart)
-	collect        bool // CRI-O will call DEL for it when it is up again
-	networkStopped bool // CRI-O and dockershim: no further DEL
-	wasStopped     bool // a Stop has succeeded before
-	due            bool // the pod's worker will stop it in the sync under way
-	owes           bool // ADD was run, no DEL has ended in success since
+	mounted        bool  // the runtime has the namespace mounted
+	result         bool  // CNIResult is saved
+	listed         bool  // the runtime's list holds it
+	hidden         bool  // it did not load: listed no more, though it lives
+	running        bool  // containers run
+	hung           bool  // one of them is in D state
+	hungBy         int32 // the fault that did it, until it has been met
+	hiddenBy       int32 // the same of hidden
+	cut            bool  // the RunPodSandbox caller has gone (deadline, deletion, kubelet restart)
+	collect        bool  // CRI-O will call DEL for it when it is up again
+	networkStopped bool  // CRI-O and dockershim: no further DEL
+	wasStopped     bool  // a Stop has succeeded before
+	due            bool  // the pod's worker will stop it in the sync under way
+	owes           bool  // ADD was run, no DEL has ended in success since
 }
 
 const slotBits = 20

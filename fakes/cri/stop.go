@@ -18,6 +18,9 @@ func (n *Node) stop(i int32, who caller) outcome {
 		return failure
 	}
 	s.caller = who
+	if s.hung {
+		n.defies(&s.hungBy, s.name)
+	}
 	if s.hung && n.cfg.Runtime.containerd() {
 		return failure // a container that cannot be stopped: no DEL (sandbox_stop.go:60-75)
 	}

@@ -65,8 +65,12 @@ func (n *Node) ListSandboxes() (list []Sandbox, complete bool) {
 	}
 	n.list = n.list[:0]
 	for i := n.first; i != none; i = n.sandboxes[i].next {
-		if s := &n.sandboxes[i]; s.visible() {
+		s := &n.sandboxes[i]
+		if s.visible() {
 			n.list = append(n.list, n.row(s))
+		} else if s.hidden && s.hiddenBy != 0 {
+			n.meets(s.hiddenBy, "the runtime's list lacks the sandbox of "+s.name)
+			s.hiddenBy = 0
 		}
 	}
 	return n.list, true

@@ -49,6 +49,8 @@ type Cloud struct {
 	calls  [ActionCount]tally
 	codes  map[codeKey]uint32 // nil until a call fails
 	faults []Fault
+	lag    lagFault
+	met    []Met         // since Met was asked last
 	seen   time.Duration // by strangers, see Lag.Monotonic
 
 	events, drained []Event
@@ -131,7 +133,7 @@ func (c *Cloud) Clone() *Cloud {
 	n.due = slices.Clone(c.due)
 	n.runs, n.tokens = maps.Clone(c.runs), maps.Clone(c.tokens)
 	n.past = slices.Clone(c.past)
-	n.faults = slices.Clone(c.faults)
+	n.faults, n.met = slices.Clone(c.faults), slices.Clone(c.met)
 	n.codes = maps.Clone(c.codes)
 	n.events = slices.Clone(c.events)
 	n.drained = nil

@@ -93,6 +93,7 @@ func ParseFaultKind(name string) (FaultKind, bool) {
 // Until (0: never), whichever is first, or by ClearFaults. What strangers do is done once (unless Times), at once when Action is
 // AnyAction, else just before the next such call.
 type Fault struct {
+	ID       int // what Met calls it; 0: Met does not tell of it
 	Kind     FaultKind
 	Action   Action     // AnyAction: all
 	Instance InstanceID // whose calls, or on whom strangers work; "": everybody's
@@ -117,7 +118,9 @@ func (c *Cloud) Fault(f Fault) {
 	}
 	if f.Kind.byStranger() && f.Action == AnyAction {
 		for range min(max(f.Times, 1), mostAtOnce) {
-			c.strangerActs(&f)
+			if c.strangerActs(&f) {
+				c.meets(&f, AnyAction, f.Instance)
+			}
 		}
 		return
 	}
@@ -145,7 +148,28 @@ func (c *Cloud) ClearFaults(now time.Duration) {
 func (c *Cloud) SetLag(l Lag) {
 	cfg := *c.cfg
 	cfg.Lag = l.withDefaults()
-	c.cfg = &cfg
+	c.cfg, c.lag = &cfg, lagFault{}
+}
+
+// lagFault is a lag of metadata that Met tells of.
+type lagFault struct {
+	id        int
+	since, by time.Duration
+}
+
+// LagIMDS makes instance metadata trail by that much, from now on. The first read of an instance's that shows an older state for it is
+// told by Met under that ID.
+func (c *Cloud) LagIMDS(now, by time.Duration, id int) {
+	c.Advance(now)
+	l := c.cfg.Lag
+	l.IMDSAttach, l.IMDSAddress, l.IMDSDetach = Always(by), Always(by), Always(by)
+	c.SetLag(l)
+	c.lag = lagFault{id, c.now, by}
+}
+
+// hides says whether a lag still hides what metadata will show at an instant: it began that much before.
+func (l *lagFault) hides(now, shown time.Duration) bool {
+	return l.id != 0 && now < shown && shown != always && shown-l.by >= l.since
 }
 
 // SetLatency changes how long things take, from now on.
@@ -201,6 +225,9 @@ func (c *Cloud) hit(kind FaultKind, a Action, i InstanceID) (Fault, bool) {
 			continue
 		}
 		found := *f
+		if kind != ClockSkew && !kind.byStranger() { // these may come to nothing
+			c.meets(&found, a, i)
+		}
 		if f.Times > 0 {
 			f.Times--
 			if f.Times == 0 {
@@ -241,8 +268,8 @@ func (c *Cloud) answerFaulty(from int32, r *Request) Response {
 		l.drain(c.now, b)
 	}
 	for k := DetachByStranger; k <= DrainByStranger; k++ {
-		if f, ok := c.hit(k, r.Action, r.Caller); ok {
-			c.strangerActs(&f)
+		if f, ok := c.hit(k, r.Action, r.Caller); ok && c.strangerActs(&f) {
+			c.meets(&f, r.Action, r.Caller)
 		}
 	}
 	if p, refused := c.refuse(r); refused {
@@ -270,6 +297,7 @@ func (c *Cloud) refuse(r *Request) (Response, bool) {
 func (c *Cloud) refusal(r *Request) (Response, bool) {
 	if f, ok := c.hit(ClockSkew, r.Action, r.Caller); ok {
 		if p, refused := skewed(&f); refused {
+			c.meets(&f, r.Action, r.Caller)
 			return p, true
 		}
 	}
@@ -309,10 +337,11 @@ func (c *Cloud) slow(kind FaultKind, r *Request) time.Duration {
 }
 
 // silent says whether a fault keeps an instance's metadata from answering. It uses nothing up: a read of
-// the view must not change the cloud.
+// the view changes nothing but what Met tells.
 func (c *Cloud) silent(now time.Duration, i InstanceID) bool {
 	for k := range c.faults {
 		if f := &c.faults[k]; f.concerns(IMDSSilent, AnyAction, i) && (f.Until == 0 || now < f.Until) {
+			c.meets(f, AnyAction, i)
 			return true
 		}
 	}

@@ -35,7 +35,7 @@ type IMDSENI struct {
 
 // IMDS is the view at an instant: behind the truth when something came, and behind it when something
 // went. It is false for an instance that is unknown or terminated, and while a fault keeps it silent. It
-// changes nothing; now must not lie before the last call that did.
+// changes nothing but what Met tells; now must not lie before the last call that did.
 func (c *Cloud) IMDS(now time.Duration, id InstanceID) (IMDS, bool) {
 	n := c.instanceIndex(id)
 	if n == none || !c.instances[n].up() || len(c.faults) > 0 && c.silent(now, id) {
@@ -50,8 +50,10 @@ func (c *Cloud) IMDS(now time.Duration, id InstanceID) (IMDS, bool) {
 		total += len(c.enis[slot].current())
 	}
 	addresses := make([]netip.Addr, 0, total)
+	trails := false // for a LagIMDS
 	for _, slot := range i.enis {
 		e := &c.enis[slot]
+		trails = trails || c.trails(now, e)
 		if e.att.status == Attaching || now < e.listedAt || e.att.status == Detaching && now >= e.unlistedAt {
 			continue
 		}
@@ -62,9 +64,25 @@ func (c *Cloud) IMDS(now time.Duration, id InstanceID) (IMDS, bool) {
 	for _, g := range i.ghosts {
 		if now < g.until {
 			v.ENIs = insertEntry(v.ENIs, &g.entry)
+			trails = trails || c.lag.hides(now, g.until)
 		}
 	}
+	if trails {
+		c.meets(&Fault{ID: c.lag.id}, AnyAction, id)
+	}
 	return v, true
+}
+
+// trails says whether metadata shows an older state of an attached interface because of a LagIMDS.
+func (c *Cloud) trails(now time.Duration, e *eni) bool {
+	if c.lag.id == 0 || e.att.status == Attaching {
+		return false
+	}
+	if e.att.status == Detaching {
+		return c.lag.hides(now, e.unlistedAt)
+	}
+	v := &e.versions[len(e.versions)-1]
+	return c.lag.hides(now, e.listedAt) || c.lag.hides(now, e.secondariesAt) || v.imdsAt > v.at && c.lag.hides(now, v.imdsAt)
 }
 
 // metadata is what an interface's MAC shows; its addresses are cut from buf, which is returned longer.

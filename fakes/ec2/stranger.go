@@ -7,43 +7,47 @@ import (
 )
 
 // The methods of this file are what others do to the account: a person at a console, another
-// controller, another tenant of the subnet. They are not throttled and not in the ledger, and do
-// nothing when their target is gone.
+// controller, another tenant of the subnet. They are not throttled and not in the ledger. They say whether they changed
+// anything, and do nothing when their target is gone.
 
 // StrangerDetach detaches an interface, as a DetachNetworkInterface of somebody else's would.
-func (c *Cloud) StrangerDetach(now time.Duration, id ENIID) {
+func (c *Cloud) StrangerDetach(now time.Duration, id ENIID) bool {
 	c.Advance(now)
-	if slot := c.slotOf(id); slot != none {
-		c.detach(none, &Request{Attachment: c.enis[slot].att.id})
+	slot := c.slotOf(id)
+	if slot == none {
+		return false
 	}
+	r := c.detach(none, &Request{Attachment: c.enis[slot].att.id})
+	return r.Code == ""
 }
 
 // StrangerDelete removes an interface that is no instance's primary one: detached and deleted in one go, as by somebody who waited for
 // the detach. The device index stays usable; metadata follows as after any detach.
-func (c *Cloud) StrangerDelete(now time.Duration, id ENIID) {
+func (c *Cloud) StrangerDelete(now time.Duration, id ENIID) bool {
 	c.Advance(now)
 	slot := c.slotOf(id)
 	if slot == none {
-		return
+		return false
 	}
 	e := &c.enis[slot]
 	if n := e.att.instance; n != none {
 		if c.instances[n].primary == slot {
-			return
+			return false
 		}
 		c.detach(none, &Request{Attachment: e.att.id}) // refused unless it is in use: what is under way is cut off
 		c.unplug(e, none)
 		c.detached(c.now, slot, none)
 	}
 	c.deleteENI(slot, none)
+	return true
 }
 
 // StrangerUnassign takes a secondary or IPv6 address from whatever interface has it, or the prefix that it lies in.
-func (c *Cloud) StrangerUnassign(now time.Duration, a netip.Addr) {
+func (c *Cloud) StrangerUnassign(now time.Duration, a netip.Addr) bool {
 	c.Advance(now)
 	e := c.ownerOf(a)
 	if e == nil {
-		return
+		return false
 	}
 	s, x := &c.subnets[e.subnet], e.extra()
 	if low, ok := s.six.low(a); ok {
@@ -51,29 +55,32 @@ func (c *Cloud) StrangerUnassign(now time.Duration, a netip.Addr) {
 		if !slices.Contains(x.six, low) {
 			r = Request{ENI: e.id, IPv6Prefixes: []netip.Prefix{s.six.prefix(blockOf(low))}}
 		}
-		c.unassign6From(none, e, &r)
-		return
+		p := c.unassign6From(none, e, &r)
+		return p.Code == ""
 	}
 	o, _ := s.offset(a)
 	if block := o / prefixSize * prefixSize; slices.Contains(x.prefixes, block) {
-		c.unassignPrefixes(none, e, &Request{ENI: e.id, Prefixes: []netip.Prefix{s.prefix(block)}})
-		return
+		p := c.unassignPrefixes(none, e, &Request{ENI: e.id, Prefixes: []netip.Prefix{s.prefix(block)}})
+		return p.Code == ""
 	}
 	at := slices.Index(e.current(), o)
-	if at > 0 {
-		c.removeAddresses(e, slices.Delete(slices.Clone(e.current()), at, at+1), []netip.Addr{a}, none)
+	if at <= 0 {
+		return false
 	}
+	c.removeAddresses(e, slices.Delete(slices.Clone(e.current()), at, at+1), []netip.Addr{a}, none)
+	return true
 }
 
 // DrainSubnet has strangers take or give back a subnet's addresses until `leave` are free, or as near to
-// that as what is free and what strangers hold allows.
-func (c *Cloud) DrainSubnet(now time.Duration, id SubnetID, leave int) {
+// that as what is free and what strangers hold allows. It says how many they took, or gave back when that is negative.
+func (c *Cloud) DrainSubnet(now time.Duration, id SubnetID, leave int) (taken int) {
 	c.Advance(now)
 	n := c.subnetIndex(id)
 	if n == none {
-		return
+		return 0
 	}
 	s := &c.subnets[n]
+	before := len(s.strangers)
 	for s.free > max(leave, 0) {
 		s.strangers = append(s.strangers, s.pop(addressStranger))
 	}
@@ -82,4 +89,5 @@ func (c *Cloud) DrainSubnet(now time.Duration, id SubnetID, leave int) {
 		s.pushFree(s.strangers[last])
 		s.strangers = s.strangers[:last]
 	}
+	return len(s.strangers) - before
 }

@@ -7,30 +7,30 @@ const mostAtOnce = 1 << 16
 func (k FaultKind) byStranger() bool { return k >= DetachByStranger && k <= DrainByStranger }
 
 // strangerActs does what a fault has a stranger do, now. It draws the victim from the strangers' stream when the fault names none,
-// and does nothing when there is none.
-func (c *Cloud) strangerActs(f *Fault) {
+// and does nothing when there is none. It says whether anything was changed.
+func (c *Cloud) strangerActs(f *Fault) bool {
 	switch f.Kind {
 	case DetachByStranger:
 		if slot := c.victim(f, false); slot != none {
-			c.StrangerDetach(c.now, c.enis[slot].id)
+			return c.StrangerDetach(c.now, c.enis[slot].id)
 		}
 	case DeleteByStranger:
 		if slot := c.victim(f, true); slot != none {
-			c.StrangerDelete(c.now, c.enis[slot].id)
+			return c.StrangerDelete(c.now, c.enis[slot].id)
 		}
 	case UnassignByStranger:
 		if !f.Address.IsValid() {
-			c.unassignSome(f)
-			return
+			return c.unassignSome(f)
 		}
-		c.StrangerUnassign(c.now, f.Address)
+		return c.StrangerUnassign(c.now, f.Address)
 	case DrainByStranger:
 		sub := f.Subnet
 		if sub == "" {
 			sub = c.subnets[0].id
 		}
-		c.DrainSubnet(c.now, sub, f.Leave)
+		return c.DrainSubnet(c.now, sub, f.Leave) != 0
 	}
+	return false
 }
 
 // victim is the interface that a stranger works on: the one named, or one of those there are. A primary interface never is.
@@ -67,14 +67,14 @@ func (c *Cloud) draw(list []int32) int32 {
 }
 
 // unassignSome unassigns one secondary address of the interfaces that a fault speaks of.
-func (c *Cloud) unassignSome(f *Fault) {
+func (c *Cloud) unassignSome(f *Fault) bool {
 	slot := c.draw(c.victims(f, func(e *eni) bool { return len(e.current()) > 1 }))
 	if slot == none {
-		return
+		return false
 	}
 	e := &c.enis[slot]
 	list := e.current()[1:]
-	c.StrangerUnassign(c.now, c.subnets[e.subnet].addr(list[c.rand.next()%uint64(len(list))]))
+	return c.StrangerUnassign(c.now, c.subnets[e.subnet].addr(list[c.rand.next()%uint64(len(list))]))
 }
 
 // Running are the instances that are not terminated, oldest first.

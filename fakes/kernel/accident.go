@@ -8,37 +8,46 @@ import (
 )
 
 // FlushRules is a stranger that removes every rule but those of the given priorities, and the kernel's
-// own: systemd-networkd (amazon-vpc-cni-k8s #3162, #3309), nm-cloud-setup.
-func (k *Kernel) FlushRules(keepPriority ...int) {
+// own: systemd-networkd (amazon-vpc-cni-k8s #3162, #3309), nm-cloud-setup. It says how many it removed.
+func (k *Kernel) FlushRules(keepPriority ...int) int {
+	before := len(k.to) + len(k.from) + len(k.wide)
 	drop := func(r addressRule) bool { return !slices.Contains(keepPriority, r.priority) }
 	k.to = slices.DeleteFunc(k.to, drop)
 	k.from = slices.DeleteFunc(k.from, drop)
 	k.wide = slices.DeleteFunc(k.wide, func(r dataplane.Rule) bool { return !slices.Contains(keepPriority, r.Priority) })
 	k.changedWidely()
+	return before - len(k.to) - len(k.from) - len(k.wide)
 }
 
-// RemoveRoutes is a stranger that flushes a routing table.
-func (k *Kernel) RemoveRoutes(table int) {
+// RemoveRoutes is a stranger that flushes a routing table. It says how many routes it removed.
+func (k *Kernel) RemoveRoutes(table int) int {
+	before := len(k.routes)
 	k.routes = slices.DeleteFunc(k.routes, func(r route) bool { return r.table == table })
 	k.changedWidely()
+	return before - len(k.routes)
 }
 
 // SetLinkMAC is udev's MACAddressPolicy=persistent on a link that is there already
-// (amazon-vpc-cni-k8s #2103, #3155).
-func (k *Kernel) SetLinkMAC(name, mac string) {
-	if slot := k.slotByName(name); slot != none && k.links[slot].mac != mac {
-		k.links[slot].mac = mac
-		k.changedEither(&k.links[slot])
+// (amazon-vpc-cni-k8s #2103, #3155). It says whether there was such a link with another MAC.
+func (k *Kernel) SetLinkMAC(name, mac string) bool {
+	slot := k.slotByName(name)
+	if slot == none || k.links[slot].mac == mac {
+		return false
 	}
+	k.links[slot].mac = mac
+	k.changedEither(&k.links[slot])
+	return true
 }
 
-// SetLinkAlias writes another alias, or none: a stranger's doing, or a pod that another CNI made.
-func (k *Kernel) SetLinkAlias(name, alias string) {
+// SetLinkAlias writes another alias, or none: a stranger's doing, or a pod that another CNI made. It says whether there was such a link
+// with another alias.
+func (k *Kernel) SetLinkAlias(name, alias string) bool {
 	slot := k.slotByName(name)
-	if slot == none || alias != "" && k.slotByAlias(alias) != none {
-		return
+	if slot == none || k.links[slot].alias == alias || alias != "" && k.slotByAlias(alias) != none {
+		return false
 	}
 	k.setAlias(slot, alias)
+	return true
 }
 
 // LinkDown takes a link down, and with it every route through it.
@@ -56,20 +65,23 @@ func (k *Kernel) LoseProxy(name string) {
 	}
 }
 
-// LoseNeighbour makes a pod lose its permanent gateway entry.
-func (k *Kernel) LoseNeighbour(inode uint64) {
+// LoseNeighbour makes a pod lose its permanent gateway entry. It says whether the pod had one.
+func (k *Kernel) LoseNeighbour(inode uint64) (had bool) {
 	for slot := range k.links {
 		if l := &k.links[slot]; l.netns == inode && inode != 0 && l.neighbour != "" {
-			l.neighbour = ""
+			l.neighbour, had = "", true
 			k.changedLink(l)
 		}
 	}
+	return had
 }
 
-// FlushNAT is a stranger that runs "nft flush ruleset".
-func (k *Kernel) FlushNAT() {
+// FlushNAT is a stranger that runs "nft flush ruleset". It says whether there was anything.
+func (k *Kernel) FlushNAT() bool {
+	had := k.nat.Present
 	k.nat, k.natCIDRs = dataplane.NAT{}, nil
 	k.changedWidely()
+	return had
 }
 
 // AddForeignRule is a stranger's rule, whatever it matches.

@@ -155,6 +155,15 @@ func (c *Cluster) Scale(now time.Duration, name string, replicas int) bool {
 	return true
 }
 
+// Replicas is how many pods a workload is to have; false when there is no such workload.
+func (c *Cluster) Replicas(name string) (int, bool) {
+	li, ok := c.byLoad[name]
+	if !ok {
+		return 0, false
+	}
+	return c.workloads[li].Replicas, true
+}
+
 // scaleOrdinals makes missing those ordinals below Replicas that have no object.
 func (c *Cluster) scaleOrdinals(now time.Duration, li int32) {
 	w := &c.workloads[li]

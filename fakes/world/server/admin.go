@@ -81,7 +81,7 @@ func (s *Server) admin() http.Handler {
 		"POST /instances/{id}/terminate":  s.instance((*ec2.Cloud).Terminate),
 		"POST /enis/{id}/detach":          s.stranger((*ec2.Cloud).StrangerDetach),
 		"POST /addresses/{addr}/unassign": s.strangerUnassign,
-		"POST /subnets/{id}/drain":        s.crowd((*ec2.Cloud).DrainSubnet),
+		"POST /subnets/{id}/drain":        s.crowd(func(m *ec2.Cloud, now time.Duration, id ec2.SubnetID, leave int) { m.DrainSubnet(now, id, leave) }),
 		"POST /subnets/{id}/fragment":     s.crowd((*ec2.Cloud).FragmentSubnet),
 	} {
 		mux.HandleFunc(pattern, answer(do))
@@ -196,7 +196,7 @@ func (s *Server) instance(do func(*ec2.Cloud, time.Duration, ec2.InstanceID)) do
 }
 
 // stranger is what a stranger does to an interface.
-func (s *Server) stranger(do func(*ec2.Cloud, time.Duration, ec2.ENIID)) doer {
+func (s *Server) stranger(do func(*ec2.Cloud, time.Duration, ec2.ENIID) bool) doer {
 	return func(r *http.Request) (any, error) {
 		id := ec2.ENIID(r.PathValue("id"))
 		return s.first(r, "interface "+string(id), func(_ *cloud, now time.Duration, m *ec2.Cloud) bool {
