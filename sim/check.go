@@ -41,14 +41,20 @@ const maxNodes = 10_000
 
 var clusterKeys = []string{"nodes", "type", "vpc", "subnet", "runtime", "warm", "budget", "version", "max-pods"}
 
-// Check judges what the parser cannot: verbs, nodes, mutants, invariants, metrics, settings, and contradictions between lines.
-// It returns all errors at once.
-func Check(f *scn.File) (*Cluster, error) {
-	c := &checker{cluster: Cluster{Nodes: 1, Type: "m5.large", VPC: netip.MustParsePrefix("10.0.0.0/16"), Version: ipam.Version,
+// Check judges what the parser cannot: verbs, nodes, mutants, invariants, metrics, settings, contradictions between lines, and actions
+// that cannot strike whatever happens. It returns all errors at once.
+func Check(f *scn.File) (*Cluster, error) { return check(f, true) }
+
+// CheckRest is Check of a file of which lines are missing, because they could not be read: what those may have made is not missed.
+func CheckRest(f *scn.File) (*Cluster, error) { return check(f, false) }
+
+func check(f *scn.File, whole bool) (*Cluster, error) {
+	c := &checker{whole: whole, cluster: Cluster{Nodes: 1, Type: "m5.large", VPC: netip.MustParsePrefix("10.0.0.0/16"), Version: ipam.Version,
 		Settings: ipam.Defaults()}}
 	for i := range f.Lines {
 		c.head(&f.Lines[i])
 	}
+	c.foresee(f)
 	for i := range f.Lines {
 		c.line(&f.Lines[i])
 	}
@@ -66,7 +72,10 @@ func Check(f *scn.File) (*Cluster, error) {
 
 type checker struct {
 	cluster Cluster
+	whole   bool     // no line is missing
 	names   []string // workloads
+	plan    plan
+	podTold bool // what is wrong with a pod has been said
 	errs    scn.ErrorList
 }
 
@@ -157,6 +166,10 @@ func (c *checker) line(l *scn.Line) {
 		if !slices.Contains(ipam.Marks(), s.Mark) {
 			c.bad(s.Pos, suggest(s.Mark, ipam.Marks(), "docs/architecture.md says where marks come from"), "unknown mark %q", s.Mark)
 		}
+	case *scn.Never:
+		if !c.plan.settles && c.whole {
+			c.bad(s.Pos, "write finally converges within DURATION", "never settles says nothing in a file that is not given time to settle")
+		}
 	case *scn.At:
 		c.at(s)
 	}
@@ -180,8 +193,12 @@ func (c *checker) start(l *scn.Line, s *scn.Start) {
 }
 
 func (c *checker) invariant(pos scn.Pos, phrase string) {
-	if _, ok := audit.ByPhrase(phrase); !ok {
+	i, ok := audit.ByPhrase(phrase)
+	switch {
+	case !ok:
 		c.bad(pos, suggest(phrase, audit.Phrases(), "enilab invariants lists them, quoted exactly"), "unknown invariant %q", phrase)
+	case i.ID == audit.I8 && c.cluster.Budget == 0 && c.whole:
+		c.bad(pos, "write budget=CALLS on the cluster line", "%q cannot break: the cluster has no budget", phrase)
 	}
 }
 
@@ -196,6 +213,7 @@ func (c *checker) at(s *scn.At) {
 			return
 		}
 		c.workload(s.Action, act)
+		c.strikes(s, act)
 		return
 	}
 	if c.subject(s.Check.Subject) {
@@ -207,12 +225,15 @@ func (c *checker) at(s *scn.At) {
 func (c *checker) workload(a *scn.Action, act *Act) {
 	switch act.Verb {
 	case "create":
+		if slices.Contains(c.names, act.Text("name")) {
+			c.bad(a.VerbPos, "give each its own name, or scale the one that there is", "workload %q is made twice", act.Text("name"))
+		}
 		c.names = append(c.names, act.Text("name"))
 		if n := act.Int("node"); n > c.cluster.Nodes {
 			c.bad(a.VerbPos, "", "there is no node-%d: the cluster has nodes=%d", n, c.cluster.Nodes)
 		}
 	case "scale", "roll":
-		if !slices.Contains(c.names, act.Text("name")) {
+		if !slices.Contains(c.names, act.Text("name")) && c.whole {
 			c.bad(a.VerbPos, suggest(act.Text("name"), c.names, "start pods NAME COUNT on node-1, or kube create NAME COUNT, makes one"), "no workload %q was made before this line", act.Text("name"))
 		}
 	case "detach", "remove":
@@ -233,15 +254,22 @@ func (c *checker) workload(a *scn.Action, act *Act) {
 func (c *checker) subject(s scn.Subject) bool {
 	switch s.Kind {
 	case scn.Node:
-		if s.Node > c.cluster.Nodes {
+		if s.Node > c.cluster.Nodes && c.whole {
 			c.bad(s.Pos, "name one of node-1 to node-"+strconv.Itoa(c.cluster.Nodes)+", or raise nodes=", "there is no node-%d: the cluster has nodes=%d", s.Node, c.cluster.Nodes)
 			return false
 		}
 	case scn.Pod:
+		if !c.whole {
+			return true
+		}
 		for _, n := range c.names {
-			if s.Pod == n || strings.HasPrefix(s.Pod, n+"-") {
+			if number, ok := strings.CutPrefix(s.Pod, n+"-"); ok && c.pod(s, n, number) {
 				return true
 			}
+		}
+		if c.podTold {
+			c.podTold = false
+			return false
 		}
 		c.bad(s.Pos, "a pod is called WORKLOAD-0, WORKLOAD-1 and so on; there are "+strings.Join(c.names, ", "), "no workload of pod %q was made before this line", s.Pod)
 		return false

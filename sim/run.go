@@ -20,9 +20,11 @@ type Run struct {
 	next    int
 	open    []pendingCheck
 	left    []*scn.Action // actions that the world cannot carry out
+	done    []deed
 	verdict Verdict
 	end     time.Duration // of the last line
 	finally time.Duration // how long settling may take; 0 there is no finally line
+	never   scn.Pos       // of the line that says why it cannot settle
 	// StopAtFirst ends the run at the first violation: enough to know which invariant a mutant breaks first.
 	StopAtFirst bool
 	stopped     bool
@@ -36,6 +38,12 @@ type step struct {
 	check *scn.Check
 }
 
+// deed is an action that was carried out.
+type deed struct {
+	step
+	id int // as the world calls it
+}
+
 // pendingCheck is a `within` that has not come true.
 type pendingCheck struct {
 	until time.Duration
@@ -46,12 +54,31 @@ type pendingCheck struct {
 type Verdict struct {
 	Violations []audit.Violation // instants are the scenario's
 	Failures   []Failure
-	Missed     []string // coverage marks that were not reached
+	Missed     []string // coverage points that were not reached
+	Unplayed   []Unplayed
+	Maybe      []Maybe
+	UnderWay   []string // what had not settled at the end
+	NeverMeant string   // why the file says that it never settles
 	Judged     int      // expectations judged
 	Skipped    []Skip
 	Ended      time.Duration // instant of the scenario
 	Cut        bool          // interrupted
 	Story      string
+}
+
+// Unplayed is an action that missed, or that nobody met.
+type Unplayed struct {
+	Pos   scn.Pos
+	At    time.Duration // of the first time
+	Text  string        // "node-1 flush-routes table=3: the table has no routes"
+	Times int           // how often it did, of those that its line asks for
+	Of    int
+}
+
+// Maybe is a line that may miss, and whether it struck.
+type Maybe struct {
+	Pos    scn.Pos
+	Struck bool
 }
 
 // Failure is an expectation that did not hold.
@@ -67,10 +94,13 @@ type Skip struct {
 	Why string
 }
 
-// Held says whether everything that was judged held. A run of which nothing was judged is not held, it is skipped.
+// Held says whether everything was played, settled, and held. A run of which nothing was judged is not held, it is skipped.
 func (v *Verdict) Held() bool {
-	return len(v.Violations) == 0 && len(v.Failures) == 0 && len(v.Missed) == 0 && !v.Cut
+	return len(v.Violations) == 0 && len(v.Failures) == 0 && len(v.Missed) == 0 && len(v.Unplayed) == 0 && v.Settled() && !v.Cut
 }
+
+// Settled says whether nothing was under way at the end, or the file says that something is.
+func (v *Verdict) Settled() bool { return len(v.UnderWay) == 0 || v.NeverMeant != "" }
 
 // NewRun prepares a checked, expanded scenario for a world of that name.
 func NewRun(f *scn.File, w World, world string) (*Run, error) {
@@ -98,6 +128,8 @@ func NewRun(f *scn.File, w World, world string) (*Run, error) {
 			}
 		case *scn.Finally:
 			r.finally = s.Within
+		case *scn.Never:
+			r.verdict.NeverMeant, r.never = s.Reason, s.Pos
 		case *scn.Compare:
 			r.skip(l, "compare needs two worlds, and there is one")
 		}
@@ -135,7 +167,7 @@ func (r *Run) schedule(line int, s *scn.At) error {
 func (r *Run) Clone(w World) *Run {
 	c := *r
 	c.World = w
-	c.open = slices.Clone(r.open)
+	c.open, c.done = slices.Clone(r.open), slices.Clone(r.done)
 	c.verdict.Failures = slices.Clone(r.verdict.Failures)
 	c.verdict.Skipped = slices.Clone(r.verdict.Skipped)
 	return &c
@@ -219,7 +251,7 @@ func (r *Run) expired(at time.Duration) {
 
 func (r *Run) take(s step) {
 	if s.act != nil {
-		r.World.Do(s.act)
+		r.done = append(r.done, deed{s, r.World.Do(s.act)})
 		return
 	}
 	if s.check.HasWithin {
@@ -310,7 +342,7 @@ func (r *Run) Finish(interrupted func() bool) *Verdict {
 		r.To(r.End(), interrupted)
 	}
 	if !r.stopped && r.finally > 0 {
-		r.World.Settle()
+		r.settle()
 	}
 	v := &r.verdict
 	v.Ended, v.Story = r.World.Now(), r.World.Story()
@@ -320,8 +352,52 @@ func (r *Run) Finish(interrupted func() bool) *Verdict {
 	}
 	if !r.stopped {
 		r.missed()
+		r.unplayed()
 	}
 	return v
+}
+
+// settle judges the end. A file that says that it never settles has to be right.
+func (r *Run) settle() {
+	r.verdict.UnderWay = r.World.Settle()
+	if r.verdict.NeverMeant != "" && len(r.verdict.UnderWay) == 0 {
+		r.verdict.Failures = append(r.verdict.Failures, Failure{r.never, r.World.Now(),
+			fmt.Sprintf("expected that it never settles (%s); found nothing under way", r.verdict.NeverMeant)})
+	}
+}
+
+// unplayed collects the lines whose actions missed. An armed action that nobody has met by the end has missed.
+func (r *Run) unplayed() {
+	v := &r.verdict
+	at, maybe := map[int]int{}, map[int]int{} // line: its place in v.Unplayed and in v.Maybe
+	of := map[int]int{}                       // line: how often it was carried out
+	var lines []int                           // of v.Unplayed
+	for _, d := range r.done {
+		of[d.line]++
+		l := &r.File.Lines[d.line]
+		s := r.World.Strike(d.id)
+		if stmt, _ := l.Stmt.(*scn.At); stmt.Maybe {
+			if _, known := maybe[d.line]; !known {
+				maybe[d.line] = len(v.Maybe)
+				v.Maybe = append(v.Maybe, Maybe{Pos: l.Pos})
+			}
+			m := &v.Maybe[maybe[d.line]]
+			m.Struck = m.Struck || s.Fate == Struck
+			continue
+		}
+		if s.Fate == Struck {
+			continue
+		}
+		if i, known := at[d.line]; known {
+			v.Unplayed[i].Times++
+			continue
+		}
+		at[d.line], lines = len(v.Unplayed), append(lines, d.line)
+		v.Unplayed = append(v.Unplayed, Unplayed{Pos: l.Pos, At: d.at, Text: s.Text, Times: 1})
+	}
+	for i, line := range lines {
+		v.Unplayed[i].Of = of[line]
+	}
 }
 
 func (r *Run) missed() {

@@ -11,8 +11,10 @@ import (
 type World interface {
 	// Can says whether the world can do or observe what a line asks. Its text is the reason for a skip.
 	Can(line *scn.Line) error
-	// Do carries out an action, now. A verb whose target is gone does nothing.
-	Do(a *Act)
+	// Do carries out an action, now, and gives its number. A verb whose target is gone does nothing, and has missed.
+	Do(a *Act) (id int)
+	// Strike is what has become of an action by now. Who met it has told, never who armed it.
+	Strike(id int) Strike
 	// Measure reads a metric, now. ok is false when there is no consistent cut, or nothing to measure.
 	Measure(s scn.Subject, metric string) (value int64, ok bool)
 	// Until runs to instant t. each, if any, is called whenever something may have changed, and ends the run by returning true.
@@ -21,8 +23,9 @@ type World interface {
 	Steady()
 	// EndFaults ends everything that actions broke and that ends by itself no more.
 	EndFaults()
-	// Settle judges what has to hold once settled.
-	Settle()
+	// Settle judges what has to hold once settled, where nothing is under way any more; it names what is. What somebody still acts on is
+	// neither leaked nor missing.
+	Settle() (underWay []string)
 	// Now is the instant of the scenario.
 	Now() time.Duration
 	// Epoch is what has to be subtracted from the instants of violations.

@@ -131,8 +131,8 @@ func TestCodes(t *testing.T) {
 		{"run calm.scn --against no-sweep", 0, "; under mutant no-sweep\n"},
 		{"run rules.scn --against no-repair", 1, "again: enilab run rules.scn --seed 1 --against no-repair\n"},
 		{"run wrong.scn", 1, "violated  wrong  line 7, at 2m: expected node-1 addresses.assigned == 3; found 2\nwhat happened until then\n"},
-		{"run mute.scn", 3, "SKIPPED  mute"},
-		{"run calm.scn wrong.scn mute.scn", 1, "3 files: 1 held, 1 SKIPPED, 1 violated\n"},
+		{"run mute.scn", 3, "skipped  mute"},
+		{"run calm.scn wrong.scn mute.scn", 1, "3 files: 1 held, 1 violated, 1 skipped\n"},
 		{"run calm.scn --crash-everywhere", 0, ", all settled like no crash\n"},
 		{"run big.scn --crash-everywhere", 2, ""},
 		{"run --on lab calm.scn", 3, ""},
@@ -268,11 +268,11 @@ func TestJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &d); err != nil {
 		t.Fatalf("%v:\n%s", err, out)
 	}
-	if code != 1 || d.Exit != 1 || d.Enilab != "run/1" || len(d.Files) != 1 {
+	if code != 6 || d.Exit != 6 || d.Enilab != "run/1" || len(d.Files) != 1 {
 		t.Fatalf("exit %d: %+v", code, d)
 	}
 	f := d.Files[0]
-	if f.Name != "calm" || f.Status != "violated" || f.Judged != 1 || f.Headline != "Nothing happens." || len(f.Variants[0].Hash) != 16 || f.Mutants[0].Proved || f.Mutants[0].Why == "" {
+	if f.Name != "calm" || f.Status != "unproven" || f.Judged != 1 || f.Headline != "Nothing happens." || len(f.Variants[0].Hash) != 16 || f.Mutants[0].Proved || f.Mutants[0].Why == "" {
 		t.Errorf("got %+v", f)
 	}
 	code, out, errs := enilab(t, "run", "--json", "bad.scn", "calm.scn")

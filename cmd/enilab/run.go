@@ -37,7 +37,7 @@ what its "against" line says. All files are checked before anything starts. FILE
 
 A twentieth of the runs, always the same ones, is run twice and compared: the simulator is deterministic.
 
-` + jsonManual,
+` + verdictManual() + "\n" + jsonManual,
 		Example: `  enilab run scenarios/*.scn
   enilab run scenarios/socket-mismatch.scn --seed 7
   enilab run scenarios/socket-mismatch.scn --against no-repair     one mutant alone: exit 1 when it breaks something
@@ -63,6 +63,16 @@ A twentieth of the runs, always the same ones, is run twice and compared: the si
 	c.Flags().StringVar(&f.name, "name", runName, "with --on kind: the cluster's name")
 	c.Flags().BoolVar(&f.twice, "twice", false, "run everything twice and compare")
 	return c
+}
+
+// verdictManual is the table of verdicts.
+func verdictManual() string {
+	var b strings.Builder
+	b.WriteString("Verdicts and exit codes (of several files the first of 2, 4, 1, 7, 6, 5, 8, 3):\n")
+	for _, m := range suite.Meanings() {
+		fmt.Fprintf(&b, "  %3d  %-18s %s\n", m.Exit, m.Word, m.Doc)
+	}
+	return b.String()
 }
 
 // options judges the flags.
@@ -204,15 +214,15 @@ func (l *lab) total(done []timed, cases []*suite.Case) {
 		return // its report says it all
 	}
 	var kinds []string
-	for _, s := range []suite.Status{suite.Held, suite.Skipped, suite.Violated, suite.Unrepeatable, suite.Bad, suite.Interrupted} {
+	for _, m := range suite.Meanings() {
 		n := 0
 		for _, t := range done {
-			if t.Status == s {
+			if t.Status == m.Status {
 				n++
 			}
 		}
 		if n > 0 {
-			kinds = append(kinds, fmt.Sprintf("%d %s", n, s))
+			kinds = append(kinds, fmt.Sprintf("%d %s", n, m.Word))
 		}
 	}
 	if n := len(cases) - len(done); n > 0 {

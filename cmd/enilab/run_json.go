@@ -11,9 +11,10 @@ import (
 const jsonManual = `--json writes one document; times are seconds, "at" is an instant of the scenario:
   enilab "run/1", world, seed, exit (the exit code)
   errors[]   file, line, column, message, hint: why nothing was run (then exit is 2 and files is empty)
-  files[]    file, name, headline, source, status ("held", "SKIPPED", "violated", "not deterministic", "bad", "interrupted"),
+  verdicts[] verdict, exit, means: the table above; verdict is that of all files together
+  files[]    file, name, headline, source, status (a verdict),
              judged, skipped[] {line, why}, events, virtual, wall, report (the text for people), command,
-             variants[] {name, error, ended, events, hash, judged, twice, same, broke},
+             variants[] {name, error, ended, events, hash, judged, twice, same, broke, missed[] {line, at, text, times, of}, underWay[]},
              mutants[]  {mutant, variant, line, expected, by, proved, why, broke},
              crashes[]  {variant, error, points, forks, broken[] {at, node, event, inFlight[], choice, what}},
              story, storyDiffers {line, golden, now}, updated
@@ -21,12 +22,34 @@ const jsonManual = `--json writes one document; times are seconds, "at" is an in
 
 // document is the JSON form of a run. Field names are kept: programs read them.
 type document struct {
-	Enilab string     `json:"enilab"`
-	World  string     `json:"world"`
-	Seed   uint64     `json:"seed"`
-	Exit   int        `json:"exit"`
-	Errors []mistake  `json:"errors,omitempty"`
-	Files  []fileJSON `json:"files"`
+	Enilab string `json:"enilab"`
+	World  string `json:"world"`
+	Seed   uint64 `json:"seed"`
+	Exit   int    `json:"exit"`
+	// Verdict is that of all files together.
+	Verdict  string     `json:"verdict"`
+	Verdicts []meaning  `json:"verdicts"`
+	Errors   []mistake  `json:"errors,omitempty"`
+	Files    []fileJSON `json:"files"`
+}
+
+// meaning is a verdict there is.
+type meaning struct {
+	Verdict string `json:"verdict"`
+	Exit    int    `json:"exit"`
+	Means   string `json:"means"`
+}
+
+// newDocument is a document without files.
+func newDocument(f *runFlags, code int) *document {
+	d := &document{Enilab: "run/1", World: f.on, Seed: f.seed, Exit: code, Files: []fileJSON{}}
+	for _, m := range suite.Meanings() {
+		d.Verdicts = append(d.Verdicts, meaning{m.Word, m.Exit, m.Doc})
+		if m.Exit == code {
+			d.Verdict = m.Word
+		}
+	}
+	return d
 }
 
 type mistake struct {
@@ -73,6 +96,17 @@ type variantJSON struct {
 	Twice  bool       `json:"twice"`
 	Same   bool       `json:"same"` // true when it was not run twice
 	Broke  *breakJSON `json:"broke,omitempty"`
+	// Missed are the actions that missed, UnderWay is what had not settled.
+	Missed   []missedJSON `json:"missed"`
+	UnderWay []string     `json:"underWay"`
+}
+
+type missedJSON struct {
+	Line  int     `json:"line"`
+	At    float64 `json:"at"`
+	Text  string  `json:"text"`
+	Times int     `json:"times"`
+	Of    int     `json:"of"`
 }
 
 type mutantJSON struct {
@@ -133,7 +167,7 @@ func (l *lab) writeJSON(v any, code int) error {
 // refused is the document of files with mistakes.
 func refused(err error, f *runFlags) *document {
 	list, _ := errors.AsType[scn.ErrorList](err)
-	d := &document{Enilab: "run/1", World: f.on, Seed: f.seed, Exit: suite.ExitBad, Files: []fileJSON{}}
+	d := newDocument(f, suite.ExitBad)
 	for _, e := range list {
 		d.Errors = append(d.Errors, mistake{e.Pos.File, e.Pos.Line, e.Pos.Col, e.Msg, e.Hint})
 	}
@@ -141,7 +175,7 @@ func refused(err error, f *runFlags) *document {
 }
 
 func documentOf(f *runFlags, done []timed, code int) *document {
-	d := &document{Enilab: "run/1", World: f.on, Seed: f.seed, Exit: code, Files: []fileJSON{}}
+	d := newDocument(f, code)
 	for i := range done {
 		d.Files = append(d.Files, fileOf(&done[i]))
 	}
@@ -172,12 +206,17 @@ func fileOf(t *timed) fileJSON {
 }
 
 func variantOf(o *suite.Outcome) variantJSON {
-	j := variantJSON{Name: o.Variant, Events: o.Events, Hash: hex(o.Hash), Twice: o.Twice, Same: !o.Differs, Broke: breakOf(o.Break)}
+	j := variantJSON{Name: o.Variant, Events: o.Events, Hash: hex(o.Hash), Twice: o.Twice, Same: !o.Differs, Broke: breakOf(o.Break),
+		Missed: []missedJSON{}, UnderWay: []string{}}
 	if o.Err != nil {
 		j.Error = o.Err.Error()
 	}
 	if o.Verdict != nil {
 		j.Ended, j.Judged = o.Verdict.Ended.Seconds(), o.Verdict.Judged
+		for _, u := range o.Verdict.Unplayed {
+			j.Missed = append(j.Missed, missedJSON{u.Pos.Line, u.At.Seconds(), u.Text, u.Times, u.Of})
+		}
+		j.UnderWay = append(j.UnderWay, o.Verdict.UnderWay...)
 	}
 	return j
 }

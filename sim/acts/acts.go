@@ -5,7 +5,6 @@ package acts
 import (
 	"net/netip"
 	"strings"
-	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/fakes/kube"
@@ -24,26 +23,6 @@ func Describe(a *sim.Act) string {
 		s += " " + k.Key + "=" + k.Value
 	}
 	return strings.TrimSpace(s)
-}
-
-// Kube carries out a verb of the API server. all are the nodes that pods may be placed on.
-func Kube(c *kube.Cluster, now time.Duration, a *sim.Act, all []int) {
-	name := a.Text("name")
-	switch a.Verb {
-	case "create":
-		s := kube.Spec{Name: name, Replicas: a.Int("count"), Nodes: all}
-		if only := a.Int("node"); only > 0 {
-			s.Nodes = []int{only}
-		}
-		if a.Text("kind") == "statefulset" {
-			s.Kind = kube.StatefulSet
-		}
-		_ = c.CreateWorkload(now, s) // a name that exists: total verbs do nothing
-	case "scale":
-		c.Scale(now, name, a.Int("count"))
-	case "roll":
-		c.Roll(now, name, a.Int("count"))
-	}
 }
 
 // AddressIn finds pods' addresses in the model of the API server.

@@ -104,13 +104,16 @@ func Replays(a *sim.Act) (out []time.Duration) {
 }
 
 // ReplayDEL sends a DEL of the sandbox that had the pod's name before the newest one again, as kubelet does for as long as it fails.
-func (h History) ReplayDEL(n *cri.Node, now time.Duration, pod, uid string, a *sim.Act) {
+func (h History) ReplayDEL(n *cri.Node, now time.Duration, pod, uid string, a *sim.Act) sim.Strike {
 	newest, _ := n.SandboxOf(uid)
 	old, ok := h.Before(pod, newest)
 	if !ok {
-		return
+		return sim.Miss("pod %s has had no sandbox before this one", pod)
 	}
 	for _, after := range Replays(a) {
-		n.ReplayDEL(now, old, after)
+		if !n.ReplayDEL(now, old, after) {
+			return sim.Miss("the runtime remembers no earlier sandbox of pod %s", pod)
+		}
 	}
+	return sim.Wait("the stale DEL was not run")
 }

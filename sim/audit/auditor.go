@@ -42,6 +42,7 @@ type Auditor struct {
 	bounds Bounds
 	budget int64
 	calls  int64
+	calm   time.Duration // when the faults ended; 0: they have not
 	seen   record
 	nodes  []*node // by number; 0 takes what names no node
 	mine   *owner
@@ -60,6 +61,7 @@ type node struct {
 	failing  map[ipam.Attachment]string // DELs whose last answer was an error
 	up       clock
 	faults   []fault
+	busy     busy
 }
 
 // New makes an auditor for cfg.Nodes nodes, numbered from 1.
@@ -74,7 +76,7 @@ const maxNodes = 100_000
 
 func (a *Auditor) grow(n int) {
 	for n = min(n, maxNodes); len(a.nodes) <= n; {
-		a.nodes = append(a.nodes, &node{owner: a.mine})
+		a.nodes = append(a.nodes, &node{owner: a.mine, busy: busy{never, never, never}})
 	}
 }
 

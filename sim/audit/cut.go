@@ -15,7 +15,7 @@ type Cut struct {
 	Cloud       []CloudENI // of this node, as EC2 knows them
 	Pods        []PodCut   // live pods that have an attachment
 	Leaks       []string   // what belongs to nobody, one sentence each
-	PendingDELs int        // DELs that the runtime still has to repeat
+	PendingDELs int        // DELs that the runtime still has to repeat, or that wait on disk
 	Settings    ipam.Settings
 	Limits      ipam.Limits
 	CloudFree   int // addresses that EC2's subnet could still give

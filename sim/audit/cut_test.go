@@ -33,20 +33,22 @@ func TestSettle(t *testing.T) {
 	}{
 		{"healthy", func(c *Cut) {}, ""},
 		{"I5 a leak", func(c *Cut) { c.Leaks = []string{"rule 1536 from 10.0.10.99", "eni-9"} }, "I5 I5"},
-		{"I5 a leak of a dead daemon", func(c *Cut) { c.Up, c.Leaks = false, []string{"eni-9"} }, "I5"},
+		{"a dead daemon has not settled", func(c *Cut) { c.Up, c.Leaks = false, []string{"eni-9"} }, ""},
+		{"I5 a leak of the cloud's", func(c *Cut) { *c = Cut{Leaks: []string{"eni-9"}} }, "I5"},
 		{"I5 a row without a pod", func(c *Cut) { c.Pods = c.Pods[:1] }, "I5"},
-		{"I6 DELs to be repeated", func(c *Cut) { c.PendingDELs = 2 }, "I6"},
+		{"I5 a leak that somebody still acts on", func(c *Cut) { c.Leaks, c.View.Intents = []string{"eni-9"}, 1 }, ""},
+		{"I12 books that are still written", func(c *Cut) { c.View.Free -= 2; c.View.Cooling = 1 }, ""},
 
 		{"I12 an address nobody counts", func(c *Cut) { c.View.Free-- }, "I12"},
-		{"I12 an address counted twice", func(c *Cut) { c.View.Cooling++ }, "I12"},
+		{"I12 an address counted twice", func(c *Cut) { c.View.Quarantined++ }, "I12"},
 		{"I12 every state counts", func(c *Cut) {
 			c.Settings.WarmENITarget, c.View.ENIs[1].InUse = 0, 2
-			c.View.Free, c.View.Cooling, c.View.Quarantined = 2, 1, 1
+			c.View.Free, c.View.Quarantined = 2, 2
 		}, ""},
 		{"I12 a cooling row is no assigned one", func(c *Cut) {
 			c.Rows = append(c.Rows, ipam.Row{Address: netip.MustParseAddr("10.9.9.9"), State: ipam.Cooling})
 		}, ""},
-		{"I6 a node that is not known", func(c *Cut) { c.Node, c.PendingDELs = 3, 1 }, "I6"},
+		{"a node that is not known", func(c *Cut) { c.Node = 3 }, ""},
 		{"I12 covered by an intent", func(c *Cut) {
 			c.Cloud = append(c.Cloud, CloudENI{ID: "eni-2", Secondaries: []netip.Addr{netip.MustParseAddr("10.0.10.31")}})
 			c.View.Covered = 1
@@ -65,8 +67,41 @@ func TestSettle(t *testing.T) {
 		if got := verdict(a); got != x.broken {
 			t.Errorf("%s: expected %q broken, found %v", x.name, x.broken, a.Violations())
 		}
-		if v := a.Unsettled(time.Minute, c); len(v) != len(a.Violations()) {
+		if v, _ := a.Unsettled(time.Minute, c); len(v) != len(a.Violations()) {
 			t.Errorf("%s: Unsettled says %v, Settle recorded %v", x.name, v, a.Violations())
+		}
+	}
+}
+
+// TestUnderWay: what somebody acts on is named and breaks nothing; what has been so since before the faults ended is what nobody acts on.
+func TestUnderWay(t *testing.T) {
+	for _, x := range []struct {
+		name         string
+		change       func(c *Cut)
+		stuck, fresh string // broken when it began before the faults ended, and after that
+		says         string
+	}{
+		{"an intent", func(c *Cut) { c.View.Intents = 2 }, "I5", "", "node-1: 2 EC2 intents are open"},
+		{"a cooling address", func(c *Cut) { c.View.Free--; c.View.Cooling = 1 }, "I5", "", "node-1: 1 addresses cool down"},
+		{"a DEL", func(c *Cut) { c.PendingDELs = 1 }, "I6", "", "node-1: 1 DELs still have to be repeated"},
+		{"an ADD", func(c *Cut) { c.View.Waiting = 3 }, "", "", "node-1: 3 ADDs wait for an address"},
+		{"no daemon", func(c *Cut) { c.Up = false }, "", "", "node-1: no daemon runs"},
+		{"a daemon that starts", func(c *Cut) { c.View.Serving = false }, "", "", "node-1: the daemon does not serve yet"},
+	} {
+		for _, began := range []time.Duration{time.Second, time.Hour} {
+			a, c := started(Config{}), healthy()
+			a.Judge(0, healthy())
+			x.change(c)
+			a.Judge(began, c)
+			a.FaultsEnded(time.Minute)
+			underWay := a.Settle(2*time.Hour, c)
+			want, says := x.stuck, ""
+			if began > time.Minute || want == "" {
+				want, says = x.fresh, x.says
+			}
+			if got := verdict(a); got != want || strings.Join(underWay, "; ") != says {
+				t.Errorf("%s since %v: expected %q broken and %q under way, found %v and %q", x.name, began, want, says, a.Violations(), underWay)
+			}
 		}
 	}
 }

@@ -21,7 +21,8 @@
 // row (I3) or a pod (I10) has been faulty; older than the bound is a violation. The bound counts while the daemon runs.
 // Watching says when a node that does not change has to be judged again.
 //
-// On the settled cut, when faults have ended and the world is quiet: Settle judges I5, I6, I11 and I12. Unsettled asks the same
+// On the settled cut, when faults have ended and the world is quiet: Settle judges I5, I6, I11 and I12; where something is still under
+// way, I6 alone: "leaked" is only what nobody acts on any more. Unsettled asks the same
 // without recording, for a world that waits until a node converges. I9 compares two runs, so it is judged by whoever runs both:
 // the crash enumeration of package virtual.
 //

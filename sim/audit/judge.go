@@ -53,6 +53,7 @@ func (a *Auditor) Judge(now time.Duration, c *Cut) {
 	} else {
 		n.up.stop(now)
 	}
+	n.busy.mark(now, c)
 	for i := range n.faults {
 		n.faults[i].seen = false
 	}

@@ -11,29 +11,104 @@ import (
 	"github.com/enilab/enilab/impl/ipam"
 )
 
-// Settle judges what has to hold once faults have ended and the world is quiet, and records what does not.
-func (a *Auditor) Settle(now time.Duration, c *Cut) {
-	for _, v := range a.Unsettled(now, c) {
+// Settle judges what has to hold once settled, records what does not, and names what is still under way on the node. Until that has ended
+// nothing is leaked, missing or out of balance. What has been under way since before the faults ended is what nobody acts on.
+func (a *Auditor) Settle(now time.Duration, c *Cut) (underWay []string) {
+	broken, underWay := a.Unsettled(now, c)
+	for _, v := range broken {
 		a.seen.add(v)
 	}
+	return underWay
 }
 
-// Unsettled is what Settle would record. A world that waits for a node to converge asks it and records nothing.
-func (a *Auditor) Unsettled(now time.Duration, c *Cut) []Violation {
-	var out []Violation
+// FaultsEnded says that nothing is broken any more but what daemons have to put right.
+func (a *Auditor) FaultsEnded(now time.Duration) { a.calm = now }
+
+// Unsettled is what Settle would record and name. A world that waits until a node converges asks it and records nothing.
+func (a *Auditor) Unsettled(now time.Duration, c *Cut) (broken []Violation, underWay []string) {
 	say := func(id ID, format string, args ...any) {
-		out = append(out, Violation{Invariant: id, At: now, Node: c.Node, Text: fmt.Sprintf(format, args...)})
+		broken = append(broken, Violation{Invariant: id, At: now, Node: c.Node, Text: fmt.Sprintf(format, args...)})
+	}
+	old := a.stuck(now, c)
+	a.dels(c, old.dels, say)
+	if old.intents {
+		say(I5, "node-%d leaks: %d EC2 intents have been open since before the faults ended", c.Node, c.View.Intents)
+	}
+	if old.cooling {
+		say(I5, "node-%d leaks: some of its %d cooling addresses have been that since before the faults ended", c.Node, c.View.Cooling)
+	}
+	if underWay = c.underWay(&old); len(underWay) > 0 {
+		return broken, underWay
 	}
 	for _, leak := range c.Leaks {
 		say(I5, "node-%d leaks: %s", c.Node, leak)
 	}
 	orphans(c, say)
-	a.dels(c, say)
 	if c.Up && c.View != nil {
 		if text := warm(c, a.bounds.Band); text != "" {
 			say(I11, "node-%d %s", c.Node, text)
 		}
 		balance(c, say)
+	}
+	return broken, nil
+}
+
+// busy is since when a node has had something to do without a pause; never is that it has nothing.
+type busy struct{ intents, cooling, dels time.Duration }
+
+// mark notes what a cut shows.
+func (b *busy) mark(now time.Duration, c *Cut) {
+	since := func(t *time.Duration, yes bool) {
+		switch {
+		case !yes:
+			*t = never
+		case *t == never:
+			*t = now
+		}
+	}
+	since(&b.intents, c.View != nil && c.View.Intents > 0)
+	since(&b.cooling, c.View != nil && c.View.Cooling > 0)
+	since(&b.dels, c.PendingDELs > 0)
+}
+
+// stuck says what a node has had to do since before the faults ended.
+type stuck struct{ intents, cooling, dels bool }
+
+func (a *Auditor) stuck(now time.Duration, c *Cut) stuck {
+	if c.Node < 1 || c.Node >= len(a.nodes) {
+		return stuck{}
+	}
+	b := a.nodes[c.Node].busy
+	b.mark(now, c)
+	return stuck{b.intents < a.calm, b.cooling < a.calm, b.dels < a.calm}
+}
+
+// underWay is what somebody still acts on.
+func (c *Cut) underWay(old *stuck) (out []string) {
+	say := func(n int, what string) {
+		if n > 0 {
+			out = append(out, fmt.Sprintf("node-%d: %d %s", c.Node, n, what))
+		}
+	}
+	switch {
+	case c.Node < 1: // the cloud as a whole
+		return nil
+	case !c.Up:
+		return []string{fmt.Sprintf("node-%d: no daemon runs", c.Node)}
+	case c.View != nil:
+		if !c.View.Serving {
+			out = append(out, fmt.Sprintf("node-%d: the daemon does not serve yet", c.Node))
+		}
+		say(c.View.Waiting, "ADDs wait for an address")
+		if !old.cooling {
+			say(c.View.Cooling, "addresses cool down")
+		}
+		if !old.intents {
+			say(c.View.Intents, "EC2 intents are open")
+		}
+	}
+	if !old.dels {
+		say(c.PendingDELs, "DELs still have to be repeated")
 	}
 	return out
 }
@@ -54,9 +129,9 @@ func orphans(c *Cut, say sayer) {
 }
 
 // dels that have not ended in success.
-func (a *Auditor) dels(c *Cut, say sayer) {
-	if c.PendingDELs > 0 {
-		say(I6, "%d DELs on node-%d still have to be repeated: expected success of all", c.PendingDELs, c.Node)
+func (a *Auditor) dels(c *Cut, stuck bool, say sayer) {
+	if stuck {
+		say(I6, "%d DELs on node-%d have had to be repeated since before the faults ended: expected success of all", c.PendingDELs, c.Node)
 	}
 	if c.Node < 0 || c.Node >= len(a.nodes) {
 		return

@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"fmt"
 	"net/netip"
 	"path/filepath"
 	"sync"
@@ -250,31 +251,33 @@ func same(a, b []stamp) bool {
 const settleLimit = 30 * time.Second
 
 // Settle judges what has to hold once settled.
-func (w *World) Settle() {
+func (w *World) Settle() (underWay []string) {
 	for _, m := range w.members[1:] {
-		w.settle(m)
+		underWay = append(underWay, w.settle(m)...)
 	}
 	w.settleCloud()
+	if why := w.pods.unsettled(w.work.want); why != "" {
+		underWay = append(underWay, why)
+	}
+	return underWay
 }
 
-func (w *World) settle(m *member) {
+func (w *World) settle(m *member) (underWay []string) {
 	for end := w.now() + settleLimit; w.Err() == nil && w.ctx.Err() == nil; {
 		leaks, err := w.leaks(m)
 		judged := err == nil && w.cut(m, func(c *audit.Cut, k *collection) {
 			c.Leaks = leaks
-			w.audit.Settle(w.now(), c)
+			underWay = w.audit.Settle(w.now(), c)
 		})
 		if judged {
-			return
+			return underWay
 		}
 		if w.now() > end {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.disagree(m, "it did not come to rest within %v, so nothing that has to be settled could be judged (%v)", settleLimit, err)
-			return
+			return []string{fmt.Sprintf("%s: it did not come to rest within %v: %v", m.name(), settleLimit, err)}
 		}
 		w.sleep(pollPeriod)
 	}
+	return nil
 }
 
 // leaks are what belongs to nobody on a node.

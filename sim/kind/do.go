@@ -2,11 +2,12 @@ package kind
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
@@ -17,33 +18,100 @@ import (
 )
 
 // Do carries out an action, now.
-func (w *World) Do(a *sim.Act) {
-	if w.Err() != nil {
-		return
-	}
+func (w *World) Do(a *sim.Act) (id int) {
 	w.mu.Lock()
-	w.story.Add(w.witness.Now(), story.Scenario, acts.Describe(a))
+	id = w.acts.Begin(acts.Describe(a))
 	w.mu.Unlock()
+	if w.Err() != nil {
+		return id
+	}
 	w.log("scenario: %s", acts.Describe(a))
 	var err error
 	switch a.Subject.Kind {
 	case scn.Node:
-		err = w.doNodes(w.members[a.Subject.Node:a.Subject.Node+1], a)
+		err = w.doNode(w.members[a.Subject.Node], a, id)
 	case scn.AllNodes:
-		err = w.doNodes(w.members[1:], a)
+		err = w.doNodes(a, id)
 	case scn.Pod:
-		err = w.doPod(a)
+		err = w.doPod(a, id)
 	case scn.Kube:
-		err = w.work.do(a, w.machines)
-	case scn.EC2:
-		w.c.Cloud(func(now time.Duration, m *ec2.Cloud) { acts.EC2(m, now, a, w.instance, w.addressOf) })
-	case scn.IMDS:
-		w.c.Cloud(func(now time.Duration, m *ec2.Cloud) { acts.IMDS(m, now, a, w.instance) })
+		var s sim.Strike
+		if s, err = w.work.do(a, w.machines); err == nil {
+			w.took(id, s)
+		}
+	case scn.EC2, scn.IMDS:
+		var s sim.Strike
+		w.c.Cloud(func(now time.Duration, m *ec2.Cloud) {
+			c := acts.Cloud{Model: m, Now: now, Instance: w.instance, Address: w.addressOf}
+			s = c.Do(a, id)
+		})
+		w.took(id, s)
 	}
 	if err != nil {
 		w.fail(fmt.Errorf("%s: %w", acts.Describe(a), err))
 	}
 	w.nextCut = 0 // look at once what it did
+	return id
+}
+
+// Strike is what has become of an action by now.
+func (w *World) Strike(id int) sim.Strike {
+	w.gather()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.acts.Of(id)
+}
+
+// gather enters what models and machines have met of armed actions.
+func (w *World) gather() {
+	var met []ec2.Met
+	w.c.Cloud(func(_ time.Duration, m *ec2.Cloud) { met = m.Met() })
+	for _, m := range met {
+		w.met(m.Fault, acts.Told(m, w.nodeOf))
+	}
+	for _, m := range w.members[1:] {
+		if m.delsBy != 0 && m.failed() {
+			w.met(m.delsBy, "a plugin before ours fails a DEL")
+			m.delsBy = 0
+		}
+	}
+}
+
+// took enters how an action was taken, and tells what it did.
+func (w *World) took(id int, s sim.Strike) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.did(w.acts.Took(id, s))
+}
+
+// met enters that something met an armed action, and tells what that did.
+func (w *World) met(id int, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.metNow(id, text)
+}
+
+// metNow is met for who holds mu.
+func (w *World) metNow(id int, text string) {
+	if id != 0 {
+		w.did(w.acts.Met(id, text))
+	}
+}
+
+func (w *World) did(line string) {
+	if line != "" {
+		w.story.Add(w.witness.Now(), story.Scenario, line)
+	}
+}
+
+// nodeOf names an instance's node.
+func (w *World) nodeOf(i ec2.InstanceID) string {
+	for _, m := range w.members[1:] {
+		if m.node.Instance == i {
+			return m.name()
+		}
+	}
+	return "another machine"
 }
 
 // instance is a node's at EC2. It is asked in the cloud's goroutine.
@@ -98,50 +166,154 @@ func (w *World) aside(what string, f func(context.Context) error) {
 	})
 }
 
-// doNodes carries out a verb of some nodes.
-func (w *World) doNodes(list []*member, a *sim.Act) error {
-	if a.Verb == "restart" {
-		return w.roll(list, a)
+// doNodes carries out a verb of all nodes. A restart is the DaemonSet's.
+func (w *World) doNodes(a *sim.Act, id int) error {
+	parts := make([]int, len(w.members))
+	for _, m := range w.members[1:] {
+		one := *a
+		one.Subject = scn.Subject{Kind: scn.Node, Node: int(m.no)}
+		w.mu.Lock()
+		parts[m.no] = w.acts.Part(id, acts.Describe(&one))
+		w.mu.Unlock()
 	}
-	for _, m := range list {
-		if err := w.doNode(m, a); err != nil {
+	if a.Verb == "restart" {
+		for _, m := range w.members[1:] {
+			w.took(parts[m.no], w.awaits(m, parts[m.no]))
+		}
+		return w.roll(w.members[1:], a)
+	}
+	for _, m := range w.members[1:] {
+		if err := w.doNode(m, a, parts[m.no]); err != nil {
 			return fmt.Errorf("%s: %w", m.name(), err)
 		}
 	}
 	return nil
 }
 
-func (w *World) doNode(m *member, a *sim.Act) error {
-	switch a.Verb {
-	case "socket":
-		return m.end.set(socketNamed(a.Text("cri")))
-	case "kill":
-		w.mu.Lock()
-		w.kill(m)
-		w.mu.Unlock()
-	case "kill-at":
-		act, _ := ec2.ParseAction(a.Text("call"))
-		w.mu.Lock()
-		w.armed = append(w.armed, deathTrap{m, act, a.Text("when") == "after"})
-		w.mu.Unlock()
-	case "hold":
-		return w.keepDown(m)
-	case "unhold":
-		return w.letUp(m)
-	case "reboot":
-		w.aside(m.name()+" restarts", m.node.Restart)
-	case "fail-dels":
-		return failDELs(m.node, a.Int("times"), a.Duration("after"))
-	case "lose-records":
-		return ignoreMissing(os.Remove(m.node.Root() + records))
-	case "restart-kubelet":
-		w.systemctl(m, "restart", "kubelet")
-	case "restart-runtime":
-		w.systemctl(m, "restart", "containerd")
-	default:
-		return w.stranger(m, a)
+// nodeVerbs are the verbs of nodes; Can says which of the others this world cannot do.
+var nodeVerbs = map[string]func(w *World, m *member, a *sim.Act, id int) (sim.Strike, error){
+	"socket": (*World).doSocket,
+	"restart": func(w *World, m *member, a *sim.Act, id int) (sim.Strike, error) {
+		return w.awaits(m, id), w.roll([]*member{m}, a)
+	},
+	"kill":         (*World).doKill,
+	"kill-at":      (*World).doKillAt,
+	"hold":         (*World).doHold,
+	"unhold":       (*World).doUnhold,
+	"reboot":       (*World).doReboot,
+	"fail-dels":    (*World).doFailDELs,
+	"lose-records": (*World).doLoseRecords,
+	"flush-rules":  (*World).doFlushRules,
+	"flush-routes": (*World).doFlushRoutes,
+	"flush-nat":    (*World).doFlushNAT,
+	"restart-kubelet": func(w *World, m *member, _ *sim.Act, id int) (sim.Strike, error) {
+		return w.restartUnit(m, "kubelet", id)
+	},
+	"restart-runtime": func(w *World, m *member, _ *sim.Act, id int) (sim.Strike, error) {
+		return w.restartUnit(m, "containerd", id)
+	},
+}
+
+func (w *World) doNode(m *member, a *sim.Act, id int) error {
+	do := nodeVerbs[a.Verb]
+	if do == nil {
+		w.took(id, sim.Miss("this world does not know the verb"))
+		return nil
 	}
-	return nil
+	s, err := do(w, m, a, id)
+	if err == nil {
+		w.took(id, s)
+	}
+	return err
+}
+
+// awaits says that an action has struck when the next daemon starts.
+func (w *World) awaits(m *member, id int) sim.Strike {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m.starters = append(m.starters, id)
+	return sim.Wait("no daemon has started since")
+}
+
+func (w *World) doSocket(m *member, a *sim.Act, id int) (sim.Strike, error) {
+	to := socketNamed(a.Text("cri"))
+	if err := m.end.set(to); err != nil {
+		return sim.Strike{}, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m.socketBy = id
+	return sim.Wait("the daemon did not ask for the runtime's list"), nil
+}
+
+func (w *World) doKill(m *member, _ *sim.Act, id int) (sim.Strike, error) {
+	w.mu.Lock()
+	runs := m.pid != 0
+	w.kill(m)
+	w.mu.Unlock()
+	if !runs {
+		return sim.Miss("no daemon runs"), nil
+	}
+	return w.awaits(m, id), nil
+}
+
+func (w *World) doKillAt(m *member, a *sim.Act, id int) (sim.Strike, error) {
+	act, _ := ec2.ParseAction(a.Text("call"))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.armed = append(w.armed, deathTrap{m, act, a.Text("when") == "after", id})
+	return sim.Wait("the daemon made no %s", a.Text("call")), nil
+}
+
+func (w *World) doHold(m *member, _ *sim.Act, id int) (sim.Strike, error) {
+	if m.held {
+		return sim.Miss("the daemon is kept down already"), nil
+	}
+	w.mu.Lock()
+	m.heldBy = id
+	w.mu.Unlock()
+	return sim.Wait("the daemon did not end"), w.keepDown(m)
+}
+
+func (w *World) doUnhold(m *member, _ *sim.Act, id int) (sim.Strike, error) {
+	if !m.held {
+		return sim.Miss("nobody keeps the daemon down"), nil
+	}
+	return w.awaits(m, id), w.letUp(m)
+}
+
+func (w *World) doReboot(m *member, _ *sim.Act, id int) (sim.Strike, error) {
+	w.aside(m.name()+" restarts", m.node.Restart)
+	return w.awaits(m, id), nil
+}
+
+func (w *World) doFailDELs(m *member, a *sim.Act, id int) (sim.Strike, error) {
+	err := failDELs(m.node, a.Int("times"), a.Duration("after"))
+	if err == nil {
+		m.delsBy = id
+		m.faults, err = m.faultsFile()
+	}
+	return sim.Wait("no DEL was run"), err
+}
+
+func (w *World) doLoseRecords(m *member, _ *sim.Act, id int) (sim.Strike, error) {
+	err := os.Remove(m.node.Root() + records)
+	if errors.Is(err, fs.ErrNotExist) {
+		return sim.Miss("there are no records"), nil
+	}
+	return w.awaits(m, id), err
+}
+
+// restartUnit restarts a service of the machine's, which systemd tells of.
+func (w *World) restartUnit(m *member, unit string, id int) (sim.Strike, error) {
+	w.aside(m.name()+": systemctl restart "+unit, func(ctx context.Context) error {
+		_, err := m.node.Exec(ctx, "systemctl", "restart", unit)
+		if err == nil {
+			w.met(id, unit+" has started again")
+		}
+		return err
+	})
+	return sim.Wait("it did not come up again"), nil
 }
 
 // Paths of the daemon, on a machine.
@@ -150,42 +322,64 @@ const (
 	intentsDir = "/run/aws-node/del/"
 )
 
-func (w *World) systemctl(m *member, args ...string) {
-	w.aside(m.name()+": systemctl "+strings.Join(args, " "), func(ctx context.Context) error {
-		_, err := m.node.Exec(ctx, append([]string{"systemctl"}, args...)...)
-		return err
-	})
+// podVerbs are the verbs of pods that are about their node.
+var podVerbs = map[string]func(w *World, m *member, p pod, s *sandbox, a *sim.Act, id int) (sim.Strike, error){
+	"hang": func(w *World, m *member, _ pod, s *sandbox, _ *sim.Act, _ int) (sim.Strike, error) {
+		return w.hang(m, s)
+	},
+	"replay-del": func(w *World, m *member, p pod, s *sandbox, a *sim.Act, id int) (sim.Strike, error) {
+		return w.replay(m, p, s, a, id), nil
+	},
+	"lose-gateway": (*World).doLoseGateway,
+	"change-mac":   (*World).doChangeMAC,
+	"lose-alias":   (*World).doLoseAlias,
 }
 
-// doPod carries out a verb of a pod; nothing when it is gone.
-func (w *World) doPod(a *sim.Act) error {
+// doPod carries out a verb of a pod.
+func (w *World) doPod(a *sim.Act, id int) error {
 	p, ok := w.pods.find(a.Subject.Pod)
 	if !ok {
+		w.took(id, acts.NoPod(a.Subject.Pod, false))
 		return nil
 	}
 	switch a.Verb {
 	case "delete", "force-delete":
-		return w.work.delete(p, a.Verb == "force-delete")
+		if p.deleting && a.Verb == "delete" {
+			w.took(id, sim.Miss("pod %s is being deleted already", p.name))
+			return nil
+		}
+		err := w.work.delete(p, a.Verb == "force-delete")
+		if err == nil {
+			w.took(id, sim.Hit("the API server has done it"))
+		}
+		return err
 	}
 	m := w.on(p.node)
 	if m == nil {
-		return nil // no node has taken it yet
-	}
-	if a.Verb == "unhang" {
-		return w.unhang(m, p.uid)
-	}
-	s, ok, err := w.sandboxOf(m, p.uid)
-	if err != nil || !ok {
-		return err
-	}
-	switch a.Verb {
-	case "hang":
-		return w.hang(m, &s)
-	case "replay-del":
-		w.replay(m, p, &s, a)
+		w.took(id, acts.NoPod(p.name, true))
 		return nil
 	}
-	return w.strangerAtPod(m, &s, a)
+	if a.Verb == "unhang" {
+		s, err := w.unhang(m, p.uid)
+		if err == nil {
+			w.took(id, s)
+		}
+		return err
+	}
+	s, ok, err := w.sandboxOf(m, p.uid)
+	do := podVerbs[a.Verb]
+	switch {
+	case err != nil:
+		return err
+	case !ok || do == nil:
+		w.took(id, sim.Miss("pod %s has no sandbox", p.name))
+		return nil
+	}
+	strike, err := do(w, m, p, &s, a, id)
+	if err == nil {
+		w.took(id, strike)
+	}
+	return err
 }
 
 // on is the node that a machine is; nil: none.
@@ -213,26 +407,26 @@ func (w *World) sandboxOf(m *member, uid string) (s sandbox, ok bool, err error)
 }
 
 // hang stops a sandbox's shim: as with a process in D state, nothing in it can be stopped, and it goes on living.
-func (w *World) hang(m *member, s *sandbox) error {
+func (w *World) hang(m *member, s *sandbox) (sim.Strike, error) {
 	pid, ok := shimOf(m.node, s.ID)
 	if !ok {
-		return nil
+		return sim.Miss("pod %s has no shim", s.Pod), nil
 	}
 	m.hung[s.UID] = pid
 	_, err := m.node.Exec(w.ctx, "kill", "-STOP", strconv.Itoa(pid))
-	return err
+	return sim.Hit("its shim is stopped"), err
 }
 
-func (w *World) unhang(m *member, uid string) error {
+func (w *World) unhang(m *member, uid string) (sim.Strike, error) {
 	pid, ok := m.hung[uid]
 	if !ok {
-		return nil
+		return sim.Miss("nothing of the pod hangs"), nil
 	}
 	delete(m.hung, uid)
 	if _, err := m.node.Exec(w.ctx, "kill", "-CONT", strconv.Itoa(pid)); err != nil && alive(m.node.PID()) {
 		w.log("%s: continue shim %d: %v", m.name(), pid, err) // it has ended, with its machine for one
 	}
-	return nil
+	return sim.Hit("its shim goes on"), nil
 }
 
 // EndFaults ends what actions broke.
@@ -244,14 +438,17 @@ func (w *World) EndFaults() {
 		m.ClearFaults(now)
 		m.SetLag(ec2.Lag{})
 	})
+	w.gather()
 	w.mu.Lock()
+	w.audit.FaultsEnded(w.now())
 	w.armed = nil
 	w.mu.Unlock()
 	for _, m := range w.members[1:] {
 		w.fail(m.end.set(socketRight))
 		w.fail(failDELs(m.node, 0, 0))
 		for uid := range m.hung {
-			w.fail(w.unhang(m, uid))
+			_, err := w.unhang(m, uid)
+			w.fail(err)
 		}
 		w.fail(w.letUp(m))
 	}

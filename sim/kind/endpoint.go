@@ -190,6 +190,8 @@ func (w *World) died(m *member) {
 	w.witness.Died(m.life)
 	w.story.Add(w.witness.Now(), m.no, "ipamd has ended")
 	m.life, m.pid = nil, 0
+	w.metNow(m.heldBy, "the daemon has ended and is not started again")
+	m.heldBy = 0
 }
 
 // endLimit is how long a daemon whose recording has ended may take to end itself.
@@ -214,7 +216,23 @@ func (w *World) expectEnd(m *member, pid int) {
 
 // heard remembers which sandboxes there were. It is called with mu held.
 func (w *World) heard(l *witness.Life, in ipam.Input) {
-	if add, ok := in.(ipam.Add); ok {
-		w.members[l.Number()].history.Add(add.Pod.Name, add.Att.ContainerID)
+	m := w.members[l.Number()]
+	switch in := in.(type) {
+	case ipam.Add:
+		m.history.Add(in.Pod.Name, in.Att.ContainerID)
+	case ipam.Start:
+		for _, id := range m.starters {
+			w.metNow(id, fmt.Sprintf("a daemon of version %d starts with %d rows on record", in.Version, len(in.Rows)))
+		}
+		m.starters = nil
+	case ipam.Seen:
+		if in.What == ipam.LookRuntime && in.ID != 0 && m.socketBy != 0 {
+			text := fmt.Sprintf("the daemon is given a list of %d sandboxes", len(in.Sandboxes))
+			if !in.Complete {
+				text = "the daemon is given no complete list: " + in.Err
+			}
+			w.metNow(m.socketBy, text)
+			m.socketBy = 0
+		}
 	}
 }

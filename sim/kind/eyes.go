@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"github.com/enilab/enilab/sim/acts"
 	"net/netip"
 	"time"
 
@@ -30,6 +31,7 @@ type deathTrap struct {
 	member *member
 	action ec2.Action
 	after  bool
+	id     int // of the action that set it
 }
 
 // What follows runs in the cloud's goroutine.
@@ -42,6 +44,7 @@ func (w *World) arrived(n *Node, a ec2.Action, after bool) bool {
 	for i, t := range w.armed {
 		if t.member == m && t.action == a && t.after == after && m.pid != 0 {
 			w.armed = append(w.armed[:i:i], w.armed[i+1:]...)
+			w.metNow(t.id, acts.Sprung(a, after))
 			w.kill(m)
 			return true
 		}

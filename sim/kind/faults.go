@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -66,4 +67,16 @@ func failDELs(n *Node, times int, after time.Duration) error {
 		return err
 	}
 	return os.Rename(file+".new", file)
+}
+
+// faultsFile is what is left of a machine's faults; nil when there are none.
+func (m *member) faultsFile() ([]byte, error) {
+	raw, err := os.ReadFile(filepath.Join(m.node.Root()+faultyDir, shim.FaultsFile))
+	return raw, ignoreMissing(err)
+}
+
+// failed says whether a DEL has used one of them up since they were written.
+func (m *member) failed() bool {
+	raw, err := m.faultsFile()
+	return err == nil && !bytes.Equal(raw, m.faults)
 }

@@ -126,7 +126,7 @@ func TestTrap(t *testing.T) {
 	defer func() { _ = daemon.Process.Kill() }()
 	one, two := w.members[1], w.members[2]
 	one.pid = daemon.Process.Pid
-	w.armed = []deathTrap{{one, ec2.CreateNetworkInterface, true}}
+	w.armed = []deathTrap{{one, ec2.CreateNetworkInterface, true, 0}}
 	for _, c := range []struct {
 		m      *member
 		action ec2.Action

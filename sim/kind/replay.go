@@ -15,13 +15,12 @@ import (
 
 // replay sends DELs of the sandbox that had a pod's name before, as a kubelet does that has not heard of their success: the plugin is run as
 // the runtime ran it, with an empty CNI_NETNS.
-func (w *World) replay(m *member, p pod, newest *sandbox, a *sim.Act) {
+func (w *World) replay(m *member, p pod, newest *sandbox, a *sim.Act, id int) sim.Strike {
 	w.mu.Lock()
 	old, ok := m.history.Before(p.name, newest.ID)
 	w.mu.Unlock()
 	if !ok {
-		w.log("%s: %s has had no other sandbox", m.name(), p.name)
-		return
+		return sim.Miss("pod %s has had no sandbox before this one", p.name)
 	}
 	for _, after := range acts.Replays(a) {
 		w.aside("a stale DEL of "+p.name, func(ctx context.Context) error {
@@ -29,9 +28,14 @@ func (w *World) replay(m *member, p pod, newest *sandbox, a *sim.Act) {
 			if ctx.Err() != nil {
 				return nil
 			}
-			return w.staleDEL(ctx, m, p.name, old)
+			err := w.staleDEL(ctx, m, p.name, old)
+			if err == nil {
+				w.met(id, "a stale DEL of "+p.name+" arrives")
+			}
+			return err
 		})
 	}
+	return sim.Wait("the stale DEL was not run")
 }
 
 // staleDELLimit is how long the plugin may take, as with containerd.

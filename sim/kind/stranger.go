@@ -8,6 +8,7 @@ import (
 
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/acts"
 	"github.com/enilab/enilab/sim/stranger"
 )
 
@@ -19,20 +20,27 @@ func inNode(n *Node, f func() error) error {
 	return within("/proc/"+strconv.Itoa(n.PID())+"/ns/net", f)
 }
 
-// stranger is somebody else who changes the machine's kernel.
-func (w *World) stranger(m *member, a *sim.Act) error {
-	switch a.Verb {
-	case "flush-rules":
-		return inNode(m.node, stranger.FlushRules)
-	case "flush-routes":
-		return inNode(m.node, func() error { return stranger.FlushRoutes(a.Int("table")) })
-	case "flush-nat":
-		if err := w.nameMachines(m.node); err != nil {
-			return err
-		}
-		return inNode(m.node, stranger.FlushNAT)
+// The verbs of somebody else who changes the machine's kernel. What was changed is told by the kernel.
+
+func (w *World) doFlushRules(m *member, _ *sim.Act, _ int) (s sim.Strike, err error) {
+	count := 0
+	err = inNode(m.node, func() (err error) { count, err = stranger.FlushRules(); return err })
+	return acts.Flushed(count, "rules"), err
+}
+
+func (w *World) doFlushRoutes(m *member, a *sim.Act, _ int) (s sim.Strike, err error) {
+	count := 0
+	err = inNode(m.node, func() (err error) { count, err = stranger.FlushRoutes(a.Int("table")); return err })
+	return acts.Flushed(count, "routes"), err
+}
+
+func (w *World) doFlushNAT(m *member, _ *sim.Act, _ int) (s sim.Strike, err error) {
+	if err := w.nameMachines(m.node); err != nil {
+		return s, err
 	}
-	return nil
+	had := false
+	err = inNode(m.node, func() (err error) { had, err = stranger.FlushNAT(); return err })
+	return acts.FlushedNAT(had), err
 }
 
 // nameMachines writes down the cluster's machines on one of them. Docker's resolver is reached by NAT, and nobody puts that back; kubelet
@@ -58,24 +66,35 @@ func (w *World) nameMachines(n *Node) error {
 	return f.Close()
 }
 
-// strangerAtPod is somebody who changes a pod's namespace or its link.
-func (w *World) strangerAtPod(m *member, s *sandbox, a *sim.Act) error {
-	if a.Verb == "lose-gateway" {
-		if s.Netns == "" {
-			return nil
-		}
-		return within(m.node.Root()+s.Netns, func() error { return stranger.LoseNeighbour(dataplane.Gateway()) })
+// The verbs of somebody who changes a pod's namespace or its link.
+
+func (w *World) doLoseGateway(m *member, p pod, s *sandbox, _ *sim.Act, _ int) (sim.Strike, error) {
+	if s.Netns == "" {
+		return acts.LostGateway(p.name, false), nil
 	}
+	had := false
+	err := within(m.node.Root()+s.Netns, func() (err error) { had, err = stranger.LoseNeighbour(dataplane.Gateway()); return err })
+	return acts.LostGateway(p.name, had), err
+}
+
+func (w *World) doChangeMAC(m *member, p pod, s *sandbox, _ *sim.Act, _ int) (sim.Strike, error) {
+	changed, err := atVeth(m, s, func(veth string) (bool, error) { return stranger.ChangeMAC(veth, strangeMAC) })
+	return acts.ChangedMAC(p.name, changed), err
+}
+
+func (w *World) doLoseAlias(m *member, p pod, s *sandbox, _ *sim.Act, _ int) (sim.Strike, error) {
+	had, err := atVeth(m, s, stranger.LoseAlias)
+	return acts.LostAlias(p.name, had), err
+}
+
+// atVeth does something to the host end of a sandbox's link, and says whether that changed anything.
+func atVeth(m *member, s *sandbox, do func(veth string) (bool, error)) (changed bool, err error) {
 	veth, err := hostVeth(m.node, s.ID)
 	if err != nil || veth == "" {
-		return err
+		return false, err
 	}
-	return inNode(m.node, func() error {
-		if a.Verb == "change-mac" {
-			return stranger.ChangeMAC(veth, strangeMAC)
-		}
-		return stranger.LoseAlias(veth)
-	})
+	err = inNode(m.node, func() (err error) { changed, err = do(veth); return err })
+	return changed, err
 }
 
 // hostVeth is the host end of a sandbox's link, "" if there is none.

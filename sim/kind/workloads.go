@@ -167,17 +167,41 @@ func (k *controller) delete(p pod, force bool) error {
 	})
 }
 
+// apiVerbs are the verbs of the API server, which is a real one here: what it accepts has struck.
+var apiVerbs = map[string]func(k *controller, a *sim.Act, machines func(node int) []string) (sim.Strike, error){
+	"create": func(k *controller, a *sim.Act, machines func(node int) []string) (sim.Strike, error) {
+		name := a.Text("name")
+		if k.kinds[name] != "" {
+			return sim.Miss("workload %s exists", name), nil
+		}
+		return sim.Hit("%d pods are wanted", a.Int("count")), k.create(name, a.Int("count"), a.Text("kind"), machines(a.Int("node")))
+	},
+	"scale": func(k *controller, a *sim.Act, _ func(node int) []string) (sim.Strike, error) {
+		name, had := a.Text("name"), k.want[a.Text("name")]
+		switch {
+		case k.kinds[name] == "":
+			return sim.Miss("there is no workload %s", name), nil
+		case had == a.Int("count"):
+			return sim.Miss("workload %s has %d replicas already", name, had), nil
+		}
+		return sim.Hit("%d pods are wanted, after %d", a.Int("count"), had), k.scale(name, a.Int("count"))
+	},
+	"roll": func(k *controller, a *sim.Act, _ func(node int) []string) (sim.Strike, error) {
+		n := min(len(k.wanted(a.Text("name"))), a.Int("count"))
+		if n == 0 {
+			return sim.Miss("workload %s has no pod that is not being deleted", a.Text("name")), nil
+		}
+		return sim.Hit("%d pods are deleted", n), k.roll(a.Text("name"), a.Int("count"))
+	},
+}
+
 // do carries out a verb of the API server.
-func (k *controller) do(a *sim.Act, machines func(node int) []string) error {
-	switch a.Verb {
-	case "create":
-		return k.create(a.Text("name"), a.Int("count"), a.Text("kind"), machines(a.Int("node")))
-	case "scale":
-		return k.scale(a.Text("name"), a.Int("count"))
-	case "roll":
-		return k.roll(a.Text("name"), a.Int("count"))
+func (k *controller) do(a *sim.Act, machines func(node int) []string) (sim.Strike, error) {
+	do := apiVerbs[a.Verb]
+	if do == nil {
+		return sim.Miss("this world does not know the verb"), nil
 	}
-	return nil
+	return do(k, a, machines)
 }
 
 // joinLimit is how long a machine may take to join the cluster.

@@ -58,6 +58,7 @@ type World struct {
 	story   story.Story
 	byNode  map[*Node]*member
 	armed   []deathTrap
+	acts    acts.Log
 	broken  error
 	differ  []string
 }
@@ -71,6 +72,8 @@ type member struct {
 	silent  map[netip.Addr]bool // pods' addresses that did not answer at the last cut; the judging goroutine's
 	hung    map[string]int      // by the pod's UID: its shim, as the node numbers it
 	held    bool                // its daemon is kept down
+	delsBy  int                 // the action that makes DELs fail, until one has
+	faults  []byte              // what it wrote for that
 
 	// Guarded by World.mu.
 	set     ipam.Settings
@@ -78,6 +81,10 @@ type member struct {
 	pid     int           // of that daemon
 	moves   uint64        // what has happened at EC2 to the node
 	history acts.History  // sandboxes by pod name, newest last
+
+	// The actions that have something still to meet: 0 is none.
+	socketBy, heldBy int
+	starters         []int // those that the next start of a daemon ends
 }
 
 func (m *member) name() string { return fmt.Sprintf("node-%d", m.no) }
@@ -343,6 +350,7 @@ func (w *World) Until(t time.Duration, each func() bool) {
 	for w.Err() == nil && w.ctx.Err() == nil {
 		if now := w.Now(); now >= w.nextCut {
 			w.judge()
+			w.gather()
 			w.nextCut = now + cutPeriod
 			if each != nil && each() {
 				return

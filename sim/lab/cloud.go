@@ -8,6 +8,7 @@ import (
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/fakes/kube"
+	"github.com/enilab/enilab/sim/acts"
 )
 
 // deathTrap kills a daemon when it makes an EC2 request.
@@ -15,13 +16,15 @@ type deathTrap struct {
 	node   *instance
 	action ec2.Action
 	after  bool
+	id     int // of the action that set it
 }
 
 // trapped springs a trap that waits for this request.
 func (w *World) trapped(n *instance, a ec2.Action, after bool) bool {
 	for i, t := range w.armed {
-		if t.node == n && t.action == a && t.after == after {
+		if t.node == n && (t.action == a || t.action == ec2.AnyAction) && t.after == after {
 			w.armed = append(w.armed[:i:i], w.armed[i+1:]...)
+			w.met(t.id, acts.Sprung(a, after))
 			w.kill(n)
 			return true
 		}
@@ -169,6 +172,7 @@ func (w *World) terminated(n *instance) {
 	if n == nil || n.gone {
 		return
 	}
+	w.met(n.endedBy, "EC2 has terminated the instance")
 	w.tell(n, "the instance is terminated")
 	if n.life != nil {
 		w.witness.Died(n.life.Life)

@@ -1,11 +1,13 @@
 package lab
 
 import (
+	"fmt"
 	"net/netip"
 	"path/filepath"
 	"time"
 
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/acts"
 	"github.com/enilab/enilab/sim/audit"
 	"github.com/enilab/enilab/sim/witness"
 )
@@ -143,7 +145,7 @@ func (w *World) Steady() {
 }
 
 // Settle judges what has to hold once settled.
-func (w *World) Settle() {
+func (w *World) Settle() (underWay []string) {
 	w.Steady()
 	w.judge()
 	for _, n := range w.nodes[1:] {
@@ -151,17 +153,18 @@ func (w *World) Settle() {
 			continue
 		}
 		if why := w.rest(n); why != "" { // no cut is not judged, and not judged is not held
-			w.disagree(n, "it did not come to rest within %v, so nothing that has to be settled could be judged: %s", steadyLimit, why)
+			underWay = append(underWay, fmt.Sprintf("%s: it did not come to rest within %v: %s", n.name(), steadyLimit, why))
 			continue
 		}
 		c := w.collect(n)
 		c.Leaks = w.leaks(n)
 		c.CloudFree = w.cloud.FreeAddresses(w.cloud.Subnets()[0].ID)
-		w.audit.Settle(w.now(), c)
+		underWay = append(underWay, w.audit.Settle(w.now(), c)...)
 		w.compare(n)
 	}
 	w.settleCloud()
 	w.resolve()
+	return append(underWay, acts.Pending(w.kube, func(node int) bool { return node > 0 && w.nodes[node].gone })...)
 }
 
 // rest runs on to the first moment at which nothing of a node works, or to the limit; then it says what does.

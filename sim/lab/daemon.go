@@ -58,6 +58,10 @@ func (n *instance) environment() map[string]string {
 
 // startDaemon begins a life: a sandbox for its pod, the init step, then the daemon itself.
 func (w *World) startDaemon(n *instance) {
+	if n.down {
+		w.met(n.heldBy, "the daemon is not started")
+		n.heldBy = 0
+	}
 	if n.gone || n.down || n.life != nil || n.starting || n.dying {
 		return
 	}
@@ -241,6 +245,7 @@ func (w *World) died(n *instance) {
 	if !n.exited || !n.read || n.gone {
 		return
 	}
+	w.allMet(&n.enders, "the daemon dies")
 	if n.life != nil {
 		w.witness.Died(n.life.Life)
 		n.mirror.crashed(n.life)

@@ -2,17 +2,20 @@ package lab
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/fakes/kube"
+	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/acts"
 	"github.com/enilab/enilab/sim/lab/node"
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/story"
+	"github.com/enilab/enilab/sim/witness"
 )
 
 // Can says what a real kernel cannot do on demand.
@@ -28,29 +31,73 @@ func Can(l *scn.Line) error {
 }
 
 // Do carries out an action, now.
-func (w *World) Do(a *sim.Act) {
+func (w *World) Do(a *sim.Act) (id int) {
+	id = w.acts.Begin(acts.Describe(a))
 	if w.broken != nil {
-		return
+		return id
 	}
-	w.story.Add(w.Now(), story.Scenario, acts.Describe(a))
 	w.log("scenario: %s", acts.Describe(a))
 	switch a.Subject.Kind {
 	case scn.Node:
-		w.doNode(w.nodes[a.Subject.Node], a)
+		w.doNode(w.nodes[a.Subject.Node], a, id)
 	case scn.AllNodes:
 		for _, n := range w.nodes[1:] {
-			w.doNode(n, a)
+			one := *a
+			one.Subject = scn.Subject{Kind: scn.Node, Node: int(n.no)}
+			part := w.acts.Part(id, acts.Describe(&one))
+			if n.gone {
+				w.acts.Void(part, "the instance is terminated")
+				continue
+			}
+			w.doNode(n, &one, part)
 		}
 	case scn.Pod:
-		w.doPod(a)
+		w.doPod(a, id)
 	case scn.Kube:
-		acts.Kube(w.kube, w.now(), a, w.living())
-	case scn.EC2:
-		acts.EC2(w.cloud, w.now(), a, func(i int) ec2.InstanceID { return w.nodes[i].inst }, acts.AddressIn(w.kube))
-	case scn.IMDS:
-		acts.IMDS(w.cloud, w.now(), a, func(i int) ec2.InstanceID { return w.nodes[i].inst })
+		k := acts.API{Model: w.kube, Now: w.now(), Nodes: w.living()}
+		s, _ := k.Do(a)
+		w.took(id, s)
+	case scn.EC2, scn.IMDS:
+		c := acts.Cloud{Model: w.cloud, Now: w.now(), Instance: func(i int) ec2.InstanceID { return w.nodes[i].inst }, Address: acts.AddressIn(w.kube)}
+		w.took(id, c.Do(a, id))
 	}
 	w.pump()
+	return id
+}
+
+// Strike is what has become of an action by now.
+func (w *World) Strike(id int) sim.Strike { return w.acts.Of(id) }
+
+// took enters how an action was taken, and tells what it did.
+func (w *World) took(id int, s sim.Strike) { w.did(w.acts.Took(id, s)) }
+
+// met enters that something met an armed action, and tells what that did.
+func (w *World) met(id int, text string) {
+	if id != 0 {
+		w.did(w.acts.Met(id, text))
+	}
+}
+
+// allMet is met for several actions, which have nothing to meet any more.
+func (w *World) allMet(ids *[]int, text string) {
+	for _, id := range *ids {
+		w.met(id, text)
+	}
+	*ids = nil
+}
+
+func (w *World) did(line string) {
+	if line != "" {
+		w.story.Add(w.Now(), story.Scenario, line)
+	}
+}
+
+// nodeOf names an instance's node.
+func (w *World) nodeOf(i ec2.InstanceID) string {
+	if n := w.byInst[i]; n != nil {
+		return n.name()
+	}
+	return "nobody"
 }
 
 // living are the nodes that pods may be placed on.
@@ -64,76 +111,209 @@ func (w *World) living() []int {
 	return out
 }
 
-func (w *World) doNode(n *instance, a *sim.Act) {
-	if n.gone {
-		return
-	}
-	n.dirty = true
-	switch a.Verb {
-	case "socket":
-		w.fail(w.setSocket(n, socket(slices.Index(socketNames, a.Text("cri")))))
-	case "restart":
-		for _, k := range a.Keys {
-			_ = n.set.Put(k.Key, k.Value) // checked by Bind
-		}
-		w.term(n)
-	case "upgrade":
-		w.upgrade(n, a.Int("to"), a.Text("part"))
-	case "kill":
-		w.kill(n)
-	case "kill-at":
-		act, _ := ec2.ParseAction(a.Text("call"))
-		w.armed = append(w.armed, deathTrap{n, act, a.Text("when") == "after"})
-	case "hold":
-		n.down = true
-		w.kill(n)
-	case "unhold":
-		n.down = false
-		w.at(w.now(), func() { w.startDaemon(n) })
-	case "terminate":
-		w.cloud.Terminate(w.now(), n.inst)
-	case "reboot":
-		w.reboot(n)
-	case "gc":
-		w.gc(n, a.Text("valid"))
-	case "fail-dels":
-		n.cri.FailDELs(a.Int("times"), a.Duration("after"))
-	case "lose-records":
-		w.fail(n.box.LoseRecords())
-	case "restart-kubelet":
-		w.kubelet(n, &cri.Input{Kind: cri.RestartKubelet})
-	case "restart-runtime":
-		w.kubelet(n, &cri.Input{Kind: cri.RestartRuntime})
+// nodeVerbs are the verbs of nodes; Can says which of them a real kernel cannot do.
+var nodeVerbs = map[string]func(w *World, n *instance, a *sim.Act, id int) sim.Strike{
+	"socket":       (*World).doSocket,
+	"restart":      (*World).doRestart,
+	"upgrade":      (*World).doUpgrade,
+	"kill":         (*World).doKill,
+	"kill-at":      (*World).doKillAt,
+	"hold":         (*World).doHold,
+	"unhold":       (*World).doUnhold,
+	"terminate":    (*World).doTerminate,
+	"reboot":       (*World).doReboot,
+	"gc":           (*World).doGC,
+	"fail-dels":    (*World).doFailDELs,
+	"lose-records": (*World).doLoseRecords,
+	"flush-rules":  (*World).doFlushRules,
+	"flush-routes": (*World).doFlushRoutes,
+	"flush-nat":    (*World).doFlushNAT,
+	"restart-kubelet": func(w *World, n *instance, _ *sim.Act, id int) sim.Strike {
+		return w.restartBox(n, cri.RestartKubelet, id)
+	},
+	"restart-runtime": func(w *World, n *instance, _ *sim.Act, id int) sim.Strike {
+		return w.restartBox(n, cri.RestartRuntime, id)
+	},
+}
+
+func (w *World) doNode(n *instance, a *sim.Act, id int) {
+	do := nodeVerbs[a.Verb]
+	switch {
+	case n.gone:
+		w.took(id, sim.Miss("the instance is terminated"))
+	case do == nil:
+		w.took(id, sim.Miss("this world does not know the verb"))
 	default:
-		w.stranger(n, a)
+		n.dirty = true
+		w.took(id, do(w, n, a, id))
 	}
 }
 
-// stranger is somebody else who changes the node's kernel.
-func (w *World) stranger(n *instance, a *sim.Act) {
-	switch a.Verb {
-	case "flush-rules":
-		w.fail(n.box.FlushRules())
-		n.mirror.FlushRules()
-	case "flush-routes":
-		w.fail(n.box.FlushRoutes(a.Int("table")))
-		n.mirror.RemoveRoutes(a.Int("table"))
-	case "flush-nat":
-		w.fail(n.box.FlushNAT())
-		n.mirror.FlushNAT()
+func (w *World) doSocket(n *instance, a *sim.Act, id int) sim.Strike {
+	to := socket(slices.Index(socketNames, a.Text("cri")))
+	if n.socket == to {
+		return sim.Miss("the runtime socket is %s already", socketNames[to])
 	}
-	n.stir()
+	w.fail(w.setSocket(n, to))
+	n.socketBy = id
+	return sim.Wait("the daemon did not ask for the runtime's list")
 }
 
-func (w *World) upgrade(n *instance, to int, part string) {
+// heard is an input of a daemon's, which tells what it met.
+func (w *World) heard(l *witness.Life, in ipam.Input) {
+	n := w.nodes[l.Number()]
+	switch in := in.(type) {
+	case ipam.Start:
+		w.allMet(&n.starters, fmt.Sprintf("a daemon of version %d starts with %d rows on record", in.Version, len(in.Rows)))
+	case ipam.Seen:
+		if in.What != ipam.LookRuntime || in.ID == 0 || n.socketBy == 0 {
+			return
+		}
+		text := fmt.Sprintf("the daemon is given a list of %d sandboxes", len(in.Sandboxes))
+		if !in.Complete {
+			text = "the daemon is given no complete list: " + in.Err
+		}
+		w.met(n.socketBy, text)
+		n.socketBy = 0
+	}
+}
+
+// awaits says that an action has struck when the next daemon starts.
+func (n *instance) awaits(id int) sim.Strike {
+	n.starters = append(n.starters, id)
+	return sim.Wait("no daemon has started since")
+}
+
+// dies says that an action has struck when the daemon's process has ended.
+func (w *World) dies(n *instance, id int) sim.Strike {
+	n.enders = append(n.enders, id)
+	w.kill(n)
+	return sim.Wait("the daemon's process did not end")
+}
+
+// lives says whether a daemon runs or is about to.
+func (n *instance) lives() bool { return (n.life != nil || n.starting) && !n.dying }
+
+func (w *World) doRestart(n *instance, a *sim.Act, id int) sim.Strike {
+	for _, k := range a.Keys {
+		_ = n.set.Put(k.Key, k.Value) // checked by Bind
+	}
+	if n.life == nil || n.dying {
+		return sim.Miss("no daemon runs")
+	}
+	w.term(n)
+	return n.awaits(id)
+}
+
+func (w *World) doUpgrade(n *instance, a *sim.Act, id int) sim.Strike {
+	to, part := a.Int("to"), a.Text("part")
+	if (part == "plugin" || n.version == to) && (part == "daemon" || n.plugin == to) {
+		return sim.Miss("version %d runs already", to)
+	}
 	if part != "daemon" {
 		n.plugin = to
 		w.fail(n.box.WriteFile(node.ConfDir+"/10-aws.conflist", n.conflist()))
 	}
-	if part != "plugin" {
-		n.version = to
-		w.term(n)
+	if part == "plugin" {
+		n.pluginBy = id
+		return sim.Wait("the new plugin was not run")
 	}
+	n.version = to
+	w.term(n)
+	return n.awaits(id)
+}
+
+func (w *World) doKill(n *instance, _ *sim.Act, id int) sim.Strike {
+	if !n.lives() {
+		return sim.Miss("no daemon runs")
+	}
+	return w.dies(n, id)
+}
+
+func (w *World) doKillAt(n *instance, a *sim.Act, id int) sim.Strike {
+	act, _ := ec2.ParseAction(a.Text("call"))
+	w.armed = append(w.armed, deathTrap{n, act, a.Text("when") == "after", id})
+	return sim.Wait("the daemon made no %s", a.Text("call"))
+}
+
+// doHold also strikes where it keeps a daemon from starting.
+func (w *World) doHold(n *instance, _ *sim.Act, id int) sim.Strike {
+	if n.down {
+		return sim.Miss("the daemon is kept down already")
+	}
+	n.down = true
+	if !n.lives() {
+		n.heldBy = id
+		return sim.Wait("no daemon ran or was to start")
+	}
+	return w.dies(n, id)
+}
+
+func (w *World) doUnhold(n *instance, _ *sim.Act, id int) sim.Strike {
+	if !n.down {
+		return sim.Miss("nobody keeps the daemon down")
+	}
+	n.down, n.heldBy = false, 0
+	w.at(w.now(), func() { w.startDaemon(n) })
+	return n.awaits(id)
+}
+
+func (w *World) doTerminate(n *instance, _ *sim.Act, id int) sim.Strike {
+	n.endedBy = id
+	w.cloud.Terminate(w.now(), n.inst)
+	return sim.Wait("EC2 did not terminate the instance")
+}
+
+func (w *World) doReboot(n *instance, _ *sim.Act, id int) sim.Strike {
+	w.reboot(n)
+	return n.awaits(id)
+}
+
+func (w *World) doFailDELs(n *instance, a *sim.Act, id int) sim.Strike {
+	n.cri.Number(id)
+	n.cri.FailDELs(a.Int("times"), a.Duration("after"))
+	return sim.Wait("no DEL was run")
+}
+
+func (w *World) doLoseRecords(n *instance, _ *sim.Act, id int) sim.Strike {
+	had, err := n.box.LoseRecords()
+	if w.fail(err); !had {
+		return sim.Miss("there are no records")
+	}
+	return n.awaits(id)
+}
+
+// restartBox restarts kubelet or the runtime.
+func (w *World) restartBox(n *instance, what cri.InputKind, id int) sim.Strike {
+	n.cri.Number(id)
+	w.kubelet(n, &cri.Input{Kind: what})
+	return sim.Wait("it did not come up again")
+}
+
+// The verbs of somebody else who changes the node's kernel. What was changed is told by the kernel.
+
+func (w *World) doFlushRules(n *instance, _ *sim.Act, _ int) sim.Strike {
+	count, err := n.box.FlushRules()
+	w.fail(err)
+	n.mirror.FlushRules()
+	n.stir()
+	return acts.Flushed(count, "rules")
+}
+
+func (w *World) doFlushRoutes(n *instance, a *sim.Act, _ int) sim.Strike {
+	count, err := n.box.FlushRoutes(a.Int("table"))
+	w.fail(err)
+	n.mirror.RemoveRoutes(a.Int("table"))
+	n.stir()
+	return acts.Flushed(count, "routes")
+}
+
+func (w *World) doFlushNAT(n *instance, _ *sim.Act, _ int) sim.Strike {
+	had, err := n.box.FlushNAT()
+	w.fail(err)
+	n.mirror.FlushNAT()
+	n.stir()
+	return acts.FlushedNAT(had)
 }
 
 // bootTime is how long the machine is down; kubelet and runtime come back by themselves after that.
@@ -184,12 +364,13 @@ func (w *World) enumerate(n *instance) {
 	}
 }
 
-// gc calls GC as a runtime would, with all attachments, with none, or without the key.
-func (w *World) gc(n *instance, valid string) {
+// doGC calls GC as a runtime would, with all attachments, with none, or without the key.
+func (w *World) doGC(n *instance, a *sim.Act, id int) sim.Strike {
 	if n.life == nil {
-		return
+		return sim.Miss("no daemon runs")
 	}
 	var list []node.Attachment
+	valid := a.Text("valid")
 	if valid == "all" {
 		for t := range n.cri.Sandboxes() {
 			list = append(list, node.Attachment{ContainerID: t.ID, IfName: "eth0"})
@@ -201,49 +382,102 @@ func (w *World) gc(n *instance, valid string) {
 		w.post(func() {
 			n.running--
 			w.log("%s: GC: code %d %s", n.name(), code, text)
+			switch {
+			case code == 0:
+				w.met(id, "GC has succeeded")
+			case code > 0:
+				w.met(id, "GC is refused: "+text)
+			}
 		})
 	}()
+	return sim.Wait("the plugin did not answer")
 }
 
-func (w *World) doPod(a *sim.Act) {
+// podVerbs are the verbs of pods that are about its node.
+var podVerbs = map[string]func(w *World, n *instance, p *kube.Pod, a *sim.Act) sim.Strike{
+	"hang":         (*World).doHang,
+	"unhang":       (*World).doUnhang,
+	"hide":         (*World).doHide,
+	"lose-gateway": (*World).doLoseGateway,
+	"change-mac":   (*World).doChangeMAC,
+	"lose-alias":   (*World).doLoseAlias,
+	"replay-del": func(w *World, n *instance, p *kube.Pod, a *sim.Act) sim.Strike {
+		return n.history.ReplayDEL(n.cri, w.now(), p.Name, p.UID, a)
+	},
+}
+
+func (w *World) doPod(a *sim.Act, id int) {
 	p, ok := w.kube.Find(a.Subject.Pod)
 	if !ok || p.Node <= 0 || p.Node >= len(w.nodes) || w.nodes[p.Node].gone {
+		w.took(id, acts.NoPod(a.Subject.Pod, ok))
 		return
 	}
 	n := w.nodes[p.Node]
 	n.dirty = true
-	switch a.Verb {
-	case "delete":
-		w.kube.DeletePod(w.now(), a.Subject.Pod, 0)
-	case "force-delete":
-		w.kube.ForceDelete(w.now(), a.Subject.Pod)
-	case "hang":
-		n.cri.Hang(w.now(), p.UID)
-	case "unhang":
-		n.cri.Unhang(w.now(), p.UID)
-	case "hide":
-		n.cri.Hide(w.now(), p.UID)
-	case "lose-gateway":
-		if inode := n.namespaceOf(p.UID); inode != 0 {
-			w.fail(n.box.LoseGateway(inode))
-			n.mirror.LoseNeighbour(n.mirror.inodes[inode])
-		}
-	case "change-mac":
-		if veth := n.veth(&p); veth != "" {
-			w.fail(n.box.ChangeMAC(veth, strangeMAC))
-			n.mirror.SetLinkMAC(veth, strangeMAC)
-			n.stir()
-		}
-	case "lose-alias":
-		if veth := n.veth(&p); veth != "" {
-			w.fail(n.box.LoseAlias(veth))
-			n.mirror.SetLinkAlias(veth, "")
-			n.stir()
-		}
-	case "replay-del":
-		n.history.ReplayDEL(n.cri, w.now(), p.Name, p.UID, a)
+	n.cri.Number(id)
+	k := acts.API{Model: w.kube, Now: w.now()}
+	if s, ours := k.Do(a); ours {
+		w.took(id, s)
+	} else if do := podVerbs[a.Verb]; do != nil {
+		w.took(id, do(w, n, &p, a))
 	}
 	w.armKubelet(n)
+}
+
+func (w *World) doHang(n *instance, p *kube.Pod, _ *sim.Act) sim.Strike {
+	if !n.cri.Hang(w.now(), p.UID) {
+		return sim.Miss("a process of pod %s is in D state already, or its node does not know it", p.Name)
+	}
+	return sim.Wait("nobody tried to stop the pod")
+}
+
+func (w *World) doUnhang(n *instance, p *kube.Pod, _ *sim.Act) sim.Strike {
+	if !n.cri.Unhang(w.now(), p.UID) {
+		return sim.Miss("no process of pod %s is in D state", p.Name)
+	}
+	return sim.Hit("the process ends")
+}
+
+func (w *World) doHide(n *instance, p *kube.Pod, _ *sim.Act) sim.Strike {
+	if !n.cri.Hide(w.now(), p.UID) {
+		return sim.Miss("the runtime lists no sandbox of pod %s", p.Name)
+	}
+	return sim.Wait("nobody asked for the runtime's list")
+}
+
+func (w *World) doLoseGateway(n *instance, p *kube.Pod, _ *sim.Act) sim.Strike {
+	inode := n.namespaceOf(p.UID)
+	if inode == 0 {
+		return acts.LostGateway(p.Name, false)
+	}
+	had, err := n.box.LoseGateway(inode)
+	w.fail(err)
+	n.mirror.LoseNeighbour(n.mirror.inodes[inode])
+	return acts.LostGateway(p.Name, had)
+}
+
+func (w *World) doChangeMAC(n *instance, p *kube.Pod, _ *sim.Act) sim.Strike {
+	veth := n.veth(p)
+	if veth == "" {
+		return acts.ChangedMAC(p.Name, false)
+	}
+	changed, err := n.box.ChangeMAC(veth, strangeMAC)
+	w.fail(err)
+	n.mirror.SetLinkMAC(veth, strangeMAC)
+	n.stir()
+	return acts.ChangedMAC(p.Name, changed)
+}
+
+func (w *World) doLoseAlias(n *instance, p *kube.Pod, _ *sim.Act) sim.Strike {
+	veth := n.veth(p)
+	if veth == "" {
+		return acts.LostAlias(p.Name, false)
+	}
+	had, err := n.box.LoseAlias(veth)
+	w.fail(err)
+	n.mirror.SetLinkAlias(veth, "")
+	n.stir()
+	return acts.LostAlias(p.Name, had)
 }
 
 // strangeMAC is what udev gives a link.
@@ -271,6 +505,7 @@ func (n *instance) veth(p *kube.Pod) string {
 
 // EndFaults ends what actions broke.
 func (w *World) EndFaults() {
+	w.audit.FaultsEnded(w.now())
 	w.cloud.ClearFaults(w.now())
 	w.cloud.SetLag(ec2.Lag{})
 	w.armed = nil

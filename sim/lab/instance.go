@@ -60,6 +60,11 @@ type instance struct {
 	dirty   bool
 	silent  map[netip.Addr]bool // pods' addresses that did not answer at the last cut
 	history acts.History        // sandboxes by pod name, newest last
+
+	// The actions that have something still to meet: 0 is none.
+	socketBy, pluginBy, heldBy, endedBy int
+	starters, enders                    []int // those that the next daemon's start, and the end of this one, ends
+
 	links   map[string]string
 	mirror  *mirror
 	shut    []io.Closer

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/enilab/enilab/fakes/cri"
@@ -80,6 +81,8 @@ func (w *World) makeNetns(n *instance, a *cri.Action) {
 
 // runPlugin starts the plugin's process. Deadlines are the model's: it says when a plugin is killed.
 func (w *World) runPlugin(n *instance, a cri.Action) {
+	w.met(n.pluginBy, fmt.Sprintf("a plugin of version %d is run", n.plugin))
+	n.pluginBy = 0
 	if a.Verb == cri.ADD {
 		n.history.Add(a.Name, a.ContainerID)
 	}

@@ -48,6 +48,7 @@ type World struct {
 	book    *story.Book // since t=0
 	base    []ec2.Count // the ledger at t=0
 	armed   []deathTrap
+	acts    acts.Log
 	rng     uint64
 	view    ipam.View
 	entry   string // its file in the registry
@@ -79,7 +80,7 @@ func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant, p Parts) (*World, erro
 	w := &World{cluster: c, parts: p, mutant: m, clock: newTimer(), in: make(chan func(), 256), closed: make(chan struct{}),
 		cloudAt: never, cutAt: never, kube: kube.New(seed + 1), byInst: map[ec2.InstanceID]*instance{},
 		audit: audit.New(audit.Config{Nodes: c.Nodes, Budget: c.Budget, Bounds: bounds}), nodes: make([]*instance, 1, c.Nodes+1), rng: seed ^ 0x5851f42d4c957f2d, book: story.NewBook()}
-	w.witness = &witness.Witness{Eyes: eyes{w}, Audit: w.audit, Story: &w.story, Book: w.book, Mutant: m}
+	w.witness = &witness.Witness{Eyes: eyes{w}, Audit: w.audit, Story: &w.story, Book: w.book, Mutant: m, Heard: w.heard}
 	if err := w.open(seed); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
@@ -186,6 +187,14 @@ func (w *World) pump() {
 		for _, e := range append([]kube.Event(nil), w.kube.Events()...) {
 			w.kubeEvent(e)
 			moved = true
+		}
+	}
+	for _, m := range w.cloud.Met() {
+		w.met(m.Fault, acts.Told(m, w.nodeOf))
+	}
+	for _, n := range w.nodes[1:] {
+		for _, m := range n.cri.Met() {
+			w.met(m.Fault, m.What)
 		}
 	}
 	if at, ok := w.cloud.Next(); ok && at < w.cloudAt {

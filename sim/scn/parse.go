@@ -13,6 +13,15 @@ const clusterHint = `write a line such as: cluster nodes=1 type=c5.xlarge`
 // Parse reads a scenario. The name is for positions. The error is an ErrorList: as many mistakes
 // as can be told apart, of each line the first; then the File is nil.
 func Parse(name string, data []byte) (*File, error) {
+	f, errs := Read(name, data)
+	if err := errs.err(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Read is Parse for who has more to say about a scenario with mistakes: it gives the lines without one too. The File is nil when it is none.
+func Read(name string, data []byte) (*File, ErrorList) {
 	if len(data) > MaxFile {
 		hint := fmt.Sprintf("the limit is %d bytes; is this a scenario?", MaxFile)
 		return nil, ErrorList{Errorf(Pos{File: name}, hint, "the file has %d bytes", len(data))}
@@ -27,11 +36,8 @@ func Parse(name string, data []byte) (*File, error) {
 	p.sections(sections)
 	p.whole(text)
 	slices.SortStableFunc(p.errs, func(a, b *Error) int { return cmp.Compare(a.Pos.Line, b.Pos.Line) })
-	if err := p.errs.err(); err != nil {
-		return nil, err
-	}
 	p.file.Comment, p.file.Source = leadingComment(p.file.Lines)
-	return p.file, nil
+	return p.file, p.errs
 }
 
 // binary finds the first byte that is no text. Byte offsets count from 0.
@@ -84,6 +90,7 @@ func (p *parser) script(text string) {
 			p.statements++
 			// A broken line that may have been meant as the cluster line is complaint enough.
 			p.cluster = p.cluster || strings.Contains(raw+err.Hint, "cluster")
+			l.Stmt = nil // half of one
 		} else if l.Stmt != nil {
 			p.statement(l)
 		}

@@ -10,19 +10,19 @@ import (
 var errLinux = errors.New("only Linux has network namespaces and nftables")
 
 // FlushRules needs Linux.
-func FlushRules() error { return errLinux }
+func FlushRules() (int, error) { return 0, errLinux }
 
 // FlushRoutes needs Linux.
-func FlushRoutes(int) error { return errLinux }
+func FlushRoutes(int) (int, error) { return 0, errLinux }
 
 // FlushNAT needs Linux.
-func FlushNAT() error { return errLinux }
+func FlushNAT() (bool, error) { return false, errLinux }
 
 // LoseNeighbour needs Linux.
-func LoseNeighbour(netip.Addr) error { return errLinux }
+func LoseNeighbour(netip.Addr) (bool, error) { return false, errLinux }
 
 // ChangeMAC needs Linux.
-func ChangeMAC(string, string) error { return errLinux }
+func ChangeMAC(string, string) (bool, error) { return false, errLinux }
 
 // LoseAlias needs Linux.
-func LoseAlias(string) error { return errLinux }
+func LoseAlias(string) (bool, error) { return false, errLinux }

@@ -25,20 +25,20 @@ func Retried[T any](dump func() (T, error)) (out T, err error) {
 	return out, fmt.Errorf("interrupted %d times: %w", dumpTries, err)
 }
 
-// FlushRules removes all ip rules but the kernel's own three.
-func FlushRules() error {
+// FlushRules removes all ip rules but the kernel's own three, and says how many.
+func FlushRules() (int, error) {
 	return flush(unix.RTM_GETRULE, unix.RTM_DELRULE, nl.NewIfInfomsg(unix.AF_INET), func(m []byte) bool {
 		return len(m) < unix.SizeofRtMsg || byteOf(m[unix.SizeofRtMsg:], unix.FRA_PROTOCOL) == unix.RTPROT_KERNEL
 	})
 }
 
-// FlushRoutes removes all routes of a table.
-func FlushRoutes(table int) error {
+// FlushRoutes removes all routes of a table, and says how many.
+func FlushRoutes(table int) (int, error) {
 	return FlushTables(func(t uint32) bool { return t == uint32(table) })
 }
 
 // FlushTables removes all routes of the tables that mine names.
-func FlushTables(mine func(table uint32) bool) error {
+func FlushTables(mine func(table uint32) bool) (int, error) {
 	header := &nl.RtMsg{RtMsg: unix.RtMsg{Family: unix.AF_INET}}
 	return flush(unix.RTM_GETROUTE, unix.RTM_DELROUTE, header, func(m []byte) bool {
 		return len(m) < unix.SizeofRtMsg || !mine(tableOf(m))
@@ -46,14 +46,14 @@ func FlushTables(mine func(table uint32) bool) error {
 }
 
 // flush removes what a dump shows and keep does not want, by sending the dump's own messages back, as iproute2's flush does.
-func flush(dump, remove int, header nl.NetlinkRequestData, keep func(msg []byte) bool) error {
+func flush(dump, remove int, header nl.NetlinkRequestData, keep func(msg []byte) bool) (gone int, err error) {
 	messages, err := Retried(func() ([][]byte, error) {
 		r := nl.NewNetlinkRequest(dump, unix.NLM_F_DUMP)
 		r.AddData(header)
 		return r.Execute(unix.NETLINK_ROUTE, 0)
 	})
 	if err != nil {
-		return fmt.Errorf("list: %w", err)
+		return 0, fmt.Errorf("list: %w", err)
 	}
 	for _, m := range messages {
 		if keep(m) {
@@ -63,10 +63,13 @@ func flush(dump, remove int, header nl.NetlinkRequestData, keep func(msg []byte)
 		r.AddRawData(m)
 		_, err := r.Execute(unix.NETLINK_ROUTE, 0)
 		if err != nil && !errors.Is(err, unix.ESRCH) && !errors.Is(err, unix.ENOENT) { // gone with another
-			return fmt.Errorf("remove: %w", err)
+			return gone, fmt.Errorf("remove: %w", err)
+		}
+		if err == nil {
+			gone++
 		}
 	}
-	return nil
+	return gone, nil
 }
 
 // tableOf is a route's table: eight bits of it are in the header, all of them in an attribute.
@@ -97,17 +100,21 @@ func byteOf(b []byte, kind uint16) byte {
 	return 0
 }
 
-// FlushNAT is "nft flush ruleset".
-func FlushNAT() error {
+// FlushNAT is "nft flush ruleset". It says whether there were tables.
+func FlushNAT() (had bool, err error) {
 	c, err := nftables.New()
 	if err != nil {
-		return err
+		return false, err
+	}
+	tables, err := c.ListTables()
+	if err != nil && !NoNFTables(err) {
+		return false, fmt.Errorf("list the tables of nftables: %w", err)
 	}
 	c.FlushRuleset()
 	if err := c.Flush(); err != nil && !NoNFTables(err) {
-		return fmt.Errorf("flush nftables: %w", err)
+		return false, fmt.Errorf("flush nftables: %w", err)
 	}
-	return nil
+	return len(tables) > 0, nil
 }
 
 // NoNFTables says that the kernel has no nftables, and so no tables either.
@@ -115,49 +122,50 @@ func NoNFTables(err error) bool {
 	return errors.Is(err, unix.EPROTONOSUPPORT) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL)
 }
 
-// LoseNeighbour removes an address from the neighbours of every link.
-func LoseNeighbour(a netip.Addr) error {
+// LoseNeighbour removes an address from the neighbours of every link. It says whether one had it.
+func LoseNeighbour(a netip.Addr) (had bool, err error) {
 	list, err := Retried(func() ([]netlink.Neigh, error) { return netlink.NeighList(0, unix.AF_INET) })
 	if err != nil {
-		return fmt.Errorf("neighbours: %w", err)
+		return false, fmt.Errorf("neighbours: %w", err)
 	}
 	for i := range list {
 		if !list[i].IP.Equal(net.IP(a.AsSlice())) {
 			continue
 		}
 		if err := netlink.NeighDel(&list[i]); err != nil && !errors.Is(err, unix.ENOENT) {
-			return fmt.Errorf("remove the neighbour %v: %w", a, err)
+			return had, fmt.Errorf("remove the neighbour %v: %w", a, err)
 		}
+		had = true
 	}
-	return nil
+	return had, nil
 }
 
-// ChangeMAC gives a link another MAC; a link that is not there is fine.
-func ChangeMAC(name, mac string) error {
+// ChangeMAC gives a link another MAC. It says whether there was such a link that had another one.
+func ChangeMAC(name, mac string) (changed bool, err error) {
 	hw, err := net.ParseMAC(mac)
 	if err != nil {
-		return err
+		return false, err
 	}
 	link, err := find(name)
 	if link == nil {
-		return err
+		return false, err
 	}
 	if err := netlink.LinkSetHardwareAddr(link, hw); err != nil {
-		return fmt.Errorf("set the MAC of %s to %v: %w", name, hw, err)
+		return false, fmt.Errorf("set the MAC of %s to %v: %w", name, hw, err)
 	}
-	return nil
+	return link.Attrs().HardwareAddr.String() != hw.String(), nil
 }
 
-// LoseAlias takes a link's alias away; a link that is not there is fine.
-func LoseAlias(name string) error {
+// LoseAlias takes a link's alias away. It says whether there was such a link that had one.
+func LoseAlias(name string) (had bool, err error) {
 	link, err := find(name)
 	if link == nil {
-		return err
+		return false, err
 	}
 	if err := netlink.LinkSetAlias(link, ""); err != nil {
-		return fmt.Errorf("remove the alias of %s: %w", name, err)
+		return false, fmt.Errorf("remove the alias of %s: %w", name, err)
 	}
-	return nil
+	return link.Attrs().Alias != "", nil
 }
 
 // find is a link, nil when there is none of that name.

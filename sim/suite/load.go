@@ -47,14 +47,17 @@ func (c *Case) Name() string { return strings.TrimSuffix(filepath.Base(c.File.Na
 
 // Load parses and checks a scenario for a place. The name is for positions. The error is an scn.ErrorList with every mistake of the file.
 func Load(p *Place, name string, data []byte) (*Case, error) {
-	f, err := scn.Parse(name, data)
-	if err != nil {
-		return nil, err
+	f, errs := scn.Read(name, data)
+	if f == nil {
+		return nil, errs
 	}
 	c := &Case{File: f, Place: p}
-	var errs scn.ErrorList
+	check := sim.Check
+	if len(errs) > 0 {
+		check = sim.CheckRest
+	}
 	for _, values := range f.Variants() {
-		v, err := p.variant(f, values)
+		v, err := p.variant(f, values, check)
 		if err != nil {
 			errs = merge(errs, err)
 			continue
@@ -80,12 +83,12 @@ func Load(p *Place, name string, data []byte) (*Case, error) {
 }
 
 // variant expands and checks. Lines for other worlds are checked like all others, but say nothing about this world's cluster.
-func (p *Place) variant(f *scn.File, values map[string]string) (Variant, error) {
+func (p *Place) variant(f *scn.File, values map[string]string, check func(*scn.File) (*sim.Cluster, error)) (Variant, error) {
 	g, err := f.Expand(values)
 	if err != nil {
 		return Variant{}, err
 	}
-	if _, err := sim.Check(g); err != nil {
+	if _, err := check(g); err != nil {
 		return Variant{}, err
 	}
 	ours := g
@@ -94,7 +97,7 @@ func (p *Place) variant(f *scn.File, values map[string]string) (Variant, error) 
 			ours = ours.Without(l.Number)
 		}
 	}
-	cluster, err := sim.Check(ours)
+	cluster, err := check(ours)
 	if err != nil {
 		return Variant{}, err
 	}

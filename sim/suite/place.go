@@ -50,6 +50,17 @@ func lacks(err error) bool {
 	return yes
 }
 
+// slow is an error of a world that did not keep up with what it had to judge.
+type slow interface {
+	error
+	TooSlow()
+}
+
+func tooSlow(err error) bool {
+	_, yes := errors.AsType[slow](err)
+	return yes
+}
+
 // Sim is virtual time.
 func Sim() *Place {
 	return &Place{Name: "sim", Repeatable: true, Open: func(c *sim.Cluster, seed uint64, m *mutants.Mutant) (World, error) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/virtual"
 )
 
@@ -60,6 +61,8 @@ func (r *Result) troubles() []string {
 	for i := range r.Runs {
 		o := &r.Runs[i]
 		switch {
+		case tooSlow(o.Err):
+			out = append(out, in(o.Variant)+"this machine did not keep up: "+o.Err.Error())
 		case o.Err != nil && o.Verdict != nil:
 			out = append(out, in(o.Variant)+"the laboratory itself broke: "+o.Err.Error())
 		case lacks(o.Err):
@@ -92,12 +95,33 @@ func (r *Result) troubles() []string {
 			out = append(out, in(x.Variant)+x.Report.Broken[j].String())
 		}
 	}
+	for i := range r.Runs {
+		if v := r.Runs[i].Verdict; v != nil && !v.Settled() {
+			out = append(out, in(r.Runs[i].Variant)+"something is still under way "+Instant(v.Ended)+": "+strings.Join(v.UnderWay, "; "))
+		}
+	}
 	for i := range r.Bites {
 		if b := &r.Bites[i]; b.Why != "" {
-			out = append(out, fmt.Sprintf("%sline %d: mutant %s should break %q first, but %s", in(b.Outcome.Variant), b.Against.Pos.Line, b.Against.Mutant.Name, b.Against.Claim.Invariant, b.Why))
+			out = append(out, fmt.Sprintf("%sline %d: the CNI held, but mutant %s should break %q first, and %s", in(b.Outcome.Variant), b.Against.Pos.Line, b.Against.Mutant.Name, b.Against.Claim.Invariant, b.Why))
+		}
+	}
+	for i := range r.Runs {
+		if v := r.Runs[i].Verdict; v != nil && !v.Cut {
+			for j := range v.Unplayed {
+				out = append(out, in(r.Runs[i].Variant)+missed(&v.Unplayed[j]))
+			}
 		}
 	}
 	return out
+}
+
+// missed says which action missed.
+func missed(u *sim.Unplayed) string {
+	s := fmt.Sprintf("line %d, %s: the action missed: %s", u.Pos.Line, Instant(u.At), u.Text)
+	if u.Of > 1 {
+		s += fmt.Sprintf(" (%d of %d times)", u.Times, u.Of)
+	}
+	return s
 }
 
 // brokenFork is the first crash after which something was otherwise.
@@ -147,6 +171,11 @@ func (r *Result) summary() string {
 	}
 	if r.Status == Skipped && len(r.Runs) == 0 {
 		return r.Case.NotHere()
+	}
+	for i := range r.Runs {
+		if err := r.Runs[i].Err; r.Status == Skipped && lacks(err) {
+			return err.Error()
+		}
 	}
 	if r.Status == Skipped {
 		return s + "; nothing was judged: write an always or expect line for world " + r.Case.Place.Name

@@ -11,18 +11,17 @@ import (
 type Status uint8
 
 const (
-	Held         Status = iota
-	Skipped             // nothing was judged
-	Violated            // the scenario, its story or one of its mutants
-	Unrepeatable        // run twice, and not the same
-	Bad                 // the cluster that the file asks for cannot start
-	Interrupted         // by a signal, before it was known
-	Lacking             // the world itself broke: nothing is known
+	Held Status = iota
+	Skipped
+	TooSlow
+	NotPlayed
+	Unproven
+	NotSettled
+	Violated
+	Unrepeatable
+	Bad
+	Interrupted
 )
-
-var statusNames = [...]string{"held", "SKIPPED", "violated", "not deterministic", "bad", "interrupted", "broken"}
-
-func (s Status) String() string { return statusNames[s] }
 
 // Exit codes of the laboratory.
 const (
@@ -31,16 +30,54 @@ const (
 	ExitBad          = 2
 	ExitLacking      = 3
 	ExitUnrepeatable = 4
+	ExitNotPlayed    = 5
+	ExitUnproven     = 6
+	ExitNotSettled   = 7
+	ExitTooSlow      = 8
 	ExitInterrupted  = 130 // as shells say it of SIGINT
 )
 
-var exits = [...]int{ExitHeld, ExitLacking, ExitViolated, ExitUnrepeatable, ExitBad, ExitInterrupted, ExitLacking}
+// Meaning is a verdict: its word, its exit code, and what it says.
+type Meaning struct {
+	Status Status
+	Word   string
+	Exit   int
+	Doc    string
+}
+
+// Meanings are all verdicts, in the order of their exit codes. README, --help and --json have this table.
+func Meanings() []Meaning {
+	return []Meaning{
+		{Held, "held", ExitHeld, "every fault struck, nothing that was judged broke, all settled, every mutant was caught"},
+		{Violated, "violated", ExitViolated, "an invariant broke, an expectation was not met, or the timeline is not the golden one"},
+		{Bad, "bad", ExitBad, "nothing was run: a mistake in the file, or its cluster cannot start"},
+		{Skipped, "skipped", ExitLacking, "nothing was judged: this world or this machine lacks something"},
+		{Unrepeatable, "not deterministic", ExitUnrepeatable, "two runs with one seed were not the same"},
+		{NotPlayed, "not played", ExitNotPlayed, "an action missed its target, or nobody met it by the end; or the laboratory itself broke"},
+		{Unproven, "unproven", ExitUnproven, "the CNI held, but a mutant that the file names was not caught"},
+		{NotSettled, "not settled", ExitNotSettled, "something was still under way at the end"},
+		{TooSlow, "too slow", ExitTooSlow, "this machine did not keep up, so nothing is known"},
+		{Interrupted, "interrupted", ExitInterrupted, "ended by a signal before it was known"},
+	}
+}
+
+// meaning is a status's row of the table.
+func (s Status) meaning() Meaning {
+	for _, m := range Meanings() {
+		if m.Status == s {
+			return m
+		}
+	}
+	return Meaning{Word: "unknown", Exit: ExitNotPlayed}
+}
+
+func (s Status) String() string { return s.meaning().Word }
 
 // Exit is the exit code of a file that ended so.
-func (s Status) Exit() int { return exits[s] }
+func (s Status) Exit() int { return s.meaning().Exit }
 
-// severity is the order in which several files' codes cover each other.
-var severity = []int{ExitHeld, ExitLacking, ExitViolated, ExitUnrepeatable, ExitBad, ExitInterrupted}
+// severity is the order in which several files' codes cover each other, the last one first.
+var severity = []int{ExitHeld, ExitLacking, ExitTooSlow, ExitNotPlayed, ExitUnproven, ExitNotSettled, ExitViolated, ExitUnrepeatable, ExitBad, ExitInterrupted}
 
 // Worst is the exit code of several files together.
 func Worst(codes ...int) int {

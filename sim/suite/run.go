@@ -61,8 +61,12 @@ func (r *Result) add(out Outcome) {
 	r.count(&out)
 	r.Runs = append(r.Runs, out)
 	switch {
-	case out.Err != nil && (out.Verdict != nil || lacks(out.Err)):
-		r.worsen(Lacking)
+	case tooSlow(out.Err):
+		r.worsen(TooSlow)
+	case lacks(out.Err):
+		r.worsen(Skipped)
+	case out.Err != nil && out.Verdict != nil:
+		r.worsen(NotPlayed)
 	case out.Err != nil && r.Mutant != "":
 		r.worsen(Violated) // what the mutant broke is the start
 	case out.Err != nil:
@@ -71,6 +75,11 @@ func (r *Result) add(out Outcome) {
 		r.worsen(Interrupted)
 	case out.Break != nil:
 		r.worsen(Violated)
+	case r.Mutant == "" && len(out.Verdict.Unplayed) > 0:
+		r.worsen(NotPlayed)
+	}
+	if v := out.Verdict; v != nil && !v.Settled() {
+		r.worsen(NotSettled)
 	}
 	if out.Differs {
 		r.worsen(Unrepeatable)
@@ -172,8 +181,10 @@ func (c *Case) bite(r *Result, o *Options, p Progress) {
 			if b.Outcome.Verdict != nil && b.Outcome.Verdict.Cut {
 				b.Why = "it was interrupted"
 				r.worsen(Interrupted)
-			} else if b.Why = a.judge(&b.Outcome, c.Place.Slack); b.Why != "" {
-				r.worsen(Violated)
+			} else if b.Why = a.judge(&b.Outcome, c.Place.Slack); tooSlow(b.Outcome.Err) {
+				r.worsen(TooSlow)
+			} else if b.Why != "" {
+				r.worsen(Unproven)
 			}
 			r.Bites = append(r.Bites, b)
 		}

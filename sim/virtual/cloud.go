@@ -181,6 +181,12 @@ func (w *World) startLook(n *node, l *ipam.Look) {
 	w.mix(uint64(l.What)<<32 ^ uint64(l.ID))
 	at := w.now
 	switch l.What {
+	case ipam.LookENI, ipam.LookAttached, ipam.LookLeaked:
+		if w.trapped(n, ec2.DescribeNetworkInterfaces, false) {
+			return
+		}
+	}
+	switch l.What {
 	case ipam.LookENI:
 		f := &inFlight{id: l.ID, what: l.What, req: ec2.Request{Action: ec2.DescribeNetworkInterfaces, Caller: n.inst}}
 		for _, id := range l.ENIs {
@@ -220,10 +226,13 @@ func (w *World) look(n *node, e *event) {
 		in.Kernel = n.observe()
 		in.Complete = in.Kernel.Complete
 		if !in.Complete {
+			w.met(n.cutBy, "a dump ends early")
 			in.Err = "NLM_F_DUMP_INTR"
 		}
 	case ipam.LookRuntime:
 		after += w.sandboxes(n, &in)
+		w.socketMet(n, &in)
+		w.boxesMet(n)
 	case ipam.LookIMDS:
 		after += w.metadata(n, &in)
 	case ipam.LookPods:
@@ -249,6 +258,19 @@ func (n *node) observe() *dataplane.Observation {
 		n.seen = nil
 	}
 	return o
+}
+
+// socketMet says what the daemon met behind a runtime socket that an action has changed.
+func (w *World) socketMet(n *node, in *ipam.Seen) {
+	if n.socketBy == 0 {
+		return
+	}
+	text := "the daemon is given a list of " + strconv.Itoa(len(in.Sandboxes)) + " sandboxes"
+	if !in.Complete {
+		text = "the daemon is given no complete list: " + in.Err
+	}
+	w.met(n.socketBy, text)
+	n.socketBy = 0
 }
 
 // sandboxes is what stands behind the runtime's socket.
@@ -374,12 +396,21 @@ func (n *node) livePod(a netip.Addr) string {
 	return ""
 }
 
+// nodeOf names an instance's node.
+func (w *World) nodeOf(i ec2.InstanceID) string {
+	if no, ok := w.byInst[i]; ok {
+		return "node-" + strconv.Itoa(int(no))
+	}
+	return "nobody"
+}
+
 func (w *World) terminated(n *node) {
 	if n.core != nil {
 		w.audit.Died(w.now, int(n.no))
 		w.tornPages(n)
 	}
 	n.gone, n.core = true, nil
+	w.met(n.endedBy, "EC2 has terminated the instance")
 	w.tell(n, "the instance is terminated")
 }
 

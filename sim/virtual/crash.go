@@ -317,9 +317,9 @@ func (k *walk) toEnd() {
 }
 
 // Do carries out an action and remembers that it is a crash point.
-func (k *walk) Do(a *sim.Act) {
-	k.World.Do(a)
+func (k *walk) Do(a *sim.Act) int {
 	k.acted = acts.Describe(a)
+	return k.World.Do(a)
 }
 
 // Until runs to instant t and stops at the crash points on its way.
@@ -396,11 +396,16 @@ func (k *walk) fork(no int32, c *choice, quiet bool) settled {
 	if !broken() {
 		w.Until(k.end, broken)
 	}
+	var underWay []string
 	if !broken() {
-		w.Settle()
+		underWay = w.Settle()
 	}
 	v, yes := w.audit.First()
-	if !yes {
+	switch {
+	case yes:
+	case len(underWay) > 0:
+		return settled{w, "it has not settled: " + strings.Join(underWay, "; ")}
+	default:
 		return settled{w, ""}
 	}
 	v.At -= w.epoch

@@ -8,6 +8,7 @@ import (
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/acts"
 	"github.com/enilab/enilab/sim/audit"
 )
 
@@ -116,8 +117,8 @@ func (w *World) fault(n *node, a netip.Addr, netns uint64) string {
 	return why
 }
 
-// settle judges everything that has to hold once settled, on every node.
-func (w *World) settle() {
+// settle judges everything that has to hold once settled, on every node where nothing is under way any more, and names what is.
+func (w *World) settle() (underWay []string) {
 	for _, n := range w.nodes[1:] {
 		if n.gone {
 			continue
@@ -125,16 +126,19 @@ func (w *World) settle() {
 		c := w.collect(n)
 		c.Leaks = w.leaks(n)
 		c.CloudFree = w.cloud.FreeAddresses(w.cloud.Subnets()[0].ID)
-		w.audit.Settle(w.now, c)
+		underWay = append(underWay, w.audit.Settle(w.now, c)...)
 	}
 	w.settleCloud()
+	return append(underWay, acts.Pending(w.kube, w.isGone)...)
 }
+
+func (w *World) isGone(node int) bool { return node > 0 && node < len(w.nodes) && w.nodes[node].gone }
 
 // leaks are what belongs to nobody on a node.
 func (w *World) leaks(n *node) []string {
 	var out []string
 	if n.core == nil {
-		return []string{"the daemon does not run"}
+		return nil
 	}
 	live := map[uint64]bool{}
 	for t := range n.cri.Sandboxes() {
@@ -150,10 +154,6 @@ func (w *World) leaks(n *node) []string {
 			out = append(out, what+" for "+r.Address.String())
 		}
 	})
-	n.core.View(&w.view)
-	if w.view.Intents > 0 {
-		out = append(out, "an EC2 intent is still open")
-	}
 	return out
 }
 

@@ -33,6 +33,10 @@ const (
 
 // startDaemon begins a life: the records are read as the version reads them, and the shell asks nothing itself.
 func (w *World) startDaemon(n *node) {
+	if n.held && n.heldBy != 0 {
+		w.met(n.heldBy, "the daemon is not started")
+		n.heldBy = 0
+	}
 	if n.core != nil || n.held || n.gone {
 		return
 	}
@@ -50,6 +54,10 @@ func (w *World) startDaemon(n *node) {
 	w.records(n, &in)
 	n.booted = true
 	w.audit.Started(w.now, int(n.no))
+	for _, id := range n.starters {
+		w.met(id, "a daemon of version "+strconv.Itoa(n.version)+" starts with "+strconv.Itoa(len(in.Rows))+" rows on record")
+	}
+	n.starters = n.starters[:0:0]
 	w.tell(n, "ipamd starts")
 	w.feed(n, in)
 	for i := range n.intents {

@@ -1,6 +1,7 @@
 package virtual
 
 import (
+	"slices"
 	"time"
 
 	"github.com/enilab/enilab/fakes/cri"
@@ -18,96 +19,247 @@ type deathTrap struct {
 	node   int32
 	action ec2.Action
 	after  bool
+	id     int // of the action that set it
 }
 
 // Do carries out an action, now.
-func (w *World) Do(a *sim.Act) {
+func (w *World) Do(a *sim.Act) (id int) {
 	w.mixString(a.Verb)
-	if !w.cfg.Quiet {
-		w.story.Add(w.Now(), story.Scenario, acts.Describe(a))
-	}
+	id = w.acts.Begin(acts.Describe(a))
 	switch a.Subject.Kind {
 	case scn.Node:
-		w.doNode(w.nodes[a.Subject.Node], a)
+		w.doNode(w.nodes[a.Subject.Node], a, id)
 	case scn.AllNodes:
 		for _, n := range w.nodes[1:] {
-			w.doNode(n, a)
+			one := *a
+			one.Subject = scn.Subject{Kind: scn.Node, Node: int(n.no)}
+			part := w.acts.Part(id, acts.Describe(&one))
+			if n.gone {
+				w.acts.Void(part, "the instance is terminated")
+				continue
+			}
+			w.doNode(n, &one, part)
 		}
 	case scn.Pod:
-		w.doPod(a)
+		w.doPod(a, id)
 	case scn.Kube:
-		acts.Kube(w.kube, w.now, a, w.living())
-	case scn.EC2:
-		acts.EC2(w.cloud, w.now, a, func(i int) ec2.InstanceID { return w.nodes[i].inst }, acts.AddressIn(w.kube))
-	case scn.IMDS:
-		acts.IMDS(w.cloud, w.now, a, func(i int) ec2.InstanceID { return w.nodes[i].inst })
+		w.took(id, w.api(a))
+	case scn.EC2, scn.IMDS:
+		c := acts.Cloud{Model: w.cloud, Now: w.now, Instance: func(i int) ec2.InstanceID { return w.nodes[i].inst }, Address: acts.AddressIn(w.kube)}
+		w.took(id, c.Do(a, id))
 	}
 	w.pump()
+	return id
 }
 
-func (w *World) doNode(n *node, a *sim.Act) {
-	if n.gone {
-		return
+// Strike is what has become of an action by now.
+func (w *World) Strike(id int) sim.Strike { return w.acts.Of(id) }
+
+// took enters how an action was taken, and tells what it did.
+func (w *World) took(id int, s sim.Strike) { w.did(w.acts.Took(id, s)) }
+
+// met enters that something met an armed action, and tells what that did.
+func (w *World) met(id int, text string) {
+	if id != 0 {
+		w.did(w.acts.Met(id, text))
 	}
-	n.dirty = true
-	switch a.Verb {
-	case "socket":
-		for i, name := range socketNames {
-			if name == a.Text("cri") {
-				n.socket = socket(i)
-			}
-		}
-	case "restart":
-		for _, k := range a.Keys {
-			_ = n.set.Put(k.Key, k.Value) // checked by Bind
-		}
-		w.restart(n)
-	case "upgrade":
-		if a.Text("part") != "daemon" {
-			n.plugin = a.Int("to")
-		}
-		if a.Text("part") != "plugin" {
-			n.version = a.Int("to")
-			w.restart(n)
-		}
-	case "kill":
-		w.kill(n)
-	case "kill-at":
-		act, _ := ec2.ParseAction(a.Text("call"))
-		w.armed = append(w.armed, deathTrap{n.no, act, a.Text("when") == "after"})
-	case "hold":
-		n.held = true
-		w.kill(n)
-	case "unhold":
-		n.held = false
-		w.push(event{at: w.now, kind: evStart, node: n.no})
-	case "terminate":
-		w.cloud.Terminate(w.now, n.inst)
-	case "reboot":
-		w.reboot(n)
-	case "gc":
-		w.gc(n, a.Text("valid"))
-	case "fail-dels":
-		n.cri.FailDELs(a.Int("times"), a.Duration("after"))
-	case "lose-records":
-		n.disk[ipam.RunStore] = disk{}
-	case "flush-rules":
-		n.kern.FlushRules()
-		w.hint(n)
-	case "flush-routes":
-		n.kern.RemoveRoutes(a.Int("table"))
-		w.hint(n)
-	case "flush-nat":
-		n.kern.FlushNAT()
-		w.hint(n)
-	case "interrupt-dumps":
-		n.cutOff = a.Int("times")
-		n.kern.InterruptDumps(n.cutOff)
-	case "restart-kubelet":
-		w.kubelet(n, &cri.Input{Kind: cri.RestartKubelet})
-	case "restart-runtime":
-		w.kubelet(n, &cri.Input{Kind: cri.RestartRuntime})
+}
+
+func (w *World) did(line string) {
+	if line != "" && !w.cfg.Quiet {
+		w.story.Add(w.Now(), story.Scenario, line)
 	}
+}
+
+func (w *World) api(a *sim.Act) sim.Strike {
+	k := acts.API{Model: w.kube, Now: w.now, Nodes: w.living()}
+	s, _ := k.Do(a)
+	return s
+}
+
+// nodeVerbs are the verbs of nodes.
+var nodeVerbs = map[string]func(w *World, n *node, a *sim.Act, id int) sim.Strike{
+	"socket":          (*World).doSocket,
+	"restart":         (*World).doRestart,
+	"upgrade":         (*World).doUpgrade,
+	"kill":            func(w *World, n *node, _ *sim.Act, _ int) sim.Strike { return w.doKill(n) },
+	"kill-at":         (*World).doKillAt,
+	"hold":            (*World).doHold,
+	"unhold":          (*World).doUnhold,
+	"terminate":       (*World).doTerminate,
+	"reboot":          (*World).doReboot,
+	"gc":              (*World).doGC,
+	"fail-dels":       (*World).doFailDELs,
+	"lose-records":    (*World).doLoseRecords,
+	"flush-rules":     (*World).doFlushRules,
+	"flush-routes":    (*World).doFlushRoutes,
+	"flush-nat":       (*World).doFlushNAT,
+	"interrupt-dumps": (*World).doInterruptDumps,
+	"restart-kubelet": func(w *World, n *node, _ *sim.Act, id int) sim.Strike { return w.restartBox(n, cri.RestartKubelet, id) },
+	"restart-runtime": func(w *World, n *node, _ *sim.Act, id int) sim.Strike { return w.restartBox(n, cri.RestartRuntime, id) },
+}
+
+func (w *World) doNode(n *node, a *sim.Act, id int) {
+	do := nodeVerbs[a.Verb]
+	switch {
+	case n.gone:
+		w.took(id, sim.Miss("the instance is terminated"))
+	case do == nil:
+		w.took(id, sim.Miss("world sim does not know the verb"))
+	default:
+		n.dirty = true
+		w.took(id, do(w, n, a, id))
+	}
+}
+
+func (w *World) doSocket(n *node, a *sim.Act, id int) sim.Strike {
+	to := socket(slices.Index(socketNames, a.Text("cri")))
+	if n.socket == to {
+		return sim.Miss("the runtime socket is %s already", socketNames[to])
+	}
+	n.socket, n.socketBy = to, id
+	return sim.Wait("the daemon did not ask for the runtime's list")
+}
+
+func (w *World) doRestart(n *node, a *sim.Act, id int) sim.Strike {
+	for _, k := range a.Keys {
+		_ = n.set.Put(k.Key, k.Value) // checked by Bind
+	}
+	if n.core == nil {
+		return sim.Miss("no daemon runs")
+	}
+	w.restart(n)
+	return n.awaits(id)
+}
+
+// noStart is what an action waits for whose end is a daemon that starts.
+const noStart = "no daemon has started since"
+
+// awaits says that an action has struck when the next daemon starts.
+func (n *node) awaits(id int) sim.Strike {
+	n.starters = append(n.starters, id)
+	return sim.Wait(noStart)
+}
+
+func (w *World) doUpgrade(n *node, a *sim.Act, id int) sim.Strike {
+	to, part := a.Int("to"), a.Text("part")
+	if (part == "plugin" || n.version == to) && (part == "daemon" || n.plugin == to) {
+		return sim.Miss("version %d runs already", to)
+	}
+	if part != "daemon" {
+		n.plugin = to
+	}
+	if part == "plugin" {
+		n.pluginBy = id
+		return sim.Wait("the new plugin was not run")
+	}
+	n.version = to
+	w.restart(n)
+	return n.awaits(id)
+}
+
+// doKill is told by the process that ends.
+func (w *World) doKill(n *node) sim.Strike {
+	if n.core == nil {
+		return sim.Miss("no daemon runs")
+	}
+	w.kill(n)
+	return sim.Hit("the daemon dies")
+}
+
+func (w *World) doKillAt(n *node, a *sim.Act, id int) sim.Strike {
+	act, _ := ec2.ParseAction(a.Text("call"))
+	w.armed = append(w.armed, deathTrap{n.no, act, a.Text("when") == "after", id})
+	return sim.Wait("the daemon made no %s", a.Text("call"))
+}
+
+// doHold also strikes where it keeps a daemon from starting.
+func (w *World) doHold(n *node, _ *sim.Act, id int) sim.Strike {
+	if n.held {
+		return sim.Miss("the daemon is kept down already")
+	}
+	n.held = true
+	if n.core == nil {
+		n.heldBy = id
+		return sim.Wait("no daemon ran or was to start")
+	}
+	w.kill(n)
+	return sim.Hit("the daemon dies and is not started again")
+}
+
+func (w *World) doUnhold(n *node, _ *sim.Act, id int) sim.Strike {
+	if !n.held {
+		return sim.Miss("nobody keeps the daemon down")
+	}
+	n.held, n.heldBy = false, 0
+	w.push(event{at: w.now, kind: evStart, node: n.no})
+	return n.awaits(id)
+}
+
+func (w *World) doTerminate(n *node, _ *sim.Act, id int) sim.Strike {
+	n.endedBy = id
+	w.cloud.Terminate(w.now, n.inst)
+	return sim.Wait("EC2 did not terminate the instance")
+}
+
+func (w *World) doReboot(n *node, _ *sim.Act, id int) sim.Strike {
+	w.reboot(n)
+	return n.awaits(id)
+}
+
+func (w *World) doGC(n *node, a *sim.Act, id int) sim.Strike {
+	if n.core == nil {
+		return sim.Miss("no daemon runs")
+	}
+	w.gc(n, a.Text("valid"), id)
+	return sim.Wait("the daemon did not answer")
+}
+
+func (w *World) doFailDELs(n *node, a *sim.Act, id int) sim.Strike {
+	n.cri.Number(id)
+	n.cri.FailDELs(a.Int("times"), a.Duration("after"))
+	return sim.Wait("no DEL was run")
+}
+
+func (w *World) doLoseRecords(n *node, _ *sim.Act, id int) sim.Strike {
+	rows := len(n.disk[ipam.RunStore].rows)
+	if rows == 0 {
+		return sim.Miss("there are no records")
+	}
+	n.disk[ipam.RunStore] = disk{}
+	return n.awaits(id)
+}
+
+func (w *World) doFlushRules(n *node, _ *sim.Act, _ int) sim.Strike {
+	return w.flushed(n, n.kern.FlushRules(), "rules")
+}
+
+func (w *World) doFlushRoutes(n *node, a *sim.Act, _ int) sim.Strike {
+	return w.flushed(n, n.kern.RemoveRoutes(a.Int("table")), "routes")
+}
+
+func (w *World) flushed(n *node, count int, what string) sim.Strike {
+	w.hint(n)
+	return acts.Flushed(count, what)
+}
+
+func (w *World) doFlushNAT(n *node, _ *sim.Act, _ int) sim.Strike {
+	had := n.kern.FlushNAT()
+	w.hint(n)
+	return acts.FlushedNAT(had)
+}
+
+func (w *World) doInterruptDumps(n *node, a *sim.Act, id int) sim.Strike {
+	n.cutOff, n.cutBy = a.Int("times"), id
+	n.kern.InterruptDumps(n.cutOff)
+	return sim.Wait("the daemon made no dump")
+}
+
+// restartBox restarts kubelet or the runtime.
+func (w *World) restartBox(n *node, what cri.InputKind, id int) sim.Strike {
+	n.cri.Number(id)
+	w.kubelet(n, &cri.Input{Kind: what})
+	return sim.Wait("it did not come up again")
 }
 
 // restart is a rolled DaemonSet: SIGTERM, what is under way ends or is answered, then a new daemon at once.
@@ -141,10 +293,7 @@ func (w *World) reboot(n *node) {
 }
 
 // gc calls GC as a runtime would, with all attachments, with none, or without the key.
-func (w *World) gc(n *node, valid string) {
-	if n.core == nil {
-		return
-	}
+func (w *World) gc(n *node, valid string, id int) {
 	n.lastReq++
 	in := ipam.GC{Req: n.lastReq, Network: "aws-cni", Absent: valid == "missing", Deadline: w.now + addTimeout}
 	if valid == "all" {
@@ -152,43 +301,82 @@ func (w *World) gc(n *node, valid string) {
 			in.Valid = append(in.Valid, ipam.Attachment{ContainerID: t.ID, IfName: "eth0"})
 		}
 	}
-	n.run = append(n.run, request{req: n.lastReq})
+	n.run = append(n.run, request{req: n.lastReq, by: id})
 	w.feed(n, in)
 }
 
-func (w *World) doPod(a *sim.Act) {
+// podVerbs are the verbs of pods that are about its node.
+var podVerbs = map[string]func(w *World, n *node, p *kube.Pod, a *sim.Act) sim.Strike{
+	"hang":         (*World).doHang,
+	"unhang":       (*World).doUnhang,
+	"hide":         (*World).doHide,
+	"lose-gateway": (*World).doLoseGateway,
+	"change-mac":   (*World).doChangeMAC,
+	"lose-alias":   (*World).doLoseAlias,
+	"replay-del": func(w *World, n *node, p *kube.Pod, a *sim.Act) sim.Strike {
+		return n.history.ReplayDEL(n.cri, w.now, p.Name, p.UID, a)
+	},
+}
+
+func (w *World) doPod(a *sim.Act, id int) {
 	p, ok := w.kube.Find(a.Subject.Pod)
 	if !ok || p.Node <= 0 || p.Node >= len(w.nodes) {
+		w.took(id, acts.NoPod(a.Subject.Pod, ok))
 		return
 	}
 	n := w.nodes[p.Node]
 	n.dirty = true
-	switch a.Verb {
-	case "delete":
-		w.kube.DeletePod(w.now, a.Subject.Pod, 0)
-	case "force-delete":
-		w.kube.ForceDelete(w.now, a.Subject.Pod)
-	case "hang":
-		n.cri.Hang(w.now, p.UID)
-	case "unhang":
-		n.cri.Unhang(w.now, p.UID)
-	case "hide":
-		n.cri.Hide(w.now, p.UID)
-	case "lose-gateway":
-		if inode, ok := n.kern.InUse(p.Address); ok {
-			n.kern.LoseNeighbour(inode)
-		}
-	case "change-mac":
-		if veth := n.veth(&p); veth != "" {
-			n.kern.SetLinkMAC(veth, "02:de:ad:be:ef:01")
-			w.hint(n)
-		}
-	case "lose-alias":
-		n.kern.SetLinkAlias(n.veth(&p), "")
-	case "replay-del":
-		n.history.ReplayDEL(n.cri, w.now, p.Name, p.UID, a)
+	n.cri.Number(id)
+	k := acts.API{Model: w.kube, Now: w.now}
+	if s, ours := k.Do(a); ours {
+		w.took(id, s)
+	} else if do := podVerbs[a.Verb]; do != nil {
+		w.took(id, do(w, n, &p, a))
 	}
 	w.armKubelet(n)
+}
+
+func (w *World) doHang(n *node, p *kube.Pod, _ *sim.Act) sim.Strike {
+	if !n.cri.Hang(w.now, p.UID) {
+		return sim.Miss("a process of pod %s is in D state already, or its node does not know it", p.Name)
+	}
+	return sim.Wait("nobody tried to stop the pod")
+}
+
+func (w *World) doUnhang(n *node, p *kube.Pod, _ *sim.Act) sim.Strike {
+	if !n.cri.Unhang(w.now, p.UID) {
+		return sim.Miss("no process of pod %s is in D state", p.Name)
+	}
+	return sim.Hit("the process ends")
+}
+
+func (w *World) doHide(n *node, p *kube.Pod, _ *sim.Act) sim.Strike {
+	if !n.cri.Hide(w.now, p.UID) {
+		return sim.Miss("the runtime lists no sandbox of pod %s", p.Name)
+	}
+	return sim.Wait("nobody asked for the runtime's list")
+}
+
+func (w *World) doLoseGateway(n *node, p *kube.Pod, _ *sim.Act) sim.Strike {
+	inode, ok := n.kern.InUse(p.Address)
+	return acts.LostGateway(p.Name, ok && n.kern.LoseNeighbour(inode))
+}
+
+func (w *World) doChangeMAC(n *node, p *kube.Pod, _ *sim.Act) sim.Strike {
+	veth := n.veth(p)
+	if veth == "" || !n.kern.SetLinkMAC(veth, strangeMAC) {
+		return acts.ChangedMAC(p.Name, false)
+	}
+	w.hint(n)
+	return acts.ChangedMAC(p.Name, true)
+}
+
+// strangeMAC is what udev gives a link.
+const strangeMAC = "02:de:ad:be:ef:01"
+
+func (w *World) doLoseAlias(n *node, p *kube.Pod, _ *sim.Act) sim.Strike {
+	veth := n.veth(p)
+	return acts.LostAlias(p.Name, veth != "" && n.kern.SetLinkAlias(veth, ""))
 }
 
 // veth is the host end of a pod's link, "" if there is none.
@@ -213,6 +401,7 @@ func (w *World) living() []int {
 
 // EndFaults ends what actions broke.
 func (w *World) EndFaults() {
+	w.audit.FaultsEnded(w.now)
 	w.cloud.ClearFaults(w.now)
 	w.cloud.SetLag(ec2.Lag{})
 	w.armed = nil
@@ -239,8 +428,9 @@ func (w *World) EndFaults() {
 // trapped springs a trap that waits for this request.
 func (w *World) trapped(n *node, a ec2.Action, after bool) bool {
 	for i, t := range w.armed {
-		if t.node == n.no && t.action == a && t.after == after {
+		if t.node == n.no && (t.action == a || t.action == ec2.AnyAction) && t.after == after {
 			w.armed = append(w.armed[:i:i], w.armed[i+1:]...)
+			w.met(t.id, acts.Sprung(a, after))
 			w.kill(n)
 			return true
 		}
@@ -320,9 +510,9 @@ func (w *World) Can(*scn.Line) error { return nil }
 func (w *World) Steady() {}
 
 // Settle judges what has to hold once settled.
-func (w *World) Settle() {
+func (w *World) Settle() (underWay []string) {
 	w.judge()
-	w.settle()
+	return w.settle()
 }
 
 // Reached says whether the core came through a coverage mark since t=0.

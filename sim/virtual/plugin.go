@@ -27,7 +27,15 @@ func (w *World) kubelet(n *node, in *cri.Input) {
 	for _, a := range append(few[:0], n.cri.Step(w.now, in)...) {
 		w.act(n, a)
 	}
+	w.boxesMet(n)
 	w.armKubelet(n)
+}
+
+// boxesMet tells what kubelet and the runtime met of armed actions.
+func (w *World) boxesMet(n *node) {
+	for _, m := range n.cri.Met() {
+		w.met(m.Fault, m.What)
+	}
 }
 
 func (w *World) armKubelet(n *node) {
@@ -69,6 +77,8 @@ func (w *World) plugin(n *node, e *event) {
 	att := ipam.Attachment{Network: a.Network, ContainerID: a.ContainerID, IfName: a.IfName}
 	pod := ipam.Pod{Namespace: a.Namespace, Name: a.Name, UID: a.UID}
 	w.mix(uint64(a.Verb))
+	w.met(n.pluginBy, "a plugin of version "+strconv.Itoa(n.plugin)+" is run")
+	n.pluginBy = 0
 	if a.Verb == cri.ADD {
 		n.history.Add(a.Name, a.ContainerID)
 	}
@@ -148,6 +158,7 @@ func (w *World) reply(n *node, r *ipam.Reply) {
 	n.run = n.run[:len(n.run)-1]
 	w.judgeReply(n, &q, r)
 	w.refused(n, &q, r)
+	w.met(q.by, gcTold(r))
 	if q.file != 0 {
 		w.intentDone(n, q.file, r.Err == nil)
 	}
@@ -159,6 +170,14 @@ func (w *World) reply(n *node, r *ipam.Reply) {
 		o.err = &cri.PluginError{Code: r.Err.Code, Msg: r.Err.Text}
 	}
 	w.push(event{at: w.now + pluginReply, kind: evResult, node: n.no, life: n.life, num: uint64(q.op), data: o})
+}
+
+// gcTold is how a GC was answered.
+func gcTold(r *ipam.Reply) string {
+	if r.Err != nil {
+		return "GC is refused: " + r.Err.Text
+	}
+	return "GC has succeeded"
 }
 
 // judgeReply is the edge at which I2, I6 and I7 are judged.

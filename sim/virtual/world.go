@@ -70,6 +70,7 @@ type World struct {
 	base     []ec2.Count // the ledger at t=0
 	cloudAt  time.Duration
 	armed    []deathTrap
+	acts     acts.Log
 	rng      uint64
 	story    story.Story
 	told     time.Duration // when a fleet's figures were told last
@@ -112,8 +113,12 @@ type node struct {
 	booted  bool                   // the tmpfs marker exists
 	seen    *dataplane.Observation // the last one, and the kernel's generation then: observations are not changed once made
 	seenGen uint64
-	cutOff  int            // observations that will be incomplete
-	listed  []ipam.Sandbox // the runtime's last list; nil when something may have changed
+	cutOff  int // observations that will be incomplete
+
+	// The actions that have something still to meet: 0 is none.
+	socketBy, pluginBy, heldBy, endedBy, cutBy int
+	starters                                   []int          // those that the next start of a daemon ends
+	listed                                     []ipam.Sandbox // the runtime's last list; nil when something may have changed
 }
 
 // disk is one store: rows by key, in the order in which the keys were first written.
@@ -123,6 +128,7 @@ type disk struct{ rows []ipam.Row }
 type request struct {
 	req  ipam.Req
 	op   cri.OpID // 0: an intent file, a GC or a stale DEL
+	by   int      // GC: the action that asked
 	verb cri.Verb
 	att  ipam.Attachment
 	addr netip.Addr // DEL: the address the attachment had
@@ -281,7 +287,7 @@ func (w *World) Clone() *World {
 			c.nodes[i] = n.clone()
 		}
 	}
-	c.armed = slices.Clone(w.armed)
+	c.armed, c.acts = slices.Clone(w.armed), w.acts.Clone()
 	c.story = w.story.Clone()
 	c.view, c.cut = ipam.View{}, audit.Cut{}
 	return &c
@@ -297,6 +303,7 @@ func (n *node) clone() *node {
 		c.disk[s].rows = slices.Clone(n.disk[s].rows)
 	}
 	c.faults, c.fresh = maps.Clone(n.faults), slices.Clone(n.fresh)
+	c.starters = slices.Clone(n.starters)
 	c.run, c.intents, c.history = slices.Clone(n.run), slices.Clone(n.intents), n.history.Clone()
 	return &c
 }
@@ -355,6 +362,9 @@ func (w *World) pump() {
 		if !moved {
 			break
 		}
+	}
+	for _, m := range w.cloud.Met() {
+		w.met(m.Fault, acts.Told(m, w.nodeOf))
 	}
 	if at, ok := w.cloud.Next(); ok && at < w.cloudAt {
 		w.cloudAt = at

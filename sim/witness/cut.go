@@ -45,7 +45,7 @@ func (l *Life) Busy() string {
 // Leaks are what belongs to nobody on a node (I5). stray are the addresses in namespaces that no sandbox has, o is the node's kernel.
 func (l *Life) Leaks(stray []netip.Addr, o *dataplane.Observation) (out []string) {
 	if l == nil {
-		return []string{"the daemon does not run"}
+		return nil
 	}
 	for _, a := range stray {
 		out = append(out, "address "+a.String()+" is configured in a namespace that no sandbox has")
@@ -59,8 +59,5 @@ func (l *Life) Leaks(stray []netip.Addr, o *dataplane.Observation) (out []string
 			out = append(out, what+" for "+r.Address.String())
 		}
 	})
-	if l.view().Intents > 0 {
-		out = append(out, "an EC2 intent is still open")
-	}
 	return out
 }

@@ -84,32 +84,34 @@ func (k *kernel) configurePrimary(a addressArgs) error {
 	return nil
 }
 
-func (*kernel) flushRules(none) error { return stranger.FlushRules() }
+func (*kernel) flushRules(none) (int, error) { return stranger.FlushRules() }
 
-func (*kernel) flushRoutes(table int) error { return stranger.FlushRoutes(table) }
+func (*kernel) flushRoutes(table int) (int, error) { return stranger.FlushRoutes(table) }
 
-func (*kernel) flushNAT(none) error { return stranger.FlushNAT() }
+func (*kernel) flushNAT(none) (bool, error) { return stranger.FlushNAT() }
 
-func (*kernel) changeMAC(a macArgs) error { return stranger.ChangeMAC(a.Link, a.MAC) }
+func (*kernel) changeMAC(a macArgs) (bool, error) { return stranger.ChangeMAC(a.Link, a.MAC) }
 
-func (*kernel) loseAlias(name string) error { return stranger.LoseAlias(name) }
+func (*kernel) loseAlias(name string) (bool, error) { return stranger.LoseAlias(name) }
 
 // loseGateway: a pod that is gone has no gateway to lose.
-func (h *helper) loseGateway(inode uint64) error {
+func (h *helper) loseGateway(inode uint64) (had bool, err error) {
 	h.mu.Lock()
 	known := h.pods[inode] != nil
 	h.mu.Unlock()
 	if !known {
-		return nil
+		return false, nil
 	}
-	return h.within(inode, func() error { return stranger.LoseNeighbour(dataplane.Gateway()) })
+	err = h.within(inode, func() (err error) { had, err = stranger.LoseNeighbour(dataplane.Gateway()); return err })
+	return had, err
 }
 
-func (*helper) loseRecords(none) error {
-	if err := os.Remove(Records); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
+func (*helper) loseRecords(none) (had bool, err error) {
+	err = os.Remove(Records)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
 	}
-	return nil
+	return err == nil, err
 }
 
 func (*helper) writeFile(a fileArgs) error {

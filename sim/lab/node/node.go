@@ -283,26 +283,30 @@ func (n *Node) ConfigurePrimary(name string, address netip.Prefix, gateway netip
 	return n.do("configure-primary", addressArgs{name, address, gateway})
 }
 
-// FlushRules removes every IPv4 rule but the kernel's own three.
-func (n *Node) FlushRules() error { return n.do("flush-rules", nil) }
+// FlushRules removes every IPv4 rule but the kernel's own three, and says how many.
+func (n *Node) FlushRules() (int, error) { return call[int](n, "flush-rules", nil, 0) }
 
-// FlushRoutes removes every IPv4 route of a table.
-func (n *Node) FlushRoutes(table int) error { return n.do("flush-routes", table) }
+// FlushRoutes removes every IPv4 route of a table, and says how many.
+func (n *Node) FlushRoutes(table int) (int, error) { return call[int](n, "flush-routes", table, 0) }
 
-// FlushNAT removes every nftables table, as "nft flush ruleset" does.
-func (n *Node) FlushNAT() error { return n.do("flush-nat", nil) }
+// FlushNAT removes every nftables table, as "nft flush ruleset" does. It says whether there were any.
+func (n *Node) FlushNAT() (bool, error) { return call[bool](n, "flush-nat", nil, 0) }
 
-// LoseGateway removes a pod's neighbour entry of dataplane.Gateway. A namespace that is gone has none to lose.
-func (n *Node) LoseGateway(inode uint64) error { return n.do("lose-gateway", inode) }
+// LoseGateway removes a pod's neighbour entry of dataplane.Gateway, and says whether it had one. A namespace that is gone has none to lose.
+func (n *Node) LoseGateway(inode uint64) (bool, error) {
+	return call[bool](n, "lose-gateway", inode, 0)
+}
 
-// ChangeMAC gives a link of the node another MAC. A link that is gone keeps nothing: no error.
-func (n *Node) ChangeMAC(link, mac string) error { return n.do("change-mac", macArgs{link, mac}) }
+// ChangeMAC gives a link of the node another MAC, and says whether it had another one. A link that is gone has none: no error.
+func (n *Node) ChangeMAC(link, mac string) (bool, error) {
+	return call[bool](n, "change-mac", macArgs{link, mac}, 0)
+}
 
-// LoseAlias removes a link's alias. A link that is gone has none to lose: no error.
-func (n *Node) LoseAlias(link string) error { return n.do("lose-alias", link) }
+// LoseAlias removes a link's alias, and says whether it had one. A link that is gone has none to lose: no error.
+func (n *Node) LoseAlias(link string) (bool, error) { return call[bool](n, "lose-alias", link, 0) }
 
-// LoseRecords removes the daemon's records of allocations (Records), if there are any.
-func (n *Node) LoseRecords() error { return n.do("lose-records", nil) }
+// LoseRecords removes the daemon's records of allocations (Records), and says whether there were any.
+func (n *Node) LoseRecords() (bool, error) { return call[bool](n, "lose-records", nil, 0) }
 
 // WriteRecords replaces them.
 func (n *Node) WriteRecords(data []byte) error { return n.WriteFile(Records, data) }

@@ -477,11 +477,14 @@ func TestStrangersAndReboot(t *testing.T) {
 	sh(t, n, rules+"; ip route add default via 10.0.10.1 dev eth0 table 1000 onlink; ip route add 10.0.10.1 dev eth0 table 2; ip link set "+veth+" alias 'a b c'")
 	nat(t, n)
 
-	check(t, n.FlushRoutes(1000))
-	check(t, n.LoseAlias(veth))
-	check(t, n.LoseAlias("nobody"))
-	check(t, n.ChangeMAC(veth, "02:de:ad:be:ef:01"))
-	check(t, n.ChangeMAC("nobody", "02:de:ad:be:ef:01"))
+	told(t, 1)(n.FlushRoutes(1000))
+	told(t, 0)(n.FlushRoutes(77))
+	told(t, true)(n.LoseAlias(veth))
+	told(t, false)(n.LoseAlias(veth))
+	told(t, false)(n.LoseAlias("nobody"))
+	told(t, true)(n.ChangeMAC(veth, "02:de:ad:be:ef:01"))
+	told(t, false)(n.ChangeMAC(veth, "02:de:ad:be:ef:01"))
+	told(t, false)(n.ChangeMAC("nobody", "02:de:ad:be:ef:01"))
 	if got := sh(t, n, "ip route show table 1000; ip route show table 2; ip -o link show "+veth); !strings.Contains(got, "10.0.10.1 dev eth0") ||
 		strings.Contains(got, "via 10.0.10.1") || strings.Contains(got, "alias") || !strings.Contains(got, "02:de:ad:be:ef:01") {
 		t.Errorf("%s", got)
@@ -489,8 +492,10 @@ func TestStrangersAndReboot(t *testing.T) {
 	if got := must(n.Leaks())(t); len(got.Rules) != 3 || len(got.Tables) != 1 || got.Tables[0] != "inet other" {
 		t.Errorf("rules %q, tables %q", got.Rules, got.Tables)
 	}
-	check(t, n.FlushRules())
-	check(t, n.FlushNAT())
+	told(t, 3)(n.FlushRules())
+	told(t, 0)(n.FlushRules())
+	told(t, true)(n.FlushNAT())
+	told(t, false)(n.FlushNAT())
 	if got := sh(t, n, "ip rule | wc -l"); got != "3\n" {
 		t.Errorf("%s rules are left", got)
 	}
@@ -501,14 +506,15 @@ func TestStrangersAndReboot(t *testing.T) {
 	if got := sh(t, n, neighbour); !strings.Contains(got, "PERMANENT") {
 		t.Errorf("%q", got)
 	}
-	check(t, n.LoseGateway(inode))
-	check(t, n.LoseGateway(42))
+	told(t, true)(n.LoseGateway(inode))
+	told(t, false)(n.LoseGateway(inode))
+	told(t, false)(n.LoseGateway(42))
 	if got := sh(t, n, neighbour); got != "" {
 		t.Errorf("%q", got)
 	}
 	check(t, n.WriteRecords([]byte("{}")))
-	check(t, n.LoseRecords())
-	check(t, n.LoseRecords())
+	told(t, true)(n.LoseRecords())
+	told(t, false)(n.LoseRecords())
 
 	// and now the reboot
 	sh(t, n, rules+"; ip route add 10.9.9.9 dev lo table 3; ip addr add 10.8.8.8/32 dev lo; ip link add dummy0 type dummy; ip link add one type veth peer name other; echo x > /var/lib/aws-node/x")
@@ -787,5 +793,16 @@ func TestMainByHand(t *testing.T) {
 	out, err := exec.Command(must(os.Executable())(t), "helper").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "by the laboratory") {
 		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// told holds what the kernel says of a change to what was there to be changed.
+func told[T comparable](t *testing.T, want T) func(T, error) {
+	t.Helper()
+	return func(got T, err error) {
+		t.Helper()
+		if check(t, err); got != want {
+			t.Errorf("found %v, want %v", got, want)
+		}
 	}
 }

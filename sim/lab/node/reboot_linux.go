@@ -31,10 +31,10 @@ func (h *helper) reboot(none) error {
 		p.mounted, p.holds = false, 0
 		h.settle(p)
 	}
-	return errors.Join(errors.Join(errs...), links,
-		h.flushRules(nil),
-		stranger.FlushTables(func(t uint32) bool { return t != unix.RT_TABLE_LOCAL }),
-		h.flushNAT(nil),
+	_, rules := h.flushRules(nil)
+	_, routes := stranger.FlushTables(func(t uint32) bool { return t != unix.RT_TABLE_LOCAL })
+	_, nat := h.flushNAT(nil)
+	return errors.Join(errors.Join(errs...), links, rules, routes, nat,
 		forgetFlows(),
 		empty("/run/aws-node"))
 }

@@ -1,0 +1,64 @@
+package acts
+
+import (
+	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/sim"
+)
+
+// The strikes of verbs that every world carries out in its own way. What was changed is told by the kernel, or by its model.
+
+// Flushed is a table or the rules without what somebody removed.
+func Flushed(count int, what string) sim.Strike {
+	if count == 0 {
+		return sim.Miss("there are no %s to remove", what)
+	}
+	return sim.Hit("%d %s are gone", count, what)
+}
+
+// FlushedNAT is nftables without its tables.
+func FlushedNAT(had bool) sim.Strike {
+	if !had {
+		return sim.Miss("there are no tables of nftables")
+	}
+	return sim.Hit("the tables of nftables are gone")
+}
+
+// LostGateway is a pod without its permanent neighbour entry.
+func LostGateway(pod string, had bool) sim.Strike {
+	if !had {
+		return sim.Miss("pod %s has no permanent entry of its gateway", pod)
+	}
+	return sim.Hit("the pod has no entry of its gateway")
+}
+
+// ChangedMAC is a pod's host veth with another MAC.
+func ChangedMAC(pod string, changed bool) sim.Strike {
+	if !changed {
+		return sim.Miss("pod %s has no host veth with another MAC", pod)
+	}
+	return sim.Hit("the host veth has another MAC")
+}
+
+// LostAlias is a pod's host veth without its alias.
+func LostAlias(pod string, had bool) sim.Strike {
+	if !had {
+		return sim.Miss("pod %s has no host veth with an alias", pod)
+	}
+	return sim.Hit("the host veth has no alias")
+}
+
+// NoPod is a pod that is not there, or not on a node.
+func NoPod(name string, known bool) sim.Strike {
+	if known {
+		return sim.Miss("pod %s is on no node", name)
+	}
+	return sim.Miss("there is no pod %s", name)
+}
+
+// Sprung is a trap that a daemon's request has met.
+func Sprung(a ec2.Action, after bool) string {
+	if after {
+		return "the daemon dies after its " + a.String()
+	}
+	return "the daemon dies before its " + a.String()
+}
