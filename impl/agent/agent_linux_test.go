@@ -115,17 +115,15 @@ func TestSilentMetadata(t *testing.T) {
 	r.cloud.silent = make(chan struct{})
 	r.start()
 	r.eventually("the socket is there", func() bool { return exists(r.socket()) })
-	began := time.Now()
 	out := r.must(&local.Request{Verb: local.Status})
-	if out.Ready || len(out.Reasons) == 0 || time.Since(began) > time.Second {
-		t.Errorf("status after %v: %+v", time.Since(began), out)
+	if out.Ready || out.Busy || len(out.Reasons) == 0 {
+		t.Errorf("status: %+v", out)
 	}
-	began = time.Now()
-	q := addOf("one")
+	q, began := addOf("one"), time.Now()
 	q.TimeoutMS = 800
 	out = r.must(q, passed(t)...)
-	if took := time.Since(began); out.Code != ipam.CodeTryAgain || took > 800*time.Millisecond || !strings.Contains(out.Text, "metadata") {
-		t.Errorf("add after %v: %+v", took, out)
+	if took := time.Since(began); out.Code != ipam.CodeTryAgain || took > defaultTimeout/2 || !strings.Contains(out.Text, "metadata") {
+		t.Errorf("add with a deadline of 800 ms after %v: %+v", took, out)
 	}
 	close(r.cloud.silent)
 	r.serves()
@@ -177,7 +175,7 @@ func TestGone(t *testing.T) {
 			<-leave
 		}
 	})
-	c, err := local.Dial(r.socket(), time.Second)
+	c, err := local.Dial(r.socket(), soon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,10 +227,12 @@ func TestLanes(t *testing.T) {
 	}
 	gone := make(chan *local.Response, 1)
 	go func() { out, _ := r.call(delOf("slow")); gone <- out }()
+	r.eventually("the ADD and its DEL are open", func() bool { return r.view().Requests == 2 })
+	r.add("quick-again") // the daemon has done its other work meanwhile
 	select {
 	case out := <-gone:
 		t.Fatalf("the DEL overtook its ADD: %+v", out)
-	case <-time.After(50 * time.Millisecond):
+	default:
 	}
 	close(leave)
 	for _, c := range []chan *local.Response{slow, gone} {
@@ -254,10 +254,9 @@ func TestStop(t *testing.T) {
 		go func() { out, _ := r.call(addOf(fmt.Sprint("waits-", i)), files...); answers <- out }()
 	}
 	r.eventually("three ADDs are open", func() bool { return r.view().Requests == 3 })
-	began := time.Now()
 	r.end()
-	if took := time.Since(began); took > time.Second {
-		t.Errorf("it took %v to stop", took)
+	if strings.Contains(r.log.String(), "although not all has ended") {
+		t.Errorf("it took all of the %v that it may take to stop\n%s", StopBound, r.log)
 	}
 	for range 3 {
 		if out := <-answers; out == nil || out.Code != ipam.CodeTryAgain {
@@ -286,7 +285,7 @@ func TestStopWhileAPlanHangs(t *testing.T) {
 		if out == nil || out.Code != ipam.CodeTryAgain {
 			t.Errorf("answer: %+v", out)
 		}
-	case <-time.After(StopBound + 5*time.Second):
+	case <-time.After(StopBound + soon):
 		t.Fatal("no answer")
 	}
 	r.end()
@@ -478,7 +477,7 @@ func TestRecordOnADiskThatHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := make(chan error, 2)
-	hasty, err := local.Dial(r.socket(), time.Second)
+	hasty, err := local.Dial(r.socket(), soon)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -115,8 +115,8 @@ func TestClock(t *testing.T) {
 	r.del("one")
 	began, now := time.Now(), r.c.Clock.Now()
 	jump(func() bool { return r.c.Clock.Now()-now > 40*time.Second })
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("40 s took %v", took)
+	if took := time.Since(began); took > 40*time.Second {
+		t.Errorf("40 s took %v: nothing has jumped", took)
 	}
 	if v := r.view(); v.View.Cooling != 0 || v.View.Free != 2 {
 		t.Errorf("40 s after the DEL: %d cooling, %d free", v.View.Cooling, v.View.Free)

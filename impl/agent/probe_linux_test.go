@@ -45,8 +45,13 @@ func answering(t *testing.T, out *local.Response) (socket string) {
 	return filepath.Join(dir, "s")
 }
 
-// TestProbes: what each of the two wants to know, within a second.
+// TestProbes: what each of the two wants to know, within a second: kubelet's patience unless it is told otherwise. Only a daemon that hangs
+// takes as long as is asked of it, and a busy machine longer still, so the second is the constant's, and that it is kept shows in what is
+// not waited for: an operator's patience.
 func TestProbes(t *testing.T) {
+	if statusBound >= askStatus || askStatus >= time.Second {
+		t.Errorf("the daemon answers within %v, who asks waits for %v: expected the former to be less, and both less than a second", statusBound, askStatus)
+	}
 	rival, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -74,8 +79,8 @@ func TestProbes(t *testing.T) {
 				var out bytes.Buffer
 				began := time.Now()
 				err := ask(&out, local.Status, probe, s)
-				if took := time.Since(began); took > time.Second {
-					t.Errorf("%q took %v", probe, took)
+				if took := time.Since(began); took >= askBound {
+					t.Errorf("%q took %v, an operator's patience", probe, took)
 				}
 				if (err == nil) != want {
 					t.Errorf("%q: %v, %s", probe, err, &out)
@@ -91,15 +96,14 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-// TestStuck: when the daemon's own goroutine hangs somebody else says so, in time.
+// TestStuck: when the daemon's own goroutine hangs somebody else says so, in the time that STATUS has.
 func TestStuck(t *testing.T) {
 	r := newRig(t, 2)
 	h := &hanging{gate: make(chan struct{})}
 	r.c.Record = h
 	r.start().serves()
 	h.on.Store(true)
-	began := time.Now()
-	hung, err := local.Dial(r.socket(), time.Second)
+	hung, err := local.Dial(r.socket(), soon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,8 +111,8 @@ func TestStuck(t *testing.T) {
 	go func() { _, _ = hung.Call(delOf("nobody"), soon) }() // a step, which the recording's stream holds up
 	r.eventually("STATUS says that it is stuck", func() bool { return r.must(&local.Request{Verb: local.Status}).Busy })
 	s := &settings.Settings{Socket: r.socket()}
-	if err := ask(&bytes.Buffer{}, local.Status, liveness, s); err == nil || time.Since(began) > 5*time.Second {
-		t.Errorf("after %v a daemon that is stuck: %v", time.Since(began), err)
+	if err := ask(&bytes.Buffer{}, local.Status, liveness, s); err == nil {
+		t.Error("a daemon that is stuck is alive")
 	}
 	close(h.gate)
 	r.eventually("it is alive again", func() bool { return ask(&bytes.Buffer{}, local.Status, liveness, s) == nil })

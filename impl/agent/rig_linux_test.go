@@ -225,7 +225,7 @@ func (r *rig) eventually(what string, ok func() bool) {
 
 // call asks the daemon.
 func (r *rig) call(q *local.Request, files ...*os.File) (*local.Response, error) {
-	c, err := local.Dial(r.socket(), time.Second)
+	c, err := local.Dial(r.socket(), soon)
 	if err != nil {
 		return nil, err
 	}
