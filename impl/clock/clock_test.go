@@ -49,8 +49,8 @@ func TestJumps(t *testing.T) {
 		}
 		select {
 		case <-c.Moved():
-		case <-time.After(5 * time.Second):
-			t.Fatal("no word of a jump within 5 s")
+		case <-time.After(20 * time.Second):
+			t.Fatal("no word of a jump within 20 s")
 		}
 		if early := boottime() + 2*time.Hour - time.Minute; c.Now() < early {
 			t.Errorf("told %v: now is %v, before %v", offset, c.Now(), early)

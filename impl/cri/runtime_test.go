@@ -127,6 +127,9 @@ func start(t *testing.T) (*fake, *Runtime) {
 	return s, dial(t, path)
 }
 
+// patience bounds what should come by itself.
+const patience = 20 * time.Second
+
 func bounded(t *testing.T, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	t.Cleanup(cancel)
@@ -147,7 +150,7 @@ func TestSandboxes(t *testing.T) {
 		{ID: "d", Pod: ipam.Pod{Namespace: "default", Name: "two-families", UID: "uid-d"}, Ready: true, Address: netip.MustParseAddr("10.0.0.7")},
 	}
 	for range 3 { // the second and third list ask for no status again
-		got, err := r.Sandboxes(bounded(t, 5*time.Second))
+		got, err := r.Sandboxes(bounded(t, patience))
 		if err != nil || !slices.Equal(got, want) {
 			t.Fatalf("got %v, %v\nwant %v", got, err, want)
 		}
@@ -160,7 +163,7 @@ func TestSandboxes(t *testing.T) {
 func TestLabelsStandInForMetadata(t *testing.T) {
 	s, r := start(t)
 	s.items = []*v1.PodSandbox{{Id: "a", Labels: map[string]string{labelNamespace: "n", labelName: "p", labelUID: "u"}}}
-	got, err := r.Sandboxes(bounded(t, 5*time.Second))
+	got, err := r.Sandboxes(bounded(t, patience))
 	if err != nil || len(got) != 1 || got[0].Pod != (ipam.Pod{Namespace: "n", Name: "p", UID: "u"}) {
 		t.Errorf("got %v, %v", got, err)
 	}
@@ -172,7 +175,7 @@ func TestAddressComesLater(t *testing.T) {
 	s.put("a", "web-0", "", true, false)
 	list := func() ipam.Sandbox {
 		t.Helper()
-		got, err := r.Sandboxes(bounded(t, 5*time.Second))
+		got, err := r.Sandboxes(bounded(t, patience))
 		if err != nil || len(got) != 1 {
 			t.Fatalf("got %v, %v", got, err)
 		}
@@ -194,7 +197,7 @@ func TestRemovedMeanwhile(t *testing.T) {
 	s, r := start(t)
 	s.put("a", "web-0", "10.0.0.5", true, false)
 	delete(s.statuses, "a")
-	got, err := r.Sandboxes(bounded(t, 5*time.Second))
+	got, err := r.Sandboxes(bounded(t, patience))
 	if err != nil || len(got) != 1 || got[0].Address.IsValid() {
 		t.Errorf("got %v, %v", got, err)
 	}
@@ -221,7 +224,7 @@ func TestErrors(t *testing.T) {
 			s.put("a", "web-0", "10.0.0.5", true, false)
 			s.put("b", "web-1", "10.0.0.6", true, false)
 			c.set(s)
-			d := 5 * time.Second
+			d := patience
 			if s.hang {
 				d = 100 * time.Millisecond
 			}
@@ -237,7 +240,7 @@ func TestErrors(t *testing.T) {
 func TestUnimplemented(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "docker.sock")
 	serve(t, path, func(*grpc.Server) {})
-	got, err := dial(t, path).Sandboxes(bounded(t, 5*time.Second))
+	got, err := dial(t, path).Sandboxes(bounded(t, patience))
 	if unary.CodeOf(err) != int(codes.Unimplemented) || got != nil || !strings.Contains(err.Error(), "unknown service runtime.v1.RuntimeService") {
 		t.Errorf("got %v, %v", got, err)
 	}
@@ -249,18 +252,18 @@ func TestReconnects(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cri.sock")
 	r := dial(t, path)
 	for range 3 {
-		began := time.Now()
-		got, err := r.Sandboxes(bounded(t, 5*time.Second))
+		ctx := bounded(t, patience)
+		got, err := r.Sandboxes(ctx)
 		if err == nil || got != nil || !strings.Contains(err.Error(), "dial unix "+path) {
 			t.Fatalf("without a socket: %v, %v", got, err)
 		}
-		if took := time.Since(began); took > 2*time.Second {
-			t.Errorf("without a socket an answer took %v", took)
+		if ctx.Err() != nil {
+			t.Error("without a socket an answer took all of the caller's time")
 		}
 		s := newService()
 		s.put("a", "web-0", "10.0.0.5", true, false)
 		stop := serve(t, path, func(g *grpc.Server) { v1.RegisterRuntimeServiceServer(g, s) })
-		if got, err := r.Sandboxes(bounded(t, 5*time.Second)); err != nil || len(got) != 1 {
+		if got, err := r.Sandboxes(bounded(t, patience)); err != nil || len(got) != 1 {
 			t.Fatalf("with a socket: %v, %v", got, err)
 		}
 		stop()
@@ -285,7 +288,7 @@ func TestNoGRPC(t *testing.T) {
 				_ = c.Close()
 			}
 		}()
-		got, err := dial(t, path).Sandboxes(bounded(t, 500*time.Millisecond))
+		got, err := dial(t, path).Sandboxes(bounded(t, patience))
 		if err == nil || got != nil {
 			t.Errorf("%q: got %v, %v", answer, got, err)
 		}
@@ -301,7 +304,7 @@ func TestOneRequestAtATime(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			if got, err := r.Sandboxes(bounded(t, 5*time.Second)); err != nil || len(got) != 10 {
+			if got, err := r.Sandboxes(bounded(t, patience)); err != nil || len(got) != 10 {
 				t.Errorf("got %v, %v", got, err)
 			}
 		})
@@ -325,7 +328,7 @@ func TestClose(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Sandboxes(bounded(t, time.Second)); err == nil {
+	if _, err := r.Sandboxes(bounded(t, patience)); err == nil {
 		t.Error("a list after Close")
 	}
 }

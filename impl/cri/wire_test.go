@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 	v1 "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -112,10 +111,10 @@ func TestNotGRPC(t *testing.T) {
 			}
 			p := new(http.Protocols)
 			p.SetUnencryptedHTTP2(true)
-			s := &http.Server{Handler: tc.answer, Protocols: p, ReadHeaderTimeout: time.Second}
+			s := &http.Server{Handler: tc.answer, Protocols: p, ReadHeaderTimeout: patience}
 			go func() { _ = s.Serve(l) }()
 			t.Cleanup(func() { _ = s.Close() })
-			got, err := dial(t, path).Sandboxes(bounded(t, 5*time.Second))
+			got, err := dial(t, path).Sandboxes(bounded(t, patience))
 			if err == nil || got != nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, %v; want an error with %q", got, err, tc.want)
 			}

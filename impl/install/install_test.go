@@ -17,7 +17,7 @@ import (
 )
 
 // soon bounds every wait of a test.
-const soon = 10 * time.Second
+const soon = 30 * time.Second
 
 // folder is a folder with these files, none of which anybody may start.
 func folder(t *testing.T, files map[string]string) string {

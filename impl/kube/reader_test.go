@@ -77,7 +77,7 @@ func TestPods(t *testing.T) {
 		"c2": podPage("", pod("d", "Pending"), pod("e", "Unknown")),
 	}
 	s := serve(t, func(w http.ResponseWriter, q *http.Request) { _, _ = io.WriteString(w, pages[q.FormValue("continue")]) })
-	got, err := reader(t, s.URL).Pods(bounded(t, 5*time.Second))
+	got, err := reader(t, s.URL).Pods(bounded(t, 20*time.Second))
 	want := []ipam.Pod{{Namespace: "default", Name: "a", UID: "uid-a"}, {Namespace: "default", Name: "d", UID: "uid-d"}, {Namespace: "default", Name: "e", UID: "uid-e"}}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %v, %v; want %v", got, err, want)
@@ -105,7 +105,7 @@ func TestPodsExpired(t *testing.T) {
 				_, _ = io.WriteString(w, podPage("", pod("b", "Running")))
 			}
 		})
-		got, err := reader(t, s.URL).Pods(bounded(t, 5*time.Second))
+		got, err := reader(t, s.URL).Pods(bounded(t, 20*time.Second))
 		if again && (err != nil || len(got) != 2) || !again && (err == nil || got != nil || gone != 2) {
 			t.Errorf("again=%v: got %v, %v after %d", again, got, err, gone)
 		}
@@ -140,7 +140,7 @@ func TestPodsErrors(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := reader(t, serve(t, c.answer).URL).Pods(bounded(t, 5*time.Second))
+			got, err := reader(t, serve(t, c.answer).URL).Pods(bounded(t, 20*time.Second))
 			said := func(want string) bool { return strings.Contains(err.Error(), want) }
 			if err == nil || got != nil || !slices.ContainsFunc(strings.Split(c.want, "|"), said) {
 				t.Errorf("got %v, %v; want an error with %q", got, err, c.want)
@@ -158,7 +158,7 @@ func TestLargeAnswer(t *testing.T) {
 			}
 		}
 	})
-	_, err := reader(t, s.URL).Node(bounded(t, 5*time.Second))
+	_, err := reader(t, s.URL).Node(bounded(t, 20*time.Second))
 	if err == nil || !strings.Contains(err.Error(), "larger than") {
 		t.Errorf("got %v", err)
 	}
@@ -185,7 +185,7 @@ func TestNobodyThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = l.Close()
-	if _, err := reader(t, "http://"+l.Addr().String()).Pods(bounded(t, 5*time.Second)); err == nil || !strings.Contains(err.Error(), "refused") {
+	if _, err := reader(t, "http://"+l.Addr().String()).Pods(bounded(t, 20*time.Second)); err == nil || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -216,12 +216,12 @@ func TestInCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.Close)
-	if _, err := r.Node(bounded(t, 5*time.Second)); err == nil || len(tokens) != 0 {
+	if _, err := r.Node(bounded(t, 20*time.Second)); err == nil || len(tokens) != 0 {
 		t.Errorf("without a token: %v, %v", err, tokens)
 	}
 	for _, token := range []string{"one\n", "two"} {
 		write("token", token)
-		if _, err := r.Node(bounded(t, 5*time.Second)); err != nil {
+		if _, err := r.Node(bounded(t, 20*time.Second)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -268,7 +268,7 @@ func TestNode(t *testing.T) {
 		{`{}`, NodeFacts{}, "expected the Node node-1"},
 	}
 	for _, c := range cases {
-		got, err := reader(t, serve(t, text(200, c.body)).URL).Node(bounded(t, 5*time.Second))
+		got, err := reader(t, serve(t, text(200, c.body)).URL).Node(bounded(t, 20*time.Second))
 		if got != c.want || (err == nil) != (c.bad == "") || err != nil && !strings.Contains(err.Error(), c.bad) {
 			t.Errorf("%s: got %+v, %v; want %+v, %q", c.body, got, err, c.want, c.bad)
 		}

@@ -20,7 +20,7 @@ import (
 )
 
 // moment bounds every wait of these tests.
-const moment = 10 * time.Second
+const moment = 30 * time.Second
 
 func listen(t *testing.T) (*local.Listener, string) {
 	t.Helper()

@@ -108,8 +108,8 @@ func TestNoAgent(t *testing.T) {
 		if err := npa.Forget(t.Context(), path, pod); err == nil || errors.Is(err, npa.ErrNobody) {
 			t.Errorf("%v", err)
 		}
-		if took := time.Since(began); took > npa.ReachBound+time.Second {
-			t.Errorf("it took %v", took)
+		if took := time.Since(began); took >= npa.ForgetBound {
+			t.Errorf("it took %v, as long as a whole call may: who says nothing is left after %v", took, npa.ReachBound)
 		}
 	})
 	t.Run("hangs in the call", func(t *testing.T) {

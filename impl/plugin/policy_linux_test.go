@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/enilab/enilab/impl/intent"
 	"github.com/enilab/enilab/impl/local"
@@ -181,11 +180,7 @@ func TestPoliciesForgotten(t *testing.T) {
 			c.agent(t, n)
 			del := add
 			del.verb = "DEL"
-			began := time.Now()
-			n.ok(del)
-			if took := time.Since(began); took > npa.ForgetBound+2*time.Second {
-				t.Errorf("it took %v", took)
-			}
+			n.ok(del) // within a moment, and the agent would never answer
 			if n.daemon.holds() != 0 || n.noted() != c.noted {
 				t.Errorf("%d attachments, %d notes; expected 0 and %d", n.daemon.holds(), n.noted(), c.noted)
 			}

@@ -207,3 +207,10 @@ func TestDependencies(t *testing.T) {
 		}
 	}
 }
+
+// TestStatusPatience: a STATUS whose daemon hangs ends within the second that a runtime has for it, and time is left to start a process.
+func TestStatusPatience(t *testing.T) {
+	if statusTimeout > 800*time.Millisecond {
+		t.Errorf("STATUS waits %v for the daemon: expected at most 800 ms", statusTimeout)
+	}
+}

@@ -71,8 +71,11 @@ func socket(t testing.TB) string {
 	return filepath.Join(dir, "s")
 }
 
+// patience bounds what should come by itself.
+const patience = 20 * time.Second
+
 func bounded(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -152,20 +155,20 @@ func TestEnds(t *testing.T) {
 		} else {
 			go func() { <-asked; cancel() }()
 		}
-		c, began := dial(t, path), time.Now()
+		c := dial(t, path)
 		_, err := c.Call(ctx, "/t.T/M", nil)
 		var e *Error
-		if !errors.As(err, &e) || e.Answered || e.Code != DeadlineExceeded || !errors.Is(err, ctx.Err()) || time.Since(began) > 5*time.Second {
-			t.Errorf("after %v %#v", time.Since(began), err)
+		if !errors.As(err, &e) || e.Answered || e.Code != DeadlineExceeded || !errors.Is(err, ctx.Err()) {
+			t.Errorf("%#v", err)
 		}
 		cancel()
 		if deadline {
 			<-asked
 		}
 	}
-	for end := time.Now().Add(5 * time.Second); ended.Load() != 2; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(patience); ended.Load() != 2; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("after 5s the server has heard of %d ends, expected 2", ended.Load())
+			t.Fatalf("after %v the server has heard of %d ends, expected 2", patience, ended.Load())
 		}
 	}
 	c := dial(t, path)

@@ -127,9 +127,9 @@ func (w *world) closeNamespace(inode uint64) {
 // until waits for something the kernel does by itself.
 func (w *world) until(what string, holds func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); !holds(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			w.t.Fatalf("waited 10s until %s\nafter\n%s", what, w.story())
+			w.t.Fatalf("waited 30 s until %s\nafter\n%s", what, w.story())
 		}
 	}
 }

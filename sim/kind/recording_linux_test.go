@@ -43,7 +43,7 @@ func machineless(t *testing.T) *World {
 // await waits for a condition that other goroutines bring about.
 func await(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !is(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("waited for " + what)
 		}
@@ -144,7 +144,7 @@ func TestTrap(t *testing.T) {
 	}
 	select {
 	case <-ended:
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Error("the daemon lives")
 	}
 }

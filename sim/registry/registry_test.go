@@ -73,12 +73,12 @@ func TestProcess(t *testing.T) {
 	if !p.Alive() {
 		t.Error("it lives, or somebody else's End ended it")
 	}
-	if err := p.End(10 * time.Second); err != nil {
+	if err := p.End(30 * time.Second); err != nil {
 		t.Error(err)
 	}
 	select {
 	case <-reaped:
-	case <-time.After(5 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Error("SIGTERM did not come")
 		_ = c.Process.Kill()
 	}

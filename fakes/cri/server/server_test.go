@@ -22,11 +22,12 @@ import (
 
 // backend is a model's node, behind a lock.
 type backend struct {
-	mu   sync.Mutex
-	node *cri.Node
-	err  error
-	hang bool
-	info Runtime
+	mu    sync.Mutex
+	node  *cri.Node
+	err   error
+	hang  bool
+	asked chan struct{} // a list that hangs has come
+	info  Runtime
 }
 
 func (b *backend) Sandboxes(ctx context.Context) ([]cri.Sandbox, error) {
@@ -35,6 +36,7 @@ func (b *backend) Sandboxes(ctx context.Context) ([]cri.Sandbox, error) {
 	list, complete := b.node.ListSandboxes()
 	switch {
 	case b.hang:
+		b.asked <- struct{}{}
 		<-ctx.Done()
 		return nil, ctx.Err()
 	case !complete:
@@ -73,7 +75,7 @@ func newBackend(t testing.TB) *backend {
 	if _, ok := n.SandboxOf("uid-web"); !ok || n.Ready() == 0 {
 		t.Fatal("the model's pod is not ready")
 	}
-	return &backend{node: n, info: Runtime{Name: "containerd", Version: "2.2.2"}}
+	return &backend{asked: make(chan struct{}, 1), node: n, info: Runtime{Name: "containerd", Version: "2.2.2"}}
 }
 
 // dial serves on a unix socket and connects to it.
@@ -263,8 +265,11 @@ func TestStop(t *testing.T) {
 	b.hang = true
 	s := New(b)
 	c := runtime.NewRuntimeServiceClient(dial(t, s))
-	time.AfterFunc(50*time.Millisecond, s.Stop)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	go func() {
+		<-b.asked
+		s.Stop()
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	if _, err := c.ListPodSandbox(ctx, &runtime.ListPodSandboxRequest{}); status.Code(err) != codes.Unavailable {
 		t.Errorf("found %v, expected Unavailable", err)

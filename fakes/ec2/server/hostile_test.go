@@ -16,6 +16,9 @@ import (
 	"github.com/enilab/enilab/fakes/ec2"
 )
 
+// readIn is how long a request may take to arrive in these tests: what arrives does on a busy machine too.
+const readIn = 300 * time.Millisecond
+
 // listening is a server of a handler, and a channel that tells of each of its connections that has ended.
 func listening(t *testing.T, h http.Handler, change func(*http.Server)) (address string, ended chan net.Conn) {
 	t.Helper()
@@ -53,7 +56,7 @@ func head(length int) string {
 // afterwards, others are served.
 func TestHostile(t *testing.T) {
 	h, _ := newDirect(t)
-	address, ended := listening(t, h, func(s *http.Server) { s.ReadTimeout, s.ReadHeaderTimeout = 50*time.Millisecond, 50*time.Millisecond })
+	address, ended := listening(t, h, func(s *http.Server) { s.ReadTimeout, s.ReadHeaderTimeout = readIn, readIn })
 	good := head(len(ok)) + ok
 	rows := []struct {
 		name, send string

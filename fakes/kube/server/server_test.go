@@ -345,8 +345,8 @@ func (s *stream) next() string {
 			return fmt.Sprint("ERROR ", e.Object.Code, " ", e.Object.Reason)
 		}
 		return fmt.Sprint(e.Type, " ", e.Object.Metadata.ResourceVersion, " ", e.Object.Spec.Unschedulable)
-	case <-time.After(5 * time.Second):
-		s.t.Fatal("no event for 5 s")
+	case <-time.After(20 * time.Second):
+		s.t.Fatal("no event for 20 s")
 	}
 	return ""
 }
@@ -424,16 +424,17 @@ func TestBookmarks(t *testing.T) {
 
 // TestPatient: a watch outlives what a request may take to arrive.
 func TestPatient(t *testing.T) {
+	const readIn = 300 * time.Millisecond // on a busy machine too
 	w := newWorld(t)
 	srv := httptest.NewUnstartedServer(nil)
 	srv.Config = Server(Handler(w.b))
-	srv.Config.ReadTimeout = 20 * time.Millisecond
+	srv.Config.ReadTimeout = readIn
 	srv.Start()
 	t.Cleanup(srv.Close)
 	w.srv = srv
 	s := w.watch("")
 	s.expect("ADDED 1001 false")
-	time.AfterFunc(100*time.Millisecond, func() { w.cordon(true) }) // well beyond ReadTimeout
+	time.AfterFunc(3*readIn, func() { w.cordon(true) })
 	s.expect("MODIFIED 1002 true")
 }
 

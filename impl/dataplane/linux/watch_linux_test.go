@@ -32,8 +32,8 @@ func hinted(t *testing.T, hints chan struct{}, what string) {
 	t.Helper()
 	select {
 	case <-hints:
-	case <-time.After(5 * time.Second):
-		t.Fatalf("waited 5s for a hint of %s", what)
+	case <-time.After(20 * time.Second):
+		t.Fatalf("waited 20 s for a hint of %s", what)
 	}
 }
 
