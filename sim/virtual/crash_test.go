@@ -51,7 +51,7 @@ func parse(t *testing.T, name, text string) *scn.File {
 }
 
 // shortEvery thins out under -short: the figures that the test logs are then those of every so-manieth crash point.
-const shortEvery = 20
+const shortEvery = 60
 
 // TestCrashEverywhere crashes every daemon of every small scenario at every event.
 func TestCrashEverywhere(t *testing.T) {
