@@ -59,6 +59,9 @@ func broken(v *sim.Verdict) map[audit.ID]bool {
 
 // While EC2 is down nothing can be repaired: the pods are out of reach, and the auditors say so. Afterwards it is.
 func TestDetachedWhileEC2IsDown(t *testing.T) {
+	if testing.Short() {
+		t.Skip("plays a quarter of an hour")
+	}
 	w, r := begin(t, detached+`
 at 1m   ec2 down for=7m
 at 1m1s ec2 detach node=1 device=1

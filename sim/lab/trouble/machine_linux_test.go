@@ -98,6 +98,9 @@ func withTimeout(d time.Duration) change {
 // newMachine makes a node whose services answer and whose daemon does not run.
 func newMachine(t *testing.T, changes ...change) *machine {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a node, a VPC and a daemon")
+	}
 	if err := node.Privileged(); err != nil {
 		t.Skip(err)
 	}
