@@ -2,13 +2,13 @@
 # and soak also use the machine's kernel, in namespaces that they make and that are gone afterwards.
 
 .DEFAULT_GOAL := help
-.PHONY: help build image demo test lint e2e bench soak fuzz conform-mutants behaviour clean
+.PHONY: help build image demo test short netns lint race race-all seeds e2e bench soak fuzz conform-mutants behaviour clean
 
 # The tag leaves golang.org/x/net/trace out of gRPC: its templates make the linker keep every method there is, 50 MB of them.
 BUILD := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags '-s -w'
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1~\2/p' $(MAKEFILE_LIST) | awk -F'~' '{ printf "%-24s%s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1~\2/p' $(MAKEFILE_LIST) | awk -F'~' '{ printf "%-24s%s\n", $$1, $$2 }'
 
 build: ## static binaries into bin/: enilab, ipamd, aws-cni
 	$(BUILD) -o bin/ ./cmd/...
@@ -20,16 +20,41 @@ image: ## container image docker.io/enilab/cni:IMAGE_TAG=dev, for amd64 and arm6
 demo: build ## replay every incident, and what each mistake breaks; as root on Linux on a real kernel too
 	bin/enilab demo
 
+# A package that takes so long hangs: the slowest needs two minutes, and ten times that on a machine that is ten times as busy.
+LIMIT := -timeout 20m
+
 test: ## all tests, the scenarios among them; as root on Linux with real daemons, plugins and packets
-	go test ./...
+	go test $(LIMIT) ./...
+
+short: ## what of them takes no minute: while you work
+	go test -short $(LIMIT) ./...
+
+netns: ## the tests of world netns alone: each scenario on a real kernel, packets, crashes (root, Linux)
+	go test $(LIMIT) ./sim/lab/...
 
 lint: ## gofmt, go vet, staticcheck: silent when all is well
 	@unformatted=$$(gofmt -l .) && test -z "$$unformatted" || { echo "gofmt -w is needed by:"; echo "$$unformatted"; exit 1; }
 	@go vet ./...
 	@go tool staticcheck ./...
 
+race: ## the race detector: the daemon, what it talks to, the servers; and one seed is one trace
+	CGO_ENABLED=1 go test -race -run 'ThousandRuns|Fork' $(LIMIT) ./sim/virtual
+	CGO_ENABLED=1 go test -race -short $(LIMIT) ./impl/agent ./impl/clock ./impl/cloud ./impl/cri ./impl/dataplane/linux ./impl/install \
+		./impl/intent ./impl/kube ./impl/local ./impl/npa ./impl/plugin ./impl/unary ./fakes/.../server ./fakes/world
+
+# Packages that have goroutines or what guards against them, in their tests or beside them; but for e2e, which is a run of its own.
+race-all: ## the race detector over every package with goroutines, nothing left out (minutes)
+	CGO_ENABLED=1 go test -race -timeout 60m $$(grep -rlE --include='*.go' '^\s*go (func|[a-zA-Z_.]+)\(|\.Go\(|"sync"|"sync/atomic"' . | xargs -n1 dirname | sort -u | grep -v '^./e2e$$')
+
+SEEDS ?= 1-20
+SWARM ?= 1-500
+seeds: build ## every scenario with other seeds, and invented ones: SEEDS=1-20 SWARM=1-500
+	bin/enilab run scenarios/*.scn --seeds $(SEEDS)
+	bin/enilab swarm --seeds $(SWARM)
+
 TIMEOUT ?= 30m
 e2e: ## pods on two kind clusters (root, Docker, KIND_NODE_IMAGE): LABELS=datapath for some specs; report in bin/e2e/junit.xml
+	@e2e/ready
 	@go test -c -o bin/e2e/e2e.test ./e2e
 	@ENILAB_E2E=1 exec bin/e2e/e2e.test -ginkgo.v -ginkgo.timeout=$(TIMEOUT) $(if $(LABELS),-ginkgo.label-filter='$(LABELS)')
 
