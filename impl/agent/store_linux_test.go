@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -109,14 +110,14 @@ func TestUpstreamRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.start().serves()
-	v := r.view()
-	if v.View.Assigned != 1 {
-		t.Fatalf("%d assigned\n%s", v.View.Assigned, r.log)
+	if said := r.log.String(); !strings.Contains(said, "recovered-from-checkpoint attachment=aws-cni/c1/eth0 address=10.0.0.21") || !strings.Contains(said, "assigned=1 ") {
+		t.Errorf("it did not serve with the pod of their record\n%s", said)
 	}
-	for _, row := range v.Rows {
-		if row.State == ipam.Assigned && (row.Address.String() != "10.0.0.21" || row.Pod.Name != "web-0") {
-			t.Errorf("row %+v", row)
-		}
+	theirPod := func(row ipam.Row) bool {
+		return row.Address.String() == "10.0.0.21" && row.Att.ContainerID == "c1" && row.Pod.Name == "web-0"
+	}
+	if rows := r.view().Rows; !slices.ContainsFunc(rows, theirPod) { // it may cool: nothing of the pod is in this kernel
+		t.Errorf("rows %+v\n%s", rows, r.log)
 	}
 }
 
