@@ -17,6 +17,9 @@ import (
 type runFlags struct {
 	on      string
 	seed    uint64
+	seeds   string
+	ranged  bool // --seeds was given
+	seeded  bool // --seed was given
 	against string
 	json    bool
 	update  bool
@@ -37,9 +40,13 @@ what its "against" line says. All files are checked before anything starts. FILE
 
 A twentieth of the runs, always the same ones, is run twice and compared: the simulator is deterministic.
 
-` + verdictManual() + "\n" + jsonManual,
+--seeds A-B runs every file with every seed from A to B, as many at once as there are cores (worlds of this machine's kernel: one after
+another), and tells one line for each file and the whole report of the first seed with which it is not as it should be.
+
+` + verdictManual() + "\n" + jsonManual + "\n" + seedsJSONManual,
 		Example: `  enilab run scenarios/*.scn
   enilab run scenarios/socket-mismatch.scn --seed 7
+  enilab run scenarios/*.scn --seeds 1-200                         what holds with one seed only holds by luck
   enilab run scenarios/socket-mismatch.scn --against no-repair     one mutant alone: exit 1 when it breaks something
   enilab run scenarios/socket-mismatch.scn --update                take the story as it is told now
   enilab run scenarios/force-delete.scn --crash-everywhere
@@ -51,10 +58,14 @@ A twentieth of the runs, always the same ones, is run twice and compared: the si
 			}
 			return nil
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return l.runFiles(&f, args) },
+		RunE: func(c *cobra.Command, args []string) error {
+			f.ranged, f.seeded = c.Flags().Changed("seeds"), c.Flags().Changed("seed")
+			return l.runFiles(&f, args)
+		},
 	}
 	c.Flags().StringVar(&f.on, "on", "sim", "world to run in: sim (virtual time), lab (real processes on this machine's kernel; needs root on Linux), kind (a Kubernetes cluster, in real time; needs Docker too)")
 	c.Flags().Uint64Var(&f.seed, "seed", suite.DefaultSeed, "seed of everything that is random")
+	c.Flags().StringVar(&f.seeds, "seeds", "", "run with every seed of this range, such as 1-200")
 	c.Flags().StringVar(&f.against, "against", "", "run this mutant alone (enilab mutants lists them)")
 	c.Flags().BoolVar(&f.json, "json", false, "write one JSON document instead of text")
 	c.Flags().BoolVar(&f.update, "update", false, "rewrite the golden stories of the files that hold")
@@ -116,14 +127,23 @@ func (l *lab) runFiles(f *runFlags, names []string) error {
 	if err != nil {
 		return err
 	}
+	var seeds suite.Seeds
+	if f.ranged {
+		if seeds, err = f.seedRange(); err != nil {
+			return err
+		}
+	}
 	place, err := l.place(f.on, f.name)
 	if err != nil {
 		return err
 	}
 	cases, err := l.load(place, names)
 	if err != nil {
-		if f.json {
-			return l.writeJSON(refused(err, f), suite.ExitBad)
+		switch d := refused(err, f); {
+		case f.json && f.ranged:
+			return l.writeJSON(refusedSweep(d, seeds), suite.ExitBad)
+		case f.json:
+			return l.writeJSON(d, suite.ExitBad)
 		}
 		return l.refuse(err)
 	}
@@ -139,8 +159,12 @@ func (l *lab) runFiles(f *runFlags, names []string) error {
 			return err
 		}
 	}
+	o.Interrupted = l.interrupted
+	if f.ranged {
+		return l.sweepFiles(f, seeds, o, cases)
+	}
 	p := newProgress(l.err)
-	o.Interrupted, o.Progress = l.interrupted, p.tell
+	o.Progress = p.tell
 	if f.keep {
 		o.Linger = l.stay
 	}
