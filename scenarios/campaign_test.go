@@ -1,0 +1,75 @@
+package scenarios_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/mutants"
+	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/suite"
+	"github.com/enilab/enilab/sim/virtual"
+)
+
+// deaf is a world in which a verb does nothing.
+type deaf struct {
+	*virtual.World
+	verb string
+}
+
+func (w deaf) Do(a *sim.Act) {
+	if a.Verb != w.verb {
+		w.World.Do(a)
+	}
+}
+
+// withoutVerb is virtual time in which a verb does nothing.
+func withoutVerb(verb string) *suite.Place {
+	p := suite.Sim()
+	p.Open = func(c *sim.Cluster, seed uint64, m *mutants.Mutant) (suite.World, error) {
+		w, err := virtual.Open(c, seed, m)
+		return deaf{w, verb}, err
+	}
+	return p
+}
+
+// verbsOf are the verbs that a scenario uses.
+func verbsOf(t *testing.T, name string) []string {
+	t.Helper()
+	f, err := scn.Parse(name, read(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, l := range f.Lines {
+		if at, ok := l.Stmt.(*scn.At); ok && at.Action != nil && !slices.Contains(out, at.Action.Verb) {
+			out = append(out, at.Action.Verb)
+		}
+	}
+	return out
+}
+
+// Every verb of every scenario matters: when it does nothing, an expectation, an invariant, a mark or a mutant says so. The golden story
+// is not asked: a line that tells what was asked for would be no witness.
+func TestEveryVerbMatters(t *testing.T) {
+	for _, name := range files(t) {
+		for _, verb := range verbsOf(t, name) {
+			t.Run(strings.TrimSuffix(name, ".scn")+"/"+verb, func(t *testing.T) {
+				t.Parallel()
+				c, err := suite.Load(withoutVerb(verb), name, read(t, name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				r := c.Run(suite.Options{Seed: suite.DefaultSeed, NoStory: true})
+				if r.Status == suite.Held {
+					t.Errorf("without %s it holds too: give it a witness, such as an expectation of what it does", verb)
+				} else if os.Getenv("ENILAB_VERBOSE") != "" {
+					report := r.Report()
+					t.Log(report[:strings.Index(report, "\n")])
+				}
+			})
+		}
+	}
+}
