@@ -161,7 +161,9 @@ func Metrics() []Metric {
 		{"waiting", onNode, false, "ADDs that wait for an address"},
 		{"serving", onNode, true, "the daemon answers"},
 		{"impaired", onNode, true, "the daemon gives a reason for bad health"},
+		{"daemon.starts", onNode, false, "daemons that have started since t=0"},
 		{"pods.ready", onNode, false, "pods that kubelet sees run"},
+		{"pods.reachable", onNode, false, "pods that run and that a packet from the VPC reaches, and back"},
 		{"calls.total", onNode, false, "the node's EC2 requests, those before t=0 too"},
 		{"calls.throttled", onNode, false, "those that were throttled"},
 		{"calls.failed", onNode, false, "those that were refused otherwise"},
@@ -170,6 +172,7 @@ func Metrics() []Metric {
 		{"reachable", onPod, true, "a packet from the VPC gets there and back"},
 		{"pods.ready", onKube, false, "pods whose status is Running"},
 		{"pods.total", onKube, false, "pod objects"},
+		{"pods.made", onKube, false, "pod objects that were ever made, those of start lines too"},
 		{"calls.total", onEC2, false, "requests since t=0"},
 		{"calls.throttled", onEC2, false, "requests that were throttled since t=0"},
 		{"calls.failed", onEC2, false, "requests that were refused otherwise since t=0"},
@@ -179,6 +182,9 @@ func Metrics() []Metric {
 	}
 	for _, c := range calls[:len(calls)-1] {
 		m = append(m, Metric{"calls." + c, onEC2, false, "requests since t=0"})
+	}
+	for _, p := range ipam.Marks() {
+		m = append(m, Metric{"reached." + p, onNode, false, "how often its daemons came there since t=0"})
 	}
 	return m
 }

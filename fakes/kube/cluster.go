@@ -79,6 +79,9 @@ func (c *Cluster) Clone() *Cluster {
 	return &d
 }
 
+// Made counts the pod objects that were ever made.
+func (c *Cluster) Made() int { return int(c.serial) }
+
 // CreateWorkload makes a controller and its pods. It refuses a name that exists, a negative
 // number of replicas, and a node index out of range.
 func (c *Cluster) CreateWorkload(now time.Duration, s Spec) error {

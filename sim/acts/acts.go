@@ -35,8 +35,11 @@ func AddressIn(k *kube.Cluster) func(pod string) netip.Addr {
 
 // MeasureKube reads a metric of the API server.
 func MeasureKube(c *kube.Cluster, metric string) (int64, bool) {
-	if metric == "pods.ready" {
+	switch metric {
+	case "pods.ready":
 		return int64(c.Ready()), true
+	case "pods.made":
+		return int64(c.Made()), true
 	}
 	return int64(c.Len()), true
 }

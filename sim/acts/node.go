@@ -3,11 +3,13 @@ package acts
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/audit"
 )
 
 // MeasureView reads a metric of a node from what its daemon believes.
@@ -39,6 +41,19 @@ func MeasureView(v *ipam.View, metric string) (int64, bool) {
 		return int64(ready), true
 	}
 	return 0, false
+}
+
+// MeasureDaemon reads a metric of a node from what its daemons have done since t=0.
+func MeasureDaemon(a *audit.Auditor, node int, metric string) (int64, bool) {
+	if metric == "daemon.starts" {
+		return int64(a.Starts(node)), true
+	}
+	point, ok := strings.CutPrefix(metric, "reached.")
+	if !ok {
+		return 0, false
+	}
+	m := slices.Index(ipam.Marks(), point) + 1 // the first mark is 1
+	return int64(a.Reached(node, ipam.Mark(m))), m > 0
 }
 
 // Flag is a metric that is true or false.

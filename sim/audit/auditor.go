@@ -62,6 +62,7 @@ type node struct {
 	up       clock
 	faults   []fault
 	busy     busy
+	tally    tally
 }
 
 // New makes an auditor for cfg.Nodes nodes, numbered from 1.

@@ -14,6 +14,7 @@ func (a *Auditor) Started(now time.Duration, node int) {
 	n.running = true
 	n.contract.Reset()
 	n.contract.Slack = a.bounds.Reply
+	n.tally.starts++
 	n.up.start(now)
 }
 
@@ -49,6 +50,7 @@ func (a *Auditor) Effects(now time.Duration, node int, effs []ipam.Effect) {
 		}
 		return
 	}
+	n.tally.count(effs)
 	a.contract(now, node, n.contract.Effects(effs))
 }
 

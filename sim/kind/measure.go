@@ -38,8 +38,11 @@ func (w *World) Measure(s scn.Subject, metric string) (v int64, ok bool) {
 }
 
 func (w *World) measureNode(m *member, metric string) (v int64, ok bool) {
-	if metric == "pods.ready" {
+	switch metric {
+	case "pods.ready":
 		return w.running(m)
+	case "pods.reachable":
+		return w.reachable(m)
 	}
 	if strings.HasPrefix(metric, "calls.") {
 		w.c.Cloud(func(_ time.Duration, c *ec2.Cloud) { v, ok = acts.MeasureCalls(c, m.node.Instance, metric) })
@@ -47,6 +50,9 @@ func (w *World) measureNode(m *member, metric string) (v int64, ok bool) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if v, ok := acts.MeasureDaemon(w.audit, int(m.no), metric); ok {
+		return v, true
+	}
 	if m.life == nil {
 		return 0, metric == "serving"
 	}
@@ -70,7 +76,28 @@ func (w *World) running(m *member) (int64, bool) {
 	return int64(len(pods)), true
 }
 
+// reachable counts the pods of a node that run and answer.
+func (w *World) reachable(m *member) (count int64, ok bool) {
+	list, err := m.runtime.sandboxes(w.ctx)
+	if err != nil {
+		return 0, false
+	}
+	var asked []netip.Addr
+	for i := range list {
+		if s := &list[i]; s.Namespace == namespaceOfPods && s.Ready && s.Running && s.Address.IsValid() {
+			asked = append(asked, s.Address)
+		}
+	}
+	for _, answered := range w.ping(asked, m.silent) {
+		count += acts.Flag(answered)
+	}
+	return count, true
+}
+
 func (w *World) measureKube(metric string) (n int64) {
+	if metric == "pods.made" {
+		return w.pods.made()
+	}
 	for _, p := range w.pods.all() {
 		if metric == "pods.total" || p.running && !p.deleting {
 			n++

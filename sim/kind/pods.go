@@ -126,6 +126,13 @@ func (p *pods) drop(o any) {
 	}
 }
 
+// made counts the objects that were ever seen.
+func (p *pods) made() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return int64(p.serial)
+}
+
 // changed counts what has changed on a machine.
 func (p *pods) changed(node string) uint64 {
 	p.mu.Lock()

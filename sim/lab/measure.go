@@ -36,10 +36,16 @@ func (w *World) Measure(s scn.Subject, metric string) (int64, bool) {
 }
 
 func (w *World) measureNode(n *instance, metric string) (int64, bool) {
-	if metric == "pods.ready" {
+	switch metric {
+	case "pods.ready":
 		return int64(n.cri.Ready()), true
+	case "pods.reachable":
+		return w.reachable(n), true
 	}
 	if v, ok := acts.MeasureCalls(w.cloud, n.inst, metric); ok {
+		return v, true
+	}
+	if v, ok := acts.MeasureDaemon(w.audit, int(n.no), metric); ok {
 		return v, true
 	}
 	if n.life == nil {
@@ -47,6 +53,20 @@ func (w *World) measureNode(n *instance, metric string) (int64, bool) {
 	}
 	n.life.Node().View(&w.view)
 	return acts.MeasureView(&w.view, metric)
+}
+
+// reachable counts the pods that run and answer.
+func (w *World) reachable(n *instance) (count int64) {
+	var asked []netip.Addr
+	for t := range n.cri.Sandboxes() {
+		if t.Running && t.Address.IsValid() {
+			asked = append(asked, t.Address)
+		}
+	}
+	for _, answered := range w.reach(n, asked) {
+		count += acts.Flag(answered)
+	}
+	return count
 }
 
 func (w *World) measurePod(name, metric string) (int64, bool) {

@@ -470,6 +470,8 @@ func (w *World) measureNode(n *node, metric string) (int64, bool) {
 	switch metric {
 	case "pods.ready":
 		return int64(n.cri.Ready()), true
+	case "pods.reachable":
+		return w.answering(n), true
 	case "serving":
 		if n.core == nil {
 			return 0, true
@@ -478,11 +480,24 @@ func (w *World) measureNode(n *node, metric string) (int64, bool) {
 	if v, ok := acts.MeasureCalls(w.cloud, n.inst, metric); ok {
 		return v, true
 	}
+	if v, ok := acts.MeasureDaemon(w.audit, int(n.no), metric); ok {
+		return v, true
+	}
 	if n.core == nil {
 		return 0, false
 	}
 	n.core.View(&w.view)
 	return acts.MeasureView(&w.view, metric)
+}
+
+// answering counts the pods that run and answer.
+func (w *World) answering(n *node) (count int64) {
+	for t := range n.cri.Sandboxes() {
+		if t.Running && t.Address.IsValid() && w.fault(n, t.Address, t.Netns) == "" {
+			count++
+		}
+	}
+	return count
 }
 
 func (w *World) measurePod(name, metric string) (int64, bool) {

@@ -223,6 +223,7 @@ func (w *World) warmUp() error {
 			w.epoch = w.now
 			w.base = acts.Ledger(w.cloud)
 			w.story.Clear()
+			w.audit.Begin()
 			clear(w.marks[:])
 			return nil
 		}

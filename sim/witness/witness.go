@@ -44,6 +44,7 @@ type Witness struct {
 func (w *Witness) Begin() {
 	w.begun, w.epoch = true, w.Eyes.Now()
 	w.Story.Clear()
+	w.Audit.Begin()
 	clear(w.marks[:])
 }
 
