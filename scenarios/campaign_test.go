@@ -51,18 +51,33 @@ func verbsOf(t *testing.T, name string) []string {
 	return out
 }
 
+// without runs a scenario with a verb that does nothing.
+func without(t *testing.T, name, verb string) *suite.Result {
+	t.Helper()
+	c, err := suite.Load(withoutVerb(verb), name, read(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Run(suite.Options{Seed: suite.DefaultSeed, NoStory: true})
+}
+
 // Every verb of every scenario matters: when it does nothing, an expectation, an invariant, a mark or a mutant says so. The golden story
 // is not asked: a line that tells what was asked for would be no witness.
 func TestEveryVerbMatters(t *testing.T) {
+	if testing.Short() {
+		t.Skip("seventy files are run: leave -short out")
+	}
 	for _, name := range files(t) {
+		t.Run(strings.TrimSuffix(name, ".scn"), func(t *testing.T) {
+			t.Parallel()
+			if r := without(t, name, ""); r.Status != suite.Held {
+				t.Errorf("it does not hold with all of its verbs: %s", r.Report())
+			}
+		})
 		for _, verb := range verbsOf(t, name) {
 			t.Run(strings.TrimSuffix(name, ".scn")+"/"+verb, func(t *testing.T) {
 				t.Parallel()
-				c, err := suite.Load(withoutVerb(verb), name, read(t, name))
-				if err != nil {
-					t.Fatal(err)
-				}
-				r := c.Run(suite.Options{Seed: suite.DefaultSeed, NoStory: true})
+				r := without(t, name, verb)
 				if r.Status == suite.Held {
 					t.Errorf("without %s it holds too: give it a witness, such as an expectation of what it does", verb)
 				} else if os.Getenv("ENILAB_VERBOSE") != "" {
