@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -221,6 +222,43 @@ func TestInterrupted(t *testing.T) {
 	want := `^held  calm  .*\ninterrupted  long  at \S+\n3 files: 1 held, 1 interrupted, 1 not run\n$`
 	if !regexp.MustCompile(want).MatchString(out.String()) {
 		t.Errorf("got\n%s", out.String())
+	}
+}
+
+// TestTimeline: all that happened is printed, of each variant by its name, held or not, and of a mutant's run too.
+func TestTimeline(t *testing.T) {
+	in(t, map[string]string{"calm.scn": calm + "vary n=5,6\nat 10s node-1 interrupt-dumps times=$n\n",
+		"broken.scn": strings.Replace(calm, "assigned == 2", "assigned == 3", 1)})
+	for _, c := range []struct {
+		args string
+		code int
+		says []string
+	}{
+		{"calm.scn", 0, []string{"timeline of calm (n=5), seed 1\n", "interrupt-dumps 5\n", "timeline of calm (n=6), seed 1\n", "node-1 restart\n"}},
+		{"broken.scn --seed 4", 1, []string{"timeline of broken, seed 4\n"}},
+		{"calm.scn --against no-repair", 0, []string{"timeline of calm (n=5) under mutant no-repair, seed 1\n"}},
+	} {
+		code, out, errs := enilab(t, append([]string{"run", "--timeline"}, strings.Fields(c.args)...)...)
+		if code != c.code {
+			t.Errorf("%s: exit %d: %s%s", c.args, code, out, errs)
+		}
+		for _, want := range c.says {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s: expected %q in\n%s", c.args, want, out)
+			}
+		}
+	}
+	var d struct {
+		Files []struct{ Variants []struct{ Timeline []string } }
+	}
+	_, out, _ := enilab(t, "run", "--json", "--timeline", "calm.scn")
+	if err := json.Unmarshal([]byte(out), &d); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range d.Files[0].Variants {
+		if !strings.Contains(strings.Join(v.Timeline, "\n"), fmt.Sprintf("interrupt-dumps %d", 5+i)) {
+			t.Errorf("variant %d: %q", i, v.Timeline)
+		}
 	}
 }
 

@@ -27,6 +27,8 @@ type runFlags struct {
 	crash   bool
 	keep    bool
 	name    string
+	// timeline is whether all that happened is printed.
+	timeline bool
 }
 
 func (l *lab) runCommand() *cobra.Command {
@@ -50,6 +52,7 @@ another), and tells one line for each file and the whole report of the first see
   enilab run scenarios/socket-mismatch.scn --against no-repair     one mutant alone: exit 1 when it breaks something
   enilab run scenarios/socket-mismatch.scn --update                take the story as it is told now
   enilab run scenarios/force-delete.scn --crash-everywhere
+  enilab run scenarios/drift.scn --timeline                        all that happened, held or not
   enilab run --on kind scenarios/socket-mismatch.scn               on a real kubelet and containerd; takes as long as it says
   enilab run --json scenarios/*.scn | jq '.files[] | select(.status != "held") | .name'`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -72,6 +75,7 @@ another), and tells one line for each file and the whole report of the first see
 	c.Flags().BoolVar(&f.crash, "crash-everywhere", false, "instead of the mutants: kill a daemon at every event and compare what settles")
 	c.Flags().BoolVar(&f.keep, "keep", false, "with --on lab or kind: leave it up after each run, until Control-C, `enilab lab clean` or `enilab down`")
 	c.Flags().StringVar(&f.name, "name", runName, "with --on kind: the cluster's name")
+	c.Flags().BoolVar(&f.timeline, "timeline", false, "print all that happened in each variant's run, also when it held")
 	c.Flags().BoolVar(&f.twice, "twice", false, "run everything twice and compare")
 	return c
 }
@@ -88,7 +92,7 @@ func verdictManual() string {
 
 // options judges the flags.
 func (f *runFlags) options() (suite.Options, error) {
-	o := suite.Options{Seed: f.seed, Twice: f.twice, Crash: f.crash, NoStory: f.update}
+	o := suite.Options{Seed: f.seed, Twice: f.twice, Crash: f.crash, NoStory: f.update, Timeline: f.timeline}
 	if f.on != "sim" && (f.update || f.crash || f.twice) {
 		return o, usage("--update, --crash-everywhere and --twice need runs that repeat: use --on sim")
 	}
@@ -185,6 +189,9 @@ func (l *lab) runFiles(f *runFlags, names []string) error {
 		p.clear()
 		if !f.json {
 			l.report(&t)
+			if f.timeline {
+				l.timelines(&t)
+			}
 		}
 	}
 	code := together(done, len(cases))
@@ -229,6 +236,28 @@ func (l *lab) report(t *timed) {
 	fmt.Fprint(l.out, colour(l.out, shade(t.Status), word)+strings.TrimPrefix(text, word))
 	if t.updated {
 		fmt.Fprintf(l.out, "      the story in %s is new\n", t.Case.File.Name)
+	}
+}
+
+// timelines prints all that happened in each variant's run.
+func (l *lab) timelines(t *timed) {
+	for i := range t.Runs {
+		o := &t.Runs[i]
+		if o.Verdict == nil { // its cluster never started
+			continue
+		}
+		what := t.Case.Name()
+		if o.Variant != "" {
+			what += " (" + o.Variant + ")"
+		}
+		if t.Mutant != "" {
+			what += " under mutant " + t.Mutant
+		}
+		text := o.Timeline
+		if text == "" {
+			text = "          nothing happened\n"
+		}
+		fmt.Fprintf(l.out, "timeline of %s, seed %d\n%s", what, t.Seed, text)
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/suite"
@@ -14,7 +15,8 @@ const jsonManual = `--json writes one document; times are seconds, "at" is an in
   verdicts[] verdict, exit, means: the table above; verdict is that of all files together
   files[]    file, name, headline, source, status (a verdict),
              judged, skipped[] {line, why}, events, virtual, wall, report (the text for people), command,
-             variants[] {name, error, ended, events, hash, judged, twice, same, broke, missed[] {line, at, text, times, of}, underWay[]},
+             variants[] {name, error, ended, events, hash, judged, twice, same, broke, missed[] {line, at, text, times, of}, underWay[],
+             timeline[] (with --timeline)},
              mutants[]  {mutant, variant, line, expected, by, proved, why, broke},
              crashes[]  {variant, error, points, forks, broken[] {at, node, event, inFlight[], choice, what}},
              story, storyDiffers {line, golden, now}, updated
@@ -99,6 +101,8 @@ type variantJSON struct {
 	// Missed are the actions that missed, UnderWay is what had not settled.
 	Missed   []missedJSON `json:"missed"`
 	UnderWay []string     `json:"underWay"`
+	// Timeline is all that happened, with --timeline.
+	Timeline []string `json:"timeline,omitempty"`
 }
 
 type missedJSON struct {
@@ -210,6 +214,9 @@ func variantOf(o *suite.Outcome) variantJSON {
 		Missed: []missedJSON{}, UnderWay: []string{}}
 	if o.Err != nil {
 		j.Error = o.Err.Error()
+	}
+	if o.Timeline != "" {
+		j.Timeline = strings.Split(strings.TrimSuffix(o.Timeline, "\n"), "\n")
 	}
 	if o.Verdict != nil {
 		j.Ended, j.Judged = o.Verdict.Ended.Seconds(), o.Verdict.Judged

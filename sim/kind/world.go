@@ -389,6 +389,20 @@ func (w *World) Story() string {
 	return w.story.String()
 }
 
+// Timeline is all of the story.
+func (w *World) Timeline() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.story.Whole()
+}
+
+// TimelineUntil is the story up to an instant of the scenario.
+func (w *World) TimelineUntil(at time.Duration) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.story.Until(at)
+}
+
 // Reached says whether a daemon came through a coverage mark since t=0.
 func (w *World) Reached(mark string) bool {
 	w.mu.Lock()

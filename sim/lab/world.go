@@ -230,6 +230,12 @@ func (w *World) Audit() *audit.Auditor { return w.audit }
 // Story is what happened since t=0.
 func (w *World) Story() string { return w.story.String() }
 
+// Timeline is all of the story.
+func (w *World) Timeline() string { return w.story.Whole() }
+
+// TimelineUntil is the story up to an instant of the scenario.
+func (w *World) TimelineUntil(at time.Duration) string { return w.story.Until(at) }
+
 // Book is what was done to each ENI and attachment since t=0.
 func (w *World) Book() *story.Book { return w.book }
 

@@ -11,8 +11,12 @@ import (
 	"github.com/enilab/enilab/impl/ipam"
 )
 
-// maxLines bounds a story: it is for people, and a broken world says the same thing a thousand times.
-const maxLines = 400
+const (
+	// maxLines bounds what String tells: it is for people, and a broken world says the same thing a thousand times.
+	maxLines = 400
+	// maxKept bounds what is kept for Whole and Until: some 20 MB of a world that never comes to rest.
+	maxKept = 200_000
+)
 
 // Cluster and Scenario are told of beside the nodes, which count from 1.
 const (
@@ -28,7 +32,8 @@ type Story struct {
 }
 
 type line struct {
-	at   time.Duration
+	at   time.Duration // when first
+	last time.Duration
 	node int32
 	text string
 	n    int // how often in a row
@@ -63,15 +68,15 @@ func (s *Story) ENI(id string) string {
 func (s *Story) Add(at time.Duration, node int32, text string) {
 	for i := len(s.lines) - 1; i >= 0 && i >= len(s.lines)-3; i-- { // the same again
 		if l := &s.lines[i]; l.node == node && l.text == text && at-l.at < time.Minute {
-			l.n++
+			l.n, l.last = l.n+1, at
 			return
 		}
 	}
-	if len(s.lines) >= maxLines {
+	if len(s.lines) >= maxKept {
 		s.dropped++
 		return
 	}
-	s.lines = append(s.lines, line{at, node, text, 1})
+	s.lines = append(s.lines, line{at, at, node, text, 1})
 }
 
 // Last is the last line's text, "" of an empty story.
@@ -118,18 +123,42 @@ func (s *Story) Refused(at time.Duration, node int32, r *ipam.Reply) {
 	}
 }
 
-// String is the story, ended by a newline unless it is empty.
+// String is the story for people and golden files: its first lines, and how many more there are. It is ended by a newline unless it is empty.
 func (s *Story) String() string {
+	shown := min(len(s.lines), maxLines)
+	return text(s.lines[:shown], len(s.lines)-shown+s.dropped)
+}
+
+// Whole is all of it.
+func (s *Story) Whole() string { return text(s.lines, s.dropped) }
+
+// Until is what had happened by an instant, that one included. How often something has happened that went on afterwards is not said.
+func (s *Story) Until(at time.Duration) string {
+	var past []line
+	for _, l := range s.lines { // worlds in real time hear of some things a little late, so they are not in order
+		if l.at > at {
+			continue
+		}
+		if l.last > at {
+			l.n = 1
+		}
+		past = append(past, l)
+	}
+	return text(past, 0)
+}
+
+// text is a line each, and how many more there are.
+func text(lines []line, more int) string {
 	var b strings.Builder
-	for _, l := range s.lines {
+	for _, l := range lines {
 		fmt.Fprintf(&b, "%8s  %-8s  %s", round(l.at), who(l.node), l.text)
 		if l.n > 1 {
 			fmt.Fprintf(&b, " (%d times)", l.n)
 		}
 		b.WriteByte('\n')
 	}
-	if s.dropped > 0 {
-		fmt.Fprintf(&b, "          and %d lines more\n", s.dropped)
+	if more > 0 {
+		fmt.Fprintf(&b, "          and %d lines more\n", more)
 	}
 	return b.String()
 }

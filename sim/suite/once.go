@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/mutants"
@@ -19,10 +18,12 @@ type Outcome struct {
 	Err     error        // why not; or why the world itself broke
 	Differ  []string     // where the world contradicts the simulator's core or model
 	Break   *Break       // what broke first; nil when nothing did
-	Events  uint64
-	Hash    uint64 // of the trace
-	Twice   bool   // it was run twice
-	Differs bool   // and the two were not the same
+	// Timeline is all that happened, a line each, with Options.Timeline.
+	Timeline string
+	Events   uint64
+	Hash     uint64 // of the trace
+	Twice    bool   // it was run twice
+	Differs  bool   // and the two were not the same
 }
 
 // Open makes the variant's world and the run through it.
@@ -78,10 +79,10 @@ func (v *Variant) once(o *Options, m *mutants.Mutant, p Progress) (out Outcome) 
 		out.Hash = h.Hash()
 	}
 	if out.Break = first(v, out.Verdict, m != nil); out.Break != nil {
-		out.Break.Before = v.before(o.Seed, m, out.Break.At)
-		if !v.place.Repeatable {
-			out.Break.Before = last(out.Verdict.Story, storyShown)
-		}
+		out.Break.Before = last(w.TimelineUntil(out.Break.At), storyShown)
+	}
+	if o.Timeline {
+		out.Timeline = w.Timeline()
 	}
 	return out
 }
@@ -135,23 +136,4 @@ func (v *Variant) ordinary(o *Options, file string, p Progress) Outcome {
 // same compares two runs with the same seed.
 func same(a, b *Outcome) bool {
 	return b.Err == nil && a.Hash == b.Hash && a.Events == b.Events && a.Verdict.Story == b.Verdict.Story
-}
-
-// before runs up to an instant once more and gives the last lines of the story until then: the same seed is the same run.
-func (v *Variant) before(seed uint64, m *mutants.Mutant, at time.Duration) []string {
-	if at < 0 || !v.place.Repeatable {
-		return nil // before time began there is no story
-	}
-	r, w, err := v.Open(seed, m)
-	if err != nil {
-		return nil
-	}
-	defer w.Close()
-	r.StopAtFirst = false
-	r.To(min(at, r.LastLine()), nil)
-	if at > r.LastLine() {
-		w.EndFaults()
-		r.To(min(at, r.End()), nil)
-	}
-	return last(w.Story(), storyShown)
 }

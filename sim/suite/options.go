@@ -20,6 +20,8 @@ type Options struct {
 	Crash bool
 	// NoStory leaves the golden story uncompared: it is about to be rewritten.
 	NoStory bool
+	// Timeline keeps the whole timeline of each variant's run, not only what the story shows.
+	Timeline bool
 	// Linger, if any, is called with every world before it is closed.
 	Linger func(World)
 	// Interrupted is asked between events; true ends the run, which then reports what it has.

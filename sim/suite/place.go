@@ -26,6 +26,9 @@ type Place struct {
 type World interface {
 	sim.World
 	Popped() uint64
+	// Timeline is the whole story, and TimelineUntil what had happened by an instant of the scenario.
+	Timeline() string
+	TimelineUntil(at time.Duration) string
 }
 
 // sceptic is a world that can break, or contradict the simulator, by itself.

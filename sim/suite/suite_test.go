@@ -180,6 +180,20 @@ func TestBreak(t *testing.T) {
 	}
 }
 
+// TestBreakOfAWorldThatDoesNotRepeat: what cannot be run again tells what led to a break all the same, and not what came last.
+func TestBreakOfAWorldThatDoesNotRepeat(t *testing.T) {
+	place := Sim()
+	place.Repeatable = false
+	c, err := Load(place, "dir/test.scn", []byte(strings.Replace(quiet, "assigned == 14", "assigned == 4\nat 3m node-1 interrupt-dumps\nat 5m node-1 restart", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := c.Run(Options{Seed: DefaultSeed}).Runs[0].Break
+	if before := strings.Join(b.Before, "\n"); strings.Contains(before, "restart") || !strings.Contains(before, "interrupt-dumps") {
+		t.Errorf("the story until then:\n%s", before)
+	}
+}
+
 // TestInterrupted: the run ends between two events, and says when.
 func TestInterrupted(t *testing.T) {
 	asked := 0

@@ -2,6 +2,7 @@ package virtual
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
@@ -59,6 +60,12 @@ func (w *World) cloudSaid(n *node, f *inFlight, r *ec2.Response) {
 
 // Story is what happened since t=0.
 func (w *World) Story() string { return w.story.String() }
+
+// Timeline is all of the story.
+func (w *World) Timeline() string { return w.story.Whole() }
+
+// TimelineUntil is the story up to an instant of the scenario.
+func (w *World) TimelineUntil(at time.Duration) string { return w.story.Until(at) }
 
 // tornPages tells the book that a daemon died, and what nobody answers any more.
 func (w *World) tornPages(n *node) {
