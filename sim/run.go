@@ -183,7 +183,10 @@ func (r *Run) To(t time.Duration, interrupted func() bool) {
 		}
 		r.expired(at)
 		for r.next < len(r.steps) && r.steps[r.next].at <= at {
-			r.take(r.steps[r.next])
+			r.take(r.steps[r.next], interrupted)
+			if r.stopped {
+				return
+			}
 			r.next++
 		}
 		if at >= t {
@@ -210,8 +213,7 @@ func (r *Run) each(interrupted func() bool) func() bool {
 		return nil
 	}
 	return func() bool {
-		if interrupted != nil && interrupted() {
-			r.verdict.Cut, r.stopped = true, true
+		if r.cut(interrupted) {
 			return true
 		}
 		if r.StopAtFirst {
@@ -223,6 +225,15 @@ func (r *Run) each(interrupted func() bool) func() bool {
 		r.settleChecks()
 		return false
 	}
+}
+
+// cut ends the run if somebody wants that.
+func (r *Run) cut(interrupted func() bool) bool {
+	if interrupted == nil || !interrupted() {
+		return false
+	}
+	r.verdict.Cut, r.stopped = true, true
+	return true
 }
 
 // settleChecks drops the checks that have come true.
@@ -249,7 +260,7 @@ func (r *Run) expired(at time.Duration) {
 	})
 }
 
-func (r *Run) take(s step) {
+func (r *Run) take(s step, interrupted func() bool) {
 	if s.act != nil {
 		r.done = append(r.done, deed{s, r.World.Do(s.act)})
 		return
@@ -260,6 +271,9 @@ func (r *Run) take(s step) {
 		return
 	}
 	r.World.Steady()
+	if r.cut(interrupted) { // perhaps on the way to a steady cluster
+		return
+	}
 	r.verdict.Judged++
 	if !r.holds(s.check) {
 		r.fail(s, "expected "+describeCheck(s.check)+"; "+r.found(s.check))
@@ -343,6 +357,7 @@ func (r *Run) Finish(interrupted func() bool) *Verdict {
 	}
 	if !r.stopped && r.finally > 0 {
 		r.settle()
+		r.cut(interrupted)
 	}
 	v := &r.verdict
 	v.Ended, v.Story = r.World.Now(), r.World.Story()
