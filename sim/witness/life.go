@@ -19,6 +19,7 @@ type Life struct {
 	plans   map[ipam.ID]*ipam.Apply
 	reqs    map[ipam.Req]request
 	holders map[netip.Addr]holding // when it was configured last
+	stopped bool
 }
 
 // holding is how many live namespaces have an address, and where the other one is.
@@ -52,6 +53,9 @@ func (l *Life) Number() int32 { return l.node }
 
 // Node is the daemon's core as it is after the last step. It belongs to the Life.
 func (l *Life) Node() *ipam.Node { return l.player.Node() }
+
+// Stopped says whether the daemon was told to end, by whomever.
+func (l *Life) Stopped() bool { return l.stopped }
 
 // Steps counts the inputs that the daemon has told of.
 func (l *Life) Steps() uint64 { return l.steps }
@@ -111,6 +115,8 @@ func (l *Life) before(at time.Duration, in ipam.Input) {
 		l.w.Heard(l, in)
 	}
 	switch in := in.(type) {
+	case ipam.Stop:
+		l.stopped = true
 	case ipam.Add:
 		l.reqs[in.Req] = request{verb: ipam.VerbAdd, att: in.Att}
 	case ipam.Del:

@@ -65,6 +65,7 @@ func (n *Node) launch(s *Spec) error {
 	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: s.Self, Env: []string{searchPath}, ExtraFiles: []*os.File{theirs},
 		Stdout: s.Log, Stderr: s.Log, // the same writer: os/exec then writes from one goroutine
 		SysProcAttr: &unix.SysProcAttr{Pdeathsig: unix.SIGKILL,
+			Setpgid:    true, // a terminal's Control-C is for the laboratory, which ends its nodes itself
 			Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS}}
 	spawn()(func() { err = cmd.Start() })
 	if err != nil {

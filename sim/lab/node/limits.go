@@ -2,6 +2,11 @@ package node
 
 import "time"
 
+// slowed is a bound on a machine that is so many times slower than the one that the bound is made for.
+func slowed(d time.Duration, slowness float64) time.Duration {
+	return time.Duration(float64(d) * max(1, slowness))
+}
+
 // searchPath is all of the environment that the processes of a node get unasked.
 const searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 

@@ -23,6 +23,7 @@ const callTimeout = 30 * time.Second
 // Node is the client's end of one node. Its methods may be called from several goroutines.
 type Node struct {
 	name    string
+	slow    float64 // Spec.Slowness
 	process *exec.Cmd
 	netns   *os.File
 	wire    *frames
@@ -43,7 +44,7 @@ func Start(s Spec) (*Node, error) {
 	if err := s.check(); err != nil {
 		return nil, fmt.Errorf("start node %q: %w", s.Name, err)
 	}
-	n := &Node{name: s.Name, events: newQueue(), pending: map[uint64]chan message{}, gone: make(chan struct{})}
+	n := &Node{name: s.Name, slow: s.Slowness, events: newQueue(), pending: map[uint64]chan message{}, gone: make(chan struct{})}
 	if err := n.launch(&s); err != nil {
 		return nil, fmt.Errorf("start node %q: %w", s.Name, err)
 	}
@@ -111,7 +112,7 @@ func (n *Node) reap() {
 
 // call asks the helper and waits for its answer, at most extra longer than a call may take anyway.
 func call[R any](n *Node, method string, args any, extra time.Duration) (result R, err error) {
-	body, err := n.ask(method, args, callTimeout+max(extra, 0))
+	body, err := n.ask(method, args, slowed(callTimeout, n.slow)+max(extra, 0))
 	if len(body) > 0 { // some answers have both: an observation that is not complete, and why
 		if e := json.Unmarshal(body, &result); e != nil && err == nil {
 			err = e
@@ -197,18 +198,26 @@ func (n *Node) Events() <-chan Event { return n.events.out }
 // Gone is closed once the node's processes have ended: by Close, or because the helper died.
 func (n *Node) Gone() <-chan struct{} { return n.gone }
 
+// Kill ends every process of the node at once, and with them every call that waits for an answer. Close is still needed.
+func (n *Node) Kill() { _ = n.process.Process.Kill() } // the helper has nothing to tidy up: the kernel does
+
 // Close ends every process of the node, and with them its namespaces, mounts and files. It may be called more than once.
-func (n *Node) Close() error {
+func (n *Node) Close() error { return n.CloseWithin(slowed(callTimeout, n.slow)) }
+
+// CloseWithin is Close for somebody who is in a hurry: the error says what has not ended by then.
+func (n *Node) CloseWithin(limit time.Duration) error {
 	n.close.Do(func() {
-		_ = n.process.Process.Kill() // it has nothing to tidy up: the kernel does
+		n.Kill()
 		_ = n.wire.stream.Close()
 		_ = n.netns.Close()
 	})
+	late := time.NewTimer(limit)
+	defer late.Stop()
 	select {
 	case <-n.gone:
 		return nil
-	case <-time.After(callTimeout):
-		return fmt.Errorf("close %s: process %d has not ended %v after SIGKILL: something in it cannot be interrupted", n.name, n.PID(), callTimeout)
+	case <-late.C:
+		return fmt.Errorf("close %s: process %d has not ended %v after SIGKILL: something in it cannot be interrupted", n.name, n.PID(), limit)
 	}
 }
 
@@ -255,7 +264,7 @@ func (n *Node) GC(valid []Attachment, absent bool) (code int, text string) {
 func (n *Node) Status() (code int, text string) { return n.direct("status", nil) }
 
 func (n *Node) direct(method string, args any) (int, string) {
-	e, err := call[ended](n, method, args, directTimeout)
+	e, err := call[ended](n, method, args, slowed(directTimeout, n.slow))
 	if err != nil {
 		return -1, err.Error()
 	}

@@ -191,7 +191,7 @@ func (h *helper) runDirect(verb string, inject map[string]any) (ended, error) {
 	if err != nil {
 		return ended{}, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), directTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), slowed(directTimeout, h.spec.Slowness))
 	defer cancel()
 	p := &process{children: &h.children}
 	_, err = p.ExecPlugin(ctx, path, stdin, []string{searchPath, "CNI_COMMAND=" + verb, "CNI_PATH=" + pluginDir})

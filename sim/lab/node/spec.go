@@ -40,6 +40,8 @@ type Spec struct {
 	// Files are further host files or folders to bind read-only: path inside the node to path on the host. The path inside must not be
 	// below /usr, /bin, /sbin, /lib, /lib64, /proc, /sys or /dev.
 	Files map[string]string
+	// Slowness is how many times longer than on the machine that the bounds are made for everything may take here; 0 is 1.
+	Slowness float64
 	// Log takes what the helper itself has to say; nil: nobody reads it.
 	Log io.Writer `json:"-"`
 }
