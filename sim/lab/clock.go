@@ -122,7 +122,7 @@ func (n *instance) toil(now time.Duration) string {
 
 // look is when somebody who is busy may have come to rest without a word: a change of a kernel that nobody had to react to.
 func (w *World) look() time.Duration {
-	d := time.Second
+	d := lookEvery
 	for _, n := range w.nodes[1:] {
 		if left := time.Until(n.stirred); left > 0 {
 			d = min(d, left)

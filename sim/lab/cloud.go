@@ -155,7 +155,7 @@ func (w *World) unplug(n *instance, mac string) {
 // stir: the laboratory has changed the node's kernel, and the daemon will hear of it.
 func (n *instance) stir() {
 	n.dirty = true
-	n.stirred = time.Now().Add(kernelTime)
+	n.stirred = time.Now().Add(slowed(kernelTime))
 }
 
 // livePod names a pod whose containers run and that has the address; "" is none.
@@ -180,7 +180,7 @@ func (w *World) terminated(n *instance) {
 		n.life = nil
 	}
 	n.gone = true
-	w.fail(n.close())
+	w.fail(n.close(false))
 }
 
 // kubeEvent goes from the API server to the node's kubelet.

@@ -102,7 +102,7 @@ func (w *World) pods(n *instance, c *audit.Cut) {
 
 // reach pings, and waits longer for pods that have not been out of reach before.
 func (w *World) reach(n *instance, asked []netip.Addr) []bool {
-	answered := w.fabric.Ping(asked, pingPatience)
+	answered := w.fabric.Ping(asked, slowed(pingPatience))
 	var doubted []netip.Addr
 	var which []int
 	for i, ok := range answered {
@@ -110,9 +110,10 @@ func (w *World) reach(n *instance, asked []netip.Addr) []bool {
 			doubted, which = append(doubted, asked[i]), append(which, i)
 		}
 	}
-	for i, ok := range w.fabric.Ping(doubted, doubtPatience) {
+	for i, ok := range w.fabric.Ping(doubted, slowed(doubtPatience)) {
 		answered[which[i]] = ok
 	}
+	w.late.rested = w.now()
 	return answered
 }
 
@@ -140,7 +141,7 @@ const steadyLimit = 5 * time.Second
 
 // Steady runs on to the first moment at which a consistent cut can be made, or to the limit.
 func (w *World) Steady() {
-	end := w.now() + steadyLimit
+	end := w.now() + slowed(steadyLimit)
 	w.until(end, func() bool { return w.busy(w.now()) == "" })
 }
 
@@ -149,11 +150,13 @@ func (w *World) Settle() (underWay []string) {
 	w.Steady()
 	w.judge()
 	for _, n := range w.nodes[1:] {
-		if n.gone || w.broken != nil {
+		if n.gone || w.broken != nil || w.unwanted() {
 			continue
 		}
-		if why := w.rest(n); why != "" { // no cut is not judged, and not judged is not held
-			underWay = append(underWay, fmt.Sprintf("%s: it did not come to rest within %v: %s", n.name(), steadyLimit, why))
+		if why := w.rest(n); w.unwanted() {
+			return underWay
+		} else if why != "" { // no cut is not judged, and not judged is not held
+			underWay = append(underWay, fmt.Sprintf("%s: it did not come to rest within %v: %s", n.name(), slowed(steadyLimit), why))
 			continue
 		}
 		c := w.collect(n)
@@ -174,7 +177,7 @@ func (w *World) rest(n *instance) string {
 		return ""
 	}
 	rested := false
-	w.until(w.now()+steadyLimit, func() bool { rested = at() == ""; return rested })
+	w.until(w.now()+slowed(steadyLimit), func() bool { rested = at() == ""; return rested })
 	if rested {
 		return ""
 	}

@@ -8,11 +8,13 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/enilab/enilab/impl/clock"
 	"github.com/enilab/enilab/impl/conflist"
+	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/acts"
 	"github.com/enilab/enilab/sim/lab/node"
 )
@@ -26,8 +28,10 @@ func (w *World) spec(n *instance) node.Spec {
 	if w.mutant != nil {
 		argv = append(slices.Clone(w.parts.Play), w.mutant.Name)
 	}
+	files := map[string]string{ipamdPath: w.parts.Ipamd}
+	maps.Copy(files, w.parts.Files)
 	return node.Spec{Name: n.name(), Self: w.parts.Self, Daemon: argv, Plugin: w.parts.Plugin, Capabilities: w.parts.Capabilities,
-		Conflist: n.conflist(), Files: map[string]string{ipamdPath: w.parts.Ipamd}}
+		Conflist: n.conflist(), Files: files, Slowness: slowness()}
 }
 
 // ipamdPath is where a node has the daemon's binary for its init step.
@@ -72,8 +76,16 @@ func (w *World) startDaemon(n *instance) {
 	n.starting = true
 	env := n.environment()
 	go func() {
-		out, code, err := n.box.Exec(context.Background(), initArgs(env))
+		ctx, cancel := context.WithTimeout(w.ctx, slowed(initLimit))
+		defer cancel()
+		out, code, err := n.box.Exec(ctx, initArgs(env))
 		w.post(func() {
+			if err == nil && code == signalled && !n.dying { // by somebody's hand: kubelet starts it again, as any container
+				w.tell(n, "somebody killed ipamd init")
+				n.exited, n.read = true, true
+				w.died(n)
+				return
+			}
 			if (err != nil || code != 0) && !n.gone && !n.dying {
 				w.fail(fmt.Errorf("%s: ipamd init: exit code %d, %v: %s", n.name(), code, err, out))
 				return
@@ -83,6 +95,13 @@ func (w *World) startDaemon(n *instance) {
 		})
 	}()
 }
+
+const (
+	// initLimit is how long the init step may take: a hundred times what it takes.
+	initLimit = time.Minute
+	// signalled is the exit code of a process that a signal ended.
+	signalled = -1
+)
 
 func initArgs(env map[string]string) []string {
 	argv := []string{"env"}
@@ -226,10 +245,53 @@ func (w *World) daemonExited(n *instance, e *node.Event) {
 	w.log("%s: ipamd ended: %s", n.name(), e.Exit)
 	n.exited, n.process = true, false
 	go w.fenceRecording(n)
-	if !n.dying {
-		w.fail(fmt.Errorf("%s: ipamd ended by itself: %s; %s", n.name(), e.Exit, n.lastWords()))
+	if !n.dying { // died says who wanted that, once its recording has been read
+		n.dying, n.unasked = true, e
 	}
 }
+
+// explainEnd says of a daemon that this laboratory did not end whether somebody else did (enilab lab exec node-1 -- pkill ipamd), which is
+// chaos like any other, or whether it ended by itself, which no daemon may.
+func (w *World) explainEnd(n *instance, e *node.Event) {
+	byHand := strings.HasPrefix(e.Exit, "signal: ") || e.Code == 0 && n.life != nil && n.life.Stopped()
+	if n.life != nil {
+		w.witness.Torn(n.life.Life)
+	}
+	if byHand {
+		w.tell(n, "somebody ended ipamd: "+e.Exit)
+		return
+	}
+	words := n.lastWords()
+	if w.Epoch() == 0 {
+		w.fail(fmt.Errorf("%s: ipamd ended by itself: %s; %s", n.name(), e.Exit, words))
+		return
+	}
+	text := fmt.Sprintf("ipamd ended by itself: %s; it said %q", e.Exit, firstOf(words))
+	w.tell(n, text)
+	if len(w.crashes) < maxCrashes {
+		w.crashes = append(w.crashes, sim.Failure{At: w.Now(), Text: n.name() + "'s " + text})
+	}
+}
+
+// maxCrashes bounds what is told of a daemon that ends again and again: the first ones say it all.
+const maxCrashes = 10
+
+// Crashes are the daemons that ended by themselves since t=0.
+func (w *World) Crashes() []sim.Failure { return w.crashes }
+
+// firstOf is the line of a process's last words that says why it ended: a panic's message, or else the last line.
+func firstOf(words string) string {
+	lines := strings.Split(strings.TrimSpace(words), "\n")
+	for _, l := range slices.Backward(lines) {
+		if strings.HasPrefix(l, "panic: ") || strings.HasPrefix(l, "fatal error: ") {
+			return l
+		}
+	}
+	return lines[len(lines)-1]
+}
+
+// lastBytes are enough for a panic and its stack.
+const lastBytes = 16 << 10
 
 // lastWords is the end of what the daemon printed.
 func (n *instance) lastWords() string {
@@ -237,7 +299,7 @@ func (n *instance) lastWords() string {
 	if err != nil {
 		return err.Error()
 	}
-	return string(out[max(0, len(out)-2000):])
+	return string(out[max(0, len(out)-lastBytes):])
 }
 
 // died: the process is gone and its recording has been read, so nothing more is heard of it.
@@ -246,6 +308,10 @@ func (w *World) died(n *instance) {
 		return
 	}
 	w.allMet(&n.enders, "the daemon dies")
+	if n.unasked != nil {
+		w.explainEnd(n, n.unasked)
+		n.unasked = nil
+	}
 	if n.life != nil {
 		w.witness.Died(n.life.Life)
 		n.mirror.crashed(n.life)

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -23,8 +24,10 @@ type instance struct {
 	mac  string // of the primary ENI
 	gone bool   // terminated
 	box  *node.Node
-	cri  *cri.Node
-	set  ipam.Settings
+	// spared takes back that the machine is killed when nobody wants the laboratory any more.
+	spared func() bool
+	cri    *cri.Node
+	set    ipam.Settings
 
 	version int // of the records and the protocol that the daemon writes
 	plugin  int // of the protocol that the plugin speaks
@@ -34,13 +37,14 @@ type instance struct {
 	self    string // the daemon's pod, as the API server names it
 	socket  socket
 
-	life      *life // the daemon that runs
-	starting  bool  // its process has been started and its recording has not begun
-	dying     bool  // it is being killed
-	process   bool  // it has one
-	exited    bool  // its process has ended
-	read      bool  // and its recording has been read to its end
-	rebooting bool  // once it is dead
+	life      *life       // the daemon that runs
+	starting  bool        // its process has been started and its recording has not begun
+	dying     bool        // it is being killed
+	unasked   *node.Event // how its process ended although nobody here wanted that; nil: it did not
+	process   bool        // it has one
+	exited    bool        // its process has ended
+	read      bool        // and its recording has been read to its end
+	rebooting bool        // once it is dead
 	lifeNo    int
 	seat      *clock.Seat
 	report    clock.Report
@@ -87,9 +91,15 @@ func (w *World) addNode(i int) error {
 	w.nodes = append(w.nodes, n)
 	w.byInst[id] = n
 	n.mirror = newMirror(w.random())
+	if w.unwanted() {
+		return errors.New("interrupted while the machines were made")
+	}
 	if n.box, err = node.Start(w.spec(n)); err != nil {
 		return err
 	}
+	n.spared = context.AfterFunc(w.ctx, func() { // whoever waits for an answer of the machine gets none soon
+		time.AfterFunc(hurry, n.box.Kill)
+	})
 	go w.follow(n)
 	w.pump() // its primary ENI is plugged in
 	if w.broken != nil {
@@ -141,9 +151,18 @@ func (w *World) ended(n *instance, e *node.Event) {
 	}
 }
 
+// How long a machine that nobody wants any more may take: for what the loop is doing there now, and then to end.
+const (
+	hurry    = time.Second
+	endsSoon = 2 * time.Second
+)
+
 // close ends the machine.
-func (n *instance) close() error {
+func (n *instance) close(hurried bool) error {
 	var errs []error
+	if n.spared != nil {
+		n.spared()
+	}
 	for _, s := range n.servers {
 		_ = s.Close()
 	}
@@ -156,7 +175,11 @@ func (n *instance) close() error {
 	if n.seat != nil {
 		_ = n.seat.Close()
 	}
-	if n.box != nil {
+	switch {
+	case n.box == nil:
+	case hurried:
+		errs = append(errs, n.box.CloseWithin(endsSoon))
+	default:
 		errs = append(errs, n.box.Close())
 	}
 	return errors.Join(errs...)

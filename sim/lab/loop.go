@@ -2,7 +2,6 @@ package lab
 
 import (
 	"container/heap"
-	"fmt"
 	"math"
 	"time"
 )
@@ -68,13 +67,23 @@ func (w *World) ask(f func()) bool {
 // Until runs to instant t of the scenario. each, if any, is called whenever something has happened, and stops the run by returning true.
 func (w *World) Until(t time.Duration, each func() bool) { w.until(w.Epoch()+t, each) }
 
-// patience is how long, in real time, somebody may be busy without anything that reaches the laboratory: longer than any process that is
+// patience is how long, in real time and on a machine of the reference's speed, somebody may be busy without anything that reaches the laboratory: longer than any process that is
 // not stuck takes. A world that is stuck ends with the name of who was busy.
 const patience = 60 * time.Second
 
+// lookEvery is how long, in real time, nobody is asked whether the run is wanted any more, although nothing happens.
+const lookEvery = 250 * time.Millisecond
+
 func (w *World) until(t time.Duration, each func() bool) {
 	heard := time.Now()
+	patience := slowed(patience)
 	for w.broken == nil {
+		if w.unwanted() {
+			if each != nil {
+				each() // it sees that too
+			}
+			return
+		}
 		if w.step() {
 			heard = time.Now()
 			w.clock.quiet = time.Time{}
@@ -85,10 +94,10 @@ func (w *World) until(t time.Duration, each func() bool) {
 		}
 		if late := w.behind(); late != "" {
 			if time.Since(heard) > patience {
-				w.fail(fmt.Errorf("%s has not said for %v that its clock has jumped", late, patience))
+				w.stuck("%s has not said for %v that its clock has jumped", late, patience)
 				return
 			}
-			w.listen(time.Second)
+			w.listen(lookEvery)
 			continue
 		}
 		now := w.now()
@@ -103,7 +112,7 @@ func (w *World) until(t time.Duration, each func() bool) {
 		why := w.busy(now)
 		if why != "" {
 			if time.Since(heard) > patience {
-				w.fail(fmt.Errorf("%s, and nothing has happened for %v", why, patience))
+				w.stuck("%s, and nothing has happened for %v", why, patience)
 				return
 			}
 			w.clock.quiet = time.Time{}
@@ -125,7 +134,7 @@ func (w *World) idle(now, due time.Duration) {
 	if w.clock.quiet.IsZero() {
 		w.clock.quiet = time.Now()
 	}
-	left := settleTime - time.Since(w.clock.quiet)
+	left := slowed(settleTime) - time.Since(w.clock.quiet)
 	if left > 0 && due > now {
 		w.listen(min(left, due-now))
 		return
@@ -145,8 +154,12 @@ func (w *World) listen(d time.Duration) {
 	case f := <-w.in:
 		w.heardEarly = f
 	case <-t.C:
+	case <-w.ctx.Done():
 	}
 }
+
+// unwanted says whether somebody wants the laboratory to end.
+func (w *World) unwanted() bool { return w.ctx.Err() != nil }
 
 // step does one thing that has happened outside, or whose time has come.
 func (w *World) step() bool {
@@ -159,7 +172,9 @@ func (w *World) step() bool {
 		}
 	}
 	if f == nil && len(w.heap) > 0 && w.heap[0].at <= w.now() && w.behind() == "" {
-		f = heap.Pop(&w.heap).(event).run
+		e := heap.Pop(&w.heap).(event)
+		w.acted(e.at)
+		f = e.run
 	}
 	if f == nil {
 		return false
@@ -169,9 +184,10 @@ func (w *World) step() bool {
 	return true
 }
 
-// fail ends the world: the laboratory itself is broken, so nothing that it says counts any more.
+// fail ends the world: the laboratory itself is broken, so nothing that it says counts any more. What breaks once nobody wants it any
+// more is its end.
 func (w *World) fail(err error) {
-	if w.broken == nil && err != nil {
+	if w.broken == nil && err != nil && !w.unwanted() {
 		w.broken = err
 	}
 }

@@ -150,7 +150,7 @@ func (w *World) compare(n *instance) {
 		n.doubt = doubt{}
 	case n.doubt.since.IsZero() || n.doubt.steps != n.steps():
 		n.doubt = doubt{n.compared, n.steps()}
-	case n.compared.Sub(n.doubt.since) > doubtTime:
+	case n.compared.Sub(n.doubt.since) > slowed(doubtTime):
 		n.doubt = doubt{}
 		w.disagree(n, "kernel: the real one and the model differ:\n%s", diff)
 	}
@@ -173,7 +173,7 @@ func (w *World) compareAgain() {
 
 // resolve runs on until nothing is doubted.
 func (w *World) resolve() {
-	for end := w.now() + 4*doubtTime; w.doubted() && w.broken == nil && w.now() < end; {
+	for end := w.now() + 4*slowed(doubtTime); w.doubted() && w.broken == nil && w.now() < end && !w.unwanted(); {
 		w.until(w.now()+doubtPause, nil)
 	}
 }

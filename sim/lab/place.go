@@ -45,7 +45,7 @@ func Place(p Parts) *suite.Place {
 		}
 		return w, nil
 	}
-	return &suite.Place{Name: "lab", Open: open, Plays: plays, Slack: slack}
+	return &suite.Place{Name: "lab", Open: open, Plays: plays, Slack: slowed(slack)}
 }
 
 // plays: what a mutant of the core decides, it decides in every world, which the laboratory proves at every step of a daemon. So only

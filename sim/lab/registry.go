@@ -49,6 +49,16 @@ func (w *World) unregister() {
 	}
 }
 
+// Abandon takes back what this process has noted, for somebody who ends it without closing its laboratories.
+func Abandon() {
+	list, _ := Labs() // what cannot be read is no trace of this process
+	for i := range list {
+		if list[i].PID == os.Getpid() {
+			labs.Forget(list[i].path)
+		}
+	}
+}
+
 // Labs are the laboratories that say they are there, the newest last. Some may be dead. What somebody else may have written is an error.
 func Labs() ([]Entry, error) {
 	files, err := labs.Files()

@@ -1,9 +1,11 @@
 package lab
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
@@ -24,7 +26,9 @@ type World struct {
 	parts   Parts
 	mutant  *mutants.Mutant
 
+	ctx        context.Context // Parts.Context
 	clock      timer
+	late       lateness
 	heap       events
 	seq        uint64
 	in         chan func()
@@ -32,6 +36,7 @@ type World struct {
 	closed     chan struct{}
 	broken     error // the laboratory itself is
 	differ     []string
+	crashes    []sim.Failure
 	events     uint64
 
 	fabric  *fabric.Fabric
@@ -63,8 +68,12 @@ type Parts struct {
 	// Play is the argument list of a program that plays the daemon with a mutant, whose name is appended: it ends up in PlayDaemon. Play[0]
 	// is a host path. Empty: no mutant can be run.
 	Play []string
+	// Files are further host files that every node has: path there to path here.
+	Files map[string]string
 	// Capabilities are the only ones that the daemon gets; nil: all that the laboratory has.
 	Capabilities []int
+	// Context ends the laboratory: whatever is under way is given up, and Close hurries. Nil: nothing does.
+	Context context.Context
 	// Log is told what happens, a line each; nil: nobody reads it.
 	Log func(at time.Duration, text string)
 }
@@ -77,9 +86,12 @@ func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant, p Parts) (*World, erro
 	if m != nil && len(p.Play) == 0 {
 		return nil, errors.New("open the laboratory: nobody can play the daemon with a mutant: Parts.Play is empty")
 	}
-	w := &World{cluster: c, parts: p, mutant: m, clock: newTimer(), in: make(chan func(), 256), closed: make(chan struct{}),
+	if p.Context == nil {
+		p.Context = context.Background()
+	}
+	w := &World{cluster: c, ctx: p.Context, parts: p, mutant: m, clock: newTimer(), in: make(chan func(), 256), closed: make(chan struct{}),
 		cloudAt: never, cutAt: never, kube: kube.New(seed + 1), byInst: map[ec2.InstanceID]*instance{},
-		audit: audit.New(audit.Config{Nodes: c.Nodes, Budget: c.Budget, Bounds: bounds}), nodes: make([]*instance, 1, c.Nodes+1), rng: seed ^ 0x5851f42d4c957f2d, book: story.NewBook()}
+		audit: audit.New(audit.Config{Nodes: c.Nodes, Budget: c.Budget, Bounds: bounds()}), nodes: make([]*instance, 1, c.Nodes+1), rng: seed ^ 0x5851f42d4c957f2d, book: story.NewBook()}
 	w.witness = &witness.Witness{Eyes: eyes{w}, Audit: w.audit, Story: &w.story, Book: w.book, Mutant: m, Heard: w.heard}
 	if err := w.open(seed); err != nil {
 		return nil, errors.Join(err, w.Close())
@@ -89,7 +101,9 @@ func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant, p Parts) (*World, erro
 
 // bounds are what real time adds to what the simulator can judge exactly: a reply leaves when its goroutine runs, and what the daemon
 // calls two instants is one to it.
-var bounds = audit.Bounds{Reply: 250 * time.Millisecond, CoolDown: 250 * time.Millisecond}
+func bounds() audit.Bounds {
+	return audit.Bounds{Reply: slowed(250 * time.Millisecond), CoolDown: slowed(250 * time.Millisecond)}
+}
 
 func (w *World) open(seed uint64) error {
 	cfg := ec2.Config{VPCs: []ec2.VPC{{CIDRs: []netip.Prefix{w.cluster.VPC}}}, Subnets: []ec2.SubnetConfig{{CIDR: w.cluster.Subnet}}}
@@ -124,7 +138,7 @@ const warmLimit = 30 * time.Minute
 // warmUp runs until every pod runs and nothing is under way, and calls that instant t=0.
 func (w *World) warmUp() error {
 	quiet := 0
-	for w.now() < warmLimit && w.broken == nil {
+	for w.now() < warmLimit && w.broken == nil && !w.unwanted() {
 		w.until(w.now()+time.Second, nil)
 		if w.settled() {
 			quiet++
@@ -133,12 +147,16 @@ func (w *World) warmUp() error {
 		}
 		if quiet >= 2 {
 			w.base = acts.Ledger(w.cloud)
+			w.late = lateness{rested: w.late.rested}
 			w.witness.Begin()
 			return nil
 		}
 	}
 	if w.broken != nil {
 		return w.broken
+	}
+	if w.unwanted() {
+		return fmt.Errorf("interrupted while the cluster started, after %v: %s", w.now().Round(time.Millisecond), w.unready())
 	}
 	return fmt.Errorf("the workloads that should run when time begins did not within %v: %s", warmLimit, w.unready())
 }
@@ -276,12 +294,14 @@ func (w *World) Close() error {
 	}
 	close(w.closed)
 	w.unregister()
-	var errs []error
-	for _, n := range w.nodes[1:] {
-		errs = append(errs, n.close())
+	errs := make([]error, len(w.nodes)) // that of the fabric is the first
+	var all sync.WaitGroup
+	for i, n := range w.nodes[1:] {
+		all.Go(func() { errs[1+i] = n.close(w.unwanted()) })
 	}
+	all.Wait()
 	if w.fabric != nil {
-		errs = append(errs, w.fabric.Close())
+		errs[0] = w.fabric.Close()
 	}
 	return errors.Join(errs...)
 }
