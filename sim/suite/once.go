@@ -1,9 +1,12 @@
 package suite
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/mutants"
@@ -18,6 +21,11 @@ type Outcome struct {
 	Err     error        // why not; or why the world itself broke
 	Differ  []string     // where the world contradicts the simulator's core or model
 	Break   *Break       // what broke first; nil when nothing did
+	// End is the instant of the scenario at which the run would have been over.
+	End time.Duration
+	Cut bool // interrupted, perhaps before t=0
+	// Slow is why what failed counts for nothing: this machine did not keep up. It has a method TooSlow.
+	Slow error
 	// Timeline is all that happened, a line each, with Options.Timeline.
 	Timeline string
 	Events   uint64
@@ -59,18 +67,26 @@ func (v *Variant) once(o *Options, m *mutants.Mutant, p Progress) (out Outcome) 
 	o.tell(p)
 	r, w, err := v.Open(o.Seed, m)
 	if err != nil {
-		out.Err = err
+		out.Err, out.Cut = err, o.interrupted()
 		return out
 	}
 	defer func() { out.Err = errors.Join(out.Err, w.Close()) }()
 	p.End = r.End()
 	out.Verdict = r.Finish(o.watch(p, w, v.place.Repeatable))
+	out.End, out.Cut = r.End(), out.Verdict.Cut
 	out.Events = w.Popped()
+	if h, ok := w.(hospital); ok {
+		out.Verdict.Failures = append(out.Verdict.Failures, h.Crashes()...)
+		slices.SortStableFunc(out.Verdict.Failures, func(a, b sim.Failure) int { return cmp.Compare(a.At, b.At) })
+	}
 	if o.Linger != nil {
 		o.Linger(w)
 	}
 	if s, ok := w.(sceptic); ok {
-		out.Err, out.Differ = s.Err(), s.Disagreements()
+		out.Differ = s.Disagreements()
+		if !out.Cut { // what breaks at the end of an interrupted run is its end
+			out.Err = s.Err()
+		}
 		if t, ok := w.(teller); ok && m == nil && o.Seed == DefaultSeed && out.Err == nil && !out.Verdict.Cut && len(out.Verdict.Violations) == 0 {
 			out.Differ = append(out.Differ, v.otherwiseTold(o.Seed, out.Verdict.Skipped, t.Book())...)
 		}
@@ -83,6 +99,9 @@ func (v *Variant) once(o *Options, m *mutants.Mutant, p Progress) (out Outcome) 
 	}
 	if o.Timeline {
 		out.Timeline = w.Timeline()
+	}
+	if b, ok := w.(breathless); ok && !out.Cut && (m != nil || out.Break != nil || len(out.Differ) > 0) {
+		out.Slow = b.TooSlow()
 	}
 	return out
 }

@@ -42,6 +42,18 @@ type teller interface {
 	Book() *story.Book
 }
 
+// hospital is a world whose daemons are processes: they may end by themselves.
+type hospital interface {
+	// Crashes are daemons that did.
+	Crashes() []sim.Failure
+}
+
+// breathless is a world that may not keep up with its own clock.
+type breathless interface {
+	// TooSlow says why what failed counts for nothing, as an error with a method TooSlow; nil: it counts.
+	TooSlow() error
+}
+
 // lack is an error of a world that a file is not to blame for: this machine lacks something.
 type lack interface {
 	error

@@ -22,6 +22,12 @@ func (r *Result) Report() string {
 		return b.String()
 	case Interrupted:
 		b.WriteString("  " + r.cut() + "\n")
+		for _, x := range r.troubles() {
+			b.WriteString("until then  " + x + "\n")
+		}
+		if told := r.broke(); told != nil {
+			told.tell(&b)
+		}
 		return b.String()
 	}
 	told := r.tell(&b)
@@ -42,14 +48,19 @@ func (r *Result) tell(b *strings.Builder) *Break {
 	if t := r.troubles(); len(t) > 0 {
 		b.WriteString("  " + t[0] + "\n")
 	}
+	return r.broke()
+}
+
+// broke is what broke first of all that should hold.
+func (r *Result) broke() *Break {
 	for i := range r.Runs {
 		if r.Runs[i].Break != nil {
 			return r.Runs[i].Break
 		}
 	}
 	for i := range r.Bites {
-		if r.Bites[i].Why != "" {
-			return r.Bites[i].Outcome.Break
+		if b := &r.Bites[i]; b.Why != "" && !b.Outcome.Cut {
+			return b.Outcome.Break
 		}
 	}
 	return nil
@@ -61,6 +72,7 @@ func (r *Result) troubles() []string {
 	for i := range r.Runs {
 		o := &r.Runs[i]
 		switch {
+		case o.Cut:
 		case tooSlow(o.Err):
 			out = append(out, in(o.Variant)+"this machine did not keep up: "+o.Err.Error())
 		case o.Err != nil && o.Verdict != nil:
@@ -101,7 +113,7 @@ func (r *Result) troubles() []string {
 		}
 	}
 	for i := range r.Bites {
-		if b := &r.Bites[i]; b.Why != "" {
+		if b := &r.Bites[i]; b.Why != "" && !b.Outcome.Cut {
 			out = append(out, fmt.Sprintf("%sline %d: the CNI held, but mutant %s should break %q first, and %s", in(b.Outcome.Variant), b.Against.Pos.Line, b.Against.Mutant.Name, b.Against.Claim.Invariant, b.Why))
 		}
 	}
@@ -256,22 +268,60 @@ func (r *Result) span(a *Against) (when string, ran bool) {
 	return when, ran
 }
 
-// cut says how far an interrupted file came.
+// cut says how far an interrupted file came, and what was known by then.
 func (r *Result) cut() string {
+	points, forks := r.crashed()
+	if len(r.Runs) == 0 && forks == 0 {
+		return "before it began"
+	}
+	proved := 0
+	for i := range r.Bites {
+		if r.Bites[i].Why == "" {
+			proved++
+		}
+	}
+	known := count(r.Judged, "expectation") + " judged"
+	if len(r.Bites) > 0 {
+		known += fmt.Sprintf(", %s as the file says", count(proved, "mutant"))
+	}
+	if forks > 0 {
+		known += fmt.Sprintf(", %s, %s", count(points, "crash point"), count(forks, "fork"))
+	}
+	if len(r.troubles()) == 0 {
+		known += ", nothing wrong"
+	}
+	return r.where() + "; until then " + known
+}
+
+// where is the run that was interrupted, and how far it was.
+func (r *Result) where() string {
+	run, of := len(r.Runs)+len(r.Bites), len(r.Case.Variants)*(1+len(r.Case.Against))
+	if r.Mutant != "" || len(r.Crashes) > 0 {
+		of = len(r.Case.Variants)
+	}
+	s := fmt.Sprintf(", run %d of %d", run, of)
+	if r.Mutant != "" {
+		s = ", under mutant " + r.Mutant + s
+	}
 	for i := range r.Runs {
-		if o := &r.Runs[i]; o.Verdict != nil && o.Verdict.Cut {
-			return in(o.Variant) + Instant(o.Verdict.Ended)
+		if o := &r.Runs[i]; o.Cut {
+			return o.cut() + s
 		}
 	}
 	for i := range r.Bites {
-		if b := &r.Bites[i]; b.Outcome.Verdict != nil && b.Outcome.Verdict.Cut {
-			return in(b.Outcome.Variant) + "under mutant " + b.Against.Mutant.Name + ", " + Instant(b.Outcome.Verdict.Ended)
+		if b := &r.Bites[i]; b.Outcome.Cut {
+			return b.Outcome.cut() + ", under mutant " + b.Against.Mutant.Name + s
 		}
 	}
-	if points, forks := r.crashed(); forks > 0 {
-		return fmt.Sprintf("after %s, %s", count(points, "crash point"), count(forks, "fork"))
+	return "between two runs" + s // or of a crash, which says itself how far it was
+}
+
+// cut is where a run was interrupted.
+func (o *Outcome) cut() string {
+	if o.Verdict == nil {
+		return in(o.Variant) + "while its cluster started"
 	}
-	return "before it began"
+	return in(o.Variant) + Instant(o.Verdict.Ended) + " of " + Short(o.End)
 }
 
 // Command is a command line that shows the result again.

@@ -35,8 +35,7 @@ func (c *Case) Run(o Options) *Result {
 		} else {
 			r.add(v.ordinary(&o, c.Name(), p))
 		}
-		if last := &r.Runs[len(r.Runs)-1]; last.Verdict == nil && o.interrupted() { // while its cluster started
-			r.worsen(Interrupted)
+		if r.Runs[len(r.Runs)-1].Cut {
 			return r
 		}
 	}
@@ -59,8 +58,13 @@ func (c *Case) Run(o Options) *Result {
 // add takes the outcome of a variant.
 func (r *Result) add(out Outcome) {
 	r.count(&out)
+	if out.Slow != nil && out.Err == nil && (out.Break != nil || len(out.Differ) > 0) {
+		out.Err = out.Slow
+	}
 	r.Runs = append(r.Runs, out)
 	switch {
+	case out.Cut:
+		r.worsen(Interrupted)
 	case tooSlow(out.Err):
 		r.worsen(TooSlow)
 	case lacks(out.Err):
@@ -71,8 +75,6 @@ func (r *Result) add(out Outcome) {
 		r.worsen(Violated) // what the mutant broke is the start
 	case out.Err != nil:
 		r.worsen(Bad)
-	case out.Verdict.Cut:
-		r.worsen(Interrupted)
 	case out.Break != nil:
 		r.worsen(Violated)
 	case r.Mutant == "" && len(out.Verdict.Unplayed) > 0:
@@ -178,13 +180,18 @@ func (c *Case) bite(r *Result, o *Options, p Progress) {
 			p.Run++
 			b := Bite{Against: a, Outcome: c.Variants[j].once(o, &a.Mutant, p)}
 			r.count(&b.Outcome)
-			if b.Outcome.Verdict != nil && b.Outcome.Verdict.Cut {
+			if b.Outcome.Cut {
 				b.Why = "it was interrupted"
 				r.worsen(Interrupted)
-			} else if b.Why = a.judge(&b.Outcome, c.Place.Slack); tooSlow(b.Outcome.Err) {
-				r.worsen(TooSlow)
-			} else if b.Why != "" {
-				r.worsen(Unproven)
+			} else if b.Why = a.judge(&b.Outcome, c.Place.Slack); b.Why != "" {
+				if b.Outcome.Slow != nil && b.Outcome.Err == nil {
+					b.Outcome.Err, b.Why = b.Outcome.Slow, b.Outcome.Slow.Error()
+				}
+				if tooSlow(b.Outcome.Err) {
+					r.worsen(TooSlow)
+				} else {
+					r.worsen(Unproven)
+				}
 			}
 			r.Bites = append(r.Bites, b)
 		}

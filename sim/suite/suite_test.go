@@ -159,6 +159,81 @@ func TestExcuse(t *testing.T) {
 	}
 }
 
+// mortal is a world whose daemon ends by itself.
+type mortal struct{ *virtual.World }
+
+func (mortal) Crashes() []sim.Failure {
+	return []sim.Failure{{At: 90 * time.Second, Text: "node-1's ipamd ended by itself: exit status 2"}}
+}
+
+// breathy is a world that does not keep up.
+type breathy struct {
+	*virtual.World
+	late error
+}
+
+func (b breathy) TooSlow() error { return b.late }
+
+// late is such a world's error.
+type late struct{}
+
+func (late) Error() string { return "this machine did not keep up" }
+func (late) TooSlow()      {}
+
+// playedIn runs a scenario in a world that is more than the simulator's.
+func playedIn(t *testing.T, text string, wrap func(*virtual.World) World) *Result {
+	t.Helper()
+	c, err := Load(&Place{Name: "elsewhere", Open: func(c *sim.Cluster, seed uint64, m *mutants.Mutant) (World, error) {
+		w, err := virtual.Open(c, seed, m)
+		return wrap(w), err
+	}}, "dir/test.scn", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Run(Options{Seed: DefaultSeed})
+}
+
+// TestDaemonCrashes: a daemon that ends by itself is never held, although everything else holds.
+func TestDaemonCrashes(t *testing.T) {
+	r := playedIn(t, quiet, func(w *virtual.World) World { return mortal{w} })
+	if report := r.Report(); r.Status != Violated || !strings.HasPrefix(report, "violated  test  at 1m30s: node-1's ipamd ended by itself: exit status 2\n") ||
+		!strings.Contains(report, "flush-rules") {
+		t.Errorf("%v: %s", r.Status, report)
+	}
+}
+
+// TestTooSlow: what fails where the machine did not keep up is that machine's fault, a mutant that is not caught too. What holds there holds.
+func TestTooSlow(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		late error
+		slow bool
+	}{
+		"an expectation fails":      {strings.Replace(quiet, "assigned == 14", "assigned == 4", 1), late{}, true},
+		"a mutant is not caught":    {quiet + "against no-sweep breaks \"nothing is leaked\"\n", late{}, true},
+		"everything holds":          {quiet, late{}, false},
+		"it fails, and is in time":  {strings.Replace(quiet, "assigned == 14", "assigned == 4", 1), nil, false},
+		"a mutant is caught anyhow": {quiet + "against no-repair breaks \"every live pod is reachable\"\n", late{}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := playedIn(t, c.text, func(w *virtual.World) World { return breathy{w, c.late} })
+			var errs []error
+			for i := range r.Runs {
+				errs = append(errs, r.Runs[i].Err)
+			}
+			for i := range r.Bites {
+				errs = append(errs, r.Bites[i].Outcome.Err)
+			}
+			if _, slow := errors.AsType[late](errors.Join(errs...)); slow != c.slow {
+				t.Errorf("too slow: %v, expected %v: %s", slow, c.slow, r.Report())
+			}
+			if c.slow && (r.Status == Held || !strings.Contains(r.Report(), "did not keep up")) {
+				t.Errorf("%v: %s", r.Status, r.Report())
+			}
+		})
+	}
+}
+
 // TestBreak: a break says what led to it and nothing of what came after.
 func TestBreak(t *testing.T) {
 	r := run(t, strings.Replace(quiet, "assigned == 14", "assigned == 4\nat 3m node-1 interrupt-dumps\nat 5m node-1 restart", 1), Options{})
