@@ -117,6 +117,7 @@ func (l *lab) show(p *suite.Place, atOnce int, args []string) (int, error) {
 func (l *lab) replayAll(cases []*suite.Case, atOnce int) []timed {
 	p := newProgress(l.err)
 	defer p.clear()
+	defer l.deadline(p)()
 	o := suite.Options{Seed: suite.DefaultSeed, Interrupted: l.interrupted}
 	if atOnce == 1 {
 		o.Progress = p.tell

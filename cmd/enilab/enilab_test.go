@@ -219,7 +219,8 @@ func TestInterrupted(t *testing.T) {
 	if code := l.run([]string{"run", "calm.scn", "long.scn", "never.scn"}); code != 130 {
 		t.Errorf("exit %d", code)
 	}
-	want := `^held  calm  .*\ninterrupted  long  at \S+\n3 files: 1 held, 1 interrupted, 1 not run\n$`
+	want := `(?s)^held  calm  [^\n]*\ninterrupted  long  at \S+ of 200h1m, run 1 of 1; until then \d+ expectations judged\n` +
+		`until then  line 7, at 1m: expected node-1 addresses\.assigned == 2; .*3 files: 1 held, 1 interrupted, 1 not run\n$`
 	if !regexp.MustCompile(want).MatchString(out.String()) {
 		t.Errorf("got\n%s", out.String())
 	}

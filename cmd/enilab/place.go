@@ -47,6 +47,7 @@ func (l *lab) laboratory() (*suite.Place, error) {
 	if err != nil {
 		return nil, err
 	}
+	parts.Context = l.context()
 	if os.Getenv("ENILAB_VERBOSE") != "" {
 		parts.Log = func(at time.Duration, text string) { fmt.Fprintf(l.err, "%10.3fs  %s\n", at.Seconds(), text) }
 	}

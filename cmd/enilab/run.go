@@ -168,6 +168,9 @@ func (l *lab) runFiles(f *runFlags, names []string) error {
 		return l.sweepFiles(f, seeds, o, cases)
 	}
 	p := newProgress(l.err)
+	if f.on != "kind" { // a cluster takes as long to remove as Docker takes
+		defer l.deadline(p)()
+	}
 	o.Progress = p.tell
 	if f.keep {
 		o.Linger = l.stay

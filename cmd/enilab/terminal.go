@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/enilab/enilab/sim/suite"
@@ -52,6 +53,8 @@ type progress struct {
 	shown bool
 	began time.Time
 	last  time.Time
+	// now is where the run is; another goroutine reads it when the run does not end (see deadline).
+	now atomic.Pointer[suite.Progress]
 }
 
 func newProgress(w io.Writer) *progress {
@@ -77,21 +80,27 @@ func (p *progress) say(line string) {
 
 // tell is say for a scenario that runs.
 func (p *progress) tell(x suite.Progress) {
+	p.now.Store(&x)
 	if !p.on {
 		return
 	}
-	what := x.Scenario
+	what, where := whereabouts(&x)
+	p.say(fmt.Sprintf("run %d of %d, %s, %s events: %s", x.Run, x.Runs, where, suite.Number(x.Events), what))
+}
+
+// whereabouts are what runs, and how far it is.
+func whereabouts(x *suite.Progress) (what, where string) {
+	what = x.Scenario
 	if x.Variant != "" {
 		what += " (" + x.Variant + ")"
 	}
 	if x.Doing != "" {
 		what += ", " + x.Doing
 	}
-	where := "its pods start"
-	if x.End > 0 {
-		where = fmt.Sprintf("%s of %s", suite.Short(x.Now), suite.Short(x.End))
+	if x.End == 0 {
+		return what, "its pods start"
 	}
-	p.say(fmt.Sprintf("run %d of %d, %s, %s events: %s", x.Run, x.Runs, where, suite.Number(x.Events), what))
+	return what, fmt.Sprintf("%s of %s", suite.Short(x.Now), suite.Short(x.End))
 }
 
 // clear takes the line away, for something that stays, and begins to be patient again.

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	labworld "github.com/enilab/enilab/sim/lab"
+	"github.com/enilab/enilab/sim/suite"
+)
+
+// endLimit is how long a run may take to end once it was interrupted. A supervisor sends SIGKILL after five seconds or more.
+const endLimit = 4 * time.Second
+
+// deadline ends this process when a run has been interrupted and does not end: something in it cannot be. What was known by then is said.
+// A laboratory's nodes die with this process, and with them all that they are made of. stop takes it back.
+func (l *lab) deadline(p *progress) (stop func()) {
+	done := make(chan struct{})
+	forget := context.AfterFunc(l.context(), func() {
+		late := time.NewTimer(endLimit)
+		defer late.Stop()
+		select {
+		case <-done:
+		case <-late.C:
+			fmt.Fprintf(l.err, "\nenilab: interrupted, and %v later something has not ended: %s\n", endLimit, p.lastSeen())
+			labworld.Abandon()
+			os.Exit(suite.ExitInterrupted)
+		}
+	})
+	return func() { forget(); close(done) }
+}
+
+// lastSeen says where the run was, for people.
+func (p *progress) lastSeen() string {
+	x := p.now.Load()
+	if x == nil {
+		return "nothing had begun"
+	}
+	what, where := whereabouts(x)
+	return fmt.Sprintf("%s, run %d of %d, %s", what, x.Run, x.Runs, where)
+}
