@@ -10,7 +10,8 @@ import (
 // The bounds of this package, in real time, are made for a machine like the one where reference was measured. On a slower one, or on one
 // that has other things to do, they are as many times longer.
 
-// reference is what a round of calibrate takes on two idle cores of a virtual machine (2.5 GHz, Linux 6.1): 1.1 ms, rounded up.
+// reference is how long a child that does nothing takes from its start to its end where nobody else wants the processors: 0.9 ms on two cores
+// of an AMD EPYC virtual machine with Linux 6.18, and half as much again for older ones.
 const reference = 1500 * time.Microsecond
 
 const (
@@ -25,7 +26,8 @@ const (
 	muchSlower = 3
 )
 
-// slowness is how many times slower than the reference this machine is, at least 1. It is measured once.
+// slowness is how many times slower than the reference this machine is, at least 1. It is measured once a process: bounds that move while they are waited for are
+// none.
 var slowness = sync.OnceValue(func() float64 { return min(worstSlowness, max(1, measureSlowness())) })
 
 // measureSlowness starts children that do nothing, and waits for them: what a laboratory does most, and what suffers most when others

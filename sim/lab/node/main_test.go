@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -50,9 +51,38 @@ func TestMain(m *testing.M) {
 			exit(err)
 		}
 		unix.Exit(code)
+	case role == "host":
+		exitOn(becomeHost())
+		os.Args = append(os.Args[:1], os.Args[2:]...)
+		os.Exit(m.Run())
 	default:
 		os.Exit(m.Run())
 	}
+}
+
+// hostVariable is set on a host that is a node.
+const hostVariable = "ENILAB_TEST_HOST"
+
+// becomeHost gives this process's mount namespace what a node has: state of a daemon, another network configuration, a plugin.
+func becomeHost() error {
+	if err := unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""); err != nil {
+		return fmt.Errorf("make the mounts private: %w", err)
+	}
+	for _, dir := range []string{"/run", "/etc/cni", "/opt", "/var/lib"} {
+		if _, err := os.Stat(dir); err != nil {
+			continue // this host has not even the folder above, and nobody else's may be touched
+		}
+		if err := unix.Mount("host", dir, "tmpfs", 0, "mode=755"); err != nil {
+			return fmt.Errorf("mount %s: %w", dir, err)
+		}
+	}
+	for path, text := range map[string]string{"/run/aws-node/ipam.json": "{}", "/run/aws-node/del/1.json": "{}", "/opt/cni/bin/aws-cni": "no program",
+		"/var/lib/aws-node/x": "x", "/var/lib/cni/results/x": "x"} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o755)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // exit ends the process at once: os.Exit lets the race detector wait for a second.

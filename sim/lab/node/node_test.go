@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -130,6 +131,7 @@ func sh(t *testing.T, n *node.Node, script string) string {
 }
 
 func TestFileSystem(t *testing.T) {
+	before := hosts(t)
 	n := start(t)
 	for script, want := range map[string]string{
 		"hostname":                 "node-1\n",
@@ -152,8 +154,43 @@ func TestFileSystem(t *testing.T) {
 	if got := must(os.ReadFile(n.Root() + "/var/run/aws-node/ipam.json"))(t); string(got) != "{}" {
 		t.Errorf("the laboratory reads %q through Root", got)
 	}
-	if _, err := os.Stat("/run/aws-node"); err == nil {
-		t.Error("the host has a /run/aws-node")
+	if now := hosts(t); now != before {
+		t.Errorf("the host's own folders have changed from\n%s\nto\n%s", before, now)
+	}
+}
+
+// folders are those of a node that a host may have too: one with another CNI, or with ours.
+var folders = []string{"/run/aws-node", "/run/netns", "/etc/cni/net.d", "/opt/cni/bin", "/var/lib/aws-node", "/var/lib/cni"}
+
+// hosts are the host's files in these folders.
+func hosts(t *testing.T) string {
+	t.Helper()
+	var out []string
+	for _, dir := range folders {
+		_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+			if err == nil {
+				out = append(out, path)
+			}
+			return nil
+		})
+	}
+	return strings.Join(out, "\n")
+}
+
+// A host that is a node itself has folders of the same names. They are made in mount namespaces of the test's own.
+func TestHostIsANode(t *testing.T) {
+	if os.Getenv(hostVariable) != "" {
+		t.Skip("it runs")
+	}
+	start(t) // or skipped
+	c := exec.Command("/proc/self/exe", "host", "-test.run=^(TestFileSystem|TestPluginThroughLibcni|TestGC|TestStrangersAndReboot)$")
+	c.Env = append(os.Environ(), hostVariable+"=1")
+	c.SysProcAttr = &unix.SysProcAttr{Cloneflags: unix.CLONE_NEWNS, Pdeathsig: unix.SIGKILL}
+	if out, err := c.CombinedOutput(); err != nil || !strings.Contains(string(out), "PASS") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if _, err := os.Stat("/run/aws-node/ipam.json"); err == nil {
+		t.Error("the test's own folders are the host's")
 	}
 }
 
