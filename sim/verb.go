@@ -173,6 +173,7 @@ func Metrics() []Metric {
 		{"pods.ready", onKube, false, "pods whose status is Running"},
 		{"pods.total", onKube, false, "pod objects"},
 		{"pods.made", onKube, false, "pod objects that were ever made, those of start lines too"},
+		{"pods.unready", onKube, false, "pod objects that start, wait or go: 0 once every pod that is wanted runs"},
 		{"calls.total", onEC2, false, "requests since t=0"},
 		{"calls.throttled", onEC2, false, "requests that were throttled since t=0"},
 		{"calls.failed", onEC2, false, "requests that were refused otherwise since t=0"},

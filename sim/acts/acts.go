@@ -40,6 +40,8 @@ func MeasureKube(c *kube.Cluster, metric string) (int64, bool) {
 		return int64(c.Ready()), true
 	case "pods.made":
 		return int64(c.Made()), true
+	case "pods.unready":
+		return int64(c.Len() - c.Ready()), true
 	}
 	return int64(c.Len()), true
 }

@@ -99,7 +99,8 @@ func (w *World) measureKube(metric string) (n int64) {
 		return w.pods.made()
 	}
 	for _, p := range w.pods.all() {
-		if metric == "pods.total" || p.running && !p.deleting {
+		ready := p.running && !p.deleting
+		if metric == "pods.total" || ready == (metric == "pods.ready") {
 			n++
 		}
 	}

@@ -44,3 +44,6 @@ func formatDuration(d time.Duration) string {
 func isDigits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
+
+// FormatDuration prints a duration as the language writes it: 20m and not 20m0s.
+func FormatDuration(d time.Duration) string { return formatDuration(d) }
