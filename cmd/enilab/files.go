@@ -24,16 +24,20 @@ func (l *lab) load(p *suite.Place, names []string) ([]*suite.Case, error) {
 				continue
 			}
 		}
-		list, ok := errors.AsType[scn.ErrorList](err)
-		if !ok {
-			list = scn.ErrorList{scn.Errorf(scn.Pos{File: name}, "", "%v", err)}
-		}
-		errs = append(errs, list...)
+		errs = append(errs, listed(name, err)...)
 	}
 	if len(errs) > 0 {
 		return nil, errs
 	}
 	return cases, nil
+}
+
+// listed is what is wrong with a file, as mistakes.
+func listed(name string, err error) scn.ErrorList {
+	if list, ok := errors.AsType[scn.ErrorList](err); ok {
+		return list
+	}
+	return scn.ErrorList{scn.Errorf(scn.Pos{File: name}, "", "%v", err)}
 }
 
 // read gives a file's bytes; "-" is standard input. It never reads much more than a scenario may have.

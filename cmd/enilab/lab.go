@@ -106,7 +106,7 @@ Exit codes: 0 held, 1 violated, 2 bad scenario or usage, 3 this machine lacks so
 	}
 	c.SetFlagErrorFunc(flagError)
 	c.SetHelpCommand(helpCommand())
-	c.AddCommand(l.runCommand(), l.demoCommand(), l.verbsCommand(), l.invariantsCommand(), l.mutantsCommand(),
+	c.AddCommand(l.runCommand(), l.swarmCommand(), l.shrinkCommand(), l.demoCommand(), l.verbsCommand(), l.invariantsCommand(), l.mutantsCommand(),
 		l.recordCommand(), l.replayCommand(), l.serveCommand(), l.conformCommand(), l.labCommand(), l.upCommand(), l.downCommand(), l.manifestCommand(),
 		l.nodeCommand(), l.playCommand(), l.holdCommand(), l.versionCommand())
 	return c

@@ -8,6 +8,7 @@ import (
 // pure are the packages that are stepped: patterns of path.Match, below the module. A package that a pattern newly matches is
 // judged from its first commit.
 var pure = []string{"impl/ipam", "impl/dataplane", "fakes/*", "sim", "sim/audit", "sim/scn", "sim/mutants", "sim/story", "sim/acts", "sim/witness", "sim/virtual",
+	"sim/swarm",
 	"internal/near"}
 
 // Pure says whether the package at that path below the module must be pure.

@@ -1,0 +1,185 @@
+package swarm
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/enilab/enilab/fakes/cri"
+	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/scn"
+)
+
+// Owed says why a scenario asks for more than a correct CNI owes: a fault that none survives, pods that have no room, pods that should
+// be ready while a fault is still there. nil is that it asks for what is possible.
+func Owed(f *scn.File, c *sim.Cluster) error {
+	o := owing{shape: shapeOf(c), runtime: c.Runtime, open: map[string]bool{}}
+	for _, s := range c.Start {
+		w := workload{name: s.Name, count: s.Count}
+		if len(s.Nodes) == 1 {
+			w.node = s.Nodes[0]
+		}
+		o.loads = append(o.loads, w)
+	}
+	for _, at := range inOrder(f) {
+		if at.Check != nil {
+			o.check(at)
+			continue
+		}
+		act, err := sim.Bind(at.Action)
+		if err != nil {
+			return err
+		}
+		o.act(at, act)
+	}
+	if o.detached && o.hindered {
+		o.say("an ENI is detached by a stranger, and the cloud or the daemon may fail: nobody can attach it again in time")
+	}
+	if w := overloaded(&o.shape, o.loads, o.hidden); w != nil {
+		o.say("there is no room for all pods in the end")
+	}
+	return errors.Join(o.errs...)
+}
+
+// inOrder are the file's actions and checks as they happen.
+func inOrder(f *scn.File) []*scn.At {
+	var out []*scn.At
+	for i := range f.Lines {
+		if at, ok := f.Lines[i].Stmt.(*scn.At); ok {
+			out = append(out, at)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *scn.At) int { return int(a.When - b.When) })
+	return out
+}
+
+// shapeOf is the shape of a cluster that a scenario describes.
+func shapeOf(c *sim.Cluster) shape {
+	l, _ := ec2.LimitsOf(c.Type) // checked
+	h := shape{nodes: c.Nodes, kind: c.Type, bits: c.Subnet.Bits(), warm: c.Warm, version: c.Version, maxPods: c.MaxPods, settings: c.Settings,
+		enis: l.ENIs, per: l.IPv4PerENI - 1}
+	if c.Settings.MaxENI > 0 {
+		h.enis = min(h.enis, c.Settings.MaxENI)
+	}
+	return h
+}
+
+// owing walks through a scenario.
+type owing struct {
+	shape    shape
+	runtime  cri.Runtime
+	loads    []workload
+	hidden   int
+	open     map[string]bool // faults that somebody has to end
+	ends     time.Duration   // of the faults that end by themselves
+	detached bool
+	hindered bool
+	errs     []error
+}
+
+func (o *owing) say(format string, args ...any) { o.errs = append(o.errs, fmt.Errorf(format, args...)) }
+
+// check is a line that expects something: readiness is owed only when nothing is broken any more.
+func (o *owing) check(at *scn.At) {
+	if at.Check.Metric != "pods.unready" {
+		return
+	}
+	if at.When < o.ends {
+		o.say("at %s pods should become ready, and a fault lasts until %s", short(at.When), short(o.ends))
+	}
+	if len(o.open) > 0 {
+		o.say("at %s pods should become ready, and nobody has ended %s", short(at.When), strings.Join(sorted(o.open), ", "))
+	}
+}
+
+func sorted(set map[string]bool) []string {
+	var out []string
+	for k := range set {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (o *owing) act(at *scn.At, a *sim.Act) {
+	key := keyOf(at.Action)
+	if deadly(key, a) {
+		o.say("no CNI survives %s", key)
+	}
+	o.detached = o.detached || key == "ec2 detach"
+	o.hindered = o.hindered || hinders(key)
+	o.ends = max(o.ends, at.When, at.Until)
+	if a.Text("for") != "" {
+		o.ends = max(o.ends, at.When+a.Duration("for"))
+	}
+	switch key {
+	case "kube create", "kube scale":
+		o.scale(a)
+	case "pod hide":
+		o.hidden++
+	case "node terminate":
+		o.open["the loss of "+a.Subject.String()] = true
+	case "node restart-runtime":
+		if o.runtime == cri.Containerd16 {
+			o.open["a namespace that containerd 1.6 forgets"] = true
+		}
+	case "pod hang":
+		o.open["the hang of "+a.Subject.String()] = true // its name may be another pod's by then
+	case "node hold", "node unhold":
+		o.toggle("hold", a, key == "node hold")
+	case "node socket":
+		o.toggle("socket", a, a.Text("cri") != "right")
+	case "ec2 drain-subnet":
+		o.set("drain-subnet", a.Int("leave") < usable(o.shape.bits))
+	case "imds lag":
+		o.set("lag", a.Duration("by") > 0)
+	}
+}
+
+// deadly says whether no CNI survives a verb with these arguments.
+func deadly(key string, a *sim.Act) bool {
+	for _, v := range sim.Verbs() {
+		if v.Key() == key && v.Survivable().Never {
+			return true
+		}
+	}
+	return key == "node flush-routes" && a.Int("table") == mainTable
+}
+
+// mainTable is the kernel's routing table that is the machine's.
+const mainTable = 254
+
+func (o *owing) scale(a *sim.Act) {
+	name := a.Text("name")
+	for i := range o.loads {
+		if o.loads[i].name == name {
+			if a.Verb == "scale" {
+				o.loads[i].count = a.Int("count")
+			}
+			return
+		}
+	}
+	o.loads = append(o.loads, workload{name: name, count: a.Int("count"), node: a.Int("node")})
+}
+
+// toggle opens or closes a fault of one node or of all.
+func (o *owing) toggle(what string, a *sim.Act, on bool) {
+	if a.Subject.Kind == scn.Node {
+		o.set(what+" of "+a.Subject.String(), on)
+		return
+	}
+	for n := 1; n <= o.shape.nodes; n++ {
+		o.set(what+" of "+scn.Subject{Kind: scn.Node, Node: n}.String(), on)
+	}
+}
+
+func (o *owing) set(what string, on bool) {
+	if on {
+		o.open[what] = true
+	} else {
+		delete(o.open, what)
+	}
+}

@@ -1,0 +1,158 @@
+package swarm
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/virtual"
+)
+
+// What breaks without being an invariant of the catalogue has a name too.
+const (
+	Expectation = "an expectation"      // a line that expects something
+	Started     = "the cluster starts"  // the pods of the start lines
+	Ends        = "the run ends"        // within mostEvents
+	Sound       = "the simulator works" // it does not panic
+	Drawable    = "a drawn scenario is one"
+)
+
+// mostEvents bounds a run: a drawn scenario has some ten thousand, and one that never rests would go on for ever.
+const mostEvents = 5_000_000
+
+// Broken is what broke first in a run.
+type Broken struct {
+	Invariant string // its phrase, or one of the names above
+	Cause     string
+	Text      string // as it was told
+	At        time.Duration
+	Node      int // 0: the cluster
+}
+
+// Same says whether two runs broke alike.
+func (b *Broken) Same(o *Broken) bool { return b.Invariant == o.Invariant && b.Cause == o.Cause }
+
+// Outcome is how a run ended.
+type Outcome struct {
+	Broken *Broken // nil: it held
+	Marks  []string
+	Verbs  map[string]int // by key: lines that were carried out
+	Events uint64
+	Hash   uint64
+	Cut    bool // interrupted: nothing is known
+}
+
+// Play plays a scenario, in its first variant, with every invariant judged. The error says why it was refused before it ran. stop, if
+// any, is asked now and then, and ends the run by returning true.
+func Play(name, text string, seed uint64, stop func() bool) (*Outcome, error) {
+	f, c, err := Read(name, []byte(text))
+	if err != nil {
+		return nil, err
+	}
+	return play(f, c, seed, stop), nil
+}
+
+// Read parses, expands and checks a scenario, in its first variant and without the lines that are not for world sim.
+func Read(name string, data []byte) (*scn.File, *sim.Cluster, error) {
+	f, err := scn.Parse(name, data)
+	if err != nil {
+		return nil, nil, err
+	}
+	if f, err = f.Expand(f.Variants()[0]); err != nil {
+		return nil, nil, err
+	}
+	for _, l := range f.Lines {
+		if l.Stmt != nil && !l.Guard.Allows(world) {
+			f = f.Without(l.Number)
+		}
+	}
+	c, err := sim.Check(f)
+	return f, c, err
+}
+
+const world = "sim"
+
+func play(f *scn.File, c *sim.Cluster, seed uint64, stop func() bool) (o *Outcome) {
+	o = &Outcome{Verbs: map[string]int{}}
+	defer func() {
+		if p := recover(); p != nil {
+			o.Broken = broken(Sound, fmt.Sprintf("panic: %v", p), 0, 0)
+		}
+	}()
+	w, err := virtual.Open(c, seed, nil)
+	if err != nil {
+		o.Broken = broken(Started, err.Error(), 0, 0)
+		return o
+	}
+	r, err := sim.NewRun(f, w, world)
+	if err != nil {
+		o.Broken = broken(Started, err.Error(), 0, 0)
+		return o
+	}
+	r.StopAtFirst = true
+	asked := 0
+	v := r.Finish(func() bool {
+		asked++
+		return w.Popped() > mostEvents || stop != nil && asked%1024 == 0 && stop()
+	})
+	o.Events, o.Hash = w.Popped(), w.Hash()
+	o.Broken = first(v)
+	if v.Cut && o.Broken == nil {
+		if o.Cut = w.Popped() <= mostEvents; !o.Cut {
+			o.Broken = broken(Ends, fmt.Sprintf("more than %d events", mostEvents), v.Ended, 0)
+		}
+	}
+	o.cover(f, w, v)
+	return o
+}
+
+// first is what broke first.
+func first(v *sim.Verdict) *Broken {
+	var b *Broken
+	if len(v.Violations) > 0 {
+		x := v.Violations[0]
+		b = broken(phrase(x.Invariant), x.Text, x.At, x.Node)
+	}
+	if len(v.Failures) > 0 && (b == nil || v.Failures[0].At < b.At) {
+		x := v.Failures[0]
+		b = broken(Expectation, x.Text, x.At, 0)
+	}
+	return b
+}
+
+func broken(invariant, text string, at time.Duration, node int) *Broken {
+	return &Broken{Invariant: invariant, Cause: Cause(text), Text: text, At: at, Node: node}
+}
+
+func phrase(id audit.ID) string {
+	for _, i := range audit.Catalogue() {
+		if i.ID == id {
+			return i.Phrase
+		}
+	}
+	return id.String()
+}
+
+// cover notes where the run came through, and what it did until it ended.
+func (o *Outcome) cover(f *scn.File, w *virtual.World, v *sim.Verdict) {
+	for _, m := range ipam.Marks() {
+		if w.Reached(m) {
+			o.Marks = append(o.Marks, m)
+		}
+	}
+	for i := range f.Lines {
+		at, ok := f.Lines[i].Stmt.(*scn.At)
+		if ok && at.Action != nil && at.When <= v.Ended {
+			o.Verbs[keyOf(at.Action)]++
+		}
+	}
+}
+
+// keyOf is the key of the verb that an action has.
+func keyOf(a *scn.Action) string {
+	v := sim.Verb{Name: a.Verb, On: []scn.SubjectKind{a.Subject.Kind}}
+	return v.Key()
+}

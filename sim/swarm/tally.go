@@ -1,0 +1,129 @@
+package swarm
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/enilab/enilab/impl/ipam"
+)
+
+// Finding is one way of breaking that a batch met: an invariant and a cause.
+type Finding struct {
+	Broken        // in the first of the seeds
+	Seeds  int    // how many broke so
+	First  uint64 // the first of them
+	More   []uint64
+	Known  *Entry // the list's; nil: it is new
+}
+
+// mostNamed bounds how many seeds a finding names.
+const mostNamed = 5
+
+// Tally sums up a batch. The order in which the seeds come does not matter.
+type Tally struct {
+	Runs, Held int
+	Events     uint64
+	Verbs      map[string]int // seeds in which the verb was played, by key
+	Marks      map[string]int // seeds that came through the coverage point
+	findings   []*Finding
+	list       []Entry
+}
+
+// NewTally is an empty one, beside a list of known violations.
+func NewTally(list []Entry) *Tally {
+	return &Tally{Verbs: map[string]int{}, Marks: map[string]int{}, list: list}
+}
+
+// Add takes the outcome of a seed.
+func (t *Tally) Add(seed uint64, o *Outcome) {
+	if o.Cut {
+		return
+	}
+	t.Runs++
+	t.Events += o.Events
+	for _, key := range slices.Sorted(maps.Keys(o.Verbs)) {
+		t.Verbs[key]++
+	}
+	for _, m := range o.Marks {
+		t.Marks[m]++
+	}
+	if o.Broken == nil {
+		t.Held++
+		return
+	}
+	f := t.finding(seed, o.Broken)
+	if f.Seeds++; seed < f.First {
+		f.Broken, f.First = *o.Broken, seed
+	}
+	at, _ := slices.BinarySearch(f.More, seed)
+	f.More = slices.Insert(f.More, at, seed)
+	f.More = f.More[:min(len(f.More), mostNamed)]
+}
+
+func (t *Tally) finding(seed uint64, b *Broken) *Finding {
+	for _, f := range t.findings {
+		if f.Same(b) {
+			return f
+		}
+	}
+	f := &Finding{Broken: *b, First: seed}
+	for i := range t.list {
+		if e := &t.list[i]; e.Invariant == b.Invariant && e.Cause == b.Cause {
+			f.Known = e
+			break
+		}
+	}
+	t.findings = append(t.findings, f)
+	return f
+}
+
+// Findings are the ways of breaking, in the order of their first seeds: those that are new, and those that the list has.
+func (t *Tally) Findings() (unknown, known []*Finding) {
+	slices.SortFunc(t.findings, func(a, b *Finding) int {
+		if a.First < b.First {
+			return -1
+		}
+		return 1
+	})
+	for _, f := range t.findings {
+		if f.Known == nil {
+			unknown = append(unknown, f)
+		} else {
+			known = append(known, f)
+		}
+	}
+	return unknown, known
+}
+
+// Enough is from how many seeds on a batch has to have played every verb that the swarm draws.
+const Enough = 500
+
+// Drawn are the keys of all verbs that the swarm draws, sorted.
+func Drawn() []string {
+	out := append(slices.Clone(ordinary), closing...)
+	for _, k := range kinds() {
+		out = append(out, k.key)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Unplayed are the verbs that the swarm draws and no seed of the batch played.
+func (t *Tally) Unplayed() (out []string) {
+	for _, key := range Drawn() {
+		if t.Verbs[key] == 0 {
+			out = append(out, key)
+		}
+	}
+	return out
+}
+
+// Unreached are the coverage points that no seed of the batch came through.
+func (t *Tally) Unreached() (out []string) {
+	for _, m := range ipam.Marks() {
+		if t.Marks[m] == 0 {
+			out = append(out, m)
+		}
+	}
+	return out
+}
