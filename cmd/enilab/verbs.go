@@ -14,7 +14,10 @@ func (l *lab) verbsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verbs",
 		Short: "lists what a scenario can do and expect",
-		Long:  "verbs lists the actions of scenarios, and below them the metrics that an expect line can compare.",
+		Long: `verbs lists the actions of scenarios, and below them the metrics that an expect line can compare.
+
+SURVIVABLE says whether a correct CNI survives what a verb does: what is "no" never, and what is "partly" only as it says below the
+verb's own words. enilab swarm draws nothing that no CNI survives.`,
 		Example: `  enilab verbs
   enilab verbs --json | jq -r '.verbs[] | select(.subjects[] == "pod NAME") | .usage'`,
 		Args: nothing,
@@ -25,7 +28,7 @@ func (l *lab) verbsCommand() *cobra.Command {
 			return l.printVerbs()
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, `write {"verbs": [{name, subjects, usage, doc, source}], "metrics": [{name, subjects, flag, doc}]}`)
+	c.Flags().BoolVar(&asJSON, "json", false, `write {"verbs": [{name, subjects, usage, doc, source, survivable ("yes", "partly", "no"), why}], "metrics": [{name, subjects, flag, doc}]}`)
 	return c
 }
 
@@ -35,6 +38,9 @@ type verbJSON struct {
 	Usage    string   `json:"usage"`
 	Doc      string   `json:"doc"`
 	Source   string   `json:"source,omitempty"`
+
+	Survivable string `json:"survivable"`
+	Why        string `json:"why,omitempty"` // it is not, or when it is not
 }
 
 type metricJSON struct {
@@ -50,7 +56,8 @@ func verbsDocument() any {
 		Metrics []metricJSON `json:"metrics"`
 	}
 	for _, v := range sim.Verbs() {
-		d.Verbs = append(d.Verbs, verbJSON{v.Name, subjects(v.On), v.Usage(), v.Doc, v.Source})
+		survival := v.Survivable()
+		d.Verbs = append(d.Verbs, verbJSON{v.Name, subjects(v.On), v.Usage(), v.Doc, v.Source, survival.Word(), survival.Why})
 	}
 	for _, m := range sim.Metrics() {
 		d.Metrics = append(d.Metrics, metricJSON{m.Name, subjects(m.On), m.Flag, m.Doc})
@@ -77,10 +84,15 @@ func subjects(kinds []scn.SubjectKind) []string {
 func (l *lab) printVerbs() error {
 	var rows [][]string
 	for _, v := range sim.Verbs() {
-		rows = append(rows, []string{subjects(v.On)[0], v.Usage(), v.Doc, v.Source})
+		survival := v.Survivable()
+		doc := v.Doc
+		if survival.Why != "" {
+			doc += "\n" + survival.Word() + ": " + survival.Why
+		}
+		rows = append(rows, []string{subjects(v.On)[0], v.Usage(), doc, survival.Word(), v.Source})
 	}
 	fmt.Fprintf(l.out, "Actions: at TIME [every TIME until TIME] SUBJECT VERB, where node-N may also be node-*\n\n")
-	if err := table(l.out, []column{{"SUBJECT", 8}, {"VERB", 46}, {"WHAT IT DOES", 40}, {"FROM", 20}}, rows); err != nil {
+	if err := table(l.out, []column{{"SUBJECT", 8}, {"VERB", 40}, {"WHAT IT DOES", 36}, {"SURVIVABLE", 10}, {"FROM", 18}}, rows); err != nil {
 		return err
 	}
 	rows = nil

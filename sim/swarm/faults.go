@@ -29,7 +29,7 @@ func kinds() []kind {
 			p.write(at, "%s gc valid=%s", p.anyNode(), pick(&p.source, "all", "none", "missing"))
 		}},
 		{"node fail-dels", 3, (*plan).failDELs},
-		{"node lose-records", 2, func(p *plan, at time.Duration) { p.write(at, "%s lose-records", p.oneNode()) }},
+		{"node lose-records", 3, (*plan).loseRecords},
 		{"node flush-rules", 2, func(p *plan, at time.Duration) { p.write(at, "%s flush-rules", p.anyNode()) }},
 		{"node flush-routes", 2, (*plan).flushRoutes},
 		{"node flush-nat", 2, func(p *plan, at time.Duration) { p.write(at, "%s flush-nat", p.anyNode()) }},
@@ -43,7 +43,7 @@ func kinds() []kind {
 		{"pod hide", 1, (*plan).hide},
 		{"pod lose-gateway", 2, onPod("lose-gateway")},
 		{"pod change-mac", 2, onPod("change-mac")},
-		{"pod lose-alias", 2, onPod("lose-alias")},
+		{"pod lose-alias", 3, (*plan).loseAlias},
 		{"pod replay-del", 3, (*plan).replayDEL},
 		{"ec2 lose", 5, (*plan).lose},
 		{"ec2 duplicate", 3, func(p *plan, at time.Duration) { p.write(at, "ec2 duplicate %s%s%s", p.call(), p.times(3), p.whose()) }},
@@ -100,7 +100,7 @@ func hinders(key string) bool {
 	switch key {
 	case "ec2 detach":
 		return false
-	case "node kill", "node kill-at", "node hold", "node reboot":
+	case "node kill", "node kill-at", "node hold", "node reboot", "node lose-records":
 		return true
 	}
 	return strings.HasPrefix(key, "ec2 ") || strings.HasPrefix(key, "imds ")
@@ -214,6 +214,22 @@ func (p *plan) failDELs(at time.Duration) {
 		after = " after=" + short(p.span(0, 5*time.Second, time.Second))
 	}
 	p.write(at, "%s fail-dels%s%s", p.oneNode(), p.times(5), after)
+}
+
+// loseRecords: only the next daemon misses them, so it often follows soon.
+func (p *plan) loseRecords(at time.Duration) {
+	node := p.oneNode()
+	p.write(at, "%s lose-records", node)
+	if p.chance(60) {
+		p.write(p.later(at, 0, 5*time.Second), "%s %s", node, pick(&p.source, "kill", "restart"))
+	}
+}
+
+// loseAlias is of one pod, or of some: as after another CNI.
+func (p *plan) loseAlias(at time.Duration) {
+	for range p.between(1, 4) {
+		onPod("lose-alias")(p, at)
+	}
 }
 
 // flushRoutes takes an ENI's table, which is the CNI's own: device 1 has table 2.
