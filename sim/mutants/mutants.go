@@ -131,6 +131,10 @@ func wraps() []Mutant {
 	return []Mutant{
 		{Name: "cool-down-in-memory", Kind: Wrap, Rule: "D", Doc: "releasedAt is not in the durable record: a restart ends every cool-down",
 			Effects: forgetCooling},
+		{Name: "asks-once", Kind: Wrap, Rule: "A", Doc: "metadata is asked when the daemon starts and never again: what a stranger takes is never missed",
+			Input: answeredOnce},
+		{Name: "in-use-is-done", Kind: Wrap, Rule: "I", Doc: "a delete that EC2 refuses because the interface is in use is not repeated: whoever uses it will see to it",
+			Input: usedByOthers},
 		{Name: "mute", Kind: Wrap, Rule: "contract", Doc: "a reply in twenty is never sent", Effects: mute},
 	}
 }
@@ -154,6 +158,28 @@ func forgetCooling(effs []ipam.Effect) []ipam.Effect {
 		effs[i] = &c
 	}
 	return effs
+}
+
+// firstLooks is how many effects a daemon begins at once when it starts: metadata, kernel and runtime are asked.
+const firstLooks = 3
+
+// answeredOnce turns every later answer of metadata into none.
+func answeredOnce(in ipam.Input) ipam.Input {
+	s, ok := in.(ipam.Seen)
+	if !ok || s.What != ipam.LookIMDS || s.ID <= firstLooks {
+		return in
+	}
+	return ipam.Seen{ID: s.ID, What: s.What, Err: "nobody asks"}
+}
+
+// usedByOthers takes "currently in use" for the end of it.
+func usedByOthers(in ipam.Input) ipam.Input {
+	c, ok := in.(ipam.Called)
+	if ok && c.Result.Class == ipam.InUse {
+		c.Result = ipam.Result{Class: ipam.OK}
+		return c
+	}
+	return in
 }
 
 func mute(effs []ipam.Effect) []ipam.Effect {
