@@ -13,16 +13,27 @@ import (
 	"github.com/enilab/enilab/sim/virtual"
 )
 
-// deaf is a world in which a verb does nothing.
+// deaf is a world in which a verb does nothing and says that it struck.
 type deaf struct {
 	*virtual.World
 	verb string
 }
 
-func (w deaf) Do(a *sim.Act) {
-	if a.Verb != w.verb {
-		w.World.Do(a)
+// lie is the number of an action that was not carried out. The world's own count from 1.
+const lie = 0
+
+func (w deaf) Do(a *sim.Act) int {
+	if a.Verb == w.verb {
+		return lie
 	}
+	return w.World.Do(a)
+}
+
+func (w deaf) Strike(id int) sim.Strike {
+	if id == lie {
+		return sim.Hit("nothing")
+	}
+	return w.World.Strike(id)
 }
 
 // withoutVerb is virtual time in which a verb does nothing.
