@@ -174,11 +174,12 @@ func (n *Node) forget(ix int32) {
 	n.Holes = append(n.Holes, ix)
 }
 
-// free makes an address available, behind all that are free longer.
+// free makes an address available, behind all that are free longer. What metadata and EC2 have said against it stands: the end of a cool-down
+// says nothing about that.
 func (n *Node) free(ix int32) {
 	a := &n.Addrs[ix]
 	n.unkey(ix)
-	*a = address{IP: a.IP, ENI: a.ENI, ENIID: a.ENIID, State: a.State, Retry: never}
+	*a = address{IP: a.IP, ENI: a.ENI, ENIID: a.ENIID, State: a.State, ByIMDS: a.ByIMDS, Missing: a.Missing, Retry: never}
 	n.become(ix, Free)
 	n.FreeQueue = append(n.FreeQueue, ix)
 }

@@ -24,6 +24,17 @@ at 213s node-1 kill
 at 216s kube scale burst 2
 finally converges within 20m
 `,
+	// Metadata and EC2's first answer lacked an address; its cool-down ended before the second one, and the next pod was given it.
+	"freed in doubt": `
+cluster nodes=1 type=m5.large subnet=10.0.50.0/24 runtime=containerd
+config  WARM_IP_TARGET=1 MINIMUM_IP_TARGET=6 MAX_ENI=1
+start   pods web 5 on node-1
+at 1m   ec2 unassign web-0
+at 108s node-1 kill
+at 140s pod web-0 delete
+at 3m   kube roll web 3
+finally converges within 6m
+`,
 }
 
 func TestFoundScriptsHold(t *testing.T) {
