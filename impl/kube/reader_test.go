@@ -46,9 +46,18 @@ func serve(t *testing.T, h http.HandlerFunc) *apiServer {
 	return s
 }
 
+// patience bounds what should come by itself.
+const patience = 20 * time.Second
+
 func reader(t *testing.T, url string) *Reader {
 	t.Helper()
-	r, err := New(Config{Node: "node-1", Endpoint: url, Account: t.TempDir(), Timeout: time.Second})
+	return readerFor(t, url, patience)
+}
+
+// readerFor gives a request up after a time.
+func readerFor(t *testing.T, url string, timeout time.Duration) *Reader {
+	t.Helper()
+	r, err := New(Config{Node: "node-1", Endpoint: url, Account: t.TempDir(), Timeout: timeout})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +86,7 @@ func TestPods(t *testing.T) {
 		"c2": podPage("", pod("d", "Pending"), pod("e", "Unknown")),
 	}
 	s := serve(t, func(w http.ResponseWriter, q *http.Request) { _, _ = io.WriteString(w, pages[q.FormValue("continue")]) })
-	got, err := reader(t, s.URL).Pods(bounded(t, 20*time.Second))
+	got, err := reader(t, s.URL).Pods(bounded(t, 2*patience))
 	want := []ipam.Pod{{Namespace: "default", Name: "a", UID: "uid-a"}, {Namespace: "default", Name: "d", UID: "uid-d"}, {Namespace: "default", Name: "e", UID: "uid-e"}}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %v, %v; want %v", got, err, want)
@@ -105,7 +114,7 @@ func TestPodsExpired(t *testing.T) {
 				_, _ = io.WriteString(w, podPage("", pod("b", "Running")))
 			}
 		})
-		got, err := reader(t, s.URL).Pods(bounded(t, 20*time.Second))
+		got, err := reader(t, s.URL).Pods(bounded(t, 2*patience))
 		if again && (err != nil || len(got) != 2) || !again && (err == nil || got != nil || gone != 2) {
 			t.Errorf("again=%v: got %v, %v after %d", again, got, err, gone)
 		}
@@ -140,7 +149,11 @@ func TestPodsErrors(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := reader(t, serve(t, c.answer).URL).Pods(bounded(t, 20*time.Second))
+			timeout := patience
+			if name == "hangs" {
+				timeout = time.Second
+			}
+			got, err := readerFor(t, serve(t, c.answer).URL, timeout).Pods(bounded(t, 2*patience))
 			said := func(want string) bool { return strings.Contains(err.Error(), want) }
 			if err == nil || got != nil || !slices.ContainsFunc(strings.Split(c.want, "|"), said) {
 				t.Errorf("got %v, %v; want an error with %q", got, err, c.want)
@@ -158,7 +171,7 @@ func TestLargeAnswer(t *testing.T) {
 			}
 		}
 	})
-	_, err := reader(t, s.URL).Node(bounded(t, 20*time.Second))
+	_, err := reader(t, s.URL).Node(bounded(t, 2*patience))
 	if err == nil || !strings.Contains(err.Error(), "larger than") {
 		t.Errorf("got %v", err)
 	}
@@ -185,7 +198,7 @@ func TestNobodyThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = l.Close()
-	if _, err := reader(t, "http://"+l.Addr().String()).Pods(bounded(t, 20*time.Second)); err == nil || !strings.Contains(err.Error(), "refused") {
+	if _, err := reader(t, "http://"+l.Addr().String()).Pods(bounded(t, 2*patience)); err == nil || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -216,12 +229,12 @@ func TestInCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.Close)
-	if _, err := r.Node(bounded(t, 20*time.Second)); err == nil || len(tokens) != 0 {
+	if _, err := r.Node(bounded(t, 2*patience)); err == nil || len(tokens) != 0 {
 		t.Errorf("without a token: %v, %v", err, tokens)
 	}
 	for _, token := range []string{"one\n", "two"} {
 		write("token", token)
-		if _, err := r.Node(bounded(t, 20*time.Second)); err != nil {
+		if _, err := r.Node(bounded(t, 2*patience)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -268,7 +281,7 @@ func TestNode(t *testing.T) {
 		{`{}`, NodeFacts{}, "expected the Node node-1"},
 	}
 	for _, c := range cases {
-		got, err := reader(t, serve(t, text(200, c.body)).URL).Node(bounded(t, 20*time.Second))
+		got, err := reader(t, serve(t, text(200, c.body)).URL).Node(bounded(t, 2*patience))
 		if got != c.want || (err == nil) != (c.bad == "") || err != nil && !strings.Contains(err.Error(), c.bad) {
 			t.Errorf("%s: got %+v, %v; want %+v, %q", c.body, got, err, c.want, c.bad)
 		}
