@@ -81,6 +81,9 @@ at 12m  expect node-1 pods.ready == 14
 
 // Otherwise the daemon attaches it again, in time.
 func TestDetachedIsAttachedAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("plays ten minutes")
+	}
 	w, r := begin(t, detached+`
 at 1m   ec2 detach node=1 device=1
 at 5m   expect node-1 pods.ready == 14
