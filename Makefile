@@ -50,7 +50,7 @@ SEEDS ?= 1-20
 SWARM ?= 1-500
 seeds: build ## every scenario with other seeds, and invented ones: SEEDS=1-20 SWARM=1-500
 	bin/enilab run scenarios/*.scn --seeds $(SEEDS)
-	bin/enilab swarm --seeds $(SWARM)
+	$(if $(SWARM),bin/enilab swarm --seeds $(SWARM))
 
 TIMEOUT ?= 30m
 e2e: ## pods on two kind clusters (root, Docker, KIND_NODE_IMAGE): LABELS=datapath for some specs; report in bin/e2e/junit.xml
