@@ -1,21 +1,14 @@
 package kind
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/scn"
 )
 
-// cannot says why a verb is not carried out on a kind cluster.
-var cannot = map[string]string{
-	"upgrade":         "a DaemonSet has one version for all nodes, and the image one plugin: world lab exchanges them node by node",
-	"terminate":       "a node container that is removed stays a node of its cluster until somebody deletes the object: world lab terminates instances",
-	"gc":              "containerd never calls CNI GC",
-	"hide":            "containerd forgets no sandbox on demand",
-	"interrupt-dumps": "a real kernel interrupts a dump when it likes (NLM_F_DUMP_INTR), not when it is asked to",
-}
+// worldName is what guards and the table of skips call this world.
+const worldName = "kind"
 
 // Can says what the world cannot do.
 func (w *World) Can(l *scn.Line) error {
@@ -37,15 +30,15 @@ func (w *World) Can(l *scn.Line) error {
 func canCluster(s *scn.Cluster) error {
 	for _, kv := range s.Args {
 		if kv.Key == "runtime" && kv.Value != "containerd" {
-			return fmt.Errorf("the nodes' runtime is kind's containerd, not %s; the rest of the line holds", kv.Value)
+			return sim.Cannot(worldName, sim.SkipOtherRuntime)
 		}
 	}
 	return nil
 }
 
 func (w *World) canAct(a *scn.Action) error {
-	if why := cannot[a.Verb]; why != "" {
-		return errors.New(why)
+	if err := sim.Cannot(worldName, a.Verb); err != nil {
+		return err
 	}
 	act, e := sim.Bind(a)
 	if e != nil {
@@ -53,9 +46,9 @@ func (w *World) canAct(a *scn.Action) error {
 	}
 	switch {
 	case a.Verb == "restart" && len(act.Keys) > 0 && a.Subject.Kind == scn.Node && len(w.members) > 2:
-		return errors.New("a DaemonSet has one environment, and this changes one node's of several: say node-*, or use world lab")
+		return sim.Cannot(worldName, sim.SkipRestartOne)
 	case a.Verb == "flush-routes" && act.Int("table") == mainTable:
-		return errors.New("the machine's own routes are in the main table too, the one to the API server among them, and nobody puts those back")
+		return sim.Cannot(worldName, sim.SkipMainTable)
 	}
 	return nil
 }

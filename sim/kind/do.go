@@ -324,6 +324,9 @@ const (
 
 // podVerbs are the verbs of pods that are about their node.
 var podVerbs = map[string]func(w *World, m *member, p pod, s *sandbox, a *sim.Act, id int) (sim.Strike, error){
+	"unhang": func(w *World, m *member, p pod, _ *sandbox, _ *sim.Act, _ int) (sim.Strike, error) {
+		return w.unhang(m, p.uid)
+	},
 	"hang": func(w *World, m *member, _ pod, s *sandbox, _ *sim.Act, _ int) (sim.Strike, error) {
 		return w.hang(m, s)
 	},
@@ -359,19 +362,15 @@ func (w *World) doPod(a *sim.Act, id int) error {
 		w.took(id, acts.NoPod(p.name, true))
 		return nil
 	}
-	if a.Verb == "unhang" {
-		s, err := w.unhang(m, p.uid)
-		if err == nil {
-			w.took(id, s)
-		}
-		return err
-	}
 	s, ok, err := w.sandboxOf(m, p.uid)
 	do := podVerbs[a.Verb]
 	switch {
 	case err != nil:
 		return err
-	case !ok || do == nil:
+	case do == nil:
+		w.took(id, sim.Miss("this world does not know the verb"))
+		return nil
+	case !ok && a.Verb != "unhang": // what hung may have been forgotten by the runtime
 		w.took(id, sim.Miss("pod %s has no sandbox", p.name))
 		return nil
 	}

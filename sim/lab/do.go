@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -24,11 +23,14 @@ func (w *World) Can(l *scn.Line) error { return Can(l) }
 // Can says what the world cannot do, whichever scenario asks.
 func Can(l *scn.Line) error {
 	at, ok := l.Stmt.(*scn.At)
-	if ok && at.Action != nil && at.Action.Verb == "interrupt-dumps" {
-		return errors.New("a real kernel interrupts a dump when it likes (NLM_F_DUMP_INTR), not when it is asked to")
+	if !ok || at.Action == nil {
+		return nil
 	}
-	return nil
+	return sim.Cannot(worldName, at.Action.Verb)
 }
+
+// worldName is what guards and the table of skips call this world.
+const worldName = "lab"
 
 // Do carries out an action, now.
 func (w *World) Do(a *sim.Act) (id int) {

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/scn"
 )
 
 // Seeds is a range of seeds, both ends in it.
@@ -71,6 +74,38 @@ type Sweep struct {
 	Events  uint64
 	Virtual time.Duration
 	Wall    time.Duration // of all its runs, as if they had gone one after another
+
+	maybe []sim.Maybe // lines that may miss, and whether one of the seeds struck
+}
+
+// enoughSeeds is how many seeds have to let a line that may miss strike once: one that never does is none.
+const enoughSeeds = 200
+
+// Never are the lines that may miss and have struck under no seed.
+func (f *Sweep) Never() (out []scn.Pos) {
+	for _, m := range f.maybe {
+		if !m.Struck {
+			out = append(out, m.Pos)
+		}
+	}
+	return out
+}
+
+// tried takes what became of the lines that may miss.
+func (f *Sweep) tried(r *Result) {
+	for i := range r.Runs {
+		if r.Runs[i].Verdict == nil {
+			continue
+		}
+		for _, m := range r.Runs[i].Verdict.Maybe {
+			at := slices.IndexFunc(f.maybe, func(x sim.Maybe) bool { return x.Pos == m.Pos })
+			if at < 0 {
+				f.maybe = append(f.maybe, m)
+				continue
+			}
+			f.maybe[at].Struck = f.maybe[at].Struck || m.Struck
+		}
+	}
 }
 
 // SweepProgress says how far a sweep of several files is.
@@ -216,6 +251,10 @@ func (f *Sweep) add(r *Result, wall time.Duration) {
 		return
 	}
 	f.Ran++
+	f.tried(r)
+	if f.Ran == f.Seeds.Count() && f.Ran >= enoughSeeds && len(f.Never()) > 0 {
+		f.worsen(NotPlayed)
+	}
 	f.Lines = max(f.Lines, len(r.Skipped))
 	if r.Status == Skipped && f.Skipped == nil {
 		f.Skipped = r
@@ -260,6 +299,9 @@ func (f *Sweep) summary() string {
 	}
 	if f.Skipped != nil {
 		s += "; " + f.Skipped.summary()
+	}
+	for _, pos := range f.Never() {
+		s += fmt.Sprintf("; line %d, which may miss, struck under none of them", pos.Line)
 	}
 	if n := len(f.Failed); n > 0 {
 		s += fmt.Sprintf("; %s failed: %s", count(n, "seed"), named(f.Failed))

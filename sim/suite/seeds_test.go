@@ -51,6 +51,20 @@ func TestSweep(t *testing.T) {
 	}
 }
 
+// TestSweepOfMaybes: a line that may miss strikes under some seed, or there are too few seeds to say that it never does.
+func TestSweepOfMaybes(t *testing.T) {
+	never := quiet + "maybe at 2m kube scale web 14\nmaybe at 2m node-1 flush-nat\n"
+	for _, c := range []struct {
+		last uint64
+		want Status
+	}{{enoughSeeds - 1, Held}, {enoughSeeds, NotPlayed}} {
+		out := sweep(t, SweepOptions{Seeds: Seeds{1, c.last}}, never)[0]
+		if out.Status != c.want || len(out.Never()) != 1 || !strings.Contains(out.Report(), "; line 9, which may miss, struck under none of them") {
+			t.Errorf("%d seeds: %v, want %v: %s", c.last, out.Status, c.want, out.Report())
+		}
+	}
+}
+
 // TestSweepIsTheRuns: side by side, every seed does what it does alone.
 func TestSweepIsTheRuns(t *testing.T) {
 	var events uint64

@@ -1,0 +1,48 @@
+package sim
+
+import "errors"
+
+// Skipped is a kind of line that a world does not carry out, and why that cannot be helped.
+type Skipped struct {
+	World string
+	Line  string // the verb, with what else the line must have to be left out
+	Why   string
+}
+
+// The lines that some world leaves out. The worlds ask Cannot by these names; docs/skips.md is this table.
+const (
+	SkipUpgrade      = "upgrade"
+	SkipTerminate    = "terminate"
+	SkipGC           = "gc"
+	SkipHide         = "hide"
+	SkipDumps        = "interrupt-dumps"
+	SkipRestartOne   = "restart KEY=VALUE, of one node of several"
+	SkipMainTable    = "flush-routes table=254"
+	SkipOtherRuntime = "cluster runtime=, other than containerd"
+)
+
+// Skips are all of them.
+func Skips() []Skipped {
+	const dumps = "a real kernel interrupts a dump when it likes (NLM_F_DUMP_INTR), not when it is asked to"
+	return []Skipped{
+		{"lab", SkipDumps, dumps},
+		{"kind", SkipDumps, dumps},
+		{"kind", SkipUpgrade, "a DaemonSet has one version for all nodes, and the image one plugin: world lab exchanges them node by node"},
+		{"kind", SkipTerminate, "a node container that is removed stays a node of its cluster until somebody deletes the object: world lab terminates instances"},
+		{"kind", SkipGC, "containerd never calls CNI GC"},
+		{"kind", SkipHide, "containerd forgets no sandbox on demand"},
+		{"kind", SkipRestartOne, "a DaemonSet has one environment, and this changes one node's of several: say node-*, or use world lab"},
+		{"kind", SkipMainTable, "the machine's own routes are in the main table too, the one to the API server among them, and nobody puts those back"},
+		{"kind", SkipOtherRuntime, "the nodes' runtime is kind's containerd; the rest of the line holds"},
+	}
+}
+
+// Cannot is why a world leaves such a line out; nil is that it does not.
+func Cannot(world, line string) error {
+	for _, s := range Skips() {
+		if s.World == world && s.Line == line {
+			return errors.New(s.Why)
+		}
+	}
+	return nil
+}
