@@ -2,7 +2,9 @@ package scenarios_test
 
 import (
 	"io/fs"
+	"os"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -33,19 +35,57 @@ func read(t *testing.T, name string) []byte {
 	return data
 }
 
-// Each scenario holds, tells its golden story, and each mutant that it names breaks what it says, first and in time.
+// seedsVariable names a range of seeds to play instead of the usual one, such as 1-200.
+const seedsVariable = "ENILAB_SEEDS"
+
+// fleet is from how many nodes on a scenario is a fleet, and usualFleet and wideFleet are how many seeds it is played with, since one run
+// of it is a hundred of the others: usually, and when seeds are asked for.
+const (
+	fleet      = suite.MaxCrashNodes + 1
+	usualFleet = 2
+	wideFleet  = 5
+)
+
+// seedsOf are the seeds to play a scenario with.
+func seedsOf(t *testing.T, c *suite.Case) suite.Seeds {
+	t.Helper()
+	seeds, most := suite.Seeds{From: suite.DefaultSeed, To: 20}, uint64(usualFleet)
+	if testing.Short() {
+		seeds.To, most = 2, 1
+	}
+	if text := os.Getenv(seedsVariable); text != "" {
+		var err error
+		if seeds, err = suite.ParseSeeds(text); err != nil {
+			t.Fatalf("%s: %v", seedsVariable, err)
+		}
+		most = wideFleet
+	}
+	if c.Variants[0].Cluster.Nodes >= fleet {
+		seeds.To = min(seeds.To, seeds.From+most-1)
+	}
+	return seeds
+}
+
+// Each scenario holds with every seed, tells its golden story with the first, and each mutant that it names breaks what it says, first and
+// in time: what is so with one seed only is luck.
 func TestScenarios(t *testing.T) {
+	bySeeds := map[suite.Seeds][]*suite.Case{}
 	for _, name := range files(t) {
-		t.Run(strings.TrimSuffix(name, ".scn"), func(t *testing.T) {
-			c, err := suite.Load(suite.Sim(), name, read(t, name))
-			if err != nil {
-				t.Fatal(err)
-			}
-			r := c.Run(suite.Options{Seed: suite.DefaultSeed})
-			if r.Status != suite.Held {
-				t.Fatal(r.Report())
-			}
-		})
+		c, err := suite.Load(suite.Sim(), name, read(t, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		seeds := seedsOf(t, c)
+		bySeeds[seeds] = append(bySeeds[seeds], c)
+	}
+	for seeds, cases := range bySeeds {
+		for _, s := range suite.SweepAll(cases, suite.SweepOptions{Seeds: seeds, AtOnce: runtime.GOMAXPROCS(0)}) {
+			t.Run(s.Case.Name(), func(t *testing.T) {
+				if t.Log(strings.TrimSuffix(s.Report(), "\n")); s.Status != suite.Held || s.Ran != seeds.Count() {
+					t.Fail()
+				}
+			})
+		}
 	}
 }
 
