@@ -13,24 +13,24 @@ import (
 	"github.com/enilab/enilab/sim/virtual"
 )
 
-// deaf is a world in which a verb does nothing and says that it struck.
+// deaf is a world in which a verb does nothing, and says that it struck.
 type deaf struct {
 	*virtual.World
 	verb string
 }
 
-// lie is the number of an action that was not carried out. The world's own count from 1.
-const lie = 0
+// unheard is the number of every action that a deaf world leaves out.
+const unheard = -1
 
 func (w deaf) Do(a *sim.Act) int {
 	if a.Verb == w.verb {
-		return lie
+		return unheard
 	}
 	return w.World.Do(a)
 }
 
 func (w deaf) Strike(id int) sim.Strike {
-	if id == lie {
+	if id == unheard {
 		return sim.Hit("nothing")
 	}
 	return w.World.Strike(id)
