@@ -16,6 +16,7 @@ import (
 type Book struct {
 	pages map[name]*page
 	died  map[int32]time.Duration // when a node's daemon died last
+	met   bool                    // a fault that callers meet was met
 }
 
 type name struct {
@@ -31,7 +32,7 @@ type page struct {
 }
 
 // NewBook is an empty one.
-func NewBook() *Book { return &Book{map[name]*page{}, map[int32]time.Duration{}} }
+func NewBook() *Book { return &Book{pages: map[name]*page{}, died: map[int32]time.Duration{}} }
 
 func (b *Book) page(node int32, subject string) *page {
 	p := b.pages[name{node, subject}]
@@ -69,12 +70,17 @@ func (b *Book) Died(at time.Duration, node int32, open []ipam.Attachment) {
 	}
 }
 
+// expected are what EC2 answers by itself to somebody who asks too early: no faults.
+var expected = map[string]bool{"InvalidNetworkInterfaceID.NotFound": true, "InvalidAttachmentID.NotFound": true, "InvalidParameterValue": true,
+	"IncorrectState": true, "RequestLimitExceeded": true}
+
 // Call is a mutation at EC2. One that was refused, or that names no ENI because it made none, is not written: nothing was done, and
 // whether an ENI can be seen, attached or deleted yet is a matter of a millisecond. Nor are addresses that were assigned or unassigned
 // as they should: how many an ENI holds for a while depends on which of two pods asked first, and how many there are in the end is
 // judged by the warm targets (I11) and the books (I12).
 func (b *Book) Call(node int32, q *ec2.Request, r *ec2.Response) {
 	id, result := q.ENI, "ok"
+	b.met = b.met || r.Lost || r.Code != "" && !expected[r.Code]
 	switch {
 	case r.Lost:
 		result = "lost"
@@ -109,44 +115,169 @@ func (b *Book) Reply(at time.Duration, node int32, r *ipam.Reply, had bool) {
 	}
 }
 
-// Diff is what only one of two books has, a line each: "-" b, "+" o.
+// Diff is what only one of two books has, a line each: "-" b, "+" o. Three things are a matter of milliseconds, and no difference:
+//
+//   - How far before or after a death something happened: a page that a death may have cut off need not be in the other book, and may be.
+//   - Which ENI the pods of that moment got: how many ENIs are emptied later follows from it. On such a node each ENI's page has to be one
+//     of the other book's, or its beginning, however often it is there and whether the ENI is given back in the end.
+//   - Who met a fault that is for whoever comes first: another ENI, or another node's. Then ENIs may have changed places, as long as in the
+//     whole cluster the same was done as often.
 func (b *Book) Diff(o *Book) []string {
-	var out []string
-	mine, others := b.Lines(), o.Lines()
-	for _, l := range mine {
-		if !slices.Contains(others, l) {
-			out = append(out, "- "+l)
+	mine, others := b.sheets(), o.sheets()
+	names := map[sheetName]bool{}
+	for _, sheets := range []map[sheetName]*sheet{mine, others} {
+		for n := range sheets {
+			names[n] = true
 		}
 	}
-	for _, l := range others {
-		if !slices.Contains(mine, l) {
-			out = append(out, "+ "+l)
+	var attachments, enis []string
+	anyCut := false
+	for n := range names { // sorted below
+		s, t := or(mine[n]), or(others[n])
+		if n.kind == attachment {
+			attachments = append(attachments, s.diff(t, n)...)
+			continue
+		}
+		pods := sheetName{n.who, attachment}
+		if cut := len(or(mine[pods]).unknown)+len(or(others[pods]).unknown) > 0; cut {
+			anyCut = true
+			enis = append(enis, s.shapes(t, n)...)
+		} else {
+			enis = append(enis, s.diff(t, n)...)
+		}
+	}
+	if len(enis) > 0 && (b.met || o.met) {
+		cluster := sheetName{"the cluster", eni}
+		if anyCut {
+			enis = b.deeds().shapes(o.deeds(), cluster)
+		} else {
+			enis = b.deeds().diff(o.deeds(), cluster)
+		}
+	}
+	out := append(attachments, enis...)
+	slices.Sort(out)
+	return out
+}
+
+// Lines are the pages without names, sorted, and how often each is there; those that are unknown are left out.
+func (b *Book) Lines() []string {
+	var out []string
+	for n, s := range b.sheets() { // sorted below
+		for l, count := range s.known {
+			out = append(out, n.line(l, count))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Kinds of subjects.
+const eni, attachment = "ENI", "attachment"
+
+// sheetName is whose pages a sheet counts.
+type sheetName struct{ who, kind string }
+
+func (n sheetName) line(what string, count int) string {
+	return fmt.Sprintf("%s %s: %s (%d)", n.who, n.kind, what, count)
+}
+
+// sheet counts pages that say the same: those that are known, and those that a death may have cut off.
+type sheet struct{ known, unknown map[string]int }
+
+func newSheet() *sheet { return &sheet{map[string]int{}, map[string]int{}} }
+
+// or is a sheet, or an empty one.
+func or(s *sheet) *sheet {
+	if s == nil {
+		return newSheet()
+	}
+	return s
+}
+
+// shapes are the pages of each sheet that are neither a page of the other nor the beginning of one, whether the ENI was given back or not.
+func (s *sheet) shapes(o *sheet, name sheetName) []string {
+	var out []string
+	for l, n := range s.known {
+		if !o.continues(l) {
+			out = append(out, "- "+name.line(l, n))
+		}
+	}
+	for l, n := range o.known {
+		if !s.continues(l) {
+			out = append(out, "+ "+name.line(l, n))
 		}
 	}
 	return out
 }
 
-// Lines are the pages without names, sorted, and how often each is there.
-func (b *Book) Lines() []string {
-	count := map[string]int{}
-	for n, p := range b.pages { // sorted below
-		if p.torn {
-			continue
+// continues says whether a page begins like this.
+func (s *sheet) continues(what string) bool {
+	what, _ = strings.CutSuffix(what, givenBack)
+	for l := range s.known {
+		if strings.HasPrefix(l+",", what+",") {
+			return true
 		}
-		what := strings.Join(p.lines, ", ")
-		who, kind := fmt.Sprintf("node-%d", n.node), "attachment"
-		if strings.HasPrefix(n.subject, "eni-") {
-			kind = "ENI"
-		}
-		if what == "DeleteNetworkInterface ok" { // a leaked one: which neighbour sweeps it first is a matter of time
-			who = "somebody"
-		}
-		count[fmt.Sprintf("%s %s: %s", who, kind, what)]++
 	}
+	return false
+}
+
+// givenBack is how a page ends whose ENI was wanted no more.
+const givenBack = ", DetachNetworkInterface ok, DeleteNetworkInterface ok"
+
+// diff is what only one of two sheets has, and what is no unknown page of the other either.
+func (s *sheet) diff(o *sheet, name sheetName) []string {
 	var out []string
-	for l, n := range count {
-		out = append(out, fmt.Sprintf("%s (%d)", l, n))
+	for l, n := range s.known {
+		if n > o.known[l]+o.unknown[l] {
+			out = append(out, "- "+name.line(l, n))
+		}
 	}
-	slices.Sort(out)
+	for l, n := range o.known {
+		if n > s.known[l]+s.unknown[l] {
+			out = append(out, "+ "+name.line(l, n))
+		}
+	}
 	return out
+}
+
+func (b *Book) sheets() map[sheetName]*sheet {
+	out := map[sheetName]*sheet{}
+	for n, p := range b.pages {
+		what := strings.Join(p.lines, ", ")
+		as := sheetName{fmt.Sprintf("node-%d", n.node), n.kind()}
+		if what == "DeleteNetworkInterface ok" { // a leaked one: which neighbour sweeps it first is a matter of time
+			as.who = "somebody"
+		}
+		s := out[as]
+		if s == nil {
+			s = newSheet()
+			out[as] = s
+		}
+		if p.torn {
+			s.unknown[what]++
+		} else {
+			s.known[what]++
+		}
+	}
+	return out
+}
+
+func (n name) kind() string {
+	if strings.HasPrefix(n.subject, "eni-") {
+		return eni
+	}
+	return attachment
+}
+
+// deeds count what was done to ENIs, whoever did it to whichever.
+func (b *Book) deeds() *sheet {
+	s := newSheet()
+	for n, p := range b.pages {
+		if n.kind() == eni {
+			for _, l := range p.lines {
+				s.known[l]++
+			}
+		}
+	}
+	return s
 }
