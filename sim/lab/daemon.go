@@ -81,6 +81,7 @@ func (w *World) startDaemon(n *instance) {
 		out, code, err := n.box.Exec(ctx, initArgs(env))
 		w.post(func() {
 			if err == nil && code == signalled && !n.dying { // by somebody's hand: kubelet starts it again, as any container
+				w.byHand = true
 				w.tell(n, "somebody killed ipamd init")
 				n.exited, n.read = true, true
 				w.died(n)
@@ -258,6 +259,7 @@ func (w *World) explainEnd(n *instance, e *node.Event) {
 		w.witness.Torn(n.life.Life)
 	}
 	if byHand {
+		w.byHand = true
 		w.tell(n, "somebody ended ipamd: "+e.Exit)
 		return
 	}

@@ -65,7 +65,12 @@ func (w *World) ask(f func()) bool {
 }
 
 // Until runs to instant t of the scenario. each, if any, is called whenever something has happened, and stops the run by returning true.
-func (w *World) Until(t time.Duration, each func() bool) { w.until(w.Epoch()+t, each) }
+func (w *World) Until(t time.Duration, each func() bool) {
+	w.until(w.Epoch()+t, each)
+	if w.now() >= w.Epoch()+t { // what comes now was due then
+		w.acted(w.Epoch() + t)
+	}
+}
 
 // patience is how long, in real time and on a machine of the reference's speed, somebody may be busy without anything that reaches the laboratory: longer than any process that is
 // not stuck takes. A world that is stuck ends with the name of who was busy.

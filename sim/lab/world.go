@@ -37,6 +37,7 @@ type World struct {
 	broken     error // the laboratory itself is
 	differ     []string
 	crashes    []sim.Failure
+	byHand     bool // somebody ended a daemon
 	events     uint64
 
 	fabric  *fabric.Fabric
@@ -256,6 +257,17 @@ func (w *World) TimelineUntil(at time.Duration) string { return w.story.Until(at
 
 // Book is what was done to each ENI and attachment since t=0.
 func (w *World) Book() *story.Book { return w.book }
+
+// Unlike says why virtual time cannot tell the same; "" is nothing.
+func (w *World) Unlike() string {
+	switch {
+	case w.byHand:
+		return "somebody ended a daemon, and no line asks for that"
+	case len(w.crashes) > 0:
+		return "a daemon ended by itself"
+	}
+	return ""
+}
 
 // Popped is how many things happened.
 func (w *World) Popped() uint64 { return w.events }

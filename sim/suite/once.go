@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/audit"
 	"github.com/enilab/enilab/sim/mutants"
+	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/story"
 	"github.com/enilab/enilab/sim/virtual"
 )
@@ -24,6 +26,8 @@ type Outcome struct {
 	// End is the instant of the scenario at which the run would have been over.
 	End time.Duration
 	Cut bool // interrupted, perhaps before t=0
+	// Uncompared is why nobody knows whether virtual time tells the same.
+	Uncompared string
 	// Slow is why what failed counts for nothing: this machine did not keep up. It has a method TooSlow.
 	Slow error
 	// Timeline is all that happened, a line each, with Options.Timeline.
@@ -79,16 +83,17 @@ func (v *Variant) once(o *Options, m *mutants.Mutant, p Progress) (out Outcome) 
 		out.Verdict.Failures = append(out.Verdict.Failures, h.Crashes()...)
 		slices.SortStableFunc(out.Verdict.Failures, func(a, b sim.Failure) int { return cmp.Compare(a.At, b.At) })
 	}
+	if t, ok := w.(teller); ok && m == nil && !out.Cut {
+		out.Differ, out.Uncompared = v.compared(o, out.Verdict, t)
+	}
 	if o.Linger != nil {
 		o.Linger(w)
+		out.Verdict.Violations = violations(w) // people do things, and they are judged
 	}
 	if s, ok := w.(sceptic); ok {
-		out.Differ = s.Disagreements()
+		out.Differ = append(s.Disagreements(), out.Differ...)
 		if !out.Cut { // what breaks at the end of an interrupted run is its end
 			out.Err = s.Err()
-		}
-		if t, ok := w.(teller); ok && m == nil && o.Seed == DefaultSeed && out.Err == nil && !out.Verdict.Cut && len(out.Verdict.Violations) == 0 {
-			out.Differ = append(out.Differ, v.otherwiseTold(o.Seed, out.Verdict.Skipped, t.Book())...)
 		}
 	}
 	if h, ok := w.(*virtual.World); ok {
@@ -106,9 +111,40 @@ func (v *Variant) once(o *Options, m *mutants.Mutant, p Progress) (out Outcome) 
 	return out
 }
 
-// otherwiseTold runs the same lines in virtual time, with the seed of the golden stories (others draw faults and delays that hit whoever
-// comes first by a millisecond), and gives what happened to an ENI or an attachment in only one of the two worlds.
-func (v *Variant) otherwiseTold(seed uint64, skipped []sim.Skip, told *story.Book) []string {
+// violations are a world's, at instants of the scenario.
+func violations(w World) []audit.Violation {
+	out := slices.Clone(w.Audit().Violations())
+	for i := range out {
+		out[i].At -= w.Epoch()
+	}
+	return out
+}
+
+// compared holds what happened to each ENI and attachment against virtual time, or says why that cannot be known.
+func (v *Variant) compared(o *Options, verdict *sim.Verdict, t teller) (differ []string, not string) {
+	switch {
+	case o.Seed != DefaultSeed:
+		return nil, fmt.Sprintf("only seed %d is, others draw delays that hit whoever comes first by a millisecond", DefaultSeed)
+	case len(verdict.Violations)+len(verdict.Failures) > 0:
+		return nil, "it did not hold"
+	case v.draws():
+		return nil, "it draws faults, which hit whoever comes first by a millisecond"
+	case t.Unlike() != "":
+		return nil, t.Unlike()
+	}
+	return v.otherwiseTold(o, verdict.Skipped, t.Book())
+}
+
+// draws says whether a line of this world draws faults at random.
+func (v *Variant) draws() bool {
+	return slices.ContainsFunc(v.File.Lines, func(l scn.Line) bool {
+		at, ok := l.Stmt.(*scn.At)
+		return ok && at.Action != nil && at.Action.Verb == "draw" && l.Guard.Allows(v.place.Name)
+	})
+}
+
+// otherwiseTold runs the same lines in virtual time, and gives what happened to an ENI or an attachment in only one of the two worlds.
+func (v *Variant) otherwiseTold(o *Options, skipped []sim.Skip, told *story.Book) (differ []string, not string) {
 	f := v.File
 	for _, s := range skipped {
 		for _, l := range f.Lines {
@@ -118,22 +154,24 @@ func (v *Variant) otherwiseTold(seed uint64, skipped []sim.Skip, told *story.Boo
 		}
 	}
 	book := story.NewBook()
-	w, err := virtual.OpenWith(v.Cluster, seed, nil, book)
+	w, err := virtual.OpenWith(v.Cluster, o.Seed, nil, book)
 	if err != nil {
-		return []string{"story: virtual time cannot tell it: " + err.Error()}
+		return []string{"story: virtual time cannot tell it: " + err.Error()}, ""
 	}
 	r, err := sim.NewRun(f, w, v.place.Name)
 	if err != nil {
-		return []string{"story: virtual time cannot tell it: " + err.Error()}
+		return []string{"story: virtual time cannot tell it: " + err.Error()}, ""
 	}
-	verdict := r.Finish(nil)
-	if len(verdict.Violations)+len(verdict.Failures) > 0 {
-		return []string{"story: in virtual time it does not hold"}
+	verdict := r.Finish(o.Interrupted)
+	switch d := book.Diff(told); {
+	case verdict.Cut:
+		return nil, "it was interrupted"
+	case len(verdict.Violations)+len(verdict.Failures) > 0:
+		return []string{"story: in virtual time it does not hold"}, ""
+	case len(d) > 0:
+		return []string{"story: what happened in virtual time only (-), and here only (+):\n  " + strings.Join(d, "\n  ")}, ""
 	}
-	if d := book.Diff(told); len(d) > 0 {
-		return []string{"story: what happened in virtual time only (-), and here only (+):\n  " + strings.Join(d, "\n  ")}
-	}
-	return nil
+	return nil, ""
 }
 
 // ordinary runs a variant without a mutant, and once more when it is chosen for that.

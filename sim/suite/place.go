@@ -40,6 +40,8 @@ type sceptic interface {
 // teller is a world in which the same has to happen to every ENI and attachment as in virtual time.
 type teller interface {
 	Book() *story.Book
+	// Unlike says why virtual time cannot tell the same: something happened that no line asked for. "" is nothing.
+	Unlike() string
 }
 
 // hospital is a world whose daemons are processes: they may end by themselves.

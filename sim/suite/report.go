@@ -181,6 +181,12 @@ func (r *Result) summary() string {
 	if len(r.Skipped) > 0 {
 		s += " (" + r.reasons() + ")"
 	}
+	for i := range r.Runs {
+		if why := r.Runs[i].Uncompared; why != "" {
+			s += "; not compared with the simulator: " + why
+			break // variants have the same reason
+		}
+	}
 	if r.Status == Skipped && len(r.Runs) == 0 {
 		return r.Case.NotHere()
 	}

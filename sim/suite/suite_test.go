@@ -7,10 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/scenarios"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/story"
 	"github.com/enilab/enilab/sim/virtual"
 )
 
@@ -229,6 +231,62 @@ func TestTooSlow(t *testing.T) {
 			}
 			if c.slow && (r.Status == Held || !strings.Contains(r.Report(), "did not keep up")) {
 				t.Errorf("%v: %s", r.Status, r.Report())
+			}
+		})
+	}
+}
+
+// twin is a world that keeps a book, as one in real time does.
+type twin struct {
+	*virtual.World
+	book   *story.Book
+	unlike string
+}
+
+func (t twin) Book() *story.Book       { return t.book }
+func (t twin) Unlike() string          { return t.unlike }
+func (t twin) Err() error              { return nil }
+func (t twin) Disagreements() []string { return nil }
+
+// TestCompared: a world in which something else was done than in virtual time contradicts it; where nobody can know, that is said.
+func TestCompared(t *testing.T) {
+	grows := strings.Replace(quiet, "at 1m   node-1 flush-rules", "at 1m   kube create more 8", 1)
+	for name, c := range map[string]struct {
+		text   string
+		seed   uint64
+		unlike string
+		extra  bool // an ENI that nobody made in virtual time
+		status Status
+		says   string
+	}{
+		"the same":               {grows, 1, "", false, Held, ""},
+		"an ENI more":            {grows, 1, "", true, Violated, "contradicts the simulator: story: "},
+		"another seed":           {grows, 2, "", true, Held, "not compared with the simulator: only seed 1 is"},
+		"faults that are drawn":  {grows + "at 2m ec2 draw 5\n", 1, "", true, Held, "not compared with the simulator: it draws faults"},
+		"faults drawn elsewhere": {grows + "[kind] at 2m ec2 draw 5\n", 1, "", true, Violated, "contradicts the simulator"},
+		"somebody meddled":       {grows, 1, "somebody did", true, Held, "not compared with the simulator: somebody did"},
+		"it does not hold":       {strings.Replace(grows, "assigned == 14", "assigned == 4", 1), 1, "", true, Violated, "expected node-1 addresses.assigned == 4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.Replace(c.text, "assigned == 14", "assigned == 22", 1)
+			place := &Place{Name: "elsewhere", Open: func(cl *sim.Cluster, seed uint64, m *mutants.Mutant) (World, error) {
+				book := story.NewBook()
+				w, err := virtual.OpenWith(cl, seed, m, book)
+				if c.extra {
+					book.Call(1, &ec2.Request{Action: ec2.AttachNetworkInterface, ENI: "eni-more"}, &ec2.Response{})
+				}
+				return twin{w, book, c.unlike}, err
+			}}
+			file, err := Load(place, "dir/test.scn", []byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := file.Run(Options{Seed: c.seed})
+			if r.Status != c.status || !strings.Contains(r.Report(), c.says) {
+				t.Errorf("%v, expected %v and %q:\n%s", r.Status, c.status, c.says, r.Report())
+			}
+			if c.says == "" && strings.Contains(r.Report(), "not compared") {
+				t.Errorf("it was not compared: %s", r.Report())
 			}
 		})
 	}
