@@ -28,6 +28,7 @@ file in the temporary folder, which clean removes.`,
 		Example: `  enilab run --on lab --keep scenarios/drift.scn
   enilab lab list
   enilab lab exec node-1 -- ip rule
+  enilab lab exec node-1 -- pkill ipamd          chaos by hand: kubelet starts it again, and the run judges it
   enilab lab exec router -- tcpdump -ni any icmp
   enilab lab clean`,
 		Args: known,

@@ -23,6 +23,22 @@
 // fingerprint of every step proves that the daemon decided as the core does (the replay check). The plans that it applied are applied
 // to fakes/kernel too, whose observation has to be the real kernel's (the kernel check).
 //
+// # A slow machine
+//
+// Bounds in real time (how long a daemon may take to start, a plugin to end, a ping to be answered) are made for a reference, and are as many
+// times longer as this machine takes longer to start a child (slowness). A run in which something failed says by TooSlow whether the
+// loop acted too late by then, or the machine has become much slower: such a failure counts for nothing, and is not green either.
+//
+// # Who ends a daemon
+//
+// A daemon that is killed beside the scenario (enilab lab exec node-1 -- pkill ipamd) is started again by kubelet, and judged like one that a
+// line kills. One that ends by itself is a failure: Crashes says how it ended and what it said.
+//
+// # Whatever hangs
+//
+// Parts.Context ends a laboratory between two things that it does. A node that does not answer is killed a second later, and with it every
+// call that waits for it.
+//
 // # What is left behind
 //
 // Nothing: namespaces are anonymous or a process's own, files are on file systems inside them, and all processes die with the

@@ -25,7 +25,7 @@ at 3m   expect node-1 pods.ready == 4
 finally converges within 2m
 `
 
-// daemons signals the daemons of a laboratory's nodes, as enilab lab exec NODE -- pkill does, and says how many there were.
+// signalDaemons signals the daemons of a laboratory's nodes, as enilab lab exec NODE -- pkill does, and says how many there were.
 func signalDaemons(t *testing.T, w *lab.World, sig syscall.Signal) (found int) {
 	t.Helper()
 	dirs, err := filepath.Glob(w.Box(1).Root() + "/proc/[0-9]*")
@@ -103,5 +103,28 @@ func TestDaemonEndsByItself(t *testing.T) {
 	}
 	if !slices.ContainsFunc(strings.Split(w.Timeline(), "\n"), func(l string) bool { return strings.Contains(l, "ipamd ended by itself: exit status 2") }) {
 		t.Errorf("the timeline does not tell it:\n%s", w.Timeline())
+	}
+}
+
+// A laboratory that is kept up goes on: a daemon that is killed there is started again, and what breaks is found.
+func TestDaemonIsKilledWhileKept(t *testing.T) {
+	p := parts(t)
+	c, err := suite.Load(lab.Place(p), "unasked.scn", []byte(unasked))
+	must(t, err)
+	killed := 0
+	r := c.Run(suite.Options{Seed: suite.DefaultSeed, Timeline: true, Linger: func(sw suite.World) {
+		w := sw.(*lab.World)
+		killed = signalDaemons(t, w, syscall.SIGKILL)
+		end := time.Now().Add(30 * time.Second)
+		w.Stay(func() bool { return w.Lives(1) > 1 && w.Unready() == "" || time.Now().After(end) })
+		if w.Lives(1) < 2 {
+			t.Error("kubelet does not start it again")
+		}
+	}})
+	if killed != 1 || r.Status != suite.Held {
+		t.Errorf("%d daemons were killed:\n%s", killed, r.Report())
+	}
+	if !strings.Contains(r.Runs[0].Timeline, "somebody ended ipamd: signal: killed") {
+		t.Errorf("the timeline does not tell it:\n%s", r.Runs[0].Timeline)
 	}
 }
