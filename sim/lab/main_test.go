@@ -120,6 +120,9 @@ func begin(t testing.TB, text string) (*lab.World, *sim.Run) {
 		for _, d := range w.Disagreements() {
 			t.Error(d)
 		}
+		for _, c := range w.Crashes() {
+			t.Errorf("%v %s", c.At, c.Text)
+		}
 		for _, err := range []error{w.Err(), w.Close()} {
 			if err != nil {
 				t.Error(err)

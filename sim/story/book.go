@@ -1,7 +1,9 @@
 package story
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -132,7 +134,7 @@ func (b *Book) Diff(o *Book) []string {
 	}
 	var attachments, enis []string
 	anyCut := false
-	for n := range names { // sorted below
+	for _, n := range slices.SortedFunc(maps.Keys(names), sheetName.compare) {
 		s, t := or(mine[n]), or(others[n])
 		if n.kind == attachment {
 			attachments = append(attachments, s.diff(t, n)...)
@@ -162,9 +164,10 @@ func (b *Book) Diff(o *Book) []string {
 // Lines are the pages without names, sorted, and how often each is there; those that are unknown are left out.
 func (b *Book) Lines() []string {
 	var out []string
-	for n, s := range b.sheets() { // sorted below
-		for l, count := range s.known {
-			out = append(out, n.line(l, count))
+	sheets := b.sheets()
+	for _, n := range slices.SortedFunc(maps.Keys(sheets), sheetName.compare) {
+		for _, l := range inOrder(sheets[n].known) {
+			out = append(out, n.line(l, sheets[n].known[l]))
 		}
 	}
 	slices.Sort(out)
@@ -176,6 +179,20 @@ const eni, attachment = "ENI", "attachment"
 
 // sheetName is whose pages a sheet counts.
 type sheetName struct{ who, kind string }
+
+func (n sheetName) compare(o sheetName) int {
+	return cmp.Or(strings.Compare(n.who, o.who), strings.Compare(n.kind, o.kind))
+}
+
+// inOrder are the texts that are counted.
+func inOrder(counts map[string]int) []string { return slices.Sorted(maps.Keys(counts)) }
+
+// subjects are those that have a page.
+func (b *Book) subjects() []name {
+	return slices.SortedFunc(maps.Keys(b.pages), func(a, b name) int {
+		return cmp.Or(cmp.Compare(a.node, b.node), strings.Compare(a.subject, b.subject))
+	})
+}
 
 func (n sheetName) line(what string, count int) string {
 	return fmt.Sprintf("%s %s: %s (%d)", n.who, n.kind, what, count)
@@ -197,12 +214,14 @@ func or(s *sheet) *sheet {
 // shapes are the pages of each sheet that are neither a page of the other nor the beginning of one, whether the ENI was given back or not.
 func (s *sheet) shapes(o *sheet, name sheetName) []string {
 	var out []string
-	for l, n := range s.known {
+	for _, l := range inOrder(s.known) {
+		n := s.known[l]
 		if !o.continues(l) {
 			out = append(out, "- "+name.line(l, n))
 		}
 	}
-	for l, n := range o.known {
+	for _, l := range inOrder(o.known) {
+		n := o.known[l]
 		if !s.continues(l) {
 			out = append(out, "+ "+name.line(l, n))
 		}
@@ -213,7 +232,7 @@ func (s *sheet) shapes(o *sheet, name sheetName) []string {
 // continues says whether a page begins like this.
 func (s *sheet) continues(what string) bool {
 	what, _ = strings.CutSuffix(what, givenBack)
-	for l := range s.known {
+	for _, l := range inOrder(s.known) {
 		if strings.HasPrefix(l+",", what+",") {
 			return true
 		}
@@ -227,12 +246,14 @@ const givenBack = ", DetachNetworkInterface ok, DeleteNetworkInterface ok"
 // diff is what only one of two sheets has, and what is no unknown page of the other either.
 func (s *sheet) diff(o *sheet, name sheetName) []string {
 	var out []string
-	for l, n := range s.known {
+	for _, l := range inOrder(s.known) {
+		n := s.known[l]
 		if n > o.known[l]+o.unknown[l] {
 			out = append(out, "- "+name.line(l, n))
 		}
 	}
-	for l, n := range o.known {
+	for _, l := range inOrder(o.known) {
+		n := o.known[l]
 		if n > s.known[l]+s.unknown[l] {
 			out = append(out, "+ "+name.line(l, n))
 		}
@@ -242,7 +263,8 @@ func (s *sheet) diff(o *sheet, name sheetName) []string {
 
 func (b *Book) sheets() map[sheetName]*sheet {
 	out := map[sheetName]*sheet{}
-	for n, p := range b.pages {
+	for _, n := range b.subjects() {
+		p := b.pages[n]
 		what := strings.Join(p.lines, ", ")
 		as := sheetName{fmt.Sprintf("node-%d", n.node), n.kind()}
 		if what == "DeleteNetworkInterface ok" { // a leaked one: which neighbour sweeps it first is a matter of time
@@ -272,9 +294,9 @@ func (n name) kind() string {
 // deeds count what was done to ENIs, whoever did it to whichever.
 func (b *Book) deeds() *sheet {
 	s := newSheet()
-	for n, p := range b.pages {
+	for _, n := range b.subjects() {
 		if n.kind() == eni {
-			for _, l := range p.lines {
+			for _, l := range b.pages[n].lines {
 				s.known[l]++
 			}
 		}

@@ -128,7 +128,7 @@ func (s *soak) wait(d time.Duration) { s.Until(s.Now()+d, s.over) }
 // over says whether nothing that happens from here on means anything.
 func (s *soak) over() bool {
 	_, broken := s.Audit().First()
-	return broken || s.Err() != nil || len(s.Disagreements()) > 0
+	return broken || s.Err() != nil || len(s.Disagreements()) > 0 || len(s.Crashes()) > 0
 }
 
 // empty scales the workloads to nothing and waits until nothing is under way for a while.
@@ -239,6 +239,9 @@ func (s *soak) judge() error {
 	}
 	for _, d := range s.Disagreements() {
 		s.problem("core or model and the real thing disagree: %s", d)
+	}
+	for _, c := range s.Crashes() {
+		s.problem("%v %s", c.At.Round(time.Millisecond), c.Text)
 	}
 	if s.Err() != nil {
 		return s.Err()
