@@ -41,12 +41,12 @@ has to settle, and nothing may be left. All invariants are judged. The same seed
 
 A violation is told by its invariant and its cause, which is its text without names, numbers, addresses and times. Those that are
 known and not mended yet stand in a list (sim/swarm/known), each with a scenario that shows it; they are counted. Any other makes the
-exit code 1, and so does a batch of at least ` + strconv.Itoa(swarm.Enough) + ` seeds in which some verb that the swarm draws was never played.
+exit code 1. It is 5 when a verb that the swarm draws struck in none of at least ` + strconv.Itoa(swarm.Enough) + ` seeds.
 
 --json writes one document:
   enilab "swarm/1", first, last, exit, runs, held, events, wall
   violations[]  invariant, cause, text, at, node, first, count, seeds[], known (the list's file), shrunk {file, seed, lines, from}
-  verbs, marks  seeds that played a verb, and that came through a coverage point; unplayed[], unreached[]`,
+  struck, marks seeds in which a verb struck, and that came through a coverage point; unstruck[], unreached[]`,
 		Example: `  enilab swarm --seeds 1-500
   enilab swarm --seeds 1-100000 --keep found        shrink every new violation to a file in the folder found
   enilab swarm --seeds 17 --print > swarm-17.scn    the scenario of a seed
@@ -197,18 +197,20 @@ type keptFile struct {
 	entry swarm.Entry
 }
 
-// unplayed are the verbs that a batch of this size has to have played and has not.
-func (r *swarmResult) unplayed() []string {
+// unstruck are the verbs that have to have struck in a batch of this size, and have not.
+func (r *swarmResult) unstruck() []string {
 	if r.cut || r.size() < swarm.Enough {
 		return nil
 	}
-	return r.tally.Unplayed()
+	return r.tally.Unstruck()
 }
 
 func (r *swarmResult) exit() int {
 	switch {
-	case len(r.unknown) > 0 || len(r.unplayed()) > 0:
+	case len(r.unknown) > 0:
 		return suite.ExitViolated
+	case len(r.unstruck()) > 0:
+		return suite.ExitNotPlayed
 	case r.cut:
 		return suite.ExitInterrupted
 	}
@@ -251,8 +253,8 @@ func (l *lab) tellSwarm(r *swarmResult) {
 		name := swarm.Name(f.First)
 		fmt.Fprintf(l.out, "again: enilab swarm --seeds %d --print > %s && enilab run %s --seed %d\n", f.First, name, name, f.First)
 	}
-	for _, key := range r.unplayed() {
-		fmt.Fprintf(l.out, "%s  no seed of %d played %q, which the swarm draws\n", colour(l.out, red, "not played"), r.tally.Runs, key)
+	for _, key := range r.unstruck() {
+		fmt.Fprintf(l.out, "%s  %q, which the swarm draws, struck in no seed of %d\n", colour(l.out, red, "not played"), key, r.tally.Runs)
 	}
 	for _, f := range r.known {
 		fmt.Fprintf(l.out, "known  %s: %s broke %q (%s)\n", f.Known.File, plural(f.Seeds, "seed"), f.Invariant, seedList(f))
@@ -266,6 +268,8 @@ func (r *swarmResult) sum(l *lab) string {
 	switch r.exit() {
 	case suite.ExitViolated:
 		word, paint = "violated", red
+	case suite.ExitNotPlayed:
+		word, paint = "not played", red
 	case suite.ExitInterrupted:
 		word, paint = "interrupted", yellow
 	}
@@ -275,7 +279,7 @@ func (r *swarmResult) sum(l *lab) string {
 	if n := t.Runs - t.Held; n > 0 {
 		s += fmt.Sprintf(", %s violated in %s and %s", suite.Number(uint64(n)), plural(len(r.known), "known way"), plural(len(r.unknown), "new one"))
 	}
-	return s + fmt.Sprintf("; %d of %d verbs, %d of %d coverage points; %s events in %s, %.0f scenarios a second", verbs-len(t.Unplayed()), verbs,
+	return s + fmt.Sprintf("; %d of %d verbs, %d of %d coverage points; %s events in %s, %.0f scenarios a second", verbs-len(t.Unstruck()), verbs,
 		marks-len(t.Unreached()), marks, suite.Number(t.Events), suite.Short(r.wall), float64(t.Runs)/max(r.wall.Seconds(), 0.001))
 }
 
@@ -331,9 +335,9 @@ type swarmJSON struct {
 	Events     uint64          `json:"events"`
 	Wall       float64         `json:"wall"`
 	Violations []violationJSON `json:"violations"`
-	Verbs      map[string]int  `json:"verbs"`
+	Struck     map[string]int  `json:"struck"`
 	Marks      map[string]int  `json:"marks"`
-	Unplayed   []string        `json:"unplayed"`
+	Unstruck   []string        `json:"unstruck"`
 	Unreached  []string        `json:"unreached"`
 }
 
@@ -353,7 +357,7 @@ type violationJSON struct {
 func (r *swarmResult) document() *swarmJSON {
 	t := r.tally
 	d := &swarmJSON{Enilab: "swarm/1", First: r.first, Last: r.last, Exit: r.exit(), Runs: t.Runs, Held: t.Held, Events: t.Events, Wall: r.wall.Seconds(),
-		Violations: []violationJSON{}, Verbs: t.Verbs, Marks: t.Marks, Unplayed: append([]string{}, t.Unplayed()...), Unreached: append([]string{}, t.Unreached()...)}
+		Violations: []violationJSON{}, Struck: t.Struck, Marks: t.Marks, Unstruck: append([]string{}, t.Unstruck()...), Unreached: append([]string{}, t.Unreached()...)}
 	for _, f := range append(r.unknown, r.known...) {
 		v := violationJSON{Invariant: f.Invariant, Cause: f.Cause, Text: f.Text, At: f.At.Seconds(), Node: f.Node, First: f.First, Count: f.Seeds, Seeds: f.More}
 		if f.Known != nil {

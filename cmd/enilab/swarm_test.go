@@ -63,7 +63,7 @@ func TestSwarmIsPlayed(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &d); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if code != 0 || d.Enilab != "swarm/1" || d.Runs != 8 || d.First != 1 || d.Last != 8 || d.Events == 0 || len(d.Verbs) == 0 || len(d.Unreached) == 0 {
+	if code != 0 || d.Enilab != "swarm/1" || d.Runs != 8 || d.First != 1 || d.Last != 8 || d.Events == 0 || len(d.Struck) == 0 || len(d.Unreached) == 0 {
 		t.Errorf("exit %d: %+v", code, d)
 	}
 	if _, out, _ := enilab(t, "swarm", "--seeds", "17", "--print"); out != swarm.Draw(17) {
@@ -90,7 +90,7 @@ func TestSwarmTellsWhatIsNew(t *testing.T) {
 	for _, says := range []string{"violated  seed 17  \"nothing is leaked\" broke at 0s on node-1: node-1 leaks: x\n", "1 seed broke so: 17",
 		"found/swarm-17.scn has 3 of its 20 lines", "for the list: swarm-17.scn | 2 | nothing is leaked | node-# leaks: x\n",
 		"again: enilab swarm --seeds 17 --print > swarm-17.scn && enilab run swarm-17.scn --seed 17\n",
-		`not played  no seed of 1 played "node kill"`, "violated  seeds 1-600: 0 held, 1 violated in 0 known ways and 1 new one"} {
+		`not played  "node kill", which the swarm draws, struck in no seed of 1`, "violated  seeds 1-600: 0 held, 1 violated in 0 known ways and 1 new one"} {
 		if !strings.Contains(out.String(), says) {
 			t.Errorf("expected %q in\n%s", says, out)
 		}

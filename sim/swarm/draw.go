@@ -18,7 +18,7 @@ const (
 	longest    = 20 * time.Minute
 	readiness  = 15 * time.Minute // until every pod is ready
 	settling   = 20 * time.Minute
-	settlingOn = 90 * time.Minute // when a node is gone: others sweep its ENIs after half an hour
+	settlingOn = 150 * time.Minute // when an ENI may be nobody's: every hour somebody looks for such, and half an hour later once more
 )
 
 // Name is what a seed's scenario is called.
@@ -29,6 +29,7 @@ func Draw(seed uint64) string {
 	p := &plan{source: newSource(seed)}
 	p.shape = drawShape(&p.source)
 	p.fit()
+	p.upgraded = p.shape.version
 	p.safety = p.span(shortest, longest, 30*time.Second)
 	p.enable()
 	p.startPods()
@@ -46,19 +47,22 @@ func Draw(seed uint64) string {
 // plan is a scenario that is being drawn.
 type plan struct {
 	source
-	shape   shape
-	safety  time.Duration // when the faults end
-	moments []time.Duration
-	kinds   []*kind // the enabled ones
-	weight  int     // of them together
-	loads   []workload
-	start   []string
-	lines   []planned
-	doomed  int  // the node that will be terminated; 0 is none
-	gone    bool // it is
-	pinned  bool // every workload is on one node
-	hidden  int  // sandboxes that nobody will ever end
-	unready bool // something happens after which it is not owed that every pod is ready before the run ends
+	shape    shape
+	safety   time.Duration // when the faults end
+	moments  []time.Duration
+	kinds    []*kind // the enabled ones
+	weight   int     // of them together
+	loads    []workload
+	start    []string
+	lines    []planned
+	doomed   int           // the node that will be terminated; 0 is none
+	gone     bool          // it is
+	pinned   bool          // every workload is on one node
+	upgraded int           // version of the last upgrade
+	detaches bool          // a stranger detaches ENIs
+	wanted   time.Duration // when a workload was changed last
+	hidden   int           // sandboxes that nobody will ever end
+	unready  bool          // something happens after which it is not owed that every pod is ready before the run ends
 }
 
 // workload as it is wanted at the instant that is being drawn.
@@ -152,7 +156,7 @@ func (p *plan) text(seed uint64) string {
 		fmt.Fprintf(&b, "at %s within %s expect kube pods.unready == 0\n", short(p.safety), short(readiness))
 	}
 	settle := settling
-	if p.doomed > 0 {
+	if p.doomed > 0 || p.detaches {
 		settle = settlingOn
 	}
 	fmt.Fprintf(&b, "finally converges within %s\n", short(settle))

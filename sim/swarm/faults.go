@@ -100,7 +100,7 @@ func hinders(key string) bool {
 	switch key {
 	case "ec2 detach":
 		return false
-	case "node kill", "node kill-at", "node hold", "node reboot", "node lose-records":
+	case "node kill", "node kill-at", "node hold", "node reboot", "node lose-records", "node restart", "node upgrade":
 		return true
 	}
 	return strings.HasPrefix(key, "ec2 ") || strings.HasPrefix(key, "imds ")
@@ -180,9 +180,11 @@ func (p *plan) restart(at time.Duration) {
 	p.write(at, "%s restart%s", p.anyNode(), args)
 }
 
+// upgrade is to another version than the last one was to, wherever that was.
 func (p *plan) upgrade(at time.Duration) {
 	part := pick(&p.source, "", " part=daemon", " part=plugin")
-	p.write(at, "%s upgrade to=%d%s", p.anyNode(), p.between(1, 2), part)
+	p.upgraded = 3 - p.upgraded
+	p.write(at, "%s upgrade to=%d%s", p.anyNode(), p.upgraded, part)
 }
 
 func (p *plan) killAt(at time.Duration) {
@@ -237,9 +239,15 @@ func (p *plan) flushRoutes(at time.Duration) {
 	p.write(at, "%s flush-routes table=%d", p.oneNode(), p.between(2, p.shape.enis))
 }
 
+// orphans is how many sandboxes are being made on a node when its runtime restarts, nearly always at most.
+const orphans = 4
+
 // restartRuntime: containerd 1.6 forgets a sandbox that is being made and leaves its namespace, which then has the address for good.
 func (p *plan) restartRuntime(at time.Duration) {
-	p.unready = p.unready || p.shape.runtime == "containerd-1.6"
+	if p.shape.runtime == "containerd-1.6" {
+		p.unready = true
+		p.hidden += orphans
+	}
 	p.write(at, "%s restart-runtime", p.anyNode())
 }
 
@@ -341,16 +349,27 @@ func (p *plan) stale(at time.Duration) {
 		short(p.lasts(at, 20*time.Second, 4*time.Minute)), p.whose())
 }
 
+// promptly is how late metadata shows changes when nothing is wrong with it.
+const promptly = time.Second
+
 func (p *plan) lag(at time.Duration) {
 	p.write(at, "imds lag by=%s", short(p.span(5*time.Second, 100*time.Second, 5*time.Second)))
-	p.write(p.safety, "imds lag by=0s")
+	p.write(p.safety, "imds lag by=%s", short(promptly))
 }
 
 func (p *plan) hangCloud(at time.Duration) {
 	p.write(at, "ec2 hang %s for=%s%s", pick(&p.source, "attach", "detach"), short(p.lasts(at, 20*time.Second, 8*time.Minute)), p.whose())
 }
 
+// young is how long after pods came or went an ENI may be too new to be missed: for two minutes EC2 may not know it yet.
+const young = 150 * time.Second
+
 func (p *plan) detach(at time.Duration) {
+	if at < p.wanted+young {
+		p.operate(at)
+		return
+	}
+	p.detaches = true
 	p.write(at, "ec2 detach node=%d device=%d", p.between(1, p.shape.nodes), p.between(1, p.shape.enis-1))
 }
 

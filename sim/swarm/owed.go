@@ -75,6 +75,7 @@ type owing struct {
 	hidden   int
 	open     map[string]bool // faults that somebody has to end
 	ends     time.Duration   // of the faults that end by themselves
+	wanted   time.Duration   // when a workload was changed last
 	detached bool
 	hindered bool
 	errs     []error
@@ -109,7 +110,15 @@ func (o *owing) act(at *scn.At, a *sim.Act) {
 	if deadly(key, a) {
 		o.say("no CNI survives %s", key)
 	}
-	o.detached = o.detached || key == "ec2 detach"
+	if key == "ec2 detach" {
+		o.detached = true
+		if at.When < o.wanted+young {
+			o.say("at %s an ENI is detached by a stranger that may be too new to be missed: pods came or went less than %s before", short(at.When), short(young))
+		}
+	}
+	if strings.HasPrefix(key, "kube ") || key == "pod delete" {
+		o.wanted = max(o.wanted, at.When, at.Until)
+	}
 	o.hindered = o.hindered || hinders(key)
 	o.ends = max(o.ends, at.When, at.Until)
 	if a.Text("for") != "" {
@@ -125,6 +134,7 @@ func (o *owing) act(at *scn.At, a *sim.Act) {
 	case "node restart-runtime":
 		if o.runtime == cri.Containerd16 {
 			o.open["a namespace that containerd 1.6 forgets"] = true
+			o.hidden += orphans
 		}
 	case "pod hang":
 		o.open["the hang of "+a.Subject.String()] = true // its name may be another pod's by then
@@ -135,7 +145,7 @@ func (o *owing) act(at *scn.At, a *sim.Act) {
 	case "ec2 drain-subnet":
 		o.set("drain-subnet", a.Int("leave") < usable(o.shape.bits))
 	case "imds lag":
-		o.set("lag", a.Duration("by") > 0)
+		o.set("lag", a.Duration("by") > promptly)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 const (
 	Expectation = "an expectation"      // a line that expects something
 	Started     = "the cluster starts"  // the pods of the start lines
+	Settled     = "everything settles"  // by the end nothing is under way
 	Ends        = "the run ends"        // within mostEvents
 	Sound       = "the simulator works" // it does not panic
 	Drawable    = "a drawn scenario is one"
@@ -39,7 +40,7 @@ func (b *Broken) Same(o *Broken) bool { return b.Invariant == o.Invariant && b.C
 type Outcome struct {
 	Broken *Broken // nil: it held
 	Marks  []string
-	Verbs  map[string]int // by key: lines that were carried out
+	Struck map[string]int // lines that struck, by their verbs' keys; of a run that held
 	Events uint64
 	Hash   uint64
 	Cut    bool // interrupted: nothing is known
@@ -76,7 +77,7 @@ func Read(name string, data []byte) (*scn.File, *sim.Cluster, error) {
 const world = "sim"
 
 func play(f *scn.File, c *sim.Cluster, seed uint64, stop func() bool) (o *Outcome) {
-	o = &Outcome{Verbs: map[string]int{}}
+	o = &Outcome{Struck: map[string]int{}}
 	defer func() {
 		if p := recover(); p != nil {
 			o.Broken = broken(Sound, fmt.Sprintf("panic: %v", p), 0, 0)
@@ -120,6 +121,9 @@ func first(v *sim.Verdict) *Broken {
 		x := v.Failures[0]
 		b = broken(Expectation, x.Text, x.At, 0)
 	}
+	if b == nil && !v.Settled() {
+		b = broken(Settled, "still under way at the end: "+v.UnderWay[0], v.Ended, 0)
+	}
 	return b
 }
 
@@ -136,17 +140,24 @@ func phrase(id audit.ID) string {
 	return id.String()
 }
 
-// cover notes where the run came through, and what it did until it ended.
+// cover notes where the run came through, and which of its lines struck. A run that was stopped does not know that.
 func (o *Outcome) cover(f *scn.File, w *virtual.World, v *sim.Verdict) {
 	for _, m := range ipam.Marks() {
 		if w.Reached(m) {
 			o.Marks = append(o.Marks, m)
 		}
 	}
+	missed := map[scn.Pos]bool{}
+	for _, u := range v.Unplayed {
+		missed[u.Pos] = true
+	}
+	for _, m := range v.Maybe {
+		missed[m.Pos] = !m.Struck
+	}
 	for i := range f.Lines {
-		at, ok := f.Lines[i].Stmt.(*scn.At)
-		if ok && at.Action != nil && at.When <= v.Ended {
-			o.Verbs[keyOf(at.Action)]++
+		l := &f.Lines[i]
+		if at, ok := l.Stmt.(*scn.At); ok && at.Action != nil && o.Broken == nil && !missed[l.Pos] {
+			o.Struck[keyOf(at.Action)]++
 		}
 	}
 }

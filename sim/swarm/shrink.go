@@ -48,6 +48,7 @@ func Shrink(name, text string, seed uint64, o Options) (*Shrunk, error) {
 	for before := ""; before != s.file.String() && !s.over(); {
 		before = s.file.String()
 		s.lines()
+		s.pairs()
 		s.gaps()
 		s.parts()
 	}
@@ -175,21 +176,48 @@ func (s *shrinker) lines() {
 	}
 }
 
-// without tries the file without some statements. The line that says how long settling may take stays: without it nothing is judged.
+// mostPaired bounds of how many statements every two are tried.
+const mostPaired = 16
+
+// pairs takes out two statements at once: one that begins something and one that ends it, which alone would be refused.
+func (s *shrinker) pairs() {
+	if len(s.file.Statements()) > mostPaired {
+		return
+	}
+	for i := 0; i < len(s.file.Statements()); i++ {
+		for j := i + 1; j < len(s.file.Statements()) && !s.over(); j++ {
+			numbers := s.file.Statements()
+			g := s.file
+			for _, n := range []int{numbers[i], numbers[j]} {
+				if !s.stays(n) {
+					g = g.Without(n)
+				}
+			}
+			if len(g.Statements()) == len(numbers)-2 && s.try(g, s.seed) {
+				j = i
+			}
+		}
+	}
+}
+
+// stays says of a statement that nothing is judged without it: the line that says how long settling may take, and the cluster's.
+func (s *shrinker) stays(number int) bool {
+	i := slices.IndexFunc(s.file.Lines, func(l scn.Line) bool { return l.Number == number })
+	switch s.file.Lines[i].Stmt.(type) {
+	case *scn.Cluster, *scn.Finally:
+		return true
+	}
+	return false
+}
+
+// without tries the file without some statements.
 func (s *shrinker) without(at, size int) bool {
 	numbers := s.file.Statements()
 	g := s.file
 	for _, n := range numbers[at:min(at+size, len(numbers))] {
-		switch s.statement(n).(type) {
-		case *scn.Cluster, *scn.Finally:
-		default:
+		if !s.stays(n) {
 			g = g.Without(n)
 		}
 	}
 	return len(g.Statements()) < len(numbers) && s.try(g, s.seed)
-}
-
-func (s *shrinker) statement(number int) scn.Stmt {
-	i := slices.IndexFunc(s.file.Lines, func(l scn.Line) bool { return l.Number == number })
-	return s.file.Lines[i].Stmt
 }

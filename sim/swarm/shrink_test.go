@@ -92,9 +92,10 @@ func TestOwed(t *testing.T) {
 		"at 1m node-1 flush-routes\n":                                     "no CNI survives node flush-routes",
 		"at 1m node-1 flush-routes table=2\n":                             "",
 		"at 1m ec2 unassign web-0\n":                                      "no CNI survives ec2 unassign",
-		"at 1m ec2 detach\nat 2m ec2 down\n":                              "nobody can attach it again in time",
-		"at 1m ec2 detach\nat 2m node-1 kill\n":                           "nobody can attach it again in time",
-		"at 1m ec2 detach\nat 2m kube roll web 1\n":                       "",
+		"at 3m ec2 detach\nat 4m ec2 down\n":                              "nobody can attach it again in time",
+		"at 3m ec2 detach\nat 4m node-1 kill\n":                           "nobody can attach it again in time",
+		"at 1m kube roll web 1\nat 4m ec2 detach\n":                       "",
+		"at 1m kube roll web 1\nat 2m ec2 detach\n":                       "too new to be missed",
 		"at 1m kube create db 40 node=1\nat 2m kube scale db 3\n" + ready: "",
 	} {
 		f, c, err := swarm.Read("owed.scn", []byte(head+lines+"finally converges within 20m\n"))

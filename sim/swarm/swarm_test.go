@@ -73,7 +73,7 @@ func TestEveryVerbIsDrawnOrDeadly(t *testing.T) {
 	}
 }
 
-// TestSwarm: nothing breaks that is not in the list, and a batch that is large enough plays every verb that is drawn.
+// TestSwarm: nothing breaks that is not in the list, and a batch that is large enough has every verb strike that is drawn.
 func TestSwarm(t *testing.T) {
 	tally := swarm.NewTally(list(t))
 	last := seeds(25, swarm.Enough)
@@ -89,8 +89,8 @@ func TestSwarm(t *testing.T) {
 		t.Errorf("seed %d: %q broke at %v by a cause that is not in the list: %s\nagain: enilab swarm --seeds %d --print",
 			f.First, f.Invariant, f.At, f.Text, f.First)
 	}
-	if last >= swarm.Enough && len(tally.Unplayed()) > 0 {
-		t.Errorf("no seed of %d played %v", last, tally.Unplayed())
+	if last >= swarm.Enough && len(tally.Unstruck()) > 0 {
+		t.Errorf("struck in no seed of %d: %v", last, tally.Unstruck())
 	}
 }
 
@@ -178,7 +178,7 @@ func TestKnownThatHolds(t *testing.T) {
 func TestTally(t *testing.T) {
 	l := []swarm.Entry{{File: "a.scn", Seed: 1, Invariant: "nothing is leaked", Cause: "node-# leaks"}}
 	broke := func(cause string) *swarm.Outcome {
-		return &swarm.Outcome{Broken: &swarm.Broken{Invariant: "nothing is leaked", Cause: cause}, Verbs: map[string]int{"node kill": 1}}
+		return &swarm.Outcome{Broken: &swarm.Broken{Invariant: "nothing is leaked", Cause: cause}, Struck: map[string]int{"node kill": 1}}
 	}
 	tally := swarm.NewTally(l)
 	for _, seed := range []uint64{9, 3, 7} {
@@ -191,8 +191,8 @@ func TestTally(t *testing.T) {
 	if len(fresh) != 1 || fresh[0].First != 5 || len(old) != 1 || old[0].First != 3 || old[0].Seeds != 3 || old[0].Known.File != "a.scn" {
 		t.Errorf("new %+v, known %+v", fresh, old)
 	}
-	if tally.Runs != 5 || tally.Held != 1 || slices.Contains(tally.Unplayed(), "node kill") || !slices.Contains(tally.Unplayed(), "node hold") ||
+	if tally.Runs != 5 || tally.Held != 1 || slices.Contains(tally.Unstruck(), "node kill") || !slices.Contains(tally.Unstruck(), "node hold") ||
 		slices.Contains(tally.Unreached(), "eni-made") {
-		t.Errorf("%+v, not played %v", tally, tally.Unplayed())
+		t.Errorf("%+v, not played %v", tally, tally.Unstruck())
 	}
 }

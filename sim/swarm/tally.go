@@ -23,7 +23,7 @@ const mostNamed = 5
 type Tally struct {
 	Runs, Held int
 	Events     uint64
-	Verbs      map[string]int // seeds in which the verb was played, by key
+	Struck     map[string]int // seeds in which a verb struck, by its key
 	Marks      map[string]int // seeds that came through the coverage point
 	findings   []*Finding
 	list       []Entry
@@ -31,7 +31,7 @@ type Tally struct {
 
 // NewTally is an empty one, beside a list of known violations.
 func NewTally(list []Entry) *Tally {
-	return &Tally{Verbs: map[string]int{}, Marks: map[string]int{}, list: list}
+	return &Tally{Struck: map[string]int{}, Marks: map[string]int{}, list: list}
 }
 
 // Add takes the outcome of a seed.
@@ -41,8 +41,8 @@ func (t *Tally) Add(seed uint64, o *Outcome) {
 	}
 	t.Runs++
 	t.Events += o.Events
-	for _, key := range slices.Sorted(maps.Keys(o.Verbs)) {
-		t.Verbs[key]++
+	for _, key := range slices.Sorted(maps.Keys(o.Struck)) {
+		t.Struck[key]++
 	}
 	for _, m := range o.Marks {
 		t.Marks[m]++
@@ -95,7 +95,7 @@ func (t *Tally) Findings() (unknown, known []*Finding) {
 	return unknown, known
 }
 
-// Enough is from how many seeds on a batch has to have played every verb that the swarm draws.
+// Enough is from how many seeds on every verb that the swarm draws has to have struck in a batch.
 const Enough = 500
 
 // Drawn are the keys of all verbs that the swarm draws, sorted.
@@ -108,10 +108,10 @@ func Drawn() []string {
 	return out
 }
 
-// Unplayed are the verbs that the swarm draws and no seed of the batch played.
-func (t *Tally) Unplayed() (out []string) {
+// Unstruck are the verbs that the swarm draws and that struck in no seed of the batch.
+func (t *Tally) Unstruck() (out []string) {
 	for _, key := range Drawn() {
-		if t.Verbs[key] == 0 {
+		if t.Struck[key] == 0 {
 			out = append(out, key)
 		}
 	}

@@ -30,6 +30,7 @@ func (p *plan) startPods() {
 
 // operate does what people and controllers do to workloads.
 func (p *plan) operate(at time.Duration) {
+	p.wanted = max(p.wanted, at)
 	perNode, _ := p.shape.room()
 	if len(p.loads) < len(names) && p.chance(30) {
 		p.create(at, p.between(1, max(1, perNode*3/4)))
@@ -59,6 +60,7 @@ func (p *plan) operate(at time.Duration) {
 // churn rolls a workload again and again.
 func (p *plan) churn(at time.Duration, l *workload) {
 	until := p.later(at, 20*time.Second, 2*time.Minute)
+	p.wanted = max(p.wanted, until)
 	every := p.span(3*time.Second, 20*time.Second, time.Second)
 	p.lines = append(p.lines, planned{at, fmt.Sprintf("maybe at %s every %s until %s kube roll %s %d", short(at), short(every), short(until),
 		l.name, p.between(1, max(1, l.count/2)))})
