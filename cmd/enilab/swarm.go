@@ -18,9 +18,6 @@ import (
 	knownlist "github.com/enilab/enilab/sim/swarm/known"
 )
 
-// mostSeeds bounds a batch: three hours on one core.
-const mostSeeds = 1_000_000
-
 // swarmFlags are what `enilab swarm` was asked for.
 type swarmFlags struct {
 	seeds string
@@ -63,38 +60,6 @@ exit code 1. It is 5 when a verb that the swarm draws struck in none of at least
 	return c
 }
 
-// batch is a range of seeds, both ends included.
-type batch struct{ first, last uint64 }
-
-func (b batch) size() uint64 { return b.last - b.first + 1 }
-
-func (b batch) String() string {
-	if b.first == b.last {
-		return fmt.Sprintf("seed %d", b.first)
-	}
-	return fmt.Sprintf("seeds %d-%d", b.first, b.last)
-}
-
-// swarmSeeds reads "A-B", or "A" alone.
-func swarmSeeds(text string) (batch, error) {
-	from, to, isRange := strings.Cut(text, "-")
-	if !isRange {
-		to = from
-	}
-	a, errA := strconv.ParseUint(from, 10, 63)
-	z, errZ := strconv.ParseUint(to, 10, 63)
-	b := batch{a, z}
-	switch {
-	case errA != nil || errZ != nil:
-		return b, usage("--seeds: expected two whole numbers such as 1-500, found %q", text)
-	case z < a:
-		return b, usage("--seeds %s is backwards: write %d-%d", text, z, a)
-	case b.size() > mostSeeds:
-		return b, usage("--seeds %s are %s seeds, and a batch has at most %s: split it", text, suite.Number(b.size()), suite.Number(mostSeeds))
-	}
-	return b, nil
-}
-
 func (l *lab) swarm(f *swarmFlags) error {
 	list, err := knownlist.List()
 	if err != nil {
@@ -109,15 +74,15 @@ func (l *lab) swarm(f *swarmFlags) error {
 	if f.seeds == "" {
 		return usage("swarm needs seeds (such as: enilab swarm --seeds 1-500)")
 	}
-	b, err := swarmSeeds(f.seeds)
+	b, err := suite.ParseSeeds(f.seeds)
 	if err != nil {
-		return err
+		return usage("--seeds: %v", err)
 	}
 	if f.print {
-		if b.size() > 1 {
-			return usage("--print writes the scenario of one seed: write --seeds %d", b.first)
+		if b.Count() > 1 {
+			return usage("--print writes the scenario of one seed: write --seeds %d", b.From)
 		}
-		fmt.Fprint(l.out, swarm.Draw(b.first))
+		fmt.Fprint(l.out, swarm.Draw(b.From))
 		return nil
 	}
 	if f.keep != "" {
@@ -127,7 +92,7 @@ func (l *lab) swarm(f *swarmFlags) error {
 	}
 	began := time.Now()
 	t := l.playSwarm(b, list)
-	r := swarmResult{batch: b, tally: t, wall: time.Since(began), cut: l.interrupted()}
+	r := swarmResult{Seeds: b, tally: t, wall: time.Since(began), cut: l.interrupted()}
 	r.unknown, r.known = t.Findings()
 	if f.keep != "" {
 		if err := l.keepAll(&r, f.keep); err != nil {
@@ -142,25 +107,25 @@ func (l *lab) swarm(f *swarmFlags) error {
 }
 
 // playSwarm plays the seeds of a batch on all cores.
-func (l *lab) playSwarm(b batch, list []swarm.Entry) *swarm.Tally {
+func (l *lab) playSwarm(b suite.Seeds, list []swarm.Entry) *swarm.Tally {
 	p := newProgress(l.err)
 	defer p.clear()
 	t := swarm.NewTally(list)
 	var mu sync.Mutex
-	var next atomic.Uint64
+	var next atomic.Int64
 	var all sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		all.Go(func() {
 			for !l.interrupted() {
-				i := next.Add(1) - 1
-				if i >= b.size() {
+				i := int(next.Add(1) - 1)
+				if i >= b.Count() {
 					return
 				}
-				seed := b.first + i
+				seed := b.From + uint64(i)
 				o := l.playSeed(seed)
 				mu.Lock()
 				t.Add(seed, o)
-				p.say(fmt.Sprintf("%s of %s seeds, %s held", suite.Number(uint64(t.Runs)), suite.Number(b.size()), suite.Number(uint64(t.Held))))
+				p.say(fmt.Sprintf("%s of %s seeds, %s held", suite.Number(uint64(t.Runs)), suite.Number(uint64(b.Count())), suite.Number(uint64(t.Held))))
 				mu.Unlock()
 			}
 		})
@@ -180,7 +145,7 @@ func (l *lab) playSeed(seed uint64) *swarm.Outcome {
 
 // swarmResult is what came of a batch.
 type swarmResult struct {
-	batch
+	suite.Seeds
 	tally          *swarm.Tally
 	unknown, known []*swarm.Finding
 	shrunk         map[*swarm.Finding]keptFile
@@ -199,7 +164,7 @@ type keptFile struct {
 
 // unstruck are the verbs that have to have struck in a batch of this size, and have not.
 func (r *swarmResult) unstruck() []string {
-	if r.cut || r.size() < swarm.Enough {
+	if r.cut || r.Count() < swarm.Enough {
 		return nil
 	}
 	return r.tally.Unstruck()
@@ -275,7 +240,7 @@ func (r *swarmResult) sum(l *lab) string {
 	}
 	t := r.tally
 	verbs, marks := len(swarm.Drawn()), len(t.Marks)+len(t.Unreached())
-	s := fmt.Sprintf("%s  %s: %s held", colour(l.out, paint, word), r.batch, suite.Number(uint64(t.Held)))
+	s := fmt.Sprintf("%s  seeds %s: %s held", colour(l.out, paint, word), r.Seeds, suite.Number(uint64(t.Held)))
 	if n := t.Runs - t.Held; n > 0 {
 		s += fmt.Sprintf(", %s violated in %s and %s", suite.Number(uint64(n)), plural(len(r.known), "known way"), plural(len(r.unknown), "new one"))
 	}
@@ -356,7 +321,7 @@ type violationJSON struct {
 
 func (r *swarmResult) document() *swarmJSON {
 	t := r.tally
-	d := &swarmJSON{Enilab: "swarm/1", First: r.first, Last: r.last, Exit: r.exit(), Runs: t.Runs, Held: t.Held, Events: t.Events, Wall: r.wall.Seconds(),
+	d := &swarmJSON{Enilab: "swarm/1", First: r.From, Last: r.To, Exit: r.exit(), Runs: t.Runs, Held: t.Held, Events: t.Events, Wall: r.wall.Seconds(),
 		Violations: []violationJSON{}, Struck: t.Struck, Marks: t.Marks, Unstruck: append([]string{}, t.Unstruck()...), Unreached: append([]string{}, t.Unreached()...)}
 	for _, f := range append(r.unknown, r.known...) {
 		v := violationJSON{Invariant: f.Invariant, Cause: f.Cause, Text: f.Text, At: f.At.Seconds(), Node: f.Node, First: f.First, Count: f.Seeds, Seeds: f.More}

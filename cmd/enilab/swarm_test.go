@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/enilab/enilab/sim/suite"
 	"github.com/enilab/enilab/sim/swarm"
 )
 
@@ -25,12 +26,12 @@ func TestSwarmRefuses(t *testing.T) {
 		"full.scn": "cluster nodes=1 subnet=10.0.0.0/28\nstart pods web 40 on node-1\nfinally converges within 1m\n"})
 	for _, c := range []struct{ args, says string }{
 		{"swarm", "swarm needs seeds (such as: enilab swarm --seeds 1-500)"},
-		{"swarm --seeds 9-2", "--seeds 9-2 is backwards: write 2-9"},
-		{"swarm --seeds one-two", `--seeds: expected two whole numbers such as 1-500, found "one-two"`},
-		{"swarm --seeds -3", `found "-3"`},
-		{"swarm --seeds 1-", `found "1-"`},
-		{"swarm --seeds 1-1000001", "--seeds 1-1000001 are 1,000,001 seeds, and a batch has at most 1,000,000: split it"},
-		{"swarm --seeds 0-9223372036854775807", "a batch has at most 1,000,000"},
+		{"swarm --seeds 9-2", `seed range "9-2" runs backwards (write 2-9)`},
+		{"swarm --seeds one-two", `"one" is not a whole number`},
+		{"swarm --seeds -3", `seed range "-3": "" is not a whole number`},
+		{"swarm --seeds 1-", `seed range "1-": "" is not a whole number`},
+		{"swarm --seeds 1-100001", "100,000"},
+		{"swarm --seeds 0-18446744073709551615", "100,000"},
 		{"swarm --seeds 1-2 --print", "--print writes the scenario of one seed"},
 		{"swarm --seeds 1-2 --known", "--known plays the list and nothing else"},
 		{"swarm --seeds 1 --keep file/x", "--keep needs a folder"},
@@ -82,7 +83,7 @@ func TestSwarmTellsWhatIsNew(t *testing.T) {
 	l := &lab{out: out, err: &strings.Builder{}, interrupted: func() bool { return false }}
 	tally := swarm.NewTally(nil)
 	tally.Add(17, &swarm.Outcome{Broken: &swarm.Broken{Invariant: "nothing is leaked", Cause: "node-# leaks: x", Text: "node-1 leaks: x", Node: 1}})
-	r := swarmResult{batch: batch{1, 600}, tally: tally}
+	r := swarmResult{Seeds: suite.Seeds{From: 1, To: 600}, tally: tally}
 	r.unknown, r.known = tally.Findings()
 	r.shrunk = map[*swarm.Finding]keptFile{r.unknown[0]: {File: "found/swarm-17.scn", Seed: 2, Lines: 3, From: 20,
 		entry: swarm.Entry{File: "swarm-17.scn", Seed: 2, Invariant: "nothing is leaked", Cause: "node-# leaks: x"}}}
