@@ -33,12 +33,13 @@ func (s Survival) Word() string {
 
 // deadly are the verbs that no CNI survives, by their keys.
 var deadly = map[string]Survival{
-	"node flush-routes": {false, "not table=254: the machine's default route is in it, and no CNI knows what it was"},
-	"node terminate":    {false, "its pods are lost; the other nodes survive it and give back what it left"},
-	"ec2 unassign":      {true, "the address may be another node's before anybody notices, and the pod has no other"},
-	"ec2 remove":        {true, "the addresses of the pods on that ENI are anybody's, and their pods have no others"},
-	"ec2 detach":        {false, "not while the cloud fails or the daemon dies: nobody can notice and attach it again in time"},
-	"ec2 draw":          {true, "it draws such things too: strangers that unassign addresses and delete ENIs under live pods"},
+	"node flush-routes":    {false, "not table=254: the machine's default route is in it, and no CNI knows what it was"},
+	"node restart-runtime": {false, "not on containerd-1.6: it forgets sandboxes that are being made, and their namespaces keep the addresses"},
+	"node terminate":       {false, "its pods are lost; the other nodes survive it and give back what it left"},
+	"ec2 unassign":         {true, "the address may be another node's before anybody notices, and the pod has no other"},
+	"ec2 remove":           {true, "the addresses of the pods on that ENI are anybody's, and their pods have no others"},
+	"ec2 detach":           {false, "not while the cloud fails or the daemon dies: nobody can notice and attach it again in time"},
+	"ec2 draw":             {true, "it draws such things too: strangers that unassign addresses and delete ENIs under live pods"},
 }
 
 // Survivable says whether a correct CNI survives the verb.

@@ -241,6 +241,9 @@ func (r *swarmResult) sum(l *lab) string {
 	t := r.tally
 	verbs, marks := len(swarm.Drawn()), len(t.Marks)+len(t.Unreached())
 	s := fmt.Sprintf("%s  seeds %s: %s held", colour(l.out, paint, word), r.Seeds, suite.Number(uint64(t.Held)))
+	if t.Runs < r.Count() {
+		s = fmt.Sprintf("%s  seeds %s, interrupted after %s: %s held", colour(l.out, paint, word), r.Seeds, suite.Number(uint64(t.Runs)), suite.Number(uint64(t.Held)))
+	}
 	if n := t.Runs - t.Held; n > 0 {
 		s += fmt.Sprintf(", %s violated in %s and %s", suite.Number(uint64(n)), plural(len(r.known), "known way"), plural(len(r.unknown), "new one"))
 	}

@@ -38,6 +38,9 @@ func Owed(f *scn.File, c *sim.Cluster) error {
 	if o.detached && o.hindered {
 		o.say("an ENI is detached by a stranger, and the cloud or the daemon may fail: nobody can attach it again in time")
 	}
+	if o.open[drained] { // the only fault that does not end with the script
+		o.say("strangers keep the subnet's addresses to the end")
+	}
 	if w := overloaded(&o.shape, o.loads, o.hidden); w != nil {
 		o.say("there is no room for all pods in the end")
 	}
@@ -133,8 +136,7 @@ func (o *owing) act(at *scn.At, a *sim.Act) {
 		o.open["the loss of "+a.Subject.String()] = true
 	case "node restart-runtime":
 		if o.runtime == cri.Containerd16 {
-			o.open["a namespace that containerd 1.6 forgets"] = true
-			o.hidden += orphans
+			o.say("containerd 1.6 that restarts forgets sandboxes that are being made, and their namespaces keep the addresses")
 		}
 	case "pod hang":
 		o.open["the hang of "+a.Subject.String()] = true // its name may be another pod's by then
@@ -143,11 +145,14 @@ func (o *owing) act(at *scn.At, a *sim.Act) {
 	case "node socket":
 		o.toggle("socket", a, a.Text("cri") != "right")
 	case "ec2 drain-subnet":
-		o.set("drain-subnet", a.Int("leave") < usable(o.shape.bits))
+		o.set(drained, a.Int("leave") < usable(o.shape.bits))
 	case "imds lag":
 		o.set("lag", a.Duration("by") > promptly)
 	}
 }
+
+// drained is a subnet of which strangers have the addresses.
+const drained = "drain-subnet"
 
 // deadly says whether no CNI survives a verb with these arguments.
 func deadly(key string, a *sim.Act) bool {

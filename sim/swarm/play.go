@@ -2,6 +2,8 @@ package swarm
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/enilab/enilab/impl/ipam"
@@ -100,7 +102,7 @@ func play(f *scn.File, c *sim.Cluster, seed uint64, stop func() bool) (o *Outcom
 		return w.Popped() > mostEvents || stop != nil && asked%1024 == 0 && stop()
 	})
 	o.Events, o.Hash = w.Popped(), w.Hash()
-	o.Broken = first(v)
+	o.Broken = first(v, state(w, c.Nodes))
 	if v.Cut && o.Broken == nil {
 		if o.Cut = w.Popped() <= mostEvents; !o.Cut {
 			o.Broken = broken(Ends, fmt.Sprintf("more than %d events", mostEvents), v.Ended, 0)
@@ -110,8 +112,8 @@ func play(f *scn.File, c *sim.Cluster, seed uint64, stop func() bool) (o *Outcom
 	return o
 }
 
-// first is what broke first.
-func first(v *sim.Verdict) *Broken {
+// first is what broke first. Of what did not come true, the state in the end says more than the line.
+func first(v *sim.Verdict, state string) *Broken {
 	var b *Broken
 	if len(v.Violations) > 0 {
 		x := v.Violations[0]
@@ -119,12 +121,57 @@ func first(v *sim.Verdict) *Broken {
 	}
 	if len(v.Failures) > 0 && (b == nil || v.Failures[0].At < b.At) {
 		x := v.Failures[0]
-		b = broken(Expectation, x.Text, x.At, 0)
+		b = broken(Expectation, x.Text+inTheEnd(v)+state, x.At, 0)
 	}
 	if b == nil && !v.Settled() {
-		b = broken(Settled, "still under way at the end: "+v.UnderWay[0], v.Ended, 0)
+		b = broken(Settled, "still under way at the end: "+gravest(v.UnderWay)+state, v.Ended, 0)
 	}
 	return b
+}
+
+// inTheEnd tells an expectation that came true too late from one that never did, and why.
+func inTheEnd(v *sim.Verdict) string {
+	var words []string
+	for _, s := range v.UnderWay {
+		if s = Cause(s); !slices.Contains(words, s) {
+			words = append(words, s)
+		}
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return "; in the end: " + strings.Join(words, ", ")
+}
+
+// state is what the daemons say of themselves, without numbers: pods that wait for an address wait for another reason than others.
+func state(w sim.World, nodes int) string {
+	out := ""
+	for _, c := range [...]struct{ metric, none, some string }{
+		{"addresses.free", "no address is free", ""},
+		{"addresses.quarantined", "", "addresses are quarantined"},
+		{"impaired", "", "the daemon is impaired"},
+	} {
+		for n := 1; n <= nodes; n++ {
+			v, ok := w.Measure(scn.Subject{Kind: scn.Node, Node: n}, c.metric)
+			text := c.some
+			if v == 0 {
+				text = c.none
+			}
+			if ok && text != "" {
+				out += "; " + text
+				break
+			}
+		}
+	}
+	return out
+}
+
+// gravest is the pod that does not run, if there is one: what is under way on its node is because of it, and another thing each time.
+func gravest(underWay []string) string {
+	if i := slices.IndexFunc(underWay, func(s string) bool { return strings.HasPrefix(s, "pod ") }); i >= 0 {
+		return underWay[i]
+	}
+	return underWay[0]
 }
 
 func broken(invariant, text string, at time.Duration, node int) *Broken {

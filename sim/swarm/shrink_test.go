@@ -84,6 +84,7 @@ func TestOwed(t *testing.T) {
 		"at 1m node-* hold\nat 2m node-1 unhold\n" + ready:                "",
 		"at 1m node-1 socket cri=absent\n" + ready:                        "nobody has ended socket of node-1",
 		"at 1m ec2 drain-subnet leave=0\n" + ready:                        "nobody has ended drain-subnet",
+		"at 1m ec2 drain-subnet leave=0\n":                                "strangers keep the subnet's addresses",
 		"at 9m ec2 down for=2m\n" + ready:                                 "a fault lasts until 11m",
 		"at 1m pod web-0 hang\nat 2m pod web-0 unhang\n" + ready:          "nobody has ended the hang",
 		"at 1m node-1 hold\n":                                             "",
