@@ -235,7 +235,7 @@ func TestTimeline(t *testing.T) {
 		code int
 		says []string
 	}{
-		{"calm.scn", 0, []string{"timeline of calm (n=5), seed 1\n", "interrupt-dumps 5\n", "timeline of calm (n=6), seed 1\n", "node-1 restart\n"}},
+		{"calm.scn", 0, []string{"timeline of calm (n=5), seed 1\n", "interrupt-dumps 5: ", "timeline of calm (n=6), seed 1\n", "node-1 restart: "}},
 		{"broken.scn --seed 4", 1, []string{"timeline of broken, seed 4\n"}},
 		{"calm.scn --against no-repair", 0, []string{"timeline of calm (n=5) under mutant no-repair, seed 1\n"}},
 	} {
