@@ -241,8 +241,9 @@ func (r *swarmResult) sum(l *lab) string {
 	t := r.tally
 	verbs, marks := len(swarm.Drawn()), len(t.Marks)+len(t.Unreached())
 	s := fmt.Sprintf("%s  seeds %s: %s held", colour(l.out, paint, word), r.Seeds, suite.Number(uint64(t.Held)))
-	if t.Runs < r.Count() {
-		s = fmt.Sprintf("%s  seeds %s, interrupted after %s: %s held", colour(l.out, paint, word), r.Seeds, suite.Number(uint64(t.Runs)), suite.Number(uint64(t.Held)))
+	if r.cut {
+		s = fmt.Sprintf("%s  seeds %s, interrupted after %s: %s held", colour(l.out, paint, word), r.Seeds, suite.Number(uint64(t.Runs)),
+			suite.Number(uint64(t.Held)))
 	}
 	if n := t.Runs - t.Held; n > 0 {
 		s += fmt.Sprintf(", %s violated in %s and %s", suite.Number(uint64(n)), plural(len(r.known), "known way"), plural(len(r.unknown), "new one"))
@@ -324,8 +325,9 @@ type violationJSON struct {
 
 func (r *swarmResult) document() *swarmJSON {
 	t := r.tally
-	d := &swarmJSON{Enilab: "swarm/1", First: r.From, Last: r.To, Exit: r.exit(), Runs: t.Runs, Held: t.Held, Events: t.Events, Wall: r.wall.Seconds(),
-		Violations: []violationJSON{}, Struck: t.Struck, Marks: t.Marks, Unstruck: append([]string{}, t.Unstruck()...), Unreached: append([]string{}, t.Unreached()...)}
+	d := &swarmJSON{Enilab: "swarm/1", First: r.From, Last: r.To, Exit: r.exit(), Runs: t.Runs, Held: t.Held, Events: t.Events,
+		Wall: r.wall.Seconds(), Violations: []violationJSON{}, Struck: t.Struck, Marks: t.Marks, Unstruck: append([]string{}, t.Unstruck()...),
+		Unreached: append([]string{}, t.Unreached()...)}
 	for _, f := range append(r.unknown, r.known...) {
 		v := violationJSON{Invariant: f.Invariant, Cause: f.Cause, Text: f.Text, At: f.At.Seconds(), Node: f.Node, First: f.First, Count: f.Seeds, Seeds: f.More}
 		if f.Known != nil {

@@ -38,7 +38,7 @@ func kinds() []kind {
 		}},
 		{"node restart-kubelet", 3, func(p *plan, at time.Duration) { p.write(at, "%s restart-kubelet", p.anyNode()) }},
 		{"node restart-runtime", 3, func(p *plan, at time.Duration) { p.write(at, "%s restart-runtime", p.anyNode()) }},
-		{"pod force-delete", 3, onPod("force-delete")},
+		{"pod force-delete", 3, (*plan).forceDelete},
 		{"pod hang", 3, (*plan).hangPod},
 		{"pod hide", 1, (*plan).hide},
 		{"pod lose-gateway", 2, onPod("lose-gateway")},
@@ -249,6 +249,11 @@ func onPod(verb string) func(*plan, time.Duration) {
 	}
 }
 
+func (p *plan) forceDelete(at time.Duration) {
+	p.wanted = max(p.wanted, at)
+	onPod("force-delete")(p, at)
+}
+
 func (p *plan) hangPod(at time.Duration) {
 	l := p.someLoad()
 	if l == nil {
@@ -258,7 +263,9 @@ func (p *plan) hangPod(at time.Duration) {
 	pod := p.podOf(l)
 	p.write(at, "pod %s hang", pod)
 	if p.chance(60) {
-		p.write(p.later(at, 0, 30*time.Second), "pod %s %s", pod, pick(&p.source, "delete", "force-delete"))
+		then := p.later(at, 0, 30*time.Second)
+		p.wanted = max(p.wanted, then)
+		p.write(then, "pod %s %s", pod, pick(&p.source, "delete", "force-delete"))
 	}
 	p.write(p.later(at, 30*time.Second, 6*time.Minute), "pod %s unhang", pod)
 }
@@ -278,6 +285,7 @@ func (p *plan) replayDEL(at time.Duration) {
 	}
 	pod, args := p.podOf(l), ""
 	if p.chance(50) {
+		p.wanted = max(p.wanted, at)
 		p.write(at, "pod %s delete", pod) // a name that had a sandbox before
 		at = p.later(at, 5*time.Second, 40*time.Second)
 	}

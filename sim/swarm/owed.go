@@ -119,7 +119,7 @@ func (o *owing) act(at *scn.At, a *sim.Act) {
 			o.say("at %s an ENI is detached by a stranger that may be too new to be missed: pods came or went less than %s before", short(at.When), short(young))
 		}
 	}
-	if strings.HasPrefix(key, "kube ") || key == "pod delete" {
+	if strings.HasPrefix(key, "kube ") || key == "pod delete" || key == "pod force-delete" {
 		o.wanted = max(o.wanted, at.When, at.Until)
 	}
 	o.hindered = o.hindered || hinders(key)
