@@ -58,7 +58,7 @@ func (c *Case) Run(o Options) *Result {
 // add takes the outcome of a variant.
 func (r *Result) add(out Outcome) {
 	r.count(&out)
-	if out.Slow != nil && out.Err == nil && (out.Break != nil || len(out.Differ) > 0) {
+	if v := out.Verdict; out.Slow != nil && out.Err == nil && (out.Break != nil || len(out.Differ) > 0 || v != nil && (len(v.Unplayed) > 0 || !v.Settled())) {
 		out.Err = out.Slow
 	}
 	r.Runs = append(r.Runs, out)
