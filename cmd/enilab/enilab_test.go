@@ -426,3 +426,38 @@ func TestVerbsAreComplete(t *testing.T) {
 		}
 	}
 }
+
+// TestVerdictTable: README, run --help and --json have one table.
+func TestVerdictTable(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in(t, map[string]string{"calm.scn": calm})
+	_, help, _ := enilab(t, "run", "--help")
+	_, document, _ := enilab(t, "run", "--json", "calm.scn")
+	var d struct {
+		Verdict  string
+		Verdicts []struct {
+			Verdict, Means string
+			Exit           int
+		}
+	}
+	if err := json.Unmarshal([]byte(document), &d); err != nil {
+		t.Fatal(err)
+	}
+	if d.Verdict != "held" || len(d.Verdicts) != len(suite.Meanings()) {
+		t.Errorf("the document says %q and has %d verdicts", d.Verdict, len(d.Verdicts))
+	}
+	for i, m := range suite.Meanings() {
+		if row := fmt.Sprintf("| %d | %s | %s |\n", m.Exit, m.Word, m.Doc); !strings.Contains(string(readme), row) {
+			t.Errorf("README.md lacks %q", row)
+		}
+		if row := fmt.Sprintf("  %3d  %-18s %s\n", m.Exit, m.Word, m.Doc); !strings.Contains(help, row) {
+			t.Errorf("run --help lacks %q", row)
+		}
+		if v := d.Verdicts[i]; v.Verdict != m.Word || v.Exit != m.Exit || v.Means != m.Doc {
+			t.Errorf("the document has %+v, want %+v", v, m)
+		}
+	}
+}
