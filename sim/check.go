@@ -75,7 +75,6 @@ type checker struct {
 	whole   bool     // no line is missing
 	names   []string // workloads
 	plan    plan
-	podTold bool // what is wrong with a pod has been said
 	errs    scn.ErrorList
 }
 
@@ -164,7 +163,7 @@ func (c *checker) line(l *scn.Line) {
 		c.invariant(s.InvariantPos, s.Invariant)
 	case *scn.Reaches:
 		if !slices.Contains(ipam.Marks(), s.Mark) {
-			c.bad(s.Pos, suggest(s.Mark, ipam.Marks(), "docs/architecture.md says where marks come from"), "unknown mark %q", s.Mark)
+			c.bad(s.Pos, suggest(s.Mark, ipam.Marks(), "docs/architecture.md says where they come from"), "unknown coverage point %q", s.Mark)
 		}
 	case *scn.Never:
 		if !c.plan.settles && c.whole {
@@ -259,22 +258,36 @@ func (c *checker) subject(s scn.Subject) bool {
 			return false
 		}
 	case scn.Pod:
-		if !c.whole {
-			return true
-		}
-		for _, n := range c.names {
-			if number, ok := strings.CutPrefix(s.Pod, n+"-"); ok && c.pod(s, n, number) {
-				return true
-			}
-		}
-		if c.podTold {
-			c.podTold = false
-			return false
-		}
-		c.bad(s.Pos, "a pod is called WORKLOAD-0, WORKLOAD-1 and so on; there are "+strings.Join(c.names, ", "), "no workload of pod %q was made before this line", s.Pod)
-		return false
+		return c.named(s)
 	}
 	return true
+}
+
+// named judges whether a pod of that name can ever be there.
+func (c *checker) named(s scn.Subject) bool {
+	if !c.whole {
+		return true
+	}
+	most, workload := -1, ""
+	for _, n := range c.names {
+		number, ok := strings.CutPrefix(s.Pod, n+"-")
+		i, err := strconv.Atoi(number)
+		if !ok || err != nil || i < 0 {
+			continue
+		}
+		if i < c.plan.pods[n] {
+			return true
+		}
+		if c.plan.pods[n] > most {
+			most, workload = c.plan.pods[n], n
+		}
+	}
+	if workload != "" {
+		c.bad(s.Pos, "the last one is "+workload+"-"+strconv.Itoa(max(0, most-1)), "there is never a pod %s: workload %s has at most %d pods", s.Pod, workload, most)
+		return false
+	}
+	c.bad(s.Pos, "a pod is called WORKLOAD-0, WORKLOAD-1 and so on; there are "+strings.Join(c.names, ", "), "no workload of pod %q was made before this line", s.Pod)
+	return false
 }
 
 func (c *checker) metric(k *scn.Check) {

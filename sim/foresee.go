@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"slices"
-	"strconv"
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
@@ -58,20 +56,6 @@ func (c *checker) foresee(f *scn.File) {
 		}
 	}
 	c.plan = p
-}
-
-// pod judges a pod by the number that it has in its workload. false: the workload is not the one that is meant.
-func (c *checker) pod(s scn.Subject, workload, number string) bool {
-	n, err := strconv.Atoi(number)
-	if err != nil || n < 0 {
-		return false
-	}
-	if most := c.plan.pods[workload]; n >= most {
-		c.bad(s.Pos, "the last one is "+workload+"-"+strconv.Itoa(max(0, most-1)), "there is never a pod %s: workload %s has at most %d pods", s.Pod, workload, most)
-		c.podTold = true
-		return false
-	}
-	return true
 }
 
 // mostSkew is how far off a signature's time may be ("Signature Version 4": five minutes).
@@ -131,8 +115,8 @@ func (c *checker) strikes(s *scn.At, act *Act) {
 			c.bad(pos, "write version=1 on the cluster line, or another version here", "upgrade to=%d changes nothing: the cluster has version %d from the start", act.Int("to"), c.cluster.Version)
 		}
 	}
-	if act.Verb == "unassign" && c.whole && !slices.ContainsFunc(c.names, func(n string) bool { return len(act.Text("pod")) > len(n) && act.Text("pod")[:len(n)+1] == n+"-" }) {
-		c.bad(pos, "a pod is called WORKLOAD-0, WORKLOAD-1 and so on", "unassign strikes nobody: no workload of pod %q was made before this line", act.Text("pod"))
+	if act.Verb == "unassign" {
+		c.named(scn.Subject{Pos: pos, Kind: scn.Pod, Pod: act.Text("pod")})
 	}
 }
 

@@ -68,7 +68,7 @@ func TestRefuses(t *testing.T) {
 		{"run pod.scn", []string{`pod.scn:3:7: no workload of pod "db-0" was made before this line`, "there are web"}},
 		{"run setting.scn", []string{`setting.scn:3:8: unknown setting "WARM_IP_TARGTE" (did you mean WARM_IP_TARGET?)`}},
 		{"run metric.scn", []string{`node-1 has no metric "adresses.free" (did you mean "addresses.free"?)`}},
-		{"run mark.scn", []string{`unknown mark "eni-swebt" (did you mean "eni-swept"?)`}},
+		{"run mark.scn", []string{`unknown coverage point "eni-swebt" (did you mean "eni-swept"?)`}},
 		{"run empty.scn", []string{"empty.scn:1:1: the file is empty"}},
 		{"run binary.scn", []string{"binary.scn:1:5: not a scenario: binary data at byte 4"}},
 		{"run big.scn", []string{"big.scn: the file has 10485760 bytes", "is this a scenario?"}},

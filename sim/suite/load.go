@@ -53,7 +53,7 @@ func Load(p *Place, name string, data []byte) (*Case, error) {
 	}
 	c := &Case{File: f, Place: p}
 	check := sim.Check
-	if len(errs) > 0 {
+	if makes(f, errs) {
 		check = sim.CheckRest
 	}
 	for _, values := range f.Variants() {
@@ -102,6 +102,24 @@ func (p *Place) variant(f *scn.File, values map[string]string, check func(*scn.F
 		return Variant{}, err
 	}
 	return Variant{Name: f.VariantName(values), File: g, Cluster: cluster, place: p}, nil
+}
+
+// makers are words of lines without which other lines may have nothing to be about.
+var makers = []string{"cluster", "start", "pods", "create", "scale", "hold", "hang", "socket", "upgrade", "finally", "converges"}
+
+// makes says whether a line that could not be read may have made what another line is about.
+func makes(f *scn.File, errs scn.ErrorList) bool {
+	return slices.ContainsFunc(errs, func(e *scn.Error) bool {
+		n := e.Pos.Line
+		if n < 1 || n > len(f.Lines) {
+			return true
+		}
+		text := f.Lines[n-1].Raw
+		if strings.HasPrefix(e.Hint, "did you mean") {
+			text += e.Hint
+		}
+		return slices.ContainsFunc(makers, func(w string) bool { return strings.Contains(text, w) })
+	})
 }
 
 // merge adds what is not there yet, for variants share their mistakes, and keeps the order of the file.
