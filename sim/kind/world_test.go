@@ -45,7 +45,7 @@ func TestCan(t *testing.T) {
 		says string
 	}{
 		{one, "cluster nodes=1 runtime=containerd type=m5.large", ""},
-		{one, "cluster nodes=1 runtime=dockershim", "not dockershim; the rest"},
+		{one, "cluster nodes=1 runtime=dockershim", "kind's containerd; the rest"},
 		{one, "config WARM_ENI_TARGET=1", ""},
 		{one, "at 0s node-1 restart", ""},
 		{two, "at 0s node-1 restart", ""},

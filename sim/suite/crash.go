@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/virtual"
 )
 
@@ -20,6 +21,11 @@ type Crashes struct {
 
 // Crashable says why a daemon cannot be killed at every event of the file, or nothing.
 func (c *Case) Crashable() error {
+	for _, l := range c.File.Lines {
+		if _, never := l.Stmt.(*scn.Never); never && l.Guard.Allows(c.Place.Name) {
+			return fmt.Errorf("%s never settles, as its line %d says: there is nothing that a crash could be held against", c.File.Name, l.Number)
+		}
+	}
 	for i := range c.Variants {
 		if n := c.Variants[i].Cluster.Nodes; n > MaxCrashNodes {
 			return fmt.Errorf("%s has %d nodes: a crash at every event is tried in clusters of at most %d nodes", c.File.Name, n, MaxCrashNodes)
