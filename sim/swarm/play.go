@@ -9,6 +9,7 @@ import (
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/virtual"
 )
@@ -51,11 +52,16 @@ type Outcome struct {
 // Play plays a scenario, in its first variant, with every invariant judged. The error says why it was refused before it ran. stop, if
 // any, is asked now and then, and ends the run by returning true.
 func Play(name, text string, seed uint64, stop func() bool) (*Outcome, error) {
+	return PlayAgainst(name, text, seed, nil, stop)
+}
+
+// PlayAgainst is Play with a mutant in the place of the daemon: what the swarm would find if somebody made that mistake.
+func PlayAgainst(name, text string, seed uint64, m *mutants.Mutant, stop func() bool) (*Outcome, error) {
 	f, c, err := Read(name, []byte(text))
 	if err != nil {
 		return nil, err
 	}
-	return play(f, c, seed, stop), nil
+	return play(f, c, seed, m, stop), nil
 }
 
 // Read parses, expands and checks a scenario, in its first variant and without the lines that are not for world sim.
@@ -78,14 +84,14 @@ func Read(name string, data []byte) (*scn.File, *sim.Cluster, error) {
 
 const world = "sim"
 
-func play(f *scn.File, c *sim.Cluster, seed uint64, stop func() bool) (o *Outcome) {
+func play(f *scn.File, c *sim.Cluster, seed uint64, m *mutants.Mutant, stop func() bool) (o *Outcome) {
 	o = &Outcome{Struck: map[string]int{}}
 	defer func() {
 		if p := recover(); p != nil {
 			o.Broken = broken(Sound, fmt.Sprintf("panic: %v", p), 0, 0)
 		}
 	}()
-	w, err := virtual.Open(c, seed, nil)
+	w, err := virtual.Open(c, seed, m)
 	if err != nil {
 		o.Broken = broken(Started, err.Error(), 0, 0)
 		return o

@@ -71,7 +71,7 @@ func breaking(name string, data []byte, seed uint64, stop func() bool) (*scn.Fil
 		if err != nil {
 			return nil, nil, err
 		}
-		out := play(g, c, seed, stop)
+		out := play(g, c, seed, nil, stop)
 		switch {
 		case out.Broken == nil:
 		case out.Broken.Invariant == Started:
@@ -116,7 +116,7 @@ func (s *shrinker) try(f *scn.File, seed uint64) bool {
 	if s.options.Tell != nil {
 		s.options.Tell(s.tried, len(s.file.Statements()))
 	}
-	o := play(g, c, seed, s.options.Stop)
+	o := play(g, c, seed, nil, s.options.Stop)
 	if o.Cut || o.Broken == nil || !s.alike(o.Broken) {
 		return false
 	}
