@@ -146,7 +146,8 @@ func (c *Cluster) Scale(now time.Duration, name string, replicas int) bool {
 	if w.Kind == StatefulSet {
 		c.scaleOrdinals(now, li)
 	}
-	for i := w.pods.last; i != none && w.count-w.deleting > w.Replicas; {
+	// A StatefulSet also loses a high ordinal while a low one is still going: that one comes back.
+	for i := w.pods.last; i != none && (w.Kind == StatefulSet || w.count-w.deleting > w.Replicas); {
 		p := &c.pods[i]
 		older := p.ofWorkload.prev // deleting a pending pod frees its slot
 		if !p.Deleting && (w.Kind == Deployment || p.Ordinal >= w.Replicas) {

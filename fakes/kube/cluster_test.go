@@ -163,6 +163,27 @@ func TestScaleWaitsForTheOldObject(t *testing.T) {
 	}
 }
 
+// A StatefulSet that shrinks while its lowest pod is going still gives the higher one up: the lower one comes back.
+func TestScaleDownWhileALowOrdinalGoes(t *testing.T) {
+	c := New(1)
+	if err := c.CreateWorkload(0, Spec{Name: "db", Kind: StatefulSet, Replicas: 1, Nodes: []int{1}}); err != nil {
+		t.Fatal(err)
+	}
+	first := c.Pods("db")[0].UID
+	for _, replicas := range []int{0, 2, 1} {
+		c.Scale(0, "db", replicas)
+	}
+	c.PodGone(0, first)
+	for _, p := range c.Pods("db") {
+		if p.Deleting {
+			c.PodGone(0, p.UID)
+		}
+	}
+	if left := c.Pods("db"); len(left) != 1 || left[0].Name != "db-0" || left[0].Deleting {
+		t.Errorf("expected db-0 alone, found %+v", left)
+	}
+}
+
 func TestRollTakesTheOldest(t *testing.T) {
 	c := New(1)
 	mustCreate(t, c, Spec{Name: "web", Replicas: 4, Nodes: []int{0, 1}})
