@@ -240,9 +240,13 @@ func (r *swarmResult) sum(l *lab) string {
 	}
 	t := r.tally
 	verbs, marks := len(swarm.Drawn()), len(t.Marks)+len(t.Unreached())
-	s := fmt.Sprintf("%s  seeds %s: %s held", colour(l.out, paint, word), r.Seeds, suite.Number(uint64(t.Held)))
+	seeds := "seeds " + r.String()
+	if r.Count() == 1 {
+		seeds = "seed " + r.String()
+	}
+	s := fmt.Sprintf("%s  %s: %s held", colour(l.out, paint, word), seeds, suite.Number(uint64(t.Held)))
 	if r.cut {
-		s = fmt.Sprintf("%s  seeds %s, interrupted after %s: %s held", colour(l.out, paint, word), r.Seeds, suite.Number(uint64(t.Runs)),
+		s = fmt.Sprintf("%s  %s, interrupted after %s: %s held", colour(l.out, paint, word), seeds, suite.Number(uint64(t.Runs)),
 			suite.Number(uint64(t.Held)))
 	}
 	if n := t.Runs - t.Held; n > 0 {
