@@ -84,6 +84,20 @@ func (n *Node) Unhang(now time.Duration, uid string) (hung bool) {
 	return hung
 }
 
+// EndHangs is Unhang of everything that hangs, and of pods that were to hang as soon as they run.
+func (n *Node) EndHangs(now time.Duration) {
+	for i := n.first; i != none; i = n.sandboxes[i].next {
+		if n.sandboxes[i].hung {
+			n.Unhang(now, n.sandboxes[i].uid)
+		}
+	}
+	for i := range n.pods {
+		if p := &n.pods[i]; p.hang && p.uid != "" {
+			n.Unhang(now, p.uid)
+		}
+	}
+}
+
 // Hide makes a listed sandbox, named by container ID or by its pod's UID, invisible to the runtime
 // while its processes live: its record did not load at a restart (restart.go, ten seconds each).
 // Kubelet sees a pod without a sandbox and makes another. False when no listed sandbox has that name.

@@ -721,3 +721,16 @@ func TestCloneDuringEviction(t *testing.T) {
 		t.Errorf("clones share their memory of sandboxes")
 	}
 }
+
+// A pod that is to hang as soon as it runs does not, once the faults have ended.
+func TestEndHangsBeforeThePodRuns(t *testing.T) {
+	w := newWorld(t, Config{})
+	w.bind("a", "web-0")
+	w.n.Hang(w.now, "a")
+	w.n.EndHangs(w.now)
+	w.until(time.Second)
+	w.tell(`
+		0s MakeNetns c1
+		0s ADD c1 netns=1
+		150ms PodStarted a c1 10.0.10.1`)
+}

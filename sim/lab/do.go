@@ -519,11 +519,7 @@ func (w *World) EndFaults() {
 			w.fail(w.setSocket(n, socketRight))
 		}
 		n.cri.FailDELs(0, 0)
-		for t := range n.cri.Sandboxes() {
-			if t.Held {
-				n.cri.Unhang(w.now(), t.UID)
-			}
-		}
+		n.cri.EndHangs(w.now())
 		if n.down {
 			n.down = false
 			w.at(w.now(), func() { w.startDaemon(n) })

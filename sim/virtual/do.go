@@ -411,11 +411,7 @@ func (w *World) EndFaults() {
 		}
 		n.socket = socketRight
 		n.cri.FailDELs(0, 0)
-		for t := range n.cri.Sandboxes() {
-			if t.Held {
-				n.cri.Unhang(w.now, t.UID)
-			}
-		}
+		n.cri.EndHangs(w.now)
 		if n.held {
 			n.held = false
 			w.push(event{at: w.now, kind: evStart, node: n.no})
