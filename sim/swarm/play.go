@@ -130,7 +130,7 @@ func first(v *sim.Verdict, state string) *Broken {
 		b = broken(Expectation, x.Text+inTheEnd(v)+state, x.At, 0)
 	}
 	if b == nil && !v.Settled() {
-		b = broken(Settled, "still under way at the end: "+gravest(v.UnderWay)+state, v.Ended, 0)
+		b = broken(Settled, "still under way at the end: "+gravest(v.UnderWay, state), v.Ended, 0)
 	}
 	return b
 }
@@ -172,10 +172,11 @@ func state(w sim.World, nodes int) string {
 	return out
 }
 
-// gravest is the pod that does not run, if there is one: what is under way on its node is because of it, and another thing each time.
-func gravest(underWay []string) string {
+// gravest is the pod that does not run, if there is one, and the state: what is under way on its node is because of it, and another thing
+// each time.
+func gravest(underWay []string, state string) string {
 	if i := slices.IndexFunc(underWay, func(s string) bool { return strings.HasPrefix(s, "pod ") }); i >= 0 {
-		return underWay[i]
+		return underWay[i] + state
 	}
 	return underWay[0]
 }
