@@ -44,6 +44,13 @@ func (l *Log) Part(id int, what string) (part int) {
 	return part
 }
 
+// Means says which pod an action is about, when the file calls it otherwise: web-0 is the oldest pod of web, whatever its name.
+func (l *Log) Means(id int, a *sim.Act, pod string) {
+	if pod != a.Subject.Pod {
+		l.entries[id-1].what += " (" + pod + ")"
+	}
+}
+
 // Void says that a part's node is gone: the action is not about it.
 func (l *Log) Void(part int, why string) {
 	l.entries[part-1].void, l.entries[part-1].strike = true, sim.Miss("%s", why)

@@ -345,6 +345,7 @@ func (w *World) doPod(a *sim.Act, id int) error {
 		w.took(id, acts.NoPod(a.Subject.Pod, false))
 		return nil
 	}
+	w.acts.Means(id, a, p.name)
 	switch a.Verb {
 	case "delete", "force-delete":
 		if p.deleting && a.Verb == "delete" {

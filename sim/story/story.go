@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/enilab/enilab/impl/ipam"
 )
 
 const (
@@ -27,7 +25,8 @@ const (
 // Story is a value: Clone forks it. The zero Story is empty.
 type Story struct {
 	lines   []line
-	enis    []string
+	enis    []known
+	lives   []life // by node: of its daemon
 	dropped int
 }
 
@@ -36,7 +35,8 @@ type line struct {
 	last time.Duration
 	node int32
 	text string
-	n    int // how often in a row
+	many string // text when it happened several times, with a %d; "": text, and how many times behind it
+	n    int    // how often in a row
 }
 
 // Clear forgets the lines and keeps the ordinals.
@@ -50,22 +50,15 @@ func (s *Story) Keep(n int) {
 // Clone forks the story.
 func (s *Story) Clone() Story {
 	c := *s
-	c.lines, c.enis = slices.Clone(s.lines), slices.Clone(s.enis)
+	c.lines, c.enis, c.lives = slices.Clone(s.lines), slices.Clone(s.enis), slices.Clone(s.lives)
 	return c
 }
 
-// ENI is the ordinal name of an ENI.
-func (s *Story) ENI(id string) string {
-	i := slices.Index(s.enis, id)
-	if i < 0 {
-		s.enis = append(s.enis, id)
-		i = len(s.enis) - 1
-	}
-	return fmt.Sprintf("eni-%c", 'A'+i%26)
-}
-
 // Add tells a line about a node, Cluster or Scenario at an instant of the scenario. The same again within a minute is counted.
-func (s *Story) Add(at time.Duration, node int32, text string) {
+func (s *Story) Add(at time.Duration, node int32, text string) { s.add(at, node, text, "") }
+
+// add is Add for a line whose number stands inside of it when it happened several times.
+func (s *Story) add(at time.Duration, node int32, text, many string) {
 	for i := len(s.lines) - 1; i >= 0 && i >= len(s.lines)-3; i-- { // the same again
 		if l := &s.lines[i]; l.node == node && l.text == text && at-l.at < time.Minute {
 			l.n, l.last = l.n+1, at
@@ -76,7 +69,7 @@ func (s *Story) Add(at time.Duration, node int32, text string) {
 		s.dropped++
 		return
 	}
-	s.lines = append(s.lines, line{at, at, node, text, 1})
+	s.lines = append(s.lines, line{at, at, node, text, many, 1})
 }
 
 // Last is the last line's text, "" of an empty story.
@@ -85,42 +78,6 @@ func (s *Story) Last() string {
 		return ""
 	}
 	return s.lines[len(s.lines)-1].text
-}
-
-// untold are marks that happen all the time, or that something else tells.
-var untold = map[ipam.Mark]bool{ipam.DelUnknown: true, ipam.DelQueued: true, ipam.CallThrottled: true, ipam.ENIDrained: true, 0: true}
-
-// Note tells what a daemon found worth a note.
-func (s *Story) Note(at time.Duration, node int32, e *ipam.Note) {
-	if untold[e.Mark] {
-		return
-	}
-	text := strings.ReplaceAll(e.Mark.String(), "-", " ")
-	if e.ENI != "" {
-		text += " " + s.ENI(e.ENI)
-	}
-	if e.Warn && e.Text != "" {
-		text += ": " + s.ordinals(e.Text)
-	}
-	s.Add(at, node, text)
-}
-
-// ordinals replaces the ENIs' names in a text.
-func (s *Story) ordinals(text string) string {
-	words := strings.Fields(text)
-	for i, w := range words {
-		if strings.HasPrefix(w, "eni-") && len(w) == len("eni-")+17 {
-			words[i] = s.ENI(w)
-		}
-	}
-	return strings.Join(words, " ")
-}
-
-// Refused tells that an ADD or DEL was turned down.
-func (s *Story) Refused(at time.Duration, node int32, r *ipam.Reply) {
-	if r.Err != nil {
-		s.Add(at, node, fmt.Sprintf("%v is told: code %d", r.Verb, r.Err.Code))
-	}
 }
 
 // String is the story for people and golden files: its first lines, and how many more there are. It is ended by a newline unless it is empty.
@@ -150,17 +107,24 @@ func (s *Story) Until(at time.Duration) string {
 // text is a line each, and how many more there are.
 func text(lines []line, more int) string {
 	var b strings.Builder
-	for _, l := range lines {
-		fmt.Fprintf(&b, "%8s  %-8s  %s", round(l.at), who(l.node), l.text)
-		if l.n > 1 {
-			fmt.Fprintf(&b, " (%d times)", l.n)
-		}
-		b.WriteByte('\n')
+	for i := range lines {
+		l := &lines[i]
+		fmt.Fprintf(&b, "%8s  %-8s  %s\n", round(l.at), who(l.node), l.String())
 	}
 	if more > 0 {
 		fmt.Fprintf(&b, "          and %d lines more\n", more)
 	}
 	return b.String()
+}
+
+func (l *line) String() string {
+	switch {
+	case l.n == 1:
+		return l.text
+	case l.many != "":
+		return fmt.Sprintf(l.many, l.n)
+	}
+	return fmt.Sprintf("%s (%d times)", l.text, l.n)
 }
 
 // who did it: a node, the scenario itself, or the cluster as a whole.

@@ -58,7 +58,9 @@ func (w *World) startDaemon(n *node) {
 		w.met(id, "a daemon of version "+strconv.Itoa(n.version)+" starts with "+strconv.Itoa(len(in.Rows))+" rows on record")
 	}
 	n.starters = n.starters[:0:0]
-	w.tell(n, "ipamd starts")
+	if !w.cfg.Quiet {
+		w.story.Started(w.Now(), n.no)
+	}
 	w.feed(n, in)
 	for i := range n.intents {
 		w.feedIntent(n, i)

@@ -327,6 +327,7 @@ func (w *World) doPod(a *sim.Act, id int) {
 	n := w.nodes[p.Node]
 	n.dirty = true
 	n.cri.Number(id)
+	w.acts.Means(id, a, p.Name)
 	k := acts.API{Model: w.kube, Now: w.now}
 	if s, ours := k.Do(a); ours {
 		w.took(id, s)

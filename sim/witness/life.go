@@ -44,7 +44,7 @@ func (w *Witness) Open(node int32, header []byte) (*Life, error) {
 	l := &Life{w: w, node: node, player: p, plans: map[ipam.ID]*ipam.Apply{}, reqs: map[ipam.Req]request{}, holders: map[netip.Addr]holding{}}
 	p.Before = l.before
 	w.Audit.Started(w.Eyes.Now(), int(node))
-	w.Story.Add(w.Now(), node, "ipamd starts")
+	w.Story.Started(w.Now(), node)
 	return l, nil
 }
 
