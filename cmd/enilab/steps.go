@@ -54,7 +54,7 @@ func describeInput(in ipam.Input) string {
 	case ipam.Stop:
 		return "Stop"
 	}
-	return fmt.Sprintf("%T", in)
+	return "an input that this version does not know"
 }
 
 func describeSeen(in *ipam.Seen) string {
@@ -117,7 +117,7 @@ func describeEffect(e ipam.Effect) string {
 		}
 		return s + because(e.Text)
 	}
-	return fmt.Sprintf("%T", e)
+	return "an effect that this version does not know"
 }
 
 func because(text string) string {

@@ -75,6 +75,16 @@ func Catalogue() []Invariant {
 	}
 }
 
+// Phrase is how the invariant is called in scenarios and reports.
+func (id ID) Phrase() string {
+	for _, i := range Catalogue() {
+		if i.ID == id {
+			return i.Phrase
+		}
+	}
+	return id.String()
+}
+
 // ByPhrase finds an invariant by its exact phrase.
 func ByPhrase(phrase string) (Invariant, bool) {
 	for _, i := range Catalogue() {

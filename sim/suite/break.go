@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/sim"
-	"github.com/enilab/enilab/sim/audit"
 	"github.com/enilab/enilab/sim/scn"
 )
 
@@ -29,7 +28,7 @@ func first(v *Variant, verdict *sim.Verdict, mutant bool) *Break {
 	var b *Break
 	if len(verdict.Violations) > 0 {
 		x := verdict.Violations[0]
-		b = &Break{At: x.At, Node: x.Node, Invariant: phrase(x.Invariant), Text: x.Text}
+		b = &Break{At: x.At, Node: x.Node, Invariant: x.Invariant.Phrase(), Text: x.Text}
 	}
 	if len(verdict.Failures) > 0 && (b == nil || verdict.Failures[0].At < b.At) {
 		x := verdict.Failures[0]
@@ -42,15 +41,6 @@ func first(v *Variant, verdict *sim.Verdict, mutant bool) *Break {
 		b.Script = v.script(b)
 	}
 	return b
-}
-
-func phrase(id audit.ID) string {
-	for _, i := range audit.Catalogue() {
-		if i.ID == id {
-			return i.Phrase
-		}
-	}
-	return id.String()
 }
 
 func reaches(f *scn.File, mark string) scn.Pos {

@@ -210,7 +210,7 @@ func (a *Against) judge(out *Outcome, slack time.Duration) string {
 		return fmt.Sprintf("it broke no invariant by %s, the end", Short(out.Verdict.Ended))
 	}
 	v := out.Verdict.Violations[0]
-	switch p := phrase(v.Invariant); {
+	switch p := v.Invariant.Phrase(); {
 	case p != a.Claim.Invariant:
 		return fmt.Sprintf("it broke %q first, %s: %s", p, Instant(v.At), v.Text)
 	case a.Claim.HasBy && v.At > a.Claim.By+slack:

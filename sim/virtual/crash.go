@@ -41,14 +41,20 @@ type BrokenFork struct {
 	Choice   string   // which of them happened nevertheless
 	What     string   // the invariant that broke, or how the settled world differs
 	Story    string   // the lines before the crash and all after it
+
+	named func(text string) string // gives ENIs the names that the story has for them
 }
 
+// String is one sentence.
 func (b *BrokenFork) String() string {
-	flight := "nothing"
+	s := fmt.Sprintf("at %s node-%d was killed after %s; %s", brief(b.At), b.Node, b.Event, b.What)
 	if len(b.InFlight) > 0 {
-		flight = strings.Join(b.InFlight, ", ")
+		s += fmt.Sprintf("; under way when it was killed: %s; of that happened: %s", strings.Join(b.InFlight, ", "), b.Choice)
 	}
-	return fmt.Sprintf("node-%d crashes at %v, after %s; in flight: %s; of which happened: %s: %s", b.Node, b.At, b.Event, flight, b.Choice, b.What)
+	if b.named != nil {
+		s = b.named(s)
+	}
+	return s
 }
 
 // settleTime is how long a world runs on after the last line and the last crash before it is compared: an open intent is in
@@ -84,7 +90,7 @@ func CrashEverywhere(open func() (*sim.Run, *World, error), opt CrashOptions) (C
 	ref.toEnd()
 	if v, broken := ref.World.audit.First(); broken {
 		v.At -= ref.World.epoch
-		return CrashReport{}, fmt.Errorf("crash everywhere: the scenario does not hold without a crash: %v", v)
+		return CrashReport{}, fmt.Errorf("crash everywhere: the scenario does not hold without a crash: %q broke at %s: %s", v.Invariant.Phrase(), brief(v.At), v.Text)
 	}
 	e := enumeration{opt: opt, total: total, reference: ref.World.digest()}
 	e.report.Reference = e.reference
@@ -141,7 +147,8 @@ func (e *enumeration) point(n *node, event string) bool {
 		for i := range flight {
 			b.InFlight = append(b.InFlight, effectName(&flight[i]))
 		}
-		b.Story = e.walk.fork(n.no, &c, false).Story()
+		loud := e.walk.fork(n.no, &c, false)
+		b.Story, b.named = loud.Story(), loud.story.Named
 		e.report.Broken = append(e.report.Broken, b)
 		if len(e.report.Broken) >= e.opt.Limit {
 			e.report.Cut = true
@@ -183,8 +190,8 @@ func (c *choice) fate(e *event) fate { return c.fates[e.seq] }
 
 // choices are {none, all, each one alone}, without those that are the same.
 func choices(flight []event) []choice {
-	out := []choice{{name: "none"}}
-	all := choice{"all", map[uint64]fate{}}
+	out := []choice{{name: "nothing"}}
+	all := choice{"all of it", map[uint64]fate{}}
 	for i := range flight {
 		all.fates[flight[i].seq] = lands
 	}
@@ -221,43 +228,6 @@ func (c *choice) withEarlier(flight []event, s ipam.Store) {
 		}
 	}
 }
-
-// effectName says what an effect in flight is.
-func effectName(e *event) string {
-	switch d := e.data.(type) {
-	case *ipam.Save:
-		return fmt.Sprintf("Save %v %d", d.Store, d.Seq)
-	case *ipam.Apply:
-		return "Apply " + d.Lane.String()
-	case *inFlight:
-		return "Call " + d.act.String()
-	case *outcome:
-		return "Reply " + d.verb.String() + " " + d.att.String()
-	}
-	return "?"
-}
-
-// eventName says what happened.
-func eventName(e *event) string {
-	switch d := e.data.(type) {
-	case nil:
-		return kindNames[e.kind]
-	case *ipam.Save, *ipam.Apply, *outcome:
-		return effectName(e)
-	case *inFlight:
-		return "EC2 executes " + d.req.Action.String()
-	case *ipam.Look:
-		return "Look " + d.What.String()
-	case ipam.Seen:
-		return "Seen " + d.What.String()
-	case ipam.Called:
-		return "Called " + d.Result.Class.String()
-	}
-	return fmt.Sprintf("%s %T", kindNames[e.kind], e.data)
-}
-
-var kindNames = [...]string{evTick: "tick", evInput: "input", evSaved: "saved", evApply: "apply", evLook: "look", evServe: "EC2", evPlugin: "plugin",
-	evResult: "plugin's end", evKubelet: "kubelet", evCloud: "EC2's own", evStart: "start", evCut: "cut", evStale: "stale DEL"}
 
 // walk is a world on its way through a scenario that stops at every crash point.
 type walk struct {
@@ -318,7 +288,7 @@ func (k *walk) toEnd() {
 
 // Do carries out an action and remembers that it is a crash point.
 func (k *walk) Do(a *sim.Act) int {
-	k.acted = acts.Describe(a)
+	k.acted = "the action " + acts.Describe(a)
 	return k.World.Do(a)
 }
 
@@ -408,8 +378,7 @@ func (k *walk) fork(no int32, c *choice, quiet bool) settled {
 	default:
 		return settled{w, ""}
 	}
-	v.At -= w.epoch
-	return settled{w, v.String()}
+	return settled{w, fmt.Sprintf("%q broke at %s: %s", v.Invariant.Phrase(), brief(v.At-w.epoch), v.Text)}
 }
 
 // storyBefore is how many lines from before the crash a broken fork's story keeps.

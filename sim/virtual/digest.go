@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/enilab/enilab/fakes/kube"
 	"github.com/enilab/enilab/impl/ipam"
@@ -124,20 +125,39 @@ func (d *Digest) diff(o Digest) string {
 	return ""
 }
 
+// many is a noun's plural.
+func many(noun string) string {
+	if strings.HasSuffix(noun, "s") {
+		return noun + "es"
+	}
+	return noun + "s"
+}
+
+// pods are names for people.
+func pods(names []string) string {
+	if len(names) == 0 {
+		return "no pod"
+	}
+	return strings.Join(names, ", ")
+}
+
 func (d *NodeDigest) diff(o *NodeDigest) string {
 	if !slices.Equal(d.Served, o.Served) {
-		return fmt.Sprintf("serves %v: expected %v", o.Served, d.Served)
+		return fmt.Sprintf("serves %s: expected %s", pods(o.Served), pods(d.Served))
 	}
-	count := func(what string, want, have int) string {
-		if want == have {
+	count := func(noun, what string, want, have int) string {
+		switch {
+		case want == have:
 			return ""
+		case have != 1:
+			noun = many(noun)
 		}
-		return fmt.Sprintf("has settled with %d %s: expected %d", have, what, want)
+		return fmt.Sprintf("has settled with %d %s%s: expected %d", have, noun, what, want)
 	}
 	available := ""
 	if d.byAddress {
-		available = count("addresses free or cooling", d.Available, o.Available)
+		available = count("address", " free or cooling", d.Available, o.Available)
 	}
-	return cmp.Or(count("addresses assigned", d.Assigned, o.Assigned), count("addresses quarantined", d.Quarantined, o.Quarantined), available,
-		count("open intents", d.Intents, o.Intents), count("DEL intents on disk", d.DELs, o.DELs))
+	return cmp.Or(count("address", " assigned", d.Assigned, o.Assigned), count("address", " quarantined", d.Quarantined, o.Quarantined), available,
+		count("open intent", "", d.Intents, o.Intents), count("DEL intent", " on disk", d.DELs, o.DELs))
 }
