@@ -146,9 +146,9 @@ func (c *Cloud) unassign(a *sim.Act, _ int) sim.Strike {
 func (c *Cloud) drain(a *sim.Act, _ int) sim.Strike {
 	switch n := c.Model.DrainSubnet(c.Now, c.Model.Subnets()[0].ID, a.Int("leave")); {
 	case n > 0:
-		return sim.Hit("strangers take %d addresses", n)
+		return sim.Hit("strangers take %s", Count(n, "address"))
 	case n < 0:
-		return sim.Hit("strangers give %d addresses back", -n)
+		return sim.Hit("strangers give %s back", Count(-n, "address"))
 	}
 	return sim.Miss("strangers could neither take addresses nor give any back")
 }

@@ -1,7 +1,6 @@
 package acts
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/enilab/enilab/fakes/kube"
@@ -29,7 +28,7 @@ var apiVerbs = map[verb]func(*API, *sim.Act) sim.Strike{
 		if err := k.Model.CreateWorkload(k.Now, s); err != nil {
 			return sim.Miss("%v", err)
 		}
-		return sim.Hit("%d pods are wanted", s.Replicas)
+		return sim.Hit("%s", Some(s.Replicas, "pod", "is wanted", "are wanted"))
 	},
 	{scn.Kube, "scale"}: func(k *API, a *sim.Act) sim.Strike {
 		name, want := a.Text("name"), a.Int("count")
@@ -38,17 +37,17 @@ var apiVerbs = map[verb]func(*API, *sim.Act) sim.Strike{
 		case !ok:
 			return sim.Miss("there is no workload %s", name)
 		case had == want:
-			return sim.Miss("workload %s has %d replicas already", name, had)
+			return sim.Miss("workload %s has %s already", name, Count(had, "replica"))
 		}
 		k.Model.Scale(k.Now, name, want)
-		return sim.Hit("%d pods are wanted, after %d", want, had)
+		return sim.Hit("%s, after %d", Some(want, "pod", "is wanted", "are wanted"), had)
 	},
 	{scn.Kube, "roll"}: func(k *API, a *sim.Act) sim.Strike {
 		n := k.Model.Roll(k.Now, a.Text("name"), a.Int("count"))
 		if n == 0 {
 			return sim.Miss("workload %s has no pod that is not being deleted", a.Text("name"))
 		}
-		return sim.Hit("%d pods are deleted", n)
+		return sim.Hit("%s", Some(n, "pod", "is deleted", "are deleted"))
 	},
 	{scn.Pod, "delete"}: func(k *API, a *sim.Act) sim.Strike {
 		if !k.Model.DeletePod(k.Now, a.Subject.Pod, 0) {
@@ -95,7 +94,7 @@ func Pending(c *kube.Cluster, gone func(node int) bool) (out []string) {
 		}
 	}
 	if n > mostPods {
-		out = append(out, fmt.Sprintf("and %d pods more", n-mostPods))
+		out = append(out, "and "+Count(n-mostPods, "pod")+" more")
 	}
 	return out
 }

@@ -1,18 +1,40 @@
 package acts
 
 import (
+	"strconv"
+	"strings"
+
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/sim"
 )
 
 // The strikes of verbs that every world carries out in its own way. What was changed is told by the kernel, or by its model.
 
+// Count is a number and its noun, which is given in the singular.
+func Count(n int, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "s"), strings.HasSuffix(noun, "x"):
+		noun += "e"
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+// Some is Count with a verb that agrees.
+func Some(n int, noun, is, are string) string {
+	if n == 1 {
+		are = is
+	}
+	return Count(n, noun) + " " + are
+}
+
 // Flushed is a table or the rules without what somebody removed.
 func Flushed(count int, what string) sim.Strike {
 	if count == 0 {
 		return sim.Miss("there are no %s to remove", what)
 	}
-	return sim.Hit("%d %s are gone", count, what)
+	return sim.Hit("%s", Some(count, strings.TrimSuffix(what, "s"), "is gone", "are gone"))
 }
 
 // FlushedNAT is nftables without its tables.

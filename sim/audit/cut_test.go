@@ -82,8 +82,8 @@ func TestUnderWay(t *testing.T) {
 		says         string
 	}{
 		{"an intent", func(c *Cut) { c.View.Intents = 2 }, "I5", "", "node-1: 2 EC2 intents are open"},
-		{"a cooling address", func(c *Cut) { c.View.Free--; c.View.Cooling = 1 }, "I5", "", "node-1: 1 addresses cool down"},
-		{"a DEL", func(c *Cut) { c.PendingDELs = 1 }, "I6", "", "node-1: 1 DELs still have to be repeated"},
+		{"a cooling address", func(c *Cut) { c.View.Free--; c.View.Cooling = 1 }, "I5", "", "node-1: 1 address cools down"},
+		{"a DEL", func(c *Cut) { c.PendingDELs = 1 }, "I6", "", "node-1: 1 DEL still has to be repeated"},
 		{"an ADD", func(c *Cut) { c.View.Waiting = 3 }, "", "", "node-1: 3 ADDs wait for an address"},
 		{"no daemon", func(c *Cut) { c.Up = false }, "", "", "node-1: no daemon runs"},
 		{"a daemon that starts", func(c *Cut) { c.View.Serving = false }, "", "", "node-1: the daemon does not serve yet"},
@@ -207,7 +207,7 @@ func TestWarm(t *testing.T) {
 	a, c := started(Config{}), healthy()
 	one(c)
 	a.Settle(0, c)
-	want := "node-1 has 1 free of 3 addresses on 1 ENIs, 2 fewer than WARM_ENI_TARGET=1 MAX_ENI=0 ask for, and could have more: 3 ENIs of 3 addresses, 100 free in the subnet"
+	want := "node-1 has 1 free of 3 addresses on 1 ENI, 2 fewer than WARM_ENI_TARGET=1 MAX_ENI=0 ask for, and could have more: 3 ENIs of 3 addresses, 100 free in the subnet"
 	if v, _ := a.First(); v.Invariant != I11 || v.Text != want {
 		t.Errorf("expected I11 %q, found %v", want, v)
 	}

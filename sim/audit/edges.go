@@ -88,7 +88,7 @@ func (a *Auditor) Released(now time.Duration, node int, att ipam.Attachment, add
 // live pods that have an address on it; example names one.
 func (a *Auditor) ENIFreed(now time.Duration, node int, eni string, byUs bool, livePods int, example string) {
 	if byUs && livePods > 0 {
-		a.breaks(I4, now, node, "node-%d freed %s with %d live pods on it, as %s: expected none", node, eni, livePods, example)
+		a.breaks(I4, now, node, "node-%d freed %s with %s on it, as %s: expected none", node, eni, count(livePods, "live pod"), example)
 	}
 }
 

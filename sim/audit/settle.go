@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,10 +33,10 @@ func (a *Auditor) Unsettled(now time.Duration, c *Cut) (broken []Violation, unde
 	old := a.stuck(now, c)
 	a.dels(c, old.dels, say)
 	if old.intents {
-		say(I5, "node-%d leaks: %d EC2 intents have been open since before the faults ended", c.Node, c.View.Intents)
+		say(I5, "node-%d leaks: %s open since before the faults ended", c.Node, count(c.View.Intents, "EC2 intent"))
 	}
 	if old.cooling {
-		say(I5, "node-%d leaks: some of its %d cooling addresses have been that since before the faults ended", c.Node, c.View.Cooling)
+		say(I5, "node-%d leaks: it has %s, not all since the faults ended", c.Node, count(c.View.Cooling, "cooling address"))
 	}
 	if underWay = c.underWay(&old); len(underWay) > 0 {
 		return broken, underWay
@@ -85,9 +86,12 @@ func (a *Auditor) stuck(now time.Duration, c *Cut) stuck {
 
 // underWay is what somebody still acts on.
 func (c *Cut) underWay(old *stuck) (out []string) {
-	say := func(n int, what string) {
-		if n > 0 {
-			out = append(out, fmt.Sprintf("node-%d: %d %s", c.Node, n, what))
+	say := func(n int, one, many string) {
+		switch {
+		case n == 1:
+			out = append(out, fmt.Sprintf("node-%d: 1 %s", c.Node, one))
+		case n > 1:
+			out = append(out, fmt.Sprintf("node-%d: %d %s", c.Node, n, many))
 		}
 	}
 	switch {
@@ -99,16 +103,16 @@ func (c *Cut) underWay(old *stuck) (out []string) {
 		if !c.View.Serving {
 			out = append(out, fmt.Sprintf("node-%d: the daemon does not serve yet", c.Node))
 		}
-		say(c.View.Waiting, "ADDs wait for an address")
+		say(c.View.Waiting, "ADD waits for an address", "ADDs wait for an address")
 		if !old.cooling {
-			say(c.View.Cooling, "addresses cool down")
+			say(c.View.Cooling, "address cools down", "addresses cool down")
 		}
 		if !old.intents {
-			say(c.View.Intents, "EC2 intents are open")
+			say(c.View.Intents, "EC2 intent is open", "EC2 intents are open")
 		}
 	}
 	if !old.dels {
-		say(c.PendingDELs, "DELs still have to be repeated")
+		say(c.PendingDELs, "DEL still has to be repeated", "DELs still have to be repeated")
 	}
 	return out
 }
@@ -131,7 +135,7 @@ func orphans(c *Cut, say sayer) {
 // dels that have not ended in success.
 func (a *Auditor) dels(c *Cut, stuck bool, say sayer) {
 	if stuck {
-		say(I6, "%d DELs on node-%d have had to be repeated since before the faults ended: expected success of all", c.PendingDELs, c.Node)
+		say(I6, "node-%d had to repeat %s since before the faults ended: expected success of all", c.Node, count(c.PendingDELs, "DEL"))
 	}
 	if c.Node < 0 || c.Node >= len(a.nodes) {
 		return
@@ -140,6 +144,17 @@ func (a *Auditor) dels(c *Cut, stuck bool, say sayer) {
 	for _, att := range slices.SortedFunc(maps.Keys(failing), compareAttachments) {
 		say(I6, "the last DEL of %v on node-%d failed with %q: expected success in the end", att, c.Node, failing[att])
 	}
+}
+
+// count is a number and its noun.
+func count(n int, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "s"):
+		noun += "e"
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
 }
 
 func compareAttachments(a, b ipam.Attachment) int {

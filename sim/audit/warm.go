@@ -41,13 +41,13 @@ func warm(c *Cut, band int) string {
 	}
 	p := poolOf(c)
 	if n := p.short(s); n > 0 && p.canGrow(n, c.CloudFree) {
-		return fmt.Sprintf("has %d free of %d addresses on %d ENIs, %d fewer than %s ask for, and could have more: %d ENIs of %d addresses, %d free in the subnet",
-			p.free, p.total, p.enis, n, targets(s), p.most, p.per, c.CloudFree)
+		return fmt.Sprintf("has %d free of %s on %s, %d fewer than %s ask for, and could have more: %d ENIs of %d addresses, %d free in the subnet",
+			p.free, count(p.total, "address"), count(p.enis, "ENI"), n, targets(s), p.most, p.per, c.CloudFree)
 	}
 	if byAddress(s) {
 		// Quarantined addresses count for a shortage and not for an excess: they may come back, and cannot be given away.
 		if over := min(p.free-s.WarmIPTarget, p.free+c.View.Assigned-s.MinimumIPTarget); over > band {
-			return fmt.Sprintf("has %d free of %d addresses, %d more than %s let it keep", p.free, p.total, over, targets(s))
+			return fmt.Sprintf("has %d free of %s, %d more than %s let it keep", p.free, count(p.total, "address"), over, targets(s))
 		}
 		return ""
 	}

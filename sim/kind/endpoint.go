@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/acts"
 	"github.com/enilab/enilab/sim/witness"
 )
 
@@ -222,12 +223,12 @@ func (w *World) heard(l *witness.Life, in ipam.Input) {
 		m.history.Add(in.Pod.Name, in.Att.ContainerID)
 	case ipam.Start:
 		for _, id := range m.starters {
-			w.metNow(id, fmt.Sprintf("a daemon of version %d starts with %d rows on record", in.Version, len(in.Rows)))
+			w.metNow(id, fmt.Sprintf("a daemon of version %d starts with %s on record", in.Version, acts.Count(len(in.Rows), "row")))
 		}
 		m.starters = nil
 	case ipam.Seen:
 		if in.What == ipam.LookRuntime && in.ID != 0 && m.socketBy != 0 {
-			text := fmt.Sprintf("the daemon is given a list of %d sandboxes", len(in.Sandboxes))
+			text := "the daemon is given a list of " + acts.Count(len(in.Sandboxes), "sandbox")
 			if !in.Complete {
 				text = "the daemon is given no complete list: " + in.Err
 			}

@@ -403,6 +403,13 @@ func (w *World) TimelineUntil(at time.Duration) string {
 	return w.story.Until(at)
 }
 
+// Named is a text with the timeline's names of ENIs.
+func (w *World) Named(text string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.story.Named(text)
+}
+
 // Reached says whether a daemon came through a coverage mark since t=0.
 func (w *World) Reached(mark string) bool {
 	w.mu.Lock()

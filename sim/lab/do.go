@@ -166,12 +166,12 @@ func (w *World) heard(l *witness.Life, in ipam.Input) {
 	n := w.nodes[l.Number()]
 	switch in := in.(type) {
 	case ipam.Start:
-		w.allMet(&n.starters, fmt.Sprintf("a daemon of version %d starts with %d rows on record", in.Version, len(in.Rows)))
+		w.allMet(&n.starters, fmt.Sprintf("a daemon of version %d starts with %s on record", in.Version, acts.Count(len(in.Rows), "row")))
 	case ipam.Seen:
 		if in.What != ipam.LookRuntime || in.ID == 0 || n.socketBy == 0 {
 			return
 		}
-		text := fmt.Sprintf("the daemon is given a list of %d sandboxes", len(in.Sandboxes))
+		text := "the daemon is given a list of " + acts.Count(len(in.Sandboxes), "sandbox")
 		if !in.Complete {
 			text = "the daemon is given no complete list: " + in.Err
 		}

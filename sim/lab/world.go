@@ -255,6 +255,9 @@ func (w *World) Timeline() string { return w.story.Whole() }
 // TimelineUntil is the story up to an instant of the scenario.
 func (w *World) TimelineUntil(at time.Duration) string { return w.story.Until(at) }
 
+// Named is a text with the timeline's names of ENIs.
+func (w *World) Named(text string) string { return w.story.Named(text) }
+
 // Book is what was done to each ENI and attachment since t=0.
 func (w *World) Book() *story.Book { return w.book }
 

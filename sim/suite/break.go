@@ -2,6 +2,7 @@ package suite
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,6 +76,24 @@ func tells(l scn.Line, b *Break) bool {
 		return s.When <= b.At && s.Action != nil || l.Pos == b.Pos
 	}
 	return false
+}
+
+// name gives what a verdict says the names of the timeline. The auditor keeps its own texts.
+func (o *Outcome) name(named func(string) string) {
+	v := o.Verdict
+	v.Violations, v.Failures, v.UnderWay = slices.Clone(v.Violations), slices.Clone(v.Failures), slices.Clone(v.UnderWay)
+	for i := range v.Violations {
+		v.Violations[i].Text = named(v.Violations[i].Text)
+	}
+	for i := range v.Failures {
+		v.Failures[i].Text = named(v.Failures[i].Text)
+	}
+	for i := range v.UnderWay {
+		v.UnderWay[i] = named(v.UnderWay[i])
+	}
+	for i := range o.Differ {
+		o.Differ[i] = named(o.Differ[i])
+	}
 }
 
 // Sentence says what broke, where and when.

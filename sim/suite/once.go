@@ -99,6 +99,7 @@ func (v *Variant) once(o *Options, m *mutants.Mutant, p Progress) (out Outcome) 
 	if h, ok := w.(*virtual.World); ok {
 		out.Hash = h.Hash()
 	}
+	out.name(w.Named)
 	if out.Break = first(v, out.Verdict, m != nil); out.Break != nil {
 		out.Break.Before = last(w.TimelineUntil(out.Break.At), storyShown)
 	}

@@ -29,6 +29,8 @@ type World interface {
 	// Timeline is the whole story, and TimelineUntil what had happened by an instant of the scenario.
 	Timeline() string
 	TimelineUntil(at time.Duration) string
+	// Named is a text in which ENIs have the names that the timeline gives them.
+	Named(text string) string
 }
 
 // sceptic is a world that can break, or contradict the simulator, by itself.

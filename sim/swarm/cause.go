@@ -6,7 +6,7 @@ import "strings"
 // are one finding. What is left are the words, which say how it broke.
 //
 //	node-1 freed eni-0ae6170280656bcc0 with 3 live pods on it, as web-9vxf52hqbl: expected none
-//	node-# freed # with # live pods on it, as #: expected none
+//	node-# freed # with # live pod on it, as #: expected none
 func Cause(text string) string {
 	var b strings.Builder
 	word := 0
@@ -56,7 +56,8 @@ func suffixed(word string) bool {
 
 // singular makes "1 DELs" of some "3 DELs" and "1 address": the number says nothing, so its plural may not.
 func singular(text string) string {
-	for _, many := range [...][2]string{{"addresses", "address"}, {"ENIs", "ENI"}, {"DELs", "DEL"}, {"pods", "pod"}, {"namespaces", "namespace"}} {
+	for _, many := range [...][2]string{{"addresses", "address"}, {"ENIs", "ENI"}, {"DELs", "DEL"}, {"pods", "pod"}, {"live pods", "live pod"}, {"EC2 intents", "EC2 intent"},
+		{"cooling addresses", "cooling address"}, {"namespaces", "namespace"}} {
 		text = strings.ReplaceAll(text, "# "+many[0], "# "+many[1])
 	}
 	return text

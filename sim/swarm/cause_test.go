@@ -10,7 +10,7 @@ import (
 func TestCause(t *testing.T) {
 	for _, c := range [][2]string{
 		{"node-1 freed eni-0ae6170280656bcc0 with 3 live pods on it, as web-9vxf52hqbl: expected none",
-			"node-# freed # with # live pods on it, as #: expected none"},
+			"node-# freed # with # live pod on it, as #: expected none"},
 		{"live pod web-bhbxjdxcsf (aws-cni/8fbfb9a2/eth0, address 10.0.0.20) has been unreachable (the address is on no ENI that is attached to the node) for 1m30.5s on node-12: expected repair within 1m30s",
 			"live pod # (#, address #) has been unreachable (the address is on no ENI that is attached to the node) for # on node-#: expected repair within #"},
 		{"1 DELs on node-1 still have to be repeated", "# DEL on node-# still have to be repeated"},

@@ -12,6 +12,7 @@ import (
 	"github.com/enilab/enilab/fakes/kube"
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/acts"
 	"github.com/enilab/enilab/sim/mutants"
 )
 
@@ -265,7 +266,7 @@ func (w *World) socketMet(n *node, in *ipam.Seen) {
 	if n.socketBy == 0 {
 		return
 	}
-	text := "the daemon is given a list of " + strconv.Itoa(len(in.Sandboxes)) + " sandboxes"
+	text := "the daemon is given a list of " + acts.Count(len(in.Sandboxes), "sandbox")
 	if !in.Complete {
 		text = "the daemon is given no complete list: " + in.Err
 	}

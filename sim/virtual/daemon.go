@@ -8,6 +8,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/acts"
 	"github.com/enilab/enilab/sim/mutants"
 )
 
@@ -55,7 +56,7 @@ func (w *World) startDaemon(n *node) {
 	n.booted = true
 	w.audit.Started(w.now, int(n.no))
 	for _, id := range n.starters {
-		w.met(id, "a daemon of version "+strconv.Itoa(n.version)+" starts with "+strconv.Itoa(len(in.Rows))+" rows on record")
+		w.met(id, "a daemon of version "+strconv.Itoa(n.version)+" starts with "+acts.Count(len(in.Rows), "row")+" on record")
 	}
 	n.starters = n.starters[:0:0]
 	if !w.cfg.Quiet {

@@ -67,6 +67,9 @@ func (w *World) Timeline() string { return w.story.Whole() }
 // TimelineUntil is the story up to an instant of the scenario.
 func (w *World) TimelineUntil(at time.Duration) string { return w.story.Until(at) }
 
+// Named is a text with the timeline's names of ENIs.
+func (w *World) Named(text string) string { return w.story.Named(text) }
+
 // tornPages tells the book that a daemon died, and what nobody answers any more.
 func (w *World) tornPages(n *node) {
 	if w.cfg.Book == nil || w.base == nil || n.core == nil {
