@@ -34,7 +34,7 @@ func nameless(word string) string {
 	bare := strings.TrimRight(word, ".")
 	dots := word[len(bare):]
 	switch {
-	case bare == "":
+	case bare == "", bare == "node-": // the latter of a cause: its number is taken out already
 		return word
 	case strings.HasPrefix(bare, "node-"):
 		return "node-#" + dots

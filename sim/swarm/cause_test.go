@@ -23,5 +23,8 @@ func TestCause(t *testing.T) {
 		if got := swarm.Cause(c[0]); got != c[1] {
 			t.Errorf("%q:\nexpected %q\nfound    %q", c[0], c[1], got)
 		}
+		if again := swarm.Cause(c[1]); again != c[1] {
+			t.Errorf("%q: the cause of a cause is another: %q", c[1], again)
+		}
 	}
 }

@@ -127,26 +127,16 @@ func first(v *sim.Verdict, state string) *Broken {
 	}
 	if len(v.Failures) > 0 && (b == nil || v.Failures[0].At < b.At) {
 		x := v.Failures[0]
-		b = broken(Expectation, x.Text+inTheEnd(v)+state, x.At, 0)
+		text := x.Text
+		if len(v.UnderWay) > 0 { // it never came true; else it did so too late
+			text += "; in the end: " + gravest(v.UnderWay, state)
+		}
+		b = broken(Expectation, text, x.At, 0)
 	}
 	if b == nil && !v.Settled() {
 		b = broken(Settled, "still under way at the end: "+gravest(v.UnderWay, state), v.Ended, 0)
 	}
 	return b
-}
-
-// inTheEnd tells an expectation that came true too late from one that never did, and why.
-func inTheEnd(v *sim.Verdict) string {
-	var words []string
-	for _, s := range v.UnderWay {
-		if s = Cause(s); !slices.Contains(words, s) {
-			words = append(words, s)
-		}
-	}
-	if len(words) == 0 {
-		return ""
-	}
-	return "; in the end: " + strings.Join(words, ", ")
 }
 
 // state is what the daemons say of themselves, without numbers: pods that wait for an address wait for another reason than others.
@@ -155,7 +145,6 @@ func state(w sim.World, nodes int) string {
 	for _, c := range [...]struct{ metric, none, some string }{
 		{"addresses.free", "no address is free", ""},
 		{"addresses.quarantined", "", "addresses are quarantined"},
-		{"impaired", "", "the daemon is impaired"},
 	} {
 		for n := 1; n <= nodes; n++ {
 			v, ok := w.Measure(scn.Subject{Kind: scn.Node, Node: n}, c.metric)
