@@ -23,98 +23,135 @@ func (l *lab) demoCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demo [DIR | FILE...]",
 		Short: "replays all incidents and says what used to happen and what happens now",
-		Long: `demo replays incidents, in every variant, and then lets each mistake that an incident names play the daemon. It prints what
-used to happen, what happens now, and which mistake broke what and when. Without arguments it replays the incidents that are
-part of this binary. Its exit code is that of enilab run.
+		Long: `demo replays incidents, in every variant, and then lets each mutant that an incident names play the daemon. Its table says what used to
+happen, what happens now, how it ended in virtual time (sim) and on this machine's kernel, and when each mutant was caught. Without arguments it
+replays the incidents that are part of this binary. Its exit code is that of enilab run.
 
-It does so in virtual time, and then, as root on Linux, in the laboratory: the real daemon and plugin on this machine's kernel, two
-incidents at a time. Where that cannot be it says why.`,
+The kernel needs root on Linux: there the real daemon and plugin run, two incidents at a time. Where that cannot be the table says why. While
+it runs it says on standard error which incidents have ended.`,
 		Example: `  enilab demo
   enilab demo --on sim scenarios/
   enilab demo scenarios/socket-mismatch.scn`,
 		RunE: func(_ *cobra.Command, args []string) error { return l.demo(on, args) },
 	}
-	c.Flags().StringVar(&on, "on", on, "where: sim, lab, or all that this machine can")
+	c.Flags().StringVar(&on, "on", on, "where: sim, lab (this machine's kernel), or all that this machine can")
 	return c
 }
 
+// stage is one of the worlds that a demonstration plays in, and what came of each incident there: no Result is that it was not begun.
+type stage struct {
+	head   string
+	cases  []*suite.Case
+	done   []timed
+	absent error // why this machine cannot play there
+}
+
 func (l *lab) demo(on string, args []string) error {
-	var codes []int
-	switch on {
-	case "all", "sim":
-		code, err := l.show(suite.Sim(), 1, args)
+	if names := []string{"sim", "lab", "all"}; !slices.Contains(names, on) {
+		return usage("demo cannot play on %q (%s)", on, hint(on, names))
+	}
+	began := time.Now()
+	var stages []*stage
+	if on != "lab" {
+		s, err := l.stage("SIM", suite.Sim(), args)
 		if err != nil {
 			return err
 		}
-		if codes = append(codes, code); on == "sim" {
-			return ended(code)
+		stages = append(stages, s)
+	}
+	if on != "sim" {
+		place, absent := l.laboratory()
+		if absent != nil && on == "lab" {
+			return &exit{suite.ExitLacking, absent.Error()}
 		}
-	case "lab":
-	default:
-		return usage("demo has no place %q (%s)", on, hint(on, []string{"sim", "lab", "all"}))
+		s := &stage{head: "KERNEL", absent: absent}
+		if absent == nil {
+			var err error
+			if s, err = l.stage(s.head, place, args); err != nil {
+				return err
+			}
+		}
+		stages = append(stages, s)
 	}
-	place, err := l.laboratory()
-	switch {
-	case err != nil && on == "lab":
-		return &exit{suite.ExitLacking, err.Error()}
-	case err != nil:
-		fmt.Fprintln(l.out, "\n"+strings.Join(wrap("not replayed on a real kernel: "+err.Error(), pageWidth), "\n"))
-		return ended(suite.Worst(codes...))
-	case l.interrupted():
-		return ended(suite.ExitInterrupted)
+	for _, s := range stages {
+		atOnce := 1
+		if s.head == "KERNEL" {
+			atOnce = labsAtOnce
+		}
+		s.done = l.replayAll(s.cases, atOnce, strings.ToLower(s.head))
 	}
-	fmt.Fprintf(l.out, "\nThe same on this machine's kernel, with real daemons, plugins and packets:\n\n")
-	code, err := l.show(place, labsAtOnce, args)
+	return l.show(stages, time.Since(began))
+}
+
+// stage loads the incidents for one world. All are checked before any is played.
+func (l *lab) stage(head string, p *suite.Place, args []string) (*stage, error) {
+	cases, err := l.incidents(p, args)
 	if err != nil {
-		return err
+		return nil, l.refuse(err)
 	}
-	return ended(suite.Worst(append(codes, code)...))
+	return &stage{head: head, cases: cases}, nil
 }
 
 // labsAtOnce is how many laboratories run side by side: each waits for its own kernel half of the time.
 const labsAtOnce = 2
 
-// show replays the incidents in one place and prints the table.
-func (l *lab) show(p *suite.Place, atOnce int, args []string) (int, error) {
-	cases, err := l.incidents(p, args)
-	if err != nil {
-		return suite.ExitBad, l.refuse(err)
+// show prints the table, what is not as it should be, and a sentence.
+func (l *lab) show(stages []*stage, wall time.Duration) error {
+	columns := []column{{"INCIDENT", 16}, {"WHAT USED TO HAPPEN", 26}, {"WHAT HAPPENS NOW", 20}}
+	for _, s := range stages {
+		columns = append(columns, column{s.head, 12})
 	}
-	began := time.Now()
-	done := l.replayAll(cases, atOnce)
+	columns = append(columns, column{"MUTANTS CAUGHT", pageWidth - 2})
+	for _, c := range columns[:len(columns)-1] {
+		columns[len(columns)-1].width -= c.width + 2
+	}
 	var rows [][]string
-	for i := range done {
-		rows = append(rows, demoRow(&done[i]))
+	for i, c := range stages[0].cases {
+		rows = append(rows, demoRow(c, i, stages))
 	}
-	columns := []column{{"INCIDENT", 14}, {"SOURCE", 17}, {"WHAT USED TO HAPPEN", 27}, {"WHAT HAPPENS NOW", 22}, {"MISTAKES THAT BROKE IT", 24}, {"TIME", 6}}
 	if err := table(l.out, columns, rows); err != nil {
-		return 0, &exit{suite.ExitLacking, err.Error()}
+		return &exit{suite.ExitLacking, err.Error()}
 	}
-	elsewhere := 0
-	for i := range done {
-		switch s := done[i].Status; {
-		case s == suite.Skipped && len(done[i].Runs) == 0:
-			elsewhere++
-		case s != suite.Held:
-			fmt.Fprintln(l.out)
-			l.report(&done[i])
-		}
-	}
-	code := together(done, len(cases))
-	if elsewhere > 0 && code == suite.ExitLacking { // a file that is for another world is no failure of a demonstration
-		code = suite.ExitHeld
-		for i := range done {
-			if t := &done[i]; t.Status != suite.Skipped || len(t.Runs) > 0 {
-				code = suite.Worst(code, t.Status.Exit())
+	code := suite.ExitHeld
+	for _, s := range stages {
+		for i := range s.done {
+			if t := &s.done[i]; t.Result != nil && !elsewhere(t) && t.Status != suite.Held {
+				fmt.Fprintln(l.out)
+				l.report(t)
 			}
 		}
+		if s.absent != nil {
+			fmt.Fprintln(l.out, "\n"+strings.Join(wrap("not replayed on a real kernel: "+s.absent.Error(), pageWidth), "\n"))
+		}
+		code = suite.Worst(code, s.code())
 	}
-	l.sums(done, len(cases)-elsewhere, time.Since(began), code)
-	return code, nil
+	l.sums(stages, wall, code)
+	return ended(code)
 }
 
-// replayAll runs the files, some of them at once, and gives them in their order.
-func (l *lab) replayAll(cases []*suite.Case, atOnce int) []timed {
+// elsewhere says that a file is for another world, which is no failure of a demonstration.
+func elsewhere(t *timed) bool { return t.Status == suite.Skipped && len(t.Runs) == 0 }
+
+// code is the exit code of all that was played here. Files that are all for other worlds are nothing judged.
+func (s *stage) code() int {
+	code, there := suite.ExitHeld, false
+	for i := range s.cases {
+		switch t := &s.done[i]; {
+		case t.Result == nil:
+			return suite.ExitInterrupted
+		case !elsewhere(t):
+			there = true
+			code = suite.Worst(code, t.Status.Exit())
+		}
+	}
+	if !there && s.absent == nil {
+		return suite.ExitLacking
+	}
+	return code
+}
+
+// replayAll runs the files, some of them at once, and gives what came of each. It says which have ended.
+func (l *lab) replayAll(cases []*suite.Case, atOnce int, where string) []timed {
 	p := newProgress(l.err)
 	defer p.clear()
 	defer l.deadline(p)()
@@ -125,12 +162,18 @@ func (l *lab) replayAll(cases []*suite.Case, atOnce int) []timed {
 	results := make([]timed, len(cases))
 	next := make(chan int)
 	var all sync.WaitGroup
+	var mu sync.Mutex // guards p and ended
+	over := 0
 	for range atOnce {
 		all.Go(func() {
 			for i := range next {
 				began := time.Now()
 				r := cases[i].Run(o)
 				results[i] = timed{Result: r, wall: time.Since(began)}
+				mu.Lock()
+				over++
+				p.passed(fmt.Sprintf("%s: %d of %s over: %s %s", where, over, plural(len(cases), "incident"), cases[i].Name(), r.Status), over == len(cases))
+				mu.Unlock()
 			}
 		})
 	}
@@ -142,7 +185,7 @@ func (l *lab) replayAll(cases []*suite.Case, atOnce int) []timed {
 	}
 	close(next)
 	all.Wait()
-	return slices.DeleteFunc(results, func(t timed) bool { return t.Result == nil })
+	return results
 }
 
 // longestFirst is an order in which the files with the most runs begin, so that nobody waits for them in the end.
@@ -202,66 +245,110 @@ func embedded(p *suite.Place) ([]*suite.Case, error) {
 	return cases, nil
 }
 
-func demoRow(t *timed) []string {
-	f := t.Case.File
-	return []string{t.Case.Name(), f.Source, f.Headline(), nowCell(t), mistakesCell(t), suite.Short(t.wall.Round(time.Millisecond))}
+// demoRow is a row of the table: an incident in all its worlds.
+func demoRow(c *suite.Case, i int, stages []*stage) []string {
+	row := []string{c.Name(), c.File.Headline(), nowCell(c)}
+	for _, s := range stages {
+		row = append(row, s.cell(i))
+	}
+	return append(row, mutantsCell(i, stages))
 }
 
-// nowCell says what happens now: what was judged and held, or what did not.
-func nowCell(t *timed) string {
-	if t.Status == suite.Skipped && len(t.Runs) == 0 {
-		return "not here: " + t.Case.NotHere()
-	}
-	if t.Status != suite.Held {
-		return strings.ToUpper(t.Status.String()) + ", see below"
-	}
+// nowCell says what happens now: what the file holds the CNI to.
+func nowCell(c *suite.Case) string {
 	var parts []string
-	for _, l := range t.Case.File.Lines {
-		if a, ok := l.Stmt.(*scn.Always); ok && l.Guard.Allows(t.Case.Place.Name) {
+	for _, l := range c.File.Lines {
+		if a, ok := l.Stmt.(*scn.Always); ok && l.Guard.Allows(c.Place.Name) {
 			parts = append(parts, a.Invariant)
 		}
 	}
-	s := "held: " + strings.Join(parts, "; ")
-	if t.Judged > 0 {
-		s += "; " + plural(t.Judged, "expectation")
-	}
-	if n := len(t.Runs); n > 1 {
-		s += " in " + plural(n, "variant")
-	}
-	return s
+	return strings.Join(parts, "; ")
 }
 
-// mistakesCell says which mutants broke what the incident says, and when.
-func mistakesCell(t *timed) string {
-	var out []string
-	for _, b := range t.Proofs() {
-		if b.When == "" {
-			out = append(out, b.Mutant+" did NOT")
-		} else {
-			out = append(out, b.Mutant+" "+b.When)
+// cell says how an incident ended in this world.
+func (s *stage) cell(i int) string {
+	if s.absent != nil {
+		return "skipped"
+	}
+	t := &s.done[i]
+	switch {
+	case t.Result == nil:
+		return "not begun"
+	case elsewhere(t):
+		return "skipped: " + t.Case.NotHere()
+	case t.Status != suite.Held:
+		return strings.ToUpper(t.Status.String()) + ", see below"
+	}
+	text := "held"
+	if n := len(t.Runs); n > 1 {
+		text += " in " + plural(n, "variant")
+	}
+	if n := len(t.Proofs()); n > 0 {
+		text += ", " + plural(n, "mutant") + " caught"
+	}
+	return text
+}
+
+// mutantsCell says when each mutant was caught, in the first of the worlds in which it played.
+func mutantsCell(i int, stages []*stage) string {
+	var out, told []string
+	for _, s := range stages {
+		if s.absent != nil || s.done[i].Result == nil {
+			continue
+		}
+		for _, p := range s.done[i].Proofs() {
+			switch {
+			case p.When == "":
+				out = append(out, p.Mutant+" was NOT")
+			case !slices.Contains(told, p.Mutant):
+				out = append(out, p.Mutant+" "+p.When)
+			}
+			told = append(told, p.Mutant)
 		}
 	}
 	return strings.Join(out, "\n")
 }
 
-func (l *lab) sums(done []timed, files int, wall time.Duration, code int) {
+// sums is the last sentence.
+func (l *lab) sums(stages []*stage, wall time.Duration, code int) {
 	var events uint64
 	var virtual time.Duration
-	held, bites := 0, 0
-	for _, t := range done {
-		if len(t.Runs) == 0 {
+	var parts []string
+	held, of, caught, mutants := 0, 0, 0, 0
+	for _, s := range stages {
+		if s.absent != nil {
 			continue
 		}
-		events += t.Events
-		virtual += t.Virtual
-		bites += len(t.Case.Against)
-		if t.Status == suite.Held {
-			held++
+		here := 0
+		for i := range s.done {
+			t := &s.done[i]
+			if t.Result != nil && elsewhere(t) {
+				continue
+			}
+			here++
+			if t.Result == nil {
+				continue
+			}
+			if events, virtual = events+t.Events, virtual+t.Virtual; t.Status == suite.Held {
+				held++
+			}
+			for _, p := range t.Proofs() {
+				if mutants++; p.When != "" {
+					caught++
+				}
+			}
 		}
+		of += here
+		where := "in virtual time"
+		if s.head == "KERNEL" {
+			where = "on this machine's kernel"
+		}
+		parts = append(parts, plural(here, "incident")+" "+where)
 	}
 	word := colour(l.out, green, "all held")
 	if code != suite.ExitHeld {
-		word = colour(l.out, red, fmt.Sprintf("%d of %d held", held, files))
+		word = colour(l.out, red, fmt.Sprintf("%d of %d held", held, of))
 	}
-	fmt.Fprintf(l.out, "\n%s: %s, %s, %s events, %s replayed in %s\n", word, plural(files, "incident"), plural(bites, "mistake"), suite.Number(events), suite.Short(virtual), suite.Short(wall))
+	fmt.Fprintf(l.out, "\n%s: %s; %d of %s caught; %s events, %s replayed in %s\n", word, strings.Join(parts, ", "), caught, plural(mutants, "mutant"),
+		suite.Number(events), suite.Short(virtual), suite.Short(wall))
 }

@@ -138,8 +138,8 @@ func TestCodes(t *testing.T) {
 		{"run big.scn --crash-everywhere", 2, ""},
 		{"run --on lab calm.scn", 3, ""},
 		{"run --on kind calm.scn", 3, ""},
-		{"demo calm.scn", 0, "all held: 1 incident, 0 mistakes, "},
-		{"demo calm.scn wrong.scn", 1, "1 of 2 held: 2 incidents"},
+		{"demo calm.scn", 0, "all held: 1 incident in virtual time; 0 of 0 mutants caught; "},
+		{"demo calm.scn wrong.scn", 1, "1 of 2 held: 2 incidents in virtual time; "},
 		{"version", 0, "records and protocol version 2"},
 		{"verbs", 0, "flush-routes"},
 		{"invariants", 0, "I13"},
@@ -167,7 +167,7 @@ func TestUpdate(t *testing.T) {
 	if err := os.Symlink("calm.scn", "link.scn"); err != nil {
 		t.Fatal(err)
 	}
-	if code, out, _ := enilab(t, "run", "--update", "link.scn"); code != 0 || !strings.Contains(out, "the story in link.scn is new") {
+	if code, out, _ := enilab(t, "run", "--update", "link.scn"); code != 0 || !strings.Contains(out, "the timeline in link.scn is new") {
 		t.Fatalf("exit %d: %s", code, out)
 	}
 	text := read(t, "calm.scn")

@@ -98,7 +98,7 @@ func rewrite(name, was, text string) error {
 		return err
 	}
 	if now, err := os.ReadFile(path); err != nil || string(now) != was {
-		return errors.New("write the story of " + name + ": the file has changed since it was read; run it again")
+		return errors.New("write the timeline of " + name + ": the file has changed since it was read; run it again")
 	}
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".story-*")
 	if err != nil {

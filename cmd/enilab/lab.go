@@ -93,9 +93,8 @@ func (l *lab) root() *cobra.Command {
 		Short: "replays outages of a node's addresses and says what held",
 		Long: `enilab is a laboratory for VPC CNIs on EC2: it replays outages, written down as scenarios, and says what held.
 
-Exit codes: 0 held, 1 violated, 2 bad scenario or usage, 3 this machine lacks something (or nothing was judged),
-4 not deterministic, 130 interrupted.`,
-		Example: `  enilab demo                                   replay every incident that is known, and what each mistake breaks
+` + verdictManual(),
+		Example: `  enilab demo                                   replay every incident that is known, and what each mutant breaks
   enilab run scenarios/socket-mismatch.scn      one incident and its mutants
   enilab verbs                                  what a scenario can do and expect
   enilab up                                     a Kubernetes cluster with the CNI, on kind, to try it out`,
@@ -109,6 +108,7 @@ Exit codes: 0 held, 1 violated, 2 bad scenario or usage, 3 this machine lacks so
 	c.AddCommand(l.runCommand(), l.swarmCommand(), l.shrinkCommand(), l.demoCommand(), l.verbsCommand(), l.invariantsCommand(), l.mutantsCommand(),
 		l.recordCommand(), l.replayCommand(), l.serveCommand(), l.conformCommand(), l.labCommand(), l.upCommand(), l.downCommand(), l.manifestCommand(),
 		l.nodeCommand(), l.playCommand(), l.holdCommand(), l.versionCommand())
+	nameValues(c)
 	return c
 }
 
@@ -130,7 +130,10 @@ func known(c *cobra.Command, args []string) error {
 func flagError(c *cobra.Command, err error) error {
 	text := err.Error()
 	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		return usage("--%s: expected %s, found %q", e.GetFlag().Name, kindOf(e.GetFlag()), e.GetValue())
+		return usage("--%s: expected %s, found %q", e.GetFlag().Name, expected(e.GetFlag()), e.GetValue())
+	}
+	if e, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		return lacking(e.GetFlag())
 	}
 	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var names []string
@@ -140,17 +143,6 @@ func flagError(c *cobra.Command, err error) error {
 		}
 	}
 	return usage("%s (%s --help says what there is)", text, c.CommandPath())
-}
-
-// kindOf is what a flag takes, for people.
-func kindOf(f *pflag.Flag) string {
-	switch f.Value.Type() {
-	case "bool":
-		return "true or false"
-	case "int", "uint64":
-		return "a whole number"
-	}
-	return "a " + f.Value.Type()
 }
 
 // nothing refuses arguments.

@@ -37,7 +37,7 @@ func (l *lab) runCommand() *cobra.Command {
 		Use:   "run FILE...",
 		Short: "runs scenarios and their mutants",
 		Long: `run carries out each scenario, in every variant, and then against each mutant that it names. A scenario holds when nothing
-that is judged breaks, its golden story (seed 1) is told again word for word, and every mutant breaks, first and in time,
+that is judged breaks, its golden timeline (seed 1) is told again word for word, and every mutant breaks, first and in time,
 what its "against" line says. All files are checked before anything starts. FILE "-" is standard input.
 
 A twentieth of the runs, always the same ones, is run twice and compared: the simulator is deterministic.
@@ -50,7 +50,7 @@ another), and tells one line for each file and the whole report of the first see
   enilab run scenarios/socket-mismatch.scn --seed 7
   enilab run scenarios/*.scn --seeds 1-200                         what holds with one seed only holds by luck
   enilab run scenarios/socket-mismatch.scn --against no-repair     one mutant alone: exit 1 when it breaks something
-  enilab run scenarios/socket-mismatch.scn --update                take the story as it is told now
+  enilab run scenarios/socket-mismatch.scn --update                take the timeline as it is told now
   enilab run scenarios/force-delete.scn --crash-everywhere
   enilab run scenarios/drift.scn --timeline                        all that happened, held or not
   enilab run --on kind scenarios/socket-mismatch.scn               on a real kubelet and containerd; takes as long as it says
@@ -71,9 +71,9 @@ another), and tells one line for each file and the whole report of the first see
 	c.Flags().StringVar(&f.seeds, "seeds", "", "run with every seed of this range, such as 1-200")
 	c.Flags().StringVar(&f.against, "against", "", "run this mutant alone (enilab mutants lists them)")
 	c.Flags().BoolVar(&f.json, "json", false, "write one JSON document instead of text")
-	c.Flags().BoolVar(&f.update, "update", false, "rewrite the golden stories of the files that hold")
+	c.Flags().BoolVar(&f.update, "update", false, "rewrite the golden timelines of the files that hold")
 	c.Flags().BoolVar(&f.crash, "crash-everywhere", false, "instead of the mutants: kill a daemon at every event and compare what settles")
-	c.Flags().BoolVar(&f.keep, "keep", false, "with --on lab or kind: leave it up after each run, until Control-C, `enilab lab clean` or `enilab down`")
+	c.Flags().BoolVar(&f.keep, "keep", false, "with --on lab or kind: leave it up after each run, until Control-C, enilab lab clean or enilab down")
 	c.Flags().StringVar(&f.name, "name", runName, "with --on kind: the cluster's name")
 	c.Flags().BoolVar(&f.timeline, "timeline", false, "print all that happened in each variant's run, also when it held")
 	c.Flags().BoolVar(&f.twice, "twice", false, "run everything twice and compare")
@@ -103,7 +103,7 @@ func (f *runFlags) options() (suite.Options, error) {
 		return o, usage("--name is a cluster's: use it with --on kind")
 	}
 	if f.update && (f.seed != suite.DefaultSeed || f.against != "" || f.crash) {
-		return o, usage("--update takes the story of an ordinary run with seed %d: leave --seed, --against and --crash-everywhere out", suite.DefaultSeed)
+		return o, usage("--update takes the timeline of an ordinary run with seed %d: leave --seed, --against and --crash-everywhere out", suite.DefaultSeed)
 	}
 	m, err := mutantOrNone(f.against)
 	o.Against = m
@@ -238,7 +238,7 @@ func (l *lab) report(t *timed) {
 	word := t.Status.String()
 	fmt.Fprint(l.out, colour(l.out, shade(t.Status), word)+strings.TrimPrefix(text, word))
 	if t.updated {
-		fmt.Fprintf(l.out, "      the story in %s is new\n", t.Case.File.Name)
+		fmt.Fprintf(l.out, "      the timeline in %s is new\n", t.Case.File.Name)
 	}
 }
 

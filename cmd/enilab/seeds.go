@@ -47,7 +47,7 @@ func (f *runFlags) seedRange() (seeds suite.Seeds, err error) {
 	case f.seeded:
 		return seeds, usage("--seed is one run and --seeds a range: leave one of them out (--seeds 7 is seed 7 alone)")
 	case f.update:
-		return seeds, usage("--update takes the story of seed %d: leave --seeds out", suite.DefaultSeed)
+		return seeds, usage("--update takes the timeline of seed %d: leave --seeds out", suite.DefaultSeed)
 	case f.crash:
 		return seeds, usage("--crash-everywhere is for one seed: leave --seeds out, and name it with --seed")
 	case f.keep:

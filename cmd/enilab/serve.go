@@ -72,7 +72,7 @@ It has no password.`,
 		},
 	}
 	c.Flags().StringVar(&f.config, "config", "", `the world file; "-" is standard input (default worlds/`+examples.Default+`)`)
-	c.Flags().StringVar(&f.listen, "listen", "", "where EC2 is, or with `imds` the first instance's metadata (default "+ec2Listen+", "+imdsListen+")")
+	c.Flags().StringVar(&f.listen, "listen", "", "where EC2 is, or with serve imds the first instance's metadata (default "+ec2Listen+", "+imdsListen+")")
 	c.Flags().StringVar(&f.imds, "imds-listen", imdsListen, "with all: where the first instance's metadata is; port 0 gives each a free one")
 	c.Flags().StringVar(&f.admin, "admin", adminListen, `where the admin endpoint is; "" is nowhere`)
 	c.Flags().StringVar(&f.netns, "netns", "", "a network namespace in which the first instance's metadata is on 169.254.169.254 (root, Linux)")

@@ -46,7 +46,7 @@ func shade(s suite.Status) string {
 	return red
 }
 
-// progress is one line on a terminal that says what happens now. It is silent elsewhere.
+// progress is one line on a terminal that says what happens now. Elsewhere it is silent, but for what has ended.
 type progress struct {
 	w     io.Writer
 	on    bool
@@ -101,6 +101,18 @@ func whereabouts(x *suite.Progress) (what, where string) {
 		return what, "its pods start"
 	}
 	return what, fmt.Sprintf("%s of %s", suite.Short(x.Now), suite.Short(x.End))
+}
+
+// passed says that a part of the work is over: on a terminal in the line, elsewhere in one of its own, at most one a second and always the last.
+func (p *progress) passed(line string, last bool) {
+	if p.on {
+		p.say(line)
+		return
+	}
+	if now := time.Now(); last || now.Sub(p.last) >= time.Second {
+		p.last = now
+		fmt.Fprintln(p.w, line)
+	}
 }
 
 // clear takes the line away, for something that stays, and begins to be patient again.

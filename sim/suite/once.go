@@ -157,20 +157,20 @@ func (v *Variant) otherwiseTold(o *Options, skipped []sim.Skip, told *story.Book
 	book := story.NewBook()
 	w, err := virtual.OpenWith(v.Cluster, o.Seed, nil, book)
 	if err != nil {
-		return []string{"story: virtual time cannot tell it: " + err.Error()}, ""
+		return []string{"timeline: virtual time cannot tell it: " + err.Error()}, ""
 	}
 	r, err := sim.NewRun(f, w, v.place.Name)
 	if err != nil {
-		return []string{"story: virtual time cannot tell it: " + err.Error()}, ""
+		return []string{"timeline: virtual time cannot tell it: " + err.Error()}, ""
 	}
 	verdict := r.Finish(o.Interrupted)
 	switch d := book.Diff(told); {
 	case verdict.Cut:
 		return nil, "it was interrupted"
 	case len(verdict.Violations)+len(verdict.Failures) > 0:
-		return []string{"story: in virtual time it does not hold"}, ""
+		return []string{"timeline: in virtual time it does not hold"}, ""
 	case len(d) > 0:
-		return []string{"story: what happened in virtual time only (-), and here only (+):\n  " + strings.Join(d, "\n  ")}, ""
+		return []string{"timeline: what happened in virtual time only (-), and here only (+):\n  " + strings.Join(d, "\n  ")}, ""
 	}
 	return nil, ""
 }

@@ -96,7 +96,7 @@ func (r *Result) troubles() []string {
 		}
 	}
 	if d := r.Diff; d != nil {
-		out = append(out, fmt.Sprintf("line %d of the story is not the golden one (--update takes the new one)\n  golden  %s\n  now     %s", d.Line, d.Want, d.Got))
+		out = append(out, fmt.Sprintf("line %d of the timeline is not the golden one (--update takes the new one)\n  golden  %s\n  now     %s", d.Line, d.Want, d.Got))
 	}
 	for i := range r.Crashes {
 		x := &r.Crashes[i]

@@ -64,7 +64,7 @@ func TestStatus(t *testing.T) {
 		"mutant, another":             {againstIt(`"nothing is leaked"`), Options{}, Unproven, []string{`should break "nothing is leaked" first, and it broke "every live pod is reachable" first, at 2m3`, "what happened until then"}},
 		"mutant, too late":            {againstIt(`"every live pod is reachable" by 90s`), Options{}, Unproven, []string{"only, later than 1m30s"}},
 		"one mutant alone":            {quiet, Options{Against: &noRepair}, Violated, []string{`"every live pod is reachable" broke at 2m3`, " on node-1: ", "--seed 1 --against no-repair\n"}},
-		"story":                       {quiet + "-- story --\nonce upon a time\n", Options{}, Violated, []string{"line 1 of the story is not the golden one", "  golden  once upon a time\n", "  now     "}},
+		"story":                       {quiet + "-- story --\nonce upon a time\n", Options{}, Violated, []string{"line 1 of the timeline is not the golden one", "  golden  once upon a time\n", "  now     "}},
 		"story of another seed":       {quiet + "-- story --\nonce upon a time\n", Options{Seed: 2}, Held, nil},
 		"story to be rewritten":       {quiet + "-- story --\nonce upon a time\n", Options{NoStory: true}, Held, nil},
 		"nothing judged":              {"cluster nodes=1\nat 1s kube create web 1\n", Options{}, Skipped, []string{"skipped  test  ", "nothing was judged"}},
@@ -260,7 +260,7 @@ func TestCompared(t *testing.T) {
 		says   string
 	}{
 		"the same":               {grows, 1, "", false, Held, ""},
-		"an ENI more":            {grows, 1, "", true, Violated, "contradicts the simulator: story: "},
+		"an ENI more":            {grows, 1, "", true, Violated, "contradicts the simulator: timeline: "},
 		"another seed":           {grows, 2, "", true, Held, "not compared with the simulator: only seed 1 is"},
 		"faults that are drawn":  {grows + "maybe at 2m ec2 draw 5\n", 1, "", true, Held, "not compared with the simulator: it draws faults"},
 		"faults drawn elsewhere": {grows + "[kind] maybe at 2m ec2 draw 5\n", 1, "", true, Violated, "contradicts the simulator"},
