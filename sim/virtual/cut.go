@@ -69,7 +69,7 @@ func (w *World) collect(n *node) *audit.Cut {
 			c.PendingDELs++
 		}
 		p := audit.PodCut{Att: ipam.Attachment{Network: "aws-cni", ContainerID: t.ID, IfName: "eth0"}, Name: t.Name, Address: t.Address}
-		if t.Running { // also one in D state: no DEL has come for it
+		if t.Running && t.Address.IsValid() { // also one in D state, until a DEL has come for it (CRI-O's does)
 			p.Fault, p.Ours = n.faults[t.Handle], true
 		}
 		c.Pods = append(c.Pods, p)
