@@ -283,7 +283,7 @@ func (c *checker) named(s scn.Subject) bool {
 		}
 	}
 	if workload != "" {
-		c.bad(s.Pos, "the last one is "+workload+"-"+strconv.Itoa(max(0, most-1)), "there is never a pod %s: workload %s has at most %d pods", s.Pod, workload, most)
+		c.bad(s.Pos, "the last one is "+workload+"-"+strconv.Itoa(max(0, most-1)), "there is never a pod %s: workload %s is scaled to %d at most", s.Pod, workload, most)
 		return false
 	}
 	c.bad(s.Pos, "a pod is called WORKLOAD-0, WORKLOAD-1 and so on; there are "+strings.Join(c.names, ", "), "no workload of pod %q was made before this line", s.Pod)

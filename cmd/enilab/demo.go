@@ -48,7 +48,7 @@ type stage struct {
 
 func (l *lab) demo(on string, args []string) error {
 	if names := []string{"sim", "lab", "all"}; !slices.Contains(names, on) {
-		return usage("demo cannot play on %q (%s)", on, hint(on, names))
+		return usage("unknown world %q (%s)", on, hint(on, names))
 	}
 	began := time.Now()
 	var stages []*stage

@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/suite"
 )
@@ -54,7 +57,9 @@ func TestRefuses(t *testing.T) {
 		"invariant.scn": line(`always "nothing is leeked"`), "duration.scn": line("at 5x node-1 restart"), "pod.scn": line("at 0s pod db-0 delete"),
 		"setting.scn": line("config WARM_IP_TARGTE=1"), "metric.scn": line("at 0s expect node-1 adresses.free == 1"), "mark.scn": line("reaches eni-swebt"),
 		"empty.scn": "", "binary.scn": "\x7fELF\x00\x01\x02", "big.scn": strings.Repeat("# a log\n", 10<<20/8), "calm.scn": calm,
-		"room.scn": "cluster nodes=1 subnet=10.0.0.0/28\nstart pods web 40 on node-1\nalways \"nothing is leaked\"\n",
+		"event.scn": line(`event "x"`), "round.scn": line("at 0s node-1 restrat\nat 5x node-1 restart\nreaches eni-swebt\nevent \"x\"\nat 0s node-9 restart"),
+		"ghost.scn": line("at 0s pod web-99 delete"),
+		"room.scn":  "cluster nodes=1 subnet=10.0.0.0/28\nstart pods web 40 on node-1\nalways \"nothing is leaked\"\n",
 	})
 	for _, c := range []struct {
 		args string
@@ -68,7 +73,11 @@ func TestRefuses(t *testing.T) {
 		{"run pod.scn", []string{`pod.scn:3:7: no workload of pod "db-0" was made before this line`, "there are web"}},
 		{"run setting.scn", []string{`setting.scn:3:8: unknown setting "WARM_IP_TARGTE" (did you mean WARM_IP_TARGET?)`}},
 		{"run metric.scn", []string{`node-1 has no metric "adresses.free" (did you mean "addresses.free"?)`}},
-		{"run mark.scn", []string{`unknown coverage point "eni-swebt" (did you mean "eni-swept"?)`}},
+		{"run mark.scn", []string{`mark.scn:3:9: unknown coverage point "eni-swebt" (did you mean "eni-swept"?)`}},
+		{"run event.scn", []string{`event.scn:3:1: unknown statement "event" (known: cluster, `, "nothing was run: 1 mistake"}},
+		{"run round.scn", []string{`round.scn:3:14: node-1 cannot "restrat"`, `round.scn:4:4: "5x" is not a duration`, `round.scn:5:9: unknown coverage point`,
+			`round.scn:6:1: unknown statement "event"`, `round.scn:7:7: there is no node-9`, "nothing was run: 5 mistakes"}},
+		{"run ghost.scn", []string{"ghost.scn:3:7: there is never a pod web-99: workload web is scaled to 1 at most (the last one is web-0)"}},
 		{"run empty.scn", []string{"empty.scn:1:1: the file is empty"}},
 		{"run binary.scn", []string{"binary.scn:1:5: not a scenario: binary data at byte 4"}},
 		{"run big.scn", []string{"big.scn: the file has 10485760 bytes", "is this a scenario?"}},
@@ -84,6 +93,16 @@ func TestRefuses(t *testing.T) {
 		{"run --seed x calm.scn", []string{`--seed: expected a whole number, found "x"`}},
 		{"run --seed -1 calm.scn", []string{`--seed: expected a whole number`}},
 		{"run --on smi calm.scn", []string{`unknown world "smi" (did you mean "sim"?)`}},
+		{"run --on moon calm.scn", []string{`unknown world "moon" (there are sim, lab, kind)`}},
+		{"run --on", []string{"--on lacks its value: expected --on WORLD"}},
+		{"run --seeds 9-2 calm.scn", []string{`--seeds: seed range "9-2" runs backwards (write 2-9)`}},
+		{"run --seeds some calm.scn", []string{`--seeds: seed range "some": "some" is not a whole number (write the first and the last seed, such as 1-200)`}},
+		{"run --seeds 1-x calm.scn", []string{`"x" is not a whole number`}},
+		{"swarm --seeds 9-2", []string{`seed range "9-2" runs backwards`}},
+		{"shrink event.scn", []string{"event.scn:3:1", "nothing was run: 1 mistake"}},
+		{"demo --on moon calm.scn", []string{`unknown world "moon" (there are sim, lab, all)`}},
+		{"up --on moon", []string{`up cannot make a world "moon"`}},
+		{"serve all --config .", []string{".: it is a folder, not a world file (name a file in it)"}},
 		{"run --against no-reapir calm.scn", []string{`unknown mutant "no-reapir" (did you mean "no-repair"?)`}},
 		{"run --update --seed 2 calm.scn", []string{"leave --seed"}},
 		{"verbs now", []string{`enilab verbs takes no arguments, found "now"`}},
@@ -155,6 +174,70 @@ func TestCodes(t *testing.T) {
 		if strings.Contains(out+errs, "\x1b") {
 			t.Errorf("enilab %s: colours or progress, and nobody looks", c.args)
 		}
+	}
+}
+
+// TestOneRound: what is wrong with a file is a line each, with its position and mostly what to do, and then one that counts them.
+func TestOneRound(t *testing.T) {
+	in(t, map[string]string{"round.scn": "cluster nodes=1\nstart pods web 1 on node-1\nevent \"x\"\nat 0s node-1 restrat\nreaches nowhere\n"})
+	_, out, errs := enilab(t, "run", "round.scn")
+	if want := `^(round\.scn:\d+:\d+: [^\n]+ \([^\n]+\)\n){3}enilab: nothing was run: 3 mistakes\n$`; !regexp.MustCompile(want).MatchString(errs) || out != "" {
+		t.Errorf("got\n%s%s", out, errs)
+	}
+}
+
+// TestDemo: a row for each incident with a column for each world, and one sentence at the end; which have ended is said where nobody looks at a
+// terminal, too, and without carriage returns.
+func TestDemo(t *testing.T) {
+	in(t, map[string]string{"calm.scn": calm, "rules.scn": "# Rules went.\ncluster nodes=1 type=m5.large\nstart pods web 14 on node-1\nalways \"every live pod is reachable\"\n" +
+		"at 1m node-1 flush-rules\nat 4m expect node-1 addresses.assigned == 14\nagainst no-repair breaks \"every live pod is reachable\" by 5m\n",
+		"unproven.scn": calm + "against no-repair breaks \"nothing is leaked\"\n"})
+	for _, c := range []struct {
+		args string
+		code int
+		says []string
+	}{
+		{"demo --on sim calm.scn rules.scn", 0, []string{"INCIDENT ", "  SIM ", "  MUTANTS CAUGHT\n", "calm              Nothing happens. ", "held, 1", "no-repair at 2m",
+			"\nall held: 2 incidents in virtual time; 1 of 1 mutant caught; "}},
+		{"demo --on sim unproven.scn calm.scn", 6, []string{"UNPROVEN,", "no-repair was NOT", "\nunproven  unproven  line 9: ", "\n1 of 2 held: "}},
+		{"demo calm.scn", 0, []string{"  SIM ", "  KERNEL ", "\nnot replayed on a real kernel: "}},
+	} {
+		code, out, errs := enilab(t, strings.Fields(c.args)...)
+		for _, s := range c.says {
+			if !strings.Contains(out, s) {
+				t.Errorf("%s: expected %q in\n%s", c.args, s, out)
+			}
+		}
+		if code != c.code || strings.Count(out, "INCIDENT") != 1 || strings.ContainsAny(out+errs, "\r\x1b") {
+			t.Errorf("%s: exit %d, want %d, and one table\n%s%s", c.args, code, c.code, out, errs)
+		}
+		last := strings.Split(strings.TrimSuffix(errs, "\n"), "\n")
+		if n := len(strings.Fields(c.args)); !regexp.MustCompile(`^sim: (\d) of \d incidents? over: \w+ \w+$`).MatchString(last[len(last)-1]) || len(last) > n {
+			t.Errorf("%s said on standard error:\n%s", c.args, errs)
+		}
+	}
+}
+
+// TestHelpSpeaks: no help shows a type of the flag library, and each flag that takes a value has a name for it.
+func TestHelpSpeaks(t *testing.T) {
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			name, text := pflag.UnquoteUsage(f)
+			if f.Value.Type() != "bool" && (name == "" || name != strings.ToUpper(name)) || text != f.Usage {
+				t.Errorf("%s --%s takes %q: %s", c.CommandPath(), f.Name, name, f.Usage)
+			}
+		})
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk((&lab{}).root())
+	if _, out, _ := enilab(t, "serve", "--help"); !strings.Contains(out, "--listen ADDR ") || !strings.Contains(out, "(default 127.0.0.1:4567)") {
+		t.Errorf("serve --help:\n%s", out)
+	}
+	if _, out, _ := enilab(t, "help"); !strings.Contains(out, "6  unproven") {
+		t.Errorf("help has no verdicts:\n%s", out)
 	}
 }
 

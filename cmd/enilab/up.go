@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	kindworld "github.com/enilab/enilab/sim/kind"
+	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/suite"
 )
 
@@ -37,11 +38,14 @@ func (f *upFlags) add(c *cobra.Command) {
 // check judges the flags.
 func (f *upFlags) check(c *cobra.Command) error {
 	if f.on != "kind" {
-		near := hint(f.on, []string{"kind"})
+		near := "up makes clusters of kind: leave --on out"
+		if s := scn.Suggest(f.on, []string{"kind"}); s != "" {
+			near = fmt.Sprintf("did you mean %q?", s)
+		}
 		if f.on == "lab" {
 			near = "a laboratory is there for a scenario: enilab run --on lab --keep FILE"
 		}
-		return usage("up has no place %q (%s)", f.on, near)
+		return usage("up cannot make a world %q (%s)", f.on, near)
 	}
 	if f.config != "" && (c.Flags().Changed("nodes") || c.Flags().Changed("proxy")) {
 		return usage("--config says how many nodes there are and what kube-proxy does: leave --nodes and --proxy out")
