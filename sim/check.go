@@ -43,13 +43,14 @@ var clusterKeys = []string{"nodes", "type", "vpc", "subnet", "runtime", "warm", 
 
 // Check judges what the parser cannot: verbs, nodes, mutants, invariants, metrics, settings, contradictions between lines, and actions
 // that cannot strike whatever happens. It returns all errors at once.
-func Check(f *scn.File) (*Cluster, error) { return check(f, true) }
+func Check(f *scn.File) (*Cluster, error) { return check(f, true, true) }
 
-// CheckRest is Check of a file of which lines are missing, because they could not be read: what those may have made is not missed.
-func CheckRest(f *scn.File) (*Cluster, error) { return check(f, false) }
+// CheckRest is Check of a file of which lines are missing, because they could not be read: what those may have made is not missed. cluster
+// says that the cluster line is there.
+func CheckRest(f *scn.File, cluster bool) (*Cluster, error) { return check(f, false, cluster) }
 
-func check(f *scn.File, whole bool) (*Cluster, error) {
-	c := &checker{whole: whole, cluster: Cluster{Nodes: 1, Type: "m5.large", VPC: netip.MustParsePrefix("10.0.0.0/16"), Version: ipam.Version,
+func check(f *scn.File, whole, nodes bool) (*Cluster, error) {
+	c := &checker{whole: whole, nodes: nodes, cluster: Cluster{Nodes: 1, Type: "m5.large", VPC: netip.MustParsePrefix("10.0.0.0/16"), Version: ipam.Version,
 		Settings: ipam.Defaults()}}
 	for i := range f.Lines {
 		c.head(&f.Lines[i])
@@ -73,6 +74,7 @@ func check(f *scn.File, whole bool) (*Cluster, error) {
 type checker struct {
 	cluster Cluster
 	whole   bool     // no line is missing
+	nodes   bool     // nor is the cluster line
 	names   []string // workloads
 	plan    plan
 	errs    scn.ErrorList
@@ -196,7 +198,7 @@ func (c *checker) invariant(pos scn.Pos, phrase string) {
 	switch {
 	case !ok:
 		c.bad(pos, suggest(phrase, audit.Phrases(), "enilab invariants lists them, quoted exactly"), "unknown invariant %q", phrase)
-	case i.ID == audit.I8 && c.cluster.Budget == 0 && c.whole:
+	case i.ID == audit.I8 && c.cluster.Budget == 0 && c.nodes:
 		c.bad(pos, "write budget=CALLS on the cluster line", "%q cannot break: the cluster has no budget", phrase)
 	}
 }
@@ -253,7 +255,7 @@ func (c *checker) workload(a *scn.Action, act *Act) {
 func (c *checker) subject(s scn.Subject) bool {
 	switch s.Kind {
 	case scn.Node:
-		if s.Node > c.cluster.Nodes && c.whole {
+		if s.Node > c.cluster.Nodes && c.nodes {
 			c.bad(s.Pos, "name one of node-1 to node-"+strconv.Itoa(c.cluster.Nodes)+", or raise nodes=", "there is no node-%d: the cluster has nodes=%d", s.Node, c.cluster.Nodes)
 			return false
 		}

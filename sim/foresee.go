@@ -77,12 +77,12 @@ func (c *checker) strikes(s *scn.At, act *Act) {
 	limits, _ := ec2.LimitsOf(c.cluster.Type)
 	switch act.Verb {
 	case "flush-routes":
-		if t := act.Int("table"); t != mainTable && (t < 2 || t > limits.ENIs) && c.whole {
+		if t := act.Int("table"); t != mainTable && (t < 2 || t > limits.ENIs) && c.nodes {
 			c.bad(pos, "254 is the main table; table N+1 is that of the ENI at device N", "flush-routes table=%d strikes nobody: a %s has tables %d and 2 to %d",
 				t, c.cluster.Type, mainTable, limits.ENIs)
 		}
 	case "detach", "remove":
-		if d := act.Int("device"); (d < 1 || d >= limits.ENIs) && c.whole {
+		if d := act.Int("device"); (d < 1 || d >= limits.ENIs) && c.nodes {
 			c.bad(pos, "device 0 is the primary ENI, which stays", "%s device=%d strikes nobody: a %s has further ENIs at devices 1 to %d", act.Verb, d, c.cluster.Type, limits.ENIs-1)
 		}
 	case "roll":

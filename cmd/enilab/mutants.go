@@ -16,8 +16,8 @@ func (l *lab) mutantsCommand() *cobra.Command {
 	asJSON := false
 	c := &cobra.Command{
 		Use:   "mutants",
-		Short: "lists the mistakes that scenarios prove themselves against",
-		Long: `mutants lists the mistakes that scenarios prove themselves against: each is somebody's real daemon, or a line left out of
+		Short: "lists the mutants that scenarios prove themselves against",
+		Long: `mutants lists the mutants that scenarios prove themselves against: each is somebody's real daemon, or a line left out of
 ours. A mutant that no scenario names shows a rule that nothing tests.`,
 		Example: `  enilab mutants
   enilab run scenarios/socket-mismatch.scn --against recover-from-runtime-only`,

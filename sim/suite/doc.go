@@ -7,7 +7,7 @@
 //	if r.Status != suite.Held { fmt.Print(r.Report()) }
 //
 // A file holds when each of its variants holds, tells the golden story (with the default seed) and each of its mutants
-// breaks, first and in time, the invariant that its `against` line names: a scenario that no mistake can break proves nothing.
+// breaks, first and in time, the invariant that its `against` line names: a scenario that no mutant can break proves nothing.
 //
 // The simulator is deterministic and must stay so: a twentieth of all runs, chosen by their names, is run twice and compared.
 package suite

@@ -53,8 +53,9 @@ func Load(p *Place, name string, data []byte) (*Case, error) {
 	}
 	c := &Case{File: f, Place: p}
 	check := sim.Check
-	if makes(f, errs) {
-		check = sim.CheckRest
+	if broken(f, errs, makers...) {
+		intact := !broken(f, errs, "cluster")
+		check = func(f *scn.File) (*sim.Cluster, error) { return sim.CheckRest(f, intact) }
 	}
 	for _, values := range f.Variants() {
 		v, err := p.variant(f, values, check)
@@ -107,8 +108,8 @@ func (p *Place) variant(f *scn.File, values map[string]string, check func(*scn.F
 // makers are words of lines without which other lines may have nothing to be about.
 var makers = []string{"cluster", "start", "pods", "create", "scale", "hold", "hang", "socket", "upgrade", "finally", "converges"}
 
-// makes says whether a line that could not be read may have made what another line is about.
-func makes(f *scn.File, errs scn.ErrorList) bool {
+// broken says whether one of these words is in a line that could not be read, which may have made what another line is about.
+func broken(f *scn.File, errs scn.ErrorList, words ...string) bool {
 	return slices.ContainsFunc(errs, func(e *scn.Error) bool {
 		n := e.Pos.Line
 		if n < 1 || n > len(f.Lines) {
@@ -118,7 +119,7 @@ func makes(f *scn.File, errs scn.ErrorList) bool {
 		if strings.HasPrefix(e.Hint, "did you mean") {
 			text += e.Hint
 		}
-		return slices.ContainsFunc(makers, func(w string) bool { return strings.Contains(text, w) })
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 	})
 }
 
