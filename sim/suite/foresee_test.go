@@ -9,7 +9,7 @@ import (
 func TestRefusesWhatCannotStrike(t *testing.T) {
 	const head = "cluster nodes=2 type=m5.large subnet=10.0.10.0/24\nstart pods web 3 on node-1\n"
 	for line, says := range map[string]string{
-		"at 1s pod web-99 delete":                              "there is never a pod web-99: workload web has at most 3 pods (the last one is web-2)",
+		"at 1s pod web-99 delete":                              "there is never a pod web-99: workload web is scaled to 3 at most (the last one is web-2)",
 		"at 1s pod web-x delete":                               `no workload of pod "web-x"`,
 		"at 1s pod web delete":                                 `no workload of pod "web"`,
 		"at 1s ec2 unassign web-3":                             "there is never a pod web-3",
