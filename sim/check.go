@@ -256,7 +256,11 @@ func (c *checker) subject(s scn.Subject) bool {
 	switch s.Kind {
 	case scn.Node:
 		if s.Node > c.cluster.Nodes && c.nodes {
-			c.bad(s.Pos, "name one of node-1 to node-"+strconv.Itoa(c.cluster.Nodes)+", or raise nodes=", "there is no node-%d: the cluster has nodes=%d", s.Node, c.cluster.Nodes)
+			names := "node-1"
+			if c.cluster.Nodes > 1 {
+				names = "one of node-1 to node-" + strconv.Itoa(c.cluster.Nodes)
+			}
+			c.bad(s.Pos, "name "+names+", or raise nodes=", "there is no node-%d: the cluster has nodes=%d", s.Node, c.cluster.Nodes)
 			return false
 		}
 	case scn.Pod:

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/mutants"
@@ -119,7 +120,8 @@ func broken(f *scn.File, errs scn.ErrorList, words ...string) bool {
 		if strings.HasPrefix(e.Hint, "did you mean") {
 			text += e.Hint
 		}
-		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
+		found := strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && r != '-' }) // restart is no start
+		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(found, w) })
 	})
 }
 
