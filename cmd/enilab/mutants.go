@@ -17,7 +17,7 @@ func (l *lab) mutantsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "mutants",
 		Short: "lists the mutants that scenarios prove themselves against",
-		Long: `mutants lists the mutants that scenarios prove themselves against: each is somebody's real daemon, or a line left out of
+		Long: `mutants lists the daemons that scenarios prove themselves against: each is somebody's real daemon, or a line left out of
 ours. A mutant that no scenario names shows a rule that nothing tests.`,
 		Example: `  enilab mutants
   enilab run scenarios/socket-mismatch.scn --against recover-from-runtime-only`,

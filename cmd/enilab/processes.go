@@ -22,6 +22,6 @@ func (l *lab) nodeCommand() *cobra.Command {
 
 // playCommand is what the laboratory executes in the place of ipamd.
 func (l *lab) playCommand() *cobra.Command {
-	return &cobra.Command{Use: "play MUTANT [IPAMD-ARGUMENTS]", Short: "plays ipamd as a mutant of it", Hidden: true, DisableFlagParsing: true,
+	return &cobra.Command{Use: "play MUTANT [IPAMD-ARGUMENTS]", Short: "plays ipamd as a mutant", Hidden: true, DisableFlagParsing: true,
 		RunE: func(_ *cobra.Command, args []string) error { return ended(labworld.PlayDaemon(args)) }}
 }

@@ -114,7 +114,7 @@ func (r *Result) troubles() []string {
 	}
 	for i := range r.Bites {
 		if b := &r.Bites[i]; b.Why != "" && !b.Outcome.Cut {
-			out = append(out, fmt.Sprintf("%sline %d: the CNI held, but mutant %s should break %q first, and %s", in(b.Outcome.Variant), b.Against.Pos.Line, b.Against.Mutant.Name, b.Against.Claim.Invariant, b.Why))
+			out = append(out, fmt.Sprintf("%sline %d: the CNI held, but mutant %s was not caught: expected %q to break first; found that %s", in(b.Outcome.Variant), b.Against.Pos.Line, b.Against.Mutant.Name, b.Against.Claim.Invariant, b.Why))
 		}
 	}
 	for i := range r.Runs {

@@ -207,14 +207,14 @@ func (a *Against) judge(out *Outcome, slack time.Duration) string {
 		return "its cluster never started: " + out.Err.Error()
 	}
 	if len(out.Verdict.Violations) == 0 {
-		return fmt.Sprintf("it broke no invariant by %s, the end", Short(out.Verdict.Ended))
+		return fmt.Sprintf("it broke no invariant until the end at %s", Short(out.Verdict.Ended))
 	}
 	v := out.Verdict.Violations[0]
 	switch p := v.Invariant.Phrase(); {
 	case p != a.Claim.Invariant:
 		return fmt.Sprintf("it broke %q first, %s: %s", p, Instant(v.At), v.Text)
 	case a.Claim.HasBy && v.At > a.Claim.By+slack:
-		return fmt.Sprintf("it broke it %s only, later than %s", Instant(v.At), Short(a.Claim.By))
+		return fmt.Sprintf("it broke that %s only, later than %s", Instant(v.At), Short(a.Claim.By))
 	}
 	return ""
 }
