@@ -45,8 +45,8 @@ func (l *Log) Part(id int, what string) (part int) {
 }
 
 // Means says which pod an action is about, when the file calls it otherwise: web-0 is the oldest pod of web, whatever its name.
-func (l *Log) Means(id int, a *sim.Act, pod string) {
-	if pod != a.Subject.Pod {
+func (l *Log) Means(id int, called, pod string) {
+	if pod != called {
 		l.entries[id-1].what += " (" + pod + ")"
 	}
 }

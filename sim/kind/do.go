@@ -41,6 +41,9 @@ func (w *World) Do(a *sim.Act) (id int) {
 		}
 	case scn.EC2, scn.IMDS:
 		var s sim.Strike
+		if p, ok := w.pods.find(a.Text("pod")); ok {
+			w.acts.Means(id, a.Text("pod"), p.name)
+		}
 		w.c.Cloud(func(now time.Duration, m *ec2.Cloud) {
 			c := acts.Cloud{Model: m, Now: now, Instance: w.instance, Address: w.addressOf}
 			s = c.Do(a, id)
@@ -345,7 +348,7 @@ func (w *World) doPod(a *sim.Act, id int) error {
 		w.took(id, acts.NoPod(a.Subject.Pod, false))
 		return nil
 	}
-	w.acts.Means(id, a, p.name)
+	w.acts.Means(id, a.Subject.Pod, p.name)
 	switch a.Verb {
 	case "delete", "force-delete":
 		if p.deleting && a.Verb == "delete" {

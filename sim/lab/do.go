@@ -61,6 +61,9 @@ func (w *World) Do(a *sim.Act) (id int) {
 		w.took(id, s)
 	case scn.EC2, scn.IMDS:
 		c := acts.Cloud{Model: w.cloud, Now: w.now(), Instance: func(i int) ec2.InstanceID { return w.nodes[i].inst }, Address: acts.AddressIn(w.kube)}
+		if p, ok := w.kube.Find(a.Text("pod")); ok {
+			w.acts.Means(id, a.Text("pod"), p.Name)
+		}
 		w.took(id, c.Do(a, id))
 	}
 	w.pump()
@@ -417,7 +420,7 @@ func (w *World) doPod(a *sim.Act, id int) {
 	n := w.nodes[p.Node]
 	n.dirty = true
 	n.cri.Number(id)
-	w.acts.Means(id, a, p.Name)
+	w.acts.Means(id, a.Subject.Pod, p.Name)
 	k := acts.API{Model: w.kube, Now: w.now()}
 	if s, ours := k.Do(a); ours {
 		w.took(id, s)
