@@ -31,13 +31,13 @@ func (a *Auditor) Unsettled(now time.Duration, c *Cut) (broken []Violation, unde
 		broken = append(broken, Violation{Invariant: id, At: now, Node: c.Node, Text: fmt.Sprintf(format, args...)})
 	}
 	old := a.stuck(now, c)
-	a.dels(c, old.dels, say)
 	if old.intents {
 		say(I5, "node-%d leaks: %s open since before the faults ended", c.Node, count(c.View.Intents, "EC2 intent"))
 	}
 	if old.cooling {
 		say(I5, "node-%d leaks: it has %s, not all since the faults ended", c.Node, count(c.View.Cooling, "cooling address"))
 	}
+	a.dels(c, old.dels, say)
 	if underWay = c.underWay(&old); len(underWay) > 0 {
 		return broken, underWay
 	}
