@@ -25,6 +25,9 @@ const nodePort = 30080
 // What comes in for a node's port and is led to a pod on a secondary ENI has to leave by the primary one again, whose address the caller
 // asked. Without AWS_VPC_CNI_NODE_PORT_SUPPORT it leaves by the pod's own ENI, and the VPC drops it.
 func TestNodePort(t *testing.T) {
+	if testing.Short() {
+		t.Skip("eight seconds of packets through two daemons: leave -short out")
+	}
 	for _, supported := range []bool{true, false} {
 		t.Run(fmt.Sprintf("supported=%v", supported), func(t *testing.T) {
 			w := open(t, fmt.Sprintf(twoNodes, fmt.Sprintf("AWS_VPC_CNI_NODE_PORT_SUPPORT=%v", supported)))

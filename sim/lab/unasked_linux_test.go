@@ -108,6 +108,9 @@ func TestDaemonEndsByItself(t *testing.T) {
 
 // A laboratory that is kept up goes on: a daemon that is killed there is started again, and what breaks is found.
 func TestDaemonIsKilledWhileKept(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a laboratory that is kept up: leave -short out")
+	}
 	p := parts(t)
 	c, err := suite.Load(lab.Place(p), "unasked.scn", []byte(unasked))
 	must(t, err)
