@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
 )
 
@@ -83,4 +84,12 @@ func Sprung(a ec2.Action, after bool) string {
 		return "the daemon dies after its " + a.String()
 	}
 	return "the daemon dies before its " + a.String()
+}
+
+// Listed is what a daemon met behind a runtime socket that an action has changed.
+func Listed(in *ipam.Seen) string {
+	if !in.Complete {
+		return "the daemon is given no complete list: " + in.Err
+	}
+	return "the daemon is given a list of " + Count(len(in.Sandboxes), "sandbox")
 }

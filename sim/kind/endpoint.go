@@ -228,11 +228,7 @@ func (w *World) heard(l *witness.Life, in ipam.Input) {
 		m.starters = nil
 	case ipam.Seen:
 		if in.What == ipam.LookRuntime && in.ID != 0 && m.socketBy != 0 {
-			text := "the daemon is given a list of " + acts.Count(len(in.Sandboxes), "sandbox")
-			if !in.Complete {
-				text = "the daemon is given no complete list: " + in.Err
-			}
-			w.metNow(m.socketBy, text)
+			w.metNow(m.socketBy, acts.Listed(&in))
 			m.socketBy = 0
 		}
 	}

@@ -174,11 +174,7 @@ func (w *World) heard(l *witness.Life, in ipam.Input) {
 		if in.What != ipam.LookRuntime || in.ID == 0 || n.socketBy == 0 {
 			return
 		}
-		text := "the daemon is given a list of " + acts.Count(len(in.Sandboxes), "sandbox")
-		if !in.Complete {
-			text = "the daemon is given no complete list: " + in.Err
-		}
-		w.met(n.socketBy, text)
+		w.met(n.socketBy, acts.Listed(&in))
 		n.socketBy = 0
 	}
 }
