@@ -103,6 +103,9 @@ func (k *Kernel) createVeth(op *dataplane.Op) (dataplane.ErrorKind, string) {
 
 func (k *Kernel) renameLink(op *dataplane.Op) (dataplane.ErrorKind, string) {
 	slot := k.veth(op.Alias)
+	if named := k.slotByName(op.Link); slot == none && named != none && k.links[named].netns != 0 {
+		slot = named
+	}
 	switch {
 	case op.Name == "":
 		return dataplane.Invalid, "the new name is empty"

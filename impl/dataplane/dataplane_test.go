@@ -79,7 +79,7 @@ remove-route dst=10.0.10.1/32 table=3 mac=0a:00:00:00:00:02
 		"primary eni":         {ENIPlan(primary), "\n"},
 		"primary eni removal": {ENIRemoval(primary), "\n"},
 		"pod": {PodPlan(podSpec), `
-rename-link name=eni0000000000a alias="enilab/1 aws-cni 94feeebc eth0 10.0.10.71"
+rename-link link=eni991a2d29a7a name=eni0000000000a alias="enilab/1 aws-cni 94feeebc eth0 10.0.10.71"
 create-veth link=eni991a2d29a7a name=eth0 mtu=9001 mac=MAC netns=4026532301 alias=ALIAS
 pod-route dst=169.254.1.1/32 netns=4026532301 alias=ALIAS
 pod-route dst=0.0.0.0/0 via=169.254.1.1 netns=4026532301 alias=ALIAS

@@ -20,7 +20,8 @@ const (
 	// alias and the MAC, the pod's end Name in Netns, both up. Exclusive (NLM_F_EXCL): Exists when a
 	// link of that name or that alias lives, or the namespace already has a Name.
 	CreateVeth
-	// RenameLink{Alias, Name}: the link with that alias gives up its name for Name and keeps its
+	// RenameLink{Alias, Link, Name}: the link with that alias, or the veth called Link where none has
+	// it (somebody cleared the alias, or no record knows it), gives up its name for Name and keeps its
 	// traffic. A link that is gone has nothing to give up: no error. Exists when another link is
 	// called Name. Before Linux 6.2 the link has to go down for it, which loses its routes and proxy
 	// entries: then they are put back as part of this operation.

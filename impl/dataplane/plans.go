@@ -89,8 +89,8 @@ func PodPlan(s PodSpec) Plan {
 		ifName = PodInterface
 	}
 	ops := make([]Op, 0, 11)
-	if s.Displaced != "" {
-		ops = append(ops, Op{Kind: RenameLink, Alias: s.Displaced, Name: s.DisplacedName})
+	if s.DisplacedName != "" {
+		ops = append(ops, Op{Kind: RenameLink, Alias: s.Displaced, Link: s.HostVeth, Name: s.DisplacedName})
 	}
 	ops = append(ops, Op{Kind: CreateVeth, Link: s.HostVeth, Alias: s.Alias, MAC: mac, Netns: s.Netns, Name: ifName, MTU: s.MTU})
 	ops = append(ops, Op{Kind: PodRoute, Alias: s.Alias, Netns: s.Netns, Dst: hostPrefix(Gateway())})

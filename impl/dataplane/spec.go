@@ -35,6 +35,7 @@ type PodSpec struct {
 	MAC    string // the host end's; empty means VethMAC(Alias). An adopted pod's is what was found
 
 	// Two incarnations of one pod name may be alive. The canonical name belongs to the newest: the
-	// link with alias Displaced gives it up and is then called DisplacedName. Empty: nobody holds it.
+	// link with alias Displaced, or whatever veth has the name, gives it up and is then called
+	// DisplacedName. Empty: nobody holds it.
 	Displaced, DisplacedName string
 }

@@ -138,6 +138,9 @@ func (n *Node) displace(ix int32, spec *dataplane.PodSpec) (evict string) {
 		n.note(Note{Mark: Displaced, Att: o.Att, Addr: o.IP})
 		return ""
 	}
+	if a.Then != nil && a.Then.Tries > 0 && n.policy.Displace != nil { // the first try met a link of that name that no row knows
+		spec.DisplacedName = dataplane.DisplacedVethName(n.Set.VethPrefix, "before "+a.link())
+	}
 	return ""
 }
 

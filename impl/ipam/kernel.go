@@ -26,7 +26,7 @@ func (n *Node) seenKernel(now time.Duration, in *Seen, whole bool, asked uint64)
 	if n.calm && (n.last == o || n.last.Equal(o)) {
 		return
 	}
-	ix := o.Index()
+	ix, rested := o.Index(), n.atPeace() // what leaves a state by this look is judged by the next one (contract 8), which may show the same
 	alive := n.testify(now, ix, asked)
 	n.unquarantine(now, ix, asked)
 	n.coolDowns(now, ix, asked)
@@ -37,7 +37,7 @@ func (n *Node) seenKernel(now time.Duration, in *Seen, whole bool, asked uint64)
 	n.answerChecks(ix, asked)
 	n.collected(now, LookKernel, asked)
 	n.CoolAt = n.nextCool(now)
-	n.last, n.calm = o, alive && n.atPeace()
+	n.last, n.calm = o, alive && rested && n.atPeace()
 }
 
 // atPeace says whether nothing that an observation of the kernel could move is under way.

@@ -266,15 +266,17 @@ func TestOccupiedName(t *testing.T) {
 	w := still(t)
 	b := w.pod("c1", "web-1")
 	w.then(w.adding(b), "save 10.0.0.10 assigned")
+	first := "create-veth" // and from then on whatever has the name gives it up
 	for i, next := range []string{"11", "12", "13"} {
 		last := "10.0.0.1" + strconv.Itoa(i)
-		w.then(w.durable(), "apply pod/aws-cni/c1/eth0 create-veth")
+		w.then(w.durable(), "apply pod/aws-cni/c1/eth0 "+first)
+		first = "rename-link"
 		a := w.until("the plan", func(e ipam.Effect) bool { _, ok := e.(*ipam.Apply); return ok }).(*ipam.Apply)
 		w.then(ipam.Applied{ID: a.ID, Err: &dataplane.Error{Kind: dataplane.Exists}}, "save "+last+" cooling")
 		w.then(w.durable(), "apply pod/aws-cni/c1/eth0 delete-veth")
 		w.then(w.ran(), "save 10.0.0."+next+" assigned")
 	}
-	w.then(w.durable(), "apply pod/aws-cni/c1/eth0 create-veth")
+	w.then(w.durable(), "apply pod/aws-cni/c1/eth0 "+first)
 	a := w.until("the plan", func(e ipam.Effect) bool { _, ok := e.(*ipam.Apply); return ok }).(*ipam.Apply)
 	w.then(ipam.Applied{ID: a.ID, Err: &dataplane.Error{Kind: dataplane.Exists}}, "ADD error 5, save 10.0.0.13 cooling") // three tries are enough
 }

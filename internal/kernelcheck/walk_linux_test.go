@@ -98,6 +98,9 @@ func (w *walker) op() dataplane.Op {
 		}
 	case dataplane.RenameLink:
 		o.Alias, o.Name = w.alias(), w.name()
+		if w.half() {
+			o.Link = w.name()
+		}
 	case dataplane.ENIAddress:
 		o.Dst, o.Addr = w.eni().Subnet, w.eni().Primary
 	case dataplane.AdoptLink:

@@ -15,7 +15,10 @@ func (a *applier) renameLink(op *dataplane.Op) error {
 	}
 	d, err := a.veth(op.Alias)
 	if err == errNoLink {
-		return nil
+		d, err = a.k.roster.name(op.Link)
+		if err == nil && (d.index == 0 || d.kind != vethKind) {
+			return nil
+		}
 	}
 	if err != nil || d.name == op.Name {
 		return err
