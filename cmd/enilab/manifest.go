@@ -11,9 +11,9 @@ func (l *lab) manifestCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "manifest",
 		Short: "prints the CNI's Kubernetes manifests",
-		Long: `manifest prints the DaemonSet aws-node, its ServiceAccount and its rights as YAML, as they are applied to EKS. They replace those of
-amazon-vpc-cni-k8s, whose names they have.`,
-		Example: `  enilab manifest --image registry.example/enilab:1 | kubectl apply --server-side --force-conflicts -f -`,
+		Long: `manifest prints the DaemonSet aws-node, its ServiceAccount and its rights as YAML, to be applied over amazon-vpc-cni-k8s's or where nothing
+is. The operator's settings, the policy agent and amazon-vpc-cni-k8s's role stay as they are (docs/ipamd.md, Installing).`,
+		Example: `  enilab manifest --image registry.example/enilab:1 | kubectl apply --server-side --force-conflicts --field-manager=enilab -f -`,
 		Args:    nothing,
 		RunE: func(*cobra.Command, []string) error {
 			text, err := deploy.Manifests(o)

@@ -19,7 +19,7 @@ const DefaultTag = "dev"
 type Options struct {
 	Image      string            // empty: Repository:DefaultTag
 	PullPolicy string            // Always, IfNotPresent or Never; empty: IfNotPresent
-	Env        map[string]string // of both containers, added to the stock environment or instead of it; an empty value is an unset variable
+	Env        map[string]string // of both containers, an empty value is an unset variable
 	Command    []string          // the daemon's; empty: /ipamd. The init container and the probes are always /ipamd's
 	RuntimeDir string            // the host's folder of the runtime's socket, mounted at the same path; empty: /run/containerd
 	// ExtraVolumes are paths of the host, mounted at the same path for the daemon to read and write.
