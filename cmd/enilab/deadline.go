@@ -14,8 +14,9 @@ import (
 const endLimit = 4 * time.Second
 
 // deadline ends this process when a run has been interrupted and does not end: something in it cannot be. What was known by then is said.
-// A laboratory's nodes die with this process, and with them all that they are made of. stop takes it back.
-func (l *lab) deadline(p *progress) (stop func()) {
+// A laboratory's nodes die with this process, and with them all that they are made of; a cluster, if one is named, is left to another process.
+// stop takes it back.
+func (l *lab) deadline(p *progress, cluster string) (stop func()) {
 	done := make(chan struct{})
 	forget := context.AfterFunc(l.context(), func() {
 		late := time.NewTimer(endLimit)
@@ -25,6 +26,9 @@ func (l *lab) deadline(p *progress) (stop func()) {
 		case <-late.C:
 			fmt.Fprintf(l.err, "\nenilab: interrupted, and %v later something has not ended: %s\n", endLimit, p.lastSeen())
 			labworld.Abandon()
+			if cluster != "" {
+				l.leave(cluster)
+			}
 			os.Exit(suite.ExitInterrupted)
 		}
 	})

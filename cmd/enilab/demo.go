@@ -154,7 +154,7 @@ func (s *stage) code() int {
 func (l *lab) replayAll(cases []*suite.Case, atOnce int, where string) []timed {
 	p := newProgress(l.err)
 	defer p.clear()
-	defer l.deadline(p)()
+	defer l.deadline(p, "")()
 	o := suite.Options{Seed: suite.DefaultSeed, Interrupted: l.interrupted}
 	if atOnce == 1 {
 		o.Progress = p.tell

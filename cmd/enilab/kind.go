@@ -51,7 +51,7 @@ func (l *lab) kindPlace(name string) (*suite.Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg := kindworld.WorldConfig{Context: l.context(), Name: name, Parts: parts}
+	cfg := kindworld.WorldConfig{Context: l.context(), Name: name, Parts: parts, Leave: func() bool { return l.interrupted() && l.leave(name) }}
 	switch {
 	case os.Getenv("ENILAB_VERBOSE") != "":
 		cfg.Log = func(at time.Duration, text string) {

@@ -24,6 +24,7 @@ type lab struct {
 	out, err    io.Writer
 	interrupted func() bool
 	ctx         context.Context // ends with the first Control-C; nil: never
+	left        io.Closer       // ends with this process: see leave
 }
 
 // context is for what waits by itself.

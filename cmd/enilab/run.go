@@ -164,12 +164,13 @@ func (l *lab) runFiles(f *runFlags, names []string) error {
 		}
 	}
 	o.Interrupted = l.interrupted
-	if f.ranged {
-		return l.sweepFiles(f, seeds, o, cases)
+	p, cluster := newProgress(l.err), ""
+	if f.on == "kind" {
+		cluster = f.name
 	}
-	p := newProgress(l.err)
-	if f.on != "kind" { // a cluster takes as long to remove as Docker takes
-		defer l.deadline(p)()
+	defer l.deadline(p, cluster)()
+	if f.ranged {
+		return l.sweepFiles(f, seeds, o, cases, p)
 	}
 	o.Progress = p.tell
 	if f.keep {

@@ -60,8 +60,7 @@ func (f *runFlags) seedRange() (seeds suite.Seeds, err error) {
 }
 
 // sweepFiles runs all files under all seeds of the range.
-func (l *lab) sweepFiles(f *runFlags, seeds suite.Seeds, o suite.Options, cases []*suite.Case) error {
-	p := newProgress(l.err)
+func (l *lab) sweepFiles(f *runFlags, seeds suite.Seeds, o suite.Options, cases []*suite.Case, p *progress) error {
 	files := suite.SweepAll(cases, suite.SweepOptions{Options: o, Seeds: seeds, AtOnce: runtime.GOMAXPROCS(0),
 		Swept: func(x suite.SweepProgress) {
 			line := fmt.Sprintf("run %s of %s: %s, seed %d", suite.Number(uint64(x.Done)), suite.Number(uint64(x.Total)), x.Scenario, x.Seed)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strconv"
@@ -199,7 +200,7 @@ func (l *lab) listen(words *os.File) (kubeconfig string, err error) {
 }
 
 func (l *lab) downCommand() *cobra.Command {
-	name := upName
+	name, after := upName, false
 	c := &cobra.Command{
 		Use:     "down",
 		Short:   "removes a cluster that up, or run --on kind, has made",
@@ -207,7 +208,12 @@ func (l *lab) downCommand() *cobra.Command {
 		Example: "  enilab down\n  enilab down --name big",
 		Args:    nothing,
 		RunE: func(*cobra.Command, []string) error {
-			was, err := kindworld.Remove(l.context(), name)
+			remove := kindworld.Remove
+			if after {
+				_, _ = io.Copy(io.Discard, l.in)
+				remove = kindworld.RemoveAll
+			}
+			was, err := remove(l.context(), name)
 			if err != nil {
 				return kindError(err)
 			}
@@ -220,5 +226,7 @@ func (l *lab) downCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&name, "name", name, "the cluster's name")
+	c.Flags().BoolVar(&after, "after", false, "begin when standard input ends: see leave")
+	_ = c.Flags().MarkHidden("after") // nobody types it
 	return c
 }

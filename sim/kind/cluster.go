@@ -102,7 +102,7 @@ func (c *Cluster) up(ctx context.Context) error {
 	if c.layout, err = c.cfg.chooseLayout(used); err != nil {
 		return err
 	}
-	if c.temp, err = os.MkdirTemp("", "enilab-kind-"); err != nil {
+	if c.temp, err = os.MkdirTemp("", folderName); err != nil {
 		return err
 	}
 	for _, step := range []struct {
@@ -123,7 +123,7 @@ func (c *Cluster) up(ctx context.Context) error {
 
 // makeVPC makes the network, EC2 and the fabric.
 func (c *Cluster) makeVPC(ctx context.Context) error {
-	if err := makeNetwork(ctx, &c.cfg, &c.layout); err != nil {
+	if err := makeNetwork(ctx, &c.cfg, &c.layout, c.temp); err != nil {
 		return err
 	}
 	pid, err := containerPID(ctx, router(c.cfg.Name))
@@ -186,7 +186,8 @@ func (c *Cluster) makeCluster(ctx context.Context) error {
 	return err
 }
 
-// Close removes the containers, the network and with them the namespaces, and the temporary files.
+// Close removes the containers, the network and with them the namespaces, and the temporary files. It leaves to Config.Leave what takes as
+// long as Docker takes, if that wants to.
 func (c *Cluster) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()
@@ -202,7 +203,9 @@ func (c *Cluster) Close() error {
 	if c.fabric != nil {
 		errs = append(errs, c.fabric.Close())
 	}
-	errs = append(errs, remove(ctx, c.cfg.Name))
+	if c.cfg.Leave == nil || !c.cfg.Leave() {
+		errs = append(errs, remove(ctx, c.cfg.Name))
+	}
 	c.watchers.Wait()
 	if c.net != nil {
 		_ = c.net.Close()

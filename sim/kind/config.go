@@ -30,6 +30,7 @@ type Config struct {
 	Throttle    ec2.Throttle // of the account
 	Kubeconfig  string       // where it is written; default: a temporary file that Close removes
 	Log         func(string) // told what happens, a line each; nil: nobody is
+	Leave       func() bool  // whether another process removes the cluster when Close has no time for it (see Down); nil: none does
 	Seed        uint64       // of the models
 	Hooks       Hooks        // who watches the cloud; nil functions are not called
 }

@@ -107,3 +107,25 @@ func Remove(ctx context.Context, name string) (bool, error) {
 	left, down := Down(ctx, name)
 	return was || left, errors.Join(err, down)
 }
+
+// again is when RemoveAll looks again.
+const again = 2 * time.Second
+
+// RemoveAll is Remove for a cluster whose process may have ended while Docker was still making containers for it: it looks until it has found
+// nothing.
+func RemoveAll(ctx context.Context, name string) (was bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, closeLimit)
+	defer cancel()
+	for {
+		found, err := Remove(ctx, name)
+		if err == nil && !found {
+			return was, nil
+		}
+		was = was || found
+		select {
+		case <-ctx.Done():
+			return was, errors.Join(err, ctx.Err())
+		case <-time.After(again):
+		}
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/enilab/enilab/sim/registry"
@@ -11,6 +13,12 @@ import (
 
 // label marks what a cluster has made beside kind's own containers.
 const label = "enilab.cluster"
+
+// folderLabel names the folder of a cluster's process, whose name begins with folderName.
+const (
+	folderLabel = "enilab.folder"
+	folderName  = "enilab-kind-"
+)
 
 // router is the name of the container whose network namespace is the VPC's router.
 func router(cluster string) string { return cluster + "-vpc" }
@@ -37,15 +45,16 @@ func usedPrefixes(ctx context.Context) ([]netip.Prefix, error) {
 	return out, nil
 }
 
-// makeNetwork makes the network that is the subnet, and the container that holds the router's namespace, whose PID it returns.
-func makeNetwork(ctx context.Context, c *Config, l *layout) error {
+// makeNetwork makes the network that is the subnet, and the container that holds the router's namespace. The network knows the cluster's folder,
+// for who removes them when this process is gone.
+func makeNetwork(ctx context.Context, c *Config, l *layout, folder string) error {
 	self, err := registry.Self()
 	if err != nil {
 		return err
 	}
 	_, err = docker(ctx, "network", "create", "--driver", "bridge", "--subnet", l.subnet.String(), "--ip-range", l.machines.String(),
 		"--gateway", l.host.String(), "--opt", fmt.Sprintf("com.docker.network.driver.mtu=%d", jumboMTU), "--label", label+"="+c.Name,
-		"--label", ownerLabel+"="+ownerText(self), c.Name)
+		"--label", ownerLabel+"="+ownerText(self), "--label", folderLabel+"="+folder, c.Name)
 	if err != nil {
 		return fmt.Errorf("make the Docker network %s with %v: %w", c.Name, l.subnet, err)
 	}
@@ -89,14 +98,30 @@ func remove(ctx context.Context, name string) error {
 		ids = append(ids, strings.Fields(out)...)
 	}
 	if len(ids) > 0 {
-		if _, err := docker(ctx, append([]string{"container", "rm", "--force", "--volumes"}, ids...)...); err != nil {
-			return err
+		rm := append([]string{"container", "rm", "--force", "--volumes"}, ids...)
+		if _, err := docker(ctx, rm...); err != nil {
+			for _, id := range ids {
+				thaw(id)
+			}
+			if _, err := docker(ctx, rm...); err != nil {
+				return err
+			}
 		}
 	}
-	out, err := docker(ctx, "network", "ls", "--quiet", "--filter", "label="+label+"="+name)
+	out, err := docker(ctx, "network", "ls", "--filter", "label="+label+"="+name, "--format", fmt.Sprintf("{{.ID}} {{.Label %q}}", folderLabel))
 	if err != nil || out == "" {
 		return err
 	}
-	_, err = docker(ctx, append([]string{"network", "rm"}, strings.Fields(out)...)...)
-	return err
+	for line := range strings.Lines(out) {
+		id, folder, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if _, err := docker(ctx, "network", "rm", id); err != nil && !missing(err) {
+			return err
+		}
+		if strings.HasPrefix(filepath.Base(folder), folderName) {
+			if err := os.RemoveAll(folder); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -23,11 +23,15 @@ func TestOrphans(t *testing.T) {
 		t.Fatal(err)
 	}
 	dead := registry.Process{PID: child.Process.Pid, Begun: self.Begun}
-	removed := filepath.Join(t.TempDir(), "removed")
+	removed, folder := filepath.Join(t.TempDir(), "removed"), filepath.Join(t.TempDir(), folderName+"1")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("FOLDER", folder)
 	client(t, fmt.Sprintf(`case "$*" in
+"network ls"*=old*) echo "n-old $FOLDER";;
 *--format*) printf '%%s\n' "old %s" "mine %s" "odd what" "";;
 "container ps"*=old) echo c-old;;
-"network ls"*=old) echo n-old;;
 "container rm"*|"network rm"*) echo "$*" >>%s;;
 *) ;;
 esac`, ownerText(dead), ownerText(self), removed))
@@ -41,6 +45,9 @@ esac`, ownerText(dead), ownerText(self), removed))
 	}
 	if got, want := string(data), "container rm --force --volumes c-old c-old\nnetwork rm n-old\n"; got != want {
 		t.Errorf("removed:\n%s\nexpected:\n%s", got, want)
+	}
+	if _, err := os.Stat(folder); !os.IsNotExist(err) {
+		t.Errorf("the dead process's folder is still there (%v)", err)
 	}
 	if len(said) != 1 || !strings.Contains(said[0], "cluster old") {
 		t.Errorf("said %q; expected one line about the cluster old", said)

@@ -27,6 +27,7 @@ type WorldConfig struct {
 	NodeImage string          // see Config
 	Parts     Parts
 	Log       func(at time.Duration, text string) // told what happens, a line each; nil: nobody is
+	Leave     func() bool                         // see Config
 }
 
 // World is a scenario on a kind cluster. Its nodes are the workers, in their order; what runs on the control plane, a daemon of ours
@@ -165,7 +166,7 @@ func (w *World) open(seed uint64, m *mutants.Mutant) error {
 // cluster is what the scenario asks for, but for its addresses.
 func (w *World) cluster(seed uint64) Config {
 	s := w.scenario
-	return Config{Name: w.cfg.Name, NodeImage: w.cfg.NodeImage, Workers: s.Nodes, Type: s.Type, Secondaries: s.Warm, MaxPods: w.maxPods(),
+	return Config{Name: w.cfg.Name, Leave: w.cfg.Leave, NodeImage: w.cfg.NodeImage, Workers: s.Nodes, Type: s.Type, Secondaries: s.Warm, MaxPods: w.maxPods(),
 		Seed: seed, Log: func(text string) { w.log("%s", text) },
 		Hooks: Hooks{Arrived: w.arrived, Served: w.served, Happened: w.happened, Rebooted: w.rebooted}}
 }
