@@ -38,7 +38,7 @@ var binary = sync.OnceValues(func() (string, error) {
 	}
 	built = dir
 	path := filepath.Join(dir, "aws-cni")
-	cmd := exec.Command("go", "build", "-trimpath", "-o", path, "github.com/enilab/enilab/cmd/aws-cni")
+	cmd := exec.Command("go", "build", "-tags", "grpcnotrace", "-trimpath", "-ldflags", "-s -w", "-o", path, "github.com/enilab/enilab/cmd/aws-cni")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w: %s", err, out)

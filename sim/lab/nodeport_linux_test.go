@@ -49,6 +49,9 @@ func TestNodePort(t *testing.T) {
 
 // The way back is the primary ENI's cable.
 func TestNodePortReturnsByThePrimary(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds: connections that time out")
+	}
 	w := open(t, fmt.Sprintf(twoNodes, ""))
 	pod := somewhere(t, w, 1, true)[0]
 	mac, address := w.Primary(1)

@@ -31,6 +31,9 @@ func sentence(t *testing.T, out string, words ...string) {
 
 // TestNoRoot: whoever may not make a network is told so in one sentence, with exit code 3.
 func TestNoRoot(t *testing.T) {
+	if testing.Short() {
+		t.Skip("links every program")
+	}
 	t.Parallel()
 	scenario := t.TempDir() + "/a.scn"
 	data, err := os.ReadFile("../../../scenarios/drift.scn")
