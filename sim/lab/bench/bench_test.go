@@ -33,6 +33,28 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// TestBeside: what two builds took, by the name of what was measured, also over several turns.
+func TestBeside(t *testing.T) {
+	turn := func(add time.Duration, memory int) *report {
+		r := &report{}
+		r.add(row{what: "ADD", ours: series.Series{add}})
+		r.add(row{what: "memory", memory: [2]int{memory, memory}})
+		r.add(row{what: "burst", counted: true, failed: 1})
+		return r
+	}
+	c := &comparison{commit: "v1"}
+	c.base.merge(turn(4*time.Millisecond, 10000))
+	c.base.merge(turn(4*time.Millisecond, 20000))
+	c.now.merge(turn(2*time.Millisecond, 10000))
+	var out bytes.Buffer
+	c.print(&out)
+	for _, want := range []string{"ADD 4.0 4.0 4.0 2.0 2.0 2.0 0.50", "memory 20.5 MB 10.2 MB 0.50", "burst 2 failed 0.0 1 failed"} {
+		if !strings.Contains(strings.Join(strings.Fields(out.String()), " "), want) {
+			t.Errorf("expected %q in\n%s", want, out.String())
+		}
+	}
+}
+
 // TestMeasure: everything that is measured can be, and nothing fails but by being slow.
 func TestMeasure(t *testing.T) {
 	if testing.Short() {

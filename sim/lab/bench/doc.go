@@ -15,6 +15,9 @@
 // flags and run in turn with ours, in the same namespaces of the same node: on another machine all figures differ, their ratio much
 // less. ptp makes a veth pair, an address and routes, as we do; it has no daemon, and no rules, no durable record, no second look.
 //
+// With -base COMMIT, which make bench gives with the release that testdata/base names, that build is measured too, in turn with this one,
+// on nodes of this laboratory: what a change has made faster or slower shows in the ratio of the two, on any machine.
+//
 // The figures in brackets are amazon-vpc-cni-k8s 1.23.1's, measured with fake servers without latency too.
 //
 // # What is not as in production
