@@ -123,19 +123,23 @@ func (k *Kernel) adoptLink(op *dataplane.Op) (dataplane.ErrorKind, string) {
 	if slot == none || k.links[slot].netns == 0 {
 		return dataplane.NoLink, noSuchLink
 	}
-	if have := k.links[slot].alias; have == op.Alias {
-		return 0, ""
-	} else if have != "" {
+	have := k.links[slot].alias
+	if have != "" && have != op.Alias {
 		return dataplane.Exists, "the link belongs to " + have
 	}
-	if k.slotByAlias(op.Alias) != none {
+	if have == "" && k.slotByAlias(op.Alias) != none {
 		return dataplane.Exists, "a link of that attachment lives"
 	}
-	r := k.routeIn(dataplane.MainTable, op.Addr)
-	if r == nil || r.slot != slot || !r.dst.IsSingleIP() {
-		return dataplane.NoLink, "the address is not routed to that link"
+	if have == "" {
+		if r := k.routeIn(dataplane.MainTable, op.Addr); r == nil || r.slot != slot || !r.dst.IsSingleIP() {
+			return dataplane.NoLink, "the address is not routed to that link"
+		}
+		k.setAlias(slot, op.Alias)
 	}
-	k.setAlias(slot, op.Alias)
+	if l := &k.links[slot]; op.MAC != "" && !l.adopted {
+		l.adopted = true
+		k.changedLink(l)
+	}
 	return 0, ""
 }
 

@@ -16,6 +16,7 @@ type link struct {
 	name      string
 	mac       string
 	alias     string
+	adopted   bool
 	up        bool
 	eni       bool
 	mtu       int

@@ -57,7 +57,7 @@ func (k *Kernel) dumpLinks() []dataplane.Link {
 		at := len(prefixRoom)
 		prefixRoom = append(prefixRoom, l.addresses...)
 		out = append(out, dataplane.Link{
-			Index: l.index, Name: l.name, MAC: l.mac, Alias: l.alias, Up: l.up, MTU: l.mtu, RPFilter: l.rpFilter,
+			Index: l.index, Name: l.name, MAC: l.mac, Alias: l.alias, Adopted: l.adopted, Up: l.up, MTU: l.mtu, RPFilter: l.rpFilter,
 			Veth: l.netns != 0, PeerLive: l.netns != 0,
 			PeerAddresses: cut(k.peerAddresses(l)), Proxy: cut(l.proxy),
 		})

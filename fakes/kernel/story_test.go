@@ -483,13 +483,12 @@ func TestRepairAdoptsAnotherCNIsPod(t *testing.T) {
 		t.Errorf("adopting a link for an address it does not carry: %v", err)
 	}
 	k.LoseProxy(spec.HostVeth)
+	spec.MAC = theirs.MAC // as the daemon found it
 	apply(t, k, dataplane.RepairPod(spec, index(k)))
 	wantTrace(t, k, spec.Address, secondaryMAC, "")
-	l := index(k).LinkByAlias(spec.Alias)
-	if l == nil || l.MAC != theirs.MAC {
-		t.Fatalf("adopted as %+v, want its alias new and its MAC as it was", l)
+	if l := index(k).LinkByAlias(spec.Alias); l == nil || l.MAC != theirs.MAC || !l.Adopted {
+		t.Fatalf("adopted as %+v, want its alias new, its MAC as it was, and that it is another CNI's", l)
 	}
-	spec.MAC = l.MAC
 	if got := dataplane.RepairPod(spec, index(k)); !got.Empty() {
 		t.Errorf("after adoption RepairPod still says\n%v", got)
 	}

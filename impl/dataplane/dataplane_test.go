@@ -33,7 +33,7 @@ var (
 
 func TestPlans(t *testing.T) {
 	onMain := podSpec
-	onMain.Table, onMain.Displaced, onMain.IfName, onMain.MAC = MainTable, "", "net1", "02:aa:bb:cc:dd:ee"
+	onMain.Table, onMain.Displaced, onMain.DisplacedName, onMain.IfName, onMain.MAC = MainTable, "", "", "net1", "02:aa:bb:cc:dd:ee"
 	external := hostSpec
 	external.ExternalSNAT, external.NodePort = true, false
 	nodePorts := hostSpec
@@ -398,6 +398,34 @@ ensure-rule addr=10.0.10.70 priority=1536 table=3
 	o.Links = append(o.Links, Link{Name: podSpec.HostVeth, Alias: "another"})
 	if got := RepairPod(podSpec, o.Index()); got.Ops[0].Kind == RenameLink {
 		t.Errorf("the repair takes a name that another link has:\n%v", got)
+	}
+}
+
+// TestRepairAdopts: a link without an alias gets it. What another CNI made keeps its MAC and is marked, also when an earlier version adopted it;
+// what we made gets the MAC that the alias says.
+func TestRepairAdopts(t *testing.T) {
+	const theirs, other = "0a:00:00:00:00:01", "0a:00:00:00:00:02"
+	for name, tt := range map[string]struct {
+		link Link
+		mac  string // of the record
+		want string
+	}{
+		"another CNI's":               {Link{MAC: theirs}, theirs, "adopt-link link=LINK addr=10.0.10.70 mac=0a:00:00:00:00:01 alias=ALIAS\n"},
+		"another CNI's, drifted":      {Link{MAC: other}, theirs, "adopt-link link=LINK addr=10.0.10.70 mac=0a:00:00:00:00:01 alias=ALIAS\nset-mac mac=0a:00:00:00:00:01 alias=ALIAS\n"},
+		"adopted by an older version": {Link{MAC: theirs, Alias: podSpec.Alias}, theirs, "adopt-link link=LINK addr=10.0.10.70 mac=0a:00:00:00:00:01 alias=ALIAS\n"},
+		"adopted":                     {Link{MAC: theirs, Alias: podSpec.Alias, Adopted: true}, theirs, ""},
+		"ours":                        {Link{MAC: VethMAC(podSpec.Alias)}, "", "adopt-link link=LINK addr=10.0.10.70 alias=ALIAS\n"},
+		"ours, drifted":               {Link{MAC: other}, VethMAC(podSpec.Alias), "adopt-link link=LINK addr=10.0.10.70 alias=ALIAS\nset-mac mac=MAC alias=ALIAS\n"},
+	} {
+		l, spec := tt.link, podSpec
+		l.Name, l.Veth, l.PeerLive, l.Up, l.MTU, l.Proxy, spec.MAC = spec.HostVeth, true, true, true, spec.MTU, []netip.Addr{Gateway()}, tt.mac
+		prefix := host32("10.0.10.70")
+		o := Observation{Complete: true, Links: []Link{l}, Routes: []Route{{Table: MainTable, Dst: prefix, Link: l.Name}},
+			Rules: []Rule{{Priority: PriorityToPod, To: prefix, Table: MainTable}, {Priority: PriorityFromPod, From: prefix, Table: spec.Table}}}
+		want := strings.NewReplacer("ALIAS", `"`+spec.Alias+`"`, "LINK", l.Name, "MAC", VethMAC(spec.Alias)).Replace(tt.want)
+		if plan := RepairPod(spec, o.Index()); plan.String() != want {
+			t.Errorf("%s: RepairPod =\n%vwant\n%v", name, plan, want)
+		}
 	}
 }
 

@@ -11,7 +11,7 @@ func TestObservationEqualSeesEveryField(t *testing.T) {
 	full := func() Observation {
 		a, p := netip.MustParseAddr("10.0.0.1"), netip.MustParsePrefix("10.0.0.0/24")
 		return Observation{
-			Links: []Link{{Index: 1, Name: "eni1", MAC: "02:00", Alias: "x", Up: true, MTU: 9001, RPFilter: 2, Addresses: []netip.Prefix{p},
+			Links: []Link{{Index: 1, Name: "eni1", MAC: "02:00", Alias: "x", Adopted: true, Up: true, MTU: 9001, RPFilter: 2, Addresses: []netip.Prefix{p},
 				Proxy: []netip.Addr{a}, Veth: true, PeerLive: true, PeerAddresses: []netip.Addr{a}}},
 			Routes: []Route{{Table: 254, Dst: p, Via: a, Link: "eni1"}},
 			Rules:  []Rule{{Priority: 512, From: p, To: p, Mark: 1, Table: 254}},

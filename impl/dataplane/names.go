@@ -34,6 +34,11 @@ const (
 	// attachment refuses one whose key would not fit.
 	MaxAlias = 255
 
+	// AdoptedGroup is the link group of a host veth that another CNI made: its MAC is what the pod's
+	// permanent neighbour entry names, and no function of the alias. That is in the kernel too, so that
+	// it outlives the records. Any number but 0 would do; this one is "eni" on a telephone's keys.
+	AdoptedGroup = 364
+
 	aliasVersion = "enilab/1"
 )
 

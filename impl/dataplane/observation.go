@@ -25,6 +25,7 @@ type Link struct {
 	Name     string
 	MAC      string
 	Alias    string
+	Adopted  bool // another CNI made it, and its MAC is not ours to choose: its group is AdoptedGroup
 	Up       bool
 	MTU      int
 	RPFilter int // IPV4_DEVCONF_RP_FILTER: 0 off, 1 strict, 2 loose
@@ -171,7 +172,7 @@ func (o *Observation) Equal(p *Observation) bool {
 }
 
 func (l *Link) equal(m *Link) bool {
-	return l.Index == m.Index && l.Name == m.Name && l.MAC == m.MAC && l.Alias == m.Alias && l.Up == m.Up && l.MTU == m.MTU &&
+	return l.Index == m.Index && l.Name == m.Name && l.MAC == m.MAC && l.Alias == m.Alias && l.Adopted == m.Adopted && l.Up == m.Up && l.MTU == m.MTU &&
 		l.RPFilter == m.RPFilter && l.Veth == m.Veth && l.PeerLive == m.PeerLive && slices.Equal(l.Addresses, m.Addresses) &&
 		slices.Equal(l.Proxy, m.Proxy) && slices.Equal(l.PeerAddresses, m.PeerAddresses)
 }

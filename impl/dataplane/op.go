@@ -26,9 +26,9 @@ const (
 	// called Name. Before Linux 6.2 the link has to go down for it, which loses its routes and proxy
 	// entries: then they are put back as part of this operation.
 	RenameLink
-	// AdoptLink{Link, Alias, Addr}: the veth Link has no alias (another CNI made it) and now gets
-	// ours. Exists when it carries another alias; NoLink when there is no such veth or Addr is not
-	// routed to it.
+	// AdoptLink{Link, Alias, MAC, Addr}: the veth Link has no alias and now gets ours. With a MAC it
+	// was made by another CNI, and gets AdoptedGroup too. Exists when it carries another alias; NoLink
+	// when there is no such veth or Addr is not routed to it.
 	AdoptLink
 	// LinkUp{Alias, MTU}: the host veth is up and has that MTU.
 	LinkUp

@@ -9,17 +9,22 @@ import (
 // host's side: nothing here needs the pod's namespace. When the veth is gone there is nothing to
 // repair (the pod has lost its network for good; its sandbox is for the runtime to end).
 //
-// A veth of that name without any alias, to which the address is routed, was made by another CNI: it is adopted.
-// The observation must be complete, and the row must be assigned: cooling addresses are not repaired.
+// A veth of that name without any alias, to which the address is routed, is adopted: another CNI made it (want.MAC is what
+// was found), or somebody cleared the alias. The observation must be complete, and the row must be assigned: cooling addresses are not repaired.
 func RepairPod(want PodSpec, ix *Index) Plan {
 	var ops []Op
+	foreign := want.MAC // of a link that another CNI made
+	if own := vethMAC(want.Alias); foreign == string(own[:]) {
+		foreign = ""
+	}
 	link := ix.LinkByAlias(want.Alias)
 	if link == nil {
 		if link = adoptable(want, ix); link == nil {
 			return Plan{}
 		}
-		want.MAC = link.MAC // whatever it is, the pod's neighbour entry names it
-		ops = append(ops, Op{Kind: AdoptLink, Link: link.Name, Alias: want.Alias, Addr: want.Address})
+		ops = append(ops, Op{Kind: AdoptLink, Link: link.Name, Alias: want.Alias, MAC: foreign, Addr: want.Address})
+	} else if foreign != "" && !link.Adopted { // an earlier version adopted it, which did not say so in the kernel
+		ops = append(ops, Op{Kind: AdoptLink, Link: link.Name, Alias: want.Alias, MAC: foreign, Addr: want.Address})
 	}
 	ops = append(ops, repairVeth(want, link, ix)...)
 	ops = append(ops, repairPodRouting(want, ix)...)

@@ -68,8 +68,7 @@ func (n *Node) testify(now time.Duration, ix *dataplane.Index, asked uint64) (al
 		}
 		l := ix.LinkByAlias(a.link())
 		u := ix.User(a.IP)
-		if l == nil && u != nil && u.Veth && u.Alias == "" && a.MAC == "" {
-			n.takeOver(int32(i), u)
+		if l == nil && u != nil && u.Veth && u.Alias == "" && n.takeOver(int32(i), u) {
 			alive = false // for this look
 			continue
 		}
@@ -85,18 +84,35 @@ func (n *Node) testify(now time.Duration, ix *dataplane.Index, asked uint64) (al
 	return alive
 }
 
-// takeOver keeps a link that another CNI made for an allocation as it is: the pod's ARP entry names its MAC. That is durable before
-// the link gets our alias (RepairPod), for from then on nothing else tells it from a link of ours with a MAC that drifted.
-func (n *Node) takeOver(ix int32, l *dataplane.Link) {
+// takeOver finds the link of an allocation that has no alias. One that another CNI made is kept as it is: the pod's ARP entry names its MAC.
+// That is durable before the link gets our alias (RepairPod). One that we made, as its namespace in the record says, has the MAC that is the
+// alias's function, or gets it back. It says whether that was news.
+func (n *Node) takeOver(ix int32, l *dataplane.Link) bool {
 	a := &n.Addrs[ix]
-	if a.Veth == l.Name && a.MAC == l.MAC {
-		return
+	mac := a.MAC
+	if mac == "" && a.Netns == 0 {
+		mac = l.MAC
+		n.trust(a, l, false)
 	}
-	a.Veth, a.MAC = l.Name, l.MAC
+	if a.Veth == l.Name && a.MAC == mac {
+		return false
+	}
+	a.Veth, a.MAC = l.Name, mac
 	if a.Op == noOp {
 		n.record(ix)
 	} else {
 		n.putAddress(ix)
+	}
+	return true
+}
+
+// trust tells of a MAC that is taken as it is, because neither record nor kernel say what it should be. Only the pod's own neighbour entry
+// does, and nobody sees that from outside.
+func (n *Node) trust(a *address, l *dataplane.Link, lost bool) {
+	if !l.Adopted && l.MAC != dataplane.VethMAC(a.link()) {
+		n.note(Note{Mark: MACUnrecorded, Warn: lost, Att: a.Att, Addr: a.IP, Text: "the MAC of " + l.Name + " is taken for right: " + l.MAC +
+			"; if its pod " + a.Pod.Namespace + "/" + a.Pod.Name + " does not reach " + dataplane.Gateway().String() +
+			", its permanent neighbour entry names another one: delete the pod"})
 	}
 }
 
@@ -126,7 +142,7 @@ func (n *Node) adoptLinks(ix *dataplane.Index, asked uint64) {
 			continue
 		}
 		if a.State == Free || a.State == Quarantined && !a.Keyed {
-			a.Att, a.Veth, a.MAC = att, l.Name, l.MAC
+			a.Att, a.Veth, a.MAC = att, l.Name, ownMAC(l)
 			n.become(j, Assigned)
 			n.key(j)
 			n.record(j)

@@ -39,6 +39,7 @@ const (
 	SaveFailed               // a record could not be made durable
 	VersionRefused           // a plugin spoke a version that this daemon does not
 	Restored                 // an ENI that a stranger had detached was attached again
+	MACUnrecorded            // a host veth's MAC was taken for right, for nothing says what it should be
 	marks               = iota
 )
 
@@ -46,7 +47,8 @@ var markNames = [...]string{"", "runtime-list-refused", "recovered-from-checkpoi
 	"checkpoint-unread", "address-vetoed", "address-quarantined", "quarantine-ended", "add-waited", "add-timed-out", "add-undone",
 	"del-unknown", "request-queued", "name-displaced", "sandbox-reaped", "drift-repaired", "residue-removed", "call-lost",
 	"call-throttled", "call-refused", "intent-resumed", "eni-made", "eni-drained", "eni-deleted", "eni-swept", "eni-missing",
-	"drain-stopped", "address-adopted", "address-missing", "gc-refused", "gc-released", "save-failed", "version-refused", "eni-restored"}
+	"drain-stopped", "address-adopted", "address-missing", "gc-refused", "gc-released", "save-failed", "version-refused", "eni-restored",
+	"mac-unrecorded"}
 
 func (m Mark) String() string { return name(markNames[:], int(m)) }
 

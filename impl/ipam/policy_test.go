@@ -263,6 +263,8 @@ func TestUnionOfWitnesses(t *testing.T) {
 	link := func(name string, att Attachment, ip netip.Addr, live bool) dataplane.Link {
 		return dataplane.Link{Name: name, Alias: alias(att, ip), Veth: true, PeerLive: live, PeerAddresses: []netip.Addr{ip}}
 	}
+	adopted := link("eni1", one, a, true)
+	adopted.Adopted, adopted.MAC = true, "0a:00:00:00:00:01"
 	bare := dataplane.Link{Name: "eni9", Veth: true, PeerLive: true, PeerAddresses: []netip.Addr{b}}
 	row := func(att Attachment, ip netip.Addr, s State) Row { return Row{Address: ip, State: s, Att: att} }
 	box := Sandbox{ID: "c2", Pod: Pod{Name: "web"}, Ready: true, Address: b}
@@ -276,12 +278,13 @@ func TestUnionOfWitnesses(t *testing.T) {
 	}{
 		{name: "nobody knows anything"},
 		{name: "the checkpoint alone", rows: []Row{row(one, a, Assigned)}, want: []Row{row(one, a, Assigned)}},
-		{name: "the kernel alone", links: []dataplane.Link{link("eni1", one, a, true)}, want: []Row{{Address: a, State: Assigned, Att: one, Veth: "eni1"}}},
+		{name: "the kernel alone", links: []dataplane.Link{link("eni1", one, a, true)}, want: []Row{{Address: a, State: Assigned, Att: one, Veth: "eni1", MAC: dataplane.VethMAC(alias(one, a))}}},
+		{name: "the kernel alone, another CNI's link", links: []dataplane.Link{adopted}, want: []Row{{Address: a, State: Assigned, Att: one, Veth: "eni1", MAC: adopted.MAC}}},
 		{name: "a link without a namespace", links: []dataplane.Link{link("eni1", one, a, false)}},
 		{name: "both, the same", rows: []Row{row(one, a, Assigned)}, links: []dataplane.Link{link("eni1", one, a, true)}, want: []Row{row(one, a, Assigned)}},
 		{name: "a removal that was cut short", rows: []Row{row(one, a, Cooling)}, links: []dataplane.Link{link("eni1", one, a, true)}, want: []Row{row(one, a, Cooling)}},
 		{name: "the kernel gives the address to another", rows: []Row{row(one, a, Assigned)}, links: []dataplane.Link{link("eni2", two, a, true)},
-			want: []Row{{Address: a, State: Assigned, Att: two, Veth: "eni2"}}},
+			want: []Row{{Address: a, State: Assigned, Att: two, Veth: "eni2", MAC: dataplane.VethMAC(alias(two, a))}}},
 		{name: "both live", rows: []Row{row(one, a, Assigned)}, links: []dataplane.Link{link("eni1", one, a, true), link("eni2", two, a, true)}, want: []Row{row(one, a, Assigned)}},
 		{name: "the runtime and a namespace", links: []dataplane.Link{bare}, boxes: []Sandbox{box},
 			want: []Row{{Address: b, State: Assigned, Att: two, Pod: box.Pod, SeenCRI: true, Veth: "eni9"}}},

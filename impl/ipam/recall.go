@@ -39,10 +39,10 @@ func unionOfWitnesses(s *Sources) ([]Row, Witnesses) {
 		switch {
 		case !known:
 			at[a] = len(rows)
-			rows = append(rows, Row{Address: a, State: Assigned, Att: att, Veth: l.Name, MAC: l.MAC})
+			rows = append(rows, Row{Address: a, State: Assigned, Att: att, Veth: l.Name, MAC: ownMAC(l)})
 		case rows[j].Att == att: // assigned, or a removal that a crash cut short
 		case s.Kernel.LinkByAlias(alias(rows[j].Att, a)) == nil:
-			rows[j] = Row{Address: a, State: Assigned, Att: att, Veth: l.Name, MAC: l.MAC}
+			rows[j] = Row{Address: a, State: Assigned, Att: att, Veth: l.Name, MAC: ownMAC(l)}
 		}
 	}
 	for i := range s.Sandboxes {
@@ -75,6 +75,15 @@ func runtimeAlone(s *Sources) ([]Row, Witnesses) {
 		}
 	}
 	return rows, Witnesses{}
+}
+
+// ownMAC is the MAC that a link with our alias should have: the alias's function, unless the kernel says that another CNI made the link.
+// What it has now may be somebody else's doing (amazon-vpc-cni-k8s #2103).
+func ownMAC(l *dataplane.Link) string {
+	if l.Adopted {
+		return l.MAC
+	}
+	return dataplane.VethMAC(l.Alias)
 }
 
 func alias(att Attachment, a netip.Addr) string {

@@ -99,6 +99,7 @@ func (n *Node) claimed(ix int32, l *dataplane.Link) bool {
 	n.key(ix)
 	n.record(ix)
 	n.note(Note{Mark: RecoveredRuntime, Att: att, Addr: a.IP})
+	n.trust(a, l, true)
 	return true
 }
 

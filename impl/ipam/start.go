@@ -165,12 +165,12 @@ func (n *Node) recall(now time.Duration, ix *dataplane.Index) {
 	var rows []Row
 	rows, n.Witness = recall(&s)
 	for i := range rows {
-		n.recalled(now, &rows[i])
+		n.recalled(now, &rows[i], ix)
 	}
 }
 
 // recalled puts one allocation in, unless the checkpoint had put exactly it there.
-func (n *Node) recalled(now time.Duration, r *Row) {
+func (n *Node) recalled(now time.Duration, r *Row, index *dataplane.Index) {
 	if ix, known := n.byAddress[r.Address]; known {
 		a := &n.Addrs[ix]
 		if a.State == r.State && a.Att == r.Att {
@@ -188,7 +188,7 @@ func (n *Node) recalled(now time.Duration, r *Row) {
 		n.key(ix)
 		n.record(ix)
 		a.SeenCRI, a.Evidence = r.SeenCRI, ""
-		n.note(Note{Mark: recoveredFrom(r), Att: r.Att, Addr: r.Address})
+		n.tellRecovered(a, r, index)
 		return
 	}
 	if _, taken := n.rowOf(r.Att); taken {
@@ -200,14 +200,18 @@ func (n *Node) recalled(now time.Duration, r *Row) {
 	n.become(ix, Assigned)
 	n.key(ix)
 	n.record(ix)
-	n.note(Note{Mark: recoveredFrom(r), Att: r.Att, Addr: r.Address})
+	n.tellRecovered(a, r, index)
 }
 
-func recoveredFrom(r *Row) Mark {
-	if r.SeenCRI {
-		return RecoveredRuntime
+func (n *Node) tellRecovered(a *address, r *Row, index *dataplane.Index) {
+	if !r.SeenCRI {
+		n.note(Note{Mark: RecoveredKernel, Att: r.Att, Addr: r.Address})
+		return
 	}
-	return RecoveredKernel
+	n.note(Note{Mark: RecoveredRuntime, Att: r.Att, Addr: r.Address})
+	if l := index.User(r.Address); l != nil {
+		n.trust(a, l, true)
+	}
 }
 
 // settleRecall frees, quarantines or goes on with what recovery found.

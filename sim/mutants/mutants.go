@@ -135,6 +135,8 @@ func wraps() []Mutant {
 			Input: answeredOnce},
 		{Name: "in-use-is-done", Kind: Wrap, Rule: "I", Doc: "a delete that EC2 refuses because the interface is in use is not repeated: whoever uses it will see to it",
 			Input: usedByOthers},
+		{Name: "mac-as-found", Kind: Wrap, Rule: "H", Doc: "where records are lost, a host veth's MAC is right as it is found: nobody asks who made the link",
+			Input: allAdopted},
 		{Name: "mute", Kind: Wrap, Rule: "contract", Doc: "a reply in twenty is never sent", Effects: mute},
 	}
 }
@@ -180,6 +182,21 @@ func usedByOthers(in ipam.Input) ipam.Input {
 		return c
 	}
 	return in
+}
+
+// allAdopted shows every link as one that another CNI made.
+func allAdopted(in ipam.Input) ipam.Input {
+	s, ok := in.(ipam.Seen)
+	if !ok || s.Kernel == nil {
+		return in
+	}
+	o := *s.Kernel
+	o.Links = slices.Clone(o.Links)
+	for i := range o.Links {
+		o.Links[i].Adopted = true
+	}
+	s.Kernel = &o
+	return s
 }
 
 func mute(effs []ipam.Effect) []ipam.Effect {

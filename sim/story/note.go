@@ -42,6 +42,7 @@ var marked = map[ipam.Mark]words{
 	ipam.GCReleased:          {"attachment released by GC", "%d attachments released by GC", false},
 	ipam.GCRefused:           {"attachment kept, though GC does not list it", "%d attachments kept, though GC does not list them", true},
 	ipam.SaveFailed:          {one: "a record could not be written", why: true},
+	ipam.MACUnrecorded:       {"the MAC of a host veth is taken for right: nothing says what it was", "the MACs of %d host veths are taken for right: nothing says what they were", false},
 	ipam.Restored:            {one: "# attached again"},
 }
 

@@ -77,20 +77,29 @@ func (p *plan) enable() {
 	for i := range all {
 		if k := &all[i]; p.chance(percent) && p.fits(k) {
 			p.kinds = append(p.kinds, k)
-			p.weight += k.weight
 		}
 	}
 	if slices.ContainsFunc(p.kinds, isDetach) {
 		p.kinds = slices.DeleteFunc(p.kinds, func(k *kind) bool { return hinders(k.key) })
-		p.weight = 0
-		for _, k := range p.kinds {
-			p.weight += k.weight
+	}
+	left := len(macKnown)
+	p.kinds = slices.DeleteFunc(p.kinds, func(k *kind) bool {
+		if slices.Contains(macKnown, k.key) {
+			left--
+			return left == 0
 		}
+		return false
+	})
+	for _, k := range p.kinds {
+		p.weight += k.weight
 	}
 	if slices.ContainsFunc(p.kinds, func(k *kind) bool { return k.key == "node terminate" }) {
 		p.doomed = p.between(1, p.shape.nodes)
 	}
 }
+
+// macKnown are the faults that together leave nobody but the pod to say which MAC its host veth had.
+var macKnown = []string{"node lose-records", "pod lose-alias", "pod change-mac"}
 
 func isDetach(k *kind) bool { return k.key == "ec2 detach" }
 

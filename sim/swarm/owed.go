@@ -16,7 +16,7 @@ import (
 // Owed says why a scenario asks for more than a correct CNI owes: a fault that none survives, pods that have no room, pods that should
 // be ready while a fault is still there. nil is that it asks for what is possible.
 func Owed(f *scn.File, c *sim.Cluster) error {
-	o := owing{shape: shapeOf(c), runtime: c.Runtime, open: map[string]bool{}}
+	o := owing{shape: shapeOf(c), runtime: c.Runtime, open: map[string]bool{}, unmarked: map[string]bool{}}
 	for _, s := range c.Start {
 		w := workload{name: s.Name, count: s.Count}
 		if len(s.Nodes) == 1 {
@@ -37,6 +37,9 @@ func Owed(f *scn.File, c *sim.Cluster) error {
 	}
 	if o.detached && o.hindered {
 		o.say("an ENI is detached by a stranger, and the cloud or the daemon may fail: nobody can attach it again in time")
+	}
+	if len(o.unmarked) == len(macKnown) {
+		o.say("records, alias and MAC of a host veth may all be lost: only the pod knows what the MAC was")
 	}
 	if o.open[drained] { // the only fault that does not end with the script
 		o.say("strangers keep the subnet's addresses to the end")
@@ -81,6 +84,7 @@ type owing struct {
 	wanted   time.Duration   // when a workload was changed last
 	detached bool
 	hindered bool
+	unmarked map[string]bool // what says which MAC a host veth had, and was taken away
 	errs     []error
 }
 
@@ -123,6 +127,9 @@ func (o *owing) act(at *scn.At, a *sim.Act) {
 		o.wanted = max(o.wanted, at.When, at.Until)
 	}
 	o.hindered = o.hindered || hinders(key)
+	if slices.Contains(macKnown, key) {
+		o.unmarked[key] = true
+	}
 	o.ends = max(o.ends, at.When, at.Until)
 	if a.Text("for") != "" {
 		o.ends = max(o.ends, at.When+a.Duration("for"))

@@ -223,25 +223,35 @@ func (a *applier) adoptLink(op *dataplane.Op) error {
 		return err
 	case d.index == 0 || d.kind != vethKind:
 		return errNoLink
-	case d.alias == op.Alias:
-		return nil
-	case d.alias != "":
+	case d.alias != "" && d.alias != op.Alias:
 		return failed(dataplane.Exists, "the link belongs to "+d.alias)
+	case d.alias == "":
+		if err := a.mayAdopt(op, d.index); err != nil {
+			return err
+		}
 	}
+	err = a.set(d.index, 0, 0, func(r *request) {
+		r.bytes(unix.IFLA_IFALIAS, []byte(op.Alias))
+		if op.MAC != "" {
+			r.u32(unix.IFLA_GROUP, dataplane.AdoptedGroup)
+		}
+	})
+	if err == nil {
+		d.alias = op.Alias
+		a.last = d
+	}
+	return err
+}
+
+func (a *applier) mayAdopt(op *dataplane.Op, index int) error {
 	if other, err := a.byAlias(op.Alias); err != nil {
 		return err
 	} else if other.index != 0 {
 		return failed(dataplane.Exists, "a link of that attachment lives")
 	}
-	if leads, err := a.leadsTo(op.Addr, d.index); err != nil {
-		return err
-	} else if !leads {
-		return failed(dataplane.NoLink, "the address is not routed to that link")
-	}
-	err = a.set(d.index, 0, 0, func(r *request) { r.bytes(unix.IFLA_IFALIAS, []byte(op.Alias)) })
-	if err == nil {
-		d.alias = op.Alias
-		a.last = d
+	leads, err := a.leadsTo(op.Addr, index)
+	if err == nil && !leads {
+		err = failed(dataplane.NoLink, "the address is not routed to that link")
 	}
 	return err
 }

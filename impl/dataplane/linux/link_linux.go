@@ -18,6 +18,7 @@ type linkView struct {
 	index             int
 	flags             uint32
 	mtu, rpFilter     int
+	group             uint32
 	peer              int // index of a veth's other end, in its namespace
 	netnsid           int // of that namespace, as this one numbers them; -1 when it is this one, or gone
 	name, alias, kind []byte
@@ -44,6 +45,8 @@ func (v *linkView) parse(body []byte) bool {
 			v.mac = c.value
 		case unix.IFLA_MTU:
 			v.mtu = int(c.u32())
+		case unix.IFLA_GROUP:
+			v.group = c.u32()
 		case unix.IFLA_LINK:
 			v.peer = int(c.u32())
 		case unix.IFLA_LINK_NETNSID:

@@ -75,7 +75,7 @@ func (o *observer) links(out *dataplane.Observation) error {
 		}
 		o.place[v.index] = len(out.Links)
 		t := o.textsOf(&v)
-		out.Links = append(out.Links, dataplane.Link{Index: v.index, Name: t.name, MAC: t.macText, Alias: t.alias, Up: v.up(), MTU: v.mtu,
+		out.Links = append(out.Links, dataplane.Link{Index: v.index, Name: t.name, MAC: t.macText, Alias: t.alias, Adopted: v.group == dataplane.AdoptedGroup, Up: v.up(), MTU: v.mtu,
 			RPFilter: v.rpFilter, Veth: v.veth(), PeerLive: v.veth() && v.netnsid >= 0})
 		o.extra = append(o.extra, linkExtra{netnsid: v.netnsid, loopback: v.loopback(), stacked: len(v.kind) > 0 && !v.veth()})
 	})
