@@ -2,7 +2,7 @@
 # and soak also use the machine's kernel, in namespaces that they make and that are gone afterwards.
 
 .DEFAULT_GOAL := help
-.PHONY: help build image demo test short netns lint race race-all seeds e2e bench soak fuzz conform-mutants behaviour clean
+.PHONY: help build image demo test short netns lint race race-all seeds e2e bench soak fuzz conform-mutants patches behaviour clean
 
 # The tag leaves golang.org/x/net/trace out of gRPC: its templates make the linker keep every method there is, 50 MB of them.
 BUILD := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags '-s -w'
@@ -76,6 +76,9 @@ fuzz: ## every fuzz target for FUZZTIME=60s, one after another
 
 conform-mutants: ## break the fakes once for each row of enilab conform, and see the row fail (minutes)
 	ENILAB_CONFORM_MUTANTS=all go test -count=1 -timeout 120m -run '^TestMutants$$' -v ./conform
+
+patches: ## change one line of source, as testdata/patches says, and see the test fail that notices it: PATCH=NAME for one
+	ENILAB_PATCHES=$(PATCH) go test -count=1 $(LIMIT) -run '^TestPatches' -v ./internal/mutation
 
 behaviour: build ## write down what the project does, trace by trace: testdata/behaviour.txt (minutes)
 	go run ./internal/behaviour > bin/behaviour.txt

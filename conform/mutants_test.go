@@ -3,20 +3,17 @@ package conform
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"go/parser"
-	"go/token"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/internal/mutation"
 )
 
 // sample are the rows whose mutants every test run tries: spread over calls, and over the packages of the fakes.
@@ -30,21 +27,8 @@ var sample = []string{
 func table() []Row { return append(EC2Rows(), IMDSRows()...) }
 
 // mutate is a file of the fakes with a mutation.
-func (m *Mutation) mutate() (path, was, now string, err error) {
-	path, err = filepath.Abs(filepath.Join("..", "fakes", filepath.FromSlash(m.File)))
-	if err != nil {
-		return "", "", "", err
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return path, "", "", err
-	}
-	if n := strings.Count(string(data), m.Old); n != 1 {
-		return path, "", "", fmt.Errorf("expected its old text once, found it %d times: %s", n, m.Old)
-	}
-	now = strings.Replace(string(data), m.Old, m.New, 1)
-	_, err = parser.ParseFile(token.NewFileSet(), path, now, parser.SkipObjectResolution)
-	return path, string(data), now, err
+func (m *Mutation) mutate() (*mutation.Mutant, error) {
+	return mutation.Change(*m).Apply(filepath.Join("..", "fakes"))
 }
 
 // TestMutationsApply: every row has a mutation whose old text is in the fakes exactly once.
@@ -52,7 +36,7 @@ func TestMutationsApply(t *testing.T) {
 	for _, r := range table() {
 		if r.Mutation == (Mutation{}) {
 			t.Errorf("%s: it names no mutation that makes it fail", r.Name)
-		} else if _, _, _, err := r.Mutation.mutate(); err != nil {
+		} else if _, err := r.Mutation.mutate(); err != nil {
 			t.Errorf("%s: its mutation of %s: %v", r.Name, r.Mutation.File, err)
 		}
 	}
@@ -75,7 +59,7 @@ func TestMutants(t *testing.T) {
 	rows := map[Mutation][]string{} // what several rows name is built once
 	var order []Mutation
 	for _, r := range table() {
-		if _, _, _, err := r.Mutation.mutate(); err != nil || len(wanted) > 0 && !slices.Contains(wanted, r.Name) {
+		if _, err := r.Mutation.mutate(); err != nil || len(wanted) > 0 && !slices.Contains(wanted, r.Name) {
 			continue // what does not apply is TestMutationsApply's
 		}
 		if rows[r.Mutation] == nil {
@@ -84,40 +68,34 @@ func TestMutants(t *testing.T) {
 		rows[r.Mutation] = append(rows[r.Mutation], r.Name)
 	}
 	together := map[int]Mutation{}
-	files := map[string]*switched{}
+	var set mutation.Set
 	for n, m := range order {
-		path, was, now, err := m.mutate()
-		if err == nil && files[path] == nil {
-			files[path], err = newSwitched(was)
-		}
+		mutant, err := m.mutate()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if files[path].add(n+1, now) {
+		if ok, err := set.Add(n+1, mutant); err != nil {
+			t.Fatal(err)
+		} else if ok {
 			together[n+1] = m
 		}
 	}
-	overlay := map[string]string{}
-	for path, s := range files {
-		overlay[path] = s.source()
-		overlay[filepath.Join(filepath.Dir(path), "conform_mutant.go")] = fmt.Sprintf(chosenSource, s.file.Name.Name)
-	}
-	binary := build(t, overlay)
+	binary := build(t, set.Overlay())
 	judged := 0
 	for _, n := range slices.Sorted(maps.Keys(together)) {
 		judged++
-		red(t, binary, rows[together[n]], fmt.Sprintf("ENILAB_CONFORM_MUTANT=%d", n))
+		red(t, binary, rows[together[n]], fmt.Sprintf("%s=%d", mutation.Env, n))
 	}
 	for n, m := range order {
 		if _, ok := together[n+1]; ok {
 			continue
 		}
-		path, _, now, err := m.mutate()
+		mutant, err := m.mutate()
 		if err != nil {
 			t.Fatal(err)
 		}
 		judged++
-		red(t, build(t, map[string]string{path: now}), rows[m], "")
+		red(t, build(t, mutant.Alone()), rows[m], "")
 	}
 	t.Logf("%d mutants of %d rows, %d of them in one binary", judged, len(table()), len(together))
 }
@@ -126,40 +104,13 @@ func TestMutants(t *testing.T) {
 func build(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
-	replace := map[string]string{}
-	for path, text := range files {
-		replace[path] = filepath.Join(dir, fmt.Sprintf("mutant%d.go", len(replace)))
-		if err := os.WriteFile(replace[path], []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	spec, err := json.Marshal(map[string]any{"Replace": replace})
-	overlay, binary := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "mutant.test")
-	if err = errors.Join(err, os.WriteFile(overlay, spec, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	binary := filepath.Join(dir, "mutant.test")
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	if out, err := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-gcflags=-e", "-overlay", overlay, "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("the mutants do not build: %v\n%s", err, quoted(string(out), dir))
+	if _, err := mutation.BuildTest(ctx, dir, ".", ".", binary, files); err != nil {
+		t.Fatal(err)
 	}
 	return binary
-}
-
-// quoted is what the compiler said, with the lines that it is about.
-func quoted(out, dir string) string {
-	var b strings.Builder
-	for line := range strings.SplitSeq(out, "\n") {
-		b.WriteString(line + "\n")
-		part := strings.Split(line, ":")
-		if data, err := os.ReadFile(filepath.Join(dir, filepath.Base(part[0]))); err == nil && len(part) > 2 {
-			if n, err := strconv.Atoi(part[1]); err == nil {
-				lines := strings.Split(string(data), "\n")
-				b.WriteString("\t" + strings.Join(lines[max(0, n-6):min(n+3, len(lines))], "\n\t") + "\n")
-			}
-		}
-	}
-	return b.String()
 }
 
 // red fails for each row that a mutant leaves green.

@@ -440,3 +440,18 @@ func TestErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestAPodsLinkIsNoENI: the alias says whose a link is, also when it has an ENI's MAC, and was there first.
+func TestAPodsLinkIsNoENI(t *testing.T) {
+	o := Observation{Complete: true, Links: []Link{
+		{Index: 2, Name: "eni1", Veth: true, MAC: eniSpec.MAC, Alias: podSpec.Alias, Up: true},
+		{Index: 3, Name: "eth1", MAC: eniSpec.MAC, Up: true},
+	}}
+	if l := o.Index().LinkByMAC(eniSpec.MAC); l == nil || l.Index != 3 {
+		t.Errorf("the ENI is %+v", l)
+	}
+	o.Links = o.Links[:1]
+	if l := o.Index().LinkByMAC(eniSpec.MAC); l != nil {
+		t.Errorf("a pod's link is an ENI: %+v", l)
+	}
+}

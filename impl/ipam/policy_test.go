@@ -97,6 +97,7 @@ func TestRuntimeAndKernelAgree(t *testing.T) {
 		{"listed", gone, func(a *Absentee) { a.Listed = true }, false},
 		{"absent once", gone, func(a *Absentee) { a.Absences = 1 }, false},
 		{"never seen and young", gone, func(a *Absentee) { a.Ever, a.Age = false, unseenGrace-1 }, false},
+		{"never seen for four minutes", gone, func(a *Absentee) { a.Ever, a.Age = false, 4*time.Minute }, false},
 		{"never seen and old", gone, func(a *Absentee) { a.Ever, a.Age = false, unseenGrace }, true},
 		{"no runtime", bare, func(*Absentee) {}, true},
 		{"no runtime, one observation", bare, func(a *Absentee) { a.KernelAbsent = 1 }, false},

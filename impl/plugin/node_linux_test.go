@@ -25,6 +25,7 @@ import (
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/local"
+	"github.com/enilab/enilab/internal/mutation"
 )
 
 // moment bounds every wait of these tests.
@@ -222,7 +223,7 @@ func (n *node) stdin(c call) string {
 // command is the plugin's process, not yet started.
 func (n *node) command(c call) *exec.Cmd {
 	cmd := exec.Command(n.bin)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, c.env...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), mutation.Env + "=" + os.Getenv(mutation.Env)}, c.env...)
 	for _, kv := range [][2]string{
 		{"CNI_COMMAND", c.verb}, {"CNI_CONTAINERID", c.id}, {"CNI_NETNS", c.netns},
 		{"CNI_IFNAME", c.ifName}, {"CNI_ARGS", c.args}, {"CNI_PATH", c.path},

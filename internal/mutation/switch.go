@@ -1,17 +1,16 @@
-package conform
+package mutation
 
 import (
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
+	"slices"
 	"strings"
 )
 
-// Building a binary for each mutation takes seconds, and there are hundreds. So all mutations that lie inside of a function, or of a
-// variable's value, are built into one: each is a copy of what it changes, and a variable says at run time which copy is used.
-
-// switched is a file of the fakes in which a number chooses among mutations of its declarations.
+// switched is a file in which a number chooses among mutations of its declarations.
 type switched struct {
 	set     *token.FileSet
 	src     string
@@ -19,26 +18,48 @@ type switched struct {
 	changed map[ast.Decl]map[int]string // by declaration: its text in each mutant
 }
 
-// chosen is the variable that every package gets, and what chooses among values.
+// Env is the variable that says which mutant a binary is; unset, it is the source as it stands.
+const Env = "ENILAB_MUTANT"
+
+// Reached is the variable that names a file to which such a binary appends the numbers of the mutants whose functions it calls.
+const Reached = "ENILAB_REACHED"
+
+// chosenSource is a file that every package with mutants gets: the number, and what chooses among values.
 const chosenSource = `package %s
 
 import (
-	"os"
-	"strconv"
+	enilabos "os"
+	enilabnumbers "strconv"
+	enilabsync "sync"
 )
 
-var conformMutant, _ = strconv.Atoi(os.Getenv("ENILAB_CONFORM_MUTANT"))
+var (
+	enilabReached = enilabos.Getenv("` + Reached + `")
+	enilabSeen    enilabsync.Map
+)
 
-func conformPick[T any](value T, numbers []int, others ...T) T {
+func enilabReach(numbers string) {
+	if _, again := enilabSeen.LoadOrStore(numbers, true); again {
+		return
+	}
+	if f, err := enilabos.OpenFile(enilabReached, enilabos.O_APPEND|enilabos.O_CREATE|enilabos.O_WRONLY, 0o666); err == nil {
+		f.WriteString(numbers)
+		f.Close()
+	}
+}
+
+var enilabMutant, _ = enilabnumbers.Atoi(enilabos.Getenv("` + Env + `"))
+
+func enilabPick[T any](value T, numbers []int, others ...T) T {
 	for k, n := range numbers {
-		if n == conformMutant {
+		if n == enilabMutant {
 			return others[k]
 		}
 	}
 	return value
 }
 
-var _ = conformPick[int]
+var _ = enilabPick[int]
 `
 
 func newSwitched(src string) (*switched, error) {
@@ -79,6 +100,9 @@ func (s *switched) add(number int, mutant string) bool {
 	}
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
+		if d.Body == nil || d.Type.TypeParams != nil || d.Recv == nil && (d.Name.Name == "init" || d.Name.Name == "main") {
+			return false
+		}
 	case *ast.GenDecl:
 		if d.Tok != token.VAR || len(d.Specs) != 1 || len(d.Specs[0].(*ast.ValueSpec).Values) != 1 {
 			return false
@@ -122,11 +146,12 @@ func (s *switched) source() string {
 		value := d.(*ast.GenDecl).Specs[0].(*ast.ValueSpec).Values[0]
 		b.WriteString(s.src[at:s.set.Position(value.Pos()).Offset])
 		numbers, others := "", ""
-		for n, text := range mutants {
+		for _, n := range slices.Sorted(maps.Keys(mutants)) {
+			text := mutants[n]
 			numbers += fmt.Sprint(n, ", ")
 			others += ", " + text
 		}
-		fmt.Fprintf(&b, "conformPick(%s, []int{%s}%s)", s.text(value), numbers, others)
+		fmt.Fprintf(&b, "enilabPick(%s, []int{%s}%s)", s.text(value), numbers, others)
 		at = s.set.Position(value.End()).Offset
 	}
 	b.WriteString(s.src[at:])
@@ -150,10 +175,10 @@ func (s *switched) function(f *ast.FuncDecl, mutants map[int]string) string {
 		}
 		return out, names
 	}
-	head, args = fields(f.Type.Params, "conformArg")
+	head, args = fields(f.Type.Params, "mutantArg")
 	receiver, on := "", ""
 	if f.Recv != nil {
-		r, names := fields(f.Recv, "conformRecv")
+		r, names := fields(f.Recv, "mutantRecv")
 		receiver, on = "("+r[0]+") ", names[0]+"."
 	}
 	kinds, results, give := "", "", ""
@@ -164,11 +189,13 @@ func (s *switched) function(f *ast.FuncDecl, mutants map[int]string) string {
 		results, give = s.text(f.Type.Results), "return "
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "func %s%s%s(%s) %s {\n\tswitch conformMutant {\n", receiver, f.Name.Name, kinds, strings.Join(head, ", "), results)
+	order := slices.Sorted(maps.Keys(mutants))
+	fmt.Fprintf(&b, "func %s%s%s(%s) %s {\n\tif enilabReached != \"\" {\n\t\tenilabReach(%q)\n\t}\n\tswitch enilabMutant {\n",
+		receiver, f.Name.Name, kinds, strings.Join(head, ", "), results, strings.Trim(fmt.Sprint(order), "[]")+"\n")
 	call := func(suffix string) {
 		fmt.Fprintf(&b, "\t\t%s%s%s%s(%s)\n", give, on, f.Name.Name, suffix, strings.Join(args, ", "))
 	}
-	for n := range mutants {
+	for _, n := range order {
 		fmt.Fprintf(&b, "\tcase %d:\n", n)
 		call(fmt.Sprintf("Mutant%d", n))
 	}
@@ -179,8 +206,8 @@ func (s *switched) function(f *ast.FuncDecl, mutants map[int]string) string {
 	} else {
 		b.WriteString("\t}\n}\n")
 	}
-	for n, text := range mutants {
-		b.WriteString("\n" + renamed(text, f.Name.Name, fmt.Sprintf("Mutant%d", n)) + "\n")
+	for _, n := range order {
+		b.WriteString("\n" + renamed(mutants[n], f.Name.Name, fmt.Sprintf("Mutant%d", n)) + "\n")
 	}
 	b.WriteString("\n" + renamed(s.bare(f), f.Name.Name, "AsItIs") + "\n")
 	return b.String()
