@@ -9,7 +9,7 @@ import (
 )
 
 // seenIMDS reads instance metadata: who we are, and which ENIs carry which addresses. It lags (amazon-ecs-cni-plugins#66), so it
-// may add and never takes away (rule A).
+// neither adds nor takes away (rule A): it is a reason to ask EC2.
 func (n *Node) seenIMDS(now time.Duration, in *Seen, whole bool, asked uint64) {
 	if !whole {
 		n.trouble(troubleIMDS, "instance metadata: "+in.Err)
@@ -28,8 +28,8 @@ func (n *Node) seenIMDS(now time.Duration, in *Seen, whole bool, asked uint64) {
 		return
 	}
 	n.vpcChanged(in.IMDS.Instance.VPC)
+	n.adoptENIs(now, LookIMDS, in.IMDS.ENIs, asked)
 	n.forgetDepartures(now)
-	n.adoptENIs(now, in.IMDS.ENIs, asked)
 	n.absentENIs(now, in.IMDS.ENIs, asked)
 }
 
@@ -59,35 +59,8 @@ func (n *Node) seenAttached(now time.Duration, in *Seen, whole bool, asked uint6
 	}
 	n.Surveyed = true
 	n.trouble(troubleSurvey, "")
-	n.adoptENIs(now, in.ENIs, asked)
-	n.remember(now, in.ENIs, asked)
+	n.adoptENIs(now, LookAttached, in.ENIs, asked)
 	n.reclaim(now)
-}
-
-// remember ends the hold on addresses that only metadata had vouched for: EC2 knows them, or they departed. Where the records of what was
-// given back are gone, as after a reboot, metadata goes on listing it for a while (departed). What EC2 has given since it was asked is
-// not in its answer, and that says nothing (contract 8).
-func (n *Node) remember(now time.Duration, view []ENI, asked uint64) {
-	if !n.Amnesia {
-		return
-	}
-	n.Amnesia = false
-	n.putRow(RunStore, Row{Address: departuresKept, State: Departed, ReleasedAt: now})
-	for i := range view {
-		ix, known := n.eniByID(view[i].ID)
-		for j := range n.Addrs {
-			a := &n.Addrs[j]
-			switch {
-			case !known || a.State != Cooling || a.ENI != ix || a.Att != Attachment{} || a.Tag > asked:
-			case slices.Contains(view[i].Addresses, a.IP):
-				n.hold(int32(j), now)
-			default:
-				ip := a.IP
-				n.forget(int32(j))
-				n.depart(now, ip)
-			}
-		}
-	}
 }
 
 // reclaim looks for the ENIs that records name and that are not attached: a stranger took them while no daemon watched. What the
@@ -106,8 +79,8 @@ func (n *Node) reclaim(now time.Duration) {
 	}
 }
 
-// adoptENIs takes attached ENIs and their addresses into the books.
-func (n *Node) adoptENIs(now time.Duration, view []ENI, asked uint64) {
+// adoptENIs takes attached ENIs and their addresses into the books, as far as the source may vouch for them.
+func (n *Node) adoptENIs(now time.Duration, by What, view []ENI, asked uint64) {
 	for i := range view {
 		v := &view[i]
 		if v.Partial {
@@ -115,19 +88,34 @@ func (n *Node) adoptENIs(now time.Duration, view []ENI, asked uint64) {
 			continue
 		}
 		ix, known := n.eniByID(v.ID)
-		if !known && n.hasDeparted(now, netip.Addr{}, v.ID) {
+		switch {
+		case known:
+		case !n.vouches(by) && !n.linked(v):
+			n.hearsay(now, netip.Addr{}, v.ID)
 			continue
-		}
-		if !known {
+		case n.hasDeparted(now, netip.Addr{}, v.ID):
+			continue
+		default:
 			ix = n.adoptENI(now, v)
 		}
 		e := &n.ENIs[ix]
+		if by == LookAttached && e.Stage < Ready && e.Wait == applying && !e.Stored {
+			e.learn(v) // the kernel is at work on it, and EC2 is not
+			continue
+		}
 		if known && (e.Wait != idle || e.Doing != 0 || e.Tag > asked) || e.Stage != Ready && known && e.Stored {
 			continue // contract 8: a view of before our own change
 		}
 		e.ByIMDS, e.ByEC2 = 0, 0
-		n.adoptAddresses(now, ix, v.Addresses)
+		n.adoptAddresses(now, by, ix, v.Addresses)
 	}
+}
+
+func (n *Node) vouches(by What) bool { return n.policy.Vouch == nil || n.policy.Vouch(by) }
+
+// linked says whether the kernel that recovery began with has the ENI's link: it is attached then, whatever else metadata may be wrong about.
+func (n *Node) linked(v *ENI) bool {
+	return v.Device == 0 || n.Kernel != nil && n.Kernel.Index().LinkByMAC(v.MAC) != nil
 }
 
 func (n *Node) adoptENI(now time.Duration, v *ENI) int32 {
@@ -140,23 +128,18 @@ func (n *Node) adoptENI(now time.Duration, v *ENI) int32 {
 	return n.newENI(e)
 }
 
-func (n *Node) adoptAddresses(now time.Duration, ix int32, list []netip.Addr) {
+// adoptAddresses: metadata says no more of what the records have than that it lists it, and where a pod's address is that is on no ENI.
+func (n *Node) adoptAddresses(now time.Duration, by What, ix int32, list []netip.Addr) {
 	for _, ip := range list {
 		i, known := n.byAddress[ip]
 		switch {
-		case known:
+		case known && (n.vouches(by) || n.Addrs[i].ENI == ix || n.Addrs[i].ENI < 0 && n.Addrs[i].State == Assigned):
 			n.place(i, ix)
 			n.Addrs[i].ByIMDS = 0
+		case known:
+		case !n.vouches(by):
+			n.hearsay(now, ip, "")
 		case n.hasDeparted(now, ip, ""):
-		case n.Phase == recovering:
-			i = n.newAddress(ip, ix)
-			if n.Amnesia {
-				n.inspect(now, i)
-				n.hold(i, now+consistency)
-				continue
-			}
-			n.become(i, Free)
-			n.FreeQueue = append(n.FreeQueue, i)
 		default:
 			n.note(Note{Mark: AddressAdopted, ENI: n.ENIs[ix].ID, Addr: ip})
 			n.adopt(now, ip, ix)

@@ -6,41 +6,68 @@ import (
 	"time"
 )
 
-// departed is an address or an ENI that this node has given back. Metadata, and EC2's own replicas, go on listing it for a while
-// (amazon-vpc-cni-k8s #1967): such a view must not bring it back into the books, where a pod would get it. Addresses are durable,
-// since the next daemon reads the same stale metadata.
+// departed is an address or an ENI that is not the node's and that a view may list: the node has given it back, or EC2, asked, did not
+// list it. Metadata goes on listing such things for minutes or hours (amazon-vpc-cni-k8s #1967), and EC2's own replicas for a moment.
+// Addresses that the node gave back are durable for as long as EC2's replicas may: the next daemon asks them too.
 type departed struct {
-	IP  netip.Addr
-	ENI string
-	At  time.Duration
+	IP     netip.Addr
+	ENI    string
+	At     time.Duration // given back
+	Stored bool          // RunStore has it
+	Listed time.Duration // metadata has listed it last
+	Ask    time.Duration // not before; then EC2 is asked again whether it has come back
+	Pause  time.Duration // until it is asked once more
 }
 
-// departuresKept is the key of the record that says that departures are on record: written once EC2 has been asked, and gone with the
-// tmpfs. Without it a daemon does not know what an earlier one gave back.
-var departuresKept = netip.IPv4Unspecified()
+// Pauses between questions about what metadata lists and EC2 does not. EC2's answer may be the older one, once; an hour behind, metadata
+// is believed no more for being asked about often.
+const (
+	hearsayPause     = 10 * time.Second
+	mostHearsayPause = 10 * time.Minute
+)
 
 // depart remembers an address that EC2 has taken back.
 func (n *Node) depart(now time.Duration, ip netip.Addr) {
-	n.Departures = append(n.Departures, departed{IP: ip, At: now})
+	n.Departures = append(n.Departures, departed{IP: ip, At: now, Stored: true, Ask: now + consistency, Pause: hearsayPause})
 	n.putRow(RunStore, Row{Address: ip, State: Departed, ReleasedAt: now})
 }
 
 // departENI remembers an ENI that was deleted.
 func (n *Node) departENI(now time.Duration, id string) {
 	if id != "" {
-		n.Departures = append(n.Departures, departed{ENI: id, At: now})
+		n.Departures = append(n.Departures, departed{ENI: id, At: now, Ask: now + consistency, Pause: hearsayPause})
 	}
 }
 
-// hasDeparted says whether a view that lists the address, or the ENI, is a stale one.
+// hasDeparted says whether a view of EC2 that lists the address, or the ENI, is a stale one.
 func (n *Node) hasDeparted(now time.Duration, ip netip.Addr, id string) bool {
 	for i := range n.Departures {
 		d := &n.Departures[i]
-		if d.IP.IsValid() && d.IP == ip || d.ENI != "" && d.ENI == id {
+		if d.is(ip, id) {
 			return n.policy.Stale != nil && n.policy.Stale(now-d.At)
 		}
 	}
 	return false
+}
+
+func (d *departed) is(ip netip.Addr, id string) bool {
+	return d.IP.IsValid() && d.IP == ip || d.ENI != "" && d.ENI == id
+}
+
+// hearsay is what metadata alone lists: EC2 is asked, at once about news, and seldom about what it denies.
+func (n *Node) hearsay(now time.Duration, ip netip.Addr, id string) {
+	i := slices.IndexFunc(n.Departures, func(d departed) bool { return d.is(ip, id) })
+	if i < 0 {
+		i = len(n.Departures)
+		n.Departures = append(n.Departures, departed{IP: ip, ENI: id, At: now - consistency, Ask: now, Pause: hearsayPause})
+	}
+	d := &n.Departures[i]
+	d.Listed = now
+	if d.Ask > now {
+		return
+	}
+	n.want(LookAttached, now)
+	d.Ask, d.Pause = now+d.Pause, min(2*d.Pause, mostHearsayPause)
 }
 
 // returned takes an address that EC2 has assigned, by its own answer. One that departed a moment ago is held back for a while: an
@@ -52,10 +79,10 @@ func (n *Node) returned(now time.Duration, ip netip.Addr, ix int32) {
 			until = max(until, d.At+landing)
 		}
 	}
-	n.Departures = slices.DeleteFunc(n.Departures, func(d departed) bool { return d.IP == ip })
 	n.adopt(now, ip, ix)
 	if a := n.byAddress[ip]; until > now {
 		n.hold(a, until)
+		n.putAddress(a)
 	}
 }
 
@@ -67,15 +94,19 @@ func (n *Node) hold(ix int32, until time.Duration) {
 	}
 }
 
-// forgetDepartures drops what no view can list any more.
+// forgetDepartures drops what no view lists any more.
 func (n *Node) forgetDepartures(now time.Duration) {
 	n.Departures = slices.DeleteFunc(n.Departures, func(d departed) bool {
-		if now-d.At < consistency {
-			return false
+		return d.At+consistency <= now && !d.Stored && d.Listed < now
+	})
+	for i := range n.Departures {
+		d := &n.Departures[i]
+		if !d.Stored || now-d.At < consistency {
+			continue
 		}
-		if _, back := n.byAddress[d.IP]; d.IP.IsValid() && !back {
+		d.Stored = false
+		if _, back := n.byAddress[d.IP]; !back {
 			n.dropRow(RunStore, Key{Address: d.IP})
 		}
-		return true
-	})
+	}
 }

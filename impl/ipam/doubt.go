@@ -276,10 +276,14 @@ func (n *Node) addressGone(i int32) {
 	switch {
 	case a.Op != noOp:
 	case a.State == Assigned:
+		why := "EC2 has taken the address away from " + a.ENIID
 		n.place(i, -1)
-		n.quarantine(i, "EC2 has taken the address away from "+a.ENIID)
+		a.ENIID = ""
+		n.quarantine(i, why)
 	case a.State == Cooling && a.Att != Attachment{}: // it may come back, and cools on
 		n.place(i, -1)
+		a.ENIID = ""
+		n.putAddress(i)
 	default:
 		n.forget(i)
 	}

@@ -391,7 +391,7 @@ func (n *Node) eniApplied(now time.Duration, ix int32, in Applied) {
 	if e.Stage == 0 || e.Wait != applying {
 		return
 	}
-	e.Wait, e.Tag = idle, n.Steps
+	e.Wait = idle
 	if in.Err != nil {
 		e.Tries++
 		e.Linked = e.Linked && in.Err.Kind != dataplane.NoLink
@@ -425,8 +425,9 @@ func (n *Node) ready(now time.Duration, ix int32) {
 	n.Pool.At = now
 }
 
-// adopt takes an address that an ENI carries into the books.
+// adopt takes an address that an ENI carries into the books, and into the records: the next daemon has nobody but EC2 to hear it from.
 func (n *Node) adopt(now time.Duration, ip netip.Addr, ix int32) {
+	n.Departures = slices.DeleteFunc(n.Departures, func(d departed) bool { return d.IP == ip })
 	if a, known := n.byAddress[ip]; known {
 		n.place(a, ix)
 		n.Addrs[a].Missing, n.Addrs[a].ByIMDS = 0, 0
@@ -434,6 +435,7 @@ func (n *Node) adopt(now time.Duration, ip netip.Addr, ix int32) {
 	}
 	a := n.newAddress(ip, ix)
 	n.inspect(now, a)
+	n.putAddress(a)
 }
 
 // finish ends the life of an ENI that no longer exists for this node.

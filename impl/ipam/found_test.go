@@ -143,37 +143,41 @@ func TestAfterStopThereIsNothingToBeginWith(t *testing.T) {
 	}
 }
 
-// At the begin of the first life after a boot EC2 is asked what is attached, and at once for addresses. The survey is answered last and
-// shows the ENI as it was before: it says nothing about what EC2 has given since.
+// EC2 is asked for nothing before it has said what it has given already: there may be no room for more.
+func TestNothingIsAskedForBeforeTheSurvey(t *testing.T) {
+	w := newWorld(t, ipam.Sound())
+	w.enis[0].Addresses = w.fresh(5)
+	w.start()
+	survey := w.held(ipam.LookAttached)
+	w.pass(20 * time.Second)
+	for _, e := range w.flight {
+		if c, ok := e.(*ipam.Call); ok {
+			t.Fatalf("%v before EC2 has said what there is", c.Action)
+		}
+	}
+	w.node.Rows(func(r ipam.Row) { t.Errorf("%v is in the books, and metadata alone lists it", r.Address) })
+	w.step(survey)
+	w.live(10 * time.Second)
+	free := 0
+	w.node.Rows(func(r ipam.Row) { free++ })
+	if free < 5 {
+		t.Errorf("%d addresses, EC2 says 5", free)
+	}
+}
+
+// Metadata lists an address that nobody assigned by this node, and EC2 is asked. Its answer is on its way while it assigns more, and says
+// nothing about those.
 func TestASurveyOfBeforeTakesNothingBack(t *testing.T) {
 	w := newWorld(t, ipam.Sound())
+	w.set.WarmIPTarget = 2
 	w.start()
-	var survey ipam.Input
-	for assigned := false; !assigned; {
-		switch {
-		case len(w.saves[ipam.RunStore]) > 0:
-			w.save(ipam.RunStore, 1)
-			continue
-		case len(w.saves[ipam.LibStore]) > 0:
-			w.save(ipam.LibStore, 1)
-			continue
-		case len(w.flight) == 0:
-			w.pass(time.Second)
-			continue
-		}
-		e := w.take(0)
-		in := w.outcome(e)
-		if l, ok := e.(*ipam.Look); ok && l.What == ipam.LookAttached {
-			survey = in // on its way
-			continue
-		}
-		w.step(in)
-		c, ok := e.(*ipam.Call)
-		assigned = ok && c.Action == ipam.AssignIPs
-	}
-	if survey == nil {
-		t.Fatal("the addresses were asked for after the survey: the test shows nothing")
-	}
+	w.live(30 * time.Second)
+	w.enis[0].Addresses = append(w.enis[0].Addresses, w.fresh(1)...)
+	survey := w.held(ipam.LookAttached)
+	w.set.WarmIPTarget = 4
+	w.step(ipam.Set{Settings: w.set})
+	c := w.untilCall(ipam.AssignIPs)
+	w.step(ipam.Called{ID: c.ID, Result: w.call(c)})
 	w.step(survey)
 	given, known := len(w.eni("eni-0").Addresses), 0
 	w.node.Rows(func(r ipam.Row) {
@@ -181,7 +185,34 @@ func TestASurveyOfBeforeTakesNothingBack(t *testing.T) {
 			known++
 		}
 	})
-	if known != given {
-		t.Fatalf("EC2 has given %d addresses and the node knows %d: the survey took them away", given, known)
+	if known != given-1 {
+		t.Fatalf("EC2 has given %d addresses, one by a stranger, and the node knows %d: the survey took them away", given, known)
 	}
+	w.live(2 * time.Minute)
+	if w.node.Rows(func(ipam.Row) { known++ }); known != 2*given-1 {
+		t.Errorf("EC2 has given %d addresses, and the node knows %d in the end", given, known-given+1)
+	}
+}
+
+// held lives until EC2 or metadata is asked something, and returns the answer, which does not arrive.
+func (w *world) held(what ipam.What) ipam.Input {
+	for range 10_000 {
+		switch {
+		case len(w.saves[ipam.RunStore]) > 0:
+			w.save(ipam.RunStore, 1)
+		case len(w.saves[ipam.LibStore]) > 0:
+			w.save(ipam.LibStore, 1)
+		case len(w.flight) == 0:
+			w.pass(time.Second)
+		default:
+			e := w.take(0)
+			in := w.outcome(e)
+			if l, ok := e.(*ipam.Look); ok && l.What == what {
+				return in
+			}
+			w.step(in)
+		}
+	}
+	w.t.Fatalf("nobody asked for %v", what)
+	return nil
 }

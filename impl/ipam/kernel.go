@@ -201,7 +201,7 @@ func (n *Node) coolDowns(now time.Duration, ix *dataplane.Index, asked uint64) {
 // endCoolDown says whether address i has left the state.
 func (n *Node) endCoolDown(now time.Duration, i int32, ix *dataplane.Index) bool {
 	a := &n.Addrs[i]
-	if why, used := ix.Uses(a.IP); used && n.vetoed(why) {
+	if why, used := ix.Uses(a.IP); used && n.Witness.Kernel && n.vetoed(why) {
 		n.note(Note{Mark: AddressVetoed, Warn: true, Addr: a.IP, Text: why})
 		n.quarantine(i, why)
 		return true

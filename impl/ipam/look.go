@@ -94,7 +94,11 @@ func (n *Node) seen(now time.Duration, in Seen) {
 		}
 	} else {
 		l.Fails++
-		n.want(in.What, now+min(time.Second<<min(l.Fails-1, 6), maxLookRetry))
+		pause := min(time.Second<<min(l.Fails-1, 6), maxLookRetry)
+		if in.What == LookAttached { // every node's first question: a fleet that starts together does not ask together again
+			pause += time.Duration(n.random() * float64(pause))
+		}
+		n.want(in.What, now+pause)
 	}
 	switch in.What {
 	case LookKernel:

@@ -64,8 +64,7 @@ type state struct {
 	Listed   []Sandbox              // likewise
 	ListedOK bool
 	Answered bool // the runtime has, one way or the other
-	Amnesia  bool // records of what was given back are gone
-	Surveyed bool // EC2 has said which ENIs are attached: before that no ENI is made
+	Surveyed bool // EC2 has said which ENIs are attached, and with what: before that nothing is asked of it
 
 	Cloud     []ENI // likewise: IMDS's word
 	HostDone  bool

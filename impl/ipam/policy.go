@@ -15,8 +15,11 @@ type Policy struct {
 	// Absent (rule A) says whether an ENI or address that stopped showing up is gone.
 	// Naive: IMDS not listing it once is proof.
 	Absent func(Absence) bool
-	// Stale (rule A) says whether a view may still list something that was given back that long ago. Naive: views show now.
+	// Stale (rule A) says whether EC2's own view may still list something that was given back that long ago. Naive: views show now.
 	Stale func(since time.Duration) bool
+	// Vouch (rule A) says whether a source that lists an address or ENI that the records do not have makes it the node's. Naive: what
+	// metadata lists is there.
+	Vouch func(What) bool
 	// Recall (rules A, B, E) merges what a new daemon can know about allocations, and says which sources may testify.
 	// Naive: the runtime's list alone, whatever it is.
 	Recall func(*Sources) ([]Row, Witnesses)
@@ -60,6 +63,7 @@ func Sound() *Policy {
 		Complete:  wholeAnswer,
 		Absent:    twiceByEC2,
 		Stale:     withinConsistency,
+		Vouch:     byEC2,
 		Recall:    unionOfWitnesses,
 		Veto:      anyUse,
 		Drainable: provenUnused,
@@ -102,8 +106,11 @@ type Absence struct {
 
 func twiceByEC2(a Absence) bool { return a.ByIMDS >= 1 && a.ByEC2 >= 2 && !a.Linked }
 
-// withinConsistency: metadata was seen minutes behind (amazon-vpc-cni-k8s #1967), and so may EC2's replicas be.
+// withinConsistency: EC2's replicas may be minutes behind (EC2 API guide, "Eventual consistency").
 func withinConsistency(since time.Duration) bool { return since < consistency }
+
+// byEC2: metadata lists what was given back for minutes (amazon-vpc-cni-k8s #1967), and nobody says for how many.
+func byEC2(w What) bool { return w != LookIMDS }
 
 // Evidence is what is known about the use of what is to be given back.
 type Evidence struct {

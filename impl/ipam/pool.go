@@ -29,6 +29,10 @@ func (n *Node) pool(now time.Duration) {
 		n.turnAway(now)
 		return
 	}
+	if !n.Surveyed { // what there is room for, and what is too much, is known when EC2 has said what there is
+		n.turnAway(now)
+		return
+	}
 	s := n.supply()
 	w := Want{More: s.Room}
 	if n.policy.Demand != nil {
@@ -139,7 +143,7 @@ func (n *Node) grow(now time.Duration, more int, whole bool) {
 		e.Doing, e.Count, e.Next = AssignIPs, count, now
 		more -= count
 	}
-	for n.Surveyed && n.attached() < n.maxENIs() && more > 0 {
+	for n.attached() < n.maxENIs() && more > 0 {
 		count := per
 		if !whole {
 			count = min(per, more)
@@ -353,7 +357,7 @@ func (n *Node) takenSaved(now time.Duration, ix int32, tag uint64, ok bool) {
 // recordTaken writes again what could not be made durable.
 func (n *Node) recordTaken(ix int32) {
 	for i := range n.Departures {
-		if d := &n.Departures[i]; d.IP.IsValid() {
+		if d := &n.Departures[i]; d.Stored {
 			n.putRow(RunStore, Row{Address: d.IP, State: Departed, ReleasedAt: d.At})
 		}
 	}

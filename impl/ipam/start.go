@@ -20,17 +20,16 @@ func (n *Node) born(now time.Duration, in Start) {
 	if in.Unread != "" {
 		n.note(Note{Mark: CheckpointUnread, Warn: true, Text: in.Unread})
 	}
-	n.Amnesia = n.policy.Stale != nil
 	for i := range in.Rows {
 		r := &in.Rows[i]
 		switch {
 		case r.Intent != nil:
 			n.resume(now, r.Intent)
 		case !r.Address.IsValid() || in.Rebooted: // a reboot ended the pods that run rows speak of
-		case r.State == Departed && r.Address == departuresKept:
-			n.Amnesia = false
+		case r.State == Departed && r.Address.IsUnspecified(): // earlier versions noted so that they keep such records
+			n.dropRow(RunStore, r.Key())
 		case r.State == Departed:
-			n.Departures = append(n.Departures, departed{IP: r.Address, At: r.ReleasedAt})
+			n.Departures = append(n.Departures, departed{IP: r.Address, At: r.ReleasedAt, Stored: true, Ask: r.ReleasedAt + consistency, Pause: hearsayPause})
 		default:
 			n.restore(r)
 		}
@@ -78,7 +77,10 @@ func (n *Node) restore(r *Row) {
 	ix := n.newAddress(r.Address, -1)
 	a := &n.Addrs[ix]
 	a.ENIID, a.Att, a.Pod, a.Netns, a.Veth, a.MAC = r.ENI, r.Att, r.Pod, r.Netns, r.Veth, r.MAC
-	a.Allocated, a.ReleasedAt, a.SeenCRI, a.Extra = r.Allocated, r.ReleasedAt+recordLag, r.SeenCRI, r.Extra
+	a.Allocated, a.ReleasedAt, a.SeenCRI, a.Extra = r.Allocated, r.ReleasedAt, r.SeenCRI, r.Extra
+	if r.Att != (Attachment{}) {
+		a.ReleasedAt += recordLag
+	}
 	n.become(ix, r.State)
 	a.Tag = 0
 	switch {
@@ -123,7 +125,8 @@ func (n *Node) tryRecover(now time.Duration) {
 	}
 	ix := n.Kernel.Index()
 	n.recall(now, ix)
-	n.adoptENIs(now, n.Cloud, n.Steps)
+	n.adoptENIs(now, LookIMDS, n.Cloud, n.Steps)
+	n.placeRecorded()
 	n.settleRecall(now, ix)
 	n.Kernel, n.Listed, n.Cloud = nil, nil, nil
 	n.Phase = serving
@@ -140,6 +143,19 @@ func (n *Node) tryRecover(now time.Duration) {
 			n.startAdd(now, *q.Add)
 		default:
 			n.startDel(now, *q.Del)
+		}
+	}
+}
+
+// placeRecorded puts what the records have on the ENIs that they name. What EC2 took since then it will not list (seenAttached).
+func (n *Node) placeRecorded() {
+	for i := range n.Addrs {
+		a := &n.Addrs[i]
+		if a.State == 0 || a.ENI >= 0 || a.ENIID == "" {
+			continue
+		}
+		if ix, known := n.eniByID(a.ENIID); known {
+			n.place(int32(i), ix)
 		}
 	}
 }
@@ -248,6 +264,7 @@ func (n *Node) settleRecall(now time.Duration, ix *dataplane.Index) {
 			n.quarantine(int32(i), why)
 		}
 	}
+	n.coolDowns(now, ix, n.Steps) // what has long rested, and the kernel has just been seen not to use
 }
 
 // unfinished says whether the kernel still has something of a cooling row's attachment.

@@ -118,7 +118,7 @@ func firstError(errs ...error) error {
 
 // View fills v, whose slices are used again.
 func (n *Node) View(v *View) {
-	v.Serving, v.Stopping = n.Phase == serving, n.Phase == stopping
+	v.Serving, v.Stopping, v.Surveyed = n.Phase == serving, n.Phase == stopping, n.Surveyed
 	v.Free, v.Assigned, v.Cooling, v.Quarantined, v.Covered = 0, n.Count[Assigned], n.Count[Cooling], n.Count[Quarantined], 0
 	v.Waiting, v.Running, v.Intents = len(n.Waiting), len(n.Pending)+len(n.Lanes[RunStore].Waits)+len(n.Lanes[LibStore].Waits), 0
 	v.Settings, v.Limits = n.Set, n.Inst.Limits

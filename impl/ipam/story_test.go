@@ -420,16 +420,15 @@ func TestFullSubnet(t *testing.T) {
 	}
 }
 
-// TestRefusalIsOver: metadata does not list yet what an earlier daemon assigned, so EC2 refuses to assign as much again. EC2's word
-// about the ENI then shows that nothing is missing: no call follows, and what was refused is no reason any more.
+// TestRefusalIsOver: an earlier daemon's call assigned, so EC2 refuses to assign as much again. EC2's word about the ENI then shows that
+// nothing is missing: no call follows, and what was refused is no reason any more.
 func TestRefusalIsOver(t *testing.T) {
 	w := newWorld(t, ipam.Sound())
 	w.set.MaxENI = 1
-	w.enis[0].Addresses = w.fresh(5)
 	w.start()
-	late := w.look(w.untilLook(ipam.LookIMDS))
-	late.IMDS.ENIs[0].Addresses = nil
-	w.step(late)
+	c := w.untilCall(ipam.AssignIPs)
+	w.enis[0].Addresses = w.fresh(5)
+	w.step(w.outcome(c))
 	w.live(10 * time.Second)
 	v := ipam.View{}
 	w.node.View(&v)

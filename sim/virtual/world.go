@@ -242,7 +242,7 @@ func (w *World) quiet() bool {
 		}
 		if n.core != nil {
 			n.core.View(&w.view)
-			if !w.view.Serving || w.view.Waiting > 0 || w.view.Intents > 0 || w.view.Cooling > 0 {
+			if !w.view.Serving || !w.view.Surveyed || w.view.Waiting > 0 || w.view.Intents > 0 || w.view.Cooling > 0 {
 				return false
 			}
 		}

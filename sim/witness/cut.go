@@ -36,6 +36,8 @@ func (l *Life) Busy() string {
 	switch v := l.view(); {
 	case !v.Serving && len(v.Reasons) > 0:
 		return v.Reasons[0]
+	case !v.Surveyed:
+		return "EC2 has not said yet what the node has"
 	case !v.Serving || v.Waiting > 0 || v.Intents > 0 || v.Cooling > 0:
 		return fmt.Sprintf("serving %v, %d ADDs wait, %d intents are open, %d addresses cool down", v.Serving, v.Waiting, v.Intents, v.Cooling)
 	}
