@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -283,4 +284,101 @@ func TestRecordsOutliveAPowerCut(t *testing.T) {
 
 func intentRow(token string) ipam.Row {
 	return ipam.Row{Intent: &ipam.Intent{Token: token, Stage: ipam.Created, ENI: ipam.ENI{ID: "eni-" + token}, Doing: ipam.AttachENI}}
+}
+
+// TestRecordOnAFullDisk: what could not be written is an error, and the disk still has what was there before.
+func TestRecordOnAFullDisk(t *testing.T) {
+	var have int
+	powercut.Run(t, func(dir string) {
+		f := &file{path: filepath.Join(dir, "ipam.json"), kind: ipam.RunStore, version: ipam.Version}
+		if _, _, err := f.Read(); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Commit([]*ipam.Save{{Put: []ipam.Row{row("10.0.0.1", "one")}}}); err != nil {
+			t.Fatal(err)
+		}
+		fill, err := os.Create(filepath.Join(dir, "fill"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for block := make([]byte, 64<<10); len(block) > 0; {
+			if _, err := fill.Write(block); err != nil {
+				block = block[:len(block)/2]
+			}
+		}
+		fill.Close()
+		for i := range 100 { // one fits into what is left of a block
+			if err := f.Commit([]*ipam.Save{{Put: []ipam.Row{row(fmt.Sprintf("10.0.1.%d", i), strings.Repeat("c", 200))}}}); err != nil {
+				return
+			}
+			have++
+		}
+		t.Error("a hundred rows were written to a full disk")
+	}, func(dir string) {
+		f := &file{path: filepath.Join(dir, "ipam.json"), kind: ipam.RunStore, version: ipam.Version}
+		if rows, _, err := f.Read(); err != nil || len(rows) != have+1 {
+			t.Errorf("%d rows are left of %d, %v", len(rows), have+1, err)
+		}
+	})
+}
+
+// TestRecordThatCannotTakeItsPlace: the new file is written, and cannot be renamed.
+func TestRecordThatCannotTakeItsPlace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ipam.json")
+	if err := os.MkdirAll(filepath.Join(path, "in the way"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := replace(path, []byte("{}"), recordMode); err == nil {
+		t.Error("a folder was replaced by a file")
+	}
+	if exists(path + ".new") {
+		t.Error("the file that could not take its place is still there")
+	}
+}
+
+// TestADelThatCannotBeKept: the settings cannot be, and neither can the DEL be written down: the runtime has to try again.
+func TestADelThatCannotBeKept(t *testing.T) {
+	r := newRig(t, 2)
+	r.c.Problems = []string{"A: this cannot be"}
+	if err := os.WriteFile(filepath.Join(r.c.RunDir, "del"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.start()
+	r.eventually("the socket is there", func() bool { return exists(r.socket()) })
+	if out := r.must(delOf("one")); out.Code != ipam.CodeTryAgain || !strings.Contains(out.Text, "cannot be kept") {
+		t.Errorf("the DEL was answered %+v", out)
+	}
+}
+
+// TestLogFileGoesOn: a file that an earlier daemon has filled is no reason to begin at nothing.
+func TestLogFileGoesOn(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "ipamd.log")
+	if err := os.WriteFile(name, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(name, maxLogFile); err != nil {
+		t.Fatal(err)
+	}
+	l, err := openLogFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Write([]byte("a line\n")); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(name); err != nil || string(data) != "a line\n" {
+		t.Errorf("%d bytes, %v", len(data), err)
+	}
+}
+
+// TestLogWithoutAFile: it goes to standard error alone, and the daemon says why.
+func TestLogWithoutAFile(t *testing.T) {
+	w, end, err := openLog(filepath.Join(t.TempDir(), strings.Repeat("long", 100), "ipamd.log"))
+	if err == nil {
+		t.Error("a name that cannot be was taken")
+	}
+	if _, err := w.Write([]byte("a line of TestLogWithoutAFile\n")); err != nil {
+		t.Error(err)
+	}
+	end()
 }
