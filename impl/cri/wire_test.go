@@ -133,3 +133,18 @@ func reply(status int, body []byte, grpcStatus string) http.HandlerFunc {
 		}
 	}
 }
+
+// TestABrokenSandboxBreaksTheList: one that cannot be read is not left out: the list would not be whole.
+func TestABrokenSandboxBreaksTheList(t *testing.T) {
+	sandbox := []byte{0x0a, 2, 'c', '1'} // field 1, its ID
+	broken := append(sandbox, 0x12, 200) // field 2, of which most is missing
+	for _, c := range []struct {
+		sandbox []byte
+		whole   bool
+	}{{sandbox, true}, {broken, false}} {
+		list, err := readList(append([]byte{0x0a, byte(len(c.sandbox))}, c.sandbox...))
+		if (err == nil) != c.whole || c.whole && (len(list) != 1 || list[0].ID != "c1") {
+			t.Errorf("%x: %+v, %v", c.sandbox, list, err)
+		}
+	}
+}

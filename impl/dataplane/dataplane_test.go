@@ -455,3 +455,42 @@ func TestAPodsLinkIsNoENI(t *testing.T) {
 		t.Errorf("a pod's link is an ENI: %+v", l)
 	}
 }
+
+// TestRuleOfTwoAddresses: it is about neither.
+func TestRuleOfTwoAddresses(t *testing.T) {
+	if a, ok := (Rule{Priority: 1536, From: host32("10.0.0.1"), To: host32("10.0.0.2"), Table: 3}).Addr(); ok {
+		t.Errorf("it is about %v", a)
+	}
+}
+
+// TestSortedObservation: what kernels list in any order is in one.
+func TestSortedObservation(t *testing.T) {
+	o := Observation{Links: []Link{{Name: "eni1", Addresses: []netip.Prefix{host32("10.0.0.2"), host32("10.0.0.1")},
+		PeerAddresses: []netip.Addr{ip("10.0.0.4"), ip("10.0.0.3")}, Proxy: []netip.Addr{ip("169.254.1.2"), ip("169.254.1.1")}}}}
+	o.Sort()
+	want := Link{Name: "eni1", Addresses: []netip.Prefix{host32("10.0.0.1"), host32("10.0.0.2")},
+		PeerAddresses: []netip.Addr{ip("10.0.0.3"), ip("10.0.0.4")}, Proxy: []netip.Addr{ip("169.254.1.1"), ip("169.254.1.2")}}
+	if !reflect.DeepEqual(o.Links[0], want) {
+		t.Errorf("%+v", o.Links[0])
+	}
+}
+
+// TestStaleRuleBehindTheRightOne: the right rule of an address is no reason not to look for the wrong one.
+func TestStaleRuleBehindTheRightOne(t *testing.T) {
+	pod := podSpec
+	pod.Displaced, pod.DisplacedName = "", ""
+	right := Rule{Priority: PriorityFromPod, From: host32(pod.Address.String()), Table: pod.Table}
+	wrong := right
+	wrong.Table = 7
+	for _, rules := range [][]Rule{{right, wrong}, {wrong, right}} {
+		o := Observation{Complete: true, Rules: rules, Links: []Link{{Index: 2, Name: pod.HostVeth, Veth: true, PeerLive: true, Up: true, MTU: pod.MTU,
+			MAC: VethMAC(pod.Alias), Alias: pod.Alias, Proxy: []netip.Addr{Gateway()}, PeerAddresses: []netip.Addr{pod.Address}}}}
+		removes := false
+		for _, op := range RepairPod(pod, o.Index()).Ops {
+			removes = removes || op.Kind == RemoveRule || op.Kind == RemoveStaleRules
+		}
+		if !removes {
+			t.Errorf("%+v: the rule to another table stays", rules)
+		}
+	}
+}

@@ -1,14 +1,20 @@
 package linux
 
 import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
 	"testing"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
 )
 
-// Each of these notices a change of one line that nothing else here noticed: testdata/patches has them.
+// Each of these notices a change of one line that nothing else here noticed (testdata/patches, docs/mutation.md).
 
 // TestDeletionOfWhatIsGone: a link may end by itself, with its namespace, between the look at it and its deletion.
 func TestDeletionOfWhatIsGone(t *testing.T) {
@@ -57,4 +63,154 @@ func TestAHalfMadeVethIsGone(t *testing.T) {
 	if o := observe(t, k); len(o.Links) != 0 {
 		t.Errorf("a half-made veth stays: %+v", o.Links)
 	}
+}
+
+// TestRetry: a list that cannot be read is an error, and one that changed meanwhile is read again, not for ever.
+func TestRetry(t *testing.T) {
+	broken, reads := errors.New("broken"), 0
+	if err := retry(func() error { reads++; return broken }); err != broken || reads != 1 {
+		t.Errorf("%v after %d reads", err, reads)
+	}
+	reads = 0
+	if err := retry(func() error { reads++; return errInterrupted }); err != errInterrupted || reads != interruptions {
+		t.Errorf("%v after %d reads", err, reads)
+	}
+	reads = 0
+	again := func() error {
+		if reads++; reads < 3 {
+			return errInterrupted
+		}
+		return nil
+	}
+	if err := retry(again); err != nil || reads != 3 {
+		t.Errorf("%v after %d reads", err, reads)
+	}
+}
+
+// TestOnlyTheKernelSpeaks: a process may send to our socket, and is not listened to.
+func TestOnlyTheKernelSpeaks(t *testing.T) {
+	enterNew(t)
+	open := func() *socket {
+		s, err := openSocket(unix.NETLINK_ROUTE, requestBuffer)
+		must(t, err)
+		t.Cleanup(s.close)
+		return s
+	}
+	ours, stranger := open(), open()
+	must(t, unix.Sendto(stranger.fd, make([]byte, unix.NLMSG_HDRLEN), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Pid: ours.port}))
+	if b, err := ours.receiveNow(); err != unix.EAGAIN {
+		t.Errorf("a process was heard: %x, %v", b, err)
+	}
+}
+
+// TestBufferGrows: what was too large is not too large the next time.
+func TestBufferGrows(t *testing.T) {
+	s, kernel := scripted(t)
+	for _, want := range []error{unix.EMSGSIZE, nil} {
+		_, err := unix.Write(kernel, make([]byte, 1000))
+		must(t, err)
+		if b, err := s.receiveNow(); err != want && !(want == nil && len(b) == 1000) {
+			t.Errorf("%d bytes, %v; expected %v", len(b), err, want)
+		}
+	}
+}
+
+// TestTheKernelsOwnWords: an error says what the kernel said beside its number.
+func TestTheKernelsOwnWords(t *testing.T) {
+	var r request
+	r.reset().message(unix.NLMSG_ERROR, unix.NLM_F_ACK_TLVS|unix.NLM_F_CAPPED)
+	r.raw(native.AppendUint32(nil, uint32(0xffffffff))...) // -EPERM
+	r.raw(make([]byte, unix.NLMSG_HDRLEN)...)
+	r.text(unix.NLMSGERR_ATTR_MSG, "because of the moon")
+	h := header{kind: unix.NLMSG_ERROR, flags: unix.NLM_F_ACK_TLVS | unix.NLM_F_CAPPED, body: r.b[unix.NLMSG_HDRLEN:]}
+	if err := h.verdict(); err == nil || !strings.Contains(err.Error(), "because of the moon") {
+		t.Errorf("%v", err)
+	}
+	h.flags = unix.NLM_F_ACK_TLVS // the whole request comes first: what is there are no words
+	if err := h.verdict(); err == nil || strings.Contains(err.Error(), "moon") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestHolds: an expression that lacks an attribute is another one.
+func TestHolds(t *testing.T) {
+	attributes := func(kinds ...uint16) []byte {
+		var r request
+		r.reset().message(0, 0)
+		for _, k := range kinds {
+			r.u32(k, 7)
+		}
+		return r.b[unix.NLMSG_HDRLEN:]
+	}
+	if !holds(attributes(1, 2, 3), attributes(2, 1)) {
+		t.Error("what has more, in another order, does not hold what is wanted")
+	}
+	if holds(attributes(1), attributes(1, 2)) {
+		t.Error("what lacks an attribute holds it")
+	}
+}
+
+// TestLeadsTo: the route of an address is its own, not that of another pod behind the same link.
+func TestLeadsTo(t *testing.T) {
+	enterNew(t)
+	k := openHere(t, Options{})
+	s := newSpace(t)
+	w := spec(1, s.inode)
+	apply(t, k, dataplane.PodPlan(w), s.pod(t))
+	d, err := k.roster.alias(w.Alias)
+	must(t, err)
+	l := <-k.lanes
+	defer func() { k.lanes <- l }()
+	a := &applier{k: k, s: l.s, r: &l.r}
+	for address, want := range map[netip.Addr]bool{w.Address: true, w.Address.Next(): false} {
+		if leads, err := a.leadsTo(address, d.index); err != nil || leads != want {
+			t.Errorf("%v leads to the link: %t, %v", address, leads, err)
+		}
+	}
+}
+
+// TestRemovedRouteAndBlackhole: both routes of a prefix go, the one to the link and the one to nowhere.
+func TestRemovedRouteAndBlackhole(t *testing.T) {
+	enterNew(t)
+	k := openHere(t, Options{})
+	s := newSpace(t)
+	w := spec(1, s.inode)
+	apply(t, k, dataplane.PodPlan(w), s.pod(t))
+	host := netip.PrefixFrom(w.Address, 32)
+	_, dst, err := net.ParseCIDR(host.String())
+	must(t, err)
+	must(t, netlink.RouteAdd(&netlink.Route{Dst: dst, Type: unix.RTN_BLACKHOLE, Priority: 77}))
+	apply(t, k, dataplane.Plan{Ops: []dataplane.Op{{Kind: dataplane.RemoveRoute, Alias: w.Alias, Dst: host, Table: dataplane.MainTable}}}, nil)
+	for _, r := range observe(t, k).Routes {
+		if r.Dst == host {
+			t.Errorf("left: %+v", r)
+		}
+	}
+}
+
+// TestMultipathRoute: the first hop stands for all.
+func TestMultipathRoute(t *testing.T) {
+	enterNew(t)
+	k := openHere(t, Options{})
+	router := newSpace(t)
+	var hops []*netlink.NexthopInfo
+	for i, name := range []string{"eth5", "eth6"} {
+		plug(t, router, name, fmt.Sprintf("02:00:00:00:05:%02x", i), "cable"+name)
+		l, err := netlink.LinkByName(name)
+		must(t, err)
+		must(t, netlink.LinkSetUp(l))
+		hops = append(hops, &netlink.NexthopInfo{LinkIndex: l.Attrs().Index})
+	}
+	_, dst, err := net.ParseCIDR("10.9.0.0/24")
+	must(t, err)
+	must(t, netlink.RouteAdd(&netlink.Route{Dst: dst, MultiPath: hops, Scope: netlink.SCOPE_LINK}))
+	for _, r := range observe(t, k).Routes {
+		if r.Dst.String() == dst.String() {
+			if r.Link != "eth5" {
+				t.Errorf("the route is %+v", r)
+			}
+			return
+		}
+	}
+	t.Error("the route is not observed")
 }
