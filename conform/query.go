@@ -191,11 +191,11 @@ func (l *lab) roundTrip(ctx context.Context, r *http.Request) (*answer, error) {
 	p, err := l.HTTP.Do(r.WithContext(ctx))
 	if err != nil {
 		if errors.Is(err, syscall.ECONNREFUSED) {
-			l.gone = err
+			l.gone.Store(&err)
 		}
 		return nil, err
 	}
-	l.gone = nil
+	l.gone.Store(nil)
 	defer func() { _ = p.Body.Close() }()
 	data, err := io.ReadAll(io.LimitReader(p.Body, maxAnswer))
 	if err != nil {

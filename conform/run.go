@@ -9,6 +9,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -95,8 +96,8 @@ type lab struct {
 	base *url.URL
 	run  string // names the run in tags
 	place
-	calls int   // made so far: makes names unique
-	gone  error // why nobody listens; nil: the last request found somebody
+	calls int                   // made so far: makes names unique
+	gone  atomic.Pointer[error] // why nobody listens; nil: the last request found somebody. Some rows make many at once
 }
 
 func newLab(c Config) (*lab, error) {
@@ -180,8 +181,8 @@ func (l *lab) all(ctx context.Context, table string, rows []Row) (*Report, error
 			l.Tell(k+1, len(wanted), &wanted[k])
 		}
 		res := l.one(ctx, &wanted[k])
-		if l.gone != nil && ctx.Err() == nil {
-			return r, fmt.Errorf("conform %s: %w any more, since row %d of %d, %s: %w", table, ErrUnreachable, k+1, len(wanted), wanted[k].Name, l.gone)
+		if gone := l.gone.Load(); gone != nil && ctx.Err() == nil {
+			return r, fmt.Errorf("conform %s: %w any more, since row %d of %d, %s: %w", table, ErrUnreachable, k+1, len(wanted), wanted[k].Name, *gone)
 		}
 		r.Results = append(r.Results, res)
 	}
