@@ -223,7 +223,7 @@ func (n *node) stdin(c call) string {
 // command is the plugin's process, not yet started.
 func (n *node) command(c call) *exec.Cmd {
 	cmd := exec.Command(n.bin)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), mutation.Env + "=" + os.Getenv(mutation.Env)}, c.env...)
+	cmd.Env = slices.Concat([]string{"PATH=" + os.Getenv("PATH")}, mutation.Environ(), c.env)
 	for _, kv := range [][2]string{
 		{"CNI_COMMAND", c.verb}, {"CNI_CONTAINERID", c.id}, {"CNI_NETNS", c.netns},
 		{"CNI_IFNAME", c.ifName}, {"CNI_ARGS", c.args}, {"CNI_PATH", c.path},

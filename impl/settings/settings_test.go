@@ -174,3 +174,26 @@ func FuzzSettings(f *testing.F) {
 		}
 	})
 }
+
+// TestTimeoutBelowTheLeast: it is taken for the least, which is worth a word and stops nothing.
+func TestTimeoutBelowTheLeast(t *testing.T) {
+	s, problems := Read(of(map[string]string{"HTTP_TIMEOUT": "5"}))
+	if len(problems) != 1 || problems[0].Stops || problems[0].Variable != "HTTP_TIMEOUT" || s.HTTPTimeout != 10*time.Second {
+		t.Errorf("%v, %v", s.HTTPTimeout, problems)
+	}
+}
+
+// TestWordsAboutWhatHasNoEffect: each of two variables alone is reason enough, and one at its default is none.
+func TestWordsAboutWhatHasNoEffect(t *testing.T) {
+	for _, name := range []string{"WARM_IP_TARGET", "MINIMUM_IP_TARGET"} {
+		_, problems := Read(of(map[string]string{"WARM_ENI_TARGET": "2", name: "3"}))
+		if len(problems) != 1 || problems[0].Stops || problems[0].Variable != "WARM_ENI_TARGET" {
+			t.Errorf("WARM_ENI_TARGET beside %s: %v", name, problems)
+		}
+	}
+	for value, want := range map[string]int{"true": 1, "false": 0} {
+		if _, problems := Read(of(map[string]string{"DISABLE_INTROSPECTION": value})); len(problems) != want || want > 0 && problems[0].Stops {
+			t.Errorf("DISABLE_INTROSPECTION=%s: %v", value, problems)
+		}
+	}
+}

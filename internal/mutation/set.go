@@ -46,6 +46,11 @@ func (s *Set) Overlay() map[string]string {
 // Alone is the overlay of one mutant, which is it whatever [Env] says.
 func (m *Mutant) Alone() map[string]string { return map[string]string{m.Path: m.Now} }
 
+// Environ are this process's own variables of this package, for tests that give their programs an environment of their own.
+func Environ() []string {
+	return []string{Env + "=" + os.Getenv(Env), Reached + "=" + os.Getenv(Reached)}
+}
+
 // BuildTest builds a package's tests, from the folder dir of the module, with some files replaced. The temporary files are below temp; one of them
 // is the overlay, for tests that build programs themselves: GOFLAGS=-overlay=FILE.
 func BuildTest(ctx context.Context, temp, dir, pkg, binary string, overlay map[string]string) (file string, err error) {
