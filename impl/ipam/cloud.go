@@ -119,7 +119,7 @@ func (n *Node) linked(v *ENI) bool {
 }
 
 func (n *Node) adoptENI(now time.Duration, v *ENI) int32 {
-	e := eni{ENI: *v, Stage: Attached, Next: now, Since: now}
+	e := eni{ENI: *v, Stage: Attached, Next: now, Since: now - linkPatience} // since when is not known; its link should be there
 	e.Addresses = nil
 	e.DOT = v.DOT || v.Attachment == "" // metadata does not say; EC2 does (incident 31: DeleteOnTermination was never set)
 	if v.Device == 0 {
@@ -193,12 +193,8 @@ func (n *Node) links(now time.Duration, ix *dataplane.Index) {
 			e.Next = now
 		case e.Stage == Attached && e.Wait == idle && e.DOT && !e.Lost:
 			n.want(LookKernel, now+linkPause)
-			patience := consistency
-			if e.Attachment == "" { // only metadata says that it is attached, and may be behind
-				patience = linkPause
-			}
-			if now-e.Since > patience && !e.Asking {
-				n.ask(int32(i), now+askPause)
+			if now-e.Since >= linkPatience && !e.Asking {
+				n.ask(int32(i), now)
 			}
 		case e.Stage == Ready && !e.Linked && e.ByIMDS == 0:
 			n.want(LookIMDS, now)

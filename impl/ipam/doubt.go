@@ -152,20 +152,24 @@ func (n *Node) resolveUnknown(now time.Duration, ix int32) {
 // resolveRising: an ENI on its way to service.
 func (n *Node) resolveRising(now time.Duration, ix int32, v *ENI, ours bool) {
 	e := &n.ENIs[ix]
-	e.Lost, e.ByEC2 = false, 0
+	e.Lost, e.Trimming, e.ByEC2 = false, false, 0
 	switch {
 	case ours:
+		e.Barred = 0
 		if e.Stage < Attached {
 			e.Stage, e.Since = Attached, now
 		}
 		e.Next = now
+		if !e.Linked { // it may be on its way, or away: EC2's answer is of a while ago
+			n.ask(ix, now+max(detachPause, (now-e.Since)/4))
+		}
 	case v.Status == "available":
 		e.Stage, e.Next = Created, max(now, e.Next)
 		if e.Next == never {
 			e.Next = now
 		}
 	case v.Status == "detaching":
-		n.ask(ix, now+askPause)
+		n.ask(ix, now+detachPause)
 	default: // somebody else has it
 		n.finish(now, ix)
 	}
@@ -197,7 +201,7 @@ func (n *Node) resolveReady(now time.Duration, ix int32, v *ENI, ours bool) {
 	e := &n.ENIs[ix]
 	if !ours {
 		e.ByEC2++
-		absent := Absence{ByIMDS: e.ByIMDS, ByEC2: e.ByEC2, Linked: e.Linked}
+		absent := Absence{ByIMDS: e.ByIMDS, ByEC2: e.ByEC2, Linked: e.Linked, Young: v == nil && now-e.Since < consistency}
 		switch {
 		case n.policy.Absent == nil || n.policy.Absent(absent):
 			n.missing(now, ix, v)
@@ -261,7 +265,8 @@ func (n *Node) missingAddresses(now time.Duration, ix int32, has []netip.Addr) {
 			continue
 		}
 		a.Missing++
-		if n.policy.Absent != nil && !n.policy.Absent(Absence{ByIMDS: a.ByIMDS, ByEC2: a.Missing}) {
+		young := a.State == Assigned && now-a.Allocated < consistency
+		if n.policy.Absent != nil && !n.policy.Absent(Absence{ByIMDS: a.ByIMDS, ByEC2: a.Missing, Young: young}) {
 			n.ask(ix, now+askPause)
 			continue
 		}

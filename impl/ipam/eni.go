@@ -23,12 +23,13 @@ type eni struct {
 	Stored bool   // LibStore has its intent
 	Extra  string // of that intent: fields of another version
 
-	Wait  waitKind
-	Lost  bool          // whether Doing happened is not known
-	Tries int           // in a row
-	Next  time.Duration // when to go on, if Wait is idle
-	Since time.Duration // when the stage began
-	Tag   uint64        // step in which it last changed (contract 8)
+	Wait   waitKind
+	Lost   bool          // whether Doing happened is not known
+	Tries  int           // in a row
+	Barred int           // attaches that EC2 refused, in a row
+	Next   time.Duration // when to go on, if Wait is idle
+	Since  time.Duration // when the stage began
+	Tag    uint64        // step in which it last changed (contract 8)
 
 	Has       [Quarantined + 1]int // its addresses by state
 	Doubt     time.Duration        // until when a call of an earlier daemon may land on it (contract 5)
@@ -59,6 +60,9 @@ const (
 	detachPause = 3 * time.Second
 	// linkPause is between looks for the link of an attached ENI; the kernel's event makes it shorter.
 	linkPause = 5 * time.Second
+	// linkPatience is how long the link of an ENI that EC2 calls attached may take before EC2 is asked again: a stranger's detach may
+	// have been under way, or the answer old.
+	linkPatience = 10 * time.Second
 	// drainPatience is how long evidence of disuse may take before the ENI is taken back into service.
 	drainPatience = time.Minute
 	// landing is how long a call of a dead daemon may be under way (contract 5).
@@ -263,7 +267,8 @@ func (n *Node) done(now time.Duration, ix int32, r *Result) {
 		n.grew()
 
 	case AttachENI:
-		e.Attachment, e.Stage = r.Attachment, Attached
+		e.Attachment, e.Stage, e.Barred = r.Attachment, Attached, 0
+		n.Pool.attached(n.hasAttached())
 	case ModifyENI:
 		e.DOT = true
 	case AssignIPs:
@@ -274,6 +279,10 @@ func (n *Node) done(now time.Duration, ix int32, r *Result) {
 
 		n.atRest(ix)
 	case UnassignIPs:
+		if e.Stage == Created {
+			n.lightened(now, ix)
+			return
+		}
 		n.unassigned(now, ix)
 	case DetachENI:
 		e.Stage, e.Next = Detached, now+detachPause
@@ -309,15 +318,7 @@ func (n *Node) refused(now time.Duration, ix int32, r *Result) {
 			n.discard(ix)
 		}
 	case AttachENI:
-		switch {
-		case r.Class == Limit && e.total() > e.Has[Free]: // one that a stranger detached: its pods live, the slot may come free
-		case r.Class == Limit: // cilium#9730: more addresses than the instance may have show only here
-			n.growLater(now, r, e.Count)
-			e.Stage, e.Since = Tombstoned, now
-		case r.Class == NotFound && now-e.Since < consistency, r.Class == Denied, r.Class == Unavailable:
-		default:
-			e.Lost = true
-		}
+		n.attachRefused(now, ix, r)
 	case AssignIPs:
 		n.growLater(now, r, e.Count)
 		e.Lost, e.Next = true, now // our idea of the ENI may be wrong (amazon-vpc-cni-k8s #989): look
@@ -341,35 +342,6 @@ func (n *Node) refused(now time.Duration, ix int32, r *Result) {
 func (n *Node) discard(ix int32) {
 	n.dropIntent(ix)
 	n.ENIs[ix] = eni{Next: never}
-}
-
-// attach takes the lowest free device number, and the next ones in turn when a stranger has it. DeleteOnTermination cannot be asked for
-// here.
-func (n *Node) attach(now time.Duration, ix int32) {
-	e := &n.ENIs[ix]
-	if e.Device == 0 || e.Tries > 0 {
-		e.Device = n.device(ix, e.Tries)
-	}
-	n.mutate(now, ix, AttachENI)
-}
-
-func (n *Node) device(ix int32, skip int) int {
-	limit := min(max(n.Inst.Limits.ENIs, 2), mostENIs)
-	var free []int
-	for d := 1; d < limit; d++ {
-		taken := false
-		for i := range n.ENIs {
-			e := &n.ENIs[i]
-			taken = taken || int32(i) != ix && e.Stage >= Created && !e.Foreign && e.Device == d
-		}
-		if !taken {
-			free = append(free, d)
-		}
-	}
-	if len(free) == 0 {
-		return 1
-	}
-	return free[skip%len(free)]
 }
 
 // wire makes an attached ENI carry pods: DeleteOnTermination first (or it outlives the instance), then its link.

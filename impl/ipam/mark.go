@@ -40,6 +40,7 @@ const (
 	VersionRefused           // a plugin spoke a version that this daemon does not
 	Restored                 // an ENI that a stranger had detached was attached again
 	MACUnrecorded            // a host veth's MAC was taken for right, for nothing says what it should be
+	ENIGivenUp               // EC2 would not attach an ENI, and it is deleted
 	marks               = iota
 )
 
@@ -48,7 +49,7 @@ var markNames = [...]string{"", "runtime-list-refused", "recovered-from-checkpoi
 	"del-unknown", "request-queued", "name-displaced", "sandbox-reaped", "drift-repaired", "residue-removed", "call-lost",
 	"call-throttled", "call-refused", "intent-resumed", "eni-made", "eni-drained", "eni-deleted", "eni-swept", "eni-missing",
 	"drain-stopped", "address-adopted", "address-missing", "gc-refused", "gc-released", "save-failed", "version-refused", "eni-restored",
-	"mac-unrecorded"}
+	"mac-unrecorded", "eni-given-up"}
 
 func (m Mark) String() string { return name(markNames[:], int(m)) }
 

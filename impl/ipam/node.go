@@ -325,6 +325,7 @@ const (
 	troubleStore // of RunStore; the next one is LibStore's
 	_
 	troubleSurvey
+	troubleAttach
 	troubles = iota
 )
 

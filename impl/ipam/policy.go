@@ -102,9 +102,10 @@ type Absence struct {
 	ByIMDS int  // consecutive views without it
 	ByEC2  int  // consecutive answers, asked by ID, without it
 	Linked bool // a link still has the ENI's MAC
+	Young  bool // it is in use for so short a time that EC2 may answer with what was before
 }
 
-func twiceByEC2(a Absence) bool { return a.ByIMDS >= 1 && a.ByEC2 >= 2 && !a.Linked }
+func twiceByEC2(a Absence) bool { return a.ByIMDS >= 1 && a.ByEC2 >= 2 && !a.Linked && !a.Young }
 
 // withinConsistency: EC2's replicas may be minutes behind (EC2 API guide, "Eventual consistency").
 func withinConsistency(since time.Duration) bool { return since < consistency }

@@ -16,6 +16,10 @@ type poolState struct {
 	Ask       int           // addresses to ask for at once; 0 is as many as fit (rule L: a fragmented or nearly full subnet)
 	LessSince time.Duration // since when there is too much; 0 there is not
 	Wanted    bool          // more addresses are wanted than are under way
+	Most      int           // ENIs that EC2 lets the instance have, as it has shown; 0 as many as its type may have
+	MoreAt    time.Duration // when one more is tried
+	Probe     bool          // Most has room for that one
+	Bars      int           // ENIs in a row that EC2 refused to attach
 }
 
 // pool serves what waits, then grows or shrinks towards the warm targets.
@@ -33,6 +37,7 @@ func (n *Node) pool(now time.Duration) {
 		n.turnAway(now)
 		return
 	}
+	n.unbar(now)
 	s := n.supply()
 	w := Want{More: s.Room}
 	if n.policy.Demand != nil {
@@ -40,6 +45,7 @@ func (n *Node) pool(now time.Duration) {
 	}
 	more := min(w.More, s.Room)
 	n.Pool.Wanted = more > 0
+	n.tellBarred(w.More > more)
 	if more > 0 {
 		n.grow(now, more, w.Whole)
 	}
@@ -74,8 +80,9 @@ func (n *Node) supply() Supply {
 			attached++
 		}
 		switch {
+		case e.Stage < Ready && e.Barred >= attachTries: // EC2 may never attach it again
 		case e.Stage < Ready:
-			s.Coming += max(len(e.Addresses), e.Count)
+			s.Coming += max(max(len(e.Addresses), e.Count)-e.total()+e.Has[Free], 0)
 		case e.Stage == Ready:
 			s.Free += e.Has[Free]
 			if e.Trimming {
@@ -102,10 +109,14 @@ func (n *Node) supply() Supply {
 func (e *eni) total() int { return e.Has[Free] + e.Has[Assigned] + e.Has[Cooling] + e.Has[Quarantined] }
 
 func (n *Node) maxENIs() int {
+	most := n.Inst.Limits.ENIs
 	if n.Set.MaxENI > 0 {
-		return min(n.Set.MaxENI, n.Inst.Limits.ENIs)
+		most = min(most, n.Set.MaxENI)
 	}
-	return n.Inst.Limits.ENIs
+	if n.Pool.Most > 0 {
+		most = min(most, n.Pool.Most)
+	}
+	return most
 }
 
 // grow assigns to attached ENIs first (one call, no attach), then makes ENIs. All at once: the pipelines run side by side. What
@@ -133,6 +144,10 @@ func (n *Node) grow(now time.Duration, more int, whole bool) {
 		}
 		room := per - e.total()
 		if room <= 0 {
+			continue
+		}
+		if e.Device != 0 && !e.Linked { // a stranger may have detached it, and EC2 would fill it beyond what it lets it be attached with
+			more -= room
 			continue
 		}
 		count := room

@@ -400,6 +400,12 @@ func (w *world) call(c *ipam.Call) ipam.Result {
 		if v.Status != "available" || c.Device == 0 {
 			return ipam.Result{Class: ipam.InUse, Code: "InvalidNetworkInterface.InUse"}
 		}
+		if slices.ContainsFunc(w.enis, func(o cloudENI) bool { return o.Instance == instance && o.Device == c.Device }) {
+			return ipam.Result{Class: ipam.Invalid, Code: "InvalidParameterValue"}
+		}
+		if len(v.Addresses) >= w.limits.Addresses {
+			return ipam.Result{Class: ipam.Limit, Code: "InvalidInterface.IpAddressLimitExceeded"}
+		}
 		v.Status, v.Instance, v.Device, v.Attachment, v.DOT = "in-use", instance, c.Device, "attach-"+v.ID, false
 		w.kernel.Plug(v.MAC)
 		return ipam.Result{Attachment: v.Attachment}
@@ -420,7 +426,7 @@ func (w *world) call(c *ipam.Call) ipam.Result {
 		if w.full {
 			return ipam.Result{Class: ipam.SubnetFull, Code: "InsufficientFreeAddressesInSubnet"}
 		}
-		if len(v.Addresses)+c.Count > w.limits.Addresses-1 {
+		if v.Status != "available" && len(v.Addresses)+c.Count > w.limits.Addresses-1 {
 			return ipam.Result{Class: ipam.Limit, Code: "PrivateIpAddressLimitExceeded"}
 		}
 		got := w.fresh(c.Count)

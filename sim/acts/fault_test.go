@@ -71,8 +71,8 @@ at 20s expect node-2 calls.failed >= 1
 at 3m  expect kube pods.ready == 16`},
 	{"stale", "at 0s ec2 stale by=1m for=2m", `
 at 1s  kube create burst 12 node=1
-at 15s node-1 kill
-at 30s expect node-1 addresses.quarantined == 5`},
+at 20s ec2 detach node=1
+at 1m  expect node-1 reached.eni-restored == 0`},
 	{"hang", "at 0s ec2 hang attach for=1m", `
 at 1s  kube create burst 12 node=1
 at 30s expect node-1 pods.ready < 14
@@ -95,7 +95,7 @@ at 1s  kube create burst 12 node=1
 at 1m1s expect ec2 enis.total == 3
 at 1m20s kube scale burst 0`},
 	{"unassign", "at 1m ec2 unassign web-0", `
-at 1m50s expect node-1 addresses.quarantined == 1
+at 1m58s expect node-1 addresses.quarantined == 1
 at 2m  pod web-0 delete`},
 	{"drain-subnet", "at 0s ec2 drain-subnet leave=0", `
 at 1s  kube create burst 6 node=1

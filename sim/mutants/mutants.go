@@ -139,6 +139,8 @@ func wraps() []Mutant {
 			Input: usedByOthers},
 		{Name: "mac-as-found", Kind: Wrap, Rule: "H", Doc: "where records are lost, a host veth's MAC is right as it is found: nobody asks who made the link",
 			Input: allAdopted},
+		{Name: "refused-is-tried-again", Kind: Wrap, Rule: "L", Doc: "an attach that EC2 refuses is tried again, for as long as EC2 refuses it",
+			Input: refusedForNow},
 		{Name: "mute", Kind: Wrap, Rule: "contract", Doc: "a reply in twenty is never sent", Effects: mute},
 	}
 }
@@ -199,6 +201,16 @@ func allAdopted(in ipam.Input) ipam.Input {
 	}
 	s.Kernel = &o
 	return s
+}
+
+// refusedForNow takes a refused attach for a passing trouble of EC2's.
+func refusedForNow(in ipam.Input) ipam.Input {
+	c, ok := in.(ipam.Called)
+	if ok && (c.Result.Code == "AttachmentLimitExceeded" || c.Result.Class == ipam.Invalid && c.Result.Code == "InvalidParameterValue") {
+		c.Result.Class = ipam.Unavailable
+		return c
+	}
+	return in
 }
 
 func mute(effs []ipam.Effect) []ipam.Effect {

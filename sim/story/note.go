@@ -44,6 +44,7 @@ var marked = map[ipam.Mark]words{
 	ipam.SaveFailed:          {one: "a record could not be written", why: true},
 	ipam.MACUnrecorded:       {"the MAC of a host veth is taken for right: nothing says what it was", "the MACs of %d host veths are taken for right: nothing says what they were", false},
 	ipam.Restored:            {one: "# attached again"},
+	ipam.ENIGivenUp:          {one: "# cannot be attached and is deleted", why: true},
 }
 
 // Note tells what a daemon found worth a note.

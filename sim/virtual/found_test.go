@@ -24,6 +24,24 @@ at 213s node-1 kill
 at 216s kube scale burst 2
 finally converges within 20m
 `,
+	// A restarted daemon did not see an ENI of its own behind stale answers, made another for its device index, and tried to attach it for ever.
+	"attach to a taken index": `
+cluster runtime=containerd-1.6
+at 0s   ec2 stale
+at 0s   kube create app 10
+at 3s   node-1 restart
+at 1m3s within 15m expect kube pods.unready == 0
+finally converges within 20m
+`,
+	// EC2 said "detaching", and the daemon waited two minutes for the link of an ENI that a stranger was taking away.
+	"detach seen under way": `
+cluster type=t3.small
+start   pods web 1 on node-1
+at 0s   kube scale web 7
+at 3m   ec2 detach device=2
+at 3m0.275625s ec2 detach
+finally converges within 20m
+`,
 	// Metadata and EC2's first answer lacked an address; its cool-down ended before the second one, and the next pod was given it.
 	"freed in doubt": `
 cluster nodes=1 type=m5.large subnet=10.0.50.0/24 runtime=containerd

@@ -1,0 +1,161 @@
+package ipam
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+)
+
+const (
+	// attachTries is how often EC2 may refuse to attach an ENI that carries no pod before it is given up: often enough to come by each
+	// device index of a small type, and to outlive answers that are ten seconds old.
+	attachTries = 6
+	// moreAfter is how long a node believes that its instance carries no more ENIs than it had when EC2 refused to attach another; then it
+	// tries one more. Each such try that is refused doubles it, up to maxMoreAfter.
+	moreAfter    = 10 * time.Minute
+	maxMoreAfter = time.Hour
+)
+
+// attach takes the lowest free device index, and the next ones in turn when EC2 says that a stranger has it. DeleteOnTermination cannot be
+// asked for here.
+func (n *Node) attach(now time.Duration, ix int32) {
+	e := &n.ENIs[ix]
+	if e.Before = n.surplus(ix); len(e.Before) > 0 {
+		n.mutate(now, ix, UnassignIPs)
+		return
+	}
+	if e.Device == 0 || e.Barred > 0 {
+		e.Device = n.device(ix, e.Barred)
+	}
+	n.mutate(now, ix, AttachENI)
+}
+
+func (n *Node) device(ix int32, skip int) int {
+	limit := min(max(n.Inst.Limits.ENIs, 2), mostENIs)
+	var free []int
+	for d := 1; d < limit; d++ {
+		taken := false
+		for i := range n.ENIs {
+			e := &n.ENIs[i]
+			taken = taken || int32(i) != ix && e.Stage >= Created && !e.Foreign && e.Device == d
+		}
+		if !taken {
+			free = append(free, d)
+		}
+	}
+	if len(free) == 0 {
+		return 1
+	}
+	return free[skip%len(free)]
+}
+
+// attachRefused decides what it means that an ENI cannot be attached; the caller has set a pause before the next try.
+func (n *Node) attachRefused(now time.Duration, ix int32, r *Result) {
+	e := &n.ENIs[ix]
+	switch r.Class {
+	case Denied, Unavailable: // that says nothing about the ENI
+		return
+	case NotFound:
+		e.Lost = now-e.Since >= consistency
+		return
+	}
+	e.Barred++
+	e.Lost = true                                    // EC2's word on the ENI and on what is attached may be another than ours
+	if r.Class == Limit || e.Barred >= attachTries { // cilium#9730: too many addresses show only here
+		n.giveUp(now, ix, r)
+	}
+	n.want(LookAttached, max(now, n.Looks[LookAttached].At+askPause))
+}
+
+// carries says whether an ENI has addresses that are somebody's.
+func (n *Node) carries(ix int32) bool {
+	e := &n.ENIs[ix]
+	return e.total() > e.Has[Free]
+}
+
+// surplus are the addresses of a detached ENI beyond what an attached one may have, as far as they are nobody's. EC2 lets a detached ENI
+// be filled beyond that, by a request that arrives twice for one, and then refuses to attach it.
+func (n *Node) surplus(ix int32) []netip.Addr {
+	e := &n.ENIs[ix]
+	over := len(e.Addresses) + 1 - n.Inst.Limits.Addresses
+	if over <= 0 || !n.carries(ix) {
+		return nil
+	}
+	var out []netip.Addr
+	for _, ip := range slices.Backward(e.Addresses) {
+		i, known := n.byAddress[ip]
+		if len(out) < over && (!known || n.Addrs[i].State == Free && n.Addrs[i].ENI == ix) {
+			out = append(out, ip)
+		}
+	}
+	return out
+}
+
+// lightened goes on with a detached ENI whose surplus EC2 has taken back.
+func (n *Node) lightened(now time.Duration, ix int32) {
+	e := &n.ENIs[ix]
+	n.takenBack(now, ix, e.Before)
+	e.Addresses = slices.DeleteFunc(slices.Clone(e.Addresses), func(ip netip.Addr) bool { return slices.Contains(e.Before, ip) })
+	e.Before, e.Barred = nil, 0
+}
+
+// giveUp deletes an ENI that EC2 will not attach, unless pods have its addresses: those of one that a stranger detached live, and an index
+// may come free. It remembers that the instance carries no more than it has: the next one would end alike.
+func (n *Node) giveUp(now time.Duration, ix int32, r *Result) {
+	e, p := &n.ENIs[ix], &n.Pool
+	if !n.carries(ix) {
+		n.note(Note{Mark: ENIGivenUp, Warn: true, ENI: e.ID, Text: r.Code})
+		e.Stage, e.Since, e.Lost = Tombstoned, now, false
+	}
+	has := n.hasAttached()
+	if p.Most == 0 || p.Most > has { // not one more of those that were on their way together
+		p.MoreAt = now + min(moreAfter<<min(p.Bars, 6), maxMoreAfter)
+		p.Bars++
+	}
+	p.Most, p.Probe = has, false
+}
+
+// attached ends the belief that there is room for no more, once there was for the one that was tried.
+func (p *poolState) attached(has int) {
+	if p.Probe && has >= p.Most {
+		p.Most, p.Bars, p.Probe = 0, 0, false
+	}
+}
+
+// hasAttached counts the ENIs that EC2 has attached for this node, and those that it has to attach again for their pods.
+func (n *Node) hasAttached() int {
+	c := 0
+	for i := range n.ENIs {
+		if e := &n.ENIs[i]; e.Stage != 0 && e.Stage < Tombstoned && !e.Foreign && (e.Stage >= Attached || n.carries(int32(i))) {
+			c++
+		}
+	}
+	return c
+}
+
+// unbar lets one more ENI be tried when its time has come, and forgets the bound once it is none.
+func (n *Node) unbar(now time.Duration) {
+	p := &n.Pool
+	switch {
+	case p.Most == 0:
+		return
+	case n.hasAttached() > p.Most, p.Most >= n.Inst.Limits.ENIs && !p.Probe:
+		p.Most, p.Bars, p.Probe = 0, 0, false
+		return
+	case p.MoreAt <= now:
+		p.Most, p.Probe = p.Most+1, true
+		p.MoreAt = now + moreAfter
+	}
+	p.At = min(p.At, p.MoreAt)
+}
+
+// tellBarred says, while pods want what a further ENI would carry, why none is made (rule J).
+func (n *Node) tellBarred(short bool) {
+	why := ""
+	if short && n.Pool.Most > 0 {
+		why = "EC2 attaches no more than " + strconv.Itoa(n.Pool.Most) + " network interfaces to this instance, and its type may have " +
+			strconv.Itoa(n.Inst.Limits.ENIs) + ": look for interfaces that are not the node's; it tries another from time to time"
+	}
+	n.trouble(troubleAttach, why)
+}

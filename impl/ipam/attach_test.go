@@ -1,0 +1,97 @@
+package ipam_test
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/enilab/enilab/impl/ipam"
+)
+
+// TestSurplusOfADetachedENI: while it was detached, EC2 has let an ENI be filled beyond what it lets it be attached with. What nobody uses of
+// it goes back, and its pods are served again.
+func TestSurplusOfADetachedENI(t *testing.T) {
+	w, v := cable(t)
+	v.Status, v.Instance, v.Device, v.Attachment = "available", "", 0, ""
+	v.Addresses = append(v.Addresses, w.fresh(2)...)
+	w.live(time.Minute)
+	if v := w.eni("eni-1"); v == nil || v.Status != "in-use" || len(v.Addresses) != w.limits.Addresses-1 {
+		t.Errorf("a minute after a stranger's detach the ENI is %+v", v)
+	}
+	view := ipam.View{}
+	if w.node.View(&view); view.Assigned != 7 || view.Quarantined != 0 {
+		t.Errorf("seven pods live: %+v", view)
+	}
+}
+
+// TestADetachedENIIsNotFilled: the link is gone, and metadata and EC2 still say that the ENI is attached. More pods come.
+func TestADetachedENIIsNotFilled(t *testing.T) {
+	w := newWorld(t, ipam.Sound())
+	w.set.WarmIPTarget, w.set.MinimumIPTarget = 1, 7
+	w.start()
+	w.live(10 * time.Second)
+	v := w.eni("eni-1")
+	if v == nil || v.Status != "in-use" || len(v.Addresses) != 2 {
+		t.Fatalf("the second ENI is %+v", v)
+	}
+	w.kernel.Unplug(v.MAC)
+	w.step(ipam.Seen{What: ipam.LookKernel})
+	w.live(time.Second)
+	w.tap = func(_ ipam.Input, effs []ipam.Effect) {
+		for _, e := range effs {
+			if c, ok := e.(*ipam.Call); ok && (c.ENI == v.ID || c.Action == ipam.CreateENI) {
+				t.Errorf("%+v", c)
+			}
+		}
+	}
+	for i := range 7 {
+		w.up("c"+strconv.Itoa(i), "web-"+strconv.Itoa(i))
+		w.live(100 * time.Millisecond)
+	}
+}
+
+// TestATakenIndex: a stranger's interface has the index that the records name, and the ENI of living pods takes another.
+func TestATakenIndex(t *testing.T) {
+	w := newWorld(t, ipam.Sound())
+	w.set.WarmIPTarget, w.set.MinimumIPTarget = 1, 7
+	w.start()
+	w.live(10 * time.Second)
+	for i := range 7 {
+		w.up("c"+strconv.Itoa(i), "web-"+strconv.Itoa(i))
+		w.live(5 * time.Second)
+	}
+	v := w.eni("eni-1")
+	device := v.Device
+	w.kernel.Unplug(v.MAC)
+	v.Status, v.Instance, v.Device, v.Attachment = "available", "", 0, ""
+	w.enis = append(w.enis, cloudENI{ENI: ipam.ENI{ID: "eni-stranger", MAC: "02:00:00:00:99", Instance: instance, Device: device, Status: "attaching"}})
+	w.live(time.Minute)
+	if v := w.eni("eni-1"); v.Status != "in-use" || v.Device == device {
+		t.Errorf("index %d is taken, and the ENI is %+v", device, v)
+	}
+}
+
+// TestAttachIsGivenUp: every index is taken by what nobody shows. The ENI is deleted, the next one is tried after a while, and the node says why.
+func TestAttachIsGivenUp(t *testing.T) {
+	w := newWorld(t, ipam.Sound())
+	for d := 1; d < w.limits.ENIs; d++ {
+		w.enis = append(w.enis, cloudENI{ENI: ipam.ENI{ID: "eni-stranger", Instance: instance, Device: d, Status: "attaching"}})
+	}
+	w.set.MinimumIPTarget, w.set.WarmIPTarget = 8, 1
+	w.start()
+	w.live(2 * time.Minute)
+	view := ipam.View{}
+	w.node.View(&view)
+	if w.made != 1 || w.eni("eni-1") != nil || w.marks[ipam.ENIGivenUp] != 1 || view.Intents != 0 || len(view.Reasons) == 0 {
+		t.Errorf("%d ENIs were made, %d given up, the first is %+v; the node: %+v", w.made, w.marks[ipam.ENIGivenUp], w.eni("eni-1"), view)
+	}
+	w.live(time.Hour)
+	if w.made < 3 || w.made > 6 {
+		t.Errorf("%d ENIs were made in an hour: expected a few", w.made)
+	}
+	w.enis = w.enis[:1]
+	w.live(time.Hour)
+	if w.node.View(&view); view.Free < 8 || len(view.Reasons) > 0 {
+		t.Errorf("the indexes are free: %+v", view)
+	}
+}
