@@ -159,6 +159,7 @@ func (l *life) removal() {
 	if l.k.Holders(l.second.Address) != 0 {
 		l.say("held namespace keeps the address")
 	}
+	l.apply("flows", dataplane.Plan{Ops: []dataplane.Op{{Kind: dataplane.FlushConntrack, Addr: l.second.Address}}})
 	what, _ := l.k.Leftovers(l.second.Address)
 	l.say(what)
 	l.trace("older incarnation after removal", l.first.Address, secondaryMAC)
@@ -187,6 +188,7 @@ func TestEveryOperationIsNeeded(t *testing.T) {
 	plans := map[string]dataplane.Plan{
 		"init": dataplane.InitPlan(host), "host": dataplane.HostPlan(host), "eni": dataplane.ENIPlan(l.eni),
 		"pod": dataplane.PodPlan(l.second), "removal": dataplane.PodRemoval(l.second), "eni removal": dataplane.ENIRemoval(l.eni),
+		"flows": {Ops: []dataplane.Op{{Kind: dataplane.FlushConntrack, Addr: l.second.Address}}},
 	}
 	for _, tt := range []struct {
 		plan   string
@@ -225,8 +227,8 @@ func TestEveryOperationIsNeeded(t *testing.T) {
 			kernel.LeftRule,
 			kernel.LeftRule,
 			"alias cleared: answers after removal",
-			kernel.LeftFlow,
 		}},
+		{"flows", []string{kernel.LeftFlow}},
 		{"eni removal", []string{
 			"rule of the ENI left",
 			"route left in the ENI's table: 0.0.0.0/0",

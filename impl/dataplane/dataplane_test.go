@@ -107,7 +107,6 @@ delete-veth alias=ALIAS
 remove-rule addr=10.0.10.70 priority=1536
 remove-rule addr=10.0.10.70 priority=512
 remove-route link=eni991a2d29a7a dst=10.0.10.70/32 table=254 alias=ALIAS
-flush-conntrack addr=10.0.10.70
 `},
 	} {
 		want := strings.NewReplacer("ALIAS", `"`+podSpec.Alias+`"`, "MAC", VethMAC(podSpec.Alias)).Replace(tt.want)
@@ -122,20 +121,19 @@ func TestPlanEqualAndDiff(t *testing.T) {
 	if !p.Equal(q) || p.Diff(q) != "" || p.Empty() || !(Plan{}).Empty() {
 		t.Errorf("a plan differs from itself: %s", p.Diff(q))
 	}
-	q.Ops = append(q.Ops[1:4:4], Op{Kind: SetMAC, MAC: "02:00:00:00:00:01"}, q.Ops[4])
+	q.Ops = append(q.Ops[1:3:3], Op{Kind: SetMAC, MAC: "02:00:00:00:00:01"}, q.Ops[3])
 	q.Ops[0].Table = 3
 	want := `- delete-veth alias="enilab/1 aws-cni 291716a3 eth0 10.0.10.70"
 - remove-rule addr=10.0.10.70 priority=1536
 + remove-rule addr=10.0.10.70 priority=1536 table=3
   remove-rule addr=10.0.10.70 priority=512
-  remove-route link=eni991a2d29a7a dst=10.0.10.70/32 table=254 alias="enilab/1 aws-cni 291716a3 eth0 10.0.10.70"
 + set-mac mac=02:00:00:00:00:01
-  flush-conntrack addr=10.0.10.70
+  remove-route link=eni991a2d29a7a dst=10.0.10.70/32 table=254 alias="enilab/1 aws-cni 291716a3 eth0 10.0.10.70"
 `
 	if got := p.Diff(q); p.Equal(q) || got != want {
 		t.Errorf("Diff:\n%swant\n%s", got, want)
 	}
-	if got, want := (Plan{}).Diff(Plan{Ops: p.Ops[4:]}), "+ flush-conntrack addr=10.0.10.70\n"; got != want {
+	if got, want := (Plan{}).Diff(Plan{Ops: p.Ops[2:3]}), "+ remove-rule addr=10.0.10.70 priority=512\n"; got != want {
 		t.Errorf("Diff = %q, want %q", got, want)
 	}
 }

@@ -59,7 +59,8 @@ const (
 	// RemoveStaleRules{Priority, Addr, Table} removes the rules of that priority and address that
 	// point to any table but Table. amazon-vpc-cni-k8s ignores "exists" there, and the old rule wins.
 	RemoveStaleRules
-	// FlushConntrack{Addr} forgets the flows of an address, so that its next owner does not get them.
+	// FlushConntrack{Addr} forgets the flows of an address, so that its next owner does not get them. A plan of nothing
+	// else does it for all of its addresses at once: that is one walk of the table.
 	FlushConntrack
 
 	// ENIUp{MAC, MTU}: the link with that MAC is up and has that MTU.

@@ -125,14 +125,14 @@ func fromPodRule(s *PodSpec) Op {
 }
 
 // PodRemoval takes an attachment away, whatever is left of it. The veth goes first: that takes the
-// address from the pod even if a process still holds the namespace.
+// address from the pod even if a process still holds the namespace. What conntrack remembers of the address is forgotten later, for
+// many addresses at once: that is a walk of the node's whole table, and nobody waits for it.
 func PodRemoval(s PodSpec) Plan {
 	return Plan{Ops: []Op{
 		{Kind: DeleteVeth, Alias: s.Alias},
 		{Kind: RemoveRule, Priority: PriorityFromPod, Addr: s.Address},
 		{Kind: RemoveRule, Priority: PriorityToPod, Addr: s.Address},
 		{Kind: RemoveRoute, Link: s.HostVeth, Alias: s.Alias, Table: MainTable, Dst: hostPrefix(s.Address)},
-		{Kind: FlushConntrack, Addr: s.Address},
 	}}
 }
 

@@ -32,6 +32,7 @@ type address struct {
 	Tries   int
 	Retry   time.Duration
 	Removed bool // cooling: nothing of the attachment is left in the kernel by our own doing
+	Flows   flows
 	Leaving bool // free, and about to be unassigned
 
 	Evidence string   // quarantined: why
@@ -54,6 +55,16 @@ const (
 	repairing
 	recording // a row that recovery found is being made durable
 
+)
+
+// flows is whether conntrack has forgotten what the holder of a cooling address said to others: its next holder would get their
+// answers, and a service's flows. No record says it, so a new daemon has them forgotten anew.
+type flows uint8
+
+const (
+	remembered flows = iota
+	forgetting       // the Apply is under way
+	forgotten
 )
 
 func (a *address) row() Row {
@@ -112,7 +123,7 @@ func (n *Node) become(ix int32, s State) {
 		e.Has[a.State]--
 		e.Has[s]++
 	}
-	a.State, a.Tag = s, n.Steps
+	a.State, a.Tag, a.Flows = s, n.Steps, remembered
 }
 
 // key makes the attachment findable; unkey ends that.
@@ -223,7 +234,7 @@ func (n *Node) rest(now time.Duration, ix int32, removed bool) {
 	a.ReleasedAt, a.Removed = now, removed
 	n.Cooling = append(n.Cooling, ix)
 	if removed {
-		n.CoolAt = min(n.CoolAt, n.rested(a))
+		n.cools(a)
 	}
 }
 
@@ -233,7 +244,7 @@ func (n *Node) inspect(now time.Duration, ix int32) {
 	n.become(ix, Cooling)
 	a.ReleasedAt, a.Removed = now-n.coolDown(), true
 	n.Cooling = append(n.Cooling, ix)
-	n.CoolAt = min(n.CoolAt, now)
+	n.cools(a)
 }
 
 func (n *Node) coolDown() time.Duration {

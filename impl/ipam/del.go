@@ -141,10 +141,10 @@ func (n *Node) releaseApplied(now time.Duration, ix int32, in Applied) {
 		return
 	}
 	att, req, then := a.Att, a.Req, a.Then
-	a.Op, a.Req, a.Then, a.Removed = noOp, 0, nil, true
+	a.Op, a.Req, a.Then, a.Removed, a.Flows = noOp, 0, nil, true, remembered
 	a.ReleasedAt = now // the cool-down counts from when the namespace has lost the address
 	n.unkey(ix)
-	n.CoolAt = min(n.CoolAt, n.rested(a))
+	n.cools(a)
 	n.succeed(req)
 	if then != nil && n.isOpen(then.Req) {
 		n.startAdd(now, *then)

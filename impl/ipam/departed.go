@@ -90,7 +90,7 @@ func (n *Node) returned(now time.Duration, ip netip.Addr, ix int32) {
 func (n *Node) hold(ix int32, until time.Duration) {
 	if a := &n.Addrs[ix]; a.State == Cooling && a.Att == (Attachment{}) {
 		a.ReleasedAt = until - n.coolDown()
-		n.CoolAt = min(n.CoolAt, until)
+		n.cools(a)
 	}
 }
 

@@ -92,6 +92,7 @@ const (
 	HostLane LaneKind = iota + 1
 	ENILane
 	PodLane
+	FlowLane // what conntrack remembers of addresses: one walk of its table at a time, and nobody waits for it but addresses
 )
 
 func (l Lane) String() string {
@@ -102,6 +103,8 @@ func (l Lane) String() string {
 		return "eni/" + l.ENI
 	case PodLane:
 		return "pod/" + l.Att.String()
+	case FlowLane:
+		return "flows"
 	}
 	return "?"
 }

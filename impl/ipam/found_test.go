@@ -188,7 +188,7 @@ func TestASurveyOfBeforeTakesNothingBack(t *testing.T) {
 	if known != given-1 {
 		t.Fatalf("EC2 has given %d addresses, one by a stranger, and the node knows %d: the survey took them away", given, known)
 	}
-	w.live(2 * time.Minute)
+	w.live(100 * time.Second) // before what is too much is given back
 	if w.node.Rows(func(ipam.Row) { known++ }); known != 2*given-1 {
 		t.Errorf("EC2 has given %d addresses, and the node knows %d in the end", given, known-given+1)
 	}

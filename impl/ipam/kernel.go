@@ -186,7 +186,7 @@ func (n *Node) coolDowns(now time.Duration, ix *dataplane.Index, asked uint64) {
 		if a.State != Cooling {
 			continue
 		}
-		if !a.Removed || a.Op != noOp || a.Tag > asked || n.rested(a) > now {
+		if !a.Removed || a.Op != noOp || a.Tag > asked || n.rested(a) > now || !n.flowless(a) {
 			kept = append(kept, i)
 			continue
 		}
@@ -239,7 +239,7 @@ func (n *Node) quarantine(i int32, why string) {
 func (n *Node) nextCool(now time.Duration) time.Duration {
 	at := never
 	for _, i := range n.Cooling {
-		if a := &n.Addrs[i]; a.State == Cooling && a.Removed && a.Op == noOp {
+		if a := &n.Addrs[i]; a.State == Cooling && a.Removed && a.Op == noOp && n.flowless(a) {
 			at = min(at, max(n.rested(a), now+coolBatch))
 		}
 	}

@@ -41,6 +41,7 @@ const (
 	Restored                 // an ENI that a stranger had detached was attached again
 	MACUnrecorded            // a host veth's MAC was taken for right, for nothing says what it should be
 	ENIGivenUp               // EC2 would not attach an ENI, and it is deleted
+	FlowsKept                // conntrack could not be made to forget the flows of released addresses
 	marks               = iota
 )
 
@@ -49,7 +50,7 @@ var markNames = [...]string{"", "runtime-list-refused", "recovered-from-checkpoi
 	"del-unknown", "request-queued", "name-displaced", "sandbox-reaped", "drift-repaired", "residue-removed", "call-lost",
 	"call-throttled", "call-refused", "intent-resumed", "eni-made", "eni-drained", "eni-deleted", "eni-swept", "eni-missing",
 	"drain-stopped", "address-adopted", "address-missing", "gc-refused", "gc-released", "save-failed", "version-refused", "eni-restored",
-	"mac-unrecorded", "eni-given-up"}
+	"mac-unrecorded", "eni-given-up", "flows-kept"}
 
 func (m Mark) String() string { return name(markNames[:], int(m)) }
 

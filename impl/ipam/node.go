@@ -93,6 +93,7 @@ type state struct {
 	Pace     pace
 	RetryAt  time.Duration // earliest retry of a removal
 	CoolAt   time.Duration // earliest end of a cool-down
+	Flows    flowState
 	Troubles [troubles]string
 }
 
@@ -104,7 +105,7 @@ func New(p *Policy) *Node {
 		n.Looks[i].Want = never
 	}
 	n.RetryAt, n.CoolAt = never, never
-	n.Pool.At = never
+	n.Pool.At, n.Flows.At = never, never
 	return n
 }
 
@@ -190,6 +191,7 @@ func (n *Node) tick(now time.Duration) {
 		n.CoolAt = never // recomputed when the kernel has been seen
 	}
 	if n.Phase == serving {
+		n.forgetFlows(now)
 		n.pool(now)
 	}
 	n.driveENIs(now)
@@ -202,6 +204,9 @@ func (n *Node) Next() (at time.Duration, ok bool) {
 		return n.due, n.due != never
 	}
 	at = min(n.RetryAt, n.CoolAt, n.Pool.At, n.due)
+	if n.Phase == serving {
+		at = min(at, n.Flows.At)
+	}
 	for i := range n.ENIs {
 		if e := &n.ENIs[i]; e.Stage != 0 && e.Wait == idle && n.Phase == serving {
 			at = min(at, e.Next)
@@ -264,6 +269,7 @@ const (
 	eniPlan
 	hostPlan
 	eniCall
+	flowPlan
 )
 
 // pending is an effect whose outcome has not come.
@@ -299,7 +305,7 @@ func (n *Node) take(id ID, kinds ...kind) (pending, bool) {
 }
 
 func (n *Node) applied(now time.Duration, in Applied) {
-	p, ok := n.take(in.ID, podPlan, eniPlan, hostPlan)
+	p, ok := n.take(in.ID, podPlan, eniPlan, hostPlan, flowPlan)
 	if !ok {
 		return
 	}
@@ -310,6 +316,8 @@ func (n *Node) applied(now time.Duration, in Applied) {
 		n.eniApplied(now, p.Ix, in)
 	case hostPlan:
 		n.hostApplied(now, in)
+	case flowPlan:
+		n.flowsApplied(now, in)
 	}
 }
 
@@ -326,6 +334,7 @@ const (
 	_
 	troubleSurvey
 	troubleAttach
+	troubleFlows
 	troubles = iota
 )
 

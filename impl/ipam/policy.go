@@ -25,6 +25,9 @@ type Policy struct {
 	Recall func(*Sources) ([]Row, Witnesses)
 	// Veto (rule B) says whether a use of an address forbids giving it away. Naive: nothing does.
 	Veto func(evidence string) bool
+	// Flowless (rule B) says whether conntrack holds nothing more of an address that has cooled; walked is that this daemon had its flows
+	// forgotten since it was released. Naive: flows end by themselves.
+	Flowless func(walked bool) bool
 	// Drainable (rules A, B) says whether an ENI, or free addresses of it, may be given back. Naive: yes.
 	Drainable func(Evidence) bool
 	// Speaks (rule C) says whether this daemon serves a plugin of that version. Naive: only its own.
@@ -66,6 +69,7 @@ func Sound() *Policy {
 		Vouch:     byEC2,
 		Recall:    unionOfWitnesses,
 		Veto:      anyUse,
+		Flowless:  onceWalked,
 		Drainable: provenUnused,
 		Speaks:    neighbourVersions,
 		Gone:      runtimeAndKernelAgree,
@@ -159,6 +163,9 @@ func runtimeAndKernelAgreeTwice(a Absentee) bool {
 }
 
 func anyUse(string) bool { return true }
+
+// onceWalked: what an earlier daemon had wanted may never have happened.
+func onceWalked(walked bool) bool { return walked }
 
 func configuredCoolDown(s Settings) time.Duration { return s.CoolDown }
 

@@ -131,7 +131,7 @@ func (n *Node) tryRecover(now time.Duration) {
 	n.Kernel, n.Listed, n.Cloud = nil, nil, nil
 	n.Phase = serving
 	n.want(LookAttached, now)
-	n.Pool.At = now
+	n.Pool.At, n.Flows.At = now, now
 	n.want(LookKernel, now)
 	waiting := n.Queued
 	n.Queued = nil
@@ -288,7 +288,7 @@ func (n *Node) settings(now time.Duration, s Settings) {
 			n.want(w, now)
 		}
 	}
-	n.CoolAt = n.nextCool(now)
+	n.CoolAt, n.Flows.At = n.nextCool(now), now
 	if n.HostDone && !n.HostBusy {
 		n.applyHost(dataplane.HostPlan(n.hostSpec()))
 	}

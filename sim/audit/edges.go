@@ -22,6 +22,7 @@ func (a *Auditor) Started(now time.Duration, node int) {
 func (a *Auditor) Died(now time.Duration, node int) {
 	n := a.node(node)
 	n.running = false
+	n.anew(now)
 	n.contract.Reset()
 	n.up.stop(now)
 }
@@ -34,9 +35,14 @@ func (a *Auditor) Input(now time.Duration, node int, in ipam.Input) {
 	}
 	switch in := in.(type) {
 	case ipam.Start:
+		if in.Rebooted {
+			n.rebooted()
+		}
 		n.setCoolDown(in.Settings.CoolDown)
 	case ipam.Set:
 		n.setCoolDown(in.Settings.CoolDown)
+	case ipam.Applied:
+		n.flushed(in)
 	}
 	a.contract(now, node, n.contract.Input(now, in))
 }
@@ -51,6 +57,11 @@ func (a *Auditor) Effects(now time.Duration, node int, effs []ipam.Effect) {
 		return
 	}
 	n.tally.count(effs)
+	for _, e := range effs {
+		if p, ok := e.(*ipam.Apply); ok {
+			n.flushes(p)
+		}
+	}
 	a.contract(now, node, n.contract.Effects(effs))
 }
 
@@ -67,6 +78,11 @@ func (a *Auditor) Configured(now time.Duration, node int, addr netip.Addr, att i
 		a.breaks(I1, now, node, "address %v of %v on node-%d is in %d live namespaces, expected 1: also in %s", addr, att, node, holders, otherwise)
 	}
 	a.take(now, node, att, addr)
+}
+
+// Inherited says that an address was configured while the kernel's conntrack still had flows of it.
+func (a *Auditor) Inherited(now time.Duration, node int, att ipam.Attachment, addr netip.Addr) {
+	a.breaks(I7, now, node, "address %v was given to %v on node-%d while conntrack had flows of it: expected none, an earlier holder's are not its own", addr, att, node)
 }
 
 // Given says that a successful Reply of an ADD leaves. usedBy names who used the address in the kernel at that moment,

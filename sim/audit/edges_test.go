@@ -1,11 +1,13 @@
 package audit
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
 )
 
@@ -42,11 +44,20 @@ func TestEdges(t *testing.T) {
 		s.CoolDown = coolDown
 		a.Input(at, 1, ipam.Set{Settings: s})
 	}
-	// used is an address that web had and gave up at 10 s.
-	used := func(a *Auditor) {
+	flush := func(a *Auditor, at time.Duration, id ipam.ID, addr netip.Addr, err *dataplane.Error) {
+		a.Effects(at, 1, []ipam.Effect{&ipam.Apply{ID: id, Lane: ipam.Lane{Kind: ipam.FlowLane},
+			Plan: dataplane.Plan{Ops: []dataplane.Op{{Kind: dataplane.FlushConntrack, Addr: addr}}}}})
+		a.Input(at, 1, ipam.Applied{ID: id, Done: 1, Err: err})
+	}
+	// walked is an address that web had and gave up at 10 s; used is one whose flows were forgotten then.
+	walked := func(a *Auditor) {
 		a.Configured(1*sec, 1, addr1, web, 1, "")
 		a.Given(1*sec, 1, web, addr1, "")
 		a.Released(10*sec, 1, web, addr1)
+	}
+	used := func(a *Auditor) {
+		walked(a)
+		flush(a, 10*sec, 1, addr1, nil)
 	}
 	for _, x := range []struct {
 		name   string
@@ -111,6 +122,33 @@ func TestEdges(t *testing.T) {
 		{"I7 a longer cool-down is for later releases", Config{}, func(a *Auditor) { used(a); set(a, 11*sec, 60*sec); a.Given(41*sec, 1, api, addr1, "") }, ""},
 		{"I7 a longer cool-down", Config{}, func(a *Auditor) { set(a, 0, 60*sec); used(a); a.Given(69*sec, 1, api, addr1, "") }, "I7"},
 		{"I7 tolerance", Config{Bounds: Bounds{CoolDown: sec}}, func(a *Auditor) { used(a); a.Given(39*sec, 1, api, addr1, "") }, ""},
+
+		{"I7 flows not forgotten", Config{}, func(a *Auditor) { walked(a); a.Given(41*sec, 1, api, addr1, "") }, "I7"},
+		{"I7 flows of another address forgotten", Config{}, func(a *Auditor) { walked(a); flush(a, 40*sec, 1, addr2, nil); a.Given(41*sec, 1, api, addr1, "") }, "I7"},
+		{"I7 flows forgotten before the release", Config{}, func(a *Auditor) { flush(a, 0, 1, addr1, nil); walked(a); a.Given(41*sec, 1, api, addr1, "") }, "I7"},
+		{"I7 flows not forgotten, for the kernel refused", Config{}, func(a *Auditor) {
+			walked(a)
+			flush(a, 40*sec, 1, addr1, &dataplane.Error{Text: "out of memory"})
+			a.Given(41*sec, 1, api, addr1, "")
+		}, "I7"},
+		{"I7 flows forgotten by an earlier daemon", Config{}, func(a *Auditor) { used(a); restart(a, 20*sec); a.Given(41*sec, 1, api, addr1, "") }, "I7"},
+		{"I7 flows forgotten by an earlier daemon, which saw it cool", Config{}, func(a *Auditor) { used(a); restart(a, 40*sec); a.Given(41*sec, 1, api, addr1, "") }, ""},
+		{"I7 flows forgotten anew", Config{}, func(a *Auditor) {
+			used(a)
+			restart(a, 20*sec)
+			flush(a, 25*sec, 1, addr1, nil)
+			a.Given(41*sec, 1, api, addr1, "")
+		}, ""},
+		{"I7 flows not forgotten, but a reboot", Config{}, func(a *Auditor) {
+			walked(a)
+			a.Died(20*sec, 1)
+			a.Started(20*sec, 1)
+			a.Input(20*sec, 1, ipam.Start{Settings: ipam.Defaults(), Rebooted: true})
+			restart(a, 30*sec)
+			a.Given(41*sec, 1, api, addr1, "")
+		}, ""},
+
+		{"I7 flows of an earlier holder are there", Config{}, func(a *Auditor) { a.Inherited(1*sec, 1, web, addr1) }, "I7"},
 
 		{"I8 no budget", Config{}, func(a *Auditor) { a.EC2Call(0, 1); a.EC2Call(0, 2) }, ""},
 		{"I8 within", Config{Budget: 2}, func(a *Auditor) { a.EC2Call(0, 1); a.EC2Call(0, 2) }, ""},

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
 )
 
@@ -13,6 +14,9 @@ type tenure struct {
 	held     bool
 	released time.Duration
 	coolDown time.Duration // the shortest that was set since the release
+	flush    ipam.ID       // the Apply of the running daemon that has its flows forgotten, wanted since the release
+	flowless bool          // that was applied
+	done     bool          // it was when its cool-down ended, or the machine has rebooted: no later daemon owes that
 }
 
 // take judges I7 and remembers the new holder. An attachment that comes back to its own address (drift repaired, ADD
@@ -26,6 +30,9 @@ func (a *Auditor) take(now time.Duration, node int, att ipam.Attachment, addr ne
 	if known && !t.held && t.att != att && now+a.bounds.CoolDown < t.released+t.coolDown {
 		a.breaks(I7, now, node, "address %v was given to %v on node-%d %v after %v released it: expected a cool-down of %v",
 			addr, att, node, now-t.released, t.att, t.coolDown)
+	} else if known && !t.held && t.att != att && n.running && !t.flowless && !t.done {
+		a.breaks(I7, now, node, "address %v was given to %v on node-%d before the running daemon had conntrack forget the flows that %v left: expected that first",
+			addr, att, node, t.att)
 	}
 	if n.gate == nil {
 		n.gate = map[netip.Addr]tenure{}
@@ -43,6 +50,48 @@ func (n *node) release(now time.Duration, att ipam.Attachment, addr netip.Addr) 
 		n.gate = map[netip.Addr]tenure{}
 	}
 	n.gate[addr] = tenure{att: att, released: now, coolDown: n.coolDown}
+}
+
+// flushes remembers which addresses an Apply has the flows forgotten of; what is still held then, is not done with.
+func (n *node) flushes(a *ipam.Apply) {
+	for i := range a.Plan.Ops {
+		if op := &a.Plan.Ops[i]; op.Kind == dataplane.FlushConntrack {
+			if t, known := n.gate[op.Addr]; known && !t.held {
+				t.flush, t.flowless = a.ID, false
+				n.gate[op.Addr] = t
+			}
+		}
+	}
+}
+
+// flushed takes the outcome of an Apply that ran to its end.
+func (n *node) flushed(in ipam.Applied) {
+	if in.Err != nil {
+		return
+	}
+	for addr, t := range n.gate { // order does not show: each entry on its own
+		if t.flush == in.ID && !t.held {
+			t.flowless = true
+			n.gate[addr] = t
+		}
+	}
+}
+
+// anew ends the life of a daemon. The next one knows nothing of what this one had conntrack forget, but for what had cooled by then.
+func (n *node) anew(now time.Duration) {
+	for addr, t := range n.gate { // order does not show: each entry on its own
+		t.done = t.done || t.flowless && now >= t.released+t.coolDown
+		t.flush, t.flowless = 0, false
+		n.gate[addr] = t
+	}
+}
+
+// rebooted: the kernel remembers nothing.
+func (n *node) rebooted() {
+	for addr, t := range n.gate { // order does not show: each entry on its own
+		t.done = true
+		n.gate[addr] = t
+	}
 }
 
 // forget an address that EC2 has back.

@@ -65,7 +65,7 @@ func Catalogue() []Invariant {
 		{I4, "no eni is freed with a live pod on it", Never, "A K", "By the daemon's own act no ENI is detached and no address unassigned while a live pod uses it, whatever the daemon believed.", 0},
 		{I5, "nothing is leaked", Settled, "I K", "No address, ENI, rule, route or veth is left that belongs to nobody, and no row is assigned to a pod that is gone.", 0},
 		{I6, "every del ends in success", Settled, "C F", "A DEL may fail for a time, but it is answered with success in the end; its errors avoid the words that go-cni takes for success.", 0},
-		{I7, "no address is reused before its cool-down", Never, "D", "Judged by the auditor's own memory, which survives the daemon: a released address serves another attachment only IP_COOLDOWN_PERIOD later.", 0},
+		{I7, "no address is reused before its cool-down", Never, "D", "Judged by the auditor's own memory, which survives the daemon: a released address serves another attachment only IP_COOLDOWN_PERIOD later, and only after the daemon that ended its cool-down has had conntrack forget its flows.", 0},
 		{I8, "ec2 calls stay within the budget", Never, "L", "The cluster makes no more EC2 calls than the scenario allows.", 0},
 		{I9, "a crash settles like no crash", Settled, "C I", "Wherever the daemon dies, the settled node has the pods, ENIs and addresses that it would have had, no open intent and no leak.", 0},
 		{I10, "every live pod is reachable", Repaired, "E G H", "A live pod keeps its address and its gateway, and answers packets. What a stranger broke is repaired while the daemon runs.", 90 * time.Second},

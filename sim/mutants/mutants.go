@@ -100,6 +100,8 @@ func policies() []Mutant {
 			func(p *ipam.Policy) { p.Drainable = nil }),
 		p("no-kernel-veto", "B", "a cool-down's end frees an address, whatever the kernel shows",
 			func(p *ipam.Policy) { p.Veto = nil }),
+		p("flows-end-by-themselves", "B", "conntrack is not made to forget the flows of a released address: its next holder gets what they bring",
+			func(p *ipam.Policy) { p.Flowless = nil }),
 		p("own-version-only", "C", "the daemon serves no plugin but its own version's",
 			func(p *ipam.Policy) { p.Speaks = nil }),
 		p("free-what-has-no-pod", "D", "an address whose pod is gone from the API server is free (Terway)",

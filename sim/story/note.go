@@ -45,6 +45,7 @@ var marked = map[ipam.Mark]words{
 	ipam.MACUnrecorded:       {"the MAC of a host veth is taken for right: nothing says what it was", "the MACs of %d host veths are taken for right: nothing says what they were", false},
 	ipam.Restored:            {one: "# attached again"},
 	ipam.ENIGivenUp:          {one: "# cannot be attached and is deleted", why: true},
+	ipam.FlowsKept:           {one: "conntrack does not forget the flows of released addresses, which are withheld"},
 }
 
 // Note tells what a daemon found worth a note.

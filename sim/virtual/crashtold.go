@@ -39,6 +39,8 @@ func laneName(l ipam.Lane) string {
 		return "the kernel's change for " + l.Att.String()
 	case ipam.ENILane:
 		return "the kernel's change for " + l.ENI
+	case ipam.FlowLane:
+		return "the forgetting of flows"
 	}
 	return "the kernel's change for the host"
 }

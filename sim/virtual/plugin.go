@@ -264,6 +264,10 @@ func (w *World) runPlan(n *node, a *ipam.Apply, ops int) (int, *dataplane.Error)
 		switch op := &a.Plan.Ops[i]; op.Kind {
 		case dataplane.PodAddress:
 			holders, otherwise := w.holders(n, op.Addr)
+			if n.kern.HasFlow(op.Addr) && holders <= 1 { // somebody's who has it no more
+				w.audit.Inherited(w.now, int(n.no), a.Lane.Att, op.Addr)
+			}
+			n.kern.OpenFlow(op.Addr) // what a pod does first
 			w.audit.Configured(w.now, int(n.no), op.Addr, a.Lane.Att, holders, otherwise)
 		case dataplane.DeleteVeth:
 			if network, id, ifName, addr, ok := dataplane.ParseAlias(op.Alias); ok {

@@ -67,7 +67,7 @@ func (a *applier) apply(op *dataplane.Op) error {
 	case dataplane.RemoveStaleRules:
 		return a.removeRules(op.Rule(), true)
 	case dataplane.FlushConntrack:
-		return a.k.flushConntrack(op.Addr)
+		return a.k.flushConntrack([]netip.Addr{op.Addr})
 	case dataplane.ENIUp:
 		return a.eniUp(op)
 	case dataplane.ENIAddress:

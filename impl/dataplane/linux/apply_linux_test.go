@@ -294,11 +294,28 @@ func TestFlows(t *testing.T) {
 			if before != 4 || after != 2 || s.k.filters != filters {
 				t.Errorf("flows: %d, then %d; expected 4, then 2; filters: %v", before, after, s.k.filters)
 			}
+			others := dataplane.Plan{}
+			for i := range 2 * walkable { // more than the kernel walks for one by one
+				others.Ops = append(others.Ops, dataplane.Op{Kind: dataplane.FlushConntrack, Addr: netip.AddrFrom4([4]byte{10, 0, 99, byte(i)})})
+			}
+			apply(t, s.k, others, nil)
+			if after, err = s.k.countFlows(); err != nil || after != 2 {
+				t.Errorf("flows: %d, %v; expected those of the second pod, 2", after, err)
+			}
 			second := []netip.Addr{netip.MustParseAddr(secondPod)}
 			must(t, s.k.flushSides(second, ctaTupleOriginal)) // as on a busy node
 			must(t, s.k.flushSides(second, ctaTupleReply))
 			if after, err = s.k.countFlows(); err != nil || after != 0 {
 				t.Errorf("flows: %d, %v; expected none", after, err)
+			}
+			s.sees("out again", s.pods[1], "", peerAddress+":80", secondPod)
+			others.Ops[walkable].Addr = second[0]
+			apply(t, s.k, others, nil)
+			if after, err = s.k.countFlows(); err != nil || after != 0 {
+				t.Errorf("flows: %d, %v; expected none: the second pod's address was among those of one plan", after, err)
+			}
+			if _, err := s.k.Apply(dataplane.Plan{Ops: []dataplane.Op{{Kind: dataplane.FlushConntrack}}}, nil); err == nil {
+				t.Error("the flows of no address at all were forgotten")
 			}
 		})
 	}

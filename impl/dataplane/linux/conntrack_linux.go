@@ -2,7 +2,6 @@ package linux
 
 import (
 	"net/netip"
-	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -29,57 +28,38 @@ const (
 	filterIPSource = 1 << 0
 )
 
-// flush is one walk for the addresses of all who came while the last one was under way.
-type flush struct {
-	addrs []netip.Addr
-	done  chan struct{}
-	err   error // once done is closed
-}
+// walkable is for how many addresses the kernel walks the table itself, twice for each. To read all flows once takes as long as ten of its
+// walks, and is one for any number of addresses.
+const walkable = 4
 
-// flushConntrack forgets the flows that an address began, and those that reach it, also by another
-// name (a service's): there, the answer comes from it. Both are found by a source address, of one side or of
+// fewFlows is how many flows cost less to read than the two walks of one address whose dump is filtered.
+const fewFlows = 4096
+
+// flushConntrack forgets the flows that the addresses began, and those that reach them, also by another
+// name (a service's): there, the answer comes from them. Both are found by a source address, of one side or of
 // the other. Linux has one table for all namespaces, as large as memory suggests, and no index by
 // address: each side is one walk. Since 6.11 the kernel deletes while it walks; before, it filters a
-// dump (5.8), whose walk is many times as slow, so that one serves all who wait for it.
-func (k *Kernel) flushConntrack(addr netip.Addr) error {
-	if !addr.IsValid() {
-		return failed(dataplane.Invalid, "the address is missing")
-	}
-	k.waiting.Lock()
-	f, follow := k.next, k.next != nil
-	if !follow {
-		f = &flush{done: make(chan struct{})}
-		k.next = f
-	}
-	f.addrs = append(f.addrs, addr)
-	k.waiting.Unlock()
-	if follow {
-		<-f.done
-		return f.err
+// dump (5.8), whose walk is many times as slow.
+func (k *Kernel) flushConntrack(addrs []netip.Addr) error {
+	for _, addr := range addrs {
+		if !addr.Is4() {
+			return failed(dataplane.Invalid, "the address is missing, or is not an IPv4 address: "+addr.String())
+		}
 	}
 	k.flushing.Lock()
 	defer k.flushing.Unlock()
-	k.waiting.Lock()
-	k.next = nil
-	k.waiting.Unlock()
-	f.err = k.flushAll(f.addrs)
-	close(f.done)
-	return f.err
-}
-
-func (k *Kernel) flushAll(addrs []netip.Addr) error {
-	if k.filters {
+	n, err := k.countFlows()
+	if err != nil || n == 0 {
+		return err
+	}
+	if k.filters && len(addrs) <= walkable {
 		err := k.deleteFlows(addrs)
 		if !is(err, unix.EOPNOTSUPP) && !is(err, unix.EINVAL) { // what older kernels say to a filter here
 			return err
 		}
 		k.filters = false
 	}
-	n, err := k.countFlows()
-	if err != nil || n == 0 {
-		return err
-	}
-	if n <= fewFlows*len(addrs) {
+	if len(addrs) > walkable || n <= fewFlows*len(addrs) {
 		return k.flushSides(addrs, ctaTupleOriginal, ctaTupleReply)
 	}
 	for i := range addrs {
@@ -102,9 +82,6 @@ func (k *Kernel) deleteFlows(addrs []netip.Addr) error {
 	}
 	return nil
 }
-
-// fewFlows is how many flows cost less to read than the two walks of one address.
-const fewFlows = 4096
 
 // countFlows is how many flows the namespace has.
 func (k *Kernel) countFlows() (n int, err error) {
@@ -148,13 +125,17 @@ func (k *Kernel) flushSides(addrs []netip.Addr, sides ...uint16) error {
 	if len(sides) == 1 && len(addrs) == 1 {
 		r.bySource(addrs[0], sides[0])
 	}
+	wanted := make(map[netip.Addr]bool, len(addrs))
+	for _, addr := range addrs {
+		wanted[addr] = true
+	}
 	var victims request
 	err := k.flows.dump(r, func(body []byte) {
 		if len(body) < nfgenHeader {
 			return
 		}
 		for _, side := range sides {
-			if slices.Contains(addrs, source(body[nfgenHeader:], side)) {
+			if wanted[source(body[nfgenHeader:], side)] {
 				victims.deleteFlow(body[nfgenHeader:])
 				return
 			}

@@ -2,7 +2,9 @@ package linux
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
+	"strconv"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -36,9 +38,6 @@ type Kernel struct {
 	translating sync.Mutex
 	tables      *socket // nftables
 	nft         request
-
-	waiting sync.Mutex
-	next    *flush // that has not begun
 
 	flushing sync.Mutex
 	flows    *socket // conntrack
@@ -151,9 +150,26 @@ func threadNamespace() (uint64, error) {
 	return st.Ino, nil
 }
 
+// flushes are the addresses of a plan that does nothing but forget their flows: that is done for all of them at once.
+func flushes(ops []dataplane.Op) (addrs []netip.Addr) {
+	for i := range ops {
+		if ops[i].Kind != dataplane.FlushConntrack {
+			return nil
+		}
+		addrs = append(addrs, ops[i].Addr)
+	}
+	return addrs
+}
+
 // Apply runs the plan's operations in their order and stops at the first that fails; done is how many
 // are done. pod is the namespace that the plan's pod operations are about, and may be nil when it has none.
 func (k *Kernel) Apply(p dataplane.Plan, pod *Pod) (done int, err *dataplane.Error) {
+	if addrs := flushes(p.Ops); len(addrs) > 0 { // needs no lane, and would keep it for long
+		if err := k.flushConntrack(addrs); err != nil {
+			return 0, &dataplane.Error{Kind: kindOf(err), Text: p.Ops[0].String() + " and " + strconv.Itoa(len(addrs)-1) + " more: " + err.Error()}
+		}
+		return len(p.Ops), nil
+	}
 	l := <-k.lanes
 	defer func() { k.lanes <- l }()
 	a := applier{k: k, s: l.s, r: &l.r, room: &l.rules, pod: pod}
