@@ -13,6 +13,11 @@ func (c *Cloud) attach(from int32, r *Request) Response {
 	if slot == none {
 		return noSuchENI(r.ENI)
 	}
+	return c.attachSlot(from, slot, r)
+}
+
+// attachSlot is attach for an interface that the caller knows to exist.
+func (c *Cloud) attachSlot(from, slot int32, r *Request) Response {
 	if r.Instance == "" {
 		return missing("instanceId")
 	}

@@ -45,6 +45,7 @@ type eni struct {
 	hung      bool   // attach or detach will not complete by itself (a fault)
 	forced    bool   // its detach was forced
 	unchecked bool   // its SourceDestCheck is off
+	kind      InterfaceKind
 
 	// What metadata shows of an attached interface, from when on. Zero times on a primary interface:
 	// complete from the start.

@@ -107,6 +107,9 @@ func (c *Cloud) metadata(now time.Duration, e *eni, buf []netip.Addr) (IMDSENI, 
 		MAC: e.mac, ENI: e.id, Device: int(e.att.device), Card: int(e.att.card), Subnet: s.id, SubnetCIDR: s.cidr, SubnetIPv6: s.six.cidr,
 		Addresses: buf[from:len(buf):len(buf)], Groups: e.groups,
 	}
+	if e.kind == EFAOnly {
+		entry.Addresses = nil
+	}
 	if len(e.extras) > 0 && now >= e.secondariesAt {
 		entry.Prefixes, entry.IPv6, entry.IPv6Prefixes = s.showExtras(e.extraShown(now))
 	}

@@ -163,6 +163,7 @@ type ENI struct {
 	Tags                []Tag
 	SecurityGroups      []string
 	Created             time.Duration
+	Kind                InterfaceKind
 }
 
 // Subnet is a subnet as an answer shows it.

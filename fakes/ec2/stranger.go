@@ -21,6 +21,55 @@ func (c *Cloud) StrangerDetach(now time.Duration, id ENIID) bool {
 	return r.Code == ""
 }
 
+// StrangerENI is an interface that somebody else makes.
+type StrangerENI struct {
+	Subnet      SubnetID // "": the instance's
+	Description string
+	Tags        []Tag
+	Secondaries int
+	Prefixes    int
+	Kind        InterfaceKind
+}
+
+// StrangerCreate makes an interface that is attached to nothing. It is false when the subnet, or the account, has no room for it.
+func (c *Cloud) StrangerCreate(now time.Duration, s StrangerENI) (ENIID, bool) {
+	c.Advance(now)
+	p := c.create(none, &Request{Subnet: s.Subnet, Description: s.Description, Tags: s.Tags, SecondaryCount: s.Secondaries, PrefixCount: s.Prefixes})
+	if p.Code != "" {
+		return "", false
+	}
+	c.enis[c.slotOf(p.ENI.ID)].kind = s.Kind
+	return p.ENI.ID, true
+}
+
+// StrangerAttach makes an interface and attaches it to an instance, at a device index or, when that is 0, at the lowest one that is free. It
+// is false when EC2 would refuse it, and then there is none.
+func (c *Cloud) StrangerAttach(now time.Duration, to InstanceID, device int, s StrangerENI) (ENIID, bool) {
+	c.Advance(now)
+	n := c.instanceIndex(to)
+	if n == none {
+		return "", false
+	}
+	i := &c.instances[n]
+	for free := 1; device == 0 && free < deviceIndexes; free++ {
+		if !c.deviceTaken(i, placeOf(0, int16(free))) {
+			device = free
+		}
+	}
+	if s.Subnet == "" {
+		s.Subnet = c.subnets[i.subnet].id
+	}
+	id, ok := c.StrangerCreate(now, s)
+	if !ok {
+		return "", false
+	}
+	if p := c.attachSlot(none, c.slotOf(id), &Request{Instance: to, DeviceIndex: device}); p.Code != "" {
+		c.deleteENI(c.slotOf(id), none)
+		return "", false
+	}
+	return id, true
+}
+
 // StrangerDelete removes an interface that is no instance's primary one: detached and deleted in one go, as by somebody who waited for
 // the detach. The device index stays usable; metadata follows as after any detach.
 func (c *Cloud) StrangerDelete(now time.Duration, id ENIID) bool {

@@ -73,6 +73,9 @@ func (c *Cloud) run(t transition) {
 	case attachDone:
 		c.attachCompletes(t.at, e)
 	case linkArrives:
+		if e.kind == EFAOnly {
+			break
+		}
 		e.plugged = true
 		c.emit(t.at, LinkPlugged, e, e.by)
 	case detachDone:

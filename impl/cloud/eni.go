@@ -18,6 +18,7 @@ const (
 	tagOwner    = "node.k8s.amazonaws.com/instance_id"
 	tagCreated  = "node.k8s.amazonaws.com/createdAt"
 	tagCluster  = "cluster.k8s.amazonaws.com/name"
+	tagNoManage = "node.k8s.amazonaws.com/no_manage"
 	tagBy       = "eks:eni:owner"
 	byVPCCNI    = "amazon-vpc-cni"
 	description = "aws-K8S-"
@@ -34,7 +35,8 @@ func statusOf(e *types.NetworkInterface) string {
 // eni translates EC2's word on an interface. An interface that lacks what every interface has is an error: no list is better than one
 // that is wrong.
 func (c *Cloud) eni(e *types.NetworkInterface) (ipam.ENI, error) {
-	o := ipam.ENI{ID: aws.ToString(e.NetworkInterfaceId), MAC: aws.ToString(e.MacAddress), Subnet: aws.ToString(e.SubnetId), Status: statusOf(e)}
+	o := ipam.ENI{ID: aws.ToString(e.NetworkInterfaceId), MAC: aws.ToString(e.MacAddress), Subnet: aws.ToString(e.SubnetId), Status: statusOf(e),
+		Kind: string(e.InterfaceType)}
 	if o.ID == "" || o.Status == "" {
 		return ipam.ENI{}, fmt.Errorf("an interface without an ID or a status (ID %q, status %q)", o.ID, o.Status)
 	}
@@ -52,6 +54,8 @@ func (c *Cloud) eni(e *types.NetworkInterface) (ipam.ENI, error) {
 			o.Owner = value
 		case tagCreated:
 			o.Created = parseCreated(value)
+		case tagNoManage:
+			o.NoManage = value
 		}
 	}
 	return o, nil

@@ -165,10 +165,10 @@ func (c *Cloud) interfaceOf(ctx context.Context, mac string) (e ipam.ENI, card i
 		return partial, p.card, err
 	}
 	list, found, err := c.lines(ctx, folder+"local-ipv4s")
-	if err != nil || !found {
+	if err != nil {
 		return partial, 0, err
 	}
-	e = ipam.ENI{ID: id, MAC: mac, Device: device, Subnet: p.subnet, CIDR: p.cidr}
+	e = ipam.ENI{ID: id, MAC: mac, Device: device, Subnet: p.subnet, CIDR: p.cidr, Partial: !found} // an Elastic Fabric Adapter has none
 	for i, text := range list {
 		a, err := netip.ParseAddr(text)
 		if err != nil {

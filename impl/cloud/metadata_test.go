@@ -55,14 +55,19 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// A MAC that is listed before its leaves are, whichever is missing, has nothing but its MAC, and stands last (ec2-net-utils#38).
+// A MAC that is listed before its leaves are, whichever is missing, has nothing but its MAC, and stands last (ec2-net-utils#38). Where only the
+// addresses are missing, it may be an interface that has none, and EC2 can be asked about it.
 func TestPartial(t *testing.T) {
 	for _, leaf := range []string{"interface-id", "device-number", "subnet-id", "subnet-ipv4-cidr-block", "local-ipv4s"} {
 		s := start(t, noEC2(t))
 		delete(s.leaves, "meta-data/"+macs+mac1+"/"+leaf)
-		c := s.cloud(Config{})
+		c, want := s.cloud(Config{}), ipam.ENI{MAC: mac1, Partial: true}
+		if leaf == "local-ipv4s" {
+			want = wantMetadata().ENIs[1]
+			want.Primary, want.Addresses, want.Partial = netip.Addr{}, nil, true
+		}
 		got, err := c.Metadata(bounded5(t))
-		if err != nil || len(got.ENIs) != 2 || !reflect.DeepEqual(got.ENIs[1], ipam.ENI{MAC: mac1, Partial: true}) {
+		if err != nil || len(got.ENIs) != 2 || !reflect.DeepEqual(got.ENIs[1], want) {
 			t.Errorf("without %s: got %+v, %v", leaf, got, err)
 		}
 		s.mu.Lock()

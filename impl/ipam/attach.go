@@ -40,6 +40,9 @@ func (n *Node) device(ix int32, skip int) int {
 			e := &n.ENIs[i]
 			taken = taken || int32(i) != ix && e.Stage >= Created && !e.Foreign && e.Device == d
 		}
+		for i := range n.Others {
+			taken = taken || n.Others[i].Device == d
+		}
 		if !taken {
 			free = append(free, d)
 		}

@@ -31,6 +31,7 @@ func (n *Node) seenIMDS(now time.Duration, in *Seen, whole bool, asked uint64) {
 	n.adoptENIs(now, LookIMDS, in.IMDS.ENIs, asked)
 	n.forgetDepartures(now)
 	n.absentENIs(now, in.IMDS.ENIs, asked)
+	n.absentOthers(now, in.IMDS.ENIs)
 }
 
 // vpcChanged: a CIDR added to the VPC must not be SNATed to (amazon-vpc-cni-k8s #1423). IMDS has been seen without secondary
@@ -60,6 +61,7 @@ func (n *Node) seenAttached(now time.Duration, in *Seen, whole bool, asked uint6
 	n.Surveyed = true
 	n.trouble(troubleSurvey, "")
 	n.adoptENIs(now, LookAttached, in.ENIs, asked)
+	n.Others = slices.DeleteFunc(n.Others, func(o other) bool { return o.Why == "" }) // EC2 does not list it
 	n.reclaim(now)
 }
 
@@ -68,7 +70,7 @@ func (n *Node) seenAttached(now time.Duration, in *Seen, whole bool, asked uint6
 func (n *Node) reclaim(now time.Duration) {
 	for i := range n.Addrs {
 		a := &n.Addrs[i]
-		if a.State != Assigned || a.ENI >= 0 || a.ENIID == "" || n.policy.Lost == nil {
+		if a.State != Assigned || a.ENI >= 0 || a.ENIID == "" || n.policy.Lost == nil || n.otherByID(a.ENIID) != nil {
 			continue
 		}
 		ix, known := n.eniByID(a.ENIID)
@@ -79,23 +81,32 @@ func (n *Node) reclaim(now time.Duration) {
 	}
 }
 
-// adoptENIs takes attached ENIs and their addresses into the books, as far as the source may vouch for them.
+// adoptENIs takes attached ENIs that are ours, and their addresses, into the books, as far as the source may vouch for them.
 func (n *Node) adoptENIs(now time.Duration, by What, view []ENI, asked uint64) {
 	for i := range view {
 		v := &view[i]
-		if v.Partial {
+		if v.Partial && v.ID == "" {
 			n.want(LookIMDS, now+2*time.Second)
 			continue
 		}
 		ix, known := n.eniByID(v.ID)
 		switch {
+		case (by != LookIMDS || !known) && !n.ours(v, by):
+			n.notOurs(now, v, by)
+			continue
+		case v.Partial:
+			n.want(LookIMDS, now+2*time.Second)
+			continue
 		case known:
+		case by == LookIMDS && n.otherByID(v.ID) != nil: // EC2's word stands
+			continue
 		case !n.vouches(by) && !n.linked(v):
 			n.hearsay(now, netip.Addr{}, v.ID)
 			continue
 		case n.hasDeparted(now, netip.Addr{}, v.ID):
 			continue
 		default:
+			n.takeOther(v.ID)
 			ix = n.adoptENI(now, v)
 		}
 		e := &n.ENIs[ix]
@@ -125,6 +136,7 @@ func (n *Node) adoptENI(now time.Duration, v *ENI) int32 {
 	if v.Device == 0 {
 		e.Stage, e.Linked = Ready, true
 	}
+	n.want(LookKernel, now) // for its link
 	return n.newENI(e)
 }
 
@@ -241,7 +253,7 @@ func (n *Node) seenLeaked(now time.Duration, in *Seen, whole bool) {
 				since = s.Since
 			}
 		}
-		l := Leak{Ours: v.Owner == n.Inst.ID, Age: -1, Seen: now - since, Used: n.uses(v.Addresses)}
+		l := Leak{Ours: v.Owner == n.Inst.ID, Age: -1, Seen: now - since, Used: n.uses(v.Addresses), Kept: v.kept()}
 		if v.Created != 0 {
 			l.Age = time.Duration(n.wall(now)-v.Created) * time.Second
 		}

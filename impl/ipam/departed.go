@@ -55,7 +55,7 @@ func (d *departed) is(ip netip.Addr, id string) bool {
 }
 
 // hearsay is what metadata alone lists: EC2 is asked, at once about news, and seldom about what it denies.
-func (n *Node) hearsay(now time.Duration, ip netip.Addr, id string) {
+func (n *Node) hearsay(now time.Duration, ip netip.Addr, id string) (asks bool) {
 	i := slices.IndexFunc(n.Departures, func(d departed) bool { return d.is(ip, id) })
 	if i < 0 {
 		i = len(n.Departures)
@@ -64,10 +64,11 @@ func (n *Node) hearsay(now time.Duration, ip netip.Addr, id string) {
 	d := &n.Departures[i]
 	d.Listed = now
 	if d.Ask > now {
-		return
+		return false
 	}
 	n.want(LookAttached, now)
 	d.Ask, d.Pause = now+d.Pause, min(2*d.Pause, mostHearsayPause)
+	return true
 }
 
 // returned takes an address that EC2 has assigned, by its own answer. One that departed a moment ago is held back for a while: an

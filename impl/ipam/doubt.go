@@ -63,6 +63,11 @@ func (n *Node) doubtful() []string {
 			ids = append(ids, e.ID)
 		}
 	}
+	for i := range n.Others {
+		if o := &n.Others[i]; o.Asking {
+			ids = append(ids, o.ID)
+		}
+	}
 	return ids
 }
 
@@ -72,6 +77,16 @@ func (n *Node) seenENIs(now time.Duration, in *Seen, whole bool, asked []string)
 		return // the look repeats itself
 	}
 	for _, id := range asked {
+		var found *ENI
+		for i := range in.ENIs {
+			if in.ENIs[i].ID == id {
+				found = &in.ENIs[i]
+			}
+		}
+		if o := n.otherByID(id); o != nil && o.Asking {
+			n.resolveOther(now, o, found)
+			continue
+		}
 		ix, ok := n.eniByID(id)
 		if !ok || !n.ENIs[ix].Asking {
 			continue
@@ -81,12 +96,6 @@ func (n *Node) seenENIs(now time.Duration, in *Seen, whole bool, asked []string)
 			continue
 		}
 		n.ENIs[ix].Asking = false
-		var found *ENI
-		for i := range in.ENIs {
-			if in.ENIs[i].ID == id {
-				found = &in.ENIs[i]
-			}
-		}
 		n.resolve(now, ix, found)
 	}
 }
@@ -95,6 +104,10 @@ func (n *Node) seenENIs(now time.Duration, in *Seen, whole bool, asked []string)
 func (n *Node) resolve(now time.Duration, ix int32, v *ENI) {
 	e := &n.ENIs[ix]
 	e.Tag = n.Steps
+	if v != nil && !e.Foreign && !n.ours(v, LookENI) || v != nil && e.Foreign && v.kept() {
+		n.disown(now, ix, v)
+		return
+	}
 	ours := v != nil && v.Instance == n.Inst.ID && (v.Status == "in-use" || v.Status == "attaching")
 	if v != nil {
 		e.learn(v)

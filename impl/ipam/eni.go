@@ -255,6 +255,7 @@ func (n *Node) done(now time.Duration, ix int32, r *Result) {
 			n.discard(ix)
 			return
 		}
+		n.takeOther(r.ENI.ID)
 		cidr, subnet := e.CIDR, e.Subnet
 		e.ENI = r.ENI
 		if !e.CIDR.IsValid() {

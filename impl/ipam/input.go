@@ -178,8 +178,10 @@ type ENI struct {
 	Instance   string       // EC2: attached to
 	Owner      string       // EC2: tag node.k8s.amazonaws.com/instance_id
 	Created    int64        // EC2: tag node.k8s.amazonaws.com/createdAt, seconds since 1970; 0 when absent
+	NoManage   string       // EC2: tag node.k8s.amazonaws.com/no_manage
+	Kind       string       // EC2: what it is for: interface (also when empty), trunk, efa, efa-only
 	DOT        bool         // EC2: DeleteOnTermination of the attachment
-	Partial    bool         // IMDS: the MAC is listed, its leaves are still 404 (ec2-net-utils#38)
+	Partial    bool         // IMDS: the MAC is listed, its leaves are still 404 (ec2-net-utils#38); with an ID, only the addresses are
 }
 
 // Sandbox is a pod sandbox as CRI lists it.

@@ -285,7 +285,7 @@ func (n *Node) residue(now time.Duration, ix *dataplane.Index, asked uint64) {
 		}
 		i, known := n.byAddress[ip]
 		if !known {
-			return n.isPrimary(ip)
+			return n.isPrimary(ip) || n.othersHave(ip)
 		}
 		a := &n.Addrs[i]
 		return a.State == Assigned || a.Op != noOp || a.Tag > asked || a.State == Cooling && !a.Removed || a.State == Quarantined

@@ -87,6 +87,7 @@ type state struct {
 	Looks      [looks]look
 	Sightings  []sighting
 	Departures []departed
+	Others     []other // attached, and not ours
 
 	Count    [Quarantined + 1]int // addresses by state
 	Pool     poolState

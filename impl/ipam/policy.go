@@ -15,6 +15,8 @@ type Policy struct {
 	// Absent (rule A) says whether an ENI or address that stopped showing up is gone.
 	// Naive: IMDS not listing it once is proof.
 	Absent func(Absence) bool
+	// Ours (rule A) says whether an attached ENI is this node's to use, fill and give back. Naive: whatever is attached is.
+	Ours func(Claim) bool
 	// Stale (rule A) says whether EC2's own view may still list something that was given back that long ago. Naive: views show now.
 	Stale func(since time.Duration) bool
 	// Vouch (rule A) says whether a source that lists an address or ENI that the records do not have makes it the node's. Naive: what
@@ -65,6 +67,7 @@ func Sound() *Policy {
 	return &Policy{
 		Complete:  wholeAnswer,
 		Absent:    twiceByEC2,
+		Ours:      notSomebodyElses,
 		Stale:     withinConsistency,
 		Vouch:     byEC2,
 		Recall:    unionOfWitnesses,
@@ -110,6 +113,31 @@ type Absence struct {
 }
 
 func twiceByEC2(a Absence) bool { return a.ByIMDS >= 1 && a.ByEC2 >= 2 && !a.Linked && !a.Young }
+
+// Claim is what is known about whose an attached ENI is.
+type Claim struct {
+	Primary  bool // the instance cannot be without it
+	Read     bool // EC2 has said its tags, which metadata does not show; until then what follows is not known
+	Kept     bool // tagged no_manage=true, or a trunk, or an Elastic Fabric Adapter
+	Made     bool // tagged with this instance: a VPC CNI of it made the ENI
+	Named    bool // tagged no_manage with another value: to be managed
+	Untagged bool // ENIs that none made are to be managed as well (MANAGE_UNTAGGED_ENI)
+	Recorded bool // our records name it
+}
+
+// notSomebodyElses is what upstream's README says of MANAGE_UNTAGGED_ENI and of the tag no_manage. A trunk or an Elastic Fabric Adapter is another
+// program's, whatever its tags say.
+func notSomebodyElses(c Claim) bool {
+	switch {
+	case c.Primary:
+		return true
+	case !c.Read:
+		return c.Recorded
+	case c.Kept:
+		return false
+	}
+	return c.Made || c.Named || c.Untagged
+}
 
 // withinConsistency: EC2's replicas may be minutes behind (EC2 API guide, "Eventual consistency").
 func withinConsistency(since time.Duration) bool { return since < consistency }
@@ -208,6 +236,7 @@ type Leak struct {
 	Age  time.Duration // by its createdAt tag; negative when it has none
 	Seen time.Duration // for so long every look has found it available
 	Used bool          // an attachment of this node has one of its addresses
+	Kept bool          // it is tagged no_manage, or of another kind
 }
 
 // A neighbour's ENI may wait for a throttled attach for long, or to be attached again after a stranger took it: its age says nothing, only
@@ -219,7 +248,7 @@ const (
 
 func provenLeak(l Leak) bool {
 	switch {
-	case l.Used:
+	case l.Used, l.Kept:
 		return false
 	case l.Ours:
 		return l.Age >= ownLeakAge

@@ -47,6 +47,29 @@ func TestTwiceByEC2(t *testing.T) {
 	}
 }
 
+func TestNotSomebodyElses(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		in   Claim
+		want bool
+	}{
+		{"nothing is known", Claim{Untagged: true}, false},
+		{"nothing is known, but our records name it", Claim{Recorded: true}, true},
+		{"untagged", Claim{Read: true, Untagged: true}, true},
+		{"untagged, and those are left alone", Claim{Read: true}, false},
+		{"untagged, those are left alone, and our records name it", Claim{Read: true, Recorded: true}, false},
+		{"made by this instance's CNI", Claim{Read: true, Made: true}, true},
+		{"no_manage is another word than true", Claim{Read: true, Named: true}, true},
+		{"no_manage", Claim{Read: true, Kept: true, Made: true, Named: true, Untagged: true, Recorded: true}, false},
+		{"the primary one, whatever its tags", Claim{Primary: true, Read: true, Kept: true}, true},
+		{"the primary one", Claim{Primary: true}, true},
+	} {
+		if got := notSomebodyElses(c.in); got != c.want {
+			t.Errorf("%s: %t", c.name, got)
+		}
+	}
+}
+
 func TestProvenUnused(t *testing.T) {
 	all := Evidence{KernelAsked: true, RuntimeAsked: true, KernelAnswer: true, RuntimeAnswer: true}
 	for _, c := range []struct {

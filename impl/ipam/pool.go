@@ -82,7 +82,7 @@ func (n *Node) supply() Supply {
 		switch {
 		case e.Stage < Ready && e.Barred >= attachTries: // EC2 may never attach it again
 		case e.Stage < Ready:
-			s.Coming += max(max(len(e.Addresses), e.Count)-e.total()+e.Has[Free], 0)
+			s.Coming += max(max(len(e.Addresses), e.Count)-e.total(), 0) + e.Has[Free]
 		case e.Stage == Ready:
 			s.Free += e.Has[Free]
 			if e.Trimming {
@@ -98,7 +98,7 @@ func (n *Node) supply() Supply {
 	}
 	// Addresses that only their inspection by the kernel keeps from being free come at once.
 	for _, i := range n.Cooling {
-		if a := &n.Addrs[i]; a.State == Cooling && a.Att == (Attachment{}) && a.ENI >= 0 && n.ENIs[a.ENI].Stage == Ready {
+		if a := &n.Addrs[i]; a.State == Cooling && a.Att == (Attachment{}) && a.ENI >= 0 && n.ENIs[a.ENI].Stage <= Ready {
 			s.Coming++
 		}
 	}
@@ -108,11 +108,13 @@ func (n *Node) supply() Supply {
 
 func (e *eni) total() int { return e.Has[Free] + e.Has[Assigned] + e.Has[Cooling] + e.Has[Quarantined] }
 
+// maxENIs is how many ENIs of our own the node may have: others have device indexes too.
 func (n *Node) maxENIs() int {
 	most := n.Inst.Limits.ENIs
 	if n.Set.MaxENI > 0 {
 		most = min(most, n.Set.MaxENI)
 	}
+	most -= len(n.Others)
 	if n.Pool.Most > 0 {
 		most = min(most, n.Pool.Most)
 	}
@@ -124,6 +126,9 @@ func (n *Node) maxENIs() int {
 func (n *Node) grow(now time.Duration, more int, whole bool) {
 	if now < n.Pool.GrowAt {
 		n.Pool.At = min(n.Pool.At, n.Pool.GrowAt)
+		return
+	}
+	if n.asksWhose() { // what is ours already may be enough
 		return
 	}
 	per := n.Inst.Limits.Addresses - 1
@@ -221,7 +226,7 @@ func (n *Node) grew() {
 
 // growing says whether addresses are on their way.
 func (n *Node) growing() bool {
-	if !n.Surveyed && n.Looks[LookAttached].Fails < 3 {
+	if !n.Surveyed && n.Looks[LookAttached].Fails < 3 || n.asksWhose() {
 		return true
 	}
 	for i := range n.ENIs {

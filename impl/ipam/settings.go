@@ -21,6 +21,7 @@ type Settings struct {
 	NoSweep          bool          // DISABLE_LEAKED_ENI_CLEANUP
 	NoProvisioning   bool          // DISABLE_NETWORK_RESOURCE_PROVISIONING: no ENI or address is made or given back
 	ManageWhenCordon bool          // AWS_MANAGE_ENIS_NON_SCHEDULABLE
+	LeaveUntagged    bool          // not MANAGE_UNTAGGED_ENI: an ENI that no VPC CNI of this instance made is not ours
 
 	Cordoned bool // node fact: unschedulable
 	MaxPods  int  // node fact: capacity; 0 is unknown
@@ -47,6 +48,14 @@ var setters = map[string]func(*Settings, string) error{
 	"DISABLE_LEAKED_ENI_CLEANUP":            func(s *Settings, v string) error { return truth(v, &s.NoSweep) },
 	"DISABLE_NETWORK_RESOURCE_PROVISIONING": func(s *Settings, v string) error { return truth(v, &s.NoProvisioning) },
 	"AWS_MANAGE_ENIS_NON_SCHEDULABLE":       func(s *Settings, v string) error { return truth(v, &s.ManageWhenCordon) },
+	"MANAGE_UNTAGGED_ENI": func(s *Settings, v string) error {
+		manage := false
+		err := truth(v, &manage)
+		if err == nil {
+			s.LeaveUntagged = !manage
+		}
+		return err
+	},
 }
 
 // Variables are the names that Put takes, sorted.

@@ -26,6 +26,7 @@ func (s *state) clone() state {
 	}
 	c.Sightings = slices.Clone(s.Sightings)
 	c.Departures = slices.Clone(s.Departures)
+	c.Others = slices.Clone(s.Others)
 	return c
 }
 
@@ -127,7 +128,11 @@ func (n *Node) View(v *View) {
 			v.Cooling--
 		}
 	}
-	v.ENIs, v.Reasons = v.ENIs[:0], v.Reasons[:0]
+	v.ENIs, v.Others, v.Reasons = v.ENIs[:0], v.Others[:0], v.Reasons[:0]
+	for i := range n.Others {
+		o := &n.Others[i]
+		v.Others = append(v.Others, ViewOther{ID: o.ID, MAC: o.MAC, Device: o.Device, Why: o.Why})
+	}
 	for i := range n.ENIs {
 		e := &n.ENIs[i]
 		if e.Stage == 0 {
@@ -169,6 +174,9 @@ func (n *Node) reasons(to []string) []string {
 	}
 	if n.Unread != "" {
 		to = append(to, "the checkpoint was rebuilt: "+n.Unread)
+	}
+	if n.unread() > 0 && !n.asksWhose() || len(n.Others) > 0 && len(n.Waiting) > 0 {
+		to = append(to, "attached ENIs that are not ours occupy device indexes: "+n.others())
 	}
 	if len(n.Waiting) > 0 {
 		to = append(to, strconv.Itoa(len(n.Waiting))+" pods wait for an address")

@@ -13,6 +13,7 @@ type View struct {
 	Running                              int // operations and EC2 calls under way
 	Intents                              int // open intents
 	ENIs                                 []ViewENI
+	Others                               []ViewOther // attached ENIs that are not ours, or of which that is not known yet
 
 	Settings Settings
 	Limits   Limits
@@ -26,4 +27,11 @@ type ViewENI struct {
 	Total     int // secondaries
 	Available int // free ones
 	InUse     int // assigned, cooling or quarantined ones
+}
+
+// ViewOther is an attached ENI that nothing is done to.
+type ViewOther struct {
+	ID, MAC string
+	Device  int
+	Why     string // empty: EC2 has not said its tags
 }

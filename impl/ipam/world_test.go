@@ -68,6 +68,7 @@ type world struct {
 	made  int // ENIs ever
 	taken int // calls that took addresses away
 	full  bool
+	deaf  bool // EC2 does not answer a look
 	boxes []box
 
 	flight  []ipam.Effect // Look, Call and Apply that await their outcome
@@ -305,6 +306,9 @@ func (w *world) live(d time.Duration) {
 
 func (w *world) look(e *ipam.Look) ipam.Seen {
 	in := ipam.Seen{ID: e.ID, What: e.What, Complete: true}
+	if w.deaf && (e.What == ipam.LookENI || e.What == ipam.LookAttached || e.What == ipam.LookLeaked) {
+		return ipam.Seen{ID: e.ID, What: e.What, Err: "no answer"}
+	}
 	switch e.What {
 	case ipam.LookKernel:
 		o := w.kernel.Observe()
@@ -321,6 +325,7 @@ func (w *world) look(e *ipam.Look) ipam.Seen {
 			Address: addr("10.0.0.4"), VPC: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}, Limits: w.limits}}
 		for i := range w.enis {
 			if v := w.enis[i].copy(); v.Status == "in-use" {
+				v.Owner, v.NoManage, v.Kind = "", "", "" // metadata shows no tags
 				in.IMDS.ENIs = append(in.IMDS.ENIs, v)
 			}
 		}

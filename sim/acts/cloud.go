@@ -65,6 +65,7 @@ var cloudVerbs = map[verb]func(c *Cloud, a *sim.Act, id int) sim.Strike{
 	{scn.EC2, "in-use"}:       func(c *Cloud, a *sim.Act, id int) sim.Strike { return c.fault(a, id, ec2.Fault{Kind: ec2.DeleteInUse}) },
 	{scn.EC2, "detach"}:       func(c *Cloud, a *sim.Act, _ int) sim.Strike { return c.strange(a, c.Model.StrangerDetach, "detached") },
 	{scn.EC2, "remove"}:       func(c *Cloud, a *sim.Act, _ int) sim.Strike { return c.strange(a, c.Model.StrangerDelete, "deleted") },
+	{scn.EC2, "attach"}:       (*Cloud).attach,
 	{scn.EC2, "unassign"}:     (*Cloud).unassign,
 	{scn.EC2, "drain-subnet"}: (*Cloud).drain,
 	{scn.EC2, "draw"}: func(c *Cloud, a *sim.Act, id int) sim.Strike {
@@ -129,6 +130,31 @@ func (c *Cloud) strange(a *sim.Act, do func(now time.Duration, e ec2.ENIID) bool
 		}
 	}
 	return sim.Miss("node-%d has no ENI at device %d", node, device)
+}
+
+// attach is a stranger who has a use of its own for a node's device index.
+func (c *Cloud) attach(a *sim.Act, _ int) sim.Strike {
+	s := ec2.StrangerENI{Description: "a stranger's", Secondaries: a.Int("addresses"), Prefixes: a.Int("prefixes")}
+	if s.Prefixes > 0 {
+		s.Secondaries = 0
+	}
+	switch kind := a.Text("kind"); kind {
+	case "no_manage":
+		s.Tags = []ec2.Tag{{Key: tagNoManage, Value: "true"}}
+	case "untagged":
+	case "efa-only":
+		s.Secondaries, s.Prefixes = 0, 0
+		fallthrough
+	default:
+		s.Kind, _ = ec2.ParseInterfaceKind(kind)
+	}
+	node := a.Int("node")
+	id, ok := c.Model.StrangerAttach(c.Now, c.Instance(node), a.Int("device"), s)
+	if !ok {
+		return sim.Miss("EC2 refuses to attach an ENI to node-%d", node)
+	}
+	e, _ := c.Model.ENI(id)
+	return sim.Hit("a stranger attaches an ENI (%s) at device %d of node-%d", a.Text("kind"), e.DeviceIndex, node)
 }
 
 func (c *Cloud) unassign(a *sim.Act, _ int) sim.Strike {

@@ -90,6 +90,11 @@ at 20m expect ec2 enis.total == 2`},
 	{"detach", "at 1m ec2 detach node=1 device=1", `
 at 1s  kube create burst 12 node=1
 at 1m11s expect node-1 enis == 2`},
+	{"attach", "at 0s ec2 attach node=1 addresses=1", `
+at 2m  kube create burst 12 node=1
+at 3m  expect node-1 reached.eni-not-ours == 1
+at 3m  expect node-1 pods.ready == 14
+at 3m  expect ec2 enis.total == 4`},
 	{"remove", "at 1m ec2 remove node=1 device=1", `
 at 1s  kube create burst 12 node=1
 at 1m1s expect ec2 enis.total == 3

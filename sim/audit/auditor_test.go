@@ -16,8 +16,8 @@ import (
 
 func TestCatalogue(t *testing.T) {
 	all := Catalogue()
-	if len(all) != 13 || len(Phrases()) != 13 {
-		t.Fatalf("expected 13 invariants, found %d", len(all))
+	if len(all) != 14 || len(Phrases()) != 14 {
+		t.Fatalf("expected 14 invariants, found %d", len(all))
 	}
 	for i, v := range all {
 		if v.ID != ID(i+1) || v.ID.String() != fmt.Sprintf("I%d", i+1) {

@@ -25,6 +25,7 @@ type Cut struct {
 type CloudENI struct {
 	ID          string
 	Attached    bool
+	NotOurs     bool // it has a device index, and nothing else is the node's
 	Primary     netip.Addr
 	Secondaries []netip.Addr
 }

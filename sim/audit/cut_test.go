@@ -26,6 +26,7 @@ func healthy() *Cut {
 }
 
 func TestSettle(t *testing.T) {
+	theirs := CloudENI{ID: "eni-9", Attached: true, NotOurs: true, Secondaries: []netip.Addr{netip.MustParseAddr("10.0.10.99")}}
 	for _, x := range []struct {
 		name   string
 		change func(c *Cut)
@@ -57,6 +58,14 @@ func TestSettle(t *testing.T) {
 			c.Cloud = append(c.Cloud, CloudENI{ID: "eni-2", Secondaries: []netip.Addr{netip.MustParseAddr("10.0.10.31")}})
 		}, "I12"},
 		{"I12 a row on no ENI", func(c *Cut) { c.Rows[0].Address = netip.MustParseAddr("10.9.9.9") }, "I12"},
+		{"I12 an ENI that is not ours", func(c *Cut) { c.Cloud = append(c.Cloud, theirs) }, ""},
+		{"I12 a row on an ENI that was ours", func(c *Cut) {
+			c.Cloud[0].NotOurs, c.View.Free = true, 3
+		}, ""},
+		{"I12 an ENI that is not ours, counted", func(c *Cut) { c.Cloud, c.View.Free = append(c.Cloud, theirs), 5 }, "I12"},
+		{"I11 an ENI that is not ours has the last device index", func(c *Cut) {
+			c.Cloud, c.View.Free, c.View.Quarantined = append(c.Cloud, theirs), 1, 3
+		}, ""},
 		{"I12 a row not counted", func(c *Cut) { c.View.Assigned, c.View.Free = 1, 5 }, "I12"},
 		{"I12 a dead daemon is not judged", func(c *Cut) { c.Up = false; c.View.Free = 0 }, ""},
 		{"I12 without a view not judged", func(c *Cut) { c.View = nil }, ""},

@@ -117,6 +117,14 @@ func (a *Auditor) AddressUnassigned(now time.Duration, node int, addr netip.Addr
 	a.node(node).forget(addr)
 }
 
+// Touched says that the node's daemon did something to an ENI, or wanted to: by a request, a plan, or an ADD's answer. whose says why the ENI
+// is not the node's; empty is that it is.
+func (a *Auditor) Touched(now time.Duration, node int, what, eni, whose string) {
+	if whose != "" {
+		a.breaks(I14, now, node, "node-%d %s %s, which is not its own: %s; expected to leave it alone", node, what, eni, whose)
+	}
+}
+
 // EC2Call counts one EC2 request of the node, reads included.
 func (a *Auditor) EC2Call(now time.Duration, node int) {
 	a.calls++

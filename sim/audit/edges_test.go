@@ -72,6 +72,8 @@ func TestEdges(t *testing.T) {
 		{"I4 an idle eni", Config{}, func(a *Auditor) { a.ENIFreed(0, 1, "eni-1", true, 0, "") }, ""},
 		{"I4 an eni in use", Config{}, func(a *Auditor) { a.ENIFreed(0, 1, "eni-1", true, 3, "default/web-1") }, "I4"},
 		{"I4 an eni in use, by a stranger", Config{}, func(a *Auditor) { a.ENIFreed(0, 1, "eni-1", false, 3, "default/web-1") }, ""},
+		{"I14 an ENI of its own", Config{}, func(a *Auditor) { a.Touched(0, 1, "configures the link of", "eni-1", "") }, ""},
+		{"I14 somebody else's", Config{}, func(a *Auditor) { a.Touched(0, 1, "configures the link of", "eni-1", "its kind is trunk") }, "I14"},
 		{"I4 an idle address", Config{}, func(a *Auditor) { a.AddressUnassigned(0, 1, addr1, true, "") }, ""},
 		{"I4 an address in use", Config{}, func(a *Auditor) { a.AddressUnassigned(0, 1, addr1, true, "default/web-1") }, "I4"},
 		{"I4 an address in use, by a stranger", Config{}, func(a *Auditor) { a.AddressUnassigned(0, 1, addr1, false, "default/web-1") }, ""},

@@ -170,11 +170,19 @@ func compareAttachments(a, b ipam.Attachment) int {
 // balance compares the node's books with what the cloud has given it.
 func balance(c *Cut, say sayer) {
 	v, given := c.View, 0
-	on := map[netip.Addr]bool{}
+	on := map[netip.Addr]*CloudENI{}
 	for i := range c.Cloud {
-		given += len(c.Cloud[i].Secondaries)
-		for _, addr := range c.Cloud[i].Secondaries {
-			on[addr] = true
+		e := &c.Cloud[i]
+		if !e.NotOurs {
+			given += len(e.Secondaries)
+		}
+		for _, addr := range e.Secondaries {
+			on[addr] = e
+		}
+	}
+	for i := range c.Rows { // of a pod that was there before the ENI was somebody else's
+		if e := on[c.Rows[i].Address]; c.Rows[i].State == ipam.Assigned && e != nil && e.NotOurs {
+			given++
 		}
 	}
 	if sum := v.Free + v.Assigned + v.Cooling + v.Quarantined + v.Covered; sum != given {
@@ -188,7 +196,7 @@ func balance(c *Cut, say sayer) {
 			continue
 		}
 		rows++
-		if !on[r.Address] {
+		if on[r.Address] == nil {
 			say(I12, "address %v of %v is assigned on node-%d: expected it on one of the node's ENIs, found it on none", r.Address, r.Att, c.Node)
 		}
 	}

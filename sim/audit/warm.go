@@ -22,7 +22,10 @@ func poolOf(c *Cut) pool {
 		p.most = m
 	}
 	for i := range c.Cloud {
-		if c.Cloud[i].Attached {
+		switch {
+		case c.Cloud[i].NotOurs:
+			p.most--
+		case c.Cloud[i].Attached:
 			p.enis++
 			p.total += len(c.Cloud[i].Secondaries)
 			p.room += max(0, p.per-len(c.Cloud[i].Secondaries))

@@ -37,6 +37,8 @@ const (
 type Hooks struct {
 	// Arrived is asked about a request before and after it is executed; true: its caller dies now, and there is no answer.
 	Arrived func(n *Node, a ec2.Action, after bool) bool
+	// Asked is told of a request that is about to be executed.
+	Asked func(n *Node, r *ec2.Request)
 	// Served is told of a request and its answer.
 	Served func(n *Node, r *ec2.Request, resp *ec2.Response)
 	// Happened is told what happened, before the fabric follows it. The Node is nil for an ENI that is on none.
@@ -236,6 +238,9 @@ func (c *Cluster) arrive(n *Node, r *ec2.Request, answer func(*ec2.Response)) {
 	}
 	there, back := c.cloud.Travel(r)
 	c.loop.after(there, func() {
+		if h.Asked != nil {
+			h.Asked(n, r)
+		}
 		resp := c.cloud.Serve(c.loop.now(), r)
 		if h.Served != nil {
 			h.Served(n, r, &resp)

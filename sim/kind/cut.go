@@ -66,9 +66,9 @@ type collection struct {
 func (w *World) cut(m *member, f func(*audit.Cut, *collection)) bool {
 	for range cutTries {
 		w.mu.Lock()
-		before := w.stamp(m)
+		before, set := w.stamp(m), m.set
 		w.mu.Unlock()
-		k, ok := w.collect(m)
+		k, ok := w.collect(m, set)
 		if !ok {
 			return false
 		}
@@ -87,11 +87,11 @@ func (w *World) cut(m *member, f func(*audit.Cut, *collection)) bool {
 	return false
 }
 
-// collect looks at a node; false: something did not answer.
-func (w *World) collect(m *member) (*collection, bool) {
+// collect looks at a node whose daemon has these settings; false: something did not answer.
+func (w *World) collect(m *member, set ipam.Settings) (*collection, bool) {
 	k := &collection{}
 	w.c.Cloud(func(_ time.Duration, cloud *ec2.Cloud) {
-		k.enis = witness.ENIs(cloud, m.node.Instance)
+		k.enis = witness.ENIs(cloud, m.node.Instance, &set)
 		k.cloudFree = cloud.FreeAddresses(cloud.Subnets()[0].ID)
 	})
 	var err error

@@ -60,6 +60,14 @@ func (w *World) kill(m *member) {
 	}
 }
 
+func (w *World) asked(n *Node, q *ec2.Request) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if m := w.byNode[n]; m != nil {
+		w.witness.Asked(w.c.cloud, m.no, q)
+	}
+}
+
 func (w *World) served(n *Node, q *ec2.Request, r *ec2.Response) {
 	w.events.Add(1)
 	w.mu.Lock()

@@ -168,7 +168,7 @@ func (w *World) cluster(seed uint64) Config {
 	s := w.scenario
 	return Config{Name: w.cfg.Name, Leave: w.cfg.Leave, NodeImage: w.cfg.NodeImage, Workers: s.Nodes, Type: s.Type, Secondaries: s.Warm, MaxPods: w.maxPods(),
 		Seed: seed, Log: func(text string) { w.log("%s", text) },
-		Hooks: Hooks{Arrived: w.arrived, Served: w.served, Happened: w.happened, Rebooted: w.rebooted}}
+		Hooks: Hooks{Arrived: w.arrived, Asked: w.asked, Served: w.served, Happened: w.happened, Rebooted: w.rebooted}}
 }
 
 func (w *World) maxPods() int {

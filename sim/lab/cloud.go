@@ -42,6 +42,7 @@ func (w *World) arrive(n *instance, r ec2.Request, answer func(*ec2.Response)) {
 	release := n.keep()
 	there, back := w.cloud.Travel(&r)
 	w.after(there, func() {
+		w.witness.Asked(w.cloud, n.no, &r)
 		resp := w.cloud.Serve(w.now(), &r)
 		w.witness.Served(w.cloud, n.no, &r, &resp)
 		if resp.Code == "" && !n.dying && w.trapped(n, r.Action, true) {
@@ -95,7 +96,7 @@ func (w *World) assignAll(id ec2.ENIID) {
 	if !ok {
 		return
 	}
-	for _, a := range append([]netip.Addr{e.Primary}, e.Secondaries...) {
+	for _, a := range addressesOf(&e) {
 		w.fail(w.fabric.Assign(e.MAC, a))
 	}
 }
@@ -106,9 +107,17 @@ func (w *World) detaching(id ec2.ENIID) {
 	if !ok {
 		return
 	}
-	for _, a := range append([]netip.Addr{v.Primary}, v.Secondaries...) {
+	for _, a := range addressesOf(&v) {
 		w.fail(w.fabric.Unassign(a))
 	}
+}
+
+// addressesOf are an ENI's; that of an Elastic Fabric Adapter has none.
+func addressesOf(e *ec2.ENI) []netip.Addr {
+	if !e.Primary.IsValid() {
+		return nil
+	}
+	return append([]netip.Addr{e.Primary}, e.Secondaries...)
 }
 
 // MTUs in bytes: what a VPC carries, and what a driver starts with.

@@ -68,7 +68,7 @@ func (w *World) judge() {
 
 // collect is a cut of a node that is at rest.
 func (w *World) collect(n *instance) *audit.Cut {
-	c := &audit.Cut{Node: int(n.no), Settings: n.set, Cloud: witness.ENIs(w.cloud, n.inst)}
+	c := &audit.Cut{Node: int(n.no), Settings: n.set, Cloud: witness.ENIs(w.cloud, n.inst, &n.set)}
 	n.witness().Fill(c, &w.view)
 	c.PendingDELs = w.intents(n)
 	w.pods(n, c)

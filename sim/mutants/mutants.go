@@ -90,6 +90,8 @@ func policies() []Mutant {
 			func(p *ipam.Policy) { p.Complete = nil }),
 		p("metadata-absence-is-proof", "A", "an ENI or address that instance metadata does not list is gone",
 			func(p *ipam.Policy) { p.Absent = nil }),
+		p("all-attached-is-ours", "A", "an ENI that is attached to the node is the node's, whoever attached it, and whatever for",
+			func(p *ipam.Policy) { p.Ours = nil }),
 		p("views-show-now", "A", "what EC2 lists is there, also what was given back a second ago",
 			func(p *ipam.Policy) { p.Stale = nil }),
 		p("metadata-is-believed", "A", "what metadata lists is there, once it is two minutes since it was given back (amazon-vpc-cni-k8s #1967)",

@@ -60,6 +60,7 @@ type plan struct {
 	pinned   bool          // every workload is on one node
 	upgraded int           // version of the last upgrade
 	detaches bool          // a stranger detaches ENIs
+	attached []int         // nodes that a stranger attaches one to
 	wanted   time.Duration // when a workload was changed last
 	hidden   int           // sandboxes that nobody will ever end
 	unready  bool          // something happens after which it is not owed that every pod is ready before the run ends

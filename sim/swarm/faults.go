@@ -56,6 +56,7 @@ func kinds() []kind {
 		{"ec2 hang", 3, (*plan).hangCloud},
 		{"ec2 in-use", 2, func(p *plan, at time.Duration) { p.write(at, "ec2 in-use%s%s", p.times(4), p.whose()) }},
 		{"ec2 detach", 2, (*plan).detach},
+		{"ec2 attach", 3, (*plan).attach},
 		{"ec2 drain-subnet", 2, (*plan).drainSubnet},
 		{"ec2 down", 2, func(p *plan, at time.Duration) {
 			p.write(at, "ec2 down for=%s", short(p.lasts(at, 10*time.Second, 3*time.Minute)))
@@ -93,6 +94,10 @@ func (p *plan) enable() {
 	for _, k := range p.kinds {
 		p.weight += k.weight
 	}
+	if slices.ContainsFunc(p.kinds, func(k *kind) bool { return k.key == "ec2 attach" }) {
+		p.shape.foreign = 1
+		p.fit()
+	}
 	if slices.ContainsFunc(p.kinds, func(k *kind) bool { return k.key == "node terminate" }) {
 		p.doomed = p.between(1, p.shape.nodes)
 	}
@@ -124,7 +129,7 @@ func (p *plan) fits(k *kind) bool {
 		return p.shape.runtime != "containerd-1.6" // it forgets sandboxes that are being made, and their namespaces keep the addresses
 	case "pod hide":
 		return p.shape.runtime != "crio-1.34" // CRI-O calls DEL first: our model forgets one that is under way, and takes the pod for a live one
-	case "node flush-routes", "ec2 detach":
+	case "node flush-routes", "ec2 detach", "ec2 attach":
 		return p.shape.enis > 1
 	}
 	return true
@@ -380,6 +385,17 @@ func (p *plan) detach(at time.Duration) {
 	}
 	p.detaches = true
 	p.write(at, "ec2 detach node=%d device=%d", p.between(1, p.shape.nodes), p.between(1, p.shape.enis-1))
+}
+
+// attach is once per node: the pods have room without that device index.
+func (p *plan) attach(at time.Duration) {
+	node := p.between(1, p.shape.nodes)
+	if slices.Contains(p.attached, node) {
+		p.operate(at)
+		return
+	}
+	p.attached = append(p.attached, node)
+	p.write(at, "ec2 attach kind=%s node=%d addresses=%d", pick(&p.source, "no_manage", "no_manage", "untagged", "trunk", "efa", "efa-only"), node, p.between(0, mostForeign-1))
 }
 
 // drainSubnet has strangers take addresses, and give back all of them.

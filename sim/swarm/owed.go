@@ -16,7 +16,7 @@ import (
 // Owed says why a scenario asks for more than a correct CNI owes: a fault that none survives, pods that have no room, pods that should
 // be ready while a fault is still there. nil is that it asks for what is possible.
 func Owed(f *scn.File, c *sim.Cluster) error {
-	o := owing{shape: shapeOf(c), runtime: c.Runtime, open: map[string]bool{}, unmarked: map[string]bool{}}
+	o := owing{shape: shapeOf(c), runtime: c.Runtime, open: map[string]bool{}, unmarked: map[string]bool{}, foreign: map[int]int{}}
 	for _, s := range c.Start {
 		w := workload{name: s.Name, count: s.Count}
 		if len(s.Nodes) == 1 {
@@ -85,6 +85,7 @@ type owing struct {
 	detached bool
 	hindered bool
 	unmarked map[string]bool // what says which MAC a host veth had, and was taken away
+	foreign  map[int]int     // ENIs that strangers attach, by node
 	errs     []error
 }
 
@@ -137,6 +138,10 @@ func (o *owing) act(at *scn.At, a *sim.Act) {
 	switch key {
 	case "kube create", "kube scale":
 		o.scale(a)
+	case "ec2 attach":
+		n := a.Int("node")
+		o.foreign[n]++
+		o.shape.foreign = max(o.shape.foreign, o.foreign[n])
 	case "pod hide":
 		o.hidden++
 	case "node terminate":

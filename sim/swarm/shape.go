@@ -20,6 +20,7 @@ type shape struct {
 	settings ipam.Settings
 	config   []string // KEY=VALUE, as the scenario says them
 	enis     int      // that a node may have
+	foreign  int      // of them, those that strangers may attach
 	per      int      // addresses for pods on one of them
 }
 
@@ -99,12 +100,15 @@ func (h *shape) roomy() int {
 	return bits
 }
 
+// mostForeign is how many addresses a stranger's ENI takes from the subnet.
+const mostForeign = 4
+
 // usable are the addresses of a subnet without the five that EC2 keeps.
 func usable(bits int) int { return 1<<(32-bits) - 5 }
 
 // perNode is how many pods a node can have at once for good.
 func (h *shape) perNode() int {
-	n := h.enis * h.per
+	n := (h.enis - h.foreign) * h.per
 	if h.maxPods > 0 {
 		n = min(n, h.maxPods)
 	}
@@ -134,7 +138,7 @@ func (h *shape) head() string {
 // room is how many pods can be ready in the end: on one node, and in all. What the warm targets ask for has to fit too, or growing is
 // refused for ever and nothing settles; and what one node may hoard is not there for the others.
 func (h *shape) room() (perNode, all int) {
-	perNode, all = h.perNode(), usable(h.bits)
+	perNode, all = h.perNode(), usable(h.bits)-h.nodes*h.foreign*mostForeign
 	switch set := &h.settings; {
 	case h.nodes*h.enis*(h.per+1) <= all:
 		return perNode, h.nodes * perNode // each may have all that it can carry

@@ -21,6 +21,7 @@ const (
 	tagOwner   = "node.k8s.amazonaws.com/instance_id"
 	tagCreated = "node.k8s.amazonaws.com/createdAt"
 	tagCluster = "cluster.k8s.amazonaws.com/name"
+	tagManage  = "node.k8s.amazonaws.com/no_manage"
 )
 
 // inFlight is a request on its way to EC2: a Call, or a Look at EC2.
@@ -70,6 +71,8 @@ func (w *World) send(n *node, f *inFlight) {
 // serve is the instant at which EC2 executes a request.
 func (w *World) serve(e *event) {
 	f, n := e.data.(*inFlight), w.nodes[e.node]
+	what, of := w.whose(n).Mutates(&f.req)
+	w.touched(n, what, of)
 	r := w.cloud.Serve(w.now, &f.req)
 	w.audit.EC2Call(w.now, int(n.no))
 	w.mixString(r.Code)
@@ -154,13 +157,15 @@ func class(r *ec2.Response) ipam.Class {
 
 func (w *World) eni(e *ec2.ENI) ipam.ENI {
 	out := ipam.ENI{ID: string(e.ID), MAC: e.MAC, Device: e.DeviceIndex, Subnet: string(e.Subnet), CIDR: w.cfg.Subnet, Primary: e.Primary,
-		Addresses: e.Secondaries, Status: e.Status.String(), Attachment: e.Attachment, Instance: string(e.Instance), DOT: e.DeleteOnTermination}
+		Addresses: e.Secondaries, Status: e.Status.String(), Attachment: e.Attachment, Instance: string(e.Instance), DOT: e.DeleteOnTermination, Kind: e.Kind.String()}
 	for _, t := range e.Tags {
 		switch t.Key {
 		case tagOwner:
 			out.Owner = t.Value
 		case tagCreated:
 			out.Created, _ = strconv.ParseInt(t.Value, 10, 64)
+		case tagManage:
+			out.NoManage = t.Value
 		}
 	}
 	return out
@@ -318,7 +323,9 @@ func (w *World) metadata(n *node, in *ipam.Seen) time.Duration {
 	for i := range v.ENIs {
 		e := &v.ENIs[i]
 		m.ENIs[i] = ipam.ENI{ID: string(e.ENI), MAC: e.MAC, Device: e.Device, Subnet: string(e.Subnet), CIDR: e.SubnetCIDR, Partial: e.Partial}
-		if len(e.Addresses) > 0 {
+		if len(e.Addresses) == 0 {
+			m.ENIs[i].Partial = true
+		} else {
 			m.ENIs[i].Primary, m.ENIs[i].Addresses = e.Addresses[0], e.Addresses[1:]
 		}
 	}
@@ -372,6 +379,17 @@ func (w *World) judgeDetach(n *node, e *ec2.Event) {
 	w.audit.ENIFreed(w.now, int(n.no), string(e.ENI), e.By == n.inst, live, example)
 	for _, a := range v.Secondaries {
 		w.audit.AddressUnassigned(w.now, int(n.no), a, false, "")
+	}
+}
+
+func (w *World) whose(n *node) acts.Whose {
+	return acts.Whose{Model: w.cloud, Node: n.inst, LeavesUntagged: n.set.LeaveUntagged}
+}
+
+// touched is an edge at which I14 is judged.
+func (w *World) touched(n *node, what string, eni ec2.ENIID) {
+	if eni != "" {
+		w.audit.Touched(w.now, int(n.no), what, string(eni), w.whose(n).NotOurs(eni))
 	}
 }
 

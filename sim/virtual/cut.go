@@ -60,7 +60,7 @@ func (w *World) collect(n *node) *audit.Cut {
 	}
 	for _, id := range w.cloud.AttachedENIs(n.inst) {
 		e, _ := w.cloud.ENI(id)
-		c.Cloud = append(c.Cloud, audit.CloudENI{ID: string(id), Attached: true, Primary: e.Primary, Secondaries: e.Secondaries})
+		c.Cloud = append(c.Cloud, audit.CloudENI{ID: string(id), Attached: true, NotOurs: w.whose(n).NotOurs(id) != "", Primary: e.Primary, Secondaries: e.Secondaries})
 	}
 	c.PendingDELs = len(n.intents)
 	w.retrace(n)
@@ -161,7 +161,7 @@ func (w *World) leaks(n *node) []string {
 func (w *World) settleCloud() {
 	var leaks []string
 	for _, e := range w.cloud.AllENIs() {
-		if e.Status == ec2.Available && !w.known(string(e.ID)) {
+		if e.Status == ec2.Available && acts.Made(&e) && !w.known(string(e.ID)) {
 			leaks = append(leaks, "ENI "+string(e.ID)+" is available and nobody will delete it")
 		}
 	}

@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/fakes/cri"
+	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/acts"
 )
 
 // addTimeout is the plugin's own patience with the daemon.
@@ -189,6 +191,9 @@ func (w *World) judgeReply(n *node, q *request, r *ipam.Reply) {
 			used = "another namespace"
 		}
 		w.audit.Given(w.now, int(n.no), r.Att, r.Address, used)
+		if on, of, ok := w.cloud.OwnerOf(r.Address); ok && of == n.inst {
+			w.touched(n, acts.Gives, on)
+		}
 	case q.verb == cri.DEL && r.Err == nil:
 		w.audit.DelResult(w.now, int(n.no), q.att, true, "")
 		if q.addr.IsValid() {
@@ -257,6 +262,9 @@ func (w *World) holders(n *node, a netip.Addr) (count int, otherwise string) {
 func (w *World) runPlan(n *node, a *ipam.Apply, ops int) (int, *dataplane.Error) {
 	done, err := n.kern.Apply(a.Plan, 0, ops)
 	n.dirty = true
+	if a.Lane.Kind == ipam.ENILane {
+		w.touched(n, acts.Configures, ec2.ENIID(a.Lane.ENI))
+	}
 	if a.Lane.Kind != ipam.PodLane {
 		return done, err
 	}

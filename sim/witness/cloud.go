@@ -2,9 +2,12 @@ package witness
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/acts"
 	"github.com/enilab/enilab/sim/audit"
 )
 
@@ -25,6 +28,63 @@ func (w *Witness) Served(m *ec2.Cloud, node int32, q *ec2.Request, r *ec2.Respon
 	}
 }
 
+// Asked is a request of a node that EC2 is about to execute: I14 is judged.
+func (w *Witness) Asked(m *ec2.Cloud, node int32, q *ec2.Request) {
+	whose := acts.Whose{Model: m, Node: q.Caller, LeavesUntagged: w.leaves[node]}
+	if what, id := whose.Mutates(q); id != "" {
+		w.Audit.Touched(w.Eyes.Now(), int(node), what, string(id), whose.NotOurs(id))
+	}
+}
+
+// theirs is an attached ENI that is not the node's, or would not be with MANAGE_UNTAGGED_ENI=false. It is noted when it is attached: plans and
+// replies are judged where the model of EC2 cannot be asked.
+type theirs struct {
+	why       string
+	untagged  bool
+	addresses []netip.Addr
+}
+
+func (w *Witness) attach(m *ec2.Cloud, e *ec2.Event) {
+	t := theirs{why: acts.Whose{Model: m, Node: e.Instance}.NotOurs(e.ENI)}
+	if t.why == "" {
+		t.why = acts.Whose{Model: m, Node: e.Instance, LeavesUntagged: true}.NotOurs(e.ENI)
+		t.untagged = true
+	}
+	if t.why == "" {
+		return
+	}
+	v, _ := m.ENI(e.ENI)
+	t.addresses = append([]netip.Addr{v.Primary}, v.Secondaries...)
+	if w.theirs == nil {
+		w.theirs = map[ec2.ENIID]theirs{}
+	}
+	w.theirs[e.ENI] = t
+}
+
+// leave notes what a daemon's settings say about untagged ENIs.
+func (w *Witness) leave(node int32, s *ipam.Settings) {
+	if w.leaves == nil {
+		w.leaves = map[int32]bool{}
+	}
+	w.leaves[node] = s.LeaveUntagged
+}
+
+// touched judges what a daemon did to an ENI beside its requests.
+func (w *Witness) touched(node int32, what string, id ec2.ENIID) {
+	if t, ok := w.theirs[id]; ok && (!t.untagged || w.leaves[node]) {
+		w.Audit.Touched(w.Eyes.Now(), int(node), what, string(id), t.why)
+	}
+}
+
+// given judges the address of a successful ADD.
+func (w *Witness) given(node int32, a netip.Addr) {
+	for id, t := range w.theirs { // a set: the order does not show, an address is on one ENI
+		if slices.Contains(t.addresses, a) {
+			w.touched(node, acts.Gives, id)
+		}
+	}
+}
+
 // attached is the ENI of an attachment.
 func attached(m *ec2.Cloud, attachment string) ec2.ENIID {
 	for _, e := range m.AllENIs() {
@@ -39,9 +99,12 @@ func attached(m *ec2.Cloud, attachment string) ec2.ENIID {
 func (w *Witness) Happened(m *ec2.Cloud, node int32, e *ec2.Event, live func(netip.Addr) string) {
 	now, ours := w.Eyes.Now(), e.By == e.Instance
 	switch e.Kind {
+	case ec2.ENIAttached:
+		w.attach(m, e)
 	case ec2.AddressUnassigned:
 		w.Audit.AddressUnassigned(now, int(node), e.Address, ours, live(e.Address))
 	case ec2.ENIDetachStarted:
+		delete(w.theirs, e.ENI)
 		v, ok := m.ENI(e.ENI)
 		if !ok {
 			return
@@ -59,11 +122,12 @@ func (w *Witness) Happened(m *ec2.Cloud, node int32, e *ec2.Event, live func(net
 	}
 }
 
-// ENIs are an instance's, for a cut.
-func ENIs(m *ec2.Cloud, i ec2.InstanceID) (out []audit.CloudENI) {
+// ENIs are an instance's, for a cut, under these settings.
+func ENIs(m *ec2.Cloud, i ec2.InstanceID, set *ipam.Settings) (out []audit.CloudENI) {
+	whose := acts.Whose{Model: m, Node: i, LeavesUntagged: set.LeaveUntagged}
 	for _, id := range m.AttachedENIs(i) {
 		e, _ := m.ENI(id)
-		out = append(out, audit.CloudENI{ID: string(id), Attached: true, Primary: e.Primary, Secondaries: e.Secondaries})
+		out = append(out, audit.CloudENI{ID: string(id), Attached: true, NotOurs: whose.NotOurs(id) != "", Primary: e.Primary, Secondaries: e.Secondaries})
 	}
 	return out
 }
@@ -82,7 +146,7 @@ func Orphans(m *ec2.Cloud, lives []*Life) (out []string) {
 		}
 	}
 	for _, e := range m.AllENIs() {
-		if e.Status == ec2.Available && !known[string(e.ID)] {
+		if e.Status == ec2.Available && acts.Made(&e) && !known[string(e.ID)] {
 			out = append(out, "ENI "+string(e.ID)+" is available and nobody will delete it")
 		}
 	}

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/acts"
 )
 
 // Life is one daemon as its recording shows it: a second Node, stepped with the same inputs.
@@ -115,6 +117,10 @@ func (l *Life) before(at time.Duration, in ipam.Input) {
 		l.w.Heard(l, in)
 	}
 	switch in := in.(type) {
+	case ipam.Start:
+		l.w.leave(l.node, &in.Settings)
+	case ipam.Set:
+		l.w.leave(l.node, &in.Settings)
 	case ipam.Stop:
 		l.stopped = true
 	case ipam.Add:
@@ -145,6 +151,7 @@ func (l *Life) replied(at time.Duration, r *ipam.Reply) {
 			used = "another namespace, on " + h.otherwise
 		}
 		w.Audit.Given(at, no, r.Att, r.Address, used)
+		w.given(l.node, r.Address)
 	case q.verb == ipam.VerbDel && r.Err == nil:
 		w.Audit.DelResult(at, no, q.att, true, "")
 		if q.addr.IsValid() {
@@ -164,6 +171,9 @@ func (l *Life) applied(done *ipam.Applied) {
 	}
 	delete(l.plans, done.ID)
 	w.Eyes.Ran(l, a, done)
+	if a.Lane.Kind == ipam.ENILane {
+		w.touched(l.node, acts.Configures, ec2.ENIID(a.Lane.ENI))
+	}
 	if a.Lane.Kind != ipam.PodLane {
 		return
 	}

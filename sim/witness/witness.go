@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/audit"
 	"github.com/enilab/enilab/sim/mutants"
@@ -33,6 +34,9 @@ type Witness struct {
 	Mutant *mutants.Mutant // plays the daemons; nil: none
 	// Heard, if any, is told of every input before the second Node is stepped with it.
 	Heard func(l *Life, in ipam.Input)
+
+	leaves map[int32]bool       // nodes whose daemon leaves untagged ENIs alone
+	theirs map[ec2.ENIID]theirs // attached to a node (I14)
 
 	begun bool
 	epoch time.Duration // t=0 of the scenario

@@ -219,7 +219,7 @@ func TestHappened(t *testing.T) {
 			t.Errorf("%s: I4 is broken %d times, want %d", c.name, got, c.want)
 		}
 	}
-	if c := witness.ENIs(m, i); len(c) != 1 || c[0].ID != string(eni) || len(c[0].Secondaries) != 2 {
+	if c := witness.ENIs(m, i, &ipam.Settings{}); len(c) != 1 || c[0].ID != string(eni) || len(c[0].Secondaries) != 2 {
 		t.Errorf("the cut has %+v", c)
 	}
 	if o := witness.Orphans(m, []*witness.Life{nil}); len(o) != 0 {

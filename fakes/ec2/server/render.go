@@ -145,10 +145,12 @@ func (c *call) eni(x *writer, e *ec2.ENI) {
 	x.flag("requesterManaged", false)
 	x.text("status", statusOf(e))
 	x.text("macAddress", e.MAC)
-	x.address("privateIpAddress", e.Primary)
-	x.dnsName("privateDnsName", e.Primary, e.Zone)
+	if e.Primary.IsValid() {
+		x.address("privateIpAddress", e.Primary)
+		x.dnsName("privateDnsName", e.Primary, e.Zone)
+	}
 	x.flag("sourceDestCheck", e.SourceDestCheck)
-	x.text("interfaceType", "interface")
+	x.text("interfaceType", e.Kind.String())
 	list(x, "groupSet", e.SecurityGroups, x.groupID)
 	if e.Attachment != "" {
 		x.open("attachment")
@@ -167,7 +169,9 @@ func (c *call) eni(x *writer, e *ec2.ENI) {
 // addresses are an interface's, primary first, and its prefixes.
 func (x *writer) addresses(e *ec2.ENI) {
 	x.open("privateIpAddressesSet")
-	x.privateAddress(e.Primary, e.Zone, true)
+	if e.Primary.IsValid() {
+		x.privateAddress(e.Primary, e.Zone, true)
+	}
 	for _, a := range e.Secondaries {
 		x.privateAddress(a, e.Zone, false)
 	}

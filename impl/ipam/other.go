@@ -1,0 +1,184 @@
+package ipam
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+)
+
+// ordinaryENI is what EC2 calls an interface that carries nothing but addresses.
+const ordinaryENI = "interface"
+
+// other is an attached ENI that is not ours, or of which that is not known yet: it occupies a device index, and nothing is done to it. It is
+// in no list that the ENI machine works on.
+type other struct {
+	ID, MAC string
+	Device  int
+	Why     string       // it is not ours; "" while EC2 is asked whose it is
+	Keeps   []netip.Addr // its addresses: rules and routes of them are its owner's
+	Asking  bool         // EC2 is to be asked whether it is still attached
+}
+
+func (n *Node) otherByID(id string) *other {
+	for i := range n.Others {
+		if n.Others[i].ID == id {
+			return &n.Others[i]
+		}
+	}
+	return nil
+}
+
+// unread is how many attached ENIs wait for EC2's word on whose they are.
+func (n *Node) unread() (count int) {
+	for i := range n.Others {
+		if n.Others[i].Why == "" {
+			count++
+		}
+	}
+	return count
+}
+
+// asksWhose says whether EC2's word on whose an attached ENI is may come soon.
+func (n *Node) asksWhose() bool { return n.unread() > 0 && n.Looks[LookAttached].Fails < 3 }
+
+// ours asks the policy about an ENI that a source lists.
+func (n *Node) ours(v *ENI, by What) bool {
+	if n.policy.Ours == nil {
+		return true
+	}
+	return n.policy.Ours(Claim{Primary: v.Device == 0 && (by == LookIMDS || v.Instance == n.Inst.ID), Read: n.vouches(by), Kept: v.kept(),
+		Made: v.Owner != "" && v.Owner == n.Inst.ID, Named: v.NoManage != "", Untagged: !n.Set.LeaveUntagged, Recorded: n.recorded(v)})
+}
+
+// recorded says whether our records name an ENI: an attachment is on it.
+func (n *Node) recorded(v *ENI) bool {
+	for i := range n.Addrs {
+		if a := &n.Addrs[i]; a.State != 0 && a.Att != (Attachment{}) && (a.ENIID == v.ID || slices.Contains(v.Addresses, a.IP)) {
+			return true
+		}
+	}
+	return false
+}
+
+// kept says whether EC2 shows that somebody wants the ENI for himself.
+func (v *ENI) kept() bool { return v.Kind != "" && v.Kind != ordinaryENI || v.NoManage == "true" }
+
+// notOurs deals with an ENI that a source lists and that is not ours.
+func (n *Node) notOurs(now time.Duration, v *ENI, by What) {
+	ix, known := n.eniByID(v.ID)
+	switch {
+	case !known && by == LookIMDS:
+		if n.otherByID(v.ID) != nil {
+			return // EC2 has said whose it is, or is being asked
+		}
+		if n.hearsay(now, netip.Addr{}, v.ID) {
+			n.setAside(v, false)
+		}
+	case !known:
+		n.setAside(v, true)
+	case n.ENIs[ix].Wait == idle:
+		n.disown(now, ix, v)
+	default: // in the middle of something
+		n.ask(ix, now+askPause)
+	}
+}
+
+// whose says for people why an ENI is not ours.
+func (v *ENI) whose() string {
+	switch {
+	case v.Kind != "" && v.Kind != ordinaryENI:
+		return "its kind is " + v.Kind
+	case v.NoManage == "true":
+		return "it is tagged node.k8s.amazonaws.com/no_manage=true"
+	}
+	return "it is not tagged with this instance, and MANAGE_UNTAGGED_ENI is false"
+}
+
+// setAside takes an ENI for one that is not ours; read says that it is EC2's word.
+func (n *Node) setAside(v *ENI, read bool) {
+	o := n.otherByID(v.ID)
+	if o == nil {
+		n.Others = append(n.Others, other{ID: v.ID})
+		o, n.calm = &n.Others[len(n.Others)-1], false
+	}
+	o.MAC, o.Device = v.MAC, v.Device
+	if v.Primary.IsValid() {
+		o.Keeps = append([]netip.Addr{v.Primary}, v.Addresses...)
+	}
+	if !read {
+		return
+	}
+	if o.Why == "" {
+		n.note(Note{Mark: ENINotOurs, ENI: o.ID, Text: v.whose()})
+	}
+	o.Why, o.Asking = v.whose(), false
+}
+
+// takeOther ends that an ENI is somebody else's.
+func (n *Node) takeOther(id string) {
+	n.Others = slices.DeleteFunc(n.Others, func(o other) bool { return o.ID == id })
+}
+
+// disown gives up an ENI at rest that turned out to be somebody else's. Pods on it keep what they have, until their DEL.
+func (n *Node) disown(now time.Duration, ix int32, v *ENI) {
+	if v.Instance != n.Inst.ID {
+		n.note(Note{Mark: ENINotOurs, ENI: v.ID, Text: v.whose()})
+		n.finish(now, ix)
+		return
+	}
+	for i := range n.Addrs {
+		a := &n.Addrs[i]
+		if a.State == 0 || a.ENI != ix {
+			continue
+		}
+		n.place(int32(i), -1)
+		if a.Op == noOp && a.State != Assigned && a.Att == (Attachment{}) {
+			n.forget(int32(i))
+		}
+	}
+	n.discard(ix)
+	n.setAside(v, true)
+}
+
+// absentOthers asks EC2 about those that metadata does not list: they may be detached, or metadata behind.
+func (n *Node) absentOthers(now time.Duration, view []ENI) {
+	for i := range n.Others {
+		o := &n.Others[i]
+		if !slices.ContainsFunc(view, func(v ENI) bool { return v.ID == o.ID || v.MAC == o.MAC }) {
+			o.Asking = true
+			n.want(LookENI, now)
+		}
+	}
+}
+
+// resolveOther brings what is known of somebody's ENI in line with EC2's word; v is nil when EC2 does not know it.
+func (n *Node) resolveOther(now time.Duration, o *other, v *ENI) {
+	o.Asking = false
+	switch {
+	case v == nil || v.Instance != n.Inst.ID:
+		n.takeOther(o.ID)
+	case v.Status == "detaching": // metadata will not list it soon
+	default:
+		n.adoptENIs(now, LookENI, []ENI{*v}, n.Steps)
+	}
+}
+
+// othersHave says whether an address is on an ENI that is not ours.
+func (n *Node) othersHave(ip netip.Addr) bool {
+	return slices.ContainsFunc(n.Others, func(o other) bool { return slices.Contains(o.Keeps, ip) })
+}
+
+// others says for people what ENIs that are not ours keep from the node.
+func (n *Node) others() string {
+	var ids []string
+	for i := range n.Others {
+		o := &n.Others[i]
+		why := o.Why
+		if why == "" {
+			why = "EC2 has not said its tags"
+		}
+		ids = append(ids, o.ID+" ("+why+")")
+	}
+	return strings.Join(ids, ", ")
+}

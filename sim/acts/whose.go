@@ -1,0 +1,87 @@
+package acts
+
+import (
+	"github.com/enilab/enilab/fakes/ec2"
+)
+
+// Tags of amazon-vpc-cni-k8s 1.23.1 (pkg/awsutils/awsutils.go).
+const (
+	tagNoManage = "node.k8s.amazonaws.com/no_manage"
+	tagOwner    = "node.k8s.amazonaws.com/instance_id"
+)
+
+// Whose says whose an ENI is, by EC2's truth, for a node's daemon.
+type Whose struct {
+	Model          *ec2.Cloud
+	Node           ec2.InstanceID
+	LeavesUntagged bool // MANAGE_UNTAGGED_ENI is false
+}
+
+// NotOurs says why an ENI is none that the node may touch; "" is that it may.
+func (w Whose) NotOurs(id ec2.ENIID) string {
+	e, ok := w.Model.ENI(id)
+	if !ok {
+		return "" // it is gone: EC2 refuses whatever is done to it
+	}
+	made, manage := tagOf(&e, tagOwner), tagOf(&e, tagNoManage)
+	here := e.Instance == w.Node
+	switch {
+	case here && e.DeviceIndex == 0 && e.NetworkCard == 0: // the instance cannot be without it
+		return ""
+	case e.Kind != ec2.Ordinary:
+		return "its kind is " + e.Kind.String()
+	case manage == "true":
+		return "it is tagged " + tagNoManage
+	case made == string(w.Node):
+		return ""
+	case e.Instance != "" && !here:
+		return "it is attached to another instance"
+	case made == "" && manage == "" && w.LeavesUntagged:
+		return "it is untagged, and MANAGE_UNTAGGED_ENI is false"
+	}
+	return ""
+}
+
+// What a daemon does to an ENI beside its requests, as Auditor.Touched tells it.
+const (
+	Configures = "configures the link of"
+	Gives      = "gives a pod an address of"
+)
+
+// Mutates are what a request does to which ENI, for people; "" is nothing.
+func (w Whose) Mutates(q *ec2.Request) (what string, id ec2.ENIID) {
+	switch q.Action {
+	case ec2.AttachNetworkInterface, ec2.ModifyNetworkInterfaceAttribute, ec2.DetachNetworkInterface, ec2.DeleteNetworkInterface,
+		ec2.AssignPrivateIpAddresses, ec2.UnassignPrivateIpAddresses:
+	default:
+		return "", ""
+	}
+	if id = q.ENI; id == "" && q.Attachment != "" {
+		id = w.attached(q.Attachment)
+	}
+	return "asks for " + q.Action.String() + " of", id
+}
+
+// attached is the ENI of an attachment of the node's.
+func (w Whose) attached(attachment string) ec2.ENIID {
+	for _, id := range w.Model.AttachedENIs(w.Node) {
+		if e, _ := w.Model.ENI(id); e.Attachment == attachment {
+			return id
+		}
+	}
+	return ""
+}
+
+// Made says whether a CNI made an ENI, and has to delete it.
+func Made(e *ec2.ENI) bool {
+	return tagOf(e, tagOwner) != "" && e.Kind == ec2.Ordinary && tagOf(e, tagNoManage) != "true"
+}
+
+func tagOf(e *ec2.ENI, key string) string {
+	for _, t := range e.Tags {
+		if t.Key == key {
+			return t.Value
+		}
+	}
+	return ""
+}
