@@ -278,3 +278,15 @@ func TestARestoredCoolDownIsWhole(t *testing.T) {
 		t.Errorf("the address still cools: %+v", v)
 	}
 }
+
+// TestSettingsReachTheHostAtOnce: what they say about SNAT does not wait for the next look at the kernel.
+func TestSettingsReachTheHostAtOnce(t *testing.T) {
+	w := ready(t, ipam.Sound())
+	w.set.ExternalSNAT = !w.set.ExternalSNAT
+	for _, e := range w.step(ipam.Set{Settings: w.set}) {
+		if a, ok := e.(*ipam.Apply); ok && a.Lane.Kind == ipam.HostLane {
+			return
+		}
+	}
+	t.Error("nothing is applied to the host")
+}

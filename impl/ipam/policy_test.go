@@ -2,6 +2,7 @@ package ipam
 
 import (
 	"net/netip"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -349,6 +350,40 @@ func TestDeviceNumbers(t *testing.T) {
 		}
 		if got := n.device(ix, c.tries); got != c.want {
 			t.Errorf("limit %d, taken %v, try %d: device %d, want %d", c.limit, c.taken, c.tries, got, c.want)
+		}
+	}
+}
+
+// TestPutAfterDrop: in one step a row goes and comes again; a Save that says both would lose it, for what is dropped is dropped last.
+func TestPutAfterDrop(t *testing.T) {
+	n := New(Sound())
+	r := Row{Address: netip.MustParseAddr("10.0.0.1"), State: Cooling}
+	n.dropRow(RunStore, r.Key())
+	n.putRow(RunStore, r)
+	if len(n.drop[RunStore]) != 0 || len(n.put[RunStore]) != 1 {
+		t.Errorf("put %v, drop %v", n.put[RunStore], n.drop[RunStore])
+	}
+	n.dropRow(RunStore, r.Key())
+	if len(n.drop[RunStore]) != 1 || len(n.put[RunStore]) != 0 {
+		t.Errorf("put %v, drop %v", n.put[RunStore], n.drop[RunStore])
+	}
+}
+
+// TestCloneSharesNothing: the simulator forks a node at a crash, and each goes its own way. What a step only replaces may be shared.
+func TestCloneSharesNothing(t *testing.T) {
+	replaced := []string{"Listed", "Cloud"}
+	n := New(Sound())
+	v := reflect.ValueOf(&n.state).Elem()
+	for i := range v.NumField() {
+		if f := v.Field(i); f.Kind() == reflect.Slice {
+			reflect.NewAt(f.Type(), f.Addr().UnsafePointer()).Elem().Set(reflect.MakeSlice(f.Type(), 1, 1))
+		}
+	}
+	c := n.state.clone()
+	w := reflect.ValueOf(&c).Elem()
+	for i := range v.NumField() {
+		if f := v.Field(i); f.Kind() == reflect.Slice && f.Pointer() == w.Field(i).Pointer() && !slices.Contains(replaced, v.Type().Field(i).Name) {
+			t.Errorf("%s is the original's", v.Type().Field(i).Name)
 		}
 	}
 }
