@@ -1,14 +1,22 @@
 package ipam
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/enilab/enilab/impl/dataplane"
 )
 
+// delPatience is how long a DEL waits for a daemon that recovers. Longer, and its plugin leaves it as an intent (rule F).
+const delPatience = 2 * time.Second
+
 // del: Save(cooling) → Saved → Apply(removal) → Applied → Reply (contract 3).
 func (n *Node) del(now time.Duration, in Del) {
-	if !n.accept(now, in.Req, VerbDel, in.Att, in.Deadline) {
+	deadline := in.Deadline
+	if n.Phase == recovering && !in.Intent {
+		deadline = min(cmp.Or(deadline, never), now+delPatience+replyMargin)
+	}
+	if !n.accept(now, in.Req, VerbDel, in.Att, deadline) {
 		return
 	}
 	if !n.speaks(VerbDel, in.Version) {

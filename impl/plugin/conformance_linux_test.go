@@ -339,6 +339,10 @@ func delIntent(t *testing.T, n *node) {
 	await(t, "the daemon to see the caller go", n.daemon.left)
 	n.daemon.set(func(d *daemon) { d.hang, d.hangUp = false, true })
 	one("a daemon that hangs up")
+	n.daemon.set(func(d *daemon) {
+		d.hangUp, d.refuse = false, &local.Response{Code: ipam.CodeTryAgain, Text: "cni del aws-cni/c1/eth0: ipamd is still recovering"}
+	})
+	one("a daemon that cannot do it now")
 	n.daemon.stop()
 	one("no daemon")
 	n.fails(of("DEL", "").with("stateDir", "/proc/nowhere"), 5, "could not be noted", "try again")

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"errors"
 	"path/filepath"
 
 	"github.com/containernetworking/cni/pkg/skel"
@@ -31,7 +32,10 @@ func (v *verb) del() error {
 	}
 	r, err := v.ask(&local.Request{Inode: inode}, v.conf.Timeout)
 	if err != nil {
-		return v.note(err)
+		return v.note("does not answer", err)
+	}
+	if r.Code == ipam.CodeTryAgain { // it recovers, stops, or cannot write: what it has to do later it will find in the folder
+		return v.note("cannot do it now", errors.New(r.Text))
 	}
 	if err := v.refused(r); err != nil {
 		return err
@@ -39,12 +43,12 @@ func (v *verb) del() error {
 	return v.forget(r)
 }
 
-// note writes the DEL down for a daemon that does not answer. That done, it has succeeded (rule F).
-func (v *verb) note(why error) error {
+// note writes the DEL down for a daemon that does not answer, or not yet. That done, it has succeeded (rule F).
+func (v *verb) note(state string, why error) error {
 	if err := intent.Write(v.intents(), v.intent()); err != nil {
-		return errorf(ipam.CodeIO, "%s: ipamd does not answer (%v), and the DEL could not be noted for it: %v; try again", v, why, err)
+		return errorf(ipam.CodeIO, "%s: ipamd %s (%v), and the DEL could not be noted for it: %v; try again", v, state, why, err)
 	}
-	v.log.Warn("noted for ipamd, which does not answer", "folder", v.intents(), "error", why.Error())
+	v.log.Warn("noted for ipamd, which "+state, "folder", v.intents(), "error", why.Error())
 	return nil
 }
 

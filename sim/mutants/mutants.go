@@ -145,8 +145,24 @@ func wraps() []Mutant {
 			Input: allAdopted},
 		{Name: "refused-is-tried-again", Kind: Wrap, Rule: "L", Doc: "an attach that EC2 refuses is tried again, for as long as EC2 refuses it",
 			Input: refusedForNow},
+		{Name: "no-intent-for-later", Kind: Wrap, Rule: "F", Doc: "a DEL that the daemon cannot do yet, because it recovers or stops, is an error and no intent",
+			Effects: laterIsNever},
 		{Name: "mute", Kind: Wrap, Rule: "contract", Doc: "a reply in twenty is never sent", Effects: mute},
 	}
+}
+
+// laterIsNever takes the word that a DEL may be left for later out of its answer.
+func laterIsNever(effs []ipam.Effect) []ipam.Effect {
+	for i, e := range effs {
+		r, ok := e.(*ipam.Reply)
+		if !ok || r.Verb != ipam.VerbDel || r.Err == nil || r.Err.Code != ipam.CodeTryAgain {
+			continue
+		}
+		c := *r
+		c.Err = &ipam.Error{Code: ipam.CodeIO, Text: r.Err.Text}
+		effs[i] = &c
+	}
+	return effs
 }
 
 // forgetCooling turns the durable row of a cooling address into no row.

@@ -107,6 +107,9 @@ func (s *Story) Refused(at time.Duration, node int32, r *ipam.Reply) {
 	switch r.Err.Code {
 	case ipam.CodeTryAgain:
 		said = "told to retry"
+		if r.Verb == ipam.VerbDel {
+			said = "left for later"
+		}
 	case ipam.CodeIO:
 		said = "failed"
 	case ipam.CodeDrifted:

@@ -72,7 +72,7 @@ func TestRefusals(t *testing.T) {
 			"ADD told to retry: ipamd is still recovering: instance metadata has not answered",
 			"42 ADDs told to retry: ipamd is still recovering: instance metadata has not answered"},
 		{ipam.VerbDel, ipam.CodeTryAgain, "cni del aws-cni/c%d/eth%d: the release could not be made durable: no space left on device (%d); try again",
-			"DEL told to retry: the record could not be written", "42 DELs told to retry: the record could not be written"},
+			"DEL left for later: the record could not be written", "42 DELs left for later: the record could not be written"},
 		{ipam.VerbCheck, ipam.CodeDrifted, "cni check aws-cni/abc/eth0: the rule is missing", "CHECK found drift: the rule is missing", "42 CHECKs found drift: the rule is missing"},
 		{ipam.VerbGC, ipam.CodeConfig, "cni gc aws-cni: cni.dev/valid-attachments is missing, which is not an empty list", "GC refused: it has no list of valid attachments",
 			"42 GCs refused: it has no list of valid attachments"},

@@ -89,7 +89,7 @@ func (w *World) plugin(n *node, e *event) {
 		return
 	}
 	n.lastReq++
-	r := request{req: n.lastReq, op: a.Op, verb: a.Verb, att: att}
+	r := request{req: n.lastReq, op: a.Op, verb: a.Verb, att: att, pod: pod}
 	if a.Verb == cri.DEL {
 		if row, ok := n.core.Find(att); ok {
 			r.addr = row.Address
@@ -122,7 +122,7 @@ func (w *World) daemonDown(n *node, r request, pod ipam.Pod) {
 }
 
 // hangUp is a daemon that dies while a plugin waits for it: to the plugin that is a daemon that is down.
-func (w *World) hangUp(n *node, r request) { w.daemonDown(n, r, ipam.Pod{}) }
+func (w *World) hangUp(n *node, r request) { w.daemonDown(n, r, r.pod) }
 
 func (w *World) result(n *node, e *event) {
 	o := e.data.(*outcome)
@@ -165,6 +165,11 @@ func (w *World) reply(n *node, r *ipam.Reply) {
 		w.intentDone(n, q.file, r.Err == nil)
 	}
 	if q.op == 0 {
+		return
+	}
+	if q.verb == cri.DEL && r.Err != nil && r.Err.Code == ipam.CodeTryAgain {
+		w.daemonDown(n, q, q.pod) // or cannot do it now, which is the same to a DEL
+		w.push(event{at: w.now + time.Second, kind: evStale, node: n.no, life: n.life, num: uint64(w.files)})
 		return
 	}
 	o := &outcome{verb: q.verb, att: q.att, addr: r.Address}

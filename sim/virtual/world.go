@@ -131,6 +131,7 @@ type request struct {
 	by   int      // GC: the action that asked
 	verb cri.Verb
 	att  ipam.Attachment
+	pod  ipam.Pod
 	addr netip.Addr // DEL: the address the attachment had
 	file int        // intent file: its number, from 1
 }
