@@ -45,6 +45,7 @@ func (c *Cloud) eni(e *types.NetworkInterface) (ipam.ENI, error) {
 		o.Device, o.Attachment = int(aws.ToInt32(a.DeviceIndex)), aws.ToString(a.AttachmentId)
 		o.Instance, o.DOT = aws.ToString(a.InstanceId), aws.ToBool(a.DeleteOnTermination)
 	}
+	o.Prefixes = len(e.Ipv4Prefixes)
 	if err := putAddresses(&o, e); err != nil {
 		return ipam.ENI{}, fmt.Errorf("interface %s: %w", o.ID, err)
 	}

@@ -110,6 +110,9 @@ func (n *Node) adoptENIs(now time.Duration, by What, view []ENI, asked uint64) {
 			ix = n.adoptENI(now, v)
 		}
 		e := &n.ENIs[ix]
+		if by != LookIMDS {
+			e.Prefixes = v.Prefixes
+		}
 		if by == LookAttached && e.Stage < Ready && e.Wait == applying && !e.Stored {
 			e.learn(v) // the kernel is at work on it, and EC2 is not
 			continue

@@ -133,7 +133,7 @@ func (n *Node) resolve(now time.Duration, ix int32, v *ENI) {
 
 // learn takes over what EC2 knows better.
 func (e *eni) learn(v *ENI) {
-	e.Attachment, e.DOT = v.Attachment, v.DOT
+	e.Attachment, e.DOT, e.Prefixes = v.Attachment, v.DOT, v.Prefixes
 	if v.MAC != "" {
 		e.MAC = v.MAC
 	}

@@ -173,6 +173,7 @@ type ENI struct {
 	CIDR       netip.Prefix // of the subnet
 	Primary    netip.Addr
 	Addresses  []netip.Addr // secondaries
+	Prefixes   int          // EC2: /28 prefixes, each of which takes the place of an address
 	Status     string       // EC2: available, attaching, in-use, detaching
 	Attachment string       // EC2: eni-attach-…
 	Instance   string       // EC2: attached to

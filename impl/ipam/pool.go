@@ -93,7 +93,7 @@ func (n *Node) supply() Supply {
 				coming = e.Count
 			}
 			s.Coming += coming
-			s.Room += max(0, s.PerENI-e.total()-coming)
+			s.Room += max(0, s.PerENI-e.slots()-coming)
 		}
 	}
 	// Addresses that only their inspection by the kernel keeps from being free come at once.
@@ -105,6 +105,9 @@ func (n *Node) supply() Supply {
 	s.Room += max(0, n.maxENIs()-attached) * s.PerENI
 	return s
 }
+
+// slots is how many places for addresses are taken on an ENI. We use no prefixes, and upstream leaves some behind.
+func (e *eni) slots() int { return e.total() + e.Prefixes }
 
 func (e *eni) total() int { return e.Has[Free] + e.Has[Assigned] + e.Has[Cooling] + e.Has[Quarantined] }
 
@@ -141,13 +144,13 @@ func (n *Node) grow(now time.Duration, more int, whole bool) {
 			continue
 		}
 		if e.Doing == AssignIPs {
-			more -= max(0, per-e.total()-e.Count)
+			more -= max(0, per-e.slots()-e.Count)
 			continue
 		}
 		if e.Wait != idle || e.Doing != 0 || e.Trimming || e.Stored {
 			continue
 		}
-		room := per - e.total()
+		room := per - e.slots()
 		if room <= 0 {
 			continue
 		}
@@ -274,7 +277,7 @@ func (n *Node) idleENI(w Want) (int32, bool) {
 	best, found := int32(0), false
 	for i := range n.ENIs {
 		e := &n.ENIs[i]
-		if e.Stage != Ready || e.Wait != idle || e.Doing != 0 || e.Device == 0 || e.total() > w.Less {
+		if e.Stage != Ready || e.Wait != idle || e.Doing != 0 || e.Device == 0 || e.Prefixes > 0 || e.total() > w.Less { // pods of upstream may have addresses of its prefixes
 			continue
 		}
 		if n.policy.Drainable != nil && e.Has[Free] != e.total() {

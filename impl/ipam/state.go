@@ -178,10 +178,27 @@ func (n *Node) reasons(to []string) []string {
 	if n.unread() > 0 && !n.asksWhose() || len(n.Others) > 0 && len(n.Waiting) > 0 {
 		to = append(to, "attached ENIs that are not ours occupy device indexes: "+n.others())
 	}
+	if slots, on := n.prefixes(); slots > 0 {
+		to = append(to, strconv.Itoa(slots)+" prefixes take places for addresses on "+on+", and pods cannot be given addresses of prefixes yet: "+
+			"unassign them, or let these ENIs go with the node")
+	}
 	if len(n.Waiting) > 0 {
 		to = append(to, strconv.Itoa(len(n.Waiting))+" pods wait for an address")
 	}
 	return to
+}
+
+// prefixes is how many there are on the node's ENIs, and on which.
+func (n *Node) prefixes() (count int, on string) {
+	for i := range n.ENIs {
+		if e := &n.ENIs[i]; e.Stage != 0 && !e.Foreign && e.Prefixes > 0 {
+			if count += e.Prefixes; on != "" {
+				on += ", "
+			}
+			on += e.ID
+		}
+	}
+	return count, on
 }
 
 // Rows calls f for each address row in slot order.

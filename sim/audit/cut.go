@@ -26,6 +26,7 @@ type CloudENI struct {
 	ID          string
 	Attached    bool
 	NotOurs     bool // it has a device index, and nothing else is the node's
+	Prefixes    int  // each takes the place of an address
 	Primary     netip.Addr
 	Secondaries []netip.Addr
 }

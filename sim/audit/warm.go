@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/enilab/enilab/impl/ipam"
 )
@@ -28,7 +29,7 @@ func poolOf(c *Cut) pool {
 		case c.Cloud[i].Attached:
 			p.enis++
 			p.total += len(c.Cloud[i].Secondaries)
-			p.room += max(0, p.per-len(c.Cloud[i].Secondaries))
+			p.room += max(0, p.per-len(c.Cloud[i].Secondaries)-c.Cloud[i].Prefixes)
 		}
 	}
 	return p
@@ -97,6 +98,9 @@ func (p pool) spare(c *Cut, band int) string {
 		return ""
 	}
 	for _, e := range c.View.ENIs {
+		if slices.ContainsFunc(c.Cloud, func(k CloudENI) bool { return k.ID == e.ID && k.Prefixes > 0 }) {
+			continue // pods may have addresses of its prefixes that no record of ours has
+		}
 		if e.Device > 0 && e.Stage == ipam.Ready && e.InUse == 0 && p.free-e.Available >= target {
 			return e.ID
 		}

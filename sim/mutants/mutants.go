@@ -147,6 +147,8 @@ func wraps() []Mutant {
 			Input: refusedForNow},
 		{Name: "no-intent-for-later", Kind: Wrap, Rule: "F", Doc: "a DEL that the daemon cannot do yet, because it recovers or stops, is an error and no intent",
 			Effects: laterIsNever},
+		{Name: "prefixes-are-room", Kind: Wrap, Rule: "L", Doc: "a prefix takes no place on its ENI: addresses are asked for that EC2 refuses, and no further ENI is made",
+			Input: withoutPrefixes},
 		{Name: "mute", Kind: Wrap, Rule: "contract", Doc: "a reply in twenty is never sent", Effects: mute},
 	}
 }
@@ -231,6 +233,19 @@ func refusedForNow(in ipam.Input) ipam.Input {
 		return c
 	}
 	return in
+}
+
+// withoutPrefixes takes prefixes out of EC2's answers.
+func withoutPrefixes(in ipam.Input) ipam.Input {
+	s, ok := in.(ipam.Seen)
+	if !ok || !slices.ContainsFunc(s.ENIs, func(e ipam.ENI) bool { return e.Prefixes > 0 }) {
+		return in
+	}
+	s.ENIs = slices.Clone(s.ENIs)
+	for i := range s.ENIs {
+		s.ENIs[i].Prefixes = 0
+	}
+	return s
 }
 
 func mute(effs []ipam.Effect) []ipam.Effect {

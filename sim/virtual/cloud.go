@@ -157,7 +157,7 @@ func class(r *ec2.Response) ipam.Class {
 
 func (w *World) eni(e *ec2.ENI) ipam.ENI {
 	out := ipam.ENI{ID: string(e.ID), MAC: e.MAC, Device: e.DeviceIndex, Subnet: string(e.Subnet), CIDR: w.cfg.Subnet, Primary: e.Primary,
-		Addresses: e.Secondaries, Status: e.Status.String(), Attachment: e.Attachment, Instance: string(e.Instance), DOT: e.DeleteOnTermination, Kind: e.Kind.String()}
+		Addresses: e.Secondaries, Status: e.Status.String(), Attachment: e.Attachment, Instance: string(e.Instance), DOT: e.DeleteOnTermination, Kind: e.Kind.String(), Prefixes: len(e.Prefixes)}
 	for _, t := range e.Tags {
 		switch t.Key {
 		case tagOwner:

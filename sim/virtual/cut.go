@@ -60,7 +60,7 @@ func (w *World) collect(n *node) *audit.Cut {
 	}
 	for _, id := range w.cloud.AttachedENIs(n.inst) {
 		e, _ := w.cloud.ENI(id)
-		c.Cloud = append(c.Cloud, audit.CloudENI{ID: string(id), Attached: true, NotOurs: w.whose(n).NotOurs(id) != "", Primary: e.Primary, Secondaries: e.Secondaries})
+		c.Cloud = append(c.Cloud, audit.CloudENI{ID: string(id), Attached: true, NotOurs: w.whose(n).NotOurs(id) != "", Prefixes: len(e.Prefixes), Primary: e.Primary, Secondaries: e.Secondaries})
 	}
 	c.PendingDELs = len(n.intents)
 	w.retrace(n)

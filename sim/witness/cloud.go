@@ -127,7 +127,7 @@ func ENIs(m *ec2.Cloud, i ec2.InstanceID, set *ipam.Settings) (out []audit.Cloud
 	whose := acts.Whose{Model: m, Node: i, LeavesUntagged: set.LeaveUntagged}
 	for _, id := range m.AttachedENIs(i) {
 		e, _ := m.ENI(id)
-		out = append(out, audit.CloudENI{ID: string(id), Attached: true, NotOurs: whose.NotOurs(id) != "", Primary: e.Primary, Secondaries: e.Secondaries})
+		out = append(out, audit.CloudENI{ID: string(id), Attached: true, NotOurs: whose.NotOurs(id) != "", Prefixes: len(e.Prefixes), Primary: e.Primary, Secondaries: e.Secondaries})
 	}
 	return out
 }
