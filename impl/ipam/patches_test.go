@@ -290,3 +290,28 @@ func TestSettingsReachTheHostAtOnce(t *testing.T) {
 	}
 	t.Error("nothing is applied to the host")
 }
+
+// TestRecordsThatCannotBeReadAreTold: once, with what is wrong with them.
+func TestRecordsThatCannotBeReadAreTold(t *testing.T) {
+	w := newWorld(t, ipam.Sound())
+	w.step(ipam.Start{Boot: "b", Seed: 1, Daemon: self, Version: w.version, Wall: bootWall, Cluster: "c", Settings: w.set, Unread: "ipam.json: broken"})
+	if w.marks[ipam.CheckpointUnread] != 1 {
+		t.Errorf("told %d times", w.marks[ipam.CheckpointUnread])
+	}
+}
+
+// TestDelBehindARepair: it begins when the repair has ended.
+func TestDelBehindARepair(t *testing.T) {
+	w := ready(t, ipam.Sound())
+	b, a := w.up("c1", "web-1")
+	plan := dataplane.Plan{Ops: []dataplane.Op{{Kind: dataplane.RemoveRule, Priority: dataplane.PriorityToPod, Addr: a, Table: dataplane.MainTable}}}
+	if _, err := w.kernel.Apply(plan, 0, 1); err != nil {
+		t.Fatal(err)
+	}
+	w.step(ipam.Seen{What: ipam.LookKernel}) // a hint
+	repair := w.until("a repair", func(e ipam.Effect) bool { p, ok := e.(*ipam.Apply); return ok && p.Lane.Kind == ipam.PodLane })
+	del := w.del(b)
+	w.step(w.outcome(repair))
+	w.calm()
+	w.answered(del)
+}

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -385,5 +386,27 @@ func TestCloneSharesNothing(t *testing.T) {
 		if f := v.Field(i); f.Kind() == reflect.Slice && f.Pointer() == w.Field(i).Pointer() && !slices.Contains(replaced, v.Type().Field(i).Name) {
 			t.Errorf("%s is the original's", v.Type().Field(i).Name)
 		}
+	}
+}
+
+// TestAStateOfNoNodeIsRefused: an address on an ENI that is not there would make the first step panic.
+func TestAStateOfNoNodeIsRefused(t *testing.T) {
+	for on, good := range map[int32]bool{-2: false, -1: true, 1: false} {
+		n := New(Sound())
+		n.ENIs, n.Addrs = make([]eni, 1), []address{{IP: netip.MustParseAddr("10.0.0.1"), ENI: on, State: Cooling}}
+		n.Count[Cooling] = 1
+		if err := n.valid(); (err == nil) != good {
+			t.Errorf("an address on ENI %d of 1: %v", on, err)
+		}
+	}
+}
+
+// TestAnADDSaysWhatEC2Said: beside what it says of the node's addresses.
+func TestAnADDSaysWhatEC2Said(t *testing.T) {
+	n := New(Sound())
+	n.Phase = serving
+	n.Troubles[troubleEC2] = "EC2 refuses AttachNetworkInterface: AttachmentLimitExceeded"
+	if text := n.noAddress(0, &Add{}); !strings.HasSuffix(text, n.Troubles[troubleEC2]) {
+		t.Errorf("%s", text)
 	}
 }

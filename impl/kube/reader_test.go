@@ -302,3 +302,13 @@ func FuzzNode(f *testing.F) {
 		}
 	})
 }
+
+// TestAccountOfItsPod: unless somebody says another one.
+func TestAccountOfItsPod(t *testing.T) {
+	for given, want := range map[string]string{"": ServiceAccount, "/other": "/other"} {
+		r, err := New(Config{Node: "node-1", Endpoint: "http://api.example", Account: given})
+		if err != nil || r.cfg.Account != want {
+			t.Errorf("%q: %+v, %v", given, r, err)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/containernetworking/cni/libcni"
+	"github.com/containernetworking/cni/pkg/types"
 
 	"github.com/enilab/enilab/impl/conflist"
 	"github.com/enilab/enilab/impl/ipam"
@@ -212,5 +214,16 @@ func TestDependencies(t *testing.T) {
 func TestStatusPatience(t *testing.T) {
 	if statusTimeout > 800*time.Millisecond {
 		t.Errorf("STATUS waits %v for the daemon: expected at most 800 ms", statusTimeout)
+	}
+}
+
+func TestCodeOf(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want uint
+	}{{nil, 0}, {errors.New("any"), types.ErrInternal}, {fmt.Errorf("around: %w", errorf(11, "again")), 11}} {
+		if have := codeOf(c.err); have != c.want {
+			t.Errorf("%v: %d, expected %d", c.err, have, c.want)
+		}
 	}
 }

@@ -169,7 +169,7 @@ func TestLeadsTo(t *testing.T) {
 	}
 }
 
-// TestRemovedRouteAndBlackhole: both routes of a prefix go, the one to the link and the one to nowhere.
+// TestRemovedRouteAndBlackhole: all routes of a prefix go, the one to the link and those to nowhere.
 func TestRemovedRouteAndBlackhole(t *testing.T) {
 	enterNew(t)
 	k := openHere(t, Options{})
@@ -180,6 +180,7 @@ func TestRemovedRouteAndBlackhole(t *testing.T) {
 	_, dst, err := net.ParseCIDR(host.String())
 	must(t, err)
 	must(t, netlink.RouteAdd(&netlink.Route{Dst: dst, Type: unix.RTN_BLACKHOLE, Priority: 77}))
+	must(t, netlink.RouteAdd(&netlink.Route{Dst: dst, Type: unix.RTN_PROHIBIT, Priority: 78}))
 	apply(t, k, dataplane.Plan{Ops: []dataplane.Op{{Kind: dataplane.RemoveRoute, Alias: w.Alias, Dst: host, Table: dataplane.MainTable}}}, nil)
 	for _, r := range observe(t, k).Routes {
 		if r.Dst == host {
@@ -213,4 +214,29 @@ func TestMultipathRoute(t *testing.T) {
 		}
 	}
 	t.Error("the route is not observed")
+}
+
+// TestRulesThatCannotBeRead: they are not taken for none.
+func TestRulesThatCannotBeRead(t *testing.T) {
+	broken, kernel := scripted(t)
+	unix.Close(kernel)
+	var room []rule
+	a := &applier{k: &Kernel{}, s: broken, r: &request{}, room: &room}
+	if err := a.removeRules(dataplane.Rule{Priority: dataplane.PriorityToPod}, false); err == nil {
+		t.Error("rules were removed that could not be read")
+	}
+}
+
+// TestShortConfiguration: a kernel whose list of a link's settings ends before rp_filter.
+func TestShortConfiguration(t *testing.T) {
+	var r request
+	r.reset().message(0, 0)
+	family := r.nest(unix.AF_INET)
+	conf := r.nest(unix.IFLA_INET_CONF)
+	r.raw(1, 0, 0, 0)
+	r.end(conf)
+	r.end(family)
+	if v := reversePathFilter(r.b[unix.NLMSG_HDRLEN:]); v != 0 {
+		t.Errorf("rp_filter is %d", v)
+	}
 }

@@ -151,3 +151,16 @@ func TestChained(t *testing.T) {
 		}
 	}
 }
+
+func TestExcerpt(t *testing.T) {
+	for text, want := range map[string]string{"": "", " \n": "", "a\nb\n": ": a; b", strings.Repeat("x", maxExcerpt+1): ": " + strings.Repeat("x", maxExcerpt) + "…"} {
+		if have := excerpt(text); have != want {
+			t.Errorf("%q: %q, expected %q", text, have, want)
+		}
+	}
+	for dir, want := range map[string]string{"": "the working directory", "/src": "/src"} {
+		if have := (&Options{Dir: dir}).folder(); have != want {
+			t.Errorf("%q: %q", dir, have)
+		}
+	}
+}
