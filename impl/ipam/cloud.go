@@ -53,7 +53,7 @@ func (n *Node) vpcChanged(cidrs []netip.Prefix) {
 // believes it has fewer ENIs than it has makes more than MAX_ENI.
 func (n *Node) seenAttached(now time.Duration, in *Seen, whole bool, asked uint64) {
 	if !whole {
-		n.trouble(troubleSurvey, "EC2 does not say which network interfaces are attached, and none is made before that: "+in.Err)
+		n.trouble(troubleSurvey, "EC2 does not say which network interfaces are attached, and before that none is made and no address is taken that is not on record: "+in.Err)
 	}
 	if !whole || n.Phase == recovering {
 		return
