@@ -11,6 +11,8 @@ const (
 	// maxPeers is how many callers are served at once: kubelet's limit is 250 pods on a node, with two DELs each and the
 	// runtime's STATUS. Each holds up to three files.
 	maxPeers = 1024
+	// maxSilent is how many connections are kept whose request has not come: a plugin sends it at once, and each is a file.
+	maxSilent = 512
 	// maxRecord is the largest record that is read: a thousand allocations are half a megabyte.
 	maxRecord = 64 << 20
 	// maxConflist is the largest conflist that is read: a plugin's configuration is some hundred bytes.

@@ -56,7 +56,8 @@ type daemon struct {
 	slots    chan struct{} // one per caller that is served; any goroutine
 	lock     *os.File      // the node is ours as long as it is open
 	listener *local.Listener
-	closed   bool // it is
+	silent   silent // any goroutine
+	closed   bool   // it is
 
 	began    time.Duration
 	before   bool // an earlier daemon has served since the machine started
@@ -130,7 +131,9 @@ func (d *daemon) run(ctx context.Context) error {
 	if err := d.begin(); err != nil {
 		return err
 	}
-	d.go_(d.accept)
+	l := d.listener
+	d.go_(func() { d.accept(l) })
+	d.watchSocket()
 	d.loop(ctx)
 	d.deaf()
 	d.log.Info("ipamd ends", "steps", d.steps)

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -75,7 +77,11 @@ func Main(args []string, parts Parts) int {
 		fmt.Println(versionText())
 		return exitOK
 	case f.print:
-		return exitCode(settings.Print(os.Stdout, s, problems))
+		code := exitCode(settings.Print(os.Stdout, s, problems))
+		if slices.ContainsFunc(problems, func(p settings.Problem) bool { return p.Stops }) {
+			code = exitFailed
+		}
+		return code
 	}
 	if f.ask != "" {
 		return exitCode(ask(os.Stdout, f.ask, f.probe, s))
@@ -154,10 +160,24 @@ func versionText() string {
 const (
 	gcPercent = 40
 	maxProcs  = 4
+	// memoryPart of what the container may have is where the collector begins to work harder, tenths: the rest is the kernel's, for pages and sockets.
+	memoryPart = 8
+	memoryMax  = "/sys/fs/cgroup/memory.max" // of the container; "max" where there is no limit (cgroup v2)
 )
+
+// memoryLimit is what the collector keeps the daemon below, as GOMEMLIMIT does where somebody has set that.
+func memoryLimit(max []byte) (bytes int64, limited bool) {
+	n, err := strconv.ParseInt(strings.TrimSpace(string(max)), 10, 64)
+	return n / 10 * memoryPart, err == nil && n > 0
+}
 
 func frugal() {
 	debug.SetGCPercent(gcPercent)
+	if data, err := os.ReadFile(memoryMax); err == nil && os.Getenv("GOMEMLIMIT") == "" {
+		if limit, limited := memoryLimit(data); limited {
+			debug.SetMemoryLimit(limit)
+		}
+	}
 	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), maxProcs))
 }
 

@@ -6,7 +6,13 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
 	"time"
+
+	"github.com/fsnotify/fsnotify"
 
 	"github.com/enilab/enilab/impl/dataplane/linux"
 	"github.com/enilab/enilab/impl/ipam"
@@ -14,29 +20,71 @@ import (
 )
 
 // accept serves callers until the listener is closed.
-func (d *daemon) accept() {
+func (d *daemon) accept(l *local.Listener) {
 	for {
-		p, err := d.listener.Accept()
+		p, err := l.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
 		if err != nil {
 			d.log.Warn("a caller cannot be taken; ipamd tries again", "err", err)
+			d.silent.hurry(0)       // somebody who says nothing has a file that others need
 			time.Sleep(acceptPause) // it passes when callers leave
 			continue
 		}
-		select {
-		case d.slots <- struct{}{}:
-			d.go_(func() {
-				defer func() { <-d.slots }()
-				d.serve(p)
-			})
-		default:
-			d.go_(func() {
-				d.refuse(p, ipam.CodeTryAgain, fmt.Sprintf("%d callers are served already, try again", maxPeers))
-			})
-		}
+		d.silent.add(p)
+		d.silent.hurry(maxSilent)
+		d.go_(func() { d.serve(p) })
 	}
+}
+
+// silent are the callers who have not said what they want, in the order in which they came. They hold no place of those that are served: where
+// there are too many, the first goes.
+type silent struct {
+	mu    sync.Mutex
+	peers []*local.Peer
+}
+
+func (s *silent) add(p *local.Peer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.peers = append(s.peers, p)
+}
+
+func (s *silent) remove(p *local.Peer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := slices.Index(s.peers, p); i >= 0 {
+		s.peers = slices.Delete(s.peers, i, i+1)
+	}
+}
+
+// hurry ends the first of them if there are more than most.
+func (s *silent) hurry(most int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.peers) > most {
+		s.peers[0].Abandon()
+		s.peers = slices.Delete(s.peers, 0, 1)
+	}
+}
+
+// hearAgain listens anew where the socket's file is gone: plugins find no daemon, and would write intents and errors for ever.
+func (d *daemon) hearAgain() {
+	if d.closed || d.listener.Shown() {
+		return
+	}
+	l, err := local.Listen(d.c.Socket)
+	if err != nil {
+		d.log.Error("the socket is gone and cannot be made again; ipamd tries again", "err", err)
+		d.after(d.clock.Now()+retryMost, d.hearAgain)
+		return
+	}
+	d.log.Warn("somebody has removed the socket; ipamd listens on a new one", "path", d.c.Socket)
+	old := d.listener
+	d.listener = l
+	_ = old.Close() // its file is gone, and the loop that accepts from it ends
+	d.go_(func() { d.accept(l) })
 }
 
 // deaf takes no further callers.
@@ -62,16 +110,26 @@ func (d *daemon) serve(p *local.Peer) {
 	}
 	defer p.Close()
 	q, files, err := p.Read()
+	defer p.Release()
+	d.silent.remove(p)
 	if err == io.EOF {
 		return // somebody looked whether a daemon is here
 	}
 	if err != nil {
-		d.refuse(p, ipam.CodeConfig, err.Error())
+		d.refuse(p, codeOf(err), err.Error())
+		return
+	}
+	select {
+	case d.slots <- struct{}{}:
+		defer func() { <-d.slots }()
+	default:
+		closeAll(files)
+		d.refuse(p, ipam.CodeTryAgain, fmt.Sprintf("%d callers are served already, try again", maxPeers))
 		return
 	}
 	pod, err := podOf(q, files)
 	if err != nil {
-		d.refuse(p, ipam.CodeConfig, "cni "+q.Verb+" "+q.Attachment().String()+": "+err.Error())
+		d.refuse(p, codeOf(err), "cni "+q.Verb+" "+q.Attachment().String()+": "+err.Error())
 		return
 	}
 	c := &caller{q: q, who: p.String(), answer: make(chan *local.Response, 1)}
@@ -82,6 +140,16 @@ func (d *daemon) serve(p *local.Peer) {
 		return
 	}
 	d.answer(p, c)
+}
+
+// codeOf tells what passes, as the want of files and memory does, from what is wrong with the request.
+func codeOf(err error) int {
+	for _, passes := range []error{local.ErrNoFiles, local.ErrCrowded, os.ErrDeadlineExceeded, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS} {
+		if errors.Is(err, passes) {
+			return ipam.CodeTryAgain
+		}
+	}
+	return ipam.CodeConfig
 }
 
 // answer waits for the answer and writes it.
@@ -136,5 +204,47 @@ func podOf(q *local.Request, files []*os.File) (*linux.Pod, error) {
 func closeAll(files []*os.File) {
 	for _, f := range files {
 		f.Close()
+	}
+}
+
+// watchSocket hears when the socket's file goes. Where that cannot be heard, it is looked at now and then.
+func (d *daemon) watchSocket() {
+	d.go_(func() {
+		err := d.hearSocket()
+		if d.ctx.Err() != nil {
+			return
+		}
+		d.post(func() {
+			d.log.Warn("the socket's folder is not watched; it is looked at now and then", "err", err)
+			d.hearAgain()
+			d.after(d.clock.Now()+intentScan, d.watchSocket)
+		})
+	})
+}
+
+func (d *daemon) hearSocket() error {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if err := w.Add(filepath.Dir(d.c.Socket)); err != nil {
+		return err
+	}
+	d.post(d.hearAgain) // for what came before the watch
+	for {
+		select {
+		case <-d.ctx.Done():
+			return nil
+		case err := <-w.Errors:
+			return err
+		case e, ok := <-w.Events:
+			switch {
+			case !ok:
+				return os.ErrClosed
+			case filepath.Clean(e.Name) == filepath.Clean(d.c.Socket):
+				d.post(d.hearAgain)
+			}
+		}
 	}
 }

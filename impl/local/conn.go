@@ -61,7 +61,7 @@ func (c *Conn) Call(r *Request, timeout time.Duration, files ...*os.File) (*Resp
 		return nil, c.failed(r, "send", sent)
 	}
 	// A daemon that refuses without reading has answered before it closed.
-	body, _, err = readFrame(c.unix, MaxResponse, 0)
+	body, _, err = readFrame(c.unix, MaxResponse, 0, nil)
 	if err != nil {
 		return nil, c.failed(r, "wait for the answer", errors.Join(sent, explained(err, timeout)))
 	}

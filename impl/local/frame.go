@@ -44,9 +44,9 @@ func writeFrame(c *net.UnixConn, limit int, body []byte, files []*os.File) error
 	return err
 }
 
-// readFrame reads a message. io.EOF means that the other end hung up before its first byte. With an error there are
+// readFrame reads a message. large, unless it is nil, is asked before a long one is read. io.EOF means that the other end hung up before its first byte. With an error there are
 // no files: what came is closed.
-func readFrame(c *net.UnixConn, limit, maxFiles int) (body []byte, files []*os.File, err error) {
+func readFrame(c *net.UnixConn, limit, maxFiles int, large func() error) (body []byte, files []*os.File, err error) {
 	defer func() {
 		if err != nil {
 			closeAll(files)
@@ -72,6 +72,11 @@ func readFrame(c *net.UnixConn, limit, maxFiles int) (body []byte, files []*os.F
 	if n-header > size {
 		return nil, files, fmt.Errorf("expected %d bytes, found %d more", size, n-header-size)
 	}
+	if size > largeRequest && large != nil {
+		if err := large(); err != nil {
+			return nil, files, err
+		}
+	}
 	// The buffer grows with what comes, not with what was announced.
 	b := bytes.NewBuffer(buf[header:n])
 	if _, err := io.CopyN(b, c, int64(size-(n-header))); err != nil {
@@ -91,6 +96,9 @@ func cut(err error, had int) error {
 // errFiles is a message with more files than may be.
 var errFiles = errors.New("too many files came with the message")
 
+// ErrNoFiles is a message whose files this process cannot take: it has as many open as it may (RLIMIT_NOFILE). That passes.
+var ErrNoFiles = errors.New("the files that came with the message cannot be taken: this process has too many open; raise RLIMIT_NOFILE, or try again")
+
 // readSome is one recvmsg.
 func readSome(c *net.UnixConn, buf []byte, maxFiles int) (n int, files []*os.File, err error) {
 	oob := make([]byte, syscall.CmsgSpace(MaxFiles*4))
@@ -102,6 +110,8 @@ func readSome(c *net.UnixConn, buf []byte, maxFiles int) (n int, files []*os.Fil
 	case err != nil:
 	case n == 0:
 		err = io.EOF
+	case flags&syscall.MSG_CTRUNC != 0 && len(files) < maxFiles:
+		err = ErrNoFiles
 	case flags&syscall.MSG_CTRUNC != 0 || len(files) > maxFiles:
 		err = errFiles
 	}

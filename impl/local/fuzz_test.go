@@ -69,7 +69,7 @@ func FuzzFrame(f *testing.F) {
 			t.Skip(err)
 		}
 		a.Close()
-		body, got, err := readFrame(b, MaxRequest, MaxFiles)
+		body, got, err := readFrame(b, MaxRequest, MaxFiles, nil)
 		defer closeAll(got)
 		switch {
 		case err != nil && (body != nil || got != nil):

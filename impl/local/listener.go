@@ -21,7 +21,18 @@ type Listener struct {
 	unix *net.UnixListener
 	path string
 	made os.FileInfo
+	bulk chan struct{}
 }
+
+// Memory for requests is bounded by how many large ones there are at once; the others wait, and are told to try again. A GC of a whole node has
+// 20 KiB.
+const (
+	largeRequest = 64 << 10 // bytes
+	maxLarge     = 2
+)
+
+// ErrCrowded is a large request that found no place in time.
+var ErrCrowded = errors.New("too many large requests at once, try again")
 
 // Listen makes the socket at that path, with mode 0600, in a folder that exists. A socket on which somebody answers is
 // an error: two daemons would share a node. One on which nobody does was left by a daemon that died, and is replaced;
@@ -41,7 +52,7 @@ func Listen(path string) (*Listener, error) {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
 	u.SetUnlinkOnClose(false)
-	l := &Listener{unix: u, path: path}
+	l := &Listener{unix: u, path: path, bulk: make(chan struct{}, maxLarge)}
 	if err := l.show(); err != nil {
 		u.Close()
 		os.Remove(path + fresh)
@@ -91,7 +102,7 @@ func (l *Listener) Accept() (*Peer, error) {
 		if err != nil {
 			return nil, err
 		}
-		p := &Peer{unix: c, gone: make(chan struct{})}
+		p := &Peer{unix: c, bulk: l.bulk, gone: make(chan struct{})}
 		if p.PID, p.UID, err = credentials(c); err != nil {
 			c.Close()
 			if errors.Is(err, errors.ErrUnsupported) {
@@ -103,9 +114,15 @@ func (l *Listener) Accept() (*Peer, error) {
 	}
 }
 
+// Shown says whether callers find the listener by its path: the file may be gone, or another one.
+func (l *Listener) Shown() bool {
+	st, err := os.Lstat(l.path)
+	return err == nil && os.SameFile(st, l.made)
+}
+
 // Close stops listening and removes the socket, unless another one has its name by now.
 func (l *Listener) Close() error {
-	if st, err := os.Lstat(l.path); err == nil && os.SameFile(st, l.made) {
+	if l.Shown() {
 		os.Remove(l.path)
 	}
 	return l.unix.Close()

@@ -20,6 +20,8 @@ type Peer struct {
 	UID uint32 // its effective user
 
 	unix *net.UnixConn
+	bulk chan struct{} // the Listener's, for large requests
+	held bool          // one of its places is this peer's
 	once sync.Once
 	gone chan struct{}
 }
@@ -30,7 +32,7 @@ func (p *Peer) Read() (*Request, []*os.File, error) {
 	if err := p.unix.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		return nil, nil, fmt.Errorf("read from %s: %w", p, err)
 	}
-	body, files, err := readFrame(p.unix, MaxRequest, MaxFiles)
+	body, files, err := readFrame(p.unix, MaxRequest, MaxFiles, p.large)
 	if err == io.EOF {
 		return nil, nil, err
 	}
@@ -69,11 +71,35 @@ func (p *Peer) Write(r *Response) error {
 // and by Close.
 func (p *Peer) Gone() <-chan struct{} { return p.gone }
 
+// large waits for one of the few places that large requests have.
+func (p *Peer) large() error {
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	select {
+	case p.bulk <- struct{}{}:
+		p.held = true
+		return p.unix.SetReadDeadline(time.Now().Add(patience))
+	case <-t.C:
+		return ErrCrowded
+	}
+}
+
+// Release ends the request's claim on memory: nobody holds it any more.
+func (p *Peer) Release() {
+	if p.held {
+		p.held = false
+		<-p.bulk
+	}
+}
+
 // Close ends the connection.
 func (p *Peer) Close() error {
 	p.leave()
 	return p.unix.Close()
 }
+
+// Abandon ends the connection under a Read that waits; Close has to follow.
+func (p *Peer) Abandon() { _ = p.unix.SetReadDeadline(time.Unix(1, 0)) }
 
 func (p *Peer) leave() { p.once.Do(func() { close(p.gone) }) }
 
