@@ -2,7 +2,7 @@
 # and soak also use the machine's kernel, in namespaces that they make and that are gone afterwards.
 
 .DEFAULT_GOAL := help
-.PHONY: help build image demo test short netns lint race race-all seeds e2e bench soak fuzz conform-mutants patches behaviour clean
+.PHONY: help build image demo test short netns lint race race-all seeds e2e bench soak fuzz conform-mutants patches mutation behaviour clean
 
 # The tag leaves golang.org/x/net/trace out of gRPC: its templates make the linker keep every method there is, 50 MB of them.
 BUILD := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags '-s -w'
@@ -79,6 +79,11 @@ conform-mutants: ## break the fakes once for each row of enilab conform, and see
 
 patches: ## change one line of source, as testdata/patches says, and see the test fail that notices it: PATCH=NAME for one
 	ENILAB_PATCHES=$(PATCH) go test -count=1 $(LIMIT) -run '^TestPatches' -v ./internal/mutation
+
+SAMPLE ?= 400
+SEED ?= 1
+mutation: ## which of SAMPLE=400 changes of impl, drawn by SEED=1, the quick tests notice; goes on where it ended (an hour)
+	go run ./internal/mutation/mutate --state bin/mutation.json --sample $(SAMPLE) --seed $(SEED)
 
 behaviour: build ## write down what the project does, trace by trace: testdata/behaviour.txt (minutes)
 	go run ./internal/behaviour > bin/behaviour.txt
