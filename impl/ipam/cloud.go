@@ -250,6 +250,9 @@ func (n *Node) seenLeaked(now time.Duration, in *Seen, whole bool) {
 		if _, known := n.eniByID(v.ID); known || v.Status != "available" {
 			continue
 		}
+		if n.Cluster == "" && v.Owner != n.Inst.ID { // nothing says that a neighbour is of this cluster
+			continue
+		}
 		since := now
 		for _, s := range n.Sightings {
 			if s.ID == v.ID {

@@ -19,7 +19,7 @@ type Start struct {
 	Daemon   string // container ID of the daemon's own sandbox ("" when it runs outside any): rule A
 	Version  int    // version of the records and of the local protocol that this daemon writes; 0 means Version
 	Wall     int64  // wall clock at boot, in seconds since 1970; printed and put into tags, never decided on alone
-	Cluster  string // tagged on every ENI; sweeps stay inside it
+	Cluster  string // tagged on every ENI; sweeps stay inside it. Empty: they are of this instance's own ENIs
 
 	Rows     []Row  // both stores, as decoded
 	Unread   string // why a record could not be read; its rows are then missing and are rebuilt from kernel and runtime
@@ -132,7 +132,7 @@ const (
 	LookRuntime                  // the runtime's sandboxes
 	LookIMDS                     // identity, attached ENIs and their addresses
 	LookENI                      // EC2's word on ENIs, asked by ID
-	LookLeaked                   // EC2's `available` ENIs with the cluster's tag
+	LookLeaked                   // EC2's `available` ENIs with the cluster's tag; without a cluster's name, with this instance's
 	LookPods                     // the pods that the API server lists for this node
 	LookAttached                 // EC2's word on the ENIs attached to this instance, once a life: metadata may not list the newest yet
 	looks        = iota + 1

@@ -71,7 +71,7 @@ func (n *Node) configured(w What) bool {
 	case LookPods:
 		return n.Set.API
 	case LookLeaked:
-		return !n.Set.NoSweep && !n.Set.NoProvisioning && n.Cluster != ""
+		return !n.Set.NoSweep && !n.Set.NoProvisioning
 	}
 	return true
 }

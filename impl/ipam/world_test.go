@@ -62,6 +62,7 @@ type world struct {
 	limits   ipam.Limits
 	set      ipam.Settings
 	version  int
+	cluster  string
 	lives    uint64
 
 	enis  []cloudENI
@@ -145,7 +146,7 @@ func effectInShort(e ipam.Effect) string {
 
 func newWorld(t testing.TB, p *ipam.Policy) *world {
 	w := &world{t: t, policy: p, contract: audit.NewContract(), kernel: kernel.New(1), limits: ipam.Limits{ENIs: 3, Addresses: 6},
-		set: ipam.Defaults(), version: ipam.Version, rows: map[ipam.Key]ipam.Row{}, replies: map[ipam.Req]*ipam.Reply{}, marks: map[ipam.Mark]int{}}
+		set: ipam.Defaults(), version: ipam.Version, cluster: "c", rows: map[ipam.Key]ipam.Row{}, replies: map[ipam.Req]*ipam.Reply{}, marks: map[ipam.Mark]int{}}
 	w.set.API = false
 	w.now = time.Second
 	subnet := netip.MustParsePrefix("10.0.0.0/24")
@@ -164,7 +165,7 @@ func (w *world) start() {
 	w.node = ipam.New(w.policy)
 	w.contract.Reset()
 	w.contract.Slack = time.Second
-	w.step(ipam.Start{Boot: "b", Seed: w.lives, Daemon: self, Version: w.version, Wall: bootWall, Cluster: "c", Settings: w.set, Rows: w.stored()})
+	w.step(ipam.Start{Boot: "b", Seed: w.lives, Daemon: self, Version: w.version, Wall: bootWall, Cluster: w.cluster, Settings: w.set, Rows: w.stored()})
 }
 
 // stored reads both stores through their files.
