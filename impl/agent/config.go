@@ -22,6 +22,7 @@ type Config struct {
 	Unusual  []string      // what is worth saying about the settings and stops nothing
 
 	Clock   *clock.Clock
+	Booted  time.Duration // when the machine booted, on that clock: 0 unless it is a laboratory's
 	Kernel  Kernel
 	Cloud   Cloud
 	Runtime Runtime // nil: no runtime socket is configured

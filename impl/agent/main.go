@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/enilab/enilab/impl/clock"
 	"github.com/enilab/enilab/impl/cloud"
@@ -39,6 +40,7 @@ const (
 // flags are what the command line says. Everything that an operator sets is in the environment, as amazon-vpc-cni-k8s has it.
 type flags struct {
 	clock, record  string
+	booted         time.Duration
 	recordVersion  int
 	print, version bool
 	init           bool
@@ -105,6 +107,7 @@ func parse(args []string, out io.Writer) (f flags, err error) {
 		set.PrintDefaults()
 	}
 	set.StringVar(&f.clock, "clock", "", "time comes from a laboratory, at `unix:PATH`")
+	set.DurationVar(&f.booted, "booted", 0, "when the machine booted, on a laboratory's clock")
 	set.StringVar(&f.record, "record", "", "the flight recorder also writes to `unix:PATH or FILE`, each step before it has a consequence")
 	set.IntVar(&f.recordVersion, "record-version", ipam.Version, "write records and speak the local protocol as `version` N does")
 	set.BoolVar(&f.print, "print-settings", false, "print the settings and end")
@@ -271,7 +274,7 @@ func (n noCloud) Attached(context.Context) ([]ipam.ENI, error)       { return ni
 
 // equip adds what the command line asks for.
 func equip(c *Config, f flags) (err error) {
-	c.Clock = clock.Boot()
+	c.Clock, c.Booted = clock.Boot(), f.booted
 	if path, ok := strings.CutPrefix(f.clock, "unix:"); ok {
 		if c.Clock, err = clock.Dial(path); err != nil {
 			return err

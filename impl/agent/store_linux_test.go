@@ -58,6 +58,7 @@ func TestBadRecords(t *testing.T) {
 			make(t, path)
 			r.record = &buffer{}
 			r.c.Record = r.record
+			r.c.Settings.CoolDown = 100 * time.Millisecond // so long all rest that nobody has
 			r.start().serves()
 			if v := r.view(); v.View.Assigned != 1 || v.Rows[0].Address != one && len(v.Rows) == 1 {
 				t.Errorf("rebuilt: %d assigned", v.View.Assigned)
@@ -84,6 +85,7 @@ func TestBadRecords(t *testing.T) {
 func TestReadOnlyRecord(t *testing.T) {
 	r := newRig(t, 3)
 	r.c.Checkpoint = "/proc/version"
+	r.c.Settings.CoolDown = 100 * time.Millisecond // so long all rest that nobody has
 	r.start().serves()
 	out := r.must(addOf("one"), passed(t)...)
 	if out.Code != ipam.CodeTryAgain || !strings.Contains(out.Text, "/proc/version") || strings.Contains(out.Text, "no such file") {

@@ -143,6 +143,15 @@ func (n *Node) adoptENI(now time.Duration, v *ENI) int32 {
 	return n.newENI(e)
 }
 
+// discover takes an address into the books that is on an ENI and that nobody recorded.
+func (n *Node) discover(now time.Duration, ip netip.Addr, ix int32) {
+	n.note(Note{Mark: AddressAdopted, ENI: n.ENIs[ix].ID, Addr: ip})
+	n.adopt(now, ip, ix)
+	if n.policy.Forgotten != nil {
+		n.hold(n.byAddress[ip], max(now, n.Recorded+n.policy.Forgotten(n.Set)))
+	}
+}
+
 // adoptAddresses: metadata says no more of what the records have than that it lists it, and where a pod's address is that is on no ENI.
 func (n *Node) adoptAddresses(now time.Duration, by What, ix int32, list []netip.Addr) {
 	for _, ip := range list {
@@ -156,8 +165,7 @@ func (n *Node) adoptAddresses(now time.Duration, by What, ix int32, list []netip
 			n.hearsay(now, ip, "")
 		case n.hasDeparted(now, ip, ""):
 		default:
-			n.note(Note{Mark: AddressAdopted, ENI: n.ENIs[ix].ID, Addr: ip})
-			n.adopt(now, ip, ix)
+			n.discover(now, ip, ix)
 		}
 	}
 	for i := range n.Addrs {

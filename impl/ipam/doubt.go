@@ -226,8 +226,7 @@ func (n *Node) resolveReady(now time.Duration, ix int32, v *ENI, ours bool) {
 	e.ByEC2, e.ByIMDS = 0, 0
 	for _, ip := range v.Addresses {
 		if _, known := n.byAddress[ip]; !known && !n.hasDeparted(now, ip, "") {
-			n.note(Note{Mark: AddressAdopted, ENI: e.ID, Addr: ip})
-			n.adopt(now, ip, ix)
+			n.discover(now, ip, ix)
 		}
 	}
 	switch {

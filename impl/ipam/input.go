@@ -13,13 +13,14 @@ type Input interface{ input() }
 // Start begins the life of a daemon. What it holds comes from this machine alone: the cloud, the kernel and the
 // runtime are asked by Looks, so that a silent IMDS delays a node and does not stop it.
 type Start struct {
-	Boot     string // boot identity, as /proc/sys/kernel/random/boot_id
-	Rebooted bool   // the marker on the tmpfs was absent
-	Seed     uint64 // for jitter and client tokens; differs at each start
-	Daemon   string // container ID of the daemon's own sandbox ("" when it runs outside any): rule A
-	Version  int    // version of the records and of the local protocol that this daemon writes; 0 means Version
-	Wall     int64  // wall clock at boot, in seconds since 1970; printed and put into tags, never decided on alone
-	Cluster  string // tagged on every ENI; sweeps stay inside it. Empty: they are of this instance's own ENIs
+	Boot     string        // boot identity, as /proc/sys/kernel/random/boot_id
+	Rebooted bool          // the marker on the tmpfs was absent
+	Booted   time.Duration // when the machine booted: where CLOCK_BOOTTIME begins; a laboratory's clock is older
+	Seed     uint64        // for jitter and client tokens; differs at each start
+	Daemon   string        // container ID of the daemon's own sandbox ("" when it runs outside any): rule A
+	Version  int           // version of the records and of the local protocol that this daemon writes; 0 means Version
+	Wall     int64         // wall clock at boot, in seconds since 1970; printed and put into tags, never decided on alone
+	Cluster  string        // tagged on every ENI; sweeps stay inside it. Empty: they are of this instance's own ENIs
 
 	Rows     []Row  // both stores, as decoded
 	Unread   string // why a record could not be read; its rows are then missing and are rebuilt from kernel and runtime

@@ -63,8 +63,10 @@ type state struct {
 	Kernel   *dataplane.Observation // kept until recovery ends
 	Listed   []Sandbox              // likewise
 	ListedOK bool
-	Answered bool // the runtime has, one way or the other
-	Surveyed bool // EC2 has said which ENIs are attached, and with what: before that nothing is asked of it
+	Answered bool          // the runtime has, one way or the other
+	Recorded time.Duration // since when releases are on record
+	Booted   time.Duration // as Start said, where nothing there speaks against a reboot
+	Surveyed bool          // EC2 has said which ENIs are attached, and with what: before that nothing is asked of it
 
 	Cloud     []ENI // likewise: IMDS's word
 	HostDone  bool

@@ -39,6 +39,9 @@ type Policy struct {
 	Gone func(Absentee) bool
 	// CoolDown (rule D) is how long a released address rests. Naive: not at all.
 	CoolDown func(Settings) time.Duration
+	// Forgotten (rule D) is how long addresses rest that were on the node's ENIs when a daemon started without records: each may have been
+	// released a moment before. Naive: not at all.
+	Forgotten func(Settings) time.Duration
 	// Match (rule E) says whether a DEL means that row. Naive: the pod's name is enough (Calico 1.5, seeds/003).
 	Match func(*Del, *Row) bool
 	// Unknown (rule F) is the answer to a DEL of something unknown; nil is success. Naive: an error (seeds/003).
@@ -77,6 +80,7 @@ func Sound() *Policy {
 		Speaks:    neighbourVersions,
 		Gone:      runtimeAndKernelAgree,
 		CoolDown:  configuredCoolDown,
+		Forgotten: configuredCoolDown,
 		Match:     exactAttachment,
 		Unknown:   unknownIsDone,
 		Displace:  olderIsRenamed,

@@ -1,6 +1,8 @@
 package ipam
 
 import (
+	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/enilab/enilab/impl/dataplane"
@@ -19,6 +21,10 @@ func (n *Node) born(now time.Duration, in Start) {
 	}
 	if in.Unread != "" {
 		n.note(Note{Mark: CheckpointUnread, Warn: true, Text: in.Unread})
+	}
+	n.Booted = now
+	if in.Rebooted && in.Unread == "" {
+		n.Booted = in.Booted
 	}
 	for i := range in.Rows {
 		r := &in.Rows[i]
@@ -66,6 +72,7 @@ func (n *Node) recordSaved(now time.Duration, ix int32, tag uint64, ok bool) {
 		return
 	}
 	a.Op, a.Tries = noOp, 0
+	n.want(LookKernel, now+coolBatch) // what was recovered is compared with its plan
 	n.runQueued(now, a.Att)
 }
 
@@ -124,6 +131,7 @@ func (n *Node) tryRecover(now time.Duration) {
 		return
 	}
 	ix := n.Kernel.Index()
+	n.beginRecords(now, ix)
 	n.recall(now, ix)
 	n.adoptENIs(now, LookIMDS, n.Cloud, n.Steps)
 	n.placeRecorded()
@@ -157,6 +165,28 @@ func (n *Node) placeRecorded() {
 		if ix, known := n.eniByID(a.ENIID); known {
 			n.place(int32(i), ix)
 		}
+	}
+}
+
+// beginRecords finds out since when releases are on record. The node's own address, which is never a pod's, stands for the records: its
+// departed row has that instant. Where it is gone, as after a reboot, an earlier daemon may have released any address just before it started
+// to be missed: then, or when the machine booted if nothing on it has an address any more.
+func (n *Node) beginRecords(now time.Duration, ix *dataplane.Index) {
+	own := n.Inst.Address
+	if i := slices.IndexFunc(n.Departures, func(d departed) bool { return d.IP.IsValid() && d.IP == own }); i >= 0 {
+		n.Recorded = n.Departures[i].At
+		n.Departures = slices.Delete(n.Departures, i, i+1)
+		return
+	}
+	n.Recorded = now
+	inhabited := func(e ENI) bool {
+		return slices.ContainsFunc(e.Addresses, func(ip netip.Addr) bool { _, used := ix.Uses(ip); return used })
+	}
+	if !slices.ContainsFunc(n.Cloud, inhabited) {
+		n.Recorded = n.Booted
+	}
+	if own.IsValid() {
+		n.putRow(RunStore, Row{Address: own, State: Departed, ReleasedAt: n.Recorded})
 	}
 }
 

@@ -429,7 +429,7 @@ func TestRefusalIsOver(t *testing.T) {
 	c := w.untilCall(ipam.AssignIPs)
 	w.enis[0].Addresses = w.fresh(5)
 	w.step(w.outcome(c))
-	w.live(10 * time.Second)
+	w.live(45 * time.Second) // a daemon without records lets all rest first
 	v := ipam.View{}
 	w.node.View(&v)
 	if w.marks[ipam.CallRefused] == 0 || v.Free != 5 {

@@ -122,7 +122,8 @@ func (w *World) spawn(n *instance, env map[string]string) {
 		return
 	}
 	n.reported, n.exited, n.read, n.held = false, false, false, 0
-	args := []string{"--clock", "unix:" + clockSocket, "--record", "unix:" + recordSocket, "--record-version", strconv.Itoa(n.version)}
+	args := []string{"--clock", "unix:" + clockSocket, "--record", "unix:" + recordSocket, "--record-version", strconv.Itoa(n.version),
+		"--booted", n.booted.String()}
 	no, err := n.box.StartDaemon(args, env)
 	if err != nil {
 		w.fail(err)

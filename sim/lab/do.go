@@ -331,7 +331,7 @@ func (w *World) reboot(n *instance) {
 
 // rebooted: the daemon is dead, and so is everything else.
 func (w *World) rebooted(n *instance) {
-	n.rebooting = false
+	n.rebooting, n.booted = false, w.now()
 	w.fail(n.box.Reboot())
 	n.mirror.reboot()
 	w.enumerate(n)

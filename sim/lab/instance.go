@@ -37,14 +37,15 @@ type instance struct {
 	self    string // the daemon's pod, as the API server names it
 	socket  socket
 
-	life      *life       // the daemon that runs
-	starting  bool        // its process has been started and its recording has not begun
-	dying     bool        // it is being killed
-	unasked   *node.Event // how its process ended although nobody here wanted that; nil: it did not
-	process   bool        // it has one
-	exited    bool        // its process has ended
-	read      bool        // and its recording has been read to its end
-	rebooting bool        // once it is dead
+	life      *life         // the daemon that runs
+	starting  bool          // its process has been started and its recording has not begun
+	dying     bool          // it is being killed
+	unasked   *node.Event   // how its process ended although nobody here wanted that; nil: it did not
+	process   bool          // it has one
+	exited    bool          // its process has ended
+	read      bool          // and its recording has been read to its end
+	rebooting bool          // once it is dead
+	booted    time.Duration // the last time
 	lifeNo    int
 	seat      *clock.Seat
 	report    clock.Report

@@ -42,7 +42,8 @@ const (
 	RefuseOtherVersions
 )
 
-// Mutant is one mistake. Exactly the part that Kind names is set. The functions keep no state: a world with a mutant can be
+// Mutant is one mistake. Exactly the part that Kind names is set, and a Policy too where a part of the shell only does harm to a daemon
+// that does not expect it. The functions keep no state: a world with a mutant can be
 // forked.
 type Mutant struct {
 	Name string
@@ -110,6 +111,8 @@ func policies() []Mutant {
 			func(p *ipam.Policy) { p.Gone = nil }),
 		p("no-cool-down", "D", "a released address may be given away at once",
 			func(p *ipam.Policy) { p.CoolDown = nil }),
+		p("forgotten-is-free", "D", "a daemon without records takes what nobody uses for free: what was released a second ago too",
+			forgottenIsFree),
 		p("release-by-pod-name", "E", "a DEL releases whatever the pod's name has (Calico CNI 1.5.0)",
 			func(p *ipam.Policy) { p.Match = nil }),
 		p("unknown-del-fails", "F", "a DEL of something unknown is an error, for ever (Calico CNI 1.5.0)",
@@ -132,6 +135,8 @@ func policies() []Mutant {
 			func(p *ipam.Policy) { p.Backoff = nil }),
 	}
 }
+
+func forgottenIsFree(p *ipam.Policy) { p.Forgotten = nil }
 
 func wraps() []Mutant {
 	return []Mutant{
@@ -284,8 +289,9 @@ func without(drop func(*dataplane.Op) bool) func(ipam.Lane, dataplane.Plan) data
 func shells() []Mutant {
 	return []Mutant{
 		{Name: "durable-before-written", Kind: ShellPart, Rule: "contract", Doc: "a Save is reported durable before it is", Shell: AckEarly},
-		{Name: "nothing-written", Kind: ShellPart, Rule: "contract", Doc: "no Save is ever written", Shell: DropSaves},
+		{Name: "nothing-written", Kind: ShellPart, Rule: "contract", Doc: "no Save is ever written, and what no record names is free", Shell: DropSaves, Policy: forgottenIsFree},
 		{Name: "sdk-retries", Kind: ShellPart, Rule: "L", Doc: "the SDK repeats failed requests by itself", Shell: RetryCalls},
-		{Name: "checkpoint-of-another-version", Kind: ShellPart, Rule: "C", Doc: "a record that another version wrote is refused", Shell: RefuseOtherVersions},
+		{Name: "checkpoint-of-another-version", Kind: ShellPart, Rule: "C", Doc: "a record that another version wrote is refused, and what no record names is free",
+			Shell: RefuseOtherVersions, Policy: forgottenIsFree},
 	}
 }

@@ -286,7 +286,7 @@ func (w *World) reboot(n *node) {
 	n.held = true
 	w.crash(n, func(*event) fate { return vanishes })
 	n.held = held
-	n.booted = false
+	n.booted, n.bootedAt = false, w.now
 	n.disk[ipam.RunStore] = disk{}
 	n.intents = nil
 	n.kern.Reboot()

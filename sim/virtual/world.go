@@ -83,37 +83,38 @@ type World struct {
 
 // node is one machine: its kernel, its kubelet and runtime, its disks and its daemon.
 type node struct {
-	no      int32
-	inst    ec2.InstanceID
-	gone    bool       // terminated
-	core    *ipam.Node // nil: no daemon runs
-	life    uint32
-	version int
-	plugin  int // version of the plugin binary
-	writer  int // record version in which the disk was written last
-	set     ipam.Settings
-	self    string // the daemon's sandbox
-	socket  socket
-	held    bool // the daemon is kept down
-	kern    *kernel.Kernel
-	cri     *cri.Node
-	disk    [2]disk
-	lane    [2]time.Duration // until when a store's lane is busy
-	run     []request        // plugin processes that talk to the daemon
-	intents []intentFile     // DEL intents on disk
-	lastReq ipam.Req
-	tickAt  time.Duration
-	criAt   time.Duration
-	dirty   bool
-	moved   bool                     // EC2 did something to the node's ENIs since the last cut
-	fresh   []netip.Addr             // given to pods since then: the kernel had them before the runtime knew
-	faults  map[cri.SandboxID]string // who was out of reach at the last cut, and why
-	starts  int
-	history acts.History           // sandboxes by pod name, newest last
-	booted  bool                   // the tmpfs marker exists
-	seen    *dataplane.Observation // the last one, and the kernel's generation then: observations are not changed once made
-	seenGen uint64
-	cutOff  int // observations that will be incomplete
+	no       int32
+	inst     ec2.InstanceID
+	gone     bool       // terminated
+	core     *ipam.Node // nil: no daemon runs
+	life     uint32
+	version  int
+	plugin   int // version of the plugin binary
+	writer   int // record version in which the disk was written last
+	set      ipam.Settings
+	self     string // the daemon's sandbox
+	socket   socket
+	held     bool // the daemon is kept down
+	kern     *kernel.Kernel
+	cri      *cri.Node
+	disk     [2]disk
+	lane     [2]time.Duration // until when a store's lane is busy
+	run      []request        // plugin processes that talk to the daemon
+	intents  []intentFile     // DEL intents on disk
+	lastReq  ipam.Req
+	tickAt   time.Duration
+	criAt    time.Duration
+	dirty    bool
+	moved    bool                     // EC2 did something to the node's ENIs since the last cut
+	fresh    []netip.Addr             // given to pods since then: the kernel had them before the runtime knew
+	faults   map[cri.SandboxID]string // who was out of reach at the last cut, and why
+	starts   int
+	history  acts.History           // sandboxes by pod name, newest last
+	booted   bool                   // the tmpfs marker exists
+	bootedAt time.Duration          // on the world's clock
+	seen     *dataplane.Observation // the last one, and the kernel's generation then: observations are not changed once made
+	seenGen  uint64
+	cutOff   int // observations that will be incomplete
 
 	// The actions that have something still to meet: 0 is none.
 	socketBy, pluginBy, heldBy, endedBy, cutBy int
