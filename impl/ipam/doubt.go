@@ -42,7 +42,7 @@ func (n *Node) settleDoubt(now time.Duration, ix int32) {
 		n.ask(ix, now)
 	case e.Doing == CreateENI:
 		n.discard(ix)
-	case e.Doing == AssignIPs || e.Doing == UnassignIPs:
+	case e.Stage == Ready && (e.Doing == AssignIPs || e.Doing == UnassignIPs):
 		n.stay(now, ix)
 		n.atRest(ix)
 	default:
@@ -166,6 +166,9 @@ func (n *Node) resolveUnknown(now time.Duration, ix int32) {
 func (n *Node) resolveRising(now time.Duration, ix int32, v *ENI, ours bool) {
 	e := &n.ENIs[ix]
 	e.Lost, e.Trimming, e.ByEC2 = false, false, 0
+	if e.Doing == AssignIPs { // what has landed of it is among its addresses
+		e.Doing = ModifyENI
+	}
 	switch {
 	case ours:
 		e.Barred = 0

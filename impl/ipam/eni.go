@@ -274,6 +274,10 @@ func (n *Node) done(now time.Duration, ix int32, r *Result) {
 		e.DOT = true
 	case AssignIPs:
 		n.grew()
+		if e.Stage < Ready {
+			e.Addresses, e.Doing = append(e.Addresses, r.Addresses...), ModifyENI
+			return
+		}
 		for _, ip := range r.Addresses {
 			n.returned(now, ip, ix)
 		}
@@ -348,7 +352,12 @@ func (n *Node) discard(ix int32) {
 // wire makes an attached ENI carry pods: DeleteOnTermination first (or it outlives the instance), then its link.
 func (n *Node) wire(now time.Duration, ix int32) {
 	e := &n.ENIs[ix]
+	if e.Doing == AssignIPs && e.Linked && (e.Tries > 0 || n.Pace.next(now) > now) { // what it has need not wait for more
+		e.Doing = ModifyENI
+	}
 	switch {
+	case e.Doing == AssignIPs:
+		n.mutate(now, ix, AssignIPs)
 	case !e.DOT:
 		n.mutate(now, ix, ModifyENI)
 	case e.Linked:

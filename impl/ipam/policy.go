@@ -60,6 +60,9 @@ type Policy struct {
 	Collect func(Absentee) bool
 	// Demand (rule L) says how many addresses are missing or too many. Naive: all that the instance can carry.
 	Demand func(Supply) Want
+	// Fits (rule L) says how many addresses need no further ENI, for there is that much room on one that is busy or under way. Naive:
+	// none, what is not in service is nothing.
+	Fits func(room int) int
 	// Backoff (rule L) is the pause before try number n (from 1) of something EC2 refused; r is uniform in [0,1).
 	// Naive: none, and no pace either.
 	Backoff func(tries int, r float64) time.Duration
@@ -90,6 +93,7 @@ func Sound() *Policy {
 		Sweep:     provenLeak,
 		Collect:   runtimeAndKernelAgreeTwice,
 		Demand:    warmTargets,
+		Fits:      allOfIt,
 		Backoff:   exponentialJitter,
 	}
 }
@@ -313,6 +317,8 @@ func warmIPs(s Supply) Want {
 	}
 	return w
 }
+
+func allOfIt(room int) int { return room }
 
 // limitToPods: a node that may run no more pods needs no more addresses.
 func limitToPods(s Supply, more int) int {

@@ -81,19 +81,15 @@ func (n *Node) supply() Supply {
 		}
 		switch {
 		case e.Stage < Ready && e.Barred >= attachTries: // EC2 may never attach it again
-		case e.Stage < Ready:
-			s.Coming += max(max(len(e.Addresses), e.Count)-e.total(), 0) + e.Has[Free]
-		case e.Stage == Ready:
-			s.Free += e.Has[Free]
-			if e.Trimming {
-				s.Free -= len(e.Before)
+		case e.Stage <= Ready:
+			s.Coming += e.coming()
+			s.Room += n.room(e)
+			if e.Stage == Ready {
+				s.Free += e.Has[Free]
+				if e.Trimming {
+					s.Free -= len(e.Before)
+				}
 			}
-			coming := 0
-			if e.Doing == AssignIPs {
-				coming = e.Count
-			}
-			s.Coming += coming
-			s.Room += max(0, s.PerENI-e.slots()-coming)
 		}
 	}
 	// Addresses that only their inspection by the kernel keeps from being free come at once.
@@ -124,8 +120,12 @@ func (n *Node) maxENIs() int {
 	return most
 }
 
-// grow assigns to attached ENIs first (one call, no attach), then makes ENIs. All at once: the pipelines run side by side. What
-// fits on an ENI that is busy waits for it: another ENI for one address would stay for as long as a pod has that address.
+// mostUnderWay bounds the ENIs that are made at once: those of a burst run side by side, and an instance that carries fewer than its type
+// says costs no more calls than these.
+const mostUnderWay = 4
+
+// grow assigns to ENIs that EC2 has attached first (one call, no attach), then makes ENIs. What fits on an ENI that is busy or under way
+// waits for it: another ENI for one address would stay for as long as a pod has that address.
 func (n *Node) grow(now time.Duration, more int, whole bool) {
 	if now < n.Pool.GrowAt {
 		n.Pool.At = min(n.Pool.At, n.Pool.GrowAt)
@@ -134,52 +134,84 @@ func (n *Node) grow(now time.Duration, more int, whole bool) {
 	if n.asksWhose() { // what is ours already may be enough
 		return
 	}
-	per := n.Inst.Limits.Addresses - 1
+	per, underWay := n.Inst.Limits.Addresses-1, 0
 	for i := range n.ENIs {
 		e := &n.ENIs[i]
-		if more <= 0 {
-			return
-		}
-		if e.Stage != Ready {
+		if e.Stage == 0 || e.Stage > Ready || e.Foreign {
 			continue
 		}
-		if e.Doing == AssignIPs {
-			more -= max(0, per-e.slots()-e.Count)
+		if e.Stage < Ready {
+			underWay++
+		}
+		room := n.room(e)
+		if more <= 0 || room <= 0 {
 			continue
 		}
-		if e.Wait != idle || e.Doing != 0 || e.Trimming || e.Stored {
-			continue
-		}
-		room := per - e.slots()
-		if room <= 0 {
-			continue
-		}
-		if e.Device != 0 && !e.Linked { // a stranger may have detached it, and EC2 would fill it beyond what it lets it be attached with
-			more -= room
+		if !e.takes() {
+			if n.policy.Fits != nil {
+				more -= n.policy.Fits(room)
+			}
 			continue
 		}
 		count := room
 		if !whole {
 			count = min(room, more)
 		}
-		count = n.asked(count)
-		e.Doing, e.Count, e.Next = AssignIPs, count, now
+		e.Doing, e.Count, e.Next = AssignIPs, n.asked(count), now
 		more -= count
 	}
-	for n.attached() < n.maxENIs() && more > 0 {
+	for more > 0 && underWay < mostUnderWay && n.attached() < n.maxENIs() {
 		count := per
 		if !whole {
 			count = min(per, more)
 		}
-		count = n.asked(count)
-		primary := n.primary()
-		e := eni{ENI: ENI{Subnet: n.Inst.Subnet}, Stage: Intended, Count: count, Wall: n.wall(now), Next: now, Since: now}
-		if primary != nil {
+		e := eni{ENI: ENI{Subnet: n.Inst.Subnet}, Stage: Intended, Count: n.asked(count), Wall: n.wall(now), Next: now, Since: now}
+		if primary := n.primary(); primary != nil {
 			e.Subnet, e.CIDR = primary.Subnet, primary.CIDR
 		}
 		n.newENI(e)
-		more -= count
+		underWay++
+		more -= per
 	}
+}
+
+// coming is what is on its way to an ENI.
+func (e *eni) coming() int {
+	c := 0
+	switch {
+	case e.Stage == Intended:
+		c = e.Count
+	case e.Stage < Ready: // what pods have of one that is attached again is in the books
+		c = max(len(e.Addresses)-e.total()+e.Has[Free], e.Has[Free])
+	}
+	if e.Stage > Intended && e.Doing == AssignIPs {
+		c += e.Count
+	}
+	return c
+}
+
+// room is what could still be had on an ENI that is in service or on its way there.
+func (n *Node) room(e *eni) int {
+	has := e.slots()
+	if e.Stage < Ready {
+		has -= e.Has[Free] // which are coming
+	}
+	return max(0, n.Inst.Limits.Addresses-1-has-e.coming())
+}
+
+// takes says whether addresses may be assigned to an ENI now. One without a link may have been detached by a stranger, and EC2 would fill it
+// beyond what it lets it be attached with; one whose attach EC2 has just answered has none yet.
+func (e *eni) takes() bool {
+	if e.Wait != idle || e.Lost || e.Asking || e.Barred > 0 {
+		return false
+	}
+	switch e.Stage {
+	case Attached:
+		return e.DOT && e.Doing == ModifyENI && !e.Linked
+	case Ready:
+		return e.Doing == 0 && !e.Trimming && !e.Stored && (e.Device == 0 || e.Linked)
+	}
+	return false
 }
 
 // asked bounds how many addresses one call asks for, after a subnet could not give as many.
@@ -272,9 +304,15 @@ func (n *Node) shrink(now time.Duration, w Want) {
 	}
 }
 
-// idleENI is the last attached ENI none of whose addresses is used, if all of it may go.
+// idleENI is the last attached ENI none of whose addresses is used, if all of it may go. Where pods come and go their addresses cool down:
+// an ENI without which there were hardly room for these as well would have to be made again.
 func (n *Node) idleENI(w Want) (int32, bool) {
 	best, found := int32(0), false
+	per := n.Inst.Limits.Addresses - 1
+	needed := n.Count[Assigned] + n.Count[Free] - w.Less + n.Count[Cooling] + n.Count[Quarantined]
+	if !w.Whole && n.Count[Cooling] > 0 && (n.hasAttached()-1)*per < needed+per/4 {
+		return 0, false
+	}
 	for i := range n.ENIs {
 		e := &n.ENIs[i]
 		if e.Stage != Ready || e.Wait != idle || e.Doing != 0 || e.Device == 0 || e.Prefixes > 0 || e.total() > w.Less { // pods of upstream may have addresses of its prefixes

@@ -80,7 +80,7 @@ at 2m  expect node-1 pods.ready == 14`},
 	{"hang", "at 0s ec2 hang detach for=10m node=1", `
 at 1s  kube create burst 12 node=1
 at 1m  kube scale burst 0
-at 8m  expect ec2 enis.total == 4
+at 8m  expect ec2 enis.total == 3
 at 15m expect ec2 enis.total == 2`},
 	{"in-use", "at 0s ec2 in-use times=4", `
 at 1s  kube create burst 12 node=1
@@ -89,7 +89,7 @@ at 20m expect ec2 calls.DeleteNetworkInterface >= 5
 at 20m expect ec2 enis.total == 2`},
 	{"detach", "at 1m ec2 detach node=1 device=1", `
 at 1s  kube create burst 12 node=1
-at 1m11s expect node-1 enis == 2`},
+at 1m11s expect node-1 enis == 1`},
 	{"attach", "at 0s ec2 attach node=1 addresses=1", `
 at 2m  kube create burst 12 node=1
 at 3m  expect node-1 reached.eni-not-ours == 1
@@ -97,7 +97,7 @@ at 3m  expect node-1 pods.ready == 14
 at 3m  expect ec2 enis.total == 4`},
 	{"remove", "at 1m ec2 remove node=1 device=1", `
 at 1s  kube create burst 12 node=1
-at 1m1s expect ec2 enis.total == 3
+at 1m1s expect ec2 enis.total == 2
 at 1m20s kube scale burst 0`},
 	{"unassign", "at 1m ec2 unassign web-0", `
 at 1m58s expect node-1 addresses.quarantined == 1

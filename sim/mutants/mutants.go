@@ -131,6 +131,8 @@ func policies() []Mutant {
 			func(p *ipam.Policy) { p.Collect = nil }),
 		p("all-you-can-carry", "L", "a node takes all addresses that its type can carry",
 			func(p *ipam.Policy) { p.Demand = nil }),
+		p("room-under-way-is-none", "L", "an ENI that is being made carries what it was made for, and the next pod needs another",
+			func(p *ipam.Policy) { p.Fits = nil }),
 		p("no-backoff", "L", "what EC2 throttles is asked again at once",
 			func(p *ipam.Policy) { p.Backoff = nil }),
 	}
