@@ -82,10 +82,10 @@ func (l *Life) Step(line []byte) error {
 	if m := w.Mutant; m != nil && m.Effects != nil {
 		effs = m.Effects(effs)
 	}
-	w.Audit.Effects(at, int(l.node), effs)
-	if done, ok := in.(ipam.Applied); ok {
+	if done, ok := in.(ipam.Applied); ok { // what a plan did was done before the daemon heard of it, and wanted anything because of it
 		l.applied(&done)
 	}
+	w.Audit.Effects(at, int(l.node), effs)
 	for _, e := range effs {
 		switch e := e.(type) {
 		case *ipam.Apply:
