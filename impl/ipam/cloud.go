@@ -228,7 +228,7 @@ func (n *Node) links(now time.Duration, ix *dataplane.Index) {
 // repairENI puts back what an ENI in service lacks.
 func (n *Node) repairENI(ix int32, index *dataplane.Index) {
 	e := &n.ENIs[ix]
-	if e.Stage != Ready || e.Wait != idle || e.Doing != 0 || e.Device == 0 {
+	if e.Stage != Ready || e.Wait != idle || e.Device == 0 { // also between two tries of a call that EC2 refuses
 		return
 	}
 	plan := dataplane.RepairENI(n.eniSpec(e), index)

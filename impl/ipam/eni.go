@@ -389,6 +389,10 @@ func (n *Node) eniApplied(now time.Duration, ix int32, in Applied) {
 	case Draining:
 		e.Unwired = true
 		n.call(now, ix)
+	case Ready:
+		if e.Doing == 0 { // else the pause before its next try stands
+			e.Next = now
+		}
 	default:
 		e.Next = now
 	}
