@@ -42,6 +42,18 @@ at 3m   ec2 detach device=2
 at 3m0.275625s ec2 detach
 finally converges within 20m
 `,
+	// EC2 refused to unassign what was too much on an ENI; until it did not, nobody put back the routes that a stranger had flushed.
+	"drift beside a refused call": `
+cluster type=m5.large
+config  WARM_IP_TARGET=1 MAX_ENI=2
+start   pods web 12 on node-1
+at 0s   kube create burst 5
+at 1m   kube scale burst 0
+at 1m   ec2 deny UnassignPrivateIpAddresses for=7m
+at 4m   node-1 flush-routes table=2
+at 8m   within 15m expect kube pods.unready == 0
+finally converges within 20m
+`,
 	// Metadata and EC2's first answer lacked an address; its cool-down ended before the second one, and the next pod was given it.
 	"freed in doubt": `
 cluster nodes=1 type=m5.large subnet=10.0.50.0/24 runtime=containerd
