@@ -148,6 +148,9 @@ func (n *Node) grow(now time.Duration, more int, whole bool) {
 			continue
 		}
 		if !e.takes() {
+			if e.Doing == AssignIPs && e.Wait == idle && !e.Lost { // refused for now: its next try asks for what is wanted by then
+				e.Count = n.asked(e.Count + min(room, more))
+			}
 			if n.policy.Fits != nil {
 				more -= n.policy.Fits(room)
 			}
