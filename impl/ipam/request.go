@@ -194,9 +194,14 @@ func (n *Node) noAddress(now time.Duration, in *Add) string {
 		return "cni add " + in.Pod.Name + " (sandbox " + in.Att.String() + "): ipamd is still recovering: " + n.waitsFor() + "; try again"
 	}
 	why := "the node can carry no more; try again when pods have ended"
-	if n.Troubles[troubleEC2] != "" {
+	switch {
+	case n.Troubles[troubleEC2] != "":
 		why = n.Troubles[troubleEC2]
-	} else if n.growing() {
+	case n.Troubles[troubleSurvey] != "":
+		why = n.Troubles[troubleSurvey]
+	case !n.Surveyed:
+		why = "EC2 has not said yet which network interfaces are attached; try again"
+	case n.growing():
 		why = "growth is under way; try again"
 	}
 	b := make([]byte, 0, 256) // a node that waits for growth says this to every pod every half minute
