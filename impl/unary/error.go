@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 )
 
 // Codes of gRPC that are told apart here (grpc.io, "Status codes").
@@ -52,9 +53,13 @@ func CodeOf(err error) int {
 	return Unknown
 }
 
-// failed is an answer that did not come.
+// failed is an answer that did not come. The socket has the caller's deadline and can end before the caller's context does.
 func failed(ctx context.Context, what string, err error) *Error {
-	if end := ctx.Err(); end != nil {
+	end := ctx.Err()
+	if end == nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)) { // net has its own name for the first
+		end = context.DeadlineExceeded
+	}
+	if end != nil {
 		return &Error{Code: DeadlineExceeded, Message: end.Error(), err: end}
 	}
 	return &Error{Code: Unavailable, Message: what + ": " + err.Error(), err: err}

@@ -229,6 +229,18 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
+// TestDeadlineOfTheSocket: a dialer looks at the clock itself, and can be late before the context that gave it the deadline is.
+func TestDeadlineOfTheSocket(t *testing.T) {
+	late := net.Dialer{Deadline: time.Unix(1, 0)}
+	_, err := late.Dial("unix", socket(t))
+	if CodeOf(failed(t.Context(), "connection error", err)) != DeadlineExceeded {
+		t.Errorf("a dialer that is late: %v", err)
+	}
+	if CodeOf(failed(t.Context(), "connection error", os.ErrDeadlineExceeded)) != DeadlineExceeded {
+		t.Error("a socket whose deadline has passed is no deadline")
+	}
+}
+
 // script is a server that says these bytes, whatever it hears, and waits for the caller to leave.
 func script(t testing.TB, says []byte) (path string) {
 	t.Helper()
