@@ -105,7 +105,7 @@ func TestRequestsWithoutSense(t *testing.T) {
 	if out := r.must(addOf("one"), passed(t)[0], passed(t)[0]); out.Code != ipam.CodeConfig {
 		t.Errorf("an ADD with a namespace and no socket: %+v", out)
 	}
-	if out := r.must(&local.Request{Verb: local.Status}); !out.Ready {
+	if out := r.status(); !out.Ready {
 		t.Errorf("afterwards it is not ready: %+v", out)
 	}
 }
@@ -116,7 +116,7 @@ func TestSilentMetadata(t *testing.T) {
 	r.cloud.silent = make(chan struct{})
 	r.start()
 	r.eventually("the socket is there", func() bool { return exists(r.socket()) })
-	out := r.must(&local.Request{Verb: local.Status})
+	out := r.status()
 	if out.Ready || out.Busy || len(out.Reasons) == 0 {
 		t.Errorf("status: %+v", out)
 	}
@@ -138,7 +138,7 @@ func TestBare(t *testing.T) {
 	r.start()
 	r.eventually("the node serves", func() bool { return exists(r.socket()) && r.view().View.Serving })
 	r.eventually("EC2 refuses", func() bool { return strings.Contains(strings.Join(r.view().Reasons, "; "), "UnauthorizedOperation") })
-	if out := r.must(&local.Request{Verb: local.Status}); out.Ready {
+	if out := r.status(); out.Ready {
 		t.Errorf("status: %+v", out)
 	}
 	r.end()
@@ -362,7 +362,7 @@ func TestProblems(t *testing.T) {
 	r.c.Problems = []string{"A: this cannot be", "B: nor can that"}
 	r.start()
 	r.eventually("the socket is there", func() bool { return exists(r.socket()) })
-	out := r.must(&local.Request{Verb: local.Status})
+	out := r.status()
 	if out.Ready || len(out.Reasons) != 2 {
 		t.Errorf("status: %+v", out)
 	}

@@ -141,7 +141,7 @@ func TestBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, r, "it has given up", reports, func(p clock.Report) bool { return p.Remote == 0 && p.Offset == 2*imdsBound })
-	if out := r.must(&local.Request{Verb: local.Status}); out.Ready || len(out.Reasons) == 0 {
+	if out := r.status(); out.Ready || len(out.Reasons) == 0 {
 		t.Errorf("status: %+v", out)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/enilab/enilab/impl/conflist"
-	"github.com/enilab/enilab/impl/local"
 	"github.com/enilab/enilab/impl/settings"
 )
 
@@ -22,11 +21,6 @@ func confRig(t *testing.T) (r *rig, path string) {
 	}
 	r.c.Conflist = conflist.Options{MTU: 1500, Chained: []json.RawMessage{conflist.PortMap()}}
 	return r, filepath.Join(r.c.ConfDir, conflist.Name)
-}
-
-func (r *rig) status() *local.Response {
-	r.t.Helper()
-	return r.must(&local.Request{Verb: local.Status})
 }
 
 // holds waits until a file has these contents.

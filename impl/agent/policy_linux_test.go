@@ -49,11 +49,11 @@ func TestPolicyMode(t *testing.T) {
 			t.Errorf("request %d: %q, expected %q", i, c.got, c.want)
 		}
 	}
-	if out := r.must(&local.Request{Verb: local.Status}); !out.Ready || !strings.Contains(join(out.Reasons), "no network policy agent listens") {
+	if out := r.status(); !out.Ready || !strings.Contains(join(out.Reasons), "no network policy agent listens") {
 		t.Errorf("status: %+v", out)
 	}
 	npatest.Start(t, filepath.Join(r.c.RunDir, npa.Name))
-	if out := r.must(&local.Request{Verb: local.Status}); len(out.Reasons) > 0 {
+	if out := r.status(); len(out.Reasons) > 0 {
 		t.Errorf("status: %+v", out)
 	}
 }

@@ -243,6 +243,16 @@ func (r *rig) must(q *local.Request, files ...*os.File) *local.Response {
 	return out
 }
 
+// status is what a daemon says that is not busy: on a machine that is, it may be for longer than STATUS waits.
+func (r *rig) status() (out *local.Response) {
+	r.t.Helper()
+	r.eventually("STATUS has time to say how the daemon is", func() bool {
+		out = r.must(&local.Request{Verb: local.Status})
+		return !out.Busy
+	})
+	return out
+}
+
 // serves waits until pods can be taken.
 func (r *rig) serves() *rig {
 	r.t.Helper()

@@ -94,7 +94,7 @@ func TestReadOnlyRecord(t *testing.T) {
 	r.eventually("it says that nothing can be set aside or written", func() bool {
 		return strings.Contains(r.log.String(), "could not be set aside") && strings.Contains(r.log.String(), "the node is impaired")
 	})
-	if out := r.must(&local.Request{Verb: local.Status}); !out.Ready || len(out.Reasons) == 0 {
+	if out := r.status(); !out.Ready || len(out.Reasons) == 0 {
 		t.Errorf("status: %+v", out)
 	}
 }
