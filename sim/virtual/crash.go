@@ -20,6 +20,7 @@ type CrashOptions struct {
 	Interrupted func() bool           // asked before every fork; ends the enumeration
 	Limit       int                   // stop after so many broken forks; default 5
 	Every       int                   // take only every so-manieth crash point; default 1, which is all of them
+	Distance    int                   // of those take only so many, evenly, that from all to the end there are at most so many crash points together; default: any number
 }
 
 // CrashReport is what came of it.
@@ -91,6 +92,9 @@ func CrashEverywhere(open func() (*sim.Run, *World, error), opt CrashOptions) (C
 	if v, broken := ref.World.audit.First(); broken {
 		v.At -= ref.World.epoch
 		return CrashReport{}, fmt.Errorf("crash everywhere: the scenario does not hold without a crash: %q broke at %s: %s", v.Invariant.Phrase(), brief(v.At), v.Text)
+	}
+	if opt.Distance > 0 {
+		opt.Every *= max(1, (total*total/2+opt.Distance-1)/opt.Distance)
 	}
 	e := enumeration{opt: opt, total: total, reference: ref.World.digest()}
 	e.report.Reference = e.reference

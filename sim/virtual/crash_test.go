@@ -23,6 +23,10 @@ import (
 // crashNodes is up to how many nodes a scenario is small enough to be crashed everywhere.
 const crashNodes = 8
 
+// crashDistance thins out what does the same for hours: churn and attach-refused alone would take as long as all others a hundred times. It is what
+// upgrade needs to be crashed everywhere.
+const crashDistance = 10_000_000
+
 // opener makes a variant of a scenario again and again.
 func opener(t *testing.T, f *scn.File, vars map[string]string, m *mutants.Mutant) (func() (*sim.Run, *World, error), *sim.Cluster) {
 	t.Helper()
@@ -90,7 +94,7 @@ func crashVariants(t *testing.T, name, text string) {
 				t.Skipf("%d nodes: more than %d", c.Nodes, crashNodes)
 			}
 			began := time.Now()
-			o := CrashOptions{}
+			o := CrashOptions{Distance: crashDistance}
 			if testing.Short() {
 				o.Every = shortEvery
 			}
