@@ -186,9 +186,11 @@ func (n *Node) coolDowns(now time.Duration, ix *dataplane.Index, asked uint64) {
 		if a.State != Cooling {
 			continue
 		}
-		if why, used := ix.Uses(a.IP); used && a.Att == (Attachment{}) && a.Removed && a.Tag <= asked && n.rested(a) > now && n.Witness.Kernel && n.vetoed(why) {
-			n.quarantine(i, why) // nobody released it: no reason to wait
-			continue
+		if a.Att == (Attachment{}) && a.Removed && a.Tag <= asked && n.rested(a) > now && n.Witness.Kernel {
+			if why, used := ix.Uses(a.IP); used && n.vetoed(why) {
+				n.quarantine(i, why) // nobody released it: no reason to wait
+				continue
+			}
 		}
 		if !a.Removed || a.Op != noOp || a.Tag > asked || n.rested(a) > now || !n.flowless(a) {
 			kept = append(kept, i)

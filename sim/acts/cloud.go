@@ -140,7 +140,7 @@ func (c *Cloud) attach(a *sim.Act, _ int) sim.Strike {
 	}
 	switch kind := a.Text("kind"); kind {
 	case "no_manage":
-		s.Tags = []ec2.Tag{{Key: tagNoManage, Value: "true"}}
+		s.Tags = []ec2.Tag{{Key: TagNoManage, Value: "true"}}
 	case "untagged":
 	case "efa-only":
 		s.Secondaries, s.Prefixes = 0, 0

@@ -6,8 +6,8 @@ import (
 
 // Tags of amazon-vpc-cni-k8s 1.23.1 (pkg/awsutils/awsutils.go).
 const (
-	tagNoManage = "node.k8s.amazonaws.com/no_manage"
-	tagOwner    = "node.k8s.amazonaws.com/instance_id"
+	TagNoManage = "node.k8s.amazonaws.com/no_manage"
+	TagOwner    = "node.k8s.amazonaws.com/instance_id"
 )
 
 // Whose says whose an ENI is, by EC2's truth, for a node's daemon.
@@ -23,7 +23,7 @@ func (w Whose) NotOurs(id ec2.ENIID) string {
 	if !ok {
 		return "" // it is gone: EC2 refuses whatever is done to it
 	}
-	made, manage := tagOf(&e, tagOwner), tagOf(&e, tagNoManage)
+	made, manage := tagOf(&e, TagOwner), tagOf(&e, TagNoManage)
 	here := e.Instance == w.Node
 	switch {
 	case here && e.DeviceIndex == 0 && e.NetworkCard == 0: // the instance cannot be without it
@@ -31,7 +31,7 @@ func (w Whose) NotOurs(id ec2.ENIID) string {
 	case e.Kind != ec2.Ordinary:
 		return "its kind is " + e.Kind.String()
 	case manage == "true":
-		return "it is tagged " + tagNoManage
+		return "it is tagged " + TagNoManage
 	case made == string(w.Node):
 		return ""
 	case e.Instance != "" && !here:
@@ -57,16 +57,16 @@ func (w Whose) Mutates(q *ec2.Request) (what string, id ec2.ENIID) {
 		return "", ""
 	}
 	if id = q.ENI; id == "" && q.Attachment != "" {
-		id = w.attached(q.Attachment)
+		id = ENIOf(w.Model, q.Attachment)
 	}
 	return "asks for " + q.Action.String() + " of", id
 }
 
-// attached is the ENI of an attachment of the node's.
-func (w Whose) attached(attachment string) ec2.ENIID {
-	for _, id := range w.Model.AttachedENIs(w.Node) {
-		if e, _ := w.Model.ENI(id); e.Attachment == attachment {
-			return id
+// ENIOf is the ENI of an attachment, whosever that is; "" is none.
+func ENIOf(m *ec2.Cloud, attachment string) ec2.ENIID {
+	for _, e := range m.AllENIs() {
+		if e.Attachment == attachment {
+			return e.ID
 		}
 	}
 	return ""
@@ -74,7 +74,7 @@ func (w Whose) attached(attachment string) ec2.ENIID {
 
 // Made says whether a CNI made an ENI, and has to delete it.
 func Made(e *ec2.ENI) bool {
-	return tagOf(e, tagOwner) != "" && e.Kind == ec2.Ordinary && tagOf(e, tagNoManage) != "true"
+	return tagOf(e, TagOwner) != "" && e.Kind == ec2.Ordinary && tagOf(e, TagNoManage) != "true"
 }
 
 func tagOf(e *ec2.ENI, key string) string {

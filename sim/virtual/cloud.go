@@ -18,10 +18,8 @@ import (
 
 // Tags of amazon-vpc-cni-k8s 1.23.1 (pkg/awsutils/awsutils.go).
 const (
-	tagOwner   = "node.k8s.amazonaws.com/instance_id"
 	tagCreated = "node.k8s.amazonaws.com/createdAt"
 	tagCluster = "cluster.k8s.amazonaws.com/name"
-	tagManage  = "node.k8s.amazonaws.com/no_manage"
 )
 
 // inFlight is a request on its way to EC2: a Call, or a Look at EC2.
@@ -43,7 +41,7 @@ func (w *World) startCall(n *node, c *ipam.Call) {
 	case ipam.CreateENI:
 		f.req.Subnet, f.req.ClientToken, f.req.SecondaryCount = ec2.SubnetID(c.Subnet), c.Token, c.Count
 		f.req.Description = "aws-K8S-" + c.Owner
-		f.req.Tags = []ec2.Tag{{Key: tagOwner, Value: c.Owner}, {Key: tagCluster, Value: c.Cluster}, {Key: tagCreated, Value: strconv.FormatInt(c.Created, 10)}}
+		f.req.Tags = []ec2.Tag{{Key: acts.TagOwner, Value: c.Owner}, {Key: tagCluster, Value: c.Cluster}, {Key: tagCreated, Value: strconv.FormatInt(c.Created, 10)}}
 	case ipam.AttachENI:
 		f.req.Instance, f.req.DeviceIndex = n.inst, c.Device
 	case ipam.ModifyENI:
@@ -160,11 +158,11 @@ func (w *World) eni(e *ec2.ENI) ipam.ENI {
 		Addresses: e.Secondaries, Status: e.Status.String(), Attachment: e.Attachment, Instance: string(e.Instance), DOT: e.DeleteOnTermination, Kind: e.Kind.String(), Prefixes: len(e.Prefixes)}
 	for _, t := range e.Tags {
 		switch t.Key {
-		case tagOwner:
+		case acts.TagOwner:
 			out.Owner = t.Value
 		case tagCreated:
 			out.Created, _ = strconv.ParseInt(t.Value, 10, 64)
-		case tagManage:
+		case acts.TagNoManage:
 			out.NoManage = t.Value
 		}
 	}

@@ -19,7 +19,7 @@ func (w *Witness) Served(m *ec2.Cloud, node int32, q *ec2.Request, r *ec2.Respon
 	}
 	if q.ENI == "" && q.Attachment != "" { // a story is about ENIs
 		named := *q
-		named.ENI = attached(m, q.Attachment)
+		named.ENI = acts.ENIOf(m, q.Attachment)
 		q = &named
 	}
 	w.Story.Call(w.Now(), node, q, r)
@@ -83,16 +83,6 @@ func (w *Witness) given(node int32, a netip.Addr) {
 			w.touched(node, acts.Gives, id)
 		}
 	}
-}
-
-// attached is the ENI of an attachment.
-func attached(m *ec2.Cloud, attachment string) ec2.ENIID {
-	for _, e := range m.AllENIs() {
-		if e.Attachment == attachment {
-			return e.ID
-		}
-	}
-	return ""
 }
 
 // Happened is something that happened at EC2 to a node: I4 is judged. live names a live pod of the node that has an address, "" is none.
