@@ -72,13 +72,6 @@ func without(t *testing.T, name, verb string) *suite.Result {
 	return c.Run(suite.Options{Seed: suite.DefaultSeed, NoStory: true})
 }
 
-// unwitnessed are verbs of scenarios that nothing notices yet when they do nothing: each needs a witness. One that has got it leaves the list.
-var unwitnessed = map[string]string{
-	"attach-refused/stale":              "EC2's older answers no longer mislead the daemon; what asks again because of them is not told",
-	"stale-answers/lag":                 "metadata's lag alone is stale-metadata's subject; here it is only to make EC2's worse",
-	"statefulset-name-reuse/lose-alias": "a link is now told by its name as well as by its alias",
-}
-
 // Every verb of every scenario matters: when it does nothing, an expectation, an invariant, a mark or a mutant says so. The golden story
 // is not asked: a line that tells what was asked for would be no witness.
 func TestEveryVerbMatters(t *testing.T) {
@@ -96,12 +89,6 @@ func TestEveryVerbMatters(t *testing.T) {
 			t.Run(strings.TrimSuffix(name, ".scn")+"/"+verb, func(t *testing.T) {
 				t.Parallel()
 				r := without(t, name, verb)
-				if why, listed := unwitnessed[strings.TrimSuffix(name, ".scn")+"/"+verb]; listed {
-					if r.Status != suite.Held {
-						t.Errorf("it does not hold without %s: take it from the list of those that nothing notices", verb)
-					}
-					t.Skip("nothing notices: " + why)
-				}
 				if r.Status == suite.Held {
 					t.Errorf("without %s it holds too: give it a witness, such as an expectation of what it does", verb)
 				} else if os.Getenv("ENILAB_VERBOSE") != "" {
