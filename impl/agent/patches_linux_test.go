@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enilab/enilab/impl/clock"
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/dataplane/linux"
 	"github.com/enilab/enilab/impl/intent"
@@ -203,9 +204,10 @@ func (s *inputs) count(is func(ipam.Input) bool) (n int) {
 	return n
 }
 
-// stopsDuringACall is a daemon that was told to stop while EC2 works for it.
-func stopsDuringACall(t *testing.T) (*rig, *slowCloud, *inputs, *local.Conn) {
+// stopsDuringACall is a daemon that was told to stop while EC2 works for it. lives waits until it says that it has nothing else to do.
+func stopsDuringACall(t *testing.T) (_ *rig, _ *slowCloud, _ *inputs, early *local.Conn, lives func(what string)) {
 	r := newRig(t, 1)
+	seat, reports := laboratory(t, r)
 	told := &inputs{}
 	r.c.Parts.Input = told.tap
 	c := &slowCloud{r.cloud, make(chan struct{}, 8), make(chan struct{})}
@@ -224,12 +226,19 @@ func stopsDuringACall(t *testing.T) (*rig, *slowCloud, *inputs, *local.Conn) {
 	r.must(&local.Request{Verb: local.Status}) // callers are taken one after another: the one before is, too
 	r.stop()
 	r.eventually("it stops", func() bool { return strings.Contains(r.log.String(), "ipamd stops") })
-	return r, c, told, early
+	return r, c, told, early, func(what string) {
+		t.Helper()
+		if err := seat.Tell(time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+		await(t, r, what, reports, func(p clock.Report) bool { return p.Offset == time.Millisecond && p.Requests == 0 })
+	}
 }
 
 // TestStopWaitsForEC2: what EC2 answers after SIGTERM is heard and recorded; the next daemon need not find out.
 func TestStopWaitsForEC2(t *testing.T) {
-	r, c, told, _ := stopsDuringACall(t)
+	r, c, told, _, lives := stopsDuringACall(t)
+	lives("it waits for EC2 alone")
 	close(c.leave)
 	r.end()
 	if n := told.count(func(in ipam.Input) bool { _, ok := in.(ipam.Called); return ok }); n == 0 {
@@ -239,7 +248,7 @@ func TestStopWaitsForEC2(t *testing.T) {
 
 // TestAStoppingDaemonTakesNoRequest: neither from who comes, nor from who was there before and speaks only now.
 func TestAStoppingDaemonTakesNoRequest(t *testing.T) {
-	r, c, told, early := stopsDuringACall(t)
+	r, c, told, early, _ := stopsDuringACall(t)
 	defer r.end()
 	defer close(c.leave)
 	if late, err := local.Dial(r.socket(), time.Second); err == nil {
