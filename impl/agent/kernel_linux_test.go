@@ -12,6 +12,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/dataplane/linux"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/local"
@@ -167,6 +168,63 @@ func TestRealKernel(t *testing.T) {
 		}
 		return nil
 	})
+	r.end()
+	r.replays()
+}
+
+// TestRealKernelAddAgain: whatever somebody takes from a pod between two ADDs, the second one says yes to a network that is there.
+func TestRealKernelAddAgain(t *testing.T) {
+	r, host := realNode(t, 4)
+	r.start().serves()
+	pod := newNamespace(t)
+	files, inode := pod.pass(t)
+	first := r.must(addOf("one"), files...)
+	if first.Code != 0 {
+		t.Fatalf("add: %+v\n%s", first, r.log)
+	}
+	to := netlink.NewIPNet(first.Address.AsSlice())
+	eth0 := func(do func(netlink.Link) error) func() error {
+		return func() error {
+			l, err := netlink.LinkByName("eth0")
+			if err != nil {
+				return err
+			}
+			return do(l)
+		}
+	}
+	for _, d := range []struct {
+		name string
+		in   *namespaceThread
+		do   func() error
+	}{
+		{"nothing", pod, func() error { return nil }},
+		{"eth0 deleted", pod, eth0(netlink.LinkDel)},
+		{"the address deleted", pod, eth0(func(l netlink.Link) error { return netlink.AddrDel(l, &netlink.Addr{IPNet: to}) })},
+		{"the host route deleted", host, func() error { return netlink.RouteDel(&netlink.Route{Dst: to, Scope: netlink.SCOPE_LINK}) }},
+		{"the rule deleted", host, func() error {
+			rule := netlink.NewRule()
+			rule.Dst, rule.Priority = to, dataplane.PriorityToPod
+			return netlink.RuleDel(rule)
+		}},
+	} {
+		d.in.run(t, d.do)
+		files, _ := pod.pass(t)
+		if out := r.must(addOf("one"), files...); out.Code != 0 || out.Address != first.Address {
+			t.Fatalf("%s: add again: %+v\n%s", d.name, out, r.log)
+		}
+		check := addOf("one")
+		check.Verb, check.Inode = local.Check, inode
+		if out := r.must(check); out.Code != 0 {
+			t.Errorf("%s: ADD said yes, and CHECK says %+v", d.name, out)
+		}
+		pod.run(t, eth0(func(l netlink.Link) error {
+			if list, err := netlink.AddrList(l, netlink.FAMILY_V4); err != nil || len(list) != 1 || !list[0].IP.Equal(to.IP) {
+				return fmt.Errorf("%s: ADD said yes, and eth0 has %v, %v", d.name, list, err)
+			}
+			return nil
+		}))
+	}
+	r.del("one")
 	r.end()
 	r.replays()
 }

@@ -31,6 +31,25 @@ func RepairPod(want PodSpec, ix *Index) Plan {
 	return Plan{Ops: ops}
 }
 
+// RemakePod returns what an ADD that is repeated in the same namespace has to do: what RepairPod does where the pod's end is still there, and
+// else all of PodPlan. A veth whose other end is gone, or without the pod's address, is no network that a runtime could start a pod with.
+// Where somebody else has the name, the address or the pod's interface the plan fails: it takes nothing from anybody.
+func RemakePod(want PodSpec, ix *Index) Plan {
+	link := ix.LinkByAlias(want.Alias)
+	if link == nil {
+		link = adoptable(want, ix)
+	}
+	switch {
+	case link == nil:
+		return PodPlan(want)
+	case link.Alias != "" && !(link.PeerLive && slices.Contains(link.PeerAddresses, want.Address)):
+		plan := PodPlan(want)
+		plan.Ops = slices.Insert(plan.Ops, 0, Op{Kind: DeleteVeth, Alias: want.Alias})
+		return plan
+	}
+	return RepairPod(want, ix)
+}
+
 // adoptable is the host veth of another CNI's pod with that name and address, or nil.
 func adoptable(want PodSpec, ix *Index) *Link {
 	link := ix.LinkByName(want.HostVeth)

@@ -50,7 +50,7 @@ func aliasLength(a Attachment) int {
 
 func (n *Node) startAdd(now time.Duration, in Add) {
 	if ix, ok := n.rowOf(in.Att); ok {
-		n.addAgain(ix, in)
+		n.addAgain(now, ix, in)
 		return
 	}
 	ix, ok := n.pick()
@@ -61,9 +61,16 @@ func (n *Node) startAdd(now time.Duration, in Add) {
 	n.begin(now, ix, in.kept())
 }
 
-// addAgain answers an ADD for an attachment that has its address: kubelet and runtime repeat after a crash
-// (cni-conformance A2). The same namespace gets the same answer, another one gets an error and changes nothing.
-func (n *Node) addAgain(ix int32, in Add) {
+// again is a repeated ADD that waits for an observation of the kernel.
+type again struct {
+	Add
+	Tag uint64
+}
+
+// addAgain deals with an ADD for an attachment that has its address: kubelet and runtime repeat after a crash
+// (cni-conformance A2). The same namespace gets the same answer, once the kernel has been looked at: the records do not know
+// what somebody removed since. Another one gets an error and changes nothing.
+func (n *Node) addAgain(now time.Duration, ix int32, in Add) {
 	a := &n.Addrs[ix]
 	switch {
 	case a.State != Assigned:
@@ -74,8 +81,67 @@ func (n *Node) addAgain(ix int32, in Add) {
 			" in another network namespace; delete it first"})
 	default:
 		a.Netns = in.Netns
-		n.replyAdd(ix, in.Req)
+		n.Agains = append(n.Agains, again{in, n.Steps})
+		n.want(LookKernel, now)
 	}
+}
+
+// answerAgains goes on with the repeated ADDs that an observation is new enough for.
+func (n *Node) answerAgains(now time.Duration, ix *dataplane.Index, asked uint64) {
+	list := n.Agains
+	n.Agains = nil
+	for _, c := range list {
+		switch i, ok := n.rowOf(c.Att); {
+		case c.Tag > asked:
+			n.Agains = append(n.Agains, c)
+		case ok && n.Addrs[i].Op != noOp:
+			n.enqueue(queued{Add: c.kept()})
+		case ok && n.Addrs[i].Tag <= asked && n.Addrs[i].State == Assigned && n.Addrs[i].Netns == c.Netns:
+			n.answerAgain(i, c.Req, ix)
+		default: // it has changed meanwhile
+			n.startAdd(now, c.Add)
+		}
+	}
+}
+
+// answerAgain says yes to a repeated ADD when the kernel has all that the first one made, and puts back what is missing before.
+func (n *Node) answerAgain(ix int32, req Req, index *dataplane.Index) {
+	a := &n.Addrs[ix]
+	if a.ENI < 0 {
+		n.fail(req, &Error{CodeTryAgain, "cni add " + a.Att.String() + ": it is not known which ENI its address " + a.IP.String() + " is on; try again"})
+		return
+	}
+	plan := dataplane.RemakePod(n.spec(ix), index)
+	if plan.Empty() {
+		n.replyAdd(ix, req)
+		return
+	}
+	n.note(Note{Mark: DriftRepaired, Warn: true, Att: a.Att, Addr: a.IP, Text: "before ADD is answered again: " + plan.Ops[0].Kind.String()})
+	a.Req = req
+	n.repairPod(ix, plan)
+}
+
+// repairPod runs what puts back something of an attachment that has its address. A repeated ADD may wait for it.
+func (n *Node) repairPod(ix int32, plan dataplane.Plan) {
+	a := &n.Addrs[ix]
+	a.Op, a.Tag = repairing, n.Steps
+	n.emit(&Apply{ID: n.await(podPlan, ix), Lane: Lane{Kind: PodLane, Att: a.Att}, Plan: plan})
+}
+
+// repairApplied answers the repeated ADD that waited for a repair. What failed is no reason to take the address from whoever has it.
+func (n *Node) repairApplied(now time.Duration, ix int32, in Applied) {
+	a := &n.Addrs[ix]
+	req := a.Req
+	a.Op, a.Req, a.Tag = noOp, 0, n.Steps
+	switch {
+	case req == 0:
+	case in.Err == nil:
+		n.replyAdd(ix, req)
+	default:
+		n.fail(req, &Error{CodeIO, "cni add " + a.Att.String() + ": it has address " + a.IP.String() +
+			", of which the kernel lacks a part that cannot be put back: " + in.Err.Error() + "; end the sandbox and make a new one"})
+	}
+	n.runQueued(now, a.Att)
 }
 
 // begin gives address ix to an attachment, from the record on.
@@ -151,9 +217,7 @@ func (n *Node) podApplied(now time.Duration, ix int32, in Applied) {
 	case releasing:
 		n.releaseApplied(now, ix, in)
 	case repairing:
-		a.Op = noOp
-		a.Tag = n.Steps
-		n.runQueued(now, a.Att)
+		n.repairApplied(now, ix, in)
 	}
 }
 

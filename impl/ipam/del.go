@@ -98,7 +98,13 @@ func (n *Node) cancelWaiting(att Attachment) {
 			i--
 		}
 	}
-
+	for i := 0; i < len(n.Agains); i++ { // and those that look at the kernel
+		if c := n.Agains[i]; c.Att == att {
+			n.Agains = append(n.Agains[:i], n.Agains[i+1:]...)
+			n.fail(c.Req, &Error{CodeTryAgain, "cni add " + att.String() + ": a DEL of the same attachment came while it waited"})
+			i--
+		}
+	}
 }
 
 // release starts the end of an allocation: from here on its address cools.

@@ -32,6 +32,7 @@ func (n *Node) seenKernel(now time.Duration, in *Seen, whole bool, asked uint64)
 	n.coolDowns(now, ix, asked)
 	n.drains(now, ix, asked)
 	n.links(now, ix)
+	n.answerAgains(now, ix, asked)
 	n.repair(now, ix, asked)
 	n.residue(now, ix, asked)
 	n.answerChecks(ix, asked)
@@ -42,7 +43,7 @@ func (n *Node) seenKernel(now time.Duration, in *Seen, whole bool, asked uint64)
 
 // atPeace says whether nothing that an observation of the kernel could move is under way.
 func (n *Node) atPeace() bool {
-	if n.Phase != serving || !n.HostDone || n.HostBusy || n.Count[Cooling]+n.Count[Quarantined]+len(n.Checks) > 0 || n.Collecting.Req != 0 {
+	if n.Phase != serving || !n.HostDone || n.HostBusy || n.Count[Cooling]+n.Count[Quarantined]+len(n.Checks)+len(n.Agains) > 0 || n.Collecting.Req != 0 {
 		return false
 	}
 	for i := range n.ENIs {
@@ -274,8 +275,7 @@ func (n *Node) repair(now time.Duration, ix *dataplane.Index, asked uint64) {
 			continue
 		}
 		n.note(Note{Mark: DriftRepaired, Warn: true, Att: a.Att, Addr: a.IP, Text: plan.Ops[0].Kind.String()})
-		a.Op, a.Tag = repairing, n.Steps
-		n.emit(&Apply{ID: n.await(podPlan, int32(i)), Lane: Lane{Kind: PodLane, Att: a.Att}, Plan: plan})
+		n.repairPod(int32(i), plan)
 	}
 }
 

@@ -82,6 +82,7 @@ type state struct {
 	Waiting    []Add // for an address, first come first served
 	Queued     []queued
 	Checks     []checking
+	Agains     []again
 	Collecting collecting
 	Open       []open // requests that await their Reply
 	Pending    []pending
@@ -351,4 +352,8 @@ func (n *Node) stop() {
 		n.fail(q.req(), &Error{CodeTryAgain, "ipamd is stopping, try again"})
 	}
 	n.Queued = n.Queued[:0]
+	for _, c := range n.Agains {
+		n.fail(c.Req, &Error{CodeTryAgain, "cni add " + c.Att.String() + ": ipamd is stopping, try again"})
+	}
+	n.Agains = nil
 }

@@ -144,6 +144,12 @@ func (n *Node) abandon(r Req) {
 			return
 		}
 	}
+	for i := range n.Agains {
+		if n.Agains[i].Req == r {
+			n.Agains = append(n.Agains[:i], n.Agains[i+1:]...)
+			return
+		}
+	}
 	for i := range n.Checks {
 		if n.Checks[i].Req == r {
 			n.Checks = append(n.Checks[:i], n.Checks[i+1:]...)

@@ -19,6 +19,7 @@ func (s *state) clone() state {
 	c.Waiting = slices.Clone(s.Waiting)
 	c.Queued = slices.Clone(s.Queued)
 	c.Checks = slices.Clone(s.Checks)
+	c.Agains = slices.Clone(s.Agains)
 	c.Open = slices.Clone(s.Open)
 	c.Pending = slices.Clone(s.Pending)
 	for i := range c.Lanes {

@@ -163,7 +163,8 @@ func TestAddAndDel(t *testing.T) {
 	w.then(w.durable(), "apply pod/aws-cni/c1/eth0 create-veth")
 	w.then(w.ran(), "ADD ok 10.0.0.10")
 
-	w.then(w.adding(b), "ADD ok 10.0.0.10") // again: kubelet and runtime repeat after a crash
+	w.then(w.adding(b), "") // again: kubelet and runtime repeat after a crash
+	w.then(w.outcome(w.take(0)), "ADD ok 10.0.0.10")
 	elsewhere := w.adding(b)
 	elsewhere.Netns++
 	w.then(elsewhere, "ADD error 100")
