@@ -203,6 +203,7 @@ func (n *Node) replayDue() {
 		if n.isReady(g.cid) {
 			continue
 		}
+		n.part(g.cid)
 		uid := g.uid
 		if n.cfg.Runtime == Dockershim {
 			uid = ""
@@ -216,6 +217,15 @@ func (n *Node) replayDue() {
 	}
 	if len(n.replays) > 0 {
 		n.wake(jobReplay, n.replays[0].at)
+	}
+}
+
+// part says that a DEL of the sandbox is run.
+func (n *Node) part(containerID string) {
+	for i := n.first; i != none; i = n.sandboxes[i].next {
+		if s := &n.sandboxes[i]; s.cid == containerID {
+			s.parted = true
+		}
 	}
 }
 

@@ -31,6 +31,7 @@ func (n *Node) run(i int32, verb Verb, timeout time.Duration) {
 		s.owes = true
 		n.count.ADDs++
 	case DEL:
+		s.parted = true
 		n.count.DELs++
 	case CHECK:
 		n.count.CHECKs++
@@ -54,7 +55,7 @@ func (n *Node) runUnheard(i int32) {
 		n.meets(n.failNumber, "a plugin before ours fails the DEL of "+s.name)
 		return
 	}
-	s.unheard = OpID(n.serial(i))
+	s.unheard, s.parted = OpID(n.serial(i)), true
 	n.count.DELs++
 	n.emit(Action{
 		Kind: RunPlugin, Verb: DEL, Op: s.unheard, Sandbox: s.id, Netns: s.inode, Timeout: n.cfg.CleanupTimeout,

@@ -553,6 +553,31 @@ func TestHangElsewhere(t *testing.T) {
 	}
 }
 
+// What a process in D state still has of its network after DEL was run is owed to nobody, whether or not the runtime heard of DEL's end.
+func TestHungAfterItsDEL(t *testing.T) {
+	for _, r := range []Runtime{CRIO134, Dockershim} {
+		w := up(t, Config{Runtime: r})
+		w.n.Hang(w.now, "a")
+		w.mute = true
+		w.input(Input{Kind: PodDeleted, UID: "a", Grace: 10 * time.Second})
+		for _, before := range []bool{true, false} {
+			found := false
+			for s := range w.n.Sandboxes() {
+				if s.Held && s.Running {
+					found = true
+					if s.Address.IsValid() != before {
+						t.Errorf("%v at %v: a hung process has the address %v; DEL was run: %v", r, w.now, s.Address, !before)
+					}
+				}
+			}
+			if ran := len(w.dels("c1")) > 0; !found || ran == before {
+				t.Errorf("%v at %v: a hung process: %v, DEL was run: %v", r, w.now, found, ran)
+			}
+			w.until(w.now + 4*time.Minute)
+		}
+	}
+}
+
 func TestHangBeforeStart(t *testing.T) {
 	w := newWorld(t, Config{})
 	w.bind("a", "web-0")

@@ -169,7 +169,7 @@ func (n *Node) disconnect(i int32) {
 
 // disconnectDocker: dockershim lives in kubelet, so its plugin runs die with it; Docker keeps the
 // pause container. A sandbox that was being removed, and whose pause is already gone, is forgotten
-// although no DEL has succeeded (kubernetes #59741).
+// although no DEL has succeeded (kubernetes #59741), unless Docker still lists a container of it, which cannot be killed.
 func (n *Node) disconnectDocker(i int32) {
 	s := &n.sandboxes[i]
 	s.networkStopped = false // known only to the process that has died
@@ -180,7 +180,7 @@ func (n *Node) disconnectDocker(i int32) {
 	n.calm(boxKey(i))
 	removing := s.pod == none || n.pods[s.pod].deleting
 	switch {
-	case s.state == wantNetns, s.hostNet && s.state == starting, removing && !s.mounted && !s.hostNet:
+	case s.state == wantNetns, s.hostNet && s.state == starting, removing && !s.mounted && !s.hostNet && !s.hung:
 		n.forget(i)
 	default:
 		s.state, s.listed = dead, true

@@ -24,6 +24,7 @@ func TestRuntimeRestartDuringADD(t *testing.T) {
 			t.Run(c.runtime.String(), func(t *testing.T) {
 				w := newWorld(t, Config{Runtime: c.runtime})
 				w.bind("a", "web-0")
+				first, _ := w.n.SandboxOf("a")
 				if point == NoCrash {
 					w.until(20 * time.Millisecond)
 					kind := RestartRuntime
@@ -33,6 +34,12 @@ func TestRuntimeRestartDuringADD(t *testing.T) {
 					w.input(Input{Kind: kind})
 				} else {
 					w.n.CrashAt(point)
+				}
+				w.until(w.now + time.Second)
+				for b := range w.n.Sandboxes() {
+					if will := len(c.dels) > 0; b.ID == first && b.OwesDEL != will {
+						t.Errorf("a DEL is owed: %v, expected %v, as the runtime calls %d", b.OwesDEL, will, len(c.dels))
+					}
 				}
 				w.until(5 * time.Minute)
 				if got := w.dels("c1"); !slices.Equal(got, c.dels) {
@@ -252,6 +259,32 @@ func TestDockershimForgetsAtKubeletRestart(t *testing.T) {
 	w.settled()
 }
 
+// A container in D state is one that Docker lists, so kubelet finds the sandbox again, and calls DEL when it can be stopped.
+func TestDockershimKeepsAHungSandbox(t *testing.T) {
+	w := up(t, Config{Runtime: Dockershim})
+	w.n.Hang(w.now, "a")
+	w.fail = []*PluginError{busyErr()}
+	w.input(Input{Kind: PodDeleted, UID: "a", Grace: time.Second})
+	w.until(130 * time.Second)
+	w.input(Input{Kind: RestartKubelet})
+	w.until(4 * time.Minute)
+	held := 0
+	for s := range w.n.Sandboxes() {
+		if s.Held && s.Netns == 1 {
+			held++
+		}
+	}
+	if held != 1 || len(w.gone) != 0 {
+		t.Errorf("%d sandboxes with a hung process, expected 1; %d forgotten, expected none: %v", held, len(w.gone), w.story)
+	}
+	w.n.Unhang(w.now, "a")
+	w.until(15 * time.Minute)
+	if got := w.dels("c1"); len(got) < 2 || w.n.Counts().Lost != 0 {
+		t.Errorf("DELs with %v, %d lost: expected the one that failed to be repeated", got, w.n.Counts().Lost)
+	}
+	w.settled()
+}
+
 // Incidents 20 and 21: namespaces are gone, libcni's cache is not.
 func TestReboot(t *testing.T) {
 	w := up(t, Config{})
@@ -323,7 +356,7 @@ func TestHiddenSandbox(t *testing.T) {
 	}
 	hidden := 0
 	for s := range w.n.Sandboxes() {
-		if s.Hidden && s.Running && s.Netns == 1 && s.OwesDEL {
+		if s.Hidden && s.Running && s.Netns == 1 && !s.OwesDEL {
 			hidden++
 		}
 	}

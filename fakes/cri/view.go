@@ -24,11 +24,11 @@ type Truth struct {
 	Sandbox
 	Handle  SandboxID
 	Netns   uint64     // inode of the namespace while something mounts or holds it; else 0
-	Address netip.Addr // what ADD answered, until a DEL has ended in success
+	Address netip.Addr // what ADD answered, until DEL is run: of the network nothing is owed to a process that outlives it
 	Running bool       // a container of the pod runs in it
 	Held    bool       // one of them is in D state
 	Hidden  bool       // the runtime does not list it although it lives
-	OwesDEL bool       // ADD was run, and no DEL has ended in success since
+	OwesDEL bool       // ADD was run, no DEL has ended in success since, and the runtime will call one
 }
 
 // Counts are gauges, and totals since New.
@@ -96,13 +96,28 @@ func (s *sandbox) alive() bool { return s.mounted || s.hung && s.inode != 0 }
 
 func (n *Node) truth(s *sandbox) Truth {
 	t := Truth{
-		Sandbox: n.row(s), Handle: s.id, Address: s.address, Running: s.running,
-		Held: s.hung, Hidden: s.hidden || s.state == orphaned, OwesDEL: s.owes,
+		Sandbox: n.row(s), Handle: s.id, Running: s.running,
+		Held: s.hung, Hidden: s.hidden || s.state == orphaned, OwesDEL: n.willDEL(s),
+	}
+	if !s.parted {
+		t.Address = s.address
 	}
 	if s.alive() {
 		t.Netns = s.inode
 	}
 	return t
+}
+
+// willDEL says whether a DEL that has to end in success will come. It never does for a sandbox that the runtime has no record of, and not
+// where Stop believes that there is no network: after a restart during ADD containerd 1.6 has forgotten the sandbox, and 2.1 skips DEL.
+func (n *Node) willDEL(s *sandbox) bool {
+	switch {
+	case !s.owes || s.hidden || s.state == orphaned:
+		return false
+	case s.state == stopping || s.creating(): // whose clean-up calls DEL whatever Stop would do
+		return true
+	}
+	return !n.skipsDEL(s)
 }
 
 // PodReady says whether kubelet sees the pod's containers run.

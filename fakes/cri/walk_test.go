@@ -218,6 +218,9 @@ func (w *walker) never() int {
 		if !s.Hidden {
 			w.t.Errorf("left over: %+v", s)
 		}
+		if s.OwesDEL {
+			w.t.Errorf("a DEL is owed that nobody has called in an hour: %+v", s)
+		}
 		hidden[s.ID] = true
 	}
 	n := 0

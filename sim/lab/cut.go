@@ -80,7 +80,7 @@ func (w *World) pods(n *instance, c *audit.Cut) {
 	var asked []netip.Addr
 	var who []int
 	for t := range n.cri.Sandboxes() {
-		if t.OwesDEL && !t.Running && !t.Ready && !t.Hidden { // what the runtime has forgotten it will not repeat
+		if t.OwesDEL && !t.Running && !t.Ready {
 			c.PendingDELs++
 		}
 		if t.Running {

@@ -127,8 +127,6 @@ func (p *plan) fits(k *kind) bool {
 		return p.shape.nodes > 1
 	case "node restart-runtime":
 		return p.shape.runtime != "containerd-1.6" // it forgets sandboxes that are being made, and their namespaces keep the addresses
-	case "pod hide":
-		return p.shape.runtime != "crio-1.34" // CRI-O calls DEL first: our model forgets one that is under way, and takes the pod for a live one
 	case "node flush-routes", "ec2 detach", "ec2 attach":
 		return p.shape.enis > 1
 	}

@@ -65,7 +65,7 @@ func (w *World) collect(n *node) *audit.Cut {
 	c.PendingDELs = len(n.intents)
 	w.retrace(n)
 	for t := range n.cri.Sandboxes() {
-		if t.OwesDEL && !t.Running && !t.Ready && !t.Hidden { // what the runtime has forgotten it will not repeat
+		if t.OwesDEL && !t.Running && !t.Ready {
 			c.PendingDELs++
 		}
 		p := audit.PodCut{Att: ipam.Attachment{Network: "aws-cni", ContainerID: t.ID, IfName: "eth0"}, Name: t.Name, Address: t.Address}
