@@ -129,6 +129,12 @@ func (n *Node) View(v *View) {
 			v.Cooling--
 		}
 	}
+	v.Taken = 0
+	for i := range n.Addrs {
+		if a := &n.Addrs[i]; a.State == Quarantined && a.ENI < 0 && n.Phase == serving {
+			v.Taken++
+		}
+	}
 	v.ENIs, v.Others, v.Reasons = v.ENIs[:0], v.Others[:0], v.Reasons[:0]
 	for i := range n.Others {
 		o := &n.Others[i]

@@ -8,6 +8,7 @@ type View struct {
 	Reasons  []string // why pods cannot be taken, or how the node is impaired (rule J); empty when all is well
 
 	Free, Assigned, Cooling, Quarantined int // addresses
+	Taken                                int // quarantined ones that EC2 has taken back: they are on no ENI
 	Covered                              int // addresses that open intents speak of: of ENIs not ready or draining, or about to be unassigned
 	Waiting                              int // ADDs that wait for an address
 	Running                              int // operations and EC2 calls under way

@@ -24,7 +24,7 @@ func MeasureView(v *ipam.View, metric string) (int64, bool) {
 	case "addresses.quarantined":
 		return int64(v.Quarantined), true
 	case "addresses.total":
-		return int64(v.Free + v.Assigned + v.Cooling + v.Quarantined), true
+		return int64(v.Free + v.Assigned + v.Cooling + v.Quarantined - v.Taken), true
 	case "waiting":
 		return int64(v.Waiting), true
 	case "serving":

@@ -42,6 +42,7 @@ func TestSettle(t *testing.T) {
 
 		{"I12 an address nobody counts", func(c *Cut) { c.View.Free-- }, "I12"},
 		{"I12 an address counted twice", func(c *Cut) { c.View.Quarantined++ }, "I12"},
+		{"I12 a quarantined address that EC2 took back", func(c *Cut) { c.View.Quarantined++; c.View.Taken++ }, ""},
 		{"I12 every state counts", func(c *Cut) {
 			c.Settings.WarmENITarget, c.View.ENIs[1].InUse = 0, 2
 			c.View.Free, c.View.Quarantined = 2, 2

@@ -185,9 +185,9 @@ func balance(c *Cut, say sayer) {
 			given++
 		}
 	}
-	if sum := v.Free + v.Assigned + v.Cooling + v.Quarantined + v.Covered; sum != given {
-		say(I12, "node-%d counts %d addresses (%d free, %d assigned, %d cooling, %d quarantined, %d covered by intents): EC2 has given it %d",
-			c.Node, sum, v.Free, v.Assigned, v.Cooling, v.Quarantined, v.Covered, given)
+	if sum := v.Free + v.Assigned + v.Cooling + v.Quarantined - v.Taken + v.Covered; sum != given {
+		say(I12, "node-%d counts %d addresses (%d free, %d assigned, %d cooling, %d quarantined of which EC2 has taken %d back, %d covered by intents): EC2 has given it %d",
+			c.Node, sum, v.Free, v.Assigned, v.Cooling, v.Quarantined, v.Taken, v.Covered, given)
 	}
 	rows := 0
 	for i := range c.Rows {

@@ -55,7 +55,7 @@ func (w *World) digest() Digest {
 		v := &w.view
 		o.Available, o.Assigned, o.Quarantined, o.Intents = v.Free+v.Cooling, v.Assigned, v.Quarantined, v.Intents
 		o.byAddress = n.set.WarmIPTarget > 0 || n.set.MinimumIPTarget > 0
-		o.Total = o.Available + o.Assigned + o.Quarantined
+		o.Total = o.Available + o.Assigned + o.Quarantined - v.Taken
 		for j := range v.ENIs {
 			if v.ENIs[j].Stage == ipam.Ready {
 				o.ENIs++
