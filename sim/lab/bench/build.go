@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 )
 
 // binaries are host paths of what is measured.
@@ -15,6 +16,9 @@ type binaries struct {
 
 	dir string
 }
+
+// release is go build with the flags of a release.
+var release = []string{"build", "-tags", "grpcnotrace", "-trimpath", "-ldflags", "-s -w"}
 
 // build makes what was not given, all with the flags of a release.
 func build(ctx context.Context, b binaries) (*binaries, error) {
@@ -37,7 +41,7 @@ func build(ctx context.Context, b binaries) (*binaries, error) {
 			continue
 		}
 		*p.path = filepath.Join(dir, filepath.Base(p.of))
-		cmd := exec.CommandContext(ctx, "go", "build", "-tags", "grpcnotrace", "-trimpath", "-ldflags", "-s -w", "-o", *p.path, p.of)
+		cmd := exec.CommandContext(ctx, "go", slices.Concat(release, []string{"-o", *p.path, p.of})...)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			b.remove()
