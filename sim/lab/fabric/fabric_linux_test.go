@@ -64,7 +64,7 @@ func TestReach(t *testing.T) {
 	}
 	addrs := []netip.Addr{ip("10.0.1.10"), ip("10.0.1.99"), ip("10.0.2.11"), ip("10.0.1.1"), ip("10.0.1.21"), ip("10.0.1.10"), f.Witness(), {}}
 	want := []bool{true, false, true, false, true, true, true, false}
-	for i, got := range f.Ping(addrs, calm) {
+	for i, got := range pings(f.Ping, addrs, want) {
 		if got != want[i] {
 			t.Errorf("Ping: %v answered=%v, expected %v", addrs[i], got, want[i])
 		}
@@ -147,12 +147,12 @@ func TestAddressesMove(t *testing.T) {
 	check := func(step string, want ...string) {
 		t.Helper()
 		all := []string{"10.0.1.10", "10.0.1.11", "10.0.1.20", "10.0.1.21", "10.0.2.10", "10.0.2.11"}
-		addrs := make([]netip.Addr, len(all))
+		addrs, answer := make([]netip.Addr, len(all)), make([]bool, len(all))
 		for i, s := range all {
-			addrs[i] = ip(s)
+			addrs[i], answer[i] = ip(s), slices.Contains(want, s)
 		}
-		for i, got := range f.Ping(addrs, calm) {
-			if got != slices.Contains(want, all[i]) {
+		for i, got := range pings(f.Ping, addrs, answer) {
+			if got != answer[i] {
 				t.Errorf("%s: %s answered=%v", step, all[i], got)
 			}
 		}
@@ -311,9 +311,13 @@ func TestTCP(t *testing.T) {
 
 func TestPingFrom(t *testing.T) {
 	f, a, _ := two(t)
-	got, err := f.PingFrom(a.ns, []netip.Addr{ip("10.0.1.20"), ip("10.0.1.99"), ip("198.51.100.1")}, calm)
-	must(t, err)
-	if want := []bool{true, false, true}; !slices.Equal(got, want) {
+	from := func(addrs []netip.Addr, wait time.Duration) []bool {
+		got, err := f.PingFrom(a.ns, addrs, wait)
+		must(t, err)
+		return got
+	}
+	want := []bool{true, false, true}
+	if got := pings(from, []netip.Addr{ip("10.0.1.20"), ip("10.0.1.99"), ip("198.51.100.1")}, want); !slices.Equal(got, want) {
 		t.Errorf("found %v, expected %v", got, want)
 	}
 }

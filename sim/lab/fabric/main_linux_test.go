@@ -15,9 +15,27 @@ import (
 
 // patience of the tests with what should come, and calm with what should not.
 const (
-	patience = 3 * time.Second
+	patience = 20 * time.Second
 	calm     = 60 * time.Millisecond
 )
+
+// pings are the answers to a ping of all addresses at once. Those that should answer may take their time; what should not come is waited for calmly.
+func pings(ping func([]netip.Addr, time.Duration) []bool, addrs []netip.Addr, want []bool) []bool {
+	var expected []netip.Addr
+	for i, a := range addrs {
+		if want[i] {
+			expected = append(expected, a)
+		}
+	}
+	came := ping(expected, patience)
+	got := ping(addrs, calm)
+	for i := range got {
+		if want[i] {
+			got[i], came = came[0], came[1:]
+		}
+	}
+	return got
+}
 
 func TestMain(m *testing.M) {
 	before := host()

@@ -52,7 +52,8 @@ func TestSegmentReach(t *testing.T) {
 		}
 	}
 	addrs := []netip.Addr{ip("10.0.1.10"), ip("10.0.1.99"), ip("10.0.1.21"), ip("10.0.2.11"), ip("10.0.1.1"), ip("10.0.1.30"), s.f.Witness()}
-	if got, want := s.f.Ping(addrs, calm), []bool{true, false, true, true, false, true, true}; !slices.Equal(got, want) {
+	want := []bool{true, false, true, true, false, true, true}
+	if got := pings(s.f.Ping, addrs, want); !slices.Equal(got, want) {
 		t.Errorf("Ping of %v: %v, expected %v", addrs, got, want)
 	}
 	if s.f.Namespace() != s.router.ns {
