@@ -186,7 +186,8 @@ func Metrics() []Metric {
 		{"enis.total", onEC2, false, "ENIs"},
 	}
 	for _, c := range calls[:len(calls)-1] {
-		m = append(m, Metric{"calls." + c, onEC2, false, "requests since t=0"})
+		m = append(m, Metric{"calls." + c, onEC2, false, "requests since t=0"},
+			Metric{"failed." + c, onEC2, false, "those that were refused otherwise than by throttling"})
 	}
 	for _, p := range ipam.Marks() {
 		m = append(m, Metric{"reached." + p, onNode, false, "how often its daemons came there since t=0"})

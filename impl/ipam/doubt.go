@@ -199,7 +199,12 @@ func (n *Node) resolveFalling(now time.Duration, ix int32, v *ENI, ours bool) {
 	case v.Status == "available": // our own detach, or a stranger who was faster
 		e.Stage = Tombstoned
 	case v.Status == "detaching":
-		e.Stage, e.Next = Detached, now+detachPause
+		if e.Stage != Detached {
+			e.Stage, e.Since = Detached, now
+		}
+		e.Next = now + e.detachPause(now)
+	case ours && e.Stage == Detached && now-e.Since < consistency: // the answer is of before the detach
+		e.Next = now + e.detachPause(now)
 	case ours && !e.Foreign && e.Stage != Draining: // a late attach, or a detach that did not happen
 		e.Stage, e.Doing, e.Unwired = Draining, 0, false
 		n.beginDrain(now, ix)
@@ -210,6 +215,11 @@ func (n *Node) resolveFalling(now time.Duration, ix int32, v *ENI, ours bool) {
 	default:
 		n.finish(now, ix)
 	}
+}
+
+// detachPause is until EC2 is asked again about an ENI that is being detached: that takes seconds, or hangs for hours.
+func (e *eni) detachPause(now time.Duration) time.Duration {
+	return min(max(detachPause, (now-e.Since)/4), maxDetachPause)
 }
 
 // resolveReady: an ENI in service, after a lost assignment or because something did not show up any more.

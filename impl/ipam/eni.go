@@ -56,8 +56,10 @@ const (
 const (
 	// consistency is how long EC2 may answer NotFound for something that was just made (EC2 API guide, "Eventual consistency").
 	consistency = 2 * time.Minute
-	// detachPause: a delete right after the detach answers "currently in use" (seeds/000: 5 s later it worked).
-	detachPause = 3 * time.Second
+	// detachPause is the least time between questions whether EC2 has ended a detach: a delete before that is refused ("currently in use",
+	// seeds/000: 5 s later it worked).
+	detachPause    = 3 * time.Second
+	maxDetachPause = time.Minute
 	// linkPause is between looks for the link of an attached ENI; the kernel's event makes it shorter.
 	linkPause = 5 * time.Second
 	// linkPatience is how long the link of an ENI that EC2 calls attached may take before EC2 is asked again: a stranger's detach may
@@ -126,9 +128,8 @@ func (n *Node) drive(now time.Duration, ix int32) {
 		n.trimOrAssign(now, ix)
 	case Draining:
 		n.drain(now, ix)
-	case Detached:
-		e.Stage, e.Since = Tombstoned, now
-		n.mutate(now, ix, DeleteENI)
+	case Detached: // EC2 refuses to delete what is not available yet
+		n.ask(ix, now)
 	case Tombstoned:
 		n.mutate(now, ix, DeleteENI)
 	}

@@ -216,3 +216,39 @@ func (w *world) held(what ipam.What) ipam.Input {
 	w.t.Fatalf("nobody asked for %v", what)
 	return nil
 }
+
+// TestDeleteWaitsForTheDetach: an ENI is deleted once EC2 says that it is available, and not before: neither while it is being detached, nor
+// while an answer is of before that.
+func TestDeleteWaitsForTheDetach(t *testing.T) {
+	w := grown(t, ipam.Sound())
+	c := w.untilCall(ipam.DetachENI)
+	v := w.eni(c.ENI)
+	was := v.ENI
+	w.step(ipam.Called{ID: c.ID, Result: w.call(c)})
+	deletes := 0
+	w.tap = func(_ ipam.Input, effs []ipam.Effect) {
+		for _, e := range effs {
+			if c, ok := e.(*ipam.Call); ok && c.Action == ipam.DeleteENI {
+				deletes++
+			}
+		}
+	}
+	for _, x := range []struct {
+		status string
+		for_   time.Duration
+	}{{"in-use", 50 * time.Second}, {"detaching", 30 * time.Minute}} {
+		v := w.eni(c.ENI)
+		v.ENI, v.Status = was, x.status
+		w.live(x.for_)
+		if deletes > 0 || w.marks[ipam.CallRefused] > 0 {
+			t.Fatalf("EC2 says %s, and was asked %d times to delete the ENI", x.status, deletes)
+		}
+	}
+	v = w.eni(c.ENI)
+	v.Status, v.Instance, v.Device, v.Attachment = "available", "", 0, ""
+	w.live(2 * time.Minute)
+	if deletes != 1 || w.eni(c.ENI) != nil {
+		t.Errorf("%d deletes, the ENI is %+v", deletes, w.eni(c.ENI))
+	}
+	w.tidy()
+}

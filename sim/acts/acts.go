@@ -64,14 +64,18 @@ func MeasureEC2(c *ec2.Cloud, base []ec2.Count, metric string) (int64, bool) {
 		return int64(len(c.AllENIs())), true
 	}
 	name, ok := strings.CutPrefix(metric, "calls.")
-	if !ok {
+	refused, failed := strings.CutPrefix(metric, "failed.")
+	if !ok && !failed {
 		return 0, false
 	}
 	var sum ec2.Count
 	for a := range base {
 		n := minus(c.Calls(ec2.Action(a)), base[a])
-		if ec2.Action(a).String() == name {
+		switch ec2.Action(a).String() {
+		case name:
 			return int64(n.Total), true
+		case refused:
+			return int64(n.Failed), true
 		}
 		sum = plus(sum, n)
 	}
