@@ -115,7 +115,8 @@ func (d *daemon) serve(p *local.Peer) {
 	if err == io.EOF {
 		return // somebody looked whether a daemon is here
 	}
-	if err != nil {
+	var other *local.Foreign
+	if err != nil && !errors.As(err, &other) {
 		d.refuse(p, codeOf(err), err.Error())
 		return
 	}
@@ -125,6 +126,10 @@ func (d *daemon) serve(p *local.Peer) {
 	default:
 		closeAll(files)
 		d.refuse(p, ipam.CodeTryAgain, fmt.Sprintf("%d callers are served already, try again", maxPeers))
+		return
+	}
+	if other != nil {
+		d.serveForeign(p.Conn(), other.Said, p.String())
 		return
 	}
 	pod, err := podOf(q, files)

@@ -65,6 +65,9 @@ func readFrame(c *net.UnixConn, limit, maxFiles int, large func() error) (body [
 			return nil, files, cut(err, n)
 		}
 	}
+	if string(buf[:header]) == foreign { // more than any limit
+		return nil, files, &Foreign{Said: buf[:n]}
+	}
 	size := int(binary.BigEndian.Uint32(buf))
 	if size > limit {
 		return nil, files, fmt.Errorf("expected a message of at most %d bytes, found one that says %d", limit, size)
@@ -92,6 +95,14 @@ func cut(err error, had int) error {
 	}
 	return err
 }
+
+// foreign is how a client of HTTP/2 begins, whatever it wants.
+const foreign = "PRI "
+
+// Foreign is what somebody said who speaks HTTP/2: the plugin of amazon-vpc-cni-k8s has the same socket.
+type Foreign struct{ Said []byte }
+
+func (*Foreign) Error() string { return "expected the local protocol, found HTTP/2" }
 
 // errFiles is a message with more files than may be.
 var errFiles = errors.New("too many files came with the message")

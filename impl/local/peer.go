@@ -84,6 +84,12 @@ func (p *Peer) large() error {
 	}
 }
 
+// Conn is the connection itself, for who does not speak the local protocol; all of that has to be over within a few seconds.
+func (p *Peer) Conn() net.Conn {
+	_ = p.unix.SetDeadline(time.Now().Add(patience)) // else reading says so
+	return p.unix
+}
+
 // Release ends the request's claim on memory: nobody holds it any more.
 func (p *Peer) Release() {
 	if p.held {

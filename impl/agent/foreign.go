@@ -1,0 +1,76 @@
+package agent
+
+import (
+	"fmt"
+	"net"
+
+	"github.com/enilab/enilab/impl/intent"
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/impl/unary"
+)
+
+// The plugin of amazon-vpc-cni-k8s asks its daemon by gRPC, since 1.23 over a socket of the same path as ours: a node whose plugin was not exchanged, or
+// was exchanged back, has it beside this daemon.
+const (
+	foreignAdd = "/rpc.CNIBackend/AddNetwork"
+	foreignDel = "/rpc.CNIBackend/DelNetwork"
+	// foreignUnknown makes the plugin's DEL a success that touches nothing. Any other error is a success to it as well, after it has removed what
+	// it believes to be the pod's routes and rules.
+	foreignUnknown = "datastore: unknown pod"
+	// foreignCode is gRPC's FAILED_PRECONDITION: the same again will not help.
+	foreignCode = 9
+)
+
+// foreignFields are where requests have an attachment (rpc.proto of 1.23).
+type foreignFields struct{ version, pod, namespace, uid, id, ifName, network int }
+
+var (
+	inAdd = foreignFields{version: 8, pod: 1, namespace: 2, id: 7, ifName: 5, network: 6}
+	inDel = foreignFields{version: 9, pod: 1, namespace: 2, uid: 10, id: 8, ifName: 6, network: 7}
+)
+
+func (x foreignFields) read(message []byte) (att ipam.Attachment, pod ipam.Pod, version string, err error) {
+	into := map[int]*string{x.version: &version, x.pod: &pod.Name, x.namespace: &pod.Namespace, x.uid: &pod.UID,
+		x.id: &att.ContainerID, x.ifName: &att.IfName, x.network: &att.Network}
+	delete(into, 0) // a request that has no such field
+	err = unary.Each(message, func(f unary.Field) error {
+		if text := into[f.Number]; text != nil {
+			return f.Text(text)
+		}
+		return nil
+	})
+	return att, pod, version, err
+}
+
+// serveForeign answers amazon-vpc-cni-k8s's plugin: an ADD is told what is wrong, and a DEL is done, as one that found no daemon.
+func (d *daemon) serveForeign(c net.Conn, said []byte, who string) {
+	if err := unary.Serve(c, said, func(method string, message []byte) unary.Reply { return d.foreign(method, message, who) }); err != nil {
+		d.log.Warn("a caller speaks HTTP/2, and is no plugin that ipamd knows", "who", who, "err", err)
+	}
+}
+
+func (d *daemon) foreign(method string, message []byte, who string) unary.Reply {
+	switch method {
+	case foreignAdd:
+		att, pod, version, err := inAdd.read(message)
+		if err != nil {
+			return unary.Reply{Code: foreignCode, Text: err.Error()}
+		}
+		why := fmt.Sprintf("cni add %s (%s): the plugin is amazon-vpc-cni-k8s's (version %q), and the daemon of this node is enilab's ipamd: install the plugin"+
+			" that belongs to it (its init container does, or ipamd init), and keep others from replacing it", pod, att, version)
+		d.log.Warn("a caller is refused", "who", who, "why", why)
+		return unary.Reply{Code: foreignCode, Text: plain.Replace(why)}
+	case foreignDel:
+		att, pod, version, err := inDel.read(message)
+		if err == nil {
+			err = intent.Write(d.intentDir(), intent.Intent{Attachment: att, Pod: pod, Version: d.c.Version})
+		}
+		if err != nil { // "Success" left out: the one answer after which the plugin fails, and the runtime repeats the DEL
+			d.log.Error("a DEL of amazon-vpc-cni-k8s's plugin cannot be kept; its runtime is told to repeat it", "attachment", att, "who", who, "err", err)
+			return unary.Reply{}
+		}
+		d.log.Warn("a DEL of amazon-vpc-cni-k8s's plugin is done as an intent; install the plugin that belongs to this ipamd", "attachment", att, "version", version)
+		return unary.Reply{Code: unary.NotFound, Text: foreignUnknown + ": ipamd releases " + att.String() + " itself"}
+	}
+	return unary.Reply{Code: unary.Unimplemented, Text: "ipamd does not know the method " + method}
+}
