@@ -93,6 +93,10 @@ func (c *checker) strikes(s *scn.At, act *Act) {
 		if act.Int("count") == 0 {
 			c.bad(pos, "write how many pods there are", "create %s 0 makes no pod", act.Text("name"))
 		}
+	case "add-addresses":
+		if act.Int("count") == 0 {
+			c.bad(pos, "write how many addresses the pod adds", "add-addresses 0 strikes nobody")
+		}
 	case "skew":
 		if by := act.Duration("by"); by <= mostSkew && by > 0 {
 			c.bad(pos, "EC2 accepts signatures that are up to five minutes off", "skew by=%v strikes nobody", by)

@@ -109,6 +109,8 @@ func Verbs() []Verb {
 		{"lose-gateway", onPod, nil, "the pod loses its permanent ARP entry of the gateway", "seeds/003"},
 		{"change-mac", onPod, nil, "udev gives the host veth another MAC", "amazon-vpc-cni-k8s #2103"},
 		{"lose-alias", onPod, nil, "the pod's host veth has no alias: as if amazon-vpc-cni-k8s had made it", "design section 6"},
+		{"add-addresses", onPod, []Param{bare("count", Count, "how many: those of its node first, then free ones of the subnet")},
+			"a process of the pod, with NET_ADMIN, gives its interface more addresses", "design section 3, rule B"},
 		{"replay-del", onPod, []Param{named("after", Duration, "0s", "how much later"), named("every", Duration, "0s", "and again"), named("times", Count, "1", "how often")},
 			"a stale DEL of the pod's previous sandbox arrives, with empty CNI_NETNS", "seeds/003"},
 		{"create", onKube, []Param{bare("name", Word, "workload"), bare("count", Count, "pods"), choice("kind", "deployment", "controller", "deployment", "statefulset"),

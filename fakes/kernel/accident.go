@@ -76,6 +76,31 @@ func (k *Kernel) LoseNeighbour(inode uint64) (had bool) {
 	return had
 }
 
+// AddAddresses is a pod with NET_ADMIN that gives its interface more addresses. They are nobody's: [Kernel.Holders] and all that asks who
+// has an address leave them out. It says how many of them the namespace did not have.
+func (k *Kernel) AddAddresses(inode uint64, list []netip.Addr) (count int) {
+	for slot := range k.links {
+		l := &k.links[slot]
+		if l.netns != inode || inode == 0 {
+			continue
+		}
+		for _, a := range list {
+			if !slices.Contains(l.podAddresses, a) && !slices.Contains(l.added, a) {
+				l.added = appended(l.added, a)
+				count++
+			}
+		}
+		k.changedLink(l)
+		return count
+	}
+	return 0
+}
+
+// HasAdded says whether a namespace has an address because its pod added it.
+func (k *Kernel) HasAdded(inode uint64, a netip.Addr) bool {
+	return slices.ContainsFunc(k.links, func(l link) bool { return l.netns == inode && inode != 0 && slices.Contains(l.added, a) })
+}
+
 // FlushNAT is a stranger that runs "nft flush ruleset". It says whether there was anything.
 func (k *Kernel) FlushNAT() bool {
 	had := k.nat.Present

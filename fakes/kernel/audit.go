@@ -36,6 +36,15 @@ func (k *Kernel) Counts() Counts {
 	return c
 }
 
+// Uses says whether anything has an address: a pod to which it was given, the host, or a route into a pod's namespace.
+func (k *Kernel) Uses(a netip.Addr) bool {
+	if k.podLink(a) != nil || k.onHost(a) {
+		return true
+	}
+	r := k.routeIn(dataplane.MainTable, a)
+	return r != nil && r.dst.IsSingleIP() && k.links[r.slot].netns != 0
+}
+
 // What Leftovers names.
 const (
 	LeftRule  = "a rule is left"

@@ -28,6 +28,7 @@ type link struct {
 	netns        uint64
 	podName      string
 	podAddresses []netip.Addr
+	added        []netip.Addr // what the pod itself has added to those
 	podRoutes    []podRoute
 	neighbour    string // MAC of the permanent entry for 169.254.1.1; empty: none
 }

@@ -37,7 +37,7 @@ func (k *Kernel) below(n int) int { return int(k.next() % uint64(n+1)) }
 func (k *Kernel) dumpLinks() []dataplane.Link {
 	addresses, prefixes := 0, 0
 	for i := range k.links {
-		addresses += len(k.links[i].podAddresses) + len(k.links[i].proxy)
+		addresses += len(k.links[i].podAddresses) + len(k.links[i].added) + len(k.links[i].proxy)
 		prefixes += len(k.links[i].addresses)
 	}
 	addressRoom, prefixRoom := make([]netip.Addr, 0, addresses), make([]netip.Prefix, 0, prefixes)
@@ -73,13 +73,13 @@ func (k *Kernel) peerAddresses(l *link) []netip.Addr {
 	if l.netns == 0 {
 		return nil
 	}
-	if ns := k.namespace(l.netns); ns == nil || ns.ends < 2 {
+	if ns := k.namespace(l.netns); (ns == nil || ns.ends < 2) && len(l.added) == 0 {
 		return l.podAddresses
 	}
 	var all []netip.Addr
 	for i := range k.links {
 		if k.links[i].netns == l.netns {
-			all = append(all, k.links[i].podAddresses...)
+			all = append(append(all, k.links[i].podAddresses...), k.links[i].added...)
 		}
 	}
 	return all

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -273,7 +274,7 @@ func TestUseAndResidue(t *testing.T) {
 	for a, want := range map[string]struct{ use, residue string }{
 		"10.0.10.66": {"configured on eth0", ""},
 		"10.0.10.70": {"configured behind eni-live", ""},
-		"10.0.10.72": {"configured behind eni-live", ""},
+		"10.0.10.72": {"", ""}, // the link's alias names another one
 		"10.0.10.80": {"routed to cali1, whose namespace lives", ""},
 		"10.0.10.81": {"", "a route"}, // the peer's namespace is dying
 		"10.0.10.82": {"", "a route"},
@@ -290,6 +291,65 @@ func TestUseAndResidue(t *testing.T) {
 		}
 		if residue, left := ix.Residue(ip(a)); residue != want.residue || left != (want.residue != "") {
 			t.Errorf("Residue(%s) = %q, %v, want %q", a, residue, left, want.residue)
+		}
+	}
+}
+
+// TestWhatAPodAddsIsNoUse: its own address is the one that alias, route or records name; where nothing does, it may be any.
+func TestWhatAPodAddsIsNoUse(t *testing.T) {
+	own, more, other := ip("10.0.10.70"), ip("10.0.10.72"), ip("10.0.10.74")
+	nothing := func(string, netip.Addr) bool { return false }
+	for name, tt := range map[string]struct {
+		alias    string
+		has      []netip.Addr
+		routed   netip.Addr
+		recorded func(string, netip.Addr) bool
+		used     []netip.Addr
+		beyond   []netip.Addr
+	}{
+		"alias":              {podSpec.Alias, []netip.Addr{own, more}, netip.Addr{}, nothing, []netip.Addr{own}, []netip.Addr{more}},
+		"alias, removed":     {podSpec.Alias, []netip.Addr{more}, netip.Addr{}, nothing, nil, []netip.Addr{more}},
+		"alias, and a route": {podSpec.Alias, []netip.Addr{own, more}, other, nothing, []netip.Addr{own, other}, []netip.Addr{more}},
+		"another's alias":    {"theirs", []netip.Addr{own, more}, own, nothing, []netip.Addr{own}, []netip.Addr{more}},
+		"route":              {"", []netip.Addr{own, more}, own, nothing, []netip.Addr{own}, []netip.Addr{more}},
+		"route elsewhere":    {"", []netip.Addr{own, more}, other, nothing, []netip.Addr{own, more, other}, nil},
+		"records": {"", []netip.Addr{own, more}, netip.Addr{}, func(link string, a netip.Addr) bool { return link == "eni-pod" && a == own },
+			[]netip.Addr{own}, []netip.Addr{more}},
+		"records of another link": {"", []netip.Addr{own, more}, netip.Addr{}, func(link string, a netip.Addr) bool { return link == "eni-live" && a == own },
+			[]netip.Addr{own, more}, nil},
+		"nothing": {"", []netip.Addr{own, more}, netip.Addr{}, nothing, []netip.Addr{own, more}, nil},
+	} {
+		o := Observation{Links: []Link{{Index: 1, Name: "eni-pod", Alias: tt.alias, Veth: true, PeerLive: true, Up: true, PeerAddresses: tt.has}}, Complete: true}
+		if tt.routed.IsValid() {
+			o.Routes = []Route{{Table: MainTable, Dst: netip.PrefixFrom(tt.routed, 32), Link: "eni-pod"}}
+		}
+		ix := o.IndexBy(tt.recorded)
+		for _, a := range []netip.Addr{own, more, other} {
+			if _, used := ix.Uses(a); used != slices.Contains(tt.used, a) {
+				t.Errorf("%s: %v is in use: %v", name, a, used)
+			}
+			if l := ix.Beyond(a); (l != nil) != slices.Contains(tt.beyond, a) {
+				t.Errorf("%s: %v is beyond the pod's own: %v", name, a, l)
+			}
+		}
+	}
+}
+
+// TestAnotherPodsAddress stays that pod's, whichever of the two links comes first.
+func TestAnotherPodsAddress(t *testing.T) {
+	victim := ip("10.0.10.72")
+	for _, name := range []string{"eni-a", "eni-z"} {
+		o := Observation{Links: []Link{
+			{Name: "eni-m", Alias: Alias("aws-cni", "94feeebc", "eth0", victim), Veth: true, PeerLive: true, PeerAddresses: []netip.Addr{victim}},
+			{Name: name, Alias: podSpec.Alias, Veth: true, PeerLive: true, PeerAddresses: []netip.Addr{podSpec.Address, victim}},
+		}, Complete: true}
+		o.Sort()
+		ix := o.Index()
+		if l := ix.User(victim); l == nil || l.Name != "eni-m" {
+			t.Errorf("beside %s: it is used by %+v", name, l)
+		}
+		if l := ix.Beyond(victim); l == nil || l.Name != name {
+			t.Errorf("beside %s: %+v has it beyond its own", name, l)
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package dataplane
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+)
 
 // Index answers questions about one Observation in constant time. It keeps the observation and must
 // not outlive a change of it.
@@ -19,6 +22,7 @@ type about struct {
 	address netip.Addr
 	link    int32 // by which it is in use
 	how     useKind
+	beyond  int32 // the link of a namespace that has it beyond its own, 1-based
 	rule    int32 // the first, 1-based
 	route   int32 // the first host route, 1-based
 }
@@ -28,13 +32,19 @@ type useKind uint8
 
 const (
 	unused     useKind = iota
-	carried            // configured behind a veth
+	carried            // configured behind a veth, as its pod's own
 	configured         // configured on the host
 	routed             // a host route leads to a veth whose peer's namespace lives
 )
 
-// Index makes the index; it costs one pass over the observation.
+// Index is IndexBy without records.
 func (o *Observation) Index() *Index {
+	return o.IndexBy(func(string, netip.Addr) bool { return false })
+}
+
+// IndexBy makes the index; it costs one pass over the observation. recorded says whether the records name an address as that of the pod behind
+// the host veth of that name.
+func (o *Observation) IndexBy(recorded func(link string, a netip.Addr) bool) *Index {
 	links, most := len(o.Links), len(o.Routes)+len(o.Rules)
 	for i := range o.Links {
 		most += len(o.Links[i].Addresses) + len(o.Links[i].PeerAddresses)
@@ -52,6 +62,11 @@ func (o *Observation) Index() *Index {
 	ix.indexLinks()
 	ix.indexRoutes()
 	ix.indexRules()
+	for i := range o.Links {
+		if l := &o.Links[i]; l.Veth && l.PeerLive && len(l.PeerAddresses) > 0 {
+			ix.indexPeer(int32(i), recorded)
+		}
+	}
 	return ix
 }
 
@@ -70,12 +85,33 @@ func (ix *Index) indexLinks() {
 			a := ix.note(p.Addr())
 			a.link, a.how = int32(i), configured
 		}
-		if !l.Veth || !l.PeerLive {
-			continue
+	}
+}
+
+// indexPeer says which addresses of the namespace behind a veth are its pod's own: those that the link's alias, a route to it or the records
+// name. A pod with NET_ADMIN can add any others to itself, so they are in use by nobody. Where none is named, each may be the pod's.
+func (ix *Index) indexPeer(i int32, recorded func(link string, a netip.Addr) bool) {
+	l := &ix.Observation.Links[i]
+	_, _, _, own, named := ParseAlias(l.Alias)
+	if named && len(l.PeerAddresses) == 1 && l.PeerAddresses[0] == own { // nearly always
+		a := ix.note(own)
+		a.link, a.how = i, carried
+		return
+	}
+	owns := func(p netip.Addr) bool {
+		if named {
+			return p == own
 		}
-		for _, p := range l.PeerAddresses {
-			a := ix.note(p)
-			a.link, a.how = int32(i), carried
+		a := ix.of(p)
+		return a.how == routed && a.link == i || recorded(l.Name, p)
+	}
+	known := named || slices.ContainsFunc(l.PeerAddresses, owns)
+	for _, p := range l.PeerAddresses {
+		switch a := ix.note(p); {
+		case owns(p) || !known && a.how == unused:
+			a.link, a.how = i, carried
+		case known:
+			a.beyond = i + 1
 		}
 	}
 }
@@ -178,7 +214,7 @@ func (ix *Index) link(at int32) *Link {
 	return &ix.Observation.Links[at-1]
 }
 
-// Uses says whether an address is in use: a veth whose peer's namespace lives carries it or a host
+// Uses says whether an address is in use: it is its pod's own and configured behind a veth whose peer's namespace lives, or a host
 // route leads it there, or it is configured on the host. Rules and other routes are residue, not use.
 // An observation that is not complete proves use, never its absence.
 func (ix *Index) Uses(a netip.Addr) (evidence string, used bool) {
@@ -204,6 +240,9 @@ func (ix *Index) User(a netip.Addr) *Link {
 	}
 	return &ix.Observation.Links[u.link]
 }
+
+// Beyond is the link of a pod that has the address in its namespace beyond its own, or nil. That is no use of it.
+func (ix *Index) Beyond(a netip.Addr) *Link { return ix.link(ix.of(a).beyond) }
 
 // Residue says whether rules or host routes are left for an address that nothing uses, and names the
 // first. It is removed before the address is given away again; it is never a veto.

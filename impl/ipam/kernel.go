@@ -2,6 +2,8 @@ package ipam
 
 import (
 	"net/netip"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/enilab/enilab/impl/dataplane"
@@ -26,8 +28,9 @@ func (n *Node) seenKernel(now time.Duration, in *Seen, whole bool, asked uint64)
 	if n.calm && (n.last == o || n.last.Equal(o)) {
 		return
 	}
-	ix, rested := o.Index(), n.atPeace() // what leaves a state by this look is judged by the next one (contract 8), which may show the same
+	ix, rested := o.IndexBy(n.named), n.atPeace() // what leaves a state by this look is judged by the next one (contract 8), which may show the same
 	alive := n.testify(now, ix, asked)
+	n.added(ix)
 	n.unquarantine(now, ix, asked)
 	n.coolDowns(now, ix, asked)
 	n.drains(now, ix, asked)
@@ -39,6 +42,66 @@ func (n *Node) seenKernel(now time.Duration, in *Seen, whole bool, asked uint64)
 	n.collected(now, LookKernel, asked)
 	n.CoolAt = n.nextCool(now)
 	n.last, n.calm = o, alive && rested && n.atPeace()
+}
+
+// named says whether the records name an address as that of the pod behind a host veth.
+func (n *Node) named(link string, ip netip.Addr) bool {
+	i, known := n.byAddress[ip]
+	return known && n.Addrs[i].Veth == link && n.Addrs[i].Att != Attachment{}
+}
+
+// added tells of pods that have addresses of the node beyond their own. It takes NET_ADMIN in a pod, and nobody else's address may be
+// withheld because of it; but the pod gets nothing that is sent to them, and reaches none of those that have them.
+func (n *Node) added(ix *dataplane.Index) {
+	type has struct {
+		link  *dataplane.Link
+		count int
+		as    netip.Addr
+	}
+	var pods []has
+	for i := range n.Addrs {
+		a := &n.Addrs[i]
+		if a.State == 0 {
+			continue
+		}
+		l := ix.Beyond(a.IP)
+		if l == nil {
+			continue
+		}
+		at := slices.IndexFunc(pods, func(h has) bool { return h.link == l })
+		if at < 0 {
+			at = len(pods)
+			pods = append(pods, has{link: l, as: a.IP})
+		}
+		pods[at].count++
+	}
+	text := ""
+	for _, h := range pods {
+		who := "the pod behind " + h.link.Name
+		if i, ok := n.rowOfLink(h.link); ok && n.Addrs[i].Pod.Name != "" {
+			who = "pod " + n.Addrs[i].Pod.Namespace + "/" + n.Addrs[i].Pod.Name
+		}
+		if text != "" {
+			text += "; "
+		}
+		text += who + " has " + strconv.Itoa(h.count) + " of this node's addresses beyond its own, as " + h.as.String()
+	}
+	if text != "" {
+		text += ": nothing that is sent to them gets there, and other pods are given them; take NET_ADMIN from it"
+	}
+	if text != "" && text != n.Troubles[troubleAdded] {
+		n.note(Note{Mark: AddressesAdded, Warn: true, Text: text})
+	}
+	n.trouble(troubleAdded, text)
+}
+
+// rowOfLink is the row of the pod behind a host veth with our alias.
+func (n *Node) rowOfLink(l *dataplane.Link) (int32, bool) {
+	network, id, ifName, _, ok := dataplane.ParseAlias(l.Alias)
+	if !ok {
+		return 0, false
+	}
+	return n.rowOf(Attachment{network, id, ifName})
 }
 
 // atPeace says whether nothing that an observation of the kernel could move is under way.
@@ -152,27 +215,36 @@ func (n *Node) adoptLinks(ix *dataplane.Index, asked uint64) {
 	}
 }
 
-// unquarantine ends quarantines whose evidence is gone twice; the address then cools.
+// unquarantine ends quarantines whose evidence is gone (Policy.Cleared); the address then cools. One that an attachment has is released as by
+// a DEL, which may never come: nobody lists what a daemon before this one recorded, and no DEL is owed for a sandbox that is long gone.
 func (n *Node) unquarantine(now time.Duration, ix *dataplane.Index, asked uint64) {
 	if n.Count[Quarantined] == 0 {
 		return
 	}
 	for i := range n.Addrs {
 		a := &n.Addrs[i]
-		if a.State != Quarantined || a.Keyed || a.Tag > asked {
+		if a.State != Quarantined || a.Op != noOp || a.Tag > asked {
 			continue
 		}
 		if why, used := ix.Uses(a.IP); used {
-			if !n.claimed(int32(i), ix.User(a.IP)) {
+			if a.Keyed || !n.claimed(int32(i), ix.User(a.IP)) {
 				a.Clean, a.Evidence = 0, why
 			}
 			continue
 		}
-		if a.Clean++; a.Clean < 2 {
+		if l := ix.LinkByAlias(a.link()); a.Keyed && l != nil && l.PeerLive {
+			a.Clean, a.Evidence = 0, "its pod's namespace lives behind "+l.Name
+			continue
+		}
+		if a.Clean++; n.policy.Cleared == nil || !n.policy.Cleared(a.Clean) {
 			n.want(LookKernel, now+coolBatch)
 			continue
 		}
-		n.note(Note{Mark: QuarantineEnded, Addr: a.IP})
+		n.note(Note{Mark: QuarantineEnded, Addr: a.IP, Att: a.Att})
+		if a.Keyed {
+			n.release(now, int32(i))
+			continue
+		}
 		a.Clean, a.Evidence = 0, ""
 		n.rest(now, int32(i), true)
 		n.putAddress(int32(i))

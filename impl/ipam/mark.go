@@ -43,6 +43,7 @@ const (
 	ENIGivenUp               // EC2 would not attach an ENI, and it is deleted
 	FlowsKept                // conntrack could not be made to forget the flows of released addresses
 	ENINotOurs               // an attached ENI turned out to be somebody else's, and is left alone
+	AddressesAdded           // a pod has addresses of the node beyond its own
 	marks               = iota
 )
 
@@ -51,7 +52,7 @@ var markNames = [...]string{"", "runtime-list-refused", "recovered-from-checkpoi
 	"del-unknown", "request-queued", "name-displaced", "sandbox-reaped", "drift-repaired", "residue-removed", "call-lost",
 	"call-throttled", "call-refused", "intent-resumed", "eni-made", "eni-drained", "eni-deleted", "eni-swept", "eni-missing",
 	"drain-stopped", "address-adopted", "address-missing", "gc-refused", "gc-released", "save-failed", "version-refused", "eni-restored",
-	"mac-unrecorded", "eni-given-up", "flows-kept", "eni-not-ours"}
+	"mac-unrecorded", "eni-given-up", "flows-kept", "eni-not-ours", "addresses-added"}
 
 func (m Mark) String() string { return name(markNames[:], int(m)) }
 

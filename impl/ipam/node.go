@@ -339,6 +339,7 @@ const (
 	troubleSurvey
 	troubleAttach
 	troubleFlows
+	troubleAdded
 	troubles = iota
 )
 

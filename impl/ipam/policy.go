@@ -27,6 +27,9 @@ type Policy struct {
 	Recall func(*Sources) ([]Row, Witnesses)
 	// Veto (rule B) says whether a use of an address forbids giving it away. Naive: nothing does.
 	Veto func(evidence string) bool
+	// Cleared (rule B) says whether the evidence of a quarantine is gone, after so many whole observations in a row without it. Naive:
+	// never, what was once in use is for a person to free.
+	Cleared func(looks int) bool
 	// Flowless (rule B) says whether conntrack holds nothing more of an address that has cooled; walked is that this daemon had its flows
 	// forgotten since it was released. Naive: flows end by themselves.
 	Flowless func(walked bool) bool
@@ -78,6 +81,7 @@ func Sound() *Policy {
 		Vouch:     byEC2,
 		Recall:    unionOfWitnesses,
 		Veto:      anyUse,
+		Cleared:   unseenTwice,
 		Flowless:  onceWalked,
 		Drainable: provenUnused,
 		Speaks:    neighbourVersions,
@@ -199,6 +203,9 @@ func runtimeAndKernelAgreeTwice(a Absentee) bool {
 }
 
 func anyUse(string) bool { return true }
+
+// unseenTwice: a pod's address is missing for a moment while a program in it changes its addresses.
+func unseenTwice(looks int) bool { return looks >= 2 }
 
 // onceWalked: what an earlier daemon had wanted may never have happened.
 func onceWalked(walked bool) bool { return walked }

@@ -130,7 +130,7 @@ func (n *Node) tryRecover(now time.Duration) {
 		}
 		return
 	}
-	ix := n.Kernel.Index()
+	ix := n.Kernel.IndexBy(n.named)
 	n.beginRecords(now, ix)
 	n.recall(now, ix)
 	n.adoptENIs(now, LookIMDS, n.Cloud, n.Steps)

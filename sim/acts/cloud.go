@@ -18,6 +18,43 @@ type Cloud struct {
 	Address  func(pod string) netip.Addr // of a pod; the zero one is none
 }
 
+// More are addresses that a pod adds to its own: those of its node first, then free ones of the node's subnet.
+func More(m *ec2.Cloud, node ec2.InstanceID, own netip.Addr, count int) (out []netip.Addr) {
+	add := func(a netip.Addr) {
+		if a != own && len(out) < count {
+			out = append(out, a)
+		}
+	}
+	var first ec2.ENI
+	for i, id := range m.AttachedENIs(node) {
+		e, _ := m.ENI(id)
+		if i == 0 {
+			first = e
+		}
+		for _, a := range e.Secondaries {
+			add(a)
+		}
+	}
+	for _, s := range m.Subnets() {
+		if s.ID != first.Subnet {
+			continue
+		}
+		a := s.CIDR.Masked().Addr()
+		for range reservedBelow { // by AWS
+			a = a.Next()
+		}
+		for ; s.CIDR.Contains(a.Next()) && len(out) < count; a = a.Next() {
+			if _, _, owned := m.OwnerOf(a); !owned {
+				add(a)
+			}
+		}
+	}
+	return out
+}
+
+// reservedBelow is how many addresses of a subnet nobody can have, from its first ("Subnet CIDR blocks"); the last is reserved too.
+const reservedBelow = 4
+
 // cloudVerbs are the verbs of EC2 and of metadata, the same in every world. The number of an action is what the model calls its fault by.
 var cloudVerbs = map[verb]func(c *Cloud, a *sim.Act, id int) sim.Strike{
 	{scn.EC2, "lose"}: func(c *Cloud, a *sim.Act, id int) sim.Strike {

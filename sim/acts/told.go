@@ -1,6 +1,7 @@
 package acts
 
 import (
+	"net/netip"
 	"strconv"
 	"strings"
 
@@ -70,12 +71,25 @@ func LostAlias(pod string, had bool) sim.Strike {
 	return sim.Hit("the host veth has no alias")
 }
 
+// AddedAddresses is a pod that has given its interface more addresses.
+func AddedAddresses(pod string, count int) sim.Strike {
+	if count == 0 {
+		return sim.Miss("pod %s has no interface, or all addresses that there are", pod)
+	}
+	return sim.Hit("the pod gives itself %s", Count(count, "address"))
+}
+
 // NoPod is a pod that is not there, or not on a node.
 func NoPod(name string, known bool) sim.Strike {
 	if known {
 		return sim.Miss("pod %s is on no node", name)
 	}
 	return sim.Miss("there is no pod %s", name)
+}
+
+// SetAside is an address that is withheld for good, as a leak.
+func SetAside(a netip.Addr) string {
+	return "address " + a.String() + " is quarantined, and nothing uses it"
 }
 
 // Sprung is a trap that a daemon's request has met.

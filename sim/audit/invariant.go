@@ -64,7 +64,7 @@ func Catalogue() []Invariant {
 		{I2, "no pod is given an address the kernel still uses", Never, "B", "Judged when a successful ADD leaves: at that moment no link, namespace or address of the kernel uses the address for somebody else.", 0},
 		{I3, "every assigned address is on an attached eni", Repaired, "A", "Every assigned row's address is a secondary of an ENI that EC2 has attached. A stranger may detach one; the node has to notice.", 5 * time.Minute},
 		{I4, "no eni is freed with a live pod on it", Never, "A K", "By the daemon's own act no ENI is detached and no address unassigned while a live pod uses it, whatever the daemon believed.", 0},
-		{I5, "nothing is leaked", Settled, "I K", "No address, ENI, rule, route or veth is left that belongs to nobody, and no row is assigned to a pod that is gone.", 0},
+		{I5, "nothing is leaked", Settled, "I K", "No address, ENI, rule, route or veth is left that belongs to nobody, no row is assigned to a pod that is gone, and no address is quarantined that nothing uses.", 0},
 		{I6, "every del ends in success", Settled, "C F", "A DEL may fail for a time, but it is answered with success in the end; its errors avoid the words that go-cni takes for success.", 0},
 		{I7, "no address is reused before its cool-down", Never, "D", "Judged by the auditor's own memory, which survives the daemon: a released address serves another attachment only IP_COOLDOWN_PERIOD later, and only after the daemon that ended its cool-down has had conntrack forget its flows.", 0},
 		{I8, "ec2 calls stay within the budget", Never, "L", "The cluster makes no more EC2 calls than the scenario allows.", 0},

@@ -336,9 +336,10 @@ var podVerbs = map[string]func(w *World, m *member, p pod, s *sandbox, a *sim.Ac
 	"replay-del": func(w *World, m *member, p pod, s *sandbox, a *sim.Act, id int) (sim.Strike, error) {
 		return w.replay(m, p, s, a, id), nil
 	},
-	"lose-gateway": (*World).doLoseGateway,
-	"change-mac":   (*World).doChangeMAC,
-	"lose-alias":   (*World).doLoseAlias,
+	"lose-gateway":  (*World).doLoseGateway,
+	"change-mac":    (*World).doChangeMAC,
+	"lose-alias":    (*World).doLoseAlias,
+	"add-addresses": (*World).doAddAddresses,
 }
 
 // doPod carries out a verb of a pod.

@@ -44,7 +44,7 @@ func lookInto(path string) (ns namespace, ok bool) {
 	err := fabric.Do(f, func() error {
 		list, err := stranger.Retried(func() ([]netlink.Addr, error) { return netlink.AddrList(nil, unix.AF_INET) })
 		for _, a := range list {
-			if addr, ok := netip.AddrFromSlice(a.IP.To4()); ok && !addr.IsLoopback() {
+			if addr, ok := netip.AddrFromSlice(a.IP.To4()); ok && !addr.IsLoopback() && !stranger.Added(&a) {
 				ns.addrs = append(ns.addrs, addr)
 			}
 		}

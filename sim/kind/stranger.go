@@ -3,9 +3,12 @@ package kind
 import (
 	"bytes"
 	"fmt"
+	"net/netip"
 	"os"
 	"strconv"
+	"time"
 
+	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/acts"
@@ -85,6 +88,17 @@ func (w *World) doChangeMAC(m *member, p pod, s *sandbox, _ *sim.Act, _ int) (si
 func (w *World) doLoseAlias(m *member, p pod, s *sandbox, _ *sim.Act, _ int) (sim.Strike, error) {
 	had, err := atVeth(m, s, stranger.LoseAlias)
 	return acts.LostAlias(p.name, had), err
+}
+
+func (w *World) doAddAddresses(m *member, p pod, s *sandbox, a *sim.Act, _ int) (sim.Strike, error) {
+	if s.Netns == "" {
+		return acts.AddedAddresses(p.name, 0), nil
+	}
+	var more []netip.Addr
+	w.c.Cloud(func(_ time.Duration, c *ec2.Cloud) { more = acts.More(c, m.node.Instance, p.address, a.Int("count")) })
+	count := 0
+	err := within(m.node.Root()+s.Netns, func() (err error) { count, err = stranger.AddAddresses(dataplane.PodInterface, more); return err })
+	return acts.AddedAddresses(p.name, count), err
 }
 
 // atVeth does something to the host end of a sandbox's link, and says whether that changed anything.

@@ -396,12 +396,13 @@ func (w *World) doGC(n *instance, a *sim.Act, id int) sim.Strike {
 
 // podVerbs are the verbs of pods that are about its node.
 var podVerbs = map[string]func(w *World, n *instance, p *kube.Pod, a *sim.Act) sim.Strike{
-	"hang":         (*World).doHang,
-	"unhang":       (*World).doUnhang,
-	"hide":         (*World).doHide,
-	"lose-gateway": (*World).doLoseGateway,
-	"change-mac":   (*World).doChangeMAC,
-	"lose-alias":   (*World).doLoseAlias,
+	"hang":          (*World).doHang,
+	"unhang":        (*World).doUnhang,
+	"hide":          (*World).doHide,
+	"lose-gateway":  (*World).doLoseGateway,
+	"change-mac":    (*World).doChangeMAC,
+	"lose-alias":    (*World).doLoseAlias,
+	"add-addresses": (*World).doAddAddresses,
 	"replay-del": func(w *World, n *instance, p *kube.Pod, a *sim.Act) sim.Strike {
 		return n.history.ReplayDEL(n.cri, w.now(), p.Name, p.UID, a)
 	},
@@ -480,6 +481,19 @@ func (w *World) doLoseAlias(n *instance, p *kube.Pod, _ *sim.Act) sim.Strike {
 	n.mirror.SetLinkAlias(veth, "")
 	n.stir()
 	return acts.LostAlias(p.Name, had)
+}
+
+func (w *World) doAddAddresses(n *instance, p *kube.Pod, a *sim.Act) sim.Strike {
+	inode := n.namespaceOf(p.UID)
+	if inode == 0 {
+		return acts.AddedAddresses(p.Name, 0)
+	}
+	more := acts.More(w.cloud, n.inst, p.Address, a.Int("count"))
+	count, err := n.box.AddAddresses(inode, more)
+	w.fail(err)
+	n.mirror.AddAddresses(n.mirror.inodes[inode], more)
+	n.stir()
+	return acts.AddedAddresses(p.Name, count)
 }
 
 // strangeMAC is what udev gives a link.

@@ -8,6 +8,7 @@
 package mutants
 
 import (
+	"net/netip"
 	"slices"
 
 	"github.com/enilab/enilab/impl/dataplane"
@@ -103,6 +104,8 @@ func policies() []Mutant {
 			func(p *ipam.Policy) { p.Drainable = nil }),
 		p("no-kernel-veto", "B", "a cool-down's end frees an address, whatever the kernel shows",
 			func(p *ipam.Policy) { p.Veto = nil }),
+		p("quarantine-for-ever", "B", "an address that was set aside stays so, until a person says that it is free",
+			func(p *ipam.Policy) { p.Cleared = nil }),
 		p("flows-end-by-themselves", "B", "conntrack is not made to forget the flows of a released address: its next holder gets what they bring",
 			func(p *ipam.Policy) { p.Flowless = nil }),
 		p("own-version-only", "C", "the daemon serves no plugin but its own version's",
@@ -152,6 +155,8 @@ func wraps() []Mutant {
 			Input: allAdopted},
 		{Name: "refused-is-tried-again", Kind: Wrap, Rule: "L", Doc: "an attach that EC2 refuses is tried again, for as long as EC2 refuses it",
 			Input: refusedForNow},
+		{Name: "added-is-used", Kind: Wrap, Rule: "B", Doc: "whatever is configured in a pod's namespace is in use: a pod that adds the node's addresses to itself has them all set aside",
+			Input: allRouted},
 		{Name: "no-intent-for-later", Kind: Wrap, Rule: "F", Doc: "a DEL that the daemon cannot do yet, because it recovers or stops, is an error and no intent",
 			Effects: laterIsNever},
 		{Name: "prefixes-are-room", Kind: Wrap, Rule: "L", Doc: "a prefix takes no place on its ENI: addresses are asked for that EC2 refuses, and no further ENI is made",
@@ -228,6 +233,27 @@ func allAdopted(in ipam.Input) ipam.Input {
 	for i := range o.Links {
 		o.Links[i].Adopted = true
 	}
+	s.Kernel = &o
+	return s
+}
+
+// allRouted shows a host route to every address in a pod's namespace, but to those that have one.
+func allRouted(in ipam.Input) ipam.Input {
+	s, ok := in.(ipam.Seen)
+	if !ok || s.Kernel == nil {
+		return in
+	}
+	o := *s.Kernel
+	o.Routes = slices.Clone(o.Routes)
+	for i := range o.Links {
+		for _, a := range o.Links[i].PeerAddresses {
+			r := dataplane.Route{Table: dataplane.MainTable, Dst: netip.PrefixFrom(a, a.BitLen()), Link: o.Links[i].Name}
+			if !slices.ContainsFunc(o.Routes, func(have dataplane.Route) bool { return have.Table == r.Table && have.Dst == r.Dst }) {
+				o.Routes = append(o.Routes, r)
+			}
+		}
+	}
+	o.Sort()
 	s.Kernel = &o
 	return s
 }

@@ -24,5 +24,8 @@ func LoseNeighbour(netip.Addr) (bool, error) { return false, errLinux }
 // ChangeMAC needs Linux.
 func ChangeMAC(string, string) (bool, error) { return false, errLinux }
 
+// AddAddresses needs Linux.
+func AddAddresses(string, []netip.Addr) (int, error) { return 0, errLinux }
+
 // LoseAlias needs Linux.
 func LoseAlias(string) (bool, error) { return false, errLinux }

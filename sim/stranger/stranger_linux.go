@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 
 	"github.com/google/nftables"
 	"github.com/vishvananda/netlink"
@@ -166,6 +167,32 @@ func LoseAlias(name string) (had bool, err error) {
 		return false, fmt.Errorf("remove the alias of %s: %w", name, err)
 	}
 	return link.Attrs().Alias != "", nil
+}
+
+// addedLabel marks the addresses that AddAddresses has added: a laboratory has to tell them from what the CNI gave.
+const addedLabel = ":added"
+
+// Added says whether AddAddresses has added an address.
+func Added(a *netlink.Addr) bool { return strings.HasSuffix(a.Label, addedLabel) }
+
+// AddAddresses gives a link more addresses. It says how many of them it did not have.
+func AddAddresses(name string, list []netip.Addr) (count int, err error) {
+	link, err := find(name)
+	if link == nil {
+		return 0, err
+	}
+	for _, a := range list {
+		ip := &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(a.BitLen(), a.BitLen())}
+		err := netlink.AddrAdd(link, &netlink.Addr{IPNet: ip, Label: name + addedLabel})
+		if errors.Is(err, unix.EEXIST) {
+			continue
+		}
+		if err != nil {
+			return count, fmt.Errorf("add %v to %s: %w", a, name, err)
+		}
+		count++
+	}
+	return count, nil
 }
 
 // find is a link, nil when there is none of that name.

@@ -63,6 +63,7 @@ func kinds() []kind {
 		}},
 		{"imds silent", 2, (*plan).silent},
 		{"imds lag", 3, (*plan).lag},
+		{"pod add-addresses", 2, (*plan).addAddresses},
 	}
 }
 
@@ -260,6 +261,13 @@ func onPod(verb string) func(*plan, time.Duration) {
 		if l := p.someLoad(); l != nil {
 			p.write(at, "pod %s %s", p.podOf(l), verb)
 		}
+	}
+}
+
+// addAddresses is of a pod with NET_ADMIN: of some addresses, or of more than its node has.
+func (p *plan) addAddresses(at time.Duration) {
+	if l := p.someLoad(); l != nil {
+		p.write(at, "pod %s add-addresses %d", p.podOf(l), p.between(1, 40))
 	}
 }
 

@@ -153,6 +153,9 @@ func (w *World) leaks(n *node) []string {
 		if what, left := n.kern.Leftovers(r.Address); left && r.State == ipam.Free {
 			out = append(out, what+" for "+r.Address.String())
 		}
+		if r.State == ipam.Quarantined && !n.kern.Uses(r.Address) {
+			out = append(out, acts.SetAside(r.Address))
+		}
 	})
 	return out
 }

@@ -310,12 +310,13 @@ func (w *World) gc(n *node, valid string, id int) {
 
 // podVerbs are the verbs of pods that are about its node.
 var podVerbs = map[string]func(w *World, n *node, p *kube.Pod, a *sim.Act) sim.Strike{
-	"hang":         (*World).doHang,
-	"unhang":       (*World).doUnhang,
-	"hide":         (*World).doHide,
-	"lose-gateway": (*World).doLoseGateway,
-	"change-mac":   (*World).doChangeMAC,
-	"lose-alias":   (*World).doLoseAlias,
+	"hang":          (*World).doHang,
+	"unhang":        (*World).doUnhang,
+	"hide":          (*World).doHide,
+	"lose-gateway":  (*World).doLoseGateway,
+	"change-mac":    (*World).doChangeMAC,
+	"lose-alias":    (*World).doLoseAlias,
+	"add-addresses": (*World).doAddAddresses,
 	"replay-del": func(w *World, n *node, p *kube.Pod, a *sim.Act) sim.Strike {
 		return n.history.ReplayDEL(n.cri, w.now, p.Name, p.UID, a)
 	},
@@ -381,6 +382,17 @@ const strangeMAC = "02:de:ad:be:ef:01"
 func (w *World) doLoseAlias(n *node, p *kube.Pod, _ *sim.Act) sim.Strike {
 	veth := n.veth(p)
 	return acts.LostAlias(p.Name, veth != "" && n.kern.SetLinkAlias(veth, ""))
+}
+
+func (w *World) doAddAddresses(n *node, p *kube.Pod, a *sim.Act) sim.Strike {
+	id, _ := n.cri.SandboxOf(p.UID)
+	count := 0
+	for t := range n.cri.Sandboxes() {
+		if t.ID == id {
+			count = n.kern.AddAddresses(t.Netns, acts.More(w.cloud, n.inst, t.Address, a.Int("count")))
+		}
+	}
+	return acts.AddedAddresses(p.Name, count)
 }
 
 // veth is the host end of a pod's link, "" if there is none.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/acts"
 	"github.com/enilab/enilab/sim/audit"
 )
 
@@ -54,11 +55,15 @@ func (l *Life) Leaks(stray []netip.Addr, o *dataplane.Observation) (out []string
 	}
 	ix := o.Index()
 	l.Node().Rows(func(r ipam.Row) {
-		if r.State != ipam.Free {
-			return
-		}
-		if what, left := ix.Residue(r.Address); left {
-			out = append(out, what+" for "+r.Address.String())
+		switch r.State {
+		case ipam.Free:
+			if what, left := ix.Residue(r.Address); left {
+				out = append(out, what+" for "+r.Address.String())
+			}
+		case ipam.Quarantined:
+			if _, used := ix.Uses(r.Address); !used {
+				out = append(out, acts.SetAside(r.Address))
+			}
 		}
 	})
 	return out

@@ -94,12 +94,23 @@ func (*kernel) changeMAC(a macArgs) (bool, error) { return stranger.ChangeMAC(a.
 
 func (*kernel) loseAlias(name string) (bool, error) { return stranger.LoseAlias(name) }
 
-// loseGateway: a pod that is gone has no gateway to lose.
-func (h *helper) loseGateway(inode uint64) (had bool, err error) {
+// knows says whether there is a pod's namespace: one that is gone has nothing to change.
+func (h *helper) knows(inode uint64) bool {
 	h.mu.Lock()
-	known := h.pods[inode] != nil
-	h.mu.Unlock()
-	if !known {
+	defer h.mu.Unlock()
+	return h.pods[inode] != nil
+}
+
+func (h *helper) addAddresses(a addArgs) (count int, err error) {
+	if !h.knows(a.Inode) {
+		return 0, nil
+	}
+	err = h.within(a.Inode, func() (err error) { count, err = stranger.AddAddresses(dataplane.PodInterface, a.List); return err })
+	return count, err
+}
+
+func (h *helper) loseGateway(inode uint64) (had bool, err error) {
+	if !h.knows(inode) {
 		return false, nil
 	}
 	err = h.within(inode, func() (err error) { had, err = stranger.LoseNeighbour(dataplane.Gateway()); return err })

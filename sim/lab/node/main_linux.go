@@ -106,6 +106,7 @@ var methods = map[string]method{
 	"flush-routes":      give((*helper).flushRoutes),
 	"flush-nat":         give((*helper).flushNAT),
 	"lose-gateway":      give((*helper).loseGateway),
+	"add-addresses":     give((*helper).addAddresses),
 	"change-mac":        give((*helper).changeMAC),
 	"lose-alias":        give((*helper).loseAlias),
 	"lose-records":      give((*helper).loseRecords),

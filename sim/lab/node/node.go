@@ -271,7 +271,8 @@ func (n *Node) direct(method string, args any) (int, string) {
 	return e.Code, e.Text
 }
 
-// Addresses are the addresses that are configured in the pods' namespaces that live, held ones included; loopback's are left out.
+// Addresses are the addresses that are configured in the pods' namespaces that live, held ones included; loopback's and those that pods have
+// added are left out.
 func (n *Node) Addresses() ([]Holder, error) { return call[[]Holder](n, "addresses", nil, 0) }
 
 // Ask connects to a TCP port from a pod's namespace (0: from the node) and gives what the other side says before it closes. The time is
@@ -304,6 +305,12 @@ func (n *Node) FlushNAT() (bool, error) { return call[bool](n, "flush-nat", nil,
 // LoseGateway removes a pod's neighbour entry of dataplane.Gateway, and says whether it had one. A namespace that is gone has none to lose.
 func (n *Node) LoseGateway(inode uint64) (bool, error) {
 	return call[bool](n, "lose-gateway", inode, 0)
+}
+
+// AddAddresses gives a pod's interface more addresses, which Addresses leaves out, and says how many it did not have. A namespace that is gone
+// has no interface.
+func (n *Node) AddAddresses(inode uint64, list []netip.Addr) (int, error) {
+	return call[int](n, "add-addresses", addArgs{inode, list}, 0)
 }
 
 // ChangeMAC gives a link of the node another MAC, and says whether it had another one. A link that is gone has none: no error.

@@ -193,7 +193,7 @@ func (h *helper) addresses(none) ([]Holder, error) {
 			return nil, fmt.Errorf("addresses of %s: %w", p.name, err)
 		}
 		for _, a := range list {
-			if addr, ok := netip.AddrFromSlice(a.IP.To4()); ok && !addr.IsLoopback() {
+			if addr, ok := netip.AddrFromSlice(a.IP.To4()); ok && !addr.IsLoopback() && !stranger.Added(&a) {
 				out = append(out, Holder{p.inode, addr})
 			}
 		}
