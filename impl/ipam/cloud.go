@@ -147,8 +147,12 @@ func (n *Node) adoptENI(now time.Duration, v *ENI) int32 {
 func (n *Node) discover(now time.Duration, ip netip.Addr, ix int32) {
 	n.note(Note{Mark: AddressAdopted, ENI: n.ENIs[ix].ID, Addr: ip})
 	n.adopt(now, ip, ix)
-	if n.policy.Forgotten != nil {
-		n.hold(n.byAddress[ip], max(now, n.Recorded+n.policy.Forgotten(n.Set)))
+	if n.policy.Forgotten == nil {
+		return
+	}
+	if until := n.Recorded + n.policy.Forgotten(n.Set); until > now {
+		n.hold(n.byAddress[ip], until)
+		n.putAddress(n.byAddress[ip]) // the next daemon has to wait as long
 	}
 }
 
