@@ -20,8 +20,6 @@ type applier struct {
 	inPod  int    // index of the veth whose peer is known to be in pod, 0: none
 	router []rule // the policy rules, once read
 	room   *[]rule
-
-	leaving *deletion // of the plan's veth, which has begun
 }
 
 // interruptions bounds how often a dump is read again because the list changed meanwhile.
@@ -132,7 +130,7 @@ func (a *applier) createVeth(op *dataplane.Op) error {
 		err = a.peerUp(d.peer)
 	}
 	if err != nil { // the caller takes CreateVeth for not done
-		if undo := a.k.deleteLink(d.index); undo != nil {
+		if undo := a.deleteLink(d.index); undo != nil {
 			err = errors.Join(err, undo)
 		}
 		return err

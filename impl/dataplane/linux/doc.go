@@ -45,7 +45,6 @@
 //     one: a roster is kept by notifications. A new alias of a link that is down is told to nobody.
 //   - a deleted veth is gone after a millisecond; the kernel's answer comes twenty later (rcu_barrier), and nobody waits.
 //   - where many namespaces end at once, each change waits 5 to 20 ms for its turn: their links are unregistered under the one lock (rtnl).
-//     So a removal asks for all of its changes at once, and hears from a notification, not from another question, that the veth is gone.
 //   - routes die with their link, rules do not, and neither sends a notification for that; nor do proxy neighbours.
 //   - a link that loses its last address loses its routes, those with a gateway too.
 //   - rp_filter can be set over netlink (IFLA_INET_CONF), with CAP_NET_ADMIN and without /proc/sys.

@@ -173,27 +173,11 @@ func (k *Kernel) Apply(p dataplane.Plan, pod *Pod) (done int, err *dataplane.Err
 	l := <-k.lanes
 	defer func() { k.lanes <- l }()
 	a := applier{k: k, s: l.s, r: &l.r, room: &l.rules, pod: pod}
-	failed := func(at int, err error) (int, *dataplane.Error) {
-		return at, &dataplane.Error{Kind: kindOf(err), Op: at, Text: p.Ops[at].String() + ": " + err.Error()}
-	}
-	deleting := 0 // the operation whose veth is being deleted
 	for done = range p.Ops {
 		op := &p.Ops[done]
-		if !overlaps(op.Kind) {
-			if err := a.left(); err != nil {
-				return failed(deleting, err)
-			}
-			deleting = done
-		}
 		if err := a.apply(op); err != nil {
-			if gone := a.left(); gone != nil {
-				return failed(deleting, gone)
-			}
-			return failed(done, err)
+			return done, &dataplane.Error{Kind: kindOf(err), Op: done, Text: op.String() + ": " + err.Error()}
 		}
-	}
-	if err := a.left(); err != nil {
-		return failed(deleting, err)
 	}
 	return len(p.Ops), nil
 }

@@ -21,7 +21,7 @@ func TestDeletionOfWhatIsGone(t *testing.T) {
 	enterNew(t)
 	k := openHere(t, Options{})
 	const nobody = 1 << 20
-	if err := <-k.beginDeletion(nobody).answer; err != nil {
+	if err := <-k.askDeletion(nobody); err != nil {
 		t.Errorf("the deletion of a link that is gone: %v", err)
 	}
 }

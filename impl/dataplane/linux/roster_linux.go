@@ -54,14 +54,6 @@ func (o *roster) alias(alias string) (device, error) {
 	return o.links[o.byAlias[alias]], err
 }
 
-// has says whether a link is there.
-func (o *roster) has(index int) (bool, error) {
-	o.lock.Lock()
-	defer o.lock.Unlock()
-	err := o.update()
-	return o.links[index].index != 0, err
-}
-
 // best is the link that better prefers to all others; it is first asked with the zero device.
 func (o *roster) best(better func(d, than *device) bool) (found device, err error) {
 	o.lock.Lock()
