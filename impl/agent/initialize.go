@@ -8,10 +8,12 @@ import (
 	"os"
 	"time"
 
+	"github.com/enilab/enilab/impl/clock"
 	"github.com/enilab/enilab/impl/cloud"
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/dataplane/linux"
 	"github.com/enilab/enilab/impl/install"
+	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/settings"
 )
 
@@ -78,7 +80,7 @@ func installPlugins(s *settings.Settings, log *slog.Logger) error {
 	return nil
 }
 
-// primaryMAC asks metadata until it answers.
+// primaryMAC asks metadata until it answers, or once where the records of this boot say it.
 func primaryMAC(ctx context.Context, s *settings.Settings, log *slog.Logger) (string, error) {
 	c, err := cloud.New(ctx, cloud.Config{Timeout: s.HTTPTimeout, Log: log})
 	if err != nil {
@@ -89,6 +91,10 @@ func primaryMAC(ctx context.Context, s *settings.Settings, log *slog.Logger) (st
 		if err == nil {
 			return m.Instance.PrimaryMAC, nil
 		}
+		if mac := recordedMAC(s); mac != "" {
+			log.Warn("instance metadata does not answer; the primary network interface is the one on record", "mac", mac, "err", err)
+			return mac, nil
+		}
 		log.Warn("instance metadata does not answer; init tries again", "err", err)
 		select {
 		case <-ctx.Done():
@@ -96,4 +102,20 @@ func primaryMAC(ctx context.Context, s *settings.Settings, log *slog.Logger) (st
 		case <-time.After(initPause):
 		}
 	}
+}
+
+// recordedMAC is the primary interface's, as a daemon of this boot has recorded it; "" is none. What is wrong with the records the daemon says.
+func recordedMAC(s *settings.Settings) string {
+	if rebooted(s.RunDir, s.Checkpoint, bootID()) {
+		return ""
+	}
+	data, err := readBounded(s.Checkpoint, maxRecord)
+	if err != nil {
+		return ""
+	}
+	rows, err := ipam.DecodeRun(0, clock.Wall(), data)
+	if f := ipam.FactsOf(rows); err == nil && f != nil {
+		return f.Instance.PrimaryMAC
+	}
+	return ""
 }

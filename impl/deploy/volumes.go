@@ -42,12 +42,13 @@ func (o *Options) daemonMounts() []mount {
 	return out
 }
 
-func (o *Options) initMounts() []mount { return []mount{binDir} }
+// initMounts: the init step reads what is on record where metadata does not answer.
+func (o *Options) initMounts() []mount { return []mount{binDir, runDir} }
 
 // volumes are all that the containers mount, or why they cannot.
 func (o *Options) volumes() (out []corev1.Volume, err error) {
 	at := map[string]bool{}
-	for _, m := range append(o.initMounts(), o.daemonMounts()...) {
+	for _, m := range append([]mount{binDir}, o.daemonMounts()...) { // which are the others of the init step, too
 		if at[m.at] {
 			return nil, fmt.Errorf("deploy: two volumes are mounted at %s", m.at)
 		}

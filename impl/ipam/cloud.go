@@ -13,13 +13,17 @@ import (
 func (n *Node) seenIMDS(now time.Duration, in *Seen, whole bool, asked uint64) {
 	if !whole {
 		n.trouble(troubleIMDS, "instance metadata: "+in.Err)
+		if n.Phase == recovering {
+			n.recollect()
+		}
 		return
 	}
 	n.trouble(troubleIMDS, "")
 	if in.IMDS == nil {
 		return
 	}
-	if !n.Known {
+	if !n.Known || n.Deaf && n.Phase == recovering {
+		n.Deaf = false
 		n.Inst, n.Known = in.IMDS.Instance, true
 		n.Inst.VPC, n.Inst.Limits = slices.Clone(n.Inst.VPC), n.Inst.Limits.bounded()
 	}
@@ -27,11 +31,15 @@ func (n *Node) seenIMDS(now time.Duration, in *Seen, whole bool, asked uint64) {
 		n.Cloud = cloneENIs(in.IMDS.ENIs)
 		return
 	}
+	if n.Deaf {
+		n.hears(now, in.IMDS.Instance)
+	}
 	n.vpcChanged(in.IMDS.Instance.VPC)
 	n.adoptENIs(now, LookIMDS, in.IMDS.ENIs, asked)
 	n.forgetDepartures(now)
 	n.absentENIs(now, in.IMDS.ENIs, asked)
 	n.absentOthers(now, in.IMDS.ENIs)
+	n.tellNext()
 }
 
 // vpcChanged: a CIDR added to the VPC must not be SNATed to (amazon-vpc-cni-k8s #1423). IMDS has been seen without secondary

@@ -108,6 +108,9 @@ func (n *Node) consistentNumbers() error {
 	if n.Phase > stopping {
 		return fmt.Errorf("phase %d is none", n.Phase)
 	}
+	if n.Deaf && !n.Facts.usable() {
+		return errors.New("it serves from its records, which do not say of what instance")
+	}
 	if n.Inst.Limits != n.Inst.Limits.bounded() {
 		return fmt.Errorf("limits %+v: expected at most %d ENIs and %d addresses", n.Inst.Limits, mostENIs, mostAddresses)
 	}

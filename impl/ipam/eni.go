@@ -138,6 +138,10 @@ func (n *Node) drive(now time.Duration, ix int32) {
 // mutate makes the intent durable and then calls (rule I), when the node's pace allows it.
 func (n *Node) mutate(now time.Duration, ix int32, a Action) {
 	e := &n.ENIs[ix]
+	if n.Deaf { // until metadata is heard
+		e.Next = never
+		return
+	}
 	if at := n.Pace.next(now); at > now {
 		e.Next = at
 		return
@@ -410,6 +414,7 @@ func (n *Node) ready(now time.Duration, ix int32) {
 	n.dropIntent(ix)
 	n.note(Note{Mark: ENIMade, ENI: e.ID, Text: "device " + strconv.Itoa(e.Device)})
 	n.Pool.At = now
+	n.tellNext()
 }
 
 // adopt takes an address that an ENI carries into the books, and into the records: the next daemon has nobody but EC2 to hear it from.

@@ -44,6 +44,7 @@ const (
 	FlowsKept                // conntrack could not be made to forget the flows of released addresses
 	ENINotOurs               // an attached ENI turned out to be somebody else's, and is left alone
 	AddressesAdded           // a pod has addresses of the node beyond its own
+	ServedFromRecords        // metadata did not answer a daemon that started, and its records said enough
 	marks               = iota
 )
 
@@ -52,7 +53,7 @@ var markNames = [...]string{"", "runtime-list-refused", "recovered-from-checkpoi
 	"del-unknown", "request-queued", "name-displaced", "sandbox-reaped", "drift-repaired", "residue-removed", "call-lost",
 	"call-throttled", "call-refused", "intent-resumed", "eni-made", "eni-drained", "eni-deleted", "eni-swept", "eni-missing",
 	"drain-stopped", "address-adopted", "address-missing", "gc-refused", "gc-released", "save-failed", "version-refused", "eni-restored",
-	"mac-unrecorded", "eni-given-up", "flows-kept", "eni-not-ours", "addresses-added"}
+	"mac-unrecorded", "eni-given-up", "flows-kept", "eni-not-ours", "addresses-added", "served-from-records"}
 
 func (m Mark) String() string { return name(markNames[:], int(m)) }
 

@@ -57,7 +57,9 @@ type state struct {
 	Cluster  string
 	Set      Settings
 	Inst     Instance
-	Known    bool // Inst is
+	Known    bool   // Inst is
+	Facts    *Facts // on record; never changed once set
+	Deaf     bool   // they are all that is known: metadata has not answered this daemon yet
 	Witness  Witnesses
 	Unread   string
 	Kernel   *dataplane.Observation // kept until recovery ends

@@ -22,6 +22,8 @@ type Policy struct {
 	// Vouch (rule A) says whether a source that lists an address or ENI that the records do not have makes it the node's. Naive: what
 	// metadata lists is there.
 	Vouch func(What) bool
+	// Still (rule A) says whether an ENI on record is attached while metadata does not answer. Naive: it was.
+	Still func(linked bool) bool
 	// Recall (rules A, B, E) merges what a new daemon can know about allocations, and says which sources may testify.
 	// Naive: the runtime's list alone, whatever it is.
 	Recall func(*Sources) ([]Row, Witnesses)
@@ -79,6 +81,7 @@ func Sound() *Policy {
 		Ours:      notSomebodyElses,
 		Stale:     withinConsistency,
 		Vouch:     byEC2,
+		Still:     linkIsThere,
 		Recall:    unionOfWitnesses,
 		Veto:      anyUse,
 		Cleared:   unseenTwice,
@@ -156,6 +159,9 @@ func withinConsistency(since time.Duration) bool { return since < consistency }
 
 // byEC2: metadata lists what was given back for minutes (amazon-vpc-cni-k8s #1967), and nobody says for how many.
 func byEC2(w What) bool { return w != LookIMDS }
+
+// linkIsThere: whatever has become of an ENI, its link is there as long as it is attached.
+func linkIsThere(linked bool) bool { return linked }
 
 // Evidence is what is known about the use of what is to be given back.
 type Evidence struct {

@@ -264,7 +264,7 @@ func (n *Node) grew() {
 
 // growing says whether addresses are on their way.
 func (n *Node) growing() bool {
-	if !n.Surveyed && n.Looks[LookAttached].Fails < 3 || n.asksWhose() {
+	if !n.Surveyed && !n.Deaf && n.Looks[LookAttached].Fails < 3 || n.asksWhose() {
 		return true
 	}
 	for i := range n.ENIs {

@@ -211,6 +211,9 @@ func encodeRow(version int, wallAtBoot int64, r *Row) (fields, error) {
 	} else {
 		err = firstError(err, f.put("state", r.State.String()))
 	}
+	if r.Node != nil {
+		err = firstError(err, f.putFacts(r.Node))
+	}
 	return f, firstError(err, f.putIf(r.State != Assigned || r.ReleasedAt != 0, "releasedAt", int64(r.ReleasedAt)), f.put("metadata", meta))
 }
 
@@ -350,6 +353,9 @@ func decodeRow(version int, wallAtBoot int64, raw []byte, resting bool) (Row, er
 		if err := firstError(f.take("netns", &r.Netns), f.take("veth", &r.Veth), f.take("mac", &r.MAC)); err != nil {
 			return Row{}, fmt.Errorf("%v: %w", r.Address, err)
 		}
+	}
+	if err := f.takeFacts(&r.Node); err != nil {
+		return Row{}, fmt.Errorf("%v: %w", r.Address, err)
 	}
 	r.Extra, err = f.extra()
 	return r, err

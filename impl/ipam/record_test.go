@@ -31,6 +31,33 @@ func someRows() []ipam.Row {
 	}
 }
 
+// someFacts are the row of a node's own address.
+func someFacts() ipam.Row {
+	return ipam.Row{Address: addr("10.0.0.4"), State: ipam.Departed, ReleasedAt: time.Second, Node: &ipam.Facts{
+		Instance: ipam.Instance{ID: "i-1", Type: "m5.large", Zone: "eu-1a", Subnet: "subnet-1", PrimaryMAC: "02:00:00:00:00:01", Address: addr("10.0.0.4"),
+			VPC: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}, Limits: ipam.Limits{ENIs: 3, Addresses: 10}},
+		ENIs: []ipam.ENI{{ID: "eni-1", MAC: "02:00:00:00:00:01", Subnet: "subnet-1", CIDR: netip.MustParsePrefix("10.0.0.0/24"), Primary: addr("10.0.0.4")},
+			{ID: "eni-2", MAC: "02:00:00:00:00:02", Device: 1, Subnet: "subnet-2", CIDR: netip.MustParsePrefix("10.0.1.0/24"), Primary: addr("10.0.1.4")}}}}
+}
+
+// TestFactsComeBack, through each version of the records.
+func TestFactsComeBack(t *testing.T) {
+	rows := append([]ipam.Row{someFacts()}, someRows()...)
+	for version := 1; version <= ipam.Version; version++ {
+		got := must[[]ipam.Row](t)(ipam.DecodeRun(version, bootWall, must[[]byte](t)(ipam.EncodeRun(version, bootWall, rows))))
+		same(t, got[:1], rows[:1])
+		if ipam.FactsOf(got) == nil {
+			t.Errorf("version %d: the facts cannot be used", version)
+		}
+	}
+	for _, bad := range []string{`7`, `null`, `{"enis":7}`, `{"enis":[7]}`, `{}`, `{"enis":[{"device":"x"}]}`, `{"enis":[],"address":"here"}`, `{"enis":[],"vpc":["10.0.0.0"]}`} {
+		file := `{"version":"vpc-cni-ipam/1","allocations":[],"enilab":{"record":2,"resting":[{"networkName":"","containerID":"","ifName":"","ipv4":"10.0.0.4","state":"departed","node":` + bad + `}]}}`
+		if rows, err := ipam.DecodeRun(2, bootWall, []byte(file)); err == nil {
+			t.Errorf("%s is read as %+v", bad, rows[0].Node)
+		}
+	}
+}
+
 func someIntents() []ipam.Row {
 	return []ipam.Row{
 		{Intent: &ipam.Intent{Token: "a", Stage: ipam.Intended, ENI: ipam.ENI{Subnet: "subnet-1"}, Doing: ipam.CreateENI, Count: 9, Wall: bootWall}},
@@ -237,6 +264,8 @@ func TestRowsThatAreNoRecord(t *testing.T) {
 func FuzzDecodeRun(f *testing.F) {
 	for _, v := range []int{1, 2} {
 		data, _ := ipam.EncodeRun(v, bootWall, someRows())
+		f.Add(v, int64(bootWall), data)
+		data, _ = ipam.EncodeRun(v, bootWall, []ipam.Row{someFacts()})
 		f.Add(v, int64(bootWall), data)
 	}
 	f.Add(2, int64(0), []byte(`{"version":"vpc-cni-ipam/1","allocations":[{"networkName":"n","containerID":"c","ifName":"i","ipv4":"10.0.0.1","allocationTimestamp":5,"x":{"y":null}}]}`))

@@ -205,6 +205,8 @@ func (n *Node) noAddress(now time.Duration, in *Add) string {
 		why = n.Troubles[troubleEC2]
 	case n.Troubles[troubleSurvey] != "":
 		why = n.Troubles[troubleSurvey]
+	case n.Deaf:
+		why = n.Troubles[troubleIMDS] + "; until it answers, only addresses that are on record and free are given"
 	case !n.Surveyed:
 		why = "EC2 has not said yet which network interfaces are attached; try again"
 	case n.growing():

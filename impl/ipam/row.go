@@ -44,6 +44,7 @@ type Row struct {
 	SeenCRI    bool   // the runtime has listed it
 	Extra      string // fields that this version does not know, as they were read (rule C)
 
+	Node   *Facts  // of the row of the node's own address
 	Intent *Intent // of an intent row
 }
 

@@ -35,6 +35,9 @@ func (n *Node) born(now time.Duration, in Start) {
 		case r.State == Departed && r.Address.IsUnspecified(): // earlier versions noted so that they keep such records
 			n.dropRow(RunStore, r.Key())
 		case r.State == Departed:
+			if r.Node != nil {
+				n.Facts = r.Node
+			}
 			n.Departures = append(n.Departures, departed{IP: r.Address, At: r.ReleasedAt, Stored: true, Ask: r.ReleasedAt + consistency, Pause: hearsayPause})
 		default:
 			n.restore(r)
@@ -134,11 +137,17 @@ func (n *Node) tryRecover(now time.Duration) {
 	n.beginRecords(now, ix)
 	n.recall(now, ix)
 	n.adoptENIs(now, LookIMDS, n.Cloud, n.Steps)
+	if n.Deaf {
+		n.believe(now, ix)
+	}
 	n.placeRecorded()
 	n.settleRecall(now, ix)
 	n.Kernel, n.Listed, n.Cloud = nil, nil, nil
 	n.Phase = serving
-	n.want(LookAttached, now)
+	if !n.Deaf {
+		n.want(LookAttached, now)
+	}
+	n.tellNext()
 	n.Pool.At, n.Flows.At = now, now
 	n.want(LookKernel, now)
 	waiting := n.Queued
@@ -186,7 +195,7 @@ func (n *Node) beginRecords(now time.Duration, ix *dataplane.Index) {
 		n.Recorded = n.Booted
 	}
 	if own.IsValid() {
-		n.putRow(RunStore, Row{Address: own, State: Departed, ReleasedAt: n.Recorded})
+		n.putRow(RunStore, n.beginning())
 	}
 }
 

@@ -65,12 +65,13 @@ type world struct {
 	cluster  string
 	lives    uint64
 
-	enis  []cloudENI
-	made  int // ENIs ever
-	taken int // calls that took addresses away
-	full  bool
-	deaf  bool // EC2 does not answer a look
-	boxes []box
+	enis   []cloudENI
+	made   int // ENIs ever
+	taken  int // calls that took addresses away
+	full   bool
+	deaf   bool // EC2 does not answer a look
+	silent bool // instance metadata does not answer
+	boxes  []box
 
 	flight  []ipam.Effect // Look, Call and Apply that await their outcome
 	saves   [2][]*ipam.Save
@@ -308,6 +309,9 @@ func (w *world) live(d time.Duration) {
 func (w *world) look(e *ipam.Look) ipam.Seen {
 	in := ipam.Seen{ID: e.ID, What: e.What, Complete: true}
 	if w.deaf && (e.What == ipam.LookENI || e.What == ipam.LookAttached || e.What == ipam.LookLeaked) {
+		return ipam.Seen{ID: e.ID, What: e.What, Err: "no answer"}
+	}
+	if w.silent && e.What == ipam.LookIMDS {
 		return ipam.Seen{ID: e.ID, What: e.What, Err: "no answer"}
 	}
 	switch e.What {

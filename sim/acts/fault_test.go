@@ -112,8 +112,8 @@ at 1s  kube create burst 12 node=1
 at 1m  expect ec2 calls.lost >= 1`},
 	{"silent", "at 0s imds silent for=2m node=1", `
 at 1s  node-1 kill
-at 1m  expect node-1 serving == false
-at 1m  expect node-2 serving == true`},
+at 1m  expect node-1 reached.served-from-records == 1
+at 1m  expect node-2 reached.served-from-records == 0`},
 }
 
 // play runs a scenario in virtual time.

@@ -98,6 +98,8 @@ func policies() []Mutant {
 			func(p *ipam.Policy) { p.Stale = nil }),
 		p("metadata-is-believed", "A", "what metadata lists is there, once it is two minutes since it was given back (amazon-vpc-cni-k8s #1967)",
 			func(p *ipam.Policy) { p.Vouch = nil }),
+		p("recorded-eni-is-there", "A", "an ENI on record is in service while metadata does not answer, whether or not the kernel has its link",
+			func(p *ipam.Policy) { p.Still = nil }),
 		p("recover-from-runtime-only", "A", "a new daemon believes the runtime's list alone; an unreachable runtime has no sandboxes (amazon-vpc-cni-k8s 1.5.3)",
 			func(p *ipam.Policy) { p.Recall = nil }),
 		p("drain-without-proof", "A", "an ENI is given back because the warm target says so",

@@ -46,6 +46,7 @@ var marked = map[ipam.Mark]words{
 	ipam.Restored:            {one: "# attached again"},
 	ipam.ENIGivenUp:          {one: "# cannot be attached and is deleted", why: true},
 	ipam.FlowsKept:           {one: "conntrack does not forget the flows of released addresses, which are withheld"},
+	ipam.ServedFromRecords:   {one: "what is on record is served, for metadata does not answer"},
 	ipam.ENINotOurs:          {one: "# is not ours and is left alone", why: true},
 	ipam.AddressesAdded:      {one: "a pod has added addresses to itself, which other pods get all the same"},
 }

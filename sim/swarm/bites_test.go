@@ -16,6 +16,8 @@ var unmet = []string{
 	"mac-as-found",           // records have to be lost while a pod's MAC has changed, as in records-lost.scn
 	"quarantine-for-ever",    // something has to use an address when its cool-down ends, and a daemon's life less long, as in quarantine.scn
 	"prefixes-are-room",      // the daemon has to find an interface with prefixes, as in prefixes-adopted.scn: a swarm's clusters begin without
+	"recorded-eni-is-there",  // an interface has to go while no daemon runs and metadata is silent, as in silent-start.scn
+	"no-intent-for-later",    // records have to be lost while metadata is silent and a pod goes, as in del-any-phase.scn: with records a daemon serves
 	"room-under-way-is-none", // it breaks a budget that fleet-packing.scn names, and no invariant
 }
 
