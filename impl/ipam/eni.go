@@ -373,6 +373,16 @@ func (n *Node) wire(now time.Duration, ix int32) {
 	}
 }
 
+// awaitsLink says whether an ENI is on its way to service and lacks nothing but its link.
+func (n *Node) awaitsLink() bool {
+	for i := range n.ENIs {
+		if e := &n.ENIs[i]; e.Stage == Attached && !e.Linked {
+			return true
+		}
+	}
+	return false
+}
+
 func (n *Node) eniApplied(now time.Duration, ix int32, in Applied) {
 	e := &n.ENIs[ix]
 	if e.Stage == 0 || e.Wait != applying {

@@ -26,7 +26,7 @@ type flowState struct {
 	Busy  bool
 	Began time.Duration
 	Tries int  // failures in a row
-	Ended bool // a walk of this life has: what was found cooled at its start need not wait for coolBatch
+	Ended bool // a walk of this life has: what was found cooled at its start need not wait for coolBatch, nor does what EC2 gives to pods that wait
 }
 
 // cools makes sure that a cooling address is thought of when its flows have to be forgotten, and when it has cooled.
@@ -83,7 +83,7 @@ func (n *Node) forgetFlows(now time.Duration) {
 func (n *Node) flowsApplied(now time.Duration, in Applied) {
 	f := &n.Flows
 	f.Busy, f.At = false, now
-	became, served := forgotten, 0
+	became, served, awaited := forgotten, 0, false
 	if in.Err == nil {
 		f.After, f.Tries = now+min(flowShare*(now-f.Began), maxFlowPause), 0
 	} else {
@@ -96,11 +96,12 @@ func (n *Node) flowsApplied(now time.Duration, in Applied) {
 			a.Flows = became
 			n.cools(a)
 			served++
+			awaited = awaited || a.Att == (Attachment{}) && n.rested(a) <= now && len(n.Waiting) > 0
 		}
 	}
 	if in.Err == nil {
 		n.trouble(troubleFlows, "")
-		if !f.Ended {
+		if !f.Ended || awaited {
 			f.Ended = true
 			n.want(LookKernel, now)
 		}

@@ -16,7 +16,7 @@ const (
 	// coolBatch is the least time between observations made for ends of cool-downs, so that a node that stops fifty pods
 	// dumps its kernel a few times and not fifty.
 	coolBatch = time.Second
-	// hintDelay lets a burst of kernel events end before one look.
+	// hintDelay lets a burst of kernel events end before one look. Where pods wait for an ENI's link it is between two looks.
 	hintDelay = 200 * time.Millisecond
 )
 
@@ -78,7 +78,11 @@ func (n *Node) configured(w What) bool {
 
 func (n *Node) seen(now time.Duration, in Seen) {
 	if in.ID == 0 { // a kernel event: a hint
-		n.want(LookKernel, now+hintDelay)
+		at := now + hintDelay
+		if len(n.Waiting) > 0 && n.awaitsLink() {
+			at = max(now, n.Looks[LookKernel].At+hintDelay)
+		}
+		n.want(LookKernel, at)
 		return
 	}
 	if in.What == 0 || in.What >= looks || n.Looks[in.What].ID != in.ID {

@@ -75,6 +75,42 @@ func BenchmarkFleetBurst(b *testing.B) {
 	b.ReportMetric(float64(events)/float64(runs), "events")
 }
 
+// BenchmarkThirtiethPod is a lone node with small warm targets that gets thirty pods at once, seed by seed: pod-29-s and pod-30-s are when that
+// many are ready, which waits for EC2's word on the primary interface's addresses and for a second interface's link, and what that takes of EC2.
+func BenchmarkThirtiethPod(b *testing.B) {
+	const step = 10 * time.Millisecond
+	var ready [2]time.Duration
+	var last time.Duration
+	var enis, calls int64
+	var runs uint64
+	for b.Loop() {
+		runs++
+		r, w := openSeed(b, "packing", runs)
+		measure := func(metric string, of scn.SubjectKind) int64 {
+			v, _ := w.Measure(scn.Subject{Kind: of}, metric)
+			return v
+		}
+		at := time.Duration(0)
+		for i, pods := range []int64{29, 30} {
+			for r.To(at, nil); measure("pods.ready", scn.Kube) < pods; r.To(at, nil) {
+				if at += step; at > time.Minute {
+					b.Fatalf("%d pods are ready after a minute with seed %d: expected %d", measure("pods.ready", scn.Kube), runs, pods)
+				}
+			}
+			ready[i] += at
+		}
+		last = max(last, at)
+		r.To(time.Minute, nil)
+		enis, calls = enis+measure("enis.total", scn.EC2), calls+measure("calls.total", scn.EC2)
+	}
+	per := func(total float64) float64 { return total / float64(runs) }
+	b.ReportMetric(per(ready[0].Seconds()), "pod-29-s")
+	b.ReportMetric(per(ready[1].Seconds()), "pod-30-s")
+	b.ReportMetric(last.Seconds(), "pod-30-latest-s")
+	b.ReportMetric(per(float64(enis)), "ENIs")
+	b.ReportMetric(per(float64(calls)), "calls")
+}
+
 // untilReady runs until so many pods are ready, to the next five seconds, and says how long that took here.
 func untilReady(r *sim.Run, pods int64) time.Duration {
 	began := time.Now()
