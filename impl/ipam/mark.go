@@ -31,7 +31,7 @@ const (
 	ENIDeleted               // an ENI was deleted
 	ENISwept                 // a leaked ENI was found
 	ENIMissing               // an ENI that carried addresses is gone by word of IMDS and EC2
-	DrainStopped             // an ENI turned out to be in use while it was drained
+	DrainStopped             // an ENI, or addresses that were to be given back, turned out to be in use or wanted again
 	AddressAdopted           // an address that nobody had recorded was found on an ENI
 	AddressMissing           // an address is gone by word of EC2
 	GCRefused                // a GC without a list, or with one that kernel or runtime contradict

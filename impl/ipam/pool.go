@@ -28,6 +28,7 @@ func (n *Node) pool(now time.Duration) {
 	if n.Pool.At <= now {
 		n.Pool.At = never
 	}
+	n.unplan()
 	if n.Set.NoProvisioning || n.Set.Cordoned && !n.Set.ManageWhenCordon {
 		n.Pool.Wanted = false
 		n.turnAway(now)
@@ -53,6 +54,15 @@ func (n *Node) pool(now time.Duration) {
 	n.turnAway(now)
 	if n.Troubles[troubleEC2] != "" && !n.Pool.Wanted && !n.mutating() {
 		n.trouble(troubleEC2, "") // the call that would show that EC2 refuses no more is not needed any more
+	}
+}
+
+// unplan drops the ENIs that EC2 has not been asked for: while they wait for the node's pace, what they were for may come from elsewhere or go.
+func (n *Node) unplan() {
+	for i := range n.ENIs {
+		if e := &n.ENIs[i]; e.Stage == Intended && e.Doing == 0 && !e.Stored {
+			*e = eni{Next: never}
+		}
 	}
 }
 
@@ -143,6 +153,12 @@ func (n *Node) grow(now time.Duration, more int, whole bool) {
 		if e.Stage < Ready {
 			underWay++
 		}
+		if more > 0 && e.Trimming && e.Wait == idle && !e.Lost && now >= e.Doubt { // what was to be given back is wanted again
+			more -= len(e.Before)
+			n.stay(now, int32(i))
+			n.Pool.At = now
+			continue
+		}
 		room := n.room(e)
 		if more <= 0 || room <= 0 {
 			continue
@@ -193,11 +209,14 @@ func (e *eni) coming() int {
 	return c
 }
 
-// room is what could still be had on an ENI that is in service or on its way there.
+// room is what could still be had on an ENI that is in service or on its way there: where addresses are given back, others can be had.
 func (n *Node) room(e *eni) int {
 	has := e.slots()
-	if e.Stage < Ready {
+	switch {
+	case e.Stage < Ready:
 		has -= e.Has[Free] // which are coming
+	case e.Trimming:
+		has -= len(e.Before)
 	}
 	return max(0, n.Inst.Limits.Addresses-1-has-e.coming())
 }

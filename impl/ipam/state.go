@@ -164,7 +164,8 @@ func (n *Node) View(v *View) {
 			available = 0
 		}
 		v.Free += available
-		v.ENIs = append(v.ENIs, ViewENI{ID: e.ID, MAC: e.MAC, Device: e.Device, Stage: e.Stage, Total: e.total(), Available: available, InUse: e.total() - e.Has[Free]})
+		v.ENIs = append(v.ENIs, ViewENI{ID: e.ID, MAC: e.MAC, Device: e.Device, Stage: e.Stage, Total: e.total(), Available: available, InUse: e.total() - e.Has[Free],
+			Prefixes: e.Prefixes, Barred: e.Barred >= attachTries})
 	}
 	v.Reasons = n.reasons(v.Reasons)
 }

@@ -25,9 +25,11 @@ type ViewENI struct {
 	ID, MAC   string
 	Device    int
 	Stage     Stage
-	Total     int // secondaries
-	Available int // free ones
-	InUse     int // assigned, cooling or quarantined ones
+	Total     int  // secondaries
+	Available int  // free ones
+	InUse     int  // assigned, cooling or quarantined ones
+	Prefixes  int  // each takes the place of a secondary
+	Barred    bool // EC2 has refused to attach it, so often that it may never be
 }
 
 // ViewOther is an attached ENI that nothing is done to.

@@ -59,6 +59,7 @@ type node struct {
 	coolDown time.Duration
 	gate     map[netip.Addr]tenure
 	failing  map[ipam.Attachment]string // DELs whose last answer was an error
+	made     []string                   // client tokens of the ENIs that its daemons have asked for
 	up       clock
 	faults   []fault
 	busy     busy
@@ -114,6 +115,7 @@ func (n *node) clone(by *owner) *node {
 	m.gate = maps.Clone(n.gate)
 	m.failing = maps.Clone(n.failing)
 	m.faults = slices.Clone(n.faults)
+	m.made = slices.Clone(n.made)
 	return &m
 }
 

@@ -16,8 +16,8 @@ import (
 
 func TestCatalogue(t *testing.T) {
 	all := Catalogue()
-	if len(all) != 14 || len(Phrases()) != 14 {
-		t.Fatalf("expected 14 invariants, found %d", len(all))
+	if len(all) != 15 || len(Phrases()) != 15 {
+		t.Fatalf("expected 15 invariants, found %d", len(all))
 	}
 	for i, v := range all {
 		if v.ID != ID(i+1) || v.ID.String() != fmt.Sprintf("I%d", i+1) {

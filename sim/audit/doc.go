@@ -1,4 +1,4 @@
-// Package audit judges a world by the thirteen invariants of the catalogue. It never looks by itself: the world that sees
+// Package audit judges a world by the fifteen invariants of the catalogue. It never looks by itself: the world that sees
 // an event says so, at the instant at which it happened. Nothing here decides anything for a node, and nothing here
 // knows how a node decides: of impl/ipam it uses the types alone.
 //
@@ -15,6 +15,8 @@
 //	ENIFreed           I4
 //	AddressUnassigned  I4; an address that went back to EC2 has no cool-down here
 //	EC2Call            I8
+//	Makes              I15, on what a step wanted
+//	Touched            I14
 //	DelResult          I6, as far as one answer can break it
 //
 // On a consistent cut, when something may be broken for a while. Judge takes a Cut of one node and remembers since when a
@@ -40,6 +42,11 @@
 // pods, and when it does not manage its pool (cordoned, or provisioning disabled). Too many are addresses from
 // which upstream would give some back: with WARM_ENI_TARGET from one whole ENI above the target while an ENI is idle, with
 // WARM_IP_TARGET from the first above it and above MINIMUM_IP_TARGET; Bounds.Band widens both.
+//
+// I15 judges what the daemon believes (its View), not EC2's truth: what a stranger gave or took a moment ago nobody can know. Each ENI is judged once,
+// when its client token is first heard of: the request is repeated until EC2 has answered, and the demand may go meanwhile. It counts places, and
+// leaves out those of addresses that cool down or are set aside, of prefixes, and of ENIs that leave or that EC2 refuses to attach; and what EC2
+// refuses to assign where there are places is no reason for a further ENI: it would be in the same subnet.
 //
 // # The effect contract
 //

@@ -136,6 +136,8 @@ func policies() []Mutant {
 			func(p *ipam.Policy) { p.Collect = nil }),
 		p("all-you-can-carry", "L", "a node takes all addresses that its type can carry",
 			func(p *ipam.Policy) { p.Demand = nil }),
+		p("never-gives-back", "L", "what a node needed once it keeps: nobody else in the subnet gets it",
+			neverGivesBack),
 		p("room-under-way-is-none", "L", "an ENI that is being made carries what it was made for, and the next pod needs another",
 			func(p *ipam.Policy) { p.Fits = nil }),
 		p("no-backoff", "L", "what EC2 throttles is asked again at once",
@@ -144,6 +146,15 @@ func policies() []Mutant {
 }
 
 func forgottenIsFree(p *ipam.Policy) { p.Forgotten = nil }
+
+func neverGivesBack(p *ipam.Policy) {
+	targets := p.Demand
+	p.Demand = func(s ipam.Supply) ipam.Want {
+		w := targets(s)
+		w.Less = 0
+		return w
+	}
+}
 
 func wraps() []Mutant {
 	return []Mutant{

@@ -36,7 +36,7 @@ var marked = map[ipam.Mark]words{
 	ipam.ENIDeleted:          {one: "# is gone"},
 	ipam.ENISwept:            {one: "# was leaked and is swept"},
 	ipam.ENIMissing:          {one: "# is missing, as metadata and EC2 say"},
-	ipam.DrainStopped:        {one: "# is in use and is not given back"},
+	ipam.DrainStopped:        {one: "# is needed and is not given back"},
 	ipam.AddressAdopted:      {"address that nobody had recorded found on #", "%d addresses that nobody had recorded found on #", false},
 	ipam.AddressMissing:      {"address is no longer on its ENI, as EC2 says", "%d addresses are no longer on their ENI, as EC2 says", false},
 	ipam.GCReleased:          {"attachment released by GC", "%d attachments released by GC", false},

@@ -102,6 +102,7 @@ func (w *World) feed(n *node, in ipam.Input) {
 		effs = m.Effects(effs)
 	}
 	w.audit.Effects(w.now, int(n.no), effs)
+	w.audit.Makes(w.now, int(n.no), effs, n.core)
 	w.perform(n, effs)
 	w.armTick(n)
 }

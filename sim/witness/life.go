@@ -86,6 +86,7 @@ func (l *Life) Step(line []byte) error {
 		l.applied(&done)
 	}
 	w.Audit.Effects(at, int(l.node), effs)
+	w.Audit.Makes(at, int(l.node), effs, l.Node())
 	for _, e := range effs {
 		switch e := e.(type) {
 		case *ipam.Apply:
