@@ -22,7 +22,7 @@ const DefaultTimeout = 10 * time.Second
 // Config of a Cloud. The zero value is useful on an instance.
 type Config struct {
 	Region  string            // empty: AWS_REGION, else the instance's own, asked for when EC2 is first needed
-	Cluster string            // CLUSTER_NAME; empty: Leaked looks for this instance's own ENIs only
+	Cluster string            // CLUSTER_NAME; empty: Leaked looks for ENIs that no cluster's name is on
 	Tags    map[string]string // ADDITIONAL_ENI_TAGS, put on every new ENI; none of ours can be overridden
 	Timeout time.Duration     // HTTP_TIMEOUT, of one HTTP request with its answer; 0: DefaultTimeout
 	Log     *slog.Logger      // every request to EC2 and what became of it, at Debug; nil: nothing

@@ -88,23 +88,104 @@ func (c *Cloud) Attached(ctx context.Context) ([]ipam.ENI, error) {
 	return c.translate(found)
 }
 
-// Leaked are the available interfaces that a VPC CNI of this cluster made (LookLeaked); without a cluster's name, those that one made
-// on this instance. Whose they are is on a tag.
+// Leaked are the available interfaces that a VPC CNI of this cluster made (LookLeaked): on this instance, or in its VPC on another one. Whose they
+// are is on tags. Without a cluster's name they are those that bear none.
 func (c *Cloud) Leaked(ctx context.Context) ([]ipam.ENI, error) {
+	self, err := c.identity(ctx)
+	if err != nil {
+		return nil, err
+	}
 	whose := filter("tag:"+tagCluster, c.cfg.Cluster)
 	if c.cfg.Cluster == "" {
-		self, err := c.identity(ctx)
-		if err != nil {
-			return nil, err
-		}
-		whose = filter("tag:"+tagOwner, self.ID)
+		whose = filter("tag-key", tagOwner)
 	}
 	found, err := c.pages(ctx, filter("status", string(types.NetworkInterfaceStatusAvailable)), whose)
 	if err != nil {
 		return nil, err
 	}
-	list, err := c.translate(found)
-	return slices.DeleteFunc(list, func(e ipam.ENI) bool { return e.Owner == "" }), err
+	list, err := c.translate(found) // all of it: half a list is an error
+	if err != nil {
+		return nil, err
+	}
+	var owners []string
+	for i := range list {
+		if o := list[i].Owner; o != "" && o != self.ID && !slices.Contains(owners, o) {
+			owners = append(owners, o)
+		}
+	}
+	lives := c.instances(ctx, self.ID, owners)
+	var out []ipam.ENI
+	for i, e := range list {
+		cluster := c.cfg.Cluster == tagged(&found[i], tagCluster)
+		if e.Owner == self.ID || e.Owner != "" && cluster && lives.vpc == aws.ToString(found[i].VpcId) {
+			e.OwnerGone = lives.gone[e.Owner]
+			out = append(out, e)
+		}
+	}
+	return out, nil
+}
+
+// living is which of some instances EC2 says to be gone, and which VPC this one is in; of what EC2 does not say, none.
+type living struct {
+	vpc  string
+	gone map[string]bool
+}
+
+// instances asks about other instances and about this one: an answer that lacks the one that asks is not believed. The permission may be
+// missing; then nobody is gone.
+func (c *Cloud) instances(ctx context.Context, self string, owners []string) living {
+	if len(owners) == 0 {
+		return living{}
+	}
+	out := living{gone: map[string]bool{}}
+	for chunk := range slices.Chunk(owners, pageSize) {
+		r, err := c.describeInstances(ctx, append([]string{self}, chunk...))
+		if err != nil || aws.ToString(r.NextToken) != "" {
+			return living{}
+		}
+		known := map[string]bool{}
+		for i := range r.Reservations {
+			for _, v := range r.Reservations[i].Instances {
+				id := aws.ToString(v.InstanceId)
+				known[id] = v.State == nil || v.State.Name != types.InstanceStateNameTerminated
+				if id == self {
+					out.vpc = aws.ToString(v.VpcId)
+				}
+			}
+		}
+		if !known[self] || out.vpc == "" {
+			return living{}
+		}
+		for _, id := range chunk {
+			out.gone[id] = !known[id]
+		}
+	}
+	return out
+}
+
+// describeInstances filters by ID and does not name IDs: one that EC2 does not know is left out of the answer, and is no error.
+func (c *Cloud) describeInstances(ctx context.Context, ids []string) (*ec2.DescribeInstancesOutput, error) {
+	api, err := c.api(ctx)
+	if err != nil {
+		return nil, err
+	}
+	const action = "DescribeInstances"
+	ctx, x := withExchange(ctx, action)
+	began := time.Now()
+	r, err := api.DescribeInstances(ctx, &ec2.DescribeInstancesInput{Filters: []types.Filter{{Name: aws.String("instance-id"), Values: ids}}})
+	class, _ := classify(err, x)
+	c.log(action, strings.Join(ids, " "), time.Since(began), class, err)
+	return r, err
+}
+
+// tagged is the value of an interface's tag, "" if it has none.
+func tagged(e *types.NetworkInterface, key string) string {
+	for i := range e.TagSet {
+		if aws.ToString(e.TagSet[i].Key) == key {
+			return aws.ToString(e.TagSet[i].Value)
+		}
+	}
+	return ""
 }
 
 func filter(name, value string) types.Filter {

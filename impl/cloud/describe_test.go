@@ -152,20 +152,67 @@ func TestAttachedWithoutSubnets(t *testing.T) {
 	}
 }
 
+// TestLeaked: own ones, and those of instances that are gone; of a living instance, of another cluster or VPC is none.
 func TestLeaked(t *testing.T) {
-	s := start(t, say(describeENIs, items(eniXML("eni-1", "", tagXML(tagOwner, "i-2")+tagXML(tagCreated, "2026-01-02T03:04:05Z")), eniXML("eni-2", "", ""))))
-	for cluster, want := range map[string]map[string]string{
-		"c1": {"status": "available", "tag:" + tagCluster: "c1"},
-		"":   {"status": "available", "tag:" + tagOwner: "i-1"},
+	leak := func(id, owner, cluster, vpc string) string {
+		tags := tagXML(tagOwner, owner) + tagXML(tagCreated, "2026-01-02T03:04:05Z")
+		if cluster != "" {
+			tags += tagXML(tagCluster, cluster)
+		}
+		return eniXML(id, "<vpcId>"+vpc+"</vpcId>", tags)
+	}
+	all := items(leak("eni-1", "i-1", "", "vpc-1"), leak("eni-2", "i-ended", "", "vpc-1"), leak("eni-3", "i-gone", "", "vpc-1"), leak("eni-4", "i-lives", "", "vpc-1"),
+		leak("eni-5", "i-ended", "c1", "vpc-1"), leak("eni-6", "i-ended", "c2", "vpc-1"), leak("eni-7", "i-gone", "", "vpc-2"), leak("eni-8", "i-gone", "c1", "vpc-2"), eniXML("eni-9", "", ""))
+	state := func(id, state string) string {
+		return "<item><instancesSet><item><instanceId>" + id + "</instanceId><vpcId>vpc-1</vpcId><instanceState><name>" + state + "</name></instanceState></item></instancesSet></item>"
+	}
+	others := state("i-ended", "terminated") + state("i-lives", "stopping")
+	answers := say("DescribeInstances", "<reservationSet>"+state("i-1", "running")+others+"</reservationSet>")
+	for name, c := range map[string]struct {
+		cluster   string
+		filters   map[string]string
+		instances func(http.ResponseWriter, url.Values)
+		want      string // "!" is of an instance that is gone
+	}{
+		"a cluster":            {"c1", map[string]string{"status": "available", "tag:" + tagCluster: "c1"}, answers, "eni-1 eni-5!"},
+		"no cluster":           {"", map[string]string{"status": "available", "tag-key": tagOwner}, answers, "eni-1 eni-2! eni-3! eni-4"},
+		"denied":               {"", nil, refuse(403, "UnauthorizedOperation", "You are not authorized"), "eni-1"},
+		"cut off":              {"", nil, hangUp, "eni-1"},
+		"without the one asks": {"", nil, say("DescribeInstances", "<reservationSet>"+others+"</reservationSet>"), "eni-1"},
+		"not whole":            {"", nil, say("DescribeInstances", "<reservationSet>"+state("i-1", "running")+"</reservationSet><nextToken>n</nextToken>"), "eni-1"},
 	} {
-		got, err := s.cloud(Config{Cluster: cluster}).Leaked(bounded5(t))
-		if err != nil || len(got) != 1 || got[0].ID != "eni-1" || got[0].Owner != "i-2" || got[0].Created != 1767323045 {
-			t.Errorf("cluster %q: got %+v, %v", cluster, got, err)
-		}
-		asked := s.requests()
-		if f := filters(asked[len(asked)-1]); !reflect.DeepEqual(f, want) {
-			t.Errorf("cluster %q: filters %v, want %v", cluster, f, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			s := start(t, func(w http.ResponseWriter, form url.Values) {
+				if form.Get("Action") == describeENIs {
+					say(describeENIs, all)(w, form)
+					return
+				}
+				c.instances(w, form)
+			})
+			list, err := s.cloud(Config{Cluster: c.cluster}).Leaked(bounded5(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for i := range list {
+				if got = append(got, list[i].ID); list[i].OwnerGone {
+					got[i] += "!"
+				}
+				if list[i].Created != 1767323045 {
+					t.Errorf("%s is created at %d", list[i].ID, list[i].Created)
+				}
+			}
+			if strings.Join(got, " ") != c.want {
+				t.Errorf("got %v, want %s", got, c.want)
+			}
+			asked := s.requests()
+			if f := filters(asked[0]); c.filters != nil && !reflect.DeepEqual(f, c.filters) {
+				t.Errorf("filters %v, want %v", f, c.filters)
+			}
+			if len(asked) != 2 || filters(asked[1])["instance-id"] != "i-1" || asked[1].Get("Filter.1.Value.2") != "i-ended" {
+				t.Errorf("asked %v, want interfaces, and then instances once", asked)
+			}
+		})
 	}
 }
 

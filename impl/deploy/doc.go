@@ -24,7 +24,8 @@
 //
 // Nothing is said but what only the pod knows: MY_NODE_NAME, and MY_POD_NAME and MY_POD_NAMESPACE, by which the daemon knows its own sandbox
 // in the runtime's list. What EKS's manifest says besides are the daemon's defaults, or the operator's will, which applying must not overwrite.
-// [Settings] says what the daemon will make of it. Set CLUSTER_NAME where nobody has, or a node looks for its own leaked ENIs alone.
+// [Settings] says what the daemon will make of it. Leaked ENIs are swept within CLUSTER_NAME or, where nobody
+// has set it, among those that bear no cluster's name.
 //
 // A path that is set to where no volume is mounted is an error of [Manifests]: what the daemon wrote there would end with its container.
 //

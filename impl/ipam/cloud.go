@@ -256,6 +256,7 @@ func (n *Node) repairENI(ix int32, index *dataplane.Index) {
 type sighting struct {
 	ID    string
 	Since time.Duration // found so at every look since
+	Gone  int           // consecutive looks by which its instance does not live
 }
 
 // seenLeaked looks for ENIs that died between Create and Attach, or between Detach and Delete (amazon-vpc-cni-k8s #69, #608).
@@ -270,21 +271,21 @@ func (n *Node) seenLeaked(now time.Duration, in *Seen, whole bool) {
 		if _, known := n.eniByID(v.ID); known || v.Status != "available" {
 			continue
 		}
-		if n.Cluster == "" && v.Owner != n.Inst.ID { // nothing says that a neighbour is of this cluster
-			continue
-		}
-		since := now
+		seen := sighting{v.ID, now, 0}
 		for _, s := range n.Sightings {
 			if s.ID == v.ID {
-				since = s.Since
+				seen = s
 			}
 		}
-		l := Leak{Ours: v.Owner == n.Inst.ID, Age: -1, Seen: now - since, Used: n.uses(v.Addresses), Kept: v.kept()}
+		if seen.Gone++; !v.OwnerGone {
+			seen.Gone = 0
+		}
+		l := Leak{Ours: v.Owner == n.Inst.ID, Gone: seen.Gone, Age: -1, Seen: now - seen.Since, Used: n.uses(v.Addresses), Kept: v.kept()}
 		if v.Created != 0 {
 			l.Age = time.Duration(n.wall(now)-v.Created) * time.Second
 		}
 		if n.policy.Sweep == nil || !n.policy.Sweep(l) {
-			next = append(next, sighting{v.ID, since})
+			next = append(next, seen)
 			n.want(LookLeaked, now+leakedPeriod/6)
 			continue
 		}

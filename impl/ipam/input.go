@@ -20,7 +20,7 @@ type Start struct {
 	Daemon   string        // container ID of the daemon's own sandbox ("" when it runs outside any): rule A
 	Version  int           // version of the records and of the local protocol that this daemon writes; 0 means Version
 	Wall     int64         // wall clock at boot, in seconds since 1970; printed and put into tags, never decided on alone
-	Cluster  string        // tagged on every ENI; sweeps stay inside it. Empty: they are of this instance's own ENIs
+	Cluster  string        // tagged on every ENI; sweeps stay inside it. Empty: they are of ENIs that no cluster's name is on
 
 	Rows     []Row  // both stores, as decoded
 	Unread   string // why a record could not be read; its rows are then missing and are rebuilt from kernel and runtime
@@ -181,6 +181,7 @@ type ENI struct {
 	Owner      string       // EC2: tag node.k8s.amazonaws.com/instance_id
 	Created    int64        // EC2: tag node.k8s.amazonaws.com/createdAt, seconds since 1970; 0 when absent
 	NoManage   string       // EC2: tag node.k8s.amazonaws.com/no_manage
+	OwnerGone  bool         // EC2, LookLeaked: the instance Owner is terminated, or EC2 does not know it. False is also: nobody knows
 	Kind       string       // EC2: what it is for: interface (also when empty), trunk, efa, efa-only
 	DOT        bool         // EC2: DeleteOnTermination of the attachment
 	Partial    bool         // IMDS: the MAC is listed, its leaves are still 404 (ec2-net-utils#38); with an ID, only the addresses are

@@ -357,24 +357,29 @@ func TestSweepMeetsALostCreate(t *testing.T) {
 	w.tidy()
 }
 
-// TestSweepWithoutACluster: nobody has set CLUSTER_NAME. A node finds what it has leaked itself, and leaves alone what is tagged with another
-// instance, whose cluster nobody knows, or is to be left alone.
+// TestSweepWithoutACluster: nobody has set CLUSTER_NAME. A node finds what it and instances that are gone have leaked, and leaves alone what is
+// tagged with a living one, or is to be left alone.
 func TestSweepWithoutACluster(t *testing.T) {
 	w := newWorld(t, ipam.Sound())
 	w.cluster = ""
 	leak := func(id, owner, noManage string) {
-		w.enis = append(w.enis, cloudENI{ENI: ipam.ENI{ID: id, MAC: "02:00:00:00:09:" + id[len(id)-2:], Subnet: "subnet-1", Status: "available", Owner: owner, NoManage: noManage, Created: bootWall}})
+		w.enis = append(w.enis, cloudENI{ENI: ipam.ENI{ID: id, MAC: "02:00:00:00:09:" + id[len(id)-2:], Subnet: "subnet-1", Status: "available", Owner: owner, OwnerGone: owner == "i-dead", NoManage: noManage, Created: bootWall}})
 	}
 	leak("eni-91", instance, "")
 	leak("eni-92", "i-neighbour", "")
 	leak("eni-93", instance, "true")
+	leak("eni-94", "i-dead", "")
+	leak("eni-95", "i-dead", "true")
 	w.start()
 	w.live(3 * time.Hour)
 	if w.eni("eni-91") != nil {
 		t.Error("what this node has leaked is still there")
 	}
-	if w.eni("eni-92") == nil || w.eni("eni-93") == nil {
-		t.Error("a neighbour's ENI, or one tagged no_manage, was deleted")
+	if w.eni("eni-94") != nil {
+		t.Error("what an instance that is gone has leaked is still there")
+	}
+	if w.eni("eni-92") == nil || w.eni("eni-93") == nil || w.eni("eni-95") == nil {
+		t.Error("a living neighbour's ENI, or one tagged no_manage, was deleted")
 	}
 }
 

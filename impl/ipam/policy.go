@@ -251,17 +251,18 @@ func lookOrRepeat(a Action) Doubt {
 	return Ask
 }
 
-// Leak is an available ENI with the cluster's tag that this node has no record of.
+// Leak is an available ENI that a VPC CNI of this cluster made, as far as its tags tell, and that this node has no record of.
 type Leak struct {
 	Ours bool          // tagged with this instance
+	Gone int           // consecutive looks by which the instance that it is tagged with does not live
 	Age  time.Duration // by its createdAt tag; negative when it has none
 	Seen time.Duration // for so long every look has found it available
 	Used bool          // an attachment of this node has one of its addresses
 	Kept bool          // it is tagged no_manage, or of another kind
 }
 
-// A neighbour's ENI may wait for a throttled attach for long, or to be attached again after a stranger took it: its age says nothing, only
-// how long it has been available. One of our own has an intent while it is in doubt.
+// A neighbour's ENI may wait for a throttled attach for long, for its daemon, or to be attached again after a stranger took it: its age says
+// nothing, nor how long it has been available, while its instance lives. One of our own has an intent while it is in doubt.
 const (
 	ownLeakAge   = 5 * time.Minute
 	otherLeakAge = 30 * time.Minute
@@ -274,7 +275,7 @@ func provenLeak(l Leak) bool {
 	case l.Ours:
 		return l.Age >= ownLeakAge
 	}
-	return l.Age >= 0 && l.Seen >= otherLeakAge
+	return l.Age >= 0 && l.Seen >= otherLeakAge && l.Gone >= 2
 }
 
 // Supply is what a node has and what is asked of it, in addresses.

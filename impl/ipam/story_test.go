@@ -525,15 +525,16 @@ func TestSweep(t *testing.T) {
 	w := ready(t, ipam.Sound())
 	wall := func(age time.Duration) int64 { return bootWall + int64((w.now-age)/time.Second) }
 	leak := func(id, owner string, created int64) {
-		w.enis = append(w.enis, cloudENI{ENI: ipam.ENI{ID: id, MAC: "02:00:00:00:" + id, Status: "available", Owner: owner, Created: created, Primary: addr("10.0.0.200")}})
+		w.enis = append(w.enis, cloudENI{ENI: ipam.ENI{ID: id, MAC: "02:00:00:00:" + id, Status: "available", Owner: owner, OwnerGone: owner == "i-2", Created: created, Primary: addr("10.0.0.200")}})
 	}
 	leak("eni-own-old", instance, wall(10*time.Minute))
 	leak("eni-own-new", instance, wall(-2*time.Hour))
 	leak("eni-other-old", "i-2", wall(time.Hour))
 	leak("eni-other-new", "i-2", wall(-2*time.Hour))
 	leak("eni-unknown", "i-2", 0)
+	leak("eni-living", "i-3", wall(time.Hour))
 	w.live(90 * time.Minute)
-	for id, left := range map[string]bool{"eni-own-old": false, "eni-own-new": true, "eni-other-old": false, "eni-other-new": true, "eni-unknown": true} {
+	for id, left := range map[string]bool{"eni-own-old": false, "eni-own-new": true, "eni-other-old": false, "eni-other-new": true, "eni-unknown": true, "eni-living": true} {
 		if got := w.eni(id) != nil; got != left {
 			t.Errorf("%s is left: %t, expected %t", id, got, left)
 		}

@@ -36,10 +36,18 @@ func (w Whose) NotOurs(id ec2.ENIID) string {
 		return ""
 	case e.Instance != "" && !here:
 		return "it is attached to another instance"
+	case made != "" && w.lives(ec2.InstanceID(made)):
+		return "the instance that it was made for lives"
 	case made == "" && manage == "" && w.LeavesUntagged:
 		return "it is untagged, and MANAGE_UNTAGGED_ENI is false"
 	}
 	return ""
+}
+
+// lives says whether there is such an instance, and not only its memory.
+func (w Whose) lives(id ec2.InstanceID) bool {
+	i, ok := w.Model.InstanceOf(id)
+	return ok && i.State != "terminated"
 }
 
 // What a daemon does to an ENI beside its requests, as Auditor.Touched tells it.

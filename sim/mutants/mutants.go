@@ -132,6 +132,14 @@ func policies() []Mutant {
 			func(p *ipam.Policy) { p.Lost = nil }),
 		p("no-sweep", "I", "leaked ENIs are left alone",
 			func(p *ipam.Policy) { p.Sweep = nil }),
+		p("sweeps-the-living", "I", "an ENI that was attached to nothing for half an hour is leaked, whoever it was made for",
+			func(p *ipam.Policy) {
+				proven := p.Sweep
+				p.Sweep = func(l ipam.Leak) bool {
+					l.Gone = 2
+					return proven(l)
+				}
+			}),
 		p("gc-trusts-its-list", "K", "GC releases what it is not told of, whoever uses it",
 			func(p *ipam.Policy) { p.Collect = nil }),
 		p("all-you-can-carry", "L", "a node takes all addresses that its type can carry",

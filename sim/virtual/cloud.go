@@ -29,6 +29,7 @@ type inFlight struct {
 	what ipam.What // 0: a Call
 	act  ipam.Action
 	back time.Duration
+	enis []ec2.ENI // LookLeaked: what was found, while EC2 is asked whose instance lives
 }
 
 var actions = [...]ec2.Action{0, ec2.CreateNetworkInterface, ec2.AttachNetworkInterface, ec2.ModifyNetworkInterfaceAttribute,
@@ -86,6 +87,9 @@ func (w *World) serve(e *event) {
 	if r.Code == "" && w.trapped(n, f.req.Action, true) {
 		return
 	}
+	if f.what == ipam.LookLeaked && f.enis == nil && r.Code == "" && !r.Lost && w.askWhoLives(n, f, &r) {
+		return
+	}
 	after := f.back
 	if r.Lost {
 		after = sdkTimeout
@@ -117,6 +121,23 @@ func (w *World) askWithout(n *node, f *inFlight, r *ec2.Response) bool {
 		return true
 	}
 	return false
+}
+
+// askWhoLives asks about the instances of leaked ENIs, if others are among them, as Cloud.Leaked does.
+func (w *World) askWhoLives(n *node, f *inFlight, r *ec2.Response) bool {
+	if !slices.ContainsFunc(r.ENIs, func(e ec2.ENI) bool { return w.eni(&e).Owner != string(n.inst) }) {
+		return false
+	}
+	w.send(n, &inFlight{id: f.id, what: f.what, enis: r.ENIs, req: ec2.Request{Action: ec2.DescribeInstances, Caller: n.inst, FilterDescription: "*"}})
+	return true
+}
+
+// gone says whether EC2's answer about instances has no living one with that ID. One that lacks who asks is not believed.
+func (f *inFlight) gone(r *ec2.Response, owner string) bool {
+	lives := func(id ec2.InstanceID) bool {
+		return slices.ContainsFunc(r.Instances, func(i ec2.Instance) bool { return i.ID == id && i.State != "terminated" })
+	}
+	return r.Code == "" && !r.Lost && lives(f.req.Caller) && !lives(ec2.InstanceID(owner))
 }
 
 func (w *World) translate(f *inFlight, r *ec2.Response) ipam.Result {
@@ -172,6 +193,15 @@ func (w *World) eni(e *ec2.ENI) ipam.ENI {
 // described is the answer to a Look at EC2.
 func (w *World) described(f *inFlight, r *ec2.Response) ipam.Input {
 	in := ipam.Seen{ID: f.id, What: f.what, Complete: r.Code == "" && !r.Lost, Err: r.Code}
+	if f.enis != nil { // who cannot say which instances live has said which ENIs there are
+		in.Complete, in.Err = true, ""
+		for i := range f.enis {
+			e := w.eni(&f.enis[i])
+			e.OwnerGone = f.gone(r, e.Owner)
+			in.ENIs = append(in.ENIs, e)
+		}
+		return in
+	}
 	for i := range r.ENIs {
 		in.ENIs = append(in.ENIs, w.eni(&r.ENIs[i]))
 	}
