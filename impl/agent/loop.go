@@ -359,9 +359,9 @@ func (d *daemon) hear() {
 
 // stop is SIGTERM: nothing new is taken, what is under way ends.
 func (d *daemon) stop() {
-	d.log.Info("ipamd stops", "requests", d.callers, "effects", d.local+len(d.remotes))
 	d.stopping = true
 	d.deaf()
+	d.log.Info("ipamd stops", "requests", d.callers, "effects", d.local+len(d.remotes)) // whoever reads that need not try the socket
 	if d.node != nil {
 		d.step(ipam.Stop{})
 	}
