@@ -17,7 +17,6 @@ var unmet = []string{
 	"quarantine-for-ever",    // something has to use an address when its cool-down ends, and a daemon's life less long, as in quarantine.scn
 	"prefixes-are-room",      // the daemon has to find an interface with prefixes, as in prefixes-adopted.scn: a swarm's clusters begin without
 	"recorded-eni-is-there",  // an interface has to go while no daemon runs and metadata is silent, as in silent-start.scn
-	"no-intent-for-later",    // records have to be lost while metadata is silent and a pod goes, as in del-any-phase.scn: with records a daemon serves
 	"sweeps-the-living",      // a daemon has to be kept from an interface of its own for half an hour, as in neighbour-held.scn
 }
 
