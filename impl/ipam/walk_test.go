@@ -450,11 +450,15 @@ func (w *walker) sane() {
 }
 
 // crowded says whether pods live on more ENIs than the instance carries: a stranger has detached one, and another took its place. It waits for
-// an index, as long as its pods live.
-func crowded(v *ipam.View) bool {
+// an index, as long as its pods live. What the runtime claims lives, whether or not that is true: nothing is given back under it.
+func (w *walker) crowded(v *ipam.View) bool {
+	claimed := func(id string) bool {
+		i := slices.IndexFunc(w.enis, func(e cloudENI) bool { return e.ID == id })
+		return i >= 0 && slices.ContainsFunc(w.boxes, func(b box) bool { return b.ready && slices.Contains(w.enis[i].Addresses, b.addr) })
+	}
 	carry := 1 // the primary does in any case
 	for _, e := range v.ENIs {
-		if e.Device != 0 && e.InUse > 0 {
+		if e.Device != 0 && (e.InUse > 0 || claimed(e.ID)) {
 			carry++
 		}
 	}
@@ -470,7 +474,7 @@ func (w *walker) rest() {
 	w.live(15 * time.Minute)
 	v := ipam.View{}
 	w.node.View(&v)
-	if v.Running != 0 || v.Intents != 0 && !crowded(&v) || v.Waiting != 0 || !v.Serving && !v.Stopping {
+	if v.Running != 0 || v.Intents != 0 && !w.crowded(&v) || v.Waiting != 0 || !v.Serving && !v.Stopping {
 		state, _ := w.node.Encode()
 		w.t.Fatalf("after %d steps and a quarter of an hour of peace: %+v\n%s", w.moves, v, state)
 	}
