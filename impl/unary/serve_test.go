@@ -34,7 +34,7 @@ func TestServe(t *testing.T) {
 					}
 					_ = c.SetDeadline(time.Now().Add(patience))
 					said := make([]byte, 4)
-					if _, err := c.Read(said); err == nil {
+					if _, err = c.Read(said); err == nil {
 						err = Serve(c, said, func(method string, message []byte) Reply {
 							if method != "/t.T/M" || string(message) != "really?" {
 								t.Errorf("asked %s %q", method, message)
