@@ -195,14 +195,14 @@ func (n *Node) free(ix int32) {
 	n.FreeQueue = append(n.FreeQueue, ix)
 }
 
-// pick takes the address that is free the longest from an ENI that may give.
+// pick takes the address that is free the longest from an ENI that may give. One that EC2's last answer lacked waits for the next.
 func (n *Node) pick() (int32, bool) {
 	for i, ix := range n.FreeQueue {
 		a := &n.Addrs[ix]
 		if a.State != Free {
 			continue // stale
 		}
-		if a.Leaving || a.ENI < 0 || n.ENIs[a.ENI].Stage != Ready || n.ENIs[a.ENI].gives(a.IP) {
+		if a.Leaving || a.Missing > 0 || a.ENI < 0 || n.ENIs[a.ENI].Stage != Ready || n.ENIs[a.ENI].gives(a.IP) {
 			continue
 		}
 		n.FreeQueue = append(n.FreeQueue[:i], n.FreeQueue[i+1:]...)

@@ -286,6 +286,9 @@ func (n *Node) missingAddresses(now time.Duration, ix int32, has []netip.Addr) {
 			continue
 		}
 		if slices.Contains(has, a.IP) {
+			if a.Missing > 0 {
+				n.Pool.At = now // it may be given again
+			}
 			a.Missing, a.ByIMDS = 0, 0
 			continue
 		}
