@@ -2,6 +2,7 @@ package audit
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/enilab/enilab/impl/ipam"
 )
@@ -193,7 +194,7 @@ func (c *Contract) leaves(addr netip.Addr, from, to holding) {
 	c.release(h)
 }
 
-// takeBack gives the rows of a failed Save what is durable of them.
+// takeBack gives the rows of a failed Save what is durable of them. What it assigned was not recovered, unless a Save after it says that again.
 func (c *Contract) takeBack(e *ipam.Save) {
 	back := func(addr netip.Addr) {
 		row, ok := c.rows[addr]
@@ -206,16 +207,33 @@ func (c *Contract) takeBack(e *ipam.Save) {
 			delete(c.rows, addr)
 		}
 		if h := c.holder(att); h != nil {
-			h.found = h.found && h.address.IsValid()
 			c.release(h)
 		}
 	}
 	for i := range e.Put {
-		back(e.Put[i].Address)
+		r := &e.Put[i]
+		if h := c.holder(r.Att); h != nil && r.State == ipam.Assigned && !h.address.IsValid() {
+			seq, again := c.assigns(r)
+			h.found, h.coming = h.found && again, max(h.coming, seq)
+		}
+		back(r.Address)
 	}
 	for _, k := range e.Drop {
 		back(k.Address)
 	}
+}
+
+// assigns is the Save still under way that gives the row's address to its attachment.
+func (c *Contract) assigns(r *ipam.Row) (seq uint64, ok bool) {
+	s := &c.stores[ipam.RunStore]
+	for _, e := range s.waiting {
+		if e.Seq > s.ended && slices.ContainsFunc(e.Put, func(p ipam.Row) bool {
+			return p.Intent == nil && p.Address == r.Address && p.State == ipam.Assigned && p.Att == r.Att
+		}) {
+			return e.Seq, true
+		}
+	}
+	return 0, false
 }
 
 // replay gives rows what Saves say that are still under way.
