@@ -107,7 +107,7 @@ func (n *Node) place(ix, eniIx int32) {
 	}
 	a.ENI = eniIx
 	if eniIx >= 0 {
-		a.ENIID = n.ENIs[eniIx].ID
+		a.ENIID, a.Missing = n.ENIs[eniIx].ID, 0
 		n.ENIs[eniIx].Has[a.State]++
 	}
 }

@@ -71,6 +71,27 @@ func (n *Node) seenAttached(now time.Duration, in *Seen, whole bool, asked uint6
 	n.adoptENIs(now, LookAttached, in.ENIs, asked)
 	n.Others = slices.DeleteFunc(n.Others, func(o other) bool { return o.Why == "" }) // EC2 does not list it
 	n.reclaim(now)
+	n.homeless(now, asked)
+}
+
+// homeless: what a pod has and no ENI of this node is not there, once EC2 has said so twice. Records that are lost do not name its ENI.
+func (n *Node) homeless(now time.Duration, asked uint64) {
+	for i := range n.Addrs {
+		a := &n.Addrs[i]
+		if a.State != Assigned || a.ENI >= 0 || n.otherByID(a.ENIID) != nil {
+			continue
+		}
+		again := now + askPause
+		if a.Op == noOp && a.Tag <= asked {
+			a.Missing++
+			again = max(again, a.Allocated+consistency)
+			if n.policy.Absent == nil || n.policy.Absent(Absence{ByIMDS: 1, ByEC2: a.Missing, Young: now < a.Allocated+consistency}) {
+				n.addressGone(int32(i))
+				continue
+			}
+		}
+		n.want(LookAttached, again)
+	}
 }
 
 // reclaim looks for the ENIs that records name and that are not attached: a stranger took them while no daemon watched. What the

@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"time"
@@ -309,7 +310,7 @@ func (n *Node) addressGone(i int32) {
 	switch {
 	case a.Op != noOp:
 	case a.State == Assigned:
-		why := "EC2 has taken the address away from " + a.ENIID
+		why := "EC2 has taken the address away from " + cmp.Or(a.ENIID, "this node")
 		n.place(i, -1)
 		a.ENIID = ""
 		n.quarantine(i, why)

@@ -444,13 +444,14 @@ func (n *Node) adopt(now time.Duration, ip netip.Addr, ix int32) {
 func (n *Node) finish(now time.Duration, ix int32) {
 	e := &n.ENIs[ix]
 	n.note(Note{Mark: ENIDeleted, ENI: e.ID})
-	n.strand(ix)
+	n.strand(now, ix)
 	n.departENI(now, e.ID)
 	n.discard(ix)
 }
 
-// strand takes an ENI's addresses out of the books; living pods keep their rows, as quarantined, so that DEL finds them.
-func (n *Node) strand(ix int32) {
+// strand takes an ENI's addresses out of the books; living pods keep their rows, as quarantined, so that DEL finds them. Of one whose ADD
+// goes on EC2 is asked once more.
+func (n *Node) strand(now time.Duration, ix int32) {
 	for i := range n.Addrs {
 		a := &n.Addrs[i]
 		if a.State == 0 || a.ENI != ix {
@@ -460,6 +461,8 @@ func (n *Node) strand(ix int32) {
 		switch {
 		case a.State == Assigned && a.Op == noOp:
 			n.quarantine(int32(i), "its ENI "+a.ENIID+" is gone")
+		case a.State == Assigned:
+			n.want(LookAttached, now+askPause)
 		case a.Op == noOp && (a.State != Cooling || a.Att == Attachment{}):
 			n.forget(int32(i))
 		}

@@ -129,7 +129,7 @@ func (n *Node) disbelieve(now time.Duration, id string) {
 	n.note(Note{Mark: CheckpointUnread, Warn: true, Text: n.Unread})
 	for i := range n.ENIs {
 		if e := &n.ENIs[i]; e.Stage != 0 && e.Wait == idle && !e.Stored {
-			n.strand(int32(i))
+			n.strand(now, int32(i))
 			n.discard(int32(i))
 		}
 	}

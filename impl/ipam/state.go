@@ -129,10 +129,14 @@ func (n *Node) View(v *View) {
 			v.Cooling--
 		}
 	}
-	v.Taken = 0
+	v.Taken, v.Homeless = 0, 0
 	for i := range n.Addrs {
-		if a := &n.Addrs[i]; a.State == Quarantined && a.ENI < 0 && n.Phase == serving {
+		switch a := &n.Addrs[i]; {
+		case a.ENI >= 0 || n.Phase != serving:
+		case a.State == Quarantined:
 			v.Taken++
+		case a.State == Assigned:
+			v.Homeless++
 		}
 	}
 	v.ENIs, v.Others, v.Reasons = v.ENIs[:0], v.Others[:0], v.Reasons[:0]

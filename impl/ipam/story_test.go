@@ -511,6 +511,10 @@ func TestSweepSparesAPodsENI(t *testing.T) {
 	if w.eni("eni-1") == nil {
 		t.Fatal("an ENI whose addresses pods have was swept")
 	}
+	view := ipam.View{}
+	if w.node.View(&view); view.Homeless != 0 || view.Taken != 2 {
+		t.Errorf("no ENI of the node has what two pods have, as EC2 has said: %+v", view)
+	}
 	for i := range w.boxes {
 		w.del(&w.boxes[i])
 	}

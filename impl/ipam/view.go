@@ -9,6 +9,7 @@ type View struct {
 
 	Free, Assigned, Cooling, Quarantined int // addresses
 	Taken                                int // quarantined ones that EC2 has taken back: they are on no ENI
+	Homeless                             int // assigned ones that no ENI is known to have; EC2 is asked
 	Covered                              int // addresses that open intents speak of: of ENIs not ready or draining, or about to be unassigned
 	Waiting                              int // ADDs that wait for an address
 	Running                              int // operations and EC2 calls under way

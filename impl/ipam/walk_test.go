@@ -474,7 +474,7 @@ func (w *walker) rest() {
 	w.live(15 * time.Minute)
 	v := ipam.View{}
 	w.node.View(&v)
-	if v.Running != 0 || v.Intents != 0 && !w.crowded(&v) || v.Waiting != 0 || !v.Serving && !v.Stopping {
+	if v.Running != 0 || v.Intents != 0 && !w.crowded(&v) || v.Waiting != 0 || v.Homeless != 0 || !v.Serving && !v.Stopping {
 		state, _ := w.node.Encode()
 		w.t.Fatalf("after %d steps and a quarter of an hour of peace: %+v\n%s", w.moves, v, state)
 	}
