@@ -131,8 +131,12 @@ func (k *Kernel) adoptLink(op *dataplane.Op) (dataplane.ErrorKind, string) {
 		return dataplane.Exists, "a link of that attachment lives"
 	}
 	if have == "" {
-		if r := k.routeIn(dataplane.MainTable, op.Addr); r == nil || r.slot != slot || !r.dst.IsSingleIP() {
-			return dataplane.NoLink, "the address is not routed to that link"
+		if r := k.routeIn(dataplane.MainTable, op.Addr); r == nil || !r.dst.IsSingleIP() {
+			if !slices.Contains(k.peerAddresses(&k.links[slot]), op.Addr) {
+				return dataplane.NoLink, "the address is routed nowhere, and is not behind that link"
+			}
+		} else if r.slot != slot {
+			return dataplane.NoLink, "the address is routed to another link"
 		}
 		k.setAlias(slot, op.Alias)
 	}

@@ -498,6 +498,24 @@ func TestRepairAdoptsAnotherCNIsPod(t *testing.T) {
 	}
 }
 
+// TestAliasAndRouteAreLostTogether: the namespace behind the link says whose it is, unless the address is led elsewhere.
+func TestAliasAndRouteAreLostTogether(t *testing.T) {
+	k := node(t)
+	spec := pod(k, "web", ip("10.0.10.70"), secondary.Table)
+	other := pod(k, "api", ip("10.0.10.71"), secondary.Table)
+	apply(t, k, dataplane.PodPlan(spec))
+	apply(t, k, dataplane.PodPlan(other))
+	host := netip.PrefixFrom(spec.Address, 32)
+	apply(t, k, dataplane.Plan{Ops: []dataplane.Op{{Kind: dataplane.EnsureRoute, Alias: other.Alias, Dst: host, Table: dataplane.MainTable}}})
+	k.SetLinkAlias(spec.HostVeth, "")
+	if got := dataplane.RepairPod(spec, index(k)); !got.Empty() {
+		t.Errorf("a link is taken over whose address is led elsewhere:\n%v", got)
+	}
+	apply(t, k, dataplane.Plan{Ops: []dataplane.Op{{Kind: dataplane.RemoveRoute, Alias: other.Alias, Dst: host, Table: dataplane.MainTable}}})
+	apply(t, k, dataplane.RepairPod(spec, index(k)))
+	wantTrace(t, k, spec.Address, secondaryMAC, "")
+}
+
 func TestResidueRemovesOnlyOurs(t *testing.T) {
 	k := node(t)
 	before := k.Counts()

@@ -28,7 +28,8 @@ const (
 	RenameLink
 	// AdoptLink{Link, Alias, MAC, Addr}: the veth Link has no alias and now gets ours. With a MAC it
 	// was made by another CNI, and gets AdoptedGroup too. Exists when it carries another alias; NoLink
-	// when there is no such veth or Addr is not routed to it.
+	// when there is no such veth, or Addr is routed to another link, or to none and is not configured
+	// in the namespace behind it.
 	AdoptLink
 	// LinkUp{Alias, MTU}: the host veth is up and has that MTU.
 	LinkUp

@@ -9,7 +9,7 @@ import (
 // host's side: nothing here needs the pod's namespace. When the veth is gone there is nothing to
 // repair (the pod has lost its network for good; its sandbox is for the runtime to end).
 //
-// A veth of that name without any alias, to which the address is routed, is adopted: another CNI made it (want.MAC is what
+// A veth of that name without any alias, to which the address is routed or behind which it is, is adopted: another CNI made it (want.MAC is what
 // was found), or somebody cleared the alias. The observation must be complete, and the row must be assigned: cooling addresses are not repaired.
 func RepairPod(want PodSpec, ix *Index) Plan {
 	var ops []Op
@@ -50,16 +50,18 @@ func RemakePod(want PodSpec, ix *Index) Plan {
 	return RepairPod(want, ix)
 }
 
-// adoptable is the host veth of another CNI's pod with that name and address, or nil.
+// adoptable is the host veth of another CNI's pod with that name and address, or nil. Where the address is routed nowhere any more, the namespace
+// behind the link says whose it is.
 func adoptable(want PodSpec, ix *Index) *Link {
 	link := ix.LinkByName(want.HostVeth)
 	if link == nil || !link.Veth || !link.PeerLive || link.Alias != "" {
 		return nil
 	}
-	if r := ix.routeTo(MainTable, hostPrefix(want.Address)); r == nil || r.Link != link.Name {
-		return nil
+	r := ix.routeTo(MainTable, hostPrefix(want.Address))
+	if r == nil && slices.Contains(link.PeerAddresses, want.Address) || r != nil && r.Link == link.Name {
+		return link
 	}
-	return link
+	return nil
 }
 
 func repairVeth(want PodSpec, link *Link, ix *Index) (ops []Op) {

@@ -226,7 +226,7 @@ func (a *applier) adoptLink(op *dataplane.Op) error {
 	case d.alias != "" && d.alias != op.Alias:
 		return failed(dataplane.Exists, "the link belongs to "+d.alias)
 	case d.alias == "":
-		if err := a.mayAdopt(op, d.index); err != nil {
+		if err := a.mayAdopt(op, &d); err != nil {
 			return err
 		}
 	}
@@ -243,15 +243,28 @@ func (a *applier) adoptLink(op *dataplane.Op) error {
 	return err
 }
 
-func (a *applier) mayAdopt(op *dataplane.Op, index int) error {
+func (a *applier) mayAdopt(op *dataplane.Op, d *device) error {
 	if other, err := a.byAlias(op.Alias); err != nil {
 		return err
 	} else if other.index != 0 {
 		return failed(dataplane.Exists, "a link of that attachment lives")
 	}
-	leads, err := a.leadsTo(op.Addr, index)
-	if err == nil && !leads {
-		err = failed(dataplane.NoLink, "the address is not routed to that link")
+	to, err := a.routed(op.Addr)
+	switch {
+	case err != nil || to == d.index:
+		return err
+	case to != 0:
+		return failed(dataplane.NoLink, "the address is routed to another link")
+	}
+	behind := false
+	if d.netnsid >= 0 {
+		err = retry(func() error {
+			behind = false
+			return a.s.addressesIn(a.r, uint32(d.netnsid), func(addr netip.Addr) { behind = behind || addr == op.Addr })
+		})
+	}
+	if err == nil && !behind {
+		err = failed(dataplane.NoLink, "the address is routed nowhere, and is not behind that link")
 	}
 	return err
 }

@@ -163,15 +163,7 @@ func (o *observer) peers(out *dataplane.Observation) error {
 			continue
 		}
 		start, netnsid := len(room), uint32(o.extra[i].netnsid)
-		r := o.r.reset()
-		r.address(unix.RTM_GETADDR, unix.NLM_F_DUMP, 0, 0)
-		r.u32(ifaTargetNetnsid, netnsid)
-		err := o.s.dump(r, func(body []byte) {
-			if _, p, ok := parseAddress(body); ok && !p.Addr().IsLoopback() {
-				room = append(room, p.Addr())
-			}
-		})
-		if err != nil {
+		if err := o.s.addressesIn(&o.r, netnsid, func(addr netip.Addr) { room = append(room, addr) }); err != nil {
 			if l.PeerLive = !o.ended(netnsid); l.PeerLive {
 				return err
 			}
@@ -183,6 +175,17 @@ func (o *observer) peers(out *dataplane.Observation) error {
 		}
 	}
 	return nil
+}
+
+// addressesIn gives the addresses of a namespace, without those of its loopback.
+func (s *socket) addressesIn(r *request, netnsid uint32, give func(netip.Addr)) error {
+	r.reset().address(unix.RTM_GETADDR, unix.NLM_F_DUMP, 0, 0)
+	r.u32(ifaTargetNetnsid, netnsid)
+	return s.dump(r, func(body []byte) {
+		if _, p, ok := parseAddress(body); ok && !p.Addr().IsLoopback() {
+			give(p.Addr())
+		}
+	})
 }
 
 // ended says whether the kernel knows no living namespace of that number.

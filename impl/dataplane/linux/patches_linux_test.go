@@ -150,8 +150,8 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// TestLeadsTo: the route of an address is its own, not that of another pod behind the same link.
-func TestLeadsTo(t *testing.T) {
+// TestRouted: the route of an address is its own, not that of another pod behind the same link.
+func TestRouted(t *testing.T) {
 	enterNew(t)
 	k := openHere(t, Options{})
 	s := newSpace(t)
@@ -162,10 +162,38 @@ func TestLeadsTo(t *testing.T) {
 	l := <-k.lanes
 	defer func() { k.lanes <- l }()
 	a := &applier{k: k, s: l.s, r: &l.r}
-	for address, want := range map[netip.Addr]bool{w.Address: true, w.Address.Next(): false} {
-		if leads, err := a.leadsTo(address, d.index); err != nil || leads != want {
-			t.Errorf("%v leads to the link: %t, %v", address, leads, err)
+	for address, want := range map[netip.Addr]int{w.Address: d.index, w.Address.Next(): 0} {
+		if index, err := a.routed(address); err != nil || index != want {
+			t.Errorf("%v is routed to link %d, %v, want %d", address, index, err, want)
 		}
+	}
+}
+
+// TestAliasAndRouteAreLostTogether: the namespace behind the link says whose it is, unless the address is led elsewhere.
+func TestAliasAndRouteAreLostTogether(t *testing.T) {
+	enterNew(t)
+	k := openHere(t, Options{})
+	s := newSpace(t)
+	w := spec(1, s.inode)
+	apply(t, k, dataplane.PodPlan(w), s.pod(t))
+	apply(t, k, dataplane.Plan{Ops: []dataplane.Op{{Kind: dataplane.RemoveRoute, Alias: w.Alias, Dst: netip.PrefixFrom(w.Address, 32), Table: dataplane.MainTable}}}, nil)
+	l, err := netlink.LinkByName(w.HostVeth)
+	must(t, err)
+	must(t, netlink.LinkSetAlias(l, ""))
+
+	adopt := dataplane.Op{Kind: dataplane.AdoptLink, Link: w.HostVeth, Alias: w.Alias, Addr: w.Address.Next()}
+	if _, err := k.Apply(dataplane.Plan{Ops: []dataplane.Op{adopt}}, nil); err == nil || err.Kind != dataplane.NoLink {
+		t.Errorf("a link is adopted for an address that is not behind it: %v", err)
+	}
+	o := observe(t, k)
+	plan := dataplane.RepairPod(w, o.Index())
+	if len(plan.Ops) < 2 || plan.Ops[0].Kind != dataplane.AdoptLink {
+		t.Fatalf("the repair is\n%v", plan)
+	}
+	apply(t, k, plan, nil)
+	o = observe(t, k)
+	if left := dataplane.RepairPod(w, o.Index()); !left.Empty() {
+		t.Errorf("repaired, it still lacks\n%v", left)
 	}
 }
 

@@ -206,16 +206,16 @@ func (r *request) askRoutes(table, index int) *request {
 	return r
 }
 
-// leadsTo says whether the main table's route to exactly that address leads to a link.
-func (a *applier) leadsTo(addr netip.Addr, index int) (leads bool, err error) {
+// routed is the link that main leads an address to by a route of its own, 0 when there is none. Of several the kernel takes the first.
+func (a *applier) routed(addr netip.Addr) (index int, err error) {
 	var v routeView
 	err = retry(func() error {
-		first := true
+		index = 0
 		return a.s.dump(a.r.askRoutes(unix.RT_TABLE_MAIN, 0), func(body []byte) {
-			if first && v.parse(body) && v.bits == 32 && v.dst == addr {
-				leads, first = v.index == index, false
+			if index == 0 && v.parse(body) && v.bits == 32 && v.dst == addr {
+				index = v.index
 			}
 		})
 	})
-	return leads, err
+	return index, err
 }
