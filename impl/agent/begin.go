@@ -126,8 +126,7 @@ func (d *daemon) noticeServing() {
 
 // bare says whether a node has no address and will ask for some. A node that may not, or is cordoned, has what it has.
 func bare(v *ipam.View) bool {
-	s := &v.Settings
-	return v.Free+v.Assigned+v.Cooling+v.Quarantined == 0 && !s.NoProvisioning && (!s.Cordoned || s.ManageWhenCordon)
+	return v.Free+v.Assigned+v.Cooling+v.Quarantined == 0 && v.Settings.Provisions()
 }
 
 // sayWhy logs why pods cannot be taken or the node is impaired, when that has changed. What changes within a pause is said at its end,

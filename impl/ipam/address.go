@@ -41,8 +41,9 @@ type address struct {
 	// What sources said about an assigned row, see Absentee.
 	SeenCRI, Listed, Live, PodGone bool
 	Absent, Dead, Lists            int
-	Missing                        int // consecutive answers of EC2 without the address
-	ByIMDS                         int // consecutive IMDS views without it
+	Missing                        int           // consecutive answers of EC2 without the address
+	ByIMDS                         int           // consecutive IMDS views without it
+	Unlisted                       time.Duration // since when metadata does not list it
 }
 
 // op is what runs on an attachment.
@@ -195,14 +196,15 @@ func (n *Node) free(ix int32) {
 	n.FreeQueue = append(n.FreeQueue, ix)
 }
 
-// pick takes the address that is free the longest from an ENI that may give. One that EC2's last answer lacked waits for the next.
+// pick takes the address that is free the longest from an ENI that may give. One that EC2's last answer lacked waits for the next,
+// and where nobody but metadata is asked, one that metadata lacks for it to say so for long.
 func (n *Node) pick() (int32, bool) {
 	for i, ix := range n.FreeQueue {
 		a := &n.Addrs[ix]
 		if a.State != Free {
 			continue // stale
 		}
-		if a.Leaving || a.Missing > 0 || a.ENI < 0 || n.ENIs[a.ENI].Stage != Ready || n.ENIs[a.ENI].gives(a.IP) {
+		if a.Leaving || a.Missing > 0 || n.Set.IMDSOnly && a.ByIMDS > 0 || a.ENI < 0 || n.ENIs[a.ENI].Stage != Ready || n.ENIs[a.ENI].gives(a.IP) {
 			continue
 		}
 		n.FreeQueue = append(n.FreeQueue[:i], n.FreeQueue[i+1:]...)

@@ -118,18 +118,25 @@ func (n *Node) adoptENIs(now time.Duration, by What, view []ENI, asked uint64) {
 			n.want(LookIMDS, now+2*time.Second)
 			continue
 		}
+		if by == LookIMDS && n.Set.IMDSOnly && !n.vouches(by) { // what is listed lasts, whether or not it can be taken now
+			for _, ip := range v.Addresses {
+				if _, known := n.byAddress[ip]; !known {
+					n.lasts(now, ip, "")
+				}
+			}
+		}
 		ix, known := n.eniByID(v.ID)
 		switch {
-		case (by != LookIMDS || !known) && !n.ours(v, by):
+		case (by != LookIMDS || !known) && !n.ours(now, v, by):
 			n.notOurs(now, v, by)
 			continue
 		case v.Partial:
 			n.want(LookIMDS, now+2*time.Second)
 			continue
 		case known:
-		case by == LookIMDS && n.otherByID(v.ID) != nil: // EC2's word stands
+		case by == LookIMDS && n.otherByID(v.ID) != nil && !n.Set.IMDSOnly: // EC2's word stands
 			continue
-		case !n.vouches(by) && !n.linked(v):
+		case !n.confirmed(now, by, netip.Addr{}, v.ID) && !n.linked(v):
 			n.hearsay(now, netip.Addr{}, v.ID)
 			continue
 		case n.hasDeparted(now, netip.Addr{}, v.ID):
@@ -155,6 +162,12 @@ func (n *Node) adoptENIs(now time.Duration, by What, view []ENI, asked uint64) {
 }
 
 func (n *Node) vouches(by What) bool { return n.policy.Vouch == nil || n.policy.Vouch(by) }
+
+// confirmed says whether a source makes an address or an ENI that the records do not have the node's. Where nobody but metadata is asked, what it
+// goes on listing is.
+func (n *Node) confirmed(now time.Duration, by What, ip netip.Addr, id string) bool {
+	return n.vouches(by) || n.Set.IMDSOnly && n.lasts(now, ip, id)
+}
 
 // linked says whether the kernel that recovery began with has the ENI's link: it is attached then, whatever else metadata may be wrong about.
 func (n *Node) linked(v *ENI) bool {
@@ -194,7 +207,7 @@ func (n *Node) adoptAddresses(now time.Duration, by What, ix int32, list []netip
 			n.place(i, ix)
 			n.Addrs[i].ByIMDS = 0
 		case known:
-		case !n.vouches(by):
+		case !n.confirmed(now, by, ip, ""):
 			n.hearsay(now, ip, "")
 		case n.hasDeparted(now, ip, ""):
 		default:
@@ -206,7 +219,10 @@ func (n *Node) adoptAddresses(now time.Duration, by What, ix int32, list []netip
 		if a.State == 0 || a.ENI != ix || a.Leaving || slices.Contains(list, a.IP) {
 			continue
 		}
-		if a.ByIMDS++; n.policy.Absent == nil {
+		if a.ByIMDS++; a.ByIMDS == 1 {
+			a.Unlisted = now
+		}
+		if n.policy.Absent == nil || n.Set.IMDSOnly && now-a.Unlisted >= lasting {
 			n.addressGone(int32(i))
 		} else {
 			n.ask(ix, now)
@@ -228,7 +244,10 @@ func (n *Node) absentENIs(now time.Duration, view []ENI, asked uint64) {
 			e.ByIMDS = 0
 			continue
 		}
-		if e.ByIMDS++; n.policy.Absent == nil {
+		if e.ByIMDS++; e.ByIMDS == 1 {
+			e.Unlisted = now
+		}
+		if n.policy.Absent == nil || n.Set.IMDSOnly && now-e.Unlisted >= lasting && !e.Linked {
 			n.missing(now, int32(i), nil)
 		} else {
 			n.ask(int32(i), now)

@@ -71,6 +71,20 @@ func (n *Node) hearsay(now time.Duration, ip netip.Addr, id string) (asks bool) 
 	return true
 }
 
+// lasting is how long metadata has to list something, or not to list it, where EC2 is not asked (ENABLE_IMDS_ONLY_MODE): it may be behind by less.
+const lasting = 10 * time.Minute
+
+// lasts says whether metadata has listed something at all looks for that long.
+func (n *Node) lasts(now time.Duration, ip netip.Addr, id string) bool {
+	i := slices.IndexFunc(n.Departures, func(d departed) bool { return d.is(ip, id) })
+	if i < 0 {
+		n.Departures = append(n.Departures, departed{IP: ip, ENI: id, At: now, Listed: now, Ask: now + consistency, Pause: hearsayPause})
+		return false
+	}
+	n.Departures[i].Listed = now
+	return now-n.Departures[i].At >= lasting
+}
+
 // returned takes an address that EC2 has assigned, by its own answer. One that departed a moment ago is held back for a while: an
 // unassignment is named by ENI and address, so one of a lost call or a dead daemon that lands late takes it away again (contract 5).
 func (n *Node) returned(now time.Duration, ip netip.Addr, ix int32) {
@@ -98,7 +112,7 @@ func (n *Node) hold(ix int32, until time.Duration) {
 // forgetDepartures drops what no view lists any more.
 func (n *Node) forgetDepartures(now time.Duration) {
 	n.Departures = slices.DeleteFunc(n.Departures, func(d departed) bool {
-		return d.At+consistency <= now && !d.Stored && d.Listed < now
+		return (d.At+consistency <= now || n.Set.IMDSOnly) && !d.Stored && d.Listed < now
 	})
 	for i := range n.Departures {
 		d := &n.Departures[i]

@@ -39,8 +39,9 @@ type eni struct {
 	KernelOK  bool                 // draining or trimming: that source saw no use
 	RuntimeOK bool
 
-	Asking        bool // EC2 is to be asked
-	ByIMDS, ByEC2 int  // consecutive answers without it
+	Asking        bool          // EC2 is to be asked
+	ByIMDS, ByEC2 int           // consecutive answers without it
+	Unlisted      time.Duration // since when metadata does not list it
 }
 
 type waitKind uint8
@@ -138,7 +139,7 @@ func (n *Node) drive(now time.Duration, ix int32) {
 // mutate makes the intent durable and then calls (rule I), when the node's pace allows it.
 func (n *Node) mutate(now time.Duration, ix int32, a Action) {
 	e := &n.ENIs[ix]
-	if n.Deaf { // until metadata is heard
+	if n.Deaf || n.Set.IMDSOnly { // until metadata is heard, or EC2 may be called
 		e.Next = never
 		return
 	}

@@ -116,8 +116,13 @@ func (n *Node) hears(now time.Duration, i Instance) {
 	n.Inst.VPC, n.Inst.Limits = slices.Clone(i.VPC), i.Limits.bounded()
 	n.want(LookAttached, now)
 	n.want(LookKernel, now) // the host's rules are compared with what is known now
+	n.kick(now)
+}
+
+// kick goes on with every ENI, as soon as nothing is under way for it.
+func (n *Node) kick(now time.Duration) {
 	for i := range n.ENIs {
-		if e := &n.ENIs[i]; e.Stage != 0 && e.Wait == idle {
+		if e := &n.ENIs[i]; e.Stage != 0 {
 			e.Next = now
 		}
 	}

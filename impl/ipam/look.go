@@ -70,8 +70,10 @@ func (n *Node) configured(w What) bool {
 		return n.Set.Runtime
 	case LookPods:
 		return n.Set.API
+	case LookENI, LookAttached:
+		return !n.Set.IMDSOnly
 	case LookLeaked:
-		return !n.Set.NoSweep && !n.Set.NoProvisioning
+		return !n.Set.NoSweep && !n.Set.NoProvisioning && !n.Set.IMDSOnly
 	}
 	return true
 }

@@ -40,14 +40,20 @@ func (n *Node) unread() (count int) {
 }
 
 // asksWhose says whether EC2's word on whose an attached ENI is may come soon.
-func (n *Node) asksWhose() bool { return n.unread() > 0 && n.Looks[LookAttached].Fails < 3 }
+func (n *Node) asksWhose() bool {
+	return n.unread() > 0 && n.Looks[LookAttached].Fails < 3 && !n.Set.IMDSOnly
+}
 
 // ours asks the policy about an ENI that a source lists.
-func (n *Node) ours(v *ENI, by What) bool {
+func (n *Node) ours(now time.Duration, v *ENI, by What) bool {
 	if n.policy.Ours == nil {
 		return true
 	}
-	return n.policy.Ours(Claim{Primary: v.Device == 0 && (by == LookIMDS || v.Instance == n.Inst.ID), Read: n.vouches(by), Kept: v.kept(),
+	read := n.vouches(by)
+	if n.Set.IMDSOnly && !read { // nobody says its tags
+		read = n.lasts(now, netip.Addr{}, v.ID)
+	}
+	return n.policy.Ours(Claim{Primary: v.Device == 0 && (by == LookIMDS || v.Instance == n.Inst.ID), Read: read, Kept: v.kept(),
 		Made: v.Owner != "" && v.Owner == n.Inst.ID, Named: v.NoManage != "", Untagged: !n.Set.LeaveUntagged, Recorded: n.recorded(v)})
 }
 
@@ -177,6 +183,9 @@ func (n *Node) others() string {
 		why := o.Why
 		if why == "" {
 			why = "EC2 has not said its tags"
+			if n.Set.IMDSOnly {
+				why = "metadata has not listed it for " + lasting.String() + ", and EC2 is not asked"
+			}
 		}
 		ids = append(ids, o.ID+" ("+why+")")
 	}

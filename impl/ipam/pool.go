@@ -29,7 +29,7 @@ func (n *Node) pool(now time.Duration) {
 		n.Pool.At = never
 	}
 	n.unplan()
-	if n.Set.NoProvisioning || n.Set.Cordoned && !n.Set.ManageWhenCordon {
+	if !n.Set.Provisions() {
 		n.Pool.Wanted = false
 		n.turnAway(now)
 		return

@@ -207,6 +207,8 @@ func (n *Node) noAddress(now time.Duration, in *Add) string {
 		why = n.Troubles[troubleSurvey]
 	case n.Deaf:
 		why = n.Troubles[troubleIMDS] + "; until it answers, only addresses that are on record and free are given"
+	case n.Set.IMDSOnly:
+		why = "ENABLE_IMDS_ONLY_MODE: no address is asked for, and what metadata lists is taken when it has done so for " + lasting.String()
 	case !n.Surveyed:
 		why = "EC2 has not said yet which network interfaces are attached; try again"
 	case n.growing():

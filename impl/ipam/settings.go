@@ -20,6 +20,7 @@ type Settings struct {
 	VethPrefix       string        // AWS_VPC_K8S_CNI_VETHPREFIX
 	NoSweep          bool          // DISABLE_LEAKED_ENI_CLEANUP
 	NoProvisioning   bool          // DISABLE_NETWORK_RESOURCE_PROVISIONING: no ENI or address is made or given back
+	IMDSOnly         bool          // ENABLE_IMDS_ONLY_MODE: EC2 is neither asked nor called; what metadata has listed for a while is there
 	ManageWhenCordon bool          // AWS_MANAGE_ENIS_NON_SCHEDULABLE
 	LeaveUntagged    bool          // not MANAGE_UNTAGGED_ENI: an ENI that no VPC CNI of this instance made is not ours
 
@@ -32,6 +33,11 @@ type Settings struct {
 // Defaults are upstream's (aws-vpc-cni README; the EKS manifest where it differs).
 func Defaults() Settings {
 	return Settings{WarmENITarget: 1, CoolDown: 30 * time.Second, NodePort: true, MTU: 9001, VethPrefix: "eni", Runtime: true, API: true}
+}
+
+// Provisions says whether ENIs and addresses may be made and given back.
+func (s *Settings) Provisions() bool {
+	return !s.NoProvisioning && !s.IMDSOnly && (!s.Cordoned || s.ManageWhenCordon)
 }
 
 // setters parse one variable each.
@@ -47,6 +53,7 @@ var setters = map[string]func(*Settings, string) error{
 	"AWS_VPC_K8S_CNI_VETHPREFIX":            func(s *Settings, v string) error { return prefix(v, &s.VethPrefix) },
 	"DISABLE_LEAKED_ENI_CLEANUP":            func(s *Settings, v string) error { return truth(v, &s.NoSweep) },
 	"DISABLE_NETWORK_RESOURCE_PROVISIONING": func(s *Settings, v string) error { return truth(v, &s.NoProvisioning) },
+	"ENABLE_IMDS_ONLY_MODE":                 func(s *Settings, v string) error { return truth(v, &s.IMDSOnly) },
 	"AWS_MANAGE_ENIS_NON_SCHEDULABLE":       func(s *Settings, v string) error { return truth(v, &s.ManageWhenCordon) },
 	"MANAGE_UNTAGGED_ENI": func(s *Settings, v string) error {
 		manage := false

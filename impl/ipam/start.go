@@ -144,6 +144,7 @@ func (n *Node) tryRecover(now time.Duration) {
 	n.settleRecall(now, ix)
 	n.Kernel, n.Listed, n.Cloud = nil, nil, nil
 	n.Phase = serving
+	n.Surveyed = n.Set.IMDSOnly // nobody will say it
 	if !n.Deaf {
 		n.want(LookAttached, now)
 	}
@@ -321,11 +322,18 @@ func (n *Node) settings(now time.Duration, s Settings) {
 	for w := range before {
 		before[w] = n.configured(What(w))
 	}
+	alone := n.Set.IMDSOnly
 	n.Set = s
 	for w := What(1); w < looks; w++ {
 		if !before[w] && n.configured(w) {
 			n.want(w, now)
 		}
+	}
+	switch {
+	case s.IMDSOnly && n.Phase != recovering:
+		n.Surveyed = true
+	case alone:
+		n.kick(now)
 	}
 	n.CoolAt, n.Flows.At = n.nextCool(now), now
 	if n.HostDone && !n.HostBusy {

@@ -410,6 +410,7 @@ func (w *walker) settings() {
 	w.set.Runtime = !w.r.one(5)
 	w.set.Cordoned = w.r.one(10)
 	w.set.NoProvisioning = w.r.one(10)
+	w.set.IMDSOnly = w.r.one(10)
 	w.set.MaxENI = w.r.below(4)
 	w.set.MaxPods = w.r.below(3) * 8
 	w.step(ipam.Set{Settings: w.set})

@@ -26,7 +26,7 @@ type variable struct {
 var coreDefaults = map[string]string{
 	"WARM_ENI_TARGET": "1", "IP_COOLDOWN_PERIOD": "30", "AWS_VPC_K8S_CNI_EXTERNALSNAT": "false", "AWS_VPC_CNI_NODE_PORT_SUPPORT": "true",
 	"AWS_VPC_ENI_MTU": "9001", "AWS_VPC_K8S_CNI_VETHPREFIX": "eni", "DISABLE_LEAKED_ENI_CLEANUP": "false",
-	"DISABLE_NETWORK_RESOURCE_PROVISIONING": "false", "AWS_MANAGE_ENIS_NON_SCHEDULABLE": "false", "MANAGE_UNTAGGED_ENI": "true",
+	"DISABLE_NETWORK_RESOURCE_PROVISIONING": "false", "ENABLE_IMDS_ONLY_MODE": "false", "AWS_MANAGE_ENIS_NON_SCHEDULABLE": "false", "MANAGE_UNTAGGED_ENI": "true",
 }
 
 // variables are all that are known, sorted by name.
@@ -111,7 +111,6 @@ func features() []variable {
 		must("ENABLE_IPv6", false, "IPv6 is not supported yet"),
 		must("ENABLE_V6_EGRESS", false, "IPv6 egress of IPv4 pods is not there yet"),
 		must("ENABLE_MULTI_NIC", false, "several network cards are not supported yet"),
-		must("ENABLE_IMDS_ONLY_MODE", false, "running without EC2 is not supported yet; DISABLE_NETWORK_RESOURCE_PROVISIONING only stops changes"),
 		must("ANNOTATE_POD_IP", false, "writing annotations to pods is not there yet"),
 		{"AWS_EXTERNAL_SERVICE_CIDRS", "", func(_ *Settings, v string, _ bool) (string, bool) {
 			return fmt.Sprintf("%q: rules for external services are not there yet", v), true
