@@ -185,7 +185,7 @@ func (w *World) saved(n *node, e *event) {
 // commit makes a Save's rows durable.
 func (n *node) commit(s *ipam.Save) {
 	d := &n.disk[s.Store]
-	n.writer = n.version
+	d.lost, n.writer = false, n.version
 	for i := range s.Put {
 		d.put(&s.Put[i])
 	}

@@ -225,11 +225,11 @@ func (w *World) doFailDELs(n *node, a *sim.Act, id int) sim.Strike {
 }
 
 func (w *World) doLoseRecords(n *node, _ *sim.Act, id int) sim.Strike {
-	rows := len(n.disk[ipam.RunStore].rows)
-	if rows == 0 {
+	d := &n.disk[ipam.RunStore]
+	if len(d.rows) == 0 || d.lost {
 		return sim.Miss("there are no records")
 	}
-	n.disk[ipam.RunStore] = disk{}
+	d.lost = true
 	return n.awaits(id)
 }
 

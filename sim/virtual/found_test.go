@@ -42,6 +42,19 @@ at 3m   ec2 detach device=2
 at 3m0.275625s ec2 detach
 finally converges within 20m
 `,
+	// The world lost the rows of a daemon's records for good that lived on, and that wrote but some of them again: the file is always written whole.
+	"records lost under a daemon that writes them again": `
+cluster nodes=3 type=t3.small
+start   pods web 2 on node-*
+maybe at 0s node-2 upgrade to=1
+maybe at 2s kube roll web 4
+maybe at 2.0234375s node-* restart
+maybe at 4.0234375s every 8s until 12.0234375s kube roll web 1
+maybe at 4.8s node-2 lose-records
+maybe at 5.8234375s node-2 restart
+maybe at 5.8234375s kube roll web 5
+finally converges within 20m
+`,
 	// EC2 refused to unassign what was too much on an ENI; until it did not, nobody put back the routes that a stranger had flushed.
 	"drift beside a refused call": `
 cluster type=m5.large

@@ -10,6 +10,9 @@ import (
 // reread is what the daemon's version makes of what the last one wrote: through the codec, both ways.
 func (w *World) reread(n *node, s ipam.Store) ([]ipam.Row, error) {
 	d := &n.disk[s]
+	if d.lost {
+		*d = disk{}
+	}
 	if len(d.rows) == 0 {
 		return nil, nil
 	}

@@ -123,7 +123,10 @@ type node struct {
 }
 
 // disk is one store: rows by key, in the order in which the keys were first written.
-type disk struct{ rows []ipam.Row }
+type disk struct {
+	rows []ipam.Row
+	lost bool // the file is gone; the daemon has the rows in memory, and writes all of them when it writes next
+}
 
 // request is a plugin process that awaits the daemon's reply.
 type request struct {
