@@ -40,7 +40,7 @@ type address struct {
 	Claim    *Sandbox // quarantined: the ready sandbox that says it has the address; never changed once set
 	// What sources said about an assigned row, see Absentee.
 	SeenCRI, Listed, Live, PodGone bool
-	Absent, Dead, Lists            int
+	Absent, Ended, Dead, Lists     int
 	Missing                        int           // consecutive answers of EC2 without the address
 	ByIMDS                         int           // consecutive IMDS views without it
 	Unlisted                       time.Duration // since when metadata does not list it

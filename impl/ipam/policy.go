@@ -184,6 +184,7 @@ type Absentee struct {
 	Listed       bool          // by the last whole runtime list
 	Ever         bool          // by any earlier one
 	Absences     int           // consecutive whole lists without it
+	Ended        int           // consecutive whole lists that show its sandbox, and not ready
 	KernelLive   bool          // by the last whole observation: its veth with a living peer, or its address in a namespace
 	KernelAbsent int           // consecutive whole observations without either
 	Age          time.Duration // of the allocation
@@ -201,7 +202,10 @@ func runtimeAndKernelAgree(a Absentee) bool {
 	if !a.Runtime {
 		return a.KernelAbsent >= 2 && a.Age >= unseenGrace
 	}
-	return !a.Listed && a.Absences >= 2 && a.KernelAbsent >= 1 && (a.Ever || a.Age >= unseenGrace)
+	if a.Listed { // a sandbox that died while it was made is listed for as long as it is its pod's newest, and no DEL comes
+		return a.Ended >= 2 && a.KernelAbsent >= 2 && a.Age >= unseenGrace
+	}
+	return a.Absences >= 2 && a.KernelAbsent >= 1 && (a.Ever || a.Age >= unseenGrace)
 }
 
 func runtimeAndKernelAgreeTwice(a Absentee) bool {

@@ -109,6 +109,7 @@ func TestNeighbourVersions(t *testing.T) {
 
 func TestRuntimeAndKernelAgree(t *testing.T) {
 	gone := Absentee{Runtime: true, Ever: true, Absences: 2, KernelAbsent: 1}
+	ended := Absentee{Runtime: true, Ever: true, Listed: true, Ended: 2, KernelAbsent: 2, Age: unseenGrace}
 	bare := Absentee{KernelAbsent: 2, Age: unseenGrace}
 	for _, c := range []struct {
 		name string
@@ -120,6 +121,12 @@ func TestRuntimeAndKernelAgree(t *testing.T) {
 		{"the kernel has it", gone, func(a *Absentee) { a.KernelLive = true }, false},
 		{"the kernel was not asked", gone, func(a *Absentee) { a.KernelAbsent = 0 }, false},
 		{"listed", gone, func(a *Absentee) { a.Listed = true }, false},
+		{"listed as ended", ended, func(*Absentee) {}, true},
+		{"listed as ended once", ended, func(a *Absentee) { a.Ended = 1 }, false},
+		{"listed as ended, its namespace lives", ended, func(a *Absentee) { a.KernelLive = true }, false},
+		{"listed as ended, one observation", ended, func(a *Absentee) { a.KernelAbsent = 1 }, false},
+		{"listed as ended, young", ended, func(a *Absentee) { a.Age = unseenGrace - 1 }, false},
+		{"listed as ended, the runtime's word alone", ended, func(a *Absentee) { a.KernelAbsent = 0 }, false},
 		{"absent once", gone, func(a *Absentee) { a.Absences = 1 }, false},
 		{"never seen and young", gone, func(a *Absentee) { a.Ever, a.Age = false, unseenGrace-1 }, false},
 		{"never seen for four minutes", gone, func(a *Absentee) { a.Ever, a.Age = false, 4*time.Minute }, false},

@@ -43,12 +43,15 @@ func (n *Node) seenRuntime(now time.Duration, in *Seen, whole bool, asked uint64
 		a.Listed = ok
 		if ok {
 			a.SeenCRI, a.Absent = true, 0
+			if a.Ended++; b.Ready {
+				a.Ended = 0
+			}
 			if a.Pod.Name == "" {
 				a.Pod = b.Pod // recovered from the kernel, which does not know names
 			}
 			continue
 		}
-		a.Absent++
+		a.Absent, a.Ended = a.Absent+1, 0
 		suspicious = true
 	}
 	n.claims(in.Sandboxes, asked)
@@ -151,6 +154,6 @@ func (n *Node) reap(now time.Duration, ix int32) {
 }
 
 func (n *Node) absentee(now time.Duration, a *address) Absentee {
-	return Absentee{Runtime: n.Set.Runtime, Listed: a.Listed, Ever: a.SeenCRI, Absences: a.Absent, KernelLive: a.Live,
+	return Absentee{Runtime: n.Set.Runtime, Listed: a.Listed, Ever: a.SeenCRI, Absences: a.Absent, Ended: a.Ended, KernelLive: a.Live,
 		KernelAbsent: a.Dead, Age: now - a.Allocated, PodGone: a.PodGone, Lists: a.Lists}
 }

@@ -55,6 +55,26 @@ maybe at 5.8234375s node-2 restart
 maybe at 5.8234375s kube roll web 5
 finally converges within 20m
 `,
+	// The runtime restarted during ADDs, calls no DEL for those (containerd's guard), and lists such a sandbox, not ready, for as long as it is its
+	// pod's newest. What it had was kept for as long; the pod's next sandbox waited for it, and so it stayed the newest.
+	"a dead sandbox starves its pod": `
+cluster type=t3.nano runtime=containerd-1.7-guard
+start pods web 1 on node-1
+at 0s kube create db 1
+at 0s kube create app 1
+maybe at 13s node-1 restart-runtime
+at 0s kube scale db 0
+at 13s within 15m expect kube pods.unready == 0
+finally converges within 20m
+`,
+	"a dead sandbox keeps its address": `
+cluster type=t3.small runtime=containerd-2.1
+start pods web 1 on node-1
+at 0s kube scale web 9
+maybe at 2s node-1 hold
+maybe at 0s node-1 restart-runtime
+finally converges within 2h30m
+`,
 	// EC2 refused to unassign what was too much on an ENI; until it did not, nobody put back the routes that a stranger had flushed.
 	"drift beside a refused call": `
 cluster type=m5.large
@@ -91,7 +111,7 @@ func TestFoundScriptsHold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for seed := uint64(1); seed <= 5; seed++ {
+			for seed := uint64(1); seed <= 10; seed++ {
 				w, err := virtual.Open(c, seed, nil)
 				if err != nil {
 					t.Fatal(err)
