@@ -177,6 +177,7 @@ func TestWarm(t *testing.T) {
 		{"too few, cordoned", with(one, func(c *Cut) { c.Settings.Cordoned = true }), false, 0},
 		{"too few, cordoned and managed", with(one, func(c *Cut) { c.Settings.Cordoned, c.Settings.ManageWhenCordon = true, true }), true, 0},
 		{"too few, provisioning disabled", with(one, func(c *Cut) { c.Settings.NoProvisioning = true }), false, 0},
+		{"too few, metadata alone", with(one, func(c *Cut) { c.Settings.IMDSOnly = true }), false, 0},
 		{"too few, as many as pods", with(one, func(c *Cut) { c.Settings.MaxPods = 3 }), false, 0},
 		{"too few, fewer than pods", with(one, func(c *Cut) { c.Settings.MaxPods = 4 }), true, 0},
 		{"too few, limits unknown", with(one, func(c *Cut) { c.Limits = ipam.Limits{} }), false, 0},

@@ -40,7 +40,7 @@ func poolOf(c *Cut) pool {
 // a mistake there does not excuse itself here. band is how many addresses too many are tolerated.
 func warm(c *Cut, band int) string {
 	s := &c.Settings
-	if !s.Provisions() || c.Limits.ENIs < 1 || c.Limits.Addresses < 2 {
+	if s.NoProvisioning || s.IMDSOnly || s.Cordoned && !s.ManageWhenCordon || c.Limits.ENIs < 1 || c.Limits.Addresses < 2 {
 		return "" // the pool is not managed, or nothing is known of its limits
 	}
 	p := poolOf(c)
