@@ -82,7 +82,7 @@ func installPlugins(s *settings.Settings, log *slog.Logger) error {
 
 // primaryMAC asks metadata until it answers, or once where the records of this boot say it.
 func primaryMAC(ctx context.Context, s *settings.Settings, log *slog.Logger) (string, error) {
-	c, err := cloud.New(ctx, cloud.Config{Timeout: s.HTTPTimeout, Log: log})
+	c, err := cloud.New(ctx, cloud.Config{NoEC2: s.IPAM.IMDSOnly, Timeout: s.HTTPTimeout, Log: log})
 	if err != nil {
 		return "", err
 	}

@@ -237,7 +237,7 @@ func configure(s *settings.Settings, problems []settings.Problem, log *slog.Logg
 	}
 	c.ConfDir, c.Conflist = s.ConfDir, conflistOf(s)
 	fault := func(err error) { c.Problems = append(c.Problems, err.Error()) }
-	ec2, err := cloud.New(context.Background(), cloud.Config{Cluster: s.Cluster, Tags: s.ENITags, Timeout: s.HTTPTimeout, Log: log})
+	ec2, err := cloud.New(context.Background(), cloud.Config{Cluster: s.Cluster, Tags: s.ENITags, NoEC2: s.IPAM.IMDSOnly, Timeout: s.HTTPTimeout, Log: log})
 	if err != nil {
 		fault(err)
 		c.Cloud = noCloud{err}

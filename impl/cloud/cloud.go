@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -24,6 +25,7 @@ type Config struct {
 	Region  string            // empty: AWS_REGION, else the instance's own, asked for when EC2 is first needed
 	Cluster string            // CLUSTER_NAME; empty: Leaked looks for ENIs that no cluster's name is on
 	Tags    map[string]string // ADDITIONAL_ENI_TAGS, put on every new ENI; none of ours can be overridden
+	NoEC2   bool              // ENABLE_IMDS_ONLY_MODE: what needs EC2 is an error, and limits that the table does not know are zero
 	Timeout time.Duration     // HTTP_TIMEOUT, of one HTTP request with its answer; 0: DefaultTimeout
 	Log     *slog.Logger      // every request to EC2 and what became of it, at Debug; nil: nothing
 }
@@ -82,6 +84,9 @@ func (c *Cloud) Close() {
 
 // api is the EC2 client; it needs the region, which only metadata may know.
 func (c *Cloud) api(ctx context.Context) (*ec2.Client, error) {
+	if c.cfg.NoEC2 {
+		return nil, errors.New("EC2 is not called: ENABLE_IMDS_ONLY_MODE is true")
+	}
 	c.mu.Lock()
 	have := c.ec2
 	c.mu.Unlock()

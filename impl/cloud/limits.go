@@ -20,11 +20,14 @@ type row struct {
 	addresses uint8 // IPv4 per interface, the primary included
 }
 
-// limitsOf is what an instance type allows: by the table, else by EC2.
+// limitsOf is what an instance type allows: by the table, else by EC2, and nothing where EC2 is not called.
 func (c *Cloud) limitsOf(ctx context.Context, name string) (ipam.Limits, error) {
 	i, found := slices.BinarySearchFunc(table[:], name, func(r row, name string) int { return compare(r.name, name) })
 	if found {
 		return ipam.Limits{ENIs: int(table[i].enis), Addresses: int(table[i].addresses)}, nil
+	}
+	if c.cfg.NoEC2 {
+		return ipam.Limits{}, nil
 	}
 	l, err := c.describeType(ctx, name)
 	if err != nil {

@@ -273,6 +273,23 @@ func TestUnknownType(t *testing.T) {
 	}
 }
 
+// With NoEC2 nothing reaches EC2, and a type that the table does not know has no limits: they are for those who make something.
+func TestNoEC2(t *testing.T) {
+	s := start(t, say("DescribeInstanceTypes", ""))
+	s.leaves["meta-data/instance-type"] = "z9.huge"
+	c := s.cloud(Config{NoEC2: true})
+	got, err := c.Metadata(bounded5(t))
+	if err != nil || got.Instance.Type != "z9.huge" || got.Instance.Limits != (ipam.Limits{}) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if _, err := c.Attached(bounded5(t)); err == nil || !strings.Contains(err.Error(), "ENABLE_IMDS_ONLY_MODE") {
+		t.Errorf("EC2 is asked: %v", err)
+	}
+	if n := len(s.requests()); n != 0 {
+		t.Errorf("%d requests", n)
+	}
+}
+
 func TestTable(t *testing.T) {
 	for i := range table {
 		if r := table[i]; i > 0 && table[i-1].name >= r.name || r.enis < 2 || r.enis > 15 || r.addresses < 2 || r.addresses > 50 {
