@@ -87,6 +87,16 @@ at 4m   node-1 flush-routes table=2
 at 8m   within 15m expect kube pods.unready == 0
 finally converges within 20m
 `,
+	// A DEL was left on disk, which was its answer; it could not be carried out at once, a reboot took the folder away, and what the intent had
+	// met was held against the daemon for good.
+	"an intent fails, and a reboot ends it": `
+cluster max-pods=1
+start pods web 1 on node-1
+maybe at 0s node-1 reboot
+maybe at 0s imds silent
+maybe at 1m4s node-1 reboot
+finally converges within 20m
+`,
 	// Metadata and EC2's first answer lacked an address; its cool-down ended before the second one, and the next pod was given it.
 	"freed in doubt": `
 cluster nodes=1 type=m5.large subnet=10.0.50.0/24 runtime=containerd

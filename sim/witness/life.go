@@ -32,9 +32,10 @@ type holding struct {
 
 // request is something that a plugin, or a file that one left, asks the daemon.
 type request struct {
-	verb ipam.Verb
-	att  ipam.Attachment
-	addr netip.Addr // DEL: the address the attachment had
+	verb   ipam.Verb
+	att    ipam.Attachment
+	addr   netip.Addr // DEL: the address the attachment had
+	intent bool       // DEL: read from disk
 }
 
 // Open begins a life with the first line of its recording.
@@ -127,7 +128,7 @@ func (l *Life) before(at time.Duration, in ipam.Input) {
 	case ipam.Add:
 		l.reqs[in.Req] = request{verb: ipam.VerbAdd, att: in.Att}
 	case ipam.Del:
-		r := request{verb: ipam.VerbDel, att: in.Att}
+		r := request{verb: ipam.VerbDel, att: in.Att, intent: in.Intent}
 		if row, ok := l.Node().Find(in.Att); ok {
 			r.addr = row.Address
 		}
@@ -158,7 +159,7 @@ func (l *Life) replied(at time.Duration, r *ipam.Reply) {
 		if q.addr.IsValid() {
 			w.Audit.Released(at, no, q.att, q.addr)
 		}
-	case q.verb == ipam.VerbDel:
+	case q.verb == ipam.VerbDel && !q.intent: // an intent has been answered; that it waits on disk is what the cut shows
 		w.Audit.DelResult(at, no, q.att, false, r.Err.Text)
 	}
 }
