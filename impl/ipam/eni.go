@@ -32,7 +32,7 @@ type eni struct {
 	Tag    uint64        // step in which it last changed (contract 8)
 
 	Has       [Quarantined + 1]int // its addresses by state
-	Doubt     time.Duration        // until when a call of an earlier daemon may land on it (contract 5)
+	Doubt     time.Duration        // until when a call of an earlier daemon may land on it (contract 5), or what was unassigned may be listed yet
 	Linked    bool                 // a link has its MAC
 	Unwired   bool                 // draining: its routes and rules are gone
 	Trimming  bool                 // Before are free addresses to be given back
@@ -237,6 +237,7 @@ func (n *Node) called(now time.Duration, in Called) {
 		n.note(Note{Mark: CallLost, Warn: true, ENI: e.ID})
 		n.trouble(troubleEC2, "EC2 has not answered "+e.Doing.String())
 		e.Lost, e.Next = true, now
+		e.doubt(now)
 	case Throttled:
 		n.note(Note{Mark: CallThrottled, ENI: e.ID})
 		n.trouble(troubleEC2, "EC2 throttles "+e.Doing.String())
@@ -336,6 +337,7 @@ func (n *Node) refused(now time.Duration, ix int32, r *Result) {
 	case UnassignIPs, ModifyENI, DetachENI:
 		if r.Class != Denied && r.Class != Unavailable {
 			e.Lost = true
+			e.doubt(now)
 		}
 	case DeleteENI:
 		switch {
@@ -346,6 +348,13 @@ func (n *Node) refused(now time.Duration, ix int32, r *Result) {
 		case r.Class == InUse:
 			e.Lost = true // perhaps an attach of an earlier daemon landed late
 		}
+	}
+}
+
+// doubt: addresses of an unassignment that was refused, or not answered, may be gone already, and EC2 may list them for a while.
+func (e *eni) doubt(now time.Duration) {
+	if e.Doing == UnassignIPs {
+		e.Doubt = max(e.Doubt, now+consistency)
 	}
 }
 

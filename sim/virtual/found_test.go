@@ -97,6 +97,19 @@ maybe at 0s imds silent
 maybe at 1m4s node-1 reboot
 finally converges within 20m
 `,
+	// An unassignment that was carried out was answered with a refusal, an older answer of EC2's listed the addresses yet, and the next pod got one.
+	"unassigned, refused, listed": `
+cluster nodes=1
+config MINIMUM_IP_TARGET=1
+start pods web 1 on node-1
+maybe at 0s ec2 stale for=1m40s
+at 0s kube scale web 0
+at 0s kube create app 1
+maybe at 1m ec2 duplicate any
+at 1m34s kube create job 1
+at 1m40s within 15m expect kube pods.unready == 0
+finally converges within 20m
+`,
 	// Metadata and EC2's first answer lacked an address; its cool-down ended before the second one, and the next pod was given it.
 	"freed in doubt": `
 cluster nodes=1 type=m5.large subnet=10.0.50.0/24 runtime=containerd
