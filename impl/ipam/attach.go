@@ -12,9 +12,12 @@ const (
 	// device index of a small type, and to outlive answers that are ten seconds old.
 	attachTries = 6
 	// moreAfter is how long a node believes that its instance carries no more ENIs than it had when EC2 refused to attach another; then it
-	// tries one more. Each such try that is refused doubles it, up to maxMoreAfter.
-	moreAfter    = 10 * time.Minute
+	// tries one more. Each such try that is refused doubles it, up to maxMoreAfter: a stranger who had the index for a moment costs minutes, and
+	// an instance that carries no more six ENIs in its first hour.
+	moreAfter    = time.Minute
 	maxMoreAfter = time.Hour
+	// probePatience is how long the one that is tried may take before another is.
+	probePatience = 10 * time.Minute
 )
 
 // attach takes the lowest free device index, and the next ones in turn when EC2 says that a stranger has it. DeleteOnTermination cannot be
@@ -148,7 +151,7 @@ func (n *Node) unbar(now time.Duration) {
 		return
 	case p.MoreAt <= now:
 		p.Most, p.Probe = p.Most+1, true
-		p.MoreAt = now + moreAfter
+		p.MoreAt = now + probePatience
 	}
 	p.At = min(p.At, p.MoreAt)
 }

@@ -79,7 +79,7 @@ func TestAttachIsGivenUp(t *testing.T) {
 	}
 	w.set.MinimumIPTarget, w.set.WarmIPTarget = 8, 1
 	w.start()
-	w.live(2 * time.Minute)
+	w.live(80 * time.Second)
 	view := ipam.View{}
 	w.node.View(&view)
 	if w.made != 1 || w.eni("eni-1") != nil || w.marks[ipam.ENIGivenUp] != 1 || view.Intents != 0 || len(view.Reasons) == 0 {

@@ -63,6 +63,7 @@ type plan struct {
 	attached []int         // nodes that a stranger attaches one to
 	wanted   time.Duration // when a workload was changed last
 	hidden   int           // sandboxes that nobody will ever end
+	limited  bool          // EC2 refuses an attach as one too many
 	unready  bool          // something happens after which it is not owed that every pod is ready before the run ends
 }
 

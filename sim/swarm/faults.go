@@ -339,7 +339,14 @@ var refusals = map[string][]string{
 func (p *plan) fail(at time.Duration) {
 	call := p.call()
 	code := pick(&p.source, append([]string{"InternalError", "Unavailable", "RequestLimitExceeded"}, refusals[call]...)...)
-	p.write(at, "ec2 fail %s %s%s%s", call, code, p.times(4), p.whose())
+	times, whose := p.times(4), p.whose()
+	if code == "AttachmentLimitExceeded" { // met seven times in a row it is believed for longer than pods may wait
+		if p.limited {
+			return
+		}
+		p.limited = true
+	}
+	p.write(at, "ec2 fail %s %s%s%s", call, code, times, whose)
 }
 
 func (p *plan) slow(at time.Duration) {

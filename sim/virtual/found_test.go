@@ -110,6 +110,16 @@ at 1m34s kube create job 1
 at 1m40s within 15m expect kube pods.unready == 0
 finally converges within 20m
 `,
+	// EC2 refused an attach twice as one too many, as if somebody else had the device index for a moment, and pods waited for half an hour.
+	"an attach limit is met twice": `
+cluster runtime=containerd-1.6
+config WARM_ENI_TARGET=0
+at 0s kube create db 6
+maybe at 0s ec2 fail AttachNetworkInterface AttachmentLimitExceeded times=2
+at 0s kube create app 4
+at 0s within 15m expect kube pods.unready == 0
+finally converges within 20m
+`,
 	// Metadata and EC2's first answer lacked an address; its cool-down ended before the second one, and the next pod was given it.
 	"freed in doubt": `
 cluster nodes=1 type=m5.large subnet=10.0.50.0/24 runtime=containerd
