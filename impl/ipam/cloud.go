@@ -206,6 +206,9 @@ func (n *Node) adoptAddresses(now time.Duration, by What, ix int32, list []netip
 		case known && (n.vouches(by) || n.Addrs[i].ENI == ix || n.Addrs[i].ENI < 0 && n.Addrs[i].State == Assigned):
 			n.place(i, ix)
 			n.Addrs[i].ByIMDS = 0
+			if n.Addrs[i].Missing > 0 { // EC2 has said no: it is given to nobody until EC2 says yes
+				n.ask(ix, now)
+			}
 		case known:
 		case !n.confirmed(now, by, ip, ""):
 			n.hearsay(now, ip, "")

@@ -283,7 +283,7 @@ func (n *Node) resolveUnassign(now time.Duration, ix int32, has []netip.Addr) {
 func (n *Node) missingAddresses(now time.Duration, ix int32, has []netip.Addr) {
 	for i := range n.Addrs {
 		a := &n.Addrs[i]
-		if a.State == 0 || a.ENI != ix || a.ByIMDS == 0 {
+		if a.State == 0 || a.ENI != ix || a.ByIMDS == 0 && a.Missing == 0 {
 			continue
 		}
 		if slices.Contains(has, a.IP) {
@@ -291,6 +291,9 @@ func (n *Node) missingAddresses(now time.Duration, ix int32, has []netip.Addr) {
 				n.Pool.At = now // it may be given again
 			}
 			a.Missing, a.ByIMDS = 0, 0
+			continue
+		}
+		if a.ByIMDS == 0 { // metadata lists it again, and asks at its next look
 			continue
 		}
 		a.Missing++

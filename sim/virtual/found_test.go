@@ -120,6 +120,21 @@ at 0s kube create app 4
 at 0s within 15m expect kube pods.unready == 0
 finally converges within 20m
 `,
+	// Metadata and EC2 lacked an address of an ENI that a stranger had taken off and that was attached again. Metadata listed it next, so EC2 was
+	// not asked any more, and an address that EC2's last answer lacked is given to nobody.
+	"metadata's yes after EC2's no": `
+cluster type=t3.small
+config WARM_IP_TARGET=3
+start pods web 4 on node-1
+maybe at 0s kube roll web 1
+maybe at 2m30s ec2 detach
+at 2m30s kube create app 4
+at 2m30s kube create job 1
+at 2m30s kube scale app 2
+at 2m30s kube scale job 3
+at 2m30s within 15m expect kube pods.unready == 0
+finally converges within 2h30m
+`,
 	// Metadata and EC2's first answer lacked an address; its cool-down ended before the second one, and the next pod was given it.
 	"freed in doubt": `
 cluster nodes=1 type=m5.large subnet=10.0.50.0/24 runtime=containerd
