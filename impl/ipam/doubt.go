@@ -156,7 +156,8 @@ func (e *eni) learn(v *ENI) {
 func (n *Node) resolveUnknown(now time.Duration, ix int32) {
 	e := &n.ENIs[ix]
 	e.ByEC2++
-	if e.Stage < Ready && now-e.Since < consistency || e.ByEC2 < 2 {
+	age := time.Duration(n.wall(now)-e.Wall) * time.Second // of one that a stranger made, or after the clock was set back, not known: then it is old
+	if e.Stage < Ready && now-e.Since < consistency || age >= 0 && age < consistency || e.ByEC2 < 2 {
 		n.ask(ix, now+askPause)
 		return
 	}

@@ -135,6 +135,16 @@ at 2m30s kube scale job 3
 at 2m30s within 15m expect kube pods.unready == 0
 finally converges within 2h30m
 `,
+	// EC2's answers were of before an ENI was made that was detached a minute and a half later: it was taken for deleted, and nobody deleted it.
+	"detached before EC2 shows it": `
+cluster nodes=4 type=c5.xlarge
+start pods web 7 on node-*
+at 8m50s kube scale web 0
+at 8m55s kube create app 32
+maybe at 8m50s ec2 stale by=1m35s for=1m40s
+at 10m30s kube scale app 0
+finally converges within 20m
+`,
 	// Metadata and EC2's first answer lacked an address; its cool-down ended before the second one, and the next pod was given it.
 	"freed in doubt": `
 cluster nodes=1 type=m5.large subnet=10.0.50.0/24 runtime=containerd
