@@ -157,7 +157,6 @@ func (n *Node) grow(now time.Duration, more int, whole bool) {
 			more -= len(e.Before)
 			n.stay(now, int32(i))
 			n.Pool.At = now
-			continue
 		}
 		room := n.room(e)
 		if more <= 0 || room <= 0 {

@@ -145,6 +145,17 @@ maybe at 8m50s ec2 stale by=1m35s for=1m40s
 at 10m30s kube scale app 0
 finally converges within 20m
 `,
+	// Addresses that were to be given back were wanted again, and more than those: what else fits on their ENI was not counted, and another was made.
+	"given back no more, and room besides": `
+cluster type=c5.xlarge
+config WARM_IP_TARGET=1
+start pods web 14 on node-1
+maybe at 0s pod web-0 delete
+maybe at 1m ec2 deny UnassignPrivateIpAddresses for=2m
+maybe at 1m38s node-1 restart
+maybe at 1m48s every 20s until 3m8s kube roll web 4
+finally converges within 20m
+`,
 	// Metadata and EC2's first answer lacked an address; its cool-down ended before the second one, and the next pod was given it.
 	"freed in doubt": `
 cluster nodes=1 type=m5.large subnet=10.0.50.0/24 runtime=containerd
