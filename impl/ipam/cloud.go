@@ -185,14 +185,19 @@ func (n *Node) adoptENI(now time.Duration, v *ENI) int32 {
 	return n.newENI(e)
 }
 
-// discover takes an address into the books that is on an ENI and that nobody recorded.
-func (n *Node) discover(now time.Duration, ip netip.Addr, ix int32) {
+// discover takes an address into the books that is on an ENI and that nobody recorded. The record of what was given back may be lost: unless
+// something else speaks for the address, EC2's answer may be the older one.
+func (n *Node) discover(now time.Duration, ip netip.Addr, ix int32, seconded bool) {
 	n.note(Note{Mark: AddressAdopted, ENI: n.ENIs[ix].ID, Addr: ip})
 	n.adopt(now, ip, ix)
 	if n.policy.Forgotten == nil {
 		return
 	}
-	if until := n.Recorded + n.policy.Forgotten(n.Set); until > now {
+	until := n.Recorded + n.policy.Forgotten(n.Set)
+	if !seconded {
+		until = max(until, n.Recorded+consistency)
+	}
+	if until > now {
 		n.hold(n.byAddress[ip], until)
 		n.putAddress(n.byAddress[ip]) // the next daemon has to wait as long
 	}
@@ -214,7 +219,7 @@ func (n *Node) adoptAddresses(now time.Duration, by What, ix int32, list []netip
 			n.hearsay(now, ip, "")
 		case n.hasDeparted(now, ip, ""):
 		default:
-			n.discover(now, ip, ix)
+			n.discover(now, ip, ix, by == LookIMDS || n.listed(ip))
 		}
 	}
 	for i := range n.Addrs {

@@ -71,6 +71,11 @@ func (n *Node) hearsay(now time.Duration, ip netip.Addr, id string) (asks bool) 
 	return true
 }
 
+// listed says whether metadata lists an address that the records do not have.
+func (n *Node) listed(ip netip.Addr) bool {
+	return slices.ContainsFunc(n.Departures, func(d departed) bool { return d.IP == ip && d.Listed > 0 })
+}
+
 // lasting is how long metadata has to list something, or not to list it, where EC2 is not asked (ENABLE_IMDS_ONLY_MODE): it may be behind by less.
 const lasting = 10 * time.Minute
 

@@ -241,7 +241,7 @@ func (n *Node) resolveReady(now time.Duration, ix int32, v *ENI, ours bool) {
 	e.ByEC2, e.ByIMDS = 0, 0
 	for _, ip := range v.Addresses {
 		if _, known := n.byAddress[ip]; !known && !n.hasDeparted(now, ip, "") {
-			n.discover(now, ip, ix)
+			n.discover(now, ip, ix, e.Doing == AssignIPs || n.listed(ip))
 		}
 	}
 	switch {

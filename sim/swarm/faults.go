@@ -92,6 +92,9 @@ func (p *plan) enable() {
 		}
 		return false
 	})
+	if keys := p.enabled(); keys[outdated[0]] && keys[outdated[1]] {
+		p.kinds = slices.DeleteFunc(p.kinds, func(k *kind) bool { return forgets(k.key) })
+	}
 	for _, k := range p.kinds {
 		p.weight += k.weight
 	}
@@ -106,6 +109,22 @@ func (p *plan) enable() {
 
 // macKnown are the faults that together leave nobody but the pod to say which MAC its host veth had.
 var macKnown = []string{"node lose-records", "pod lose-alias", "pod change-mac"}
+
+// outdated are the faults under which both of those who say what a node has may tell of a minute and a half ago.
+var outdated = [...]string{"ec2 stale", "imds lag"}
+
+// forgets says whether a fault takes the records away: who was told nothing but what was before an address was given back, and has forgotten that it
+// was, gives it to a pod.
+func forgets(key string) bool { return key == "node lose-records" || key == "node reboot" }
+
+// enabled are the keys of the faults that the seed may use.
+func (p *plan) enabled() map[string]bool {
+	keys := map[string]bool{}
+	for _, k := range p.kinds {
+		keys[k.key] = true
+	}
+	return keys
+}
 
 func isDetach(k *kind) bool { return k.key == "ec2 detach" }
 

@@ -16,7 +16,7 @@ import (
 // Owed says why a scenario asks for more than a correct CNI owes: a fault that none survives, pods that have no room, pods that should
 // be ready while a fault is still there. nil is that it asks for what is possible.
 func Owed(f *scn.File, c *sim.Cluster) error {
-	o := owing{shape: shapeOf(c), runtime: c.Runtime, open: map[string]bool{}, unmarked: map[string]bool{}, foreign: map[int]int{}}
+	o := owing{shape: shapeOf(c), runtime: c.Runtime, open: map[string]bool{}, unmarked: map[string]bool{}, blind: map[string]bool{}, foreign: map[int]int{}}
 	for _, s := range c.Start {
 		w := workload{name: s.Name, count: s.Count}
 		if len(s.Nodes) == 1 {
@@ -40,6 +40,9 @@ func Owed(f *scn.File, c *sim.Cluster) error {
 	}
 	if len(o.unmarked) == len(macKnown) {
 		o.say("records, alias and MAC of a host veth may all be lost: only the pod knows what the MAC was")
+	}
+	if len(o.blind) == len(outdated) && o.forgets {
+		o.say("records may be lost while EC2 and metadata tell of a minute and a half ago: nobody knows what was given back since")
 	}
 	if o.open[drained] { // the only fault that does not end with the script
 		o.say("strangers keep the subnet's addresses to the end")
@@ -85,6 +88,8 @@ type owing struct {
 	detached bool
 	hindered bool
 	unmarked map[string]bool // what says which MAC a host veth had, and was taken away
+	blind    map[string]bool // of outdated
+	forgets  bool            // records may be lost
 	foreign  map[int]int     // ENIs that strangers attach, by node
 	errs     []error
 }
@@ -131,6 +136,10 @@ func (o *owing) act(at *scn.At, a *sim.Act) {
 	if slices.Contains(macKnown, key) {
 		o.unmarked[key] = true
 	}
+	if slices.Contains(outdated[:], key) {
+		o.blind[key] = true
+	}
+	o.forgets = o.forgets || forgets(key)
 	o.ends = max(o.ends, at.When, at.Until)
 	if a.Text("for") != "" {
 		o.ends = max(o.ends, at.When+a.Duration("for"))

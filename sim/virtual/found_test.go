@@ -156,6 +156,17 @@ maybe at 1m38s node-1 restart
 maybe at 1m48s every 20s until 3m8s kube roll web 4
 finally converges within 20m
 `,
+	// A reboot took the record of what was given back, EC2's answer was of before that, and the address was free at once.
+	"given back before a reboot": `
+cluster runtime=containerd-1.6
+config MINIMUM_IP_TARGET=1 IP_COOLDOWN_PERIOD=0
+start pods web 1 on node-1
+maybe at 0s kube roll web 1
+maybe at 40s ec2 stale by=40s
+maybe at 1m7s node-1 reboot
+maybe at 1m50s node-1 restart
+finally converges within 20m
+`,
 	// Metadata and EC2's first answer lacked an address; its cool-down ended before the second one, and the next pod was given it.
 	"freed in doubt": `
 cluster nodes=1 type=m5.large subnet=10.0.50.0/24 runtime=containerd
