@@ -234,8 +234,7 @@ func (w *World) doNode(m *member, a *sim.Act, id int) error {
 func (w *World) awaits(m *member, id int) sim.Strike {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	m.starters = append(m.starters, id)
-	return sim.Wait("no daemon has started since")
+	return m.starters.Any(id)
 }
 
 func (w *World) doSocket(m *member, a *sim.Act, id int) (sim.Strike, error) {
@@ -304,7 +303,9 @@ func (w *World) doLoseRecords(m *member, _ *sim.Act, id int) (sim.Strike, error)
 	if errors.Is(err, fs.ErrNotExist) {
 		return sim.Miss("there are no records"), nil
 	}
-	return w.awaits(m, id), err
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return m.starters.Bare(id), err
 }
 
 // restartUnit restarts a service of the machine's, which systemd tells of.

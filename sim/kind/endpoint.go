@@ -222,10 +222,10 @@ func (w *World) heard(l *witness.Life, in ipam.Input) {
 	case ipam.Add:
 		m.history.Add(in.Pod.Name, in.Att.ContainerID)
 	case ipam.Start:
-		for _, id := range m.starters {
-			w.metNow(id, fmt.Sprintf("a daemon of version %d starts with %s on record", in.Version, acts.Count(len(in.Rows), "row")))
+		ids, text := m.starters.Met(&in)
+		for _, id := range ids {
+			w.metNow(id, text)
 		}
-		m.starters = nil
 	case ipam.Seen:
 		if in.What == ipam.LookRuntime && in.ID != 0 && m.socketBy != 0 {
 			w.metNow(m.socketBy, acts.Listed(&in))

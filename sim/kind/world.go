@@ -85,7 +85,7 @@ type member struct {
 
 	// The actions that have something still to meet: 0 is none.
 	socketBy, heldBy int
-	starters         []int // those that the next start of a daemon ends
+	starters         acts.Starters
 }
 
 func (m *member) name() string { return fmt.Sprintf("node-%d", m.no) }

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -169,7 +168,8 @@ func (w *World) heard(l *witness.Life, in ipam.Input) {
 	n := w.nodes[l.Number()]
 	switch in := in.(type) {
 	case ipam.Start:
-		w.allMet(&n.starters, fmt.Sprintf("a daemon of version %d starts with %s on record", in.Version, acts.Count(len(in.Rows), "row")))
+		ids, text := n.starters.Met(&in)
+		w.allMet(&ids, text)
 	case ipam.Seen:
 		if in.What != ipam.LookRuntime || in.ID == 0 || n.socketBy == 0 {
 			return
@@ -177,12 +177,6 @@ func (w *World) heard(l *witness.Life, in ipam.Input) {
 		w.met(n.socketBy, acts.Listed(&in))
 		n.socketBy = 0
 	}
-}
-
-// awaits says that an action has struck when the next daemon starts.
-func (n *instance) awaits(id int) sim.Strike {
-	n.starters = append(n.starters, id)
-	return sim.Wait("no daemon has started since")
 }
 
 // dies says that an action has struck when the daemon's process has ended.
@@ -203,7 +197,7 @@ func (w *World) doRestart(n *instance, a *sim.Act, id int) sim.Strike {
 		return sim.Miss("no daemon runs")
 	}
 	w.term(n)
-	return n.awaits(id)
+	return n.starters.Any(id)
 }
 
 func (w *World) doUpgrade(n *instance, a *sim.Act, id int) sim.Strike {
@@ -221,7 +215,7 @@ func (w *World) doUpgrade(n *instance, a *sim.Act, id int) sim.Strike {
 	}
 	n.version = to
 	w.term(n)
-	return n.awaits(id)
+	return n.starters.Any(id)
 }
 
 func (w *World) doKill(n *instance, _ *sim.Act, id int) sim.Strike {
@@ -256,7 +250,7 @@ func (w *World) doUnhold(n *instance, _ *sim.Act, id int) sim.Strike {
 	}
 	n.down, n.heldBy = false, 0
 	w.at(w.now(), func() { w.startDaemon(n) })
-	return n.awaits(id)
+	return n.starters.Any(id)
 }
 
 func (w *World) doTerminate(n *instance, _ *sim.Act, id int) sim.Strike {
@@ -267,7 +261,7 @@ func (w *World) doTerminate(n *instance, _ *sim.Act, id int) sim.Strike {
 
 func (w *World) doReboot(n *instance, _ *sim.Act, id int) sim.Strike {
 	w.reboot(n)
-	return n.awaits(id)
+	return n.starters.Any(id)
 }
 
 func (w *World) doFailDELs(n *instance, a *sim.Act, id int) sim.Strike {
@@ -281,7 +275,7 @@ func (w *World) doLoseRecords(n *instance, _ *sim.Act, id int) sim.Strike {
 	if w.fail(err); !had {
 		return sim.Miss("there are no records")
 	}
-	return n.awaits(id)
+	return n.starters.Bare(id)
 }
 
 // restartBox restarts kubelet or the runtime.

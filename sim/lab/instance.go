@@ -68,7 +68,8 @@ type instance struct {
 
 	// The actions that have something still to meet: 0 is none.
 	socketBy, pluginBy, heldBy, endedBy int
-	starters, enders                    []int // those that the next daemon's start, and the end of this one, ends
+	starters                            acts.Starters
+	enders                              []int // those that the end of this daemon ends
 
 	links   map[string]string
 	mirror  *mirror

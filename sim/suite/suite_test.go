@@ -73,6 +73,7 @@ func TestStatus(t *testing.T) {
 		"twice":                       {quiet, Options{Twice: true}, Held, nil},
 		"an action that misses":       {quiet + "at 2m kube scale web 14\n", Options{}, NotPlayed, []string{"not played  test  line 9, at 2m: the action missed: workload web has 14 replicas already"}},
 		"an action that nobody meets": {quiet + "at 2m node-1 fail-dels\n", Options{}, NotPlayed, []string{"line 9, at 2m: the action missed: no DEL was run"}},
+		"an action that is undone":    {quiet + "at 2m node-1 lose-records\nat 130s kube roll web 1\nat 3m node-1 kill\n", Options{}, NotPlayed, []string{"line 9, at 2m: the action missed: no daemon has started without records since"}},
 		"an action that misses once":  {quiet + "at 2m every 1m until 3m kube scale web 13\n", Options{}, Violated, []string{"line 9, at 3m: the action missed: workload web has 13 replicas already (1 of 2 times)"}},
 		"an action that may miss":     {quiet + "maybe at 2m kube scale web 14\n", Options{}, Held, nil},
 		"of several nodes":            {strings.Replace(quiet, "nodes=1", "nodes=2", 1) + "at 2m node-* flush-routes table=2\n", Options{}, NotPlayed, []string{"the action missed: node-2 flush-routes: there are no routes to remove"}},

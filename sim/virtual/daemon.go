@@ -8,7 +8,6 @@ import (
 
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/acts"
 	"github.com/enilab/enilab/sim/mutants"
 )
 
@@ -55,10 +54,10 @@ func (w *World) startDaemon(n *node) {
 	w.records(n, &in)
 	n.booted = true
 	w.audit.Started(w.now, int(n.no))
-	for _, id := range n.starters {
-		w.met(id, "a daemon of version "+strconv.Itoa(n.version)+" starts with "+acts.Count(len(in.Rows), "row")+" on record")
+	ids, text := n.starters.Met(&in)
+	for _, id := range ids {
+		w.met(id, text)
 	}
-	n.starters = n.starters[:0:0]
 	if !w.cfg.Quiet {
 		w.story.Started(w.Now(), n.no)
 	}

@@ -132,16 +132,7 @@ func (w *World) doRestart(n *node, a *sim.Act, id int) sim.Strike {
 		return sim.Miss("no daemon runs")
 	}
 	w.restart(n)
-	return n.awaits(id)
-}
-
-// noStart is what an action waits for whose end is a daemon that starts.
-const noStart = "no daemon has started since"
-
-// awaits says that an action has struck when the next daemon starts.
-func (n *node) awaits(id int) sim.Strike {
-	n.starters = append(n.starters, id)
-	return sim.Wait(noStart)
+	return n.starters.Any(id)
 }
 
 func (w *World) doUpgrade(n *node, a *sim.Act, id int) sim.Strike {
@@ -158,7 +149,7 @@ func (w *World) doUpgrade(n *node, a *sim.Act, id int) sim.Strike {
 	}
 	n.version = to
 	w.restart(n)
-	return n.awaits(id)
+	return n.starters.Any(id)
 }
 
 // doKill is told by the process that ends.
@@ -196,7 +187,7 @@ func (w *World) doUnhold(n *node, _ *sim.Act, id int) sim.Strike {
 	}
 	n.held, n.heldBy = false, 0
 	w.push(event{at: w.now, kind: evStart, node: n.no})
-	return n.awaits(id)
+	return n.starters.Any(id)
 }
 
 func (w *World) doTerminate(n *node, _ *sim.Act, id int) sim.Strike {
@@ -207,7 +198,7 @@ func (w *World) doTerminate(n *node, _ *sim.Act, id int) sim.Strike {
 
 func (w *World) doReboot(n *node, _ *sim.Act, id int) sim.Strike {
 	w.reboot(n)
-	return n.awaits(id)
+	return n.starters.Any(id)
 }
 
 func (w *World) doGC(n *node, a *sim.Act, id int) sim.Strike {
@@ -230,7 +221,7 @@ func (w *World) doLoseRecords(n *node, _ *sim.Act, id int) sim.Strike {
 		return sim.Miss("there are no records")
 	}
 	d.lost = true
-	return n.awaits(id)
+	return n.starters.Bare(id)
 }
 
 func (w *World) doFlushRules(n *node, _ *sim.Act, _ int) sim.Strike {

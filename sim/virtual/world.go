@@ -118,7 +118,7 @@ type node struct {
 
 	// The actions that have something still to meet: 0 is none.
 	socketBy, pluginBy, heldBy, endedBy, cutBy int
-	starters                                   []int          // those that the next start of a daemon ends
+	starters                                   acts.Starters
 	listed                                     []ipam.Sandbox // the runtime's last list; nil when something may have changed
 }
 
@@ -309,7 +309,7 @@ func (n *node) clone() *node {
 		c.disk[s].rows = slices.Clone(n.disk[s].rows)
 	}
 	c.faults, c.fresh = maps.Clone(n.faults), slices.Clone(n.fresh)
-	c.starters = slices.Clone(n.starters)
+	c.starters = n.starters.Clone()
 	c.run, c.intents, c.history = slices.Clone(n.run), slices.Clone(n.intents), n.history.Clone()
 	return &c
 }
