@@ -80,6 +80,21 @@ func (n *Node) carries(ix int32) bool {
 	return e.total() > e.Has[Free]
 }
 
+// unplaced is an ENI with pods that EC2 refuses, again and again, to attach; nil is none.
+func (n *Node) unplaced() *eni {
+	for i := range n.ENIs {
+		if e := &n.ENIs[i]; e.Stage == Created && e.Barred >= attachTries && n.carries(int32(i)) {
+			return e
+		}
+	}
+	return nil
+}
+
+// leaving says whether one of the node's ENIs is on its way out.
+func (n *Node) leaving() bool {
+	return slices.ContainsFunc(n.ENIs, func(e eni) bool { return e.Stage > Ready && !e.Foreign })
+}
+
 // surplus are the addresses of a detached ENI beyond what an attached one may have, as far as they are nobody's. EC2 lets a detached ENI
 // be filled beyond that, by a request that arrives twice for one, and then refuses to attach it.
 func (n *Node) surplus(ix int32) []netip.Addr {
@@ -113,6 +128,8 @@ func (n *Node) giveUp(now time.Duration, ix int32, r *Result) {
 	if !n.carries(ix) {
 		n.note(Note{Mark: ENIGivenUp, Warn: true, ENI: e.ID, Text: r.Code})
 		e.Stage, e.Since, e.Lost = Tombstoned, now, false
+	} else {
+		p.At = now
 	}
 	has := n.hasAttached()
 	if p.Most == 0 || p.Most > has { // not one more of those that were on their way together

@@ -71,6 +71,36 @@ func TestATakenIndex(t *testing.T) {
 	}
 }
 
+// TestIdleENIMakesRoom: a stranger takes the index of an ENI with pods, and the last other one is that of a warm ENI, which goes.
+func TestIdleENIMakesRoom(t *testing.T) {
+	w := newWorld(t, ipam.Sound())
+	w.start()
+	w.live(10 * time.Second)
+	for i := range 7 {
+		w.up("c"+strconv.Itoa(i), "web-"+strconv.Itoa(i))
+		w.live(5 * time.Second)
+	}
+	w.live(time.Minute)
+	v, warm := w.eni("eni-1"), w.eni("eni-2")
+	if v == nil || warm == nil || warm.Status != "in-use" {
+		t.Fatalf("expected an ENI with pods and a warm one, found %+v and %+v", v, warm)
+	}
+	device := v.Device
+	w.kernel.Unplug(v.MAC)
+	v.Status, v.Instance, v.Device, v.Attachment = "available", "", 0, ""
+	w.enis = append(w.enis, cloudENI{ENI: ipam.ENI{ID: "eni-stranger", MAC: "02:00:00:00:99", Instance: instance, Device: device, Status: "attaching"}})
+	w.live(10 * time.Minute)
+	if v := w.eni("eni-1"); v == nil || v.Status != "in-use" {
+		t.Errorf("no index is free but a warm ENI's, and the pods' is %+v", v)
+	}
+	if w.eni("eni-2") != nil {
+		t.Errorf("the warm ENI is there yet: %+v", w.eni("eni-2"))
+	}
+	if w.made > 6 { // it learns that there is no room for another: after one, three and seven minutes
+		t.Errorf("%d ENIs were made", w.made)
+	}
+}
+
 // TestAttachIsGivenUp: every index is taken by what nobody shows. The ENI is deleted, the next one is tried after a while, and the node says why.
 func TestAttachIsGivenUp(t *testing.T) {
 	w := newWorld(t, ipam.Sound())

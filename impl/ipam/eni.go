@@ -457,6 +457,9 @@ func (n *Node) finish(now time.Duration, ix int32) {
 	n.strand(now, ix)
 	n.departENI(now, e.ID)
 	n.discard(ix)
+	if e := n.unplaced(); e != nil { // there may be a place now
+		e.Next = now
+	}
 }
 
 // strand takes an ENI's addresses out of the books; living pods keep their rows, as quarantined, so that DEL finds them. Of one whose ADD

@@ -178,7 +178,7 @@ func (n *Node) grow(now time.Duration, more int, whole bool) {
 		e.Doing, e.Count, e.Next = AssignIPs, n.asked(count), now
 		more -= count
 	}
-	for more > 0 && underWay < mostUnderWay && n.attached() < n.maxENIs() {
+	for more > 0 && underWay < mostUnderWay && n.attached() < n.maxENIs() && n.unplaced() == nil {
 		count := per
 		if !whole {
 			count = min(per, more)
@@ -301,6 +301,9 @@ func (n *Node) growing() bool {
 
 // shrink gives back what has been too much for a while: an idle ENI if that fits, single addresses otherwise.
 func (n *Node) shrink(now time.Duration, w Want) {
+	if n.unplaced() != nil && !n.leaving() { // an ENI none of whose addresses is used makes room for one with pods
+		w.Less, w.Whole = max(w.Less, n.Inst.Limits.Addresses-1), true
+	}
 	if w.Less <= 0 {
 		n.Pool.LessSince = 0
 		return
