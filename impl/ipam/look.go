@@ -11,8 +11,9 @@ const (
 	leakedPeriod  = time.Hour
 	// leakedFirst is the earliest look for leaked ENIs; as much again by chance, so that a fleet that starts together does not
 	// ask together (the answer is as long as there are ENIs on their way).
-	leakedFirst  = 10 * time.Minute
-	maxLookRetry = 15 * time.Second
+	leakedFirst      = 10 * time.Minute
+	maxLookRetry     = 15 * time.Second
+	maxRecoveryRetry = 4 * time.Second // of what a daemon that starts has to hear first, on its own machine
 	// coolBatch is the least time between observations made for ends of cool-downs, so that a node that stops fifty pods
 	// dumps its kernel a few times and not fifty.
 	coolBatch = time.Second
@@ -101,6 +102,9 @@ func (n *Node) seen(now time.Duration, in Seen) {
 	} else {
 		l.Fails++
 		pause := min(time.Second<<min(l.Fails-1, 6), maxLookRetry)
+		if n.Phase == recovering { // nobody is served before that, and nothing that pods lack is put back
+			pause = min(pause, maxRecoveryRetry)
+		}
 		if in.What == LookAttached { // every node's first question: a fleet that starts together does not ask together again
 			pause += time.Duration(n.random() * float64(pause))
 		}

@@ -95,6 +95,9 @@ func (p *plan) enable() {
 	if keys := p.enabled(); keys[outdated[0]] && keys[outdated[1]] {
 		p.kinds = slices.DeleteFunc(p.kinds, func(k *kind) bool { return forgets(k.key) })
 	}
+	if keys := p.enabled(); keys[unknowing[0]] && keys[unknowing[1]] {
+		p.kinds = slices.DeleteFunc(p.kinds, func(k *kind) bool { return takes(k.key) })
+	}
 	for _, k := range p.kinds {
 		p.weight += k.weight
 	}
@@ -116,6 +119,18 @@ var outdated = [...]string{"ec2 stale", "imds lag"}
 // forgets says whether a fault takes the records away: who was told nothing but what was before an address was given back, and has forgotten that it
 // was, gives it to a pod.
 func forgets(key string) bool { return key == "node lose-records" || key == "node reboot" }
+
+// unknowing are the faults under which a daemon does not know what its pods need until metadata answers.
+var unknowing = [...]string{"node lose-records", "imds silent"}
+
+// takes says whether a fault takes away what pods need and a daemon has to put back in a minute and a half.
+func takes(key string) bool {
+	switch key {
+	case "node flush-rules", "node flush-routes", "node flush-nat", "pod lose-gateway", "pod change-mac", "pod lose-alias":
+		return true
+	}
+	return false
+}
 
 // enabled are the keys of the faults that the seed may use.
 func (p *plan) enabled() map[string]bool {

@@ -16,7 +16,7 @@ import (
 // Owed says why a scenario asks for more than a correct CNI owes: a fault that none survives, pods that have no room, pods that should
 // be ready while a fault is still there. nil is that it asks for what is possible.
 func Owed(f *scn.File, c *sim.Cluster) error {
-	o := owing{shape: shapeOf(c), runtime: c.Runtime, open: map[string]bool{}, unmarked: map[string]bool{}, blind: map[string]bool{}, foreign: map[int]int{}}
+	o := owing{shape: shapeOf(c), runtime: c.Runtime, open: map[string]bool{}, unmarked: map[string]bool{}, blind: map[string]bool{}, unknowing: map[string]bool{}, foreign: map[int]int{}}
 	for _, s := range c.Start {
 		w := workload{name: s.Name, count: s.Count}
 		if len(s.Nodes) == 1 {
@@ -43,6 +43,9 @@ func Owed(f *scn.File, c *sim.Cluster) error {
 	}
 	if len(o.blind) == len(outdated) && o.forgets {
 		o.say("records may be lost while EC2 and metadata tell of a minute and a half ago: nobody knows what was given back since")
+	}
+	if len(o.unknowing) == len(unknowing) && o.takes {
+		o.say("records may be lost while metadata is silent: nobody puts back in time what pods lack")
 	}
 	if o.open[drained] { // the only fault that does not end with the script
 		o.say("strangers keep the subnet's addresses to the end")
@@ -78,20 +81,22 @@ func shapeOf(c *sim.Cluster) shape {
 
 // owing walks through a scenario.
 type owing struct {
-	shape    shape
-	runtime  cri.Runtime
-	loads    []workload
-	hidden   int
-	open     map[string]bool // faults that somebody has to end
-	ends     time.Duration   // of the faults that end by themselves
-	wanted   time.Duration   // when a workload was changed last
-	detached bool
-	hindered bool
-	unmarked map[string]bool // what says which MAC a host veth had, and was taken away
-	blind    map[string]bool // of outdated
-	forgets  bool            // records may be lost
-	foreign  map[int]int     // ENIs that strangers attach, by node
-	errs     []error
+	shape     shape
+	runtime   cri.Runtime
+	loads     []workload
+	hidden    int
+	open      map[string]bool // faults that somebody has to end
+	ends      time.Duration   // of the faults that end by themselves
+	wanted    time.Duration   // when a workload was changed last
+	detached  bool
+	hindered  bool
+	unmarked  map[string]bool // what says which MAC a host veth had, and was taken away
+	blind     map[string]bool // of outdated
+	forgets   bool            // records may be lost
+	unknowing map[string]bool // of unknowing
+	takes     bool            // pods may lack something that a daemon puts back
+	foreign   map[int]int     // ENIs that strangers attach, by node
+	errs      []error
 }
 
 func (o *owing) say(format string, args ...any) { o.errs = append(o.errs, fmt.Errorf(format, args...)) }
@@ -139,6 +144,10 @@ func (o *owing) act(at *scn.At, a *sim.Act) {
 	if slices.Contains(outdated[:], key) {
 		o.blind[key] = true
 	}
+	if slices.Contains(unknowing[:], key) {
+		o.unknowing[key] = true
+	}
+	o.takes = o.takes || takes(key)
 	o.forgets = o.forgets || forgets(key)
 	o.ends = max(o.ends, at.When, at.Until)
 	if a.Text("for") != "" {

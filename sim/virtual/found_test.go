@@ -167,6 +167,18 @@ maybe at 1m7s node-1 reboot
 maybe at 1m50s node-1 restart
 finally converges within 20m
 `,
+	// A daemon without records waited for metadata, asked it less and less often, and pods lacked their rules for a quarter of a minute longer.
+	"metadata speaks again": `
+cluster version=1
+at 0s kube create db 1
+at 0s kube scale db 10
+maybe at 3s node-1 lose-records
+maybe at 3s imds silent for=1m26s
+maybe at 3s node-1 kill
+maybe at 3s node-1 flush-rules
+at 1m33s within 15m expect kube pods.unready == 0
+finally converges within 20m
+`,
 	// Metadata and EC2's first answer lacked an address; its cool-down ended before the second one, and the next pod was given it.
 	"freed in doubt": `
 cluster nodes=1 type=m5.large subnet=10.0.50.0/24 runtime=containerd
