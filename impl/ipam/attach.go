@@ -176,8 +176,11 @@ func (n *Node) unbar(now time.Duration) {
 // tellBarred says, while pods want what a further ENI would carry, why none is made (rule J).
 func (n *Node) tellBarred(short bool) {
 	why := ""
-	if short && n.Pool.Most > 0 {
-		why = "EC2 attaches no more than " + strconv.Itoa(n.Pool.Most) + " network interfaces to this instance, and its type may have " +
+	if most := n.Pool.Most; short && most > 0 {
+		if n.Pool.Probe { // one more is being tried
+			most--
+		}
+		why = "EC2 attaches no more than " + strconv.Itoa(most) + " network interfaces to this instance, and its type may have " +
 			strconv.Itoa(n.Inst.Limits.ENIs) + ": look for interfaces that are not the node's; it tries another from time to time"
 	}
 	n.trouble(troubleAttach, why)

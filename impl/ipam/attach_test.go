@@ -1,7 +1,9 @@
 package ipam_test
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -115,7 +117,13 @@ func TestAttachIsGivenUp(t *testing.T) {
 	if w.made != 1 || w.eni("eni-1") != nil || w.marks[ipam.ENIGivenUp] != 1 || view.Intents != 0 || len(view.Reasons) == 0 {
 		t.Errorf("%d ENIs were made, %d given up, the first is %+v; the node: %+v", w.made, w.marks[ipam.ENIGivenUp], w.eni("eni-1"), view)
 	}
-	w.live(time.Hour)
+	for range 600 { // also while another one is being tried
+		w.live(time.Second)
+		if w.node.View(&view); !slices.ContainsFunc(view.Reasons, func(r string) bool { return strings.Contains(r, "EC2 attaches no more than 1 ") }) {
+			t.Fatalf("at %v the node does not say why it has too few: %q", w.now, view.Reasons)
+		}
+	}
+	w.live(50 * time.Minute)
 	if w.made < 3 || w.made > 6 {
 		t.Errorf("%d ENIs were made in an hour: expected a few", w.made)
 	}

@@ -2,6 +2,7 @@ package ipam
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -46,7 +47,7 @@ func (n *Node) pool(now time.Duration) {
 	}
 	more := min(w.More, s.Room)
 	n.Pool.Wanted = more > 0
-	n.tellBarred(w.More > more)
+	n.tellBarred(w.More > more || n.Pool.Probe && (more > 0 || n.making()))
 	if more > 0 {
 		n.grow(now, more, w.Whole)
 	}
@@ -64,6 +65,11 @@ func (n *Node) unplan() {
 			*e = eni{Next: never}
 		}
 	}
+}
+
+// making says whether an ENI is on its way to service.
+func (n *Node) making() bool {
+	return slices.ContainsFunc(n.ENIs, func(e eni) bool { return e.Stage != 0 && e.Stage < Ready && !e.Foreign })
 }
 
 // mutating says whether an ENI is not at rest: EC2 has to do something about it, or may have.
