@@ -117,11 +117,12 @@ func (b *Book) Reply(at time.Duration, node int32, r *ipam.Reply, had bool) {
 	}
 }
 
-// Diff is what only one of two books has, a line each: "-" b, "+" o. Three things are a matter of milliseconds, and no difference:
+// Diff is what only one of two books has, a line each: "-" b, "+" o. Four things are a matter of milliseconds, and no difference:
 //
+//   - Which of a node's ENIs are given back in the end: which pod of a burst got which address decides which of them falls empty. How many it is.
 //   - How far before or after a death something happened: a page that a death may have cut off need not be in the other book, and may be.
 //   - Which ENI the pods of that moment got: how many ENIs are emptied later follows from it. On such a node each ENI's page has to be one
-//     of the other book's, or its beginning, however often it is there and whether the ENI is given back in the end.
+//     of the other book's, or its beginning, however often it is there and however many are given back in the end.
 //   - Who met a fault that is for whoever comes first: another ENI, or another node's. Then ENIs may have changed places, as long as in the
 //     whole cluster the same was done as often.
 func (b *Book) Diff(o *Book) []string {
@@ -169,6 +170,9 @@ func (b *Book) Lines() []string {
 		for _, l := range inOrder(sheets[n].known) {
 			out = append(out, n.line(l, sheets[n].known[l]))
 		}
+		if back := sheets[n].back; back > 0 {
+			out = append(out, n.line(givenBack, back))
+		}
 	}
 	slices.Sort(out)
 	return out
@@ -198,10 +202,14 @@ func (n sheetName) line(what string, count int) string {
 	return fmt.Sprintf("%s %s: %s (%d)", n.who, n.kind, what, count)
 }
 
-// sheet counts pages that say the same: those that are known, and those that a death may have cut off.
-type sheet struct{ known, unknown map[string]int }
+// sheet counts pages that say the same: those that are known, and those that a death may have cut off. Of an ENI's page the end with which it is
+// given back is counted by itself.
+type sheet struct {
+	known, unknown map[string]int
+	back           int
+}
 
-func newSheet() *sheet { return &sheet{map[string]int{}, map[string]int{}} }
+func newSheet() *sheet { return &sheet{known: map[string]int{}, unknown: map[string]int{}} }
 
 // or is a sheet, or an empty one.
 func or(s *sheet) *sheet {
@@ -211,7 +219,7 @@ func or(s *sheet) *sheet {
 	return s
 }
 
-// shapes are the pages of each sheet that are neither a page of the other nor the beginning of one, whether the ENI was given back or not.
+// shapes are the pages of each sheet that are neither a page of the other nor the beginning of one.
 func (s *sheet) shapes(o *sheet, name sheetName) []string {
 	var out []string
 	for _, l := range inOrder(s.known) {
@@ -231,7 +239,6 @@ func (s *sheet) shapes(o *sheet, name sheetName) []string {
 
 // continues says whether a page begins like this.
 func (s *sheet) continues(what string) bool {
-	what, _ = strings.CutSuffix(what, givenBack)
 	for _, l := range inOrder(s.known) {
 		if strings.HasPrefix(l+",", what+",") {
 			return true
@@ -241,7 +248,7 @@ func (s *sheet) continues(what string) bool {
 }
 
 // givenBack is how a page ends whose ENI was wanted no more.
-const givenBack = ", DetachNetworkInterface ok, DeleteNetworkInterface ok"
+const givenBack = "DetachNetworkInterface ok, DeleteNetworkInterface ok"
 
 // diff is what only one of two sheets has, and what is no unknown page of the other either.
 func (s *sheet) diff(o *sheet, name sheetName) []string {
@@ -257,6 +264,12 @@ func (s *sheet) diff(o *sheet, name sheetName) []string {
 		if n > s.known[l]+s.unknown[l] {
 			out = append(out, "+ "+name.line(l, n))
 		}
+	}
+	switch d := o.back - s.back; {
+	case d > 0:
+		out = append(out, "+ "+name.line(givenBack, d))
+	case d < 0:
+		out = append(out, "- "+name.line(givenBack, -d))
 	}
 	return out
 }
@@ -274,6 +287,10 @@ func (b *Book) sheets() map[sheetName]*sheet {
 		if s == nil {
 			s = newSheet()
 			out[as] = s
+		}
+		if rest, back := strings.CutSuffix(what, ", "+givenBack); back {
+			what = rest
+			s.back++
 		}
 		if p.torn {
 			s.unknown[what]++

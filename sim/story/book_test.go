@@ -53,6 +53,30 @@ func TestBookLeavesOutWhatADeathCutOff(t *testing.T) {
 	}
 }
 
+// Which pod of a burst got which address decides which ENI falls empty later. How many do is the story.
+func TestBookToleratesWhichENIGoes(t *testing.T) {
+	told := func(gone ...ec2.ENIID) *story.Book {
+		b := story.NewBook()
+		for _, id := range []ec2.ENIID{"eni-1", "eni-2", "eni-3"} {
+			b.Call(1, &ec2.Request{Action: ec2.AttachNetworkInterface, ENI: id}, &ec2.Response{})
+		}
+		b.Call(1, &ec2.Request{Action: ec2.ModifyNetworkInterfaceAttribute, ENI: "eni-1"}, &ec2.Response{})
+		for _, id := range gone {
+			b.Call(1, &ec2.Request{Action: ec2.DetachNetworkInterface, ENI: id}, &ec2.Response{})
+			b.Call(1, &ec2.Request{Action: ec2.DeleteNetworkInterface, ENI: id}, &ec2.Response{})
+		}
+		return b
+	}
+	if d := told("eni-1", "eni-2").Diff(told("eni-2", "eni-3")); len(d) > 0 {
+		t.Errorf("another ENI falls empty, and it is another story: %q", d)
+	}
+	for _, gone := range [][]ec2.ENIID{{}, {"eni-1"}, {"eni-1", "eni-2", "eni-3"}} {
+		if d := told("eni-1", "eni-2").Diff(told(gone...)); len(d) != 1 {
+			t.Errorf("two go, or %d: expected one line, found %q", len(gone), d)
+		}
+	}
+}
+
 // Calls that a fault meets go to whoever comes first: two ENIs, or two nodes, have changed places. What was done is the same.
 func TestBookToleratesWhoMetAFault(t *testing.T) {
 	create := func(b *story.Book, node int32, id ec2.ENIID, attach ec2.Response, more ...ec2.Action) {
