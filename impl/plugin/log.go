@@ -46,9 +46,7 @@ func appendTo(path string) (*os.File, error) {
 
 // newLog writes JSON, one line at once, so that plugins that run at the same time do not mix theirs.
 func newLog(w io.Writer, level string) *slog.Logger {
-	var l slog.Level
-	if l.UnmarshalText([]byte(strings.ToUpper(level))) != nil {
-		l = slog.LevelInfo
-	}
+	var l slog.Level // Info, also where the word is none
+	l.UnmarshalText([]byte(strings.ToUpper(level)))
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l})).With("pid", os.Getpid())
 }

@@ -15,11 +15,62 @@ import (
 	"time"
 
 	"github.com/containernetworking/cni/libcni"
+	"github.com/containernetworking/cni/pkg/skel"
 	"github.com/containernetworking/cni/pkg/types"
 
 	"github.com/enilab/enilab/impl/conflist"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/impl/local"
 )
+
+// TestCompare: a warning is written for what the conflist says and ipamd does otherwise, and for nothing else.
+func TestCompare(t *testing.T) {
+	for _, c := range []struct {
+		prefix, veth string
+		mtu, made    int
+		warns        int
+	}{
+		{"eni", "eni123", 9001, 9001, 0},
+		{"", "vlan1", 0, 9001, 0},
+		{"eni", "", 0, 0, 0},
+		{"eni", "vlan1", 9001, 9001, 1},
+		{"eni", "eni1", 1500, 9001, 1},
+		{"eni", "vlan1", 1500, 9001, 2},
+	} {
+		var b bytes.Buffer
+		v := &verb{log: newLog(&b, "nonsense")}
+		v.conf.VethPrefix, v.conf.MTU = c.prefix, c.mtu
+		v.compare(&local.Response{Veth: c.veth}, &link{mtu: c.made})
+		if n := strings.Count(b.String(), "WARN"); n != c.warns {
+			t.Errorf("%+v: %d warnings\n%s", c, n, &b)
+		}
+	}
+}
+
+// TestEnd: the log says how a verb ended.
+func TestEnd(t *testing.T) {
+	for _, err := range []error{nil, errors.New("no")} {
+		var b bytes.Buffer
+		v := &verb{log: newLog(&b, ""), ended: io.NopCloser(nil), args: &skel.CmdArgs{}}
+		if got := v.end(err); got != err {
+			t.Errorf("end made %v of %v", got, err)
+		}
+		if failed := strings.Contains(b.String(), `"failed"`); failed != (err != nil) || strings.Contains(b.String(), `"done"`) == failed {
+			t.Errorf("%v ended as %s", err, &b)
+		}
+	}
+}
+
+func TestPipeOf(t *testing.T) {
+	f, err := pipeOf([]byte("what is said"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if b, err := io.ReadAll(f); string(b) != "what is said" {
+		t.Errorf("%q, %v", b, err)
+	}
+}
 
 // A list as libcni of today and of containerd 1.7 reads it.
 func TestConflist(t *testing.T) {

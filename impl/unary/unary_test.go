@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -287,6 +288,16 @@ func TestFrames(t *testing.T) {
 	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 	f := appendFrame
 	answer := join(f(nil, frameHeaders, flagEndHeaders, 1, ok), f(nil, frameData, 0, 1, empty), f(nil, frameHeaders, flagEndHeaders|flagEndStream, 1, good))
+	trailers := func(size int) (out []byte) { // as many bytes of headers in frames of 16 KiB
+		block := append(bytes.Clone(good), fields("x", strings.Repeat("~", size))...) // which does not become shorter
+		block = append(bytes.Clone(good), fields("x", strings.Repeat("~", 2*size-len(block)))...)
+		kind, flags := byte(frameHeaders), byte(flagEndStream)
+		for part := range slices.Chunk(block, 1<<14) {
+			out = f(out, kind, flags, 1, part)
+			kind, flags = frameContinuation, 0
+		}
+		return f(out, frameContinuation, flagEndHeaders, 1, nil)
+	}
 	for name, c := range map[string]struct {
 		says []byte
 		want string // "": an answer
@@ -305,6 +316,7 @@ func TestFrames(t *testing.T) {
 		"half":             {join(settings, answer[:len(answer)-3]), "EOF"},
 		"HTTP/1":           {[]byte("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"), "it is no HTTP/2"},
 		"ends before":      {join(settings, f(nil, frameGoAway, 0, 0, []byte("\x00\x00\x00\x00\x00\x00\x00\x0benough")), answer), "enough"},
+		"ends, reserved":   {join(settings, f(nil, frameGoAway, 0, 0, []byte("\x80\x00\x00\x00\x00\x00\x00\x0benough")), answer), "enough"},
 		"ends, cut":        {join(settings, f(nil, frameGoAway, 0, 0, []byte{0, 0}), answer), "shorter"},
 		"reset":            {join(settings, f(nil, frameReset, 0, 1, []byte{0, 0, 0, 8})), "gave the call up"},
 		"push":             {join(settings, f(nil, framePush, flagEndHeaders, 1, ok), answer), "where none may be"},
@@ -317,6 +329,8 @@ func TestFrames(t *testing.T) {
 		"data first":       {join(settings, f(nil, frameData, 0, 1, empty)), "no headers"},
 		"headers between":  {join(settings, f(nil, frameHeaders, flagEndHeaders, 1, ok), f(nil, frameHeaders, flagEndHeaders, 1, good)), "in its middle"},
 		"no trailers":      {join(settings, f(nil, frameHeaders, flagEndHeaders, 1, ok), f(nil, frameData, flagEndStream, 1, empty)), "without gRPC's status"},
+		"long headers":     {join(settings, f(nil, frameHeaders, flagEndHeaders, 1, ok), f(nil, frameData, 0, 1, empty), trailers(maxHeaders)), ""},
+		"longer headers":   {join(settings, f(nil, frameHeaders, flagEndHeaders, 1, ok), f(nil, frameData, 0, 1, empty), trailers(maxHeaders+1)), "have no end"},
 		"forbidden":        {join(settings, f(nil, frameHeaders, flagEndHeaders|flagEndStream, 1, fields(":status", "403"))), "403"},
 	} {
 		t.Run(name, func(t *testing.T) {
