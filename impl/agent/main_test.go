@@ -5,18 +5,71 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/enilab/enilab/impl/clock"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/impl/local"
 )
 
 // soon bounds every wait of a test: who has not come by then hangs. What takes its own time does so on a busy machine too, so no test
 // compares what it took with less.
 const soon = 30 * time.Second
+
+// TestSaid: a refusal is a warning, a success is not, and of what only looks nothing is said.
+func TestSaid(t *testing.T) {
+	for _, c := range []struct {
+		verb string
+		code int
+		says string
+	}{{local.Add, 0, "level=DEBUG msg=done"}, {local.Add, 11, "level=WARN msg=refused"}, {local.Del, 5, "level=WARN msg=refused"}, {local.View, 0, ""}} {
+		var b bytes.Buffer
+		d := &daemon{log: slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelDebug})), clock: clock.Boot()}
+		d.said(&caller{q: &local.Request{Verb: c.verb}}, &local.Response{Code: c.code})
+		if got := b.String(); !strings.Contains(got, c.says) || c.says == "" && got != "" {
+			t.Errorf("%v with code %d: expected %q, found %q", c.verb, c.code, c.says, got)
+		}
+	}
+}
+
+// TestNoteIsLogged with the subjects that it has, and no others.
+func TestNoteIsLogged(t *testing.T) {
+	for text, n := range map[string]ipam.Note{
+		"level=WARN msg=eni-missing eni=eni-1":     {Mark: ipam.ENIMissing, Warn: true, ENI: "eni-1"},
+		"level=INFO msg=eni-missing":               {Mark: ipam.ENIMissing},
+		"level=INFO msg=address-missing text=gone": {Mark: ipam.AddressMissing, Text: "gone"},
+	} {
+		var b bytes.Buffer
+		d := &daemon{log: slog.New(slog.NewTextHandler(&b, nil))}
+		d.note(&n)
+		if got := strings.TrimSpace(b.String()); !strings.HasSuffix(got, text) {
+			t.Errorf("expected %q, found %q", text, got)
+		}
+	}
+}
+
+// TestLogGoesTo: standard error, unless it is standard output, and a file besides.
+func TestLogGoesTo(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ipamd.log")
+	for name, want := range map[string]struct {
+		first io.Writer
+		count int
+	}{"": {os.Stderr, 1}, "stderr": {os.Stderr, 1}, "stdout": {os.Stdout, 1}, file: {os.Stderr, 2}} {
+		w, end, err := openLog(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l := w.(*lines); len(l.to) != want.count || l.to[0] != want.first {
+			t.Errorf("%q: the log goes to %v", name, l.to)
+		}
+		end()
+	}
+}
 
 func TestParse(t *testing.T) {
 	var out bytes.Buffer

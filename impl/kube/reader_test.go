@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -309,6 +310,16 @@ func TestAccountOfItsPod(t *testing.T) {
 		r, err := New(Config{Node: "node-1", Endpoint: "http://api.example", Account: given})
 		if err != nil || r.cfg.Account != want {
 			t.Errorf("%q: %+v, %v", given, r, err)
+		}
+	}
+}
+
+// TestQuery: a request without one ends with its path.
+func TestQuery(t *testing.T) {
+	r := reader(t, "http://127.0.0.1:1")
+	for want, query := range map[string]url.Values{"http://127.0.0.1:1/api?a=b": {"a": {"b"}}, "http://127.0.0.1:1/api": nil} {
+		if q, err := r.request(t.Context(), "/api", query); err != nil || q.URL.String() != want {
+			t.Errorf("%v: expected %s, found %v, %v", query, want, q, err)
 		}
 	}
 }

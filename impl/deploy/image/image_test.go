@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
@@ -288,4 +289,24 @@ func (d *fullDisk) Write(b []byte) (int, error) {
 		return n, errFull
 	}
 	return n, nil
+}
+
+// TestNoRoom: a layer or a layout that could not be written is no image.
+func TestNoRoom(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip("this machine has no device that is always full")
+	}
+	if err := writeLayer("/dev/full", nil); err == nil {
+		t.Error("a layer's end was written to a full disk")
+	}
+	if err := writeLayer("/dev/full", []file{{at: "/a/b", text: []byte("x"), mode: 0o644}}); err == nil || strings.HasPrefix(err.Error(), "/a/b") {
+		t.Errorf("a folder was written to a full disk: %v", err)
+	}
+	name := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(name, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeLayout(io.Discard, name, empty.Index); err == nil {
+		t.Error("a layout was written into what is no folder")
+	}
 }

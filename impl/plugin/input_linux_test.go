@@ -1,0 +1,55 @@
+package plugin
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestInputThatDoesNotCome: reading ends when its time is over, also where nobody says that there is no more.
+func TestInputThatDoesNotCome(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := waiting{r, time.Now().Add(20 * time.Millisecond)}.Read(make([]byte, 1))
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("found %v", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("it reads on, long after its time")
+	}
+	w.Close()
+}
+
+// TestOtherMessagesAreNoRoutes.
+func TestOtherMessagesAreNoRoutes(t *testing.T) {
+	whole := make([]byte, unix.SizeofRtMsg)
+	whole[0], whole[7] = unix.AF_INET, unix.RTN_UNICAST
+	for what, c := range map[string]struct {
+		kind uint16
+		data []byte
+		ok   bool
+	}{
+		"a route":              {unix.RTM_NEWROUTE, whole, true},
+		"the end of a route":   {unix.RTM_DELROUTE, whole, false},
+		"half a route":         {unix.RTM_NEWROUTE, whole[:8], false},
+		"a route to the local": {unix.RTM_NEWROUTE, append(append([]byte{}, whole[:7]...), append([]byte{unix.RTN_LOCAL}, whole[8:]...)...), false},
+	} {
+		m := &syscall.NetlinkMessage{Header: syscall.NlMsghdr{Type: c.kind}, Data: c.data}
+		if _, ok := parseRoute(m); ok != c.ok {
+			t.Errorf("%s: %v", what, ok)
+		}
+	}
+}
