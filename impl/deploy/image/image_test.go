@@ -302,6 +302,9 @@ func TestNoRoom(t *testing.T) {
 	if err := writeLayer("/dev/full", []file{{at: "/a/b", text: []byte("x"), mode: 0o644}}); err == nil || strings.HasPrefix(err.Error(), "/a/b") {
 		t.Errorf("a folder was written to a full disk: %v", err)
 	}
+	if err := writeLayer(filepath.Join(t.TempDir(), "no", "folder"), nil); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a layer was written into a folder that is not there: %v", err)
+	}
 	name := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(name, nil, 0o644); err != nil {
 		t.Fatal(err)
