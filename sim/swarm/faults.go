@@ -81,22 +81,14 @@ func (p *plan) enable() {
 			p.kinds = append(p.kinds, k)
 		}
 	}
-	if slices.ContainsFunc(p.kinds, isDetach) {
-		p.kinds = slices.DeleteFunc(p.kinds, func(k *kind) bool { return hinders(k.key) })
-	}
-	left := len(macKnown)
-	p.kinds = slices.DeleteFunc(p.kinds, func(k *kind) bool {
-		if slices.Contains(macKnown, k.key) {
-			left--
-			return left == 0
+	for i := range apart {
+		keys := map[string]bool{}
+		for _, k := range p.kinds {
+			keys[k.key] = true
 		}
-		return false
-	})
-	if keys := p.enabled(); keys[outdated[0]] && keys[outdated[1]] {
-		p.kinds = slices.DeleteFunc(p.kinds, func(k *kind) bool { return forgets(k.key) })
-	}
-	if keys := p.enabled(); keys[unknowing[0]] && keys[unknowing[1]] {
-		p.kinds = slices.DeleteFunc(p.kinds, func(k *kind) bool { return takes(k.key) })
+		if r := &apart[i]; r.met(keys) {
+			p.kinds = slices.DeleteFunc(p.kinds, func(k *kind) bool { return r.without(k.key) })
+		}
 	}
 	for _, k := range p.kinds {
 		p.weight += k.weight
@@ -110,38 +102,34 @@ func (p *plan) enable() {
 	}
 }
 
-// macKnown are the faults that together leave nobody but the pod to say which MAC its host veth had.
-var macKnown = []string{"node lose-records", "pod lose-alias", "pod change-mac"}
-
-// outdated are the faults under which both of those who say what a node has may tell of a minute and a half ago.
-var outdated = [...]string{"ec2 stale", "imds lag"}
-
-// forgets says whether a fault takes the records away: who was told nothing but what was before an address was given back, and has forgotten that it
-// was, gives it to a pod.
-func forgets(key string) bool { return key == "node lose-records" || key == "node reboot" }
-
-// unknowing are the faults under which a daemon does not know what its pods need until metadata answers.
-var unknowing = [...]string{"node lose-records", "imds silent"}
-
-// takes says whether a fault takes away what pods need and a daemon has to put back in a minute and a half.
-func takes(key string) bool {
-	switch key {
-	case "node flush-rules", "node flush-routes", "node flush-nat", "pod lose-gateway", "pod change-mac", "pod lose-alias":
-		return true
-	}
-	return false
+// rule is about faults that no CNI survives together: where all of some may happen, none of the others may.
+type rule struct {
+	all     []string
+	without func(key string) bool
+	why     string
 }
 
-// enabled are the keys of the faults that the seed may use.
-func (p *plan) enabled() map[string]bool {
-	keys := map[string]bool{}
-	for _, k := range p.kinds {
-		keys[k.key] = true
-	}
-	return keys
+// met says whether all of a rule's faults are among these.
+func (r *rule) met(keys map[string]bool) bool {
+	return !slices.ContainsFunc(r.all, func(key string) bool { return !keys[key] })
 }
 
-func isDetach(k *kind) bool { return k.key == "ec2 detach" }
+// apart are the rules, in the order in which they leave faults out.
+var apart = []rule{
+	{[]string{"ec2 detach"}, hinders,
+		"an ENI is detached by a stranger, and the cloud or the daemon may fail: nobody can attach it again in time"},
+	{[]string{"node lose-records", "pod change-mac"}, among("pod lose-alias"),
+		"records, alias and MAC of a host veth may all be lost: only the pod knows what the MAC was"},
+	{[]string{"ec2 stale", "imds lag"}, among("node lose-records", "node reboot"),
+		"records may be lost while EC2 and metadata tell of a minute and a half ago: nobody knows what was given back since"},
+	{[]string{"node lose-records", "imds silent"},
+		among("node flush-rules", "node flush-routes", "node flush-nat", "pod lose-gateway", "pod change-mac", "pod lose-alias"),
+		"records may be lost while metadata is silent: nobody puts back in time what pods lack"},
+}
+
+func among(keys ...string) func(string) bool {
+	return func(key string) bool { return slices.Contains(keys, key) }
+}
 
 // hinders says whether a fault may keep anybody from noticing that an ENI was detached, and from attaching it again, in time: nobody
 // can while the cloud fails, and what a dead daemon had asked of EC2 is in doubt for two minutes.
@@ -362,10 +350,17 @@ func (p *plan) lose(at time.Duration) {
 	p.write(at, "ec2 lose %s%s%s%s", p.call(), p.times(3), after, p.whose())
 }
 
+// attachLimit is how EC2 refuses an attach as one too many, which a node believes for twice as long each time: after four in a row the next try is a
+// quarter of an hour after the first, after seven it is two hours.
+const attachLimit = "AttachmentLimitExceeded"
+
+// mostRefusals is how often in a row a call is refused.
+const mostRefusals = 4
+
 // refusals are error codes that a call may meet although nothing is wrong with it.
 var refusals = map[string][]string{
 	"CreateNetworkInterface":   {"InsufficientFreeAddressesInSubnet", "NetworkInterfaceLimitExceeded"},
-	"AttachNetworkInterface":   {"AttachmentLimitExceeded"},
+	"AttachNetworkInterface":   {attachLimit},
 	"AssignPrivateIpAddresses": {"InsufficientFreeAddressesInSubnet", "PrivateIpAddressLimitExceeded"},
 	"DeleteNetworkInterface":   {"InvalidNetworkInterface.InUse"},
 }
@@ -373,8 +368,8 @@ var refusals = map[string][]string{
 func (p *plan) fail(at time.Duration) {
 	call := p.call()
 	code := pick(&p.source, append([]string{"InternalError", "Unavailable", "RequestLimitExceeded"}, refusals[call]...)...)
-	times, whose := p.times(4), p.whose()
-	if code == "AttachmentLimitExceeded" { // met seven times in a row it is believed for longer than pods may wait
+	times, whose := p.times(mostRefusals), p.whose()
+	if code == attachLimit {
 		if p.limited {
 			return
 		}

@@ -3,6 +3,7 @@ package swarm
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +17,7 @@ import (
 // Owed says why a scenario asks for more than a correct CNI owes: a fault that none survives, pods that have no room, pods that should
 // be ready while a fault is still there. nil is that it asks for what is possible.
 func Owed(f *scn.File, c *sim.Cluster) error {
-	o := owing{shape: shapeOf(c), runtime: c.Runtime, open: map[string]bool{}, unmarked: map[string]bool{}, blind: map[string]bool{}, unknowing: map[string]bool{}, foreign: map[int]int{}}
+	o := owing{shape: shapeOf(c), runtime: c.Runtime, open: map[string]bool{}, keys: map[string]bool{}, foreign: map[int]int{}}
 	for _, s := range c.Start {
 		w := workload{name: s.Name, count: s.Count}
 		if len(s.Nodes) == 1 {
@@ -35,17 +36,13 @@ func Owed(f *scn.File, c *sim.Cluster) error {
 		}
 		o.act(at, act)
 	}
-	if o.detached && o.hindered {
-		o.say("an ENI is detached by a stranger, and the cloud or the daemon may fail: nobody can attach it again in time")
+	for i := range apart {
+		if r := &apart[i]; r.met(o.keys) && slices.ContainsFunc(slices.Collect(maps.Keys(o.keys)), r.without) {
+			o.say("%s", r.why)
+		}
 	}
-	if len(o.unmarked) == len(macKnown) {
-		o.say("records, alias and MAC of a host veth may all be lost: only the pod knows what the MAC was")
-	}
-	if len(o.blind) == len(outdated) && o.forgets {
-		o.say("records may be lost while EC2 and metadata tell of a minute and a half ago: nobody knows what was given back since")
-	}
-	if len(o.unknowing) == len(unknowing) && o.takes {
-		o.say("records may be lost while metadata is silent: nobody puts back in time what pods lack")
+	if o.limits > mostRefusals {
+		o.say("EC2 refuses %d attaches as one too many: that is believed for longer than pods may wait", o.limits)
 	}
 	if o.open[drained] { // the only fault that does not end with the script
 		o.say("strangers keep the subnet's addresses to the end")
@@ -81,22 +78,17 @@ func shapeOf(c *sim.Cluster) shape {
 
 // owing walks through a scenario.
 type owing struct {
-	shape     shape
-	runtime   cri.Runtime
-	loads     []workload
-	hidden    int
-	open      map[string]bool // faults that somebody has to end
-	ends      time.Duration   // of the faults that end by themselves
-	wanted    time.Duration   // when a workload was changed last
-	detached  bool
-	hindered  bool
-	unmarked  map[string]bool // what says which MAC a host veth had, and was taken away
-	blind     map[string]bool // of outdated
-	forgets   bool            // records may be lost
-	unknowing map[string]bool // of unknowing
-	takes     bool            // pods may lack something that a daemon puts back
-	foreign   map[int]int     // ENIs that strangers attach, by node
-	errs      []error
+	shape   shape
+	runtime cri.Runtime
+	loads   []workload
+	hidden  int
+	open    map[string]bool // faults that somebody has to end
+	ends    time.Duration   // of the faults that end by themselves
+	wanted  time.Duration   // when a workload was changed last
+	keys    map[string]bool // of all actions
+	limits  int             // attaches that EC2 refuses as one too many
+	foreign map[int]int     // ENIs that strangers attach, by node
+	errs    []error
 }
 
 func (o *owing) say(format string, args ...any) { o.errs = append(o.errs, fmt.Errorf(format, args...)) }
@@ -129,7 +121,6 @@ func (o *owing) act(at *scn.At, a *sim.Act) {
 		o.say("no CNI survives %s", key)
 	}
 	if key == "ec2 detach" {
-		o.detached = true
 		if at.When < o.wanted+young {
 			o.say("at %s an ENI is detached by a stranger that may be too new to be missed: pods came or went less than %s before", short(at.When), short(young))
 		}
@@ -137,18 +128,7 @@ func (o *owing) act(at *scn.At, a *sim.Act) {
 	if strings.HasPrefix(key, "kube ") || key == "pod delete" || key == "pod force-delete" {
 		o.wanted = max(o.wanted, at.When, at.Until)
 	}
-	o.hindered = o.hindered || hinders(key)
-	if slices.Contains(macKnown, key) {
-		o.unmarked[key] = true
-	}
-	if slices.Contains(outdated[:], key) {
-		o.blind[key] = true
-	}
-	if slices.Contains(unknowing[:], key) {
-		o.unknowing[key] = true
-	}
-	o.takes = o.takes || takes(key)
-	o.forgets = o.forgets || forgets(key)
+	o.keys[key] = true
 	o.ends = max(o.ends, at.When, at.Until)
 	if a.Text("for") != "" {
 		o.ends = max(o.ends, at.When+a.Duration("for"))
@@ -156,6 +136,10 @@ func (o *owing) act(at *scn.At, a *sim.Act) {
 	switch key {
 	case "kube create", "kube scale":
 		o.scale(a)
+	case "ec2 fail":
+		if a.Text("code") == attachLimit {
+			o.limits += a.Int("times")
+		}
 	case "ec2 attach":
 		n := a.Int("node")
 		o.foreign[n]++
