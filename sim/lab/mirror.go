@@ -19,6 +19,7 @@ type mirror struct {
 	inodes map[uint64]uint64 // of real namespaces, to the model's
 	pods   map[uint64]*pod   // namespaces that were made, by real inode
 	broken []*ipam.Apply     // under way when their daemon died: any prefix of each may be done
+	ending map[string]bool   // names and aliases of veths whose namespace has ended: the real kernel takes them away a while later (cleanup_net)
 }
 
 // pod is a namespace's life as the runtime knows it.
@@ -30,7 +31,7 @@ type pod struct {
 func (p *pod) ended() bool { return p != nil && p.unmounted && p.holds == 0 }
 
 func newMirror(seed uint64) *mirror {
-	return &mirror{Kernel: kernel.New(seed), inodes: map[uint64]uint64{}, pods: map[uint64]*pod{}}
+	return &mirror{Kernel: kernel.New(seed), inodes: map[uint64]uint64{}, pods: map[uint64]*pod{}, ending: map[string]bool{}}
 }
 
 func (m *mirror) newNamespace(inode uint64) {
@@ -38,7 +39,7 @@ func (m *mirror) newNamespace(inode uint64) {
 }
 
 func (m *mirror) closeNamespace(inode uint64) {
-	m.CloseNamespace(m.inodes[inode])
+	m.end(func() { m.CloseNamespace(m.inodes[inode]) })
 	if p := m.pods[inode]; p != nil {
 		p.unmounted = true
 	}
@@ -52,16 +53,28 @@ func (m *mirror) hold(inode uint64) {
 }
 
 func (m *mirror) release(inode uint64) {
-	m.Release(m.inodes[inode])
+	m.end(func() { m.Release(m.inodes[inode]) })
 	if p := m.pods[inode]; p != nil {
 		p.holds--
+	}
+}
+
+// end notes the veths that end with a namespace.
+func (m *mirror) end(namespace func()) {
+	before := m.Observe().Links
+	namespace()
+	after := m.Observe().Links
+	for _, l := range before {
+		if !slices.ContainsFunc(after, func(o dataplane.Link) bool { return o.Name == l.Name }) {
+			m.ending[l.Name], m.ending[l.Alias] = true, true
+		}
 	}
 }
 
 // reboot loses everything but the ENIs' links.
 func (m *mirror) reboot() {
 	m.Reboot()
-	m.inodes, m.pods, m.broken = map[uint64]uint64{}, map[uint64]*pod{}, nil
+	m.inodes, m.pods, m.broken, m.ending = map[uint64]uint64{}, map[uint64]*pod{}, nil, map[string]bool{}
 }
 
 // init is the init step of a daemon.
@@ -82,6 +95,9 @@ func (m *mirror) run(k *kernel.Kernel, p dataplane.Plan, to int) (done int, err 
 				passed = k.NewNamespace()
 			}
 			op.Netns = passed
+			if op.Kind == dataplane.CreateVeth {
+				m.ending[op.Link], m.ending[op.Alias] = true, true
+			}
 		} else if op.Netns != 0 {
 			op.Netns = m.inodes[op.Netns]
 		}
@@ -95,17 +111,40 @@ func (m *mirror) run(k *kernel.Kernel, p dataplane.Plan, to int) (done int, err 
 
 // mirrored applies to the model what the daemon has applied.
 func (w *World) mirrored(n *instance, a *ipam.Apply, done *ipam.Applied) {
+	if diff := n.mirror.follow(a, done); diff != "" {
+		w.disagree(n, "kernel: %s", diff)
+	}
+}
+
+// follow does what the real kernel has done of a plan; "" is that the model did the same.
+func (m *mirror) follow(a *ipam.Apply, done *ipam.Applied) string {
 	ops := len(a.Plan.Ops)
 	if done.Err == nil {
-		if at, err := n.mirror.run(n.mirror.Kernel, a.Plan, ops); err != nil {
-			w.disagree(n, "kernel: the real one ran the plan of lane %v, the model stops at operation %d: %v", a.Lane, at+1, err)
+		if at, err := m.run(m.Kernel, a.Plan, ops); err != nil {
+			return fmt.Sprintf("the real one ran the plan of lane %v, the model stops at operation %d: %v", a.Lane, at+1, err)
 		}
-		return
+		return ""
 	}
-	at, err := n.mirror.run(n.mirror.Kernel, a.Plan, min(done.Done+1, ops))
+	if m.lingers(a.Plan, done) {
+		if at, err := m.run(m.Kernel, a.Plan, done.Done); err != nil {
+			return fmt.Sprintf("the real one stops at operation %d of the plan of lane %v: %v; the model before it: %d, %v", done.Done+1, a.Lane, done.Err, at+1, err)
+		}
+		return ""
+	}
+	at, err := m.run(m.Kernel, a.Plan, min(done.Done+1, ops))
 	if err == nil || at != done.Done || err.Kind != done.Err.Kind {
-		w.disagree(n, "kernel: the real one stops at operation %d of the plan of lane %v: %v; the model: %d, %v", done.Done+1, a.Lane, done.Err, at+1, err)
+		return fmt.Sprintf("the real one stops at operation %d of the plan of lane %v: %v; the model: %d, %v", done.Done+1, a.Lane, done.Err, at+1, err)
 	}
+	return ""
+}
+
+// lingers says whether a plan met a veth that has ended, and that the real kernel still had.
+func (m *mirror) lingers(p dataplane.Plan, done *ipam.Applied) bool {
+	if done.Err.Kind != dataplane.Exists || done.Done >= len(p.Ops) {
+		return false
+	}
+	op := &p.Ops[done.Done]
+	return op.Kind == dataplane.CreateVeth && (m.ending[op.Link] || m.ending[op.Alias])
 }
 
 // crashed keeps the plans that were under way when their daemon died, in the order in which they were started.
@@ -192,7 +231,11 @@ func (m *mirror) agree(real *dataplane.Observation) string {
 	m.explain(real)
 	o := m.Observe()
 	normalize(&o)
-	return difference(&o, real)
+	diff := difference(&o, real)
+	if diff == "" {
+		clear(m.ending) // none of them is left
+	}
+	return diff
 }
 
 // explain applies the prefix of every broken plan that leaves the fewest differences to the real kernel. Plans that run at the same time
