@@ -158,7 +158,7 @@ func TestDelEndsAWaitingAdd(t *testing.T) {
 	first, _ := w.up("c1", "web-1")
 	gone := *first
 	w.up("c2", "web-2")
-	w.answered(func() ipam.Req { r := w.del(&gone); w.calm(); return r }()) // its address cools
+	w.down(&gone)
 	b := w.pod("c3", "web-3")
 	add := w.add(b)
 	if w.replies[add] != nil {
@@ -174,7 +174,7 @@ func TestDelEndsAWaitingAdd(t *testing.T) {
 func TestAQuarantinedAddressKeepsItsRules(t *testing.T) {
 	w := ready(t, ipam.Sound())
 	b, a := w.up("c1", "web-1")
-	w.answered(func() ipam.Req { r := w.del(b); w.calm(); return r }())
+	w.down(b)
 	b.ready = false
 	w.stranger(a)
 	w.live(5 * time.Minute)
@@ -240,7 +240,7 @@ func TestAnOlderLookSaysNothing(t *testing.T) {
 func TestAQuarantineEndsAfterTwoLooks(t *testing.T) {
 	w := ready(t, ipam.Sound())
 	b, a := w.up("c1", "web-1")
-	w.answered(func() ipam.Req { r := w.del(b); w.calm(); return r }())
+	w.down(b)
 	b.ready = false
 	w.stranger(a)
 	w.live(5 * time.Minute)
@@ -261,21 +261,30 @@ func TestAQuarantineEndsAfterTwoLooks(t *testing.T) {
 	}
 }
 
-// TestARestoredCoolDownIsWhole: the record of a release is older than the release. Its removal took up to a second, and the cool-down is from then.
+// TestARestoredCoolDownIsWhole: the record of a release is older than the loss of the address, which may be the last thing that the daemon did.
+// The cool-down counts from the next one's start, but not from more than ten seconds after the record.
 func TestARestoredCoolDownIsWhole(t *testing.T) {
-	w := ready(t, ipam.Sound())
-	b, a := w.up("c1", "web-1")
-	w.answered(func() ipam.Req { r := w.del(b); w.calm(); return r }())
-	released := w.rows[ipam.Key{Address: a}].ReleasedAt
-	w.boxes = nil
-	w.start()
-	w.live(released + w.set.CoolDown + 900*time.Millisecond - w.now)
-	if v := w.seenView(); v.Cooling != 1 {
-		t.Errorf("at %v after the record the address is free: %+v", w.now-released, v)
-	}
-	w.live(5 * time.Second)
-	if v := w.seenView(); v.Cooling != 0 {
-		t.Errorf("the address still cools: %+v", v)
+	for _, c := range []struct{ dead, counted time.Duration }{{0, 0}, {4 * time.Second, 4 * time.Second}, {9 * time.Second, 9 * time.Second}, {50 * time.Second, 10 * time.Second}} {
+		t.Run(c.dead.String(), func(t *testing.T) {
+			w := newWorld(t, ipam.Sound())
+			w.set.CoolDown = time.Minute
+			w.start()
+			w.calm()
+			b, a := w.up("c1", "web-1")
+			w.down(b)
+			released := w.rows[ipam.Key{Address: a}].ReleasedAt
+			w.boxes = nil
+			w.now += c.dead
+			w.start()
+			w.live(released + c.counted + w.set.CoolDown - 100*time.Millisecond - w.now)
+			if v := w.seenView(); v.Cooling != 1 {
+				t.Errorf("%v after the record the address is free: %+v", w.now-released, v)
+			}
+			w.live(5 * time.Second)
+			if v := w.seenView(); v.Cooling != 0 {
+				t.Errorf("%v after the record the address still cools: %+v", w.now-released, v)
+			}
+		})
 	}
 }
 

@@ -40,7 +40,7 @@ func (n *Node) born(now time.Duration, in Start) {
 			}
 			n.Departures = append(n.Departures, departed{IP: r.Address, At: r.ReleasedAt, Stored: true, Ask: r.ReleasedAt + consistency, Pause: hearsayPause})
 		default:
-			n.restore(r)
+			n.restore(now, r)
 		}
 	}
 	n.want(LookIMDS, now)
@@ -53,9 +53,10 @@ func (n *Node) born(now time.Duration, in Start) {
 	n.Pace.Window = now
 }
 
-// recordLag is added to a recorded release: the record is written before the namespace loses the address, and the cool-down counts
-// from the loss.
-const recordLag = time.Second
+// removalLimit is how long before the loss of an address its release may have been recorded. The cool-down counts from the loss, of which
+// there is no record: it may have been the last thing that the daemon did, so it counts from the start of the next one. A busy machine has
+// been seen to take three seconds. The limit is there because what is withheld for longer is asked of EC2 instead, at every restart.
+const removalLimit = 10 * time.Second
 
 // record makes a row durable that recovery found; what is asked about the attachment waits for it (contract 3).
 func (n *Node) record(ix int32) {
@@ -80,7 +81,7 @@ func (n *Node) recordSaved(now time.Duration, ix int32, tag uint64, ok bool) {
 }
 
 // restore puts a durable row back as it was.
-func (n *Node) restore(r *Row) {
+func (n *Node) restore(now time.Duration, r *Row) {
 	if _, twice := n.byAddress[r.Address]; twice || r.State < Assigned || r.State > Quarantined {
 		return
 	}
@@ -88,8 +89,8 @@ func (n *Node) restore(r *Row) {
 	a := &n.Addrs[ix]
 	a.ENIID, a.Att, a.Pod, a.Netns, a.Veth, a.MAC = r.ENI, r.Att, r.Pod, r.Netns, r.Veth, r.MAC
 	a.Allocated, a.ReleasedAt, a.SeenCRI, a.Extra = r.Allocated, r.ReleasedAt, r.SeenCRI, r.Extra
-	if r.Att != (Attachment{}) {
-		a.ReleasedAt += recordLag
+	if r.State == Cooling && r.Att != (Attachment{}) {
+		a.ReleasedAt = max(r.ReleasedAt, min(now, r.ReleasedAt+removalLimit))
 	}
 	n.become(ix, r.State)
 	a.Tag = 0

@@ -526,6 +526,14 @@ func (w *world) up(id, name string) (*box, netip.Addr) {
 	return b, reply.Address
 }
 
+// down removes a pod in a perfect world: its address cools.
+func (w *world) down(b *box) {
+	w.t.Helper()
+	r := w.del(b)
+	w.calm()
+	w.answered(r)
+}
+
 // survive replaces the node by what is read back of it.
 func (w *world) survive() {
 	data := must[[]byte](w.t)(w.node.Encode())
