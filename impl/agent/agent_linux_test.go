@@ -502,7 +502,7 @@ func TestRecordOnADiskThatHangs(t *testing.T) {
 	r.eventually("all is answered", func() bool { v := r.view(); return v.Requests == 0 && v.Effects == 0 })
 }
 
-// TestTheFolderOfIntentsIsTakenAway: whoever hears of it no more says so, and reads it now and then.
+// TestTheFolderOfIntentsIsTakenAway: whoever hears of it no more says so.
 func TestTheFolderOfIntentsIsTakenAway(t *testing.T) {
 	r := newRig(t, 2).start().serves()
 	if err := os.RemoveAll(filepath.Join(r.c.RunDir, intentDir)); err != nil {

@@ -68,7 +68,7 @@ func TestAddAgainLooks(t *testing.T) {
 				t.Errorf("ADD said yes, and the kernel lacks:\n%s", left)
 			}
 			w.calm()
-			w.answered(func() ipam.Req { r := w.del(b); w.calm(); return r }())
+			w.down(b)
 			w.tidy()
 		})
 	}

@@ -52,21 +52,32 @@ func TestADetachedENIIsNotFilled(t *testing.T) {
 	}
 }
 
+// sevenPods need a second ENI.
+func (w *world) sevenPods() {
+	w.t.Helper()
+	for i := range 7 {
+		w.up("c"+strconv.Itoa(i), "web-"+strconv.Itoa(i))
+		w.live(5 * time.Second)
+	}
+}
+
+// takeIndex detaches an ENI and lets a stranger's have its device index.
+func (w *world) takeIndex(e *cloudENI) {
+	device := e.Device
+	w.kernel.Unplug(e.MAC)
+	e.Status, e.Instance, e.Device, e.Attachment = "available", "", 0, ""
+	w.enis = append(w.enis, cloudENI{ENI: ipam.ENI{ID: "eni-stranger", MAC: "02:00:00:00:99", Instance: instance, Device: device, Status: "attaching"}})
+}
+
 // TestATakenIndex: a stranger's interface has the index that the records name, and the ENI of living pods takes another.
 func TestATakenIndex(t *testing.T) {
 	w := newWorld(t, ipam.Sound())
 	w.set.WarmIPTarget, w.set.MinimumIPTarget = 1, 7
 	w.start()
 	w.live(10 * time.Second)
-	for i := range 7 {
-		w.up("c"+strconv.Itoa(i), "web-"+strconv.Itoa(i))
-		w.live(5 * time.Second)
-	}
-	v := w.eni("eni-1")
-	device := v.Device
-	w.kernel.Unplug(v.MAC)
-	v.Status, v.Instance, v.Device, v.Attachment = "available", "", 0, ""
-	w.enis = append(w.enis, cloudENI{ENI: ipam.ENI{ID: "eni-stranger", MAC: "02:00:00:00:99", Instance: instance, Device: device, Status: "attaching"}})
+	w.sevenPods()
+	device := w.eni("eni-1").Device
+	w.takeIndex(w.eni("eni-1"))
 	w.live(time.Minute)
 	if v := w.eni("eni-1"); v.Status != "in-use" || v.Device == device {
 		t.Errorf("index %d is taken, and the ENI is %+v", device, v)
@@ -78,19 +89,13 @@ func TestIdleENIMakesRoom(t *testing.T) {
 	w := newWorld(t, ipam.Sound())
 	w.start()
 	w.live(10 * time.Second)
-	for i := range 7 {
-		w.up("c"+strconv.Itoa(i), "web-"+strconv.Itoa(i))
-		w.live(5 * time.Second)
-	}
+	w.sevenPods()
 	w.live(time.Minute)
 	v, warm := w.eni("eni-1"), w.eni("eni-2")
 	if v == nil || warm == nil || warm.Status != "in-use" {
 		t.Fatalf("expected an ENI with pods and a warm one, found %+v and %+v", v, warm)
 	}
-	device := v.Device
-	w.kernel.Unplug(v.MAC)
-	v.Status, v.Instance, v.Device, v.Attachment = "available", "", 0, ""
-	w.enis = append(w.enis, cloudENI{ENI: ipam.ENI{ID: "eni-stranger", MAC: "02:00:00:00:99", Instance: instance, Device: device, Status: "attaching"}})
+	w.takeIndex(v)
 	w.live(10 * time.Minute)
 	if v := w.eni("eni-1"); v == nil || v.Status != "in-use" {
 		t.Errorf("no index is free but a warm ENI's, and the pods' is %+v", v)

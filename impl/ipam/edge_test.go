@@ -15,9 +15,7 @@ import (
 func TestDELDuringTheEndOfACoolDown(t *testing.T) {
 	w := ready(t, ipam.Sound())
 	b, a := w.up("c1", "web-1")
-	r := w.del(b)
-	w.calm()
-	w.answered(r)
+	w.down(b)
 	w.live(29 * time.Second)
 	w.kernel.AddForeignRule(dataplane.Rule{Priority: dataplane.PriorityToPod, To: prefix(a), Table: dataplane.MainTable})
 	removes := func(e ipam.Effect) bool {
@@ -28,7 +26,7 @@ func TestDELDuringTheEndOfACoolDown(t *testing.T) {
 	if w.marks[ipam.ResidueRemoved] == 0 {
 		t.Fatalf("no residue was seen, and the pod's lane does %+v", p)
 	}
-	r = w.del(b)
+	r := w.del(b)
 	for range 10 {
 		w.pass(0)
 	}
@@ -41,15 +39,13 @@ func TestDELDuringTheEndOfACoolDown(t *testing.T) {
 }
 
 // TestGoneWhileItCools: EC2 takes back an address that cools. What was released may be named again by a stale view, so its record stays until the
-// cool-down's end; what never was a pod's is forgotten.
+// cool-down's end.
 func TestGoneWhileItCools(t *testing.T) {
 	w := ready(t, ipam.Sound())
 	w.set.CoolDown = 20 * time.Minute
 	w.step(ipam.Set{Settings: w.set})
 	b, a := w.up("c1", "web-1")
-	r := w.del(b)
-	w.calm()
-	w.answered(r)
+	w.down(b)
 	b.ready = false
 	for i := range w.enis {
 		e := &w.enis[i]
@@ -88,9 +84,7 @@ func TestCreatedWithoutACIDR(t *testing.T) {
 func TestClaimedInQuarantine(t *testing.T) {
 	w := ready(t, ipam.Sound())
 	b, a := w.up("c1", "web-1")
-	r := w.del(b)
-	w.calm()
-	w.answered(r)
+	w.down(b)
 	w.boxes = nil
 	w.stranger(a)
 	w.live(5 * time.Minute)

@@ -73,7 +73,7 @@ func TestAddBehindAnAddThatTriesTheNextAddress(t *testing.T) {
 func TestResidueOfAnAttachmentThatCameBack(t *testing.T) {
 	w := ready(t, ipam.Sound())
 	b, old := w.up("c1", "web-1")
-	w.answered(func() ipam.Req { r := w.del(b); w.calm(); return r }())
+	w.down(b)
 	again := w.add(b)
 	w.live(29 * time.Second)
 	w.kernel.AddForeignRule(dataplane.Rule{Priority: dataplane.PriorityToPod, To: prefix(old), Table: dataplane.MainTable})

@@ -33,7 +33,7 @@ func TestInputThatDoesNotCome(t *testing.T) {
 	w.Close()
 }
 
-// TestOtherMessagesAreNoRoutes.
+// TestOtherMessagesAreNoRoutes: what tells of no new route that leads out of the pod is read over.
 func TestOtherMessagesAreNoRoutes(t *testing.T) {
 	whole := make([]byte, unix.SizeofRtMsg)
 	whole[0], whole[7] = unix.AF_INET, unix.RTN_UNICAST
