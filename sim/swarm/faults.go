@@ -81,12 +81,12 @@ func (p *plan) enable() {
 			p.kinds = append(p.kinds, k)
 		}
 	}
-	for i := range apart {
+	for _, r := range apart() {
 		keys := map[string]bool{}
 		for _, k := range p.kinds {
 			keys[k.key] = true
 		}
-		if r := &apart[i]; r.met(keys) {
+		if r.met(keys) {
 			p.kinds = slices.DeleteFunc(p.kinds, func(k *kind) bool { return r.without(k.key) })
 		}
 	}
@@ -110,21 +110,23 @@ type rule struct {
 }
 
 // met says whether all of a rule's faults are among these.
-func (r *rule) met(keys map[string]bool) bool {
+func (r rule) met(keys map[string]bool) bool {
 	return !slices.ContainsFunc(r.all, func(key string) bool { return !keys[key] })
 }
 
 // apart are the rules, in the order in which they leave faults out.
-var apart = []rule{
-	{[]string{"ec2 detach"}, hinders,
-		"an ENI is detached by a stranger, and the cloud or the daemon may fail: nobody can attach it again in time"},
-	{[]string{"node lose-records", "pod change-mac"}, among("pod lose-alias"),
-		"records, alias and MAC of a host veth may all be lost: only the pod knows what the MAC was"},
-	{[]string{"ec2 stale", "imds lag"}, among("node lose-records", "node reboot"),
-		"records may be lost while EC2 and metadata tell of a minute and a half ago: nobody knows what was given back since"},
-	{[]string{"node lose-records", "imds silent"},
-		among("node flush-rules", "node flush-routes", "node flush-nat", "pod lose-gateway", "pod change-mac", "pod lose-alias"),
-		"records may be lost while metadata is silent: nobody puts back in time what pods lack"},
+func apart() []rule {
+	return []rule{
+		{[]string{"ec2 detach"}, hinders,
+			"an ENI is detached by a stranger, and the cloud or the daemon may fail: nobody can attach it again in time"},
+		{[]string{"node lose-records", "pod change-mac"}, among("pod lose-alias"),
+			"records, alias and MAC of a host veth may all be lost: only the pod knows what the MAC was"},
+		{[]string{"ec2 stale", "imds lag"}, among("node lose-records", "node reboot"),
+			"records may be lost while EC2 and metadata tell of a minute and a half ago: nobody knows what was given back since"},
+		{[]string{"node lose-records", "imds silent"},
+			among("node flush-rules", "node flush-routes", "node flush-nat", "pod lose-gateway", "pod change-mac", "pod lose-alias"),
+			"records may be lost while metadata is silent: nobody puts back in time what pods lack"},
+	}
 }
 
 func among(keys ...string) func(string) bool {

@@ -36,8 +36,8 @@ func Owed(f *scn.File, c *sim.Cluster) error {
 		}
 		o.act(at, act)
 	}
-	for i := range apart {
-		if r := &apart[i]; r.met(o.keys) && slices.ContainsFunc(slices.Collect(maps.Keys(o.keys)), r.without) {
+	for _, r := range apart() {
+		if r.met(o.keys) && slices.ContainsFunc(slices.Sorted(maps.Keys(o.keys)), r.without) {
 			o.say("%s", r.why)
 		}
 	}
