@@ -17,6 +17,7 @@ import (
 // Cluster is what a scenario's cluster, config and start lines say.
 type Cluster struct {
 	Nodes    int
+	Name     string // CLUSTER_NAME, which is tagged on every ENI; "" is unset
 	Type     string
 	VPC      netip.Prefix
 	Subnet   netip.Prefix
@@ -39,7 +40,10 @@ type Workload struct {
 // maxNodes bounds a cluster: the auditor's and the subnet's sizes follow from it.
 const maxNodes = 10_000
 
-var clusterKeys = []string{"nodes", "type", "vpc", "subnet", "runtime", "warm", "budget", "version", "max-pods"}
+// unnamed is the name of a cluster whose daemons have no CLUSTER_NAME.
+const unnamed = "none"
+
+var clusterKeys = []string{"nodes", "type", "vpc", "subnet", "runtime", "warm", "budget", "version", "max-pods", "name"}
 
 // Check judges what the parser cannot: verbs, nodes, mutants, invariants, metrics, settings, contradictions between lines, and actions
 // that cannot strike whatever happens. It returns all errors at once.
@@ -50,7 +54,7 @@ func Check(f *scn.File) (*Cluster, error) { return check(f, true, true) }
 func CheckRest(f *scn.File, cluster bool) (*Cluster, error) { return check(f, false, cluster) }
 
 func check(f *scn.File, whole, nodes bool) (*Cluster, error) {
-	c := &checker{whole: whole, nodes: nodes, cluster: Cluster{Nodes: 1, Type: "m5.large", VPC: netip.MustParsePrefix("10.0.0.0/16"), Version: ipam.Version,
+	c := &checker{whole: whole, nodes: nodes, cluster: Cluster{Nodes: 1, Name: "enilab", Type: "m5.large", VPC: netip.MustParsePrefix("10.0.0.0/16"), Version: ipam.Version,
 		Settings: ipam.Defaults()}}
 	for i := range f.Lines {
 		c.head(&f.Lines[i])
@@ -147,6 +151,10 @@ func (c *checker) clusterArg(kv scn.KV) {
 		number(1, ipam.Version, &c.cluster.Version)
 	case "max-pods":
 		number(0, 10_000, &c.cluster.MaxPods)
+	case "name":
+		if c.cluster.Name = kv.Value; kv.Value == unnamed {
+			c.cluster.Name = ""
+		}
 	default:
 		c.bad(kv.Pos, unknown(kv.Key, clusterKeys), "cluster takes no %q", kv.Key)
 	}

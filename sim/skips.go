@@ -19,6 +19,7 @@ const (
 	SkipRestartOne   = "restart KEY=VALUE, of one node of several"
 	SkipMainTable    = "flush-routes table=254"
 	SkipOtherRuntime = "cluster runtime=, other than containerd"
+	SkipName         = "cluster name="
 )
 
 // Skips are all of them.
@@ -34,6 +35,7 @@ func Skips() []Skipped {
 		{"kind", SkipRestartOne, "a DaemonSet has one environment, and this changes one node's of several: say node-*, or use world lab"},
 		{"kind", SkipMainTable, "the machine's own routes are in the main table too, the one to the API server among them, and nobody puts those back"},
 		{"kind", SkipOtherRuntime, "the nodes' runtime is kind's containerd; the rest of the line holds"},
+		{"kind", SkipName, "the cluster is named after its machine's network; the rest of the line holds"},
 	}
 }
 

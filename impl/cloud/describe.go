@@ -88,8 +88,7 @@ func (c *Cloud) Attached(ctx context.Context) ([]ipam.ENI, error) {
 	return c.translate(found)
 }
 
-// Leaked are the available interfaces that a VPC CNI of this cluster made (LookLeaked): on this instance, or in its VPC on another one. Whose they
-// are is on tags. Without a cluster's name they are those that bear none.
+// Leaked are the available interfaces that a VPC CNI made (LookLeaked): those tagged with this cluster or, where it has no name, with any or none.
 func (c *Cloud) Leaked(ctx context.Context) ([]ipam.ENI, error) {
 	self, err := c.identity(ctx)
 	if err != nil {
@@ -116,9 +115,9 @@ func (c *Cloud) Leaked(ctx context.Context) ([]ipam.ENI, error) {
 	lives := c.instances(ctx, self.ID, owners)
 	var out []ipam.ENI
 	for i, e := range list {
-		cluster := c.cfg.Cluster == tagged(&found[i], tagCluster)
-		if e.Owner == self.ID || e.Owner != "" && cluster && lives.vpc == aws.ToString(found[i].VpcId) {
+		if e.Owner != "" {
 			e.OwnerGone = lives.gone[e.Owner]
+			e.Near = lives.vpc != "" && lives.vpc == aws.ToString(found[i].VpcId) && tagged(&found[i], tagCluster) == c.cfg.Cluster
 			out = append(out, e)
 		}
 	}

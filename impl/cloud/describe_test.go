@@ -152,7 +152,8 @@ func TestAttachedWithoutSubnets(t *testing.T) {
 	}
 }
 
-// TestLeaked: own ones, and those of instances that are gone; of a living instance, of another cluster or VPC is none.
+// TestLeaked: which interfaces are of instances that are gone, and which of this cluster and VPC. Where EC2 does not say which instances live,
+// none is.
 func TestLeaked(t *testing.T) {
 	leak := func(id, owner, cluster, vpc string) string {
 		tags := tagXML(tagOwner, owner) + tagXML(tagCreated, "2026-01-02T03:04:05Z")
@@ -168,18 +169,19 @@ func TestLeaked(t *testing.T) {
 	}
 	others := state("i-ended", "terminated") + state("i-lives", "stopping")
 	answers := say("DescribeInstances", "<reservationSet>"+state("i-1", "running")+others+"</reservationSet>")
+	const unknown = "eni-1 eni-2 eni-3 eni-4 eni-5 eni-6 eni-7 eni-8"
 	for name, c := range map[string]struct {
 		cluster   string
 		filters   map[string]string
 		instances func(http.ResponseWriter, url.Values)
-		want      string // "!" is of an instance that is gone
+		want      string // "!" is of an instance that is gone, "+" of this cluster and VPC
 	}{
-		"a cluster":            {"c1", map[string]string{"status": "available", "tag:" + tagCluster: "c1"}, answers, "eni-1 eni-5!"},
-		"no cluster":           {"", map[string]string{"status": "available", "tag-key": tagOwner}, answers, "eni-1 eni-2! eni-3! eni-4"},
-		"denied":               {"", nil, refuse(403, "UnauthorizedOperation", "You are not authorized"), "eni-1"},
-		"cut off":              {"", nil, hangUp, "eni-1"},
-		"without the one asks": {"", nil, say("DescribeInstances", "<reservationSet>"+others+"</reservationSet>"), "eni-1"},
-		"not whole":            {"", nil, say("DescribeInstances", "<reservationSet>"+state("i-1", "running")+"</reservationSet><nextToken>n</nextToken>"), "eni-1"},
+		"a cluster":            {"c1", map[string]string{"status": "available", "tag:" + tagCluster: "c1"}, answers, "eni-1 eni-2! eni-3! eni-4 eni-5!+ eni-6! eni-7! eni-8!"},
+		"no cluster":           {"", map[string]string{"status": "available", "tag-key": tagOwner}, answers, "eni-1+ eni-2!+ eni-3!+ eni-4+ eni-5! eni-6! eni-7! eni-8!"},
+		"denied":               {"", nil, refuse(403, "UnauthorizedOperation", "You are not authorized"), unknown},
+		"cut off":              {"", nil, hangUp, unknown},
+		"without the one asks": {"", nil, say("DescribeInstances", "<reservationSet>"+others+"</reservationSet>"), unknown},
+		"not whole":            {"", nil, say("DescribeInstances", "<reservationSet>"+state("i-1", "running")+"</reservationSet><nextToken>n</nextToken>"), unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, func(w http.ResponseWriter, form url.Values) {
@@ -197,6 +199,9 @@ func TestLeaked(t *testing.T) {
 			for i := range list {
 				if got = append(got, list[i].ID); list[i].OwnerGone {
 					got[i] += "!"
+				}
+				if list[i].Near {
+					got[i] += "+"
 				}
 				if list[i].Created != 1767323045 {
 					t.Errorf("%s is created at %d", list[i].ID, list[i].Created)

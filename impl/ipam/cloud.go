@@ -328,13 +328,15 @@ func (n *Node) seenLeaked(now time.Duration, in *Seen, whole bool) {
 		if seen.Gone++; !v.OwnerGone {
 			seen.Gone = 0
 		}
-		l := Leak{Ours: v.Owner == n.Inst.ID, Gone: seen.Gone, Age: -1, Seen: now - seen.Since, Used: n.uses(v.Addresses), Kept: v.kept()}
+		l := Leak{Ours: v.Owner == n.Inst.ID, Near: v.Near, Gone: seen.Gone, Age: -1, Seen: now - seen.Since, Used: n.uses(v.Addresses), Kept: v.kept()}
 		if v.Created != 0 {
 			l.Age = time.Duration(n.wall(now)-v.Created) * time.Second
 		}
 		if n.policy.Sweep == nil || !n.policy.Sweep(l) {
 			next = append(next, seen)
-			n.want(LookLeaked, now+leakedPeriod/6)
+			if l.Ours || l.Near { // a neighbour's is nobody's here, however often it is looked at
+				n.want(LookLeaked, now+leakedPeriod/6)
+			}
 			continue
 		}
 		n.note(Note{Mark: ENISwept, Warn: true, ENI: v.ID, Text: "of " + v.Owner})

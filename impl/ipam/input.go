@@ -133,7 +133,7 @@ const (
 	LookRuntime                  // the runtime's sandboxes
 	LookIMDS                     // identity, attached ENIs and their addresses
 	LookENI                      // EC2's word on ENIs, asked by ID
-	LookLeaked                   // EC2's `available` ENIs with the cluster's tag; without a cluster's name, with this instance's
+	LookLeaked                   // EC2's `available` ENIs with the cluster's tag; without a cluster's name, all that a VPC CNI made
 	LookPods                     // the pods that the API server lists for this node
 	LookAttached                 // EC2's word on the ENIs attached to this instance, once a life: metadata may not list the newest yet
 	looks        = iota + 1
@@ -182,6 +182,7 @@ type ENI struct {
 	Created    int64        // EC2: tag node.k8s.amazonaws.com/createdAt, seconds since 1970; 0 when absent
 	NoManage   string       // EC2: tag node.k8s.amazonaws.com/no_manage
 	OwnerGone  bool         // EC2, LookLeaked: the instance Owner is terminated, or EC2 does not know it. False is also: nobody knows
+	Near       bool         // EC2, LookLeaked: it is in this instance's VPC and tagged with this cluster, or with none where this one has no name. False is also: nobody knows
 	Kind       string       // EC2: what it is for: interface (also when empty), trunk, efa, efa-only
 	DOT        bool         // EC2: DeleteOnTermination of the attachment
 	Partial    bool         // IMDS: the MAC is listed, its leaves are still 404 (ec2-net-utils#38); with an ID, only the addresses are

@@ -358,18 +358,19 @@ func TestSweepMeetsALostCreate(t *testing.T) {
 }
 
 // TestSweepWithoutACluster: nobody has set CLUSTER_NAME. A node finds what it and instances that are gone have leaked, and leaves alone what is
-// tagged with a living one, or is to be left alone.
+// tagged with a living one or another cluster, or is to be left alone.
 func TestSweepWithoutACluster(t *testing.T) {
 	w := newWorld(t, ipam.Sound())
 	w.cluster = ""
 	leak := func(id, owner, noManage string) {
-		w.enis = append(w.enis, cloudENI{ENI: ipam.ENI{ID: id, MAC: "02:00:00:00:09:" + id[len(id)-2:], Subnet: "subnet-1", Status: "available", Owner: owner, OwnerGone: owner == "i-dead", NoManage: noManage, Created: bootWall}})
+		w.enis = append(w.enis, cloudENI{ENI: ipam.ENI{ID: id, MAC: "02:00:00:00:09:" + id[len(id)-2:], Subnet: "subnet-1", Status: "available", Owner: owner, OwnerGone: owner != "i-neighbour", Near: owner != "i-far", NoManage: noManage, Created: bootWall}})
 	}
 	leak("eni-91", instance, "")
 	leak("eni-92", "i-neighbour", "")
 	leak("eni-93", instance, "true")
 	leak("eni-94", "i-dead", "")
 	leak("eni-95", "i-dead", "true")
+	leak("eni-96", "i-far", "") // another cluster's, or in another VPC
 	w.start()
 	w.live(3 * time.Hour)
 	if w.eni("eni-91") != nil {
@@ -378,8 +379,32 @@ func TestSweepWithoutACluster(t *testing.T) {
 	if w.eni("eni-94") != nil {
 		t.Error("what an instance that is gone has leaked is still there")
 	}
-	if w.eni("eni-92") == nil || w.eni("eni-93") == nil || w.eni("eni-95") == nil {
-		t.Error("a living neighbour's ENI, or one tagged no_manage, was deleted")
+	for _, id := range []string{"eni-92", "eni-93", "eni-95", "eni-96"} {
+		if w.eni(id) == nil {
+			t.Errorf("%s was deleted: a living neighbour's, tagged no_manage, or of another cluster", id)
+		}
+	}
+}
+
+// TestANeighboursLeakIsLookedAtHourly: nothing here will ever be done about it. What may yet prove to be leaked is looked at every ten minutes.
+func TestANeighboursLeakIsLookedAtHourly(t *testing.T) {
+	for near, want := range map[bool]int{false: 4, true: 24} {
+		w := newWorld(t, ipam.Sound())
+		w.cluster = ""
+		w.enis = append(w.enis, cloudENI{ENI: ipam.ENI{ID: "eni-91", MAC: "02:00:00:00:09:91", Subnet: "subnet-1", Status: "available", Owner: "i-other", Near: near, Created: bootWall}})
+		looks := 0
+		w.tap = func(_ ipam.Input, effs []ipam.Effect) {
+			for _, e := range effs {
+				if l, ok := e.(*ipam.Look); ok && l.What == ipam.LookLeaked {
+					looks++
+				}
+			}
+		}
+		w.start()
+		w.live(4 * time.Hour)
+		if looks < want-1 || looks > want+1 {
+			t.Errorf("near %v: %d looks in four hours, expected about %d", near, looks, want)
+		}
 	}
 }
 

@@ -255,9 +255,10 @@ func lookOrRepeat(a Action) Doubt {
 	return Ask
 }
 
-// Leak is an available ENI that a VPC CNI of this cluster made, as far as its tags tell, and that this node has no record of.
+// Leak is an available ENI that a VPC CNI made, as far as its tags tell, and that this node has no record of.
 type Leak struct {
 	Ours bool          // tagged with this instance
+	Near bool          // tagged with this cluster, and in this instance's VPC
 	Gone int           // consecutive looks by which the instance that it is tagged with does not live
 	Age  time.Duration // by its createdAt tag; negative when it has none
 	Seen time.Duration // for so long every look has found it available
@@ -279,7 +280,7 @@ func provenLeak(l Leak) bool {
 	case l.Ours:
 		return l.Age >= ownLeakAge
 	}
-	return l.Age >= 0 && l.Seen >= otherLeakAge && l.Gone >= 2
+	return l.Near && l.Age >= 0 && l.Seen >= otherLeakAge && l.Gone >= 2
 }
 
 // Supply is what a node has and what is asked of it, in addresses.

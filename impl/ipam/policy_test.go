@@ -221,11 +221,12 @@ func TestProvenLeak(t *testing.T) {
 		{"our own, young", Leak{Ours: true, Age: ownLeakAge - 1, Seen: time.Hour}, false},
 		{"our own without a time", Leak{Ours: true, Age: -1, Seen: time.Hour}, false},
 		{"our own, and pods have its addresses", Leak{Ours: true, Age: ownLeakAge, Seen: time.Hour, Used: true}, false},
-		{"a dead instance's, available for long", Leak{Age: otherLeakAge, Seen: otherLeakAge, Gone: 2}, true},
-		{"a dead instance's by one answer", Leak{Age: otherLeakAge, Seen: otherLeakAge, Gone: 1}, false},
-		{"a living instance's, available for days", Leak{Age: 1000 * time.Hour, Seen: 1000 * time.Hour}, false},
-		{"a dead instance's, old, and available since a moment ago", Leak{Age: 1000 * time.Hour, Seen: otherLeakAge - 1, Gone: 2}, false},
-		{"a dead instance's without a time", Leak{Age: -1, Seen: time.Hour, Gone: 2}, false},
+		{"a dead instance's, available for long", Leak{Near: true, Age: otherLeakAge, Seen: otherLeakAge, Gone: 2}, true},
+		{"a dead instance's by one answer", Leak{Near: true, Age: otherLeakAge, Seen: otherLeakAge, Gone: 1}, false},
+		{"a living instance's, available for days", Leak{Near: true, Age: 1000 * time.Hour, Seen: 1000 * time.Hour}, false},
+		{"a dead instance's, old, and available since a moment ago", Leak{Near: true, Age: 1000 * time.Hour, Seen: otherLeakAge - 1, Gone: 2}, false},
+		{"a dead instance's of another cluster", Leak{Age: otherLeakAge, Seen: otherLeakAge, Gone: 2}, false},
+		{"a dead instance's without a time", Leak{Near: true, Age: -1, Seen: time.Hour, Gone: 2}, false},
 	} {
 		if got := provenLeak(c.in); got != c.want {
 			t.Errorf("%s: %t", c.name, got)

@@ -529,7 +529,7 @@ func TestSweep(t *testing.T) {
 	w := ready(t, ipam.Sound())
 	wall := func(age time.Duration) int64 { return bootWall + int64((w.now-age)/time.Second) }
 	leak := func(id, owner string, created int64) {
-		w.enis = append(w.enis, cloudENI{ENI: ipam.ENI{ID: id, MAC: "02:00:00:00:" + id, Status: "available", Owner: owner, OwnerGone: owner == "i-2", Created: created, Primary: addr("10.0.0.200")}})
+		w.enis = append(w.enis, cloudENI{ENI: ipam.ENI{ID: id, MAC: "02:00:00:00:" + id, Status: "available", Owner: owner, OwnerGone: owner == "i-2", Near: true, Created: created, Primary: addr("10.0.0.200")}})
 	}
 	leak("eni-own-old", instance, wall(10*time.Minute))
 	leak("eni-own-new", instance, wall(-2*time.Hour))

@@ -3,6 +3,7 @@ package acts
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
@@ -13,6 +14,7 @@ import (
 // Cloud is what verbs of EC2 and metadata work on: the model, and where its world has nodes and pods.
 type Cloud struct {
 	Model    *ec2.Cloud
+	Cluster  string // its name, "" is none
 	Now      time.Duration
 	Instance func(node int) ec2.InstanceID
 	Address  func(pod string) netip.Addr // of a pod; the zero one is none
@@ -103,6 +105,7 @@ var cloudVerbs = map[verb]func(c *Cloud, a *sim.Act, id int) sim.Strike{
 	{scn.EC2, "detach"}:       func(c *Cloud, a *sim.Act, _ int) sim.Strike { return c.strange(a, c.Model.StrangerDetach, "detached") },
 	{scn.EC2, "remove"}:       func(c *Cloud, a *sim.Act, _ int) sim.Strike { return c.strange(a, c.Model.StrangerDelete, "deleted") },
 	{scn.EC2, "attach"}:       (*Cloud).attach,
+	{scn.EC2, "leak"}:         (*Cloud).leak,
 	{scn.EC2, "unassign"}:     (*Cloud).unassign,
 	{scn.EC2, "drain-subnet"}: (*Cloud).drain,
 	{scn.EC2, "draw"}: func(c *Cloud, a *sim.Act, id int) sim.Strike {
@@ -192,6 +195,40 @@ func (c *Cloud) attach(a *sim.Act, _ int) sim.Strike {
 	}
 	e, _ := c.Model.ENI(id)
 	return sim.Hit("a stranger attaches an ENI (%s) at device %d of node-%d", a.Text("kind"), e.DeviceIndex, node)
+}
+
+// Neighbour is a VPC that is not the cluster's, with a subnet, for worlds that make a model of EC2.
+func Neighbour() (ec2.VPC, ec2.SubnetConfig) {
+	const id = "vpc-neighbour"
+	all := netip.MustParsePrefix("10.0.0.0/16")
+	return ec2.VPC{ID: id, CIDRs: []netip.Prefix{all}}, ec2.SubnetConfig{VPC: id, CIDR: netip.PrefixFrom(all.Addr(), 24)}
+}
+
+// leak is the CNI of a node that is gone.
+func (c *Cloud) leak(a *sim.Act, _ int) sim.Strike {
+	subnets, cluster := c.Model.Subnets(), c.Cluster
+	subnet, where := subnets[0].ID, "this cluster"
+	switch a.Text("of") {
+	case "another-cluster":
+		cluster, where = cluster+"neighbour", "another cluster"
+	case "another-vpc":
+		where = "another VPC"
+		i := slices.IndexFunc(subnets, func(s ec2.Subnet) bool { return s.VPC != subnets[0].VPC })
+		if i < 0 {
+			return sim.Miss("there is no other VPC")
+		}
+		subnet = subnets[i].ID
+	}
+	const gone = "i-0123456789abcdef0"
+	s := ec2.StrangerENI{Subnet: subnet, Description: "aws-K8S-" + gone, Secondaries: a.Int("addresses"), Tags: []ec2.Tag{{Key: TagOwner, Value: gone},
+		{Key: TagCreated, Value: "2019-01-02T03:04:05Z"}}}
+	if cluster != "" {
+		s.Tags = append(s.Tags, ec2.Tag{Key: TagCluster, Value: cluster})
+	}
+	if _, ok := c.Model.StrangerCreate(c.Now, s); !ok {
+		return sim.Miss("EC2 refuses to make an ENI")
+	}
+	return sim.Hit("a node of %s is gone, and has left an available ENI", where)
 }
 
 func (c *Cloud) unassign(a *sim.Act, _ int) sim.Strike {

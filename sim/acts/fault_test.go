@@ -95,6 +95,15 @@ at 2m  kube create burst 12 node=1
 at 3m  expect node-1 reached.eni-not-ours == 1
 at 3m  expect node-1 pods.ready == 14
 at 3m  expect ec2 enis.total == 4`},
+	{"leak", "at 0s ec2 leak of=another-cluster addresses=1", `
+at 1s  expect ec2 enis.available == 1
+at 3h  expect ec2 enis.available == 1`},
+	{"leak", "at 0s ec2 leak of=another-vpc", `
+at 1s  expect ec2 enis.available == 1
+at 3h  expect ec2 enis.available == 1`},
+	{"leak", "at 0s ec2 leak of=this-cluster", `
+at 1s  expect ec2 enis.available == 1
+at 3h  expect ec2 enis.available == 0`},
 	{"remove", "at 1m ec2 remove node=1 device=1", `
 at 1s  kube create burst 12 node=1
 at 1m1s expect ec2 enis.total == 2

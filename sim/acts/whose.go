@@ -8,13 +8,16 @@ import (
 const (
 	TagNoManage = "node.k8s.amazonaws.com/no_manage"
 	TagOwner    = "node.k8s.amazonaws.com/instance_id"
+	TagCluster  = "cluster.k8s.amazonaws.com/name"
+	TagCreated  = "node.k8s.amazonaws.com/createdAt"
 )
 
 // Whose says whose an ENI is, by EC2's truth, for a node's daemon.
 type Whose struct {
 	Model          *ec2.Cloud
 	Node           ec2.InstanceID
-	LeavesUntagged bool // MANAGE_UNTAGGED_ENI is false
+	Cluster        string // its name, "" is none
+	LeavesUntagged bool   // MANAGE_UNTAGGED_ENI is false
 }
 
 // NotOurs says why an ENI is none that the node may touch; "" is that it may.
@@ -40,6 +43,20 @@ func (w Whose) NotOurs(id ec2.ENIID) string {
 		return "the instance that it was made for lives"
 	case made == "" && manage == "" && w.LeavesUntagged:
 		return "it is untagged, and MANAGE_UNTAGGED_ENI is false"
+	case made != "" && !here:
+		return elsewhere(w.Model, w.Cluster, &e)
+	}
+	return ""
+}
+
+// elsewhere says of an ENI that a CNI made why that was none of this cluster's; "" is that it may have been. The cluster's own subnet is the
+// model's first one.
+func elsewhere(m *ec2.Cloud, cluster string, e *ec2.ENI) string {
+	switch {
+	case tagOf(e, TagCluster) != cluster:
+		return "it is another cluster's"
+	case e.VPC != m.Subnets()[0].VPC:
+		return "it is in another VPC"
 	}
 	return ""
 }
@@ -80,9 +97,9 @@ func ENIOf(m *ec2.Cloud, attachment string) ec2.ENIID {
 	return ""
 }
 
-// Made says whether a CNI made an ENI, and has to delete it.
-func Made(e *ec2.ENI) bool {
-	return tagOf(e, TagOwner) != "" && e.Kind == ec2.Ordinary && tagOf(e, TagNoManage) != "true"
+// Made says whether a CNI of a cluster made an ENI, and has to delete it.
+func Made(m *ec2.Cloud, cluster string, e *ec2.ENI) bool {
+	return tagOf(e, TagOwner) != "" && e.Kind == ec2.Ordinary && tagOf(e, TagNoManage) != "true" && elsewhere(m, cluster, e) == ""
 }
 
 func tagOf(e *ec2.ENI, key string) string {

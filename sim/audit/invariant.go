@@ -74,7 +74,7 @@ func Catalogue() []Invariant {
 		{I11, "warm targets are met", Settled, "L", "Free addresses lie between what the warm targets ask for and what they let the node keep, as far as limits, MAX_ENI and the subnet allow.", 0},
 		{I12, "the address books balance", Settled, "A I", "Free, assigned, cooling, quarantined and covered by open intents: together they are exactly what the cloud has given, and assigned ones are on the node's ENIs.", 0},
 		{I13, "the effect contract holds", Never, "2", "Nothing is answered, called or applied before what it rests on is durable and done; one outcome per effect, one reply per request and in time.", 0},
-		{I14, "nothing that is not ours is touched", Never, "A I", "Judged when EC2 gets a request, a plan was applied and an ADD succeeds: an ENI that is tagged no_manage, of another kind (trunk, EFA), attached to another instance, or untagged where those are to be left alone, is neither changed, configured nor given to a pod.", 0},
+		{I14, "nothing that is not ours is touched", Never, "A I", "Judged when EC2 gets a request, a plan was applied and an ADD succeeds: an ENI that is tagged no_manage, of another kind (trunk, EFA), attached to another instance, untagged where those are to be left alone, or left behind by a node of another cluster or in another VPC, is neither changed, configured nor given to a pod.", 0},
 		{I15, "no eni is made while room covers demand", Never, "L", "Judged when a daemon first wants CreateNetworkInterface: what lives and waits, with the warm targets, needs more addresses than the ENIs that are attached or under way can carry.", 0},
 	}
 }

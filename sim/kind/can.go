@@ -32,6 +32,9 @@ func canCluster(s *scn.Cluster) error {
 		if kv.Key == "runtime" && kv.Value != "containerd" {
 			return sim.Cannot(worldName, sim.SkipOtherRuntime)
 		}
+		if kv.Key == "name" {
+			return sim.Cannot(worldName, sim.SkipName)
+		}
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/kind/pkg/cluster/nodeutils"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/sim/acts"
 	"github.com/enilab/enilab/sim/lab/fabric"
 )
 
@@ -138,8 +139,9 @@ func (c *Cluster) makeVPC(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cfg := ec2.Config{VPCs: []ec2.VPC{{CIDRs: []netip.Prefix{c.layout.vpc}}}, Latency: c.cfg.Latency, Throttle: c.cfg.Throttle,
-		Subnets: []ec2.SubnetConfig{{CIDR: c.layout.subnet, Reservations: []netip.Prefix{c.layout.machines}}}}
+	vpc, subnet := acts.Neighbour()
+	cfg := ec2.Config{VPCs: []ec2.VPC{{CIDRs: []netip.Prefix{c.layout.vpc}}, vpc}, Latency: c.cfg.Latency, Throttle: c.cfg.Throttle,
+		Subnets: []ec2.SubnetConfig{{CIDR: c.layout.subnet, Reservations: []netip.Prefix{c.layout.machines}}, subnet}}
 	if err := cfg.Validate(); err != nil {
 		return err
 	}

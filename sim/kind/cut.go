@@ -316,7 +316,7 @@ func (w *World) settleCloud() {
 		for _, m := range w.members[1:] {
 			lives = append(lives, m.life)
 		}
-		if leaks := witness.Orphans(cloud, lives); len(leaks) > 0 {
+		if leaks := w.witness.Orphans(cloud, lives); len(leaks) > 0 {
 			w.audit.Settle(w.c.Now(), &audit.Cut{Leaks: leaks})
 		}
 	})

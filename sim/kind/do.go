@@ -45,7 +45,7 @@ func (w *World) Do(a *sim.Act) (id int) {
 			w.acts.Means(id, a.Text("pod"), p.name)
 		}
 		w.c.Cloud(func(now time.Duration, m *ec2.Cloud) {
-			c := acts.Cloud{Model: m, Now: now, Instance: w.instance, Address: w.addressOf}
+			c := acts.Cloud{Model: m, Cluster: w.witness.Cluster, Now: now, Instance: w.instance, Address: w.addressOf}
 			s = c.Do(a, id)
 		})
 		w.took(id, s)

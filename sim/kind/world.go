@@ -146,7 +146,7 @@ func (w *World) open(seed uint64, m *mutants.Mutant) error {
 		return err
 	}
 	w.mu.Lock()
-	w.c = c
+	w.c, w.witness.Cluster = c, c.cfg.Name
 	w.mu.Unlock()
 	w.addMembers()
 	if err := w.prepare(faulty); err != nil {

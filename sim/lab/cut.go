@@ -212,7 +212,7 @@ func (w *World) settleCloud() {
 	for _, n := range w.nodes[1:] {
 		lives = append(lives, n.witness())
 	}
-	if leaks := witness.Orphans(w.cloud, lives); len(leaks) > 0 {
+	if leaks := w.witness.Orphans(w.cloud, lives); len(leaks) > 0 {
 		w.audit.Settle(w.now(), &audit.Cut{Leaks: leaks})
 	}
 }

@@ -42,11 +42,11 @@ func (n *instance) conflist() []byte {
 	return conflist.Make(conflist.Options{VethPrefix: n.set.VethPrefix, MTU: n.set.MTU, LocalProtocol: n.plugin})
 }
 
-// environment is the daemon's: the node's settings by their upstream names, and where it finds everybody.
-func (n *instance) environment() map[string]string {
+// environment is the daemon's: the cluster's name, the node's settings by their upstream names, and where it finds everybody.
+func (n *instance) environment(cluster string) map[string]string {
 	env := acts.Environment(&n.set)
 	maps.Copy(env, map[string]string{
-		"CLUSTER_NAME":          clusterName,
+		"CLUSTER_NAME":          cluster,
 		"MY_NODE_NAME":          n.name(),
 		"MY_POD_NAME":           n.self,
 		"MY_POD_NAMESPACE":      "kube-system",
@@ -74,7 +74,7 @@ func (w *World) startDaemon(n *instance) {
 	w.armKubelet(n)
 	n.starts++
 	n.starting = true
-	env := n.environment()
+	env := n.environment(w.cluster.Name)
 	go func() {
 		ctx, cancel := context.WithTimeout(w.ctx, slowed(initLimit))
 		defer cancel()

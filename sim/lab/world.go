@@ -79,9 +79,6 @@ type Parts struct {
 	Log func(at time.Duration, text string)
 }
 
-// clusterName is tagged on every ENI.
-const clusterName = "enilab"
-
 // Open makes the world that a scenario asks for, starts its daemons and workloads, and runs it until they are ready: that is t=0.
 func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant, p Parts) (*World, error) {
 	if m != nil && len(p.Play) == 0 {
@@ -93,7 +90,7 @@ func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant, p Parts) (*World, erro
 	w := &World{cluster: c, ctx: p.Context, parts: p, mutant: m, clock: newTimer(), in: make(chan func(), 256), closed: make(chan struct{}),
 		cloudAt: never, cutAt: never, kube: kube.New(seed + 1), byInst: map[ec2.InstanceID]*instance{},
 		audit: audit.New(audit.Config{Nodes: c.Nodes, Budget: c.Budget, Bounds: bounds()}), nodes: make([]*instance, 1, c.Nodes+1), rng: seed ^ 0x5851f42d4c957f2d, book: story.NewBook()}
-	w.witness = &witness.Witness{Eyes: eyes{w}, Audit: w.audit, Story: &w.story, Book: w.book, Mutant: m, Heard: w.heard}
+	w.witness = &witness.Witness{Eyes: eyes{w}, Cluster: c.Name, Audit: w.audit, Story: &w.story, Book: w.book, Mutant: m, Heard: w.heard}
 	if err := w.open(seed); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
@@ -107,7 +104,8 @@ func bounds() audit.Bounds {
 }
 
 func (w *World) open(seed uint64) error {
-	cfg := ec2.Config{VPCs: []ec2.VPC{{CIDRs: []netip.Prefix{w.cluster.VPC}}}, Subnets: []ec2.SubnetConfig{{CIDR: w.cluster.Subnet}}}
+	vpc, subnet := acts.Neighbour()
+	cfg := ec2.Config{VPCs: []ec2.VPC{{CIDRs: []netip.Prefix{w.cluster.VPC}}, vpc}, Subnets: []ec2.SubnetConfig{{CIDR: w.cluster.Subnet}, subnet}}
 	if err := cfg.Validate(); err != nil {
 		return err
 	}

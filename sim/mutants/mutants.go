@@ -140,6 +140,14 @@ func policies() []Mutant {
 					return proven(l)
 				}
 			}),
+		p("sweeps-a-neighbours", "I", "the leaked ENI of a node of any cluster, in any VPC, is swept",
+			func(p *ipam.Policy) {
+				proven := p.Sweep
+				p.Sweep = func(l ipam.Leak) bool {
+					l.Near = true
+					return proven(l)
+				}
+			}),
 		p("gc-trusts-its-list", "K", "GC releases what it is not told of, whoever uses it",
 			func(p *ipam.Policy) { p.Collect = nil }),
 		p("all-you-can-carry", "L", "a node takes all addresses that its type can carry",

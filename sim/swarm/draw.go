@@ -61,6 +61,7 @@ type plan struct {
 	upgraded int           // version of the last upgrade
 	detaches bool          // a stranger detaches ENIs
 	attached []int         // nodes that a stranger attaches one to
+	leaks    int           // ENIs that other clusters have left
 	wanted   time.Duration // when a workload was changed last
 	hidden   int           // sandboxes that nobody will ever end
 	limited  bool          // EC2 refuses an attach as one too many

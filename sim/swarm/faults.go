@@ -57,6 +57,7 @@ func kinds() []kind {
 		{"ec2 in-use", 2, func(p *plan, at time.Duration) { p.write(at, "ec2 in-use%s%s", p.times(4), p.whose()) }},
 		{"ec2 detach", 2, (*plan).detach},
 		{"ec2 attach", 3, (*plan).attach},
+		{"ec2 leak", 2, (*plan).leak},
 		{"ec2 drain-subnet", 2, (*plan).drainSubnet},
 		{"ec2 down", 2, func(p *plan, at time.Duration) {
 			p.write(at, "ec2 down for=%s", short(p.lasts(at, 10*time.Second, 3*time.Minute)))
@@ -95,6 +96,10 @@ func (p *plan) enable() {
 	}
 	if slices.ContainsFunc(p.kinds, func(k *kind) bool { return k.key == "ec2 attach" }) {
 		p.shape.foreign = 1
+		p.fit()
+	}
+	if slices.ContainsFunc(p.kinds, func(k *kind) bool { return k.key == "ec2 leak" }) {
+		p.shape.leaked, p.shape.unnamed = mostLeaked, p.chance(50)
 		p.fit()
 	}
 	if slices.ContainsFunc(p.kinds, func(k *kind) bool { return k.key == "node terminate" }) {
@@ -440,6 +445,19 @@ func (p *plan) attach(at time.Duration) {
 	}
 	p.attached = append(p.attached, node)
 	p.write(at, "ec2 attach kind=%s node=%d addresses=%d", pick(&p.source, "no_manage", "no_manage", "untagged", "trunk", "efa", "efa-only"), node, p.between(0, mostForeign-1))
+}
+
+// mostLeaked is how many ENIs other clusters leave.
+const mostLeaked = 2
+
+// leak leaves what nobody here may touch. What a node of this cluster leaves is swept within hours, which no seed has.
+func (p *plan) leak(at time.Duration) {
+	if p.leaks == mostLeaked {
+		p.operate(at)
+		return
+	}
+	p.leaks++
+	p.write(at, "ec2 leak of=%s addresses=%d", pick(&p.source, "another-cluster", "another-vpc"), p.between(0, mostForeign-1))
 }
 
 // drainSubnet has strangers take addresses, and give back all of them.

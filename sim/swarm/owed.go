@@ -144,6 +144,11 @@ func (o *owing) act(at *scn.At, a *sim.Act) {
 		n := a.Int("node")
 		o.foreign[n]++
 		o.shape.foreign = max(o.shape.foreign, o.foreign[n])
+	case "ec2 leak":
+		o.shape.leaked++
+		if a.Text("of") == "this-cluster" {
+			o.say("what a node of this cluster leaves is swept within two hours")
+		}
 	case "pod hide":
 		o.hidden++
 	case "node terminate":

@@ -21,6 +21,8 @@ type shape struct {
 	config   []string // KEY=VALUE, as the scenario says them
 	enis     int      // that a node may have
 	foreign  int      // of them, those that strangers may attach
+	leaked   int      // ENIs that other clusters may leave in the subnet
+	unnamed  bool     // no daemon knows the cluster's name
 	per      int      // addresses for pods on one of them
 }
 
@@ -100,7 +102,7 @@ func (h *shape) roomy() int {
 	return bits
 }
 
-// mostForeign is how many addresses a stranger's ENI takes from the subnet.
+// mostForeign is how many addresses an ENI that is not ours takes from the subnet.
 const mostForeign = 4
 
 // usable are the addresses of a subnet without the five that EC2 keeps.
@@ -128,6 +130,9 @@ func (h *shape) head() string {
 	if h.maxPods > 0 {
 		fmt.Fprintf(&b, " max-pods=%d", h.maxPods)
 	}
+	if h.unnamed {
+		b.WriteString(" name=none")
+	}
 	b.WriteString("\n")
 	if len(h.config) > 0 {
 		b.WriteString("config  " + strings.Join(h.config, " ") + "\n")
@@ -138,7 +143,7 @@ func (h *shape) head() string {
 // room is how many pods can be ready in the end: on one node, and in all. What the warm targets ask for has to fit too, or growing is
 // refused for ever and nothing settles; and what one node may hoard is not there for the others.
 func (h *shape) room() (perNode, all int) {
-	perNode, all = h.perNode(), usable(h.bits)-h.nodes*h.foreign*mostForeign
+	perNode, all = h.perNode(), usable(h.bits)-(h.nodes*h.foreign+h.leaked)*mostForeign
 	switch set := &h.settings; {
 	case h.nodes*h.enis*(h.per+1) <= all:
 		return perNode, h.nodes * perNode // each may have all that it can carry

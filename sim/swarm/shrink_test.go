@@ -101,9 +101,11 @@ func TestOwed(t *testing.T) {
 		"at 1m ec2 stale for=1m\nat 1m imds lag by=1m\nat 2m node-1 reboot\n":                 "nobody knows what was given back",
 		"at 1m ec2 fail AttachNetworkInterface AttachmentLimitExceeded times=4\n":             "",
 		"at 1m ec2 fail AttachNetworkInterface AttachmentLimitExceeded times=4\nat 2m ec2 fail AttachNetworkInterface AttachmentLimitExceeded\n": "believed for longer",
-		"at 1m node-1 lose-records\nat 1m imds silent\nat 2m node-1 flush-rules\n":                                                               "nobody puts back in time",
-		"at 1m node-1 lose-records\nat 1m pod web-0 change-mac\n":                                                                                "",
-		"at 1m kube create db 40 node=1\nat 2m kube scale db 3\n" + ready:                                                                        "",
+		"at 1m ec2 leak\nat 2m ec2 leak of=another-vpc\n":                          "",
+		"at 1m ec2 leak of=this-cluster\n":                                         "swept within two hours",
+		"at 1m node-1 lose-records\nat 1m imds silent\nat 2m node-1 flush-rules\n": "nobody puts back in time",
+		"at 1m node-1 lose-records\nat 1m pod web-0 change-mac\n":                  "",
+		"at 1m kube create db 40 node=1\nat 2m kube scale db 3\n" + ready:          "",
 	} {
 		f, c, err := swarm.Read("owed.scn", []byte(head+lines+"finally converges within 20m\n"))
 		if err != nil {

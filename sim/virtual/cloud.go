@@ -16,12 +16,6 @@ import (
 	"github.com/enilab/enilab/sim/mutants"
 )
 
-// Tags of amazon-vpc-cni-k8s 1.23.1 (pkg/awsutils/awsutils.go).
-const (
-	tagCreated = "node.k8s.amazonaws.com/createdAt"
-	tagCluster = "cluster.k8s.amazonaws.com/name"
-)
-
 // inFlight is a request on its way to EC2: a Call, or a Look at EC2.
 type inFlight struct {
 	req  ec2.Request
@@ -42,7 +36,10 @@ func (w *World) startCall(n *node, c *ipam.Call) {
 	case ipam.CreateENI:
 		f.req.Subnet, f.req.ClientToken, f.req.SecondaryCount = ec2.SubnetID(c.Subnet), c.Token, c.Count
 		f.req.Description = "aws-K8S-" + c.Owner
-		f.req.Tags = []ec2.Tag{{Key: acts.TagOwner, Value: c.Owner}, {Key: tagCluster, Value: c.Cluster}, {Key: tagCreated, Value: strconv.FormatInt(c.Created, 10)}}
+		f.req.Tags = []ec2.Tag{{Key: acts.TagOwner, Value: c.Owner}, {Key: acts.TagCreated, Value: time.Unix(c.Created, 0).UTC().Format(time.RFC3339)}}
+		if c.Cluster != "" {
+			f.req.Tags = append(f.req.Tags, ec2.Tag{Key: acts.TagCluster, Value: c.Cluster})
+		}
 	case ipam.AttachENI:
 		f.req.Instance, f.req.DeviceIndex = n.inst, c.Device
 	case ipam.ModifyENI:
@@ -132,6 +129,18 @@ func (w *World) askWhoLives(n *node, f *inFlight, r *ec2.Response) bool {
 	return true
 }
 
+// near says whether an ENI is in the VPC of who asks, as EC2's answer about instances has it, and of the cluster.
+func (w *World) near(f *inFlight, r *ec2.Response, e *ec2.ENI) bool {
+	self := slices.IndexFunc(r.Instances, func(i ec2.Instance) bool { return i.ID == f.req.Caller })
+	cluster := ""
+	for _, t := range e.Tags {
+		if t.Key == acts.TagCluster {
+			cluster = t.Value
+		}
+	}
+	return r.Code == "" && !r.Lost && self >= 0 && r.Instances[self].VPC == e.VPC && cluster == w.cfg.Cluster
+}
+
 // gone says whether EC2's answer about instances has no living one with that ID. One that lacks who asks is not believed.
 func (f *inFlight) gone(r *ec2.Response, owner string) bool {
 	lives := func(id ec2.InstanceID) bool {
@@ -181,8 +190,10 @@ func (w *World) eni(e *ec2.ENI) ipam.ENI {
 		switch t.Key {
 		case acts.TagOwner:
 			out.Owner = t.Value
-		case tagCreated:
-			out.Created, _ = strconv.ParseInt(t.Value, 10, 64)
+		case acts.TagCreated:
+			if at, err := time.Parse(time.RFC3339, t.Value); err == nil {
+				out.Created = at.Unix()
+			}
 		case acts.TagNoManage:
 			out.NoManage = t.Value
 		}
@@ -197,7 +208,7 @@ func (w *World) described(f *inFlight, r *ec2.Response) ipam.Input {
 		in.Complete, in.Err = true, ""
 		for i := range f.enis {
 			e := w.eni(&f.enis[i])
-			e.OwnerGone = f.gone(r, e.Owner)
+			e.OwnerGone, e.Near = f.gone(r, e.Owner), w.near(f, r, &f.enis[i])
 			in.ENIs = append(in.ENIs, e)
 		}
 		return in
@@ -232,8 +243,12 @@ func (w *World) startLook(n *node, l *ipam.Look) {
 		w.send(n, &inFlight{id: l.ID, what: l.What, req: ec2.Request{Action: ec2.DescribeNetworkInterfaces, Caller: n.inst, FilterInstance: string(n.inst)}})
 		return
 	case ipam.LookLeaked:
-		w.send(n, &inFlight{id: l.ID, what: l.What, req: ec2.Request{Action: ec2.DescribeNetworkInterfaces, Caller: n.inst,
-			FilterStatus: "available", FilterTagKey: tagCluster, FilterTagValue: clusterName}})
+		f := &inFlight{id: l.ID, what: l.What, req: ec2.Request{Action: ec2.DescribeNetworkInterfaces, Caller: n.inst, FilterStatus: "available",
+			FilterTagKey: acts.TagCluster, FilterTagValue: w.cfg.Cluster}}
+		if w.cfg.Cluster == "" {
+			f.req.FilterTagKey = acts.TagOwner
+		}
+		w.send(n, f)
 		return
 	case ipam.LookKernel:
 		at += lookKernel
@@ -411,7 +426,7 @@ func (w *World) judgeDetach(n *node, e *ec2.Event) {
 }
 
 func (w *World) whose(n *node) acts.Whose {
-	return acts.Whose{Model: w.cloud, Node: n.inst, LeavesUntagged: n.set.LeaveUntagged}
+	return acts.Whose{Model: w.cloud, Node: n.inst, Cluster: w.cfg.Cluster, LeavesUntagged: n.set.LeaveUntagged}
 }
 
 // touched is an edge at which I14 is judged.

@@ -164,7 +164,7 @@ func (w *World) leaks(n *node) []string {
 func (w *World) settleCloud() {
 	var leaks []string
 	for _, e := range w.cloud.AllENIs() {
-		if e.Status == ec2.Available && acts.Made(&e) && !w.known(string(e.ID)) {
+		if e.Status == ec2.Available && acts.Made(w.cloud, w.cfg.Cluster, &e) && !w.known(string(e.ID)) {
 			leaks = append(leaks, "ENI "+string(e.ID)+" is available and nobody will delete it")
 		}
 	}

@@ -50,7 +50,7 @@ func (w *World) startDaemon(n *node) {
 	}
 	n.starts++
 	in := ipam.Start{Boot: "boot", Rebooted: !n.booted, Booted: n.bootedAt, Seed: w.random(), Daemon: n.self, Version: n.version, Wall: wallAtZero,
-		Cluster: clusterName, Settings: n.set}
+		Cluster: w.cfg.Cluster, Settings: n.set}
 	w.records(n, &in)
 	n.booted = true
 	w.audit.Started(w.now, int(n.no))

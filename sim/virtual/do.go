@@ -45,7 +45,7 @@ func (w *World) Do(a *sim.Act) (id int) {
 	case scn.Kube:
 		w.took(id, w.api(a))
 	case scn.EC2, scn.IMDS:
-		c := acts.Cloud{Model: w.cloud, Now: w.now, Instance: func(i int) ec2.InstanceID { return w.nodes[i].inst }, Address: acts.AddressIn(w.kube)}
+		c := acts.Cloud{Model: w.cloud, Cluster: w.cfg.Cluster, Now: w.now, Instance: func(i int) ec2.InstanceID { return w.nodes[i].inst }, Address: acts.AddressIn(w.kube)}
 		if p, ok := w.kube.Find(a.Text("pod")); ok {
 			w.acts.Means(id, a.Text("pod"), p.Name)
 		}

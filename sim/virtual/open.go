@@ -16,7 +16,7 @@ func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant) (*World, error) {
 
 // OpenWith is Open with a book that is told what is done from t=0 on.
 func OpenWith(c *sim.Cluster, seed uint64, m *mutants.Mutant, b *story.Book) (*World, error) {
-	cfg := Config{Nodes: c.Nodes, Type: c.Type, VPC: c.VPC, Subnet: c.Subnet, Runtime: c.Runtime, Warm: c.Warm, Budget: c.Budget,
+	cfg := Config{Nodes: c.Nodes, Cluster: c.Name, Type: c.Type, VPC: c.VPC, Subnet: c.Subnet, Runtime: c.Runtime, Warm: c.Warm, Budget: c.Budget,
 		Version: c.Version, MaxPods: c.MaxPods, Settings: c.Settings, Seed: seed, Mutant: m, Quiet: c.Nodes > storyNodes, Book: b}
 	for _, s := range c.Start {
 		cfg.Start = append(cfg.Start, Workload{Name: s.Name, Count: s.Count, Nodes: s.Nodes})

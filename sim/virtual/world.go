@@ -22,6 +22,7 @@ import (
 // Config of a world: what a scenario's cluster, config and start lines say.
 type Config struct {
 	Nodes    int
+	Cluster  string // CLUSTER_NAME, which is tagged on every ENI; "" is unset
 	Type     string // instance type
 	VPC      netip.Prefix
 	Subnet   netip.Prefix
@@ -45,9 +46,6 @@ type Workload struct {
 	Nodes    []int // 1-based
 	Stateful bool
 }
-
-// clusterName is tagged on every ENI.
-const clusterName = "enilab"
 
 // World is a cluster in virtual time: one heap, N nodes, pure models. It is a value that can be forked.
 type World struct {
@@ -163,7 +161,8 @@ var socketNames = []string{"right", "absent", "unimplemented", "empty", "partial
 
 // New makes a world, starts its daemons and workloads, and runs it until they are ready: that is t=0.
 func New(cfg Config) (*World, error) {
-	cloud := ec2.Config{VPCs: []ec2.VPC{{CIDRs: []netip.Prefix{cfg.VPC}}}, Subnets: []ec2.SubnetConfig{{CIDR: cfg.Subnet}}}
+	vpc, subnet := acts.Neighbour()
+	cloud := ec2.Config{VPCs: []ec2.VPC{{CIDRs: []netip.Prefix{cfg.VPC}}, vpc}, Subnets: []ec2.SubnetConfig{{CIDR: cfg.Subnet}, subnet}}
 	if err := cloud.Validate(); err != nil {
 		return nil, err
 	}

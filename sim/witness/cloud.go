@@ -30,7 +30,7 @@ func (w *Witness) Served(m *ec2.Cloud, node int32, q *ec2.Request, r *ec2.Respon
 
 // Asked is a request of a node that EC2 is about to execute: I14 is judged.
 func (w *Witness) Asked(m *ec2.Cloud, node int32, q *ec2.Request) {
-	whose := acts.Whose{Model: m, Node: q.Caller, LeavesUntagged: w.leaves[node]}
+	whose := acts.Whose{Model: m, Node: q.Caller, Cluster: w.Cluster, LeavesUntagged: w.leaves[node]}
 	if what, id := whose.Mutates(q); id != "" {
 		w.Audit.Touched(w.Eyes.Now(), int(node), what, string(id), whose.NotOurs(id))
 	}
@@ -122,9 +122,9 @@ func ENIs(m *ec2.Cloud, i ec2.InstanceID, set *ipam.Settings) (out []audit.Cloud
 	return out
 }
 
-// Orphans are the ENIs that are attached to nothing and that none of these daemons knows: nobody will delete them (I5). A nil Life is a
+// Orphans are the cluster's ENIs that are attached to nothing and that none of these daemons knows: nobody will delete them (I5). A nil Life is a
 // node without a daemon.
-func Orphans(m *ec2.Cloud, lives []*Life) (out []string) {
+func (w *Witness) Orphans(m *ec2.Cloud, lives []*Life) (out []string) {
 	known := map[string]bool{}
 	for _, l := range lives {
 		if l == nil {
@@ -136,7 +136,7 @@ func Orphans(m *ec2.Cloud, lives []*Life) (out []string) {
 		}
 	}
 	for _, e := range m.AllENIs() {
-		if e.Status == ec2.Available && acts.Made(&e) && !known[string(e.ID)] {
+		if e.Status == ec2.Available && acts.Made(m, w.Cluster, &e) && !known[string(e.ID)] {
 			out = append(out, "ENI "+string(e.ID)+" is available and nobody will delete it")
 		}
 	}

@@ -27,11 +27,12 @@ type Eyes interface {
 
 // Witness is what the daemons of one world have in common.
 type Witness struct {
-	Eyes   Eyes
-	Audit  *audit.Auditor
-	Story  *story.Story
-	Book   *story.Book     // written from t=0 on; nil: nobody compares it
-	Mutant *mutants.Mutant // plays the daemons; nil: none
+	Eyes    Eyes
+	Cluster string // CLUSTER_NAME of the daemons; "" is unset
+	Audit   *audit.Auditor
+	Story   *story.Story
+	Book    *story.Book     // written from t=0 on; nil: nobody compares it
+	Mutant  *mutants.Mutant // plays the daemons; nil: none
 	// Heard, if any, is told of every input before the second Node is stepped with it.
 	Heard func(l *Life, in ipam.Input)
 

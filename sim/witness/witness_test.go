@@ -222,7 +222,7 @@ func TestHappened(t *testing.T) {
 	if c := witness.ENIs(m, i, &ipam.Settings{}); len(c) != 1 || c[0].ID != string(eni) || len(c[0].Secondaries) != 2 {
 		t.Errorf("the cut has %+v", c)
 	}
-	if o := witness.Orphans(m, []*witness.Life{nil}); len(o) != 0 {
+	if o := new(witness.Witness).Orphans(m, []*witness.Life{nil}); len(o) != 0 {
 		t.Errorf("orphans: %v", o)
 	}
 }
