@@ -82,6 +82,9 @@ func printLife(w io.Writer, r *local.Response, err error, s *settings.Settings, 
 		_, err = fmt.Fprintln(w, "alive")
 		return err
 	}
+	if !errors.Is(err, local.ErrNobody) { // it listens, and hangs: it may be the one at the rival's address too
+		return err
+	}
 	if other := probe(s.Rival, s.Socket, left); other != nil {
 		_, err = fmt.Fprintln(w, "alive, and waits:", other)
 	}

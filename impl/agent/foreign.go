@@ -1,8 +1,13 @@
 package agent
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/netip"
+	"time"
 
 	"github.com/enilab/enilab/impl/intent"
 	"github.com/enilab/enilab/impl/ipam"
@@ -44,12 +49,13 @@ func (x foreignFields) read(message []byte) (att ipam.Attachment, pod ipam.Pod, 
 
 // serveForeign answers amazon-vpc-cni-k8s's plugin: an ADD is told what is wrong, and a DEL is done, as one that found no daemon.
 func (d *daemon) serveForeign(c net.Conn, said []byte, who string) {
-	if err := unary.Serve(c, said, func(method string, message []byte) unary.Reply { return d.foreign(method, message, who) }); err != nil {
+	if err := unary.Serve(c, said, func(method string, message []byte) unary.Reply { return d.foreign(method, message, who, true) }); err != nil {
 		d.log.Warn("a caller speaks HTTP/2, and is no plugin that ipamd knows", "who", who, "err", err)
 	}
 }
 
-func (d *daemon) foreign(method string, message []byte, who string) unary.Reply {
+// foreign answers one call. Who is not trusted is told the same, and nothing is done for him.
+func (d *daemon) foreign(method string, message []byte, who string, trusted bool) unary.Reply {
 	switch method {
 	case foreignAdd:
 		att, pod, version, err := inAdd.read(message)
@@ -62,6 +68,10 @@ func (d *daemon) foreign(method string, message []byte, who string) unary.Reply 
 		return unary.Reply{Code: foreignCode, Text: plain.Replace(why)}
 	case foreignDel:
 		att, pod, version, err := inDel.read(message)
+		if !trusted {
+			d.log.Warn("a DEL of an older plugin of amazon-vpc-cni-k8s; install the plugin that belongs to this ipamd", "pod", pod, "attachment", att, "version", version)
+			return unary.Reply{Code: unary.NotFound, Text: foreignUnknown + ": ipamd releases its address once the runtime and the kernel have lost it"}
+		}
 		if err == nil {
 			err = intent.Write(d.intentDir(), intent.Intent{Attachment: att, Pod: pod, Version: d.c.Version})
 		}
@@ -74,3 +84,50 @@ func (d *daemon) foreign(method string, message []byte, who string) unary.Reply 
 	}
 	return unary.Reply{Code: unary.Unimplemented, Text: "ipamd does not know the method " + method}
 }
+
+// hearOlder answers the plugin of amazon-vpc-cni-k8s up to 1.22 as well, which asks its daemon over TCP: without that all it has to say is that
+// nobody is there. Anybody on the node may connect, so nobody's DEL is done.
+func (d *daemon) hearOlder() {
+	host, _, err := net.SplitHostPort(d.c.Rival)
+	if a, bad := netip.ParseAddr(host); err != nil || bad != nil || !a.IsLoopback() {
+		return
+	}
+	if d.older, err = net.Listen("tcp", d.c.Rival); err != nil {
+		d.log.Warn("older plugins of amazon-vpc-cni-k8s cannot be told that they are not this daemon's", "err", err)
+		return
+	}
+	l, places := d.older, make(chan struct{}, mostOlder)
+	d.log.Info("ipamd answers older plugins of amazon-vpc-cni-k8s, to tell them that they are not its own", "address", l.Addr())
+	d.go_(func() {
+		for {
+			places <- struct{}{}
+			c, err := l.Accept()
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			if err != nil {
+				<-places
+				time.Sleep(acceptPause)
+				continue
+			}
+			d.go_(func() {
+				defer func() { <-places }()
+				defer c.Close()
+				defer context.AfterFunc(d.ctx, func() { c.Close() })()
+				_ = c.SetDeadline(time.Now().Add(olderBound))
+				who := c.RemoteAddr().String()
+				err := unary.Serve(c, nil, func(method string, message []byte) unary.Reply { return d.foreign(method, message, who, false) })
+				if err != nil && !errors.Is(err, io.EOF) {
+					d.log.Debug("a caller speaks no gRPC", "who", who, "err", err)
+				}
+			})
+		}
+	})
+}
+
+const (
+	// mostOlder are served at once; the others wait in the listener's backlog.
+	mostOlder = 8
+	// olderBound is how long each of them may take.
+	olderBound = 5 * time.Second
+)

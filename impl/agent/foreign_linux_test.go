@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,11 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/unary"
@@ -90,6 +96,58 @@ func TestForeignPlugin(t *testing.T) {
 	}
 	if err := r.foreignCall(foreignDel, foreignDelOf("two")); err != nil {
 		t.Errorf("a DEL that cannot be kept was told %v; expected the answer without Success, after which the plugin fails", err)
+	}
+}
+
+// verbatim is a codec that leaves messages alone.
+type verbatim struct{}
+
+func (verbatim) Name() string { return "verbatim" }
+
+func (verbatim) Marshal(v any) ([]byte, error) { return v.([]byte), nil }
+
+func (verbatim) Unmarshal(data []byte, v any) error { *v.(*[]byte) = bytes.Clone(data); return nil }
+
+// TestOlderPlugin: up to 1.22 it asks over TCP, where nobody knows who asks: it is told the same, and nothing is done.
+func TestOlderPlugin(t *testing.T) {
+	r := newRig(t, 2)
+	r.c.Rival = "127.0.0.1:0"
+	r.start().serves()
+	_, address, _ := strings.Cut(r.log.String(), "address=")
+	address, _, _ = strings.Cut(address, "\n")
+	ctx, cancel := context.WithTimeout(context.Background(), soon)
+	defer cancel()
+	call := func(method string, message []byte) error { // a plugin connects, asks once, and is gone
+		g, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.Close()
+		var got []byte
+		return g.Invoke(ctx, method, message, &got, grpc.ForceCodec(verbatim{}))
+	}
+	if err := call(foreignAdd, unary.AppendText(nil, 1, "web-0")); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "ipamd init") {
+		t.Errorf("ADD was told %v, expected that the plugin is another's", err)
+	}
+	r.add("one")
+	if err := call(foreignDel, foreignDelOf("one")); status.Code(err) != codes.NotFound || !strings.Contains(err.Error(), foreignUnknown) {
+		t.Errorf("DEL was told %v, expected %q, which is a success that touches nothing", err, foreignUnknown)
+	}
+	if v := r.view(); v.Requests != 0 || !r.assigned("one") {
+		t.Errorf("somebody's DEL over TCP was done: %+v", v)
+	}
+	if left, _ := filepath.Glob(filepath.Join(r.c.RunDir, intentDir, "*.json")); len(left) > 0 {
+		t.Errorf("it was kept as an intent: %v", left)
+	}
+	mute, err := net.Dial("tcp", address) // holds nothing up
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	r.end()
+	if c, err := net.Dial("tcp", address); err == nil {
+		c.Close()
+		t.Error("it has ended, and still listens")
 	}
 }
 

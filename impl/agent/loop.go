@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -56,8 +57,9 @@ type daemon struct {
 	slots    chan struct{} // one per caller that is served; any goroutine
 	lock     *os.File      // the node is ours as long as it is open
 	listener *local.Listener
-	silent   silent // any goroutine
-	closed   bool   // it is
+	older    net.Listener // for older plugins of another CNI; nil: there is none
+	silent   silent       // any goroutine
+	closed   bool         // it is
 
 	began    time.Duration
 	before   bool // an earlier daemon has served since the machine started
@@ -133,6 +135,7 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	l := d.listener
 	d.go_(func() { d.accept(l) })
+	d.hearOlder()
 	d.watchSocket()
 	d.loop(ctx)
 	d.deaf()

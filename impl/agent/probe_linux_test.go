@@ -68,6 +68,7 @@ func TestProbes(t *testing.T) {
 		"can take no pods":        {socket: answering(t, &local.Response{Reasons: []string{"EC2 refuses"}}), alive: true, says: "alive"},
 		"is stuck":                {socket: answering(t, &local.Response{Ready: true, Busy: true, Reasons: []string{"ipamd is busy"}}), ready: true, says: "busy"},
 		"refuses":                 {socket: answering(t, &local.Response{Code: 7, Text: "only root may ask"}), says: "only root"},
+		"hangs, as its own port":  {socket: answering(t, nil), rival: rival.Addr().String(), says: "did not answer"},
 		"hangs":                   {socket: answering(t, nil), says: "did not answer"},
 		"is not there":            {socket: nobody, says: "does not run"},
 		"waits for another CNI's": {socket: nobody, rival: rival.Addr().String(), alive: true, says: "alive, and waits: another CNI's daemon"},

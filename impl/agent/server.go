@@ -92,6 +92,9 @@ func (d *daemon) deaf() {
 	if !d.closed {
 		d.closed = true
 		_ = d.listener.Close() // the socket is gone or will be replaced
+		if d.older != nil {
+			_ = d.older.Close()
+		}
 	}
 }
 
