@@ -49,17 +49,19 @@ func (w Whose) NotOurs(id ec2.ENIID) string {
 	return ""
 }
 
-// elsewhere says of an ENI that a CNI made why that was none of this cluster's; "" is that it may have been. The cluster's own subnet is the
-// model's first one.
+// elsewhere says of an ENI that a CNI made why that was none of this cluster's; "" is that it may have been.
 func elsewhere(m *ec2.Cloud, cluster string, e *ec2.ENI) string {
 	switch {
 	case tagOf(e, TagCluster) != cluster:
 		return "it is another cluster's"
-	case e.VPC != m.Subnets()[0].VPC:
+	case !Here(m, e):
 		return "it is in another VPC"
 	}
 	return ""
 }
+
+// Here says whether an ENI is in the cluster's VPC, for which its world has a network. The cluster's subnet is the model's first one.
+func Here(m *ec2.Cloud, e *ec2.ENI) bool { return e.VPC == m.Subnets()[0].VPC }
 
 // lives says whether there is such an instance, and not only its memory.
 func (w Whose) lives(id ec2.InstanceID) bool {

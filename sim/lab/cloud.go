@@ -93,7 +93,7 @@ func (w *World) cloudEvent(e *ec2.Event) {
 // assignAll routes an ENI's addresses to it.
 func (w *World) assignAll(id ec2.ENIID) {
 	e, ok := w.cloud.ENI(id)
-	if !ok {
+	if !ok || !acts.Here(w.cloud, &e) {
 		return
 	}
 	for _, a := range addressesOf(&e) {
