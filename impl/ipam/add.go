@@ -173,6 +173,19 @@ func (n *Node) addSaved(now time.Duration, ix int32, tag uint64, ok bool) {
 		n.undo(now, ix)
 		return
 	}
+	n.wirePod(ix)
+}
+
+// wirePod makes an attachment whose row is durable, unless a link of that name is being made: two plans about one name would be mixed up.
+func (n *Node) wirePod(ix int32) {
+	a := &n.Addrs[ix]
+	for i := range n.Addrs {
+		if o := &n.Addrs[i]; o.Wiring && o.Veth == a.Veth {
+			a.Held = true
+			return
+		}
+	}
+	a.Wiring = true
 	spec := n.spec(ix)
 	evicted := n.displace(ix, &spec)
 	plan := dataplane.PodPlan(spec)
@@ -182,13 +195,27 @@ func (n *Node) addSaved(now time.Duration, ix int32, tag uint64, ok bool) {
 	n.emit(&Apply{ID: n.await(podPlan, ix), Lane: Lane{Kind: PodLane, Att: a.Att}, Plan: plan})
 }
 
+// wireHeld goes on with who waited for a link of that name.
+func (n *Node) wireHeld(now time.Duration, veth string) {
+	for i := range n.Addrs {
+		if a := &n.Addrs[i]; a.Held && a.Veth == veth {
+			a.Held = false
+			if a.Req == 0 {
+				n.undo(now, int32(i))
+				continue
+			}
+			n.wirePod(int32(i))
+		}
+	}
+}
+
 // displace makes room for a new incarnation of a pod whose older sandbox is still here (rule G): the canonical name
 // belongs to the newest.
 func (n *Node) displace(ix int32, spec *dataplane.PodSpec) (evict string) {
 	a := &n.Addrs[ix]
 	for i := range n.Addrs {
 		o := &n.Addrs[i]
-		if int32(i) == ix || !o.Keyed || o.Veth != a.Veth {
+		if int32(i) == ix || !o.Keyed || o.Veth != a.Veth || o.Op == adding { // which has no link yet
 			continue
 		}
 		old := alias(o.Att, o.IP)
@@ -198,7 +225,7 @@ func (n *Node) displace(ix int32, spec *dataplane.PodSpec) (evict string) {
 		}
 		o.Veth = dataplane.DisplacedVethName(n.Set.VethPrefix, old)
 		spec.Displaced, spec.DisplacedName = old, o.Veth
-		if o.Op != adding && o.Op != recording { // its own Save may fail yet; the kernel knows its name
+		if o.Op != recording { // its own Save may fail yet; the kernel knows its name
 			n.putAddress(int32(i))
 		}
 		n.note(Note{Mark: Displaced, Att: o.Att, Addr: o.IP})
@@ -223,7 +250,8 @@ func (n *Node) podApplied(now time.Duration, ix int32, in Applied) {
 
 func (n *Node) addApplied(now time.Duration, ix int32, in Applied) {
 	a := &n.Addrs[ix]
-	a.Tag = n.Steps
+	a.Tag, a.Wiring = n.Steps, false
+	defer n.wireHeld(now, a.Veth)
 	switch {
 	case in.Err == nil && a.Req != 0:
 		att, req := a.Att, a.Req

@@ -318,7 +318,7 @@ func (n *Node) addressGone(i int32) {
 		n.place(i, -1)
 		a.ENIID = ""
 		n.quarantine(i, why)
-	case a.State == Cooling && a.Att != Attachment{}: // it may come back, and cools on
+	case a.Att != Attachment{}: // it may come back, and cools on, or is set aside
 		n.place(i, -1)
 		a.ENIID = ""
 		n.putAddress(i)

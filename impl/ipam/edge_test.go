@@ -3,6 +3,8 @@ package ipam_test
 import (
 	"net/netip"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -99,5 +101,92 @@ func TestClaimedInQuarantine(t *testing.T) {
 	}
 	if w.marks[ipam.RecoveredRuntime] != 1 {
 		t.Errorf("it is told %d times", w.marks[ipam.RecoveredRuntime])
+	}
+}
+
+// TestAQuarantinedPodsENIGoes: its row stays until somebody ends the attachment, or its next ADD would give it a second address.
+func TestAQuarantinedPodsENIGoes(t *testing.T) {
+	for _, what := range []string{"the ENI is deleted", "the address is unassigned"} {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t, ipam.Sound())
+			w.start()
+			w.live(10 * time.Second)
+			w.sevenPods()
+			v := w.eni("eni-1")
+			i := slices.IndexFunc(w.boxes, func(b box) bool { return slices.Contains(v.Addresses, b.addr) })
+			if i < 0 {
+				t.Fatalf("no pod is on %+v", v)
+			}
+			b := w.boxes[i]
+			row := w.rows[ipam.Key{Address: b.addr}]
+			row.State = ipam.Quarantined
+			w.rows[row.Key()] = row // an earlier daemon set it aside
+			w.start()
+			w.live(10 * time.Second)
+			if w.seenView().Quarantined != 1 {
+				t.Fatalf("the row is not set aside: %+v", w.seenView())
+			}
+			if what == "the ENI is deleted" {
+				w.kernel.Unplug(v.MAC)
+				w.enis = slices.DeleteFunc(w.enis, func(e cloudENI) bool { return e.ID == v.ID })
+			} else {
+				v.Addresses = slices.DeleteFunc(v.Addresses, func(a netip.Addr) bool { return a == b.addr })
+			}
+			w.live(5 * time.Minute)
+			if r, ok := w.node.Find(b.att); !ok || r.State != ipam.Quarantined || r.Address != b.addr {
+				t.Errorf("the pod lives, and its row is %+v, %v", r, ok)
+			}
+		})
+	}
+}
+
+// TestTwoSandboxesOfOnePodAtOnce: their plans are about one link name. The newer's waits until the older's is done, and then knows whose the name is.
+func TestTwoSandboxesOfOnePodAtOnce(t *testing.T) {
+	for _, made := range []bool{true, false} {
+		t.Run("the older is made: "+strconv.FormatBool(made), func(t *testing.T) {
+			w := ready(t, ipam.Sound())
+			w.up("c0", "web-1")
+			plan := func(id string) (ipam.Req, func(ipam.Effect) bool) {
+				b := *w.pod(id, "web-1")
+				return w.add(&b), func(e ipam.Effect) bool {
+					p, ok := e.(*ipam.Apply)
+					return ok && p.Lane.Kind == ipam.PodLane && p.Lane.Att == b.att && p.Plan.Ops[len(p.Plan.Ops)-1].Kind == dataplane.EnsureRule
+				}
+			}
+			older, isOlder := plan("c1")
+			newer, isNewer := plan("c2")
+			tooEarly := false
+			w.tap = func(_ ipam.Input, effs []ipam.Effect) { tooEarly = tooEarly || slices.ContainsFunc(effs, isNewer) }
+			p := w.until("the older's plan", isOlder)
+			for len(w.saves[ipam.RunStore]) > 0 {
+				w.save(ipam.RunStore, 1)
+			}
+			if w.tap = nil; tooEarly {
+				t.Fatal("two plans about one link name are under way")
+			}
+			if made {
+				w.step(w.outcome(p))
+			} else {
+				a := p.(*ipam.Apply)
+				done, _ := w.kernel.Apply(a.Plan, 0, 1)
+				w.step(ipam.Applied{ID: a.ID, Done: done, Err: &dataplane.Error{Kind: dataplane.NoNamespace, Op: done}})
+			}
+			w.step(w.outcome(w.until("the newer's plan", isNewer)))
+			w.calm()
+			if r := w.replies[newer]; r == nil || r.Err != nil {
+				t.Errorf("the newer ADD was told %+v", r)
+			}
+			if r := w.replies[older]; r == nil || (r.Err == nil) != made {
+				t.Errorf("the older ADD was told %+v", r)
+			}
+			for _, l := range w.kernel.Observe().Links {
+				if l.Name == dataplane.HostVethName(w.set.VethPrefix, "default", "web-1") && !strings.Contains(l.Alias, " c2 ") {
+					t.Errorf("the pod's name is that of %s, expected the newest's", l.Alias)
+				}
+				if r, ok := w.node.Find(att(strings.Fields(l.Alias + " - - -")[2])); ok && r.Veth != l.Name {
+					t.Errorf("%s is called %s, and its row says %s", l.Alias, l.Name, r.Veth)
+				}
+			}
+		})
 	}
 }

@@ -462,8 +462,8 @@ func (n *Node) finish(now time.Duration, ix int32) {
 	}
 }
 
-// strand takes an ENI's addresses out of the books; living pods keep their rows, as quarantined, so that DEL finds them. Of one whose ADD
-// goes on EC2 is asked once more.
+// strand takes an ENI's addresses out of the books; what is or was an attachment's keeps its row, that of a living pod as quarantined, so that
+// DEL finds it. Of one whose ADD goes on EC2 is asked once more.
 func (n *Node) strand(now time.Duration, ix int32) {
 	for i := range n.Addrs {
 		a := &n.Addrs[i]
@@ -476,7 +476,7 @@ func (n *Node) strand(now time.Duration, ix int32) {
 			n.quarantine(int32(i), "its ENI "+a.ENIID+" is gone")
 		case a.State == Assigned:
 			n.want(LookAttached, now+askPause)
-		case a.Op == noOp && (a.State != Cooling || a.Att == Attachment{}):
+		case a.Op == noOp && a.Att == Attachment{}:
 			n.forget(int32(i))
 		}
 	}
