@@ -31,9 +31,10 @@ type address struct {
 	alias   string // of its link, made when it is first asked for
 	Tries   int
 	Retry   time.Duration
-	Wiring  bool // adding: its plan is under way
-	Held    bool // adding: its plan waits for that of another sandbox of the pod
-	Removed bool // cooling: nothing of the attachment is left in the kernel by our own doing
+	Was     Attachment // recording: whose its record says that it is
+	Wiring  bool       // adding: its plan is under way
+	Held    bool       // adding: its plan waits for that of another sandbox of the pod
+	Removed bool       // cooling: nothing of the attachment is left in the kernel by our own doing
 	Flows   flows
 	Leaving bool // free, and about to be unassigned
 

@@ -190,3 +190,22 @@ func TestTwoSandboxesOfOnePodAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// TestDELOfWhomTheRecordNames: the kernel shows that another sandbox has the address. Whom the record named is answered when that is durable, or a
+// daemon that dies would find the address assigned to who was told that it is gone.
+func TestDELOfWhomTheRecordNames(t *testing.T) {
+	w := ready(t, ipam.Sound())
+	b, a := w.up("c1", "web-1")
+	row := w.rows[ipam.Key{Address: a}]
+	row.Att = att("c0")
+	w.rows[row.Key()] = row
+	old := *b
+	old.att = row.Att
+	w.start()
+	del := w.del(&old)
+	w.live(time.Second) // the effect contract is judged
+	w.answered(del)
+	if r, ok := w.node.Find(b.att); !ok || r.Address != a || w.rows[row.Key()].Att != b.att {
+		t.Errorf("the address is recorded as %+v, expected %v's", w.rows[row.Key()], b.att)
+	}
+}

@@ -257,8 +257,15 @@ func (n *Node) refuseVersion(r Req, v Verb, att Attachment, plugin int) {
 
 // busy says whether an operation runs on the attachment.
 func (n *Node) busy(att Attachment) bool {
-	ix, ok := n.rowOf(att)
-	return ok && n.Addrs[ix].Op != noOp
+	if ix, ok := n.rowOf(att); ok {
+		return n.Addrs[ix].Op != noOp
+	}
+	for i := range n.Addrs { // its address is being recorded as another's
+		if a := &n.Addrs[i]; a.Op == recording && a.Was == att {
+			return true
+		}
+	}
+	return false
 }
 
 // waits says whether an ADD of the attachment waits for an address.

@@ -75,9 +75,11 @@ func (n *Node) recordSaved(now time.Duration, ix int32, tag uint64, ok bool) {
 		n.retryLater(now, a)
 		return
 	}
-	a.Op, a.Tries = noOp, 0
+	att, was := a.Att, a.Was
+	a.Op, a.Tries, a.Was = noOp, 0, Attachment{}
 	n.want(LookKernel, now+coolBatch) // what was recovered is compared with its plan
-	n.runQueued(now, a.Att)
+	n.runQueued(now, att)
+	n.runQueued(now, was)
 }
 
 // restore puts a durable row back as it was.
@@ -240,6 +242,7 @@ func (n *Node) recalled(now time.Duration, r *Row, index *dataplane.Index) {
 			return
 		}
 		n.unkey(ix)
+		a.Was = a.Att
 		a.Att, a.Pod, a.Netns, a.Veth, a.MAC = r.Att, r.Pod, 0, r.Veth, r.MAC
 		n.become(ix, Assigned)
 		n.key(ix)
