@@ -56,17 +56,6 @@ func TestDrawn(t *testing.T) {
 	}
 }
 
-// TestTheAttachLimitIsDrawnOnce: seed 11653 would have drawn it twice, which EC2 may not say to a CNI that owes an answer in time.
-func TestTheAttachLimitIsDrawnOnce(t *testing.T) {
-	f, c, err := swarm.Read("limit.scn", []byte(swarm.Draw(11653)))
-	if err == nil {
-		err = swarm.Owed(f, c)
-	}
-	if err != nil {
-		t.Error(err)
-	}
-}
-
 // TestEveryVerbIsDrawnOrDeadly: a new verb is drawn by the swarm, or somebody says why no CNI survives it.
 func TestEveryVerbIsDrawnOrDeadly(t *testing.T) {
 	drawn := swarm.Drawn()
