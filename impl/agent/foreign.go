@@ -110,19 +110,21 @@ func (d *daemon) hearOlder() {
 				time.Sleep(acceptPause)
 				continue
 			}
-			d.go_(func() {
-				defer func() { <-places }()
-				defer c.Close()
-				defer context.AfterFunc(d.ctx, func() { c.Close() })()
-				_ = c.SetDeadline(time.Now().Add(olderBound))
-				who := c.RemoteAddr().String()
-				err := unary.Serve(c, nil, func(method string, message []byte) unary.Reply { return d.foreign(method, message, who, false) })
-				if err != nil && !errors.Is(err, io.EOF) {
-					d.log.Debug("a caller speaks no gRPC", "who", who, "err", err)
-				}
-			})
+			d.go_(func() { d.serveOlder(c); <-places })
 		}
 	})
+}
+
+// serveOlder answers one call of whoever connects.
+func (d *daemon) serveOlder(c net.Conn) {
+	defer c.Close()
+	defer context.AfterFunc(d.ctx, func() { c.Close() })()
+	_ = c.SetDeadline(time.Now().Add(olderBound))
+	who := c.RemoteAddr().String()
+	err := unary.Serve(c, nil, func(method string, message []byte) unary.Reply { return d.foreign(method, message, who, false) })
+	if err != nil && !errors.Is(err, io.EOF) {
+		d.log.Debug("a caller speaks no gRPC", "who", who, "err", err)
+	}
 }
 
 const (

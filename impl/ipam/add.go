@@ -169,16 +169,18 @@ func (n *Node) addSaved(now time.Duration, ix int32, tag uint64, ok bool) {
 		return
 	}
 	a.Allocated = now
+	n.wirePod(now, ix)
+}
+
+// wirePod makes an attachment whose row is durable, if somebody waits for it. While a link of that name is being made it is held: two plans
+// about one name would be mixed up.
+func (n *Node) wirePod(now time.Duration, ix int32) {
+	a := &n.Addrs[ix]
+	a.Held = false
 	if a.Req == 0 {
 		n.undo(now, ix)
 		return
 	}
-	n.wirePod(ix)
-}
-
-// wirePod makes an attachment whose row is durable, unless a link of that name is being made: two plans about one name would be mixed up.
-func (n *Node) wirePod(ix int32) {
-	a := &n.Addrs[ix]
 	for i := range n.Addrs {
 		if o := &n.Addrs[i]; o.Wiring && o.Veth == a.Veth {
 			a.Held = true
@@ -199,12 +201,7 @@ func (n *Node) wirePod(ix int32) {
 func (n *Node) wireHeld(now time.Duration, veth string) {
 	for i := range n.Addrs {
 		if a := &n.Addrs[i]; a.Held && a.Veth == veth {
-			a.Held = false
-			if a.Req == 0 {
-				n.undo(now, int32(i))
-				continue
-			}
-			n.wirePod(int32(i))
+			n.wirePod(now, int32(i))
 		}
 	}
 }

@@ -26,7 +26,7 @@ func (w Whose) NotOurs(id ec2.ENIID) string {
 	if !ok {
 		return "" // it is gone: EC2 refuses whatever is done to it
 	}
-	made, manage := tagOf(&e, TagOwner), tagOf(&e, TagNoManage)
+	made, manage := TagOf(&e, TagOwner), TagOf(&e, TagNoManage)
 	here := e.Instance == w.Node
 	switch {
 	case here && e.DeviceIndex == 0 && e.NetworkCard == 0: // the instance cannot be without it
@@ -52,7 +52,7 @@ func (w Whose) NotOurs(id ec2.ENIID) string {
 // elsewhere says of an ENI that a CNI made why that was none of this cluster's; "" is that it may have been.
 func elsewhere(m *ec2.Cloud, cluster string, e *ec2.ENI) string {
 	switch {
-	case tagOf(e, TagCluster) != cluster:
+	case TagOf(e, TagCluster) != cluster:
 		return "it is another cluster's"
 	case !Here(m, e):
 		return "it is in another VPC"
@@ -101,10 +101,11 @@ func ENIOf(m *ec2.Cloud, attachment string) ec2.ENIID {
 
 // Made says whether a CNI of a cluster made an ENI, and has to delete it.
 func Made(m *ec2.Cloud, cluster string, e *ec2.ENI) bool {
-	return tagOf(e, TagOwner) != "" && e.Kind == ec2.Ordinary && tagOf(e, TagNoManage) != "true" && elsewhere(m, cluster, e) == ""
+	return TagOf(e, TagOwner) != "" && e.Kind == ec2.Ordinary && TagOf(e, TagNoManage) != "true" && elsewhere(m, cluster, e) == ""
 }
 
-func tagOf(e *ec2.ENI, key string) string {
+// TagOf is the value of an ENI's tag, "" if it has none.
+func TagOf(e *ec2.ENI, key string) string {
 	for _, t := range e.Tags {
 		if t.Key == key {
 			return t.Value

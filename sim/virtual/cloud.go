@@ -132,13 +132,7 @@ func (w *World) askWhoLives(n *node, f *inFlight, r *ec2.Response) bool {
 // near says whether an ENI is in the VPC of who asks, as EC2's answer about instances has it, and of the cluster.
 func (w *World) near(f *inFlight, r *ec2.Response, e *ec2.ENI) bool {
 	self := slices.IndexFunc(r.Instances, func(i ec2.Instance) bool { return i.ID == f.req.Caller })
-	cluster := ""
-	for _, t := range e.Tags {
-		if t.Key == acts.TagCluster {
-			cluster = t.Value
-		}
-	}
-	return r.Code == "" && !r.Lost && self >= 0 && r.Instances[self].VPC == e.VPC && cluster == w.cfg.Cluster
+	return r.Code == "" && !r.Lost && self >= 0 && r.Instances[self].VPC == e.VPC && acts.TagOf(e, acts.TagCluster) == w.cfg.Cluster
 }
 
 // gone says whether EC2's answer about instances has no living one with that ID. One that lacks who asks is not believed.
