@@ -149,6 +149,11 @@ func TestOlderPlugin(t *testing.T) {
 		c.Close()
 		t.Error("it has ended, and still listens")
 	}
+	if f, err := lock(r.c.RunDir); err != nil {
+		t.Errorf("who says nothing keeps the node from the next daemon: %v", err)
+	} else {
+		f.Close()
+	}
 }
 
 // TestForeignPluginItself is the same with the plugin of a release: ENILAB_SYSTEMS/amazon-vpc-cni-k8s/VERSION/aws-cni.
