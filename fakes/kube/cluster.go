@@ -134,8 +134,9 @@ func (c *Cluster) growNodes(n int) {
 	}
 }
 
-// Scale sets the number of replicas: a Deployment loses its newest pods first, a StatefulSet its
-// highest ordinals. False when there is no such workload.
+// Scale sets the number of replicas. A Deployment loses first those of its pods that no node has taken, then those that do not run, then
+// the others, of each the newest first, as a ReplicaSet does (k8s.io/kubernetes/pkg/controller, ActivePodsWithRanks): so it does not
+// matter who of a burst came first. A StatefulSet loses its highest ordinals. False when there is no such workload.
 func (c *Cluster) Scale(now time.Duration, name string, replicas int) bool {
 	li, ok := c.byLoad[name]
 	if !ok {
@@ -145,18 +146,31 @@ func (c *Cluster) Scale(now time.Duration, name string, replicas int) bool {
 	w.Replicas = max(replicas, 0)
 	if w.Kind == StatefulSet {
 		c.scaleOrdinals(now, li)
+		// One also loses a high ordinal while a low one is still going: that one comes back.
+		c.shrink(now, w, func(p *Pod) bool { return p.Ordinal >= w.Replicas })
+	} else {
+		for _, dispensable := range [...]func(*Pod) bool{
+			func(p *Pod) bool { return p.Node < 0 },
+			func(p *Pod) bool { return p.Phase != Running },
+			func(*Pod) bool { return true },
+		} {
+			c.shrink(now, w, func(p *Pod) bool { return w.count-w.deleting > w.Replicas && dispensable(p) })
+		}
 	}
-	// A StatefulSet also loses a high ordinal while a low one is still going: that one comes back.
-	for i := w.pods.last; i != none && (w.Kind == StatefulSet || w.count-w.deleting > w.Replicas); {
+	c.reconcile(now, li)
+	return true
+}
+
+// shrink deletes those of a workload's pods that may go, newest first.
+func (c *Cluster) shrink(now time.Duration, w *workload, may func(*Pod) bool) {
+	for i := w.pods.last; i != none; {
 		p := &c.pods[i]
-		older := p.ofWorkload.prev // deleting a pending pod frees its slot
-		if !p.Deleting && (w.Kind == Deployment || p.Ordinal >= w.Replicas) {
+		older := p.ofWorkload.prev // deleting a pod without a node frees its slot
+		if !p.Deleting && may(&p.Pod) {
 			c.remove(now, i, DefaultGrace)
 		}
 		i = older
 	}
-	c.reconcile(now, li)
-	return true
 }
 
 // Replicas is how many pods a workload is to have; false when there is no such workload.

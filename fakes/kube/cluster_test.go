@@ -422,3 +422,40 @@ func BenchmarkListPods(b *testing.B) {
 		c.ListPods(0)
 	}
 }
+
+// TestScaleDownSparesWhoRuns: who of a burst came first does not decide who goes.
+func TestScaleDownSparesWhoRuns(t *testing.T) {
+	c := New(1)
+	mustCreate(t, c, Spec{Name: "web", Replicas: 5, Nodes: []int{0}})
+	pods := slices.Clone(c.Pods("web"))
+	run := func(i int) { c.PodStarted(0, pods[i].UID, netip.MustParseAddr("10.0.0.9")) }
+	stay := func(replicas int, want ...int) {
+		t.Helper()
+		c.Scale(0, "web", replicas)
+		var have []int
+		for i, p := range pods {
+			if q, ok := c.Get(p.UID); ok && !q.Deleting {
+				have = append(have, i)
+			}
+		}
+		if !slices.Equal(have, want) {
+			t.Errorf("of %d replicas %v stay, expected %v", replicas, have, want)
+		}
+	}
+	run(1)
+	run(2)
+	run(4)
+	stay(4, 0, 1, 2, 4) // of two that do not run the newer goes
+	stay(2, 1, 2)       // the one that does not run goes, and of those that run the newest
+	c.Cordon(0, 0, true)
+	c.Scale(0, "web", 4)
+	pods = slices.DeleteFunc(slices.Clone(c.Pods("web")), func(p Pod) bool { return p.Deleting })
+	c.PodStopped(0, pods[0].UID)
+	if len(pods) != 4 || pods[2].Node >= 0 || pods[3].Node >= 0 {
+		t.Fatalf("%+v, expected two without a node", pods)
+	}
+	stay(3, 0, 1, 2) // of two without a node the newer goes
+	stay(2, 0, 1)    // and the other before one that has a node and does not run
+	stay(1, 1)
+	stay(0)
+}
