@@ -92,7 +92,8 @@ func template(workload string, machines []string) corev1.PodTemplateSpec {
 	}}
 }
 
-// scale sets the number of pods. Of a Deployment the newest go first, as in the models, whatever its controller would choose.
+// scale sets the number of pods. Of a Deployment those that do not run go first, which is its controller's choice everywhere; of the others the
+// newest, as in the models, whatever it would choose.
 func (k *controller) scale(name string, count int) error {
 	kind := k.kinds[name]
 	if kind == "" {
