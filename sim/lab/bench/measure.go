@@ -21,12 +21,13 @@ type samples struct {
 	rounds     int // of parallel ADDs at once, and DELs
 	parallel   int
 	pairs      int // ADDs with their DELs, in all, before memory is read again
+	flows      int // of others, beside which DELs are measured again
 	burst      int // pods at once on a small instance; 0: none
 }
 
 var (
-	full = samples{starts: 15, pods: 110, execs: 200, sequential: 250, rounds: 25, parallel: 10, pairs: 1000, burst: 50}
-	few  = samples{starts: 2, pods: 12, execs: 5, sequential: 5, rounds: 1, parallel: 10, pairs: 20}
+	full = samples{starts: 15, pods: 110, execs: 200, sequential: 250, rounds: 25, parallel: 10, pairs: 1000, flows: 200_000, burst: 50}
+	few  = samples{starts: 2, pods: 12, execs: 5, sequential: 5, rounds: 1, parallel: 10, pairs: 20, flows: 2000}
 )
 
 // pause between plugins that are measured one by one. The kernel frees the memory of a deleted link some 20 ms later, on the same CPUs.
@@ -68,7 +69,7 @@ func (x *bench) steady(ctx context.Context) error {
 		name string
 		run  func(context.Context) error
 	}{{"starts", x.startEmpty}, {"pods", x.fill}, {"starts beside pods", x.startFull}, {"exec", x.exec}, {"ADD and DEL one by one", x.oneByOne},
-		{"ADD and DEL at once", x.atOnce}, {"ADDs and DELs for its memory", x.churn}} {
+		{"ADD and DEL at once", x.atOnce}, {"ADDs and DELs for its memory", x.churn}, {"ADD and DEL beside flows", x.besideFlows}} {
 		x.r.progress(phase.name)
 		if err := phase.run(ctx); err != nil {
 			return fmt.Errorf("%s: %w", phase.name, err)
@@ -201,6 +202,27 @@ func (x *bench) churn(ctx context.Context) error {
 		return err
 	}
 	return x.memory(fmt.Sprintf("ipamd's memory after %d ADDs and DELs", x.pairs))
+}
+
+// besideFlows is ADD and DEL on a node whose conntrack is full of flows that are not its pods': what is forgotten of a pod is looked for among them.
+func (x *bench) besideFlows(ctx context.Context) error {
+	made, err := x.m.enterFlows(x.s.flows)
+	if err != nil {
+		return err
+	}
+	var batches []batch
+	for i := range max(1, x.s.sequential/5) { // a build that looks among them before it answers takes seconds
+		add, err := x.pod(ours, "churn-"+strconv.Itoa(i%10))
+		if err != nil {
+			return err
+		}
+		batches = append(batches, batch{"ADD", []run{add}}, batch{"DEL", []run{add.undo()}})
+	}
+	by, err := x.drive(ctx, batches, pause)
+	beside := fmt.Sprintf("beside %d flows of others", made)
+	x.r.add(row{what: "ADD, one by one, " + beside, ours: by["ADD"]})
+	x.r.add(row{what: "DEL, one by one, " + beside, asked: "1.3 of above", ours: by["DEL"]})
+	return err
 }
 
 // burst is pods at once on an instance whose pool has to grow for them, at EC2's published speed.
