@@ -134,9 +134,9 @@ func (c *Cluster) growNodes(n int) {
 	}
 }
 
-// Scale sets the number of replicas. A Deployment loses first those of its pods that no node has taken, then those that do not run, then
-// the others, of each the newest first, as a ReplicaSet does (k8s.io/kubernetes/pkg/controller, ActivePodsWithRanks): so it does not
-// matter who of a burst came first. A StatefulSet loses its highest ordinals. False when there is no such workload.
+// Scale sets the number of replicas. A Deployment loses first those of its pods that do not run, then the others, of each the newest first,
+// as a ReplicaSet does (k8s.io/kubernetes/pkg/controller, ActivePodsWithRanks): so it does not matter who of a burst came first. Whom no
+// node has taken is newer here than who has a node. A StatefulSet loses its highest ordinals. False when there is no such workload.
 func (c *Cluster) Scale(now time.Duration, name string, replicas int) bool {
 	li, ok := c.byLoad[name]
 	if !ok {
@@ -149,13 +149,9 @@ func (c *Cluster) Scale(now time.Duration, name string, replicas int) bool {
 		// One also loses a high ordinal while a low one is still going: that one comes back.
 		c.shrink(now, w, func(p *Pod) bool { return p.Ordinal >= w.Replicas })
 	} else {
-		for _, dispensable := range [...]func(*Pod) bool{
-			func(p *Pod) bool { return p.Node < 0 },
-			func(p *Pod) bool { return p.Phase != Running },
-			func(*Pod) bool { return true },
-		} {
-			c.shrink(now, w, func(p *Pod) bool { return w.count-w.deleting > w.Replicas && dispensable(p) })
-		}
+		tooMany := func() bool { return w.count-w.deleting > w.Replicas }
+		c.shrink(now, w, func(p *Pod) bool { return tooMany() && p.Phase != Running })
+		c.shrink(now, w, func(*Pod) bool { return tooMany() })
 	}
 	c.reconcile(now, li)
 	return true
