@@ -20,7 +20,7 @@ image: ## container image docker.io/enilab/cni:IMAGE_TAG=dev, for amd64 and arm6
 demo: build ## replay every incident, and what each mistake breaks; as root on Linux on a real kernel too
 	bin/enilab demo
 
-# A package that takes so long hangs: the slowest needs two minutes, and ten times that beside eight busy loops on two cores.
+# A package that takes so long hangs: the slowest needs six minutes beside the others on two cores.
 LIMIT := -timeout 30m
 # What takes longest begins first: beside it there is time for all others.
 LONGEST := ./sim/virtual ./sim/lab
