@@ -16,8 +16,9 @@
 // made a moment ago and is not found yet, a Describe that shows what was. It never takes an old answer for a different behaviour, and
 // never a different behaviour for an old answer.
 //
-// A row that anything would pass is not a row. Each has a Mutation: a small change to the fakes of this repository that makes it fail.
-// The tests apply every one, build a sample of them, and `make conform-mutants` builds them all.
+// A row that anything would pass is not a row. Each has a mutation in testdata/mutations: a small change to the fakes of this repository
+// that makes it fail, and where possible no other row. The tests apply every one, build a sample of them, and `make conform-mutants` builds
+// them all.
 //
 // The endpoint is spoken to in raw HTTP, without an SDK's help: what an SDK would check, repeat or repair is part of what is asked.
 package conform

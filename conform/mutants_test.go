@@ -26,19 +26,39 @@ var sample = []string{
 // table are both tables.
 func table() []Row { return append(EC2Rows(), IMDSRows()...) }
 
-// mutate is a file of the fakes with a mutation.
-func (m *Mutation) mutate() (*mutation.Mutant, error) {
-	return mutation.Change(*m).Apply(filepath.Join("..", "fakes"))
+const root = ".."
+
+// mutations are the changes of the fakes that make rows fail, by row.
+func mutations(t *testing.T) map[string]mutation.Change {
+	t.Helper()
+	all, err := mutation.ReadPatches(filepath.Join("testdata", "mutations"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]mutation.Change{}
+	for _, p := range all {
+		if _, twice := out[p.Test]; twice {
+			t.Errorf("testdata/mutations/%s.txt: %s has a mutation already", p.Name, p.Test)
+		}
+		out[p.Test] = p.Change
+	}
+	return out
 }
 
-// TestMutationsApply: every row has a mutation whose old text is in the fakes exactly once.
+// TestMutationsApply: every row has one mutation, which names a row and whose old text is in the fakes exactly once.
 func TestMutationsApply(t *testing.T) {
+	unused := mutations(t)
 	for _, r := range table() {
-		if r.Mutation == (Mutation{}) {
-			t.Errorf("%s: it names no mutation that makes it fail", r.Name)
-		} else if _, err := r.Mutation.mutate(); err != nil {
-			t.Errorf("%s: its mutation of %s: %v", r.Name, r.Mutation.File, err)
+		m, ok := unused[r.Name]
+		if !ok {
+			t.Errorf("%s: testdata/mutations has no mutation that makes it fail", r.Name)
+		} else if _, err := m.Apply(root); err != nil {
+			t.Errorf("%s: its mutation: %v", r.Name, err)
 		}
+		delete(unused, r.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(unused)) {
+		t.Errorf("testdata/mutations: %s is no row", name)
 	}
 }
 
@@ -56,21 +76,23 @@ func TestMutants(t *testing.T) {
 	default:
 		wanted = strings.Split(names, ",")
 	}
-	rows := map[Mutation][]string{} // what several rows name is built once
-	var order []Mutation
+	all := mutations(t)
+	rows := map[mutation.Change][]string{} // what several rows name is built once
+	var order []mutation.Change
 	for _, r := range table() {
-		if _, err := r.Mutation.mutate(); err != nil || len(wanted) > 0 && !slices.Contains(wanted, r.Name) {
+		m := all[r.Name]
+		if _, err := m.Apply(root); err != nil || len(wanted) > 0 && !slices.Contains(wanted, r.Name) {
 			continue // what does not apply is TestMutationsApply's
 		}
-		if rows[r.Mutation] == nil {
-			order = append(order, r.Mutation)
+		if rows[m] == nil {
+			order = append(order, m)
 		}
-		rows[r.Mutation] = append(rows[r.Mutation], r.Name)
+		rows[m] = append(rows[m], r.Name)
 	}
-	together := map[int]Mutation{}
+	together := map[int]mutation.Change{}
 	var set mutation.Set
 	for n, m := range order {
-		mutant, err := m.mutate()
+		mutant, err := m.Apply(root)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +112,7 @@ func TestMutants(t *testing.T) {
 		if _, ok := together[n+1]; ok {
 			continue
 		}
-		mutant, err := m.mutate()
+		mutant, err := m.Apply(root)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,9 +10,7 @@ type Row struct {
 	Want   string // the answer, or the error's code; several are separated by "|"
 	Source string // the title of an AWS document, or somebody's issue
 	Marks  Marks
-	// Mutation makes our own fake fail the row.
-	Mutation Mutation
-	run      func(*try)
+	run    func(*try)
 }
 
 // Marks say what a row needs that not every endpoint or purse has.
@@ -54,7 +52,7 @@ func EC2Rows() []Row {
 	} {
 		all = append(all, part...)
 	}
-	return mutated(all, ec2Mutations())
+	return all
 }
 
 // IMDSRows is the table of the instance metadata service.
@@ -63,13 +61,5 @@ func IMDSRows() []Row {
 	for _, part := range [...][]Row{tokenRows(), refusalRows(), treeRows(), macRows(), dynamicRows()} {
 		all = append(all, part...)
 	}
-	return mutated(all, imdsMutations())
-}
-
-// mutated gives each row its mutation.
-func mutated(rows []Row, by map[string]Mutation) []Row {
-	for k := range rows {
-		rows[k].Mutation = by[rows[k].Name]
-	}
-	return rows
+	return all
 }

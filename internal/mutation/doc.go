@@ -7,5 +7,6 @@
 //   - [Candidates] are the changes that a machine thinks of: another comparison, a condition left out, a statement less.
 //
 // Three use it: the tests of package conform (each row has a change of the fakes that makes it fail), the patches of testdata/patches (changes
-// that were once made, or feared, and which no quick test noticed), and make mutation (a sample of all changes).
+// that were once made, or feared, and which no quick test noticed), and make mutation (a sample of all changes). Changes that are kept are files
+// of one form, a [Patch] each or several.
 package mutation

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Patch is a change that was once made, or feared, and the test that notices it.
+// Patch is a change, and the test that notices it.
 type Patch struct {
 	Name string // of its file
-	What string // is wrong with it, as a sentence
+	What string // is wrong with it, as a sentence; "" where the test's name says it
 	Change
 	Package string // of the test, such as impl/ipam
-	Test    string
+	Test    string // a function, or what else the package calls its tests
 }
 
-// ReadPatches reads a folder of patches, one a file:
+// ReadPatches reads a folder of patches:
 //
 //	What is wrong, as a sentence.
 //
@@ -26,6 +26,8 @@ type Patch struct {
 //	the text that is there, once
 //	-- new --
 //	what it becomes
+//
+// Several in one file have the line -- next -- between them.
 func ReadPatches(dir string) ([]Patch, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.txt"))
 	if err != nil {
@@ -33,16 +35,19 @@ func ReadPatches(dir string) ([]Patch, error) {
 	}
 	var out []Patch
 	for _, f := range files {
+		before := len(out)
 		data, err := os.ReadFile(f)
 		if err != nil {
 			return nil, err
 		}
-		p, err := parsePatch(string(data))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f, err)
+		for text := range strings.SplitSeq(strings.TrimSuffix(string(data), "\n"), "\n-- next --\n") {
+			p, err := parsePatch(text)
+			if err != nil {
+				return nil, fmt.Errorf("%s, patch %d: %w", f, len(out)-before+1, err)
+			}
+			p.Name = strings.TrimSuffix(filepath.Base(f), ".txt")
+			out = append(out, p)
 		}
-		p.Name = strings.TrimSuffix(filepath.Base(f), ".txt")
-		out = append(out, p)
 	}
 	if len(out) == 0 {
 		return nil, fmt.Errorf("%s: expected patches, found none", dir)
@@ -56,7 +61,7 @@ func parsePatch(text string) (p Patch, err error) {
 	if !ok || !also {
 		return p, fmt.Errorf("expected the lines -- old -- and -- new --, each once")
 	}
-	p.Old, p.New = was, strings.TrimSuffix(now, "\n")
+	p.Old, p.New = was, now
 	for line := range strings.Lines(head) {
 		word := strings.Fields(line)
 		switch {
@@ -68,8 +73,8 @@ func parsePatch(text string) (p Patch, err error) {
 			p.What = strings.TrimSpace(p.What + " " + strings.TrimSpace(line))
 		}
 	}
-	if p.What == "" || p.File == "" || p.Test == "" {
-		return p, fmt.Errorf("expected a sentence, \"file PATH\" and \"killed PACKAGE TEST\" before -- old --")
+	if p.File == "" || p.Test == "" {
+		return p, fmt.Errorf("expected \"file PATH\" and \"killed PACKAGE TEST\" before -- old --")
 	}
 	return p, nil
 }

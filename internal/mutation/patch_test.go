@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 )
@@ -25,9 +26,30 @@ func patches(t *testing.T) []Patch {
 // TestPatchesApply: a patch whose old text is gone tests nothing any more. It is put right, or gets a successor.
 func TestPatchesApply(t *testing.T) {
 	for _, p := range patches(t) {
+		if p.What == "" {
+			t.Errorf("testdata/patches/%s.txt does not begin with a sentence that says what is wrong", p.Name)
+		}
 		if _, err := p.Apply(root); err != nil {
 			t.Errorf("testdata/patches/%s.txt does not apply any more: %v", p.Name, err)
 		}
+	}
+}
+
+// TestReadPatches: a file has one patch or several, and line breaks at the ends of their texts count.
+func TestReadPatches(t *testing.T) {
+	dir := t.TempDir()
+	text := "Wrong.\n\nfile   a.go\nkilled a TestA\n-- old --\none\n\n-- new --\ntwo\n\n" +
+		"-- next --\nkilled b b.row\nfile b.go\n-- old --\nthree\n-- new --\n\n"
+	if err := os.WriteFile(filepath.Join(dir, "both.txt"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	found, err := ReadPatches(dir)
+	expected := []Patch{
+		{Name: "both", What: "Wrong.", Change: Change{File: "a.go", Old: "one\n", New: "two\n"}, Package: "a", Test: "TestA"},
+		{Name: "both", Change: Change{File: "b.go", Old: "three"}, Package: "b", Test: "b.row"},
+	}
+	if err != nil || !slices.Equal(found, expected) {
+		t.Errorf("expected %q, found %q, %v", expected, found, err)
 	}
 }
 
