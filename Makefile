@@ -23,7 +23,7 @@ demo: build ## replay every incident, and what each mistake breaks; as root on L
 # A package that takes so long hangs: the slowest needs six minutes beside the others on two cores.
 LIMIT := -timeout 30m
 # What takes longest begins first: beside it there is time for all others.
-LONGEST := ./sim/virtual ./sim/lab
+LONGEST := ./sim/virtual ./sim/netns
 
 test: ## all tests, the scenarios among them; as root on Linux with real daemons, plugins and packets
 	go test $(LIMIT) $(LONGEST) ./...
@@ -32,7 +32,7 @@ short: ## what of them takes no minute: while you work
 	go test -short -p 4 $(LIMIT) ./...
 
 netns: ## the tests of world netns alone: each scenario on a real kernel, packets, crashes (root, Linux)
-	go test $(LIMIT) ./sim/lab/...
+	go test $(LIMIT) ./sim/netns/...
 
 lint: ## gofmt, go vet, staticcheck: silent when all is well
 	@unformatted=$$(gofmt -l .) && test -z "$$unformatted" || { echo "gofmt -w is needed by:"; echo "$$unformatted"; exit 1; }
@@ -62,12 +62,12 @@ e2e: ## pods on two kind clusters (root, Docker, KIND_NODE_IMAGE): LABELS=datapa
 
 bench: ## benchmarks on one core, then daemon and plugin on a real kernel beside ptp, then pods on kind
 	GOMAXPROCS=1 go test -run '^$$' -bench . -benchmem $$(grep -rl --include='*_test.go' '^func Benchmark' . | xargs -n1 dirname | sort -u)
-	go run ./sim/lab/bench $$(base=$$(cut -d' ' -f1 testdata/base); if git cat-file -e $$base 2>/dev/null; then echo -base $$base; fi)
+	go run ./sim/netns/bench $$(base=$$(cut -d' ' -f1 testdata/base); if git cat-file -e $$base 2>/dev/null; then echo -base $$base; fi)
 	@if [ "$$(id -u)" = 0 ] && [ -n "$$KIND_NODE_IMAGE" ] && docker version >/dev/null 2>&1; then go run ./sim/kind/bench; \
 	else echo "skipped: pod start on kind needs root, Docker and KIND_NODE_IMAGE"; fi
 
 soak: ## 500 kills of the daemon and 200 of running plugins on a real kernel (root)
-	ENILAB_SOAK=full go test -count=1 -timeout 60m -v ./sim/lab/soak
+	ENILAB_SOAK=full go test -count=1 -timeout 60m -v ./sim/netns/soak
 
 FUZZTIME ?= 60s
 fuzz: ## every fuzz target for FUZZTIME=60s, one after another

@@ -16,7 +16,7 @@ import (
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/dataplane/linux"
 	"github.com/enilab/enilab/sim/audit"
-	"github.com/enilab/enilab/sim/lab/fabric"
+	"github.com/enilab/enilab/sim/vpc"
 )
 
 // Times of the watch.
@@ -251,7 +251,7 @@ func (s *scene) served(ctx context.Context, live []life) error {
 
 // observe is the node's kernel, and what can be seen of pods through it.
 func (s *stage) observe() (o dataplane.Observation, err error) {
-	err = fabric.Do(s.node.Netns(), func() error {
+	err = vpc.Do(s.node.Netns(), func() error {
 		k, err := linux.Open(linux.Options{})
 		if err != nil {
 			return err

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 
 	"github.com/enilab/enilab/sim/kind"
-	"github.com/enilab/enilab/sim/lab/fabric"
+	"github.com/enilab/enilab/sim/vpc"
 )
 
 // execLimit bounds a command in a pod.
@@ -125,7 +125,7 @@ func (b *bed) witness() origin {
 // host is the network of a node.
 func host(n *kind.Node) origin {
 	return origin{n.Name, n.Address.String(), func(ctx context.Context, to netip.AddrPort) (conn net.Conn, err error) {
-		e := fabric.Do(n.Netns(), func() error {
+		e := vpc.Do(n.Netns(), func() error {
 			var d net.Dialer
 			d.SetMultipathTCP(false)
 			conn, err = d.DialContext(ctx, "tcp4", to.String())

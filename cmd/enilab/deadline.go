@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	labworld "github.com/enilab/enilab/sim/lab"
+	netnsworld "github.com/enilab/enilab/sim/netns"
 	"github.com/enilab/enilab/sim/suite"
 )
 
@@ -25,7 +25,7 @@ func (l *lab) deadline(p *progress, cluster string) (stop func()) {
 		case <-done:
 		case <-late.C:
 			fmt.Fprintf(l.err, "\nenilab: interrupted, and %v later something has not ended: %s\n", endLimit, p.lastSeen())
-			labworld.Abandon()
+			netnsworld.Abandon()
 			if cluster != "" {
 				l.leave(cluster)
 			}

@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	kindworld "github.com/enilab/enilab/sim/kind"
-	labworld "github.com/enilab/enilab/sim/lab"
-	"github.com/enilab/enilab/sim/lab/fabric"
-	"github.com/enilab/enilab/sim/lab/node"
+	netnsworld "github.com/enilab/enilab/sim/netns"
+	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/sim/suite"
+	"github.com/enilab/enilab/sim/vpc"
 )
 
 func (l *lab) labCommand() *cobra.Command {
@@ -36,7 +36,7 @@ file in the temporary folder, which clean removes.`,
 	}
 	// Only root has laboratories, and without root none is seen: "none runs" would be a guess.
 	c.PersistentPreRunE = func(sub *cobra.Command, _ []string) error {
-		if err := labworld.Available(); err != nil && sub != c {
+		if err := netnsworld.Available(); err != nil && sub != c {
 			return &exit{suite.ExitLacking, err.Error()}
 		}
 		return nil
@@ -52,7 +52,7 @@ file in the temporary folder, which clean removes.`,
 }
 
 func (l *lab) labList() error {
-	labs, err := labworld.Labs()
+	labs, err := netnsworld.Labs()
 	if err != nil {
 		return &exit{suite.ExitLacking, err.Error()}
 	}
@@ -71,7 +71,7 @@ func (l *lab) labList() error {
 
 // labExec runs a command in the newest laboratory that has such a node.
 func (l *lab) labExec(where string, argv []string) error {
-	labs, err := labworld.Labs()
+	labs, err := netnsworld.Labs()
 	if err != nil {
 		return &exit{suite.ExitLacking, err.Error()}
 	}
@@ -104,7 +104,7 @@ func inRouter(path string, argv []string) (code int, err error) {
 	defer ns.Close()
 	c := exec.Command(argv[0], argv[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
-	err = fabric.Do(ns, c.Run)
+	err = vpc.Do(ns, c.Run)
 	if _, ran := errors.AsType[*exec.ExitError](err); ran {
 		err = nil
 	}
@@ -115,7 +115,7 @@ func inRouter(path string, argv []string) (code int, err error) {
 }
 
 func (l *lab) labClean() error {
-	ended, dead, err := labworld.Clean()
+	ended, dead, err := netnsworld.Clean()
 	fmt.Fprintf(l.out, "%s ended, %s of dead ones removed\n", plural(ended, "laboratory"), plural(dead, "trace"))
 	if err != nil {
 		return &exit{suite.ExitLacking, err.Error()}
@@ -129,7 +129,7 @@ func (l *lab) stay(w suite.World) {
 		l.stayOnKind(kw)
 		return
 	}
-	lw, ok := w.(*labworld.World)
+	lw, ok := w.(*netnsworld.World)
 	if !ok || l.interrupted() {
 		return
 	}

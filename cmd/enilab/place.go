@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
-	labworld "github.com/enilab/enilab/sim/lab"
+	netnsworld "github.com/enilab/enilab/sim/netns"
 	"github.com/enilab/enilab/sim/suite"
 )
 
@@ -36,14 +36,14 @@ func (l *lab) place(on, name string) (*suite.Place, error) {
 
 // laboratory is world lab on this machine, or what the machine lacks: this binary and its neighbours are its parts.
 func (l *lab) laboratory() (*suite.Place, error) {
-	if err := labworld.Available(); err != nil {
+	if err := netnsworld.Available(); err != nil {
 		return nil, err
 	}
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	parts, err := labworld.PartsIn(filepath.Dir(self))
+	parts, err := netnsworld.PartsIn(filepath.Dir(self))
 	if err != nil {
 		return nil, err
 	}
@@ -51,5 +51,5 @@ func (l *lab) laboratory() (*suite.Place, error) {
 	if os.Getenv("ENILAB_VERBOSE") != "" {
 		parts.Log = func(at time.Duration, text string) { fmt.Fprintf(l.err, "%10.3fs  %s\n", at.Seconds(), text) }
 	}
-	return labworld.Place(parts), nil
+	return netnsworld.Place(parts), nil
 }

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	labworld "github.com/enilab/enilab/sim/lab"
-	"github.com/enilab/enilab/sim/lab/node"
+	netnsworld "github.com/enilab/enilab/sim/netns"
+	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/sim/suite"
 )
 
@@ -23,5 +23,5 @@ func (l *lab) nodeCommand() *cobra.Command {
 // playCommand is what the laboratory executes in the place of ipamd.
 func (l *lab) playCommand() *cobra.Command {
 	return &cobra.Command{Use: "play MUTANT [IPAMD-ARGUMENTS]", Short: "plays ipamd as a mutant", Hidden: true, DisableFlagParsing: true,
-		RunE: func(_ *cobra.Command, args []string) error { return ended(labworld.PlayDaemon(args)) }}
+		RunE: func(_ *cobra.Command, args []string) error { return ended(netnsworld.PlayDaemon(args)) }}
 }

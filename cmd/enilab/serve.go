@@ -16,8 +16,8 @@ import (
 
 	"github.com/enilab/enilab/fakes/world"
 	worldserver "github.com/enilab/enilab/fakes/world/server"
-	"github.com/enilab/enilab/sim/lab/fabric"
 	"github.com/enilab/enilab/sim/suite"
+	"github.com/enilab/enilab/sim/vpc"
 	examples "github.com/enilab/enilab/worlds"
 )
 
@@ -194,6 +194,6 @@ func listenInside(path, network, addr string) (l net.Listener, err error) {
 		return nil, err
 	}
 	defer ns.Close()
-	e := fabric.Do(ns, func() error { l, err = net.Listen(network, addr); return nil })
+	e := vpc.Do(ns, func() error { l, err = net.Listen(network, addr); return nil })
 	return l, errors.Join(e, err)
 }

@@ -37,7 +37,7 @@ var bad = []struct{ name, pkg, src, want string }{
 	{"the engine knows a world", "sim", `import _ "github.com/enilab/enilab/sim/virtual"`, "sim imports sim/virtual; worlds import the engine"},
 	{"a mutant knows a fake", "sim/mutants", `import _ "github.com/enilab/enilab/fakes/kernel"`, "sim/mutants imports fakes/kernel; a mutant is a change to impl"},
 	{"a mutant knows the sim", "sim/mutants", `import _ "github.com/enilab/enilab/sim/audit"`, "sim/mutants imports sim/audit; a mutant is a change to impl"},
-	{"a world knows another", "sim/virtual", `import _ "github.com/enilab/enilab/sim/lab"`, "sim/virtual imports sim/lab; one world"},
+	{"a world knows another", "sim/virtual", `import _ "github.com/enilab/enilab/sim/netns"`, "sim/virtual imports sim/netns; one world"},
 
 	// Clock, randomness, printing.
 	{"now", "", `import "time"; func f() { _ = time.Now() }`, "x.go:2: purity: uses time.Now; take the instant as an argument"},

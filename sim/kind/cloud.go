@@ -14,7 +14,7 @@ import (
 	ec2server "github.com/enilab/enilab/fakes/ec2/server"
 	imdsserver "github.com/enilab/enilab/fakes/imds/server"
 	"github.com/enilab/enilab/sim/acts"
-	"github.com/enilab/enilab/sim/lab/fabric"
+	"github.com/enilab/enilab/sim/vpc"
 )
 
 const never = time.Duration(math.MaxInt64)
@@ -187,7 +187,7 @@ func (c *Cluster) serve(n *Node) error {
 	for addr, s := range web {
 		var l net.Listener
 		var err error
-		if e := fabric.Do(n.Netns(), func() error { l, err = net.Listen("tcp", addr); return nil }); e != nil {
+		if e := vpc.Do(n.Netns(), func() error { l, err = net.Listen("tcp", addr); return nil }); e != nil {
 			return e
 		}
 		if err != nil {

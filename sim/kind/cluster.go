@@ -19,7 +19,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/sim/acts"
-	"github.com/enilab/enilab/sim/lab/fabric"
+	"github.com/enilab/enilab/sim/vpc"
 )
 
 // Cluster is a kind cluster in a VPC. Its methods may be called from any goroutine.
@@ -32,7 +32,7 @@ type Cluster struct {
 
 	cloud  *ec2.Cloud // the loop's, as is due
 	due    time.Duration
-	fabric *fabric.Fabric
+	fabric *vpc.Fabric
 	byInst map[ec2.InstanceID]*Node
 
 	nodes    []*Node
@@ -134,7 +134,7 @@ func (c *Cluster) makeVPC(ctx context.Context) error {
 	if c.net, err = openNetns(pid); err != nil {
 		return err
 	}
-	c.fabric, err = fabric.New(fabric.Config{VPC: []netip.Prefix{c.layout.vpc}, Subnets: []netip.Prefix{c.layout.subnet},
+	c.fabric, err = vpc.New(vpc.Config{VPC: []netip.Prefix{c.layout.vpc}, Subnets: []netip.Prefix{c.layout.subnet},
 		Namespace: c.net, Segment: "eth0", Strangers: []netip.Addr{c.layout.host}})
 	if err != nil {
 		return err
@@ -270,7 +270,7 @@ func (c *Cluster) Node(name string) *Node {
 }
 
 // Fabric is the VPC.
-func (c *Cluster) Fabric() *fabric.Fabric { return c.fabric }
+func (c *Cluster) Fabric() *vpc.Fabric { return c.fabric }
 
 // Err is why the laboratory itself broke; nil when it did not.
 func (c *Cluster) Err() error {

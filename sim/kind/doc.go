@@ -1,6 +1,6 @@
 // Package kind is world "kind": enilab's daemon and plugin under a real kubelet, a real containerd and a real API server, in the node
 // containers of a kind cluster. What a machine outside of EC2 lacks is a model, the very one that the simulator steps: EC2, instance
-// metadata, and the VPC (sim/lab/fabric).
+// metadata, and the VPC (sim/vpc).
 //
 //	one process on the host: the models, the fabric
 //	     |                                            Docker network NAME = the VPC's subnet

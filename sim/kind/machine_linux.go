@@ -12,8 +12,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/enilab/enilab/sim/lab/fabric"
-	"github.com/enilab/enilab/sim/lab/node"
+	"github.com/enilab/enilab/sim/netns/node"
+	"github.com/enilab/enilab/sim/vpc"
 )
 
 // privileged says whether this process may enter the containers' namespaces.
@@ -54,7 +54,7 @@ var machineSysctls = map[string]string{"conf/eth0/arp_ignore": "8", "neigh/eth0/
 // configureMachine makes an instance of a node container: the VPC answers ARP for it, what is beyond the VPC's router is routed there, and
 // instance metadata is on its loopback. The default route stays the Docker host's.
 func configureMachine(ns *os.File, router netip.Addr, beyond ...netip.Prefix) error {
-	return fabric.Do(ns, func() error {
+	return vpc.Do(ns, func() error {
 		link, err := netlink.LinkByName("eth0")
 		if err != nil {
 			return err
@@ -124,7 +124,7 @@ func awaitExit(pid int, stop <-chan struct{}) bool {
 
 // setMTU sets the MTU of a link in a namespace, in bytes.
 func setMTU(ns *os.File, name string, mtu int) error {
-	return fabric.Do(ns, func() error {
+	return vpc.Do(ns, func() error {
 		l, err := netlink.LinkByName(name)
 		if err == nil {
 			err = netlink.LinkSetMTU(l, mtu)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/dataplane/linux"
-	"github.com/enilab/enilab/sim/lab/fabric"
 	"github.com/enilab/enilab/sim/stranger"
+	"github.com/enilab/enilab/sim/vpc"
 )
 
 // nsfs is the file system of namespaces (linux/magic.h): a file that is left when its namespace was unmounted is elsewhere.
@@ -41,7 +41,7 @@ func lookInto(path string) (ns namespace, ok bool) {
 	}
 	defer f.Close()
 	ns.inode = inode
-	err := fabric.Do(f, func() error {
+	err := vpc.Do(f, func() error {
 		list, err := stranger.Retried(func() ([]netlink.Addr, error) { return netlink.AddrList(nil, unix.AF_INET) })
 		for _, a := range list {
 			if addr, ok := netip.AddrFromSlice(a.IP.To4()); ok && !addr.IsLoopback() && !stranger.Added(&a) {
@@ -70,7 +70,7 @@ func within(path string, f func() error) error {
 		return nil
 	}
 	defer ns.Close()
-	return fabric.Do(ns, f)
+	return vpc.Do(ns, f)
 }
 
 // observe is a node's kernel as its machine sees it.
@@ -80,7 +80,7 @@ func observe(n *Node) (o dataplane.Observation, err error) {
 		return o, err
 	}
 	defer ns.Close()
-	err = fabric.Do(ns, func() error {
+	err = vpc.Do(ns, func() error {
 		k, err := linux.Open(linux.Options{})
 		if err != nil {
 			return err

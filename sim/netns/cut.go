@@ -1,0 +1,218 @@
+package netns
+
+import (
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"time"
+
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/acts"
+	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/witness"
+)
+
+const (
+	// cutPeriod is between two cuts of a node that changes: far below the bounds of what is judged on them.
+	cutPeriod = time.Second
+	// pingPatience is how long, in real time, a pod may take to answer.
+	pingPatience = 40 * time.Millisecond
+	// doubtPatience is how long one may that answered before. The kernel's own timers do not jump with the laboratory's clock: a host veth
+	// answers a pod's ARP for its gateway after up to proxy_delay, 0.8 s.
+	doubtPatience = 1500 * time.Millisecond
+)
+
+// armCut makes sure that there is a cut when something changes, or a fault's bound ends.
+func (w *World) armCut() {
+	at := never
+	for _, n := range w.nodes[1:] {
+		if n.gone {
+			continue
+		}
+		if n.dirty {
+			at = min(at, w.now()+cutPeriod)
+		}
+		if until, ok := w.audit.Watching(w.now(), int(n.no)); ok {
+			at = min(at, max(until, w.now())+time.Millisecond)
+		}
+	}
+	if at >= w.cutAt {
+		return
+	}
+	w.cutAt = at
+	w.at(at, func() {
+		if at == w.cutAt {
+			w.cutAt = never
+			w.judge()
+		}
+	})
+}
+
+// judge takes a cut of every node that has changed or that the auditor watches, if it is consistent: nothing of the node works, so
+// nothing moves while it is collected. A node that does not come to rest is not judged, and stays due.
+func (w *World) judge() {
+	for _, n := range w.nodes[1:] {
+		if n.gone || w.broken != nil {
+			continue
+		}
+		_, watched := w.audit.Watching(w.now(), int(n.no))
+		if !n.dirty && !watched || n.busy(w.now()) != "" {
+			continue
+		}
+		n.dirty = false
+		c := w.collect(n)
+		w.audit.Judge(w.now(), c)
+		w.compare(n)
+	}
+}
+
+// collect is a cut of a node that is at rest.
+func (w *World) collect(n *instance) *audit.Cut {
+	c := &audit.Cut{Node: int(n.no), Settings: n.set, Cloud: witness.ENIs(w.cloud, n.inst, &n.set)}
+	n.witness().Fill(c, &w.view)
+	c.PendingDELs = w.intents(n)
+	w.pods(n, c)
+	return c
+}
+
+// pods asks every pod that runs for an answer, from the far side of the VPC.
+func (w *World) pods(n *instance, c *audit.Cut) {
+	var asked []netip.Addr
+	var who []int
+	for t := range n.cri.Sandboxes() {
+		if t.OwesDEL && !t.Running && !t.Ready {
+			c.PendingDELs++
+		}
+		if t.Running {
+			if t.Address.IsValid() {
+				asked, who = append(asked, t.Address), append(who, len(c.Pods))
+			}
+		}
+		c.Pods = append(c.Pods, audit.PodCut{Att: ipam.Attachment{Network: "aws-cni", ContainerID: t.ID, IfName: "eth0"}, Name: t.Name, Address: t.Address, Ours: t.Running})
+	}
+	silent := map[netip.Addr]bool{}
+	for i, answered := range w.reach(n, asked) {
+		if !answered {
+			c.Pods[who[i]].Fault = w.fault(n, asked[i])
+			silent[asked[i]] = true
+		}
+	}
+	n.silent = silent
+}
+
+// reach pings, and waits longer for pods that have not been out of reach before.
+func (w *World) reach(n *instance, asked []netip.Addr) []bool {
+	answered := w.fabric.Ping(asked, slowed(pingPatience))
+	var doubted []netip.Addr
+	var which []int
+	for i, ok := range answered {
+		if !ok && !n.silent[asked[i]] {
+			doubted, which = append(doubted, asked[i]), append(which, i)
+		}
+	}
+	for i, ok := range w.fabric.Ping(doubted, slowed(doubtPatience)) {
+		answered[which[i]] = ok
+	}
+	w.late.rested = w.now()
+	return answered
+}
+
+// fault says why a pod may be out of reach.
+func (w *World) fault(n *instance, a netip.Addr) string {
+	id, ok := w.cloud.HasAddress(n.inst, a)
+	if !ok {
+		return "the address is on no ENI that is attached to the node"
+	}
+	if why, ok := n.mirror.Trace(a, w.cloud.MAC(id)); !ok {
+		return "it does not answer a ping: " + why
+	}
+	return "it does not answer a ping, although the model sees no reason"
+}
+
+// intents counts the DELs that wait on the node's disk.
+func (w *World) intents(n *instance) int {
+	files, err := filepath.Glob(n.box.Root() + "/run/aws-node/del/*.json")
+	w.fail(err)
+	return len(files)
+}
+
+// steadyLimit is how long a cluster may take to come to rest before something is expected of it.
+const steadyLimit = 5 * time.Second
+
+// Steady runs on to the first moment at which a consistent cut can be made, or to the limit.
+func (w *World) Steady() {
+	end := w.now() + slowed(steadyLimit)
+	w.until(end, func() bool { return w.busy(w.now()) == "" })
+}
+
+// Settle judges what has to hold once settled.
+func (w *World) Settle() (underWay []string) {
+	w.Steady()
+	w.judge()
+	for _, n := range w.nodes[1:] {
+		if n.gone || w.broken != nil || w.unwanted() {
+			continue
+		}
+		if why := w.rest(n); w.unwanted() {
+			return underWay
+		} else if why != "" { // no cut is not judged, and not judged is not held
+			underWay = append(underWay, fmt.Sprintf("%s: it did not come to rest within %v: %s", n.name(), slowed(steadyLimit), why))
+			continue
+		}
+		c := w.collect(n)
+		c.Leaks = w.leaks(n)
+		c.CloudFree = w.cloud.FreeAddresses(w.cloud.Subnets()[0].ID)
+		underWay = append(underWay, w.audit.Settle(w.now(), c)...)
+		w.compare(n)
+	}
+	w.settleCloud()
+	w.resolve()
+	return append(underWay, acts.Pending(w.kube, func(node int) bool { return node > 0 && w.nodes[node].gone })...)
+}
+
+// rest runs on to the first moment at which nothing of a node works, or to the limit; then it says what does.
+func (w *World) rest(n *instance) string {
+	at := func() string { return n.works(w.now()) }
+	if at() == "" {
+		return ""
+	}
+	rested := false
+	w.until(w.now()+slowed(steadyLimit), func() bool { rested = at() == ""; return rested })
+	if rested {
+		return ""
+	}
+	return at()
+}
+
+// leaks are what belongs to nobody on a node.
+func (w *World) leaks(n *instance) []string {
+	if n.life == nil {
+		return n.witness().Leaks(nil, nil)
+	}
+	live := map[uint64]bool{}
+	for t := range n.cri.Sandboxes() {
+		live[t.Netns] = true
+	}
+	held, err := n.box.Addresses()
+	w.fail(err)
+	var stray []netip.Addr
+	for _, h := range held {
+		if !live[h.Inode] {
+			stray = append(stray, h.Addr)
+		}
+	}
+	o, err := n.box.Observe()
+	w.fail(err)
+	return n.witness().Leaks(stray, &o)
+}
+
+// settleCloud looks for ENIs that belong to nobody (I5).
+func (w *World) settleCloud() {
+	var lives []*witness.Life
+	for _, n := range w.nodes[1:] {
+		lives = append(lives, n.witness())
+	}
+	if leaks := w.witness.Orphans(w.cloud, lives); len(leaks) > 0 {
+		w.audit.Settle(w.now(), &audit.Cut{Leaks: leaks})
+	}
+}

@@ -1,0 +1,49 @@
+package netns
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/enilab/enilab/sim/netns/node"
+	"github.com/enilab/enilab/sim/vpc"
+)
+
+// Spot is where a pod is.
+type Spot struct {
+	Pod       string
+	Node      int
+	Inode     uint64 // of its network namespace
+	Address   netip.Addr
+	MAC       string // of the ENI that has the address
+	Secondary bool   // that ENI
+}
+
+// Node is a node's machine, from 1.
+func (w *World) Node(i int) *node.Node { return w.nodes[i].box }
+
+// Fabric is the VPC.
+func (w *World) Fabric() *vpc.Fabric { return w.fabric }
+
+// Primary is the primary ENI of a node: its MAC and the node's own address.
+func (w *World) Primary(i int) (mac string, a netip.Addr) {
+	in, _ := w.cloud.InstanceOf(w.nodes[i].inst)
+	return in.PrimaryMAC, in.PrimaryAddress
+}
+
+// Pods are the pods that run, by name.
+func (w *World) Pods() []Spot {
+	var out []Spot
+	for _, n := range w.nodes[1:] {
+		for t := range n.cri.Sandboxes() {
+			id, ok := w.cloud.HasAddress(n.inst, t.Address)
+			if !ok || !t.Running {
+				continue
+			}
+			mac := w.cloud.MAC(id)
+			out = append(out, Spot{Pod: t.Name, Node: int(n.no), Inode: t.Netns, Address: t.Address, MAC: mac, Secondary: mac != n.mac})
+		}
+	}
+	slices.SortFunc(out, func(a, b Spot) int { return strings.Compare(a.Pod, b.Pod) })
+	return out
+}

@@ -1,0 +1,188 @@
+package netns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/enilab/enilab/fakes/cri"
+	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/impl/clock"
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/acts"
+	"github.com/enilab/enilab/sim/netns/node"
+)
+
+// instance is one machine: its namespaces, its kubelet and runtime, and its daemon.
+type instance struct {
+	no   int32
+	inst ec2.InstanceID
+	mac  string // of the primary ENI
+	gone bool   // terminated
+	box  *node.Node
+	// spared takes back that the machine is killed when nobody wants the laboratory any more.
+	spared func() bool
+	cri    *cri.Node
+	set    ipam.Settings
+
+	version int // of the records and the protocol that the daemon writes
+	plugin  int // of the protocol that the plugin speaks
+	down    bool
+	pause   time.Duration // from a daemon's end to the next one's start
+	starts  int
+	self    string // the daemon's pod, as the API server names it
+	socket  socket
+
+	life      *life         // the daemon that runs
+	starting  bool          // its process has been started and its recording has not begun
+	dying     bool          // it is being killed
+	unasked   *node.Event   // how its process ended although nobody here wanted that; nil: it did not
+	process   bool          // it has one
+	exited    bool          // its process has ended
+	read      bool          // and its recording has been read to its end
+	rebooting bool          // once it is dead
+	booted    time.Duration // the last time
+	lifeNo    int
+	seat      *clock.Seat
+	report    clock.Report
+	reported  bool
+	held      int       // requests of the daemon that the models hold back
+	running   int       // plugin processes
+	asides    int       // things that are done beside the loop
+	stirred   time.Time // until then an event of the kernel may be under way
+	compared  time.Time // when the kernel was last held against the model
+	doubt     doubt
+
+	killed  map[cri.OpID]bool // runs whose end nobody waits for
+	verbs   map[cri.OpID]cri.Action
+	hunt    hunt     // for plugins
+	lost    []string // sandboxes that the runtime has forgotten without a DEL that succeeded
+	criAt   time.Duration
+	dirty   bool
+	silent  map[netip.Addr]bool // pods' addresses that did not answer at the last cut
+	history acts.History        // sandboxes by pod name, newest last
+
+	// The actions that have something still to meet: 0 is none.
+	socketBy, pluginBy, heldBy, endedBy int
+	starters                            acts.Starters
+	enders                              []int // those that the end of this daemon ends
+
+	links   map[string]string
+	mirror  *mirror
+	shut    []io.Closer
+	servers []*http.Server
+	runtime *runtimeServer
+}
+
+func (n *instance) name() string { return fmt.Sprintf("node-%d", n.no) }
+
+// addNode launches an instance and makes the machine.
+func (w *World) addNode(i int) error {
+	id, err := w.cloud.Launch(w.now(), ec2.LaunchSpec{Type: w.cluster.Type, SecondaryAddresses: w.cluster.Warm})
+	if err != nil {
+		return err
+	}
+	n := &instance{no: int32(i), inst: id, version: w.cluster.Version, plugin: w.cluster.Version, set: w.cluster.Settings, criAt: never, pause: restartPause,
+		killed: map[cri.OpID]bool{}, verbs: map[cri.OpID]cri.Action{}, links: map[string]string{},
+		cri: cri.New(cri.Config{Node: fmt.Sprintf("node-%d", i), Runtime: w.cluster.Runtime}, w.random())}
+	n.set.MaxPods = w.cluster.MaxPods
+	w.nodes = append(w.nodes, n)
+	w.byInst[id] = n
+	n.mirror = newMirror(w.random())
+	if w.unwanted() {
+		return errors.New("interrupted while the machines were made")
+	}
+	if n.box, err = node.Start(w.spec(n)); err != nil {
+		return err
+	}
+	n.spared = context.AfterFunc(w.ctx, func() { // whoever waits for an answer of the machine gets none soon
+		time.AfterFunc(hurry, n.box.Kill)
+	})
+	go w.follow(n)
+	w.pump() // its primary ENI is plugged in
+	if w.broken != nil {
+		return w.broken
+	}
+	if err := w.configure(n); err != nil {
+		return err
+	}
+	if err := w.serve(n); err != nil {
+		return fmt.Errorf("%s: %w", n.name(), err)
+	}
+	w.at(w.now()+time.Duration(w.random()%uint64(100*time.Millisecond)), func() { w.startDaemon(n) })
+	return nil
+}
+
+// configure does what the machine's own network configuration does at boot.
+func (w *World) configure(n *instance) error {
+	in, _ := w.cloud.InstanceOf(n.inst)
+	n.mac = in.PrimaryMAC
+	address := netip.PrefixFrom(in.PrimaryAddress, w.cluster.Subnet.Bits())
+	gateway := w.cluster.Subnet.Masked().Addr().Next()
+	n.mirror.PlugPrimary(n.mac, address, gateway)
+	return n.box.ConfigurePrimary(n.links[n.mac], address, gateway)
+}
+
+// follow takes what the node's helper tells until it is gone.
+func (w *World) follow(n *instance) {
+	for e := range n.box.Events() {
+		if !w.post(func() { w.ended(n, &e) }) {
+			for range n.box.Events() { // nobody is interested any more
+			}
+			return
+		}
+	}
+}
+
+// ended is a process that has ended.
+func (w *World) ended(n *instance, e *node.Event) {
+	if n.gone {
+		return
+	}
+	switch e.Kind {
+	case node.PluginDone:
+		w.pluginDone(n, e)
+	case node.DaemonExited:
+		if e.Life == n.lifeNo {
+			w.daemonExited(n, e)
+		}
+	}
+}
+
+// How long a machine that nobody wants any more may take: for what the loop is doing there now, and then to end.
+const (
+	hurry    = time.Second
+	endsSoon = 2 * time.Second
+)
+
+// close ends the machine.
+func (n *instance) close(hurried bool) error {
+	var errs []error
+	if n.spared != nil {
+		n.spared()
+	}
+	for _, s := range n.servers {
+		_ = s.Close()
+	}
+	if n.runtime != nil {
+		n.runtime.stop()
+	}
+	for _, c := range n.shut {
+		_ = c.Close()
+	}
+	if n.seat != nil {
+		_ = n.seat.Close()
+	}
+	switch {
+	case n.box == nil:
+	case hurried:
+		errs = append(errs, n.box.CloseWithin(endsSoon))
+	default:
+		errs = append(errs, n.box.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,93 @@
+package netns
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/witness"
+)
+
+// life is one daemon, as its recording shows it.
+type life struct {
+	*witness.Life
+	no    int
+	ended bool // it has no more to tell
+}
+
+// steps are those of the daemon that runs.
+func (n *instance) steps() uint64 {
+	if n.life == nil {
+		return 0
+	}
+	return n.life.Steps()
+}
+
+// witness is the daemon that runs; nil is none.
+func (n *instance) witness() *witness.Life {
+	if n.life == nil {
+		return nil
+	}
+	return n.life.Life
+}
+
+// recordedHeader begins a life.
+func (w *World) recordedHeader(n *instance, no int, line []byte) {
+	if no != n.lifeNo {
+		return
+	}
+	l, err := w.witness.Open(n.no, line)
+	if err != nil {
+		w.fail(fmt.Errorf("%s: the recording cannot be replayed: %w", n.name(), err))
+		return
+	}
+	n.life, n.starting = &life{Life: l, no: no}, false
+	w.log("%s: life %d begins", n.name(), no)
+}
+
+// recorded is one step of a daemon.
+func (w *World) recorded(n *instance, no int, line []byte) {
+	l := n.life
+	if l == nil || l.no != no {
+		return
+	}
+	n.dirty = true
+	if err := l.Step(line); err != nil {
+		w.disagree(n, "replay: %v", err)
+		w.fail(fmt.Errorf("%s: the daemon does not decide as the core does: %w", n.name(), err))
+	}
+}
+
+// eyes are the world's, for its witness.
+type eyes struct{ w *World }
+
+var _ witness.Eyes = eyes{}
+
+func (e eyes) Now() time.Duration { return e.w.now() }
+
+func (e eyes) Name(node int32) string { return e.w.nodes[node].name() }
+
+// Ran: the model's kernel runs it too.
+func (e eyes) Ran(l *witness.Life, a *ipam.Apply, done *ipam.Applied) {
+	e.w.mirrored(e.w.nodes[l.Number()], a, done)
+}
+
+func (e eyes) Held(node int32, a netip.Addr) int {
+	n := e.w.nodes[node]
+	if n.gone {
+		return 0
+	}
+	all, err := n.box.Addresses()
+	if err != nil {
+		e.w.fail(err)
+		return 0
+	}
+	count := 0
+	for _, h := range all {
+		if h.Addr == a {
+			count++
+		}
+	}
+	return count
+}

@@ -1,0 +1,17 @@
+//go:build !linux
+
+package netns
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+)
+
+var errSystem = errors.New("the laboratory needs Linux")
+
+func addLoopback(*os.File, netip.Addr) error { return errSystem }
+
+func setMTU(*os.File, string, int) error { return errSystem }
+
+func renameLink(*os.File, string, string) error { return errSystem }

@@ -1,0 +1,202 @@
+package netns
+
+import (
+	"container/heap"
+	"math"
+	"time"
+)
+
+const never = time.Duration(math.MaxInt64)
+
+// event is something that a model does at an instant.
+type event struct {
+	at  time.Duration
+	seq uint64 // breaks ties: first pushed, first popped
+	run func()
+}
+
+type events []event
+
+func (h events) Len() int { return len(h) }
+func (h events) Less(i, j int) bool {
+	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].seq < h[j].seq
+}
+func (h events) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *events) Push(x any)   { *h = append(*h, x.(event)) }
+func (h *events) Pop() any {
+	last := len(*h) - 1
+	e := (*h)[last]
+	(*h)[last] = event{}
+	*h = (*h)[:last]
+	return e
+}
+
+// at lets run happen at an instant.
+func (w *World) at(t time.Duration, run func()) {
+	w.seq++
+	heap.Push(&w.heap, event{t, w.seq, run})
+}
+
+// after lets run happen a while from now.
+func (w *World) after(d time.Duration, run func()) { w.at(w.now()+d, run) }
+
+// post hands something that happened outside to the loop, which owns the world. False: the world has been closed.
+func (w *World) post(f func()) bool {
+	select {
+	case w.in <- f:
+		return true
+	case <-w.closed:
+		return false
+	}
+}
+
+// ask posts f and waits until it has run.
+func (w *World) ask(f func()) bool {
+	done := make(chan struct{})
+	if !w.post(func() { f(); close(done) }) {
+		return false
+	}
+	select {
+	case <-done:
+		return true
+	case <-w.closed:
+		return false
+	}
+}
+
+// Until runs to instant t of the scenario. each, if any, is called whenever something has happened, and stops the run by returning true.
+func (w *World) Until(t time.Duration, each func() bool) {
+	t += w.Epoch()
+	due := max(t, w.now()) // an expectation before it may have waited for a steady cluster
+	if w.until(t, each); w.now() >= t {
+		w.acted(due)
+	}
+}
+
+// patience is how long, in real time and on a machine of the reference's speed, somebody may be busy without anything that reaches the laboratory: longer than any process that is
+// not stuck takes. A world that is stuck ends with the name of who was busy.
+const patience = 60 * time.Second
+
+// lookEvery is how long, in real time, nobody is asked whether the run is wanted any more, although nothing happens.
+const lookEvery = 250 * time.Millisecond
+
+func (w *World) until(t time.Duration, each func() bool) {
+	heard := time.Now()
+	patience := slowed(patience)
+	for w.broken == nil {
+		if w.unwanted() {
+			if each != nil {
+				each() // it sees that too
+			}
+			return
+		}
+		if w.step() {
+			heard = time.Now()
+			w.clock.quiet = time.Time{}
+			if each != nil && each() {
+				return
+			}
+			continue
+		}
+		if late := w.behind(); late != "" {
+			if time.Since(heard) > patience {
+				w.stuck("%s has not said for %v that its clock has jumped", late, patience)
+				return
+			}
+			w.listen(lookEvery)
+			continue
+		}
+		now := w.now()
+		if now >= t {
+			return
+		}
+		due := t
+		if len(w.heap) > 0 {
+			due = min(due, w.heap[0].at)
+		}
+		w.compareAgain()
+		why := w.busy(now)
+		if why != "" {
+			if time.Since(heard) > patience {
+				w.stuck("%s, and nothing has happened for %v", why, patience)
+				return
+			}
+			w.clock.quiet = time.Time{}
+			w.listen(min(due-now, w.look()))
+			continue
+		}
+		heard = time.Now()
+		due = min(due, w.next())
+		w.idle(now, due)
+	}
+}
+
+// idle waits a little for somebody to stir, and then jumps.
+func (w *World) idle(now, due time.Duration) {
+	if w.clock.still {
+		w.listen(due - now)
+		return
+	}
+	if w.clock.quiet.IsZero() {
+		w.clock.quiet = time.Now()
+	}
+	left := slowed(settleTime) - time.Since(w.clock.quiet)
+	if left > 0 && due > now {
+		w.listen(min(left, due-now))
+		return
+	}
+	w.clock.quiet = time.Time{}
+	w.jump(due)
+}
+
+// listen waits for something from outside, which step then takes.
+func (w *World) listen(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case f := <-w.in:
+		w.heardEarly = f
+	case <-t.C:
+	case <-w.ctx.Done():
+	}
+}
+
+// unwanted says whether somebody wants the laboratory to end.
+func (w *World) unwanted() bool { return w.ctx.Err() != nil }
+
+// step does one thing that has happened outside, or whose time has come.
+func (w *World) step() bool {
+	f := w.heardEarly
+	w.heardEarly = nil
+	if f == nil {
+		select {
+		case f = <-w.in:
+		default:
+		}
+	}
+	if f == nil && len(w.heap) > 0 && w.heap[0].at <= w.now() && w.behind() == "" {
+		e := heap.Pop(&w.heap).(event)
+		w.acted(e.at)
+		f = e.run
+	}
+	if f == nil {
+		return false
+	}
+	f()
+	w.pump()
+	return true
+}
+
+// fail ends the world: the laboratory itself is broken, so nothing that it says counts any more. What breaks once nobody wants it any
+// more is its end.
+func (w *World) fail(err error) {
+	if w.broken == nil && err != nil && !w.unwanted() {
+		w.broken = err
+	}
+}
+
+// Err is why the laboratory broke; nil when it did not.
+func (w *World) Err() error { return w.broken }

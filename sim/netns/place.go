@@ -1,0 +1,58 @@
+package netns
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/mutants"
+	"github.com/enilab/enilab/sim/suite"
+)
+
+// PartsIn are the parts of a laboratory whose daemon and plugin lie in a folder, as ipamd and aws-cni. This program itself is the rest:
+// with the argument "node" it has to be node.Main, and with "play" PlayDaemon with the arguments that follow.
+func PartsIn(folder string) (Parts, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return Parts{}, err
+	}
+	p := Parts{Self: []string{filepath.Base(self), "node"}, Ipamd: filepath.Join(folder, "ipamd"), Plugin: filepath.Join(folder, "aws-cni"),
+		Play: []string{self, "play"}, Capabilities: DaemonCapabilities()}
+	var missing []string
+	for _, path := range []string{p.Ipamd, p.Plugin} {
+		if _, err := os.Stat(path); err != nil {
+			missing = append(missing, path)
+		}
+	}
+	if len(missing) > 0 {
+		return p, fmt.Errorf("the laboratory lacks %s: make build makes ipamd, aws-cni and enilab side by side", strings.Join(missing, " and "))
+	}
+	return p, nil
+}
+
+// slack is how much later than in the simulator a mistake may show: a daemon is heard of once it has come to rest.
+const slack = 10 * time.Second
+
+// Place is world lab, for suite.Load, on a machine where Available says nothing.
+func Place(p Parts) *suite.Place {
+	open := func(c *sim.Cluster, seed uint64, m *mutants.Mutant) (suite.World, error) {
+		w, err := Open(c, seed, m, p)
+		if err != nil {
+			return nil, err // and no World that is nil
+		}
+		return w, nil
+	}
+	return &suite.Place{Name: "lab", Open: open, Plays: plays, Slack: slowed(slack)}
+}
+
+// plays: what a mutant of the core decides, it decides in every world, which the laboratory proves at every step of a daemon. So only
+// those that replace something outside of the core have to be run on a real kernel too.
+func plays(m *mutants.Mutant) error {
+	if m.Kind == mutants.Plan || m.Kind == mutants.ShellPart {
+		return nil
+	}
+	return fmt.Errorf("a %v mutant decides the same in every world: run it in sim", m.Kind)
+}

@@ -1,0 +1,100 @@
+package netns
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/enilab/enilab/sim/registry"
+)
+
+// Entry is a laboratory that runs on this machine: what `enilab lab` knows of it.
+type Entry struct {
+	registry.Process                // that holds it
+	Nodes            map[string]int `json:"nodes"`  // PID of each node's helper
+	Router           string         `json:"router"` // path of the VPC router's network namespace
+	path             string
+}
+
+// labs is where laboratories say that they are there. It is the only thing that one which was killed leaves behind: a small file.
+var labs = registry.Folder{Name: "enilab-labs", Prefix: "lab", Noun: "laboratories"}
+
+// register says that this laboratory is there.
+func (w *World) register() error {
+	self, err := registry.Self()
+	if err != nil {
+		return err
+	}
+	e := Entry{Process: self, Nodes: map[string]int{}, Router: fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), w.fabric.Namespace().Fd())}
+	for _, n := range w.nodes[1:] {
+		if !n.gone {
+			e.Nodes[n.name()] = n.box.PID()
+		}
+	}
+	data, err := json.Marshal(e)
+	if err == nil {
+		w.entry, err = labs.Note(data)
+	}
+	return err
+}
+
+// unregister takes it back.
+func (w *World) unregister() {
+	if w.entry != "" {
+		labs.Forget(w.entry)
+		w.entry = ""
+	}
+}
+
+// Abandon takes back what this process has noted, for somebody who ends it without closing its laboratories.
+func Abandon() {
+	list, _ := Labs() // what cannot be read is no trace of this process
+	for i := range list {
+		if list[i].PID == os.Getpid() {
+			labs.Forget(list[i].path)
+		}
+	}
+}
+
+// Labs are the laboratories that say they are there, the newest last. Some may be dead. What somebody else may have written is an error.
+func Labs() ([]Entry, error) {
+	files, err := labs.Files()
+	var out []Entry
+	for _, f := range files {
+		e := Entry{path: f.Path}
+		if json.Unmarshal(f.Data, &e) != nil {
+			e = Entry{path: f.Path} // half written: dead
+		}
+		out = append(out, e)
+	}
+	slices.SortFunc(out, func(a, b Entry) int { return int(int64(a.Begun) - int64(b.Begun)) })
+	return out, err
+}
+
+// cleanLimit is how long a laboratory may take to end.
+const cleanLimit = 20 * time.Second
+
+// Clean ends every laboratory of this machine and removes what dead ones left. It returns how many ended, and how many had been dead.
+func Clean() (ended, dead int, err error) {
+	list, err := Labs()
+	if err != nil {
+		return 0, 0, err
+	}
+	for i := range list {
+		e := &list[i]
+		if !e.Alive() || e.PID == os.Getpid() {
+			dead++
+		} else if e := e.End(cleanLimit); e != nil {
+			err = errors.Join(err, fmt.Errorf("laboratory: %w", e))
+			continue
+		} else {
+			ended++
+		}
+		labs.Forget(e.path)
+	}
+	labs.Forget("")
+	return ended, dead, err
+}

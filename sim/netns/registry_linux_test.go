@@ -1,0 +1,50 @@
+package netns_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/enilab/enilab/sim/netns"
+)
+
+// TestRegistryOfSomebodyElse: the temporary folder is everybody's, and root must not end the processes that somebody wrote down there.
+func TestRegistryOfSomebodyElse(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: to give a folder to somebody else")
+	}
+	for name, lay := range map[string]func(folder string) error{
+		"another's":    func(folder string) error { return os.Chown(folder, nobody, nobody) },
+		"for all":      func(folder string) error { return os.Chmod(folder, 0o777) },
+		"another file": func(folder string) error { return os.Chown(filepath.Join(folder, "lab-1.json"), nobody, nobody) },
+		"a link": func(folder string) error {
+			if err := os.Rename(folder, folder+"-real"); err != nil {
+				return err
+			}
+			return os.Symlink(folder+"-real", folder)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("TMPDIR", t.TempDir())
+			victim := exec.Command("sleep", "600")
+			must(t, victim.Start())
+			defer func() { _ = victim.Process.Kill(); _ = victim.Wait() }()
+			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", victim.Process.Pid))
+			must(t, err)
+			folder := filepath.Join(os.TempDir(), "enilab-labs")
+			must(t, os.Mkdir(folder, 0o700))
+			entry := fmt.Sprintf(`{"pid":%d,"begun":%s,"nodes":{"node-1":1}}`, victim.Process.Pid, strings.Fields(string(stat))[21])
+			must(t, os.WriteFile(filepath.Join(folder, "lab-1.json"), []byte(entry), 0o600))
+			must(t, lay(folder))
+			if list, err := netns.Labs(); err == nil || len(list) > 0 {
+				t.Errorf("labs: %v, %v; expected none, and why", list, err)
+			}
+			if ended, dead, err := netns.Clean(); err == nil || !strings.Contains(err.Error(), folder) || ended+dead > 0 {
+				t.Errorf("clean: %d ended, %d dead, %v; expected that it does nothing, and says why", ended, dead, err)
+			}
+		})
+	}
+}

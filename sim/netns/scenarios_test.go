@@ -1,0 +1,77 @@
+package netns_test
+
+import (
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/enilab/enilab/scenarios"
+	"github.com/enilab/enilab/sim/netns"
+	"github.com/enilab/enilab/sim/suite"
+)
+
+// sideBySide is how many laboratories the scenarios run in at a time: each waits for processes and timers more than it computes.
+const sideBySide = 2
+
+// Each scenario holds on a real kernel, with the real daemon and plugin, which agree with the core and the model in every step, and each
+// mutant of a plan or of the shell breaks what the file says, first and in time.
+func TestScenarios(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a minute and a half")
+	}
+	place := netns.Place(parts(t))
+	began := time.Now()
+	queue := make(chan string)
+	var workers sync.WaitGroup
+	for range sideBySide {
+		workers.Go(func() {
+			for name := range queue {
+				t.Run(strings.TrimSuffix(name, ".scn"), func(t *testing.T) { run(t, place, name) })
+			}
+		})
+	}
+	for _, name := range longestFirst(t) {
+		queue <- name
+	}
+	close(queue)
+	workers.Wait()
+	t.Logf("all took %v", time.Since(began).Round(time.Second))
+}
+
+// run judges a file, and says in the test's log what was not run and why.
+func run(t *testing.T, place *suite.Place, name string) {
+	t.Helper()
+	data, err := fs.ReadFile(scenarios.Files, name)
+	must(t, err)
+	c, err := suite.Load(place, name, data)
+	must(t, err)
+	began := time.Now()
+	r := c.Run(suite.Options{Seed: suite.DefaultSeed})
+	if r.Status == suite.Skipped && len(r.Runs) == 0 {
+		t.Skip(c.NotHere())
+	}
+	t.Logf("%v in %d runs\n%s", time.Since(began).Round(time.Millisecond), len(r.Runs)+len(r.Bites), r.Report())
+	for _, u := range c.Unplayed {
+		t.Logf("mutant %s: %s", u.Mutant, u.Why)
+	}
+	if r.Status != suite.Held {
+		t.Fail()
+	}
+}
+
+// longestFirst are all files, and first those that take longest, so that the others run beside them.
+func longestFirst(t *testing.T) []string {
+	t.Helper()
+	names, err := fs.Glob(scenarios.Files, "*.scn")
+	must(t, err)
+	out := []string{"upgrade.scn", "lost-replies.scn", "drift.scn"}
+	for _, n := range out {
+		if i := slices.Index(names, n); i >= 0 {
+			names = slices.Delete(names, i, i+1)
+		}
+	}
+	return append(out, names...)
+}

@@ -1,0 +1,276 @@
+package netns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/enilab/enilab/fakes/cri"
+	criserver "github.com/enilab/enilab/fakes/cri/server"
+	"github.com/enilab/enilab/fakes/ec2"
+	ec2server "github.com/enilab/enilab/fakes/ec2/server"
+	imdsserver "github.com/enilab/enilab/fakes/imds/server"
+	"github.com/enilab/enilab/fakes/kube"
+	kubeserver "github.com/enilab/enilab/fakes/kube/server"
+	"github.com/enilab/enilab/sim/netns/node"
+	"github.com/enilab/enilab/sim/vpc"
+)
+
+// Where a node finds what stands outside of it. The metadata's address is the real one.
+const (
+	imdsAddr = "169.254.169.254"
+	ec2Addr  = "127.0.0.1:4566"
+	kubeAddr = "127.0.0.1:6443"
+
+	criSocket    = "/run/containerd/containerd.sock"
+	clockSocket  = node.Sockets + "/clock.sock"
+	recordSocket = node.Sockets + "/record.sock"
+)
+
+// How long a caller waits for what does not answer, as in the simulator.
+const (
+	sdkTimeout  = 10 * time.Second // HTTP_TIMEOUT
+	hangTimeout = 3 * time.Second  // of a runtime or metadata endpoint
+)
+
+// serve opens everything that a node's daemon talks to.
+func (w *World) serve(n *instance) error {
+	b := &backend{w, n}
+	web := map[string]*http.Server{
+		imdsAddr + ":80": imdsserver.Server(imdsserver.Handler(imdsserver.Config{View: b.metadata, Now: b.clock, Role: "node"})),
+		ec2Addr:          ec2server.Server(ec2server.Handler(b)),
+		kubeAddr:         kubeserver.Server(kubeserver.Handler(kubeBackend{b})),
+	}
+	if err := n.addAddress(imdsAddr); err != nil {
+		return err
+	}
+	for addr, s := range web {
+		l, err := n.listen("tcp", addr)
+		if err != nil {
+			return err
+		}
+		n.servers = append(n.servers, s)
+		go func() { _ = s.Serve(l) }()
+	}
+	if err := w.accept(n, clockSocket, w.takeClock); err != nil {
+		return err
+	}
+	if err := w.accept(n, recordSocket, w.takeRecording); err != nil {
+		return err
+	}
+	return w.setSocket(n, socketRight)
+}
+
+// listen opens a TCP listener in the node's network namespace.
+func (n *instance) listen(network, addr string) (l net.Listener, err error) {
+	e := vpc.Do(n.box.Netns(), func() error { l, err = net.Listen(network, addr); return nil })
+	if err = errors.Join(e, err); err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", addr, err)
+	}
+	return l, nil
+}
+
+// accept serves a unix socket in the node's file system. Connections are taken in the order in which they were made, one at a time.
+func (w *World) accept(n *instance, path string, take func(*instance, net.Conn)) error {
+	l, err := net.Listen("unix", n.box.Root()+path)
+	if err != nil {
+		return err
+	}
+	n.shut = append(n.shut, l)
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			take(n, conn)
+		}
+	}()
+	return nil
+}
+
+// backend carries a node's requests to the models.
+type backend struct {
+	w *World
+	n *instance
+}
+
+var errClosed = errors.New("the laboratory is closed")
+
+func (b *backend) clock() time.Duration {
+	var t time.Duration
+	b.w.ask(func() { t = b.w.now() })
+	return t
+}
+
+// Do makes a request to EC2 travel, as the model says.
+func (b *backend) Do(ctx context.Context, r *ec2.Request) (ec2.Response, error) {
+	answer := make(chan *ec2.Response, 1)
+	if !b.w.post(func() { b.w.arrive(b.n, *r, func(resp *ec2.Response) { answer <- resp }) }) {
+		return ec2.Response{}, errClosed
+	}
+	select {
+	case resp := <-answer:
+		if resp == nil {
+			return ec2.Response{}, errors.New("nobody answers")
+		}
+		return *resp, nil
+	case <-ctx.Done(): // the caller is gone; the request is not
+		return ec2.Response{}, ctx.Err()
+	case <-b.w.closed:
+		return ec2.Response{}, errClosed
+	}
+}
+
+// hold keeps a request back for a while.
+func (b *backend) hold(d time.Duration) {
+	done := make(chan struct{})
+	b.w.post(func() {
+		release := b.n.keep()
+		b.w.after(d, func() { release(); close(done) })
+	})
+	select {
+	case <-done:
+	case <-b.w.closed:
+	}
+}
+
+// keep counts a request of this life as held back until release.
+func (n *instance) keep() (release func()) {
+	life := n.lifeNo
+	n.held++
+	return func() {
+		if n.lifeNo == life {
+			n.held--
+		}
+	}
+}
+
+// metadata is the instance's view; a silent service hangs for as long as a caller waits.
+func (b *backend) metadata(context.Context) (view ec2.IMDS, ok bool) {
+	b.w.ask(func() {
+		if view, ok = b.w.cloud.IMDS(b.w.now(), b.n.inst); ok {
+			view.ENIs = append([]ec2.IMDSENI(nil), view.ENIs...)
+		}
+	})
+	if !ok {
+		b.hold(hangTimeout)
+		panic(http.ErrAbortHandler) // the connection ends without an answer
+	}
+	return view, ok
+}
+
+// kubeBackend is the API server.
+type kubeBackend struct{ *backend }
+
+func (b kubeBackend) Pods(_ context.Context, name string) (pods []kube.Pod, err error) {
+	ok := b.w.ask(func() {
+		if name == b.n.name() {
+			pods = append(pods, b.w.kube.ListPods(int(b.n.no))...)
+		}
+	})
+	if !ok {
+		err = errClosed
+	}
+	return pods, err
+}
+
+func (b kubeBackend) Node(_ context.Context, name string) (info kubeserver.NodeInfo, ok bool, err error) {
+	alive := b.w.ask(func() {
+		in, _ := b.w.cloud.InstanceOf(b.n.inst)
+		ok = name == b.n.name() && !b.n.gone
+		info = kubeserver.NodeInfo{UID: name, MaxPods: b.n.set.MaxPods, Cordoned: b.w.kube.Cordoned(int(b.n.no)), Address: in.PrimaryAddress,
+			Instance: string(in.ID), Type: in.Type, Zone: in.Zone}
+	})
+	if !alive {
+		err = errClosed
+	}
+	return info, ok, err
+}
+
+// Changed never comes: no verb changes a node object under a daemon that runs, and one that starts reads it anew.
+func (b kubeBackend) Changed() <-chan struct{} { return nil }
+
+// socket is what stands behind the runtime endpoint that the daemon is configured with.
+type socket uint8
+
+const (
+	socketRight socket = iota
+	socketAbsent
+	socketUnimplemented // Docker's socket does not speak CRI
+	socketEmpty         // another runtime, which has no sandboxes
+	socketPartial       // the right runtime, but its answer ends early
+)
+
+var socketNames = []string{"right", "absent", "unimplemented", "empty", "partial"}
+
+// runtimeServer is what listens there.
+type runtimeServer struct{ server *criserver.Server }
+
+func (r *runtimeServer) stop() { r.server.Stop() }
+
+// setSocket exchanges what stands behind the runtime endpoint.
+func (w *World) setSocket(n *instance, s socket) error {
+	n.socket = s
+	if n.runtime != nil {
+		n.runtime.stop()
+		n.runtime = nil
+	}
+	path := n.box.Root() + criSocket
+	_ = os.Remove(path)
+	if s == socketAbsent {
+		return nil
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return err
+	}
+	server := criserver.New(criBackend{&backend{w, n}})
+	if s == socketUnimplemented {
+		server = criserver.Unimplemented()
+	}
+	n.runtime = &runtimeServer{server}
+	go func() { _ = server.Serve(l) }()
+	return nil
+}
+
+// criBackend is the runtime.
+type criBackend struct{ *backend }
+
+func (b criBackend) Sandboxes(context.Context) (out []cri.Sandbox, err error) {
+	down, partial := false, false
+	ok := b.w.ask(func() {
+		if b.n.socket == socketEmpty {
+			return
+		}
+		list, whole := b.n.cri.ListSandboxes()
+		out, down, partial = append(out, list...), !whole, b.n.socket == socketPartial
+	})
+	switch {
+	case !ok:
+		return nil, errClosed
+	case down:
+		b.hold(hangTimeout)
+		return nil, status.Error(codes.Unavailable, "the runtime is restarting")
+	case partial:
+		return nil, status.Error(codes.DeadlineExceeded, "context deadline exceeded")
+	}
+	return out, nil
+}
+
+func (b criBackend) Runtime(context.Context) (criserver.Runtime, error) {
+	return criserver.Runtime{Name: b.w.cluster.Runtime.String(), Version: "1"}, nil
+}
+
+// addAddress gives the node's loopback an address.
+func (n *instance) addAddress(addr string) error {
+	return addLoopback(n.box.Netns(), netip.MustParseAddr(addr))
+}

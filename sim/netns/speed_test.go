@@ -1,0 +1,54 @@
+package netns
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/enilab/enilab/sim/story"
+	"github.com/enilab/enilab/sim/witness"
+)
+
+// speedy is a world of which nothing is used but its clock.
+func speedy() *World {
+	w := &World{clock: newTimer()}
+	w.witness = &witness.Witness{Eyes: eyes{w}, Story: &w.story, Book: story.NewBook()}
+	return w
+}
+
+// What the machine did late excuses a failure, and what the laboratory chose to wait for does not.
+func TestTooSlow(t *testing.T) {
+	t.Logf("this machine is %.2f times slower than the reference", measureSlowness())
+	w := speedy()
+	w.clock.offset += 2 * time.Hour // long under way
+	now := w.now()
+	w.acted(now - lagSlack/2)
+	if w.late.most > lagSlack {
+		t.Errorf("half the slack is %v late", w.late.most)
+	}
+	w.late.rested = now
+	w.acted(now - time.Hour)
+	if w.late.most > lagSlack {
+		t.Errorf("what fell due while a ping was waited for is %v late", w.late.most)
+	}
+	w.late.rested = 0
+	w.acted(now - 3*time.Second)
+	err := w.TooSlow()
+	if err == nil {
+		t.Fatal("three seconds late is in time")
+	}
+	if _, ok := errors.AsType[interface {
+		error
+		TooSlow()
+	}](err); !ok || !strings.HasPrefix(err.Error(), "this machine did not keep up: ") {
+		t.Errorf("it cannot be told from another error: %v", err)
+	}
+}
+
+// Bounds grow with the slowness, never shrink, and have an end.
+func TestSlowed(t *testing.T) {
+	if s := slowness(); s < 1 || s > worstSlowness || slowed(time.Second) != time.Duration(s*float64(time.Second)) {
+		t.Errorf("slowness %v: a second is %v", s, slowed(time.Second))
+	}
+}

@@ -1,0 +1,322 @@
+package netns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/fakes/kube"
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/acts"
+	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/mutants"
+	"github.com/enilab/enilab/sim/story"
+	"github.com/enilab/enilab/sim/vpc"
+	"github.com/enilab/enilab/sim/witness"
+)
+
+// World is a cluster of real nodes. One goroutine uses it: the one that calls its methods.
+type World struct {
+	cluster *sim.Cluster
+	parts   Parts
+	mutant  *mutants.Mutant
+
+	ctx        context.Context // Parts.Context
+	clock      timer
+	late       lateness
+	heap       events
+	seq        uint64
+	in         chan func()
+	heardEarly func() // taken from in, not yet done
+	closed     chan struct{}
+	broken     error // the laboratory itself is
+	differ     []string
+	crashes    []sim.Failure
+	byHand     bool // somebody ended a daemon
+	events     uint64
+
+	fabric  *vpc.Fabric
+	cloud   *ec2.Cloud
+	cloudAt time.Duration
+	kube    *kube.Cluster
+	nodes   []*instance // 1-based: nodes[0] is nil
+	byInst  map[ec2.InstanceID]*instance
+
+	audit   *audit.Auditor
+	witness *witness.Witness
+	cutAt   time.Duration
+	story   story.Story
+	book    *story.Book // since t=0
+	base    []ec2.Count // the ledger at t=0
+	armed   []deathTrap
+	acts    acts.Log
+	rng     uint64
+	view    ipam.View
+	entry   string // its file in the registry
+}
+
+// Parts are what a laboratory is made of on this machine.
+type Parts struct {
+	// Self is the argument list with which this binary is executed again as a node's helper: it ends up in node.Main.
+	Self []string
+	// Ipamd and Plugin are the host paths of the daemon and of the CNI plugin.
+	Ipamd, Plugin string
+	// Play is the argument list of a program that plays the daemon with a mutant, whose name is appended: it ends up in PlayDaemon. Play[0]
+	// is a host path. Empty: no mutant can be run.
+	Play []string
+	// Files are further host files that every node has: path there to path here.
+	Files map[string]string
+	// Capabilities are the only ones that the daemon gets; nil: all that the laboratory has.
+	Capabilities []int
+	// Context ends the laboratory: whatever is under way is given up, and Close hurries. Nil: nothing does.
+	Context context.Context
+	// Log is told what happens, a line each; nil: nobody reads it.
+	Log func(at time.Duration, text string)
+}
+
+// Open makes the world that a scenario asks for, starts its daemons and workloads, and runs it until they are ready: that is t=0.
+func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant, p Parts) (*World, error) {
+	if m != nil && len(p.Play) == 0 {
+		return nil, errors.New("open the laboratory: nobody can play the daemon with a mutant: Parts.Play is empty")
+	}
+	if p.Context == nil {
+		p.Context = context.Background()
+	}
+	w := &World{cluster: c, ctx: p.Context, parts: p, mutant: m, clock: newTimer(), in: make(chan func(), 256), closed: make(chan struct{}),
+		cloudAt: never, cutAt: never, kube: kube.New(seed + 1), byInst: map[ec2.InstanceID]*instance{},
+		audit: audit.New(audit.Config{Nodes: c.Nodes, Budget: c.Budget, Bounds: bounds()}), nodes: make([]*instance, 1, c.Nodes+1), rng: seed ^ 0x5851f42d4c957f2d, book: story.NewBook()}
+	w.witness = &witness.Witness{Eyes: eyes{w}, Cluster: c.Name, Audit: w.audit, Story: &w.story, Book: w.book, Mutant: m, Heard: w.heard}
+	if err := w.open(seed); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return w, nil
+}
+
+// bounds are what real time adds to what the simulator can judge exactly: a reply leaves when its goroutine runs, and what the daemon
+// calls two instants is one to it.
+func bounds() audit.Bounds {
+	return audit.Bounds{Reply: slowed(250 * time.Millisecond), CoolDown: slowed(250 * time.Millisecond)}
+}
+
+func (w *World) open(seed uint64) error {
+	neighbour, subnet := acts.Neighbour()
+	cfg := ec2.Config{VPCs: []ec2.VPC{{CIDRs: []netip.Prefix{w.cluster.VPC}}, neighbour}, Subnets: []ec2.SubnetConfig{{CIDR: w.cluster.Subnet}, subnet}}
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	w.cloud = ec2.New(cfg, seed)
+	var err error
+	if w.fabric, err = vpc.New(vpc.Config{VPC: []netip.Prefix{w.cluster.VPC}, Subnets: []netip.Prefix{w.cluster.Subnet}}); err != nil {
+		return err
+	}
+	for i := 1; i <= w.cluster.Nodes; i++ {
+		if err := w.addNode(i); err != nil {
+			return err
+		}
+	}
+	for _, s := range w.cluster.Start {
+		if err := w.kube.CreateWorkload(w.now(), kube.Spec{Name: s.Name, Replicas: s.Count, Nodes: s.Nodes}); err != nil {
+			return err
+		}
+	}
+	w.pump()
+	if err := w.register(); err != nil {
+		return err
+	}
+	return w.warmUp()
+}
+
+// warmLimit bounds how long the workloads of a scenario may take to start before t=0.
+const warmLimit = 30 * time.Minute
+
+// warmUp runs until every pod runs and nothing is under way, and calls that instant t=0.
+func (w *World) warmUp() error {
+	quiet := 0
+	for w.now() < warmLimit && w.broken == nil && !w.unwanted() {
+		w.until(w.now()+time.Second, nil)
+		if w.settled() {
+			quiet++
+		} else {
+			quiet = 0
+		}
+		if quiet >= 2 {
+			w.base = acts.Ledger(w.cloud)
+			w.late = lateness{rested: w.late.rested}
+			w.witness.Begin()
+			return nil
+		}
+	}
+	if w.broken != nil {
+		return w.broken
+	}
+	if w.unwanted() {
+		return fmt.Errorf("interrupted while the cluster started, after %v: %s", w.now().Round(time.Millisecond), w.unready())
+	}
+	return fmt.Errorf("the workloads that should run when time begins did not within %v: %s", warmLimit, w.unready())
+}
+
+// settled says whether nothing is under way anywhere.
+func (w *World) settled() bool { return w.unready() == "" }
+
+// unready names what is under way; "" is nothing.
+func (w *World) unready() string {
+	for _, n := range w.nodes[1:] {
+		if n.gone {
+			continue
+		}
+		if n.life == nil && !n.down {
+			return n.name() + " has no daemon"
+		}
+		if why := n.busy(w.now()); why != "" {
+			return n.name() + ": " + why
+		}
+		if n.life == nil {
+			continue
+		}
+		if why := n.life.Busy(); why != "" {
+			return n.name() + ": " + why
+		}
+	}
+	for _, l := range w.kube.Workloads() {
+		for _, p := range w.kube.Pods(l) {
+			if p.Phase != kube.Running || p.Deleting {
+				return "pod " + p.Name + " does not run, or is being deleted"
+			}
+		}
+	}
+	return ""
+}
+
+// pump lets the models that have something to say say it, until none has.
+func (w *World) pump() {
+	w.events++
+	for moved := true; moved && w.broken == nil; {
+		moved = false
+		for _, e := range append([]ec2.Event(nil), w.cloud.Events()...) {
+			w.cloudEvent(&e)
+			moved = true
+		}
+		for _, e := range append([]kube.Event(nil), w.kube.Events()...) {
+			w.kubeEvent(e)
+			moved = true
+		}
+	}
+	for _, m := range w.cloud.Met() {
+		w.met(m.Fault, acts.Told(m, w.nodeOf))
+	}
+	for _, n := range w.nodes[1:] {
+		for _, m := range n.cri.Met() {
+			w.met(m.Fault, m.What)
+		}
+	}
+	if at, ok := w.cloud.Next(); ok && at < w.cloudAt {
+		w.cloudAt = at
+		w.at(at, func() {
+			if w.cloudAt <= w.now() {
+				w.cloudAt = never
+			}
+			w.cloud.Advance(w.now())
+		})
+	}
+	w.armCut()
+}
+
+// random is splitmix64.
+func (w *World) random() uint64 {
+	w.rng += 0x9e3779b97f4a7c15
+	z := w.rng
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// Now is the instant of the scenario.
+func (w *World) Now() time.Duration { return w.witness.Now() }
+
+// Epoch is when t=0 was, in the world's own time.
+func (w *World) Epoch() time.Duration { return w.witness.Epoch() }
+
+// Audit is the world's auditor. Its instants are the world's: subtract Epoch for the scenario's.
+func (w *World) Audit() *audit.Auditor { return w.audit }
+
+// Story is what happened since t=0.
+func (w *World) Story() string { return w.story.String() }
+
+// Timeline is all of the story.
+func (w *World) Timeline() string { return w.story.Whole() }
+
+// TimelineUntil is the story up to an instant of the scenario.
+func (w *World) TimelineUntil(at time.Duration) string { return w.story.Until(at) }
+
+// Named is a text with the timeline's names of ENIs.
+func (w *World) Named(text string) string { return w.story.Named(text) }
+
+// Book is what was done to each ENI and attachment since t=0.
+func (w *World) Book() *story.Book { return w.book }
+
+// Unlike says why virtual time cannot tell the same; "" is nothing.
+func (w *World) Unlike() string {
+	switch {
+	case w.byHand:
+		return "somebody ended a daemon, and no line asks for that"
+	case len(w.crashes) > 0:
+		return "a daemon ended by itself"
+	}
+	return ""
+}
+
+// Popped is how many things happened.
+func (w *World) Popped() uint64 { return w.events }
+
+// Reached says whether a daemon came through a coverage mark since t=0.
+func (w *World) Reached(mark string) bool { return w.witness.Reached(mark) }
+
+// Disagreements are the differences between what the processes and the kernel did and what core and model do: none, if the simulator can
+// be believed.
+func (w *World) Disagreements() []string { return w.differ }
+
+// disagree notes a difference; the first ones say it all.
+func (w *World) disagree(n *instance, format string, args ...any) {
+	if len(w.differ) < maxDisagreements {
+		w.differ = append(w.differ, fmt.Sprintf("%v %s: %s", w.Now().Round(time.Millisecond), n.name(), fmt.Sprintf(format, args...)))
+	}
+}
+
+const maxDisagreements = 10
+
+// tell writes a line of the story.
+func (w *World) tell(n *instance, text string) { w.story.Add(w.Now(), n.no, text) }
+
+func (w *World) log(format string, args ...any) {
+	if w.parts.Log != nil {
+		w.parts.Log(w.Now(), fmt.Sprintf(format, args...))
+	}
+}
+
+// Close ends every process and removes everything. The error says what would not go.
+func (w *World) Close() error {
+	select {
+	case <-w.closed:
+		return nil
+	default:
+	}
+	close(w.closed)
+	w.unregister()
+	errs := make([]error, len(w.nodes)) // that of the fabric is the first
+	var all sync.WaitGroup
+	for i, n := range w.nodes[1:] {
+		all.Go(func() { errs[1+i] = n.close(w.unwanted()) })
+	}
+	all.Wait()
+	if w.fabric != nil {
+		errs[0] = w.fabric.Close()
+	}
+	return errors.Join(errs...)
+}
+
+var _ sim.World = (*World)(nil)

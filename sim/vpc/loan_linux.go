@@ -1,0 +1,109 @@
+package vpc
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// In a borrowed namespace, the router has a routing table of its own, which is asked before all others and leaves no question open. So the
+// routes that are there need not be touched, and their return after a link went down and up changes nothing.
+const (
+	loanTable    = 233
+	rulePriority = 1 // after table local's
+)
+
+// borrow takes over a namespace's routing, as soon as there is a route. What it makes, and all that is made in the namespace later, is
+// undone by Close.
+func (f *Fabric) borrow() error {
+	links, err := f.rtnl.links()
+	if err != nil {
+		return fmt.Errorf("its links: %w", err)
+	}
+	f.rtnl.table = loanTable
+	for _, l := range links {
+		f.firstCable = max(f.firstCable, l.index+1) // a name has its number, and must not be one that is there
+	}
+	if f.config.Segment != "" {
+		if f.segment, err = f.rtnl.segment(f.config, links); err != nil {
+			return err
+		}
+	}
+	if err := f.takeRule(); err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(links, func(l link) bool { return l.index == loopback }); i >= 0 && links[i].flags&unix.IFF_UP == 0 {
+		if err := f.rtnl.up(loopback); err != nil {
+			return fmt.Errorf("loopback: %w", err)
+		}
+		f.undoLater(func() error { return f.rtnl.down(loopback) })
+	}
+	return f.configureBorrowed(links)
+}
+
+// takeRule makes the router's table the one that counts. The rule is also a lock: a namespace has one router.
+func (f *Fabric) takeRule() error {
+	err := f.rtnl.rule()
+	if errors.Is(err, unix.EEXIST) {
+		return errors.New("a fabric is at work there already, or one that was killed has left its traces; expected a namespace that is nobody's router")
+	}
+	if err != nil {
+		return fmt.Errorf("routing rule: %w", err)
+	}
+	f.undoLater(f.rtnl.unrule)
+	routes, err := f.rtnl.routes()
+	if err != nil {
+		return fmt.Errorf("routes: %w", err)
+	}
+	if len(routes) > 0 {
+		return fmt.Errorf("its routing table %d has %d routes; expected an unused table", loanTable, len(routes))
+	}
+	f.undoLater(f.rtnl.flush)
+	return nil
+}
+
+func (f *Fabric) configureBorrowed(links []link) error {
+	var names []string
+	for _, l := range links {
+		if l.index != loopback {
+			names = append(names, l.name)
+		}
+	}
+	return Do(f.ns, func() error {
+		before, err := remember()
+		if err != nil {
+			return fmt.Errorf("settings: %w", err)
+		}
+		f.undoLater(func() error { return Do(f.ns, func() error { return restore(before) }) })
+		return configure(true, names)
+	})
+}
+
+// undoLater keeps what Close has to do in a borrowed namespace; the last comes first. A namespace of the Fabric's own takes all with it.
+func (f *Fabric) undoLater(do func() error) {
+	if f.config.Namespace != nil {
+		f.undo = append(f.undo, do)
+	}
+}
+
+// giveBack makes a borrowed namespace what it was.
+func (f *Fabric) giveBack() error {
+	var errs []error
+	for _, undo := range slices.Backward(f.undo) {
+		errs = append(errs, undo())
+	}
+	f.undo = nil
+	return errors.Join(errs...)
+}
+
+// address gives the router an address of its own.
+func (f *Fabric) address(a netip.Addr) error {
+	if err := f.rtnl.address(a); err != nil {
+		return fmt.Errorf("address %v: %w", a, err)
+	}
+	f.undoLater(func() error { return f.rtnl.unaddress(a) })
+	return nil
+}
