@@ -10,7 +10,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 
-	"github.com/enilab/enilab/sim/kind/lives"
+	"github.com/enilab/enilab/sim/kind/scripts"
 	calls "github.com/enilab/enilab/sim/kind/trace"
 )
 
@@ -31,7 +31,7 @@ var _ = specs("the calls that kubelet and containerd make", Label("calls"), func
 		dir, err := os.MkdirTemp("", "enilab-e2e-shims-")
 		check(err)
 		DeferCleanup(os.RemoveAll, dir)
-		check(lives.Build(ctx, dir))
+		check(scripts.Build(ctx, dir))
 		which := livesAt
 		if os.Getenv("ENILAB_E2E_CALLS") == "all" {
 			which = allLivesAt
@@ -39,7 +39,7 @@ var _ = specs("the calls that kubelet and containerd make", Label("calls"), func
 		errs := make(chan error, len(which))
 		for i, names := range which {
 			n := b.Nodes()[i]
-			bench := &lives.Bench{Client: b.Client(), Node: n.Name, Plugin: "aws-cni", Restart: n.Restart, Image: podImage, Log: say}
+			bench := &scripts.Bench{Client: b.Client(), Node: n.Name, Plugin: "aws-cni", Restart: n.Restart, Image: podImage, Log: say}
 			DeferCleanup(func(ctx SpecContext) { check(bench.Uninstall(ctx)) }, NodeTimeout(time.Minute))
 			go func() { errs <- liveAgain(ctx, bench, dir, names) }()
 		}
@@ -52,16 +52,16 @@ var _ = specs("the calls that kubelet and containerd make", Label("calls"), func
 })
 
 // liveAgain lives lives on a node, and says where the calls were others than the recorded ones.
-func liveAgain(ctx context.Context, bench *lives.Bench, dir string, names []string) error {
+func liveAgain(ctx context.Context, bench *scripts.Bench, dir string, names []string) error {
 	if err := bench.Install(ctx, dir); err != nil {
 		return err
 	}
 	for _, name := range names {
-		for _, l := range lives.Lives() {
+		for _, l := range scripts.Lives() {
 			if l.Name != name {
 				continue
 			}
-			recording, err := lives.Record(ctx, bench, l)
+			recording, err := scripts.Record(ctx, bench, l)
 			if err != nil {
 				return fmt.Errorf("%s on %s: %w", name, bench.Node, err)
 			}

@@ -16,7 +16,7 @@ import (
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/judge"
 )
 
 // balanceLimit bounds how long the node may take to come to rest: kubelet removes dead sandboxes once a minute, and for as long as the runtime
@@ -38,7 +38,7 @@ func (s *scene) balanced(ctx context.Context, when string) error {
 	})
 	if err != nil && ctx.Err() == nil {
 		if why, again := s.imbalance(ctx); again == nil && why != "" {
-			return broken(audit.I5, "%s %s: %s", s.name, when, why)
+			return broken(judge.I5, "%s %s: %s", s.name, when, why)
 		}
 	}
 	return err

@@ -11,7 +11,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/kind/shim"
 )
 
@@ -99,11 +99,11 @@ var nodeRestart = incident{
 		}
 		for _, r := range old.Rows {
 			if r.State == ipam.Assigned && slices.ContainsFunc(now.Rows, func(q ipam.Row) bool { return q.Att == r.Att }) {
-				return broken(audit.I5, "%v is %v's, a sandbox that the restart has ended", r.Address, r.Att)
+				return broken(judge.I5, "%v is %v's, a sandbox that the restart has ended", r.Address, r.Att)
 			}
 		}
 		if after := s.enis(); !slices.Equal(before, after) || s.made() != made {
-			return broken(audit.I5, "the node had %v, and has %v: %d were made", before, after, s.made()-made)
+			return broken(judge.I5, "the node had %v, and has %v: %d were made", before, after, s.made()-made)
 		}
 		return nil
 	},

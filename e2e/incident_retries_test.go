@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/kind/shim"
 )
 
@@ -93,7 +93,7 @@ func (s *scene) cooled(ctx context.Context, pods []corev1.Pod) error {
 		switch r := rowOf(v.Rows, a.String()); {
 		case v.Now >= at+longCoolDown: // this machine had better things to do
 		case r == nil || r.State != ipam.Cooling:
-			return broken(audit.I7, "%v is free after %v, expected %v", a, v.Now-at, longCoolDown)
+			return broken(judge.I7, "%v is free after %v, expected %v", a, v.Now-at, longCoolDown)
 		case r.ReleasedAt != at:
 			return fmt.Errorf("the cool-down of %v was to end at %v, and ends at %v: another DEL came and it began again", a, at+longCoolDown, r.ReleasedAt+longCoolDown)
 		}

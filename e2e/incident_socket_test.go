@@ -12,7 +12,7 @@ import (
 	"github.com/enilab/enilab/fakes/cri"
 	criserver "github.com/enilab/enilab/fakes/cri/server"
 	"github.com/enilab/enilab/fakes/ec2"
-	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/judge"
 )
 
 // socketMismatch is scenarios/socket-mismatch.scn in its worst variant. The node has all addresses that it can have, 15, so that most of them
@@ -54,7 +54,7 @@ var socketMismatch = incident{
 			return errors.New("the daemon has hardly asked the wrong runtime")
 		}
 		if n := s.givenBack() - before; n > 0 {
-			return broken(audit.I4, "%d times something was given back to EC2 while nobody knew what is used", n)
+			return broken(judge.I4, "%d times something was given back to EC2 while nobody knew what is used", n)
 		}
 		if err := s.roll(ctx, s.daemon(nil)); err != nil {
 			return err

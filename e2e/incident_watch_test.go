@@ -15,7 +15,7 @@ import (
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/dataplane/linux"
-	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/vpc"
 )
 
@@ -115,7 +115,7 @@ func (s *scene) look(ctx context.Context, silent map[life]silence) error {
 		}
 		q.looks++
 		if silent[l] = q; q.looks > looks && time.Since(q.since) > patience {
-			return broken(audit.I10, "%s has not answered at %v for %v", l.name, l.address, patience)
+			return broken(judge.I10, "%s has not answered at %v for %v", l.name, l.address, patience)
 		}
 	}
 	return nil
@@ -180,7 +180,7 @@ func (s *scene) wired() error {
 		if _, still := s.held[id]; !still {
 			continue // it may end by now
 		}
-		return broken(audit.I10, "sandbox %.8s of %s has lost its link, and %v with it", id, h.pod, h.address)
+		return broken(judge.I10, "sandbox %.8s of %s has lost its link, and %v with it", id, h.pod, h.address)
 	}
 	return nil
 }
@@ -198,7 +198,7 @@ func (s *scene) doubled(o *dataplane.Observation) error {
 	}
 	for a, where := range doubles(&again) {
 		if first[a] == where {
-			return broken(audit.I1, "%v is behind %s", a, where)
+			return broken(judge.I1, "%v is behind %s", a, where)
 		}
 	}
 	return nil
@@ -243,7 +243,7 @@ func (s *scene) served(ctx context.Context, live []life) error {
 	}
 	for _, l := range still {
 		if taken[l] {
-			return broken(audit.I4, "%s has %v, which EC2 has taken from %s", l.name, l.address, s.node.Name)
+			return broken(judge.I4, "%s has %v, which EC2 has taken from %s", l.name, l.address, s.node.Name)
 		}
 	}
 	return nil

@@ -8,8 +8,8 @@ import (
 
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/mutants"
+	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/scn"
-	"github.com/enilab/enilab/sim/suite"
 	"github.com/enilab/enilab/sim/virtual"
 )
 
@@ -37,9 +37,9 @@ func (w deaf) Strike(id int) sim.Strike {
 }
 
 // withoutVerb is virtual time in which a verb does nothing.
-func withoutVerb(verb string) *suite.Place {
-	p := suite.Sim()
-	p.Open = func(c *sim.Cluster, seed uint64, m *mutants.Mutant) (suite.World, error) {
+func withoutVerb(verb string) *runner.Place {
+	p := runner.Sim()
+	p.Open = func(c *sim.Cluster, seed uint64, m *mutants.Mutant) (runner.World, error) {
 		w, err := virtual.Open(c, seed, m)
 		return deaf{w, verb}, err
 	}
@@ -63,13 +63,13 @@ func verbsOf(t *testing.T, name string) []string {
 }
 
 // without runs a scenario with a verb that does nothing.
-func without(t *testing.T, name, verb string) *suite.Result {
+func without(t *testing.T, name, verb string) *runner.Result {
 	t.Helper()
-	c, err := suite.Load(withoutVerb(verb), name, read(t, name))
+	c, err := runner.Load(withoutVerb(verb), name, read(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.Run(suite.Options{Seed: suite.DefaultSeed, NoStory: true})
+	return c.Run(runner.Options{Seed: runner.DefaultSeed, NoStory: true})
 }
 
 // Every verb of every scenario matters: when it does nothing, an expectation, an invariant, a mark or a mutant says so. The golden story
@@ -81,7 +81,7 @@ func TestEveryVerbMatters(t *testing.T) {
 	for _, name := range files(t) {
 		t.Run(strings.TrimSuffix(name, ".scn"), func(t *testing.T) {
 			t.Parallel()
-			if r := without(t, name, ""); r.Status != suite.Held {
+			if r := without(t, name, ""); r.Status != runner.Held {
 				t.Errorf("it does not hold with all of its verbs: %s", r.Report())
 			}
 		})
@@ -89,7 +89,7 @@ func TestEveryVerbMatters(t *testing.T) {
 			t.Run(strings.TrimSuffix(name, ".scn")+"/"+verb, func(t *testing.T) {
 				t.Parallel()
 				r := without(t, name, verb)
-				if r.Status == suite.Held {
+				if r.Status == runner.Held {
 					t.Errorf("without %s it holds too: give it a witness, such as an expectation of what it does", verb)
 				} else if os.Getenv("ENILAB_VERBOSE") != "" {
 					report := r.Report()

@@ -12,8 +12,8 @@ import (
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/scenarios"
 	"github.com/enilab/enilab/sim/mutants"
+	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/scn"
-	"github.com/enilab/enilab/sim/suite"
 )
 
 // files are the scenarios' names.
@@ -41,21 +41,21 @@ const seedsVariable = "ENILAB_SEEDS"
 // fleet is from how many nodes on a scenario is a fleet, and usualFleet and wideFleet are how many seeds it is played with, since one run
 // of it is a hundred of the others: usually, and when seeds are asked for.
 const (
-	fleet      = suite.MaxCrashNodes + 1
+	fleet      = runner.MaxCrashNodes + 1
 	usualFleet = 2
 	wideFleet  = 5
 )
 
 // seedsOf are the seeds to play a scenario with.
-func seedsOf(t *testing.T, c *suite.Case) suite.Seeds {
+func seedsOf(t *testing.T, c *runner.Case) runner.Seeds {
 	t.Helper()
-	seeds, most := suite.Seeds{From: suite.DefaultSeed, To: 20}, uint64(usualFleet)
+	seeds, most := runner.Seeds{From: runner.DefaultSeed, To: 20}, uint64(usualFleet)
 	if testing.Short() {
 		seeds.To = seeds.From
 	}
 	if text := os.Getenv(seedsVariable); text != "" {
 		var err error
-		if seeds, err = suite.ParseSeeds(text); err != nil {
+		if seeds, err = runner.ParseSeeds(text); err != nil {
 			t.Fatalf("%s: %v", seedsVariable, err)
 		}
 		most = wideFleet
@@ -69,9 +69,9 @@ func seedsOf(t *testing.T, c *suite.Case) suite.Seeds {
 // Each scenario holds with every seed, tells its golden story with the first, and each mutant that it names breaks what it says, first and
 // in time: what is so with one seed only is luck.
 func TestScenarios(t *testing.T) {
-	bySeeds := map[suite.Seeds][]*suite.Case{}
+	bySeeds := map[runner.Seeds][]*runner.Case{}
 	for _, name := range files(t) {
-		c, err := suite.Load(suite.Sim(), name, read(t, name))
+		c, err := runner.Load(runner.Sim(), name, read(t, name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,9 +79,9 @@ func TestScenarios(t *testing.T) {
 		bySeeds[seeds] = append(bySeeds[seeds], c)
 	}
 	for seeds, cases := range bySeeds {
-		for _, s := range suite.SweepAll(cases, suite.SweepOptions{Seeds: seeds, AtOnce: runtime.GOMAXPROCS(0)}) {
+		for _, s := range runner.SweepAll(cases, runner.SweepOptions{Seeds: seeds, AtOnce: runtime.GOMAXPROCS(0)}) {
 			t.Run(s.Case.Name(), func(t *testing.T) {
-				if t.Log(strings.TrimSuffix(s.Report(), "\n")); s.Status != suite.Held || s.Ran != seeds.Count() {
+				if t.Log(strings.TrimSuffix(s.Report(), "\n")); s.Status != runner.Held || s.Ran != seeds.Count() {
 					t.Fail()
 				}
 			})

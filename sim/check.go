@@ -9,7 +9,7 @@ import (
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/scn"
 )
@@ -202,11 +202,11 @@ func (c *checker) start(l *scn.Line, s *scn.Start) {
 }
 
 func (c *checker) invariant(pos scn.Pos, phrase string) {
-	i, ok := audit.ByPhrase(phrase)
+	i, ok := judge.ByPhrase(phrase)
 	switch {
 	case !ok:
-		c.bad(pos, suggest(phrase, audit.Phrases(), "enilab invariants lists them, quoted exactly"), "unknown invariant %q", phrase)
-	case i.ID == audit.I8 && c.cluster.Budget == 0 && c.nodes:
+		c.bad(pos, suggest(phrase, judge.Phrases(), "enilab invariants lists them, quoted exactly"), "unknown invariant %q", phrase)
+	case i.ID == judge.I8 && c.cluster.Budget == 0 && c.nodes:
 		c.bad(pos, "write budget=CALLS on the cluster line", "%q cannot break: the cluster has no budget", phrase)
 	}
 }

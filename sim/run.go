@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/scn"
 )
 
@@ -52,7 +52,7 @@ type pendingCheck struct {
 
 // Verdict is how a run ended.
 type Verdict struct {
-	Violations []audit.Violation // instants are the scenario's
+	Violations []judge.Violation // instants are the scenario's
 	Failures   []Failure
 	Missed     []string // coverage points that were not reached
 	Unplayed   []Unplayed

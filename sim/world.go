@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/scn"
 )
 
@@ -31,7 +31,7 @@ type World interface {
 	// Epoch is what has to be subtracted from the instants of violations.
 	Epoch() time.Duration
 	// Audit is the world's auditor.
-	Audit() *audit.Auditor
+	Audit() *judge.Auditor
 	// Reached says whether the run came through a coverage mark.
 	Reached(mark string) bool
 	// Story is what happened, for people and golden files.

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enilab/enilab/conform"
-	"github.com/enilab/enilab/sim/suite"
+	"github.com/enilab/enilab/sim/runner"
 )
 
 // conformFlags are those of both tables.
@@ -125,7 +125,7 @@ func (l *lab) conform(f *conformFlags, rows []conform.Row, ask func(context.Cont
 		judged = l.printReport(r)
 	}
 	if err != nil {
-		return &exit{suite.ExitLacking, err.Error()}
+		return &exit{runner.ExitLacking, err.Error()}
 	}
 	return judged
 }
@@ -170,11 +170,11 @@ func (l *lab) printReport(r *conform.Report) error {
 		r.Table, r.Endpoint, len(r.Results), same, differ, r.Count(conform.Skipped), r.Took().Round(time.Second/10))
 	switch {
 	case r.Interrupted:
-		return ended(suite.ExitInterrupted)
+		return ended(runner.ExitInterrupted)
 	case len(rows) > 0:
-		return ended(suite.ExitViolated)
+		return ended(runner.ExitViolated)
 	case same == 0:
-		return ended(suite.ExitLacking)
+		return ended(runner.ExitLacking)
 	}
 	return nil
 }

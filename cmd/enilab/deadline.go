@@ -7,7 +7,7 @@ import (
 	"time"
 
 	netnsworld "github.com/enilab/enilab/sim/netns"
-	"github.com/enilab/enilab/sim/suite"
+	"github.com/enilab/enilab/sim/runner"
 )
 
 // endLimit is how long a run may take to end once it was interrupted. A supervisor sends SIGKILL after five seconds or more.
@@ -29,7 +29,7 @@ func (l *lab) deadline(p *progress, cluster string) (stop func()) {
 			if cluster != "" {
 				l.leave(cluster)
 			}
-			os.Exit(suite.ExitInterrupted)
+			os.Exit(runner.ExitInterrupted)
 		}
 	})
 	return func() { forget(); close(done) }

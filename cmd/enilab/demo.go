@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enilab/enilab/scenarios"
+	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/scn"
-	"github.com/enilab/enilab/sim/suite"
 )
 
 func (l *lab) demoCommand() *cobra.Command {
@@ -41,7 +41,7 @@ it runs it says on standard error which incidents have ended.`,
 // stage is one of the worlds that a demonstration plays in, and what came of each incident there: no Result is that it was not begun.
 type stage struct {
 	head   string
-	cases  []*suite.Case
+	cases  []*runner.Case
 	done   []timed
 	absent error // why this machine cannot play there
 }
@@ -53,7 +53,7 @@ func (l *lab) demo(on string, args []string) error {
 	began := time.Now()
 	var stages []*stage
 	if on != "lab" {
-		s, err := l.stage("SIM", suite.Sim(), args)
+		s, err := l.stage("SIM", runner.Sim(), args)
 		if err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func (l *lab) demo(on string, args []string) error {
 	if on != "sim" {
 		place, absent := l.laboratory()
 		if absent != nil && on == "lab" {
-			return &exit{suite.ExitLacking, absent.Error()}
+			return &exit{runner.ExitLacking, absent.Error()}
 		}
 		s := &stage{head: "KERNEL", absent: absent}
 		if absent == nil {
@@ -84,7 +84,7 @@ func (l *lab) demo(on string, args []string) error {
 }
 
 // stage loads the incidents for one world. All are checked before any is played.
-func (l *lab) stage(head string, p *suite.Place, args []string) (*stage, error) {
+func (l *lab) stage(head string, p *runner.Place, args []string) (*stage, error) {
 	cases, err := l.incidents(p, args)
 	if err != nil {
 		return nil, l.refuse(err)
@@ -110,12 +110,12 @@ func (l *lab) show(stages []*stage, wall time.Duration) error {
 		rows = append(rows, demoRow(c, i, stages))
 	}
 	if err := table(l.out, columns, rows); err != nil {
-		return &exit{suite.ExitLacking, err.Error()}
+		return &exit{runner.ExitLacking, err.Error()}
 	}
-	code := suite.ExitHeld
+	code := runner.ExitHeld
 	for _, s := range stages {
 		for i := range s.done {
-			if t := &s.done[i]; t.Result != nil && !elsewhere(t) && t.Status != suite.Held {
+			if t := &s.done[i]; t.Result != nil && !elsewhere(t) && t.Status != runner.Held {
 				fmt.Fprintln(l.out)
 				l.report(t)
 			}
@@ -123,39 +123,39 @@ func (l *lab) show(stages []*stage, wall time.Duration) error {
 		if s.absent != nil {
 			fmt.Fprintln(l.out, "\n"+strings.Join(wrap("not replayed on a real kernel: "+s.absent.Error(), pageWidth), "\n"))
 		}
-		code = suite.Worst(code, s.code())
+		code = runner.Worst(code, s.code())
 	}
 	l.sums(stages, wall, code)
 	return ended(code)
 }
 
 // elsewhere says that a file is for another world, which is no failure of a demonstration.
-func elsewhere(t *timed) bool { return t.Status == suite.Skipped && len(t.Runs) == 0 }
+func elsewhere(t *timed) bool { return t.Status == runner.Skipped && len(t.Runs) == 0 }
 
 // code is the exit code of all that was played here. Files that are all for other worlds are nothing judged.
 func (s *stage) code() int {
-	code, there := suite.ExitHeld, false
+	code, there := runner.ExitHeld, false
 	for i := range s.cases {
 		switch t := &s.done[i]; {
 		case t.Result == nil:
-			return suite.ExitInterrupted
+			return runner.ExitInterrupted
 		case !elsewhere(t):
 			there = true
-			code = suite.Worst(code, t.Status.Exit())
+			code = runner.Worst(code, t.Status.Exit())
 		}
 	}
 	if !there && s.absent == nil {
-		return suite.ExitLacking
+		return runner.ExitLacking
 	}
 	return code
 }
 
 // replayAll runs the files, some of them at once, and gives what came of each. It says which have ended.
-func (l *lab) replayAll(cases []*suite.Case, atOnce int, where string) []timed {
+func (l *lab) replayAll(cases []*runner.Case, atOnce int, where string) []timed {
 	p := newProgress(l.err)
 	defer p.clear()
 	defer l.deadline(p, "")()
-	o := suite.Options{Seed: suite.DefaultSeed, Interrupted: l.interrupted}
+	o := runner.Options{Seed: runner.DefaultSeed, Interrupted: l.interrupted}
 	if atOnce == 1 {
 		o.Progress = p.tell
 	}
@@ -189,7 +189,7 @@ func (l *lab) replayAll(cases []*suite.Case, atOnce int, where string) []timed {
 }
 
 // longestFirst is an order in which the files with the most runs begin, so that nobody waits for them in the end.
-func longestFirst(cases []*suite.Case) []int {
+func longestFirst(cases []*runner.Case) []int {
 	order := make([]int, len(cases))
 	for i := range order {
 		order[i] = i
@@ -198,10 +198,10 @@ func longestFirst(cases []*suite.Case) []int {
 	return order
 }
 
-func runs(c *suite.Case) int { return len(c.Variants) * (1 + len(c.Against)) }
+func runs(c *runner.Case) int { return len(c.Variants) * (1 + len(c.Against)) }
 
 // incidents are the scenarios to be replayed: those of the binary, of a folder, or the files named.
-func (l *lab) incidents(p *suite.Place, args []string) ([]*suite.Case, error) {
+func (l *lab) incidents(p *runner.Place, args []string) ([]*runner.Case, error) {
 	if len(args) == 0 {
 		return embedded(p)
 	}
@@ -220,19 +220,19 @@ func (l *lab) incidents(p *suite.Place, args []string) ([]*suite.Case, error) {
 	return l.load(p, names)
 }
 
-func embedded(p *suite.Place) ([]*suite.Case, error) {
+func embedded(p *runner.Place) ([]*runner.Case, error) {
 	names, err := fs.Glob(scenarios.Files, "*.scn")
 	if err != nil {
 		return nil, err
 	}
-	var cases []*suite.Case
+	var cases []*runner.Case
 	var errs scn.ErrorList
 	for _, name := range names {
 		data, err := fs.ReadFile(scenarios.Files, name)
 		if err != nil {
 			return nil, err
 		}
-		c, err := suite.Load(p, "scenarios/"+name, data)
+		c, err := runner.Load(p, "scenarios/"+name, data)
 		if list, ok := errors.AsType[scn.ErrorList](err); ok {
 			errs = append(errs, list...)
 			continue
@@ -246,7 +246,7 @@ func embedded(p *suite.Place) ([]*suite.Case, error) {
 }
 
 // demoRow is a row of the table: an incident in all its worlds.
-func demoRow(c *suite.Case, i int, stages []*stage) []string {
+func demoRow(c *runner.Case, i int, stages []*stage) []string {
 	row := []string{c.Name(), c.File.Headline(), nowCell(c)}
 	for _, s := range stages {
 		row = append(row, s.cell(i))
@@ -255,7 +255,7 @@ func demoRow(c *suite.Case, i int, stages []*stage) []string {
 }
 
 // nowCell says what happens now: what the file holds the CNI to.
-func nowCell(c *suite.Case) string {
+func nowCell(c *runner.Case) string {
 	var parts []string
 	for _, l := range c.File.Lines {
 		if a, ok := l.Stmt.(*scn.Always); ok && l.Guard.Allows(c.Place.Name) {
@@ -276,7 +276,7 @@ func (s *stage) cell(i int) string {
 		return "not begun"
 	case elsewhere(t):
 		return "skipped: " + t.Case.NotHere()
-	case t.Status != suite.Held:
+	case t.Status != runner.Held:
 		return strings.ToUpper(t.Status.String()) + ", see below"
 	}
 	text := "held"
@@ -329,7 +329,7 @@ func (l *lab) sums(stages []*stage, wall time.Duration, code int) {
 			if t.Result == nil {
 				continue
 			}
-			if events, virtual = events+t.Events, virtual+t.Virtual; t.Status == suite.Held {
+			if events, virtual = events+t.Events, virtual+t.Virtual; t.Status == runner.Held {
 				held++
 			}
 			for _, p := range t.Proofs() {
@@ -346,9 +346,9 @@ func (l *lab) sums(stages []*stage, wall time.Duration, code int) {
 		parts = append(parts, plural(here, "incident")+" "+where)
 	}
 	word := colour(l.out, green, "all held")
-	if code != suite.ExitHeld {
+	if code != runner.ExitHeld {
 		word = colour(l.out, red, fmt.Sprintf("%d of %d held", held, of))
 	}
 	fmt.Fprintf(l.out, "\n%s: %s; %d of %s caught; %s events, %s replayed in %s\n", word, strings.Join(parts, ", "), caught, plural(mutants, "mutant"),
-		suite.Number(events), suite.Short(virtual), suite.Short(wall))
+		runner.Number(events), runner.Short(virtual), runner.Short(wall))
 }

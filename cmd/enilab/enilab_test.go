@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/scn"
-	"github.com/enilab/enilab/sim/suite"
 )
 
 // calm is a scenario that holds.
@@ -452,7 +452,7 @@ func TestRecording(t *testing.T) {
 func TestProgress(t *testing.T) {
 	var b bytes.Buffer
 	p := newProgress(&b)
-	x := suite.Progress{Scenario: strings.Repeat("long ", 40), Run: 1, Runs: 3, Now: time.Minute, End: time.Hour, Events: 12345}
+	x := runner.Progress{Scenario: strings.Repeat("long ", 40), Run: 1, Runs: 3, Now: time.Minute, End: time.Hour, Events: 12345}
 	p.began = time.Now().Add(-time.Hour)
 	p.tell(x)
 	if p.clear(); b.Len() != 0 {
@@ -529,10 +529,10 @@ func TestVerdictTable(t *testing.T) {
 	if err := json.Unmarshal([]byte(document), &d); err != nil {
 		t.Fatal(err)
 	}
-	if d.Verdict != "held" || len(d.Verdicts) != len(suite.Meanings()) {
+	if d.Verdict != "held" || len(d.Verdicts) != len(runner.Meanings()) {
 		t.Errorf("the document says %q and has %d verdicts", d.Verdict, len(d.Verdicts))
 	}
-	for i, m := range suite.Meanings() {
+	for i, m := range runner.Meanings() {
 		if row := fmt.Sprintf("| %d | %s | %s |\n", m.Exit, m.Word, m.Doc); !strings.Contains(string(readme), row) {
 			t.Errorf("README.md lacks %q", row)
 		}

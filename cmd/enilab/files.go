@@ -7,19 +7,19 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/scn"
-	"github.com/enilab/enilab/sim/suite"
 )
 
 // load reads and checks all files before any is run. The error is an scn.ErrorList with the mistakes of all of them.
-func (l *lab) load(p *suite.Place, names []string) ([]*suite.Case, error) {
-	var cases []*suite.Case
+func (l *lab) load(p *runner.Place, names []string) ([]*runner.Case, error) {
+	var cases []*runner.Case
 	var errs scn.ErrorList
 	for _, name := range names {
 		data, err := l.read(name)
 		if err == nil {
-			var c *suite.Case
-			if c, err = suite.Load(p, name, data); err == nil {
+			var c *runner.Case
+			if c, err = runner.Load(p, name, data); err == nil {
 				cases = append(cases, c)
 				continue
 			}

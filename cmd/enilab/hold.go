@@ -13,7 +13,7 @@ import (
 
 	"github.com/enilab/enilab/impl/deploy"
 	kindworld "github.com/enilab/enilab/sim/kind"
-	"github.com/enilab/enilab/sim/suite"
+	"github.com/enilab/enilab/sim/runner"
 )
 
 // holdVariable says that somebody listens on descriptor 3, and names the log.
@@ -68,7 +68,7 @@ func (h *holder) ready(kubeconfig string) {
 }
 
 func (h *holder) fail(err error) {
-	code := suite.ExitBad
+	code := runner.ExitBad
 	if e, ok := err.(*exit); ok {
 		code = e.code
 	}
@@ -83,11 +83,11 @@ func (l *lab) hold(f *upFlags, h *holder) (err error) {
 	}
 	hold, err := kindworld.NewHold(f.name, os.Getenv(holdVariable))
 	if err != nil {
-		return &exit{suite.ExitLacking, err.Error()}
+		return &exit{runner.ExitLacking, err.Error()}
 	}
 	defer func() {
 		if e := hold.End(); err == nil && e != nil {
-			err = &exit{suite.ExitLacking, e.Error()}
+			err = &exit{runner.ExitLacking, e.Error()}
 		}
 	}()
 	c, err := kindworld.Up(l.context(), kindworld.Config{Name: f.name, NodeImage: f.image, File: f.config, Workers: f.nodes, Proxy: f.proxy, Type: f.kind,
@@ -105,7 +105,7 @@ func (l *lab) hold(f *upFlags, h *holder) (err error) {
 	<-l.context().Done()
 	h.say("removing the cluster")
 	if err := c.Close(); err != nil {
-		return &exit{suite.ExitLacking, err.Error()}
+		return &exit{runner.ExitLacking, err.Error()}
 	}
 	return nil
 }

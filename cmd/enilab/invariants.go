@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/enilab/enilab/sim/audit"
-	"github.com/enilab/enilab/sim/suite"
+	"github.com/enilab/enilab/sim/judge"
+	"github.com/enilab/enilab/sim/runner"
 )
 
 func (l *lab) invariantsCommand() *cobra.Command {
@@ -41,7 +41,7 @@ func invariantsDocument() any {
 	var d struct {
 		Invariants []invariantJSON `json:"invariants"`
 	}
-	for _, i := range audit.Catalogue() {
+	for _, i := range judge.Catalogue() {
 		d.Invariants = append(d.Invariants, invariantJSON{i.ID.String(), i.Phrase, i.When.String(), i.Bound.Seconds(), i.Rule, i.Doc})
 	}
 	return d
@@ -49,10 +49,10 @@ func invariantsDocument() any {
 
 func (l *lab) printInvariants() error {
 	var rows [][]string
-	for _, i := range audit.Catalogue() {
+	for _, i := range judge.Catalogue() {
 		when := i.When.String()
 		if i.Bound > 0 {
-			when = fmt.Sprintf("repaired within %s", suite.Short(i.Bound))
+			when = fmt.Sprintf("repaired within %s", runner.Short(i.Bound))
 		}
 		rows = append(rows, []string{i.ID.String(), fmt.Sprintf("%q", i.Phrase), when, i.Rule, i.Doc})
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	kindworld "github.com/enilab/enilab/sim/kind"
-	"github.com/enilab/enilab/sim/suite"
+	"github.com/enilab/enilab/sim/runner"
 )
 
 // Names of clusters: of those that `enilab up` makes, and of those that a scenario runs on.
@@ -20,9 +20,9 @@ const (
 // kindError is an error of world kind with its exit code: 3 when this machine lacks something, otherwise 2.
 func kindError(err error) error {
 	if _, lacks := errors.AsType[*kindworld.Lacking](err); lacks {
-		return &exit{suite.ExitLacking, err.Error()}
+		return &exit{runner.ExitLacking, err.Error()}
 	}
-	return &exit{suite.ExitBad, err.Error()}
+	return &exit{runner.ExitBad, err.Error()}
 }
 
 // kindParts are what a cluster's nodes run: built from the source that this binary, or the working directory, is in.
@@ -43,7 +43,7 @@ func kindParts() (kindworld.Parts, error) {
 }
 
 // kindPlace is world kind on this machine, or what the machine lacks.
-func (l *lab) kindPlace(name string) (*suite.Place, error) {
+func (l *lab) kindPlace(name string) (*runner.Place, error) {
 	if err := kindworld.Available(l.context()); err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (l *lab) stayOnKind(w *kindworld.World) {
 	}
 	c := w.Cluster()
 	fmt.Fprintf(l.err, "the cluster is up, at %s of the scenario; look around in another terminal:\n%sControl-C, or enilab down --name %s, ends it\n",
-		suite.Short(w.Now()), lookAround(c.Name(), c.Kubeconfig()), c.Name())
+		runner.Short(w.Now()), lookAround(c.Name(), c.Kubeconfig()), c.Name())
 	w.Stay(l.interrupted)
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	kindworld "github.com/enilab/enilab/sim/kind"
-	"github.com/enilab/enilab/sim/suite"
+	"github.com/enilab/enilab/sim/runner"
 )
 
 // TestKindUsage: what is asked wrongly is said before anything is made.
@@ -34,11 +34,11 @@ func TestKindUsage(t *testing.T) {
 		{"run --on kind --update calm.scn", "use --on sim"},
 	} {
 		code, out, errs := enilab(t, strings.Fields(c.args)...)
-		if code != suite.ExitBad || !strings.Contains(errs, c.says) || out != "" {
+		if code != runner.ExitBad || !strings.Contains(errs, c.says) || out != "" {
 			t.Errorf("enilab %s: exit %d, want 2, and %q in\n%s%s", c.args, code, c.says, errs, out)
 		}
 	}
-	if code, _, errs := enilab(t, "manifest", "--image", "a b"); code != suite.ExitBad || !strings.Contains(errs, `the image is "a b"`) {
+	if code, _, errs := enilab(t, "manifest", "--image", "a b"); code != runner.ExitBad || !strings.Contains(errs, `the image is "a b"`) {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 }
@@ -49,7 +49,7 @@ func TestKindLacking(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for _, args := range []string{"up", "down", "run --on kind calm.scn"} {
 		code, out, errs := enilab(t, strings.Fields(args)...)
-		if code != suite.ExitLacking || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "world kind needs") && !strings.Contains(errs, "world kind: needs") || out != "" {
+		if code != runner.ExitLacking || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "world kind needs") && !strings.Contains(errs, "world kind: needs") || out != "" {
 			t.Errorf("enilab %s: exit %d, want 3 and one sentence:\n%s%s", args, code, errs, out)
 		}
 	}
@@ -62,9 +62,9 @@ func TestKindRefused(t *testing.T) {
 		script, says string
 		code         int
 	}{
-		"name taken": {version + `"container ps") echo 0123;; *) exit 9;; esac`, "a cluster named t is already there", suite.ExitBad},
+		"name taken": {version + `"container ps") echo 0123;; *) exit 9;; esac`, "a cluster named t is already there", runner.ExitBad},
 		"no image": {version + `"container ps") ;; "image inspect") echo "Error: No such image" >&2; exit 1;; "pull --quiet") echo "no such host" >&2; exit 1;; *) exit 9;; esac`,
-			"cannot be pulled", suite.ExitLacking},
+			"cannot be pulled", runner.ExitLacking},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -142,7 +142,7 @@ func TestHolder(t *testing.T) {
 	h.say("two\nlines")
 	h.ready("/k")
 	h.say("later")
-	h.fail(&exit{suite.ExitLacking, "broken"})
+	h.fail(&exit{runner.ExitLacking, "broken"})
 	var errs bytes.Buffer
 	if kubeconfig, err := (&lab{err: &errs}).listen(r); err != nil || kubeconfig != "/k" || errs.String() != "two lines\n" {
 		t.Errorf("%q, %v, told %q", kubeconfig, err, errs.String())

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/scn"
-	"github.com/enilab/enilab/sim/suite"
 )
 
 // lab is one run of the command: where it reads and writes, and whether somebody wants it to end.
@@ -44,7 +44,7 @@ type exit struct {
 func (e *exit) Error() string { return e.text }
 
 func usage(format string, args ...any) error {
-	return &exit{suite.ExitBad, fmt.Sprintf(format, args...)}
+	return &exit{runner.ExitBad, fmt.Sprintf(format, args...)}
 }
 
 // ended is how a command that has said everything returns its code.
@@ -76,9 +76,9 @@ func (l *lab) run(args []string) int {
 	root.SetErr(l.err)
 	err := root.Execute()
 	if err == nil {
-		return suite.ExitHeld
+		return runner.ExitHeld
 	}
-	code := suite.ExitBad // what cobra finds wrong is usage
+	code := runner.ExitBad // what cobra finds wrong is usage
 	if e, ok := errors.AsType[*exit](err); ok {
 		code = e.code
 	}

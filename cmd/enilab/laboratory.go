@@ -14,7 +14,7 @@ import (
 	kindworld "github.com/enilab/enilab/sim/kind"
 	netnsworld "github.com/enilab/enilab/sim/netns"
 	"github.com/enilab/enilab/sim/netns/node"
-	"github.com/enilab/enilab/sim/suite"
+	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/vpc"
 )
 
@@ -37,7 +37,7 @@ file in the temporary folder, which clean removes.`,
 	// Only root has laboratories, and without root none is seen: "none runs" would be a guess.
 	c.PersistentPreRunE = func(sub *cobra.Command, _ []string) error {
 		if err := netnsworld.Available(); err != nil && sub != c {
-			return &exit{suite.ExitLacking, err.Error()}
+			return &exit{runner.ExitLacking, err.Error()}
 		}
 		return nil
 	}
@@ -54,7 +54,7 @@ file in the temporary folder, which clean removes.`,
 func (l *lab) labList() error {
 	labs, err := netnsworld.Labs()
 	if err != nil {
-		return &exit{suite.ExitLacking, err.Error()}
+		return &exit{runner.ExitLacking, err.Error()}
 	}
 	for _, e := range labs {
 		state := strings.Join(slices.Sorted(maps.Keys(e.Nodes)), " ")
@@ -73,7 +73,7 @@ func (l *lab) labList() error {
 func (l *lab) labExec(where string, argv []string) error {
 	labs, err := netnsworld.Labs()
 	if err != nil {
-		return &exit{suite.ExitLacking, err.Error()}
+		return &exit{runner.ExitLacking, err.Error()}
 	}
 	for _, e := range slices.Backward(labs) {
 		if !e.Alive() {
@@ -88,11 +88,11 @@ func (l *lab) labExec(where string, argv []string) error {
 			continue
 		}
 		if err != nil {
-			return &exit{suite.ExitLacking, fmt.Sprintf("lab exec %s: %v", where, err)}
+			return &exit{runner.ExitLacking, fmt.Sprintf("lab exec %s: %v", where, err)}
 		}
 		return ended(code)
 	}
-	return &exit{suite.ExitLacking, fmt.Sprintf("no laboratory that runs has a %s: enilab lab list shows what there is", where)}
+	return &exit{runner.ExitLacking, fmt.Sprintf("no laboratory that runs has a %s: enilab lab list shows what there is", where)}
 }
 
 // inRouter runs a command in the network namespace of the VPC's router. It has no file system of its own.
@@ -118,13 +118,13 @@ func (l *lab) labClean() error {
 	ended, dead, err := netnsworld.Clean()
 	fmt.Fprintf(l.out, "%s ended, %s of dead ones removed\n", plural(ended, "laboratory"), plural(dead, "trace"))
 	if err != nil {
-		return &exit{suite.ExitLacking, err.Error()}
+		return &exit{runner.ExitLacking, err.Error()}
 	}
 	return nil
 }
 
 // stay leaves a laboratory up for people to look around.
-func (l *lab) stay(w suite.World) {
+func (l *lab) stay(w runner.World) {
 	if kw, ok := w.(*kindworld.World); ok {
 		l.stayOnKind(kw)
 		return
@@ -139,6 +139,6 @@ func (l *lab) stay(w suite.World) {
   enilab lab exec node-1 -- nft list ruleset
   enilab lab exec router -- ip route
 Control-C, or enilab lab clean, ends it
-`, suite.Short(lw.Now()))
+`, runner.Short(lw.Now()))
 	lw.Stay(l.interrupted)
 }

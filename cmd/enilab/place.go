@@ -7,21 +7,21 @@ import (
 	"time"
 
 	netnsworld "github.com/enilab/enilab/sim/netns"
-	"github.com/enilab/enilab/sim/suite"
+	"github.com/enilab/enilab/sim/runner"
 )
 
 // worlds that there are.
 var worlds = []string{"sim", "lab", "kind"}
 
 // place finds the world of that name. A world that this machine has not got ends with code 3 and one sentence. name is that of a cluster.
-func (l *lab) place(on, name string) (*suite.Place, error) {
+func (l *lab) place(on, name string) (*runner.Place, error) {
 	switch on {
 	case "sim":
-		return suite.Sim(), nil
+		return runner.Sim(), nil
 	case "lab":
 		p, err := l.laboratory()
 		if err != nil {
-			return nil, &exit{suite.ExitLacking, err.Error()}
+			return nil, &exit{runner.ExitLacking, err.Error()}
 		}
 		return p, nil
 	case "kind":
@@ -35,7 +35,7 @@ func (l *lab) place(on, name string) (*suite.Place, error) {
 }
 
 // laboratory is world lab on this machine, or what the machine lacks: this binary and its neighbours are its parts.
-func (l *lab) laboratory() (*suite.Place, error) {
+func (l *lab) laboratory() (*runner.Place, error) {
 	if err := netnsworld.Available(); err != nil {
 		return nil, err
 	}

@@ -7,14 +7,14 @@ import (
 
 	netnsworld "github.com/enilab/enilab/sim/netns"
 	"github.com/enilab/enilab/sim/netns/node"
-	"github.com/enilab/enilab/sim/suite"
+	"github.com/enilab/enilab/sim/runner"
 )
 
 // nodeCommand is what the laboratory executes in a node's namespaces.
 func (l *lab) nodeCommand() *cobra.Command {
 	return &cobra.Command{Use: "node", Short: "is a node of the laboratory", Hidden: true, Args: nothing, RunE: func(*cobra.Command, []string) error {
 		if err := node.Main(); err != nil {
-			return &exit{suite.ExitLacking, fmt.Sprintf("node: %v", err)}
+			return &exit{runner.ExitLacking, fmt.Sprintf("node: %v", err)}
 		}
 		return nil
 	}}

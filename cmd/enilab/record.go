@@ -14,7 +14,7 @@ import (
 
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/mutants"
-	"github.com/enilab/enilab/sim/suite"
+	"github.com/enilab/enilab/sim/runner"
 )
 
 // recordFlags are what `enilab record` was asked for.
@@ -41,7 +41,7 @@ A recording is of one life of a daemon. The first begins at t=0 of the scenario,
 	}
 	c.Flags().IntVar(&f.node, "node", 1, "whose daemon")
 	c.Flags().IntVar(&f.life, "life", 0, "which life of it, from 1; 0 is the last")
-	c.Flags().Uint64Var(&f.seed, "seed", suite.DefaultSeed, "seed of everything that is random")
+	c.Flags().Uint64Var(&f.seed, "seed", runner.DefaultSeed, "seed of everything that is random")
 	c.Flags().StringVar(&f.against, "against", "", "let this mutant play the daemon")
 	c.Flags().StringVar(&f.out, "out", "", `file to write; "-" is standard output (default SCENARIO-node-N.rec)`)
 	return c
@@ -101,7 +101,7 @@ func (l *lab) record(f *recordFlags, name string) error {
 	if err != nil {
 		return err
 	}
-	cases, err := l.load(suite.Sim(), []string{name})
+	cases, err := l.load(runner.Sim(), []string{name})
 	if err != nil {
 		return l.refuse(err)
 	}
@@ -121,15 +121,15 @@ func (l *lab) record(f *recordFlags, name string) error {
 	verdict := r.Finish(l.interrupted)
 	switch {
 	case t.err != nil:
-		return &exit{suite.ExitViolated, fmt.Sprintf("record %s: %v", name, t.err)}
+		return &exit{runner.ExitViolated, fmt.Sprintf("record %s: %v", name, t.err)}
 	case t.buf.Len() == 0:
 		return usage("node-%d has no life %d in %s: it has %d", f.node, f.life, c.Name(), t.lives)
 	}
 	if err := l.save(f, c.Name(), t); err != nil {
-		return &exit{suite.ExitLacking, err.Error()}
+		return &exit{runner.ExitLacking, err.Error()}
 	}
 	if verdict.Cut {
-		return &exit{suite.ExitInterrupted, fmt.Sprintf("interrupted %s of the scenario: the recording ends there", suite.Instant(verdict.Ended))}
+		return &exit{runner.ExitInterrupted, fmt.Sprintf("interrupted %s of the scenario: the recording ends there", runner.Instant(verdict.Ended))}
 	}
 	return nil
 }

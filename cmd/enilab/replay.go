@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/suite"
+	"github.com/enilab/enilab/sim/runner"
 )
 
 func (l *lab) replayCommand() *cobra.Command {
@@ -47,7 +47,7 @@ func (l *lab) replay(name string, verbose bool) error {
 		fmt.Fprintf(out, "good up to line %d, t=%v: %s\n", good.Lines+1, good.Until, plural(good.Lines, "input"))
 	}
 	if ferr := out.Flush(); ferr != nil {
-		return &exit{suite.ExitLacking, "replay: " + ferr.Error()}
+		return &exit{runner.ExitLacking, "replay: " + ferr.Error()}
 	}
 	if err != nil {
 		return usage("%s: %v", name, err) // it says how far the recording is good

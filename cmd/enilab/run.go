@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enilab/enilab/sim/mutants"
+	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/scn"
-	"github.com/enilab/enilab/sim/suite"
 )
 
 // runFlags are what `enilab run` was asked for.
@@ -67,7 +67,7 @@ another), and tells one line for each file and the whole report of the first see
 		},
 	}
 	c.Flags().StringVar(&f.on, "on", "sim", "world to run in: sim (virtual time), lab (real processes on this machine's kernel; needs root on Linux), kind (a Kubernetes cluster, in real time; needs Docker too)")
-	c.Flags().Uint64Var(&f.seed, "seed", suite.DefaultSeed, "seed of everything that is random")
+	c.Flags().Uint64Var(&f.seed, "seed", runner.DefaultSeed, "seed of everything that is random")
 	c.Flags().StringVar(&f.seeds, "seeds", "", "run with every seed of this range, such as 1-200")
 	c.Flags().StringVar(&f.against, "against", "", "run this mutant alone (enilab mutants lists them)")
 	c.Flags().BoolVar(&f.json, "json", false, "write one JSON document instead of text")
@@ -84,15 +84,15 @@ another), and tells one line for each file and the whole report of the first see
 func verdictManual() string {
 	var b strings.Builder
 	b.WriteString("Verdicts and exit codes (of several files the first of 2, 4, 1, 7, 6, 5, 8, 3):\n")
-	for _, m := range suite.Meanings() {
+	for _, m := range runner.Meanings() {
 		fmt.Fprintf(&b, "  %3d  %-18s %s\n", m.Exit, m.Word, m.Doc)
 	}
 	return b.String()
 }
 
 // options judges the flags.
-func (f *runFlags) options() (suite.Options, error) {
-	o := suite.Options{Seed: f.seed, Twice: f.twice, Crash: f.crash, NoStory: f.update, Timeline: f.timeline}
+func (f *runFlags) options() (runner.Options, error) {
+	o := runner.Options{Seed: f.seed, Twice: f.twice, Crash: f.crash, NoStory: f.update, Timeline: f.timeline}
 	if f.on != "sim" && (f.update || f.crash || f.twice) {
 		return o, usage("--update, --crash-everywhere and --twice need runs that repeat: use --on sim")
 	}
@@ -102,8 +102,8 @@ func (f *runFlags) options() (suite.Options, error) {
 	if f.name != runName && f.on != "kind" {
 		return o, usage("--name is a cluster's: use it with --on kind")
 	}
-	if f.update && (f.seed != suite.DefaultSeed || f.against != "" || f.crash) {
-		return o, usage("--update takes the timeline of an ordinary run with seed %d: leave --seed, --against and --crash-everywhere out", suite.DefaultSeed)
+	if f.update && (f.seed != runner.DefaultSeed || f.against != "" || f.crash) {
+		return o, usage("--update takes the timeline of an ordinary run with seed %d: leave --seed, --against and --crash-everywhere out", runner.DefaultSeed)
 	}
 	m, err := mutantOrNone(f.against)
 	o.Against = m
@@ -131,7 +131,7 @@ func (l *lab) runFiles(f *runFlags, names []string) error {
 	if err != nil {
 		return err
 	}
-	var seeds suite.Seeds
+	var seeds runner.Seeds
 	if f.ranged {
 		if seeds, err = f.seedRange(); err != nil {
 			return err
@@ -145,9 +145,9 @@ func (l *lab) runFiles(f *runFlags, names []string) error {
 	if err != nil {
 		switch d := refused(err, f); {
 		case f.json && f.ranged:
-			return l.writeJSON(refusedSweep(d, seeds), suite.ExitBad)
+			return l.writeJSON(refusedSweep(d, seeds), runner.ExitBad)
 		case f.json:
-			return l.writeJSON(d, suite.ExitBad)
+			return l.writeJSON(d, runner.ExitBad)
 		}
 		return l.refuse(err)
 	}
@@ -186,7 +186,7 @@ func (l *lab) runFiles(f *runFlags, names []string) error {
 		t.wall = time.Since(began)
 		if f.update {
 			if err := t.updateStory(); err != nil {
-				return &exit{suite.ExitLacking, err.Error()}
+				return &exit{runner.ExitLacking, err.Error()}
 			}
 		}
 		done = append(done, t)
@@ -208,19 +208,19 @@ func (l *lab) runFiles(f *runFlags, names []string) error {
 
 // timed is a result, how long it took, and whether its story was rewritten.
 type timed struct {
-	*suite.Result
+	*runner.Result
 	wall    time.Duration
 	updated bool
 }
 
 // together is the exit code of all files; those that were not run were interrupted.
 func together(done []timed, files int) int {
-	code := suite.ExitHeld
+	code := runner.ExitHeld
 	for _, t := range done {
-		code = suite.Worst(code, t.Status.Exit())
+		code = runner.Worst(code, t.Status.Exit())
 	}
 	if len(done) < files {
-		code = suite.ExitInterrupted
+		code = runner.ExitInterrupted
 	}
 	return code
 }
@@ -231,7 +231,7 @@ func (l *lab) refuse(err error) error {
 	for _, e := range list {
 		fmt.Fprintln(l.err, e)
 	}
-	return &exit{suite.ExitBad, "nothing was run: " + plural(len(list), "mistake")}
+	return &exit{runner.ExitBad, "nothing was run: " + plural(len(list), "mistake")}
 }
 
 func (l *lab) report(t *timed) {
@@ -266,12 +266,12 @@ func (l *lab) timelines(t *timed) {
 }
 
 // total sums up several files, and says what an interruption left.
-func (l *lab) total(done []timed, cases []*suite.Case) {
+func (l *lab) total(done []timed, cases []*runner.Case) {
 	if len(cases) == 1 && len(done) == 1 {
 		return // its report says it all
 	}
 	var kinds []string
-	for _, m := range suite.Meanings() {
+	for _, m := range runner.Meanings() {
 		n := 0
 		for _, t := range done {
 			if t.Status == m.Status {
@@ -291,7 +291,7 @@ func (l *lab) total(done []timed, cases []*suite.Case) {
 // updateStory writes the story into the file when everything else held.
 func (t *timed) updateStory() error {
 	f := t.Case.File
-	if t.Status != suite.Held {
+	if t.Status != runner.Held {
 		return nil
 	}
 	g := f.WithStory(t.Story)

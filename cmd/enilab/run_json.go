@@ -5,8 +5,8 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/scn"
-	"github.com/enilab/enilab/sim/suite"
 )
 
 const jsonManual = `--json writes one document; times are seconds, "at" is an instant of the scenario:
@@ -45,7 +45,7 @@ type meaning struct {
 // newDocument is a document without files.
 func newDocument(f *runFlags, code int) *document {
 	d := &document{Enilab: "run/1", World: f.on, Seed: f.seed, Exit: code, Files: []fileJSON{}}
-	for _, m := range suite.Meanings() {
+	for _, m := range runner.Meanings() {
 		d.Verdicts = append(d.Verdicts, meaning{m.Word, m.Exit, m.Doc})
 		if m.Exit == code {
 			d.Verdict = m.Word
@@ -163,7 +163,7 @@ func (l *lab) writeJSON(v any, code int) error {
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		return &exit{suite.ExitLacking, "write JSON: " + err.Error()}
+		return &exit{runner.ExitLacking, "write JSON: " + err.Error()}
 	}
 	return ended(code)
 }
@@ -171,7 +171,7 @@ func (l *lab) writeJSON(v any, code int) error {
 // refused is the document of files with mistakes.
 func refused(err error, f *runFlags) *document {
 	list, _ := errors.AsType[scn.ErrorList](err)
-	d := newDocument(f, suite.ExitBad)
+	d := newDocument(f, runner.ExitBad)
 	for _, e := range list {
 		d.Errors = append(d.Errors, mistake{e.Pos.File, e.Pos.Line, e.Pos.Col, e.Msg, e.Hint})
 	}
@@ -209,7 +209,7 @@ func fileOf(t *timed) fileJSON {
 	return j
 }
 
-func variantOf(o *suite.Outcome) variantJSON {
+func variantOf(o *runner.Outcome) variantJSON {
 	j := variantJSON{Name: o.Variant, Events: o.Events, Hash: hex(o.Hash), Twice: o.Twice, Same: !o.Differs, Broke: breakOf(o.Break),
 		Missed: []missedJSON{}, UnderWay: []string{}}
 	if o.Err != nil {
@@ -228,7 +228,7 @@ func variantOf(o *suite.Outcome) variantJSON {
 	return j
 }
 
-func mutantOf(b *suite.Bite) mutantJSON {
+func mutantOf(b *runner.Bite) mutantJSON {
 	j := mutantJSON{Mutant: b.Against.Mutant.Name, Variant: b.Outcome.Variant, Line: b.Against.Pos.Line, Expected: b.Against.Claim.Invariant,
 		Proved: b.Why == "", Why: b.Why, Broke: breakOf(b.Outcome.Break)}
 	if b.Against.Claim.HasBy {
@@ -238,7 +238,7 @@ func mutantOf(b *suite.Bite) mutantJSON {
 	return j
 }
 
-func crashesOf(c *suite.Crashes) crashJSON {
+func crashesOf(c *runner.Crashes) crashJSON {
 	j := crashJSON{Variant: c.Variant, Points: c.Report.Points, Forks: c.Report.Forks, Broken: []forkJSON{}}
 	if c.Err != nil {
 		j.Error = c.Err.Error()
@@ -249,7 +249,7 @@ func crashesOf(c *suite.Crashes) crashJSON {
 	return j
 }
 
-func breakOf(b *suite.Break) *breakJSON {
+func breakOf(b *runner.Break) *breakJSON {
 	if b == nil {
 		return nil
 	}

@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/enilab/enilab/sim/suite"
+	"github.com/enilab/enilab/sim/runner"
 )
 
 const seedsJSONManual = `With --seeds the document is a smaller one:
@@ -42,43 +42,43 @@ type sweptFileJSON struct {
 }
 
 // seedRange judges --seeds beside the other flags.
-func (f *runFlags) seedRange() (seeds suite.Seeds, err error) {
+func (f *runFlags) seedRange() (seeds runner.Seeds, err error) {
 	switch {
 	case f.seeded:
 		return seeds, usage("--seed is one run and --seeds a range: leave one of them out (--seeds 7 is seed 7 alone)")
 	case f.update:
-		return seeds, usage("--update takes the timeline of seed %d: leave --seeds out", suite.DefaultSeed)
+		return seeds, usage("--update takes the timeline of seed %d: leave --seeds out", runner.DefaultSeed)
 	case f.crash:
 		return seeds, usage("--crash-everywhere is for one seed: leave --seeds out, and name it with --seed")
 	case f.keep:
 		return seeds, usage("--keep leaves one laboratory up: leave --seeds out, and name its seed with --seed")
 	}
-	if seeds, err = suite.ParseSeeds(f.seeds); err != nil {
+	if seeds, err = runner.ParseSeeds(f.seeds); err != nil {
 		return seeds, usage("--seeds: %v", err)
 	}
 	return seeds, nil
 }
 
 // sweepFiles runs all files under all seeds of the range.
-func (l *lab) sweepFiles(f *runFlags, seeds suite.Seeds, o suite.Options, cases []*suite.Case, p *progress) error {
-	files := suite.SweepAll(cases, suite.SweepOptions{Options: o, Seeds: seeds, AtOnce: runtime.GOMAXPROCS(0),
-		Swept: func(x suite.SweepProgress) {
-			line := fmt.Sprintf("run %s of %s: %s, seed %d", suite.Number(uint64(x.Done)), suite.Number(uint64(x.Total)), x.Scenario, x.Seed)
+func (l *lab) sweepFiles(f *runFlags, seeds runner.Seeds, o runner.Options, cases []*runner.Case, p *progress) error {
+	files := runner.SweepAll(cases, runner.SweepOptions{Options: o, Seeds: seeds, AtOnce: runtime.GOMAXPROCS(0),
+		Swept: func(x runner.SweepProgress) {
+			line := fmt.Sprintf("run %s of %s: %s, seed %d", runner.Number(uint64(x.Done)), runner.Number(uint64(x.Total)), x.Scenario, x.Seed)
 			if x.Failed > 0 {
 				line += fmt.Sprintf("; %d failed", x.Failed)
 			}
 			p.say(line)
 		},
-		Done: func(s *suite.Sweep) {
+		Done: func(s *runner.Sweep) {
 			p.clear()
 			if !f.json {
 				l.swept(s)
 			}
 		}})
 	p.clear()
-	code := suite.ExitHeld
+	code := runner.ExitHeld
 	for _, s := range files {
-		code = suite.Worst(code, s.Status.Exit())
+		code = runner.Worst(code, s.Status.Exit())
 	}
 	if f.json {
 		return l.writeJSON(sweepOf(f, seeds, files, code), code)
@@ -89,15 +89,15 @@ func (l *lab) sweepFiles(f *runFlags, seeds suite.Seeds, o suite.Options, cases 
 	return ended(code)
 }
 
-func (l *lab) swept(s *suite.Sweep) {
+func (l *lab) swept(s *runner.Sweep) {
 	word := s.Status.String()
 	fmt.Fprint(l.out, colour(l.out, shade(s.Status), word)+strings.TrimPrefix(s.Report(), word))
 }
 
 // sweptTotal sums up several files.
-func (l *lab) sweptTotal(seeds suite.Seeds, files []*suite.Sweep) {
-	n, runs, failed := map[suite.Status]int{}, 0, 0
-	var order []suite.Status
+func (l *lab) sweptTotal(seeds runner.Seeds, files []*runner.Sweep) {
+	n, runs, failed := map[runner.Status]int{}, 0, 0
+	var order []runner.Status
 	for _, s := range files {
 		if n[s.Status]++; n[s.Status] == 1 {
 			order = append(order, s.Status)
@@ -113,11 +113,11 @@ func (l *lab) sweptTotal(seeds suite.Seeds, files []*suite.Sweep) {
 }
 
 // refusedSweep is the document of files with mistakes: nothing was run.
-func refusedSweep(d *document, seeds suite.Seeds) *sweepJSON {
+func refusedSweep(d *document, seeds runner.Seeds) *sweepJSON {
 	return &sweepJSON{Enilab: sweepFormat, World: d.World, From: seeds.From, To: seeds.To, Exit: d.Exit, Errors: d.Errors, Files: []sweptFileJSON{}}
 }
 
-func sweepOf(f *runFlags, seeds suite.Seeds, files []*suite.Sweep, code int) *sweepJSON {
+func sweepOf(f *runFlags, seeds runner.Seeds, files []*runner.Sweep, code int) *sweepJSON {
 	d := &sweepJSON{Enilab: sweepFormat, World: f.on, From: seeds.From, To: seeds.To, Exit: code, Files: []sweptFileJSON{}}
 	for _, s := range files {
 		j := sweptFileJSON{File: s.Case.File.Name, Name: s.Case.Name(), Status: s.Status.String(), Ran: s.Ran, Failed: append([]uint64{}, s.Failed...),

@@ -16,7 +16,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/world"
 	worldserver "github.com/enilab/enilab/fakes/world/server"
-	"github.com/enilab/enilab/sim/suite"
+	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/vpc"
 	examples "github.com/enilab/enilab/worlds"
 )
@@ -135,7 +135,7 @@ func (l *lab) serve(f *serveFlags, what string, imdsGiven bool) error {
 		<-l.context().Done()
 	}
 	if err := errors.Join(err, s.Close()); err != nil {
-		return &exit{suite.ExitLacking, err.Error()}
+		return &exit{runner.ExitLacking, err.Error()}
 	}
 	return nil
 }
@@ -179,12 +179,12 @@ func readWorld(name string) ([]byte, error) {
 func (l *lab) refuseWorld(err error) error {
 	list, ok := errors.AsType[world.Errors](err)
 	if !ok {
-		return &exit{suite.ExitLacking, err.Error()}
+		return &exit{runner.ExitLacking, err.Error()}
 	}
 	for _, e := range list {
 		fmt.Fprintln(l.err, e)
 	}
-	return &exit{suite.ExitBad, "nothing was served: " + plural(len(list), "mistake")}
+	return &exit{runner.ExitBad, "nothing was served: " + plural(len(list), "mistake")}
 }
 
 // listenInside listens in a network namespace.

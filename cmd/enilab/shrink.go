@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/enilab/enilab/sim/suite"
+	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/swarm"
 )
 
@@ -40,7 +40,7 @@ The first variant that breaks is taken. Mutants that the file names are left out
 		},
 		RunE: func(_ *cobra.Command, args []string) error { return l.shrink(&f, args[0]) },
 	}
-	c.Flags().Uint64Var(&f.seed, "seed", suite.DefaultSeed, "the seed with which it breaks")
+	c.Flags().Uint64Var(&f.seed, "seed", runner.DefaultSeed, "the seed with which it breaks")
 	c.Flags().StringVarP(&f.out, "out", "o", "", `file to write; "-" is standard output (default FILE-small.scn)`)
 	return c
 }
@@ -58,7 +58,7 @@ func (l *lab) shrink(f *shrinkFlags, name string) error {
 	}
 	data, err := l.read(name)
 	if err == nil {
-		_, err = suite.Load(suite.Sim(), name, data) // every mistake in the file, before anything runs
+		_, err = runner.Load(runner.Sim(), name, data) // every mistake in the file, before anything runs
 	}
 	if err != nil {
 		return l.refuse(listed(name, err))
@@ -70,7 +70,7 @@ func (l *lab) shrink(f *shrinkFlags, name string) error {
 	p.clear()
 	switch {
 	case errors.Is(err, swarm.ErrHolds) && l.interrupted():
-		return ended(suite.ExitInterrupted)
+		return ended(runner.ExitInterrupted)
 	case errors.Is(err, swarm.ErrHolds):
 		return usage("shrink %s: it holds with seed %d, and there is nothing to shrink (name a seed with which it breaks: --seed N)", name, f.seed)
 	case err != nil:
@@ -82,7 +82,7 @@ func (l *lab) shrink(f *shrinkFlags, name string) error {
 		report = l.err
 		fmt.Fprint(l.out, text)
 	} else if err := os.WriteFile(to, []byte(text), 0o644); err != nil {
-		return &exit{suite.ExitLacking, err.Error()}
+		return &exit{runner.ExitLacking, err.Error()}
 	}
 	fmt.Fprintf(report, "shrunk  %s: %d lines of %d after %s, %d discarded before they ran\n", name, s.Lines, s.From, plural(s.Tried, "run"), s.Refused)
 	fmt.Fprintf(report, "  %s\n", brokenSentence(&s.Broken))
@@ -90,7 +90,7 @@ func (l *lab) shrink(f *shrinkFlags, name string) error {
 		fmt.Fprintf(report, "again: enilab run %s --seed %d\n", to, s.Seed)
 	}
 	if l.interrupted() {
-		return ended(suite.ExitInterrupted)
+		return ended(runner.ExitInterrupted)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/enilab/enilab/sim/suite"
+	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/swarm"
 	knownlist "github.com/enilab/enilab/sim/swarm/known"
 )
@@ -63,7 +63,7 @@ exit code 1. It is 5 when a verb that the swarm draws struck in none of at least
 func (l *lab) swarm(f *swarmFlags) error {
 	list, err := knownlist.List()
 	if err != nil {
-		return &exit{suite.ExitBad, err.Error()}
+		return &exit{runner.ExitBad, err.Error()}
 	}
 	if f.known {
 		if f.seeds != "" || f.keep != "" || f.print || f.json {
@@ -74,7 +74,7 @@ func (l *lab) swarm(f *swarmFlags) error {
 	if f.seeds == "" {
 		return usage("swarm needs seeds (such as: enilab swarm --seeds 1-500)")
 	}
-	b, err := suite.ParseSeeds(f.seeds)
+	b, err := runner.ParseSeeds(f.seeds)
 	if err != nil {
 		return usage("--seeds: %v", err)
 	}
@@ -107,7 +107,7 @@ func (l *lab) swarm(f *swarmFlags) error {
 }
 
 // playSwarm plays the seeds of a batch on all cores.
-func (l *lab) playSwarm(b suite.Seeds, list []swarm.Entry) *swarm.Tally {
+func (l *lab) playSwarm(b runner.Seeds, list []swarm.Entry) *swarm.Tally {
 	p := newProgress(l.err)
 	defer p.clear()
 	t := swarm.NewTally(list)
@@ -125,7 +125,7 @@ func (l *lab) playSwarm(b suite.Seeds, list []swarm.Entry) *swarm.Tally {
 				o := l.playSeed(seed)
 				mu.Lock()
 				t.Add(seed, o)
-				p.say(fmt.Sprintf("%s of %s seeds, %s held", suite.Number(uint64(t.Runs)), suite.Number(uint64(b.Count())), suite.Number(uint64(t.Held))))
+				p.say(fmt.Sprintf("%s of %s seeds, %s held", runner.Number(uint64(t.Runs)), runner.Number(uint64(b.Count())), runner.Number(uint64(t.Held))))
 				mu.Unlock()
 			}
 		})
@@ -145,7 +145,7 @@ func (l *lab) playSeed(seed uint64) *swarm.Outcome {
 
 // swarmResult is what came of a batch.
 type swarmResult struct {
-	suite.Seeds
+	runner.Seeds
 	tally          *swarm.Tally
 	unknown, known []*swarm.Finding
 	shrunk         map[*swarm.Finding]keptFile
@@ -173,13 +173,13 @@ func (r *swarmResult) unstruck() []string {
 func (r *swarmResult) exit() int {
 	switch {
 	case len(r.unknown) > 0:
-		return suite.ExitViolated
+		return runner.ExitViolated
 	case len(r.unstruck()) > 0:
-		return suite.ExitNotPlayed
+		return runner.ExitNotPlayed
 	case r.cut:
-		return suite.ExitInterrupted
+		return runner.ExitInterrupted
 	}
-	return suite.ExitHeld
+	return runner.ExitHeld
 }
 
 // keepAll shrinks what is new to files.
@@ -198,7 +198,7 @@ func (l *lab) keepAll(r *swarmResult, dir string) error {
 		k := keptFile{File: filepath.Join(dir, name), Seed: s.Seed, Lines: s.Lines, From: s.From,
 			entry: swarm.Entry{File: name, Seed: s.Seed, Invariant: s.Broken.Invariant, Cause: s.Broken.Cause}}
 		if err := os.WriteFile(k.File, []byte(shrunkText(s, fmt.Sprintf("seed %d of enilab swarm", f.First))), 0o644); err != nil {
-			return &exit{suite.ExitLacking, err.Error()}
+			return &exit{runner.ExitLacking, err.Error()}
 		}
 		r.shrunk[f] = k
 	}
@@ -231,11 +231,11 @@ func (l *lab) tellSwarm(r *swarmResult) {
 func (r *swarmResult) sum(l *lab) string {
 	word, paint := "held", green
 	switch r.exit() {
-	case suite.ExitViolated:
+	case runner.ExitViolated:
 		word, paint = "violated", red
-	case suite.ExitNotPlayed:
+	case runner.ExitNotPlayed:
 		word, paint = "not played", red
-	case suite.ExitInterrupted:
+	case runner.ExitInterrupted:
 		word, paint = "interrupted", yellow
 	}
 	t := r.tally
@@ -244,16 +244,16 @@ func (r *swarmResult) sum(l *lab) string {
 	if r.Count() == 1 {
 		seeds = "seed " + r.String()
 	}
-	s := fmt.Sprintf("%s  %s: %s held", colour(l.out, paint, word), seeds, suite.Number(uint64(t.Held)))
+	s := fmt.Sprintf("%s  %s: %s held", colour(l.out, paint, word), seeds, runner.Number(uint64(t.Held)))
 	if r.cut {
-		s = fmt.Sprintf("%s  %s, interrupted after %s: %s held", colour(l.out, paint, word), seeds, suite.Number(uint64(t.Runs)),
-			suite.Number(uint64(t.Held)))
+		s = fmt.Sprintf("%s  %s, interrupted after %s: %s held", colour(l.out, paint, word), seeds, runner.Number(uint64(t.Runs)),
+			runner.Number(uint64(t.Held)))
 	}
 	if n := t.Runs - t.Held; n > 0 {
-		s += fmt.Sprintf(", %s violated in %s and %s", suite.Number(uint64(n)), plural(len(r.known), "known way"), plural(len(r.unknown), "new one"))
+		s += fmt.Sprintf(", %s violated in %s and %s", runner.Number(uint64(n)), plural(len(r.known), "known way"), plural(len(r.unknown), "new one"))
 	}
 	return s + fmt.Sprintf("; %d of %d verbs, %d of %d coverage points; %s events in %s, %.0f scenarios a second", verbs-len(t.Unstruck()), verbs,
-		marks-len(t.Unreached()), marks, suite.Number(t.Events), suite.Short(r.wall), float64(t.Runs)/max(r.wall.Seconds(), 0.001))
+		marks-len(t.Unreached()), marks, runner.Number(t.Events), runner.Short(r.wall), float64(t.Runs)/max(r.wall.Seconds(), 0.001))
 }
 
 func brokenSentence(b *swarm.Broken) string {
@@ -261,7 +261,7 @@ func brokenSentence(b *swarm.Broken) string {
 	if b.Node > 0 {
 		where = fmt.Sprintf(" on node-%d", b.Node)
 	}
-	return fmt.Sprintf("%q broke %s%s: %s", b.Invariant, suite.Instant(b.At), where, b.Text)
+	return fmt.Sprintf("%q broke %s%s: %s", b.Invariant, runner.Instant(b.At), where, b.Text)
 }
 
 func seedList(f *swarm.Finding) string {
@@ -280,7 +280,7 @@ func (l *lab) swarmKnown(list []swarm.Entry) error {
 	bad := 0
 	for i := range list {
 		if l.interrupted() {
-			return ended(suite.ExitInterrupted)
+			return ended(runner.ExitInterrupted)
 		}
 		e := &list[i]
 		if err := e.Check(); err != nil {
@@ -292,7 +292,7 @@ func (l *lab) swarmKnown(list []swarm.Entry) error {
 	}
 	if bad > 0 {
 		fmt.Fprintf(l.out, "%s: %d as the list says, %d not\n", plural(len(list), "known violation"), len(list)-bad, bad)
-		return ended(suite.ExitViolated)
+		return ended(runner.ExitViolated)
 	}
 	fmt.Fprintf(l.out, "%s, each as the list says\n", plural(len(list), "known violation"))
 	return nil

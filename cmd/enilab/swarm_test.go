@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/enilab/enilab/sim/suite"
+	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/swarm"
 )
 
@@ -83,7 +83,7 @@ func TestSwarmTellsWhatIsNew(t *testing.T) {
 	l := &lab{out: out, err: &strings.Builder{}, interrupted: func() bool { return false }}
 	tally := swarm.NewTally(nil)
 	tally.Add(17, &swarm.Outcome{Broken: &swarm.Broken{Invariant: "nothing is leaked", Cause: "node-# leaks: x", Text: "node-1 leaks: x", Node: 1}})
-	r := swarmResult{Seeds: suite.Seeds{From: 1, To: 600}, tally: tally}
+	r := swarmResult{Seeds: runner.Seeds{From: 1, To: 600}, tally: tally}
 	r.unknown, r.known = tally.Findings()
 	r.shrunk = map[*swarm.Finding]keptFile{r.unknown[0]: {File: "found/swarm-17.scn", Seed: 2, Lines: 3, From: 20,
 		entry: swarm.Entry{File: "swarm-17.scn", Seed: 2, Invariant: "nothing is leaked", Cause: "node-# leaks: x"}}}

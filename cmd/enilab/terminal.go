@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/enilab/enilab/sim/suite"
+	"github.com/enilab/enilab/sim/runner"
 )
 
 // terminal says whether somebody looks at w.
@@ -36,11 +36,11 @@ func colour(w io.Writer, code, text string) string {
 }
 
 // shade is a status's colour.
-func shade(s suite.Status) string {
+func shade(s runner.Status) string {
 	switch s {
-	case suite.Held:
+	case runner.Held:
 		return green
-	case suite.Skipped, suite.Interrupted:
+	case runner.Skipped, runner.Interrupted:
 		return yellow
 	}
 	return red
@@ -54,7 +54,7 @@ type progress struct {
 	began time.Time
 	last  time.Time
 	// now is where the run is; another goroutine reads it when the run does not end (see deadline).
-	now atomic.Pointer[suite.Progress]
+	now atomic.Pointer[runner.Progress]
 }
 
 func newProgress(w io.Writer) *progress {
@@ -79,17 +79,17 @@ func (p *progress) say(line string) {
 }
 
 // tell is say for a scenario that runs.
-func (p *progress) tell(x suite.Progress) {
+func (p *progress) tell(x runner.Progress) {
 	p.now.Store(&x)
 	if !p.on {
 		return
 	}
 	what, where := whereabouts(&x)
-	p.say(fmt.Sprintf("run %d of %d, %s, %s events: %s", x.Run, x.Runs, where, suite.Number(x.Events), what))
+	p.say(fmt.Sprintf("run %d of %d, %s, %s events: %s", x.Run, x.Runs, where, runner.Number(x.Events), what))
 }
 
 // whereabouts are what runs, and how far it is.
-func whereabouts(x *suite.Progress) (what, where string) {
+func whereabouts(x *runner.Progress) (what, where string) {
 	what = x.Scenario
 	if x.Variant != "" {
 		what += " (" + x.Variant + ")"
@@ -100,7 +100,7 @@ func whereabouts(x *suite.Progress) (what, where string) {
 	if x.End == 0 {
 		return what, "its pods start"
 	}
-	return what, fmt.Sprintf("%s of %s", suite.Short(x.Now), suite.Short(x.End))
+	return what, fmt.Sprintf("%s of %s", runner.Short(x.Now), runner.Short(x.End))
 }
 
 // passed says that a part of the work is over: on a terminal in the line, elsewhere in one of its own, at most one a second and always the last.

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	kindworld "github.com/enilab/enilab/sim/kind"
+	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/scn"
-	"github.com/enilab/enilab/sim/suite"
 )
 
 // upFlags are what `enilab up` was asked for.
@@ -100,13 +100,13 @@ func (l *lab) up(f *upFlags) error {
 	}
 	log, err := os.CreateTemp("", "enilab-"+strings.Map(plain, f.name)+"-*.log")
 	if err != nil {
-		return &exit{suite.ExitLacking, err.Error()}
+		return &exit{runner.ExitLacking, err.Error()}
 	}
 	defer log.Close()
 	child, words, err := f.start(log)
 	if err != nil {
 		_ = os.Remove(log.Name())
-		return &exit{suite.ExitLacking, err.Error()}
+		return &exit{runner.ExitLacking, err.Error()}
 	}
 	stop := context.AfterFunc(l.context(), func() { _ = child.Process.Signal(syscall.SIGTERM) })
 	defer stop()
@@ -115,12 +115,12 @@ func (l *lab) up(f *upFlags) error {
 		_ = child.Wait()
 		if errors.Is(err, errWordless) {
 			if _, e := kindworld.Remove(context.Background(), f.name); e != nil {
-				err = &exit{suite.ExitLacking, fmt.Sprintf("%v, and what it has made cannot be removed: %v", err, e)}
+				err = &exit{runner.ExitLacking, fmt.Sprintf("%v, and what it has made cannot be removed: %v", err, e)}
 			}
 		}
 		_ = os.Remove(log.Name()) // unless it has done so; what it said has been said here
 		if l.interrupted() {
-			return &exit{suite.ExitInterrupted, "interrupted; the cluster " + f.name + " is gone again"}
+			return &exit{runner.ExitInterrupted, "interrupted; the cluster " + f.name + " is gone again"}
 		}
 		return err
 	}
@@ -170,7 +170,7 @@ const (
 )
 
 // errWordless: the process has not ended by itself.
-var errWordless = &exit{suite.ExitLacking, "the process that should hold the cluster was killed"}
+var errWordless = &exit{runner.ExitLacking, "the process that should hold the cluster was killed"}
 
 // listen passes on what the process says, until the cluster is there or never will be.
 func (l *lab) listen(words *os.File) (kubeconfig string, err error) {
@@ -188,7 +188,7 @@ func (l *lab) listen(words *os.File) (kubeconfig string, err error) {
 			number, why, _ := strings.Cut(text, " ")
 			code, e := strconv.Atoi(number)
 			if e != nil {
-				code = suite.ExitLacking
+				code = runner.ExitLacking
 			}
 			err = &exit{code, why}
 		}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/kernel"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/judge"
 )
 
 const (
@@ -56,7 +56,7 @@ type world struct {
 	t        testing.TB
 	node     *ipam.Node
 	policy   *ipam.Policy
-	contract *audit.Contract
+	contract *judge.Contract
 	now      time.Duration
 	kernel   *kernel.Kernel
 	limits   ipam.Limits
@@ -146,7 +146,7 @@ func effectInShort(e ipam.Effect) string {
 }
 
 func newWorld(t testing.TB, p *ipam.Policy) *world {
-	w := &world{t: t, policy: p, contract: audit.NewContract(), kernel: kernel.New(1), limits: ipam.Limits{ENIs: 3, Addresses: 6},
+	w := &world{t: t, policy: p, contract: judge.NewContract(), kernel: kernel.New(1), limits: ipam.Limits{ENIs: 3, Addresses: 6},
 		set: ipam.Defaults(), version: ipam.Version, cluster: "c", rows: map[ipam.Key]ipam.Row{}, replies: map[ipam.Req]*ipam.Reply{}, marks: map[ipam.Mark]int{}}
 	w.set.API = false
 	w.now = time.Second

@@ -19,7 +19,7 @@ import (
 	"github.com/enilab/enilab/scenarios"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/mutants"
-	"github.com/enilab/enilab/sim/suite"
+	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/virtual"
 )
 
@@ -43,13 +43,13 @@ func write(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var cases []*suite.Case
+	var cases []*runner.Case
 	for _, name := range names {
 		data, err := fs.ReadFile(scenarios.Files, name)
 		if err != nil {
 			return err
 		}
-		c, err := suite.Load(suite.Sim(), name, data)
+		c, err := runner.Load(runner.Sim(), name, data)
 		if err != nil {
 			return err
 		}
@@ -64,12 +64,12 @@ func write(w io.Writer) error {
 		if c.Crashable() != nil {
 			continue
 		}
-		points, forks, status := 0, 0, suite.Held
+		points, forks, status := 0, 0, runner.Held
 		for i := range c.Variants {
-			open := func() (*sim.Run, *virtual.World, error) { return c.Variants[i].OpenSim(suite.DefaultSeed, nil) }
+			open := func() (*sim.Run, *virtual.World, error) { return c.Variants[i].OpenSim(runner.DefaultSeed, nil) }
 			report, err := virtual.CrashEverywhere(open, virtual.CrashOptions{Distance: crashDistance})
 			if err != nil || len(report.Broken) > 0 {
-				status = suite.Violated
+				status = runner.Violated
 			}
 			points, forks = points+report.Points, forks+report.Forks
 		}
@@ -84,11 +84,11 @@ func write(w io.Writer) error {
 // trace is one line to be.
 type trace struct {
 	label   string
-	variant *suite.Variant
+	variant *runner.Variant
 	mutant  *mutants.Mutant
 }
 
-func tracesOf(cases []*suite.Case) []trace {
+func tracesOf(cases []*runner.Case) []trace {
 	var out []trace
 	for _, c := range cases {
 		for i := range c.Variants {

@@ -7,7 +7,7 @@ import (
 
 // pure are the packages that are stepped: patterns of path.Match, below the module. A package that a pattern newly matches is
 // judged from its first commit.
-var pure = []string{"impl/ipam", "impl/dataplane", "fakes/*", "sim", "sim/audit", "sim/scn", "sim/mutants", "sim/story", "sim/acts", "sim/witness", "sim/virtual",
+var pure = []string{"impl/ipam", "impl/dataplane", "fakes/*", "sim", "sim/judge", "sim/scn", "sim/mutants", "sim/timeline", "sim/actions", "sim/witness", "sim/virtual",
 	"sim/swarm",
 	"internal/near"}
 
@@ -88,13 +88,13 @@ var layers = []layer{
 		"a model knows nothing of the world that asks it"},
 	{[]string{"fakes/..."}, []string{"impl/..."}, []string{"impl/dataplane"},
 		"a model that knew the core could agree with its mistakes; only plans, which are data, are shared"},
-	{[]string{"sim/audit", "sim/scn"}, []string{"sim/...", "cmd/...", "scenarios/...", "e2e/..."}, []string{"sim/audit", "sim/scn"},
+	{[]string{"sim/judge", "sim/scn"}, []string{"sim/...", "cmd/...", "scenarios/...", "e2e/..."}, []string{"sim/judge", "sim/scn"},
 		"the judge and the language serve every world, so they know none"},
-	{[]string{"sim"}, []string{"sim/...", "cmd/...", "e2e/..."}, []string{"sim/audit", "sim/scn", "sim/mutants"},
+	{[]string{"sim"}, []string{"sim/...", "cmd/...", "e2e/..."}, []string{"sim/judge", "sim/scn", "sim/mutants"},
 		"worlds import the engine; the engine knows none of them"},
 	{[]string{"sim/mutants"}, []string{"fakes/...", "sim/...", "cmd/...", "scenarios/...", "e2e/...", "internal/..."}, nil,
 		"a mutant is a change to impl and works in every world"},
-	{[]string{"sim/virtual"}, []string{"sim/...", "cmd/...", "e2e/..."}, []string{"sim", "sim/acts", "sim/audit", "sim/scn", "sim/mutants", "sim/story"},
+	{[]string{"sim/virtual"}, []string{"sim/...", "cmd/...", "e2e/..."}, []string{"sim", "sim/actions", "sim/judge", "sim/scn", "sim/mutants", "sim/timeline"},
 		"one world does not know another"},
 }
 

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/kind/pkg/cluster/nodeutils"
 
 	"github.com/enilab/enilab/fakes/ec2"
-	"github.com/enilab/enilab/sim/acts"
+	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/vpc"
 )
 
@@ -139,7 +139,7 @@ func (c *Cluster) makeVPC(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	vpc, subnet := acts.Neighbour()
+	vpc, subnet := actions.Neighbour()
 	cfg := ec2.Config{VPCs: []ec2.VPC{{CIDRs: []netip.Prefix{c.layout.vpc}}, vpc}, Latency: c.cfg.Latency, Throttle: c.cfg.Throttle,
 		Subnets: []ec2.SubnetConfig{{CIDR: c.layout.subnet, Reservations: []netip.Prefix{c.layout.machines}}, subnet}}
 	if err := cfg.Validate(); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/witness"
 )
 
@@ -47,7 +47,7 @@ func (w *World) judge() {
 	var all sync.WaitGroup
 	for _, m := range w.members[1:] {
 		all.Go(func() {
-			w.cut(m, func(c *audit.Cut, _ *collection) { w.audit.Judge(w.now(), c) })
+			w.cut(m, func(c *judge.Cut, _ *collection) { w.audit.Judge(w.now(), c) })
 		})
 	}
 	all.Wait()
@@ -55,15 +55,15 @@ func (w *World) judge() {
 
 // collection is what was seen of a node from outside of its daemon.
 type collection struct {
-	enis      []audit.CloudENI
+	enis      []judge.CloudENI
 	cloudFree int
 	sandboxes []sandbox
-	pods      []audit.PodCut
+	pods      []judge.PodCut
 	pending   int // DELs that somebody has to repeat
 }
 
 // cut collects a node's state, and calls f with it, mu held, if nothing has moved meanwhile. It is false when there is no cut.
-func (w *World) cut(m *member, f func(*audit.Cut, *collection)) bool {
+func (w *World) cut(m *member, f func(*judge.Cut, *collection)) bool {
 	for range cutTries {
 		w.mu.Lock()
 		before, set := w.stamp(m), m.set
@@ -77,7 +77,7 @@ func (w *World) cut(m *member, f func(*audit.Cut, *collection)) bool {
 			w.mu.Unlock()
 			continue
 		}
-		c := &audit.Cut{Node: int(m.no), Settings: m.set, Cloud: k.enis, CloudFree: k.cloudFree, Pods: k.pods, PendingDELs: k.pending}
+		c := &judge.Cut{Node: int(m.no), Settings: m.set, Cloud: k.enis, CloudFree: k.cloudFree, Pods: k.pods, PendingDELs: k.pending}
 		m.life.Fill(c, &ipam.View{})
 		f(c, k)
 		w.mu.Unlock()
@@ -108,7 +108,7 @@ func (w *World) collect(m *member, set ipam.Settings) (*collection, bool) {
 			k.pending++ // its network has not been taken down
 		}
 		if s.Ready && s.Running && s.Address.IsValid() {
-			k.pods = append(k.pods, audit.PodCut{Att: attachment(s.ID), Name: s.Pod, Address: s.Address, Ours: true})
+			k.pods = append(k.pods, judge.PodCut{Att: attachment(s.ID), Name: s.Pod, Address: s.Address, Ours: true})
 		}
 	}
 	k.pending += w.intents(m)
@@ -128,7 +128,7 @@ func (w *World) intents(m *member) int {
 
 // reach asks pods for an answer from the far side of the VPC, longer those that have not been out of reach before, and says what is wrong with
 // those that are silent.
-func (w *World) reach(m *member, pods []audit.PodCut) {
+func (w *World) reach(m *member, pods []judge.PodCut) {
 	asked := make([]netip.Addr, len(pods))
 	for i := range pods {
 		asked[i] = pods[i].Address
@@ -265,7 +265,7 @@ func (w *World) Settle() (underWay []string) {
 func (w *World) settle(m *member) (underWay []string) {
 	for end := w.now() + settleLimit; w.Err() == nil && w.ctx.Err() == nil; {
 		leaks, err := w.leaks(m)
-		judged := err == nil && w.cut(m, func(c *audit.Cut, k *collection) {
+		judged := err == nil && w.cut(m, func(c *judge.Cut, k *collection) {
 			c.Leaks = leaks
 			underWay = w.audit.Settle(w.now(), c)
 		})
@@ -317,7 +317,7 @@ func (w *World) settleCloud() {
 			lives = append(lives, m.life)
 		}
 		if leaks := w.witness.Orphans(cloud, lives); len(leaks) > 0 {
-			w.audit.Settle(w.c.Now(), &audit.Cut{Leaks: leaks})
+			w.audit.Settle(w.c.Now(), &judge.Cut{Leaks: leaks})
 		}
 	})
 }

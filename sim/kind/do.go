@@ -12,20 +12,20 @@ import (
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/sim"
-	"github.com/enilab/enilab/sim/acts"
+	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/scn"
-	"github.com/enilab/enilab/sim/story"
+	"github.com/enilab/enilab/sim/timeline"
 )
 
 // Do carries out an action, now.
 func (w *World) Do(a *sim.Act) (id int) {
 	w.mu.Lock()
-	id = w.acts.Begin(acts.Describe(a))
+	id = w.acts.Begin(actions.Describe(a))
 	w.mu.Unlock()
 	if w.Err() != nil {
 		return id
 	}
-	w.log("scenario: %s", acts.Describe(a))
+	w.log("scenario: %s", actions.Describe(a))
 	var err error
 	switch a.Subject.Kind {
 	case scn.Node:
@@ -45,13 +45,13 @@ func (w *World) Do(a *sim.Act) (id int) {
 			w.acts.Means(id, a.Text("pod"), p.name)
 		}
 		w.c.Cloud(func(now time.Duration, m *ec2.Cloud) {
-			c := acts.Cloud{Model: m, Cluster: w.witness.Cluster, Now: now, Instance: w.instance, Address: w.addressOf}
+			c := actions.Cloud{Model: m, Cluster: w.witness.Cluster, Now: now, Instance: w.instance, Address: w.addressOf}
 			s = c.Do(a, id)
 		})
 		w.took(id, s)
 	}
 	if err != nil {
-		w.fail(fmt.Errorf("%s: %w", acts.Describe(a), err))
+		w.fail(fmt.Errorf("%s: %w", actions.Describe(a), err))
 	}
 	w.nextCut = 0 // look at once what it did
 	return id
@@ -70,7 +70,7 @@ func (w *World) gather() {
 	var met []ec2.Met
 	w.c.Cloud(func(_ time.Duration, m *ec2.Cloud) { met = m.Met() })
 	for _, m := range met {
-		w.met(m.Fault, acts.Told(m, w.nodeOf))
+		w.met(m.Fault, actions.Told(m, w.nodeOf))
 	}
 	for _, m := range w.members[1:] {
 		if m.delsBy != 0 && m.failed() {
@@ -103,7 +103,7 @@ func (w *World) metNow(id int, text string) {
 
 func (w *World) did(line string) {
 	if line != "" {
-		w.story.Add(w.witness.Now(), story.Scenario, line)
+		w.story.Add(w.witness.Now(), timeline.Scenario, line)
 	}
 }
 
@@ -176,7 +176,7 @@ func (w *World) doNodes(a *sim.Act, id int) error {
 		one := *a
 		one.Subject = scn.Subject{Kind: scn.Node, Node: int(m.no)}
 		w.mu.Lock()
-		parts[m.no] = w.acts.Part(id, acts.Describe(&one))
+		parts[m.no] = w.acts.Part(id, actions.Describe(&one))
 		w.mu.Unlock()
 	}
 	if a.Verb == "restart" {
@@ -347,7 +347,7 @@ var podVerbs = map[string]func(w *World, m *member, p pod, s *sandbox, a *sim.Ac
 func (w *World) doPod(a *sim.Act, id int) error {
 	p, ok := w.pods.find(a.Subject.Pod)
 	if !ok {
-		w.took(id, acts.NoPod(a.Subject.Pod, false))
+		w.took(id, actions.NoPod(a.Subject.Pod, false))
 		return nil
 	}
 	w.acts.Means(id, a.Subject.Pod, p.name)
@@ -365,7 +365,7 @@ func (w *World) doPod(a *sim.Act, id int) error {
 	}
 	m := w.on(p.node)
 	if m == nil {
-		w.took(id, acts.NoPod(p.name, true))
+		w.took(id, actions.NoPod(p.name, true))
 		return nil
 	}
 	s, ok, err := w.sandboxOf(m, p.uid)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/acts"
+	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/witness"
 )
 
@@ -228,7 +228,7 @@ func (w *World) heard(l *witness.Life, in ipam.Input) {
 		}
 	case ipam.Seen:
 		if in.What == ipam.LookRuntime && in.ID != 0 && m.socketBy != 0 {
-			w.metNow(m.socketBy, acts.Listed(&in))
+			w.metNow(m.socketBy, actions.Listed(&in))
 			m.socketBy = 0
 		}
 	}

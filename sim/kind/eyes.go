@@ -1,7 +1,7 @@
 package kind
 
 import (
-	"github.com/enilab/enilab/sim/acts"
+	"github.com/enilab/enilab/sim/actions"
 	"net/netip"
 	"time"
 
@@ -44,7 +44,7 @@ func (w *World) arrived(n *Node, a ec2.Action, after bool) bool {
 	for i, t := range w.armed {
 		if t.member == m && t.action == a && t.after == after && m.pid != 0 {
 			w.armed = append(w.armed[:i:i], w.armed[i+1:]...)
-			w.metNow(t.id, acts.Sprung(a, after))
+			w.metNow(t.id, actions.Sprung(a, after))
 			w.kill(m)
 			return true
 		}

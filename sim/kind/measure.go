@@ -7,7 +7,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/acts"
+	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/scn"
 )
 
@@ -45,12 +45,12 @@ func (w *World) measureNode(m *member, metric string) (v int64, ok bool) {
 		return w.reachable(m)
 	}
 	if strings.HasPrefix(metric, "calls.") {
-		w.c.Cloud(func(_ time.Duration, c *ec2.Cloud) { v, ok = acts.MeasureCalls(c, m.node.Instance, metric) })
+		w.c.Cloud(func(_ time.Duration, c *ec2.Cloud) { v, ok = actions.MeasureCalls(c, m.node.Instance, metric) })
 		return v, ok
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if v, ok := acts.MeasureDaemon(w.audit, int(m.no), metric); ok {
+	if v, ok := actions.MeasureDaemon(w.audit, int(m.no), metric); ok {
 		return v, true
 	}
 	if m.life == nil {
@@ -58,7 +58,7 @@ func (w *World) measureNode(m *member, metric string) (v int64, ok bool) {
 	}
 	var view ipam.View
 	m.life.Node().View(&view)
-	return acts.MeasureView(&view, metric)
+	return actions.MeasureView(&view, metric)
 }
 
 // running counts the pods of a node that kubelet sees run: those with a container that runs, whatever the API server knows of them.
@@ -89,7 +89,7 @@ func (w *World) reachable(m *member) (count int64, ok bool) {
 		}
 	}
 	for _, answered := range w.ping(asked, m.silent) {
-		count += acts.Flag(answered)
+		count += actions.Flag(answered)
 	}
 	return count, true
 }
@@ -109,7 +109,7 @@ func (w *World) measureKube(metric string) (n int64) {
 
 // measureEC2 leaves out what is the machines' that are no nodes of the scenario.
 func (w *World) measureEC2(m *ec2.Cloud, metric string) (int64, bool) {
-	v, ok := acts.MeasureEC2(m, w.ledger(m), metric)
+	v, ok := actions.MeasureEC2(m, w.ledger(m), metric)
 	if metric == "enis.total" {
 		for _, e := range w.endpoints {
 			if e.member == nil {
@@ -126,7 +126,7 @@ func (w *World) measurePod(name, metric string) (int64, bool) {
 		return 0, true // neither ready nor reachable
 	}
 	if metric == "ready" {
-		return acts.Flag(p.ready), true
+		return actions.Flag(p.ready), true
 	}
 	m := w.on(p.node)
 	if m == nil {
@@ -145,5 +145,5 @@ func (w *World) measurePod(name, metric string) (int64, bool) {
 	if !a.IsValid() {
 		return 0, true
 	}
-	return acts.Flag(w.ping([]netip.Addr{a}, nil)[0]), true
+	return actions.Flag(w.ping([]netip.Addr{a}, nil)[0]), true
 }

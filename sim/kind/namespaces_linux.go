@@ -11,7 +11,7 @@ import (
 
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/dataplane/linux"
-	"github.com/enilab/enilab/sim/stranger"
+	"github.com/enilab/enilab/sim/interference"
 	"github.com/enilab/enilab/sim/vpc"
 )
 
@@ -42,9 +42,9 @@ func lookInto(path string) (ns namespace, ok bool) {
 	defer f.Close()
 	ns.inode = inode
 	err := vpc.Do(f, func() error {
-		list, err := stranger.Retried(func() ([]netlink.Addr, error) { return netlink.AddrList(nil, unix.AF_INET) })
+		list, err := interference.Retried(func() ([]netlink.Addr, error) { return netlink.AddrList(nil, unix.AF_INET) })
 		for _, a := range list {
-			if addr, ok := netip.AddrFromSlice(a.IP.To4()); ok && !addr.IsLoopback() && !stranger.Added(&a) {
+			if addr, ok := netip.AddrFromSlice(a.IP.To4()); ok && !addr.IsLoopback() && !interference.Added(&a) {
 				ns.addrs = append(ns.addrs, addr)
 			}
 		}

@@ -6,22 +6,22 @@ import (
 
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/mutants"
-	"github.com/enilab/enilab/sim/suite"
+	"github.com/enilab/enilab/sim/runner"
 )
 
 // slack is how much later than in the simulator a mistake may show: a real kubelet backs off.
 const slack = 3 * time.Minute
 
-// Place is world kind, for suite.Load, on a machine where Available says nothing.
-func Place(cfg WorldConfig) *suite.Place {
-	open := func(c *sim.Cluster, seed uint64, m *mutants.Mutant) (suite.World, error) {
+// Place is world kind, for runner.Load, on a machine where Available says nothing.
+func Place(cfg WorldConfig) *runner.Place {
+	open := func(c *sim.Cluster, seed uint64, m *mutants.Mutant) (runner.World, error) {
 		w, err := Open(c, seed, m, cfg)
 		if err != nil {
 			return nil, err // and no World that is nil
 		}
 		return w, nil
 	}
-	return &suite.Place{Name: "kind", Open: open, Plays: plays, Slack: slack}
+	return &runner.Place{Name: "kind", Open: open, Plays: plays, Slack: slack}
 }
 
 // plays: no mutant that a file names is played by itself.
@@ -32,5 +32,5 @@ func unasked(mutant string) error {
 	return fmt.Errorf("--against %s plays it: on kind that takes as long as the scenario", mutant)
 }
 
-// Lacks says that the error is about this machine, for sim/suite.
+// Lacks says that the error is about this machine, for sim/runner.
 func (e *Lacking) Lacks() {}

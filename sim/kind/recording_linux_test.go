@@ -14,8 +14,8 @@ import (
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
-	"github.com/enilab/enilab/sim/acts"
-	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/witness"
 )
 
@@ -23,7 +23,7 @@ import (
 func machineless(t *testing.T) *World {
 	t.Helper()
 	w := &World{scenario: &sim.Cluster{Nodes: 2, Settings: ipam.Defaults()}, c: &Cluster{loop: newLoop(), cloud: ec2.New(ec2.Config{}, 1)},
-		members: make([]*member, 1), byNode: map[*Node]*member{}, audit: audit.New(audit.Config{Nodes: 2}), pods: &pods{byUID: map[string]*pod{}, changes: map[string]uint64{}}}
+		members: make([]*member, 1), byNode: map[*Node]*member{}, audit: judge.New(judge.Config{Nodes: 2}), pods: &pods{byUID: map[string]*pod{}, changes: map[string]uint64{}}}
 	w.cfg.Log = func(time.Duration, string) {}
 	w.ctx, w.cancel = context.WithCancel(t.Context())
 	t.Cleanup(w.cancel)
@@ -184,7 +184,7 @@ func TestLedger(t *testing.T) {
 		w.c.cloud.Serve(w.now(), &ec2.Request{Action: ec2.DescribeSubnets, Caller: n.Instance})
 	}
 	call(two.node)
-	w.base, w.others = acts.Ledger(w.c.cloud), w.ledgerOfOthers(w.c.cloud)
+	w.base, w.others = actions.Ledger(w.c.cloud), w.ledgerOfOthers(w.c.cloud)
 	call(one.node)
 	call(two.node)
 	call(two.node)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/enilab/enilab/impl/conflist"
 	"github.com/enilab/enilab/sim"
-	"github.com/enilab/enilab/sim/acts"
+	"github.com/enilab/enilab/sim/actions"
 )
 
 // replay sends DELs of the sandbox that had a pod's name before, as a kubelet does that has not heard of their success: the plugin is run as
@@ -22,7 +22,7 @@ func (w *World) replay(m *member, p pod, newest *sandbox, a *sim.Act, id int) si
 	if !ok {
 		return sim.Miss("pod %s has had no sandbox before this one", p.name)
 	}
-	for _, after := range acts.Replays(a) {
+	for _, after := range actions.Replays(a) {
 		w.aside("a stale DEL of "+p.name, func(ctx context.Context) error {
 			w.sleep(after)
 			if ctx.Err() != nil {

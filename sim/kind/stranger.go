@@ -11,8 +11,8 @@ import (
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/sim"
-	"github.com/enilab/enilab/sim/acts"
-	"github.com/enilab/enilab/sim/stranger"
+	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/interference"
 )
 
 // strangeMAC is what udev gives a link.
@@ -27,14 +27,14 @@ func inNode(n *Node, f func() error) error {
 
 func (w *World) doFlushRules(m *member, _ *sim.Act, _ int) (s sim.Strike, err error) {
 	count := 0
-	err = inNode(m.node, func() (err error) { count, err = stranger.FlushRules(); return err })
-	return acts.Flushed(count, "rules"), err
+	err = inNode(m.node, func() (err error) { count, err = interference.FlushRules(); return err })
+	return actions.Flushed(count, "rules"), err
 }
 
 func (w *World) doFlushRoutes(m *member, a *sim.Act, _ int) (s sim.Strike, err error) {
 	count := 0
-	err = inNode(m.node, func() (err error) { count, err = stranger.FlushRoutes(a.Int("table")); return err })
-	return acts.Flushed(count, "routes"), err
+	err = inNode(m.node, func() (err error) { count, err = interference.FlushRoutes(a.Int("table")); return err })
+	return actions.Flushed(count, "routes"), err
 }
 
 func (w *World) doFlushNAT(m *member, _ *sim.Act, _ int) (s sim.Strike, err error) {
@@ -42,8 +42,8 @@ func (w *World) doFlushNAT(m *member, _ *sim.Act, _ int) (s sim.Strike, err erro
 		return s, err
 	}
 	had := false
-	err = inNode(m.node, func() (err error) { had, err = stranger.FlushNAT(); return err })
-	return acts.FlushedNAT(had), err
+	err = inNode(m.node, func() (err error) { had, err = interference.FlushNAT(); return err })
+	return actions.FlushedNAT(had), err
 }
 
 // nameMachines writes down the cluster's machines on one of them. Docker's resolver is reached by NAT, and nobody puts that back; kubelet
@@ -73,32 +73,34 @@ func (w *World) nameMachines(n *Node) error {
 
 func (w *World) doLoseGateway(m *member, p pod, s *sandbox, _ *sim.Act, _ int) (sim.Strike, error) {
 	if s.Netns == "" {
-		return acts.LostGateway(p.name, false), nil
+		return actions.LostGateway(p.name, false), nil
 	}
 	had := false
-	err := within(m.node.Root()+s.Netns, func() (err error) { had, err = stranger.LoseNeighbour(dataplane.Gateway()); return err })
-	return acts.LostGateway(p.name, had), err
+	err := within(m.node.Root()+s.Netns, func() (err error) { had, err = interference.LoseNeighbour(dataplane.Gateway()); return err })
+	return actions.LostGateway(p.name, had), err
 }
 
 func (w *World) doChangeMAC(m *member, p pod, s *sandbox, _ *sim.Act, _ int) (sim.Strike, error) {
-	changed, err := atVeth(m, s, func(veth string) (bool, error) { return stranger.ChangeMAC(veth, strangeMAC) })
-	return acts.ChangedMAC(p.name, changed), err
+	changed, err := atVeth(m, s, func(veth string) (bool, error) { return interference.ChangeMAC(veth, strangeMAC) })
+	return actions.ChangedMAC(p.name, changed), err
 }
 
 func (w *World) doLoseAlias(m *member, p pod, s *sandbox, _ *sim.Act, _ int) (sim.Strike, error) {
-	had, err := atVeth(m, s, stranger.LoseAlias)
-	return acts.LostAlias(p.name, had), err
+	had, err := atVeth(m, s, interference.LoseAlias)
+	return actions.LostAlias(p.name, had), err
 }
 
 func (w *World) doAddAddresses(m *member, p pod, s *sandbox, a *sim.Act, _ int) (sim.Strike, error) {
 	if s.Netns == "" {
-		return acts.AddedAddresses(p.name, 0), nil
+		return actions.AddedAddresses(p.name, 0), nil
 	}
 	var more []netip.Addr
-	w.c.Cloud(func(_ time.Duration, c *ec2.Cloud) { more = acts.More(c, m.node.Instance, p.address, a.Int("count")) })
+	w.c.Cloud(func(_ time.Duration, c *ec2.Cloud) {
+		more = actions.More(c, m.node.Instance, p.address, a.Int("count"))
+	})
 	count := 0
-	err := within(m.node.Root()+s.Netns, func() (err error) { count, err = stranger.AddAddresses(dataplane.PodInterface, more); return err })
-	return acts.AddedAddresses(p.name, count), err
+	err := within(m.node.Root()+s.Netns, func() (err error) { count, err = interference.AddAddresses(dataplane.PodInterface, more); return err })
+	return actions.AddedAddresses(p.name, count), err
 }
 
 // atVeth does something to the host end of a sandbox's link, and says whether that changed anything.

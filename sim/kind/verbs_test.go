@@ -5,12 +5,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/enilab/enilab/sim/acts"
+	"github.com/enilab/enilab/sim/actions"
 )
 
 // Every verb of a node or a pod has a handler here, or a row in the table of skips, and every handler is a verb's.
 func TestVerbs(t *testing.T) {
-	for _, gap := range acts.Gaps("kind", slices.Collect(maps.Keys(nodeVerbs)), slices.Collect(maps.Keys(podVerbs))) {
+	for _, gap := range actions.Gaps("kind", slices.Collect(maps.Keys(nodeVerbs)), slices.Collect(maps.Keys(podVerbs))) {
 		t.Error(gap)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/enilab/enilab/sim"
-	"github.com/enilab/enilab/sim/acts"
+	"github.com/enilab/enilab/sim/actions"
 )
 
 const (
@@ -176,7 +176,7 @@ var apiVerbs = map[string]func(k *controller, a *sim.Act, machines func(node int
 		if k.kinds[name] != "" {
 			return sim.Miss("workload %s exists", name), nil
 		}
-		return sim.Hit("%s", acts.Some(a.Int("count"), "pod", "is wanted", "are wanted")), k.create(name, a.Int("count"), a.Text("kind"), machines(a.Int("node")))
+		return sim.Hit("%s", actions.Some(a.Int("count"), "pod", "is wanted", "are wanted")), k.create(name, a.Int("count"), a.Text("kind"), machines(a.Int("node")))
 	},
 	"scale": func(k *controller, a *sim.Act, _ func(node int) []string) (sim.Strike, error) {
 		name, had := a.Text("name"), k.want[a.Text("name")]
@@ -184,16 +184,16 @@ var apiVerbs = map[string]func(k *controller, a *sim.Act, machines func(node int
 		case k.kinds[name] == "":
 			return sim.Miss("there is no workload %s", name), nil
 		case had == a.Int("count"):
-			return sim.Miss("workload %s has %s already", name, acts.Count(had, "replica")), nil
+			return sim.Miss("workload %s has %s already", name, actions.Count(had, "replica")), nil
 		}
-		return sim.Hit("%s, after %d", acts.Some(a.Int("count"), "pod", "is wanted", "are wanted"), had), k.scale(name, a.Int("count"))
+		return sim.Hit("%s, after %d", actions.Some(a.Int("count"), "pod", "is wanted", "are wanted"), had), k.scale(name, a.Int("count"))
 	},
 	"roll": func(k *controller, a *sim.Act, _ func(node int) []string) (sim.Strike, error) {
 		n := min(len(k.wanted(a.Text("name"))), a.Int("count"))
 		if n == 0 {
 			return sim.Miss("workload %s has no pod that is not being deleted", a.Text("name")), nil
 		}
-		return sim.Hit("%s", acts.Some(n, "pod", "is deleted", "are deleted")), k.roll(a.Text("name"), a.Int("count"))
+		return sim.Hit("%s", actions.Some(n, "pod", "is deleted", "are deleted")), k.roll(a.Text("name"), a.Int("count"))
 	},
 }
 

@@ -13,10 +13,10 @@ import (
 	"github.com/enilab/enilab/impl/deploy"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
-	"github.com/enilab/enilab/sim/acts"
-	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/mutants"
-	"github.com/enilab/enilab/sim/story"
+	"github.com/enilab/enilab/sim/timeline"
 	"github.com/enilab/enilab/sim/witness"
 )
 
@@ -54,12 +54,12 @@ type World struct {
 	events    atomic.Uint64
 
 	mu      sync.Mutex
-	audit   *audit.Auditor
+	audit   *judge.Auditor
 	witness *witness.Witness
-	story   story.Story
+	story   timeline.Timeline
 	byNode  map[*Node]*member
 	armed   []deathTrap
-	acts    acts.Log
+	acts    actions.Log
 	broken  error
 	differ  []string
 }
@@ -78,20 +78,20 @@ type member struct {
 
 	// Guarded by World.mu.
 	set     ipam.Settings
-	life    *witness.Life // the daemon that runs, nil: none has been heard of
-	pid     int           // of that daemon
-	moves   uint64        // what has happened at EC2 to the node
-	history acts.History  // sandboxes by pod name, newest last
+	life    *witness.Life   // the daemon that runs, nil: none has been heard of
+	pid     int             // of that daemon
+	moves   uint64          // what has happened at EC2 to the node
+	history actions.History // sandboxes by pod name, newest last
 
 	// The actions that have something still to meet: 0 is none.
 	socketBy, heldBy int
-	starters         acts.Starters
+	starters         actions.Starters
 }
 
 func (m *member) name() string { return fmt.Sprintf("node-%d", m.no) }
 
 // bounds are what real time adds to what the simulator can judge exactly, on a machine that has other things to do.
-var bounds = audit.Bounds{Reply: 2 * time.Second, CoolDown: 500 * time.Millisecond}
+var bounds = judge.Bounds{Reply: 2 * time.Second, CoolDown: 500 * time.Millisecond}
 
 // podsPerNode is kubelet's limit where a scenario names none: the models know none either.
 const podsPerNode = 110
@@ -108,7 +108,7 @@ func Open(s *sim.Cluster, seed uint64, m *mutants.Mutant, cfg WorldConfig) (*Wor
 		cfg.Log = func(time.Duration, string) {}
 	}
 	w := &World{scenario: s, cfg: cfg, members: make([]*member, 1, s.Nodes+1), byNode: map[*Node]*member{},
-		audit: audit.New(audit.Config{Nodes: s.Nodes, Budget: s.Budget, Bounds: bounds})}
+		audit: judge.New(judge.Config{Nodes: s.Nodes, Budget: s.Budget, Bounds: bounds})}
 	w.ctx, w.cancel = context.WithCancel(cfg.Context)
 	w.witness = &witness.Witness{Eyes: eyes{w}, Audit: w.audit, Story: &w.story, Mutant: m, Heard: w.heard}
 	if err := w.open(seed, m); err != nil {
@@ -217,7 +217,7 @@ func (w *World) prepare(faulty []byte) error {
 
 // options are the manifests' for this scenario.
 func (w *World) options(image string, m *mutants.Mutant) deploy.Options {
-	env := acts.Environment(&w.scenario.Settings)
+	env := actions.Environment(&w.scenario.Settings)
 	env["ENILAB_RUNTIME_SOCKET"] = criSocket
 	o := deploy.Options{Image: image, Env: env, Command: []string{"/ipamd"}, ExtraVolumes: []string{sockets}}
 	if m != nil {
@@ -290,7 +290,7 @@ func (w *World) spoilt() bool {
 // zero: it is t=0.
 func (w *World) zero() error {
 	w.c.Cloud(func(_ time.Duration, m *ec2.Cloud) {
-		w.base, w.others = acts.Ledger(m), w.ledgerOfOthers(m)
+		w.base, w.others = actions.Ledger(m), w.ledgerOfOthers(m)
 	})
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -377,7 +377,7 @@ func (w *World) Cluster() *Cluster { return w.c }
 
 // Audit is a copy of the world's auditor as it is now: the original is written to beside. Its instants are CLOCK_BOOTTIME's: subtract Epoch
 // for the scenario's.
-func (w *World) Audit() *audit.Auditor {
+func (w *World) Audit() *judge.Auditor {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.audit.Clone()

@@ -8,7 +8,7 @@ import (
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/fakes/kube"
-	"github.com/enilab/enilab/sim/acts"
+	"github.com/enilab/enilab/sim/actions"
 )
 
 // deathTrap kills a daemon when it makes an EC2 request.
@@ -24,7 +24,7 @@ func (w *World) trapped(n *instance, a ec2.Action, after bool) bool {
 	for i, t := range w.armed {
 		if t.node == n && (t.action == a || t.action == ec2.AnyAction) && t.after == after {
 			w.armed = append(w.armed[:i:i], w.armed[i+1:]...)
-			w.met(t.id, acts.Sprung(a, after))
+			w.met(t.id, actions.Sprung(a, after))
 			w.kill(n)
 			return true
 		}
@@ -93,7 +93,7 @@ func (w *World) cloudEvent(e *ec2.Event) {
 // assignAll routes an ENI's addresses to it.
 func (w *World) assignAll(id ec2.ENIID) {
 	e, ok := w.cloud.ENI(id)
-	if !ok || !acts.Here(w.cloud, &e) {
+	if !ok || !actions.Here(w.cloud, &e) {
 		return
 	}
 	for _, a := range addressesOf(&e) {

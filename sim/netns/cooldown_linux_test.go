@@ -3,7 +3,7 @@ package netns_test
 import (
 	"testing"
 
-	"github.com/enilab/enilab/sim/suite"
+	"github.com/enilab/enilab/sim/runner"
 )
 
 // TestNoCoolDown: without a cool-down the daemon wants the flows of an address forgotten in the very step in which it hears that the pod's veth
@@ -20,5 +20,5 @@ at 1m   kube scale web 0
 at 80s  kube scale web 12
 at 4m   expect kube pods.unready == 0
 finally converges within 5m
-`, suite.Held)
+`, runner.Held)
 }

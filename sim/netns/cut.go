@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/acts"
-	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/witness"
 )
 
@@ -67,8 +67,8 @@ func (w *World) judge() {
 }
 
 // collect is a cut of a node that is at rest.
-func (w *World) collect(n *instance) *audit.Cut {
-	c := &audit.Cut{Node: int(n.no), Settings: n.set, Cloud: witness.ENIs(w.cloud, n.inst, &n.set)}
+func (w *World) collect(n *instance) *judge.Cut {
+	c := &judge.Cut{Node: int(n.no), Settings: n.set, Cloud: witness.ENIs(w.cloud, n.inst, &n.set)}
 	n.witness().Fill(c, &w.view)
 	c.PendingDELs = w.intents(n)
 	w.pods(n, c)
@@ -76,7 +76,7 @@ func (w *World) collect(n *instance) *audit.Cut {
 }
 
 // pods asks every pod that runs for an answer, from the far side of the VPC.
-func (w *World) pods(n *instance, c *audit.Cut) {
+func (w *World) pods(n *instance, c *judge.Cut) {
 	var asked []netip.Addr
 	var who []int
 	for t := range n.cri.Sandboxes() {
@@ -88,7 +88,7 @@ func (w *World) pods(n *instance, c *audit.Cut) {
 				asked, who = append(asked, t.Address), append(who, len(c.Pods))
 			}
 		}
-		c.Pods = append(c.Pods, audit.PodCut{Att: ipam.Attachment{Network: "aws-cni", ContainerID: t.ID, IfName: "eth0"}, Name: t.Name, Address: t.Address, Ours: t.Running})
+		c.Pods = append(c.Pods, judge.PodCut{Att: ipam.Attachment{Network: "aws-cni", ContainerID: t.ID, IfName: "eth0"}, Name: t.Name, Address: t.Address, Ours: t.Running})
 	}
 	silent := map[netip.Addr]bool{}
 	for i, answered := range w.reach(n, asked) {
@@ -167,7 +167,7 @@ func (w *World) Settle() (underWay []string) {
 	}
 	w.settleCloud()
 	w.resolve()
-	return append(underWay, acts.Pending(w.kube, func(node int) bool { return node > 0 && w.nodes[node].gone })...)
+	return append(underWay, actions.Pending(w.kube, func(node int) bool { return node > 0 && w.nodes[node].gone })...)
 }
 
 // rest runs on to the first moment at which nothing of a node works, or to the limit; then it says what does.
@@ -213,6 +213,6 @@ func (w *World) settleCloud() {
 		lives = append(lives, n.witness())
 	}
 	if leaks := w.witness.Orphans(w.cloud, lives); len(leaks) > 0 {
-		w.audit.Settle(w.now(), &audit.Cut{Leaks: leaks})
+		w.audit.Settle(w.now(), &judge.Cut{Leaks: leaks})
 	}
 }

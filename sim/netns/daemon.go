@@ -15,7 +15,7 @@ import (
 	"github.com/enilab/enilab/impl/clock"
 	"github.com/enilab/enilab/impl/conflist"
 	"github.com/enilab/enilab/sim"
-	"github.com/enilab/enilab/sim/acts"
+	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/netns/node"
 )
 
@@ -44,7 +44,7 @@ func (n *instance) conflist() []byte {
 
 // environment is the daemon's: the cluster's name, the node's settings by their upstream names, and where it finds everybody.
 func (n *instance) environment(cluster string) map[string]string {
-	env := acts.Environment(&n.set)
+	env := actions.Environment(&n.set)
 	maps.Copy(env, map[string]string{
 		"CLUSTER_NAME":          cluster,
 		"MY_NODE_NAME":          n.name(),

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/sim"
-	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/netns"
 )
 
@@ -49,8 +49,8 @@ func expectAnswers(t *testing.T, w *netns.World, when string, pods []netns.Spot,
 func all(netns.Spot) bool { return true }
 
 // broken are the invariants that were violated.
-func broken(v *sim.Verdict) map[audit.ID]bool {
-	out := map[audit.ID]bool{}
+func broken(v *sim.Verdict) map[judge.ID]bool {
+	out := map[judge.ID]bool{}
 	for _, b := range v.Violations {
 		out[b.Invariant] = true
 	}
@@ -73,7 +73,7 @@ at 12m  expect node-1 pods.ready == 14
 	r.To(2*time.Minute, nil)
 	expectAnswers(t, w, "detached", pods, func(p netns.Spot) bool { return !p.Secondary })
 	v := r.Finish(nil)
-	if b := broken(v); len(b) != 2 || !b[audit.I3] || !b[audit.I10] {
+	if b := broken(v); len(b) != 2 || !b[judge.I3] || !b[judge.I10] {
 		t.Errorf("expected violations of I3 and I10 alone, found %v", v.Violations)
 	}
 	expectAnswers(t, w, "once EC2 is back", pods, all)

@@ -9,10 +9,10 @@ import (
 	"github.com/enilab/enilab/fakes/kube"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
-	"github.com/enilab/enilab/sim/acts"
+	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/sim/scn"
-	"github.com/enilab/enilab/sim/story"
+	"github.com/enilab/enilab/sim/timeline"
 	"github.com/enilab/enilab/sim/witness"
 )
 
@@ -33,11 +33,11 @@ const worldName = "lab"
 
 // Do carries out an action, now.
 func (w *World) Do(a *sim.Act) (id int) {
-	id = w.acts.Begin(acts.Describe(a))
+	id = w.acts.Begin(actions.Describe(a))
 	if w.broken != nil {
 		return id
 	}
-	w.log("scenario: %s", acts.Describe(a))
+	w.log("scenario: %s", actions.Describe(a))
 	switch a.Subject.Kind {
 	case scn.Node:
 		w.doNode(w.nodes[a.Subject.Node], a, id)
@@ -45,7 +45,7 @@ func (w *World) Do(a *sim.Act) (id int) {
 		for _, n := range w.nodes[1:] {
 			one := *a
 			one.Subject = scn.Subject{Kind: scn.Node, Node: int(n.no)}
-			part := w.acts.Part(id, acts.Describe(&one))
+			part := w.acts.Part(id, actions.Describe(&one))
 			if n.gone {
 				w.acts.Void(part, "the instance is terminated")
 				continue
@@ -55,11 +55,11 @@ func (w *World) Do(a *sim.Act) (id int) {
 	case scn.Pod:
 		w.doPod(a, id)
 	case scn.Kube:
-		k := acts.API{Model: w.kube, Now: w.now(), Nodes: w.living()}
+		k := actions.API{Model: w.kube, Now: w.now(), Nodes: w.living()}
 		s, _ := k.Do(a)
 		w.took(id, s)
 	case scn.EC2, scn.IMDS:
-		c := acts.Cloud{Model: w.cloud, Cluster: w.cluster.Name, Now: w.now(), Instance: func(i int) ec2.InstanceID { return w.nodes[i].inst }, Address: acts.AddressIn(w.kube)}
+		c := actions.Cloud{Model: w.cloud, Cluster: w.cluster.Name, Now: w.now(), Instance: func(i int) ec2.InstanceID { return w.nodes[i].inst }, Address: actions.AddressIn(w.kube)}
 		if p, ok := w.kube.Find(a.Text("pod")); ok {
 			w.acts.Means(id, a.Text("pod"), p.Name)
 		}
@@ -92,7 +92,7 @@ func (w *World) allMet(ids *[]int, text string) {
 
 func (w *World) did(line string) {
 	if line != "" {
-		w.story.Add(w.Now(), story.Scenario, line)
+		w.story.Add(w.Now(), timeline.Scenario, line)
 	}
 }
 
@@ -174,7 +174,7 @@ func (w *World) heard(l *witness.Life, in ipam.Input) {
 		if in.What != ipam.LookRuntime || in.ID == 0 || n.socketBy == 0 {
 			return
 		}
-		w.met(n.socketBy, acts.Listed(&in))
+		w.met(n.socketBy, actions.Listed(&in))
 		n.socketBy = 0
 	}
 }
@@ -292,7 +292,7 @@ func (w *World) doFlushRules(n *instance, _ *sim.Act, _ int) sim.Strike {
 	w.fail(err)
 	n.mirror.FlushRules()
 	n.stir()
-	return acts.Flushed(count, "rules")
+	return actions.Flushed(count, "rules")
 }
 
 func (w *World) doFlushRoutes(n *instance, a *sim.Act, _ int) sim.Strike {
@@ -300,7 +300,7 @@ func (w *World) doFlushRoutes(n *instance, a *sim.Act, _ int) sim.Strike {
 	w.fail(err)
 	n.mirror.RemoveRoutes(a.Int("table"))
 	n.stir()
-	return acts.Flushed(count, "routes")
+	return actions.Flushed(count, "routes")
 }
 
 func (w *World) doFlushNAT(n *instance, _ *sim.Act, _ int) sim.Strike {
@@ -308,7 +308,7 @@ func (w *World) doFlushNAT(n *instance, _ *sim.Act, _ int) sim.Strike {
 	w.fail(err)
 	n.mirror.FlushNAT()
 	n.stir()
-	return acts.FlushedNAT(had)
+	return actions.FlushedNAT(had)
 }
 
 // bootTime is how long the machine is down; kubelet and runtime come back by themselves after that.
@@ -405,14 +405,14 @@ var podVerbs = map[string]func(w *World, n *instance, p *kube.Pod, a *sim.Act) s
 func (w *World) doPod(a *sim.Act, id int) {
 	p, ok := w.kube.Find(a.Subject.Pod)
 	if !ok || p.Node <= 0 || p.Node >= len(w.nodes) || w.nodes[p.Node].gone {
-		w.took(id, acts.NoPod(a.Subject.Pod, ok))
+		w.took(id, actions.NoPod(a.Subject.Pod, ok))
 		return
 	}
 	n := w.nodes[p.Node]
 	n.dirty = true
 	n.cri.Number(id)
 	w.acts.Means(id, a.Subject.Pod, p.Name)
-	k := acts.API{Model: w.kube, Now: w.now()}
+	k := actions.API{Model: w.kube, Now: w.now()}
 	if s, ours := k.Do(a); ours {
 		w.took(id, s)
 	} else if do := podVerbs[a.Verb]; do != nil {
@@ -445,49 +445,49 @@ func (w *World) doHide(n *instance, p *kube.Pod, _ *sim.Act) sim.Strike {
 func (w *World) doLoseGateway(n *instance, p *kube.Pod, _ *sim.Act) sim.Strike {
 	inode := n.namespaceOf(p.UID)
 	if inode == 0 {
-		return acts.LostGateway(p.Name, false)
+		return actions.LostGateway(p.Name, false)
 	}
 	had, err := n.box.LoseGateway(inode)
 	w.fail(err)
 	n.mirror.LoseNeighbour(n.mirror.inodes[inode])
-	return acts.LostGateway(p.Name, had)
+	return actions.LostGateway(p.Name, had)
 }
 
 func (w *World) doChangeMAC(n *instance, p *kube.Pod, _ *sim.Act) sim.Strike {
 	veth := n.veth(p)
 	if veth == "" {
-		return acts.ChangedMAC(p.Name, false)
+		return actions.ChangedMAC(p.Name, false)
 	}
 	changed, err := n.box.ChangeMAC(veth, strangeMAC)
 	w.fail(err)
 	n.mirror.SetLinkMAC(veth, strangeMAC)
 	n.stir()
-	return acts.ChangedMAC(p.Name, changed)
+	return actions.ChangedMAC(p.Name, changed)
 }
 
 func (w *World) doLoseAlias(n *instance, p *kube.Pod, _ *sim.Act) sim.Strike {
 	veth := n.veth(p)
 	if veth == "" {
-		return acts.LostAlias(p.Name, false)
+		return actions.LostAlias(p.Name, false)
 	}
 	had, err := n.box.LoseAlias(veth)
 	w.fail(err)
 	n.mirror.SetLinkAlias(veth, "")
 	n.stir()
-	return acts.LostAlias(p.Name, had)
+	return actions.LostAlias(p.Name, had)
 }
 
 func (w *World) doAddAddresses(n *instance, p *kube.Pod, a *sim.Act) sim.Strike {
 	inode := n.namespaceOf(p.UID)
 	if inode == 0 {
-		return acts.AddedAddresses(p.Name, 0)
+		return actions.AddedAddresses(p.Name, 0)
 	}
-	more := acts.More(w.cloud, n.inst, p.Address, a.Int("count"))
+	more := actions.More(w.cloud, n.inst, p.Address, a.Int("count"))
 	count, err := n.box.AddAddresses(inode, more)
 	w.fail(err)
 	n.mirror.AddAddresses(n.mirror.inodes[inode], more)
 	n.stir()
-	return acts.AddedAddresses(p.Name, count)
+	return actions.AddedAddresses(p.Name, count)
 }
 
 // strangeMAC is what udev gives a link.

@@ -13,7 +13,7 @@ import (
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/clock"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/acts"
+	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/netns/node"
 )
 
@@ -64,11 +64,11 @@ type instance struct {
 	criAt   time.Duration
 	dirty   bool
 	silent  map[netip.Addr]bool // pods' addresses that did not answer at the last cut
-	history acts.History        // sandboxes by pod name, newest last
+	history actions.History     // sandboxes by pod name, newest last
 
 	// The actions that have something still to meet: 0 is none.
 	socketBy, pluginBy, heldBy, endedBy int
-	starters                            acts.Starters
+	starters                            actions.Starters
 	enders                              []int // those that the end of this daemon ends
 
 	links   map[string]string

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/sim/netns"
-	"github.com/enilab/enilab/sim/suite"
+	"github.com/enilab/enilab/sim/runner"
 )
 
 // eventful is a run in which everything happens that makes processes, namespaces and files, or ends them.
@@ -85,14 +85,14 @@ func leaveNothing(t *testing.T) {
 	}
 	silent := p
 	silent.Ipamd = "/bin/false"
-	judged(t, silent, holds, suite.Bad) // the thread that starts all nodes of a process stays with it, from the first one on
+	judged(t, silent, holds, runner.Bad) // the thread that starts all nodes of a process stays with it, from the first one on
 	for _, x := range []struct {
 		name string
 		do   func(*testing.T)
 	}{
-		{"after a run that holds", func(t *testing.T) { judged(t, p, holds, suite.Held) }},
-		{"after a run that does not", func(t *testing.T) { judged(t, p, violated, suite.Violated) }},
-		{"when the daemon does not start", func(t *testing.T) { judged(t, silent, holds, suite.Bad) }},
+		{"after a run that holds", func(t *testing.T) { judged(t, p, holds, runner.Held) }},
+		{"after a run that does not", func(t *testing.T) { judged(t, p, violated, runner.Violated) }},
+		{"when the daemon does not start", func(t *testing.T) { judged(t, silent, holds, runner.Bad) }},
 		{"after SIGKILL", func(t *testing.T) { killed(t, keeping) }},
 		{"after SIGKILL while it starts", func(t *testing.T) { killed(t, starting) }},
 		{"after --keep and clean", kept},
@@ -117,11 +117,11 @@ func leaveNothing(t *testing.T) {
 }
 
 // judged runs a scenario in this process.
-func judged(t *testing.T, p netns.Parts, text string, want suite.Status) {
+func judged(t *testing.T, p netns.Parts, text string, want runner.Status) {
 	t.Helper()
-	c, err := suite.Load(netns.Place(p), "test.scn", []byte(text))
+	c, err := runner.Load(netns.Place(p), "test.scn", []byte(text))
 	must(t, err)
-	if r := c.Run(suite.Options{Seed: suite.DefaultSeed}); r.Status != want {
+	if r := c.Run(runner.Options{Seed: runner.DefaultSeed}); r.Status != want {
 		t.Errorf("expected that it ends as %v, found\n%s", want, r.Report())
 	}
 }
@@ -204,8 +204,8 @@ func kept(t *testing.T) {
 	done := make(chan int, 1)
 	go func() { done <- c.ends() }() // a process that nobody reaps is there
 	cleaned(t, 1, 0)
-	if code := <-done; code != suite.ExitHeld {
-		t.Errorf("a laboratory that was kept and cleaned ends with code %d, expected %d\n%s", code, suite.ExitHeld, &c.heard)
+	if code := <-done; code != runner.ExitHeld {
+		t.Errorf("a laboratory that was kept and cleaned ends with code %d, expected %d\n%s", code, runner.ExitHeld, &c.heard)
 	}
 }
 
@@ -214,8 +214,8 @@ func interrupted(t *testing.T) {
 	c := enilab(t, "run", "--on", "lab", "violated.scn")
 	c.hears(t, "life 2 begins") // after node-1 kill
 	must(t, c.Process.Signal(syscall.SIGINT))
-	if code := c.ends(); code != suite.ExitInterrupted {
-		t.Errorf("after Control-C it ends with code %d, expected %d\n%s", code, suite.ExitInterrupted, &c.heard)
+	if code := c.ends(); code != runner.ExitInterrupted {
+		t.Errorf("after Control-C it ends with code %d, expected %d\n%s", code, runner.ExitInterrupted, &c.heard)
 	}
 	cleaned(t, 0, 0)
 }
@@ -267,8 +267,8 @@ func (c *command) endsSoon(t *testing.T, when string, tell func(*testing.T, *com
 	must(t, tell(t, c))
 	began := time.Now()
 	code := c.ends()
-	if took := time.Since(began); code != suite.ExitInterrupted || took > endsWithin {
-		t.Errorf("it ends %v after it was told to, with code %d; expected %d within %v\n%s%s", took, code, suite.ExitInterrupted, endsWithin, &c.out, &c.heard)
+	if took := time.Since(began); code != runner.ExitInterrupted || took > endsWithin {
+		t.Errorf("it ends %v after it was told to, with code %d; expected %d within %v\n%s%s", took, code, runner.ExitInterrupted, endsWithin, &c.out, &c.heard)
 	}
 	for _, want := range says {
 		if !strings.Contains(c.out.String(), want) {

@@ -13,7 +13,7 @@ import (
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/netns"
 	"github.com/enilab/enilab/sim/netns/node"
-	"github.com/enilab/enilab/sim/suite"
+	"github.com/enilab/enilab/sim/runner"
 )
 
 // TestMain is also what a laboratory executes this binary as, a node's helper or a daemon with a mistake, and what a test does, a machine.
@@ -111,9 +111,9 @@ func open(t testing.TB, text string) *netns.World {
 // begin makes a scenario's laboratory, and the run through it. When the test ends, nothing may have contradicted the core or the model.
 func begin(t testing.TB, text string) (*netns.World, *sim.Run) {
 	t.Helper()
-	c, err := suite.Load(netns.Place(parts(t)), t.Name()+".scn", []byte(text))
+	c, err := runner.Load(netns.Place(parts(t)), t.Name()+".scn", []byte(text))
 	must(t, err)
-	r, sw, err := c.Variants[0].Open(suite.DefaultSeed, nil)
+	r, sw, err := c.Variants[0].Open(runner.DefaultSeed, nil)
 	must(t, err)
 	w := sw.(*netns.World)
 	t.Cleanup(func() {

@@ -3,7 +3,7 @@ package netns
 import (
 	"net/netip"
 
-	"github.com/enilab/enilab/sim/acts"
+	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/scn"
 )
 
@@ -28,9 +28,9 @@ func (w *World) Measure(s scn.Subject, metric string) (int64, bool) {
 	case scn.Pod:
 		return w.measurePod(s.Pod, metric)
 	case scn.Kube:
-		return acts.MeasureKube(w.kube, metric)
+		return actions.MeasureKube(w.kube, metric)
 	case scn.EC2:
-		return acts.MeasureEC2(w.cloud, w.base, metric)
+		return actions.MeasureEC2(w.cloud, w.base, metric)
 	}
 	return 0, false
 }
@@ -42,17 +42,17 @@ func (w *World) measureNode(n *instance, metric string) (int64, bool) {
 	case "pods.reachable":
 		return w.reachable(n), true
 	}
-	if v, ok := acts.MeasureCalls(w.cloud, n.inst, metric); ok {
+	if v, ok := actions.MeasureCalls(w.cloud, n.inst, metric); ok {
 		return v, true
 	}
-	if v, ok := acts.MeasureDaemon(w.audit, int(n.no), metric); ok {
+	if v, ok := actions.MeasureDaemon(w.audit, int(n.no), metric); ok {
 		return v, true
 	}
 	if n.life == nil {
 		return 0, metric == "serving"
 	}
 	n.life.Node().View(&w.view)
-	return acts.MeasureView(&w.view, metric)
+	return actions.MeasureView(&w.view, metric)
 }
 
 // reachable counts the pods that run and answer.
@@ -64,7 +64,7 @@ func (w *World) reachable(n *instance) (count int64) {
 		}
 	}
 	for _, answered := range w.reach(n, asked) {
-		count += acts.Flag(answered)
+		count += actions.Flag(answered)
 	}
 	return count
 }
@@ -76,12 +76,12 @@ func (w *World) measurePod(name, metric string) (int64, bool) {
 	}
 	n := w.nodes[p.Node]
 	if metric == "ready" {
-		return acts.Flag(n.cri.PodReady(p.UID)), true
+		return actions.Flag(n.cri.PodReady(p.UID)), true
 	}
 	id, _ := n.cri.SandboxOf(p.UID)
 	for t := range n.cri.Sandboxes() {
 		if t.ID == id && t.Address.IsValid() {
-			return acts.Flag(w.reach(n, []netip.Addr{t.Address})[0]), true
+			return actions.Flag(w.reach(n, []netip.Addr{t.Address})[0]), true
 		}
 	}
 	return 0, true

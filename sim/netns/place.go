@@ -9,7 +9,7 @@ import (
 
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/mutants"
-	"github.com/enilab/enilab/sim/suite"
+	"github.com/enilab/enilab/sim/runner"
 )
 
 // PartsIn are the parts of a laboratory whose daemon and plugin lie in a folder, as ipamd and aws-cni. This program itself is the rest:
@@ -36,16 +36,16 @@ func PartsIn(folder string) (Parts, error) {
 // slack is how much later than in the simulator a mistake may show: a daemon is heard of once it has come to rest.
 const slack = 10 * time.Second
 
-// Place is world lab, for suite.Load, on a machine where Available says nothing.
-func Place(p Parts) *suite.Place {
-	open := func(c *sim.Cluster, seed uint64, m *mutants.Mutant) (suite.World, error) {
+// Place is world lab, for runner.Load, on a machine where Available says nothing.
+func Place(p Parts) *runner.Place {
+	open := func(c *sim.Cluster, seed uint64, m *mutants.Mutant) (runner.World, error) {
 		w, err := Open(c, seed, m, p)
 		if err != nil {
 			return nil, err // and no World that is nil
 		}
 		return w, nil
 	}
-	return &suite.Place{Name: "lab", Open: open, Plays: plays, Slack: slowed(slack)}
+	return &runner.Place{Name: "lab", Open: open, Plays: plays, Slack: slowed(slack)}
 }
 
 // plays: what a mutant of the core decides, it decides in every world, which the laboratory proves at every step of a daemon. So only

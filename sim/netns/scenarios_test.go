@@ -10,7 +10,7 @@ import (
 
 	"github.com/enilab/enilab/scenarios"
 	"github.com/enilab/enilab/sim/netns"
-	"github.com/enilab/enilab/sim/suite"
+	"github.com/enilab/enilab/sim/runner"
 )
 
 // sideBySide is how many laboratories the scenarios run in at a time: each waits for processes and timers more than it computes.
@@ -42,22 +42,22 @@ func TestScenarios(t *testing.T) {
 }
 
 // run judges a file, and says in the test's log what was not run and why.
-func run(t *testing.T, place *suite.Place, name string) {
+func run(t *testing.T, place *runner.Place, name string) {
 	t.Helper()
 	data, err := fs.ReadFile(scenarios.Files, name)
 	must(t, err)
-	c, err := suite.Load(place, name, data)
+	c, err := runner.Load(place, name, data)
 	must(t, err)
 	began := time.Now()
-	r := c.Run(suite.Options{Seed: suite.DefaultSeed})
-	if r.Status == suite.Skipped && len(r.Runs) == 0 {
+	r := c.Run(runner.Options{Seed: runner.DefaultSeed})
+	if r.Status == runner.Skipped && len(r.Runs) == 0 {
 		t.Skip(c.NotHere())
 	}
 	t.Logf("%v in %d runs\n%s", time.Since(began).Round(time.Millisecond), len(r.Runs)+len(r.Bites), r.Report())
 	for _, u := range c.Unplayed {
 		t.Logf("mutant %s: %s", u.Mutant, u.Why)
 	}
-	if r.Status != suite.Held {
+	if r.Status != runner.Held {
 		t.Fail()
 	}
 }

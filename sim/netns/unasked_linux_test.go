@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/sim/netns"
-	"github.com/enilab/enilab/sim/suite"
+	"github.com/enilab/enilab/sim/runner"
 )
 
 // unasked is a cluster whose daemon somebody ends although no line says so.
@@ -85,9 +85,9 @@ func TestDaemonEndsByItself(t *testing.T) {
 	must(t, os.WriteFile(p.Ipamd, []byte(script), 0o755))
 	p.Files = map[string]string{"/opt/real/ipamd": real}
 	text := strings.Replace(unasked, "at 1m   kube roll web 2", "at 1m node-1 restart", 1)
-	c, err := suite.Load(netns.Place(p), "unasked.scn", []byte(text))
+	c, err := runner.Load(netns.Place(p), "unasked.scn", []byte(text))
 	must(t, err)
-	r, sw, err := c.Variants[0].Open(suite.DefaultSeed, nil)
+	r, sw, err := c.Variants[0].Open(runner.DefaultSeed, nil)
 	must(t, err)
 	w := sw.(*netns.World)
 	defer w.Close()
@@ -112,10 +112,10 @@ func TestDaemonIsKilledWhileKept(t *testing.T) {
 		t.Skip("a laboratory that is kept up: leave -short out")
 	}
 	p := parts(t)
-	c, err := suite.Load(netns.Place(p), "unasked.scn", []byte(unasked))
+	c, err := runner.Load(netns.Place(p), "unasked.scn", []byte(unasked))
 	must(t, err)
 	killed := 0
-	r := c.Run(suite.Options{Seed: suite.DefaultSeed, Timeline: true, Linger: func(sw suite.World) {
+	r := c.Run(runner.Options{Seed: runner.DefaultSeed, Timeline: true, Linger: func(sw runner.World) {
 		w := sw.(*netns.World)
 		killed = signalDaemons(t, w, syscall.SIGKILL)
 		end := time.Now().Add(30 * time.Second)
@@ -124,7 +124,7 @@ func TestDaemonIsKilledWhileKept(t *testing.T) {
 			t.Error("kubelet does not start it again")
 		}
 	}})
-	if killed != 1 || r.Status != suite.Held {
+	if killed != 1 || r.Status != runner.Held {
 		t.Errorf("%d daemons were killed:\n%s", killed, r.Report())
 	}
 	if !strings.Contains(r.Runs[0].Timeline, "somebody ended ipamd: signal: killed") {

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/enilab/enilab/sim/suite"
+	"github.com/enilab/enilab/sim/runner"
 )
 
 // nobody is the user and group that own nothing.
@@ -29,8 +29,8 @@ func TestWithoutRoot(t *testing.T) {
 			c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 		}
 		_ = c.Run()
-		if code := c.ProcessState.ExitCode(); code != suite.ExitLacking {
-			t.Errorf("enilab %s: exit code %d, expected %d", args, code, suite.ExitLacking)
+		if code := c.ProcessState.ExitCode(); code != runner.ExitLacking {
+			t.Errorf("enilab %s: exit code %d, expected %d", args, code, runner.ExitLacking)
 		}
 		if text := errs.String(); !strings.HasPrefix(text, "enilab: the laboratory needs root") || strings.Count(text, "\n") != 1 || out.Len() > 0 {
 			t.Errorf("enilab %s: expected one sentence that says it needs root, found:\n%s%s", args, &out, text)

@@ -12,10 +12,10 @@ import (
 	"github.com/enilab/enilab/fakes/kube"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
-	"github.com/enilab/enilab/sim/acts"
-	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/mutants"
-	"github.com/enilab/enilab/sim/story"
+	"github.com/enilab/enilab/sim/timeline"
 	"github.com/enilab/enilab/sim/vpc"
 	"github.com/enilab/enilab/sim/witness"
 )
@@ -47,14 +47,14 @@ type World struct {
 	nodes   []*instance // 1-based: nodes[0] is nil
 	byInst  map[ec2.InstanceID]*instance
 
-	audit   *audit.Auditor
+	audit   *judge.Auditor
 	witness *witness.Witness
 	cutAt   time.Duration
-	story   story.Story
-	book    *story.Book // since t=0
-	base    []ec2.Count // the ledger at t=0
+	story   timeline.Timeline
+	book    *timeline.Book // since t=0
+	base    []ec2.Count    // the ledger at t=0
 	armed   []deathTrap
-	acts    acts.Log
+	acts    actions.Log
 	rng     uint64
 	view    ipam.View
 	entry   string // its file in the registry
@@ -89,7 +89,7 @@ func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant, p Parts) (*World, erro
 	}
 	w := &World{cluster: c, ctx: p.Context, parts: p, mutant: m, clock: newTimer(), in: make(chan func(), 256), closed: make(chan struct{}),
 		cloudAt: never, cutAt: never, kube: kube.New(seed + 1), byInst: map[ec2.InstanceID]*instance{},
-		audit: audit.New(audit.Config{Nodes: c.Nodes, Budget: c.Budget, Bounds: bounds()}), nodes: make([]*instance, 1, c.Nodes+1), rng: seed ^ 0x5851f42d4c957f2d, book: story.NewBook()}
+		audit: judge.New(judge.Config{Nodes: c.Nodes, Budget: c.Budget, Bounds: bounds()}), nodes: make([]*instance, 1, c.Nodes+1), rng: seed ^ 0x5851f42d4c957f2d, book: timeline.NewBook()}
 	w.witness = &witness.Witness{Eyes: eyes{w}, Cluster: c.Name, Audit: w.audit, Story: &w.story, Book: w.book, Mutant: m, Heard: w.heard}
 	if err := w.open(seed); err != nil {
 		return nil, errors.Join(err, w.Close())
@@ -99,12 +99,12 @@ func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant, p Parts) (*World, erro
 
 // bounds are what real time adds to what the simulator can judge exactly: a reply leaves when its goroutine runs, and what the daemon
 // calls two instants is one to it.
-func bounds() audit.Bounds {
-	return audit.Bounds{Reply: slowed(250 * time.Millisecond), CoolDown: slowed(250 * time.Millisecond)}
+func bounds() judge.Bounds {
+	return judge.Bounds{Reply: slowed(250 * time.Millisecond), CoolDown: slowed(250 * time.Millisecond)}
 }
 
 func (w *World) open(seed uint64) error {
-	neighbour, subnet := acts.Neighbour()
+	neighbour, subnet := actions.Neighbour()
 	cfg := ec2.Config{VPCs: []ec2.VPC{{CIDRs: []netip.Prefix{w.cluster.VPC}}, neighbour}, Subnets: []ec2.SubnetConfig{{CIDR: w.cluster.Subnet}, subnet}}
 	if err := cfg.Validate(); err != nil {
 		return err
@@ -145,7 +145,7 @@ func (w *World) warmUp() error {
 			quiet = 0
 		}
 		if quiet >= 2 {
-			w.base = acts.Ledger(w.cloud)
+			w.base = actions.Ledger(w.cloud)
 			w.late = lateness{rested: w.late.rested}
 			w.witness.Begin()
 			return nil
@@ -207,7 +207,7 @@ func (w *World) pump() {
 		}
 	}
 	for _, m := range w.cloud.Met() {
-		w.met(m.Fault, acts.Told(m, w.nodeOf))
+		w.met(m.Fault, actions.Told(m, w.nodeOf))
 	}
 	for _, n := range w.nodes[1:] {
 		for _, m := range n.cri.Met() {
@@ -242,7 +242,7 @@ func (w *World) Now() time.Duration { return w.witness.Now() }
 func (w *World) Epoch() time.Duration { return w.witness.Epoch() }
 
 // Audit is the world's auditor. Its instants are the world's: subtract Epoch for the scenario's.
-func (w *World) Audit() *audit.Auditor { return w.audit }
+func (w *World) Audit() *judge.Auditor { return w.audit }
 
 // Story is what happened since t=0.
 func (w *World) Story() string { return w.story.String() }
@@ -257,7 +257,7 @@ func (w *World) TimelineUntil(at time.Duration) string { return w.story.Until(at
 func (w *World) Named(text string) string { return w.story.Named(text) }
 
 // Book is what was done to each ENI and attachment since t=0.
-func (w *World) Book() *story.Book { return w.book }
+func (w *World) Book() *timeline.Book { return w.book }
 
 // Unlike says why virtual time cannot tell the same; "" is nothing.
 func (w *World) Unlike() string {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/judge"
 )
 
 // Entry of the list of known violations: a scenario that shows one that is not mended yet.
@@ -56,7 +56,7 @@ func entry(line string) (Entry, error) {
 		return Entry{}, fmt.Errorf("expected a seed, found %q", f[1])
 	}
 	e := Entry{File: strings.TrimSpace(f[0]), Seed: seed, Invariant: strings.TrimSpace(f[2]), Cause: strings.TrimSpace(f[3])}
-	if _, ok := audit.ByPhrase(e.Invariant); !ok && e.Invariant != Expectation && e.Invariant != Settled {
+	if _, ok := judge.ByPhrase(e.Invariant); !ok && e.Invariant != Expectation && e.Invariant != Settled {
 		return Entry{}, fmt.Errorf("unknown invariant %q: enilab invariants lists them", e.Invariant)
 	}
 	return e, nil

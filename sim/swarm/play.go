@@ -8,7 +8,7 @@ import (
 
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
-	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/virtual"
@@ -174,8 +174,8 @@ func broken(invariant, text string, at time.Duration, node int) *Broken {
 	return &Broken{Invariant: invariant, Cause: Cause(text), Text: text, At: at, Node: node}
 }
 
-func phrase(id audit.ID) string {
-	for _, i := range audit.Catalogue() {
+func phrase(id judge.ID) string {
+	for _, i := range judge.Catalogue() {
 		if i.ID == id {
 			return i.Phrase
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/enilab/enilab/fakes/kube"
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/acts"
+	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/mutants"
 )
 
@@ -26,19 +26,19 @@ type inFlight struct {
 	enis []ec2.ENI // LookLeaked: what was found, while EC2 is asked whose instance lives
 }
 
-var actions = [...]ec2.Action{0, ec2.CreateNetworkInterface, ec2.AttachNetworkInterface, ec2.ModifyNetworkInterfaceAttribute,
+var actionOf = [...]ec2.Action{0, ec2.CreateNetworkInterface, ec2.AttachNetworkInterface, ec2.ModifyNetworkInterfaceAttribute,
 	ec2.DetachNetworkInterface, ec2.DeleteNetworkInterface, ec2.AssignPrivateIpAddresses, ec2.UnassignPrivateIpAddresses}
 
 func (w *World) startCall(n *node, c *ipam.Call) {
 	f := &inFlight{id: c.ID, act: c.Action}
-	f.req = ec2.Request{Action: actions[c.Action], Caller: n.inst, ENI: ec2.ENIID(c.ENI)}
+	f.req = ec2.Request{Action: actionOf[c.Action], Caller: n.inst, ENI: ec2.ENIID(c.ENI)}
 	switch c.Action {
 	case ipam.CreateENI:
 		f.req.Subnet, f.req.ClientToken, f.req.SecondaryCount = ec2.SubnetID(c.Subnet), c.Token, c.Count
 		f.req.Description = "aws-K8S-" + c.Owner
-		f.req.Tags = []ec2.Tag{{Key: acts.TagOwner, Value: c.Owner}, {Key: acts.TagCreated, Value: time.Unix(c.Created, 0).UTC().Format(time.RFC3339)}}
+		f.req.Tags = []ec2.Tag{{Key: actions.TagOwner, Value: c.Owner}, {Key: actions.TagCreated, Value: time.Unix(c.Created, 0).UTC().Format(time.RFC3339)}}
 		if c.Cluster != "" {
-			f.req.Tags = append(f.req.Tags, ec2.Tag{Key: acts.TagCluster, Value: c.Cluster})
+			f.req.Tags = append(f.req.Tags, ec2.Tag{Key: actions.TagCluster, Value: c.Cluster})
 		}
 	case ipam.AttachENI:
 		f.req.Instance, f.req.DeviceIndex = n.inst, c.Device
@@ -132,7 +132,7 @@ func (w *World) askWhoLives(n *node, f *inFlight, r *ec2.Response) bool {
 // near says whether an ENI is in the VPC of who asks, as EC2's answer about instances has it, and of the cluster.
 func (w *World) near(f *inFlight, r *ec2.Response, e *ec2.ENI) bool {
 	self := slices.IndexFunc(r.Instances, func(i ec2.Instance) bool { return i.ID == f.req.Caller })
-	return r.Code == "" && !r.Lost && self >= 0 && r.Instances[self].VPC == e.VPC && acts.TagOf(e, acts.TagCluster) == w.cfg.Cluster
+	return r.Code == "" && !r.Lost && self >= 0 && r.Instances[self].VPC == e.VPC && actions.TagOf(e, actions.TagCluster) == w.cfg.Cluster
 }
 
 // gone says whether EC2's answer about instances has no living one with that ID. One that lacks who asks is not believed.
@@ -182,13 +182,13 @@ func (w *World) eni(e *ec2.ENI) ipam.ENI {
 		Addresses: e.Secondaries, Status: e.Status.String(), Attachment: e.Attachment, Instance: string(e.Instance), DOT: e.DeleteOnTermination, Kind: e.Kind.String(), Prefixes: len(e.Prefixes)}
 	for _, t := range e.Tags {
 		switch t.Key {
-		case acts.TagOwner:
+		case actions.TagOwner:
 			out.Owner = t.Value
-		case acts.TagCreated:
+		case actions.TagCreated:
 			if at, err := time.Parse(time.RFC3339, t.Value); err == nil {
 				out.Created = at.Unix()
 			}
-		case acts.TagNoManage:
+		case actions.TagNoManage:
 			out.NoManage = t.Value
 		}
 	}
@@ -238,9 +238,9 @@ func (w *World) startLook(n *node, l *ipam.Look) {
 		return
 	case ipam.LookLeaked:
 		f := &inFlight{id: l.ID, what: l.What, req: ec2.Request{Action: ec2.DescribeNetworkInterfaces, Caller: n.inst, FilterStatus: "available",
-			FilterTagKey: acts.TagCluster, FilterTagValue: w.cfg.Cluster}}
+			FilterTagKey: actions.TagCluster, FilterTagValue: w.cfg.Cluster}}
 		if w.cfg.Cluster == "" {
-			f.req.FilterTagKey = acts.TagOwner
+			f.req.FilterTagKey = actions.TagOwner
 		}
 		w.send(n, f)
 		return
@@ -308,7 +308,7 @@ func (w *World) socketMet(n *node, in *ipam.Seen) {
 	if n.socketBy == 0 {
 		return
 	}
-	w.met(n.socketBy, acts.Listed(in))
+	w.met(n.socketBy, actions.Listed(in))
 	n.socketBy = 0
 }
 
@@ -419,8 +419,8 @@ func (w *World) judgeDetach(n *node, e *ec2.Event) {
 	}
 }
 
-func (w *World) whose(n *node) acts.Whose {
-	return acts.Whose{Model: w.cloud, Node: n.inst, Cluster: w.cfg.Cluster, LeavesUntagged: n.set.LeaveUntagged}
+func (w *World) whose(n *node) actions.Whose {
+	return actions.Whose{Model: w.cloud, Node: n.inst, Cluster: w.cfg.Cluster, LeavesUntagged: n.set.LeaveUntagged}
 }
 
 // touched is an edge at which I14 is judged.

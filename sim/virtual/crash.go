@@ -10,7 +10,7 @@ import (
 
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
-	"github.com/enilab/enilab/sim/acts"
+	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/scn"
 )
 
@@ -292,7 +292,7 @@ func (k *walk) toEnd() {
 
 // Do carries out an action and remembers that it is a crash point.
 func (k *walk) Do(a *sim.Act) int {
-	k.acted = "the action " + acts.Describe(a)
+	k.acted = "the action " + actions.Describe(a)
 	return k.World.Do(a)
 }
 

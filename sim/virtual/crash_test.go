@@ -15,7 +15,7 @@ import (
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
-	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/scn"
 )
@@ -160,13 +160,13 @@ var toldCrash = regexp.MustCompile(`^at [0-9hms.]+ node-1 was killed after [a-zA
 func TestCrashesShowMutants(t *testing.T) {
 	for _, c := range []struct {
 		mutant, story string
-		want          audit.ID // what breaks first; 0: any
+		want          judge.ID // what breaks first; 0: any
 	}{
-		{"cool-down-in-memory", "stateful-roll", audit.I7},
-		{"nothing-written", "stateful-roll", audit.I7},
+		{"cool-down-in-memory", "stateful-roll", judge.I7},
+		{"nothing-written", "stateful-roll", judge.I7},
 		{"durable-before-written", "stateful-roll", 0},
-		{"lost-is-failed", "churn-enis", audit.I5},
-		{"recover-from-runtime-only", "churn-ips", audit.I13},
+		{"lost-is-failed", "churn-enis", judge.I5},
+		{"recover-from-runtime-only", "churn-ips", judge.I13},
 	} {
 		t.Run(c.mutant, func(t *testing.T) {
 			m, ok := mutants.ByName(c.mutant)

@@ -8,8 +8,8 @@ import (
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/acts"
-	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/judge"
 )
 
 // Cuts are collected for nodes that changed, or that the auditor watches. Their distance is far below the bounds of
@@ -46,9 +46,9 @@ func (w *World) judge() {
 }
 
 // collect is a consistent cut: nothing moves in virtual time while it is made.
-func (w *World) collect(n *node) *audit.Cut {
+func (w *World) collect(n *node) *judge.Cut {
 	c := &w.cut
-	*c = audit.Cut{Node: int(n.no), Up: n.core != nil, Rows: c.Rows[:0], Cloud: c.Cloud[:0], Pods: c.Pods[:0], Settings: n.set}
+	*c = judge.Cut{Node: int(n.no), Up: n.core != nil, Rows: c.Rows[:0], Cloud: c.Cloud[:0], Pods: c.Pods[:0], Settings: n.set}
 	if n.core != nil {
 		n.core.View(&w.view)
 		c.View, c.Limits = &w.view, w.view.Limits
@@ -60,7 +60,7 @@ func (w *World) collect(n *node) *audit.Cut {
 	}
 	for _, id := range w.cloud.AttachedENIs(n.inst) {
 		e, _ := w.cloud.ENI(id)
-		c.Cloud = append(c.Cloud, audit.CloudENI{ID: string(id), Attached: true, NotOurs: w.whose(n).NotOurs(id) != "", Prefixes: len(e.Prefixes), Primary: e.Primary, Secondaries: e.Secondaries})
+		c.Cloud = append(c.Cloud, judge.CloudENI{ID: string(id), Attached: true, NotOurs: w.whose(n).NotOurs(id) != "", Prefixes: len(e.Prefixes), Primary: e.Primary, Secondaries: e.Secondaries})
 	}
 	c.PendingDELs = len(n.intents)
 	w.retrace(n)
@@ -68,7 +68,7 @@ func (w *World) collect(n *node) *audit.Cut {
 		if t.OwesDEL && !t.Running && !t.Ready {
 			c.PendingDELs++
 		}
-		p := audit.PodCut{Att: ipam.Attachment{Network: "aws-cni", ContainerID: t.ID, IfName: "eth0"}, Name: t.Name, Address: t.Address}
+		p := judge.PodCut{Att: ipam.Attachment{Network: "aws-cni", ContainerID: t.ID, IfName: "eth0"}, Name: t.Name, Address: t.Address}
 		if t.Running && t.Address.IsValid() { // also one in D state, until a DEL has come for it (CRI-O's does)
 			p.Fault, p.Ours = n.faults[t.Handle], true
 		}
@@ -129,7 +129,7 @@ func (w *World) settle() (underWay []string) {
 		underWay = append(underWay, w.audit.Settle(w.now, c)...)
 	}
 	w.settleCloud()
-	return append(underWay, acts.Pending(w.kube, w.isGone)...)
+	return append(underWay, actions.Pending(w.kube, w.isGone)...)
 }
 
 func (w *World) isGone(node int) bool { return node > 0 && node < len(w.nodes) && w.nodes[node].gone }
@@ -154,7 +154,7 @@ func (w *World) leaks(n *node) []string {
 			out = append(out, what+" for "+r.Address.String())
 		}
 		if r.State == ipam.Quarantined && !n.kern.Uses(r.Address) {
-			out = append(out, acts.SetAside(r.Address))
+			out = append(out, actions.SetAside(r.Address))
 		}
 	})
 	return out
@@ -164,12 +164,12 @@ func (w *World) leaks(n *node) []string {
 func (w *World) settleCloud() {
 	var leaks []string
 	for _, e := range w.cloud.AllENIs() {
-		if e.Status == ec2.Available && acts.Made(w.cloud, w.cfg.Cluster, &e) && !w.known(string(e.ID)) {
+		if e.Status == ec2.Available && actions.Made(w.cloud, w.cfg.Cluster, &e) && !w.known(string(e.ID)) {
 			leaks = append(leaks, "ENI "+string(e.ID)+" is available and nobody will delete it")
 		}
 	}
 	if len(leaks) > 0 {
-		w.audit.Settle(w.now, &audit.Cut{Leaks: leaks})
+		w.audit.Settle(w.now, &judge.Cut{Leaks: leaks})
 	}
 }
 

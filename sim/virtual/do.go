@@ -9,9 +9,9 @@ import (
 	"github.com/enilab/enilab/fakes/kube"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
-	"github.com/enilab/enilab/sim/acts"
+	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/scn"
-	"github.com/enilab/enilab/sim/story"
+	"github.com/enilab/enilab/sim/timeline"
 )
 
 // deathTrap kills a daemon when it makes an EC2 request.
@@ -25,7 +25,7 @@ type deathTrap struct {
 // Do carries out an action, now.
 func (w *World) Do(a *sim.Act) (id int) {
 	w.mixString(a.Verb)
-	id = w.acts.Begin(acts.Describe(a))
+	id = w.acts.Begin(actions.Describe(a))
 	switch a.Subject.Kind {
 	case scn.Node:
 		w.doNode(w.nodes[a.Subject.Node], a, id)
@@ -33,7 +33,7 @@ func (w *World) Do(a *sim.Act) (id int) {
 		for _, n := range w.nodes[1:] {
 			one := *a
 			one.Subject = scn.Subject{Kind: scn.Node, Node: int(n.no)}
-			part := w.acts.Part(id, acts.Describe(&one))
+			part := w.acts.Part(id, actions.Describe(&one))
 			if n.gone {
 				w.acts.Void(part, "the instance is terminated")
 				continue
@@ -45,7 +45,7 @@ func (w *World) Do(a *sim.Act) (id int) {
 	case scn.Kube:
 		w.took(id, w.api(a))
 	case scn.EC2, scn.IMDS:
-		c := acts.Cloud{Model: w.cloud, Cluster: w.cfg.Cluster, Now: w.now, Instance: func(i int) ec2.InstanceID { return w.nodes[i].inst }, Address: acts.AddressIn(w.kube)}
+		c := actions.Cloud{Model: w.cloud, Cluster: w.cfg.Cluster, Now: w.now, Instance: func(i int) ec2.InstanceID { return w.nodes[i].inst }, Address: actions.AddressIn(w.kube)}
 		if p, ok := w.kube.Find(a.Text("pod")); ok {
 			w.acts.Means(id, a.Text("pod"), p.Name)
 		}
@@ -70,12 +70,12 @@ func (w *World) met(id int, text string) {
 
 func (w *World) did(line string) {
 	if line != "" && !w.cfg.Quiet {
-		w.story.Add(w.Now(), story.Scenario, line)
+		w.story.Add(w.Now(), timeline.Scenario, line)
 	}
 }
 
 func (w *World) api(a *sim.Act) sim.Strike {
-	k := acts.API{Model: w.kube, Now: w.now, Nodes: w.living()}
+	k := actions.API{Model: w.kube, Now: w.now, Nodes: w.living()}
 	s, _ := k.Do(a)
 	return s
 }
@@ -234,13 +234,13 @@ func (w *World) doFlushRoutes(n *node, a *sim.Act, _ int) sim.Strike {
 
 func (w *World) flushed(n *node, count int, what string) sim.Strike {
 	w.hint(n)
-	return acts.Flushed(count, what)
+	return actions.Flushed(count, what)
 }
 
 func (w *World) doFlushNAT(n *node, _ *sim.Act, _ int) sim.Strike {
 	had := n.kern.FlushNAT()
 	w.hint(n)
-	return acts.FlushedNAT(had)
+	return actions.FlushedNAT(had)
 }
 
 func (w *World) doInterruptDumps(n *node, a *sim.Act, id int) sim.Strike {
@@ -316,14 +316,14 @@ var podVerbs = map[string]func(w *World, n *node, p *kube.Pod, a *sim.Act) sim.S
 func (w *World) doPod(a *sim.Act, id int) {
 	p, ok := w.kube.Find(a.Subject.Pod)
 	if !ok || p.Node <= 0 || p.Node >= len(w.nodes) {
-		w.took(id, acts.NoPod(a.Subject.Pod, ok))
+		w.took(id, actions.NoPod(a.Subject.Pod, ok))
 		return
 	}
 	n := w.nodes[p.Node]
 	n.dirty = true
 	n.cri.Number(id)
 	w.acts.Means(id, a.Subject.Pod, p.Name)
-	k := acts.API{Model: w.kube, Now: w.now}
+	k := actions.API{Model: w.kube, Now: w.now}
 	if s, ours := k.Do(a); ours {
 		w.took(id, s)
 	} else if do := podVerbs[a.Verb]; do != nil {
@@ -355,16 +355,16 @@ func (w *World) doHide(n *node, p *kube.Pod, _ *sim.Act) sim.Strike {
 
 func (w *World) doLoseGateway(n *node, p *kube.Pod, _ *sim.Act) sim.Strike {
 	inode, ok := n.kern.InUse(p.Address)
-	return acts.LostGateway(p.Name, ok && n.kern.LoseNeighbour(inode))
+	return actions.LostGateway(p.Name, ok && n.kern.LoseNeighbour(inode))
 }
 
 func (w *World) doChangeMAC(n *node, p *kube.Pod, _ *sim.Act) sim.Strike {
 	veth := n.veth(p)
 	if veth == "" || !n.kern.SetLinkMAC(veth, strangeMAC) {
-		return acts.ChangedMAC(p.Name, false)
+		return actions.ChangedMAC(p.Name, false)
 	}
 	w.hint(n)
-	return acts.ChangedMAC(p.Name, true)
+	return actions.ChangedMAC(p.Name, true)
 }
 
 // strangeMAC is what udev gives a link.
@@ -372,7 +372,7 @@ const strangeMAC = "02:de:ad:be:ef:01"
 
 func (w *World) doLoseAlias(n *node, p *kube.Pod, _ *sim.Act) sim.Strike {
 	veth := n.veth(p)
-	return acts.LostAlias(p.Name, veth != "" && n.kern.SetLinkAlias(veth, ""))
+	return actions.LostAlias(p.Name, veth != "" && n.kern.SetLinkAlias(veth, ""))
 }
 
 func (w *World) doAddAddresses(n *node, p *kube.Pod, a *sim.Act) sim.Strike {
@@ -380,10 +380,10 @@ func (w *World) doAddAddresses(n *node, p *kube.Pod, a *sim.Act) sim.Strike {
 	count := 0
 	for t := range n.cri.Sandboxes() {
 		if t.ID == id {
-			count = n.kern.AddAddresses(t.Netns, acts.More(w.cloud, n.inst, t.Address, a.Int("count")))
+			count = n.kern.AddAddresses(t.Netns, actions.More(w.cloud, n.inst, t.Address, a.Int("count")))
 		}
 	}
-	return acts.AddedAddresses(p.Name, count)
+	return actions.AddedAddresses(p.Name, count)
 }
 
 // veth is the host end of a pod's link, "" if there is none.
@@ -433,7 +433,7 @@ func (w *World) trapped(n *node, a ec2.Action, after bool) bool {
 	for i, t := range w.armed {
 		if t.node == n.no && (t.action == a || t.action == ec2.AnyAction) && t.after == after {
 			w.armed = append(w.armed[:i:i], w.armed[i+1:]...)
-			w.met(t.id, acts.Sprung(a, after))
+			w.met(t.id, actions.Sprung(a, after))
 			w.kill(n)
 			return true
 		}
@@ -462,9 +462,9 @@ func (w *World) Measure(s scn.Subject, metric string) (int64, bool) {
 	case scn.Pod:
 		return w.measurePod(s.Pod, metric)
 	case scn.Kube:
-		return acts.MeasureKube(w.kube, metric)
+		return actions.MeasureKube(w.kube, metric)
 	case scn.EC2:
-		return acts.MeasureEC2(w.cloud, w.base, metric)
+		return actions.MeasureEC2(w.cloud, w.base, metric)
 	}
 	return 0, false
 }
@@ -480,17 +480,17 @@ func (w *World) measureNode(n *node, metric string) (int64, bool) {
 			return 0, true
 		}
 	}
-	if v, ok := acts.MeasureCalls(w.cloud, n.inst, metric); ok {
+	if v, ok := actions.MeasureCalls(w.cloud, n.inst, metric); ok {
 		return v, true
 	}
-	if v, ok := acts.MeasureDaemon(w.audit, int(n.no), metric); ok {
+	if v, ok := actions.MeasureDaemon(w.audit, int(n.no), metric); ok {
 		return v, true
 	}
 	if n.core == nil {
 		return 0, false
 	}
 	n.core.View(&w.view)
-	return acts.MeasureView(&w.view, metric)
+	return actions.MeasureView(&w.view, metric)
 }
 
 // answering counts the pods that run and answer.
@@ -510,12 +510,12 @@ func (w *World) measurePod(name, metric string) (int64, bool) {
 	}
 	n := w.nodes[p.Node]
 	if metric == "ready" {
-		return acts.Flag(n.cri.PodReady(p.UID)), true
+		return actions.Flag(n.cri.PodReady(p.UID)), true
 	}
 	id, _ := n.cri.SandboxOf(p.UID)
 	for t := range n.cri.Sandboxes() {
 		if t.ID == id && t.Address.IsValid() {
-			return acts.Flag(w.fault(n, t.Address, t.Netns) == ""), true
+			return actions.Flag(w.fault(n, t.Address, t.Netns) == ""), true
 		}
 	}
 	return 0, true

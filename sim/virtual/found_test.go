@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/enilab/enilab/sim"
-	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/virtual"
 )
@@ -248,7 +248,7 @@ at 5m   expect kube pods.total >= 1
 		t.Fatal(err)
 	}
 	r.Finish(nil)
-	if w.Audit().Total(audit.I1) == 0 {
+	if w.Audit().Total(judge.I1) == 0 {
 		t.Fatalf("no break of I1 was seen: %v\n%s", w.Audit().Violations(), w.Story())
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/acts"
+	"github.com/enilab/enilab/sim/actions"
 )
 
 // addTimeout is the plugin's own patience with the daemon.
@@ -197,7 +197,7 @@ func (w *World) judgeReply(n *node, q *request, r *ipam.Reply) {
 		}
 		w.audit.Given(w.now, int(n.no), r.Att, r.Address, used)
 		if on, of, ok := w.cloud.OwnerOf(r.Address); ok && of == n.inst {
-			w.touched(n, acts.Gives, on)
+			w.touched(n, actions.Gives, on)
 		}
 	case q.verb == cri.DEL && r.Err == nil:
 		w.audit.DelResult(w.now, int(n.no), q.att, true, "")
@@ -268,7 +268,7 @@ func (w *World) runPlan(n *node, a *ipam.Apply, ops int) (int, *dataplane.Error)
 	done, err := n.kern.Apply(a.Plan, 0, ops)
 	n.dirty = true
 	if a.Lane.Kind == ipam.ENILane {
-		w.touched(n, acts.Configures, ec2.ENIID(a.Lane.ENI))
+		w.touched(n, actions.Configures, ec2.ENIID(a.Lane.ENI))
 	}
 	if a.Lane.Kind != ipam.PodLane {
 		return done, err

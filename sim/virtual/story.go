@@ -6,8 +6,8 @@ import (
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/acts"
-	"github.com/enilab/enilab/sim/story"
+	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/timeline"
 )
 
 // tell writes a line about a node.
@@ -31,10 +31,10 @@ func (w *World) figures() {
 			waiting += v
 		}
 	}
-	throttled, _ := acts.MeasureEC2(w.cloud, w.base, "calls.throttled")
+	throttled, _ := actions.MeasureEC2(w.cloud, w.base, "calls.throttled")
 	text := fmt.Sprintf("%d pods ready, %d wait in their ADD; %d ENIs attached, %d calls throttled so far", w.kube.Ready(), waiting, attached, throttled)
 	if w.story.Last() != text {
-		w.story.Add(w.Now(), story.Cluster, text)
+		w.story.Add(w.Now(), timeline.Cluster, text)
 	}
 }
 

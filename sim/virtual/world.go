@@ -13,10 +13,10 @@ import (
 	"github.com/enilab/enilab/fakes/kube"
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/acts"
-	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/mutants"
-	"github.com/enilab/enilab/sim/story"
+	"github.com/enilab/enilab/sim/timeline"
 )
 
 // Config of a world: what a scenario's cluster, config and start lines say.
@@ -36,7 +36,7 @@ type Config struct {
 	Seed     uint64
 	Mutant   *mutants.Mutant // nil: sound
 	Quiet    bool            // keep no story
-	Book     *story.Book     // if any, is told what is done to every ENI and attachment; forks share it
+	Book     *timeline.Book  // if any, is told what is done to every ENI and attachment; forks share it
 }
 
 // Workload of pods that run when time begins.
@@ -63,20 +63,20 @@ type World struct {
 	nodes    []*node // 1-based: nodes[0] is nil
 	byInst   map[ec2.InstanceID]int32
 	lastNode map[netip.Addr]int32 // where an address was configured last (I1)
-	audit    *audit.Auditor
+	audit    *judge.Auditor
 	marks    [256]uint64
 	base     []ec2.Count // the ledger at t=0
 	cloudAt  time.Duration
 	armed    []deathTrap
-	acts     acts.Log
+	acts     actions.Log
 	rng      uint64
-	story    story.Story
+	story    timeline.Timeline
 	told     time.Duration // when a fleet's figures were told last
 	files    int           // DEL intents written so far: their names
 	tap      *tap
 
 	view ipam.View
-	cut  audit.Cut
+	cut  judge.Cut
 }
 
 // node is one machine: its kernel, its kubelet and runtime, its disks and its daemon.
@@ -107,7 +107,7 @@ type node struct {
 	fresh    []netip.Addr             // given to pods since then: the kernel had them before the runtime knew
 	faults   map[cri.SandboxID]string // who was out of reach at the last cut, and why
 	starts   int
-	history  acts.History           // sandboxes by pod name, newest last
+	history  actions.History        // sandboxes by pod name, newest last
 	booted   bool                   // the tmpfs marker exists
 	bootedAt time.Duration          // on the world's clock
 	seen     *dataplane.Observation // the last one, and the kernel's generation then: observations are not changed once made
@@ -116,7 +116,7 @@ type node struct {
 
 	// The actions that have something still to meet: 0 is none.
 	socketBy, pluginBy, heldBy, endedBy, cutBy int
-	starters                                   acts.Starters
+	starters                                   actions.Starters
 	listed                                     []ipam.Sandbox // the runtime's last list; nil when something may have changed
 }
 
@@ -161,13 +161,13 @@ var socketNames = []string{"right", "absent", "unimplemented", "empty", "partial
 
 // New makes a world, starts its daemons and workloads, and runs it until they are ready: that is t=0.
 func New(cfg Config) (*World, error) {
-	vpc, subnet := acts.Neighbour()
+	vpc, subnet := actions.Neighbour()
 	cloud := ec2.Config{VPCs: []ec2.VPC{{CIDRs: []netip.Prefix{cfg.VPC}}, vpc}, Subnets: []ec2.SubnetConfig{{CIDR: cfg.Subnet}, subnet}}
 	if err := cloud.Validate(); err != nil {
 		return nil, err
 	}
 	w := &World{cfg: cfg, cloud: ec2.New(cloud, cfg.Seed), kube: kube.New(cfg.Seed + 1), byInst: map[ec2.InstanceID]int32{}, lastNode: map[netip.Addr]int32{},
-		audit: audit.New(audit.Config{Nodes: cfg.Nodes, Budget: cfg.Budget}), nodes: make([]*node, 1, cfg.Nodes+1),
+		audit: judge.New(judge.Config{Nodes: cfg.Nodes, Budget: cfg.Budget}), nodes: make([]*node, 1, cfg.Nodes+1),
 		hash: 14695981039346656037, rng: cfg.Seed ^ 0x5851f42d4c957f2d, cloudAt: never}
 	w.policy = ipam.Sound()
 	if m := cfg.Mutant; m != nil && m.Policy != nil {
@@ -225,7 +225,7 @@ func (w *World) warmUp() error {
 		}
 		if quiet >= 2 {
 			w.epoch = w.now
-			w.base = acts.Ledger(w.cloud)
+			w.base = actions.Ledger(w.cloud)
 			w.story.Clear()
 			w.audit.Begin()
 			clear(w.marks[:])
@@ -294,7 +294,7 @@ func (w *World) Clone() *World {
 	}
 	c.armed, c.acts = slices.Clone(w.armed), w.acts.Clone()
 	c.story = w.story.Clone()
-	c.view, c.cut = ipam.View{}, audit.Cut{}
+	c.view, c.cut = ipam.View{}, judge.Cut{}
 	return &c
 }
 
@@ -369,7 +369,7 @@ func (w *World) pump() {
 		}
 	}
 	for _, m := range w.cloud.Met() {
-		w.met(m.Fault, acts.Told(m, w.nodeOf))
+		w.met(m.Fault, actions.Told(m, w.nodeOf))
 	}
 	if at, ok := w.cloud.Next(); ok && at < w.cloudAt {
 		w.cloudAt = at
@@ -454,7 +454,7 @@ func (w *World) Popped() uint64 { return w.popped }
 func (w *World) Now() time.Duration { return w.now - w.epoch }
 
 // Audit is the world's auditor. Its instants are the world's: subtract Epoch for the scenario's.
-func (w *World) Audit() *audit.Auditor { return w.audit }
+func (w *World) Audit() *judge.Auditor { return w.audit }
 
 // Epoch is when t=0 was, in the world's own time.
 func (w *World) Epoch() time.Duration { return w.epoch }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/acts"
-	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/judge"
 )
 
 // Served is a request of a node that EC2 has answered.
@@ -19,7 +19,7 @@ func (w *Witness) Served(m *ec2.Cloud, node int32, q *ec2.Request, r *ec2.Respon
 	}
 	if q.ENI == "" && q.Attachment != "" { // a story is about ENIs
 		named := *q
-		named.ENI = acts.ENIOf(m, q.Attachment)
+		named.ENI = actions.ENIOf(m, q.Attachment)
 		q = &named
 	}
 	w.Story.Call(w.Now(), node, q, r)
@@ -30,7 +30,7 @@ func (w *Witness) Served(m *ec2.Cloud, node int32, q *ec2.Request, r *ec2.Respon
 
 // Asked is a request of a node that EC2 is about to execute: I14 is judged.
 func (w *Witness) Asked(m *ec2.Cloud, node int32, q *ec2.Request) {
-	whose := acts.Whose{Model: m, Node: q.Caller, Cluster: w.Cluster, LeavesUntagged: w.leaves[node]}
+	whose := actions.Whose{Model: m, Node: q.Caller, Cluster: w.Cluster, LeavesUntagged: w.leaves[node]}
 	if what, id := whose.Mutates(q); id != "" {
 		w.Audit.Touched(w.Eyes.Now(), int(node), what, string(id), whose.NotOurs(id))
 	}
@@ -45,9 +45,9 @@ type theirs struct {
 }
 
 func (w *Witness) attach(m *ec2.Cloud, e *ec2.Event) {
-	t := theirs{why: acts.Whose{Model: m, Node: e.Instance}.NotOurs(e.ENI)}
+	t := theirs{why: actions.Whose{Model: m, Node: e.Instance}.NotOurs(e.ENI)}
 	if t.why == "" {
-		t.why = acts.Whose{Model: m, Node: e.Instance, LeavesUntagged: true}.NotOurs(e.ENI)
+		t.why = actions.Whose{Model: m, Node: e.Instance, LeavesUntagged: true}.NotOurs(e.ENI)
 		t.untagged = true
 	}
 	if t.why == "" {
@@ -80,7 +80,7 @@ func (w *Witness) touched(node int32, what string, id ec2.ENIID) {
 func (w *Witness) given(node int32, a netip.Addr) {
 	for id, t := range w.theirs { // a set: the order does not show, an address is on one ENI
 		if slices.Contains(t.addresses, a) {
-			w.touched(node, acts.Gives, id)
+			w.touched(node, actions.Gives, id)
 		}
 	}
 }
@@ -113,11 +113,11 @@ func (w *Witness) Happened(m *ec2.Cloud, node int32, e *ec2.Event, live func(net
 }
 
 // ENIs are an instance's, for a cut, under these settings.
-func ENIs(m *ec2.Cloud, i ec2.InstanceID, set *ipam.Settings) (out []audit.CloudENI) {
-	whose := acts.Whose{Model: m, Node: i, LeavesUntagged: set.LeaveUntagged}
+func ENIs(m *ec2.Cloud, i ec2.InstanceID, set *ipam.Settings) (out []judge.CloudENI) {
+	whose := actions.Whose{Model: m, Node: i, LeavesUntagged: set.LeaveUntagged}
 	for _, id := range m.AttachedENIs(i) {
 		e, _ := m.ENI(id)
-		out = append(out, audit.CloudENI{ID: string(id), Attached: true, NotOurs: whose.NotOurs(id) != "", Prefixes: len(e.Prefixes), Primary: e.Primary, Secondaries: e.Secondaries})
+		out = append(out, judge.CloudENI{ID: string(id), Attached: true, NotOurs: whose.NotOurs(id) != "", Prefixes: len(e.Prefixes), Primary: e.Primary, Secondaries: e.Secondaries})
 	}
 	return out
 }
@@ -136,7 +136,7 @@ func (w *Witness) Orphans(m *ec2.Cloud, lives []*Life) (out []string) {
 		}
 	}
 	for _, e := range m.AllENIs() {
-		if e.Status == ec2.Available && acts.Made(m, w.Cluster, &e) && !known[string(e.ID)] {
+		if e.Status == ec2.Available && actions.Made(m, w.Cluster, &e) && !known[string(e.ID)] {
 			out = append(out, "ENI "+string(e.ID)+" is available and nobody will delete it")
 		}
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/acts"
-	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/judge"
 )
 
 // view is what the daemon believes.
@@ -18,7 +18,7 @@ func (l *Life) view() *ipam.View {
 }
 
 // Fill puts into a cut what the daemon believes; a nil Life is a node whose daemon is down. v is where the view goes.
-func (l *Life) Fill(c *audit.Cut, v *ipam.View) {
+func (l *Life) Fill(c *judge.Cut, v *ipam.View) {
 	c.Up = l != nil
 	if l == nil {
 		return
@@ -62,7 +62,7 @@ func (l *Life) Leaks(stray []netip.Addr, o *dataplane.Observation) (out []string
 			}
 		case ipam.Quarantined:
 			if _, used := ix.Uses(r.Address); !used {
-				out = append(out, acts.SetAside(r.Address))
+				out = append(out, actions.SetAside(r.Address))
 			}
 		}
 	})

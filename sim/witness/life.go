@@ -9,7 +9,7 @@ import (
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/acts"
+	"github.com/enilab/enilab/sim/actions"
 )
 
 // Life is one daemon as its recording shows it: a second Node, stepped with the same inputs.
@@ -174,7 +174,7 @@ func (l *Life) applied(done *ipam.Applied) {
 	delete(l.plans, done.ID)
 	w.Eyes.Ran(l, a, done)
 	if a.Lane.Kind == ipam.ENILane {
-		w.touched(l.node, acts.Configures, ec2.ENIID(a.Lane.ENI))
+		w.touched(l.node, actions.Configures, ec2.ENIID(a.Lane.ENI))
 	}
 	if a.Lane.Kind != ipam.PodLane {
 		return

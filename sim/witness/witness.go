@@ -8,9 +8,9 @@ import (
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/mutants"
-	"github.com/enilab/enilab/sim/story"
+	"github.com/enilab/enilab/sim/timeline"
 )
 
 // Eyes are what a world sees of its nodes.
@@ -29,9 +29,9 @@ type Eyes interface {
 type Witness struct {
 	Eyes    Eyes
 	Cluster string // CLUSTER_NAME of the daemons; "" is unset
-	Audit   *audit.Auditor
-	Story   *story.Story
-	Book    *story.Book     // written from t=0 on; nil: nobody compares it
+	Audit   *judge.Auditor
+	Story   *timeline.Timeline
+	Book    *timeline.Book  // written from t=0 on; nil: nobody compares it
 	Mutant  *mutants.Mutant // plays the daemons; nil: none
 	// Heard, if any, is told of every input before the second Node is stepped with it.
 	Heard func(l *Life, in ipam.Input)

@@ -9,9 +9,9 @@ import (
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
-	"github.com/enilab/enilab/sim/audit"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/scn"
-	"github.com/enilab/enilab/sim/story"
+	"github.com/enilab/enilab/sim/timeline"
 	"github.com/enilab/enilab/sim/virtual"
 	"github.com/enilab/enilab/sim/witness"
 )
@@ -39,8 +39,8 @@ func (k *kernel) Now() time.Duration                            { return k.now }
 func (k *kernel) Held(int32, netip.Addr) int                    { return k.held }
 func (k *kernel) Name(int32) string                             { return "node-1" }
 func (k *kernel) Ran(*witness.Life, *ipam.Apply, *ipam.Applied) { k.plans++ }
-func (k *kernel) witness(book *story.Book) *witness.Witness {
-	return &witness.Witness{Eyes: k, Audit: audit.New(audit.Config{Nodes: 1}), Story: &story.Story{}, Book: book}
+func (k *kernel) witness(book *timeline.Book) *witness.Witness {
+	return &witness.Witness{Eyes: k, Audit: judge.New(judge.Config{Nodes: 1}), Story: &timeline.Timeline{}, Book: book}
 }
 
 // life is the recording of one daemon, and what the core was in the end.
@@ -125,7 +125,7 @@ func follow(t *testing.T, w *witness.Witness, k *kernel, lives []life) *witness.
 func TestFollow(t *testing.T) {
 	lives := record(t)
 	k := &kernel{held: 1}
-	w := k.witness(story.NewBook())
+	w := k.witness(timeline.NewBook())
 	w.Begin()
 	l := follow(t, w, k, lives)
 	want, err := lives[1].core.Encode()
@@ -145,10 +145,10 @@ func TestFollow(t *testing.T) {
 	if lines := w.Book.Lines(); len(lives[1].lines) > 0 && len(lines) == 0 {
 		t.Error("the book is empty")
 	}
-	if v, broken := w.Audit.First(); broken && v.Invariant != audit.I13 { // I13 began in the middle of a life
+	if v, broken := w.Audit.First(); broken && v.Invariant != judge.I13 { // I13 began in the middle of a life
 		t.Errorf("broken: %v", v)
 	}
-	var c audit.Cut
+	var c judge.Cut
 	l.Fill(&c, &ipam.View{})
 	if !c.Up || len(c.Rows) != 3 || l.Busy() != "" {
 		t.Errorf("the cut has %d rows, up %v; busy: %q", len(c.Rows), c.Up, l.Busy())
@@ -164,8 +164,8 @@ func TestHeld(t *testing.T) {
 	k := &kernel{held: 2}
 	w := k.witness(nil)
 	follow(t, w, k, record(t))
-	if w.Audit.Total(audit.I1) == 0 || w.Audit.Total(audit.I2) == 0 {
-		t.Errorf("I1 %d times, I2 %d times", w.Audit.Total(audit.I1), w.Audit.Total(audit.I2))
+	if w.Audit.Total(judge.I1) == 0 || w.Audit.Total(judge.I2) == 0 {
+		t.Errorf("I1 %d times, I2 %d times", w.Audit.Total(judge.I1), w.Audit.Total(judge.I2))
 	}
 }
 
@@ -215,7 +215,7 @@ func TestHappened(t *testing.T) {
 	} {
 		w := (&kernel{}).witness(nil)
 		w.Happened(m, 1, &c.e, live)
-		if got := w.Audit.Total(audit.I4); got != c.want {
+		if got := w.Audit.Total(judge.I4); got != c.want {
 			t.Errorf("%s: I4 is broken %d times, want %d", c.name, got, c.want)
 		}
 	}

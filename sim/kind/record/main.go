@@ -1,5 +1,5 @@
 // Record makes the golden recordings of sim/kind/trace: what kubelet and containerd call a CNI plugin with. It makes a cluster of one
-// node with the simplest plugins there are (ptp with host-local addresses, behind a conflist like enilab's), lives sim/kind/lives on
+// node with the simplest plugins there are (ptp with host-local addresses, behind a conflist like enilab's), lives sim/kind/scripts on
 // it, and writes for each NAME.jsonl, the recording, and NAME.golden, its text. What is there of the same name is replaced. The
 // cluster is gone afterwards.
 //
@@ -26,7 +26,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/enilab/enilab/sim/kind/lives"
+	"github.com/enilab/enilab/sim/kind/scripts"
 	"github.com/enilab/enilab/sim/kind/trace"
 )
 
@@ -66,7 +66,7 @@ func (o *options) record(ctx context.Context) (err error) {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if err := lives.Build(ctx, dir); err != nil {
+	if err := scripts.Build(ctx, dir); err != nil {
 		return err
 	}
 	c := &cluster{name: o.name, dir: dir}
@@ -88,11 +88,11 @@ func (o *options) record(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	b := &lives.Bench{Client: client, Node: c.node(), Plugin: "ptp", Log: func(s string) { fmt.Println("   ", s) }}
+	b := &scripts.Bench{Client: client, Node: c.node(), Plugin: "ptp", Log: func(s string) { fmt.Println("   ", s) }}
 	if err := b.Install(ctx, dir); err != nil {
 		return err
 	}
-	for _, l := range lives.Lives() {
+	for _, l := range scripts.Lives() {
 		if !o.lives.MatchString(l.Name) {
 			continue
 		}
@@ -111,13 +111,13 @@ func (o *options) record(ctx context.Context) (err error) {
 
 // variants are the recordings of a life that differ.
 type variants struct {
-	lives.Life
+	scripts.Life
 	out   string
 	texts []string
 }
 
 // fresh forgets what was recorded of a life before.
-func (o *options) fresh(l lives.Life) (*variants, error) {
+func (o *options) fresh(l scripts.Life) (*variants, error) {
 	for _, pattern := range []string{l.Name + ".golden", l.Name + ".jsonl", l.Name + ".[0-9].golden", l.Name + ".[0-9].jsonl"} {
 		old, err := filepath.Glob(filepath.Join(o.out, pattern))
 		if err != nil {
@@ -133,10 +133,10 @@ func (o *options) fresh(l lives.Life) (*variants, error) {
 }
 
 // one lives a life, and writes its files unless they would say what others say.
-func (v *variants) one(ctx context.Context, b *lives.Bench) error {
+func (v *variants) one(ctx context.Context, b *scripts.Bench) error {
 	began := time.Now()
 	fmt.Printf("%s: %s\n", v.Name, v.Says)
-	raw, err := lives.Record(ctx, b, v.Life)
+	raw, err := scripts.Record(ctx, b, v.Life)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 //go:embed testdata/*.golden
 var testdata embed.FS
 
-// Goldens are the texts that a life of sim/kind/lives may have; none when nobody has recorded it.
+// Goldens are the texts that a life of sim/kind/scripts may have; none when nobody has recorded it.
 func Goldens(life string) (texts []string) {
 	for n := 1; ; n++ {
 		name := life + ".golden"

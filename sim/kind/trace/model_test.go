@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/fakes/cri"
-	"github.com/enilab/enilab/sim/kind/lives"
+	"github.com/enilab/enilab/sim/kind/scripts"
 	"github.com/enilab/enilab/sim/kind/trace"
 )
 
@@ -182,7 +182,7 @@ func (n *node) called(verb string, times int) {
 	})
 }
 
-// life is the same as sim/kind/lives does with a cluster.
+// life is the same as sim/kind/scripts does with a cluster.
 func (n *node) life(faults ...fault) {
 	n.faults = faults
 	n.bind("a", "web-0")
@@ -346,13 +346,13 @@ func TestEveryLifeIsRecorded(t *testing.T) {
 			t.Errorf("%s was recorded, and the model does not live it", life)
 		}
 	}
-	for _, l := range lives.Lives() {
+	for _, l := range scripts.Lives() {
 		if len(found[l.Name]) == 0 || modelLives[l.Name] == nil {
 			t.Errorf("life %s: recorded %d times, in the model: %v", l.Name, len(found[l.Name]), modelLives[l.Name] != nil)
 		}
 	}
-	if len(modelLives) != len(lives.Lives()) {
-		t.Errorf("the model has %d lives, and there are %d", len(modelLives), len(lives.Lives()))
+	if len(modelLives) != len(scripts.Lives()) {
+		t.Errorf("the model has %d lives, and there are %d", len(modelLives), len(scripts.Lives()))
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/dataplane/linux"
-	"github.com/enilab/enilab/sim/stranger"
+	"github.com/enilab/enilab/sim/interference"
 )
 
 // kernel is the node's network namespace, as its machine and strangers see it. What changes it does not use what the daemon uses.
@@ -84,15 +84,15 @@ func (k *kernel) configurePrimary(a addressArgs) error {
 	return nil
 }
 
-func (*kernel) flushRules(none) (int, error) { return stranger.FlushRules() }
+func (*kernel) flushRules(none) (int, error) { return interference.FlushRules() }
 
-func (*kernel) flushRoutes(table int) (int, error) { return stranger.FlushRoutes(table) }
+func (*kernel) flushRoutes(table int) (int, error) { return interference.FlushRoutes(table) }
 
-func (*kernel) flushNAT(none) (bool, error) { return stranger.FlushNAT() }
+func (*kernel) flushNAT(none) (bool, error) { return interference.FlushNAT() }
 
-func (*kernel) changeMAC(a macArgs) (bool, error) { return stranger.ChangeMAC(a.Link, a.MAC) }
+func (*kernel) changeMAC(a macArgs) (bool, error) { return interference.ChangeMAC(a.Link, a.MAC) }
 
-func (*kernel) loseAlias(name string) (bool, error) { return stranger.LoseAlias(name) }
+func (*kernel) loseAlias(name string) (bool, error) { return interference.LoseAlias(name) }
 
 // knows says whether there is a pod's namespace: one that is gone has nothing to change.
 func (h *helper) knows(inode uint64) bool {
@@ -105,7 +105,7 @@ func (h *helper) addAddresses(a addArgs) (count int, err error) {
 	if !h.knows(a.Inode) {
 		return 0, nil
 	}
-	err = h.within(a.Inode, func() (err error) { count, err = stranger.AddAddresses(dataplane.PodInterface, a.List); return err })
+	err = h.within(a.Inode, func() (err error) { count, err = interference.AddAddresses(dataplane.PodInterface, a.List); return err })
 	return count, err
 }
 
@@ -113,7 +113,7 @@ func (h *helper) loseGateway(inode uint64) (had bool, err error) {
 	if !h.knows(inode) {
 		return false, nil
 	}
-	err = h.within(inode, func() (err error) { had, err = stranger.LoseNeighbour(dataplane.Gateway()); return err })
+	err = h.within(inode, func() (err error) { had, err = interference.LoseNeighbour(dataplane.Gateway()); return err })
 	return had, err
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/enilab/enilab/sim/stranger"
+	"github.com/enilab/enilab/sim/interference"
 )
 
 func (h *helper) leaks(none) (Inventory, error) {
@@ -31,7 +31,7 @@ func (h *helper) leaks(none) (Inventory, error) {
 }
 
 func (k *kernel) links() ([]string, error) {
-	list, err := stranger.Retried(k.nl.LinkList)
+	list, err := interference.Retried(k.nl.LinkList)
 	if err != nil {
 		return nil, fmt.Errorf("links: %w", err)
 	}
@@ -48,7 +48,7 @@ func (k *kernel) links() ([]string, error) {
 }
 
 func (k *kernel) rules() ([]string, error) {
-	list, err := stranger.Retried(func() ([]netlink.Rule, error) { return k.nl.RuleList(unix.AF_INET) })
+	list, err := interference.Retried(func() ([]netlink.Rule, error) { return k.nl.RuleList(unix.AF_INET) })
 	if err != nil {
 		return nil, fmt.Errorf("rules: %w", err)
 	}
@@ -74,7 +74,7 @@ func (k *kernel) rules() ([]string, error) {
 }
 
 func (k *kernel) routes() ([]string, error) {
-	list, err := stranger.Retried(func() ([]netlink.Route, error) {
+	list, err := interference.Retried(func() ([]netlink.Route, error) {
 		return k.nl.RouteListFiltered(unix.AF_INET, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE)
 	})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/nftables"
 
-	"github.com/enilab/enilab/sim/stranger"
+	"github.com/enilab/enilab/sim/interference"
 )
 
 var families = map[nftables.TableFamily]string{nftables.TableFamilyINet: "inet", nftables.TableFamilyIPv4: "ip", nftables.TableFamilyIPv6: "ip6",
@@ -19,7 +19,7 @@ func tables() ([]string, error) {
 		return nil, err
 	}
 	list, err := c.ListTables()
-	if err != nil && !stranger.NoNFTables(err) {
+	if err != nil && !interference.NoNFTables(err) {
 		return nil, fmt.Errorf("list nftables: %w", err)
 	}
 	var out []string

@@ -12,7 +12,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/enilab/enilab/sim/stranger"
+	"github.com/enilab/enilab/sim/interference"
 )
 
 const netnsDir = "/run/netns/"
@@ -188,12 +188,12 @@ func (h *helper) addresses(none) ([]Holder, error) {
 	defer h.mu.Unlock()
 	var out []Holder
 	for _, p := range h.living() {
-		list, err := stranger.Retried(func() ([]netlink.Addr, error) { return p.nl.AddrList(nil, unix.AF_INET) })
+		list, err := interference.Retried(func() ([]netlink.Addr, error) { return p.nl.AddrList(nil, unix.AF_INET) })
 		if err != nil {
 			return nil, fmt.Errorf("addresses of %s: %w", p.name, err)
 		}
 		for _, a := range list {
-			if addr, ok := netip.AddrFromSlice(a.IP.To4()); ok && !addr.IsLoopback() && !stranger.Added(&a) {
+			if addr, ok := netip.AddrFromSlice(a.IP.To4()); ok && !addr.IsLoopback() && !interference.Added(&a) {
 				out = append(out, Holder{p.inode, addr})
 			}
 		}

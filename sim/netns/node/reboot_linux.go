@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
-	"github.com/enilab/enilab/sim/stranger"
+	"github.com/enilab/enilab/sim/interference"
 )
 
 // deathTimeout is how long SIGKILLed processes may take to end.
@@ -32,7 +32,7 @@ func (h *helper) reboot(none) error {
 		h.settle(p)
 	}
 	_, rules := h.flushRules(nil)
-	_, routes := stranger.FlushTables(func(t uint32) bool { return t != unix.RT_TABLE_LOCAL })
+	_, routes := interference.FlushTables(func(t uint32) bool { return t != unix.RT_TABLE_LOCAL })
 	_, nat := h.flushNAT(nil)
 	return errors.Join(errors.Join(errs...), links, rules, routes, nat,
 		forgetFlows(),
@@ -67,7 +67,7 @@ func (h *helper) killAll() error {
 
 // resetLinks removes every link but lo and the ENIs', and leaves those as a machine finds them at boot.
 func (h *helper) resetLinks(pods []*pod) error {
-	links, err := stranger.Retried(h.nl.LinkList)
+	links, err := interference.Retried(h.nl.LinkList)
 	if err != nil {
 		return fmt.Errorf("links: %w", err)
 	}
@@ -110,7 +110,7 @@ func isENI(l netlink.Link, pods map[int]bool) bool {
 // resetLink takes a link's configuration away: it is down, has no address, and what InitPlan set is the default again.
 func (k *kernel) resetLink(l netlink.Link) error {
 	name := l.Attrs().Name
-	addrs, err := stranger.Retried(func() ([]netlink.Addr, error) { return k.nl.AddrList(l, unix.AF_INET) })
+	addrs, err := interference.Retried(func() ([]netlink.Addr, error) { return k.nl.AddrList(l, unix.AF_INET) })
 	if err != nil {
 		return fmt.Errorf("addresses of %s: %w", name, err)
 	}
@@ -131,7 +131,7 @@ func (k *kernel) resetLink(l netlink.Link) error {
 
 // forgetFlows empties conntrack, if the kernel has it.
 func forgetFlows() error {
-	if err := netlink.ConntrackTableFlush(netlink.ConntrackTable); err != nil && !stranger.NoNFTables(err) && !errors.Is(err, unix.ENOENT) {
+	if err := netlink.ConntrackTableFlush(netlink.ConntrackTable); err != nil && !interference.NoNFTables(err) && !errors.Is(err, unix.ENOENT) {
 		return fmt.Errorf("forget flows: %w", err)
 	}
 	return nil

@@ -1,0 +1,117 @@
+// Package actions carries out what a scenario does to the models of the cluster and of the cloud, and reads their metrics: the same
+// in every world, since every world has these models.
+package actions
+
+import (
+	"net/netip"
+	"strings"
+
+	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/fakes/kube"
+	"github.com/enilab/enilab/sim"
+)
+
+// Describe is an action as a story tells it.
+func Describe(a *sim.Act) string {
+	s := a.Subject.String() + " " + a.Verb
+	for _, k := range []string{"cri", "to", "part", "call", "when", "valid", "name", "count", "what", "seed", "times", "clock", "for", "by", "pod"} {
+		if v := a.Text(k); v != "" {
+			s += " " + v
+		}
+	}
+	for _, k := range a.Keys {
+		s += " " + k.Key + "=" + k.Value
+	}
+	return strings.TrimSpace(s)
+}
+
+// AddressIn finds pods' addresses in the model of the API server.
+func AddressIn(k *kube.Cluster) func(pod string) netip.Addr {
+	return func(pod string) netip.Addr {
+		p, _ := k.Find(pod)
+		return p.Address
+	}
+}
+
+// MeasureKube reads a metric of the API server.
+func MeasureKube(c *kube.Cluster, metric string) (int64, bool) {
+	switch metric {
+	case "pods.ready":
+		return int64(c.Ready()), true
+	case "pods.made":
+		return int64(c.Made()), true
+	case "pods.unready":
+		return int64(c.Len() - c.Ready()), true
+	}
+	return int64(c.Len()), true
+}
+
+// Ledger is how often each action was called.
+func Ledger(c *ec2.Cloud) []ec2.Count {
+	out := make([]ec2.Count, ec2.ActionCount)
+	for a := range out {
+		out[a] = c.Calls(ec2.Action(a))
+	}
+	return out
+}
+
+// MeasureEC2 reads a metric of EC2; calls count from a ledger taken before.
+func MeasureEC2(c *ec2.Cloud, base []ec2.Count, metric string) (int64, bool) {
+	switch metric {
+	case "enis.available":
+		return int64(c.CountENIs(ec2.Available)), true
+	case "enis.total":
+		return int64(len(c.AllENIs())), true
+	}
+	name, ok := strings.CutPrefix(metric, "calls.")
+	refused, failed := strings.CutPrefix(metric, "failed.")
+	if !ok && !failed {
+		return 0, false
+	}
+	var sum ec2.Count
+	for a := range base {
+		n := minus(c.Calls(ec2.Action(a)), base[a])
+		switch ec2.Action(a).String() {
+		case name:
+			return int64(n.Total), true
+		case refused:
+			return int64(n.Failed), true
+		}
+		sum = plus(sum, n)
+	}
+	return outcome(sum, name)
+}
+
+// MeasureCalls reads a metric of an instance's own requests, from the first one on.
+func MeasureCalls(c *ec2.Cloud, i ec2.InstanceID, metric string) (int64, bool) {
+	name, ok := strings.CutPrefix(metric, "calls.")
+	if !ok {
+		return 0, false
+	}
+	var sum ec2.Count
+	for a := range ec2.ActionCount {
+		sum = plus(sum, c.CallsBy(i, a))
+	}
+	return outcome(sum, name)
+}
+
+// outcome is the part of a count that a metric is called after.
+func outcome(n ec2.Count, name string) (int64, bool) {
+	switch name {
+	case "throttled":
+		return int64(n.Throttled), true
+	case "failed":
+		return int64(n.Failed), true
+	case "lost":
+		return int64(n.Lost), true
+	}
+	return int64(n.Total), name == "total"
+}
+
+func plus(a, b ec2.Count) ec2.Count {
+	return ec2.Count{Total: a.Total + b.Total, OK: a.OK + b.OK, Throttled: a.Throttled + b.Throttled, Failed: a.Failed + b.Failed, Lost: a.Lost + b.Lost}
+}
+
+func minus(a, b ec2.Count) ec2.Count {
+	return ec2.Count{Total: a.Total - b.Total, OK: a.OK - b.OK, Throttled: a.Throttled - b.Throttled, Failed: a.Failed - b.Failed, Lost: a.Lost - b.Lost}
+}

@@ -1,0 +1,38 @@
+package actions
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim"
+)
+
+// Starters are the actions on a node that strike when its next daemon starts.
+type Starters struct{ all, bare []int }
+
+// Any adds one that every start ends.
+func (s *Starters) Any(id int) sim.Strike {
+	s.all = append(s.all, id)
+	return sim.Wait("no daemon has started since")
+}
+
+// Bare adds one that took the records away. A daemon that lived on and wrote them again has undone it.
+func (s *Starters) Bare(id int) sim.Strike {
+	s.bare = append(s.bare, id)
+	return sim.Wait("no daemon has started without records since")
+}
+
+// Met are the actions that a start ends, and what it tells of them. None is left.
+func (s *Starters) Met(in *ipam.Start) (ids []int, text string) {
+	ids = s.all
+	if !slices.ContainsFunc(in.Rows, func(r ipam.Row) bool { return r.Intent == nil }) {
+		ids = append(ids, s.bare...)
+	}
+	slices.Sort(ids) // as they happened
+	*s = Starters{}
+	return ids, fmt.Sprintf("a daemon of version %d starts with %s on record", in.Version, Count(len(in.Rows), "row"))
+}
+
+// Clone of it.
+func (s *Starters) Clone() Starters { return Starters{slices.Clone(s.all), slices.Clone(s.bare)} }

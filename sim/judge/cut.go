@@ -1,0 +1,41 @@
+package judge
+
+import (
+	"net/netip"
+
+	"github.com/enilab/enilab/impl/ipam"
+)
+
+// Cut is one node at a consistent moment: nothing of it moved while it was collected. The auditor keeps no part of it.
+type Cut struct {
+	Node        int
+	Up          bool       // the daemon runs
+	View        *ipam.View // nil: could not be read, what needs it is not judged
+	Rows        []ipam.Row // the assigned ones
+	Cloud       []CloudENI // of this node, as EC2 knows them
+	Pods        []PodCut   // live pods that have an attachment
+	Leaks       []string   // what belongs to nobody, one sentence each
+	PendingDELs int        // DELs that the runtime still has to repeat, or that wait on disk
+	Settings    ipam.Settings
+	Limits      ipam.Limits
+	CloudFree   int // addresses that EC2's subnet could still give
+}
+
+// CloudENI is an ENI as EC2 knows it.
+type CloudENI struct {
+	ID          string
+	Attached    bool
+	NotOurs     bool // it has a device index, and nothing else is the node's
+	Prefixes    int  // each takes the place of an address
+	Primary     netip.Addr
+	Secondaries []netip.Addr
+}
+
+// PodCut is a live pod.
+type PodCut struct {
+	Att     ipam.Attachment
+	Name    string
+	Address netip.Addr
+	Fault   string // why no packet gets there and back; "" is reachable
+	Ours    bool   // the fault is not one that a stranger caused and nobody can repair
+}

@@ -1,0 +1,88 @@
+package runner
+
+import (
+	"errors"
+	"time"
+
+	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/mutants"
+	"github.com/enilab/enilab/sim/timeline"
+	"github.com/enilab/enilab/sim/virtual"
+)
+
+// Place is a kind of world that files are run in.
+type Place struct {
+	Name string // as guards of lines say it
+	Open func(c *sim.Cluster, seed uint64, m *mutants.Mutant) (World, error)
+	// Plays says why a mutant that a file names is not run there; nil is that it is. Nil: all are run.
+	Plays func(m *mutants.Mutant) error
+	// Repeatable: the same seed gives the same run, so there is a golden story and runs are compared.
+	Repeatable bool
+	// Slack is how much later than a file says a mutant may break something: what a world in real time takes to come to rest.
+	Slack time.Duration
+}
+
+// World is a world, and how much happened in it.
+type World interface {
+	sim.World
+	Popped() uint64
+	// Timeline is the whole story, and TimelineUntil what had happened by an instant of the scenario.
+	Timeline() string
+	TimelineUntil(at time.Duration) string
+	// Named is a text in which ENIs have the names that the timeline gives them.
+	Named(text string) string
+}
+
+// sceptic is a world that can break, or contradict the simulator, by itself.
+type sceptic interface {
+	Err() error
+	Disagreements() []string
+}
+
+// teller is a world in which the same has to happen to every ENI and attachment as in virtual time.
+type teller interface {
+	Book() *timeline.Book
+	// Unlike says why virtual time cannot tell the same: something happened that no line asked for. "" is nothing.
+	Unlike() string
+}
+
+// hospital is a world whose daemons are processes: they may end by themselves.
+type hospital interface {
+	// Crashes are daemons that did.
+	Crashes() []sim.Failure
+}
+
+// breathless is a world that may not keep up with its own clock.
+type breathless interface {
+	// TooSlow says why what failed counts for nothing, as an error with a method TooSlow; nil: it counts.
+	TooSlow() error
+}
+
+// lack is an error of a world that a file is not to blame for: this machine lacks something.
+type lack interface {
+	error
+	Lacks()
+}
+
+func lacks(err error) bool {
+	_, yes := errors.AsType[lack](err)
+	return yes
+}
+
+// slow is an error of a world that did not keep up with what it had to judge.
+type slow interface {
+	error
+	TooSlow()
+}
+
+func tooSlow(err error) bool {
+	_, yes := errors.AsType[slow](err)
+	return yes
+}
+
+// Sim is virtual time.
+func Sim() *Place {
+	return &Place{Name: "sim", Repeatable: true, Open: func(c *sim.Cluster, seed uint64, m *mutants.Mutant) (World, error) {
+		return virtual.Open(c, seed, m)
+	}}
+}
