@@ -41,8 +41,8 @@ lint: ## gofmt, go vet, staticcheck: silent when all is well
 
 race: ## the race detector: the daemon, what it talks to, the servers; and one seed is one trace
 	CGO_ENABLED=1 go test -race -run 'ThousandRuns|Fork' $(LIMIT) ./sim/virtual
-	CGO_ENABLED=1 go test -race -short $(LIMIT) ./impl/agent ./impl/clock ./impl/cloud ./impl/cri ./impl/dataplane/linux ./impl/install \
-		./impl/intent ./impl/kube ./impl/local ./impl/npa ./impl/plugin ./impl/unary ./fakes/.../server ./fakes/world
+	CGO_ENABLED=1 go test -race -short $(LIMIT) ./impl/daemon ./impl/clock ./impl/cloud ./impl/cri ./impl/dataplane/linux ./impl/install \
+		./impl/ipc ./impl/kube ./impl/netpolicy ./impl/plugin ./impl/grpclite ./fakes/.../server ./fakes/world
 
 # Packages that have goroutines or what guards against them, in their tests or beside them; but for e2e, which is a run of its own.
 race-all: ## the race detector over every package with goroutines, nothing left out (minutes)

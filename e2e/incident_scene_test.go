@@ -103,8 +103,8 @@ func (s *scene) few(ctx context.Context) error {
 }
 
 // daemon is the incident's, with more settings.
-func (s *scene) daemon(env map[string]string) daemon {
-	d := daemon{mutant: s.mutant, realtime: s.incident.realtime, env: map[string]string{"IP_COOLDOWN_PERIOD": coolDown}}
+func (s *scene) daemon(env map[string]string) rollout {
+	d := rollout{mutant: s.mutant, realtime: s.incident.realtime, env: map[string]string{"IP_COOLDOWN_PERIOD": coolDown}}
 	maps.Copy(d.env, s.env)
 	maps.Copy(d.env, env)
 	return d

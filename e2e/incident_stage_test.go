@@ -15,9 +15,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/enilab/enilab/impl/agent"
+	"github.com/enilab/enilab/impl/daemon"
 	"github.com/enilab/enilab/impl/deploy"
-	"github.com/enilab/enilab/impl/local"
+	"github.com/enilab/enilab/impl/ipc"
 	"github.com/enilab/enilab/sim/kind"
 )
 
@@ -32,15 +32,15 @@ type stage struct {
 // labDir is a folder of a node that the laboratory and the daemon share.
 const labDir = "/run/enilab-e2e"
 
-// daemon is how aws-node shall run.
-type daemon struct {
+// rollout is how aws-node shall run.
+type rollout struct {
 	mutant   string
 	env      map[string]string
 	realtime bool // its clock is the kernel's
 }
 
 // roll replaces the stage's aws-node and waits until the new one serves.
-func (s *stage) roll(ctx context.Context, d daemon) error {
+func (s *stage) roll(ctx context.Context, d rollout) error {
 	if !d.realtime && s.clock == nil {
 		if err := os.MkdirAll(s.path(labDir), 0o755); err != nil {
 			return err
@@ -76,7 +76,7 @@ func (s *stage) close() {
 }
 
 // daemonSet is enilab's own, for one node.
-func (s *stage) daemonSet(d daemon) (*appsv1.DaemonSet, error) {
+func (s *stage) daemonSet(d rollout) (*appsv1.DaemonSet, error) {
 	env := kind.Environment()
 	env["CLUSTER_NAME"] = s.Name()
 	maps.Copy(env, d.env)
@@ -142,7 +142,7 @@ func (s *stage) rolled(ctx context.Context, name string) error {
 }
 
 // serves waits until the daemon that shall run answers.
-func (s *stage) serves(ctx context.Context, d daemon) error {
+func (s *stage) serves(ctx context.Context, d rollout) error {
 	want := d.mutant
 	if want == "" {
 		want = "sound"
@@ -166,13 +166,13 @@ func (s *stage) path(inside string) string { return filepath.Join(s.node.Root(),
 const viewTimeout = 5 * time.Second
 
 // view is the node as its daemon sees it.
-func (s *stage) view() (v agent.Inspection, err error) {
-	c, err := local.Dial(s.path("/run/aws-node/ipamd.sock"), viewTimeout)
+func (s *stage) view() (v daemon.Inspection, err error) {
+	c, err := ipc.Dial(s.path("/run/aws-node/ipamd.sock"), viewTimeout)
 	if err != nil {
 		return v, err
 	}
 	defer c.Close()
-	r, err := c.Call(&local.Request{Verb: local.View}, viewTimeout)
+	r, err := c.Call(&ipc.Request{Verb: ipc.View}, viewTimeout)
 	if err != nil {
 		return v, err
 	}

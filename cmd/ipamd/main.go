@@ -1,10 +1,10 @@
-// Command ipamd is the node's daemon: see package agent.
+// Command ipamd is the node's daemon: see package daemon.
 package main
 
 import (
 	"os"
 
-	"github.com/enilab/enilab/impl/agent"
+	"github.com/enilab/enilab/impl/daemon"
 )
 
-func main() { os.Exit(agent.Main(os.Args[1:], agent.Parts{})) }
+func main() { os.Exit(daemon.Main(os.Args[1:], daemon.Parts{})) }

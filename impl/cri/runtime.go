@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/enilab/enilab/impl/grpclite"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/impl/unary"
 )
 
 // Runtime is a container runtime behind a unix socket. Its methods may be called at once; they take turns.
@@ -41,7 +41,7 @@ func (r *Runtime) Close() error {
 }
 
 // Sandboxes are all pod sandboxes of the runtime, whatever their state. Address is that of a ready one with a network of its own. The
-// list is whole, or there is an error with the runtime's text, an *unary.Error where it came from the connection or the runtime.
+// list is whole, or there is an error with the runtime's text, an *grpclite.Error where it came from the connection or the runtime.
 func (r *Runtime) Sandboxes(ctx context.Context) ([]ipam.Sandbox, error) {
 	select {
 	case r.turn <- struct{}{}:
@@ -52,7 +52,7 @@ func (r *Runtime) Sandboxes(ctx context.Context) ([]ipam.Sandbox, error) {
 	if r.ended {
 		return nil, errors.New("the runtime's socket was closed by the daemon")
 	}
-	c, err := unary.Dial(ctx, r.socket)
+	c, err := grpclite.Dial(ctx, r.socket)
 	if err != nil {
 		return nil, err
 	}
@@ -86,9 +86,9 @@ func (r *Runtime) Sandboxes(ctx context.Context) ([]ipam.Sandbox, error) {
 }
 
 // ask is a sandbox's status. One that was removed since the list was made stays in the list, which it was in, without an address.
-func ask(ctx context.Context, c *unary.Conn, id string) (detail, error) {
-	answer, err := c.Call(ctx, service+"PodSandboxStatus", unary.AppendText(nil, 1, id))
-	if unary.CodeOf(err) == unary.NotFound {
+func ask(ctx context.Context, c *grpclite.Conn, id string) (detail, error) {
+	answer, err := c.Call(ctx, service+"PodSandboxStatus", grpclite.AppendText(nil, 1, id))
+	if grpclite.CodeOf(err) == grpclite.NotFound {
 		return detail{}, nil
 	}
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"google.golang.org/grpc/status"
 	v1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/enilab/enilab/impl/grpclite"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/impl/unary"
 )
 
 // fake is a runtime: what it answers is set by the test.
@@ -214,7 +214,7 @@ func TestErrors(t *testing.T) {
 		"empty status":   {func(s *fake) { s.statuses["b"] = nil }, "the answer is empty"},
 		"bad address":    {func(s *fake) { s.statuses["b"].Network.Ip = "10.0.0.x" }, "10.0.0.x"},
 		"no ID":          {func(s *fake) { s.items[1].Id = "" }, "without an ID"},
-		"too large":      {func(s *fake) { s.items[0].Metadata.Name = strings.Repeat("x", unary.MaxAnswer) }, "larger than max"},
+		"too large":      {func(s *fake) { s.items[0].Metadata.Name = strings.Repeat("x", grpclite.MaxAnswer) }, "larger than max"},
 		"hangs":          {func(s *fake) { s.hang = true }, "DeadlineExceeded"},
 		"invalid string": {func(s *fake) { s.items[0].Metadata.Name = "\xff" }, "UTF-8"},
 	}
@@ -241,7 +241,7 @@ func TestUnimplemented(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "docker.sock")
 	serve(t, path, func(*grpc.Server) {})
 	got, err := dial(t, path).Sandboxes(bounded(t, patience))
-	if unary.CodeOf(err) != int(codes.Unimplemented) || got != nil || !strings.Contains(err.Error(), "unknown service runtime.v1.RuntimeService") {
+	if grpclite.CodeOf(err) != int(codes.Unimplemented) || got != nil || !strings.Contains(err.Error(), "unknown service runtime.v1.RuntimeService") {
 		t.Errorf("got %v, %v", got, err)
 	}
 }

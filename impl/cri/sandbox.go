@@ -4,8 +4,8 @@ import (
 	"errors"
 	"net/netip"
 
+	"github.com/enilab/enilab/impl/grpclite"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/impl/unary"
 )
 
 // Labels that kubelet puts on every sandbox (k8s.io/kubelet, pkg/types/labels.go). They are what the metadata is made from, and
@@ -25,7 +25,7 @@ const (
 // readList reads a ListPodSandboxResponse.
 func readList(m []byte) ([]ipam.Sandbox, error) {
 	var out []ipam.Sandbox
-	err := unary.Each(m, func(f unary.Field) error {
+	err := grpclite.Each(m, func(f grpclite.Field) error {
 		if f.Number != 1 {
 			return nil
 		}
@@ -37,10 +37,10 @@ func readList(m []byte) ([]ipam.Sandbox, error) {
 }
 
 // readSandbox reads a PodSandbox.
-func readSandbox(f unary.Field) (s ipam.Sandbox, err error) {
+func readSandbox(f grpclite.Field) (s ipam.Sandbox, err error) {
 	var labels ipam.Pod
 	state := uint64(stateReady)
-	err = f.Message(func(f unary.Field) error {
+	err = f.Message(func(f grpclite.Field) error {
 		switch f.Number {
 		case 1:
 			return f.Text(&s.ID)
@@ -62,8 +62,8 @@ func readSandbox(f unary.Field) (s ipam.Sandbox, err error) {
 }
 
 // readMetadata reads a PodSandboxMetadata.
-func readMetadata(f unary.Field, p *ipam.Pod) error {
-	return f.Message(func(f unary.Field) error {
+func readMetadata(f grpclite.Field, p *ipam.Pod) error {
+	return f.Message(func(f grpclite.Field) error {
 		switch f.Number {
 		case 1:
 			return f.Text(&p.Name)
@@ -77,9 +77,9 @@ func readMetadata(f unary.Field, p *ipam.Pod) error {
 }
 
 // readLabel reads an entry of a map of strings.
-func readLabel(f unary.Field, p *ipam.Pod) error {
+func readLabel(f grpclite.Field, p *ipam.Pod) error {
 	var key, value string
-	err := f.Message(func(f unary.Field) error {
+	err := f.Message(func(f grpclite.Field) error {
 		switch f.Number {
 		case 1:
 			return f.Text(&key)
@@ -125,16 +125,16 @@ func readDetail(m []byte) (detail, error) {
 	found, mode := false, uint64(0)
 	texts := []string{""}
 	err := errors.Join(
-		unary.Follow(m, pathStatus, func(unary.Field) error { found = true; return nil }),
-		unary.Follow(m, pathNetworks, func(f unary.Field) error { return f.Enum(&mode) }),
-		unary.Follow(m, pathIP, func(f unary.Field) error { return f.Text(&texts[0]) }),
-		unary.Follow(m, pathMoreIP, func(f unary.Field) error {
+		grpclite.Follow(m, pathStatus, func(grpclite.Field) error { found = true; return nil }),
+		grpclite.Follow(m, pathNetworks, func(f grpclite.Field) error { return f.Enum(&mode) }),
+		grpclite.Follow(m, pathIP, func(f grpclite.Field) error { return f.Text(&texts[0]) }),
+		grpclite.Follow(m, pathMoreIP, func(f grpclite.Field) error {
 			texts = append(texts, "")
 			return f.Text(&texts[len(texts)-1])
 		}))
 	switch {
 	case err != nil:
-		return detail{}, unary.ErrWire
+		return detail{}, grpclite.ErrWire
 	case !found:
 		return detail{}, errors.New("the answer is empty")
 	case mode == networkNode:

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	v1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/enilab/enilab/impl/unary"
+	"github.com/enilab/enilab/impl/grpclite"
 )
 
 // The generated types are the judge: what is read here is what they read.
@@ -100,7 +100,7 @@ func TestNotGRPC(t *testing.T) {
 		"short":          {reply(200, message(0, 9, "x"), "0"), "not one whole message"},
 		"two messages":   {reply(200, append(message(0, 0, ""), message(0, 0, "")...), "0"), "not one whole message"},
 		"no protobuf":    {reply(200, message(0, 3, "\xff\xff\xff"), "0"), "malformed protobuf"},
-		"large":          {reply(200, message(0, unary.MaxAnswer+1, strings.Repeat("x", unary.MaxAnswer+1)), "0"), "larger than max"},
+		"large":          {reply(200, message(0, grpclite.MaxAnswer+1, strings.Repeat("x", grpclite.MaxAnswer+1)), "0"), "larger than max"},
 		"HTTP 404":       {reply(404, nil, ""), "404"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// grace is how long the daemon may take to end, in seconds: EKS's, and more than agent.StopBound.
+// grace is how long the daemon may take to end, in seconds: EKS's, and more than daemon.StopBound.
 const grace = 10
 
 func (o *Options) daemonSet() (*appsv1.DaemonSet, error) {

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
-	"github.com/enilab/enilab/impl/agent"
+	"github.com/enilab/enilab/impl/daemon"
 	"github.com/enilab/enilab/impl/ipam"
 )
 
@@ -243,8 +243,8 @@ func TestBadOptions(t *testing.T) {
 // TestEnding: kubelet waits longer for the daemon than the daemon takes.
 func TestEnding(t *testing.T) {
 	pod := daemonSet(t, Options{}).Spec.Template.Spec
-	if bound := time.Duration(*pod.TerminationGracePeriodSeconds) * time.Second; bound <= agent.StopBound {
-		t.Errorf("kubelet kills after %v, the daemon may take %v", bound, agent.StopBound)
+	if bound := time.Duration(*pod.TerminationGracePeriodSeconds) * time.Second; bound <= daemon.StopBound {
+		t.Errorf("kubelet kills after %v, the daemon may take %v", bound, daemon.StopBound)
 	}
 }
 
@@ -255,7 +255,7 @@ func TestProbes(t *testing.T) {
 	t.Setenv("ENILAB_RIVAL", "none")
 	for _, p := range []*corev1.Probe{c.ReadinessProbe, c.LivenessProbe} {
 		const usage, failed = 2, 1
-		if code := agent.Main(p.Exec.Command[1:], agent.Parts{}); code != failed {
+		if code := daemon.Main(p.Exec.Command[1:], daemon.Parts{}); code != failed {
 			t.Errorf("%v: exit code %d, expected %d (%d: it is no command)", p.Exec.Command, code, failed, usage)
 		}
 		if p.TimeoutSeconds < 5 {

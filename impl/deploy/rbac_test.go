@@ -16,13 +16,13 @@ import (
 
 	fake "github.com/enilab/enilab/fakes/kube"
 	"github.com/enilab/enilab/fakes/kube/server"
-	"github.com/enilab/enilab/impl/agent"
+	"github.com/enilab/enilab/impl/daemon"
 	"github.com/enilab/enilab/impl/kube"
 )
 
 // TestRole: with exactly the role's rules everything works that the daemon asks, and no rule is left over.
 func TestRole(t *testing.T) {
-	if n := reflect.TypeFor[agent.Pods]().NumMethod(); n != 2 {
+	if n := reflect.TypeFor[daemon.Pods]().NumMethod(); n != 2 {
 		t.Fatalf("the daemon asks the API server for %d things; this test knows Pods and Watch", n)
 	}
 	granted := permissions(role().Rules)
@@ -119,7 +119,7 @@ func (a *authorizer) ask(t *testing.T) (refused string) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	var daemon agent.Pods = r
+	var daemon daemon.Pods = r
 	if pods, err := daemon.Pods(ctx); len(pods) != 1 && len(a.refused) == 0 {
 		t.Fatalf("the node's pods: %v, %v", pods, err)
 	}

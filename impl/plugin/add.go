@@ -8,14 +8,13 @@ import (
 	"github.com/containernetworking/cni/pkg/types"
 
 	"github.com/enilab/enilab/impl/dataplane"
-	"github.com/enilab/enilab/impl/intent"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/impl/local"
+	"github.com/enilab/enilab/impl/ipc"
 )
 
 // add gives a namespace an interface and an address.
 func (p *program) add(args *skel.CmdArgs) error {
-	v, err := p.begin(local.Add, args)
+	v, err := p.begin(ipc.Add, args)
 	if err == nil {
 		err = v.add()
 	}
@@ -39,7 +38,7 @@ func (v *verb) add() error {
 	if err != nil {
 		return err
 	}
-	r, err := v.ask(&local.Request{Inode: ns.inode}, v.conf.Timeout, ns.file, ns.passed)
+	r, err := v.ask(&ipc.Request{Inode: ns.inode}, v.conf.Timeout, ns.file, ns.passed)
 	if err != nil {
 		return v.again(err)
 	}
@@ -105,9 +104,9 @@ func (v *verb) ours(in *link) bool {
 // answer any more finds the intent.
 func (v *verb) giveBack(why error) error {
 	d := *v
-	d.name = local.Del
-	if r, err := d.ask(&local.Request{}, v.conf.Timeout); err != nil || r.Code != 0 {
-		if err := intent.Write(v.intents(), d.intent()); err != nil {
+	d.name = ipc.Del
+	if r, err := d.ask(&ipc.Request{}, v.conf.Timeout); err != nil || r.Code != 0 {
+		if err := ipc.WriteIntent(v.intents(), d.intent()); err != nil {
 			v.log.Error("an ADD that failed could not be given back", "error", err.Error())
 		}
 	}
@@ -115,7 +114,7 @@ func (v *verb) giveBack(why error) error {
 }
 
 // compare logs where the daemon's settings and the conflist disagree: somebody changed only one of them.
-func (v *verb) compare(r *local.Response, made *link) {
+func (v *verb) compare(r *ipc.Response, made *link) {
 	if p := v.conf.VethPrefix; p != "" && r.Veth != "" && !strings.HasPrefix(r.Veth, p) {
 		v.log.Warn("vethPrefix of the conflist is not ipamd's", "conflist", p, "veth", r.Veth)
 	}

@@ -14,12 +14,12 @@ import (
 
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/impl/local"
+	"github.com/enilab/enilab/impl/ipc"
 )
 
 // check compares an attachment with the ADD that made it.
 func (p *program) check(args *skel.CmdArgs) error {
-	v, err := p.begin(local.Check, args)
+	v, err := p.begin(ipc.Check, args)
 	if err == nil {
 		err = v.check()
 	}
@@ -46,7 +46,7 @@ func (v *verb) check() error {
 		return err
 	}
 	defer ns.Close()
-	r, err := v.ask(&local.Request{Inode: ns.inode}, v.conf.Timeout)
+	r, err := v.ask(&ipc.Request{Inode: ns.inode}, v.conf.Timeout)
 	if err != nil {
 		return v.again(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/containernetworking/cni/pkg/types"
 
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/impl/local"
+	"github.com/enilab/enilab/impl/ipc"
 )
 
 // StateDir is amazon-vpc-cni-k8s's state folder, on a tmpfs.
@@ -54,7 +54,7 @@ const (
 // all of it; the rest of the configuration, with defaults in the gaps, is returned beside it, for DEL goes on.
 func parseConf(raw []byte) (conf, error) {
 	c := conf{
-		Version: "0.1.0", Socket: local.Socket, StateDir: StateDir, Protocol: ipam.Version, Timeout: defaultTimeout,
+		Version: "0.1.0", Socket: ipc.Socket, StateDir: StateDir, Protocol: ipam.Version, Timeout: defaultTimeout,
 	}
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &keys); err != nil {
@@ -127,7 +127,7 @@ func (c *conf) timeout(keys map[string]json.RawMessage) error {
 	if err := take(keys, "timeoutMS", &ms); err != nil {
 		return err
 	}
-	if lo, hi := minTimeout.Milliseconds(), local.MaxTimeout.Milliseconds(); ms < lo || ms > hi {
+	if lo, hi := minTimeout.Milliseconds(), ipc.MaxTimeout.Milliseconds(); ms < lo || ms > hi {
 		return fmt.Errorf("timeoutMS: expected %d to %d, found %d", lo, hi, ms)
 	}
 	c.Timeout = time.Duration(ms) * time.Millisecond

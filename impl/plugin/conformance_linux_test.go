@@ -18,9 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
-	"github.com/enilab/enilab/impl/intent"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/impl/local"
+	"github.com/enilab/enilab/impl/ipc"
 )
 
 // TestConformance is what a plugin owes a runtime by the CNI specification 1.1.0 and by what runtimes really do. A row is
@@ -209,7 +208,7 @@ func sandbox(t *testing.T, n *node) {
 		t.Errorf("the host's end %+v: %v", host, err)
 	}
 	q := n.daemon.requests()[0]
-	want := local.Request{Version: ipam.Version, Verb: local.Add, Network: "aws-cni", ContainerID: "c1", IfName: "eth0",
+	want := ipc.Request{Version: ipam.Version, Verb: ipc.Add, Network: "aws-cni", ContainerID: "c1", IfName: "eth0",
 		PodNamespace: "default", PodName: "web-0", PodUID: "u1", Inode: inodeOf(t, ns), TimeoutMS: 30000}
 	if !reflect.DeepEqual(q, want) {
 		t.Errorf("asked %+v, expected %+v", q, want)
@@ -321,16 +320,16 @@ func delIntent(t *testing.T, n *node) {
 	one := func(how string) {
 		t.Helper()
 		n.ok(of("DEL", pod(t)).with("timeoutMS", 100).with("localProtocol", 1))
-		es, bad, err := intent.Read(folder)
+		es, bad, err := ipc.ReadIntents(folder)
 		if err != nil || len(bad) != 0 || len(es) != 1 {
 			t.Fatalf("%s: intents %v, %v, %v", how, es, bad, err)
 		}
-		want := intent.Intent{Attachment: ipam.Attachment{Network: "aws-cni", ContainerID: "c1", IfName: "eth0"},
+		want := ipc.Intent{Attachment: ipam.Attachment{Network: "aws-cni", ContainerID: "c1", IfName: "eth0"},
 			Pod: ipam.Pod{Namespace: "default", Name: "web-0", UID: "u1"}, Version: 1}
 		if es[0].Intent != want {
 			t.Errorf("%s: intent %+v", how, es[0].Intent)
 		}
-		if err := intent.Remove(folder, es[0]); err != nil {
+		if err := ipc.RemoveIntent(folder, es[0]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -340,7 +339,7 @@ func delIntent(t *testing.T, n *node) {
 	n.daemon.set(func(d *daemon) { d.hang, d.hangUp = false, true })
 	one("a daemon that hangs up")
 	n.daemon.set(func(d *daemon) {
-		d.hangUp, d.refuse = false, &local.Response{Code: ipam.CodeTryAgain, Text: "cni del aws-cni/c1/eth0: ipamd is still recovering"}
+		d.hangUp, d.refuse = false, &ipc.Response{Code: ipam.CodeTryAgain, Text: "cni del aws-cni/c1/eth0: ipamd is still recovering"}
 	})
 	one("a daemon that cannot do it now")
 	n.daemon.stop()
@@ -414,10 +413,10 @@ func checkMissing(t *testing.T, n *node) {
 
 	n.fails(checked(pod(t), out), ipam.CodeDrifted, "eth0") // another namespace than ADD's
 	other := netip.MustParseAddr("10.9.9.9")
-	n.daemon.set(func(d *daemon) { d.change = func(r *local.Response) { r.Address = other } })
+	n.daemon.set(func(d *daemon) { d.change = func(r *ipc.Response) { r.Address = other } })
 	n.fails(c, ipam.CodeDrifted, "10.9.9.9")
 	n.daemon.set(func(d *daemon) {
-		d.change, d.refuse = nil, &local.Response{Code: ipam.CodeDrifted, Text: "cni check: a rule is missing"}
+		d.change, d.refuse = nil, &ipc.Response{Code: ipam.CodeDrifted, Text: "cni check: a rule is missing"}
 	})
 	n.fails(c, ipam.CodeDrifted, "a rule is missing")
 	n.daemon.set(func(d *daemon) { d.refuse = nil })
@@ -534,19 +533,19 @@ func gcLists(t *testing.T, n *node) {
 	n.ok(of("GC", "").with("cni.dev/valid-attachments", ab))
 	n.ok(of("GC", "").with("cni.dev/attachments", a))
 	n.ok(of("GC", "").with("cni.dev/attachments", a).with("cni.dev/valid-attachments", ab))
-	att := func(id string) local.Attachment {
-		return local.Attachment{Network: "aws-cni", ContainerID: id, IfName: "eth0"}
+	att := func(id string) ipc.Attachment {
+		return ipc.Attachment{Network: "aws-cni", ContainerID: id, IfName: "eth0"}
 	}
-	want := [][]local.Attachment{{att("c1"), att("c2")}, {att("c1")}, {att("c1"), att("c2")}}
+	want := [][]ipc.Attachment{{att("c1"), att("c2")}, {att("c1")}, {att("c1"), att("c2")}}
 	for i, q := range n.daemon.requests() {
-		if q.Verb != local.GC || q.ValidAbsent || q.Network != "aws-cni" || !reflect.DeepEqual(q.Valid, want[i]) {
+		if q.Verb != ipc.GC || q.ValidAbsent || q.Network != "aws-cni" || !reflect.DeepEqual(q.Valid, want[i]) {
 			t.Errorf("GC %d asked %+v", i, q)
 		}
 	}
 }
 
 func gcError(t *testing.T, n *node) {
-	n.daemon.set(func(d *daemon) { d.refuse = &local.Response{Code: 11, Text: "another GC runs; two entries not found"} })
+	n.daemon.set(func(d *daemon) { d.refuse = &ipc.Response{Code: 11, Text: "another GC runs; two entries not found"} })
 	n.fails(of("GC", "").with("cni.dev/valid-attachments", []any{}), 11, "another GC runs", "ipamd refuses")
 	n.daemon.stop()
 	n.fails(of("GC", "").with("cni.dev/valid-attachments", []any{}), 11, "try again")
@@ -580,16 +579,16 @@ func codes(t *testing.T, n *node) {
 	for path, why := range map[string]string{"/nowhere": "does not exist", file: "not a namespace", "/proc/self/ns/mnt": "another kind", t.TempDir(): "not a namespace"} {
 		n.fails(of("ADD", path), 8, "CNI_NETNS="+path, why)
 	}
-	n.daemon.set(func(d *daemon) { d.refuse = &local.Response{Code: 11, Text: "cni add web-0: no address"} })
+	n.daemon.set(func(d *daemon) { d.refuse = &ipc.Response{Code: 11, Text: "cni add web-0: no address"} })
 	n.fails(of("ADD", pod(t)), 11, "no address")
-	n.daemon.set(func(d *daemon) { d.refuse = &local.Response{Code: -3, Text: "what?"} })
+	n.daemon.set(func(d *daemon) { d.refuse = &ipc.Response{Code: -3, Text: "what?"} })
 	n.fails(of("ADD", pod(t)), 999, "what?")
 	n.daemon.set(func(d *daemon) { d.refuse = nil; d.hangUp = true })
 	n.fails(of("ADD", pod(t)), 11, "hung up")
 	n.daemon.set(func(d *daemon) { d.hangUp, d.hang = false, true })
 	ns := newNamespace(t)
 	n.fails(of("ADD", pathOf(ns)).with("timeoutMS", 100), 11, "did not answer", "try again")
-	if await(t, "the daemon to see the caller go", n.daemon.left) != local.Add || !slices.Equal(links(t, ns), []string{"lo"}) {
+	if await(t, "the daemon to see the caller go", n.daemon.left) != ipc.Add || !slices.Equal(links(t, ns), []string{"lo"}) {
 		t.Error("something is left")
 	}
 	// A daemon that says it made what is not there: its attachment is given back.
@@ -598,7 +597,7 @@ func codes(t *testing.T, n *node) {
 	if n.daemon.holds() != 0 {
 		t.Error("the attachment stays")
 	}
-	n.daemon.set(func(d *daemon) { d.broken = false; d.change = func(r *local.Response) { r.Address = netip.Addr{} } })
+	n.daemon.set(func(d *daemon) { d.broken = false; d.change = func(r *ipc.Response) { r.Address = netip.Addr{} } })
 	n.fails(of("ADD", pod(t)), 5, "no address")
 	if n.daemon.holds() != 0 {
 		t.Error("the attachment stays")
@@ -681,7 +680,7 @@ func otherResults(t *testing.T, n *node) {
 	n.ok(of("DEL", ""))
 	six := netip.MustParseAddr("2001:db8::7")
 	n.daemon.set(func(d *daemon) {
-		d.change = func(r *local.Response) {
+		d.change = func(r *ipc.Response) {
 			if r.Address.IsValid() {
 				r.Address = six
 			}

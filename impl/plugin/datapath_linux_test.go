@@ -11,7 +11,7 @@ import (
 
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/dataplane/linux"
-	"github.com/enilab/enilab/impl/local"
+	"github.com/enilab/enilab/impl/ipc"
 )
 
 // open opens the datapath of a namespace.
@@ -48,7 +48,7 @@ func TestDatapath(t *testing.T) {
 	}
 	spec.Alias = dataplane.Alias("aws-cni", "c1", "eth0", spec.Address)
 	n.daemon.set(func(d *daemon) {
-		d.make = func(r *local.Request, w *row, files []*os.File) error {
+		d.make = func(r *ipc.Request, w *row, files []*os.File) error {
 			w.addr, w.veth = spec.Address, spec.HostVeth
 			pod, err := linux.NewPod(files[0], files[1])
 			if err != nil {

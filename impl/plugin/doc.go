@@ -5,9 +5,9 @@
 // it does by itself is what only it can do: enter the pod's namespace, and end a DEL when no daemon answers.
 //
 //	ADD      the daemon makes the veth pair; the result is read from the namespace. Repeated, it prints the same. Where the
-//	         daemon says so a network policy agent puts the pod's policies in force first (package npa); if not, all is undone
+//	         daemon says so a network policy agent puts the pod's policies in force first (package netpolicy); if not, all is undone
 //	DEL      never fails for want of a namespace, a result, a daemon, a policy agent or a known attachment (rule F): a daemon or an
-//	         agent that does not answer, or that says "try again", leaves a durable intent (package intent) and success
+//	         agent that does not answer, or that says "try again", leaves a durable intent (package ipc) and success
 //	CHECK    the daemon's word, then the namespace itself, against prevResult
 //	GC       the list of valid attachments goes to the daemon; a list that is missing is refused, it is not an empty one
 //	STATUS   fails before the first start and after the daemon was out of reach for a minute, else never (rule J)

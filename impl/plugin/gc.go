@@ -5,12 +5,12 @@ import (
 	"github.com/containernetworking/cni/pkg/types"
 
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/impl/local"
+	"github.com/enilab/enilab/impl/ipc"
 )
 
 // gc tells the daemon what lives. The daemon frees what kernel and runtime do not contradict (rules A, K).
 func (p *program) gc(args *skel.CmdArgs) error {
-	v, err := p.begin(local.GC, args)
+	v, err := p.begin(ipc.GC, args)
 	if err == nil {
 		err = v.gc()
 	}
@@ -21,7 +21,7 @@ func (v *verb) gc() error {
 	if !v.conf.Validly { // cnitool gc sends no list and means "all"; an answer that was lost on the way looks the same
 		return errorf(types.ErrInvalidNetworkConfig, "%s: %s is missing, which is not an empty list; name the attachments that live", v, keyValid)
 	}
-	r := &local.Request{}
+	r := &ipc.Request{}
 	seen := map[types.GCAttachment]bool{}
 	for _, a := range v.conf.Valid {
 		if !seen[a] {

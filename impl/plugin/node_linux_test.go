@@ -24,7 +24,7 @@ import (
 
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/impl/local"
+	"github.com/enilab/enilab/impl/ipc"
 	"github.com/enilab/enilab/internal/mutation"
 )
 
@@ -86,11 +86,11 @@ func (n *node) socket() string { return filepath.Join(n.dir, "s") }
 // start starts a daemon that knows nothing.
 func (n *node) start() {
 	n.t.Helper()
-	l, err := local.Listen(n.socket())
+	l, err := ipc.Listen(n.socket())
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	n.daemon = &daemon{host: n.host, listener: l, rows: map[local.Attachment]*row{}, ready: true, left: make(chan string, 100)}
+	n.daemon = &daemon{host: n.host, listener: l, rows: map[ipc.Attachment]*row{}, ready: true, left: make(chan string, 100)}
 	go n.daemon.serve()
 	n.t.Cleanup(n.daemon.stop)
 }
@@ -350,20 +350,20 @@ func (n *node) fails(c call, code int, words ...string) failure {
 // daemon is a small one that speaks the local protocol and makes links, so that the plugin has something to find.
 type daemon struct {
 	host     netns.NsHandle
-	listener *local.Listener
+	listener *ipc.Listener
 	left     chan string // verbs whose caller hung up while they hung
 
 	mu     sync.Mutex
-	rows   map[local.Attachment]*row
-	asked  []local.Request
+	rows   map[ipc.Attachment]*row
+	asked  []ipc.Request
 	ready  bool
 	hang   bool // never answers
 	hangUp bool // closes the connection
-	refuse *local.Response
-	change func(*local.Response)
+	refuse *ipc.Response
+	change func(*ipc.Response)
 	broken bool // says that it made a link, and made none
 
-	make func(*local.Request, *row, []*os.File) error // instead of wire
+	make func(*ipc.Request, *row, []*os.File) error // instead of wire
 }
 
 type row struct {
@@ -384,7 +384,7 @@ func (d *daemon) serve() {
 	}
 }
 
-func (d *daemon) talk(p *local.Peer) {
+func (d *daemon) talk(p *ipc.Peer) {
 	defer p.Close()
 	r, files, err := p.Read()
 	defer func() {
@@ -415,28 +415,28 @@ func (d *daemon) set(f func(d *daemon)) {
 }
 
 // requests are those so far.
-func (d *daemon) requests() []local.Request {
+func (d *daemon) requests() []ipc.Request {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.asked)
 }
 
-func (d *daemon) answer(r *local.Request, files []*os.File) *local.Response {
+func (d *daemon) answer(r *ipc.Request, files []*os.File) *ipc.Response {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	res := &local.Response{}
+	res := &ipc.Response{}
 	switch {
 	case d.refuse != nil:
 		return d.refuse
-	case r.Verb == local.Add:
+	case r.Verb == ipc.Add:
 		res = d.add(r, files)
-	case r.Verb == local.Del:
+	case r.Verb == ipc.Del:
 		d.del(r.Attachment())
-	case r.Verb == local.Check:
+	case r.Verb == ipc.Check:
 		if d.rows[r.Attachment()] == nil {
-			res = &local.Response{Code: ipam.CodeDrifted, Text: "cni check: the attachment has no address; add it"}
+			res = &ipc.Response{Code: ipam.CodeDrifted, Text: "cni check: the attachment has no address; add it"}
 		}
-	case r.Verb == local.Status:
+	case r.Verb == ipc.Status:
 		res.Ready = d.ready
 		if !d.ready {
 			res.Reasons = []string{"instance metadata is silent"}
@@ -448,15 +448,15 @@ func (d *daemon) answer(r *local.Request, files []*os.File) *local.Response {
 	return res
 }
 
-func (d *daemon) add(r *local.Request, files []*os.File) *local.Response {
+func (d *daemon) add(r *ipc.Request, files []*os.File) *ipc.Response {
 	if w := d.rows[r.Attachment()]; w != nil {
 		if w.inode != r.Inode {
-			return &local.Response{Code: ipam.CodeOccupied, Text: "cni add: the attachment has another namespace"}
+			return &ipc.Response{Code: ipam.CodeOccupied, Text: "cni add: the attachment has another namespace"}
 		}
-		return &local.Response{Address: w.addr, Table: 254, Veth: w.veth}
+		return &ipc.Response{Address: w.addr, Table: 254, Veth: w.veth}
 	}
 	if len(files) != 2 {
-		return &local.Response{Code: 999, Text: fmt.Sprintf("%d files came, expected 2", len(files))}
+		return &ipc.Response{Code: 999, Text: fmt.Sprintf("%d files came, expected 2", len(files))}
 	}
 	w := &row{inode: r.Inode, addr: netip.AddrFrom4([4]byte{10, 0, 0, byte(10 + len(d.rows))}), veth: dataplane.HostVethName("eni", r.PodNamespace, r.ContainerID)}
 	if !d.broken {
@@ -465,15 +465,15 @@ func (d *daemon) add(r *local.Request, files []*os.File) *local.Response {
 			make = d.wire
 		}
 		if err := make(r, w, files); err != nil {
-			return &local.Response{Code: ipam.CodeIO, Text: err.Error()}
+			return &ipc.Response{Code: ipam.CodeIO, Text: err.Error()}
 		}
 	}
 	d.rows[r.Attachment()] = w
-	return &local.Response{Address: w.addr, Table: 254, Veth: w.veth}
+	return &ipc.Response{Address: w.addr, Table: 254, Veth: w.veth}
 }
 
 // wire makes the veth pair and sets the pod's end, whose namespace the socket must be in.
-func (d *daemon) wire(r *local.Request, w *row, files []*os.File) error {
+func (d *daemon) wire(r *ipc.Request, w *row, files []*os.File) error {
 	netnsFile, rtnetlink := files[0], files[1]
 	in, err := unix.IoctlRetInt(int(rtnetlink.Fd()), unix.SIOCGSKNS)
 	if err != nil {
@@ -531,7 +531,7 @@ func configure(pod *netlink.Handle, name string, addr netip.Addr) error {
 	)
 }
 
-func (d *daemon) del(a local.Attachment) {
+func (d *daemon) del(a ipc.Attachment) {
 	w := d.rows[a]
 	if w == nil {
 		return

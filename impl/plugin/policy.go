@@ -6,28 +6,27 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/enilab/enilab/impl/intent"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/impl/local"
-	"github.com/enilab/enilab/impl/npa"
+	"github.com/enilab/enilab/impl/ipc"
+	"github.com/enilab/enilab/impl/netpolicy"
 )
 
 // enforce has the network policy agent, where there is one, put the pod's policies in force before the pod runs.
-func (v *verb) enforce(r *local.Response) error {
+func (v *verb) enforce(r *ipc.Response) error {
 	if r.PolicyMode == "" || v.pod.Name == "" {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), v.conf.Timeout)
 	defer cancel()
 	began := time.Now()
-	err := npa.Enforce(ctx, v.agent(), r.PolicyMode, v.pod)
+	err := netpolicy.Enforce(ctx, v.agent(), r.PolicyMode, v.pod)
 	v.log.Debug("policies", "mode", r.PolicyMode, "took", time.Since(began).String(), "error", err)
 	switch {
-	case errors.Is(err, npa.ErrAbsent) && r.PolicyMode == npa.Strict: // fail closed: default deny is what strict is for
+	case errors.Is(err, netpolicy.ErrAbsent) && r.PolicyMode == netpolicy.Strict: // fail closed: default deny is what strict is for
 		return errorf(ipam.CodeTryAgain, "%s: NETWORK_POLICY_ENFORCING_MODE is strict, and no network policy agent listens at %s: the pod would run without its policies; start the agent, or choose standard", v, v.agent())
-	case errors.Is(err, npa.ErrAbsent):
+	case errors.Is(err, netpolicy.ErrAbsent):
 		return nil
-	case errors.Is(err, npa.ErrNobody):
+	case errors.Is(err, netpolicy.ErrNobody):
 		return errorf(ipam.CodeTryAgain, "%s: %v: it starts again, or it is gone and has left its socket, which then has to be removed; try again", v, err)
 	case err != nil:
 		return errorf(ipam.CodeTryAgain, "%s: %v; try again", v, err)
@@ -36,17 +35,17 @@ func (v *verb) enforce(r *local.Response) error {
 }
 
 // forget tells the agent that the pod is gone. Where it cannot be told now, the daemon does it: the DEL has succeeded (rule F).
-func (v *verb) forget(r *local.Response) error {
+func (v *verb) forget(r *ipc.Response) error {
 	if r.PolicyMode == "" || v.pod.Name == "" {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), v.conf.Timeout)
 	defer cancel()
-	err := npa.Forget(ctx, v.agent(), v.pod)
-	if err == nil || errors.Is(err, npa.ErrAbsent) {
+	err := netpolicy.Forget(ctx, v.agent(), v.pod)
+	if err == nil || errors.Is(err, netpolicy.ErrAbsent) {
 		return nil
 	}
-	if noted := intent.Write(v.intents(), v.intent()); noted != nil {
+	if noted := ipc.WriteIntent(v.intents(), v.intent()); noted != nil {
 		return errorf(ipam.CodeTryAgain, "%s: %v, and ipamd could not be left a note to say that the pod is gone: %v; try again", v, err, noted)
 	}
 	v.log.Warn("noted for ipamd: the network policy agent has to hear that the pod is gone", "folder", v.intents(), "error", err.Error())
@@ -54,4 +53,4 @@ func (v *verb) forget(r *local.Response) error {
 }
 
 // agent is the network policy agent's socket, beside the daemon's.
-func (v *verb) agent() string { return filepath.Join(v.conf.StateDir, npa.Name) }
+func (v *verb) agent() string { return filepath.Join(v.conf.StateDir, netpolicy.Name) }

@@ -9,10 +9,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/enilab/enilab/impl/intent"
-	"github.com/enilab/enilab/impl/local"
-	"github.com/enilab/enilab/impl/npa"
-	"github.com/enilab/enilab/impl/npa/npatest"
+	"github.com/enilab/enilab/impl/ipc"
+	"github.com/enilab/enilab/impl/netpolicy"
+	"github.com/enilab/enilab/impl/netpolicy/netpolicytest"
 )
 
 // policed is a node whose daemon says that an agent has to hear of its pods, in that mode.
@@ -20,7 +19,7 @@ func policed(t *testing.T, mode string) *node {
 	t.Helper()
 	n := newNode(t)
 	n.daemon.set(func(d *daemon) {
-		d.change = func(r *local.Response) {
+		d.change = func(r *ipc.Response) {
 			if r.Code == 0 {
 				r.PolicyMode = mode
 			}
@@ -29,12 +28,12 @@ func policed(t *testing.T, mode string) *node {
 	return n
 }
 
-func (n *node) agent() string { return filepath.Join(n.dir, npa.Name) }
+func (n *node) agent() string { return filepath.Join(n.dir, netpolicy.Name) }
 
 // noted are the DELs that the daemon is to finish.
 func (n *node) noted() int {
 	n.t.Helper()
-	list, bad, err := intent.Read(filepath.Join(n.dir, filepath.Base(intent.Dir)))
+	list, bad, err := ipc.ReadIntents(filepath.Join(n.dir, filepath.Base(ipc.IntentDir)))
 	if err != nil || len(bad) > 0 {
 		n.t.Fatal(bad, err)
 	}
@@ -54,11 +53,11 @@ func deadSocket(t *testing.T, path string) {
 
 // TestPolicies: the agent hears of a pod when its interface is there and before ADD succeeds, and after DEL has taken the interface away.
 func TestPolicies(t *testing.T) {
-	for _, mode := range []string{npa.Standard, npa.Strict} {
+	for _, mode := range []string{netpolicy.Standard, netpolicy.Strict} {
 		n := policed(t, mode)
 		var seen []int // attachments of the daemon when the agent was called
-		a := npatest.Start(t, n.agent())
-		a.Answer(func(context.Context, npatest.Call) (bool, error) {
+		a := netpolicytest.Start(t, n.agent())
+		a.Answer(func(context.Context, netpolicytest.Call) (bool, error) {
 			seen = append(seen, n.daemon.holds())
 			return true, nil
 		})
@@ -67,7 +66,7 @@ func TestPolicies(t *testing.T) {
 		c.verb = "DEL"
 		n.ok(c)
 		n.ok(c) // it may have been told only half the first time
-		want := []npatest.Call{{Method: "EnforceNpToPod", Name: "web-0", Namespace: "default", Mode: mode, Interfaces: 1},
+		want := []netpolicytest.Call{{Method: "EnforceNpToPod", Name: "web-0", Namespace: "default", Mode: mode, Interfaces: 1},
 			{Method: "DeletePodNp", Name: "web-0", Namespace: "default"}, {Method: "DeletePodNp", Name: "web-0", Namespace: "default"}}
 		if got := a.Calls(); !slices.Equal(got, want) || !slices.Equal(seen, []int{1, 0, 0}) {
 			t.Errorf("the agent was told %+v while the daemon had %v attachments", got, seen)
@@ -82,7 +81,7 @@ func TestPolicies(t *testing.T) {
 // standard; in mode strict none does, nothing of it is left, and it starts once there is an agent.
 func TestNoPolicies(t *testing.T) {
 	n := newNode(t)
-	a := npatest.Start(t, n.agent())
+	a := netpolicytest.Start(t, n.agent())
 	c := of("ADD", pod(t))
 	n.result(c)
 	c.verb = "DEL"
@@ -90,10 +89,10 @@ func TestNoPolicies(t *testing.T) {
 	if got := a.Calls(); len(got) > 0 {
 		t.Errorf("without a mode the agent was told %+v", got)
 	}
-	for _, mode := range []string{npa.Standard, npa.Strict} {
+	for _, mode := range []string{netpolicy.Standard, netpolicy.Strict} {
 		n := policed(t, mode)
 		c := of("ADD", pod(t))
-		if mode == npa.Strict {
+		if mode == netpolicy.Strict {
 			n.fails(c, 11, "no network policy agent listens")
 			if held := n.daemon.holds(); held != 0 {
 				t.Errorf("%d attachments are left of a pod that must not start", held)
@@ -106,7 +105,7 @@ func TestNoPolicies(t *testing.T) {
 		if n.noted() != 0 {
 			t.Error("a DEL was noted for an agent that is not there")
 		}
-		a := npatest.Start(t, n.agent())
+		a := netpolicytest.Start(t, n.agent())
 		c = of("ADD", pod(t))
 		c.args = ""
 		n.result(c)
@@ -120,22 +119,22 @@ func TestNoPolicies(t *testing.T) {
 
 // TestPoliciesRefused: a pod whose policies are not in force does not run, and nothing of it is left; one that runs already is left alone.
 func TestPoliciesRefused(t *testing.T) {
-	n := policed(t, npa.Standard)
-	a := npatest.Start(t, n.agent())
+	n := policed(t, netpolicy.Standard)
+	a := netpolicytest.Start(t, n.agent())
 	c := of("ADD", pod(t))
 	for _, no := range []struct {
 		ok  bool
 		err error
 	}{{false, nil}, {true, errors.New("failed to load progs: Link not found")}} {
-		a.Answer(func(context.Context, npatest.Call) (bool, error) { return no.ok, no.err })
+		a.Answer(func(context.Context, netpolicytest.Call) (bool, error) { return no.ok, no.err })
 		n.fails(c, 11, "network policy agent", "try again")
 		if n.daemon.holds() != 0 {
 			t.Error("the address was not given back")
 		}
 	}
-	a.Answer(func(context.Context, npatest.Call) (bool, error) { return true, nil })
+	a.Answer(func(context.Context, netpolicytest.Call) (bool, error) { return true, nil })
 	n.result(c)
-	a.Answer(func(context.Context, npatest.Call) (bool, error) { return false, nil })
+	a.Answer(func(context.Context, netpolicytest.Call) (bool, error) { return false, nil })
 	n.fails(c, 11, "network policy agent")
 	if n.daemon.holds() != 1 {
 		t.Error("a living pod's address was given back because its ADD was repeated")
@@ -157,7 +156,7 @@ func TestPoliciesForgotten(t *testing.T) {
 		noted int
 	}{
 		"it fails": {func(t *testing.T, n *node) {
-			npatest.Start(t, n.agent()).Answer(func(context.Context, npatest.Call) (bool, error) { return false, errors.New("no such map") })
+			netpolicytest.Start(t, n.agent()).Answer(func(context.Context, netpolicytest.Call) (bool, error) { return false, errors.New("no such map") })
 		}, 0}, // it tries no second time either
 		"it is dead":    {func(t *testing.T, n *node) { deadSocket(t, n.agent()) }, 1},
 		"it is no gRPC": {func(t *testing.T, n *node) { nonsense(t, n.agent()) }, 1},
@@ -169,12 +168,12 @@ func TestPoliciesForgotten(t *testing.T) {
 			t.Cleanup(func() { l.Close() })
 		}, 1},
 		"it hangs later": {func(t *testing.T, n *node) {
-			npatest.Start(t, n.agent()).Answer(func(ctx context.Context, _ npatest.Call) (bool, error) { <-ctx.Done(); return true, nil })
+			netpolicytest.Start(t, n.agent()).Answer(func(ctx context.Context, _ netpolicytest.Call) (bool, error) { <-ctx.Done(); return true, nil })
 		}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n := policed(t, npa.Standard)
+			n := policed(t, netpolicy.Standard)
 			add := of("ADD", pod(t))
 			n.result(add)
 			c.agent(t, n)
@@ -188,9 +187,9 @@ func TestPoliciesForgotten(t *testing.T) {
 	}
 	t.Run("nor can it be noted", func(t *testing.T) {
 		t.Parallel()
-		n := policed(t, npa.Standard)
+		n := policed(t, netpolicy.Standard)
 		deadSocket(t, n.agent())
-		if err := os.WriteFile(filepath.Join(n.dir, filepath.Base(intent.Dir)), nil, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(n.dir, filepath.Base(ipc.IntentDir)), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		n.fails(of("DEL", ""), 11, "could not be left a note", "try again")

@@ -8,7 +8,7 @@ import (
 	types100 "github.com/containernetworking/cni/pkg/types/100"
 	"github.com/containernetworking/cni/pkg/version"
 
-	"github.com/enilab/enilab/impl/local"
+	"github.com/enilab/enilab/impl/ipc"
 )
 
 // prevResult is the result of the plugin before this one in the list, or of the ADD that a CHECK is about; nil when there
@@ -42,7 +42,7 @@ func (v *verb) prevResult() (*types100.Result, error) {
 
 // result is what ADD made: the host's end, the pod's end and the address on it. Like amazon-vpc-cni-k8s it names no routes: they
 // are part of the datapath and not of what a runtime or a chained plugin may want to change.
-func (v *verb) result(r *local.Response, made *link) *types100.Result {
+func (v *verb) result(r *ipc.Response, made *link) *types100.Result {
 	out := &types100.Result{CNIVersion: types100.ImplementedSpecVersion}
 	if r.Veth != "" {
 		out.Interfaces = append(out.Interfaces, v.hostEnd(r))
@@ -57,7 +57,7 @@ func (v *verb) result(r *local.Response, made *link) *types100.Result {
 }
 
 // hostEnd is the host's end; its MAC is read from the kernel where the daemon does not say it.
-func (v *verb) hostEnd(r *local.Response) *types100.Interface {
+func (v *verb) hostEnd(r *ipc.Response) *types100.Interface {
 	i := &types100.Interface{Name: r.Veth, Mac: r.HostMAC}
 	s, err := dialRoute()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/containernetworking/cni/pkg/types"
 
 	"github.com/enilab/enilab/impl/clock"
-	"github.com/enilab/enilab/impl/local"
+	"github.com/enilab/enilab/impl/ipc"
 )
 
 // statusTimeout keeps STATUS within a second: go-cni calls it under a lock, and a STATUS that hangs blocks the runtime.
@@ -20,7 +20,7 @@ const unreachable = time.Minute
 
 // status says whether the network is available.
 func (p *program) status(args *skel.CmdArgs) error {
-	v, err := p.begin(local.Status, args)
+	v, err := p.begin(ipc.Status, args)
 	if err == nil {
 		err = v.status()
 	}
@@ -48,14 +48,14 @@ func (v *verb) status() error {
 }
 
 // asked calls the daemon within STATUS's own patience.
-func (v *verb) asked() (*local.Response, error) {
-	c, err := local.Dial(v.conf.Socket, statusTimeout/2)
+func (v *verb) asked() (*ipc.Response, error) {
+	c, err := ipc.Dial(v.conf.Socket, statusTimeout/2)
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
-	r, err := c.Call(&local.Request{
-		Version: v.conf.Protocol, Verb: local.Status, Network: v.conf.Name, TimeoutMS: statusTimeout.Milliseconds(),
+	r, err := c.Call(&ipc.Request{
+		Version: v.conf.Protocol, Verb: ipc.Status, Network: v.conf.Name, TimeoutMS: statusTimeout.Milliseconds(),
 	}, statusTimeout)
 	if err == nil {
 		v.contact().reached(r.Ready && r.Code == 0)
@@ -64,7 +64,7 @@ func (v *verb) asked() (*local.Response, error) {
 }
 
 // reasons is why the daemon cannot take pods, in its own words.
-func reasons(r *local.Response) string {
+func reasons(r *ipc.Response) string {
 	switch {
 	case len(r.Reasons) > 0:
 		return strings.Join(r.Reasons, "; ")

@@ -20,7 +20,7 @@ import (
 
 	"github.com/enilab/enilab/impl/conflist"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/impl/local"
+	"github.com/enilab/enilab/impl/ipc"
 )
 
 // TestCompare: a warning is written for what the conflist says and ipamd does otherwise, and for nothing else.
@@ -40,7 +40,7 @@ func TestCompare(t *testing.T) {
 		var b bytes.Buffer
 		v := &verb{log: newLog(&b, "nonsense")}
 		v.conf.VethPrefix, v.conf.MTU = c.prefix, c.mtu
-		v.compare(&local.Response{Veth: c.veth}, &link{mtu: c.made})
+		v.compare(&ipc.Response{Veth: c.veth}, &link{mtu: c.made})
 		if n := strings.Count(b.String(), "WARN"); n != c.warns {
 			t.Errorf("%+v: %d warnings\n%s", c, n, &b)
 		}

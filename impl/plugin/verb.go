@@ -13,7 +13,7 @@ import (
 	"github.com/containernetworking/cni/pkg/types"
 
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/impl/local"
+	"github.com/enilab/enilab/impl/ipc"
 )
 
 // verb is one ADD, DEL, CHECK, GC or STATUS.
@@ -74,7 +74,7 @@ func (v *verb) String() string {
 }
 
 // ask is the one call of the daemon. An error means that there is no answer (see again). A daemon that refuses is an answer.
-func (v *verb) ask(r *local.Request, timeout time.Duration, files ...*os.File) (*local.Response, error) {
+func (v *verb) ask(r *ipc.Request, timeout time.Duration, files ...*os.File) (*ipc.Response, error) {
 	r.Version, r.Verb = v.conf.Protocol, v.name
 	r.Network, r.ContainerID, r.IfName = v.att.Network, v.att.ContainerID, v.att.IfName
 	r.PodNamespace, r.PodName, r.PodUID = v.pod.Namespace, v.pod.Name, v.pod.UID
@@ -84,12 +84,12 @@ func (v *verb) ask(r *local.Request, timeout time.Duration, files ...*os.File) (
 		return nil, err
 	}
 	v.log.Debug("answer", "verb", r.Verb, "code", res.Code, "text", res.Text, "version", res.Version, "address", res.Address, "veth", res.Veth)
-	v.contact().reached(res.Code == 0 && (res.Ready || v.name == local.Add))
+	v.contact().reached(res.Code == 0 && (res.Ready || v.name == ipc.Add))
 	return res, nil
 }
 
-func call(socket string, r *local.Request, timeout time.Duration, files []*os.File) (*local.Response, error) {
-	c, err := local.Dial(socket, timeout)
+func call(socket string, r *ipc.Request, timeout time.Duration, files []*os.File) (*ipc.Response, error) {
+	c, err := ipc.Dial(socket, timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (v *verb) again(err error) error {
 }
 
 // refused is the daemon's error; nil when it has none.
-func (v *verb) refused(r *local.Response) error {
+func (v *verb) refused(r *ipc.Response) error {
 	if r.Code == 0 {
 		return nil
 	}

@@ -27,8 +27,8 @@ var bad = []struct{ name, pkg, src, want string }{
 
 	// Layers.
 	{"impl knows a fake", "impl/ipam", `import _ "github.com/enilab/enilab/fakes/ec2"`, "layers: impl/ipam imports fakes/ec2; what runs in production"},
-	{"impl knows a world", "impl/agent", `import _ "github.com/enilab/enilab/sim/virtual"`, "impl/agent imports sim/virtual; what runs in production"},
-	{"impl knows a command", "impl/agent", `import _ "github.com/enilab/enilab/cmd/enilab"`, "impl/agent imports cmd/enilab; what runs in production"},
+	{"impl knows a world", "impl/daemon", `import _ "github.com/enilab/enilab/sim/virtual"`, "impl/daemon imports sim/virtual; what runs in production"},
+	{"impl knows a command", "impl/daemon", `import _ "github.com/enilab/enilab/cmd/enilab"`, "impl/daemon imports cmd/enilab; what runs in production"},
 	{"a fake knows the sim", "fakes/cri", `import _ "github.com/enilab/enilab/sim"`, "fakes/cri imports sim; a model knows nothing"},
 	{"a server knows the sim", "fakes/ec2/server", `import _ "github.com/enilab/enilab/sim/judge"`, "fakes/ec2/server imports sim/judge; a model knows nothing"},
 	{"a fake knows the core", "fakes/cri", `import _ "github.com/enilab/enilab/impl/ipam"`, "fakes/cri imports impl/ipam; a model that knew the core"},

@@ -6,7 +6,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/enilab/enilab/impl/agent"
+	"github.com/enilab/enilab/impl/daemon"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/mutants"
 )
@@ -22,27 +22,27 @@ func PlayDaemon(args []string) int {
 		fmt.Fprintf(os.Stderr, "play: unknown mutant %q; enilab mutants lists them\n", args[0])
 		return 2
 	}
-	return agent.Main(args[1:], partsOf(&m))
+	return daemon.Main(args[1:], partsOf(&m))
 }
 
 // partsOf is what the mutant puts in the place of the daemon's own.
-func partsOf(m *mutants.Mutant) agent.Parts {
-	p := agent.Parts{Policy: ipam.Sound(), PolicyName: m.Name, Input: m.Input, Effects: m.Effects, Plan: m.Plan}
+func partsOf(m *mutants.Mutant) daemon.Parts {
+	p := daemon.Parts{Policy: ipam.Sound(), PolicyName: m.Name, Input: m.Input, Effects: m.Effects, Plan: m.Plan}
 	if m.Policy != nil {
 		m.Policy(p.Policy)
 	}
 	if m.Shell&(mutants.AckEarly|mutants.DropSaves|mutants.RefuseOtherVersions) != 0 {
-		p.Store = func(s agent.Store) agent.Store { return &badStore{Store: s, shell: m.Shell} }
+		p.Store = func(s daemon.Store) daemon.Store { return &badStore{Store: s, shell: m.Shell} }
 	}
 	if m.Shell&mutants.RetryCalls != 0 {
-		p.Cloud = func(c agent.Cloud) agent.Cloud { return retryingCloud{c} }
+		p.Cloud = func(c daemon.Cloud) daemon.Cloud { return retryingCloud{c} }
 	}
 	return p
 }
 
 // badStore is a store with a mistake.
 type badStore struct {
-	agent.Store
+	daemon.Store
 	shell mutants.Shell
 	last  chan struct{} // closed when the Commit before is done (AckEarly)
 }
@@ -85,7 +85,7 @@ func (s *badStore) Commit(saves []*ipam.Save) error {
 }
 
 // retryingCloud repeats what EC2 refuses by itself, as an SDK does by default.
-type retryingCloud struct{ agent.Cloud }
+type retryingCloud struct{ daemon.Cloud }
 
 // sdkAttempts is how often: until it works, or nearly.
 const sdkAttempts = 1000

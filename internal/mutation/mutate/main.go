@@ -218,7 +218,7 @@ func (r *run) judge(ctx context.Context) error {
 func packageOf(c *mutation.Candidate) string { return filepath.ToSlash(filepath.Dir(c.File)) }
 
 // distant are tests of other packages that are asked, the quickest first.
-var distant = []string{"impl/ipam", "internal/kernelcheck", "scenarios", "impl/plugin", "impl/agent"}
+var distant = []string{"impl/ipam", "internal/kernelcheck", "scenarios", "impl/plugin", "impl/daemon"}
 
 // further are the distant tests that a package's changes meet when its own have not noticed: the first of the table that is a folder above.
 func further(p string) []string {
@@ -227,13 +227,13 @@ func further(p string) []string {
 		tests []string
 	}{
 		{"impl/ipam", []string{"scenarios"}},
-		{"impl/dataplane/linux", []string{"internal/kernelcheck", "impl/plugin", "impl/agent"}},
+		{"impl/dataplane/linux", []string{"internal/kernelcheck", "impl/plugin", "impl/daemon"}},
 		{"impl/dataplane", []string{"impl/ipam", "internal/kernelcheck", "scenarios"}},
 		{"impl/plugin", nil},
 		{"impl/deploy", nil},
-		{"impl/agent", []string{"impl/plugin"}},
-		{"impl/clock", []string{"impl/agent"}},
-		{"impl", []string{"impl/plugin", "impl/agent"}},
+		{"impl/daemon", []string{"impl/plugin"}},
+		{"impl/clock", []string{"impl/daemon"}},
+		{"impl", []string{"impl/plugin", "impl/daemon"}},
 	} {
 		if p == t.below || strings.HasPrefix(p, t.below+"/") {
 			return t.tests

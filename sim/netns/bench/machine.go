@@ -24,7 +24,7 @@ import (
 	"github.com/enilab/enilab/fakes/kube"
 	kubeserver "github.com/enilab/enilab/fakes/kube/server"
 	"github.com/enilab/enilab/impl/conflist"
-	"github.com/enilab/enilab/impl/local"
+	"github.com/enilab/enilab/impl/ipc"
 	"github.com/enilab/enilab/sim/netns"
 	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/sim/vpc"
@@ -293,12 +293,12 @@ const startPatience = time.Minute
 
 // status is why the daemon does not serve. A daemon that starts again is ready long before that, so as not to have the node tainted.
 func (m *machine) status() error {
-	c, err := local.Dial(m.box.Root()+local.Socket, time.Second)
+	c, err := ipc.Dial(m.box.Root()+ipc.Socket, time.Second)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	r, err := c.Call(&local.Request{Version: 2, Verb: local.Status, Network: conflist.Network}, time.Second)
+	r, err := c.Call(&ipc.Request{Version: 2, Verb: ipc.Status, Network: conflist.Network}, time.Second)
 	switch {
 	case err != nil:
 		return err

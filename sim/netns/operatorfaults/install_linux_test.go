@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/fakes/cri"
-	"github.com/enilab/enilab/impl/local"
-	"github.com/enilab/enilab/impl/npa"
-	"github.com/enilab/enilab/impl/npa/npatest"
+	"github.com/enilab/enilab/impl/ipc"
+	"github.com/enilab/enilab/impl/netpolicy"
+	"github.com/enilab/enilab/impl/netpolicy/netpolicytest"
 	"github.com/enilab/enilab/sim/netns/node"
 )
 
@@ -117,12 +117,14 @@ func TestPolicyAgent(t *testing.T) {
 		t.Errorf("ADD without an agent: code %d: %s", e.Code, e.Text)
 	}
 	m.must(m.box.RemoveNetns(before.inode))
-	socket := m.box.Root() + node.RunDir + "/" + npa.Name
-	a := npatest.Start(t, socket)
+	socket := m.box.Root() + node.RunDir + "/" + netpolicy.Name
+	a := netpolicytest.Start(t, socket)
 	m.until("STATUS has nothing to say", func() bool { return len(m.status().Reasons) == 0 })
 	p := m.add("a")
 	m.answer(p)
-	a.Answer(func(context.Context, npatest.Call) (bool, error) { return false, errors.New("failed to load progs") })
+	a.Answer(func(context.Context, netpolicytest.Call) (bool, error) {
+		return false, errors.New("failed to load progs")
+	})
 	b := m.sandbox("b")
 	if e := m.run(runOf(cri.ADD, b)); e.Code != 11 || !hasAll(e.Text, []string{"network policy agent at", "failed to load progs"}) {
 		t.Errorf("ADD: code %d: %s", e.Code, e.Text)
@@ -138,14 +140,14 @@ func TestPolicyAgent(t *testing.T) {
 	m.must(l.Close())
 	m.del(p)
 	m.logs("the network policy agent was not told of a pod's end", "default/a")
-	if r, err := m.call(&local.Request{Verb: local.Status}); err != nil || !r.Ready {
+	if r, err := m.call(&ipc.Request{Verb: ipc.Status}); err != nil || !r.Ready {
 		t.Errorf("STATUS: %+v, %v", r, err)
 	}
 	m.must(os.Remove(socket))
-	c := npatest.Start(t, socket)
+	c := netpolicytest.Start(t, socket)
 	m.passes(40 * time.Second)
 	m.until("the agent that has come again has heard of the pod", func() bool {
 		calls := c.Calls()
-		return len(calls) == 1 && calls[0] == npatest.Call{Method: "DeletePodNp", Name: "a", Namespace: "default"}
+		return len(calls) == 1 && calls[0] == netpolicytest.Call{Method: "DeletePodNp", Name: "a", Namespace: "default"}
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/enilab/enilab/impl/agent"
+	"github.com/enilab/enilab/impl/daemon"
 )
 
 // TestNoTrouble: the machine of these tests works.
@@ -37,7 +37,7 @@ func TestAsk(t *testing.T) {
 	if code, out := m.raw("/app/ipamd status"); code != 0 || out != "ready" {
 		t.Errorf("status: exit code %d: %s", code, out)
 	}
-	var v agent.Inspection
+	var v daemon.Inspection
 	if _, out := m.raw("/app/ipamd view"); json.Unmarshal([]byte(out), &v) != nil || v.View.Assigned != 1 || len(v.Rows) == 0 {
 		t.Errorf("view: %s", out)
 	}

@@ -25,10 +25,10 @@ import (
 	"github.com/enilab/enilab/fakes/ec2"
 	ec2server "github.com/enilab/enilab/fakes/ec2/server"
 	imdsserver "github.com/enilab/enilab/fakes/imds/server"
-	"github.com/enilab/enilab/impl/agent"
 	"github.com/enilab/enilab/impl/clock"
 	"github.com/enilab/enilab/impl/conflist"
-	"github.com/enilab/enilab/impl/local"
+	"github.com/enilab/enilab/impl/daemon"
+	"github.com/enilab/enilab/impl/ipc"
 	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/sim/vpc"
 )
@@ -485,8 +485,8 @@ func (m *machine) up() {
 }
 
 // call asks the daemon on its socket.
-func (m *machine) call(q *local.Request) (*local.Response, error) {
-	c, err := local.Dial(m.box.Root()+socketPath, time.Second)
+func (m *machine) call(q *ipc.Request) (*ipc.Response, error) {
+	c, err := ipc.Dial(m.box.Root()+socketPath, time.Second)
 	if err != nil {
 		return nil, err
 	}
@@ -495,10 +495,10 @@ func (m *machine) call(q *local.Request) (*local.Response, error) {
 }
 
 // status is what the daemon says of itself, once it listens.
-func (m *machine) status() (out *local.Response) {
+func (m *machine) status() (out *ipc.Response) {
 	m.t.Helper()
 	m.until("the daemon answers STATUS", func() (ok bool) {
-		r, err := m.call(&local.Request{Verb: local.Status})
+		r, err := m.call(&ipc.Request{Verb: ipc.Status})
 		out = r
 		return err == nil
 	})
@@ -506,12 +506,12 @@ func (m *machine) status() (out *local.Response) {
 }
 
 // view is what the daemon shows.
-func (m *machine) view() (v agent.Inspection) {
+func (m *machine) view() (v daemon.Inspection) {
 	m.t.Helper()
-	var r *local.Response
+	var r *ipc.Response
 	m.until("the daemon answers view", func() bool {
 		var err error
-		r, err = m.call(&local.Request{Verb: local.View})
+		r, err = m.call(&ipc.Request{Verb: ipc.View})
 		return err == nil
 	})
 	m.must(json.Unmarshal(r.Body, &v))
@@ -573,7 +573,7 @@ func (m *machine) serves() {
 	m.t.Helper()
 	m.until("the daemon is ready", func() bool {
 		m.up()
-		r, err := m.call(&local.Request{Verb: local.Status})
+		r, err := m.call(&ipc.Request{Verb: ipc.Status})
 		if err != nil || !r.Ready || !m.view().View.Serving {
 			m.passes(250 * time.Millisecond)
 			return false

@@ -17,7 +17,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/impl/local"
+	"github.com/enilab/enilab/impl/ipc"
 	"github.com/enilab/enilab/sim/netns/node"
 )
 
@@ -281,7 +281,7 @@ func TestRival(t *testing.T) {
 	m.logs("waits and serves nothing", "another CNI's daemon answers at 127.0.0.1:50051")
 	m.passes(10 * time.Second)
 	m.up()
-	if _, err := m.call(&local.Request{Verb: local.Status}); err == nil {
+	if _, err := m.call(&ipc.Request{Verb: ipc.Status}); err == nil {
 		t.Error("it serves beside another CNI's daemon")
 	}
 	l.Close()

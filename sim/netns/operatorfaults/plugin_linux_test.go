@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/fakes/cri"
-	"github.com/enilab/enilab/impl/intent"
+	"github.com/enilab/enilab/impl/ipc"
 	"github.com/enilab/enilab/sim/netns/node"
 )
 
@@ -164,7 +164,7 @@ func TestDaemonThatHangs(t *testing.T) {
 			if took := time.Since(began); took > 10*time.Second {
 				t.Errorf("the four runs took %v", took)
 			}
-			list, bad, err := intent.Read(m.box.Root() + node.RunDir + "/del")
+			list, bad, err := ipc.ReadIntents(m.box.Root() + node.RunDir + "/del")
 			if err != nil || len(bad) > 0 || len(list) != 1 || list[0].Attachment.ContainerID != a.id {
 				t.Errorf("intents: %+v, %v, %v", list, bad, err)
 			}
@@ -175,7 +175,7 @@ func TestDaemonThatHangs(t *testing.T) {
 			m.passes(6 * time.Second)
 			m.serves()
 			m.until("the DEL is done", func() bool {
-				list, _, err := intent.Read(m.box.Root() + node.RunDir + "/del")
+				list, _, err := ipc.ReadIntents(m.box.Root() + node.RunDir + "/del")
 				return err == nil && len(list) == 0
 			})
 			m.assigned(b)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/impl/local"
+	"github.com/enilab/enilab/impl/ipc"
 )
 
 // process is the daemon's, as this process sees it.
@@ -100,14 +100,14 @@ func TestManyLongLists(t *testing.T) {
 	m.start(fmt.Sprint("GOMEMLIMIT=", 32<<20/10*8)) // what it takes of the container's limit, where there is one
 	m.serves()
 	there := m.add("there")
-	q := &local.Request{Verb: local.GC, Network: "aws-cni", Valid: []local.Attachment{{ContainerID: there.id, IfName: "eth0"}}}
+	q := &ipc.Request{Verb: ipc.GC, Network: "aws-cni", Valid: []ipc.Attachment{{ContainerID: there.id, IfName: "eth0"}}}
 	for i := range 8000 {
-		q.Valid = append(q.Valid, local.Attachment{ContainerID: fmt.Sprintf("%064x", i), IfName: "eth0"})
+		q.Valid = append(q.Valid, ipc.Attachment{ContainerID: fmt.Sprintf("%064x", i), IfName: "eth0"})
 	}
 	var wait sync.WaitGroup
 	for range 80 {
 		wait.Go(func() {
-			c, err := local.Dial(m.box.Root()+socketPath, patience)
+			c, err := ipc.Dial(m.box.Root()+socketPath, patience)
 			if err != nil {
 				t.Error(err)
 				return

@@ -9,7 +9,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/fakes/ec2"
-	"github.com/enilab/enilab/impl/local"
+	"github.com/enilab/enilab/impl/ipc"
 )
 
 // refuse answers EC2's way.
@@ -206,7 +206,7 @@ func TestRuntimeAtStart(t *testing.T) {
 	m.sh("mv /run/containerd/away " + criSocket)
 	m.until("nothing is wrong any more", func() bool {
 		m.passes(time.Second)
-		r, err := m.call(&local.Request{Verb: local.Status})
+		r, err := m.call(&ipc.Request{Verb: ipc.Status})
 		return err == nil && len(r.Reasons) == 0
 	})
 	m.answer(a)

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/enilab/enilab/fakes/cri"
-	"github.com/enilab/enilab/impl/local"
+	"github.com/enilab/enilab/impl/ipc"
 )
 
 // TestContradictorySettings: everything that is wrong is said at once, nothing is changed, a DEL ends, and good settings end it.
@@ -54,7 +54,7 @@ func TestContradictorySettings(t *testing.T) {
 func (m *machine) notReadyByDaemon() {
 	m.t.Helper()
 	m.up()
-	if r, err := m.call(&local.Request{Verb: local.Status}); err != nil || r.Ready {
+	if r, err := m.call(&ipc.Request{Verb: ipc.Status}); err != nil || r.Ready {
 		m.t.Errorf("STATUS: %+v, %v", r, err)
 	}
 	if code, text := m.box.Status(); code != 0 {

@@ -46,7 +46,7 @@ const (
 	settleLimit = time.Hour
 	// quietTime is how long nothing may be under way before it has settled: kubelet's garbage collection comes every minute.
 	quietTime = 3 * time.Minute
-	// abandoned is older than what impl/intent takes for the unfinished file of a dead plugin. Files have the machine's time, which does
+	// abandoned is older than what impl/ipc takes for the unfinished file of a dead plugin. Files have the machine's time, which does
 	// not jump.
 	abandoned = time.Hour
 	// slack is how much longer than expected a soak may take to reach its figures.

@@ -1,5 +1,0 @@
-//go:build !linux
-
-package agent
-
-func lacking() string { return "it needs Linux" }

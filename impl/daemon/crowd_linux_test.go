@@ -1,0 +1,118 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/impl/ipc"
+)
+
+// TestSocketRemoved: somebody removes the socket's file, and plugins find the daemon again.
+func TestSocketRemoved(t *testing.T) {
+	r := newRig(t, 2).start().serves()
+	for range 2 {
+		if err := os.Remove(r.socket()); err != nil {
+			t.Fatal(err)
+		}
+		r.eventually("the socket is there again", func() bool { return exists(r.socket()) })
+	}
+	r.add("one")
+	r.del("one")
+	if !strings.Contains(r.log.String(), "somebody has removed the socket") {
+		t.Error("nobody says so")
+	}
+	r.end()
+	if exists(r.socket()) {
+		t.Error("the second socket is left")
+	}
+}
+
+// TestIdleConnections: who connects and says nothing keeps nobody out.
+func TestIdleConnections(t *testing.T) {
+	r := newRig(t, 2).start().serves()
+	for i := range 1500 {
+		c, err := net.Dial("unix", r.socket())
+		for until := time.Now().Add(soon); errors.Is(err, syscall.EAGAIN) && time.Now().Before(until); {
+			c, err = net.Dial("unix", r.socket())
+		}
+		if err != nil {
+			t.Fatalf("connection %d: %v", i, err)
+		}
+		defer c.Close()
+	}
+	r.add("one")
+	r.del("one")
+}
+
+// TestLargeRequests: many long lists at once are read two at a time, and each has an answer.
+func TestLargeRequests(t *testing.T) {
+	r := newRig(t, 2).start().serves()
+	q := &ipc.Request{Verb: ipc.GC, Network: "aws-cni"}
+	for i := range 8000 {
+		q.Valid = append(q.Valid, ipc.Attachment{ContainerID: fmt.Sprintf("%064x", i), IfName: "eth0"})
+	}
+	var wait sync.WaitGroup
+	for range 80 {
+		wait.Go(func() {
+			c, err := ipc.Dial(r.socket(), soon)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			if out, err := c.Call(q, soon); err != nil {
+				t.Error(err)
+			} else if out.Code != 0 && out.Code != ipam.CodeTryAgain {
+				t.Errorf("code %d: %s", out.Code, out.Text)
+			}
+		})
+	}
+	wait.Wait()
+	r.add("one")
+}
+
+// TestWhatPassesIsNoConfiguration: a runtime repeats code 11 and gives up at code 7.
+func TestWhatPassesIsNoConfiguration(t *testing.T) {
+	for _, x := range []struct {
+		err  error
+		code int
+	}{
+		{ipc.ErrNoFiles, ipam.CodeTryAgain},
+		{fmt.Errorf("read: %w", ipc.ErrCrowded), ipam.CodeTryAgain},
+		{&os.SyscallError{Syscall: "dup", Err: syscall.EMFILE}, ipam.CodeTryAgain},
+		{os.ErrDeadlineExceeded, ipam.CodeTryAgain},
+		{io.ErrUnexpectedEOF, ipam.CodeConfig},
+	} {
+		if got := codeOf(x.err); got != x.code {
+			t.Errorf("%v: code %d, want %d", x.err, got, x.code)
+		}
+	}
+}
+
+func TestMemoryLimit(t *testing.T) {
+	if n, limited := memoryLimit([]byte("33554432\n")); !limited || n != 33554432/10*8 {
+		t.Errorf("32 MiB: %d %t", n, limited)
+	}
+	if n, limited := memoryLimit([]byte("max\n")); limited {
+		t.Errorf("no limit: %d", n)
+	}
+}
+
+func TestPrintSettings(t *testing.T) {
+	if code := Main([]string{"--print-settings"}, Parts{}); code != exitOK {
+		t.Errorf("without problems: exit code %d", code)
+	}
+	t.Setenv("WARM_IP_TARGET", "many")
+	if code := Main([]string{"--print-settings"}, Parts{}); code != exitFailed {
+		t.Errorf("with a problem: exit code %d, expected %d", code, exitFailed)
+	}
+}

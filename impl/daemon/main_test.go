@@ -1,0 +1,151 @@
+package daemon
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/enilab/enilab/impl/clock"
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/impl/ipc"
+)
+
+// soon bounds every wait of a test: who has not come by then hangs. What takes its own time does so on a busy machine too, so no test
+// compares what it took with less.
+const soon = 30 * time.Second
+
+// TestSaid: a refusal is a warning, a success is not, and of what only looks nothing is said.
+func TestSaid(t *testing.T) {
+	for _, c := range []struct {
+		verb string
+		code int
+		says string
+	}{{ipc.Add, 0, "level=DEBUG msg=done"}, {ipc.Add, 11, "level=WARN msg=refused"}, {ipc.Del, 5, "level=WARN msg=refused"}, {ipc.View, 0, ""}} {
+		var b bytes.Buffer
+		d := &daemon{log: slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelDebug})), clock: clock.Boot()}
+		d.said(&caller{q: &ipc.Request{Verb: c.verb}}, &ipc.Response{Code: c.code})
+		if got := b.String(); !strings.Contains(got, c.says) || c.says == "" && got != "" {
+			t.Errorf("%v with code %d: expected %q, found %q", c.verb, c.code, c.says, got)
+		}
+	}
+}
+
+// TestNoteIsLogged with the subjects that it has, and no others.
+func TestNoteIsLogged(t *testing.T) {
+	for text, n := range map[string]ipam.Note{
+		"level=WARN msg=eni-missing eni=eni-1":     {Mark: ipam.ENIMissing, Warn: true, ENI: "eni-1"},
+		"level=INFO msg=eni-missing":               {Mark: ipam.ENIMissing},
+		"level=INFO msg=address-missing text=gone": {Mark: ipam.AddressMissing, Text: "gone"},
+	} {
+		var b bytes.Buffer
+		d := &daemon{log: slog.New(slog.NewTextHandler(&b, nil))}
+		d.note(&n)
+		if got := strings.TrimSpace(b.String()); !strings.HasSuffix(got, text) {
+			t.Errorf("expected %q, found %q", text, got)
+		}
+	}
+}
+
+// TestLogGoesTo: standard error, unless it is standard output, and a file besides.
+func TestLogGoesTo(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ipamd.log")
+	for name, want := range map[string]struct {
+		first io.Writer
+		count int
+	}{"": {os.Stderr, 1}, "stderr": {os.Stderr, 1}, "stdout": {os.Stdout, 1}, file: {os.Stderr, 2}} {
+		w, end, err := openLog(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l := w.(*lines); len(l.to) != want.count || l.to[0] != want.first {
+			t.Errorf("%q: the log goes to %v", name, l.to)
+		}
+		end()
+	}
+}
+
+func TestParse(t *testing.T) {
+	var out bytes.Buffer
+	if _, err := parse([]string{"--help"}, &out); !errors.Is(err, flag.ErrHelp) || !strings.Contains(out.String(), "ipamd init") {
+		t.Errorf("help: %v\n%s", err, out.String())
+	}
+	f, err := parse([]string{"--clock", "unix:/a", "--record", "unix:/b", "--record-version", "1"}, io.Discard)
+	if err != nil || f.clock != "unix:/a" || f.record != "unix:/b" || f.recordVersion != 1 {
+		t.Errorf("%+v %v", f, err)
+	}
+	if f, err := parse([]string{"init"}, io.Discard); err != nil || !f.init || f.recordVersion != ipam.Version {
+		t.Errorf("%+v %v", f, err)
+	}
+	for _, verb := range []string{"status", "view", "record"} {
+		if f, err := parse([]string{verb}, io.Discard); err != nil || f.ask != verb {
+			t.Errorf("%s: %+v %v", verb, f, err)
+		}
+	}
+	if f, err := parse([]string{"status", "--probe=liveness"}, io.Discard); err != nil || f.ask != "status" || f.probe != liveness {
+		t.Errorf("%+v %v", f, err)
+	}
+	for _, bad := range [][]string{{"--probe=liveness"}, {"view", "--probe=liveness"}, {"status", "--probe=startup"}, {"serve"}, {"del"}, {"status", "view"}, {"--clock", "/a"}, {"--record-version", "0"}, {"--record-version", "99"}, {"--nothing"}} {
+		if _, err := parse(bad, io.Discard); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}
+
+func TestLogFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "new", "ipamd.log")
+	l, err := openLogFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.size = maxLogFile
+	for range 2 {
+		if _, err := l.Write([]byte("a line\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if data, err := os.ReadFile(name); err != nil || string(data) != "a line\na line\n" || !exists(name+".1") {
+		t.Errorf("%q %v", data, err)
+	}
+}
+
+// slow is a disk that hangs.
+type slow struct{ leave chan struct{} }
+
+func (s slow) Write(b []byte) (int, error) { <-s.leave; return len(b), nil }
+
+// TestLogNeverBlocks: who writes a line does not wait for where it goes.
+func TestLogNeverBlocks(t *testing.T) {
+	s := slow{make(chan struct{})}
+	l := &lines{to: []io.Writer{s}, queue: make(chan []byte, maxLines), done: make(chan struct{})}
+	go l.run()
+	wrote := make(chan error, 1)
+	go func() {
+		for range 2 * maxLines {
+			if _, err := l.Write([]byte("x\n")); err != nil {
+				wrote <- err
+				return
+			}
+		}
+		wrote <- nil
+	}()
+	select {
+	case err := <-wrote:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(soon):
+		t.Fatalf("waited %v for %d lines to be taken while the disk hangs", soon, 2*maxLines)
+	}
+	if l.lost.Load() == 0 {
+		t.Error("nothing was lost, and nothing was read")
+	}
+	close(s.leave)
+	l.close()
+}

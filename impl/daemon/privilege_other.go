@@ -1,0 +1,5 @@
+//go:build !linux
+
+package daemon
+
+func lacking() string { return "it needs Linux" }

@@ -1,0 +1,356 @@
+package daemon
+
+import (
+	"flag"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/impl/ipc"
+)
+
+// TestBadRecords: whatever is in the way, the daemon comes up, says so, sets it aside and frees nothing.
+func TestBadRecords(t *testing.T) {
+	good, err := ipam.EncodeRun(0, 0, []ipam.Row{row("10.0.0.20", "one")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(data string) func(*testing.T, string) {
+		return func(t *testing.T, path string) {
+			if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, make := range map[string]func(*testing.T, string){
+		"truncated":      write(string(good[:len(good)/2])),
+		"empty":          write(""),
+		"foreign":        write("#!/bin/sh\n"),
+		"null":           write("null"),
+		"future version": write(`{"version":"vpc-cni-ipam/9","allocations":[]}`),
+		"no address":     write(`{"version":"vpc-cni-ipam/1","allocations":[{"networkName":"n","containerID":"c","ifName":"i","ipv4":"pod"}]}`),
+		"a directory": func(t *testing.T, path string) {
+			if err := os.MkdirAll(filepath.Join(path, "sub"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"a dangling link": func(t *testing.T, path string) {
+			if err := os.Symlink("nowhere", path); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, 3).start().serves()
+			one := r.add("one").Address
+			r.end()
+			path := filepath.Join(r.c.RunDir, "ipam.json")
+			if err := os.RemoveAll(path); err != nil {
+				t.Fatal(err)
+			}
+			make(t, path)
+			r.record = &buffer{}
+			r.c.Record = r.record
+			r.c.Settings.CoolDown = 100 * time.Millisecond // so long all rest that nobody has
+			r.start().serves()
+			if v := r.view(); v.View.Assigned != 1 || v.Rows[0].Address != one && len(v.Rows) == 1 {
+				t.Errorf("rebuilt: %d assigned", v.View.Assigned)
+			}
+			if again := r.add("one").Address; again != one {
+				t.Errorf("the pod has %v, before %v", again, one)
+			}
+			if !strings.Contains(r.log.String(), "checkpoint-unread") {
+				t.Error("nobody says that a record was unreadable")
+			}
+			if !exists(path + ".bad-1") {
+				t.Errorf("it was not set aside\n%s", r.log)
+			}
+			r.add("two")
+			if rows := r.rows(); len(rows) < 2 {
+				t.Errorf("the new record has %d rows", len(rows))
+			}
+		})
+	}
+}
+
+// TestReadOnlyRecord: a record that can neither be read nor set aside nor written (procfs refuses a rename as a read-only file system
+// does). The daemon is up, frees nothing, refuses ADDs in words that no runtime takes for success, and says why.
+func TestReadOnlyRecord(t *testing.T) {
+	r := newRig(t, 3)
+	r.c.Checkpoint = "/proc/version"
+	r.c.Settings.CoolDown = 100 * time.Millisecond // so long all rest that nobody has
+	r.start().serves()
+	out := r.must(addOf("one"), passed(t)...)
+	if out.Code != ipam.CodeTryAgain || !strings.Contains(out.Text, "/proc/version") || strings.Contains(out.Text, "no such file") {
+		t.Errorf("add: %+v", out)
+	}
+	r.eventually("it says that nothing can be set aside or written", func() bool {
+		return strings.Contains(r.log.String(), "could not be set aside") && strings.Contains(r.log.String(), "the node is impaired")
+	})
+	if out := r.status(); !out.Ready || len(out.Reasons) == 0 {
+		t.Errorf("status: %+v", out)
+	}
+}
+
+func row(address, id string) ipam.Row {
+	return ipam.Row{Address: netip.MustParseAddr(address), State: ipam.Assigned, Att: ipam.Attachment{Network: "aws-cni", ContainerID: id, IfName: "eth0"}}
+}
+
+// TestUpstreamRecord: amazon-vpc-cni-k8s's checkpoint, as 1.23.1 writes it, in a folder without a marker of ours.
+func TestUpstreamRecord(t *testing.T) {
+	r := newRig(t, 3)
+	const theirs = `{"version":"vpc-cni-ipam/1","allocations":[{"networkName":"aws-cni","containerID":"c1","ifName":"eth0","ipv4":"10.0.0.21",` +
+		`"allocationTimestamp":1700000000000000000,"metadata":{"k8sPodNamespace":"default","k8sPodName":"web-0","interfacesCount":1}}]}`
+	if err := os.WriteFile(filepath.Join(r.c.RunDir, "ipam.json"), []byte(theirs), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.start().serves()
+	if said := r.log.String(); !strings.Contains(said, "recovered-from-checkpoint attachment=aws-cni/c1/eth0 address=10.0.0.21") || !strings.Contains(said, "assigned=1 ") {
+		t.Errorf("it did not serve with the pod of their record\n%s", said)
+	}
+	theirPod := func(row ipam.Row) bool {
+		return row.Address.String() == "10.0.0.21" && row.Att.ContainerID == "c1" && row.Pod.Name == "web-0"
+	}
+	if rows := r.view().Rows; !slices.ContainsFunc(rows, theirPod) { // it may cool: nothing of the pod is in this kernel
+		t.Errorf("rows %+v\n%s", rows, r.log)
+	}
+}
+
+func TestReboot(t *testing.T) {
+	r := newRig(t, 3).start().serves()
+	r.add("one")
+	r.end()
+	if rebooted(r.c.RunDir, filepath.Join(r.c.RunDir, "ipam.json"), bootID()) {
+		t.Error("a restart is taken for a reboot")
+	}
+	if !rebooted(r.c.RunDir, filepath.Join(r.c.RunDir, "ipam.json"), "another boot") {
+		t.Error("another boot is taken for a restart")
+	}
+	empty := t.TempDir()
+	if !rebooted(empty, filepath.Join(empty, "ipam.json"), bootID()) {
+		t.Error("an empty tmpfs is taken for a restart")
+	}
+	if err := os.WriteFile(filepath.Join(r.c.RunDir, bootFile), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if rebooted(r.c.RunDir, filepath.Join(r.c.RunDir, "ipam.json"), bootID()) {
+		t.Error("a daemon that was killed while it wrote the marker, or had no room to, is taken for a reboot: its pods' allocations would be dropped")
+	}
+}
+
+// TestGroupCommit: what comes while a write runs is one write.
+func TestGroupCommit(t *testing.T) {
+	r := newRig(t, 40)
+	s := &gatedStore{}
+	r.c.Parts.Store = s.before
+	r.start().serves()
+	r.add("first")
+	gate := make(chan struct{})
+	s.mu.Lock()
+	s.gate, s.sizes = gate, nil
+	s.mu.Unlock()
+	answers := make(chan *ipc.Response, 20)
+	for i := range 20 {
+		files := passed(t)
+		go func() { out, _ := r.call(addOf(fmt.Sprint("pod-", i)), files...); answers <- out }()
+	}
+	r.eventually("20 ADDs are open", func() bool { return r.view().Requests == 20 })
+	close(gate)
+	for range 20 {
+		if out := <-answers; out == nil || out.Code != 0 {
+			t.Fatalf("add: %+v", out)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.sizes) > 3 {
+		t.Errorf("20 ADDs made %d writes: %v", len(s.sizes), s.sizes)
+	}
+	r.end()
+	r.replays()
+}
+
+// TestSaveFails: an ADD whose record cannot be written is refused and leaves nothing.
+func TestSaveFails(t *testing.T) {
+	r := newRig(t, 3)
+	s := &gatedStore{}
+	r.c.Parts.Store = s.before
+	r.start().serves()
+	r.add("one")
+	s.fail(true)
+	out := r.must(addOf("two"), passed(t)...)
+	if out.Code != ipam.CodeTryAgain || !strings.Contains(out.Text, "the disk is full") {
+		t.Errorf("add: %+v", out)
+	}
+	if v := r.view(); v.View.Assigned != 1 || len(v.Reasons) == 0 {
+		t.Errorf("view: %d assigned, reasons %q", v.View.Assigned, v.Reasons)
+	}
+	s.fail(false)
+	r.add("two")
+	if rows := r.rows(); len(rows) < 2 {
+		t.Errorf("rows: %v", rows)
+	}
+	r.end()
+	r.replays()
+}
+
+func TestFileTakesBack(t *testing.T) {
+	f := &file{path: filepath.Join(t.TempDir(), "no", "ipam.json")}
+	if _, _, err := f.Read(); err != nil {
+		t.Fatal(err)
+	}
+	one := row("10.0.0.1", "one")
+	if err := f.Commit([]*ipam.Save{{Seq: 1, Put: []ipam.Row{one}}, {Seq: 2, Drop: []ipam.Key{one.Key()}, Put: []ipam.Row{row("10.0.0.2", "two")}}}); err == nil {
+		t.Fatal("a file in no folder was written")
+	}
+	if len(f.rows) != 0 {
+		t.Errorf("after a failed commit: %v", f.rows)
+	}
+	f.path = filepath.Join(t.TempDir(), "ipam.json")
+	if err := f.Commit([]*ipam.Save{{Seq: 3, Put: []ipam.Row{one}}}); err != nil {
+		t.Fatal(err)
+	}
+	f.path = filepath.Join(t.TempDir(), "no", "ipam.json")
+	changed := one
+	changed.State = ipam.Cooling
+	if err := f.Commit([]*ipam.Save{{Seq: 4, Put: []ipam.Row{changed}}, {Seq: 5, Drop: []ipam.Key{one.Key()}}}); err == nil {
+		t.Fatal("a file in no folder was written")
+	}
+	if got := f.rows[one.Key()]; !reflect.DeepEqual(got, one) {
+		t.Errorf("after a failed commit: %+v, want %+v", got, one)
+	}
+}
+
+func TestManyBadRecords(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "enis.json")
+	for range maxBad + 3 {
+		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f := &file{path: path, kind: ipam.LibStore}
+		if _, _, err := f.Read(); err == nil {
+			t.Fatal("x was read")
+		}
+	}
+	list, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(list) != maxBad {
+		t.Errorf("%d files: %v", len(list), err)
+	}
+}
+
+// FuzzRecords: no file makes the reader panic; what it reads it can write and read again; what it cannot read it sets aside.
+func FuzzRecords(f *testing.F) {
+	one, err := ipam.EncodeRun(0, 0, []ipam.Row{row("10.0.0.20", "one")})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(one, false)
+	f.Add([]byte(`{"version":"vpc-cni-ipam/1","allocations":null}`), false)
+	f.Add([]byte(`{"version":"enilab-intents/1","record":2,"intents":[{"token":"a","stage":"intended"}]}`), true)
+	f.Add([]byte("{"), true)
+	memory := "/dev/shm" // an fsync of a disk takes as long as a hundred inputs
+	if !exists(memory) {
+		memory = ""
+	}
+	f.Fuzz(func(t *testing.T, data []byte, lib bool) {
+		dir, err := os.MkdirTemp(memory, "ipamd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		s := &file{path: filepath.Join(dir, "record.json")}
+		if lib {
+			s.kind = ipam.LibStore
+		}
+		if err := os.WriteFile(s.path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		rows, _, err := s.Read()
+		if err != nil {
+			if len(rows) > 0 || exists(s.path) || !exists(s.path+".bad-1") {
+				t.Fatalf("%d rows beside the error %v; set aside: %v", len(rows), err, exists(s.path+".bad-1"))
+			}
+			return
+		}
+		if err := s.Commit([]*ipam.Save{{Seq: 1}}); err != nil {
+			t.Fatalf("what was read cannot be written: %v", err)
+		}
+		again := &file{path: s.path, kind: s.kind}
+		if more, _, err := again.Read(); err != nil || len(more) != len(rows) {
+			t.Fatalf("what was written cannot be read: %d rows, before %d: %v", len(more), len(rows), err)
+		}
+	})
+}
+
+func BenchmarkCommit(b *testing.B) {
+	f := &file{path: filepath.Join(b.TempDir(), "ipam.json")}
+	if _, _, err := f.Read(); err != nil {
+		b.Fatal(err)
+	}
+	var all ipam.Save
+	for i := range 110 {
+		r := row(netip.AddrFrom4([4]byte{10, 0, 1, byte(i)}).String(), fmt.Sprintf("%064d", i))
+		r.Pod, r.Netns, r.Veth, r.ENI, r.Allocated = ipam.Pod{Namespace: "default", Name: fmt.Sprint("web-", i), UID: "u"}, 4026531840, "eni0123456789a", "eni-1", time.Hour
+		all.Put = append(all.Put, r)
+	}
+	if err := f.Commit([]*ipam.Save{&all}); err != nil {
+		b.Fatal(err)
+	}
+	one := &ipam.Save{Put: all.Put[:1]}
+	b.ResetTimer()
+	for b.Loop() {
+		if err := f.Commit([]*ipam.Save{one}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// TestLines: the file is what ipam.EncodeRun writes.
+func TestLines(t *testing.T) {
+	for _, version := range []int{1, 2} {
+		rows := map[ipam.Key]ipam.Row{}
+		var c lineCache
+		var all []ipam.Row
+		check := func() {
+			t.Helper()
+			want, err := ipam.EncodeRun(version, 1_700_000_000, all)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				got, err := c.encode(version, 1_700_000_000, rows)
+				if err != nil || string(got) != string(want) {
+					t.Fatalf("version %d, %d rows: %v\n got %s\nwant %s", version, len(all), err, got, want)
+				}
+			}
+		}
+		check()
+		for i := range 12 {
+			r := row(fmt.Sprintf("10.0.0.%d", 200-i), fmt.Sprint("c", i))
+			r.Pod, r.Netns, r.Allocated = ipam.Pod{Namespace: "d[]", Name: "p<]&"}, 5, time.Hour
+			if i%3 == 0 {
+				r.State, r.ReleasedAt = ipam.Cooling, 2*time.Hour
+			}
+			if i == 5 {
+				r.Extra = `{"future":[1,{"a":[]}],"metadata":{"more":"x"}}`
+			}
+			rows[r.Key()] = r
+			all = append(all, r)
+			check()
+		}
+	}
+}
+
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "16"); err != nil { // they wait more than they work
+		panic(err)
+	}
+	os.Exit(m.Run())
+}

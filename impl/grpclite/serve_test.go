@@ -1,0 +1,109 @@
+package grpclite
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+)
+
+// TestServe: gRPC's own client, and ours, understand what Serve says.
+func TestServe(t *testing.T) {
+	for name, want := range map[string]Reply{
+		"an answer":        {Message: []byte("yes")},
+		"an empty answer":  {},
+		"an error":         {Code: 9, Text: "50 % of it:\nnonsense, für immer"},
+		"an empty message": {Code: Unimplemented},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := socket(t)
+			l, err := net.Listen("unix", path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			served := make(chan error, 2)
+			go func() {
+				for {
+					c, err := l.Accept()
+					if err != nil {
+						return
+					}
+					_ = c.SetDeadline(time.Now().Add(patience))
+					said := make([]byte, 4)
+					if _, err = c.Read(said); err == nil {
+						err = Serve(c, said, func(method string, message []byte) Reply {
+							if method != "/t.T/M" || string(message) != "really?" {
+								t.Errorf("asked %s %q", method, message)
+							}
+							return want
+						})
+					}
+					served <- err
+					c.Close()
+				}
+			}()
+			check := func(got []byte, code int, text string) {
+				t.Helper()
+				if code != want.Code || code != OK && text != want.Text || code == OK && string(got) != string(want.Message) {
+					t.Errorf("heard %q, code %d, %q", got, code, text)
+				}
+				if err := <-served; err != nil {
+					t.Errorf("served: %v", err)
+				}
+			}
+			g, err := grpc.NewClient("unix:"+path, grpc.WithTransportCredentials(insecure.NewCredentials()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []byte
+			err = g.Invoke(bounded(t), "/t.T/M", []byte("really?"), &got, grpc.ForceCodecV2(plain{}))
+			g.Close()
+			check(got, int(status.Code(err)), status.Convert(err).Message())
+
+			c, err := Dial(bounded(t), path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err = c.Call(bounded(t), "/t.T/M", []byte("really?"))
+			c.Close()
+			text := ""
+			if e, ok := err.(*Error); ok {
+				text = e.Message
+			}
+			check(got, CodeOf(err), text)
+		})
+	}
+}
+
+// TestServeNonsense: what is no call ends the connection, and nobody is asked.
+func TestServeNonsense(t *testing.T) {
+	hello := appendFrame([]byte(preface), frameSettings, 0, 0, nil)
+	call := appendFrame(hello, frameHeaders, flagEndHeaders, 1, nil)
+	for name, said := range map[string][]byte{
+		"another preface":     []byte("PRI * HTTP/3.0\r\n\r\nSM\r\n\r\n"),
+		"an early end":        []byte(preface)[:10],
+		"no question":         hello,
+		"half a message":      appendFrame(call, frameData, flagEndStream, 1, []byte{0, 0, 0, 0, 2, 'a'}),
+		"no message":          appendFrame(hello, frameHeaders, flagEndHeaders|flagEndStream, 1, nil),
+		"a second call":       appendFrame(call, frameHeaders, flagEndHeaders, 3, nil),
+		"headers without end": appendFrame(hello, frameHeaders, 0, 1, nil),
+		"nonsense":            appendFrame(hello, frameHeaders, flagEndHeaders, 1, []byte{0xff, 0xff, 0xff}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := net.Pipe()
+			go func() {
+				_ = a.SetDeadline(time.Now().Add(patience))
+				go func() { _, _ = a.Read(make([]byte, 1024)) }()
+				_, _ = a.Write(said[min(4, len(said)):])
+				a.Close()
+			}()
+			if err := Serve(b, said[:min(4, len(said))], func(string, []byte) Reply { t.Error("somebody was asked"); return Reply{} }); err == nil {
+				t.Error("no error")
+			}
+		})
+	}
+}
