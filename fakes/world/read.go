@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/enilab/enilab/fakes/ec2"
-	"github.com/enilab/enilab/internal/near"
+	"github.com/enilab/enilab/internal/spelling"
 )
 
 // place is where something is written.
@@ -128,7 +128,7 @@ func shortened(s string) string {
 
 // meant is the hint for a word that is not known.
 func meant(word string, known []string) string {
-	if s := near.Suggest(word, known); s != "" {
+	if s := spelling.Suggest(word, known); s != "" {
 		return "did you mean " + s + "?"
 	}
 	if len(known) == 0 {

@@ -9,7 +9,7 @@ import (
 // judged from its first commit.
 var pure = []string{"impl/ipam", "impl/dataplane", "fakes/*", "sim", "sim/judge", "sim/scn", "sim/mutants", "sim/timeline", "sim/actions", "sim/witness", "sim/virtual",
 	"sim/swarm",
-	"internal/near"}
+	"internal/spelling"}
 
 // Pure says whether the package at that path below the module must be pure.
 func Pure(rel string) bool {

@@ -4,11 +4,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/enilab/enilab/internal/near"
+	"github.com/enilab/enilab/internal/spelling"
 )
 
-// Suggest is near.Suggest: the known word nearest to word, "" when none is near.
-func Suggest(word string, known []string) string { return near.Suggest(word, known) }
+// Suggest is spelling.Suggest: the known word nearest to word, "" when none is near.
+func Suggest(word string, known []string) string { return spelling.Suggest(word, known) }
 
 // didYouMean is the hint for an unknown word: the nearest known one, or all of them.
 func didYouMean(word string, known []string) string {

@@ -23,7 +23,7 @@ import (
 
 	"github.com/enilab/enilab/impl/deploy"
 	"github.com/enilab/enilab/impl/deploy/image"
-	"github.com/enilab/enilab/internal/series"
+	"github.com/enilab/enilab/internal/percentiles"
 	"github.com/enilab/enilab/sim/kind"
 )
 
@@ -96,9 +96,9 @@ func run(ctx context.Context, out io.Writer, pods, rounds int) (err error) {
 
 // result is what a plugin's rounds took.
 type result struct {
-	sandbox series.Series // from RunPodSandbox to the CNI result
-	plugin  series.Series // of it, the plugin itself
-	all     series.Series // until the last pod of a round had its result
+	sandbox percentiles.Times // from RunPodSandbox to the CNI result
+	plugin  percentiles.Times // of it, the plugin itself
+	all     percentiles.Times // until the last pod of a round had its result
 }
 
 func report(out io.Writer, pods, rounds int, ours, ptp *result) {
@@ -107,7 +107,7 @@ func report(out io.Writer, pods, rounds int, ours, ptp *result) {
 	fmt.Fprintln(t, "WHAT\tRUNS\tP50\tP99\tPTP P50\tPTP P99\tP50: OURS/PTP\tP99: OURS/PTP")
 	for _, r := range []struct {
 		what string
-		o, p series.Series
+		o, p percentiles.Times
 	}{
 		{"sandbox asked for, to CNI result", ours.sandbox, ptp.sandbox},
 		{"of it, the plugin", ours.plugin, ptp.plugin},

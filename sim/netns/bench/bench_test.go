@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/enilab/enilab/internal/series"
+	"github.com/enilab/enilab/internal/percentiles"
 	"github.com/enilab/enilab/sim/netns"
 )
 
@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 
 func TestTable(t *testing.T) {
 	r := &report{machine: "Machine: a test.", failed: []string{"one thing"}}
-	r.add(row{what: "ADD", asked: "p50 5 ms", ours: series.Series{4 * time.Millisecond}, ptp: series.Series{8 * time.Millisecond}, upstream: "20"})
+	r.add(row{what: "ADD", asked: "p50 5 ms", ours: percentiles.Times{4 * time.Millisecond}, ptp: percentiles.Times{8 * time.Millisecond}, upstream: "20"})
 	r.add(row{what: "memory", asked: "25 MB", memory: [2]int{20000, 10000}, upstream: "58 MB"})
 	r.add(row{what: "burst", counted: true, failed: 3})
 	var out bytes.Buffer
@@ -37,7 +37,7 @@ func TestTable(t *testing.T) {
 func TestBeside(t *testing.T) {
 	turn := func(add time.Duration, memory int) *report {
 		r := &report{}
-		r.add(row{what: "ADD", ours: series.Series{add}})
+		r.add(row{what: "ADD", ours: percentiles.Times{add}})
 		r.add(row{what: "memory", memory: [2]int{memory, memory}})
 		r.add(row{what: "burst", counted: true, failed: 1})
 		return r

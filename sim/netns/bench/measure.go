@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/enilab/enilab/internal/series"
+	"github.com/enilab/enilab/internal/percentiles"
 )
 
 // samples say how often everything is done.
@@ -79,7 +79,7 @@ func (x *bench) steady(ctx context.Context) error {
 }
 
 func (x *bench) startEmpty(ctx context.Context) error {
-	var took series.Series
+	var took percentiles.Times
 	for i := range x.s.starts {
 		if i > 0 {
 			if err := errors.Join(x.m.stop(), x.m.forget()); err != nil {
@@ -114,7 +114,7 @@ func (x *bench) fill(ctx context.Context) error {
 }
 
 func (x *bench) startFull(ctx context.Context) error {
-	var took series.Series
+	var took percentiles.Times
 	for range x.s.starts {
 		if err := x.m.stop(); err != nil {
 			return err
@@ -197,7 +197,7 @@ func (x *bench) churn(ctx context.Context) error {
 }
 
 // addDel is so many ADDs and DELs of ours, in turn.
-func (x *bench) addDel(ctx context.Context, pairs int, pause time.Duration) (map[string]series.Series, error) {
+func (x *bench) addDel(ctx context.Context, pairs int, pause time.Duration) (map[string]percentiles.Times, error) {
 	var batches []batch
 	for i := range pairs {
 		add, err := x.pod(ours, "churn-"+strconv.Itoa(i%10))
@@ -291,7 +291,7 @@ func (x *bench) memory(what string) error {
 }
 
 // drive runs plugins in the node, whose runtime knows the sandboxes, and sorts their times. Failures are counted, and are in no time.
-func (x *bench) drive(ctx context.Context, batches []batch, pause time.Duration) (map[string]series.Series, error) {
+func (x *bench) drive(ctx context.Context, batches []batch, pause time.Duration) (map[string]percentiles.Times, error) {
 	pods := append([]run(nil), x.here...)
 	for _, b := range batches {
 		for _, r := range b.Runs {

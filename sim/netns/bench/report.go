@@ -9,13 +9,13 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/enilab/enilab/internal/series"
+	"github.com/enilab/enilab/internal/percentiles"
 )
 
 // row is one line of the table.
 type row struct {
 	what, asked string
-	ours, ptp   series.Series
+	ours, ptp   percentiles.Times
 	upstream    string // its figures, in milliseconds unless they say otherwise
 	memory      [2]int // RSS and RssAnon in KiB
 	counted     bool   // what counts is how many failed

@@ -1,4 +1,4 @@
-package series
+package percentiles
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 )
 
 func TestNearestRank(t *testing.T) {
-	var s Series
+	var s Times
 	for i := 100; i > 0; i-- {
 		s = append(s, time.Duration(i))
 	}
@@ -16,12 +16,12 @@ func TestNearestRank(t *testing.T) {
 		}
 	}
 	if s[0] != 100 {
-		t.Error("the series has been sorted")
+		t.Error("the times have been sorted")
 	}
-	if got := (Series{7}).P99(); got != 7 {
+	if got := (Times{7}).P99(); got != 7 {
 		t.Errorf("p99 of one run of 7: %d", got)
 	}
-	if got := Series(nil).P50(); got != 0 {
+	if got := Times(nil).P50(); got != 0 {
 		t.Errorf("p50 of no run: %d", got)
 	}
 }

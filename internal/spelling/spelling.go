@@ -1,5 +1,5 @@
-// Package near finds the word that somebody meant.
-package near
+// Package spelling finds the word that somebody meant.
+package spelling
 
 import "strings"
 
