@@ -172,8 +172,8 @@ func (c *checker) line(l *scn.Line) {
 		}
 		c.invariant(s.InvariantPos, s.Invariant)
 	case *scn.Reaches:
-		if !slices.Contains(ipam.Marks(), s.Mark) {
-			c.bad(s.Pos, suggest(s.Mark, ipam.Marks(), "docs/architecture.md says where they come from"), "unknown coverage point %q", s.Mark)
+		if !slices.Contains(ipam.Marks(), s.Point) {
+			c.bad(s.Pos, suggest(s.Point, ipam.Marks(), "docs/architecture.md says where they come from"), "unknown coverage point %q", s.Point)
 		}
 	case *scn.Never:
 		if !c.plan.settles && c.whole {

@@ -419,15 +419,15 @@ func (r *Run) missed() {
 	for i := range r.File.Lines {
 		l := &r.File.Lines[i]
 		m, ok := l.Stmt.(*scn.Reaches)
-		if !ok || !l.Guard.Allows(r.world) || r.World.Reached(m.Mark) {
+		if !ok || !l.Guard.Allows(r.world) || r.World.Reached(m.Point) {
 			continue
 		}
 		if e, ok := r.World.(Excuser); ok {
-			if err := e.Excuse(m.Mark, r.left); err != nil {
+			if err := e.Excuse(m.Point, r.left); err != nil {
 				r.skip(l, err.Error())
 				continue
 			}
 		}
-		r.verdict.Missed = append(r.verdict.Missed, m.Mark)
+		r.verdict.Missed = append(r.verdict.Missed, m.Point)
 	}
 }

@@ -15,11 +15,11 @@ type World interface {
 	Do(a *Act) (id int)
 	// Strike is what has become of an action by now. Who met it has told, never who armed it.
 	Strike(id int) Strike
-	// Measure reads a metric, now. ok is false when there is no consistent cut, or nothing to measure.
+	// Measure reads a metric, now. ok is false when there is no consistent snapshot, or nothing to measure.
 	Measure(s scn.Subject, metric string) (value int64, ok bool)
 	// Until runs to instant t. each, if any, is called whenever something may have changed, and ends the run by returning true.
 	Until(t time.Duration, each func() bool)
-	// Steady runs on to the first moment at which a consistent cut can be made, so that what is expected can be measured.
+	// Steady runs on to the first moment at which a consistent snapshot can be made, so that what is expected can be measured.
 	Steady()
 	// EndFaults ends everything that actions broke and that ends by itself no more.
 	EndFaults()
@@ -32,7 +32,7 @@ type World interface {
 	Epoch() time.Duration
 	// Audit is the world's auditor.
 	Audit() *judge.Auditor
-	// Reached says whether the run came through a coverage mark.
+	// Reached says whether the run came through a coverage point.
 	Reached(mark string) bool
 	// Story is what happened, for people and golden files.
 	Story() string
@@ -40,7 +40,7 @@ type World interface {
 	Close() error
 }
 
-// Excuser is a World that carries out too little for some coverage marks.
+// Excuser is a World that carries out too little for some coverage points.
 type Excuser interface {
 	// Excuse says why a mark was not reached that a scenario wants, of which these actions were not carried out. Its text is the reason for a
 	// skip; nil is no excuse.

@@ -108,7 +108,7 @@ func describeEffect(e ipam.Effect) string {
 	case *ipam.Save:
 		return fmt.Sprintf("Save %v %d: put %d, drop %d", e.Store, e.Seq, len(e.Put), len(e.Drop))
 	case *ipam.Note:
-		s := "Note " + e.Mark.String()
+		s := "Note " + e.Point.String()
 		if e.ENI != "" {
 			s += " " + e.ENI
 		}

@@ -40,9 +40,9 @@ func TestSaid(t *testing.T) {
 // TestNoteIsLogged with the subjects that it has, and no others.
 func TestNoteIsLogged(t *testing.T) {
 	for text, n := range map[string]ipam.Note{
-		"level=WARN msg=eni-missing eni=eni-1":     {Mark: ipam.ENIMissing, Warn: true, ENI: "eni-1"},
-		"level=INFO msg=eni-missing":               {Mark: ipam.ENIMissing},
-		"level=INFO msg=address-missing text=gone": {Mark: ipam.AddressMissing, Text: "gone"},
+		"level=WARN msg=eni-missing eni=eni-1":     {Point: ipam.ENIMissing, Warn: true, ENI: "eni-1"},
+		"level=INFO msg=eni-missing":               {Point: ipam.ENIMissing},
+		"level=INFO msg=address-missing text=gone": {Point: ipam.AddressMissing, Text: "gone"},
 	} {
 		var b bytes.Buffer
 		d := &daemon{log: slog.New(slog.NewTextHandler(&b, nil))}

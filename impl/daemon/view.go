@@ -92,9 +92,9 @@ func (d *daemon) note(n *ipam.Note) {
 		args = append(args, "text", n.Text)
 	}
 	if n.Warn {
-		d.log.Warn(n.Mark.String(), args...)
+		d.log.Warn(n.Point.String(), args...)
 	} else {
-		d.log.Info(n.Mark.String(), args...)
+		d.log.Info(n.Point.String(), args...)
 	}
 }
 

@@ -116,7 +116,7 @@ func (n *Node) answerAgain(ix int32, req Req, index *dataplane.Index) {
 		n.replyAdd(ix, req)
 		return
 	}
-	n.note(Note{Mark: DriftRepaired, Warn: true, Att: a.Att, Addr: a.IP, Text: "before ADD is answered again: " + plan.Ops[0].Kind.String()})
+	n.note(Note{Point: DriftRepaired, Warn: true, Att: a.Att, Addr: a.IP, Text: "before ADD is answered again: " + plan.Ops[0].Kind.String()})
 	a.Req = req
 	n.repairPod(ix, plan)
 }
@@ -225,7 +225,7 @@ func (n *Node) displace(ix int32, spec *dataplane.PodSpec) (evict string) {
 		if o.Op != recording { // its own Save may fail yet; the kernel knows its name
 			n.putAddress(int32(i))
 		}
-		n.note(Note{Mark: Displaced, Att: o.Att, Addr: o.IP})
+		n.note(Note{Point: Displaced, Att: o.Att, Addr: o.IP})
 		return ""
 	}
 	if a.Then != nil && a.Then.Tries > 0 && n.policy.Displace != nil { // the first try met a link of that name that no row knows
@@ -259,7 +259,7 @@ func (n *Node) addApplied(now time.Duration, ix int32, in Applied) {
 		n.undo(now, ix)
 	case in.Err.Kind == dataplane.Exists && a.Req != 0 && a.Then != nil && a.Then.Tries < maxOccupied:
 		// Something lives under this name or address: set it aside and take the next one.
-		n.note(Note{Mark: AddressQuarantined, Warn: true, Att: a.Att, Addr: a.IP, Text: in.Err.Error()})
+		n.note(Note{Point: AddressQuarantined, Warn: true, Att: a.Att, Addr: a.IP, Text: in.Err.Error()})
 		then := *a.Then
 		then.Tries++
 		a.Req = 0
@@ -278,7 +278,7 @@ const maxOccupied = 3
 
 // undo releases what an ADD made that nobody waits for any more.
 func (n *Node) undo(now time.Duration, ix int32) {
-	n.note(Note{Mark: AddUndone, Att: n.Addrs[ix].Att, Addr: n.Addrs[ix].IP})
+	n.note(Note{Point: AddUndone, Att: n.Addrs[ix].Att, Addr: n.Addrs[ix].IP})
 	n.release(now, ix)
 }
 
@@ -313,7 +313,7 @@ func (n *Node) serve(now time.Duration) {
 		}
 		in := n.Waiting[0]
 		n.dropWaiting(0)
-		n.note(Note{Mark: AddWaited, Att: in.Att})
+		n.note(Note{Point: AddWaited, Att: in.Att})
 		n.begin(now, ix, &in)
 	}
 }

@@ -126,7 +126,7 @@ func (n *Node) lightened(now time.Duration, ix int32) {
 func (n *Node) giveUp(now time.Duration, ix int32, r *Result) {
 	e, p := &n.ENIs[ix], &n.Pool
 	if !n.carries(ix) {
-		n.note(Note{Mark: ENIGivenUp, Warn: true, ENI: e.ID, Text: r.Code})
+		n.note(Note{Point: ENIGivenUp, Warn: true, ENI: e.ID, Text: r.Code})
 		e.Stage, e.Since, e.Lost = Tombstoned, now, false
 	} else {
 		p.At = now

@@ -188,7 +188,7 @@ func (n *Node) adoptENI(now time.Duration, v *ENI) int32 {
 // discover takes an address into the books that is on an ENI and that nobody recorded. The record of what was given back may be lost: unless
 // something else speaks for the address, EC2's answer may be the older one.
 func (n *Node) discover(now time.Duration, ip netip.Addr, ix int32, seconded bool) {
-	n.note(Note{Mark: AddressAdopted, ENI: n.ENIs[ix].ID, Addr: ip})
+	n.note(Note{Point: AddressAdopted, ENI: n.ENIs[ix].ID, Addr: ip})
 	n.adopt(now, ip, ix)
 	if n.policy.Forgotten == nil {
 		return
@@ -295,7 +295,7 @@ func (n *Node) repairENI(ix int32, index *dataplane.Index) {
 	if len(plan.Ops) == 0 {
 		return
 	}
-	n.note(Note{Mark: DriftRepaired, Warn: true, ENI: e.ID, Text: plan.Ops[0].Kind.String()})
+	n.note(Note{Point: DriftRepaired, Warn: true, ENI: e.ID, Text: plan.Ops[0].Kind.String()})
 	e.Wait = applying
 	n.emit(&Apply{ID: n.await(eniPlan, ix), Lane: Lane{Kind: ENILane, ENI: e.ID}, Plan: plan})
 }
@@ -339,7 +339,7 @@ func (n *Node) seenLeaked(now time.Duration, in *Seen, whole bool) {
 			}
 			continue
 		}
-		n.note(Note{Mark: ENISwept, Warn: true, ENI: v.ID, Text: "of " + v.Owner})
+		n.note(Note{Point: ENISwept, Warn: true, ENI: v.ID, Text: "of " + v.Owner})
 		n.newENI(eni{ENI: *v, Stage: Tombstoned, Foreign: true, Next: now + time.Duration(n.random()*float64(firstPause)), Since: now})
 	}
 	n.Sightings = next
@@ -417,7 +417,7 @@ func (n *Node) stay(now time.Duration, ix int32) {
 		e.Next = e.Doubt
 		return
 	}
-	n.note(Note{Mark: DrainStopped, Warn: true, ENI: e.ID})
+	n.note(Note{Point: DrainStopped, Warn: true, ENI: e.ID})
 	for i := range n.Addrs {
 		if a := &n.Addrs[i]; a.ENI == ix && a.Leaving {
 			a.Leaving = false

@@ -44,7 +44,7 @@ func (n *Node) startDel(now time.Duration, in Del) {
 	n.cancelWaiting(in.Att)
 	ix, ok := n.find(&in)
 	if !ok {
-		n.note(Note{Mark: DelUnknown, Att: in.Att})
+		n.note(Note{Point: DelUnknown, Att: in.Att})
 		if n.policy.Unknown == nil {
 			n.fail(in.Req, &Error{CodeIO, "cni del " + in.Att.String() + ": resource does not exist"})
 		} else if err := n.policy.Unknown(in.Att); err != nil {
@@ -189,7 +189,7 @@ func (n *Node) retryRemovals(now time.Duration) {
 			a.Retry = never
 			if a.Op == recording {
 				n.record(int32(i))
-				n.note(Note{Mark: RecoveredKernel, Att: a.Att, Addr: a.IP})
+				n.note(Note{Point: RecoveredKernel, Att: a.Att, Addr: a.IP})
 			} else {
 				n.saveRelease(int32(i))
 			}

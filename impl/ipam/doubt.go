@@ -10,7 +10,7 @@ import (
 // resume takes up the intent of an earlier daemon. Its last mutation may have happened, or may still: for two minutes a call of
 // a dead daemon can land (contract 5), so nothing is concluded from one look.
 func (n *Node) resume(now time.Duration, in *Intent) {
-	n.note(Note{Mark: IntentResumed, ENI: in.ENI.ID, Text: in.Stage.String() + ", " + in.Doing.String()})
+	n.note(Note{Point: IntentResumed, ENI: in.ENI.ID, Text: in.Stage.String() + ", " + in.Doing.String()})
 	e := eni{ENI: in.ENI, Token: in.Token, Stage: in.Stage, Foreign: in.Foreign, Doing: in.Doing, Count: in.Count,
 		Before: slices.Clone(in.Before), Wall: in.Wall, Stored: true, Extra: in.Extra, Lost: true, Next: now, Since: now, Doubt: now + landing}
 	e.Addresses = slices.Clone(in.ENI.Addresses)
@@ -310,7 +310,7 @@ func (n *Node) missingAddresses(now time.Duration, ix int32, has []netip.Addr) {
 // addressGone: the cloud has taken an address back.
 func (n *Node) addressGone(i int32) {
 	a := &n.Addrs[i]
-	n.note(Note{Mark: AddressMissing, Warn: true, Addr: a.IP, Att: a.Att})
+	n.note(Note{Point: AddressMissing, Warn: true, Addr: a.IP, Att: a.Att})
 	switch {
 	case a.Op != noOp:
 	case a.State == Assigned:
@@ -331,9 +331,9 @@ func (n *Node) addressGone(i int32) {
 // its pods live.
 func (n *Node) missing(now time.Duration, ix int32, v *ENI) {
 	e := &n.ENIs[ix]
-	n.note(Note{Mark: ENIMissing, Warn: true, ENI: e.ID})
+	n.note(Note{Point: ENIMissing, Warn: true, ENI: e.ID})
 	if v != nil && (v.Status == "available" || v.Status == "detaching") && e.Has[Assigned] > 0 {
-		n.note(Note{Mark: Restored, Warn: true, ENI: e.ID})
+		n.note(Note{Point: Restored, Warn: true, ENI: e.ID})
 		e.Stage, e.Since, e.Next, e.Doing, e.Linked, e.ByEC2, e.ByIMDS = Created, now, now, 0, false, 0, 0
 		e.Addresses, e.Attachment = slices.Clone(v.Addresses), ""
 		if v.Status == "detaching" { // EC2 takes its time: it is asked until the ENI can be had again

@@ -63,12 +63,12 @@ type Save struct {
 
 // Note is an event, metric or log line that matters.
 type Note struct {
-	Mark Mark
-	Warn bool
-	ENI  string
-	Att  Attachment
-	Addr netip.Addr
-	Text string // more, for people; built only for rare notes
+	Point Point
+	Warn  bool
+	ENI   string
+	Att   Attachment
+	Addr  netip.Addr
+	Text  string // more, for people; built only for rare notes
 }
 
 func (*Reply) effect() {}

@@ -234,17 +234,17 @@ func (n *Node) called(now time.Duration, in Called) {
 		n.trouble(troubleEC2, "")
 		n.done(now, p.Ix, &in.Result)
 	case Lost:
-		n.note(Note{Mark: CallLost, Warn: true, ENI: e.ID})
+		n.note(Note{Point: CallLost, Warn: true, ENI: e.ID})
 		n.trouble(troubleEC2, "EC2 has not answered "+e.Doing.String())
 		e.Lost, e.Next = true, now
 		e.doubt(now)
 	case Throttled:
-		n.note(Note{Mark: CallThrottled, ENI: e.ID})
+		n.note(Note{Point: CallThrottled, ENI: e.ID})
 		n.trouble(troubleEC2, "EC2 throttles "+e.Doing.String())
 		e.Tries++
 		e.Next = now + n.backoff(e.Tries)
 	default:
-		n.note(Note{Mark: CallRefused, Warn: true, ENI: e.ID, Text: in.Result.Code})
+		n.note(Note{Point: CallRefused, Warn: true, ENI: e.ID, Text: in.Result.Code})
 		n.trouble(troubleEC2, "EC2 refuses "+e.Doing.String()+": "+in.Result.Code)
 		e.Tries++
 		e.Next = now + n.backoff(e.Tries)
@@ -432,7 +432,7 @@ func (n *Node) ready(now time.Duration, ix int32) {
 	}
 	e.Addresses = nil
 	n.dropIntent(ix)
-	n.note(Note{Mark: ENIMade, ENI: e.ID, Text: "device " + strconv.Itoa(e.Device)})
+	n.note(Note{Point: ENIMade, ENI: e.ID, Text: "device " + strconv.Itoa(e.Device)})
 	n.Pool.At = now
 	n.tellNext()
 }
@@ -453,7 +453,7 @@ func (n *Node) adopt(now time.Duration, ip netip.Addr, ix int32) {
 // finish ends the life of an ENI that no longer exists for this node.
 func (n *Node) finish(now time.Duration, ix int32) {
 	e := &n.ENIs[ix]
-	n.note(Note{Mark: ENIDeleted, ENI: e.ID})
+	n.note(Note{Point: ENIDeleted, ENI: e.ID})
 	n.strand(now, ix)
 	n.departENI(now, e.ID)
 	n.discard(ix)

@@ -90,7 +90,7 @@ func (n *Node) recollect() {
 
 // believe takes the ENIs on record into service.
 func (n *Node) believe(now time.Duration, ix *dataplane.Index) {
-	n.note(Note{Mark: ServedFromRecords, Warn: true, Text: n.Troubles[troubleIMDS]})
+	n.note(Note{Point: ServedFromRecords, Warn: true, Text: n.Troubles[troubleIMDS]})
 	for i := range n.Facts.ENIs {
 		v := &n.Facts.ENIs[i]
 		if _, known := n.eniByID(v.ID); known { // an intent speaks of it
@@ -131,7 +131,7 @@ func (n *Node) kick(now time.Duration) {
 // disbelieve: the records are another instance's. Pods keep what they have, for the kernel shows it.
 func (n *Node) disbelieve(now time.Duration, id string) {
 	n.Unread = "the records are of instance " + n.Inst.ID + ", and this is " + id
-	n.note(Note{Mark: CheckpointUnread, Warn: true, Text: n.Unread})
+	n.note(Note{Point: CheckpointUnread, Warn: true, Text: n.Unread})
 	for i := range n.ENIs {
 		if e := &n.ENIs[i]; e.Stage != 0 && e.Wait == idle && !e.Stored {
 			n.strand(now, int32(i))

@@ -107,7 +107,7 @@ func (n *Node) flowsApplied(now time.Duration, in Applied) {
 		}
 		return
 	}
-	n.note(Note{Mark: FlowsKept, Warn: true, Text: in.Err.Error()})
+	n.note(Note{Point: FlowsKept, Warn: true, Text: in.Err.Error()})
 	n.trouble(troubleFlows, "conntrack cannot be made to forget the flows of "+strconv.Itoa(served)+
 		" addresses, and they are withheld until it does (is nf_conntrack_netlink loaded?): "+in.Err.Error())
 }

@@ -78,7 +78,7 @@ func (n *Node) gc(now time.Duration, in GC) {
 	case n.Phase == recovering || n.Collecting.Req != 0:
 		n.fail(in.Req, &Error{CodeTryAgain, "cni gc " + in.Network + ": ipamd is recovering or another GC runs; try again"})
 	case in.Absent:
-		n.note(Note{Mark: GCRefused, Warn: true, Text: "no list"})
+		n.note(Note{Point: GCRefused, Warn: true, Text: "no list"})
 		n.fail(in.Req, &Error{CodeConfig, "cni gc " + in.Network + ": cni.dev/valid-attachments is missing, which is not an empty list; name the attachments that live"})
 	case n.policy.Collect == nil:
 		n.Collecting = collecting{GC: in, Began: now}
@@ -140,10 +140,10 @@ func (n *Node) collect(now time.Duration) {
 			continue
 		}
 		if n.policy.Collect != nil && !n.policy.Collect(n.absentee(now, a)) {
-			n.note(Note{Mark: GCRefused, Warn: true, Att: a.Att, Addr: a.IP, Text: "runtime or kernel know it"})
+			n.note(Note{Point: GCRefused, Warn: true, Att: a.Att, Addr: a.IP, Text: "runtime or kernel know it"})
 			continue
 		}
-		n.note(Note{Mark: GCReleased, Att: a.Att, Addr: a.IP})
+		n.note(Note{Point: GCReleased, Att: a.Att, Addr: a.IP})
 		n.release(now, int32(i))
 	}
 	req := n.Collecting.Req

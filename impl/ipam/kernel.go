@@ -90,7 +90,7 @@ func (n *Node) added(ix *dataplane.Index) {
 		text += ": nothing that is sent to them gets there, and other pods are given them; take NET_ADMIN from it"
 	}
 	if text != "" && text != n.Troubles[troubleAdded] {
-		n.note(Note{Mark: AddressesAdded, Warn: true, Text: text})
+		n.note(Note{Point: AddressesAdded, Warn: true, Text: text})
 	}
 	n.trouble(troubleAdded, text)
 }
@@ -174,7 +174,7 @@ func (n *Node) takeOver(ix int32, l *dataplane.Link) bool {
 // does, and nobody sees that from outside.
 func (n *Node) trust(a *address, l *dataplane.Link, lost bool) {
 	if !l.Adopted && l.MAC != dataplane.VethMAC(a.link()) {
-		n.note(Note{Mark: MACUnrecorded, Warn: lost, Att: a.Att, Addr: a.IP, Text: "the MAC of " + l.Name + " is taken for right: " + l.MAC +
+		n.note(Note{Point: MACUnrecorded, Warn: lost, Att: a.Att, Addr: a.IP, Text: "the MAC of " + l.Name + " is taken for right: " + l.MAC +
 			"; if its pod " + a.Pod.Namespace + "/" + a.Pod.Name + " does not reach " + dataplane.Gateway().String() +
 			", its permanent neighbour entry names another one: delete the pod"})
 	}
@@ -210,7 +210,7 @@ func (n *Node) adoptLinks(ix *dataplane.Index, asked uint64) {
 			n.become(j, Assigned)
 			n.key(j)
 			n.record(j)
-			n.note(Note{Mark: RecoveredKernel, Att: att, Addr: ip})
+			n.note(Note{Point: RecoveredKernel, Att: att, Addr: ip})
 		}
 	}
 }
@@ -240,7 +240,7 @@ func (n *Node) unquarantine(now time.Duration, ix *dataplane.Index, asked uint64
 			n.want(LookKernel, now+coolBatch)
 			continue
 		}
-		n.note(Note{Mark: QuarantineEnded, Addr: a.IP, Att: a.Att})
+		n.note(Note{Point: QuarantineEnded, Addr: a.IP, Att: a.Att})
 		if a.Keyed {
 			n.release(now, int32(i))
 			continue
@@ -281,7 +281,7 @@ func (n *Node) coolDowns(now time.Duration, ix *dataplane.Index, asked uint64) {
 func (n *Node) endCoolDown(now time.Duration, i int32, ix *dataplane.Index) bool {
 	a := &n.Addrs[i]
 	if why, used := ix.Uses(a.IP); used && n.Witness.Kernel && n.vetoed(why) {
-		n.note(Note{Mark: AddressVetoed, Warn: true, Addr: a.IP, Text: why})
+		n.note(Note{Point: AddressVetoed, Warn: true, Addr: a.IP, Text: why})
 		n.quarantine(i, why)
 		return true
 	}
@@ -293,7 +293,7 @@ func (n *Node) endCoolDown(now time.Duration, i int32, ix *dataplane.Index) bool
 		if n.elsewhere(a.Att, i) {
 			return false // the attachment is back with another address, and its lane is its own: residue removes the rest
 		}
-		n.note(Note{Mark: ResidueRemoved, Addr: a.IP})
+		n.note(Note{Point: ResidueRemoved, Addr: a.IP})
 		a.Op, a.Tag, a.Removed = releasing, n.Steps, false
 		n.key(i)
 		n.removePod(i)
@@ -311,7 +311,7 @@ func (n *Node) quarantine(i int32, why string) {
 	n.become(i, Quarantined)
 	a.Evidence, a.Clean = why, 0
 	n.putAddress(i)
-	n.note(Note{Mark: AddressQuarantined, Warn: true, Addr: a.IP, Att: a.Att, Text: why})
+	n.note(Note{Point: AddressQuarantined, Warn: true, Addr: a.IP, Att: a.Att, Text: why})
 }
 
 // nextCool is when the kernel has to be looked at for the end of a cool-down.
@@ -331,7 +331,7 @@ func (n *Node) repair(now time.Duration, ix *dataplane.Index, asked uint64) {
 		return
 	}
 	if plan := dataplane.RepairHost(n.hostSpec(), ix); len(plan.Ops) > 0 && n.HostDone && !n.HostBusy {
-		n.note(Note{Mark: DriftRepaired, Warn: true, Text: plan.Ops[0].Kind.String()})
+		n.note(Note{Point: DriftRepaired, Warn: true, Text: plan.Ops[0].Kind.String()})
 		n.applyHost(plan)
 	}
 	for i := range n.ENIs {
@@ -346,7 +346,7 @@ func (n *Node) repair(now time.Duration, ix *dataplane.Index, asked uint64) {
 		if len(plan.Ops) == 0 {
 			continue
 		}
-		n.note(Note{Mark: DriftRepaired, Warn: true, Att: a.Att, Addr: a.IP, Text: plan.Ops[0].Kind.String()})
+		n.note(Note{Point: DriftRepaired, Warn: true, Att: a.Att, Addr: a.IP, Text: plan.Ops[0].Kind.String()})
 		n.repairPod(int32(i), plan)
 	}
 }
@@ -372,7 +372,7 @@ func (n *Node) residue(now time.Duration, ix *dataplane.Index, asked uint64) {
 	if len(plan.Ops) == 0 {
 		return
 	}
-	n.note(Note{Mark: ResidueRemoved, Text: plan.Ops[0].Kind.String()})
+	n.note(Note{Point: ResidueRemoved, Text: plan.Ops[0].Kind.String()})
 	n.applyHost(plan)
 }
 

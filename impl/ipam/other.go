@@ -116,7 +116,7 @@ func (n *Node) setAside(v *ENI, read bool) {
 		return
 	}
 	if o.Why == "" {
-		n.note(Note{Mark: ENINotOurs, ENI: o.ID, Text: v.whose()})
+		n.note(Note{Point: ENINotOurs, ENI: o.ID, Text: v.whose()})
 	}
 	o.Why, o.Asking = v.whose(), false
 }
@@ -129,7 +129,7 @@ func (n *Node) takeOther(id string) {
 // disown gives up an ENI at rest that turned out to be somebody else's. Pods on it keep what they have, until their DEL.
 func (n *Node) disown(now time.Duration, ix int32, v *ENI) {
 	if v.Instance != n.Inst.ID {
-		n.note(Note{Mark: ENINotOurs, ENI: v.ID, Text: v.whose()})
+		n.note(Note{Point: ENINotOurs, ENI: v.ID, Text: v.whose()})
 		n.finish(now, ix)
 		return
 	}

@@ -326,7 +326,7 @@ func (n *Node) shrink(now time.Duration, w Want) {
 	}
 	if ix, ok := n.idleENI(w); ok {
 		n.beginDrain(now, ix)
-		n.note(Note{Mark: ENIDrained, ENI: n.ENIs[ix].ID})
+		n.note(Note{Point: ENIDrained, ENI: n.ENIs[ix].ID})
 		return
 	}
 	if !w.Whole {

@@ -118,7 +118,7 @@ func (n *Node) expire(now time.Duration) {
 		n.runQueued(now, o.Att)
 		i = 0 // that may have answered others
 		if o.Verb == VerbAdd {
-			n.note(Note{Mark: AddTimedOut, Att: o.Att})
+			n.note(Note{Point: AddTimedOut, Att: o.Att})
 		}
 	}
 }
@@ -250,7 +250,7 @@ func (n *Node) speaks(v Verb, plugin int) bool {
 
 // refuseVersion answers a plugin that speaks another protocol.
 func (n *Node) refuseVersion(r Req, v Verb, att Attachment, plugin int) {
-	n.note(Note{Mark: VersionRefused, Warn: true, Att: att})
+	n.note(Note{Point: VersionRefused, Warn: true, Att: att})
 	n.fail(r, &Error{CodeVersion, "cni " + v.String() + " " + att.String() + ": the plugin speaks version " + strconv.Itoa(plugin) +
 		" of the local protocol, ipamd " + strconv.Itoa(n.Version) + "; install the plugin that belongs to this ipamd"})
 }
@@ -285,7 +285,7 @@ func (n *Node) elsewhere(att Attachment, ix int32) bool {
 }
 
 func (n *Node) enqueue(q queued) {
-	n.note(Note{Mark: DelQueued, Att: q.att()})
+	n.note(Note{Point: DelQueued, Att: q.att()})
 	n.Queued = append(n.Queued, q)
 }
 

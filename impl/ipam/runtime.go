@@ -14,7 +14,7 @@ func (n *Node) seenRuntime(now time.Duration, in *Seen, whole bool, asked uint64
 			why = "the list lacks ipamd's own sandbox: it is another runtime's"
 		}
 		if n.Troubles[troubleRuntime] == "" {
-			n.note(Note{Mark: RuntimeListRefused, Warn: true, Text: why})
+			n.note(Note{Point: RuntimeListRefused, Warn: true, Text: why})
 		}
 		n.trouble(troubleRuntime, "the runtime's list of sandboxes cannot be believed: "+why)
 	} else {
@@ -101,7 +101,7 @@ func (n *Node) claimed(ix int32, l *dataplane.Link) bool {
 	n.become(ix, Assigned)
 	n.key(ix)
 	n.record(ix)
-	n.note(Note{Mark: RecoveredRuntime, Att: att, Addr: a.IP})
+	n.note(Note{Point: RecoveredRuntime, Att: att, Addr: a.IP})
 	n.trust(a, l, true)
 	return true
 }
@@ -149,7 +149,7 @@ func (n *Node) reap(now time.Duration, ix int32) {
 	if !gone {
 		return
 	}
-	n.note(Note{Mark: ReapedSandbox, Att: a.Att, Addr: a.IP})
+	n.note(Note{Point: ReapedSandbox, Att: a.Att, Addr: a.IP})
 	n.release(now, ix)
 }
 

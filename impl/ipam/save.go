@@ -77,7 +77,7 @@ func (n *Node) saved(now time.Duration, in Saved) {
 	l.Waits = append(l.Waits[:0], l.Waits[i:]...)
 	ok := in.Err == ""
 	if !ok {
-		n.note(Note{Mark: SaveFailed, Warn: true, Text: in.Err})
+		n.note(Note{Point: SaveFailed, Warn: true, Text: in.Err})
 	}
 	n.trouble(troubleStore+trouble(in.Store), in.Err)
 	for _, w := range done {

@@ -20,7 +20,7 @@ func (n *Node) born(now time.Duration, in Start) {
 		n.Version = Version
 	}
 	if in.Unread != "" {
-		n.note(Note{Mark: CheckpointUnread, Warn: true, Text: in.Unread})
+		n.note(Note{Point: CheckpointUnread, Warn: true, Text: in.Unread})
 	}
 	n.Booted = now
 	if in.Rebooted && in.Unread == "" {
@@ -234,7 +234,7 @@ func (n *Node) recalled(now time.Duration, r *Row, index *dataplane.Index) {
 		a := &n.Addrs[ix]
 		if a.State == r.State && a.Att == r.Att {
 			if r.State == Assigned {
-				n.note(Note{Mark: RecoveredCheckpoint, Att: r.Att, Addr: r.Address})
+				n.note(Note{Point: RecoveredCheckpoint, Att: r.Att, Addr: r.Address})
 			}
 			return
 		}
@@ -265,10 +265,10 @@ func (n *Node) recalled(now time.Duration, r *Row, index *dataplane.Index) {
 
 func (n *Node) tellRecovered(a *address, r *Row, index *dataplane.Index) {
 	if !r.SeenCRI {
-		n.note(Note{Mark: RecoveredKernel, Att: r.Att, Addr: r.Address})
+		n.note(Note{Point: RecoveredKernel, Att: r.Att, Addr: r.Address})
 		return
 	}
-	n.note(Note{Mark: RecoveredRuntime, Att: r.Att, Addr: r.Address})
+	n.note(Note{Point: RecoveredRuntime, Att: r.Att, Addr: r.Address})
 	if l := index.User(r.Address); l != nil {
 		n.trust(a, l, true)
 	}
@@ -284,7 +284,7 @@ func (n *Node) settleRecall(now time.Duration, ix *dataplane.Index) {
 				a.Removed = true
 			} else if a.Op == noOp { // a removal was cut short: it is repeated
 				n.key(int32(i))
-				n.note(Note{Mark: IntentResumed, Att: a.Att, Addr: a.IP})
+				n.note(Note{Point: IntentResumed, Att: a.Att, Addr: a.IP})
 				a.Op, a.Tag = releasing, n.Steps
 				n.removePod(int32(i))
 			}

@@ -496,7 +496,7 @@ func TestWalk(t *testing.T) {
 	}
 	const leg = 20_000
 	began := time.Now()
-	marks := map[ipam.Mark]int{}
+	marks := map[ipam.Point]int{}
 	for seed := uint64(1); int(seed-1)*leg < total; seed++ {
 		walk(t, seed, min(leg, total-int(seed-1)*leg), marks)
 	}
@@ -508,7 +508,7 @@ func TestWalk(t *testing.T) {
 	t.Log("marks:", b.String())
 }
 
-func walk(t *testing.T, seed uint64, steps int, marks map[ipam.Mark]int) {
+func walk(t *testing.T, seed uint64, steps int, marks map[ipam.Point]int) {
 	w := newWalker(t, seed)
 	defer func() {
 		if p := recover(); p != nil {

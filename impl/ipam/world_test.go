@@ -77,7 +77,7 @@ type world struct {
 	saves   [2][]*ipam.Save
 	rows    map[ipam.Key]ipam.Row // durable
 	replies map[ipam.Req]*ipam.Reply
-	marks   map[ipam.Mark]int
+	marks   map[ipam.Point]int
 	effs    []ipam.Effect // of the last step
 	lastReq ipam.Req
 	lax     bool // I13 is not judged
@@ -140,14 +140,14 @@ func effectInShort(e ipam.Effect) string {
 		}
 		return s + fmt.Sprint(" drop ", e.Drop)
 	case *ipam.Note:
-		return fmt.Sprintf(" %v %v %v %s %s", e.Mark, e.Att, e.Addr, e.ENI, e.Text)
+		return fmt.Sprintf(" %v %v %v %s %s", e.Point, e.Att, e.Addr, e.ENI, e.Text)
 	}
 	return fmt.Sprintf(" %+v", e)
 }
 
 func newWorld(t testing.TB, p *ipam.Policy) *world {
 	w := &world{t: t, policy: p, contract: judge.NewContract(), kernel: kernel.New(1), limits: ipam.Limits{ENIs: 3, Addresses: 6},
-		set: ipam.Defaults(), version: ipam.Version, cluster: "c", rows: map[ipam.Key]ipam.Row{}, replies: map[ipam.Req]*ipam.Reply{}, marks: map[ipam.Mark]int{}}
+		set: ipam.Defaults(), version: ipam.Version, cluster: "c", rows: map[ipam.Key]ipam.Row{}, replies: map[ipam.Req]*ipam.Reply{}, marks: map[ipam.Point]int{}}
 	w.set.API = false
 	w.now = time.Second
 	subnet := netip.MustParsePrefix("10.0.0.0/24")
@@ -209,7 +209,7 @@ func (w *world) step(in ipam.Input) []ipam.Effect {
 		case *ipam.Save:
 			w.saves[e.Store] = append(w.saves[e.Store], e)
 		case *ipam.Note:
-			w.marks[e.Mark]++
+			w.marks[e.Point]++
 		default:
 			w.flight = append(w.flight, e)
 		}

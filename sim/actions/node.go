@@ -53,7 +53,7 @@ func MeasureDaemon(a *judge.Auditor, node int, metric string) (int64, bool) {
 		return 0, false
 	}
 	m := slices.Index(ipam.Marks(), point) + 1 // the first mark is 1
-	return int64(a.Reached(node, ipam.Mark(m))), m > 0
+	return int64(a.Reached(node, ipam.Point(m))), m > 0
 }
 
 // Flag is a metric that is true or false.

@@ -226,16 +226,16 @@ func BenchmarkFleet(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/edges, "ns/edge")
 }
 
-// BenchmarkJudge is a cut of a node with 46 pods on 4 ENIs.
+// BenchmarkJudge is a snapshot of a node with 46 pods on 4 ENIs.
 func BenchmarkJudge(b *testing.B) {
 	a, y := started(Config{}), newCycle()
-	c := &Cut{Node: 1, Up: true, Cloud: make([]CloudENI, 4)}
+	c := &Snapshot{Node: 1, Up: true, Cloud: make([]CloudENI, 4)}
 	for i := range y.puts {
 		eni := &c.Cloud[i/14]
 		eni.ID, eni.Attached = "eni-"+strconv.Itoa(i/14), true
 		eni.Secondaries = append(eni.Secondaries, y.puts[i].Address)
 		c.Rows = append(c.Rows, ipam.Row{Address: y.puts[i].Address, State: ipam.Assigned, Att: y.atts[i], ENI: eni.ID})
-		c.Pods = append(c.Pods, PodCut{Att: y.atts[i], Address: y.puts[i].Address, Ours: true})
+		c.Pods = append(c.Pods, PodSnapshot{Att: y.atts[i], Address: y.puts[i].Address, Ours: true})
 	}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -133,9 +133,9 @@ func TestContract(t *testing.T) {
 		{"add again after a restart, other address", story{from1, add(2, web), added(2, web, addr2)}, "expected a durable row"},
 		{"add of a row recovered before it", story{begin, put(1, assigned(addr1, web)), saved(1), add(1, web), added(1, web, addr1)}, ""},
 		{"add of a row recovered meanwhile", story{begin, add(1, web), []ipam.Effect{put(1, assigned(addr1, web)),
-			&ipam.Note{Mark: ipam.RecoveredKernel, Att: web}}, saved(1), added(1, web, addr1)}, ""},
+			&ipam.Note{Point: ipam.RecoveredKernel, Att: web}}, saved(1), added(1, web, addr1)}, ""},
 		{"add of a recovered row before it is durable", story{begin, add(1, web), []ipam.Effect{put(1, assigned(addr1, web)),
-			&ipam.Note{Mark: ipam.RecoveredKernel, Att: web}, added(1, web, addr1)}}, "expected a durable row"},
+			&ipam.Note{Point: ipam.RecoveredKernel, Att: web}, added(1, web, addr1)}}, "expected a durable row"},
 		{"add while its release is saved", then(webHas1, story{add(2, web), put(2, cooling(addr1, web)), added(2, web, addr1)}), "not durable"},
 		{"add takes the next address", story{begin, add(1, web), put(1, assigned(addr1, web)), saved(1), wire(1, web), failed(1),
 			put(2, cooling(addr1, web), assigned(addr2, web)), saved(2), wire(2, web), done(2), added(1, web, addr2)}, ""},
@@ -146,7 +146,7 @@ func TestContract(t *testing.T) {
 
 		{"add tried again after a failed save", story{begin, add(1, web), put(1, assigned(addr1, web)), unsaved(1), put(2, assigned(addr2, web)), saved(2), added(1, web, addr2)}, "before a plan that followed"},
 		{"add of a recovered row after a refusal", story{begin, add(1, web), []ipam.Effect{put(1, assigned(addr1, web)),
-			&ipam.Note{Mark: ipam.RecoveredKernel, Att: web}}, refused(1, ipam.VerbAdd, web), saved(1), add(2, web), added(2, web, addr1)}, ""},
+			&ipam.Note{Point: ipam.RecoveredKernel, Att: web}}, refused(1, ipam.VerbAdd, web), saved(1), add(2, web), added(2, web, addr1)}, ""},
 		{"add while its older address becomes free", then(webHas1, story{put(2, cooling(addr1, web)), saved(2), wire(2, web), done(2),
 			add(2, web), put(3, assigned(addr2, web)), drop(4, addr1), saved(4), wire(3, web), done(3), added(2, web, addr2)}), ""},
 		{"two addresses for one attachment", then(webHas1, story{add(2, web), put(2, assigned(addr2, web))}), "expected one address"},
@@ -202,11 +202,11 @@ func TestContract(t *testing.T) {
 		{"a failed save, said again by a later one", story{begin, add(1, web), add(2, api), put(1, assigned(addr1, web)), put(2, assigned(addr1, web)), unsaved(1),
 			put(3, assigned(addr1, api))}, "expected it to be given up before"},
 		{"a failed save, dropped by a later one", then(webHas1, story{put(2, cooling(addr1, web)), drop(3, addr1), unsaved(2), add(2, api), put(4, assigned(addr1, api))}), ""},
-		{"a failed save of a recovered row", story{begin, add(1, web), []ipam.Effect{put(1, assigned(addr1, web)), &ipam.Note{Mark: ipam.RecoveredKernel, Att: web}},
+		{"a failed save of a recovered row", story{begin, add(1, web), []ipam.Effect{put(1, assigned(addr1, web)), &ipam.Note{Point: ipam.RecoveredKernel, Att: web}},
 			unsaved(1), put(2, assigned(addr1, web)), saved(2), added(1, web, addr1)}, "before a plan that followed"},
-		{"a failed save before that of a recovered row", story{begin, put(1, cooling(addr1, web)), []ipam.Effect{put(2, assigned(addr1, web)), &ipam.Note{Mark: ipam.RecoveredKernel, Att: web}},
+		{"a failed save before that of a recovered row", story{begin, put(1, cooling(addr1, web)), []ipam.Effect{put(2, assigned(addr1, web)), &ipam.Note{Point: ipam.RecoveredKernel, Att: web}},
 			unsaved(1), saved(2), add(1, web), added(1, web, addr1)}, ""},
-		{"a failed save of a recovered row, said again by a later one", story{begin, []ipam.Effect{put(1, assigned(addr1, web)), &ipam.Note{Mark: ipam.RecoveredKernel, Att: web}},
+		{"a failed save of a recovered row, said again by a later one", story{begin, []ipam.Effect{put(1, assigned(addr1, web)), &ipam.Note{Point: ipam.RecoveredKernel, Att: web}},
 			put(2, assigned(addr1, web)), unsaved(1), saved(2), add(1, web), added(1, web, addr1)}, ""},
 		{"a failed save in lib", story{begin, add(1, web), put(1, assigned(addr1, web)), intended(1, "t", "", ipam.CreateENI),
 			ipam.Saved{Store: ipam.LibStore, Seq: 1, Err: "io"}, saved(1), wire(1, web), done(1), added(1, web, addr1)}, ""},
@@ -354,7 +354,7 @@ func TestContractTakesAnything(t *testing.T) {
 			row := ipam.Row{Address: addr, State: ipam.State(rnd.below(6)), Att: att}
 			eff := []ipam.Effect{nil, put(n, row, assigned(addr2, att)), drop(n, addr), wire(ipam.ID(n), att), added(ipam.Req(n), att, addr), deleted(ipam.Req(n), att),
 				intended(n, "t", "eni-1", ipam.DeleteENI), &ipam.Call{ID: ipam.ID(n), Action: ipam.DeleteENI, ENI: "eni-1"}, &ipam.Look{ID: ipam.ID(n)},
-				&ipam.Note{Mark: ipam.RecoveredKernel, Att: att}}[rnd.below(10)]
+				&ipam.Note{Point: ipam.RecoveredKernel, Att: att}}[rnd.below(10)]
 			d := c.Clone()
 			first := strings.Join(append(c.Input(now, in), c.Effects([]ipam.Effect{eff})...), "\n")
 			again := strings.Join(append(d.Input(now, in), d.Effects([]ipam.Effect{eff})...), "\n")

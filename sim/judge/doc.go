@@ -19,16 +19,16 @@
 //	Touched            I14
 //	DelResult          I6, as far as one answer can break it
 //
-// On a consistent cut, when something may be broken for a while. Judge takes a Cut of one node and remembers since when a
+// On a consistent snapshot, when something may be broken for a while. Judge takes a Snapshot of one node and remembers since when a
 // row (I3) or a pod (I10) has been faulty; older than the bound is a violation. The bound counts while the daemon runs.
 // Watching says when a node that does not change has to be judged again.
 //
-// On the settled cut, when faults have ended and the world is quiet: Settle judges I5, I6, I11 and I12; where something is still under
+// On the settled snapshot, when faults have ended and the world is quiet: Settle judges I5, I6, I11 and I12; where something is still under
 // way, I6 alone: "leaked" is only what nobody acts on any more. Unsettled asks the same
 // without recording, for a world that waits until a node converges. I9 compares two runs, so it is judged by whoever runs both:
 // the crash enumeration of package virtual.
 //
-// No cut means not judged, never held. A Cut without a View, or of a node whose daemon is down, is not judged by I11
+// No snapshot means not judged, never held. A Snapshot without a View, or of a node whose daemon is down, is not judged by I11
 // and I12; one whose Limits are unknown not by I11. An edge that a world cannot see is an invariant that it cannot judge,
 // and it has to say so.
 //

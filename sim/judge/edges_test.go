@@ -245,8 +245,8 @@ func TestAnyNode(t *testing.T) {
 		a.Started(0, node)
 		a.Input(0, node, ipam.Start{})
 		a.Given(0, node, web, addr1, "veth")
-		a.Judge(0, &Cut{Node: node})
-		a.Settle(0, &Cut{Node: node})
+		a.Judge(0, &Snapshot{Node: node})
+		a.Settle(0, &Snapshot{Node: node})
 	}
 	if a.Total(I2) != 4 {
 		t.Errorf("expected 4 violations, found %v", a.Violations())

@@ -134,7 +134,7 @@ func (c *Contract) applied(in ipam.Applied) {
 
 // note takes the node's word that a row was recovered, so that an ADD for it needs no plan of this life.
 func (c *Contract) note(e *ipam.Note) {
-	switch e.Mark {
+	switch e.Point {
 	case ipam.RecoveredCheckpoint, ipam.RecoveredKernel, ipam.RecoveredRuntime:
 		if h := c.holder(e.Att); h != nil {
 			h.found = true

@@ -35,7 +35,7 @@ type When uint8
 
 const (
 	Never    When = iota + 1 // never broken: judged at edges
-	Repaired                 // may break for Bound, not longer: judged on every cut
+	Repaired                 // may break for Bound, not longer: judged on every snapshot
 	Settled                  // holds once faults have ended and the world is quiet: judged on the settled cut
 )
 

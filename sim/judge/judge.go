@@ -40,13 +40,13 @@ type fault struct {
 	invariant ID
 	att       ipam.Attachment
 	since     time.Duration // on the node's clock
-	seen      bool          // in the cut that is being judged
+	seen      bool          // in the snapshot that is being judged
 	reported  bool
 }
 
-// Judge takes a cut and judges what has to be repaired within a bound: I3 and I10. The bound counts while the daemon
-// runs, from the first cut that shows the fault.
-func (a *Auditor) Judge(now time.Duration, c *Cut) {
+// Judge takes a snapshot and judges what has to be repaired within a bound: I3 and I10. The bound counts while the daemon
+// runs, from the first snapshot that shows the fault.
+func (a *Auditor) Judge(now time.Duration, c *Snapshot) {
 	n := a.node(c.Node)
 	if c.Up {
 		n.up.start(now)
@@ -95,7 +95,7 @@ func holds(addrs []netip.Addr, addr netip.Addr) bool {
 }
 
 // fault remembers since when something is broken, and reports it once when that is longer than the bound.
-func (a *Auditor) fault(now time.Duration, c *Cut, n *node, id ID, att ipam.Attachment, p *PodCut) {
+func (a *Auditor) fault(now time.Duration, c *Snapshot, n *node, id ID, att ipam.Attachment, p *PodSnapshot) {
 	f := n.fault(id, att)
 	if f == nil {
 		n.faults = append(n.faults, fault{invariant: id, att: att, since: n.up.at(now)})
@@ -126,7 +126,7 @@ func (a *Auditor) bound(id ID) time.Duration {
 	return a.bounds.Reachable
 }
 
-func describe(c *Cut, att ipam.Attachment, p *PodCut) string {
+func describe(c *Snapshot, att ipam.Attachment, p *PodSnapshot) string {
 	if p != nil {
 		return fmt.Sprintf("live pod %s (%v, address %v) has been unreachable (%s)", p.Name, att, p.Address, p.Fault)
 	}
@@ -138,7 +138,7 @@ func describe(c *Cut, att ipam.Attachment, p *PodCut) string {
 	return att.String()
 }
 
-// repaired forgets the faults that the cut did not show.
+// repaired forgets the faults that the snapshot did not show.
 func (n *node) repaired() {
 	left := n.faults[:0]
 	for _, f := range n.faults {

@@ -14,7 +14,7 @@ import (
 
 // Settle judges what has to hold once settled, records what does not, and names what is still under way on the node. Until that has ended
 // nothing is leaked, missing or out of balance. What has been under way since before the faults ended is what nobody acts on.
-func (a *Auditor) Settle(now time.Duration, c *Cut) (underWay []string) {
+func (a *Auditor) Settle(now time.Duration, c *Snapshot) (underWay []string) {
 	broken, underWay := a.Unsettled(now, c)
 	for _, v := range broken {
 		a.seen.add(v)
@@ -26,7 +26,7 @@ func (a *Auditor) Settle(now time.Duration, c *Cut) (underWay []string) {
 func (a *Auditor) FaultsEnded(now time.Duration) { a.calm = now }
 
 // Unsettled is what Settle would record and name. A world that waits until a node converges asks it and records nothing.
-func (a *Auditor) Unsettled(now time.Duration, c *Cut) (broken []Violation, underWay []string) {
+func (a *Auditor) Unsettled(now time.Duration, c *Snapshot) (broken []Violation, underWay []string) {
 	say := func(id ID, format string, args ...any) {
 		broken = append(broken, Violation{Invariant: id, At: now, Node: c.Node, Text: fmt.Sprintf(format, args...)})
 	}
@@ -57,8 +57,8 @@ func (a *Auditor) Unsettled(now time.Duration, c *Cut) (broken []Violation, unde
 // busy is since when a node has had something to do without a pause; never is that it has nothing.
 type busy struct{ intents, cooling, dels time.Duration }
 
-// mark notes what a cut shows.
-func (b *busy) mark(now time.Duration, c *Cut) {
+// mark notes what a snapshot shows.
+func (b *busy) mark(now time.Duration, c *Snapshot) {
 	since := func(t *time.Duration, yes bool) {
 		switch {
 		case !yes:
@@ -75,7 +75,7 @@ func (b *busy) mark(now time.Duration, c *Cut) {
 // stuck says what a node has had to do since before the faults ended.
 type stuck struct{ intents, cooling, dels bool }
 
-func (a *Auditor) stuck(now time.Duration, c *Cut) stuck {
+func (a *Auditor) stuck(now time.Duration, c *Snapshot) stuck {
 	if c.Node < 1 || c.Node >= len(a.nodes) {
 		return stuck{}
 	}
@@ -85,7 +85,7 @@ func (a *Auditor) stuck(now time.Duration, c *Cut) stuck {
 }
 
 // underWay is what somebody still acts on.
-func (c *Cut) underWay(old *stuck) (out []string) {
+func (c *Snapshot) underWay(old *stuck) (out []string) {
 	say := func(n int, one, many string) {
 		switch {
 		case n == 1:
@@ -120,7 +120,7 @@ func (c *Cut) underWay(old *stuck) (out []string) {
 type sayer func(id ID, format string, args ...any)
 
 // orphans are assigned rows whose pod is gone.
-func orphans(c *Cut, say sayer) {
+func orphans(c *Snapshot, say sayer) {
 	live := make(map[ipam.Attachment]bool, len(c.Pods))
 	for i := range c.Pods {
 		live[c.Pods[i].Att] = true
@@ -133,7 +133,7 @@ func orphans(c *Cut, say sayer) {
 }
 
 // dels that have not ended in success.
-func (a *Auditor) dels(c *Cut, stuck bool, say sayer) {
+func (a *Auditor) dels(c *Snapshot, stuck bool, say sayer) {
 	if stuck {
 		say(I6, "node-%d had to repeat %s since before the faults ended: expected success of all", c.Node, count(c.PendingDELs, "DEL"))
 	}
@@ -168,7 +168,7 @@ func compareAttachments(a, b ipam.Attachment) int {
 }
 
 // balance compares the node's books with what the cloud has given it.
-func balance(c *Cut, say sayer) {
+func balance(c *Snapshot, say sayer) {
 	v, given := c.View, 0
 	on := map[netip.Addr]*CloudENI{}
 	for i := range c.Cloud {

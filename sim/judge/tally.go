@@ -5,11 +5,11 @@ import "github.com/enilab/enilab/impl/ipam"
 // tally is what a node's daemons did since time began, all lives together.
 type tally struct {
 	starts int
-	marks  [markLimit]uint32
+	marks  [pointLimit]uint32
 }
 
-// markLimit bounds the coverage points that are counted: more than there are.
-const markLimit = 64
+// pointLimit bounds the coverage points that are counted: more than there are.
+const pointLimit = 64
 
 // Begin says that it is t=0 of the scenario: nothing that happened before is counted.
 func (a *Auditor) Begin() {
@@ -27,8 +27,8 @@ func (a *Auditor) Starts(node int) int {
 }
 
 // Reached counts how often a node's daemons came through a coverage point since t=0.
-func (a *Auditor) Reached(node int, m ipam.Mark) int {
-	if node < 0 || node >= len(a.nodes) || m >= markLimit {
+func (a *Auditor) Reached(node int, m ipam.Point) int {
+	if node < 0 || node >= len(a.nodes) || m >= pointLimit {
 		return 0
 	}
 	return int(a.nodes[node].tally.marks[m])
@@ -37,8 +37,8 @@ func (a *Auditor) Reached(node int, m ipam.Mark) int {
 // count takes the notes of a step.
 func (t *tally) count(effs []ipam.Effect) {
 	for _, e := range effs {
-		if note, ok := e.(*ipam.Note); ok && note.Mark < markLimit {
-			t.marks[note.Mark]++
+		if note, ok := e.(*ipam.Note); ok && note.Point < pointLimit {
+			t.marks[note.Point]++
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 // TestTally: starts and coverage points count for each node from t=0 on, over all lives, and a clone counts for itself.
 func TestTally(t *testing.T) {
 	a := New(Config{Nodes: 2})
-	repaired := []ipam.Effect{&ipam.Note{Mark: ipam.DriftRepaired}, &ipam.Note{Mark: ipam.DriftRepaired}, &ipam.Note{}}
+	repaired := []ipam.Effect{&ipam.Note{Point: ipam.DriftRepaired}, &ipam.Note{Point: ipam.DriftRepaired}, &ipam.Note{}}
 	a.Started(0, 1)
 	a.Effects(0, 1, repaired)
 	a.Begin()
@@ -32,7 +32,7 @@ func TestTally(t *testing.T) {
 	if a.Starts(2)+a.Starts(9)+a.Starts(-1)+a.Reached(2, ipam.DriftRepaired)+a.Reached(9, ipam.DriftRepaired) != 0 {
 		t.Error("another node's are counted")
 	}
-	if n := len(ipam.Marks()); n >= markLimit {
-		t.Errorf("there are %d coverage points: raise markLimit", n)
+	if n := len(ipam.Marks()); n >= pointLimit {
+		t.Errorf("there are %d coverage points: raise pointLimit", n)
 	}
 }

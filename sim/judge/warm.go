@@ -17,7 +17,7 @@ type pool struct {
 	free  int
 }
 
-func poolOf(c *Cut) pool {
+func poolOf(c *Snapshot) pool {
 	p := pool{per: c.Limits.Addresses - 1, most: c.Limits.ENIs, free: c.View.Free}
 	if m := c.Settings.MaxENI; m > 0 && m < p.most {
 		p.most = m
@@ -38,7 +38,7 @@ func poolOf(c *Cut) pool {
 // warm says how a settled node misses its warm targets; "" is not at all. It is amazon-vpc-cni-k8s's arithmetic
 // (README, WARM_ENI_TARGET, WARM_IP_TARGET, MINIMUM_IP_TARGET, MAX_ENI), written again and not shared with the node, so that
 // a mistake there does not excuse itself here. band is how many addresses too many are tolerated.
-func warm(c *Cut, band int) string {
+func warm(c *Snapshot, band int) string {
 	s := &c.Settings
 	if s.NoProvisioning || s.IMDSOnly || s.Cordoned && !s.ManageWhenCordon || c.Limits.ENIs < 1 || c.Limits.Addresses < 2 {
 		return "" // the pool is not managed, or nothing is known of its limits
@@ -92,7 +92,7 @@ func (p pool) canGrow(n, cloudFree int) bool {
 }
 
 // spare is an ENI without use whose addresses the target does not ask for. The primary one can never be given back.
-func (p pool) spare(c *Cut, band int) string {
+func (p pool) spare(c *Snapshot, band int) string {
 	target := c.Settings.WarmENITarget * p.per
 	if p.free < target+p.per+band {
 		return ""

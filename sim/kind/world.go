@@ -70,7 +70,7 @@ type member struct {
 	node    *Node
 	runtime *containerRuntime
 	end     *endpoint
-	silent  map[netip.Addr]bool // pods' addresses that did not answer at the last cut; the judging goroutine's
+	silent  map[netip.Addr]bool // pods' addresses that did not answer at the last snapshot; the judging goroutine's
 	hung    map[string]int      // by the pod's UID: its shim, as the node numbers it
 	held    bool                // its daemon is kept down
 	delsBy  int                 // the action that makes DELs fail, until one has
@@ -352,7 +352,7 @@ func (w *World) Until(t time.Duration, each func() bool) {
 		if now := w.Now(); now >= w.nextCut {
 			w.judge()
 			w.gather()
-			w.nextCut = now + cutPeriod
+			w.nextCut = now + snapshotPeriod
 			if each != nil && each() {
 				return
 			}
@@ -411,7 +411,7 @@ func (w *World) Named(text string) string {
 	return w.story.Named(text)
 }
 
-// Reached says whether a daemon came through a coverage mark since t=0.
+// Reached says whether a daemon came through a coverage point since t=0.
 func (w *World) Reached(mark string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

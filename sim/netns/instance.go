@@ -63,7 +63,7 @@ type instance struct {
 	lost    []string // sandboxes that the runtime has forgotten without a DEL that succeeded
 	criAt   time.Duration
 	dirty   bool
-	silent  map[netip.Addr]bool // pods' addresses that did not answer at the last cut
+	silent  map[netip.Addr]bool // pods' addresses that did not answer at the last snapshot
 	history actions.History     // sandboxes by pod name, newest last
 
 	// The actions that have something still to meet: 0 is none.

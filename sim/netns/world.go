@@ -47,17 +47,17 @@ type World struct {
 	nodes   []*instance // 1-based: nodes[0] is nil
 	byInst  map[ec2.InstanceID]*instance
 
-	audit   *judge.Auditor
-	witness *witness.Witness
-	cutAt   time.Duration
-	story   timeline.Timeline
-	book    *timeline.Book // since t=0
-	base    []ec2.Count    // the ledger at t=0
-	armed   []deathTrap
-	acts    actions.Log
-	rng     uint64
-	view    ipam.View
-	entry   string // its file in the registry
+	audit      *judge.Auditor
+	witness    *witness.Witness
+	snapshotAt time.Duration
+	story      timeline.Timeline
+	book       *timeline.Book // since t=0
+	base       []ec2.Count    // the ledger at t=0
+	armed      []deathTrap
+	acts       actions.Log
+	rng        uint64
+	view       ipam.View
+	entry      string // its file in the registry
 }
 
 // Parts are what a laboratory is made of on this machine.
@@ -88,7 +88,7 @@ func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant, p Parts) (*World, erro
 		p.Context = context.Background()
 	}
 	w := &World{cluster: c, ctx: p.Context, parts: p, mutant: m, clock: newTimer(), in: make(chan func(), 256), closed: make(chan struct{}),
-		cloudAt: never, cutAt: never, kube: kube.New(seed + 1), byInst: map[ec2.InstanceID]*instance{},
+		cloudAt: never, snapshotAt: never, kube: kube.New(seed + 1), byInst: map[ec2.InstanceID]*instance{},
 		audit: judge.New(judge.Config{Nodes: c.Nodes, Budget: c.Budget, Bounds: bounds()}), nodes: make([]*instance, 1, c.Nodes+1), rng: seed ^ 0x5851f42d4c957f2d, book: timeline.NewBook()}
 	w.witness = &witness.Witness{Eyes: eyes{w}, Cluster: c.Name, Audit: w.audit, Story: &w.story, Book: w.book, Mutant: m, Heard: w.heard}
 	if err := w.open(seed); err != nil {
@@ -223,7 +223,7 @@ func (w *World) pump() {
 			w.cloud.Advance(w.now())
 		})
 	}
-	w.armCut()
+	w.armSnapshot()
 }
 
 // random is splitmix64.
@@ -273,7 +273,7 @@ func (w *World) Unlike() string {
 // Popped is how many things happened.
 func (w *World) Popped() uint64 { return w.events }
 
-// Reached says whether a daemon came through a coverage mark since t=0.
+// Reached says whether a daemon came through a coverage point since t=0.
 func (w *World) Reached(mark string) bool { return w.witness.Reached(mark) }
 
 // Disagreements are the differences between what the processes and the kernel did and what core and model do: none, if the simulator can

@@ -46,7 +46,7 @@ func first(v *Variant, verdict *sim.Verdict, mutant bool) *Break {
 
 func reaches(f *scn.File, mark string) scn.Pos {
 	for _, l := range f.Lines {
-		if r, ok := l.Stmt.(*scn.Reaches); ok && r.Mark == mark {
+		if r, ok := l.Stmt.(*scn.Reaches); ok && r.Point == mark {
 			return l.Pos
 		}
 	}

@@ -115,10 +115,10 @@ type Against struct {
 	MutantPos, InvariantPos Pos
 }
 
-// Reaches names a coverage mark that the run must pass.
+// Reaches names a coverage point that the run must pass.
 type Reaches struct {
-	Mark string
-	Pos  Pos
+	Point string
+	Pos   Pos
 }
 
 // Compare names the counts that two runs of the scenario must have in common.

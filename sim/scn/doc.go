@@ -47,7 +47,7 @@
 //	        | "finally" "converges" "within" DUR    once
 //	        | "never" "settles" STRING    once: why something is still under way at the end
 //	        | "against" NAME "breaks" PHRASE ["by" DUR]
-//	        | "reaches" NAME              a coverage mark
+//	        | "reaches" NAME              a coverage point
 //	        | "compare" "counts" VALUE
 //	check   = ["within" DUR] "expect" subject NAME [op VALUE]
 //	action  = subject NAME {VALUE | kv}

@@ -316,7 +316,7 @@ func TestClone(t *testing.T) {
 		case *Against:
 			s.Mutant = "x"
 		case *Reaches:
-			s.Mark = "x"
+			s.Point = "x"
 		}
 		if l.Guard != nil {
 			l.Guard.Worlds[0] = "lab"
@@ -350,7 +350,7 @@ func TestBuild(t *testing.T) {
 	}
 	// A changed statement prints as it is now, an unchanged one as it was.
 	g = parse(t, "cluster  a=1\nreaches  x\n")
-	g.Lines[1].Stmt.(*Reaches).Mark = "y"
+	g.Lines[1].Stmt.(*Reaches).Point = "y"
 	if g.String() != "cluster  a=1\nreaches y\n" {
 		t.Errorf("got %q", g)
 	}

@@ -137,7 +137,7 @@ func (w *writer) stmt(s Stmt) {
 			w.words("by", formatDuration(s.By))
 		}
 	case *Reaches:
-		w.words("reaches", s.Mark)
+		w.words("reaches", s.Point)
 	case *Compare:
 		w.words("compare", "counts", quote(s.Counts))
 	}

@@ -140,7 +140,7 @@ func (c *cursor) against() Stmt {
 	return s
 }
 
-func (c *cursor) reaches() Stmt { return &Reaches{Pos: c.pos(), Mark: c.name("a coverage mark")} }
+func (c *cursor) reaches() Stmt { return &Reaches{Pos: c.pos(), Point: c.name("a coverage point")} }
 
 func (c *cursor) compare() Stmt {
 	c.keyword("counts")

@@ -16,7 +16,7 @@ type words struct {
 
 // marked are the marks that the story tells of. The others happen all the time, or another line tells the same: the call that EC2 refused, the
 // request that got an error.
-var marked = map[ipam.Mark]words{
+var marked = map[ipam.Point]words{
 	ipam.RuntimeListRefused:  {one: "the runtime's list is not believed", why: true},
 	ipam.RecoveredCheckpoint: {"address taken over from the record", "%d addresses taken over from the record", false},
 	ipam.RecoveredKernel:     {"address recovered from the kernel", "%d addresses recovered from the kernel", false},
@@ -54,19 +54,19 @@ var marked = map[ipam.Mark]words{
 // Note tells what a daemon found worth a note.
 func (s *Timeline) Note(at time.Duration, node int32, e *ipam.Note) {
 	switch {
-	case e.Mark == ipam.ENIMade:
+	case e.Point == ipam.ENIMade:
 		s.Add(at, node, s.inService(node, e.ENI))
 		return
-	case e.Mark == ipam.GCRefused && e.Att == (ipam.Attachment{}): // the request's own line says so
+	case e.Point == ipam.GCRefused && e.Att == (ipam.Attachment{}): // the request's own line says so
 		return
-	case e.Mark == ipam.IntentResumed && e.ENI != "":
+	case e.Point == ipam.IntentResumed && e.ENI != "":
 		s.enis[s.index(e.ENI)].resumed = true
 	}
-	w, told := marked[e.Mark]
+	w, told := marked[e.Point]
 	if !told {
 		return
 	}
-	if e.Mark == ipam.ENISwept {
+	if e.Point == ipam.ENISwept {
 		w.one = "# was leaked by " + strings.TrimPrefix(e.Text, "of ") + " and is swept"
 	}
 	one, why := s.about(w.one, e.ENI), ""

@@ -20,7 +20,7 @@ const (
 // nobody made nobody says so.
 func TestWhoMadeAnENI(t *testing.T) {
 	var s timeline.Timeline
-	ready := func(id string) { s.Note(0, 1, &ipam.Note{Mark: ipam.ENIMade, ENI: id}) }
+	ready := func(id string) { s.Note(0, 1, &ipam.Note{Point: ipam.ENIMade, ENI: id}) }
 	s.Started(0, 1)
 	ready(first)
 	s.Call(0, 1, &ec2.Request{Action: ec2.CreateNetworkInterface}, &ec2.Response{ENI: ec2.ENI{ID: second}})
@@ -31,7 +31,7 @@ func TestWhoMadeAnENI(t *testing.T) {
 	ready(first)
 	ready(second)
 	ready(second)
-	s.Note(0, 1, &ipam.Note{Mark: ipam.IntentResumed, ENI: "eni-0000000000000000f"})
+	s.Note(0, 1, &ipam.Note{Point: ipam.IntentResumed, ENI: "eni-0000000000000000f"})
 	ready("eni-0000000000000000f")
 	want := []string{"ipamd starts", "eni-A taken over from the record", "eni-B taken over from the record", "eni-B is in service again",
 		"an earlier daemon's intent carried on (eni-C)", "eni-C taken over from the record"}
@@ -40,9 +40,9 @@ func TestWhoMadeAnENI(t *testing.T) {
 	}
 	var before timeline.Timeline
 	before.Started(0, 1)
-	before.Note(0, 1, &ipam.Note{Mark: ipam.ENIMade, ENI: first})
+	before.Note(0, 1, &ipam.Note{Point: ipam.ENIMade, ENI: first})
 	before.Call(0, 1, &ec2.Request{Action: ec2.CreateNetworkInterface}, &ec2.Response{ENI: ec2.ENI{ID: second}})
-	before.Note(0, 1, &ipam.Note{Mark: ipam.ENIMade, ENI: second})
+	before.Note(0, 1, &ipam.Note{Point: ipam.ENIMade, ENI: second})
 	if got := strings.Join(told(&before), "; "); got != "ipamd starts; eni-A taken into service; CreateNetworkInterface eni-B: ok; eni-B made" {
 		t.Errorf("got %s", got)
 	}
@@ -97,12 +97,12 @@ func TestRefusals(t *testing.T) {
 
 // Every coverage point is told in words, told by another line, or happens all the time; none by its bare name.
 func TestNotesAreSentences(t *testing.T) {
-	silent := map[ipam.Mark]bool{ipam.DelUnknown: true, ipam.DelQueued: true, ipam.CallThrottled: true, ipam.ENIDrained: true, ipam.AddTimedOut: true,
+	silent := map[ipam.Point]bool{ipam.DelUnknown: true, ipam.DelQueued: true, ipam.CallThrottled: true, ipam.ENIDrained: true, ipam.AddTimedOut: true,
 		ipam.CallRefused: true, ipam.VersionRefused: true, ipam.GCRefused: true}
 	for i, name := range ipam.Marks() {
 		var s timeline.Timeline
-		m := ipam.Mark(i + 1)
-		s.Note(0, 1, &ipam.Note{Mark: m, ENI: first, Warn: true, Text: "of " + second})
+		m := ipam.Point(i + 1)
+		s.Note(0, 1, &ipam.Note{Point: m, ENI: first, Warn: true, Text: "of " + second})
 		text := strings.TrimSuffix(s.Whole(), "\n")
 		switch {
 		case silent[m] != (text == ""):

@@ -85,5 +85,5 @@ func lookName(w ipam.What) string {
 // kindNames are events that their kind alone explains.
 var kindNames = [...]string{evTick: "a tick of the daemon", evInput: "the daemon heard of a change", evSaved: "a record was written", evApply: "the kernel was changed",
 	evLook: "the daemon looked around", evServe: "EC2 executed a call", evPlugin: "the plugin was called", evResult: "the plugin had its answer",
-	evKubelet: "kubelet or the runtime went on", evCloud: "EC2 went on by itself", evStart: "the daemon started", evCut: "the laboratory looked",
+	evKubelet: "kubelet or the runtime went on", evCloud: "EC2 went on by itself", evStart: "the daemon started", evSnapshot: "the laboratory looked",
 	evStale: "a DEL on disk was repeated"}

@@ -143,7 +143,7 @@ func (w *World) perform(n *node, effs []ipam.Effect) {
 		case *ipam.Reply:
 			w.reply(n, e)
 		case *ipam.Note:
-			w.marks[e.Mark]++
+			w.marks[e.Point]++
 			w.noted(n, e)
 		}
 		if n.core == nil {

@@ -533,10 +533,10 @@ func (w *World) Settle() (underWay []string) {
 	return w.settle()
 }
 
-// Reached says whether the core came through a coverage mark since t=0.
+// Reached says whether the core came through a coverage point since t=0.
 func (w *World) Reached(mark string) bool {
 	for m := range w.marks {
-		if ipam.Mark(m).String() == mark {
+		if ipam.Point(m).String() == mark {
 			return w.marks[m] > 0
 		}
 	}

@@ -6,19 +6,19 @@ import "time"
 type eventKind uint8
 
 const (
-	evTick    eventKind = iota + 1 // the daemon's Next has come
-	evInput                        // an input reaches the daemon
-	evSaved                        // a Save becomes durable
-	evApply                        // a plan runs
-	evLook                         // a source is read
-	evServe                        // a request reaches EC2
-	evPlugin                       // a plugin process has started and talks to the daemon
-	evResult                       // a plugin process has ended
-	evKubelet                      // kubelet's or the runtime's Next has come
-	evCloud                        // EC2's Next has come
-	evStart                        // a daemon is started
-	evCut                          // the auditors collect a consistent cut
-	evStale                        // a DEL intent on disk is given to the daemon again
+	evTick     eventKind = iota + 1 // the daemon's Next has come
+	evInput                         // an input reaches the daemon
+	evSaved                         // a Save becomes durable
+	evApply                         // a plan runs
+	evLook                          // a source is read
+	evServe                         // a request reaches EC2
+	evPlugin                        // a plugin process has started and talks to the daemon
+	evResult                        // a plugin process has ended
+	evKubelet                       // kubelet's or the runtime's Next has come
+	evCloud                         // EC2's Next has come
+	evStart                         // a daemon is started
+	evSnapshot                      // the auditors collect a consistent snapshot
+	evStale                         // a DEL intent on disk is given to the daemon again
 )
 
 // event is one entry of the heap. It is plain data, so that a world can be forked.

@@ -204,7 +204,7 @@ func (w *World) judgeReply(n *node, q *request, r *ipam.Reply) {
 		if q.addr.IsValid() {
 			w.audit.Released(w.now, int(n.no), q.att, q.addr)
 		}
-	case q.verb == cri.DEL && q.file == 0: // an intent has been answered; that it waits on disk is what the cut shows
+	case q.verb == cri.DEL && q.file == 0: // an intent has been answered; that it waits on disk is what a snapshot shows
 		w.audit.DelResult(w.now, int(n.no), q.att, false, r.Err.Text)
 	}
 }

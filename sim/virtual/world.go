@@ -75,8 +75,8 @@ type World struct {
 	files    int           // DEL intents written so far: their names
 	tap      *tap
 
-	view ipam.View
-	cut  judge.Cut
+	view     ipam.View
+	snapshot judge.Snapshot
 }
 
 // node is one machine: its kernel, its kubelet and runtime, its disks and its daemon.
@@ -103,9 +103,9 @@ type node struct {
 	tickAt   time.Duration
 	criAt    time.Duration
 	dirty    bool
-	moved    bool                     // EC2 did something to the node's ENIs since the last cut
+	moved    bool                     // EC2 did something to the node's ENIs since the last snapshot
 	fresh    []netip.Addr             // given to pods since then: the kernel had them before the runtime knew
-	faults   map[cri.SandboxID]string // who was out of reach at the last cut, and why
+	faults   map[cri.SandboxID]string // who was out of reach at the last snapshot, and why
 	starts   int
 	history  actions.History        // sandboxes by pod name, newest last
 	booted   bool                   // the tmpfs marker exists
@@ -214,7 +214,7 @@ const warmLimit = 30 * time.Minute
 
 // warmUp runs until every pod runs and nothing is under way, and calls that instant t=0.
 func (w *World) warmUp() error {
-	w.pushCut()
+	w.pushSnapshot()
 	quiet := 0
 	for w.now < warmLimit {
 		w.runUntil(w.now+time.Second, nil)
@@ -294,7 +294,7 @@ func (w *World) Clone() *World {
 	}
 	c.armed, c.acts = slices.Clone(w.armed), w.acts.Clone()
 	c.story = w.story.Clone()
-	c.view, c.cut = ipam.View{}, judge.Cut{}
+	c.view, c.snapshot = ipam.View{}, judge.Snapshot{}
 	return &c
 }
 
@@ -385,9 +385,9 @@ func (w *World) handle(e *event) {
 		}
 		w.cloud.Advance(w.now)
 		return
-	case evCut:
+	case evSnapshot:
 		w.judge()
-		w.pushCut()
+		w.pushSnapshot()
 		return
 	case evServe:
 		w.serve(e)
@@ -459,5 +459,5 @@ func (w *World) Audit() *judge.Auditor { return w.audit }
 // Epoch is when t=0 was, in the world's own time.
 func (w *World) Epoch() time.Duration { return w.epoch }
 
-// Mark is how often the core came through a rare branch since t=0.
-func (w *World) Mark(m ipam.Mark) uint64 { return w.marks[m] }
+// Point is how often the core came through a rare branch since t=0.
+func (w *World) Point(m ipam.Point) uint64 { return w.marks[m] }

@@ -112,7 +112,7 @@ func (w *Witness) Happened(m *ec2.Cloud, node int32, e *ec2.Event, live func(net
 	}
 }
 
-// ENIs are an instance's, for a cut, under these settings.
+// ENIs are an instance's, for a snapshot, under these settings.
 func ENIs(m *ec2.Cloud, i ec2.InstanceID, set *ipam.Settings) (out []judge.CloudENI) {
 	whose := actions.Whose{Model: m, Node: i, LeavesUntagged: set.LeaveUntagged}
 	for _, id := range m.AttachedENIs(i) {

@@ -95,7 +95,7 @@ func (l *Life) Step(line []byte) error {
 		case *ipam.Reply:
 			l.replied(at, e)
 		case *ipam.Note:
-			w.marks[e.Mark]++
+			w.marks[e.Point]++
 			w.Story.Note(at-w.epoch, l.node, e)
 		}
 	}
@@ -159,7 +159,7 @@ func (l *Life) replied(at time.Duration, r *ipam.Reply) {
 		if q.addr.IsValid() {
 			w.Audit.Released(at, no, q.att, q.addr)
 		}
-	case q.verb == ipam.VerbDel && !q.intent: // an intent has been answered; that it waits on disk is what the cut shows
+	case q.verb == ipam.VerbDel && !q.intent: // an intent has been answered; that it waits on disk is what a snapshot shows
 		w.Audit.DelResult(at, no, q.att, false, r.Err.Text)
 	}
 }

@@ -59,10 +59,10 @@ func (w *Witness) Epoch() time.Duration { return w.epoch }
 // Now is the instant of the scenario.
 func (w *Witness) Now() time.Duration { return w.Eyes.Now() - w.epoch }
 
-// Reached says whether a daemon came through a coverage mark since t=0.
+// Reached says whether a daemon came through a coverage point since t=0.
 func (w *Witness) Reached(mark string) bool {
 	for m := range w.marks {
-		if ipam.Mark(m).String() == mark {
+		if ipam.Point(m).String() == mark {
 			return w.marks[m] > 0
 		}
 	}

@@ -148,10 +148,10 @@ func TestFollow(t *testing.T) {
 	if v, broken := w.Audit.First(); broken && v.Invariant != judge.I13 { // I13 began in the middle of a life
 		t.Errorf("broken: %v", v)
 	}
-	var c judge.Cut
+	var c judge.Snapshot
 	l.Fill(&c, &ipam.View{})
 	if !c.Up || len(c.Rows) != 3 || l.Busy() != "" {
-		t.Errorf("the cut has %d rows, up %v; busy: %q", len(c.Rows), c.Up, l.Busy())
+		t.Errorf("the snapshot has %d rows, up %v; busy: %q", len(c.Rows), c.Up, l.Busy())
 	}
 	w.Begin()
 	if w.Reached("recovered-from-checkpoint") || w.Story.String() != "" || w.Now() != 0 {
@@ -220,7 +220,7 @@ func TestHappened(t *testing.T) {
 		}
 	}
 	if c := witness.ENIs(m, i, &ipam.Settings{}); len(c) != 1 || c[0].ID != string(eni) || len(c[0].Secondaries) != 2 {
-		t.Errorf("the cut has %+v", c)
+		t.Errorf("the snapshot has %+v", c)
 	}
 	if o := new(witness.Witness).Orphans(m, []*witness.Life{nil}); len(o) != 0 {
 		t.Errorf("orphans: %v", o)

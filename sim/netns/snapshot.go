@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// cutPeriod is between two cuts of a node that changes: far below the bounds of what is judged on them.
-	cutPeriod = time.Second
+	// snapshotPeriod is between two snapshots of a node that changes: far below the bounds of what is judged on them.
+	snapshotPeriod = time.Second
 	// pingPatience is how long, in real time, a pod may take to answer.
 	pingPatience = 40 * time.Millisecond
 	// doubtPatience is how long one may that answered before. The kernel's own timers do not jump with the laboratory's clock: a host veth
@@ -22,33 +22,33 @@ const (
 	doubtPatience = 1500 * time.Millisecond
 )
 
-// armCut makes sure that there is a cut when something changes, or a fault's bound ends.
-func (w *World) armCut() {
+// armSnapshot makes sure that there is a snapshot when something changes, or a fault's bound ends.
+func (w *World) armSnapshot() {
 	at := never
 	for _, n := range w.nodes[1:] {
 		if n.gone {
 			continue
 		}
 		if n.dirty {
-			at = min(at, w.now()+cutPeriod)
+			at = min(at, w.now()+snapshotPeriod)
 		}
 		if until, ok := w.audit.Watching(w.now(), int(n.no)); ok {
 			at = min(at, max(until, w.now())+time.Millisecond)
 		}
 	}
-	if at >= w.cutAt {
+	if at >= w.snapshotAt {
 		return
 	}
-	w.cutAt = at
+	w.snapshotAt = at
 	w.at(at, func() {
-		if at == w.cutAt {
-			w.cutAt = never
+		if at == w.snapshotAt {
+			w.snapshotAt = never
 			w.judge()
 		}
 	})
 }
 
-// judge takes a cut of every node that has changed or that the auditor watches, if it is consistent: nothing of the node works, so
+// judge takes a snapshot of every node that has changed or that the auditor watches, if it is consistent: nothing of the node works, so
 // nothing moves while it is collected. A node that does not come to rest is not judged, and stays due.
 func (w *World) judge() {
 	for _, n := range w.nodes[1:] {
@@ -66,9 +66,9 @@ func (w *World) judge() {
 	}
 }
 
-// collect is a cut of a node that is at rest.
-func (w *World) collect(n *instance) *judge.Cut {
-	c := &judge.Cut{Node: int(n.no), Settings: n.set, Cloud: witness.ENIs(w.cloud, n.inst, &n.set)}
+// collect is a snapshot of a node that is at rest.
+func (w *World) collect(n *instance) *judge.Snapshot {
+	c := &judge.Snapshot{Node: int(n.no), Settings: n.set, Cloud: witness.ENIs(w.cloud, n.inst, &n.set)}
 	n.witness().Fill(c, &w.view)
 	c.PendingDELs = w.intents(n)
 	w.pods(n, c)
@@ -76,7 +76,7 @@ func (w *World) collect(n *instance) *judge.Cut {
 }
 
 // pods asks every pod that runs for an answer, from the far side of the VPC.
-func (w *World) pods(n *instance, c *judge.Cut) {
+func (w *World) pods(n *instance, c *judge.Snapshot) {
 	var asked []netip.Addr
 	var who []int
 	for t := range n.cri.Sandboxes() {
@@ -88,7 +88,7 @@ func (w *World) pods(n *instance, c *judge.Cut) {
 				asked, who = append(asked, t.Address), append(who, len(c.Pods))
 			}
 		}
-		c.Pods = append(c.Pods, judge.PodCut{Att: ipam.Attachment{Network: "aws-cni", ContainerID: t.ID, IfName: "eth0"}, Name: t.Name, Address: t.Address, Ours: t.Running})
+		c.Pods = append(c.Pods, judge.PodSnapshot{Att: ipam.Attachment{Network: "aws-cni", ContainerID: t.ID, IfName: "eth0"}, Name: t.Name, Address: t.Address, Ours: t.Running})
 	}
 	silent := map[netip.Addr]bool{}
 	for i, answered := range w.reach(n, asked) {
@@ -139,7 +139,7 @@ func (w *World) intents(n *instance) int {
 // steadyLimit is how long a cluster may take to come to rest before something is expected of it.
 const steadyLimit = 5 * time.Second
 
-// Steady runs on to the first moment at which a consistent cut can be made, or to the limit.
+// Steady runs on to the first moment at which a consistent snapshot can be made, or to the limit.
 func (w *World) Steady() {
 	end := w.now() + slowed(steadyLimit)
 	w.until(end, func() bool { return w.busy(w.now()) == "" })
@@ -155,7 +155,7 @@ func (w *World) Settle() (underWay []string) {
 		}
 		if why := w.rest(n); w.unwanted() {
 			return underWay
-		} else if why != "" { // no cut is not judged, and not judged is not held
+		} else if why != "" { // no snapshot is not judged, and not judged is not held
 			underWay = append(underWay, fmt.Sprintf("%s: it did not come to rest within %v: %s", n.name(), slowed(steadyLimit), why))
 			continue
 		}
@@ -213,6 +213,6 @@ func (w *World) settleCloud() {
 		lives = append(lives, n.witness())
 	}
 	if leaks := w.witness.Orphans(w.cloud, lives); len(leaks) > 0 {
-		w.audit.Settle(w.now(), &judge.Cut{Leaks: leaks})
+		w.audit.Settle(w.now(), &judge.Snapshot{Leaks: leaks})
 	}
 }

@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// cutPeriod is between two cuts.
-	cutPeriod = time.Second
+	// snapshotPeriod is between two snapshots.
+	snapshotPeriod = time.Second
 	// pingPatience is how long a pod may take to answer on a machine that has other things to do.
 	pingPatience = 100 * time.Millisecond
 	// doubtPatience is how long one may that answered before: a host veth answers a pod's ARP for its gateway after up to proxy_delay, 0.8 s.
 	doubtPatience = 1500 * time.Millisecond
-	// cutTries is how often a cut is begun anew because something moved, before it is given up until the next one.
-	cutTries = 3
+	// snapshotTries is how often a snapshot is begun anew because something moved, before it is given up until the next one.
+	snapshotTries = 3
 )
 
-// stamp is what a node's counters say: if none has moved, nothing has that a cut shows.
+// stamp is what a node's counters say: if none has moved, nothing has that a snapshot shows.
 type stamp struct {
 	life    *witness.Life
 	steps   uint64 // of the recording
@@ -42,12 +42,12 @@ func (w *World) stamp(m *member) stamp {
 	return s
 }
 
-// judge takes a cut of every node. Of one that moves all the time there is none, and nothing is judged.
+// judge takes a snapshot of every node. Of one that moves all the time there is none, and nothing is judged.
 func (w *World) judge() {
 	var all sync.WaitGroup
 	for _, m := range w.members[1:] {
 		all.Go(func() {
-			w.cut(m, func(c *judge.Cut, _ *collection) { w.audit.Judge(w.now(), c) })
+			w.snapshot(m, func(c *judge.Snapshot, _ *collection) { w.audit.Judge(w.now(), c) })
 		})
 	}
 	all.Wait()
@@ -58,13 +58,13 @@ type collection struct {
 	enis      []judge.CloudENI
 	cloudFree int
 	sandboxes []sandbox
-	pods      []judge.PodCut
+	pods      []judge.PodSnapshot
 	pending   int // DELs that somebody has to repeat
 }
 
-// cut collects a node's state, and calls f with it, mu held, if nothing has moved meanwhile. It is false when there is no cut.
-func (w *World) cut(m *member, f func(*judge.Cut, *collection)) bool {
-	for range cutTries {
+// cut collects a node's state, and calls f with it, mu held, if nothing has moved meanwhile. It is false when there is no snapshot.
+func (w *World) snapshot(m *member, f func(*judge.Snapshot, *collection)) bool {
+	for range snapshotTries {
 		w.mu.Lock()
 		before, set := w.stamp(m), m.set
 		w.mu.Unlock()
@@ -77,7 +77,7 @@ func (w *World) cut(m *member, f func(*judge.Cut, *collection)) bool {
 			w.mu.Unlock()
 			continue
 		}
-		c := &judge.Cut{Node: int(m.no), Settings: m.set, Cloud: k.enis, CloudFree: k.cloudFree, Pods: k.pods, PendingDELs: k.pending}
+		c := &judge.Snapshot{Node: int(m.no), Settings: m.set, Cloud: k.enis, CloudFree: k.cloudFree, Pods: k.pods, PendingDELs: k.pending}
 		m.life.Fill(c, &ipam.View{})
 		f(c, k)
 		w.mu.Unlock()
@@ -108,7 +108,7 @@ func (w *World) collect(m *member, set ipam.Settings) (*collection, bool) {
 			k.pending++ // its network has not been taken down
 		}
 		if s.Ready && s.Running && s.Address.IsValid() {
-			k.pods = append(k.pods, judge.PodCut{Att: attachment(s.ID), Name: s.Pod, Address: s.Address, Ours: true})
+			k.pods = append(k.pods, judge.PodSnapshot{Att: attachment(s.ID), Name: s.Pod, Address: s.Address, Ours: true})
 		}
 	}
 	k.pending += w.intents(m)
@@ -128,7 +128,7 @@ func (w *World) intents(m *member) int {
 
 // reach asks pods for an answer from the far side of the VPC, longer those that have not been out of reach before, and says what is wrong with
 // those that are silent.
-func (w *World) reach(m *member, pods []judge.PodCut) {
+func (w *World) reach(m *member, pods []judge.PodSnapshot) {
 	asked := make([]netip.Addr, len(pods))
 	for i := range pods {
 		asked[i] = pods[i].Address
@@ -265,7 +265,7 @@ func (w *World) Settle() (underWay []string) {
 func (w *World) settle(m *member) (underWay []string) {
 	for end := w.now() + settleLimit; w.Err() == nil && w.ctx.Err() == nil; {
 		leaks, err := w.leaks(m)
-		judged := err == nil && w.cut(m, func(c *judge.Cut, k *collection) {
+		judged := err == nil && w.snapshot(m, func(c *judge.Snapshot, k *collection) {
 			c.Leaks = leaks
 			underWay = w.audit.Settle(w.now(), c)
 		})
@@ -317,7 +317,7 @@ func (w *World) settleCloud() {
 			lives = append(lives, m.life)
 		}
 		if leaks := w.witness.Orphans(cloud, lives); len(leaks) > 0 {
-			w.audit.Settle(w.c.Now(), &judge.Cut{Leaks: leaks})
+			w.audit.Settle(w.c.Now(), &judge.Snapshot{Leaks: leaks})
 		}
 	})
 }

@@ -10,10 +10,10 @@ import (
 )
 
 // healthy is a node with two ENIs of three secondaries, two pods, and WARM_ENI_TARGET=1.
-func healthy() *Cut {
+func healthy() *Snapshot {
 	a := func(s string) netip.Addr { return netip.MustParseAddr("10.0.10." + s) }
 	settings := ipam.Defaults()
-	return &Cut{Node: 1, Up: true,
+	return &Snapshot{Node: 1, Up: true,
 		View: &ipam.View{Serving: true, Free: 4, Assigned: 2, ENIs: []ipam.ViewENI{
 			{ID: "eni-0", Device: 0, Stage: ipam.Ready, Total: 3, Available: 1, InUse: 2},
 			{ID: "eni-1", Device: 1, Stage: ipam.Ready, Total: 3, Available: 3}}},
@@ -21,7 +21,7 @@ func healthy() *Cut {
 		Cloud: []CloudENI{
 			{ID: "eni-0", Attached: true, Primary: a("10"), Secondaries: []netip.Addr{addr1, addr2, a("13")}},
 			{ID: "eni-1", Attached: true, Primary: a("20"), Secondaries: []netip.Addr{a("21"), a("22"), a("23")}}},
-		Pods:     []PodCut{{Att: web, Name: "default/web", Address: addr1, Ours: true}, {Att: api, Name: "default/api", Address: addr2, Ours: true}},
+		Pods:     []PodSnapshot{{Att: web, Name: "default/web", Address: addr1, Ours: true}, {Att: api, Name: "default/api", Address: addr2, Ours: true}},
 		Settings: settings, Limits: ipam.Limits{ENIs: 3, Addresses: 4}, CloudFree: 100}
 }
 
@@ -29,47 +29,47 @@ func TestSettle(t *testing.T) {
 	theirs := CloudENI{ID: "eni-9", Attached: true, NotOurs: true, Secondaries: []netip.Addr{netip.MustParseAddr("10.0.10.99")}}
 	for _, x := range []struct {
 		name   string
-		change func(c *Cut)
+		change func(c *Snapshot)
 		broken string
 	}{
-		{"healthy", func(c *Cut) {}, ""},
-		{"I5 a leak", func(c *Cut) { c.Leaks = []string{"rule 1536 from 10.0.10.99", "eni-9"} }, "I5 I5"},
-		{"a dead daemon has not settled", func(c *Cut) { c.Up, c.Leaks = false, []string{"eni-9"} }, ""},
-		{"I5 a leak of the cloud's", func(c *Cut) { *c = Cut{Leaks: []string{"eni-9"}} }, "I5"},
-		{"I5 a row without a pod", func(c *Cut) { c.Pods = c.Pods[:1] }, "I5"},
-		{"I5 a leak that somebody still acts on", func(c *Cut) { c.Leaks, c.View.Intents = []string{"eni-9"}, 1 }, ""},
-		{"I12 books that are still written", func(c *Cut) { c.View.Free -= 2; c.View.Cooling = 1 }, ""},
+		{"healthy", func(c *Snapshot) {}, ""},
+		{"I5 a leak", func(c *Snapshot) { c.Leaks = []string{"rule 1536 from 10.0.10.99", "eni-9"} }, "I5 I5"},
+		{"a dead daemon has not settled", func(c *Snapshot) { c.Up, c.Leaks = false, []string{"eni-9"} }, ""},
+		{"I5 a leak of the cloud's", func(c *Snapshot) { *c = Snapshot{Leaks: []string{"eni-9"}} }, "I5"},
+		{"I5 a row without a pod", func(c *Snapshot) { c.Pods = c.Pods[:1] }, "I5"},
+		{"I5 a leak that somebody still acts on", func(c *Snapshot) { c.Leaks, c.View.Intents = []string{"eni-9"}, 1 }, ""},
+		{"I12 books that are still written", func(c *Snapshot) { c.View.Free -= 2; c.View.Cooling = 1 }, ""},
 
-		{"I12 an address nobody counts", func(c *Cut) { c.View.Free-- }, "I12"},
-		{"I12 an address counted twice", func(c *Cut) { c.View.Quarantined++ }, "I12"},
-		{"I12 a quarantined address that EC2 took back", func(c *Cut) { c.View.Quarantined++; c.View.Taken++ }, ""},
-		{"I12 every state counts", func(c *Cut) {
+		{"I12 an address nobody counts", func(c *Snapshot) { c.View.Free-- }, "I12"},
+		{"I12 an address counted twice", func(c *Snapshot) { c.View.Quarantined++ }, "I12"},
+		{"I12 a quarantined address that EC2 took back", func(c *Snapshot) { c.View.Quarantined++; c.View.Taken++ }, ""},
+		{"I12 every state counts", func(c *Snapshot) {
 			c.Settings.WarmENITarget, c.View.ENIs[1].InUse = 0, 2
 			c.View.Free, c.View.Quarantined = 2, 2
 		}, ""},
-		{"I12 a cooling row is no assigned one", func(c *Cut) {
+		{"I12 a cooling row is no assigned one", func(c *Snapshot) {
 			c.Rows = append(c.Rows, ipam.Row{Address: netip.MustParseAddr("10.9.9.9"), State: ipam.Cooling})
 		}, ""},
-		{"a node that is not known", func(c *Cut) { c.Node = 3 }, ""},
-		{"I12 covered by an intent", func(c *Cut) {
+		{"a node that is not known", func(c *Snapshot) { c.Node = 3 }, ""},
+		{"I12 covered by an intent", func(c *Snapshot) {
 			c.Cloud = append(c.Cloud, CloudENI{ID: "eni-2", Secondaries: []netip.Addr{netip.MustParseAddr("10.0.10.31")}})
 			c.View.Covered = 1
 		}, ""},
-		{"I12 an ENI nobody covers", func(c *Cut) {
+		{"I12 an ENI nobody covers", func(c *Snapshot) {
 			c.Cloud = append(c.Cloud, CloudENI{ID: "eni-2", Secondaries: []netip.Addr{netip.MustParseAddr("10.0.10.31")}})
 		}, "I12"},
-		{"I12 a row on no ENI", func(c *Cut) { c.Rows[0].Address = netip.MustParseAddr("10.9.9.9") }, "I12"},
-		{"I12 an ENI that is not ours", func(c *Cut) { c.Cloud = append(c.Cloud, theirs) }, ""},
-		{"I12 a row on an ENI that was ours", func(c *Cut) {
+		{"I12 a row on no ENI", func(c *Snapshot) { c.Rows[0].Address = netip.MustParseAddr("10.9.9.9") }, "I12"},
+		{"I12 an ENI that is not ours", func(c *Snapshot) { c.Cloud = append(c.Cloud, theirs) }, ""},
+		{"I12 a row on an ENI that was ours", func(c *Snapshot) {
 			c.Cloud[0].NotOurs, c.View.Free = true, 3
 		}, ""},
-		{"I12 an ENI that is not ours, counted", func(c *Cut) { c.Cloud, c.View.Free = append(c.Cloud, theirs), 5 }, "I12"},
-		{"I11 an ENI that is not ours has the last device index", func(c *Cut) {
+		{"I12 an ENI that is not ours, counted", func(c *Snapshot) { c.Cloud, c.View.Free = append(c.Cloud, theirs), 5 }, "I12"},
+		{"I11 an ENI that is not ours has the last device index", func(c *Snapshot) {
 			c.Cloud, c.View.Free, c.View.Quarantined = append(c.Cloud, theirs), 1, 3
 		}, ""},
-		{"I12 a row not counted", func(c *Cut) { c.View.Assigned, c.View.Free = 1, 5 }, "I12"},
-		{"I12 a dead daemon is not judged", func(c *Cut) { c.Up = false; c.View.Free = 0 }, ""},
-		{"I12 without a view not judged", func(c *Cut) { c.View = nil }, ""},
+		{"I12 a row not counted", func(c *Snapshot) { c.View.Assigned, c.View.Free = 1, 5 }, "I12"},
+		{"I12 a dead daemon is not judged", func(c *Snapshot) { c.Up = false; c.View.Free = 0 }, ""},
+		{"I12 without a view not judged", func(c *Snapshot) { c.View = nil }, ""},
 	} {
 		a, c := started(Config{}), healthy()
 		x.change(c)
@@ -87,16 +87,16 @@ func TestSettle(t *testing.T) {
 func TestUnderWay(t *testing.T) {
 	for _, x := range []struct {
 		name         string
-		change       func(c *Cut)
+		change       func(c *Snapshot)
 		stuck, fresh string // broken when it began before the faults ended, and after that
 		says         string
 	}{
-		{"an intent", func(c *Cut) { c.View.Intents = 2 }, "I5", "", "node-1: 2 EC2 intents are open"},
-		{"a cooling address", func(c *Cut) { c.View.Free--; c.View.Cooling = 1 }, "I5", "", "node-1: 1 address cools down"},
-		{"a DEL", func(c *Cut) { c.PendingDELs = 1 }, "I6", "", "node-1: 1 DEL still has to be repeated"},
-		{"an ADD", func(c *Cut) { c.View.Waiting = 3 }, "", "", "node-1: 3 ADDs wait for an address"},
-		{"no daemon", func(c *Cut) { c.Up = false }, "", "", "node-1: no daemon runs"},
-		{"a daemon that starts", func(c *Cut) { c.View.Serving = false }, "", "", "node-1: the daemon does not serve yet"},
+		{"an intent", func(c *Snapshot) { c.View.Intents = 2 }, "I5", "", "node-1: 2 EC2 intents are open"},
+		{"a cooling address", func(c *Snapshot) { c.View.Free--; c.View.Cooling = 1 }, "I5", "", "node-1: 1 address cools down"},
+		{"a DEL", func(c *Snapshot) { c.PendingDELs = 1 }, "I6", "", "node-1: 1 DEL still has to be repeated"},
+		{"an ADD", func(c *Snapshot) { c.View.Waiting = 3 }, "", "", "node-1: 3 ADDs wait for an address"},
+		{"no daemon", func(c *Snapshot) { c.Up = false }, "", "", "node-1: no daemon runs"},
+		{"a daemon that starts", func(c *Snapshot) { c.View.Serving = false }, "", "", "node-1: the daemon does not serve yet"},
 	} {
 		for _, began := range []time.Duration{time.Second, time.Hour} {
 			a, c := started(Config{}), healthy()
@@ -143,71 +143,71 @@ func TestDelsEndInSuccess(t *testing.T) {
 }
 
 func TestWarm(t *testing.T) {
-	ips := func(warm, minimum int) func(c *Cut) {
-		return func(c *Cut) { c.Settings.WarmIPTarget, c.Settings.MinimumIPTarget = warm, minimum }
+	ips := func(warm, minimum int) func(c *Snapshot) {
+		return func(c *Snapshot) { c.Settings.WarmIPTarget, c.Settings.MinimumIPTarget = warm, minimum }
 	}
-	with := func(changes ...func(c *Cut)) func(c *Cut) {
-		return func(c *Cut) {
+	with := func(changes ...func(c *Snapshot)) func(c *Snapshot) {
+		return func(c *Snapshot) {
 			for _, change := range changes {
 				change(c)
 			}
 		}
 	}
-	one := func(c *Cut) { // only the primary ENI, one address free
+	one := func(c *Snapshot) { // only the primary ENI, one address free
 		c.Cloud, c.View.ENIs, c.View.Free = c.Cloud[:1], c.View.ENIs[:1], 1
 	}
-	three := func(c *Cut) { // a third ENI, nothing on it
+	three := func(c *Snapshot) { // a third ENI, nothing on it
 		c.Cloud = append(c.Cloud, c.Cloud[1])
 		c.View.ENIs = append(c.View.ENIs, c.View.ENIs[1])
 		c.View.Free = 7
 	}
 	for _, x := range []struct {
 		name   string
-		change func(c *Cut)
+		change func(c *Snapshot)
 		broken bool
 		band   int
 	}{
-		{"as wanted", func(c *Cut) {}, false, 0},
+		{"as wanted", func(c *Snapshot) {}, false, 0},
 		{"too few", one, true, 0},
-		{"too few, MAX_ENI", with(one, func(c *Cut) { c.Settings.MaxENI = 1 }), false, 0},
-		{"too few, the instance's limit", with(one, func(c *Cut) { c.Limits.ENIs = 1 }), false, 0},
-		{"too few, subnet empty", with(one, func(c *Cut) { c.CloudFree = 0 }), false, 0},
-		{"too few, subnet cannot grant the step", with(one, func(c *Cut) { c.CloudFree = 2 }), false, 0},
-		{"too few, subnet just can", with(one, func(c *Cut) { c.CloudFree = 3 }), true, 0},
-		{"too few, cordoned", with(one, func(c *Cut) { c.Settings.Cordoned = true }), false, 0},
-		{"too few, cordoned and managed", with(one, func(c *Cut) { c.Settings.Cordoned, c.Settings.ManageWhenCordon = true, true }), true, 0},
-		{"too few, provisioning disabled", with(one, func(c *Cut) { c.Settings.NoProvisioning = true }), false, 0},
-		{"too few, metadata alone", with(one, func(c *Cut) { c.Settings.IMDSOnly = true }), false, 0},
-		{"too few, as many as pods", with(one, func(c *Cut) { c.Settings.MaxPods = 3 }), false, 0},
-		{"too few, fewer than pods", with(one, func(c *Cut) { c.Settings.MaxPods = 4 }), true, 0},
-		{"too few, limits unknown", with(one, func(c *Cut) { c.Limits = ipam.Limits{} }), false, 0},
-		{"too few, MAX_ENI, room on the ENI", with(one, func(c *Cut) { c.Settings.MaxENI, c.Limits.Addresses = 1, 5 }), true, 0},
-		{"cooling is not free", func(c *Cut) { c.View.Free, c.View.Cooling = 2, 2 }, true, 0},
+		{"too few, MAX_ENI", with(one, func(c *Snapshot) { c.Settings.MaxENI = 1 }), false, 0},
+		{"too few, the instance's limit", with(one, func(c *Snapshot) { c.Limits.ENIs = 1 }), false, 0},
+		{"too few, subnet empty", with(one, func(c *Snapshot) { c.CloudFree = 0 }), false, 0},
+		{"too few, subnet cannot grant the step", with(one, func(c *Snapshot) { c.CloudFree = 2 }), false, 0},
+		{"too few, subnet just can", with(one, func(c *Snapshot) { c.CloudFree = 3 }), true, 0},
+		{"too few, cordoned", with(one, func(c *Snapshot) { c.Settings.Cordoned = true }), false, 0},
+		{"too few, cordoned and managed", with(one, func(c *Snapshot) { c.Settings.Cordoned, c.Settings.ManageWhenCordon = true, true }), true, 0},
+		{"too few, provisioning disabled", with(one, func(c *Snapshot) { c.Settings.NoProvisioning = true }), false, 0},
+		{"too few, metadata alone", with(one, func(c *Snapshot) { c.Settings.IMDSOnly = true }), false, 0},
+		{"too few, as many as pods", with(one, func(c *Snapshot) { c.Settings.MaxPods = 3 }), false, 0},
+		{"too few, fewer than pods", with(one, func(c *Snapshot) { c.Settings.MaxPods = 4 }), true, 0},
+		{"too few, limits unknown", with(one, func(c *Snapshot) { c.Limits = ipam.Limits{} }), false, 0},
+		{"too few, MAX_ENI, room on the ENI", with(one, func(c *Snapshot) { c.Settings.MaxENI, c.Limits.Addresses = 1, 5 }), true, 0},
+		{"cooling is not free", func(c *Snapshot) { c.View.Free, c.View.Cooling = 2, 2 }, true, 0},
 		{"too many", three, true, 0},
-		{"just too many", with(three, func(c *Cut) { c.View.Free = 6 }), true, 0},
-		{"just not too many", with(three, func(c *Cut) { c.View.Free = 5 }), false, 0},
-		{"too few, no secondaries", with(one, func(c *Cut) { c.Limits.Addresses = 1 }), false, 0},
+		{"just too many", with(three, func(c *Snapshot) { c.View.Free = 6 }), true, 0},
+		{"just not too many", with(three, func(c *Snapshot) { c.View.Free = 5 }), false, 0},
+		{"too few, no secondaries", with(one, func(c *Snapshot) { c.Limits.Addresses = 1 }), false, 0},
 		{"too many, tolerated", three, false, 2},
-		{"too many, none idle", with(three, func(c *Cut) {
+		{"too many, none idle", with(three, func(c *Snapshot) {
 			for i := range c.View.ENIs {
 				c.View.ENIs[i].InUse = 1
 			}
 		}), false, 0},
-		{"too many, the idle one is the primary", with(three, func(c *Cut) { c.View.ENIs[1].InUse, c.View.ENIs[2].InUse, c.View.ENIs[0].InUse = 1, 1, 0 }), false, 0},
-		{"too many, WARM_ENI_TARGET=0", func(c *Cut) { c.Settings.WarmENITarget = 0 }, true, 0},
-		{"none wanted, none there", with(one, func(c *Cut) { c.Settings.WarmENITarget = 0 }), false, 0},
+		{"too many, the idle one is the primary", with(three, func(c *Snapshot) { c.View.ENIs[1].InUse, c.View.ENIs[2].InUse, c.View.ENIs[0].InUse = 1, 1, 0 }), false, 0},
+		{"too many, WARM_ENI_TARGET=0", func(c *Snapshot) { c.Settings.WarmENITarget = 0 }, true, 0},
+		{"none wanted, none there", with(one, func(c *Snapshot) { c.Settings.WarmENITarget = 0 }), false, 0},
 
 		{"exactly WARM_IP_TARGET", ips(4, 0), false, 0},
 		{"fewer than WARM_IP_TARGET", ips(5, 0), true, 0},
-		{"fewer than WARM_IP_TARGET, subnet empty", with(ips(5, 0), func(c *Cut) { c.CloudFree = 0 }), false, 0},
-		{"fewer than WARM_IP_TARGET, full", with(ips(5, 0), func(c *Cut) { c.Limits.ENIs = 2 }), false, 0},
+		{"fewer than WARM_IP_TARGET, subnet empty", with(ips(5, 0), func(c *Snapshot) { c.CloudFree = 0 }), false, 0},
+		{"fewer than WARM_IP_TARGET, full", with(ips(5, 0), func(c *Snapshot) { c.Limits.ENIs = 2 }), false, 0},
 		{"more than WARM_IP_TARGET", ips(3, 0), true, 0},
 		{"more than WARM_IP_TARGET, tolerated", ips(3, 0), false, 1},
 		{"more than WARM_IP_TARGET, MINIMUM_IP_TARGET", ips(1, 6), false, 0},
 		{"more than both", ips(1, 5), true, 0},
 		{"fewer than MINIMUM_IP_TARGET", ips(1, 7), true, 0},
 		{"MINIMUM_IP_TARGET alone", ips(0, 6), false, 0},
-		{"quarantined ones are no excess", with(ips(1, 5), func(c *Cut) { c.View.Free, c.View.Quarantined = 3, 1 }), false, 0},
+		{"quarantined ones are no excess", with(ips(1, 5), func(c *Snapshot) { c.View.Free, c.View.Quarantined = 3, 1 }), false, 0},
 	} {
 		c := healthy()
 		x.change(c)
@@ -225,20 +225,20 @@ func TestWarm(t *testing.T) {
 }
 
 func TestJudge(t *testing.T) {
-	cut := func(change func(c *Cut)) *Cut {
+	cut := func(change func(c *Snapshot)) *Snapshot {
 		c := healthy()
 		change(c)
 		return c
 	}
 	well := healthy()
-	detached := cut(func(c *Cut) { c.Cloud[0].Attached = false })
-	moved := cut(func(c *Cut) { c.Rows[0].ENI = "eni-1" }) // the row is wrong, the address is on an attached ENI
-	deaf := cut(func(c *Cut) { c.Pods[0].Fault = "no route to the pod" })
-	foreign := cut(func(c *Cut) { c.Pods[0].Fault, c.Pods[0].Ours = "the pod deleted its own address", false })
-	down := cut(func(c *Cut) { c.Up = false; c.Pods[0].Fault = "no route to the pod" })
+	detached := cut(func(c *Snapshot) { c.Cloud[0].Attached = false })
+	moved := cut(func(c *Snapshot) { c.Rows[0].ENI = "eni-1" }) // the row is wrong, the address is on an attached ENI
+	deaf := cut(func(c *Snapshot) { c.Pods[0].Fault = "no route to the pod" })
+	foreign := cut(func(c *Snapshot) { c.Pods[0].Fault, c.Pods[0].Ours = "the pod deleted its own address", false })
+	down := cut(func(c *Snapshot) { c.Up = false; c.Pods[0].Fault = "no route to the pod" })
 	type at struct {
 		when time.Duration
-		cut  *Cut
+		cut  *Snapshot
 	}
 	for _, x := range []struct {
 		name   string

@@ -6,16 +6,16 @@ import (
 	"github.com/enilab/enilab/impl/ipam"
 )
 
-// Cut is one node at a consistent moment: nothing of it moved while it was collected. The auditor keeps no part of it.
-type Cut struct {
+// Snapshot is one node at a consistent moment: nothing of it moved while it was collected. The auditor keeps no part of it.
+type Snapshot struct {
 	Node        int
-	Up          bool       // the daemon runs
-	View        *ipam.View // nil: could not be read, what needs it is not judged
-	Rows        []ipam.Row // the assigned ones
-	Cloud       []CloudENI // of this node, as EC2 knows them
-	Pods        []PodCut   // live pods that have an attachment
-	Leaks       []string   // what belongs to nobody, one sentence each
-	PendingDELs int        // DELs that the runtime still has to repeat, or that wait on disk
+	Up          bool          // the daemon runs
+	View        *ipam.View    // nil: could not be read, what needs it is not judged
+	Rows        []ipam.Row    // the assigned ones
+	Cloud       []CloudENI    // of this node, as EC2 knows them
+	Pods        []PodSnapshot // live pods that have an attachment
+	Leaks       []string      // what belongs to nobody, one sentence each
+	PendingDELs int           // DELs that the runtime still has to repeat, or that wait on disk
 	Settings    ipam.Settings
 	Limits      ipam.Limits
 	CloudFree   int // addresses that EC2's subnet could still give
@@ -31,8 +31,8 @@ type CloudENI struct {
 	Secondaries []netip.Addr
 }
 
-// PodCut is a live pod.
-type PodCut struct {
+// PodSnapshot is a live pod.
+type PodSnapshot struct {
 	Att     ipam.Attachment
 	Name    string
 	Address netip.Addr

@@ -12,20 +12,20 @@ import (
 	"github.com/enilab/enilab/sim/judge"
 )
 
-// Cuts are collected for nodes that changed, or that the auditor watches. Their distance is far below the bounds of
+// Snapshots are collected for nodes that changed, or that the auditor watches. Their distance is far below the bounds of
 // the invariants that they judge.
 const (
-	cutPeriod      = time.Second
-	cutPeriodFleet = 15 * time.Second
-	fleet          = 64 // nodes
+	snapshotPeriod      = time.Second
+	snapshotPeriodFleet = 15 * time.Second
+	fleet               = 64 // nodes
 )
 
-func (w *World) pushCut() {
-	p := cutPeriod
+func (w *World) pushSnapshot() {
+	p := snapshotPeriod
 	if len(w.nodes) > fleet {
-		p = cutPeriodFleet
+		p = snapshotPeriodFleet
 	}
-	w.push(event{at: w.now + p, kind: evCut})
+	w.push(event{at: w.now + p, kind: evSnapshot})
 }
 
 func (w *World) judge() {
@@ -45,10 +45,10 @@ func (w *World) judge() {
 	}
 }
 
-// collect is a consistent cut: nothing moves in virtual time while it is made.
-func (w *World) collect(n *node) *judge.Cut {
-	c := &w.cut
-	*c = judge.Cut{Node: int(n.no), Up: n.core != nil, Rows: c.Rows[:0], Cloud: c.Cloud[:0], Pods: c.Pods[:0], Settings: n.set}
+// collect is a consistent snapshot: nothing moves in virtual time while it is made.
+func (w *World) collect(n *node) *judge.Snapshot {
+	c := &w.snapshot
+	*c = judge.Snapshot{Node: int(n.no), Up: n.core != nil, Rows: c.Rows[:0], Cloud: c.Cloud[:0], Pods: c.Pods[:0], Settings: n.set}
 	if n.core != nil {
 		n.core.View(&w.view)
 		c.View, c.Limits = &w.view, w.view.Limits
@@ -68,7 +68,7 @@ func (w *World) collect(n *node) *judge.Cut {
 		if t.OwesDEL && !t.Running && !t.Ready {
 			c.PendingDELs++
 		}
-		p := judge.PodCut{Att: ipam.Attachment{Network: "aws-cni", ContainerID: t.ID, IfName: "eth0"}, Name: t.Name, Address: t.Address}
+		p := judge.PodSnapshot{Att: ipam.Attachment{Network: "aws-cni", ContainerID: t.ID, IfName: "eth0"}, Name: t.Name, Address: t.Address}
 		if t.Running && t.Address.IsValid() { // also one in D state, until a DEL has come for it (CRI-O's does)
 			p.Fault, p.Ours = n.faults[t.Handle], true
 		}
@@ -80,7 +80,7 @@ func (w *World) collect(n *node) *judge.Cut {
 // manyTraces is from how many changed addresses on it is cheaper to trace all.
 const manyTraces = 8
 
-// retrace follows a packet to every pod that something has changed for since the last cut, and keeps who is out of reach.
+// retrace follows a packet to every pod that something has changed for since the last snapshot, and keeps who is out of reach.
 func (w *World) retrace(n *node) {
 	changed, all := n.kern.Dirty()
 	changed = append(n.fresh, changed...)
@@ -169,7 +169,7 @@ func (w *World) settleCloud() {
 		}
 	}
 	if len(leaks) > 0 {
-		w.audit.Settle(w.now, &judge.Cut{Leaks: leaks})
+		w.audit.Settle(w.now, &judge.Snapshot{Leaks: leaks})
 	}
 }
 

@@ -17,8 +17,8 @@ func (l *Life) view() *ipam.View {
 	return &v
 }
 
-// Fill puts into a cut what the daemon believes; a nil Life is a node whose daemon is down. v is where the view goes.
-func (l *Life) Fill(c *judge.Cut, v *ipam.View) {
+// Fill puts into a snapshot what the daemon believes; a nil Life is a node whose daemon is down. v is where the view goes.
+func (l *Life) Fill(c *judge.Snapshot, v *ipam.View) {
 	c.Up = l != nil
 	if l == nil {
 		return
