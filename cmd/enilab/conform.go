@@ -23,7 +23,7 @@ type conformFlags struct {
 	costly, slow, keys bool
 }
 
-func (l *lab) conformCommand() *cobra.Command {
+func (l *cli) conformCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "conform",
 		Short: "says where an endpoint behaves unlike EC2, or unlike an instance's metadata",
@@ -41,7 +41,7 @@ Exit codes: 0 every row that was asked is as it should be, 1 some differ, 2 usag
 	return c
 }
 
-func (l *lab) conformEC2Command() *cobra.Command {
+func (l *cli) conformEC2Command() *cobra.Command {
 	f := &conformFlags{}
 	c := &cobra.Command{
 		Use:   "ec2 --endpoint URL",
@@ -77,7 +77,7 @@ region is AWS_REGION's. Rows that cost money, take minutes or need an endpoint t
 	return c
 }
 
-func (l *lab) conformIMDSCommand() *cobra.Command {
+func (l *cli) conformIMDSCommand() *cobra.Command {
 	f := &conformFlags{}
 	c := &cobra.Command{
 		Use:   "imds --endpoint URL",
@@ -92,7 +92,7 @@ func (l *lab) conformIMDSCommand() *cobra.Command {
 	return c
 }
 
-func (l *lab) conformFlags(c *cobra.Command, f *conformFlags) {
+func (l *cli) conformFlags(c *cobra.Command, f *conformFlags) {
 	c.Flags().StringVar(&f.Endpoint, "endpoint", "", "the endpoint's URL, such as http://127.0.0.1:4566")
 	c.Flags().StringArrayVar(&f.Rows, "rows", nil, "ask only rows of that name or pattern; may be repeated")
 	c.Flags().StringVar(&f.report, "report", "", "write every row's outcome as JSON into that file")
@@ -100,7 +100,7 @@ func (l *lab) conformFlags(c *cobra.Command, f *conformFlags) {
 }
 
 // conform asks a table and prints what differs.
-func (l *lab) conform(f *conformFlags, rows []conform.Row, ask func(context.Context, conform.Config) (*conform.Report, error)) error {
+func (l *cli) conform(f *conformFlags, rows []conform.Row, ask func(context.Context, conform.Config) (*conform.Report, error)) error {
 	if f.list {
 		return l.listRows(rows)
 	}
@@ -139,7 +139,7 @@ func writeReport(name string, r *conform.Report) error {
 }
 
 // printReport prints the rows that differ, why others were not asked, and the numbers.
-func (l *lab) printReport(r *conform.Report) error {
+func (l *cli) printReport(r *conform.Report) error {
 	var rows [][]string
 	for _, x := range r.Different() {
 		found := x.Found
@@ -179,7 +179,7 @@ func (l *lab) printReport(r *conform.Report) error {
 	return nil
 }
 
-func (l *lab) listRows(list []conform.Row) error {
+func (l *cli) listRows(list []conform.Row) error {
 	var rows [][]string
 	for _, r := range list {
 		name := r.Name

@@ -16,7 +16,7 @@ const endLimit = 4 * time.Second
 // deadline ends this process when a run has been interrupted and does not end: something in it cannot be. What was known by then is said.
 // A laboratory's nodes die with this process, and with them all that they are made of; a cluster, if one is named, is left to another process.
 // stop takes it back.
-func (l *lab) deadline(p *progress, cluster string) (stop func()) {
+func (l *cli) deadline(p *progress, cluster string) (stop func()) {
 	done := make(chan struct{})
 	forget := context.AfterFunc(l.context(), func() {
 		late := time.NewTimer(endLimit)

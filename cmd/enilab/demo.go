@@ -18,7 +18,7 @@ import (
 	"github.com/enilab/enilab/sim/scn"
 )
 
-func (l *lab) demoCommand() *cobra.Command {
+func (l *cli) demoCommand() *cobra.Command {
 	on := "all"
 	c := &cobra.Command{
 		Use:   "demo [DIR | FILE...]",
@@ -46,7 +46,7 @@ type stage struct {
 	absent error // why this machine cannot play there
 }
 
-func (l *lab) demo(on string, args []string) error {
+func (l *cli) demo(on string, args []string) error {
 	if names := []string{"sim", "lab", "all"}; !slices.Contains(names, on) {
 		return usage("unknown world %q (%s)", on, hint(on, names))
 	}
@@ -84,7 +84,7 @@ func (l *lab) demo(on string, args []string) error {
 }
 
 // stage loads the incidents for one world. All are checked before any is played.
-func (l *lab) stage(head string, p *runner.Place, args []string) (*stage, error) {
+func (l *cli) stage(head string, p *runner.Place, args []string) (*stage, error) {
 	cases, err := l.incidents(p, args)
 	if err != nil {
 		return nil, l.refuse(err)
@@ -96,7 +96,7 @@ func (l *lab) stage(head string, p *runner.Place, args []string) (*stage, error)
 const labsAtOnce = 2
 
 // show prints the table, what is not as it should be, and a sentence.
-func (l *lab) show(stages []*stage, wall time.Duration) error {
+func (l *cli) show(stages []*stage, wall time.Duration) error {
 	columns := []column{{"INCIDENT", 16}, {"WHAT USED TO HAPPEN", 26}, {"WHAT HAPPENS NOW", 20}}
 	for _, s := range stages {
 		columns = append(columns, column{s.head, 12})
@@ -151,7 +151,7 @@ func (s *stage) code() int {
 }
 
 // replayAll runs the files, some of them at once, and gives what came of each. It says which have ended.
-func (l *lab) replayAll(cases []*runner.Case, atOnce int, where string) []timed {
+func (l *cli) replayAll(cases []*runner.Case, atOnce int, where string) []timed {
 	p := newProgress(l.err)
 	defer p.clear()
 	defer l.deadline(p, "")()
@@ -201,7 +201,7 @@ func longestFirst(cases []*runner.Case) []int {
 func runs(c *runner.Case) int { return len(c.Variants) * (1 + len(c.Against)) }
 
 // incidents are the scenarios to be replayed: those of the binary, of a folder, or the files named.
-func (l *lab) incidents(p *runner.Place, args []string) ([]*runner.Case, error) {
+func (l *cli) incidents(p *runner.Place, args []string) ([]*runner.Case, error) {
 	if len(args) == 0 {
 		return embedded(p)
 	}
@@ -310,7 +310,7 @@ func mutantsCell(i int, stages []*stage) string {
 }
 
 // sums is the last sentence.
-func (l *lab) sums(stages []*stage, wall time.Duration, code int) {
+func (l *cli) sums(stages []*stage, wall time.Duration, code int) {
 	var events uint64
 	var virtual time.Duration
 	var parts []string

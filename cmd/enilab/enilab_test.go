@@ -232,7 +232,7 @@ func TestHelpSpeaks(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk((&lab{}).root())
+	walk((&cli{}).root())
 	if _, out, _ := enilab(t, "serve", "--help"); !strings.Contains(out, "--listen ADDR ") || !strings.Contains(out, "(default 127.0.0.1:4567)") {
 		t.Errorf("serve --help:\n%s", out)
 	}
@@ -298,7 +298,7 @@ func TestInterrupted(t *testing.T) {
 	in(t, map[string]string{"calm.scn": calm, "long.scn": long, "never.scn": calm})
 	asked := 0
 	var out, errs bytes.Buffer
-	l := &lab{in: strings.NewReader(""), out: &out, err: &errs, interrupted: func() bool { asked++; return asked > 200 }}
+	l := &cli{in: strings.NewReader(""), out: &out, err: &errs, interrupted: func() bool { asked++; return asked > 200 }}
 	if code := l.run([]string{"run", "calm.scn", "long.scn", "never.scn"}); code != 130 {
 		t.Errorf("exit %d", code)
 	}

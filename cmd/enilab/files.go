@@ -12,7 +12,7 @@ import (
 )
 
 // load reads and checks all files before any is run. The error is an scn.ErrorList with the mistakes of all of them.
-func (l *lab) load(p *runner.Place, names []string) ([]*runner.Case, error) {
+func (l *cli) load(p *runner.Place, names []string) ([]*runner.Case, error) {
 	var cases []*runner.Case
 	var errs scn.ErrorList
 	for _, name := range names {
@@ -41,7 +41,7 @@ func listed(name string, err error) scn.ErrorList {
 }
 
 // read gives a file's bytes; "-" is standard input. It never reads much more than a scenario may have.
-func (l *lab) read(name string) ([]byte, error) {
+func (l *cli) read(name string) ([]byte, error) {
 	bad := func(hint, format string, args ...any) ([]byte, error) {
 		return nil, scn.ErrorList{scn.Errorf(scn.Pos{File: name}, hint, format, args...)}
 	}

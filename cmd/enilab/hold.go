@@ -20,7 +20,7 @@ import (
 const holdVariable = "ENILAB_HOLD_LOG"
 
 // holdCommand is what `enilab up` executes: the process that holds a cluster.
-func (l *lab) holdCommand() *cobra.Command {
+func (l *cli) holdCommand() *cobra.Command {
 	var f upFlags
 	c := &cobra.Command{Use: "hold", Short: "holds a kind cluster", Hidden: true, Args: nothing, RunE: func(*cobra.Command, []string) error {
 		if os.Getenv(holdVariable) == "" {
@@ -76,7 +76,7 @@ func (h *holder) fail(err error) {
 }
 
 // hold makes a cluster and is its cloud until somebody ends this process.
-func (l *lab) hold(f *upFlags, h *holder) (err error) {
+func (l *cli) hold(f *upFlags, h *holder) (err error) {
 	parts, err := kindParts()
 	if err != nil {
 		return kindError(err)
@@ -111,7 +111,7 @@ func (l *lab) hold(f *upFlags, h *holder) (err error) {
 }
 
 // install puts the CNI onto a cluster.
-func (l *lab) install(c *kindworld.Cluster, parts kindworld.Parts, h *holder) error {
+func (l *cli) install(c *kindworld.Cluster, parts kindworld.Parts, h *holder) error {
 	h.say("building the CNI's image")
 	archive, image, err := parts.Image(l.context(), false)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/enilab/enilab/sim/runner"
 )
 
-func (l *lab) invariantsCommand() *cobra.Command {
+func (l *cli) invariantsCommand() *cobra.Command {
 	asJSON := false
 	c := &cobra.Command{
 		Use:     "invariants",
@@ -47,7 +47,7 @@ func invariantsDocument() any {
 	return d
 }
 
-func (l *lab) printInvariants() error {
+func (l *cli) printInvariants() error {
 	var rows [][]string
 	for _, i := range judge.Catalogue() {
 		when := i.When.String()

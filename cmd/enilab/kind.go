@@ -43,7 +43,7 @@ func kindParts() (kindworld.Parts, error) {
 }
 
 // kindPlace is world kind on this machine, or what the machine lacks.
-func (l *lab) kindPlace(name string) (*runner.Place, error) {
+func (l *cli) kindPlace(name string) (*runner.Place, error) {
 	if err := kindworld.Available(l.context()); err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (l *lab) kindPlace(name string) (*runner.Place, error) {
 }
 
 // kindPossible says what stands in the way of clusters of that name, one after another.
-func (l *lab) kindPossible(name string) error {
+func (l *cli) kindPossible(name string) error {
 	if err := kindworld.Possible(l.context(), name, func(text string) { fmt.Fprintln(l.err, text) }); err != nil {
 		return kindError(err)
 	}
@@ -80,7 +80,7 @@ func (l *lab) kindPossible(name string) error {
 }
 
 // stayOnKind leaves a scenario's cluster up for people to look around.
-func (l *lab) stayOnKind(w *kindworld.World) {
+func (l *cli) stayOnKind(w *kindworld.World) {
 	if l.interrupted() {
 		return
 	}

@@ -119,7 +119,7 @@ func TestListen(t *testing.T) {
 			}
 			_ = w.Close()
 			var errs bytes.Buffer
-			l := &lab{err: &errs}
+			l := &cli{err: &errs}
 			kubeconfig, err := l.listen(r)
 			if kubeconfig != c.kubeconfig || errs.String() != c.told {
 				t.Errorf("%q, told %q", kubeconfig, errs.String())
@@ -144,7 +144,7 @@ func TestHolder(t *testing.T) {
 	h.say("later")
 	h.fail(&exit{runner.ExitLacking, "broken"})
 	var errs bytes.Buffer
-	if kubeconfig, err := (&lab{err: &errs}).listen(r); err != nil || kubeconfig != "/k" || errs.String() != "two lines\n" {
+	if kubeconfig, err := (&cli{err: &errs}).listen(r); err != nil || kubeconfig != "/k" || errs.String() != "two lines\n" {
 		t.Errorf("%q, %v, told %q", kubeconfig, err, errs.String())
 	}
 }

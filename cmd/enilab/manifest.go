@@ -6,7 +6,7 @@ import (
 	"github.com/enilab/enilab/impl/deploy"
 )
 
-func (l *lab) manifestCommand() *cobra.Command {
+func (l *cli) manifestCommand() *cobra.Command {
 	var o deploy.Options
 	c := &cobra.Command{
 		Use:   "manifest",

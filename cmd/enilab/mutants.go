@@ -12,7 +12,7 @@ import (
 	"github.com/enilab/enilab/sim/scn"
 )
 
-func (l *lab) mutantsCommand() *cobra.Command {
+func (l *cli) mutantsCommand() *cobra.Command {
 	asJSON := false
 	c := &cobra.Command{
 		Use:   "mutants",
@@ -81,7 +81,7 @@ func mutantsDocument(named map[string][]string) any {
 	return d
 }
 
-func (l *lab) printMutants(named map[string][]string) error {
+func (l *cli) printMutants(named map[string][]string) error {
 	var rows [][]string
 	for _, m := range mutants.All() {
 		by := strings.Join(named[m.Name], ", ")

@@ -14,7 +14,7 @@ import (
 var worlds = []string{"sim", "lab", "kind"}
 
 // place finds the world of that name. A world that this machine has not got ends with code 3 and one sentence. name is that of a cluster.
-func (l *lab) place(on, name string) (*runner.Place, error) {
+func (l *cli) place(on, name string) (*runner.Place, error) {
 	switch on {
 	case "sim":
 		return runner.Sim(), nil
@@ -35,7 +35,7 @@ func (l *lab) place(on, name string) (*runner.Place, error) {
 }
 
 // laboratory is world lab on this machine, or what the machine lacks: this binary and its neighbours are its parts.
-func (l *lab) laboratory() (*runner.Place, error) {
+func (l *cli) laboratory() (*runner.Place, error) {
 	if err := netnsworld.Available(); err != nil {
 		return nil, err
 	}

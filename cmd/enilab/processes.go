@@ -11,7 +11,7 @@ import (
 )
 
 // nodeCommand is what the laboratory executes in a node's namespaces.
-func (l *lab) nodeCommand() *cobra.Command {
+func (l *cli) nodeCommand() *cobra.Command {
 	return &cobra.Command{Use: "node", Short: "is a node of the laboratory", Hidden: true, Args: nothing, RunE: func(*cobra.Command, []string) error {
 		if err := node.Main(); err != nil {
 			return &exit{runner.ExitLacking, fmt.Sprintf("node: %v", err)}
@@ -21,7 +21,7 @@ func (l *lab) nodeCommand() *cobra.Command {
 }
 
 // playCommand is what the laboratory executes in the place of ipamd.
-func (l *lab) playCommand() *cobra.Command {
+func (l *cli) playCommand() *cobra.Command {
 	return &cobra.Command{Use: "play MUTANT [IPAMD-ARGUMENTS]", Short: "plays ipamd as a mutant", Hidden: true, DisableFlagParsing: true,
 		RunE: func(_ *cobra.Command, args []string) error { return ended(netnsworld.PlayDaemon(args)) }}
 }

@@ -25,7 +25,7 @@ type recordFlags struct {
 	out        string
 }
 
-func (l *lab) recordCommand() *cobra.Command {
+func (l *cli) recordCommand() *cobra.Command {
 	var f recordFlags
 	c := &cobra.Command{
 		Use:   "record FILE",
@@ -96,7 +96,7 @@ func (t *tape) step(at time.Duration, in ipam.Input, effs []ipam.Effect) {
 	t.inputs++
 }
 
-func (l *lab) record(f *recordFlags, name string) error {
+func (l *cli) record(f *recordFlags, name string) error {
 	m, err := mutantOrNone(f.against)
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func (l *lab) record(f *recordFlags, name string) error {
 }
 
 // save writes the tape and says where.
-func (l *lab) save(f *recordFlags, scenario string, t *tape) error {
+func (l *cli) save(f *recordFlags, scenario string, t *tape) error {
 	if f.out == "-" {
 		_, err := l.out.Write(t.buf.Bytes())
 		return err
@@ -174,7 +174,7 @@ func policyNamed(name string) (*ipam.Policy, bool) {
 const maxRecording = 1 << 30
 
 // recording reads a file; "-" is standard input.
-func (l *lab) recording(name string) ([]byte, error) {
+func (l *cli) recording(name string) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(io.LimitReader(l.in, maxRecording))
 	}

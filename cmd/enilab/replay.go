@@ -12,7 +12,7 @@ import (
 	"github.com/enilab/enilab/sim/runner"
 )
 
-func (l *lab) replayCommand() *cobra.Command {
+func (l *cli) replayCommand() *cobra.Command {
 	verbose := false
 	c := &cobra.Command{
 		Use:   "replay FILE",
@@ -29,7 +29,7 @@ off, of another version, or that this core answers otherwise ends with exit code
 	return c
 }
 
-func (l *lab) replay(name string, verbose bool) error {
+func (l *cli) replay(name string, verbose bool) error {
 	data, err := l.recording(name)
 	if err != nil {
 		return usage("replay: %v", err)

@@ -31,7 +31,7 @@ type runFlags struct {
 	timeline bool
 }
 
-func (l *lab) runCommand() *cobra.Command {
+func (l *cli) runCommand() *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
 		Use:   "run FILE...",
@@ -126,7 +126,7 @@ func mutantOrNone(name string) (*mutants.Mutant, error) {
 	return &m, nil
 }
 
-func (l *lab) runFiles(f *runFlags, names []string) error {
+func (l *cli) runFiles(f *runFlags, names []string) error {
 	o, err := f.options()
 	if err != nil {
 		return err
@@ -226,7 +226,7 @@ func together(done []timed, files int) int {
 }
 
 // refuse prints the mistakes of all files: nothing was started.
-func (l *lab) refuse(err error) error {
+func (l *cli) refuse(err error) error {
 	list, _ := errors.AsType[scn.ErrorList](err)
 	for _, e := range list {
 		fmt.Fprintln(l.err, e)
@@ -234,7 +234,7 @@ func (l *lab) refuse(err error) error {
 	return &exit{runner.ExitBad, "nothing was run: " + plural(len(list), "mistake")}
 }
 
-func (l *lab) report(t *timed) {
+func (l *cli) report(t *timed) {
 	text := t.Report()
 	word := t.Status.String()
 	fmt.Fprint(l.out, colour(l.out, shade(t.Status), word)+strings.TrimPrefix(text, word))
@@ -244,7 +244,7 @@ func (l *lab) report(t *timed) {
 }
 
 // timelines prints all that happened in each variant's run.
-func (l *lab) timelines(t *timed) {
+func (l *cli) timelines(t *timed) {
 	for i := range t.Runs {
 		o := &t.Runs[i]
 		if o.Verdict == nil { // its cluster never started
@@ -266,7 +266,7 @@ func (l *lab) timelines(t *timed) {
 }
 
 // total sums up several files, and says what an interruption left.
-func (l *lab) total(done []timed, cases []*runner.Case) {
+func (l *cli) total(done []timed, cases []*runner.Case) {
 	if len(cases) == 1 && len(done) == 1 {
 		return // its report says it all
 	}

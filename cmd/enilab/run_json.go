@@ -158,7 +158,7 @@ type diffJSON struct {
 }
 
 // writeJSON writes a document and ends with the code.
-func (l *lab) writeJSON(v any, code int) error {
+func (l *cli) writeJSON(v any, code int) error {
 	e := json.NewEncoder(l.out)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)

@@ -60,7 +60,7 @@ func (f *runFlags) seedRange() (seeds runner.Seeds, err error) {
 }
 
 // sweepFiles runs all files under all seeds of the range.
-func (l *lab) sweepFiles(f *runFlags, seeds runner.Seeds, o runner.Options, cases []*runner.Case, p *progress) error {
+func (l *cli) sweepFiles(f *runFlags, seeds runner.Seeds, o runner.Options, cases []*runner.Case, p *progress) error {
 	files := runner.SweepAll(cases, runner.SweepOptions{Options: o, Seeds: seeds, AtOnce: runtime.GOMAXPROCS(0),
 		Swept: func(x runner.SweepProgress) {
 			line := fmt.Sprintf("run %s of %s: %s, seed %d", runner.Number(uint64(x.Done)), runner.Number(uint64(x.Total)), x.Scenario, x.Seed)
@@ -89,13 +89,13 @@ func (l *lab) sweepFiles(f *runFlags, seeds runner.Seeds, o runner.Options, case
 	return ended(code)
 }
 
-func (l *lab) swept(s *runner.Sweep) {
+func (l *cli) swept(s *runner.Sweep) {
 	word := s.Status.String()
 	fmt.Fprint(l.out, colour(l.out, shade(s.Status), word)+strings.TrimPrefix(s.Report(), word))
 }
 
 // sweptTotal sums up several files.
-func (l *lab) sweptTotal(seeds runner.Seeds, files []*runner.Sweep) {
+func (l *cli) sweptTotal(seeds runner.Seeds, files []*runner.Sweep) {
 	n, runs, failed := map[runner.Status]int{}, 0, 0
 	var order []runner.Status
 	for _, s := range files {

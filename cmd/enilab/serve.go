@@ -34,7 +34,7 @@ const (
 	imdsListen  = "127.0.0.1:1338"
 )
 
-func (l *lab) serveCommand() *cobra.Command {
+func (l *cli) serveCommand() *cobra.Command {
 	var f serveFlags
 	c := &cobra.Command{
 		Use:   "serve ec2|imds|all",
@@ -106,7 +106,7 @@ func (f *serveFlags) options(what string, imdsGiven bool) (o worldserver.Options
 	return o, nil
 }
 
-func (l *lab) serve(f *serveFlags, what string, imdsGiven bool) error {
+func (l *cli) serve(f *serveFlags, what string, imdsGiven bool) error {
 	o, err := f.options(what, imdsGiven)
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (l *lab) serve(f *serveFlags, what string, imdsGiven bool) error {
 }
 
 // world reads a world file.
-func (l *lab) world(name string) (*world.World, error) {
+func (l *cli) world(name string) (*world.World, error) {
 	var data []byte
 	var err error
 	switch name {
@@ -176,7 +176,7 @@ func readWorld(name string) ([]byte, error) {
 }
 
 // refuseWorld prints the mistakes of a world file; anything else is what this machine lacks.
-func (l *lab) refuseWorld(err error) error {
+func (l *cli) refuseWorld(err error) error {
 	list, ok := errors.AsType[world.Errors](err)
 	if !ok {
 		return &exit{runner.ExitLacking, err.Error()}

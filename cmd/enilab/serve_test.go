@@ -65,7 +65,7 @@ func TestServe(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	r, w := io.Pipe()
 	var errs bytes.Buffer
-	l := &lab{in: strings.NewReader(""), out: w, err: &errs, ctx: ctx, interrupted: func() bool { return false }}
+	l := &cli{in: strings.NewReader(""), out: w, err: &errs, ctx: ctx, interrupted: func() bool { return false }}
 	code := make(chan int)
 	go func() {
 		code <- l.run(strings.Fields("serve all --json --config w.yaml --listen 127.0.0.1:0 --imds-listen 127.0.0.1:0 --admin 127.0.0.1:0"))

@@ -19,7 +19,7 @@ type shrinkFlags struct {
 	out  string
 }
 
-func (l *lab) shrinkCommand() *cobra.Command {
+func (l *cli) shrinkCommand() *cobra.Command {
 	var f shrinkFlags
 	c := &cobra.Command{
 		Use:   "shrink FILE",
@@ -45,7 +45,7 @@ The first variant that breaks is taken. Mutants that the file names are left out
 	return c
 }
 
-func (l *lab) shrink(f *shrinkFlags, name string) error {
+func (l *cli) shrink(f *shrinkFlags, name string) error {
 	to := f.out
 	if to == "" {
 		to = strings.TrimSuffix(name, ".scn") + "-small.scn"

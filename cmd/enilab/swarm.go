@@ -27,7 +27,7 @@ type swarmFlags struct {
 	print bool
 }
 
-func (l *lab) swarmCommand() *cobra.Command {
+func (l *cli) swarmCommand() *cobra.Command {
 	var f swarmFlags
 	c := &cobra.Command{
 		Use:   "swarm --seeds A-B",
@@ -60,7 +60,7 @@ exit code 1. It is 5 when a verb that the swarm draws struck in none of at least
 	return c
 }
 
-func (l *lab) swarm(f *swarmFlags) error {
+func (l *cli) swarm(f *swarmFlags) error {
 	list, err := knownlist.List()
 	if err != nil {
 		return &exit{runner.ExitBad, err.Error()}
@@ -107,7 +107,7 @@ func (l *lab) swarm(f *swarmFlags) error {
 }
 
 // playSwarm plays the seeds of a batch on all cores.
-func (l *lab) playSwarm(b runner.Seeds, list []swarm.Entry) *swarm.Tally {
+func (l *cli) playSwarm(b runner.Seeds, list []swarm.Entry) *swarm.Tally {
 	p := newProgress(l.err)
 	defer p.clear()
 	t := swarm.NewTally(list)
@@ -135,7 +135,7 @@ func (l *lab) playSwarm(b runner.Seeds, list []swarm.Entry) *swarm.Tally {
 }
 
 // playSeed plays one; a scenario that is refused before it runs is a mistake of the generator, and as bad as any.
-func (l *lab) playSeed(seed uint64) *swarm.Outcome {
+func (l *cli) playSeed(seed uint64) *swarm.Outcome {
 	o, err := swarm.Play(swarm.Name(seed), swarm.Draw(seed), seed, l.interrupted)
 	if err != nil {
 		o = &swarm.Outcome{Broken: &swarm.Broken{Invariant: swarm.Drawable, Cause: swarm.Cause(err.Error()), Text: err.Error()}}
@@ -183,7 +183,7 @@ func (r *swarmResult) exit() int {
 }
 
 // keepAll shrinks what is new to files.
-func (l *lab) keepAll(r *swarmResult, dir string) error {
+func (l *cli) keepAll(r *swarmResult, dir string) error {
 	p := newProgress(l.err)
 	defer p.clear()
 	r.shrunk = map[*swarm.Finding]keptFile{}
@@ -206,7 +206,7 @@ func (l *lab) keepAll(r *swarmResult, dir string) error {
 }
 
 // tellSwarm writes what is new, and one line that sums up.
-func (l *lab) tellSwarm(r *swarmResult) {
+func (l *cli) tellSwarm(r *swarmResult) {
 	for _, f := range r.unknown {
 		fmt.Fprintf(l.out, "%s  seed %d  %s\n", colour(l.out, red, "violated"), f.First, brokenSentence(&f.Broken))
 		fmt.Fprintf(l.out, "  it is not in the list of known violations; %s broke so: %s\n", plural(f.Seeds, "seed"), seedList(f))
@@ -228,7 +228,7 @@ func (l *lab) tellSwarm(r *swarmResult) {
 }
 
 // sum is the line that sums up.
-func (r *swarmResult) sum(l *lab) string {
+func (r *swarmResult) sum(l *cli) string {
 	word, paint := "held", green
 	switch r.exit() {
 	case runner.ExitViolated:
@@ -276,7 +276,7 @@ func seedList(f *swarm.Finding) string {
 }
 
 // swarmKnown plays the list.
-func (l *lab) swarmKnown(list []swarm.Entry) error {
+func (l *cli) swarmKnown(list []swarm.Entry) error {
 	bad := 0
 	for i := range list {
 		if l.interrupted() {

@@ -80,7 +80,7 @@ func TestSwarmIsPlayed(t *testing.T) {
 func TestSwarmTellsWhatIsNew(t *testing.T) {
 	in(t, nil)
 	out := &strings.Builder{}
-	l := &lab{out: out, err: &strings.Builder{}, interrupted: func() bool { return false }}
+	l := &cli{out: out, err: &strings.Builder{}, interrupted: func() bool { return false }}
 	tally := swarm.NewTally(nil)
 	tally.Add(17, &swarm.Outcome{Broken: &swarm.Broken{Invariant: "nothing is leaked", Cause: "node-# leaks: x", Text: "node-1 leaks: x", Node: 1}})
 	r := swarmResult{Seeds: runner.Seeds{From: 1, To: 600}, tally: tally}

@@ -69,7 +69,7 @@ func (f *upFlags) args() []string {
 	return append(out, "--nodes", strconv.Itoa(f.nodes), "--proxy", f.proxy)
 }
 
-func (l *lab) upCommand() *cobra.Command {
+func (l *cli) upCommand() *cobra.Command {
 	var f upFlags
 	c := &cobra.Command{
 		Use:   "up",
@@ -94,7 +94,7 @@ It needs root on Linux, Docker, and Go to build the CNI's image from this source
 }
 
 // up lets a process of its own hold the cluster, and waits until it does.
-func (l *lab) up(f *upFlags) error {
+func (l *cli) up(f *upFlags) error {
 	if err := kindworld.Available(l.context()); err != nil {
 		return kindError(err)
 	}
@@ -173,7 +173,7 @@ const (
 var errWordless = &exit{runner.ExitLacking, "the process that should hold the cluster was killed"}
 
 // listen passes on what the process says, until the cluster is there or never will be.
-func (l *lab) listen(words *os.File) (kubeconfig string, err error) {
+func (l *cli) listen(words *os.File) (kubeconfig string, err error) {
 	defer words.Close()
 	s := bufio.NewScanner(words)
 	s.Buffer(nil, 1<<20)
@@ -199,7 +199,7 @@ func (l *lab) listen(words *os.File) (kubeconfig string, err error) {
 	return "", err
 }
 
-func (l *lab) downCommand() *cobra.Command {
+func (l *cli) downCommand() *cobra.Command {
 	name, after := upName, false
 	c := &cobra.Command{
 		Use:     "down",

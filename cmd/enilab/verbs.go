@@ -9,7 +9,7 @@ import (
 	"github.com/enilab/enilab/sim/scn"
 )
 
-func (l *lab) verbsCommand() *cobra.Command {
+func (l *cli) verbsCommand() *cobra.Command {
 	asJSON := false
 	c := &cobra.Command{
 		Use:   "verbs",
@@ -81,7 +81,7 @@ func subjects(kinds []scn.SubjectKind) []string {
 	return out
 }
 
-func (l *lab) printVerbs() error {
+func (l *cli) printVerbs() error {
 	var rows [][]string
 	for _, v := range sim.Verbs() {
 		survival := v.Survivable()

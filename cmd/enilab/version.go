@@ -10,7 +10,7 @@ import (
 	"github.com/enilab/enilab/impl/ipam"
 )
 
-func (l *lab) versionCommand() *cobra.Command {
+func (l *cli) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "says what this binary is",

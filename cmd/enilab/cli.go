@@ -18,8 +18,8 @@ import (
 	"github.com/enilab/enilab/sim/scn"
 )
 
-// lab is one run of the command: where it reads and writes, and whether somebody wants it to end.
-type lab struct {
+// cli is one run of the command: where it reads and writes, and whether somebody wants it to end.
+type cli struct {
 	in          io.Reader
 	out, err    io.Writer
 	interrupted func() bool
@@ -28,7 +28,7 @@ type lab struct {
 }
 
 // context is for what waits by itself.
-func (l *lab) context() context.Context {
+func (l *cli) context() context.Context {
 	if l.ctx == nil {
 		return context.Background()
 	}
@@ -64,11 +64,11 @@ func run(args []string, in io.Reader, out, err io.Writer) int {
 		asked.Store(true)
 		stop()
 	})
-	l := &lab{in: in, out: out, err: err, interrupted: asked.Load, ctx: ctx}
+	l := &cli{in: in, out: out, err: err, interrupted: asked.Load, ctx: ctx}
 	return l.run(args)
 }
 
-func (l *lab) run(args []string) int {
+func (l *cli) run(args []string) int {
 	root := l.root()
 	root.SetArgs(args)
 	root.SetIn(l.in)
@@ -88,7 +88,7 @@ func (l *lab) run(args []string) int {
 	return code
 }
 
-func (l *lab) root() *cobra.Command {
+func (l *cli) root() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "enilab",
 		Short: "replays outages of a node's addresses and says what held",
@@ -107,7 +107,7 @@ func (l *lab) root() *cobra.Command {
 	c.SetFlagErrorFunc(flagError)
 	c.SetHelpCommand(helpCommand())
 	c.AddCommand(l.runCommand(), l.swarmCommand(), l.shrinkCommand(), l.demoCommand(), l.verbsCommand(), l.invariantsCommand(), l.mutantsCommand(),
-		l.recordCommand(), l.replayCommand(), l.serveCommand(), l.conformCommand(), l.labCommand(), l.upCommand(), l.downCommand(), l.manifestCommand(),
+		l.recordCommand(), l.replayCommand(), l.serveCommand(), l.conformCommand(), l.netnsCommand(), l.upCommand(), l.downCommand(), l.manifestCommand(),
 		l.nodeCommand(), l.playCommand(), l.holdCommand(), l.versionCommand())
 	nameValues(c)
 	return c

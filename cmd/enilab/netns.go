@@ -18,7 +18,7 @@ import (
 	"github.com/enilab/enilab/sim/vpc"
 )
 
-func (l *lab) labCommand() *cobra.Command {
+func (l *cli) netnsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lab",
 		Short: "looks into laboratories that run, and ends them",
@@ -42,16 +42,16 @@ file in the temporary folder, which clean removes.`,
 		return nil
 	}
 	c.AddCommand(
-		&cobra.Command{Use: "list", Short: "lists the laboratories and their nodes", Args: nothing, RunE: func(*cobra.Command, []string) error { return l.labList() }},
+		&cobra.Command{Use: "list", Short: "lists the laboratories and their nodes", Args: nothing, RunE: func(*cobra.Command, []string) error { return l.netnsList() }},
 		&cobra.Command{Use: "exec NODE -- COMMAND...", Short: "runs a command in a node, or in the VPC's router", Args: cobra.MinimumNArgs(2),
-			RunE: func(_ *cobra.Command, args []string) error { return l.labExec(args[0], args[1:]) }},
+			RunE: func(_ *cobra.Command, args []string) error { return l.netnsExec(args[0], args[1:]) }},
 		&cobra.Command{Use: "clean", Short: "ends all laboratories and removes what dead ones left", Args: nothing,
-			RunE: func(*cobra.Command, []string) error { return l.labClean() }},
+			RunE: func(*cobra.Command, []string) error { return l.netnsClean() }},
 	)
 	return c
 }
 
-func (l *lab) labList() error {
+func (l *cli) netnsList() error {
 	labs, err := netnsworld.Labs()
 	if err != nil {
 		return &exit{runner.ExitLacking, err.Error()}
@@ -69,8 +69,8 @@ func (l *lab) labList() error {
 	return nil
 }
 
-// labExec runs a command in the newest laboratory that has such a node.
-func (l *lab) labExec(where string, argv []string) error {
+// netnsExec runs a command in the newest laboratory that has such a node.
+func (l *cli) netnsExec(where string, argv []string) error {
 	labs, err := netnsworld.Labs()
 	if err != nil {
 		return &exit{runner.ExitLacking, err.Error()}
@@ -114,7 +114,7 @@ func inRouter(path string, argv []string) (code int, err error) {
 	return c.ProcessState.ExitCode(), nil
 }
 
-func (l *lab) labClean() error {
+func (l *cli) netnsClean() error {
 	ended, dead, err := netnsworld.Clean()
 	fmt.Fprintf(l.out, "%s ended, %s of dead ones removed\n", plural(ended, "laboratory"), plural(dead, "trace"))
 	if err != nil {
@@ -124,7 +124,7 @@ func (l *lab) labClean() error {
 }
 
 // stay leaves a laboratory up for people to look around.
-func (l *lab) stay(w runner.World) {
+func (l *cli) stay(w runner.World) {
 	if kw, ok := w.(*kindworld.World); ok {
 		l.stayOnKind(kw)
 		return
