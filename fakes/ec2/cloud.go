@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/enilab/enilab/internal/splitmix"
 )
 
 // none marks the absence of an instance, slot or number.
@@ -204,7 +206,7 @@ func (c *Cloud) newInstance(kind *Type, sub int32) int32 {
 	n := int32(len(c.instances))
 	c.instances = append(c.instances, instance{
 		id: InstanceID(c.instanceNames.name(instancePrefix, int(n))), kind: kind.Name, limits: kind.Limits, subnet: sub, primary: none,
-		rand: stream(mix(c.instanceNames.salt ^ uint64(n)*golden)), launched: c.now,
+		rand: stream(splitmix.Mix(c.instanceNames.salt ^ uint64(n)*splitmix.Golden)), launched: c.now,
 		reservation: c.reservationNames.name(reservationPrefix, int(n)),
 	})
 	return n

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/enilab/enilab/internal/splitmix"
 )
 
 // mostAddresses is the largest addresses-per-interface limit of any instance type. CreateNetworkInterface
@@ -245,7 +247,7 @@ func (h *digest) prefixes(list []netip.Prefix) {
 	}
 }
 
-func (h *digest) number(v uint64) { *h = (*h ^ digest(mix(v))) * 1099511628211 }
+func (h *digest) number(v uint64) { *h = (*h ^ digest(splitmix.Mix(v))) * 1099511628211 }
 
 // checkGroups refuses groups that are malformed, unknown or too many.
 func (c *Cloud) checkGroups(sub int32, groups []string) Response {

@@ -1,5 +1,7 @@
 package ec2
 
+import "github.com/enilab/enilab/internal/splitmix"
+
 // InstanceID names an instance: "i-" and 17 hexadecimal digits.
 type InstanceID string
 
@@ -34,7 +36,7 @@ func (k namer) name(prefix string, n int) string {
 	var buf [28]byte
 	b := append(buf[:0], prefix...)
 	b = append(b, '0')
-	v := mix(uint64(n) + k.salt)
+	v := splitmix.Mix(uint64(n) + k.salt)
 	for shift := 60; shift >= 0; shift -= 4 {
 		b = append(b, digits[v>>shift&15])
 	}
@@ -53,7 +55,7 @@ func (k namer) number(prefix, id string, limit int) (int, bool) {
 		v = v<<4 | uint64(digit&15)
 		wrong |= digits[digit&15] ^ ch
 	}
-	n := unmix(v) - k.salt
+	n := splitmix.Unmix(v) - k.salt
 	if wrong != 0 || n >= uint64(limit) {
 		return 0, false
 	}

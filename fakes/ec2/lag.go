@@ -1,6 +1,10 @@
 package ec2
 
-import "time"
+import (
+	"time"
+
+	"github.com/enilab/enilab/internal/splitmix"
+)
 
 // readAt is the instant whose state a Describe that a caller makes now is answered from: behind by a drawn lag, and by what a
 // StaleReads fault adds.
@@ -11,7 +15,7 @@ func (c *Cloud) readAt(from int32, a Action) time.Duration {
 // countAt is the same for AvailableIpAddressCount. Its lag is no draw from the caller's stream, but depends on the seed, the caller and
 // the instant alone: whoever asks twice at once hears the same.
 func (c *Cloud) countAt(from int32, a Action) time.Duration {
-	s := stream(mix(uint64(c.now)) ^ c.eniNames.salt ^ uint64(from)*golden)
+	s := stream(splitmix.Mix(uint64(c.now)) ^ c.eniNames.salt ^ uint64(from)*splitmix.Golden)
 	return c.seenFrom(from, c.now-s.draw(c.cfg.Lag.Available)-c.stale(from, a))
 }
 

@@ -1,22 +1,10 @@
 package ec2
 
-import "time"
+import (
+	"time"
 
-const golden = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio: spreads consecutive numbers
-
-// mix is splitmix64's finaliser (Steele, Lea, Flood 2014), a bijection.
-func mix(z uint64) uint64 {
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
-}
-
-// unmix undoes mix; the factors are the inverses of mix's modulo 2^64.
-func unmix(z uint64) uint64 {
-	z = (z ^ z>>31 ^ z>>62) * 0x319642b2d24d8ec3
-	z = (z ^ z>>27 ^ z>>54) * 0x96de1b173f119089
-	return z ^ z>>30 ^ z>>60
-}
+	"github.com/enilab/enilab/internal/splitmix"
+)
 
 // mix32 is a bijection of 32 bits.
 func mix32(z uint32) uint32 {
@@ -28,10 +16,7 @@ func mix32(z uint32) uint32 {
 // stream is a splitmix64 generator: eight bytes of state, copied with the value that holds it.
 type stream uint64
 
-func (s *stream) next() uint64 {
-	*s += golden
-	return mix(uint64(*s))
-}
+func (s *stream) next() uint64 { return splitmix.Next(s) }
 
 // draw picks a duration from a span: half of the draws lie evenly between Min and Median, the other half
 // between Median and Max, thinning out cubically towards Max.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/internal/splitmix"
 )
 
 // Kernel is one node's kernel. The zero value is not usable; see New.
@@ -122,11 +123,5 @@ func (k *Kernel) changedWidely() {
 	k.dirty = k.dirty[:0]
 }
 
-// next is the next random number (splitmix64, Steele, Lea and Flood 2014).
-func (k *Kernel) next() uint64 {
-	k.random += 0x9e3779b97f4a7c15
-	z := k.random
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
-}
+// next is the next random number.
+func (k *Kernel) next() uint64 { return splitmix.Next(&k.random) }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/internal/splitmix"
 )
 
 // walker does random things to a kernel, from small pools so that they collide.
@@ -17,13 +18,7 @@ type walker struct {
 	inodes [12]uint64
 }
 
-func (w *walker) n(n int) int {
-	w.random += 0x9e3779b97f4a7c15
-	z := w.random
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return int((z ^ z>>31) % uint64(n))
-}
+func (w *walker) n(n int) int { return int(splitmix.Next(&w.random) % uint64(n)) }
 
 const poolSize = 12
 

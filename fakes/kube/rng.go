@@ -1,16 +1,11 @@
 package kube
 
-// rng is splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014):
-// eight bytes of state that are cloned with their owner.
+import "github.com/enilab/enilab/internal/splitmix"
+
+// rng is a generator that is cloned with its owner.
 type rng uint64
 
-func (r *rng) next() uint64 {
-	*r += 0x9e3779b97f4a7c15
-	z := uint64(*r)
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
-}
+func (r *rng) next() uint64 { return splitmix.Next(r) }
 
 // suffix is a generated name's end: ten characters of the alphabet that Kubernetes uses, without
 // vowels and without digits that look like letters.

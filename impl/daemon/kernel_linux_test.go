@@ -5,7 +5,6 @@ import (
 	"net"
 	"os"
 	"runtime"
-	"sort"
 	"testing"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/enilab/enilab/impl/dataplane/linux"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/ipc"
+	"github.com/enilab/enilab/internal/percentiles"
 )
 
 // namespaceThread is a goroutine whose thread is in a network namespace of its own, which dies with it.
@@ -280,7 +280,7 @@ func TestFigures(t *testing.T) {
 	r, _ := realNode(t, 95)
 	r.c.Record = nil
 	r.start().serves()
-	var adds, dels []time.Duration
+	var adds, dels percentiles.Times
 	for i := range 90 {
 		pod := newNamespace(t)
 		files, _ := pod.pass(t)
@@ -298,8 +298,7 @@ func TestFigures(t *testing.T) {
 		r.del(fmt.Sprint("pod-", i))
 		dels = append(dels, time.Since(began))
 	}
-	for what, l := range map[string][]time.Duration{"ADD": adds[1:], "DEL": dels} {
-		sort.Slice(l, func(i, j int) bool { return l[i] < l[j] })
-		t.Logf("%s p50 %v p99 %v", what, l[len(l)/2], l[len(l)*99/100])
+	for what, l := range map[string]percentiles.Times{"ADD": adds[1:], "DEL": dels} {
+		t.Logf("%s p50 %v p99 %v", what, l.P50(), l.P99())
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/internal/splitmix"
 )
 
 // never is an instant that does not come.
@@ -249,14 +250,8 @@ func (n *Node) reindex() {
 	}
 }
 
-// random is splitmix64.
-func (n *Node) random() float64 {
-	n.Rng += 0x9e3779b97f4a7c15
-	z := n.Rng
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return float64((z^z>>31)>>11) / (1 << 53)
-}
+// random is from 0 to 1, without 1.
+func (n *Node) random() float64 { return float64(splitmix.Next(&n.Rng)>>11) / (1 << 53) }
 
 func (n *Node) id() ID {
 	n.LastID++

@@ -12,6 +12,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/kernel"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/splitmix"
 	"github.com/enilab/enilab/sim/judge"
 )
 
@@ -21,16 +22,9 @@ const (
 	primaryMAC = "02:00:00:00:00:00"
 )
 
-// stream is splitmix64.
 type stream uint64
 
-func (s *stream) next() uint64 {
-	*s += 0x9e3779b97f4a7c15
-	z := uint64(*s)
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
-}
+func (s *stream) next() uint64 { return splitmix.Next(s) }
 
 // below is from 0 to n-1; one says yes once in n.
 func (s *stream) below(n int) int { return int(s.next() % uint64(n)) }

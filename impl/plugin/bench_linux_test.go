@@ -2,9 +2,10 @@ package plugin_test
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/internal/percentiles"
 )
 
 // BenchmarkExec is a whole run of the plugin, from fork to exit, with a daemon that answers at once. ADD includes making the
@@ -17,7 +18,7 @@ func BenchmarkExec(b *testing.B) {
 			if verb == "ADD" {
 				c.netns = pathOf(newNamespace(b))
 			}
-			var took []time.Duration
+			var took percentiles.Times
 			for i := 0; b.Loop(); i++ {
 				c.args = fmt.Sprintf("K8S_POD_NAMESPACE=default;K8S_POD_NAME=web-%d", i)
 				cmd := n.command(c)
@@ -37,9 +38,8 @@ func BenchmarkExec(b *testing.B) {
 					b.StartTimer()
 				}
 			}
-			slices.Sort(took)
-			b.ReportMetric(took[len(took)/2].Seconds()*1e3, "ms-p50")
-			b.ReportMetric(took[len(took)*99/100].Seconds()*1e3, "ms-p99")
+			b.ReportMetric(took.P50().Seconds()*1e3, "ms-p50")
+			b.ReportMetric(took.P99().Seconds()*1e3, "ms-p99")
 		})
 	}
 }

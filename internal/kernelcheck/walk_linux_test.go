@@ -9,6 +9,7 @@ import (
 
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/dataplane/linux"
+	"github.com/enilab/enilab/internal/splitmix"
 )
 
 // walker does random things to both kernels, from small pools so that they collide.
@@ -18,13 +19,7 @@ type walker struct {
 	inodes [8]uint64 // the model's
 }
 
-func (w *walker) n(n int) int {
-	w.random += 0x9e3779b97f4a7c15
-	z := w.random
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return int((z ^ z>>31) % uint64(n))
-}
+func (w *walker) n(n int) int { return int(splitmix.Next(&w.random) % uint64(n)) }
 
 func (w *walker) address() netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 10, byte(100 + w.n(8))}) }
 func (w *walker) mac() string         { return fmt.Sprintf("0a:00:00:00:00:%02x", w.n(3)) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/splitmix"
 )
 
 // A story is what happens in one life: inputs, effects, and durations that pass.
@@ -343,7 +344,7 @@ func TestContractTakesAnything(t *testing.T) {
 	atts := []ipam.Attachment{web, api, {}}
 	addrs := []netip.Addr{addr1, addr2, {}}
 	for seed := range uint64(60) {
-		rnd := splitmix(seed)
+		rnd := dice(seed)
 		c := NewContract()
 		now := time.Duration(0)
 		for range 400 {
@@ -365,16 +366,9 @@ func TestContractTakesAnything(t *testing.T) {
 	}
 }
 
-// splitmix is a small generator of random numbers (Steele, Lea, Flood 2014).
-type splitmix uint64
+type dice uint64
 
-func (s *splitmix) below(n int) int {
-	*s += 0x9e3779b97f4a7c15
-	z := uint64(*s)
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return int((z ^ z>>31) % uint64(n))
-}
+func (d *dice) below(n int) int { return int(splitmix.Next(d) % uint64(n)) }
 
 // An outcome of an earlier life may name a Save that this life has not made yet. It is nobody's.
 func TestSavedBeyondWhatWasSaved(t *testing.T) {

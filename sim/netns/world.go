@@ -11,6 +11,7 @@ import (
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/fakes/kube"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/splitmix"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
@@ -226,14 +227,7 @@ func (w *World) pump() {
 	w.armSnapshot()
 }
 
-// random is splitmix64.
-func (w *World) random() uint64 {
-	w.rng += 0x9e3779b97f4a7c15
-	z := w.rng
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
-}
+func (w *World) random() uint64 { return splitmix.Next(&w.rng) }
 
 // Now is the instant of the scenario.
 func (w *World) Now() time.Duration { return w.witness.Now() }

@@ -1,8 +1,12 @@
 package swarm
 
-import "time"
+import (
+	"time"
 
-// source is where a draw comes from: splitmix64, as everywhere in the laboratory.
+	"github.com/enilab/enilab/internal/splitmix"
+)
+
+// source is where a draw comes from.
 type source struct{ state uint64 }
 
 func newSource(seed uint64) source {
@@ -11,13 +15,7 @@ func newSource(seed uint64) source {
 	return s
 }
 
-func (s *source) next() uint64 {
-	s.state += 0x9e3779b97f4a7c15
-	z := s.state
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
-}
+func (s *source) next() uint64 { return splitmix.Next(&s.state) }
 
 // between is a number from lo to hi, both included; lo when hi is less.
 func (s *source) between(lo, hi int) int {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/splitmix"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/scn"
@@ -332,7 +333,7 @@ func (k *walk) point(n *node, event string, e *event) {
 	s := standing{life: n.life, steps: n.core.Steps}
 	for i := range k.heap {
 		if f := &k.heap[i]; f.node == n.no && f.life == n.life && f.kind != evTick && f.kind != evLook {
-			s.flight += f.seq * 0x9e3779b97f4a7c15 // a sum: the heap's order does not show
+			s.flight += f.seq * splitmix.Golden // a sum: the heap's order does not show
 		}
 	}
 	if s == k.standing[n.no] {

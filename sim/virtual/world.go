@@ -13,6 +13,7 @@ import (
 	"github.com/enilab/enilab/fakes/kube"
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/splitmix"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/mutants"
@@ -319,14 +320,7 @@ func (w *World) push(e event) {
 	w.heap.push(e)
 }
 
-// random is splitmix64.
-func (w *World) random() uint64 {
-	w.rng += 0x9e3779b97f4a7c15
-	z := w.rng
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
-}
+func (w *World) random() uint64 { return splitmix.Next(&w.rng) }
 
 // Until runs to instant t of the scenario. each, if any, is called after every event and stops the run by returning true.
 func (w *World) Until(t time.Duration, each func() bool) { w.runUntil(w.epoch+t, each) }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/internal/splitmix"
 )
 
 // version is the API's version, and the only one that is spoken.
@@ -194,7 +195,7 @@ func read(w http.ResponseWriter, r *http.Request) ([]byte, *fault) {
 // requestID is unique for the Handler, and looks like EC2's.
 func (h *handler) requestID() string {
 	n := h.requests.Add(1)
-	v, u := mix(n), mix(^n)
+	v, u := splitmix.Mix(n), splitmix.Mix(^n)
 	var b [36]byte
 	hex := func(from, to int, v uint64) {
 		for i := to - 1; i >= from; i-- {
@@ -209,13 +210,6 @@ func (h *handler) requestID() string {
 	hex(24, 36, u)
 	b[8], b[13], b[18], b[23] = '-', '-', '-', '-'
 	return string(b[:])
-}
-
-// mix is a bijection (the finalizer of splitmix64).
-func mix(v uint64) uint64 {
-	v = (v ^ v>>30) * 0xbf58476d1ce4e5b9
-	v = (v ^ v>>27) * 0x94d049bb133111eb
-	return v ^ v>>31
 }
 
 // fault is a refusal that the model did not make.
