@@ -146,7 +146,7 @@ func (c *Cluster) plug(n *Node, mac string) {
 		}
 		return
 	}
-	if err := setMTU(ns, name, bootMTU); alive(n.PID()) {
+	if err := vpc.SetMTU(ns, name, bootMTU); alive(n.PID()) {
 		c.fail(err)
 	}
 }

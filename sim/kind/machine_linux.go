@@ -122,19 +122,5 @@ func awaitExit(pid int, stop <-chan struct{}) bool {
 	}
 }
 
-// setMTU sets the MTU of a link in a namespace, in bytes.
-func setMTU(ns *os.File, name string, mtu int) error {
-	return vpc.Do(ns, func() error {
-		l, err := netlink.LinkByName(name)
-		if err == nil {
-			err = netlink.LinkSetMTU(l, mtu)
-		}
-		if err != nil {
-			return fmt.Errorf("set the MTU of %s: %w", name, err)
-		}
-		return nil
-	})
-}
-
 // alive says whether a process runs.
 func alive(pid int) bool { return unix.Kill(pid, 0) == nil }

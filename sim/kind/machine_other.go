@@ -15,5 +15,4 @@ func openNetns(int) (*os.File, error)                              { return nil,
 func routes() ([]netip.Prefix, error)                              { return nil, errOther }
 func configureMachine(*os.File, netip.Addr, ...netip.Prefix) error { return errOther }
 func awaitExit(int, <-chan struct{}) bool                          { return false }
-func setMTU(*os.File, string, int) error                           { return errOther }
 func alive(int) bool                                               { return false }

@@ -9,6 +9,7 @@ import (
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/fakes/kube"
 	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/vpc"
 )
 
 // deathTrap kills a daemon when it makes an EC2 request.
@@ -134,7 +135,7 @@ func (w *World) plug(n *instance, mac string) {
 	n.links[mac] = name
 	n.mirror.Plug(mac)
 	w.fail(w.fabric.Plug(n.box.Netns(), name, mac, jumboMTU))
-	w.fail(setMTU(n.box.Netns(), name, bootMTU))
+	w.fail(vpc.SetMTU(n.box.Netns(), name, bootMTU))
 	n.stir()
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/timeline"
+	"github.com/enilab/enilab/sim/vpc"
 	"github.com/enilab/enilab/sim/witness"
 )
 
@@ -355,7 +356,7 @@ func (w *World) enumerate(n *instance) {
 			w.fail(renameLink(n.box.Netns(), old, l.Name))
 			n.links[l.MAC] = l.Name
 		}
-		w.fail(setMTU(n.box.Netns(), l.Name, bootMTU))
+		w.fail(vpc.SetMTU(n.box.Netns(), l.Name, bootMTU))
 	}
 }
 

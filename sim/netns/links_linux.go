@@ -26,20 +26,6 @@ func addLoopback(ns *os.File, a netip.Addr) error {
 	})
 }
 
-// setMTU sets the MTU of a link in a namespace, in bytes.
-func setMTU(ns *os.File, name string, mtu int) error {
-	return vpc.Do(ns, func() error {
-		l, err := netlink.LinkByName(name)
-		if err == nil {
-			err = netlink.LinkSetMTU(l, mtu)
-		}
-		if err != nil {
-			return fmt.Errorf("set the MTU of %s: %w", name, err)
-		}
-		return nil
-	})
-}
-
 // renameLink renames a link that is down.
 func renameLink(ns *os.File, from, to string) error {
 	return vpc.Do(ns, func() error {

@@ -12,6 +12,4 @@ var errSystem = errors.New("the laboratory needs Linux")
 
 func addLoopback(*os.File, netip.Addr) error { return errSystem }
 
-func setMTU(*os.File, string, int) error { return errSystem }
-
 func renameLink(*os.File, string, string) error { return errSystem }

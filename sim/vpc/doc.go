@@ -1,4 +1,4 @@
-// Package vpc is the VPC of worlds lab and kind: real packets between real network namespaces.
+// Package vpc is the VPC of worlds netns and kind: real packets between real network namespaces.
 //
 // One anonymous network namespace is the VPC's router. An ENI that is attached is a cable, a veth pair: one end in the router, the
 // other, with the ENI's MAC, in the instance's namespace (Plug; Unplug pulls it). An address that EC2's model has assigned to an ENI

@@ -120,7 +120,7 @@ func (f *Fabric) Close() error {
 	errs := together(f.closeService, f.closeARP, f.closeCables, func() error { f.captures.Wait(); return nil })
 	errs = append(errs, f.giveBack())
 	if f.rtnl != nil { // the ARP responder used it
-		errs = append(errs, f.rtnl.close())
+		f.rtnl.close()
 	}
 	if f.config.Namespace == nil {
 		errs = append(errs, f.ns.Close())
@@ -160,7 +160,8 @@ func (f *Fabric) closeCables() error {
 	if f.cutter == nil {
 		return nil
 	}
-	return errors.Join(f.cutter.removeCables(), f.cutter.close())
+	defer f.cutter.close()
+	return f.cutter.removeCables()
 }
 
 // within is ctx as long as the Fabric lives.

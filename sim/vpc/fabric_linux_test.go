@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -74,8 +73,8 @@ func TestReach(t *testing.T) {
 // TestSourceCheck: and the same packets pass when the router does not check, so it is the check that drops them.
 func TestSourceCheck(t *testing.T) {
 	f, a, b := two(t)
-	must(t, a.rtnl.do(unix.RTM_NEWADDR, netlink.Create, addrHead(32, a.index("eth0")), func(e *netlink.AttributeEncoder) { e.Bytes(unix.IFA_LOCAL, ip("10.0.1.20").AsSlice()) }))
-	must(t, b.rtnl.do(unix.RTM_NEWADDR, netlink.Create, addrHead(32, b.index("eth0")), func(e *netlink.AttributeEncoder) { e.Bytes(unix.IFA_LOCAL, ip("10.0.1.99").AsSlice()) }))
+	a.addAddress("eth0", "10.0.1.20", 32)
+	b.addAddress("eth0", "10.0.1.99", 32)
 	spoofs := []struct {
 		name   string
 		from   *instance
@@ -177,7 +176,7 @@ func TestAddressesMove(t *testing.T) {
 	// b's 10.0.1.21 becomes a's: it answers once a has it.
 	must(t, f.Assign(macA, ip("10.0.1.21")))
 	check("reassigned, not configured", "10.0.1.10", "10.0.1.20", "10.0.2.10", "10.0.2.11")
-	must(t, a.rtnl.do(unix.RTM_NEWADDR, netlink.Create, addrHead(32, a.index("eth0")), func(e *netlink.AttributeEncoder) { e.Bytes(unix.IFA_LOCAL, ip("10.0.1.21").AsSlice()) }))
+	a.addAddress("eth0", "10.0.1.21", 32)
 	check("reassigned", "10.0.1.10", "10.0.1.20", "10.0.1.21", "10.0.2.10", "10.0.2.11")
 	must(t, f.Assign("02:00:00:00:77:77", ip("10.0.1.21"))) // not plugged
 	check("reassigned to an ENI without a cable", "10.0.1.10", "10.0.1.20", "10.0.2.10", "10.0.2.11")

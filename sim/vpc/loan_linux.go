@@ -3,9 +3,11 @@ package vpc
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -25,7 +27,7 @@ func (f *Fabric) borrow() error {
 	}
 	f.rtnl.table = loanTable
 	for _, l := range links {
-		f.firstCable = max(f.firstCable, l.index+1) // a name has its number, and must not be one that is there
+		f.firstCable = max(f.firstCable, int32(l.Attrs().Index)+1) // a name has its number, and must not be one that is there
 	}
 	if f.config.Segment != "" {
 		if f.segment, err = f.rtnl.segment(f.config, links); err != nil {
@@ -35,7 +37,7 @@ func (f *Fabric) borrow() error {
 	if err := f.takeRule(); err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(links, func(l link) bool { return l.index == loopback }); i >= 0 && links[i].flags&unix.IFF_UP == 0 {
+	if i := slices.IndexFunc(links, isLoopback); i >= 0 && links[i].Attrs().Flags&net.FlagUp == 0 {
 		if err := f.rtnl.up(loopback); err != nil {
 			return fmt.Errorf("loopback: %w", err)
 		}
@@ -65,11 +67,13 @@ func (f *Fabric) takeRule() error {
 	return nil
 }
 
-func (f *Fabric) configureBorrowed(links []link) error {
+func isLoopback(l netlink.Link) bool { return l.Attrs().Index == loopback }
+
+func (f *Fabric) configureBorrowed(links []netlink.Link) error {
 	var names []string
 	for _, l := range links {
-		if l.index != loopback {
-			names = append(names, l.name)
+		if !isLoopback(l) {
+			names = append(names, l.Attrs().Name)
 		}
 	}
 	return Do(f.ns, func() error {

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/nftables"
-	"github.com/mdlayher/netlink"
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -20,15 +20,16 @@ import (
 // IPv4 and IPv6, nftables.
 func (i *instance) state() []string {
 	i.t.Helper()
-	out := strings.Split(tables(i.rtnl.conn), "\n")
-	neighbours, err := i.rtnl.dump(unix.RTM_GETNEIGH, append([]byte{unix.AF_INET}, make([]byte, unix.SizeofNdMsg-1)...))
+	neighbours, err := i.rtnl.nl.NeighList(0, unix.AF_INET)
 	must(i.t, err)
+	var out []string
 	for _, n := range neighbours {
-		if n[8]&unix.NUD_NOARP == 0 { // broadcast and multicast
-			out = append(out, fmt.Sprintf("neighbour %x", n[:unix.SizeofNdMsg]))
+		if n.State&unix.NUD_NOARP == 0 { // broadcast and multicast
+			out = append(out, fmt.Sprintf("neighbour %v %#x", n.String(), n.State))
 		}
 	}
 	must(i.t, Do(i.ns, func() error {
+		out = append(out, strings.Split(tables(), "\n")...)
 		err := filepath.WalkDir(sysctls, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.Contains(path, "/ipv") || filepath.Base(path) == "flush" {
 				return err
@@ -140,7 +141,8 @@ func TestGivenBack(t *testing.T) {
 func TestNotBorrowed(t *testing.T) {
 	w := newWire(t)
 	r := w.odd()
-	must(t, r.rtnl.do(unix.RTM_NEWROUTE, netlink.Create|netlink.Excl, append(routeHead(0, unix.RT_SCOPE_UNIVERSE, unix.RTN_BLACKHOLE)[:4], loanTable, unix.RTPROT_STATIC, 0, unix.RTN_BLACKHOLE, 0, 0, 0, 0), nil))
+	blackhole := &netlink.Route{Table: loanTable, Dst: ipNet(netip.IPv4Unspecified(), 0), Type: unix.RTN_BLACKHOLE}
+	must(t, r.rtnl.nl.RouteAdd(blackhole))
 	before := r.state()
 	refused := func(c Config, want string) {
 		t.Helper()
@@ -157,7 +159,7 @@ func TestNotBorrowed(t *testing.T) {
 	}
 	c := sharedConfig(r.ns)
 	refused(c, "routing table 233 has 1 routes")
-	must(t, r.rtnl.do(unix.RTM_DELROUTE, 0, append(routeHead(0, unix.RT_SCOPE_UNIVERSE, unix.RTN_BLACKHOLE)[:4], loanTable, unix.RTPROT_STATIC, 0, unix.RTN_BLACKHOLE, 0, 0, 0, 0), nil))
+	must(t, r.rtnl.nl.RouteDel(blackhole))
 	before = r.state()
 	c.Segment = "eth7"
 	refused(c, "no such link")

@@ -1,6 +1,7 @@
 package vpc
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -9,7 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mdlayher/netlink"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 )
 
@@ -50,12 +52,7 @@ func TestMain(m *testing.M) {
 // host is what a fabric must leave alone in the namespace of the process: links, addresses, routes, neighbours, settings.
 func host() string {
 	var b strings.Builder
-	c, err := netlink.Dial(unix.NETLINK_ROUTE, nil)
-	if err != nil {
-		return err.Error()
-	}
-	defer func() { _ = c.Close() }()
-	b.WriteString(tables(c))
+	b.WriteString(tables())
 	for _, s := range settings {
 		v, _ := os.ReadFile("/proc/sys/net/" + s.path)
 		fmt.Fprintf(&b, "%s=%s", s.path, v)
@@ -63,23 +60,24 @@ func host() string {
 	return b.String()
 }
 
-// tables are links, addresses, routes and rules.
-func tables(c *netlink.Conn) string {
+// tables are links, addresses, routes and rules of the calling thread's namespace.
+func tables() string {
 	var b strings.Builder
 	for _, d := range []struct {
-		kind uint16
-		size int
+		kind, size int
 	}{{unix.RTM_GETLINK, unix.SizeofIfInfomsg}, {unix.RTM_GETADDR, unix.SizeofIfAddrmsg}, {unix.RTM_GETROUTE, unix.SizeofRtMsg}, {unix.RTM_GETRULE, unix.SizeofRtMsg}} {
-		answers, err := c.Execute(netlink.Message{Header: netlink.Header{Type: netlink.HeaderType(d.kind), Flags: netlink.Request | netlink.Dump}, Data: make([]byte, d.size)})
+		dump := nl.NewNetlinkRequest(d.kind, unix.NLM_F_DUMP)
+		dump.AddRawData(make([]byte, d.size))
+		answers, err := dump.Execute(unix.NETLINK_ROUTE, 0)
 		if err != nil {
 			return err.Error()
 		}
 		for _, a := range answers {
 			n := d.size
 			if d.kind != unix.RTM_GETLINK && d.kind != unix.RTM_GETADDR { // links have counters, addresses have ages
-				n = len(a.Data)
+				n = len(a)
 			}
-			fmt.Fprintf(&b, "%d %x\n", d.kind, a.Data[:n])
+			fmt.Fprintf(&b, "%d %x\n", d.kind, a[:n])
 		}
 	}
 	return b.String()
@@ -141,7 +139,10 @@ func newInstance(t testing.TB, f *Fabric) *instance {
 	return i
 }
 
-func (i *instance) close() { _, _ = i.rtnl.close(), i.ns.Close() }
+func (i *instance) close() {
+	i.rtnl.close()
+	_ = i.ns.Close()
+}
 
 // eth plugs an ENI in, assigns its addresses (the first is its primary) and configures the link as a node would: addresses, a table of
 // its own whose default is the subnet's gateway, and a rule for each address. Device 0 has its default route in main.
@@ -158,51 +159,25 @@ func (i *instance) configure(device int, subnet netip.Prefix, addrs ...string) {
 	i.t.Helper()
 	index := i.index(fmt.Sprintf("eth%d", device))
 	must(i.t, i.rtnl.up(index))
-	table := byte(unix.RT_TABLE_MAIN)
+	table := unix.RT_TABLE_MAIN
 	if device > 0 {
-		table = byte(100 + device)
+		table = 100 + device
 	}
 	for n, a := range addrs {
-		bits := byte(32)
+		bits := 32
 		if n == 0 && device == 0 {
-			bits = byte(subnet.Bits())
+			bits = subnet.Bits()
 		}
-		must(i.t, i.rtnl.do(unix.RTM_NEWADDR, netlink.Create|netlink.Excl, addrHead(bits, index), func(e *netlink.AttributeEncoder) {
-			e.Bytes(unix.IFA_LOCAL, ip(a).AsSlice())
-		}))
+		i.addAddress(fmt.Sprintf("eth%d", device), a, bits)
 		if device > 0 {
-			must(i.t, i.rtnl.do(unix.RTM_NEWRULE, netlink.Create|netlink.Excl, []byte{unix.AF_INET, 0, 32, 0, table, 0, 0, unix.RTN_UNICAST, 0, 0, 0, 0}, func(e *netlink.AttributeEncoder) {
-				e.Bytes(unix.RTA_SRC, ip(a).AsSlice())
-			}))
+			rule := netlink.NewRule()
+			rule.Table, rule.Src = table, ipNet(ip(a), 32)
+			must(i.t, i.rtnl.nl.RuleAdd(rule))
 		}
 	}
 	gw := gateway(subnet)
-	for _, r := range []struct {
-		bits     byte
-		dst, via netip.Addr
-	}{{32, gw, netip.Addr{}}, {0, netip.Addr{}, gw}} {
-		scope := byte(unix.RT_SCOPE_UNIVERSE)
-		if r.bits == 32 {
-			scope = unix.RT_SCOPE_LINK
-		}
-		head := routeHead(r.bits, scope, unix.RTN_UNICAST)
-		head[4] = table
-		must(i.t, i.rtnl.do(unix.RTM_NEWROUTE, netlink.Create|netlink.Excl, head, func(e *netlink.AttributeEncoder) {
-			if r.dst.IsValid() {
-				e.Bytes(unix.RTA_DST, r.dst.AsSlice())
-			}
-			if r.via.IsValid() {
-				e.Bytes(unix.RTA_GATEWAY, r.via.AsSlice())
-			}
-			e.Uint32(unix.RTA_OIF, uint32(index))
-		}))
-	}
-}
-
-func addrHead(bits byte, index int32) []byte {
-	b := make([]byte, unix.SizeofIfAddrmsg)
-	b[0], b[1], b[4] = unix.AF_INET, bits, byte(index)
-	return b
+	must(i.t, i.rtnl.nl.RouteAdd(&netlink.Route{Table: table, LinkIndex: int(index), Dst: ipNet(gw, 32), Scope: unix.RT_SCOPE_LINK}))
+	must(i.t, i.rtnl.nl.RouteAdd(&netlink.Route{Table: table, LinkIndex: int(index), Gw: gw.AsSlice()}))
 }
 
 // router's MAC as the instance sees it.
@@ -216,17 +191,12 @@ func (i *instance) router(device string) net.HardwareAddr {
 // index of a link of the instance; 0: there is none.
 func (i *instance) index(name string) int32 {
 	i.t.Helper()
-	answers, err := i.rtnl.conn.Execute(netlink.Message{Header: netlink.Header{Type: unix.RTM_GETLINK, Flags: netlink.Request}, Data: withName(name)})
-	if err != nil {
-		must(i.t, gone(err))
+	l, err := i.rtnl.nl.LinkByName(name)
+	if _, missing := errors.AsType[netlink.LinkNotFoundError](err); missing {
 		return 0
 	}
-	return int32(answers[0].Data[4])
-}
-
-func withName(name string) []byte {
-	b, _ := encode(linkHead(0, 0), func(e *netlink.AttributeEncoder) { e.String(unix.IFLA_IFNAME, name) })
-	return b
+	must(i.t, err)
+	return int32(l.Attrs().Index)
 }
 
 // ping tells whether to answers a ping from that address of the instance.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -28,7 +29,8 @@ func NewNamespace() (*os.File, error) {
 		}
 		c, err := dialRTNL(ns)
 		if err == nil {
-			err = errors.Join(c.up(loopback), c.close())
+			err = c.up(loopback)
+			c.close()
 		}
 		if err != nil {
 			err = errors.Join(fmt.Errorf("loopback of a new namespace: %w", err), ns.Close())
@@ -39,6 +41,20 @@ func NewNamespace() (*os.File, error) {
 		return nil, fmt.Errorf("fabric: new network namespace (needs CAP_SYS_ADMIN): %w", err)
 	}
 	return ns, nil
+}
+
+// SetMTU sets the MTU of a link in a namespace, in bytes.
+func SetMTU(ns *os.File, name string, mtu int) error {
+	return Do(ns, func() error {
+		l, err := netlink.LinkByName(name)
+		if err == nil {
+			err = netlink.LinkSetMTU(l, mtu)
+		}
+		if err != nil {
+			return fmt.Errorf("set the MTU of %s: %w", name, err)
+		}
+		return nil
+	})
 }
 
 // visit is a function on a thread that is elsewhere.

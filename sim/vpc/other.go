@@ -39,6 +39,9 @@ func Do(*os.File, func() error) error { return errLinux }
 // NewNamespace fails on this system.
 func NewNamespace() (*os.File, error) { return nil, errLinux }
 
+// SetMTU fails on this system.
+func SetMTU(*os.File, string, int) error { return errLinux }
+
 // Close does nothing.
 func (f *Fabric) Close() error { return nil }
 

@@ -1,14 +1,18 @@
 package vpc
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 
-	"github.com/mdlayher/netlink"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/sim/interference"
 )
 
 // loopback is lo's index in every namespace (the kernel's LOOPBACK_IFINDEX).
@@ -19,67 +23,33 @@ const cables = 0x656e696c
 
 // rtnl is a routing socket inside one namespace.
 type rtnl struct {
-	conn  *netlink.Conn
-	table byte // of the routes that it makes
+	nl    *netlink.Handle
+	ns    *os.File
+	table int // of the routes that it makes
 }
 
 func dialRTNL(ns *os.File) (*rtnl, error) {
-	var c *netlink.Conn
+	r := &rtnl{ns: ns, table: unix.RT_TABLE_MAIN}
 	err := control(ns, func(fd int) (err error) {
-		c, err = netlink.Dial(unix.NETLINK_ROUTE, &netlink.Config{NetNS: fd})
+		r.nl, err = netlink.NewHandleAt(netns.NsHandle(fd), unix.NETLINK_ROUTE)
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("routing socket: %w", err)
 	}
-	return &rtnl{c, unix.RT_TABLE_MAIN}, nil
+	return r, nil
 }
 
-func (r *rtnl) close() error { return r.conn.Close() }
+func (r *rtnl) close() { r.nl.Close() }
 
-// do sends one request and waits for its acknowledgement.
-func (r *rtnl) do(kind uint16, flags netlink.HeaderFlags, head []byte, attrs func(*netlink.AttributeEncoder)) error {
-	body, err := encode(head, attrs)
-	if err != nil {
-		return err
-	}
-	_, err = r.conn.Execute(netlink.Message{
-		Header: netlink.Header{Type: netlink.HeaderType(kind), Flags: netlink.Request | netlink.Acknowledge | flags}, Data: body,
-	})
-	return err
+// at is a link as requests name it.
+func at(index int32) *netlink.Device {
+	return &netlink.Device{LinkAttrs: netlink.LinkAttrs{Index: int(index)}}
 }
 
-func encode(head []byte, attrs func(*netlink.AttributeEncoder)) ([]byte, error) {
-	if attrs == nil {
-		return head, nil
-	}
-	e := netlink.NewAttributeEncoder()
-	attrs(e)
-	body, err := e.Encode()
-	return append(head, body...), err
-}
+func (r *rtnl) up(index int32) error { return r.nl.LinkSetUp(at(index)) }
 
-// linkHead is struct ifinfomsg (rtnetlink(7)); flags are set and the only ones that change.
-func linkHead(index int32, flags uint32) []byte {
-	b := make([]byte, unix.SizeofIfInfomsg)
-	binary.NativeEndian.PutUint32(b[4:], uint32(index))
-	binary.NativeEndian.PutUint32(b[8:], flags)
-	binary.NativeEndian.PutUint32(b[12:], flags)
-	return b
-}
-
-func (r *rtnl) up(index int32) error {
-	return r.do(unix.RTM_NEWLINK, 0, linkHead(index, unix.IFF_UP), nil)
-}
-
-func (r *rtnl) down(index int32) error {
-	head := linkHead(index, unix.IFF_UP)
-	binary.NativeEndian.PutUint32(head[8:], 0)
-	return r.do(unix.RTM_NEWLINK, 0, head, nil)
-}
-
-// vethPeer is VETH_INFO_PEER (linux/veth.h).
-const vethPeer = 1
+func (r *rtnl) down(index int32) error { return r.nl.LinkSetDown(at(index)) }
 
 // end is one end of a cable.
 type end struct {
@@ -88,155 +58,123 @@ type end struct {
 	mtu  int
 }
 
-func (d end) encode(e *netlink.AttributeEncoder) {
-	e.String(unix.IFLA_IFNAME, d.name)
-	e.Bytes(unix.IFLA_ADDRESS, d.mac)
-	e.Uint32(unix.IFLA_MTU, uint32(d.mtu))
-	e.Uint32(unix.IFLA_NUM_TX_QUEUES, 1) // the default is one for each CPU that the machine could have
-	e.Uint32(unix.IFLA_NUM_RX_QUEUES, 1)
-}
-
 // cable makes a veth pair: near, up, with that index in this namespace; far, down, in the namespace node.
 func (r *rtnl) cable(index int32, near, far end, node int) error {
-	return r.do(unix.RTM_NEWLINK, netlink.Create|netlink.Excl, linkHead(index, unix.IFF_UP), func(e *netlink.AttributeEncoder) {
-		near.encode(e)
-		e.Uint32(unix.IFLA_GROUP, cables)
-		e.Nested(unix.IFLA_LINKINFO, func(e *netlink.AttributeEncoder) error {
-			e.String(unix.IFLA_INFO_KIND, "veth")
-			e.Nested(unix.IFLA_INFO_DATA, func(e *netlink.AttributeEncoder) error {
-				e.Do(vethPeer, func() ([]byte, error) {
-					return encode(linkHead(0, 0), func(e *netlink.AttributeEncoder) {
-						far.encode(e)
-						e.Uint32(unix.IFLA_NET_NS_FD, uint32(node))
-					})
-				})
-				return nil
-			})
-			return nil
-		})
-	})
+	v := netlink.NewVeth(netlink.NewLinkAttrs())
+	v.Index, v.Name, v.HardwareAddr, v.MTU, v.Flags, v.Group = int(index), near.name, near.mac, near.mtu, net.FlagUp, cables
+	v.NumTxQueues, v.NumRxQueues = 1, 1 // of both ends; the default is one for each CPU that the machine could have
+	v.PeerName, v.PeerHardwareAddr, v.PeerMTU, v.PeerNamespace = far.name, far.mac, uint32(far.mtu), netlink.NsFd(node)
+	return r.nl.LinkAdd(v)
 }
 
 // remove removes a link; one that is gone is fine.
-func (r *rtnl) remove(index int32) error {
-	return gone(r.do(unix.RTM_DELLINK, 0, linkHead(index, 0), nil))
-}
+func (r *rtnl) remove(index int32) error { return gone(r.nl.LinkDel(at(index))) }
 
-// removeCables removes all of them at once: the kernel waits for its readers once, not once for each.
+// removeCables removes all of them at once: the kernel waits for its readers once, not once for each. The library removes one.
 func (r *rtnl) removeCables() error {
-	return gone(r.do(unix.RTM_DELLINK, 0, linkHead(0, 0), func(e *netlink.AttributeEncoder) { e.Uint32(unix.IFLA_GROUP, cables) }))
+	return gone(Do(r.ns, func() error {
+		m := nl.NewNetlinkRequest(unix.RTM_DELLINK, unix.NLM_F_ACK)
+		m.AddData(nl.NewIfInfomsg(unix.AF_UNSPEC))
+		m.AddData(nl.NewRtAttr(unix.IFLA_GROUP, nl.Uint32Attr(cables)))
+		_, err := m.Execute(unix.NETLINK_ROUTE, 0)
+		return err
+	}))
 }
 
 // exists tells whether the link is there: the kernel removes it with the namespace of its other end.
 func (r *rtnl) exists(index int32) (bool, error) {
-	_, err := r.conn.Execute(netlink.Message{ // the link is the acknowledgement
-		Header: netlink.Header{Type: unix.RTM_GETLINK, Flags: netlink.Request}, Data: linkHead(index, 0),
-	})
-	if errors.Is(err, unix.ENODEV) {
+	_, err := r.nl.LinkByIndex(int(index))
+	if _, missing := errors.AsType[netlink.LinkNotFoundError](err); missing {
 		return false, nil
 	}
 	return err == nil, err
 }
 
+// links are the namespace's.
+func (r *rtnl) links() ([]netlink.Link, error) { return interference.Retried(r.nl.LinkList) }
+
+// addresses of a link, IPv4.
+func (r *rtnl) addresses(index int32) (out []netip.Addr, err error) {
+	list, err := interference.Retried(func() ([]netlink.Addr, error) { return r.nl.AddrList(at(index), unix.AF_INET) })
+	for _, a := range list {
+		if a, ok := netip.AddrFromSlice(a.IP.To4()); ok {
+			out = append(out, a)
+		}
+	}
+	return out, err
+}
+
 // address puts a/32 on the loopback.
 func (r *rtnl) address(a netip.Addr) error {
-	return r.loopbackAddress(unix.RTM_NEWADDR, netlink.Create|netlink.Excl, a)
+	return r.nl.AddrAdd(at(loopback), &netlink.Addr{IPNet: ipNet(a, 32)})
 }
 
 // unaddress takes it away; one that is gone is fine.
 func (r *rtnl) unaddress(a netip.Addr) error {
-	err := r.loopbackAddress(unix.RTM_DELADDR, 0, a)
+	err := r.nl.AddrDel(at(loopback), &netlink.Addr{IPNet: ipNet(a, 32)})
 	if errors.Is(err, unix.EADDRNOTAVAIL) {
 		return nil
 	}
 	return err
 }
 
-func (r *rtnl) loopbackAddress(kind uint16, flags netlink.HeaderFlags, a netip.Addr) error {
-	head := make([]byte, unix.SizeofIfAddrmsg)
-	head[0], head[1] = unix.AF_INET, 32
-	binary.NativeEndian.PutUint32(head[4:], loopback)
-	return r.do(kind, flags, head, func(e *netlink.AttributeEncoder) {
-		e.Bytes(unix.IFA_LOCAL, a.AsSlice())
-		e.Bytes(unix.IFA_ADDRESS, a.AsSlice())
-	})
-}
-
-// routeHead is struct rtmsg (rtnetlink(7)).
-func routeHead(bits, scope, kind byte) []byte {
-	return []byte{unix.AF_INET, bits, 0, 0, unix.RT_TABLE_MAIN, unix.RTPROT_STATIC, scope, kind, 0, 0, 0, 0}
-}
-
-func (r *rtnl) routeHead(bits, scope, kind byte) []byte {
-	b := routeHead(bits, scope, kind)
-	b[4] = r.table
-	return b
+func ipNet(a netip.Addr, bits int) *net.IPNet {
+	return &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(bits, 32)}
 }
 
 // blackhole swallows what no other route takes.
 func (r *rtnl) blackhole() error {
-	return r.do(unix.RTM_NEWROUTE, netlink.Create|netlink.Excl, r.routeHead(0, unix.RT_SCOPE_UNIVERSE, unix.RTN_BLACKHOLE), nil)
+	return r.nl.RouteAdd(&netlink.Route{Table: r.table, Dst: ipNet(netip.IPv4Unspecified(), 0), Type: unix.RTN_BLACKHOLE, Protocol: unix.RTPROT_STATIC})
+}
+
+// to is the route of one address to a link.
+func (r *rtnl) to(a netip.Addr, index int32) *netlink.Route {
+	return &netlink.Route{Table: r.table, Dst: ipNet(a, 32), LinkIndex: int(index), Scope: unix.RT_SCOPE_LINK, Protocol: unix.RTPROT_STATIC}
 }
 
 // route sends a to the link, whichever had it before. The router's own packets to it come from source.
 func (r *rtnl) route(a netip.Addr, index int32, source netip.Addr) error {
-	return r.do(unix.RTM_NEWROUTE, netlink.Create|netlink.Replace, r.routeHead(32, unix.RT_SCOPE_LINK, unix.RTN_UNICAST), func(e *netlink.AttributeEncoder) {
-		e.Bytes(unix.RTA_DST, a.AsSlice())
-		e.Uint32(unix.RTA_OIF, uint32(index))
-		e.Bytes(unix.RTA_PREFSRC, source.AsSlice())
+	to := r.to(a, index)
+	to.Src = source.AsSlice()
+	return r.nl.RouteReplace(to)
+}
+
+func (r *rtnl) unroute(a netip.Addr, index int32) error { return gone(r.nl.RouteDel(r.to(a, index))) }
+
+// routes of the table.
+func (r *rtnl) routes() ([]netlink.Route, error) {
+	return interference.Retried(func() ([]netlink.Route, error) {
+		return r.nl.RouteListFiltered(unix.AF_INET, &netlink.Route{Table: r.table}, netlink.RT_FILTER_TABLE)
 	})
 }
 
-func (r *rtnl) unroute(a netip.Addr, index int32) error {
-	return gone(r.do(unix.RTM_DELROUTE, 0, r.routeHead(32, unix.RT_SCOPE_LINK, unix.RTN_UNICAST), func(e *netlink.AttributeEncoder) {
-		e.Bytes(unix.RTA_DST, a.AsSlice())
-		e.Uint32(unix.RTA_OIF, uint32(index))
-	}))
-}
-
 // rule makes all packets ask the table first.
-func (r *rtnl) rule() error { return r.changeRule(unix.RTM_NEWRULE, netlink.Create|netlink.Excl) }
+func (r *rtnl) rule() error { return r.nl.RuleAdd(r.first()) }
 
 // unrule removes the rule; one that is gone is fine.
-func (r *rtnl) unrule() error { return gone(r.changeRule(unix.RTM_DELRULE, 0)) }
+func (r *rtnl) unrule() error { return gone(r.nl.RuleDel(r.first())) }
 
-func (r *rtnl) changeRule(kind uint16, flags netlink.HeaderFlags) error {
-	head := []byte{unix.AF_INET, 0, 0, 0, r.table, 0, 0, unix.FR_ACT_TO_TBL, 0, 0, 0, 0} // struct fib_rule_hdr (linux/fib_rules.h)
-	return r.do(kind, flags, head, func(e *netlink.AttributeEncoder) { e.Uint32(unix.FRA_PRIORITY, rulePriority) })
+func (r *rtnl) first() *netlink.Rule {
+	rule := netlink.NewRule()
+	rule.Table, rule.Priority = r.table, rulePriority
+	return rule
 }
 
 // flush removes all routes of the table.
 func (r *rtnl) flush() error {
-	routes, err := r.routes()
-	if err != nil {
+	return Do(r.ns, func() error {
+		_, err := interference.FlushRoutes(r.table)
 		return err
-	}
-	var errs []error
-	for _, route := range routes {
-		errs = append(errs, gone(r.do(unix.RTM_DELROUTE, 0, route, nil)))
-	}
-	return errors.Join(errs...)
-}
-
-// neighbourHead is struct ndmsg (rtnetlink(7)).
-func neighbourHead(index int32, state uint16) []byte {
-	b := make([]byte, unix.SizeofNdMsg)
-	b[0] = unix.AF_INET
-	binary.NativeEndian.PutUint32(b[4:], uint32(index))
-	binary.NativeEndian.PutUint16(b[8:], state)
-	return b
+	})
 }
 
 // neighbour says once and for all which MAC has a.
 func (r *rtnl) neighbour(a netip.Addr, index int32, mac []byte) error {
-	return r.do(unix.RTM_NEWNEIGH, netlink.Create|netlink.Replace, neighbourHead(index, unix.NUD_PERMANENT), func(e *netlink.AttributeEncoder) {
-		e.Bytes(unix.NDA_DST, a.AsSlice())
-		e.Bytes(unix.NDA_LLADDR, mac)
-	})
+	return r.nl.NeighSet(&netlink.Neigh{LinkIndex: int(index), Family: unix.AF_INET, State: unix.NUD_PERMANENT, IP: a.AsSlice(), HardwareAddr: mac})
 }
 
 func (r *rtnl) forget(a netip.Addr, index int32) error {
-	return gone(r.do(unix.RTM_DELNEIGH, 0, neighbourHead(index, 0), func(e *netlink.AttributeEncoder) { e.Bytes(unix.NDA_DST, a.AsSlice()) }))
+	return gone(r.nl.NeighDel(&netlink.Neigh{LinkIndex: int(index), Family: unix.AF_INET, IP: a.AsSlice()}))
 }
 
 // gone turns "it is not there" (link, route, neighbour) into success.

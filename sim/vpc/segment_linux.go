@@ -8,7 +8,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"golang.org/x/sys/unix"
+	"github.com/vishvananda/netlink"
 )
 
 // segment is the shared Ethernet that one link of a borrowed namespace is on.
@@ -20,22 +20,23 @@ type segment struct {
 }
 
 // segment finds it, or says what is wrong with it.
-func (r *rtnl) segment(c Config, links []link) (*segment, error) {
-	i := slices.IndexFunc(links, func(l link) bool { return l.name == c.Segment })
+func (r *rtnl) segment(c Config, links []netlink.Link) (*segment, error) {
+	i := slices.IndexFunc(links, func(l netlink.Link) bool { return l.Attrs().Name == c.Segment })
 	if i < 0 {
 		return nil, fmt.Errorf("segment %s: there is no such link in the namespace", c.Segment)
 	}
-	l := links[i]
-	if l.kind != unix.ARPHRD_ETHER || len(l.mac) != 6 || l.flags&unix.IFF_UP == 0 {
-		return nil, fmt.Errorf("segment %s: expected an Ethernet link that is up; found type %d, flags %#x", c.Segment, l.kind, l.flags)
+	l := links[i].Attrs()
+	index := int32(l.Index)
+	if l.EncapType != "ether" || len(l.HardwareAddr) != 6 || l.Flags&net.FlagUp == 0 {
+		return nil, fmt.Errorf("segment %s: expected an Ethernet link that is up; found type %s, flags %v", c.Segment, l.EncapType, l.Flags)
 	}
-	addrs, err := r.addresses(l.index)
+	addrs, err := r.addresses(index)
 	if err != nil {
 		return nil, fmt.Errorf("segment %s: addresses: %w", c.Segment, err)
 	}
 	for _, a := range addrs {
 		if subnet := c.within(c.Subnets, a); subnet.IsValid() && a == gateway(subnet) {
-			return &segment{index: l.index, mac: l.mac, subnet: subnet, gateway: a}, nil
+			return &segment{index: index, mac: l.HardwareAddr, subnet: subnet, gateway: a}, nil
 		}
 	}
 	return nil, fmt.Errorf("segment %s: it has the addresses %v; expected the gateway (the second address) of one of the subnets %v", c.Segment, addrs, c.Subnets)

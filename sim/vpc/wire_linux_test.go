@@ -1,7 +1,6 @@
 package vpc
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mdlayher/netlink"
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -32,19 +31,16 @@ func newWire(t testing.TB) *wire {
 	must(t, err)
 	r, err := dialRTNL(ns)
 	must(t, err)
-	t.Cleanup(func() { _, _ = r.close(), ns.Close() })
+	t.Cleanup(func() {
+		r.close()
+		_ = ns.Close()
+	})
 	must(t, r.bridge(bridge))
 	return &wire{t: t, rtnl: r}
 }
 
 func (r *rtnl) bridge(index int32) error {
-	return r.do(unix.RTM_NEWLINK, netlink.Create|netlink.Excl, linkHead(index, unix.IFF_UP), func(e *netlink.AttributeEncoder) {
-		e.String(unix.IFLA_IFNAME, "bridge")
-		e.Nested(unix.IFLA_LINKINFO, func(e *netlink.AttributeEncoder) error {
-			e.String(unix.IFLA_INFO_KIND, "bridge")
-			return nil
-		})
-	})
+	return r.nl.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Index: int(index), Name: "bridge", TxQLen: -1, Flags: net.FlagUp}})
 }
 
 // mtu of the wire, as Docker's.
@@ -61,7 +57,7 @@ func (w *wire) connect(ns *os.File, mac string) {
 	must(w.t, control(ns, func(fd int) error {
 		return w.rtnl.cable(index, near, end{name: "eth0", mac: hardware, mtu: wireMTU}, fd)
 	}))
-	must(w.t, w.rtnl.do(unix.RTM_NEWLINK, 0, linkHead(index, 0), func(e *netlink.AttributeEncoder) { e.Uint32(unix.IFLA_MASTER, bridge) }))
+	must(w.t, w.rtnl.nl.LinkSetMasterByIndex(at(index), bridge))
 }
 
 // machine is an instance whose eth0 is on the wire, and has these addresses; it leaves ARP to the router.
@@ -96,17 +92,13 @@ func (w *wire) routerSpace() *instance {
 	w.connect(r.ns, macR)
 	must(w.t, r.rtnl.up(r.index("eth0")))
 	r.addAddress("eth0", "10.0.1.1", 24)
-	must(w.t, r.rtnl.do(unix.RTM_NEWROUTE, netlink.Create|netlink.Excl, routeHead(0, unix.RT_SCOPE_UNIVERSE, unix.RTN_UNICAST), func(e *netlink.AttributeEncoder) {
-		e.Bytes(unix.RTA_GATEWAY, ip(host1).AsSlice())
-	}))
+	must(w.t, r.rtnl.nl.RouteAdd(&netlink.Route{Gw: ip(host1).AsSlice()}))
 	return r
 }
 
-func (i *instance) addAddress(device, a string, bits byte) {
+func (i *instance) addAddress(device, a string, bits int) {
 	i.t.Helper()
-	must(i.t, i.rtnl.do(unix.RTM_NEWADDR, netlink.Create|netlink.Excl, addrHead(bits, i.index(device)), func(e *netlink.AttributeEncoder) {
-		e.Bytes(unix.IFA_LOCAL, ip(a).AsSlice())
-	}))
+	must(i.t, i.rtnl.nl.AddrAdd(at(i.index(device)), &netlink.Addr{IPNet: ipNet(ip(a), bits)}))
 }
 
 // host is a stranger on the wire: it answers for itself, and knows no route but the wire.
@@ -155,25 +147,11 @@ func newShared(t testing.TB) *shared {
 // neighbour is the MAC that the instance has for an address, or "".
 func (i *instance) neighbour(a string) string {
 	i.t.Helper()
-	head := make([]byte, unix.SizeofNdMsg)
-	head[0] = unix.AF_INET
-	answers, err := i.rtnl.dump(unix.RTM_GETNEIGH, head)
+	list, err := i.rtnl.nl.NeighList(0, unix.AF_INET)
 	must(i.t, err)
-	for _, b := range answers {
-		d, err := netlink.NewAttributeDecoder(b[unix.SizeofNdMsg:])
-		must(i.t, err)
-		var to netip.Addr
-		var mac net.HardwareAddr
-		for d.Next() {
-			switch d.Type() {
-			case unix.NDA_DST:
-				to, _ = netip.AddrFromSlice(d.Bytes())
-			case unix.NDA_LLADDR:
-				mac = d.Bytes()
-			}
-		}
-		if to == ip(a) && binary.NativeEndian.Uint16(b[8:])&unix.NUD_FAILED == 0 {
-			return mac.String()
+	for _, n := range list {
+		if n.IP.Equal(ip(a).AsSlice()) && n.State&unix.NUD_FAILED == 0 {
+			return n.HardwareAddr.String()
 		}
 	}
 	return ""
@@ -181,7 +159,7 @@ func (i *instance) neighbour(a string) string {
 
 func (i *instance) setMTU(device string, mtu int) {
 	i.t.Helper()
-	must(i.t, i.rtnl.do(unix.RTM_NEWLINK, 0, linkHead(i.index(device), 0), func(e *netlink.AttributeEncoder) { e.Uint32(unix.IFLA_MTU, uint32(mtu)) }))
+	must(i.t, i.rtnl.nl.LinkSetMTU(at(i.index(device)), mtu))
 }
 
 // transfer sends n bytes by TCP, some of them in pieces that are larger than the wire's MTU and are not cut by the sender's link.

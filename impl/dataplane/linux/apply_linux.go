@@ -7,13 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/impl/netlink"
 )
 
 // applier runs the operations of one plan.
 type applier struct {
 	k   *Kernel
-	s   *socket
-	r   *request
+	s   *netlink.Socket
+	r   *netlink.Request
 	pod *Pod
 
 	last   device // the veth that the plan is about
@@ -28,7 +29,7 @@ const interruptions = 8
 // retry runs a dump again while it is interrupted.
 func retry(dump func() error) (err error) {
 	for range interruptions {
-		if err = dump(); err != errInterrupted {
+		if err = dump(); err != netlink.ErrInterrupted {
 			return err
 		}
 	}
@@ -111,9 +112,9 @@ func (a *applier) createVeth(op *dataplane.Op) error {
 	if err := a.checkPod(op.Netns); err != nil {
 		return err
 	}
-	a.r.reset().newVeth(op, mac, haveMAC, a.pod)
+	newVeth(a.r.Reset(), op, mac, haveMAC, a.pod)
 	var outcome [2]error
-	if err := a.s.doAll(a.r, outcome[:]); err != nil {
+	if err := a.s.DoAll(a.r, outcome[:]); err != nil {
 		return err
 	}
 	if outcome[0] != nil {
@@ -141,40 +142,40 @@ func (a *applier) createVeth(op *dataplane.Op) error {
 
 // peerUp brings the pod's end up, which a veth refuses while it is being made (ENOTCONN).
 func (a *applier) peerUp(index int) error {
-	r := a.r.reset()
-	r.link(unix.RTM_SETLINK, unix.NLM_F_ACK, index, unix.IFF_UP, unix.IFF_UP)
-	return a.pod.s.do(r)
+	r := a.r.Reset()
+	r.Link(unix.RTM_SETLINK, unix.NLM_F_ACK, index, unix.IFF_UP, unix.IFF_UP)
+	return a.pod.s.Do(r)
 }
 
 // newVeth is both messages: the pair, then the alias and up. The host's end is not up, and so not used,
 // before it has its key.
-func (r *request) newVeth(op *dataplane.Op, mac [6]byte, haveMAC bool, pod *Pod) {
-	r.link(unix.RTM_NEWLINK, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK|signed, 0, 0, 0)
-	r.text(unix.IFLA_IFNAME, op.Link)
+func newVeth(r *netlink.Request, op *dataplane.Op, mac [6]byte, haveMAC bool, pod *Pod) {
+	r.Link(unix.RTM_NEWLINK, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK|signed, 0, 0, 0)
+	r.Text(unix.IFLA_IFNAME, op.Link)
 	if haveMAC {
-		r.bytes(unix.IFLA_ADDRESS, mac[:])
+		r.Bytes(unix.IFLA_ADDRESS, mac[:])
 	}
 	if op.MTU != 0 {
-		r.u32(unix.IFLA_MTU, uint32(op.MTU))
+		r.U32(unix.IFLA_MTU, uint32(op.MTU))
 	}
-	info := r.nest(unix.IFLA_LINKINFO)
-	r.text(unix.IFLA_INFO_KIND, vethKind)
-	data := r.nest(unix.IFLA_INFO_DATA)
-	peer := r.nest(vethInfoPeer)
-	r.raw(unix.AF_UNSPEC, 0, 0, 0)
-	r.raw(make([]byte, unix.SizeofIfInfomsg-4)...)
-	r.text(unix.IFLA_IFNAME, op.Name)
+	info := r.Nest(unix.IFLA_LINKINFO)
+	r.Text(unix.IFLA_INFO_KIND, netlink.VethKind)
+	data := r.Nest(unix.IFLA_INFO_DATA)
+	peer := r.Nest(vethInfoPeer)
+	r.Raw(unix.AF_UNSPEC, 0, 0, 0)
+	r.Raw(make([]byte, unix.SizeofIfInfomsg-4)...)
+	r.Text(unix.IFLA_IFNAME, op.Name)
 	if op.MTU != 0 {
-		r.u32(unix.IFLA_MTU, uint32(op.MTU))
+		r.U32(unix.IFLA_MTU, uint32(op.MTU))
 	}
-	r.u32(unix.IFLA_NET_NS_FD, uint32(pod.netns.Fd()))
-	r.end(peer)
-	r.end(data)
-	r.end(info)
+	r.U32(unix.IFLA_NET_NS_FD, uint32(pod.netns.Fd()))
+	r.End(peer)
+	r.End(data)
+	r.End(info)
 
-	r.link(unix.RTM_SETLINK, unix.NLM_F_ACK, 0, unix.IFF_UP, unix.IFF_UP)
-	r.text(unix.IFLA_IFNAME, op.Link)
-	r.bytes(unix.IFLA_IFALIAS, []byte(op.Alias))
+	r.Link(unix.RTM_SETLINK, unix.NLM_F_ACK, 0, unix.IFF_UP, unix.IFF_UP)
+	r.Text(unix.IFLA_IFNAME, op.Link)
+	r.Bytes(unix.IFLA_IFALIAS, []byte(op.Alias))
 }
 
 // vethInfoPeer is VETH_INFO_PEER (linux/veth.h).
@@ -201,13 +202,13 @@ func (a *applier) notCreated(op *dataplane.Op, outcome [2]error) error {
 	err := outcome[0]
 	if outcome[1] == nil {
 		if d, found := a.k.roster.name(op.Link); found == nil && d.index != 0 && d.alias == op.Alias {
-			if undo := a.set(d.index, 0, 0, func(r *request) { r.bytes(unix.IFLA_IFALIAS, nil) }); undo != nil {
+			if undo := a.set(d.index, 0, 0, func(r *netlink.Request) { r.Bytes(unix.IFLA_IFALIAS, nil) }); undo != nil {
 				return undo
 			}
 		}
 		return failed(dataplane.Exists, "another link has that name")
 	}
-	if is(err, unix.EEXIST) {
+	if netlink.Is(err, unix.EEXIST) {
 		return failed(dataplane.Exists, "the namespace has an interface of that name")
 	}
 	return err
@@ -221,7 +222,7 @@ func (a *applier) adoptLink(op *dataplane.Op) error {
 	switch {
 	case err != nil:
 		return err
-	case d.index == 0 || d.kind != vethKind:
+	case d.index == 0 || d.kind != netlink.VethKind:
 		return errNoLink
 	case d.alias != "" && d.alias != op.Alias:
 		return failed(dataplane.Exists, "the link belongs to "+d.alias)
@@ -230,10 +231,10 @@ func (a *applier) adoptLink(op *dataplane.Op) error {
 			return err
 		}
 	}
-	err = a.set(d.index, 0, 0, func(r *request) {
-		r.bytes(unix.IFLA_IFALIAS, []byte(op.Alias))
+	err = a.set(d.index, 0, 0, func(r *netlink.Request) {
+		r.Bytes(unix.IFLA_IFALIAS, []byte(op.Alias))
 		if op.MAC != "" {
-			r.u32(unix.IFLA_GROUP, dataplane.AdoptedGroup)
+			r.U32(unix.IFLA_GROUP, dataplane.AdoptedGroup)
 		}
 	})
 	if err == nil {
@@ -260,7 +261,7 @@ func (a *applier) mayAdopt(op *dataplane.Op, d *device) error {
 	if d.netnsid >= 0 {
 		err = retry(func() error {
 			behind = false
-			return a.s.addressesIn(a.r, uint32(d.netnsid), func(addr netip.Addr) { behind = behind || addr == op.Addr })
+			return addressesIn(a.s, a.r, uint32(d.netnsid), func(addr netip.Addr) { behind = behind || addr == op.Addr })
 		})
 	}
 	if err == nil && !behind {
@@ -287,7 +288,7 @@ func (a *applier) setMAC(op *dataplane.Op) error {
 	if !ok {
 		return failed(dataplane.Invalid, "the MAC is malformed")
 	}
-	err = a.set(d.index, 0, 0, func(r *request) { r.bytes(unix.IFLA_ADDRESS, mac[:]) })
+	err = a.set(d.index, 0, 0, func(r *netlink.Request) { r.Bytes(unix.IFLA_ADDRESS, mac[:]) })
 	if err == nil {
 		a.last.mac = textOfMAC(mac[:])
 	}
@@ -302,12 +303,12 @@ func (a *applier) proxyNeighbour(op *dataplane.Op) error {
 	if err != nil {
 		return err
 	}
-	a.r.reset().proxy(d.index, op.Addr)
-	return a.s.do(a.r)
+	proxy(a.r.Reset(), d.index, op.Addr)
+	return a.s.Do(a.r)
 }
 
 // proxy is one entry of the table that says which addresses a link answers ARP for.
-func (r *request) proxy(index int, addr netip.Addr) {
-	r.neighbour(unix.RTM_NEWNEIGH, unix.NLM_F_CREATE|unix.NLM_F_REPLACE|unix.NLM_F_ACK, index, unix.NUD_PERMANENT, unix.NTF_PROXY)
-	r.ip(unix.NDA_DST, addr)
+func proxy(r *netlink.Request, index int, addr netip.Addr) {
+	r.Neighbour(unix.RTM_NEWNEIGH, unix.NLM_F_CREATE|unix.NLM_F_REPLACE|unix.NLM_F_ACK, index, unix.NUD_PERMANENT, unix.NTF_PROXY)
+	r.IP(unix.NDA_DST, addr)
 }

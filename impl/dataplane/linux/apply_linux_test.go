@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	rtnl "github.com/enilab/enilab/impl/netlink"
 )
 
 // TestPodAndBack: a pod comes and goes, twice, and nothing is left.
@@ -199,7 +200,7 @@ func TestManyAtOnce(t *testing.T) {
 				if _, err := k.Apply(dataplane.PodPlan(w), p); err != nil {
 					failures <- err
 				}
-				if _, err := k.Observe(); err != nil && !errors.Is(err, errInterrupted) {
+				if _, err := k.Observe(); err != nil && !errors.Is(err, rtnl.ErrInterrupted) {
 					failures <- err
 				}
 				if _, err := k.Apply(dataplane.PodRemoval(w), nil); err != nil {

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/impl/netlink"
 )
 
 // Messages and attributes of linux/netfilter/nfnetlink_conntrack.h.
@@ -54,7 +55,7 @@ func (k *Kernel) flushConntrack(addrs []netip.Addr) error {
 	}
 	if k.filters && len(addrs) <= walkable {
 		err := k.deleteFlows(addrs)
-		if !is(err, unix.EOPNOTSUPP) && !is(err, unix.EINVAL) { // what older kernels say to a filter here
+		if !netlink.Is(err, unix.EOPNOTSUPP) && !netlink.Is(err, unix.EINVAL) { // what older kernels say to a filter here
 			return err
 		}
 		k.filters = false
@@ -85,83 +86,83 @@ func (k *Kernel) deleteFlows(addrs []netip.Addr) error {
 
 // countFlows is how many flows the namespace has.
 func (k *Kernel) countFlows() (n int, err error) {
-	r := k.ct.reset()
-	r.netfilter(conntrackStats, 0, unix.AF_UNSPEC, 0)
-	body, err := k.flows.get(r)
+	r := k.ct.Reset()
+	r.Netfilter(conntrackStats, 0, unix.AF_UNSPEC, 0)
+	body, err := k.flows.Get(r)
 	if err != nil || len(body) < nfgenHeader {
 		return 0, err
 	}
-	for c := (cursor{rest: body[nfgenHeader:]}); c.next(); {
-		if c.kind == ctaStatsEntries {
-			n = int(c.be32())
+	for c := netlink.Attributes(body[nfgenHeader:]); c.Next(); {
+		if c.Kind == ctaStatsEntries {
+			n = int(c.BE32())
 		}
 	}
 	return n, nil
 }
 
 // bySource limits a request to the flows one of whose sides has that source.
-func (r *request) bySource(addr netip.Addr, side uint16) {
-	tuple := r.nest(side)
-	ip := r.nest(ctaTupleIP)
-	r.ip(ctaIPv4Src, addr)
-	r.end(ip)
-	r.end(tuple)
-	filter := r.nest(ctaFilter)
-	r.u32(side, filterIPSource) // CTA_FILTER_ORIG_FLAGS and _REPLY_FLAGS have the sides' numbers, and the host's byte order
-	r.end(filter)
+func bySource(r *netlink.Request, addr netip.Addr, side uint16) {
+	tuple := r.Nest(side)
+	ip := r.Nest(ctaTupleIP)
+	r.IP(ctaIPv4Src, addr)
+	r.End(ip)
+	r.End(tuple)
+	filter := r.Nest(ctaFilter)
+	r.U32(side, filterIPSource) // CTA_FILTER_ORIG_FLAGS and _REPLY_FLAGS have the sides' numbers, and the host's byte order
+	r.End(filter)
 }
 
 func (k *Kernel) deleteSide(addr netip.Addr, side uint16) error {
-	r := k.ct.reset()
-	r.netfilter(conntrackDelete, unix.NLM_F_ACK, unix.AF_INET, 0)
-	r.bySource(addr, side)
-	return k.flows.do(r)
+	r := k.ct.Reset()
+	r.Netfilter(conntrackDelete, unix.NLM_F_ACK, unix.AF_INET, 0)
+	bySource(r, addr, side)
+	return k.flows.Do(r)
 }
 
 // flushSides reads the flows, filtered by the kernel when it is about one side of one address, and deletes them one by one.
 func (k *Kernel) flushSides(addrs []netip.Addr, sides ...uint16) error {
-	r := k.ct.reset()
-	r.netfilter(conntrackGet, unix.NLM_F_DUMP, unix.AF_INET, 0)
+	r := k.ct.Reset()
+	r.Netfilter(conntrackGet, unix.NLM_F_DUMP, unix.AF_INET, 0)
 	if len(sides) == 1 && len(addrs) == 1 {
-		r.bySource(addrs[0], sides[0])
+		bySource(r, addrs[0], sides[0])
 	}
 	wanted := make(map[netip.Addr]bool, len(addrs))
 	for _, addr := range addrs {
 		wanted[addr] = true
 	}
-	var victims request
-	err := k.flows.dump(r, func(body []byte) {
+	var victims netlink.Request
+	err := k.flows.Dump(r, func(body []byte) {
 		if len(body) < nfgenHeader {
 			return
 		}
 		for _, side := range sides {
 			if wanted[source(body[nfgenHeader:], side)] {
-				victims.deleteFlow(body[nfgenHeader:])
+				deleteFlow(&victims, body[nfgenHeader:])
 				return
 			}
 		}
 	})
-	if err != nil && err != errInterrupted { // what began meanwhile is not the removed pod's
+	if err != nil && err != netlink.ErrInterrupted { // what began meanwhile is not the removed pod's
 		return err
 	}
-	return k.forgetFlows(victims.b)
+	return k.forgetFlows(victims.B)
 }
 
 const nfgenHeader = 4 // struct nfgenmsg
 
 // source is the source address of one side of a flow.
 func source(flow []byte, side uint16) (addr netip.Addr) {
-	for c := (cursor{rest: flow}); c.next(); {
-		if c.kind != side {
+	for c := netlink.Attributes(flow); c.Next(); {
+		if c.Kind != side {
 			continue
 		}
-		for tuple := (cursor{rest: c.value}); tuple.next(); {
-			if tuple.kind != ctaTupleIP {
+		for tuple := netlink.Attributes(c.Value); tuple.Next(); {
+			if tuple.Kind != ctaTupleIP {
 				continue
 			}
-			for ip := (cursor{rest: tuple.value}); ip.next(); {
-				if ip.kind == ctaIPv4Src {
-					addr = ip.ip()
+			for ip := netlink.Attributes(tuple.Value); ip.Next(); {
+				if ip.Kind == ctaIPv4Src {
+					addr = ip.IP()
 				}
 			}
 		}
@@ -170,26 +171,26 @@ func source(flow []byte, side uint16) (addr netip.Addr) {
 }
 
 // deleteFlow is the message that deletes exactly the flow that was dumped.
-func (r *request) deleteFlow(flow []byte) {
-	r.netfilter(conntrackDelete, unix.NLM_F_ACK, unix.AF_INET, 0)
-	for c := (cursor{rest: flow}); c.next(); {
-		switch c.kind {
+func deleteFlow(r *netlink.Request, flow []byte) {
+	r.Netfilter(conntrackDelete, unix.NLM_F_ACK, unix.AF_INET, 0)
+	for c := netlink.Attributes(flow); c.Next(); {
+		switch c.Kind {
 		case ctaTupleOriginal:
-			r.bytes(c.kind|unix.NLA_F_NESTED, c.value)
+			r.Bytes(c.Kind|unix.NLA_F_NESTED, c.Value)
 		case ctaZone, ctaID:
-			r.bytes(c.kind, c.value)
+			r.Bytes(c.Kind, c.Value)
 		}
 	}
-	r.finish()
+	r.Finish()
 }
 
 // forgetFlows sends the messages one by one: a pod may have had thousands of flows, and their
 // acknowledgements must fit into the socket.
 func (k *Kernel) forgetFlows(messages []byte) error {
 	for len(messages) > 0 {
-		size := int(native.Uint32(messages))
-		one := request{b: messages[:size:size], n: 1}
-		if err := k.flows.do(&one); err != nil && !is(err, unix.ENOENT) { // it ended by itself
+		size := int(netlink.Native.Uint32(messages))
+		one := netlink.Request{B: messages[:size:size], N: 1}
+		if err := k.flows.Do(&one); err != nil && !netlink.Is(err, unix.ENOENT) { // it ended by itself
 			return err
 		}
 		messages = messages[size:]

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/impl/netlink"
 )
 
 // goneCheck is how often a link that is being deleted is looked after. A look that begins during the deletion ends with it: both
@@ -52,9 +53,9 @@ func (k *Kernel) askDeletion(index int) <-chan error {
 		defer k.deleting.Done()
 		l := <-k.deletions
 		defer func() { k.deletions <- l }()
-		l.r.reset().link(unix.RTM_DELLINK, unix.NLM_F_ACK|signed, index, 0, 0)
-		err := l.s.do(&l.r)
-		if is(err, unix.ENODEV) {
+		l.r.Reset().Link(unix.RTM_DELLINK, unix.NLM_F_ACK|signed, index, 0, 0)
+		err := l.s.Do(&l.r)
+		if netlink.Is(err, unix.ENODEV) {
 			err = nil
 		}
 		answer <- err

@@ -34,6 +34,19 @@
 //   - notifications say whose request caused them for links since 6.2 only; below, Watch gives a hint
 //     too many.
 //
+// # Nftables
+//
+// Table and rules are written and read back over package netlink, not github.com/google/nftables 0.3.0, which tests
+// and laboratory use and which writes the very same table. In the daemon it would cost (medians in turns on two busy
+// cores): a write 1.6 ms instead of 0.17, a read 1.7 ms instead of 0.08 (all else of an observation beside 110 pods
+// takes 2), ten times the allocations of either, 0.35 MB of ipamd. That could be borne. But what it reads cannot be
+// trusted as an observation has to be:
+//
+//   - it does not look at NLM_F_DUMP_INTR, so half a list is a list;
+//   - it drops expressions that it does not know (expr.exprsFromBytes): a rule that somebody has added one to would be
+//     as we wrote it;
+//   - a chain that is gone is an error without a number, like any other failure (Conn.ListChain).
+//
 // # Facts
 //
 // Found on Linux 6.18 and in its sources, and held by the tests of this package:

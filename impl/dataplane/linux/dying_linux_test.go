@@ -1,7 +1,6 @@
 package linux
 
 import (
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/internal/percentiles"
 )
 
 // BenchmarkDying is a removal while pods' namespaces end beside it, and alone: the end of a namespace has the kernel's one lock for as long as its links
@@ -23,14 +23,13 @@ func BenchmarkDying(b *testing.B) {
 		pods, specs = append(pods, s.pod(b)), append(specs, spec(500+i, s.inode))
 	}
 	median := func(plan func(dataplane.PodSpec) dataplane.Plan) float64 {
-		var took []time.Duration
+		var took percentiles.Times
 		for i, w := range specs {
 			began := time.Now()
 			apply(b, k, plan(w), pods[i])
 			took = append(took, time.Since(began))
 		}
-		slices.Sort(took)
-		return took[len(took)/2].Seconds() * 1e3
+		return took.P50().Seconds() * 1e3
 	}
 	for b.Loop() {
 		add, del := median(dataplane.PodPlan), median(dataplane.PodRemoval)

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/impl/netlink"
 )
 
 func (a *applier) eniUp(op *dataplane.Op) error {
@@ -62,24 +63,24 @@ func (a *applier) replaceAddresses(index int, have []netip.Prefix, want netip.Pr
 
 // addAddress and deleteAddress do nothing when it is there already, or gone: one address may take others along.
 func (a *applier) addAddress(index int, p netip.Prefix) error {
-	r := a.r.reset()
-	r.address(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK, p.Bits(), index)
-	r.ip(unix.IFA_LOCAL, p.Addr())
-	r.ip(unix.IFA_ADDRESS, p.Addr())
-	err := a.s.do(r)
-	if is(err, unix.EEXIST) {
+	r := a.r.Reset()
+	r.Address(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK, p.Bits(), index)
+	r.IP(unix.IFA_LOCAL, p.Addr())
+	r.IP(unix.IFA_ADDRESS, p.Addr())
+	err := a.s.Do(r)
+	if netlink.Is(err, unix.EEXIST) {
 		err = nil
 	}
 	return err
 }
 
 func (a *applier) deleteAddress(index int, p netip.Prefix) error {
-	r := a.r.reset()
-	r.address(unix.RTM_DELADDR, unix.NLM_F_ACK, p.Bits(), index)
-	r.ip(unix.IFA_LOCAL, p.Addr())
-	r.ip(unix.IFA_ADDRESS, p.Addr())
-	err := a.s.do(r)
-	if is(err, unix.EADDRNOTAVAIL) {
+	r := a.r.Reset()
+	r.Address(unix.RTM_DELADDR, unix.NLM_F_ACK, p.Bits(), index)
+	r.IP(unix.IFA_LOCAL, p.Addr())
+	r.IP(unix.IFA_ADDRESS, p.Addr())
+	err := a.s.Do(r)
+	if netlink.Is(err, unix.EADDRNOTAVAIL) {
 		err = nil
 	}
 	return err
@@ -89,35 +90,15 @@ func (a *applier) deleteAddress(index int, p netip.Prefix) error {
 func (a *applier) addresses(index int) (have []netip.Prefix, err error) {
 	err = retry(func() error {
 		have = have[:0]
-		r := a.r.reset()
-		r.address(unix.RTM_GETADDR, unix.NLM_F_DUMP, 0, index)
-		return a.s.dump(r, func(body []byte) {
-			if at, p, ok := parseAddress(body); ok && at == index {
+		r := a.r.Reset()
+		r.Address(unix.RTM_GETADDR, unix.NLM_F_DUMP, 0, index)
+		return a.s.Dump(r, func(body []byte) {
+			if at, p, ok := netlink.ParseAddress(body); ok && at == index {
 				have = append(have, p)
 			}
 		})
 	})
 	return have, err
-}
-
-// parseAddress reads an RTM_NEWADDR: struct ifaddrmsg, IFA_LOCAL, or IFA_ADDRESS where that is missing.
-func parseAddress(body []byte) (index int, p netip.Prefix, ok bool) {
-	if len(body) < unix.SizeofIfAddrmsg || body[0] != unix.AF_INET {
-		return 0, p, false
-	}
-	var local, address netip.Addr
-	for c := (cursor{rest: body[unix.SizeofIfAddrmsg:]}); c.next(); {
-		switch c.kind {
-		case unix.IFA_LOCAL:
-			local = c.ip()
-		case unix.IFA_ADDRESS:
-			address = c.ip()
-		}
-	}
-	if !local.IsValid() {
-		local = address
-	}
-	return int(native.Uint32(body[4:])), netip.PrefixFrom(local, int(body[1])), local.IsValid()
 }
 
 // sysctl sets rp_filter over netlink (IFLA_INET_CONF), which needs no /proc/sys and means the right
@@ -137,14 +118,14 @@ func (a *applier) sysctl(op *dataplane.Op) error {
 	if value < 0 || value > 2 {
 		return failed(dataplane.Invalid, "rp_filter is 0, 1 or 2")
 	}
-	return a.set(d.index, 0, 0, func(r *request) {
-		spec := r.nest(unix.IFLA_AF_SPEC)
-		family := r.nest(unix.AF_INET)
-		conf := r.nest(unix.IFLA_INET_CONF)
-		r.u32(devconfRPFilter, uint32(value))
-		r.end(conf)
-		r.end(family)
-		r.end(spec)
+	return a.set(d.index, 0, 0, func(r *netlink.Request) {
+		spec := r.Nest(unix.IFLA_AF_SPEC)
+		family := r.Nest(unix.AF_INET)
+		conf := r.Nest(unix.IFLA_INET_CONF)
+		r.U32(netlink.DevconfRPFilter, uint32(value))
+		r.End(conf)
+		r.End(family)
+		r.End(spec)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/impl/netlink"
 )
 
 // fault is an operation that failed for a reason of ours: what was found instead.
@@ -23,8 +24,8 @@ func kindOf(err error) dataplane.ErrorKind {
 	switch err := err.(type) {
 	case *fault:
 		return err.kind
-	case *refusal:
-		switch err.errno {
+	case *netlink.Refusal:
+		switch err.Errno {
 		case unix.EEXIST:
 			return dataplane.Exists
 		case unix.ENODEV:

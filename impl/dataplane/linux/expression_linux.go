@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/impl/netlink"
 )
 
 // Numbers of linux/netfilter/nf_tables.h and nf_conntrack_common.h that x/sys/unix lacks.
@@ -36,62 +37,62 @@ const (
 // ruleMaker writes a rule's expressions, each as the kernel dumps it.
 type ruleMaker struct {
 	comment string
-	r       *request
+	r       *netlink.Request
 }
 
-func newRule(comment string) ruleMaker { return ruleMaker{comment, &request{}} }
+func newRule(comment string) ruleMaker { return ruleMaker{comment, &netlink.Request{}} }
 
-func (m ruleMaker) done() natRule { return natRule{m.comment, m.r.b} }
+func (m ruleMaker) done() natRule { return natRule{m.comment, m.r.B} }
 
-func (m ruleMaker) expression(name string, data func(r *request)) ruleMaker {
+func (m ruleMaker) expression(name string, data func(r *netlink.Request)) ruleMaker {
 	r := m.r
-	element := r.nest(unix.NFTA_LIST_ELEM)
-	r.text(unix.NFTA_EXPR_NAME, name)
-	at := r.nest(unix.NFTA_EXPR_DATA)
+	element := r.Nest(unix.NFTA_LIST_ELEM)
+	r.Text(unix.NFTA_EXPR_NAME, name)
+	at := r.Nest(unix.NFTA_EXPR_DATA)
 	data(r)
-	r.end(at)
-	r.end(element)
+	r.End(at)
+	r.End(element)
 	return m
 }
 
-func (r *request) value(kind uint16, value []byte) {
-	at := r.nest(kind)
-	r.bytes(unix.NFTA_DATA_VALUE, value)
-	r.end(at)
+func dataValue(r *netlink.Request, kind uint16, value []byte) {
+	at := r.Nest(kind)
+	r.Bytes(unix.NFTA_DATA_VALUE, value)
+	r.End(at)
 }
 
-func host32(value uint32) []byte { return native.AppendUint32(nil, value) }
+func host32(value uint32) []byte { return netlink.Native.AppendUint32(nil, value) }
 
 func (m ruleMaker) meta(key uint32) ruleMaker {
-	return m.expression("meta", func(r *request) {
-		r.be32(unix.NFTA_META_DREG, register)
-		r.be32(unix.NFTA_META_KEY, key)
+	return m.expression("meta", func(r *netlink.Request) {
+		r.BE32(unix.NFTA_META_DREG, register)
+		r.BE32(unix.NFTA_META_KEY, key)
 	})
 }
 
 func (m ruleMaker) compare(op uint32, value []byte) ruleMaker {
-	return m.expression("cmp", func(r *request) {
-		r.be32(unix.NFTA_CMP_SREG, register)
-		r.be32(unix.NFTA_CMP_OP, op)
-		r.value(unix.NFTA_CMP_DATA, value)
+	return m.expression("cmp", func(r *netlink.Request) {
+		r.BE32(unix.NFTA_CMP_SREG, register)
+		r.BE32(unix.NFTA_CMP_OP, op)
+		dataValue(r, unix.NFTA_CMP_DATA, value)
 	})
 }
 
 // bits is register = register & and ^ xor.
 func (m ruleMaker) bits(and, xor []byte) ruleMaker {
-	return m.expression("bitwise", func(r *request) {
-		r.be32(unix.NFTA_BITWISE_SREG, register)
-		r.be32(unix.NFTA_BITWISE_DREG, register)
-		r.be32(unix.NFTA_BITWISE_LEN, uint32(len(and)))
-		r.value(unix.NFTA_BITWISE_MASK, and)
-		r.value(unix.NFTA_BITWISE_XOR, xor)
+	return m.expression("bitwise", func(r *netlink.Request) {
+		r.BE32(unix.NFTA_BITWISE_SREG, register)
+		r.BE32(unix.NFTA_BITWISE_DREG, register)
+		r.BE32(unix.NFTA_BITWISE_LEN, uint32(len(and)))
+		dataValue(r, unix.NFTA_BITWISE_MASK, and)
+		dataValue(r, unix.NFTA_BITWISE_XOR, xor)
 	})
 }
 
 func (m ruleMaker) flow(key uint32) ruleMaker {
-	return m.expression("ct", func(r *request) {
-		r.be32(unix.NFTA_CT_DREG, register)
-		r.be32(unix.NFTA_CT_KEY, key)
+	return m.expression("ct", func(r *netlink.Request) {
+		r.BE32(unix.NFTA_CT_DREG, register)
+		r.BE32(unix.NFTA_CT_KEY, key)
 	})
 }
 
@@ -110,26 +111,26 @@ func padded(name string) []byte {
 
 // fromVeth: it came in by a veth, as pods' packets do; a link without a kind ends the rule.
 func (m ruleMaker) fromVeth() ruleMaker {
-	return m.meta(metaIIFKind).compare(cmpEqual, padded(vethKind))
+	return m.meta(metaIIFKind).compare(cmpEqual, padded(netlink.VethKind))
 }
 
 // local: its destination is an address of this node, or, with NFTA_FIB_F_IIF, of the link it came in by.
 func (m ruleMaker) local(flags uint32) ruleMaker {
-	return m.expression("fib", func(r *request) {
-		r.be32(unix.NFTA_FIB_DREG, register)
-		r.be32(unix.NFTA_FIB_RESULT, unix.NFT_FIB_RESULT_ADDRTYPE)
-		r.be32(unix.NFTA_FIB_FLAGS, flags)
+	return m.expression("fib", func(r *netlink.Request) {
+		r.BE32(unix.NFTA_FIB_DREG, register)
+		r.BE32(unix.NFTA_FIB_RESULT, unix.NFT_FIB_RESULT_ADDRTYPE)
+		r.BE32(unix.NFTA_FIB_FLAGS, flags)
 	}).compare(cmpEqual, host32(unix.RTN_LOCAL))
 }
 
 // destination: its destination is in that prefix.
 func (m ruleMaker) destination(p netip.Prefix) ruleMaker {
 	and, first := mask(p), p.Masked().Addr().As4()
-	return m.expression("payload", func(r *request) {
-		r.be32(unix.NFTA_PAYLOAD_DREG, register)
-		r.be32(unix.NFTA_PAYLOAD_BASE, networkHeader)
-		r.be32(unix.NFTA_PAYLOAD_OFFSET, destinationOffset)
-		r.be32(unix.NFTA_PAYLOAD_LEN, 4)
+	return m.expression("payload", func(r *netlink.Request) {
+		r.BE32(unix.NFTA_PAYLOAD_DREG, register)
+		r.BE32(unix.NFTA_PAYLOAD_BASE, networkHeader)
+		r.BE32(unix.NFTA_PAYLOAD_OFFSET, destinationOffset)
+		r.BE32(unix.NFTA_PAYLOAD_LEN, 4)
 	}).bits(and[:], make([]byte, 4)).compare(cmpEqual, first[:])
 }
 
@@ -151,44 +152,44 @@ func (m ruleMaker) ourBit() ruleMaker {
 
 // markFlow and markPacket set our bit.
 func (m ruleMaker) markFlow() ruleMaker {
-	return m.flow(ctMark).ourBit().expression("ct", func(r *request) {
-		r.be32(unix.NFTA_CT_SREG, register)
-		r.be32(unix.NFTA_CT_KEY, ctMark)
+	return m.flow(ctMark).ourBit().expression("ct", func(r *netlink.Request) {
+		r.BE32(unix.NFTA_CT_SREG, register)
+		r.BE32(unix.NFTA_CT_KEY, ctMark)
 	})
 }
 
 func (m ruleMaker) markPacket() ruleMaker {
-	return m.meta(metaMark).ourBit().expression("meta", func(r *request) {
-		r.be32(unix.NFTA_META_SREG, register)
-		r.be32(unix.NFTA_META_KEY, metaMark)
+	return m.meta(metaMark).ourBit().expression("meta", func(r *netlink.Request) {
+		r.BE32(unix.NFTA_META_SREG, register)
+		r.BE32(unix.NFTA_META_KEY, metaMark)
 	})
 }
 
 // verdict ends the rule; a jump needs a chain.
 func (m ruleMaker) verdict(code int32, chain string) ruleMaker {
-	return m.expression("immediate", func(r *request) {
-		r.be32(unix.NFTA_IMMEDIATE_DREG, unix.NFT_REG_VERDICT)
-		data := r.nest(unix.NFTA_IMMEDIATE_DATA)
-		v := r.nest(unix.NFTA_DATA_VERDICT)
-		r.be32(unix.NFTA_VERDICT_CODE, uint32(code))
+	return m.expression("immediate", func(r *netlink.Request) {
+		r.BE32(unix.NFTA_IMMEDIATE_DREG, unix.NFT_REG_VERDICT)
+		data := r.Nest(unix.NFTA_IMMEDIATE_DATA)
+		v := r.Nest(unix.NFTA_DATA_VERDICT)
+		r.BE32(unix.NFTA_VERDICT_CODE, uint32(code))
 		if chain != "" {
-			r.text(unix.NFTA_VERDICT_CHAIN, chain)
+			r.Text(unix.NFTA_VERDICT_CHAIN, chain)
 		}
-		r.end(v)
-		r.end(data)
+		r.End(v)
+		r.End(data)
 	})
 }
 
 // translate gives the packet that source, and a port that nobody can guess.
 func (m ruleMaker) translate(source netip.Addr) ruleMaker {
 	addr := source.As4()
-	return m.expression("immediate", func(r *request) {
-		r.be32(unix.NFTA_IMMEDIATE_DREG, register)
-		r.value(unix.NFTA_IMMEDIATE_DATA, addr[:])
-	}).expression("nat", func(r *request) {
-		r.be32(unix.NFTA_NAT_TYPE, unix.NFT_NAT_SNAT)
-		r.be32(unix.NFTA_NAT_FAMILY, unix.AF_INET)
-		r.be32(unix.NFTA_NAT_REG_ADDR_MIN, register)
-		r.be32(unix.NFTA_NAT_FLAGS, natRandomFully|natMapAddress)
+	return m.expression("immediate", func(r *netlink.Request) {
+		r.BE32(unix.NFTA_IMMEDIATE_DREG, register)
+		dataValue(r, unix.NFTA_IMMEDIATE_DATA, addr[:])
+	}).expression("nat", func(r *netlink.Request) {
+		r.BE32(unix.NFTA_NAT_TYPE, unix.NFT_NAT_SNAT)
+		r.BE32(unix.NFTA_NAT_FAMILY, unix.AF_INET)
+		r.BE32(unix.NFTA_NAT_REG_ADDR_MIN, register)
+		r.BE32(unix.NFTA_NAT_FLAGS, natRandomFully|natMapAddress)
 	})
 }

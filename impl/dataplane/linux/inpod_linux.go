@@ -4,6 +4,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/impl/netlink"
 )
 
 // checkPod says whether the caller passed the namespace that an operation is about.
@@ -29,31 +30,31 @@ func (a *applier) applyPod(op *dataplane.Op) error {
 	if err = a.leadsToPod(&d); err != nil {
 		return err
 	}
-	r := a.r.reset()
+	r := a.r.Reset()
 	switch op.Kind {
 	case dataplane.PodRoute:
 		if !op.Dst.IsValid() {
 			return failed(dataplane.Invalid, "a route needs a destination")
 		}
-		r.ensureRoute(op, d.peer, unix.RT_TABLE_MAIN)
+		ensureRoute(r, op, d.peer, unix.RT_TABLE_MAIN)
 	case dataplane.PodAddress:
 		if !op.Addr.IsValid() {
 			return failed(dataplane.Invalid, "the address is missing")
 		}
-		r.address(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK, 32, d.peer)
-		r.ip(unix.IFA_LOCAL, op.Addr)
-		r.ip(unix.IFA_ADDRESS, op.Addr)
+		r.Address(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK, 32, d.peer)
+		r.IP(unix.IFA_LOCAL, op.Addr)
+		r.IP(unix.IFA_ADDRESS, op.Addr)
 	case dataplane.PodNeighbour:
 		mac, ok := parseMAC(op.MAC)
 		if !ok || op.Addr != dataplane.Gateway() {
 			return failed(dataplane.Invalid, "a pod's neighbour is its gateway, with a MAC")
 		}
-		r.neighbour(unix.RTM_NEWNEIGH, unix.NLM_F_CREATE|unix.NLM_F_REPLACE|unix.NLM_F_ACK, d.peer, unix.NUD_PERMANENT, 0)
-		r.ip(unix.NDA_DST, op.Addr)
-		r.bytes(unix.NDA_LLADDR, mac[:])
+		r.Neighbour(unix.RTM_NEWNEIGH, unix.NLM_F_CREATE|unix.NLM_F_REPLACE|unix.NLM_F_ACK, d.peer, unix.NUD_PERMANENT, 0)
+		r.IP(unix.NDA_DST, op.Addr)
+		r.Bytes(unix.NDA_LLADDR, mac[:])
 	}
-	err = a.pod.s.do(r)
-	if op.Kind == dataplane.PodAddress && is(err, unix.EEXIST) {
+	err = a.pod.s.Do(r)
+	if op.Kind == dataplane.PodAddress && netlink.Is(err, unix.EEXIST) {
 		err = nil
 	}
 	return err
@@ -65,19 +66,19 @@ func (a *applier) leadsToPod(d *device) error {
 	if a.inPod == d.index {
 		return nil
 	}
-	r := a.r.reset()
-	r.message(unix.RTM_GETNSID, 0)
-	r.raw(unix.AF_UNSPEC, 0, 0, 0)
-	r.u32(unix.NETNSA_FD, uint32(a.pod.netns.Fd()))
-	body, err := a.s.get(r)
+	r := a.r.Reset()
+	r.Message(unix.RTM_GETNSID, 0)
+	r.Raw(unix.AF_UNSPEC, 0, 0, 0)
+	r.U32(unix.NETNSA_FD, uint32(a.pod.netns.Fd()))
+	body, err := a.s.Get(r)
 	if err != nil {
 		return err
 	}
 	netnsid := -1
 	if len(body) >= 4 {
-		for c := (cursor{rest: body[4:]}); c.next(); {
-			if c.kind == unix.NETNSA_NSID {
-				netnsid = int(int32(c.u32()))
+		for c := netlink.Attributes(body[4:]); c.Next(); {
+			if c.Kind == unix.NETNSA_NSID {
+				netnsid = int(int32(c.U32()))
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/impl/netlink"
 )
 
 const (
@@ -36,16 +37,16 @@ type Kernel struct {
 	creating sync.Mutex // from "nobody has that name" to "now we have it"
 
 	translating sync.Mutex
-	tables      *socket // nftables
-	nft         request
+	tables      *netlink.Socket // nftables
+	nft         netlink.Request
 
 	flushing sync.Mutex
-	flows    *socket // conntrack
-	ct       request
+	flows    *netlink.Socket // conntrack
+	ct       netlink.Request
 	filters  bool // the kernel deletes flows by a filter, as far as we know
 
 	watching sync.Mutex
-	monitor  *socket
+	monitor  *netlink.Socket
 
 	roster roster
 
@@ -56,8 +57,8 @@ type Kernel struct {
 
 // lane is what one plan at a time uses.
 type lane struct {
-	s     *socket
-	r     request
+	s     *netlink.Socket
+	r     netlink.Request
 	rules []rule // memory for a dump
 }
 
@@ -106,21 +107,21 @@ func (k *Kernel) open() (err error) {
 
 func (k *Kernel) openLanes(lanes chan *lane, buffer int) error {
 	for range cap(lanes) {
-		s, err := openSocket(unix.NETLINK_ROUTE, buffer)
+		s, err := netlink.Open(unix.NETLINK_ROUTE, buffer)
 		if err != nil {
 			return err
 		}
-		k.ports[s.port] = true
+		k.ports[s.Port] = true
 		lanes <- &lane{s: s}
 	}
 	return nil
 }
 
 // openOwn opens a socket whose notifications Watch leaves out.
-func (k *Kernel) openOwn(protocol int) (*socket, error) {
-	s, err := openSocket(protocol, requestBuffer)
+func (k *Kernel) openOwn(protocol int) (*netlink.Socket, error) {
+	s, err := netlink.Open(protocol, requestBuffer)
 	if err == nil && protocol == unix.NETLINK_ROUTE {
-		k.ports[s.port] = true
+		k.ports[s.Port] = true
 	}
 	return s, err
 }
@@ -130,12 +131,12 @@ func (k *Kernel) Close() error {
 	k.deleting.Wait()
 	for _, lanes := range []chan *lane{k.lanes, k.deletions} {
 		for len(lanes) > 0 {
-			(<-lanes).s.close()
+			(<-lanes).s.Close()
 		}
 	}
 	k.roster.close()
-	for _, s := range []*socket{k.seen.s, k.seen.nft, k.tables, k.flows, k.monitor} {
-		s.close()
+	for _, s := range []*netlink.Socket{k.seen.s, k.seen.nft, k.tables, k.flows, k.monitor} {
+		s.Close()
 	}
 	k.seen.s, k.seen.nft, k.tables, k.flows, k.monitor = nil, nil, nil, nil, nil
 	return nil

@@ -2,87 +2,9 @@ package linux
 
 import (
 	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/impl/netlink"
 )
-
-// skipStatistics leaves out what makes a link's message four times as long (RTEXT_FILTER_SKIP_STATS).
-const skipStatistics = 1 << 3
-
-const vethKind = "veth"
-
-// devconfRPFilter is IPV4_DEVCONF_RP_FILTER (linux/ip.h). In a dump the values begin at 1; in a request
-// each is an attribute of that number.
-const devconfRPFilter = 8
-
-// linkView is one RTM_NEWLINK, as parts of the message.
-type linkView struct {
-	index             int
-	flags             uint32
-	mtu, rpFilter     int
-	group             uint32
-	peer              int // index of a veth's other end, in its namespace
-	netnsid           int // of that namespace, as this one numbers them; -1 when it is this one, or gone
-	name, alias, kind []byte
-	mac               []byte
-}
-
-func (v *linkView) up() bool       { return v.flags&unix.IFF_UP != 0 }
-func (v *linkView) veth() bool     { return string(v.kind) == vethKind }
-func (v *linkView) loopback() bool { return v.flags&unix.IFF_LOOPBACK != 0 }
-
-// parse reads struct ifinfomsg and what follows it.
-func (v *linkView) parse(body []byte) bool {
-	if len(body) < unix.SizeofIfInfomsg {
-		return false
-	}
-	*v = linkView{index: int(native.Uint32(body[4:])), flags: native.Uint32(body[8:]), netnsid: -1}
-	for c := (cursor{rest: body[unix.SizeofIfInfomsg:]}); c.next(); {
-		switch c.kind {
-		case unix.IFLA_IFNAME:
-			v.name = c.text()
-		case unix.IFLA_IFALIAS:
-			v.alias = c.text()
-		case unix.IFLA_ADDRESS:
-			v.mac = c.value
-		case unix.IFLA_MTU:
-			v.mtu = int(c.u32())
-		case unix.IFLA_GROUP:
-			v.group = c.u32()
-		case unix.IFLA_LINK:
-			v.peer = int(c.u32())
-		case unix.IFLA_LINK_NETNSID:
-			v.netnsid = int(int32(c.u32()))
-		case unix.IFLA_LINKINFO:
-			v.kind = kindOfLink(c.value)
-		case unix.IFLA_AF_SPEC:
-			v.rpFilter = reversePathFilter(c.value)
-		}
-	}
-	return true
-}
-
-func kindOfLink(info []byte) []byte {
-	for c := (cursor{rest: info}); c.next(); {
-		if c.kind == unix.IFLA_INFO_KIND {
-			return c.text()
-		}
-	}
-	return nil
-}
-
-// reversePathFilter digs the value out of IFLA_AF_SPEC, AF_INET, IFLA_INET_CONF.
-func reversePathFilter(spec []byte) int {
-	for family := (cursor{rest: spec}); family.next(); {
-		if family.kind != unix.AF_INET {
-			continue
-		}
-		for conf := (cursor{rest: family.value}); conf.next(); {
-			if conf.kind == unix.IFLA_INET_CONF && len(conf.value) >= 4*devconfRPFilter {
-				return int(native.Uint32(conf.value[4*(devconfRPFilter-1):]))
-			}
-		}
-	}
-	return 0
-}
 
 // device is a link as the operations of one plan know it.
 type device struct {
@@ -93,9 +15,9 @@ type device struct {
 	mtu                  int
 }
 
-func (v *linkView) device() device {
-	return device{index: v.index, peer: v.peer, netnsid: v.netnsid, name: string(v.name), alias: string(v.alias), kind: string(v.kind),
-		mac: textOfMAC(v.mac), up: v.up(), loopback: v.loopback(), mtu: v.mtu}
+func deviceOf(v *netlink.Link) device {
+	return device{index: v.Index, peer: v.Peer, netnsid: v.NetNSID, name: string(v.Name), alias: string(v.Alias), kind: string(v.Kind),
+		mac: textOfMAC(v.MAC), up: v.Up(), loopback: v.Loopback(), mtu: v.MTU}
 }
 
 // macText is a MAC as plans write it: lower case, with colons; empty (zero) for links without.
@@ -144,29 +66,20 @@ func digit(c byte) int {
 	return -1
 }
 
-// askLinks asks for all links.
-func (r *request) askLinks() *request {
-	r.reset().link(unix.RTM_GETLINK, unix.NLM_F_DUMP, 0, 0, 0)
-	r.u32(unix.IFLA_EXT_MASK, skipStatistics)
-	return r
-}
-
 // byIndex is that link as it is now; index 0 in the answer when there is none.
-func byIndex(s *socket, r *request, index int) (device, error) {
-	r.reset().link(unix.RTM_GETLINK, 0, index, 0, 0)
-	r.u32(unix.IFLA_EXT_MASK, skipStatistics)
-	body, err := s.get(r)
-	if is(err, unix.ENODEV) {
+func byIndex(s *netlink.Socket, r *netlink.Request, index int) (device, error) {
+	body, err := s.Get(r.AskLink(index, ""))
+	if netlink.Is(err, unix.ENODEV) {
 		return device{}, nil
 	}
-	var v linkView
-	if err == nil && !v.parse(body) {
+	var v netlink.Link
+	if err == nil && !v.Parse(body) {
 		err = unix.EBADMSG
 	}
 	if err != nil {
 		return device{}, err
 	}
-	return v.device(), nil
+	return deviceOf(&v), nil
 }
 
 // byAlias is the link with exactly that alias; index 0 when there is none. What an earlier operation of
@@ -188,7 +101,7 @@ func (a *applier) byAlias(alias string) (device, error) {
 // veth is byAlias for what may only be done to a veth; an error when there is none.
 func (a *applier) veth(alias string) (device, error) {
 	d, err := a.byAlias(alias)
-	if err == nil && (d.index == 0 || d.kind != vethKind) {
+	if err == nil && (d.index == 0 || d.kind != netlink.VethKind) {
 		err = errNoLink
 	}
 	return d, err
@@ -197,7 +110,7 @@ func (a *applier) veth(alias string) (device, error) {
 // eni is the link of an ENI: it has that MAC and no alias. Others may have it too (a VLAN or a bridge
 // on top of it), so one without a kind, or a veth, which is a laboratory's ENI, goes before; then the oldest.
 func (a *applier) eni(mac string) (device, error) {
-	stacked := func(d *device) bool { return d.kind != "" && d.kind != vethKind }
+	stacked := func(d *device) bool { return d.kind != "" && d.kind != netlink.VethKind }
 	d, err := a.k.roster.best(func(d, than *device) bool {
 		switch {
 		case !d.mac.is(mac) || d.alias != "" || d.loopback:
@@ -229,19 +142,19 @@ func (a *applier) device(alias, mac, name string) (device, error) {
 }
 
 // set sends an RTM_SETLINK.
-func (a *applier) set(index int, flags, change uint32, attributes func(r *request)) error {
-	a.r.reset().link(unix.RTM_SETLINK, unix.NLM_F_ACK, index, flags, change)
+func (a *applier) set(index int, flags, change uint32, attributes func(r *netlink.Request)) error {
+	a.r.Reset().Link(unix.RTM_SETLINK, unix.NLM_F_ACK, index, flags, change)
 	if attributes != nil {
 		attributes(a.r)
 	}
-	return a.s.do(a.r)
+	return a.s.Do(a.r)
 }
 
 // up brings a link up, with an MTU unless that is 0.
 func (a *applier) up(index, mtu int) error {
-	return a.set(index, unix.IFF_UP, unix.IFF_UP, func(r *request) {
+	return a.set(index, unix.IFF_UP, unix.IFF_UP, func(r *netlink.Request) {
 		if mtu != 0 {
-			r.u32(unix.IFLA_MTU, uint32(mtu))
+			r.U32(unix.IFLA_MTU, uint32(mtu))
 		}
 	})
 }

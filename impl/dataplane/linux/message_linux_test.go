@@ -4,34 +4,36 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/impl/netlink"
 )
 
 // FuzzMessages: whatever the bytes are, nothing panics.
 func FuzzMessages(f *testing.F) {
-	var r request
-	r.askLinks()
-	r.number(1)
-	f.Add(r.b)
-	r.reset().route(unix.RTM_NEWROUTE, 0, 24, 0, 0, unix.RTN_UNICAST)
-	at := r.nest(unix.RTA_MULTIPATH)
-	r.raw(8, 0, 0, 0, 1, 0, 0, 0)
-	r.end(at)
-	r.number(1)
-	f.Add(r.b)
+	var r netlink.Request
+	r.AskLinks()
+	r.Finish()
+	f.Add(r.B)
+	r.Reset().Route(unix.RTM_NEWROUTE, 0, 24, 0, 0, unix.RTN_UNICAST)
+	at := r.Nest(unix.RTA_MULTIPATH)
+	r.Raw(8, 0, 0, 0, 1, 0, 0, 0)
+	r.End(at)
+	r.Finish()
+	f.Add(r.B)
 	f.Fuzz(func(_ *testing.T, b []byte) {
-		for h, rest, ok := split(b); ok; h, rest, ok = split(rest) {
-			_ = h.verdict()
-			_ = commentOf(h.body)
-			parseAll(h.body)
+		for h, rest, ok := netlink.Split(b); ok; h, rest, ok = netlink.Split(rest) {
+			_ = h.Verdict()
+			_ = commentOf(h.Body)
+			parseAll(h.Body)
 		}
 		parseAll(b)
 	})
 }
 
 func parseAll(b []byte) {
-	var link linkView
-	if link.parse(b) {
-		link.device()
+	var link netlink.Link
+	if link.Parse(b) {
+		deviceOf(&link)
 	}
 	var route routeView
 	if route.parse(b) {
@@ -39,7 +41,7 @@ func parseAll(b []byte) {
 	}
 	var rule rule
 	rule.parse(b)
-	parseAddress(b)
+	netlink.ParseAddress(b)
 	parseProxy(b)
 	source(b, ctaTupleOriginal)
 	var nat natSeen

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/impl/netlink"
 )
 
 // The table and its chains. amazon-vpc-cni-k8s's own table is called aws-cni, so both may be there during
@@ -194,81 +195,55 @@ func nftMessage(kind uint16) uint16 { return unix.NFNL_SUBSYS_NFTABLES<<8 | kind
 // replaceTable writes the whole table in one transaction: whoever looks, looks at the old or the new one,
 // and no packet meets half of it. A table can only be deleted when it is there, so it is made first.
 func (k *Kernel) replaceTable(chains []chain) error {
-	r := k.nft.reset()
-	r.netfilter(unix.NFNL_MSG_BATCH_BEGIN, 0, unix.AF_UNSPEC, unix.NFNL_SUBSYS_NFTABLES)
+	r := k.nft.Reset()
+	r.Netfilter(unix.NFNL_MSG_BATCH_BEGIN, 0, unix.AF_UNSPEC, unix.NFNL_SUBSYS_NFTABLES)
 	for _, kind := range []uint16{unix.NFT_MSG_NEWTABLE, unix.NFT_MSG_DELTABLE, unix.NFT_MSG_NEWTABLE} {
-		r.netfilter(nftMessage(kind), unix.NLM_F_CREATE, unix.AF_INET, 0)
-		r.text(unix.NFTA_TABLE_NAME, natTable)
+		r.Netfilter(nftMessage(kind), unix.NLM_F_CREATE, unix.AF_INET, 0)
+		r.Text(unix.NFTA_TABLE_NAME, natTable)
 	}
 	for i := range chains {
-		r.newChain(&chains[i])
+		addChain(r, &chains[i])
 	}
 	for i := range chains {
 		for j := range chains[i].rules {
-			r.newRule(chains[i].name, &chains[i].rules[j])
+			addRule(r, chains[i].name, &chains[i].rules[j])
 		}
 	}
-	flags := r.b[r.at+6:] // the last message speaks for all: the kernel answers the others only to refuse them
-	native.PutUint16(flags, native.Uint16(flags)|unix.NLM_F_ACK)
-	last := r.n - 1
-	r.netfilter(unix.NFNL_MSG_BATCH_END, 0, unix.AF_UNSPEC, unix.NFNL_SUBSYS_NFTABLES)
-	return k.tables.transact(r, last)
+	flags := r.Last()[6:] // the last message speaks for all: the kernel answers the others only to refuse them
+	netlink.Native.PutUint16(flags, netlink.Native.Uint16(flags)|unix.NLM_F_ACK)
+	last := r.N - 1
+	r.Netfilter(unix.NFNL_MSG_BATCH_END, 0, unix.AF_UNSPEC, unix.NFNL_SUBSYS_NFTABLES)
+	return k.tables.Transact(r, last)
 }
 
-// transact sends a batch whose message number last asks for an acknowledgement. A refused batch has
-// changed nothing.
-func (s *socket) transact(r *request, last int) error {
-	first, err := s.send(r)
-	if err != nil {
-		return err
-	}
-	var refused error
-	for {
-		b, err := s.receive()
-		if err != nil {
-			return err
-		}
-		for h, rest, ok := split(b); ok; h, rest, ok = split(rest) {
-			if h.kind != unix.NLMSG_ERROR || h.seq-first >= uint32(r.n) {
-				continue
-			}
-			if err := h.verdict(); err != nil && refused == nil {
-				refused = err
-			}
-			if refused != nil || h.seq == first+uint32(last) {
-				return refused
-			}
-		}
-	}
-}
-
-func (r *request) newChain(c *chain) {
-	r.netfilter(nftMessage(unix.NFT_MSG_NEWCHAIN), unix.NLM_F_CREATE, unix.AF_INET, 0)
-	r.text(unix.NFTA_CHAIN_TABLE, natTable)
-	r.text(unix.NFTA_CHAIN_NAME, c.name)
+func addChain(r *netlink.Request, c *chain) {
+	r.Netfilter(nftMessage(unix.NFT_MSG_NEWCHAIN), unix.NLM_F_CREATE, unix.AF_INET, 0)
+	r.Text(unix.NFTA_CHAIN_TABLE, natTable)
+	r.Text(unix.NFTA_CHAIN_NAME, c.name)
 	if c.kind == "" {
 		return
 	}
-	hook := r.nest(unix.NFTA_CHAIN_HOOK)
-	r.be32(unix.NFTA_HOOK_HOOKNUM, c.hook)
-	r.be32(unix.NFTA_HOOK_PRIORITY, uint32(c.priority))
-	r.end(hook)
-	r.be32(unix.NFTA_CHAIN_POLICY, verdictAccept)
-	r.text(unix.NFTA_CHAIN_TYPE, c.kind)
+	hook := r.Nest(unix.NFTA_CHAIN_HOOK)
+	r.BE32(unix.NFTA_HOOK_HOOKNUM, c.hook)
+	r.BE32(unix.NFTA_HOOK_PRIORITY, uint32(c.priority))
+	r.End(hook)
+	r.BE32(unix.NFTA_CHAIN_POLICY, verdictAccept)
+	r.Text(unix.NFTA_CHAIN_TYPE, c.kind)
 }
 
-func (r *request) newRule(chain string, rule *natRule) {
-	r.netfilter(nftMessage(unix.NFT_MSG_NEWRULE), unix.NLM_F_CREATE|unix.NLM_F_APPEND, unix.AF_INET, 0)
-	r.text(unix.NFTA_RULE_TABLE, natTable)
-	r.text(unix.NFTA_RULE_CHAIN, chain)
+func addRule(r *netlink.Request, chain string, rule *natRule) {
+	r.Netfilter(nftMessage(unix.NFT_MSG_NEWRULE), unix.NLM_F_CREATE|unix.NLM_F_APPEND, unix.AF_INET, 0)
+	r.Text(unix.NFTA_RULE_TABLE, natTable)
+	r.Text(unix.NFTA_RULE_CHAIN, chain)
 	if len(rule.expressions) > 0 {
-		r.bytes(unix.NFTA_RULE_EXPRESSIONS|unix.NLA_F_NESTED, rule.expressions)
+		r.Bytes(unix.NFTA_RULE_EXPRESSIONS|unix.NLA_F_NESTED, rule.expressions)
 	}
 	comment := rule.comment[:min(len(rule.comment), commentMax)]
-	at := r.begin(unix.NFTA_RULE_USERDATA)
-	r.raw(commentType, byte(len(comment)+1)) // libnftnl's type, length, value
-	r.b = append(append(r.b, comment...), 0)
-	r.end(at)
+	at := r.Begin(unix.NFTA_RULE_USERDATA)
+	r.Raw(commentType, byte(len(comment)+1)) // libnftnl's type, length, value
+	r.Raw([]byte(comment)...)
+	r.Raw(0)
+	r.End(at)
 }
 
 // commentType is NFTNL_UDATA_RULE_COMMENT (libnftnl/udata.h).

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/impl/netlink"
 )
 
 // natSeen is our table as the kernel has it.
@@ -79,29 +80,29 @@ func (s *natSeen) matches(chains []chain) bool {
 // readTable reads the table and its rules, in the order of the chains; ok is false when there is none, or
 // when it is asleep.
 func (o *observer) readTable() (seen natSeen, ok bool, err error) {
-	r := o.r.reset()
-	r.netfilter(nftMessage(unix.NFT_MSG_GETTABLE), 0, unix.AF_INET, 0)
-	r.text(unix.NFTA_TABLE_NAME, natTable)
-	body, err := o.nft.get(r)
-	if is(err, unix.ENOENT) {
+	r := o.r.Reset()
+	r.Netfilter(nftMessage(unix.NFT_MSG_GETTABLE), 0, unix.AF_INET, 0)
+	r.Text(unix.NFTA_TABLE_NAME, natTable)
+	body, err := o.nft.Get(r)
+	if netlink.Is(err, unix.ENOENT) {
 		return seen, false, nil
 	}
 	if err != nil {
 		return seen, false, err
 	}
 	flags := uint32(0)
-	for c := (cursor{rest: body[min(nfgenHeader, len(body)):]}); c.next(); {
-		switch c.kind {
+	for c := netlink.Attributes(body[min(nfgenHeader, len(body)):]); c.Next(); {
+		switch c.Kind {
 		case unix.NFTA_TABLE_USE:
-			seen.chains = int(c.be32())
+			seen.chains = int(c.BE32())
 		case unix.NFTA_TABLE_FLAGS:
-			flags = c.be32()
+			flags = c.BE32()
 		}
 	}
-	r = o.r.reset()
-	r.netfilter(nftMessage(unix.NFT_MSG_GETRULE), unix.NLM_F_DUMP, unix.AF_INET, 0)
-	r.text(unix.NFTA_RULE_TABLE, natTable)
-	err = o.nft.dump(r, func(body []byte) { seen.add(body) })
+	r = o.r.Reset()
+	r.Netfilter(nftMessage(unix.NFT_MSG_GETRULE), unix.NLM_F_DUMP, unix.AF_INET, 0)
+	r.Text(unix.NFTA_RULE_TABLE, natTable)
+	err = o.nft.Dump(r, func(body []byte) { seen.add(body) })
 	return seen, flags&tableDormant == 0, err
 }
 
@@ -114,16 +115,16 @@ func (s *natSeen) add(body []byte) {
 	}
 	var rule ruleSeen
 	table := ""
-	for c := (cursor{rest: body[nfgenHeader:]}); c.next(); {
-		switch c.kind {
+	for c := netlink.Attributes(body[nfgenHeader:]); c.Next(); {
+		switch c.Kind {
 		case unix.NFTA_RULE_TABLE:
-			table = string(c.text())
+			table = string(c.Text())
 		case unix.NFTA_RULE_CHAIN:
-			rule.chain = string(c.text())
+			rule.chain = string(c.Text())
 		case unix.NFTA_RULE_EXPRESSIONS:
-			rule.expressions = bytes.Clone(c.value)
+			rule.expressions = bytes.Clone(c.Value)
 		case unix.NFTA_RULE_USERDATA:
-			rule.comment = commentOf(c.value)
+			rule.comment = commentOf(c.Value)
 		}
 	}
 	if table == natTable {
@@ -133,12 +134,12 @@ func (s *natSeen) add(body []byte) {
 
 // chainIs asks for one chain: a dump would be of all tables, and kube-proxy's have thousands.
 func (o *observer) chainIs(want *chain) (bool, error) {
-	r := o.r.reset()
-	r.netfilter(nftMessage(unix.NFT_MSG_GETCHAIN), 0, unix.AF_INET, 0)
-	r.text(unix.NFTA_CHAIN_TABLE, natTable)
-	r.text(unix.NFTA_CHAIN_NAME, want.name)
-	body, err := o.nft.get(r)
-	if is(err, unix.ENOENT) {
+	r := o.r.Reset()
+	r.Netfilter(nftMessage(unix.NFT_MSG_GETCHAIN), 0, unix.AF_INET, 0)
+	r.Text(unix.NFTA_CHAIN_TABLE, natTable)
+	r.Text(unix.NFTA_CHAIN_NAME, want.name)
+	body, err := o.nft.Get(r)
+	if netlink.Is(err, unix.ENOENT) {
 		return false, nil
 	}
 	if err != nil || len(body) < nfgenHeader {
@@ -146,19 +147,19 @@ func (o *observer) chainIs(want *chain) (bool, error) {
 	}
 	have := chain{name: want.name, rules: want.rules}
 	policy := uint32(verdictAccept)
-	for c := (cursor{rest: body[nfgenHeader:]}); c.next(); {
-		switch c.kind {
+	for c := netlink.Attributes(body[nfgenHeader:]); c.Next(); {
+		switch c.Kind {
 		case unix.NFTA_CHAIN_TYPE:
-			have.kind = string(c.text())
+			have.kind = string(c.Text())
 		case unix.NFTA_CHAIN_POLICY:
-			policy = c.be32()
+			policy = c.BE32()
 		case unix.NFTA_CHAIN_HOOK:
-			for h := (cursor{rest: c.value}); h.next(); {
-				switch h.kind {
+			for h := netlink.Attributes(c.Value); h.Next(); {
+				switch h.Kind {
 				case unix.NFTA_HOOK_HOOKNUM:
-					have.hook = h.be32()
+					have.hook = h.BE32()
 				case unix.NFTA_HOOK_PRIORITY:
-					have.priority = int32(h.be32())
+					have.priority = int32(h.BE32())
 				}
 			}
 		}
@@ -168,35 +169,29 @@ func (o *observer) chainIs(want *chain) (bool, error) {
 
 // sameExpressions says whether two lists of expressions do the same, in order.
 func sameExpressions(have, want []byte) bool {
-	h, w := cursor{rest: have}, cursor{rest: want}
-	for w.next() {
-		if !h.next() || !holds(h.value, w.value) {
+	h, w := netlink.Attributes(have), netlink.Attributes(want)
+	for w.Next() {
+		if !h.Next() || !holds(h.Value, w.Value) {
 			return false
 		}
 	}
-	return !h.next()
+	return !h.Next()
 }
 
 // holds says whether one expression has all attributes of another, with the same values, at every depth. The
 // kernel dumps them in an order of its own, and newer ones with attributes that older ones do not
 // know, at their defaults.
 func holds(have, want []byte) bool {
-	for len(want) > 0 {
-		nested := len(want) >= attributeHeader && native.Uint16(want[2:])&unix.NLA_F_NESTED != 0
-		w := cursor{rest: want}
-		if !w.next() {
-			return false
-		}
-		h := cursor{rest: have}
-		for h.kind != w.kind {
-			if !h.next() {
+	for w := netlink.Attributes(want); w.Next(); {
+		h := netlink.Attributes(have)
+		for h.Kind != w.Kind {
+			if !h.Next() {
 				return false
 			}
 		}
-		if nested && !holds(h.value, w.value) || !nested && !bytes.Equal(h.value, w.value) {
+		if w.Nested && !holds(h.Value, w.Value) || !w.Nested && !bytes.Equal(h.Value, w.Value) {
 			return false
 		}
-		want = w.rest
 	}
 	return true
 }

@@ -7,13 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/impl/netlink"
 )
 
 // observer reads the whole namespace. It keeps its memory, and the texts of links, from one observation to
 // the next: they rarely change, and a text that is the same need not be made again.
 type observer struct {
-	s, nft *socket
-	r      request
+	s, nft *netlink.Socket
+	r      netlink.Request
 
 	texts map[int]texts // by link index
 	place map[int]int   // link index to its place in the observation
@@ -65,19 +66,19 @@ func (o *observer) links(out *dataplane.Observation) error {
 	clear(o.place)
 	o.extra = o.extra[:0]
 	out.Links = make([]dataplane.Link, 0, len(o.texts)+8)
-	var v linkView
-	err := o.s.dump(o.r.askLinks(), func(body []byte) {
-		if !v.parse(body) {
+	var v netlink.Link
+	err := o.s.Dump(o.r.AskLinks(), func(body []byte) {
+		if !v.Parse(body) {
 			return
 		}
-		if _, twice := o.place[v.index]; twice {
+		if _, twice := o.place[v.Index]; twice {
 			return
 		}
-		o.place[v.index] = len(out.Links)
+		o.place[v.Index] = len(out.Links)
 		t := o.textsOf(&v)
-		out.Links = append(out.Links, dataplane.Link{Index: v.index, Name: t.name, MAC: t.macText, Alias: t.alias, Adopted: v.group == dataplane.AdoptedGroup, Up: v.up(), MTU: v.mtu,
-			RPFilter: v.rpFilter, Veth: v.veth(), PeerLive: v.veth() && v.netnsid >= 0})
-		o.extra = append(o.extra, linkExtra{netnsid: v.netnsid, loopback: v.loopback(), stacked: len(v.kind) > 0 && !v.veth()})
+		out.Links = append(out.Links, dataplane.Link{Index: v.Index, Name: t.name, MAC: t.macText, Alias: t.alias, Adopted: v.Group == dataplane.AdoptedGroup, Up: v.Up(), MTU: v.MTU,
+			RPFilter: v.RPFilter, Veth: v.Veth(), PeerLive: v.Veth() && v.NetNSID >= 0})
+		o.extra = append(o.extra, linkExtra{netnsid: v.NetNSID, loopback: v.Loopback(), stacked: len(v.Kind) > 0 && !v.Veth()})
 	})
 	for index, t := range o.texts {
 		if !t.seen {
@@ -91,22 +92,22 @@ func (o *observer) links(out *dataplane.Observation) error {
 }
 
 // textsOf are a link's texts, made anew only where they changed.
-func (o *observer) textsOf(v *linkView) texts {
-	t := o.texts[v.index]
-	if string(v.name) != t.name {
-		t.name = string(v.name)
+func (o *observer) textsOf(v *netlink.Link) texts {
+	t := o.texts[v.Index]
+	if string(v.Name) != t.name {
+		t.name = string(v.Name)
 	}
-	if string(v.alias) != t.alias {
-		t.alias = string(v.alias)
+	if string(v.Alias) != t.alias {
+		t.alias = string(v.Alias)
 	}
-	if mac := textOfMAC(v.mac); mac != t.mac || t.macText == "" && mac[0] != 0 {
+	if mac := textOfMAC(v.MAC); mac != t.mac || t.macText == "" && mac[0] != 0 {
 		t.mac, t.macText = mac, ""
 		if mac[0] != 0 {
 			t.macText = string(mac[:])
 		}
 	}
 	t.seen = true
-	o.texts[v.index] = t
+	o.texts[v.Index] = t
 	return t
 }
 
@@ -122,10 +123,10 @@ func (o *observer) addresses(out *dataplane.Observation) error {
 	for i := range out.Links {
 		out.Links[i].Addresses = nil
 	}
-	r := o.r.reset()
-	r.address(unix.RTM_GETADDR, unix.NLM_F_DUMP, 0, 0)
-	return o.s.dump(r, func(body []byte) {
-		if index, p, ok := parseAddress(body); ok {
+	r := o.r.Reset()
+	r.Address(unix.RTM_GETADDR, unix.NLM_F_DUMP, 0, 0)
+	return o.s.Dump(r, func(body []byte) {
+		if index, p, ok := netlink.ParseAddress(body); ok {
 			if l := o.link(out, index); l != nil {
 				l.Addresses = append(l.Addresses, p)
 			}
@@ -138,7 +139,7 @@ func (o *observer) proxies(out *dataplane.Observation) error {
 		out.Links[i].Proxy = nil
 	}
 	room := make([]netip.Addr, 0, len(out.Links)) // one each, as a rule: one allocation for all
-	return o.s.dump(o.r.askProxies(0), func(body []byte) {
+	return o.s.Dump(askProxies(&o.r, 0), func(body []byte) {
 		index, addr, ok := parseProxy(body)
 		l := o.link(out, index)
 		if !ok || l == nil {
@@ -163,7 +164,7 @@ func (o *observer) peers(out *dataplane.Observation) error {
 			continue
 		}
 		start, netnsid := len(room), uint32(o.extra[i].netnsid)
-		if err := o.s.addressesIn(&o.r, netnsid, func(addr netip.Addr) { room = append(room, addr) }); err != nil {
+		if err := addressesIn(o.s, &o.r, netnsid, func(addr netip.Addr) { room = append(room, addr) }); err != nil {
 			if l.PeerLive = !o.ended(netnsid); l.PeerLive {
 				return err
 			}
@@ -178,11 +179,11 @@ func (o *observer) peers(out *dataplane.Observation) error {
 }
 
 // addressesIn gives the addresses of a namespace, without those of its loopback.
-func (s *socket) addressesIn(r *request, netnsid uint32, give func(netip.Addr)) error {
-	r.reset().address(unix.RTM_GETADDR, unix.NLM_F_DUMP, 0, 0)
-	r.u32(ifaTargetNetnsid, netnsid)
-	return s.dump(r, func(body []byte) {
-		if _, p, ok := parseAddress(body); ok && !p.Addr().IsLoopback() {
+func addressesIn(s *netlink.Socket, r *netlink.Request, netnsid uint32, give func(netip.Addr)) error {
+	r.Reset().Address(unix.RTM_GETADDR, unix.NLM_F_DUMP, 0, 0)
+	r.U32(ifaTargetNetnsid, netnsid)
+	return s.Dump(r, func(body []byte) {
+		if _, p, ok := netlink.ParseAddress(body); ok && !p.Addr().IsLoopback() {
 			give(p.Addr())
 		}
 	})
@@ -190,12 +191,12 @@ func (s *socket) addressesIn(r *request, netnsid uint32, give func(netip.Addr)) 
 
 // ended says whether the kernel knows no living namespace of that number.
 func (o *observer) ended(netnsid uint32) bool {
-	r := o.r.reset()
-	r.message(unix.RTM_GETNSID, 0)
-	r.raw(unix.AF_UNSPEC, 0, 0, 0)
-	r.u32(unix.NETNSA_NSID, netnsid)
-	_, err := o.s.get(r)
-	return is(err, unix.ENOENT)
+	r := o.r.Reset()
+	r.Message(unix.RTM_GETNSID, 0)
+	r.Raw(unix.AF_UNSPEC, 0, 0, 0)
+	r.U32(unix.NETNSA_NSID, netnsid)
+	_, err := o.s.Get(r)
+	return netlink.Is(err, unix.ENOENT)
 }
 
 // ifaTargetNetnsid is IFA_TARGET_NETNSID: the dump is of the namespace with that number (Linux 4.20).
@@ -204,7 +205,7 @@ const ifaTargetNetnsid = unix.IFA_TARGET_NETNSID
 func (o *observer) routes(out *dataplane.Observation) error {
 	out.Routes = make([]dataplane.Route, 0, len(out.Links)+16)
 	var v routeView
-	return o.s.dump(o.r.askRoutes(0, 0), func(body []byte) {
+	return o.s.Dump(askRoutes(&o.r, 0, 0), func(body []byte) {
 		if !v.parse(body) || !v.observed() {
 			return
 		}
@@ -219,7 +220,7 @@ func (o *observer) routes(out *dataplane.Observation) error {
 func (o *observer) rules(out *dataplane.Observation) error {
 	out.Rules = make([]dataplane.Rule, 0, 2*len(out.Links)+16)
 	var v rule
-	return o.s.dump(o.r.askRules(), func(body []byte) {
+	return o.s.Dump(askRules(&o.r), func(body []byte) {
 		if v.parse(body) {
 			out.Rules = append(out.Rules, v.Rule)
 		}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	rtnl "github.com/enilab/enilab/impl/netlink"
 )
 
 const (
@@ -229,15 +230,15 @@ const strangersMark = 0x4000
 // marks are the marks of the flows that somebody in the world began toward the node's own address.
 func (s *site) marks() (marks []uint32) {
 	const ctaMark = 8
-	r := s.k.ct.reset()
-	r.netfilter(conntrackGet, unix.NLM_F_DUMP, unix.AF_INET, 0)
-	must(s.t, s.k.flows.dump(r, func(body []byte) {
+	r := s.k.ct.Reset()
+	r.Netfilter(conntrackGet, unix.NLM_F_DUMP, unix.AF_INET, 0)
+	must(s.t, s.k.flows.Dump(r, func(body []byte) {
 		if source(body[nfgenHeader:], ctaTupleOriginal).String() != internet || source(body[nfgenHeader:], ctaTupleReply).String() != secondPod {
 			return
 		}
-		for c := (cursor{rest: body[nfgenHeader:]}); c.next(); {
-			if c.kind == ctaMark && c.be32()&strangersMark != 0 {
-				marks = append(marks, c.be32())
+		for c := rtnl.Attributes(body[nfgenHeader:]); c.Next(); {
+			if c.Kind == ctaMark && c.BE32()&strangersMark != 0 {
+				marks = append(marks, c.BE32())
 			}
 		}
 	}))

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"strings"
 	"testing"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	rtnl "github.com/enilab/enilab/impl/netlink"
 )
 
 // Each of these notices a change of one line that nothing else here noticed (testdata/patches, docs/mutation.md).
@@ -53,9 +53,8 @@ func TestAHalfMadeVethIsGone(t *testing.T) {
 	k := openHere(t, Options{})
 	s := newSpace(t)
 	p := s.pod(t)
-	broken, kernel := scripted(t)
-	unix.Close(kernel)
-	p.s.fd = broken.fd // whatever is asked inside the pod fails
+	broken := rtnl.Adopt(-1, podBuffer)
+	p.s = broken // whatever is asked inside the pod fails
 	w := spec(1, s.inode)
 	if done, err := k.Apply(dataplane.PodPlan(w), p); done != 0 || err == nil {
 		t.Fatalf("done %d, %v; expected that the first operation fails", done, err)
@@ -72,13 +71,13 @@ func TestRetry(t *testing.T) {
 		t.Errorf("%v after %d reads", err, reads)
 	}
 	reads = 0
-	if err := retry(func() error { reads++; return errInterrupted }); err != errInterrupted || reads != interruptions {
+	if err := retry(func() error { reads++; return rtnl.ErrInterrupted }); err != rtnl.ErrInterrupted || reads != interruptions {
 		t.Errorf("%v after %d reads", err, reads)
 	}
 	reads = 0
 	again := func() error {
 		if reads++; reads < 3 {
-			return errInterrupted
+			return rtnl.ErrInterrupted
 		}
 		return nil
 	}
@@ -87,60 +86,15 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestOnlyTheKernelSpeaks: a process may send to our socket, and is not listened to.
-func TestOnlyTheKernelSpeaks(t *testing.T) {
-	enterNew(t)
-	open := func() *socket {
-		s, err := openSocket(unix.NETLINK_ROUTE, requestBuffer)
-		must(t, err)
-		t.Cleanup(s.close)
-		return s
-	}
-	ours, stranger := open(), open()
-	must(t, unix.Sendto(stranger.fd, make([]byte, unix.NLMSG_HDRLEN), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Pid: ours.port}))
-	if b, err := ours.receiveNow(); err != unix.EAGAIN {
-		t.Errorf("a process was heard: %x, %v", b, err)
-	}
-}
-
-// TestBufferGrows: what was too large is not too large the next time.
-func TestBufferGrows(t *testing.T) {
-	s, kernel := scripted(t)
-	for _, want := range []error{unix.EMSGSIZE, nil} {
-		_, err := unix.Write(kernel, make([]byte, 1000))
-		must(t, err)
-		if b, err := s.receiveNow(); err != want && !(want == nil && len(b) == 1000) {
-			t.Errorf("%d bytes, %v; expected %v", len(b), err, want)
-		}
-	}
-}
-
-// TestTheKernelsOwnWords: an error says what the kernel said beside its number.
-func TestTheKernelsOwnWords(t *testing.T) {
-	var r request
-	r.reset().message(unix.NLMSG_ERROR, unix.NLM_F_ACK_TLVS|unix.NLM_F_CAPPED)
-	r.raw(native.AppendUint32(nil, uint32(0xffffffff))...) // -EPERM
-	r.raw(make([]byte, unix.NLMSG_HDRLEN)...)
-	r.text(unix.NLMSGERR_ATTR_MSG, "because of the moon")
-	h := header{kind: unix.NLMSG_ERROR, flags: unix.NLM_F_ACK_TLVS | unix.NLM_F_CAPPED, body: r.b[unix.NLMSG_HDRLEN:]}
-	if err := h.verdict(); err == nil || !strings.Contains(err.Error(), "because of the moon") {
-		t.Errorf("%v", err)
-	}
-	h.flags = unix.NLM_F_ACK_TLVS // the whole request comes first: what is there are no words
-	if err := h.verdict(); err == nil || strings.Contains(err.Error(), "moon") {
-		t.Errorf("%v", err)
-	}
-}
-
 // TestHolds: an expression that lacks an attribute is another one.
 func TestHolds(t *testing.T) {
 	attributes := func(kinds ...uint16) []byte {
-		var r request
-		r.reset().message(0, 0)
+		var r rtnl.Request
+		r.Reset().Message(0, 0)
 		for _, k := range kinds {
-			r.u32(k, 7)
+			r.U32(k, 7)
 		}
-		return r.b[unix.NLMSG_HDRLEN:]
+		return r.B[unix.NLMSG_HDRLEN:]
 	}
 	if !holds(attributes(1, 2, 3), attributes(2, 1)) {
 		t.Error("what has more, in another order, does not hold what is wanted")
@@ -246,25 +200,10 @@ func TestMultipathRoute(t *testing.T) {
 
 // TestRulesThatCannotBeRead: they are not taken for none.
 func TestRulesThatCannotBeRead(t *testing.T) {
-	broken, kernel := scripted(t)
-	unix.Close(kernel)
+	broken := rtnl.Adopt(-1, podBuffer)
 	var room []rule
-	a := &applier{k: &Kernel{}, s: broken, r: &request{}, room: &room}
+	a := &applier{k: &Kernel{}, s: broken, r: &rtnl.Request{}, room: &room}
 	if err := a.removeRules(dataplane.Rule{Priority: dataplane.PriorityToPod}, false); err == nil {
 		t.Error("rules were removed that could not be read")
-	}
-}
-
-// TestShortConfiguration: a kernel whose list of a link's settings ends before rp_filter.
-func TestShortConfiguration(t *testing.T) {
-	var r request
-	r.reset().message(0, 0)
-	family := r.nest(unix.AF_INET)
-	conf := r.nest(unix.IFLA_INET_CONF)
-	r.raw(1, 0, 0, 0)
-	r.end(conf)
-	r.end(family)
-	if v := reversePathFilter(r.b[unix.NLMSG_HDRLEN:]); v != 0 {
-		t.Errorf("rp_filter is %d", v)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/impl/netlink"
 )
 
 // Pod is what the plugin passes of a pod's network namespace: its file, and an rtnetlink socket that was
@@ -13,7 +15,7 @@ import (
 type Pod struct {
 	netns, rtnetlink *os.File
 	inode            uint64
-	s                socket
+	s                *netlink.Socket
 }
 
 // podBuffer holds the acknowledgements of a pod's side, nothing else.
@@ -32,7 +34,6 @@ func NewPod(netns, rtnetlink *os.File) (*Pod, error) {
 	if err := p.checkSocket(); err != nil {
 		return nil, fmt.Errorf("the pod's rtnetlink socket: %w", err)
 	}
-	p.s.buf = make([]byte, podBuffer)
 	return p, nil
 }
 
@@ -56,9 +57,9 @@ func inodeOf(fd int) (uint64, error) {
 
 // checkSocket asks the kernel which namespace the socket is in (SIOCGSKNS).
 func (p *Pod) checkSocket() error {
-	p.s.fd = int(p.rtnetlink.Fd())
+	fd := int(p.rtnetlink.Fd())
 	for _, o := range []struct{ option, want int }{{unix.SO_DOMAIN, unix.AF_NETLINK}, {unix.SO_PROTOCOL, unix.NETLINK_ROUTE}} {
-		got, err := unix.GetsockoptInt(p.s.fd, unix.SOL_SOCKET, o.option)
+		got, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, o.option)
 		if err != nil {
 			return err
 		}
@@ -66,19 +67,20 @@ func (p *Pod) checkSocket() error {
 			return errors.New("the file is another kind of socket")
 		}
 	}
-	fd, err := unix.IoctlRetInt(p.s.fd, unix.SIOCGSKNS)
+	ns, err := unix.IoctlRetInt(fd, unix.SIOCGSKNS)
 	if err != nil {
 		return fmt.Errorf("ask for its namespace: %w", err)
 	}
-	defer unix.Close(fd)
-	inode, err := inodeOf(fd)
+	defer unix.Close(ns)
+	inode, err := inodeOf(ns)
 	if err != nil {
 		return err
 	}
 	if inode != p.inode {
 		return fmt.Errorf("it is in namespace %d, not in %d", inode, p.inode)
 	}
-	return p.s.options()
+	p.s = netlink.Adopt(fd, podBuffer)
+	return p.s.Options()
 }
 
 // Inode is the number of the namespace, as CNI_NETNS's file has it.

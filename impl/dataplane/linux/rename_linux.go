@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/impl/netlink"
 )
 
 func (a *applier) renameLink(op *dataplane.Op) error {
@@ -16,7 +17,7 @@ func (a *applier) renameLink(op *dataplane.Op) error {
 	d, err := a.veth(op.Alias)
 	if err == errNoLink {
 		d, err = a.k.roster.name(op.Link)
-		if err == nil && (d.index == 0 || d.kind != vethKind) {
+		if err == nil && (d.index == 0 || d.kind != netlink.VethKind) {
 			return nil
 		}
 	}
@@ -30,7 +31,7 @@ func (a *applier) renameLink(op *dataplane.Op) error {
 	}
 	a.last = device{} // its name is another in any case
 	err = a.rename(d, op.Name)
-	if is(err, unix.ENODEV) { // it is another attachment's, whose own DEL may take it away at the same time
+	if netlink.Is(err, unix.ENODEV) { // it is another attachment's, whose own DEL may take it away at the same time
 		return nil
 	}
 	return err
@@ -38,7 +39,7 @@ func (a *applier) renameLink(op *dataplane.Op) error {
 
 func (a *applier) rename(d device, name string) error {
 	if !a.k.floor || !d.up {
-		if err := a.name(d.index, name); !is(err, unix.EBUSY) {
+		if err := a.name(d.index, name); !netlink.Is(err, unix.EBUSY) {
 			return err
 		}
 	}
@@ -46,7 +47,7 @@ func (a *applier) rename(d device, name string) error {
 }
 
 func (a *applier) name(index int, name string) error {
-	return a.set(index, 0, 0, func(r *request) { r.text(unix.IFLA_IFNAME, name) })
+	return a.set(index, 0, 0, func(r *netlink.Request) { r.Text(unix.IFLA_IFNAME, name) })
 }
 
 // renameDown is for Linux before 6.2, which renames no link that is up: down, which loses its routes
@@ -80,7 +81,7 @@ func (a *applier) keepsakes(index int) (lost keepsakes, err error) {
 	err = retry(func() error {
 		lost.routes = lost.routes[:0]
 		var v routeView
-		return a.s.dump(a.r.askRoutes(0, index), func(body []byte) {
+		return a.s.Dump(askRoutes(a.r, 0, index), func(body []byte) {
 			if v.parse(body) && v.index == index && v.observed() && v.protocol != unix.RTPROT_KERNEL {
 				lost.routes = append(lost.routes, slices.Clone(body))
 			}
@@ -91,7 +92,7 @@ func (a *applier) keepsakes(index int) (lost keepsakes, err error) {
 	}
 	err = retry(func() error {
 		lost.proxies = lost.proxies[:0]
-		return a.s.dump(a.r.askProxies(index), func(body []byte) {
+		return a.s.Dump(askProxies(a.r, index), func(body []byte) {
 			if at, addr, ok := parseProxy(body); ok && at == index {
 				lost.proxies = append(lost.proxies, addr)
 			}
@@ -112,18 +113,19 @@ func gateways(body []byte) int {
 
 func (a *applier) putBack(index int, lost keepsakes) error {
 	for _, body := range lost.routes {
-		r := a.r.reset()
-		r.message(unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_APPEND|unix.NLM_F_ACK)
-		r.b = append(r.b, body...)
+		r := a.r.Reset()
+		r.Message(unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_APPEND|unix.NLM_F_ACK)
+		r.Raw(body...)
 		const flags = unix.NLMSG_HDRLEN + 8
-		native.PutUint32(r.b[r.at+flags:], native.Uint32(r.b[r.at+flags:])&unix.RTNH_F_ONLINK) // the rest is the kernel's to say
-		if err := a.s.do(r); err != nil && !is(err, unix.EEXIST) {
+		b := r.Last()[flags:]
+		netlink.Native.PutUint32(b, netlink.Native.Uint32(b)&unix.RTNH_F_ONLINK) // the rest is the kernel's to say
+		if err := a.s.Do(r); err != nil && !netlink.Is(err, unix.EEXIST) {
 			return err
 		}
 	}
 	for _, addr := range lost.proxies {
-		a.r.reset().proxy(index, addr)
-		if err := a.s.do(a.r); err != nil {
+		proxy(a.r.Reset(), index, addr)
+		if err := a.s.Do(a.r); err != nil {
 			return err
 		}
 	}
@@ -131,10 +133,10 @@ func (a *applier) putBack(index int, lost keepsakes) error {
 }
 
 // askProxies asks for the proxy entries of a link, or of all (0).
-func (r *request) askProxies(index int) *request {
-	r.reset().neighbour(unix.RTM_GETNEIGH, unix.NLM_F_DUMP, 0, 0, unix.NTF_PROXY)
+func askProxies(r *netlink.Request, index int) *netlink.Request {
+	r.Reset().Neighbour(unix.RTM_GETNEIGH, unix.NLM_F_DUMP, 0, 0, unix.NTF_PROXY)
 	if index != 0 {
-		r.u32(unix.NDA_IFINDEX, uint32(index))
+		r.U32(unix.NDA_IFINDEX, uint32(index))
 	}
 	return r
 }
@@ -144,10 +146,10 @@ func parseProxy(body []byte) (index int, addr netip.Addr, ok bool) {
 	if len(body) < unix.SizeofNdMsg || body[0] != unix.AF_INET || body[10]&unix.NTF_PROXY == 0 {
 		return 0, addr, false
 	}
-	for c := (cursor{rest: body[unix.SizeofNdMsg:]}); c.next(); {
-		if c.kind == unix.NDA_DST {
-			addr = c.ip()
+	for c := netlink.Attributes(body[unix.SizeofNdMsg:]); c.Next(); {
+		if c.Kind == unix.NDA_DST {
+			addr = c.IP()
 		}
 	}
-	return int(native.Uint32(body[4:])), addr, addr.IsValid()
+	return int(netlink.Native.Uint32(body[4:])), addr, addr.IsValid()
 }

@@ -4,6 +4,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/impl/netlink"
 )
 
 // rosterBuffer is what the kernel may queue for the roster between two plans, in bytes. Past it, the
@@ -16,9 +18,9 @@ const rosterBuffer = 256 << 10
 // much as a dump that begins now would say, with one exception: see updateAliases.
 type roster struct {
 	lock   sync.Mutex
-	queue  *socket // subscribed to RTNLGRP_LINK
-	ask    *socket
-	r      request
+	queue  *netlink.Socket // subscribed to RTNLGRP_LINK
+	ask    *netlink.Socket
+	r      netlink.Request
 	filled bool
 
 	links   map[int]device
@@ -26,17 +28,17 @@ type roster struct {
 	byAlias map[string]int
 }
 
-func (o *roster) open(ask *socket) (err error) {
+func (o *roster) open(ask *netlink.Socket) (err error) {
 	o.ask = ask
-	if o.queue, err = openSocket(unix.NETLINK_ROUTE, requestBuffer, unix.RTNLGRP_LINK); err != nil {
+	if o.queue, err = netlink.Open(unix.NETLINK_ROUTE, requestBuffer, unix.RTNLGRP_LINK); err != nil {
 		return err
 	}
-	return o.queue.room(rosterBuffer)
+	return o.queue.Room(rosterBuffer)
 }
 
 func (o *roster) close() {
-	o.queue.close()
-	o.ask.close()
+	o.queue.Close()
+	o.ask.Close()
 }
 
 // name and alias are the link that has it; index 0 when there is none.
@@ -70,7 +72,7 @@ func (o *roster) best(better func(d, than *device) bool) (found device, err erro
 // update reads what is queued, and everything when that is not enough.
 func (o *roster) update() error {
 	for o.filled {
-		b, err := o.queue.receiveNow()
+		b, err := o.queue.ReceiveNow()
 		if err == unix.EAGAIN {
 			return nil
 		}
@@ -106,13 +108,13 @@ func (o *roster) updateAliases() error {
 }
 
 func (o *roster) read(b []byte) {
-	var v linkView
-	for h, rest, ok := split(b); ok; h, rest, ok = split(rest) {
-		if h.kind != unix.RTM_NEWLINK && h.kind != unix.RTM_DELLINK || !v.parse(h.body) || h.body[0] != unix.AF_UNSPEC {
+	var v netlink.Link
+	for h, rest, ok := netlink.Split(b); ok; h, rest, ok = netlink.Split(rest) {
+		if h.Kind != unix.RTM_NEWLINK && h.Kind != unix.RTM_DELLINK || !v.Parse(h.Body) || h.Body[0] != unix.AF_UNSPEC {
 			continue
 		}
-		o.remove(v.index)
-		if h.kind == unix.RTM_NEWLINK {
+		o.remove(v.Index)
+		if h.Kind == unix.RTM_NEWLINK {
 			o.add(&v)
 		}
 	}
@@ -121,7 +123,7 @@ func (o *roster) read(b []byte) {
 // fill empties the queue first: what it says is older than the dump.
 func (o *roster) fill() error {
 	for {
-		_, err := o.queue.receiveNow()
+		_, err := o.queue.ReceiveNow()
 		if err == unix.EAGAIN {
 			break
 		}
@@ -132,13 +134,13 @@ func (o *roster) fill() error {
 	var err error
 	for range interruptions {
 		o.links, o.byName, o.byAlias = map[int]device{}, map[string]int{}, map[string]int{}
-		var v linkView
-		err = o.ask.dump(o.r.askLinks(), func(body []byte) {
-			if v.parse(body) {
+		var v netlink.Link
+		err = o.ask.Dump(o.r.AskLinks(), func(body []byte) {
+			if v.Parse(body) {
 				o.add(&v)
 			}
 		})
-		if err != errInterrupted {
+		if err != netlink.ErrInterrupted {
 			break
 		}
 	}
@@ -146,7 +148,7 @@ func (o *roster) fill() error {
 	return err
 }
 
-func (o *roster) add(v *linkView) { o.put(v.device()) }
+func (o *roster) add(v *netlink.Link) { o.put(deviceOf(v)) }
 
 func (o *roster) put(d device) {
 	o.links[d.index] = d

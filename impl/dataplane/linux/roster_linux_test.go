@@ -8,6 +8,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	rtnl "github.com/enilab/enilab/impl/netlink"
 )
 
 // TestRosterSeesAliases: also that of a link that is down, which the kernel tells nobody.
@@ -43,7 +44,7 @@ func TestRosterOverflows(t *testing.T) {
 	if _, err := k.roster.alias("nobody's"); err != nil { // from here on it listens
 		t.Fatal(err)
 	}
-	must(t, k.roster.queue.room(1))
+	must(t, k.roster.queue.Room(1))
 	s := newSpace(t)
 	plug(t, s, "eth0", primaryMAC, "r0")
 	l, err := netlink.LinkByName("eth0")
@@ -64,7 +65,7 @@ func TestRosterOverflows(t *testing.T) {
 func TestWatchOverflows(t *testing.T) {
 	enterNew(t)
 	k := openHere(t, Options{})
-	must(t, k.monitor.room(1))
+	must(t, k.monitor.Room(1))
 	plug(t, newSpace(t), "eth0", primaryMAC, "r0")
 	for i := range 100 {
 		must(t, addAddress("eth0", fmt.Sprintf("192.0.2.%d/32", i+1)))
@@ -74,7 +75,7 @@ func TestWatchOverflows(t *testing.T) {
 
 // TestRosterThatCannotHear: a queue that gives nothing but errors is one more error, not a wait without end.
 func TestRosterThatCannotHear(t *testing.T) {
-	deaf := func() *socket { return &socket{fd: -1, buf: make([]byte, podBuffer)} }
+	deaf := func() *rtnl.Socket { return rtnl.Adopt(-1, podBuffer) }
 	o := roster{queue: deaf(), ask: deaf()}
 	answer := make(chan error, 1)
 	go func() { _, err := o.name("eth0"); answer <- err }()

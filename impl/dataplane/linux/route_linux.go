@@ -6,20 +6,21 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/impl/netlink"
 )
 
 // ensureRoute is the message that adds a route, or makes it the first of its destination.
-func (r *request) ensureRoute(op *dataplane.Op, index, table int) {
+func ensureRoute(r *netlink.Request, op *dataplane.Op, index, table int) {
 	scope := byte(unix.RT_SCOPE_UNIVERSE)
 	if !op.Via.IsValid() {
 		scope = unix.RT_SCOPE_LINK
 	}
-	r.route(unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_REPLACE|unix.NLM_F_ACK, op.Dst.Bits(), unix.RTPROT_STATIC, scope, unix.RTN_UNICAST)
-	r.ip(unix.RTA_DST, op.Dst.Masked().Addr())
-	r.u32(unix.RTA_OIF, uint32(index))
-	r.u32(unix.RTA_TABLE, uint32(table))
+	r.Route(unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_REPLACE|unix.NLM_F_ACK, op.Dst.Bits(), unix.RTPROT_STATIC, scope, unix.RTN_UNICAST)
+	r.IP(unix.RTA_DST, op.Dst.Masked().Addr())
+	r.U32(unix.RTA_OIF, uint32(index))
+	r.U32(unix.RTA_TABLE, uint32(table))
 	if op.Via.IsValid() {
-		r.ip(unix.RTA_GATEWAY, op.Via)
+		r.IP(unix.RTA_GATEWAY, op.Via)
 	}
 }
 
@@ -31,15 +32,15 @@ func (a *applier) ensureRoute(op *dataplane.Op) error {
 	if err != nil {
 		return err
 	}
-	a.r.reset().ensureRoute(op, d.index, op.Table)
-	err = a.s.do(a.r)
-	if is(err, unix.EEXIST) { // it is there, behind another of the same destination: it has to come first
+	ensureRoute(a.r.Reset(), op, d.index, op.Table)
+	err = a.s.Do(a.r)
+	if netlink.Is(err, unix.EEXIST) { // it is there, behind another of the same destination: it has to come first
 		if err = a.deleteRoutes(op.Table, op.Dst, d.index, 0); err == nil {
-			a.r.reset().ensureRoute(op, d.index, op.Table)
-			err = a.s.do(a.r)
+			ensureRoute(a.r.Reset(), op, d.index, op.Table)
+			err = a.s.Do(a.r)
 		}
 	}
-	if is(err, unix.ENETUNREACH) || is(err, unix.EINVAL) && op.Via.IsValid() {
+	if netlink.Is(err, unix.ENETUNREACH) || netlink.Is(err, unix.EINVAL) && op.Via.IsValid() {
 		return a.whyUnreachable(d.index, err)
 	}
 	return err
@@ -67,13 +68,13 @@ const sameDestination = 64
 // that have none.
 func (a *applier) deleteRoutes(table int, dst netip.Prefix, index int, typ byte) error {
 	for range sameDestination {
-		a.r.reset().route(unix.RTM_DELROUTE, unix.NLM_F_ACK, dst.Bits(), unix.RTPROT_UNSPEC, unix.RT_SCOPE_NOWHERE, typ)
-		a.r.ip(unix.RTA_DST, dst.Masked().Addr())
-		a.r.u32(unix.RTA_TABLE, uint32(table))
+		a.r.Reset().Route(unix.RTM_DELROUTE, unix.NLM_F_ACK, dst.Bits(), unix.RTPROT_UNSPEC, unix.RT_SCOPE_NOWHERE, typ)
+		a.r.IP(unix.RTA_DST, dst.Masked().Addr())
+		a.r.U32(unix.RTA_TABLE, uint32(table))
 		if index != 0 {
-			a.r.u32(unix.RTA_OIF, uint32(index))
+			a.r.U32(unix.RTA_OIF, uint32(index))
 		}
-		if err := a.s.do(a.r); is(err, unix.ESRCH) {
+		if err := a.s.Do(a.r); netlink.Is(err, unix.ESRCH) {
 			return nil
 		} else if err != nil {
 			return err
@@ -139,20 +140,20 @@ func (v *routeView) parse(body []byte) bool {
 		return false
 	}
 	*v = routeView{bits: int(body[1]), tos: int(body[3]), table: int(body[4]), protocol: body[5], typ: body[7], dst: netip.IPv4Unspecified()}
-	for c := (cursor{rest: body[unix.SizeofRtMsg:]}); c.next(); {
-		switch c.kind {
+	for c := netlink.Attributes(body[unix.SizeofRtMsg:]); c.Next(); {
+		switch c.Kind {
 		case unix.RTA_TABLE:
-			v.table = int(c.u32())
+			v.table = int(c.U32())
 		case unix.RTA_DST:
-			v.dst = c.ip()
+			v.dst = c.IP()
 		case unix.RTA_OIF:
-			v.index = int(c.u32())
+			v.index = int(c.U32())
 		case unix.RTA_GATEWAY:
-			v.via = c.ip()
+			v.via = c.IP()
 		case unix.RTA_VIA:
-			v.via = otherFamily(c.value)
+			v.via = otherFamily(c.Value)
 		case unix.RTA_MULTIPATH:
-			v.firstHop(c.value)
+			v.firstHop(c.Value)
 		}
 	}
 	return v.dst.IsValid()
@@ -172,11 +173,11 @@ func (v *routeView) firstHop(b []byte) {
 	if len(b) < unix.SizeofRtNexthop {
 		return
 	}
-	v.index = int(native.Uint32(b[4:]))
-	size := min(int(native.Uint16(b)), len(b))
-	for c := (cursor{rest: b[unix.SizeofRtNexthop:max(size, unix.SizeofRtNexthop)]}); c.next(); {
-		if c.kind == unix.RTA_GATEWAY {
-			v.via = c.ip()
+	v.index = int(netlink.Native.Uint32(b[4:]))
+	size := min(int(netlink.Native.Uint16(b)), len(b))
+	for c := netlink.Attributes(b[unix.SizeofRtNexthop:max(size, unix.SizeofRtNexthop)]); c.Next(); {
+		if c.Kind == unix.RTA_GATEWAY {
+			v.via = c.IP()
 		}
 	}
 }
@@ -195,13 +196,13 @@ func (v *routeView) observed() bool {
 }
 
 // askRoutes asks for the routes of one table, or of all (0), and of one link, or of all (0).
-func (r *request) askRoutes(table, index int) *request {
-	r.reset().route(unix.RTM_GETROUTE, unix.NLM_F_DUMP, 0, 0, 0, 0)
+func askRoutes(r *netlink.Request, table, index int) *netlink.Request {
+	r.Reset().Route(unix.RTM_GETROUTE, unix.NLM_F_DUMP, 0, 0, 0, 0)
 	if table != 0 {
-		r.u32(unix.RTA_TABLE, uint32(table))
+		r.U32(unix.RTA_TABLE, uint32(table))
 	}
 	if index != 0 {
-		r.u32(unix.RTA_OIF, uint32(index))
+		r.U32(unix.RTA_OIF, uint32(index))
 	}
 	return r
 }
@@ -211,7 +212,7 @@ func (a *applier) routed(addr netip.Addr) (index int, err error) {
 	var v routeView
 	err = retry(func() error {
 		index = 0
-		return a.s.dump(a.r.askRoutes(unix.RT_TABLE_MAIN, 0), func(body []byte) {
+		return a.s.Dump(askRoutes(a.r, unix.RT_TABLE_MAIN, 0), func(body []byte) {
 			if index == 0 && v.parse(body) && v.bits == 32 && v.dst == addr {
 				index = v.index
 			}

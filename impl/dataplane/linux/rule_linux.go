@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/impl/netlink"
 )
 
 // Attributes of a rule (linux/fib_rules.h).
@@ -53,29 +54,29 @@ func (r *rule) parse(body []byte) (ok bool) {
 		return false
 	}
 	*r = rule{Rule: dataplane.Rule{Table: int(body[4])}}
-	toBits, fromBits, tos, action, flags := int(body[1]), int(body[2]), body[3], body[7], native.Uint32(body[8:])
+	toBits, fromBits, tos, action, flags := int(body[1]), int(body[2]), body[3], body[7], netlink.Native.Uint32(body[8:])
 	mask, from, to := uint32(0), netip.IPv4Unspecified(), netip.IPv4Unspecified()
 	ok = tos == 0 && action == unix.FR_ACT_TO_TBL && flags&ruleInverted == 0
-	for c := (cursor{rest: body[ruleHeader:]}); c.next(); {
-		switch c.kind {
+	for c := netlink.Attributes(body[ruleHeader:]); c.Next(); {
+		switch c.Kind {
 		case fraDst:
-			to = c.ip()
+			to = c.IP()
 		case fraSrc:
-			from = c.ip()
+			from = c.IP()
 		case fraPriority:
-			r.Priority = int(c.u32())
+			r.Priority = int(c.U32())
 		case fraTable:
-			r.Table = int(c.u32())
+			r.Table = int(c.U32())
 		case fraFwmark:
-			r.Mark = c.u32()
+			r.Mark = c.U32()
 		case fraFwmask:
-			mask = c.u32()
+			mask = c.U32()
 		case fraProtocol:
-			r.protocol = c.u8()
+			r.protocol = c.U8()
 		case fraSuppressPrefixlen, fraSuppressIfgroup:
-			ok = ok && int32(c.u32()) == -1
+			ok = ok && int32(c.U32()) == -1
 		case fraL3MDev:
-			ok = ok && c.u8() == 0
+			ok = ok && c.U8() == 0
 		case fraIIFName, fraOIFName, fraGoto, fraFlow, fraTunnel, fraUIDRange, fraIPProtocol, fraSourcePort, fraDestinationPort, fraDSCP:
 			ok = false
 		}
@@ -90,28 +91,28 @@ func (r *rule) parse(body []byte) (ok bool) {
 }
 
 // rule is the message about one rule.
-func (r *request) rule(kind, flags uint16, w *rule) {
-	r.message(kind, flags|unix.NLM_F_ACK)
+func ruleMessage(r *netlink.Request, kind, flags uint16, w *rule) {
+	r.Message(kind, flags|unix.NLM_F_ACK)
 	bits := func(p netip.Prefix) byte {
 		if p.IsValid() {
 			return byte(p.Bits())
 		}
 		return 0
 	}
-	r.raw(unix.AF_INET, bits(w.To), bits(w.From), 0, unix.RT_TABLE_UNSPEC, 0, 0, unix.FR_ACT_TO_TBL, 0, 0, 0, 0)
+	r.Raw(unix.AF_INET, bits(w.To), bits(w.From), 0, unix.RT_TABLE_UNSPEC, 0, 0, unix.FR_ACT_TO_TBL, 0, 0, 0, 0)
 	if w.To.IsValid() {
-		r.ip(fraDst, w.To.Masked().Addr())
+		r.IP(fraDst, w.To.Masked().Addr())
 	}
 	if w.From.IsValid() {
-		r.ip(fraSrc, w.From.Masked().Addr())
+		r.IP(fraSrc, w.From.Masked().Addr())
 	}
-	r.u32(fraPriority, uint32(w.Priority))
-	r.u32(fraTable, uint32(w.Table))
+	r.U32(fraPriority, uint32(w.Priority))
+	r.U32(fraTable, uint32(w.Table))
 	if w.Mark != 0 {
-		r.u32(fraFwmark, w.Mark)
-		r.u32(fraFwmask, w.Mark)
+		r.U32(fraFwmark, w.Mark)
+		r.U32(fraFwmask, w.Mark)
 	}
-	r.u8(fraProtocol, w.protocol)
+	r.U8(fraProtocol, w.protocol)
 }
 
 func (a *applier) ensureRule(w dataplane.Rule) error {
@@ -119,9 +120,9 @@ func (a *applier) ensureRule(w dataplane.Rule) error {
 		return failed(dataplane.Invalid, "a rule needs a priority and a table")
 	}
 	want := rule{w, unix.RTPROT_STATIC}
-	a.r.reset().rule(unix.RTM_NEWRULE, unix.NLM_F_CREATE|unix.NLM_F_EXCL, &want)
-	err := a.s.do(a.r)
-	if is(err, unix.EEXIST) {
+	ruleMessage(a.r.Reset(), unix.RTM_NEWRULE, unix.NLM_F_CREATE|unix.NLM_F_EXCL, &want)
+	err := a.s.Do(a.r)
+	if netlink.Is(err, unix.EEXIST) {
 		return nil
 	}
 	if err == nil && a.router != nil {
@@ -139,7 +140,7 @@ func (a *applier) rules() ([]rule, error) {
 	err := retry(func() error {
 		a.router = (*a.room)[:0]
 		var r rule
-		return a.s.dump(a.r.askRules(), func(body []byte) {
+		return a.s.Dump(askRules(a.r), func(body []byte) {
 			if r.parse(body) {
 				a.router = append(a.router, r)
 			}
@@ -152,9 +153,9 @@ func (a *applier) rules() ([]rule, error) {
 	return a.router, err
 }
 
-func (r *request) askRules() *request {
-	r.reset().message(unix.RTM_GETRULE, unix.NLM_F_DUMP)
-	r.raw(unix.AF_INET, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+func askRules(r *netlink.Request) *netlink.Request {
+	r.Reset().Message(unix.RTM_GETRULE, unix.NLM_F_DUMP)
+	r.Raw(unix.AF_INET, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 	return r
 }
 
@@ -175,8 +176,8 @@ func (a *applier) removeRules(w dataplane.Rule, others bool) error {
 		if !gone(&rules[i]) {
 			continue
 		}
-		a.r.reset().rule(unix.RTM_DELRULE, 0, &rules[i])
-		if err = a.s.do(a.r); err != nil && !is(err, unix.ENOENT) {
+		ruleMessage(a.r.Reset(), unix.RTM_DELRULE, 0, &rules[i])
+		if err = a.s.Do(a.r); err != nil && !netlink.Is(err, unix.ENOENT) {
 			return err
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/impl/netlink"
 )
 
 const (
@@ -27,13 +29,13 @@ var errWatching = errors.New("watch the kernel: somebody watches already")
 // (pneigh_lookup and pneigh_delete send nothing), so RTNLGRP_NEIGH would only tell of every ARP.
 var watched = []int{unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV4_ROUTE, unix.RTNLGRP_IPV4_RULE}
 
-func openMonitor() (*socket, error) {
-	s, err := openSocket(unix.NETLINK_ROUTE, requestBuffer, watched...)
+func openMonitor() (*netlink.Socket, error) {
+	s, err := netlink.Open(unix.NETLINK_ROUTE, requestBuffer, watched...)
 	if err != nil {
 		return nil, err
 	}
-	if err = s.room(monitorBuffer); err != nil {
-		s.close()
+	if err = s.Room(monitorBuffer); err != nil {
+		s.Close()
 		return nil, err
 	}
 	return s, nil
@@ -81,7 +83,7 @@ func (k *Kernel) Watch(ctx context.Context, hint func()) error {
 				continue
 			}
 		}
-		if err := wait(k.monitor.fd, max(timeout, time.Millisecond)); err == unix.ETIMEDOUT {
+		if err := k.monitor.Wait(max(timeout, time.Millisecond)); err == unix.ETIMEDOUT {
 			continue
 		} else if err != nil {
 			return fmt.Errorf("watch the kernel: %w", err)
@@ -101,7 +103,7 @@ func (k *Kernel) Watch(ctx context.Context, hint func()) error {
 // drain reads what is queued and says whether a stranger did any of it.
 func (w *watcher) drain() (foreign bool, err error) {
 	for {
-		b, err := w.k.monitor.receiveNow()
+		b, err := w.k.monitor.ReceiveNow()
 		switch err {
 		case nil:
 		case unix.EAGAIN:
@@ -114,7 +116,7 @@ func (w *watcher) drain() (foreign bool, err error) {
 		default:
 			return foreign, err
 		}
-		for h, rest, ok := split(b); ok; h, rest, ok = split(rest) {
+		for h, rest, ok := netlink.Split(b); ok; h, rest, ok = netlink.Split(rest) {
 			foreign = w.foreign(&h) || foreign
 		}
 	}
@@ -122,26 +124,26 @@ func (w *watcher) drain() (foreign bool, err error) {
 
 // foreign judges one notification. The kernel says whose request caused it; 0 is nobody's, which before Linux 6.2
 // is every link's. Carriers and statistics come by themselves, so a link that looks as before is no news.
-func (w *watcher) foreign(h *header) bool {
-	ours := w.k.ports[h.port]
-	switch h.kind {
+func (w *watcher) foreign(h *netlink.Header) bool {
+	ours := w.k.ports[h.Port]
+	switch h.Kind {
 	case unix.RTM_NEWLINK:
-		var v linkView
-		if !v.parse(h.body) {
+		var v netlink.Link
+		if !v.Parse(h.Body) {
 			return false
 		}
-		if len(h.body) > 0 && h.body[0] != unix.AF_UNSPEC { // a bridge port's or an address family's own
+		if len(h.Body) > 0 && h.Body[0] != unix.AF_UNSPEC { // a bridge port's or an address family's own
 			return false
 		}
 		w.changed(&v, ours)
 		return false
 	case unix.RTM_DELLINK:
-		var v linkView
-		if v.parse(h.body) {
-			delete(w.links, v.index)
-			delete(w.fresh, v.index)
+		var v netlink.Link
+		if v.Parse(h.Body) {
+			delete(w.links, v.Index)
+			delete(w.fresh, v.Index)
 			if ours {
-				delete(w.doubt, v.index)
+				delete(w.doubt, v.Index)
 			}
 		}
 		return !ours
@@ -152,35 +154,35 @@ func (w *watcher) foreign(h *header) bool {
 }
 
 // changed is how a link looks now.
-func (w *watcher) changed(v *linkView, ours bool) {
+func (w *watcher) changed(v *netlink.Link, ours bool) {
 	look := w.look(v)
-	before, known := w.links[v.index]
-	w.links[v.index] = look
+	before, known := w.links[v.Index]
+	w.links[v.Index] = look
 	switch {
 	case known && before == look:
 	case ours:
-		w.fresh[v.index] = !known
-	case w.fresh[v.index] && len(v.alias) > 0:
-		delete(w.fresh, v.index)
+		w.fresh[v.Index] = !known
+	case w.fresh[v.Index] && len(v.Alias) > 0:
+		delete(w.fresh, v.Index)
 	default:
-		w.doubt[v.index] = true
+		w.doubt[v.Index] = true
 	}
 }
 
 // look is a link's appearance in an Observation, hashed.
-func (w *watcher) look(v *linkView) uint64 {
+func (w *watcher) look(v *netlink.Link) uint64 {
 	var h maphash.Hash
 	h.SetSeed(w.seed)
-	h.Write(v.name)
+	h.Write(v.Name)
 	h.WriteByte(0)
-	h.Write(v.alias)
+	h.Write(v.Alias)
 	h.WriteByte(0)
-	h.Write(v.mac)
+	h.Write(v.MAC)
 	var numbers [16]byte
-	native.PutUint32(numbers[0:], uint32(v.mtu))
-	native.PutUint32(numbers[4:], v.flags&unix.IFF_UP)
-	native.PutUint32(numbers[8:], uint32(v.rpFilter))
-	native.PutUint32(numbers[12:], uint32(v.netnsid))
+	netlink.Native.PutUint32(numbers[0:], uint32(v.MTU))
+	netlink.Native.PutUint32(numbers[4:], v.Flags&unix.IFF_UP)
+	netlink.Native.PutUint32(numbers[8:], uint32(v.RPFilter))
+	netlink.Native.PutUint32(numbers[12:], uint32(v.NetNSID))
 	h.Write(numbers[:])
 	return h.Sum64()
 }

@@ -20,9 +20,9 @@ func (m *machine) enterFlows(want int) (made int, err error) {
 			return err
 		}
 		defer h.Close()
-		to := net.IPv4(100, 127, 0, 1)
+		to := net.IPv4(100, 127, 0, 1).To4() // the library sends as many bytes as it is given
 		for ; made < want; made++ {
-			from, port := net.IPv4(100, 64, byte(made>>8&31), byte(made)), uint16(1024+made%60_000)
+			from, port := net.IPv4(100, 64, byte(made>>8&31), byte(made)).To4(), uint16(1024+made%60_000)
 			err := h.ConntrackCreate(netlink.ConntrackTable, netlink.FAMILY_V4, &netlink.ConntrackFlow{FamilyType: syscall.AF_INET, TimeOut: 3600,
 				Forward: netlink.IPTuple{Protocol: syscall.IPPROTO_UDP, SrcIP: from, DstIP: to, SrcPort: port, DstPort: 53},
 				Reverse: netlink.IPTuple{Protocol: syscall.IPPROTO_UDP, SrcIP: to, DstIP: from, SrcPort: 53, DstPort: port}})
