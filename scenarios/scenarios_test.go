@@ -120,7 +120,7 @@ func TestEveryMutantIsNamed(t *testing.T) {
 	}
 }
 
-// Every line of ipam.Sound is a rule: without it, a scenario fails. TestScenarios shows that the mutants named here are red.
+// Every line of ipam.Sound is a rule: with another in its place, a scenario fails. TestScenarios shows that the mutants named here are red.
 func TestEveryRuleIsProven(t *testing.T) {
 	by := named(t)
 	rules := reflect.TypeFor[ipam.Policy]()
@@ -128,29 +128,29 @@ func TestEveryRuleIsProven(t *testing.T) {
 		field := rules.Field(i).Name
 		var proof []string
 		for _, m := range mutants.All() {
-			if m.Policy != nil && slices.Equal(leftOut(m.Policy), []string{field}) {
+			if m.Policy != nil && slices.Equal(replaced(m.Policy), []string{field}) {
 				proof = append(proof, m.Name+" in "+strings.Join(by[m.Name], ", "))
 				if len(by[m.Name]) == 0 {
-					t.Errorf("Policy.%s: mutant %s leaves it out, and no scenario names that mutant", field, m.Name)
+					t.Errorf("Policy.%s: mutant %s replaces it, and no scenario names that mutant", field, m.Name)
 				}
 			}
 		}
 		if len(proof) == 0 {
-			t.Errorf("Policy.%s: no mutant leaves out exactly this line of Sound", field)
+			t.Errorf("Policy.%s: no mutant replaces exactly this line of Sound", field)
 		}
 		t.Logf("%-10s %s", field, strings.Join(proof, "; "))
 	}
 }
 
-// leftOut are the fields of Sound that a mutation sets to nil.
-func leftOut(mutate func(*ipam.Policy)) []string {
-	p := ipam.Sound()
+// replaced are the fields of Sound that a mutation changes.
+func replaced(mutate func(*ipam.Policy)) []string {
+	sound, p := ipam.Sound(), ipam.Sound()
 	mutate(p)
 	var out []string
-	v := reflect.ValueOf(p).Elem()
-	for i := range v.NumField() {
-		if v.Field(i).IsNil() {
-			out = append(out, v.Type().Field(i).Name)
+	was, is := reflect.ValueOf(sound).Elem(), reflect.ValueOf(p).Elem()
+	for i := range is.NumField() {
+		if is.Field(i).Pointer() != was.Field(i).Pointer() {
+			out = append(out, is.Type().Field(i).Name)
 		}
 	}
 	return out

@@ -47,7 +47,10 @@ func (d *daemon) begin() error {
 		d.log.Warn("the marker of this boot cannot be written: the next daemon may take its start for a reboot's", "err", err)
 	}
 	d.log.Info("ipamd starts", "rows", len(in.Rows), "rebooted", in.Rebooted, "version", d.c.Version, "policy", d.c.Parts.PolicyName)
-	d.node = ipam.New(d.c.Parts.Policy)
+	var err error
+	if d.node, err = ipam.New(d.c.Parts.Policy); err != nil {
+		return err
+	}
 	d.step(in)
 	d.watchKernel()
 	d.watchNode()

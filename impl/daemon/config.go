@@ -43,7 +43,8 @@ type Config struct {
 
 	ExcludeSNAT []netip.Prefix // never SNATed to, beside the VPC's own CIDRs
 
-	// PolicyMode is what a network policy agent is told of pods, netpolicy.Standard or netpolicy.Strict; empty: nothing. The agent listens in RunDir.
+	// PolicyMode is what a network policy agent is told of pods, netpolicy.Standard or netpolicy.Strict; empty: nothing. The agent listens
+	// in RunDir.
 	PolicyMode string
 
 	Cluster string   // tag of the node's ENIs

@@ -97,7 +97,7 @@ func idle(t *testing.T, r *rig) *daemon {
 	}
 	d.ctx, d.end = context.WithCancel(context.Background())
 	t.Cleanup(d.end)
-	d.node = ipam.New(ipam.Sound())
+	d.node = newNode(t, ipam.Sound())
 	d.intents.doing, d.intents.bad, d.intents.tries = map[ipam.Attachment]bool{}, map[string]bool{}, map[ipam.Attachment]int{}
 	return d
 }

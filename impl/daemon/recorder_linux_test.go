@@ -18,9 +18,18 @@ import (
 	"github.com/enilab/enilab/impl/kube"
 )
 
+func newNode(t *testing.T, p *ipam.Policy) *ipam.Node {
+	t.Helper()
+	n, err := ipam.New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 // TestRing: the ring forgets the oldest, and what is left replays.
 func TestRing(t *testing.T) {
-	n := ipam.New(ipam.Sound())
+	n := newNode(t, ipam.Sound())
 	r := &recorder{policy: "sound", log: slogTo(&buffer{})}
 	step := func(at time.Duration, in ipam.Input) {
 		r.turn(n)
@@ -71,7 +80,7 @@ func TestPanicIsExplained(t *testing.T) {
 	dir := t.TempDir()
 	log := slogTo(&buffer{})
 	nothing := Parts{Effects: func([]ipam.Effect) []ipam.Effect { return nil }}
-	d := &daemon{c: Config{LogDir: dir, Parts: nothing}, log: log, clock: clock.Boot(), node: ipam.New(p), recorder: &recorder{policy: "sound", log: log}}
+	d := &daemon{c: Config{LogDir: dir, Parts: nothing}, log: log, clock: clock.Boot(), node: newNode(t, p), recorder: &recorder{policy: "sound", log: log}}
 	d.step(ipam.Start{Boot: "b", Seed: 1, Version: ipam.Version, Settings: ipam.Defaults()})
 	said := func() (said any) {
 		defer func() { said = recover() }()

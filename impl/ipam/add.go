@@ -15,7 +15,7 @@ func (n *Node) add(now time.Duration, in Add) {
 	if in.Deadline == 0 {
 		in.Deadline = now + defaultDeadline
 	}
-	if !n.speaks(VerbAdd, in.Version) {
+	if !n.policy.Speaks(VerbAdd, in.Version, n.Version) {
 		n.refuseVersion(in.Req, VerbAdd, in.Att, in.Version)
 		return
 	}
@@ -68,7 +68,7 @@ type again struct {
 }
 
 // addAgain deals with an ADD for an attachment that has its address: kubelet and runtime repeat after a crash
-// (cni-conformance A2). The same namespace gets the same answer, once the kernel has been looked at: the records do not know
+// (an ADD twice). The same namespace gets the same answer, once the kernel has been looked at: the records do not know
 // what somebody removed since. Another one gets an error and changes nothing.
 func (n *Node) addAgain(now time.Duration, ix int32, in Add) {
 	a := &n.Addrs[ix]
@@ -217,7 +217,7 @@ func (n *Node) displace(ix int32, spec *dataplane.PodSpec) (evict string) {
 		}
 		old := alias(o.Att, o.IP)
 		newer, older := a.row(), o.row()
-		if n.policy.Displace == nil || n.policy.Displace(&newer, &older) == Evict {
+		if n.policy.Displace(&newer, &older) == Evict {
 			return old
 		}
 		o.Veth = dataplane.DisplacedVethName(n.Set.VethPrefix, old)
@@ -228,8 +228,10 @@ func (n *Node) displace(ix int32, spec *dataplane.PodSpec) (evict string) {
 		n.note(Note{Point: Displaced, Att: o.Att, Addr: o.IP})
 		return ""
 	}
-	if a.Then != nil && a.Then.Tries > 0 && n.policy.Displace != nil { // the first try met a link of that name that no row knows
-		spec.DisplacedName = dataplane.DisplacedVethName(n.Set.VethPrefix, "before "+a.link())
+	if a.Then != nil && a.Then.Tries > 0 { // the first try met a link of that name that no row knows
+		if newer := a.row(); n.policy.Displace(&newer, nil) == Rename {
+			spec.DisplacedName = dataplane.DisplacedVethName(n.Set.VethPrefix, "before "+a.link())
+		}
 	}
 	return ""
 }

@@ -85,7 +85,7 @@ func (n *Node) homeless(now time.Duration, asked uint64) {
 		if a.Op == noOp && a.Tag <= asked {
 			a.Missing++
 			again = max(again, a.Allocated+consistency)
-			if n.policy.Absent == nil || n.policy.Absent(Absence{ByIMDS: 1, ByEC2: a.Missing, Young: now < a.Allocated+consistency}) {
+			if n.policy.Absent(Absence{ByIMDS: 1, ByEC2: a.Missing, Young: now < a.Allocated+consistency}) {
 				n.addressGone(int32(i))
 				continue
 			}
@@ -95,11 +95,15 @@ func (n *Node) homeless(now time.Duration, asked uint64) {
 }
 
 // reclaim looks for the ENIs that records name and that are not attached: a stranger took them while no daemon watched. What the
-// pods of such an ENI have is out of reach until it is attached again.
+// pods of such an ENI have is out of reach until it is attached again. What became of it nobody knows: its attach is in doubt like a
+// lost one.
 func (n *Node) reclaim(now time.Duration) {
+	if n.policy.Lost(AttachENI) != Ask {
+		return
+	}
 	for i := range n.Addrs {
 		a := &n.Addrs[i]
-		if a.State != Assigned || a.ENI >= 0 || a.ENIID == "" || n.policy.Lost == nil || n.otherByID(a.ENIID) != nil {
+		if a.State != Assigned || a.ENI >= 0 || a.ENIID == "" || n.otherByID(a.ENIID) != nil {
 			continue
 		}
 		ix, known := n.eniByID(a.ENIID)
@@ -118,7 +122,7 @@ func (n *Node) adoptENIs(now time.Duration, by What, view []ENI, asked uint64) {
 			n.want(LookIMDS, now+2*time.Second)
 			continue
 		}
-		if by == LookIMDS && n.Set.IMDSOnly && !n.vouches(by) { // what is listed lasts, whether or not it can be taken now
+		if by == LookIMDS && n.Set.IMDSOnly && !n.policy.Vouch(by) { // what is listed lasts, whether or not it can be taken now
 			for _, ip := range v.Addresses {
 				if _, known := n.byAddress[ip]; !known {
 					n.lasts(now, ip, "")
@@ -161,12 +165,10 @@ func (n *Node) adoptENIs(now time.Duration, by What, view []ENI, asked uint64) {
 	}
 }
 
-func (n *Node) vouches(by What) bool { return n.policy.Vouch == nil || n.policy.Vouch(by) }
-
 // confirmed says whether a source makes an address or an ENI that the records do not have the node's. Where nobody but metadata is asked, what it
 // goes on listing is.
 func (n *Node) confirmed(now time.Duration, by What, ip netip.Addr, id string) bool {
-	return n.vouches(by) || n.Set.IMDSOnly && n.lasts(now, ip, id)
+	return n.policy.Vouch(by) || n.Set.IMDSOnly && n.lasts(now, ip, id)
 }
 
 // linked says whether the kernel that recovery began with has the ENI's link: it is attached then, whatever else metadata may be wrong about.
@@ -190,14 +192,7 @@ func (n *Node) adoptENI(now time.Duration, v *ENI) int32 {
 func (n *Node) discover(now time.Duration, ip netip.Addr, ix int32, seconded bool) {
 	n.note(Note{Point: AddressAdopted, ENI: n.ENIs[ix].ID, Addr: ip})
 	n.adopt(now, ip, ix)
-	if n.policy.Forgotten == nil {
-		return
-	}
-	until := n.Recorded + n.policy.Forgotten(n.Set)
-	if !seconded {
-		until = max(until, n.Recorded+consistency)
-	}
-	if until > now {
+	if until := n.Recorded + n.policy.Forgotten(n.Set, seconded); until > now {
 		n.hold(n.byAddress[ip], until)
 		n.putAddress(n.byAddress[ip]) // the next daemon has to wait as long
 	}
@@ -208,7 +203,7 @@ func (n *Node) adoptAddresses(now time.Duration, by What, ix int32, list []netip
 	for _, ip := range list {
 		i, known := n.byAddress[ip]
 		switch {
-		case known && (n.vouches(by) || n.Addrs[i].ENI == ix || n.Addrs[i].ENI < 0 && n.Addrs[i].State == Assigned):
+		case known && (n.policy.Vouch(by) || n.Addrs[i].ENI == ix || n.Addrs[i].ENI < 0 && n.Addrs[i].State == Assigned):
 			n.place(i, ix)
 			n.Addrs[i].ByIMDS = 0
 			if n.Addrs[i].Missing > 0 { // EC2 has said no: it is given to nobody until EC2 says yes
@@ -230,7 +225,7 @@ func (n *Node) adoptAddresses(now time.Duration, by What, ix int32, list []netip
 		if a.ByIMDS++; a.ByIMDS == 1 {
 			a.Unlisted = now
 		}
-		if n.policy.Absent == nil || n.Set.IMDSOnly && now-a.Unlisted >= lasting {
+		if n.policy.Absent(Absence{ByIMDS: a.ByIMDS, Lasting: n.Set.IMDSOnly && now-a.Unlisted >= lasting}) {
 			n.addressGone(int32(i))
 		} else {
 			n.ask(ix, now)
@@ -255,7 +250,7 @@ func (n *Node) absentENIs(now time.Duration, view []ENI, asked uint64) {
 		if e.ByIMDS++; e.ByIMDS == 1 {
 			e.Unlisted = now
 		}
-		if n.policy.Absent == nil || n.Set.IMDSOnly && now-e.Unlisted >= lasting && !e.Linked {
+		if n.policy.Absent(Absence{ByIMDS: e.ByIMDS, Lasting: n.Set.IMDSOnly && now-e.Unlisted >= lasting, Linked: e.Linked}) {
 			n.missing(now, int32(i), nil)
 		} else {
 			n.ask(int32(i), now)
@@ -291,7 +286,7 @@ func (n *Node) repairENI(ix int32, index *dataplane.Index) {
 	if e.Stage != Ready || e.Wait != idle || e.Device == 0 { // also between two tries of a call that EC2 refuses
 		return
 	}
-	plan := dataplane.RepairENI(n.eniSpec(e), index)
+	plan := n.policy.Repair(dataplane.RepairENI(n.eniSpec(e), index))
 	if len(plan.Ops) == 0 {
 		return
 	}
@@ -332,7 +327,7 @@ func (n *Node) seenLeaked(now time.Duration, in *Seen, whole bool) {
 		if v.Created != 0 {
 			l.Age = time.Duration(n.wall(now)-v.Created) * time.Second
 		}
-		if n.policy.Sweep == nil || !n.policy.Sweep(l) {
+		if !n.policy.Sweep(l) {
 			next = append(next, seen)
 			if l.Ours || l.Near { // a neighbour's is nobody's here, however often it is looked at
 				n.want(LookLeaked, now+leakedPeriod/6)
@@ -393,9 +388,6 @@ func (n *Node) drain(now time.Duration, ix int32) {
 
 // drainable asks the policy.
 func (n *Node) drainable(ix int32) bool {
-	if n.policy.Drainable == nil {
-		return true
-	}
 	e := &n.ENIs[ix]
 	v := Evidence{KernelAsked: n.Witness.Kernel, RuntimeAsked: n.Set.Runtime && n.Witness.Runtime, KernelAnswer: e.KernelOK, RuntimeAnswer: e.RuntimeOK}
 	if !e.Trimming {

@@ -19,7 +19,7 @@ func (n *Node) del(now time.Duration, in Del) {
 	if !n.accept(now, in.Req, VerbDel, in.Att, deadline) {
 		return
 	}
-	if !n.speaks(VerbDel, in.Version) {
+	if !n.policy.Speaks(VerbDel, in.Version, n.Version) {
 		n.refuseVersion(in.Req, VerbDel, in.Att, in.Version)
 		return
 	}
@@ -45,9 +45,7 @@ func (n *Node) startDel(now time.Duration, in Del) {
 	ix, ok := n.find(&in)
 	if !ok {
 		n.note(Note{Point: DelUnknown, Att: in.Att})
-		if n.policy.Unknown == nil {
-			n.fail(in.Req, &Error{CodeIO, "cni del " + in.Att.String() + ": resource does not exist"})
-		} else if err := n.policy.Unknown(in.Att); err != nil {
+		if err := n.policy.Unknown(in.Att); err != nil {
 			n.fail(in.Req, err)
 		} else {
 			n.succeed(in.Req)
@@ -58,23 +56,10 @@ func (n *Node) startDel(now time.Duration, in Del) {
 	n.release(now, ix)
 }
 
-// find is the row that a DEL means (rule E).
+// find is the row that a DEL means (rule E), of those that nothing runs on: while something runs on its own, the DEL is queued.
 func (n *Node) find(in *Del) (int32, bool) {
-	if n.policy.Match == nil {
-		return n.findByPod(in.Pod)
-	}
-	ix, ok := n.rowOf(in.Att)
-	if !ok {
-		return 0, false
-	}
-	r := n.Addrs[ix].row()
-	return ix, n.policy.Match(in.kept(), &r)
-}
-
-// findByPod is Match left out.
-func (n *Node) findByPod(p Pod) (int32, bool) {
 	for i := range n.Addrs {
-		if a := &n.Addrs[i]; a.Keyed && a.Op == noOp && a.Pod.Namespace == p.Namespace && a.Pod.Name == p.Name {
+		if a := &n.Addrs[i]; a.Keyed && a.Op == noOp && n.policy.Match(in, a.Att, a.Pod) {
 			return int32(i), true
 		}
 	}

@@ -44,7 +44,7 @@ func (n *Node) hasDeparted(now time.Duration, ip netip.Addr, id string) bool {
 	for i := range n.Departures {
 		d := &n.Departures[i]
 		if d.is(ip, id) {
-			return n.policy.Stale != nil && n.policy.Stale(now-d.At)
+			return n.policy.Stale(now - d.At)
 		}
 	}
 	return false

@@ -32,11 +32,7 @@ func (n *Node) resume(now time.Duration, in *Intent) {
 // settleDoubt decides how to find out whether a mutation happened (contract 6).
 func (n *Node) settleDoubt(now time.Duration, ix int32) {
 	e := &n.ENIs[ix]
-	how := Forget
-	if n.policy.Lost != nil {
-		how = n.policy.Lost(e.Doing)
-	}
-	switch {
+	switch how := n.policy.Lost(e.Doing); {
 	case how == Repeat:
 		n.mutate(now, ix, e.Doing)
 	case how == Ask && e.ID != "":
@@ -231,7 +227,7 @@ func (n *Node) resolveReady(now time.Duration, ix int32, v *ENI, ours bool) {
 		e.ByEC2++
 		absent := Absence{ByIMDS: e.ByIMDS, ByEC2: e.ByEC2, Linked: e.Linked, Young: v == nil && now-e.Since < consistency}
 		switch {
-		case n.policy.Absent == nil || n.policy.Absent(absent):
+		case n.policy.Absent(absent):
 			n.missing(now, ix, v)
 		case e.ByIMDS > 0 || e.Lost: // a mutation stays in doubt until EC2 knows the ENI again
 			n.ask(ix, now+askPause)
@@ -299,7 +295,7 @@ func (n *Node) missingAddresses(now time.Duration, ix int32, has []netip.Addr) {
 		}
 		a.Missing++
 		young := a.State == Assigned && now-a.Allocated < consistency
-		if n.policy.Absent != nil && !n.policy.Absent(Absence{ByIMDS: a.ByIMDS, ByEC2: a.Missing, Young: young}) {
+		if !n.policy.Absent(Absence{ByIMDS: a.ByIMDS, ByEC2: a.Missing, Young: young}) {
 			n.ask(ix, now+askPause)
 			continue
 		}

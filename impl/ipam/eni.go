@@ -151,7 +151,7 @@ func (n *Node) mutate(now time.Duration, ix int32, a Action) {
 	if e.Token == "" {
 		e.Token = n.token()
 	}
-	if n.policy.Intend == nil || !n.policy.Intend(a) {
+	if !n.policy.Intend(a) {
 		n.call(now, ix)
 		return
 	}
@@ -225,11 +225,9 @@ func (n *Node) called(now time.Duration, in Called) {
 		return
 	}
 	e.Wait, e.Tag = idle, n.Steps
-	if n.policy.Backoff != nil { // the pace is the same rule, for all of the node's calls
-		n.Pace.learn(in.Result.Class)
-	}
 	switch in.Result.Class {
 	case OK:
+		n.Pace.quicken()
 		e.Tries = 0
 		n.trouble(troubleEC2, "")
 		n.done(now, p.Ix, &in.Result)
@@ -242,6 +240,7 @@ func (n *Node) called(now time.Duration, in Called) {
 		n.note(Note{Point: CallThrottled, ENI: e.ID})
 		n.trouble(troubleEC2, "EC2 throttles "+e.Doing.String())
 		e.Tries++
+		n.Pace.slow(n.policy.Backoff(e.Tries).Gap)
 		e.Next = now + n.backoff(e.Tries)
 	default:
 		n.note(Note{Point: CallRefused, Warn: true, ENI: e.ID, Text: in.Result.Code})
@@ -482,9 +481,11 @@ func (n *Node) strand(now time.Duration, ix int32) {
 	}
 }
 
+// backoff is the pause before the next try, of so many.
 func (n *Node) backoff(tries int) time.Duration {
-	if n.policy.Backoff == nil {
-		return 0
+	p := n.policy.Backoff(tries)
+	if p.Jitter > 0 {
+		p.Least += time.Duration(n.random() * float64(p.Jitter))
 	}
-	return n.policy.Backoff(tries, n.random())
+	return p.Least
 }

@@ -96,11 +96,11 @@ func (n *Node) believe(now time.Duration, ix *dataplane.Index) {
 		if _, known := n.eniByID(v.ID); known { // an intent speaks of it
 			continue
 		}
-		linked := ix.LinkByMAC(v.MAC) != nil
-		if n.policy.Still != nil && !n.policy.Still(linked) {
+		stage := n.policy.Still(ix.LinkByMAC(v.MAC) != nil)
+		if stage == 0 {
 			continue
 		}
-		if e := &n.ENIs[n.adoptENI(now, v)]; n.policy.Still == nil {
+		if e := &n.ENIs[n.adoptENI(now, v)]; stage == Ready {
 			e.Stage, e.Linked = Ready, true
 		}
 	}

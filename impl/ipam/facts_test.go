@@ -117,7 +117,7 @@ func TestFactsEndWithTheBoot(t *testing.T) {
 	w := ready(t, ipam.Sound())
 	w.live(time.Minute)
 	rows := w.stored()
-	w.node = ipam.New(w.policy)
+	w.node = must[*ipam.Node](t)(ipam.New(w.policy))
 	w.contract.Reset()
 	w.flight, w.saves, w.silent = nil, [2][]*ipam.Save{}, true
 	w.step(ipam.Start{Boot: "c", Rebooted: true, Booted: w.now, Seed: 9, Daemon: self, Version: w.version, Wall: bootWall, Settings: w.set, Rows: rows})

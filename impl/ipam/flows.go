@@ -40,7 +40,7 @@ func (n *Node) cools(a *address) {
 
 // flowless says whether conntrack holds nothing more of an address.
 func (n *Node) flowless(a *address) bool {
-	return n.policy.Flowless == nil || n.policy.Flowless(a.Flows == forgotten)
+	return n.policy.Flowless(a.Flows == forgotten)
 }
 
 // forgetFlows has the flows of all addresses forgotten that cool and are out of their pods, once the first of them needs it.

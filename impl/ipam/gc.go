@@ -61,7 +61,7 @@ func (n *Node) drifted(c checking, ix *dataplane.Index) string {
 	return ""
 }
 
-// collecting is a GC under way: two rounds of observations, then what nobody has is released (rule K).
+// collecting is a GC under way: rounds of observations, then what nobody has is released (rule K).
 type collecting struct {
 	GC
 	Began           time.Duration
@@ -80,16 +80,24 @@ func (n *Node) gc(now time.Duration, in GC) {
 	case in.Absent:
 		n.note(Note{Point: GCRefused, Warn: true, Text: "no list"})
 		n.fail(in.Req, &Error{CodeConfig, "cni gc " + in.Network + ": cni.dev/valid-attachments is missing, which is not an empty list; name the attachments that live"})
-	case n.policy.Collect == nil:
-		n.Collecting = collecting{GC: in, Began: now}
-		n.collect(now)
 	default:
 		n.Collecting = collecting{GC: in, Began: now, Tag: n.Steps}
 		for i := range n.Addrs {
 			n.Addrs[i].Lists = 0
 		}
-		n.lookForGC(now)
+		n.collectOr(now, now)
 	}
+}
+
+// collectOr ends a GC, or lets it look again at an instant. It ends when an allocation that no source has shown in any round so far
+// would be released: there is no stronger case than that.
+func (n *Node) collectOr(now, at time.Duration) {
+	rounds := n.Collecting.Rounds
+	if n.policy.Collect(Absentee{Runtime: n.Set.Runtime, Absences: rounds, KernelAbsent: rounds, Lists: rounds}) {
+		n.collect(now)
+		return
+	}
+	n.lookForGC(at)
 }
 
 func (n *Node) lookForGC(at time.Duration) {
@@ -119,11 +127,7 @@ func (n *Node) collected(now time.Duration, w What, asked uint64) {
 	}
 	c.Rounds++
 	c.Kernel, c.Runtime, c.Tag = false, false, n.Steps+1
-	if c.Rounds < 2 {
-		n.lookForGC(now + time.Second)
-		return
-	}
-	n.collect(now)
+	n.collectOr(now, now+time.Second)
 }
 
 // unlisted says whether GC speaks of a row and does not name it. What was allocated since the caller made its list is not meant.
@@ -139,7 +143,7 @@ func (n *Node) collect(now time.Duration) {
 		if !n.unlisted(a) {
 			continue
 		}
-		if n.policy.Collect != nil && !n.policy.Collect(n.absentee(now, a)) {
+		if !n.policy.Collect(n.absentee(now, a)) {
 			n.note(Note{Point: GCRefused, Warn: true, Att: a.Att, Addr: a.IP, Text: "runtime or kernel know it"})
 			continue
 		}

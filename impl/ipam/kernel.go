@@ -19,7 +19,7 @@ func (n *Node) seenKernel(now time.Duration, in *Seen, whole bool, asked uint64)
 	n.trouble(troubleKernel, "")
 	o := in.Kernel
 	if o == nil {
-		o = &dataplane.Observation{} // Complete left out: nothing was said, so nothing is there
+		o = &dataplane.Observation{} // and yet the policy takes the answer for whole
 	}
 	if n.Phase == recovering {
 		n.Kernel = o
@@ -236,7 +236,7 @@ func (n *Node) unquarantine(now time.Duration, ix *dataplane.Index, asked uint64
 			a.Clean, a.Evidence = 0, "its pod's namespace lives behind "+l.Name
 			continue
 		}
-		if a.Clean++; n.policy.Cleared == nil || !n.policy.Cleared(a.Clean) {
+		if a.Clean++; !n.policy.Cleared(a.Clean) {
 			n.want(LookKernel, now+coolBatch)
 			continue
 		}
@@ -260,7 +260,7 @@ func (n *Node) coolDowns(now time.Duration, ix *dataplane.Index, asked uint64) {
 			continue
 		}
 		if a.Att == (Attachment{}) && a.Removed && a.Tag <= asked && n.rested(a) > now && n.Witness.Kernel {
-			if why, used := ix.Uses(a.IP); used && n.vetoed(why) {
+			if why, used := ix.Uses(a.IP); used && n.policy.Veto(why) {
 				n.quarantine(i, why) // nobody released it: no reason to wait
 				continue
 			}
@@ -280,7 +280,7 @@ func (n *Node) coolDowns(now time.Duration, ix *dataplane.Index, asked uint64) {
 // endCoolDown says whether address i has left the state.
 func (n *Node) endCoolDown(now time.Duration, i int32, ix *dataplane.Index) bool {
 	a := &n.Addrs[i]
-	if why, used := ix.Uses(a.IP); used && n.Witness.Kernel && n.vetoed(why) {
+	if why, used := ix.Uses(a.IP); used && n.Witness.Kernel && n.policy.Veto(why) {
 		n.note(Note{Point: AddressVetoed, Warn: true, Addr: a.IP, Text: why})
 		n.quarantine(i, why)
 		return true
@@ -302,8 +302,6 @@ func (n *Node) endCoolDown(now time.Duration, i int32, ix *dataplane.Index) bool
 	n.free(i)
 	return true
 }
-
-func (n *Node) vetoed(why string) bool { return n.policy.Veto != nil && n.policy.Veto(why) }
 
 // quarantine sets an address aside while there is evidence that something uses it.
 func (n *Node) quarantine(i int32, why string) {
@@ -327,10 +325,10 @@ func (n *Node) nextCool(now time.Duration) time.Duration {
 
 // repair puts back what somebody took away from living attachments and ENIs (rule H).
 func (n *Node) repair(now time.Duration, ix *dataplane.Index, asked uint64) {
-	if n.policy.Repair == nil || n.Phase != serving {
+	if n.Phase != serving {
 		return
 	}
-	if plan := dataplane.RepairHost(n.hostSpec(), ix); len(plan.Ops) > 0 && n.HostDone && !n.HostBusy {
+	if plan := n.policy.Repair(dataplane.RepairHost(n.hostSpec(), ix)); len(plan.Ops) > 0 && n.HostDone && !n.HostBusy {
 		n.note(Note{Point: DriftRepaired, Warn: true, Text: plan.Ops[0].Kind.String()})
 		n.applyHost(plan)
 	}
@@ -342,7 +340,7 @@ func (n *Node) repair(now time.Duration, ix *dataplane.Index, asked uint64) {
 		if a.State != Assigned || a.Op != noOp || a.Tag > asked || a.ENI < 0 {
 			continue
 		}
-		plan := n.policy.Repair(n.spec(int32(i)), ix)
+		plan := n.policy.Repair(dataplane.RepairPod(n.spec(int32(i)), ix))
 		if len(plan.Ops) == 0 {
 			continue
 		}

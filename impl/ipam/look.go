@@ -144,9 +144,6 @@ func (n *Node) whole(in *Seen) bool {
 			}
 		}
 	}
-	if n.policy.Complete == nil {
-		return true
-	}
 	return n.policy.Complete(a)
 }
 

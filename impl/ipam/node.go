@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"fmt"
 	"math"
 	"net/netip"
 	"time"
@@ -104,8 +105,11 @@ type state struct {
 	Troubles [troubles]string
 }
 
-// New is a Node before its Start.
-func New(p *Policy) *Node {
+// New is a Node before its Start. It refuses a policy that leaves a decision out.
+func New(p *Policy) (*Node, error) {
+	if err := p.valid(); err != nil {
+		return nil, fmt.Errorf("new node: %w", err)
+	}
 	n := &Node{policy: p, due: never}
 	n.index(0)
 	for i := range n.Looks {
@@ -113,7 +117,7 @@ func New(p *Policy) *Node {
 	}
 	n.RetryAt, n.CoolAt = never, never
 	n.Pool.At, n.Flows.At = never, never
-	return n
+	return n, nil
 }
 
 func (n *Node) index(size int) {

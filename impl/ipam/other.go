@@ -46,10 +46,7 @@ func (n *Node) asksWhose() bool {
 
 // ours asks the policy about an ENI that a source lists.
 func (n *Node) ours(now time.Duration, v *ENI, by What) bool {
-	if n.policy.Ours == nil {
-		return true
-	}
-	read := n.vouches(by)
+	read := n.policy.Vouch(by)
 	if n.Set.IMDSOnly && !read { // nobody says its tags
 		read = n.lasts(now, netip.Addr{}, v.ID)
 	}

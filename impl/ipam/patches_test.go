@@ -122,7 +122,7 @@ func TestARebootEndsWhatTheRecordsSpeakOf(t *testing.T) {
 	w.kernel.CloseNamespace(b.netns)
 	w.boxes = nil
 	w.flight, w.saves = nil, [2][]*ipam.Save{}
-	w.node = ipam.New(w.policy)
+	w.node = must[*ipam.Node](t)(ipam.New(w.policy))
 	w.contract.Reset()
 	w.step(ipam.Start{Boot: "another", Seed: 9, Daemon: self, Version: w.version, Wall: bootWall, Cluster: "c", Settings: w.set, Rows: rows, Rebooted: true})
 	w.live(2 * time.Second)

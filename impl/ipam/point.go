@@ -1,6 +1,6 @@
 package ipam
 
-// Point names a rare branch of the core. A Note carries it; scenarios say with `reaches` that they came there.
+// Point is a coverage point, a rare branch of the core. A Note carries it; scenarios say with `reaches` that they came there.
 type Point uint8
 
 const (

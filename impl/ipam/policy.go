@@ -1,76 +1,96 @@
 package ipam
 
 import (
+	"errors"
 	"time"
 
 	"github.com/enilab/enilab/impl/dataplane"
 )
 
-// Policy holds the decisions that outages got wrong, each a small pure function. A nil field is the rule left
-// out: what its comment calls naive is then what happens, and it is what somebody's daemon once did.
+// Policy holds the decisions that outages got wrong, each a small pure function of what is known. All are set: a daemon that decides one of
+// them otherwise has another function there (sim/mutants has what somebody's daemon once did).
 type Policy struct {
 	// Complete (rule A) says whether a source's answer may be read as "the rest does not exist".
-	// Naive: an error is an empty list (amazon-vpc-cni-k8s 1.5.3, seeds/000).
 	Complete func(Answer) bool
 	// Absent (rule A) says whether an ENI or address that stopped showing up is gone.
-	// Naive: IMDS not listing it once is proof.
 	Absent func(Absence) bool
-	// Ours (rule A) says whether an attached ENI is this node's to use, fill and give back. Naive: whatever is attached is.
+	// Ours (rule A) says whether an attached ENI is this node's to use, fill and give back.
 	Ours func(Claim) bool
-	// Stale (rule A) says whether EC2's own view may still list something that was given back that long ago. Naive: views show now.
+	// Stale (rule A) says whether EC2's own view may still list something that was given back that long ago.
 	Stale func(since time.Duration) bool
-	// Vouch (rule A) says whether a source that lists an address or ENI that the records do not have makes it the node's. Naive: what
-	// metadata lists is there.
+	// Vouch (rule A) says whether a source that lists an address or ENI that the records do not have makes it the node's.
 	Vouch func(What) bool
-	// Still (rule A) says whether an ENI on record is attached while metadata does not answer. Naive: it was.
-	Still func(linked bool) bool
+	// Still (rule A) says at which stage an ENI on record is while metadata does not answer: Attached, to be set up anew, or Ready, in
+	// service as it was. 0 is that it is not there.
+	Still func(linked bool) Stage
 	// Recall (rules A, B, E) merges what a new daemon can know about allocations, and says which sources may testify.
-	// Naive: the runtime's list alone, whatever it is.
-	Recall func(*Sources) ([]Row, Witnesses)
-	// Veto (rule B) says whether a use of an address forbids giving it away. Naive: nothing does.
+	Recall func(*Sources) Recollection
+	// Veto (rule B) says whether a use of an address forbids giving it away.
 	Veto func(evidence string) bool
-	// Cleared (rule B) says whether the evidence of a quarantine is gone, after so many whole observations in a row without it. Naive:
-	// never, what was once in use is for a person to free.
+	// Cleared (rule B) says whether the evidence of a quarantine is gone, after so many whole observations in a row without it.
 	Cleared func(looks int) bool
 	// Flowless (rule B) says whether conntrack holds nothing more of an address that has cooled; walked is that this daemon had its flows
-	// forgotten since it was released. Naive: flows end by themselves.
+	// forgotten since it was released.
 	Flowless func(walked bool) bool
-	// Drainable (rules A, B) says whether an ENI, or free addresses of it, may be given back. Naive: yes.
+	// Drainable (rules A, B) says whether an ENI, or free addresses of it, may be given back.
 	Drainable func(Evidence) bool
-	// Speaks (rule C) says whether this daemon serves a plugin of that version. Naive: only its own.
+	// Speaks (rule C) says whether this daemon serves a plugin of that version.
 	Speaks func(verb Verb, plugin, daemon int) bool
 	// Gone (rule D) says whether an allocation may be released although no DEL came.
-	// Naive: the API server does not list the pod (Terway, seeds/002).
 	Gone func(Absentee) bool
-	// CoolDown (rule D) is how long a released address rests. Naive: not at all.
+	// CoolDown (rule D) is how long a released address rests.
 	CoolDown func(Settings) time.Duration
-	// Forgotten (rule D) is how long addresses rest that were on the node's ENIs when a daemon started without records: each may have been
-	// released a moment before. Naive: not at all.
-	Forgotten func(Settings) time.Duration
-	// Match (rule E) says whether a DEL means that row. Naive: the pod's name is enough (Calico 1.5, seeds/003).
-	Match func(*Del, *Row) bool
-	// Unknown (rule F) is the answer to a DEL of something unknown; nil is success. Naive: an error (seeds/003).
+	// Forgotten (rule D) is how long addresses rest, from when releases are on record, that are on the node's ENIs and on no record: each
+	// may have been released a moment before. Seconded is that EC2's answer is not the only one to say that the address is there.
+	Forgotten func(s Settings, seconded bool) time.Duration
+	// Match (rule E) says whether a DEL means what that attachment of that pod has.
+	Match func(*Del, Attachment, Pod) bool
+	// Unknown (rule F) is the answer to a DEL of something unknown; nil is success.
 	Unknown func(Attachment) *Error
-	// Displace (rule G) says how the link of an older incarnation makes room. Naive: it is deleted.
+	// Displace (rule G) says how the link of an older incarnation makes room. Older is nil when no row knows that link.
 	Displace func(newer, older *Row) Displacement
-	// Repair (rule H) is what to put back into the kernel. Naive: nothing.
-	Repair func(want dataplane.PodSpec, ix *dataplane.Index) dataplane.Plan
-	// Intend (rule I) says whether an EC2 mutation needs a durable intent first. Naive: no.
+	// Repair (rule H) is how much is put back of what the host, an ENI or a pod lacks in the kernel.
+	Repair func(lacks dataplane.Plan) dataplane.Plan
+	// Intend (rule I) says whether an EC2 mutation needs a durable intent first.
 	Intend func(Action) bool
-	// Lost (rule I) says what to do about a mutation whose reply never came. Naive: take it for failed.
+	// Lost (rule I) says what to do about a mutation whose reply never came.
 	Lost func(Action) Doubt
-	// Sweep (rule I) says whether an available ENI is leaked. Naive: none is.
+	// Sweep (rule I) says whether an available ENI is leaked.
 	Sweep func(Leak) bool
-	// Collect (rule K) says whether GC may release an allocation that the caller did not list. Naive: at once.
+	// Collect (rule K) says whether GC may release an allocation that the caller did not list.
 	Collect func(Absentee) bool
-	// Demand (rule L) says how many addresses are missing or too many. Naive: all that the instance can carry.
+	// Demand (rule L) says how many addresses are missing or too many.
 	Demand func(Supply) Want
-	// Fits (rule L) says how many addresses need no further ENI, for there is that much room on one that is busy or under way. Naive:
-	// none, what is not in service is nothing.
+	// Fits (rule L) says how many addresses need no further ENI, for there is that much room on one that is busy or under way.
 	Fits func(room int) int
-	// Backoff (rule L) is the pause before try number n (from 1) of something EC2 refused; r is uniform in [0,1).
-	// Naive: none, and no pace either.
-	Backoff func(tries int, r float64) time.Duration
+	// Backoff (rule L) is the pause before try number n (from 1) of something EC2 refused.
+	Backoff func(tries int) Pause
+}
+
+// valid names a decision that nobody takes.
+func (p *Policy) valid() error {
+	if p == nil {
+		return errors.New("there is no policy")
+	}
+	for _, d := range []struct {
+		name  string
+		taken bool
+	}{
+		{"Complete", p.Complete != nil}, {"Absent", p.Absent != nil}, {"Ours", p.Ours != nil},
+		{"Stale", p.Stale != nil}, {"Vouch", p.Vouch != nil}, {"Still", p.Still != nil},
+		{"Recall", p.Recall != nil}, {"Veto", p.Veto != nil}, {"Cleared", p.Cleared != nil},
+		{"Flowless", p.Flowless != nil}, {"Drainable", p.Drainable != nil}, {"Speaks", p.Speaks != nil},
+		{"Gone", p.Gone != nil}, {"CoolDown", p.CoolDown != nil}, {"Forgotten", p.Forgotten != nil},
+		{"Match", p.Match != nil}, {"Unknown", p.Unknown != nil}, {"Displace", p.Displace != nil},
+		{"Repair", p.Repair != nil}, {"Intend", p.Intend != nil}, {"Lost", p.Lost != nil},
+		{"Sweep", p.Sweep != nil}, {"Collect", p.Collect != nil}, {"Demand", p.Demand != nil},
+		{"Fits", p.Fits != nil}, {"Backoff", p.Backoff != nil},
+	} {
+		if !d.taken {
+			return errors.New("the policy lacks " + d.name)
+		}
+	}
+	return nil
 }
 
 // Sound is the policy of production. Every line is a rule: without it, a scenario of this repository fails.
@@ -90,11 +110,11 @@ func Sound() *Policy {
 		Speaks:    neighbourVersions,
 		Gone:      runtimeAndKernelAgree,
 		CoolDown:  configuredCoolDown,
-		Forgotten: configuredCoolDown,
+		Forgotten: coolDownOrConsistency,
 		Match:     exactAttachment,
 		Unknown:   unknownIsDone,
 		Displace:  olderIsRenamed,
-		Repair:    dataplane.RepairPod,
+		Repair:    allThatLacks,
 		Intend:    everyMutation,
 		Lost:      lookOrRepeat,
 		Sweep:     provenLeak,
@@ -121,13 +141,17 @@ func wholeAnswer(a Answer) bool {
 
 // Absence is what is known of an ENI or address that stopped showing up.
 type Absence struct {
-	ByIMDS int  // consecutive views without it
-	ByEC2  int  // consecutive answers, asked by ID, without it
-	Linked bool // a link still has the ENI's MAC
-	Young  bool // it is in use for so short a time that EC2 may answer with what was before
+	ByIMDS  int  // consecutive views without it
+	ByEC2   int  // consecutive answers, asked by ID, without it; 0 while metadata alone has spoken
+	Lasting bool // EC2 is not asked (ENABLE_IMDS_ONLY_MODE), and metadata has been without it for longer than it may be behind
+	Linked  bool // a link still has the ENI's MAC
+	Young   bool // it is in use for so short a time that EC2 may answer with what was before
 }
 
-func twiceByEC2(a Absence) bool { return a.ByIMDS >= 1 && a.ByEC2 >= 2 && !a.Linked && !a.Young }
+// twiceByEC2: and where EC2 is not asked, by metadata for long.
+func twiceByEC2(a Absence) bool {
+	return (a.Lasting || a.ByIMDS >= 1 && a.ByEC2 >= 2) && !a.Linked && !a.Young
+}
 
 // Claim is what is known about whose an attached ENI is.
 type Claim struct {
@@ -161,7 +185,12 @@ func withinConsistency(since time.Duration) bool { return since < consistency }
 func byEC2(w What) bool { return w != LookIMDS }
 
 // linkIsThere: whatever has become of an ENI, its link is there as long as it is attached.
-func linkIsThere(linked bool) bool { return linked }
+func linkIsThere(linked bool) Stage {
+	if linked {
+		return Attached
+	}
+	return 0
+}
 
 // Evidence is what is known about the use of what is to be given back.
 type Evidence struct {
@@ -222,7 +251,15 @@ func onceWalked(walked bool) bool { return walked }
 
 func configuredCoolDown(s Settings) time.Duration { return s.CoolDown }
 
-func exactAttachment(d *Del, r *Row) bool { return d.Att == r.Att }
+// coolDownOrConsistency: what EC2 alone lists may be listed by a replica that is behind, and the record of giving it back be lost.
+func coolDownOrConsistency(s Settings, seconded bool) time.Duration {
+	if seconded {
+		return s.CoolDown
+	}
+	return max(s.CoolDown, consistency)
+}
+
+func exactAttachment(d *Del, att Attachment, _ Pod) bool { return d.Att == att }
 
 func unknownIsDone(Attachment) *Error { return nil }
 
@@ -235,6 +272,8 @@ const (
 )
 
 func olderIsRenamed(_, _ *Row) Displacement { return Rename }
+
+func allThatLacks(p dataplane.Plan) dataplane.Plan { return p }
 
 func everyMutation(Action) bool { return true }
 
@@ -347,15 +386,23 @@ func limitToPods(s Supply, more int) int {
 	return min(more, max(0, s.Settings.MaxPods-s.Assigned-s.Free-s.Coming))
 }
 
+// Pause is how a node holds back after a refusal of EC2's.
+type Pause struct {
+	Least  time.Duration // before the same is tried again
+	Jitter time.Duration // as much longer, by chance, at most
+	Gap    time.Duration // after a throttle: between any two of the node's mutations at least. It doubles with each further one
+}
+
 // Backoff bounds: EC2's mutating buckets refill 5 per second, shared by the account (EC2 API throttling guide).
 const (
 	firstPause = time.Second
 	lastPause  = 64 * time.Second
+	firstGap   = 500 * time.Millisecond
 )
 
 // exponentialJitter is the "full jitter" that the throttling guide asks for, with a floor of half.
-func exponentialJitter(tries int, r float64) time.Duration {
+func exponentialJitter(tries int) Pause {
 	pause := firstPause << min(max(tries-1, 0), 6)
 	pause = min(pause, lastPause)
-	return pause/2 + time.Duration(r*float64(pause))
+	return Pause{Least: pause / 2, Jitter: pause, Gap: firstGap}
 }

@@ -11,6 +11,42 @@ import (
 	"github.com/enilab/enilab/impl/dataplane"
 )
 
+// newborn is a Node under the sound policy.
+func newborn(t *testing.T) *Node {
+	t.Helper()
+	n, err := New(Sound())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestEveryDecisionIsTaken: neither a new Node nor a decoded one has a policy that leaves a decision out, and the error names it.
+func TestEveryDecisionIsTaken(t *testing.T) {
+	state, err := newborn(t).Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(t *testing.T, p *Policy, names string) {
+		t.Helper()
+		if _, err := New(p); err == nil || !strings.HasSuffix(err.Error(), names) {
+			t.Errorf("New: %v", err)
+		}
+		if _, err := Decode(state, p); err == nil || !strings.HasSuffix(err.Error(), names) {
+			t.Errorf("Decode: %v", err)
+		}
+	}
+	refused(t, nil, "no policy")
+	fields := reflect.TypeFor[Policy]()
+	for i := range fields.NumField() {
+		t.Run(fields.Field(i).Name, func(t *testing.T) {
+			p := Sound()
+			reflect.ValueOf(p).Elem().Field(i).SetZero()
+			refused(t, p, "lacks "+fields.Field(i).Name)
+		})
+	}
+}
+
 // Each table turns one fact of a decision at a time.
 
 func TestWholeAnswer(t *testing.T) {
@@ -42,6 +78,10 @@ func TestTwiceByEC2(t *testing.T) {
 		{"metadata still lists it", Absence{ByEC2: 2}, false},
 		{"EC2 once", Absence{ByIMDS: 9, ByEC2: 1}, false},
 		{"its link is there", Absence{ByIMDS: 1, ByEC2: 2, Linked: true}, false},
+		{"EC2 may answer with what was before", Absence{ByIMDS: 1, ByEC2: 2, Young: true}, false},
+		{"metadata alone", Absence{ByIMDS: 9}, false},
+		{"metadata alone, which EC2 is not asked about, for long", Absence{ByIMDS: 9, Lasting: true}, true},
+		{"the same, and its link is there", Absence{ByIMDS: 9, Lasting: true, Linked: true}, false},
 	} {
 		if got := twiceByEC2(c.in); got != c.want {
 			t.Errorf("%s: %t", c.name, got)
@@ -168,17 +208,17 @@ func TestRuntimeAndKernelAgreeTwice(t *testing.T) {
 }
 
 func TestExactAttachment(t *testing.T) {
-	r := Row{Att: Attachment{"aws-cni", "c1", "eth0"}, Pod: Pod{"default", "web-0", "u"}}
+	has, pod := Attachment{"aws-cni", "c1", "eth0"}, Pod{"default", "web-0", "u"}
 	for _, c := range []struct {
 		att  Attachment
 		want bool
 	}{
-		{r.Att, true},
+		{has, true},
 		{Attachment{"aws-cni", "c2", "eth0"}, false}, // the pod's next sandbox (seeds/003)
 		{Attachment{"aws-cni", "c1", "eth1"}, false},
 		{Attachment{"other", "c1", "eth0"}, false},
 	} {
-		if got := exactAttachment(&Del{Att: c.att, Pod: r.Pod}, &r); got != c.want {
+		if got := exactAttachment(&Del{Att: c.att, Pod: pod}, has, pod); got != c.want {
 			t.Errorf("%v: %t", c.att, got)
 		}
 	}
@@ -191,10 +231,21 @@ func TestSmallDecisions(t *testing.T) {
 	if got := configuredCoolDown(Settings{CoolDown: 7 * time.Second}); got != 7*time.Second {
 		t.Errorf("cool-down %v", got)
 	}
+	for cool, want := range map[time.Duration]time.Duration{time.Second: consistency, time.Hour: time.Hour} {
+		if got := coolDownOrConsistency(Settings{CoolDown: cool}, false); got != want {
+			t.Errorf("what EC2 alone lists rests for %v, expected %v", got, want)
+		}
+	}
+	if got := coolDownOrConsistency(Settings{CoolDown: time.Second}, true); got != time.Second {
+		t.Errorf("what another source lists as well rests for %v", got)
+	}
+	if linkIsThere(false) != 0 || linkIsThere(true) != Attached {
+		t.Error("an ENI on record is there if its link is")
+	}
 	if err := unknownIsDone(Attachment{}); err != nil {
 		t.Errorf("a DEL of something unknown failed: %v", err)
 	}
-	if olderIsRenamed(&Row{}, &Row{}) != Rename {
+	if olderIsRenamed(&Row{}, &Row{}) != Rename || olderIsRenamed(&Row{}, nil) != Rename {
 		t.Error("an older incarnation loses its link")
 	}
 	for a := CreateENI; a <= UnassignIPs; a++ {
@@ -287,8 +338,8 @@ func TestExponentialJitter(t *testing.T) {
 		{7, 32 * time.Second, 96 * time.Second},
 		{1000, 32 * time.Second, 96 * time.Second},
 	} {
-		if low, high := exponentialJitter(c.tries, 0), exponentialJitter(c.tries, 1); low != c.least || high != c.most {
-			t.Errorf("try %d: from %v to %v, expected %v to %v", c.tries, low, high, c.least, c.most)
+		if p := exponentialJitter(c.tries); p.Least != c.least || p.Least+p.Jitter != c.most || p.Gap != firstGap {
+			t.Errorf("try %d: %+v, expected %v to %v", c.tries, p, c.least, c.most)
 		}
 	}
 }
@@ -329,8 +380,8 @@ func TestUnionOfWitnesses(t *testing.T) {
 		{name: "the host's own address", links: []dataplane.Link{{Name: "eth0", Addresses: []netip.Prefix{netip.PrefixFrom(b, 24)}}}, boxes: []Sandbox{box}},
 	} {
 		o := dataplane.Observation{Links: c.links, Complete: true}
-		got, w := unionOfWitnesses(&Sources{Network: "aws-cni", Checkpoint: c.rows, Kernel: o.Index(), Sandboxes: c.boxes, Runtime: !c.partial})
-		if !slices.Equal(got, c.want) || w != (Witnesses{true, true}) {
+		got := unionOfWitnesses(&Sources{Network: "aws-cni", Checkpoint: c.rows, Kernel: o.Index(), Sandboxes: c.boxes, Runtime: !c.partial})
+		if !slices.Equal(got.Rows, c.want) || len(got.Refuted) > 0 || got.Witnesses != (Witnesses{true, true}) {
 			t.Errorf("%s:\n got %+v\nwant %+v", c.name, got, c.want)
 		}
 	}
@@ -353,7 +404,7 @@ func TestDeviceNumbers(t *testing.T) {
 		{4, []int{1, 2, 3}, 5, 1},
 		{0, nil, 1 << 62, 1},
 	} {
-		n := New(Sound())
+		n := newborn(t)
 		n.Inst.Limits.ENIs = c.limit
 		ix := n.newENI(eni{Stage: Created})
 		for _, d := range c.taken {
@@ -367,7 +418,7 @@ func TestDeviceNumbers(t *testing.T) {
 
 // TestPutAfterDrop: in one step a row goes and comes again; a Save that says both would lose it, for what is dropped is dropped last.
 func TestPutAfterDrop(t *testing.T) {
-	n := New(Sound())
+	n := newborn(t)
 	r := Row{Address: netip.MustParseAddr("10.0.0.1"), State: Cooling}
 	n.dropRow(RunStore, r.Key())
 	n.putRow(RunStore, r)
@@ -383,7 +434,7 @@ func TestPutAfterDrop(t *testing.T) {
 // TestCloneSharesNothing: the simulator forks a node at a crash, and each goes its own way. What a step only replaces may be shared.
 func TestCloneSharesNothing(t *testing.T) {
 	replaced := []string{"Listed", "Cloud"}
-	n := New(Sound())
+	n := newborn(t)
 	v := reflect.ValueOf(&n.state).Elem()
 	for i := range v.NumField() {
 		if f := v.Field(i); f.Kind() == reflect.Slice {
@@ -402,7 +453,7 @@ func TestCloneSharesNothing(t *testing.T) {
 // TestAStateOfNoNodeIsRefused: an address on an ENI that is not there would make the first step panic.
 func TestAStateOfNoNodeIsRefused(t *testing.T) {
 	for on, good := range map[int32]bool{-2: false, -1: true, 1: false} {
-		n := New(Sound())
+		n := newborn(t)
 		n.ENIs, n.Addrs = make([]eni, 1), []address{{IP: netip.MustParseAddr("10.0.0.1"), ENI: on, State: Cooling}}
 		n.Count[Cooling] = 1
 		if err := n.valid(); (err == nil) != good {
@@ -413,7 +464,7 @@ func TestAStateOfNoNodeIsRefused(t *testing.T) {
 
 // TestAnADDSaysWhatEC2Said: beside what it says of the node's addresses.
 func TestAnADDSaysWhatEC2Said(t *testing.T) {
-	n := New(Sound())
+	n := newborn(t)
 	n.Phase = serving
 	n.Troubles[troubleEC2] = "EC2 refuses AttachNetworkInterface: AttachmentLimitExceeded"
 	if text := n.noAddress(0, &Add{}); !strings.HasSuffix(text, n.Troubles[troubleEC2]) {

@@ -41,10 +41,7 @@ func (n *Node) pool(now time.Duration) {
 	}
 	n.unbar(now)
 	s := n.supply()
-	w := Want{More: s.Room}
-	if n.policy.Demand != nil {
-		w = n.policy.Demand(s)
-	}
+	w := n.policy.Demand(s)
 	more := min(w.More, s.Room)
 	n.Pool.Wanted = more > 0
 	n.tellBarred(w.More > more || n.Pool.Probe && (more > 0 || n.making()))
@@ -172,9 +169,7 @@ func (n *Node) grow(now time.Duration, more int, whole bool) {
 			if e.Doing == AssignIPs && e.Wait == idle && !e.Lost { // refused for now: its next try asks for what is wanted by then
 				e.Count = n.asked(e.Count + min(room, more))
 			}
-			if n.policy.Fits != nil {
-				more -= n.policy.Fits(room)
-			}
+			more -= n.policy.Fits(room)
 			continue
 		}
 		count := room
@@ -348,7 +343,7 @@ func (n *Node) idleENI(w Want) (int32, bool) {
 		if e.Stage != Ready || e.Wait != idle || e.Doing != 0 || e.Device == 0 || e.Prefixes > 0 || e.total() > w.Less { // pods of upstream may have addresses of its prefixes
 			continue
 		}
-		if n.policy.Drainable != nil && e.Has[Free] != e.total() {
+		if !n.policy.Drainable(Evidence{Uses: e.total() - e.Has[Free]}) { // by the books: nobody else is asked before the drain begins
 			continue
 		}
 		if !found || e.Device > n.ENIs[best].Device {
@@ -482,9 +477,8 @@ type pace struct {
 }
 
 const (
-	gapStep  = 250 * time.Millisecond
-	gapFirst = 500 * time.Millisecond
-	gapMost  = 30 * time.Second
+	gapStep = 250 * time.Millisecond
+	gapMost = 30 * time.Second
 	// perHour is far above what a node needs (an ENI's life takes six mutations) and far below what would hurt an account.
 	perHour = 600
 )
@@ -505,11 +499,8 @@ func (p *pace) spend(now time.Duration) {
 	p.At = now + p.Gap
 }
 
-func (p *pace) learn(c Class) {
-	switch c {
-	case Throttled:
-		p.Gap = min(max(2*p.Gap, gapFirst), gapMost)
-	case OK:
-		p.Gap = max(p.Gap-gapStep, 0)
-	}
-}
+// slow widens the gap when EC2 throttles: it begins with first, and doubles.
+func (p *pace) slow(first time.Duration) { p.Gap = min(max(2*p.Gap, first), gapMost) }
+
+// quicken narrows it when EC2 does not.
+func (p *pace) quicken() { p.Gap = max(p.Gap-gapStep, 0) }

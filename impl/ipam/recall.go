@@ -18,10 +18,17 @@ type Sources struct {
 // Witnesses are the sources whose word counts for the rest of this daemon's life.
 type Witnesses struct{ Kernel, Runtime bool }
 
+// Recollection is what a new daemon goes by.
+type Recollection struct {
+	Rows    []Row        // the allocations
+	Refuted []netip.Addr // their rows of the checkpoint are not believed, and dropped before Rows are taken
+	Witnesses
+}
+
 // unionOfWitnesses: an allocation that any of checkpoint, kernel and runtime knows is an allocation. The kernel's
 // alias carries the exact key and wins over a checkpoint that gives its address to another attachment, unless that
 // one lives too.
-func unionOfWitnesses(s *Sources) ([]Row, Witnesses) {
+func unionOfWitnesses(s *Sources) Recollection {
 	var rows []Row
 	at := map[netip.Addr]int{}
 	for _, r := range s.Checkpoint {
@@ -63,18 +70,7 @@ func unionOfWitnesses(s *Sources) ([]Row, Witnesses) {
 		at[b.Address] = len(rows)
 		rows = append(rows, row)
 	}
-	return rows, Witnesses{Kernel: true, Runtime: true}
-}
-
-// runtimeAlone is Recall left out.
-func runtimeAlone(s *Sources) ([]Row, Witnesses) {
-	var rows []Row
-	for i := range s.Sandboxes {
-		if b := &s.Sandboxes[i]; b.Address.IsValid() {
-			rows = append(rows, Row{Address: b.Address, State: Assigned, Pod: b.Pod, Att: Attachment{s.Network, b.ID, "eth0"}, SeenCRI: true})
-		}
-	}
-	return rows, Witnesses{}
+	return Recollection{Rows: rows, Witnesses: Witnesses{Kernel: true, Runtime: true}}
 }
 
 // ownMAC is the MAC that a link with our alias should have: the alias's function, unless the kernel says that another CNI made the link.

@@ -241,13 +241,6 @@ func (n *Node) waitsFor() string {
 	return what + ": " + why
 }
 
-func (n *Node) speaks(v Verb, plugin int) bool {
-	if n.policy.Speaks == nil {
-		return plugin == 0 || plugin == n.Version
-	}
-	return n.policy.Speaks(v, plugin, n.Version)
-}
-
 // refuseVersion answers a plugin that speaks another protocol.
 func (n *Node) refuseVersion(r Req, v Verb, att Attachment, plugin int) {
 	n.note(Note{Point: VersionRefused, Warn: true, Att: att})

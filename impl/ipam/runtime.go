@@ -141,12 +141,7 @@ func (n *Node) reap(now time.Duration, ix int32) {
 	if n.Phase != serving {
 		return
 	}
-	e := n.absentee(now, a)
-	gone := e.PodGone
-	if n.policy.Gone != nil {
-		gone = n.policy.Gone(e)
-	}
-	if !gone {
+	if !n.policy.Gone(n.absentee(now, a)) {
 		return
 	}
 	n.note(Note{Point: ReapedSandbox, Att: a.Att, Addr: a.IP})

@@ -211,20 +211,16 @@ func (n *Node) recall(now time.Duration, ix *dataplane.Index) {
 			s.Checkpoint = append(s.Checkpoint, n.Addrs[i].row())
 		}
 	}
-	recall := n.policy.Recall
-	if recall == nil {
-		recall = runtimeAlone
-		for i := range n.Addrs {
-			if n.Addrs[i].State != 0 {
-				n.forget(int32(i))
-			}
+	r := n.policy.Recall(&s)
+	n.Witness = r.Witnesses
+	for _, ip := range r.Refuted {
+		if i, known := n.byAddress[ip]; known {
+			n.forget(i)
 		}
-		n.Cooling = n.Cooling[:0]
 	}
-	var rows []Row
-	rows, n.Witness = recall(&s)
-	for i := range rows {
-		n.recalled(now, &rows[i], ix)
+	n.Cooling = slices.DeleteFunc(n.Cooling, func(i int32) bool { return n.Addrs[i].State != Cooling })
+	for i := range r.Rows {
+		n.recalled(now, &r.Rows[i], ix)
 	}
 }
 
@@ -304,7 +300,7 @@ func (n *Node) settleRecall(now time.Duration, ix *dataplane.Index) {
 		if a.State != Free {
 			continue
 		}
-		if why, used := ix.Uses(a.IP); used && n.vetoed(why) {
+		if why, used := ix.Uses(a.IP); used && n.policy.Veto(why) {
 			n.quarantine(int32(i), why)
 		}
 	}

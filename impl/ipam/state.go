@@ -46,6 +46,9 @@ func (n *Node) Encode() ([]byte, error) {
 
 // Decode is a Node as Encode wrote it, under that policy.
 func Decode(data []byte, p *Policy) (*Node, error) {
+	if err := p.valid(); err != nil {
+		return nil, fmt.Errorf("decode node: %w", err)
+	}
 	n := &Node{policy: p}
 	e := encoded{State: &n.state}
 	d := json.NewDecoder(bytes.NewReader(data))

@@ -148,7 +148,7 @@ func newWorld(t testing.TB, p *ipam.Policy) *world {
 	w.kernel.PlugPrimary(primaryMAC, netip.MustParsePrefix("10.0.0.4/24"), addr("10.0.0.1"))
 	w.enis = []cloudENI{{ENI: ipam.ENI{ID: "eni-0", MAC: primaryMAC, Subnet: "subnet-1", CIDR: subnet, Primary: addr("10.0.0.4"), Status: "in-use",
 		Attachment: "attach-0", Instance: instance, DOT: true}}}
-	w.node = ipam.New(p)
+	w.node = must[*ipam.Node](t)(ipam.New(p))
 	return w
 }
 
@@ -157,7 +157,7 @@ func (w *world) start() {
 	w.lives++
 	w.flight, w.saves, w.lastReq = nil, [2][]*ipam.Save{}, 0
 	clear(w.replies)
-	w.node = ipam.New(w.policy)
+	w.node = must[*ipam.Node](w.t)(ipam.New(w.policy))
 	w.contract.Reset()
 	w.contract.Slack = time.Second
 	w.step(ipam.Start{Boot: "b", Seed: w.lives, Daemon: self, Version: w.version, Wall: bootWall, Cluster: w.cluster, Settings: w.set, Rows: w.stored()})

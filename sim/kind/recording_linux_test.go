@@ -68,7 +68,10 @@ func TestFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	n := ipam.New(ipam.Sound())
+	n, err := ipam.New(ipam.Sound())
+	if err != nil {
+		t.Fatal(err)
+	}
 	rec, err := ipam.NewRecording(n, "sound")
 	if err != nil {
 		t.Fatal(err)

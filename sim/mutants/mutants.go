@@ -1,5 +1,5 @@
-// Package mutants holds the mistakes that scenarios prove themselves against: each is somebody's real daemon, or a line left
-// out of ours. A scenario says with `against` which invariant a mutant breaks first; a rule that no mutant can break is not
+// Package mutants holds the daemons that scenarios prove themselves against: each is somebody's real one, or ours with a line left
+// out. A scenario says with `against` which invariant a mutant breaks first; a rule that no mutant can break is not
 // tested.
 //
 // A mutant is one of four kinds: policy (one field of ipam.Policy), wrap (rewrites the inputs or effects around a Node),
@@ -43,13 +43,13 @@ const (
 	RefuseOtherVersions
 )
 
-// Mutant is one mistake. Exactly the part that Kind names is set, and a Policy too where a part of the shell only does harm to a daemon
+// Mutant is a daemon that leaves one rule out. Exactly the part that Kind names is set, and a Policy too where a part of the shell only does harm to a daemon
 // that does not expect it. The functions keep no state: a world with a mutant can be
 // forked.
 type Mutant struct {
 	Name string
 	Kind Kind
-	Rule string // the rule of the design that it leaves out
+	Rule string // the rule that it leaves out (docs/architecture.md)
 	Doc  string
 
 	Policy  func(*ipam.Policy)
@@ -81,95 +81,6 @@ func Names() []string {
 		out = append(out, m.Name)
 	}
 	return out
-}
-
-func policies() []Mutant {
-	p := func(name, rule, doc string, f func(*ipam.Policy)) Mutant {
-		return Mutant{Name: name, Kind: Policy, Rule: rule, Doc: doc, Policy: f}
-	}
-	return []Mutant{
-		p("unanswered-is-empty", "A", "a source that answers with an error, or with another runtime's list, has nothing",
-			func(p *ipam.Policy) { p.Complete = nil }),
-		p("metadata-absence-is-proof", "A", "an ENI or address that instance metadata does not list is gone",
-			func(p *ipam.Policy) { p.Absent = nil }),
-		p("all-attached-is-ours", "A", "an ENI that is attached to the node is the node's, whoever attached it, and whatever for",
-			func(p *ipam.Policy) { p.Ours = nil }),
-		p("views-show-now", "A", "what EC2 lists is there, also what was given back a second ago",
-			func(p *ipam.Policy) { p.Stale = nil }),
-		p("metadata-is-believed", "A", "what metadata lists is there, once it is two minutes since it was given back (amazon-vpc-cni-k8s #1967)",
-			func(p *ipam.Policy) { p.Vouch = nil }),
-		p("recorded-eni-is-there", "A", "an ENI on record is in service while metadata does not answer, whether or not the kernel has its link",
-			func(p *ipam.Policy) { p.Still = nil }),
-		p("recover-from-runtime-only", "A", "a new daemon believes the runtime's list alone; an unreachable runtime has no sandboxes (amazon-vpc-cni-k8s 1.5.3)",
-			func(p *ipam.Policy) { p.Recall = nil }),
-		p("drain-without-proof", "A", "an ENI is given back because the warm target says so",
-			func(p *ipam.Policy) { p.Drainable = nil }),
-		p("no-kernel-veto", "B", "a cool-down's end frees an address, whatever the kernel shows",
-			func(p *ipam.Policy) { p.Veto = nil }),
-		p("quarantine-for-ever", "B", "an address that was set aside stays so, until a person says that it is free",
-			func(p *ipam.Policy) { p.Cleared = nil }),
-		p("flows-end-by-themselves", "B", "conntrack is not made to forget the flows of a released address: its next holder gets what they bring",
-			func(p *ipam.Policy) { p.Flowless = nil }),
-		p("own-version-only", "C", "the daemon serves no plugin but its own version's",
-			func(p *ipam.Policy) { p.Speaks = nil }),
-		p("free-what-has-no-pod", "D", "an address whose pod is gone from the API server is free (Terway)",
-			func(p *ipam.Policy) { p.Gone = nil }),
-		p("no-cool-down", "D", "a released address may be given away at once",
-			func(p *ipam.Policy) { p.CoolDown = nil }),
-		p("forgotten-is-free", "D", "a daemon without records takes what nobody uses for free: what was released a second ago too",
-			forgottenIsFree),
-		p("release-by-pod-name", "E", "a DEL releases whatever the pod's name has (Calico CNI 1.5.0)",
-			func(p *ipam.Policy) { p.Match = nil }),
-		p("unknown-del-fails", "F", "a DEL of something unknown is an error, for ever (Calico CNI 1.5.0)",
-			func(p *ipam.Policy) { p.Unknown = nil }),
-		p("newest-evicts", "G", "a new sandbox of a pod's name deletes the older one's link",
-			func(p *ipam.Policy) { p.Displace = nil }),
-		p("no-repair", "H", "what somebody else removes from the kernel stays away",
-			func(p *ipam.Policy) { p.Repair = nil }),
-		p("no-intents", "I", "EC2 is called before anything is durable",
-			func(p *ipam.Policy) { p.Intend = nil }),
-		p("lost-is-failed", "I", "a reply that never came means that nothing happened",
-			func(p *ipam.Policy) { p.Lost = nil }),
-		p("no-sweep", "I", "leaked ENIs are left alone",
-			func(p *ipam.Policy) { p.Sweep = nil }),
-		p("sweeps-the-living", "I", "an ENI that was attached to nothing for half an hour is leaked, whoever it was made for",
-			func(p *ipam.Policy) {
-				proven := p.Sweep
-				p.Sweep = func(l ipam.Leak) bool {
-					l.Gone = 2
-					return proven(l)
-				}
-			}),
-		p("sweeps-a-neighbours", "I", "the leaked ENI of a node of any cluster, in any VPC, is swept",
-			func(p *ipam.Policy) {
-				proven := p.Sweep
-				p.Sweep = func(l ipam.Leak) bool {
-					l.Near = true
-					return proven(l)
-				}
-			}),
-		p("gc-trusts-its-list", "K", "GC releases what it is not told of, whoever uses it",
-			func(p *ipam.Policy) { p.Collect = nil }),
-		p("all-you-can-carry", "L", "a node takes all addresses that its type can carry",
-			func(p *ipam.Policy) { p.Demand = nil }),
-		p("never-gives-back", "L", "what a node needed once it keeps: nobody else in the subnet gets it",
-			neverGivesBack),
-		p("room-under-way-is-none", "L", "an ENI that is being made carries what it was made for, and the next pod needs another",
-			func(p *ipam.Policy) { p.Fits = nil }),
-		p("no-backoff", "L", "what EC2 throttles is asked again at once",
-			func(p *ipam.Policy) { p.Backoff = nil }),
-	}
-}
-
-func forgottenIsFree(p *ipam.Policy) { p.Forgotten = nil }
-
-func neverGivesBack(p *ipam.Policy) {
-	targets := p.Demand
-	p.Demand = func(s ipam.Supply) ipam.Want {
-		w := targets(s)
-		w.Less = 0
-		return w
-	}
 }
 
 func wraps() []Mutant {

@@ -41,7 +41,7 @@ func (w *World) startDaemon(n *node) {
 		return
 	}
 	n.life++
-	n.core = ipam.New(w.policy)
+	n.core = w.unborn.Clone()
 	n.tickAt = never
 	n.run = slices.DeleteFunc(n.run, func(r request) bool { return r.op == 0 })
 	if n.self == "" || n.starts > 0 {

@@ -51,7 +51,7 @@ type Workload struct {
 // World is a cluster in virtual time: one heap, N nodes, pure models. It is a value that can be forked.
 type World struct {
 	cfg    Config
-	policy *ipam.Policy
+	unborn *ipam.Node // what every daemon's core begins as
 	now    time.Duration
 	epoch  time.Duration // t=0 of the scenario
 	seq    uint64
@@ -170,9 +170,13 @@ func New(cfg Config) (*World, error) {
 	w := &World{cfg: cfg, cloud: ec2.New(cloud, cfg.Seed), kube: kube.New(cfg.Seed + 1), byInst: map[ec2.InstanceID]int32{}, lastNode: map[netip.Addr]int32{},
 		audit: judge.New(judge.Config{Nodes: cfg.Nodes, Budget: cfg.Budget}), nodes: make([]*node, 1, cfg.Nodes+1),
 		hash: 14695981039346656037, rng: cfg.Seed ^ 0x5851f42d4c957f2d, cloudAt: never}
-	w.policy = ipam.Sound()
+	policy := ipam.Sound()
 	if m := cfg.Mutant; m != nil && m.Policy != nil {
-		m.Policy(w.policy)
+		m.Policy(policy)
+	}
+	var err error
+	if w.unborn, err = ipam.New(policy); err != nil {
+		return nil, err
 	}
 	for i := 1; i <= cfg.Nodes; i++ {
 		if err := w.addNode(i); err != nil {

@@ -1,0 +1,199 @@
+package mutants
+
+import (
+	"time"
+
+	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/impl/ipam"
+)
+
+func policies() []Mutant {
+	p := func(name, rule, doc string, f func(*ipam.Policy)) Mutant {
+		return Mutant{Name: name, Kind: Policy, Rule: rule, Doc: doc, Policy: f}
+	}
+	return []Mutant{
+		p("unanswered-is-empty", "A", "a source that answers with an error, or with another runtime's list, has nothing",
+			func(p *ipam.Policy) { p.Complete = believeAnyAnswer }),
+		p("metadata-absence-is-proof", "A", "an ENI or address that instance metadata does not list is gone",
+			func(p *ipam.Policy) { p.Absent = believeAnyAbsence }),
+		p("all-attached-is-ours", "A", "an ENI that is attached to the node is the node's, whoever attached it, and whatever for",
+			func(p *ipam.Policy) { p.Ours = allAttached }),
+		p("views-show-now", "A", "what EC2 lists is there, also what was given back a second ago",
+			func(p *ipam.Policy) { p.Stale = viewsShowNow }),
+		p("metadata-is-believed", "A", "what metadata lists is there, once it is two minutes since it was given back (amazon-vpc-cni-k8s #1967)",
+			func(p *ipam.Policy) { p.Vouch = believeAnySource }),
+		p("recorded-eni-is-there", "A", "an ENI on record is in service while metadata does not answer, whether or not the kernel has its link",
+			func(p *ipam.Policy) { p.Still = asRecorded }),
+		p("recover-from-runtime-only", "A", "a new daemon believes the runtime's list alone; an unreachable runtime has no sandboxes (amazon-vpc-cni-k8s 1.5.3)",
+			func(p *ipam.Policy) { p.Recall = runtimeAlone }),
+		p("drain-without-proof", "A", "an ENI is given back because the warm target says so",
+			func(p *ipam.Policy) { p.Drainable = needsNoProof }),
+		p("no-kernel-veto", "B", "a cool-down's end frees an address, whatever the kernel shows",
+			func(p *ipam.Policy) { p.Veto = noUse }),
+		p("quarantine-for-ever", "B", "an address that was set aside stays so, until a person says that it is free",
+			func(p *ipam.Policy) { p.Cleared = neverCleared }),
+		p("flows-end-by-themselves", "B", "conntrack is not made to forget the flows of a released address: its next holder gets what they bring",
+			func(p *ipam.Policy) { p.Flowless = flowsEnd }),
+		p("own-version-only", "C", "the daemon serves no plugin but its own version's",
+			func(p *ipam.Policy) { p.Speaks = ownVersion }),
+		p("free-what-has-no-pod", "D", "an address whose pod is gone from the API server is free (Terway)",
+			func(p *ipam.Policy) { p.Gone = podIsGone }),
+		p("no-cool-down", "D", "a released address may be given away at once",
+			func(p *ipam.Policy) { p.CoolDown = noCoolDown }),
+		p("forgotten-is-free", "D", "a daemon without records takes what nobody uses for free: what was released a second ago too",
+			forgottenIsFree),
+		p("release-by-pod-name", "E", "a DEL releases whatever the pod's name has (Calico CNI 1.5.0)",
+			func(p *ipam.Policy) { p.Match = samePodName }),
+		p("unknown-del-fails", "F", "a DEL of something unknown is an error, for ever (Calico CNI 1.5.0)",
+			func(p *ipam.Policy) { p.Unknown = unknownFails }),
+		p("newest-evicts", "G", "a new sandbox of a pod's name deletes the older one's link",
+			func(p *ipam.Policy) { p.Displace = olderIsEvicted }),
+		p("no-repair", "H", "what somebody else removes from the kernel stays away",
+			func(p *ipam.Policy) { p.Repair = nothing }),
+		p("no-intents", "I", "EC2 is called before anything is durable",
+			func(p *ipam.Policy) { p.Intend = noMutation }),
+		p("lost-is-failed", "I", "a reply that never came means that nothing happened",
+			func(p *ipam.Policy) { p.Lost = failed }),
+		p("no-sweep", "I", "leaked ENIs are left alone",
+			func(p *ipam.Policy) { p.Sweep = noLeak }),
+		p("sweeps-the-living", "I", "an ENI that was attached to nothing for half an hour is leaked, whoever it was made for",
+			sweepsTheLiving),
+		p("sweeps-a-neighbours", "I", "the leaked ENI of a node of any cluster, in any VPC, is swept",
+			sweepsNeighbours),
+		p("gc-trusts-its-list", "K", "GC releases what it is not told of, whoever uses it",
+			func(p *ipam.Policy) { p.Collect = unlistedIsGone }),
+		p("all-you-can-carry", "L", "a node takes all addresses that its type can carry",
+			func(p *ipam.Policy) { p.Demand = allRoom }),
+		p("never-gives-back", "L", "what a node needed once it keeps: nobody else in the subnet gets it",
+			neverGivesBack),
+		p("room-under-way-is-none", "L", "an ENI that is being made carries what it was made for, and the next pod needs another",
+			func(p *ipam.Policy) { p.Fits = noRoom }),
+		p("no-backoff", "L", "what EC2 throttles is asked again at once",
+			func(p *ipam.Policy) { p.Backoff = atOnce }),
+	}
+}
+
+// believeAnyAnswer reads an error as an empty list (amazon-vpc-cni-k8s 1.5.3, seeds/000).
+func believeAnyAnswer(ipam.Answer) bool { return true }
+
+// believeAnyAbsence takes what metadata has not listed once for gone.
+func believeAnyAbsence(ipam.Absence) bool { return true }
+
+// allAttached asks for no tags: whatever is attached is the node's.
+func allAttached(ipam.Claim) bool { return true }
+
+// viewsShowNow does not know that EC2's replicas are behind.
+func viewsShowNow(time.Duration) bool { return false }
+
+// believeAnySource takes what metadata lists for the node's (amazon-vpc-cni-k8s #1967).
+func believeAnySource(ipam.What) bool { return true }
+
+// asRecorded does not look for the link of an ENI on record.
+func asRecorded(bool) ipam.Stage { return ipam.Ready }
+
+// runtimeAlone asks the runtime, whichever it is and however it answers, and drops what the checkpoint has (amazon-vpc-cni-k8s 1.5.3,
+// seeds/000).
+func runtimeAlone(s *ipam.Sources) ipam.Recollection {
+	var r ipam.Recollection
+	for i := range s.Checkpoint {
+		r.Refuted = append(r.Refuted, s.Checkpoint[i].Address)
+	}
+	for i := range s.Sandboxes {
+		if b := &s.Sandboxes[i]; b.Address.IsValid() {
+			att := ipam.Attachment{Network: s.Network, ContainerID: b.ID, IfName: "eth0"}
+			r.Rows = append(r.Rows, ipam.Row{Address: b.Address, State: ipam.Assigned, Pod: b.Pod, Att: att, SeenCRI: true})
+		}
+	}
+	return r
+}
+
+// needsNoProof gives back whatever is too much.
+func needsNoProof(ipam.Evidence) bool { return true }
+
+// noUse lets nothing that the kernel shows keep an address.
+func noUse(string) bool { return false }
+
+// neverCleared leaves what was once in use for a person to free.
+func neverCleared(int) bool { return false }
+
+// flowsEnd leaves conntrack alone.
+func flowsEnd(bool) bool { return true }
+
+// ownVersion refuses the plugin of yesterday, and that of tomorrow.
+func ownVersion(_ ipam.Verb, plugin, daemon int) bool { return plugin == 0 || plugin == daemon }
+
+// podIsGone takes the API server's list for proof (Terway, seeds/002).
+func podIsGone(a ipam.Absentee) bool { return a.PodGone }
+
+// noCoolDown gives a released address to the next pod.
+func noCoolDown(ipam.Settings) time.Duration { return 0 }
+
+// forgottenIsFree gives it also when the record of its release is lost.
+func forgottenIsFree(p *ipam.Policy) {
+	p.Forgotten = func(ipam.Settings, bool) time.Duration { return 0 }
+}
+
+// samePodName releases what the pod's name has, which may be its next sandbox's (Calico CNI 1.5.0, seeds/003).
+func samePodName(d *ipam.Del, _ ipam.Attachment, pod ipam.Pod) bool {
+	return pod.Namespace == d.Pod.Namespace && pod.Name == d.Pod.Name
+}
+
+// unknownFails keeps the runtime from ever ending the sandbox (Calico CNI 1.5.0, seeds/003).
+func unknownFails(att ipam.Attachment) *ipam.Error {
+	return &ipam.Error{Code: ipam.CodeIO, Text: "cni del " + att.String() + ": resource does not exist"}
+}
+
+// olderIsEvicted deletes the link of a sandbox that may live, as upstream does (driver.go:427).
+func olderIsEvicted(_, _ *ipam.Row) ipam.Displacement { return ipam.Evict }
+
+// nothing is put back.
+func nothing(dataplane.Plan) dataplane.Plan { return dataplane.Plan{} }
+
+// noMutation is durable before it is asked for.
+func noMutation(ipam.Action) bool { return false }
+
+// failed takes a lost reply for a refusal.
+func failed(ipam.Action) ipam.Doubt { return ipam.Forget }
+
+// noLeak is ever found.
+func noLeak(ipam.Leak) bool { return false }
+
+// sweepsTheLiving does not ask whether the instance that an ENI was made for lives.
+func sweepsTheLiving(p *ipam.Policy) {
+	proven := p.Sweep
+	p.Sweep = func(l ipam.Leak) bool {
+		l.Gone = 2
+		return proven(l)
+	}
+}
+
+// sweepsNeighbours does not ask for which cluster.
+func sweepsNeighbours(p *ipam.Policy) {
+	proven := p.Sweep
+	p.Sweep = func(l ipam.Leak) bool {
+		l.Near = true
+		return proven(l)
+	}
+}
+
+// unlistedIsGone asks neither kernel nor runtime.
+func unlistedIsGone(ipam.Absentee) bool { return true }
+
+// allRoom is asked for at once.
+func allRoom(s ipam.Supply) ipam.Want { return ipam.Want{More: s.Room} }
+
+// neverGivesBack keeps what was needed once.
+func neverGivesBack(p *ipam.Policy) {
+	targets := p.Demand
+	p.Demand = func(s ipam.Supply) ipam.Want {
+		w := targets(s)
+		w.Less = 0
+		return w
+	}
+}
+
+// noRoom is on an ENI that is not in service.
+func noRoom(int) int { return 0 }
+
+// atOnce tries again, and throttles slow nothing down.
+func atOnce(int) ipam.Pause { return ipam.Pause{} }
