@@ -8,6 +8,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/scn"
 )
 
@@ -180,7 +181,7 @@ func (c *Cloud) attach(a *sim.Act, _ int) sim.Strike {
 	}
 	switch kind := a.Text("kind"); kind {
 	case "no_manage":
-		s.Tags = []ec2.Tag{{Key: TagNoManage, Value: "true"}}
+		s.Tags = []ec2.Tag{{Key: judge.TagNoManage, Value: "true"}}
 	case "untagged":
 	case "efa-only":
 		s.Secondaries, s.Prefixes = 0, 0
@@ -220,10 +221,10 @@ func (c *Cloud) leak(a *sim.Act, _ int) sim.Strike {
 		subnet = subnets[i].ID
 	}
 	const gone = "i-0123456789abcdef0"
-	s := ec2.StrangerENI{Subnet: subnet, Description: "aws-K8S-" + gone, Secondaries: a.Int("addresses"), Tags: []ec2.Tag{{Key: TagOwner, Value: gone},
-		{Key: TagCreated, Value: "2019-01-02T03:04:05Z"}}}
+	s := ec2.StrangerENI{Subnet: subnet, Description: "aws-K8S-" + gone, Secondaries: a.Int("addresses"), Tags: []ec2.Tag{{Key: judge.TagOwner, Value: gone},
+		{Key: judge.TagCreated, Value: "2019-01-02T03:04:05Z"}}}
 	if cluster != "" {
-		s.Tags = append(s.Tags, ec2.Tag{Key: TagCluster, Value: cluster})
+		s.Tags = append(s.Tags, ec2.Tag{Key: judge.TagCluster, Value: cluster})
 	}
 	if _, ok := c.Model.StrangerCreate(c.Now, s); !ok {
 		return sim.Miss("EC2 refuses to make an ENI")

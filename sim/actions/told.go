@@ -1,7 +1,6 @@
 package actions
 
 import (
-	"net/netip"
 	"strconv"
 	"strings"
 
@@ -85,11 +84,6 @@ func NoPod(name string, known bool) sim.Strike {
 		return sim.Miss("pod %s is on no node", name)
 	}
 	return sim.Miss("there is no pod %s", name)
-}
-
-// SetAside is an address that is withheld for good, as a leak.
-func SetAside(a netip.Addr) string {
-	return "address " + a.String() + " is quarantined, and nothing uses it"
 }
 
 // Sprung is a trap that a daemon's request has met.

@@ -44,7 +44,8 @@ type Auditor struct {
 	calls  int64
 	calm   time.Duration // when the faults ended; 0: they have not
 	seen   record
-	nodes  []*node // by number; 0 takes what names no node
+	nodes  []*node            // by number; 0 takes what names no node
+	last   map[netip.Addr]int // the node on which an address was configured last (I1)
 	mine   *owner
 }
 
@@ -88,6 +89,7 @@ func (a *Auditor) Clone() *Auditor {
 	b := *a
 	b.seen = a.seen.clone()
 	b.nodes = slices.Clone(a.nodes)
+	b.last = maps.Clone(a.last)
 	a.mine, b.mine = new(owner), new(owner)
 	return &b
 }

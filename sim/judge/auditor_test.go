@@ -95,13 +95,13 @@ func TestCloneIsIndependent(t *testing.T) {
 	}
 }
 
-// The auditor is pure and knows the node's types and plans alone.
+// The auditor is pure, and knows a node, its plans and EC2's model alone.
 func TestImports(t *testing.T) {
 	files, err := os.ReadDir(".")
 	if err != nil {
 		t.Fatal(err)
 	}
-	allowed := []string{"fmt", "maps", "math", "net/netip", "slices", "strconv", "strings", "time", "github.com/enilab/enilab/impl/dataplane", "github.com/enilab/enilab/impl/ipam"}
+	allowed := []string{"fmt", "maps", "math", "net/netip", "slices", "strconv", "strings", "time", "github.com/enilab/enilab/fakes/ec2", "github.com/enilab/enilab/impl/dataplane", "github.com/enilab/enilab/impl/ipam"}
 	for _, f := range files {
 		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") {
 			continue

@@ -1,6 +1,6 @@
 // Package judge judges a world by the fifteen invariants of the catalogue. It never looks by itself: the world that sees
 // an event says so, at the instant at which it happened. Nothing here decides anything for a node, and nothing here
-// knows how a node decides: of impl/ipam it uses the types alone.
+// knows how a node decides: of impl/ipam it uses the types, and reads a Node, and of fakes/ec2 it reads the model.
 //
 // An invariant is judged in one of three ways.
 //
@@ -31,6 +31,17 @@
 // No snapshot means not judged, never held. A Snapshot without a View, or of a node whose daemon is down, is not judged by I11
 // and I12; one whose Limits are unknown not by I11. An edge that a world cannot see is an invariant that it cannot judge,
 // and it has to say so.
+//
+// # Sources
+//
+// What is judged comes from three sources:
+//
+//   - residue (residue.go): a node's kernel, what of it belongs to nobody;
+//   - EC2's truth (truth.go, whose.go): what its model did, whose an ENI is, orphans;
+//   - books (books.go): what the daemon believes and what it answered. Without them I3, I11, I12, I13 and I15 are not judged, and neither is
+//     residue yet: which addresses nobody has is read in the books.
+//
+// Package witness gets the books of a daemon that is a process out of its recording.
 //
 // # What is tolerated
 //

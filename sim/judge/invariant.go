@@ -53,7 +53,7 @@ type Invariant struct {
 	ID     ID
 	Phrase string // what a scenario quotes, exactly
 	When   When
-	Rule   string        // the design's rules that it guards, as "A D"; "2" is the effect contract
+	Rule   string        // the rules of docs/architecture.md that it guards, as "A D"; "2" is the effect contract
 	Doc    string        // a sentence or two for people
 	Bound  time.Duration // Repaired: the default bound
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/enilab/enilab/fakes/ec2"
 	ec2server "github.com/enilab/enilab/fakes/ec2/server"
 	imdsserver "github.com/enilab/enilab/fakes/imds/server"
-	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/vpc"
 )
 
@@ -114,7 +114,7 @@ func (c *Cluster) happened(e *ec2.Event) {
 
 func (c *Cluster) assignAll(id ec2.ENIID) {
 	e, ok := c.cloud.ENI(id)
-	if !ok || !actions.Here(c.cloud, &e) {
+	if !ok || !judge.Here(c.cloud, &e) {
 		return
 	}
 	for _, a := range append([]netip.Addr{e.Primary}, e.Secondaries...) {

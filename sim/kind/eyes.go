@@ -1,9 +1,10 @@
 package kind
 
 import (
-	"github.com/enilab/enilab/sim/actions"
 	"net/netip"
 	"time"
+
+	"github.com/enilab/enilab/sim/actions"
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
@@ -14,7 +15,6 @@ import (
 type eyes struct{ w *World }
 
 func (e eyes) Now() time.Duration                            { return e.w.c.Now() }
-func (e eyes) Name(node int32) string                        { return e.w.members[node].name() }
 func (e eyes) Ran(*witness.Life, *ipam.Apply, *ipam.Applied) {}
 
 func (e eyes) Held(node int32, a netip.Addr) (count int) {

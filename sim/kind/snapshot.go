@@ -78,7 +78,7 @@ func (w *World) snapshot(m *member, f func(*judge.Snapshot, *collection)) bool {
 			continue
 		}
 		c := &judge.Snapshot{Node: int(m.no), Settings: m.set, Cloud: k.enis, CloudFree: k.cloudFree, Pods: k.pods, PendingDELs: k.pending}
-		m.life.Fill(c, &ipam.View{})
+		c.Books(m.life.Core(), &ipam.View{})
 		f(c, k)
 		w.mu.Unlock()
 		w.events.Add(1)
@@ -91,7 +91,7 @@ func (w *World) snapshot(m *member, f func(*judge.Snapshot, *collection)) bool {
 func (w *World) collect(m *member, set ipam.Settings) (*collection, bool) {
 	k := &collection{}
 	w.c.Cloud(func(_ time.Duration, cloud *ec2.Cloud) {
-		k.enis = witness.ENIs(cloud, m.node.Instance, &set)
+		k.enis = judge.AppendENIs(nil, judge.Whose{Model: cloud, Node: m.node.Instance, LeavesUntagged: set.LeaveUntagged})
 		k.cloudFree = cloud.FreeAddresses(cloud.Subnets()[0].ID)
 	})
 	var err error
@@ -304,7 +304,7 @@ func (w *World) leaks(m *member) ([]string, error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return m.life.Leaks(stray, &o), nil
+	return witness.Residue(stray, &o).Leaks(m.life.Core()), nil
 }
 
 // settleCloud looks for ENIs that belong to nobody (I5).

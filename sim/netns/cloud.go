@@ -9,6 +9,7 @@ import (
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/fakes/kube"
 	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/vpc"
 )
 
@@ -94,7 +95,7 @@ func (w *World) cloudEvent(e *ec2.Event) {
 // assignAll routes an ENI's addresses to it.
 func (w *World) assignAll(id ec2.ENIID) {
 	e, ok := w.cloud.ENI(id)
-	if !ok || !actions.Here(w.cloud, &e) {
+	if !ok || !judge.Here(w.cloud, &e) {
 		return
 	}
 	for _, a := range addressesOf(&e) {

@@ -66,8 +66,6 @@ var _ witness.Eyes = eyes{}
 
 func (e eyes) Now() time.Duration { return e.w.now() }
 
-func (e eyes) Name(node int32) string { return e.w.nodes[node].name() }
-
 // Ran: the model's kernel runs it too.
 func (e eyes) Ran(l *witness.Life, a *ipam.Apply, done *ipam.Applied) {
 	e.w.mirrored(e.w.nodes[l.Number()], a, done)

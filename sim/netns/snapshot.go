@@ -68,8 +68,9 @@ func (w *World) judge() {
 
 // collect is a snapshot of a node that is at rest.
 func (w *World) collect(n *instance) *judge.Snapshot {
-	c := &judge.Snapshot{Node: int(n.no), Settings: n.set, Cloud: witness.ENIs(w.cloud, n.inst, &n.set)}
-	n.witness().Fill(c, &w.view)
+	c := &judge.Snapshot{Node: int(n.no), Settings: n.set}
+	c.Cloud = judge.AppendENIs(nil, judge.Whose{Model: w.cloud, Node: n.inst, LeavesUntagged: n.set.LeaveUntagged})
+	c.Books(n.witness().Core(), &w.view)
 	c.PendingDELs = w.intents(n)
 	w.pods(n, c)
 	return c
@@ -187,7 +188,7 @@ func (w *World) rest(n *instance) string {
 // leaks are what belongs to nobody on a node.
 func (w *World) leaks(n *instance) []string {
 	if n.life == nil {
-		return n.witness().Leaks(nil, nil)
+		return nil
 	}
 	live := map[uint64]bool{}
 	for t := range n.cri.Sandboxes() {
@@ -203,7 +204,7 @@ func (w *World) leaks(n *instance) []string {
 	}
 	o, err := n.box.Observe()
 	w.fail(err)
-	return n.witness().Leaks(stray, &o)
+	return witness.Residue(stray, &o).Leaks(n.witness().Core())
 }
 
 // settleCloud looks for ENIs that belong to nobody (I5).

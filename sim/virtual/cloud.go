@@ -13,6 +13,7 @@ import (
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/mutants"
 )
 
@@ -36,9 +37,9 @@ func (w *World) startCall(n *node, c *ipam.Call) {
 	case ipam.CreateENI:
 		f.req.Subnet, f.req.ClientToken, f.req.SecondaryCount = ec2.SubnetID(c.Subnet), c.Token, c.Count
 		f.req.Description = "aws-K8S-" + c.Owner
-		f.req.Tags = []ec2.Tag{{Key: actions.TagOwner, Value: c.Owner}, {Key: actions.TagCreated, Value: time.Unix(c.Created, 0).UTC().Format(time.RFC3339)}}
+		f.req.Tags = []ec2.Tag{{Key: judge.TagOwner, Value: c.Owner}, {Key: judge.TagCreated, Value: time.Unix(c.Created, 0).UTC().Format(time.RFC3339)}}
 		if c.Cluster != "" {
-			f.req.Tags = append(f.req.Tags, ec2.Tag{Key: actions.TagCluster, Value: c.Cluster})
+			f.req.Tags = append(f.req.Tags, ec2.Tag{Key: judge.TagCluster, Value: c.Cluster})
 		}
 	case ipam.AttachENI:
 		f.req.Instance, f.req.DeviceIndex = n.inst, c.Device
@@ -67,8 +68,7 @@ func (w *World) send(n *node, f *inFlight) {
 // serve is the instant at which EC2 executes a request.
 func (w *World) serve(e *event) {
 	f, n := e.data.(*inFlight), w.nodes[e.node]
-	what, of := w.whose(n).Mutates(&f.req)
-	w.touched(n, what, of)
+	w.audit.Requested(w.now, int(n.no), w.whose(n), &f.req)
 	r := w.cloud.Serve(w.now, &f.req)
 	w.audit.EC2Call(w.now, int(n.no))
 	w.mixString(r.Code)
@@ -132,7 +132,7 @@ func (w *World) askWhoLives(n *node, f *inFlight, r *ec2.Response) bool {
 // near says whether an ENI is in the VPC of who asks, as EC2's answer about instances has it, and of the cluster.
 func (w *World) near(f *inFlight, r *ec2.Response, e *ec2.ENI) bool {
 	self := slices.IndexFunc(r.Instances, func(i ec2.Instance) bool { return i.ID == f.req.Caller })
-	return r.Code == "" && !r.Lost && self >= 0 && r.Instances[self].VPC == e.VPC && actions.TagOf(e, actions.TagCluster) == w.cfg.Cluster
+	return r.Code == "" && !r.Lost && self >= 0 && r.Instances[self].VPC == e.VPC && judge.TagOf(e, judge.TagCluster) == w.cfg.Cluster
 }
 
 // gone says whether EC2's answer about instances has no living one with that ID. One that lacks who asks is not believed.
@@ -182,13 +182,13 @@ func (w *World) eni(e *ec2.ENI) ipam.ENI {
 		Addresses: e.Secondaries, Status: e.Status.String(), Attachment: e.Attachment, Instance: string(e.Instance), DOT: e.DeleteOnTermination, Kind: e.Kind.String(), Prefixes: len(e.Prefixes)}
 	for _, t := range e.Tags {
 		switch t.Key {
-		case actions.TagOwner:
+		case judge.TagOwner:
 			out.Owner = t.Value
-		case actions.TagCreated:
+		case judge.TagCreated:
 			if at, err := time.Parse(time.RFC3339, t.Value); err == nil {
 				out.Created = at.Unix()
 			}
-		case actions.TagNoManage:
+		case judge.TagNoManage:
 			out.NoManage = t.Value
 		}
 	}
@@ -238,9 +238,9 @@ func (w *World) startLook(n *node, l *ipam.Look) {
 		return
 	case ipam.LookLeaked:
 		f := &inFlight{id: l.ID, what: l.What, req: ec2.Request{Action: ec2.DescribeNetworkInterfaces, Caller: n.inst, FilterStatus: "available",
-			FilterTagKey: actions.TagCluster, FilterTagValue: w.cfg.Cluster}}
+			FilterTagKey: judge.TagCluster, FilterTagValue: w.cfg.Cluster}}
 		if w.cfg.Cluster == "" {
-			f.req.FilterTagKey = actions.TagOwner
+			f.req.FilterTagKey = judge.TagOwner
 		}
 		w.send(n, f)
 		return
@@ -378,6 +378,7 @@ func (w *World) cloudEvent(e *ec2.Event) {
 	}
 	n := w.nodes[no]
 	n.dirty, n.moved = true, true
+	w.audit.Happened(w.now, int(no), w.cloud, e, n.livePod)
 	switch e.Kind {
 	case ec2.LinkPlugged:
 		n.kern.Plug(e.MAC)
@@ -385,10 +386,6 @@ func (w *World) cloudEvent(e *ec2.Event) {
 	case ec2.LinkUnplugged:
 		n.kern.Unplug(e.MAC)
 		w.hint(n)
-	case ec2.ENIDetachStarted:
-		w.judgeDetach(n, e)
-	case ec2.AddressUnassigned:
-		w.judgeUnassign(n, e)
 	case ec2.InstanceTerminated:
 		w.terminated(n)
 	}
@@ -401,26 +398,8 @@ func (w *World) hint(n *node) {
 	}
 }
 
-func (w *World) judgeDetach(n *node, e *ec2.Event) {
-	v, ok := w.cloud.ENI(e.ENI)
-	if !ok {
-		return
-	}
-	live, example := 0, ""
-	for _, a := range v.Secondaries {
-		if name := n.livePod(a); name != "" {
-			live++
-			example = name
-		}
-	}
-	w.audit.ENIFreed(w.now, int(n.no), string(e.ENI), e.By == n.inst, live, example)
-	for _, a := range v.Secondaries {
-		w.audit.AddressUnassigned(w.now, int(n.no), a, false, "")
-	}
-}
-
-func (w *World) whose(n *node) actions.Whose {
-	return actions.Whose{Model: w.cloud, Node: n.inst, Cluster: w.cfg.Cluster, LeavesUntagged: n.set.LeaveUntagged}
+func (w *World) whose(n *node) judge.Whose {
+	return judge.Whose{Model: w.cloud, Node: n.inst, Cluster: w.cfg.Cluster, LeavesUntagged: n.set.LeaveUntagged}
 }
 
 // touched is an edge at which I14 is judged.
@@ -428,10 +407,6 @@ func (w *World) touched(n *node, what string, eni ec2.ENIID) {
 	if eni != "" {
 		w.audit.Touched(w.now, int(n.no), what, string(eni), w.whose(n).NotOurs(eni))
 	}
-}
-
-func (w *World) judgeUnassign(n *node, e *ec2.Event) {
-	w.audit.AddressUnassigned(w.now, int(n.no), e.Address, e.By == n.inst, n.livePod(e.Address))
 }
 
 // livePod names a pod whose containers run and whose namespace has the address; "" is none.

@@ -9,7 +9,7 @@ import (
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/judge"
 )
 
 // addTimeout is the plugin's own patience with the daemon.
@@ -187,25 +187,23 @@ func gcTold(r *ipam.Reply) string {
 	return "GC has succeeded"
 }
 
+// verbs are the daemon's names of what a runtime calls a plugin for.
+var verbs = map[cri.Verb]ipam.Verb{cri.ADD: ipam.VerbAdd, cri.DEL: ipam.VerbDel, cri.CHECK: ipam.VerbCheck}
+
 // judgeReply is the edge at which I2, I6 and I7 are judged.
 func (w *World) judgeReply(n *node, q *request, r *ipam.Reply) {
-	switch {
-	case q.verb == cri.ADD && r.Err == nil:
-		used := ""
-		if n.kern.Holders(r.Address) > 1 {
-			used = "another namespace"
+	asked := judge.Asked{Verb: verbs[q.verb], Att: q.att, Address: q.addr, Intent: q.file != 0}
+	used := func(a netip.Addr) string {
+		if n.kern.Holders(a) > 1 {
+			return "another namespace"
 		}
-		w.audit.Given(w.now, int(n.no), r.Att, r.Address, used)
-		if on, of, ok := w.cloud.OwnerOf(r.Address); ok && of == n.inst {
-			w.touched(n, actions.Gives, on)
-		}
-	case q.verb == cri.DEL && r.Err == nil:
-		w.audit.DelResult(w.now, int(n.no), q.att, true, "")
-		if q.addr.IsValid() {
-			w.audit.Released(w.now, int(n.no), q.att, q.addr)
-		}
-	case q.verb == cri.DEL && q.file == 0: // an intent has been answered; that it waits on disk is what a snapshot shows
-		w.audit.DelResult(w.now, int(n.no), q.att, false, r.Err.Text)
+		return ""
+	}
+	if !w.audit.Answered(w.now, int(n.no), &asked, r, used) {
+		return
+	}
+	if on, of, ok := w.cloud.OwnerOf(r.Address); ok && of == n.inst {
+		w.touched(n, judge.Gives, on)
 	}
 }
 
@@ -252,15 +250,13 @@ func (w *World) stale(n *node, e *event) {
 }
 
 // holders counts the live namespaces that have an address that was just configured on a node: there, and on the node that had it before.
-func (w *World) holders(n *node, a netip.Addr) (count int, otherwise string) {
-	count, otherwise = n.kern.Holders(a), "the same node"
-	if last := w.lastNode[a]; last != 0 && last != n.no && !w.nodes[last].gone {
-		if elsewhere := w.nodes[last].kern.Holders(a); elsewhere > 0 {
-			count, otherwise = count+elsewhere, "node-"+strconv.Itoa(int(last))
+func (w *World) holders(n *node, a netip.Addr) judge.Holding {
+	return w.audit.Holders(int(n.no), a, func(node int) int {
+		if w.nodes[node].gone {
+			return 0
 		}
-	}
-	w.lastNode[a] = n.no
-	return count, otherwise
+		return w.nodes[node].kern.Holders(a)
+	})
 }
 
 // runPlan applies the first ops of a plan and judges what that did (I1).
@@ -268,25 +264,18 @@ func (w *World) runPlan(n *node, a *ipam.Apply, ops int) (int, *dataplane.Error)
 	done, err := n.kern.Apply(a.Plan, 0, ops)
 	n.dirty = true
 	if a.Lane.Kind == ipam.ENILane {
-		w.touched(n, actions.Configures, ec2.ENIID(a.Lane.ENI))
+		w.touched(n, judge.Configures, ec2.ENIID(a.Lane.ENI))
 	}
 	if a.Lane.Kind != ipam.PodLane {
 		return done, err
 	}
-	for i := range a.Plan.Ops[:done] {
-		switch op := &a.Plan.Ops[i]; op.Kind {
-		case dataplane.PodAddress:
-			holders, otherwise := w.holders(n, op.Addr)
-			if n.kern.HasFlow(op.Addr) && holders <= 1 { // somebody's who has it no more
-				w.audit.Inherited(w.now, int(n.no), a.Lane.Att, op.Addr)
-			}
-			n.kern.OpenFlow(op.Addr) // what a pod does first
-			w.audit.Configured(w.now, int(n.no), op.Addr, a.Lane.Att, holders, otherwise)
-		case dataplane.DeleteVeth:
-			if network, id, ifName, addr, ok := dataplane.ParseAlias(op.Alias); ok {
-				w.audit.Released(w.now, int(n.no), ipam.Attachment{Network: network, ContainerID: id, IfName: ifName}, addr)
-			}
+	w.audit.Ran(w.now, int(n.no), a.Lane.Att, a.Plan.Ops[:done], func(addr netip.Addr) judge.Holding {
+		h := w.holders(n, addr)
+		if n.kern.HasFlow(addr) && h.Count <= 1 { // somebody's who has it no more
+			w.audit.Inherited(w.now, int(n.no), a.Lane.Att, addr)
 		}
-	}
+		n.kern.OpenFlow(addr) // what a pod does first
+		return h
+	})
 	return done, err
 }

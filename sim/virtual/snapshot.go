@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/fakes/cri"
-	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
@@ -48,20 +47,9 @@ func (w *World) judge() {
 // collect is a consistent snapshot: nothing moves in virtual time while it is made.
 func (w *World) collect(n *node) *judge.Snapshot {
 	c := &w.snapshot
-	*c = judge.Snapshot{Node: int(n.no), Up: n.core != nil, Rows: c.Rows[:0], Cloud: c.Cloud[:0], Pods: c.Pods[:0], Settings: n.set}
-	if n.core != nil {
-		n.core.View(&w.view)
-		c.View, c.Limits = &w.view, w.view.Limits
-		n.core.Rows(func(r ipam.Row) {
-			if r.State == ipam.Assigned {
-				c.Rows = append(c.Rows, r)
-			}
-		})
-	}
-	for _, id := range w.cloud.AttachedENIs(n.inst) {
-		e, _ := w.cloud.ENI(id)
-		c.Cloud = append(c.Cloud, judge.CloudENI{ID: string(id), Attached: true, NotOurs: w.whose(n).NotOurs(id) != "", Prefixes: len(e.Prefixes), Primary: e.Primary, Secondaries: e.Secondaries})
-	}
+	*c = judge.Snapshot{Node: int(n.no), Rows: c.Rows[:0], Cloud: c.Cloud[:0], Pods: c.Pods[:0], Settings: n.set}
+	c.Books(n.core, &w.view)
+	c.Cloud = judge.AppendENIs(c.Cloud, w.whose(n))
 	c.PendingDELs = len(n.intents)
 	w.retrace(n)
 	for t := range n.cri.Sandboxes() {
@@ -136,39 +124,22 @@ func (w *World) isGone(node int) bool { return node > 0 && node < len(w.nodes) &
 
 // leaks are what belongs to nobody on a node.
 func (w *World) leaks(n *node) []string {
-	var out []string
-	if n.core == nil {
-		return nil
-	}
 	live := map[uint64]bool{}
 	for t := range n.cri.Sandboxes() {
 		live[t.Netns] = true
 	}
+	r := judge.Residue{Left: n.kern.Leftovers, Used: n.kern.Uses}
 	n.kern.LiveAddresses(func(inode uint64, a netip.Addr) {
 		if !live[inode] {
-			out = append(out, "address "+a.String()+" is configured in a namespace that no sandbox has")
+			r.Stray = append(r.Stray, a)
 		}
 	})
-	n.core.Rows(func(r ipam.Row) {
-		if what, left := n.kern.Leftovers(r.Address); left && r.State == ipam.Free {
-			out = append(out, what+" for "+r.Address.String())
-		}
-		if r.State == ipam.Quarantined && !n.kern.Uses(r.Address) {
-			out = append(out, actions.SetAside(r.Address))
-		}
-	})
-	return out
+	return r.Leaks(n.core)
 }
 
 // settleCloud looks for ENIs that belong to nobody (I5). An ENI made in the last minutes may still be on its way.
 func (w *World) settleCloud() {
-	var leaks []string
-	for _, e := range w.cloud.AllENIs() {
-		if e.Status == ec2.Available && actions.Made(w.cloud, w.cfg.Cluster, &e) && !w.known(string(e.ID)) {
-			leaks = append(leaks, "ENI "+string(e.ID)+" is available and nobody will delete it")
-		}
-	}
-	if len(leaks) > 0 {
+	if leaks := judge.Orphans(w.cloud, w.cfg.Cluster, w.known); len(leaks) > 0 {
 		w.audit.Settle(w.now, &judge.Snapshot{Leaks: leaks})
 	}
 }

@@ -59,22 +59,21 @@ type World struct {
 	popped uint64
 	hash   uint64
 
-	cloud    *ec2.Cloud
-	kube     *kube.Cluster
-	nodes    []*node // 1-based: nodes[0] is nil
-	byInst   map[ec2.InstanceID]int32
-	lastNode map[netip.Addr]int32 // where an address was configured last (I1)
-	audit    *judge.Auditor
-	marks    [256]uint64
-	base     []ec2.Count // the ledger at t=0
-	cloudAt  time.Duration
-	armed    []deathTrap
-	acts     actions.Log
-	rng      uint64
-	story    timeline.Timeline
-	told     time.Duration // when a fleet's figures were told last
-	files    int           // DEL intents written so far: their names
-	tap      *tap
+	cloud   *ec2.Cloud
+	kube    *kube.Cluster
+	nodes   []*node // 1-based: nodes[0] is nil
+	byInst  map[ec2.InstanceID]int32
+	audit   *judge.Auditor
+	marks   [256]uint64
+	base    []ec2.Count // the ledger at t=0
+	cloudAt time.Duration
+	armed   []deathTrap
+	acts    actions.Log
+	rng     uint64
+	story   timeline.Timeline
+	told    time.Duration // when a fleet's figures were told last
+	files   int           // DEL intents written so far: their names
+	tap     *tap
 
 	view     ipam.View
 	snapshot judge.Snapshot
@@ -167,7 +166,7 @@ func New(cfg Config) (*World, error) {
 	if err := cloud.Validate(); err != nil {
 		return nil, err
 	}
-	w := &World{cfg: cfg, cloud: ec2.New(cloud, cfg.Seed), kube: kube.New(cfg.Seed + 1), byInst: map[ec2.InstanceID]int32{}, lastNode: map[netip.Addr]int32{},
+	w := &World{cfg: cfg, cloud: ec2.New(cloud, cfg.Seed), kube: kube.New(cfg.Seed + 1), byInst: map[ec2.InstanceID]int32{},
 		audit: judge.New(judge.Config{Nodes: cfg.Nodes, Budget: cfg.Budget}), nodes: make([]*node, 1, cfg.Nodes+1),
 		hash: 14695981039346656037, rng: cfg.Seed ^ 0x5851f42d4c957f2d, cloudAt: never}
 	policy := ipam.Sound()
@@ -289,7 +288,7 @@ func (w *World) unready() string {
 // Clone forks the world: neither copy influences the other.
 func (w *World) Clone() *World {
 	c := *w
-	c.heap, c.lastNode = slices.Clone(w.heap), maps.Clone(w.lastNode)
+	c.heap = slices.Clone(w.heap)
 	c.cloud, c.kube, c.audit = w.cloud.Clone(), w.kube.Clone(), w.audit.Clone()
 	c.nodes = make([]*node, len(w.nodes))
 	for i, n := range w.nodes {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
 )
 
@@ -19,7 +18,7 @@ func (w *Witness) Served(m *ec2.Cloud, node int32, q *ec2.Request, r *ec2.Respon
 	}
 	if q.ENI == "" && q.Attachment != "" { // a story is about ENIs
 		named := *q
-		named.ENI = actions.ENIOf(m, q.Attachment)
+		named.ENI = judge.ENIOf(m, q.Attachment)
 		q = &named
 	}
 	w.Story.Call(w.Now(), node, q, r)
@@ -30,10 +29,7 @@ func (w *Witness) Served(m *ec2.Cloud, node int32, q *ec2.Request, r *ec2.Respon
 
 // Asked is a request of a node that EC2 is about to execute: I14 is judged.
 func (w *Witness) Asked(m *ec2.Cloud, node int32, q *ec2.Request) {
-	whose := actions.Whose{Model: m, Node: q.Caller, Cluster: w.Cluster, LeavesUntagged: w.leaves[node]}
-	if what, id := whose.Mutates(q); id != "" {
-		w.Audit.Touched(w.Eyes.Now(), int(node), what, string(id), whose.NotOurs(id))
-	}
+	w.Audit.Requested(w.Eyes.Now(), int(node), judge.Whose{Model: m, Node: q.Caller, Cluster: w.Cluster, LeavesUntagged: w.leaves[node]}, q)
 }
 
 // theirs is an attached ENI that is not the node's, or would not be with MANAGE_UNTAGGED_ENI=false. It is noted when it is attached: plans and
@@ -45,9 +41,9 @@ type theirs struct {
 }
 
 func (w *Witness) attach(m *ec2.Cloud, e *ec2.Event) {
-	t := theirs{why: actions.Whose{Model: m, Node: e.Instance}.NotOurs(e.ENI)}
+	t := theirs{why: judge.Whose{Model: m, Node: e.Instance}.NotOurs(e.ENI)}
 	if t.why == "" {
-		t.why = actions.Whose{Model: m, Node: e.Instance, LeavesUntagged: true}.NotOurs(e.ENI)
+		t.why = judge.Whose{Model: m, Node: e.Instance, LeavesUntagged: true}.NotOurs(e.ENI)
 		t.untagged = true
 	}
 	if t.why == "" {
@@ -80,51 +76,24 @@ func (w *Witness) touched(node int32, what string, id ec2.ENIID) {
 func (w *Witness) given(node int32, a netip.Addr) {
 	for id, t := range w.theirs { // a set: the order does not show, an address is on one ENI
 		if slices.Contains(t.addresses, a) {
-			w.touched(node, actions.Gives, id)
+			w.touched(node, judge.Gives, id)
 		}
 	}
 }
 
 // Happened is something that happened at EC2 to a node: I4 is judged. live names a live pod of the node that has an address, "" is none.
 func (w *Witness) Happened(m *ec2.Cloud, node int32, e *ec2.Event, live func(netip.Addr) string) {
-	now, ours := w.Eyes.Now(), e.By == e.Instance
 	switch e.Kind {
 	case ec2.ENIAttached:
 		w.attach(m, e)
-	case ec2.AddressUnassigned:
-		w.Audit.AddressUnassigned(now, int(node), e.Address, ours, live(e.Address))
 	case ec2.ENIDetachStarted:
 		delete(w.theirs, e.ENI)
-		v, ok := m.ENI(e.ENI)
-		if !ok {
-			return
-		}
-		pods, example := 0, ""
-		for _, a := range v.Secondaries {
-			if name := live(a); name != "" {
-				pods, example = pods+1, name
-			}
-		}
-		w.Audit.ENIFreed(now, int(node), string(e.ENI), ours, pods, example)
-		for _, a := range v.Secondaries {
-			w.Audit.AddressUnassigned(now, int(node), a, false, "")
-		}
 	}
+	w.Audit.Happened(w.Eyes.Now(), int(node), m, e, live)
 }
 
-// ENIs are an instance's, for a snapshot, under these settings.
-func ENIs(m *ec2.Cloud, i ec2.InstanceID, set *ipam.Settings) (out []judge.CloudENI) {
-	whose := actions.Whose{Model: m, Node: i, LeavesUntagged: set.LeaveUntagged}
-	for _, id := range m.AttachedENIs(i) {
-		e, _ := m.ENI(id)
-		out = append(out, judge.CloudENI{ID: string(id), Attached: true, NotOurs: whose.NotOurs(id) != "", Prefixes: len(e.Prefixes), Primary: e.Primary, Secondaries: e.Secondaries})
-	}
-	return out
-}
-
-// Orphans are the cluster's ENIs that are attached to nothing and that none of these daemons knows: nobody will delete them (I5). A nil Life is a
-// node without a daemon.
-func (w *Witness) Orphans(m *ec2.Cloud, lives []*Life) (out []string) {
+// Orphans are the cluster's ENIs that nobody will delete (I5). A nil Life is a node without a daemon.
+func (w *Witness) Orphans(m *ec2.Cloud, lives []*Life) []string {
 	known := map[string]bool{}
 	for _, l := range lives {
 		if l == nil {
@@ -135,10 +104,5 @@ func (w *Witness) Orphans(m *ec2.Cloud, lives []*Life) (out []string) {
 			known[v.ENIs[i].ID] = true
 		}
 	}
-	for _, e := range m.AllENIs() {
-		if e.Status == ec2.Available && actions.Made(m, w.Cluster, &e) && !known[string(e.ID)] {
-			out = append(out, "ENI "+string(e.ID)+" is available and nobody will delete it")
-		}
-	}
-	return out
+	return judge.Orphans(m, w.Cluster, func(id string) bool { return known[id] })
 }

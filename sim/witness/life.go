@@ -7,9 +7,8 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
-	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/judge"
 )
 
 // Life is one daemon as its recording shows it: a second Node, stepped with the same inputs.
@@ -19,23 +18,9 @@ type Life struct {
 	player  *ipam.Player
 	steps   uint64
 	plans   map[ipam.ID]*ipam.Apply
-	reqs    map[ipam.Req]request
-	holders map[netip.Addr]holding // when it was configured last
+	reqs    map[ipam.Req]judge.Asked
+	holders map[netip.Addr]judge.Holding // when it was configured last
 	stopped bool
-}
-
-// holding is how many live namespaces have an address, and where the other one is.
-type holding struct {
-	count     int
-	otherwise string
-}
-
-// request is something that a plugin, or a file that one left, asks the daemon.
-type request struct {
-	verb   ipam.Verb
-	att    ipam.Attachment
-	addr   netip.Addr // DEL: the address the attachment had
-	intent bool       // DEL: read from disk
 }
 
 // Open begins a life with the first line of its recording.
@@ -44,7 +29,7 @@ func (w *Witness) Open(node int32, header []byte) (*Life, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Life{w: w, node: node, player: p, plans: map[ipam.ID]*ipam.Apply{}, reqs: map[ipam.Req]request{}, holders: map[netip.Addr]holding{}}
+	l := &Life{w: w, node: node, player: p, plans: map[ipam.ID]*ipam.Apply{}, reqs: map[ipam.Req]judge.Asked{}, holders: map[netip.Addr]judge.Holding{}}
 	p.Before = l.before
 	w.Audit.Started(w.Eyes.Now(), int(node))
 	w.Story.Started(w.Now(), node)
@@ -126,11 +111,11 @@ func (l *Life) before(at time.Duration, in ipam.Input) {
 	case ipam.Stop:
 		l.stopped = true
 	case ipam.Add:
-		l.reqs[in.Req] = request{verb: ipam.VerbAdd, att: in.Att}
+		l.reqs[in.Req] = judge.Asked{Verb: ipam.VerbAdd, Att: in.Att}
 	case ipam.Del:
-		r := request{verb: ipam.VerbDel, att: in.Att, intent: in.Intent}
+		r := judge.Asked{Verb: ipam.VerbDel, Att: in.Att, Intent: in.Intent}
 		if row, ok := l.Node().Find(in.Att); ok {
-			r.addr = row.Address
+			r.Address = row.Address
 		}
 		l.reqs[in.Req] = r
 	}
@@ -143,24 +128,19 @@ func (l *Life) replied(at time.Duration, r *ipam.Reply) {
 	delete(l.reqs, r.Req)
 	w.Story.Refused(at-w.epoch, l.node, r)
 	if w.begun && w.Book != nil {
-		w.Book.Reply(at, l.node, r, q.addr.IsValid())
+		w.Book.Reply(at, l.node, r, q.Address.IsValid())
 	}
-	switch {
-	case !known:
-	case q.verb == ipam.VerbAdd && r.Err == nil:
-		used := ""
-		if h := l.holders[r.Address]; h.count > 1 {
-			used = "another namespace, on " + h.otherwise
+	if !known {
+		return
+	}
+	used := func(a netip.Addr) string {
+		if h := l.holders[a]; h.Count > 1 {
+			return "another namespace, on " + h.Otherwise
 		}
-		w.Audit.Given(at, no, r.Att, r.Address, used)
+		return ""
+	}
+	if w.Audit.Answered(at, no, &q, r, used) {
 		w.given(l.node, r.Address)
-	case q.verb == ipam.VerbDel && r.Err == nil:
-		w.Audit.DelResult(at, no, q.att, true, "")
-		if q.addr.IsValid() {
-			w.Audit.Released(at, no, q.att, q.addr)
-		}
-	case q.verb == ipam.VerbDel && !q.intent: // an intent has been answered; that it waits on disk is what a snapshot shows
-		w.Audit.DelResult(at, no, q.att, false, r.Err.Text)
 	}
 }
 
@@ -174,36 +154,15 @@ func (l *Life) applied(done *ipam.Applied) {
 	delete(l.plans, done.ID)
 	w.Eyes.Ran(l, a, done)
 	if a.Lane.Kind == ipam.ENILane {
-		w.touched(l.node, actions.Configures, ec2.ENIID(a.Lane.ENI))
+		w.touched(l.node, judge.Configures, ec2.ENIID(a.Lane.ENI))
 	}
 	if a.Lane.Kind != ipam.PodLane {
 		return
 	}
-	for i := range a.Plan.Ops[:min(done.Done, len(a.Plan.Ops))] {
-		switch op := &a.Plan.Ops[i]; op.Kind {
-		case dataplane.PodAddress:
-			h := w.held(l.node, op.Addr)
-			l.holders[op.Addr] = h
-			w.Audit.Configured(w.Eyes.Now(), int(l.node), op.Addr, a.Lane.Att, h.count, h.otherwise)
-		case dataplane.DeleteVeth:
-			if network, id, ifName, addr, ok := dataplane.ParseAlias(op.Alias); ok {
-				w.Audit.Released(w.Eyes.Now(), int(l.node), ipam.Attachment{Network: network, ContainerID: id, IfName: ifName}, addr)
-			}
-		}
+	held := func(addr netip.Addr) judge.Holding {
+		h := w.Audit.Holders(int(l.node), addr, func(node int) int { return w.Eyes.Held(int32(node), addr) })
+		l.holders[addr] = h
+		return h
 	}
-}
-
-// held counts the live namespaces that have an address: on a node, and on the one that had it before.
-func (w *Witness) held(node int32, a netip.Addr) holding {
-	h := holding{w.Eyes.Held(node, a), "the same node"}
-	if last, ok := w.last[a]; ok && last != node {
-		if elsewhere := w.Eyes.Held(last, a); elsewhere > 0 {
-			h.count, h.otherwise = h.count+elsewhere, w.Eyes.Name(last)
-		}
-	}
-	if w.last == nil {
-		w.last = map[netip.Addr]int32{}
-	}
-	w.last[a] = node
-	return h
+	w.Audit.Ran(w.Eyes.Now(), int(l.node), a.Lane.Att, a.Plan.Ops[:min(done.Done, len(a.Plan.Ops))], held)
 }

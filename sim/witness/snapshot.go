@@ -6,7 +6,6 @@ import (
 
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
 )
 
@@ -15,21 +14,6 @@ func (l *Life) view() *ipam.View {
 	var v ipam.View
 	l.Node().View(&v)
 	return &v
-}
-
-// Fill puts into a snapshot what the daemon believes; a nil Life is a node whose daemon is down. v is where the view goes.
-func (l *Life) Fill(c *judge.Snapshot, v *ipam.View) {
-	c.Up = l != nil
-	if l == nil {
-		return
-	}
-	l.Node().View(v)
-	c.View, c.Limits = v, v.Limits
-	l.Node().Rows(func(r ipam.Row) {
-		if r.State == ipam.Assigned {
-			c.Rows = append(c.Rows, r)
-		}
-	})
 }
 
 // Busy says what a daemon has under way or waits for, "" is nothing: then a scenario may begin.
@@ -45,26 +29,16 @@ func (l *Life) Busy() string {
 	return ""
 }
 
-// Leaks are what belongs to nobody on a node (I5). stray are the addresses in namespaces that no sandbox has, o is the node's kernel.
-func (l *Life) Leaks(stray []netip.Addr, o *dataplane.Observation) (out []string) {
+// Core is what the daemon's core is now, by its recording; nil is that no daemon runs.
+func (l *Life) Core() *ipam.Node {
 	if l == nil {
 		return nil
 	}
-	for _, a := range stray {
-		out = append(out, "address "+a.String()+" is configured in a namespace that no sandbox has")
-	}
+	return l.Node()
+}
+
+// Residue is what an observation of a node's kernel shows; stray are the addresses in namespaces that no sandbox has.
+func Residue(stray []netip.Addr, o *dataplane.Observation) *judge.Residue {
 	ix := o.Index()
-	l.Node().Rows(func(r ipam.Row) {
-		switch r.State {
-		case ipam.Free:
-			if what, left := ix.Residue(r.Address); left {
-				out = append(out, what+" for "+r.Address.String())
-			}
-		case ipam.Quarantined:
-			if _, used := ix.Uses(r.Address); !used {
-				out = append(out, actions.SetAside(r.Address))
-			}
-		}
-	})
-	return out
+	return &judge.Residue{Left: ix.Residue, Stray: stray, Used: func(a netip.Addr) bool { _, used := ix.Uses(a); return used }}
 }

@@ -19,8 +19,6 @@ type Eyes interface {
 	Now() time.Duration
 	// Held counts the live network namespaces of a node that have an address.
 	Held(node int32, a netip.Addr) int
-	// Name is a node's, for people.
-	Name(node int32) string
 	// Ran is told of a plan that has run, with what the mutant made of it.
 	Ran(l *Life, a *ipam.Apply, done *ipam.Applied)
 }
@@ -42,7 +40,6 @@ type Witness struct {
 	begun bool
 	epoch time.Duration // t=0 of the scenario
 	marks [256]uint64
-	last  map[netip.Addr]int32 // on which node an address was configured last (I1)
 }
 
 // Begin says that it is t=0 of the scenario: what happened before is no part of the story, and no mark was reached.
@@ -88,7 +85,7 @@ func (w *Witness) Torn(l *Life) {
 	}
 	var open []ipam.Attachment
 	for _, req := range slices.Sorted(maps.Keys(l.reqs)) {
-		open = append(open, l.reqs[req].att)
+		open = append(open, l.reqs[req].Att)
 	}
 	w.Book.Died(w.Eyes.Now(), l.node, open)
 }

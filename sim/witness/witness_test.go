@@ -37,7 +37,6 @@ type kernel struct {
 
 func (k *kernel) Now() time.Duration                            { return k.now }
 func (k *kernel) Held(int32, netip.Addr) int                    { return k.held }
-func (k *kernel) Name(int32) string                             { return "node-1" }
 func (k *kernel) Ran(*witness.Life, *ipam.Apply, *ipam.Applied) { k.plans++ }
 func (k *kernel) witness(book *timeline.Book) *witness.Witness {
 	return &witness.Witness{Eyes: k, Audit: judge.New(judge.Config{Nodes: 1}), Story: &timeline.Timeline{}, Book: book}
@@ -149,7 +148,7 @@ func TestFollow(t *testing.T) {
 		t.Errorf("broken: %v", v)
 	}
 	var c judge.Snapshot
-	l.Fill(&c, &ipam.View{})
+	c.Books(l.Core(), &ipam.View{})
 	if !c.Up || len(c.Rows) != 3 || l.Busy() != "" {
 		t.Errorf("the snapshot has %d rows, up %v; busy: %q", len(c.Rows), c.Up, l.Busy())
 	}
@@ -219,7 +218,7 @@ func TestHappened(t *testing.T) {
 			t.Errorf("%s: I4 is broken %d times, want %d", c.name, got, c.want)
 		}
 	}
-	if c := witness.ENIs(m, i, &ipam.Settings{}); len(c) != 1 || c[0].ID != string(eni) || len(c[0].Secondaries) != 2 {
+	if c := judge.AppendENIs(nil, judge.Whose{Model: m, Node: i}); len(c) != 1 || c[0].ID != string(eni) || len(c[0].Secondaries) != 2 {
 		t.Errorf("the snapshot has %+v", c)
 	}
 	if o := new(witness.Witness).Orphans(m, []*witness.Life{nil}); len(o) != 0 {

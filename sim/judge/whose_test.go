@@ -1,4 +1,4 @@
-package actions_test
+package judge_test
 
 import (
 	"net/netip"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/judge"
 )
 
 // What an available ENI's tags and VPC say decides whether a node of the cluster may touch it, and whether one has to delete it.
@@ -48,7 +49,7 @@ func TestWhoseALeakedENIIs(t *testing.T) {
 		if c.there {
 			s.Subnet = m.Subnets()[1].ID
 		}
-		for key, value := range map[string]string{actions.TagOwner: string(c.owner), actions.TagCluster: c.tagged, actions.TagNoManage: c.noManage} {
+		for key, value := range map[string]string{judge.TagOwner: string(c.owner), judge.TagCluster: c.tagged, judge.TagNoManage: c.noManage} {
 			if value != "" {
 				s.Tags = append(s.Tags, ec2.Tag{Key: key, Value: value})
 			}
@@ -58,11 +59,11 @@ func TestWhoseALeakedENIIs(t *testing.T) {
 			t.Fatal("EC2 makes no ENI")
 		}
 		e, _ := m.ENI(id)
-		says := actions.Whose{Model: m, Node: self, Cluster: c.cluster}.NotOurs(id)
+		says := judge.Whose{Model: m, Node: self, Cluster: c.cluster}.NotOurs(id)
 		if c.says == "" && says != "" || !strings.Contains(says, c.says) {
 			t.Errorf("%s: it is not ours, for %q; expected %q", c.name, says, c.says)
 		}
-		if made := actions.Made(m, c.cluster, &e); made != c.made {
+		if made := judge.Made(m, c.cluster, &e); made != c.made {
 			t.Errorf("%s: somebody has to delete it: %v", c.name, made)
 		}
 	}

@@ -1,4 +1,4 @@
-package actions
+package judge
 
 import (
 	"github.com/enilab/enilab/fakes/ec2"
@@ -69,7 +69,7 @@ func (w Whose) lives(id ec2.InstanceID) bool {
 	return ok && i.State != "terminated"
 }
 
-// What a daemon does to an ENI beside its requests, as Auditor.Touched tells it.
+// What a daemon does to an ENI beside its requests.
 const (
 	Configures = "configures the link of"
 	Gives      = "gives a pod an address of"
