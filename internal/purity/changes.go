@@ -69,7 +69,7 @@ func (o *order) entry(l, r ast.Expr, ch *change) bool {
 	if !ok {
 		return false
 	}
-	if _, isMap := o.Info.TypeOf(ix.X).Underlying().(*types.Map); !isMap {
+	if _, isMap := o.TypesInfo.TypeOf(ix.X).Underlying().(*types.Map); !isMap {
 		return false
 	}
 	switch {
@@ -87,7 +87,7 @@ func (o *order) entry(l, r ast.Expr, ch *change) bool {
 
 // accumulates recognizes x = append(x, …) that is sorted later, x = max(x, …) and x = min(x, …).
 func (o *order) accumulates(l ast.Expr, call *ast.CallExpr, ch *change) bool {
-	pkg, name, _ := function(o.Info, call)
+	pkg, name, _ := function(o.TypesInfo, call)
 	target := types.ExprString(l)
 	if pkg != "builtin" || len(call.Args) == 0 {
 		return false
@@ -109,7 +109,7 @@ func (o *order) sortedLater(target string) (found bool) {
 	}
 	ast.Inspect(o.body, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
-		found = found || ok && call.Pos() > o.loop.End() && sorts(o.Info, call) && types.ExprString(call.Args[0]) == target
+		found = found || ok && call.Pos() > o.loop.End() && sorts(o.TypesInfo, call) && types.ExprString(call.Args[0]) == target
 		return !found
 	})
 	return found
@@ -122,7 +122,7 @@ func (o *order) sum(s ast.Stmt, x, e ast.Expr, kind string, block token.Pos) {
 	if o.own(x) {
 		return
 	}
-	basic, ok := o.Info.TypeOf(x).Underlying().(*types.Basic)
+	basic, ok := o.TypesInfo.TypeOf(x).Underlying().(*types.Basic)
 	switch {
 	case !ok || basic.Info()&types.IsInteger == 0:
 		o.refuse(s, "adds to "+types.ExprString(x)+", which is no integer")
@@ -170,14 +170,14 @@ func (o *order) calls(n ast.Node) bool {
 		o.refuse(n, "has a function")
 		return false
 	case *ast.CallExpr:
-		if o.Info.Types[n.Fun].IsType() { // a conversion
+		if o.TypesInfo.Types[n.Fun].IsType() { // a conversion
 			return true
 		}
-		pkg, name, method := function(o.Info, n)
+		pkg, name, method := function(o.TypesInfo, n)
 		switch {
 		case pkg == "builtin" && slices.Contains([]string{"len", "cap", "min", "max", "make", "new", "append"}, name):
 		case pkg == "fmt" && strings.HasPrefix(name, "Sprint"):
-		case slices.Contains(readers, pkg) && !method && !changesFirst(o.Info, n, pkg, name):
+		case slices.Contains(readers, pkg) && !method && !changesFirst(o.TypesInfo, n, pkg, name):
 		case slices.Contains(readers, pkg) && method && o.byValue(n):
 		default:
 			o.refuse(n, "calls "+types.ExprString(n.Fun)+", which may do anything")
@@ -190,10 +190,10 @@ func (o *order) calls(n ast.Node) bool {
 // byValue says whether a method has no pointer receiver.
 func (o *order) byValue(call *ast.CallExpr) bool {
 	sel, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok || o.Info.Selections[sel] == nil {
+	if !ok || o.TypesInfo.Selections[sel] == nil {
 		return false
 	}
-	recv := o.Info.Selections[sel].Obj().(*types.Func).Signature().Recv().Type()
+	recv := o.TypesInfo.Selections[sel].Obj().(*types.Func).Signature().Recv().Type()
 	_, pointer := recv.(*types.Pointer)
 	return !pointer && !types.IsInterface(recv)
 }

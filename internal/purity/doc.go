@@ -1,5 +1,6 @@
-// Package purity holds the rules that make a run repeatable and a core that can be stepped anywhere: it reads the module's
-// source with go/types and says what breaks them. Its test is the rule; nothing links it.
+// Package purity holds the rules that make a run repeatable and a core that can be stepped anywhere, as analyzers for go vet: [Pure],
+// [State] and [MapOrder] judge what a pure package does, [Layers] who may import whom. Below it, vet is the tool that make lint gives to
+// go vet; the test of this package runs the same analyzers. Nothing else links them.
 //
 // A pure package (see pure in rules.go) has no source of change but its arguments:
 //
@@ -26,5 +27,8 @@
 //
 //	for _, b := range listed { // a set: the order does not show
 //
-// The imports between packages (see layers in rules.go) are judged by the same test. Test files are not judged.
+// No package needs to know what was found in another, so there are no facts: pure packages import pure packages only, and a variable of
+// another package that is written is seen where it is written.
+//
+// The imports between packages (see layers in rules.go) are judged everywhere. Test files are not judged.
 package purity

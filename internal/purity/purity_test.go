@@ -1,87 +1,173 @@
 package purity
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"go/ast"
+	"go/importer"
 	"go/parser"
 	"go/token"
-	"io/fs"
+	"go/types"
+	"io"
+	"maps"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"golang.org/x/tools/go/analysis"
+	driver "golang.org/x/tools/go/analysis/checker"
+	"golang.org/x/tools/go/packages"
 )
 
 const root = "../.."
 
-// tree lists the module once for all tests. It also reads the folders itself, so that a cached result of these tests ends when a
-// file comes or goes.
-var tree = sync.OnceValues(func() (*Tree, error) {
-	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
-		if d != nil && d.IsDir() && (d.Name() == "bin" || len(d.Name()) > 2 && d.Name()[0] == '.') {
-			return fs.SkipDir
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	var extra []string
-	for p := range allowed {
-		extra = append(extra, p)
-	}
-	slices.Sort(extra)
-	return List(root, extra...)
-})
+// listed is what `go list` says about a package.
+type listed struct {
+	ImportPath string
+	Deps       []string
+}
 
-func TestRepository(t *testing.T) {
-	found, err := mustTree(t).Check()
+// list are the module's packages, by path below it. The files are read, too, so that a cached result of these tests ends when one changes.
+func list(t *testing.T) map[string]listed {
+	t.Helper()
+	texts(t)
+	c := exec.Command("go", "list", "-json=ImportPath,Deps", "./...")
+	c.Dir, c.Stderr = root, os.Stderr
+	out, err := c.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range found {
-		if r, err := filepath.Rel(absolute(t), f.Pos.Filename); err == nil {
-			f.Pos.Filename = r
+	all := map[string]listed{}
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var l listed
+		if err := d.Decode(&l); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
 		}
-		t.Error(f)
+		all[rel(l.ImportPath)] = l
+	}
+}
+
+// TestRepository: no package of the module breaks a rule. It loads them itself: go vet would ask a new tool about each package that they
+// import, which takes half a minute.
+func TestRepository(t *testing.T) {
+	texts(t) // so that a cached result ends when a file changes
+	loaded, err := packages.Load(&packages.Config{Mode: packages.LoadSyntax, Dir: root}, "./...")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range loaded {
+		for _, err := range p.Errors {
+			t.Error(err)
+		}
+	}
+	graph, err := driver.Analyze(Analyzers, loaded, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for a := range graph.All() {
+		if a.Err != nil {
+			t.Error(a.Err)
+		}
+		for _, d := range a.Diagnostics {
+			at := a.Package.Fset.Position(d.Pos)
+			if r, err := filepath.Rel(absolute(t), at.Filename); err == nil {
+				at.Filename = r
+			}
+			t.Errorf("%s:%d: %s", at.Filename, at.Line, d.Message)
+		}
+	}
+	if len(loaded) < 50 {
+		t.Errorf("%d packages are judged: this test does not know any more how to find them", len(loaded))
+	}
+}
+
+// TestVetFinds: what the analyzers find in a pure package reaches whoever runs go vet, and its tests may do what they like.
+func TestVetFinds(t *testing.T) {
+	dir := t.TempDir()
+	replace := map[string]string{}
+	for name, src := range map[string]string{
+		"found.go":       "package spelling\n\nimport \"time\"\n\nvar found = time.Now()\n\nfunc find() { found = found.Add(1) }\n",
+		"found_plan9.go": "package spelling\n",
+		"found_test.go":  "package spelling\n\nimport _ \"os\"\n",
+	} {
+		replace[filepath.Join(absolute(t), "internal", "spelling", name)] = filepath.Join(dir, name)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(src), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spec, err := json.Marshal(map[string]any{"Replace": replace})
+	overlay := filepath.Join(dir, "overlay.json")
+	if err = errors.Join(err, os.WriteFile(overlay, spec, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	tool := filepath.Join(dir, "purity")
+	if out, err := exec.Command("go", "build", "-o", tool, "./vet").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	c := exec.Command("go", "vet", "-vettool="+tool, "-overlay="+overlay, "./internal/spelling")
+	c.Dir = root
+	data, err := c.CombinedOutput()
+	out := string(data)
+	if n := strings.Count(out, "/found"); err == nil || n != 3 {
+		t.Errorf("expected 3 findings and an error, found %d and %v", n, err)
+	}
+	for _, want := range []string{
+		"found.go:5:18: purity: uses time.Now; ", "found.go:7:15: package state: assigns to ", "found_plan9.go:1:1: purity: C, ",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("expected %q", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(out)
 	}
 }
 
 // TestNothingIsForgotten: a pattern that matches no package judges nothing.
 func TestNothingIsForgotten(t *testing.T) {
+	all := slices.Collect(maps.Keys(list(t)))
 	for _, p := range pure {
-		if !slices.ContainsFunc(mustTree(t).packages, func(l listed) bool { ok, _ := path.Match(p, rel(l.ImportPath)); return ok }) {
+		if !slices.ContainsFunc(all, func(rel string) bool { ok, _ := path.Match(p, rel); return ok }) {
 			t.Errorf("no package matches %s: it was moved, and nothing judges it", p)
 		}
 	}
 }
 
 func TestShippedBinaries(t *testing.T) {
+	all := list(t)
 	for _, cmd := range shipped {
-		t.Run(cmd, func(t *testing.T) {
-			bad, built := mustTree(t).Linked(cmd)
-			if !built {
-				t.Skip("not built yet")
-			}
-			for _, p := range bad {
-				t.Errorf("%s links %s: go list -deps ./%s shows the way; mutants, fakes and client-go stay off nodes", cmd, p, cmd)
-			}
-		})
+		l, built := all[cmd]
+		if !built {
+			t.Errorf("there is no %s: it was moved, and nothing judges it", cmd)
+		}
+		for _, p := range linked(l.Deps) {
+			t.Errorf("%s links %s: go list -deps ./%s shows the way; mutants, fakes and client-go stay off nodes", cmd, p, cmd)
+		}
 	}
+}
+
+// linked are the packages among these that a shipped binary must not contain.
+func linked(deps []string) []string {
+	return slices.DeleteFunc(slices.Clone(deps), func(d string) bool {
+		ours := strings.HasPrefix(d, Module+"/")
+		return !(ours && within(unlinked, rel(d)) && !within(shared, rel(d)) || !ours && within(foreign, d))
+	})
 }
 
 // TestLinkedIsSeen: the rule about shipped binaries finds what is far away.
 func TestLinkedIsSeen(t *testing.T) {
-	fake := &Tree{packages: []listed{{ImportPath: Module + "/cmd/ipamd",
-		Deps: []string{"fmt", Module + "/impl/ipam", Module + "/sim/mutants", Module + "/fakes/ec2", "k8s.io/client-go/rest"}}}}
-	bad, built := fake.Linked("cmd/ipamd")
-	if want := []string{Module + "/sim/mutants", Module + "/fakes/ec2", "k8s.io/client-go/rest"}; !built || !slices.Equal(bad, want) {
+	bad := linked([]string{"fmt", Module + "/impl/ipam", Module + "/sim/mutants", Module + "/fakes/ec2", "k8s.io/client-go/rest"})
+	if want := []string{Module + "/sim/mutants", Module + "/fakes/ec2", "k8s.io/client-go/rest"}; !slices.Equal(bad, want) {
 		t.Errorf("linked: found %v, expected %v", bad, want)
-	}
-	if _, built := fake.Linked("cmd/aws-cni"); built {
-		t.Error("a command that is not there was found")
 	}
 }
 
@@ -133,15 +219,6 @@ func catalogue(t *testing.T) map[string][]string {
 	return rows
 }
 
-func mustTree(t *testing.T) *Tree {
-	t.Helper()
-	tr, err := tree()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tr
-}
-
 func absolute(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs(root)
@@ -151,23 +228,54 @@ func absolute(t *testing.T) string {
 	return dir
 }
 
-// judge judges a snippet as if it were a package of the module.
-func judge(t *testing.T, pkg, src string) []Finding {
+// standard imports what pure packages may import.
+var standard = sync.OnceValues(func() (types.Importer, error) {
+	args := []string{"list", "-deps", "-export", "-f", "{{.ImportPath}} {{.Export}}"}
+	c := exec.Command("go", append(args, slices.Sorted(maps.Keys(allowed))...)...)
+	c.Stderr = os.Stderr
+	out, err := c.Output()
+	if err != nil {
+		return nil, err
+	}
+	exports := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		name, file, _ := strings.Cut(strings.TrimSpace(line), " ")
+		exports[name] = file
+	}
+	return importer.ForCompiler(token.NewFileSet(), "gc", func(name string) (io.ReadCloser, error) {
+		if exports[name] == "" {
+			return nil, fmt.Errorf("%s is not in the list", name)
+		}
+		return os.Open(exports[name])
+	}), nil
+})
+
+// judge judges a snippet as if it were a package of the module: findings as FILE:LINE: TEXT.
+func judge(t *testing.T, pkg, src string) (found []string) {
 	t.Helper()
 	fset := token.NewFileSet()
 	f, err := parser.ParseFile(fset, "x.go", "package x\n"+src, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Package{Rel: pkg, Fset: fset, Files: []*ast.File{f}}
-	c := &checker{Package: p}
-	c.imports()
-	if len(c.found) > 0 { // what may not be imported has no export data here
-		return c.found
-	}
-	if err := p.check(Module+"/"+pkg, mustTree(t).importer); err != nil {
+	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{},
+		Uses: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{}}
+	imp, err := standard()
+	if err != nil {
 		t.Fatal(err)
 	}
-	c.bodies()
-	return c.found
+	p, wrong := (&types.Config{Importer: imp, Error: func(error) {}}).Check(Module+"/"+pkg, fset, []*ast.File{f}, info)
+	for _, a := range Analyzers {
+		report := func(d analysis.Diagnostic) {
+			at := fset.Position(d.Pos)
+			found = append(found, fmt.Sprintf("%s:%d: %s", at.Filename, at.Line, d.Message))
+		}
+		if _, err := a.Run(&analysis.Pass{Analyzer: a, Fset: fset, Files: []*ast.File{f}, Pkg: p, TypesInfo: info, Report: report}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if wrong != nil && len(found) == 0 { // what may not be imported has no types here
+		t.Fatal(wrong)
+	}
+	return found
 }

@@ -5,14 +5,25 @@ import (
 	"strings"
 )
 
+// Module is the path of this module.
+const Module = "github.com/enilab/enilab"
+
+// rel is a path below the module; others stay as they are.
+func rel(path string) string {
+	if path == Module {
+		return "."
+	}
+	return strings.TrimPrefix(path, Module+"/")
+}
+
 // pure are the packages that are stepped: patterns of path.Match, below the module. A package that a pattern newly matches is
 // judged from its first commit.
 var pure = []string{"impl/ipam", "impl/dataplane", "fakes/*", "sim", "sim/judge", "sim/scn", "sim/mutants", "sim/timeline", "sim/actions", "sim/witness", "sim/virtual",
 	"sim/swarm",
 	"internal/spelling", "internal/splitmix"}
 
-// Pure says whether the package at that path below the module must be pure.
-func Pure(rel string) bool {
+// isPure says whether the package at that path below the module must be pure.
+func isPure(rel string) bool {
 	for _, p := range pure {
 		if ok, _ := path.Match(p, rel); ok {
 			return true
@@ -101,6 +112,9 @@ var layers = []layer{
 // unlinked are what the daemon's and the plugin's binaries must not contain, however far away it is imported.
 var unlinked = []string{"fakes/...", "sim/...", "scenarios/...", "internal/..."}
 
+// shared are the exceptions: splitmix is twenty lines, and the core draws from it.
+var shared = []string{"internal/splitmix"}
+
 // foreign are others' packages that they must not contain.
 var foreign = []string{"k8s.io/client-go/...", "text/template/...", "html/template/..."} // with a template the linker keeps every method there is
 
@@ -117,10 +131,11 @@ func within(patterns []string, rel string) bool {
 	return false
 }
 
-// layered says which rule an import breaks; "" is none.
-func layered(from, imp string) string {
+// forbiddenLayer says which rule an import by the package from, below the module, breaks; "" is none.
+func forbiddenLayer(from, path string) string {
+	imp := rel(path)
 	for _, l := range layers {
-		if within(l.from, from) && within(l.never, imp) && !within(l.except, imp) && from != imp {
+		if within(l.from, from) && strings.HasPrefix(path, Module+"/") && within(l.never, imp) && !within(l.except, imp) && from != imp {
 			return l.why
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 )
 
@@ -12,12 +13,47 @@ const mark = "the order does not show"
 
 const sortFirst = "range over a sorted slice or slices.Sorted(maps.Keys(m)), or say why in a comment: // a set: " + mark
 
+// MapOrder finds where the order of a map may show.
+var MapOrder = rule("maporder", "map order", "find ranges over maps whose order may show, in pure packages", func(c *checker) {
+	c.declarations(func(d ast.Decl) { ast.Inspect(d, c.ordered) })
+})
+
+// ordered judges one node of the syntax.
+func (c *checker) ordered(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.Ident:
+		if fn, ok := c.TypesInfo.Uses[n].(*types.Func); ok && isPackages(fn) && fn.Pkg().Path() == "maps" &&
+			slices.Contains([]string{"Keys", "Values", "All"}, fn.Name()) {
+			c.add(n.Pos(), "write slices.Sorted(maps.Keys(m)), and read the map by key", "the order of maps.%s shows", fn.Name())
+		}
+	case *ast.CallExpr:
+		if inner := c.sortedKeys(n); inner != nil {
+			for _, a := range slices.Concat(inner.Args, n.Args[1:]) {
+				ast.Inspect(a, c.ordered)
+			}
+			return false
+		}
+	case *ast.RangeStmt:
+		c.ranges(n)
+	}
+	return true
+}
+
+// sortedKeys recognizes slices.Sorted(maps.Keys(m)), which is the way to do it, and returns the inner call.
+func (c *checker) sortedKeys(call *ast.CallExpr) *ast.CallExpr {
+	if !sortedCopy(c.TypesInfo, call) {
+		return nil
+	}
+	inner, ok := call.Args[0].(*ast.CallExpr)
+	if !ok || !iterates(c.TypesInfo, inner) {
+		return nil
+	}
+	return inner
+}
+
 // ranges judges a range over a map.
 func (c *checker) ranges(r *ast.RangeStmt) {
-	switch t := c.Info.TypeOf(r.X).Underlying().(type) {
-	case *types.Chan:
-		c.add(r.Pos(), "purity", concurrent, "receives from a channel")
-		return
+	switch t := c.TypesInfo.TypeOf(r.X).Underlying().(type) {
 	case *types.Map:
 	case *types.Interface: // of a type parameter: its constraint
 		if !anyMap(t) {
@@ -30,7 +66,7 @@ func (c *checker) ranges(r *ast.RangeStmt) {
 		return
 	}
 	if at, what := c.shows(r); at != nil {
-		c.add(r.Pos(), "map order", sortFirst, "the order of %s may show: line %d %s", types.ExprString(r.X), c.Fset.Position(at.Pos()).Line, what)
+		c.add(r.Pos(), sortFirst, "the order of %s may show: line %d %s", types.ExprString(r.X), c.Fset.Position(at.Pos()).Line, what)
 	}
 }
 
@@ -218,7 +254,7 @@ func (o *order) do(s *ast.ExprStmt, block token.Pos) {
 		o.refuse(s, tooMuch)
 		return
 	}
-	pkg, name, _ := function(o.Info, call)
+	pkg, name, _ := function(o.TypesInfo, call)
 	if pkg != "builtin" || name != "delete" && name != "panic" {
 		o.refuse(s, "calls "+types.ExprString(call.Fun)+", which may do anything")
 		return
@@ -245,14 +281,14 @@ func (o *order) expr(e ast.Expr) {
 func (o *order) isKey(e ast.Expr) bool {
 	key, ok := o.loop.Key.(*ast.Ident)
 	id, ok2 := e.(*ast.Ident)
-	return ok && ok2 && o.loop.Tok == token.DEFINE && key.Name != "_" && o.Info.Uses[id] == o.Info.Defs[key]
+	return ok && ok2 && o.loop.Tok == token.DEFINE && key.Name != "_" && o.TypesInfo.Uses[id] == o.TypesInfo.Defs[key]
 }
 
 func (o *order) isRanged(e ast.Expr) bool { return types.ExprString(e) == types.ExprString(o.loop.X) }
 
 // constant says whether an expression is the same for every element.
 func (o *order) constant(e ast.Expr) bool {
-	tv := o.Info.Types[e]
+	tv := o.TypesInfo.Types[e]
 	lit, ok := e.(*ast.CompositeLit)
 	return tv.Value != nil || tv.IsNil() || ok && len(lit.Elts) == 0
 }
@@ -263,9 +299,9 @@ func (o *order) own(e ast.Expr) bool {
 	if id == nil {
 		return false
 	}
-	obj := o.Info.Defs[id]
+	obj := o.TypesInfo.Defs[id]
 	if obj == nil {
-		obj = o.Info.Uses[id]
+		obj = o.TypesInfo.Uses[id]
 	}
 	return id.Name == "_" || obj != nil && obj.Pos() > o.loop.Pos() && obj.Pos() < o.loop.End()
 }
@@ -277,12 +313,12 @@ func (o *order) root(e ast.Expr) *ast.Ident {
 		case *ast.Ident:
 			return x
 		case *ast.SelectorExpr:
-			if s := o.Info.Selections[x]; s == nil || s.Indirect() {
+			if s := o.TypesInfo.Selections[x]; s == nil || s.Indirect() {
 				return nil
 			}
 			e = x.X
 		case *ast.IndexExpr:
-			if _, array := o.Info.TypeOf(x.X).Underlying().(*types.Array); !array {
+			if _, array := o.TypesInfo.TypeOf(x.X).Underlying().(*types.Array); !array {
 				return nil
 			}
 			e = x.X

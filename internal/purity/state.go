@@ -10,6 +10,29 @@ import (
 
 const constantState = "package-level variables are constants here: make it part of the value that is stepped"
 
+// State finds package-level variables that change.
+var State = rule("state", "package state", "find changes to package-level variables, in pure packages", func(c *checker) {
+	c.declarations(func(d ast.Decl) {
+		switch fn, ok := d.(*ast.FuncDecl); {
+		case !ok:
+			c.literals(d)
+		case fn.Recv != nil || fn.Name.Name != "init": // that one may set variables: nothing runs before it
+			c.writes(d)
+		}
+	})
+})
+
+// literals judges functions in the initial values of variables: they run later.
+func (c *checker) literals(d ast.Decl) {
+	ast.Inspect(d, func(n ast.Node) bool {
+		if f, ok := n.(*ast.FuncLit); ok {
+			c.writes(f)
+			return false
+		}
+		return true
+	})
+}
+
 // writes finds changes to package-level variables below a node.
 func (c *checker) writes(n ast.Node) {
 	ast.Inspect(n, func(n ast.Node) bool {
@@ -40,17 +63,17 @@ func (c *checker) writes(n ast.Node) {
 
 func (c *checker) written(e ast.Expr, how string) {
 	if v := c.global(e); v != nil {
-		c.add(e.Pos(), "package state", constantState, "%s the package-level variable %s", how, v.Name())
+		c.add(e.Pos(), constantState, "%s the package-level variable %s", how, v.Name())
 	}
 }
 
 // changed judges a call that changes its first argument or its receiver.
 func (c *checker) changed(call *ast.CallExpr) {
-	pkg, name, method := function(c.Info, call)
+	pkg, name, method := function(c.TypesInfo, call)
 	switch {
 	case method:
 		c.receiver(call)
-	case len(call.Args) > 0 && changesFirst(c.Info, call, pkg, name):
+	case len(call.Args) > 0 && changesFirst(c.TypesInfo, call, pkg, name):
 		c.written(call.Args[0], name+" changes")
 	}
 }
@@ -77,7 +100,7 @@ func (c *checker) receiver(call *ast.CallExpr) {
 	if !ok {
 		return
 	}
-	s := c.Info.Selections[sel]
+	s := c.TypesInfo.Selections[sel]
 	if s == nil || s.Kind() != types.MethodVal {
 		return
 	}
@@ -105,12 +128,12 @@ func (c *checker) global(e ast.Expr) *types.Var {
 		case *ast.StarExpr:
 			e = x.X
 		case *ast.SelectorExpr:
-			if c.Info.Selections[x] == nil { // package.Name
-				return packageLevel(c.Info.Uses[x.Sel])
+			if c.TypesInfo.Selections[x] == nil { // package.Name
+				return packageLevel(c.TypesInfo.Uses[x.Sel])
 			}
 			e = x.X
 		case *ast.Ident:
-			return packageLevel(c.Info.Uses[x])
+			return packageLevel(c.TypesInfo.Uses[x])
 		default:
 			return nil
 		}
