@@ -64,12 +64,12 @@ e2e: ## pods on two kind clusters (root, Docker, KIND_NODE_IMAGE): LABELS=datapa
 
 bench: ## benchmarks on one core, then daemon and plugin on a real kernel beside ptp, then pods on kind
 	GOMAXPROCS=1 go test -run '^$$' -bench . -benchmem $$(grep -rl --include='*_test.go' '^func Benchmark' . | xargs -n1 dirname | sort -u)
-	go run ./sim/netns/bench $$(base=$$(cut -d' ' -f1 testdata/base); if git cat-file -e $$base 2>/dev/null; then echo -base $$base; fi)
-	@if [ "$$(id -u)" = 0 ] && [ -n "$$KIND_NODE_IMAGE" ] && docker version >/dev/null 2>&1; then go run ./sim/kind/bench; \
+	go run ./e2e/bench/netns $$(base=$$(cut -d' ' -f1 testdata/base); if git cat-file -e $$base 2>/dev/null; then echo -base $$base; fi)
+	@if [ "$$(id -u)" = 0 ] && [ -n "$$KIND_NODE_IMAGE" ] && docker version >/dev/null 2>&1; then go run ./e2e/bench/kind; \
 	else echo "skipped: pod start on kind needs root, Docker and KIND_NODE_IMAGE"; fi
 
 soak: ## 500 kills of the daemon and 200 of running plugins on a real kernel (root)
-	ENILAB_SOAK=full go test -count=1 -timeout 60m -v ./sim/netns/soak
+	ENILAB_SOAK=full go test -count=1 -timeout 60m -v ./e2e/soak
 
 FUZZTIME ?= 60s
 fuzz: ## every fuzz target for FUZZTIME=60s, one after another

@@ -10,7 +10,7 @@ import (
 )
 
 // incident is what happens to a node. It is a function that returns what broke, if anything: an invariant (violation), or the laboratory
-// (any other error). With a sound daemon nothing may; once more with a daemon that has the matching mistake exactly the mistake's
+// (any other error). With a sound daemon nothing may; once more with the matching mutant in its place exactly the mutant's
 // invariant has to.
 type incident struct {
 	name     string // a label of its spec, and its pods' namespace
@@ -23,7 +23,7 @@ type incident struct {
 	breaks string // the mutant's invariant
 }
 
-// as is the incident with a mistake.
+// as is the incident with a mutant.
 func (i incident) as(mutant, breaks string) incident {
 	i.name, i.mutant, i.breaks = i.name+"-"+mutant, mutant, breaks
 	return i

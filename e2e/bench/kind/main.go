@@ -1,7 +1,7 @@
-// Bench measures how fast pods start on one node of a kind cluster: from the moment at which containerd is asked for a sandbox to the
-// CNI result, with enilab and with ptp and host-local, in turn, on the same node in the same run.
+// Command bench measures how fast pods start on one node of a kind cluster: from the moment at which containerd is asked for a sandbox to
+// the CNI result, with enilab and with ptp and host-local, in turn, on the same node in the same run.
 //
-//	sudo go run ./sim/kind/bench [--pods 60] [--rounds 3]
+//	sudo go run ./e2e/bench/kind [--pods 60] [--rounds 3]
 //
 // The beginning is containerd's own log (RunPodSandbox for …), the end is when the plugin that was asked ended, as a recorder in
 // front of it saw (sim/kind/recorder); both plugins have the same recorder in front.

@@ -68,7 +68,7 @@ func seed(t *testing.T) uint64 {
 func parts(t *testing.T) netns.Parts {
 	t.Helper()
 	dir := t.TempDir()
-	build := exec.Command("go", "build", "-tags", "grpcnotrace", "-trimpath", "-ldflags", "-s -w", "-o", dir, "../../../cmd/ipamd", "../../../cmd/aws-cni")
+	build := exec.Command("go", "build", "-tags", "grpcnotrace", "-trimpath", "-ldflags", "-s -w", "-o", dir, "../../cmd/ipamd", "../../cmd/aws-cni")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build ipamd and aws-cni: %v\n%s", err, out)

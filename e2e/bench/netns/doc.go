@@ -1,8 +1,8 @@
 // Command bench measures the real daemon and the real plugin on one node of the laboratory, as a container runtime sees them: from
 // the fork of the plugin to its exit. Run it as root on Linux, from the repository:
 //
-//	go run ./sim/netns/bench            # or make bench
-//	go run ./sim/netns/bench --quick    # few samples, no burst: does it work?
+//	go run ./e2e/bench/netns            # or make bench
+//	go run ./e2e/bench/netns --quick    # few samples, no burst: does it work?
 //
 // It builds ipamd and aws-cni as a release does, starts a node (sim/netns/node) on a VPC (sim/vpc) whose EC2, metadata, API
 // server and runtime are the laboratory's models behind their real protocols, and prints one table. Time is real: there is no clock of
