@@ -173,7 +173,7 @@ func (c *checker) line(l *scn.Line) {
 		c.invariant(s.InvariantPos, s.Invariant)
 	case *scn.Reaches:
 		if !slices.Contains(ipam.Marks(), s.Point) {
-			c.bad(s.Pos, suggest(s.Point, ipam.Marks(), "docs/architecture.md says where they come from"), "unknown coverage point %q", s.Point)
+			c.bad(s.Pos, suggest(s.Point, ipam.Marks(), "docs/incidents.md has those of each scenario"), "unknown coverage point %q", s.Point)
 		}
 	case *scn.Never:
 		if !c.plan.settles && c.whole {

@@ -26,13 +26,13 @@ const (
 func Skips() []Skipped {
 	const dumps = "a real kernel interrupts a dump when it likes (NLM_F_DUMP_INTR), not when it is asked to"
 	return []Skipped{
-		{"lab", SkipDumps, dumps},
+		{"netns", SkipDumps, dumps},
 		{"kind", SkipDumps, dumps},
-		{"kind", SkipUpgrade, "a DaemonSet has one version for all nodes, and the image one plugin: world lab exchanges them node by node"},
-		{"kind", SkipTerminate, "a node container that is removed stays a node of its cluster until somebody deletes the object: world lab terminates instances"},
+		{"kind", SkipUpgrade, "a DaemonSet has one version for all nodes, and the image one plugin: world netns exchanges them node by node"},
+		{"kind", SkipTerminate, "a node container that is removed stays a node of its cluster until somebody deletes the object: world netns terminates instances"},
 		{"kind", SkipGC, "containerd never calls CNI GC"},
 		{"kind", SkipHide, "containerd forgets no sandbox on demand"},
-		{"kind", SkipRestartOne, "a DaemonSet has one environment, and this changes one node's of several: say node-*, or use world lab"},
+		{"kind", SkipRestartOne, "a DaemonSet has one environment, and this changes one node's of several: say node-*, or use world netns"},
 		{"kind", SkipMainTable, "the machine's own routes are in the main table too, the one to the API server among them, and nobody puts those back"},
 		{"kind", SkipOtherRuntime, "the nodes' runtime is kind's containerd; the rest of the line holds"},
 		{"kind", SkipName, "the cluster is named after its machine's network; the rest of the line holds"},

@@ -34,7 +34,7 @@ it runs it says on standard error which incidents have ended.`,
   enilab demo scenarios/socket-mismatch.scn`,
 		RunE: func(_ *cobra.Command, args []string) error { return l.demo(on, args) },
 	}
-	c.Flags().StringVar(&on, "on", on, "where: sim, lab (this machine's kernel), or all that this machine can")
+	c.Flags().Var(worldFlag{&on}, "on", "where: sim, netns (this machine's kernel), or all that this machine can")
 	return c
 }
 
@@ -47,12 +47,12 @@ type stage struct {
 }
 
 func (l *cli) demo(on string, args []string) error {
-	if names := []string{"sim", "lab", "all"}; !slices.Contains(names, on) {
+	if names := []string{"sim", "netns", "all"}; !slices.Contains(names, on) {
 		return usage("unknown world %q (%s)", on, hint(on, names))
 	}
 	began := time.Now()
 	var stages []*stage
-	if on != "lab" {
+	if on != "netns" {
 		s, err := l.stage("SIM", runner.Sim(), args)
 		if err != nil {
 			return err
@@ -61,7 +61,7 @@ func (l *cli) demo(on string, args []string) error {
 	}
 	if on != "sim" {
 		place, absent := l.laboratory()
-		if absent != nil && on == "lab" {
+		if absent != nil && on == "netns" {
 			return &exit{runner.ExitLacking, absent.Error()}
 		}
 		s := &stage{head: "KERNEL", absent: absent}

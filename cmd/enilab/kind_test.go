@@ -19,7 +19,7 @@ func TestKindUsage(t *testing.T) {
 		says string
 	}{
 		{"up now", `enilab up takes no arguments, found "now"`},
-		{"up --on lab", "enilab run --on lab --keep FILE"},
+		{"up --on netns", "enilab run --on netns --keep FILE"},
 		{"up --on knid", `did you mean "kind"?`},
 		{"up --nodes 0", "pods need a worker"},
 		{"up --nodes x", `--nodes: expected a whole number, found "x"`},
@@ -29,7 +29,7 @@ func TestKindUsage(t *testing.T) {
 		{"hold", "use up"},
 		{"manifest now", "takes no arguments"},
 		{"run --name x calm.scn", "use it with --on kind"},
-		{"run --keep calm.scn", "--on lab or --on kind"},
+		{"run --keep calm.scn", "--on netns or --on kind"},
 		{"run --on kind --twice calm.scn", "use --on sim"},
 		{"run --on kind --update calm.scn", "use --on sim"},
 	} {

@@ -20,17 +20,18 @@ import (
 
 func (l *cli) netnsCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "lab",
-		Short: "looks into laboratories that run, and ends them",
-		Long: `lab is for the laboratories that run on this machine (enilab run --on lab --keep): it lists them, runs commands in their nodes, and
+		Use:     "netns",
+		Aliases: []string{"lab"}, // its earlier name
+		Short:   "looks into laboratories that run, and ends them",
+		Long: `netns is for the laboratories that run on this machine (enilab run --on netns --keep): it lists them, runs commands in their nodes, and
 ends them. A laboratory lives in namespaces of its own and dies with its process, so one that was killed leaves nothing but a small
 file in the temporary folder, which clean removes.`,
-		Example: `  enilab run --on lab --keep scenarios/drift.scn
-  enilab lab list
-  enilab lab exec node-1 -- ip rule
-  enilab lab exec node-1 -- pkill ipamd          chaos by hand: kubelet starts it again, and the run judges it
-  enilab lab exec router -- tcpdump -ni any icmp
-  enilab lab clean`,
+		Example: `  enilab run --on netns --keep scenarios/drift.scn
+  enilab netns list
+  enilab netns exec node-1 -- ip rule
+  enilab netns exec node-1 -- pkill ipamd          chaos by hand: kubelet starts it again, and the run judges it
+  enilab netns exec router -- tcpdump -ni any icmp
+  enilab netns clean`,
 		Args: known,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -59,12 +60,12 @@ func (l *cli) netnsList() error {
 	for _, e := range labs {
 		state := strings.Join(slices.Sorted(maps.Keys(e.Nodes)), " ")
 		if !e.Alive() {
-			state = "dead; enilab lab clean removes its entry"
+			state = "dead; enilab netns clean removes its entry"
 		}
 		fmt.Fprintf(l.out, "process %d: %s\n", e.PID, state)
 	}
 	if len(labs) == 0 {
-		fmt.Fprintln(l.out, "no laboratory runs; enilab run --on lab --keep FILE leaves one up")
+		fmt.Fprintln(l.out, "no laboratory runs; enilab run --on netns --keep FILE leaves one up")
 	}
 	return nil
 }
@@ -88,11 +89,11 @@ func (l *cli) netnsExec(where string, argv []string) error {
 			continue
 		}
 		if err != nil {
-			return &exit{runner.ExitLacking, fmt.Sprintf("lab exec %s: %v", where, err)}
+			return &exit{runner.ExitLacking, fmt.Sprintf("netns exec %s: %v", where, err)}
 		}
 		return ended(code)
 	}
-	return &exit{runner.ExitLacking, fmt.Sprintf("no laboratory that runs has a %s: enilab lab list shows what there is", where)}
+	return &exit{runner.ExitLacking, fmt.Sprintf("no laboratory that runs has a %s: enilab netns list shows what there is", where)}
 }
 
 // inRouter runs a command in the network namespace of the VPC's router. It has no file system of its own.
@@ -134,11 +135,11 @@ func (l *cli) stay(w runner.World) {
 		return
 	}
 	fmt.Fprintf(l.err, `the laboratory is up, at %s of the scenario; look around in another terminal:
-  enilab lab list
-  enilab lab exec node-1 -- ip rule
-  enilab lab exec node-1 -- nft list ruleset
-  enilab lab exec router -- ip route
-Control-C, or enilab lab clean, ends it
+  enilab netns list
+  enilab netns exec node-1 -- ip rule
+  enilab netns exec node-1 -- nft list ruleset
+  enilab netns exec router -- ip route
+Control-C, or enilab netns clean, ends it
 `, runner.Short(lw.Now()))
 	lw.Stay(l.interrupted)
 }

@@ -11,14 +11,34 @@ import (
 )
 
 // worlds that there are.
-var worlds = []string{"sim", "lab", "kind"}
+var worlds = []string{"sim", "netns", "kind"}
+
+// worldFlag is --on. World netns answers to its earlier name too.
+type worldFlag struct{ name *string }
+
+func (f worldFlag) String() string {
+	if f.name == nil {
+		return ""
+	}
+	return *f.name
+}
+
+func (f worldFlag) Set(name string) error {
+	if name == "lab" {
+		name = "netns"
+	}
+	*f.name = name
+	return nil
+}
+
+func (worldFlag) Type() string { return "string" }
 
 // place finds the world of that name. A world that this machine has not got ends with code 3 and one sentence. name is that of a cluster.
 func (l *cli) place(on, name string) (*runner.Place, error) {
 	switch on {
 	case "sim":
 		return runner.Sim(), nil
-	case "lab":
+	case "netns":
 		p, err := l.laboratory()
 		if err != nil {
 			return nil, &exit{runner.ExitLacking, err.Error()}
@@ -34,7 +54,7 @@ func (l *cli) place(on, name string) (*runner.Place, error) {
 	return nil, usage("unknown world %q (%s)", on, hint(on, worlds))
 }
 
-// laboratory is world lab on this machine, or what the machine lacks: this binary and its neighbours are its parts.
+// laboratory is world netns on this machine, or what the machine lacks: this binary and its neighbours are its parts.
 func (l *cli) laboratory() (*runner.Place, error) {
 	if err := netnsworld.Available(); err != nil {
 		return nil, err

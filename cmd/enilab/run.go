@@ -66,14 +66,15 @@ another), and tells one line for each file and the whole report of the first see
 			return l.runFiles(&f, args)
 		},
 	}
-	c.Flags().StringVar(&f.on, "on", "sim", "world to run in: sim (virtual time), lab (real processes on this machine's kernel; needs root on Linux), kind (a Kubernetes cluster, in real time; needs Docker too)")
+	f.on = "sim"
+	c.Flags().Var(worldFlag{&f.on}, "on", "world to run in: sim (virtual time), netns (real processes on this machine's kernel; needs root on Linux), kind (a Kubernetes cluster, in real time; needs Docker too)")
 	c.Flags().Uint64Var(&f.seed, "seed", runner.DefaultSeed, "seed of everything that is random")
 	c.Flags().StringVar(&f.seeds, "seeds", "", "run with every seed of this range, such as 1-200")
 	c.Flags().StringVar(&f.against, "against", "", "run this mutant alone (enilab mutants lists them)")
 	c.Flags().BoolVar(&f.json, "json", false, "write one JSON document instead of text")
 	c.Flags().BoolVar(&f.update, "update", false, "rewrite the golden timelines of the files that hold")
 	c.Flags().BoolVar(&f.crash, "crash-everywhere", false, "instead of the mutants: kill a daemon at every event and compare what settles")
-	c.Flags().BoolVar(&f.keep, "keep", false, "with --on lab or kind: leave it up after each run, until Control-C, enilab lab clean or enilab down")
+	c.Flags().BoolVar(&f.keep, "keep", false, "with --on netns or kind: leave it up after each run, until Control-C, enilab netns clean or enilab down")
 	c.Flags().StringVar(&f.name, "name", runName, "with --on kind: the cluster's name")
 	c.Flags().BoolVar(&f.timeline, "timeline", false, "print all that happened in each variant's run, also when it held")
 	c.Flags().BoolVar(&f.twice, "twice", false, "run everything twice and compare")
@@ -96,8 +97,8 @@ func (f *runFlags) options() (runner.Options, error) {
 	if f.on != "sim" && (f.update || f.crash || f.twice) {
 		return o, usage("--update, --crash-everywhere and --twice need runs that repeat: use --on sim")
 	}
-	if f.keep && f.on != "lab" && f.on != "kind" {
-		return o, usage("--keep leaves a laboratory up: use it with --on lab or --on kind")
+	if f.keep && f.on != "netns" && f.on != "kind" {
+		return o, usage("--keep leaves a laboratory up: use it with --on netns or --on kind")
 	}
 	if f.name != runName && f.on != "kind" {
 		return o, usage("--name is a cluster's: use it with --on kind")

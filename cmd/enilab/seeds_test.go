@@ -53,7 +53,7 @@ func TestSeedsRefuses(t *testing.T) {
 		"run calm.scn --seeds 1-2 --seed 1":           "--seed is one run and --seeds a range: leave one of them out",
 		"run calm.scn --seeds 1-2 --update":           "leave --seeds out",
 		"run calm.scn --seeds 1-2 --crash-everywhere": "leave --seeds out",
-		"run calm.scn --seeds 1-2 --keep --on lab":    "leave --seeds out",
+		"run calm.scn --seeds 1-2 --keep --on netns":  "leave --seeds out",
 		"run bad.scn --seeds 1-2":                     "bad.scn:2:4:",
 		"run calm.scn --seeds 1-2 --against nobody":   `unknown mutant "nobody"`,
 	} {

@@ -27,7 +27,8 @@ type upFlags struct {
 
 // add defines the flags, which the process that holds the cluster has too.
 func (f *upFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.on, "on", "kind", "where: kind")
+	f.on = "kind"
+	c.Flags().Var(worldFlag{&f.on}, "on", "where: kind")
 	c.Flags().StringVar(&f.name, "name", upName, "the cluster's name")
 	c.Flags().IntVar(&f.nodes, "nodes", 1, "workers, beside the control plane")
 	c.Flags().StringVar(&f.kind, "type", "m5.large", "the nodes' EC2 instance type, which says how many ENIs and addresses there are")
@@ -43,8 +44,8 @@ func (f *upFlags) check(c *cobra.Command) error {
 		if s := scn.Suggest(f.on, []string{"kind"}); s != "" {
 			near = fmt.Sprintf("did you mean %q?", s)
 		}
-		if f.on == "lab" {
-			near = "a laboratory is there for a scenario: enilab run --on lab --keep FILE"
+		if f.on == "netns" {
+			near = "a laboratory is there for a scenario: enilab run --on netns --keep FILE"
 		}
 		return usage("up cannot make a world %q (%s)", f.on, near)
 	}

@@ -16,7 +16,7 @@ import (
 
 // Parts are what a cluster's nodes run of enilab. They are built once, when they are first asked for; a Parts may be shared.
 type Parts struct {
-	// Image is the container image, an archive, and its name. One of a laboratory also plays the daemon with a mistake.
+	// Image is the container image, an archive, and its name. One of a laboratory also plays mutants.
 	Image func(ctx context.Context, laboratory bool) (archive []byte, name string, err error)
 	// Faulty is the binary of sim/kind/faulty.
 	Faulty func(ctx context.Context) ([]byte, error)

@@ -9,7 +9,7 @@ import (
 	"github.com/enilab/enilab/sim/runner"
 )
 
-// slack is how much later than in the simulator a mistake may show: a real kubelet backs off.
+// slack is how much later than in the simulator a mutant may show: a real kubelet backs off.
 const slack = 3 * time.Minute
 
 // Place is world kind, for runner.Load, on a machine where Available says nothing.

@@ -54,7 +54,7 @@ func TestCan(t *testing.T) {
 		{two, "at 0s node-2 restart WARM_IP_TARGET=1", "one environment"},
 		{one, "at 0s node-1 upgrade to=1", "one version"},
 		{one, "at 0s node-1 gc valid=all", "never calls"},
-		{one, "at 0s node-1 terminate", "world lab"},
+		{one, "at 0s node-1 terminate", "world netns"},
 		{one, "at 0s node-1 interrupt-dumps", "NLM_F_DUMP_INTR"},
 		{one, "at 0s pod web-0 hide", "on demand"},
 		{one, "at 0s node-1 flush-routes", "the API server"},

@@ -252,7 +252,7 @@ func (w *World) daemonExited(n *instance, e *node.Event) {
 	}
 }
 
-// explainEnd says of a daemon that this laboratory did not end whether somebody else did (enilab lab exec node-1 -- pkill ipamd), which is
+// explainEnd says of a daemon that this laboratory did not end whether somebody else did (enilab netns exec node-1 -- pkill ipamd), which is
 // chaos like any other, or whether it ended by itself, which no daemon may.
 func (w *World) explainEnd(n *instance, e *node.Event) {
 	byHand := strings.HasPrefix(e.Exit, "signal: ") || e.Code == 0 && n.life != nil && n.life.Stopped()

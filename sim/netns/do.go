@@ -30,7 +30,7 @@ func Can(l *scn.Line) error {
 }
 
 // worldName is what guards and the table of skips call this world.
-const worldName = "lab"
+const worldName = "netns"
 
 // Do carries out an action, now.
 func (w *World) Do(a *sim.Act) (id int) {

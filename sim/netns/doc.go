@@ -1,4 +1,4 @@
-// Package netns is world "lab": the real daemon and the real plugin as processes, a real kernel, real packets. Only what a node cannot
+// Package netns is world "netns": the real daemon and the real plugin as processes, a real kernel, real packets. Only what a node cannot
 // have in a laboratory is a model: EC2 and instance metadata, kubelet and the container runtime, the API server, each the very model
 // that the simulator steps, behind HTTP and gRPC.
 //
@@ -31,7 +31,7 @@
 //
 // # Who ends a daemon
 //
-// A daemon that is killed beside the scenario (enilab lab exec node-1 -- pkill ipamd) is started again by kubelet, and judged like one that a
+// A daemon that is killed beside the scenario (enilab netns exec node-1 -- pkill ipamd) is started again by kubelet, and judged like one that a
 // line kills. One that ends by itself is a failure: Crashes says how it ended and what it said.
 //
 // # Whatever hangs

@@ -187,7 +187,7 @@ func (c *command) ends() int {
 // killed: the laboratory's process is gone from one instant to the next. What it leaves is its entry in the registry.
 func killed(t *testing.T, when string) {
 	without := everything(t)
-	c := enilab(t, "run", "--on", "lab", "--keep", "holds.scn")
+	c := enilab(t, "run", "--on", "netns", "--keep", "holds.scn")
 	c.hears(t, when)
 	if differences(without, everything(t)) == "" {
 		t.Error("a laboratory runs, and the inventory does not show it: it proves nothing")
@@ -197,9 +197,9 @@ func killed(t *testing.T, when string) {
 	cleaned(t, 0, 1)
 }
 
-// kept: `enilab lab clean` ends a laboratory that was left up.
+// kept: `enilab netns clean` ends a laboratory that was left up.
 func kept(t *testing.T) {
-	c := enilab(t, "run", "--on", "lab", "--keep", "holds.scn")
+	c := enilab(t, "run", "--on", "netns", "--keep", "holds.scn")
 	c.hears(t, keeping)
 	done := make(chan int, 1)
 	go func() { done <- c.ends() }() // a process that nobody reaps is there
@@ -211,7 +211,7 @@ func kept(t *testing.T) {
 
 // interrupted: Control-C in the middle of a run.
 func interrupted(t *testing.T) {
-	c := enilab(t, "run", "--on", "lab", "violated.scn")
+	c := enilab(t, "run", "--on", "netns", "violated.scn")
 	c.hears(t, "life 2 begins") // after node-1 kill
 	must(t, c.Process.Signal(syscall.SIGINT))
 	if code := c.ends(); code != runner.ExitInterrupted {
@@ -255,7 +255,7 @@ func stop(name string) func(*testing.T, *command) error {
 // toldToEnd: whatever hangs, a run that is told to end does, says what was known, and leaves nothing. when is what it says on standard error
 // before that.
 func toldToEnd(t *testing.T, file, when string, tell func(*testing.T, *command) error, says ...string) {
-	c := enilab(t, "run", "--on", "lab", file)
+	c := enilab(t, "run", "--on", "netns", file)
 	c.endsSoon(t, when, tell, append(says, "interrupted  "+strings.TrimSuffix(file, ".scn"))...)
 }
 
@@ -291,7 +291,7 @@ func hangs(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(dir, name), data, 0o755))
 	}
 	must(t, os.WriteFile(filepath.Join(dir, "ipamd"), []byte("#!/bin/sh\ntrap '' TERM INT\necho begun > /run/aws-node/hangs\nsleep 1000\n"), 0o755))
-	c := enilabIn(t, dir, "run", "--on", "lab", "long.scn")
+	c := enilabIn(t, dir, "run", "--on", "netns", "long.scn")
 	c.endsSoon(t, "", func(t *testing.T, c *command) error {
 		for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 			if found, _ := filepath.Glob("/proc/[0-9]*/root/run/aws-node/hangs"); len(found) > 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/enilab/enilab/sim/runner"
 )
 
-// TestMain is also what a laboratory executes this binary as, a node's helper or a daemon with a mistake, and what a test does, a machine.
+// TestMain is also what a laboratory executes this binary as, a node's helper or a mutant, and what a test does, a machine.
 // The registry of laboratories is in TMPDIR, so the tests have one of their own: they must not clean what else runs here.
 func TestMain(m *testing.M) {
 	role := ""

@@ -33,10 +33,10 @@ func PartsIn(folder string) (Parts, error) {
 	return p, nil
 }
 
-// slack is how much later than in the simulator a mistake may show: a daemon is heard of once it has come to rest.
+// slack is how much later than in the simulator a mutant may show: a daemon is heard of once it has come to rest.
 const slack = 10 * time.Second
 
-// Place is world lab, for runner.Load, on a machine where Available says nothing.
+// Place is world netns, for runner.Load, on a machine where Available says nothing.
 func Place(p Parts) *runner.Place {
 	open := func(c *sim.Cluster, seed uint64, m *mutants.Mutant) (runner.World, error) {
 		w, err := Open(c, seed, m, p)
@@ -45,7 +45,7 @@ func Place(p Parts) *runner.Place {
 		}
 		return w, nil
 	}
-	return &runner.Place{Name: "lab", Open: open, Plays: plays, Slack: slowed(slack)}
+	return &runner.Place{Name: "netns", Open: open, Plays: plays, Slack: slowed(slack)}
 }
 
 // plays: what a mutant of the core decides, it decides in every world, which the laboratory proves at every step of a daemon. So only

@@ -11,7 +11,7 @@ import (
 	"github.com/enilab/enilab/sim/mutants"
 )
 
-// PlayDaemon is ipamd with a mistake in it: args are the mutant's name and then ipamd's arguments. It returns the exit code.
+// PlayDaemon is a mutant in ipamd's place: args are the mutant's name and then ipamd's arguments. It returns the exit code.
 func PlayDaemon(args []string) int {
 	if len(args) == 0 {
 		fmt.Fprintln(os.Stderr, "play: which mutant? enilab mutants lists them")
@@ -40,7 +40,7 @@ func partsOf(m *mutants.Mutant) daemon.Parts {
 	return p
 }
 
-// badStore is a store with a mistake.
+// badStore is a mutant's store.
 type badStore struct {
 	daemon.Store
 	shell mutants.Shell

@@ -11,7 +11,7 @@ import (
 	"github.com/enilab/enilab/sim/registry"
 )
 
-// Entry is a laboratory that runs on this machine: what `enilab lab` knows of it.
+// Entry is a laboratory that runs on this machine: what `enilab netns` knows of it.
 type Entry struct {
 	registry.Process                // that holds it
 	Nodes            map[string]int `json:"nodes"`  // PID of each node's helper
@@ -20,7 +20,7 @@ type Entry struct {
 }
 
 // labs is where laboratories say that they are there. It is the only thing that one which was killed leaves behind: a small file.
-var labs = registry.Folder{Name: "enilab-labs", Prefix: "lab", Noun: "laboratories"}
+var labs = registry.Folder{Name: "enilab-labs", Prefix: "netns", Noun: "laboratories"}
 
 // register says that this laboratory is there.
 func (w *World) register() error {

@@ -19,7 +19,7 @@ func TestRegistryOfSomebodyElse(t *testing.T) {
 	for name, lay := range map[string]func(folder string) error{
 		"another's":    func(folder string) error { return os.Chown(folder, nobody, nobody) },
 		"for all":      func(folder string) error { return os.Chmod(folder, 0o777) },
-		"another file": func(folder string) error { return os.Chown(filepath.Join(folder, "lab-1.json"), nobody, nobody) },
+		"another file": func(folder string) error { return os.Chown(filepath.Join(folder, "netns-1.json"), nobody, nobody) },
 		"a link": func(folder string) error {
 			if err := os.Rename(folder, folder+"-real"); err != nil {
 				return err
@@ -37,7 +37,7 @@ func TestRegistryOfSomebodyElse(t *testing.T) {
 			folder := filepath.Join(os.TempDir(), "enilab-labs")
 			must(t, os.Mkdir(folder, 0o700))
 			entry := fmt.Sprintf(`{"pid":%d,"begun":%s,"nodes":{"node-1":1}}`, victim.Process.Pid, strings.Fields(string(stat))[21])
-			must(t, os.WriteFile(filepath.Join(folder, "lab-1.json"), []byte(entry), 0o600))
+			must(t, os.WriteFile(filepath.Join(folder, "netns-1.json"), []byte(entry), 0o600))
 			must(t, lay(folder))
 			if list, err := netns.Labs(); err == nil || len(list) > 0 {
 				t.Errorf("labs: %v, %v; expected none, and why", list, err)

@@ -25,7 +25,7 @@ at 3m   expect node-1 pods.ready == 4
 finally converges within 2m
 `
 
-// signalDaemons signals the daemons of a laboratory's nodes, as enilab lab exec NODE -- pkill does, and says how many there were.
+// signalDaemons signals the daemons of a laboratory's nodes, as enilab netns exec NODE -- pkill does, and says how many there were.
 func signalDaemons(t *testing.T, w *netns.World, sig syscall.Signal) (found int) {
 	t.Helper()
 	dirs, err := filepath.Glob(w.Box(1).Root() + "/proc/[0-9]*")

@@ -21,7 +21,7 @@ func TestWithoutRoot(t *testing.T) {
 	must(t, err)
 	scenario := filepath.Join(dir, "holds.scn")
 	must(t, os.WriteFile(scenario, []byte(holds), 0o644))
-	for _, args := range []string{"run --on lab " + scenario, "run --on lab --keep " + scenario, "run --json --on lab " + scenario, "lab clean", "lab list", "lab exec node-1 -- true"} {
+	for _, args := range []string{"run --on netns " + scenario, "run --on netns --keep " + scenario, "run --json --on netns " + scenario, "lab clean", "lab list", "lab exec node-1 -- true"} {
 		var out, errs bytes.Buffer
 		c := exec.Command(filepath.Join(dir, "enilab"), strings.Fields(args)...)
 		c.Dir, c.Stdout, c.Stderr = "/", &out, &errs

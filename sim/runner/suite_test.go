@@ -57,7 +57,7 @@ func TestStatus(t *testing.T) {
 		"held":                        {quiet, Options{}, Held, []string{"held  test  1 variant, 1 expectation judged, 0 skipped"}},
 		"held, with its mutant":       {againstIt(`"every live pod is reachable" by 4m`), Options{}, Held, []string{`; mutants: no-repair broke "every live pod is reachable" at 2m3`}},
 		"held in two variants":        {quiet + "vary t=1,2\nat 3m node-1 interrupt-dumps times=$t\n", Options{}, Held, []string{"2 variants, 2 expectations judged"}},
-		"a lab line is skipped":       {quiet + "[lab] at 1m expect node-1 enis == 77\n", Options{}, Held, []string{"1 skipped", "(line 9: the line is not for world sim)"}},
+		"a netns line is skipped":     {quiet + "[netns] at 1m expect node-1 enis == 77\n", Options{}, Held, []string{"1 skipped", "(line 9: the line is not for world sim)"}},
 		"expectation":                 {strings.Replace(quiet, "assigned == 14", "assigned == 4", 1), Options{}, Violated, []string{"violated  test  line 7, at 4m: expected node-1 addresses.assigned == 4; found 14", "flush-rules", "again: enilab run dir/test.scn --seed 1\n"}},
 		"mark":                        {quiet + "reaches eni-swept\n", Options{}, Violated, []string{"line 9, at 6m: the run never came through eni-swept", "  reaches eni-swept\n"}},
 		"mutant, nothing broken":      {quiet + "against no-sweep breaks \"nothing is leaked\"\n", Options{}, Unproven, []string{`line 9: the CNI held, but mutant no-sweep was not caught: expected "nothing is leaked" to break first; found that it broke no invariant until the end at 6m`}},
@@ -68,7 +68,7 @@ func TestStatus(t *testing.T) {
 		"story of another seed":       {quiet + "-- story --\nonce upon a time\n", Options{Seed: 2}, Held, nil},
 		"story to be rewritten":       {quiet + "-- story --\nonce upon a time\n", Options{NoStory: true}, Held, nil},
 		"nothing judged":              {"cluster nodes=1\nat 1s kube create web 1\n", Options{}, Skipped, []string{"skipped  test  ", "nothing was judged"}},
-		"judged elsewhere only":       {"cluster nodes=1\n[lab] always \"nothing is leaked\"\n", Options{}, Skipped, nil},
+		"judged elsewhere only":       {"cluster nodes=1\n[netns] always \"nothing is leaked\"\n", Options{}, Skipped, nil},
 		"no room":                     {"cluster nodes=1 subnet=10.0.0.0/28\nstart pods web 40 on node-1\nalways \"nothing is leaked\"\n", Options{}, Bad, []string{"the cluster never started", "InsufficientFreeAddressesInSubnet", "larger subnet"}},
 		"twice":                       {quiet, Options{Twice: true}, Held, nil},
 		"an action that misses":       {quiet + "at 2m kube scale web 14\n", Options{}, NotPlayed, []string{"not played  test  line 9, at 2m: the action missed: workload web has 14 replicas already"}},
@@ -81,7 +81,7 @@ func TestStatus(t *testing.T) {
 		"under way, as it says":       {strings.Replace(quiet, "within 2m", "within 5s", 1) + "at 4m5s kube roll web 2\nnever settles \"pods are rolled at the end\"\n", Options{}, Held, nil},
 		"it does settle":              {quiet + "never settles \"the subnet stays full\"\n", Options{}, Violated, []string{"expected that it never settles (the subnet stays full); found nothing under way"}},
 		"interrupted":                 {quiet, Options{Interrupted: func() bool { return true }}, Interrupted, []string{"interrupted  test  before it began"}},
-		"another cluster in lab":      {"[lab] cluster nodes=9\n[!lab] cluster nodes=1\n[sim] at 0s expect kube pods.total == 0\n", Options{}, Held, nil},
+		"another cluster in netns":    {"[netns] cluster nodes=9\n[!netns] cluster nodes=1\n[sim] at 0s expect kube pods.total == 0\n", Options{}, Held, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := run(t, c.text, c.o)

@@ -54,7 +54,7 @@
 //	subject = "node-" INT | "node-*" | "pod" NAME | "ec2" | "imds" | "kube"
 //	op      = "==" | "!=" | "<" | "<=" | ">" | ">="
 //	kv      = NAME "=" [VALUE]
-//	world   = "sim" | "lab" | "kind"
+//	world   = "sim" | "netns" | "kind"
 //
 // Words are separated by blanks or tabs. Lines for the same instant happen in their order, and
 // the product of several vary lines is taken in theirs; else the order of lines means nothing.

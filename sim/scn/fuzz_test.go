@@ -15,7 +15,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add(data)
 	for _, s := range []string{
-		"cluster a=1\r\n[!sim,lab] at 1d every 5s until 2d pod x y \"a=b\" c=\"d  # e\"\t# f\n",
+		"cluster a=1\r\n[!sim,netns] at 1d every 5s until 2d pod x y \"a=b\" c=\"d  # e\"\t# f\n",
 		"cluster a=1\nvary x=1,2\nat 0 within 5s expect kube m >= \"$x \\\"\\\\\"\n-- a --\n-- story --",
 		"cluster a==\ncompare counts \"\"\nreaches a:b\nfinally converges within 1h0m5s\nstart pods w 1 on node-*\n",
 	} {

@@ -56,7 +56,8 @@ func TestGoodLines(t *testing.T) {
 			Subject: Subject{Pos: at(24), Kind: EC2}, Metric: "a.b", MetricPos: at(28), Op: ">=", Value: "1 2", ValuePos: at(36)}}},
 		{`at 0s expect node-1 a == b=c`, `at 0s expect node-1 a == "b=c"`, &At{Check: &Check{
 			Subject: node(14, 1), Metric: "a", MetricPos: at(21), Op: "==", Value: "b=c", ValuePos: at(26)}}},
-		{`  [sim,  lab]reaches x	#  why `, `[sim,lab] reaches x  # why`, &Reaches{"x", at(22)}},
+		{`[sim,lab] reaches x`, `[sim,netns] reaches x`, &Reaches{"x", at(19)}},
+		{`  [sim,  netns]reaches x	#  why `, `[sim,netns] reaches x  # why`, &Reaches{"x", at(24)}},
 	} {
 		f := parse(t, "cluster nodes=1\n"+tt.line+"\n")
 		l := f.Lines[1]
@@ -76,8 +77,8 @@ func TestGoodLines(t *testing.T) {
 }
 
 func TestGuard(t *testing.T) {
-	f := parse(t, "cluster a=1\n[sim,lab] reaches x\n  [!kind] reaches y\nreaches z  # w\n\n \t#c\n")
-	for i, want := range []string{"sim lab kind", "sim lab", "sim lab", "sim lab kind"} {
+	f := parse(t, "cluster a=1\n[sim,netns] reaches x\n  [!kind] reaches y\nreaches z  # w\n\n \t#c\n")
+	for i, want := range []string{"sim netns kind", "sim netns", "sim netns", "sim netns kind"} {
 		var got []string
 		for _, w := range knownWorlds() {
 			if f.Lines[i].Guard.Allows(w) {
@@ -95,7 +96,7 @@ func TestGuard(t *testing.T) {
 	if f.Lines[3].Comment != "w" || f.Lines[4].Stmt != nil || f.Lines[5].Comment != "c" || f.Lines[5].Pos.Col != 3 {
 		t.Errorf("comments: %+v", f.Lines[3:])
 	}
-	parse(t, "[sim] cluster a=1\n[!sim] cluster a=2\n[lab] config A=1\n[kind] config A=2\n")
+	parse(t, "[sim] cluster a=1\n[!sim] cluster a=2\n[netns] config A=1\n[kind] config A=2\n")
 }
 
 func example(t testing.TB) (string, *File) {
@@ -319,7 +320,7 @@ func TestClone(t *testing.T) {
 			s.Point = "x"
 		}
 		if l.Guard != nil {
-			l.Guard.Worlds[0] = "lab"
+			l.Guard.Worlds[0] = "netns"
 		}
 	}
 	g.Extra[0].Data = "x"

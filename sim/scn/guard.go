@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A Guard limits a line to some worlds: [sim] [sim,lab], or with Not to all others: [!lab].
+// A Guard limits a line to some worlds: [sim] [sim,netns], or with Not to all others: [!netns].
 type Guard struct {
 	Not    bool
 	Worlds []string
@@ -29,14 +29,17 @@ func (g *Guard) String() string {
 }
 
 // knownWorlds are the words a guard may hold.
-func knownWorlds() []string { return []string{"sim", "lab", "kind"} }
+func knownWorlds() []string { return []string{"sim", "netns", "kind"} }
 
 // overlap says whether some world reads both lines.
 func overlap(a, b *Guard) bool {
 	return slices.ContainsFunc(knownWorlds(), func(w string) bool { return a.Allows(w) && b.Allows(w) })
 }
 
-const guardHint = "such as [sim], [sim,lab] or [!kind]"
+// earlierNetns is what world netns was called before: scenarios that people wrote then say it.
+const earlierNetns = "lab"
+
+const guardHint = "such as [sim], [sim,netns] or [!kind]"
 
 // guard reads a guard that opens at offset i of the line, and returns the offset after it.
 func (c *cursor) guard(i int) (*Guard, int) {
@@ -72,6 +75,9 @@ func (c *cursor) guard(i int) (*Guard, int) {
 func (c *cursor) world(g *Guard, i int, text string) {
 	i += len(text) - len(strings.TrimLeft(text, " \t"))
 	w := strings.Trim(text, " \t")
+	if w == earlierNetns {
+		w = "netns"
+	}
 	switch {
 	case w == "":
 		c.failAt(i+1, guardHint, "empty world in the guard")

@@ -51,7 +51,7 @@ func unknownHint(t token) string {
 	case strings.HasPrefix(t.text, "--"):
 		return `a section begins with a line such as "-- story --"`
 	case strings.HasPrefix(t.text, "["):
-		return "one guard for a line, such as [sim,lab]"
+		return "one guard for a line, such as [sim,netns]"
 	}
 	return didYouMean(t.text, words())
 }

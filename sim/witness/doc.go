@@ -1,4 +1,4 @@
-// Package witness follows daemons that are processes by their recordings, for worlds with real processes (lab and kind).
+// Package witness follows daemons that are processes by their recordings, for worlds with real processes (netns and kind).
 //
 // A daemon streams its flight recorder: the Node as it is, and then every input with a fingerprint of what the Node wanted. The
 // witness steps a second Node with it (Life). That Node is what auditors and expectations read, since nobody can look into a process;

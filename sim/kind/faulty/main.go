@@ -1,4 +1,4 @@
-// Faulty is a CNI plugin that fails or stalls when it is told to. It is used in two ways:
+// Command faulty is a CNI plugin that fails or stalls when it is told to. It is used in two ways:
 //
 //   - under another plugin's name, in a folder before that plugin's own in the runtime's list (package shim): that plugin is slow, or
 //     fails, or its answer is not heard;

@@ -1,7 +1,7 @@
-// Record makes the golden recordings of sim/kind/trace: what kubelet and containerd call a CNI plugin with. It makes a cluster of one
-// node with the simplest plugins there are (ptp with host-local addresses, behind a conflist like enilab's), lives sim/kind/scripts on
-// it, and writes for each NAME.jsonl, the recording, and NAME.golden, its text. What is there of the same name is replaced. The
-// cluster is gone afterwards.
+// Command record makes the golden recordings of sim/kind/trace: what kubelet and containerd call a CNI plugin with. It makes a cluster of
+// one node with the simplest plugins there are (ptp with host-local addresses, behind a conflist like enilab's), lives sim/kind/scripts on
+// it, and writes for each NAME.jsonl, the recording, and NAME.golden, its text. What is there of the same name is replaced. The cluster is
+// gone afterwards.
 //
 //	KIND_NODE_IMAGE=... go run ./sim/kind/record                       # all, into sim/kind/trace/testdata
 //	go run ./sim/kind/record -lives '^pod$|restart' -out /tmp/x -keep  # some; the cluster stays

@@ -1,4 +1,4 @@
-// Recorder stands in front of a CNI plugin and writes down what a runtime calls it with and what it answers. It changes
+// Command recorder stands in front of a CNI plugin and writes down what a runtime calls it with and what it answers. It changes
 // nothing: stdin, environment, stdout, stderr and exit code pass through, and killing it kills the plugin.
 //
 // It is installed under the plugin's name in a folder that comes before the plugin's own in the runtime's list (package shim says

@@ -46,7 +46,7 @@ func TestNoRoot(t *testing.T) {
 	for d := scenario; d != "/" && d != os.TempDir(); d = d[:strings.LastIndex(d, "/")] {
 		_ = os.Chmod(d, 0o755) // nobody shall read it; what cannot be changed was not ours
 	}
-	for _, argv := range [][]string{{"ipamd"}, {"ipamd", "init"}, {"enilab", "run", "--on", "lab", scenario}} {
+	for _, argv := range [][]string{{"ipamd"}, {"ipamd", "init"}, {"enilab", "run", "--on", "netns", scenario}} {
 		cmd := exec.Command(binary(t, argv[0]), argv[1:]...)
 		cmd.Dir = "/"
 		if os.Geteuid() == 0 {
