@@ -17,7 +17,7 @@ IMAGE_TAG ?= dev
 image: ## container image docker.io/enilab/cni:IMAGE_TAG=dev, for amd64 and arm64, into bin/enilab-cni.tar
 	go run ./impl/deploy/mkimage --out bin/enilab-cni.tar --tag $(IMAGE_TAG)
 
-demo: build ## replay every incident, and what each mistake breaks; as root on Linux on a real kernel too
+demo: build ## replay every incident, and what each mutant breaks; as root on Linux on a real kernel too
 	bin/enilab demo
 
 # A package that takes so long hangs: the slowest needs six minutes beside the others on two cores.

@@ -5,7 +5,7 @@
 //	/cni/{bandwidth,host-local,loopback,portmap,tuning}
 //	                                       plugins that are chained, from github.com/containernetworking/plugins as in go.mod
 //	/etc/ssl/certs/ca-certificates.crt     the root certificates by which EC2's endpoints are known
-//	/enilab                                with Options.Laboratory: the laboratory, which plays the daemon with a mistake
+//	/enilab                                with Options.Laboratory: the laboratory, which plays mutants in the daemon's place
 //
 // There is nothing else: no shell, no libc, no iptables. The binaries are static; go build makes them from this module, for which
 // its sources and a Go release are needed, and no Docker.

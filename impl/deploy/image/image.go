@@ -27,7 +27,7 @@ func Host() string { return "linux/" + runtime.GOARCH }
 type Options struct {
 	Tag        string       // of deploy.Repository; empty: deploy.DefaultTag
 	Platforms  []string     // empty: Platforms()
-	Laboratory bool         // also /enilab, which plays the daemon with a mistake
+	Laboratory bool         // also /enilab, which plays mutants in the daemon's place
 	Dir        string       // a folder of this module, where go build runs; empty: the working directory
 	Roots      string       // PEM file of the root certificates to trust; empty: this machine's
 	Log        func(string) // progress and sizes, a line each; nil: nothing is said

@@ -55,7 +55,7 @@ func parse(args []string, stderr io.Writer) (o image.Options, out string, err er
 		o.Platforms = append(o.Platforms, p)
 		return nil
 	})
-	set.BoolVar(&o.Laboratory, "laboratory", false, "with enilab beside the daemon, to play it with a mistake")
+	set.BoolVar(&o.Laboratory, "laboratory", false, "with enilab beside the daemon, to play mutants in its place")
 	set.StringVar(&o.Dir, "dir", "", "the module's `folder`; without one, this folder")
 	set.StringVar(&o.Roots, "roots", "", "PEM `file` of the root certificates to trust; without one, this machine's")
 	if err := set.Parse(args); err != nil {
