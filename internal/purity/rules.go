@@ -18,7 +18,7 @@ func rel(path string) string {
 
 // pure are the packages that are stepped: patterns of path.Match, below the module. A package that a pattern newly matches is
 // judged from its first commit.
-var pure = []string{"impl/ipam", "impl/dataplane", "fakes/*", "sim", "sim/judge", "sim/scn", "sim/mutants", "sim/timeline", "sim/actions", "sim/witness", "sim/virtual",
+var pure = []string{"impl/ipam", "impl/dataplane", "fakes/*", "sim", "sim/judge", "sim/scn", "sim/mutants", "sim/timeline", "sim/actions", "sim/models", "sim/witness", "sim/virtual",
 	"sim/swarm",
 	"internal/spelling", "internal/splitmix"}
 

@@ -3,17 +3,14 @@ package virtual
 import (
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/fakes/ec2"
-	"github.com/enilab/enilab/fakes/kube"
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
+	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/mutants"
 )
 
@@ -32,7 +29,7 @@ var actionOf = [...]ec2.Action{0, ec2.CreateNetworkInterface, ec2.AttachNetworkI
 
 func (w *World) startCall(n *node, c *ipam.Call) {
 	f := &inFlight{id: c.ID, act: c.Action}
-	f.req = ec2.Request{Action: actionOf[c.Action], Caller: n.inst, ENI: ec2.ENIID(c.ENI)}
+	f.req = ec2.Request{Action: actionOf[c.Action], Caller: n.Instance, ENI: ec2.ENIID(c.ENI)}
 	switch c.Action {
 	case ipam.CreateENI:
 		f.req.Subnet, f.req.ClientToken, f.req.SecondaryCount = ec2.SubnetID(c.Subnet), c.Token, c.Count
@@ -42,7 +39,7 @@ func (w *World) startCall(n *node, c *ipam.Call) {
 			f.req.Tags = append(f.req.Tags, ec2.Tag{Key: judge.TagCluster, Value: c.Cluster})
 		}
 	case ipam.AttachENI:
-		f.req.Instance, f.req.DeviceIndex = n.inst, c.Device
+		f.req.Instance, f.req.DeviceIndex = n.Instance, c.Device
 	case ipam.ModifyENI:
 		f.req.Attachment, f.req.DeleteOnTermination = c.Attachment, true
 	case ipam.DetachENI:
@@ -52,7 +49,7 @@ func (w *World) startCall(n *node, c *ipam.Call) {
 	case ipam.UnassignIPs:
 		f.req.Addresses = c.Addresses
 	}
-	if w.trapped(n, f.req.Action, false) {
+	if w.Trapped(&n.Node, f.req.Action, false) {
 		return
 	}
 	w.send(n, f)
@@ -60,17 +57,17 @@ func (w *World) startCall(n *node, c *ipam.Call) {
 
 func (w *World) send(n *node, f *inFlight) {
 	w.mix(uint64(f.req.Action)<<48 ^ uint64(f.id))
-	there, back := w.cloud.Travel(&f.req)
+	there, back := w.EC2.Travel(&f.req)
 	f.back = back
-	w.push(event{at: w.now + there, kind: evServe, node: n.no, life: n.life, num: uint64(f.id), data: f})
+	w.push(event{at: w.now + there, kind: evServe, node: n.No, life: n.life, num: uint64(f.id), data: f})
 }
 
 // serve is the instant at which EC2 executes a request.
 func (w *World) serve(e *event) {
 	f, n := e.data.(*inFlight), w.nodes[e.node]
-	w.audit.Requested(w.now, int(n.no), w.whose(n), &f.req)
-	r := w.cloud.Serve(w.now, &f.req)
-	w.audit.EC2Call(w.now, int(n.no))
+	w.Auditor.Requested(w.now, int(n.No), w.Whose(&n.Node), &f.req)
+	r := w.EC2.Serve(w.now, &f.req)
+	w.Auditor.EC2Call(w.now, int(n.No))
 	w.mixString(r.Code)
 	if f.what == 0 {
 		w.cloudSaid(n, f, &r)
@@ -81,7 +78,7 @@ func (w *World) serve(e *event) {
 	if f.what != 0 && r.Code == "InvalidNetworkInterfaceID.NotFound" && w.askWithout(n, f, &r) {
 		return
 	}
-	if r.Code == "" && w.trapped(n, f.req.Action, true) {
+	if r.Code == "" && w.Trapped(&n.Node, f.req.Action, true) {
 		return
 	}
 	if f.what == ipam.LookLeaked && f.enis == nil && r.Code == "" && !r.Lost && w.askWhoLives(n, f, &r) {
@@ -89,7 +86,7 @@ func (w *World) serve(e *event) {
 	}
 	after := f.back
 	if r.Lost {
-		after = sdkTimeout
+		after = models.SDKTimeout
 	}
 	var in ipam.Input
 	if f.what == 0 {
@@ -97,8 +94,8 @@ func (w *World) serve(e *event) {
 	} else {
 		in = w.described(f, &r)
 	}
-	w.push(event{at: w.now + after, kind: evInput, node: n.no, life: n.life, num: uint64(f.id), data: in})
-	if m := w.cfg.Mutant; m != nil && m.Shell&mutants.RetryCalls != 0 && f.what == 0 && r.Code != "" {
+	w.push(event{at: w.now + after, kind: evInput, node: n.No, life: n.life, num: uint64(f.id), data: in})
+	if m := w.mutant; m != nil && m.Shell&mutants.RetryCalls != 0 && f.what == 0 && r.Code != "" {
 		g := *f
 		w.send(n, &g)
 	}
@@ -122,17 +119,17 @@ func (w *World) askWithout(n *node, f *inFlight, r *ec2.Response) bool {
 
 // askWhoLives asks about the instances of leaked ENIs, if others are among them, as Cloud.Leaked does.
 func (w *World) askWhoLives(n *node, f *inFlight, r *ec2.Response) bool {
-	if !slices.ContainsFunc(r.ENIs, func(e ec2.ENI) bool { return w.eni(&e).Owner != string(n.inst) }) {
+	if !slices.ContainsFunc(r.ENIs, func(e ec2.ENI) bool { return w.eni(&e).Owner != string(n.Instance) }) {
 		return false
 	}
-	w.send(n, &inFlight{id: f.id, what: f.what, enis: r.ENIs, req: ec2.Request{Action: ec2.DescribeInstances, Caller: n.inst, FilterDescription: "*"}})
+	w.send(n, &inFlight{id: f.id, what: f.what, enis: r.ENIs, req: ec2.Request{Action: ec2.DescribeInstances, Caller: n.Instance, FilterDescription: "*"}})
 	return true
 }
 
 // near says whether an ENI is in the VPC of who asks, as EC2's answer about instances has it, and of the cluster.
 func (w *World) near(f *inFlight, r *ec2.Response, e *ec2.ENI) bool {
 	self := slices.IndexFunc(r.Instances, func(i ec2.Instance) bool { return i.ID == f.req.Caller })
-	return r.Code == "" && !r.Lost && self >= 0 && r.Instances[self].VPC == e.VPC && judge.TagOf(e, judge.TagCluster) == w.cfg.Cluster
+	return r.Code == "" && !r.Lost && self >= 0 && r.Instances[self].VPC == e.VPC && judge.TagOf(e, judge.TagCluster) == w.Cluster.Name
 }
 
 // gone says whether EC2's answer about instances has no living one with that ID. One that lacks who asks is not believed.
@@ -178,7 +175,7 @@ func class(r *ec2.Response) ipam.Class {
 }
 
 func (w *World) eni(e *ec2.ENI) ipam.ENI {
-	out := ipam.ENI{ID: string(e.ID), MAC: e.MAC, Device: e.DeviceIndex, Subnet: string(e.Subnet), CIDR: w.cfg.Subnet, Primary: e.Primary,
+	out := ipam.ENI{ID: string(e.ID), MAC: e.MAC, Device: e.DeviceIndex, Subnet: string(e.Subnet), CIDR: w.Cluster.Subnet, Primary: e.Primary,
 		Addresses: e.Secondaries, Status: e.Status.String(), Attachment: e.Attachment, Instance: string(e.Instance), DOT: e.DeleteOnTermination, Kind: e.Kind.String(), Prefixes: len(e.Prefixes)}
 	for _, t := range e.Tags {
 		switch t.Key {
@@ -211,7 +208,7 @@ func (w *World) described(f *inFlight, r *ec2.Response) ipam.Input {
 		in.ENIs = append(in.ENIs, w.eni(&r.ENIs[i]))
 	}
 	if r.Lost {
-		in.Err = "no answer within " + sdkTimeout.String()
+		in.Err = "no answer within " + models.SDKTimeout.String()
 	}
 	return in
 }
@@ -221,25 +218,25 @@ func (w *World) startLook(n *node, l *ipam.Look) {
 	at := w.now
 	switch l.What {
 	case ipam.LookENI, ipam.LookAttached, ipam.LookLeaked:
-		if w.trapped(n, ec2.DescribeNetworkInterfaces, false) {
+		if w.Trapped(&n.Node, ec2.DescribeNetworkInterfaces, false) {
 			return
 		}
 	}
 	switch l.What {
 	case ipam.LookENI:
-		f := &inFlight{id: l.ID, what: l.What, req: ec2.Request{Action: ec2.DescribeNetworkInterfaces, Caller: n.inst}}
+		f := &inFlight{id: l.ID, what: l.What, req: ec2.Request{Action: ec2.DescribeNetworkInterfaces, Caller: n.Instance}}
 		for _, id := range l.ENIs {
 			f.req.ENIs = append(f.req.ENIs, ec2.ENIID(id))
 		}
 		w.send(n, f)
 		return
 	case ipam.LookAttached:
-		w.send(n, &inFlight{id: l.ID, what: l.What, req: ec2.Request{Action: ec2.DescribeNetworkInterfaces, Caller: n.inst, FilterInstance: string(n.inst)}})
+		w.send(n, &inFlight{id: l.ID, what: l.What, req: ec2.Request{Action: ec2.DescribeNetworkInterfaces, Caller: n.Instance, FilterInstance: string(n.Instance)}})
 		return
 	case ipam.LookLeaked:
-		f := &inFlight{id: l.ID, what: l.What, req: ec2.Request{Action: ec2.DescribeNetworkInterfaces, Caller: n.inst, FilterStatus: "available",
-			FilterTagKey: judge.TagCluster, FilterTagValue: w.cfg.Cluster}}
-		if w.cfg.Cluster == "" {
+		f := &inFlight{id: l.ID, what: l.What, req: ec2.Request{Action: ec2.DescribeNetworkInterfaces, Caller: n.Instance, FilterStatus: "available",
+			FilterTagKey: judge.TagCluster, FilterTagValue: w.Cluster.Name}}
+		if w.Cluster.Name == "" {
 			f.req.FilterTagKey = judge.TagOwner
 		}
 		w.send(n, f)
@@ -253,7 +250,7 @@ func (w *World) startLook(n *node, l *ipam.Look) {
 	case ipam.LookPods:
 		at += lookPods
 	}
-	w.push(event{at: at, kind: evLook, node: n.no, life: n.life, num: uint64(l.ID), data: l})
+	w.push(event{at: at, kind: evLook, node: n.No, life: n.life, num: uint64(l.ID), data: l})
 }
 
 // look reads a source; its answer is a little older when it arrives.
@@ -269,21 +266,21 @@ func (w *World) look(n *node, e *event) {
 		in.Kernel = n.observe()
 		in.Complete = in.Kernel.Complete
 		if !in.Complete {
-			w.met(n.cutBy, "a dump ends early")
+			w.Met(n.cutBy, "a dump ends early")
 			in.Err = "NLM_F_DUMP_INTR"
 		}
 	case ipam.LookRuntime:
 		after += w.sandboxes(n, &in)
-		w.socketMet(n, &in)
-		w.boxesMet(n)
+		w.Listed(&n.Node, &in)
+		w.BoxesMet(&n.Node)
 	case ipam.LookIMDS:
 		after += w.metadata(n, &in)
 	case ipam.LookPods:
-		for _, p := range w.kube.ListPods(int(n.no)) {
+		for _, p := range w.Kube.ListPods(int(n.No)) {
 			in.Pods = append(in.Pods, ipam.Pod{Namespace: p.Namespace, Name: p.Name, UID: p.UID})
 		}
 	}
-	w.push(event{at: w.now + after, kind: evInput, node: n.no, life: n.life, num: uint64(l.ID), data: in})
+	w.push(event{at: w.now + after, kind: evInput, node: n.No, life: n.life, num: uint64(l.ID), data: in})
 }
 
 // observe dumps the kernel, or hands out the last dump again while nothing has changed.
@@ -303,34 +300,25 @@ func (n *node) observe() *dataplane.Observation {
 	return o
 }
 
-// socketMet says what the daemon met behind a runtime socket that an action has changed.
-func (w *World) socketMet(n *node, in *ipam.Seen) {
-	if n.socketBy == 0 {
-		return
-	}
-	w.met(n.socketBy, actions.Listed(in))
-	n.socketBy = 0
-}
-
 // sandboxes is what stands behind the runtime's socket.
 func (w *World) sandboxes(n *node, in *ipam.Seen) time.Duration {
-	switch n.socket {
-	case socketAbsent:
+	switch n.Socket {
+	case models.Absent:
 		in.Complete, in.Err = false, "dial unix /run/cri.sock: connect: connection refused"
 		return 0
-	case socketUnimplemented:
+	case models.Unimplemented:
 		in.Complete, in.Err = false, "rpc error: code = Unimplemented desc = unknown service runtime.v1.RuntimeService"
 		return 0
-	case socketEmpty:
+	case models.Empty:
 		return 0
 	}
-	list, whole := n.cri.ListSandboxes()
+	list, whole := n.CRI.ListSandboxes()
 	in.Complete = whole
 	if !whole {
 		in.Err = "the runtime is restarting"
-		return hangTimeout
+		return models.HangTimeout
 	}
-	if n.listed != nil && n.socket == socketRight {
+	if n.listed != nil && n.Socket == models.Right {
 		in.Sandboxes = n.listed
 		return 0
 	}
@@ -340,7 +328,7 @@ func (w *World) sandboxes(n *node, in *ipam.Seen) time.Duration {
 		in.Sandboxes = append(in.Sandboxes, ipam.Sandbox{ID: b.ID, Pod: ipam.Pod{Namespace: b.Namespace, Name: b.Name, UID: b.UID}, Ready: b.Ready, Address: b.IP})
 	}
 	n.listed = in.Sandboxes
-	if n.socket == socketPartial {
+	if n.Socket == models.Partial {
 		in.Complete, in.Err = false, "rpc error: code = DeadlineExceeded"
 		in.Sandboxes = in.Sandboxes[:len(in.Sandboxes)/2]
 	}
@@ -348,10 +336,10 @@ func (w *World) sandboxes(n *node, in *ipam.Seen) time.Duration {
 }
 
 func (w *World) metadata(n *node, in *ipam.Seen) time.Duration {
-	v, ok := w.cloud.IMDS(w.now, n.inst)
+	v, ok := w.EC2.IMDS(w.now, n.Instance)
 	if !ok {
 		in.Complete, in.Err = false, "Get http://169.254.169.254/latest/meta-data/mac: i/o timeout"
-		return hangTimeout
+		return models.HangTimeout
 	}
 	limits, _ := ec2.LimitsOf(v.Instance.Type)
 	m := &ipam.IMDS{Instance: ipam.Instance{ID: string(v.Instance.ID), Type: v.Instance.Type, Zone: v.Instance.Zone, Subnet: string(v.Instance.Subnet),
@@ -370,42 +358,37 @@ func (w *World) metadata(n *node, in *ipam.Seen) time.Duration {
 	return 0
 }
 
-// cloudEvent is something that happened at EC2: links come and go, and I4 is judged.
-func (w *World) cloudEvent(e *ec2.Event) {
-	no, ok := w.byInst[e.Instance]
-	if !ok {
+// Happened: links come and go, and I4 is judged.
+func (w *World) Happened(m *models.Node, e *ec2.Event) {
+	if m == nil {
 		return
 	}
-	n := w.nodes[no]
-	n.dirty, n.moved = true, true
-	w.audit.Happened(w.now, int(no), w.cloud, e, n.livePod)
+	n := w.nodes[m.No]
+	n.moved = true
+	w.Auditor.Happened(w.now, int(n.No), w.EC2, e, n.livePod)
 	switch e.Kind {
 	case ec2.LinkPlugged:
 		n.kern.Plug(e.MAC)
-		w.hint(n)
+		n.hint()
 	case ec2.LinkUnplugged:
 		n.kern.Unplug(e.MAC)
-		w.hint(n)
+		n.hint()
 	case ec2.InstanceTerminated:
 		w.terminated(n)
 	}
 }
 
 // hint is a netlink event that the daemon's own plans do not explain.
-func (w *World) hint(n *node) {
-	if n.core != nil {
-		w.push(event{at: w.now + time.Millisecond, kind: evInput, node: n.no, life: n.life, data: ipam.Seen{What: ipam.LookKernel}})
+func (n *node) hint() {
+	if w := n.w; n.core != nil {
+		w.push(event{at: w.now + time.Millisecond, kind: evInput, node: n.No, life: n.life, data: ipam.Seen{What: ipam.LookKernel}})
 	}
-}
-
-func (w *World) whose(n *node) judge.Whose {
-	return judge.Whose{Model: w.cloud, Node: n.inst, Cluster: w.cfg.Cluster, LeavesUntagged: n.set.LeaveUntagged}
 }
 
 // touched is an edge at which I14 is judged.
 func (w *World) touched(n *node, what string, eni ec2.ENIID) {
 	if eni != "" {
-		w.audit.Touched(w.now, int(n.no), what, string(eni), w.whose(n).NotOurs(eni))
+		w.Auditor.Touched(w.now, int(n.No), what, string(eni), w.Whose(&n.Node).NotOurs(eni))
 	}
 }
 
@@ -415,7 +398,7 @@ func (n *node) livePod(a netip.Addr) string {
 	if !used {
 		return ""
 	}
-	for t := range n.cri.Sandboxes() {
+	for t := range n.CRI.Sandboxes() {
 		if t.Netns == inode && t.Running {
 			return t.Name
 		}
@@ -423,35 +406,12 @@ func (n *node) livePod(a netip.Addr) string {
 	return ""
 }
 
-// nodeOf names an instance's node.
-func (w *World) nodeOf(i ec2.InstanceID) string {
-	if no, ok := w.byInst[i]; ok {
-		return "node-" + strconv.Itoa(int(no))
-	}
-	return "nobody"
-}
-
 func (w *World) terminated(n *node) {
 	if n.core != nil {
-		w.audit.Died(w.now, int(n.no))
+		w.Auditor.Died(w.now, int(n.No))
 		w.tornPages(n)
 	}
-	n.gone, n.core = true, nil
-	w.met(n.endedBy, "EC2 has terminated the instance")
+	n.core = nil
+	w.Ended(&n.Node)
 	w.tell(n, "the instance is terminated")
-}
-
-// kubeEvent goes from the API server to the node's kubelet.
-func (w *World) kubeEvent(e kube.Event) {
-	if e.Node <= 0 || e.Node >= len(w.nodes) || w.nodes[e.Node].gone {
-		return
-	}
-	kind := cri.PodBound
-	switch e.Kind {
-	case kube.PodDeleted:
-		kind = cri.PodDeleted
-	case kube.PodForceRemoved:
-		kind = cri.PodForceRemoved
-	}
-	w.kubelet(w.nodes[e.Node], &cri.Input{Kind: kind, UID: e.UID, Namespace: e.Namespace, Name: e.Name, HostNetwork: e.HostNetwork, Grace: e.Grace})
 }

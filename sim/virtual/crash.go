@@ -90,7 +90,7 @@ func CrashEverywhere(open func() (*sim.Run, *World, error), opt CrashOptions) (C
 	total := 0
 	ref.crash = func(*node, string) bool { total++; return true }
 	ref.toEnd()
-	if v, broken := ref.World.audit.First(); broken {
+	if v, broken := ref.World.Auditor.First(); broken {
 		v.At -= ref.World.epoch
 		return CrashReport{}, fmt.Errorf("crash everywhere: the scenario does not hold without a crash: %q broke at %s: %s", v.Invariant.Phrase(), brief(v.At), v.Text)
 	}
@@ -137,7 +137,7 @@ func (e *enumeration) point(n *node, event string) bool {
 			return false
 		}
 		e.report.Forks++
-		end := e.walk.fork(n.no, &c, true)
+		end := e.walk.fork(n.No, &c, true)
 		what := end.broken
 		if what == "" {
 			d := end.digest()
@@ -148,11 +148,11 @@ func (e *enumeration) point(n *node, event string) bool {
 				continue
 			}
 		}
-		b := BrokenFork{At: e.walk.World.Now(), Node: int(n.no), Event: event, Choice: c.name, What: what}
+		b := BrokenFork{At: e.walk.World.Now(), Node: int(n.No), Event: event, Choice: c.name, What: what}
 		for i := range flight {
 			b.InFlight = append(b.InFlight, effectName(&flight[i]))
 		}
-		loud := e.walk.fork(n.no, &c, false)
+		loud := e.walk.fork(n.No, &c, false)
 		b.Story, b.named = loud.Story(), loud.story.Named
 		e.report.Broken = append(e.report.Broken, b)
 		if len(e.report.Broken) >= e.opt.Limit {
@@ -169,7 +169,7 @@ func (w *World) inFlight(n *node) []event {
 	var out []event
 	for i := range w.heap {
 		e := &w.heap[i]
-		if e.node != n.no || e.life != n.life || e.life == 0 {
+		if e.node != n.No || e.life != n.life || e.life == 0 {
 			continue
 		}
 		switch e.kind {
@@ -327,19 +327,19 @@ func (k *walk) Until(t time.Duration, each func() bool) {
 
 // point is where a daemon may crash, unless it is as it was at the last one.
 func (k *walk) point(n *node, event string, e *event) {
-	if k.stopped || n.gone || n.core == nil || k.Now() > k.until {
+	if k.stopped || n.Gone || n.core == nil || k.Now() > k.until {
 		return
 	}
 	s := standing{life: n.life, steps: n.core.Steps}
 	for i := range k.heap {
-		if f := &k.heap[i]; f.node == n.no && f.life == n.life && f.kind != evTick && f.kind != evLook {
+		if f := &k.heap[i]; f.node == n.No && f.life == n.life && f.kind != evTick && f.kind != evLook {
 			s.flight += f.seq * splitmix.Golden // a sum: the heap's order does not show
 		}
 	}
-	if s == k.standing[n.no] {
+	if s == k.standing[n.No] {
 		return
 	}
-	k.standing[n.no] = s
+	k.standing[n.No] = s
 	if e != nil {
 		event = eventName(e)
 	}
@@ -355,10 +355,10 @@ type settled struct {
 // fork kills a daemon here and runs what is left of the scenario. A quiet one tells no story.
 func (k *walk) fork(no int32, c *choice, quiet bool) settled {
 	w := k.World.Clone()
-	w.cfg.Quiet = quiet
+	w.hushed = quiet
 	w.story.Keep(storyBefore)
 	w.crash(w.nodes[no], c.fate)
-	broken := func() bool { _, yes := w.audit.First(); return yes }
+	broken := func() bool { _, yes := w.Auditor.First(); return yes }
 	if !k.settling {
 		r := k.run.Clone(w)
 		r.StopAtFirst = true
@@ -375,7 +375,7 @@ func (k *walk) fork(no int32, c *choice, quiet bool) settled {
 	if !broken() {
 		underWay = w.Settle()
 	}
-	v, yes := w.audit.First()
+	v, yes := w.Auditor.First()
 	switch {
 	case yes:
 	case len(underWay) > 0:

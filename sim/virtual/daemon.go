@@ -1,65 +1,52 @@
 package virtual
 
 import (
-	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/mutants"
 )
 
-const never = time.Duration(math.MaxInt64)
-
 // How long this machine's own things take. They only have to be of the right size: nothing is decided by them.
 const (
-	pluginExec   = 2 * time.Millisecond   // fork, exec, parse, connect
-	pluginReply  = 300 * time.Microsecond // reply, print, exit, reap
-	saveRun      = 400 * time.Microsecond // write, fsync and rename on a tmpfs
-	saveLib      = 4 * time.Millisecond   // the same on a disk
-	applyBase    = 300 * time.Microsecond
-	applyOp      = 100 * time.Microsecond
-	lookKernel   = 3 * time.Millisecond
-	lookRuntime  = 8 * time.Millisecond
-	lookIMDS     = 15 * time.Millisecond
-	lookPods     = 20 * time.Millisecond
-	lookDeliver  = time.Millisecond
-	restartPause = 2 * time.Second  // kubelet starts the container of a dead daemon again
-	sdkTimeout   = 10 * time.Second // HTTP_TIMEOUT: when a lost answer is given up
-	hangTimeout  = 3 * time.Second  // of a runtime or metadata endpoint that does not answer
+	pluginExec  = 2 * time.Millisecond   // fork, exec, parse, connect
+	pluginReply = 300 * time.Microsecond // reply, print, exit, reap
+	saveRun     = 400 * time.Microsecond // write, fsync and rename on a tmpfs
+	saveLib     = 4 * time.Millisecond   // the same on a disk
+	applyBase   = 300 * time.Microsecond
+	applyOp     = 100 * time.Microsecond
+	lookKernel  = 3 * time.Millisecond
+	lookRuntime = 8 * time.Millisecond
+	lookIMDS    = 15 * time.Millisecond
+	lookPods    = 20 * time.Millisecond
+	lookDeliver = time.Millisecond
 )
 
 // startDaemon begins a life: the records are read as the version reads them, and the shell asks nothing itself.
 func (w *World) startDaemon(n *node) {
-	if n.held && n.heldBy != 0 {
-		w.met(n.heldBy, "the daemon is not started")
-		n.heldBy = 0
+	if n.Down {
+		w.KeptDown(&n.Node)
 	}
-	if n.core != nil || n.held || n.gone {
+	if n.core != nil || n.Down || n.Gone {
 		return
 	}
 	n.life++
 	n.core = w.unborn.Clone()
-	n.tickAt = never
+	n.tickAt = models.Never
 	n.run = slices.DeleteFunc(n.run, func(r request) bool { return r.op == 0 })
-	if n.self == "" || n.starts > 0 {
-		n.self = n.cri.SetDaemonSandbox(w.now, "kube-system", "aws-node-"+strconv.Itoa(int(n.no)), "aws-node-"+strconv.Itoa(int(n.no))+"-"+strconv.Itoa(n.starts))
-		w.armKubelet(n)
-	}
-	n.starts++
-	in := ipam.Start{Boot: "boot", Rebooted: !n.booted, Booted: n.bootedAt, Seed: w.random(), Daemon: n.self, Version: n.version, Wall: wallAtZero,
-		Cluster: w.cfg.Cluster, Settings: n.set}
+	n.self, _ = w.NewDaemon(&n.Node)
+	n.Starts++
+	in := ipam.Start{Boot: "boot", Rebooted: !n.booted, Booted: n.bootedAt, Seed: w.Random(), Daemon: n.self, Version: n.Version, Wall: wallAtZero,
+		Cluster: w.Cluster.Name, Settings: n.Settings}
 	w.records(n, &in)
 	n.booted = true
-	w.audit.Started(w.now, int(n.no))
-	ids, text := n.starters.Met(&in)
-	for _, id := range ids {
-		w.met(id, text)
-	}
-	if !w.cfg.Quiet {
-		w.story.Started(w.Now(), n.no)
+	w.Auditor.Started(w.now, int(n.No))
+	w.Started(&n.Node, &in)
+	if !w.hushed {
+		w.story.Started(w.Now(), n.No)
 	}
 	w.feed(n, in)
 	for i := range n.intents {
@@ -91,8 +78,8 @@ func (w *World) feed(n *node, in ipam.Input) {
 	if n.core == nil {
 		return
 	}
-	w.audit.Input(w.now, int(n.no), in)
-	m := w.cfg.Mutant
+	w.Auditor.Input(w.now, int(n.No), in)
+	m := w.mutant
 	if m != nil && m.Input != nil {
 		in = m.Input(in)
 	}
@@ -100,8 +87,8 @@ func (w *World) feed(n *node, in ipam.Input) {
 	if m != nil && m.Effects != nil {
 		effs = m.Effects(effs)
 	}
-	w.audit.Effects(w.now, int(n.no), effs)
-	w.audit.Makes(w.now, int(n.no), effs, n.core)
+	w.Auditor.Effects(w.now, int(n.No), effs)
+	w.Auditor.Makes(w.now, int(n.No), effs, n.core)
 	w.perform(n, effs)
 	w.armTick(n)
 }
@@ -112,7 +99,7 @@ func (w *World) armTick(n *node) {
 	}
 	if at, ok := n.core.Next(); ok && at < n.tickAt {
 		n.tickAt = max(at, w.now)
-		w.push(event{at: n.tickAt, kind: evTick, node: n.no, life: n.life})
+		w.push(event{at: n.tickAt, kind: evTick, node: n.No, life: n.life})
 	}
 }
 
@@ -120,7 +107,7 @@ func (w *World) tick(n *node, e *event) {
 	if e.life != n.life || n.core == nil || e.at != n.tickAt {
 		return
 	}
-	n.tickAt = never
+	n.tickAt = models.Never
 	if at, ok := n.core.Next(); ok && at > w.now { // what it was for is gone
 		w.armTick(n)
 		return
@@ -160,13 +147,13 @@ func (w *World) save(n *node, s *ipam.Save) {
 	}
 	at := max(w.now, n.lane[s.Store]) + took
 	n.lane[s.Store] = at
-	w.push(event{at: at, kind: evSaved, node: n.no, life: n.life, num: s.Seq, data: s})
+	w.push(event{at: at, kind: evSaved, node: n.No, life: n.life, num: s.Seq, data: s})
 	if w.shell(mutants.AckEarly) {
-		w.push(event{at: w.now, kind: evInput, node: n.no, life: n.life, num: s.Seq, data: ipam.Saved{Store: s.Store, Seq: s.Seq}})
+		w.push(event{at: w.now, kind: evInput, node: n.No, life: n.life, num: s.Seq, data: ipam.Saved{Store: s.Store, Seq: s.Seq}})
 	}
 }
 
-func (w *World) shell(s mutants.Shell) bool { return w.cfg.Mutant != nil && w.cfg.Mutant.Shell&s != 0 }
+func (w *World) shell(s mutants.Shell) bool { return w.mutant != nil && w.mutant.Shell&s != 0 }
 
 // saved commits the rows; the daemon hears of it if it still lives.
 func (w *World) saved(n *node, e *event) {
@@ -184,7 +171,7 @@ func (w *World) saved(n *node, e *event) {
 // commit makes a Save's rows durable.
 func (n *node) commit(s *ipam.Save) {
 	d := &n.disk[s.Store]
-	d.lost, n.writer = false, n.version
+	d.lost, n.writer = false, n.Version
 	for i := range s.Put {
 		d.put(&s.Put[i])
 	}
@@ -214,14 +201,14 @@ func (d *disk) drop(k ipam.Key) {
 }
 
 func (w *World) startApply(n *node, a *ipam.Apply) {
-	if m := w.cfg.Mutant; m != nil && m.Plan != nil {
+	if m := w.mutant; m != nil && m.Plan != nil {
 		b := *a
 		b.Plan = m.Plan(a.Lane, a.Plan)
 		a = &b
 	}
 	w.mix(uint64(a.ID) ^ uint64(len(a.Plan.Ops))<<40)
 	took := applyBase + time.Duration(len(a.Plan.Ops))*applyOp
-	w.push(event{at: w.now + took, kind: evApply, node: n.no, life: n.life, num: uint64(a.ID), data: a})
+	w.push(event{at: w.now + took, kind: evApply, node: n.No, life: n.life, num: uint64(a.ID), data: a})
 }
 
 func (w *World) apply(n *node, e *event) {
@@ -260,12 +247,12 @@ func (w *World) crash(n *node, choose func(*event) fate) {
 		return
 	}
 	w.tell(n, "ipamd is killed")
-	w.audit.Died(w.now, int(n.no))
-	n.core, n.tickAt = nil, never
+	w.Auditor.Died(w.now, int(n.No))
+	n.core, n.tickAt = nil, models.Never
 	n.lane = [2]time.Duration{}
 	var saves, applies, late, broken []*event
 	w.heap.remove(func(e *event) bool {
-		if e.node != n.no || e.life != n.life || e.life == 0 {
+		if e.node != n.No || e.life != n.life || e.life == 0 {
 			return false
 		}
 		switch e.kind {
@@ -332,7 +319,7 @@ func (w *World) crash(n *node, choose func(*event) fate) {
 	for i := range n.intents {
 		n.intents[i].req = 0
 	}
-	if !n.held {
-		w.push(event{at: w.now + restartPause, kind: evStart, node: n.no})
+	if !n.Down {
+		w.push(event{at: w.now + models.RestartPause, kind: evStart, node: n.No})
 	}
 }

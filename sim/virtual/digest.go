@@ -43,7 +43,7 @@ type NodeDigest struct {
 func (w *World) digest() Digest {
 	d := Digest{Nodes: make([]NodeDigest, len(w.nodes)-1)}
 	for i, n := range w.nodes[1:] {
-		if n.gone { // with all that it had
+		if n.Gone { // with all that it had
 			continue
 		}
 		o := &d.Nodes[i]
@@ -54,7 +54,7 @@ func (w *World) digest() Digest {
 		n.core.View(&w.view)
 		v := &w.view
 		o.Available, o.Assigned, o.Quarantined, o.Intents = v.Free+v.Cooling, v.Assigned, v.Quarantined, v.Intents
-		o.byAddress = n.set.WarmIPTarget > 0 || n.set.MinimumIPTarget > 0
+		o.byAddress = n.Settings.WarmIPTarget > 0 || n.Settings.MinimumIPTarget > 0
 		o.Total = o.Available + o.Assigned + o.Quarantined - v.Taken
 		for j := range v.ENIs {
 			if v.ENIs[j].Stage == ipam.Ready {
@@ -62,7 +62,7 @@ func (w *World) digest() Digest {
 			}
 		}
 	}
-	for _, l := range w.kube.Workloads() {
+	for _, l := range w.Kube.Workloads() {
 		w.served(&d, l)
 	}
 	for i := range d.Nodes {
@@ -74,7 +74,7 @@ func (w *World) digest() Digest {
 // served adds the pods of a workload that are served.
 func (w *World) served(d *Digest, workload string) {
 	count := make([]int, len(d.Nodes))
-	for _, p := range w.kube.Pods(workload) {
+	for _, p := range w.Kube.Pods(workload) {
 		if p.Node <= 0 || p.Node >= len(w.nodes) || p.Phase != kube.Running || p.Deleting || !w.reachable(&p) {
 			continue
 		}
@@ -95,8 +95,8 @@ func (w *World) served(d *Digest, workload string) {
 // reachable says whether a packet from the VPC gets to a pod and back.
 func (w *World) reachable(p *kube.Pod) bool {
 	n := w.nodes[p.Node]
-	id, _ := n.cri.SandboxOf(p.UID)
-	for t := range n.cri.Sandboxes() {
+	id, _ := n.CRI.SandboxOf(p.UID)
+	for t := range n.CRI.Sandboxes() {
 		if t.ID == id && t.Address.IsValid() {
 			why := w.fault(n, t.Address, t.Netns)
 			return why == ""

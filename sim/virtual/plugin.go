@@ -2,7 +2,6 @@ package virtual
 
 import (
 	"net/netip"
-	"strconv"
 	"time"
 
 	"github.com/enilab/enilab/fakes/cri"
@@ -23,55 +22,29 @@ type outcome struct {
 	addr netip.Addr
 }
 
-// kubelet steps the node's kubelet and runtime, and does what they want.
-func (w *World) kubelet(n *node, in *cri.Input) {
-	var few [4]cri.Action // the slice is reused when NetnsMade steps the kubelet again
-	for _, a := range append(few[:0], n.cri.Step(w.now, in)...) {
-		w.act(n, a)
-	}
-	w.boxesMet(n)
-	w.armKubelet(n)
-}
-
-// boxesMet tells what kubelet and the runtime met of armed actions.
-func (w *World) boxesMet(n *node) {
-	for _, m := range n.cri.Met() {
-		w.met(m.Fault, m.What)
-	}
-}
-
-func (w *World) armKubelet(n *node) {
-	n.listed = nil
-	if at, ok := n.cri.Next(); ok && at < n.criAt {
-		n.criAt = max(at, w.now)
-		w.push(event{at: n.criAt, kind: evKubelet, node: n.no})
-	}
-}
-
-func (w *World) act(n *node, a cri.Action) {
-	n.dirty = true
+// Act does what kubelet and the runtime want.
+func (n *node) Act(a cri.Action) {
+	w := n.w
 	switch a.Kind {
 	case cri.MakeNetns:
-		w.kubelet(n, &cri.Input{Kind: cri.NetnsMade, Sandbox: a.Sandbox, Inode: n.kern.NewNamespace()})
+		w.Kubelet(&n.Node, &cri.Input{Kind: cri.NetnsMade, Sandbox: a.Sandbox, Inode: n.kern.NewNamespace()})
 	case cri.RemoveNetns:
 		n.kern.CloseNamespace(a.Inode)
 	case cri.HoldNetns:
 		n.kern.Hold(a.Inode)
 	case cri.ReleaseNetns:
 		n.kern.Release(a.Inode)
-	case cri.RunPlugin:
-		c := a // only a plugin's action outlives the step
-		w.push(event{at: w.now + pluginExec, kind: evPlugin, node: n.no, num: uint64(a.Op), data: &c})
+	case cri.RunPlugin: // only a plugin's action outlives the step
+		w.push(event{at: w.now + pluginExec, kind: evPlugin, node: n.No, num: uint64(a.Op), data: &a})
 	case cri.KillPlugin:
 		w.killPlugin(n, a.Op)
-	case cri.PodStarted:
-		w.kube.PodStarted(w.now, a.UID, a.Address)
-	case cri.PodStopped:
-		w.kube.PodStopped(w.now, a.UID)
-	case cri.PodGone:
-		w.kube.PodGone(w.now, a.UID)
 	}
 }
+
+func (n *node) WakeAt(at time.Duration) { n.w.push(event{at: at, kind: evKubelet, node: n.No}) }
+
+// Stepped: the runtime's list may be another.
+func (n *node) Stepped() { n.listed = nil }
 
 // plugin is the plugin process: one local call.
 func (w *World) plugin(n *node, e *event) {
@@ -79,11 +52,7 @@ func (w *World) plugin(n *node, e *event) {
 	att := ipam.Attachment{Network: a.Network, ContainerID: a.ContainerID, IfName: a.IfName}
 	pod := ipam.Pod{Namespace: a.Namespace, Name: a.Name, UID: a.UID}
 	w.mix(uint64(a.Verb))
-	w.met(n.pluginBy, "a plugin of version "+strconv.Itoa(n.plugin)+" is run")
-	n.pluginBy = 0
-	if a.Verb == cri.ADD {
-		n.history.Add(a.Name, a.ContainerID)
-	}
+	w.PluginRuns(&n.Node, a)
 	if n.core == nil {
 		w.daemonDown(n, request{op: a.Op, verb: a.Verb, att: att}, pod)
 		return
@@ -99,9 +68,9 @@ func (w *World) plugin(n *node, e *event) {
 	deadline := w.now + min(addTimeout, a.Timeout)
 	switch a.Verb {
 	case cri.ADD:
-		w.feed(n, ipam.Add{Req: r.req, Att: att, Pod: pod, Netns: a.Netns, Deadline: deadline, Version: n.plugin})
+		w.feed(n, ipam.Add{Req: r.req, Att: att, Pod: pod, Netns: a.Netns, Deadline: deadline, Version: n.Plugin})
 	case cri.DEL:
-		w.feed(n, ipam.Del{Req: r.req, Att: att, Pod: pod, Netns: a.Netns, Deadline: deadline, Version: n.plugin})
+		w.feed(n, ipam.Del{Req: r.req, Att: att, Pod: pod, Netns: a.Netns, Deadline: deadline, Version: n.Plugin})
 	case cri.CHECK:
 		w.feed(n, ipam.Check{Req: r.req, Att: att, Netns: a.Netns, Deadline: deadline})
 	}
@@ -114,11 +83,11 @@ func (w *World) daemonDown(n *node, r request, pod ipam.Pod) {
 	case r.verb == cri.DEL:
 		w.files++
 		n.intents = append(n.intents, intentFile{num: w.files, att: r.att, pod: pod})
-		w.audit.DelResult(w.now, int(n.no), r.att, true, "")
+		w.Auditor.DelResult(w.now, int(n.No), r.att, true, "")
 	default:
 		o.err = &cri.PluginError{Code: ipam.CodeTryAgain, Msg: "cni " + r.verb.String() + " " + r.att.String() + ": ipamd does not answer on its socket, try again"}
 	}
-	w.push(event{at: w.now + pluginReply, kind: evResult, node: n.no, num: uint64(r.op), data: &o})
+	w.push(event{at: w.now + pluginReply, kind: evResult, node: n.No, num: uint64(r.op), data: &o})
 }
 
 // hangUp is a daemon that dies while a plugin waits for it: to the plugin that is a daemon that is down.
@@ -132,7 +101,7 @@ func (w *World) result(n *node, e *event) {
 	} else if o.verb == cri.ADD {
 		n.fresh = append(n.fresh, o.addr)
 	}
-	w.kubelet(n, &cri.Input{Kind: cri.PluginDone, Op: cri.OpID(e.num), Err: o.err, Address: o.addr})
+	w.Kubelet(&n.Node, &cri.Input{Kind: cri.PluginDone, Op: cri.OpID(e.num), Err: o.err, Address: o.addr})
 }
 
 func (w *World) killPlugin(n *node, op cri.OpID) {
@@ -140,7 +109,7 @@ func (w *World) killPlugin(n *node, op cri.OpID) {
 		if n.run[i].op == op {
 			req := n.run[i].req
 			n.run = append(n.run[:i], n.run[i+1:]...)
-			w.push(event{at: w.now + time.Millisecond, kind: evInput, node: n.no, life: n.life, num: uint64(req), data: ipam.Gone{Req: req}})
+			w.push(event{at: w.now + time.Millisecond, kind: evInput, node: n.No, life: n.life, num: uint64(req), data: ipam.Gone{Req: req}})
 			return
 		}
 	}
@@ -160,7 +129,7 @@ func (w *World) reply(n *node, r *ipam.Reply) {
 	n.run = n.run[:len(n.run)-1]
 	w.judgeReply(n, &q, r)
 	w.refused(n, &q, r)
-	w.met(q.by, gcTold(r))
+	w.Met(q.by, gcTold(r))
 	if q.file != 0 {
 		w.intentDone(n, q.file, r.Err == nil)
 	}
@@ -169,14 +138,14 @@ func (w *World) reply(n *node, r *ipam.Reply) {
 	}
 	if q.verb == cri.DEL && r.Err != nil && r.Err.Code == ipam.CodeTryAgain {
 		w.daemonDown(n, q, q.pod) // or cannot do it now, which is the same to a DEL
-		w.push(event{at: w.now + time.Second, kind: evStale, node: n.no, life: n.life, num: uint64(w.files)})
+		w.push(event{at: w.now + time.Second, kind: evStale, node: n.No, life: n.life, num: uint64(w.files)})
 		return
 	}
 	o := &outcome{verb: q.verb, att: q.att, addr: r.Address}
 	if r.Err != nil {
 		o.err = &cri.PluginError{Code: r.Err.Code, Msg: r.Err.Text}
 	}
-	w.push(event{at: w.now + pluginReply, kind: evResult, node: n.no, life: n.life, num: uint64(q.op), data: o})
+	w.push(event{at: w.now + pluginReply, kind: evResult, node: n.No, life: n.life, num: uint64(q.op), data: o})
 }
 
 // gcTold is how a GC was answered.
@@ -199,10 +168,10 @@ func (w *World) judgeReply(n *node, q *request, r *ipam.Reply) {
 		}
 		return ""
 	}
-	if !w.audit.Answered(w.now, int(n.no), &asked, r, used) {
+	if !w.Auditor.Answered(w.now, int(n.No), &asked, r, used) {
 		return
 	}
-	if on, of, ok := w.cloud.OwnerOf(r.Address); ok && of == n.inst {
+	if on, of, ok := w.EC2.OwnerOf(r.Address); ok && of == n.Instance {
 		w.touched(n, judge.Gives, on)
 	}
 }
@@ -220,7 +189,7 @@ func (w *World) feedIntent(n *node, i int) {
 		q.addr = row.Address
 	}
 	n.run = append(n.run, q)
-	w.feed(n, ipam.Del{Req: f.req, Att: f.att, Pod: f.pod, Deadline: w.now + addTimeout, Version: n.plugin, Intent: true})
+	w.feed(n, ipam.Del{Req: f.req, Att: f.att, Pod: f.pod, Deadline: w.now + addTimeout, Version: n.Plugin, Intent: true})
 }
 
 // intentDone removes the file once its DEL has succeeded, and tries again otherwise.
@@ -234,7 +203,7 @@ func (w *World) intentDone(n *node, num int, ok bool) {
 			return
 		}
 		n.intents[i].req = 0
-		w.push(event{at: w.now + time.Second, kind: evStale, node: n.no, life: n.life, num: uint64(num)})
+		w.push(event{at: w.now + time.Second, kind: evStale, node: n.No, life: n.life, num: uint64(num)})
 		return
 	}
 }
@@ -251,8 +220,8 @@ func (w *World) stale(n *node, e *event) {
 
 // holders counts the live namespaces that have an address that was just configured on a node: there, and on the node that had it before.
 func (w *World) holders(n *node, a netip.Addr) judge.Holding {
-	return w.audit.Holders(int(n.no), a, func(node int) int {
-		if w.nodes[node].gone {
+	return w.Auditor.Holders(int(n.No), a, func(node int) int {
+		if w.nodes[node].Gone {
 			return 0
 		}
 		return w.nodes[node].kern.Holders(a)
@@ -262,17 +231,17 @@ func (w *World) holders(n *node, a netip.Addr) judge.Holding {
 // runPlan applies the first ops of a plan and judges what that did (I1).
 func (w *World) runPlan(n *node, a *ipam.Apply, ops int) (int, *dataplane.Error) {
 	done, err := n.kern.Apply(a.Plan, 0, ops)
-	n.dirty = true
+	n.Dirty = true
 	if a.Lane.Kind == ipam.ENILane {
 		w.touched(n, judge.Configures, ec2.ENIID(a.Lane.ENI))
 	}
 	if a.Lane.Kind != ipam.PodLane {
 		return done, err
 	}
-	w.audit.Ran(w.now, int(n.no), a.Lane.Att, a.Plan.Ops[:done], func(addr netip.Addr) judge.Holding {
+	w.Auditor.Ran(w.now, int(n.No), a.Lane.Att, a.Plan.Ops[:done], func(addr netip.Addr) judge.Holding {
 		h := w.holders(n, addr)
 		if n.kern.HasFlow(addr) && h.Count <= 1 { // somebody's who has it no more
-			w.audit.Inherited(w.now, int(n.no), a.Lane.Att, addr)
+			w.Auditor.Inherited(w.now, int(n.No), a.Lane.Att, addr)
 		}
 		n.kern.OpenFlow(addr) // what a pod does first
 		return h

@@ -23,7 +23,7 @@ func (w *World) Record(node int, begin func(*ipam.Node), step func(at time.Durat
 		return false
 	}
 	n := w.nodes[node]
-	w.tap = &tap{w, n.no, n.life, begin, step}
+	w.tap = &tap{w, n.No, n.life, begin, step}
 	if n.core != nil {
 		begin(n.core)
 	}
@@ -33,7 +33,7 @@ func (w *World) Record(node int, begin func(*ipam.Node), step func(at time.Durat
 // stepCore steps a node's core, and lets the tap hear of it.
 func (w *World) stepCore(n *node, in ipam.Input) []ipam.Effect {
 	t := w.tap
-	if t == nil || t.world != w || t.node != n.no {
+	if t == nil || t.world != w || t.node != n.No {
 		return n.core.Step(w.now, in)
 	}
 	if t.life != n.life {

@@ -16,17 +16,17 @@ func (w *World) reread(n *node, s ipam.Store) ([]ipam.Row, error) {
 	if len(d.rows) == 0 {
 		return nil, nil
 	}
-	if w.shell(mutants.RefuseOtherVersions) && n.writer != n.version {
-		return nil, fmt.Errorf("read %v records: they are of version %d, expected %d", s, n.writer, n.version)
+	if w.shell(mutants.RefuseOtherVersions) && n.writer != n.Version {
+		return nil, fmt.Errorf("read %v records: they are of version %d, expected %d", s, n.writer, n.Version)
 	}
 	var data []byte
 	var err error
 	if s == ipam.RunStore {
 		if data, err = ipam.EncodeRun(n.writer, wallAtZero, d.rows); err == nil {
-			d.rows, err = ipam.DecodeRun(n.version, wallAtZero, data)
+			d.rows, err = ipam.DecodeRun(n.Version, wallAtZero, data)
 		}
 	} else if data, err = ipam.EncodeLib(n.writer, d.rows); err == nil {
-		d.rows, err = ipam.DecodeLib(n.version, data)
+		d.rows, err = ipam.DecodeLib(n.Version, data)
 	}
 	return append([]ipam.Row(nil), d.rows...), err
 }

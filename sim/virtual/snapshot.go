@@ -28,31 +28,31 @@ func (w *World) pushSnapshot() {
 }
 
 func (w *World) judge() {
-	if len(w.nodes) > storyNodes+1 && w.base != nil && w.now-w.told >= time.Minute {
+	if len(w.nodes) > storyNodes+1 && w.Base != nil && w.now-w.told >= time.Minute {
 		w.told = w.now
 		w.figures()
 	}
 	for _, n := range w.nodes[1:] {
-		if n.gone {
+		if n.Gone {
 			continue
 		}
-		if _, watched := w.audit.Watching(w.now, int(n.no)); !n.dirty && !watched {
+		if _, watched := w.Auditor.Watching(w.now, int(n.No)); !n.Dirty && !watched {
 			continue
 		}
-		n.dirty = false
-		w.audit.Judge(w.now, w.collect(n))
+		n.Dirty = false
+		w.Auditor.Judge(w.now, w.collect(n))
 	}
 }
 
 // collect is a consistent snapshot: nothing moves in virtual time while it is made.
 func (w *World) collect(n *node) *judge.Snapshot {
 	c := &w.snapshot
-	*c = judge.Snapshot{Node: int(n.no), Rows: c.Rows[:0], Cloud: c.Cloud[:0], Pods: c.Pods[:0], Settings: n.set}
+	*c = judge.Snapshot{Node: int(n.No), Rows: c.Rows[:0], Cloud: c.Cloud[:0], Pods: c.Pods[:0], Settings: n.Settings}
 	c.Books(n.core, &w.view)
-	c.Cloud = judge.AppendENIs(c.Cloud, w.whose(n))
+	c.Cloud = judge.AppendENIs(c.Cloud, w.Whose(&n.Node))
 	c.PendingDELs = len(n.intents)
 	w.retrace(n)
-	for t := range n.cri.Sandboxes() {
+	for t := range n.CRI.Sandboxes() {
 		if t.OwesDEL && !t.Running && !t.Ready {
 			c.PendingDELs++
 		}
@@ -77,7 +77,7 @@ func (w *World) retrace(n *node) {
 	if !all && len(changed) == 0 {
 		return
 	}
-	for t := range n.cri.Sandboxes() {
+	for t := range n.CRI.Sandboxes() {
 		if !t.Address.IsValid() || !all && !slices.Contains(changed, t.Address) {
 			continue
 		}
@@ -94,38 +94,36 @@ func (w *World) retrace(n *node) {
 
 // fault says why a packet from the VPC does not reach a pod and come back; "" is that it does.
 func (w *World) fault(n *node, a netip.Addr, netns uint64) string {
-	id, ok := w.cloud.HasAddress(n.inst, a)
+	id, ok := w.EC2.HasAddress(n.Instance, a)
 	if !ok {
 		return "the address is on no ENI that is attached to the node"
 	}
 	if inode, used := n.kern.InUse(a); used && inode != netns && n.kern.Holders(a) == 1 {
 		return "another namespace has the address"
 	}
-	why, _ := n.kern.Trace(a, w.cloud.MAC(id))
+	why, _ := n.kern.Trace(a, w.EC2.MAC(id))
 	return why
 }
 
 // settle judges everything that has to hold once settled, on every node where nothing is under way any more, and names what is.
 func (w *World) settle() (underWay []string) {
 	for _, n := range w.nodes[1:] {
-		if n.gone {
+		if n.Gone {
 			continue
 		}
 		c := w.collect(n)
 		c.Leaks = w.leaks(n)
-		c.CloudFree = w.cloud.FreeAddresses(w.cloud.Subnets()[0].ID)
-		underWay = append(underWay, w.audit.Settle(w.now, c)...)
+		c.CloudFree = w.EC2.FreeAddresses(w.EC2.Subnets()[0].ID)
+		underWay = append(underWay, w.Auditor.Settle(w.now, c)...)
 	}
 	w.settleCloud()
-	return append(underWay, actions.Pending(w.kube, w.isGone)...)
+	return append(underWay, actions.Pending(w.Kube, w.IsGone)...)
 }
-
-func (w *World) isGone(node int) bool { return node > 0 && node < len(w.nodes) && w.nodes[node].gone }
 
 // leaks are what belongs to nobody on a node.
 func (w *World) leaks(n *node) []string {
 	live := map[uint64]bool{}
-	for t := range n.cri.Sandboxes() {
+	for t := range n.CRI.Sandboxes() {
 		live[t.Netns] = true
 	}
 	r := judge.Residue{Left: n.kern.Leftovers, Used: n.kern.Uses}
@@ -139,8 +137,8 @@ func (w *World) leaks(n *node) []string {
 
 // settleCloud looks for ENIs that belong to nobody (I5). An ENI made in the last minutes may still be on its way.
 func (w *World) settleCloud() {
-	if leaks := judge.Orphans(w.cloud, w.cfg.Cluster, w.known); len(leaks) > 0 {
-		w.audit.Settle(w.now, &judge.Snapshot{Leaks: leaks})
+	if leaks := judge.Orphans(w.EC2, w.Cluster.Name, w.known); len(leaks) > 0 {
+		w.Auditor.Settle(w.now, &judge.Snapshot{Leaks: leaks})
 	}
 }
 

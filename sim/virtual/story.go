@@ -12,27 +12,27 @@ import (
 
 // tell writes a line about a node.
 func (w *World) tell(n *node, text string) {
-	if !w.cfg.Quiet {
-		w.story.Add(w.Now(), n.no, text)
+	if !w.hushed {
+		w.story.Add(w.Now(), n.No, text)
 	}
 }
 
 func (w *World) noted(n *node, e *ipam.Note) {
-	if !w.cfg.Quiet {
-		w.story.Note(w.Now(), n.no, e)
+	if !w.hushed {
+		w.story.Note(w.Now(), n.No, e)
 	}
 }
 
 // figures tell of a fleet, which has too many nodes for a story: a line a minute, until nothing changes.
 func (w *World) figures() {
-	waiting, attached := int64(0), w.cloud.CountENIs(ec2.InUse)
+	waiting, attached := int64(0), w.EC2.CountENIs(ec2.InUse)
 	for _, n := range w.nodes[1:] {
-		if v, ok := w.measureNode(n, "waiting"); ok {
+		if v, ok := w.MeasureNode(&n.Node, "waiting"); ok {
 			waiting += v
 		}
 	}
-	throttled, _ := actions.MeasureEC2(w.cloud, w.base, "calls.throttled")
-	text := fmt.Sprintf("%d pods ready, %d wait in their ADD; %d ENIs attached, %d calls throttled so far", w.kube.Ready(), waiting, attached, throttled)
+	throttled, _ := actions.MeasureEC2(w.EC2, w.Base, "calls.throttled")
+	text := fmt.Sprintf("%d pods ready, %d wait in their ADD; %d ENIs attached, %d calls throttled so far", w.Kube.Ready(), waiting, attached, throttled)
 	if w.story.Last() != text {
 		w.story.Add(w.Now(), timeline.Cluster, text)
 	}
@@ -40,21 +40,21 @@ func (w *World) figures() {
 
 // refused tells how an ADD or DEL was answered, if it was turned down.
 func (w *World) refused(n *node, q *request, r *ipam.Reply) {
-	if w.cfg.Book != nil && w.base != nil {
-		w.cfg.Book.Reply(w.now, n.no, r, q.addr.IsValid())
+	if w.book != nil && w.Base != nil {
+		w.book.Reply(w.now, n.No, r, q.addr.IsValid())
 	}
-	if !w.cfg.Quiet {
-		w.story.Refused(w.Now(), n.no, r)
+	if !w.hushed {
+		w.story.Refused(w.Now(), n.No, r)
 	}
 }
 
 // cloudSaid tells of mutations at EC2.
 func (w *World) cloudSaid(n *node, f *inFlight, r *ec2.Response) {
-	if w.cfg.Book != nil && w.base != nil {
-		w.cfg.Book.Call(n.no, &f.req, r)
+	if w.book != nil && w.Base != nil {
+		w.book.Call(n.No, &f.req, r)
 	}
-	if !w.cfg.Quiet {
-		w.story.Call(w.Now(), n.no, &f.req, r)
+	if !w.hushed {
+		w.story.Call(w.Now(), n.No, &f.req, r)
 	}
 }
 
@@ -72,12 +72,12 @@ func (w *World) Named(text string) string { return w.story.Named(text) }
 
 // tornPages tells the book that a daemon died, and what nobody answers any more.
 func (w *World) tornPages(n *node) {
-	if w.cfg.Book == nil || w.base == nil || n.core == nil {
+	if w.book == nil || w.Base == nil || n.core == nil {
 		return
 	}
 	var open []ipam.Attachment
 	for i := range n.run {
 		open = append(open, n.run[i].att)
 	}
-	w.cfg.Book.Died(w.now, n.no, open)
+	w.book.Died(w.now, n.No, open)
 }

@@ -1,0 +1,75 @@
+package models
+
+import (
+	"github.com/enilab/enilab/fakes/cri"
+	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/scn"
+)
+
+// Measure reads a metric, now.
+func (h *Host) Measure(s scn.Subject, metric string) (int64, bool) {
+	switch s.Kind {
+	case scn.Node:
+		return h.MeasureNode(h.Nodes[s.Node], metric)
+	case scn.AllNodes:
+		var sum int64
+		for _, n := range h.Nodes[1:] {
+			if n.Gone {
+				continue
+			}
+			v, ok := h.MeasureNode(n, metric)
+			if !ok {
+				return 0, false
+			}
+			sum += v
+		}
+		return sum, true
+	case scn.Pod:
+		return h.measurePod(s.Pod, metric)
+	case scn.Kube:
+		return actions.MeasureKube(h.Kube, metric)
+	case scn.EC2:
+		return actions.MeasureEC2(h.EC2, h.Base, metric)
+	}
+	return 0, false
+}
+
+// MeasureNode reads a metric of one node.
+func (h *Host) MeasureNode(n *Node, metric string) (int64, bool) {
+	switch metric {
+	case "pods.ready":
+		return int64(n.CRI.Ready()), true
+	case "pods.reachable":
+		var count int64
+		for _, answered := range n.Machine.Reach(n.running()) {
+			count += actions.Flag(answered)
+		}
+		return count, true
+	}
+	if v, ok := actions.MeasureCalls(h.EC2, n.Instance, metric); ok {
+		return v, true
+	}
+	if v, ok := actions.MeasureDaemon(h.Auditor, int(n.No), metric); ok {
+		return v, true
+	}
+	view, ok := n.Machine.View()
+	if !ok {
+		return 0, metric == "serving"
+	}
+	return actions.MeasureView(view, metric)
+}
+
+func (h *Host) measurePod(name, metric string) (int64, bool) {
+	p, ok := h.Kube.Find(name)
+	n := h.at(p.Node)
+	if !ok || n == nil || n.Gone {
+		return 0, true // neither ready nor reachable
+	}
+	if metric == "ready" {
+		return actions.Flag(n.CRI.PodReady(p.UID)), true
+	}
+	if s, ok := n.sandbox(p.UID); ok && s.Address.IsValid() {
+		return actions.Flag(n.Machine.Reach([]cri.Truth{s})[0]), true
+	}
+	return 0, true
+}

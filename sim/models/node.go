@@ -1,0 +1,123 @@
+package models
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/enilab/enilab/fakes/cri"
+	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/actions"
+)
+
+// Node is one machine as the models know it: its instance, its kubelet and runtime, and how its daemon is to run.
+type Node struct {
+	No       int32
+	Instance ec2.InstanceID
+	Gone     bool // the instance is terminated
+	Machine  Machine
+	CRI      *cri.Node
+	Settings ipam.Settings
+	Version  int    // of the records and the protocol that the daemon writes
+	Plugin   int    // of the protocol that the plugin speaks
+	Down     bool   // the daemon is kept down
+	Socket   Socket // behind the runtime endpoint that the daemon is configured with
+	Starts   int    // daemons so far
+	Dirty    bool   // something has changed since the last snapshot
+
+	kubeletAt time.Duration
+	history   actions.History // sandboxes by pod name
+
+	// The actions that have something still to meet: 0 is none.
+	socketBy, pluginBy, heldBy, endedBy int
+	Starters                            actions.Starters
+}
+
+// Machine is what only the world has of a node: its kernel, its disks and its daemon.
+type Machine interface {
+	// Act does what kubelet and the runtime want of namespaces and plugins.
+	Act(a cri.Action)
+	// WakeAt lets Host.Wake be called at an instant.
+	WakeAt(at time.Duration)
+	// Stepped is told that kubelet and the runtime may be other than they were.
+	Stepped()
+
+	// Runs says whether there is a daemon that takes requests.
+	Runs() bool
+	// Lives says whether there is a daemon, or one is about to start.
+	Lives() bool
+	// Busy names what is under way on the node; "" is nothing.
+	Busy() string
+	// Kill is SIGKILL for the daemon that lives. The strike is the action's: told, if it dies at once.
+	Kill(id int, told string) sim.Strike
+	// Restart is SIGTERM for the daemon that runs, and another one after it.
+	Restart()
+	// Start starts a daemon that was kept down.
+	Start()
+	// Reboot reboots the machine.
+	Reboot()
+	// GC calls the plugin as a runtime would, with a list or without one, and lets Host.Met know.
+	GC(valid []ipam.Attachment, absent bool, id int)
+	// LoseRecords takes the daemon's record of addresses away; false: there is none.
+	LoseRecords() bool
+	// Do carries out what only this world can. false: it cannot.
+	Do(a *sim.Act, id int) (sim.Strike, bool)
+	// Exchanged is told that Node.Socket is another.
+	Exchanged()
+	// Installed is told that Node.Plugin is another.
+	Installed()
+
+	// FlushRules, FlushRoutes and FlushNAT are somebody else's doing. They say how much, or whether, there was something to remove.
+	FlushRules() int
+	FlushRoutes(table int) int
+	FlushNAT() bool
+	// LoseGateway removes the gateway's permanent entry in a sandbox; false: there is none.
+	LoseGateway(netns uint64) bool
+	// ChangeMAC gives a sandbox's host veth another MAC, and LoseAlias takes its alias away; false: there is none.
+	ChangeMAC(containerID, mac string) bool
+	LoseAlias(containerID string) bool
+	// AddAddresses gives a sandbox's interface more addresses, and says how many.
+	AddAddresses(netns uint64, more []netip.Addr) int
+
+	// Reach says which of some pods answer.
+	Reach(pods []cri.Truth) []bool
+	// View is what the daemon believes; false: none runs.
+	View() (*ipam.View, bool)
+}
+
+func nodeName(no int32) string { return fmt.Sprintf("node-%d", no) }
+
+// Name is what scenarios call it.
+func (n *Node) Name() string { return nodeName(n.No) }
+
+// Clone is an independent copy for the machine of a fork.
+func (n *Node) Clone(m Machine) Node {
+	c := *n
+	c.Machine = m
+	c.CRI = n.CRI.Clone()
+	c.history, c.Starters = n.history.Clone(), n.Starters.Clone()
+	return c
+}
+
+// sandbox is a pod's newest one.
+func (n *Node) sandbox(uid string) (cri.Truth, bool) {
+	id, _ := n.CRI.SandboxOf(uid)
+	for t := range n.CRI.Sandboxes() {
+		if t.ID == id {
+			return t, true
+		}
+	}
+	return cri.Truth{}, false
+}
+
+// running are the sandboxes whose containers run and that have an address.
+func (n *Node) running() (out []cri.Truth) {
+	for t := range n.CRI.Sandboxes() {
+		if t.Running && t.Address.IsValid() {
+			out = append(out, t)
+		}
+	}
+	return out
+}
