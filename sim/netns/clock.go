@@ -54,8 +54,8 @@ func (w *World) now() time.Duration { return w.clock.now() }
 // began at the old time would have lasted for the whole jump at once.
 func (w *World) behind() string {
 	for _, n := range w.nodes[1:] {
-		if l := n.life; !n.gone && l != nil && !l.ended && !n.dying && !n.exited && n.reported && n.report.Offset != w.clock.offset {
-			return n.name()
+		if l := n.life; !n.Gone && l != nil && !l.ended && !n.dying && !n.exited && n.reported && n.report.Offset != w.clock.offset {
+			return n.Name()
 		}
 	}
 	return ""
@@ -64,11 +64,11 @@ func (w *World) behind() string {
 // busy names somebody who has something to do; "" is nobody.
 func (w *World) busy(now time.Duration) string {
 	for _, n := range w.nodes[1:] {
-		if n.gone {
+		if n.Gone {
 			continue
 		}
 		if why := n.busy(now); why != "" {
-			return n.name() + ": " + why
+			return n.Name() + ": " + why
 		}
 	}
 	return ""
@@ -138,7 +138,7 @@ func (w *World) look() time.Duration {
 func (w *World) next() time.Duration {
 	at := never
 	for _, n := range w.nodes[1:] {
-		if !n.gone && n.life != nil && n.reported && n.report.Next >= 0 {
+		if !n.Gone && n.life != nil && n.reported && n.report.Next >= 0 {
 			at = min(at, n.report.Next)
 		}
 	}

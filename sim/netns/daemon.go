@@ -19,9 +19,6 @@ import (
 	"github.com/enilab/enilab/sim/netns/node"
 )
 
-// restartPause is how long kubelet waits before it starts the container of a dead daemon again, unless RestartAfter says otherwise.
-const restartPause = 2 * time.Second
-
 // spec is what the node's helper is told.
 func (w *World) spec(n *instance) node.Spec {
 	argv := []string{w.parts.Ipamd}
@@ -30,7 +27,7 @@ func (w *World) spec(n *instance) node.Spec {
 	}
 	files := map[string]string{ipamdPath: w.parts.Ipamd}
 	maps.Copy(files, w.parts.Files)
-	return node.Spec{Name: n.name(), Self: w.parts.Self, Daemon: argv, Plugin: w.parts.Plugin, Capabilities: w.parts.Capabilities,
+	return node.Spec{Name: n.Name(), Self: w.parts.Self, Daemon: argv, Plugin: w.parts.Plugin, Capabilities: w.parts.Capabilities,
 		Conflist: n.conflist(), Files: files, Slowness: slowness()}
 }
 
@@ -39,15 +36,15 @@ const ipamdPath = "/opt/enilab/ipamd"
 
 // conflist is the network configuration for a plugin of the node's version.
 func (n *instance) conflist() []byte {
-	return conflist.Make(conflist.Options{VethPrefix: n.set.VethPrefix, MTU: n.set.MTU, LocalProtocol: n.plugin})
+	return conflist.Make(conflist.Options{VethPrefix: n.Settings.VethPrefix, MTU: n.Settings.MTU, LocalProtocol: n.Plugin})
 }
 
 // environment is the daemon's: the cluster's name, the node's settings by their upstream names, and where it finds everybody.
 func (n *instance) environment(cluster string) map[string]string {
-	env := actions.Environment(&n.set)
+	env := actions.Environment(&n.Settings)
 	maps.Copy(env, map[string]string{
 		"CLUSTER_NAME":          cluster,
-		"MY_NODE_NAME":          n.name(),
+		"MY_NODE_NAME":          n.Name(),
 		"MY_POD_NAME":           n.self,
 		"MY_POD_NAMESPACE":      "kube-system",
 		"AWS_REGION":            "us-west-2",
@@ -62,19 +59,16 @@ func (n *instance) environment(cluster string) map[string]string {
 
 // startDaemon begins a life: a sandbox for its pod, the init step, then the daemon itself.
 func (w *World) startDaemon(n *instance) {
-	if n.down {
-		w.met(n.heldBy, "the daemon is not started")
-		n.heldBy = 0
+	if n.Down {
+		w.KeptDown(&n.Node)
 	}
-	if n.gone || n.down || n.life != nil || n.starting || n.dying {
+	if n.Gone || n.Down || n.life != nil || n.starting || n.dying {
 		return
 	}
-	n.self = "aws-node-" + strconv.Itoa(int(n.no))
-	n.cri.SetDaemonSandbox(w.now(), "kube-system", n.self, fmt.Sprintf("%s-%d", n.self, n.starts))
-	w.armKubelet(n)
-	n.starts++
+	_, n.self = w.NewDaemon(&n.Node)
+	n.Starts++
 	n.starting = true
-	env := n.environment(w.cluster.Name)
+	env := n.environment(w.Cluster.Name)
 	go func() {
 		ctx, cancel := context.WithTimeout(w.ctx, slowed(initLimit))
 		defer cancel()
@@ -87,8 +81,8 @@ func (w *World) startDaemon(n *instance) {
 				w.died(n)
 				return
 			}
-			if (err != nil || code != 0) && !n.gone && !n.dying {
-				w.fail(fmt.Errorf("%s: ipamd init: exit code %d, %v: %s", n.name(), code, err, out))
+			if (err != nil || code != 0) && !n.Gone && !n.dying {
+				w.fail(fmt.Errorf("%s: ipamd init: exit code %d, %v: %s", n.Name(), code, err, out))
 				return
 			}
 			n.mirror.init(n)
@@ -113,7 +107,7 @@ func initArgs(env map[string]string) []string {
 }
 
 func (w *World) spawn(n *instance, env map[string]string) {
-	if n.gone {
+	if n.Gone {
 		return
 	}
 	if n.dying { // it was killed before there was a process
@@ -122,7 +116,7 @@ func (w *World) spawn(n *instance, env map[string]string) {
 		return
 	}
 	n.reported, n.exited, n.read, n.held = false, false, false, 0
-	args := []string{"--clock", "unix:" + clockSocket, "--record", "unix:" + recordSocket, "--record-version", strconv.Itoa(n.version),
+	args := []string{"--clock", "unix:" + clockSocket, "--record", "unix:" + recordSocket, "--record-version", strconv.Itoa(n.Version),
 		"--booted", n.booted.String()}
 	no, err := n.box.StartDaemon(args, env)
 	if err != nil {
@@ -130,7 +124,7 @@ func (w *World) spawn(n *instance, env map[string]string) {
 		return
 	}
 	n.lifeNo, n.process = no, true
-	w.log("%s: ipamd is started, life %d", n.name(), no)
+	w.log("%s: ipamd is started, life %d", n.Name(), no)
 }
 
 // takeClock is a daemon that asks for the time.
@@ -178,7 +172,7 @@ func (w *World) fenceRecording(n *instance) {
 		conn.Close()
 	}
 	if err != nil {
-		w.post(func() { w.fail(fmt.Errorf("%s: end its recording: %w", n.name(), err)) })
+		w.post(func() { w.fail(fmt.Errorf("%s: end its recording: %w", n.Name(), err)) })
 	}
 }
 
@@ -244,7 +238,7 @@ func (w *World) term(n *instance) {
 }
 
 func (w *World) daemonExited(n *instance, e *node.Event) {
-	w.log("%s: ipamd ended: %s", n.name(), e.Exit)
+	w.log("%s: ipamd ended: %s", n.Name(), e.Exit)
 	n.exited, n.process = true, false
 	go w.fenceRecording(n)
 	if !n.dying { // died says who wanted that, once its recording has been read
@@ -266,13 +260,13 @@ func (w *World) explainEnd(n *instance, e *node.Event) {
 	}
 	words := n.lastWords()
 	if w.Epoch() == 0 {
-		w.fail(fmt.Errorf("%s: ipamd ended by itself: %s; %s", n.name(), e.Exit, words))
+		w.fail(fmt.Errorf("%s: ipamd ended by itself: %s; %s", n.Name(), e.Exit, words))
 		return
 	}
 	text := fmt.Sprintf("ipamd ended by itself: %s; it said %q", e.Exit, firstOf(words))
 	w.tell(n, text)
 	if len(w.crashes) < maxCrashes {
-		w.crashes = append(w.crashes, sim.Failure{At: w.Now(), Text: n.name() + "'s " + text})
+		w.crashes = append(w.crashes, sim.Failure{At: w.Now(), Text: n.Name() + "'s " + text})
 	}
 }
 
@@ -307,10 +301,13 @@ func (n *instance) lastWords() string {
 
 // died: the process is gone and its recording has been read, so nothing more is heard of it.
 func (w *World) died(n *instance) {
-	if !n.exited || !n.read || n.gone {
+	if !n.exited || !n.read || n.Gone {
 		return
 	}
-	w.allMet(&n.enders, "the daemon dies")
+	for _, id := range n.enders {
+		w.Met(id, "the daemon dies")
+	}
+	n.enders = nil
 	if n.unasked != nil {
 		w.explainEnd(n, n.unasked)
 		n.unasked = nil
@@ -321,7 +318,7 @@ func (w *World) died(n *instance) {
 		w.explain(n)
 	}
 	n.life, n.starting, n.dying, n.exited, n.read, n.reported, n.held = nil, false, false, false, false, false, 0
-	n.dirty = true
+	n.Dirty = true
 	if n.seat != nil {
 		_ = n.seat.Close()
 		n.seat = nil
@@ -330,7 +327,7 @@ func (w *World) died(n *instance) {
 		w.rebooted(n)
 		return
 	}
-	if !n.down {
+	if !n.Down {
 		w.after(n.pause, func() { w.startDaemon(n) })
 	}
 }

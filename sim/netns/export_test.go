@@ -27,7 +27,7 @@ func (w *World) Fabric() *vpc.Fabric { return w.fabric }
 
 // Primary is the primary ENI of a node: its MAC and the node's own address.
 func (w *World) Primary(i int) (mac string, a netip.Addr) {
-	in, _ := w.cloud.InstanceOf(w.nodes[i].inst)
+	in, _ := w.EC2.InstanceOf(w.nodes[i].Instance)
 	return in.PrimaryMAC, in.PrimaryAddress
 }
 
@@ -35,13 +35,13 @@ func (w *World) Primary(i int) (mac string, a netip.Addr) {
 func (w *World) Pods() []Spot {
 	var out []Spot
 	for _, n := range w.nodes[1:] {
-		for t := range n.cri.Sandboxes() {
-			id, ok := w.cloud.HasAddress(n.inst, t.Address)
+		for t := range n.CRI.Sandboxes() {
+			id, ok := w.EC2.HasAddress(n.Instance, t.Address)
 			if !ok || !t.Running {
 				continue
 			}
-			mac := w.cloud.MAC(id)
-			out = append(out, Spot{Pod: t.Name, Node: int(n.no), Inode: t.Netns, Address: t.Address, MAC: mac, Secondary: mac != n.mac})
+			mac := w.EC2.MAC(id)
+			out = append(out, Spot{Pod: t.Name, Node: int(n.No), Inode: t.Netns, Address: t.Address, MAC: mac, Secondary: mac != n.mac})
 		}
 	}
 	slices.SortFunc(out, func(a, b Spot) int { return strings.Compare(a.Pod, b.Pod) })

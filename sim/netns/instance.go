@@ -10,32 +10,21 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/fakes/cri"
-	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/clock"
-	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/netns/node"
 )
 
 // instance is one machine: its namespaces, its kubelet and runtime, and its daemon.
 type instance struct {
-	no   int32
-	inst ec2.InstanceID
-	mac  string // of the primary ENI
-	gone bool   // terminated
-	box  *node.Node
+	models.Node
+	w   *World
+	mac string // of the primary ENI
+	box *node.Node
 	// spared takes back that the machine is killed when nobody wants the laboratory any more.
 	spared func() bool
-	cri    *cri.Node
-	set    ipam.Settings
-
-	version int // of the records and the protocol that the daemon writes
-	plugin  int // of the protocol that the plugin speaks
-	down    bool
-	pause   time.Duration // from a daemon's end to the next one's start
-	starts  int
-	self    string // the daemon's pod, as the API server names it
-	socket  socket
+	pause  time.Duration // from a daemon's end to the next one's start
+	self   string        // the daemon's pod, as the API server names it
 
 	life      *life         // the daemon that runs
 	starting  bool          // its process has been started and its recording has not begun
@@ -57,19 +46,13 @@ type instance struct {
 	compared  time.Time // when the kernel was last held against the model
 	doubt     doubt
 
-	killed  map[cri.OpID]bool // runs whose end nobody waits for
-	verbs   map[cri.OpID]cri.Action
-	hunt    hunt     // for plugins
-	lost    []string // sandboxes that the runtime has forgotten without a DEL that succeeded
-	criAt   time.Duration
-	dirty   bool
-	silent  map[netip.Addr]bool // pods' addresses that did not answer at the last snapshot
-	history actions.History     // sandboxes by pod name, newest last
+	killed map[cri.OpID]bool // runs whose end nobody waits for
+	verbs  map[cri.OpID]cri.Action
+	hunt   hunt                // for plugins
+	lost   []string            // sandboxes that the runtime has forgotten without a DEL that succeeded
+	silent map[netip.Addr]bool // pods' addresses that did not answer at the last snapshot
 
-	// The actions that have something still to meet: 0 is none.
-	socketBy, pluginBy, heldBy, endedBy int
-	starters                            actions.Starters
-	enders                              []int // those that the end of this daemon ends
+	enders []int // those that the end of this daemon ends
 
 	links   map[string]string
 	mirror  *mirror
@@ -78,21 +61,15 @@ type instance struct {
 	runtime *runtimeServer
 }
 
-func (n *instance) name() string { return fmt.Sprintf("node-%d", n.no) }
-
 // addNode launches an instance and makes the machine.
-func (w *World) addNode(i int) error {
-	id, err := w.cloud.Launch(w.now(), ec2.LaunchSpec{Type: w.cluster.Type, SecondaryAddresses: w.cluster.Warm})
+func (w *World) addNode() error {
+	n := &instance{w: w, pause: models.RestartPause, killed: map[cri.OpID]bool{}, verbs: map[cri.OpID]cri.Action{}, links: map[string]string{}}
+	err := w.Launch(&n.Node, n, w.Random())
 	if err != nil {
 		return err
 	}
-	n := &instance{no: int32(i), inst: id, version: w.cluster.Version, plugin: w.cluster.Version, set: w.cluster.Settings, criAt: never, pause: restartPause,
-		killed: map[cri.OpID]bool{}, verbs: map[cri.OpID]cri.Action{}, links: map[string]string{},
-		cri: cri.New(cri.Config{Node: fmt.Sprintf("node-%d", i), Runtime: w.cluster.Runtime}, w.random())}
-	n.set.MaxPods = w.cluster.MaxPods
 	w.nodes = append(w.nodes, n)
-	w.byInst[id] = n
-	n.mirror = newMirror(w.random())
+	n.mirror = newMirror(w.Random())
 	if w.unwanted() {
 		return errors.New("interrupted while the machines were made")
 	}
@@ -111,18 +88,18 @@ func (w *World) addNode(i int) error {
 		return err
 	}
 	if err := w.serve(n); err != nil {
-		return fmt.Errorf("%s: %w", n.name(), err)
+		return fmt.Errorf("%s: %w", n.Name(), err)
 	}
-	w.at(w.now()+time.Duration(w.random()%uint64(100*time.Millisecond)), func() { w.startDaemon(n) })
+	w.at(w.now()+time.Duration(w.Random()%uint64(100*time.Millisecond)), func() { w.startDaemon(n) })
 	return nil
 }
 
 // configure does what the machine's own network configuration does at boot.
 func (w *World) configure(n *instance) error {
-	in, _ := w.cloud.InstanceOf(n.inst)
+	in, _ := w.EC2.InstanceOf(n.Instance)
 	n.mac = in.PrimaryMAC
-	address := netip.PrefixFrom(in.PrimaryAddress, w.cluster.Subnet.Bits())
-	gateway := w.cluster.Subnet.Masked().Addr().Next()
+	address := netip.PrefixFrom(in.PrimaryAddress, w.Cluster.Subnet.Bits())
+	gateway := w.Cluster.Subnet.Masked().Addr().Next()
 	n.mirror.PlugPrimary(n.mac, address, gateway)
 	return n.box.ConfigurePrimary(n.links[n.mac], address, gateway)
 }
@@ -140,7 +117,7 @@ func (w *World) follow(n *instance) {
 
 // ended is a process that has ended.
 func (w *World) ended(n *instance, e *node.Event) {
-	if n.gone {
+	if n.Gone {
 		return
 	}
 	switch e.Kind {

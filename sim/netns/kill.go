@@ -28,7 +28,7 @@ func (w *World) RestartAfter(pause time.Duration) {
 // the start of the next.
 func (w *World) Kill(no int) bool {
 	n := w.nodes[no]
-	if n.gone || n.dying || !n.process {
+	if n.Gone || n.dying || !n.process {
 		return false
 	}
 	w.kill(n)
@@ -39,7 +39,7 @@ func (w *World) Kill(no int) bool {
 // Works says whether a node's daemon has a process and something to do.
 func (w *World) Works(no int) bool {
 	n := w.nodes[no]
-	return !n.gone && !n.dying && n.process && (n.life == nil || n.toil(w.now()) != "")
+	return !n.Gone && !n.dying && n.process && (n.life == nil || n.toil(w.now()) != "")
 }
 
 // KillPlugins SIGKILLs from now on that many of a hundred runs of the plugin on a node, each at a random instant within a while of its
@@ -52,11 +52,11 @@ func (w *World) KillPlugins(no, percent int, within time.Duration) {
 // stalk waits for a plugin's hour, if it has one.
 func (w *World) stalk(n *instance, op cri.OpID) {
 	h := &n.hunt
-	if h.percent == 0 || int(w.random()%100) >= h.percent {
+	if h.percent == 0 || int(w.Random()%100) >= h.percent {
 		return
 	}
-	w.after(time.Duration(w.random()%uint64(h.within)), func() {
-		if _, runs := n.verbs[op]; runs && !n.gone {
+	w.after(time.Duration(w.Random()%uint64(h.within)), func() {
+		if _, runs := n.verbs[op]; runs && !n.Gone {
 			h.shot[op] = true
 			w.fail(n.box.KillPlugin(uint64(op)))
 		}
@@ -80,7 +80,7 @@ func (n *instance) caught(e *node.Event) bool {
 func (w *World) PluginsKilled(no int) int { return w.nodes[no].hunt.killed }
 
 // Runtime are the figures of a node's kubelet and runtime: among them how many ADDs and DELs there were.
-func (w *World) Runtime(no int) cri.Counts { return w.nodes[no].cri.Counts() }
+func (w *World) Runtime(no int) cri.Counts { return w.nodes[no].CRI.Counts() }
 
 // Forgotten are the container IDs of sandboxes that a node's runtime has forgotten although no DEL had succeeded: nobody calls libcni for
 // them again, so its cache keeps them.
@@ -91,20 +91,20 @@ func (w *World) Lives(no int) int { return w.nodes[no].lifeNo }
 
 // Unready names what is under way anywhere; "" is nothing: every pod runs, nothing waits, cools down or has to be repeated.
 func (w *World) Unready() string {
-	if why := w.unready(); why != "" {
+	if why := w.Host.Unready(); why != "" {
 		return why
 	}
 	for _, n := range w.nodes[1:] {
-		if n.gone {
+		if n.Gone {
 			continue
 		}
-		for t := range n.cri.Sandboxes() {
+		for t := range n.CRI.Sandboxes() {
 			if !t.Running {
-				return fmt.Sprintf("%s: the sandbox of %s is to be removed", n.name(), t.Name)
+				return fmt.Sprintf("%s: the sandbox of %s is to be removed", n.Name(), t.Name)
 			}
 		}
 		if left := w.intents(n); left > 0 {
-			return fmt.Sprintf("%s: %d DELs wait on its disk", n.name(), left)
+			return fmt.Sprintf("%s: %d DELs wait on its disk", n.Name(), left)
 		}
 	}
 	return ""

@@ -1,44 +1,23 @@
 package netns
 
 import (
-	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/netns/node"
 )
 
-// kubelet steps the node's kubelet and runtime, and does what they want.
-func (w *World) kubelet(n *instance, in *cri.Input) {
-	for _, a := range append([]cri.Action(nil), n.cri.Step(w.now(), in)...) {
-		if n.gone || w.broken != nil {
-			return
-		}
-		w.act(n, &a)
+// Act does what kubelet and the runtime want.
+func (n *instance) Act(a cri.Action) {
+	w := n.w
+	if w.broken != nil {
+		return
 	}
-	w.armKubelet(n)
-}
-
-func (w *World) armKubelet(n *instance) {
-	if at, ok := n.cri.Next(); ok && at < n.criAt {
-		n.criAt = at
-		w.at(at, func() {
-			if n.criAt <= w.now() {
-				n.criAt = never
-				if !n.gone {
-					w.kubelet(n, nil)
-				}
-			}
-		})
-	}
-}
-
-func (w *World) act(n *instance, a *cri.Action) {
-	n.dirty = true
 	switch a.Kind {
 	case cri.MakeNetns:
-		w.makeNetns(n, a)
+		w.makeNetns(n, &a)
 	case cri.RemoveNetns:
 		n.mirror.closeNamespace(a.Inode)
 		w.fail(n.box.RemoveNetns(a.Inode))
@@ -51,23 +30,22 @@ func (w *World) act(n *instance, a *cri.Action) {
 		w.fail(n.box.Release(a.Inode))
 		n.stir()
 	case cri.RunPlugin:
-		w.runPlugin(n, *a)
+		w.runPlugin(n, a)
 	case cri.KillPlugin:
 		n.killed[a.Op] = true
 		w.fail(n.box.KillPlugin(uint64(a.Op)))
-	case cri.PodStarted:
-		w.kube.PodStarted(w.now(), a.UID, a.Address)
-	case cri.PodStopped:
-		w.kube.PodStopped(w.now(), a.UID)
 	case cri.SandboxGone:
 		if a.Lost {
-			w.log("%s: the runtime has forgotten %.8s, which still owes a DEL", n.name(), a.ContainerID)
+			w.log("%s: the runtime has forgotten %.8s, which still owes a DEL", n.Name(), a.ContainerID)
 			n.lost = append(n.lost, a.ContainerID)
 		}
-	case cri.PodGone:
-		w.kube.PodGone(w.now(), a.UID)
 	}
 }
+
+func (n *instance) WakeAt(at time.Duration) { n.w.at(at, func() { n.w.Wake(&n.Node) }) }
+
+// Stepped: what the runtime lists is asked for anew each time.
+func (n *instance) Stepped() {}
 
 func (w *World) makeNetns(n *instance, a *cri.Action) {
 	inode, err := n.box.MakeNetns("cni-" + strconv.FormatUint(uint64(a.Sandbox), 10) + "-" + a.ContainerID[:8])
@@ -76,16 +54,12 @@ func (w *World) makeNetns(n *instance, a *cri.Action) {
 		return
 	}
 	n.mirror.newNamespace(inode)
-	w.kubelet(n, &cri.Input{Kind: cri.NetnsMade, Sandbox: a.Sandbox, Inode: inode})
+	w.Kubelet(&n.Node, &cri.Input{Kind: cri.NetnsMade, Sandbox: a.Sandbox, Inode: inode})
 }
 
 // runPlugin starts the plugin's process. Deadlines are the model's: it says when a plugin is killed.
 func (w *World) runPlugin(n *instance, a cri.Action) {
-	w.met(n.pluginBy, fmt.Sprintf("a plugin of version %d is run", n.plugin))
-	n.pluginBy = 0
-	if a.Verb == cri.ADD {
-		n.history.Add(a.Name, a.ContainerID)
-	}
+	w.PluginRuns(&n.Node, &a)
 	n.verbs[a.Op] = a
 	n.running++
 	err := n.box.RunPlugin(uint64(a.Op), node.Run{Verb: a.Verb, ContainerID: a.ContainerID, IfName: a.IfName, Netns: a.Netns,
@@ -114,12 +88,12 @@ func (w *World) pluginDone(n *instance, e *node.Event) {
 	var failed *cri.PluginError
 	if e.Code != 0 {
 		failed = &cri.PluginError{Code: e.Code, Msg: e.Text}
-		w.log("%s: %v %s: code %d: %s", n.name(), a.Verb, att, e.Code, e.Text)
+		w.log("%s: %v %s: code %d: %s", n.Name(), a.Verb, att, e.Code, e.Text)
 	}
 	if a.Verb == cri.DEL && !shot { // who was killed has given no answer; whether the runtime repeats it is the runtime's business
-		w.audit.DelResult(w.now(), int(n.no), att, e.Code == 0, e.Text)
+		w.Auditor.DelResult(w.now(), int(n.No), att, e.Code == 0, e.Text)
 	}
-	w.kubelet(n, &cri.Input{Kind: cri.PluginDone, Op: op, Err: failed, Address: e.Address})
+	w.Kubelet(&n.Node, &cri.Input{Kind: cri.PluginDone, Op: op, Err: failed, Address: e.Address})
 }
 
 func attachment(a *cri.Action) ipam.Attachment {

@@ -37,13 +37,13 @@ func (w *World) recordedHeader(n *instance, no int, line []byte) {
 	if no != n.lifeNo {
 		return
 	}
-	l, err := w.witness.Open(n.no, line)
+	l, err := w.witness.Open(n.No, line)
 	if err != nil {
-		w.fail(fmt.Errorf("%s: the recording cannot be replayed: %w", n.name(), err))
+		w.fail(fmt.Errorf("%s: the recording cannot be replayed: %w", n.Name(), err))
 		return
 	}
 	n.life, n.starting = &life{Life: l, no: no}, false
-	w.log("%s: life %d begins", n.name(), no)
+	w.log("%s: life %d begins", n.Name(), no)
 }
 
 // recorded is one step of a daemon.
@@ -52,10 +52,10 @@ func (w *World) recorded(n *instance, no int, line []byte) {
 	if l == nil || l.no != no {
 		return
 	}
-	n.dirty = true
+	n.Dirty = true
 	if err := l.Step(line); err != nil {
 		w.disagree(n, "replay: %v", err)
-		w.fail(fmt.Errorf("%s: the daemon does not decide as the core does: %w", n.name(), err))
+		w.fail(fmt.Errorf("%s: the daemon does not decide as the core does: %w", n.Name(), err))
 	}
 }
 
@@ -73,7 +73,7 @@ func (e eyes) Ran(l *witness.Life, a *ipam.Apply, done *ipam.Applied) {
 
 func (e eyes) Held(node int32, a netip.Addr) int {
 	n := e.w.nodes[node]
-	if n.gone {
+	if n.Gone {
 		return 0
 	}
 	all, err := n.box.Addresses()

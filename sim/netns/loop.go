@@ -2,11 +2,12 @@ package netns
 
 import (
 	"container/heap"
-	"math"
 	"time"
+
+	"github.com/enilab/enilab/sim/models"
 )
 
-const never = time.Duration(math.MaxInt64)
+const never = models.Never
 
 // event is something that a model does at an instant.
 type event struct {

@@ -79,7 +79,7 @@ func (m *mirror) reboot() {
 
 // init is the init step of a daemon.
 func (m *mirror) init(n *instance) {
-	p := dataplane.InitPlan(dataplane.HostSpec{PrimaryMAC: n.mac, NodePort: n.set.NodePort})
+	p := dataplane.InitPlan(dataplane.HostSpec{PrimaryMAC: n.mac, NodePort: n.Settings.NodePort})
 	m.Apply(p, 0, len(p.Ops))
 }
 
@@ -204,7 +204,7 @@ type doubt struct {
 // compareAgain looks once more at the kernels that are doubted.
 func (w *World) compareAgain() {
 	for _, n := range w.nodes[1:] {
-		if !n.gone && !n.doubt.since.IsZero() && time.Since(n.compared) >= doubtPause && n.works(w.now()) == "" {
+		if !n.Gone && !n.doubt.since.IsZero() && time.Since(n.compared) >= doubtPause && n.works(w.now()) == "" {
 			w.compare(n)
 		}
 	}
@@ -219,7 +219,7 @@ func (w *World) resolve() {
 
 func (w *World) doubted() bool {
 	for _, n := range w.nodes[1:] {
-		if !n.gone && !n.doubt.since.IsZero() {
+		if !n.Gone && !n.doubt.since.IsZero() {
 			return true
 		}
 	}

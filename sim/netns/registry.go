@@ -30,8 +30,8 @@ func (w *World) register() error {
 	}
 	e := Entry{Process: self, Nodes: map[string]int{}, Router: fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), w.fabric.Namespace().Fd())}
 	for _, n := range w.nodes[1:] {
-		if !n.gone {
-			e.Nodes[n.name()] = n.box.PID()
+		if !n.Gone {
+			e.Nodes[n.Name()] = n.box.PID()
 		}
 	}
 	data, err := json.Marshal(e)

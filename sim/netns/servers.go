@@ -20,6 +20,7 @@ import (
 	imdsserver "github.com/enilab/enilab/fakes/imds/server"
 	"github.com/enilab/enilab/fakes/kube"
 	kubeserver "github.com/enilab/enilab/fakes/kube/server"
+	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/sim/vpc"
 )
@@ -33,12 +34,6 @@ const (
 	criSocket    = "/run/containerd/containerd.sock"
 	clockSocket  = node.Sockets + "/clock.sock"
 	recordSocket = node.Sockets + "/record.sock"
-)
-
-// How long a caller waits for what does not answer, as in the simulator.
-const (
-	sdkTimeout  = 10 * time.Second // HTTP_TIMEOUT
-	hangTimeout = 3 * time.Second  // of a runtime or metadata endpoint
 )
 
 // serve opens everything that a node's daemon talks to.
@@ -66,7 +61,7 @@ func (w *World) serve(n *instance) error {
 	if err := w.accept(n, recordSocket, w.takeRecording); err != nil {
 		return err
 	}
-	return w.setSocket(n, socketRight)
+	return w.listenCRI(n)
 }
 
 // listen opens a TCP listener in the node's network namespace.
@@ -157,12 +152,12 @@ func (n *instance) keep() (release func()) {
 // metadata is the instance's view; a silent service hangs for as long as a caller waits.
 func (b *backend) metadata(context.Context) (view ec2.IMDS, ok bool) {
 	b.w.ask(func() {
-		if view, ok = b.w.cloud.IMDS(b.w.now(), b.n.inst); ok {
+		if view, ok = b.w.EC2.IMDS(b.w.now(), b.n.Instance); ok {
 			view.ENIs = append([]ec2.IMDSENI(nil), view.ENIs...)
 		}
 	})
 	if !ok {
-		b.hold(hangTimeout)
+		b.hold(models.HangTimeout)
 		panic(http.ErrAbortHandler) // the connection ends without an answer
 	}
 	return view, ok
@@ -173,8 +168,8 @@ type kubeBackend struct{ *backend }
 
 func (b kubeBackend) Pods(_ context.Context, name string) (pods []kube.Pod, err error) {
 	ok := b.w.ask(func() {
-		if name == b.n.name() {
-			pods = append(pods, b.w.kube.ListPods(int(b.n.no))...)
+		if name == b.n.Name() {
+			pods = append(pods, b.w.Kube.ListPods(int(b.n.No))...)
 		}
 	})
 	if !ok {
@@ -185,9 +180,9 @@ func (b kubeBackend) Pods(_ context.Context, name string) (pods []kube.Pod, err 
 
 func (b kubeBackend) Node(_ context.Context, name string) (info kubeserver.NodeInfo, ok bool, err error) {
 	alive := b.w.ask(func() {
-		in, _ := b.w.cloud.InstanceOf(b.n.inst)
-		ok = name == b.n.name() && !b.n.gone
-		info = kubeserver.NodeInfo{UID: name, MaxPods: b.n.set.MaxPods, Cordoned: b.w.kube.Cordoned(int(b.n.no)), Address: in.PrimaryAddress,
+		in, _ := b.w.EC2.InstanceOf(b.n.Instance)
+		ok = name == b.n.Name() && !b.n.Gone
+		info = kubeserver.NodeInfo{UID: name, MaxPods: b.n.Settings.MaxPods, Cordoned: b.w.Kube.Cordoned(int(b.n.No)), Address: in.PrimaryAddress,
 			Instance: string(in.ID), Type: in.Type, Zone: in.Zone}
 	})
 	if !alive {
@@ -199,34 +194,20 @@ func (b kubeBackend) Node(_ context.Context, name string) (info kubeserver.NodeI
 // Changed never comes: no verb changes a node object under a daemon that runs, and one that starts reads it anew.
 func (b kubeBackend) Changed() <-chan struct{} { return nil }
 
-// socket is what stands behind the runtime endpoint that the daemon is configured with.
-type socket uint8
-
-const (
-	socketRight socket = iota
-	socketAbsent
-	socketUnimplemented // Docker's socket does not speak CRI
-	socketEmpty         // another runtime, which has no sandboxes
-	socketPartial       // the right runtime, but its answer ends early
-)
-
-var socketNames = []string{"right", "absent", "unimplemented", "empty", "partial"}
-
 // runtimeServer is what listens there.
 type runtimeServer struct{ server *criserver.Server }
 
 func (r *runtimeServer) stop() { r.server.Stop() }
 
-// setSocket exchanges what stands behind the runtime endpoint.
-func (w *World) setSocket(n *instance, s socket) error {
-	n.socket = s
+// listenCRI exchanges what stands behind the runtime endpoint.
+func (w *World) listenCRI(n *instance) error {
 	if n.runtime != nil {
 		n.runtime.stop()
 		n.runtime = nil
 	}
 	path := n.box.Root() + criSocket
 	_ = os.Remove(path)
-	if s == socketAbsent {
+	if n.Socket == models.Absent {
 		return nil
 	}
 	l, err := net.Listen("unix", path)
@@ -234,7 +215,7 @@ func (w *World) setSocket(n *instance, s socket) error {
 		return err
 	}
 	server := criserver.New(criBackend{&backend{w, n}})
-	if s == socketUnimplemented {
+	if n.Socket == models.Unimplemented {
 		server = criserver.Unimplemented()
 	}
 	n.runtime = &runtimeServer{server}
@@ -248,17 +229,18 @@ type criBackend struct{ *backend }
 func (b criBackend) Sandboxes(context.Context) (out []cri.Sandbox, err error) {
 	down, partial := false, false
 	ok := b.w.ask(func() {
-		if b.n.socket == socketEmpty {
+		if b.n.Socket == models.Empty {
 			return
 		}
-		list, whole := b.n.cri.ListSandboxes()
-		out, down, partial = append(out, list...), !whole, b.n.socket == socketPartial
+		list, whole := b.n.CRI.ListSandboxes()
+		b.w.BoxesMet(&b.n.Node)
+		out, down, partial = append(out, list...), !whole, b.n.Socket == models.Partial
 	})
 	switch {
 	case !ok:
 		return nil, errClosed
 	case down:
-		b.hold(hangTimeout)
+		b.hold(models.HangTimeout)
 		return nil, status.Error(codes.Unavailable, "the runtime is restarting")
 	case partial:
 		return nil, status.Error(codes.DeadlineExceeded, "context deadline exceeded")
@@ -267,7 +249,7 @@ func (b criBackend) Sandboxes(context.Context) (out []cri.Sandbox, err error) {
 }
 
 func (b criBackend) Runtime(context.Context) (criserver.Runtime, error) {
-	return criserver.Runtime{Name: b.w.cluster.Runtime.String(), Version: "1"}, nil
+	return criserver.Runtime{Name: b.w.Cluster.Runtime.String(), Version: "1"}, nil
 }
 
 // addAddress gives the node's loopback an address.

@@ -26,13 +26,13 @@ const (
 func (w *World) armSnapshot() {
 	at := never
 	for _, n := range w.nodes[1:] {
-		if n.gone {
+		if n.Gone {
 			continue
 		}
-		if n.dirty {
+		if n.Dirty {
 			at = min(at, w.now()+snapshotPeriod)
 		}
-		if until, ok := w.audit.Watching(w.now(), int(n.no)); ok {
+		if until, ok := w.Auditor.Watching(w.now(), int(n.No)); ok {
 			at = min(at, max(until, w.now())+time.Millisecond)
 		}
 	}
@@ -52,24 +52,24 @@ func (w *World) armSnapshot() {
 // nothing moves while it is collected. A node that does not come to rest is not judged, and stays due.
 func (w *World) judge() {
 	for _, n := range w.nodes[1:] {
-		if n.gone || w.broken != nil {
+		if n.Gone || w.broken != nil {
 			continue
 		}
-		_, watched := w.audit.Watching(w.now(), int(n.no))
-		if !n.dirty && !watched || n.busy(w.now()) != "" {
+		_, watched := w.Auditor.Watching(w.now(), int(n.No))
+		if !n.Dirty && !watched || n.busy(w.now()) != "" {
 			continue
 		}
-		n.dirty = false
+		n.Dirty = false
 		c := w.collect(n)
-		w.audit.Judge(w.now(), c)
+		w.Auditor.Judge(w.now(), c)
 		w.compare(n)
 	}
 }
 
 // collect is a snapshot of a node that is at rest.
 func (w *World) collect(n *instance) *judge.Snapshot {
-	c := &judge.Snapshot{Node: int(n.no), Settings: n.set}
-	c.Cloud = judge.AppendENIs(nil, judge.Whose{Model: w.cloud, Node: n.inst, LeavesUntagged: n.set.LeaveUntagged})
+	c := &judge.Snapshot{Node: int(n.No), Settings: n.Settings}
+	c.Cloud = judge.AppendENIs(nil, judge.Whose{Model: w.EC2, Node: n.Instance, LeavesUntagged: n.Settings.LeaveUntagged})
 	c.Books(n.witness().Core(), &w.view)
 	c.PendingDELs = w.intents(n)
 	w.pods(n, c)
@@ -80,7 +80,7 @@ func (w *World) collect(n *instance) *judge.Snapshot {
 func (w *World) pods(n *instance, c *judge.Snapshot) {
 	var asked []netip.Addr
 	var who []int
-	for t := range n.cri.Sandboxes() {
+	for t := range n.CRI.Sandboxes() {
 		if t.OwesDEL && !t.Running && !t.Ready {
 			c.PendingDELs++
 		}
@@ -120,11 +120,11 @@ func (w *World) reach(n *instance, asked []netip.Addr) []bool {
 
 // fault says why a pod may be out of reach.
 func (w *World) fault(n *instance, a netip.Addr) string {
-	id, ok := w.cloud.HasAddress(n.inst, a)
+	id, ok := w.EC2.HasAddress(n.Instance, a)
 	if !ok {
 		return "the address is on no ENI that is attached to the node"
 	}
-	if why, ok := n.mirror.Trace(a, w.cloud.MAC(id)); !ok {
+	if why, ok := n.mirror.Trace(a, w.EC2.MAC(id)); !ok {
 		return "it does not answer a ping: " + why
 	}
 	return "it does not answer a ping, although the model sees no reason"
@@ -151,24 +151,24 @@ func (w *World) Settle() (underWay []string) {
 	w.Steady()
 	w.judge()
 	for _, n := range w.nodes[1:] {
-		if n.gone || w.broken != nil || w.unwanted() {
+		if n.Gone || w.broken != nil || w.unwanted() {
 			continue
 		}
 		if why := w.rest(n); w.unwanted() {
 			return underWay
 		} else if why != "" { // no snapshot is not judged, and not judged is not held
-			underWay = append(underWay, fmt.Sprintf("%s: it did not come to rest within %v: %s", n.name(), slowed(steadyLimit), why))
+			underWay = append(underWay, fmt.Sprintf("%s: it did not come to rest within %v: %s", n.Name(), slowed(steadyLimit), why))
 			continue
 		}
 		c := w.collect(n)
 		c.Leaks = w.leaks(n)
-		c.CloudFree = w.cloud.FreeAddresses(w.cloud.Subnets()[0].ID)
-		underWay = append(underWay, w.audit.Settle(w.now(), c)...)
+		c.CloudFree = w.EC2.FreeAddresses(w.EC2.Subnets()[0].ID)
+		underWay = append(underWay, w.Auditor.Settle(w.now(), c)...)
 		w.compare(n)
 	}
 	w.settleCloud()
 	w.resolve()
-	return append(underWay, actions.Pending(w.kube, func(node int) bool { return node > 0 && w.nodes[node].gone })...)
+	return append(underWay, actions.Pending(w.Kube, w.IsGone)...)
 }
 
 // rest runs on to the first moment at which nothing of a node works, or to the limit; then it says what does.
@@ -191,7 +191,7 @@ func (w *World) leaks(n *instance) []string {
 		return nil
 	}
 	live := map[uint64]bool{}
-	for t := range n.cri.Sandboxes() {
+	for t := range n.CRI.Sandboxes() {
 		live[t.Netns] = true
 	}
 	held, err := n.box.Addresses()
@@ -213,7 +213,7 @@ func (w *World) settleCloud() {
 	for _, n := range w.nodes[1:] {
 		lives = append(lives, n.witness())
 	}
-	if leaks := w.witness.Orphans(w.cloud, lives); len(leaks) > 0 {
-		w.audit.Settle(w.now(), &judge.Snapshot{Leaks: leaks})
+	if leaks := w.witness.Orphans(w.EC2, lives); len(leaks) > 0 {
+		w.Auditor.Settle(w.now(), &judge.Snapshot{Leaks: leaks})
 	}
 }

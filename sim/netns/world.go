@@ -8,13 +8,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/enilab/enilab/fakes/ec2"
-	"github.com/enilab/enilab/fakes/kube"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/internal/splitmix"
 	"github.com/enilab/enilab/sim"
-	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
+	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/timeline"
 	"github.com/enilab/enilab/sim/vpc"
@@ -23,9 +20,9 @@ import (
 
 // World is a cluster of real nodes. One goroutine uses it: the one that calls its methods.
 type World struct {
-	cluster *sim.Cluster
-	parts   Parts
-	mutant  *mutants.Mutant
+	models.Host
+	parts  Parts
+	mutant *mutants.Mutant
 
 	ctx        context.Context // Parts.Context
 	clock      timer
@@ -41,22 +38,12 @@ type World struct {
 	byHand     bool // somebody ended a daemon
 	events     uint64
 
-	fabric  *vpc.Fabric
-	cloud   *ec2.Cloud
-	cloudAt time.Duration
-	kube    *kube.Cluster
-	nodes   []*instance // 1-based: nodes[0] is nil
-	byInst  map[ec2.InstanceID]*instance
-
-	audit      *judge.Auditor
+	fabric     *vpc.Fabric
+	nodes      []*instance // 1-based: nodes[0] is nil
 	witness    *witness.Witness
 	snapshotAt time.Duration
 	story      timeline.Timeline
 	book       *timeline.Book // since t=0
-	base       []ec2.Count    // the ledger at t=0
-	armed      []deathTrap
-	acts       actions.Log
-	rng        uint64
 	view       ipam.View
 	entry      string // its file in the registry
 }
@@ -88,11 +75,10 @@ func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant, p Parts) (*World, erro
 	if p.Context == nil {
 		p.Context = context.Background()
 	}
-	w := &World{cluster: c, ctx: p.Context, parts: p, mutant: m, clock: newTimer(), in: make(chan func(), 256), closed: make(chan struct{}),
-		cloudAt: never, snapshotAt: never, kube: kube.New(seed + 1), byInst: map[ec2.InstanceID]*instance{},
-		audit: judge.New(judge.Config{Nodes: c.Nodes, Budget: c.Budget, Bounds: bounds()}), nodes: make([]*instance, 1, c.Nodes+1), rng: seed ^ 0x5851f42d4c957f2d, book: timeline.NewBook()}
-	w.witness = &witness.Witness{Eyes: eyes{w}, Cluster: c.Name, Audit: w.audit, Story: &w.story, Book: w.book, Mutant: m, Heard: w.heard}
-	if err := w.open(seed); err != nil {
+	w := &World{ctx: p.Context, parts: p, mutant: m, clock: newTimer(), in: make(chan func(), 256), closed: make(chan struct{}),
+		snapshotAt: never, nodes: make([]*instance, 1, c.Nodes+1), book: timeline.NewBook()}
+	w.witness = &witness.Witness{Eyes: eyes{w}, Cluster: c.Name, Story: &w.story, Book: w.book, Mutant: m, Heard: w.heard}
+	if err := w.open(c, seed); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
 	return w, nil
@@ -104,130 +90,60 @@ func bounds() judge.Bounds {
 	return judge.Bounds{Reply: slowed(250 * time.Millisecond), CoolDown: slowed(250 * time.Millisecond)}
 }
 
-func (w *World) open(seed uint64) error {
-	neighbour, subnet := actions.Neighbour()
-	cfg := ec2.Config{VPCs: []ec2.VPC{{CIDRs: []netip.Prefix{w.cluster.VPC}}, neighbour}, Subnets: []ec2.SubnetConfig{{CIDR: w.cluster.Subnet}, subnet}}
-	if err := cfg.Validate(); err != nil {
+func (w *World) open(c *sim.Cluster, seed uint64) (err error) {
+	if w.Host, err = models.New(w, c, seed, bounds()); err != nil {
 		return err
 	}
-	w.cloud = ec2.New(cfg, seed)
-	var err error
-	if w.fabric, err = vpc.New(vpc.Config{VPC: []netip.Prefix{w.cluster.VPC}, Subnets: []netip.Prefix{w.cluster.Subnet}}); err != nil {
+	w.witness.Audit = w.Auditor
+	if w.fabric, err = vpc.New(vpc.Config{VPC: []netip.Prefix{c.VPC}, Subnets: []netip.Prefix{c.Subnet}}); err != nil {
 		return err
 	}
-	for i := 1; i <= w.cluster.Nodes; i++ {
-		if err := w.addNode(i); err != nil {
+	for range c.Nodes {
+		if err := w.addNode(); err != nil {
 			return err
 		}
 	}
-	for _, s := range w.cluster.Start {
-		if err := w.kube.CreateWorkload(w.now(), kube.Spec{Name: s.Name, Replicas: s.Count, Nodes: s.Nodes}); err != nil {
-			return err
-		}
+	if err := w.Start(); err != nil {
+		return err
 	}
-	w.pump()
 	if err := w.register(); err != nil {
 		return err
 	}
-	return w.warmUp()
-}
-
-// warmLimit bounds how long the workloads of a scenario may take to start before t=0.
-const warmLimit = 30 * time.Minute
-
-// warmUp runs until every pod runs and nothing is under way, and calls that instant t=0.
-func (w *World) warmUp() error {
-	quiet := 0
-	for w.now() < warmLimit && w.broken == nil && !w.unwanted() {
-		w.until(w.now()+time.Second, nil)
-		if w.settled() {
-			quiet++
-		} else {
-			quiet = 0
-		}
-		if quiet >= 2 {
-			w.base = actions.Ledger(w.cloud)
-			w.late = lateness{rested: w.late.rested}
-			w.witness.Begin()
-			return nil
-		}
-	}
-	if w.broken != nil {
+	err = w.WarmUp(func(to time.Duration) bool {
+		w.until(to, nil)
+		return w.broken == nil && !w.unwanted()
+	})
+	switch {
+	case w.broken != nil:
 		return w.broken
+	case w.unwanted():
+		return fmt.Errorf("interrupted while the cluster started, after %v: %s", w.now().Round(time.Millisecond), w.Host.Unready())
+	case err != nil:
+		return err
 	}
-	if w.unwanted() {
-		return fmt.Errorf("interrupted while the cluster started, after %v: %s", w.now().Round(time.Millisecond), w.unready())
-	}
-	return fmt.Errorf("the workloads that should run when time begins did not within %v: %s", warmLimit, w.unready())
+	w.Begin()
+	w.late = lateness{rested: w.late.rested}
+	w.witness.Begin()
+	return nil
 }
 
-// settled says whether nothing is under way anywhere.
-func (w *World) settled() bool { return w.unready() == "" }
-
-// unready names what is under way; "" is nothing.
-func (w *World) unready() string {
-	for _, n := range w.nodes[1:] {
-		if n.gone {
-			continue
-		}
-		if n.life == nil && !n.down {
-			return n.name() + " has no daemon"
-		}
-		if why := n.busy(w.now()); why != "" {
-			return n.name() + ": " + why
-		}
-		if n.life == nil {
-			continue
-		}
-		if why := n.life.Busy(); why != "" {
-			return n.name() + ": " + why
-		}
-	}
-	for _, l := range w.kube.Workloads() {
-		for _, p := range w.kube.Pods(l) {
-			if p.Phase != kube.Running || p.Deleting {
-				return "pod " + p.Name + " does not run, or is being deleted"
-			}
-		}
-	}
-	return ""
-}
-
-// pump lets the models that have something to say say it, until none has.
+// pump lets the models say what they have to say, and makes sure that it is judged.
 func (w *World) pump() {
 	w.events++
-	for moved := true; moved && w.broken == nil; {
-		moved = false
-		for _, e := range append([]ec2.Event(nil), w.cloud.Events()...) {
-			w.cloudEvent(&e)
-			moved = true
-		}
-		for _, e := range append([]kube.Event(nil), w.kube.Events()...) {
-			w.kubeEvent(e)
-			moved = true
-		}
-	}
-	for _, m := range w.cloud.Met() {
-		w.met(m.Fault, actions.Told(m, w.nodeOf))
-	}
-	for _, n := range w.nodes[1:] {
-		for _, m := range n.cri.Met() {
-			w.met(m.Fault, m.What)
-		}
-	}
-	if at, ok := w.cloud.Next(); ok && at < w.cloudAt {
-		w.cloudAt = at
-		w.at(at, func() {
-			if w.cloudAt <= w.now() {
-				w.cloudAt = never
-			}
-			w.cloud.Advance(w.now())
-		})
+	if w.broken == nil {
+		w.Pump()
 	}
 	w.armSnapshot()
 }
 
-func (w *World) random() uint64 { return splitmix.Next(&w.rng) }
+// Clock is the models' time.
+func (w *World) Clock() time.Duration { return w.now() }
+
+// AdvanceAt lets EC2 go on by itself at an instant.
+func (w *World) AdvanceAt(at time.Duration) { w.at(at, w.Advance) }
+
+// Did tells what an action has done.
+func (w *World) Did(line string) { w.story.Add(w.Now(), timeline.Scenario, line) }
 
 // Now is the instant of the scenario.
 func (w *World) Now() time.Duration { return w.witness.Now() }
@@ -236,7 +152,7 @@ func (w *World) Now() time.Duration { return w.witness.Now() }
 func (w *World) Epoch() time.Duration { return w.witness.Epoch() }
 
 // Audit is the world's auditor. Its instants are the world's: subtract Epoch for the scenario's.
-func (w *World) Audit() *judge.Auditor { return w.audit }
+func (w *World) Audit() *judge.Auditor { return w.Auditor }
 
 // Story is what happened since t=0.
 func (w *World) Story() string { return w.story.String() }
@@ -277,14 +193,14 @@ func (w *World) Disagreements() []string { return w.differ }
 // disagree notes a difference; the first ones say it all.
 func (w *World) disagree(n *instance, format string, args ...any) {
 	if len(w.differ) < maxDisagreements {
-		w.differ = append(w.differ, fmt.Sprintf("%v %s: %s", w.Now().Round(time.Millisecond), n.name(), fmt.Sprintf(format, args...)))
+		w.differ = append(w.differ, fmt.Sprintf("%v %s: %s", w.Now().Round(time.Millisecond), n.Name(), fmt.Sprintf(format, args...)))
 	}
 }
 
 const maxDisagreements = 10
 
 // tell writes a line of the story.
-func (w *World) tell(n *instance, text string) { w.story.Add(w.Now(), n.no, text) }
+func (w *World) tell(n *instance, text string) { w.story.Add(w.Now(), n.No, text) }
 
 func (w *World) log(format string, args ...any) {
 	if w.parts.Log != nil {
