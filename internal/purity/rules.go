@@ -105,7 +105,7 @@ var layers = []layer{
 		"worlds import the engine; the engine knows none of them"},
 	{[]string{"sim/mutants"}, []string{"fakes/...", "sim/...", "cmd/...", "scenarios/...", "e2e/...", "internal/..."}, nil,
 		"a mutant is a change to impl and works in every world"},
-	{[]string{"sim/virtual"}, []string{"sim/...", "cmd/...", "e2e/..."}, []string{"sim", "sim/actions", "sim/judge", "sim/scn", "sim/mutants", "sim/timeline"},
+	{[]string{"sim/virtual"}, []string{"sim/...", "cmd/...", "e2e/..."}, []string{"sim", "sim/actions", "sim/judge", "sim/models", "sim/scn", "sim/mutants", "sim/timeline"},
 		"one world does not know another"},
 }
 

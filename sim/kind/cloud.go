@@ -2,22 +2,18 @@ package kind
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math"
 	"net"
 	"net/http"
-	"net/netip"
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
 	ec2server "github.com/enilab/enilab/fakes/ec2/server"
 	imdsserver "github.com/enilab/enilab/fakes/imds/server"
-	"github.com/enilab/enilab/sim/judge"
+	"github.com/enilab/enilab/sim/machine"
+	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/vpc"
 )
-
-const never = time.Duration(math.MaxInt64)
 
 // Where a node finds the cloud. The metadata's address is the real one.
 const (
@@ -27,12 +23,6 @@ const (
 
 // EC2Endpoint is AWS_ENDPOINT_URL_EC2 of a daemon on a node.
 const EC2Endpoint = "http://" + ec2Addr
-
-// How long a caller waits for what does not answer, as in the other worlds.
-const (
-	sdkTimeout  = 10 * time.Second // HTTP_TIMEOUT
-	hangTimeout = 3 * time.Second  // of metadata
-)
 
 // Hooks watch the cloud. They run in the goroutine that owns it: they may use the model, and must not block.
 type Hooks struct {
@@ -75,7 +65,7 @@ func (c *Cluster) pump() {
 		c.due = at
 		c.loop.after(at-c.loop.now(), func() {
 			if c.due == at {
-				c.due = never
+				c.due = models.Never
 			}
 		})
 	}
@@ -87,67 +77,24 @@ func (c *Cluster) happened(e *ec2.Event) {
 	if c.cfg.Hooks.Happened != nil {
 		c.cfg.Hooks.Happened(n, e)
 	}
-	switch e.Kind {
-	case ec2.ENICreated, ec2.ENIAttached:
-		c.assignAll(e.ENI)
-	case ec2.AddressAssigned:
-		c.fail(c.fabric.Assign(c.cloud.MAC(e.ENI), e.Address))
-	case ec2.AddressUnassigned:
-		c.fail(c.fabric.Unassign(e.Address))
-	case ec2.ENIDetachStarted: // traffic ends here, long before the link is gone
-		if v, ok := c.cloud.ENI(e.ENI); ok {
-			for _, a := range append([]netip.Addr{v.Primary}, v.Secondaries...) {
-				c.fail(c.fabric.Unassign(a))
-			}
-		}
-	case ec2.LinkPlugged:
-		if n != nil {
-			c.plug(n, e.MAC)
-		}
-	case ec2.LinkUnplugged:
-		if n != nil {
-			delete(n.links, e.MAC)
-		}
-		c.fail(c.fabric.Unplug(e.MAC))
+	c.fail(machine.Follow(c.fabric, c.cloud, e))
+	switch {
+	case n == nil:
+	case e.Kind == ec2.LinkPlugged:
+		c.plug(n, e.MAC)
+	case e.Kind == ec2.LinkUnplugged:
+		delete(n.links, e.MAC)
 	}
 }
-
-func (c *Cluster) assignAll(id ec2.ENIID) {
-	e, ok := c.cloud.ENI(id)
-	if !ok || !judge.Here(c.cloud, &e) {
-		return
-	}
-	for _, a := range append([]netip.Addr{e.Primary}, e.Secondaries...) {
-		c.fail(c.fabric.Assign(e.MAC, a))
-	}
-}
-
-// MTUs in bytes: what a VPC carries, and what a driver starts with.
-const (
-	jumboMTU = 9001
-	bootMTU  = 1500
-)
 
 // plug gives a machine a further ENI's link. One that is restarting gets it with the others, see plugAll.
 func (c *Cluster) plug(n *Node, mac string) {
-	if n.links[mac] != "" {
-		return
-	}
 	ns := n.Netns()
 	if ns == nil {
 		return
 	}
-	name := n.freeName()
-	n.links[mac] = name
-	if err := c.fabric.Plug(ns, name, mac, jumboMTU); err != nil {
-		delete(n.links, mac)
-		if alive(n.PID()) {
-			c.fail(fmt.Errorf("%s: plug %s: %w", n.Name, name, err))
-		}
-		return
-	}
-	if err := vpc.SetMTU(ns, name, bootMTU); alive(n.PID()) {
-		c.fail(err)
+	if _, err := n.links.Plug(c.fabric, ns, mac); err != nil && alive(n.PID()) {
+		c.fail(fmt.Errorf("%s: %w", n.Name, err))
 	}
 }
 
@@ -161,19 +108,6 @@ func (c *Cluster) plugAll(n *Node) {
 	}
 	for _, l := range c.cloud.Links(n.Instance) {
 		c.plug(n, l.MAC)
-	}
-}
-
-// freeName is the first ethN that no link has.
-func (n *Node) freeName() string {
-	taken := map[string]bool{}
-	for _, name := range n.links {
-		taken[name] = true
-	}
-	for i := 0; ; i++ {
-		if name := fmt.Sprintf("eth%d", i); !taken[name] {
-			return name
-		}
 	}
 }
 
@@ -207,60 +141,28 @@ type backend struct {
 	n *Node
 }
 
-var errClosed = errors.New("the cluster is closed")
-
 // Do makes a request to EC2 travel, as the model says.
 func (b *backend) Do(ctx context.Context, r *ec2.Request) (ec2.Response, error) {
-	answer := make(chan *ec2.Response, 1)
 	request := *r
-	if !b.c.loop.post(func() { b.c.arrive(b.n, &request, func(resp *ec2.Response) { answer <- resp }) }) {
-		return ec2.Response{}, errClosed
-	}
-	select {
-	case resp := <-answer:
-		if resp == nil {
-			return ec2.Response{}, errors.New("nobody answers")
-		}
-		return *resp, nil
-	case <-ctx.Done(): // the caller is gone; the request is not
-		return ec2.Response{}, ctx.Err()
-	case <-b.c.loop.closed:
-		return ec2.Response{}, errClosed
-	}
+	request.Caller = b.n.Instance
+	return machine.Await(ctx, b.c.loop.post, b.c.loop.closed, func(answer func(*ec2.Response)) { b.c.sender(b.n).Send(&request, answer) })
 }
 
-// arrive is a request that has left its node. answer is called once, with nil when the answer never comes.
-func (c *Cluster) arrive(n *Node, r *ec2.Request, answer func(*ec2.Response)) {
+// sender is how a machine's requests travel, under the eyes of whoever watches.
+func (c *Cluster) sender(n *Node) *machine.Sender {
 	h := &c.cfg.Hooks
-	r.Caller = n.Instance
-	if h.Arrived != nil && h.Arrived(n, r.Action, false) {
-		answer(nil)
-		return
-	}
-	there, back := c.cloud.Travel(r)
-	c.loop.after(there, func() {
-		if h.Asked != nil {
-			h.Asked(n, r)
-		}
-		resp := c.cloud.Serve(c.loop.now(), r)
-		if h.Served != nil {
-			h.Served(n, r, &resp)
-		}
-		if resp.Code == "" && h.Arrived != nil && h.Arrived(n, r.Action, true) {
-			answer(nil)
-			return
-		}
-		if resp.Lost {
-			back = sdkTimeout
-		}
-		c.loop.after(back, func() {
-			if resp.Lost {
-				answer(nil)
-				return
+	return &machine.Sender{EC2: c.cloud, Now: c.loop.now, After: c.loop.after,
+		Trap: func(a ec2.Action, after bool) bool { return h.Arrived != nil && h.Arrived(n, a, after) },
+		Asked: func(r *ec2.Request) {
+			if h.Asked != nil {
+				h.Asked(n, r)
 			}
-			answer(&resp)
-		})
-	})
+		},
+		Served: func(r *ec2.Request, answer *ec2.Response) {
+			if h.Served != nil {
+				h.Served(n, r, answer)
+			}
+		}}
 }
 
 // metadata is the instance's view; a silent service hangs for as long as a caller waits.
@@ -272,7 +174,7 @@ func (b *backend) metadata(ctx context.Context) (view ec2.IMDS, ok bool) {
 	})
 	if !ok {
 		select {
-		case <-time.After(hangTimeout):
+		case <-time.After(models.HangTimeout):
 		case <-ctx.Done():
 		case <-b.c.loop.closed:
 		}

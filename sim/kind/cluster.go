@@ -19,6 +19,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/vpc"
 )
 
@@ -55,7 +56,7 @@ func Up(ctx context.Context, cfg Config) (*Cluster, error) {
 	if err := cfg.possible(ctx); err != nil {
 		return nil, err
 	}
-	c := &Cluster{cfg: cfg, loop: newLoop(), due: never, byInst: map[ec2.InstanceID]*Node{}}
+	c := &Cluster{cfg: cfg, loop: newLoop(), due: models.Never, byInst: map[ec2.InstanceID]*Node{}}
 	go c.loop.run(c.pump)
 	if err := c.up(ctx); err != nil {
 		return nil, errors.Join(err, c.Close())

@@ -13,6 +13,7 @@ import (
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/timeline"
 )
@@ -238,7 +239,7 @@ func (w *World) awaits(m *member, id int) sim.Strike {
 }
 
 func (w *World) doSocket(m *member, a *sim.Act, id int) (sim.Strike, error) {
-	to := socketNamed(a.Text("cri"))
+	to := models.ParseSocket(a.Text("cri"))
 	if err := m.end.set(to); err != nil {
 		return sim.Strike{}, err
 	}
@@ -263,7 +264,7 @@ func (w *World) doKillAt(m *member, a *sim.Act, id int) (sim.Strike, error) {
 	act, _ := ec2.ParseAction(a.Text("call"))
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.armed = append(w.armed, deathTrap{m, act, a.Text("when") == "after", id})
+	w.traps.Set(m.no, act, a.Text("when") == "after", id)
 	return sim.Wait("the daemon made no %s", a.Text("call")), nil
 }
 
@@ -446,10 +447,10 @@ func (w *World) EndFaults() {
 	w.gather()
 	w.mu.Lock()
 	w.audit.FaultsEnded(w.now())
-	w.armed = nil
+	w.traps = nil
 	w.mu.Unlock()
 	for _, m := range w.members[1:] {
-		w.fail(m.end.set(socketRight))
+		w.fail(m.end.set(models.Right))
 		w.fail(failDELs(m.node, 0, 0))
 		for uid := range m.hung {
 			_, err := w.unhang(m, uid)

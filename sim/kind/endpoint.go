@@ -11,6 +11,7 @@ import (
 
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/witness"
 )
 
@@ -31,7 +32,7 @@ type endpoint struct {
 	mu      sync.Mutex
 	pid     int // of the machine for which it listens
 	record  net.Listener
-	socket  socket
+	socket  models.Socket
 	runtime io.Closer // what listens in the runtime's place
 	shut    bool
 }

@@ -26,14 +26,6 @@ func (e eyes) Held(node int32, a netip.Addr) (count int) {
 	return count
 }
 
-// deathTrap kills a daemon when it makes an EC2 request.
-type deathTrap struct {
-	member *member
-	action ec2.Action
-	after  bool
-	id     int // of the action that set it
-}
-
 // What follows runs in the cloud's goroutine.
 
 // arrived springs a trap that waits for this request.
@@ -41,15 +33,15 @@ func (w *World) arrived(n *Node, a ec2.Action, after bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m := w.byNode[n]
-	for i, t := range w.armed {
-		if t.member == m && t.action == a && t.after == after && m.pid != 0 {
-			w.armed = append(w.armed[:i:i], w.armed[i+1:]...)
-			w.metNow(t.id, actions.Sprung(a, after))
-			w.kill(m)
-			return true
-		}
+	if m == nil || m.pid == 0 {
+		return false
 	}
-	return false
+	id, sprung := w.traps.Spring(m.no, a, after)
+	if sprung {
+		w.metNow(id, actions.Sprung(a, after))
+		w.kill(m)
+	}
+	return sprung
 }
 
 // kill is SIGKILL; kubelet starts the container again. Callers hold mu.

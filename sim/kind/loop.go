@@ -1,10 +1,10 @@
 package kind
 
 import (
-	"container/heap"
 	"time"
 
 	"github.com/enilab/enilab/impl/clock"
+	"github.com/enilab/enilab/sim/machine"
 )
 
 // loop is the goroutine that owns the models: one thing at a time, and what is due at an instant of CLOCK_BOOTTIME.
@@ -13,30 +13,7 @@ type loop struct {
 	in     chan func()
 	closed chan struct{}
 	ended  chan struct{}
-	due    deadlines
-	seq    uint64
-}
-
-type deadline struct {
-	at  time.Duration
-	seq uint64
-	run func()
-}
-
-type deadlines []deadline
-
-func (d deadlines) Len() int { return len(d) }
-func (d deadlines) Less(i, j int) bool {
-	return d[i].at < d[j].at || d[i].at == d[j].at && d[i].seq < d[j].seq
-}
-func (d deadlines) Swap(i, j int) { d[i], d[j] = d[j], d[i] }
-func (d *deadlines) Push(x any)   { *d = append(*d, x.(deadline)) }
-func (d *deadlines) Pop() any {
-	last := len(*d) - 1
-	x := (*d)[last]
-	(*d)[last] = deadline{}
-	*d = (*d)[:last]
-	return x
+	due    machine.Queue
 }
 
 func newLoop() *loop {
@@ -49,12 +26,9 @@ func (l *loop) now() time.Duration { return l.clock.Now() }
 func (l *loop) run(after func()) {
 	defer close(l.ended)
 	for {
-		wait := time.Hour
-		if len(l.due) > 0 {
-			wait = l.due[0].at - l.now()
-		}
+		wait := min(l.due.Next()-l.now(), time.Hour)
 		if wait <= 0 {
-			heap.Pop(&l.due).(deadline).run()
+			l.due.Take()()
 			after()
 			continue
 		}
@@ -74,8 +48,7 @@ func (l *loop) run(after func()) {
 
 // after lets f happen in the loop a while from now. Only the loop calls it.
 func (l *loop) after(d time.Duration, f func()) {
-	l.seq++
-	heap.Push(&l.due, deadline{l.now() + d, l.seq, f})
+	l.due.Add(l.now()+d, f)
 }
 
 // post hands f to the loop; false: it has ended.

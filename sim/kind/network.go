@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/enilab/enilab/sim/machine"
 	"github.com/enilab/enilab/sim/registry"
 )
 
@@ -53,7 +54,7 @@ func makeNetwork(ctx context.Context, c *Config, l *layout, folder string) error
 		return err
 	}
 	_, err = docker(ctx, "network", "create", "--driver", "bridge", "--subnet", l.subnet.String(), "--ip-range", l.machines.String(),
-		"--gateway", l.host.String(), "--opt", fmt.Sprintf("com.docker.network.driver.mtu=%d", jumboMTU), "--label", label+"="+c.Name,
+		"--gateway", l.host.String(), "--opt", fmt.Sprintf("com.docker.network.driver.mtu=%d", machine.JumboMTU), "--label", label+"="+c.Name,
 		"--label", ownerLabel+"="+ownerText(self), "--label", folderLabel+"="+folder, c.Name)
 	if err != nil {
 		return fmt.Errorf("make the Docker network %s with %v: %w", c.Name, l.subnet, err)

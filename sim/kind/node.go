@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/sim/machine"
 )
 
 // Node is one machine of a cluster: kind's container, and the instance that EC2 sees in it.
@@ -23,8 +24,8 @@ type Node struct {
 	Number   int // from 1
 
 	c     *Cluster
-	mac   string            // of the primary ENI
-	links map[string]string // the loop's: names by MAC
+	mac   string        // of the primary ENI
+	links machine.Links // the loop's: names by MAC
 
 	mu      sync.Mutex
 	pid     int
@@ -105,7 +106,7 @@ func (c *Cluster) plugNodes(ctx context.Context) error {
 		return err
 	}
 	for i, name := range names {
-		n := &Node{Name: name, Number: i + 1, c: c, links: map[string]string{}, changed: make(chan struct{})}
+		n := &Node{Name: name, Number: i + 1, c: c, links: machine.Links{}, changed: make(chan struct{})}
 		if err := c.plugNode(ctx, n); err != nil {
 			return fmt.Errorf("plug %s into the VPC: %w", name, err)
 		}
@@ -156,7 +157,7 @@ func (c *Cluster) boot(ctx context.Context, n *Node) error {
 	n.mu.Lock()
 	if n.shut {
 		n.mu.Unlock()
-		return errors.Join(errClosed, ns.Close())
+		return errors.Join(machine.ErrClosed, ns.Close())
 	}
 	old := n.netns
 	n.pid, n.netns = pid, ns
@@ -224,7 +225,7 @@ func (c *Cluster) reboot(ctx context.Context, n *Node) error {
 		select {
 		case <-time.After(100 * time.Millisecond): // Docker has no event that its inspection does not lag behind
 		case <-c.loop.closed:
-			return errClosed
+			return machine.ErrClosed
 		}
 	}
 }

@@ -129,7 +129,7 @@ func TestTrap(t *testing.T) {
 	defer func() { _ = daemon.Process.Kill() }()
 	one, two := w.members[1], w.members[2]
 	one.pid = daemon.Process.Pid
-	w.armed = []deathTrap{{one, ec2.CreateNetworkInterface, true, 0}}
+	w.traps.Set(one.no, ec2.CreateNetworkInterface, true, 0)
 	for _, c := range []struct {
 		m      *member
 		action ec2.Action
@@ -142,7 +142,7 @@ func TestTrap(t *testing.T) {
 	if w.arrived(&Node{}, ec2.CreateNetworkInterface, true) {
 		t.Error("the control plane sprang it")
 	}
-	if !w.arrived(one.node, ec2.CreateNetworkInterface, true) || len(w.armed) != 0 {
+	if !w.arrived(one.node, ec2.CreateNetworkInterface, true) || len(w.traps) != 0 {
 		t.Error("it did not spring")
 	}
 	select {

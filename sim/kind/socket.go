@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"slices"
 	"sync"
 
 	"google.golang.org/grpc/codes"
@@ -14,25 +13,11 @@ import (
 
 	fake "github.com/enilab/enilab/fakes/cri"
 	criserver "github.com/enilab/enilab/fakes/cri/server"
+	"github.com/enilab/enilab/sim/models"
 )
-
-// socket is what stands behind the runtime endpoint that the daemon is configured with.
-type socket uint8
-
-const (
-	socketRight         socket = iota // the node's containerd itself
-	socketAbsent                      // nothing
-	socketUnimplemented               // Docker's socket does not speak CRI
-	socketEmpty                       // another runtime, which has no sandboxes
-	socketPartial                     // a runtime whose answer ends early
-)
-
-var socketNames = []string{"right", "absent", "unimplemented", "empty", "partial"}
-
-func socketNamed(name string) socket { return socket(max(0, slices.Index(socketNames, name))) }
 
 // set exchanges what stands behind the runtime endpoint.
-func (e *endpoint) set(s socket) error {
+func (e *endpoint) set(s models.Socket) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.socket = s
@@ -56,8 +41,8 @@ func (e *endpoint) stand() error {
 }
 
 // standIn listens at a path as s says; nil is nothing. runtime is the socket of the right one.
-func standIn(s socket, path, runtime string) (io.Closer, error) {
-	if s == socketAbsent {
+func standIn(s models.Socket, path, runtime string) (io.Closer, error) {
+	if s == models.Absent {
 		return nil, ignoreMissing(os.Remove(path))
 	}
 	l, err := listenAt(path)
@@ -65,12 +50,12 @@ func standIn(s socket, path, runtime string) (io.Closer, error) {
 		return nil, err
 	}
 	switch s {
-	case socketRight:
+	case models.Right:
 		return forward(l, runtime), nil
-	case socketUnimplemented:
+	case models.Unimplemented:
 		return served(l, criserver.Unimplemented()), nil
 	}
-	return served(l, criserver.New(otherRuntime{s == socketPartial})), nil
+	return served(l, criserver.New(otherRuntime{s == models.Partial})), nil
 }
 
 // served runs a server that Close stops.

@@ -15,6 +15,7 @@ import (
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
+	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/timeline"
 	"github.com/enilab/enilab/sim/witness"
@@ -58,7 +59,7 @@ type World struct {
 	witness *witness.Witness
 	story   timeline.Timeline
 	byNode  map[*Node]*member
-	armed   []deathTrap
+	traps   models.Traps
 	acts    actions.Log
 	broken  error
 	differ  []string

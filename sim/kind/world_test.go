@@ -17,6 +17,7 @@ import (
 
 	"github.com/enilab/enilab/impl/conflist"
 	"github.com/enilab/enilab/impl/cri"
+	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/witness"
@@ -220,11 +221,11 @@ func TestStandIn(t *testing.T) {
 	}
 	defer r.Close()
 	for i, c := range []struct {
-		s         socket
+		s         models.Socket
 		sandboxes int
 		says      string
 	}{
-		{socketRight, 1, ""}, {socketEmpty, 0, ""}, {socketPartial, 0, "deadline"}, {socketUnimplemented, 0, "nimplemented"}, {socketAbsent, 0, "no such file"}, {socketRight, 1, ""},
+		{models.Right, 1, ""}, {models.Empty, 0, ""}, {models.Partial, 0, "deadline"}, {models.Unimplemented, 0, "nimplemented"}, {models.Absent, 0, "no such file"}, {models.Right, 1, ""},
 	} {
 		stands, err := standIn(c.s, path, runtime)
 		if err != nil {
@@ -234,7 +235,7 @@ func TestStandIn(t *testing.T) {
 		list, err := r.Sandboxes(ctx)
 		cancel()
 		if len(list) != c.sandboxes || c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
-			t.Errorf("%d, %s: %d sandboxes, %v; want %d and %q", i, socketNames[c.s], len(list), err, c.sandboxes, c.says)
+			t.Errorf("%d, %s: %d sandboxes, %v; want %d and %q", i, c.s.String(), len(list), err, c.sandboxes, c.says)
 		}
 		if stands != nil {
 			_ = stands.Close()

@@ -7,10 +7,10 @@ import (
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/machine"
 	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/sim/scn"
-	"github.com/enilab/enilab/sim/vpc"
 	"github.com/enilab/enilab/sim/witness"
 )
 
@@ -120,7 +120,7 @@ func (w *World) enumerate(n *instance) {
 			w.fail(renameLink(n.box.Netns(), old, l.Name))
 			n.links[l.MAC] = l.Name
 		}
-		w.fail(vpc.SetMTU(n.box.Netns(), l.Name, bootMTU))
+		w.fail(machine.Booted(n.box.Netns(), l.Name))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/impl/clock"
+	"github.com/enilab/enilab/sim/machine"
 	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/netns/node"
 )
@@ -54,7 +55,7 @@ type instance struct {
 
 	enders []int // those that the end of this daemon ends
 
-	links   map[string]string
+	links   machine.Links
 	mirror  *mirror
 	shut    []io.Closer
 	servers []*http.Server
@@ -63,7 +64,7 @@ type instance struct {
 
 // addNode launches an instance and makes the machine.
 func (w *World) addNode() error {
-	n := &instance{w: w, pause: models.RestartPause, killed: map[cri.OpID]bool{}, verbs: map[cri.OpID]cri.Action{}, links: map[string]string{}}
+	n := &instance{w: w, pause: models.RestartPause, killed: map[cri.OpID]bool{}, verbs: map[cri.OpID]cri.Action{}, links: machine.Links{}}
 	err := w.Launch(&n.Node, n, w.Random())
 	if err != nil {
 		return err

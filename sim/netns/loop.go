@@ -1,7 +1,6 @@
 package netns
 
 import (
-	"container/heap"
 	"time"
 
 	"github.com/enilab/enilab/sim/models"
@@ -9,34 +8,8 @@ import (
 
 const never = models.Never
 
-// event is something that a model does at an instant.
-type event struct {
-	at  time.Duration
-	seq uint64 // breaks ties: first pushed, first popped
-	run func()
-}
-
-type events []event
-
-func (h events) Len() int { return len(h) }
-func (h events) Less(i, j int) bool {
-	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].seq < h[j].seq
-}
-func (h events) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *events) Push(x any)   { *h = append(*h, x.(event)) }
-func (h *events) Pop() any {
-	last := len(*h) - 1
-	e := (*h)[last]
-	(*h)[last] = event{}
-	*h = (*h)[:last]
-	return e
-}
-
 // at lets run happen at an instant.
-func (w *World) at(t time.Duration, run func()) {
-	w.seq++
-	heap.Push(&w.heap, event{t, w.seq, run})
-}
+func (w *World) at(t time.Duration, run func()) { w.due.Add(t, run) }
 
 // after lets run happen a while from now.
 func (w *World) after(d time.Duration, run func()) { w.at(w.now()+d, run) }
@@ -111,10 +84,7 @@ func (w *World) until(t time.Duration, each func() bool) {
 		if now >= t {
 			return
 		}
-		due := t
-		if len(w.heap) > 0 {
-			due = min(due, w.heap[0].at)
-		}
+		due := min(t, w.due.Next())
 		w.compareAgain()
 		why := w.busy(now)
 		if why != "" {
@@ -178,10 +148,9 @@ func (w *World) step() bool {
 		default:
 		}
 	}
-	if f == nil && len(w.heap) > 0 && w.heap[0].at <= w.now() && w.behind() == "" {
-		e := heap.Pop(&w.heap).(event)
-		w.acted(e.at)
-		f = e.run
+	if at := w.due.Next(); f == nil && at <= w.now() && w.behind() == "" {
+		w.acted(at)
+		f = w.due.Take()
 	}
 	if f == nil {
 		return false

@@ -20,6 +20,7 @@ import (
 	imdsserver "github.com/enilab/enilab/fakes/imds/server"
 	"github.com/enilab/enilab/fakes/kube"
 	kubeserver "github.com/enilab/enilab/fakes/kube/server"
+	"github.com/enilab/enilab/sim/machine"
 	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/sim/vpc"
@@ -98,8 +99,6 @@ type backend struct {
 	n *instance
 }
 
-var errClosed = errors.New("the laboratory is closed")
-
 func (b *backend) clock() time.Duration {
 	var t time.Duration
 	b.w.ask(func() { t = b.w.now() })
@@ -108,21 +107,8 @@ func (b *backend) clock() time.Duration {
 
 // Do makes a request to EC2 travel, as the model says.
 func (b *backend) Do(ctx context.Context, r *ec2.Request) (ec2.Response, error) {
-	answer := make(chan *ec2.Response, 1)
-	if !b.w.post(func() { b.w.arrive(b.n, *r, func(resp *ec2.Response) { answer <- resp }) }) {
-		return ec2.Response{}, errClosed
-	}
-	select {
-	case resp := <-answer:
-		if resp == nil {
-			return ec2.Response{}, errors.New("nobody answers")
-		}
-		return *resp, nil
-	case <-ctx.Done(): // the caller is gone; the request is not
-		return ec2.Response{}, ctx.Err()
-	case <-b.w.closed:
-		return ec2.Response{}, errClosed
-	}
+	request := *r
+	return machine.Await(ctx, b.w.post, b.w.closed, func(answer func(*ec2.Response)) { b.w.send(b.n, &request, answer) })
 }
 
 // hold keeps a request back for a while.
@@ -173,7 +159,7 @@ func (b kubeBackend) Pods(_ context.Context, name string) (pods []kube.Pod, err 
 		}
 	})
 	if !ok {
-		err = errClosed
+		err = machine.ErrClosed
 	}
 	return pods, err
 }
@@ -186,7 +172,7 @@ func (b kubeBackend) Node(_ context.Context, name string) (info kubeserver.NodeI
 			Instance: string(in.ID), Type: in.Type, Zone: in.Zone}
 	})
 	if !alive {
-		err = errClosed
+		err = machine.ErrClosed
 	}
 	return info, ok, err
 }
@@ -238,7 +224,7 @@ func (b criBackend) Sandboxes(context.Context) (out []cri.Sandbox, err error) {
 	})
 	switch {
 	case !ok:
-		return nil, errClosed
+		return nil, machine.ErrClosed
 	case down:
 		b.hold(models.HangTimeout)
 		return nil, status.Error(codes.Unavailable, "the runtime is restarting")

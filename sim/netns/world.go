@@ -11,6 +11,7 @@ import (
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/judge"
+	"github.com/enilab/enilab/sim/machine"
 	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/timeline"
@@ -27,8 +28,7 @@ type World struct {
 	ctx        context.Context // Parts.Context
 	clock      timer
 	late       lateness
-	heap       events
-	seq        uint64
+	due        machine.Queue
 	in         chan func()
 	heardEarly func() // taken from in, not yet done
 	closed     chan struct{}
