@@ -1,6 +1,6 @@
 // Package judge judges a world by the fifteen invariants of the catalogue. It never looks by itself: the world that sees
 // an event says so, at the instant at which it happened. Nothing here decides anything for a node, and nothing here
-// knows how a node decides: of impl/ipam it uses the types, and reads a Node, and of fakes/ec2 it reads the model.
+// knows how a node decides: of impl/ipam it uses the types, and reads a Node or steps it with a recording, and of fakes/ec2 it reads the model.
 //
 // An invariant is judged in one of three ways.
 //
@@ -41,7 +41,14 @@
 //   - books (books.go): what the daemon believes and what it answered. Without them I3, I11, I12, I13 and I15 are not judged, and neither is
 //     residue yet: which addresses nobody has is read in the books.
 //
-// Package witness gets the books of a daemon that is a process out of its recording.
+// Books of a daemon in virtual time are its Node. Those of a daemon that is a process (worlds netns and kind) are its recording: it streams
+// its flight recorder, the Node as it is, and then every input with a fingerprint of what the Node wanted. A Witness steps a second Node with
+// it (Life). That Node is what auditors and expectations read, since nobody can look into a process; and the fingerprint of every step
+// proves that the daemon decided as the core does.
+//
+// What follows from a step is judged as it is read: the effect contract, I1 when a pod's plan was applied, I2 and I7 when an ADD is
+// answered, I6 when a DEL is. What a world has to see for that with eyes of its own, the kernel, it tells by Eyes. I4 is judged
+// by what happened at EC2 (served.go), whose model every world has. A Witness has no lock: one goroutine at a time uses it and its Lives.
 //
 // # What is tolerated
 //

@@ -3,6 +3,7 @@ package judge
 import (
 	"net/netip"
 
+	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
 )
 
@@ -14,6 +15,12 @@ type Residue struct {
 	Used func(netip.Addr) bool
 	// Stray are the addresses in living namespaces that no sandbox has.
 	Stray []netip.Addr
+}
+
+// ResidueOf is what an observation of a node's kernel shows; stray are the addresses in namespaces that no sandbox has.
+func ResidueOf(stray []netip.Addr, o *dataplane.Observation) *Residue {
+	ix := o.Index()
+	return &Residue{Left: ix.Residue, Stray: stray, Used: func(a netip.Addr) bool { _, used := ix.Uses(a); return used }}
 }
 
 // Leaks names what belongs to nobody on a node (I5), of the addresses that its daemon's books have. Where no daemon runs, one that starts may

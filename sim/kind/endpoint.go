@@ -11,8 +11,8 @@ import (
 
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/models"
-	"github.com/enilab/enilab/sim/witness"
 )
 
 // Where a daemon finds the laboratory: a folder of the machine, mounted into its container at the same path.
@@ -217,7 +217,7 @@ func (w *World) expectEnd(m *member, pid int) {
 }
 
 // heard remembers which sandboxes there were. It is called with mu held.
-func (w *World) heard(l *witness.Life, in ipam.Input) {
+func (w *World) heard(l *judge.Life, in ipam.Input) {
 	m := w.members[l.Number()]
 	switch in := in.(type) {
 	case ipam.Add:

@@ -8,14 +8,14 @@ import (
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/witness"
+	"github.com/enilab/enilab/sim/judge"
 )
 
 // eyes are the world's, for its witness. They are asked with mu held.
 type eyes struct{ w *World }
 
-func (e eyes) Now() time.Duration                            { return e.w.c.Now() }
-func (e eyes) Ran(*witness.Life, *ipam.Apply, *ipam.Applied) {}
+func (e eyes) Now() time.Duration                          { return e.w.c.Now() }
+func (e eyes) Ran(*judge.Life, *ipam.Apply, *ipam.Applied) {}
 
 func (e eyes) Held(node int32, a netip.Addr) (count int) {
 	for _, ns := range namespaces(e.w.members[node].node) {

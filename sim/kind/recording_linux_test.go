@@ -16,7 +16,6 @@ import (
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
-	"github.com/enilab/enilab/sim/witness"
 )
 
 // machineless is a world without a cluster: a clock, a model of EC2 and two nodes.
@@ -27,7 +26,7 @@ func machineless(t *testing.T) *World {
 	w.cfg.Log = func(time.Duration, string) {}
 	w.ctx, w.cancel = context.WithCancel(t.Context())
 	t.Cleanup(w.cancel)
-	w.witness = &witness.Witness{Eyes: eyes{w}, Audit: w.audit, Story: &w.story, Heard: w.heard}
+	w.witness = &judge.Witness{Eyes: eyes{w}, Audit: w.audit, Story: &w.story, Heard: w.heard}
 	for i := range 2 {
 		id, err := w.c.cloud.Launch(w.now(), ec2.LaunchSpec{Type: "m5.large", SecondaryAddresses: 1})
 		if err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/judge"
-	"github.com/enilab/enilab/sim/witness"
 )
 
 const (
@@ -27,7 +26,7 @@ const (
 
 // stamp is what a node's counters say: if none has moved, nothing has that a snapshot shows.
 type stamp struct {
-	life    *witness.Life
+	life    *judge.Life
 	steps   uint64 // of the recording
 	moves   uint64 // of EC2's ledger and events
 	objects uint64 // of the API server
@@ -304,7 +303,7 @@ func (w *World) leaks(m *member) ([]string, error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return witness.Residue(stray, &o).Leaks(m.life.Core()), nil
+	return judge.ResidueOf(stray, &o).Leaks(m.life.Core()), nil
 }
 
 // settleCloud looks for ENIs that belong to nobody (I5).
@@ -312,7 +311,7 @@ func (w *World) settleCloud() {
 	w.c.Cloud(func(_ time.Duration, cloud *ec2.Cloud) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		var lives []*witness.Life
+		var lives []*judge.Life
 		for _, m := range w.members[1:] {
 			lives = append(lives, m.life)
 		}

@@ -18,7 +18,6 @@ import (
 	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/timeline"
-	"github.com/enilab/enilab/sim/witness"
 )
 
 // WorldConfig is what a scenario does not say of its cluster.
@@ -56,7 +55,7 @@ type World struct {
 
 	mu      sync.Mutex
 	audit   *judge.Auditor
-	witness *witness.Witness
+	witness *judge.Witness
 	story   timeline.Timeline
 	byNode  map[*Node]*member
 	traps   models.Traps
@@ -79,7 +78,7 @@ type member struct {
 
 	// Guarded by World.mu.
 	set     ipam.Settings
-	life    *witness.Life   // the daemon that runs, nil: none has been heard of
+	life    *judge.Life     // the daemon that runs, nil: none has been heard of
 	pid     int             // of that daemon
 	moves   uint64          // what has happened at EC2 to the node
 	history actions.History // sandboxes by pod name, newest last
@@ -111,7 +110,7 @@ func Open(s *sim.Cluster, seed uint64, m *mutants.Mutant, cfg WorldConfig) (*Wor
 	w := &World{scenario: s, cfg: cfg, members: make([]*member, 1, s.Nodes+1), byNode: map[*Node]*member{},
 		audit: judge.New(judge.Config{Nodes: s.Nodes, Budget: s.Budget, Bounds: bounds})}
 	w.ctx, w.cancel = context.WithCancel(cfg.Context)
-	w.witness = &witness.Witness{Eyes: eyes{w}, Audit: w.audit, Story: &w.story, Mutant: m, Heard: w.heard}
+	w.witness = &judge.Witness{Eyes: eyes{w}, Audit: w.audit, Story: &w.story, Mutant: m, Heard: w.heard}
 	if err := w.open(seed, m); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}

@@ -17,10 +17,10 @@ import (
 
 	"github.com/enilab/enilab/impl/conflist"
 	"github.com/enilab/enilab/impl/cri"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/scn"
-	"github.com/enilab/enilab/sim/witness"
 )
 
 // line parses the last line of a scenario.
@@ -39,7 +39,7 @@ func line(t *testing.T, text string) *scn.Line {
 // TestCan: what cannot be done has a sentence; everything else can.
 func TestCan(t *testing.T) {
 	noRepair, _ := mutants.ByName("no-repair")
-	one, two := &World{members: make([]*member, 2), witness: &witness.Witness{}}, &World{members: make([]*member, 3), witness: &witness.Witness{Mutant: &noRepair}}
+	one, two := &World{members: make([]*member, 2), witness: &judge.Witness{}}, &World{members: make([]*member, 3), witness: &judge.Witness{Mutant: &noRepair}}
 	for _, c := range []struct {
 		w    *World
 		line string

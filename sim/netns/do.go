@@ -7,11 +7,11 @@ import (
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/machine"
 	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/sim/scn"
-	"github.com/enilab/enilab/sim/witness"
 )
 
 // Can says what a real kernel cannot do on demand.
@@ -47,7 +47,7 @@ func (w *World) EndFaults() {
 }
 
 // heard is an input of a daemon's, which tells what it met.
-func (w *World) heard(l *witness.Life, in ipam.Input) {
+func (w *World) heard(l *judge.Life, in ipam.Input) {
 	n := w.nodes[l.Number()]
 	switch in := in.(type) {
 	case ipam.Start:

@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/witness"
+	"github.com/enilab/enilab/sim/judge"
 )
 
 // life is one daemon, as its recording shows it.
 type life struct {
-	*witness.Life
+	*judge.Life
 	no    int
 	ended bool // it has no more to tell
 }
@@ -25,7 +25,7 @@ func (n *instance) steps() uint64 {
 }
 
 // witness is the daemon that runs; nil is none.
-func (n *instance) witness() *witness.Life {
+func (n *instance) witness() *judge.Life {
 	if n.life == nil {
 		return nil
 	}
@@ -62,12 +62,12 @@ func (w *World) recorded(n *instance, no int, line []byte) {
 // eyes are the world's, for its witness.
 type eyes struct{ w *World }
 
-var _ witness.Eyes = eyes{}
+var _ judge.Eyes = eyes{}
 
 func (e eyes) Now() time.Duration { return e.w.now() }
 
 // Ran: the model's kernel runs it too.
-func (e eyes) Ran(l *witness.Life, a *ipam.Apply, done *ipam.Applied) {
+func (e eyes) Ran(l *judge.Life, a *ipam.Apply, done *ipam.Applied) {
 	e.w.mirrored(e.w.nodes[l.Number()], a, done)
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
-	"github.com/enilab/enilab/sim/witness"
 )
 
 const (
@@ -204,12 +203,12 @@ func (w *World) leaks(n *instance) []string {
 	}
 	o, err := n.box.Observe()
 	w.fail(err)
-	return witness.Residue(stray, &o).Leaks(n.witness().Core())
+	return judge.ResidueOf(stray, &o).Leaks(n.witness().Core())
 }
 
 // settleCloud looks for ENIs that belong to nobody (I5).
 func (w *World) settleCloud() {
-	var lives []*witness.Life
+	var lives []*judge.Life
 	for _, n := range w.nodes[1:] {
 		lives = append(lives, n.witness())
 	}

@@ -6,14 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/timeline"
-	"github.com/enilab/enilab/sim/witness"
 )
 
 // speedy is a world of which nothing is used but its clock.
 func speedy() *World {
 	w := &World{clock: newTimer()}
-	w.witness = &witness.Witness{Eyes: eyes{w}, Story: &w.story, Book: timeline.NewBook()}
+	w.witness = &judge.Witness{Eyes: eyes{w}, Story: &w.story, Book: timeline.NewBook()}
 	return w
 }
 

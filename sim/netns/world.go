@@ -16,7 +16,6 @@ import (
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/timeline"
 	"github.com/enilab/enilab/sim/vpc"
-	"github.com/enilab/enilab/sim/witness"
 )
 
 // World is a cluster of real nodes. One goroutine uses it: the one that calls its methods.
@@ -40,7 +39,7 @@ type World struct {
 
 	fabric     *vpc.Fabric
 	nodes      []*instance // 1-based: nodes[0] is nil
-	witness    *witness.Witness
+	witness    *judge.Witness
 	snapshotAt time.Duration
 	story      timeline.Timeline
 	book       *timeline.Book // since t=0
@@ -77,7 +76,7 @@ func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant, p Parts) (*World, erro
 	}
 	w := &World{ctx: p.Context, parts: p, mutant: m, clock: newTimer(), in: make(chan func(), 256), closed: make(chan struct{}),
 		snapshotAt: never, nodes: make([]*instance, 1, c.Nodes+1), book: timeline.NewBook()}
-	w.witness = &witness.Witness{Eyes: eyes{w}, Cluster: c.Name, Story: &w.story, Book: w.book, Mutant: m, Heard: w.heard}
+	w.witness = &judge.Witness{Eyes: eyes{w}, Cluster: c.Name, Story: &w.story, Book: w.book, Mutant: m, Heard: w.heard}
 	if err := w.open(c, seed); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}

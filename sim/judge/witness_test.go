@@ -1,4 +1,4 @@
-package witness_test
+package judge_test
 
 import (
 	"net/netip"
@@ -13,7 +13,6 @@ import (
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/timeline"
 	"github.com/enilab/enilab/sim/virtual"
-	"github.com/enilab/enilab/sim/witness"
 )
 
 // script lets addresses be given, taken back and given again, and a daemon die.
@@ -35,11 +34,11 @@ type kernel struct {
 	plans int
 }
 
-func (k *kernel) Now() time.Duration                            { return k.now }
-func (k *kernel) Held(int32, netip.Addr) int                    { return k.held }
-func (k *kernel) Ran(*witness.Life, *ipam.Apply, *ipam.Applied) { k.plans++ }
-func (k *kernel) witness(book *timeline.Book) *witness.Witness {
-	return &witness.Witness{Eyes: k, Audit: judge.New(judge.Config{Nodes: 1}), Story: &timeline.Timeline{}, Book: book}
+func (k *kernel) Now() time.Duration                          { return k.now }
+func (k *kernel) Held(int32, netip.Addr) int                  { return k.held }
+func (k *kernel) Ran(*judge.Life, *ipam.Apply, *ipam.Applied) { k.plans++ }
+func (k *kernel) witness(book *timeline.Book) *judge.Witness {
+	return &judge.Witness{Eyes: k, Audit: judge.New(judge.Config{Nodes: 1}), Story: &timeline.Timeline{}, Book: book}
 }
 
 // life is the recording of one daemon, and what the core was in the end.
@@ -98,9 +97,9 @@ func record(t *testing.T) (lives []life) {
 }
 
 // follow reads recordings to their end. It begins in the middle of a life, whose contract is that of a daemon that runs.
-func follow(t *testing.T, w *witness.Witness, k *kernel, lives []life) *witness.Life {
+func follow(t *testing.T, w *judge.Witness, k *kernel, lives []life) *judge.Life {
 	t.Helper()
-	var last *witness.Life
+	var last *judge.Life
 	for i := range lives {
 		if last != nil {
 			w.Torn(last)
@@ -221,7 +220,7 @@ func TestHappened(t *testing.T) {
 	if c := judge.AppendENIs(nil, judge.Whose{Model: m, Node: i}); len(c) != 1 || c[0].ID != string(eni) || len(c[0].Secondaries) != 2 {
 		t.Errorf("the snapshot has %+v", c)
 	}
-	if o := new(witness.Witness).Orphans(m, []*witness.Life{nil}); len(o) != 0 {
+	if o := new(judge.Witness).Orphans(m, []*judge.Life{nil}); len(o) != 0 {
 		t.Errorf("orphans: %v", o)
 	}
 }

@@ -1,6 +1,7 @@
-package witness
+package judge
 
 import (
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -8,7 +9,6 @@ import (
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/judge"
 )
 
 // Life is one daemon as its recording shows it: a second Node, stepped with the same inputs.
@@ -18,8 +18,8 @@ type Life struct {
 	player  *ipam.Player
 	steps   uint64
 	plans   map[ipam.ID]*ipam.Apply
-	reqs    map[ipam.Req]judge.Asked
-	holders map[netip.Addr]judge.Holding // when it was configured last
+	reqs    map[ipam.Req]Asked
+	holders map[netip.Addr]Holding // when it was configured last
 	stopped bool
 }
 
@@ -29,7 +29,7 @@ func (w *Witness) Open(node int32, header []byte) (*Life, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Life{w: w, node: node, player: p, plans: map[ipam.ID]*ipam.Apply{}, reqs: map[ipam.Req]judge.Asked{}, holders: map[netip.Addr]judge.Holding{}}
+	l := &Life{w: w, node: node, player: p, plans: map[ipam.ID]*ipam.Apply{}, reqs: map[ipam.Req]Asked{}, holders: map[netip.Addr]Holding{}}
 	p.Before = l.before
 	w.Audit.Started(w.Eyes.Now(), int(node))
 	w.Story.Started(w.Now(), node)
@@ -111,9 +111,9 @@ func (l *Life) before(at time.Duration, in ipam.Input) {
 	case ipam.Stop:
 		l.stopped = true
 	case ipam.Add:
-		l.reqs[in.Req] = judge.Asked{Verb: ipam.VerbAdd, Att: in.Att}
+		l.reqs[in.Req] = Asked{Verb: ipam.VerbAdd, Att: in.Att}
 	case ipam.Del:
-		r := judge.Asked{Verb: ipam.VerbDel, Att: in.Att, Intent: in.Intent}
+		r := Asked{Verb: ipam.VerbDel, Att: in.Att, Intent: in.Intent}
 		if row, ok := l.Node().Find(in.Att); ok {
 			r.Address = row.Address
 		}
@@ -154,15 +154,43 @@ func (l *Life) applied(done *ipam.Applied) {
 	delete(l.plans, done.ID)
 	w.Eyes.Ran(l, a, done)
 	if a.Lane.Kind == ipam.ENILane {
-		w.touched(l.node, judge.Configures, ec2.ENIID(a.Lane.ENI))
+		w.touched(l.node, Configures, ec2.ENIID(a.Lane.ENI))
 	}
 	if a.Lane.Kind != ipam.PodLane {
 		return
 	}
-	held := func(addr netip.Addr) judge.Holding {
+	held := func(addr netip.Addr) Holding {
 		h := w.Audit.Holders(int(l.node), addr, func(node int) int { return w.Eyes.Held(int32(node), addr) })
 		l.holders[addr] = h
 		return h
 	}
 	w.Audit.Ran(w.Eyes.Now(), int(l.node), a.Lane.Att, a.Plan.Ops[:min(done.Done, len(a.Plan.Ops))], held)
+}
+
+// view is what the daemon believes.
+func (l *Life) view() *ipam.View {
+	var v ipam.View
+	l.Node().View(&v)
+	return &v
+}
+
+// Busy says what a daemon has under way or waits for, "" is nothing: then a scenario may begin.
+func (l *Life) Busy() string {
+	switch v := l.view(); {
+	case !v.Serving && len(v.Reasons) > 0:
+		return v.Reasons[0]
+	case !v.Surveyed:
+		return "EC2 has not said yet what the node has"
+	case !v.Serving || v.Waiting > 0 || v.Intents > 0 || v.Cooling > 0:
+		return fmt.Sprintf("serving %v, %d ADDs wait, %d intents are open, %d addresses cool down", v.Serving, v.Waiting, v.Intents, v.Cooling)
+	}
+	return ""
+}
+
+// Core is what the daemon's core is now, by its recording; nil is that no daemon runs.
+func (l *Life) Core() *ipam.Node {
+	if l == nil {
+		return nil
+	}
+	return l.Node()
 }

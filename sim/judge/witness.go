@@ -1,4 +1,4 @@
-package witness
+package judge
 
 import (
 	"maps"
@@ -8,7 +8,6 @@ import (
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/timeline"
 )
@@ -27,7 +26,7 @@ type Eyes interface {
 type Witness struct {
 	Eyes    Eyes
 	Cluster string // CLUSTER_NAME of the daemons; "" is unset
-	Audit   *judge.Auditor
+	Audit   *Auditor
 	Story   *timeline.Timeline
 	Book    *timeline.Book  // written from t=0 on; nil: nobody compares it
 	Mutant  *mutants.Mutant // plays the daemons; nil: none

@@ -1,4 +1,4 @@
-package witness
+package judge
 
 import (
 	"net/netip"
@@ -7,7 +7,6 @@ import (
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/judge"
 )
 
 // Served is a request of a node that EC2 has answered.
@@ -18,7 +17,7 @@ func (w *Witness) Served(m *ec2.Cloud, node int32, q *ec2.Request, r *ec2.Respon
 	}
 	if q.ENI == "" && q.Attachment != "" { // a story is about ENIs
 		named := *q
-		named.ENI = judge.ENIOf(m, q.Attachment)
+		named.ENI = ENIOf(m, q.Attachment)
 		q = &named
 	}
 	w.Story.Call(w.Now(), node, q, r)
@@ -29,7 +28,7 @@ func (w *Witness) Served(m *ec2.Cloud, node int32, q *ec2.Request, r *ec2.Respon
 
 // Asked is a request of a node that EC2 is about to execute: I14 is judged.
 func (w *Witness) Asked(m *ec2.Cloud, node int32, q *ec2.Request) {
-	w.Audit.Requested(w.Eyes.Now(), int(node), judge.Whose{Model: m, Node: q.Caller, Cluster: w.Cluster, LeavesUntagged: w.leaves[node]}, q)
+	w.Audit.Requested(w.Eyes.Now(), int(node), Whose{Model: m, Node: q.Caller, Cluster: w.Cluster, LeavesUntagged: w.leaves[node]}, q)
 }
 
 // theirs is an attached ENI that is not the node's, or would not be with MANAGE_UNTAGGED_ENI=false. It is noted when it is attached: plans and
@@ -41,9 +40,9 @@ type theirs struct {
 }
 
 func (w *Witness) attach(m *ec2.Cloud, e *ec2.Event) {
-	t := theirs{why: judge.Whose{Model: m, Node: e.Instance}.NotOurs(e.ENI)}
+	t := theirs{why: Whose{Model: m, Node: e.Instance}.NotOurs(e.ENI)}
 	if t.why == "" {
-		t.why = judge.Whose{Model: m, Node: e.Instance, LeavesUntagged: true}.NotOurs(e.ENI)
+		t.why = Whose{Model: m, Node: e.Instance, LeavesUntagged: true}.NotOurs(e.ENI)
 		t.untagged = true
 	}
 	if t.why == "" {
@@ -76,7 +75,7 @@ func (w *Witness) touched(node int32, what string, id ec2.ENIID) {
 func (w *Witness) given(node int32, a netip.Addr) {
 	for id, t := range w.theirs { // a set: the order does not show, an address is on one ENI
 		if slices.Contains(t.addresses, a) {
-			w.touched(node, judge.Gives, id)
+			w.touched(node, Gives, id)
 		}
 	}
 }
@@ -104,5 +103,5 @@ func (w *Witness) Orphans(m *ec2.Cloud, lives []*Life) []string {
 			known[v.ENIs[i].ID] = true
 		}
 	}
-	return judge.Orphans(m, w.Cluster, func(id string) bool { return known[id] })
+	return Orphans(m, w.Cluster, func(id string) bool { return known[id] })
 }
