@@ -61,6 +61,7 @@ type Verdict struct {
 	NeverMeant string   // why the file says that it never settles
 	Judged     int      // expectations judged
 	Skipped    []Skip
+	NotJudged  []NotJudged
 	Ended      time.Duration // instant of the scenario
 	Cut        bool          // interrupted
 	Story      string
@@ -86,6 +87,12 @@ type Failure struct {
 	Pos  scn.Pos
 	At   time.Duration
 	Text string
+}
+
+// NotJudged is an invariant that the world lacks a source for. It is never held.
+type NotJudged struct {
+	Invariant judge.ID
+	Pos       scn.Pos // of the line that expects it always; zero when none does
 }
 
 // Skip is a line that the world cannot carry out.
@@ -134,8 +141,22 @@ func NewRun(f *scn.File, w World, world string) (*Run, error) {
 			r.skip(l, "compare needs two worlds, and there is one")
 		}
 	}
+	r.notJudged()
 	slices.SortStableFunc(r.steps, func(a, b step) int { return int(a.at - b.at) })
 	return r, nil
+}
+
+// notJudged notes what the world cannot judge, and which lines expect it.
+func (r *Run) notJudged() {
+	for _, id := range r.World.Audit().NotJudged() {
+		n := NotJudged{Invariant: id}
+		for _, l := range r.File.Lines {
+			if a, ok := l.Stmt.(*scn.Always); ok && l.Guard.Allows(r.world) && a.Invariant == id.Phrase() {
+				n.Pos = l.Pos
+			}
+		}
+		r.verdict.NotJudged = append(r.verdict.NotJudged, n)
+	}
 }
 
 func (r *Run) skip(l *scn.Line, why string) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/scn"
 )
@@ -14,7 +15,7 @@ const jsonManual = `--json writes one document; times are seconds, "at" is an in
   errors[]   file, line, column, message, hint: why nothing was run (then exit is 2 and files is empty)
   verdicts[] verdict, exit, means: the table above; verdict is that of all files together
   files[]    file, name, headline, source, status (a verdict),
-             judged, skipped[] {line, why}, events, virtual, wall, report (the text for people), command,
+             judged, skipped[] {line, why}, notJudged[] {invariant, needs[], line (of an always)}, events, virtual, wall, report (the text for people), command,
              variants[] {name, error, ended, events, hash, judged, twice, same, broke, missed[] {line, at, text, times, of}, underWay[],
              timeline[] (with --timeline)},
              mutants[]  {mutant, variant, line, expected, by, proved, why, broke},
@@ -63,29 +64,37 @@ type mistake struct {
 }
 
 type fileJSON struct {
-	File     string        `json:"file"`
-	Name     string        `json:"name"`
-	Headline string        `json:"headline,omitempty"`
-	Source   string        `json:"source,omitempty"`
-	Status   string        `json:"status"`
-	Judged   int           `json:"judged"`
-	Skipped  []skipJSON    `json:"skipped"`
-	Events   uint64        `json:"events"`
-	Virtual  float64       `json:"virtual"`
-	Wall     float64       `json:"wall"`
-	Report   string        `json:"report"`
-	Command  string        `json:"command"`
-	Variants []variantJSON `json:"variants"`
-	Mutants  []mutantJSON  `json:"mutants"`
-	Crashes  []crashJSON   `json:"crashes,omitempty"`
-	Story    string        `json:"story"`
-	Differs  *diffJSON     `json:"storyDiffers,omitempty"`
-	Updated  bool          `json:"updated"`
+	File     string     `json:"file"`
+	Name     string     `json:"name"`
+	Headline string     `json:"headline,omitempty"`
+	Source   string     `json:"source,omitempty"`
+	Status   string     `json:"status"`
+	Judged   int        `json:"judged"`
+	Skipped  []skipJSON `json:"skipped"`
+	// NotJudged are the invariants for which the world lacks a source.
+	NotJudged []notJudgedJSON `json:"notJudged"`
+	Events    uint64          `json:"events"`
+	Virtual   float64         `json:"virtual"`
+	Wall      float64         `json:"wall"`
+	Report    string          `json:"report"`
+	Command   string          `json:"command"`
+	Variants  []variantJSON   `json:"variants"`
+	Mutants   []mutantJSON    `json:"mutants"`
+	Crashes   []crashJSON     `json:"crashes,omitempty"`
+	Story     string          `json:"story"`
+	Differs   *diffJSON       `json:"storyDiffers,omitempty"`
+	Updated   bool            `json:"updated"`
 }
 
 type skipJSON struct {
 	Line int    `json:"line"`
 	Why  string `json:"why"`
+}
+
+type notJudgedJSON struct {
+	Invariant string   `json:"invariant"`
+	Needs     []string `json:"needs"`          // what the world lacks of it
+	Line      int      `json:"line,omitempty"` // of the line that expects it always
 }
 
 type variantJSON struct {
@@ -189,10 +198,14 @@ func documentOf(f *runFlags, done []timed, code int) *document {
 func fileOf(t *timed) fileJSON {
 	f := t.Case.File
 	j := fileJSON{File: f.Name, Name: t.Case.Name(), Headline: f.Headline(), Source: f.Source, Status: t.Status.String(), Judged: t.Judged,
-		Skipped: []skipJSON{}, Events: t.Events, Virtual: t.Virtual.Seconds(), Wall: t.wall.Seconds(), Report: t.Report(), Command: t.Command(),
+		Skipped: []skipJSON{}, NotJudged: []notJudgedJSON{}, Events: t.Events, Virtual: t.Virtual.Seconds(), Wall: t.wall.Seconds(), Report: t.Report(), Command: t.Command(),
 		Variants: []variantJSON{}, Mutants: []mutantJSON{}, Story: t.Story, Updated: t.updated}
 	for _, s := range t.Skipped {
 		j.Skipped = append(j.Skipped, skipJSON{s.Pos.Line, s.Why})
+	}
+	for _, n := range t.NotJudged {
+		i, _ := judge.ByPhrase(n.Invariant.Phrase())
+		j.NotJudged = append(j.NotJudged, notJudgedJSON{i.Phrase, (i.Needs & t.Case.Place.Without).Names(), n.Pos.Line})
 	}
 	for i := range t.Runs {
 		j.Variants = append(j.Variants, variantOf(&t.Runs[i]))

@@ -15,6 +15,8 @@ type Config struct {
 	Nodes  int
 	Budget int64 // EC2 calls that the whole cluster may make; 0 is no budget
 	Bounds Bounds
+	// Without are the sources that the world lacks: what needs them is not judged.
+	Without Source
 }
 
 // Bounds are how long a repaired invariant may be broken, and the tolerances of the others. Zero is the default.
@@ -39,14 +41,15 @@ func (b Bounds) withDefaults() Bounds {
 
 // Auditor judges one world. It is a value without locks: one goroutine uses it, clones may run beside it.
 type Auditor struct {
-	bounds Bounds
-	budget int64
-	calls  int64
-	calm   time.Duration // when the faults ended; 0: they have not
-	seen   record
-	nodes  []*node            // by number; 0 takes what names no node
-	last   map[netip.Addr]int // the node on which an address was configured last (I1)
-	mine   *owner
+	bounds  Bounds
+	without Source
+	budget  int64
+	calls   int64
+	calm    time.Duration // when the faults ended; 0: they have not
+	seen    record
+	nodes   []*node            // by number; 0 takes what names no node
+	last    map[netip.Addr]int // the node on which an address was configured last (I1)
+	mine    *owner
 }
 
 // owner is an identity. A node with another owner is shared with a clone and copied before it is changed.
@@ -69,7 +72,7 @@ type node struct {
 
 // New makes an auditor for cfg.Nodes nodes, numbered from 1.
 func New(cfg Config) *Auditor {
-	a := &Auditor{bounds: cfg.Bounds.withDefaults(), budget: cfg.Budget, mine: new(owner)}
+	a := &Auditor{bounds: cfg.Bounds.withDefaults(), without: cfg.Without, budget: cfg.Budget, mine: new(owner)}
 	a.grow(cfg.Nodes)
 	return a
 }
@@ -82,6 +85,9 @@ func (a *Auditor) grow(n int) {
 		a.nodes = append(a.nodes, &node{owner: a.mine, busy: busy{never, never, never}})
 	}
 }
+
+// NotJudged are the invariants that it cannot judge, for want of a source.
+func (a *Auditor) NotJudged() []ID { return NotJudged(a.without) }
 
 // Clone copies the auditor. Nodes are copied when one of the two next changes them, so that a fork of a world costs
 // little; neither ever sees what the other does.

@@ -26,7 +26,7 @@ func TestCatalogue(t *testing.T) {
 		if found, ok := ByPhrase(v.Phrase); !ok || found != v || Phrases()[i] != v.Phrase {
 			t.Errorf("%v is not found by its phrase %q", v.ID, v.Phrase)
 		}
-		if v.Doc == "" || v.Rule == "" || v.When.String() == "?" || (v.When == Repaired) != (v.Bound > 0) {
+		if v.Doc == "" || v.Rule == "" || v.Needs == 0 || v.When.String() == "?" || (v.When == Repaired) != (v.Bound > 0) {
 			t.Errorf("%v is incomplete: %+v", v.ID, v)
 		}
 		for _, rule := range strings.Fields(v.Rule) {

@@ -34,12 +34,16 @@
 //
 // # Sources
 //
-// What is judged comes from three sources:
+// What is judged is known from the node's kernel, EC2's truth, the runtime's calls and their answers, packets, and books; Invariant.Needs says
+// from which. Three of them have files of their own:
 //
 //   - residue (residue.go): a node's kernel, what of it belongs to nobody;
 //   - EC2's truth (truth.go, whose.go): what its model did, whose an ENI is, orphans;
-//   - books (books.go): what the daemon believes and what it answered. Without them I3, I11, I12, I13 and I15 are not judged, and neither is
-//     residue yet: which addresses nobody has is read in the books.
+//   - books (books.go): what the daemon believes and what it answered.
+//
+// Of a daemon of which only the outside is known there are no books (Config.Without). What needs them is not judged then, and NotJudged names it;
+// what else is judged is told by outside.go: from the answers that the runtime got (I1, I2, I6, I7, I14), and residue is found by asking who
+// may have an address at all: a living sandbox, or the machine itself (Residue.Unclaimed).
 //
 // Books of a daemon in virtual time are its Node. Those of a daemon that is a process (worlds netns and kind) are its recording: it streams
 // its flight recorder, the Node as it is, and then every input with a fingerprint of what the Node wanted. A Witness steps a second Node with

@@ -56,26 +56,28 @@ type Invariant struct {
 	Rule   string        // the rules of docs/architecture.md that it guards, as "A D"; "2" is the effect contract
 	Doc    string        // a sentence or two for people
 	Bound  time.Duration // Repaired: the default bound
+	Needs  Source        // what it is judged from: without one of them it is not judged
+	Deeper string        // what of it is judged with books only; "" is nothing. With Books in Needs that is all
 }
 
 // Catalogue lists all invariants, I1 first.
 func Catalogue() []Invariant {
 	return []Invariant{
-		{I1, "no address is in two live namespaces", Never, "B D", "Judged when a pod's plan was applied: no other live namespace, on any node, has the address.", 0},
-		{I2, "no pod is given an address the kernel still uses", Never, "B", "Judged when a successful ADD leaves: at that moment no link, namespace or address of the kernel uses the address for somebody else.", 0},
-		{I3, "every assigned address is on an attached eni", Repaired, "A", "Every assigned row's address is a secondary of an ENI that EC2 has attached. A stranger may detach one; the node has to notice.", 5 * time.Minute},
-		{I4, "no eni is freed with a live pod on it", Never, "A K", "By the daemon's own act no ENI is detached and no address unassigned while a live pod uses it, whatever the daemon believed.", 0},
-		{I5, "nothing is leaked", Settled, "I K", "No address, ENI, rule, route or veth is left that belongs to nobody, no row is assigned to a pod that is gone, and no address is quarantined that nothing uses.", 0},
-		{I6, "every del ends in success", Settled, "C F", "A DEL may fail for a time, but it is answered with success in the end; its errors avoid the words that go-cni takes for success.", 0},
-		{I7, "no address is reused before its cool-down", Never, "D", "Judged by the auditor's own memory, which survives the daemon: a released address serves another attachment only IP_COOLDOWN_PERIOD later, and only after the daemon that ended its cool-down has had conntrack forget its flows.", 0},
-		{I8, "ec2 calls stay within the budget", Never, "L", "The cluster makes no more EC2 calls than the scenario allows.", 0},
-		{I9, "a crash settles like no crash", Settled, "C I", "Wherever the daemon dies, the settled node has the pods, ENIs and addresses that it would have had, no open intent and no leak.", 0},
-		{I10, "every live pod is reachable", Repaired, "E G H", "A live pod keeps its address and its gateway, and answers packets. What a stranger broke is repaired while the daemon runs.", 90 * time.Second},
-		{I11, "warm targets are met", Settled, "L", "Free addresses lie between what the warm targets ask for and what they let the node keep, as far as limits, MAX_ENI and the subnet allow.", 0},
-		{I12, "the address books balance", Settled, "A I", "Free, assigned, cooling, quarantined and covered by open intents: together they are exactly what the cloud has given, and assigned ones are on the node's ENIs.", 0},
-		{I13, "the effect contract holds", Never, "2", "Nothing is answered, called or applied before what it rests on is durable and done; one outcome per effect, one reply per request and in time.", 0},
-		{I14, "nothing that is not ours is touched", Never, "A I", "Judged when EC2 gets a request, a plan was applied and an ADD succeeds: an ENI that is tagged no_manage, of another kind (trunk, EFA), attached to another instance, untagged where those are to be left alone, or left behind by a node of another cluster or in another VPC, is neither changed, configured nor given to a pod.", 0},
-		{I15, "no eni is made while room covers demand", Never, "L", "Judged when a daemon first wants CreateNetworkInterface: what lives and waits, with the warm targets, needs more addresses than the ENIs that are attached or under way can carry.", 0},
+		{I1, "no address is in two live namespaces", Never, "B D", "Judged when a pod's plan was applied: no other live namespace, on any node, has the address.", 0, Kernel | Runtime, ""},
+		{I2, "no pod is given an address the kernel still uses", Never, "B", "Judged when a successful ADD leaves: at that moment no link, namespace or address of the kernel uses the address for somebody else.", 0, Kernel | Runtime, ""},
+		{I3, "every assigned address is on an attached eni", Repaired, "A", "Every assigned row's address is a secondary of an ENI that EC2 has attached. A stranger may detach one; the node has to notice.", 5 * time.Minute, EC2 | Books, ""},
+		{I4, "no eni is freed with a live pod on it", Never, "A K", "By the daemon's own act no ENI is detached and no address unassigned while a live pod uses it, whatever the daemon believed.", 0, EC2 | Runtime, ""},
+		{I5, "nothing is leaked", Settled, "I K", "No address, ENI, rule, route or veth is left that belongs to nobody, no row is assigned to a pod that is gone, and no address is quarantined that nothing uses.", 0, Kernel | EC2 | Runtime, "rows of pods that are gone, idle quarantine, and intents and cool-downs that never end"},
+		{I6, "every del ends in success", Settled, "C F", "A DEL may fail for a time, but it is answered with success in the end; its errors avoid the words that go-cni takes for success.", 0, Runtime, "DELs that wait on the node's disk"},
+		{I7, "no address is reused before its cool-down", Never, "D", "Judged by the auditor's own memory, which survives the daemon: a released address serves another attachment only IP_COOLDOWN_PERIOD later, and only after the daemon that ended its cool-down has had conntrack forget its flows.", 0, Runtime, "that conntrack has forgotten the flows"},
+		{I8, "ec2 calls stay within the budget", Never, "L", "The cluster makes no more EC2 calls than the scenario allows.", 0, EC2, ""},
+		{I9, "a crash settles like no crash", Settled, "C I", "Wherever the daemon dies, the settled node has the pods, ENIs and addresses that it would have had, no open intent and no leak.", 0, Kernel | EC2 | Runtime | Books, ""},
+		{I10, "every live pod is reachable", Repaired, "E G H", "A live pod keeps its address and its gateway, and answers packets. What a stranger broke is repaired while the daemon runs.", 90 * time.Second, Runtime | Packets, ""},
+		{I11, "warm targets are met", Settled, "L", "Free addresses lie between what the warm targets ask for and what they let the node keep, as far as limits, MAX_ENI and the subnet allow.", 0, EC2 | Books, ""},
+		{I12, "the address books balance", Settled, "A I", "Free, assigned, cooling, quarantined and covered by open intents: together they are exactly what the cloud has given, and assigned ones are on the node's ENIs.", 0, EC2 | Books, ""},
+		{I13, "the effect contract holds", Never, "2", "Nothing is answered, called or applied before what it rests on is durable and done; one outcome per effect, one reply per request and in time.", 0, Books, ""},
+		{I14, "nothing that is not ours is touched", Never, "A I", "Judged when EC2 gets a request, a plan was applied and an ADD succeeds: an ENI that is tagged no_manage, of another kind (trunk, EFA), attached to another instance, untagged where those are to be left alone, or left behind by a node of another cluster or in another VPC, is neither changed, configured nor given to a pod.", 0, EC2 | Runtime, "the links that plans configure"},
+		{I15, "no eni is made while room covers demand", Never, "L", "Judged when a daemon first wants CreateNetworkInterface: what lives and waits, with the warm targets, needs more addresses than the ENIs that are attached or under way can carry.", 0, Books, ""},
 	}
 }
 

@@ -133,12 +133,7 @@ func (l *Life) replied(at time.Duration, r *ipam.Reply) {
 	if !known {
 		return
 	}
-	used := func(a netip.Addr) string {
-		if h := l.holders[a]; h.Count > 1 {
-			return "another namespace, on " + h.Otherwise
-		}
-		return ""
-	}
+	used := func(a netip.Addr) string { h := l.holders[a]; return h.user() }
 	if w.Audit.Answered(at, no, &q, r, used) {
 		w.given(l.node, r.Address)
 	}

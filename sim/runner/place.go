@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/timeline"
 	"github.com/enilab/enilab/sim/virtual"
@@ -18,6 +19,8 @@ type Place struct {
 	Plays func(m *mutants.Mutant) error
 	// Repeatable: the same seed gives the same run, so there is a golden story and runs are compared.
 	Repeatable bool
+	// Without are the sources of truth that the world lacks: what needs them is not judged there.
+	Without judge.Source
 	// Slack is how much later than a file says a mutant may break something: what a world in real time takes to come to rest.
 	Slack time.Duration
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/virtual"
 )
 
@@ -181,6 +182,7 @@ func (r *Result) summary() string {
 	if len(r.Skipped) > 0 {
 		s += " (" + r.reasons() + ")"
 	}
+	s += r.notJudged()
 	for i := range r.Runs {
 		if why := r.Runs[i].Uncompared; why != "" {
 			s += "; not compared with the simulator: " + why
@@ -211,6 +213,24 @@ func (r *Result) summary() string {
 	if len(r.Case.Against) > 0 {
 		s += "; mutants: " + r.proved()
 	}
+	return s
+}
+
+// notJudged counts and names the invariants that nobody judged, first those that lines expect always.
+func (r *Result) notJudged() string {
+	if len(r.NotJudged) == 0 {
+		return ""
+	}
+	var expected, others []string
+	for _, n := range r.NotJudged {
+		if n.Pos.Line > 0 {
+			expected = append(expected, fmt.Sprintf("line %d: always %q", n.Pos.Line, n.Invariant.Phrase()))
+		} else {
+			others = append(others, fmt.Sprintf("%q", n.Invariant.Phrase()))
+		}
+	}
+	s := fmt.Sprintf("; not judged without %v: %s, %d of which the file expects always (%s)", r.Case.Place.Without, count(len(r.NotJudged), "invariant"),
+		len(expected), strings.Join(append(expected, others...), "; "))
 	return s
 }
 
@@ -335,6 +355,9 @@ func (r *Result) Command() string {
 	s := fmt.Sprintf("enilab run %s --seed %d", r.Case.File.Name, r.Seed)
 	if r.Case.Place.Name != "sim" {
 		s += " --on " + r.Case.Place.Name
+	}
+	if r.Case.Place.Without&judge.Books != 0 {
+		s += " --without-books"
 	}
 	if r.Mutant != "" {
 		s += " --against " + r.Mutant

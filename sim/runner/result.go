@@ -101,8 +101,10 @@ type Result struct {
 	Diff    *Diff     // from the golden story
 	Judged  int       // expectations
 	Skipped []sim.Skip
-	Events  uint64
-	Virtual time.Duration // of the scenario, all runs together
+	// NotJudged are the invariants that the world lacks a source for.
+	NotJudged []sim.NotJudged
+	Events    uint64
+	Virtual   time.Duration // of the scenario, all runs together
 }
 
 // Bite is a mutant's run.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/scn"
 )
 
@@ -93,6 +94,7 @@ func (r *Result) add(out Outcome) {
 		r.Judged += out.Verdict.Judged
 		r.Skipped = append(r.Skipped, out.Verdict.Skipped...)
 		if len(r.Runs) == 1 {
+			r.NotJudged = out.Verdict.NotJudged // variants have the same
 			r.Story = out.Verdict.Story
 		}
 	}
@@ -104,11 +106,16 @@ func (c *Case) judges(r *Result) bool {
 		return true
 	}
 	for _, l := range c.File.Lines {
-		switch l.Stmt.(type) {
-		case *scn.Always, *scn.Finally:
-			if l.Guard.Allows(c.Place.Name) {
+		if !l.Guard.Allows(c.Place.Name) {
+			continue
+		}
+		switch s := l.Stmt.(type) {
+		case *scn.Always:
+			if i, _ := judge.ByPhrase(s.Invariant); i.ID.Judged(c.Place.Without) {
 				return true
 			}
+		case *scn.Finally:
+			return true
 		}
 	}
 	return false

@@ -10,6 +10,7 @@ import (
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/scenarios"
 	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/timeline"
@@ -469,5 +470,40 @@ func TestCatalogueLoads(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// blind is a world without books.
+type blind struct {
+	*virtual.World
+	audit *judge.Auditor
+}
+
+func (b blind) Audit() *judge.Auditor { return b.audit }
+
+// TestNotJudged: what a world lacks a source for is counted and named, is never held, and no mutant has to break it.
+func TestNotJudged(t *testing.T) {
+	place := &Place{Name: "elsewhere", Without: judge.Books, Open: func(c *sim.Cluster, seed uint64, m *mutants.Mutant) (World, error) {
+		w, err := virtual.Open(c, seed, m)
+		return blind{w, judge.New(judge.Config{Nodes: c.Nodes, Without: judge.Books})}, err
+	}}
+	play := func(text string) *Result {
+		t.Helper()
+		c, err := Load(place, "dir/test.scn", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Run(Options{Seed: DefaultSeed})
+	}
+	r := play(quiet + "always \"the address books balance\"\nalways \"nothing is leaked\"\nagainst mute breaks \"the effect contract holds\"\n")
+	report := r.Report()
+	if r.Status != Held || !strings.Contains(report, `; not judged without books: 6 invariants, 1 of which the file expects always (line 9: always "the address books balance"; "every assigned`) {
+		t.Errorf("%v: %s", r.Status, report)
+	}
+	if len(r.Case.Unplayed) != 1 || len(r.Case.Against) != 0 || !strings.Contains(r.Case.Unplayed[0].Why, "not judged without books") {
+		t.Errorf("mutants that are not run: %v", r.Case.Unplayed)
+	}
+	if r = play("cluster nodes=1\nalways \"the address books balance\"\n"); r.Status != Skipped || !strings.Contains(r.Report(), "nothing was judged") {
+		t.Errorf("%v: %s", r.Status, r.Report())
 	}
 }
