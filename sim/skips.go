@@ -1,6 +1,14 @@
 package sim
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/enilab/enilab/sim/judge"
+	"github.com/enilab/enilab/sim/scn"
+)
 
 // Skipped is a kind of line that a world does not carry out, and why that cannot be helped.
 type Skipped struct {
@@ -37,6 +45,17 @@ func Skips() []Skipped {
 		{"kind", SkipOtherRuntime, "the nodes' runtime is kind's containerd; the rest of the line holds"},
 		{"kind", SkipName, "the cluster is named after its machine's network; the rest of the line holds"},
 	}
+}
+
+// outside are the metrics of a node that the runtime, EC2 and packets tell. Its others are what its daemon believes, and where it came.
+var outside = []string{"pods.ready", "pods.reachable", "daemon.starts"}
+
+// CannotMeasure is why a world without these sources leaves an expectation out; nil is that it does not.
+func CannotMeasure(without judge.Source, c *scn.Check) error {
+	if without&judge.Books == 0 || !slices.Contains(onNode, c.Subject.Kind) || slices.Contains(outside, c.Metric) || strings.HasPrefix(c.Metric, "calls.") {
+		return nil
+	}
+	return fmt.Errorf("only books tell %s, and there are none", c.Metric)
 }
 
 // Cannot is why a world leaves such a line out; nil is that it does not.

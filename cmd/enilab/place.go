@@ -33,13 +33,14 @@ func (f worldFlag) Set(name string) error {
 
 func (worldFlag) Type() string { return "string" }
 
-// place finds the world of that name. A world that this machine has not got ends with code 3 and one sentence. name is that of a cluster.
-func (l *cli) place(on, name string) (*runner.Place, error) {
+// place finds the world of that name. A world that this machine has not got ends with code 3 and one sentence. name is that of a cluster. blind
+// leaves the books out, in world netns.
+func (l *cli) place(on, name string, blind bool) (*runner.Place, error) {
 	switch on {
 	case "sim":
 		return runner.Sim(), nil
 	case "netns":
-		p, err := l.laboratory()
+		p, err := l.laboratory(blind)
 		if err != nil {
 			return nil, &exit{runner.ExitLacking, err.Error()}
 		}
@@ -55,7 +56,7 @@ func (l *cli) place(on, name string) (*runner.Place, error) {
 }
 
 // laboratory is world netns on this machine, or what the machine lacks: this binary and its neighbours are its parts.
-func (l *cli) laboratory() (*runner.Place, error) {
+func (l *cli) laboratory(blind bool) (*runner.Place, error) {
 	if err := netnsworld.Available(); err != nil {
 		return nil, err
 	}
@@ -67,7 +68,7 @@ func (l *cli) laboratory() (*runner.Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts.Context = l.context()
+	parts.Context, parts.WithoutBooks = l.context(), blind
 	if os.Getenv("ENILAB_VERBOSE") != "" {
 		parts.Log = func(at time.Duration, text string) { fmt.Fprintf(l.err, "%10.3fs  %s\n", at.Seconds(), text) }
 	}

@@ -27,6 +27,8 @@ type runFlags struct {
 	crash   bool
 	keep    bool
 	name    string
+	// blind is --without-books.
+	blind bool
 	// timeline is whether all that happened is printed.
 	timeline bool
 }
@@ -45,6 +47,9 @@ A twentieth of the runs, always the same ones, is run twice and compared: the si
 --seeds A-B runs every file with every seed from A to B, as many at once as there are cores (worlds of this machine's kernel: one after
 another), and tells one line for each file and the whole report of the first seed with which it is not as it should be.
 
+--without-books judges the daemon as one of which only the outside is known: by the node's kernel, EC2's truth, what the runtime called and
+was told, and packets. What needs more (enilab invariants) is not judged, and told as that.
+
 ` + verdictManual() + "\n" + jsonManual + "\n" + seedsJSONManual,
 		Example: `  enilab run scenarios/*.scn
   enilab run scenarios/socket-mismatch.scn --seed 7
@@ -53,6 +58,7 @@ another), and tells one line for each file and the whole report of the first see
   enilab run scenarios/socket-mismatch.scn --update                take the timeline as it is told now
   enilab run scenarios/force-delete.scn --crash-everywhere
   enilab run scenarios/drift.scn --timeline                        all that happened, held or not
+  enilab run --on netns --without-books scenarios/drift.scn        what can be judged of a daemon from outside alone
   enilab run --on kind scenarios/socket-mismatch.scn               on a real kubelet and containerd; takes as long as it says
   enilab run --json scenarios/*.scn | jq '.files[] | select(.status != "held") | .name'`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -76,6 +82,7 @@ another), and tells one line for each file and the whole report of the first see
 	c.Flags().BoolVar(&f.crash, "crash-everywhere", false, "instead of the mutants: kill a daemon at every event and compare what settles")
 	c.Flags().BoolVar(&f.keep, "keep", false, "with --on netns or kind: leave it up after each run, until Control-C, enilab netns clean or enilab down")
 	c.Flags().StringVar(&f.name, "name", runName, "with --on kind: the cluster's name")
+	c.Flags().BoolVar(&f.blind, "without-books", false, "with --on netns: start the daemon without its recording, and judge it from outside alone")
 	c.Flags().BoolVar(&f.timeline, "timeline", false, "print all that happened in each variant's run, also when it held")
 	c.Flags().BoolVar(&f.twice, "twice", false, "run everything twice and compare")
 	return c
@@ -99,6 +106,9 @@ func (f *runFlags) options() (runner.Options, error) {
 	}
 	if f.keep && f.on != "netns" && f.on != "kind" {
 		return o, usage("--keep leaves a laboratory up: use it with --on netns or --on kind")
+	}
+	if f.blind && f.on != "netns" {
+		return o, usage("--without-books is for daemons that are processes of this machine: use it with --on netns")
 	}
 	if f.name != runName && f.on != "kind" {
 		return o, usage("--name is a cluster's: use it with --on kind")
@@ -138,7 +148,7 @@ func (l *cli) runFiles(f *runFlags, names []string) error {
 			return err
 		}
 	}
-	place, err := l.place(f.on, f.name)
+	place, err := l.place(f.on, f.name, f.blind)
 	if err != nil {
 		return err
 	}

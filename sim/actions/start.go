@@ -34,5 +34,13 @@ func (s *Starters) Met(in *ipam.Start) (ids []int, text string) {
 	return ids, fmt.Sprintf("a daemon of version %d starts with %s on record", in.Version, Count(len(in.Rows), "row"))
 }
 
+// Ran is Met of a daemon of whose start nothing is known but that it was: what its records hold, nobody can see.
+func (s *Starters) Ran() (ids []int, text string) {
+	ids = append(s.all, s.bare...)
+	slices.Sort(ids) // as they happened
+	*s = Starters{}
+	return ids, "a daemon starts"
+}
+
 // Clone of it.
 func (s *Starters) Clone() Starters { return Starters{slices.Clone(s.all), slices.Clone(s.bare)} }

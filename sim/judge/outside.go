@@ -22,6 +22,30 @@ func (a *Auditor) Added(now time.Duration, node int, att ipam.Attachment, addr n
 	a.Given(now, node, att, addr, held.user())
 }
 
+// Removes says that the runtime calls a DEL: from now on the attachment may have given up what it has (I7).
+func (a *Auditor) Removes(now time.Duration, node int, att ipam.Attachment) {
+	n := a.node(node)
+	for addr, t := range n.gate { // a set: the order does not show, each entry is released on its own
+		if t.held && t.att == att {
+			n.release(now, att, addr)
+		}
+	}
+}
+
+// Runs says that a daemon without a recording begins a life, with these settings.
+func (w *Witness) Runs(node int32, s *ipam.Settings) {
+	w.leave(node, s)
+	w.Audit.Runs(w.Eyes.Now(), int(node), s.CoolDown)
+	w.Story.Started(w.Now(), node)
+}
+
+// Added judges what the runtime was told of an ADD of a daemon without a recording (I1, I2, I7, I14).
+func (w *Witness) Added(node int32, att ipam.Attachment, addr netip.Addr) {
+	held := w.Audit.Holders(int(node), addr, func(node int) int { return w.Eyes.Held(int32(node), addr) })
+	w.Audit.Added(w.Eyes.Now(), int(node), att, addr, held)
+	w.given(node, addr)
+}
+
 // user names who else has the address; "" is nobody.
 func (h Holding) user() string {
 	if h.Count > 1 {

@@ -74,12 +74,13 @@ func (w *Witness) policy(name string) (*ipam.Policy, bool) {
 	return p, w.Mutant == nil || name == w.Mutant.Name
 }
 
-// Died says that a daemon crashed or left: nothing is heard of it any more.
-func (w *Witness) Died(l *Life) { w.Audit.Died(w.Eyes.Now(), int(l.node)) }
+// Died says that a node's daemon crashed or left: nothing is heard of it any more.
+func (w *Witness) Died(node int32) { w.Audit.Died(w.Eyes.Now(), int(node)) }
 
-// Torn says that a daemon is killed now, for the book: whether what it had under way was done is no part of the story.
+// Torn says that a daemon is killed now, for the book: whether what it had under way was done is no part of the story. Nil is one
+// without a recording.
 func (w *Witness) Torn(l *Life) {
-	if w.Book == nil {
+	if w.Book == nil || l == nil {
 		return
 	}
 	var open []ipam.Attachment

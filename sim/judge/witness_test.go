@@ -103,7 +103,7 @@ func follow(t *testing.T, w *judge.Witness, k *kernel, lives []life) *judge.Life
 	for i := range lives {
 		if last != nil {
 			w.Torn(last)
-			w.Died(last)
+			w.Died(last.Number())
 		}
 		l, err := w.Open(1, lives[i].lines[0])
 		if err != nil {

@@ -189,7 +189,7 @@ func (w *World) died(m *member) {
 	if m.life == nil {
 		return
 	}
-	w.witness.Died(m.life)
+	w.witness.Died(m.no)
 	w.story.Add(w.witness.Now(), m.no, "ipamd has ended")
 	m.life, m.pid = nil, 0
 	w.metNow(m.heldBy, "the daemon has ended and is not started again")

@@ -47,15 +47,17 @@ type Host struct {
 	advanceAt time.Duration
 }
 
-// New makes the models of a cluster that has no nodes yet. What is wrong with its VPC or subnet is an error.
-func New(w World, c *sim.Cluster, seed uint64, bounds judge.Bounds) (Host, error) {
+// New makes the models of a cluster that has no nodes yet, and its judge, whose size the cluster says. What is wrong with its VPC or subnet
+// is an error.
+func New(w World, c *sim.Cluster, seed uint64, j judge.Config) (Host, error) {
 	vpc, subnet := actions.Neighbour()
 	cfg := ec2.Config{VPCs: []ec2.VPC{{CIDRs: []netip.Prefix{c.VPC}}, vpc}, Subnets: []ec2.SubnetConfig{{CIDR: c.Subnet}, subnet}}
 	if err := cfg.Validate(); err != nil {
 		return Host{}, err
 	}
+	j.Nodes, j.Budget = c.Nodes, c.Budget
 	return Host{World: w, Cluster: c, EC2: ec2.New(cfg, seed), Kube: kube.New(seed + 1), Nodes: make([]*Node, 1, c.Nodes+1),
-		Auditor: judge.New(judge.Config{Nodes: c.Nodes, Budget: c.Budget, Bounds: bounds}),
+		Auditor: judge.New(j),
 		numbers: make(map[ec2.InstanceID]int32, c.Nodes), rng: seed ^ 0x5851f42d4c957f2d, advanceAt: Never}, nil
 }
 
@@ -227,6 +229,16 @@ func (h *Host) NewDaemon(n *Node) (containerID, pod string) {
 // Started enters what a daemon that has started ends of armed actions.
 func (h *Host) Started(n *Node, in *ipam.Start) {
 	ids, text := n.Starters.Met(in)
+	h.allMet(ids, text)
+}
+
+// Ran is Started for a daemon of which nobody tells how it starts.
+func (h *Host) Ran(n *Node) {
+	ids, text := n.Starters.Ran()
+	h.allMet(ids, text)
+}
+
+func (h *Host) allMet(ids []int, text string) {
 	for _, id := range ids {
 		h.Met(id, text)
 	}
@@ -235,9 +247,14 @@ func (h *Host) Started(n *Node, in *ipam.Start) {
 // Listed enters what a daemon met behind a runtime socket that an action has changed.
 func (h *Host) Listed(n *Node, in *ipam.Seen) {
 	if n.socketBy != 0 {
-		h.Met(n.socketBy, actions.Listed(in))
-		n.socketBy = 0
+		h.SocketMet(n, actions.Listed(in))
 	}
+}
+
+// SocketMet enters that a runtime socket which an action has changed was met.
+func (h *Host) SocketMet(n *Node, text string) {
+	h.Met(n.socketBy, text)
+	n.socketBy = 0
 }
 
 // KeptDown enters that a daemon was to start and is kept down.

@@ -54,7 +54,7 @@ func (h *Host) MeasureNode(n *Node, metric string) (int64, bool) {
 	}
 	view, ok := n.Machine.View()
 	if !ok {
-		return 0, metric == "serving"
+		return 0, metric == "serving" && !n.Machine.Runs() // who runs and cannot be asked is not down
 	}
 	return actions.MeasureView(view, metric)
 }

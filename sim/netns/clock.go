@@ -110,7 +110,7 @@ func (n *instance) toil(now time.Duration) string {
 		return "its daemon has not said that it waits"
 	case r.Next >= 0 && r.Next <= now:
 		return "its daemon's time has come"
-	case r.Steps != n.life.Steps():
+	case n.life.Life != nil && r.Steps != n.life.Steps():
 		return "its recording is read"
 	case r.Remote != n.held:
 		return "a request of its daemon is under way"

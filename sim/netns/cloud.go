@@ -81,7 +81,7 @@ func (w *World) terminated(n *instance) {
 	w.Ended(&n.Node)
 	w.tell(n, "the instance is terminated")
 	if n.life != nil {
-		w.witness.Died(n.life.Life)
+		w.witness.Died(n.No)
 		w.witness.Torn(n.life.Life)
 		n.life = nil
 	}

@@ -116,8 +116,10 @@ func (w *World) spawn(n *instance, env map[string]string) {
 		return
 	}
 	n.reported, n.exited, n.read, n.held = false, false, false, 0
-	args := []string{"--clock", "unix:" + clockSocket, "--record", "unix:" + recordSocket, "--record-version", strconv.Itoa(n.Version),
-		"--booted", n.booted.String()}
+	args := []string{"--clock", "unix:" + clockSocket, "--record-version", strconv.Itoa(n.Version), "--booted", n.booted.String()}
+	if !w.parts.WithoutBooks {
+		args = append(args, "--record", "unix:"+recordSocket)
+	}
 	no, err := n.box.StartDaemon(args, env)
 	if err != nil {
 		w.fail(err)
@@ -155,6 +157,7 @@ func (w *World) followClock(n *instance, seat *clock.Seat) {
 		w.post(func() {
 			if n.seat == seat {
 				n.report, n.reported = r, true
+				w.waits(n)
 			}
 		})
 	}
@@ -249,7 +252,7 @@ func (w *World) daemonExited(n *instance, e *node.Event) {
 // explainEnd says of a daemon that this laboratory did not end whether somebody else did (enilab netns exec node-1 -- pkill ipamd), which is
 // chaos like any other, or whether it ended by itself, which no daemon may.
 func (w *World) explainEnd(n *instance, e *node.Event) {
-	byHand := strings.HasPrefix(e.Exit, "signal: ") || e.Code == 0 && n.life != nil && n.life.Stopped()
+	byHand := strings.HasPrefix(e.Exit, "signal: ") || e.Code == 0 && n.witness() != nil && n.life.Stopped()
 	if n.life != nil {
 		w.witness.Torn(n.life.Life)
 	}
@@ -313,9 +316,11 @@ func (w *World) died(n *instance) {
 		n.unasked = nil
 	}
 	if n.life != nil {
-		w.witness.Died(n.life.Life)
-		n.mirror.crashed(n.life)
-		w.explain(n)
+		w.witness.Died(n.No)
+		if !w.parts.WithoutBooks {
+			n.mirror.crashed(n.life)
+			w.explain(n)
+		}
 	}
 	n.life, n.starting, n.dying, n.exited, n.read, n.reported, n.held = nil, false, false, false, false, false, 0
 	n.Dirty = true

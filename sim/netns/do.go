@@ -15,7 +15,12 @@ import (
 )
 
 // Can says what a real kernel cannot do on demand.
-func (w *World) Can(l *scn.Line) error { return Can(l) }
+func (w *World) Can(l *scn.Line) error {
+	if at, ok := l.Stmt.(*scn.At); ok && at.Check != nil {
+		return sim.CannotMeasure(w.parts.without(), at.Check)
+	}
+	return Can(l)
+}
 
 // Can says what the world cannot do, whichever scenario asks.
 func Can(l *scn.Line) error {
@@ -153,8 +158,13 @@ func (n *instance) LoseRecords() bool {
 	return had
 }
 
-// Exchanged lets something else listen on the runtime's socket.
-func (n *instance) Exchanged() { n.w.fail(n.w.listenCRI(n)) }
+// Exchanged lets something else listen on the runtime's socket. Without books nobody tells what the daemon meets there.
+func (n *instance) Exchanged() {
+	n.w.fail(n.w.listenCRI(n))
+	if n.w.parts.WithoutBooks {
+		n.w.SocketMet(&n.Node, "the runtime socket is "+n.Socket.String())
+	}
+}
 
 // Installed writes the network configuration that says which plugin it is.
 func (n *instance) Installed() {
@@ -199,7 +209,7 @@ func (n *instance) LoseGateway(netns uint64) bool {
 }
 
 func (n *instance) ChangeMAC(containerID, mac string) bool {
-	veth := n.mirror.VethOf(containerID)
+	veth := n.veth(containerID)
 	if veth == "" {
 		return false
 	}
@@ -211,7 +221,7 @@ func (n *instance) ChangeMAC(containerID, mac string) bool {
 }
 
 func (n *instance) LoseAlias(containerID string) bool {
-	veth := n.mirror.VethOf(containerID)
+	veth := n.veth(containerID)
 	if veth == "" {
 		return false
 	}
@@ -220,6 +230,19 @@ func (n *instance) LoseAlias(containerID string) bool {
 	n.mirror.SetLinkAlias(veth, "")
 	n.stir()
 	return had
+}
+
+// veth is the host end of a sandbox's link, "" if there is none.
+func (n *instance) veth(containerID string) string {
+	if !n.w.parts.WithoutBooks {
+		return n.mirror.VethOf(containerID)
+	}
+	for t := range n.CRI.Sandboxes() {
+		if t.ID == containerID {
+			return n.linkTo(t.Address)
+		}
+	}
+	return ""
 }
 
 func (n *instance) AddAddresses(netns uint64, more []netip.Addr) int {
@@ -243,7 +266,7 @@ func (n *instance) Reach(pods []cri.Truth) []bool {
 }
 
 func (n *instance) View() (*ipam.View, bool) {
-	if n.life == nil {
+	if n.witness() == nil {
 		return nil, false
 	}
 	n.life.Node().View(&n.w.view)
@@ -257,6 +280,12 @@ func (n *instance) Busy() string {
 	}
 	if why := n.busy(n.w.now()); why != "" || n.life == nil {
 		return why
+	}
+	if n.w.parts.WithoutBooks {
+		if n.held > 0 {
+			return "its daemon waits for EC2"
+		}
+		return ""
 	}
 	return n.life.Busy()
 }

@@ -60,6 +60,9 @@ func (w *World) makeNetns(n *instance, a *cri.Action) {
 // runPlugin starts the plugin's process. Deadlines are the model's: it says when a plugin is killed.
 func (w *World) runPlugin(n *instance, a cri.Action) {
 	w.PluginRuns(&n.Node, &a)
+	if a.Verb == cri.DEL && w.parts.WithoutBooks {
+		w.Auditor.Removes(w.now(), int(n.No), attachment(&a))
+	}
 	n.verbs[a.Op] = a
 	n.running++
 	err := n.box.RunPlugin(uint64(a.Op), node.Run{Verb: a.Verb, ContainerID: a.ContainerID, IfName: a.IfName, Netns: a.Netns,
@@ -92,6 +95,9 @@ func (w *World) pluginDone(n *instance, e *node.Event) {
 	}
 	if a.Verb == cri.DEL && !shot { // who was killed has given no answer; whether the runtime repeats it is the runtime's business
 		w.Auditor.DelResult(w.now(), int(n.No), att, e.Code == 0, e.Text)
+	}
+	if a.Verb == cri.ADD && e.Code == 0 && w.parts.WithoutBooks {
+		w.witness.Added(n.No, att, e.Address)
 	}
 	w.Kubelet(&n.Node, &cri.Input{Kind: cri.PluginDone, Op: op, Err: failed, Address: e.Address})
 }

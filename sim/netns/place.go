@@ -45,7 +45,7 @@ func Place(p Parts) *runner.Place {
 		}
 		return w, nil
 	}
-	return &runner.Place{Name: "netns", Open: open, Plays: plays, Slack: slowed(slack)}
+	return &runner.Place{Name: "netns", Open: open, Plays: plays, Without: p.without(), Slack: slowed(slack)}
 }
 
 // plays: what a mutant of the core decides, it decides in every world, which the laboratory proves at every step of a daemon. So only

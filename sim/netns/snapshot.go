@@ -69,8 +69,12 @@ func (w *World) judge() {
 func (w *World) collect(n *instance) *judge.Snapshot {
 	c := &judge.Snapshot{Node: int(n.No), Settings: n.Settings}
 	c.Cloud = judge.AppendENIs(nil, judge.Whose{Model: w.EC2, Node: n.Instance, LeavesUntagged: n.Settings.LeaveUntagged})
-	c.Books(n.witness().Core(), &w.view)
-	c.PendingDELs = w.intents(n)
+	if w.parts.WithoutBooks {
+		c.Up = n.life != nil
+	} else {
+		c.Books(n.witness().Core(), &w.view)
+		c.PendingDELs = w.intents(n)
+	}
 	w.pods(n, c)
 	return c
 }
@@ -122,6 +126,9 @@ func (w *World) fault(n *instance, a netip.Addr) string {
 	id, ok := w.EC2.HasAddress(n.Instance, a)
 	if !ok {
 		return "the address is on no ENI that is attached to the node"
+	}
+	if w.parts.WithoutBooks {
+		return "it does not answer a ping"
 	}
 	if why, ok := n.mirror.Trace(a, w.EC2.MAC(id)); !ok {
 		return "it does not answer a ping: " + why
@@ -203,6 +210,10 @@ func (w *World) leaks(n *instance) []string {
 	}
 	o, err := n.box.Observe()
 	w.fail(err)
+	if w.parts.WithoutBooks {
+		normalize(&o)
+		return judge.ResidueOf(stray, &o).Unclaimed(w.holds(n))
+	}
 	return judge.ResidueOf(stray, &o).Leaks(n.witness().Core())
 }
 

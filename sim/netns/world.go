@@ -60,6 +60,9 @@ type Parts struct {
 	Files map[string]string
 	// Capabilities are the only ones that the daemon gets; nil: all that the laboratory has.
 	Capabilities []int
+	// WithoutBooks starts the daemons without their recording, so that they are judged from outside alone, as one is of which nothing else is
+	// known: by the node's kernel, EC2's truth, what the runtime was told, and packets.
+	WithoutBooks bool
 	// Context ends the laboratory: whatever is under way is given up, and Close hurries. Nil: nothing does.
 	Context context.Context
 	// Log is told what happens, a line each; nil: nobody reads it.
@@ -90,7 +93,7 @@ func bounds() judge.Bounds {
 }
 
 func (w *World) open(c *sim.Cluster, seed uint64) (err error) {
-	if w.Host, err = models.New(w, c, seed, bounds()); err != nil {
+	if w.Host, err = models.New(w, c, seed, judge.Config{Bounds: bounds(), Without: w.parts.without()}); err != nil {
 		return err
 	}
 	w.witness.Audit = w.Auditor
@@ -171,6 +174,8 @@ func (w *World) Book() *timeline.Book { return w.book }
 // Unlike says why virtual time cannot tell the same; "" is nothing.
 func (w *World) Unlike() string {
 	switch {
+	case w.parts.WithoutBooks:
+		return "there are no books"
 	case w.byHand:
 		return "somebody ended a daemon, and no line asks for that"
 	case len(w.crashes) > 0:

@@ -102,7 +102,7 @@ func (w *World) open(c *sim.Cluster, seed uint64) error {
 		m.Policy(policy)
 	}
 	var err error
-	if w.Host, err = models.New(w, c, seed, judge.Bounds{}); err != nil {
+	if w.Host, err = models.New(w, c, seed, judge.Config{}); err != nil {
 		return err
 	}
 	if w.unborn, err = ipam.New(policy); err != nil {

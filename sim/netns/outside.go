@@ -1,0 +1,69 @@
+package netns
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+
+	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/judge"
+	"github.com/enilab/enilab/sim/scn"
+)
+
+// Parts.WithoutBooks: a daemon of which only the outside is known.
+
+// without are the sources that the laboratory lacks.
+func (p *Parts) without() judge.Source {
+	if p.WithoutBooks {
+		return judge.Books
+	}
+	return 0
+}
+
+// waits is a daemon that has said that it waits. Without a recording its life begins with the first time.
+func (w *World) waits(n *instance) {
+	if !w.parts.WithoutBooks || !n.starting || n.Gone {
+		return
+	}
+	n.life, n.starting, n.Dirty = &life{no: n.lifeNo}, false, true
+	w.witness.Runs(n.No, &n.Settings)
+	w.Ran(&n.Node)
+	w.log("%s: life %d begins, without books", n.Name(), n.lifeNo)
+}
+
+// holds says of an address of the kernel that somebody has it: a living sandbox, or the machine itself.
+func (w *World) holds(n *instance) func(netip.Addr) bool {
+	own := []netip.Addr{w.Cluster.Subnet.Masked().Addr().Next()} // the router
+	for t := range n.CRI.Sandboxes() {
+		own = append(own, t.Address)
+	}
+	for _, id := range w.EC2.AttachedENIs(n.Instance) {
+		e, _ := w.EC2.ENI(id)
+		own = append(own, e.Primary)
+	}
+	return func(a netip.Addr) bool { return slices.Contains(own, a) }
+}
+
+// linkTo is the host link behind which an address is, "" if there is none.
+func (n *instance) linkTo(a netip.Addr) string {
+	o, err := n.box.Observe()
+	if err != nil {
+		return ""
+	}
+	for _, l := range o.Links {
+		if l.Veth && slices.Contains(l.PeerAddresses, a) {
+			return l.Name
+		}
+	}
+	return ""
+}
+
+// Excuse: which rare branches a daemon took, only its recording tells.
+func (w *World) Excuse(mark string, _ []*scn.Action) error {
+	if w.parts.WithoutBooks {
+		return errors.New("only books tell " + mark + ", and there are none")
+	}
+	return nil
+}
+
+var _ sim.Excuser = (*World)(nil)
