@@ -10,7 +10,7 @@ BUILD := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags '-s -w'
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1~\2/p' $(MAKEFILE_LIST) | awk -F'~' '{ printf "%-24s%s\n", $$1, $$2 }'
 
-build: ## static binaries into bin/: enilab, ipamd, aws-cni
+build: ## static binaries into bin/: enilab, enilab-kind, ipamd, aws-cni
 	$(BUILD) -o bin/ ./cmd/...
 
 IMAGE_TAG ?= dev

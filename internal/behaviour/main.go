@@ -186,7 +186,7 @@ func tests(w io.Writer) error {
 // sizes are of the binaries as `make build` makes them.
 func sizes(w io.Writer) error {
 	fmt.Fprintln(w, "\n# size BINARY: MB, as make build makes them")
-	for _, name := range []string{"aws-cni", "enilab", "ipamd"} {
+	for _, name := range []string{"aws-cni", "enilab", "enilab-kind", "ipamd"} {
 		info, err := os.Stat(filepath.Join("bin", name))
 		if err != nil {
 			return fmt.Errorf("%w (make build makes it)", err)

@@ -111,22 +111,33 @@ var layers = []layer{
 		"one world does not know another"},
 }
 
-// unlinked are what the daemon's and the plugin's binaries must not contain, however far away it is imported.
-var unlinked = []string{"fakes/...", "sim/...", "scenarios/...", "internal/..."}
+// binary is a rule about what a command links: nothing that matches never, however far away it is imported, except. The patterns are of
+// whole import paths.
+type binary struct {
+	cmd           string
+	never, except []string
+}
+
+var binaries = []binary{
+	{"cmd/ipamd", onNodes, shared},
+	{"cmd/aws-cni", onNodes, shared},
+	{"cmd/enilab", clusters, nil}, // cmd/enilab-kind has world kind, and four times the size
+}
+
+// clusters are others' packages that make and ask a Kubernetes cluster.
+var clusters = []string{"k8s.io/client-go/...", "sigs.k8s.io/kind/..."}
+
+// onNodes are what nodes do not carry. With a template the linker keeps every method there is.
+var onNodes = append([]string{Module + "/fakes/...", Module + "/sim/...", Module + "/scenarios/...", Module + "/internal/...",
+	"text/template/...", "html/template/..."}, clusters...)
 
 // shared are the exceptions: splitmix is twenty lines, and the core draws from it.
-var shared = []string{"internal/splitmix"}
-
-// foreign are others' packages that they must not contain.
-var foreign = []string{"k8s.io/client-go/...", "text/template/...", "html/template/..."} // with a template the linker keeps every method there is
-
-// shipped are the binaries that run on nodes.
-var shipped = []string{"cmd/ipamd", "cmd/aws-cni"}
+var shared = []string{Module + "/internal/splitmix"}
 
 // within says whether a path matches one of the patterns.
-func within(patterns []string, rel string) bool {
+func within(patterns []string, imp string) bool {
 	for _, p := range patterns {
-		if base, all := strings.CutSuffix(p, "/..."); rel == base || all && strings.HasPrefix(rel, base+"/") {
+		if base, all := strings.CutSuffix(p, "/..."); imp == base || all && strings.HasPrefix(imp, base+"/") {
 			return true
 		}
 	}

@@ -1,0 +1,354 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/enilab/enilab/scenarios"
+	"github.com/enilab/enilab/sim/runner"
+	"github.com/enilab/enilab/sim/scn"
+)
+
+func (l *cli) demoCommand() *cobra.Command {
+	on := "all"
+	c := &cobra.Command{
+		Use:   "demo [DIR | FILE...]",
+		Short: "replays all incidents and says what used to happen and what happens now",
+		Long: `demo replays incidents, in every variant, and then lets each mutant that an incident names play the daemon. Its table says what used to
+happen, what happens now, how it ended in virtual time (sim) and on this machine's kernel, and when each mutant was caught. Without arguments it
+replays the incidents that are part of this binary. Its exit code is that of enilab run.
+
+The kernel needs root on Linux: there the real daemon and plugin run, two incidents at a time. Where that cannot be the table says why. While
+it runs it says on standard error which incidents have ended.`,
+		Example: `  enilab demo
+  enilab demo --on sim scenarios/
+  enilab demo scenarios/socket-mismatch.scn`,
+		RunE: func(_ *cobra.Command, args []string) error { return l.demo(on, args) },
+	}
+	c.Flags().Var(worldFlag{&on}, "on", "where: sim, netns (this machine's kernel), or all that this machine can")
+	return c
+}
+
+// stage is one of the worlds that a demonstration plays in, and what came of each incident there: no Result is that it was not begun.
+type stage struct {
+	head   string
+	cases  []*runner.Case
+	done   []timed
+	absent error // why this machine cannot play there
+}
+
+func (l *cli) demo(on string, args []string) error {
+	if names := []string{"sim", "netns", "all"}; !slices.Contains(names, on) {
+		return usage("unknown world %q (%s)", on, hint(on, names))
+	}
+	began := time.Now()
+	var stages []*stage
+	if on != "netns" {
+		s, err := l.stage("SIM", runner.Sim(), args)
+		if err != nil {
+			return err
+		}
+		stages = append(stages, s)
+	}
+	if on != "sim" {
+		place, absent := l.laboratory(false)
+		if absent != nil && on == "netns" {
+			return &exit{runner.ExitLacking, absent.Error()}
+		}
+		s := &stage{head: "KERNEL", absent: absent}
+		if absent == nil {
+			var err error
+			if s, err = l.stage(s.head, place, args); err != nil {
+				return err
+			}
+		}
+		stages = append(stages, s)
+	}
+	for _, s := range stages {
+		atOnce := 1
+		if s.head == "KERNEL" {
+			atOnce = labsAtOnce
+		}
+		s.done = l.replayAll(s.cases, atOnce, strings.ToLower(s.head))
+	}
+	return l.show(stages, time.Since(began))
+}
+
+// stage loads the incidents for one world. All are checked before any is played.
+func (l *cli) stage(head string, p *runner.Place, args []string) (*stage, error) {
+	cases, err := l.incidents(p, args)
+	if err != nil {
+		return nil, l.refuse(err)
+	}
+	return &stage{head: head, cases: cases}, nil
+}
+
+// labsAtOnce is how many laboratories run side by side: each waits for its own kernel half of the time.
+const labsAtOnce = 2
+
+// show prints the table, what is not as it should be, and a sentence.
+func (l *cli) show(stages []*stage, wall time.Duration) error {
+	columns := []column{{"INCIDENT", 16}, {"WHAT USED TO HAPPEN", 26}, {"WHAT HAPPENS NOW", 20}}
+	for _, s := range stages {
+		columns = append(columns, column{s.head, 12})
+	}
+	columns = append(columns, column{"MUTANTS CAUGHT", pageWidth - 2})
+	for _, c := range columns[:len(columns)-1] {
+		columns[len(columns)-1].width -= c.width + 2
+	}
+	var rows [][]string
+	for i, c := range stages[0].cases {
+		rows = append(rows, demoRow(c, i, stages))
+	}
+	if err := table(l.out, columns, rows); err != nil {
+		return &exit{runner.ExitLacking, err.Error()}
+	}
+	code := runner.ExitHeld
+	for _, s := range stages {
+		for i := range s.done {
+			if t := &s.done[i]; t.Result != nil && !elsewhere(t) && t.Status != runner.Held {
+				fmt.Fprintln(l.out)
+				l.report(t)
+			}
+		}
+		if s.absent != nil {
+			fmt.Fprintln(l.out, "\n"+strings.Join(wrap("not replayed on a real kernel: "+s.absent.Error(), pageWidth), "\n"))
+		}
+		code = runner.Worst(code, s.code())
+	}
+	l.sums(stages, wall, code)
+	return ended(code)
+}
+
+// elsewhere says that a file is for another world, which is no failure of a demonstration.
+func elsewhere(t *timed) bool { return t.Status == runner.Skipped && len(t.Runs) == 0 }
+
+// code is the exit code of all that was played here. Files that are all for other worlds are nothing judged.
+func (s *stage) code() int {
+	code, there := runner.ExitHeld, false
+	for i := range s.cases {
+		switch t := &s.done[i]; {
+		case t.Result == nil:
+			return runner.ExitInterrupted
+		case !elsewhere(t):
+			there = true
+			code = runner.Worst(code, t.Status.Exit())
+		}
+	}
+	if !there && s.absent == nil {
+		return runner.ExitLacking
+	}
+	return code
+}
+
+// replayAll runs the files, some of them at once, and gives what came of each. It says which have ended.
+func (l *cli) replayAll(cases []*runner.Case, atOnce int, where string) []timed {
+	p := newProgress(l.err)
+	defer p.clear()
+	defer l.deadline(p, "")()
+	o := runner.Options{Seed: runner.DefaultSeed, Interrupted: l.interrupted}
+	if atOnce == 1 {
+		o.Progress = p.tell
+	}
+	results := make([]timed, len(cases))
+	next := make(chan int)
+	var all sync.WaitGroup
+	var mu sync.Mutex // guards p and ended
+	over := 0
+	for range atOnce {
+		all.Go(func() {
+			for i := range next {
+				began := time.Now()
+				r := cases[i].Run(o)
+				results[i] = timed{Result: r, wall: time.Since(began)}
+				mu.Lock()
+				over++
+				p.passed(fmt.Sprintf("%s: %d of %s over: %s %s", where, over, plural(len(cases), "incident"), cases[i].Name(), r.Status), over == len(cases))
+				mu.Unlock()
+			}
+		})
+	}
+	for _, i := range longestFirst(cases) {
+		if l.interrupted() {
+			break
+		}
+		next <- i
+	}
+	close(next)
+	all.Wait()
+	return results
+}
+
+// longestFirst is an order in which the files with the most runs begin, so that nobody waits for them in the end.
+func longestFirst(cases []*runner.Case) []int {
+	order := make([]int, len(cases))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return runs(cases[b]) - runs(cases[a]) })
+	return order
+}
+
+func runs(c *runner.Case) int { return len(c.Variants) * (1 + len(c.Against)) }
+
+// incidents are the scenarios to be replayed: those of the binary, of a folder, or the files named.
+func (l *cli) incidents(p *runner.Place, args []string) ([]*runner.Case, error) {
+	if len(args) == 0 {
+		return embedded(p)
+	}
+	var names []string
+	for _, arg := range args {
+		if info, err := os.Stat(arg); err != nil || !info.IsDir() {
+			names = append(names, arg)
+			continue
+		}
+		found, err := filepath.Glob(filepath.Join(arg, "*.scn"))
+		if err != nil || len(found) == 0 {
+			return nil, scn.ErrorList{scn.Errorf(scn.Pos{File: arg}, "name a folder such as scenarios/", "there is no *.scn file in this folder")}
+		}
+		names = append(names, found...)
+	}
+	return l.load(p, names)
+}
+
+func embedded(p *runner.Place) ([]*runner.Case, error) {
+	names, err := fs.Glob(scenarios.Files, "*.scn")
+	if err != nil {
+		return nil, err
+	}
+	var cases []*runner.Case
+	var errs scn.ErrorList
+	for _, name := range names {
+		data, err := fs.ReadFile(scenarios.Files, name)
+		if err != nil {
+			return nil, err
+		}
+		c, err := runner.Load(p, "scenarios/"+name, data)
+		if list, ok := errors.AsType[scn.ErrorList](err); ok {
+			errs = append(errs, list...)
+			continue
+		}
+		cases = append(cases, c)
+	}
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	return cases, nil
+}
+
+// demoRow is a row of the table: an incident in all its worlds.
+func demoRow(c *runner.Case, i int, stages []*stage) []string {
+	row := []string{c.Name(), c.File.Headline(), nowCell(c)}
+	for _, s := range stages {
+		row = append(row, s.cell(i))
+	}
+	return append(row, mutantsCell(i, stages))
+}
+
+// nowCell says what happens now: what the file holds the CNI to.
+func nowCell(c *runner.Case) string {
+	var parts []string
+	for _, l := range c.File.Lines {
+		if a, ok := l.Stmt.(*scn.Always); ok && l.Guard.Allows(c.Place.Name) {
+			parts = append(parts, a.Invariant)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// cell says how an incident ended in this world.
+func (s *stage) cell(i int) string {
+	if s.absent != nil {
+		return "skipped"
+	}
+	t := &s.done[i]
+	switch {
+	case t.Result == nil:
+		return "not begun"
+	case elsewhere(t):
+		return "skipped: " + t.Case.NotHere()
+	case t.Status != runner.Held:
+		return strings.ToUpper(t.Status.String()) + ", see below"
+	}
+	text := "held"
+	if n := len(t.Runs); n > 1 {
+		text += " in " + plural(n, "variant")
+	}
+	if n := len(t.Proofs()); n > 0 {
+		text += ", " + plural(n, "mutant") + " caught"
+	}
+	return text
+}
+
+// mutantsCell says when each mutant was caught, in the first of the worlds in which it played.
+func mutantsCell(i int, stages []*stage) string {
+	var out, told []string
+	for _, s := range stages {
+		if s.absent != nil || s.done[i].Result == nil {
+			continue
+		}
+		for _, p := range s.done[i].Proofs() {
+			switch {
+			case p.When == "":
+				out = append(out, p.Mutant+" was NOT")
+			case !slices.Contains(told, p.Mutant):
+				out = append(out, p.Mutant+" "+p.When)
+			}
+			told = append(told, p.Mutant)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// sums is the last sentence.
+func (l *cli) sums(stages []*stage, wall time.Duration, code int) {
+	var events uint64
+	var virtual time.Duration
+	var parts []string
+	held, of, caught, mutants := 0, 0, 0, 0
+	for _, s := range stages {
+		if s.absent != nil {
+			continue
+		}
+		here := 0
+		for i := range s.done {
+			t := &s.done[i]
+			if t.Result != nil && elsewhere(t) {
+				continue
+			}
+			here++
+			if t.Result == nil {
+				continue
+			}
+			if events, virtual = events+t.Events, virtual+t.Virtual; t.Status == runner.Held {
+				held++
+			}
+			for _, p := range t.Proofs() {
+				if mutants++; p.When != "" {
+					caught++
+				}
+			}
+		}
+		of += here
+		where := "in virtual time"
+		if s.head == "KERNEL" {
+			where = "on this machine's kernel"
+		}
+		parts = append(parts, plural(here, "incident")+" "+where)
+	}
+	word := colour(l.out, green, "all held")
+	if code != runner.ExitHeld {
+		word = colour(l.out, red, fmt.Sprintf("%d of %d held", held, of))
+	}
+	fmt.Fprintf(l.out, "\n%s: %s; %d of %s caught; %s events, %s replayed in %s\n", word, strings.Join(parts, ", "), caught, plural(mutants, "mutant"),
+		runner.Number(events), runner.Short(virtual), runner.Short(wall))
+}

@@ -1,0 +1,321 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/enilab/enilab/sim/mutants"
+	"github.com/enilab/enilab/sim/runner"
+	"github.com/enilab/enilab/sim/scn"
+)
+
+// runFlags are what `enilab run` was asked for.
+type runFlags struct {
+	on      string
+	seed    uint64
+	seeds   string
+	ranged  bool // --seeds was given
+	seeded  bool // --seed was given
+	against string
+	json    bool
+	update  bool
+	twice   bool
+	crash   bool
+	keep    bool
+	name    string
+	// blind is --without-books.
+	blind bool
+	// timeline is whether all that happened is printed.
+	timeline bool
+}
+
+func (l *cli) runCommand() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "run FILE...",
+		Short: "runs scenarios and their mutants",
+		Long: `run carries out each scenario, in every variant, and then against each mutant that it names. A scenario holds when nothing
+that is judged breaks, its golden timeline (seed 1) is told again word for word, and every mutant breaks, first and in time,
+what its "against" line says. All files are checked before anything starts. FILE "-" is standard input.
+
+A twentieth of the runs, always the same ones, is run twice and compared: the simulator is deterministic.
+
+--seeds A-B runs every file with every seed from A to B, as many at once as there are cores (worlds of this machine's kernel: one after
+another), and tells one line for each file and the whole report of the first seed with which it is not as it should be.
+
+--without-books judges the daemon as one of which only the outside is known: by the node's kernel, EC2's truth, what the runtime called and
+was told, and packets. What needs more (enilab invariants) is not judged, and told as that.
+
+` + verdictManual() + "\n" + jsonManual + "\n" + seedsJSONManual,
+		Example: `  enilab run scenarios/*.scn
+  enilab run scenarios/socket-mismatch.scn --seed 7
+  enilab run scenarios/*.scn --seeds 1-200                         what holds with one seed only holds by luck
+  enilab run scenarios/socket-mismatch.scn --against no-repair     one mutant alone: exit 1 when it breaks something
+  enilab run scenarios/socket-mismatch.scn --update                take the timeline as it is told now
+  enilab run scenarios/force-delete.scn --crash-everywhere
+  enilab run scenarios/drift.scn --timeline                        all that happened, held or not
+  enilab run --on netns --without-books scenarios/drift.scn        what can be judged of a daemon from outside alone
+  enilab run --on kind scenarios/socket-mismatch.scn               on a real kubelet and containerd; takes as long as it says
+  enilab run --json scenarios/*.scn | jq '.files[] | select(.status != "held") | .name'`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage("run needs a scenario file (such as: enilab run scenarios/socket-mismatch.scn)")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			f.ranged, f.seeded = c.Flags().Changed("seeds"), c.Flags().Changed("seed")
+			return l.runFiles(&f, args)
+		},
+	}
+	f.on = "sim"
+	c.Flags().Var(worldFlag{&f.on}, "on", "world to run in: sim (virtual time), netns (real processes on this machine's kernel; needs root on Linux), kind (a Kubernetes cluster, in real time; needs Docker too)")
+	c.Flags().Uint64Var(&f.seed, "seed", runner.DefaultSeed, "seed of everything that is random")
+	c.Flags().StringVar(&f.seeds, "seeds", "", "run with every seed of this range, such as 1-200")
+	c.Flags().StringVar(&f.against, "against", "", "run this mutant alone (enilab mutants lists them)")
+	c.Flags().BoolVar(&f.json, "json", false, "write one JSON document instead of text")
+	c.Flags().BoolVar(&f.update, "update", false, "rewrite the golden timelines of the files that hold")
+	c.Flags().BoolVar(&f.crash, "crash-everywhere", false, "instead of the mutants: kill a daemon at every event and compare what settles")
+	c.Flags().BoolVar(&f.keep, "keep", false, "with --on netns or kind: leave it up after each run, until Control-C, enilab netns clean or enilab down")
+	c.Flags().StringVar(&f.name, "name", runName, "with --on kind: the cluster's name")
+	c.Flags().BoolVar(&f.blind, "without-books", false, "with --on netns: start the daemon without its recording, and judge it from outside alone")
+	c.Flags().BoolVar(&f.timeline, "timeline", false, "print all that happened in each variant's run, also when it held")
+	c.Flags().BoolVar(&f.twice, "twice", false, "run everything twice and compare")
+	return c
+}
+
+// verdictManual is the table of verdicts.
+func verdictManual() string {
+	var b strings.Builder
+	b.WriteString("Verdicts and exit codes (of several files the first of 2, 4, 1, 7, 6, 5, 8, 3):\n")
+	for _, m := range runner.Meanings() {
+		fmt.Fprintf(&b, "  %3d  %-18s %s\n", m.Exit, m.Word, m.Doc)
+	}
+	return b.String()
+}
+
+// options judges the flags.
+func (f *runFlags) options() (runner.Options, error) {
+	o := runner.Options{Seed: f.seed, Twice: f.twice, Crash: f.crash, NoStory: f.update, Timeline: f.timeline}
+	if f.on != "sim" && (f.update || f.crash || f.twice) {
+		return o, usage("--update, --crash-everywhere and --twice need runs that repeat: use --on sim")
+	}
+	if f.keep && f.on != "netns" && f.on != "kind" {
+		return o, usage("--keep leaves a laboratory up: use it with --on netns or --on kind")
+	}
+	if f.blind && f.on != "netns" {
+		return o, usage("--without-books is for daemons that are processes of this machine: use it with --on netns")
+	}
+	if f.name != runName && f.on != "kind" {
+		return o, usage("--name is a cluster's: use it with --on kind")
+	}
+	if f.update && (f.seed != runner.DefaultSeed || f.against != "" || f.crash) {
+		return o, usage("--update takes the timeline of an ordinary run with seed %d: leave --seed, --against and --crash-everywhere out", runner.DefaultSeed)
+	}
+	m, err := mutantOrNone(f.against)
+	o.Against = m
+	return o, err
+}
+
+// mutantOrNone finds the mutant that a flag names; no name is none.
+func mutantOrNone(name string) (*mutants.Mutant, error) {
+	if name == "" {
+		return nil, nil
+	}
+	m, ok := mutants.ByName(name)
+	if !ok {
+		near := "enilab mutants lists them"
+		if s := scn.Suggest(name, mutants.Names()); s != "" {
+			near = fmt.Sprintf("did you mean %q?", s)
+		}
+		return nil, usage("unknown mutant %q (%s)", name, near)
+	}
+	return &m, nil
+}
+
+func (l *cli) runFiles(f *runFlags, names []string) error {
+	o, err := f.options()
+	if err != nil {
+		return err
+	}
+	var seeds runner.Seeds
+	if f.ranged {
+		if seeds, err = f.seedRange(); err != nil {
+			return err
+		}
+	}
+	place, err := l.place(f.on, f.name, f.blind)
+	if err != nil {
+		return err
+	}
+	cases, err := l.load(place, names)
+	if err != nil {
+		switch d := refused(err, f); {
+		case f.json && f.ranged:
+			return l.writeJSON(refusedSweep(d, seeds), runner.ExitBad)
+		case f.json:
+			return l.writeJSON(d, runner.ExitBad)
+		}
+		return l.refuse(err)
+	}
+	if f.crash {
+		for _, c := range cases {
+			if err := c.Crashable(); err != nil {
+				return usage("%v", err)
+			}
+		}
+	}
+	if f.on == "kind" { // once, and not in every variant of every file
+		if err := l.kindPossible(f.name); err != nil {
+			return err
+		}
+	}
+	o.Interrupted = l.interrupted
+	p, cluster := newProgress(l.err), ""
+	if f.on == "kind" {
+		cluster = f.name
+	}
+	defer l.deadline(p, cluster)()
+	if f.ranged {
+		return l.sweepFiles(f, seeds, o, cases, p)
+	}
+	o.Progress = p.tell
+	if f.keep {
+		o.Linger = l.stay
+	}
+	var done []timed
+	for _, c := range cases {
+		if l.interrupted() {
+			break
+		}
+		began := time.Now()
+		t := timed{Result: c.Run(o)}
+		t.wall = time.Since(began)
+		if f.update {
+			if err := t.updateStory(); err != nil {
+				return &exit{runner.ExitLacking, err.Error()}
+			}
+		}
+		done = append(done, t)
+		p.clear()
+		if !f.json {
+			l.report(&t)
+			if f.timeline {
+				l.timelines(&t)
+			}
+		}
+	}
+	code := together(done, len(cases))
+	if f.json {
+		return l.writeJSON(documentOf(f, done, code), code)
+	}
+	l.total(done, cases)
+	return ended(code)
+}
+
+// timed is a result, how long it took, and whether its story was rewritten.
+type timed struct {
+	*runner.Result
+	wall    time.Duration
+	updated bool
+}
+
+// together is the exit code of all files; those that were not run were interrupted.
+func together(done []timed, files int) int {
+	code := runner.ExitHeld
+	for _, t := range done {
+		code = runner.Worst(code, t.Status.Exit())
+	}
+	if len(done) < files {
+		code = runner.ExitInterrupted
+	}
+	return code
+}
+
+// refuse prints the mistakes of all files: nothing was started.
+func (l *cli) refuse(err error) error {
+	list, _ := errors.AsType[scn.ErrorList](err)
+	for _, e := range list {
+		fmt.Fprintln(l.err, e)
+	}
+	return &exit{runner.ExitBad, "nothing was run: " + plural(len(list), "mistake")}
+}
+
+func (l *cli) report(t *timed) {
+	text := t.Report()
+	word := t.Status.String()
+	fmt.Fprint(l.out, colour(l.out, shade(t.Status), word)+strings.TrimPrefix(text, word))
+	if t.updated {
+		fmt.Fprintf(l.out, "      the timeline in %s is new\n", t.Case.File.Name)
+	}
+}
+
+// timelines prints all that happened in each variant's run.
+func (l *cli) timelines(t *timed) {
+	for i := range t.Runs {
+		o := &t.Runs[i]
+		if o.Verdict == nil { // its cluster never started
+			continue
+		}
+		what := t.Case.Name()
+		if o.Variant != "" {
+			what += " (" + o.Variant + ")"
+		}
+		if t.Mutant != "" {
+			what += " under mutant " + t.Mutant
+		}
+		text := o.Timeline
+		if text == "" {
+			text = "          nothing happened\n"
+		}
+		fmt.Fprintf(l.out, "timeline of %s, seed %d\n%s", what, t.Seed, text)
+	}
+}
+
+// total sums up several files, and says what an interruption left.
+func (l *cli) total(done []timed, cases []*runner.Case) {
+	if len(cases) == 1 && len(done) == 1 {
+		return // its report says it all
+	}
+	var kinds []string
+	for _, m := range runner.Meanings() {
+		n := 0
+		for _, t := range done {
+			if t.Status == m.Status {
+				n++
+			}
+		}
+		if n > 0 {
+			kinds = append(kinds, fmt.Sprintf("%d %s", n, m.Word))
+		}
+	}
+	if n := len(cases) - len(done); n > 0 {
+		kinds = append(kinds, fmt.Sprintf("%d not run", n))
+	}
+	fmt.Fprintf(l.out, "%s: %s\n", plural(len(cases), "file"), strings.Join(kinds, ", "))
+}
+
+// updateStory writes the story into the file when everything else held.
+func (t *timed) updateStory() error {
+	f := t.Case.File
+	if t.Status != runner.Held {
+		return nil
+	}
+	g := f.WithStory(t.Story)
+	if g.String() == f.String() {
+		return nil
+	}
+	t.updated = true
+	return rewrite(f.Name, f.String(), g.String())
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,280 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/enilab/enilab/sim/judge"
+	"github.com/enilab/enilab/sim/runner"
+	"github.com/enilab/enilab/sim/scn"
+)
+
+const jsonManual = `--json writes one document; times are seconds, "at" is an instant of the scenario:
+  enilab "run/1", world, seed, exit (the exit code)
+  errors[]   file, line, column, message, hint: why nothing was run (then exit is 2 and files is empty)
+  verdicts[] verdict, exit, means: the table above; verdict is that of all files together
+  files[]    file, name, headline, source, status (a verdict),
+             judged, skipped[] {line, why}, notJudged[] {invariant, needs[], line (of an always)}, events, virtual, wall, report (the text for people), command,
+             variants[] {name, error, ended, events, hash, judged, twice, same, broke, missed[] {line, at, text, times, of}, underWay[],
+             timeline[] (with --timeline)},
+             mutants[]  {mutant, variant, line, expected, by, proved, why, broke},
+             crashes[]  {variant, error, points, forks, broken[] {at, node, event, inFlight[], choice, what}},
+             story, storyDiffers {line, golden, now}, updated
+  broke      at, node, invariant (or line, of an expectation), text, before[], script[]`
+
+// document is the JSON form of a run. Field names are kept: programs read them.
+type document struct {
+	Enilab string `json:"enilab"`
+	World  string `json:"world"`
+	Seed   uint64 `json:"seed"`
+	Exit   int    `json:"exit"`
+	// Verdict is that of all files together.
+	Verdict  string     `json:"verdict"`
+	Verdicts []meaning  `json:"verdicts"`
+	Errors   []mistake  `json:"errors,omitempty"`
+	Files    []fileJSON `json:"files"`
+}
+
+// meaning is a verdict there is.
+type meaning struct {
+	Verdict string `json:"verdict"`
+	Exit    int    `json:"exit"`
+	Means   string `json:"means"`
+}
+
+// newDocument is a document without files.
+func newDocument(f *runFlags, code int) *document {
+	d := &document{Enilab: "run/1", World: f.on, Seed: f.seed, Exit: code, Files: []fileJSON{}}
+	for _, m := range runner.Meanings() {
+		d.Verdicts = append(d.Verdicts, meaning{m.Word, m.Exit, m.Doc})
+		if m.Exit == code {
+			d.Verdict = m.Word
+		}
+	}
+	return d
+}
+
+type mistake struct {
+	File    string `json:"file"`
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+type fileJSON struct {
+	File     string     `json:"file"`
+	Name     string     `json:"name"`
+	Headline string     `json:"headline,omitempty"`
+	Source   string     `json:"source,omitempty"`
+	Status   string     `json:"status"`
+	Judged   int        `json:"judged"`
+	Skipped  []skipJSON `json:"skipped"`
+	// NotJudged are the invariants for which the world lacks a source.
+	NotJudged []notJudgedJSON `json:"notJudged"`
+	Events    uint64          `json:"events"`
+	Virtual   float64         `json:"virtual"`
+	Wall      float64         `json:"wall"`
+	Report    string          `json:"report"`
+	Command   string          `json:"command"`
+	Variants  []variantJSON   `json:"variants"`
+	Mutants   []mutantJSON    `json:"mutants"`
+	Crashes   []crashJSON     `json:"crashes,omitempty"`
+	Story     string          `json:"story"`
+	Differs   *diffJSON       `json:"storyDiffers,omitempty"`
+	Updated   bool            `json:"updated"`
+}
+
+type skipJSON struct {
+	Line int    `json:"line"`
+	Why  string `json:"why"`
+}
+
+type notJudgedJSON struct {
+	Invariant string   `json:"invariant"`
+	Needs     []string `json:"needs"`          // what the world lacks of it
+	Line      int      `json:"line,omitempty"` // of the line that expects it always
+}
+
+type variantJSON struct {
+	Name   string     `json:"name"`
+	Error  string     `json:"error,omitempty"`
+	Ended  float64    `json:"ended"`
+	Events uint64     `json:"events"`
+	Hash   string     `json:"hash"`
+	Judged int        `json:"judged"`
+	Twice  bool       `json:"twice"`
+	Same   bool       `json:"same"` // true when it was not run twice
+	Broke  *breakJSON `json:"broke,omitempty"`
+	// Missed are the actions that missed, UnderWay is what had not settled.
+	Missed   []missedJSON `json:"missed"`
+	UnderWay []string     `json:"underWay"`
+	// Timeline is all that happened, with --timeline.
+	Timeline []string `json:"timeline,omitempty"`
+}
+
+type missedJSON struct {
+	Line  int     `json:"line"`
+	At    float64 `json:"at"`
+	Text  string  `json:"text"`
+	Times int     `json:"times"`
+	Of    int     `json:"of"`
+}
+
+type mutantJSON struct {
+	Mutant   string     `json:"mutant"`
+	Variant  string     `json:"variant"`
+	Line     int        `json:"line"`
+	Expected string     `json:"expected"`
+	By       *float64   `json:"by,omitempty"`
+	Proved   bool       `json:"proved"`
+	Why      string     `json:"why,omitempty"`
+	Broke    *breakJSON `json:"broke,omitempty"`
+}
+
+type crashJSON struct {
+	Variant string     `json:"variant"`
+	Error   string     `json:"error,omitempty"`
+	Points  int        `json:"points"`
+	Forks   int        `json:"forks"`
+	Broken  []forkJSON `json:"broken"`
+}
+
+type forkJSON struct {
+	At       float64  `json:"at"`
+	Node     int      `json:"node"`
+	Event    string   `json:"event"`
+	InFlight []string `json:"inFlight"`
+	Choice   string   `json:"choice"`
+	What     string   `json:"what"`
+}
+
+type breakJSON struct {
+	At        float64  `json:"at"`
+	Node      int      `json:"node,omitempty"`
+	Invariant string   `json:"invariant,omitempty"`
+	Line      int      `json:"line,omitempty"`
+	Text      string   `json:"text"`
+	Before    []string `json:"before"`
+	Script    []string `json:"script"`
+}
+
+type diffJSON struct {
+	Line   int    `json:"line"`
+	Golden string `json:"golden"`
+	Now    string `json:"now"`
+}
+
+// writeJSON writes a document and ends with the code.
+func (l *cli) writeJSON(v any, code int) error {
+	e := json.NewEncoder(l.out)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return &exit{runner.ExitLacking, "write JSON: " + err.Error()}
+	}
+	return ended(code)
+}
+
+// refused is the document of files with mistakes.
+func refused(err error, f *runFlags) *document {
+	list, _ := errors.AsType[scn.ErrorList](err)
+	d := newDocument(f, runner.ExitBad)
+	for _, e := range list {
+		d.Errors = append(d.Errors, mistake{e.Pos.File, e.Pos.Line, e.Pos.Col, e.Msg, e.Hint})
+	}
+	return d
+}
+
+func documentOf(f *runFlags, done []timed, code int) *document {
+	d := newDocument(f, code)
+	for i := range done {
+		d.Files = append(d.Files, fileOf(&done[i]))
+	}
+	return d
+}
+
+func fileOf(t *timed) fileJSON {
+	f := t.Case.File
+	j := fileJSON{File: f.Name, Name: t.Case.Name(), Headline: f.Headline(), Source: f.Source, Status: t.Status.String(), Judged: t.Judged,
+		Skipped: []skipJSON{}, NotJudged: []notJudgedJSON{}, Events: t.Events, Virtual: t.Virtual.Seconds(), Wall: t.wall.Seconds(), Report: t.Report(), Command: t.Command(),
+		Variants: []variantJSON{}, Mutants: []mutantJSON{}, Story: t.Story, Updated: t.updated}
+	for _, s := range t.Skipped {
+		j.Skipped = append(j.Skipped, skipJSON{s.Pos.Line, s.Why})
+	}
+	for _, n := range t.NotJudged {
+		i, _ := judge.ByPhrase(n.Invariant.Phrase())
+		j.NotJudged = append(j.NotJudged, notJudgedJSON{i.Phrase, (i.Needs & t.Case.Place.Without).Names(), n.Pos.Line})
+	}
+	for i := range t.Runs {
+		j.Variants = append(j.Variants, variantOf(&t.Runs[i]))
+	}
+	for i := range t.Bites {
+		j.Mutants = append(j.Mutants, mutantOf(&t.Bites[i]))
+	}
+	for i := range t.Crashes {
+		j.Crashes = append(j.Crashes, crashesOf(&t.Crashes[i]))
+	}
+	if t.Diff != nil {
+		j.Differs = &diffJSON{t.Diff.Line, t.Diff.Want, t.Diff.Got}
+	}
+	return j
+}
+
+func variantOf(o *runner.Outcome) variantJSON {
+	j := variantJSON{Name: o.Variant, Events: o.Events, Hash: hex(o.Hash), Twice: o.Twice, Same: !o.Differs, Broke: breakOf(o.Break),
+		Missed: []missedJSON{}, UnderWay: []string{}}
+	if o.Err != nil {
+		j.Error = o.Err.Error()
+	}
+	if o.Timeline != "" {
+		j.Timeline = strings.Split(strings.TrimSuffix(o.Timeline, "\n"), "\n")
+	}
+	if o.Verdict != nil {
+		j.Ended, j.Judged = o.Verdict.Ended.Seconds(), o.Verdict.Judged
+		for _, u := range o.Verdict.Unplayed {
+			j.Missed = append(j.Missed, missedJSON{u.Pos.Line, u.At.Seconds(), u.Text, u.Times, u.Of})
+		}
+		j.UnderWay = append(j.UnderWay, o.Verdict.UnderWay...)
+	}
+	return j
+}
+
+func mutantOf(b *runner.Bite) mutantJSON {
+	j := mutantJSON{Mutant: b.Against.Mutant.Name, Variant: b.Outcome.Variant, Line: b.Against.Pos.Line, Expected: b.Against.Claim.Invariant,
+		Proved: b.Why == "", Why: b.Why, Broke: breakOf(b.Outcome.Break)}
+	if b.Against.Claim.HasBy {
+		by := b.Against.Claim.By.Seconds()
+		j.By = &by
+	}
+	return j
+}
+
+func crashesOf(c *runner.Crashes) crashJSON {
+	j := crashJSON{Variant: c.Variant, Points: c.Report.Points, Forks: c.Report.Forks, Broken: []forkJSON{}}
+	if c.Err != nil {
+		j.Error = c.Err.Error()
+	}
+	for _, b := range c.Report.Broken {
+		j.Broken = append(j.Broken, forkJSON{b.At.Seconds(), b.Node, b.Event, append([]string{}, b.InFlight...), b.Choice, b.What})
+	}
+	return j
+}
+
+func breakOf(b *runner.Break) *breakJSON {
+	if b == nil {
+		return nil
+	}
+	return &breakJSON{b.At.Seconds(), b.Node, b.Invariant, b.Pos.Line, b.Text, append([]string{}, b.Before...), append([]string{}, b.Script...)}
+}
+
+// hex prints a hash as a word: JSON's numbers would round it.
+func hex(h uint64) string {
+	const digits = "0123456789abcdef"
+	var b [16]byte
+	for i := range b {
+		b[i] = digits[h>>(60-4*i)&15]
+	}
+	return string(b[:])
+}

@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+
+	"github.com/enilab/enilab/sim/runner"
+)
+
+const seedsJSONManual = `With --seeds the document is a smaller one:
+  enilab "seeds/1", world, from, to, exit, errors[] (as above)
+  files[]    file, name, status, ran, failed[] (seeds), variants, mutants, events, virtual, wall, report, first (the first failed seed's
+             entry of "run/1" files)`
+
+const sweepFormat = "seeds/1"
+
+// sweepJSON is the JSON form of a run with --seeds. Field names are kept: programs read them.
+type sweepJSON struct {
+	Enilab string          `json:"enilab"`
+	World  string          `json:"world"`
+	From   uint64          `json:"from"`
+	To     uint64          `json:"to"`
+	Exit   int             `json:"exit"`
+	Errors []mistake       `json:"errors,omitempty"`
+	Files  []sweptFileJSON `json:"files"`
+}
+
+type sweptFileJSON struct {
+	File     string    `json:"file"`
+	Name     string    `json:"name"`
+	Status   string    `json:"status"`
+	Ran      int       `json:"ran"`
+	Failed   []uint64  `json:"failed"`
+	Variants int       `json:"variants"`
+	Mutants  int       `json:"mutants"`
+	Events   uint64    `json:"events"`
+	Virtual  float64   `json:"virtual"`
+	Wall     float64   `json:"wall"`
+	Report   string    `json:"report"`
+	First    *fileJSON `json:"first,omitempty"`
+}
+
+// seedRange judges --seeds beside the other flags.
+func (f *runFlags) seedRange() (seeds runner.Seeds, err error) {
+	switch {
+	case f.seeded:
+		return seeds, usage("--seed is one run and --seeds a range: leave one of them out (--seeds 7 is seed 7 alone)")
+	case f.update:
+		return seeds, usage("--update takes the timeline of seed %d: leave --seeds out", runner.DefaultSeed)
+	case f.crash:
+		return seeds, usage("--crash-everywhere is for one seed: leave --seeds out, and name it with --seed")
+	case f.keep:
+		return seeds, usage("--keep leaves one laboratory up: leave --seeds out, and name its seed with --seed")
+	}
+	if seeds, err = runner.ParseSeeds(f.seeds); err != nil {
+		return seeds, usage("--seeds: %v", err)
+	}
+	return seeds, nil
+}
+
+// sweepFiles runs all files under all seeds of the range.
+func (l *cli) sweepFiles(f *runFlags, seeds runner.Seeds, o runner.Options, cases []*runner.Case, p *progress) error {
+	files := runner.SweepAll(cases, runner.SweepOptions{Options: o, Seeds: seeds, AtOnce: runtime.GOMAXPROCS(0),
+		Swept: func(x runner.SweepProgress) {
+			line := fmt.Sprintf("run %s of %s: %s, seed %d", runner.Number(uint64(x.Done)), runner.Number(uint64(x.Total)), x.Scenario, x.Seed)
+			if x.Failed > 0 {
+				line += fmt.Sprintf("; %d failed", x.Failed)
+			}
+			p.say(line)
+		},
+		Done: func(s *runner.Sweep) {
+			p.clear()
+			if !f.json {
+				l.swept(s)
+			}
+		}})
+	p.clear()
+	code := runner.ExitHeld
+	for _, s := range files {
+		code = runner.Worst(code, s.Status.Exit())
+	}
+	if f.json {
+		return l.writeJSON(sweepOf(f, seeds, files, code), code)
+	}
+	if len(files) > 1 {
+		l.sweptTotal(seeds, files)
+	}
+	return ended(code)
+}
+
+func (l *cli) swept(s *runner.Sweep) {
+	word := s.Status.String()
+	fmt.Fprint(l.out, colour(l.out, shade(s.Status), word)+strings.TrimPrefix(s.Report(), word))
+}
+
+// sweptTotal sums up several files.
+func (l *cli) sweptTotal(seeds runner.Seeds, files []*runner.Sweep) {
+	n, runs, failed := map[runner.Status]int{}, 0, 0
+	var order []runner.Status
+	for _, s := range files {
+		if n[s.Status]++; n[s.Status] == 1 {
+			order = append(order, s.Status)
+		}
+		runs += s.Ran
+		failed += len(s.Failed)
+	}
+	var kinds []string
+	for _, s := range order {
+		kinds = append(kinds, fmt.Sprintf("%d %s", n[s], s))
+	}
+	fmt.Fprintf(l.out, "%s, seeds %s: %s; %d of %s failed\n", plural(len(files), "file"), seeds, strings.Join(kinds, ", "), failed, plural(runs, "run"))
+}
+
+// refusedSweep is the document of files with mistakes: nothing was run.
+func refusedSweep(d *document, seeds runner.Seeds) *sweepJSON {
+	return &sweepJSON{Enilab: sweepFormat, World: d.World, From: seeds.From, To: seeds.To, Exit: d.Exit, Errors: d.Errors, Files: []sweptFileJSON{}}
+}
+
+func sweepOf(f *runFlags, seeds runner.Seeds, files []*runner.Sweep, code int) *sweepJSON {
+	d := &sweepJSON{Enilab: sweepFormat, World: f.on, From: seeds.From, To: seeds.To, Exit: code, Files: []sweptFileJSON{}}
+	for _, s := range files {
+		j := sweptFileJSON{File: s.Case.File.Name, Name: s.Case.Name(), Status: s.Status.String(), Ran: s.Ran, Failed: append([]uint64{}, s.Failed...),
+			Variants: len(s.Case.Variants), Mutants: len(s.Case.Against), Events: s.Events, Virtual: s.Virtual.Seconds(), Wall: s.Wall.Seconds(), Report: s.Report()}
+		if s.First != nil {
+			first := fileOf(&timed{Result: s.First})
+			j.First = &first
+		}
+		d.Files = append(d.Files, j)
+	}
+	return d
+}

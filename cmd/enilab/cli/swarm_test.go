@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/enilab/enilab/sim/runner"
+	"github.com/enilab/enilab/sim/swarm"
+)
+
+// flushed breaks: nobody repairs the machine's own routes.
+const flushed = `# A stranger flushed the main table.
+cluster nodes=2 type=m5.large
+start   pods web 4 on node-*
+at 1m   node-1 restart
+at 2m7s node-1 flush-routes
+at 3m   kube roll web 2
+finally converges within 20m
+`
+
+// TestSwarmRefuses: bad seeds and files that cannot be shrunk end with code 2, a sentence that says what to do, and nothing is run.
+func TestSwarmRefuses(t *testing.T) {
+	in(t, map[string]string{"calm.scn": calm, "bad.scn": "cluster nodes=1\nat 0s node-1 restrat\n", "flushed.scn": flushed, "file": "",
+		"full.scn": "cluster nodes=1 subnet=10.0.0.0/28\nstart pods web 40 on node-1\nfinally converges within 1m\n"})
+	for _, c := range []struct{ args, says string }{
+		{"swarm", "swarm needs seeds (such as: enilab swarm --seeds 1-500)"},
+		{"swarm --seeds 9-2", `seed range "9-2" runs backwards (write 2-9)`},
+		{"swarm --seeds one-two", `"one" is not a whole number`},
+		{"swarm --seeds -3", `seed range "-3": "" is not a whole number`},
+		{"swarm --seeds 1-", `seed range "1-": "" is not a whole number`},
+		{"swarm --seeds 1-100001", "100,000"},
+		{"swarm --seeds 0-18446744073709551615", "100,000"},
+		{"swarm --seeds 1-2 --print", "--print writes the scenario of one seed"},
+		{"swarm --seeds 1-2 --known", "--known plays the list and nothing else"},
+		{"swarm --seeds 1 --keep file/x", "--keep needs a folder"},
+		{"swarm now", "takes no arguments"},
+		{"shrink", "shrink needs one scenario file"},
+		{"shrink calm.scn flushed.scn", "shrink needs one scenario file"},
+		{"shrink .", ".: it is a folder, not a scenario"},
+		{"shrink clam.scn", "clam.scn: there is no such file (did you mean calm.scn?)"},
+		{"shrink bad.scn", `bad.scn:2:14: node-1 cannot "restrat" (did you mean restart?)`},
+		{"shrink calm.scn", "shrink calm.scn: it holds with seed 1, and there is nothing to shrink (name a seed with which it breaks: --seed N)"},
+		{"shrink full.scn", "shrink full.scn: it never came to run"},
+		{"shrink flushed.scn -o ./flushed.scn", "would write over the scenario itself"},
+	} {
+		code, out, errs := enilab(t, strings.Fields(c.args)...)
+		if code != 2 || !strings.Contains(errs, c.says) || out != "" {
+			t.Errorf("%s: exit %d, expected %q in %s%s", c.args, code, c.says, errs, out)
+		}
+	}
+}
+
+// TestSwarmIsPlayed: a batch is summed up, for people and as JSON, and its seeds can be had as files.
+func TestSwarmIsPlayed(t *testing.T) {
+	in(t, nil)
+	code, out, errs := enilab(t, "swarm", "--seeds", "1-8")
+	if code != 0 || !strings.Contains(out, "held  seeds 1-8: ") || !strings.Contains(out, " coverage points; ") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+	var d swarmJSON
+	code, out, _ = enilab(t, "swarm", "--seeds", "1-8", "--json")
+	if err := json.Unmarshal([]byte(out), &d); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if code != 0 || d.Enilab != "swarm/1" || d.Runs != 8 || d.First != 1 || d.Last != 8 || d.Events == 0 || len(d.Struck) == 0 || len(d.Unreached) == 0 {
+		t.Errorf("exit %d: %+v", code, d)
+	}
+	if _, out, _ := enilab(t, "swarm", "--seeds", "17", "--print"); out != swarm.Draw(17) {
+		t.Errorf("printed: %s", out)
+	}
+	if code, out, _ := enilab(t, "swarm", "--known"); code != 0 || !strings.Contains(out, "each as the list says") {
+		t.Errorf("exit %d: %s", code, out)
+	}
+}
+
+// TestSwarmTellsWhatIsNew: a violation that is not in the list is red, shrunk to a file that breaks, and told with a line for the list; a
+// verb that a large batch never played is red too.
+func TestSwarmTellsWhatIsNew(t *testing.T) {
+	in(t, nil)
+	out := &strings.Builder{}
+	l := &cli{out: out, err: &strings.Builder{}, interrupted: func() bool { return false }}
+	tally := swarm.NewTally(nil)
+	tally.Add(17, &swarm.Outcome{Broken: &swarm.Broken{Invariant: "nothing is leaked", Cause: "node-# leaks: x", Text: "node-1 leaks: x", Node: 1}})
+	r := swarmResult{Seeds: runner.Seeds{From: 1, To: 600}, tally: tally}
+	r.unknown, r.known = tally.Findings()
+	r.shrunk = map[*swarm.Finding]keptFile{r.unknown[0]: {File: "found/swarm-17.scn", Seed: 2, Lines: 3, From: 20,
+		entry: swarm.Entry{File: "swarm-17.scn", Seed: 2, Invariant: "nothing is leaked", Cause: "node-# leaks: x"}}}
+	l.tellSwarm(&r)
+	for _, says := range []string{"violated  seed 17  \"nothing is leaked\" broke at 0s on node-1: node-1 leaks: x\n", "1 seed broke so: 17",
+		"found/swarm-17.scn has 3 of its 20 lines", "for the list: swarm-17.scn | 2 | nothing is leaked | node-# leaks: x\n",
+		"again: enilab swarm --seeds 17 --print > swarm-17.scn && enilab run swarm-17.scn --seed 17\n",
+		`not played  "node kill", which the swarm draws, struck in no seed of 1`, "violated  seeds 1-600: 0 held, 1 violated in 0 known ways and 1 new one"} {
+		if !strings.Contains(out.String(), says) {
+			t.Errorf("expected %q in\n%s", says, out)
+		}
+	}
+	if r.exit() != 1 {
+		t.Errorf("exit %d", r.exit())
+	}
+}
+
+// TestShrinkWritesAFile: the small file has a headline, and breaks as the large one did.
+func TestShrinkWritesAFile(t *testing.T) {
+	in(t, map[string]string{"flushed.scn": flushed})
+	code, out, errs := enilab(t, "shrink", "flushed.scn")
+	if code != 0 || !strings.Contains(out, "shrunk  flushed.scn: 4 lines of 6 after ") || !strings.Contains(out, "again: enilab run flushed-small.scn --seed 1\n") {
+		t.Fatalf("exit %d: %s%s", code, out, errs)
+	}
+	small, err := os.ReadFile("flushed-small.scn")
+	if err != nil || !strings.HasPrefix(string(small), `# "every live pod is reachable" broke at `) || !strings.Contains(string(small), "Shrunk from flushed.scn with seed 1: 4 lines of 6.") {
+		t.Errorf("%v: %s", err, small)
+	}
+	if code, out, _ := enilab(t, "run", "flushed-small.scn"); code != 1 || !strings.Contains(out, "every live pod is reachable") {
+		t.Errorf("the small one: exit %d: %s", code, out)
+	}
+	if _, out, errs := enilab(t, "shrink", "flushed.scn", "-o", "-"); out != string(small) || !strings.Contains(errs, "shrunk  flushed.scn") {
+		t.Errorf("to standard output:\n%s%s", out, errs)
+	}
+}
+
+// TestVerbsSaySurvivable: what no CNI survives is told with its reason.
+func TestVerbsSaySurvivable(t *testing.T) {
+	_, out, _ := enilab(t, "verbs", "--json")
+	var d struct {
+		Verbs []struct{ Name, Survivable, Why string }
+	}
+	if err := json.Unmarshal([]byte(out), &d); err != nil {
+		t.Fatal(err)
+	}
+	words := map[string]string{}
+	for _, v := range d.Verbs {
+		words[v.Name] = v.Survivable
+		if (v.Survivable == "yes") != (v.Why == "") {
+			t.Errorf("%s: %s, because %q", v.Name, v.Survivable, v.Why)
+		}
+	}
+	for name, word := range map[string]string{"unassign": "no", "remove": "no", "draw": "no", "flush-routes": "partly", "detach": "partly", "kill": "yes"} {
+		if words[name] != word {
+			t.Errorf("%s: expected %q, found %q", name, word, words[name])
+		}
+	}
+	if _, out, _ := enilab(t, "verbs"); !strings.Contains(out, "SURVIVABLE") {
+		t.Errorf("no column: %s", out)
+	}
+}
