@@ -10,8 +10,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 
-	"github.com/enilab/enilab/sim/kind/scripts"
-	calls "github.com/enilab/enilab/sim/kind/trace"
+	"github.com/enilab/enilab/e2e/calls"
 )
 
 // livesAt are the lives that are lived again on a node of every run, by the node's place in Nodes: each takes a minute, for that is how
@@ -28,10 +27,11 @@ var allLivesAt = [][]string{
 // runtime was corrected to is then also what this CNI sees.
 var _ = specs("the calls that kubelet and containerd make", Label("calls"), func(b *bed) {
 	It("are the recorded ones, with this plugin too", func(ctx SpecContext) {
-		dir, err := os.MkdirTemp("", "enilab-e2e-shims-")
+		shim, err := calls.Compile(ctx, calls.Shim)
 		check(err)
-		DeferCleanup(os.RemoveAll, dir)
-		check(scripts.Build(ctx, dir))
+		api := func(ctx context.Context, verb, uri, contentType string, body []byte) ([]byte, error) {
+			return b.Client().CoreV1().RESTClient().Verb(verb).RequestURI(uri).SetHeader("Content-Type", contentType).Body(body).DoRaw(ctx)
+		}
 		which := livesAt
 		if os.Getenv("ENILAB_E2E_CALLS") == "all" {
 			which = allLivesAt
@@ -39,9 +39,9 @@ var _ = specs("the calls that kubelet and containerd make", Label("calls"), func
 		errs := make(chan error, len(which))
 		for i, names := range which {
 			n := b.Nodes()[i]
-			bench := &scripts.Bench{Client: b.Client(), Node: n.Name, Plugin: "aws-cni", Restart: n.Restart, Image: podImage, Log: say}
+			bench := &calls.Bench{API: api, Node: n.Name, Plugin: "aws-cni", Restart: n.Restart, Image: podImage, Log: say}
 			DeferCleanup(func(ctx SpecContext) { check(bench.Uninstall(ctx)) }, NodeTimeout(time.Minute))
-			go func() { errs <- liveAgain(ctx, bench, dir, names) }()
+			go func() { errs <- liveAgain(ctx, bench, shim, names) }()
 		}
 		var all []error
 		for range which {
@@ -52,16 +52,16 @@ var _ = specs("the calls that kubelet and containerd make", Label("calls"), func
 })
 
 // liveAgain lives lives on a node, and says where the calls were others than the recorded ones.
-func liveAgain(ctx context.Context, bench *scripts.Bench, dir string, names []string) error {
-	if err := bench.Install(ctx, dir); err != nil {
+func liveAgain(ctx context.Context, bench *calls.Bench, shim []byte, names []string) error {
+	if err := bench.Install(ctx, shim); err != nil {
 		return err
 	}
 	for _, name := range names {
-		for _, l := range scripts.Lives() {
+		for _, l := range calls.Lives() {
 			if l.Name != name {
 				continue
 			}
-			recording, err := scripts.Record(ctx, bench, l)
+			recording, err := calls.Record(ctx, bench, l)
 			if err != nil {
 				return fmt.Errorf("%s on %s: %w", name, bench.Node, err)
 			}

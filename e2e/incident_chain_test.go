@@ -4,13 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
-	"github.com/enilab/enilab/sim/kind/shim"
+	"github.com/enilab/enilab/e2e/calls"
 )
 
 // Two plugins that do nothing until they are told to fail or stall, in the list before enilab's and behind all others. DEL runs a list backwards:
@@ -28,7 +26,7 @@ const (
 
 // chain puts the two plugins into the node's list until the incident's end, as a mesh's or a policy engine's installer would.
 func (s *scene) chain(ctx context.Context) error {
-	binary, err := s.compileFaulty(ctx)
+	binary, err := calls.Compile(ctx, calls.Shim)
 	if err != nil {
 		return err
 	}
@@ -44,7 +42,7 @@ func (s *scene) chain(ctx context.Context) error {
 	}
 	s.later(func() error {
 		err := replace(conf, before, 0o644)
-		for _, name := range []string{firstPlugin, lastPlugin, shim.FaultsFile} {
+		for _, name := range []string{firstPlugin, lastPlugin, calls.FaultsFile} {
 			if e := os.Remove(filepath.Join(s.path(pluginDir), name)); !errors.Is(e, os.ErrNotExist) {
 				err = errors.Join(err, e)
 			}
@@ -64,25 +62,6 @@ func (s *scene) chain(ctx context.Context) error {
 	return replace(conf, after, 0o644)
 }
 
-// compileFaulty builds sim/kind/faulty.
-func (s *scene) compileFaulty(ctx context.Context) ([]byte, error) {
-	root, err := moduleRoot()
-	if err != nil {
-		return nil, err
-	}
-	dir, err := os.MkdirTemp("", "enilab-faulty-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	c := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", dir+"/faulty", "./sim/kind/faulty")
-	c.Dir, c.Env = root, append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := c.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build the faulty plugin: %w: %s", err, out)
-	}
-	return os.ReadFile(filepath.Join(dir, "faulty"))
-}
-
 // replace writes a file that somebody may be reading or running.
 func replace(path string, data []byte, mode os.FileMode) error {
 	if err := os.WriteFile(path+".new", data, mode); err != nil {
@@ -95,8 +74,8 @@ func replace(path string, data []byte, mode os.FileMode) error {
 }
 
 // faults are what goes wrong from now on; none ends what is stalled. Their pods are the incident's.
-func (s *scene) faults(list ...shim.Fault) error {
-	file := filepath.Join(s.path(pluginDir), shim.FaultsFile)
+func (s *scene) faults(list ...calls.Fault) error {
+	file := filepath.Join(s.path(pluginDir), calls.FaultsFile)
 	if len(list) == 0 {
 		if err := os.Remove(file); !errors.Is(err, os.ErrNotExist) {
 			return err
@@ -106,7 +85,7 @@ func (s *scene) faults(list ...shim.Fault) error {
 	for i := range list {
 		list[i].Pod = s.name + "/" + list[i].Pod
 	}
-	data, err := shim.EncodeFaults(list)
+	data, err := calls.EncodeFaults(list)
 	if err != nil {
 		return err
 	}
@@ -116,7 +95,7 @@ func (s *scene) faults(list ...shim.Fault) error {
 // happened waits until all faults have.
 func (s *scene) happened(ctx context.Context) error {
 	return awaited(ctx, stopLimit, "the runtime to call again and again", func(context.Context) (string, error) {
-		data, err := os.ReadFile(filepath.Join(s.path(pluginDir), shim.FaultsFile))
+		data, err := os.ReadFile(filepath.Join(s.path(pluginDir), calls.FaultsFile))
 		if err != nil {
 			return "", err
 		}

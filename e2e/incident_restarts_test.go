@@ -9,10 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/enilab/enilab/e2e/calls"
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/judge"
-	"github.com/enilab/enilab/sim/kind/shim"
 )
 
 // runtimeRestart: containerd ends while enilab has done its part of an ADD, or not begun its part of a DEL, and nobody hears of it.
@@ -30,8 +30,8 @@ var runtimeRestart = incident{
 		if _, err := s.start(ctx, "old", 2); err != nil {
 			return err
 		}
-		stall := func(plugin, verb, pod string) shim.Fault {
-			return shim.Fault{Plugin: plugin, Verb: verb, Pod: pod, Times: 1, Stall: "2m"}
+		stall := func(plugin, verb, pod string) calls.Fault {
+			return calls.Fault{Plugin: plugin, Verb: verb, Pod: pod, Times: 1, Stall: "2m"}
 		}
 		// ADD before and after enilab's part, DEL likewise.
 		err := s.faults(stall(firstPlugin, "ADD", "new-0"), stall(lastPlugin, "ADD", "new-1"), stall(lastPlugin, "DEL", "old-0"), stall(firstPlugin, "DEL", "old-1"))

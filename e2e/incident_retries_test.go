@@ -10,9 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/enilab/enilab/e2e/calls"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/judge"
-	"github.com/enilab/enilab/sim/kind/shim"
 )
 
 // longCoolDown is one that can be watched: no address is free again before the last DEL has been repeated, which may take kubelet a minute.
@@ -36,9 +36,9 @@ var delRetries = incident{
 		if err != nil {
 			return err
 		}
-		again := shim.Fault{Verb: "DEL", Times: 2, Error: "try again later", Code: 11}
-		of := func(f shim.Fault, plugin, pod string) shim.Fault { f.Plugin, f.Pod = plugin, pod; return f }
-		stall := shim.Fault{Verb: "DEL", Times: 1, Stall: "5s"}
+		again := calls.Fault{Verb: "DEL", Times: 2, Error: "try again later", Code: 11}
+		of := func(f calls.Fault, plugin, pod string) calls.Fault { f.Plugin, f.Pod = plugin, pod; return f }
+		stall := calls.Fault{Verb: "DEL", Times: 1, Stall: "5s"}
 		err = s.faults(of(again, firstPlugin, "etcd-0"), of(again, firstPlugin, "web-0"), of(again, lastPlugin, "web-1"),
 			of(stall, firstPlugin, "web-2"), of(stall, lastPlugin, "web-2"))
 		if err != nil {

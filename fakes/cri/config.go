@@ -11,7 +11,7 @@ const (
 	Containerd2 Runtime = iota
 	// Containerd21 is containerd 2.0.0 to 2.2.1: like Containerd2, but Stop skips DEL when the result
 	// of ADD was not saved (containerd #12922, repaired by #12923). It is held to recordings of
-	// containerd 2.1.5 under kubelet 1.34.2 (sim/kind/trace).
+	// containerd 2.1.5 under kubelet 1.34.2 (e2e/calls).
 	Containerd21
 	// Containerd17Guard is containerd 1.7.23 to 1.7.33, with the same guard; a sandbox whose ADD and
 	// the DEL after it failed is kept, and never gets another DEL.

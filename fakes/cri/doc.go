@@ -42,7 +42,7 @@
 //   - a pod that is deleted during RunPodSandbox still gets it, and its containers, and only then is killed;
 //   - a force-deleted pod is killed in the background, in parallel with the next pod of its name.
 //
-// containerd-2.1 and this kubelet are held to recordings of what kubelet 1.34.2 and containerd 2.1.5 called, in sim/kind/trace; where
+// containerd-2.1 and this kubelet are held to recordings of what kubelet 1.34.2 and containerd 2.1.5 called, in e2e/calls; where
 // the code says "recorded", the name that follows is a recording's there.
 //
 // Sources: containerd 2.3 internal/cri/server (sandbox_run.go, sandbox_stop.go, sandbox_remove.go,

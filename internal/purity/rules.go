@@ -109,6 +109,7 @@ var layers = []layer{
 		"a mutant is a change to impl and works in every world"},
 	{[]string{"sim/virtual"}, []string{"sim/...", "cmd/...", "e2e/..."}, []string{"sim", "sim/actions", "sim/judge", "sim/models", "sim/scn", "sim/mutants", "sim/timeline"},
 		"one world does not know another"},
+	{[]string{"sim/..."}, []string{"e2e/..."}, nil, "the suite drives worlds; what a world needs is its own"},
 }
 
 // binary is a rule about what a command links: nothing that matches never, however far away it is imported, except. The patterns are of

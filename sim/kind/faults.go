@@ -3,13 +3,12 @@ package kind
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
-
-	"github.com/enilab/enilab/sim/kind/shim"
 )
 
 // Where the plugin is that can be made to fail: before the real one in the runtime's list, under its name.
@@ -26,8 +25,17 @@ const pluginDirs = `
   bin_dirs = ["` + faultyDir + `", "` + pluginDir + `"]
 `
 
+// failsFile is in faultyDir: how many DELs fail, and after how many nanoseconds.
+const failsFile = "/fails"
+
+//go:embed faulty.sh
+var faulty string
+
+// faultyPlugin is the plugin that stands before another one.
+func faultyPlugin(plugin string) []byte { return []byte(strings.Replace(faulty, "PLUGIN", plugin, 1)) }
+
 // installFaulty puts a plugin before ours on a machine. Without a fault it does nothing but run ours.
-func installFaulty(ctx context.Context, n *Node, binary []byte) error {
+func installFaulty(ctx context.Context, n *Node) error {
 	config := n.Root() + containerdConfig
 	text, err := os.ReadFile(config)
 	if err != nil {
@@ -40,7 +48,7 @@ func installFaulty(ctx context.Context, n *Node, binary []byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, pluginName), binary, 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, pluginName), faultyPlugin(pluginDir+"/"+pluginName), 0o755); err != nil {
 		return err
 	}
 	if err := os.WriteFile(config, append(text, pluginDirs...), 0o644); err != nil {
@@ -54,24 +62,19 @@ func installFaulty(ctx context.Context, n *Node, binary []byte) error {
 
 // failDELs makes a machine's next DELs fail before they reach the plugin, each after a while; 0 times ends it.
 func failDELs(n *Node, times int, after time.Duration) error {
-	file := filepath.Join(n.Root()+faultyDir, shim.FaultsFile)
+	file := n.Root() + faultyDir + failsFile
 	if times <= 0 {
 		return ignoreMissing(os.Remove(file))
 	}
-	// 11 is "try again later" (CNI specification, section 5).
-	raw, err := shim.EncodeFaults([]shim.Fault{{Verb: "DEL", Times: times, Stall: after.String(), Code: 11, Error: "a plugin before this one fails, as the scenario says"}})
-	if err != nil {
+	if err := os.WriteFile(file+".fresh", fmt.Appendf(nil, "%d %d\n", times, after), 0o600); err != nil {
 		return err
 	}
-	if err := os.WriteFile(file+".new", raw, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(file+".new", file)
+	return os.Rename(file+".fresh", file)
 }
 
 // faultsFile is what is left of a machine's faults; nil when there are none.
 func (m *member) faultsFile() ([]byte, error) {
-	raw, err := os.ReadFile(filepath.Join(m.node.Root()+faultyDir, shim.FaultsFile))
+	raw, err := os.ReadFile(m.node.Root() + faultyDir + failsFile)
 	return raw, ignoreMissing(err)
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,8 +17,6 @@ import (
 type Parts struct {
 	// Image is the container image, an archive, and its name. One of a laboratory also plays mutants.
 	Image func(ctx context.Context, laboratory bool) (archive []byte, name string, err error)
-	// Faulty is the binary of sim/kind/faulty.
-	Faulty func(ctx context.Context) ([]byte, error)
 }
 
 // PartsIn builds the parts from the module in a folder, with Go.
@@ -35,7 +32,6 @@ func PartsIn(dir string) Parts {
 			archive, err := ours(ctx)
 			return archive, o.Reference(), err
 		},
-		Faulty: remembered(func(ctx context.Context) ([]byte, error) { return compileFaulty(ctx, dir) }),
 	}
 }
 
@@ -47,47 +43,22 @@ func imageOptions(dir string, laboratory bool) image.Options {
 	return o
 }
 
+// once makes an image once. What failed is tried again.
 func once(dir string, laboratory bool) func(context.Context) ([]byte, error) {
-	return remembered(func(context.Context) ([]byte, error) {
-		var b bytes.Buffer
-		if err := image.Write(&b, imageOptions(dir, laboratory)); err != nil {
-			return nil, err
-		}
-		return b.Bytes(), nil
-	})
-}
-
-// remembered makes something once. What failed is tried again.
-func remembered(make func(context.Context) ([]byte, error)) func(context.Context) ([]byte, error) {
 	var mu sync.Mutex
 	var made []byte
 	return func(ctx context.Context) ([]byte, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if made == nil {
-			b, err := make(ctx)
-			if err != nil {
+			var b bytes.Buffer
+			if err := image.Write(&b, imageOptions(dir, laboratory)); err != nil {
 				return nil, errors.Join(err, ctx.Err())
 			}
-			made = b
+			made = b.Bytes()
 		}
 		return made, ctx.Err()
 	}
-}
-
-func compileFaulty(ctx context.Context, dir string) ([]byte, error) {
-	scratch, err := os.MkdirTemp("", "enilab-faulty-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(scratch)
-	to := filepath.Join(scratch, "faulty")
-	c := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", to, "./sim/kind/faulty")
-	c.Dir, c.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
-	if out, err := c.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build the faulty plugin: %w: %s", err, firstLine(string(out)))
-	}
-	return os.ReadFile(to)
 }
 
 // module is enilab's.

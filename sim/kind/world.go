@@ -130,10 +130,6 @@ func (w *World) open(seed uint64, m *mutants.Mutant) error {
 	if err != nil {
 		return err
 	}
-	faulty, err := w.cfg.Parts.Faulty(w.ctx)
-	if err != nil {
-		return err
-	}
 	if w.hold, err = NewHold(w.cfg.Name, ""); err != nil {
 		return err
 	}
@@ -149,7 +145,7 @@ func (w *World) open(seed uint64, m *mutants.Mutant) error {
 	w.c, w.witness.Cluster = c, c.cfg.Name
 	w.mu.Unlock()
 	w.addMembers()
-	if err := w.prepare(faulty); err != nil {
+	if err := w.prepare(); err != nil {
 		return err
 	}
 	w.log("loading the image %s", image)
@@ -192,7 +188,7 @@ func (w *World) addMembers() {
 
 // prepare makes the machines ready for the CNI: what it records is read, what it asks is served, plugins can be made to fail, and nobody
 // else's pods come.
-func (w *World) prepare(faulty []byte) error {
+func (w *World) prepare() error {
 	for _, n := range w.c.Nodes() {
 		e := &endpoint{w: w, node: n, member: w.byNode[n]}
 		w.endpoints = append(w.endpoints, e)
@@ -208,7 +204,7 @@ func (w *World) prepare(faulty []byte) error {
 		if err := w.reserve(m.node.Name); err != nil {
 			return err
 		}
-		if err := installFaulty(w.ctx, m.node, faulty); err != nil {
+		if err := installFaulty(w.ctx, m.node); err != nil {
 			return err
 		}
 	}

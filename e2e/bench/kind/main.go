@@ -4,7 +4,7 @@
 //	sudo go run ./e2e/bench/kind [--pods 60] [--rounds 3]
 //
 // The beginning is containerd's own log (RunPodSandbox for …), the end is when the plugin that was asked ended, as a recorder in
-// front of it saw (sim/kind/recorder); both plugins have the same recorder in front.
+// front of it saw (e2e/calls); both plugins have the same recorder in front.
 package main
 
 import (

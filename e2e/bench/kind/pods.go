@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -18,9 +17,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/enilab/enilab/e2e/calls"
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/sim/kind"
-	"github.com/enilab/enilab/sim/kind/shim"
 )
 
 // bench is a worker with recorders in front of both plugins.
@@ -33,41 +32,30 @@ type bench struct {
 
 // Where the recorders are, and the network configuration that hides ours while it is there: a runtime takes the first.
 const (
-	shims     = "/opt/enilab-bench"
+	shims     = "/opt/enilab-bench/" + calls.RecorderFolder
 	realDir   = "/opt/cni/bin"
-	recording = shims + "/recording.jsonl"
+	recording = shims + "/" + calls.RecordingFile
 	ptpConf   = "/etc/cni/net.d/00-ptp.conflist"
 )
 
 const ptpConflist = `{"cniVersion":"0.4.0","cniVersions":["0.4.0","1.0.0","1.1.0"],"name":"ptp","plugins":[
   {"type":"ptp","mtu":9001,"ipam":{"type":"host-local","ranges":[[{"subnet":"10.244.0.0/24"}]],"routes":[{"dst":"0.0.0.0/0"}]}}]}`
 
-// plugins are built from the module: a node image's own may be older than CNI 1.1.
-var plugins = []string{
-	"github.com/containernetworking/plugins/plugins/main/ptp",
-	"github.com/containernetworking/plugins/plugins/ipam/host-local",
-	"github.com/enilab/enilab/sim/kind/recorder",
-}
-
 func newBench(ctx context.Context, c *kind.Cluster, pods int) (*bench, error) {
 	b := &bench{c: c, node: c.Workers()[0], pods: pods}
-	dir, err := os.MkdirTemp("", "enilab-bench-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	build := exec.CommandContext(ctx, "go", append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", dir + "/"}, plugins...)...)
-	build.Env = append(build.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("compile the plugins: %w: %s", err, out)
-	}
-	for to, from := range map[string]string{realDir + "/ptp": "ptp", realDir + "/host-local": "host-local", shims + "/ptp": "recorder", shims + "/aws-cni": "recorder"} {
-		raw, err := os.ReadFile(filepath.Join(dir, from))
+	// ptp and host-local are built from the module: a node image's own may be older than CNI 1.1.
+	const plugins = "github.com/containernetworking/plugins/plugins/"
+	for program, paths := range map[string][]string{
+		plugins + "main/ptp": {realDir + "/ptp"}, plugins + "ipam/host-local": {realDir + "/host-local"}, calls.Shim: {shims + "/ptp", shims + "/aws-cni"},
+	} {
+		binary, err := calls.Compile(ctx, program)
 		if err != nil {
 			return nil, err
 		}
-		if err := b.put(to, raw, 0o755); err != nil {
-			return nil, err
+		for _, to := range paths {
+			if err := b.put(to, binary, 0o755); err != nil {
+				return nil, err
+			}
 		}
 	}
 	config, err := os.OpenFile(b.path("/etc/containerd/config.toml"), os.O_WRONLY|os.O_APPEND, 0)
@@ -218,13 +206,13 @@ func (b *bench) read(ctx context.Context, plugin string, since time.Time, r *res
 	if err != nil {
 		return err
 	}
-	runs := map[string]shim.Line{}
+	runs := map[string]calls.Line{}
 	var first, last time.Time
 	n := 0
 	lines := bufio.NewScanner(bytes.NewReader(raw))
 	lines.Buffer(nil, 4<<20)
 	for lines.Scan() {
-		var l shim.Line
+		var l calls.Line
 		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
 			return fmt.Errorf("recording: %w", err)
 		}
@@ -233,7 +221,7 @@ func (b *bench) read(ctx context.Context, plugin string, since time.Time, r *res
 			continue
 		}
 		begin, ok := runs[l.Run]
-		_, pod, _ := strings.Cut(shim.PodOf(begin.Env["CNI_ARGS"]), "/")
+		_, pod, _ := strings.Cut(calls.PodOf(begin.Env["CNI_ARGS"]), "/")
 		if !ok || begin.Env["CNI_COMMAND"] != "ADD" || !strings.HasPrefix(pod, fmt.Sprintf("%s-%d-", plugin, b.round)) {
 			continue
 		}
