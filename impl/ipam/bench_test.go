@@ -24,6 +24,7 @@ func BenchmarkAddDel(b *testing.B) {
 	n, now, steps := w.node, w.now, 0
 	o := w.kernel.Observe()
 	var applyID ipam.ID
+	var walks []ipam.ID // of conntrack
 	var looks []*ipam.Look
 	var seq uint64
 	step := func(in ipam.Input) {
@@ -31,7 +32,11 @@ func BenchmarkAddDel(b *testing.B) {
 		for _, e := range n.Step(now, in) {
 			switch e := e.(type) {
 			case *ipam.Apply:
-				applyID = e.ID
+				if e.Lane.Kind == ipam.FlowLane {
+					walks = append(walks, e.ID)
+				} else {
+					applyID = e.ID
+				}
 			case *ipam.Save:
 				seq = e.Seq
 			case *ipam.Look:
@@ -56,7 +61,13 @@ func BenchmarkAddDel(b *testing.B) {
 		step(ipam.Saved{Store: ipam.RunStore, Seq: seq})
 		step(ipam.Applied{ID: applyID})
 		now += 31 * time.Second
-		for step(nil); len(looks) > 0; {
+		for step(nil); len(walks)+len(looks) > 0; {
+			if len(walks) > 0 {
+				id := walks[0]
+				walks = append(walks[:0], walks[1:]...)
+				step(ipam.Applied{ID: id})
+				continue
+			}
 			l := looks[0]
 			looks = append(looks[:0], looks[1:]...)
 			step(w.seen(l, &o))
