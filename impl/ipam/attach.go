@@ -7,18 +7,9 @@ import (
 	"time"
 )
 
-const (
-	// attachTries is how often EC2 may refuse to attach an ENI that carries no pod before it is given up: often enough to come by each
-	// device index of a small type, and to outlive answers that are ten seconds old.
-	attachTries = 6
-	// moreAfter is how long a node believes that its instance carries no more ENIs than it had when EC2 refused to attach another; then it
-	// tries one more. Each such try that is refused doubles it, up to maxMoreAfter: a stranger who had the index for a moment costs minutes, and
-	// an instance that carries no more six ENIs in its first hour.
-	moreAfter    = time.Minute
-	maxMoreAfter = time.Hour
-	// probePatience is how long the one that is tried may take before another is.
-	probePatience = 10 * time.Minute
-)
+// attachTries is how often EC2 may refuse to attach an ENI that carries no pod before it is given up: often enough to come by each
+// device index of a small type, and to outlive answers that are ten seconds old.
+const attachTries = 6
 
 // attach takes the lowest free device index, and the next ones in turn when EC2 says that a stranger has it. DeleteOnTermination cannot be
 // asked for here.
@@ -124,26 +115,14 @@ func (n *Node) lightened(now time.Duration, ix int32) {
 // giveUp deletes an ENI that EC2 will not attach, unless pods have its addresses: those of one that a stranger detached live, and an index
 // may come free. It remembers that the instance carries no more than it has: the next one would end alike.
 func (n *Node) giveUp(now time.Duration, ix int32, r *Result) {
-	e, p := &n.ENIs[ix], &n.Pool
+	e := &n.ENIs[ix]
 	if !n.carries(ix) {
 		n.note(Note{Point: ENIGivenUp, Warn: true, ENI: e.ID, Text: r.Code})
 		e.Stage, e.Since, e.Lost = Tombstoned, now, false
 	} else {
-		p.At = now
+		n.Pool.At = now
 	}
-	has := n.hasAttached()
-	if p.Most == 0 || p.Most > has { // not one more of those that were on their way together
-		p.MoreAt = now + min(moreAfter<<min(p.Bars, 6), maxMoreAfter)
-		p.Bars++
-	}
-	p.Most, p.Probe = has, false
-}
-
-// attached ends the belief that there is room for no more, once there was for the one that was tried.
-func (p *poolState) attached(has int) {
-	if p.Probe && has >= p.Most {
-		p.Most, p.Bars, p.Probe = 0, 0, false
-	}
+	n.Pool.bar(now, n.hasAttached())
 }
 
 // hasAttached counts the ENIs that EC2 has attached for this node, and those that it has to attach again for their pods.
@@ -157,30 +136,22 @@ func (n *Node) hasAttached() int {
 	return c
 }
 
-// unbar lets one more ENI be tried when its time has come, and forgets the bound once it is none.
+// unbar tries one more ENI than EC2 has shown to attach, when the time for it has come.
 func (n *Node) unbar(now time.Duration) {
 	p := &n.Pool
-	switch {
-	case p.Most == 0:
+	if !p.barred() {
 		return
-	case n.hasAttached() > p.Most, p.Most >= n.Inst.Limits.ENIs && !p.Probe:
-		p.Most, p.Bars, p.Probe = 0, 0, false
-		return
-	case p.MoreAt <= now:
-		p.Most, p.Probe = p.Most+1, true
-		p.MoreAt = now + probePatience
 	}
-	p.At = min(p.At, p.MoreAt)
+	if p.unbar(now, n.hasAttached(), n.Inst.Limits.ENIs); p.barred() {
+		p.At = min(p.At, p.MoreAt)
+	}
 }
 
 // tellBarred says, while pods want what a further ENI would carry, why none is made (rule J).
 func (n *Node) tellBarred(short bool) {
 	why := ""
-	if most := n.Pool.Most; short && most > 0 {
-		if n.Pool.Probe { // one more is being tried
-			most--
-		}
-		why = "EC2 attaches no more than " + strconv.Itoa(most) + " network interfaces to this instance, and its type may have " +
+	if short && n.Pool.barred() {
+		why = "EC2 attaches no more than " + strconv.Itoa(n.Pool.shown()) + " network interfaces to this instance, and its type may have " +
 			strconv.Itoa(n.Inst.Limits.ENIs) + ": look for interfaces that are not the node's; it tries another from time to time"
 	}
 	n.trouble(troubleAttach, why)

@@ -271,7 +271,7 @@ func (n *Node) done(now time.Duration, ix int32, r *Result) {
 			e.Subnet = subnet
 		}
 		e.DOT, e.Device, e.Stage = false, 0, Created
-		n.grew()
+		n.Pool.grew(n.Inst.Limits.Addresses)
 
 	case AttachENI:
 		e.Attachment, e.Stage, e.Barred = r.Attachment, Attached, 0
@@ -279,7 +279,7 @@ func (n *Node) done(now time.Duration, ix int32, r *Result) {
 	case ModifyENI:
 		e.DOT = true
 	case AssignIPs:
-		n.grew()
+		n.Pool.grew(n.Inst.Limits.Addresses)
 		if e.Stage < Ready {
 			e.Addresses, e.Doing = append(e.Addresses, r.Addresses...), ModifyENI
 			return

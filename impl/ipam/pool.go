@@ -11,16 +11,11 @@ const shrinkAfter = time.Minute
 
 // poolState is the warm pool's memory.
 type poolState struct {
-	At        time.Duration // when to think again although nothing happened
-	GrowAt    time.Duration // not before, after a refusal
-	Fails     int           // refusals in a row
-	Ask       int           // addresses to ask for at once; 0 is as many as fit (rule L: a fragmented or nearly full subnet)
+	At time.Duration // when to think again although nothing happened
+	growth
 	LessSince time.Duration // since when there is too much; 0 there is not
 	Wanted    bool          // more addresses are wanted than are under way
-	Most      int           // ENIs that EC2 lets the instance have, as it has shown; 0 as many as its type may have
-	MoreAt    time.Duration // when one more is tried
-	Probe     bool          // Most has room for that one
-	Bars      int           // ENIs in a row that EC2 refused to attach
+	ceiling
 }
 
 // pool serves what waits, then grows or shrinks towards the warm targets.
@@ -126,11 +121,7 @@ func (n *Node) maxENIs() int {
 	if n.Set.MaxENI > 0 {
 		most = min(most, n.Set.MaxENI)
 	}
-	most -= len(n.Others)
-	if n.Pool.Most > 0 {
-		most = min(most, n.Pool.Most)
-	}
-	return most
+	return n.Pool.bound(most - len(n.Others))
 }
 
 // mostUnderWay bounds the ENIs that are made at once: those of a burst run side by side, and an instance that carries fewer than its type
@@ -167,7 +158,7 @@ func (n *Node) grow(now time.Duration, more int, whole bool) {
 		}
 		if !e.takes() {
 			if e.Doing == AssignIPs && e.Wait == idle && !e.Lost { // refused for now: its next try asks for what is wanted by then
-				e.Count = n.asked(e.Count + min(room, more))
+				e.Count = n.Pool.asked(e.Count + min(room, more))
 			}
 			more -= n.policy.Fits(room)
 			continue
@@ -176,7 +167,7 @@ func (n *Node) grow(now time.Duration, more int, whole bool) {
 		if !whole {
 			count = min(room, more)
 		}
-		e.Doing, e.Count, e.Next = AssignIPs, n.asked(count), now
+		e.Doing, e.Count, e.Next = AssignIPs, n.Pool.asked(count), now
 		more -= count
 	}
 	for more > 0 && underWay < mostUnderWay && n.attached() < n.maxENIs() && n.unplaced() == nil {
@@ -184,7 +175,7 @@ func (n *Node) grow(now time.Duration, more int, whole bool) {
 		if !whole {
 			count = min(per, more)
 		}
-		e := eni{ENI: ENI{Subnet: n.Inst.Subnet}, Stage: Intended, Count: n.asked(count), Wall: n.wall(now), Next: now, Since: now}
+		e := eni{ENI: ENI{Subnet: n.Inst.Subnet}, Stage: Intended, Count: n.Pool.asked(count), Wall: n.wall(now), Next: now, Since: now}
 		if primary := n.primary(); primary != nil {
 			e.Subnet, e.CIDR = primary.Subnet, primary.CIDR
 		}
@@ -236,14 +227,6 @@ func (e *eni) takes() bool {
 	return false
 }
 
-// asked bounds how many addresses one call asks for, after a subnet could not give as many.
-func (n *Node) asked(count int) int {
-	if n.Pool.Ask > 0 {
-		return max(1, min(count, n.Pool.Ask))
-	}
-	return count
-}
-
 func (n *Node) attached() int {
 	c := 0
 	for i := range n.ENIs {
@@ -265,19 +248,11 @@ func (n *Node) primary() *eni {
 
 // growLater pauses growth after a refusal, and asks for less next time when the subnet could not give as much.
 func (n *Node) growLater(now time.Duration, r *Result, count int) {
-	n.Pool.Fails++
-	n.Pool.GrowAt = now + n.backoff(n.Pool.Fails)
-	n.Pool.At = min(n.Pool.At, n.Pool.GrowAt)
-	if r.Class == SubnetFull && count > 1 {
-		n.Pool.Ask = (count + 1) / 2
-	}
-}
-
-// grew ends the pause after refusals and asks for more again.
-func (n *Node) grew() {
-	n.Pool.Fails, n.Pool.GrowAt = 0, 0
-	if n.Pool.Ask *= 2; n.Pool.Ask >= n.Inst.Limits.Addresses {
-		n.Pool.Ask = 0
+	p := &n.Pool
+	p.refused(now + n.backoff(p.Fails+1))
+	p.At = min(p.At, p.GrowAt)
+	if r.Class == SubnetFull {
+		p.halve(count)
 	}
 }
 
@@ -467,40 +442,3 @@ func (n *Node) takenBack(now time.Duration, ix int32, list []netip.Addr) {
 		n.depart(now, ip)
 	}
 }
-
-// pace limits a node's EC2 mutations: additive increase, multiplicative decrease, and a cap per hour (rule L).
-type pace struct {
-	Gap    time.Duration // between two mutations
-	At     time.Duration // of the next one
-	Window time.Duration // begin of the current hour
-	Spent  int           // mutations in it
-}
-
-const (
-	gapStep = 250 * time.Millisecond
-	gapMost = 30 * time.Second
-	// perHour is far above what a node needs (an ENI's life takes six mutations) and far below what would hurt an account.
-	perHour = 600
-)
-
-// next is when a mutation may go out.
-func (p *pace) next(now time.Duration) time.Duration {
-	if now-p.Window >= time.Hour {
-		p.Window, p.Spent = now, 0
-	}
-	if p.Spent >= perHour {
-		return p.Window + time.Hour
-	}
-	return p.At
-}
-
-func (p *pace) spend(now time.Duration) {
-	p.Spent++
-	p.At = now + p.Gap
-}
-
-// slow widens the gap when EC2 throttles: it begins with first, and doubles.
-func (p *pace) slow(first time.Duration) { p.Gap = min(max(2*p.Gap, first), gapMost) }
-
-// quicken narrows it when EC2 does not.
-func (p *pace) quicken() { p.Gap = max(p.Gap-gapStep, 0) }
