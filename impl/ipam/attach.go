@@ -118,7 +118,8 @@ func (n *Node) giveUp(now time.Duration, ix int32, r *Result) {
 	e := &n.ENIs[ix]
 	if !n.carries(ix) {
 		n.note(Note{Point: ENIGivenUp, Warn: true, ENI: e.ID, Text: r.Code})
-		e.Stage, e.Since, e.Lost = Tombstoned, now, false
+		n.move(e, Tombstoned, now)
+		e.Lost = false
 	} else {
 		n.Pool.At = now
 	}

@@ -354,7 +354,8 @@ func (n *Node) wall(now time.Duration) int64 { return n.Wall + int64(now/time.Se
 // beginDrain starts to gather evidence that an ENI is unused.
 func (n *Node) beginDrain(now time.Duration, ix int32) {
 	e := &n.ENIs[ix]
-	e.Stage, e.Since, e.Tag, e.Next = Draining, now, n.Steps, now
+	n.move(e, Draining, now)
+	e.Tag, e.Next = n.Steps, now
 	n.gather(now, ix)
 }
 
@@ -417,7 +418,7 @@ func (n *Node) stay(now time.Duration, ix int32) {
 		}
 	}
 	if e.Stage == Draining {
-		e.Stage = Ready
+		n.move(e, Ready, e.Since)
 		e.Addresses = nil
 	}
 	e.Unwired = false

@@ -171,14 +171,15 @@ func (n *Node) resolveRising(now time.Duration, ix int32, v *ENI, ours bool) {
 	case ours:
 		e.Barred = 0
 		if e.Stage < Attached {
-			e.Stage, e.Since = Attached, now
+			n.move(e, Attached, now)
 		}
 		e.Next = now
 		if !e.Linked { // it may be on its way, or away: EC2's answer is of a while ago
 			n.ask(ix, now+max(detachPause, (now-e.Since)/4))
 		}
 	case v.Status == "available":
-		e.Stage, e.Next = Created, max(now, e.Next)
+		n.move(e, Created, e.Since)
+		e.Next = max(now, e.Next)
 		if e.Next == never {
 			e.Next = now
 		}
@@ -195,16 +196,16 @@ func (n *Node) resolveFalling(now time.Duration, ix int32, v *ENI, ours bool) {
 	e.Lost, e.ByEC2, e.Next = false, 0, now
 	switch {
 	case v.Status == "available": // our own detach, or a stranger who was faster
-		e.Stage = Tombstoned
+		n.move(e, Tombstoned, e.Since)
 	case v.Status == "detaching":
 		if e.Stage != Detached {
-			e.Stage, e.Since = Detached, now
+			n.move(e, Detached, now)
 		}
 		e.Next = now + e.detachPause(now)
 	case ours && e.Stage == Detached && now-e.Since < consistency: // the answer is of before the detach
 		e.Next = now + e.detachPause(now)
 	case ours && !e.Foreign && e.Stage != Draining: // a late attach, or a detach that did not happen
-		e.Stage, e.Doing, e.Unwired = Draining, 0, false
+		e.Doing, e.Unwired = 0, false
 		n.beginDrain(now, ix)
 	case ours && !n.drainable(ix): // an earlier daemon's evidence died with it
 		e.Since = now
@@ -330,7 +331,8 @@ func (n *Node) missing(now time.Duration, ix int32, v *ENI) {
 	n.note(Note{Point: ENIMissing, Warn: true, ENI: e.ID})
 	if v != nil && (v.Status == "available" || v.Status == "detaching") && e.Has[Assigned] > 0 {
 		n.note(Note{Point: Restored, Warn: true, ENI: e.ID})
-		e.Stage, e.Since, e.Next, e.Doing, e.Linked, e.ByEC2, e.ByIMDS = Created, now, now, 0, false, 0, 0
+		n.move(e, Created, now)
+		e.Next, e.Doing, e.Linked, e.ByEC2, e.ByIMDS = now, 0, false, 0, 0
 		e.Addresses, e.Attachment = slices.Clone(v.Addresses), ""
 		if v.Status == "detaching" { // EC2 takes its time: it is asked until the ENI can be had again
 			e.Doing, e.Lost = AttachENI, true

@@ -74,19 +74,6 @@ const (
 	askPause = 5 * time.Second
 )
 
-func (n *Node) newENI(e eni) int32 {
-	e.Tag = n.Steps
-	n.calm = false
-	for i := range n.ENIs {
-		if n.ENIs[i].Stage == 0 {
-			n.ENIs[i] = e
-			return int32(i)
-		}
-	}
-	n.ENIs = append(n.ENIs, e)
-	return int32(len(n.ENIs) - 1)
-}
-
 func (n *Node) eniByID(id string) (int32, bool) {
 	for i := range n.ENIs {
 		if e := &n.ENIs[i]; e.Stage != 0 && e.ID == id {
@@ -270,11 +257,12 @@ func (n *Node) done(now time.Duration, ix int32, r *Result) {
 		if e.Subnet == "" {
 			e.Subnet = subnet
 		}
-		e.DOT, e.Device, e.Stage = false, 0, Created
+		e.DOT, e.Device = false, 0
+		n.move(e, Created, now)
 		n.Pool.grew(n.Inst.Limits.Addresses)
-
 	case AttachENI:
-		e.Attachment, e.Stage, e.Barred = r.Attachment, Attached, 0
+		e.Attachment, e.Barred = r.Attachment, 0
+		n.move(e, Attached, now)
 		n.Pool.attached(n.hasAttached())
 	case ModifyENI:
 		e.DOT = true
@@ -296,7 +284,8 @@ func (n *Node) done(now time.Duration, ix int32, r *Result) {
 		}
 		n.unassigned(now, ix)
 	case DetachENI:
-		e.Stage, e.Next = Detached, now+detachPause
+		n.move(e, Detached, now)
+		e.Next = now + detachPause
 	case DeleteENI:
 		n.finish(now, ix)
 	}
@@ -360,7 +349,7 @@ func (e *eni) doubt(now time.Duration) {
 // discard drops an ENI that never was.
 func (n *Node) discard(ix int32) {
 	n.dropIntent(ix)
-	n.ENIs[ix] = eni{Next: never}
+	n.vacate(ix)
 }
 
 // wire makes an attached ENI carry pods: DeleteOnTermination first (or it outlives the instance), then its link.
@@ -409,7 +398,8 @@ func (n *Node) eniApplied(now time.Duration, ix int32, in Applied) {
 	}
 	switch e.Stage {
 	case Attached:
-		e.Stage, e.Since, e.Next, e.Tries = Configured, now, now, 0
+		n.move(e, Configured, now)
+		e.Next, e.Tries = now, 0
 	case Draining:
 		e.Unwired = true
 		n.call(now, ix)
@@ -425,7 +415,8 @@ func (n *Node) eniApplied(now time.Duration, ix int32, in Applied) {
 // ready puts an ENI's addresses into service, once the kernel has been seen not to use them.
 func (n *Node) ready(now time.Duration, ix int32) {
 	e := &n.ENIs[ix]
-	e.Stage, e.Since, e.Tries, e.Doing = Ready, now, 0, 0
+	n.move(e, Ready, now)
+	e.Tries, e.Doing = 0, 0
 	for _, ip := range e.Addresses {
 		n.returned(now, ip, ix)
 	}

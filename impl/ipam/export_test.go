@@ -31,3 +31,9 @@ func (n *Node) Sane() error {
 	}
 	return nil
 }
+
+// Follows is the table of stages.
+func Follows() [][]Stage { return follows[:] }
+
+// Watch has every move of an ENI from stage to stage told to f.
+func (n *Node) Watch(f func(from, to Stage)) { n.moved = f }

@@ -101,7 +101,8 @@ func (n *Node) believe(now time.Duration, ix *dataplane.Index) {
 			continue
 		}
 		if e := &n.ENIs[n.adoptENI(now, v)]; stage == Ready {
-			e.Stage, e.Linked = Ready, true
+			n.move(e, Ready, e.Since)
+			e.Linked = true
 		}
 	}
 }

@@ -39,6 +39,8 @@ type Node struct {
 	last *dataplane.Observation
 	calm bool
 
+	moved func(from, to Stage) // tests look on; else nil
+
 	// What the current step wants; handed out at its end.
 	out  []Effect
 	put  [stores][]Row

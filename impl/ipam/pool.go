@@ -54,7 +54,7 @@ func (n *Node) pool(now time.Duration) {
 func (n *Node) unplan() {
 	for i := range n.ENIs {
 		if e := &n.ENIs[i]; e.Stage == Intended && e.Doing == 0 && !e.Stored {
-			*e = eni{Next: never}
+			n.vacate(int32(i))
 		}
 	}
 }

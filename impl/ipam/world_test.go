@@ -72,6 +72,7 @@ type world struct {
 	rows    map[ipam.Key]ipam.Row // durable
 	replies map[ipam.Req]*ipam.Reply
 	marks   map[ipam.Point]int
+	stages  map[move]int  // moves of ENIs
 	effs    []ipam.Effect // of the last step
 	lastReq ipam.Req
 	lax     bool // I13 is not judged
@@ -79,6 +80,9 @@ type world struct {
 	steps   int
 	tap     func(ipam.Input, []ipam.Effect)
 }
+
+// move is that of an ENI from stage to stage.
+type move struct{ from, to ipam.Stage }
 
 // happening is a step of the node.
 type happening struct {
@@ -141,7 +145,7 @@ func effectInShort(e ipam.Effect) string {
 
 func newWorld(t testing.TB, p *ipam.Policy) *world {
 	w := &world{t: t, policy: p, contract: judge.NewContract(), kernel: kernel.New(1), limits: ipam.Limits{ENIs: 3, Addresses: 6},
-		set: ipam.Defaults(), version: ipam.Version, cluster: "c", rows: map[ipam.Key]ipam.Row{}, replies: map[ipam.Req]*ipam.Reply{}, marks: map[ipam.Point]int{}}
+		set: ipam.Defaults(), version: ipam.Version, cluster: "c", rows: map[ipam.Key]ipam.Row{}, replies: map[ipam.Req]*ipam.Reply{}, marks: map[ipam.Point]int{}, stages: map[move]int{}}
 	w.set.API = false
 	w.now = time.Second
 	subnet := netip.MustParsePrefix("10.0.0.0/24")
@@ -189,6 +193,7 @@ func (w *world) broke(texts []string) {
 // step gives the node one input and files what it wants.
 func (w *world) step(in ipam.Input) []ipam.Effect {
 	w.broke(w.contract.Input(w.now, in))
+	w.node.Watch(w.moved)
 	w.effs = w.node.Step(w.now, in)
 	w.past[w.steps%len(w.past)] = happening{w.now, in, append(w.past[w.steps%len(w.past)].effs[:0], w.effs...)}
 	w.steps++
@@ -209,6 +214,14 @@ func (w *world) step(in ipam.Input) []ipam.Effect {
 		}
 	}
 	return w.effs
+}
+
+// moved notes that an ENI went from stage to stage, and that it may.
+func (w *world) moved(from, to ipam.Stage) {
+	w.stages[move{from, to}]++
+	if !slices.Contains(ipam.Follows()[from], to) {
+		w.t.Errorf("at %v an ENI went from %q to %q, which the table of stages (stage.go) does not have", w.now, from, to)
+	}
 }
 
 // pass lets time go by and steps the node whenever it wants to be.
