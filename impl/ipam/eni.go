@@ -31,13 +31,12 @@ type eni struct {
 	Since  time.Duration // when the stage began
 	Tag    uint64        // step in which it last changed (contract 8)
 
-	Has       [Quarantined + 1]int // its addresses by state
-	Doubt     time.Duration        // until when a call of an earlier daemon may land on it (contract 5), or what was unassigned may be listed yet
-	Linked    bool                 // a link has its MAC
-	Unwired   bool                 // draining: its routes and rules are gone
-	Trimming  bool                 // Before are free addresses to be given back
-	KernelOK  bool                 // draining or trimming: that source saw no use
-	RuntimeOK bool
+	Has      [Quarantined + 1]int // its addresses by state
+	Doubt    time.Duration        // until when a call of an earlier daemon may land on it (contract 5), or what was unassigned may be listed yet
+	Linked   bool                 // a link has its MAC
+	Unwired  bool                 // draining: its routes and rules are gone
+	Trimming bool                 // Before are free addresses to be given back
+	evidence
 
 	Asking        bool          // EC2 is to be asked
 	ByIMDS, ByEC2 int           // consecutive answers without it
@@ -66,8 +65,6 @@ const (
 	// linkPatience is how long the link of an ENI that EC2 calls attached may take before EC2 is asked again: a stranger's detach may
 	// have been under way, or the answer old.
 	linkPatience = 10 * time.Second
-	// drainPatience is how long evidence of disuse may take before the ENI is taken back into service.
-	drainPatience = time.Minute
 	// landing is how long a call of a dead daemon may be under way (contract 5).
 	landing = 2 * time.Minute
 	// askPause is between two questions about one ENI: two answers of one moment are one answer.

@@ -364,13 +364,8 @@ func (n *Node) trimOrAssign(now time.Duration, ix int32) {
 		n.mutate(now, ix, AssignIPs)
 	case !e.Trimming && e.Doing == 0 && e.Stored:
 		n.recordTaken(ix)
-	case !e.Trimming:
-	case n.drainable(ix):
-		n.mutate(now, ix, UnassignIPs)
-	case now-e.Since >= drainPatience:
-		n.stay(now, ix)
-	default:
-		e.Next = e.Since + drainPatience
+	case e.Trimming:
+		n.giveBack(now, ix, UnassignIPs)
 	}
 }
 
