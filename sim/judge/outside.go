@@ -27,7 +27,17 @@ func (a *Auditor) Removes(now time.Duration, node int, att ipam.Attachment) {
 	n := a.node(node)
 	for addr, t := range n.gate { // a set: the order does not show, each entry is released on its own
 		if t.held && t.att == att {
-			n.release(now, att, addr)
+			n.gate[addr] = tenure{att: att, released: now, coolDown: n.coolDown}
+		}
+	}
+}
+
+// Boots says that the node's machine restarts: whatever its sandboxes had, no namespace has any more (I7).
+func (a *Auditor) Boots(now time.Duration, node int) {
+	n := a.node(node)
+	for addr, t := range n.gate { // a set: the order does not show, each entry is on its own
+		if t.held {
+			n.gate[addr] = tenure{att: t.att, released: now, coolDown: n.coolDown}
 		}
 	}
 }

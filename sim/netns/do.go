@@ -98,6 +98,9 @@ func (w *World) rebooted(n *instance) {
 	n.rebooting, n.booted = false, w.now()
 	w.fail(n.box.Reboot())
 	n.mirror.reboot()
+	if w.parts.WithoutBooks {
+		w.Auditor.Boots(w.now(), int(n.No))
+	}
 	w.enumerate(n)
 	w.fail(w.configure(n))
 	w.fail(n.addAddress(imdsAddr))

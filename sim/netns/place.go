@@ -1,6 +1,7 @@
 package netns
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -44,6 +45,12 @@ func Place(p Parts) *runner.Place {
 			return nil, err // and no World that is nil
 		}
 		return w, nil
+	}
+	plays := plays
+	if p.WithoutBooks {
+		plays = func(*mutants.Mutant) error {
+			return errors.New("what it breaks first is said for those who have books: without them run it alone, with --against")
+		}
 	}
 	return &runner.Place{Name: "netns", Open: open, Plays: plays, Without: p.without(), Slack: slowed(slack)}
 }

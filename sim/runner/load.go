@@ -2,14 +2,12 @@ package runner
 
 import (
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/enilab/enilab/sim"
-	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/scn"
 )
@@ -74,10 +72,6 @@ func Load(p *Place, name string, data []byte) (*Case, error) {
 	for _, l := range f.Lines {
 		if a, ok := l.Stmt.(*scn.Against); ok && l.Guard.Allows(p.Name) {
 			m, _ := mutants.ByName(a.Mutant) // checked
-			if i, _ := judge.ByPhrase(a.Invariant); !i.ID.Judged(p.Without) {
-				c.Unplayed = append(c.Unplayed, Unplayed{m.Name, fmt.Sprintf("%q is not judged without %v", a.Invariant, i.Needs&p.Without)})
-				continue
-			}
 			if p.Plays != nil {
 				if err := p.Plays(&m); err != nil {
 					c.Unplayed = append(c.Unplayed, Unplayed{m.Name, err.Error()})

@@ -229,9 +229,8 @@ func (r *Result) notJudged() string {
 			others = append(others, fmt.Sprintf("%q", n.Invariant.Phrase()))
 		}
 	}
-	s := fmt.Sprintf("; not judged without %v: %s, %d of which the file expects always (%s)", r.Case.Place.Without, count(len(r.NotJudged), "invariant"),
-		len(expected), strings.Join(append(expected, others...), "; "))
-	return s
+	return fmt.Sprintf("; not judged without %v: %s, %d of which the file expects always (%s)", r.Case.Place.Without,
+		count(len(r.NotJudged), "invariant"), len(expected), strings.Join(append(expected, others...), "; "))
 }
 
 // reasons of skips, each once.

@@ -66,5 +66,5 @@ func (l *cli) printInvariants() error {
 		}
 		rows = append(rows, []string{i.ID.String(), fmt.Sprintf("%q", i.Phrase), when, i.Rule, i.Needs.String(), doc})
 	}
-	return table(l.out, []column{{"ID", 3}, {"PHRASE", 36}, {"WHEN", 15}, {"RULE", 5}, {"JUDGED FROM", 14}, {"WHAT IT MEANS", 45}}, rows)
+	return table(l.out, []column{{"ID", 3}, {"PHRASE", 36}, {"WHEN", 15}, {"RULE", 5}, {"JUDGED FROM", 14}, {"WHAT IT MEANS", 37}}, rows)
 }
