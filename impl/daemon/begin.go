@@ -43,6 +43,7 @@ func (d *daemon) begin() error {
 	}
 	d.readStore(ipam.RunStore, &file{path: d.c.Checkpoint, kind: ipam.RunStore, version: d.c.Version, wall: in.Wall}, &in)
 	d.readStore(ipam.LibStore, &file{path: filepath.Join(d.c.LibDir, libFile), kind: ipam.LibStore, version: d.c.Version, wall: in.Wall}, &in)
+	// After the records were read and before the first step: who dies in between finds the same marker and the same records again.
 	if err := replace(filepath.Join(d.c.RunDir, bootFile), []byte(in.Boot+"\n"), recordMode); err != nil {
 		d.log.Warn("the marker of this boot cannot be written: the next daemon may take its start for a reboot's", "err", err)
 	}

@@ -99,6 +99,7 @@ func (d *daemon) runJob(j job) {
 		d.post(func() {
 			d.local--
 			j.pod.drop()
+			// The lane goes on before the Node hears of this plan: what it then wants of the lane comes after what it wanted before.
 			if l := d.applies[j.Lane]; len(l.queue) > 0 {
 				next := l.queue[0]
 				l.queue = l.queue[1:]

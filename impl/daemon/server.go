@@ -113,7 +113,7 @@ func (d *daemon) serve(p *ipc.Peer) {
 	}
 	defer p.Close()
 	q, files, err := p.Read()
-	defer p.Release()
+	defer p.Release() // before Close
 	d.silent.remove(p)
 	if err == io.EOF {
 		return // somebody looked whether a daemon is here

@@ -1,4 +1,4 @@
-// Package judge judges a world by the fifteen invariants of the catalogue. It never looks by itself: the world that sees
+// Package judge judges a world by the invariants of the catalogue. It never looks by itself: the world that sees
 // an event says so, at the instant at which it happened. Nothing here decides anything for a node, and nothing here
 // knows how a node decides: of impl/ipam it uses the types, and reads a Node or steps it with a recording, and of fakes/ec2 it reads the model.
 //

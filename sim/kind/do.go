@@ -253,7 +253,7 @@ func (w *World) doKill(m *member, _ *sim.Act, id int) (sim.Strike, error) {
 	w.mu.Lock()
 	runs := m.pid != 0
 	w.kill(m)
-	w.mu.Unlock()
+	w.mu.Unlock() // kubelet takes seconds to start the next one, which awaits waits for
 	if !runs {
 		return sim.Miss("no daemon runs"), nil
 	}

@@ -63,7 +63,7 @@ func (e *endpoint) listen() error {
 	if e.shut {
 		return nil
 	}
-	pid := e.node.PID()
+	pid := e.node.PID() // before anything is made: a machine that restarts meanwhile is another one, and follow sees it by the number
 	if err := os.MkdirAll(e.node.Root()+sockets, 0o700); err != nil {
 		return fmt.Errorf("%s: %w", e.node.Name, err)
 	}

@@ -61,7 +61,7 @@ type collection struct {
 	pending   int // DELs that somebody has to repeat
 }
 
-// cut collects a node's state, and calls f with it, mu held, if nothing has moved meanwhile. It is false when there is no snapshot.
+// snapshot collects a node's state, and calls f with it, mu held, if nothing has moved meanwhile. It is false when there is no snapshot.
 func (w *World) snapshot(m *member, f func(*judge.Snapshot, *collection)) bool {
 	for range snapshotTries {
 		w.mu.Lock()

@@ -237,7 +237,7 @@ var podVerbs = map[string]func(h *Host, n *Node, p *kube.Pod, a *sim.Act) sim.St
 
 func (h *Host) doPod(a *sim.Act, id int) {
 	p, ok := h.Kube.Find(a.Subject.Pod)
-	n := h.at(p.Node)
+	n := h.at(p.Node) // nil where there is no such pod: node 0 is none
 	if !ok || n == nil || n.Gone {
 		h.took(id, actions.NoPod(a.Subject.Pod, ok))
 		return
@@ -297,7 +297,7 @@ func (h *Host) addAddresses(n *Node, p *kube.Pod, a *sim.Act) sim.Strike {
 	return actions.AddedAddresses(p.Name, count)
 }
 
-// EndFaults ends what actions broke.
+// EndFaults ends what actions broke. An action that nothing has met yet stays what it is: armed, and told as missed in the end.
 func (h *Host) EndFaults() {
 	now := h.World.Clock()
 	h.Auditor.FaultsEnded(now)

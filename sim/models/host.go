@@ -117,7 +117,7 @@ func (h *Host) Pump() {
 			moved = true
 		}
 	}
-	for _, m := range h.EC2.Met() {
+	for _, m := range h.EC2.Met() { // which only tells, so nobody has anything to say to it
 		h.Met(m.Fault, actions.Told(m, h.nameOf))
 	}
 	if at, ok := h.EC2.Next(); ok && at < h.advanceAt {
@@ -129,7 +129,7 @@ func (h *Host) Pump() {
 // Advance lets EC2 go on by itself. Pump tells what came of it.
 func (h *Host) Advance() {
 	now := h.World.Clock()
-	if h.advanceAt <= now {
+	if h.advanceAt <= now { // before EC2 goes on, and Pump asks it for the next instant
 		h.advanceAt = Never
 	}
 	h.EC2.Advance(now)
@@ -345,18 +345,32 @@ func (h *Host) Unready() string {
 	return ""
 }
 
+// hindrance is why the cluster does not become ready: what a daemon complains of explains more than a pod that does not run.
+func (h *Host) hindrance() string {
+	for _, n := range h.Nodes[1:] {
+		if n.Gone {
+			continue
+		}
+		if v, ok := n.Machine.View(); ok && len(v.Reasons) > 0 {
+			return n.Name() + ": " + v.Reasons[0]
+		}
+	}
+	return h.Unready()
+}
+
 // warmLimit bounds how long the workloads of a scenario may take to start before t=0.
 const warmLimit = 30 * time.Minute
 
 // ErrStopped is what WarmUp returns when the world did.
 var ErrStopped = errors.New("the world has stopped")
 
-// WarmUp runs until every pod runs and nothing is under way. run runs the world to an instant; false: it does not run any more.
+// WarmUp runs until every pod runs and nothing is under way, twice in a row: between two things that follow each other there may be a moment in
+// which nothing is. run runs the world to an instant; false: it does not run any more.
 func (h *Host) WarmUp(run func(to time.Duration) bool) error {
 	for quiet := 0; quiet < 2; {
 		now := h.World.Clock()
 		if now >= warmLimit {
-			return fmt.Errorf("the workloads that should run when time begins did not within %v: %s", warmLimit, h.Unready())
+			return fmt.Errorf("the workloads that should run when time begins did not within %v: %s", warmLimit, h.hindrance())
 		}
 		if !run(now + time.Second) {
 			return ErrStopped

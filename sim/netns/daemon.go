@@ -155,7 +155,7 @@ func (w *World) followClock(n *instance, seat *clock.Seat) {
 			return
 		}
 		w.post(func() {
-			if n.seat == seat {
+			if n.seat == seat { // else it is the word of a daemon that has died since
 				n.report, n.reported = r, true
 				w.waits(n)
 			}
@@ -183,7 +183,7 @@ func (w *World) fenceRecording(n *instance) {
 func (w *World) takeRecording(n *instance, conn net.Conn) {
 	defer conn.Close()
 	var no int
-	w.ask(func() { no = n.lifeNo })
+	w.ask(func() { no = n.lifeNo }) // of the daemon that connects: what it tells late is no word of the next one
 	r := bufio.NewReaderSize(conn, 1<<16)
 	for first := true; ; first = false {
 		line, err := r.ReadBytes('\n')
@@ -221,11 +221,11 @@ func (w *World) kill(n *instance) {
 		return
 	}
 	n.dying = true
-	if n.life != nil && !n.rebooting {
+	if n.life != nil && !n.rebooting { // a reboot takes the records along: nobody asks how far they were written
 		w.witness.Torn(n.life.Life)
 	}
 	w.tell(n, "ipamd is killed")
-	if err := n.box.SignalDaemon(syscall.SIGKILL); err != nil && n.life != nil && !n.exited {
+	if err := n.box.SignalDaemon(syscall.SIGKILL); err != nil && n.life != nil && !n.exited { // while it starts there may be no process yet: spawn sees that it dies
 		w.fail(err)
 	}
 }

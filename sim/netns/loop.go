@@ -85,7 +85,7 @@ func (w *World) until(t time.Duration, each func() bool) {
 			return
 		}
 		due := min(t, w.due.Next())
-		w.compareAgain()
+		w.compareAgain() // first: whoever is doubted is busy
 		why := w.busy(now)
 		if why != "" {
 			if time.Since(heard) > patience {

@@ -81,6 +81,7 @@ func (w *World) serve(e *event) {
 	if r.Code == "" && w.Trapped(&n.Node, f.req.Action, true) {
 		return
 	}
+	// The second question comes after the first one's trap, and asks no third: it brings the ENIs along.
 	if f.what == ipam.LookLeaked && f.enis == nil && r.Code == "" && !r.Lost && w.askWhoLives(n, f, &r) {
 		return
 	}

@@ -36,7 +36,6 @@ func (w *World) startDaemon(n *node) {
 	n.life++
 	n.core = w.unborn.Clone()
 	n.tickAt = models.Never
-	n.run = slices.DeleteFunc(n.run, func(r request) bool { return r.op == 0 })
 	n.self, _ = w.NewDaemon(&n.Node)
 	n.Starts++
 	in := ipam.Start{Boot: "boot", Rebooted: !n.booted, Booted: n.bootedAt, Seed: w.Random(), Daemon: n.self, Version: n.Version, Wall: wallAtZero,
@@ -158,7 +157,7 @@ func (w *World) shell(s mutants.Shell) bool { return w.mutant != nil && w.mutant
 // saved commits the rows; the daemon hears of it if it still lives.
 func (w *World) saved(n *node, e *event) {
 	s := e.data.(*ipam.Save)
-	if e.life == n.life && n.core != nil || e.num == 0 {
+	if e.life == n.life && n.core != nil {
 		if !w.shell(mutants.DropSaves) {
 			n.commit(s)
 		}
@@ -252,7 +251,7 @@ func (w *World) crash(n *node, choose func(*event) fate) {
 	n.lane = [2]time.Duration{}
 	var saves, applies, late, broken []*event
 	w.heap.remove(func(e *event) bool {
-		if e.node != n.No || e.life != n.life || e.life == 0 {
+		if e.node != n.No || e.life != n.life || e.life == 0 { // of no life is what kubelet, plugins and other machines do
 			return false
 		}
 		switch e.kind {

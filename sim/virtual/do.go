@@ -31,9 +31,9 @@ func (n *node) Kill(_ int, told string) sim.Strike {
 // Restart is a rolled DaemonSet: SIGTERM, what is under way ends or is answered, then a new daemon at once.
 func (n *node) Restart() {
 	w := n.w
-	w.feed(n, ipam.Stop{})
+	w.feed(n, ipam.Stop{}) // which may spring a trap: of two starts the second finds a daemon
 	down := n.Down
-	n.Down = true
+	n.Down = true // crash starts none: it comes below
 	w.crash(n, func(*event) fate { return lands })
 	n.Down = down
 	w.push(event{at: w.now + models.RestartPause, kind: evStart, node: n.No})
@@ -43,7 +43,7 @@ func (n *node) Start() { n.w.push(event{at: n.w.now, kind: evStart, node: n.No})
 
 func (n *node) Reboot() {
 	w, down := n.w, n.Down
-	n.Down = true
+	n.Down = true // crash starts none: the machine has to boot first
 	w.crash(n, func(*event) fate { return vanishes })
 	n.Down = down
 	n.booted, n.bootedAt = false, w.now

@@ -95,7 +95,7 @@ func (h *heap) remove(drop func(*event) bool) {
 			kept = append(kept, e)
 		}
 	}
-	clear((*h)[len(kept):])
+	clear((*h)[len(kept):]) // what they point to can go
 	*h = kept
 	for i := (len(kept) - 2) / 4; i >= 0 && len(kept) > 1; i-- {
 		e := kept[i]

@@ -87,6 +87,7 @@ func (w *World) daemonDown(n *node, r request, pod ipam.Pod) {
 	default:
 		o.err = &cri.PluginError{Code: ipam.CodeTryAgain, Msg: "cni " + r.verb.String() + " " + r.att.String() + ": ipamd does not answer on its socket, try again"}
 	}
+	// Of no life: this process has had its answer, and a daemon's death breaks no connection of it.
 	w.push(event{at: w.now + pluginReply, kind: evResult, node: n.No, num: uint64(r.op), data: &o})
 }
 
@@ -145,6 +146,7 @@ func (w *World) reply(n *node, r *ipam.Reply) {
 	if r.Err != nil {
 		o.err = &cri.PluginError{Code: r.Err.Code, Msg: r.Err.Text}
 	}
+	// Of this life: a daemon that dies before its answer has left breaks the connection.
 	w.push(event{at: w.now + pluginReply, kind: evResult, node: n.No, life: n.life, num: uint64(q.op), data: o})
 }
 
@@ -240,7 +242,7 @@ func (w *World) runPlan(n *node, a *ipam.Apply, ops int) (int, *dataplane.Error)
 	}
 	w.Auditor.Ran(w.now, int(n.No), a.Lane.Att, a.Plan.Ops[:done], func(addr netip.Addr) judge.Holding {
 		h := w.holders(n, addr)
-		if n.kern.HasFlow(addr) && h.Count <= 1 { // somebody's who has it no more
+		if n.kern.HasFlow(addr) && h.Count <= 1 { // of somebody who has the address no more; of two who have it I1 speaks
 			w.Auditor.Inherited(w.now, int(n.No), a.Lane.Att, addr)
 		}
 		n.kern.OpenFlow(addr) // what a pod does first

@@ -98,7 +98,7 @@ func (w *World) fault(n *node, a netip.Addr, netns uint64) string {
 	if !ok {
 		return "the address is on no ENI that is attached to the node"
 	}
-	if inode, used := n.kern.InUse(a); used && inode != netns && n.kern.Holders(a) == 1 {
+	if inode, used := n.kern.InUse(a); used && inode != netns && n.kern.Holders(a) == 1 { // of two who have it I1 speaks
 		return "another namespace has the address"
 	}
 	why, _ := n.kern.Trace(a, w.EC2.MAC(id))
