@@ -72,6 +72,21 @@ func without(t *testing.T, name, verb string) *runner.Result {
 	return c.Run(runner.Options{Seed: runner.DefaultSeed, NoStory: true})
 }
 
+// TestEveryVerbIsUsed: a verb that no file uses is one of which TestEveryVerbMatters says nothing.
+func TestEveryVerbIsUsed(t *testing.T) {
+	used := map[string]bool{}
+	for _, name := range files(t) {
+		for _, verb := range verbsOf(t, name) {
+			used[verb] = true
+		}
+	}
+	for _, v := range sim.Verbs() {
+		if !used[v.Name] {
+			t.Errorf("no scenario uses %s: give it one whose verdict changes when it does nothing", v.Name)
+		}
+	}
+}
+
 // Every verb of every scenario matters: when it does nothing, an expectation, an invariant, a mark or a mutant says so. The golden story
 // is not asked: a line that tells what was asked for would be no witness.
 func TestEveryVerbMatters(t *testing.T) {

@@ -99,7 +99,7 @@ func (w *World) rebooted(n *instance) {
 	w.fail(n.box.Reboot())
 	n.mirror.reboot()
 	if w.parts.WithoutBooks {
-		w.Auditor.Boots(w.now(), int(n.No))
+		w.Auditor.Boots(n.booted, int(n.No)) // not now: making it again has taken a while
 	}
 	w.enumerate(n)
 	w.fail(w.configure(n))
