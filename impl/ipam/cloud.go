@@ -108,7 +108,7 @@ func (n *Node) reclaim(now time.Duration) {
 		}
 		ix, known := n.eniByID(a.ENIID)
 		if !known {
-			ix = n.newENI(eni{ENI: ENI{ID: a.ENIID, Owner: n.Inst.ID}, Stage: Created, Doing: AttachENI, Lost: true, Next: now, Since: now})
+			ix = n.newENI(eni{ENI: ENI{ID: a.ENIID, Owner: n.Inst.ID}, Stage: Created, mutation: mutation{Doing: AttachENI, Lost: true, Next: now}, Since: now})
 		}
 		n.place(int32(i), ix)
 	}
@@ -157,7 +157,7 @@ func (n *Node) adoptENIs(now time.Duration, by What, view []ENI, asked uint64) {
 			e.learn(v) // the kernel is at work on it, and EC2 is not
 			continue
 		}
-		if known && (e.Wait != idle || e.Doing != 0 || e.Tag > asked) || e.Stage != Ready && known && e.Stored {
+		if known && (e.busy() || e.Tag > asked) || e.Stage != Ready && known && e.Stored {
 			continue // contract 8: a view of before our own change
 		}
 		e.ByIMDS, e.ByEC2 = 0, 0
@@ -177,7 +177,7 @@ func (n *Node) linked(v *ENI) bool {
 }
 
 func (n *Node) adoptENI(now time.Duration, v *ENI) int32 {
-	e := eni{ENI: *v, Stage: Attached, Next: now, Since: now - linkPatience} // since when is not known; its link should be there
+	e := eni{ENI: *v, Stage: Attached, mutation: mutation{Next: now}, Since: now - linkPatience} // since when is not known; its link should be there
 	e.Addresses = nil
 	e.DOT = v.DOT || v.Attachment == "" // metadata does not say; EC2 does (incident 31: DeleteOnTermination was never set)
 	if v.Device == 0 {
@@ -291,8 +291,7 @@ func (n *Node) repairENI(ix int32, index *dataplane.Index) {
 		return
 	}
 	n.note(Note{Point: DriftRepaired, Warn: true, ENI: e.ID, Text: plan.Ops[0].Kind.String()})
-	e.Wait = applying
-	n.emit(&Apply{ID: n.await(eniPlan, ix), Lane: Lane{Kind: ENILane, ENI: e.ID}, Plan: plan})
+	n.applyENI(ix, plan)
 }
 
 // sighting of an available ENI that this node has no record of.
@@ -335,7 +334,8 @@ func (n *Node) seenLeaked(now time.Duration, in *Seen, whole bool) {
 			continue
 		}
 		n.note(Note{Point: ENISwept, Warn: true, ENI: v.ID, Text: "of " + v.Owner})
-		n.newENI(eni{ENI: *v, Stage: Tombstoned, Foreign: true, Next: now + time.Duration(n.random()*float64(firstPause)), Since: now})
+		soon := now + time.Duration(n.random()*float64(firstPause))
+		n.newENI(eni{ENI: *v, Stage: Tombstoned, Foreign: true, mutation: mutation{Next: soon}, Since: now})
 	}
 	n.Sightings = next
 }

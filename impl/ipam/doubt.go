@@ -11,8 +11,8 @@ import (
 // a dead daemon can land (contract 5), so nothing is concluded from one look.
 func (n *Node) resume(now time.Duration, in *Intent) {
 	n.note(Note{Point: IntentResumed, ENI: in.ENI.ID, Text: in.Stage.String() + ", " + in.Doing.String()})
-	e := eni{ENI: in.ENI, Token: in.Token, Stage: in.Stage, Foreign: in.Foreign, Doing: in.Doing, Count: in.Count,
-		Before: slices.Clone(in.Before), Wall: in.Wall, Stored: true, Extra: in.Extra, Lost: true, Next: now, Since: now, Doubt: now + landing}
+	e := eni{ENI: in.ENI, Token: in.Token, Stage: in.Stage, Foreign: in.Foreign, Since: now, Doubt: now + landing, mutation: mutation{Doing: in.Doing,
+		Count: in.Count, Before: slices.Clone(in.Before), Wall: in.Wall, Stored: true, Extra: in.Extra, Lost: true, Next: now}}
 	e.Addresses = slices.Clone(in.ENI.Addresses)
 	if e.Stage == 0 || e.Stage > Tombstoned {
 		return // of a version that this one does not know: the sweep and the reconcilers find what it meant

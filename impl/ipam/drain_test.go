@@ -24,7 +24,7 @@ func TestEvidence(t *testing.T) {
 		{"both see no use", eni{Stage: Draining}, none, heard, false},
 		{"of what is unassigned", eni{Stage: Ready, Trimming: true}, none, heard, false},
 		{"they were asked before", eni{Stage: Draining, Tag: 2}, none, evidence{}, false}, // contract 8
-		{"EC2 is being asked already", eni{Stage: Draining, Wait: calling}, none, evidence{}, false},
+		{"EC2 is being asked already", eni{Stage: Draining, mutation: mutation{Wait: calling}}, none, evidence{}, false},
 		{"nothing is given back", eni{Stage: Ready}, none, evidence{}, false},
 		{"it is detached", eni{Stage: Detached}, none, evidence{}, false},
 		{"an address of what drains is used", eni{Stage: Draining}, second, evidence{}, true},

@@ -16,20 +16,9 @@ type eni struct {
 	Stage   Stage  // 0: the slot is empty
 	Foreign bool   // another instance's leak
 
-	Doing  Action // intended or under way; 0 none
-	Count  int
-	Before []netip.Addr
-	Wall   int64
-	Stored bool   // LibStore has its intent
-	Extra  string // of that intent: fields of another version
-
-	Wait   waitKind
-	Lost   bool          // whether Doing happened is not known
-	Tries  int           // in a row
-	Barred int           // attaches that EC2 refused, in a row
-	Next   time.Duration // when to go on, if Wait is idle
-	Since  time.Duration // when the stage began
-	Tag    uint64        // step in which it last changed (contract 8)
+	mutation
+	Since time.Duration // when the stage began
+	Tag   uint64        // step in which it last changed (contract 8)
 
 	Has      [Quarantined + 1]int // its addresses by state
 	Doubt    time.Duration        // until when a call of an earlier daemon may land on it (contract 5), or what was unassigned may be listed yet
@@ -42,15 +31,6 @@ type eni struct {
 	ByIMDS, ByEC2 int           // consecutive answers without it
 	Unlisted      time.Duration // since when metadata does not list it
 }
-
-type waitKind uint8
-
-const (
-	idle waitKind = iota
-	storing
-	calling
-	applying
-)
 
 // Times of the ENI machine.
 const (
@@ -120,119 +100,8 @@ func (n *Node) drive(now time.Duration, ix int32) {
 	}
 }
 
-// mutate makes the intent durable and then calls (rule I), when the node's pace allows it.
-func (n *Node) mutate(now time.Duration, ix int32, a Action) {
-	e := &n.ENIs[ix]
-	if n.Deaf || n.Set.IMDSOnly { // until metadata is heard, or EC2 may be called
-		e.Next = never
-		return
-	}
-	if at := n.Pace.next(now); at > now {
-		e.Next = at
-		return
-	}
-	e.Doing, e.Lost, e.Tag = a, false, n.Steps
-	if e.Token == "" {
-		e.Token = n.token()
-	}
-	if !n.policy.Intend(a) {
-		n.call(now, ix)
-		return
-	}
-	e.Wait, e.Stored = storing, true
-	n.putRow(LibStore, Row{Intent: e.intent()})
-	n.waitSaved(LibStore, saveIntent, ix, e.Tag)
-}
-
-func (e *eni) intent() *Intent {
-	v := e.ENI
-	v.Addresses = slices.Clone(v.Addresses)
-	return &Intent{Token: e.Token, Stage: e.Stage, ENI: v, Doing: e.Doing, Count: e.Count, Before: slices.Clone(e.Before), Wall: e.Wall, Foreign: e.Foreign, Extra: e.Extra}
-}
-
-// token is a client token: unique over daemons by the seed, 64 characters at most.
-func (n *Node) token() string {
-	const hex = "0123456789abcdef"
-	b := make([]byte, 0, 40)
-	b = append(b, "enilab-"...)
-	for range 24 {
-		b = append(b, hex[int(n.random()*16)])
-	}
-	return string(b)
-}
-
-func (n *Node) intentSaved(now time.Duration, ix int32, tag uint64, ok bool) {
-	e := &n.ENIs[ix]
-	if e.Wait != storing || e.Tag != tag {
-		return
-	}
-	e.Wait = idle
-	if !ok {
-		e.Tries++
-		e.Next = now + n.backoff(e.Tries)
-		return
-	}
-	if e.Doing == DetachENI && !e.Unwired {
-		e.Wait = applying
-		n.emit(&Apply{ID: n.await(eniPlan, ix), Lane: Lane{Kind: ENILane, ENI: e.ID}, Plan: dataplane.ENIRemoval(n.eniSpec(e))})
-		return
-	}
-	n.call(now, ix)
-}
-
-func (n *Node) call(now time.Duration, ix int32) {
-	e := &n.ENIs[ix]
-	e.Wait = calling
-	n.Pace.spend(now)
-	c := &Call{ID: n.await(eniCall, ix), Action: e.Doing, ENI: e.ID, Token: e.Token, Subnet: e.Subnet, Device: e.Device,
-		Attachment: e.Attachment, Count: e.Count}
-	switch e.Doing {
-	case CreateENI:
-		c.Owner, c.Cluster, c.Created = n.Inst.ID, n.Cluster, e.Wall
-	case UnassignIPs:
-		c.Addresses = slices.Clone(e.Before)
-	}
-	n.emit(c)
-}
-
 func (n *Node) eniSpec(e *eni) dataplane.ENISpec {
 	return dataplane.ENISpec{MAC: e.MAC, Device: e.Device, Primary: e.Primary, Subnet: e.CIDR, Table: dataplane.TableOf(e.Device), MTU: n.Set.MTU}
-}
-
-func (n *Node) called(now time.Duration, in Called) {
-	p, ok := n.take(in.ID, eniCall)
-	if !ok {
-		return
-	}
-	e := &n.ENIs[p.Ix]
-	if e.Stage == 0 || e.Wait != calling {
-		return
-	}
-	e.Wait, e.Tag = idle, n.Steps
-	switch in.Result.Class {
-	case OK:
-		n.Pace.quicken()
-		e.Tries = 0
-		n.trouble(troubleEC2, "")
-		n.done(now, p.Ix, &in.Result)
-	case Lost:
-		n.note(Note{Point: CallLost, Warn: true, ENI: e.ID})
-		n.trouble(troubleEC2, "EC2 has not answered "+e.Doing.String())
-		e.Lost, e.Next = true, now
-		e.doubt(now)
-	case Throttled:
-		n.note(Note{Point: CallThrottled, ENI: e.ID})
-		n.trouble(troubleEC2, "EC2 throttles "+e.Doing.String())
-		e.Tries++
-		n.Pace.slow(n.policy.Backoff(e.Tries).Gap)
-		e.Next = now + n.backoff(e.Tries)
-	default:
-		n.note(Note{Point: CallRefused, Warn: true, ENI: e.ID, Text: in.Result.Code})
-		n.trouble(troubleEC2, "EC2 refuses "+e.Doing.String()+": "+in.Result.Code)
-		e.Tries++
-		e.Next = now + n.backoff(e.Tries)
-		n.refused(now, p.Ix, &in.Result)
-	}
 }
 
 // done moves an ENI on after EC2 accepted.
@@ -288,23 +157,6 @@ func (n *Node) done(now time.Duration, ix int32, r *Result) {
 	}
 }
 
-// atRest ends an assignment or a trim: the ENI is at rest and needs no intent.
-func (n *Node) atRest(ix int32) {
-	e := &n.ENIs[ix]
-	e.Doing, e.Count, e.Before, e.Trimming, e.Lost = 0, 0, nil, false, false
-	e.Next = never
-	n.dropIntent(ix)
-}
-
-func (n *Node) dropIntent(ix int32) {
-	e := &n.ENIs[ix]
-	if e.Stored {
-		n.dropRow(LibStore, Key{Token: e.Token})
-		e.Stored = false
-	}
-	e.Extra = "" // the token stays: the drop may fail, and an ENI must not have two intents
-}
-
 // refused decides what a refusal means; the caller has set a pause before the next try.
 func (n *Node) refused(now time.Duration, ix int32, r *Result) {
 	e := &n.ENIs[ix]
@@ -321,8 +173,7 @@ func (n *Node) refused(now time.Duration, ix int32, r *Result) {
 		e.Lost, e.Next = true, now // our idea of the ENI may be wrong (amazon-vpc-cni-k8s #989): look
 	case UnassignIPs, ModifyENI, DetachENI:
 		if r.Class != Denied && r.Class != Unavailable {
-			e.Lost = true
-			e.doubt(now)
+			e.lose(now)
 		}
 	case DeleteENI:
 		switch {
@@ -333,13 +184,6 @@ func (n *Node) refused(now time.Duration, ix int32, r *Result) {
 		case r.Class == InUse:
 			e.Lost = true // perhaps an attach of an earlier daemon landed late
 		}
-	}
-}
-
-// doubt: addresses of an unassignment that was refused, or not answered, may be gone already, and EC2 may list them for a while.
-func (e *eni) doubt(now time.Duration) {
-	if e.Doing == UnassignIPs {
-		e.Doubt = max(e.Doubt, now+consistency)
 	}
 }
 
@@ -361,8 +205,7 @@ func (n *Node) wire(now time.Duration, ix int32) {
 	case !e.DOT:
 		n.mutate(now, ix, ModifyENI)
 	case e.Linked:
-		e.Wait = applying
-		n.emit(&Apply{ID: n.await(eniPlan, ix), Lane: Lane{Kind: ENILane, ENI: e.ID}, Plan: dataplane.ENIPlan(n.eniSpec(e))})
+		n.applyENI(ix, dataplane.ENIPlan(n.eniSpec(e)))
 	default:
 		n.want(LookKernel, now+linkPause)
 	}
@@ -378,16 +221,20 @@ func (n *Node) awaitsLink() bool {
 	return false
 }
 
+func (n *Node) applyENI(ix int32, plan dataplane.Plan) {
+	e := &n.ENIs[ix]
+	e.Wait = applying
+	n.emit(&Apply{ID: n.await(eniPlan, ix), Lane: Lane{Kind: ENILane, ENI: e.ID}, Plan: plan})
+}
+
 func (n *Node) eniApplied(now time.Duration, ix int32, in Applied) {
 	e := &n.ENIs[ix]
-	if e.Stage == 0 || e.Wait != applying {
+	if e.Stage == 0 || !e.ends(applying) {
 		return
 	}
-	e.Wait = idle
 	if in.Err != nil {
-		e.Tries++
+		n.retry(now, e)
 		e.Linked = e.Linked && in.Err.Kind != dataplane.NoLink
-		e.Next = now + n.backoff(e.Tries)
 		if e.Stage == Draining && in.Err.Kind == dataplane.NoLink {
 			e.Unwired = true
 		}
@@ -467,13 +314,4 @@ func (n *Node) strand(now time.Duration, ix int32) {
 			n.forget(int32(i))
 		}
 	}
-}
-
-// backoff is the pause before the next try, of so many.
-func (n *Node) backoff(tries int) time.Duration {
-	p := n.policy.Backoff(tries)
-	if p.Jitter > 0 {
-		p.Least += time.Duration(n.random() * float64(p.Jitter))
-	}
-	return p.Least
 }

@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 )
@@ -9,6 +10,11 @@ import (
 func (n *Node) Sane() error {
 	if err := n.valid(); err != nil {
 		return err
+	}
+	for i := range n.ENIs {
+		if err := n.ENIs[i].sane(); err != nil {
+			return fmt.Errorf("ENI %d (%s, %v): %w: %+v", i, n.ENIs[i].ID, n.ENIs[i].Stage, err, n.ENIs[i].mutation)
+		}
 	}
 	c := Node{state: n.state}
 	c.reindex()
@@ -28,6 +34,23 @@ func (n *Node) Sane() error {
 	}
 	if c.due != n.due {
 		return fmt.Errorf("next deadline: expected %v, found %v", c.due, n.due)
+	}
+	return nil
+}
+
+// sane says what holds of a mutation at any time.
+func (m *mutation) sane() error {
+	switch {
+	case m.Wait == calling && m.Doing == 0:
+		return errors.New("EC2 is called, and nothing was intended")
+	case m.Wait == storing && !m.Stored:
+		return errors.New("it waits for a record, and has no intent on record")
+	case m.Lost && m.Wait != idle && m.Wait != applying: // drift may be put right meanwhile
+		return errors.New("a mutation is in doubt, and the next one has begun")
+	case m.Extra != "" && !m.Stored:
+		return errors.New("it keeps another version's fields of an intent that is not on record")
+	case m.Tries < 0 || m.Barred < 0 || m.Count < 0:
+		return errors.New("it counts below zero")
 	}
 	return nil
 }

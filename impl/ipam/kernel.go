@@ -110,7 +110,7 @@ func (n *Node) atPeace() bool {
 		return false
 	}
 	for i := range n.ENIs {
-		if e := &n.ENIs[i]; e.Stage != 0 && (e.Stage != Ready || e.Wait != idle || e.Doing != 0 || e.Trimming || e.ByIMDS != 0 || !e.Linked) {
+		if e := &n.ENIs[i]; e.Stage != 0 && (e.Stage != Ready || e.busy() || e.Trimming || e.ByIMDS != 0 || !e.Linked) {
 			return false
 		}
 	}

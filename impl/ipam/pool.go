@@ -175,7 +175,7 @@ func (n *Node) grow(now time.Duration, more int, whole bool) {
 		if !whole {
 			count = min(per, more)
 		}
-		e := eni{ENI: ENI{Subnet: n.Inst.Subnet}, Stage: Intended, Count: n.Pool.asked(count), Wall: n.wall(now), Next: now, Since: now}
+		e := eni{ENI: ENI{Subnet: n.Inst.Subnet}, Stage: Intended, mutation: mutation{Count: n.Pool.asked(count), Wall: n.wall(now), Next: now}, Since: now}
 		if primary := n.primary(); primary != nil {
 			e.Subnet, e.CIDR = primary.Subnet, primary.CIDR
 		}
@@ -315,7 +315,7 @@ func (n *Node) idleENI(w Want) (int32, bool) {
 	}
 	for i := range n.ENIs {
 		e := &n.ENIs[i]
-		if e.Stage != Ready || e.Wait != idle || e.Doing != 0 || e.Device == 0 || e.Prefixes > 0 || e.total() > w.Less { // pods of upstream may have addresses of its prefixes
+		if e.Stage != Ready || e.busy() || e.Device == 0 || e.Prefixes > 0 || e.total() > w.Less { // pods of upstream may have addresses of its prefixes
 			continue
 		}
 		if !n.policy.Drainable(Evidence{Uses: e.total() - e.Has[Free]}) { // by the books: nobody else is asked before the drain begins
@@ -333,7 +333,7 @@ func (n *Node) trim(now time.Duration, less int) {
 	best := int32(-1)
 	for i := range n.ENIs {
 		e := &n.ENIs[i]
-		if e.Stage != Ready || e.Wait != idle || e.Doing != 0 || e.Trimming || e.Has[Free] == 0 {
+		if e.Stage != Ready || e.busy() || e.Trimming || e.Has[Free] == 0 {
 			continue
 		}
 		if best < 0 || e.Has[Assigned] < n.ENIs[best].Has[Assigned] {
@@ -378,7 +378,7 @@ func (n *Node) unassigned(now time.Duration, ix int32) {
 		n.atRest(ix)
 		return
 	}
-	e.Doing, e.Count, e.Before, e.Trimming, e.Lost = 0, 0, nil, false, false
+	e.rest()
 	n.awaitTaken(ix)
 }
 
@@ -396,18 +396,16 @@ func (n *Node) awaitTaken(ix int32) {
 // takenSaved drops the intent of an unassignment, or writes again what it took.
 func (n *Node) takenSaved(now time.Duration, ix int32, tag uint64, ok bool) {
 	e := &n.ENIs[ix]
-	if e.Wait != storing || e.Tag != tag {
+	if e.Tag != tag || !e.ends(storing) {
 		return
 	}
-	e.Wait = idle
 	if ok {
 		e.Tries = 0
 		n.atRest(ix)
 		n.Pool.At = now
 		return
 	}
-	e.Tries++
-	e.Next = now + n.backoff(e.Tries)
+	n.retry(now, e)
 }
 
 // recordTaken writes again what could not be made durable.

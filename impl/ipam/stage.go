@@ -80,7 +80,7 @@ func (n *Node) newENI(e eni) int32 {
 // vacate ends an ENI.
 func (n *Node) vacate(ix int32) {
 	n.tellMove(n.ENIs[ix].Stage, 0)
-	n.ENIs[ix] = eni{Next: never}
+	n.ENIs[ix] = eni{mutation: mutation{Next: never}}
 }
 
 func (n *Node) tellMove(from, to Stage) {

@@ -1,0 +1,198 @@
+package ipam
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/enilab/enilab/impl/dataplane"
+)
+
+// mutation is what EC2 is asked to do about an ENI, from the intent to EC2's answer. Between two tries it waits for nothing but the time; when
+// its answer is lost it is in doubt until EC2 has been asked (doubt.go).
+type mutation struct {
+	Doing  Action // intended or under way; 0 none
+	Count  int
+	Before []netip.Addr
+	Wall   int64
+	Stored bool   // LibStore has its intent
+	Extra  string // of that intent: fields of another version
+
+	Wait   waitKind
+	Lost   bool          // whether Doing happened is not known
+	Tries  int           // in a row
+	Barred int           // attaches that EC2 refused, in a row
+	Next   time.Duration // when to go on, if Wait is idle
+}
+
+type waitKind uint8
+
+const (
+	idle waitKind = iota
+	storing
+	calling
+	applying
+)
+
+// busy says whether something is being done to an ENI, or will be.
+func (m *mutation) busy() bool { return m.Wait != idle || m.Doing != 0 }
+
+// ends ends the wait for an outcome, if it is the one that is awaited.
+func (m *mutation) ends(w waitKind) bool {
+	if m.Wait != w {
+		return false
+	}
+	m.Wait = idle
+	return true
+}
+
+// retry pauses before the next try.
+func (n *Node) retry(now time.Duration, e *eni) {
+	e.Tries++
+	e.Next = now + n.backoff(e.Tries)
+}
+
+// mutate makes the intent durable and then calls (rule I), when the node's pace allows it.
+func (n *Node) mutate(now time.Duration, ix int32, a Action) {
+	e := &n.ENIs[ix]
+	if n.Deaf || n.Set.IMDSOnly { // until metadata is heard, or EC2 may be called
+		e.Next = never
+		return
+	}
+	if at := n.Pace.next(now); at > now {
+		e.Next = at
+		return
+	}
+	e.Doing, e.Lost, e.Tag = a, false, n.Steps
+	if e.Token == "" {
+		e.Token = n.token()
+	}
+	if !n.policy.Intend(a) {
+		n.call(now, ix)
+		return
+	}
+	e.Wait, e.Stored = storing, true
+	n.putRow(LibStore, Row{Intent: e.intent()})
+	n.waitSaved(LibStore, saveIntent, ix, e.Tag)
+}
+
+func (e *eni) intent() *Intent {
+	v := e.ENI
+	v.Addresses = slices.Clone(v.Addresses)
+	return &Intent{Token: e.Token, Stage: e.Stage, ENI: v, Doing: e.Doing, Count: e.Count, Before: slices.Clone(e.Before), Wall: e.Wall, Foreign: e.Foreign, Extra: e.Extra}
+}
+
+// token is a client token: unique over daemons by the seed, 64 characters at most.
+func (n *Node) token() string {
+	const hex = "0123456789abcdef"
+	b := make([]byte, 0, 40)
+	b = append(b, "enilab-"...)
+	for range 24 {
+		b = append(b, hex[int(n.random()*16)])
+	}
+	return string(b)
+}
+
+func (n *Node) intentSaved(now time.Duration, ix int32, tag uint64, ok bool) {
+	e := &n.ENIs[ix]
+	if e.Tag != tag || !e.ends(storing) {
+		return
+	}
+	if !ok {
+		n.retry(now, e)
+		return
+	}
+	if e.Doing == DetachENI && !e.Unwired {
+		n.applyENI(ix, dataplane.ENIRemoval(n.eniSpec(e)))
+		return
+	}
+	n.call(now, ix)
+}
+
+func (n *Node) call(now time.Duration, ix int32) {
+	e := &n.ENIs[ix]
+	e.Wait = calling
+	n.Pace.spend(now)
+	c := &Call{ID: n.await(eniCall, ix), Action: e.Doing, ENI: e.ID, Token: e.Token, Subnet: e.Subnet, Device: e.Device,
+		Attachment: e.Attachment, Count: e.Count}
+	switch e.Doing {
+	case CreateENI:
+		c.Owner, c.Cluster, c.Created = n.Inst.ID, n.Cluster, e.Wall
+	case UnassignIPs:
+		c.Addresses = slices.Clone(e.Before)
+	}
+	n.emit(c)
+}
+
+func (n *Node) called(now time.Duration, in Called) {
+	p, ok := n.take(in.ID, eniCall)
+	if !ok {
+		return
+	}
+	e := &n.ENIs[p.Ix]
+	if e.Stage == 0 || !e.ends(calling) {
+		return
+	}
+	e.Tag = n.Steps
+	switch in.Result.Class {
+	case OK:
+		n.Pace.quicken()
+		e.Tries = 0
+		n.trouble(troubleEC2, "")
+		n.done(now, p.Ix, &in.Result)
+	case Lost:
+		n.note(Note{Point: CallLost, Warn: true, ENI: e.ID})
+		n.trouble(troubleEC2, "EC2 has not answered "+e.Doing.String())
+		e.lose(now)
+		e.Next = now
+	case Throttled:
+		n.note(Note{Point: CallThrottled, ENI: e.ID})
+		n.trouble(troubleEC2, "EC2 throttles "+e.Doing.String())
+		n.retry(now, e)
+		n.Pace.slow(n.policy.Backoff(e.Tries).Gap)
+	default:
+		n.note(Note{Point: CallRefused, Warn: true, ENI: e.ID, Text: in.Result.Code})
+		n.trouble(troubleEC2, "EC2 refuses "+e.Doing.String()+": "+in.Result.Code)
+		n.retry(now, e)
+		n.refused(now, p.Ix, &in.Result)
+	}
+}
+
+// lose notes that nobody knows whether EC2 did it. Addresses of an unassignment may be gone already then, and EC2 may list them for a while.
+func (e *eni) lose(now time.Duration) {
+	e.Lost = true
+	if e.Doing == UnassignIPs {
+		e.Doubt = max(e.Doubt, now+consistency)
+	}
+}
+
+// rest ends an assignment or a trim.
+func (e *eni) rest() {
+	e.Doing, e.Count, e.Before, e.Trimming, e.Lost = 0, 0, nil, false, false
+}
+
+// atRest ends an assignment or a trim: the ENI is at rest and needs no intent.
+func (n *Node) atRest(ix int32) {
+	e := &n.ENIs[ix]
+	e.rest()
+	e.Next = never
+	n.dropIntent(ix)
+}
+
+func (n *Node) dropIntent(ix int32) {
+	e := &n.ENIs[ix]
+	if e.Stored {
+		n.dropRow(LibStore, Key{Token: e.Token})
+		e.Stored = false
+	}
+	e.Extra = "" // the token stays: the drop may fail, and an ENI must not have two intents
+}
+
+// backoff is the pause before the next try, of so many.
+func (n *Node) backoff(tries int) time.Duration {
+	p := n.policy.Backoff(tries)
+	if p.Jitter > 0 {
+		p.Least += time.Duration(n.random() * float64(p.Jitter))
+	}
+	return p.Least
+}
