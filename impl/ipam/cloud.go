@@ -160,7 +160,7 @@ func (n *Node) adoptENIs(now time.Duration, by What, view []ENI, asked uint64) {
 		if known && (e.busy() || e.Tag > asked) || e.Stage != Ready && known && e.Stored {
 			continue // contract 8: a view of before our own change
 		}
-		e.ByIMDS, e.ByEC2 = 0, 0
+		e.there()
 		n.adoptAddresses(now, by, ix, v.Addresses)
 	}
 }
@@ -247,9 +247,7 @@ func (n *Node) absentENIs(now time.Duration, view []ENI, asked uint64) {
 			e.ByIMDS = 0
 			continue
 		}
-		if e.ByIMDS++; e.ByIMDS == 1 {
-			e.Unlisted = now
-		}
+		e.unlisted(now)
 		if n.policy.Absent(Absence{ByIMDS: e.ByIMDS, Lasting: n.Set.IMDSOnly && now-e.Unlisted >= lasting, Linked: e.Linked}) {
 			n.missing(now, int32(i), nil)
 		} else {

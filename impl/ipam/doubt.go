@@ -235,7 +235,7 @@ func (n *Node) resolveReady(now time.Duration, ix int32, v *ENI, ours bool) {
 		}
 		return
 	}
-	e.ByEC2, e.ByIMDS = 0, 0
+	e.there()
 	for _, ip := range v.Addresses {
 		if _, known := n.byAddress[ip]; !known && !n.hasDeparted(now, ip, "") {
 			n.discover(now, ip, ix, e.Doing == AssignIPs || n.listed(ip))
@@ -332,7 +332,8 @@ func (n *Node) missing(now time.Duration, ix int32, v *ENI) {
 	if v != nil && (v.Status == "available" || v.Status == "detaching") && e.Has[Assigned] > 0 {
 		n.note(Note{Point: Restored, Warn: true, ENI: e.ID})
 		n.move(e, Created, now)
-		e.Next, e.Doing, e.Linked, e.ByEC2, e.ByIMDS = now, 0, false, 0, 0
+		e.there()
+		e.Next, e.Doing, e.Linked = now, 0, false
 		e.Addresses, e.Attachment = slices.Clone(v.Addresses), ""
 		if v.Status == "detaching" { // EC2 takes its time: it is asked until the ENI can be had again
 			e.Doing, e.Lost = AttachENI, true

@@ -26,10 +26,7 @@ type eni struct {
 	Unwired  bool                 // draining: its routes and rules are gone
 	Trimming bool                 // Before are free addresses to be given back
 	evidence
-
-	Asking        bool          // EC2 is to be asked
-	ByIMDS, ByEC2 int           // consecutive answers without it
-	Unlisted      time.Duration // since when metadata does not list it
+	presence
 }
 
 // Times of the ENI machine.
