@@ -17,6 +17,6 @@ func externalSpecs(f *fleet) {
 
 // expectOutside says which pods are seen outside of the VPC with another address than expected. A service there tells its peers'.
 func (f *fleet) expectOutside(ctx context.Context, expected func(*corev1.Pod) string) error {
-	to := f.Fabric().InternetAddr().String()
+	to := f.Network().InternetAddr().String()
 	return parallel(pointers(f.pods), func(p *corev1.Pod) error { return f.expect(ctx, p, "read", question{to, expected(p)}) })
 }

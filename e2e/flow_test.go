@@ -36,7 +36,7 @@ type flow struct {
 func (b *bed) openFlow(ctx context.Context, p *corev1.Pod) *flow {
 	GinkgoHelper()
 	to := netip.AddrPortFrom(addressOf(p), echoPort)
-	conn, err := b.Fabric().Dial(ctx, to)
+	conn, err := b.Network().Dial(ctx, to)
 	check(err, "open a flow to pod "+p.Name)
 	return follow("VPC -> "+p.Name, conn, func() { _ = conn.Close() })
 }

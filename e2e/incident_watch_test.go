@@ -96,7 +96,7 @@ func (s *scene) look(ctx context.Context, silent map[life]silence) error {
 		addrs = append(addrs, l.address)
 	}
 	began := time.Now()
-	answers := s.Fabric().Ping(addrs, glance)
+	answers := s.Network().Ping(addrs, glance)
 	if live, err = s.live(ctx); err != nil { // those that were about to end are not meant
 		return err
 	}

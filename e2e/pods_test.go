@@ -66,9 +66,9 @@ func podSpecs(f *fleet) {
 		for i := range f.pods {
 			addrs = append(addrs, addressOf(&f.pods[i]))
 		}
-		Expect(f.Fabric().Ping(addrs, dialLimit)).To(HaveEach(true), "from the VPC to %v", addrs)
+		Expect(f.Network().Ping(addrs, dialLimit)).To(HaveEach(true), "from the VPC to %v", addrs)
 		for _, n := range f.Nodes() {
-			Expect(f.Fabric().PingFrom(n.Netns(), addrs, dialLimit)).To(HaveEach(true), "from %s to %v", n.Name, addrs)
+			Expect(f.Network().PingFrom(n.Netns(), addrs, dialLimit)).To(HaveEach(true), "from %s to %v", n.Name, addrs)
 		}
 	})
 

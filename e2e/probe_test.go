@@ -119,7 +119,7 @@ type origin struct {
 
 // witness is a machine of the VPC that is no node.
 func (b *bed) witness() origin {
-	return origin{"the VPC", b.Fabric().Witness().String(), b.Fabric().Dial}
+	return origin{"the VPC", b.Network().Witness().String(), b.Network().Dial}
 }
 
 // host is the network of a node.

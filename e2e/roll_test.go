@@ -59,7 +59,7 @@ func (f *fleet) openFlows(ctx context.Context) []*flow {
 		out = append(out, f.openFlow(ctx, &f.pods[i]))
 	}
 	for _, r := range roles {
-		conn, err := f.Fabric().Dial(ctx, nodePort(f.local[r], f.worker(r), echoPort))
+		conn, err := f.Network().Dial(ctx, nodePort(f.local[r], f.worker(r), echoPort))
 		check(err)
 		out = append(out, follow("VPC -> NodePort of "+r, conn, func() { _ = conn.Close() }))
 	}

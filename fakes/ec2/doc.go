@@ -64,7 +64,7 @@
 //
 // # What it leaves out
 //
-// Branch interfaces; what trunk interfaces and Elastic Fabric Adapters do (a stranger may attach one: StrangerAttach); stopping and
+// Branch interfaces; what trunk interfaces and Elastic@Network@Adapters do (a stranger may attach one: StrangerAttach); stopping and
 // starting, images, disks and rules of groups, several interfaces in one RunInstances or prefixes and IPv6 addresses in it, IPv6-only
 // subnets and primary IPv6 addresses, Elastic IPs, subnet CIDR reservations that come and go (they are part of the Config), the short
 // "pending" of a new interface. A Cloud is one account in one region; several are several Clouds. A Describe is answered whole;

@@ -6,8 +6,8 @@ type InterfaceKind uint8
 const (
 	Ordinary InterfaceKind = iota
 	Trunk                  // carries branch interfaces: security groups for pods
-	EFA                    // an Elastic Fabric Adapter beside a network device
-	EFAOnly                // an Elastic Fabric Adapter alone: no address, and no link in the kernel
+	EFA                    // an Elastic@Network@Adapter beside a network device
+	EFAOnly                // an Elastic@Network@Adapter alone: no address, and no link in the kernel
 )
 
 var interfaceKinds = [...]string{"interface", "trunk", "efa", "efa-only"}

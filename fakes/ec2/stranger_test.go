@@ -6,7 +6,7 @@ import (
 )
 
 // A stranger's interface is what it asked for, at the lowest device index that is free, and Describe says what kind it is. One of an Elastic
-// Fabric Adapter alone has neither addresses nor a link.
+// Network Adapter alone has neither addresses nor a link.
 func TestStrangersAttach(t *testing.T) {
 	w := newWorld(t)
 	i := w.launch("m5.large", plenty)

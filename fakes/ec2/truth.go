@@ -3,7 +3,7 @@ package ec2
 import "net/netip"
 
 // The methods of this file tell the truth as of the last instant the cloud was stepped to: no throttling,
-// no lag. They are for auditors, metrics and the network fabric, not for the software under test.
+// no lag. They are for auditors, metrics and the VPC, not for the software under test.
 
 // ENI is an interface as it is.
 func (c *Cloud) ENI(id ENIID) (ENI, bool) {

@@ -168,7 +168,7 @@ func (c *Cloud) interfaceOf(ctx context.Context, mac string) (e ipam.ENI, card i
 	if err != nil {
 		return partial, 0, err
 	}
-	e = ipam.ENI{ID: id, MAC: mac, Device: device, Subnet: p.subnet, CIDR: p.cidr, Partial: !found} // an Elastic Fabric Adapter has none
+	e = ipam.ENI{ID: id, MAC: mac, Device: device, Subnet: p.subnet, CIDR: p.cidr, Partial: !found} // an Elastic@Network@Adapter has none
 	for i, text := range list {
 		a, err := netip.ParseAddr(text)
 		if err != nil {

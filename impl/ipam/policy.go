@@ -157,14 +157,14 @@ func twiceByEC2(a Absence) bool {
 type Claim struct {
 	Primary  bool // the instance cannot be without it
 	Read     bool // EC2 has said its tags, which metadata does not show; until then what follows is not known
-	Kept     bool // tagged no_manage=true, or a trunk, or an Elastic Fabric Adapter
+	Kept     bool // tagged no_manage=true, or a trunk, or an Elastic@Network@Adapter
 	Made     bool // tagged with this instance: a VPC CNI of it made the ENI
 	Named    bool // tagged no_manage with another value: to be managed
 	Untagged bool // ENIs that none made are to be managed as well (MANAGE_UNTAGGED_ENI)
 	Recorded bool // our records name it
 }
 
-// notSomebodyElses is what upstream's README says of MANAGE_UNTAGGED_ENI and of the tag no_manage. A trunk or an Elastic Fabric Adapter is another
+// notSomebodyElses is what upstream's README says of MANAGE_UNTAGGED_ENI and of the tag no_manage. A trunk or an Elastic@Network@Adapter is another
 // program's, whatever its tags say.
 func notSomebodyElses(c Claim) bool {
 	switch {

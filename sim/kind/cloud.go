@@ -32,7 +32,7 @@ type Hooks struct {
 	Asked func(n *Node, r *ec2.Request)
 	// Served is told of a request and its answer.
 	Served func(n *Node, r *ec2.Request, resp *ec2.Response)
-	// Happened is told what happened, before the fabric follows it. The Node is nil for an ENI that is on none.
+	// Happened is told what happened, before the VPC follows it. The Node is nil for an ENI that is on none.
 	Happened func(n *Node, e *ec2.Event)
 	// Rebooted is told that a machine's processes and namespaces have ended.
 	Rebooted func(n *Node)
@@ -77,7 +77,7 @@ func (c *Cluster) happened(e *ec2.Event) {
 	if c.cfg.Hooks.Happened != nil {
 		c.cfg.Hooks.Happened(n, e)
 	}
-	c.fail(machine.Follow(c.fabric, c.cloud, e))
+	c.fail(machine.Follow(c.network, c.cloud, e))
 	switch {
 	case n == nil:
 	case e.Kind == ec2.LinkPlugged:
@@ -93,7 +93,7 @@ func (c *Cluster) plug(n *Node, mac string) {
 	if ns == nil {
 		return
 	}
-	if _, err := n.links.Plug(c.fabric, ns, mac); err != nil && alive(n.PID()) {
+	if _, err := n.links.Plug(c.network, ns, mac); err != nil && alive(n.PID()) {
 		c.fail(fmt.Errorf("%s: %w", n.Name, err))
 	}
 }
@@ -103,7 +103,7 @@ func (c *Cluster) plugAll(n *Node) {
 	for mac := range n.links {
 		if mac != n.mac {
 			delete(n.links, mac)
-			c.fail(c.fabric.Unplug(mac))
+			c.fail(c.network.Unplug(mac))
 		}
 	}
 	for _, l := range c.cloud.Links(n.Instance) {

@@ -31,10 +31,10 @@ type Cluster struct {
 	temp   string // folder
 	net    *os.File
 
-	cloud  *ec2.Cloud // the loop's, as is due
-	due    time.Duration
-	fabric *vpc.Fabric
-	byInst map[ec2.InstanceID]*Node
+	cloud   *ec2.Cloud // the loop's, as is due
+	due     time.Duration
+	network *vpc.Network
+	byInst  map[ec2.InstanceID]*Node
 
 	nodes    []*Node
 	provider *cluster.Provider
@@ -123,7 +123,7 @@ func (c *Cluster) up(ctx context.Context) error {
 	return nil
 }
 
-// makeVPC makes the network, EC2 and the fabric.
+// makeVPC makes the Docker network, the model of EC2, and the VPC.
 func (c *Cluster) makeVPC(ctx context.Context) error {
 	if err := makeNetwork(ctx, &c.cfg, &c.layout, c.temp); err != nil {
 		return err
@@ -135,7 +135,7 @@ func (c *Cluster) makeVPC(ctx context.Context) error {
 	if c.net, err = openNetns(pid); err != nil {
 		return err
 	}
-	c.fabric, err = vpc.New(vpc.Config{VPC: []netip.Prefix{c.layout.vpc}, Subnets: []netip.Prefix{c.layout.subnet},
+	c.network, err = vpc.New(vpc.Config{VPC: []netip.Prefix{c.layout.vpc}, Subnets: []netip.Prefix{c.layout.subnet},
 		Namespace: c.net, Segment: "eth0", Strangers: []netip.Addr{c.layout.host}})
 	if err != nil {
 		return err
@@ -203,8 +203,8 @@ func (c *Cluster) Close() error {
 	for _, n := range c.nodes {
 		n.close()
 	}
-	if c.fabric != nil {
-		errs = append(errs, c.fabric.Close())
+	if c.network != nil {
+		errs = append(errs, c.network.Close())
 	}
 	if c.cfg.Leave == nil || !c.cfg.Leave() {
 		errs = append(errs, remove(ctx, c.cfg.Name))
@@ -270,8 +270,8 @@ func (c *Cluster) Node(name string) *Node {
 	return nil
 }
 
-// Fabric is the VPC.
-func (c *Cluster) Fabric() *vpc.Fabric { return c.fabric }
+// Network is the VPC.
+func (c *Cluster) Network() *vpc.Network { return c.network }
 
 // Err is why the laboratory itself broke; nil when it did not.
 func (c *Cluster) Err() error {

@@ -134,7 +134,7 @@ func (c *Cluster) plugNode(ctx context.Context, n *Node) error {
 		return err
 	}
 	c.nodes = append(c.nodes, n)
-	if err := c.fabric.Join(n.mac); err != nil {
+	if err := c.network.Join(n.mac); err != nil {
 		return err
 	}
 	if err := c.boot(ctx, n); err != nil {
@@ -170,7 +170,7 @@ func (c *Cluster) boot(ctx context.Context, n *Node) error {
 	if old != nil {
 		_ = old.Close()
 	}
-	internet := netip.PrefixFrom(c.fabric.InternetAddr().Addr(), 32)
+	internet := netip.PrefixFrom(c.network.InternetAddr().Addr(), 32)
 	if err := configureMachine(ns, c.layout.router, internet, c.layout.vpc); err != nil {
 		return err
 	}

@@ -143,7 +143,7 @@ func (w *World) reach(m *member, pods []judge.PodSnapshot) {
 }
 
 func (w *World) ping(asked []netip.Addr, silent map[netip.Addr]bool) []bool {
-	answered := w.c.Fabric().Ping(asked, pingPatience)
+	answered := w.c.Network().Ping(asked, pingPatience)
 	var doubted []netip.Addr
 	var which []int
 	for i, ok := range answered {
@@ -151,7 +151,7 @@ func (w *World) ping(asked []netip.Addr, silent map[netip.Addr]bool) []bool {
 			doubted, which = append(doubted, asked[i]), append(which, i)
 		}
 	}
-	for i, ok := range w.c.Fabric().Ping(doubted, doubtPatience) {
+	for i, ok := range w.c.Network().Ping(doubted, doubtPatience) {
 		answered[which[i]] = ok
 	}
 	return answered

@@ -21,7 +21,7 @@ const (
 type Links map[string]string
 
 // Plug gives a machine an ENI's link, with the first name ethN that no other one has, and returns it. One that is there stays.
-func (l Links) Plug(f *vpc.Fabric, ns *os.File, mac string) (name string, err error) {
+func (l Links) Plug(f *vpc.Network, ns *os.File, mac string) (name string, err error) {
 	if l[mac] != "" {
 		return l[mac], nil
 	}
@@ -49,7 +49,7 @@ func (l Links) free() string {
 }
 
 // Follow lets a VPC carry traffic to where EC2 has its addresses after an event. Links are the machines' own, see Plug.
-func Follow(f *vpc.Fabric, c *ec2.Cloud, e *ec2.Event) error {
+func Follow(f *vpc.Network, c *ec2.Cloud, e *ec2.Event) error {
 	switch e.Kind {
 	case ec2.ENICreated, ec2.ENIAttached:
 		v, ok := c.ENI(e.ENI)
@@ -71,7 +71,7 @@ func Follow(f *vpc.Fabric, c *ec2.Cloud, e *ec2.Event) error {
 	return nil
 }
 
-// each does something for an ENI's addresses; that of an Elastic Fabric Adapter has none.
+// each does something for an ENI's addresses; that of an Elastic@Network@Adapter has none.
 func each(e *ec2.ENI, do func(netip.Addr) error) error {
 	if !e.Primary.IsValid() {
 		return nil

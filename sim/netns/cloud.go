@@ -34,7 +34,7 @@ func (w *World) Happened(m *models.Node, e *ec2.Event) {
 		n = w.nodes[m.No]
 		w.witness.Happened(w.EC2, n.No, e, n.livePod)
 	}
-	w.fail(machine.Follow(w.fabric, w.EC2, e))
+	w.fail(machine.Follow(w.network, w.EC2, e))
 	switch {
 	case n == nil:
 	case e.Kind == ec2.LinkPlugged:
@@ -53,7 +53,7 @@ func (w *World) plug(n *instance, mac string) {
 		return
 	}
 	n.mirror.Plug(mac)
-	_, err := n.links.Plug(w.fabric, n.box.Netns(), mac)
+	_, err := n.links.Plug(w.network, n.box.Netns(), mac)
 	w.fail(err)
 	n.stir()
 }

@@ -29,7 +29,7 @@ func answering(w *netns.World, pods []netns.Spot) map[string]bool {
 		asked = append(asked, p.Address)
 	}
 	out := map[string]bool{}
-	for i, ok := range w.Fabric().Ping(asked, pingIn) {
+	for i, ok := range w.Network().Ping(asked, pingIn) {
 		out[pods[i].Pod] = ok
 	}
 	return out

@@ -22,8 +22,8 @@ type Spot struct {
 // Node is a node's machine, from 1.
 func (w *World) Node(i int) *node.Node { return w.nodes[i].box }
 
-// Fabric is the VPC.
-func (w *World) Fabric() *vpc.Fabric { return w.fabric }
+// Network is the VPC.
+func (w *World) Network() *vpc.Network { return w.network }
 
 // Primary is the primary ENI of a node: its MAC and the node's own address.
 func (w *World) Primary(i int) (mac string, a netip.Addr) {

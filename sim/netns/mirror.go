@@ -307,7 +307,7 @@ func normalize(o *dataplane.Observation) {
 		if l.Name == "lo" {
 			continue
 		}
-		if strings.HasPrefix(l.Name, "eth") { // a cable of the fabric; in EC2 it is no veth
+		if strings.HasPrefix(l.Name, "eth") { // a cable of the VPC; in EC2 it is no veth
 			l.Veth, l.PeerLive, l.PeerAddresses = false, false, nil
 		}
 		l.Index = 0

@@ -39,8 +39,8 @@ func TestNodePort(t *testing.T) {
 				if (err == nil) != answers {
 					t.Errorf("a pod on a %s ENI by node-1's port: %q, %v; expected an answer: %v", eni(secondary), text, err, answers)
 				}
-				if err == nil && text != w.Fabric().Witness().String() {
-					t.Errorf("the pod sees %s, expected the caller, %v", text, w.Fabric().Witness())
+				if err == nil && text != w.Network().Witness().String() {
+					t.Errorf("the pod sees %s, expected the caller, %v", text, w.Network().Witness())
 				}
 			}
 		})
@@ -62,7 +62,7 @@ func TestNodePortReturnsByThePrimary(t *testing.T) {
 	}
 	await(t, packets, fmt.Sprintf("a packet from %v to the caller", address), func(p *vpc.Packet) bool {
 		src, dst := addresses(p.Data)
-		if p.Sent || dst != w.Fabric().Witness() {
+		if p.Sent || dst != w.Network().Witness() {
 			return false
 		}
 		if src != address || p.MAC != mac {
@@ -80,7 +80,7 @@ func dialNodePort(w *netns.World) (string, error) {
 	_, address := w.Primary(1)
 	ctx, stop := context.WithTimeout(context.Background(), refusedIn)
 	defer stop()
-	c, err := w.Fabric().Dial(ctx, netip.AddrPortFrom(address, nodePort))
+	c, err := w.Network().Dial(ctx, netip.AddrPortFrom(address, nodePort))
 	if err != nil {
 		return "", err
 	}

@@ -98,7 +98,7 @@ func capture(t *testing.T, w *netns.World) <-chan vpc.Packet {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	t.Cleanup(stop)
-	packets, err := w.Fabric().Capture(ctx, "any")
+	packets, err := w.Network().Capture(ctx, "any")
 	must(t, err)
 	return packets
 }
@@ -144,7 +144,7 @@ func TestTheInternetSees(t *testing.T) {
 				if external {
 					want = p.Address
 				}
-				if got := seen(t, w, p, w.Fabric().InternetAddr()); got != want {
+				if got := seen(t, w, p, w.Network().InternetAddr()); got != want {
 					t.Errorf("%s on a %s ENI is seen as %v, expected %v (the pod has %v, the node %v)", p.Pod, eni(secondary), got, want, p.Address, primary)
 				}
 			}

@@ -28,7 +28,7 @@ func (w *World) register() error {
 	if err != nil {
 		return err
 	}
-	e := Entry{Process: self, Nodes: map[string]int{}, Router: fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), w.fabric.Namespace().Fd())}
+	e := Entry{Process: self, Nodes: map[string]int{}, Router: fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), w.network.Namespace().Fd())}
 	for _, n := range w.nodes[1:] {
 		if !n.Gone {
 			e.Nodes[n.Name()] = n.box.PID()

@@ -106,7 +106,7 @@ func (w *World) pods(n *instance, c *judge.Snapshot) {
 
 // reach pings, and waits longer for pods that have not been out of reach before.
 func (w *World) reach(n *instance, asked []netip.Addr) []bool {
-	answered := w.fabric.Ping(asked, slowed(pingPatience))
+	answered := w.network.Ping(asked, slowed(pingPatience))
 	var doubted []netip.Addr
 	var which []int
 	for i, ok := range answered {
@@ -114,7 +114,7 @@ func (w *World) reach(n *instance, asked []netip.Addr) []bool {
 			doubted, which = append(doubted, asked[i]), append(which, i)
 		}
 	}
-	for i, ok := range w.fabric.Ping(doubted, slowed(doubtPatience)) {
+	for i, ok := range w.network.Ping(doubted, slowed(doubtPatience)) {
 		answered[which[i]] = ok
 	}
 	w.late.rested = w.now()

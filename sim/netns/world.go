@@ -37,7 +37,7 @@ type World struct {
 	byHand     bool // somebody ended a daemon
 	events     uint64
 
-	fabric     *vpc.Fabric
+	network    *vpc.Network
 	nodes      []*instance // 1-based: nodes[0] is nil
 	witness    *judge.Witness
 	snapshotAt time.Duration
@@ -97,7 +97,7 @@ func (w *World) open(c *sim.Cluster, seed uint64) (err error) {
 		return err
 	}
 	w.witness.Audit = w.Auditor
-	if w.fabric, err = vpc.New(vpc.Config{VPC: []netip.Prefix{c.VPC}, Subnets: []netip.Prefix{c.Subnet}}); err != nil {
+	if w.network, err = vpc.New(vpc.Config{VPC: []netip.Prefix{c.VPC}, Subnets: []netip.Prefix{c.Subnet}}); err != nil {
 		return err
 	}
 	for range c.Nodes {
@@ -221,14 +221,14 @@ func (w *World) Close() error {
 	}
 	close(w.closed)
 	w.unregister()
-	errs := make([]error, len(w.nodes)) // that of the fabric is the first
+	errs := make([]error, len(w.nodes)) // that of the VPC is the first
 	var all sync.WaitGroup
 	for i, n := range w.nodes[1:] {
 		all.Go(func() { errs[1+i] = n.close(w.unwanted()) })
 	}
 	all.Wait()
-	if w.fabric != nil {
-		errs[0] = w.fabric.Close()
+	if w.network != nil {
+		errs[0] = w.network.Close()
 	}
 	return errors.Join(errs...)
 }

@@ -17,7 +17,7 @@ type responder struct {
 	config  Config
 	segment *segment // nil: there is none
 	socket  *packetSocket
-	rtnl    *rtnl // the Fabric's
+	rtnl    *rtnl // the Network's
 	done    chan struct{}
 
 	mu     sync.RWMutex

@@ -10,7 +10,7 @@ import (
 )
 
 // Assign makes a the ENI's, and no other's from now on. The ENI need not be plugged in, nor on the segment.
-func (f *Fabric) Assign(mac string, a netip.Addr) error {
+func (f *Network) Assign(mac string, a netip.Addr) error {
 	err := f.change(mac, func(e *eni) error {
 		if err := f.assignable(a); err != nil {
 			return err
@@ -18,12 +18,12 @@ func (f *Fabric) Assign(mac string, a netip.Addr) error {
 		return f.assign(e, a)
 	})
 	if err != nil {
-		return fmt.Errorf("fabric: assign %v to %s: %w", a, mac, err)
+		return fmt.Errorf("vpc: assign %v to %s: %w", a, mac, err)
 	}
 	return nil
 }
 
-func (f *Fabric) assignable(a netip.Addr) error {
+func (f *Network) assignable(a netip.Addr) error {
 	subnet := f.config.within(f.config.Subnets, a)
 	switch {
 	case !subnet.IsValid():
@@ -33,12 +33,12 @@ func (f *Fabric) assignable(a netip.Addr) error {
 	case slices.Contains(f.config.Strangers, a):
 		return errors.New("it is a stranger's on the segment (Config.Strangers)")
 	case a == f.witness:
-		return errors.New("it is the fabric's own (Witness)")
+		return errors.New("it is the VPC's own (Witness)")
 	}
 	return nil
 }
 
-func (f *Fabric) assign(e *eni, a netip.Addr) error {
+func (f *Network) assign(e *eni, a netip.Addr) error {
 	before := f.owners[a]
 	if before == e {
 		return nil
@@ -62,7 +62,7 @@ func (f *Fabric) assign(e *eni, a netip.Addr) error {
 }
 
 // connect makes the router deliver a to the ENI, if it is attached, and take it from there.
-func (f *Fabric) connect(e *eni, a netip.Addr) error {
+func (f *Network) connect(e *eni, a netip.Addr) error {
 	if !e.joined {
 		return f.deliver(e, a)
 	}
@@ -77,7 +77,7 @@ func (f *Fabric) connect(e *eni, a netip.Addr) error {
 
 // deliver makes the router send a to the ENI, if it is attached. The neighbour comes first: with the route alone the router would ask
 // the instance by ARP. A cable that went with its node's namespace is as good as unplugged.
-func (f *Fabric) deliver(e *eni, a netip.Addr) error {
+func (f *Network) deliver(e *eni, a netip.Addr) error {
 	if e.index == 0 {
 		return nil
 	}
@@ -96,23 +96,23 @@ func (f *Fabric) deliver(e *eni, a netip.Addr) error {
 
 // Unassign takes a from its ENI: nobody has it, packets for it vanish and packets from it are dropped. An address that is not assigned is
 // fine.
-func (f *Fabric) Unassign(a netip.Addr) error {
+func (f *Network) Unassign(a netip.Addr) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
-		return fmt.Errorf("fabric: unassign %v: %w", a, errClosed)
+		return fmt.Errorf("vpc: unassign %v: %w", a, errClosed)
 	}
 	e := f.owners[a]
 	if e == nil {
 		return nil
 	}
 	if err := f.unassign(e, a); err != nil {
-		return fmt.Errorf("fabric: unassign %v from %s: %w", a, e.mac, err)
+		return fmt.Errorf("vpc: unassign %v from %s: %w", a, e.mac, err)
 	}
 	return nil
 }
 
-func (f *Fabric) unassign(e *eni, a netip.Addr) error {
+func (f *Network) unassign(e *eni, a netip.Addr) error {
 	if err := f.disconnect(e, a); err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (f *Fabric) unassign(e *eni, a netip.Addr) error {
 }
 
 // disconnect undoes connect.
-func (f *Fabric) disconnect(e *eni, a netip.Addr) error {
+func (f *Network) disconnect(e *eni, a netip.Addr) error {
 	if err := f.undeliver(e, a); err != nil || !e.joined {
 		return err
 	}
@@ -132,7 +132,7 @@ func (f *Fabric) disconnect(e *eni, a netip.Addr) error {
 }
 
 // undeliver undoes deliver. A route that leads to another link by now stays.
-func (f *Fabric) undeliver(e *eni, a netip.Addr) error {
+func (f *Network) undeliver(e *eni, a netip.Addr) error {
 	if e.index == 0 {
 		return nil
 	}

@@ -7,8 +7,8 @@ import (
 )
 
 // crowd is n addresses on four nodes with two ENIs each.
-func crowd(t testing.TB, n int) (*Fabric, []netip.Addr) {
-	f := newFabric(t)
+func crowd(t testing.TB, n int) (*Network, []netip.Addr) {
+	f := newNetwork(t)
 	var all []netip.Addr
 	a := [2]netip.Addr{ip("10.0.1.10"), ip("10.0.2.10")}
 	for i := range 4 {
@@ -101,7 +101,7 @@ func BenchmarkNew(b *testing.B) {
 }
 
 func BenchmarkDo(b *testing.B) {
-	f := newFabric(b)
+	f := newNetwork(b)
 	for b.Loop() {
 		must(b, Do(f.ns, func() error { return nil }))
 	}

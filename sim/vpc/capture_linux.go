@@ -25,15 +25,15 @@ const captured = 256
 
 // Capture yields the packets that the router sends and receives from now on, until ctx ends; then the channel is closed. The
 // interface is "any", or the MAC of an ENI that is plugged in or has joined the segment.
-func (f *Fabric) Capture(ctx context.Context, iface string) (<-chan Packet, error) {
+func (f *Network) Capture(ctx context.Context, iface string) (<-chan Packet, error) {
 	out, err := f.openCapture(ctx, iface)
 	if err != nil {
-		return nil, fmt.Errorf("fabric: capture on %s: %w", iface, err)
+		return nil, fmt.Errorf("vpc: capture on %s: %w", iface, err)
 	}
 	return out, nil
 }
 
-func (f *Fabric) openCapture(ctx context.Context, iface string) (<-chan Packet, error) {
+func (f *Network) openCapture(ctx context.Context, iface string) (<-chan Packet, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -65,7 +65,7 @@ func (f *Fabric) openCapture(ctx context.Context, iface string) (<-chan Packet, 
 }
 
 // captureIndex is the ENI's MAC and link, or 0 for all.
-func (f *Fabric) captureIndex(iface string) (mac string, index int32, err error) {
+func (f *Network) captureIndex(iface string) (mac string, index int32, err error) {
 	if iface == "any" {
 		return "", 0, nil
 	}
@@ -80,7 +80,7 @@ func (f *Fabric) captureIndex(iface string) (mac string, index int32, err error)
 	return e.mac, e.index, nil
 }
 
-func (f *Fabric) capture(ctx context.Context, s *packetSocket, index int32, mac string, out chan<- Packet) {
+func (f *Network) capture(ctx context.Context, s *packetSocket, index int32, mac string, out chan<- Packet) {
 	b := make([]byte, snapLength)
 	for {
 		n, from, err := s.read(b)

@@ -14,7 +14,7 @@ type Config struct {
 	Subnets  []netip.Prefix // each inside one of VPC; only their addresses can be assigned
 	Internet netip.Addr     // the address outside the VPC; zero: 198.51.100.1 (RFC 5737, TEST-NET-2)
 
-	// Namespace is where the router shall be; nil: a new namespace, of the Fabric's own. It is borrowed: it must be open until Close, which
+	// Namespace is where the router shall be; nil: a new namespace, of the Network's own. It is borrowed: it must be open until Close, which
 	// leaves it open and as it was found.
 	Namespace *os.File
 	// Segment is the name of a link of Namespace that is one shared Ethernet for the first ENIs of several instances (Join). The link is up and
@@ -49,7 +49,7 @@ func (c Config) checked() (Config, error) {
 		wrong = append(c.contradictions(), c.segmentContradictions()...)
 	}
 	if err := errors.Join(wrong...); err != nil {
-		return c, fmt.Errorf("fabric: configuration: %w", err)
+		return c, fmt.Errorf("vpc: configuration: %w", err)
 	}
 	return c, nil
 }
@@ -90,7 +90,7 @@ func (c Config) segmentContradictions() []error {
 		case a == gateway(subnet):
 			wrong = append(wrong, fmt.Errorf("stranger %v is the gateway of %v", a, subnet))
 		case a == c.witness():
-			wrong = append(wrong, fmt.Errorf("stranger %v is the fabric's own (Witness): expected room in the VPC %v outside the subnets", a, c.VPC))
+			wrong = append(wrong, fmt.Errorf("stranger %v is the VPC's own (Witness): expected room in the VPC %v outside the subnets", a, c.VPC))
 		case slices.Contains(c.Strangers[:i], a):
 			wrong = append(wrong, fmt.Errorf("stranger %v is there twice", a))
 		}

@@ -69,7 +69,7 @@ func TestSegmentConfig(t *testing.T) {
 		{name: "strangers nowhere", ns: ns, strangers: []string{"10.0.0.62"}, wrong: "Segment is empty"},
 		{name: "a stranger outside", ns: ns, segment: "eth0", strangers: []string{"10.0.99.1"}, wrong: "stranger 10.0.99.1 is in none of the subnets"},
 		{name: "the gateway is no stranger", ns: ns, segment: "eth0", strangers: []string{"10.0.0.1"}, wrong: "is the gateway of 10.0.0.0/20"},
-		{name: "the witness is no stranger", ns: ns, segment: "eth0", vpc: "10.0.0.0/20", strangers: []string{"10.0.0.3"}, wrong: "the fabric's own (Witness)"},
+		{name: "the witness is no stranger", ns: ns, segment: "eth0", vpc: "10.0.0.0/20", strangers: []string{"10.0.0.3"}, wrong: "the VPC's own (Witness)"},
 		{name: "twice", ns: ns, segment: "eth0", strangers: []string{"10.0.0.62", "10.0.0.62"}, wrong: "is there twice"},
 		{name: "IPv6", ns: ns, segment: "eth0", strangers: []string{"fd00::1"}, wrong: "none of the subnets"},
 	} {

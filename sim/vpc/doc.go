@@ -46,9 +46,9 @@
 // What follows from that:
 //
 //   - Delivery. Whatever goes between two machines comes in and goes out by the same link, without ICMP redirects. The routes that the
-//     namespace had (the link's network, a default route) stay where they are, unused: a routing rule of the fabric's comes first.
+//     namespace had (the link's network, a default route) stay where they are, unused: a routing rule of the VPC's comes first.
 //   - Source check. rp_filter cannot tell ENIs apart that share a link. There nftables does: a packet from the MAC of an ENI that has joined with a
-//     source that the ENI does not own is dropped and counted (nft list table ip enilab-fabric). Packets from other MACs pass, if rp_filter
+//     source that the ENI does not own is dropped and counted (nft list table ip enilab-vpc). Packets from other MACs pass, if rp_filter
 //     lets them: a machine that has not joined has no address, a stranger has its own.
 //   - ARP. The router answers, with its MAC there, for the gateway and for all addresses of attached ENIs: to everybody, but to a machine that has
 //     joined only if it asks with an address that its ENI owns. It does not answer for the asking ENI's own, for addresses that nobody has, for
@@ -73,6 +73,6 @@
 // # Limits
 //
 // A namespace lives only by descriptors, and no link, route or sysctl outside the namespaces is touched, so a process that is killed
-// leaves nothing, unless it had borrowed a namespace. A Fabric is safe for concurrent use, and several live side by side. It needs
+// leaves nothing, unless it had borrowed a namespace. A Network is safe for concurrent use, and several live side by side. It needs
 // Linux and CAP_SYS_ADMIN and CAP_NET_ADMIN in the user namespace of the process, and nftables for a segment. IPv4 only.
 package vpc

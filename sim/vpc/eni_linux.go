@@ -34,7 +34,7 @@ const (
 // Plug puts a cable between the router and an instance: a link with that name and MAC appears in the network namespace node, down and
 // without an address. The addresses that are assigned to the ENI are routed to it from now on. A MAC has one cable: a second Plug is an
 // error while the first cable exists, and so is Plug of an ENI that has joined the segment.
-func (f *Fabric) Plug(node *os.File, name, mac string, mtu int) error {
+func (f *Network) Plug(node *os.File, name, mac string, mtu int) error {
 	err := f.change(mac, func(e *eni) error {
 		switch {
 		case node == nil:
@@ -47,12 +47,12 @@ func (f *Fabric) Plug(node *os.File, name, mac string, mtu int) error {
 		return f.plug(e, node, name, mtu)
 	})
 	if err != nil {
-		return fmt.Errorf("fabric: plug %s (%s): %w", name, mac, err)
+		return fmt.Errorf("vpc: plug %s (%s): %w", name, mac, err)
 	}
 	return nil
 }
 
-func (f *Fabric) plug(e *eni, node *os.File, name string, mtu int) error {
+func (f *Network) plug(e *eni, node *os.File, name string, mtu int) error {
 	if err := f.unattached(e); err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (f *Fabric) plug(e *eni, node *os.File, name string, mtu int) error {
 }
 
 // unattached makes sure that the ENI is neither plugged in nor joined. A cable that went with its node's namespace is as good as unplugged.
-func (f *Fabric) unattached(e *eni) error {
+func (f *Network) unattached(e *eni) error {
 	if e.joined {
 		return errors.New("it has joined the segment; it must leave first")
 	}
@@ -102,11 +102,11 @@ func (f *Fabric) unattached(e *eni) error {
 // firstCable leaves room below for the links that a kernel makes by itself in a new namespace (lo, tunl0, sit0, …).
 const firstCable = 100
 
-func (f *Fabric) cableName(index int32) string { return "e" + strconv.Itoa(int(index-f.firstCable)) }
+func (f *Network) cableName(index int32) string { return "e" + strconv.Itoa(int(index-f.firstCable)) }
 
 // Unplug pulls the ENI's cable: the link vanishes from the instance at once, whatever it is doing. The addresses stay assigned. An ENI
 // without a cable (one that has joined the segment, too), or an unknown one, is fine.
-func (f *Fabric) Unplug(mac string) error {
+func (f *Network) Unplug(mac string) error {
 	var index int32
 	err := f.change(mac, func(e *eni) error {
 		if !e.joined {
@@ -119,14 +119,14 @@ func (f *Fabric) Unplug(mac string) error {
 		err = f.cut(mac, index)
 	}
 	if err != nil {
-		return fmt.Errorf("fabric: unplug %s: %w", mac, err)
+		return fmt.Errorf("vpc: unplug %s: %w", mac, err)
 	}
 	return nil
 }
 
 // cut removes a cable that is unplugged by name only. The kernel takes 15 ms to be sure that nobody uses a link that goes (rcu_barrier),
 // and holds no lock meanwhile, so nobody else has to wait either: neither f.mu nor the socket of all others is taken.
-func (f *Fabric) cut(mac string, index int32) error {
+func (f *Network) cut(mac string, index int32) error {
 	err := f.cutter.remove(index)
 	if err == nil || f.life.Err() != nil { // Close takes all cables
 		return nil
@@ -141,7 +141,7 @@ func (f *Fabric) cut(mac string, index int32) error {
 }
 
 // detached notes that the ENI has left the segment, or that its cable is gone: the kernel removed its routes and neighbours with it.
-func (f *Fabric) detached(e *eni) {
+func (f *Network) detached(e *eni) {
 	if e.index != 0 {
 		f.arp.detached(e)
 	}
@@ -149,7 +149,7 @@ func (f *Fabric) detached(e *eni) {
 }
 
 // change finds the ENI, or begins one, and forgets it if the change left nothing of it.
-func (f *Fabric) change(mac string, do func(*eni) error) error {
+func (f *Network) change(mac string, do func(*eni) error) error {
 	hardware, err := parseMAC(mac)
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ func (f *Fabric) change(mac string, do func(*eni) error) error {
 	return do(e)
 }
 
-func (f *Fabric) tidy(e *eni) {
+func (f *Network) tidy(e *eni) {
 	if e.index == 0 && len(e.addresses) == 0 {
 		delete(f.enis, e.mac)
 	}

@@ -33,7 +33,7 @@ type filter struct {
 }
 
 // filterTable is its name.
-const filterTable = "enilab-fabric"
+const filterTable = "enilab-vpc"
 
 // newFilter fails where there is such a table already.
 func newFilter(ns *os.File, s *segment) (*filter, error) {

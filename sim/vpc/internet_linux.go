@@ -80,8 +80,8 @@ func (s *service) close() error {
 	return err
 }
 
-// Dial opens a TCP connection from Witness. Close of the Fabric resets it.
-func (f *Fabric) Dial(ctx context.Context, a netip.AddrPort) (net.Conn, error) {
+// Dial opens a TCP connection from Witness. Close of the Network resets it.
+func (f *Network) Dial(ctx context.Context, a netip.AddrPort) (net.Conn, error) {
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: f.witness.AsSlice()}}
 	d.SetMultipathTCP(false)
 	ctx, cancel := f.within(ctx)
@@ -93,17 +93,17 @@ func (f *Fabric) Dial(ctx context.Context, a netip.AddrPort) (net.Conn, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("fabric: dial %v from the VPC's router: %w", a, err)
+		return nil, fmt.Errorf("vpc: dial %v from the VPC's router: %w", a, err)
 	}
 	conn := f.dialled.add(c.(*net.TCPConn))
 	if conn == nil {
-		return nil, fmt.Errorf("fabric: dial %v: the fabric is closed, or %d connections are open", a, maxPeers)
+		return nil, fmt.Errorf("vpc: dial %v: the VPC is closed, or %d connections are open", a, maxPeers)
 	}
 	return conn, nil
 }
 
 // awake lets the cable to an address send at once, as the ARP responder does: a SYN that is dropped is sent again after a second.
-func (f *Fabric) awake(a netip.Addr) {
+func (f *Network) awake(a netip.Addr) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if e := f.owners[a]; e != nil && e.index != 0 && !f.closed {
@@ -111,7 +111,7 @@ func (f *Fabric) awake(a netip.Addr) {
 	}
 }
 
-// connection is a TCP connection that the Fabric resets when it is closed: a socket keeps its namespace alive.
+// connection is a TCP connection that the Network resets when it is closed: a socket keeps its namespace alive.
 type connection struct {
 	*net.TCPConn
 	set *connections

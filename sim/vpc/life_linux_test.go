@@ -100,8 +100,8 @@ func descriptors(t testing.TB) int {
 	return len(all)
 }
 
-// life is everything that a fabric does, once.
-func life(t testing.TB, f *Fabric, node *os.File) {
+// life is everything that a VPC does, once.
+func life(t testing.TB, f *Network, node *os.File) {
 	must(t, f.Plug(node, "eth0", macA, 9001))
 	must(t, f.Assign(macA, ip("10.0.1.10")))
 	f.Ping([]netip.Addr{f.Witness()}, patience)
@@ -145,7 +145,7 @@ func TestNothingGrows(t *testing.T) {
 }
 
 func TestClosed(t *testing.T) {
-	f := newFabric(t)
+	f := newNetwork(t)
 	node := newInstance(t, f)
 	node.eth(0, macA, sn1, "10.0.1.10")
 	must(t, f.Close())
@@ -156,16 +156,16 @@ func TestClosed(t *testing.T) {
 	_, capture := f.Capture(context.Background(), "any")
 	for i, err := range []error{f.Plug(node.ns, "eth0", macA, 9001), f.Unplug(macA), f.Assign(macA, ip("10.0.1.10")), f.Unassign(ip("10.0.1.10")), dial, capture} {
 		if err == nil {
-			t.Errorf("operation %d succeeded on a closed fabric", i)
+			t.Errorf("operation %d succeeded on a closed VPC", i)
 		}
 	}
 	if f.Ping([]netip.Addr{ip("10.0.1.10")}, patience)[0] {
-		t.Error("a closed fabric answers")
+		t.Error("a closed VPC answers")
 	}
 }
 
 func TestCloseTwice(t *testing.T) {
-	f := newFabric(t)
+	f := newNetwork(t)
 	must(t, f.Close())
 	must(t, f.Close())
 }
@@ -175,7 +175,7 @@ func TestTogether(t *testing.T) {
 	needRoot(t)
 	var all sync.WaitGroup
 	for range 3 {
-		f := newFabric(t)
+		f := newNetwork(t)
 		for n := range 4 {
 			node := newInstance(t, f)
 			all.Go(func() {
@@ -195,9 +195,9 @@ func TestTogether(t *testing.T) {
 	all.Wait()
 }
 
-// TestCloseInterrupts: a Ping of silent addresses ends with the fabric.
+// TestCloseInterrupts: a Ping of silent addresses ends with the VPC.
 func TestCloseInterrupts(t *testing.T) {
-	f := newFabric(t)
+	f := newNetwork(t)
 	packets, err := f.Capture(t.Context(), "any")
 	must(t, err)
 	done := make(chan bool)
@@ -210,7 +210,7 @@ func TestCloseInterrupts(t *testing.T) {
 	<-done
 }
 
-// victim makes a fabric, plugs a cable into the namespace of file 3, says so and waits to be killed.
+// victim makes a VPC, plugs a cable into the namespace of file 3, says so and waits to be killed.
 const victim = "FABRIC_TEST_VICTIM"
 
 func init() {
@@ -243,5 +243,5 @@ func TestKilled(t *testing.T) {
 	}
 	must(t, c.Process.Kill())
 	_ = c.Wait()
-	eventually(t, "the cable of a killed fabric goes", func() bool { return node.index("eth0") == 0 })
+	eventually(t, "the cable of a killed VPC goes", func() bool { return node.index("eth0") == 0 })
 }

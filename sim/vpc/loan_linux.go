@@ -20,7 +20,7 @@ const (
 
 // borrow takes over a namespace's routing, as soon as there is a route. What it makes, and all that is made in the namespace later, is
 // undone by Close.
-func (f *Fabric) borrow() error {
+func (f *Network) borrow() error {
 	links, err := f.rtnl.links()
 	if err != nil {
 		return fmt.Errorf("its links: %w", err)
@@ -47,10 +47,10 @@ func (f *Fabric) borrow() error {
 }
 
 // takeRule makes the router's table the one that counts. The rule is also a lock: a namespace has one router.
-func (f *Fabric) takeRule() error {
+func (f *Network) takeRule() error {
 	err := f.rtnl.rule()
 	if errors.Is(err, unix.EEXIST) {
-		return errors.New("a fabric is at work there already, or one that was killed has left its traces; expected a namespace that is nobody's router")
+		return errors.New("a VPC is at work there already, or one that was killed has left its traces; expected a namespace that is nobody's router")
 	}
 	if err != nil {
 		return fmt.Errorf("routing rule: %w", err)
@@ -69,7 +69,7 @@ func (f *Fabric) takeRule() error {
 
 func isLoopback(l netlink.Link) bool { return l.Attrs().Index == loopback }
 
-func (f *Fabric) configureBorrowed(links []netlink.Link) error {
+func (f *Network) configureBorrowed(links []netlink.Link) error {
 	var names []string
 	for _, l := range links {
 		if !isLoopback(l) {
@@ -86,15 +86,15 @@ func (f *Fabric) configureBorrowed(links []netlink.Link) error {
 	})
 }
 
-// undoLater keeps what Close has to do in a borrowed namespace; the last comes first. A namespace of the Fabric's own takes all with it.
-func (f *Fabric) undoLater(do func() error) {
+// undoLater keeps what Close has to do in a borrowed namespace; the last comes first. A namespace of the Network's own takes all with it.
+func (f *Network) undoLater(do func() error) {
 	if f.config.Namespace != nil {
 		f.undo = append(f.undo, do)
 	}
 }
 
 // giveBack makes a borrowed namespace what it was.
-func (f *Fabric) giveBack() error {
+func (f *Network) giveBack() error {
 	var errs []error
 	for _, undo := range slices.Backward(f.undo) {
 		errs = append(errs, undo())
@@ -104,7 +104,7 @@ func (f *Fabric) giveBack() error {
 }
 
 // address gives the router an address of its own.
-func (f *Fabric) address(a netip.Addr) error {
+func (f *Network) address(a netip.Addr) error {
 	if err := f.rtnl.address(a); err != nil {
 		return fmt.Errorf("address %v: %w", a, err)
 	}

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// state is what a fabric must leave in a borrowed namespace: links, addresses, routes, rules, neighbours that somebody set, every setting of
+// state is what a VPC must leave in a borrowed namespace: links, addresses, routes, rules, neighbours that somebody set, every setting of
 // IPv4 and IPv6, nftables.
 func (i *instance) state() []string {
 	i.t.Helper()
@@ -72,7 +72,7 @@ func difference(before, after []string) (out []string) {
 	return out
 }
 
-// odd is a router's namespace with all settings as a fabric does not want them, and somebody's nftables.
+// odd is a router's namespace with all settings as a VPC does not want them, and somebody's nftables.
 func (w *wire) odd() *instance {
 	w.t.Helper()
 	r := w.routerSpace()
@@ -103,8 +103,8 @@ func TestGivenBack(t *testing.T) {
 	for round := range 2 {
 		f, err := New(sharedConfig(r.ns))
 		must(t, err)
-		if _, err := New(sharedConfig(r.ns)); err == nil || !strings.Contains(err.Error(), "a fabric is at work there already") {
-			t.Errorf("a second fabric in one namespace: error %v", err)
+		if _, err := New(sharedConfig(r.ns)); err == nil || !strings.Contains(err.Error(), "a VPC is at work there already") {
+			t.Errorf("a second VPC in one namespace: error %v", err)
 		}
 		h.f = f
 		must(t, f.Join(macA))
@@ -120,7 +120,7 @@ func TestGivenBack(t *testing.T) {
 		c, err := f.Dial(t.Context(), f.InternetAddr())
 		must(t, err)
 		if len(difference(before, r.state())) < 40 {
-			t.Error("the fabric changed nothing: the test shows nothing")
+			t.Error("the VPC changed nothing: the test shows nothing")
 		}
 		must(t, f.Close())
 		must(t, f.Close())

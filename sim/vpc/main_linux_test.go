@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// host is what a fabric must leave alone in the namespace of the process: links, addresses, routes, neighbours, settings.
+// host is what a VPC must leave alone in the namespace of the process: links, addresses, routes, neighbours, settings.
 func host() string {
 	var b strings.Builder
 	b.WriteString(tables())
@@ -110,7 +110,7 @@ func config() Config {
 		Subnets: []netip.Prefix{netip.MustParsePrefix("10.0.1.0/24"), netip.MustParsePrefix("10.0.2.0/24")}}
 }
 
-func newFabric(t testing.TB) *Fabric {
+func newNetwork(t testing.TB) *Network {
 	t.Helper()
 	needRoot(t)
 	f, err := New(config())
@@ -122,12 +122,12 @@ func newFabric(t testing.TB) *Fabric {
 // instance is a namespace that is configured as EC2 instances are.
 type instance struct {
 	t    testing.TB
-	f    *Fabric
+	f    *Network
 	ns   *os.File
 	rtnl *rtnl
 }
 
-func newInstance(t testing.TB, f *Fabric) *instance {
+func newInstance(t testing.TB, f *Network) *instance {
 	t.Helper()
 	ns, err := NewNamespace()
 	must(t, err)

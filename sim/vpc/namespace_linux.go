@@ -15,7 +15,7 @@ import (
 // on in the caller. A thread that cannot return to its namespace is thrown away.
 func Do(ns *os.File, f func() error) error {
 	if ns == nil {
-		return errors.New("fabric: network namespace: nil file")
+		return errors.New("vpc: network namespace: nil file")
 	}
 	return apart(func() error { return control(ns, setns) }, f)
 }
@@ -38,7 +38,7 @@ func NewNamespace() (*os.File, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("fabric: new network namespace (needs CAP_SYS_ADMIN): %w", err)
+		return nil, fmt.Errorf("vpc: new network namespace (needs CAP_SYS_ADMIN): %w", err)
 	}
 	return ns, nil
 }

@@ -12,10 +12,10 @@ import (
 )
 
 // errLinux is every answer of this package elsewhere.
-var errLinux = errors.New("fabric: network namespaces need Linux")
+var errLinux = errors.New("vpc: network namespaces need Linux")
 
-// Fabric is a running VPC; there is none on this system.
-type Fabric struct{ config Config }
+// Network is a running VPC; there is none on this system.
+type Network struct{ config Config }
 
 // Packet is what tcpdump in the router would show.
 type Packet struct {
@@ -26,7 +26,7 @@ type Packet struct {
 }
 
 // New fails on this system.
-func New(c Config) (*Fabric, error) {
+func New(c Config) (*Network, error) {
 	if _, err := c.checked(); err != nil {
 		return nil, err
 	}
@@ -43,47 +43,47 @@ func NewNamespace() (*os.File, error) { return nil, errLinux }
 func SetMTU(*os.File, string, int) error { return errLinux }
 
 // Close does nothing.
-func (f *Fabric) Close() error { return nil }
+func (f *Network) Close() error { return nil }
 
 // Namespace is nil.
-func (f *Fabric) Namespace() *os.File { return nil }
+func (f *Network) Namespace() *os.File { return nil }
 
 // Plug fails on this system.
-func (f *Fabric) Plug(*os.File, string, string, int) error { return errLinux }
+func (f *Network) Plug(*os.File, string, string, int) error { return errLinux }
 
 // Unplug fails on this system.
-func (f *Fabric) Unplug(string) error { return errLinux }
+func (f *Network) Unplug(string) error { return errLinux }
 
 // Join fails on this system.
-func (f *Fabric) Join(string) error { return errLinux }
+func (f *Network) Join(string) error { return errLinux }
 
 // Leave fails on this system.
-func (f *Fabric) Leave(string) error { return errLinux }
+func (f *Network) Leave(string) error { return errLinux }
 
 // Assign fails on this system.
-func (f *Fabric) Assign(string, netip.Addr) error { return errLinux }
+func (f *Network) Assign(string, netip.Addr) error { return errLinux }
 
 // Unassign fails on this system.
-func (f *Fabric) Unassign(netip.Addr) error { return errLinux }
+func (f *Network) Unassign(netip.Addr) error { return errLinux }
 
 // Ping reaches nobody.
-func (f *Fabric) Ping(addrs []netip.Addr, _ time.Duration) []bool { return make([]bool, len(addrs)) }
+func (f *Network) Ping(addrs []netip.Addr, _ time.Duration) []bool { return make([]bool, len(addrs)) }
 
 // PingFrom fails on this system.
-func (f *Fabric) PingFrom(*os.File, []netip.Addr, time.Duration) ([]bool, error) {
+func (f *Network) PingFrom(*os.File, []netip.Addr, time.Duration) ([]bool, error) {
 	return nil, errLinux
 }
 
 // Dial fails on this system.
-func (f *Fabric) Dial(context.Context, netip.AddrPort) (net.Conn, error) { return nil, errLinux }
+func (f *Network) Dial(context.Context, netip.AddrPort) (net.Conn, error) { return nil, errLinux }
 
 // Capture fails on this system.
-func (f *Fabric) Capture(context.Context, string) (<-chan Packet, error) { return nil, errLinux }
+func (f *Network) Capture(context.Context, string) (<-chan Packet, error) { return nil, errLinux }
 
 // Witness is the address that Ping and Dial would come from.
-func (f *Fabric) Witness() netip.Addr { return f.config.witness() }
+func (f *Network) Witness() netip.Addr { return f.config.witness() }
 
 // InternetAddr is the service outside the VPC.
-func (f *Fabric) InternetAddr() netip.AddrPort {
+func (f *Network) InternetAddr() netip.AddrPort {
 	return netip.AddrPortFrom(f.config.Internet, internetPort)
 }

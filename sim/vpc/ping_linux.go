@@ -17,7 +17,7 @@ import (
 
 // Ping sends an ICMP echo request from Witness to every address at once, and again to those that are silent, and tells which answered.
 // It returns when all have answered, or after patience. An answer counts only if it comes from the address that was asked.
-func (f *Fabric) Ping(addrs []netip.Addr, patience time.Duration) []bool {
+func (f *Network) Ping(addrs []netip.Addr, patience time.Duration) []bool {
 	p, err := f.probes.take(f)
 	if err != nil {
 		return make([]bool, len(addrs))
@@ -28,10 +28,10 @@ func (f *Fabric) Ping(addrs []netip.Addr, patience time.Duration) []bool {
 
 // PingFrom is Ping from another namespace (a node's, a pod's), with the source address that its routes choose. The socket is closed
 // before it returns, so the namespace is not kept alive.
-func (f *Fabric) PingFrom(ns *os.File, addrs []netip.Addr, patience time.Duration) ([]bool, error) {
+func (f *Network) PingFrom(ns *os.File, addrs []netip.Addr, patience time.Duration) ([]bool, error) {
 	p, err := newProbe(ns, netip.IPv4Unspecified())
 	if err != nil {
-		return nil, fmt.Errorf("fabric: ping from another namespace: %w", err)
+		return nil, fmt.Errorf("vpc: ping from another namespace: %w", err)
 	}
 	defer p.close()
 	return p.ping(addrs, patience), nil
@@ -48,7 +48,7 @@ type probes struct {
 	used   map[*probe]bool
 }
 
-func (s *probes) take(f *Fabric) (*probe, error) {
+func (s *probes) take(f *Network) (*probe, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

@@ -43,7 +43,7 @@ func (r *rtnl) segment(c Config, links []netlink.Link) (*segment, error) {
 }
 
 // openSegment makes the router one of the segment's.
-func (f *Fabric) openSegment() (err error) {
+func (f *Network) openSegment() (err error) {
 	f.undoLater(f.forgetSegment)
 	for _, a := range f.config.Strangers {
 		// The router's own packets are ICMP errors. They come from an address that a stranger has a route to.
@@ -59,7 +59,7 @@ func (f *Fabric) openSegment() (err error) {
 }
 
 // forgetSegment removes the neighbours; routes go with their table.
-func (f *Fabric) forgetSegment() error {
+func (f *Network) forgetSegment() error {
 	var errs []error
 	for _, a := range f.config.Strangers {
 		errs = append(errs, f.rtnl.forget(a, f.segment.index))
@@ -76,14 +76,14 @@ func (f *Fabric) forgetSegment() error {
 
 // Join says that an ENI is a machine on the segment: the addresses that are assigned to it are routed there from now on, and packets from
 // its MAC with any other source are dropped. An ENI that has joined already is fine; one that is plugged in is an error.
-func (f *Fabric) Join(mac string) error {
+func (f *Network) Join(mac string) error {
 	if err := f.change(mac, f.join); err != nil {
-		return fmt.Errorf("fabric: join %s: %w", mac, err)
+		return fmt.Errorf("vpc: join %s: %w", mac, err)
 	}
 	return nil
 }
 
-func (f *Fabric) join(e *eni) error {
+func (f *Network) join(e *eni) error {
 	switch {
 	case f.segment == nil:
 		return errors.New("the VPC has no segment (Config.Segment)")
@@ -111,7 +111,7 @@ func (f *Fabric) join(e *eni) error {
 }
 
 // Leave undoes Join: the ENI's addresses stay assigned, and packets for them vanish. An ENI that has not joined, or an unknown one, is fine.
-func (f *Fabric) Leave(mac string) error {
+func (f *Network) Leave(mac string) error {
 	err := f.change(mac, func(e *eni) error {
 		if !e.joined {
 			return nil
@@ -119,12 +119,12 @@ func (f *Fabric) Leave(mac string) error {
 		return f.leave(e)
 	})
 	if err != nil {
-		return fmt.Errorf("fabric: leave %s: %w", mac, err)
+		return fmt.Errorf("vpc: leave %s: %w", mac, err)
 	}
 	return nil
 }
 
-func (f *Fabric) leave(e *eni) error {
+func (f *Network) leave(e *eni) error {
 	addrs := slices.SortedFunc(maps.Keys(e.addresses), netip.Addr.Compare)
 	for _, a := range addrs {
 		if err := f.undeliver(e, a); err != nil {

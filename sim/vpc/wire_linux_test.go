@@ -113,7 +113,7 @@ func (w *wire) host() *instance {
 
 // shared is two machines on a segment, the second with a cable too, and a host.
 type shared struct {
-	f               *Fabric
+	f               *Network
 	wire            *wire
 	router, a, b, h *instance
 }

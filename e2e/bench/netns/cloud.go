@@ -13,14 +13,14 @@ import (
 
 // account is the model of EC2 in real time, with one instance, and the VPC's cables and routes that follow from it.
 type account struct {
-	mu     sync.Mutex
-	model  *ec2.Cloud
-	began  time.Time
-	fabric *vpc.Fabric
-	inst   ec2.InstanceID
-	plug   func(mac string) error // a link appears on the instance
-	due    *time.Timer            // when the model does something by itself
-	broken error
+	mu      sync.Mutex
+	model   *ec2.Cloud
+	began   time.Time
+	network *vpc.Network
+	inst    ec2.InstanceID
+	plug    func(mac string) error // a link appears on the instance
+	due     *time.Timer            // when the model does something by itself
+	broken  error
 }
 
 var (
@@ -29,7 +29,7 @@ var (
 )
 
 // newAccount has one instance. Without latency, everything in EC2 takes no time and shows at once.
-func newAccount(kind string, latency bool, f *vpc.Fabric) (*account, error) {
+func newAccount(kind string, latency bool, f *vpc.Network) (*account, error) {
 	c := ec2.Config{VPCs: []ec2.VPC{{CIDRs: []netip.Prefix{vpcCIDR}}}, Subnets: []ec2.SubnetConfig{{CIDR: subnet}}}
 	if !latency {
 		now := ec2.Always(0)
@@ -39,7 +39,7 @@ func newAccount(kind string, latency bool, f *vpc.Fabric) (*account, error) {
 		c.Latency.Attach, c.Latency.Link, c.Latency.Detach = now, now, now
 		c.Lag = ec2.Lag{IMDSAttach: now, IMDSPartial: now, IMDSAddress: now, IMDSDetach: now, Describe: now, Mutation: now, FreedAddress: now}
 	}
-	a := &account{model: ec2.New(c, 1), began: time.Now(), fabric: f}
+	a := &account{model: ec2.New(c, 1), began: time.Now(), network: f}
 	var err error
 	a.inst, err = a.model.Launch(0, ec2.LaunchSpec{Type: kind})
 	return a, err
@@ -77,17 +77,17 @@ func (a *account) happened(e *ec2.Event) error {
 		v, _ := a.model.ENI(e.ENI)
 		var errs []error
 		for _, addr := range append([]netip.Addr{v.Primary}, v.Secondaries...) {
-			errs = append(errs, a.fabric.Assign(v.MAC, addr))
+			errs = append(errs, a.network.Assign(v.MAC, addr))
 		}
 		return errors.Join(errs...)
 	case ec2.AddressAssigned:
-		return a.fabric.Assign(a.model.MAC(e.ENI), e.Address)
+		return a.network.Assign(a.model.MAC(e.ENI), e.Address)
 	case ec2.AddressUnassigned:
-		return a.fabric.Unassign(e.Address)
+		return a.network.Unassign(e.Address)
 	case ec2.LinkPlugged:
 		return a.plug(e.MAC)
 	case ec2.LinkUnplugged:
-		return a.fabric.Unplug(e.MAC)
+		return a.network.Unplug(e.MAC)
 	}
 	return nil
 }

@@ -466,7 +466,7 @@ func TestBrokenConnectionsKeepNothing(t *testing.T) {
 	until(t, "both namespaces are dead", func() bool { return len(must(n.Leaks())(t).Links) == 1 })
 }
 
-// cable puts a veth into the node, as the fabric does, and gives its other end's namespace.
+// cable puts a veth into the node, as the VPC does, and gives its other end's namespace.
 func cable(t *testing.T, n *node.Node, name string) *netlink.Handle {
 	t.Helper()
 	type made struct {

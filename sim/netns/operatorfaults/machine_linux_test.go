@@ -54,7 +54,7 @@ var (
 type machine struct {
 	t    *testing.T
 	box  *node.Node
-	vpc  *vpc.Fabric
+	vpc  *vpc.Network
 	imds *front
 	ec2  *front
 	env  map[string]string

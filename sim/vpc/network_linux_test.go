@@ -26,8 +26,8 @@ const (
 )
 
 // two are two instances; the first has a second ENI in the other subnet.
-func two(t testing.TB) (f *Fabric, a, b *instance) {
-	f = newFabric(t)
+func two(t testing.TB) (f *Network, a, b *instance) {
+	f = newNetwork(t)
 	a, b = newInstance(t, f), newInstance(t, f)
 	a.eth(0, macA, sn1, "10.0.1.10", "10.0.1.11")
 	a.eth(1, macC, sn2, "10.0.2.10", "10.0.2.11")
@@ -190,7 +190,7 @@ func TestAddressesMove(t *testing.T) {
 }
 
 func TestPlug(t *testing.T) {
-	f := newFabric(t)
+	f := newNetwork(t)
 	node := newInstance(t, f)
 	must(t, f.Plug(node.ns, "eth5", macA, 9001))
 	var link *net.Interface
@@ -229,7 +229,7 @@ func TestPlug(t *testing.T) {
 
 // TestNodeDies: the cable goes with the node's namespace, the ENI stays and can be plugged elsewhere.
 func TestNodeDies(t *testing.T) {
-	f := newFabric(t)
+	f := newNetwork(t)
 	node, err := NewNamespace()
 	must(t, err)
 	must(t, f.Plug(node, "eth0", macA, 9001))

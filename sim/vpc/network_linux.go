@@ -10,10 +10,10 @@ import (
 )
 
 // errClosed is the answer of every operation after Close.
-var errClosed = errors.New("the fabric is closed")
+var errClosed = errors.New("the VPC is closed")
 
-// Fabric is a running VPC.
-type Fabric struct {
+// Network is a running VPC.
+type Network struct {
 	config  Config
 	witness netip.Addr
 	ns      *os.File // the router's; borrowed if it is the configuration's
@@ -41,12 +41,12 @@ type Fabric struct {
 }
 
 // New makes a VPC with its router, without cables.
-func New(c Config) (*Fabric, error) {
+func New(c Config) (*Network, error) {
 	c, err := c.checked()
 	if err != nil {
 		return nil, err
 	}
-	f := &Fabric{config: c, witness: c.witness(), enis: map[string]*eni{}, owners: map[netip.Addr]*eni{}, firstCable: firstCable}
+	f := &Network{config: c, witness: c.witness(), enis: map[string]*eni{}, owners: map[netip.Addr]*eni{}, firstCable: firstCable}
 	f.life, f.end = context.WithCancel(context.Background())
 	if f.ns = c.Namespace; f.ns == nil {
 		if f.ns, err = NewNamespace(); err != nil {
@@ -54,13 +54,13 @@ func New(c Config) (*Fabric, error) {
 		}
 	}
 	if err := f.build(); err != nil {
-		return nil, errors.Join(fmt.Errorf("fabric: the VPC's router: %w", err), f.Close())
+		return nil, errors.Join(fmt.Errorf("vpc: the VPC's router: %w", err), f.Close())
 	}
 	return f, nil
 }
 
 // build makes a router of the namespace. What it has opened when it fails, Close closes.
-func (f *Fabric) build() (err error) {
+func (f *Network) build() (err error) {
 	if f.rtnl, err = dialRTNL(f.ns); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (f *Fabric) build() (err error) {
 }
 
 // take makes the namespace one that can be a router.
-func (f *Fabric) take() error {
+func (f *Network) take() error {
 	if f.config.Namespace == nil {
 		return Do(f.ns, func() error { return configure(false, nil) })
 	}
@@ -107,7 +107,7 @@ func (f *Fabric) take() error {
 
 // Close removes the cables, from the instances too, and the router, or all of it that is in a borrowed namespace. Connections of
 // Dial and of the internet are reset; Ping, Dial and Capture that are under way end. A second Close does nothing.
-func (f *Fabric) Close() error {
+func (f *Network) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -126,7 +126,7 @@ func (f *Fabric) Close() error {
 		errs = append(errs, f.ns.Close())
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("fabric: close: %w", err)
+		return fmt.Errorf("vpc: close: %w", err)
 	}
 	return nil
 }
@@ -142,21 +142,21 @@ func together(all ...func() error) []error {
 	return errs
 }
 
-func (f *Fabric) closeService() error {
+func (f *Network) closeService() error {
 	if f.internet == nil {
 		return nil
 	}
 	return f.internet.close()
 }
 
-func (f *Fabric) closeARP() error {
+func (f *Network) closeARP() error {
 	if f.arp == nil {
 		return nil
 	}
 	return f.arp.close()
 }
 
-func (f *Fabric) closeCables() error {
+func (f *Network) closeCables() error {
 	if f.cutter == nil {
 		return nil
 	}
@@ -164,20 +164,20 @@ func (f *Fabric) closeCables() error {
 	return f.cutter.removeCables()
 }
 
-// within is ctx as long as the Fabric lives.
-func (f *Fabric) within(ctx context.Context) (context.Context, context.CancelFunc) {
+// within is ctx as long as the Network lives.
+func (f *Network) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(f.life, cancel)
 	return ctx, func() { stop(); cancel() }
 }
 
-// Namespace is the router's network namespace. The file is Config's, or the Fabric's: then it is closed by Close.
-func (f *Fabric) Namespace() *os.File { return f.ns }
+// Namespace is the router's network namespace. The file is Config's, or the Network's: then it is closed by Close.
+func (f *Network) Namespace() *os.File { return f.ns }
 
 // Witness is the address that Ping and Dial come from: in the VPC, in no subnet if there is room.
-func (f *Fabric) Witness() netip.Addr { return f.witness }
+func (f *Network) Witness() netip.Addr { return f.witness }
 
 // InternetAddr is a TCP service outside the VPC. It writes the peer's address as text ("10.0.1.10") and closes.
-func (f *Fabric) InternetAddr() netip.AddrPort {
+func (f *Network) InternetAddr() netip.AddrPort {
 	return netip.AddrPortFrom(f.config.Internet, internetPort)
 }
