@@ -1,7 +1,6 @@
 package virtual
 
 import (
-	"fmt"
 	"os"
 	"reflect"
 	"slices"
@@ -53,11 +52,11 @@ func shared(t *testing.T, name string, a, b reflect.Value) {
 			}
 		case reflect.Slice:
 			if x.Cap() > 0 && y.Cap() > 0 && x.Pointer() == y.Pointer() {
-				t.Error(fmt.Sprintf("%s: a fork has the same slice: clone it in Clone, or say in this test why it is never written", what))
+				t.Errorf("%s: a fork has the same slice: clone it in Clone, or say in this test why it is never written", what)
 			}
 		case reflect.Map, reflect.Pointer:
 			if !x.IsNil() && x.Pointer() == y.Pointer() {
-				t.Error(fmt.Sprintf("%s: a fork has the same %v: clone it in Clone, or say in this test why it is never written", what, f.Type.Kind()))
+				t.Errorf("%s: a fork has the same %v: clone it in Clone, or say in this test why it is never written", what, f.Type.Kind())
 			}
 		}
 	}

@@ -170,7 +170,7 @@ func TestCloseTwice(t *testing.T) {
 	must(t, f.Close())
 }
 
-// TestTogether: fabrics side by side with the same addresses, each used by many.
+// TestTogether: networks side by side with the same addresses, each used by many.
 func TestTogether(t *testing.T) {
 	needRoot(t)
 	var all sync.WaitGroup
