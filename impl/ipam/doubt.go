@@ -333,6 +333,8 @@ func (n *Node) missing(now time.Duration, ix int32, v *ENI) {
 		n.note(Note{Point: Restored, Warn: true, ENI: e.ID})
 		n.move(e, Created, now)
 		e.there()
+		n.keep(ix) // a trim that was under way is over: with the ENI its evidence is gone
+		e.Before, e.Trimming = nil, false
 		e.Next, e.Doing, e.Linked = now, 0, false
 		e.Addresses, e.Attachment = slices.Clone(v.Addresses), ""
 		if v.Status == "detaching" { // EC2 takes its time: it is asked until the ENI can be had again

@@ -87,12 +87,7 @@ func (n *Node) stay(now time.Duration, ix int32) {
 		return
 	}
 	n.note(Note{Point: DrainStopped, Warn: true, ENI: e.ID})
-	for i := range n.Addrs {
-		if a := &n.Addrs[i]; a.ENI == ix && a.Leaving {
-			a.Leaving = false
-			n.FreeQueue = append(n.FreeQueue, int32(i))
-		}
-	}
+	n.keep(ix)
 	if e.Stage == Draining {
 		n.move(e, Ready, e.Since)
 		e.Addresses = nil
@@ -101,6 +96,16 @@ func (n *Node) stay(now time.Duration, ix int32) {
 	n.Pool.LessSince = 0 // not at once again: who claims the address now, claims it in a second
 	n.atRest(ix)
 	e.Tag = n.Steps
+}
+
+// keep lets the addresses of an ENI that were to be given back be given to pods again.
+func (n *Node) keep(ix int32) {
+	for i := range n.Addrs {
+		if a := &n.Addrs[i]; a.ENI == ix && a.Leaving {
+			a.Leaving = false
+			n.FreeQueue = append(n.FreeQueue, int32(i))
+		}
+	}
 }
 
 // gathering says whether evidence about an ENI is wanted, and an answer asked for at that step counts.
