@@ -161,10 +161,11 @@ func (n *instance) LoseRecords() bool {
 	return had
 }
 
-// Exchanged lets something else listen on the runtime's socket. Without books nobody tells what the daemon meets there.
+// Exchanged lets something else listen on the runtime's socket. Without books it is met when the list is asked for there (criBackend); where no
+// runtime answers nobody hears of it, and that the socket is gone is all that can be said.
 func (n *instance) Exchanged() {
 	n.w.fail(n.w.listenCRI(n))
-	if n.w.parts.WithoutBooks {
+	if n.w.parts.WithoutBooks && (n.Socket == models.Absent || n.Socket == models.Unimplemented) {
 		n.w.SocketMet(&n.Node, "the runtime socket is "+n.Socket.String())
 	}
 }

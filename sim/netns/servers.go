@@ -215,6 +215,9 @@ type criBackend struct{ *backend }
 func (b criBackend) Sandboxes(context.Context) (out []cri.Sandbox, err error) {
 	down, partial := false, false
 	ok := b.w.ask(func() {
+		if b.w.parts.WithoutBooks {
+			b.w.SocketMet(&b.n.Node, "the daemon asks for the list, and the runtime socket is "+b.n.Socket.String())
+		}
 		if b.n.Socket == models.Empty {
 			return
 		}
