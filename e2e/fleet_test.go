@@ -35,8 +35,9 @@ var roles = []string{"a-primary", "a-secondary", "b-primary", "b-secondary"}
 // A t3.medium's primary ENI has 5 addresses for pods.
 const fleetPerWorker = 7
 
-// firstHostPort is that of b-0, see start.
-const firstHostPort = 31800
+// firstHostPort is that of b-0, see start. The API server gives a Service any port of 30000 to 32767, and kube-proxy takes what comes to it
+// before portmap does; the kernel's own ports begin at 32768.
+const firstHostPort = 28800
 
 // worker is the Node of a role or a pod of the fleet.
 func (f *fleet) worker(name string) *kind.Node {
