@@ -52,6 +52,15 @@ func (n *node) release(now time.Duration, att ipam.Attachment, addr netip.Addr) 
 	n.gate[addr] = tenure{att: att, released: now, coolDown: n.coolDown}
 }
 
+// releaseAll begins the cool-down of all that attachments hold.
+func (n *node) releaseAll(now time.Duration, of func(ipam.Attachment) bool) {
+	for addr, t := range n.gate { // a set: the order does not show, each address is released by itself
+		if t.held && of(t.att) {
+			n.release(now, t.att, addr)
+		}
+	}
+}
+
 // flushes remembers which addresses an Apply has the flows forgotten of; what is still held then, is not done with.
 func (n *node) flushes(a *ipam.Apply) {
 	for i := range a.Plan.Ops {

@@ -24,22 +24,12 @@ func (a *Auditor) Added(now time.Duration, node int, att ipam.Attachment, addr n
 
 // Removes says that the runtime calls a DEL: from now on the attachment may have given up what it has (I7).
 func (a *Auditor) Removes(now time.Duration, node int, att ipam.Attachment) {
-	n := a.node(node)
-	for addr, t := range n.gate { // a set: the order does not show, each entry is released on its own
-		if t.held && t.att == att {
-			n.gate[addr] = tenure{att: att, released: now, coolDown: n.coolDown}
-		}
-	}
+	a.node(node).releaseAll(now, func(of ipam.Attachment) bool { return of == att })
 }
 
 // Boots says that the node's machine restarts: whatever its sandboxes had, no namespace has any more (I7).
 func (a *Auditor) Boots(now time.Duration, node int) {
-	n := a.node(node)
-	for addr, t := range n.gate { // a set: the order does not show, each entry is on its own
-		if t.held {
-			n.gate[addr] = tenure{att: t.att, released: now, coolDown: n.coolDown}
-		}
-	}
+	a.node(node).releaseAll(now, func(ipam.Attachment) bool { return true })
 }
 
 // Runs says that a daemon without a recording begins a life, with these settings.

@@ -68,7 +68,7 @@ func (w *World) judge() {
 // collect is a snapshot of a node that is at rest.
 func (w *World) collect(n *instance) *judge.Snapshot {
 	c := &judge.Snapshot{Node: int(n.No), Settings: n.Settings}
-	c.Cloud = judge.AppendENIs(nil, judge.Whose{Model: w.EC2, Node: n.Instance, LeavesUntagged: n.Settings.LeaveUntagged})
+	c.Cloud = judge.AppendENIs(nil, w.Whose(&n.Node))
 	if w.parts.WithoutBooks {
 		c.Up = n.life != nil
 	} else {
