@@ -8,5 +8,5 @@ func (w *World) Stay(interrupted func() bool) {
 	for !interrupted() && w.broken == nil && !w.unwanted() {
 		w.until(w.now()+100*time.Millisecond, nil)
 	}
-	w.clock.still = false
+	w.clock.still = w.parts.RealTime
 }

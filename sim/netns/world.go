@@ -63,6 +63,9 @@ type Parts struct {
 	// WithoutBooks starts the daemons without their recording, so that they are judged from outside alone, as one is of which nothing else is
 	// known: by the node's kernel, EC2's truth, what the runtime was told, and packets.
 	WithoutBooks bool
+	// RealTime lets the laboratory's clock pass with the machine's, and never jump: for daemons that cannot be told the time, and for machines
+	// whose own time leaps over what nobody does.
+	RealTime bool
 	// Context ends the laboratory: whatever is under way is given up, and Close hurries. Nil: nothing does.
 	Context context.Context
 	// Log is told what happens, a line each; nil: nobody reads it.
@@ -79,6 +82,7 @@ func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant, p Parts) (*World, erro
 	}
 	w := &World{ctx: p.Context, parts: p, mutant: m, clock: newTimer(), in: make(chan func(), 256), closed: make(chan struct{}),
 		snapshotAt: never, nodes: make([]*instance, 1, c.Nodes+1), book: timeline.NewBook()}
+	w.clock.still = p.RealTime
 	w.witness = &judge.Witness{Eyes: eyes{w}, Cluster: c.Name, Story: &w.story, Book: w.book, Mutant: m, Heard: w.heard}
 	if err := w.open(c, seed); err != nil {
 		return nil, errors.Join(err, w.Close())
