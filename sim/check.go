@@ -28,6 +28,7 @@ type Cluster struct {
 	MaxPods  int
 	Settings ipam.Settings
 	Start    []Workload
+	Role     ec2.ActionSet // what the instances' role allows; 0 is everything
 }
 
 // Workload of pods that run when time begins.
@@ -43,7 +44,7 @@ const maxNodes = 10_000
 // unnamed is the name of a cluster whose daemons have no CLUSTER_NAME.
 const unnamed = "none"
 
-var clusterKeys = []string{"nodes", "type", "vpc", "subnet", "runtime", "warm", "budget", "version", "max-pods", "name"}
+var clusterKeys = []string{"nodes", "type", "vpc", "subnet", "runtime", "warm", "budget", "version", "max-pods", "name", "role"}
 
 // Check judges what the parser cannot: verbs, nodes, mutants, invariants, metrics, settings, contradictions between lines, and actions
 // that cannot strike whatever happens. It returns all errors at once.
@@ -151,6 +152,12 @@ func (c *checker) clusterArg(kv scn.KV) {
 		number(1, ipam.Version, &c.cluster.Version)
 	case "max-pods":
 		number(0, 10_000, &c.cluster.MaxPods)
+	case "role":
+		role, err := ec2.ParseActions(kv.Value)
+		if err != nil {
+			c.bad(kv.ValuePos, "such as CreateNetworkInterface,CreateTags", "cluster role: %v", err)
+		}
+		c.cluster.Role = role
 	case "name":
 		if c.cluster.Name = kv.Value; kv.Value == unnamed {
 			c.cluster.Name = ""

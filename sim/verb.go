@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/scn"
 )
@@ -36,10 +37,11 @@ const (
 	Word Type = iota
 	Count
 	Duration
+	Actions // names of EC2's actions, separated by commas
 	Setting // KEY=VALUE of ipam.Settings, any number
 )
 
-var typeNames = [...]string{"word", "count", "duration", "setting"}
+var typeNames = [...]string{"word", "count", "duration", "actions", "setting"}
 
 func (t Type) String() string { return typeNames[t] }
 
@@ -126,6 +128,8 @@ func Verbs() []Verb {
 		{"slow", onEC2, []Param{call("request"), named("by", Duration, "5s", "how much"), named("times", Count, "1", "how many"),
 			choice("way", "there", "before EC2 executes it, or after", "there", "back"), whose()}, "the next such requests take that much longer", ""},
 		{"deny", onEC2, []Param{call("request"), named("for", Duration, "1m", "how long"), whose()}, "the node's role loses the permission", ""},
+		{"allow", onEC2, []Param{{Name: "actions", Bare: true, Type: Actions, Doc: "all that the role names, such as CreateNetworkInterface,CreateTags"}, whose()},
+			"the nodes' role names these actions and no other, until another one takes its place", "AmazonEKS_CNI_Policy"},
 		{"skew", onEC2, []Param{named("by", Duration, "10m", "how much"), choice("clock", "behind", "which way", "behind", "ahead"), named("for", Duration, "1m", "how long"), whose()},
 			"the node's clock is wrong: signatures more than five minutes off are refused", "EC2 API, RequestExpired"},
 		{"stale", onEC2, []Param{named("by", Duration, "10s", "how old"), named("for", Duration, "1m", "how long"), whose()}, "Describes answer what was true that long ago", "EC2 API, consistency"},
@@ -177,6 +181,7 @@ func Metrics() []Metric {
 		{"calls.throttled", onNode, false, "those that were throttled"},
 		{"calls.failed", onNode, false, "those that were refused otherwise"},
 		{"calls.lost", onNode, false, "those whose answer was lost"},
+		{"calls.denied", onNode, false, "those that the instance's role does not allow (UnauthorizedOperation)"},
 		{"ready", onPod, true, "kubelet sees the pod run"},
 		{"reachable", onPod, true, "a packet from the VPC gets there and back"},
 		{"pods.ready", onKube, false, "pods whose status is Running"},
@@ -309,6 +314,10 @@ func (p *Param) check(arg scn.Arg) *scn.Error {
 	case Duration:
 		if d, err := time.ParseDuration(arg.Value); err != nil || d < 0 {
 			return scn.Errorf(arg.ValuePos, "such as 30s, 20m or 1h30m", "%s: bad duration %q", p.Name, arg.Value)
+		}
+	case Actions:
+		if _, err := ec2.ParseActions(arg.Value); err != nil {
+			return scn.Errorf(arg.ValuePos, "such as CreateNetworkInterface,CreateTags", "%s: %v", p.Name, err)
 		}
 	case Word:
 		if p.Words != nil && !slices.Contains(p.Words, arg.Value) {

@@ -1,5 +1,10 @@
 package ec2
 
+import (
+	"fmt"
+	"strings"
+)
+
 // Action is an EC2 API action. The zero Action is none; in a Fault it means any.
 type Action uint8
 
@@ -54,6 +59,36 @@ func ParseAction(name string) (Action, bool) {
 
 // known says whether a names an action of the API.
 func (a Action) known() bool { return a > AnyAction && a < ActionCount }
+
+// ActionSet is a set of Actions.
+type ActionSet uint32
+
+// Has says whether the set has an action.
+func (s ActionSet) Has(a Action) bool { return s&(1<<a) != 0 }
+
+// String is the names, in the order of the constants, separated by commas: what ParseActions reads.
+func (s ActionSet) String() string {
+	var names []string
+	for a := CreateNetworkInterface; a < ActionCount; a++ {
+		if s.Has(a) {
+			names = append(names, a.String())
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// ParseActions is the set of the actions that a text names, separated by commas.
+func ParseActions(text string) (ActionSet, error) {
+	var s ActionSet
+	for name := range strings.SplitSeq(text, ",") {
+		a, ok := ParseAction(name)
+		if !ok {
+			return 0, fmt.Errorf("there is no action %.60q: name those of the API, separated by commas", name)
+		}
+		s |= 1 << a
+	}
+	return s, nil
+}
 
 // describes says whether a only reads.
 func (a Action) describes() bool {

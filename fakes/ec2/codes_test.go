@@ -369,6 +369,31 @@ func TestCodes(t *testing.T) {
 			w.Fault(Fault{Kind: DenyPermission, Action: CreateTags})
 			return Request{Action: CreateTags, ENI: w.AttachedENIs(i)[0], Tags: []Tag{{"a", "b"}}}
 		}, "UnauthorizedOperation"},
+		{"role: not named", func(w *world, i InstanceID) Request {
+			w.Fault(Fault{Kind: AllowOnly, Allow: 1 << DescribeInstances})
+			return Request{Action: DescribeSubnets}
+		}, "UnauthorizedOperation"},
+		{"role: named", func(w *world, i InstanceID) Request {
+			w.Fault(Fault{Kind: AllowOnly, Allow: 1 << DescribeSubnets})
+			return Request{Action: DescribeSubnets}
+		}, ""},
+		{"role: another's", func(w *world, i InstanceID) Request {
+			w.Fault(Fault{Kind: AllowOnly, Allow: 1 << DescribeInstances, Instance: noInstance})
+			return Request{Action: DescribeSubnets}
+		}, ""},
+		{"role: one for everybody takes the place of all", func(w *world, i InstanceID) Request {
+			w.Fault(Fault{Kind: AllowOnly, Allow: 1 << DescribeInstances, Instance: i})
+			w.Fault(Fault{Kind: AllowOnly, Allow: 1 << DescribeSubnets})
+			return Request{Action: DescribeSubnets}
+		}, ""},
+		{"role: may create, and not tag", func(w *world, i InstanceID) Request {
+			w.Fault(Fault{Kind: AllowOnly, Allow: 1 << CreateNetworkInterface})
+			return Request{Action: CreateNetworkInterface, Subnet: plenty, Tags: []Tag{{"a", "b"}}}
+		}, "UnauthorizedOperation"},
+		{"role: may create and tag", func(w *world, i InstanceID) Request {
+			w.Fault(Fault{Kind: AllowOnly, Allow: 1<<CreateNetworkInterface | 1<<CreateTags})
+			return Request{Action: CreateNetworkInterface, Subnet: plenty, Tags: []Tag{{"a", "b"}}}
+		}, ""},
 		{"fault: down", func(w *world, i InstanceID) Request {
 			w.Fault(Fault{Kind: Down, Until: time.Second})
 			return Request{Action: DescribeSubnets}

@@ -111,6 +111,12 @@ func noSuchAttachment(id string) Response {
 	return failure(codeAttachmentMissing, "The interface attachment '"+id+"' does not exist")
 }
 
+// notAllowed is the message of UnauthorizedOperation for what no policy of a role allows.
+func notAllowed(account string, caller InstanceID, a Action) Response {
+	return failure(codeUnauthorized, "You are not authorized to perform this operation. User: arn:aws:sts::"+account+":assumed-role/node/"+string(caller)+
+		" is not authorized to perform: ec2:"+a.String()+" because no identity-based policy allows the ec2:"+a.String()+" action.")
+}
+
 // subnetFull is the message of InsufficientFreeAddressesInSubnet.
 func (c *Cloud) subnetFull(sub int32) string {
 	return "The specified subnet '" + string(c.subnets[sub].id) + "' does not have enough free addresses to satisfy the request."

@@ -3,6 +3,7 @@ package ec2
 import (
 	"cmp"
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -54,13 +55,16 @@ const (
 	UnassignByStranger
 	// DrainByStranger takes all addresses of Fault.Subnet (default: the first one) but Fault.Leave.
 	DrainByStranger
+	// AllowOnly is a role: its callers may do what Fault.Allow names and nothing else, and are answered UnauthorizedOperation. A caller has
+	// one role: the next one takes its place, one for everybody that of all. It has neither Action nor Times.
+	AllowOnly
 
 	endOfKinds // one more than the last
 )
 
 var kindNames = [endOfKinds]string{"", "Lose", "LoseRequest", "Fail", "Slow", "SlowAnswer", "ThrottleBurst", "Down",
 	"DenyPermission", "DetachHangs", "AttachHangs", "DeleteInUse", "Duplicate", "IMDSSilent", "ClockSkew", "StaleReads",
-	"DetachByStranger", "DeleteByStranger", "UnassignByStranger", "DrainByStranger"}
+	"DetachByStranger", "DeleteByStranger", "UnassignByStranger", "DrainByStranger", "AllowOnly"}
 
 // String names the kind.
 func (k FaultKind) String() string {
@@ -106,6 +110,7 @@ type Fault struct {
 	Address  netip.Addr // UnassignByStranger
 	Subnet   SubnetID   // DrainByStranger
 	Leave    int        // DrainByStranger: how many stay free
+	Allow    ActionSet  // AllowOnly
 }
 
 // mostFaults bounds how many faults can be in force; any more are not added.
@@ -123,6 +128,12 @@ func (c *Cloud) Fault(f Fault) {
 			}
 		}
 		return
+	}
+	if f.Kind == AllowOnly {
+		f.Action, f.Times = AnyAction, 0
+		c.faults = slices.DeleteFunc(c.faults, func(old Fault) bool {
+			return old.Kind == AllowOnly && (f.Instance == "" || f.Instance == old.Instance)
+		})
 	}
 	if len(c.faults) < mostFaults {
 		c.faults = append(c.faults, f)
@@ -304,6 +315,9 @@ func (c *Cloud) refusal(r *Request) (Response, bool) {
 	if _, ok := c.hit(DenyPermission, r.Action, r.Caller); ok {
 		return failure(codeUnauthorized, "You are not authorized to perform this operation."), true
 	}
+	if lacks, ok := c.lacks(r); ok {
+		return notAllowed(c.cfg.Account, r.Caller, lacks), true
+	}
 	if f, ok := c.hit(Fail, r.Action, r.Caller); ok {
 		orString(&f.Code, codeInternal)
 		return failure(f.Code, "An error has occurred."), true
@@ -314,6 +328,29 @@ func (c *Cloud) refusal(r *Request) (Response, bool) {
 		}
 	}
 	return Response{}, false
+}
+
+// lacks is the action that the caller's role leaves out of those that a request needs. An interface that is tagged when it is made needs
+// two ("Grant permission to tag resources during creation").
+func (c *Cloud) lacks(r *Request) (Action, bool) {
+	if !r.Action.known() {
+		return 0, false
+	}
+	for _, f := range slices.Backward(c.faults) { // the latest of those that are about the caller
+		if !f.concerns(AllowOnly, AnyAction, r.Caller) || f.Until > 0 && f.Until <= c.now {
+			continue
+		}
+		lacks := r.Action
+		if f.Allow.Has(r.Action) {
+			if r.Action != CreateNetworkInterface || len(r.Tags) == 0 || f.Allow.Has(CreateTags) {
+				return 0, false
+			}
+			lacks = CreateTags
+		}
+		c.meets(&f, lacks, r.Caller)
+		return lacks, true
+	}
+	return 0, false
 }
 
 // mostSkew is how far off a signature's time may be ("Signature Version 4": five minutes).

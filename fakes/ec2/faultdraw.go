@@ -6,11 +6,14 @@ import "time"
 var drawnCodes = [...]string{codeInternal, codeUnavailable, codeThrottled, codeUnauthorized, codeAuthFailure, codeExpired, codeValue,
 	codeENINotFound, codeSubnetFull, "InsufficientInstanceCapacity", "InsufficientCidrBlocks", codeAddressLimit, codeENIQuota}
 
+// endOfDrawn is one more than the last kind that is drawn: a role is the account's, and no accident.
+const endOfDrawn = AllowOnly
+
 // DrawFault is a fault that a seed picks: of any kind, on one of the nodes or (one in four, and without nodes) everybody, over within two
 // minutes of now. The same arguments give the same fault. Its text says what it is.
 func DrawFault(seed uint64, now time.Duration, nodes []InstanceID) Fault {
 	s := stream(seed)
-	f := Fault{Kind: Lose + FaultKind(s.below(int(endOfKinds-Lose))), Until: max(now, 0) + time.Second + s.upTo(119*time.Second)}
+	f := Fault{Kind: Lose + FaultKind(s.below(int(endOfDrawn-Lose))), Until: max(now, 0) + time.Second + s.upTo(119*time.Second)}
 	if s.below(4) > 0 && len(nodes) > 0 {
 		f.Instance = nodes[s.below(len(nodes))]
 	}

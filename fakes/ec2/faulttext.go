@@ -26,6 +26,8 @@ func (k FaultKind) keys() []string {
 		return []string{"action", "node", "eni", "times", "until"}
 	case UnassignByStranger:
 		return []string{"action", "node", "eni", "address", "times", "until"}
+	case AllowOnly:
+		return []string{"allow", "node", "until"}
 	case DrainByStranger:
 		return []string{"action", "node", "subnet", "leave", "times", "until"}
 	}
@@ -42,7 +44,7 @@ func (k FaultKind) Usage() string {
 }
 
 var keyValues = map[string]string{"action": "ACTION", "node": "INSTANCE", "code": "CODE", "by": "DURATION", "times": "COUNT",
-	"until": "DURATION", "eni": "ENI", "address": "ADDRESS", "subnet": "SUBNET", "leave": "COUNT"}
+	"until": "DURATION", "eni": "ENI", "address": "ADDRESS", "subnet": "SUBNET", "leave": "COUNT", "allow": "ACTION,..."}
 
 // String is the fault in one line, what ParseFault reads: "Fail action=AttachNetworkInterface node=i-0abc code=InternalError times=3".
 // What is zero is left out.
@@ -84,6 +86,8 @@ func (f *Fault) value(key string) string {
 		return string(f.Subnet)
 	case "leave":
 		return countText(f.Leave)
+	case "allow":
+		return f.Allow.String()
 	}
 	return ""
 }
@@ -184,6 +188,8 @@ func (f *Fault) set(from time.Duration, key, value string) (err error) {
 		}
 	case "subnet":
 		f.Subnet = SubnetID(value)
+	case "allow":
+		f.Allow, err = ParseActions(value)
 	case "leave":
 		f.Leave, err = parseCount(value, 0)
 	}

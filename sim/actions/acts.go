@@ -88,6 +88,15 @@ func MeasureCalls(c *ec2.Cloud, i ec2.InstanceID, metric string) (int64, bool) {
 	if !ok {
 		return 0, false
 	}
+	if name == "denied" {
+		denied := 0
+		for _, r := range c.LedgerRows() {
+			if r.Node == i && r.Code == "UnauthorizedOperation" {
+				denied += r.Calls
+			}
+		}
+		return int64(denied), true
+	}
 	var sum ec2.Count
 	for a := range ec2.ActionCount {
 		sum = plus(sum, c.CallsBy(i, a))

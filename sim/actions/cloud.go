@@ -84,6 +84,7 @@ var cloudVerbs = map[verb]func(c *Cloud, a *sim.Act, id int) sim.Strike{
 	{scn.EC2, "deny"}: func(c *Cloud, a *sim.Act, id int) sim.Strike {
 		return c.fault(a, id, ec2.Fault{Kind: ec2.DenyPermission})
 	},
+	{scn.EC2, "allow"}: (*Cloud).allow,
 	{scn.EC2, "down"}: func(c *Cloud, a *sim.Act, id int) sim.Strike { return c.fault(a, id, ec2.Fault{Kind: ec2.Down}) },
 	{scn.EC2, "skew"}: func(c *Cloud, a *sim.Act, id int) sim.Strike {
 		by := a.Duration("by")
@@ -157,6 +158,27 @@ func (c *Cloud) fault(a *sim.Act, id int, f ec2.Fault) sim.Strike {
 		return sim.Wait("%s made such a %s", whose, call)
 	}
 	return sim.Wait("%s met it", whose)
+}
+
+// Grant gives the instances of a cluster their role, if it has one. Ending all faults takes it away: whoever does grants it again.
+func Grant(m *ec2.Cloud, c *sim.Cluster) {
+	if c.Role != 0 {
+		m.Fault(ec2.Fault{Kind: ec2.AllowOnly, Allow: c.Role})
+	}
+}
+
+// allow strikes whoever asks for what the role leaves out; a role that gives back what an earlier one took has struck at once.
+func (c *Cloud) allow(a *sim.Act, id int) sim.Strike {
+	names, _ := ec2.ParseActions(a.Text("actions")) // checked by Bind
+	narrow := false
+	for _, f := range c.Model.Faults() {
+		narrow = narrow || f.Kind == ec2.AllowOnly && f.Allow&^names == 0 && f.Allow != names
+	}
+	s := c.fault(a, id, ec2.Fault{Kind: ec2.AllowOnly, Allow: names})
+	if narrow {
+		return sim.Hit("the role names what an earlier one did not")
+	}
+	return s
 }
 
 // strange is a stranger who works on the interface at a node's device index.
@@ -276,6 +298,8 @@ func Told(m ec2.Met, node func(ec2.InstanceID) string) string {
 		return "EC2 is unavailable for the " + call + " of " + who
 	case ec2.DenyPermission:
 		return "the " + call + " of " + who + " is denied"
+	case ec2.AllowOnly:
+		return "the role of " + who + " does not name " + call
 	case ec2.DetachHangs:
 		return "a detach from " + who + " hangs"
 	case ec2.AttachHangs:

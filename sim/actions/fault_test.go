@@ -61,6 +61,11 @@ at 3m  expect kube pods.ready == 16`},
 at 1s  kube create burst 12
 at 20s expect ec2 calls.failed >= 2
 at 3m  expect kube pods.ready == 16`},
+	{"allow", "at 0s ec2 allow DescribeNetworkInterfaces,AssignPrivateIpAddresses,UnassignPrivateIpAddresses node=1", `
+at 1s  kube create burst 12 node=1
+at 1m  expect node-1 pods.ready == 9
+at 1m  expect node-1 impaired
+at 1m  expect ec2 failed.CreateNetworkInterface >= 1`},
 	{"skew", "at 0s ec2 skew by=6m for=30s node=1", `
 at 1s  kube create burst 12
 at 20s expect node-1 calls.failed >= 1

@@ -442,6 +442,7 @@ func (w *World) EndFaults() {
 	}
 	w.c.Cloud(func(now time.Duration, m *ec2.Cloud) {
 		m.ClearFaults(now)
+		actions.Grant(m, w.scenario)
 		m.SetLag(ec2.Lag{})
 	})
 	w.gather()

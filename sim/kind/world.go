@@ -189,6 +189,7 @@ func (w *World) addMembers() {
 // prepare makes the machines ready for the CNI: what it records is read, what it asks is served, plugins can be made to fail, and nobody
 // else's pods come.
 func (w *World) prepare() error {
+	w.c.Cloud(func(_ time.Duration, m *ec2.Cloud) { actions.Grant(m, w.scenario) })
 	for _, n := range w.c.Nodes() {
 		e := &endpoint{w: w, node: n, member: w.byNode[n]}
 		w.endpoints = append(w.endpoints, e)

@@ -302,6 +302,7 @@ func (h *Host) EndFaults() {
 	now := h.World.Clock()
 	h.Auditor.FaultsEnded(now)
 	h.EC2.ClearFaults(now)
+	actions.Grant(h.EC2, h.Cluster)
 	h.EC2.SetLag(ec2.Lag{})
 	h.Traps = nil
 	for _, n := range h.Nodes[1:] {

@@ -56,7 +56,9 @@ func New(w World, c *sim.Cluster, seed uint64, j judge.Config) (Host, error) {
 		return Host{}, err
 	}
 	j.Nodes, j.Budget = c.Nodes, c.Budget
-	return Host{World: w, Cluster: c, EC2: ec2.New(cfg, seed), Kube: kube.New(seed + 1), Nodes: make([]*Node, 1, c.Nodes+1),
+	cloud := ec2.New(cfg, seed)
+	actions.Grant(cloud, c)
+	return Host{World: w, Cluster: c, EC2: cloud, Kube: kube.New(seed + 1), Nodes: make([]*Node, 1, c.Nodes+1),
 		Auditor: judge.New(j),
 		numbers: make(map[ec2.InstanceID]int32, c.Nodes), rng: seed ^ 0x5851f42d4c957f2d, advanceAt: Never}, nil
 }
