@@ -85,7 +85,7 @@ var cloudVerbs = map[verb]func(c *Cloud, a *sim.Act, id int) sim.Strike{
 		return c.fault(a, id, ec2.Fault{Kind: ec2.DenyPermission})
 	},
 	{scn.EC2, "allow"}: (*Cloud).allow,
-	{scn.EC2, "down"}: func(c *Cloud, a *sim.Act, id int) sim.Strike { return c.fault(a, id, ec2.Fault{Kind: ec2.Down}) },
+	{scn.EC2, "down"}:  func(c *Cloud, a *sim.Act, id int) sim.Strike { return c.fault(a, id, ec2.Fault{Kind: ec2.Down}) },
 	{scn.EC2, "skew"}: func(c *Cloud, a *sim.Act, id int) sim.Strike {
 		by := a.Duration("by")
 		if a.Text("clock") == "behind" {

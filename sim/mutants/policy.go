@@ -44,6 +44,8 @@ func policies() []Mutant {
 			forgottenIsFree),
 		p("release-by-pod-name", "E", "a DEL releases whatever the pod's name has (Calico CNI 1.5.0)",
 			func(p *ipam.Policy) { p.Match = samePodName }),
+		p("late-del-hits-the-first", "E", "a DEL that waited for the daemon, such as a failed ADD's, releases the first allocation that there is (amazon-vpc-cni-k8s #641)",
+			func(p *ipam.Policy) { p.Match = anybodysIfLate }),
 		p("unknown-del-fails", "F", "a DEL of something unknown is an error, for ever (Calico CNI 1.5.0)",
 			func(p *ipam.Policy) { p.Unknown = unknownFails }),
 		p("newest-evicts", "G", "a new sandbox of a pod's name deletes the older one's link",
@@ -137,6 +139,10 @@ func forgottenIsFree(p *ipam.Policy) {
 func samePodName(d *ipam.Del, _ ipam.Attachment, pod ipam.Pod) bool {
 	return pod.Namespace == d.Pod.Namespace && pod.Name == d.Pod.Name
 }
+
+// anybodysIfLate finds something for every DEL that waited on disk, as the kernel finds a rule for a source that is not given
+// (amazon-vpc-cni-k8s 1.5.4, #641).
+func anybodysIfLate(d *ipam.Del, att ipam.Attachment, _ ipam.Pod) bool { return d.Intent || att == d.Att }
 
 // unknownFails keeps the runtime from ever ending the sandbox (Calico CNI 1.5.0, seeds/003).
 func unknownFails(att ipam.Attachment) *ipam.Error {

@@ -27,6 +27,7 @@ var decisions = map[string]string{
 	"no-cool-down":              "CoolDown",
 	"forgotten-is-free":         "Forgotten",
 	"release-by-pod-name":       "Match",
+	"late-del-hits-the-first":   "Match",
 	"unknown-del-fails":         "Unknown",
 	"newest-evicts":             "Displace",
 	"no-repair":                 "Repair",
