@@ -188,6 +188,8 @@ func Metrics() []Metric {
 		{"pods.total", onKube, false, "pod objects"},
 		{"pods.made", onKube, false, "pod objects that were ever made, those of start lines too"},
 		{"pods.unready", onKube, false, "pod objects that start, wait or go: 0 once every pod that is wanted runs"},
+		{"pairs.tried", onKube, false, "pods that ask another pod: each one once, each ENI of a node every other of it, each node every other (up to 64)"},
+		{"pairs.unreachable", onKube, false, "those that get no answer, with the source that the other one expects"},
 		{"calls.total", onEC2, false, "requests since t=0"},
 		{"calls.throttled", onEC2, false, "requests that were throttled since t=0"},
 		{"calls.failed", onEC2, false, "requests that were refused otherwise since t=0"},

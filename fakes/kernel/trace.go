@@ -216,6 +216,46 @@ func (k *Kernel) Egress(a, destination netip.Addr) (source netip.Addr, eniMAC, f
 	return k.nat.Address, out.mac, ""
 }
 
+// Sends follows a packet from a pod to another pod of the VPC. Without a MAC it has arrived, on this node; else it has left by that ENI, whose
+// source check is EC2's affair.
+func (k *Kernel) Sends(source, destination netip.Addr) (eniMAC, fault string) {
+	from := k.podLink(source)
+	switch {
+	case from == nil:
+		return "", NoPodLink
+	case !from.up:
+		return "", HostVethDown
+	}
+	if fault := k.podSends(from, source); fault != "" {
+		return "", fault
+	}
+	r := k.lookup(source, destination, 0)
+	if r == nil {
+		return "", NoRouteToPod
+	}
+	l := &k.links[r.slot]
+	switch {
+	case l.netns == 0:
+		return l.mac, ""
+	case !slices.Contains(l.podAddresses, destination):
+		return "", WrongPod
+	}
+	return "", ""
+}
+
+// Arrives follows a packet from peer that arrives on the ENI with that MAC to a pod.
+func (k *Kernel) Arrives(a netip.Addr, eniMAC string, peer netip.Addr) (fault string) {
+	eni := k.slotByMAC(eniMAC)
+	if fault = k.receives(eni); fault != "" {
+		return fault
+	}
+	if k.links[eni].rpFilter == 1 && k.leavesBy(eni, k.lookup(a, peer, 0)) != "" {
+		return StrictFilter
+	}
+	_, fault = k.deliver(a, peer)
+	return fault
+}
+
 // podLink is the link behind which an address is configured, or nil.
 func (k *Kernel) podLink(a netip.Addr) *link {
 	at := k.searchHolder(a, 0)

@@ -29,6 +29,9 @@ func (w *World) Measure(s scn.Subject, metric string) (v int64, ok bool) {
 	case scn.Pod:
 		return w.measurePod(s.Pod, metric)
 	case scn.Kube:
+		if strings.HasPrefix(metric, "pairs.") {
+			return w.measurePairs(metric)
+		}
 		return w.measureKube(metric), true
 	case scn.EC2:
 		w.c.Cloud(func(_ time.Duration, m *ec2.Cloud) { v, ok = w.measureEC2(m, metric) })

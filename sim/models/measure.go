@@ -1,6 +1,8 @@
 package models
 
 import (
+	"strings"
+
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/scn"
@@ -27,6 +29,9 @@ func (h *Host) Measure(s scn.Subject, metric string) (int64, bool) {
 	case scn.Pod:
 		return h.measurePod(s.Pod, metric)
 	case scn.Kube:
+		if strings.HasPrefix(metric, "pairs.") {
+			return h.measurePairs(metric)
+		}
 		return actions.MeasureKube(h.Kube, metric)
 	case scn.EC2:
 		return actions.MeasureEC2(h.EC2, h.Base, metric)

@@ -83,6 +83,8 @@ type Machine interface {
 
 	// Reach says which of some pods answer.
 	Reach(pods []cri.Truth) []bool
+	// Connect has pods of this node ask others, here or elsewhere, and says why one gets no answer; "" is that it does.
+	Connect(pairs []Pair) []string
 	// View is what the daemon believes; false: none runs.
 	View() (*ipam.View, bool)
 }

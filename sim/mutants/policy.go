@@ -142,7 +142,9 @@ func samePodName(d *ipam.Del, _ ipam.Attachment, pod ipam.Pod) bool {
 
 // anybodysIfLate finds something for every DEL that waited on disk, as the kernel finds a rule for a source that is not given
 // (amazon-vpc-cni-k8s 1.5.4, #641).
-func anybodysIfLate(d *ipam.Del, att ipam.Attachment, _ ipam.Pod) bool { return d.Intent || att == d.Att }
+func anybodysIfLate(d *ipam.Del, att ipam.Attachment, _ ipam.Pod) bool {
+	return d.Intent || att == d.Att
+}
 
 // unknownFails keeps the runtime from ever ending the sandbox (Calico CNI 1.5.0, seeds/003).
 func unknownFails(att ipam.Attachment) *ipam.Error {

@@ -2,6 +2,9 @@ package netns
 
 import (
 	"net/netip"
+	"strconv"
+	"sync"
+	"time"
 
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/impl/ipam"
@@ -292,4 +295,34 @@ func (n *instance) Busy() string {
 		return ""
 	}
 	return n.life.Busy()
+}
+
+// Connect asks by TCP: whoever answers says what source it sees.
+func (n *instance) Connect(pairs []models.Pair) []string {
+	return n.connect(pairs, func(models.Pair) time.Duration { return doubtPatience })
+}
+
+// askedAtOnce bounds how many pods of a node ask at a time: each takes a thread of its helper.
+const askedAtOnce = 16
+
+func (n *instance) connect(pairs []models.Pair, patience func(models.Pair) time.Duration) []string {
+	out := make([]string, len(pairs))
+	var all sync.WaitGroup
+	places := make(chan struct{}, askedAtOnce)
+	for i, p := range pairs {
+		places <- struct{}{}
+		all.Go(func() {
+			defer func() { <-places }()
+			to := netip.AddrPortFrom(p.To.Address, node.ResponderPort)
+			switch text, _, err := n.box.Ask(p.From.Pod.Netns, to, slowed(patience(p))); {
+			case err != nil:
+				out[i] = "nothing answers on TCP port " + strconv.Itoa(node.ResponderPort)
+			case text != p.From.Address.String():
+				out[i] = "it is taken for " + text
+			}
+		})
+	}
+	all.Wait()
+	n.w.late.rested = n.w.now()
+	return out
 }

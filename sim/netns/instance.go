@@ -49,9 +49,12 @@ type instance struct {
 
 	killed map[cri.OpID]bool // runs whose end nobody waits for
 	verbs  map[cri.OpID]cri.Action
-	hunt   hunt                // for plugins
-	lost   []string            // sandboxes that the runtime has forgotten without a DEL that succeeded
-	silent map[netip.Addr]bool // pods' addresses that did not answer at the last snapshot
+	hunt   hunt                  // for plugins
+	lost   []string              // sandboxes that the runtime has forgotten without a DEL that succeeded
+	silent map[netip.Addr]bool   // pods' addresses that did not answer at the last snapshot
+	apart  map[netip.Addr]string // and those of which another pod of the node got no answer
+	asked  time.Duration         // when that was looked at
+	asks   bool                  // and somebody will again
 
 	enders []int // those that the end of this daemon ends
 

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
+	"github.com/enilab/enilab/sim/models"
 )
 
 const (
@@ -102,6 +104,41 @@ func (w *World) pods(n *instance, c *judge.Snapshot) {
 		}
 	}
 	n.silent = silent
+	w.reconnect(n)
+	for i := range c.Pods {
+		if p := &c.Pods[i]; p.Ours && p.Fault == "" {
+			p.Fault = n.apart[p.Address]
+		}
+	}
+}
+
+// pairsPeriod is between two looks at how the pods of a node answer each other, while all do: a look takes some milliseconds, and is far more
+// often than the bound in which an answer has to come back.
+const pairsPeriod = 10 * time.Second
+
+// reconnect has the pods of a node ask each other, and keeps who gave no answer.
+func (w *World) reconnect(n *instance) {
+	if len(n.apart) == 0 && w.now() < n.asked+pairsPeriod {
+		if !n.asks { // what has changed now is looked at then
+			n.asks = true
+			w.at(n.asked+pairsPeriod, func() { n.asks, n.Dirty = false, true })
+		}
+		return
+	}
+	n.asked = w.now()
+	pairs := slices.DeleteFunc(models.Pairs(w.Places(&n.Node)), func(p models.Pair) bool { return n.silent[p.From.Address] || n.silent[p.To.Address] })
+	apart := map[netip.Addr]string{}
+	for i, why := range n.connect(pairs, func(p models.Pair) time.Duration {
+		if n.apart[p.To.Address] != "" {
+			return pingPatience
+		}
+		return doubtPatience
+	}) {
+		if why != "" {
+			apart[pairs[i].To.Address] = models.Unanswered(&pairs[i].From.Pod, why)
+		}
+	}
+	n.apart = apart
 }
 
 // reach pings, and waits longer for pods that have not been out of reach before.

@@ -1,6 +1,7 @@
 package virtual
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"time"
@@ -58,7 +59,7 @@ func (w *World) collect(n *node) *judge.Snapshot {
 		}
 		p := judge.PodSnapshot{Att: ipam.Attachment{Network: "aws-cni", ContainerID: t.ID, IfName: "eth0"}, Name: t.Name, Address: t.Address}
 		if t.Running && t.Address.IsValid() { // also one in D state, until a DEL has come for it (CRI-O's does)
-			p.Fault, p.Ours = n.faults[t.Handle], true
+			p.Fault, p.Ours = cmp.Or(n.faults[t.Handle], n.apart[t.Address]), true
 		}
 		c.Pods = append(c.Pods, p)
 	}
@@ -90,6 +91,7 @@ func (w *World) retrace(n *node) {
 			n.faults[t.Handle] = why
 		}
 	}
+	w.reconnect(n, all, changed)
 }
 
 // fault says why a packet from the VPC does not reach a pod and come back; "" is that it does.

@@ -60,6 +60,7 @@ type node struct {
 	moved    bool                     // EC2 did something to the node's ENIs since the last snapshot
 	fresh    []netip.Addr             // given to pods since then: the kernel had them before the runtime knew
 	faults   map[cri.SandboxID]string // who was out of reach at the last snapshot, and why
+	apart    map[netip.Addr]string    // and of whom another pod of the node gets no answer
 	booted   bool                     // the tmpfs marker exists
 	bootedAt time.Duration            // on the world's clock
 	seen     *dataplane.Observation   // the last one, and the kernel's generation then: observations are not changed once made
@@ -171,7 +172,7 @@ func (n *node) clone(w *World) *node {
 	for s := range c.disk {
 		c.disk[s].rows = slices.Clone(n.disk[s].rows)
 	}
-	c.faults, c.fresh = maps.Clone(n.faults), slices.Clone(n.fresh)
+	c.faults, c.apart, c.fresh = maps.Clone(n.faults), maps.Clone(n.apart), slices.Clone(n.fresh)
 	c.run, c.intents = slices.Clone(n.run), slices.Clone(n.intents)
 	return &c
 }
