@@ -23,6 +23,8 @@ type Policy struct {
 	// Still (rule A) says at which stage an ENI on record is while metadata does not answer: Attached, to be set up anew, or Ready, in
 	// service as it was. 0 is that it is not there.
 	Still func(linked bool) Stage
+	// Begins (rule F) says whether a new daemon begins to serve, although the runtime has answered so: at all, and with a list that counts.
+	Begins func(answered, counts bool) bool
 	// Recall (rules A, B, E) merges what a new daemon can know about allocations, and says which sources may testify.
 	Recall func(*Sources) Recollection
 	// Veto (rule B) says whether a use of an address forbids giving it away.
@@ -78,7 +80,7 @@ func (p *Policy) valid() error {
 	}{
 		{"Complete", p.Complete != nil}, {"Absent", p.Absent != nil}, {"Ours", p.Ours != nil},
 		{"Stale", p.Stale != nil}, {"Vouch", p.Vouch != nil}, {"Still", p.Still != nil},
-		{"Recall", p.Recall != nil}, {"Veto", p.Veto != nil}, {"Cleared", p.Cleared != nil},
+		{"Begins", p.Begins != nil}, {"Recall", p.Recall != nil}, {"Veto", p.Veto != nil}, {"Cleared", p.Cleared != nil},
 		{"Flowless", p.Flowless != nil}, {"Drainable", p.Drainable != nil}, {"Speaks", p.Speaks != nil},
 		{"Gone", p.Gone != nil}, {"CoolDown", p.CoolDown != nil}, {"Forgotten", p.Forgotten != nil},
 		{"Match", p.Match != nil}, {"Unknown", p.Unknown != nil}, {"Displace", p.Displace != nil},
@@ -102,6 +104,7 @@ func Sound() *Policy {
 		Stale:     withinConsistency,
 		Vouch:     byEC2,
 		Still:     linkIsThere,
+		Begins:    onceAnswered,
 		Recall:    unionOfWitnesses,
 		Veto:      anyUse,
 		Cleared:   unseenTwice,
@@ -133,6 +136,9 @@ type Answer struct {
 	Sandboxed  bool // the daemon runs in a sandbox at all
 	Configured bool
 }
+
+// onceAnswered: what a runtime did not say the records and the kernel know. Who waited for it would let every pod of the node wait.
+func onceAnswered(answered, _ bool) bool { return answered }
 
 // wholeAnswer: a runtime's list that lacks the daemon's own sandbox is another runtime's (seeds/000, the worst variant).
 func wholeAnswer(a Answer) bool {

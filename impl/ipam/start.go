@@ -124,7 +124,7 @@ func (n *Node) restoreSecond(ix int32) {
 
 // tryRecover ends recovery once kernel and metadata have answered whole, the runtime has answered, and the host is set up.
 func (n *Node) tryRecover(now time.Duration) {
-	if !n.Known || n.Kernel == nil || n.Set.Runtime && !n.Answered {
+	if !n.Known || n.Kernel == nil || n.Set.Runtime && !n.policy.Begins(n.Answered, n.ListedOK) {
 		if n.Looks[LookKernel].ID == 0 && n.Kernel == nil {
 			n.want(LookKernel, now+time.Second)
 		}

@@ -23,6 +23,7 @@ type Config struct {
 type Bounds struct {
 	Attached  time.Duration // I3: default as in the catalogue
 	Reachable time.Duration // I10: default as in the catalogue
+	Serves    time.Duration // I16: default as in the catalogue
 	Reply     time.Duration // I13: how late after its deadline a reply may leave; 0 is exact, for worlds with virtual time
 	CoolDown  time.Duration // I7: how much too early a reuse may be; 0 is exact
 	Band      int           // I11: addresses kept above the targets that are tolerated
@@ -35,6 +36,9 @@ func (b Bounds) withDefaults() Bounds {
 	}
 	if b.Reachable == 0 {
 		b.Reachable = all[I10-1].Bound
+	}
+	if b.Serves == 0 {
+		b.Serves = all[I16-1].Bound
 	}
 	return b
 }

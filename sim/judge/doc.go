@@ -70,6 +70,9 @@
 // leaves out those of addresses that cool down or are set aside, of prefixes, and of ENIs that leave or that EC2 refuses to attach; and what EC2
 // refuses to assign where there are places is no reason for a further ENI: it would be in the same subnet.
 //
+// I16 counts while the daemon runs, over all its lives, as I10 does. What it is judged from differs: where the daemon's belief is known that is
+// asked (View.Serving), else a world that started it and heard no answer says so (Unserved), with the bound of that daemon.
+//
 // # The effect contract
 //
 // Contract follows one life of a daemon from inputs and effects alone, and can be used without an Auditor. It checks that

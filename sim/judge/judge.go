@@ -44,7 +44,7 @@ type fault struct {
 	reported  bool
 }
 
-// Judge takes a snapshot and judges what has to be repaired within a bound: I3 and I10. The bound counts while the daemon
+// Judge takes a snapshot and judges what has to be repaired within a bound: I3, I10 and I16. The bound counts while the daemon
 // runs, from the first snapshot that shows the fault.
 func (a *Auditor) Judge(now time.Duration, c *Snapshot) {
 	n := a.node(c.Node)
@@ -59,13 +59,16 @@ func (a *Auditor) Judge(now time.Duration, c *Snapshot) {
 	}
 	for i := range c.Rows {
 		if r := &c.Rows[i]; r.State == ipam.Assigned && !onAttached(c.Cloud, r) {
-			a.fault(now, c, n, I3, r.Att, nil)
+			a.fault(now, c, n, I3, r.Att, func() string { return describeRow(r) })
 		}
 	}
 	for i := range c.Pods {
 		if p := &c.Pods[i]; p.Fault != "" && p.Ours {
-			a.fault(now, c, n, I10, p.Att, p)
+			a.fault(now, c, n, I10, p.Att, func() string { return describePod(p) })
 		}
+	}
+	if c.starts() {
+		a.fault(now, c, n, I16, ipam.Attachment{}, func() string { return describeStart(c) })
 	}
 	n.repaired()
 }
@@ -95,7 +98,7 @@ func holds(addrs []netip.Addr, addr netip.Addr) bool {
 }
 
 // fault remembers since when something is broken, and reports it once when that is longer than the bound.
-func (a *Auditor) fault(now time.Duration, c *Snapshot, n *node, id ID, att ipam.Attachment, p *PodSnapshot) {
+func (a *Auditor) fault(now time.Duration, c *Snapshot, n *node, id ID, att ipam.Attachment, describe func() string) {
 	f := n.fault(id, att)
 	if f == nil {
 		n.faults = append(n.faults, fault{invariant: id, att: att, since: n.up.at(now)})
@@ -107,7 +110,7 @@ func (a *Auditor) fault(now time.Duration, c *Snapshot, n *node, id ID, att ipam
 		return
 	}
 	f.reported = true
-	a.breaks(id, now, c.Node, "%s for %v on node-%d: expected repair within %v", describe(c, att, p), age, c.Node, bound)
+	a.breaks(id, now, c.Node, "%s for %v on node-%d: expected %s within %v", describe(), age, c.Node, remedies[id], bound)
 }
 
 func (n *node) fault(id ID, att ipam.Attachment) *fault {
@@ -120,22 +123,24 @@ func (n *node) fault(id ID, att ipam.Attachment) *fault {
 }
 
 func (a *Auditor) bound(id ID) time.Duration {
-	if id == I3 {
+	switch id {
+	case I3:
 		return a.bounds.Attached
+	case I16:
+		return a.bounds.Serves
 	}
 	return a.bounds.Reachable
 }
 
-func describe(c *Snapshot, att ipam.Attachment, p *PodSnapshot) string {
-	if p != nil {
-		return fmt.Sprintf("live pod %s (%v, address %v) has been unreachable (%s)", p.Name, att, p.Address, p.Fault)
-	}
-	for i := range c.Rows {
-		if r := &c.Rows[i]; r.Att == att && r.State == ipam.Assigned && !onAttached(c.Cloud, r) {
-			return fmt.Sprintf("address %v of %v has been on no attached ENI (its row says %s)", r.Address, att, r.ENI)
-		}
-	}
-	return att.String()
+// remedies are what ends a fault.
+var remedies = [ids]string{I3: "repair", I10: "repair", I16: "it to serve"}
+
+func describePod(p *PodSnapshot) string {
+	return fmt.Sprintf("live pod %s (%v, address %v) has been unreachable (%s)", p.Name, p.Att, p.Address, p.Fault)
+}
+
+func describeRow(r *ipam.Row) string {
+	return fmt.Sprintf("address %v of %v has been on no attached ENI (its row says %s)", r.Address, r.Att, r.ENI)
 }
 
 // repaired forgets the faults that the snapshot did not show.

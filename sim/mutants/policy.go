@@ -24,6 +24,8 @@ func policies() []Mutant {
 			func(p *ipam.Policy) { p.Vouch = believeAnySource }),
 		p("recorded-eni-is-there", "A", "an ENI on record is in service while metadata does not answer, whether or not the kernel has its link",
 			func(p *ipam.Policy) { p.Still = asRecorded }),
+		p("waits-for-the-runtime", "F", "a new daemon serves nobody before the runtime has listed its sandboxes (amazon-vpc-cni-k8s 1.9 to 1.11)",
+			func(p *ipam.Policy) { p.Begins = onceListed }),
 		p("recover-from-runtime-only", "A", "a new daemon believes the runtime's list alone; an unreachable runtime has no sandboxes (amazon-vpc-cni-k8s 1.5.3)",
 			func(p *ipam.Policy) { p.Recall = runtimeAlone }),
 		p("drain-without-proof", "A", "an ENI is given back because the warm target says so",
@@ -77,6 +79,9 @@ func policies() []Mutant {
 
 // believeAnyAnswer reads an error as an empty list (amazon-vpc-cni-k8s 1.5.3, seeds/000).
 func believeAnyAnswer(ipam.Answer) bool { return true }
+
+// onceListed waits for a list, however long.
+func onceListed(_, counts bool) bool { return counts }
 
 // believeAnyAbsence takes what metadata has not listed once for gone.
 func believeAnyAbsence(ipam.Absence) bool { return true }

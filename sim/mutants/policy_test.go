@@ -17,6 +17,7 @@ var decisions = map[string]string{
 	"views-show-now":            "Stale",
 	"metadata-is-believed":      "Vouch",
 	"recorded-eni-is-there":     "Still",
+	"waits-for-the-runtime":     "Begins",
 	"recover-from-runtime-only": "Recall",
 	"drain-without-proof":       "Drainable",
 	"no-kernel-veto":            "Veto",
