@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"os/exec"
 	"slices"
 	"time"
@@ -17,36 +16,37 @@ import (
 type daemon struct {
 	life  int
 	cmd   *exec.Cmd
+	log   *log
 	began time.Time
 	done  chan struct{} // closed once its event has been sent
 }
 
-func (h *helper) startDaemon(a startArgs) (life int, after func(), err error) {
+func (h *helper) startDaemon(p Process) (life int, after func(), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.spec.Daemon) == 0 {
-		return 0, nil, errors.New("this node has no daemon: Spec.Daemon is empty")
+	if len(p.Argv) == 0 {
+		return 0, nil, errors.New("no daemon: its argument list is empty")
 	}
 	if h.daemon != nil {
 		return 0, nil, fmt.Errorf("the daemon of life %d still runs", h.daemon.life)
 	}
-	out, err := os.OpenFile(Output, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	out, err := openOutput()
 	if err != nil {
 		return 0, nil, err
 	}
-	defer out.Close()
-	cmd := exec.Command(daemonPath(&h.spec), slices.Concat(h.spec.Daemon[1:], a.Args)...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = "/", out, out
-	cmd.Env = []string{searchPath, "HOSTNAME=" + h.spec.Name}
-	for _, k := range slices.Sorted(maps.Keys(a.Env)) {
-		cmd.Env = append(cmd.Env, k+"="+a.Env[k])
+	h.life++
+	cmd := exec.Command(p.Argv[0], p.Argv[1:]...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = "/", out, out, waitDelay
+	cmd.Env = []string{searchPath, "HOSTNAME=" + h.spec.Name, lifeMark(h.life)}
+	for _, k := range slices.Sorted(maps.Keys(p.Env)) {
+		cmd.Env = append(cmd.Env, k+"="+p.Env[k])
 	}
 	cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true} // what it starts ends with it, as in a container
-	if err := h.startWith(cmd, h.spec.Capabilities); err != nil {
-		return 0, nil, fmt.Errorf("start %s: %w", h.spec.Daemon[0], err)
+	if err := h.startWith(cmd, p.Capabilities); err != nil {
+		out.close()
+		return 0, nil, fmt.Errorf("start %s: %w", p.Argv[0], err)
 	}
-	h.life++
-	h.daemon = &daemon{life: h.life, cmd: cmd, began: time.Now(), done: make(chan struct{})}
+	h.daemon = &daemon{life: h.life, cmd: cmd, log: out, began: time.Now(), done: make(chan struct{})}
 	d := h.daemon
 	return h.life, func() { h.watch(d) }, nil
 }
@@ -96,6 +96,8 @@ func confine(keep []int) error {
 func (h *helper) watch(d *daemon) {
 	_ = h.wait(d.cmd)
 	_ = unix.Kill(-d.cmd.Process.Pid, unix.SIGKILL) // the rest of its group, if there is one
+	endMarked(lifeMark(d.life))                     // and who has left the group
+	d.log.close()
 	h.mu.Lock()
 	h.daemon = nil
 	h.mu.Unlock()

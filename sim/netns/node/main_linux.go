@@ -110,6 +110,8 @@ var methods = map[string]method{
 	"change-mac":        give((*helper).changeMAC),
 	"lose-alias":        give((*helper).loseAlias),
 	"lose-records":      give((*helper).loseRecords),
+	"install":           act((*helper).install),
+	"remove":            act((*helper).remove),
 	"write-file":        act((*helper).writeFile),
 	"read-file":         give((*helper).readFile),
 	"reboot":            act((*helper).reboot),

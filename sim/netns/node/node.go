@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -24,6 +25,7 @@ const callTimeout = 30 * time.Second
 type Node struct {
 	name    string
 	slow    float64 // Spec.Slowness
+	daemon  Process // Spec.Daemon and Spec.Capabilities
 	process *exec.Cmd
 	netns   *os.File
 	wire    *frames
@@ -44,7 +46,7 @@ func Start(s Spec) (*Node, error) {
 	if err := s.check(); err != nil {
 		return nil, fmt.Errorf("start node %q: %w", s.Name, err)
 	}
-	n := &Node{name: s.Name, slow: s.Slowness, events: newQueue(), pending: map[uint64]chan message{}, gone: make(chan struct{})}
+	n := &Node{name: s.Name, slow: s.Slowness, daemon: s.process(), events: newQueue(), pending: map[uint64]chan message{}, gone: make(chan struct{})}
 	if err := n.launch(&s); err != nil {
 		return nil, fmt.Errorf("start node %q: %w", s.Name, err)
 	}
@@ -221,13 +223,23 @@ func (n *Node) CloseWithin(limit time.Duration) error {
 	}
 }
 
-// StartDaemon runs the daemon with Spec.Daemon's arguments followed by args, and with env besides PATH. There is one at a time. The life it
-// gives is 1 for the first and grows; the DaemonExited event names it.
+// StartDaemon is StartProcess of Spec.Daemon, with args after its arguments.
 func (n *Node) StartDaemon(args []string, env map[string]string) (life int, err error) {
-	return call[int](n, "start-daemon", startArgs{args, env}, 0)
+	p := n.daemon
+	if len(p.Argv) == 0 {
+		return 0, fmt.Errorf("%s: this node has no daemon: Spec.Daemon is empty", n.name)
+	}
+	p.Argv, p.Env = slices.Concat(p.Argv, args), env
+	return n.StartProcess(p)
 }
 
-// SignalDaemon sends a signal to the daemon; an error when none runs. When the daemon has ended the rest of its process group is killed.
+// StartProcess runs a program as the daemon. There is one at a time. The life it gives is 1 for the first and grows; the DaemonExited event names it,
+// and comes when nothing that the daemon started runs any more. Of what it prints Output has the newest.
+func (n *Node) StartProcess(p Process) (life int, err error) {
+	return call[int](n, "start-daemon", p, 0)
+}
+
+// SignalDaemon sends a signal to the daemon; an error when none runs. When the daemon has ended, all that it started is killed.
 func (n *Node) SignalDaemon(sig syscall.Signal) error {
 	return n.do("signal-daemon", signalArgs{sig})
 }
@@ -334,6 +346,12 @@ func (n *Node) WriteFile(path string, data []byte) error {
 
 // ReadFile reads a file of the node; an error that says so when it has more than 16 MiB.
 func (n *Node) ReadFile(path string) ([]byte, error) { return call[[]byte](n, "read-file", path, 0) }
+
+// Install makes files of the node of others, or makes them anew: whoever runs the old one goes on running it.
+func (n *Node) Install(files []Copy) error { return n.do("install", files) }
+
+// Remove removes a file of the node, if it is there.
+func (n *Node) Remove(path string) error { return n.do("remove", path) }
 
 // Reboot is a reboot without the time that it takes. The daemon, the plugins (their events come, with what killed them) and every other
 // process are gone, pods' namespaces with their holds and responders, all links but the ENIs', every rule, route and nftables table, and

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -102,7 +101,7 @@ func takeHost(s *Spec) (clones []clone, links [][2]string, err error) {
 		}
 	}
 	if len(s.Daemon) > 0 {
-		if err := take(daemonPath(s), s.Daemon[0], false); err != nil {
+		if err := take(s.process().Argv[0], s.Daemon[0], false); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -156,10 +155,16 @@ func (c *clone) put() error {
 	return mount("", c.inside, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, "")
 }
 
+// What a node's files may take of the machine's memory, whoever fills them.
+const (
+	rootSize = "size=2g"
+	logSize  = "size=64m"
+)
+
 // enterNewRoot mounts a tmpfs over a folder that every host has, which is seen in this mount namespace alone, and goes there.
 func enterNewRoot() error {
 	const base = "/usr"
-	if err := mount("enilab", base, "tmpfs", unix.MS_NOSUID, "mode=755"); err != nil {
+	if err := mount("enilab", base, "tmpfs", unix.MS_NOSUID, "mode=755,"+rootSize); err != nil {
 		return err
 	}
 	return os.Chdir(base)
@@ -177,6 +182,7 @@ func mountOwn() error {
 		{"dev/mqueue", "mqueue", "", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC},
 		{"run", "tmpfs", "mode=755", unix.MS_NOSUID | unix.MS_NODEV},
 		{"run/aws-node", "tmpfs", "mode=755", unix.MS_NOSUID | unix.MS_NODEV},
+		{"var/log", "tmpfs", "mode=755," + logSize, unix.MS_NOSUID | unix.MS_NODEV},
 	} {
 		if err := os.MkdirAll(m.at, 0o755); err != nil {
 			return err
@@ -197,6 +203,7 @@ func mountOwn() error {
 	return errors.Join(os.Chmod("tmp", 0o1777), os.Chmod("var/tmp", 0o1777),
 		os.Symlink("../run", "var/run"), // relative: see the package's documentation
 		os.Symlink("../run/lock", "var/lock"),
+		os.Symlink(".", "host"), // where a daemon's container has the machine's folders
 		os.Symlink("/proc/self/fd", "dev/fd"), os.Symlink("/proc/self/fd/0", "dev/stdin"),
 		os.Symlink("/proc/self/fd/1", "dev/stdout"), os.Symlink("/proc/self/fd/2", "dev/stderr"))
 }
@@ -239,6 +246,3 @@ func mount(source, target, kind string, flags uintptr, options string) error {
 	}
 	return nil
 }
-
-// daemonPath is where the daemon's binary is in the node.
-func daemonPath(s *Spec) string { return "/app/" + filepath.Base(s.Daemon[0]) }

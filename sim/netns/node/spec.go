@@ -3,6 +3,8 @@ package node
 import (
 	"io"
 	"net/netip"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/enilab/enilab/fakes/cri"
@@ -44,6 +46,30 @@ type Spec struct {
 	Slowness float64
 	// Log takes what the helper itself has to say; nil: nobody reads it.
 	Log io.Writer `json:"-"`
+}
+
+// process is Spec.Daemon as it runs in the node.
+func (s *Spec) process() Process {
+	if len(s.Daemon) == 0 {
+		return Process{}
+	}
+	return Process{Argv: slices.Concat([]string{"/app/" + filepath.Base(s.Daemon[0])}, s.Daemon[1:]), Capabilities: s.Capabilities}
+}
+
+// Process is a program that a node runs as its daemon.
+type Process struct {
+	// Argv is its argument list; Argv[0] is a path in the node.
+	Argv []string
+	// Env is its environment besides PATH and HOSTNAME.
+	Env map[string]string
+	// Capabilities are the only ones that it gets; nil: all that the laboratory has.
+	Capabilities []int
+}
+
+// Copy is a file of the node that is made of another one.
+type Copy struct {
+	From, To string // From may be in what Spec.Files has bound
+	Mode     uint32 // permission bits
 }
 
 // Run is one run of the plugin.

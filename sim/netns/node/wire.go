@@ -31,10 +31,6 @@ type message struct {
 
 // What the methods take, where one value is not enough.
 type (
-	startArgs struct {
-		Args []string
-		Env  map[string]string
-	}
 	runArgs struct {
 		Op  uint64
 		Run Run

@@ -1,0 +1,49 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+)
+
+func (h *helper) install(files []Copy) error {
+	var errs []error
+	for _, c := range files {
+		if err := c.put(); err != nil {
+			errs = append(errs, fmt.Errorf("install %s as %s: %w", c.From, c.To, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// put writes beside the file and then takes its name: a program that runs cannot be written to.
+func (c *Copy) put() error {
+	from, err := os.Open(c.From)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	if err := os.MkdirAll(path.Dir(c.To), 0o755); err != nil {
+		return err
+	}
+	const suffix = ".enilab-new"
+	to, err := os.OpenFile(c.To+suffix, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, from)
+	if err = errors.Join(err, to.Chmod(fs.FileMode(c.Mode)), to.Close()); err != nil {
+		return err
+	}
+	return os.Rename(c.To+suffix, c.To)
+}
+
+func (*helper) remove(name string) error {
+	if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
