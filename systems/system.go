@@ -1,4 +1,3 @@
-// Package systems describes what the laboratory plays: a CNI, its daemon if it has one, and what both need of a machine.
 package systems
 
 import "time"
@@ -7,9 +6,14 @@ import "time"
 type System struct {
 	Name    string // of the description
 	Version string // MAJOR.MINOR.PATCH; for ours also a commit
+	About   string // a sentence about it
 	Folder  string // host folder in which its files are
-	// Files are copied into a node before anything starts, anew at each upgrade.
+	// Files are copied into a node before anything starts, anew at each upgrade. After Find they are those that Folder has.
 	Files []File
+	// Mounts are paths of the daemon's container that are others of the node: what it writes to one is seen at the other.
+	Mounts []Mount
+	// Sysctls are set in the node before anything starts: path below /proc/sys to value.
+	Sysctls map[string]string
 	// Conflist is the network configuration, as a file in the node's /etc/cni/net.d. Empty when Init or the daemon writes it.
 	Conflist Text
 	// Plugins are the names, in /opt/cni/bin, of the binaries that the conflist calls: the first is the one that makes the interface.
@@ -23,8 +27,16 @@ type System struct {
 	EC2      EC2
 	// Kubernetes is how the daemon finds the API server.
 	Kubernetes Kubernetes
+	// Node is what a node has to have before the system comes to it.
+	Node Node
+	// Upgrade are the orders in which another version takes over; the first start is Upgrade.Steps without stop.
+	Upgrade Upgrade
 	// Books says that the daemon takes our clock and streams our recording: ours alone.
 	Books bool
+	// Manifest is what Daemon.Manifest says, nil if there is none.
+	Manifest *Manifest
+	// Notes are what somebody should know of how it was found, a sentence each: an optional plugin that is missing, for one.
+	Notes []string
 }
 
 // File is one that a node gets.
@@ -34,7 +46,12 @@ type File struct {
 	Mode uint32 // permission bits; 0: 0755
 	// Optional: the version may lack it.
 	Optional bool
+	// Image is its path in the version's image; empty: an image lacks it.
+	Image string
 }
+
+// Mount is a path of the daemon's container and which of the node's it is.
+type Mount struct{ Container, Node string }
 
 // Text is a file of which the words are known.
 type Text struct {
@@ -42,16 +59,26 @@ type Text struct {
 	From string // below System.Folder; empty: Words
 	// Words may hold the placeholders of Daemon.Environment.
 	Words string
+	// To is the folder in the node that gets it; empty: /etc/cni/net.d.
+	To string
+	// Image is its path in the version's image; empty: an image lacks it.
+	Image string
+	// Replace are words of the file and what stands for them: as upstream's scripts do with sed.
+	Replace map[string]string
+	// Optional are plugins of the list that are taken out of it when their binaries are not there.
+	Optional []string
 }
 
 // Daemon is the process that runs on every node.
 type Daemon struct {
 	// Argv is its command line; Argv[0] is a path in the node.
 	Argv []string
-	// Environment may hold ${NODE} ${CLUSTER} ${POD} ${NAMESPACE} ${REGION} ${EC2_URL} ${METADATA_URL} ${KUBERNETES_HOST}
-	// ${KUBERNETES_PORT} ${KUBERNETES_URL} ${KUBECONFIG} ${RUNTIME_SOCKET} ${DOCKER_HOST} ${CA} ${ADDRESS}. What Manifest's container sets
-	// comes first, then this, then the scenario's settings.
+	// Folder is its working folder in the node; empty: /.
+	Folder string
+	// Environment may hold placeholders (see Placeholders). What Manifest's container sets comes first, then this, then the scenario's settings.
 	Environment map[string]string
+	// Defaults are what its environment has where there is no manifest.
+	Defaults map[string]string
 	// Manifest is a Kubernetes manifest below System.Folder, of whose container (in its DaemonSet) the environment is taken; empty: none.
 	Manifest, Container string
 	// Settings are the scenario's settings (upstream names, such as WARM_IP_TARGET) that it knows; others are not set for it.
@@ -69,8 +96,13 @@ type Daemon struct {
 // Command is a process that ends.
 type Command struct {
 	Argv        []string
+	Folder      string // its working folder in the node; empty: /
 	Environment map[string]string
-	Within      time.Duration
+	// Container of the manifest's init containers is where its environment comes from first; empty: none.
+	Container string
+	Within    time.Duration
+	// Optional: it is left out where the file that it runs is not there.
+	Optional bool
 }
 
 // Serves is a question whose good answer means that the daemon takes ADDs. Exactly one of TCP, Unix and HTTP is set.
@@ -96,13 +128,16 @@ type Runtime struct {
 
 // Metadata is how instance metadata is found.
 type Metadata struct {
+	// By is endpoint (a URL in the environment) or address (169.254.169.254, port 80, in the node).
+	By string
 	// Tokens: optional or required (IMDSv2).
 	Tokens string
 }
 
 // EC2 is how the API is found.
 type EC2 struct {
-	// By is endpoint (a URL in the environment, plain HTTP) or name (the real name, which /etc/hosts leads to us, with TLS of a CA of the run's own).
+	// By is endpoint (a URL in the environment, plain HTTP), name (the real name, which /etc/hosts leads to us, with TLS of a CA of the run's
+	// own) or none.
 	By string
 }
 
@@ -113,3 +148,36 @@ type Kubernetes struct {
 	// Resources are those, beside nodes and pods, that the daemon reads: group/version/plural, such as crd.k8s.amazonaws.com/v1alpha1/eniconfigs.
 	Resources []string
 }
+
+// Node is what a node has to have before the system comes to it.
+type Node struct {
+	// Prefixes are how many /28 of the subnet the node's first ENI has, from its launch: the first is ${POD_RANGE}.
+	Prefixes int
+}
+
+// Step is a part of an upgrade.
+type Step string
+
+// Steps, in no order.
+const (
+	StepStop     Step = "stop"     // the daemon ends, as Daemon.Stop says
+	StepFiles    Step = "files"    // the files that are not plugins' are copied
+	StepPlugins  Step = "plugins"  // the files below /opt/cni/bin are copied
+	StepInit     Step = "init"     // Daemon.Init runs
+	StepStart    Step = "start"    // the daemon starts
+	StepServes   Step = "serves"   // it is waited for until it serves
+	StepConflist Step = "conflist" // the configuration is written
+)
+
+// Upgrade are the orders in which this version takes over from another: the older one's files give way in the same order.
+type Upgrade struct {
+	Steps []Step
+	// Rollback is the order when this is the older version; nil: Steps.
+	Rollback []Step
+}
+
+// PluginFolder is where a runtime looks for plugins, and ConfigFolder for their configuration.
+const (
+	PluginFolder = "/opt/cni/bin"
+	ConfigFolder = "/etc/cni/net.d"
+)
