@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -89,7 +90,11 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, c: &cluster{changed: make(chan struct{}), now: apiserver.Objects{Nodes: []*corev1.Node{node("node-1"), node("node-2")},
 		Pods: []*corev1.Pod{pod("web-0", "node-1", "web"), pod("web-1", "node-2", "web"), pod("db-0", "node-1", "db")}}}}
-	w.s = apiserver.New(w.c, apiserver.WithToken("secret"), apiserver.WithBookmarks(50*time.Millisecond))
+	w.s = apiserver.New(w.c, apiserver.WithToken("secret"), apiserver.WithBookmarks(50*time.Millisecond), apiserver.WithTrace(func(a apiserver.Asked) {
+		if os.Getenv("TRACE") != "" {
+			fmt.Printf("%+v\n", a)
+		}
+	}))
 	srv := httptest.NewUnstartedServer(nil)
 	srv.Config = apiserver.Serve(w.s)
 	srv.Start()

@@ -16,6 +16,8 @@
 // nothing: a version that is no longer known (historyLimit) is an ERROR event of code 410. A selector is applied before and after each
 // change: what begins to match is ADDED, what ceases to is DELETED.
 //
+// Bodies may be JSON, YAML or, of built-in kinds, protobuf, in which generated clients write whatever they are told to read.
+//
 // A CustomResourceDefinition, put or posted, makes its resource served, as those that upstream CNIs have are from the beginning
 // (resources.go).
 //
@@ -26,7 +28,7 @@
 //
 // # What it leaves out
 //
-// Protobuf, CBOR, tables and metadata-only objects (406: every client names JSON as well), aggregated discovery (clients fall back),
+// Answers in protobuf, CBOR, tables and metadata-only objects (406: every client names JSON as well), aggregated discovery (clients fall back),
 // OpenAPI, server-side apply, RBAC, admission, validation of fields, defaults, managedFields, finalizers, garbage collection, namespaces'
 // deletion. Events of core/v1 and of events.k8s.io are not shown as each other.
 package apiserver

@@ -4,6 +4,12 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -14,41 +20,53 @@ type resource struct {
 
 	namespaced bool
 	short      []string
-	status     bool     // it has /status, and what is written elsewhere leaves the status alone
-	custom     bool     // of a CustomResourceDefinition: no strategic merge, and an update says which version it is of
-	cluster    bool     // the Cluster has them: clients neither make nor delete any
-	fields     []string // field selectors beside metadata.name and metadata.namespace
+	status     bool           // it has /status, and what is written elsewhere leaves the status alone
+	custom     bool           // of a CustomResourceDefinition: no strategic merge, and an update says which version it is of
+	cluster    bool           // the Cluster has them: clients neither make nor delete any
+	proto      func() message // what a body in protobuf is decoded into; nil: there is none
+	fields     []string       // field selectors beside metadata.name and metadata.namespace
 }
 
 var eventFields = []string{"involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid", "involvedObject.apiVersion",
 	"involvedObject.resourceVersion", "involvedObject.fieldPath", "reason", "reportingComponent", "source", "type"}
 
+// message is an object that can be read from protobuf.
+type message interface{ Unmarshal([]byte) error }
+
+// made makes an empty one.
+func made[T any, P interface {
+	*T
+	message
+}]() message {
+	return P(new(T))
+}
+
 // builtin are those of Kubernetes that CNIs read or write, and those of custom resources that amazon-vpc-cni-k8s and its neighbours on a
 // node come with.
 func builtin() []*resource {
 	return []*resource{
-		{version: "v1", plural: "namespaces", kind: "Namespace", short: []string{"ns"}, status: true, fields: []string{"status.phase"}},
-		{version: "v1", plural: "nodes", kind: "Node", short: []string{"no"}, status: true, cluster: true, fields: []string{"spec.unschedulable"}},
-		{version: "v1", plural: "pods", kind: "Pod", namespaced: true, short: []string{"po"}, status: true, cluster: true,
+		{version: "v1", plural: "namespaces", kind: "Namespace", proto: made[corev1.Namespace], short: []string{"ns"}, status: true, fields: []string{"status.phase"}},
+		{version: "v1", plural: "nodes", kind: "Node", proto: made[corev1.Node], short: []string{"no"}, status: true, cluster: true, fields: []string{"spec.unschedulable"}},
+		{version: "v1", plural: "pods", kind: "Pod", proto: made[corev1.Pod], namespaced: true, short: []string{"po"}, status: true, cluster: true,
 			fields: []string{"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork", "status.phase",
 				"status.podIP", "status.nominatedNodeName"}},
-		{version: "v1", plural: "configmaps", kind: "ConfigMap", namespaced: true, short: []string{"cm"}},
-		{version: "v1", plural: "endpoints", kind: "Endpoints", namespaced: true, short: []string{"ep"}},
-		{version: "v1", plural: "events", kind: "Event", namespaced: true, short: []string{"ev"}, fields: eventFields},
-		{version: "v1", plural: "secrets", kind: "Secret", namespaced: true, fields: []string{"type"}},
-		{version: "v1", plural: "serviceaccounts", kind: "ServiceAccount", namespaced: true, short: []string{"sa"}},
-		{version: "v1", plural: "services", kind: "Service", namespaced: true, short: []string{"svc"}, status: true, fields: []string{"spec.clusterIP", "spec.type"}},
+		{version: "v1", plural: "configmaps", kind: "ConfigMap", proto: made[corev1.ConfigMap], namespaced: true, short: []string{"cm"}},
+		{version: "v1", plural: "endpoints", kind: "Endpoints", proto: made[corev1.Endpoints], namespaced: true, short: []string{"ep"}},
+		{version: "v1", plural: "events", kind: "Event", proto: made[corev1.Event], namespaced: true, short: []string{"ev"}, fields: eventFields},
+		{version: "v1", plural: "secrets", kind: "Secret", proto: made[corev1.Secret], namespaced: true, fields: []string{"type"}},
+		{version: "v1", plural: "serviceaccounts", kind: "ServiceAccount", proto: made[corev1.ServiceAccount], namespaced: true, short: []string{"sa"}},
+		{version: "v1", plural: "services", kind: "Service", proto: made[corev1.Service], namespaced: true, short: []string{"svc"}, status: true, fields: []string{"spec.clusterIP", "spec.type"}},
 		{group: "apiextensions.k8s.io", version: "v1", plural: crds, kind: "CustomResourceDefinition", short: []string{"crd", "crds"}, status: true},
-		{group: "apps", version: "v1", plural: "daemonsets", kind: "DaemonSet", namespaced: true, short: []string{"ds"}, status: true},
-		{group: "apps", version: "v1", plural: "deployments", kind: "Deployment", namespaced: true, short: []string{"deploy"}, status: true},
-		{group: "apps", version: "v1", plural: "replicasets", kind: "ReplicaSet", namespaced: true, short: []string{"rs"}, status: true},
-		{group: "coordination.k8s.io", version: "v1", plural: "leases", kind: "Lease", namespaced: true},
+		{group: "apps", version: "v1", plural: "daemonsets", kind: "DaemonSet", proto: made[appsv1.DaemonSet], namespaced: true, short: []string{"ds"}, status: true},
+		{group: "apps", version: "v1", plural: "deployments", kind: "Deployment", proto: made[appsv1.Deployment], namespaced: true, short: []string{"deploy"}, status: true},
+		{group: "apps", version: "v1", plural: "replicasets", kind: "ReplicaSet", proto: made[appsv1.ReplicaSet], namespaced: true, short: []string{"rs"}, status: true},
+		{group: "coordination.k8s.io", version: "v1", plural: "leases", kind: "Lease", proto: made[coordinationv1.Lease], namespaced: true},
 		{group: "crd.k8s.amazonaws.com", version: "v1alpha1", plural: "eniconfigs", kind: "ENIConfig", custom: true},
-		{group: "discovery.k8s.io", version: "v1", plural: "endpointslices", kind: "EndpointSlice", namespaced: true},
-		{group: "events.k8s.io", version: "v1", plural: "events", kind: "Event", namespaced: true, short: []string{"ev"}, fields: []string{"reason", "regarding.kind", "regarding.name", "regarding.namespace", "type"}},
+		{group: "discovery.k8s.io", version: "v1", plural: "endpointslices", kind: "EndpointSlice", proto: made[discoveryv1.EndpointSlice], namespaced: true},
+		{group: "events.k8s.io", version: "v1", plural: "events", kind: "Event", proto: made[eventsv1.Event], namespaced: true, short: []string{"ev"}, fields: []string{"reason", "regarding.kind", "regarding.name", "regarding.namespace", "type"}},
 		{group: "networking.k8s.aws", version: "v1alpha1", plural: "policyendpoints", kind: "PolicyEndpoint", namespaced: true, status: true, custom: true},
 		{group: "networking.k8s.aws", version: "v1alpha1", plural: "clusterpolicyendpoints", kind: "ClusterPolicyEndpoint", status: true, custom: true},
-		{group: "networking.k8s.io", version: "v1", plural: "networkpolicies", kind: "NetworkPolicy", namespaced: true, short: []string{"netpol"}},
+		{group: "networking.k8s.io", version: "v1", plural: "networkpolicies", kind: "NetworkPolicy", proto: made[networkingv1.NetworkPolicy], namespaced: true, short: []string{"netpol"}},
 		{group: "vpcresources.k8s.aws", version: "v1alpha1", plural: "cninodes", kind: "CNINode", short: []string{"cnd"}, status: true, custom: true},
 		{group: "vpcresources.k8s.aws", version: "v1beta1", plural: "securitygrouppolicies", kind: "SecurityGroupPolicy", namespaced: true, short: []string{"sgp"}, custom: true},
 	}

@@ -1,11 +1,13 @@
 package apiserver
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"strconv"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,9 +48,20 @@ func (q *request) body(w http.ResponseWriter, kinds ...string) ([]byte, string, 
 
 // object reads a body that is a whole object of the resource.
 func (q *request) object(w http.ResponseWriter) (map[string]any, error) {
-	b, kind, err := q.body(w, "application/json", "application/yaml")
+	kinds := []string{"application/json", "application/yaml", runtime.ContentTypeProtobuf}
+	if q.proto == nil {
+		kinds = kinds[:2]
+	}
+	b, kind, err := q.body(w, kinds...)
 	if err != nil {
 		return nil, err
+	}
+	if kind == runtime.ContentTypeProtobuf {
+		data, err := q.fromProtobuf(b)
+		if err != nil {
+			return nil, apierrors.NewBadRequest("the body is no " + q.kind + " in protobuf: " + err.Error())
+		}
+		return data, q.check(data)
 	}
 	if kind == "application/yaml" {
 		if b, err = yaml.YAMLToJSON(b); err != nil {
@@ -60,6 +73,31 @@ func (q *request) object(w http.ResponseWriter) (map[string]any, error) {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v", q.kind, err))
 	}
 	return data, q.check(data)
+}
+
+// magic is what Kubernetes's protobuf begins with ("Kubernetes API Concepts", Protobuf encoding).
+const magic = "k8s\x00"
+
+// fromProtobuf reads what generated clients write built-in kinds in.
+func (q *request) fromProtobuf(b []byte) (map[string]any, error) {
+	rest, ok := strings.CutPrefix(string(b), magic)
+	if !ok {
+		return nil, errors.New("it does not begin with k8s")
+	}
+	var envelope runtime.Unknown
+	if err := envelope.Unmarshal([]byte(rest)); err != nil {
+		return nil, err
+	}
+	object := q.proto()
+	if err := object.Unmarshal(envelope.Raw); err != nil {
+		return nil, err
+	}
+	data, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil, err
+	}
+	data["apiVersion"], data["kind"] = envelope.APIVersion, envelope.Kind
+	return data, nil
 }
 
 // check says whether an object may be at this path; an object that does not say what it is gets it from there.
