@@ -26,6 +26,7 @@ type Cluster struct {
 	list      []Pod
 	serial    uint64
 	ready     int // pods that run and are not being deleted
+	changes   uint64
 }
 
 // pod is a slot: the object and its neighbours in three orders.
@@ -81,6 +82,18 @@ func (c *Cluster) Clone() *Cluster {
 
 // Made counts the pod objects that were ever made.
 func (c *Cluster) Made() int { return int(c.serial) }
+
+// Changes counts what has changed of pods and of who is cordoned: as long as it stays, so does what the API server shows.
+func (c *Cluster) Changes() uint64 { return c.changes }
+
+// KindOf is the controller of a workload, a Deployment when there is none of that name.
+func (c *Cluster) KindOf(workload string) Kind {
+	li, ok := c.byLoad[workload]
+	if !ok {
+		return Deployment
+	}
+	return c.workloads[li].Kind
+}
 
 // CreateWorkload makes a controller and its pods. It refuses a name that exists, a negative
 // number of replicas, and a node index out of range.
@@ -231,6 +244,7 @@ func (c *Cluster) create(now time.Duration, li int32, ordinal int) {
 		name += c.rng.suffix()
 	}
 	c.serial++
+	c.changes++
 	c.pods[i] = pod{
 		Pod: Pod{
 			UID: c.rng.uid(c.serial), Namespace: w.Namespace, Name: name, Workload: w.Name,
@@ -258,6 +272,7 @@ func (c *Cluster) place(i int32) {
 			continue
 		}
 		p.Node = n
+		c.changes++
 		c.push(&c.nodes[n].pods, i, nodeOrder)
 		c.event(PodBound, p, 0)
 		return
@@ -272,6 +287,7 @@ func (c *Cluster) Cordon(now time.Duration, n int, on bool) {
 	}
 	c.growNodes(n)
 	c.nodes[n].cordoned = on
+	c.changes++
 	if on {
 		return
 	}
@@ -318,7 +334,8 @@ func (c *Cluster) remove(now time.Duration, i int32, grace time.Duration) {
 		grace = DefaultGrace
 	}
 	c.tally(p, -1)
-	p.Deleting = true
+	p.Deleting, p.Deleted, p.Grace = true, now, grace
+	c.changes++
 	c.workloads[p.load].deleting++
 	c.event(PodDeleted, p, grace)
 }
@@ -373,6 +390,7 @@ func (c *Cluster) PodStarted(now time.Duration, uid string, a netip.Addr) {
 		c.tally(&c.pods[i], -1)
 		c.pods[i].Phase, c.pods[i].Address = Running, a
 		c.tally(&c.pods[i], 1)
+		c.changes++
 	}
 }
 
@@ -381,6 +399,7 @@ func (c *Cluster) PodStopped(now time.Duration, uid string) {
 	if i, ok := c.byUID[uid]; ok {
 		c.tally(&c.pods[i], -1)
 		c.pods[i].Phase = Pending
+		c.changes++
 	}
 }
 
@@ -401,6 +420,7 @@ func (c *Cluster) erase(i int32) {
 	p := &c.pods[i]
 	w := &c.workloads[p.load]
 	c.tally(p, -1)
+	c.changes++
 	delete(c.byUID, p.UID)
 	delete(c.byName, p.Namespace+"/"+p.Name)
 	c.drop(&w.pods, i, workloadOrder)

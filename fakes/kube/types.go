@@ -49,6 +49,8 @@ type Pod struct {
 	HostNetwork bool
 	Address     netip.Addr // status.podIP; invalid before the pod started
 	Created     time.Duration
+	Deleted     time.Duration // when its deletion began; with Deleting
+	Grace       time.Duration // that its kubelet was given then
 }
 
 // Spec makes a workload.

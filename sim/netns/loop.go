@@ -157,6 +157,7 @@ func (w *World) step() bool {
 	}
 	f()
 	w.pump()
+	w.bell.ring(w.shown())
 	return true
 }
 

@@ -166,10 +166,8 @@ func (b kubeBackend) Pods(_ context.Context, name string) (pods []kube.Pod, err 
 
 func (b kubeBackend) Node(_ context.Context, name string) (info kubeserver.NodeInfo, ok bool, err error) {
 	alive := b.w.ask(func() {
-		in, _ := b.w.EC2.InstanceOf(b.n.Instance)
 		ok = name == b.n.Name() && !b.n.Gone
-		info = kubeserver.NodeInfo{UID: name, MaxPods: b.n.Settings.MaxPods, Cordoned: b.w.Kube.Cordoned(int(b.n.No)), Address: in.PrimaryAddress,
-			Instance: string(in.ID), Type: in.Type, Zone: in.Zone}
+		info = b.w.nodeInfo(b.n)
 	})
 	if !alive {
 		err = machine.ErrClosed

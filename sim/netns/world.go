@@ -44,6 +44,7 @@ type World struct {
 	story      timeline.Timeline
 	book       *timeline.Book // since t=0
 	view       ipam.View
+	bell       bell
 	entry      string // its file in the registry
 }
 

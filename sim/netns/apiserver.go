@@ -1,0 +1,111 @@
+package netns
+
+import (
+	"context"
+	"hash/fnv"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/enilab/enilab/fakes/kube/apiserver"
+	kubeserver "github.com/enilab/enilab/fakes/kube/server"
+	"github.com/enilab/enilab/sim/machine"
+)
+
+// bell is closed and exchanged when what the API server shows has changed. The loop rings it; servers ask for it.
+type bell struct {
+	shown uint64 // the loop's: a digest of what was there when it rang last
+
+	mu sync.Mutex
+	ch chan struct{}
+}
+
+func (b *bell) changed() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ch == nil {
+		b.ch = make(chan struct{})
+	}
+	return b.ch
+}
+
+// ring wakes whoever waits, if something has changed.
+func (b *bell) ring(shown uint64) {
+	if shown == b.shown {
+		return
+	}
+	b.shown = shown
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ch != nil {
+		close(b.ch)
+	}
+	b.ch = make(chan struct{})
+}
+
+// shown is a digest of what the API server shows: the model counts its own changes, the rest is the machines'.
+func (w *World) shown() uint64 {
+	h := fnv.New64a()
+	put := func(v uint64) {
+		for ; v > 0; v >>= 8 {
+			_, _ = h.Write([]byte{byte(v)})
+		}
+		_, _ = h.Write([]byte{0})
+	}
+	put(w.Kube.Changes())
+	for _, n := range w.nodes[1:] {
+		put(uint64(n.Settings.MaxPods) << 1)
+		if n.Gone {
+			put(uint64(n.No))
+		}
+	}
+	return h.Sum64()
+}
+
+// nodeInfo is a node's object; the loop asks for it.
+func (w *World) nodeInfo(n *instance) kubeserver.NodeInfo {
+	in, _ := w.EC2.InstanceOf(n.Instance)
+	return kubeserver.NodeInfo{UID: n.Name(), MaxPods: n.Settings.MaxPods, Cordoned: w.Kube.Cordoned(int(n.No)), Address: in.PrimaryAddress,
+		Instance: string(in.ID), Type: in.Type, Zone: in.Zone}
+}
+
+// epoch is the wall clock's time at the world's beginning, in what the models date.
+var epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// WholeCluster is what an API server for others' daemons shows (apiserver.New): every node and every pod.
+func (w *World) WholeCluster() apiserver.Cluster { return wholeCluster{w} }
+
+type wholeCluster struct{ w *World }
+
+// Look gives all nodes and pods as they are.
+func (c wholeCluster) Look(context.Context) (out apiserver.Objects, err error) {
+	if !c.w.ask(func() { out = c.w.objects() }) {
+		return apiserver.Objects{}, machine.ErrClosed
+	}
+	return out, nil
+}
+
+// Changed is closed at the next change of what Look gives.
+func (c wholeCluster) Changed() <-chan struct{} { return c.w.bell.changed() }
+
+func (w *World) objects() (out apiserver.Objects) {
+	for _, n := range w.nodes[1:] {
+		if !n.Gone {
+			out.Nodes = append(out.Nodes, apiserver.NodeOf(n.Name(), w.nodeInfo(n), epoch))
+		}
+	}
+	for _, load := range w.Kube.Workloads() {
+		kind := w.Kube.KindOf(load)
+		pods := w.Kube.Pods(load)
+		for i := range pods {
+			var name string
+			var host netip.Addr
+			if on := pods[i].Node; on > 0 && on < len(w.nodes) {
+				in, _ := w.EC2.InstanceOf(w.nodes[on].Instance)
+				name, host = w.nodes[on].Name(), in.PrimaryAddress
+			}
+			out.Pods = append(out.Pods, apiserver.PodOf(&pods[i], kind, name, host, epoch))
+		}
+	}
+	return out
+}
