@@ -170,6 +170,9 @@ func refusalRows() []Row {
 		{Name: "read.below-leaf", Call: "GET /latest/meta-data/mac/x", When: "a path below a value", Want: "404", Source: accessIMDS, run: func(t *try) {
 			t.status("GET", t.read(meta+"mac/x"), "404")
 		}},
+		{Name: "read.value-with-slash", Call: "GET /latest/meta-data/mac/", When: "a slash behind a value", Want: "the value", Source: "amazon-vpc-cni-k8s 1.5.3, pkg/awsutils: metadataAZ", run: func(t *try) {
+			t.status("GET", t.read(meta+"mac/"), "200")
+		}},
 		{Name: "read.no-version", Call: "GET /1999-01-01/meta-data/", When: "a version that never was", Want: "404", Source: accessIMDS, run: func(t *try) {
 			t.status("GET", t.read("/1999-01-01/meta-data/"), "404")
 		}},

@@ -8,8 +8,8 @@
 //
 // # What it promises
 //
-// A path is taken literally: nothing is unescaped, and "..", "." and empty elements name nothing. A folder answers with and
-// without a slash at its end; a leaf only without. A listing names one entry per line, folders with a slash (but not dynamic and
+// A path is taken literally: nothing is unescaped, and "..", "." and empty elements name nothing. One slash at the end changes nothing,
+// neither of a folder nor of a value (amazon-vpc-cni-k8s up to 1.6 reads placement/availability-zone/ on real instances). A listing names one entry per line, folders with a slash (but not dynamic and
 // meta-data below the version, nor public-keys/0), without a line break at the end, in the order of the alphabet: the order of MACs
 // says nothing about device indexes. What a listing names can be read, except below a MAC whose entry is Partial: the leaves that
 // every interface has are listed and answer 404 (amazon-ec2-net-utils#38).

@@ -40,7 +40,7 @@ func Get(v *View, path string) Reply {
 	if !ok {
 		return Reply{Status: notFound}
 	}
-	rest, slash := strings.CutSuffix(rest, "/")
+	rest = strings.TrimSuffix(rest, "/")
 	version, rest, more := strings.Cut(rest, "/")
 	if !Version(version) {
 		return Reply{Status: notFound}
@@ -54,7 +54,7 @@ func Get(v *View, path string) Reply {
 			return Reply{Status: notFound}
 		}
 	}
-	return n.read(&p, slash)
+	return n.read(&p)
 }
 
 // place is where a walk through the tree is: what the values below depend on.
@@ -96,15 +96,13 @@ func (n *node) child(p *place, name string) *node {
 	return nil
 }
 
-// read answers for a node. A leaf has no slash behind it, a folder may have one.
-func (n *node) read(p *place, slash bool) Reply {
-	r := Reply{found, plain, ""}
-	ok := !slash
-	switch {
-	case n.value == nil:
+// read answers for a node, with and without a slash behind it.
+func (n *node) read(p *place) Reply {
+	r, ok := Reply{found, plain, ""}, false
+	if n.value == nil {
 		r.Text = n.listing(p)
 		ok = r.Text != ""
-	case ok:
+	} else {
 		r.Text, ok = n.value(p)
 	}
 	if !ok {

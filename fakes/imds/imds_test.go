@@ -147,8 +147,13 @@ func TestGet(t *testing.T) {
 		{"/2021-07-16/meta-data/mac", missing},
 		{"/latest2/meta-data/mac", missing},
 
+		// A slash behind a value, as amazon-vpc-cni-k8s asks up to 1.6.
+		{data + "mac/", "02:00:00:00:00:99"},
+		{data + "placement/availability-zone/", "us-west-2a"},
+		{one + "owner-id/", "111122223333"},
+
 		// Paths are literal.
-		{data + "mac/", missing},
+		{data + "mac//", missing},
 		{data + "mac/x", missing},
 		{data + "instance-identity/document", missing},
 		{"//latest/meta-data/mac", missing},
