@@ -13,8 +13,11 @@
 // reader can tell host-network pods by nothing else; the list does not say it. An unknown sandbox is NotFound. An answer is whole
 // or an error: with an error of the Backend its rows are dropped.
 //
+// WithAlpha serves the same under runtime.v1alpha2, and Docker the same sandboxes as the Docker Engine's API shows them.
+//
 // All other methods and services are Unimplemented, as by a runtime that is older or has them off. Unimplemented makes a
 // server without any service, which is what another program's socket looks like to a CRI client.
 //
-// Source: k8s.io/cri-api/pkg/apis/runtime/v1/api.proto.
+// Sources: k8s.io/cri-api/pkg/apis/runtime/v1/api.proto; the Docker Engine API's reference, and dockershim of Kubernetes 1.20 for what
+// its containers are named and labelled.
 package server

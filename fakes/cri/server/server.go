@@ -34,18 +34,39 @@ type Option func(*service)
 // WithEpoch is the wall clock's time at the model's instant 0, 1970 unless given: sandboxes have a time of creation.
 func WithEpoch(t time.Time) Option { return func(s *service) { s.epoch = t.UnixNano() } }
 
+// WithAlpha serves runtime.v1alpha2 beside runtime.v1, as runtimes do from Kubernetes 1.20 to 1.25 (containerd 1.6 and 1.7). only leaves
+// runtime.v1 out, as dockershim does.
+func WithAlpha(only bool) Option {
+	return func(s *service) { s.alpha, s.stable = true, !only }
+}
+
 // Server is a CRI runtime's gRPC server.
 type Server struct{ grpc *grpc.Server }
 
 // New serves RuntimeService v1 for a Backend: Version, Status, ListPodSandbox and PodSandboxStatus. Other methods, and other
 // services such as ImageService, are Unimplemented.
 func New(b Backend, options ...Option) *Server {
-	s, v := Unimplemented(), &service{backend: b}
+	s, v := Unimplemented(), &service{backend: b, version: "v1", stable: true}
 	for _, o := range options {
 		o(v)
 	}
-	runtime.RegisterRuntimeServiceServer(s.grpc, v)
+	if v.stable {
+		runtime.RegisterRuntimeServiceServer(s.grpc, v)
+	}
+	if v.alpha {
+		old := *v
+		old.version = "v1alpha2"
+		s.grpc.RegisterService(alpha(), &old)
+	}
 	return s
+}
+
+// alpha describes runtime.v1alpha2's service. v1 was made of it without a change, so its messages and methods are the same bytes; the
+// package is in no version of k8s.io/cri-api that has what v1 has today.
+func alpha() *grpc.ServiceDesc {
+	d := runtime.RuntimeService_ServiceDesc
+	d.ServiceName = "runtime.v1alpha2.RuntimeService"
+	return &d
 }
 
 // maxRequest is the largest request in bytes: a filter, a few labels.

@@ -21,6 +21,9 @@ type service struct {
 	runtime.UnimplementedRuntimeServiceServer
 	backend Backend
 	epoch   int64 // the model's instant 0, in nanoseconds since 1970
+	version string
+	stable  bool // runtime.v1 is served
+	alpha   bool // runtime.v1alpha2 is served
 }
 
 // failure is a Backend's error as gRPC says it.
@@ -37,7 +40,7 @@ func (s *service) Version(ctx context.Context, _ *runtime.VersionRequest) (*runt
 	if err != nil {
 		return nil, failure(err)
 	}
-	return &runtime.VersionResponse{Version: "0.1.0", RuntimeName: r.Name, RuntimeVersion: r.Version, RuntimeApiVersion: "v1"}, nil
+	return &runtime.VersionResponse{Version: "0.1.0", RuntimeName: r.Name, RuntimeVersion: r.Version, RuntimeApiVersion: s.version}, nil
 }
 
 // Status gives the two conditions that every runtime has.
