@@ -48,17 +48,28 @@ func (w Words) over(what string, layers ...map[string]string) (map[string]string
 	return out, nil
 }
 
-// InitEnvironment is that of an init step: its container's in the manifest, then its own, over nothing.
-func (s *System) InitEnvironment(c Command, words Words) (map[string]string, error) {
-	var base map[string]string
-	if s.Manifest != nil && c.Container != "" {
-		for _, in := range s.Manifest.Init {
-			if in.Name == c.Container {
-				base = in.Environment
+// InitEnvironment is that of an init step: its container's in the manifest, or the daemon's where it names none, then its own.
+func (s *System) InitEnvironment(c Command, words Words, daemon map[string]string) (map[string]string, error) {
+	out, base := maps.Clone(daemon), map[string]string(nil)
+	if c.Container != "" {
+		out = map[string]string{}
+		if s.Manifest != nil {
+			for _, in := range s.Manifest.Init {
+				if in.Name == c.Container {
+					base = in.Environment
+				}
 			}
 		}
 	}
-	return words.over(fmt.Sprintf("%s %s: environment of %s", s.Name, s.Version, c.Argv[0]), base, c.Environment)
+	env, err := words.over(fmt.Sprintf("%s %s: environment of %s", s.Name, s.Version, c.Argv[0]), base, c.Environment)
+	if err != nil {
+		return nil, err
+	}
+	if out == nil {
+		out = map[string]string{}
+	}
+	maps.Copy(out, env)
+	return out, nil
 }
 
 // Argv is a command line of the description on a node.

@@ -163,7 +163,6 @@ type finder struct {
 type located struct {
 	folder, version string
 	notes           []string
-	image           bool // the folder was made from an image: what that lacks is in no folder
 }
 
 var versionLike = regexp.MustCompile(`^v?\d+(\.\d+){0,2}(-[0-9A-Za-z.-]+)?$`)
@@ -227,6 +226,11 @@ func (f *finder) there(where, said string) (located, error) {
 
 // version is one that a folder of $ENILAB_SYSTEMS has, or that can be built.
 func (f *finder) version(v string) (located, error) {
+	if isVersion(v) {
+		if _, err := f.d.Of(v); err != nil {
+			return located{}, err
+		}
+	}
 	if f.o.Systems != "" {
 		have := f.versions()
 		if slices.Contains(have, v) {
@@ -239,7 +243,7 @@ func (f *finder) version(v string) (located, error) {
 	if f.d.Build != nil {
 		return f.fromModule(v)
 	}
-	return located{}, fmt.Errorf("version %s is not at hand (%s)", v, f.atHand())
+	return located{}, fmt.Errorf("version %s is not there (%s)", v, f.atHand())
 }
 
 // versions are those in $ENILAB_SYSTEMS/NAME, the newest first.
@@ -260,6 +264,9 @@ func (f *finder) versions() []string {
 
 // atHand says what there is, and how to get what there is not.
 func (f *finder) atHand() string {
+	if f.d.Build != nil && !f.d.Build.Git {
+		return fmt.Sprintf("a version such as 1.2.3 is built from the Go module %s", f.d.Build.Module)
+	}
 	if f.o.Systems == "" {
 		return "ENILAB_SYSTEMS is not set: it names a folder with folders " + f.d.Name + "/VERSION of binaries, which you build from its sources or take out of its images; " +
 			"a folder or an image reference can stand in the version's place"

@@ -29,6 +29,7 @@ var Placeholders = []Placeholder{
 	{"DOCKER_HOST", "Docker's API, as DOCKER_HOST takes it"},
 	{"CA", "a file with the certificate of the run's own CA"},
 	{"POD_RANGE", "the first prefix of the node's first ENI, such as 10.0.0.32/28"},
+	{"POD_RANGES", "all of them, as host-local takes a set of ranges: [{\"subnet\": \"10.0.0.32/28\"}]"},
 	{"VPC_CIDR", "the VPC's range"},
 }
 

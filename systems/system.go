@@ -151,7 +151,8 @@ type Kubernetes struct {
 
 // Node is what a node has to have before the system comes to it.
 type Node struct {
-	// Prefixes are how many /28 of the subnet the node's first ENI has, from its launch: the first is ${POD_RANGE}.
+	// Prefixes are how many /28 of the subnet the node's first ENI has from its launch, or as many as the instance's type has room for:
+	// ${POD_RANGES}.
 	Prefixes int
 }
 

@@ -1,0 +1,495 @@
+package systems
+
+import (
+	"archive/tar"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/cache"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+// remote is an image of a registry.
+func (f *finder) remote(ref, said string) (located, error) {
+	host, _, _ := strings.Cut(ref, "/")
+	if host != "localhost" && !strings.ContainsAny(host, ".:") {
+		return located{}, fmt.Errorf("there is no folder %s; an image's reference begins with its registry's host, such as docker.io/%s", ref, ref)
+	}
+	parsed, err := name.ParseReference(ref)
+	if err != nil {
+		return located{}, fmt.Errorf("expected an image's reference such as HOST/NAME:TAG or HOST/NAME@sha256:DIGEST: %w", err)
+	}
+	f.o.Tell("asking " + parsed.Context().RegistryStr() + " for " + ref)
+	image, err := remote.Image(parsed, remote.WithContext(f.ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain),
+		remote.WithPlatform(v1.Platform{OS: "linux", Architecture: f.o.Arch}))
+	if err != nil {
+		return located{}, fmt.Errorf("image %s for linux/%s: %w", ref, f.o.Arch, err)
+	}
+	return f.fromImage(image, ref, said)
+}
+
+// archive is an image in a file: an OCI layout or what docker save writes.
+func (f *finder) archive(file, said string) (located, error) {
+	isLayout, err := tarHas(file, "index.json", "manifest.json")
+	if err != nil {
+		return located{}, fmt.Errorf("%s: expected an image as OCI layout or as docker save writes it: %w", file, err)
+	}
+	if isLayout {
+		dir, err := os.MkdirTemp("", "enilab-layout-")
+		if err != nil {
+			return located{}, err
+		}
+		defer os.RemoveAll(dir)
+		if err := unpackLayout(file, dir); err != nil {
+			return located{}, fmt.Errorf("%s: %w", file, err)
+		}
+		image, ref, err := f.fromLayout(dir)
+		if err != nil {
+			return located{}, fmt.Errorf("%s: %w", file, err)
+		}
+		return f.fromImage(image, ref, said)
+	}
+	open := func() (io.ReadCloser, error) { return os.Open(file) }
+	m, err := tarball.LoadManifest(open)
+	if err != nil {
+		return located{}, fmt.Errorf("%s: %w", file, err)
+	}
+	if len(m) != 1 {
+		return located{}, fmt.Errorf("%s: expected one image, found %d (docker save them one by one)", file, len(m))
+	}
+	image, err := tarball.Image(open, nil)
+	if err != nil {
+		return located{}, fmt.Errorf("%s: %w", file, err)
+	}
+	ref := ""
+	if len(m[0].RepoTags) > 0 {
+		ref = m[0].RepoTags[0]
+	}
+	return f.fromImage(image, ref, said)
+}
+
+// tarHas says whether an archive has the one file and not the other.
+func tarHas(file, want, not string) (bool, error) {
+	r, err := os.Open(file)
+	if err != nil {
+		return false, err
+	}
+	defer r.Close()
+	has := map[string]bool{}
+	t := tar.NewReader(r)
+	for n := 0; ; n++ {
+		h, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return false, err
+		}
+		if n > maxEntries {
+			return false, fmt.Errorf("it has more than %d entries", maxEntries)
+		}
+		has[path.Clean(h.Name)] = true
+	}
+	if !has[want] && !has[not] {
+		return false, fmt.Errorf("found neither %s nor %s", want, not)
+	}
+	return has[want] && !has[not], nil
+}
+
+// Bounds of what is read of an image: a CNI's image has a few thousand entries, and no binary beyond 200 MB.
+const (
+	maxEntries  = 1 << 20
+	maxBinary   = 1 << 30
+	maxUnpacked = 8 << 30
+	maxLinks    = 40 // as the kernel's limit on symbolic links
+)
+
+// unpackLayout writes an OCI layout's files, which are plain and known by name.
+func unpackLayout(file, dir string) error {
+	r, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	t, left := tar.NewReader(r), int64(maxUnpacked)
+	for {
+		h, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		p := path.Clean(h.Name)
+		if h.Typeflag != tar.TypeReg || p != "index.json" && p != "oci-layout" && !strings.HasPrefix(p, "blobs/") {
+			continue
+		}
+		if left -= h.Size; left < 0 {
+			return fmt.Errorf("it unpacks to more than %d bytes", int64(maxUnpacked))
+		}
+		if err := root.MkdirAll(path.Dir(p), 0o700); err != nil {
+			return err
+		}
+		if err := writeTo(root, p, 0o600, t); err != nil {
+			return err
+		}
+	}
+}
+
+func writeTo(root *os.Root, name string, mode fs.FileMode, r io.Reader) error {
+	w, err := root.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, r)
+	return errors.Join(err, w.Close())
+}
+
+// refName is what tools write the tag to.
+const refName = "org.opencontainers.image.ref.name"
+
+// fromLayout is the image of a layout for this platform, and its tag where the layout says it.
+func (f *finder) fromLayout(dir string) (v1.Image, string, error) {
+	index, err := layout.ImageIndexFromPath(dir)
+	if err != nil {
+		return nil, "", err
+	}
+	return f.ofIndex(index, "", 0)
+}
+
+// deepest is how many indexes may lie in each other: a layout, an image of several platforms, and one for who exaggerates.
+const deepest = 3
+
+func (f *finder) ofIndex(index v1.ImageIndex, ref string, depth int) (v1.Image, string, error) {
+	m, err := index.IndexManifest()
+	if err != nil {
+		return nil, "", err
+	}
+	var found []string
+	var match []v1.Descriptor
+	for _, d := range m.Manifests {
+		switch {
+		case d.MediaType.IsIndex() && depth < deepest:
+			match = append(match, d)
+		case !d.MediaType.IsImage():
+		case d.Platform == nil || d.Platform.OS == "linux" && d.Platform.Architecture == f.o.Arch:
+			match = append(match, d)
+		default:
+			found = append(found, d.Platform.String())
+		}
+	}
+	if len(match) == 0 {
+		return nil, "", fmt.Errorf("expected an image for linux/%s, found %s", f.o.Arch, strings.Join(append(found, "nothing else"), ", "))
+	}
+	if len(match) > 1 {
+		return nil, "", fmt.Errorf("expected one image for linux/%s, found %d", f.o.Arch, len(match))
+	}
+	if t := match[0].Annotations[refName]; t != "" {
+		ref = "layout:" + t
+	}
+	if match[0].MediaType.IsIndex() {
+		inner, err := index.ImageIndex(match[0].Digest)
+		if err != nil {
+			return nil, "", err
+		}
+		return f.ofIndex(inner, ref, depth+1)
+	}
+	image, err := index.Image(match[0].Digest)
+	return image, ref, err
+}
+
+// versionLabel is where images say which version they are of.
+const versionLabel = "org.opencontainers.image.version"
+
+// fromImage copies what the description names out of an image, into a folder that the cache keeps.
+func (f *finder) fromImage(image v1.Image, ref, said string) (located, error) {
+	config, err := image.ConfigFile()
+	if err != nil {
+		return located{}, err
+	}
+	if config.OS != "linux" || config.Architecture != f.o.Arch {
+		return located{}, fmt.Errorf("expected an image for linux/%s, found one for %s/%s", f.o.Arch, config.OS, config.Architecture)
+	}
+	version := said
+	if version == "" {
+		version = tagVersion(ref)
+	}
+	if version == "" {
+		version = strings.TrimPrefix(config.Config.Labels[versionLabel], "v")
+	}
+	if version == "" {
+		return located{}, fmt.Errorf("the image does not say its version: its tag is none, and it has no label %s (say it: %s@1.2.3=IMAGE)", versionLabel, f.d.Name)
+	}
+	s, err := f.d.Of(version)
+	if err != nil {
+		return located{}, err
+	}
+	want := s.inImage()
+	if len(want) == 0 {
+		return located{}, fmt.Errorf("%s does not say where in an image its files are: the key image of its files", f.d.File)
+	}
+	digest, err := image.Digest()
+	if err != nil {
+		return located{}, err
+	}
+	at := located{version: version, notes: []string{"its files are those of the image " + digest.String()}}
+	wanted, err := json.Marshal(want) // maps are sorted
+	if err != nil {
+		return located{}, err
+	}
+	sum := sha256.Sum256(wanted)
+	at.folder = filepath.Join(f.o.Cache, "images", digest.Algorithm+"-"+digest.Hex+"-"+hex.EncodeToString(sum[:6]))
+	err = f.cached(at.folder, func(dir string) error {
+		f.o.Tell("extracting " + digest.String())
+		return extract(image, want, dir)
+	})
+	return at, err
+}
+
+// inImage is which file of the folder lies where in the image.
+func (s *System) inImage() map[string]string {
+	out := map[string]string{}
+	for _, f := range s.Files {
+		if f.Image != "" {
+			out[f.From] = f.Image
+		}
+	}
+	if s.Conflist.From != "" && s.Conflist.Image != "" {
+		out[s.Conflist.From] = s.Conflist.Image
+	}
+	return out
+}
+
+// cached makes a folder once: it is there whole, or not at all.
+func (f *finder) cached(folder string, fill func(dir string) error) error {
+	if isFolder(folder) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp(filepath.Dir(folder), ".new-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := errors.Join(fill(dir), os.Chmod(dir, 0o755)); err != nil {
+		return err
+	}
+	if err := os.Rename(dir, folder); err != nil && !isFolder(folder) { // somebody else may have been faster
+		return err
+	}
+	return nil
+}
+
+// entry is a file of an image's file system.
+type entry struct {
+	layer int
+	name  string // in that layer's archive, cleaned
+	link  string // of a symbolic link
+	kind  byte
+	size  int64
+	mode  fs.FileMode
+}
+
+// tree is an image's file system: cleaned path without a slash in front, to what is there.
+type tree map[string]entry
+
+// extract copies files out of an image: name in dir to path in the image. A path that is not there is passed over.
+func extract(image v1.Image, want map[string]string, dir string) error {
+	blobs, err := os.MkdirTemp("", "enilab-layers-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(blobs)
+	layers, err := cache.Image(image, cache.NewFilesystemCache(blobs)).Layers() // each is read twice: for its names, then for files
+	if err != nil {
+		return err
+	}
+	t := tree{}
+	for i, l := range layers {
+		if err := t.layer(i, l); err != nil {
+			return fmt.Errorf("layer %d: %w", i+1, err)
+		}
+	}
+	need := map[int]map[string][]string{} // layer, name in it, names in dir
+	for to, from := range want {
+		e, err := t.resolve(from)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("%s in the image: %w", from, err)
+		}
+		if need[e.layer] == nil {
+			need[e.layer] = map[string][]string{}
+		}
+		need[e.layer][e.name] = append(need[e.layer][e.name], to)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for i, l := range layers {
+		if len(need[i]) > 0 {
+			if err := copyOut(l, need[i], root); err != nil {
+				return fmt.Errorf("layer %d: %w", i+1, err)
+			}
+		}
+	}
+	return nil
+}
+
+// each calls for every entry of a layer.
+func each(l v1.Layer, do func(name string, h *tar.Header, r io.Reader) error) error {
+	rc, err := l.Uncompressed()
+	if err != nil {
+		return err
+	}
+	defer rc.Close()
+	bounded := &io.LimitedReader{R: rc, N: maxUnpacked}
+	r := tar.NewReader(bounded)
+	for n := 0; ; n++ {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) && bounded.N > 0 {
+			// What follows the archive's end belongs to the layer's digest: read, it is compared.
+			_, err = io.Copy(io.Discard, bounded)
+			return err
+		}
+		switch {
+		case bounded.N <= 0:
+			return fmt.Errorf("it unpacks to more than %d bytes", int64(maxUnpacked))
+		case n > maxEntries:
+			return fmt.Errorf("it has more than %d entries", maxEntries)
+		case err != nil:
+			return err
+		}
+		if err := do(strings.TrimPrefix(path.Clean("/"+h.Name), "/"), h, r); err != nil {
+			return err
+		}
+	}
+}
+
+const whiteout = ".wh."
+
+// layer puts a layer over those before it. Whiteouts take away what lies in lower layers only.
+func (t tree) layer(i int, l v1.Layer) error {
+	return each(l, func(name string, h *tar.Header, _ io.Reader) error {
+		dir, base := path.Split(name)
+		dir = strings.TrimSuffix(dir, "/")
+		switch {
+		case base == whiteout+whiteout+".opq":
+			t.remove(dir, i, false)
+			return nil
+		case strings.HasPrefix(base, whiteout):
+			t.remove(path.Join(dir, strings.TrimPrefix(base, whiteout)), i, true)
+			return nil
+		}
+		if old, ok := t[name]; ok && old.kind == tar.TypeDir && h.Typeflag != tar.TypeDir {
+			t.remove(name, i+1, true) // a file where a folder was takes all of that away
+		}
+		e := entry{i, name, h.Linkname, h.Typeflag, h.Size, fs.FileMode(h.Mode) & 0o777}
+		if h.Typeflag == tar.TypeLink {
+			target, ok := t[strings.TrimPrefix(path.Clean("/"+h.Linkname), "/")]
+			if !ok {
+				return nil // to nowhere: such a file cannot be had
+			}
+			e = target
+		}
+		t[name] = e
+		return nil
+	})
+}
+
+// remove takes what is below a path, and perhaps itself, away where it is of a layer before.
+func (t tree) remove(name string, before int, itself bool) {
+	for p, e := range t {
+		if e.layer < before && (itself && p == name || name == "" || strings.HasPrefix(p, name+"/")) {
+			delete(t, p)
+		}
+	}
+}
+
+// resolve follows symbolic links, none of which leads out of the image.
+func (t tree) resolve(p string) (entry, error) {
+	rest, at := strings.Split(strings.Trim(p, "/"), "/"), ""
+	for links := 0; len(rest) > 0; {
+		part := rest[0]
+		rest = rest[1:]
+		if part == ".." {
+			if at = path.Dir(at); at == "." {
+				at = ""
+			}
+			continue
+		}
+		if part == "" || part == "." {
+			continue
+		}
+		at = path.Join(at, part)
+		e := t[at]
+		if e.kind != tar.TypeSymlink {
+			continue
+		}
+		if links++; links > maxLinks {
+			return entry{}, fmt.Errorf("more than %d symbolic links, perhaps in a circle", maxLinks)
+		}
+		rest = append(strings.Split(strings.Trim(e.link, "/"), "/"), rest...)
+		if at = path.Dir(at); at == "." || strings.HasPrefix(e.link, "/") {
+			at = ""
+		}
+	}
+	e, ok := t[at]
+	switch {
+	case !ok:
+		return entry{}, fs.ErrNotExist
+	case e.kind != tar.TypeReg:
+		return entry{}, errors.New("expected a file, found a folder or a device")
+	case e.size > maxBinary:
+		return entry{}, fmt.Errorf("expected a file of at most %d bytes, found one of %d", int64(maxBinary), e.size)
+	}
+	return e, nil
+}
+
+// copyOut writes the files that are needed of a layer.
+func copyOut(l v1.Layer, need map[string][]string, root *os.Root) error {
+	return each(l, func(name string, h *tar.Header, r io.Reader) error {
+		to := need[name]
+		if len(to) == 0 || h.Typeflag != tar.TypeReg {
+			return nil
+		}
+		var data bytes.Buffer
+		if _, err := io.Copy(&data, r); err != nil {
+			return err
+		}
+		for _, n := range to {
+			if err := root.MkdirAll(path.Dir(n), 0o755); err != nil {
+				return err
+			}
+			if err := writeTo(root, n, fs.FileMode(h.Mode)&0o777|0o600, bytes.NewReader(data.Bytes())); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
