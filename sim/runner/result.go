@@ -73,6 +73,16 @@ func (s Status) meaning() Meaning {
 
 func (s Status) String() string { return s.meaning().Word }
 
+// StatusOf is the status that a word of the table says.
+func StatusOf(word string) (Status, bool) {
+	for _, m := range Meanings() {
+		if m.Word == word {
+			return m.Status, true
+		}
+	}
+	return NotPlayed, false
+}
+
 // Exit is the exit code of a file that ended so.
 func (s Status) Exit() int { return s.meaning().Exit }
 

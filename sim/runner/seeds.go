@@ -212,7 +212,7 @@ func (s *sweeper) add(j sweepJob, r *Result, wall time.Duration) {
 	f.add(r, wall)
 	s.done++
 	s.open[j.file]--
-	if fails(r.Status) {
+	if r.Status.Fails() {
 		s.failed++
 	}
 	if s.o.Swept != nil {
@@ -238,8 +238,8 @@ func (s *sweeper) tellDone(end bool) {
 	}
 }
 
-// fails says whether a file that ended so is told as a failure of its seed.
-func fails(s Status) bool { return s != Held && s != Skipped && s != Interrupted }
+// Fails says whether a file that ended so is told as a failure of its seed.
+func (s Status) Fails() bool { return s != Held && s != Skipped && s != Interrupted }
 
 // add takes what a seed's runs came to.
 func (f *Sweep) add(r *Result, wall time.Duration) {
@@ -259,7 +259,7 @@ func (f *Sweep) add(r *Result, wall time.Duration) {
 	if r.Status == Skipped && f.Skipped == nil {
 		f.Skipped = r
 	}
-	if !fails(r.Status) {
+	if !r.Status.Fails() {
 		return
 	}
 	at, _ := slices.BinarySearch(f.Failed, r.Seed)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/vm"
 )
 
 // cli is one run of the command: where it reads and writes, and whether somebody wants it to end.
@@ -65,6 +66,9 @@ func Main(kind Kind) {
 	// The simulator allocates much and lives shortly: collecting a quarter as often saves a tenth of its time (500 nodes), and
 	// the memory it costs is given back seconds later.
 	debug.SetGCPercent(800)
+	if vm.Booted() {
+		vm.Init()
+	}
 	os.Exit(Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, kind))
 }
 
@@ -121,7 +125,7 @@ func (l *cli) root() *cobra.Command {
 	c.SetFlagErrorFunc(flagError)
 	c.SetHelpCommand(helpCommand())
 	c.AddCommand(l.runCommand(), l.swarmCommand(), l.shrinkCommand(), l.demoCommand(), l.verbsCommand(), l.invariantsCommand(), l.mutantsCommand(),
-		l.recordCommand(), l.replayCommand(), l.serveCommand(), l.conformCommand(), l.netnsCommand(), l.upCommand(), l.downCommand(), l.manifestCommand(),
+		l.recordCommand(), l.replayCommand(), l.serveCommand(), l.conformCommand(), l.netnsCommand(), l.vmCommand(), l.upCommand(), l.downCommand(), l.manifestCommand(),
 		l.nodeCommand(), l.playCommand(), l.holdCommand(), l.versionCommand())
 	nameValues(c)
 	return c

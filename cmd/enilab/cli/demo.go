@@ -60,7 +60,7 @@ func (l *cli) demo(on string, args []string) error {
 		stages = append(stages, s)
 	}
 	if on != "sim" {
-		place, absent := l.laboratory(false)
+		place, absent := l.laboratory(&runFlags{})
 		if absent != nil && on == "netns" {
 			return &exit{runner.ExitLacking, absent.Error()}
 		}

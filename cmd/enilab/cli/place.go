@@ -33,26 +33,28 @@ func (f worldFlag) Set(name string) error {
 
 func (worldFlag) Type() string { return "string" }
 
-// place finds the world of that name. A world that this machine has not got ends with code 3 and one sentence. name is that of a cluster. blind
-// leaves the books out, in world netns.
-func (l *cli) place(on, name string, blind bool) (*runner.Place, error) {
-	switch on {
+// place finds the world that flags ask for. One that this machine has not got ends with code 3 and one sentence.
+func (l *cli) place(f *runFlags) (*runner.Place, error) {
+	switch f.on {
 	case "sim":
 		return runner.Sim(), nil
 	case "netns":
-		p, err := l.laboratory(blind)
+		if f.in.given { // its parts are in the machine; here the files are read
+			return netnsworld.Place(netnsworld.Parts{WithoutBooks: f.blind}), nil
+		}
+		p, err := l.laboratory(f)
 		if err != nil {
 			return nil, &exit{runner.ExitLacking, err.Error()}
 		}
 		return p, nil
 	case "kind":
-		return l.kindPlace(name)
+		return l.kindPlace(f.name)
 	}
-	return nil, usage("unknown world %q (%s)", on, hint(on, worlds))
+	return nil, usage("unknown world %q (%s)", f.on, hint(f.on, worlds))
 }
 
 // laboratory is world netns on this machine, or what the machine lacks: this binary and its neighbours are its parts.
-func (l *cli) laboratory(blind bool) (*runner.Place, error) {
+func (l *cli) laboratory(f *runFlags) (*runner.Place, error) {
 	if err := netnsworld.Available(); err != nil {
 		return nil, err
 	}
@@ -64,7 +66,7 @@ func (l *cli) laboratory(blind bool) (*runner.Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts.Context, parts.WithoutBooks = l.context(), blind
+	parts.Context, parts.WithoutBooks, parts.RealTime = l.context(), f.blind, f.clock == clockMachine
 	if os.Getenv("ENILAB_VERBOSE") != "" {
 		parts.Log = func(at time.Duration, text string) { fmt.Fprintf(l.err, "%10.3fs  %s\n", at.Seconds(), text) }
 	}

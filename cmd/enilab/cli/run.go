@@ -31,6 +31,12 @@ type runFlags struct {
 	blind bool
 	// timeline is whether all that happened is printed.
 	timeline bool
+	// in is --in: where world netns is, if not on this machine itself.
+	in machineFlag
+	// clock is --clock.
+	clock clockFlag
+	// timeout is --timeout.
+	timeout time.Duration
 }
 
 func (l *cli) runCommand() *cobra.Command {
@@ -85,6 +91,9 @@ was told, and packets. What needs more (enilab invariants) is not judged, and to
 	c.Flags().BoolVar(&f.blind, "without-books", false, "with --on netns: start the daemon without its recording, and judge it from outside alone")
 	c.Flags().BoolVar(&f.timeline, "timeline", false, "print all that happened in each variant's run, also when it held")
 	c.Flags().BoolVar(&f.twice, "twice", false, "run everything twice and compare")
+	c.Flags().Var(&f.in, "in", "with --on netns: vm plays it in a virtual machine, which repeats and needs no root; vm=KERNEL names a vmlinuz or a Debian kernel package")
+	c.Flags().Var(&f.clock, "clock", "with --on netns: leap over what nobody does, or machine, the machine's own time (in a virtual machine, which leaps by itself, the default)")
+	c.Flags().DurationVar(&f.timeout, "timeout", machineTimeout, "with --in vm: how long a machine may take, in this computer's time")
 	return c
 }
 
@@ -101,8 +110,14 @@ func verdictManual() string {
 // options judges the flags.
 func (f *runFlags) options() (runner.Options, error) {
 	o := runner.Options{Seed: f.seed, Twice: f.twice, Crash: f.crash, NoStory: f.update, Timeline: f.timeline}
-	if f.on != "sim" && (f.update || f.crash || f.twice) {
-		return o, usage("--update, --crash-everywhere and --twice need runs that repeat: use --on sim")
+	if f.on != "sim" && (f.update || f.crash) {
+		return o, usage("--update and --crash-everywhere need runs of virtual time alone: use --on sim")
+	}
+	if f.on != "sim" && f.twice && !f.in.given {
+		return o, usage("--twice needs runs that repeat: use --on sim, or --on netns --in vm")
+	}
+	if err := f.checkMachine(); err != nil {
+		return o, err
 	}
 	if f.keep && f.on != "netns" && f.on != "kind" {
 		return o, usage("--keep leaves a laboratory up: use it with --on netns or --on kind")
@@ -148,7 +163,7 @@ func (l *cli) runFiles(f *runFlags, names []string) error {
 			return err
 		}
 	}
-	place, err := l.place(f.on, f.name, f.blind)
+	place, err := l.place(f)
 	if err != nil {
 		return err
 	}
@@ -168,6 +183,9 @@ func (l *cli) runFiles(f *runFlags, names []string) error {
 				return usage("%v", err)
 			}
 		}
+	}
+	if f.in.given {
+		return l.runInMachine(f, seeds, cases, names)
 	}
 	if f.on == "kind" { // once, and not in every variant of every file
 		if err := l.kindPossible(f.name); err != nil {

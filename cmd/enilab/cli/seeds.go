@@ -120,8 +120,7 @@ func refusedSweep(d *document, seeds runner.Seeds) *sweepJSON {
 func sweepOf(f *runFlags, seeds runner.Seeds, files []*runner.Sweep, code int) *sweepJSON {
 	d := &sweepJSON{Enilab: sweepFormat, World: f.on, From: seeds.From, To: seeds.To, Exit: code, Files: []sweptFileJSON{}}
 	for _, s := range files {
-		j := sweptFileJSON{File: s.Case.File.Name, Name: s.Case.Name(), Status: s.Status.String(), Ran: s.Ran, Failed: append([]uint64{}, s.Failed...),
-			Variants: len(s.Case.Variants), Mutants: len(s.Case.Against), Events: s.Events, Virtual: s.Virtual.Seconds(), Wall: s.Wall.Seconds(), Report: s.Report()}
+		j := sweptOf(s)
 		if s.First != nil {
 			first := fileOf(&timed{Result: s.First})
 			j.First = &first
@@ -129,4 +128,9 @@ func sweepOf(f *runFlags, seeds runner.Seeds, files []*runner.Sweep, code int) *
 		d.Files = append(d.Files, j)
 	}
 	return d
+}
+
+func sweptOf(s *runner.Sweep) sweptFileJSON {
+	return sweptFileJSON{File: s.Case.File.Name, Name: s.Case.Name(), Status: s.Status.String(), Ran: s.Ran, Failed: append([]uint64{}, s.Failed...),
+		Variants: len(s.Case.Variants), Mutants: len(s.Case.Against), Events: s.Events, Virtual: s.Virtual.Seconds(), Wall: s.Wall.Seconds(), Report: s.Report()}
 }

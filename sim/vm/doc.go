@@ -1,0 +1,28 @@
+// Package vm plays a command of enilab in a machine of its own: a stock QEMU, without KVM, disk or network, whose time is counted in
+// instructions. The same kernel, files, command and seed give the same bytes, whatever else the computer does, and no privilege is needed.
+//
+//	host                                              guest
+//	enilab ── Machine.Run                             /init is enilab too (Init): modules, mounts, then the command
+//	   initramfs (Image): binaries, modules ────────→ /
+//	   Job: arguments, scenario files, seed ────────→ ┐
+//	   stdout, stderr, files, exit code ←──────────── ┘ shared memory (a PCI device's, package-private format: channel)
+//	   console text ←──────────────────────────────── first serial port
+//
+// # Why it repeats
+//
+// One CPU executes instructions one after another and a clock that counts them (-icount), which leaps when nobody has anything to do
+// (sleep=off). What goes in is there before the first instruction; what comes out leaves by stores to memory and to a serial port that is a
+// file, which never make the guest wait or tell it anything. No device completes by the host's time: there is no disk, no network, no entropy
+// device, and the real-time clock is the guest's own. CPU instructions for random numbers are taken away, the kernel trusts no other source
+// of them than the seed, and the seed is a word of its command line.
+//
+// # Which interleaving
+//
+// The seed is the kernel's entropy, and with it that of every process: hash seeds, the runtime's choices, initial sequence numbers. It also
+// draws the instants at which Init takes the CPU from everybody for up to a millisecond while somebody works (jitter), so that other seeds meet
+// other interleavings, and each seed its own again.
+//
+// # What is left behind
+//
+// Nothing: image, job and output are memory files without a name, and QEMU dies with the thread that waits for it.
+package vm

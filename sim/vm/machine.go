@@ -1,0 +1,51 @@
+package vm
+
+import (
+	"io"
+	"time"
+)
+
+// Lacking is an error of a computer or a kernel that lacks something: what is missing, and what to do.
+type Lacking struct{ Why string }
+
+func (e *Lacking) Error() string { return e.Why }
+
+// Lacks tells it from the errors of what is played.
+func (*Lacking) Lacks() {}
+
+// Machine is what a virtual machine is made of. It can be run many times, also at the same time.
+type Machine struct {
+	Kernel *Kernel
+	// Emulator is QEMU's path; empty: the usual name for the kernel's architecture, in PATH.
+	Emulator string
+	// Image is what its file system begins with, beside the modules and enilab itself.
+	Image *Image
+	// Self is the host path of enilab.
+	Self string
+	// Words are added to the kernel's command line, and so to its entropy.
+	Words string
+	// Timeout is how long one run may take, in the host's time.
+	Timeout time.Duration
+	// Quiet is how long nothing at all may be heard of a machine, in the host's time.
+	Quiet time.Duration
+
+	ready // see Prepare
+}
+
+// Sinks are where a machine's output goes as it comes.
+type Sinks struct {
+	Stdout, Stderr io.Writer
+	// File opens one that the machine hands out, by its path below Job.Out; nil: files are left there.
+	File func(name string) (io.WriteCloser, error)
+}
+
+// Result is what came of a run.
+type Result struct {
+	Code    int    // the command's exit code
+	Console []byte // what the machine's kernel said
+	Began   time.Duration
+	Ended   time.Duration // machine's time at which the command began, and init was alive last
+	Wall    time.Duration // host's time
+	First   time.Duration // host's time until the command began
+	CPU     time.Duration // of the host, for all of it
+}

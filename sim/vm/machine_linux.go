@@ -1,0 +1,323 @@
+package vm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ready is what Prepare has made: files in memory, without a name, that end with this process.
+type ready struct {
+	emulator string
+	image    *os.File
+}
+
+// Prepare finds the emulator and makes the initramfs. Close gives it back.
+func (m *Machine) Prepare() error {
+	if m.Kernel.Arch == "" {
+		m.Kernel.Arch = runtime.GOARCH
+	}
+	name, ok := emulators()[m.Kernel.Arch]
+	if !ok {
+		return &Lacking{fmt.Sprintf("kernel %s is for %s, and machines are amd64 or arm64", m.Kernel, m.Kernel.Arch)}
+	}
+	m.emulator = m.Emulator
+	if m.emulator == "" {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			return &Lacking{fmt.Sprintf("a virtual machine needs %s, which is not in PATH: on Debian or Ubuntu apt-get install --no-install-recommends %s (no KVM is needed)",
+				name, map[string]string{"amd64": "qemu-system-x86", "arm64": "qemu-system-arm"}[m.Kernel.Arch])}
+		}
+		m.emulator = path
+	}
+	tree, err := openModules(m.Kernel.Modules)
+	if err != nil {
+		return &Lacking{fmt.Sprintf("kernel %s: %v", m.Kernel, err)}
+	}
+	modules, err := tree.order(Modules, MoreModules)
+	if err != nil {
+		return &Lacking{fmt.Sprintf("kernel %s: %v", m.Kernel, err)}
+	}
+	for i, x := range modules {
+		m.Image.AddData(fmt.Sprintf("%s/%03d-%s.ko", moduleFolder, i, x.name), 0o644, x.data)
+	}
+	m.Image.AddFolder(moduleFolder)
+	if err := m.Image.AddFile(programPath, m.Self); err != nil {
+		return err
+	}
+	m.Image.AddLink(initPath, programPath)
+	if m.image, err = memoryFile("enilab-initramfs"); err != nil {
+		return err
+	}
+	return m.Image.Write(m.image)
+}
+
+// Close gives back what Prepare has made.
+func (m *Machine) Close() error {
+	if m.image == nil {
+		return nil
+	}
+	return m.image.Close()
+}
+
+// memoryFile is a file without a name.
+func memoryFile(name string) (*os.File, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("make a file in memory: %w", err)
+	}
+	return os.NewFile(uintptr(fd), name), nil
+}
+
+// pollEvery is how often the host looks for what the machine has written: its own time, which the machine does not see.
+const pollEvery = 20 * time.Millisecond
+
+// run is one machine that runs.
+type run struct {
+	*Machine
+	sinks   Sinks
+	channel *channel
+	memory  *os.File
+	console *os.File
+	words   string
+
+	file   io.WriteCloser // that is being handed out
+	code   int
+	over   bool   // the command has ended
+	lack   string // why it never began
+	began  time.Time
+	first  time.Duration
+	heard  time.Time // when something was heard of it last
+	sign   [3]int64  // what it was
+	usage  time.Duration
+	stderr bytes.Buffer // the emulator's
+}
+
+// Run plays a job in a new machine. The error says why there is no exit code: a *Lacking, or that ctx has ended; the result holds what is known.
+func (m *Machine) Run(ctx context.Context, j *Job, s Sinks) (*Result, error) {
+	r := &run{Machine: m, sinks: s, began: time.Now(), heard: time.Now(), words: strings.TrimSpace("enilab.seed=" + strconv.FormatUint(j.Seed, 10) + " " + m.Words)}
+	defer r.close()
+	if err := r.open(j); err != nil {
+		return nil, err
+	}
+	err := r.play(ctx)
+	console, e := r.text()
+	res := &Result{Code: r.code, Console: console, Began: r.channel.noted(beganAt), Ended: r.channel.noted(aliveAt), Wall: time.Since(r.began), First: r.first, CPU: r.usage}
+	if err = errors.Join(err, e); err != nil {
+		return res, err
+	}
+	if !r.over {
+		return res, &Lacking{r.explain("the virtual machine ended before its command did")}
+	}
+	return res, nil
+}
+
+func (r *run) open(j *Job) (err error) {
+	if r.memory, err = memoryFile("enilab-channel"); err != nil {
+		return err
+	}
+	if err := r.memory.Truncate(ChannelSize); err != nil {
+		return err
+	}
+	mem, err := unix.Mmap(int(r.memory.Fd()), 0, ChannelSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return fmt.Errorf("map a file in memory: %w", err)
+	}
+	r.channel = &channel{mem: mem}
+	if err := r.channel.prepare(j); err != nil {
+		return err
+	}
+	r.console, err = memoryFile("enilab-console")
+	return err
+}
+
+func (r *run) close() {
+	if r.file != nil {
+		_ = r.file.Close()
+	}
+	if r.channel != nil {
+		_ = unix.Munmap(r.channel.mem)
+	}
+	for _, f := range []*os.File{r.memory, r.console} {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+}
+
+// play starts the emulator and takes what the machine writes until it ends.
+func (r *run) play(ctx context.Context) error {
+	done := make(chan error, 1)
+	var cmd *exec.Cmd
+	started := make(chan error, 1)
+	go func() {
+		// The emulator dies with the thread that started it, which is this one, and this one with the process.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		cmd = r.command()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			done <- cmd.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
+		return &Lacking{fmt.Sprintf("start %s: %v", r.emulator, err)}
+	}
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if err := r.take(); err != nil {
+				return r.stop(cmd, done, err)
+			}
+			if why := r.stuck(); why != "" {
+				return r.stop(cmd, done, &Lacking{r.explain(why)})
+			}
+		case <-ctx.Done():
+			return r.stop(cmd, done, ctx.Err())
+		case err := <-done:
+			r.usage = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+			if e := r.take(); e != nil {
+				return e
+			}
+			if err != nil && !r.over {
+				return &Lacking{r.explain(fmt.Sprintf("%s ended: %v", r.emulator, err))}
+			}
+			return nil
+		}
+	}
+}
+
+// stop ends the emulator, whatever it does.
+func (r *run) stop(cmd *exec.Cmd, done <-chan error, err error) error {
+	_ = cmd.Process.Kill()
+	<-done
+	r.usage = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	return err
+}
+
+// command is the emulator's. Its files are handed over open, in the order of ExtraFiles, from 3 on.
+func (r *run) command() *exec.Cmd {
+	f := files{kernel: r.Kernel.Image, image: "/proc/self/fd/3", channel: "/proc/self/fd/4", console: "/proc/self/fd/5"}
+	cmd := exec.Command(r.emulator, arguments(r.Kernel.Arch, f, ChannelSize, r.words)...)
+	cmd.ExtraFiles = []*os.File{r.image, r.memory, r.console}
+	cmd.Stderr = &r.stderr
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &unix.SysProcAttr{Pdeathsig: unix.SIGKILL, Setpgid: true} // a terminal's Control-C is for enilab, which ends it itself
+	return cmd
+}
+
+// take hands on what the machine has written since.
+func (r *run) take() error {
+	if r.first == 0 && r.channel.noted(beganAt) != 0 {
+		r.first = time.Since(r.began)
+	}
+	return r.channel.read(func(kind uint32, data []byte) error {
+		switch kind {
+		case recordStdout:
+			_, err := r.sinks.Stdout.Write(data)
+			return err
+		case recordStderr:
+			_, err := r.sinks.Stderr.Write(data)
+			return err
+		case recordFile:
+			return r.next(string(data))
+		case recordData:
+			if r.file == nil {
+				return nil
+			}
+			_, err := r.file.Write(data)
+			return err
+		case recordExit:
+			code, err := strconv.Atoi(string(data))
+			if err != nil {
+				return fmt.Errorf("the machine's exit code: %w", err)
+			}
+			r.code, r.over = code, true
+			return r.next("")
+		case recordLack:
+			r.lack = string(data)
+			return nil
+		}
+		return fmt.Errorf("the machine has written a record of kind %d: its memory is damaged", kind)
+	})
+}
+
+// next ends the file that is being handed out, and begins another.
+func (r *run) next(name string) (err error) {
+	if r.file != nil {
+		err = r.file.Close()
+		r.file = nil
+	}
+	if err != nil || name == "" || r.sinks.File == nil {
+		return err
+	}
+	r.file, err = r.sinks.File(name)
+	return err
+}
+
+// stuck says why a machine is given up; "" is that it is not.
+func (r *run) stuck() string {
+	at := time.Now()
+	size, _ := r.console.Seek(0, io.SeekEnd) // the emulator has a file description of its own
+	sign := [3]int64{size, int64(r.channel.noted(aliveAt)), int64(r.channel.at)}
+	if sign != r.sign {
+		r.sign, r.heard = sign, at
+	}
+	switch {
+	case r.Quiet > 0 && at.Sub(r.heard) > r.Quiet:
+		return fmt.Sprintf("the virtual machine hangs: nothing was heard of it for %v, not even that it is alive", r.Quiet)
+	case r.Timeout > 0 && at.Sub(r.began) > r.Timeout:
+		return fmt.Sprintf("the virtual machine has not come to its end in %v, at %v of its own time: give it longer with --timeout, or a smaller scenario",
+			r.Timeout, r.channel.noted(aliveAt).Round(time.Second))
+	}
+	return ""
+}
+
+func (r *run) text() ([]byte, error) {
+	info, err := r.console.Stat()
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, info.Size())
+	_, err = r.console.ReadAt(b, 0)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return b, err
+}
+
+// consoleShown is how many of the console's last lines are enough for a panic.
+const consoleShown = 25
+
+// explain adds to why a machine ended what it said.
+func (r *run) explain(why string) string {
+	if r.lack != "" {
+		why += ": " + r.lack
+	}
+	if text := strings.TrimSpace(r.stderr.String()); text != "" {
+		why += "\nthe emulator said:\n" + indent(text)
+	}
+	console, _ := r.text()
+	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(string(console), "\r", "")), "\n")
+	if text := strings.Join(lines[max(0, len(lines)-consoleShown):], "\n"); text != "" {
+		why += "\nthe last lines of its console:\n" + indent(text)
+	} else {
+		why += "\nits console is empty: is " + r.Kernel.Image + " a kernel for " + r.Kernel.Arch + "?"
+	}
+	return why + "\nkernel " + r.Kernel.Version + " of " + r.Kernel.String() + "; enilab vm kernels lists others, and --in vm=FILE takes one"
+}
+
+func indent(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }

@@ -1,0 +1,54 @@
+package vm
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Where a machine has what it is made of.
+const (
+	initPath     = "/init"
+	programPath  = Programs + "/enilab"
+	moduleFolder = "/modules"
+)
+
+// Programs is the folder of enilab and its neighbours in a machine.
+const Programs = "/opt/enilab/bin"
+
+// emulators are the programs that play a machine, by the architecture as Go says it.
+func emulators() map[string]string {
+	return map[string]string{"amd64": "qemu-system-x86_64", "arm64": "qemu-system-aarch64"}
+}
+
+// memory is a machine's, in MiB. The kernel sizes its tables by it, so it is the same everywhere.
+const memory = 2048
+
+// files are what the emulator opens: paths.
+type files struct{ kernel, image, channel, console string }
+
+// arguments is the emulator's command line. Whatever it says by default that is the host's or completes by the host's time is taken away.
+func arguments(arch string, f files, channel int64, words string) []string {
+	machine, cpu, console := "pc,hpet=off", "max,-rdrand,-rdseed", "ttyS0"
+	if arch == "arm64" {
+		machine, cpu, console = "virt,dtb-randomness=off", "max", "ttyAMA0" // rndr goes by random.trust_cpu and -seed
+	}
+	return []string{
+		"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-monitor", "none", "-parallel", "none", "-nic", "none",
+		"-machine", machine, "-cpu", cpu, "-smp", "1", "-m", strconv.Itoa(memory),
+		"-accel", "tcg", "-icount", "shift=1,sleep=off", // 2 ns an instruction
+		"-rtc", "base=2026-01-01,clock=vm",
+		"-seed", "1", // what QEMU itself draws, such as the entropy that it hands to kernels
+		"-serial", "file:" + f.console,
+		"-object", fmt.Sprintf("memory-backend-file,id=channel,mem-path=%s,size=%d,share=on", f.channel, channel),
+		"-device", "ivshmem-plain,memdev=channel",
+		"-kernel", f.kernel, "-initrd", f.image,
+		"-append", kernelLine(console, words),
+	}
+}
+
+// kernelLine is the kernel's command line. words are what differs from seed to seed: the kernel mixes all of it into its entropy.
+func kernelLine(console, words string) string {
+	return strings.Join([]string{"console=" + console, "rdinit=" + initPath, "panic=-1", "oops=panic", "loglevel=5", "nokaslr", "mitigations=off",
+		"random.trust_cpu=off", "random.trust_bootloader=off", "tsc=reliable", "8250.nr_uarts=1", "net.ifnames=0", "cryptomgr.notests", words}, " ")
+}
