@@ -3,6 +3,7 @@ package vm
 import (
 	"bytes"
 	"debug/elf"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -93,7 +94,7 @@ func (t *moduleTree) order(required, wished []string) ([]module, error) {
 				return fmt.Errorf("module %s needs %s: %w", name, d, err)
 			}
 		}
-		out, state[name] = append(out, module{name, data}), true
+		out, state[name] = append(out, module{name, unsigned(data)}), true
 		return nil
 	}
 	for i, name := range slices.Concat(required, wished) {
@@ -110,6 +111,22 @@ func (t *moduleTree) order(required, wished []string) ([]module, error) {
 		errs = append(errs, fmt.Errorf("the kernel has no %s, neither built in nor below %s: use another one (enilab vm kernels)", strings.Join(missing, ", "), t.folder))
 	}
 	return out, errors.Join(errs...)
+}
+
+// unsigned is a module without the signature behind it (the kernel's scripts/sign-file.c): its bytes are the user's own, and a machine would take
+// five seconds to check fifty of them.
+func unsigned(data []byte) []byte {
+	const mark = "~Module signature appended~\n"
+	const tail = 12 // struct module_signature: its last four bytes are the length of what is before it
+	body, ok := bytes.CutSuffix(data, []byte(mark))
+	if !ok || len(body) < tail {
+		return data
+	}
+	n := uint64(binary.BigEndian.Uint32(body[len(body)-4:])) + tail
+	if n > uint64(len(body)) {
+		return data
+	}
+	return body[:uint64(len(body))-n]
 }
 
 // maxModule bounds a decompressed module: the largest of a distribution have 10 MB.

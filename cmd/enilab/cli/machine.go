@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -295,6 +296,10 @@ func (t *theatre) jobOf(seed uint64, asJSON bool) *vm.Job {
 			j.Args = append(j.Args, x.flag)
 		}
 	}
+	if t.f.out != "" || t.f.twice {
+		j.Out = machineOut
+		j.Args = append(j.Args, "--out", machineOut)
+	}
 	j.Args = append(append(j.Args, "--"), t.names...)
 	return &j
 }
@@ -307,8 +312,30 @@ func (t *theatre) spent(p *vm.Played) {
 	}
 }
 
-// keep writes what came of a seed.
-func (t *theatre) keep(seed uint64, p *vm.Played) error { return nil }
+// keep writes what came of a seed into the folder of --out: what the laboratory inside has written, and what its kernel said.
+func (t *theatre) keep(seed uint64, p *vm.Played) error {
+	if t.f.out == "" || p == nil || p.Result == nil {
+		return nil
+	}
+	files := maps.Clone(p.Files)
+	files[filepath.Join(seedFolder(seed), vm.ConsoleName)] = p.Console
+	for name, data := range files {
+		if !filepath.IsLocal(name) {
+			return fmt.Errorf("the machine hands out a file %q, which is not below its folder", name)
+		}
+		to := filepath.Join(t.f.out, name)
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(to, data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// machineOut is where a machine's laboratory writes what --out asks for.
+const machineOut = "/var/tmp/out"
 
 // twice plays everything twice, side by side, and compares every byte.
 func (t *theatre) twice() error {

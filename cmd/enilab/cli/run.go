@@ -35,6 +35,8 @@ type runFlags struct {
 	in machineFlag
 	// clock is --clock.
 	clock clockFlag
+	// out is --out: the folder of everything.
+	out string
 	// timeout is --timeout.
 	timeout time.Duration
 }
@@ -93,6 +95,7 @@ was told, and packets. What needs more (enilab invariants) is not judged, and to
 	c.Flags().BoolVar(&f.twice, "twice", false, "run everything twice and compare")
 	c.Flags().Var(&f.in, "in", "with --on netns: vm plays it in a virtual machine, which repeats and needs no root; vm=KERNEL names a vmlinuz or a Debian kernel package")
 	c.Flags().Var(&f.clock, "clock", "with --on netns: leap over what nobody does, or machine, the machine's own time (in a virtual machine, which leaps by itself, the default)")
+	c.Flags().StringVar(&f.out, "out", "", "with --on netns: write report, timeline, EC2's calls and packets of every run into this folder")
 	c.Flags().DurationVar(&f.timeout, "timeout", machineTimeout, "with --in vm: how long a machine may take, in this computer's time")
 	return c
 }
