@@ -24,6 +24,7 @@ const (
 	SkipGC           = "gc"
 	SkipHide         = "hide"
 	SkipDumps        = "interrupt-dumps"
+	SkipFlows        = "hold-flows"
 	SkipRestartOne   = "restart KEY=VALUE, of one node of several"
 	SkipMainTable    = "flush-routes table=254"
 	SkipOtherRuntime = "cluster runtime=, other than containerd"
@@ -40,6 +41,7 @@ func Skips() []Skipped {
 		{"kind", SkipTerminate, "a node container that is removed stays a node of its cluster until somebody deletes the object: world netns terminates instances"},
 		{"kind", SkipGC, "containerd never calls CNI GC"},
 		{"kind", SkipHide, "containerd forgets no sandbox on demand"},
+		{"kind", SkipFlows, "its pods' image answers nobody: expectations of flows.* are skipped with it"},
 		{"kind", SkipRestartOne, "a DaemonSet has one environment, and this changes one node's of several: say node-*, or use world netns"},
 		{"kind", SkipMainTable, "the machine's own routes are in the main table too, the one to the API server among them, and nobody puts those back"},
 		{"kind", SkipOtherRuntime, "the nodes' runtime is kind's containerd; the rest of the line holds"},

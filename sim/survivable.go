@@ -39,6 +39,7 @@ var deadly = map[string]Survival{
 	"ec2 unassign":         {true, "the address may be another node's before anybody notices, and the pod has no other"},
 	"ec2 remove":           {true, "the addresses of the pods on that ENI are anybody's, and their pods have no others"},
 	"ec2 detach":           {false, "not while the cloud fails or the daemon dies: nobody can notice and attach it again in time"},
+	"kube hold-flows":      {true, "a client gives up sooner than a pod that strangers cut off has to be back: it is about what breaks nothing"},
 	"ec2 allow":            {true, "what its role leaves out no CNI can do, and nobody gives it back: pods that need it wait for ever"},
 	"ec2 draw":             {true, "it draws such things too: strangers that unassign addresses and delete ENIs under live pods"},
 }

@@ -13,6 +13,8 @@ type API struct {
 	Model *kube.Cluster
 	Now   time.Duration
 	Nodes []int
+	// HoldFlows opens flows to all pods. Only worlds that host the models have it: others skip the verb.
+	HoldFlows func() sim.Strike
 }
 
 // apiVerbs are the verbs of the API server, the same wherever it is the model.
@@ -49,6 +51,7 @@ var apiVerbs = map[verb]func(*API, *sim.Act) sim.Strike{
 		}
 		return sim.Hit("%s", Some(n, "pod", "is deleted", "are deleted"))
 	},
+	{scn.Kube, "hold-flows"}: func(k *API, _ *sim.Act) sim.Strike { return k.HoldFlows() },
 	{scn.Pod, "delete"}: func(k *API, a *sim.Act) sim.Strike {
 		if !k.Model.DeletePod(k.Now, a.Subject.Pod, 0) {
 			return sim.Miss("there is no pod %s that is not being deleted", a.Subject.Pod)

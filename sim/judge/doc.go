@@ -17,6 +17,7 @@
 //	EC2Call            I8
 //	Makes              I15, on what a step wanted
 //	Touched            I14
+//	FlowCut            I17
 //	DelResult          I6, as far as one answer can break it
 //
 // On a consistent snapshot, when something may be broken for a while. Judge takes a Snapshot of one node and remembers since when a

@@ -85,6 +85,15 @@ func (a *Auditor) Inherited(now time.Duration, node int, att ipam.Attachment, ad
 	a.breaks(I7, now, node, "address %v was given to %v on node-%d while conntrack had flows of it: expected none, an earlier holder's are not its own", addr, att, node)
 }
 
+// FlowCut says that a TCP connection from the VPC to a living pod was reset, or has been silent for longer than its client waits (I17).
+func (a *Auditor) FlowCut(now time.Duration, node int, att ipam.Attachment, pod string, addr netip.Addr, why string, silent time.Duration) {
+	if silent > 0 {
+		a.breaks(I17, now, node, "the flow to live pod %s (%v, address %v) on node-%d has had no answer for %v (%s): expected one all the time", pod, att, addr, node, silent, why)
+		return
+	}
+	a.breaks(I17, now, node, "the flow to live pod %s (%v, address %v) on node-%d was cut (%s): expected it to last as long as the pod", pod, att, addr, node, why)
+}
+
 // Given says that a successful Reply of an ADD leaves. usedBy names who used the address in the kernel at that moment,
 // other than the attachment; empty is nobody.
 func (a *Auditor) Given(now time.Duration, node int, att ipam.Attachment, addr netip.Addr, usedBy string) {

@@ -252,3 +252,17 @@ func TestAnyNode(t *testing.T) {
 		t.Errorf("expected 4 violations, found %v", a.Violations())
 	}
 }
+
+// A flow that was reset, and one that was silent for too long, break I17 and say which of the two it was.
+func TestFlowCut(t *testing.T) {
+	for silent, says := range map[time.Duration]string{0: "was cut (connection reset)", 31 * sec: "no answer for 31s"} {
+		a := started(Config{})
+		if v := verdict(a); v != "" {
+			t.Fatalf("found %s before anything was cut", v)
+		}
+		a.FlowCut(sec, 1, web, "default/web", addr1, "connection reset", silent)
+		if v := a.Violations(); verdict(a) != "I17" || !strings.Contains(v[0].Text, says) {
+			t.Errorf("silent for %v: %v: expected I17, %q", silent, v, says)
+		}
+	}
+}

@@ -26,6 +26,7 @@ const (
 	I14
 	I15
 	I16
+	I17
 	ids = iota + 1
 )
 
@@ -80,6 +81,7 @@ func Catalogue() []Invariant {
 		{I14, "nothing that is not ours is touched", Never, "A I", "Judged when EC2 gets a request, a plan was applied and an ADD succeeds: an ENI that is tagged no_manage, of another kind (trunk, EFA), attached to another instance, untagged where those are to be left alone, or left behind by a node of another cluster or in another VPC, is neither changed, configured nor given to a pod.", 0, EC2 | Runtime, "the links that plans configure"},
 		{I15, "no eni is made while room covers demand", Never, "L", "Judged when a daemon first wants CreateNetworkInterface: what lives and waits, with the warm targets, needs more addresses than the ENIs that are attached or under way can carry.", 0, Books, ""},
 		{I16, "a daemon that runs serves", Repaired, "F", "A daemon that was started answers ADDs within the bound, after restarts, kills and upgrades too, whoever else does not answer. Where nobody tells what it believes, its socket, port or health service says it, and what it printed last is told.", 3 * time.Minute, Kernel | Runtime, ""},
+		{I17, "no flow of a living pod is cut", Never, "C H", "Judged while flows are held: a TCP connection from the VPC to a pod is not reset and does not go without an answer for more than 30 seconds before its pod ends, whether or not a daemon runs.", 0, Runtime | Packets, ""},
 	}
 }
 

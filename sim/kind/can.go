@@ -2,6 +2,7 @@ package kind
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/scn"
@@ -22,6 +23,9 @@ func (w *World) Can(l *scn.Line) error {
 	case *scn.At:
 		if s.Action != nil {
 			return w.canAct(s.Action)
+		}
+		if strings.HasPrefix(s.Check.Metric, "flows.") {
+			return sim.Cannot(worldName, sim.SkipFlows)
 		}
 	}
 	return nil

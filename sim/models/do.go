@@ -51,7 +51,7 @@ func (h *Host) Do(a *sim.Act) (id int) {
 func (h *Host) Strike(id int) sim.Strike { return h.Acts.Of(id) }
 
 func (h *Host) api() *actions.API {
-	return &actions.API{Model: h.Kube, Now: h.World.Clock(), Nodes: h.living()}
+	return &actions.API{Model: h.Kube, Now: h.World.Clock(), Nodes: h.living(), HoldFlows: h.holdFlows}
 }
 
 // NodeVerbs and PodVerbs are the verbs of nodes and of pods that are carried out here, in any world.

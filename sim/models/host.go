@@ -45,6 +45,8 @@ type Host struct {
 	numbers   map[ec2.InstanceID]int32 // of the nodes, which are all there when time begins
 	rng       uint64
 	advanceAt time.Duration
+	flowing   bool // flows are held
+	flowsCut  int
 }
 
 // New makes the models of a cluster that has no nodes yet, and its judge, whose size the cluster says. What is wrong with its VPC or subnet

@@ -32,6 +32,9 @@ func (h *Host) Measure(s scn.Subject, metric string) (int64, bool) {
 		if strings.HasPrefix(metric, "pairs.") {
 			return h.measurePairs(metric)
 		}
+		if strings.HasPrefix(metric, "flows.") {
+			return h.measureFlows(metric)
+		}
 		return actions.MeasureKube(h.Kube, metric)
 	case scn.EC2:
 		return actions.MeasureEC2(h.EC2, h.Base, metric)

@@ -3,6 +3,7 @@ package models
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/enilab/enilab/fakes/cri"
@@ -28,6 +29,7 @@ type Node struct {
 	Dirty    bool   // something has changed since the last snapshot
 
 	kubeletAt time.Duration
+	flows     []flow
 	history   actions.History // sandboxes by pod name
 
 	// The actions that have something still to meet: 0 is none.
@@ -85,6 +87,11 @@ type Machine interface {
 	Reach(pods []cri.Truth) []bool
 	// Connect has pods of this node ask others, here or elsewhere, and says why one gets no answer; "" is that it does.
 	Connect(pairs []Pair) []string
+	// OpenFlows opens a TCP connection from the VPC to each of some pods, and says to which it could. Echo sends a byte through those that are
+	// open and says how each answers; last is that it is the last time for some, which are given as long as they may need. CloseFlow ends one.
+	OpenFlows(pods []cri.Truth) []bool
+	Echo(pods []cri.Truth, last bool) []Answer
+	CloseFlow(pod cri.Truth)
 	// View is what the daemon believes; false: none runs.
 	View() (*ipam.View, bool)
 }
@@ -99,6 +106,7 @@ func (n *Node) Clone(m Machine) Node {
 	c := *n
 	c.Machine = m
 	c.CRI = n.CRI.Clone()
+	c.flows = slices.Clone(n.flows)
 	c.history, c.Starters = n.history.Clone(), n.Starters.Clone()
 	return c
 }

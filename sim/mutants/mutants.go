@@ -91,6 +91,8 @@ func wraps() []Mutant {
 			Input: answeredOnce},
 		{Name: "in-use-is-done", Kind: Wrap, Rule: "I", Doc: "a delete that EC2 refuses because the interface is in use is not repeated: whoever uses it will see to it",
 			Input: usedByOthers},
+		{Name: "mac-of-its-own", Kind: Wrap, Rule: "C", Doc: "a daemon that starts gives the host veths of all pods that run the MAC of its own scheme, which is not what the pods have as their gateway's",
+			Input: anotherScheme},
 		{Name: "mac-as-found", Kind: Wrap, Rule: "H", Doc: "where records are lost, a host veth's MAC is right as it is found: nobody asks who made the link",
 			Input: allAdopted},
 		{Name: "refused-is-tried-again", Kind: Wrap, Rule: "L", Doc: "an attach that EC2 refuses is tried again, for as long as EC2 refuses it",
@@ -160,6 +162,21 @@ func usedByOthers(in ipam.Input) ipam.Input {
 		return c
 	}
 	return in
+}
+
+// anotherScheme puts another version's idea of a host veth's MAC into the records.
+func anotherScheme(in ipam.Input) ipam.Input {
+	s, ok := in.(ipam.Start)
+	if !ok {
+		return in
+	}
+	s.Rows = slices.Clone(s.Rows)
+	for i := range s.Rows {
+		if r := &s.Rows[i]; r.State == ipam.Assigned {
+			r.MAC = "0a:58:a9:fe:01:01"
+		}
+	}
+	return s
 }
 
 // allAdopted shows every link as one that another CNI made.

@@ -56,6 +56,8 @@ type instance struct {
 	asked  time.Duration         // when that was looked at
 	asks   bool                  // and somebody will again
 
+	flows map[netip.Addr]*flow
+
 	enders []int // those that the end of this daemon ends
 
 	links   machine.Links
@@ -67,7 +69,7 @@ type instance struct {
 
 // addNode launches an instance and makes the machine.
 func (w *World) addNode() error {
-	n := &instance{w: w, pause: models.RestartPause, killed: map[cri.OpID]bool{}, verbs: map[cri.OpID]cri.Action{}, links: machine.Links{}}
+	n := &instance{w: w, pause: models.RestartPause, killed: map[cri.OpID]bool{}, verbs: map[cri.OpID]cri.Action{}, links: machine.Links{}, flows: map[netip.Addr]*flow{}}
 	err := w.Launch(&n.Node, n, w.Random())
 	if err != nil {
 		return err

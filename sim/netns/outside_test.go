@@ -79,6 +79,7 @@ func TestSeenFromOutside(t *testing.T) {
 		{"records-lost.scn", "forgotten-is-free", []judge.ID{judge.I7}},
 		{"role-and-clock.scn", "sdk-retries", []judge.ID{judge.I8}},
 		{"force-delete.scn", "free-what-has-no-pod", []judge.ID{judge.I10}},
+		{"flows.scn", "mac-of-its-own", []judge.ID{judge.I17}},
 		{"hands-off.scn", "all-attached-is-ours", []judge.ID{judge.I14}},
 	} {
 		for _, id := range c.breaks {

@@ -16,6 +16,8 @@ import (
 const (
 	// snapshotPeriod is between two snapshots of a node that changes: far below the bounds of what is judged on them.
 	snapshotPeriod = time.Second
+	// flowPeriod is between two bytes of a flow.
+	flowPeriod = 5 * time.Second
 	// pingPatience is how long, in real time, a pod may take to answer.
 	pingPatience = 40 * time.Millisecond
 	// doubtPatience is how long one may that answered before. The kernel's own timers do not jump with the laboratory's clock: a host veth
@@ -26,6 +28,9 @@ const (
 // armSnapshot makes sure that there is a snapshot when something changes, or a fault's bound ends.
 func (w *World) armSnapshot() {
 	at := never
+	if w.Flowing() {
+		at = w.now() + flowPeriod
+	}
 	for _, n := range w.nodes[1:] {
 		if n.Gone {
 			continue
@@ -53,6 +58,9 @@ func (w *World) armSnapshot() {
 // nothing moves while it is collected. A node that does not come to rest is not judged, and stays due.
 func (w *World) judge() {
 	for _, n := range w.nodes[1:] {
+		if w.broken == nil {
+			w.Flow(&n.Node)
+		}
 		if n.Gone || w.broken != nil {
 			continue
 		}

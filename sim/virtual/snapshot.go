@@ -34,6 +34,7 @@ func (w *World) judge() {
 		w.figures()
 	}
 	for _, n := range w.nodes[1:] {
+		w.Flow(&n.Node)
 		if n.Gone {
 			continue
 		}
@@ -94,6 +95,9 @@ func (w *World) retrace(n *node) {
 	w.reconnect(n, all, changed)
 }
 
+// taken is the fault of a pod whose packets somebody else gets.
+const taken = "another namespace has the address"
+
 // fault says why a packet from the VPC does not reach a pod and come back; "" is that it does.
 func (w *World) fault(n *node, a netip.Addr, netns uint64) string {
 	id, ok := w.EC2.HasAddress(n.Instance, a)
@@ -101,7 +105,7 @@ func (w *World) fault(n *node, a netip.Addr, netns uint64) string {
 		return "the address is on no ENI that is attached to the node"
 	}
 	if inode, used := n.kern.InUse(a); used && inode != netns && n.kern.Holders(a) == 1 { // of two who have it I1 speaks
-		return "another namespace has the address"
+		return taken
 	}
 	why, _ := n.kern.Trace(a, w.EC2.MAC(id))
 	return why

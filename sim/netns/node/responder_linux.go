@@ -21,11 +21,11 @@ const (
 	acceptPause = 10 * time.Millisecond
 )
 
-// responder answers on TCP port ResponderPort of a pod's namespace. Its sockets keep the namespace alive, so none of them outlives it: all
+// responder answers on TCP ports ResponderPort and EchoPort of a pod's namespace. Its sockets keep the namespace alive, so none of them outlives it: all
 // are closed without lingering, since the kernel would keep a connection whose peer is out of reach, and the namespace, for minutes.
 type responder struct {
-	listener net.Listener
-	places   chan struct{}
+	listeners []net.Listener
+	places    chan struct{}
 
 	mu     sync.Mutex
 	closed bool
@@ -34,19 +34,23 @@ type responder struct {
 
 // respond listens in the calling thread's network namespace. Accepted connections are in the listener's, whatever thread accepts.
 func respond() (*responder, error) {
-	l, err := net.Listen("tcp4", ":"+strconv.Itoa(ResponderPort))
-	if err != nil {
-		return nil, err
+	r := &responder{places: make(chan struct{}, maxConversations), conns: map[*net.TCPConn]bool{}}
+	for port, answer := range map[int]func(*net.TCPConn){ResponderPort: tell, EchoPort: echo} {
+		l, err := net.Listen("tcp4", ":"+strconv.Itoa(port))
+		if err != nil {
+			r.close()
+			return nil, err
+		}
+		r.listeners = append(r.listeners, l)
+		go r.accept(l, answer)
 	}
-	r := &responder{listener: l, places: make(chan struct{}, maxConversations), conns: map[*net.TCPConn]bool{}}
-	go r.accept()
 	return r, nil
 }
 
-func (r *responder) accept() {
+func (r *responder) accept(l net.Listener, answer func(*net.TCPConn)) {
 	for {
 		r.places <- struct{}{}
-		c, err := r.listener.Accept()
+		c, err := l.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
@@ -55,16 +59,24 @@ func (r *responder) accept() {
 			<-r.places
 			continue
 		}
-		go r.converse(c.(*net.TCPConn))
+		go r.converse(c.(*net.TCPConn), answer)
 	}
 }
 
-func (r *responder) converse(c *net.TCPConn) {
+func (r *responder) converse(c *net.TCPConn, answer func(*net.TCPConn)) {
 	defer func() { <-r.places }()
 	if !r.keep(c) {
 		return
 	}
 	defer r.drop(c)
+	answer(c)
+}
+
+// echo sends back what comes, until the peer has had enough or the pod ends.
+func echo(c *net.TCPConn) { _, _ = io.Copy(c, c) }
+
+// tell says who the peer is.
+func tell(c *net.TCPConn) {
 	_ = c.SetDeadline(time.Now().Add(farewell))
 	if peer, err := netip.ParseAddrPort(c.RemoteAddr().String()); err == nil {
 		_, _ = io.WriteString(c, peer.Addr().String())
@@ -96,7 +108,9 @@ func (r *responder) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
-	_ = r.listener.Close()
+	for _, l := range r.listeners {
+		_ = l.Close()
+	}
 	for c := range r.conns {
 		_ = c.Close()
 	}

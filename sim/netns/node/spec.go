@@ -13,6 +13,9 @@ import (
 // ResponderPort is the TCP port on which every pod answers with its peer's address.
 const ResponderPort = 8080
 
+// EchoPort is the TCP port on which every pod sends back what it is sent, for as long as it lives.
+const EchoPort = 8081
+
 // Paths inside a node that its users have to know.
 const (
 	RunDir   = "/var/run/aws-node"       // dies with a reboot

@@ -1,0 +1,95 @@
+package netns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/enilab/enilab/fakes/cri"
+	"github.com/enilab/enilab/sim/models"
+	"github.com/enilab/enilab/sim/netns/node"
+)
+
+// flow is a TCP connection from the VPC's router to a pod that sends back what it gets.
+type flow struct {
+	conn net.Conn
+	owed int // bytes that have not come back
+}
+
+// lastPatience is how long, in real time, a flow may take that has been silent for long: the kernel repeats less and less often.
+const lastPatience = 10 * time.Second
+
+// OpenFlows dials, one after the other: pods that answer do so at once.
+func (n *instance) OpenFlows(pods []cri.Truth) []bool {
+	out := make([]bool, len(pods))
+	for i, p := range pods {
+		ctx, cancel := context.WithTimeout(n.w.ctx, slowed(doubtPatience))
+		c, err := n.w.network.Dial(ctx, netip.AddrPortFrom(p.Address, node.EchoPort))
+		cancel()
+		if err != nil {
+			n.w.log("%s: no flow to %s yet: %v", n.Name(), p.Name, err)
+			continue
+		}
+		n.CloseFlow(p)
+		n.flows[p.Address], out[i] = &flow{conn: c}, true
+	}
+	n.w.late.rested = n.w.now()
+	return out
+}
+
+// CloseFlow closes the laboratory's end.
+func (n *instance) CloseFlow(pod cri.Truth) {
+	if f := n.flows[pod.Address]; f != nil {
+		_ = f.conn.Close()
+		delete(n.flows, pod.Address)
+	}
+}
+
+// Echo writes to all, and then waits for each.
+func (n *instance) Echo(pods []cri.Truth, last bool) []models.Answer {
+	out := make([]models.Answer, len(pods))
+	patience := doubtPatience
+	if last {
+		patience = lastPatience
+	}
+	end := time.Now().Add(slowed(patience))
+	for i, p := range pods {
+		f := n.flows[p.Address]
+		if f == nil {
+			out[i] = models.Answer{Why: "it was closed", Cut: true}
+			continue
+		}
+		_ = f.conn.SetWriteDeadline(end)
+		if _, err := f.conn.Write([]byte{'.'}); err != nil {
+			out[i] = models.Answer{Why: err.Error(), Cut: !errors.Is(err, os.ErrDeadlineExceeded)}
+			continue
+		}
+		f.owed++
+	}
+	for i, p := range pods {
+		if out[i].Why == "" {
+			out[i] = n.flows[p.Address].answer(end)
+		}
+	}
+	n.w.late.rested = n.w.now()
+	return out
+}
+
+// answer reads what has come back.
+func (f *flow) answer(end time.Time) models.Answer {
+	_ = f.conn.SetReadDeadline(end)
+	got, err := io.ReadAtLeast(f.conn, make([]byte, f.owed), f.owed)
+	f.owed -= got
+	switch {
+	case err == nil:
+		return models.Answer{}
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return models.Answer{Why: fmt.Sprintf("%d bytes have not come back", f.owed)}
+	}
+	return models.Answer{Why: err.Error(), Cut: true}
+}
