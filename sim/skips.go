@@ -49,8 +49,8 @@ func Skips() []Skipped {
 	}
 }
 
-// outside are the metrics of a node that the runtime, EC2 and packets tell. Its others are what its daemon believes, and where it came.
-var outside = []string{"pods.ready", "pods.reachable", "daemon.starts"}
+// outside are the metrics of a node that the runtime, EC2 and packets tell too. Its others are what its daemon believes, and where it came.
+var outside = []string{"pods.ready", "pods.reachable", "daemon.starts", "enis", "addresses.total"}
 
 // CannotMeasure is why a world without these sources leaves an expectation out; nil is that it does not.
 func CannotMeasure(without judge.Source, c *scn.Check) error {

@@ -90,6 +90,9 @@ func (a *Auditor) grow(n int) {
 	}
 }
 
+// Lacks says whether there is nothing of a source.
+func (a *Auditor) Lacks(s Source) bool { return a.without&s != 0 }
+
 // NotJudged are the invariants that it cannot judge, for want of a source.
 func (a *Auditor) NotJudged() []ID { return NotJudged(a.without) }
 

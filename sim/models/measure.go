@@ -5,6 +5,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/scn"
 )
 
@@ -60,11 +61,33 @@ func (h *Host) MeasureNode(n *Node, metric string) (int64, bool) {
 	if v, ok := actions.MeasureDaemon(h.Auditor, int(n.No), metric); ok {
 		return v, true
 	}
+	if h.Auditor.Lacks(judge.Books) {
+		return h.measureOutside(n, metric)
+	}
 	view, ok := n.Machine.View()
 	if !ok {
 		return 0, metric == "serving" && !n.Machine.Runs() // who runs and cannot be asked is not down
 	}
 	return actions.MeasureView(view, metric)
+}
+
+// measureOutside reads what EC2 tells of a node of whose daemon nobody has the books: what it has been given. What is assigned stays its
+// belief: after a loss of records a pod may live whose address it only sets aside.
+func (h *Host) measureOutside(n *Node, metric string) (int64, bool) {
+	var enis, total int64
+	for _, e := range judge.AppendENIs(nil, h.Whose(n)) {
+		if !e.NotOurs {
+			enis++
+			total += int64(len(e.Secondaries))
+		}
+	}
+	switch metric {
+	case "enis":
+		return enis, true
+	case "addresses.total":
+		return total, true
+	}
+	return 0, false
 }
 
 func (h *Host) measurePod(name, metric string) (int64, bool) {
