@@ -52,6 +52,11 @@ func (g *Range) String() string {
 	return g.From + " to before " + g.Before
 }
 
+// Has says whether a version, MAJOR.MINOR.PATCH, is in the range.
+func (g *Range) Has(version string) bool {
+	return (g.From == "" || semver.Compare("v"+version, "v"+g.From) >= 0) && (g.Before == "" || semver.Compare("v"+version, "v"+g.Before) < 0)
+}
+
 // Parse reads a description. The error is a strictyaml.Errors.
 func Parse(file string, data []byte) (*Description, error) {
 	r := &reader{yamlfile.NewReader(file)}
@@ -342,7 +347,7 @@ func (d *Description) Of(version string) (*System, error) {
 	}
 	for i := range d.Ranges {
 		g := &d.Ranges[i]
-		if (g.From == "" || semver.Compare("v"+version, "v"+g.From) >= 0) && (g.Before == "" || semver.Compare("v"+version, "v"+g.Before) < 0) {
+		if g.Has(version) {
 			s := g.System.clone()
 			s.Version = version
 			return &s, nil
