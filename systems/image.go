@@ -111,9 +111,10 @@ func tarHas(file, want, not string) (bool, error) {
 	return has[want] && !has[not], nil
 }
 
-// Bounds of what is read of an image: a CNI's image has a few thousand entries, and no binary beyond 200 MB.
+// Bounds of what is read of an image: a CNI's image has a few thousand entries, a few whiteouts, and no binary beyond 200 MB.
 const (
-	maxEntries  = 1 << 20
+	maxEntries  = 1 << 18 // of a layer
+	maxRemoved  = 10000   // whiteouts, each of which is looked for among all entries
 	maxBinary   = 1 << 30
 	maxUnpacked = 8 << 30
 	maxLinks    = 40 // as the kernel's limit on symbolic links
@@ -326,9 +327,9 @@ func extract(image v1.Image, want map[string]string, dir string) error {
 	if err != nil {
 		return err
 	}
-	t := tree{}
+	t, removals := tree{}, 0
 	for i, l := range layers {
-		if err := t.layer(i, l); err != nil {
+		if err := t.layer(i, l, &removals); err != nil {
 			return fmt.Errorf("layer %d: %w", i+1, err)
 		}
 	}
@@ -394,10 +395,17 @@ func each(l v1.Layer, do func(name string, h *tar.Header, r io.Reader) error) er
 const whiteout = ".wh."
 
 // layer puts a layer over those before it. Whiteouts take away what lies in lower layers only.
-func (t tree) layer(i int, l v1.Layer) error {
+func (t tree) layer(i int, l v1.Layer, removals *int) error {
 	return each(l, func(name string, h *tar.Header, _ io.Reader) error {
 		dir, base := path.Split(name)
 		dir = strings.TrimSuffix(dir, "/")
+		old, ok := t[name]
+		replaced := ok && old.kind == tar.TypeDir && h.Typeflag != tar.TypeDir // a file where a folder was takes all of that away
+		if replaced || strings.HasPrefix(base, whiteout) {
+			if *removals++; *removals > maxRemoved {
+				return fmt.Errorf("it takes more than %d entries away", maxRemoved)
+			}
+		}
 		switch {
 		case base == whiteout+whiteout+".opq":
 			t.remove(dir, i, false)
@@ -405,9 +413,8 @@ func (t tree) layer(i int, l v1.Layer) error {
 		case strings.HasPrefix(base, whiteout):
 			t.remove(path.Join(dir, strings.TrimPrefix(base, whiteout)), i, true)
 			return nil
-		}
-		if old, ok := t[name]; ok && old.kind == tar.TypeDir && h.Typeflag != tar.TypeDir {
-			t.remove(name, i+1, true) // a file where a folder was takes all of that away
+		case replaced:
+			t.remove(name, i+1, true)
 		}
 		e := entry{i, name, h.Linkname, h.Typeflag, h.Size, fs.FileMode(h.Mode) & 0o777}
 		if h.Typeflag == tar.TypeLink {
