@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/internal/strictyaml"
 )
 
 // ParseFault is ec2.ParseFault with the file's names for instances and subnets.
@@ -15,7 +16,7 @@ func (c *Cloud) ParseFault(now time.Duration, text string) (ec2.Fault, error) {
 		if name, ok := strings.CutPrefix(w, "node="); ok {
 			id, ok := c.Instance(name)
 			if !ok {
-				return ec2.Fault{}, fmt.Errorf("fault %q: there is no instance %q in account %s, %s", shortened(text), shortened(name), c.Account.ID, c.Region.Name)
+				return ec2.Fault{}, fmt.Errorf("fault %q: there is no instance %q in account %s, %s", strictyaml.Shortened(text), strictyaml.Shortened(name), c.Account.ID, c.Region.Name)
 			}
 			words[i] = "node=" + string(id)
 		}
@@ -25,7 +26,7 @@ func (c *Cloud) ParseFault(now time.Duration, text string) (ec2.Fault, error) {
 	}
 	f, err := ec2.ParseFault(now, strings.Join(words, " "))
 	if err == nil && f.Subnet != "" && c.FreeAddresses(f.Subnet) < 0 {
-		err = fmt.Errorf("fault %q: there is no subnet %q in account %s, %s", shortened(text), f.Subnet, c.Account.ID, c.Region.Name)
+		err = fmt.Errorf("fault %q: there is no subnet %q in account %s, %s", strictyaml.Shortened(text), f.Subnet, c.Account.ID, c.Region.Name)
 	}
 	return f, err
 }

@@ -7,6 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/internal/strictyaml"
 )
 
 // mostInstances bounds what one file makes, which `count` lets a few lines do.
@@ -23,25 +24,25 @@ func (r *reader) instance(n *yaml.Node, g *Region) {
 		r.texts("groups", &groups), r.tags("tags", &i.Tags), r.text("role", &i.Role), r.text("image", &i.Image), r.flag("spot", &i.Spot),
 		r.text("lifecycle", &i.Lifecycle),
 		field{"user-data", func(n *yaml.Node) {
-			r.scalar(n, "user-data", "a text of up to 16 KiB", func(s string) bool {
+			r.Scalar(n, "user-data", "a text of up to 16 KiB", func(s string) bool {
 				i.UserData = s
 				return len(s) <= 16<<10 // "Run commands when you launch an EC2 instance with user data input"
 			})
 		}},
 		field{"key", func(n *yaml.Node) {
 			o := r.object(n, "key", r.text("name", &i.Key.Name), field{"public", func(n *yaml.Node) {
-				r.scalar(n, "public", "a key as in authorized_keys", func(s string) bool {
+				r.Scalar(n, "public", "a key as in authorized_keys", func(s string) bool {
 					i.Key.Public = s
 					return s != "" && len(s) <= 8<<10
 				})
 			}})
-			r.need(n, &o, "key", "name", "public")
+			r.Need(n, &o, "key", "name", "public")
 		}},
 		field{"enis", func(n *yaml.Node) { enis = n }}, field{"imds", func(n *yaml.Node) { metadata = n }})...)
-	r.need(n, &i.object, "an instance", "name", "type")
+	r.Need(n, &i.object, "an instance", "name", "type")
 	limits, known := ec2.LimitsOf(i.Type)
 	if !known && i.Type != "" {
-		r.add(i.at("type"), meant(i.Type, types()), "there is no instance type %q in the table", shortened(i.Type))
+		r.Add(i.At("type"), strictyaml.Meant(i.Type, types()), "there is no instance type %q in the table", strictyaml.Shortened(i.Type))
 	}
 	s := r.findSubnet(g, &i.object, subnetName)
 	if s == nil || !known {
@@ -50,13 +51,13 @@ func (r *reader) instance(n *yaml.Node, g *Region) {
 	i.Subnet, i.Groups = s.ID, r.findGroups(g, &i.object, s, groups)
 	r.withinType(&i.object, i.Type, limits, &i.Addressing, s)
 	if i.Address.IsValid() && !s.CIDR.Contains(i.Address) {
-		r.add(i.at("address"), "", "%v is not in %v of subnet %s", i.Address, s.CIDR, s.label())
+		r.Add(i.At("address"), "", "%v is not in %v of subnet %s", i.Address, s.CIDR, s.label())
 	}
 	if i.MAC != "" {
 		r.mac(&i)
 	}
 	if enis != nil {
-		r.list(enis, "enis", func(n *yaml.Node) {
+		r.List(enis, "enis", func(n *yaml.Node) {
 			var e ENI
 			r.eni(n, g, &e, true)
 			i.ENIs = append(i.ENIs, e)
@@ -90,14 +91,14 @@ func (r *reader) withinType(o *object, kind string, l ec2.Limits, a *Addressing,
 		if a.Prefixes > 0 {
 			key, what = "prefixes", "secondary addresses and prefixes together"
 		}
-		r.add(o.at(key), "", "an interface of %s has up to %d %s, found %d", kind, most, what, n)
+		r.Add(o.At(key), "", "an interface of %s has up to %d %s, found %d", kind, most, what, n)
 	}
 	n := a.IPv6 + a.IPv6Prefixes
 	if n > l.IPv6PerENI {
-		r.add(o.at("ipv6"), "", "an interface of %s has up to %d IPv6 addresses and prefixes together, found %d", kind, l.IPv6PerENI, n)
+		r.Add(o.At("ipv6"), "", "an interface of %s has up to %d IPv6 addresses and prefixes together, found %d", kind, l.IPv6PerENI, n)
 	}
 	if n > 0 && !s.IPv6.IsValid() {
-		r.add(o.at("ipv6"), "give the subnet the key ipv6", "subnet %s has no IPv6 CIDR", s.label())
+		r.Add(o.At("ipv6"), "give the subnet the key ipv6", "subnet %s has no IPv6 CIDR", s.label())
 	}
 }
 
@@ -109,7 +110,7 @@ func (r *reader) mac(i *Instance) {
 		ok = ok && len(o) == 2 && strings.Trim(o, "0123456789abcdef") == ""
 	}
 	if !ok {
-		r.add(i.at("mac"), "", "mac: expected six pairs of digits such as 02:00:00:00:00:01, found %q", shortened(i.MAC))
+		r.Add(i.At("mac"), "", "mac: expected six pairs of digits such as 02:00:00:00:00:01, found %q", strictyaml.Shortened(i.MAC))
 	}
 	i.MAC = strings.ToLower(i.MAC)
 }
@@ -141,25 +142,25 @@ type plug struct{ card, device int }
 
 // checkENIs fills in the further interfaces of an instance and holds them against its type.
 func (r *reader) checkENIs(g *Region, i *Instance, l ec2.Limits, home *subnet) {
-	taken := map[plug]int{{}: i.begin.line}
+	taken := map[plug]int{{}: i.Begin.Line}
 	onCard := map[int]int{0: 1}
 	for k := range i.ENIs {
 		e := &i.ENIs[k]
-		if _, given := e.keys["device"]; !given {
+		if _, given := e.Keys["device"]; !given {
 			for taken[plug{e.Card, e.Device}] != 0 || e.Device == 0 {
 				e.Device++
 			}
 		}
 		at := plug{e.Card, e.Device}
 		if line := taken[at]; line != 0 {
-			r.add(e.at("device"), "", "device %d of card %d of %s is taken in line %d", e.Device, e.Card, i.Name, line)
+			r.Add(e.At("device"), "", "device %d of card %d of %s is taken in line %d", e.Device, e.Card, i.Name, line)
 		}
-		taken[at] = e.begin.line
+		taken[at] = e.Begin.Line
 		if onCard[e.Card]++; onCard[e.Card] == l.ENIs+1 {
-			r.add(e.begin, "", "a network card of %s has up to %d interfaces, and this one is one more on card %d", i.Type, l.ENIs, e.Card)
+			r.Add(e.Begin, "", "a network card of %s has up to %d interfaces, and this one is one more on card %d", i.Type, l.ENIs, e.Card)
 		}
 		if cards := max(l.Cards, 1); e.Card >= cards {
-			r.add(e.at("card"), "", "a %s has %d network cards, numbered from 0: found card %d", i.Type, cards, e.Card)
+			r.Add(e.At("card"), "", "a %s has %d network cards, numbered from 0: found card %d", i.Type, cards, e.Card)
 		}
 		s := home
 		if e.Subnet == "" {
@@ -170,9 +171,9 @@ func (r *reader) checkENIs(g *Region, i *Instance, l ec2.Limits, home *subnet) {
 		r.withinType(&e.object, i.Type, l, &e.Addressing, s)
 		switch {
 		case s.Zone != home.Zone:
-			r.add(e.at("subnet"), "", "%s is in zone %s, and subnet %s in %s", i.Name, home.Zone, s.label(), s.Zone)
+			r.Add(e.At("subnet"), "", "%s is in zone %s, and subnet %s in %s", i.Name, home.Zone, s.label(), s.Zone)
 		case s.VPC != home.VPC:
-			r.add(e.at("subnet"), "", "%s is in vpc %s, and subnet %s in %s", i.Name, home.VPC, s.label(), s.VPC)
+			r.Add(e.At("subnet"), "", "%s is in vpc %s, and subnet %s in %s", i.Name, home.VPC, s.label(), s.VPC)
 		}
 	}
 }
@@ -186,7 +187,7 @@ func (r *reader) metadata(n *yaml.Node) (m Metadata) {
 		r.text("listen", &m.Listen), r.text("netns", &m.Netns))
 	if m.Listen != "" {
 		if _, err := netip.ParseAddrPort(m.Listen); err != nil {
-			r.add(m.at("listen"), "", "listen: expected an address and a port such as 127.0.0.1:9001, found %q", shortened(m.Listen))
+			r.Add(m.At("listen"), "", "listen: expected an address and a port such as 127.0.0.1:9001, found %q", strictyaml.Shortened(m.Listen))
 		}
 	}
 	return m
@@ -196,7 +197,7 @@ func (r *reader) metadata(n *yaml.Node) (m Metadata) {
 func (r *reader) launched(n *yaml.Node, l *Launched) {
 	l.object = r.object(n, "launched", r.text("role", &l.Role), field{"imds", func(n *yaml.Node) { l.Metadata = r.metadata(n) }})
 	if l.Metadata.Listen != "" || l.Metadata.Netns != "" {
-		r.add(l.at("imds"), "", "launched instances cannot all have the same address: leave listen and netns out")
+		r.Add(l.At("imds"), "", "launched instances cannot all have the same address: leave listen and netns out")
 	}
 }
 
@@ -208,13 +209,13 @@ func (r *reader) repeat(g *Region, i *Instance, count int) {
 			given bool
 		}{{"address", i.Address.IsValid()}, {"mac", i.MAC != ""}, {"imds", i.Metadata.Listen != "" || i.Metadata.Netns != ""}} {
 			if own.given {
-				r.add(i.at(own.key), "write the instances out, or leave it to EC2", "%d instances cannot all have the same %s", count, own.key)
+				r.Add(i.At(own.key), "write the instances out, or leave it to EC2", "%d instances cannot all have the same %s", count, own.key)
 			}
 		}
 	}
 	for k := range count {
 		if len(g.Instances) >= mostInstances {
-			r.add(i.begin, "", "a region has up to %d instances", mostInstances)
+			r.Add(i.Begin, "", "a region has up to %d instances", mostInstances)
 			return
 		}
 		one := *i

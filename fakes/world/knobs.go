@@ -7,6 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/internal/strictyaml"
 )
 
 // knobs are those that can be set for the world and, over that, for a region.
@@ -28,12 +29,12 @@ type quotas struct {
 
 // ReadKnobs reads latency and lag alone, for a world that runs, onto what they are. The error is an Errors.
 func ReadKnobs(name string, data []byte, latency *ec2.Latency, lag *ec2.Lag) error {
-	r := &reader{errors{file: name}}
+	r := &reader{strictyaml.NewReader(name)}
 	k := knobs{latency: *latency, lag: *lag}
-	if n := r.tree(data); n != nil {
+	if n := r.Tree(data, form); n != nil {
 		r.object(n, "the knobs", r.knobFields(&k)[:2]...)
 	}
-	if err := r.err(); err != nil {
+	if err := r.Err(); err != nil {
 		return err
 	}
 	*latency, *lag = k.latency, k.lag
@@ -54,7 +55,7 @@ func (r *reader) knobFields(k *knobs) []field {
 		r.flag("full-is-invalid-value", &k.quotas.fullIsInvalid),
 		{"capacity", func(n *yaml.Node) {
 			k.quotas.capacity = nil
-			r.list(n, "capacity", func(n *yaml.Node) { k.quotas.capacity = append(k.quotas.capacity, r.capacity(n)) })
+			r.List(n, "capacity", func(n *yaml.Node) { k.quotas.capacity = append(k.quotas.capacity, r.capacity(n)) })
 		}},
 	}
 }
@@ -62,7 +63,7 @@ func (r *reader) knobFields(k *knobs) []field {
 // capacity is {type: m5.large, zone: us-west-2a, instances: 3}; not-offered instead of a number takes the type out of the catalogue.
 func (r *reader) capacity(n *yaml.Node) (c ec2.Capacity) {
 	o := r.object(n, "a capacity", r.text("type", &c.Type), r.text("zone", &c.Zone), field{"instances", func(n *yaml.Node) {
-		r.scalar(n, "instances", "a whole number from 0, or not-offered", func(s string) bool {
+		r.Scalar(n, "instances", "a whole number from 0, or not-offered", func(s string) bool {
 			v, err := strconv.Atoi(s)
 			c.Instances = v
 			if s == "not-offered" {
@@ -72,9 +73,9 @@ func (r *reader) capacity(n *yaml.Node) (c ec2.Capacity) {
 			return err == nil && v >= 0
 		})
 	}})
-	r.need(n, &o, "a capacity", "instances")
+	r.Need(n, &o, "a capacity", "instances")
 	if _, ok := ec2.LimitsOf(c.Type); c.Type != "" && !ok {
-		r.add(o.at("type"), meant(c.Type, types()), "there is no instance type %q in the table", shortened(c.Type))
+		r.Add(o.At("type"), strictyaml.Meant(c.Type, types()), "there is no instance type %q in the table", strictyaml.Shortened(c.Type))
 	}
 	return c
 }
@@ -96,7 +97,7 @@ func (r *reader) latency(n *yaml.Node, l *ec2.Latency) {
 		for a := range l.Call {
 			l.Call[a] = zero
 		}
-	case r.is(n, yaml.MappingNode, "latency", knobWords):
+	case r.Is(n, yaml.MappingNode, "latency", knobWords):
 		var all ec2.Span
 		var each [ec2.ActionCount]ec2.Span
 		fields := []field{r.span("call", &all), r.perAction("calls", func(a ec2.Action, n *yaml.Node) { r.span(a.String(), &each[a]).read(n) })}
@@ -124,7 +125,7 @@ func (r *reader) lag(n *yaml.Node, l *ec2.Lag) {
 			*s.to = ec2.Always(0)
 		}
 		l.Monotonic = true
-	case r.is(n, yaml.MappingNode, "lag", knobWords):
+	case r.Is(n, yaml.MappingNode, "lag", knobWords):
 		var fields []field
 		for _, s := range spans {
 			fields = append(fields, r.span(s.key, s.to))
@@ -160,7 +161,7 @@ func (r *reader) throttle(n *yaml.Node, t *ec2.Throttle) {
 			full := ec2.Bucket{Capacity: off, RefillPerSecond: off}
 			t.Action[a], t.Unfiltered[a], t.Resources[a] = full, full, full
 		}
-	case r.is(n, yaml.MappingNode, "throttle", knobWords):
+	case r.Is(n, yaml.MappingNode, "throttle", knobWords):
 		r.object(n, "throttle",
 			r.perAction("actions", func(a ec2.Action, n *yaml.Node) { r.bucket(n, &t.Action[a]) }),
 			r.perAction("unfiltered", func(a ec2.Action, n *yaml.Node) { r.bucket(n, &t.Unfiltered[a]) }),
@@ -171,10 +172,10 @@ func (r *reader) throttle(n *yaml.Node, t *ec2.Throttle) {
 // perAction reads a mapping whose keys are actions.
 func (r *reader) perAction(key string, each func(ec2.Action, *yaml.Node)) field {
 	return field{key, func(n *yaml.Node) {
-		r.mapping(n, key, func(k, v *yaml.Node) {
+		r.Mapping(n, key, func(k, v *yaml.Node) {
 			a, ok := ec2.ParseAction(k.Value)
 			if !ok || a == ec2.AnyAction {
-				r.add(placeOf(k), meant(k.Value, actions()), "there is no action %q", shortened(k.Value))
+				r.Add(strictyaml.PlaceOf(k), strictyaml.Meant(k.Value, actions()), "there is no action %q", strictyaml.Shortened(k.Value))
 				return
 			}
 			each(a, v)
@@ -193,8 +194,8 @@ func actions() (out []string) {
 func (r *reader) bucket(n *yaml.Node, b *ec2.Bucket) {
 	o := r.object(n, "a bucket", r.number("capacity", 1, off, &b.Capacity), r.number("refill", 0, off, &b.RefillPerSecond))
 	for _, key := range []string{"capacity", "refill"} {
-		if _, ok := o.keys[key]; !ok && n.Kind == yaml.MappingNode {
-			r.add(o.begin, "as {capacity: 50, refill: 5}, the refill in tokens a second", "a bucket has no %s", key)
+		if _, ok := o.Keys[key]; !ok && n.Kind == yaml.MappingNode {
+			r.Add(o.Begin, "as {capacity: 50, refill: 5}, the refill in tokens a second", "a bucket has no %s", key)
 		}
 	}
 }
@@ -203,22 +204,22 @@ func (r *reader) bucket(n *yaml.Node, b *ec2.Bucket) {
 func (r *reader) span(key string, to *ec2.Span) field {
 	return field{key, func(n *yaml.Node) {
 		if n.Kind != yaml.SequenceNode {
-			r.scalar(n, key, "a duration such as 250ms, or [min, median, max]", func(s string) bool {
+			r.Scalar(n, key, "a duration such as 250ms, or [min, median, max]", func(s string) bool {
 				var d time.Duration
-				ok := parseDuration(s, &d)
+				ok := strictyaml.ParseDuration(s, &d)
 				*to = ec2.Always(d)
 				return ok
 			})
 			return
 		}
 		var three []time.Duration
-		r.list(n, key, func(e *yaml.Node) {
+		r.List(n, key, func(e *yaml.Node) {
 			var d time.Duration
 			r.duration(key, &d).read(e)
 			three = append(three, d)
 		})
 		if len(three) != 3 || three[0] > three[1] || three[1] > three[2] {
-			r.add(placeOf(n), "as [1s, 2500ms, 6s]", "%s: expected three durations, the shortest first, found %d", key, len(three))
+			r.Add(strictyaml.PlaceOf(n), "as [1s, 2500ms, 6s]", "%s: expected three durations, the shortest first, found %d", key, len(three))
 			return
 		}
 		if *to = (ec2.Span{Min: three[0], Median: three[1], Max: three[2]}); *to == (ec2.Span{}) {

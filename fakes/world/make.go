@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/internal/strictyaml"
 )
 
 // Cloud is what was made of an account's region.
@@ -32,11 +33,11 @@ const (
 // Make makes the clouds, with everything that the file says in place and settled at the instant that it returns: who asks later sees a world
 // that has been there for a while. The error is an Errors.
 func (w *World) Make() (clouds []Cloud, settled time.Duration, err error) {
-	e := &errors{file: w.Name}
+	e := strictyaml.NewReader(w.Name)
 	for i := range w.Accounts {
 		a := &w.Accounts[i]
 		for j := range a.Regions {
-			m := maker{errors: e, Cloud: Cloud{Account: a, Region: &a.Regions[j]}}
+			m := maker{Reader: e, Cloud: Cloud{Account: a, Region: &a.Regions[j]}}
 			m.Cloud.Cloud = ec2.New(a.Regions[j].Config, w.Seed+uint64(len(clouds)))
 			m.populate()
 			m.finish()
@@ -44,7 +45,7 @@ func (w *World) Make() (clouds []Cloud, settled time.Duration, err error) {
 			clouds = append(clouds, m.Cloud)
 		}
 	}
-	if err := e.err(); err != nil {
+	if err := e.Err(); err != nil {
 		return nil, 0, err
 	}
 	settled += settleTime
@@ -55,14 +56,14 @@ func (w *World) Make() (clouds []Cloud, settled time.Duration, err error) {
 		for _, f := range c.Region.Faults {
 			fault, err := c.ParseFault(settled, f.Text)
 			if err != nil {
-				e.add(f.begin, "", "%v", err)
+				e.Add(f.Begin, "", "%v", err)
 				continue
 			}
 			c.Fault(fault)
 		}
 		c.Events()
 	}
-	if err := e.err(); err != nil {
+	if err := e.Err(); err != nil {
 		return nil, 0, err
 	}
 	return clouds, settled, nil
@@ -70,7 +71,7 @@ func (w *World) Make() (clouds []Cloud, settled time.Duration, err error) {
 
 // maker makes one cloud.
 type maker struct {
-	*errors
+	*strictyaml.Reader
 	Cloud
 	now   time.Duration
 	steps int
@@ -86,15 +87,15 @@ func (m *maker) populate() {
 		}
 		id, err := m.Launch(m.now, ec2.LaunchSpec{Type: in.Type, Subnet: in.Subnet, SecondaryAddresses: in.Addresses, Tags: tags, Address: in.Address, MAC: in.MAC})
 		if err != nil {
-			m.add(in.begin, "", "%s: %v", in.Name, err)
+			m.Add(in.Begin, "", "%s: %v", in.Name, err)
 			continue
 		}
 		m.Nodes = append(m.Nodes, Node{id, in})
 		if primary := m.AttachedENIs(id); len(primary) > 0 {
 			if len(in.Groups) > 0 {
-				m.call(in.begin, in.Name, &ec2.Request{Action: ec2.ModifyNetworkInterfaceAttribute, ENI: primary[0], SecurityGroups: in.Groups})
+				m.call(in.Begin, in.Name, &ec2.Request{Action: ec2.ModifyNetworkInterfaceAttribute, ENI: primary[0], SecurityGroups: in.Groups})
 			}
-			m.assign(in.begin, in.Name, primary[0], &in.Addressing)
+			m.assign(in.Begin, in.Name, primary[0], &in.Addressing)
 		}
 		for k := range in.ENIs {
 			m.eni(&in.ENIs[k], in.Name, id)
@@ -120,16 +121,16 @@ func (m *maker) finish() {
 
 // eni makes a further interface and attaches it, unless the instance is "".
 func (m *maker) eni(e *ENI, who string, id ec2.InstanceID) {
-	p, ok := m.call(e.begin, who, &ec2.Request{Action: ec2.CreateNetworkInterface, Subnet: e.Subnet, SecondaryCount: e.Addresses, SecurityGroups: e.Groups,
+	p, ok := m.call(e.Begin, who, &ec2.Request{Action: ec2.CreateNetworkInterface, Subnet: e.Subnet, SecondaryCount: e.Addresses, SecurityGroups: e.Groups,
 		Description: e.Description, Tags: tagList(e.Tags, e.Name)})
-	if !ok || !m.assign(e.begin, who, p.ENI.ID, &e.Addressing) || id == "" {
+	if !ok || !m.assign(e.Begin, who, p.ENI.ID, &e.Addressing) || id == "" {
 		return
 	}
-	a, ok := m.call(e.begin, who, &ec2.Request{Action: ec2.AttachNetworkInterface, ENI: p.ENI.ID, Instance: id, DeviceIndex: e.Device, NetworkCard: e.Card})
+	a, ok := m.call(e.Begin, who, &ec2.Request{Action: ec2.AttachNetworkInterface, ENI: p.ENI.ID, Instance: id, DeviceIndex: e.Device, NetworkCard: e.Card})
 	if !ok {
 		return
 	}
-	m.call(e.begin, who, &ec2.Request{Action: ec2.ModifyNetworkInterfaceAttribute, ENI: p.ENI.ID, Attachment: a.Attachment, DeleteOnTermination: true})
+	m.call(e.Begin, who, &ec2.Request{Action: ec2.ModifyNetworkInterfaceAttribute, ENI: p.ENI.ID, Attachment: a.Attachment, DeleteOnTermination: true})
 }
 
 // assign gives an interface its prefixes and its IPv6 addresses.
@@ -156,7 +157,7 @@ func (m *maker) call(at place, who string, r *ec2.Request) (ec2.Response, bool) 
 		}
 		retry := p.Code == "RequestLimitExceeded" || p.Code == "InvalidNetworkInterfaceID.NotFound"
 		if m.steps++; !retry || m.steps > mostSteps {
-			m.add(at, "", "%s: %v: %s: %s", who, r.Action, p.Code, p.Message)
+			m.Add(at, "", "%s: %v: %s: %s", who, r.Action, p.Code, p.Message)
 			return p, false
 		}
 		m.now += settleStep

@@ -6,6 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/internal/strictyaml"
 )
 
 // subnet is one of a region's, with where it is written.
@@ -20,7 +21,7 @@ type subnet struct {
 // group is a security group, with where it is written.
 type group struct {
 	id, vpc string
-	begin   place
+	Begin   place
 }
 
 func (r *reader) vpc(n *yaml.Node, g *Region) {
@@ -30,43 +31,43 @@ func (r *reader) vpc(n *yaml.Node, g *Region) {
 	var subnets, groups *yaml.Node
 	o := r.object(n, "a vpc", r.text("id", &v.ID), r.text("name", &name), r.prefixes("cidrs", &v.CIDRs), r.prefixes("ipv6", &v.IPv6), r.tags("tags", &tags),
 		field{"subnets", func(n *yaml.Node) { subnets = n }}, field{"groups", func(n *yaml.Node) { groups = n }})
-	r.need(n, &o, "a vpc", "cidrs")
+	r.Need(n, &o, "a vpc", "cidrs")
 	r.named(&o, "a vpc", v.ID, name)
 	orText(&v.ID, g.identifier("vpc-", name))
 	v.Tags = tagList(tags, name)
 	for _, other := range g.Config.VPCs {
 		if other.ID == v.ID {
-			r.add(o.begin, "give it another name or id", "there is a vpc %s already", v.ID)
+			r.Add(o.Begin, "give it another name or id", "there is a vpc %s already", v.ID)
 		}
 	}
 	for i, c := range v.CIDRs {
 		if !c.Addr().Is4() || c.Bits() < 16 || c.Bits() > 28 {
-			r.add(o.at("cidrs"), "", "vpc %s: expected IPv4 CIDRs between /16 and /28, found %v", v.ID, c)
+			r.Add(o.At("cidrs"), "", "vpc %s: expected IPv4 CIDRs between /16 and /28, found %v", v.ID, c)
 		}
 		for _, d := range v.CIDRs[:i] {
 			if c.Overlaps(d) {
-				r.add(o.at("cidrs"), "cut them apart", "vpc %s: its CIDRs %v and %v overlap", v.ID, d, c)
+				r.Add(o.At("cidrs"), "cut them apart", "vpc %s: its CIDRs %v and %v overlap", v.ID, d, c)
 			}
 		}
 	}
 	for _, c := range v.IPv6 {
 		if !c.Addr().Is6() || c.Bits() != 56 {
-			r.add(o.at("ipv6"), "", "vpc %s: expected IPv6 CIDRs of /56, found %v", v.ID, c)
+			r.Add(o.At("ipv6"), "", "vpc %s: expected IPv6 CIDRs of /56, found %v", v.ID, c)
 		}
 	}
 	g.Config.VPCs = append(g.Config.VPCs, v)
 	if subnets != nil {
-		r.list(subnets, "subnets", func(n *yaml.Node) { r.subnet(n, g, &v) })
+		r.List(subnets, "subnets", func(n *yaml.Node) { r.subnet(n, g, &v) })
 	}
 	if groups != nil {
-		r.list(groups, "groups", func(n *yaml.Node) { r.group(n, g, &v) })
+		r.List(groups, "groups", func(n *yaml.Node) { r.group(n, g, &v) })
 	}
 }
 
 // named refuses what has neither an identifier nor a name to make one of.
 func (r *reader) named(o *object, what, id, name string) {
 	if id == "" && name == "" {
-		r.add(o.begin, "", "%s needs a name or an id", what)
+		r.Add(o.Begin, "", "%s needs a name or an id", what)
 	}
 }
 
@@ -77,7 +78,7 @@ func (r *reader) subnet(n *yaml.Node, g *Region, v *ec2.VPC) {
 	s.object = r.object(n, "a subnet", r.text("id", &id), r.text("name", &s.name), r.prefix("cidr", &s.CIDR), r.prefix("ipv6", &s.IPv6),
 		r.text("zone", &s.Zone), r.tags("tags", &tags), r.prefixes("reservations", &s.Reservations),
 		r.prefixes("prefix-reservations", &s.PrefixReservations))
-	r.need(n, &s.object, "a subnet", "cidr")
+	r.Need(n, &s.object, "a subnet", "cidr")
 	r.named(&s.object, "a subnet", id, s.name)
 	orText(&id, g.identifier("subnet-", v.ID, s.name))
 	s.ID, s.VPC, s.Tags = ec2.SubnetID(id), v.ID, tagList(tags, s.name)
@@ -91,22 +92,22 @@ func (r *reader) subnet(n *yaml.Node, g *Region, v *ec2.VPC) {
 
 func (r *reader) checkSubnet(g *Region, v *ec2.VPC, s *subnet) {
 	if !s.CIDR.Addr().Is4() || s.CIDR.Bits() < 16 || s.CIDR.Bits() > 28 {
-		r.add(s.at("cidr"), "", "subnet %s: expected an IPv4 CIDR between /16 and /28, found %v", s.label(), s.CIDR)
+		r.Add(s.At("cidr"), "", "subnet %s: expected an IPv4 CIDR between /16 and /28, found %v", s.label(), s.CIDR)
 		return
 	}
 	if !holds(v.CIDRs, s.CIDR) {
-		r.add(s.at("cidr"), "add its CIDR to the vpc", "subnet %s: %v lies in none of the vpc's CIDRs %v", s.label(), s.CIDR, v.CIDRs)
+		r.Add(s.At("cidr"), "add its CIDR to the vpc", "subnet %s: %v lies in none of the vpc's CIDRs %v", s.label(), s.CIDR, v.CIDRs)
 	}
 	if s.IPv6.IsValid() && (s.IPv6.Bits() != 64 || !holds(v.IPv6, s.IPv6)) {
-		r.add(s.at("ipv6"), "give a /64 out of the vpc's ipv6", "subnet %s: %v is no /64 of the vpc's IPv6 CIDRs %v", s.label(), s.IPv6, v.IPv6)
+		r.Add(s.At("ipv6"), "give a /64 out of the vpc's ipv6", "subnet %s: %v is no /64 of the vpc's IPv6 CIDRs %v", s.label(), s.IPv6, v.IPv6)
 	}
 	for i := range g.subnets {
 		o := &g.subnets[i]
 		if o.ID == s.ID {
-			r.add(s.begin, "give it another name or id", "there is a subnet %s already, in line %d", s.label(), o.begin.line)
+			r.Add(s.Begin, "give it another name or id", "there is a subnet %s already, in line %d", s.label(), o.Begin.Line)
 		}
 		if o.VPC == s.VPC && o.CIDR.IsValid() && o.CIDR.Overlaps(s.CIDR) {
-			r.add(s.at("cidr"), "cut them apart", "subnet %s: %v overlaps %v of subnet %s in line %d", s.label(), s.CIDR, o.CIDR, o.label(), o.at("cidr").line)
+			r.Add(s.At("cidr"), "cut them apart", "subnet %s: %v overlaps %v of subnet %s in line %d", s.label(), s.CIDR, o.CIDR, o.label(), o.At("cidr").Line)
 		}
 	}
 	s.room = 1<<(32-s.CIDR.Bits()) - 5
@@ -117,7 +118,7 @@ func (r *reader) checkSubnet(g *Region, v *ec2.VPC, s *subnet) {
 		}
 		for _, p := range list {
 			if !holds([]netip.Prefix{s.CIDR}, p) {
-				r.add(s.at(key), "cut it out of the subnet", "subnet %s: the reservation %v does not lie in %v", s.label(), p, s.CIDR)
+				r.Add(s.At(key), "cut it out of the subnet", "subnet %s: the reservation %v does not lie in %v", s.label(), p, s.CIDR)
 			}
 		}
 	}
@@ -149,10 +150,10 @@ func (r *reader) group(n *yaml.Node, g *Region, v *ec2.VPC) {
 	orText(&s.ID, g.identifier("sg-", v.ID, s.Name))
 	s.Tags = tagList(tags, "")
 	if other, twice := g.groups[s.ID]; twice {
-		r.add(o.begin, "give it another name or id", "there is a group %s already, in line %d", s.ID, other.begin.line)
+		r.Add(o.Begin, "give it another name or id", "there is a group %s already, in line %d", s.ID, other.Begin.Line)
 	}
 	g.Config.SecurityGroups = append(g.Config.SecurityGroups, s)
-	g.groups[s.ID] = group{s.ID, v.ID, o.begin}
+	g.groups[s.ID] = group{s.ID, v.ID, o.Begin}
 	if s.Name != "" {
 		g.groups[v.ID+"\x00"+s.Name] = g.groups[s.ID]
 	}
@@ -174,7 +175,7 @@ func (r *reader) findSubnet(g *Region, o *object, name string) *subnet {
 		if len(g.subnets) == 1 {
 			return &g.subnets[0]
 		}
-		r.add(o.begin, "", "which subnet? the region has %d: give the key subnet", len(g.subnets))
+		r.Add(o.Begin, "", "which subnet? the region has %d: give the key subnet", len(g.subnets))
 		return nil
 	}
 	if s := g.subnetNamed(name); s != nil {
@@ -184,7 +185,7 @@ func (r *reader) findSubnet(g *Region, o *object, name string) *subnet {
 	for i := range g.subnets {
 		known = append(known, g.subnets[i].label())
 	}
-	r.add(o.at("subnet"), meant(name, known), "there is no subnet %q in %s", name, g.Name)
+	r.Add(o.At("subnet"), strictyaml.Meant(name, known), "there is no subnet %q in %s", name, g.Name)
 	return nil
 }
 
@@ -197,9 +198,9 @@ func (r *reader) findGroups(g *Region, o *object, s *subnet, names []string) (ou
 		}
 		switch {
 		case !ok:
-			r.add(o.at("groups"), "give it to the vpc under groups", "there is no group %q in vpc %s", name, s.VPC)
+			r.Add(o.At("groups"), "give it to the vpc under groups", "there is no group %q in vpc %s", name, s.VPC)
 		case found.vpc != s.VPC:
-			r.add(o.at("groups"), "", "the group %s is of %s, and the subnet %s of %s", name, found.vpc, s.label(), s.VPC)
+			r.Add(o.At("groups"), "", "the group %s is of %s, and the subnet %s of %s", name, found.vpc, s.label(), s.VPC)
 		default:
 			out = append(out, found.id)
 		}

@@ -1,12 +1,9 @@
 package world
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	stderrors "errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -16,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/internal/strictyaml"
 )
 
 // Defaults of what a file leaves out.
@@ -26,52 +24,18 @@ const (
 
 // Parse reads a world file. The error is an Errors.
 func Parse(name string, data []byte) (*World, error) {
-	r := &reader{errors{file: name}}
+	r := &reader{strictyaml.NewReader(name)}
 	w := &World{Name: name, Seed: 1, Speed: defaultSpeed, Hang: defaultHang}
-	if n := r.tree(data); n != nil {
+	if n := r.Tree(data, form); n != nil {
 		r.world(n, w)
 	}
-	if len(r.errors.list) == 0 {
+	if !r.Failed() {
 		r.check(w)
 	}
-	if err := r.err(); err != nil {
+	if err := r.Err(); err != nil {
 		return nil, err
 	}
 	return w, nil
-}
-
-// tree is the file's only document, nil if there is none.
-func (r *reader) tree(data []byte) *yaml.Node {
-	if len(data) > MaxFile {
-		r.add(place{}, "is this a world file?", "the file has %d bytes, and a world file at most %d", len(data), MaxFile)
-		return nil
-	}
-	d := yaml.NewDecoder(bytes.NewReader(data))
-	var doc, more yaml.Node
-	err := d.Decode(&doc)
-	switch {
-	case stderrors.Is(err, io.EOF) || err == nil && len(doc.Content) == 0:
-		r.add(place{}, "begin with an example of worlds/", "the file is empty")
-		return nil
-	case err != nil:
-		r.add(badLine(err), "", "%s", strings.TrimPrefix(err.Error(), "yaml: "))
-		return nil
-	}
-	if err := d.Decode(&more); !stderrors.Is(err, io.EOF) {
-		r.add(place{max(more.Line, 1), max(more.Column, 1)}, "keep one", "there is a second document in the file")
-	}
-	return doc.Content[0]
-}
-
-// badLine is where the text of a syntax error says that it is.
-func badLine(err error) place {
-	_, rest, ok := strings.Cut(err.Error(), "line ")
-	number, _, _ := strings.Cut(rest, ":")
-	line, bad := strconv.Atoi(number)
-	if !ok || bad != nil || line < 1 {
-		return place{}
-	}
-	return place{line, 1}
 }
 
 func (r *reader) world(n *yaml.Node, w *World) {
@@ -79,14 +43,14 @@ func (r *reader) world(n *yaml.Node, w *World) {
 	var accounts *yaml.Node
 	o := r.object(n, "the world", slices.Concat(r.knobFields(&k), []field{
 		{"seed", func(n *yaml.Node) {
-			r.scalar(n, "seed", "a whole number", func(s string) bool {
+			r.Scalar(n, "seed", "a whole number", func(s string) bool {
 				v, err := strconv.ParseUint(s, 10, 64)
 				w.Seed = v
 				return err == nil
 			})
 		}},
 		{"speed", func(n *yaml.Node) {
-			r.scalar(n, "speed", "a number from 0.001 to 1000: how many seconds pass in a second", func(s string) bool {
+			r.Scalar(n, "speed", "a number from 0.001 to 1000: how many seconds pass in a second", func(s string) bool {
 				v, err := strconv.ParseFloat(s, 64)
 				ok := err == nil && !math.IsNaN(v) && v >= 0.001 && v <= 1000
 				if ok {
@@ -101,11 +65,11 @@ func (r *reader) world(n *yaml.Node, w *World) {
 	})...)
 	if accounts == nil {
 		if n.Kind == yaml.MappingNode {
-			r.add(o.begin, "begin with an example of worlds/", "the world has no accounts")
+			r.Add(o.Begin, "begin with an example of worlds/", "the world has no accounts")
 		}
 		return
 	}
-	r.list(accounts, "accounts", func(n *yaml.Node) {
+	r.List(accounts, "accounts", func(n *yaml.Node) {
 		var a Account
 		r.account(n, &a, &k)
 		w.Accounts = append(w.Accounts, a)
@@ -119,10 +83,10 @@ func (r *reader) account(n *yaml.Node, a *Account, k *knobs) {
 		field{"regions", func(n *yaml.Node) { regions = n }})
 	orText(&a.ID, ec2.Account)
 	if keys != nil {
-		r.list(keys, "keys", func(n *yaml.Node) {
+		r.List(keys, "keys", func(n *yaml.Node) {
 			var key Key
 			key.object = r.object(n, "a key", r.text("access", &key.Access), r.text("secret", &key.Secret))
-			r.need(n, &key.object, "a key", "access", "secret")
+			r.Need(n, &key.object, "a key", "access", "secret")
 			a.Keys = append(a.Keys, key)
 		})
 	}
@@ -130,23 +94,14 @@ func (r *reader) account(n *yaml.Node, a *Account, k *knobs) {
 		a.Keys = []Key{{Access: "AKIA" + strings.ToUpper(hash("key", a.ID)[:16]), Secret: hash("secret", a.ID), object: a.object}}
 	}
 	if regions == nil {
-		r.need(n, &a.object, "an account", "regions")
+		r.Need(n, &a.object, "an account", "regions")
 		return
 	}
-	r.list(regions, "regions", func(n *yaml.Node) {
+	r.List(regions, "regions", func(n *yaml.Node) {
 		region := Region{groups: map[string]group{}}
 		r.region(n, a, &region, *k)
 		a.Regions = append(a.Regions, region)
 	})
-}
-
-// need refuses a mapping that leaves keys out.
-func (r *reader) need(n *yaml.Node, o *object, what string, keys ...string) {
-	for _, k := range keys {
-		if _, ok := o.keys[k]; !ok && n.Kind == yaml.MappingNode {
-			r.add(o.begin, "", "%s needs the key %s", what, k)
-		}
-	}
 }
 
 func (r *reader) region(n *yaml.Node, a *Account, g *Region, k knobs) {
@@ -157,7 +112,7 @@ func (r *reader) region(n *yaml.Node, a *Account, g *Region, k knobs) {
 		{"enis", func(n *yaml.Node) { enis = n }}, {"faults", func(n *yaml.Node) { faults = n }},
 		{"launched", func(n *yaml.Node) { launched = n }},
 	})...)
-	r.need(n, &g.object, "a region", "name", "vpcs")
+	r.Need(n, &g.object, "a region", "name", "vpcs")
 	if launched != nil {
 		r.launched(launched, &g.Launched)
 	}
@@ -165,21 +120,21 @@ func (r *reader) region(n *yaml.Node, a *Account, g *Region, k knobs) {
 		ENIQuota: k.quotas.enis, VCPUQuota: k.quotas.vcpus, Capacity: k.quotas.capacity, TerminatedFor: k.quotas.terminatedFor, MultiVPC: k.quotas.multiVPC,
 		FullIsInvalidValue: k.quotas.fullIsInvalid}
 	if vpcs != nil {
-		r.list(vpcs, "vpcs", func(n *yaml.Node) { r.vpc(n, g) })
+		r.List(vpcs, "vpcs", func(n *yaml.Node) { r.vpc(n, g) })
 	}
 	if instances != nil {
-		r.list(instances, "instances", func(n *yaml.Node) { r.instance(n, g) })
+		r.List(instances, "instances", func(n *yaml.Node) { r.instance(n, g) })
 	}
 	if enis != nil {
-		r.list(enis, "enis", func(n *yaml.Node) {
+		r.List(enis, "enis", func(n *yaml.Node) {
 			var e ENI
 			r.eni(n, g, &e, false)
 			g.ENIs = append(g.ENIs, e)
 		})
 	}
 	if faults != nil {
-		r.list(faults, "faults", func(n *yaml.Node) {
-			f := Fault{object: object{begin: placeOf(n)}}
+		r.List(faults, "faults", func(n *yaml.Node) {
+			f := Fault{object: object{Begin: strictyaml.PlaceOf(n)}}
 			r.text("a fault", &f.Text).read(n)
 			g.Faults = append(g.Faults, f)
 		})
