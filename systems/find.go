@@ -115,7 +115,11 @@ func Describe(name string, o Options) (*Description, error) {
 	}
 	data, err := embedded.ReadFile(name + ".yaml")
 	if err != nil {
-		return nil, fmt.Errorf("there is no system %q (%s)", name, hint(name, Embedded(), "; for a description of your own, make systems/"+name+".yaml"))
+		known, err := names(o)
+		if err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("there is no system %q (%s)", name, hint(name, known, "; for a description of your own, make systems/"+name+".yaml"))
 	}
 	return Parse(name+".yaml", data)
 }

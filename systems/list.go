@@ -22,6 +22,26 @@ func List(o Options) ([]Listed, error) {
 	if err != nil {
 		return nil, err
 	}
+	names, err := names(o)
+	if err != nil {
+		return nil, err
+	}
+	var out []Listed
+	for _, n := range names {
+		l := Listed{Name: n}
+		if l.Description, l.Err = Describe(n, o); l.Err == nil {
+			f := finder{d: l.Description, o: o}
+			if o.Systems != "" {
+				l.AtHand = f.versions()
+			}
+		}
+		out = append(out, l)
+	}
+	return out, nil
+}
+
+// names are those that Describe finds, sorted.
+func names(o Options) ([]string, error) {
 	names := Embedded()
 	folders := []string{filepath.Join(o.Folder, "systems")}
 	if o.Systems != "" {
@@ -39,16 +59,5 @@ func List(o Options) ([]Listed, error) {
 		}
 	}
 	slices.Sort(names)
-	var out []Listed
-	for _, n := range names {
-		l := Listed{Name: n}
-		if l.Description, l.Err = Describe(n, o); l.Err == nil {
-			f := finder{d: l.Description, o: o}
-			if o.Systems != "" {
-				l.AtHand = f.versions()
-			}
-		}
-		out = append(out, l)
-	}
-	return out, nil
+	return names, nil
 }

@@ -478,7 +478,7 @@ func TestProgress(t *testing.T) {
 func TestTables(t *testing.T) {
 	in(t, map[string]string{"a-name-that-is-longer-than-its-column-could-ever-be.scn": "# " + strings.Repeat("veryveryvery", 30) + " 踩坑踩坑踩坑踩坑踩坑踩坑踩坑踩坑踩坑踩坑踩坑踩坑踩坑.\n" +
 		"# Source: https://example.org/" + strings.Repeat("x", 200) + "\n" + calm})
-	for _, args := range []string{"demo .", "demo a-name-that-is-longer-than-its-column-could-ever-be.scn", "verbs", "invariants", "mutants"} {
+	for _, args := range []string{"demo .", "demo a-name-that-is-longer-than-its-column-could-ever-be.scn", "verbs", "invariants", "mutants", "systems"} {
 		_, out, _ := enilab(t, strings.Fields(args)...)
 		for l := range strings.Lines(out) {
 			if w := columns(strings.TrimSuffix(l, "\n")); w > pageWidth {

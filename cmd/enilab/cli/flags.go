@@ -10,6 +10,7 @@ import (
 // valueNames are what --help calls the values of flags: --listen ADDR. A flag that means something else at one command stands there with its
 // name before it.
 var valueNames = map[string]string{
+	"arch":  "ARCHITECTURE",
 	"admin": "ADDR", "against": "MUTANT", "config": "FILE", "endpoint": "URL", "image": "IMAGE", "imds-listen": "ADDR", "instance": "ID", "keep": "FOLDER",
 	"life": "N", "listen": "ADDR", "name": "NAME", "netns": "PATH", "node": "N", "nodes": "N", "on": "WORLD", "out": "FILE", "proxy": "MODE", "region": "REGION",
 	"report": "FILE", "rows": "PATTERN", "seed": "N", "seeds": "A-B", "subnet": "ID", "type": "TYPE",

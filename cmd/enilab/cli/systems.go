@@ -74,7 +74,7 @@ environment. What a node fills in is left as ${NAME}.`,
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "write it as a document")
-	c.Flags().StringVar(&arch, "arch", "", "the `ARCHITECTURE` of the machine that runs it, amd64 or arm64; left out: this one's")
+	c.Flags().StringVar(&arch, "arch", "", "what the machine that runs it is, amd64 or arm64; left out: this one's")
 	return c
 }
 
@@ -143,17 +143,20 @@ func (l *cli) printSystems(list []systems.Listed) error {
 			rows = append(rows, []string{s.Name, e.Versions, daemon, e.EC2 + "/" + e.Metadata, e.Kubernetes, e.Runtime, atHand(s, g)})
 		}
 	}
-	err := table(l.out, []column{{"SYSTEM", 18}, {"VERSIONS", 24}, {"WHAT", 12}, {"EC2/METADATA", 16}, {"KUBERNETES", 10}, {"RUNTIME", 12}, {"AT HAND", 20}}, rows)
+	err := table(l.out, []column{{"SYSTEM", 18}, {"VERSIONS", 24}, {"WHAT", 12}, {"EC2/METADATA", 16}, {"KUBERNETES", 10}, {"RUNTIME", 12}, {"AT HAND", 16}}, rows)
 	if err != nil {
 		return err
 	}
+	rows = nil
 	for _, s := range list {
 		if s.Err == nil {
-			fmt.Fprintf(l.out, "\n%s (%s): %s", s.Name, s.Description.File, s.Description.About)
+			rows = append(rows, []string{s.Name, s.Description.File, s.Description.About})
 		}
 	}
-	_, err = fmt.Fprintln(l.out)
-	return err
+	if _, err := fmt.Fprintln(l.out); err != nil {
+		return err
+	}
+	return table(l.out, []column{{"SYSTEM", 18}, {"DESCRIPTION", 34}, {"WHAT IT IS", 64}}, rows)
 }
 
 // atHand are the versions of a range that are there.

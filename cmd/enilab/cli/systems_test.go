@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+)
+
+// script is an executable that any machine takes.
+const script = "#!/bin/sh\n"
+
+// TestSystems: a description of one's own is listed and shown; a mistake in one does not hide the others.
+func TestSystems(t *testing.T) {
+	in(t, nil)
+	t.Setenv("ENILAB_SYSTEMS", "")
+	for _, dir := range []string{"systems", "build"} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files := map[string]string{"systems/bad.yaml": "name: bad\ndeamon: {}\n", "build/mine": script, "build/mined": script, "systems/mine.yaml": `name: mine
+about: a CNI of one's own
+files: [{from: mine, to: /opt/cni/bin/mine}, {from: mined, to: /app/mined}]
+conflist: {name: 10-mine.conflist, words: '{"plugins": [{"type": "mine", "range": "${POD_RANGE}"}]}'}
+daemon:
+  argv: [/app/mined, --node, "${NODE}"]
+  environment: {REGION: "${REGION}"}
+  serves: {tcp: "127.0.0.1:80"}
+`}
+	for name, text := range files {
+		if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shown := []string{"a CNI of one's own", "/app/mined --node ${NODE} (in /)", `"range": "${POD_RANGE}"`, "REGION=${REGION}", "127.0.0.1:80 within 2m0s", "SIGTERM, 30s",
+		"/opt/cni/bin/mine, 0755", "all: it is privileged"}
+	for _, c := range []struct {
+		args  string
+		code  int
+		words []string
+	}{
+		{"systems", 0, []string{"amazon-vpc-cni-k8s", "1.23.0 to before 1.24.0", "no daemon", "mine", `did you mean daemon?`}},
+		{"systems show mine@1.0.0=./build", 0, append([]string{"mine 1.0.0, in "}, shown...)},
+		{"systems show mine@build", 0, []string{"mine build, in "}},
+		{"systems show ./systems/mine.yaml@build", 0, shown},
+		{"systems show bad@build", 2, []string{`bad.yaml:2:1: a description has no key "deamon" (did you mean daemon?)`}},
+		{"systems show mind@build", 2, []string{`no system "mind" (did you mean mine?)`}},
+		{"systems show mine", 2, []string{"does not say which one"}},
+		{"systems show", 2, []string{"takes one argument, NAME@WHERE, found 0"}},
+		{"systems show amazon-vpc-cni-k8s@1.5.3", 2, []string{"ENILAB_SYSTEMS is not set"}},
+		{"systems show mine@build --arch mips", 2, []string{`no architecture "mips"`}},
+		{"systems shew", 2, []string{"did you mean", "show"}},
+	} {
+		code, out, errs := enilab(t, strings.Fields(c.args)...)
+		text := strings.Join(strings.Fields(out+errs), " ")
+		if code != c.code {
+			t.Errorf("enilab %s: expected code %d, found %d: %s", c.args, c.code, code, errs)
+		}
+		for _, w := range c.words {
+			if !strings.Contains(text, w) {
+				t.Errorf("enilab %s: expected %q in %s", c.args, w, text)
+			}
+		}
+	}
+
+	var list struct {
+		Systems []struct{ Name, Error string }
+	}
+	code, out, errs := enilab(t, "systems", "--json")
+	if err := json.Unmarshal([]byte(out), &list); err != nil || code != 0 || len(list.Systems) != 5 || list.Systems[1].Name != "bad" || list.Systems[1].Error == "" {
+		t.Errorf("systems --json: code %d, %v, %s%s", code, err, out, errs)
+	}
+	var one struct {
+		Version string
+		Daemon  struct{ Argv []string }
+	}
+	code, out, errs = enilab(t, "systems", "show", "mine@2.0.0=build", "--json")
+	if err := json.Unmarshal([]byte(out), &one); err != nil || code != 0 || one.Version != "2.0.0" || len(one.Daemon.Argv) != 3 {
+		t.Errorf("systems show --json: code %d, %v, %s%s", code, err, out, errs)
+	}
+}
