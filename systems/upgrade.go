@@ -1,0 +1,25 @@
+package systems
+
+import (
+	"slices"
+
+	"golang.org/x/mod/semver"
+)
+
+// Steps is the order in which the system takes over from another one on a node; nil before it: from nobody, so that nothing is stopped. A
+// version of the same name that was newer makes it a rollback. A daemon that runs is stopped, whatever the order leaves out.
+func (s *System) Steps(before *System) []Step {
+	steps := s.Upgrade.Steps
+	if before != nil && s.Upgrade.Rollback != nil && before.Name == s.Name && isVersion(before.Version) && isVersion(s.Version) &&
+		semver.Compare("v"+before.Version, "v"+s.Version) > 0 {
+		steps = s.Upgrade.Rollback
+	}
+	steps = slices.Clone(steps)
+	switch stops := slices.Contains(steps, StepStop); {
+	case before == nil || before.Daemon == nil:
+		steps = slices.DeleteFunc(steps, func(step Step) bool { return step == StepStop })
+	case !stops:
+		steps = slices.Insert(steps, 0, StepStop)
+	}
+	return steps
+}
