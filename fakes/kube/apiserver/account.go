@@ -11,7 +11,8 @@ func ServiceAccount(token, namespace string, ca []byte) map[string][]byte {
 	return map[string][]byte{"token": []byte(token), "namespace": []byte(namespace), "ca.crt": ca}
 }
 
-// Kubeconfig is a client's configuration file: KUBECONFIG names it. Without a token, or without a certificate to trust, it has none.
+// Kubeconfig is a client's configuration file: KUBECONFIG names it. Without a token, or without a certificate to trust, it has none. client-go
+// sends a token to an https URL only.
 func Kubeconfig(url, token string, ca []byte) ([]byte, error) {
 	cluster := map[string]any{"server": url}
 	if ca != nil {
