@@ -78,15 +78,15 @@ func TestVersions(t *testing.T) {
 		t.Skip("ENILAB_SYSTEMS names no folder with the binaries of others' daemons")
 	}
 	for _, v := range []version{
-		{name: "1.3.2", env: docker},
+		{name: "1.3.2", env: with(docker, map[string]string{"AWS_VPC_K8S_CNI_LOG_FILE": node.Output + ".log"})}, // it knows no stdout
 		{name: "1.5.3", env: docker},
 		{name: "1.6.4", env: outside},
+		{name: "1.7.10", env: outside},
 		{name: "1.9.1", env: inside},
 		{name: "1.11.4", env: inside},
 		{name: "1.12.1", env: inside},
-		{name: "1.15.5", env: endpoints},
-		{name: "1.18.6", env: endpoints},
-		{name: "1.21.2", env: endpoints},
+		{name: "1.15.0", env: endpoints},
+		{name: "1.18.0", env: endpoints},
 		{name: "1.23.0", env: endpoints, socket: "/var/run/aws-node/ipamd.sock"},
 	} {
 		t.Run(v.name, func(t *testing.T) {
@@ -334,6 +334,8 @@ func (v *version) play(t *testing.T) {
 			return
 		}
 		out, _ := os.ReadFile(l.box.Root() + node.Output)
+		log, _ := os.ReadFile(l.box.Root() + node.Output + ".log")
+		out = append(out, log...)
 		t.Logf("the daemon printed:\n%s", out[max(0, len(out)-6000):])
 	})
 	v.await(t, l)
