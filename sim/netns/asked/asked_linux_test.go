@@ -78,7 +78,7 @@ func TestVersions(t *testing.T) {
 		t.Skip("ENILAB_SYSTEMS names no folder with the binaries of others' daemons")
 	}
 	for _, v := range []version{
-		{name: "1.3.2", env: with(docker, map[string]string{"AWS_VPC_K8S_CNI_LOG_FILE": node.Output + ".log"})}, // it knows no stdout
+		{name: "1.3.2", env: with(with(docker, inside), map[string]string{"AWS_VPC_K8S_CNI_LOG_FILE": node.Output + ".log"})}, // it knows neither stdout nor KUBERNETES_CONFIG
 		{name: "1.5.3", env: docker},
 		{name: "1.6.4", env: outside},
 		{name: "1.7.10", env: outside},
@@ -270,9 +270,18 @@ func newLab(t *testing.T) *lab {
 	in, _ := l.cloud.InstanceOf(l.inst)
 	l.kube.Nodes = []*corev1.Node{apiserver.NodeOf(nodeName, kubeserver.NodeInfo{UID: "uid-1", MaxPods: 29, Address: in.PrimaryAddress,
 		Instance: string(l.inst), Type: in.Type, Zone: in.Zone}, epoch)}
+	return l
+}
+
+// bind gives the node a pod. It comes once the daemon serves: 1.5 waits for 15 s if a pod has no address when it starts.
+func (l *lab) bind() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	in, _ := l.cloud.InstanceOf(l.inst)
 	p := kube.Pod{UID: "uid-web-0", Namespace: "default", Name: "web-0", Workload: "web"}
 	l.kube.Pods = []*corev1.Pod{apiserver.PodOf(&p, kube.StatefulSet, nodeName, in.PrimaryAddress, epoch)}
-	return l
+	close(l.kubeNew)
+	l.kubeNew = make(chan struct{})
 }
 
 // placeholder is one of a released conflist.
@@ -339,6 +348,7 @@ func (v *version) play(t *testing.T) {
 		t.Logf("the daemon printed:\n%s", out[max(0, len(out)-6000):])
 	})
 	v.await(t, l)
+	l.bind()
 	l.attach()
 	l.mu.Lock()
 	defer l.mu.Unlock()
