@@ -2,10 +2,12 @@ package apiserver_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -90,11 +92,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, c: &cluster{changed: make(chan struct{}), now: apiserver.Objects{Nodes: []*corev1.Node{node("node-1"), node("node-2")},
 		Pods: []*corev1.Pod{pod("web-0", "node-1", "web"), pod("web-1", "node-2", "web"), pod("db-0", "node-1", "db")}}}}
-	w.s = apiserver.New(w.c, apiserver.WithToken("secret"), apiserver.WithBookmarks(50*time.Millisecond), apiserver.WithTrace(func(a apiserver.Asked) {
-		if os.Getenv("TRACE") != "" {
-			fmt.Printf("%+v\n", a)
-		}
-	}))
+	w.s = apiserver.New(w.c, apiserver.WithToken("secret"), apiserver.WithBookmarks(50*time.Millisecond))
 	srv := httptest.NewUnstartedServer(nil)
 	srv.Config = apiserver.Serve(w.s)
 	srv.Start()
@@ -158,9 +156,6 @@ func TestInformers(t *testing.T) {
 			defer func() { close(stop); f.Shutdown(); all.Shutdown() }()
 			f.Start(stop)
 			all.Start(stop)
-			for _, synced := range []map[string]bool{} {
-				_ = synced
-			}
 			f.WaitForCacheSync(stop)
 			all.WaitForCacheSync(stop)
 			pods.expect(t, "add web-0 Pending", "add db-0 Pending")
@@ -392,5 +387,27 @@ func TestLeader(t *testing.T) {
 	var lease *coordinationv1.Lease
 	if lease, err = w.CoordinationV1().Leases("kube-system").Get(t.Context(), "one", metav1.GetOptions{}); err != nil || *lease.Spec.HolderIdentity != "" {
 		t.Errorf("%v, %+v", err, lease)
+	}
+}
+
+// play sends the server a request of a fuzzer's.
+func play(t *testing.T, s *apiserver.Server, method, target, body, kind string) {
+	t.Helper()
+	if strings.Contains(strings.ToLower(target), "watch") {
+		t.Skip("it would wait")
+	}
+	r, err := http.NewRequestWithContext(t.Context(), method, "http://server"+target, strings.NewReader(body))
+	if err != nil || method == http.MethodHead {
+		t.Skip("net/http refuses it, or it has no body")
+	}
+	r.Header.Set("Content-Type", kind)
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	if strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
+		return // health
+	}
+	var a map[string]any
+	if err := json.Unmarshal(w.Body.Bytes(), &a); err != nil || len(a) == 0 {
+		t.Errorf("%s %q: %v: %s", method, target, err, w.Body)
 	}
 }
