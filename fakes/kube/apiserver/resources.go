@@ -51,7 +51,7 @@ func builtin() []*resource {
 			fields: []string{"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork", "status.phase",
 				"status.podIP", "status.nominatedNodeName"}},
 		{version: "v1", plural: "configmaps", kind: "ConfigMap", proto: made[corev1.ConfigMap], namespaced: true, short: []string{"cm"}},
-		{version: "v1", plural: "endpoints", kind: "Endpoints", proto: made[corev1.Endpoints], namespaced: true, short: []string{"ep"}},
+		{version: "v1", plural: "endpoints", kind: "Endpoints", namespaced: true, short: []string{"ep"}},
 		{version: "v1", plural: "events", kind: "Event", proto: made[corev1.Event], namespaced: true, short: []string{"ev"}, fields: eventFields},
 		{version: "v1", plural: "secrets", kind: "Secret", proto: made[corev1.Secret], namespaced: true, fields: []string{"type"}},
 		{version: "v1", plural: "serviceaccounts", kind: "ServiceAccount", proto: made[corev1.ServiceAccount], namespaced: true, short: []string{"sa"}},

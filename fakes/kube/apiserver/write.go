@@ -247,7 +247,7 @@ func (s *Server) write(w http.ResponseWriter, q *request, old *object, data map[
 		return conflict(q.resource, q.name)
 	}
 	if uid := text(meta, "uid"); uid != "" && uid != text(was, "uid") {
-		return apierrors.NewConflict(q.groupResource(), q.name, fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, text(was, "uid")))
+		return apierrors.NewConflict(q.groupResource(), q.name, fmt.Errorf("precondition failed: UID in precondition: %s, UID in object meta: %s", uid, text(was, "uid")))
 	}
 	keepMeta(was, meta)
 	out := data
