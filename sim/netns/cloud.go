@@ -12,9 +12,12 @@ import (
 // sender is how a node's requests travel.
 func (w *World) sender(n *instance) *machine.Sender {
 	return &machine.Sender{EC2: w.EC2, Now: w.now, After: w.after,
-		Trap:   func(a ec2.Action, after bool) bool { return !(after && n.dying) && w.Trapped(&n.Node, a, after) },
-		Asked:  func(r *ec2.Request) { w.witness.Asked(w.EC2, n.No, r) },
-		Served: func(r *ec2.Request, answer *ec2.Response) { w.witness.Served(w.EC2, n.No, r, answer) }}
+		Trap:  func(a ec2.Action, after bool) bool { return !(after && n.dying) && w.Trapped(&n.Node, a, after) },
+		Asked: func(r *ec2.Request) { w.witness.Asked(w.EC2, n.No, r) },
+		Served: func(r *ec2.Request, answer *ec2.Response) {
+			w.witness.Served(w.EC2, n.No, r, answer)
+			w.record.served(w.Now(), int32(n.No), r, answer)
+		}}
 }
 
 // send is a request that has left its node, which counts as held back until it is answered.

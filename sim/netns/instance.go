@@ -82,6 +82,9 @@ func (w *World) addNode() error {
 	if n.box, err = node.Start(w.spec(n)); err != nil {
 		return err
 	}
+	if err := w.record.tap(n.Name(), n.box.Netns()); err != nil {
+		return err
+	}
 	n.spared = context.AfterFunc(w.ctx, func() { // whoever waits for an answer of the machine gets none soon
 		time.AfterFunc(hurry, n.box.Kill)
 	})

@@ -46,6 +46,7 @@ type World struct {
 	view       ipam.View
 	bell       bell
 	entry      string // its file in the registry
+	record     *record
 }
 
 // Parts are what a laboratory is made of on this machine.
@@ -67,6 +68,8 @@ type Parts struct {
 	// RealTime lets the laboratory's clock pass with the machine's, and never jump: for daemons that cannot be told the time, and for machines
 	// whose own time leaps over what nobody does.
 	RealTime bool
+	// Record names the folder in which a laboratory that opens writes down its timeline, EC2's calls and its packets; nil: nothing is written down.
+	Record func() string
 	// Context ends the laboratory: whatever is under way is given up, and Close hurries. Nil: nothing does.
 	Context context.Context
 	// Log is told what happens, a line each; nil: nobody reads it.
@@ -103,6 +106,9 @@ func (w *World) open(c *sim.Cluster, seed uint64) (err error) {
 	}
 	w.witness.Audit = w.Auditor
 	if w.network, err = vpc.New(vpc.Config{VPC: []netip.Prefix{c.VPC}, Subnets: []netip.Prefix{c.Subnet}}); err != nil {
+		return err
+	}
+	if err := w.startRecord(); err != nil {
 		return err
 	}
 	for range c.Nodes {
@@ -232,6 +238,7 @@ func (w *World) Close() error {
 		all.Go(func() { errs[1+i] = n.close(w.unwanted()) })
 	}
 	all.Wait()
+	errs = append(errs, w.record.close(w.Timeline()))
 	if w.network != nil {
 		errs[0] = w.network.Close()
 	}

@@ -69,6 +69,9 @@ func (v *Variant) OpenSim(seed uint64, m *mutants.Mutant) (*sim.Run, *virtual.Wo
 func (v *Variant) once(o *Options, m *mutants.Mutant, p Progress) (out Outcome) {
 	out = Outcome{Variant: v.Name}
 	o.tell(p)
+	if o.Begins != nil {
+		o.Begins(p, o.Seed)
+	}
 	r, w, err := v.Open(o.Seed, m)
 	if err != nil {
 		out.Err, out.Cut = err, o.interrupted()

@@ -24,6 +24,8 @@ type Options struct {
 	Timeline bool
 	// Linger, if any, is called with every world before it is closed.
 	Linger func(World)
+	// Begins is told of each run before its world is opened.
+	Begins func(p Progress, seed uint64)
 	// Interrupted is asked between events; true ends the run, which then reports what it has.
 	Interrupted func() bool
 	// Progress is told what happens now: when a run begins, and every few thousand events.

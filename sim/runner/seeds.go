@@ -122,6 +122,8 @@ type SweepOptions struct {
 	Seeds Seeds
 	// AtOnce is how many runs go on side by side. Worlds that do not repeat share one machine: theirs go one after another.
 	AtOnce int
+	// Ended is given each run's result, one at a time.
+	Ended func(*Result)
 	// Swept is told of each run that has ended, one at a time.
 	Swept func(SweepProgress)
 	// Done is given each file's sweep, in the order of the files, as soon as it and those before it are known.
@@ -210,6 +212,9 @@ func (s *sweeper) add(j sweepJob, r *Result, wall time.Duration) {
 	s.mu.Lock()
 	f := s.files[j.file]
 	f.add(r, wall)
+	if s.o.Ended != nil {
+		s.o.Ended(r)
+	}
 	s.done++
 	s.open[j.file]--
 	if r.Status.Fails() {

@@ -5,6 +5,7 @@ package vpc
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -87,3 +88,12 @@ func (f *Network) Witness() netip.Addr { return f.config.witness() }
 func (f *Network) InternetAddr() netip.AddrPort {
 	return netip.AddrPortFrom(f.config.Internet, internetPort)
 }
+
+// Tap keeps packets.
+type Tap struct{}
+
+// OpenTap fails on this system.
+func OpenTap(*os.File) (*Tap, error) { return nil, errLinux }
+
+// Write fails on this system.
+func (*Tap) Write(io.Writer) error { return errLinux }

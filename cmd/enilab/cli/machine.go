@@ -86,6 +86,8 @@ func (*clockFlag) Type() string { return "leap|machine" }
 // checkMachine judges --in and what belongs to it beside the other flags.
 func (f *runFlags) checkMachine() error {
 	switch {
+	case f.out != "" && f.on != "netns":
+		return usage("--out keeps what laboratories do: use it with --on netns")
 	case f.clock != "" && f.on != "netns":
 		return usage("--clock is for world netns: use it with --on netns")
 	case !f.in.given && f.timeout != machineTimeout:

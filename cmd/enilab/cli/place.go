@@ -67,6 +67,9 @@ func (l *cli) laboratory(f *runFlags) (*runner.Place, error) {
 		return nil, err
 	}
 	parts.Context, parts.WithoutBooks, parts.RealTime = l.context(), f.blind, f.clock == clockMachine
+	if f.outputs != nil {
+		parts.Record = f.outputs.record
+	}
 	if os.Getenv("ENILAB_VERBOSE") != "" {
 		parts.Log = func(at time.Duration, text string) { fmt.Fprintf(l.err, "%10.3fs  %s\n", at.Seconds(), text) }
 	}

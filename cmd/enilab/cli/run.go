@@ -36,7 +36,8 @@ type runFlags struct {
 	// clock is --clock.
 	clock clockFlag
 	// out is --out: the folder of everything.
-	out string
+	out     string
+	outputs *outputs // of out; nil: nobody wants it
 	// timeout is --timeout.
 	timeout time.Duration
 }
@@ -58,6 +59,11 @@ another), and tells one line for each file and the whole report of the first see
 --without-books judges the daemon as one of which only the outside is known: by the node's kernel, EC2's truth, what the runtime called and
 was told, and packets. What needs more (enilab invariants) is not judged, and told as that.
 
+--in vm plays world netns in a virtual machine of its own for every seed (QEMU without KVM, root or network), in virtual time: the same seed gives
+the same bytes. --twice proves it. enilab vm kernels says which kernels there are.
+
+` + outManual + `
+
 ` + verdictManual() + "\n" + jsonManual + "\n" + seedsJSONManual,
 		Example: `  enilab run scenarios/*.scn
   enilab run scenarios/socket-mismatch.scn --seed 7
@@ -67,6 +73,8 @@ was told, and packets. What needs more (enilab invariants) is not judged, and to
   enilab run scenarios/force-delete.scn --crash-everywhere
   enilab run scenarios/drift.scn --timeline                        all that happened, held or not
   enilab run --on netns --without-books scenarios/drift.scn        what can be judged of a daemon from outside alone
+  enilab run --on netns --in vm --seed 7 scenarios/drift.scn       in a virtual machine: no root, and seed 7 is the same for ever
+  enilab run --on netns --in vm --twice --out /tmp/drift scenarios/drift.scn
   enilab run --on kind scenarios/socket-mismatch.scn               on a real kubelet and containerd; takes as long as it says
   enilab run --json scenarios/*.scn | jq '.files[] | select(.status != "held") | .name'`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -166,6 +174,9 @@ func (l *cli) runFiles(f *runFlags, names []string) error {
 			return err
 		}
 	}
+	if f.out != "" && !f.in.given {
+		f.outputs = &outputs{folder: f.out}
+	}
 	place, err := l.place(f)
 	if err != nil {
 		return err
@@ -187,6 +198,9 @@ func (l *cli) runFiles(f *runFlags, names []string) error {
 			}
 		}
 	}
+	if err := f.checkOut(cases); err != nil {
+		return err
+	}
 	if f.in.given {
 		return l.runInMachine(f, seeds, cases, names)
 	}
@@ -196,6 +210,9 @@ func (l *cli) runFiles(f *runFlags, names []string) error {
 		}
 	}
 	o.Interrupted = l.interrupted
+	if f.outputs != nil {
+		o.Begins = f.outputs.begins
+	}
 	p, cluster := newProgress(l.err), ""
 	if f.on == "kind" {
 		cluster = f.name
@@ -216,6 +233,9 @@ func (l *cli) runFiles(f *runFlags, names []string) error {
 		began := time.Now()
 		t := timed{Result: c.Run(o)}
 		t.wall = time.Since(began)
+		if f.outputs != nil {
+			f.outputs.report(t.Result)
+		}
 		if f.update {
 			if err := t.updateStory(); err != nil {
 				return &exit{runner.ExitLacking, err.Error()}
@@ -229,6 +249,9 @@ func (l *cli) runFiles(f *runFlags, names []string) error {
 				l.timelines(&t)
 			}
 		}
+	}
+	if f.outputs != nil && f.outputs.err != nil {
+		return &exit{runner.ExitLacking, f.outputs.err.Error()}
 	}
 	code := together(done, len(cases))
 	if f.json {

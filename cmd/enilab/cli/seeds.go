@@ -61,7 +61,11 @@ func (f *runFlags) seedRange() (seeds runner.Seeds, err error) {
 
 // sweepFiles runs all files under all seeds of the range.
 func (l *cli) sweepFiles(f *runFlags, seeds runner.Seeds, o runner.Options, cases []*runner.Case, p *progress) error {
-	files := runner.SweepAll(cases, runner.SweepOptions{Options: o, Seeds: seeds, AtOnce: runtime.GOMAXPROCS(0),
+	var each func(*runner.Result)
+	if f.outputs != nil {
+		each = f.outputs.report
+	}
+	files := runner.SweepAll(cases, runner.SweepOptions{Ended: each, Options: o, Seeds: seeds, AtOnce: runtime.GOMAXPROCS(0),
 		Swept: func(x runner.SweepProgress) {
 			line := fmt.Sprintf("run %s of %s: %s, seed %d", runner.Number(uint64(x.Done)), runner.Number(uint64(x.Total)), x.Scenario, x.Seed)
 			if x.Failed > 0 {
@@ -76,6 +80,9 @@ func (l *cli) sweepFiles(f *runFlags, seeds runner.Seeds, o runner.Options, case
 			}
 		}})
 	p.clear()
+	if f.outputs != nil && f.outputs.err != nil {
+		return &exit{runner.ExitLacking, f.outputs.err.Error()}
+	}
 	code := runner.ExitHeld
 	for _, s := range files {
 		code = runner.Worst(code, s.Status.Exit())

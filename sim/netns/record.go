@@ -1,0 +1,150 @@
+package netns
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/sim/vpc"
+)
+
+// record is what a laboratory writes down for people: its timeline, EC2's calls, and the packets of its router and nodes.
+type record struct {
+	folder string
+	calls  *os.File
+	encode *json.Encoder
+	taps   []tap
+	err    error
+}
+
+type tap struct {
+	name string
+	*vpc.Tap
+}
+
+// startRecord begins one, if somebody wants it.
+func (w *World) startRecord() error {
+	if w.parts.Record == nil {
+		return nil
+	}
+	r := &record{folder: w.parts.Record()}
+	if err := os.MkdirAll(r.folder, 0o755); err != nil {
+		return err
+	}
+	var err error
+	if r.calls, err = os.Create(filepath.Join(r.folder, "ec2.jsonl")); err != nil {
+		return err
+	}
+	r.encode = json.NewEncoder(r.calls)
+	r.encode.SetEscapeHTML(false)
+	w.record = r
+	return r.tap("router", w.network.Namespace())
+}
+
+// tap keeps the packets of a namespace. No record is fine.
+func (r *record) tap(name string, ns *os.File) error {
+	if r == nil {
+		return nil
+	}
+	t, err := vpc.OpenTap(ns)
+	if err == nil {
+		r.taps = append(r.taps, tap{name, t})
+	}
+	return err
+}
+
+// call is a line of ec2.jsonl: a request as the model saw it, and what it answered.
+type call struct {
+	At      float64        `json:"at"` // seconds of the scenario; before t=0 negative
+	Node    int32          `json:"node,omitempty"`
+	Action  string         `json:"action"`
+	Request map[string]any `json:"request"`
+	Answer  map[string]any `json:"answer"`
+}
+
+// served writes down a call.
+func (r *record) served(at time.Duration, no int32, q *ec2.Request, a *ec2.Response) {
+	if r == nil {
+		return
+	}
+	c := call{At: at.Seconds(), Node: no, Action: q.Action.String()}
+	var errs [2]error
+	c.Request, errs[0] = said(q)
+	c.Answer, errs[1] = said(a)
+	delete(c.Request, "Action")
+	r.err = errors.Join(r.err, errs[0], errs[1], r.encode.Encode(c))
+}
+
+// said are the fields of a value that say something.
+func said(v any) (map[string]any, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	var m map[string]any
+	if err := json.Unmarshal(data, &m); err != nil {
+		return nil, err
+	}
+	prune(m)
+	return m, nil
+}
+
+// prune takes out what is empty.
+func prune(m map[string]any) {
+	for k, v := range m {
+		switch v := v.(type) {
+		case map[string]any:
+			if prune(v); len(v) == 0 {
+				delete(m, k)
+			}
+		case []any:
+			for _, x := range v {
+				if inner, ok := x.(map[string]any); ok {
+					prune(inner)
+				}
+			}
+			if len(v) == 0 {
+				delete(m, k)
+			}
+		case nil:
+			delete(m, k)
+		case string:
+			if v == "" {
+				delete(m, k)
+			}
+		case bool:
+			if !v {
+				delete(m, k)
+			}
+		case float64:
+			if v == 0 {
+				delete(m, k)
+			}
+		}
+	}
+}
+
+// close writes the rest.
+func (r *record) close(timeline string) error {
+	if r == nil {
+		return nil
+	}
+	errs := []error{r.err, r.calls.Close(), os.WriteFile(filepath.Join(r.folder, "timeline.txt"), []byte(timeline), 0o644)}
+	for _, t := range r.taps {
+		f, err := os.Create(filepath.Join(r.folder, t.name+".pcap"))
+		if err == nil {
+			err = errors.Join(t.Write(f), f.Close())
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", t.name, err))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("write down the run: %w", err)
+	}
+	return nil
+}
