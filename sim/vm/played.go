@@ -60,7 +60,7 @@ func (p *Played) Compared() (files int, size int64) {
 	return files, size
 }
 
-// Difference says where two runs that should be the same first differ; "" is nowhere. Of several files it is the first by name.
+// Difference says where each of the files of two runs that should be the same first differs; "" is nowhere.
 func Difference(a, b *Played) string {
 	x, y := a.all(), b.all()
 	names := slices.Sorted(maps.Keys(x))
@@ -70,22 +70,23 @@ func Difference(a, b *Played) string {
 		}
 	}
 	slices.Sort(names)
+	var found []string
 	for _, name := range names {
 		p, both := x[name]
 		q, and := y[name]
 		switch {
 		case !both:
-			return fmt.Sprintf("%s: only the second run has it (%d bytes)", name, len(q))
+			found = append(found, fmt.Sprintf("%s: only the second run has it (%d bytes)", name, len(q)))
 		case !and:
-			return fmt.Sprintf("%s: only the first run has it (%d bytes)", name, len(p))
+			found = append(found, fmt.Sprintf("%s: only the first run has it (%d bytes)", name, len(p)))
 		case !bytes.Equal(p, q):
-			return name + differs(p, q)
+			found = append(found, name+differs(p, q))
 		}
 	}
 	if a.Code != b.Code {
-		return fmt.Sprintf("exit code: %d in the first run, %d in the second", a.Code, b.Code)
+		found = append(found, fmt.Sprintf("exit code: %d in the first run, %d in the second", a.Code, b.Code))
 	}
-	return ""
+	return strings.Join(found, "\n")
 }
 
 // differs is the place of the first difference, and both texts.
