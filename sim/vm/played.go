@@ -46,8 +46,8 @@ const (
 
 // all is everything by its name.
 func (p *Played) all() map[string][]byte {
-	all := maps.Clone(p.Files)
-	all[stdoutName], all[stderrName], all[ConsoleName] = p.Stdout, p.Stderr, p.Console
+	all := map[string][]byte{stdoutName: p.Stdout, stderrName: p.Stderr, ConsoleName: p.Console}
+	maps.Copy(all, p.Files)
 	return all
 }
 
