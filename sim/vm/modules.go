@@ -103,6 +103,8 @@ func (t *moduleTree) order(required, wished []string) ([]module, error) {
 		case err == nil:
 		case !errors.Is(err, fs.ErrNotExist):
 			errs = append(errs, err)
+		case i < len(required) && err != fs.ErrNotExist: // what it depends on is missing
+			errs = append(errs, err)
 		case i < len(required):
 			missing = append(missing, name)
 		}

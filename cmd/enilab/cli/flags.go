@@ -11,9 +11,9 @@ import (
 // name before it.
 var valueNames = map[string]string{
 	"arch":  "ARCHITECTURE",
-	"admin": "ADDR", "against": "MUTANT", "config": "FILE", "endpoint": "URL", "image": "IMAGE", "imds-listen": "ADDR", "instance": "ID", "keep": "FOLDER",
+	"admin": "ADDR", "against": "MUTANT", "clock": "CLOCK", "config": "FILE", "endpoint": "URL", "image": "IMAGE", "in": "MACHINE", "imds-listen": "ADDR", "instance": "ID", "keep": "FOLDER",
 	"life": "N", "listen": "ADDR", "name": "NAME", "netns": "PATH", "node": "N", "nodes": "N", "on": "WORLD", "out": "FILE", "proxy": "MODE", "region": "REGION",
-	"report": "FILE", "rows": "PATTERN", "seed": "N", "seeds": "A-B", "subnet": "ID", "type": "TYPE",
+	"report": "FILE", "run out": "FOLDER", "rows": "PATTERN", "seed": "N", "seeds": "A-B", "subnet": "ID", "timeout": "DURATION", "type": "TYPE",
 }
 
 // nameValues gives the flags of a command, and of all below it, the names of their values: pflag would show its types.
@@ -22,7 +22,11 @@ func nameValues(c *cobra.Command) {
 		if f.Value.Type() == "bool" {
 			return
 		}
-		if name, ok := valueNames[f.Name]; ok {
+		name, ok := valueNames[c.Name()+" "+f.Name]
+		if !ok {
+			name, ok = valueNames[f.Name]
+		}
+		if ok {
 			f.Value = namedValue{f.Value, name}
 			if f.DefValue == "[]" {
 				f.DefValue = ""
