@@ -36,7 +36,7 @@ func (h *helper) startDaemon(p Process) (life int, after func(), err error) {
 	}
 	h.life++
 	cmd := exec.Command(p.Argv[0], p.Argv[1:]...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = "/", out, out, waitDelay
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = p.folder(), out, out, waitDelay
 	cmd.Env = []string{searchPath, "HOSTNAME=" + h.spec.Name, lifeMark(h.life)}
 	for _, k := range slices.Sorted(maps.Keys(p.Env)) {
 		cmd.Env = append(cmd.Env, k+"="+p.Env[k])
@@ -128,10 +128,13 @@ func (h *helper) exec(a execArgs) (output, error) {
 	defer cancel()
 	var out limited
 	cmd := exec.CommandContext(ctx, a.Argv[0], a.Argv[1:]...)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = "/", []string{searchPath, "HOME=/root"}, &out, &out, waitDelay
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = a.folder(), []string{searchPath, "HOME=/root"}, &out, &out, waitDelay
+	for _, k := range slices.Sorted(maps.Keys(a.Env)) {
+		cmd.Env = append(cmd.Env, k+"="+a.Env[k])
+	}
 	cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
-	if err := h.start(cmd); err != nil {
+	if err := h.startWith(cmd, a.Capabilities); err != nil {
 		return output{Code: -1}, err
 	}
 	err := h.wait(cmd)

@@ -47,3 +47,18 @@ func (*helper) remove(name string) error {
 	}
 	return nil
 }
+
+func (*helper) link(a linkArgs) error {
+	if at, err := os.Stat(a.Path); err == nil {
+		if there, err := os.Stat(a.Target); err == nil && os.SameFile(at, there) {
+			return nil
+		}
+	}
+	if err := os.MkdirAll(path.Dir(a.Path), 0o755); err != nil {
+		return err
+	}
+	if err := os.Remove(a.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Symlink(a.Target, a.Path)
+}

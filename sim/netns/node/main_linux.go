@@ -110,6 +110,7 @@ var methods = map[string]method{
 	"change-mac":        give((*helper).changeMAC),
 	"lose-alias":        give((*helper).loseAlias),
 	"lose-records":      give((*helper).loseRecords),
+	"link":              act((*helper).link),
 	"install":           act((*helper).install),
 	"remove":            act((*helper).remove),
 	"write-file":        act((*helper).writeFile),

@@ -350,6 +350,9 @@ func (n *Node) ReadFile(path string) ([]byte, error) { return call[[]byte](n, "r
 // Install makes files of the node of others, or makes them anew: whoever runs the old one goes on running it.
 func (n *Node) Install(files []Copy) error { return n.do("install", files) }
 
+// Link lets a path of the node lead to another one, unless it does already.
+func (n *Node) Link(path, target string) error { return n.do("link", linkArgs{path, target}) }
+
 // Remove removes a file of the node, if it is there.
 func (n *Node) Remove(path string) error { return n.do("remove", path) }
 
@@ -361,6 +364,11 @@ func (n *Node) Reboot() error { return n.do("reboot", nil) }
 // Exec runs a command in the node and waits for it, or kills it and what it started at ctx's deadline (10 minutes from now without one):
 // standard output and error together (the first 16 MiB), and its exit code, -1 after a signal.
 func (n *Node) Exec(ctx context.Context, argv []string) (out []byte, code int, err error) {
+	return n.Command(ctx, Process{Argv: argv})
+}
+
+// Command is Exec of a program with an environment, a folder and capabilities of its own.
+func (n *Node) Command(ctx context.Context, p Process) (out []byte, code int, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, -1, err
 	}
@@ -368,7 +376,7 @@ func (n *Node) Exec(ctx context.Context, argv []string) (out []byte, code int, e
 	if end, ok := ctx.Deadline(); ok {
 		timeout = min(timeout, time.Until(end))
 	}
-	o, err := call[output](n, "exec", execArgs{argv, timeout}, timeout)
+	o, err := call[output](n, "exec", execArgs{p, timeout}, timeout)
 	return o.Data, o.Code, err
 }
 

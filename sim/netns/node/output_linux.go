@@ -5,15 +5,12 @@ import (
 	"os"
 )
 
-// log is Output: a file that begins anew when it is full. The full one is kept as olderOutput until the next is, so that neither a daemon that
+// log is Output: a file that begins anew when it is full. The full one is kept as OlderOutput until the next is, so that neither a daemon that
 // prints without end fills the node's memory, nor its last lines are lost.
 type log struct {
 	file *os.File
 	size int64
 }
-
-// olderOutput is what Output was before it began anew.
-const olderOutput = Output + ".1"
 
 // maxOutput bounds each of the two, in bytes.
 const maxOutput = 4 << 20
@@ -41,7 +38,7 @@ func (l *log) Write(p []byte) (int, error) {
 }
 
 func (l *log) anew() {
-	if os.Rename(Output, olderOutput) != nil {
+	if os.Rename(Output, OlderOutput) != nil {
 		return
 	}
 	f, err := os.OpenFile(Output, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)

@@ -203,7 +203,6 @@ func mountOwn() error {
 	return errors.Join(os.Chmod("tmp", 0o1777), os.Chmod("var/tmp", 0o1777),
 		os.Symlink("../run", "var/run"), // relative: see the package's documentation
 		os.Symlink("../run/lock", "var/lock"),
-		os.Symlink(".", "host"), // where a daemon's container has the machine's folders
 		os.Symlink("/proc/self/fd", "dev/fd"), os.Symlink("/proc/self/fd/0", "dev/stdin"),
 		os.Symlink("/proc/self/fd/1", "dev/stdout"), os.Symlink("/proc/self/fd/2", "dev/stderr"))
 }

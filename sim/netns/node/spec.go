@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"io"
 	"net/netip"
 	"path/filepath"
@@ -18,14 +19,15 @@ const EchoPort = 8081
 
 // Paths inside a node that its users have to know.
 const (
-	RunDir   = "/var/run/aws-node"       // dies with a reboot
-	StateDir = "/var/lib/aws-node"       // survives it
-	LogDir   = "/var/log/aws-routed-eni" // ipamd.out and what the daemon writes itself
-	Records  = "/var/run/aws-node/ipam.json"
-	Output   = "/var/log/aws-routed-eni/ipamd.out"
-	ConfDir  = "/etc/cni/net.d"
-	CacheDir = "/var/lib/cni"
-	Sockets  = "/run/enilab" // for the laboratory's own sockets, such as its clock
+	RunDir      = "/var/run/aws-node"       // dies with a reboot
+	StateDir    = "/var/lib/aws-node"       // survives it
+	LogDir      = "/var/log/aws-routed-eni" // ipamd.out and what the daemon writes itself
+	Records     = "/var/run/aws-node/ipam.json"
+	Output      = "/var/log/aws-routed-eni/ipamd.out"
+	OlderOutput = Output + ".1" // what Output was before it began anew, if it did
+	ConfDir     = "/etc/cni/net.d"
+	CacheDir    = "/var/lib/cni"
+	Sockets     = "/run/enilab" // for the laboratory's own sockets, such as its clock
 )
 
 // Spec is what a node is made of.
@@ -59,7 +61,7 @@ func (s *Spec) process() Process {
 	return Process{Argv: slices.Concat([]string{"/app/" + filepath.Base(s.Daemon[0])}, s.Daemon[1:]), Capabilities: s.Capabilities}
 }
 
-// Process is a program that a node runs as its daemon.
+// Process is a program of a node: its daemon, or a command.
 type Process struct {
 	// Argv is its argument list; Argv[0] is a path in the node.
 	Argv []string
@@ -67,7 +69,11 @@ type Process struct {
 	Env map[string]string
 	// Capabilities are the only ones that it gets; nil: all that the laboratory has.
 	Capabilities []int
+	// Folder is its working folder; empty: /.
+	Folder string
 }
+
+func (p *Process) folder() string { return cmp.Or(p.Folder, "/") }
 
 // Copy is a file of the node that is made of another one.
 type Copy struct {

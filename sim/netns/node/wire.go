@@ -53,8 +53,9 @@ type (
 		Path string
 		Data []byte
 	}
+	linkArgs struct{ Path, Target string }
 	execArgs struct {
-		Argv    []string
+		Process
 		Timeout time.Duration
 	}
 	askArgs struct {
