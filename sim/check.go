@@ -29,6 +29,7 @@ type Cluster struct {
 	Settings ipam.Settings
 	Start    []Workload
 	Role     ec2.ActionSet // what the instances' role allows; 0 is everything
+	Systems  []string      // that lines upgrade to, as NAME@WHERE
 }
 
 // Workload of pods that run when time begins.
@@ -257,7 +258,11 @@ func (c *checker) workload(a *scn.Action, act *Act) {
 			c.bad(a.VerbPos, "", "there is no node-%d: the cluster has nodes=%d", n, c.cluster.Nodes)
 		}
 	case "upgrade":
-		if v := act.Int("to"); v < 1 || v > ipam.Version {
+		if to := act.Text("to"); strings.Contains(to, "@") {
+			if !slices.Contains(c.cluster.Systems, to) {
+				c.cluster.Systems = append(c.cluster.Systems, to)
+			}
+		} else if v := act.Int("to"); v < 1 || v > ipam.Version {
 			c.bad(a.VerbPos, "", "upgrade to=%d: there are versions 1 to %d", v, ipam.Version)
 		}
 	default:

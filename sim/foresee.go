@@ -51,7 +51,7 @@ func (c *checker) foresee(f *scn.File) {
 			case "socket":
 				p.sockets = p.sockets || act.Text("cri") != "right"
 			case "upgrade":
-				p.versions[act.Int("to")] = true
+				p.versions[act.Int("to")] = true // 0 is a system's
 			}
 		}
 	}

@@ -20,6 +20,7 @@ type Skipped struct {
 // The lines that some world leaves out. The worlds ask Cannot by these names; docs/skips.md is this table.
 const (
 	SkipUpgrade      = "upgrade"
+	SkipExchange     = "upgrade to=NAME@WHERE"
 	SkipTerminate    = "terminate"
 	SkipGC           = "gc"
 	SkipHide         = "hide"
@@ -35,6 +36,7 @@ const (
 func Skips() []Skipped {
 	const dumps = "a real kernel interrupts a dump when it likes (NLM_F_DUMP_INTR), not when it is asked to"
 	return []Skipped{
+		{"sim", SkipExchange, "virtual time has no processes, it steps enilab's core: world netns exchanges systems"},
 		{"netns", SkipDumps, dumps},
 		{"kind", SkipDumps, dumps},
 		{"kind", SkipUpgrade, "a DaemonSet has one version for all nodes, and the image one plugin: world netns exchanges them node by node"},
@@ -58,6 +60,19 @@ func CannotMeasure(without judge.Source, c *scn.Check) error {
 		return nil
 	}
 	return fmt.Errorf("only books tell %s, and there are none", c.Metric)
+}
+
+// Exchanges is the system that an action upgrades to, as NAME@WHERE; "" is none.
+func Exchanges(a *scn.Action) string {
+	if a.Verb != "upgrade" {
+		return ""
+	}
+	for _, arg := range a.Args {
+		if arg.Key == "to" && strings.Contains(arg.Value, "@") {
+			return arg.Value
+		}
+	}
+	return ""
 }
 
 // Cannot is why a world leaves such a line out; nil is that it does not.

@@ -3,6 +3,7 @@ package sim
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
@@ -39,9 +40,10 @@ const (
 	Duration
 	Actions // names of EC2's actions, separated by commas
 	Setting // KEY=VALUE of ipam.Settings, any number
+	Version // a number, or a system as NAME@WHERE
 )
 
-var typeNames = [...]string{"word", "count", "duration", "actions", "setting"}
+var typeNames = [...]string{"word", "count", "duration", "actions", "setting", "version"}
 
 func (t Type) String() string { return typeNames[t] }
 
@@ -83,7 +85,8 @@ func Verbs() []Verb {
 			"changes what the daemon's runtime socket is", "seeds/000"},
 		{"restart", onNode, []Param{{Name: "KEY", Type: Setting, Optional: true, Doc: "settings of the new daemon"}},
 			"rolls the daemon: SIGTERM, then a new one with these settings", "seeds/000"},
-		{"upgrade", onNode, []Param{{Name: "to", Type: Count, Doc: "record and protocol version, 1 or 2"}, choice("part", "both", "what is exchanged", "both", "daemon", "plugin")},
+		{"upgrade", onNode, []Param{{Name: "to", Type: Version, Doc: "record and protocol version of ours, 1 or 2, or a system, as NAME@WHERE (enilab systems)"}, choice("part", "both", "what is exchanged", "both", "daemon", "plugin"),
+			choice("env", "new", "whose environment the new daemon has: its own manifest's, or the old one's, as when the image alone is changed", "new", "keep")},
 			"exchanges daemon and plugin for another version's; also the way back", "seeds/001"},
 		{"kill", onNode, nil, "SIGKILL to the daemon; kubelet starts it again after two seconds", "rule I"},
 		{"kill-at", onNode, []Param{call("the request"), choice("when", "after", "before it is sent, or after EC2 has executed it", "before", "after")},
@@ -316,6 +319,10 @@ func (p *Param) check(arg scn.Arg) *scn.Error {
 		if i, err := strconv.Atoi(arg.Value); err != nil || i < 0 || i > 1_000_000 {
 			return scn.Errorf(arg.ValuePos, "a whole number from 0 to 1000000", "%s: bad number %q", p.Name, arg.Value)
 		}
+	case Version:
+		if !isVersion(arg.Value) {
+			return scn.Errorf(arg.ValuePos, "such as 1, or amazon-vpc-cni-k8s@1.5.3", "%s: bad version %q", p.Name, arg.Value)
+		}
 	case Duration:
 		if d, err := time.ParseDuration(arg.Value); err != nil || d < 0 {
 			return scn.Errorf(arg.ValuePos, "such as 30s, 20m or 1h30m", "%s: bad duration %q", p.Name, arg.Value)
@@ -330,6 +337,17 @@ func (p *Param) check(arg scn.Arg) *scn.Error {
 		}
 	}
 	return nil
+}
+
+// isVersion says whether a text is a number, or NAME@WHERE.
+func isVersion(s string) bool {
+	name, where, system := strings.Cut(s, "@")
+	if !system {
+		i, err := strconv.Atoi(s)
+		return err == nil && i >= 0 && i <= 1_000_000
+	}
+	plain := func(r rune) bool { return r == '-' || r >= 'a' && r <= 'z' || r >= '0' && r <= '9' }
+	return name != "" && where != "" && strings.IndexFunc(name, func(r rune) bool { return !plain(r) }) < 0
 }
 
 // Usage is a line that shows how the verb is written.

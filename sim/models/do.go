@@ -3,6 +3,7 @@ package models
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/fakes/ec2"
@@ -121,6 +122,9 @@ func (h *Host) restart(n *Node, a *sim.Act, id int) sim.Strike {
 }
 
 func (h *Host) upgrade(n *Node, a *sim.Act, id int) sim.Strike {
+	if strings.Contains(a.Text("to"), "@") {
+		return h.exchange(n, a, id)
+	}
 	to, part := a.Int("to"), a.Text("part")
 	if (part == "plugin" || n.Version == to) && (part == "daemon" || n.Plugin == to) {
 		return sim.Miss("version %d runs already", to)
@@ -136,6 +140,19 @@ func (h *Host) upgrade(n *Node, a *sim.Act, id int) sim.Strike {
 	n.Version = to
 	if n.Machine.Runs() {
 		n.Machine.Restart()
+	}
+	return n.Starters.Any(id)
+}
+
+// exchange is upgrade to another system.
+func (h *Host) exchange(n *Node, a *sim.Act, id int) sim.Strike {
+	to, part := a.Text("to"), a.Text("part")
+	if !n.Machine.Exchange(to, part, a.Text("env") == "keep") {
+		return sim.Miss("%s runs already", to)
+	}
+	if part == "plugin" {
+		n.pluginBy = id
+		return sim.Wait("the new plugin was not run")
 	}
 	return n.Starters.Any(id)
 }

@@ -68,6 +68,9 @@ type Machine interface {
 	Do(a *sim.Act, id int) (sim.Strike, bool)
 	// Exchanged is told that Node.Socket is another.
 	Exchanged()
+	// Exchange has another system run, or one's daemon or plugin alone, named as NAME@WHERE; with the old one's environment, if that is kept. False: it
+	// runs already.
+	Exchange(to, part string, keep bool) bool
 	// Installed is told that Node.Plugin is another.
 	Installed()
 

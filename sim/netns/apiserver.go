@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/fakes/kube/apiserver"
 	kubeserver "github.com/enilab/enilab/fakes/kube/server"
 	"github.com/enilab/enilab/sim/machine"
@@ -69,6 +70,15 @@ func (w *World) nodeInfo(n *instance) kubeserver.NodeInfo {
 		Instance: string(in.ID), Type: in.Type, Zone: in.Zone}
 }
 
+// capacious is nodeInfo with as many pods as EKS lets a node of that type have, where nobody has said how many: a kubelet always says a number.
+func (w *World) capacious(n *instance) kubeserver.NodeInfo {
+	info := w.nodeInfo(n)
+	if limits, ok := ec2.LimitsOf(info.Type); ok && info.MaxPods == 0 {
+		info.MaxPods = limits.ENIs*(limits.IPv4PerENI-1) + 2 // two are of the host's network
+	}
+	return info
+}
+
 // epoch is the wall clock's time at the world's beginning, in what the models date.
 var epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
@@ -91,7 +101,7 @@ func (c wholeCluster) Changed() <-chan struct{} { return c.w.bell.changed() }
 func (w *World) objects() (out apiserver.Objects) {
 	for _, n := range w.nodes[1:] {
 		if !n.Gone {
-			out.Nodes = append(out.Nodes, apiserver.NodeOf(n.Name(), w.nodeInfo(n), epoch))
+			out.Nodes = append(out.Nodes, apiserver.NodeOf(n.Name(), w.capacious(n), epoch))
 		}
 	}
 	for _, load := range w.Kube.Workloads() {

@@ -99,25 +99,7 @@ func (n *instance) works(now time.Duration) string {
 		}
 		return ""
 	}
-	return n.toil(now)
-}
-
-// toil is what a daemon that lives has to do.
-func (n *instance) toil(now time.Duration) string {
-	r := &n.report
-	switch {
-	case !n.reported:
-		return "its daemon has not said that it waits"
-	case r.Next >= 0 && r.Next <= now:
-		return "its daemon's time has come"
-	case n.life.Life != nil && r.Steps != n.life.Steps():
-		return "its recording is read"
-	case r.Remote != n.held:
-		return "a request of its daemon is under way"
-	case r.Requests != n.running:
-		return "a plugin works"
-	}
-	return ""
+	return n.w.keeper.toil(n, now)
 }
 
 // look is when somebody who is busy may have come to rest without a word: a change of a kernel that nobody had to react to.

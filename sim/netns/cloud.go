@@ -2,6 +2,7 @@ package netns
 
 import (
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
@@ -24,6 +25,9 @@ func (w *World) sender(n *instance) *machine.Sender {
 func (w *World) send(n *instance, r *ec2.Request, answer func(*ec2.Response)) {
 	r.Caller = n.Instance
 	release := n.keep()
+	if !strings.HasPrefix(r.Action.String(), "Describe") {
+		n.mutated = time.Now()
+	}
 	w.sender(n).Send(r, func(resp *ec2.Response) {
 		release()
 		answer(resp)
@@ -66,6 +70,17 @@ func (n *instance) stir() {
 	n.Dirty = true
 	n.stirred = time.Now().Add(slowed(kernelTime))
 }
+
+// stirs: something of a daemon's or plugin's has just ended, of which nobody says what follows.
+func (n *instance) stirs() {
+	if n.system != nil {
+		n.Dirty = true
+		n.stirred = time.Now().Add(slowed(quietTime))
+	}
+}
+
+// quietTime is how long, in the machine's time, nothing of a daemon that does not say that it waits has to be seen before it is taken to.
+const quietTime = 200 * time.Millisecond
 
 // livePod names a pod whose containers run and that has the address; "" is none.
 func (n *instance) livePod(a netip.Addr) string {

@@ -22,6 +22,11 @@ func (w *World) Can(l *scn.Line) error {
 	if at, ok := l.Stmt.(*scn.At); ok && at.Check != nil {
 		return sim.CannotMeasure(w.parts.without(), at.Check)
 	}
+	if s := w.parts.System; s != nil {
+		if err := cannot(s, l); err != nil {
+			return err
+		}
+	}
 	return Can(l)
 }
 
@@ -107,6 +112,9 @@ func (w *World) rebooted(n *instance) {
 	w.enumerate(n)
 	w.fail(w.configure(n))
 	w.fail(n.addAddress(imdsAddr))
+	if n.system != nil {
+		w.fail(anybody{w}.policed(n))
+	}
 	w.EC2.Reboot(w.now(), n.Instance)
 	w.Kubelet(&n.Node, &cri.Input{Kind: cri.Reboot})
 	n.stir()
@@ -175,7 +183,7 @@ func (n *instance) Exchanged() {
 
 // Installed writes the network configuration that says which plugin it is.
 func (n *instance) Installed() {
-	n.w.fail(n.box.WriteFile(node.ConfDir+"/10-aws.conflist", n.conflist()))
+	n.w.fail(n.w.keeper.installed(n))
 }
 
 // Do: there is nothing that only real kernels do.
@@ -292,7 +300,7 @@ func (n *instance) Busy() string {
 		if n.held > 0 {
 			return "its daemon waits for EC2"
 		}
-		return ""
+		return n.settles()
 	}
 	return n.life.Busy()
 }

@@ -36,6 +36,8 @@ type instance struct {
 	read      bool          // and its recording has been read to its end
 	rebooting bool          // once it is dead
 	booted    time.Duration // the last time
+	expected  time.Duration // when the daemon was first started of which nobody has heard yet that it serves; 0: none is waited for
+	failures  int           // how often in a row a daemon ended by itself
 	lifeNo    int
 	seat      *clock.Seat
 	report    clock.Report
@@ -60,11 +62,13 @@ type instance struct {
 
 	enders []int // those that the end of this daemon ends
 
+	versions // of a system that is not ours by its recording
+
 	links   machine.Links
 	mirror  *mirror
 	shut    []io.Closer
 	servers []*http.Server
-	runtime *runtimeServer
+	runtime io.Closer
 }
 
 // addNode launches an instance and makes the machine.
@@ -79,7 +83,7 @@ func (w *World) addNode() error {
 	if w.unwanted() {
 		return errors.New("interrupted while the machines were made")
 	}
-	if n.box, err = node.Start(w.spec(n)); err != nil {
+	if n.box, err = node.Start(w.keeper.spec(n)); err != nil {
 		return err
 	}
 	if err := w.record.tap(n.Name(), n.box.Netns()); err != nil {
@@ -155,7 +159,7 @@ func (n *instance) close(hurried bool) error {
 		_ = s.Close()
 	}
 	if n.runtime != nil {
-		n.runtime.stop()
+		_ = n.runtime.Close()
 	}
 	for _, c := range n.shut {
 		_ = c.Close()

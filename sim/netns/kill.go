@@ -39,7 +39,7 @@ func (w *World) Kill(no int) bool {
 // Works says whether a node's daemon has a process and something to do.
 func (w *World) Works(no int) bool {
 	n := w.nodes[no]
-	return !n.Gone && !n.dying && n.process && (n.life == nil || n.toil(w.now()) != "")
+	return !n.Gone && !n.dying && n.process && (n.life == nil || w.keeper.toil(n, w.now()) != "")
 }
 
 // KillPlugins SIGKILLs from now on that many of a hundred runs of the plugin on a node, each at a random instant within a while of its

@@ -82,6 +82,7 @@ func (w *World) pluginDone(n *instance, e *node.Event) {
 	}
 	delete(n.verbs, op)
 	n.running--
+	n.stirs()
 	shot := n.caught(e)
 	if n.killed[op] {
 		delete(n.killed, op)
@@ -93,7 +94,9 @@ func (w *World) pluginDone(n *instance, e *node.Event) {
 		failed = &cri.PluginError{Code: e.Code, Msg: e.Text}
 		w.log("%s: %v %s: code %d: %s", n.Name(), a.Verb, att, e.Code, e.Text)
 	}
-	if a.Verb == cri.DEL && !shot { // who was killed has given no answer; whether the runtime repeats it is the runtime's business
+	// Who was killed has given no answer; whether the runtime repeats it is the runtime's business. Nor has who was never run, for want of a network
+	// configuration: a system may write its own once it serves.
+	if a.Verb == cri.DEL && !shot && (e.Exit != "" || e.Code == 0) {
 		w.Auditor.DelResult(w.now(), int(n.No), att, e.Code == 0, e.Text)
 	}
 	if a.Verb == cri.ADD && e.Code == 0 && w.parts.WithoutBooks {

@@ -88,7 +88,7 @@ func (w *World) until(t time.Duration, each func() bool) {
 		w.compareAgain() // first: whoever is doubted is busy
 		why := w.busy(now)
 		if why != "" {
-			if time.Since(heard) > patience {
+			if !w.clock.still && time.Since(heard) > patience { // else this ends when the time has passed
 				w.stuck("%s, and nothing has happened for %v", why, patience)
 				return
 			}

@@ -28,6 +28,8 @@ func TestMain(m *testing.M) {
 		end(node.Main())
 	case "play":
 		os.Exit(netns.PlayDaemon(os.Args[2:]))
+	case "strange":
+		end(strange(os.Args[2]))
 	case "machine":
 		end(machine(os.Args[2:]))
 	}

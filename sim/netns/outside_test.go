@@ -80,6 +80,7 @@ func TestSeenFromOutside(t *testing.T) {
 		{"role-and-clock.scn", "sdk-retries", []judge.ID{judge.I8}},
 		{"force-delete.scn", "free-what-has-no-pod", []judge.ID{judge.I10}},
 		{"flows.scn", "mac-of-its-own", []judge.ID{judge.I17}},
+		{"socket-mismatch.scn", "waits-for-the-runtime", []judge.ID{judge.I16}},
 		{"hands-off.scn", "all-attached-is-ours", []judge.ID{judge.I14}},
 	} {
 		for _, id := range c.breaks {

@@ -47,12 +47,24 @@ func Place(p Parts) *runner.Place {
 		return w, nil
 	}
 	plays := plays
-	if p.WithoutBooks {
+	place := &runner.Place{Name: "netns", Open: open, Slack: slowed(slack)}
+	if p.Find != nil {
+		place.Resolve = func(name string) error { _, err := p.Find(name); return err }
+	}
+	switch {
+	case p.System != nil:
+		place.System = p.System.Name + " " + p.System.Version
+		plays = func(*mutants.Mutant) error {
+			return errors.New("a mutant is of enilab's daemon, and this is " + place.System)
+		}
+		p.RealTime, p.WithoutBooks = true, true
+	case p.WithoutBooks:
 		plays = func(*mutants.Mutant) error {
 			return errors.New("what it breaks first is said for those who have books: without them run it alone, with --against")
 		}
 	}
-	return &runner.Place{Name: "netns", Open: open, Plays: plays, Without: p.without(), Slack: slowed(slack)}
+	place.Plays, place.Without = plays, p.without()
+	return place
 }
 
 // plays: what a mutant of the core decides, it decides in every world, which the laboratory proves at every step of a daemon. So only

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -41,9 +43,9 @@ const (
 func (w *World) serve(n *instance) error {
 	b := &backend{w, n}
 	web := map[string]*http.Server{
-		imdsAddr + ":80": imdsserver.Server(imdsserver.Handler(imdsserver.Config{View: b.metadata, Now: b.clock, Role: "node"})),
+		imdsAddr + ":80": imdsserver.Server(imdsserver.Handler(imdsserver.Config{View: b.metadata, Now: b.clock, Role: "node", Options: imdsserver.Options{V1: w.parts.tokensOptional()}})),
 		ec2Addr:          ec2server.Server(ec2server.Handler(b)),
-		kubeAddr:         kubeserver.Server(kubeserver.Handler(kubeBackend{b})),
+		kubeAddr:         w.keeper.kubernetes(n),
 	}
 	if err := n.addAddress(imdsAddr); err != nil {
 		return err
@@ -56,10 +58,7 @@ func (w *World) serve(n *instance) error {
 		n.servers = append(n.servers, s)
 		go func() { _ = s.Serve(l) }()
 	}
-	if err := w.accept(n, clockSocket, w.takeClock); err != nil {
-		return err
-	}
-	if err := w.accept(n, recordSocket, w.takeRecording); err != nil {
+	if err := w.keeper.listen(n); err != nil {
 		return err
 	}
 	return w.listenCRI(n)
@@ -131,6 +130,7 @@ func (n *instance) keep() (release func()) {
 	return func() {
 		if n.lifeNo == life {
 			n.held--
+			n.stirs()
 		}
 	}
 }
@@ -178,33 +178,48 @@ func (b kubeBackend) Node(_ context.Context, name string) (info kubeserver.NodeI
 // Changed never comes: no verb changes a node object under a daemon that runs, and one that starts reads it anew.
 func (b kubeBackend) Changed() <-chan struct{} { return nil }
 
-// runtimeServer is what listens there.
-type runtimeServer struct{ server *criserver.Server }
-
-func (r *runtimeServer) stop() { r.server.Stop() }
-
 // listenCRI exchanges what stands behind the runtime endpoint.
 func (w *World) listenCRI(n *instance) error {
 	if n.runtime != nil {
-		n.runtime.stop()
+		_ = n.runtime.Close()
 		n.runtime = nil
 	}
-	path := n.box.Root() + criSocket
-	_ = os.Remove(path)
 	if n.Socket == models.Absent {
+		return w.keeper.unlisten(n)
+	}
+	return w.keeper.runtime(n, criBackend{&backend{w, n}})
+}
+
+// listenAt listens on a socket in the node, a path or ADDRESS:PORT, whoever did before.
+func (n *instance) listenAt(socket string) (net.Listener, error) {
+	if !strings.HasPrefix(socket, "/") {
+		return n.listen("tcp", socket)
+	}
+	if err := n.absent(socket); err != nil {
+		return nil, err
+	}
+	path := n.box.Root() + socket
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	return net.Listen("unix", path)
+}
+
+// absent takes a socket of the node away.
+func (n *instance) absent(socket string) error {
+	if !strings.HasPrefix(socket, "/") {
 		return nil
 	}
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		return err
-	}
-	server := criserver.New(criBackend{&backend{w, n}})
+	return n.box.Remove(socket)
+}
+
+// servesCRI lets a gRPC server answer on a listener.
+func (n *instance) servesCRI(l net.Listener, server *criserver.Server) {
 	if n.Socket == models.Unimplemented {
 		server = criserver.Unimplemented()
 	}
-	n.runtime = &runtimeServer{server}
+	n.runtime = stopper(server.Stop)
 	go func() { _ = server.Serve(l) }()
-	return nil
 }
 
 // criBackend is the runtime.

@@ -1,6 +1,7 @@
 package netns
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"path/filepath"
@@ -151,7 +152,7 @@ func (w *World) reconnect(n *instance) {
 
 // reach pings, and waits longer for pods that have not been out of reach before.
 func (w *World) reach(n *instance, asked []netip.Addr) []bool {
-	answered := w.network.Ping(asked, slowed(pingPatience))
+	answered := w.ping(n, asked, slowed(pingPatience))
 	var doubted []netip.Addr
 	var which []int
 	for i, ok := range answered {
@@ -159,17 +160,44 @@ func (w *World) reach(n *instance, asked []netip.Addr) []bool {
 			doubted, which = append(doubted, asked[i]), append(which, i)
 		}
 	}
-	for i, ok := range w.network.Ping(doubted, slowed(doubtPatience)) {
+	for i, ok := range w.ping(n, doubted, slowed(doubtPatience)) {
 		answered[which[i]] = ok
 	}
 	w.late.rested = w.now()
 	return answered
 }
 
+// ping asks from the far side of the VPC, and for addresses that are no VPC's, a network of the node's own, from the node.
+func (w *World) ping(n *instance, asked []netip.Addr, patience time.Duration) []bool {
+	var inside []netip.Addr
+	for _, a := range asked {
+		if !w.Cluster.VPC.Contains(a) {
+			inside = append(inside, a)
+		}
+	}
+	if len(inside) == 0 {
+		return w.network.Ping(asked, patience)
+	}
+	near, err := w.network.PingFrom(n.box.Netns(), inside, patience)
+	w.fail(err)
+	far := w.network.Ping(slices.DeleteFunc(slices.Clone(asked), func(a netip.Addr) bool { return slices.Contains(inside, a) }), patience)
+	out := make([]bool, len(asked))
+	for i, a := range asked {
+		from := &far
+		if slices.Contains(inside, a) {
+			from = &near
+		}
+		if len(*from) > 0 {
+			out[i], *from = (*from)[0], (*from)[1:]
+		}
+	}
+	return out
+}
+
 // fault says why a pod may be out of reach.
 func (w *World) fault(n *instance, a netip.Addr) string {
 	id, ok := w.EC2.HasAddress(n.Instance, a)
-	if !ok {
+	if !ok && w.Cluster.VPC.Contains(a) {
 		return "the address is on no ENI that is attached to the node"
 	}
 	if w.parts.WithoutBooks {
@@ -224,12 +252,15 @@ func (w *World) Settle() (underWay []string) {
 
 // rest runs on to the first moment at which nothing of a node works, or to the limit; then it says what does.
 func (w *World) rest(n *instance) string {
-	at := func() string { return n.works(w.now()) }
+	at := func() string { return cmp.Or(n.works(w.now()), n.settles()) }
 	if at() == "" {
 		return ""
 	}
-	rested := false
-	w.until(w.now()+slowed(steadyLimit), func() bool { rested = at() == ""; return rested })
+	rested, limit := false, slowed(steadyLimit)
+	if n.system != nil {
+		limit += restTime
+	}
+	w.until(w.now()+limit, func() bool { rested = at() == ""; return rested })
 	if rested {
 		return ""
 	}

@@ -16,12 +16,14 @@ import (
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/timeline"
 	"github.com/enilab/enilab/sim/vpc"
+	"github.com/enilab/enilab/systems"
 )
 
 // World is a cluster of real nodes. One goroutine uses it: the one that calls its methods.
 type World struct {
 	models.Host
 	parts  Parts
+	keeper keeper
 	mutant *mutants.Mutant
 
 	ctx        context.Context // Parts.Context
@@ -34,6 +36,9 @@ type World struct {
 	broken     error // the laboratory itself is
 	differ     []string
 	crashes    []sim.Failure
+	begun      bool // t=0 has been
+	doomed     bool // a daemon has not served, and so there will be no t=0
+	around     *outskirts
 	byHand     bool // somebody ended a daemon
 	events     uint64
 
@@ -65,6 +70,11 @@ type Parts struct {
 	// WithoutBooks starts the daemons without their recording, so that they are judged from outside alone, as one is of which nothing else is
 	// known: by the node's kernel, EC2's truth, what the runtime was told, and packets.
 	WithoutBooks bool
+	// System is what is played in place of our daemon and plugin, nil: ours. It is played in real time and without books. Find gives the systems that
+	// scenarios upgrade to, by NAME@WHERE; nil: there are none.
+	System *systems.System
+	Find   func(name string) (*systems.System, error)
+	others map[string]*systems.System // by NAME@WHERE
 	// RealTime lets the laboratory's clock pass with the machine's, and never jump: for daemons that cannot be told the time, and for machines
 	// whose own time leaps over what nobody does.
 	RealTime bool
@@ -84,9 +94,19 @@ func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant, p Parts) (*World, erro
 	if p.Context == nil {
 		p.Context = context.Background()
 	}
+	if err := p.resolve(c); err != nil {
+		return nil, err
+	}
 	w := &World{ctx: p.Context, parts: p, mutant: m, clock: newTimer(), in: make(chan func(), 256), closed: make(chan struct{}),
 		snapshotAt: never, nodes: make([]*instance, 1, c.Nodes+1), book: timeline.NewBook()}
-	w.clock.still = p.RealTime
+	w.clock.still = w.parts.RealTime
+	w.keeper = ours{w}
+	if w.parts.System != nil {
+		w.keeper = anybody{w}
+		if err := w.surround(); err != nil {
+			return nil, err
+		}
+	}
 	w.witness = &judge.Witness{Eyes: eyes{w}, Cluster: c.Name, Story: &w.story, Book: w.book, Mutant: m, Heard: w.heard}
 	if err := w.open(c, seed); err != nil {
 		return nil, errors.Join(err, w.Close())
@@ -124,16 +144,19 @@ func (w *World) open(c *sim.Cluster, seed uint64) (err error) {
 	}
 	err = w.WarmUp(func(to time.Duration) bool {
 		w.until(to, nil)
-		return w.broken == nil && !w.unwanted()
+		return w.broken == nil && !w.doomed && !w.unwanted()
 	})
 	switch {
 	case w.broken != nil:
 		return w.broken
 	case w.unwanted():
 		return fmt.Errorf("interrupted while the cluster started, after %v: %s", w.now().Round(time.Millisecond), w.Host.Unready())
+	case w.doomed:
+		return &neverBegan{w.Auditor.Violations()}
 	case err != nil:
 		return err
 	}
+	w.begun = true
 	w.Begin()
 	w.late = lateness{rested: w.late.rested}
 	w.witness.Begin()

@@ -93,6 +93,9 @@ func (p *Place) variant(f *scn.File, values map[string]string, check func(*scn.F
 	if _, err := check(g); err != nil {
 		return Variant{}, err
 	}
+	if errs := p.resolve(g); len(errs) > 0 {
+		return Variant{}, errs
+	}
 	ours := g
 	for _, l := range g.Lines {
 		if l.Stmt != nil && !l.Guard.Allows(p.Name) {
@@ -104,6 +107,22 @@ func (p *Place) variant(f *scn.File, values map[string]string, check func(*scn.F
 		return Variant{}, err
 	}
 	return Variant{Name: f.VariantName(values), File: g, Cluster: cluster, place: p}, nil
+}
+
+// resolve finds the systems that a file's lines upgrade to: nothing starts before all are there.
+func (p *Place) resolve(f *scn.File) (errs scn.ErrorList) {
+	for _, l := range f.Lines {
+		at, ok := l.Stmt.(*scn.At)
+		if !ok || at.Action == nil || p.Resolve == nil || !l.Guard.Allows(p.Name) {
+			continue
+		}
+		if name := sim.Exchanges(at.Action); name != "" {
+			if err := p.Resolve(name); err != nil {
+				errs = append(errs, scn.Errorf(at.Action.VerbPos, "", "%v", err))
+			}
+		}
+	}
+	return errs
 }
 
 // makers are words of lines without which other lines may have nothing to be about.

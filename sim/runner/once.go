@@ -73,6 +73,11 @@ func (v *Variant) once(o *Options, m *mutants.Mutant, p Progress) (out Outcome) 
 		o.Begins(p, o.Seed)
 	}
 	r, w, err := v.Open(o.Seed, m)
+	if u, ok := errors.AsType[unbegun](err); ok {
+		out.Verdict = &sim.Verdict{Violations: u.Violations()}
+		out.Break = first(v, out.Verdict, m != nil)
+		return out
+	}
 	if err != nil {
 		out.Err, out.Cut = err, o.interrupted()
 		return out

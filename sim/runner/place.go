@@ -19,6 +19,12 @@ type Place struct {
 	Plays func(m *mutants.Mutant) error
 	// Repeatable: the same seed gives the same run, so there is a golden story and runs are compared.
 	Repeatable bool
+	// System is what is played in enilab's place, "NAME VERSION"; empty: enilab.
+	System string
+	// CNI is the word that has it played again.
+	CNI string
+	// Resolve finds a system that a line upgrades to, before anything runs; nil: the place exchanges none.
+	Resolve func(name string) error
 	// Without are the sources of truth that the world lacks: what needs them is not judged there.
 	Without judge.Source
 	// Slack is how much later than a file says a mutant may break something: what a world in real time takes to come to rest.
@@ -59,6 +65,12 @@ type hospital interface {
 type breathless interface {
 	// TooSlow says why what failed counts for nothing, as an error with a method TooSlow; nil: it counts.
 	TooSlow() error
+}
+
+// unbegun is an error of a world in which something broke before t=0.
+type unbegun interface {
+	error
+	Violations() []judge.Violation
 }
 
 // lack is an error of a world that a file is not to blame for: this machine lacks something.

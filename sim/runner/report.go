@@ -17,6 +17,9 @@ import (
 func (r *Result) Report() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s", r.Status, r.Case.Name())
+	if s := r.Case.Place.System; s != "" {
+		b.WriteString("  (" + s + ")")
+	}
 	switch r.Status {
 	case Held, Skipped:
 		b.WriteString("  " + r.summary() + "\n")
@@ -355,7 +358,10 @@ func (r *Result) Command() string {
 	if r.Case.Place.Name != "sim" {
 		s += " --on " + r.Case.Place.Name
 	}
-	if r.Case.Place.Without&judge.Books != 0 {
+	switch {
+	case r.Case.Place.CNI != "":
+		s += " --cni " + r.Case.Place.CNI
+	case r.Case.Place.Without&judge.Books != 0:
 		s += " --without-books"
 	}
 	if r.Mutant != "" {

@@ -74,6 +74,9 @@ func (n *node) LoseRecords() bool {
 func (n *node) Exchanged() {}
 func (n *node) Installed() {}
 
+// Exchange is never asked, see Can.
+func (n *node) Exchange(string, string, bool) bool { return false }
+
 // extraVerbs are those that no kernel but a model carries out.
 var extraVerbs = map[string]func(n *node, a *sim.Act, id int) sim.Strike{"interrupt-dumps": (*node).interruptDumps}
 
@@ -160,7 +163,12 @@ func (n *node) Busy() string {
 }
 
 // Can says what this world cannot do: nothing that the catalogue has.
-func (w *World) Can(*scn.Line) error { return nil }
+func (w *World) Can(l *scn.Line) error {
+	if at, ok := l.Stmt.(*scn.At); ok && at.Action != nil && sim.Exchanges(at.Action) != "" {
+		return sim.Cannot("sim", sim.SkipExchange)
+	}
+	return nil
+}
 
 // Steady has nothing to wait for: nothing moves while virtual time stands still.
 func (w *World) Steady() {}

@@ -1,0 +1,270 @@
+package netns
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	criserver "github.com/enilab/enilab/fakes/cri/server"
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/models"
+	"github.com/enilab/enilab/sim/netns/node"
+	"github.com/enilab/enilab/systems"
+)
+
+// anybody keeps the daemons of systems of which only a description is known: they live in real time, from their first good answer to the end
+// of their process, and are judged from outside.
+type anybody struct{ w *World }
+
+var _ keeper = anybody{}
+
+// systemsFolder is where a node has the files of all systems that its scenario names, to be copied from.
+const systemsFolder = "/opt/enilab/systems/"
+
+func folderOf(s *systems.System) string { return systemsFolder + s.Name + "@" + s.Version }
+
+func (k anybody) spec(n *instance) node.Spec {
+	p := &k.w.parts
+	n.system, n.plugin = p.System, p.System
+	n.plan(p.System.Upgrade.Steps)
+	files := maps.Clone(p.Files)
+	if files == nil {
+		files = map[string]string{}
+	}
+	files[folderOf(p.System)] = p.System.Folder
+	for _, s := range p.others {
+		files[folderOf(s)] = s.Folder
+	}
+	return node.Spec{Name: n.Name(), Self: p.Self, Files: files, Slowness: slowness()}
+}
+
+// runtime is the API that the system asks. What is no runtime answers like one that knows nothing: gRPC says unimplemented, HTTP not found.
+func (anybody) runtime(n *instance, b criBackend) error {
+	r := &n.system.Runtime
+	if r.API == "none" || r.Socket == "" {
+		return nil
+	}
+	l, err := n.listenAt(r.Socket)
+	if err != nil {
+		return err
+	}
+	switch r.API {
+	case "docker":
+		h := criserver.Docker(b)
+		if n.Socket == models.Unimplemented {
+			h = http.NotFoundHandler()
+		}
+		s := criserver.DockerServer(h)
+		n.runtime = s
+		go func() { _ = s.Serve(l) }()
+	case "cri-v1alpha2":
+		n.servesCRI(l, criserver.New(b, criserver.WithAlpha(true)))
+	default:
+		n.servesCRI(l, criserver.New(b))
+	}
+	return nil
+}
+
+func (anybody) unlisten(n *instance) error { return n.absent(n.system.Runtime.Socket) }
+
+// installed is never asked: our versions are of our own plugin.
+func (anybody) installed(*instance) error { return nil }
+
+// began is what a start of a daemon has come to.
+type began struct {
+	said string // why there is no process
+	env  map[string]string
+	argv []string
+	err  error // of the laboratory
+}
+
+// begin does what has to be done before the daemon starts, and starts it.
+func (k anybody) begin(n *instance) {
+	w := k.w
+	if n.expected == 0 && n.system.Daemon != nil {
+		n.expected = max(1, w.now())
+		k.expect(n)
+	}
+	s, words, settings, todo := n.system, w.words(n), settingsOf(n), n.before
+	n.before = []systems.Step{systems.StepInit}
+	work := n.installer(words, settings)
+	go func() {
+		b := began{err: work.do(w.ctx, todo)}
+		if e, failed := b.err.(*failedStep); failed {
+			b.err, b.said = nil, e.Error()
+		}
+		if b.err == nil && s.Daemon != nil {
+			b.env, b.err = s.Environment(words, settings)
+			if b.err == nil {
+				b.argv, b.err = s.Argv(s.Daemon.Argv, words, b.env)
+			}
+		}
+		w.post(func() { k.begun(n, &b) })
+	}()
+}
+
+func (k anybody) begun(n *instance, b *began) {
+	w, s := k.w, n.system
+	switch {
+	case n.Gone:
+		return
+	case b.err != nil:
+		w.fail(fmt.Errorf("%s: %w", n.Name(), b.err))
+		return
+	case n.dying: // it was killed before there was a process
+		n.exited, n.read = true, true
+		w.died(n)
+		return
+	case b.said != "":
+		k.failed(n, b.said)
+		return
+	}
+	n.exited, n.read = false, false
+	if s.Daemon == nil {
+		k.serves(n)
+		return
+	}
+	keep, err := capabilityNumbers(s.Capabilities())
+	if err != nil {
+		w.fail(err)
+		return
+	}
+	no, err := n.box.StartProcess(node.Process{Argv: b.argv, Env: b.env, Capabilities: keep, Folder: s.Daemon.Folder})
+	if err != nil { // it cannot be executed
+		k.failed(n, err.Error())
+		return
+	}
+	n.lifeNo, n.process = no, true
+	w.log("%s: %s is started, life %d", n.Name(), n.daemon(), no)
+	ctx, cancel := context.WithCancel(w.ctx)
+	n.deaf = cancel
+	go func() {
+		if knock(ctx, n.box, &s.Daemon.Serves) {
+			w.post(func() {
+				if n.lifeNo == no && n.starting && !n.exited && !n.Gone {
+					k.serves(n)
+				}
+			})
+		}
+	}()
+}
+
+// failed is a start that came to nothing.
+func (k anybody) failed(n *instance, said string) {
+	k.w.log("%s: %s", n.Name(), said)
+	n.said = said
+	n.failures++
+	n.dying, n.exited, n.read = true, true, true
+	k.w.died(n)
+}
+
+// serves begins a life.
+func (k anybody) serves(n *instance) {
+	w := k.w
+	n.life, n.starting, n.Dirty, n.expected, n.said = &life{no: n.lifeNo}, false, true, 0, ""
+	n.served = w.now()
+	known := n.Settings
+	switch s := n.system; {
+	case s.Daemon == nil: // nobody keeps addresses back
+		known.CoolDown = 0
+	case !slices.Contains(s.Daemon.Settings, "IP_COOLDOWN_PERIOD"):
+		known.CoolDown = ipam.Defaults().CoolDown // what is not set for it cannot change it
+	}
+	w.witness.Runs(n.No, &known)
+	w.Ran(&n.Node)
+	w.log("%s: %s serves", n.Name(), n.daemon())
+	n.beside(n.after, nil)
+	n.after = nil
+}
+
+// expect judges I16: when the bound is over, the daemon serves, or nobody waits for it any more.
+func (k anybody) expect(n *instance) {
+	w, since, within := k.w, n.expected, n.system.Daemon.Serves.Within
+	w.after(within, func() {
+		if n.expected != since || n.Gone || n.Down || w.unwanted() {
+			return
+		}
+		said := n.said
+		if said == "" {
+			said = firstOf(n.lastWords())
+		}
+		w.unserved(n, within, said)
+	})
+}
+
+// stop is SIGTERM, or what the description says, and SIGKILL for who has not ended by then.
+func (k anybody) stop(n *instance) error {
+	w, s := k.w, n.runs()
+	if n.unmanned() {
+		n.exited, n.read = true, true
+		w.at(w.now(), func() { w.died(n) })
+		return nil
+	}
+	no := n.lifeNo
+	w.after(s.Daemon.Stop.Grace, func() {
+		if n.lifeNo == no && n.process && !n.Gone {
+			w.tell(n, fmt.Sprintf("%s has not ended within %v: it is killed", n.daemon(), s.Daemon.Stop.Grace))
+			w.fail(n.box.SignalDaemon(syscall.SIGKILL))
+		}
+	})
+	sig := unix.SignalNum("SIG" + strings.TrimPrefix(s.Daemon.Stop.Signal, "SIG"))
+	if sig == 0 {
+		sig = syscall.SIGTERM
+	}
+	return n.box.SignalDaemon(sig)
+}
+
+func (k anybody) ended(n *instance) {
+	if n.deaf != nil {
+		n.deaf()
+	}
+	if n.life != nil && k.w.now()-n.served > backOffForgets {
+		n.failures = 0
+	}
+	n.read = true
+	k.w.died(n)
+}
+
+// Kubelet's back-off for containers that end by themselves: the first restart is at once, the second after backOffFirst, each further one after
+// twice as long, up to backOffMost. Who has run for backOffForgets begins anew.
+const (
+	backOffFirst   = 10 * time.Second
+	backOffMost    = 5 * time.Minute
+	backOffForgets = 10 * time.Minute
+)
+
+func (anybody) pause(n *instance) time.Duration {
+	if n.failures <= 1 {
+		return n.pause
+	}
+	return min(backOffMost, backOffFirst<<min(n.failures-2, 8))
+}
+
+// restTime is how long, in the machine's time, an EC2 that was changed may be followed by what the daemon does about it: two of upstream's ticks.
+const restTime = 12 * time.Second
+
+// toil: nobody says that such a daemon waits. It does when nothing of it is to be seen; see instance.stirred for how long.
+func (anybody) toil(n *instance, _ time.Duration) string {
+	switch {
+	case n.held > 0:
+		return "a request of its daemon is under way"
+	case n.running > 0:
+		return "a plugin runs"
+	}
+	return ""
+}
+
+// settles names what a daemon may still follow up.
+func (n *instance) settles() string {
+	if n.system != nil && time.Since(n.mutated) < restTime {
+		return "its daemon has changed something at EC2 a moment ago"
+	}
+	return ""
+}

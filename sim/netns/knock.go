@@ -1,0 +1,117 @@
+package netns
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/enilab/enilab/sim/netns/node"
+	"github.com/enilab/enilab/sim/vpc"
+	"github.com/enilab/enilab/systems"
+)
+
+const (
+	// knockPause is between two questions to a daemon that starts.
+	knockPause = 100 * time.Millisecond
+	// knockPatience is how long one may take.
+	knockPatience = 2 * time.Second
+)
+
+// knock asks a daemon until it serves, and says whether it does; ctx ends when it cannot any more.
+func knock(ctx context.Context, box *node.Node, s *systems.Serves) bool {
+	pause := time.NewTicker(knockPause)
+	defer pause.Stop()
+	for {
+		if ctx.Err() != nil {
+			return false
+		}
+		if asked(ctx, box, s) == nil {
+			return true
+		}
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// asked is nil when the daemon's answer is good.
+func asked(ctx context.Context, box *node.Node, s *systems.Serves) error {
+	ctx, cancel := context.WithTimeout(ctx, slowed(knockPatience))
+	defer cancel()
+	switch {
+	case s.HTTP != "":
+		return askedHTTP(ctx, box, s.HTTP)
+	case s.GRPC:
+		return askedGRPC(ctx, box, s)
+	}
+	c, err := dial(ctx, box, s)
+	if err == nil {
+		err = c.Close()
+	}
+	return err
+}
+
+// dial connects from inside the node.
+func dial(ctx context.Context, box *node.Node, s *systems.Serves) (c net.Conn, err error) {
+	var d net.Dialer
+	if s.Unix != "" {
+		return d.DialContext(ctx, "unix", box.Root()+s.Unix)
+	}
+	return dialTCP(ctx, box, s.TCP)
+}
+
+func dialTCP(ctx context.Context, box *node.Node, addr string) (c net.Conn, err error) {
+	d := net.Dialer{FallbackDelay: -1} // no goroutine of its own, which would be in another namespace
+	e := vpc.Do(box.Netns(), func() error { c, err = d.DialContext(ctx, "tcp4", addr); return nil })
+	return c, errors.Join(e, err)
+}
+
+func askedHTTP(ctx context.Context, box *node.Node, to string) error {
+	u, err := url.Parse(to)
+	if err != nil {
+		return err
+	}
+	t := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
+		return dialTCP(ctx, box, addr)
+	}}
+	defer t.CloseIdleConnections()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return err
+	}
+	answer, err := t.RoundTrip(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return errors.New(answer.Status)
+	}
+	return nil
+}
+
+func askedGRPC(ctx context.Context, box *node.Node, s *systems.Serves) error {
+	c, err := grpc.NewClient("passthrough:///daemon", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return dial(ctx, box, s) }))
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	answer, err := grpc_health_v1.NewHealthClient(c).Check(ctx, &grpc_health_v1.HealthCheckRequest{})
+	if err != nil {
+		return err
+	}
+	if answer.Status != grpc_health_v1.HealthCheckResponse_SERVING {
+		return errors.New(answer.Status.String())
+	}
+	return nil
+}

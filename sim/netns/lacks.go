@@ -1,0 +1,69 @@
+package netns
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/systems"
+)
+
+// ofDaemon are the verbs that are about a daemon, and ofOurs those about what is ours alone.
+var (
+	ofDaemon = []string{"kill", "kill-at", "hold", "unhold", "restart"}
+	ofOurs   = map[string]string{
+		"lose-records": "where it keeps what it knows is not said",
+		"lose-alias":   "aliases of links are enilab's",
+		"gc":           "its plugin is not known to have the verb GC",
+	}
+)
+
+// cannot says what a line asks for that a system lacks.
+func cannot(s *systems.System, l *scn.Line) error {
+	switch stmt := l.Stmt.(type) {
+	case *scn.Config:
+		var keys []string
+		for _, kv := range stmt.Args {
+			keys = append(keys, kv.Key)
+		}
+		return unknownSettings(s, keys)
+	case *scn.At:
+		if stmt.Action != nil {
+			return cannotDo(s, stmt.Action)
+		}
+	}
+	return nil
+}
+
+func cannotDo(s *systems.System, a *scn.Action) error {
+	name := s.Name + " " + s.Version
+	switch {
+	case s.Daemon == nil && slices.Contains(ofDaemon, a.Verb):
+		return fmt.Errorf("%s has no daemon", name)
+	case a.Verb == "restart":
+		var keys []string
+		for _, arg := range a.Args {
+			keys = append(keys, arg.Key)
+		}
+		return unknownSettings(s, keys)
+	case a.Verb == "socket" && (s.Daemon == nil || s.Runtime.API == "none"):
+		return fmt.Errorf("%s asks no runtime", name)
+	case a.Verb == "upgrade" && sim.Exchanges(a) == "":
+		return fmt.Errorf("versions 1 and 2 are of enilab's records and protocol, and this is %s", name)
+	case ofOurs[a.Verb] != "":
+		return fmt.Errorf("%s: %s", name, ofOurs[a.Verb])
+	}
+	return nil
+}
+
+// unknownSettings says which settings of a line mean nothing to a system.
+func unknownSettings(s *systems.System, keys []string) error {
+	unknown := slices.DeleteFunc(keys, func(k string) bool { return s.Daemon != nil && slices.Contains(s.Daemon.Settings, k) })
+	if len(unknown) == 0 {
+		return nil
+	}
+	return errors.New(s.Name + " " + s.Version + " does not know " + strings.Join(unknown, ", "))
+}

@@ -1,0 +1,288 @@
+package netns
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	criserver "github.com/enilab/enilab/fakes/cri/server"
+	kubeserver "github.com/enilab/enilab/fakes/kube/server"
+	"github.com/enilab/enilab/impl/clock"
+	"github.com/enilab/enilab/impl/conflist"
+	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/judge"
+	"github.com/enilab/enilab/sim/netns/node"
+)
+
+// ours keeps our own daemons, or mutants of them: the laboratory tells them the time, and they stream their recordings.
+type ours struct{ w *World }
+
+var _ keeper = ours{}
+
+// spec is a node with our daemon's and plugin's binaries where production has them.
+func (o ours) spec(n *instance) node.Spec {
+	w := o.w
+	argv := []string{w.parts.Ipamd}
+	if w.mutant != nil {
+		argv = append(slices.Clone(w.parts.Play), w.mutant.Name)
+	}
+	files := map[string]string{ipamdPath: w.parts.Ipamd}
+	maps.Copy(files, w.parts.Files)
+	return node.Spec{Name: n.Name(), Self: w.parts.Self, Daemon: argv, Plugin: w.parts.Plugin, Capabilities: w.parts.Capabilities,
+		Conflist: n.conflist(), Files: files, Slowness: slowness()}
+}
+
+// listen opens the sockets of the clock and of recordings.
+func (o ours) listen(n *instance) error {
+	if err := o.w.accept(n, clockSocket, o.w.takeClock); err != nil {
+		return err
+	}
+	return o.w.accept(n, recordSocket, o.w.takeRecording)
+}
+
+// kubernetes is a server for our client, which reads its own node's pods.
+func (o ours) kubernetes(n *instance) *http.Server {
+	return kubeserver.Server(kubeserver.Handler(kubeBackend{&backend{o.w, n}}))
+}
+
+func (ours) runtime(n *instance, b criBackend) error {
+	l, err := n.listenAt(criSocket)
+	if err != nil {
+		return err
+	}
+	n.servesCRI(l, criserver.New(b))
+	return nil
+}
+
+func (ours) unlisten(n *instance) error { return n.absent(criSocket) }
+
+func (ours) installed(n *instance) error {
+	return n.box.WriteFile(node.ConfDir+"/10-aws.conflist", n.conflist())
+}
+
+// ipamdPath is where a node has the daemon's binary for its init step.
+const ipamdPath = "/opt/enilab/ipamd"
+
+// conflist is the network configuration for a plugin of the node's version.
+func (n *instance) conflist() []byte {
+	return conflist.Make(conflist.Options{VethPrefix: n.Settings.VethPrefix, MTU: n.Settings.MTU, LocalProtocol: n.Plugin})
+}
+
+// environment is the daemon's: the cluster's name, the node's settings by their upstream names, and where it finds everybody.
+func (n *instance) environment(cluster string) map[string]string {
+	env := actions.Environment(&n.Settings)
+	maps.Copy(env, map[string]string{
+		"CLUSTER_NAME":          cluster,
+		"MY_NODE_NAME":          n.Name(),
+		"MY_POD_NAME":           n.self,
+		"MY_POD_NAMESPACE":      "kube-system",
+		"AWS_REGION":            "us-west-2",
+		"AWS_ENDPOINT_URL_EC2":  "http://" + ec2Addr,
+		"CLUSTER_ENDPOINT":      "http://" + kubeAddr,
+		"ENILAB_RUNTIME_SOCKET": criSocket,
+		"HOST_CNI_BIN_PATH":     "none", // the plugin is mounted, and the conflist says the version that it plays
+		"HOST_CNI_CONFDIR_PATH": "none",
+	})
+	return env
+}
+
+// begin runs the init step and then the daemon.
+func (o ours) begin(n *instance) {
+	w := o.w
+	env := n.environment(w.Cluster.Name)
+	go func() {
+		ctx, cancel := context.WithTimeout(w.ctx, slowed(initLimit))
+		defer cancel()
+		out, code, err := n.box.Command(ctx, node.Process{Argv: []string{ipamdPath, "init"}, Env: env})
+		w.post(func() {
+			if err == nil && code == signalled && !n.dying { // by somebody's hand: kubelet starts it again, as any container
+				w.byHand = true
+				w.tell(n, "somebody killed ipamd init")
+				n.exited, n.read = true, true
+				w.died(n)
+				return
+			}
+			if (err != nil || code != 0) && !n.Gone && !n.dying {
+				w.fail(fmt.Errorf("%s: ipamd init: exit code %d, %v: %s", n.Name(), code, err, out))
+				return
+			}
+			n.mirror.init(n)
+			o.spawn(n, env)
+		})
+	}()
+}
+
+const (
+	// initLimit is how long the init step may take: a hundred times what it takes.
+	initLimit = time.Minute
+	// signalled is the exit code of a process that a signal ended.
+	signalled = -1
+)
+
+func (o ours) spawn(n *instance, env map[string]string) {
+	w := o.w
+	if n.Gone {
+		return
+	}
+	if n.dying { // it was killed before there was a process
+		n.exited, n.read = true, true
+		w.died(n)
+		return
+	}
+	n.reported, n.exited, n.read, n.held = false, false, false, 0
+	args := []string{"--clock", "unix:" + clockSocket, "--record-version", strconv.Itoa(n.Version), "--booted", n.booted.String()}
+	if !w.parts.WithoutBooks {
+		args = append(args, "--record", "unix:"+recordSocket)
+	}
+	no, err := n.box.StartDaemon(args, env)
+	if err != nil {
+		w.fail(err)
+		return
+	}
+	n.lifeNo, n.process = no, true
+	w.log("%s: ipamd is started, life %d", n.Name(), no)
+	if w.parts.WithoutBooks {
+		o.expect(n, no)
+	}
+}
+
+// expect judges I16 without books: by the question that kubelet's readiness probe asks.
+func (o ours) expect(n *instance, no int) {
+	w, within := o.w, judge.Catalogue()[judge.I16-1].Bound
+	w.after(within, func() {
+		if n.lifeNo != no || n.Gone || n.dying || n.exited {
+			return
+		}
+		n.asides++
+		go func() {
+			ctx, cancel := context.WithTimeout(w.ctx, slowed(initLimit))
+			defer cancel()
+			out, code, err := n.box.Command(ctx, node.Process{Argv: []string{ipamdPath, "status", "--probe=readiness"}})
+			w.post(func() {
+				n.asides--
+				if err == nil && code != 0 && n.lifeNo == no && !n.dying && !n.exited {
+					w.unserved(n, within, firstOf(string(out)))
+				}
+			})
+		}()
+	})
+}
+
+func (ours) stop(n *instance) error { return n.box.SignalDaemon(syscall.SIGTERM) }
+
+// ended waits until the recording has been read to its end.
+func (o ours) ended(n *instance) { go o.w.fenceRecording(n) }
+
+// pause is kubelet's, however often the daemon ends: one of ours that ends by itself has failed already.
+func (ours) pause(n *instance) time.Duration { return n.pause }
+
+// toil is what a daemon that lives has to do.
+func (ours) toil(n *instance, now time.Duration) string {
+	r := &n.report
+	switch {
+	case !n.reported:
+		return "its daemon has not said that it waits"
+	case r.Next >= 0 && r.Next <= now:
+		return "its daemon's time has come"
+	case n.life.Life != nil && r.Steps != n.life.Steps():
+		return "its recording is read"
+	case r.Remote != n.held:
+		return "a request of its daemon is under way"
+	case r.Requests != n.running:
+		return "a plugin works"
+	}
+	return ""
+}
+
+// takeClock is a daemon that asks for the time.
+func (w *World) takeClock(n *instance, conn net.Conn) {
+	var seat *clock.Seat
+	w.ask(func() {
+		s, err := clock.NewSeat(conn, w.clock.offset)
+		if err != nil {
+			return
+		}
+		if n.seat != nil {
+			_ = n.seat.Close()
+		}
+		n.seat, seat = s, s
+	})
+	if seat != nil {
+		go w.followClock(n, seat)
+	}
+}
+
+// followClock takes a daemon's reports to their end.
+func (w *World) followClock(n *instance, seat *clock.Seat) {
+	for {
+		r, err := seat.Read()
+		if err != nil {
+			return
+		}
+		w.post(func() {
+			if n.seat == seat { // else it is the word of a daemon that has died since
+				n.report, n.reported = r, true
+				w.waits(n)
+			}
+		})
+	}
+}
+
+// fence is what the laboratory itself writes to the socket of recordings once a daemon has ended: connections are taken in their order,
+// so when it arrives all that the dead one had to tell has been read, also what still waited to be accepted.
+const fence = "fence\n"
+
+// fenceRecording lets recordEnded follow when a dead daemon's recording has been read to its end.
+func (w *World) fenceRecording(n *instance) {
+	conn, err := net.Dial("unix", n.box.Root()+recordSocket)
+	if err == nil {
+		_, err = conn.Write([]byte(fence))
+		conn.Close()
+	}
+	if err != nil {
+		w.post(func() { w.fail(fmt.Errorf("%s: end its recording: %w", n.Name(), err)) })
+	}
+}
+
+// takeRecording follows a daemon's flight recorder to its end.
+func (w *World) takeRecording(n *instance, conn net.Conn) {
+	defer conn.Close()
+	var no int
+	w.ask(func() { no = n.lifeNo }) // of the daemon that connects: what it tells late is no word of the next one
+	r := bufio.NewReaderSize(conn, 1<<16)
+	for first := true; ; first = false {
+		line, err := r.ReadBytes('\n')
+		if err != nil {
+			w.post(func() { n.hangsUp(no) })
+			return
+		}
+		text := line[:len(line)-1]
+		switch {
+		case first && string(line) == fence:
+			w.post(func() { w.recordEnded(n) })
+		case first:
+			w.post(func() { w.recordedHeader(n, no, text) })
+		default:
+			w.post(func() { w.recorded(n, no, text) })
+		}
+	}
+}
+
+// hangsUp: a life has no more to tell.
+func (n *instance) hangsUp(no int) {
+	if n.life != nil && n.life.no == no {
+		n.life.ended = true
+	}
+}
+
+func (w *World) recordEnded(n *instance) {
+	n.read = true
+	w.died(n)
+}

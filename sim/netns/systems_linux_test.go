@@ -1,0 +1,155 @@
+package netns_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/enilab/enilab/sim/netns"
+	"github.com/enilab/enilab/sim/runner"
+	"github.com/enilab/enilab/systems"
+)
+
+// strangeSocket is where a strange daemon serves.
+const strangeSocket = "/run/strange.sock"
+
+// strange is a daemon that is not as daemons should be, or a plugin.
+func strange(how string) error {
+	switch how {
+	case "dies":
+		return fmt.Errorf("no region is known")
+	case "forks away":
+		away := &os.ProcAttr{Files: []*os.File{nil, os.Stdout, os.Stderr}, Sys: &syscall.SysProcAttr{Setsid: true}}
+		_, err := os.StartProcess("/bin/sleep", []string{"sleep", "1000"}, away)
+		fmt.Println("gone to the background")
+		return err
+	case "waits":
+		fmt.Println("waiting for nobody")
+		select {}
+	case "another version":
+		fmt.Println(`{"cniVersion": "9.9.9", "ips": []}`)
+		return nil
+	}
+	_ = os.Remove(strangeSocket) // an earlier one's
+	l, err := net.Listen("unix", strangeSocket)
+	if err != nil {
+		return err
+	}
+	if how == "ignores SIGTERM" {
+		signal.Ignore(syscall.SIGTERM)
+	}
+	if how == "fills its log" {
+		go func() {
+			line := strings.Repeat("x", 1023)
+			for {
+				fmt.Println(line)
+			}
+		}()
+	}
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return err
+		}
+		_ = c.Close()
+	}
+}
+
+// strangeSystem has that daemon; "" is none.
+func strangeSystem(t *testing.T, how, plugin string) *systems.System {
+	t.Helper()
+	self, err := os.Executable()
+	must(t, err)
+	folder := t.TempDir()
+	script := fmt.Sprintf("#!/bin/sh\nexec /app/strange strange '%s'\n", plugin)
+	must(t, os.WriteFile(filepath.Join(folder, "plugin"), []byte(script), 0o755))
+	data, err := os.ReadFile(self)
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(folder, "strange"), data, 0o755))
+	s := &systems.System{Name: "strange", Version: "1.0.0", Folder: folder, Plugins: []string{"strange"},
+		Files:    []systems.File{{From: "strange", To: "/app/strange"}, {From: "plugin", To: "/opt/cni/bin/strange"}},
+		Conflist: systems.Text{Name: "10-strange.conflist", Words: `{"cniVersion": "0.4.0", "name": "strange", "plugins": [{"type": "strange"}]}`},
+		Runtime:  systems.Runtime{API: "none"}, Kubernetes: systems.Kubernetes{By: "none"}}
+	if how != "" {
+		s.Daemon = &systems.Daemon{Argv: []string{"/app/strange", "strange", how}, Serves: systems.Serves{Unix: strangeSocket, Within: 3 * time.Second},
+			Stop: systems.Stop{Signal: "TERM", Grace: time.Second}}
+	}
+	return s
+}
+
+// A system that is wrong ends its run in time, with the right verdict and its last lines, and nothing of it is left.
+func TestStrangeSystems(t *testing.T) {
+	needLab(t)
+	const serves = "cluster nodes=1\nalways \"a daemon that runs serves\"\n"
+	for _, c := range []struct {
+		how, plugin, lines string
+		status             runner.Status
+		says               string
+	}{
+		{"dies", "", serves, runner.Violated, "did not serve within 3s of its start; its last lines: no region is known"},
+		{"waits", "", serves, runner.Violated, "waiting for nobody"},
+		{"forks away", "", serves, runner.Violated, "gone to the background"},
+		{"fills its log", "", serves + "at 1s expect node-1 daemon.starts == 0\n", runner.Held, "1 expectation judged"},
+		{"ignores SIGTERM", "", serves + "at 1s node-1 restart\nat 8s expect node-1 daemon.starts == 1\n", runner.Held, "1 expectation judged"},
+		{"serves", "another version", serves + "at 0s kube create web 1\nat 0s within 3s expect node-1 pods.ready == 1\n", runner.Violated, "expected within 3s: node-1 pods.ready == 1"},
+		{"", "", "cluster nodes=1\nat 1s node-1 kill\n", runner.Skipped, "strange 1.0.0 has no daemon"},
+	} {
+		t.Run(c.how+c.plugin, func(t *testing.T) {
+			p := parts(t)
+			p.System = strangeSystem(t, c.how, c.plugin)
+			file, err := runner.Load(netns.Place(p), "strange.scn", []byte("# A stranger.\n"+c.lines))
+			must(t, err)
+			began := time.Now()
+			r := file.Run(runner.Options{Seed: runner.DefaultSeed})
+			if text := r.Report(); r.Status != c.status || !strings.Contains(text, c.says) {
+				t.Errorf("expected %v and %q, found %s", c.status, c.says, text)
+			}
+			if took := time.Since(began); took > 2*time.Minute {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
+// An upgrade exchanges daemon and plugin of real binaries, and the way back does; each starts anew and serves. A word that means no system is told with
+// its place, before anything starts.
+func TestUpgradeToSystem(t *testing.T) {
+	needLab(t)
+	p := parts(t)
+	p.System = strangeSystem(t, "serves", "another version")
+	next := strangeSystem(t, "ignores SIGTERM", "another version")
+	next.Version = "2.0.0"
+	p.Find = func(name string) (*systems.System, error) {
+		switch name {
+		case "strange@2":
+			return next, nil
+		case "strange@1":
+			return p.System, nil
+		}
+		return nil, fmt.Errorf("there is no system %q", name)
+	}
+	const text = `# There and back.
+cluster nodes=1
+always  "a daemon that runs serves"
+at 1s   node-1 upgrade to=strange@2
+at 1s   within 30s expect node-1 daemon.starts == 1
+at 31s  node-1 upgrade to=strange@1 part=daemon
+at 31s  within 30s expect node-1 daemon.starts == 2
+`
+	place := netns.Place(p)
+	if _, err := runner.Load(place, "bad.scn", []byte(strings.Replace(text, "strange@2", "stranger@2", 1))); err == nil || !strings.Contains(err.Error(), "bad.scn:4:") {
+		t.Errorf("expected the line of the unknown system, found %v", err)
+	}
+	file, err := runner.Load(place, "upgrade.scn", []byte(text))
+	must(t, err)
+	r := file.Run(runner.Options{Seed: runner.DefaultSeed})
+	if r.Status != runner.Held {
+		t.Errorf("expected held, found %s", r.Report())
+	}
+}
