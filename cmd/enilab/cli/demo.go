@@ -60,7 +60,7 @@ func (l *cli) demo(on string, args []string) error {
 		stages = append(stages, s)
 	}
 	if on != "sim" {
-		place, absent := l.laboratory(&runFlags{})
+		place, absent := l.laboratory(&runFlags{}, nil)
 		if absent != nil && on == "netns" {
 			return &exit{runner.ExitLacking, absent.Error()}
 		}

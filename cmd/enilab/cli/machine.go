@@ -207,7 +207,10 @@ func (t *theatre) open() error {
 		return err
 	}
 	t.machine = &vm.Machine{Kernel: k, Image: vm.NewImage(), Self: self, Timeout: t.f.timeout, Quiet: machineQuiet}
-	if err := furnish(t.machine.Image, filepath.Dir(self), nil); err != nil {
+	if err := furnish(t.machine.Image, filepath.Dir(self)); err != nil {
+		return err
+	}
+	if err := t.bring(); err != nil {
 		return err
 	}
 	if t.job.Dir, err = os.Getwd(); err != nil {
@@ -234,9 +237,41 @@ func (t *theatre) open() error {
 	return t.machine.Prepare()
 }
 
+// foundFile is where a machine has the systems that were found outside.
+const foundFile = "/var/tmp/found.json"
+
+// bring puts the systems that are played into the machine, at the same paths, and what is known of them.
+func (t *theatre) bring() error {
+	if len(t.f.found) == 0 {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.f.found)) {
+		s := t.f.found[name]
+		from := []string{s.Conflist.From}
+		for _, f := range s.Files {
+			from = append(from, f.From)
+		}
+		for _, f := range from {
+			if f == "" {
+				continue
+			}
+			path := filepath.Join(s.Folder, filepath.FromSlash(f))
+			if err := t.machine.Image.AddFile(path, path); err != nil {
+				return fmt.Errorf("give a virtual machine %s: %w", name, err)
+			}
+		}
+	}
+	data, err := json.Marshal(t.f.found)
+	if err != nil {
+		return err
+	}
+	t.job.Files = append(t.job.Files, vm.JobFile{Path: foundFile, Data: data})
+	return nil
+}
+
 // furnish puts into a machine what the laboratory executes: the daemon and the plugin beside this program, and of the host what a node's steps and
-// some daemons use. folders go to the same paths.
-func furnish(m *vm.Image, programs string, folders []string) error {
+// some daemons use.
+func furnish(m *vm.Image, programs string) error {
 	for _, name := range []string{"ipamd", "aws-cni"} {
 		if err := m.AddFile(filepath.Join(vm.Programs, name), filepath.Join(programs, name)); err != nil {
 			return &vm.Lacking{Why: fmt.Sprintf("a virtual machine needs %s beside enilab (%v): make build makes ipamd, aws-cni and enilab side by side", name, err)}
@@ -258,8 +293,8 @@ func furnish(m *vm.Image, programs string, folders []string) error {
 			return fmt.Errorf("give a virtual machine this host's %s: %w", tool.name, err)
 		}
 	}
-	for _, dir := range append([]string{"/usr/lib/x86_64-linux-gnu/xtables", "/usr/lib/aarch64-linux-gnu/xtables"}, folders...) {
-		if _, err := os.Stat(dir); err != nil && !slices.Contains(folders, dir) {
+	for _, dir := range []string{"/usr/lib/x86_64-linux-gnu/xtables", "/usr/lib/aarch64-linux-gnu/xtables"} {
+		if _, err := os.Stat(dir); err != nil {
 			continue
 		}
 		if err := m.AddHost(dir); err != nil {
@@ -297,6 +332,12 @@ func (t *theatre) jobOf(seed uint64, asJSON bool) *vm.Job {
 		if x.on {
 			j.Args = append(j.Args, x.flag)
 		}
+	}
+	if t.f.cni != "" {
+		j.Args = append(j.Args, "--cni", t.f.cni)
+	}
+	if len(t.f.found) > 0 {
+		j.Args = append(j.Args, "--found", foundFile)
 	}
 	if t.f.out != "" || t.f.twice {
 		j.Out = machineOut

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 
 	netnsworld "github.com/enilab/enilab/sim/netns"
 	"github.com/enilab/enilab/sim/runner"
+	"github.com/enilab/enilab/systems"
 )
 
 // worlds that there are.
@@ -33,16 +35,21 @@ func (f worldFlag) Set(name string) error {
 
 func (worldFlag) Type() string { return "string" }
 
-// place finds the world that flags ask for. One that this machine has not got ends with code 3 and one sentence.
+// place finds the world that flags ask for. One that this machine has not got ends with code 3 and one sentence; what is wrong with a system's name
+// or files is bad input.
 func (l *cli) place(f *runFlags) (*runner.Place, error) {
 	switch f.on {
 	case "sim":
 		return runner.Sim(), nil
 	case "netns":
-		if f.in.given { // its parts are in the machine; here the files are read
-			return netnsworld.Place(netnsworld.Parts{WithoutBooks: f.blind}), nil
+		var s *systems.System
+		if f.cni != "" {
+			var err error
+			if s, err = l.findOnce(f, f.cni); err != nil {
+				return nil, usage("--cni %v", err)
+			}
 		}
-		p, err := l.laboratory(f)
+		p, err := l.laboratory(f, s)
 		if err != nil {
 			return nil, &exit{runner.ExitLacking, err.Error()}
 		}
@@ -53,25 +60,71 @@ func (l *cli) place(f *runFlags) (*runner.Place, error) {
 	return nil, usage("unknown world %q (%s)", f.on, hint(f.on, worlds))
 }
 
-// laboratory is world netns on this machine, or what the machine lacks: this binary and its neighbours are its parts.
-func (l *cli) laboratory(f *runFlags) (*runner.Place, error) {
+// laboratory is world netns with a system in the place of ours, if there is one, or what this machine lacks for it. What is played in a virtual
+// machine is only read here: its parts are in there.
+func (l *cli) laboratory(f *runFlags, s *systems.System) (*runner.Place, error) {
+	var parts netnsworld.Parts
+	if !f.in.given {
+		var err error
+		if parts, err = l.parts(f); err != nil {
+			return nil, err
+		}
+	}
+	parts.System, parts.WithoutBooks = s, f.blind
+	parts.Find = func(name string) (*systems.System, error) { return l.findOnce(f, name) }
+	p := netnsworld.Place(parts)
+	p.CNI = f.cni
+	return p, nil
+}
+
+// findOnce is systems.Find, once for all variants and files, and in a virtual machine what was found outside.
+func (l *cli) findOnce(f *runFlags, name string) (*systems.System, error) {
+	if f.found == nil {
+		f.found = map[string]*systems.System{}
+		if f.foundIn != "" {
+			data, err := os.ReadFile(f.foundIn)
+			if err == nil {
+				err = json.Unmarshal(data, &f.found)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("read the systems that were found: %w", err)
+			}
+		}
+	}
+	if s := f.found[name]; s != nil {
+		return s, nil
+	}
+	s, err := l.find(name)
+	if err == nil {
+		f.found[name] = s
+	}
+	return s, err
+}
+
+// find is systems.Find, which tells what takes long.
+func (l *cli) find(name string) (*systems.System, error) {
+	return systems.Find(l.context(), name, systems.Options{Tell: func(text string) { fmt.Fprintln(l.err, text) }})
+}
+
+// parts are the laboratory's on this machine, or what the machine lacks: this binary and its neighbours are the parts.
+func (l *cli) parts(f *runFlags) (netnsworld.Parts, error) {
 	if err := netnsworld.Available(); err != nil {
-		return nil, err
+		return netnsworld.Parts{}, err
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return netnsworld.Parts{}, err
 	}
 	parts, err := netnsworld.PartsIn(filepath.Dir(self))
 	if err != nil {
-		return nil, err
+		return parts, err
 	}
-	parts.Context, parts.WithoutBooks, parts.RealTime = l.context(), f.blind, f.clock == clockMachine
+	parts.Context, parts.RealTime = l.context(), f.clock == clockMachine
 	if f.outputs != nil {
 		parts.Record = f.outputs.record
 	}
 	if os.Getenv("ENILAB_VERBOSE") != "" {
 		parts.Log = func(at time.Duration, text string) { fmt.Fprintf(l.err, "%10.3fs  %s\n", at.Seconds(), text) }
 	}
-	return netnsworld.Place(parts), nil
+	return parts, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/systems"
 )
 
 // runFlags are what `enilab run` was asked for.
@@ -29,6 +30,11 @@ type runFlags struct {
 	name    string
 	// blind is --without-books.
 	blind bool
+	// cni is a system to play in place of ours, as NAME@WHERE.
+	cni string
+	// found are the systems that were found, by NAME@WHERE, and foundIn is --found: a file of them.
+	found   map[string]*systems.System
+	foundIn string
 	// timeline is whether all that happened is printed.
 	timeline bool
 	// in is --in: where world netns is, if not on this machine itself.
@@ -75,6 +81,7 @@ the same bytes. --twice proves it. enilab vm kernels says which kernels there ar
   enilab run --on netns --without-books scenarios/drift.scn        what can be judged of a daemon from outside alone
   enilab run --on netns --in vm --seed 7 scenarios/drift.scn       in a virtual machine: no root, and seed 7 is the same for ever
   enilab run --on netns --in vm --twice --out /tmp/drift scenarios/drift.scn
+  enilab run --on netns --cni amazon-vpc-cni-k8s@1.5.3 scenarios/socket-mismatch.scn
   enilab run --on kind scenarios/socket-mismatch.scn               on a real kubelet and containerd; takes as long as it says
   enilab run --json scenarios/*.scn | jq '.files[] | select(.status != "held") | .name'`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -99,6 +106,9 @@ the same bytes. --twice proves it. enilab vm kernels says which kernels there ar
 	c.Flags().BoolVar(&f.keep, "keep", false, "with --on netns or kind: leave it up after each run, until Control-C, enilab netns clean or enilab down")
 	c.Flags().StringVar(&f.name, "name", runName, "with --on kind: the cluster's name")
 	c.Flags().BoolVar(&f.blind, "without-books", false, "with --on netns: start the daemon without its recording, and judge it from outside alone")
+	c.Flags().StringVar(&f.cni, "cni", "", "with --on netns: play this `system`, as NAME@WHERE, in real time and judge it from outside (enilab systems lists them)")
+	c.Flags().StringVar(&f.foundIn, "found", "", "systems that were found, as JSON: inside of a virtual machine")
+	_ = c.Flags().MarkHidden("found")
 	c.Flags().BoolVar(&f.timeline, "timeline", false, "print all that happened in each variant's run, also when it held")
 	c.Flags().BoolVar(&f.twice, "twice", false, "run everything twice and compare")
 	c.Flags().Var(&f.in, "in", "with --on netns: vm plays it in a virtual machine, which repeats and needs no root; vm=KERNEL names a vmlinuz or a Debian kernel package")
@@ -135,6 +145,14 @@ func (f *runFlags) options() (runner.Options, error) {
 	}
 	if f.blind && f.on != "netns" {
 		return o, usage("--without-books is for daemons that are processes of this machine: use it with --on netns")
+	}
+	switch {
+	case f.cni != "" && f.on != "netns":
+		return o, usage("--cni plays the processes of a system: use it with --on netns")
+	case f.cni != "" && f.against != "":
+		return o, usage("--against plays a mutant of enilab's daemon: leave --cni out")
+	case f.cni != "" && f.blind:
+		return o, usage("--cni judges from outside alone anyway: leave --without-books out")
 	}
 	if f.name != runName && f.on != "kind" {
 		return o, usage("--name is a cluster's: use it with --on kind")
