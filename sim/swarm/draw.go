@@ -26,7 +26,7 @@ func Name(seed uint64) string { return fmt.Sprintf("swarm-%d.scn", seed) }
 
 // Draw writes the scenario of a seed.
 func Draw(seed uint64) string {
-	p := &plan{source: newSource(seed)}
+	p := &plan{source: newSource(seed), ready: readiness, settle: settling}
 	p.shape = drawShape(&p.source)
 	p.fit()
 	p.upgraded = p.shape.version
@@ -65,7 +65,11 @@ type plan struct {
 	wanted   time.Duration // when a workload was changed last
 	hidden   int           // sandboxes that nobody will ever end
 	limited  bool          // EC2 refuses an attach as one too many
-	unready  bool          // something happens after which it is not owed that every pod is ready before the run ends
+	cni      *CNI          // nil: ours
+	ready    time.Duration // how long the parts of the liveness phase take
+	settle   time.Duration
+	drawn    string // for whom it is, in the headline
+	unready  bool   // something happens after which it is not owed that every pod is ready before the run ends
 }
 
 // workload as it is wanted at the instant that is being drawn.
@@ -147,7 +151,7 @@ func (p *plan) lasts(at, lo, hi time.Duration) time.Duration {
 func (p *plan) text(seed uint64) string {
 	slices.SortStableFunc(p.lines, func(a, b planned) int { return cmp.Compare(a.at, b.at) })
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Drawn by enilab swarm from seed %d.\n", seed)
+	fmt.Fprintf(&b, "# Drawn by enilab swarm %sfrom seed %d.\n", p.drawn, seed)
 	b.WriteString(p.shape.head())
 	for _, l := range p.start {
 		b.WriteString(l + "\n")
@@ -156,9 +160,9 @@ func (p *plan) text(seed uint64) string {
 		b.WriteString(l.text + "\n")
 	}
 	if !p.unready && p.doomed == 0 {
-		fmt.Fprintf(&b, "at %s within %s expect kube pods.unready == 0\n", short(p.safety), short(readiness))
+		fmt.Fprintf(&b, "at %s within %s expect kube pods.unready == 0\n", short(p.safety), short(p.ready))
 	}
-	settle := settling
+	settle := p.settle
 	if p.doomed > 0 || p.detaches {
 		settle = settlingOn
 	}

@@ -20,6 +20,7 @@ const (
 	Started     = "the cluster starts"  // the pods of the start lines
 	Settled     = "everything settles"  // by the end nothing is under way
 	Ends        = "the run ends"        // within mostEvents
+	Lives       = "the daemon runs on"  // it does not end by itself
 	Sound       = "the simulator works" // it does not panic
 	Drawable    = "a drawn scenario is one"
 )
@@ -47,6 +48,8 @@ type Outcome struct {
 	Events uint64
 	Hash   uint64
 	Cut    bool // interrupted: nothing is known
+	// Unknown is why nothing is known although the run was not interrupted: the machine did not keep up, or the laboratory broke.
+	Unknown string
 }
 
 // Play plays a scenario, in its first variant, with every invariant judged. The error says why it was refused before it ran. stop, if
@@ -66,6 +69,11 @@ func PlayAgainst(name, text string, seed uint64, m *mutants.Mutant, stop func() 
 
 // Read parses, expands and checks a scenario, in its first variant and without the lines that are not for world sim.
 func Read(name string, data []byte) (*scn.File, *sim.Cluster, error) {
+	return ReadFor(world, name, data)
+}
+
+// ReadFor is Read for another world.
+func ReadFor(world, name string, data []byte) (*scn.File, *sim.Cluster, error) {
 	f, err := scn.Parse(name, data)
 	if err != nil {
 		return nil, nil, err
@@ -88,17 +96,17 @@ func play(f *scn.File, c *sim.Cluster, seed uint64, m *mutants.Mutant, stop func
 	o = &Outcome{Struck: map[string]int{}}
 	defer func() {
 		if p := recover(); p != nil {
-			o.Broken = broken(Sound, fmt.Sprintf("panic: %v", p), 0, 0)
+			o.Broken = NewBroken(Sound, fmt.Sprintf("panic: %v", p), 0, 0)
 		}
 	}()
 	w, err := virtual.Open(c, seed, m)
 	if err != nil {
-		o.Broken = broken(Started, err.Error(), 0, 0)
+		o.Broken = NewBroken(Started, err.Error(), 0, 0)
 		return o
 	}
 	r, err := sim.NewRun(f, w, world)
 	if err != nil {
-		o.Broken = broken(Started, err.Error(), 0, 0)
+		o.Broken = NewBroken(Started, err.Error(), 0, 0)
 		return o
 	}
 	r.StopAtFirst = true
@@ -111,7 +119,7 @@ func play(f *scn.File, c *sim.Cluster, seed uint64, m *mutants.Mutant, stop func
 	o.Broken = first(v, state(w, c.Nodes))
 	if v.Cut && o.Broken == nil {
 		if o.Cut = w.Popped() <= mostEvents; !o.Cut {
-			o.Broken = broken(Ends, fmt.Sprintf("more than %d events", mostEvents), v.Ended, 0)
+			o.Broken = NewBroken(Ends, fmt.Sprintf("more than %d events", mostEvents), v.Ended, 0)
 		}
 	}
 	o.cover(f, w, v)
@@ -123,7 +131,7 @@ func first(v *sim.Verdict, state string) *Broken {
 	var b *Broken
 	if len(v.Violations) > 0 {
 		x := v.Violations[0]
-		b = broken(phrase(x.Invariant), x.Text, x.At, x.Node)
+		b = NewBroken(phrase(x.Invariant), x.Text, x.At, x.Node)
 	}
 	if len(v.Failures) > 0 && (b == nil || v.Failures[0].At < b.At) {
 		x := v.Failures[0]
@@ -131,10 +139,10 @@ func first(v *sim.Verdict, state string) *Broken {
 		if len(v.UnderWay) > 0 { // it never came true; else it did so too late
 			text += "; in the end: " + gravest(v.UnderWay, state)
 		}
-		b = broken(Expectation, text, x.At, 0)
+		b = NewBroken(Expectation, text, x.At, 0)
 	}
 	if b == nil && !v.Settled() {
-		b = broken(Settled, "still under way at the end: "+gravest(v.UnderWay, state), v.Ended, 0)
+		b = NewBroken(Settled, "still under way at the end: "+gravest(v.UnderWay, state), v.Ended, 0)
 	}
 	return b
 }
@@ -170,7 +178,8 @@ func gravest(underWay []string, state string) string {
 	return underWay[0]
 }
 
-func broken(invariant, text string, at time.Duration, node int) *Broken {
+// NewBroken is what broke, by its text.
+func NewBroken(invariant, text string, at time.Duration, node int) *Broken {
 	return &Broken{Invariant: invariant, Cause: Cause(text), Text: text, At: at, Node: node}
 }
 

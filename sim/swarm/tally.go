@@ -1,6 +1,7 @@
 package swarm
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -22,21 +23,37 @@ const mostNamed = 5
 // Tally sums up a batch. The order in which the seeds come does not matter.
 type Tally struct {
 	Runs, Held int
+	Unknown    int      // runs of which nothing is known, for another reason than that they were interrupted
+	Whys       []string // why not, the first few
 	Events     uint64
 	Struck     map[string]int // seeds in which a verb struck, by its key
 	Marks      map[string]int // seeds that came through the coverage point
 	findings   []*Finding
 	list       []Entry
+	drawn      []string
 }
 
 // NewTally is an empty one, beside a list of known violations.
 func NewTally(list []Entry) *Tally {
-	return &Tally{Struck: map[string]int{}, Marks: map[string]int{}, list: list}
+	return &Tally{Struck: map[string]int{}, Marks: map[string]int{}, list: list, drawn: Drawn()}
+}
+
+// TallyFor is an empty one of a batch for a CNI of which nothing is known to break.
+func TallyFor(c *CNI) *Tally {
+	t := NewTally(nil)
+	t.drawn = c.Drawn()
+	return t
 }
 
 // Add takes the outcome of a seed.
 func (t *Tally) Add(seed uint64, o *Outcome) {
 	if o.Cut {
+		return
+	}
+	if o.Unknown != "" {
+		if t.Unknown++; len(t.Whys) < mostNamed {
+			t.Whys = append(t.Whys, fmt.Sprintf("seed %d: %s", seed, o.Unknown))
+		}
 		return
 	}
 	t.Runs++
@@ -108,9 +125,12 @@ func Drawn() []string {
 	return out
 }
 
+// Verbs is how many verbs the swarm draws that the batch is of.
+func (t *Tally) Verbs() int { return len(t.drawn) }
+
 // Unstruck are the verbs that the swarm draws and that struck in no seed of the batch.
 func (t *Tally) Unstruck() (out []string) {
-	for _, key := range Drawn() {
+	for _, key := range t.drawn {
 		if t.Struck[key] == 0 {
 			out = append(out, key)
 		}
