@@ -84,6 +84,7 @@ func (v *Variant) once(o *Options, m *mutants.Mutant, p Progress) (out Outcome) 
 	}
 	defer func() { out.Err = errors.Join(out.Err, w.Close()) }()
 	p.End = r.End()
+	r.StopAtFirst = r.StopAtFirst || o.StopAtFirst
 	out.Verdict = r.Finish(o.watch(p, w, v.place.Repeatable))
 	out.End, out.Cut = r.End(), out.Verdict.Cut
 	out.Events = w.Popped()

@@ -16,6 +16,8 @@ type Options struct {
 	Seed    uint64
 	Against *mutants.Mutant // run this mutant alone, whatever the file names
 	Twice   bool            // run everything twice and compare, not only a twentieth
+	// StopAtFirst ends each run at its first violation: who only wants to know which it is saves the rest.
+	StopAtFirst bool
 	// Crash kills the daemons of each variant at every event, instead of running the file's mutants.
 	Crash bool
 	// NoStory leaves the golden story uncompared: it is about to be rewritten.

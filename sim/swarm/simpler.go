@@ -19,14 +19,12 @@ func (s *shrinker) parts() {
 }
 
 func (s *shrinker) simplify(line int) bool {
-	for _, stmt := range simpler(s.file.Lines[line].Stmt) {
+	forms := simpler(s.file.Lines[line].Stmt)
+	return s.first(len(forms), func(i int) (*scn.File, uint64) {
 		g := s.file.Clone()
-		g.Lines[line].Stmt = stmt
-		if s.try(g, s.seed) {
-			return true
-		}
-	}
-	return false
+		g.Lines[line].Stmt = forms[i]
+		return g, s.seed
+	}) >= 0
 }
 
 // gaps makes the time between two instants shorter: all that comes later comes sooner by as much.
@@ -40,11 +38,9 @@ func (s *shrinker) gaps() {
 		if i > 0 {
 			from = instants[i-1]
 		}
-		for _, gap := range shorter(instants[i] - from) {
-			if s.try(s.shifted(instants[i], from+gap-instants[i]), s.seed) {
-				i-- // the same gap again, from where it is now
-				break
-			}
+		gaps := shorter(instants[i] - from)
+		if s.first(len(gaps), func(k int) (*scn.File, uint64) { return s.shifted(instants[i], from+gaps[k]-instants[i]), s.seed }) >= 0 {
+			i-- // the same gap again, from where it is now
 		}
 	}
 }

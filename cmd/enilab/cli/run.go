@@ -28,6 +28,8 @@ type runFlags struct {
 	crash   bool
 	keep    bool
 	name    string
+	// first is --stop-at-first.
+	first bool
 	// blind is --without-books.
 	blind bool
 	// cni is a system to play in place of ours, as NAME@WHERE.
@@ -110,6 +112,7 @@ the same bytes. --twice proves it. enilab vm kernels says which kernels there ar
 	c.Flags().StringVar(&f.foundIn, "found", "", "systems that were found, as JSON: inside of a virtual machine")
 	_ = c.Flags().MarkHidden("found")
 	c.Flags().BoolVar(&f.timeline, "timeline", false, "print all that happened in each variant's run, also when it held")
+	c.Flags().BoolVar(&f.first, "stop-at-first", false, "end each run at its first violation")
 	c.Flags().BoolVar(&f.twice, "twice", false, "run everything twice and compare")
 	c.Flags().Var(&f.in, "in", "with --on netns: vm plays it in a virtual machine, which repeats and needs no root; vm=KERNEL names a vmlinuz or a Debian kernel package")
 	c.Flags().Var(&f.clock, "clock", "with --on netns: leap over what nobody does, or machine, the machine's own time (in a virtual machine, which leaps by itself, the default)")
@@ -130,7 +133,7 @@ func verdictManual() string {
 
 // options judges the flags.
 func (f *runFlags) options() (runner.Options, error) {
-	o := runner.Options{Seed: f.seed, Twice: f.twice, Crash: f.crash, NoStory: f.update, Timeline: f.timeline}
+	o := runner.Options{Seed: f.seed, Twice: f.twice, Crash: f.crash, NoStory: f.update || f.first, Timeline: f.timeline, StopAtFirst: f.first}
 	if f.on != "sim" && (f.update || f.crash) {
 		return o, usage("--update and --crash-everywhere need runs of virtual time alone: use --on sim")
 	}

@@ -16,7 +16,7 @@ const jsonManual = `--json writes one document; times are seconds, "at" is an in
   verdicts[] verdict, exit, means: the table above; verdict is that of all files together
   files[]    file, name, headline, source, system (with --cni), status (a verdict),
              judged, skipped[] {line, why}, notJudged[] {invariant, needs[], line (of an always)}, events, virtual, wall, report (the text for people), command,
-             variants[] {name, error, ended, events, hash, judged, twice, same, broke, missed[] {line, at, text, times, of}, underWay[],
+             variants[] {name, error, ended, events, hash, judged, twice, same, broke, missed[] {line, at, text, times, of}, maybe[] {line, struck}, underWay[],
              timeline[] (with --timeline)},
              mutants[]  {mutant, variant, line, expected, by, proved, why, broke},
              crashes[]  {variant, error, points, forks, broken[] {at, node, event, inFlight[], choice, what}},
@@ -110,8 +110,10 @@ type variantJSON struct {
 	Same   bool       `json:"same"` // true when it was not run twice
 	Broke  *breakJSON `json:"broke,omitempty"`
 	// Missed are the actions that missed, UnderWay is what had not settled.
-	Missed   []missedJSON `json:"missed"`
-	UnderWay []string     `json:"underWay"`
+	Missed []missedJSON `json:"missed"`
+	// Maybe are the lines that may miss.
+	Maybe    []maybeJSON `json:"maybe,omitempty"`
+	UnderWay []string    `json:"underWay"`
 	// Timeline is all that happened, with --timeline.
 	Timeline []string `json:"timeline,omitempty"`
 }
@@ -122,6 +124,11 @@ type missedJSON struct {
 	Text  string  `json:"text"`
 	Times int     `json:"times"`
 	Of    int     `json:"of"`
+}
+
+type maybeJSON struct {
+	Line   int  `json:"line"`
+	Struck bool `json:"struck"`
 }
 
 type mutantJSON struct {
@@ -237,6 +244,9 @@ func variantOf(o *runner.Outcome) variantJSON {
 		j.Ended, j.Judged = o.Verdict.Ended.Seconds(), o.Verdict.Judged
 		for _, u := range o.Verdict.Unplayed {
 			j.Missed = append(j.Missed, missedJSON{u.Pos.Line, u.At.Seconds(), u.Text, u.Times, u.Of})
+		}
+		for _, m := range o.Verdict.Maybe {
+			j.Maybe = append(j.Maybe, maybeJSON{m.Pos.Line, m.Struck})
 		}
 		j.UnderWay = append(j.UnderWay, o.Verdict.UnderWay...)
 	}

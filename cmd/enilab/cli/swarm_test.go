@@ -83,7 +83,7 @@ func TestSwarmTellsWhatIsNew(t *testing.T) {
 	l := &cli{out: out, err: &strings.Builder{}, interrupted: func() bool { return false }}
 	tally := swarm.NewTally(nil)
 	tally.Add(17, &swarm.Outcome{Broken: &swarm.Broken{Invariant: "nothing is leaked", Cause: "node-# leaks: x", Text: "node-1 leaks: x", Node: 1}})
-	r := swarmResult{Seeds: runner.Seeds{From: 1, To: 600}, tally: tally}
+	r := swarmResult{Seeds: runner.Seeds{From: 1, To: 600}, venue: &venue{venueFlags: &venueFlags{on: "sim"}}, tally: tally}
 	r.unknown, r.known = tally.Findings()
 	r.shrunk = map[*swarm.Finding]keptFile{r.unknown[0]: {File: "found/swarm-17.scn", Seed: 2, Lines: 3, From: 20,
 		entry: swarm.Entry{File: "swarm-17.scn", Seed: 2, Invariant: "nothing is leaked", Cause: "node-# leaks: x"}}}

@@ -1,0 +1,179 @@
+package process
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/swarm"
+)
+
+// document is what is read of `enilab run --json`.
+type document struct {
+	Enilab string `json:"enilab"`
+	Exit   int    `json:"exit"`
+	Errors []struct {
+		Line    int    `json:"line"`
+		Message string `json:"message"`
+		Hint    string `json:"hint"`
+	} `json:"errors"`
+	Files []file `json:"files"`
+}
+
+type file struct {
+	Status  string `json:"status"`
+	Skipped []struct {
+		Line int    `json:"line"`
+		Why  string `json:"why"`
+	} `json:"skipped"`
+	Events   uint64    `json:"events"`
+	Report   string    `json:"report"`
+	Variants []variant `json:"variants"`
+}
+
+type variant struct {
+	Error  string  `json:"error"`
+	Ended  float64 `json:"ended"`
+	Broke  *broke  `json:"broke"`
+	Missed []struct {
+		Line int `json:"line"`
+	} `json:"missed"`
+	Maybe []struct {
+		Line   int  `json:"line"`
+		Struck bool `json:"struck"`
+	} `json:"maybe"`
+	UnderWay []string `json:"underWay"`
+}
+
+type broke struct {
+	At        float64 `json:"at"`
+	Node      int     `json:"node"`
+	Invariant string  `json:"invariant"`
+	Line      int     `json:"line"`
+	Text      string  `json:"text"`
+}
+
+// format is the only one that is understood.
+const format = "run/1"
+
+// parse reads a document.
+func parse(data []byte) (*document, error) {
+	d := &document{}
+	switch err := json.Unmarshal(data, d); {
+	case err != nil:
+		return nil, fmt.Errorf("expected a JSON document, found %q: %w", start(data), err)
+	case d.Enilab != format:
+		return nil, fmt.Errorf("expected a document %q, found %q", format, d.Enilab)
+	case len(d.Errors) == 0 && len(d.Files) == 0:
+		return nil, errors.New("the document has no file")
+	}
+	return d, nil
+}
+
+// start is the begin of what should have been a document.
+func start(data []byte) string {
+	const most = 200
+	return strings.TrimSpace(string(data[:min(len(data), most)]))
+}
+
+// outcome is how the run of a scenario ended. The error says why it was refused.
+func (d *document) outcome(f *scn.File) (*swarm.Outcome, error) {
+	if len(d.Errors) > 0 {
+		e := d.Errors[0]
+		return nil, fmt.Errorf("line %d: %s %s", e.Line, e.Message, e.Hint)
+	}
+	x := &d.Files[0]
+	o := &swarm.Outcome{Struck: map[string]int{}, Events: x.Events}
+	if x.Status == "interrupted" {
+		o.Cut = true
+		return o, nil
+	}
+	if len(x.Variants) == 0 {
+		o.Unknown = "nothing was run: " + x.why("")
+		return o, nil
+	}
+	v := &x.Variants[0]
+	switch {
+	case x.Status == "bad":
+		o.Broken = swarm.NewBroken(swarm.Started, v.Error, 0, 0)
+	case x.Status == "too slow" || x.Status == "skipped" || x.Status == "not deterministic":
+		o.Unknown = x.Status + ": " + x.why(v.Error)
+	case v.Broke != nil:
+		o.Broken = v.first()
+	case v.Error != "": // the laboratory broke, and nothing else had
+		o.Unknown = "the laboratory broke: " + v.Error
+	case len(v.UnderWay) > 0 && x.Status == "not settled":
+		o.Broken = swarm.NewBroken(swarm.Settled, "still under way at the end: "+gravest(v.UnderWay), seconds(v.Ended), 0)
+	case x.Status == "violated": // by no invariant and no line: world and simulator disagree
+		o.Unknown = x.why("")
+	default:
+		x.strike(f, o)
+	}
+	return o, nil
+}
+
+// why is what a run says of itself, in a line.
+func (x *file) why(err string) string {
+	if err != "" {
+		return err
+	}
+	for _, s := range x.Skipped {
+		return fmt.Sprintf("line %d: %s", s.Line, s.Why)
+	}
+	const most = 300
+	text := strings.Join(strings.Fields(x.Report), " ")
+	return text[:min(len(text), most)]
+}
+
+// first is what broke first.
+func (v *variant) first() *swarm.Broken {
+	b := v.Broke
+	at := seconds(b.At)
+	switch {
+	case b.Invariant != "":
+		return swarm.NewBroken(b.Invariant, b.Text, at, b.Node)
+	case b.Line == 0:
+		return swarm.NewBroken(swarm.Lives, b.Text, at, b.Node)
+	}
+	text := b.Text
+	if len(v.UnderWay) > 0 {
+		text += "; in the end: " + gravest(v.UnderWay)
+	}
+	return swarm.NewBroken(swarm.Expectation, text, at, b.Node)
+}
+
+// gravest is the pod that does not run, if there is one: what else is under way is so because of it.
+func gravest(underWay []string) string {
+	for _, s := range underWay {
+		if strings.HasPrefix(s, "pod ") {
+			return s
+		}
+	}
+	return underWay[0]
+}
+
+// strike notes which lines struck.
+func (x *file) strike(f *scn.File, o *swarm.Outcome) {
+	missed := map[int]bool{}
+	for _, s := range x.Skipped {
+		missed[s.Line] = true
+	}
+	for _, m := range x.Variants[0].Missed {
+		missed[m.Line] = true
+	}
+	for _, m := range x.Variants[0].Maybe {
+		missed[m.Line] = !m.Struck
+	}
+	for i := range f.Lines {
+		if at, ok := f.Lines[i].Stmt.(*scn.At); ok && at.Action != nil && !missed[f.Lines[i].Pos.Line] {
+			v := sim.Verb{Name: at.Action.Verb, On: []scn.SubjectKind{at.Action.Subject.Kind}}
+			o.Struck[v.Key()]++
+		}
+	}
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
