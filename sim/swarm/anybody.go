@@ -1,11 +1,13 @@
 package swarm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
@@ -56,22 +58,54 @@ func (c *CNI) Draw(seed uint64) string {
 	p.enableAnybodys()
 	p.startPods()
 	p.drawMoments()
-	at := make([]time.Duration, p.between(3, 9))
-	for i := range at {
-		if at[i] = p.span(0, p.safety*9/10, time.Second); p.chance(70) {
-			at[i] = pick(&p.source, p.moments...) + p.span(0, 8*time.Second, time.Second)
-		}
-	}
-	slices.Sort(at)
-	for _, at := range at {
-		if p.chance(40) {
-			p.operate(at)
-		} else {
-			p.strike(at)
-		}
+	for _, e := range p.events() {
+		e.happens(p, e.at)
 	}
 	p.bringBack()
 	return p.text(seed)
+}
+
+// event is something that is drawn at its instant.
+type event struct {
+	at      time.Duration
+	happens func(p *plan, at time.Duration)
+}
+
+// events are what happens, in order: workloads change, and faults strike, often with a change soon after that meets them.
+func (p *plan) events() []event {
+	var out []event
+	for range p.between(3, 9) {
+		at := p.span(0, p.safety*9/10, time.Second)
+		if p.chance(70) {
+			at = pick(&p.source, p.moments...) + p.span(0, 8*time.Second, time.Second)
+		}
+		if p.chance(40) {
+			out = append(out, event{at, (*plan).operate})
+			continue
+		}
+		out = append(out, event{at, (*plan).strike})
+		if p.chance(60) {
+			out = append(out, event{at + p.span(0, 10*time.Second, time.Second), (*plan).provoke})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b event) int { return cmp.Compare(a.at, b.at) })
+	return out
+}
+
+// provoke scales a workload far up or down soon after a fault: a pool that stays as it is asks nothing of EC2, and meets no fault of it.
+func (p *plan) provoke(at time.Duration) {
+	l := p.someLoad()
+	if at > p.safety || l == nil {
+		return
+	}
+	p.wanted = max(p.wanted, at)
+	perNode, _ := p.shape.room()
+	if l.count > perNode/2 {
+		l.count = p.between(0, 1)
+	} else {
+		l.count = p.between(perNode*3/4, perNode)
+	}
+	p.must(at, "kube scale %s %d", l.name, l.count)
 }
 
 func (c *CNI) shape(s *source) shape {
@@ -177,7 +211,7 @@ func anybodysKinds() []kind {
 		{"ec2 hang", 2, func(p *plan, at time.Duration) {
 			p.write(at, "ec2 hang %s for=%s%s", pick(&p.source, "attach", "detach"), p.outage(at), p.whose())
 		}},
-		{"ec2 in-use", 2, func(p *plan, at time.Duration) { p.write(at, "ec2 in-use%s%s", p.times(3), p.whose()) }},
+		{"ec2 in-use", 4, func(p *plan, at time.Duration) { p.write(at, "ec2 in-use%s%s", p.times(3), p.whose()) }},
 		{"ec2 drain-subnet", 2, func(p *plan, at time.Duration) {
 			p.write(at, "ec2 drain-subnet leave=%d", p.between(0, 4))
 			p.write(p.later(at, 20*time.Second, anyOutage), "ec2 drain-subnet leave=%d", usable(p.shape.bits))
@@ -218,12 +252,15 @@ func (p *plan) enableAnybodys() {
 	all, percent := anybodysKinds(), pick(&p.source, 8, 15, 25)
 	for i := range all {
 		k := &all[i]
-		if enabled := p.chance(percent); enabled && p.cni.fits(k.key) {
+		if enabled := p.chance(percent); enabled && p.cni.fits(k.key) && (k.key != "node reboot" || p.shape.runtime != crio) {
 			p.kinds = append(p.kinds, k)
 			p.weight += k.weight
 		}
 	}
 }
+
+// crio never calls a DEL again that failed, also because the machine went down.
+var crio = cri.CRIO134.String()
 
 // fits says whether a fault means something to the CNI.
 func (c *CNI) fits(key string) bool {
@@ -251,6 +288,9 @@ func (c *CNI) Drawn() []string {
 // Owed says why a scenario asks for more than any correct CNI owes, or than this one has; nil is that it does not.
 func (c *CNI) Owed(f *scn.File, cl *sim.Cluster) error {
 	errs := []error{Owed(f, cl)}
+	if !slices.ContainsFunc(c.Runtimes, func(name string) bool { r, ok := cri.ParseRuntime(name); return ok && r == cl.Runtime }) {
+		errs = append(errs, fmt.Errorf("the CNI does not work with runtime=%s", cl.Runtime))
+	}
 	for _, at := range inOrder(f) {
 		if at.Action == nil {
 			continue
@@ -259,7 +299,11 @@ func (c *CNI) Owed(f *scn.File, cl *sim.Cluster) error {
 		if err != nil {
 			return err
 		}
-		if why := c.refuses(keyOf(at.Action), a); why != "" {
+		key := keyOf(at.Action)
+		if key == "node reboot" && cl.Runtime == cri.CRIO134 {
+			errs = append(errs, errors.New("CRI-O never calls a DEL again that a reboot ended"))
+		}
+		if why := c.refuses(key, a); why != "" {
 			errs = append(errs, fmt.Errorf("at %s %s is not for any CNI: %s", short(at.When), a.Verb, why))
 		}
 	}

@@ -126,7 +126,7 @@ func TestAnybodysHold(t *testing.T) {
 
 // TestOwedByAnybody: a scenario that asks too much of some CNIs is told from one that does not.
 func TestOwedByAnybody(t *testing.T) {
-	const head = "cluster nodes=1 type=m5.large subnet=10.0.0.0/24\nstart pods web 2 on node-1\n"
+	const head = "cluster nodes=1 type=m5.large subnet=10.0.0.0/24 runtime=dockershim\nstart pods web 2 on node-1\n"
 	for lines, says := range map[string]string{
 		"at 1m node-1 kill\n":         "",
 		"at 1m node-1 flush-rules\n":  "only some CNIs",
