@@ -328,7 +328,7 @@ func (t *theatre) jobOf(seed uint64, asJSON bool) *vm.Job {
 	for _, x := range []struct {
 		on   bool
 		flag string
-	}{{asJSON, "--json"}, {t.f.blind, "--without-books"}, {t.f.timeline, "--timeline"}, {t.f.against != "", "--against=" + t.f.against}} {
+	}{{asJSON, "--json"}, {t.f.blind, "--without-books"}, {t.f.timeline, "--timeline"}, {t.f.first, "--stop-at-first"}, {t.f.against != "", "--against=" + t.f.against}} {
 		if x.on {
 			j.Args = append(j.Args, x.flag)
 		}
