@@ -104,6 +104,9 @@ func (n *instance) Reboot() {
 // rebooted: the daemon is dead, and so is everything else.
 func (w *World) rebooted(n *instance) {
 	n.rebooting, n.booted = false, w.now()
+	for op := range n.verbs {
+		n.felled[op] = true
+	}
 	w.fail(n.box.Reboot())
 	n.mirror.reboot()
 	if w.parts.WithoutBooks {

@@ -50,6 +50,7 @@ type instance struct {
 	doubt     doubt
 
 	killed map[cri.OpID]bool // runs whose end nobody waits for
+	felled map[cri.OpID]bool // runs that the machine's end met
 	verbs  map[cri.OpID]cri.Action
 	hunt   hunt                  // for plugins
 	lost   []string              // sandboxes that the runtime has forgotten without a DEL that succeeded
@@ -73,7 +74,7 @@ type instance struct {
 
 // addNode launches an instance and makes the machine.
 func (w *World) addNode() error {
-	n := &instance{w: w, pause: models.RestartPause, killed: map[cri.OpID]bool{}, verbs: map[cri.OpID]cri.Action{}, links: machine.Links{}, flows: map[netip.Addr]*flow{}}
+	n := &instance{w: w, pause: models.RestartPause, killed: map[cri.OpID]bool{}, felled: map[cri.OpID]bool{}, verbs: map[cri.OpID]cri.Action{}, links: machine.Links{}, flows: map[netip.Addr]*flow{}}
 	err := w.Launch(&n.Node, n, w.Random())
 	if err != nil {
 		return err

@@ -83,7 +83,8 @@ func (w *World) pluginDone(n *instance, e *node.Event) {
 	delete(n.verbs, op)
 	n.running--
 	n.stirs()
-	shot := n.caught(e)
+	shot := n.caught(e) || n.felled[op] && e.Code != 0
+	delete(n.felled, op)
 	if n.killed[op] {
 		delete(n.killed, op)
 		return
