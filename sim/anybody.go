@@ -17,7 +17,6 @@ var anybody = map[string]Survival{
 	"node upgrade":         {true, "it exchanges two versions of our records and protocol"},
 	"node kill-at":         {false, "not between an ENI's making and its attaching, or its detaching and its deleting: what is left is swept within hours"},
 	"node terminate":       {true, "what the instance was making or giving back is swept by others within hours"},
-	"node reboot":          {false, "not on crio-1.34, which never calls a DEL again that the reboot ended"},
 	"node gc":              {false, "only valid=all, for a CNI of specification 1.1.0; what a caller does not list has to go"},
 	"node lose-records":    {true, "a CNI's records may be all that it knows of its pods"},
 	"node flush-rules":     {true, "only some CNIs say that they put back rules which a stranger takes"},

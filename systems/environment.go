@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -120,6 +121,21 @@ func (s *System) conflistText() (string, error) {
 		return "", fmt.Errorf("%s %s: conflist: %w", s.Name, s.Version, err)
 	}
 	return string(data), nil
+}
+
+// cniVersion is where a conflist says its specification; placeholders keep it from being JSON.
+var cniVersion = regexp.MustCompile(`"cniVersion"\s*:\s*"([^"]*)"`)
+
+// Specification is the CNI version that the conflist names, such as 0.4.0; "" is that nobody knows.
+func (s *System) Specification() string {
+	text, err := s.conflistText()
+	if err != nil {
+		return ""
+	}
+	if m := cniVersion.FindStringSubmatch(text); m != nil {
+		return m[1]
+	}
+	return ""
 }
 
 // maxConflist bounds a conflist, in bytes.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/enilab/enilab/fakes/cri"
@@ -19,14 +20,23 @@ import (
 type CNI struct {
 	Settings []string // those of the scenario language that it knows
 	Runtimes []string // that it works with, as a cluster line names them; at least one
+	Daemon   bool     // it has one
+	Cloud    bool     // it asks EC2 and metadata
 	Asks     bool     // it asks the runtime for sandboxes
 	GC       bool     // its plugins have the specification's GC
 }
 
 // Ours is our own daemon, as one of any.
 func Ours() *CNI {
-	return &CNI{Settings: ipam.Variables(), Runtimes: []string{"containerd", "containerd-2.1", "containerd-1.7-guard", "crio-1.34"}, Asks: true, GC: true}
+	return &CNI{Settings: ipam.Variables(), Runtimes: Newer(), Daemon: true, Cloud: true, Asks: true, GC: true}
 }
+
+// Newer are the runtimes that are played for CNIs of this decade; Older is what kubelet had before it asked a runtime.
+func Newer() []string {
+	return []string{"containerd", "containerd-2.1", "containerd-1.7-guard", "crio-1.34"}
+}
+
+func Older() []string { return []string{"dockershim"} }
 
 // How long the parts of a scenario for any CNI take: a quarter of an hour together at most. A CNI looks at what it has every minute, gives an
 // ENI back a minute after it was used, and asks EC2 again for some minutes; kubelet tries again after five minutes at the latest.
@@ -109,7 +119,7 @@ func (p *plan) provoke(at time.Duration) {
 }
 
 func (c *CNI) shape(s *source) shape {
-	h := shape{nodes: pick(s, 1, 1, 1, 2), kind: pick(s, anyTypes...), runtime: pick(s, c.Runtimes...), version: ipam.Version, settings: ipam.Defaults()}
+	h := shape{nodes: pick(s, 1, 1, 1, 2), kind: pick(s, anyTypes...), runtime: c.runtime(s), version: ipam.Version, settings: ipam.Defaults()}
 	l, _ := ec2.LimitsOf(h.kind)
 	h.enis, h.per = l.ENIs, l.IPv4PerENI-1
 	switch {
@@ -140,6 +150,9 @@ func (c *CNI) shape(s *source) shape {
 	h.maxPods = min(h.enis*h.per, anyPods)
 	return h
 }
+
+// runtime takes one number of the stream however many there are: a seed should be nearly the same for two versions of a CNI.
+func (c *CNI) runtime(s *source) string { return c.Runtimes[s.next()%uint64(len(c.Runtimes))] }
 
 // set says a setting that the CNI knows; it takes what it is drawn from either way.
 func (c *CNI) set(h *shape, key string, value any) {
@@ -252,15 +265,12 @@ func (p *plan) enableAnybodys() {
 	all, percent := anybodysKinds(), pick(&p.source, 8, 15, 25)
 	for i := range all {
 		k := &all[i]
-		if enabled := p.chance(percent); enabled && p.cni.fits(k.key) && (k.key != "node reboot" || p.shape.runtime != crio) {
+		if enabled := p.chance(percent); enabled && p.cni.fits(k.key) {
 			p.kinds = append(p.kinds, k)
 			p.weight += k.weight
 		}
 	}
 }
-
-// crio never calls a DEL again that failed, also because the machine went down.
-var crio = cri.CRIO134.String()
 
 // fits says whether a fault means something to the CNI.
 func (c *CNI) fits(key string) bool {
@@ -269,13 +279,22 @@ func (c *CNI) fits(key string) bool {
 		return c.Asks
 	case "node gc":
 		return c.GC
+	case "node restart", "node kill", "node hold":
+		return c.Daemon
+	case "node kill-at":
+		return c.Daemon && c.Cloud
 	}
-	return true
+	return c.Cloud || !strings.HasPrefix(key, "ec2 ") && !strings.HasPrefix(key, "imds ")
 }
 
 // Drawn are the keys of all verbs that are drawn for the CNI, sorted.
 func (c *CNI) Drawn() []string {
-	out := append(slices.Clone(ordinary), closing...)
+	out := slices.Clone(ordinary)
+	for _, closes := range closing {
+		if c.fits(strings.Replace(closes, " un", " ", 1)) {
+			out = append(out, closes)
+		}
+	}
 	for _, k := range anybodysKinds() {
 		if c.fits(k.key) {
 			out = append(out, k.key)
@@ -299,11 +318,7 @@ func (c *CNI) Owed(f *scn.File, cl *sim.Cluster) error {
 		if err != nil {
 			return err
 		}
-		key := keyOf(at.Action)
-		if key == "node reboot" && cl.Runtime == cri.CRIO134 {
-			errs = append(errs, errors.New("CRI-O never calls a DEL again that a reboot ended"))
-		}
-		if why := c.refuses(key, a); why != "" {
+		if why := c.refuses(keyOf(at.Action), a); why != "" {
 			errs = append(errs, fmt.Errorf("at %s %s is not for any CNI: %s", short(at.When), a.Verb, why))
 		}
 	}
@@ -327,8 +342,11 @@ func (c *CNI) refuses(key string, a *sim.Act) string {
 			rule = v.Anybody()
 		}
 	}
-	if rule.Never || !c.fits(key) || c.beyond(key, a) {
+	if rule.Never || c.beyond(key, a) {
 		return rule.Why
+	}
+	if !c.fits(key) {
+		return "it means nothing to this one"
 	}
 	if a.Text("for") != "" && a.Duration("for") > anyOutage {
 		return "it lasts longer than " + short(anyOutage)

@@ -135,6 +135,29 @@ func TestShrinkWhereRunsDiffer(t *testing.T) {
 	}
 }
 
+// TestShrinkIsPatient: a run of which nothing is known is played again.
+func TestShrinkIsPatient(t *testing.T) {
+	f := &moody{fake{needs: []string{"node-2 kill"}, once: true}}
+	s, err := swarm.Shrink("drawn.scn", drawn, 9, swarm.Options{Player: f, CNI: swarm.Ours(), Tries: 200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Lines != 3 {
+		t.Errorf("%d lines:\n%s", s.Lines, s.Text)
+	}
+}
+
+// moody knows nothing of every second run.
+type moody struct{ fake }
+
+func (m *moody) Play(name, text string, seed uint64, stop func() bool) (*swarm.Outcome, error) {
+	if m.now.Add(1)%2 == 0 {
+		return &swarm.Outcome{Unknown: "this machine did not keep up"}, nil
+	}
+	f := fake{needs: m.needs}
+	return f.Play(name, text, seed, stop)
+}
+
 // TestShrinkOverAPlayerRefuses: what holds, what cannot be played, and what is not known.
 func TestShrinkOverAPlayerRefuses(t *testing.T) {
 	broken := errors.New("no kernel")

@@ -46,6 +46,17 @@ func (o Options) complete() Options {
 	return o
 }
 
+// patience is how often a run is played again of which nothing is known: a machine that did not keep up may do so the next time.
+const patience = 3
+
+// first is how often the whole scenario is played until it breaks: it is known to have broken once.
+func (o *Options) first() int {
+	if o.dear() && !o.player().Repeats() {
+		return max(o.Times, patience)
+	}
+	return o.Times
+}
+
 // player is where candidates are played.
 func (o *Options) player() Player {
 	if o.Player == nil {
@@ -171,7 +182,7 @@ func breaking(name string, data []byte, seed uint64, o *Options) (*scn.File, *Br
 		if err != nil {
 			return nil, nil, err
 		}
-		for range o.Times {
+		for range o.first() {
 			out, err := o.player().Play(name, g.String(), seed, o.Stop)
 			switch {
 			case err != nil:
@@ -251,11 +262,16 @@ func (s *shrinker) candidate(f *scn.File, seed uint64) *candidate {
 
 // play plays a candidate until it breaks alike, and gives how.
 func (s *shrinker) play(c *candidate) *Broken {
-	for range s.options.Times {
+	for held, unknown := 0, 0; held < s.options.Times && unknown < patience; {
 		o, err := s.options.player().Play(s.file.Name, c.text, c.seed, s.options.Stop)
 		if err != nil || o.Cut {
 			return nil
 		}
+		if o.Unknown != "" {
+			unknown++
+			continue
+		}
+		held++
 		if o.Broken != nil && s.alike(o.Broken) {
 			return o.Broken
 		}

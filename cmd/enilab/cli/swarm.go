@@ -241,8 +241,10 @@ func (l *cli) keepAll(r *swarmResult, dir string, tries int) error {
 			p.say(fmt.Sprintf("seed %d: %d lines left after %d runs", f.First, lines, tried))
 		}
 		s, err := swarm.Shrink(name, r.venue.draw(f.First), f.First, o)
-		if err != nil {
-			continue // the cluster does not even start: the seed shows it
+		if err != nil { // the cluster does not even start, or it held this time: the seed shows it
+			p.clear()
+			fmt.Fprintf(l.err, "seed %d was not shrunk: %v\n", f.First, err)
+			continue
 		}
 		k := keptFile{File: filepath.Join(dir, name), Seed: s.Seed, Lines: s.Lines, From: s.From, Again: s.Again, Of: s.Of,
 			entry: swarm.Entry{File: name, Seed: s.Seed, Invariant: s.Broken.Invariant, Cause: s.Broken.Cause}}

@@ -3,9 +3,12 @@ package cli
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	netnsworld "github.com/enilab/enilab/sim/netns"
 	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/swarm"
 )
@@ -36,6 +39,19 @@ func TestSwarmRefuses(t *testing.T) {
 		{"swarm --seeds 1-2 --known", "--known plays the list and nothing else"},
 		{"swarm --seeds 1 --keep file/x", "--keep needs a folder"},
 		{"swarm now", "takes no arguments"},
+		{"swarm --seeds 1 --on kind", "a swarm plays in world sim or netns: found --on kind"},
+		{"swarm --seeds 1 --in vm", "use them with --on netns"},
+		{"swarm --seeds 1 --without-books", "use them with --on netns"},
+		{"swarm --seeds 1 --on netns --in qemu", "--in: expected vm or vm=KERNEL, found \"qemu\""},
+		{"swarm --seeds 1 --on netns --in vm=", "--in: expected vm or vm=KERNEL"},
+		{"swarm --seeds 1 --on netns --in vm --cni nobodys@1.2.3", "nobodys"},
+		{"swarm --seeds 1 --on netns --in vm --cni ptp@1.9.1 --against no-cool-down", "--against plays one of our mutants"},
+		{"swarm --seeds 1 --against no-cool-dwon", "did you mean \"no-cool-down\"?"},
+		{"swarm --seeds 1 --for -1m", "--for and --limit are durations"},
+		{"swarm --known --against no-cool-down", "--known plays the list and nothing else"},
+		{"shrink calm.scn --tries -1", "--tries and --times are numbers of runs"},
+		{"shrink calm.scn --times 0", "--tries and --times are numbers of runs"},
+		{"shrink calm.scn --cni ptp@1.9.1", "use them with --on netns"},
 		{"shrink", "shrink needs one scenario file"},
 		{"shrink calm.scn flushed.scn", "shrink needs one scenario file"},
 		{"shrink .", ".: it is a folder, not a scenario"},
@@ -120,6 +136,83 @@ func TestShrinkWritesAFile(t *testing.T) {
 	}
 }
 
+// TestSwarmForAnybody: on a kernel other scenarios are drawn, short ones for any CNI; where it is named, only for what it knows.
+func TestSwarmForAnybody(t *testing.T) {
+	in(t, nil)
+	_, ours, _ := enilab(t, "swarm", "--seeds", "7", "--print")
+	code, any, errs := enilab(t, "swarm", "--on", "netns", "--in", "vm", "--seeds", "7", "--print")
+	if code != 0 || any != swarm.Ours().Draw(7) || any == ours || !strings.HasPrefix(any, "# Drawn by enilab swarm for any CNI from seed 7.\n") {
+		t.Errorf("exit %d: %s%s", code, any, errs)
+	}
+}
+
+// TestSwarmAgainst: a mutant is found in virtual time, shrunk with the same mutant, and told with it.
+func TestSwarmAgainst(t *testing.T) {
+	in(t, nil)
+	code, out, errs := enilab(t, "swarm", "--seeds", "1-4", "--against", "no-cool-down", "--keep", "found", "--json")
+	var d swarmJSON
+	if err := json.Unmarshal([]byte(out), &d); err != nil || code != 1 {
+		t.Fatalf("exit %d: %v %s", code, err, errs)
+	}
+	if d.World != "sim" || d.Against != "no-cool-down" || len(d.Violations) == 0 {
+		t.Fatalf("%+v", d)
+	}
+	v := d.Violations[0]
+	if v.Shrunk == nil || v.Shrunk.Again != 2 || v.Shrunk.Of != 2 || !strings.HasSuffix(v.Shrunk.Command, " --against no-cool-down") {
+		t.Fatalf("%+v", v.Shrunk)
+	}
+	if code, out, _ = enilab(t, strings.Fields(v.Shrunk.Command)[1:]...); code != 1 || !strings.Contains(out, v.Invariant) {
+		t.Errorf("%s: exit %d: %s", v.Shrunk.Command, code, out)
+	}
+}
+
+// TestSwarmFor: as many seeds are played as fit, and only those are told of.
+func TestSwarmFor(t *testing.T) {
+	in(t, nil)
+	code, out, errs := enilab(t, "swarm", "--seeds", "3", "--for", "1s", "--json")
+	var d swarmJSON
+	if err := json.Unmarshal([]byte(out), &d); err != nil || code != 0 {
+		t.Fatalf("exit %d: %v %s", code, err, errs)
+	}
+	if d.First != 3 || d.Last < 3 || d.Runs < 1 || d.Runs > int(d.Last-d.First)+1 {
+		t.Errorf("seeds %d to %d, %d runs", d.First, d.Last, d.Runs)
+	}
+}
+
+// TestSwarmIsUnknown: what nobody knows is neither held nor violated, and is told.
+func TestSwarmIsUnknown(t *testing.T) {
+	out := &strings.Builder{}
+	l := &cli{out: out, err: &strings.Builder{}, interrupted: func() bool { return false }}
+	tally := swarm.TallyFor(swarm.Ours())
+	tally.Add(2, &swarm.Outcome{Unknown: "too slow: late by 3s"})
+	r := swarmResult{Seeds: runner.Seeds{From: 2, To: 2}, venue: &venue{venueFlags: &venueFlags{on: "netns", in: "vm=/boot/vmlinuz"}}, tally: tally}
+	l.tellSwarm(&r)
+	for _, says := range []string{"unknown  seed 2: too slow: late by 3s\n", "nothing known of 1 run"} {
+		if !strings.Contains(out.String(), says) {
+			t.Errorf("expected %q in\n%s", says, out)
+		}
+	}
+	if d := r.document(); r.exit() != runner.ExitNotPlayed || d.Unknown != 1 || d.Kernel != "/boot/vmlinuz" || d.World != "netns" {
+		t.Errorf("exit %d: %+v", r.exit(), d)
+	}
+}
+
+// TestSwarmOnNetns plays our own daemon on this machine's kernel.
+func TestSwarmOnNetns(t *testing.T) {
+	if err := netnsworld.Available(); err != nil {
+		t.Skip(err)
+	}
+	program := binaries(t)
+	out, err := exec.Command(program, "swarm", "--on", "netns", "--without-books", "--seeds", "1-2", "--json").Output()
+	var d swarmJSON
+	if jsonErr := json.Unmarshal(out, &d); jsonErr != nil {
+		t.Fatalf("%v, %v: %s", err, jsonErr, out)
+	}
+	if d.Runs+d.Unknown != 2 || len(d.Violations) > 0 || d.Runs > 0 && len(d.Struck) == 0 { // a machine that does not keep up knows nothing
+		t.Errorf("%+v", d)
+	}
+}
+
 // TestVerbsSaySurvivable: what no CNI survives is told with its reason.
 func TestVerbsSaySurvivable(t *testing.T) {
 	_, out, _ := enilab(t, "verbs", "--json")
@@ -144,4 +237,20 @@ func TestVerbsSaySurvivable(t *testing.T) {
 	if _, out, _ := enilab(t, "verbs"); !strings.Contains(out, "SURVIVABLE") {
 		t.Errorf("no column: %s", out)
 	}
+}
+
+// binaries are enilab and, beside it, what it plays on a kernel.
+func binaries(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it builds and plays for half a minute")
+	}
+	dir := t.TempDir()
+	c := exec.Command("go", "build", "-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", dir+"/",
+		"github.com/enilab/enilab/cmd/enilab", "github.com/enilab/enilab/cmd/ipamd", "github.com/enilab/enilab/cmd/aws-cni")
+	c.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return filepath.Join(dir, "enilab")
 }

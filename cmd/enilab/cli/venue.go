@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/mod/semver"
 
 	netnsworld "github.com/enilab/enilab/sim/netns"
 	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/swarm"
 	"github.com/enilab/enilab/sim/swarm/process"
+	"github.com/enilab/enilab/systems"
 )
 
 // venueFlags are where `enilab swarm` and `enilab shrink` play, what, and for how long.
@@ -114,7 +116,33 @@ func (l *cli) tenant(name string) (*swarm.CNI, error) {
 	if name == "" {
 		return swarm.Ours(), nil
 	}
-	return nil, usage("--cni: unknown CNI %q", name)
+	s, err := systems.Find(l.context(), name, systems.Options{Tell: func(text string) { fmt.Fprintln(l.err, text) }})
+	if err != nil {
+		return nil, usage("--cni %v", err)
+	}
+	return cniOf(s), nil
+}
+
+// gcFrom is the first CNI specification with GC.
+const gcFrom = "v1.1.0"
+
+// cniOf is what a scenario that is drawn for a system has to know of it.
+func cniOf(s *systems.System) *swarm.CNI {
+	if s.Books {
+		return swarm.Ours()
+	}
+	c := &swarm.CNI{Runtimes: swarm.Newer(), Daemon: s.Daemon != nil, Cloud: s.Daemon != nil && s.EC2.By != "none",
+		Asks: s.Runtime.API != "" && s.Runtime.API != "none"}
+	if s.Runtime.API == "docker" || s.Runtime.API == "cri-v1alpha2" {
+		c.Runtimes = swarm.Older()
+	}
+	if v := s.Specification(); v != "" {
+		c.GC = semver.Compare("v"+v, gcFrom) >= 0
+	}
+	if s.Daemon != nil {
+		c.Settings = s.Daemon.Settings
+	}
+	return c
 }
 
 func (v *venue) draw(seed uint64) string {
