@@ -112,6 +112,15 @@ func TestShrinkKeepsToItsBudget(t *testing.T) {
 	}
 	f = &fake{needs: []string{"node-2 kill"}}
 	o = dearly(f)
+	o.Over = func() bool { return f.played.Load() >= 5 }
+	if s, err = swarm.Shrink("drawn.scn", drawn, 9, o); err != nil {
+		t.Fatal(err)
+	}
+	if f.played.Load() != 5+2 || s.Again != 2 || s.Lines >= s.From || !strings.Contains(s.Text, "node-2 kill") {
+		t.Errorf("time is over: %d runs, played again %d times, %d lines of %d:\n%s", f.played.Load(), s.Of, s.Lines, s.From, s.Text)
+	}
+	f = &fake{needs: []string{"node-2 kill"}}
+	o = dearly(f)
 	o.Stop = func() bool { return f.played.Load() >= 5 }
 	if s, err = swarm.Shrink("drawn.scn", drawn, 9, o); err != nil {
 		t.Fatal(err)

@@ -24,7 +24,8 @@ type Options struct {
 	// Together calls do with 0 to n-1, at the same time if it likes, and returns when all have returned. Nil: one after another.
 	Together func(n int, do func(i int))
 	Tell     func(tried, lines int) // if any, is told before every try
-	Stop     func() bool            // if any, is asked and ends the shrinking with what it has
+	Over     func() bool            // if any, says that the time is over: the shrinking ends with what it has, which is played once more
+	Stop     func() bool            // if any, is asked and ends everything with what there is
 }
 
 // dear says whether runs cost so much that few can be had.
@@ -43,6 +44,12 @@ func (o Options) complete() Options {
 		}
 	}
 	o.Times = max(1, o.Times)
+	if o.Stop == nil {
+		o.Stop = func() bool { return false }
+	}
+	if o.Over == nil {
+		o.Over = o.Stop
+	}
 	return o
 }
 
@@ -142,7 +149,7 @@ func (s *shrinker) dearly() {
 	s.pairs()
 }
 
-// check plays the small scenario again, twice where runs repeat. An interruption leaves it out.
+// check plays the small scenario again, twice where runs repeat, also when the time is over. An interruption leaves it out.
 func (s *shrinker) check(out *Shrunk) {
 	p := s.options.player()
 	times := 1
@@ -150,7 +157,7 @@ func (s *shrinker) check(out *Shrunk) {
 		times = 2
 	}
 	for range times {
-		if s.options.Stop != nil && s.options.Stop() {
+		if s.options.Stop() {
 			return
 		}
 		o, err := p.Play(s.file.Name, out.Text, out.Seed, s.options.Stop)
@@ -227,8 +234,11 @@ type shrinker struct {
 }
 
 func (s *shrinker) over() bool {
-	return s.tried >= s.options.Tries || s.options.Stop != nil && s.options.Stop()
+	return s.tried >= s.options.Tries || s.late()
 }
+
+// late says that nobody waits for a further candidate.
+func (s *shrinker) late() bool { return s.options.Stop() || s.options.Over() }
 
 // candidate is a scenario that may break alike.
 type candidate struct {
@@ -263,7 +273,7 @@ func (s *shrinker) candidate(f *scn.File, seed uint64) *candidate {
 // play plays a candidate until it breaks alike, and gives how.
 func (s *shrinker) play(c *candidate) *Broken {
 	for held, unknown := 0, 0; held < s.options.Times && unknown < patience; {
-		o, err := s.options.player().Play(s.file.Name, c.text, c.seed, s.options.Stop)
+		o, err := s.options.player().Play(s.file.Name, c.text, c.seed, s.late)
 		if err != nil || o.Cut {
 			return nil
 		}

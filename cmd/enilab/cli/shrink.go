@@ -87,7 +87,8 @@ func (l *cli) shrink(f *shrinkFlags, name string) error {
 	p := newProgress(l.err)
 	o := v.shrinking(f.tries)
 	o.Times = f.times
-	o.Stop, o.Tell = l.until(f.time), func(tried, lines int) { p.say(fmt.Sprintf("%d lines left after %d runs", lines, tried)) }
+	o.Stop, o.Over = l.interrupted, l.until(f.time)
+	o.Tell = func(tried, lines int) { p.say(fmt.Sprintf("%d lines left after %d runs", lines, tried)) }
 	s, err := swarm.Shrink(name, string(data), f.seed, o)
 	p.clear()
 	if lack, ok := errors.AsType[*process.Lacking](err); ok {
