@@ -31,6 +31,9 @@ func (m *Machine) Prepare() error {
 	if !ok {
 		return &Lacking{fmt.Sprintf("kernel %s is for %s, and machines are amd64 or arm64", m.Kernel, m.Kernel.Arch)}
 	}
+	if m.Kernel.Arch != runtime.GOARCH {
+		return &Lacking{fmt.Sprintf("kernel %s is for %s, and this enilab with its ipamd and aws-cni for %s: use a kernel for %[3]s (enilab vm kernels)", m.Kernel, m.Kernel.Arch, runtime.GOARCH)}
+	}
 	m.emulator = m.Emulator
 	if m.emulator == "" {
 		path, err := exec.LookPath(name)
@@ -53,6 +56,13 @@ func (m *Machine) Prepare() error {
 	}
 	m.Image.AddFolder(moduleFolder)
 	if err := m.Image.AddFile(programPath, m.Self); err != nil {
+		return err
+	}
+	needed, err := libraries(m.Self) // none of a static binary, as make build makes it
+	for _, lib := range needed {
+		err = errors.Join(err, m.Image.AddHost(lib))
+	}
+	if err != nil {
 		return err
 	}
 	m.Image.AddLink(initPath, programPath)
