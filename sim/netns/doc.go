@@ -17,6 +17,14 @@
 // models hold back, and its recording has been read to its end; no plugin runs but those that wait for the daemon. A kernel event that
 // is on its way gets the time to arrive (settleTime).
 //
+// With Parts.RealTime it passes with the machine's and never jumps. That is for machines whose own time leaps over what nobody does: a virtual
+// machine of sim/vm, in which the same seed gives the same run. There slowness is measured in the machine's time too, and repeats.
+//
+// # What is written down
+//
+// Parts.Record names a folder for each laboratory: its timeline, EC2's calls as the model saw them, and the packets of the router and of each node,
+// the loopback left out, with the kernel's timestamps.
+//
 // # What the daemon knows
 //
 // The daemon streams its flight recorder. The laboratory steps a second Node with it: that Node is what the auditors read, and the
