@@ -23,6 +23,7 @@ import (
 
 	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/vm"
+	"github.com/enilab/enilab/systems"
 )
 
 // How long a virtual machine may take, and may be silent, in this computer's time. The first is what a long scenario with its mutants takes on a
@@ -237,16 +238,21 @@ func (t *theatre) open() error {
 	return t.machine.Prepare()
 }
 
-// foundFile is where a machine has the systems that were found outside.
-const foundFile = "/var/tmp/found.json"
+// Where a machine has the systems that were found outside: what is known of them, and below the folder their files.
+const (
+	foundFile   = "/var/tmp/found.json"
+	foundFolder = "/opt/enilab/found"
+)
 
-// bring puts the systems that are played into the machine, at the same paths, and what is known of them.
+// bring puts the systems that are played into the machine.
 func (t *theatre) bring() error {
 	if len(t.f.found) == 0 {
 		return nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(t.f.found)) {
-		s := t.f.found[name]
+	inside := map[string]systems.System{}
+	for i, name := range slices.Sorted(maps.Keys(t.f.found)) {
+		s := *t.f.found[name]
+		folder := filepath.Join(foundFolder, strconv.Itoa(i))
 		from := []string{s.Conflist.From}
 		for _, f := range s.Files {
 			from = append(from, f.From)
@@ -255,13 +261,14 @@ func (t *theatre) bring() error {
 			if f == "" {
 				continue
 			}
-			path := filepath.Join(s.Folder, filepath.FromSlash(f))
-			if err := t.machine.Image.AddFile(path, path); err != nil {
+			if err := t.machine.Image.AddFile(filepath.Join(folder, f), filepath.Join(s.Folder, f)); err != nil {
 				return fmt.Errorf("give a virtual machine %s: %w", name, err)
 			}
 		}
+		s.Folder = folder
+		inside[name] = s
 	}
-	data, err := json.Marshal(t.f.found)
+	data, err := json.Marshal(inside)
 	if err != nil {
 		return err
 	}
