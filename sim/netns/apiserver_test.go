@@ -72,7 +72,7 @@ at 1h   expect kube pods.ready == 4
 				defer mu.Unlock()
 				t.Fatalf("the informer has not seen %s for a minute: %v, %v", what, pods, nodes)
 			}
-			w.Until(w.Now()+100*time.Millisecond, nil)
+			w.Until(w.Now()+5*time.Second, nil)
 		}
 	}
 	running := func(count int) func() bool {

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"hash/fnv"
 	"net/netip"
 	"strconv"
@@ -15,6 +16,9 @@ import (
 	"github.com/enilab/enilab/fakes/kube"
 	"github.com/enilab/enilab/fakes/kube/server"
 )
+
+// defaultMaxPods is kubelet's.
+const defaultMaxPods = 110
 
 // NodeOf is a node of the model as the API shows it, with the labels that kubelet and the cloud provider give. epoch is the wall clock's time
 // at the model's instant 0.
@@ -53,11 +57,9 @@ func NodeOf(name string, v server.NodeInfo, epoch time.Time) *corev1.Node {
 	if v.Instance != "" {
 		n.Spec.ProviderID = "aws:///" + v.Zone + "/" + v.Instance
 	}
-	if v.MaxPods > 0 {
-		pods := quantity.MustParse(strconv.Itoa(v.MaxPods))
-		n.Status.Capacity = corev1.ResourceList{corev1.ResourcePods: pods}
-		n.Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: pods}
-	}
+	pods := quantity.MustParse(strconv.Itoa(cmp.Or(v.MaxPods, defaultMaxPods)))
+	n.Status.Capacity = corev1.ResourceList{corev1.ResourcePods: pods}
+	n.Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: pods}
 	if v.Address.IsValid() {
 		n.Status.Addresses = append(n.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: v.Address.String()})
 	}
