@@ -186,7 +186,7 @@ func (k anybody) serves(n *instance) {
 
 // expect judges I16: when the bound is over, the daemon serves, or nobody waits for it any more.
 func (k anybody) expect(n *instance) {
-	w, since, within := k.w, n.expected, n.system.Daemon.Serves.Within
+	w, since, within := k.w, n.expected, slowed(n.system.Daemon.Serves.Within).Round(time.Second)
 	w.after(within, func() {
 		if n.expected != since || n.Gone || n.Down || w.unwanted() {
 			return
