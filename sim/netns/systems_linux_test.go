@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -77,7 +78,11 @@ func strangeSystem(t *testing.T, how, plugin string) *systems.System {
 		Conflist: systems.Text{Name: "10-strange.conflist", Words: `{"cniVersion": "0.4.0", "name": "strange", "plugins": [{"type": "strange"}]}`},
 		Runtime:  systems.Runtime{API: "none"}, Kubernetes: systems.Kubernetes{By: "none"}}
 	if how != "" {
-		s.Daemon = &systems.Daemon{Argv: []string{"/app/strange", "strange", how}, Serves: systems.Serves{Unix: strangeSocket, Within: 5 * time.Second},
+		within := 5 * time.Second
+		if slices.Contains([]string{"dies", "waits", "forks away"}, how) { // as many times longer as the machine is slow
+			within = time.Second
+		}
+		s.Daemon = &systems.Daemon{Argv: []string{"/app/strange", "strange", how}, Serves: systems.Serves{Unix: strangeSocket, Within: within},
 			Stop: systems.Stop{Signal: "TERM", Grace: time.Second}}
 	}
 	return s
