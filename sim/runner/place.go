@@ -23,6 +23,8 @@ type Place struct {
 	System string
 	// CNI is the word that has it played again.
 	CNI string
+	// In is the word that makes the machine of the run again, such as vm; empty: this machine.
+	In string
 	// Resolve finds a system that a line upgrades to, before anything runs; nil: the place exchanges none.
 	Resolve func(name string) error
 	// Without are the sources of truth that the world lacks: what needs them is not judged there.

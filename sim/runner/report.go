@@ -358,6 +358,9 @@ func (r *Result) Command() string {
 	if r.Case.Place.Name != "sim" {
 		s += " --on " + r.Case.Place.Name
 	}
+	if r.Case.Place.In != "" {
+		s += " --in " + r.Case.Place.In
+	}
 	switch {
 	case r.Case.Place.CNI != "":
 		s += " --cni " + r.Case.Place.CNI

@@ -343,6 +343,7 @@ func (t *theatre) jobOf(seed uint64, asJSON bool) *vm.Job {
 	if t.f.cni != "" {
 		j.Args = append(j.Args, "--cni", t.f.cni)
 	}
+	j.Args = append(j.Args, "--inside", t.f.in.String())
 	if len(t.f.found) > 0 {
 		j.Args = append(j.Args, "--found", foundFile)
 	}

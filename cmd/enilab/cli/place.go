@@ -73,7 +73,7 @@ func (l *cli) laboratory(f *runFlags, s *systems.System) (*runner.Place, error) 
 	parts.System, parts.WithoutBooks = s, f.blind
 	parts.Find = func(name string) (*systems.System, error) { return l.findOnce(f, name) }
 	p := netnsworld.Place(parts)
-	p.CNI = f.cni
+	p.CNI, p.In = f.cni, f.inside
 	return p, nil
 }
 

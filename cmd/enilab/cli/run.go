@@ -37,6 +37,8 @@ type runFlags struct {
 	// found are the systems that were found, by NAME@WHERE, and foundIn is --found: a file of them.
 	found   map[string]*systems.System
 	foundIn string
+	// inside is --inside: the word of --in that made the virtual machine in which this runs.
+	inside string
 	// timeline is whether all that happened is printed.
 	timeline bool
 	// in is --in: where world netns is, if not on this machine itself.
@@ -108,9 +110,11 @@ the same bytes. --twice proves it. enilab vm kernels says which kernels there ar
 	c.Flags().BoolVar(&f.keep, "keep", false, "with --on netns or kind: leave it up after each run, until Control-C, enilab netns clean or enilab down")
 	c.Flags().StringVar(&f.name, "name", runName, "with --on kind: the cluster's name")
 	c.Flags().BoolVar(&f.blind, "without-books", false, "with --on netns: start the daemon without its recording, and judge it from outside alone")
-	c.Flags().StringVar(&f.cni, "cni", "", "with --on netns: play this `system`, as NAME@WHERE, in real time and judge it from outside (enilab systems lists them)")
+	c.Flags().StringVar(&f.cni, "cni", "", "with --on netns: play this system, NAME@WHERE, in real time and judge it from outside (enilab systems lists them)")
 	c.Flags().StringVar(&f.foundIn, "found", "", "systems that were found, as JSON: inside of a virtual machine")
+	c.Flags().StringVar(&f.inside, "inside", "", "what --in was, inside of a virtual machine")
 	_ = c.Flags().MarkHidden("found")
+	_ = c.Flags().MarkHidden("inside")
 	c.Flags().BoolVar(&f.timeline, "timeline", false, "print all that happened in each variant's run, also when it held")
 	c.Flags().BoolVar(&f.first, "stop-at-first", false, "end each run at its first violation")
 	c.Flags().BoolVar(&f.twice, "twice", false, "run everything twice and compare")
