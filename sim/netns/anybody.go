@@ -88,15 +88,19 @@ type began struct {
 // begin does what has to be done before the daemon starts, and starts it.
 func (k anybody) begin(n *instance) {
 	w := k.w
-	if n.expected == 0 && n.system.Daemon != nil {
-		n.expected = max(1, w.now())
-		k.expect(n)
-	}
-	s, words, settings, todo := n.system, w.words(n), settingsOf(n), n.before
+	s, words, settings, install := n.system, w.words(n), settingsOf(n), n.before
 	n.before = []systems.Step{systems.StepInit}
+	var todo []systems.Step
+	if i := slices.Index(install, systems.StepInit); i >= 0 {
+		install, todo = install[:i], install[i:]
+	}
 	work := n.installer(words, settings)
 	go func() {
-		b := began{err: work.do(w.ctx, todo)}
+		b := began{err: work.do(w.ctx, install)}
+		if b.err == nil {
+			w.post(func() { k.await(n) })
+			b.err = work.do(w.ctx, todo)
+		}
 		if e, failed := b.err.(*failedStep); failed {
 			b.err, b.said = nil, e.Error()
 		}
@@ -108,6 +112,15 @@ func (k anybody) begin(n *instance) {
 		}
 		w.post(func() { k.begun(n, &b) })
 	}()
+}
+
+// await begins the bound in which a daemon has to serve: with its init steps, once its files are there. How long those take is this laboratory's doing.
+func (k anybody) await(n *instance) {
+	if n.expected != 0 || n.Gone || n.dying || n.system.Daemon == nil {
+		return
+	}
+	n.expected = max(1, k.w.now())
+	k.expect(n)
 }
 
 func (k anybody) begun(n *instance, b *began) {
