@@ -147,6 +147,7 @@ type LaunchSpec struct {
 	Type               string   // must be in LimitsOf
 	Subnet             SubnetID // empty: the first one
 	SecondaryAddresses int      // on the primary interface
+	Prefixes           int      // of /28, on the primary interface
 	Tags               map[string]string
 	// Of the primary interface, when the machine exists already and has them: an address that is free or in a reservation of its
 	// subnet, and a MAC, lower case. Zero: EC2 chooses.
@@ -175,7 +176,7 @@ func (c *Cloud) Launch(now time.Duration, s LaunchSpec) (InstanceID, error) {
 	switch {
 	case sub == none:
 		return "", launchError("InvalidSubnetID.NotFound", "The subnet ID '"+string(s.Subnet)+"' does not exist")
-	case s.SecondaryAddresses < 0 || s.SecondaryAddresses >= kind.IPv4PerENI:
+	case s.SecondaryAddresses < 0 || s.Prefixes < 0 || s.SecondaryAddresses+s.Prefixes >= kind.IPv4PerENI:
 		return "", launchError("PrivateIpAddressLimitExceeded", "Number of private addresses will exceed limit.")
 	case c.subnets[sub].free < 1+s.SecondaryAddresses-c.subnets[sub].asideOf(s.Address):
 		return "", launchError(codeSubnetFull, c.subnetFull(sub))
@@ -184,10 +185,17 @@ func (c *Cloud) Launch(now time.Duration, s LaunchSpec) (InstanceID, error) {
 	case s.Address.IsValid() && !c.subnets[sub].available(s.Address):
 		return "", launchError(codePrimaryInUse, "The specified address "+s.Address.String()+" is not free in "+c.subnets[sub].cidr.String())
 	}
+	blocks, ok := c.launchBlocks(sub, &s)
+	switch {
+	case !ok:
+		return "", launchError(codeNoBlocks, messageNoBlocks)
+	case c.subnets[sub].free < 1+s.SecondaryAddresses-c.subnets[sub].asideOf(s.Address)+c.subnets[sub].generalIn(blocks):
+		return "", launchError(codeSubnetFull, c.subnetFull(sub))
+	}
 	n := c.newInstance(&kind, sub)
 	c.instances[n].tags = sortedTags(s.Tags)
 	c.instances[n].visibleFrom, c.instances[n].changed = never, never
-	slot := c.launchENI(sub, &s)
+	slot := c.launchENI(sub, &s, blocks)
 	e, i := &c.enis[slot], &c.instances[n]
 	e.groups = c.vpcOf(sub).defaultGroup
 	e.visibleFrom, e.attAt = never, never // seen by every read: the instance has been there for a while
@@ -212,12 +220,10 @@ func (c *Cloud) newInstance(kind *Type, sub int32) int32 {
 	return n
 }
 
-// launchENI makes an instance's primary interface.
-func (c *Cloud) launchENI(sub int32, s *LaunchSpec) int32 {
-	if !s.Address.IsValid() && s.MAC == "" {
-		return c.newENI(sub, 1+s.SecondaryAddresses)
-	}
+// launchENI makes an instance's primary interface, with these prefixes.
+func (c *Cloud) launchENI(sub int32, s *LaunchSpec, blocks []uint16) int32 {
 	slot := c.newSlot()
+	c.subnets[sub].takeBlocks(blocks, slot+1)
 	list := make([]uint16, 0, 1+s.SecondaryAddresses)
 	if s.Address.IsValid() {
 		o, _ := c.subnets[sub].offset(s.Address)
@@ -231,7 +237,22 @@ func (c *Cloud) launchENI(sub int32, s *LaunchSpec) int32 {
 	if s.MAC != "" {
 		c.enis[slot].mac = s.MAC
 	}
+	if len(blocks) > 0 {
+		c.enis[slot].extras = []extraVersion{{c.now, c.now, extras{prefixes: blocks}}}
+	}
 	return slot
+}
+
+// launchBlocks chooses an instance's prefixes, beside an address that is asked for.
+func (c *Cloud) launchBlocks(sub int32, s *LaunchSpec) ([]uint16, bool) {
+	if s.Prefixes == 0 {
+		return nil, true
+	}
+	var except []uint16
+	if o, ok := c.subnets[sub].offset(s.Address); ok {
+		except = append(except, o)
+	}
+	return c.subnets[sub].chooseBlocks(s.Prefixes, except)
 }
 
 func launchError(code, message string) error { return &Error{"ec2 launch", code, message} }

@@ -117,17 +117,6 @@ func (c *Cloud) setAttachment(at time.Duration, e *eni, a attachment) {
 	e.att, e.attAt = a, at
 }
 
-// newENI makes an available interface with n addresses; the caller has looked at what is free.
-func (c *Cloud) newENI(sub int32, n int) int32 {
-	slot := c.newSlot()
-	list := make([]uint16, n)
-	for i := range list {
-		list[i] = c.subnets[sub].pop(slot + 1)
-	}
-	c.initENI(slot, sub, list)
-	return slot
-}
-
 // initENI fills a slot whose addresses are its own already.
 func (c *Cloud) initENI(slot, sub int32, list []uint16) {
 	number := len(c.slots)

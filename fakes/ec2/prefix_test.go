@@ -404,3 +404,29 @@ func TestExtrasKeepTheOrderOfChanges(t *testing.T) {
 		t.Errorf("2.25 s after the fourth prefix of six a replica that is 2 s behind shows %d", len(v.Prefixes))
 	}
 }
+
+// An instance may have prefixes from its launch, as many as its interface has room for, and metadata shows them at once.
+func TestLaunchWithPrefixes(t *testing.T) {
+	w := newWorld(t)
+	free := w.FreeAddresses(plenty)
+	i, err := w.Launch(w.now, LaunchSpec{Type: "m5.large", Subnet: plenty, SecondaryAddresses: 2, Prefixes: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := w.eni(w.AttachedENIs(i)[0])
+	if len(v.Prefixes) != 4 || len(v.Secondaries) != 2 || !slices.Equal(w.view(i).ENIs[0].Prefixes, v.Prefixes) {
+		t.Errorf("launched with %+v", v)
+	}
+	for _, p := range v.Prefixes {
+		if id, ok := w.HasAddress(i, p.Addr()); !ok || id != v.ID || p.Contains(v.Primary) {
+			t.Errorf("%v is not the interface's, or holds its primary address", p)
+		}
+	}
+	if got := w.FreeAddresses(plenty); got != free-1-2-4*16 {
+		t.Errorf("%d free, of %d", got, free)
+	}
+	if _, err := w.Launch(w.now, LaunchSpec{Type: "m5.large", Subnet: plenty, SecondaryAddresses: 2, Prefixes: 8}); err == nil {
+		t.Error("an interface has more prefixes than its type has room for")
+	}
+	balance(t, w.Cloud)
+}

@@ -152,7 +152,7 @@ func (c *Cloud) startInstance(from, sub int32, kind *Type, r *Request) int32 {
 	if len(r.Addresses) > 0 {
 		spec.Address = r.Addresses[0]
 	}
-	slot := c.launchENI(sub, &spec)
+	slot := c.launchENI(sub, &spec, nil)
 	e, i := &c.enis[slot], &c.instances[n]
 	i.visibleFrom, i.changed, i.state, i.was = c.now, c.now, pending, pending
 	i.image, i.tags = r.Image, merged(nil, r.Tags)
