@@ -61,6 +61,10 @@ func Follow(f *vpc.Network, c *ec2.Cloud, e *ec2.Event) error {
 		return f.Assign(c.MAC(e.ENI), e.Address)
 	case ec2.AddressUnassigned:
 		return f.Unassign(e.Address)
+	case ec2.PrefixAssigned:
+		return within(e.Prefix, func(a netip.Addr) error { return f.Assign(c.MAC(e.ENI), a) })
+	case ec2.PrefixUnassigned:
+		return within(e.Prefix, f.Unassign)
 	case ec2.ENIDetachStarted: // traffic ends here, long before the link is gone
 		if v, ok := c.ENI(e.ENI); ok {
 			return each(&v, f.Unassign)
@@ -71,13 +75,28 @@ func Follow(f *vpc.Network, c *ec2.Cloud, e *ec2.Event) error {
 	return nil
 }
 
-// each does something for an ENI's addresses; that of an Elastic@Network@Adapter has none.
+// each does something for an ENI's addresses, those in its prefixes too; that of an Elastic@Network@Adapter has none.
 func each(e *ec2.ENI, do func(netip.Addr) error) error {
 	if !e.Primary.IsValid() {
 		return nil
 	}
 	errs := []error{do(e.Primary)}
 	for _, a := range e.Secondaries {
+		errs = append(errs, do(a))
+	}
+	for _, p := range e.Prefixes {
+		errs = append(errs, within(p, do))
+	}
+	return errors.Join(errs...)
+}
+
+// within does something for each address of a prefix. A VPC here carries IPv4 alone.
+func within(p netip.Prefix, do func(netip.Addr) error) error {
+	if !p.Addr().Is4() {
+		return nil
+	}
+	var errs []error
+	for a := p.Addr(); p.Contains(a); a = a.Next() {
 		errs = append(errs, do(a))
 	}
 	return errors.Join(errs...)

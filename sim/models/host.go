@@ -41,6 +41,8 @@ type Host struct {
 	Traps   Traps
 	Acts    actions.Log
 	Base    []ec2.Count // the ledger at t=0; nil before
+	// Prefixes are how many /28 a node's first ENI is launched with, or as many as its type has room for.
+	Prefixes int
 
 	numbers   map[ec2.InstanceID]int32 // of the nodes, which are all there when time begins
 	rng       uint64
@@ -81,7 +83,11 @@ func (h *Host) Random() uint64 { return splitmix.Next(&h.rng) }
 // Launch launches the instance of one more node. seed is its kubelet's and runtime's.
 func (h *Host) Launch(n *Node, m Machine, seed uint64) error {
 	c := h.Cluster
-	inst, err := h.EC2.Launch(h.World.Clock(), ec2.LaunchSpec{Type: c.Type, SecondaryAddresses: c.Warm})
+	prefixes := h.Prefixes
+	if limits, ok := ec2.LimitsOf(c.Type); ok {
+		prefixes = max(0, min(prefixes, limits.IPv4PerENI-1-c.Warm))
+	}
+	inst, err := h.EC2.Launch(h.World.Clock(), ec2.LaunchSpec{Type: c.Type, SecondaryAddresses: c.Warm, Prefixes: prefixes})
 	if err != nil {
 		return err
 	}

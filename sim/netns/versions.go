@@ -3,6 +3,7 @@ package netns
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"path"
 	"slices"
 	"strings"
@@ -148,10 +149,29 @@ func settingsOf(n *instance) map[string]string {
 func (w *World) words(n *instance) systems.Words {
 	in, _ := w.EC2.InstanceOf(n.Instance)
 	socket := n.system.Runtime.Socket
-	return systems.Words{"NODE": n.Name(), "ADDRESS": in.PrimaryAddress.String(), "POD": n.self, "NAMESPACE": "kube-system", "CLUSTER": w.Cluster.Name,
+	words := systems.Words{"NODE": n.Name(), "ADDRESS": in.PrimaryAddress.String(), "POD": n.self, "NAMESPACE": "kube-system", "CLUSTER": w.Cluster.Name,
 		"REGION": region, "EC2_URL": "http://" + ec2Addr, "METADATA_URL": "http://" + imdsAddr, "KUBERNETES_URL": "http://" + kubeAddr,
 		"KUBERNETES_HOST": kubeHost, "KUBERNETES_PORT": kubePort, "KUBECONFIG": kubeconfigPath, "RUNTIME_SOCKET": socket, "DOCKER_HOST": dockerHost(socket),
 		"CA": authorityPath, "VPC_CIDR": w.Cluster.VPC.String()}
+	if ranges := w.podRanges(n); len(ranges) > 0 {
+		words["POD_RANGE"] = ranges[0].String()
+		subnets := make([]string, len(ranges))
+		for i, r := range ranges {
+			subnets[i] = fmt.Sprintf(`{"subnet": %q}`, r)
+		}
+		words["POD_RANGES"] = "[" + strings.Join(subnets, ", ") + "]"
+	}
+	return words
+}
+
+// podRanges are the prefixes of a node's first ENI.
+func (w *World) podRanges(n *instance) []netip.Prefix {
+	for _, id := range w.EC2.AttachedENIs(n.Instance) {
+		if e, _ := w.EC2.ENI(id); e.MAC == n.mac {
+			return e.Prefixes
+		}
+	}
+	return nil
 }
 
 // dockerHost is a socket as DOCKER_HOST names it.

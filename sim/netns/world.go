@@ -124,6 +124,9 @@ func (w *World) open(c *sim.Cluster, seed uint64) (err error) {
 	if w.Host, err = models.New(w, c, seed, judge.Config{Bounds: bounds(), Without: w.parts.without()}); err != nil {
 		return err
 	}
+	for _, s := range w.parts.all() {
+		w.Prefixes = max(w.Prefixes, s.Node.Prefixes)
+	}
 	w.witness.Audit = w.Auditor
 	if w.network, err = vpc.New(vpc.Config{VPC: []netip.Prefix{c.VPC}, Subnets: []netip.Prefix{c.Subnet}}); err != nil {
 		return err
