@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -157,4 +158,59 @@ at 31s  within 30s expect node-1 daemon.starts == 2
 	if r.Status != runner.Held {
 		t.Errorf("expected held, found %s", r.Report())
 	}
+}
+
+// comesAndGoes has pods on addresses of the prefixes that a node's first ENI has from its launch.
+const comesAndGoes = `# Pods come, are reached, and go.
+cluster nodes=2 type=m5.large subnet=10.0.40.0/24 runtime=containerd
+always  "every live pod is reachable"
+always  "no address is in two live namespaces"
+always  "nothing is leaked"
+at 0s   kube create web 20
+at 0s   within 30s expect kube pods.ready == 20
+at 31s  expect kube pairs.tried >= 20
+at 31s  expect kube pairs.unreachable == 0
+at 32s  kube scale web 4
+at 32s  within 30s expect kube pods.ready == 4
+finally converges within 1m
+`
+
+// handsOut plays that with a system.
+func handsOut(t *testing.T, s *systems.System) {
+	t.Helper()
+	p := parts(t)
+	p.System = s
+	file, err := runner.Load(netns.Place(p), "comes-and-goes.scn", []byte(comesAndGoes))
+	must(t, err)
+	if r := file.Run(runner.Options{Seed: runner.DefaultSeed}); r.Status != runner.Held {
+		t.Errorf("expected held, found %s", r.Report())
+	}
+}
+
+// The example of docs/systems.md is built as it says there, and plays: pods have addresses that its daemon hands out.
+func TestHandout(t *testing.T) {
+	needLab(t)
+	root, folder := filepath.Join("..", ".."), t.TempDir()
+	build := exec.Command("go", "build", "-o", folder+"/", "./docs/systems/addressd", "./docs/systems/ask", "github.com/containernetworking/plugins/plugins/main/ptp")
+	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	s, err := systems.Find(t.Context(), filepath.Join(root, "docs", "systems", "handout.yaml")+"@1.0.0="+folder, systems.Options{})
+	must(t, err)
+	handsOut(t, s)
+}
+
+// The reference plugins alone, without a daemon, hand out what is in those prefixes.
+func TestWithoutDaemon(t *testing.T) {
+	needLab(t)
+	folder := t.TempDir()
+	build := exec.Command("go", "build", "-o", folder+"/", "github.com/containernetworking/plugins/plugins/main/ptp", "github.com/containernetworking/plugins/plugins/ipam/host-local")
+	build.Dir, build.Env = filepath.Join("..", ".."), append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	s, err := systems.Find(t.Context(), "ptp@1.9.1="+folder, systems.Options{})
+	must(t, err)
+	handsOut(t, s)
 }
