@@ -167,12 +167,12 @@ always  "every live pod is reachable"
 always  "no address is in two live namespaces"
 always  "nothing is leaked"
 at 0s   kube create web 20
-at 0s   within 30s expect kube pods.ready == 20
-at 31s  expect kube pairs.tried >= 20
-at 31s  expect kube pairs.unreachable == 0
-at 32s  kube scale web 4
-at 32s  within 30s expect kube pods.ready == 4
-finally converges within 1m
+at 0s   within 20s expect kube pods.ready == 20
+at 21s  expect kube pairs.tried >= 20
+at 21s  expect kube pairs.unreachable == 0
+at 22s  kube scale web 0
+at 42s  expect kube pods.ready == 0
+finally converges within 5s
 `
 
 // handsOut plays that with a system.
