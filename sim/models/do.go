@@ -309,6 +309,7 @@ func (h *Host) loseAlias(n *Node, p *kube.Pod, _ *sim.Act) sim.Strike {
 func (h *Host) addAddresses(n *Node, p *kube.Pod, a *sim.Act) sim.Strike {
 	count := 0
 	if s, ok := n.sandbox(p.UID); ok {
+		n.greedy = append(n.greedy, s.Netns)
 		count = n.Machine.AddAddresses(s.Netns, actions.More(h.EC2, n.Instance, s.Address, a.Int("count")))
 	}
 	return actions.AddedAddresses(p.Name, count)

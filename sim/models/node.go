@@ -31,6 +31,7 @@ type Node struct {
 	kubeletAt time.Duration
 	flows     []flow
 	history   actions.History // sandboxes by pod name
+	greedy    []uint64        // network namespaces of sandboxes that have given themselves addresses
 
 	// The actions that have something still to meet: 0 is none.
 	socketBy, pluginBy, heldBy, endedBy int
@@ -110,7 +111,7 @@ func (n *Node) Clone(m Machine) Node {
 	c.Machine = m
 	c.CRI = n.CRI.Clone()
 	c.flows = slices.Clone(n.flows)
-	c.history, c.Starters = n.history.Clone(), n.Starters.Clone()
+	c.history, c.Starters, c.greedy = n.history.Clone(), n.Starters.Clone(), slices.Clone(n.greedy)
 	return c
 }
 

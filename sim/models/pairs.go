@@ -71,9 +71,13 @@ func Unanswered(by *cri.Truth, why string) string {
 	return "pod " + by.Name + " (" + by.Address.String() + ") of the same node gets no answer of it: " + why
 }
 
-// Places are those of a node's pods that run and have an address.
+// Places are those of a node's pods that run and have an address. A pod that has given itself addresses is left out: they may be other pods', which
+// it then neither asks nor answers, and no CNI can mend that.
 func (h *Host) Places(n *Node) (out []Place) {
 	for _, t := range n.running() {
+		if slices.Contains(n.greedy, t.Netns) {
+			continue
+		}
 		eni, _ := h.EC2.HasAddress(n.Instance, t.Address)
 		out = append(out, Place{n.No, string(eni), t.Address, t})
 	}

@@ -157,7 +157,8 @@ func (o ours) spawn(n *instance, env map[string]string) {
 func (o ours) expect(n *instance, no int) {
 	w, within := o.w, judge.Catalogue()[judge.I16-1].Bound
 	w.after(within, func() {
-		if n.lifeNo != no || n.Gone || n.dying || n.exited {
+		lives := func() bool { return n.lifeNo == no && n.process && !n.dying && !n.Gone }
+		if !lives() {
 			return
 		}
 		n.asides++
@@ -167,7 +168,7 @@ func (o ours) expect(n *instance, no int) {
 			out, code, err := n.box.Command(ctx, node.Process{Argv: []string{ipamdPath, "status", "--probe=readiness"}})
 			w.post(func() {
 				n.asides--
-				if err == nil && code != 0 && n.lifeNo == no && !n.dying && !n.exited {
+				if err == nil && code != 0 && lives() {
 					w.unserved(n, within, firstOf(string(out)))
 				}
 			})

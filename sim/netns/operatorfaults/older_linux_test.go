@@ -39,6 +39,9 @@ func TestOlderPluginItself(t *testing.T) {
 					conf, verb, p.id, p.name, p.name, p.id, older))
 			}
 			added := plugin("ADD", m.sandbox("theirs"))
+			if strings.Contains(added, "incompatible CNI versions") { // up to 1.5 it does not come to ask: it says itself that the configuration is newer
+				return
+			}
 			if t.Logf("ADD: %s", added); strings.Contains(added, "exit=0") || !strings.Contains(added, "the plugin is amazon-vpc-cni-k8s's") {
 				t.Errorf("expected that it fails, and says whose the plugin is")
 			}
