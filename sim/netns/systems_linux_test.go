@@ -92,6 +92,7 @@ func strangeSystem(t *testing.T, how, plugin string) *systems.System {
 // A system that is wrong ends its run in time, with the right verdict and its last lines, and nothing of it is left.
 func TestStrangeSystems(t *testing.T) {
 	needLab(t)
+	t.Parallel() // it mostly waits: these worlds are in real time
 	const serves = "cluster nodes=1\nalways \"a daemon that runs serves\"\n"
 	for _, c := range []struct {
 		how, plugin, lines string
@@ -127,6 +128,7 @@ func TestStrangeSystems(t *testing.T) {
 // its place, before anything starts.
 func TestUpgradeToSystem(t *testing.T) {
 	needLab(t)
+	t.Parallel() // it mostly waits: these worlds are in real time
 	p := parts(t)
 	p.System = strangeSystem(t, "serves", "another version")
 	next := strangeSystem(t, "ignores SIGTERM", "another version")
@@ -190,6 +192,7 @@ func handsOut(t *testing.T, s *systems.System) {
 // The example of docs/systems.md is built as it says there, and plays: pods have addresses that its daemon hands out.
 func TestHandout(t *testing.T) {
 	needLab(t)
+	t.Parallel() // it mostly waits: these worlds are in real time
 	root, folder := filepath.Join("..", ".."), t.TempDir()
 	build := exec.Command("go", "build", "-o", folder+"/", "./docs/systems/addressd", "./docs/systems/ask", "github.com/containernetworking/plugins/plugins/main/ptp")
 	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
@@ -204,6 +207,7 @@ func TestHandout(t *testing.T) {
 // The reference plugins alone, without a daemon, hand out what is in those prefixes.
 func TestWithoutDaemon(t *testing.T) {
 	needLab(t)
+	t.Parallel() // it mostly waits: these worlds are in real time
 	folder := t.TempDir()
 	build := exec.Command("go", "build", "-o", folder+"/", "github.com/containernetworking/plugins/plugins/main/ptp", "github.com/containernetworking/plugins/plugins/ipam/host-local")
 	build.Dir, build.Env = filepath.Join("..", ".."), append(os.Environ(), "CGO_ENABLED=0")
