@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/mod/semver"
+
 	"github.com/enilab/enilab/impl/conflist"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/actions"
@@ -128,7 +130,7 @@ func TestAmazon(t *testing.T) {
 	}
 	const own, before, after = "[stop files plugins conflist start serves]", "[stop files init plugins start serves conflist]", "[stop files start serves plugins conflist]"
 	for _, c := range []struct{ version, runtime, ec2, kubernetes, serves, steps, plugin, confTo string }{
-		{"1.3.0", "docker", "name", "kubeconfig", "127.0.0.1:50051", own, "/opt/cni/bin/aws-cni", ConfigFolder},
+		{"1.3.0", "docker", "name", "in-cluster", "127.0.0.1:50051", own, "/opt/cni/bin/aws-cni", ConfigFolder},
 		{"1.5.1", "docker", "name", "kubeconfig", "127.0.0.1:50051", own, "/opt/cni/bin/aws-cni", ConfigFolder},
 		{"1.5.2", "docker", "name", "kubeconfig", "127.0.0.1:50051", after, "/opt/cni/bin/aws-cni", ConfigFolder},
 		{"1.5.3", "docker", "name", "kubeconfig", "127.0.0.1:50051", own, "/app/aws-cni", "/app"},
@@ -156,8 +158,8 @@ func TestAmazon(t *testing.T) {
 		if want := []string{c.version, c.runtime, c.ec2, c.kubernetes, c.serves, c.steps, c.plugin, c.confTo}; !slices.Equal(got, want) {
 			t.Errorf("expected %q\nfound    %q", want, got)
 		}
-		if !s.Daemon.Serves.GRPC {
-			t.Errorf("%s: gRPC health is not asked", c.version)
+		if health := semver.Compare("v"+c.version, "v1.5.2") >= 0; s.Daemon.Serves.GRPC != health { // there was none before
+			t.Errorf("%s: gRPC health is asked: expected %v", c.version, health)
 		}
 	}
 	for _, v := range []string{"1.2.1", "1.24.0", "2.0.0"} {
