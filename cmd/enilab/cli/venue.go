@@ -116,7 +116,7 @@ func (l *cli) tenant(name string) (*swarm.CNI, error) {
 	if name == "" {
 		return swarm.Ours(), nil
 	}
-	s, err := systems.Find(l.context(), name, systems.Options{Tell: func(text string) { fmt.Fprintln(l.err, text) }})
+	s, err := l.find(name)
 	if err != nil {
 		return nil, usage("--cni %v", err)
 	}
