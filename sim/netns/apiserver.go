@@ -30,18 +30,18 @@ func (b *bell) changed() <-chan struct{} {
 	return b.ch
 }
 
-// ring wakes whoever waits, if something has changed.
-func (b *bell) ring(shown uint64) {
-	if shown == b.shown {
-		return
-	}
-	b.shown = shown
+// ring wakes whoever waits, if something has changed. Where nobody waits, as for our own daemon, nothing is looked at.
+func (b *bell) ring(shown func() uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.ch != nil {
-		close(b.ch)
+	if b.ch == nil {
+		return
 	}
-	b.ch = make(chan struct{})
+	if now := shown(); now != b.shown {
+		b.shown = now
+		close(b.ch)
+		b.ch = nil
+	}
 }
 
 // shown is a digest of what the API server shows: the model counts its own changes, the rest is the machines'.

@@ -163,7 +163,7 @@ func (w *World) step() bool {
 	}
 	f()
 	w.pump()
-	w.bell.ring(w.shown())
+	w.bell.ring(w.shown)
 	return true
 }
 
