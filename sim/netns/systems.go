@@ -5,13 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/enilab/enilab/impl/conflist"
-	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/impl/ipc"
 	"github.com/enilab/enilab/sim"
-	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/systems"
 )
 
@@ -29,7 +24,11 @@ func (p *Parts) resolve(c *sim.Cluster) error {
 		p.others[name] = s
 	}
 	if p.System == nil && len(p.others) > 0 {
-		p.System = p.own()
+		s, err := p.own()
+		if err != nil {
+			return err
+		}
+		p.System = s
 	}
 	if p.System != nil {
 		p.RealTime, p.WithoutBooks = true, true
@@ -48,20 +47,9 @@ func (p *Parts) all() (out []*systems.System) {
 	return out
 }
 
-// own is our daemon and plugin as a system like any other: heard of by its socket alone, with what production is given.
-func (p *Parts) own() *systems.System {
-	return &systems.System{Name: "enilab", Version: "0.0.0", Folder: filepath.Dir(p.Ipamd),
-		Files:    []systems.File{{From: filepath.Base(p.Ipamd), To: "/app/ipamd"}, {From: filepath.Base(p.Plugin), To: "/opt/cni/bin/aws-cni"}},
-		Conflist: systems.Text{Name: conflist.Name, Words: string(conflist.Make(conflist.Options{}))}, Plugins: []string{"aws-cni"},
-		Daemon: &systems.Daemon{Argv: []string{"/app/ipamd"}, Capabilities: []string{"CAP_NET_ADMIN", "CAP_NET_RAW"}, Settings: ipam.Variables(),
-			Environment: map[string]string{"CLUSTER_NAME": "${CLUSTER}", "MY_NODE_NAME": "${NODE}", "MY_POD_NAME": "${POD}", "MY_POD_NAMESPACE": "${NAMESPACE}",
-				"AWS_REGION": "${REGION}", "AWS_ENDPOINT_URL_EC2": "${EC2_URL}", "CLUSTER_ENDPOINT": "${KUBERNETES_URL}",
-				"ENILAB_RUNTIME_SOCKET": "${RUNTIME_SOCKET}", "HOST_CNI_BIN_PATH": "none", "HOST_CNI_CONFDIR_PATH": "none"},
-			Init: []systems.Command{{Argv: []string{"/app/ipamd", "init"}, Environment: map[string]string{"AWS_REGION": "${REGION}", "HOST_CNI_BIN_PATH": "none",
-				"HOST_CNI_CONFDIR_PATH": "none"}, Within: initLimit}},
-			Serves: systems.Serves{Unix: ipc.Socket, Within: judge.Catalogue()[judge.I16-1].Bound}, Stop: systems.Stop{Signal: "TERM", Grace: 10 * time.Second}},
-		Runtime: systems.Runtime{API: "cri", Socket: criSocket}, Metadata: systems.Metadata{Tokens: "required"}, EC2: systems.EC2{By: "endpoint"},
-		Kubernetes: systems.Kubernetes{By: "url"}}
+// own is our daemon and plugin as a system like any other, which our own description says.
+func (p *Parts) own() (*systems.System, error) {
+	return systems.Find(p.Context, "enilab@0.0.0="+filepath.Dir(p.Ipamd), systems.Options{})
 }
 
 // tokensOptional says whether a system asks metadata as it was before IMDSv2.
