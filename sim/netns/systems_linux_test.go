@@ -162,6 +162,35 @@ at 31s  within 30s expect node-1 daemon.starts == 2
 	}
 }
 
+// Ours is a system like any other: upgraded to one that has the same paths of its container, and back, all serve.
+func TestUpgradeFromOurs(t *testing.T) {
+	needLab(t)
+	t.Parallel() // it mostly waits: these worlds are in real time
+	p := parts(t)
+	next := strangeSystem(t, "serves", "another version")
+	next.Mounts = []systems.Mount{{Container: "/host/var/log/aws-routed-eni", Node: "/var/log/aws-routed-eni"}}
+	p.Find = func(name string) (*systems.System, error) {
+		if name == "strange@1" {
+			return next, nil
+		}
+		return systems.Find(t.Context(), "enilab@1.0.0="+filepath.Dir(p.Ipamd), systems.Options{})
+	}
+	const text = `# There and back.
+cluster nodes=1
+always  "a daemon that runs serves"
+at 1s   within 10s expect node-1 daemon.starts == 0
+at 11s  node-1 upgrade to=strange@1
+at 11s  within 30s expect node-1 daemon.starts == 1
+at 41s  node-1 upgrade to=enilab@1
+at 41s  within 30s expect node-1 daemon.starts == 2
+`
+	file, err := runner.Load(netns.Place(p), "ours.scn", []byte(text))
+	must(t, err)
+	if r := file.Run(runner.Options{Seed: runner.DefaultSeed}); r.Status != runner.Held {
+		t.Errorf("expected held, found %s", r.Report())
+	}
+}
+
 // comesAndGoes has pods on addresses of the prefixes that a node's first ENI has from its launch.
 const comesAndGoes = `# Pods come, are reached, and go.
 cluster nodes=2 type=m5.large subnet=10.0.40.0/24 runtime=containerd
