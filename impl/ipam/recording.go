@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"maps"
+	"reflect"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -157,10 +160,50 @@ func begin(text []byte, policy func(string) (*Policy, bool)) (*Node, error) {
 	if !ok || p == nil {
 		return nil, fmt.Errorf("policy %q is unknown to this enilab", h.Policy)
 	}
-	return Decode(h.Node, p)
+	node, err := withoutEmpty(h.Node)
+	if err != nil {
+		return nil, err
+	}
+	return Decode(node, p)
 }
 
-// Step steps the Node with one line of the recording. An error, also one because the effects differ, ends the replay.
+// withoutEmpty is an encoded Node without the members of its state that this core does not have any more and that hold nothing: an older core's
+// recording loses nothing by that. One that holds something is for Decode to refuse.
+func withoutEmpty(node []byte) ([]byte, error) {
+	var e struct {
+		Encoding string
+		State    map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(node, &e); err != nil {
+		return nil, err
+	}
+	known := map[string]bool{}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[state]()) {
+		known[f.Name] = true
+	}
+	before := len(e.State)
+	maps.DeleteFunc(e.State, func(name string, value json.RawMessage) bool {
+		return !known[name] && slices.Contains([]string{"null", "false", "0", `""`, "[]", "{}"}, string(value))
+	})
+	if len(e.State) == before {
+		return node, nil // as it is, also what else may be wrong with it
+	}
+	return json.Marshal(e)
+}
+
+// Difference is why a replay ended at an input that this core answers otherwise. What was wanted when it was recorded only the core of then knows.
+type Difference struct {
+	At              time.Duration
+	In              Input
+	Effects         []Effect // of this core
+	Recorded, Found string   // fingerprints
+}
+
+func (d *Difference) Error() string {
+	return fmt.Sprintf("the effects at %v differ: expected fingerprint %q, found %s of %d effects", d.At, d.Recorded, d.Found, len(d.Effects))
+}
+
+// Step steps the Node with one line of the recording. An error, also a *Difference, ends the replay.
 func (p *Player) Step(text []byte) (at time.Duration, in Input, effs []Effect, err error) {
 	var s step
 	if err := strictly(text, &s); err != nil {
@@ -185,7 +228,7 @@ func (p *Player) Step(text []byte) (at time.Duration, in Input, effs []Effect, e
 		return 0, nil, nil, err
 	}
 	if out != s.Out {
-		return 0, nil, nil, fmt.Errorf("the effects at %v differ: expected fingerprint %q, found %s of %d effects", at, s.Out, out, len(effs))
+		return 0, nil, nil, &Difference{At: at, In: in, Effects: effs, Recorded: s.Out, Found: out}
 	}
 	p.done.Lines, p.done.Until = p.done.Lines+1, at
 	return at, in, effs, nil

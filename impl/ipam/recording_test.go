@@ -79,6 +79,8 @@ func TestReplaySaysHowFarARecordingIsGood(t *testing.T) {
 		{"another policy", strings.Replace(header, `"sound"`, `"mine"`, 1), 0, `policy "mine" is unknown`},
 		{"another node", strings.Replace(header, `enilab-node/`, `enilab-node/9`, 1), 0, "use the enilab that wrote it"},
 		{"the header alone", header, 0, ""},
+		{"a member of another core that holds nothing", strings.Replace(whole, `"State":{`, `"State":{"Amnesia":false,`, 1), len(lines) - 1, ""},
+		{"a member of another core", strings.Replace(whole, `"State":{`, `"State":{"Amnesia":true,`, 1), 0, `unknown field "Amnesia"`},
 		{"cut in a line", whole[:len(whole)-5], len(lines) - 2, "it is cut off; the recording is good up to line"},
 		{"no line", text(at(9, "nonsense")), 8, "line 10: invalid character"},
 		{"no time", text(at(9, `{"in":{"Tick":{}},"out":""}`)), 8, "it has no time"},
