@@ -66,6 +66,7 @@ func (r *reader) fields(s *System) []field {
 		}),
 		r.nested("node", "what a node has before the system comes to it", []field{
 			r.number("prefixes", "/28 prefixes that the node's first ENI has from its launch, at most: ${POD_RANGES}", 0, 15, &s.Node.Prefixes),
+			r.flag("dhcp", "the machine gives each further interface its ENI's primary address, as a DHCP client does", &s.Node.DHCP),
 		}),
 		r.nested("upgrade", "how this version takes over from another", []field{
 			r.steps("steps", "the order; the first start is the same without stop", &s.Upgrade.Steps),

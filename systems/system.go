@@ -154,6 +154,8 @@ type Node struct {
 	// Prefixes are how many /28 of the subnet the node's first ENI has from its launch, or as many as the instance's type has room for:
 	// ${POD_RANGES}.
 	Prefixes int
+	// DHCP: the machine gives each further interface its ENI's primary address, as a DHCP client does. Later CNIs give it themselves.
+	DHCP bool
 }
 
 // Step is a part of an upgrade.

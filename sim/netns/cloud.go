@@ -62,7 +62,20 @@ func (w *World) plug(n *instance, mac string) {
 	n.mirror.Plug(mac)
 	_, err := n.links.Plug(w.network, n.box.Netns(), mac)
 	w.fail(err)
+	w.lease(n)
 	n.stir()
+}
+
+// lease gives each link but the first its ENI's primary address, as the DHCP client of a machine does whose system leaves that to it.
+func (w *World) lease(n *instance) {
+	if n.system == nil || !n.system.Node.DHCP || n.mac == "" { // its first link comes before its MAC is known
+		return
+	}
+	for _, l := range w.EC2.Links(n.Instance) {
+		if e, _ := w.EC2.ENI(l.ENI); n.links[l.MAC] != "" && l.MAC != n.mac && e.Primary.IsValid() {
+			w.fail(addLink(n.box.Netns(), n.links[l.MAC], netip.PrefixFrom(e.Primary, w.Cluster.Subnet.Bits())))
+		}
+	}
 }
 
 // stir: the laboratory has changed the node's kernel, and the daemon will hear of it.

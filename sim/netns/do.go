@@ -114,6 +114,7 @@ func (w *World) rebooted(n *instance) {
 	}
 	w.enumerate(n)
 	w.fail(w.configure(n))
+	w.lease(n)
 	w.fail(n.addAddress(imdsAddr))
 	if n.system != nil {
 		w.fail(anybody{w}.policed(n))

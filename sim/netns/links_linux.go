@@ -3,6 +3,7 @@ package netns
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 
@@ -14,13 +15,18 @@ import (
 
 // addLoopback gives a namespace's loopback an address; one that it has is fine.
 func addLoopback(ns *os.File, a netip.Addr) error {
+	return addLink(ns, "lo", netip.PrefixFrom(a, a.BitLen()))
+}
+
+// addLink gives a link an address; one that it has is fine.
+func addLink(ns *os.File, name string, a netip.Prefix) error {
 	return vpc.Do(ns, func() error {
-		lo, err := netlink.LinkByName("lo")
+		l, err := netlink.LinkByName(name)
 		if err == nil {
-			err = netlink.AddrAdd(lo, &netlink.Addr{IPNet: netlink.NewIPNet(a.AsSlice())})
+			err = netlink.AddrAdd(l, &netlink.Addr{IPNet: &net.IPNet{IP: a.Addr().AsSlice(), Mask: net.CIDRMask(a.Bits(), a.Addr().BitLen())}})
 		}
 		if err != nil && !errors.Is(err, unix.EEXIST) {
-			return fmt.Errorf("give lo the address %v: %w", a, err)
+			return fmt.Errorf("give %s the address %v: %w", name, a, err)
 		}
 		return nil
 	})

@@ -188,6 +188,7 @@ type systemDocument struct {
 	Mounts       map[string]string `json:"mounts,omitempty"` // path in the container to path in the node
 	Sysctls      map[string]string `json:"sysctls,omitempty"`
 	Prefixes     int               `json:"prefixes,omitempty"`
+	DHCP         bool              `json:"dhcp,omitempty"`
 	Conflist     *textDocument     `json:"conflist,omitempty"`
 	Plugins      []string          `json:"plugins,omitempty"`
 	Daemon       *daemonDocument   `json:"daemon,omitempty"`
@@ -241,7 +242,7 @@ func shown(s *systems.System) (*systemDocument, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &systemDocument{Name: s.Name, Version: s.Version, About: s.About, Folder: s.Folder, Sysctls: s.Sysctls, Prefixes: s.Node.Prefixes, Plugins: s.Plugins,
+	d := &systemDocument{Name: s.Name, Version: s.Version, About: s.About, Folder: s.Folder, Sysctls: s.Sysctls, Prefixes: s.Node.Prefixes, DHCP: s.Node.DHCP, Plugins: s.Plugins,
 		Runtime: strings.TrimSpace(s.Runtime.API + " " + s.Runtime.Socket), Metadata: s.Metadata.By + ", tokens " + s.Metadata.Tokens, EC2: s.EC2.By,
 		Kubernetes: s.Kubernetes.By, Resources: s.Kubernetes.Resources, Steps: s.Upgrade.Steps, RollbackInto: s.Upgrade.Rollback, Books: s.Books, Notes: s.Notes}
 	for _, f := range s.Files {
@@ -319,6 +320,9 @@ func (l *cli) printSystem(d *systemDocument) error {
 	part("files, and where they go in a node", files...)
 	part("the container's paths, and the node's", pairs(d.Mounts, " is ")...)
 	part("below /proc/sys", pairs(d.Sysctls, " = ")...)
+	if d.DHCP {
+		part("the node's further ENIs", "have their primary address, by DHCP")
+	}
 	if d.Prefixes > 0 {
 		part("the node's first ENI", fmt.Sprintf("%d prefixes of 16 addresses, or as many as its type has room for", d.Prefixes))
 	}
