@@ -62,6 +62,8 @@ type Verdict struct {
 	Judged     int      // expectations judged
 	Skipped    []Skip
 	NotJudged  []NotJudged
+	Unknown    []Unknown
+	Unjudged   []Failure     // expectations that did not hold, where Unknown may be the reason
 	Ended      time.Duration // instant of the scenario
 	Cut        bool          // interrupted
 	Story      string
@@ -95,6 +97,14 @@ type NotJudged struct {
 	Pos       scn.Pos // of the line that expects it always; zero when none does
 }
 
+// Unknown are the settings of a line that mean nothing to the system that is played, from an instant on.
+type Unknown struct {
+	Pos      scn.Pos
+	From     time.Duration
+	System   string // "NAME VERSION"
+	Settings []string
+}
+
 // Skip is a line that the world cannot carry out.
 type Skip struct {
 	Pos scn.Pos
@@ -121,6 +131,7 @@ func NewRun(f *scn.File, w World, world string) (*Run, error) {
 			r.skip(l, "the line is not for world "+world)
 			continue
 		}
+		r.unknown(l)
 		if err := w.Can(l); err != nil {
 			r.skip(l, err.Error())
 			if at, ok := l.Stmt.(*scn.At); ok && at.Action != nil {
@@ -159,6 +170,23 @@ func (r *Run) notJudged() {
 	}
 }
 
+// unknown notes which settings of a line the system does not know.
+func (r *Run) unknown(l *scn.Line) {
+	w, ok := r.World.(Ignorant)
+	if !ok {
+		return
+	}
+	system, settings := w.Unknown(l)
+	if len(settings) == 0 {
+		return
+	}
+	u := Unknown{Pos: l.Pos, System: system, Settings: settings}
+	if at, ok := l.Stmt.(*scn.At); ok {
+		u.From = at.When
+	}
+	r.verdict.Unknown = append(r.verdict.Unknown, u)
+}
+
 func (r *Run) skip(l *scn.Line, why string) {
 	r.verdict.Skipped = append(r.verdict.Skipped, Skip{l.Pos, why})
 }
@@ -191,6 +219,7 @@ func (r *Run) Clone(w World) *Run {
 	c.open, c.done = slices.Clone(r.open), slices.Clone(r.done)
 	c.verdict.Failures = slices.Clone(r.verdict.Failures)
 	c.verdict.Skipped = slices.Clone(r.verdict.Skipped)
+	c.verdict.Unjudged = slices.Clone(r.verdict.Unjudged)
 	return &c
 }
 
@@ -301,8 +330,15 @@ func (r *Run) take(s step, interrupted func() bool) {
 	}
 }
 
+// fail is an expectation that did not hold. It is not judged where the system lacks a setting that was to bring it about: invariants are all the same.
 func (r *Run) fail(s step, text string) {
-	r.verdict.Failures = append(r.verdict.Failures, Failure{r.File.Lines[s.line].Pos, r.World.Now(), text})
+	f := Failure{r.File.Lines[s.line].Pos, r.World.Now(), text}
+	if slices.ContainsFunc(r.verdict.Unknown, func(u Unknown) bool { return u.From <= s.at }) {
+		r.verdict.Judged--
+		r.verdict.Unjudged = append(r.verdict.Unjudged, f)
+		return
+	}
+	r.verdict.Failures = append(r.verdict.Failures, f)
 }
 
 func describeCheck(c *scn.Check) string {

@@ -25,11 +25,9 @@ var (
 func cannot(s *systems.System, l *scn.Line) error {
 	switch stmt := l.Stmt.(type) {
 	case *scn.Config:
-		var keys []string
-		for _, kv := range stmt.Args {
-			keys = append(keys, kv.Key)
+		if unknown := unknownSettings(s, keysOf(l)); len(unknown) > 0 {
+			return errors.New(s.Name + " " + s.Version + " does not know " + strings.Join(unknown, ", "))
 		}
-		return unknownSettings(s, keys)
 	case *scn.At:
 		if stmt.Action != nil {
 			return cannotDo(s, stmt.Action)
@@ -38,17 +36,39 @@ func cannot(s *systems.System, l *scn.Line) error {
 	return nil
 }
 
+var _ sim.Ignorant = (*World)(nil)
+
+// Unknown is what a description that lists settings lacks. One that lists none says nothing about them, and excuses nothing.
+func (w *World) Unknown(l *scn.Line) (system string, settings []string) {
+	s := w.parts.System
+	if s == nil || s.Daemon == nil || len(s.Daemon.Settings) == 0 {
+		return "", nil
+	}
+	return s.Name + " " + s.Version, unknownSettings(s, keysOf(l))
+}
+
+// keysOf are the settings that a line gives the daemons: a config's, or a restart's.
+func keysOf(l *scn.Line) (keys []string) {
+	switch stmt := l.Stmt.(type) {
+	case *scn.Config:
+		for _, kv := range stmt.Args {
+			keys = append(keys, kv.Key)
+		}
+	case *scn.At:
+		if stmt.Action != nil && stmt.Action.Verb == "restart" {
+			for _, arg := range stmt.Action.Args {
+				keys = append(keys, arg.Key)
+			}
+		}
+	}
+	return keys
+}
+
 func cannotDo(s *systems.System, a *scn.Action) error {
 	name := s.Name + " " + s.Version
 	switch {
 	case s.Daemon == nil && slices.Contains(ofDaemon, a.Verb):
 		return fmt.Errorf("%s has no daemon", name)
-	case a.Verb == "restart":
-		var keys []string
-		for _, arg := range a.Args {
-			keys = append(keys, arg.Key)
-		}
-		return unknownSettings(s, keys)
 	case a.Verb == "socket" && (s.Daemon == nil || s.Runtime.API == "none"):
 		return fmt.Errorf("%s asks no runtime", name)
 	case a.Verb == "upgrade" && sim.Exchanges(a) == "":
@@ -59,11 +79,7 @@ func cannotDo(s *systems.System, a *scn.Action) error {
 	return nil
 }
 
-// unknownSettings says which settings of a line mean nothing to a system.
-func unknownSettings(s *systems.System, keys []string) error {
-	unknown := slices.DeleteFunc(keys, func(k string) bool { return s.Daemon != nil && slices.Contains(s.Daemon.Settings, k) })
-	if len(unknown) == 0 {
-		return nil
-	}
-	return errors.New(s.Name + " " + s.Version + " does not know " + strings.Join(unknown, ", "))
+// unknownSettings are those that mean nothing to a system.
+func unknownSettings(s *systems.System, keys []string) []string {
+	return slices.DeleteFunc(keys, func(k string) bool { return s.Daemon != nil && slices.Contains(s.Daemon.Settings, k) })
 }

@@ -82,6 +82,10 @@ func tells(l scn.Line, b *Break) bool {
 func (o *Outcome) name(named func(string) string) {
 	v := o.Verdict
 	v.Violations, v.Failures, v.UnderWay = slices.Clone(v.Violations), slices.Clone(v.Failures), slices.Clone(v.UnderWay)
+	v.Unjudged = slices.Clone(v.Unjudged)
+	for i := range v.Unjudged {
+		v.Unjudged[i].Text = named(v.Unjudged[i].Text)
+	}
 	for i := range v.Violations {
 		v.Violations[i].Text = named(v.Violations[i].Text)
 	}

@@ -23,6 +23,7 @@ func (r *Result) Report() string {
 	switch r.Status {
 	case Held, Skipped:
 		b.WriteString("  " + r.summary() + "\n")
+		r.warn(&b)
 		return b.String()
 	case Interrupted:
 		b.WriteString("  " + r.cut() + "\n")
@@ -38,6 +39,7 @@ func (r *Result) Report() string {
 	for _, x := range r.troubles()[min(1, len(r.troubles())):] {
 		b.WriteString("also  " + x + "\n")
 	}
+	r.warn(&b)
 	if told != nil {
 		told.tell(&b)
 	} else if f := r.brokenFork(); f != nil {
@@ -45,6 +47,27 @@ func (r *Result) Report() string {
 	}
 	fmt.Fprintf(&b, "again: %s\n", r.Command())
 	return b.String()
+}
+
+// warn tells which settings the system does not know, and which expectations were not judged for that.
+func (r *Result) warn(b *strings.Builder) {
+	var names []string
+	for _, u := range r.Unknown {
+		fmt.Fprintf(b, "warning  line %d: %s does not know %s\n", u.Pos.Line, u.System, strings.Join(u.Settings, ", "))
+		for _, n := range u.Settings {
+			if !slices.Contains(names, n) {
+				names = append(names, n)
+			}
+		}
+	}
+	for i := range r.Runs {
+		if v := r.Runs[i].Verdict; v != nil {
+			for _, f := range v.Unjudged {
+				fmt.Fprintf(b, "not judged  %sline %d, %s: %s: %s unknown to %s\n", in(r.Runs[i].Variant), f.Pos.Line, Instant(f.At), f.Text,
+					strings.Join(names, ", ")+map[bool]string{true: " is", false: " are"}[len(names) == 1], r.Case.Place.System)
+			}
+		}
+	}
 }
 
 // tell writes the first trouble's sentence and gives the break behind it, if there is one.

@@ -113,8 +113,10 @@ type Result struct {
 	Skipped []sim.Skip
 	// NotJudged are the invariants that the world lacks a source for.
 	NotJudged []sim.NotJudged
-	Events    uint64
-	Virtual   time.Duration // of the scenario, all runs together
+	// Unknown are the settings that the system does not know.
+	Unknown []sim.Unknown
+	Events  uint64
+	Virtual time.Duration // of the scenario, all runs together
 }
 
 // Bite is a mutant's run.

@@ -95,6 +95,7 @@ func (r *Result) add(out Outcome) {
 		r.Skipped = append(r.Skipped, out.Verdict.Skipped...)
 		if len(r.Runs) == 1 {
 			r.NotJudged = out.Verdict.NotJudged // variants have the same
+			r.Unknown = out.Verdict.Unknown
 			r.Story = out.Verdict.Story
 		}
 	}

@@ -15,8 +15,10 @@ const jsonManual = `--json writes one document; times are seconds, "at" is an in
   errors[]   file, line, column, message, hint: why nothing was run (then exit is 2 and files is empty)
   verdicts[] verdict, exit, means: the table above; verdict is that of all files together
   files[]    file, name, headline, source, system (with --cni), status (a verdict),
-             judged, skipped[] {line, why}, notJudged[] {invariant, needs[], line (of an always)}, events, virtual, wall, report (the text for people), command,
+             judged, skipped[] {line, why}, notJudged[] {invariant, needs[], line (of an always)}, unknown[] {line, system, settings[]},
+             events, virtual, wall, report (the text for people), command,
              variants[] {name, error, ended, events, hash, judged, twice, same, broke, missed[] {line, at, text, times, of}, maybe[] {line, struck}, underWay[],
+             unjudged[] {line, at, text} (expectations that failed, where the system does not know a setting),
              timeline[] (with --timeline)},
              mutants[]  {mutant, variant, line, expected, by, proved, why, broke},
              crashes[]  {variant, error, points, forks, broken[] {at, node, event, inFlight[], choice, what}},
@@ -75,17 +77,19 @@ type fileJSON struct {
 	Skipped []skipJSON `json:"skipped"`
 	// NotJudged are the invariants for which the world lacks a source.
 	NotJudged []notJudgedJSON `json:"notJudged"`
-	Events    uint64          `json:"events"`
-	Virtual   float64         `json:"virtual"`
-	Wall      float64         `json:"wall"`
-	Report    string          `json:"report"`
-	Command   string          `json:"command"`
-	Variants  []variantJSON   `json:"variants"`
-	Mutants   []mutantJSON    `json:"mutants"`
-	Crashes   []crashJSON     `json:"crashes,omitempty"`
-	Story     string          `json:"story"`
-	Differs   *diffJSON       `json:"storyDiffers,omitempty"`
-	Updated   bool            `json:"updated"`
+	// Unknown are the settings that the system does not know.
+	Unknown  []unknownJSON `json:"unknown,omitempty"`
+	Events   uint64        `json:"events"`
+	Virtual  float64       `json:"virtual"`
+	Wall     float64       `json:"wall"`
+	Report   string        `json:"report"`
+	Command  string        `json:"command"`
+	Variants []variantJSON `json:"variants"`
+	Mutants  []mutantJSON  `json:"mutants"`
+	Crashes  []crashJSON   `json:"crashes,omitempty"`
+	Story    string        `json:"story"`
+	Differs  *diffJSON     `json:"storyDiffers,omitempty"`
+	Updated  bool          `json:"updated"`
 }
 
 type skipJSON struct {
@@ -97,6 +101,19 @@ type notJudgedJSON struct {
 	Invariant string   `json:"invariant"`
 	Needs     []string `json:"needs"`          // what the world lacks of it
 	Line      int      `json:"line,omitempty"` // of the line that expects it always
+}
+
+type unknownJSON struct {
+	Line     int      `json:"line"`
+	System   string   `json:"system"`
+	Settings []string `json:"settings"`
+}
+
+// unjudgedJSON is an expectation that failed, where an unknown setting may be why.
+type unjudgedJSON struct {
+	Line int     `json:"line"`
+	At   float64 `json:"at"`
+	Text string  `json:"text"`
 }
 
 type variantJSON struct {
@@ -114,6 +131,8 @@ type variantJSON struct {
 	// Maybe are the lines that may miss.
 	Maybe    []maybeJSON `json:"maybe,omitempty"`
 	UnderWay []string    `json:"underWay"`
+	// Unjudged are expectations that failed where a setting is unknown.
+	Unjudged []unjudgedJSON `json:"unjudged,omitempty"`
 	// Timeline is all that happened, with --timeline.
 	Timeline []string `json:"timeline,omitempty"`
 }
@@ -216,6 +235,9 @@ func fileOf(t *timed) fileJSON {
 		i, _ := judge.ByPhrase(n.Invariant.Phrase())
 		j.NotJudged = append(j.NotJudged, notJudgedJSON{i.Phrase, (i.Needs & t.Case.Place.Without).Names(), n.Pos.Line})
 	}
+	for _, u := range t.Unknown {
+		j.Unknown = append(j.Unknown, unknownJSON{u.Pos.Line, u.System, u.Settings})
+	}
 	for i := range t.Runs {
 		j.Variants = append(j.Variants, variantOf(&t.Runs[i]))
 	}
@@ -249,6 +271,9 @@ func variantOf(o *runner.Outcome) variantJSON {
 			j.Maybe = append(j.Maybe, maybeJSON{m.Pos.Line, m.Struck})
 		}
 		j.UnderWay = append(j.UnderWay, o.Verdict.UnderWay...)
+		for _, u := range o.Verdict.Unjudged {
+			j.Unjudged = append(j.Unjudged, unjudgedJSON{u.Pos.Line, u.At.Seconds(), u.Text})
+		}
 	}
 	return j
 }
