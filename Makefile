@@ -2,7 +2,7 @@
 # and soak also use the machine's kernel, in namespaces that they make and that are gone afterwards.
 
 .DEFAULT_GOAL := help
-.PHONY: help build image demo test short netns lint race race-all seeds e2e bench soak fuzz conform-mutants patches mutation behaviour clean
+.PHONY: help build image demo test short netns lint race race-all seeds e2e bench soak fuzz conform-mutants patches mutation versions behaviour clean
 
 # The tag leaves golang.org/x/net/trace out of gRPC: its templates make the linker keep every method there is, 50 MB of them.
 BUILD := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags '-s -w'
@@ -88,6 +88,11 @@ SAMPLE ?= 400
 SEED ?= 1
 mutation: ## which of SAMPLE=400 changes of impl, drawn by SEED=1, the quick tests notice; goes on where it ended (an hour)
 	go run ./internal/mutation/mutate --state bin/mutation.json --sample $(SAMPLE) --seed $(SEED)
+
+VERSIONS ?= 1.3.2 1.5.3 1.12.1 1.23.0
+J ?= 2
+versions: build ## incidents against released versions in ENILAB_SYSTEMS, into docs/versions.md: VERSIONS="1.5.3 1.23.0" J=2 (an hour)
+	go run ./internal/versions -versions "$(VERSIONS)" -j $(J)
 
 behaviour: build ## write down what the project does, trace by trace: testdata/behaviour.txt (minutes)
 	go run ./internal/behaviour > bin/behaviour.txt

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+// table is which incidents are played against which versions, and what came of it.
+type table struct {
+	System              string
+	Versions, Incidents []string
+	Results             string // folder
+	Keep, None          bool   // results of other commits count; nothing is played
+	Commit, QEMU        string
+	cells               map[string]*cell // by "VERSION INCIDENT"
+}
+
+// note says why something breaks. Whoever reads the upstream sources and packets wrote it.
+type note struct {
+	Versions []string `json:"versions"`
+	Incident string   `json:"incident"`
+	Breaks   string   `json:"breaks"` // an invariant's phrase, or "line N"
+	Why      string   `json:"why"`
+}
+
+func readNotes(path string) (notes []note, err error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := yaml.UnmarshalStrict(data, &notes); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	for i, n := range notes {
+		if len(n.Versions) == 0 || n.Incident == "" || n.Breaks == "" || n.Why == "" {
+			return nil, fmt.Errorf("%s: note %d: expected versions, incident, breaks and why", path, i+1)
+		}
+	}
+	return notes, nil
+}
+
+// costly is what a run should not take of a computer's time.
+const costly = 3 * time.Minute
+
+// text is the file, and stale names the notes whose cell was played and does not break so.
+func (t *table) text(notes []note) (text string, stale []string) {
+	var b strings.Builder
+	fmt.Fprintf(&b, `# Which versions of %s held
+
+Written by `+"`make versions`"+`: released versions, built from their sources, each incident in a virtual machine of its own ([vm.md](vm.md)), so that
+each cell can be had again, byte for byte:
+
+`+"```"+`
+enilab run --on netns --in vm --cni %s@VERSION scenarios/INCIDENT.scn
+`+"```"+`
+
+Linux %s, QEMU %s, seed 1, enilab of %s. The time is the scenario's, at which the judge said so. What [incidents.md](incidents.md)
+tells of an incident is what the table is about; what each line asks for that such a daemon does not tell is counted in the report as skipped.
+
+`, t.System, t.System, t.each(func(c *cell) string { return c.Kernel }), t.QEMU, t.each(func(c *cell) string { return c.Commit }))
+	fmt.Fprintf(&b, "| incident | %s |\n|---%s|\n", strings.Join(t.Versions, " | "), strings.Repeat("|---", len(t.Versions)))
+	var feet []string // texts
+	for _, i := range t.Incidents {
+		row := []string{fmt.Sprintf("[%s](../scenarios/%s.scn)", i, i)}
+		for _, v := range t.Versions {
+			row = append(row, t.shown(v, i, notes, &feet))
+		}
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+	}
+	b.WriteString("\n")
+	for i, f := range feet {
+		fmt.Fprintf(&b, "%d. %s\n", i+1, f)
+	}
+	if long := t.long(); len(long) > 0 {
+		fmt.Fprintf(&b, "\nMore than %v of the computer's time: %s.\n", costly, strings.Join(long, "; "))
+	}
+	return b.String(), t.stale(notes)
+}
+
+// shown is a cell. What it says of why goes to the feet, each text once.
+func (t *table) shown(version, incident string, notes []note, feet *[]string) string {
+	c := t.cells[version+" "+incident]
+	switch {
+	case c == nil:
+		return "not played"
+	case c.Why != "":
+		return "not played: " + strings.ReplaceAll(c.Why, "|", "/")
+	}
+	foot := func(text string) string {
+		if !slices.Contains(*feet, text) {
+			*feet = append(*feet, text)
+		}
+		return fmt.Sprintf(" (%d)", slices.Index(*feet, text)+1)
+	}
+	var parts []string
+	for _, x := range c.Breaks {
+		why := `not explained yet: ` + strings.ReplaceAll(x.Text, "|", "/")
+		for _, n := range notes {
+			if n.is(version, incident) && n.Breaks == x.What {
+				why = n.Why
+			}
+		}
+		parts = append(parts, fmt.Sprintf("**broke** %s at %s%s", quoted(x.What), clock(x.At), foot(why)))
+	}
+	if len(parts) == 0 {
+		parts = append(parts, c.Status)
+	}
+	if c.Unjudged > 0 {
+		parts = append(parts, fmt.Sprintf("%d not judged%s", c.Unjudged, foot("it does not know "+strings.Join(c.Unknown, ", ")+": expectations that failed are not judged")))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// quoted is an invariant, in its quotes; a line needs none.
+func quoted(what string) string {
+	if strings.HasPrefix(what, "line ") {
+		return what
+	}
+	return fmt.Sprintf("%q", what)
+}
+
+func (n *note) is(version, incident string) bool {
+	return n.Incident == incident && slices.Contains(n.Versions, version)
+}
+
+func (t *table) stale(notes []note) (out []string) {
+	for _, n := range notes {
+		for _, v := range n.Versions {
+			if c := t.cells[v+" "+n.Incident]; c != nil && c.Why == "" && !c.broke(n.Breaks) {
+				out = append(out, fmt.Sprintf("%s, %s, %s", v, n.Incident, quoted(n.Breaks)))
+			}
+		}
+	}
+	return out
+}
+
+// each gives what the cells say of something: one word, unless results were put together.
+func (t *table) each(of func(*cell) string) string {
+	var out []string
+	for _, c := range t.cells {
+		if s := of(c); s != "" && !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	slices.Sort(out)
+	if len(out) == 0 {
+		return "unknown"
+	}
+	return strings.Join(out, " and ")
+}
+
+func (t *table) long() (out []string) {
+	for _, i := range t.Incidents {
+		for _, v := range t.Versions {
+			if c := t.cells[v+" "+i]; c != nil && c.CPU > costly {
+				out = append(out, fmt.Sprintf("%s with %s, %v", i, v, c.CPU))
+			}
+		}
+	}
+	return out
+}
