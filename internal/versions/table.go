@@ -24,8 +24,9 @@ type table struct {
 type note struct {
 	Versions []string `json:"versions"`
 	Incident string   `json:"incident"`
-	Breaks   string   `json:"breaks"` // an invariant's phrase, or "line N"
-	Why      string   `json:"why"`
+	// Breaks are invariants' phrases, or "line N". Which of several comes first may depend on the order in which a daemon goes through a map.
+	Breaks []string `json:"breaks"`
+	Why    string   `json:"why"`
 }
 
 func readNotes(path string) (notes []note, err error) {
@@ -37,7 +38,7 @@ func readNotes(path string) (notes []note, err error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	for i, n := range notes {
-		if len(n.Versions) == 0 || n.Incident == "" || n.Breaks == "" || n.Why == "" {
+		if len(n.Versions) == 0 || n.Incident == "" || len(n.Breaks) == 0 || n.Why == "" {
 			return nil, fmt.Errorf("%s: note %d: expected versions, incident, breaks and why", path, i+1)
 		}
 	}
@@ -101,7 +102,7 @@ func (t *table) shown(version, incident string, notes []note, feet *[]string) st
 	for _, x := range c.Breaks {
 		why := `not explained yet: ` + strings.ReplaceAll(x.Text, "|", "/")
 		for _, n := range notes {
-			if n.is(version, incident) && n.Breaks == x.What {
+			if n.is(version, incident) && slices.Contains(n.Breaks, x.What) {
 				why = n.Why
 			}
 		}
@@ -131,8 +132,8 @@ func (n *note) is(version, incident string) bool {
 func (t *table) stale(notes []note) (out []string) {
 	for _, n := range notes {
 		for _, v := range n.Versions {
-			if c := t.cells[v+" "+n.Incident]; c != nil && c.Why == "" && !c.broke(n.Breaks) {
-				out = append(out, fmt.Sprintf("%s, %s, %s", v, n.Incident, quoted(n.Breaks)))
+			if c := t.cells[v+" "+n.Incident]; c != nil && c.Why == "" && !slices.ContainsFunc(n.Breaks, c.broke) {
+				out = append(out, fmt.Sprintf("%s, %s, %s", v, n.Incident, quoted(strings.Join(n.Breaks, ", "))))
 			}
 		}
 	}

@@ -44,8 +44,8 @@ func TestText(t *testing.T) {
 		"2.0.0 reboot": {Why: "ENILAB_SYSTEMS has no 2.0.0"},
 	}}
 	text, stale := tab.text([]note{
-		{[]string{"1.0.0"}, "drift", "nothing is leaked", "it forgets"},
-		{[]string{"1.0.0", "2.0.0"}, "reboot", "nothing is leaked", "it forgot"},
+		{[]string{"1.0.0"}, "drift", []string{"nothing is leaked"}, "it forgets"},
+		{[]string{"1.0.0", "2.0.0"}, "reboot", []string{"nothing is leaked"}, "it forgot"},
 	})
 	for _, want := range []string{
 		"Linux 6.12, QEMU 7.2, seed 1, enilab of abc.",
@@ -68,7 +68,7 @@ func TestNotes(t *testing.T) {
 		t.Error(err)
 	}
 	path := filepath.Join(t.TempDir(), "notes.yaml")
-	for _, bad := range []string{"- {incident: drift}\n", "- {versions: [1], incident: a, breaks: b, why: c, more: d}\n", "a: [\n"} {
+	for _, bad := range []string{"- {incident: drift}\n", "- {versions: [1], incident: a, breaks: [b], why: c, more: d}\n", "a: [\n"} {
 		if err := os.WriteFile(path, []byte(bad), 0o644); err != nil {
 			t.Fatal(err)
 		}
