@@ -44,6 +44,23 @@ type deed struct {
 	id int // as the world calls it
 }
 
+// Deed is an action that was carried out, and what has become of it.
+type Deed struct {
+	At     time.Duration
+	Line   int // of the file
+	Act    *Act
+	Strike Strike
+}
+
+// Deeds are the actions that were carried out, in their order.
+func (r *Run) Deeds() []Deed {
+	out := make([]Deed, len(r.done))
+	for i, d := range r.done {
+		out[i] = Deed{d.at, r.File.Lines[d.line].Number, d.act, r.World.Strike(d.id)}
+	}
+	return out
+}
+
 // pendingCheck is a `within` that has not come true.
 type pendingCheck struct {
 	until time.Duration

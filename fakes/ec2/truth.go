@@ -1,6 +1,9 @@
 package ec2
 
-import "net/netip"
+import (
+	"net/netip"
+	"time"
+)
 
 // The methods of this file tell the truth as of the last instant the cloud was stepped to: no throttling,
 // no lag. They are for auditors, metrics and the VPC, not for the software under test.
@@ -147,6 +150,13 @@ func (c *Cloud) FreeAddresses(s SubnetID) int {
 		return -1
 	}
 	return c.subnets[n].free
+}
+
+// Tokens are how many tokens an action's bucket has at an instant, and how many it holds. Nothing is drawn.
+func (c *Cloud) Tokens(now time.Duration, a Action) (left, capacity int) {
+	l, b := c.buckets[a], c.cfg.Throttle.Action[a]
+	l.refill(max(now, l.at), b)
+	return int((int64(b.Capacity)*token - l.spent) / token), b.Capacity
 }
 
 // Subnets are all subnets, as configured.

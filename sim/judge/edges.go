@@ -15,6 +15,9 @@ func (a *Auditor) Started(now time.Duration, node int) {
 	n.contract.Reset()
 	n.contract.Slack = a.bounds.Reply
 	n.tally.starts++
+	if a.Lacks(Books) { // its life begins when it serves
+		a.look(I16)
+	}
 	n.up.start(now)
 }
 
@@ -44,6 +47,7 @@ func (a *Auditor) Input(now time.Duration, node int, in ipam.Input) {
 	case ipam.Applied:
 		n.flushed(in)
 	}
+	a.look(I13)
 	a.contract(now, node, n.contract.Input(now, in))
 }
 
@@ -62,6 +66,7 @@ func (a *Auditor) Effects(now time.Duration, node int, effs []ipam.Effect) {
 			n.flushes(p)
 		}
 	}
+	a.look(I13)
 	a.contract(now, node, n.contract.Effects(effs))
 }
 
@@ -74,6 +79,7 @@ func (a *Auditor) contract(now time.Duration, node int, broken []string) {
 // Configured says that a pod's plan was applied and addr is in its namespace. holders counts the live namespaces
 // anywhere that have addr, this one included; otherwise names another one.
 func (a *Auditor) Configured(now time.Duration, node int, addr netip.Addr, att ipam.Attachment, holders int, otherwise string) {
+	a.look(I1)
 	if holders > 1 {
 		a.breaks(I1, now, node, "address %v of %v on node-%d is in %d live namespaces, expected 1: also in %s", addr, att, node, holders, otherwise)
 	}
@@ -87,6 +93,7 @@ func (a *Auditor) Inherited(now time.Duration, node int, att ipam.Attachment, ad
 
 // FlowCut says that a TCP connection from the VPC to a living pod was reset, or has been silent for longer than its client waits (I17).
 func (a *Auditor) FlowCut(now time.Duration, node int, att ipam.Attachment, pod string, addr netip.Addr, why string, silent time.Duration) {
+	a.look(I17)
 	if silent > 0 {
 		a.breaks(I17, now, node, "the flow to live pod %s (%v, address %v) on node-%d has had no answer for %v (%s): expected one all the time", pod, att, addr, node, silent, why)
 		return
@@ -97,6 +104,7 @@ func (a *Auditor) FlowCut(now time.Duration, node int, att ipam.Attachment, pod 
 // Given says that a successful Reply of an ADD leaves. usedBy names who used the address in the kernel at that moment,
 // other than the attachment; empty is nobody.
 func (a *Auditor) Given(now time.Duration, node int, att ipam.Attachment, addr netip.Addr, usedBy string) {
+	a.look(I2)
 	if usedBy != "" {
 		a.breaks(I2, now, node, "address %v was given to %v on node-%d while the kernel used it for %s: expected nobody", addr, att, node, usedBy)
 	}
@@ -112,6 +120,9 @@ func (a *Auditor) Released(now time.Duration, node int, att ipam.Attachment, add
 // ENIFreed says that an ENI was detached or deleted, by the node's own call or by somebody else. livePods counts the
 // live pods that have an address on it; example names one.
 func (a *Auditor) ENIFreed(now time.Duration, node int, eni string, byUs bool, livePods int, example string) {
+	if byUs {
+		a.look(I4)
+	}
 	if byUs && livePods > 0 {
 		a.breaks(I4, now, node, "node-%d freed %s with %s on it, as %s: expected none", node, eni, count(livePods, "live pod"), example)
 	}
@@ -120,6 +131,9 @@ func (a *Auditor) ENIFreed(now time.Duration, node int, eni string, byUs bool, l
 // AddressUnassigned says that an address went back to EC2, alone or with its ENI. livePod names the live pod that
 // had it; empty is none.
 func (a *Auditor) AddressUnassigned(now time.Duration, node int, addr netip.Addr, byUs bool, livePod string) {
+	if byUs {
+		a.look(I4)
+	}
 	if byUs && livePod != "" {
 		a.breaks(I4, now, node, "node-%d unassigned %v under live pod %s: expected an address that nobody uses", node, addr, livePod)
 	}
@@ -129,6 +143,7 @@ func (a *Auditor) AddressUnassigned(now time.Duration, node int, addr netip.Addr
 // Touched says that the node's daemon did something to an ENI, or wanted to: by a request, a plan, or an ADD's answer. whose says why the ENI
 // is not the node's; empty is that it is.
 func (a *Auditor) Touched(now time.Duration, node int, what, eni, whose string) {
+	a.look(I14)
 	if whose != "" {
 		a.breaks(I14, now, node, "node-%d %s %s, which is not its own: %s; expected to leave it alone", node, what, eni, whose)
 	}
@@ -137,6 +152,9 @@ func (a *Auditor) Touched(now time.Duration, node int, what, eni, whose string) 
 // EC2Call counts one EC2 request of the node, reads included.
 func (a *Auditor) EC2Call(now time.Duration, node int) {
 	a.calls++
+	if a.budget > 0 {
+		a.look(I8)
+	}
 	if a.budget > 0 && a.calls == a.budget+1 {
 		a.breaks(I8, now, node, "EC2 call %d of the cluster, made by node-%d: the budget is %d", a.calls, node, a.budget)
 	}
@@ -145,6 +163,7 @@ func (a *Auditor) EC2Call(now time.Duration, node int) {
 // DelResult says how a DEL was answered. A failure is forgotten when the attachment's DEL succeeds; what is left at the
 // settled cut breaks I6.
 func (a *Auditor) DelResult(now time.Duration, node int, att ipam.Attachment, ok bool, text string) {
+	a.look(I6)
 	n := a.node(node)
 	if ok {
 		if len(n.failing) > 0 {

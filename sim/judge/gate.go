@@ -27,6 +27,7 @@ func (a *Auditor) take(now time.Duration, node int, att ipam.Attachment, addr ne
 	if known && t.held && t.att == att {
 		return
 	}
+	a.look(I7)
 	if known && !t.held && t.att != att && now+a.bounds.CoolDown < t.released+t.coolDown {
 		a.breaks(I7, now, node, "address %v was given to %v on node-%d %v after %v released it: expected a cool-down of %v",
 			addr, att, node, now-t.released, t.att, t.coolDown)

@@ -58,14 +58,27 @@ func (a *Auditor) Judge(now time.Duration, c *Snapshot) {
 		n.faults[i].seen = false
 	}
 	for i := range c.Rows {
-		if r := &c.Rows[i]; r.State == ipam.Assigned && !onAttached(c.Cloud, r) {
+		r := &c.Rows[i]
+		if r.State != ipam.Assigned {
+			continue
+		}
+		a.look(I3)
+		if !onAttached(c.Cloud, r) {
 			a.fault(now, c, n, I3, r.Att, func() string { return describeRow(r) })
 		}
 	}
 	for i := range c.Pods {
-		if p := &c.Pods[i]; p.Fault != "" && p.Ours {
+		p := &c.Pods[i]
+		if !p.Ours {
+			continue
+		}
+		a.look(I10)
+		if p.Fault != "" {
 			a.fault(now, c, n, I10, p.Att, func() string { return describePod(p) })
 		}
+	}
+	if c.Up && c.View != nil {
+		a.look(I16)
 	}
 	if c.starts() {
 		a.fault(now, c, n, I16, ipam.Attachment{}, func() string { return describeStart(c) })

@@ -31,6 +31,7 @@ func (a *Auditor) Makes(now time.Duration, node int, effs []ipam.Effect, daemon 
 	if !fresh {
 		return
 	}
+	a.look(I15)
 	var v ipam.View
 	daemon.View(&v)
 	if demand, enis, places := needed(&v); places >= demand {

@@ -20,5 +20,6 @@ func describeStart(c *Snapshot) string {
 // Unserved says that a daemon of which only the outside is known has not served within its bound since it was started (I16). said is the end
 // of what it printed, or how its start failed.
 func (a *Auditor) Unserved(now time.Duration, node int, within time.Duration, said string) {
+	a.look(I16)
 	a.breaks(I16, now, node, "the daemon of node-%d did not serve within %v of its start; its last lines: %s", node, within, said)
 }

@@ -19,6 +19,7 @@ func (a *Auditor) Settle(now time.Duration, c *Snapshot) (underWay []string) {
 	for _, v := range broken {
 		a.seen.add(v)
 	}
+	a.looked(c, len(underWay) == 0)
 	return underWay
 }
 

@@ -401,6 +401,20 @@ func (w *World) TimelineUntil(at time.Duration) string {
 	return w.story.Until(at)
 }
 
+// Events are all of the story, as data.
+func (w *World) Events() []timeline.Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.story.Events()
+}
+
+// Told is how many lines the story has.
+func (w *World) Told() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.story.Told()
+}
+
 // Named is a text with the timeline's names of ENIs.
 func (w *World) Named(text string) string {
 	w.mu.Lock()

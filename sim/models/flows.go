@@ -102,6 +102,7 @@ func (h *Host) heard(n *Node, f *flow, a Answer) {
 	now := h.World.Clock()
 	switch {
 	case a.Why == "":
+		h.Auditor.FlowHeld()
 		f.silent = Never
 		return
 	case !a.Cut && f.silent == Never:

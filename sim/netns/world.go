@@ -202,6 +202,10 @@ func (w *World) Timeline() string { return w.story.Whole() }
 // TimelineUntil is the story up to an instant of the scenario.
 func (w *World) TimelineUntil(at time.Duration) string { return w.story.Until(at) }
 
+// Events are all of the story, as data, and Told how many there are.
+func (w *World) Events() []timeline.Event { return w.story.Events() }
+func (w *World) Told() int                { return w.story.Told() }
+
 // Named is a text with the timeline's names of ENIs.
 func (w *World) Named(text string) string { return w.story.Named(text) }
 

@@ -32,6 +32,8 @@ type Outcome struct {
 	Slow error
 	// Timeline is all that happened, a line each, with Options.Timeline.
 	Timeline string
+	// Record is what a report shows, with Options.Record.
+	Record   *Record
 	Events   uint64
 	Hash     uint64 // of the trace
 	Twice    bool   // it was run twice
@@ -85,7 +87,10 @@ func (v *Variant) once(o *Options, m *mutants.Mutant, p Progress) (out Outcome) 
 	defer func() { out.Err = errors.Join(out.Err, w.Close()) }()
 	p.End = r.End()
 	r.StopAtFirst = r.StopAtFirst || o.StopAtFirst
-	out.Verdict = r.Finish(o.watch(p, w, v.place.Repeatable))
+	watch := o.watch(p, w, v.place.Repeatable)
+	rec := o.record(r, w, v)
+	out.Verdict = r.Finish(rec.watch(watch))
+	out.Record = rec.end()
 	out.End, out.Cut = r.End(), out.Verdict.Cut
 	out.Events = w.Popped()
 	if h, ok := w.(hospital); ok {
@@ -108,6 +113,7 @@ func (v *Variant) once(o *Options, m *mutants.Mutant, p Progress) (out Outcome) 
 	if h, ok := w.(*virtual.World); ok {
 		out.Hash = h.Hash()
 	}
+	out.Record.name(w.Named)
 	out.name(w.Named)
 	if out.Break = first(v, out.Verdict, m != nil); out.Break != nil {
 		out.Break.Before = last(w.TimelineUntil(out.Break.At), storyShown)

@@ -24,6 +24,9 @@ type Options struct {
 	NoStory bool
 	// Timeline keeps the whole timeline of each variant's run, not only what the story shows.
 	Timeline bool
+	// Record keeps what a report shows of each run: events, tracks, deeds. It changes no run of virtual time; in a virtual machine following
+	// takes a little of its time.
+	Record bool
 	// Linger, if any, is called with every world before it is closed.
 	Linger func(World)
 	// Begins is told of each run before its world is opened.
