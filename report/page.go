@@ -83,6 +83,8 @@ type Run struct {
 	Ended   time.Duration
 	Wall    time.Duration // this computer's; 0: nobody measured it
 	Nodes   int
+	// Others says what is left out: the nodes that the violation does not touch.
+	Others string `json:",omitempty"`
 
 	Timeline []Event
 	Lanes    []Lane
@@ -152,11 +154,25 @@ type Point struct {
 type Fault struct {
 	From, To time.Duration // when it was done, and when a later line undid it, or the run ended; the same: it was over at once
 	Node     int           // 0: not a node's
+	Kind     FaultKind
 	Line     int
 	Text     string // the line
 	Fate     string // struck, missed or armed
 	Did      string // what it did, or why it missed
 }
+
+// FaultKind is whom a fault strikes.
+type FaultKind string
+
+// The kinds of faults.
+const (
+	AtDaemon FaultKind = "daemon" // killed, restarted, upgraded, kept down
+	AtNode   FaultKind = "node"   // its kernel, runtime or machine
+	AtPod    FaultKind = "pod"
+	AtEC2    FaultKind = "ec2"
+	AtIMDS   FaultKind = "imds"
+	AtKube   FaultKind = "kube" // what people ask of Kubernetes; mostly no fault
+)
 
 // Mark says what a report has to show of a line.
 type Mark string

@@ -51,7 +51,7 @@ type Auditor struct {
 	calls   int64
 	calm    time.Duration // when the faults ended; 0: they have not
 	seen    record
-	looks   [ids]int64 // how often an invariant was looked at
+	looks   [ids]int64         // how often an invariant was looked at
 	nodes   []*node            // by number; 0 takes what names no node
 	last    map[netip.Addr]int // the node on which an address was configured last (I1)
 	mine    *owner

@@ -33,11 +33,12 @@ type Outcome struct {
 	// Timeline is all that happened, a line each, with Options.Timeline.
 	Timeline string
 	// Record is what a report shows, with Options.Record.
-	Record   *Record
-	Events   uint64
-	Hash     uint64 // of the trace
-	Twice    bool   // it was run twice
-	Differs  bool   // and the two were not the same
+	Record  *Record
+	Events  uint64
+	Wall    time.Duration // this machine's
+	Hash    uint64        // of the trace
+	Twice   bool          // it was run twice
+	Differs bool          // and the two were not the same
 }
 
 // Open makes the variant's world and the run through it.
@@ -71,6 +72,8 @@ func (v *Variant) OpenSim(seed uint64, m *mutants.Mutant) (*sim.Run, *virtual.Wo
 func (v *Variant) once(o *Options, m *mutants.Mutant, p Progress) (out Outcome) {
 	out = Outcome{Variant: v.Name}
 	o.tell(p)
+	began := time.Now()
+	defer func() { out.Wall = time.Since(began) }()
 	if o.Begins != nil {
 		o.Begins(p, o.Seed)
 	}

@@ -93,6 +93,9 @@ func (r *Result) broke() *Break {
 	return nil
 }
 
+// Troubles are sentences about what is not as it should be, the gravest first.
+func (r *Result) Troubles() []string { return r.troubles() }
+
 // troubles are sentences, the gravest kind first.
 func (r *Result) troubles() []string {
 	var out []string

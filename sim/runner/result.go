@@ -140,6 +140,26 @@ func (r *Result) count(out *Outcome) {
 	}
 }
 
+// One is a result of one of the variants' runs alone.
+func (r *Result) One(i int) *Result {
+	one := &Result{Case: r.Case, Seed: r.Seed, Mutant: r.Mutant}
+	one.add(r.Runs[i])
+	one.NotJudged = r.NotJudged
+	if i == 0 && r.Diff != nil {
+		one.Diff = r.Diff
+		one.worsen(Violated)
+	}
+	return one
+}
+
+// Bitten is a result of one of the mutants' runs alone, as if that mutant had been run alone.
+func (r *Result) Bitten(i int) *Result {
+	one := &Result{Case: r.Case, Seed: r.Seed, Mutant: r.Bites[i].Against.Mutant.Name}
+	one.add(r.Bites[i].Outcome)
+	one.NotJudged = r.NotJudged
+	return one
+}
+
 // worsen keeps the status that matters most.
 func (r *Result) worsen(s Status) {
 	if slices.Index(severity, s.Exit()) > slices.Index(severity, r.Status.Exit()) {

@@ -29,7 +29,11 @@ func TestTracks(t *testing.T) {
 	look(3, nothing)
 	look(4, nothing)
 	look(5, pod("runs"))
-	look(6, func() { pod("runs")(); tr.Is(1, timeline.KindDaemon, "", "daemon", "runs", ""); tr.Counts(1, "free", 3) })
+	look(6, func() {
+		pod("runs")()
+		tr.Is(1, timeline.KindDaemon, "", "daemon", "runs", "")
+		tr.Counts(1, "free", 3)
+	})
 	look(7, func() { tr.Counts(1, "free", 3) })
 	look(8, func() { tr.Counts(1, "free", 4) })
 	tr.Sort()

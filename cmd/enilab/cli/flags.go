@@ -10,9 +10,9 @@ import (
 // valueNames are what --help calls the values of flags: --listen ADDR. A flag that means something else at one command stands there with its
 // name before it.
 var valueNames = map[string]string{
-	"admin": "ADDR", "arch": "ARCHITECTURE", "against": "MUTANT", "clock": "CLOCK", "cni": "SYSTEM", "config": "FILE", "endpoint": "URL", "for": "DURATION", "found": "FILE", "image": "IMAGE", "imds-listen": "ADDR", "in": "MACHINE", "inside": "MACHINE", "instance": "ID", "keep": "FOLDER",
+	"admin": "ADDR", "arch": "ARCHITECTURE", "against": "MUTANT", "clock": "CLOCK", "cni": "SYSTEM", "config": "FILE", "endpoint": "URL", "for": "DURATION", "found": "FILE", "html": "FILE", "image": "IMAGE", "imds-listen": "ADDR", "in": "MACHINE", "inside": "MACHINE", "instance": "ID", "junit": "FILE", "keep": "FOLDER",
 	"life": "N", "limit": "DURATION", "listen": "ADDR", "name": "NAME", "netns": "PATH", "node": "N", "nodes": "N", "on": "WORLD", "out": "FILE", "proxy": "MODE", "region": "REGION",
-	"report": "FILE", "run out": "FOLDER", "rows": "PATTERN", "seed": "N", "seeds": "A-B", "subnet": "ID", "timeout": "DURATION", "times": "N", "tries": "N", "type": "TYPE",
+	"report": "FILE", "run out": "FOLDER", "runs": "FILE", "rows": "PATTERN", "seed": "N", "seeds": "A-B", "subnet": "ID", "timeout": "DURATION", "times": "N", "tries": "N", "type": "TYPE",
 }
 
 // nameValues gives the flags of a command, and of all below it, the names of their values: pflag would show its types.

@@ -14,6 +14,7 @@ import (
 
 const outManual = `--out DIR, with --on netns, keeps what came of every run:
   DIR/seed-N/console.txt                    with --in vm: what the machine's kernel said
+  DIR/seed-N/runs.json                      with --in vm and --html or --junit: what these are made of
   DIR/seed-N/SCENARIO/report.txt, .json     the verdict
   DIR/seed-N/SCENARIO/RUN/timeline.txt      all that happened; RUN is its number, and its variant or mutant
   DIR/seed-N/SCENARIO/RUN/ec2.jsonl         EC2's calls as the model saw them: instant, node, request, answer

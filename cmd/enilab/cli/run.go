@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enilab/enilab/report"
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/scn"
@@ -48,6 +49,8 @@ type runFlags struct {
 	// out is --out: the folder of everything.
 	out     string
 	outputs *outputs // of out; nil: nobody wants it
+	// reports are --html and --junit.
+	reports reports
 	// timeout is --timeout.
 	timeout time.Duration
 }
@@ -74,6 +77,8 @@ the same bytes. --twice proves it. enilab vm kernels says which kernels there ar
 
 ` + outManual + `
 
+` + reportManual + `
+
 ` + verdictManual() + "\n" + jsonManual + "\n" + seedsJSONManual,
 		Example: `  enilab run scenarios/*.scn
   enilab run scenarios/socket-mismatch.scn --seed 7
@@ -86,6 +91,7 @@ the same bytes. --twice proves it. enilab vm kernels says which kernels there ar
   enilab run --on netns --in vm --seed 7 scenarios/drift.scn       in a virtual machine: no root, and seed 7 is the same for ever
   enilab run --on netns --in vm --twice --out /tmp/drift scenarios/drift.scn
   enilab run --on netns --cni amazon-vpc-cni-k8s@1.5.3 scenarios/socket-mismatch.scn
+  enilab run --html report.html --junit report.xml scenarios/*.scn
   enilab run --on kind scenarios/socket-mismatch.scn               on a real kubelet and containerd; takes as long as it says
   enilab run --json scenarios/*.scn | jq '.files[] | select(.status != "held") | .name'`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -105,6 +111,9 @@ the same bytes. --twice proves it. enilab vm kernels says which kernels there ar
 	c.Flags().StringVar(&f.seeds, "seeds", "", "run with every seed of this range, such as 1-200")
 	c.Flags().StringVar(&f.against, "against", "", "run this mutant alone (enilab mutants lists them)")
 	c.Flags().BoolVar(&f.json, "json", false, "write one JSON document instead of text")
+	f.reports.flags(c)
+	c.Flags().StringVar(&f.reports.data, "runs", "", "what reports are made of, as JSON: inside of a virtual machine")
+	_ = c.Flags().MarkHidden("runs")
 	c.Flags().BoolVar(&f.update, "update", false, "rewrite the golden timelines of the files that hold")
 	c.Flags().BoolVar(&f.crash, "crash-everywhere", false, "instead of the mutants: kill a daemon at every event and compare what settles")
 	c.Flags().BoolVar(&f.keep, "keep", false, "with --on netns or kind: leave it up after each run, until Control-C, enilab netns clean or enilab down")
@@ -199,6 +208,10 @@ func (l *cli) runFiles(f *runFlags, names []string) error {
 			return err
 		}
 	}
+	if err := f.reports.check(names); err != nil {
+		return err
+	}
+	o.Record = f.reports.detailed()
 	if f.out != "" && !f.in.given {
 		f.outputs = &outputs{folder: f.out}
 	}
@@ -251,6 +264,7 @@ func (l *cli) runFiles(f *runFlags, names []string) error {
 		o.Linger = l.stay
 	}
 	var done []timed
+	page := l.page("run")
 	for _, c := range cases {
 		if l.interrupted() {
 			break
@@ -260,6 +274,10 @@ func (l *cli) runFiles(f *runFlags, names []string) error {
 		t.wall = time.Since(began)
 		if f.outputs != nil {
 			f.outputs.report(t.Result)
+		}
+		if f.reports.wanted() {
+			page.Runs = append(page.Runs, report.Of(t.Result)...)
+			t.drop()
 		}
 		if f.update {
 			if err := t.updateStory(); err != nil {
@@ -278,11 +296,16 @@ func (l *cli) runFiles(f *runFlags, names []string) error {
 	if f.outputs != nil && f.outputs.err != nil {
 		return &exit{runner.ExitLacking, f.outputs.err.Error()}
 	}
+	page.Runs = append(page.Runs, notPlayed(cases[len(done):], f.seed, runner.Interrupted, "interrupted before it began")...)
+	if err := f.reports.write(page); err != nil {
+		return err
+	}
 	code := together(done, len(cases))
 	if f.json {
 		return l.writeJSON(documentOf(f, done, code), code)
 	}
 	l.total(done, cases)
+	l.named(&f.reports)
 	return ended(code)
 }
 
@@ -291,6 +314,16 @@ type timed struct {
 	*runner.Result
 	wall    time.Duration
 	updated bool
+}
+
+// drop forgets what the runs were followed for: a report has it by now.
+func (t *timed) drop() {
+	for i := range t.Runs {
+		t.Runs[i].Record = nil
+	}
+	for i := range t.Bites {
+		t.Bites[i].Outcome.Record = nil
+	}
 }
 
 // together is the exit code of all files; those that were not run were interrupted.

@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/enilab/enilab/report"
+	"github.com/enilab/enilab/sim/runner"
+)
+
+const reportManual = `--html FILE writes one page for people, which needs nothing beside itself: what broke, where and when, lanes of daemons, ENIs and pods, the script
+with its line. --junit FILE writes JUnit's XML: a testsuite a file, a testcase a variant, seed and mutant. Both can be given beside --json.`
+
+// reports are the files that a command writes about what it has played, beside what it prints.
+type reports struct {
+	html, junit string
+	// data is --runs, inside of a virtual machine: what reports are made of, for whoever started the machine.
+	data string
+}
+
+// flags adds --html and --junit to a command.
+func (r *reports) flags(c *cobra.Command) {
+	c.Flags().StringVar(&r.html, "html", "", "write a page for people into this file")
+	c.Flags().StringVar(&r.junit, "junit", "", "write JUnit's XML into this file")
+}
+
+// wanted says whether there is anything to write.
+func (r *reports) wanted() bool { return r.html != "" || r.junit != "" || r.data != "" }
+
+// detailed says whether runs have to be followed.
+func (r *reports) detailed() bool { return r.html != "" || r.data != "" }
+
+// check finds out whether the files can be written, before anything is played. Inputs are files that a report must not replace.
+func (r *reports) check(inputs []string) error {
+	if r.html != "" && r.junit != "" && sameFile(r.html, r.junit) {
+		return usage("--html and --junit: both name %s: name two files", r.html)
+	}
+	for _, x := range []struct{ flag, name string }{{"--html", r.html}, {"--junit", r.junit}} {
+		if x.name == "" {
+			continue
+		}
+		for _, in := range inputs {
+			if in == x.name || sameFile(in, x.name) {
+				return usage("%s %s: it is one of the scenarios: name another file", x.flag, x.name)
+			}
+		}
+		if err := writable(x.name); err != nil {
+			return usage("%s: the report cannot be written: %v (name a file in a folder that you can write to)", x.flag, err)
+		}
+	}
+	return nil
+}
+
+// sameFile says whether two names are of one file.
+func sameFile(a, b string) bool {
+	if filepath.Clean(a) == filepath.Clean(b) {
+		return true
+	}
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
+}
+
+// writable tries to make a file beside the one that is to be written: what is there now stays until the report is whole.
+func writable(name string) error {
+	info, err := os.Stat(name)
+	switch {
+	case err == nil && info.IsDir():
+		return fmt.Errorf("%s is a folder", name)
+	case err == nil && !info.Mode().IsRegular():
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return f.Close()
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".enilab-report-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// write writes what is wanted of a page.
+func (r *reports) write(p *report.Page) error {
+	var errs []error
+	if r.html != "" {
+		errs = append(errs, replace(r.html, func(w io.Writer) error { return report.HTML(w, p) }))
+	}
+	if r.junit != "" {
+		errs = append(errs, replace(r.junit, func(w io.Writer) error { return report.JUnit(w, p) }))
+	}
+	if r.data != "" {
+		errs = append(errs, os.MkdirAll(filepath.Dir(r.data), 0o755), replace(r.data, func(w io.Writer) error { return json.NewEncoder(w).Encode(p.Runs) }))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return &exit{runner.ExitLacking, "write the report: " + err.Error()}
+	}
+	return nil
+}
+
+// replace writes a file as a whole or not at all. What is no ordinary file is written to.
+func replace(name string, write func(io.Writer) error) error {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".enilab-report-*")
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(write(f), f.Chmod(0o644), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return os.Rename(f.Name(), name)
+}
+
+// named says where the page is, as the last line of what a command prints.
+func (l *cli) named(r *reports) {
+	if r.html != "" {
+		fmt.Fprintf(l.out, "report: %s\n", r.html)
+	}
+}
+
+// page is an empty page of this command line.
+func (l *cli) page(title string) *report.Page {
+	p := &report.Page{Title: title, By: "enilab " + built(), Command: commandLine(l.args)}
+	return p
+}
+
+// commandLine is a command line that a shell reads.
+func commandLine(args []string) string {
+	words := []string{"enilab"}
+	for _, a := range args {
+		if a == "" || strings.ContainsAny(a, " \t\n\"'\\$`*?[]{}()<>|&;#~!") {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		words = append(words, a)
+	}
+	return strings.Join(words, " ")
+}
+
+// notPlayed are runs of files that were not: a machine broke, or somebody interrupted.
+func notPlayed(cases []*runner.Case, seed uint64, status runner.Status, why string) []report.Run {
+	var out []report.Run
+	for _, c := range cases {
+		out = append(out, report.Run{Scenario: c.Name(), File: c.File.Name, Headline: c.File.Headline(), World: c.Place.Name, System: c.Place.System, Seed: seed,
+			Verdict: status.String(), Also: []string{why}})
+	}
+	return out
+}
