@@ -86,7 +86,7 @@ func viewOf(r *Run, id string, open bool) *runView {
 	if r.First != nil {
 		end = max(end, r.First.At)
 	}
-	a := axis{0, max(end+end/50, time.Second)}
+	a := axis{0, max(end+end/25, time.Second)}
 	if r.First != nil {
 		a.from = min(0, r.First.At)
 		v.At = number(a.x(r.First.At))
@@ -295,6 +295,9 @@ func laneOf(l *Lane, a axis) laneView {
 		}
 		x := 10 * a.x(s.From)
 		w := max(10*a.x(s.To)-x, 2)
+		if class == "bad" {
+			w = max(w, 14) // what broke last has to be seen
+		}
 		title := s.State + " " + span(s.From, s.To)
 		if s.Text != "" {
 			title += ", " + short(s.Text)

@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/enilab/enilab/sim/runner"
 )
@@ -60,8 +61,9 @@ type view struct {
 	Word     string // of all together
 	Class    string
 	Lead     string // the first line
+	Head     string // its first part, and what follows
+	Tail     string
 	LeadLink string
-	LeadRun  *Run // of which the lead is
 	Rows     []rowView
 	MoreRows string
 	Sections []template.HTML
@@ -75,6 +77,8 @@ type view struct {
 type rowView struct {
 	Link, Word, Class, Icon string
 	Name, Text              string
+	Sentence                string
+	run                     *Run
 	Seed                    uint64
 	World                   string
 }
@@ -106,6 +110,20 @@ func wordOf(r *Run) string {
 	return r.Verdict
 }
 
+// brief is the sentence for a row that has verdict and name already.
+func (r *Run) brief() string {
+	if r.First == nil {
+		_, text, _ := strings.Cut(r.Sentence(), ": ")
+		return text
+	}
+	head, tail := r.parts()
+	_, head, _ = strings.Cut(head, " ")
+	if r.First.Invariant != "" {
+		tail = ""
+	}
+	return short(head + tail)
+}
+
 // rank orders runs: what is red first, then caught mutants of a page that has nothing red, then what held.
 func rank(r *Run) int {
 	switch {
@@ -130,11 +148,19 @@ func (v *view) runs(room *int) error {
 	slices.SortStableFunc(order, func(a, b *Run) int { return rank(a) - rank(b) })
 	for i, r := range order {
 		id := fmt.Sprintf("run-%d", i+1)
-		row := rowView{Word: wordOf(r), Class: classOf(r), Icon: icons[classOf(r)], Name: r.Name(), Text: r.Sentence(), Seed: r.Seed, World: r.World}
+		row := rowView{Word: wordOf(r), Class: classOf(r), Icon: icons[classOf(r)], Name: r.Name(), Text: r.brief(), Sentence: r.Sentence(), run: r, Seed: r.Seed, World: r.World}
 		if r.Red() {
 			v.Reds++
 		}
-		text, err := section(r, id, len(v.Page.Pairs) == 0 && (i == 0 || r.Red() && i < 5))
+		const little = 20_000 // not worth trying with less
+		if *room < little {
+			v.left++
+			if i < mostRows {
+				v.Rows = append(v.Rows, row)
+			}
+			continue
+		}
+		text, err := section(r, id, len(v.Page.Pairs) == 0 && i == 0)
 		if err != nil {
 			return err
 		}
@@ -222,7 +248,7 @@ func (v *view) pairs(room *int) error {
 				x.Right = text
 			}
 		}
-		row := rowView{Word: string(p.Change), Class: class, Icon: x.Icon, Name: p.name(), Text: x.Line}
+		row := rowView{Word: string(p.Change), Class: class, Icon: x.Icon, Name: p.name(), Text: x.Line, Sentence: x.Line, run: p.New}
 		if p.New != nil {
 			row.Seed, row.World = p.New.Seed, p.New.World
 		}
@@ -288,9 +314,14 @@ func (v *view) verdict() {
 	}
 	switch {
 	case v.Reds > 0:
-		v.Word, v.Class, v.Lead, v.LeadLink = v.Rows[0].Word, v.Rows[0].Class, v.Rows[0].Text, v.Rows[0].Link
+		v.Word, v.Class, v.Lead, v.LeadLink = v.Rows[0].Word, v.Rows[0].Class, v.Rows[0].Sentence, v.Rows[0].Link
+		v.Head, v.Tail = v.Lead, ""
+		if r := v.Rows[0].run; r != nil && r.First != nil {
+			v.Head, v.Tail = r.parts()
+		}
 		if len(v.Pairs) > 0 {
-			v.Lead = v.Rows[0].Name + ": " + v.Lead
+			name := strings.ToUpper(v.Rows[0].Word) + " in " + v.Rows[0].Name + ": "
+			v.Lead, v.Head = name+v.Lead, name+v.Head
 		}
 	case broken > 0:
 		v.Word, v.Class = "violated", "bad"
@@ -314,6 +345,10 @@ func (v *view) verdict() {
 	default:
 		v.Lead, v.Word, v.Class = v.green(), "held", "good"
 	}
+	if v.Head == "" {
+		v.Head = v.Lead
+	}
+	v.Head, v.Tail = short(v.Head), short(v.Tail)
 }
 
 // green is the first line of a page without anything red.
@@ -330,7 +365,7 @@ func (v *view) green() string {
 		}
 	}
 	if held+caught == 0 {
-		return "SKIPPED: " + v.Rows[0].Text
+		return v.Rows[0].Sentence
 	}
 	s := fmt.Sprintf("HELD: %s", count(held, "run"))
 	if caught > 0 {
@@ -339,8 +374,8 @@ func (v *view) green() string {
 	if skipped > 0 {
 		s += fmt.Sprintf(", %d skipped", skipped)
 	}
-	if held == 1 && caught == 0 {
-		return v.Rows[0].Text
+	if held+caught == 1 && skipped == 0 {
+		return v.Rows[0].Sentence
 	}
 	return s
 }

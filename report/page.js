@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const all = (s, of = document) => Array.from(of.querySelectorAll(s));
-  const shown = e => e.getClientRects().length > 0;
+  const shown = e => e.checkVisibility ? e.checkVisibility() : e.getClientRects().length > 0; // not in details that are closed
   const filter = document.getElementById("filter"), hits = document.getElementById("hits"), keys = document.getElementById("keys");
   // The texts that the filter looks through, lower case; made when it is used first.
   let found = null;

@@ -35,7 +35,8 @@ func (r *Run) Sentence() string {
 	}
 	switch b := r.First; {
 	case b != nil:
-		return word + " " + r.when() + r.what() + r.after() + r.place()
+		head, tail := r.parts()
+		return head + tail
 	case len(r.Also) > 0:
 		return word + ": " + r.Also[0]
 	case r.Mutant != "" && r.Claim != "" && !r.Meant:
@@ -44,22 +45,29 @@ func (r *Run) Sentence() string {
 	return word + ": " + r.held()
 }
 
+// parts are the sentence about what broke in two: what, where and when; and what was found and where it comes from.
+func (r *Run) parts() (head, tail string) {
+	word := strings.ToUpper(r.Verdict)
+	if r.Meant {
+		word = "CAUGHT"
+	}
+	b := r.First
+	head = word + " " + r.when()
+	text := strings.TrimPrefix(b.Text, fmt.Sprintf("node-%d ", b.Node))
+	if b.Invariant == "" {
+		head += text
+	} else {
+		head, tail = head+b.Invariant, " – "+text
+	}
+	return head, tail + r.after() + r.place()
+}
+
 func (r *Run) when() string {
 	where := "the cluster"
 	if r.First.Node > 0 {
 		where = fmt.Sprintf("node-%d", r.First.Node)
 	}
 	return Clock(r.First.At) + " " + where + ": "
-}
-
-// what is the invariant and what was found, or what an expectation met.
-func (r *Run) what() string {
-	b := r.First
-	text := strings.TrimPrefix(b.Text, fmt.Sprintf("node-%d ", b.Node))
-	if b.Invariant == "" {
-		return text
-	}
-	return b.Invariant + " – " + text
 }
 
 // after names the last action before, and how long ago it was.
