@@ -419,6 +419,27 @@ func isFlag(c *scn.Check) bool {
 // End is the instant at which the run is over.
 func (r *Run) End() time.Duration { return r.end + r.finally }
 
+// EndOf is when a run of an expanded file is over at the latest, in a world that can do all of it.
+func EndOf(f *scn.File) time.Duration {
+	var end, finally time.Duration
+	for _, l := range f.Lines {
+		switch s := l.Stmt.(type) {
+		case *scn.At:
+			at := s.When
+			if s.HasEvery {
+				at = max(at, s.Until)
+			}
+			if s.Check != nil && s.Check.HasWithin {
+				at += s.Check.Within
+			}
+			end = max(end, at)
+		case *scn.Finally:
+			finally = s.Within
+		}
+	}
+	return end + finally
+}
+
 // LastLine is the instant after which no line does anything.
 func (r *Run) LastLine() time.Duration { return r.end }
 
@@ -444,6 +465,38 @@ func (r *Run) Finish(interrupted func() bool) *Verdict {
 		r.unplayed()
 	}
 	return v
+}
+
+// SoFar is how the run is while it is under way: what has broken and failed, and what was judged.
+func (r *Run) SoFar() Verdict {
+	v := r.verdict
+	v.Ended, v.Cut, v.Failures = r.World.Now(), true, slices.Clone(v.Failures)
+	for _, b := range r.World.Audit().Violations() {
+		b.At -= r.World.Epoch()
+		v.Violations = append(v.Violations, b)
+	}
+	return v
+}
+
+// Ahead are the positions of the lines that have not been carried out yet, each with its next instant, and of the expectations that have some time
+// left to come true, with the end of that.
+func (r *Run) Ahead() (lines []Due) {
+	for _, p := range r.open {
+		lines = append(lines, Due{r.File.Lines[p.step.line].Pos, p.until})
+	}
+	for _, s := range r.steps[min(r.next, len(r.steps)):] {
+		pos := r.File.Lines[s.line].Pos
+		if !slices.ContainsFunc(lines, func(d Due) bool { return d.Pos == pos }) {
+			lines = append(lines, Due{pos, s.at})
+		}
+	}
+	return lines
+}
+
+// Due is a line and an instant of the scenario.
+type Due struct {
+	Pos scn.Pos
+	At  time.Duration
 }
 
 // settle judges the end. A file that says that it never settles has to be right.

@@ -48,13 +48,17 @@ func (n *instance) WakeAt(at time.Duration) { n.w.at(at, func() { n.w.Wake(&n.No
 func (n *instance) Stepped() {}
 
 func (w *World) makeNetns(n *instance, a *cri.Action) {
-	inode, err := n.box.MakeNetns("cni-" + strconv.FormatUint(uint64(a.Sandbox), 10) + "-" + a.ContainerID[:8])
+	inode, err := n.box.MakeNetns(netnsName(a.Sandbox, a.ContainerID))
 	if err != nil {
 		w.fail(err)
 		return
 	}
 	n.mirror.newNamespace(inode)
 	w.Kubelet(&n.Node, &cri.Input{Kind: cri.NetnsMade, Sandbox: a.Sandbox, Inode: inode})
+}
+
+func netnsName(s cri.SandboxID, containerID string) string {
+	return "cni-" + strconv.FormatUint(uint64(s), 10) + "-" + containerID[:8]
 }
 
 // runPlugin starts the plugin's process. Deadlines are the model's: it says when a plugin is killed.

@@ -28,7 +28,7 @@ func (w *World) register() error {
 	if err != nil {
 		return err
 	}
-	e := Entry{Process: self, Nodes: map[string]int{}, Router: fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), w.network.Namespace().Fd())}
+	e := Entry{Process: self, Nodes: map[string]int{}, Router: w.routerPath()}
 	for _, n := range w.nodes[1:] {
 		if !n.Gone {
 			e.Nodes[n.Name()] = n.box.PID()
@@ -39,6 +39,11 @@ func (w *World) register() error {
 		w.entry, err = labs.Note(data)
 	}
 	return err
+}
+
+// routerPath is where others find the router's namespace.
+func (w *World) routerPath() string {
+	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), w.network.Namespace().Fd())
 }
 
 // unregister takes it back.

@@ -92,7 +92,12 @@ func (v *Variant) once(o *Options, m *mutants.Mutant, p Progress) (out Outcome) 
 	r.StopAtFirst = r.StopAtFirst || o.StopAtFirst
 	watch := o.watch(p, w, v.place.Repeatable)
 	rec := o.record(r, w, v)
+	over := func() {}
+	if o.Opened != nil {
+		over = o.Opened(v, w, r)
+	}
 	out.Verdict = r.Finish(rec.watch(watch))
+	over()
 	out.Record = rec.end()
 	out.End, out.Cut = r.End(), out.Verdict.Cut
 	out.Events = w.Popped()
@@ -126,6 +131,17 @@ func (v *Variant) once(o *Options, m *mutants.Mutant, p Progress) (out Outcome) 
 	}
 	if b, ok := w.(breathless); ok && !out.Cut && (m != nil || out.Break != nil || len(out.Differ) > 0) {
 		out.Slow = b.TooSlow()
+	}
+	return out
+}
+
+// SoFar is what is known of a run that is under way, as of one that ends now.
+func SoFar(v *Variant, w World, r *sim.Run) Outcome {
+	verdict := r.SoFar()
+	out := Outcome{Variant: v.Name, Verdict: &verdict, End: r.End(), Cut: true, Events: w.Popped(), Timeline: w.Timeline()}
+	out.name(w.Named)
+	if out.Break = first(v, &verdict, false); out.Break != nil {
+		out.Break.Before = last(w.TimelineUntil(out.Break.At), storyShown)
 	}
 	return out
 }

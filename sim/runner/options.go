@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/mutants"
 )
 
@@ -31,6 +32,8 @@ type Options struct {
 	Linger func(World)
 	// Begins is told of each run before its world is opened.
 	Begins func(p Progress, seed uint64)
+	// Opened, if any, is called with every run whose world has come to t=0, and what it returns when the run is over.
+	Opened func(v *Variant, w World, r *sim.Run) (over func())
 	// Interrupted is asked between events; true ends the run, which then reports what it has.
 	Interrupted func() bool
 	// Progress is told what happens now: when a run begins, and every few thousand events.

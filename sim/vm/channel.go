@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,7 +20,10 @@ import (
 //	16  instant at which init was alive last, in nanoseconds of the machine's time; 0: not yet
 //	24  where the next record goes
 //	32  instant at which the command began, the same way
+//	40  instant of the scenario at which the machine is to pause; never: noPause
 //	64  the job, as JSON, then records at multiples of eight
+//
+// Behind all records are the errand's bytes: what only a machine that has paused looks at (see errand).
 //
 // A record is its kind (4 bytes), its length (4 bytes), and its bytes.
 const (
@@ -28,12 +32,21 @@ const (
 	aliveAt      = 16
 	writtenAt    = 24
 	beganAt      = 32
+	pauseAt      = 40
 	jobAt        = 64
 	recordHead   = 8
 )
 
-// ChannelSize is what text and files of a machine may have together. It costs what is written.
-const ChannelSize = 512 << 20
+// ChannelSize is what text and files of a machine may have together, and memorySize that and an errand: a power of two, as a PCI device wants. It
+// costs what is written.
+const (
+	ChannelSize = memorySize - errandSize
+	memorySize  = 512 << 20
+	errandSize  = 64 << 20
+)
+
+// noPause is an instant that no scenario reaches.
+const noPause = math.MaxInt64
 
 // textRoom is kept for text and the exit code when files have filled the rest.
 const textRoom = 4 << 20
@@ -88,6 +101,7 @@ func (c *channel) prepare(j *Job) error {
 	copy(c.mem[jobAt:], data)
 	binary.LittleEndian.PutUint64(c.mem[jobLengthAt:], uint64(len(data)))
 	atomic.StoreUint64(c.word(writtenAt), uint64(c.begin()))
+	c.note(pauseAt, noPause)
 	copy(c.mem, channelMagic)
 	return nil
 }
@@ -151,7 +165,7 @@ func (c *channel) add(kind uint32, data []byte) error {
 	return nil
 }
 
-// note says that init is alive.
+// note writes an instant into one of the first words.
 func (c *channel) note(at int, now time.Duration) { atomic.StoreUint64(c.word(at), uint64(now)) }
 
 func (c *channel) noted(at int) time.Duration { return time.Duration(atomic.LoadUint64(c.word(at))) }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -41,14 +42,19 @@ func Init() {
 // guest is the machine from inside.
 type guest struct {
 	channel *channel
+	errand  errand
 	job     *Job
+	scene   *Scene
+	command int          // process ID of the job's
+	visit   chan int     // exit code of the shell of a machine that has paused
+	shell   atomic.Int64 // its process ID
 }
 
 func (i *guest) run() (code int, err error) {
 	if err := mountAll("", []mountPoint{{"/proc", "proc", ""}, {"/sys", "sysfs", ""}, {"/dev", "devtmpfs", "mode=755"}}); err != nil {
 		return 0, err
 	}
-	if i.channel, err = openChannel(); err != nil {
+	if i.channel, i.errand.mem, err = openChannel(); err != nil {
 		return 0, err
 	}
 	if i.job, err = i.channel.job(); err != nil {
@@ -60,7 +66,7 @@ func (i *guest) run() (code int, err error) {
 		}
 	}
 	go i.beat()
-	return i.command()
+	return i.play()
 }
 
 type mountPoint struct{ at, kind, options string }
@@ -77,11 +83,11 @@ func mountAll(root string, points []mountPoint) error {
 	return nil
 }
 
-// openChannel finds the PCI device whose memory the host shares.
-func openChannel() (*channel, error) {
+// openChannel finds the PCI device whose memory the host shares: the channel, and what is behind it.
+func openChannel() (c *channel, rest []byte, err error) {
 	devices, err := filepath.Glob("/sys/bus/pci/devices/*")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, dir := range devices {
 		vendor, _ := os.ReadFile(dir + "/vendor")
@@ -90,24 +96,27 @@ func openChannel() (*channel, error) {
 			continue
 		}
 		if err := os.WriteFile(dir+"/enable", []byte("1"), 0); err != nil {
-			return nil, fmt.Errorf("enable the memory that is shared with the host: %w", err)
+			return nil, nil, fmt.Errorf("enable the memory that is shared with the host: %w", err)
 		}
 		f, err := os.OpenFile(dir+"/resource2", os.O_RDWR, 0)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		defer f.Close()
 		info, err := f.Stat()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		mem, err := unix.Mmap(int(f.Fd()), 0, int(info.Size()), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 		if err != nil {
-			return nil, fmt.Errorf("map the memory that is shared with the host: %w", err)
+			return nil, nil, fmt.Errorf("map the memory that is shared with the host: %w", err)
 		}
-		return &channel{mem: mem}, nil
+		if len(mem) != memorySize {
+			return nil, nil, fmt.Errorf("the memory that is shared with the host has %d bytes, expected %d", len(mem), memorySize)
+		}
+		return &channel{mem: mem[:ChannelSize:ChannelSize]}, mem[ChannelSize:], nil
 	}
-	return nil, errors.New("there is no PCI device ivshmem: this process is meant for machines of enilab run --in vm")
+	return nil, nil, errors.New("there is no PCI device ivshmem: this process is meant for machines of enilab run --in vm")
 }
 
 // addEntropy makes the kernel's random numbers ready at once, from the seed: else whoever wants some first waits for the kernel to gather some.
@@ -266,8 +275,8 @@ func (i *guest) beat() {
 // runGroup is the cgroup of the command and all its children: how much of the CPU they take is how the jitter knows that somebody works.
 const runGroup = "/sys/fs/cgroup/run"
 
-// command runs it to its end.
-func (i *guest) command() (code int, err error) {
+// play runs the command to its end.
+func (i *guest) play() (code int, err error) {
 	if err := os.Mkdir(runGroup, 0o755); err != nil {
 		return 0, err
 	}
@@ -285,7 +294,10 @@ func (i *guest) command() (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	env := append([]string{"PATH=/opt/enilab/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "TMPDIR=/tmp"}, i.job.Env...)
+	if i.scene, err = mapScene(sceneFile, os.O_RDWR|os.O_CREATE|os.O_EXCL); err != nil {
+		return 0, err
+	}
+	env := append([]string{"PATH=/opt/enilab/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "TMPDIR=/tmp", sceneVariable + "=" + sceneFile}, i.job.Env...)
 	i.channel.note(beganAt, now())
 	p, err := os.StartProcess(programPath, append([]string{"enilab"}, i.job.Args...), &os.ProcAttr{Dir: i.job.Dir, Env: env, Files: []*os.File{in, to[0], to[1]},
 		Sys: &unix.SysProcAttr{UseCgroupFD: true, CgroupFD: group}})
@@ -299,8 +311,9 @@ func (i *guest) command() (code int, err error) {
 	for k, kind := range []uint32{recordStdout, recordStderr} {
 		go func() { ends <- i.copy(kind, from[k]) }()
 	}
-	go jitter(i.job.Seed)
-	code = reap(p.Pid)
+	i.command, i.visit = p.Pid, make(chan int, 1)
+	go i.jitter()
+	code = i.reap(p.Pid)
 	for _, f := range from { // somebody whom the command has left behind may hold it open
 		_ = f.SetReadDeadline(time.Now().Add(time.Second))
 	}
@@ -339,8 +352,11 @@ func (i *guest) copy(kind uint32, f *os.File) error {
 	}
 }
 
+// sceneFile is the memory that the command and init share.
+const sceneFile = "/run/enilab-scene"
+
 // reap waits for a process, and for every orphan that ends meanwhile.
-func reap(pid int) int {
+func (i *guest) reap(pid int) int {
 	for {
 		var s unix.WaitStatus
 		got, err := unix.Wait4(-1, &s, 0, nil)
@@ -348,13 +364,21 @@ func reap(pid int) int {
 		case errors.Is(err, unix.EINTR):
 		case err != nil:
 			return -1
+		case got == int(i.shell.Load()):
+			i.visit <- codeOf(s)
 		case got != pid:
-		case s.Signaled():
-			return 128 + int(s.Signal()) // as shells say it
 		default:
-			return s.ExitStatus()
+			return codeOf(s)
 		}
 	}
+}
+
+// codeOf is an exit code as shells say it.
+func codeOf(s unix.WaitStatus) int {
+	if s.Signaled() {
+		return 128 + int(s.Signal())
+	}
+	return s.ExitStatus()
 }
 
 // handOut hands out the files that the command has left.
@@ -362,14 +386,20 @@ func (i *guest) handOut() error {
 	if i.job.Out == "" {
 		return nil
 	}
-	return filepath.WalkDir(i.job.Out, func(name string, d fs.DirEntry, err error) error {
+	return i.handOutAs("", i.job.Out)
+}
+
+// handOutAs hands out the files of a folder, as those of another one.
+func (i *guest) handOutAs(as, folder string) error {
+	return filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
-		inside, err := filepath.Rel(i.job.Out, name)
+		inside, err := filepath.Rel(folder, name)
 		if err != nil {
 			return err
 		}
+		inside = filepath.Join(as, inside)
 		data, err := os.ReadFile(name)
 		if err != nil {
 			return err

@@ -12,18 +12,10 @@ import (
 	"github.com/enilab/enilab/internal/splitmix"
 )
 
-// The jitter's measures. A pause is drawn between none and pauseMost; where nobody works it grows, for each look wakes the machine. What it takes of
-// a busy CPU is a twentieth.
-const (
-	pauseMost   = 20 * time.Millisecond
-	takeMost    = time.Millisecond
-	idleFactor  = 5
-	busyPercent = 10
-)
-
 // jitter takes the CPU from everybody at instants that the seed draws, while somebody works: what other processes, interrupts and
-// neighbours do to a node's scheduling, made to repeat.
-func jitter(seed uint64) {
+// neighbours do to a node's scheduling, made to repeat. At the first such look after an instant of the scenario it pauses the machine, if somebody
+// wants that: nothing is done for it before, so that until then such a run is the one that nobody pauses.
+func (i *guest) jitter() {
 	runtime.LockOSThread()
 	f, err := os.Open(runGroup + "/cpu.stat")
 	if err != nil {
@@ -32,12 +24,15 @@ func jitter(seed uint64) {
 	if err := unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}, 0); err != nil {
 		return
 	}
-	state := seed ^ splitmix.Golden // not the numbers that the kernel was given
+	state := i.job.Seed ^ splitmix.Golden // not the numbers that the kernel was given
 	draw := func(most time.Duration) time.Duration { return time.Duration(splitmix.Next(&state) % uint64(most)) }
 	before, used := now(), usage(f)
 	for factor := time.Duration(1); ; {
 		pause(factor * draw(pauseMost))
 		at, use := now(), usage(f)
+		if zero := i.scene.get(zeroAt); zero != 0 && at-time.Duration(zero) >= i.channel.noted(pauseAt) {
+			i.pause()
+		}
 		busy := (use-used)*100 >= (at-before)*busyPercent
 		factor = idleFactor
 		if busy {

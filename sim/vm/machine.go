@@ -28,6 +28,8 @@ type Machine struct {
 	Timeout time.Duration
 	// Quiet is how long nothing at all may be heard of a machine, in the host's time.
 	Quiet time.Duration
+	// Pause is where the machine stops for good, for somebody to look around; nil: it does not. Nothing that happens before depends on it.
+	Pause *Pause
 
 	ready // see Prepare
 }
@@ -41,7 +43,8 @@ type Sinks struct {
 
 // Result is what came of a run.
 type Result struct {
-	Code    int    // the command's exit code
+	Code    int    // the command's exit code; of one that was paused 0
+	Paused  bool   // and a shell was there
 	Console []byte // what the machine's kernel said
 	Began   time.Duration
 	Ended   time.Duration // machine's time at which the command began, and init was alive last

@@ -97,6 +97,8 @@ type run struct {
 	*Machine
 	sinks   Sinks
 	channel *channel
+	errand  errand
+	mapped  []byte // channel and errand
 	memory  *os.File
 	console *os.File
 	words   string
@@ -122,7 +124,7 @@ func (m *Machine) Run(ctx context.Context, j *Job, s Sinks) (*Result, error) {
 	}
 	err := r.play(ctx)
 	console, e := r.text()
-	res := &Result{Code: r.code, Console: console, Began: r.channel.noted(beganAt), Ended: r.channel.noted(aliveAt), Wall: time.Since(r.began), First: r.first, CPU: r.usage}
+	res := &Result{Code: r.code, Paused: r.errand.begun(), Console: console, Began: r.channel.noted(beganAt), Ended: r.channel.noted(aliveAt), Wall: time.Since(r.began), First: r.first, CPU: r.usage}
 	if err = errors.Join(err, e); err != nil {
 		return res, err
 	}
@@ -136,16 +138,23 @@ func (r *run) open(j *Job) (err error) {
 	if r.memory, err = memoryFile("enilab-channel"); err != nil {
 		return err
 	}
-	if err := r.memory.Truncate(ChannelSize); err != nil {
+	if err := r.memory.Truncate(memorySize); err != nil {
 		return err
 	}
-	mem, err := unix.Mmap(int(r.memory.Fd()), 0, ChannelSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	mem, err := unix.Mmap(int(r.memory.Fd()), 0, memorySize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return fmt.Errorf("map a file in memory: %w", err)
 	}
-	r.channel = &channel{mem: mem}
+	r.channel, r.errand.mem = &channel{mem: mem[:ChannelSize:ChannelSize]}, mem[ChannelSize:]
+	r.mapped = mem
 	if err := r.channel.prepare(j); err != nil {
 		return err
+	}
+	if r.Pause != nil {
+		if err := r.errand.prepare(r.Pause); err != nil {
+			return err
+		}
+		r.channel.note(pauseAt, r.Pause.At)
 	}
 	r.console, err = memoryFile("enilab-console")
 	return err
@@ -155,8 +164,8 @@ func (r *run) close() {
 	if r.file != nil {
 		_ = r.file.Close()
 	}
-	if r.channel != nil {
-		_ = unix.Munmap(r.channel.mem)
+	if r.mapped != nil {
+		_ = unix.Munmap(r.mapped)
 	}
 	for _, f := range []*os.File{r.memory, r.console} {
 		if f != nil {
@@ -186,15 +195,30 @@ func (r *run) play(ctx context.Context) error {
 	}
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
+	var visit *visit // of somebody at a terminal, once the machine has paused
+	defer func() { visit.end() }()
 	for {
 		select {
 		case <-tick.C:
 			if err := r.take(); err != nil {
 				return r.stop(cmd, done, err)
 			}
+			if visit == nil && r.errand.begun() && r.Pause.Terminal != nil {
+				var err error
+				if visit, err = r.visit(cmd.Process); err != nil {
+					return r.stop(cmd, done, err)
+				}
+				tick.Reset(visitEvery)
+			}
+			if visit != nil {
+				visit.look()
+				continue // people may take their time
+			}
 			if why := r.stuck(); why != "" {
 				return r.stop(cmd, done, &Lacking{r.explain(why)})
 			}
+		case typed := <-visit.typed():
+			visit.give(typed)
 		case <-ctx.Done():
 			return r.stop(cmd, done, ctx.Err())
 		case err := <-done:
@@ -221,7 +245,7 @@ func (r *run) stop(cmd *exec.Cmd, done <-chan error, err error) error {
 // command is the emulator's. Its files are handed over open, in the order of ExtraFiles, from 3 on.
 func (r *run) command() *exec.Cmd {
 	f := files{kernel: r.Kernel.Image, image: "/proc/self/fd/3", channel: "/proc/self/fd/4", console: "/proc/self/fd/5"}
-	cmd := exec.Command(r.emulator, arguments(r.Kernel.Arch, f, ChannelSize, r.words)...)
+	cmd := exec.Command(r.emulator, arguments(r.Kernel.Arch, f, memorySize, r.words)...)
 	cmd.ExtraFiles = []*os.File{r.image, r.memory, r.console}
 	cmd.Stderr = &r.stderr
 	cmd.Dir = "/"

@@ -79,6 +79,12 @@ finally converges within 1m
 // play executes enilab with a scenario beside it.
 func play(t *testing.T, env []string, args ...string) (code int, out, errs string) {
 	t.Helper()
+	return playWith(t, "", env, args...)
+}
+
+// playWith is play with something on standard input.
+func playWith(t *testing.T, in string, env []string, args ...string) (code int, out, errs string) {
+	t.Helper()
 	dir := binaries(t)
 	work := t.TempDir()
 	if err := os.WriteFile(filepath.Join(work, "short.scn"), []byte(short), 0o644); err != nil {
@@ -86,7 +92,7 @@ func play(t *testing.T, env []string, args ...string) (code int, out, errs strin
 	}
 	var o, e bytes.Buffer
 	c := exec.Command(filepath.Join(dir, "enilab"), append([]string{"run", "--on", "netns"}, args...)...)
-	c.Dir, c.Stdout, c.Stderr, c.Env = work, &o, &e, append(os.Environ(), env...)
+	c.Dir, c.Stdin, c.Stdout, c.Stderr, c.Env = work, strings.NewReader(in), &o, &e, append(os.Environ(), env...)
 	if err := c.Run(); err != nil && c.ProcessState == nil {
 		t.Fatal(err)
 	}
@@ -218,5 +224,117 @@ func TestKilled(t *testing.T) {
 	}
 	if n, err := unix.Poll(watched, 60_000); n != 1 || err != nil {
 		t.Errorf("a minute after enilab was killed its machine runs: %v", err)
+	}
+}
+
+// TestPauses: a machine that is paused is until then the one that is not, carries out what is on standard input, and gets there again.
+func TestPauses(t *testing.T) {
+	const commands = "cat report.txt\nip -n node-1 rule\nip netns exec router ip -br link\nenilab netns exec node-1 -- ls /run/aws-node\ncat /proc/uptime\nfalse\n"
+	folders := [3]string{t.TempDir(), t.TempDir(), t.TempDir()}
+	var outs [3]string
+	var all sync.WaitGroup
+	binaries(t)
+	for k, folder := range folders {
+		all.Go(func() {
+			args := []string{"--in", "vm", "--seed", "3", "--out", folder, "short.scn"}
+			if k > 0 {
+				args = append(args, "--pause-at", "65s")
+			}
+			code, out, errs := playWith(t, commands, nil, args...)
+			if code != 0 {
+				t.Errorf("run %d: expected exit code 0, found %d\n%s%s", k, code, out, errs)
+			}
+			if k > 0 && (!strings.Contains(errs, "paused at 1m5.0") || !strings.Contains(errs, "node-1.web-") || !strings.Contains(errs, "is not judged to its end")) {
+				t.Errorf("expected the instant, the namespaces and that nothing is judged, found\n%s", errs)
+			}
+			outs[k] = out
+		})
+	}
+	all.Wait()
+	if outs[1] != outs[2] {
+		t.Errorf("expected that the same seed gets to the same instant, found\n%s\nand\n%s", outs[1], outs[2])
+	}
+	for _, want := range []string{"paused  short  at 1m5", "ahead  at 2m  line 7: ", "lookup main", "ipamd.sock"} {
+		if !strings.Contains(outs[1], want) {
+			t.Errorf("expected %q in\n%s", want, outs[1])
+		}
+	}
+	for _, name := range []string{"console.txt", "short/1/timeline.txt", "short/1/ec2.jsonl", "short/1/router.pcap", "short/1/node-1.pcap"} {
+		var data [3][]byte
+		for k, folder := range folders {
+			var err error
+			if data[k], err = os.ReadFile(filepath.Join(folder, "seed-3", name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if name == "console.txt" { // its last line is that of power-off
+			for k := range data {
+				data[k] = data[k][:bytes.LastIndexByte(bytes.TrimSpace(data[k]), '\n')]
+			}
+		}
+		if !bytes.HasPrefix(data[0], data[1]) || len(data[1]) == 0 {
+			t.Errorf("%s: expected that the run which is paused begins as the other, found %d and %d bytes that differ", name, len(data[1]), len(data[0]))
+		}
+		if !bytes.Equal(data[1], data[2]) {
+			t.Errorf("%s: two runs that are paused at one instant differ", name)
+		}
+	}
+}
+
+// TestTypes: somebody at a terminal types, sees what he types, and leaves; the machine's time stands meanwhile.
+func TestTypes(t *testing.T) {
+	dir := binaries(t)
+	work := t.TempDir()
+	if err := os.WriteFile(filepath.Join(work, "short.scn"), []byte(short), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Skip("needs a pseudo-terminal: ", err)
+	}
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
+	}
+	if err != nil {
+		t.Skip("needs a pseudo-terminal: ", err)
+	}
+	master := os.NewFile(uintptr(fd), "master")
+	defer master.Close()
+	slave, err := os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip("needs a pseudo-terminal: ", err)
+	}
+	c := exec.Command(filepath.Join(dir, "enilab"), "run", "--on", "netns", "--in", "vm", "--pause-at", "1s", "short.scn")
+	c.Dir, c.Stdin, c.Stdout, c.Stderr = work, slave, slave, slave
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = slave.Close()
+	seen := bufio.NewReader(master)
+	var text strings.Builder
+	until := func(what string) {
+		t.Helper()
+		for !strings.HasSuffix(text.String(), what) {
+			b, err := seen.ReadByte()
+			if err != nil {
+				_ = c.Process.Kill()
+				t.Fatalf("expected %q, found the end after\n%s", what, text.String())
+			}
+			text.WriteByte(b)
+		}
+	}
+	for _, typed := range []string{"echo $((6*7))x\r", "sleep 5; cat /proc/uptime | wc -l\r", "exit\r"} {
+		until("# ")
+		if _, err := master.WriteString(typed); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(typed, "echo") {
+			until("42x")
+		}
+	}
+	until("is not judged to its end\r\n")
+	if err := c.Wait(); err != nil {
+		t.Errorf("expected exit code 0, found %v\n%s", err, text.String())
 	}
 }

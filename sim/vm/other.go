@@ -2,7 +2,11 @@
 
 package vm
 
-import "context"
+import (
+	"context"
+	"os"
+	"time"
+)
 
 type ready struct{}
 
@@ -22,3 +26,24 @@ func (m *Machine) Close() error { return nil }
 
 // Run fails on this system.
 func (m *Machine) Run(context.Context, *Job, Sinks) (*Result, error) { return nil, errLinux }
+
+// Scene is for machines.
+type Scene struct{}
+
+// OpenScene gives none: machines run Linux.
+func OpenScene() (*Scene, error) { return nil, nil }
+
+// Runs does nothing.
+func (*Scene) Runs(time.Duration) {}
+
+// Ends does nothing.
+func (*Scene) Ends() {}
+
+// Wanted never has anything.
+func (*Scene) Wanted() <-chan os.Signal { return nil }
+
+// Stand does nothing.
+func (*Scene) Stand(func() (*Places, error)) {}
+
+// IsTerminal is asked for machines alone.
+func IsTerminal(*os.File) bool { return false }

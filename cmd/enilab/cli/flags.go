@@ -11,7 +11,7 @@ import (
 // name before it.
 var valueNames = map[string]string{
 	"admin": "ADDR", "arch": "ARCHITECTURE", "against": "MUTANT", "clock": "CLOCK", "cni": "SYSTEM", "config": "FILE", "endpoint": "URL", "for": "DURATION", "found": "FILE", "html": "FILE", "image": "IMAGE", "imds-listen": "ADDR", "in": "MACHINE", "inside": "MACHINE", "instance": "ID", "junit": "FILE", "keep": "FOLDER",
-	"life": "N", "limit": "DURATION", "listen": "ADDR", "name": "NAME", "netns": "PATH", "node": "N", "nodes": "N", "on": "WORLD", "out": "FILE", "proxy": "MODE", "region": "REGION",
+	"life": "N", "limit": "DURATION", "listen": "ADDR", "name": "NAME", "netns": "PATH", "node": "N", "nodes": "N", "on": "WORLD", "out": "FILE", "pause-at": "T", "proxy": "MODE", "region": "REGION",
 	"report": "FILE", "run out": "FOLDER", "runs": "FILE", "rows": "PATTERN", "seed": "N", "seeds": "A-B", "subnet": "ID", "timeout": "DURATION", "times": "N", "tries": "N", "type": "TYPE",
 }
 
@@ -56,6 +56,8 @@ func expected(f *pflag.Flag) string {
 		return "true or false"
 	case "int", "uint64":
 		return "a whole number"
+	case "instant":
+		return "an instant of the scenario such as 3m5s"
 	}
 	return "a value such as " + strings.ToUpper(f.Name)
 }

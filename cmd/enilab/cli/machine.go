@@ -175,6 +175,9 @@ func (l *cli) runInMachine(f *runFlags, seeds runner.Seeds, cases []*runner.Case
 		return l.machineError(err)
 	}
 	t.spent(p)
+	if err := t.tellPaused(p); err != nil {
+		return err
+	}
 	return ended(p.Code)
 }
 
@@ -234,6 +237,9 @@ func (t *theatre) open() error {
 			return err
 		}
 		t.job.Files = append(t.job.Files, vm.JobFile{Path: path, Data: data})
+	}
+	if t.machine.Pause, err = t.paused(); err != nil {
+		return err
 	}
 	return t.machine.Prepare()
 }
@@ -374,6 +380,9 @@ func (t *theatre) keep(seed uint64, p *vm.Played) error {
 		if !filepath.IsLocal(name) {
 			return fmt.Errorf("the machine hands out a file %q, which is not below its folder", name)
 		}
+		if strings.HasPrefix(name, pausedFolder) {
+			name = filepath.Join(seedFolder(seed), name)
+		}
 		to := filepath.Join(t.f.out, name)
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return err
@@ -384,6 +393,9 @@ func (t *theatre) keep(seed uint64, p *vm.Played) error {
 	}
 	return nil
 }
+
+// pausedFolder is below which a machine that was paused hands out what its shell had to look at.
+var pausedFolder = filepath.Base(vm.PauseFolder) + "/"
 
 // machineOut is where a machine's laboratory writes what --out asks for.
 const machineOut = "/var/tmp/out"

@@ -18,7 +18,8 @@ const outManual = `--out DIR, with --on netns, keeps what came of every run:
   DIR/seed-N/SCENARIO/report.txt, .json     the verdict
   DIR/seed-N/SCENARIO/RUN/timeline.txt      all that happened; RUN is its number, and its variant or mutant
   DIR/seed-N/SCENARIO/RUN/ec2.jsonl         EC2's calls as the model saw them: instant, node, request, answer
-  DIR/seed-N/SCENARIO/RUN/router.pcap       packets of the VPC's router, and of each node: tcpdump -r reads them`
+  DIR/seed-N/SCENARIO/RUN/router.pcap       packets of the VPC's router, and of each node: tcpdump -r reads them
+  DIR/seed-N/pause/                         with --pause-at: what its shell had to look at`
 
 // seedFolder is where --out has a seed's files.
 func seedFolder(seed uint64) string { return "seed-" + strconv.FormatUint(seed, 10) }

@@ -44,6 +44,8 @@ type runFlags struct {
 	timeline bool
 	// in is --in: where world netns is, if not on this machine itself.
 	in machineFlag
+	// pause is --pause-at.
+	pause pauseFlag
 	// clock is --clock.
 	clock clockFlag
 	// out is --out: the folder of everything.
@@ -75,6 +77,8 @@ was told, and packets. What needs more (enilab invariants) is not judged, and to
 --in vm plays world netns in a virtual machine of its own for every seed (QEMU without KVM, root or network), in virtual time: the same seed gives
 the same bytes. --twice proves it. enilab vm kernels says which kernels there are.
 
+` + pauseManual + `
+
 ` + outManual + `
 
 ` + reportManual + `
@@ -90,6 +94,7 @@ the same bytes. --twice proves it. enilab vm kernels says which kernels there ar
   enilab run --on netns --without-books scenarios/drift.scn        what can be judged of a daemon from outside alone
   enilab run --on netns --in vm --seed 7 scenarios/drift.scn       in a virtual machine: no root, and seed 7 is the same for ever
   enilab run --on netns --in vm --twice --out /tmp/drift scenarios/drift.scn
+  enilab run --on netns --in vm --pause-at 3m5s scenarios/drift.scn
   enilab run --on netns --cni amazon-vpc-cni-k8s@1.5.3 scenarios/socket-mismatch.scn
   enilab run --html report.html --junit report.xml scenarios/*.scn
   enilab run --on kind scenarios/socket-mismatch.scn               on a real kubelet and containerd; takes as long as it says
@@ -128,6 +133,7 @@ the same bytes. --twice proves it. enilab vm kernels says which kernels there ar
 	c.Flags().BoolVar(&f.first, "stop-at-first", false, "end each run at its first violation")
 	c.Flags().BoolVar(&f.twice, "twice", false, "run everything twice and compare")
 	c.Flags().Var(&f.in, "in", "with --on netns: vm plays it in a virtual machine, which repeats and needs no root; vm=KERNEL names a vmlinuz or a Debian kernel package")
+	c.Flags().Var(&f.pause, "pause-at", "with --in vm: stop everything for good at this instant of the scenario, and give a shell there")
 	c.Flags().Var(&f.clock, "clock", "with --on netns: leap over what nobody does, or machine, the machine's own time (in a virtual machine, which leaps by itself, the default)")
 	c.Flags().StringVar(&f.out, "out", "", "with --on netns: write report, timeline, EC2's calls and packets of every run into this folder")
 	c.Flags().DurationVar(&f.timeout, "timeout", machineTimeout, "with --in vm: how long a machine may take, in this computer's time")
@@ -202,6 +208,9 @@ func (l *cli) runFiles(f *runFlags, names []string) error {
 	if err != nil {
 		return err
 	}
+	if err := f.checkPause(names); err != nil {
+		return err
+	}
 	var seeds runner.Seeds
 	if f.ranged {
 		if seeds, err = f.seedRange(); err != nil {
@@ -239,6 +248,9 @@ func (l *cli) runFiles(f *runFlags, names []string) error {
 	if err := f.checkOut(cases); err != nil {
 		return err
 	}
+	if err := f.pauseWithin(cases); err != nil {
+		return err
+	}
 	if f.in.given {
 		return l.runInMachine(f, seeds, cases, names)
 	}
@@ -265,7 +277,12 @@ func (l *cli) runFiles(f *runFlags, names []string) error {
 	}
 	var done []timed
 	page := l.page("run")
+	var running *runner.Case
+	if err := l.pausable(f, &o, func() *runner.Case { return running }); err != nil {
+		return &exit{runner.ExitLacking, err.Error()}
+	}
 	for _, c := range cases {
+		running = c
 		if l.interrupted() {
 			break
 		}
