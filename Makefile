@@ -2,7 +2,7 @@
 # and soak also use the machine's kernel, in namespaces that they make and that are gone afterwards.
 
 .DEFAULT_GOAL := help
-.PHONY: help build image demo test short netns lint race race-all seeds e2e bench soak fuzz conform-mutants patches mutation versions behaviour clean
+.PHONY: help build build-arm64 image demo test short netns lint race race-all seeds e2e bench soak fuzz conform-mutants patches mutation versions behaviour clean
 
 # The tag leaves golang.org/x/net/trace out of gRPC: its templates make the linker keep every method there is, 50 MB of them.
 BUILD := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags '-s -w'
@@ -12,6 +12,9 @@ help: ## list the targets
 
 build: ## static binaries into bin/: enilab, enilab-kind, ipamd, aws-cni
 	$(BUILD) -o bin/ ./cmd/...
+
+build-arm64: ## what a virtual machine of arm64 needs, into bin/arm64/: enilab, ipamd, aws-cni
+	GOARCH=arm64 $(BUILD) -o bin/arm64/ ./cmd/enilab ./cmd/ipamd ./cmd/aws-cni
 
 IMAGE_TAG ?= dev
 image: ## container image docker.io/enilab/cni:IMAGE_TAG=dev, for amd64 and arm64, into bin/enilab-cni.tar

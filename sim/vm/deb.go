@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -19,8 +20,15 @@ import (
 // maxUnpacked bounds what a package may hold: Debian's largest kernels have 500 MB.
 const maxUnpacked = 2 << 30
 
-// unpack writes the kernel and the modules of a Debian package (deb(5)) below a folder. Links and everything else are left out.
-func unpack(name, folder string) error {
+// isKernel says whether a file of a package is a kernel or a module.
+func isKernel(name string) bool {
+	return strings.HasPrefix(name, "/boot/vmlinu") || strings.HasPrefix(name, "/lib/modules/")
+}
+
+func isBusybox(name string) bool { return name == "/bin/busybox" }
+
+// unpack writes some files of a Debian package (deb(5)) below a folder. Links and everything else are left out.
+func unpack(name, folder string, wanted func(string) bool) error {
 	f, err := os.Open(name)
 	if err != nil {
 		return err
@@ -41,23 +49,23 @@ func unpack(name, folder string) error {
 		}
 		to := path.Clean("/" + h.Name) // nothing leads out of the folder
 		to = strings.TrimPrefix(to, "/usr")
-		if h.Typeflag != tar.TypeReg || !strings.HasPrefix(to, "/boot/vmlinu") && !strings.HasPrefix(to, "/lib/modules/") {
+		if h.Typeflag != tar.TypeReg || !wanted(to) {
 			continue
 		}
 		if left -= h.Size; left < 0 {
 			return fmt.Errorf("unpack: more than %d bytes", int64(maxUnpacked))
 		}
-		if err := writeTo(filepath.Join(folder, to), t); err != nil {
+		if err := writeTo(filepath.Join(folder, to), fs.FileMode(h.Mode)&0o755, t); err != nil {
 			return fmt.Errorf("unpack: %w", err)
 		}
 	}
 }
 
-func writeTo(name string, r io.Reader) error {
+func writeTo(name string, perm fs.FileMode, r io.Reader) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm|0o600)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -138,14 +139,14 @@ func TestPackage(t *testing.T) {
 	}
 	write(deb(t, map[string]string{"./boot/vmlinuz-6.99-cloud-amd64": string(image), "./usr/lib/modules/6.99-cloud-amd64/modules.builtin": "kernel/net/veth.ko\n",
 		"./etc/other": "x", "./../../boot/vmlinux-evil": "x"}))
-	k, err := Open(name)
+	k, err := Open(name, "amd64")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if k.Version != "6.99-cloud-amd64" || k.Arch != "amd64" || !strings.HasPrefix(k.Image, Cache()) || !strings.HasSuffix(k.Modules, "/lib/modules/6.99-cloud-amd64") {
 		t.Errorf("found %+v", k)
 	}
-	if again, err := Open(name); err != nil || again.Image != k.Image {
+	if again, err := Open(name, "amd64"); err != nil || again.Image != k.Image {
 		t.Errorf("the second time: %+v, %v", again, err)
 	}
 	for _, x := range []struct {
@@ -153,7 +154,7 @@ func TestPackage(t *testing.T) {
 		says string
 	}{{[]byte("PK\x03\x04 no package"), "no Debian package"}, {[]byte("!<arch>\n"), "no data.tar"}, {deb(t, nil), "expected one boot/vmlinuz"}, {deb(t, nil)[:150], "Debian package"}} {
 		write(x.data)
-		if _, err := Open(name); err == nil || !strings.Contains(err.Error(), x.says) {
+		if _, err := Open(name, "amd64"); err == nil || !strings.Contains(err.Error(), x.says) {
 			t.Errorf("expected an error with %q, found %v", x.says, err)
 		}
 	}
@@ -162,7 +163,7 @@ func TestPackage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, bad := range []string{plain, dir, filepath.Join(dir, "nothing")} {
-		if _, err := Open(bad); err == nil {
+		if _, err := Open(bad, "amd64"); err == nil {
 			t.Errorf("%s was taken for a kernel", bad)
 		}
 	}
@@ -259,5 +260,74 @@ func TestModules(t *testing.T) {
 		if _, err := tree.order([]string{name}, nil); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: expected an error with %q, found %v", name, says, err)
 		}
+	}
+}
+
+// TestArchitectures: a kernel for another architecture is found, and never taken for this computer's.
+func TestArchitectures(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv(KernelVariable, "")
+	var want []string
+	for _, other := range others() {
+		name := filepath.Join(Cache(), other, "linux-image-6.99-cloud-"+other+"_6.99-1_"+other+".deb")
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, name)
+		if _, err := Busybox(other); err == nil || !strings.Contains(err.Error(), "busybox-static") {
+			t.Errorf("expected that busybox-static is missing, found %v", err)
+		}
+	}
+	var got []string
+	for _, k := range Find() {
+		if k.Package != "" {
+			got = append(got, k.Package)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("expected the packages %q, found %q", want, got)
+	}
+	for _, k := range findFor(runtime.GOARCH) {
+		if k.Arch != "" && k.Arch != runtime.GOARCH {
+			t.Errorf("%s is for %s and was taken for %s", k.String(), k.Arch, runtime.GOARCH)
+		}
+	}
+}
+
+// TestTar: what is put into a machine that has paused gets there, and what is there already stays.
+func TestTar(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(from, "tool"), []byte("tool"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	m := NewImage()
+	m.AddData("/usr/bin/old", 0o755, []byte("new"))
+	m.AddLink("/bin", "usr/bin")
+	if err := m.AddFile("/usr/bin/tool", filepath.Join(from, "tool")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(to, "usr/bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(to, "usr/bin/old"), []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := m.WriteTar(&b); err != nil {
+		t.Fatal(err)
+	}
+	if err := unpackTar(to, &b); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"bin/tool": "tool", "bin/old": "old"} {
+		if got, err := os.ReadFile(filepath.Join(to, name)); err != nil || string(got) != want {
+			t.Errorf("%s: expected %q, found %q (%v)", name, want, got, err)
+		}
+	}
+	if info, err := os.Stat(filepath.Join(to, "bin/tool")); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("bin/tool: expected mode 0755, found %v (%v)", info, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -98,7 +99,7 @@ func openChannel() (c *channel, rest []byte, err error) {
 		if err := os.WriteFile(dir+"/enable", []byte("1"), 0); err != nil {
 			return nil, nil, fmt.Errorf("enable the memory that is shared with the host: %w", err)
 		}
-		f, err := os.OpenFile(dir+"/resource2", os.O_RDWR, 0)
+		f, err := os.OpenFile(dir+resource(), os.O_RDWR, 0)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -117,6 +118,14 @@ func openChannel() (c *channel, rest []byte, err error) {
 		return &channel{mem: mem[:ChannelSize:ChannelSize]}, mem[ChannelSize:], nil
 	}
 	return nil, nil, errors.New("there is no PCI device ivshmem: this process is meant for machines of enilab run --in vm")
+}
+
+// resource is the file of the memory: on arm64 the one that is mapped as memory and not as a device's registers, which want aligned accesses.
+func resource() string {
+	if runtime.GOARCH == "arm64" {
+		return "/resource2_wc"
+	}
+	return "/resource2"
 }
 
 // addEntropy makes the kernel's random numbers ready at once, from the seed: else whoever wants some first waits for the kernel to gather some.

@@ -1,11 +1,14 @@
 package vm
 
 import (
+	"debug/elf"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -37,6 +40,16 @@ func HowToGet() string {
 it is unpacked there, never installed, and needs no root; or name a vmlinuz that has lib/modules/VERSION beside it: --in vm=FILE`
 }
 
+// HowToGetFor is HowToGet for a machine of another architecture than this computer's: a kernel, and the programs that a node executes.
+func HowToGetFor(arch string) string {
+	return fmt.Sprintf(`on Debian, without installing anything:
+  mkdir -p %[2]s/apt/lists/partial && cd %[2]s && touch apt/status
+  apt="-o APT::Architecture=%[1]s -o APT::Architectures=%[1]s -o Dir::State=$PWD/apt -o Dir::State::status=$PWD/apt/status -o Dir::Cache=$PWD/apt"
+  apt-get $apt update && apt-cache $apt search '^linux-image-.*cloud-%[1]s$'
+  apt-get $apt download linux-image-6.12.NNN+deb12-cloud-%[1]s busybox-static
+  (elsewhere: https://packages.debian.org has both packages for %[1]s)`, arch, filepath.Join(Cache(), arch))
+}
+
 // Cache is the folder of the user's kernels.
 func Cache() string {
 	dir, err := os.UserCacheDir()
@@ -46,21 +59,35 @@ func Cache() string {
 	return filepath.Join(dir, "enilab", "kernels")
 }
 
-// Find lists the kernels that this user can use, the preferred one first: what the environment names, the cache, then what is installed.
+// Find lists the kernels that this user can use, the preferred one first: what the environment names, the cache, what is installed, then those for
+// other architectures.
 func Find() []Kernel {
 	var out []Kernel
-	if named := os.Getenv(KernelVariable); named != "" {
+	for _, arch := range slices.Concat([]string{runtime.GOARCH}, others()) {
+		out = append(out, findFor(arch)...)
+	}
+	return out
+}
+
+// others are the architectures of machines that this computer's is not.
+func others() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(emulators())), func(arch string) bool { return arch == runtime.GOARCH })
+}
+
+// findFor lists the kernels for an architecture. The one of the environment, and those that do not say theirs, are for this computer's.
+func findFor(arch string) []Kernel {
+	var out []Kernel
+	own := arch == runtime.GOARCH
+	if named := os.Getenv(KernelVariable); own && named != "" {
 		if k, err := Describe(named); err == nil {
 			out = append(out, *k)
 		}
 	}
-	packages, _ := filepath.Glob(filepath.Join(Cache(), "linux-image-*.deb"))
-	images, _ := filepath.Glob(filepath.Join(Cache(), "vmlinuz-*"))
-	installed, _ := filepath.Glob("/boot/vmlinuz-*")
-	for _, list := range [][]string{packages, images, installed} {
+	for _, pattern := range []string{filepath.Join(Cache(), "linux-image-*.deb"), filepath.Join(Cache(), arch, "linux-image-*.deb"), filepath.Join(Cache(), "vmlinuz-*"), "/boot/vmlinuz-*"} {
+		list, _ := filepath.Glob(pattern)
 		slices.SortFunc(list, newest)
 		for _, name := range list {
-			if k, err := Describe(name); err == nil {
+			if k, err := Describe(name); err == nil && (k.Arch == arch || own && k.Arch == "") {
 				out = append(out, *k)
 			}
 		}
@@ -162,13 +189,16 @@ func imageVersion(f *os.File) (string, error) {
 	return "", errors.New("it is no Linux kernel that says its version: expected a vmlinuz or a Debian kernel package (.deb)")
 }
 
-// Open makes a kernel ready: a package is unpacked into the cache, once.
-func Open(name string) (*Kernel, error) {
+// Open makes a kernel ready: a package is unpacked into the cache, once. Without a name it is the preferred one for an architecture.
+func Open(name, arch string) (*Kernel, error) {
 	if name == "" {
-		if named := os.Getenv(KernelVariable); named != "" {
-			return Open(named)
+		if named := os.Getenv(KernelVariable); named != "" && arch == runtime.GOARCH {
+			return Open(named, arch)
 		}
-		list := Find()
+		list := findFor(arch)
+		if len(list) == 0 && arch != runtime.GOARCH {
+			return nil, &Lacking{"there is no kernel for a virtual machine of " + arch + " in " + filepath.Join(Cache(), arch) + "; " + HowToGetFor(arch)}
+		}
 		if len(list) == 0 {
 			return nil, &Lacking{"there is no kernel for a virtual machine: none in " + Cache() + ", none readable in /boot, and " + KernelVariable + " names none; " + HowToGet()}
 		}
@@ -185,7 +215,7 @@ func (k *Kernel) ready() (*Kernel, error) {
 	if k.Image != "" {
 		return k, nil
 	}
-	folder, err := unpacked(k.Package)
+	folder, err := unpacked(k.Package, isKernel)
 	if err != nil {
 		return nil, fmt.Errorf("kernel %s: %w", k.Package, err)
 	}
@@ -204,8 +234,42 @@ func (k *Kernel) ready() (*Kernel, error) {
 	return out, nil
 }
 
+// Busybox is the program that is everything a node executes in a machine of another architecture than this computer's.
+func Busybox(arch string) (string, error) {
+	list, _ := filepath.Glob(filepath.Join(Cache(), arch, "busybox-static_*.deb"))
+	if len(list) == 0 {
+		return "", &Lacking{"a virtual machine of " + arch + " needs Debian's package busybox-static for it in " + filepath.Join(Cache(), arch) + "; " + HowToGetFor(arch)}
+	}
+	slices.SortFunc(list, newest)
+	folder, err := unpacked(list[0], isBusybox)
+	if err != nil {
+		return "", fmt.Errorf("busybox %s: %w", list[0], err)
+	}
+	name := filepath.Join(folder, "bin", "busybox")
+	if got, err := archOfProgram(name); err != nil || got != arch {
+		return "", fmt.Errorf("busybox %s: expected a program for %s, found one for %s (%w)", list[0], arch, got, err)
+	}
+	return name, nil
+}
+
+// archOfProgram is the architecture of an ELF file, as Go says it.
+func archOfProgram(name string) (string, error) {
+	f, err := elf.Open(name)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	defer f.Close()
+	switch f.Machine {
+	case elf.EM_X86_64:
+		return "amd64", nil
+	case elf.EM_AARCH64:
+		return "arm64", nil
+	}
+	return f.Machine.String(), nil
+}
+
 // unpacked is the folder of a package's files: in the cache, under its name and size.
-func unpacked(name string) (string, error) {
+func unpacked(name string, wanted func(string) bool) (string, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return "", err
@@ -225,7 +289,7 @@ func unpacked(name string) (string, error) {
 	if err := os.Chmod(partial, 0o755); err != nil {
 		return "", err
 	}
-	if err := unpack(name, partial); err != nil {
+	if err := unpack(name, partial, wanted); err != nil {
 		return "", err
 	}
 	if err := os.Rename(partial, folder); err != nil {

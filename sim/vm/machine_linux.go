@@ -31,8 +31,10 @@ func (m *Machine) Prepare() error {
 	if !ok {
 		return &Lacking{fmt.Sprintf("kernel %s is for %s, and machines are amd64 or arm64", m.Kernel, m.Kernel.Arch)}
 	}
-	if m.Kernel.Arch != runtime.GOARCH {
-		return &Lacking{fmt.Sprintf("kernel %s is for %s, and this enilab with its ipamd and aws-cni for %s: use a kernel for %[3]s (enilab vm kernels)", m.Kernel, m.Kernel.Arch, runtime.GOARCH)}
+	if arch, err := archOfProgram(m.Self); err != nil {
+		return err
+	} else if m.Kernel.Arch != arch {
+		return &Lacking{fmt.Sprintf("kernel %s is for %s, and %s for %s: use a kernel for %[4]s (enilab vm kernels), or --arch %[2]s", m.Kernel, m.Kernel.Arch, m.Self, arch)}
 	}
 	m.emulator = m.Emulator
 	if m.emulator == "" {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,13 +28,17 @@ var built = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	folder = dir
-	c := exec.Command("go", "build", "-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", dir+"/", "./cmd/enilab", "./cmd/ipamd", "./cmd/aws-cni")
-	c.Dir, c.Env = "../..", append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := c.CombinedOutput(); err != nil {
-		return dir, errors.New(string(out))
-	}
-	return dir, nil
+	return dir, build(runtime.GOARCH, dir)
 })
+
+func build(arch, dir string) error {
+	c := exec.Command("go", "build", "-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", dir+"/", "./cmd/enilab", "./cmd/ipamd", "./cmd/aws-cni")
+	c.Dir, c.Env = "../..", append(os.Environ(), "CGO_ENABLED=0", "GOARCH="+arch)
+	if out, err := c.CombinedOutput(); err != nil {
+		return errors.New(string(out))
+	}
+	return nil
+}
 
 // folder is what TestMain removes.
 var folder string
@@ -133,7 +138,7 @@ func TestTwice(t *testing.T) {
 func machine(t *testing.T, change func(*vm.Machine)) *vm.Machine {
 	t.Helper()
 	dir := binaries(t)
-	k, err := vm.Open("")
+	k, err := vm.Open("", runtime.GOARCH)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,6 +283,45 @@ func TestPauses(t *testing.T) {
 		if !bytes.Equal(data[1], data[2]) {
 			t.Errorf("%s: two runs that are paused at one instant differ", name)
 		}
+	}
+}
+
+// TestArm64: a machine of another architecture plays a scenario, twice in the same way.
+func TestArm64(t *testing.T) {
+	dir := binaries(t)
+	if runtime.GOARCH != "amd64" {
+		t.Skip("is for a computer of amd64")
+	}
+	if os.Getenv("ENILAB_ARM64") == "" {
+		t.Skip("takes minutes: ENILAB_ARM64=1 plays it")
+	}
+	if _, err := exec.LookPath("qemu-system-aarch64"); err != nil {
+		t.Skip("needs qemu-system-aarch64 (apt-get install --no-install-recommends qemu-system-arm)")
+	}
+	if _, err := vm.Open("", "arm64"); err != nil {
+		t.Skip(err)
+	}
+	if _, err := vm.Busybox("arm64"); err != nil {
+		t.Skip(err)
+	}
+	code, _, errs := play(t, nil, "--in", "vm", "--arch", "arm64", "short.scn")
+	if code != 3 || !strings.Contains(errs, "make build-arm64") {
+		t.Errorf("expected that its programs are missing, found exit code %d\n%s", code, errs)
+	}
+	if err := build("arm64", filepath.Join(dir, "arm64")); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := play(t, nil, "--in", "vm", "--arch", "arm64", "--twice", "short.scn")
+	if code != 0 || !strings.HasPrefix(out, "held  short  ") || !strings.Contains(errs, "played twice, and all is the same: ") {
+		t.Errorf("expected that it holds and repeats, found exit code %d\n%s%s", code, out, errs)
+	}
+	k, err := vm.Open("", runtime.GOARCH)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs = play(t, nil, "--in", "vm="+k.String(), "--arch", "arm64", "short.scn")
+	if code != 2 || !strings.Contains(errs, "is for amd64, and the machine for arm64") {
+		t.Errorf("expected that the kernel is refused, found exit code %d\n%s", code, errs)
 	}
 }
 

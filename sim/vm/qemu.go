@@ -35,7 +35,7 @@ type files struct{ kernel, image, channel, console string }
 func arguments(arch string, f files, channel int64, words string) []string {
 	machine, cpu, console := "pc,hpet=off", "max,-rdrand,-rdseed", "ttyS0"
 	if arch == "arm64" {
-		machine, cpu, console = "virt,dtb-randomness=off", "max", "ttyAMA0" // rndr goes by random.trust_cpu and -seed
+		machine, cpu, console = "virt,dtb-randomness=off", "cortex-a57", "ttyAMA0" // it has no instruction for random numbers
 	}
 	return []string{
 		"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-monitor", "none", "-parallel", "none", "-nic", "none",

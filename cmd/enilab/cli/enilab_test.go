@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -97,6 +98,8 @@ func TestRefuses(t *testing.T) {
 		{"run --on netns --twice calm.scn", []string{"--on netns --in vm"}},
 		{"run --timeout 1m calm.scn", []string{"--timeout is for virtual machines"}},
 		{"run --on netns --in vm --timeout 0s calm.scn", []string{"expected more than no time"}},
+		{"run --on netns --arch " + another() + " calm.scn", []string{"--arch is for virtual machines: use it with --in vm"}},
+		{"run --on netns --in vm --arch riscv64 calm.scn", []string{`--arch: expected amd64 or arm64, found "riscv64"`}},
 		{"run --pause-at 1m calm.scn", []string{"--pause-at stops a virtual machine: use it with --on netns --in vm"}},
 		{"run --on netns --pause-at 1m calm.scn", []string{"--pause-at stops a virtual machine: use it with --on netns --in vm"}},
 		{"run --on netns --in vm --pause-at noon calm.scn", []string{"--pause-at: expected", "such as 3m5s"}},
@@ -568,4 +571,12 @@ func TestVerdictTable(t *testing.T) {
 			t.Errorf("the document has %+v, want %+v", v, m)
 		}
 	}
+}
+
+// another is an architecture of virtual machines that this computer's is not.
+func another() string {
+	if runtime.GOARCH == "arm64" {
+		return "amd64"
+	}
+	return "arm64"
 }

@@ -93,6 +93,10 @@ func (f *runFlags) checkMachine() error {
 		return usage("--clock is for world netns: use it with --on netns")
 	case !f.in.given && f.timeout != machineTimeout:
 		return usage("--timeout is for virtual machines: use it with --in vm")
+	case !f.in.given && f.arch != runtime.GOARCH:
+		return usage("--arch is for virtual machines: use it with --in vm")
+	case f.arch != "amd64" && f.arch != "arm64":
+		return usage("--arch: expected amd64 or arm64, found %q", f.arch)
 	case !f.in.given:
 		return nil
 	case f.on != "netns":
@@ -143,6 +147,9 @@ func (l *cli) kernels() error {
 		fmt.Fprintf(l.out, "there is none: none in %s, none readable in /boot, and %s names none. To get one: ", vm.Cache(), vm.KernelVariable)
 	}
 	fmt.Fprintln(l.out, vm.HowToGet())
+	if runtime.GOARCH == "amd64" {
+		fmt.Fprintln(l.out, "\nfor machines of arm64 (--arch arm64): "+vm.HowToGetFor("arm64"))
+	}
 	return nil
 }
 
@@ -202,7 +209,7 @@ func (t *theatre) open() error {
 			return usage("--in: %v (enilab vm kernels lists those that there are)", err)
 		}
 	}
-	k, err := vm.Open(t.f.in.kernel)
+	k, err := vm.Open(t.f.in.kernel, t.f.arch)
 	if err != nil {
 		return err
 	}
@@ -210,8 +217,17 @@ func (t *theatre) open() error {
 	if err != nil {
 		return err
 	}
+	if k.Arch != "" && k.Arch != t.f.arch {
+		return usage("--in: kernel %s is for %s, and the machine for %s: name a kernel for it, or --arch %[2]s", k, k.Arch, t.f.arch)
+	}
+	if t.foreign() {
+		self = filepath.Join(filepath.Dir(self), t.f.arch, "enilab")
+		if _, err := os.Stat(self); err != nil {
+			return &vm.Lacking{Why: fmt.Sprintf("a virtual machine of %s needs enilab, ipamd and aws-cni for it (%v): make build-%[1]s makes them there", t.f.arch, err)}
+		}
+	}
 	t.machine = &vm.Machine{Kernel: k, Image: vm.NewImage(), Self: self, Timeout: t.f.timeout, Quiet: machineQuiet}
-	if err := furnish(t.machine.Image, filepath.Dir(self)); err != nil {
+	if err := t.furnish(t.machine.Image, filepath.Dir(self)); err != nil {
 		return err
 	}
 	if err := t.bring(); err != nil {
@@ -282,13 +298,19 @@ func (t *theatre) bring() error {
 	return nil
 }
 
+// foreign says whether this computer's programs do not run in the machine.
+func (t *theatre) foreign() bool { return t.f.arch != runtime.GOARCH }
+
 // furnish puts into a machine what the laboratory executes: the daemon and the plugin beside this program, and of the host what a node's steps and
 // some daemons use.
-func furnish(m *vm.Image, programs string) error {
+func (t *theatre) furnish(m *vm.Image, programs string) error {
 	for _, name := range []string{"ipamd", "aws-cni"} {
 		if err := m.AddFile(filepath.Join(vm.Programs, name), filepath.Join(programs, name)); err != nil {
 			return &vm.Lacking{Why: fmt.Sprintf("a virtual machine needs %s beside enilab (%v): make build makes ipamd, aws-cni and enilab side by side", name, err)}
 		}
+	}
+	if t.foreign() {
+		return t.addBusybox(m, "env", "true", "sh")
 	}
 	for _, tool := range []struct {
 		name   string
@@ -313,6 +335,22 @@ func furnish(m *vm.Image, programs string) error {
 		if err := m.AddHost(dir); err != nil {
 			return fmt.Errorf("give a virtual machine this host's %s: %w", dir, err)
 		}
+	}
+	return nil
+}
+
+// addBusybox puts one program with many names into a machine that cannot execute this computer's.
+func (t *theatre) addBusybox(m *vm.Image, names ...string) error {
+	path, err := vm.Busybox(t.f.arch)
+	if err != nil {
+		return err
+	}
+	if err := m.AddFile("/usr/bin/busybox", path); err != nil {
+		return err
+	}
+	m.AddLink("/bin", "usr/bin")
+	for _, name := range names {
+		m.AddLink("/usr/bin/"+name, "busybox")
 	}
 	return nil
 }
@@ -349,7 +387,11 @@ func (t *theatre) jobOf(seed uint64, asJSON bool) *vm.Job {
 	if t.f.cni != "" {
 		j.Args = append(j.Args, "--cni", t.f.cni)
 	}
-	j.Args = append(j.Args, "--inside", t.f.in.String())
+	inside := t.f.in.String()
+	if t.foreign() {
+		inside += " --arch " + t.f.arch
+	}
+	j.Args = append(j.Args, "--inside", inside)
 	if len(t.f.found) > 0 {
 		j.Args = append(j.Args, "--found", foundFile)
 	}

@@ -100,7 +100,15 @@ func (t *theatre) paused() (*vm.Pause, error) {
 		return nil, nil
 	}
 	p := &vm.Pause{At: t.f.pause.at, Tools: vm.NewImage(), Input: t.in, Term: os.Getenv("TERM")}
+	if t.foreign() {
+		if err := t.addBusybox(p.Tools, busyboxTools()...); err != nil {
+			return nil, err
+		}
+	}
 	for _, name := range pauseTools() {
+		if t.foreign() {
+			break
+		}
 		path, err := lookTool(name)
 		if err != nil {
 			continue
@@ -215,4 +223,9 @@ func writeIndented(name string, v any) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(vm.PauseFolder, name), append(data, '\n'), 0o644)
+}
+
+// busyboxTools are the same of busybox.
+func busyboxTools() []string {
+	return []string{"sh", "ip", "netstat", "ping", "nsenter", "ps", "ls", "cat", "head", "tail", "less", "grep", "sed", "awk", "cut", "sort", "uniq", "wc", "find", "hexdump", "stat", "readlink", "date", "sleep", "vi"}
 }

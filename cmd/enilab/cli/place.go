@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	netnsworld "github.com/enilab/enilab/sim/netns"
@@ -94,7 +95,7 @@ func (l *cli) findOnce(f *runFlags, name string) (*systems.System, error) {
 	if s := f.found[name]; s != nil {
 		return s, nil
 	}
-	s, err := l.find(name)
+	s, err := l.findFor(name, f.arch)
 	if err == nil {
 		f.found[name] = s
 	}
@@ -102,8 +103,11 @@ func (l *cli) findOnce(f *runFlags, name string) (*systems.System, error) {
 }
 
 // find is systems.Find, which tells what takes long.
-func (l *cli) find(name string) (*systems.System, error) {
-	return systems.Find(l.context(), name, systems.Options{Tell: func(text string) { fmt.Fprintln(l.err, text) }})
+func (l *cli) find(name string) (*systems.System, error) { return l.findFor(name, runtime.GOARCH) }
+
+// findFor is find for a machine of some architecture.
+func (l *cli) findFor(name, arch string) (*systems.System, error) {
+	return systems.Find(l.context(), name, systems.Options{Arch: arch, Tell: func(text string) { fmt.Fprintln(l.err, text) }})
 }
 
 // parts are the laboratory's on this machine, or what the machine lacks: this binary and its neighbours are the parts.

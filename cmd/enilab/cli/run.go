@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"time"
 
@@ -44,6 +45,8 @@ type runFlags struct {
 	timeline bool
 	// in is --in: where world netns is, if not on this machine itself.
 	in machineFlag
+	// arch is --arch: of the virtual machine, as Go says it.
+	arch string
 	// pause is --pause-at.
 	pause pauseFlag
 	// clock is --clock.
@@ -75,7 +78,7 @@ another), and tells one line for each file and the whole report of the first see
 was told, and packets. What needs more (enilab invariants) is not judged, and told as that.
 
 --in vm plays world netns in a virtual machine of its own for every seed (QEMU without KVM, root or network), in virtual time: the same seed gives
-the same bytes. --twice proves it. enilab vm kernels says which kernels there are.
+the same bytes. --twice proves it. enilab vm kernels says which kernels there are, and what --arch arm64 needs.
 
 ` + pauseManual + `
 
@@ -94,6 +97,7 @@ the same bytes. --twice proves it. enilab vm kernels says which kernels there ar
   enilab run --on netns --without-books scenarios/drift.scn        what can be judged of a daemon from outside alone
   enilab run --on netns --in vm --seed 7 scenarios/drift.scn       in a virtual machine: no root, and seed 7 is the same for ever
   enilab run --on netns --in vm --twice --out /tmp/drift scenarios/drift.scn
+  enilab run --on netns --in vm --arch arm64 scenarios/drift.scn
   enilab run --on netns --in vm --pause-at 3m5s scenarios/drift.scn
   enilab run --on netns --cni amazon-vpc-cni-k8s@1.5.3 scenarios/socket-mismatch.scn
   enilab run --html report.html --junit report.xml scenarios/*.scn
@@ -133,6 +137,7 @@ the same bytes. --twice proves it. enilab vm kernels says which kernels there ar
 	c.Flags().BoolVar(&f.first, "stop-at-first", false, "end each run at its first violation")
 	c.Flags().BoolVar(&f.twice, "twice", false, "run everything twice and compare")
 	c.Flags().Var(&f.in, "in", "with --on netns: vm plays it in a virtual machine, which repeats and needs no root; vm=KERNEL names a vmlinuz or a Debian kernel package")
+	c.Flags().StringVar(&f.arch, "arch", runtime.GOARCH, "with --in vm: what the virtual machine is, amd64 or arm64")
 	c.Flags().Var(&f.pause, "pause-at", "with --in vm: stop everything for good at this instant of the scenario, and give a shell there")
 	c.Flags().Var(&f.clock, "clock", "with --on netns: leap over what nobody does, or machine, the machine's own time (in a virtual machine, which leaps by itself, the default)")
 	c.Flags().StringVar(&f.out, "out", "", "with --on netns: write report, timeline, EC2's calls and packets of every run into this folder")
