@@ -325,7 +325,10 @@ func note(l *Lane) string {
 	last := l.Spans[len(l.Spans)-1]
 	for i := len(l.Spans) - 1; i >= 0; i-- {
 		if s := l.Spans[i]; states[s.State] == "bad" {
-			return s.State + " from " + Clock(s.From)
+			if i == len(l.Spans)-1 {
+				return s.State + " from " + Clock(s.From)
+			}
+			return s.State + " " + span(s.From, s.To)
 		}
 	}
 	text := short(last.Text)
@@ -373,7 +376,9 @@ func (v *runView) curves(a axis) {
 	v.chart("EC2's token buckets, percent full", a, true, func(c *Curve) bool { return c.Node == 0 && strings.HasPrefix(c.Name, "tokens of ") && drawn(c) })
 	v.chart("pods of the cluster", a, false, func(c *Curve) bool { return c.Node == 0 && strings.HasPrefix(c.Name, "pods") })
 	v.chart("calls that EC2 throttled", a, false, func(c *Curve) bool { return c.Node == 0 && c.Name == "calls throttled" && high(c) > 0 })
-	v.chart("free addresses of the subnet", a, false, func(c *Curve) bool { return c.Node == 0 && strings.HasPrefix(c.Name, "free addresses") })
+	v.chart("free addresses of the subnet", a, false, func(c *Curve) bool {
+		return c.Node == 0 && strings.HasPrefix(c.Name, "free addresses") && len(c.Points) > 1
+	})
 }
 
 func (v *runView) has(node int, name string) bool {
@@ -388,10 +393,10 @@ func high(c *Curve) float64 {
 	return most
 }
 
-// drawn says whether a bucket was ever less than full.
+// drawn says whether something worth showing was ever drawn from a bucket.
 func drawn(c *Curve) bool {
 	for _, p := range c.Points {
-		if p.Value < capacity(c) {
+		if p.Value < .9*capacity(c) {
 			return true
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/enilab/enilab/sim/runner"
@@ -79,7 +80,7 @@ type rowView struct {
 	Name, Text              string
 	Sentence                string
 	run                     *Run
-	Seed                    uint64
+	Seed                    string // "" when nothing was played
 	World                   string
 }
 
@@ -148,7 +149,7 @@ func (v *view) runs(room *int) error {
 	slices.SortStableFunc(order, func(a, b *Run) int { return rank(a) - rank(b) })
 	for i, r := range order {
 		id := fmt.Sprintf("run-%d", i+1)
-		row := rowView{Word: wordOf(r), Class: classOf(r), Icon: icons[classOf(r)], Name: r.Name(), Text: r.brief(), Sentence: r.Sentence(), run: r, Seed: r.Seed, World: r.World}
+		row := rowView{Word: wordOf(r), Class: classOf(r), Icon: icons[classOf(r)], Name: r.Name(), Text: r.brief(), Sentence: r.Sentence(), run: r, Seed: strconv.FormatUint(r.Seed, 10), World: r.World}
 		if r.Red() {
 			v.Reds++
 		}
@@ -250,7 +251,7 @@ func (v *view) pairs(room *int) error {
 		}
 		row := rowView{Word: string(p.Change), Class: class, Icon: x.Icon, Name: p.name(), Text: x.Line, Sentence: x.Line, run: p.New}
 		if p.New != nil {
-			row.Seed, row.World = p.New.Seed, p.New.World
+			row.Seed, row.World = strconv.FormatUint(p.New.Seed, 10), p.New.World
 		}
 		var b bytes.Buffer
 		if err := pages.ExecuteTemplate(&b, "pair", &x); err != nil {
@@ -369,7 +370,7 @@ func (v *view) green() string {
 	}
 	s := fmt.Sprintf("HELD: %s", count(held, "run"))
 	if caught > 0 {
-		s += ", " + count(caught, "mutant's run") + " caught"
+		s += ", " + count(caught, "run") + " of mutants, all caught"
 	}
 	if skipped > 0 {
 		s += fmt.Sprintf(", %d skipped", skipped)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/enilab/enilab/report"
 	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/vm"
 	"github.com/enilab/enilab/systems"
@@ -177,7 +178,7 @@ func (l *cli) runInMachine(f *runFlags, seeds runner.Seeds, cases []*runner.Case
 		return t.twice()
 	}
 	p, err := t.machine.Play(l.context(), t.jobOf(f.seed, f.json), l.out, l.err)
-	err = errors.Join(err, t.keep(f.seed, p))
+	err = errors.Join(err, t.keep(f.seed, p), t.tellReports(t.runsOf(f.seed, p, err)))
 	if err != nil {
 		return l.machineError(err)
 	}
@@ -185,7 +186,42 @@ func (l *cli) runInMachine(f *runFlags, seeds runner.Seeds, cases []*runner.Case
 	if err := t.tellPaused(p); err != nil {
 		return err
 	}
+	if !f.json {
+		l.named(&f.reports)
+	}
 	return ended(p.Code)
+}
+
+// runsName is what a machine's laboratory calls what reports are made of, in the folder of its seed.
+const runsName = "runs.json"
+
+// runsOf is what a machine has said about its runs. Of one that broke it is that nothing was played.
+func (t *theatre) runsOf(seed uint64, p *vm.Played, broke error) []report.Run {
+	if !t.f.reports.wanted() {
+		return nil
+	}
+	var runs []report.Run
+	if broke == nil && p != nil {
+		broke = json.Unmarshal(p.Files[filepath.Join(seedFolder(seed), runsName)], &runs)
+	}
+	if broke != nil {
+		status := runner.NotPlayed
+		if t.interrupted() {
+			status = runner.Interrupted
+		}
+		return notPlayed(t.cases, seed, status, "the virtual machine: "+broke.Error())
+	}
+	for i := range runs {
+		runs[i].Wall = p.Wall / time.Duration(len(runs)) // of this computer; the machine's clock says nothing about it
+	}
+	return runs
+}
+
+// tellReports writes what --html and --junit ask for.
+func (t *theatre) tellReports(runs []report.Run) error {
+	page := t.page("run")
+	page.Runs = runs
+	return t.f.reports.write(page)
 }
 
 // machineError is how a run ends that has no exit code of its own.
@@ -399,6 +435,10 @@ func (t *theatre) jobOf(seed uint64, asJSON bool) *vm.Job {
 		j.Out = machineOut
 		j.Args = append(j.Args, "--out", machineOut)
 	}
+	if t.f.reports.wanted() {
+		j.Out = machineOut
+		j.Args = append(j.Args, "--runs", filepath.Join(machineOut, seedFolder(seed), runsName))
+	}
 	j.Args = append(append(j.Args, "--"), t.names...)
 	return &j
 }
@@ -469,6 +509,9 @@ func (t *theatre) twice() error {
 		return t.machineError(err)
 	}
 	t.spent(runs[0])
+	if err := t.tellReports(t.runsOf(t.f.seed, runs[0], nil)); err != nil {
+		return err
+	}
 	if d := vm.Difference(runs[0], runs[1]); d != "" {
 		return &exit{runner.ExitUnrepeatable, "two machines with one seed were not the same: " + d}
 	}
@@ -489,6 +532,7 @@ func (t *theatre) sweep(seeds runner.Seeds) error {
 	p := newProgress(t.err)
 	var mu sync.Mutex // guards what follows, and files
 	var failed error
+	var runs []report.Run
 	done := 0
 	next := make(chan uint64)
 	ctx, cancel := context.WithCancel(t.context())
@@ -497,8 +541,9 @@ func (t *theatre) sweep(seeds runner.Seeds) error {
 	for range min(seeds.Count(), runtime.GOMAXPROCS(0)) {
 		all.Go(func() {
 			for seed := range next {
-				d, wall, err := t.document(ctx, seed)
+				d, wall, told, err := t.document(ctx, seed)
 				mu.Lock()
+				runs = append(runs, told...)
 				done++
 				if err == nil && len(d.Files) != len(files) {
 					err = fmt.Errorf("seed %d: the machine told of %s, expected %d", seed, plural(len(d.Files), "file"), len(files))
@@ -530,24 +575,31 @@ func (t *theatre) sweep(seeds runner.Seeds) error {
 	}()
 	all.Wait()
 	p.clear()
+	sortRuns(runs, t.cases)
+	err := t.tellReports(runs)
 	if failed != nil {
-		return t.machineError(failed)
+		return t.machineError(errors.Join(failed, err))
+	}
+	if err != nil {
+		return err
 	}
 	return t.tellSweeps(seeds, files)
 }
 
 // document plays a seed and reads what the machine says of it.
-func (t *theatre) document(ctx context.Context, seed uint64) (*document, time.Duration, error) {
+func (t *theatre) document(ctx context.Context, seed uint64) (*document, time.Duration, []report.Run, error) {
 	p, err := t.machine.Play(ctx, t.jobOf(seed, true), io.Discard, t.err)
-	if err = errors.Join(err, t.keep(seed, p)); err != nil {
-		return nil, 0, err
+	err = errors.Join(err, t.keep(seed, p))
+	runs := t.runsOf(seed, p, err)
+	if err != nil {
+		return nil, 0, runs, err
 	}
 	t.spent(p)
 	d := &document{}
 	if err := json.NewDecoder(bytes.NewReader(p.Stdout)).Decode(d); err != nil {
-		return nil, 0, fmt.Errorf("the machine's report is none (exit code %d): %w", p.Code, err)
+		return nil, 0, runs, fmt.Errorf("the machine's report is none (exit code %d): %w", p.Code, err)
 	}
-	return d, p.Wall, nil
+	return d, p.Wall, runs, nil
 }
 
 // machineSweep is what came of one file, machine by machine.
@@ -607,5 +659,6 @@ func (t *theatre) tellSweeps(seeds runner.Seeds, files []*machineSweep) error {
 	if len(files) > 1 {
 		t.sweptTotal(seeds, sweeps)
 	}
+	t.named(&t.f.reports)
 	return ended(code)
 }

@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 
+	"github.com/enilab/enilab/report"
 	"github.com/enilab/enilab/sim/runner"
 )
 
@@ -61,9 +64,14 @@ func (f *runFlags) seedRange() (seeds runner.Seeds, err error) {
 
 // sweepFiles runs all files under all seeds of the range.
 func (l *cli) sweepFiles(f *runFlags, seeds runner.Seeds, o runner.Options, cases []*runner.Case, p *progress) error {
-	var each func(*runner.Result)
-	if f.outputs != nil {
-		each = f.outputs.report
+	page := l.page("run with seeds " + seeds.String())
+	each := func(r *runner.Result) {
+		if f.outputs != nil {
+			f.outputs.report(r)
+		}
+		if f.reports.wanted() {
+			page.Runs = append(page.Runs, sweptRuns(r)...)
+		}
 	}
 	files := runner.SweepAll(cases, runner.SweepOptions{Ended: each, Options: o, Seeds: seeds, AtOnce: runtime.GOMAXPROCS(0),
 		Swept: func(x runner.SweepProgress) {
@@ -83,6 +91,10 @@ func (l *cli) sweepFiles(f *runFlags, seeds runner.Seeds, o runner.Options, case
 	if f.outputs != nil && f.outputs.err != nil {
 		return &exit{runner.ExitLacking, f.outputs.err.Error()}
 	}
+	sortRuns(page.Runs, cases)
+	if err := f.reports.write(page); err != nil {
+		return err
+	}
 	code := runner.ExitHeld
 	for _, s := range files {
 		code = runner.Worst(code, s.Status.Exit())
@@ -93,6 +105,7 @@ func (l *cli) sweepFiles(f *runFlags, seeds runner.Seeds, o runner.Options, case
 	if len(files) > 1 {
 		l.sweptTotal(seeds, files)
 	}
+	l.named(&f.reports)
 	return ended(code)
 }
 
@@ -140,4 +153,28 @@ func sweepOf(f *runFlags, seeds runner.Seeds, files []*runner.Sweep, code int) *
 func sweptOf(s *runner.Sweep) sweptFileJSON {
 	return sweptFileJSON{File: s.Case.File.Name, Name: s.Case.Name(), Status: s.Status.String(), Ran: s.Ran, Failed: append([]uint64{}, s.Failed...),
 		Variants: len(s.Case.Variants), Mutants: len(s.Case.Against), Events: s.Events, Virtual: s.Virtual.Seconds(), Wall: s.Wall.Seconds(), Report: s.Report()}
+}
+
+// sweptRuns are a result's runs for a report. Of what is as it should be only the sentence stays: a thousand seeds have too many details.
+func sweptRuns(r *runner.Result) []report.Run {
+	runs := report.Of(r)
+	for i := range runs {
+		if x := &runs[i]; !x.Red() {
+			x.Timeline, x.Lanes, x.Curves, x.Faults, x.Script = nil, nil, nil, nil, nil
+		}
+	}
+	t := &timed{Result: r}
+	t.drop()
+	return runs
+}
+
+// sortRuns orders runs by file and seed: those of a sweep end in any order.
+func sortRuns(runs []report.Run, cases []*runner.Case) {
+	place := map[string]int{}
+	for i, c := range cases {
+		place[c.File.Name] = i
+	}
+	slices.SortStableFunc(runs, func(a, b report.Run) int {
+		return cmp.Or(cmp.Compare(place[a.File], place[b.File]), cmp.Compare(a.Seed, b.Seed))
+	})
 }
