@@ -19,13 +19,13 @@
 // # Which interleaving
 //
 // The seed is the kernel's entropy, and with it that of every process: hash seeds, the runtime's choices, initial sequence numbers. It also
-// draws the instants at which Init takes the CPU from everybody for up to a millisecond while somebody works (jitter), so that other seeds meet
+// draws the instants, of the command's CPU time, at which Init takes the CPU from everybody for up to a millisecond (jitter), so that other seeds meet
 // other interleavings, and each seed its own again.
 //
 // # Pausing
 //
-// Machine.Pause stops a run for good at an instant of its scenario. Init's own looks (jitter) notice the instant, in every run with the same
-// instructions, so that until then a run which is paused is the one that is not. Then the laboratory comes to rest between two things that it does,
+// Machine.Pause stops a run for good at an instant of its scenario. Init looks once a second, in every run with the same instructions, and
+// only the last look before the instant is at another time: until then a run which is paused is the one that is not. Then the laboratory comes to rest between two things that it does,
 // everybody else is frozen (cgroup), it writes down what it knows, and is frozen too. The shell, its commands and its tools come through memory of
 // the host's that the machine has not looked at before (errand). While a program waits for somebody to type, the host stops the emulator: time stands.
 //

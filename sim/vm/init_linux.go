@@ -281,15 +281,23 @@ func (i *guest) beat() {
 	}
 }
 
-// runGroup is the cgroup of the command and all its children: how much of the CPU they take is how the jitter knows that somebody works.
+// runGroup is the cgroup of the command and all its children: the jitter follows how long they have the CPU.
 const runGroup = "/sys/fs/cgroup/run"
 
 // play runs the command to its end.
 func (i *guest) play() (code int, err error) {
+	// With any controller the kernel also gives the group the one of perf, which cannot be asked for and is what the jitter needs.
+	if err := os.WriteFile(filepath.Join(filepath.Dir(runGroup), "cgroup.subtree_control"), []byte("+pids"), 0); err != nil {
+		return 0, err
+	}
 	if err := os.Mkdir(runGroup, 0o755); err != nil {
 		return 0, err
 	}
 	group, err := unix.Open(runGroup, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, err
+	}
+	clock, err := newCPUClock(group)
 	if err != nil {
 		return 0, err
 	}
@@ -321,7 +329,8 @@ func (i *guest) play() (code int, err error) {
 		go func() { ends <- i.copy(kind, from[k]) }()
 	}
 	i.command, i.visit = p.Pid, make(chan int, 1)
-	go i.jitter()
+	go clock.jitter(i.job.Seed)
+	go i.untilPause()
 	code = i.reap(p.Pid)
 	for _, f := range from { // somebody whom the command has left behind may hold it open
 		_ = f.SetReadDeadline(time.Now().Add(time.Second))

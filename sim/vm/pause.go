@@ -24,15 +24,6 @@ type Pause struct {
 // PauseFolder is where a machine that has paused has what is known of the run so far.
 const PauseFolder = "/pause"
 
-// The jitter's measures. A pause is drawn between none and pauseMost; where nobody works it grows, for each look wakes the machine. What it takes of
-// a busy CPU is a twentieth.
-const (
-	pauseMost   = 20 * time.Millisecond
-	takeMost    = time.Millisecond
-	idleFactor  = 5
-	busyPercent = 10
-)
-
 // Places are the network namespaces of a laboratory that stands still, by names for people: the file placesName of PauseFolder.
 type Places struct {
 	Title string // what runs, and at which instant it stands

@@ -25,6 +25,24 @@ const pausePatience = 30 * time.Second
 // netnsFolder is where ip(8) looks for named network namespaces.
 const netnsFolder = "/run/netns"
 
+// pauseLook is how often init sees how far the scenario is from the instant at which it pauses.
+const pauseLook = time.Second
+
+// untilPause pauses the machine at an instant of the scenario, if somebody wants that. It looks in every run, and only the last look before that instant
+// is at another time: until then such a run is the one that nobody pauses.
+func (i *guest) untilPause() {
+	for {
+		left := pauseLook
+		if zero := i.scene.get(zeroAt); zero != 0 {
+			left = i.channel.noted(pauseAt) - (now() - time.Duration(zero))
+		}
+		if left <= 0 {
+			i.pause()
+		}
+		pause(min(left, pauseLook))
+	}
+}
+
 // pause ends the run for good and gives somebody a shell. It does not return. Its thread is the jitter's, which takes the CPU from everybody else
 // whenever it wants it.
 func (i *guest) pause() {
