@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/sim/vpc"
 )
@@ -47,3 +48,6 @@ func (w *World) Pods() []Spot {
 	slices.SortFunc(out, func(a, b Spot) int { return strings.Compare(a.Pod, b.Pod) })
 	return out
 }
+
+// Instance is a node's.
+func (w *World) Instance(i int) ec2.InstanceID { return w.nodes[i].Instance }
