@@ -29,6 +29,9 @@ var incidents = []string{"socket-mismatch", "upgrade", "force-delete", "stateful
 // system is whose versions are played.
 const system = "amazon-vpc-cni-k8s"
 
+// notYet is why a cell is empty that -none leaves so.
+const notYet = "not yet"
+
 // patience is how long a run may take on this computer, with others beside it.
 const patience = 30 * time.Minute
 
@@ -132,7 +135,7 @@ func (t *table) cell(ctx context.Context, version, incident string) *cell {
 		return c
 	}
 	if t.None {
-		return &cell{Why: "nobody has yet"}
+		return &cell{Why: notYet}
 	}
 	if ctx.Err() != nil {
 		return &cell{Why: "interrupted"}

@@ -53,15 +53,18 @@ func (t *table) text(notes []note) (text string, stale []string) {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Which versions of %s held
 
-Written by `+"`make versions`"+`: released versions, built from their sources, each incident in a virtual machine of its own ([vm.md](vm.md)), so that
-each cell can be had again, byte for byte:
+Written by `+"`make versions`"+`: released versions, built from their sources, each incident in a virtual machine of its own
+([vm.md](vm.md)), so that each cell can be had again, byte for byte:
 
 `+"```"+`
 enilab run --on netns --in vm --cni %s@VERSION scenarios/INCIDENT.scn
 `+"```"+`
 
-Linux %s, QEMU %s, seed 1, enilab of %s. The time is the scenario's, at which the judge said so. What [incidents.md](incidents.md)
-tells of an incident is what the table is about; what each line asks for that such a daemon does not tell is counted in the report as skipped.
+Linux %s, QEMU %s, seed 1, enilab of %s.
+
+The time is the scenario's, at which the judge said so. [incidents.md](incidents.md) has what an incident is. What a line asks for that
+such a daemon does not tell is skipped, and counted in the report. Which of several things breaks first may be another with another build
+of enilab, for it may depend on the order in which a daemon goes through a map.
 
 `, t.System, t.System, t.each(func(c *cell) string { return c.Kernel }), t.QEMU, t.each(func(c *cell) string { return c.Commit }))
 	fmt.Fprintf(&b, "| incident | %s |\n|---%s|\n", strings.Join(t.Versions, " | "), strings.Repeat("|---", len(t.Versions)))
@@ -75,10 +78,10 @@ tells of an incident is what the table is about; what each line asks for that su
 	}
 	b.WriteString("\n")
 	for i, f := range feet {
-		fmt.Fprintf(&b, "%d. %s\n", i+1, f)
+		b.WriteString(wrapped(fmt.Sprintf("%d. ", i+1), f))
 	}
 	if long := t.long(); len(long) > 0 {
-		fmt.Fprintf(&b, "\nMore than %v of the computer's time: %s.\n", costly, strings.Join(long, "; "))
+		b.WriteString("\n" + wrapped("", fmt.Sprintf("More than %v of the computer's time: %s.", costly, strings.Join(long, "; "))))
 	}
 	return b.String(), t.stale(notes)
 }
@@ -87,7 +90,7 @@ tells of an incident is what the table is about; what each line asks for that su
 func (t *table) shown(version, incident string, notes []note, feet *[]string) string {
 	c := t.cells[version+" "+incident]
 	switch {
-	case c == nil:
+	case c == nil || c.Why == notYet:
 		return "not played"
 	case c.Why != "":
 		return "not played: " + strings.ReplaceAll(c.Why, "|", "/")
@@ -115,6 +118,27 @@ func (t *table) shown(version, incident string, notes []note, feet *[]string) st
 		parts = append(parts, fmt.Sprintf("%d not judged%s", c.Unjudged, foot("it does not know "+strings.Join(c.Unknown, ", ")+": expectations that failed are not judged")))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// column is where lines of prose end.
+const column = 140
+
+// wrapped is a paragraph with a first word in front, below which the other lines begin.
+func wrapped(front, text string) string {
+	var b strings.Builder
+	line := front
+	for i, w := range strings.Fields(text) {
+		if i > 0 && len(line)+1+len(w) > column {
+			b.WriteString(line + "\n")
+			line = strings.Repeat(" ", len(front)) + w
+			continue
+		}
+		if i > 0 {
+			line += " "
+		}
+		line += w
+	}
+	return b.String() + line + "\n"
 }
 
 // quoted is an invariant, in its quotes; a line needs none.
