@@ -153,8 +153,11 @@ func (t *table) cell(ctx context.Context, version, incident string) *cell {
 	c.Env, c.Stdout, c.Stderr = append(os.Environ(), "ENILAB_VERBOSE=1"), &out, &diag
 	c.Cancel, c.WaitDelay = func() error { return c.Process.Signal(os.Interrupt) }, time.Minute
 	err := c.Run()
-	if ctx.Err() != nil {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return &cell{Why: "it was not over in " + patience.String()}
+	case ctx.Err() != nil:
+		return &cell{Why: "interrupted"}
 	}
 	if out.Len() == 0 {
 		return &cell{Why: fmt.Sprintf("%v: %s", err, lastLine(diag.String()))}
