@@ -21,7 +21,7 @@ image: ## container image docker.io/enilab/cni:IMAGE_TAG=dev, for amd64 and arm6
 	go run ./impl/deploy/mkimage --out bin/enilab-cni.tar --tag $(IMAGE_TAG)
 
 demo: build ## replay every incident, and what each mutant breaks; as root on Linux on a real kernel too
-	bin/enilab demo
+	bin/enilab demo --html bin/demo.html
 
 # A package that takes so long hangs: the slowest needs six minutes beside the others on two cores.
 LIMIT := -timeout 30m

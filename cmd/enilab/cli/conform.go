@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enilab/enilab/conform"
+	"github.com/enilab/enilab/report"
 	"github.com/enilab/enilab/sim/runner"
 )
 
@@ -19,6 +20,8 @@ import (
 type conformFlags struct {
 	conform.Config
 	report             string
+	reports            reports
+	json               bool
 	list               bool
 	costly, slow, keys bool
 }
@@ -96,6 +99,8 @@ func (l *cli) conformFlags(c *cobra.Command, f *conformFlags) {
 	c.Flags().StringVar(&f.Endpoint, "endpoint", "", "the endpoint's URL, such as http://127.0.0.1:4566")
 	c.Flags().StringArrayVar(&f.Rows, "rows", nil, "ask only rows of that name or pattern; may be repeated")
 	c.Flags().StringVar(&f.report, "report", "", "write every row's outcome as JSON into that file")
+	c.Flags().BoolVar(&f.json, "json", false, "print every row's outcome as JSON instead of text")
+	f.reports.flags(c)
 	c.Flags().BoolVar(&f.list, "list", false, "print the table, and ask nothing")
 }
 
@@ -110,6 +115,9 @@ func (l *cli) conform(f *conformFlags, rows []conform.Row, ask func(context.Cont
 	if u, err := os.Stat(f.report); err == nil && u.IsDir() {
 		return usage("--report %s: it is a folder: name a file", f.report)
 	}
+	if err := f.reports.check(nil); err != nil {
+		return err
+	}
 	p := newProgress(l.err)
 	f.Tell = func(n, of int, row *conform.Row) { p.say(fmt.Sprintf("row %d of %d: %s", n, of, row.Name)) }
 	r, err := ask(l.context(), f.Config)
@@ -120,9 +128,18 @@ func (l *cli) conform(f *conformFlags, rows []conform.Row, ask func(context.Cont
 	if r != nil && f.report != "" {
 		err = errors.Join(err, writeReport(f.report, r))
 	}
+	if r != nil {
+		err = errors.Join(err, f.reports.write(l.conformPage(r)))
+	}
 	var judged error
 	if r != nil {
-		judged = l.printReport(r)
+		if f.json {
+			err = errors.Join(err, r.Write(l.out))
+			judged = conformed(r)
+		} else {
+			judged = l.printReport(r)
+			l.named(&f.reports)
+		}
 	}
 	if err != nil {
 		return &exit{runner.ExitLacking, err.Error()}
@@ -165,18 +182,46 @@ func (l *cli) printReport(r *conform.Report) error {
 	for _, reason := range order {
 		fmt.Fprintf(l.out, "%d skipped: %s\n", why[reason], reason)
 	}
-	same, differ := r.Count(conform.Same), r.Count(conform.Differs)
 	fmt.Fprintf(l.out, "%s at %s: %d rows, %d as they should be, %d differ, %d skipped, in %v\n",
-		r.Table, r.Endpoint, len(r.Results), same, differ, r.Count(conform.Skipped), r.Took().Round(time.Second/10))
+		r.Table, r.Endpoint, len(r.Results), r.Count(conform.Same), r.Count(conform.Differs), r.Count(conform.Skipped), r.Took().Round(time.Second/10))
+	return conformed(r)
+}
+
+// conformed is how a command ends that has asked a table.
+func conformed(r *conform.Report) error {
 	switch {
 	case r.Interrupted:
 		return ended(runner.ExitInterrupted)
-	case len(rows) > 0:
+	case len(r.Different()) > 0:
 		return ended(runner.ExitViolated)
-	case same == 0:
+	case r.Count(conform.Same) == 0:
 		return ended(runner.ExitLacking)
 	}
 	return nil
+}
+
+// conformPage is what was asked, as a report.
+func (l *cli) conformPage(r *conform.Report) *report.Page {
+	p := l.page("conform " + r.Table + " at " + r.Endpoint)
+	for _, x := range r.Results {
+		c := report.Check{Suite: "conform " + r.Table, Name: x.Row.Name, Verdict: "held", Wall: x.Took, Text: x.Row.Call + ": " + x.Row.When}
+		switch {
+		case x.Outcome == conform.Skipped:
+			c.Verdict, c.Text = "skipped", x.Found
+		case x.Outcome == conform.Differs || len(x.Left) > 0:
+			c.Verdict = "violated"
+			c.Text += fmt.Sprintf(": expected %s, found %s", strings.ReplaceAll(x.Row.Want, "|", " or "), x.Found)
+			for _, id := range x.Left {
+				c.Text += "; left behind: " + id
+			}
+			c.Text += " (" + x.Row.Source + ")"
+		}
+		p.Checks = append(p.Checks, c)
+	}
+	if r.Interrupted {
+		p.Notes = append(p.Notes, "interrupted: the rows that are missing were not asked")
+	}
+	return p
 }
 
 func (l *cli) listRows(list []conform.Row) error {

@@ -19,7 +19,7 @@ import (
 )
 
 func (l *cli) demoCommand() *cobra.Command {
-	on := "all"
+	var f demoFlags
 	c := &cobra.Command{
 		Use:   "demo [DIR | FILE...]",
 		Short: "replays all incidents and says what used to happen and what happens now",
@@ -28,14 +28,29 @@ happen, what happens now, how it ended in virtual time (sim) and on this machine
 replays the incidents that are part of this binary. Its exit code is that of enilab run.
 
 The kernel needs root on Linux: there the real daemon and plugin run, two incidents at a time. Where that cannot be the table says why. While
-it runs it says on standard error which incidents have ended.`,
+it runs it says on standard error which incidents have ended.
+
+--html FILE writes a page of the most telling thing that a mutant did, beside the same run with enilab's daemon; of what is not as it should be, if there
+is anything. --junit FILE has every run. --json prints one document instead of the table: enilab "demo/1", exit, stages[] {world, absent, files[] as of
+enilab run --json}.`,
 		Example: `  enilab demo
   enilab demo --on sim scenarios/
-  enilab demo scenarios/socket-mismatch.scn`,
-		RunE: func(_ *cobra.Command, args []string) error { return l.demo(on, args) },
+  enilab demo scenarios/socket-mismatch.scn
+  enilab demo --html demo.html`,
+		RunE: func(_ *cobra.Command, args []string) error { return l.demo(&f, args) },
 	}
-	c.Flags().Var(worldFlag{&on}, "on", "where: sim, netns (this machine's kernel), or all that this machine can")
+	f.on = "all"
+	f.reports.flags(c)
+	c.Flags().BoolVar(&f.json, "json", false, "print one JSON document instead of text")
+	c.Flags().Var(worldFlag{&f.on}, "on", "where: sim, netns (this machine's kernel), or all that this machine can")
 	return c
+}
+
+// demoFlags are what a demonstration was asked for.
+type demoFlags struct {
+	on      string
+	json    bool
+	reports reports
 }
 
 // stage is one of the worlds that a demonstration plays in, and what came of each incident there: no Result is that it was not begun.
@@ -46,9 +61,13 @@ type stage struct {
 	absent error // why this machine cannot play there
 }
 
-func (l *cli) demo(on string, args []string) error {
+func (l *cli) demo(f *demoFlags, args []string) error {
+	on := f.on
 	if names := []string{"sim", "netns", "all"}; !slices.Contains(names, on) {
 		return usage("unknown world %q (%s)", on, hint(on, names))
+	}
+	if err := f.reports.check(args); err != nil {
+		return err
 	}
 	began := time.Now()
 	var stages []*stage
@@ -80,7 +99,18 @@ func (l *cli) demo(on string, args []string) error {
 		}
 		s.done = l.replayAll(s.cases, atOnce, strings.ToLower(s.head))
 	}
-	return l.show(stages, time.Since(began))
+	wall := time.Since(began)
+	if err := l.demoReports(f, stages); err != nil {
+		return err
+	}
+	if f.json {
+		return l.demoJSON(stages)
+	}
+	if err := l.show(stages, wall); err != nil {
+		return err
+	}
+	l.named(&f.reports)
+	return ended(demoCode(stages))
 }
 
 // stage loads the incidents for one world. All are checked before any is played.
@@ -112,7 +142,6 @@ func (l *cli) show(stages []*stage, wall time.Duration) error {
 	if err := table(l.out, columns, rows); err != nil {
 		return &exit{runner.ExitLacking, err.Error()}
 	}
-	code := runner.ExitHeld
 	for _, s := range stages {
 		for i := range s.done {
 			if t := &s.done[i]; t.Result != nil && !elsewhere(t) && t.Status != runner.Held {
@@ -123,10 +152,18 @@ func (l *cli) show(stages []*stage, wall time.Duration) error {
 		if s.absent != nil {
 			fmt.Fprintln(l.out, "\n"+strings.Join(wrap("not replayed on a real kernel: "+s.absent.Error(), pageWidth), "\n"))
 		}
+	}
+	l.sums(stages, wall, demoCode(stages))
+	return nil
+}
+
+// demoCode is the exit code of all stages.
+func demoCode(stages []*stage) int {
+	code := runner.ExitHeld
+	for _, s := range stages {
 		code = runner.Worst(code, s.code())
 	}
-	l.sums(stages, wall, code)
-	return ended(code)
+	return code
 }
 
 // elsewhere says that a file is for another world, which is no failure of a demonstration.

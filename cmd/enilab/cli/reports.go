@@ -84,6 +84,9 @@ func writable(name string) error {
 		return err
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), ".enilab-report-*")
+	if p, ok := errors.AsType[*os.PathError](err); ok {
+		return fmt.Errorf("%s: %w", name, p.Err)
+	}
 	if err != nil {
 		return err
 	}

@@ -65,12 +65,16 @@ func (f *runFlags) seedRange() (seeds runner.Seeds, err error) {
 // sweepFiles runs all files under all seeds of the range.
 func (l *cli) sweepFiles(f *runFlags, seeds runner.Seeds, o runner.Options, cases []*runner.Case, p *progress) error {
 	page := l.page("run with seeds " + seeds.String())
+	reds := 0
 	each := func(r *runner.Result) {
 		if f.outputs != nil {
 			f.outputs.report(r)
 		}
 		if f.reports.wanted() {
-			page.Runs = append(page.Runs, sweptRuns(r)...)
+			page.Runs = append(page.Runs, sweptRuns(r, reds < mostReds)...)
+			if r.Status.Fails() {
+				reds++
+			}
 		}
 	}
 	files := runner.SweepAll(cases, runner.SweepOptions{Ended: each, Options: o, Seeds: seeds, AtOnce: runtime.GOMAXPROCS(0),
@@ -155,11 +159,14 @@ func sweptOf(s *runner.Sweep) sweptFileJSON {
 		Variants: len(s.Case.Variants), Mutants: len(s.Case.Against), Events: s.Events, Virtual: s.Virtual.Seconds(), Wall: s.Wall.Seconds(), Report: s.Report()}
 }
 
+// mostReds is how many seeds that failed a report of a sweep has details of.
+const mostReds = 50
+
 // sweptRuns are a result's runs for a report. Of what is as it should be only the sentence stays: a thousand seeds have too many details.
-func sweptRuns(r *runner.Result) []report.Run {
+func sweptRuns(r *runner.Result, details bool) []report.Run {
 	runs := report.Of(r)
 	for i := range runs {
-		if x := &runs[i]; !x.Red() {
+		if x := &runs[i]; !x.Red() || !details {
 			x.Timeline, x.Lanes, x.Curves, x.Faults, x.Script = nil, nil, nil, nil, nil
 		}
 	}
