@@ -1,9 +1,9 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -40,34 +40,57 @@ func clean(s string) string {
 }
 
 // cleaned is a copy of a page whose texts are all clean.
-func cleaned(p *Page) (*Page, error) {
-	data, err := json.Marshal(p)
-	if err != nil {
-		return nil, err
-	}
-	c := &Page{}
-	if err := json.Unmarshal(data, c); err != nil {
-		return nil, err
-	}
-	cleanAll(reflect.ValueOf(c))
-	return c, nil
-}
+func cleaned(p *Page) *Page { return copied(reflect.ValueOf(p)).Interface().(*Page) }
 
-func cleanAll(v reflect.Value) {
+// copied copies a value and all that it is made of.
+func copied(v reflect.Value) reflect.Value {
 	switch v.Kind() {
 	case reflect.Pointer:
-		if !v.IsNil() {
-			cleanAll(v.Elem())
+		if v.IsNil() {
+			return v
 		}
+		c := reflect.New(v.Type().Elem())
+		c.Elem().Set(copied(v.Elem()))
+		return c
 	case reflect.Struct:
+		c := reflect.New(v.Type()).Elem()
 		for i := range v.NumField() {
-			cleanAll(v.Field(i))
+			c.Field(i).Set(copied(v.Field(i)))
 		}
+		return c
 	case reflect.Slice:
-		for i := range v.Len() {
-			cleanAll(v.Index(i))
+		if v.IsNil() {
+			return v
 		}
+		c := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		for i := range v.Len() {
+			c.Index(i).Set(copied(v.Index(i)))
+		}
+		return c
 	case reflect.String:
-		v.SetString(clean(v.String()))
+		return reflect.ValueOf(clean(v.String())).Convert(v.Type())
 	}
+	return v
+}
+
+// trimmed is a page whose runs have details only as far as somebody will show them: a sweep has a hundred thousand.
+func trimmed(p *Page, details int) *Page {
+	c := *p
+	c.Runs = make([]Run, len(p.Runs))
+	copy(c.Runs, p.Runs)
+	order := make([]*Run, len(c.Runs))
+	for i := range c.Runs {
+		order[i] = &c.Runs[i]
+	}
+	slices.SortStableFunc(order, func(a, b *Run) int { return rank(a) - rank(b) })
+	for i, r := range order {
+		if i < details {
+			continue
+		}
+		r.Lanes, r.Curves, r.Script = nil, nil, nil
+		if !r.Red() {
+			r.Timeline = nil
+		}
+	}
+	return &c
 }

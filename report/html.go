@@ -27,16 +27,14 @@ var pages = template.Must(template.New("page").Funcs(template.FuncMap{"clock": C
 // Bounds of a page, so that it opens at once and can be attached to anything: details of the gravest runs until their bytes are used up, and a row
 // of the rest.
 const (
-	mostDetails = 1_600_000
-	mostRows    = 1500
+	mostDetails  = 1_400_000
+	mostSections = 150
+	mostRows     = 1500
 )
 
 // HTML writes one page that needs nothing beside itself.
 func HTML(w io.Writer, p *Page) error {
-	p, err := cleaned(p)
-	if err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
+	p = cleaned(trimmed(p, mostSections))
 	v := &view{Page: p, Style: template.CSS(styleText), Code: template.JS(scriptText)}
 	room := mostDetails
 	if err := v.pairs(&room); err != nil {
@@ -50,7 +48,7 @@ func HTML(w io.Writer, p *Page) error {
 	if err := pages.ExecuteTemplate(&b, "page", v); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	_, err = w.Write(b.Bytes())
+	_, err := w.Write(b.Bytes())
 	return err
 }
 
@@ -154,7 +152,7 @@ func (v *view) runs(room *int) error {
 			v.Reds++
 		}
 		const little = 20_000 // not worth trying with less
-		if *room < little {
+		if *room < little || i >= mostSections {
 			v.left++
 			if i < mostRows {
 				v.Rows = append(v.Rows, row)

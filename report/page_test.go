@@ -89,11 +89,11 @@ func TestFirstLine(t *testing.T) {
 
 // TestSizes: a page stays small, also of 500 nodes and of many runs.
 func TestSizes(t *testing.T) {
-	const most = 2 << 20
+	const most = 2_000_000
 	pages := map[string]*report.Page{"red": red(t), "green": green(t), "gate": gate(t)}
 	runs := play(t, "churn.scn", "")
 	many := &report.Page{Title: "run"}
-	for i := range 3000 {
+	for i := range 2000 {
 		r := runs[i%len(runs)]
 		r.Seed = uint64(i)
 		many.Runs = append(many.Runs, r)
