@@ -266,12 +266,7 @@ func (v *runView) group(lanes []Lane, a axis) group {
 		g.Lanes = append(g.Lanes, laneOf(l, a))
 	}
 	if left > 0 {
-		g.More = count(left, "more lane") + ", to which nothing else happened"
-		for i := range lanes {
-			if shownOf[Pod] > mostPods && v.grave(&lanes[i]) >= 4 {
-				g.More = count(left, "more lane")
-			}
-		}
+		g.More = count(left, "more lane")
 	}
 	return g
 }

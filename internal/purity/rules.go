@@ -109,6 +109,7 @@ var layers = []layer{
 		"a mutant is a change to impl and works in every world"},
 	{[]string{"sim/virtual"}, []string{"sim/...", "cmd/...", "e2e/..."}, []string{"sim", "sim/actions", "sim/judge", "sim/models", "sim/scn", "sim/mutants", "sim/timeline"},
 		"one world does not know another"},
+	{[]string{"report"}, []string{"cmd/...", "e2e/..."}, nil, "commands write reports; a report is data and text"},
 	{[]string{"sim/..."}, []string{"e2e/..."}, nil, "the suite drives worlds; what a world needs is its own"},
 }
 

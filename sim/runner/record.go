@@ -44,8 +44,10 @@ type surveyed interface {
 	Survey(*timeline.Tracks)
 }
 
-// Between two looks at a world pass so much of its time; in a fleet each look is long.
+// Between two looks at a world pass at most so much of its time, and less in the beginning, for a run may be over soon; in a fleet each look is long.
 const (
+	lookSoon       = 200 * time.Millisecond
+	lookPart       = 20 // of the time that has passed
 	lookEvery      = time.Second
 	lookEveryFleet = 15 * time.Second
 	fleetNodes     = 64
@@ -90,7 +92,7 @@ func (r *Record) due() bool {
 
 func (r *Record) look() {
 	now := r.world.Now()
-	r.next, r.told = now+r.Loose, r.world.Told()
+	r.next, r.told = now+min(max(now/lookPart, lookSoon), r.Loose), r.world.Told()
 	s, ok := r.world.(surveyed)
 	if !ok {
 		return
