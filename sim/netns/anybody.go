@@ -181,6 +181,9 @@ func (k anybody) failed(n *instance, said string) {
 // serves begins a life.
 func (k anybody) serves(n *instance) {
 	w := k.w
+	if n.expected != 0 {
+		w.costs.start = max(w.costs.start, w.now()-n.expected)
+	}
 	n.life, n.starting, n.Dirty, n.expected, n.said = &life{no: n.lifeNo}, false, true, 0, ""
 	n.served = w.now()
 	known := n.Settings

@@ -104,6 +104,9 @@ func (w *World) pluginDone(n *instance, e *node.Event) {
 	if a.Verb == cri.DEL && !shot && (e.Exit != "" || e.Code == 0) {
 		w.Auditor.DelResult(w.now(), int(n.No), att, e.Code == 0, e.Text)
 	}
+	if e.Code == 0 {
+		w.costs.ran(a.Verb, e.Took)
+	}
 	if a.Verb == cri.ADD && e.Code == 0 && w.parts.WithoutBooks {
 		w.witness.Added(n.No, att, e.Address)
 	}

@@ -52,6 +52,7 @@ type World struct {
 	bell       bell
 	entry      string // its file in the registry
 	record     *record
+	costs      costs
 }
 
 // Parts are what a laboratory is made of on this machine.

@@ -34,6 +34,7 @@ type Outcome struct {
 	Timeline string
 	// Record is what a report shows, with Options.Record.
 	Record  *Record
+	Figures *sim.Figures // what it has cost; nil: nobody can tell
 	Events  uint64
 	Wall    time.Duration // this machine's
 	Hash    uint64        // of the trace
@@ -101,6 +102,9 @@ func (v *Variant) once(o *Options, m *mutants.Mutant, p Progress) (out Outcome) 
 	out.Record = rec.end()
 	out.End, out.Cut = r.End(), out.Verdict.Cut
 	out.Events = w.Popped()
+	if m, ok := w.(measured); ok && !out.Cut {
+		out.Figures = m.Figures()
+	}
 	if h, ok := w.(hospital); ok {
 		out.Verdict.Failures = append(out.Verdict.Failures, h.Crashes()...)
 		slices.SortStableFunc(out.Verdict.Failures, func(a, b sim.Failure) int { return cmp.Compare(a.At, b.At) })

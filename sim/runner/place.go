@@ -69,6 +69,9 @@ type breathless interface {
 	TooSlow() error
 }
 
+// measured is a world that can tell what it has cost.
+type measured interface{ Figures() *sim.Figures }
+
 // unbegun is an error of a world in which something broke before t=0.
 type unbegun interface {
 	error

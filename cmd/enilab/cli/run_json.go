@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/scn"
@@ -19,7 +20,8 @@ const jsonManual = `--json writes one document; times are seconds, "at" is an in
              events, virtual, wall, report (the text for people), command,
              variants[] {name, error, ended, events, hash, judged, twice, same, broke, missed[] {line, at, text, times, of}, maybe[] {line, struck}, underWay[],
              unjudged[] {line, at, text} (expectations that failed, where the system does not know a setting),
-             timeline[] (with --timeline)},
+             all[] {at, node, invariant, line, text}: all that broke, of each invariant the first ones, figures (world netns; durations in seconds) {adds,
+             dels, add, del, start, ready, memory, calls}, timeline[] (with --timeline)},
              mutants[]  {mutant, variant, line, expected, by, proved, why, broke},
              crashes[]  {variant, error, points, forks, broken[] {at, node, event, inFlight[], choice, what}},
              story, storyDiffers {line, golden, now}, updated
@@ -133,8 +135,31 @@ type variantJSON struct {
 	UnderWay []string    `json:"underWay"`
 	// Unjudged are expectations that failed where a setting is unknown.
 	Unjudged []unjudgedJSON `json:"unjudged,omitempty"`
+	// All is all that broke.
+	All     []brokenJSON `json:"all,omitempty"`
+	Figures *figuresJSON `json:"figures,omitempty"`
 	// Timeline is all that happened, with --timeline.
 	Timeline []string `json:"timeline,omitempty"`
+}
+
+// brokenJSON is a violation, an expectation that was not met, or, with neither invariant nor line, a daemon that ended by itself.
+type brokenJSON struct {
+	At        float64 `json:"at"`
+	Node      int     `json:"node,omitempty"`
+	Invariant string  `json:"invariant,omitempty"`
+	Line      int     `json:"line,omitempty"`
+	Text      string  `json:"text"`
+}
+
+type figuresJSON struct {
+	Adds   int              `json:"adds"`
+	Dels   int              `json:"dels"`
+	Add    float64          `json:"add"`
+	Del    float64          `json:"del"`
+	Start  float64          `json:"start"`
+	Ready  float64          `json:"ready"`
+	Memory int64            `json:"memory"`
+	Calls  map[string]int64 `json:"calls"`
 }
 
 type missedJSON struct {
@@ -274,8 +299,28 @@ func variantOf(o *runner.Outcome) variantJSON {
 		for _, u := range o.Verdict.Unjudged {
 			j.Unjudged = append(j.Unjudged, unjudgedJSON{u.Pos.Line, u.At.Seconds(), u.Text})
 		}
+		j.All = allOf(o.Verdict)
+	}
+	if f := o.Figures; f != nil {
+		j.Figures = &figuresJSON{f.Adds, f.Dels, f.Add.Seconds(), f.Del.Seconds(), f.Start.Seconds(), f.Ready.Seconds(), f.Memory, f.Calls}
 	}
 	return j
+}
+
+// mostAll is how many violations of one invariant are told: they are alike.
+const mostAll = 5
+
+func allOf(v *sim.Verdict) (out []brokenJSON) {
+	told := map[judge.ID]int{}
+	for _, b := range v.Violations {
+		if told[b.Invariant]++; told[b.Invariant] <= mostAll {
+			out = append(out, brokenJSON{At: b.At.Seconds(), Node: b.Node, Invariant: b.Invariant.Phrase(), Text: b.Text})
+		}
+	}
+	for _, f := range v.Failures {
+		out = append(out, brokenJSON{At: f.At.Seconds(), Line: f.Pos.Line, Text: f.Text})
+	}
+	return out
 }
 
 func mutantOf(b *runner.Bite) mutantJSON {

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"os/exec"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -117,6 +120,27 @@ func (h *helper) signalDaemon(a signalArgs) error {
 		return fmt.Errorf("send %v to the daemon of life %d: %w", a.Signal, d.life, err)
 	}
 	return nil
+}
+
+// memory is VmHWM of proc(5), which has it in kB.
+func (h *helper) memory(none) (int64, error) {
+	h.mu.Lock()
+	d := h.daemon
+	h.mu.Unlock()
+	if d == nil {
+		return 0, errors.New("no daemon runs")
+	}
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(data)) {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == "VmHWM:" {
+			size, err := strconv.ParseInt(f[1], 10, 64)
+			return size << 10, err
+		}
+	}
+	return 0, fmt.Errorf("/proc/%d/status has no VmHWM", d.cmd.Process.Pid)
 }
 
 // exec runs a command.

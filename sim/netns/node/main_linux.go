@@ -91,6 +91,7 @@ type none = *struct{}
 var methods = map[string]method{
 	"start-daemon":      begin((*helper).startDaemon),
 	"signal-daemon":     act((*helper).signalDaemon),
+	"memory":            give((*helper).memory),
 	"make-netns":        give((*helper).makeNetns),
 	"remove-netns":      act((*helper).removeNetns),
 	"hold":              act((*helper).hold),

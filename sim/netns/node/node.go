@@ -244,6 +244,9 @@ func (n *Node) SignalDaemon(sig syscall.Signal) error {
 	return n.do("signal-daemon", signalArgs{sig})
 }
 
+// Memory is the largest resident set that the daemon has had, in bytes; an error when none runs.
+func (n *Node) Memory() (int64, error) { return call[int64](n, "memory", nil, 0) }
+
 // MakeNetns makes a pod's namespace, mounted at /run/netns/NAME, with lo up and the responder listening, and gives its inode.
 func (n *Node) MakeNetns(name string) (inode uint64, err error) {
 	return call[uint64](n, "make-netns", name, 0)

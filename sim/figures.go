@@ -1,0 +1,28 @@
+package sim
+
+import (
+	"slices"
+	"time"
+)
+
+// Figures are what a run has cost, on a machine that can tell: seen from outside, so that any CNI's can be compared.
+type Figures struct {
+	// Adds and Dels are how long the plugin's successful runs took, of each verb the median.
+	Adds, Dels int           // how many there were
+	Add, Del   time.Duration // of one
+	// Start is the longest time from a daemon's start until it served, and Ready that from nothing until every pod of the start lines ran.
+	Start, Ready time.Duration
+	// Memory is the largest resident set that a daemon of the end has had, in bytes.
+	Memory int64
+	// Calls are the requests to EC2 by action, those before t=0 too.
+	Calls map[string]int64
+}
+
+// Median of durations, 0 of none.
+func Median(of []time.Duration) time.Duration {
+	if len(of) == 0 {
+		return 0
+	}
+	s := slices.Sorted(slices.Values(of))
+	return s[len(s)/2]
+}
