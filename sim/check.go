@@ -29,6 +29,7 @@ type Cluster struct {
 	Settings ipam.Settings
 	Start    []Workload
 	Role     ec2.ActionSet // what the instances' role allows; 0 is everything
+	Tokens   string        // of instance metadata: optional or required (IMDSv2); empty: what the systems that are played can do with
 	Systems  []string      // that lines upgrade to, as NAME@WHERE
 }
 
@@ -45,7 +46,7 @@ const maxNodes = 10_000
 // unnamed is the name of a cluster whose daemons have no CLUSTER_NAME.
 const unnamed = "none"
 
-var clusterKeys = []string{"nodes", "type", "vpc", "subnet", "runtime", "warm", "budget", "version", "max-pods", "name", "role"}
+var clusterKeys = []string{"nodes", "type", "vpc", "subnet", "runtime", "warm", "budget", "version", "max-pods", "name", "role", "tokens"}
 
 // Check judges what the parser cannot: verbs, nodes, mutants, invariants, metrics, settings, contradictions between lines, and actions
 // that cannot strike whatever happens. It returns all errors at once.
@@ -159,6 +160,11 @@ func (c *checker) clusterArg(kv scn.KV) {
 			c.bad(kv.ValuePos, "such as CreateNetworkInterface,CreateTags", "cluster role: %v", err)
 		}
 		c.cluster.Role = role
+	case "tokens":
+		if kv.Value != "optional" && kv.Value != "required" {
+			c.bad(kv.ValuePos, "optional, or required", "cluster tokens: unknown %q", kv.Value)
+		}
+		c.cluster.Tokens = kv.Value
 	case "name":
 		if c.cluster.Name = kv.Value; kv.Value == unnamed {
 			c.cluster.Name = ""

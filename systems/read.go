@@ -53,6 +53,7 @@ func (r *reader) fields(s *System) []field {
 		}),
 		r.nested("ec2", "how EC2 is found", []field{
 			r.oneOf("by", "endpoint is ${EC2_URL} in its environment; name is EC2's real name, with a CA of the run's own in ${CA}", &s.EC2.By, "endpoint", "name", "none"),
+			r.texts("role", "EC2's actions", "what the policy that its documentation asks for allows a node", &s.EC2.Role, nil),
 		}),
 		r.nested("kubernetes", "how the API server is found, and what is read there", []field{
 			r.oneOf("by", "url is ${KUBERNETES_URL} in its environment, kubeconfig ${KUBECONFIG}; in-cluster is a service account in the node", &s.Kubernetes.By,
@@ -71,6 +72,7 @@ func (r *reader) fields(s *System) []field {
 		r.nested("upgrade", "how this version takes over from another", []field{
 			r.steps("steps", "the order; the first start is the same without stop", &s.Upgrade.Steps),
 			r.steps("rollback", "the order when the version before was a newer one; left out: steps", &s.Upgrade.Rollback),
+			r.texts("replaces", "names", "other systems of which it takes over running nodes, and to which it gives them back", &s.Upgrade.Replaces, nil),
 		}),
 		r.flag("books", "it takes the laboratory's clock and streams its decisions: ours alone", &s.Books),
 	}

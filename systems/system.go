@@ -139,6 +139,8 @@ type EC2 struct {
 	// By is endpoint (a URL in the environment, plain HTTP), name (the real name, which /etc/hosts leads to us, with TLS of a CA of the run's
 	// own) or none.
 	By string
+	// Role are the actions that the policy allows a node which its documentation asks for; nil: it says nothing.
+	Role []string
 }
 
 // Kubernetes is how the API server is found.
@@ -177,6 +179,8 @@ type Upgrade struct {
 	Steps []Step
 	// Rollback is the order when this is the older version; nil: Steps.
 	Rollback []Step
+	// Replaces are other systems of which this one takes over running nodes, and to which it gives them back.
+	Replaces []string
 }
 
 // PluginFolder is where a runtime looks for plugins, and ConfigFolder for their configuration.

@@ -23,3 +23,8 @@ func (s *System) Steps(before *System) []Step {
 	}
 	return steps
 }
+
+// Ways says whether there is a way from one system to the other: they are versions of one, or one's description says that it replaces the other.
+func Ways(a, b *System) bool {
+	return a.Name == b.Name || slices.Contains(a.Upgrade.Replaces, b.Name) || slices.Contains(b.Upgrade.Replaces, a.Name)
+}

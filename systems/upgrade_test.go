@@ -7,7 +7,7 @@ import (
 
 func TestSteps(t *testing.T) {
 	s := func(name, version string, daemon bool, steps, rollback []Step) *System {
-		out := &System{Name: name, Version: version, Upgrade: Upgrade{steps, rollback}}
+		out := &System{Name: name, Version: version, Upgrade: Upgrade{Steps: steps, Rollback: rollback}}
 		if daemon {
 			out.Daemon = &Daemon{}
 		}

@@ -52,9 +52,12 @@ func (p *Parts) own() (*systems.System, error) {
 	return systems.Find(p.Context, "enilab@0.0.0="+filepath.Dir(p.Ipamd), systems.Options{})
 }
 
-// tokensOptional says whether a system asks metadata as it was before IMDSv2.
-func (p *Parts) tokensOptional() bool {
-	return slices.ContainsFunc(p.all(), func(s *systems.System) bool { return s.Metadata.Tokens == "optional" })
+// tokensOptional says whether metadata answers requests without a token: as the cluster says, or else where a system asks as it was before IMDSv2.
+func (w *World) tokensOptional() bool {
+	if w.Cluster.Tokens != "" {
+		return w.Cluster.Tokens == "optional"
+	}
+	return slices.ContainsFunc(w.parts.all(), func(s *systems.System) bool { return s.Metadata.Tokens == "optional" })
 }
 
 // capabilityNumbers are the kernel's of names such as CAP_NET_ADMIN; nil is all.
