@@ -357,3 +357,27 @@ func (r *run) explain(why string) string {
 }
 
 func indent(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }
+
+// EmulatorPath is QEMU's path, once Prepare has found it.
+func (m *Machine) EmulatorPath() string { return m.emulator }
+
+// Digest writes all that a machine's runs rest on, beside their jobs and the emulator, to w: the kernel and the file system that Prepare has made.
+func (m *Machine) Digest(w io.Writer) error {
+	k, err := os.Open(m.Kernel.Image)
+	if err != nil {
+		return err
+	}
+	defer k.Close()
+	if _, err := io.Copy(w, k); err != nil {
+		return err
+	}
+	info, err := m.image.Stat()
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(w, io.NewSectionReader(m.image, 0, info.Size())); err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, strings.Join(arguments(m.Kernel.Arch, files{}, ChannelSize, m.Words), " "))
+	return err
+}

@@ -4,6 +4,7 @@ package vm
 
 import (
 	"context"
+	"io"
 	"os"
 	"time"
 )
@@ -23,6 +24,12 @@ func (m *Machine) Prepare() error { return errLinux }
 
 // Close does nothing.
 func (m *Machine) Close() error { return nil }
+
+// EmulatorPath is empty on this system.
+func (*Machine) EmulatorPath() string { return "" }
+
+// Digest fails on this system.
+func (*Machine) Digest(io.Writer) error { return errLinux }
 
 // Run fails on this system.
 func (m *Machine) Run(context.Context, *Job, Sinks) (*Result, error) { return nil, errLinux }

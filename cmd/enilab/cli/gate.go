@@ -1,0 +1,476 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/enilab/enilab/gate"
+	"github.com/enilab/enilab/scenarios"
+	"github.com/enilab/enilab/sim/runner"
+	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/systems"
+)
+
+// gateFlags are what `enilab gate` was asked for.
+type gateFlags struct {
+	from, to  string
+	in        machineFlag
+	seeds     string
+	baseline  string
+	allow     string
+	json      string
+	cache     string
+	out       string
+	timeout   time.Duration // of all
+	machine   time.Duration // of one run
+	noFigures bool
+	plays     []string // empty: all
+}
+
+// How many seeds figures are taken with, and with how many more the old version is played where something regressed.
+const (
+	figureSeeds = 3
+	doubtSeeds  = 2
+)
+
+func (l *cli) gateCommand() *cobra.Command {
+	var f gateFlags
+	c := &cobra.Command{
+		Use:   "gate --from SYSTEM --to SYSTEM [FILE...]",
+		Short: "says what an upgrade from one version of a CNI to another breaks",
+		Long: `gate plays scenarios with the old version and with the new one, upgraded in the middle and rolled back in the middle, each of these with the
+image alone (old environment and manifest kept, as kubectl set image does) and with the manifest. It is red when something held with the old version
+and does not with the new one, in the change or after it, or when a figure is beyond its band; and says which plays went red, and what is mended.
+
+SYSTEM is NAME@WHERE (enilab systems lists them). Without FILE it plays its own scenario of what every upgrade meets, the five incidents from which
+this laboratory began, and a load with three seeds for figures. A scenario says by a line such as "vary change=5m" when the version changes; else it is
+done in a quiet place next to its middle. Everything runs in virtual machines, as many at once as there are cores, without root, and repeats.
+
+What does not change is not played again: --cache keeps what came of a run, by the bytes of everything that was in its machine.
+
+Exit codes: 0 not red, 1 red, 2 bad input, 3 this machine lacks something, 5 not known (something was not played), 130 interrupted.
+docs/gate.md says more.`,
+		Example: `  enilab gate --from amazon-vpc-cni-k8s@1.18.0 --to amazon-vpc-cni-k8s@1.23.0
+  enilab gate --from amazon-vpc-cni-k8s@1.23.0 --to enilab scenarios/drift.scn
+  enilab gate --from my-cni@1.0.0 --to my-cni@1.1.0=./bin --json gate.json
+  enilab gate --from my-cni@1.0.0 --to my-cni@1.2.0=./bin --baseline gate.json --allow accepted.yaml`,
+		RunE: func(_ *cobra.Command, args []string) error { return l.gate(&f, args) },
+	}
+	f.in.given = true
+	c.Flags().StringVar(&f.from, "from", "", "the version before, NAME@WHERE")
+	c.Flags().StringVar(&f.to, "to", "", "the version after, NAME@WHERE")
+	c.Flags().Var(&f.in, "in", "vm plays in virtual machines; vm=KERNEL names a vmlinuz or a Debian kernel package")
+	c.Flags().StringVar(&f.seeds, "seeds", "1", "play every scenario with every seed of this range, such as 1-5")
+	c.Flags().StringVar(&f.baseline, "baseline", "", "take the old version's results from what an earlier gate wrote with --json")
+	c.Flags().StringVar(&f.allow, "allow", "", "accepted differences, as YAML: check, reason, and perhaps scenario and play")
+	c.Flags().StringVar(&f.json, "json", "", "write all that was found to this file too; - is standard output, in place of the text")
+	c.Flags().StringVar(&f.cache, "cache", "", "folder of what was played before; - keeps nothing (default enilab/gate in the user's cache folder)")
+	c.Flags().StringVar(&f.out, "out", "", "write every play's scenario and report into this folder")
+	c.Flags().DurationVar(&f.timeout, "timeout", 0, "how long all may take; what was not played by then is told as that (default no limit)")
+	c.Flags().DurationVar(&f.machine, "limit", machineTimeout, "how long one run may take")
+	c.Flags().StringSliceVar(&f.plays, "plays", nil, "play only these, and old: "+strings.Join(gate.PlayNames(), ", "))
+	c.Flags().BoolVar(&f.noFigures, "no-figures", false, "leave the load out, and with it latencies, calls and memory")
+	return c
+}
+
+// gating is a gate under way.
+type gating struct {
+	*cli
+	f        *gateFlags
+	from, to *systems.System
+	pair     gate.Pair
+	seeds    runner.Seeds
+	files    []*gateFile
+	base     *gate.Page
+	began    time.Time
+	stage    *gateStage
+	results  []gate.Result
+	// over is why nothing more is played; nil: nothing was left out.
+	over error
+}
+
+// gateFile is a scenario with its plays.
+type gateFile struct {
+	name    string // as the machine knows it
+	short   string // as people do
+	load    bool
+	digest  string
+	scripts []gate.Script
+}
+
+func (l *cli) gate(f *gateFlags, names []string) error {
+	g := &gating{cli: l, f: f, began: time.Now()}
+	if err := g.prepare(names); err != nil {
+		return err
+	}
+	allowed, err := g.allowed()
+	if err != nil {
+		return err
+	}
+	if g.stage, err = l.openStage(f, g.from, g.to); err != nil {
+		return l.machineError(err)
+	}
+	defer g.stage.close()
+	if err := g.takeBaseline(); err != nil {
+		return err
+	}
+	if err := g.perform(); err != nil {
+		return l.machineError(err)
+	}
+	return g.conclude(allowed)
+}
+
+// prepare judges what was asked for, and reads everything: nothing starts before all of it is well.
+func (g *gating) prepare(names []string) error {
+	f := g.f
+	switch {
+	case f.from == "" || f.to == "":
+		return usage("gate compares two versions: expected --from SYSTEM and --to SYSTEM, such as --from amazon-vpc-cni-k8s@1.18.0 --to amazon-vpc-cni-k8s@1.23.0")
+	case slices.ContainsFunc(f.plays, func(p string) bool { return !slices.Contains(gate.PlayNames(), p) }):
+		return usage("--plays %s: there are %s", strings.Join(f.plays, ","), strings.Join(gate.PlayNames(), ", "))
+	case f.timeout < 0 || f.machine <= 0:
+		return usage("--timeout and --limit are durations, such as 40m")
+	}
+	var err error
+	if g.from, err = g.find(f.from); err != nil {
+		return usage("--from %v", err)
+	}
+	if g.to, err = g.find(f.to); err != nil {
+		return usage("--to %v", err)
+	}
+	if !systems.Ways(g.from, g.to) {
+		return usage("there is no way from %s to %s: neither description says that it replaces the other (upgrade.replaces, see docs/systems.md)", g.from.Name, g.to.Name)
+	}
+	g.pair = gate.Pair{From: canonical(g.from), To: canonical(g.to), Role: g.from.EC2.Role, Tokens: g.from.Metadata.Tokens}
+	a, err := digestOf(g.from)
+	if err != nil {
+		return usage("--from %v", err)
+	}
+	b, err := digestOf(g.to)
+	if err != nil {
+		return usage("--to %v", err)
+	}
+	if g.pair.Same() && a != b {
+		return usage("--from and --to are both called %s, and their files differ: give one of them another version, such as %s=FOLDER", g.pair.From, nextVersion(g.to))
+	}
+	s := runFlags{seeds: f.seeds, ranged: true}
+	if g.seeds, err = s.seedRange(); err != nil {
+		return err
+	}
+	if f.out != "" {
+		if err := os.MkdirAll(f.out, 0o755); err != nil {
+			return usage("--out: %v", err)
+		}
+	}
+	if f.json != "" && f.json != "-" {
+		if w, err := os.OpenFile(f.json, os.O_CREATE|os.O_WRONLY, 0o644); err != nil {
+			return usage("--json: %v", err)
+		} else if err := w.Close(); err != nil {
+			return usage("--json: %v", err)
+		}
+	}
+	return g.load(names)
+}
+
+// canonical is what machines and scenarios call a system.
+func canonical(s *systems.System) string { return s.Name + "@" + s.Version }
+
+// nextVersion is an example of a name that is free.
+func nextVersion(s *systems.System) string { return s.Name + "@" + s.Version + "-1" }
+
+// load reads the scenarios.
+func (g *gating) load(names []string) error {
+	type source struct {
+		name, short string
+		data        []byte
+		load        bool
+	}
+	var sources []source
+	own := func(name string, load bool) error {
+		data, err := gate.Files.ReadFile(name)
+		sources = append(sources, source{"gate/" + name, strings.TrimSuffix(name, ".scn"), data, load})
+		return err
+	}
+	var errs scn.ErrorList
+	for _, name := range names {
+		data, err := g.read(name)
+		if err != nil {
+			errs = append(errs, listed(name, err)...)
+			continue
+		}
+		if name == "-" {
+			name = "stdin.scn"
+		}
+		sources = append(sources, source{name, strings.TrimSuffix(filepath.Base(name), ".scn"), data, false})
+	}
+	if len(names) == 0 {
+		if err := own(gate.Change, false); err != nil {
+			return err
+		}
+		for _, name := range gate.Incidents() {
+			data, err := scenarios.Files.ReadFile(name)
+			if err != nil {
+				return err
+			}
+			sources = append(sources, source{"scenarios/" + name, strings.TrimSuffix(name, ".scn"), data, false})
+		}
+	}
+	if !g.f.noFigures {
+		if err := own(gate.Load, true); err != nil {
+			return err
+		}
+	}
+	place := &runner.Place{Name: "netns", Resolve: func(name string) error { _, err := g.find(name); return err }}
+	for _, s := range sources {
+		c, err := runner.Load(place, s.name, s.data)
+		if err != nil {
+			errs = append(errs, listed(s.name, err)...)
+			continue
+		}
+		scripts, err := g.pair.Scripts(c.File)
+		if err != nil {
+			errs = append(errs, listed(s.name, err)...)
+			continue
+		}
+		for i, one := range scripts { // what another play would play too is played once
+			if one.Play == gate.UpgradeImage && alike(g.to, g.from) || one.Play == gate.RollbackImage && alike(g.from, g.to) {
+				scripts[i].Text, scripts[i].Change = scripts[i+1].Text, scripts[i+1].Change
+			}
+		}
+		if s.load {
+			scripts = scripts[:2]
+		}
+		g.files = append(g.files, &gateFile{s.name, s.short, s.load, hashOf(s.data), scripts})
+	}
+	if len(errs) > 0 {
+		return g.refuse(errs)
+	}
+	return nil
+}
+
+// alike says whether a system has the same from another's manifest as from its own: then a change of the image alone is like one of both.
+func alike(s, old *systems.System) bool {
+	strip := func(s *systems.System) string {
+		if s.Manifest == nil {
+			return ""
+		}
+		m := *s.Manifest
+		m.File, m.From, m.Image, m.Notes = "", "", "", nil
+		m.Init = slices.Clone(m.Init)
+		for i := range m.Init {
+			m.Init[i].Image = ""
+		}
+		data, err := json.Marshal(m)
+		if err != nil {
+			return err.Error()
+		}
+		return string(data)
+	}
+	return strip(s) == strip(s.WithManifest(old))
+}
+
+func (g *gating) allowed() ([]gate.Acceptance, error) {
+	if g.f.allow == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(g.f.allow)
+	if err != nil {
+		return nil, usage("--allow: %v", err)
+	}
+	list, err := gate.ParseAllow(g.f.allow, data)
+	if err != nil {
+		return nil, usage("%v", err)
+	}
+	return list, nil
+}
+
+// takeBaseline takes the old version's results of an earlier gate, if it was about the same.
+func (g *gating) takeBaseline() error {
+	if g.f.baseline == "" {
+		return nil
+	}
+	data, err := os.ReadFile(g.f.baseline)
+	if err != nil {
+		return usage("--baseline: %v", err)
+	}
+	p := &gate.Page{}
+	if err := json.Unmarshal(data, p); err != nil || p.Enilab != gate.Format {
+		return usage("--baseline %s: expected what enilab gate --json wrote (%s), found something else", g.f.baseline, gate.Format)
+	}
+	if want := named(g.from); p.From != want {
+		return usage("--baseline %s is of %s, and --from is %s: leave it out, or make one with this version", g.f.baseline, p.From, want)
+	}
+	var have, want []string
+	for _, s := range p.Scenarios {
+		have = append(have, s.Name+" "+s.Digest)
+	}
+	for _, f := range g.files {
+		want = append(want, f.short+" "+f.digest)
+	}
+	if d := differsIn(want, have); d != "" {
+		return usage("--baseline %s is of another set of scenarios: %s: leave it out, or make one with these", g.f.baseline, d)
+	}
+	if p.Key != g.stage.key {
+		return usage("--baseline %s was played with another build of enilab or of %s, another kernel or another emulator: figures cannot be compared; make a new one", g.f.baseline, p.From)
+	}
+	g.base = p
+	return nil
+}
+
+func named(s *systems.System) string { return s.Name + " " + s.Version }
+
+// differsIn is the first thing that only one of two lists has.
+func differsIn(want, have []string) string {
+	for _, w := range want {
+		if !slices.Contains(have, w) {
+			name, _, _ := strings.Cut(w, " ")
+			return name + " is not in it, or is another text there"
+		}
+	}
+	for _, h := range have {
+		if !slices.Contains(want, h) {
+			name, _, _ := strings.Cut(h, " ")
+			return "it has " + name
+		}
+	}
+	return ""
+}
+
+// errTime is that --timeout is over.
+var errTime = errors.New("the time that --timeout gives was over")
+
+// perform plays everything, and the old version with more seeds where something regressed.
+func (g *gating) perform() error {
+	ctx := g.context()
+	if g.f.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, g.f.timeout, errTime)
+		defer cancel()
+	}
+	var todo []gateJob
+	for _, f := range g.files {
+		seeds := g.seeds
+		if f.load {
+			seeds = runner.Seeds{From: g.seeds.From, To: g.seeds.From + figureSeeds - 1}
+		}
+		for i := range seeds.Count() {
+			for j := range f.scripts {
+				if p := f.scripts[j].Play; len(g.f.plays) > 0 && p != gate.Old && !slices.Contains(g.f.plays, string(p)) {
+					continue
+				}
+				todo = append(todo, gateJob{f, &f.scripts[j], seeds.From + uint64(i)})
+			}
+		}
+	}
+	if err := g.play(ctx, todo); err != nil {
+		return err
+	}
+	if g.pair.Same() || g.base != nil {
+		return nil
+	}
+	var more []gateJob
+	for _, name := range gate.Compare(g.plain()).Doubtful() {
+		for _, f := range g.files {
+			for i := range doubtSeeds {
+				if f.short == name && !f.load {
+					more = append(more, gateJob{f, &f.scripts[0], g.seeds.To + 1 + uint64(i)})
+				}
+			}
+		}
+	}
+	return g.play(ctx, more)
+}
+
+// plain are the results that are no load's.
+func (g *gating) plain() (out []gate.Result) {
+	for _, r := range g.results {
+		if !g.isLoad(r.Scenario) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func (g *gating) isLoad(short string) bool {
+	return slices.ContainsFunc(g.files, func(f *gateFile) bool { return f.load && f.short == short })
+}
+
+// conclude compares, tells, and ends with the exit code.
+func (g *gating) conclude(allowed []gate.Acceptance) error {
+	var loads []gate.Result
+	for _, r := range g.results {
+		if g.isLoad(r.Scenario) {
+			loads = append(loads, r)
+		}
+	}
+	v := gate.Compare(g.results)
+	if v.Figures = gate.Measure(loads); v.Figures == nil && !g.f.noFigures && len(loads) > 0 {
+		v.Unknown = append(v.Unknown, "figures: one of the versions did not carry the load with any seed")
+	}
+	v.Accept(allowed, g.f.allow)
+	p := &gate.Page{Enilab: gate.Format, From: named(g.from), To: named(g.to), Verdict: v, Results: g.results, Key: g.stage.key, Took: time.Since(g.began).Round(time.Second),
+		Interrupted: g.over != nil, Command: "enilab " + strings.Join(g.args, " ")}
+	for _, f := range g.files {
+		p.Scenarios = append(p.Scenarios, gate.Scenario{Name: f.short, Digest: f.digest})
+	}
+	p.Red = v.Red()
+	switch {
+	case p.Red:
+		p.Exit = runner.ExitViolated
+	case g.over != nil && !errors.Is(g.over, errTime):
+		p.Exit = runner.ExitInterrupted
+	case len(v.Unknown) > 0:
+		p.Exit = runner.ExitNotPlayed
+	}
+	if err := g.tell(p); err != nil {
+		return err
+	}
+	return ended(p.Exit)
+}
+
+func (g *gating) tell(p *gate.Page) error {
+	var w io.Writer = io.Discard
+	switch g.f.json {
+	case "":
+	case "-":
+		w = g.out
+	default:
+		file, err := os.Create(g.f.json)
+		if err != nil {
+			return &exit{runner.ExitLacking, "write --json: " + err.Error()}
+		}
+		defer file.Close()
+		w = file
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	if err := e.Encode(p); err != nil {
+		return &exit{runner.ExitLacking, "write --json: " + err.Error()}
+	}
+	if g.f.json == "-" {
+		return nil
+	}
+	err := p.Write(g.out, func(word string, bad bool) string {
+		if bad {
+			return colour(g.out, red, word)
+		}
+		return colour(g.out, green, word)
+	})
+	if err != nil {
+		return &exit{runner.ExitLacking, err.Error()}
+	}
+	played, cached := g.stage.counts()
+	fmt.Fprintf(g.out, "\n%s played, %d taken from before, %v\n", plural(played, "run"), cached, p.Took)
+	return nil
+}

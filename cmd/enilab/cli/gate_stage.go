@@ -1,0 +1,443 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/enilab/enilab/gate"
+	"github.com/enilab/enilab/sim/vm"
+	"github.com/enilab/enilab/systems"
+)
+
+// gateStage is where a gate's plays are played: machines with one of the systems or both in them, and what is known of earlier plays.
+type gateStage struct {
+	machines map[string]*theatre // by the systems in it
+	prints   map[string]string   // of their bytes
+	key      string              // of that with the old version alone
+	cache    string              // folder; empty: nothing is kept
+	from, to string
+
+	mu     sync.Mutex
+	played int
+	cached int
+}
+
+// openStage makes the machines' images.
+func (l *cli) openStage(f *gateFlags, from, to *systems.System) (*gateStage, error) {
+	s := &gateStage{machines: map[string]*theatre{}, prints: map[string]string{}, from: canonical(from), to: canonical(to)}
+	switch f.cache {
+	case "-":
+	case "":
+		dir, err := os.UserCacheDir()
+		if err != nil {
+			return nil, fmt.Errorf("the user's cache folder: %w (set XDG_CACHE_HOME, or --cache)", err)
+		}
+		s.cache = filepath.Join(dir, "enilab", "gate")
+	default:
+		s.cache = f.cache
+	}
+	if s.cache != "" {
+		if err := os.MkdirAll(s.cache, 0o755); err != nil {
+			return nil, usage("--cache: %v", err)
+		}
+	}
+	both := map[string]*systems.System{s.from: from, s.to: to}
+	for _, names := range [][]string{{s.from}, {s.to}, {s.from, s.to}} {
+		key := strings.Join(names, " ")
+		if len(both) == 1 && len(names) == 2 || s.machines[key] != nil {
+			continue
+		}
+		found := map[string]*systems.System{}
+		for _, n := range names {
+			found[n] = both[n]
+		}
+		t := &theatre{cli: l, f: &runFlags{on: "netns", in: f.in, found: found, timeout: f.machine, json: true, cni: names[0]}}
+		if err := t.open(); err != nil {
+			return nil, errors.Join(err, s.close())
+		}
+		s.machines[key] = t
+		print, err := fingerprint(t)
+		if err != nil {
+			return nil, errors.Join(err, s.close())
+		}
+		s.prints[key] = print
+	}
+	s.key = s.prints[s.from]
+	return s, nil
+}
+
+func (s *gateStage) close() (err error) {
+	for _, t := range s.machines {
+		err = errors.Join(err, t.machine.Close())
+	}
+	return err
+}
+
+func (s *gateStage) counts() (played, cached int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.played, s.cached
+}
+
+// fingerprint is a digest of all that a machine's run rests on beside its job: kernel, what is in its file system, emulator.
+func fingerprint(t *theatre) (string, error) {
+	h := sha256.New()
+	if err := t.machine.Digest(h); err != nil {
+		return "", err
+	}
+	out, err := exec.Command(t.machine.EmulatorPath(), "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("%s --version: %w", t.machine.EmulatorPath(), err)
+	}
+	h.Write(out)
+	return fmt.Sprintf("%x", h.Sum(nil)), nil
+}
+
+// gateJob is one run of a gate.
+type gateJob struct {
+	file   *gateFile
+	script *gate.Script
+	seed   uint64
+}
+
+// machine is that in which a script is played.
+func (s *gateStage) machine(j *gateJob) (*theatre, string) {
+	key := j.script.System
+	if j.script.Play != gate.Old && j.script.Play != gate.New && s.from != s.to {
+		key = s.from + " " + s.to
+	}
+	return s.machines[key], s.prints[key]
+}
+
+// play plays jobs, as many at once as there are cores. The error is that nothing can be played on this machine; that it was ended early is no error.
+func (g *gating) play(ctx context.Context, jobs []gateJob) error {
+	p := newProgress(g.err)
+	defer p.clear()
+	var mu sync.Mutex // guards what follows
+	var failed error
+	same := map[string]*sync.Once{}
+	came := map[string][]gate.Result{}
+	results := make([][]gate.Result, len(jobs))
+	next := make(chan int)
+	stop, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := 0
+	var all sync.WaitGroup
+	for range min(len(jobs), runtime.GOMAXPROCS(0)) {
+		all.Go(func() {
+			for i := range next {
+				j := &jobs[i]
+				if r := g.inBaseline(j); r != nil {
+					results[i] = r
+					continue
+				}
+				key := g.stage.keyOf(j)
+				mu.Lock()
+				once := same[key]
+				if once == nil {
+					once = &sync.Once{}
+					same[key] = once
+				}
+				p.say(fmt.Sprintf("run %d of %d: %s, %s, seed %d", done+1, len(jobs), j.file.short, j.script.Play.Doc(), j.seed))
+				mu.Unlock()
+				once.Do(func() {
+					r, err := g.run(stop, j, key)
+					mu.Lock()
+					defer mu.Unlock()
+					if came[key] = r; err != nil && failed == nil && stop.Err() == nil {
+						failed = err
+						cancel()
+					}
+				})
+				mu.Lock()
+				results[i] = relabelled(came[key], j)
+				done++
+				if !terminal(g.err) {
+					fmt.Fprintf(g.err, "%d of %d, %v: %s, %s, seed %d: %s\n", done, len(jobs), time.Since(g.began).Round(time.Second), j.file.short, j.script.Play, j.seed, briefly(results[i]))
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	func() {
+		defer close(next)
+		for i := range jobs {
+			select {
+			case next <- i:
+			case <-stop.Done():
+				return
+			}
+		}
+	}()
+	all.Wait()
+	if failed != nil {
+		return failed
+	}
+	if ctx.Err() != nil {
+		g.over = context.Cause(ctx)
+	}
+	for i := range jobs {
+		if results[i] == nil {
+			results[i] = []gate.Result{{Scenario: jobs[i].file.short, Play: jobs[i].script.Play, Seed: jobs[i].seed, Unknown: "not played: " + g.why()}}
+		}
+		g.results = append(g.results, results[i]...)
+	}
+	return nil
+}
+
+func (g *gating) why() string {
+	if errors.Is(g.over, errTime) {
+		return errTime.Error()
+	}
+	return "interrupted"
+}
+
+// relabelled are the results of a run as another play's: what would be the same is played once.
+func relabelled(list []gate.Result, j *gateJob) []gate.Result {
+	var out []gate.Result
+	for _, r := range list {
+		r.Scenario, r.Play, r.Seed, r.Change = j.file.short, j.script.Play, j.seed, j.script.Change.Seconds()
+		out = append(out, r)
+	}
+	return out
+}
+
+// briefly is what came of a run, in some words.
+func briefly(list []gate.Result) string {
+	var out []string
+	for _, r := range list {
+		text := r.Status
+		if r.Unknown != "" {
+			text = "not known: " + r.Unknown
+		}
+		checks := map[string]bool{}
+		for _, b := range r.Broken {
+			if !checks[b.Check] {
+				text += fmt.Sprintf(", %s at %.0f s", b.Check, b.At)
+			}
+			checks[b.Check] = true
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, "; ")
+}
+
+// inBaseline are the results of the old version that an earlier gate has; nil: it has none, and the run is played.
+func (g *gating) inBaseline(j *gateJob) (out []gate.Result) {
+	if g.base == nil || j.script.Play != gate.Old {
+		return nil
+	}
+	for _, r := range g.base.Results {
+		if r.Scenario == j.file.short && r.Play == gate.Old && r.Seed == j.seed && r.Unknown == "" {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// keyOf is a digest of all that a run rests on.
+func (s *gateStage) keyOf(j *gateJob) string {
+	_, print := s.machine(j)
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\n%s\n%s\n%d\n%s\n%s", gate.Format, print, j.script.System, j.seed, j.file.name, j.script.Text)
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+func hashOf(data []byte) string {
+	h := sha256.Sum256(data)
+	return fmt.Sprintf("%x", h[:8])
+}
+
+// digestOf is a digest of a system: its files, and what is said of it.
+func digestOf(s *systems.System) (string, error) {
+	h := sha256.New()
+	plain := *s
+	plain.Folder, plain.Notes = "", nil
+	data, err := json.Marshal(plain)
+	if err != nil {
+		return "", err
+	}
+	h.Write(data)
+	for _, f := range s.Files {
+		if err := hashFile(h, filepath.Join(s.Folder, f.From)); err != nil {
+			return "", err
+		}
+	}
+	if s.Conflist.From != "" {
+		if err := hashFile(h, filepath.Join(s.Folder, s.Conflist.From)); err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)), nil
+}
+
+func hashFile(w io.Writer, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(w, f)
+	return err
+}
+
+// run plays a job, or takes what is known of it.
+func (g *gating) run(ctx context.Context, j *gateJob, key string) ([]gate.Result, error) {
+	path := filepath.Join(g.stage.cache, key+".json")
+	if g.stage.cache != "" {
+		var known []gate.Result
+		if data, err := os.ReadFile(path); err == nil && json.Unmarshal(data, &known) == nil && len(known) > 0 {
+			g.stage.mu.Lock()
+			g.stage.cached++
+			g.stage.mu.Unlock()
+			return known, nil
+		}
+	}
+	d, err := g.stage.document(ctx, j)
+	if ctx.Err() != nil {
+		return nil, nil
+	}
+	if lack, ok := errors.AsType[*vm.Lacking](err); ok && strings.Contains(lack.Why, "has not come to its end") {
+		return []gate.Result{{Unknown: firstLine(lack.Why)}}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	g.stage.mu.Lock()
+	g.stage.played++
+	g.stage.mu.Unlock()
+	list := resultsOf(d)
+	if g.f.out != "" {
+		if err := g.keep(j, d); err != nil {
+			return nil, err
+		}
+	}
+	if g.stage.cache != "" && allKnown(list) {
+		data, err := json.Marshal(list)
+		if err == nil {
+			err = replaceFile(path, data)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("keep what was played (--cache): %w", err)
+		}
+	}
+	return list, nil
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// allKnown says whether nothing of a run is unknown.
+func allKnown(list []gate.Result) bool {
+	for _, r := range list {
+		if r.Unknown != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// replaceFile writes a file whole or not at all.
+func replaceFile(path string, data []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name()) // nothing is left of it when all went well
+	_, err = tmp.Write(data)
+	if err = errors.Join(err, tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}
+
+// keep writes a play's scenario and report to --out.
+func (g *gating) keep(j *gateJob, d *document) error {
+	base := filepath.Join(g.f.out, fmt.Sprintf("%s.%s.%d", j.file.short, j.script.Play, j.seed))
+	report := ""
+	for _, f := range d.Files {
+		report += f.Report
+	}
+	return errors.Join(os.WriteFile(base+".scn", []byte(j.script.Text), 0o644), os.WriteFile(base+".txt", []byte(report), 0o644))
+}
+
+// document plays a job in a machine of its own.
+func (s *gateStage) document(ctx context.Context, j *gateJob) (*document, error) {
+	of, _ := s.machine(j)
+	t, f := *of, *of.f
+	t.f, t.names, f.cni = &f, []string{j.file.name}, j.script.System
+	path := j.file.name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(t.job.Dir, path)
+	}
+	t.job.Files = append(append([]vm.JobFile{}, t.job.Files...), vm.JobFile{Path: path, Data: []byte(j.script.Text)})
+	p, err := t.machine.Play(ctx, t.jobOf(j.seed, true), io.Discard, io.Discard)
+	if err != nil {
+		return nil, err
+	}
+	t.spent(p)
+	d := &document{}
+	if err := json.NewDecoder(bytes.NewReader(p.Stdout)).Decode(d); err != nil {
+		return nil, fmt.Errorf("the machine's report is none (exit code %d): %w; it said %s", p.Code, err, strings.TrimSpace(string(p.Stderr)))
+	}
+	return d, nil
+}
+
+// resultsOf takes a run's document apart.
+func resultsOf(d *document) (out []gate.Result) {
+	for _, e := range d.Errors {
+		out = append(out, gate.Result{Unknown: fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)})
+	}
+	for _, f := range d.Files {
+		for _, v := range f.Variants {
+			r := gate.Result{Variant: v.Name, Status: f.Status, Ended: v.Ended}
+			if v.Error != "" {
+				r.Unknown = firstLine(v.Error)
+			}
+			for _, b := range v.All {
+				check := b.Invariant
+				switch {
+				case check == "" && b.Line > 0:
+					check = fmt.Sprintf("line %d", b.Line)
+				case check == "":
+					check = gate.EndsByItself
+				}
+				r.Broken = append(r.Broken, gate.Broken{Check: check, At: b.At, Node: b.Node, Text: b.Text})
+			}
+			for _, u := range v.UnderWay {
+				r.Broken = append(r.Broken, gate.Broken{Check: gate.Settles, At: v.Ended, Text: u})
+			}
+			for _, s := range f.Skipped {
+				r.Skipped = append(r.Skipped, s.Line)
+			}
+			for _, m := range v.Missed {
+				r.Missed = append(r.Missed, fmt.Sprintf("line %d: %s", m.Line, m.Text))
+			}
+			if m := v.Figures; m != nil {
+				r.Figures = &gate.Figures{Add: spell(m.Add), Del: spell(m.Del), Start: spell(m.Start), Ready: spell(m.Ready), Memory: m.Memory, Calls: m.Calls}
+			}
+			out = append(out, r)
+		}
+		if len(f.Variants) == 0 {
+			out = append(out, gate.Result{Status: f.Status, Unknown: "nothing of it can be played: " + firstLine(f.Report)})
+		}
+	}
+	return out
+}
+
+func spell(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
+

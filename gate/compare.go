@@ -1,0 +1,245 @@
+package gate
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Kind of a finding.
+type Kind string
+
+// The kinds there are.
+const (
+	Regression Kind = "regression" // it held before, and does not after the change or in it
+	Accepted   Kind = "accepted"   // a regression that somebody has accepted
+	Mended     Kind = "mended"     // it broke before, and holds with the new version
+	Before     Kind = "before"     // it broke before already, and still does
+)
+
+// Finding is a difference, or what was broken before.
+type Finding struct {
+	Kind     Kind     `json:"kind"`
+	Scenario string   `json:"scenario"`
+	Variant  string   `json:"variant,omitempty"`
+	Check    string   `json:"check"`
+	Plays    []Play   `json:"plays"` // in which it broke; of what is mended: in which it did not
+	Seeds    []uint64 `json:"seeds"`
+	Cause    string   `json:"cause"`
+	// At, Node and Text are of the first of these plays.
+	At     float64 `json:"at"`
+	Node   int     `json:"node,omitempty"`
+	Text   string  `json:"text"`
+	Change float64 `json:"change"`
+	// Reason is why it was accepted.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Verdict is what came of a gate.
+type Verdict struct {
+	Findings []Finding `json:"findings"`
+	Figures  []Figure  `json:"figures"`
+	// Unknown is what was not played, and what nothing can be said of, a sentence each.
+	Unknown []string `json:"unknown"`
+	// Stale are acceptances that match nothing.
+	Stale []string `json:"stale,omitempty"`
+}
+
+// Red says whether something regressed.
+func (v *Verdict) Red() bool {
+	return slices.ContainsFunc(v.Findings, func(f Finding) bool { return f.Kind == Regression }) ||
+		slices.ContainsFunc(v.Figures, func(f Figure) bool { return f.Beyond && f.Reason == "" })
+}
+
+// group is what is compared with each other.
+type group struct {
+	scenario, variant string
+	seeds             map[uint64]map[Play]*Result
+}
+
+func groups(all []Result) []*group {
+	var out []*group
+	for i := range all {
+		r := &all[i]
+		at := slices.IndexFunc(out, func(g *group) bool { return g.scenario == r.Scenario && g.variant == r.Variant })
+		if at < 0 {
+			at, out = len(out), append(out, &group{r.Scenario, r.Variant, map[uint64]map[Play]*Result{}})
+		}
+		g := out[at]
+		if g.seeds[r.Seed] == nil {
+			g.seeds[r.Seed] = map[Play]*Result{}
+		}
+		g.seeds[r.Seed][r.Play] = r
+	}
+	return out
+}
+
+// Compare says what held before and does not any more. What the old version alone breaks with any seed that was played was broken before: a version
+// that is lucky with one seed proves nothing.
+func Compare(all []Result) *Verdict {
+	v := &Verdict{}
+	for _, g := range groups(all) {
+		v.compare(g)
+	}
+	slices.SortStableFunc(v.Findings, func(a, b Finding) int { return cmp.Compare(rank(a.Kind), rank(b.Kind)) })
+	return v
+}
+
+func rank(k Kind) int { return slices.Index([]Kind{Regression, Accepted, Mended, Before}, k) }
+
+func (v *Verdict) compare(g *group) {
+	seeds := slices.Sorted(maps.Keys(g.seeds))
+	var olds []*Result
+	known := map[string]bool{} // broke in the old version alone
+	skipped := map[int]bool{}
+	for _, s := range seeds {
+		for _, p := range Plays() {
+			if r := g.seeds[s][p]; r != nil && r.Unknown != "" {
+				v.Unknown = append(v.Unknown, fmt.Sprintf("%s, %s, seed %d: %s", g.name(), p.Doc(), s, r.Unknown))
+			}
+		}
+		old := g.seeds[s][Old]
+		if old == nil || old.Unknown != "" {
+			continue
+		}
+		olds = append(olds, old)
+		for _, b := range old.Broken {
+			known[b.Check] = true
+		}
+		for _, l := range old.Skipped {
+			skipped[l] = true
+		}
+	}
+	if len(olds) == 0 {
+		if len(g.seeds) > 0 {
+			v.Unknown = append(v.Unknown, g.name()+": the old version alone was not played, so nobody knows what held before")
+		}
+		return
+	}
+	if b := olds[0].broke(serves); b != nil && b.At < 0 {
+		v.Unknown = append(v.Unknown, fmt.Sprintf("%s: the old version never serves, so nothing held before: %s", g.name(), b.Text))
+	}
+	for _, check := range g.checks(seeds) {
+		if line := 0; skippedLine(check, &line) && skipped[line] {
+			continue // nobody measured it before
+		}
+		v.judge(g, seeds, check, known[check])
+	}
+}
+
+// serves is the invariant without which nothing begins.
+const serves = "a daemon that runs serves"
+
+func skippedLine(check string, line *int) bool {
+	_, err := fmt.Sscanf(check, "line %d", line)
+	return err == nil
+}
+
+// checks are all that broke anywhere, those that broke first first.
+func (g *group) checks(seeds []uint64) (out []string) {
+	for _, s := range seeds {
+		for _, p := range Plays() {
+			if r := g.seeds[s][p]; r != nil && r.Unknown == "" {
+				for _, b := range r.Broken {
+					if !slices.Contains(out, b.Check) {
+						out = append(out, b.Check)
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+func (v *Verdict) judge(g *group, seeds []uint64, check string, before bool) {
+	f := Finding{Kind: Regression, Scenario: g.scenario, Variant: g.variant, Check: check}
+	held := map[Play]bool{}
+	var first *Broken
+	for _, p := range Plays() {
+		broke, played := false, false
+		for _, s := range seeds {
+			r := g.seeds[s][p]
+			if r == nil || r.Unknown != "" {
+				continue
+			}
+			played = true
+			b := r.broke(check)
+			if b == nil {
+				continue
+			}
+			broke = true
+			if first == nil {
+				first, f.Change = b, r.Change
+			}
+			if !slices.Contains(f.Seeds, s) {
+				f.Seeds = append(f.Seeds, s)
+			}
+		}
+		held[p] = played && !broke
+		if broke {
+			f.Plays = append(f.Plays, p)
+		}
+	}
+	f.At, f.Node, f.Text = first.At, first.Node, first.Text
+	slices.Sort(f.Seeds)
+	switch {
+	case !before:
+		f.Cause = f.cause()
+	case held[New]:
+		f.Kind, f.Cause = Mended, "the old version alone breaks it, the new one does not"
+	default:
+		f.Kind, f.Cause = Before, "the old version alone breaks it already"
+	}
+	v.Findings = append(v.Findings, f)
+}
+
+// cause is what the plays in which something broke have in common.
+func (f *Finding) cause() string {
+	has := func(p Play) bool { return slices.Contains(f.Plays, p) }
+	up, upImage, back, backImage := has(Upgrade), has(UpgradeImage), has(Rollback), has(RollbackImage)
+	switch {
+	case has(New):
+		return "the new version itself"
+	case upImage && !up && !back && !backImage:
+		return "the upgrade of the image alone: with its manifest the new version holds"
+	case up || upImage:
+		if back || backImage {
+			return "the change, in both directions"
+		}
+		return "the upgrade"
+	case backImage && !back:
+		return "the rollback of the image alone: with its manifest the old version holds"
+	}
+	return "the rollback"
+}
+
+func (g *group) name() string {
+	if g.variant == "" {
+		return g.scenario
+	}
+	return g.scenario + " (" + g.variant + ")"
+}
+
+// Name is the scenario with its variant.
+func (f *Finding) Name() string { return (&group{scenario: f.Scenario, variant: f.Variant}).name() }
+
+// Where says in which plays.
+func (f *Finding) Where() string {
+	var out []string
+	for _, p := range f.Plays {
+		out = append(out, p.Doc())
+	}
+	return strings.Join(out, "; ")
+}
+
+// Doubtful are the scenarios of which a regression was seen: to be sure the old version is played there with other seeds too.
+func (v *Verdict) Doubtful() (scenarios []string) {
+	for _, f := range v.Findings {
+		if f.Kind == Regression && !slices.Contains(scenarios, f.Scenario) {
+			scenarios = append(scenarios, f.Scenario)
+		}
+	}
+	return scenarios
+}

@@ -1,0 +1,58 @@
+package gate
+
+import "time"
+
+// Result is what came of one run: a scenario's variant, in a play, with a seed.
+type Result struct {
+	Scenario string `json:"scenario"`
+	Variant  string `json:"variant,omitempty"`
+	Play     Play   `json:"play"`
+	Seed     uint64 `json:"seed"`
+	// Unknown is why it was not played, or not to its end. The rest says nothing then.
+	Unknown string `json:"unknown,omitempty"`
+	// Status is the word of its verdict.
+	Status string `json:"status,omitempty"`
+	// Broken is all that broke, in the order in which it did.
+	Broken []Broken `json:"broken,omitempty"`
+	// Skipped are the lines that the system lacks something for.
+	Skipped []int `json:"skipped,omitempty"`
+	// Missed are sentences about actions that found nothing to strike.
+	Missed  []string `json:"missed,omitempty"`
+	Change  float64  `json:"change"` // the instant, in seconds
+	Ended   float64  `json:"ended"`
+	Figures *Figures `json:"figures,omitempty"`
+}
+
+// Broken is something that should have held.
+type Broken struct {
+	// Check is an invariant's phrase, "line 12" for an expectation, or one of the constants below.
+	Check string  `json:"check"`
+	At    float64 `json:"at"` // seconds
+	Node  int     `json:"node,omitempty"`
+	Text  string  `json:"text"`
+}
+
+// What can break beside invariants and expectations.
+const (
+	EndsByItself = "a daemon ends by itself"
+	Settles      = "it settles"
+)
+
+// Figures are a run's costs.
+type Figures struct {
+	Add    time.Duration    `json:"add"`
+	Del    time.Duration    `json:"del"`
+	Start  time.Duration    `json:"start"`
+	Ready  time.Duration    `json:"ready"`
+	Memory int64            `json:"memory"`
+	Calls  map[string]int64 `json:"calls,omitempty"`
+}
+
+func (r *Result) broke(check string) *Broken {
+	for i := range r.Broken {
+		if r.Broken[i].Check == check {
+			return &r.Broken[i]
+		}
+	}
+	return nil
+}
