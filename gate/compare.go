@@ -155,16 +155,14 @@ func (g *group) checks(seeds []uint64) (out []string) {
 
 func (v *Verdict) judge(g *group, seeds []uint64, check string, before bool) {
 	f := Finding{Kind: Regression, Scenario: g.scenario, Variant: g.variant, Check: check}
-	held := map[Play]bool{}
 	var first *Broken
 	for _, p := range Plays() {
-		broke, played := false, false
+		broke := false
 		for _, s := range seeds {
 			r := g.seeds[s][p]
 			if r == nil || r.Unknown != "" {
 				continue
 			}
-			played = true
 			b := r.broke(check)
 			if b == nil {
 				continue
@@ -177,7 +175,6 @@ func (v *Verdict) judge(g *group, seeds []uint64, check string, before bool) {
 				f.Seeds = append(f.Seeds, s)
 			}
 		}
-		held[p] = played && !broke
 		if broke {
 			f.Plays = append(f.Plays, p)
 		}
@@ -187,12 +184,27 @@ func (v *Verdict) judge(g *group, seeds []uint64, check string, before bool) {
 	switch {
 	case !before:
 		f.Cause = f.cause()
-	case held[New]:
+	case g.mended(seeds, check):
 		f.Kind, f.Cause = Mended, "the old version alone breaks it, the new one does not"
 	default:
 		f.Kind, f.Cause = Before, "the old version alone breaks it already"
 	}
 	v.Findings = append(v.Findings, f)
+}
+
+// mended says whether the new version alone held wherever the old one did not, with the same seed.
+func (g *group) mended(seeds []uint64, check string) (mended bool) {
+	for _, s := range seeds {
+		old, fresh := g.seeds[s][Old], g.seeds[s][New]
+		if old == nil || fresh == nil || old.Unknown != "" || fresh.Unknown != "" {
+			continue
+		}
+		if fresh.broke(check) != nil {
+			return false
+		}
+		mended = mended || old.broke(check) != nil
+	}
+	return mended
 }
 
 // cause is what the plays in which something broke have in common.

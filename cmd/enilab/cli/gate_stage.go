@@ -440,4 +440,3 @@ func resultsOf(d *document) (out []gate.Result) {
 }
 
 func spell(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
-

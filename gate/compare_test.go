@@ -1,0 +1,175 @@
+package gate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// played is a result in short: "upgrade: every del ends in success, line 4".
+func played(seed uint64, text string) Result {
+	play, broken, _ := strings.Cut(text, ": ")
+	r := Result{Scenario: "s", Play: Play(play), Seed: seed, Status: "held"}
+	for b := range strings.SplitSeq(broken, ", ") {
+		switch {
+		case b == "":
+		case strings.HasPrefix(b, "unknown "):
+			r.Unknown = b
+		case strings.HasPrefix(b, "skips "):
+			var line int
+			_, _ = fmt.Sscanf(b, "skips %d", &line)
+			r.Skipped = append(r.Skipped, line)
+		default:
+			r.Broken = append(r.Broken, Broken{Check: b, At: 60, Text: "text of " + b})
+		}
+	}
+	return r
+}
+
+func TestCompare(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		runs []string // of seed 1, then after "2 " of seed 2
+		want []string // kind, check, cause's begin
+		red  bool
+	}{
+		{name: "all held", runs: []string{"old", "new", "upgrade-image", "upgrade", "rollback-image", "rollback"}},
+		{name: "the new version", runs: []string{"old", "new: a", "upgrade-image: a", "upgrade: a", "rollback-image: a", "rollback: a"},
+			want: []string{"regression a the new version itself"}, red: true},
+		{name: "the image alone", runs: []string{"old", "new", "upgrade-image: a", "upgrade", "rollback-image", "rollback"},
+			want: []string{"regression a the upgrade of the image alone"}, red: true},
+		{name: "the upgrade", runs: []string{"old", "new", "upgrade-image: a", "upgrade: a", "rollback-image", "rollback"},
+			want: []string{"regression a the upgrade"}, red: true},
+		{name: "the way back", runs: []string{"old", "new", "upgrade-image", "upgrade", "rollback-image: a", "rollback: a"},
+			want: []string{"regression a the rollback"}, red: true},
+		{name: "the way back of the image", runs: []string{"old", "new", "upgrade-image", "upgrade", "rollback-image: a", "rollback"},
+			want: []string{"regression a the rollback of the image alone"}, red: true},
+		{name: "both ways", runs: []string{"old", "new", "upgrade: a", "rollback: a"}, want: []string{"regression a the change, in both directions"}, red: true},
+		{name: "broken before", runs: []string{"old: a", "new: a", "upgrade: a"}, want: []string{"before a the old version alone"}},
+		{name: "mended", runs: []string{"old: a", "new", "upgrade", "rollback: a"}, want: []string{"mended a"}},
+		{name: "mended, and one that is worse", runs: []string{"old: a", "new: b"}, want: []string{"regression b the new version itself", "mended a"}, red: true},
+		{name: "broken before with another seed", runs: []string{"old", "upgrade: a", "2 old: a"}, want: []string{"before a"}},
+		{name: "held with all seeds before", runs: []string{"old", "upgrade: a", "2 old", "3 old"}, want: []string{"regression a the upgrade"}, red: true},
+		{name: "mended with a seed and broken with another", runs: []string{"old: a", "new", "2 old: a", "2 new: a"}, want: []string{"before a"}},
+		{name: "nobody measured it before", runs: []string{"old: skips 4", "new: line 4"}},
+		{name: "an expectation", runs: []string{"old", "new: line 4"}, want: []string{"regression line 4"}, red: true},
+		{name: "what was not played breaks nothing", runs: []string{"old", "new: unknown x"}},
+		{name: "nobody knows what was before", runs: []string{"old: unknown x", "new: a"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var all []Result
+			for _, text := range c.runs {
+				seed := uint64(1)
+				if _, err := fmt.Sscanf(text, "%d ", &seed); err == nil {
+					_, text, _ = strings.Cut(text, " ")
+				}
+				all = append(all, played(seed, text))
+			}
+			v := Compare(all)
+			var got []string
+			for _, f := range v.Findings {
+				got = append(got, fmt.Sprintf("%s %s %s", f.Kind, f.Check, f.Cause))
+			}
+			if len(got) != len(c.want) || v.Red() != c.red {
+				t.Fatalf("red %v, %q; expected red %v, %q", v.Red(), got, c.red, c.want)
+			}
+			for i := range got {
+				if !strings.HasPrefix(got[i], c.want[i]) {
+					t.Errorf("%q, expected %q", got[i], c.want[i])
+				}
+			}
+			for _, text := range c.runs {
+				if strings.Contains(text, "unknown") && len(v.Unknown) == 0 {
+					t.Error("nobody says what is not known")
+				}
+			}
+		})
+	}
+}
+
+// TestSameIsNeverRed: whatever a version breaks, it is no regression against itself.
+func TestSameIsNeverRed(t *testing.T) {
+	for n := range 64 {
+		var broken []string
+		for bit, check := range []string{"a", "b", "line 3", EndsByItself, Settles, serves} {
+			if n>>bit&1 == 1 {
+				broken = append(broken, check)
+			}
+		}
+		var all []Result
+		for _, p := range Plays() {
+			all = append(all, played(1, string(p)+": "+strings.Join(broken, ", ")))
+		}
+		if v := Compare(all); v.Red() {
+			t.Errorf("breaks %v: red: %v", broken, v.Findings)
+		}
+	}
+}
+
+func load(play Play, seed uint64, add time.Duration, calls int64) Result {
+	return Result{Scenario: "load", Play: play, Seed: seed, Figures: &Figures{Add: add, Memory: 50e6, Calls: map[string]int64{"DescribeSubnets": calls}}}
+}
+
+func TestBands(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		old, new     [3]time.Duration
+		calls, fresh int64
+		beyond       []string
+	}{
+		{"the same", [3]time.Duration{100, 110, 120}, [3]time.Duration{100, 110, 120}, 40, 40, nil},
+		{"within", [3]time.Duration{100, 110, 120}, [3]time.Duration{130, 135, 900}, 40, 44, nil},
+		{"a slow ADD", [3]time.Duration{100, 110, 120}, [3]time.Duration{100, 138, 140}, 40, 40, []string{"ADD, p50"}},
+		{"few calls more", [3]time.Duration{100, 110, 120}, [3]time.Duration{100, 110, 120}, 4, 8, nil},
+		{"many calls", [3]time.Duration{100, 110, 120}, [3]time.Duration{100, 110, 120}, 40, 45, []string{"EC2 calls, DescribeSubnets"}},
+		{"a new call", [3]time.Duration{100, 110, 120}, [3]time.Duration{100, 110, 120}, 0, 5, []string{"EC2 calls, DescribeSubnets"}},
+		{"quicker", [3]time.Duration{100, 110, 120}, [3]time.Duration{10, 10, 10}, 40, 0, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var all []Result
+			for i := range c.old {
+				all = append(all, load(Old, uint64(i), c.old[i]*time.Millisecond, c.calls), load(New, uint64(i), c.new[i]*time.Millisecond, c.fresh))
+			}
+			v := &Verdict{Figures: Measure(all)}
+			var got []string
+			for _, f := range v.Dearer() {
+				got = append(got, f.Name)
+			}
+			if !slices.Equal(got, c.beyond) || v.Red() != (len(c.beyond) > 0) {
+				t.Errorf("beyond: %q, expected %q", got, c.beyond)
+			}
+		})
+	}
+	if f := Measure([]Result{load(Old, 1, 1, 1)}); f != nil {
+		t.Errorf("figures of one version: %v", f)
+	}
+}
+
+const accepted = `accepted:
+  - {check: a, reason: we never roll back, play: rollback}
+  - {check: "ADD, p50", reason: it checks more now}
+  - {check: b, reason: nobody knows}
+`
+
+func TestAllow(t *testing.T) {
+	list, err := ParseAllow("allow.yaml", []byte(accepted))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := Compare([]Result{played(1, "old"), played(1, "upgrade: a"), played(1, "rollback: a")})
+	v.Figures = []Figure{{Name: "ADD, p50", Beyond: true}}
+	v.Accept(list, "allow.yaml")
+	if !v.Red() || v.Figures[0].Reason == "" || len(v.Findings) != 2 || v.Findings[1].Kind != Accepted {
+		t.Errorf("%+v", v)
+	}
+	if len(v.Stale) != 1 || !strings.Contains(v.Stale[0], `allow.yaml:4: accepts "b"`) {
+		t.Errorf("stale: %q", v.Stale)
+	}
+	for _, bad := range []string{"", "accepted: 1", "accepted:\n  - {check: a}", "accepted:\n  - {check: a, reason: ''}", "accepted:\n  - {check: a, reason: b, play: sideways}", "more: 1"} {
+		if _, err := ParseAllow("allow.yaml", []byte(bad)); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}
