@@ -10,9 +10,11 @@ import (
 // valueNames are what --help calls the values of flags: --listen ADDR. A flag that means something else at one command stands there with its
 // name before it.
 var valueNames = map[string]string{
-	"admin": "ADDR", "arch": "ARCHITECTURE", "against": "MUTANT", "clock": "CLOCK", "cni": "SYSTEM", "config": "FILE", "endpoint": "URL", "for": "DURATION", "found": "FILE", "html": "FILE", "image": "IMAGE", "imds-listen": "ADDR", "in": "MACHINE", "inside": "MACHINE", "instance": "ID", "junit": "FILE", "keep": "FOLDER",
-	"life": "N", "limit": "DURATION", "listen": "ADDR", "name": "NAME", "netns": "PATH", "node": "N", "nodes": "N", "on": "WORLD", "out": "FILE", "pause-at": "T", "proxy": "MODE", "region": "REGION",
-	"report": "FILE", "run out": "FOLDER", "runs": "FILE", "rows": "PATTERN", "seed": "N", "seeds": "A-B", "subnet": "ID", "timeout": "DURATION", "times": "N", "tries": "N", "type": "TYPE",
+	"admin": "ADDR", "against": "MUTANT", "allow": "FILE", "arch": "ARCHITECTURE", "baseline": "FILE", "cache": "FOLDER", "clock": "CLOCK", "cni": "SYSTEM", "config": "FILE", "endpoint": "URL",
+	"for": "DURATION", "found": "FILE", "from": "SYSTEM", "html": "FILE", "image": "IMAGE", "imds-listen": "ADDR", "in": "MACHINE", "inside": "MACHINE", "instance": "ID", "gate json": "FILE",
+	"junit": "FILE", "keep": "FOLDER", "life": "N", "limit": "DURATION", "listen": "ADDR", "name": "NAME", "netns": "PATH", "node": "N", "nodes": "N", "on": "WORLD", "out": "FILE", "run out": "FOLDER",
+	"gate out": "FOLDER", "pause-at": "T", "plays": "PLAYS", "proxy": "MODE", "region": "REGION", "report": "FILE", "rows": "PATTERN", "runs": "FILE", "seed": "N", "seeds": "A-B", "subnet": "ID",
+	"timeout": "DURATION", "times": "N", "to": "SYSTEM", "tries": "N", "type": "TYPE",
 }
 
 // nameValues gives the flags of a command, and of all below it, the names of their values: pflag would show its types.

@@ -113,6 +113,9 @@ func (l *cli) gate(f *gateFlags, names []string) error {
 	if err := g.prepare(names); err != nil {
 		return err
 	}
+	if err := g.readBaseline(); err != nil {
+		return err
+	}
 	allowed, err := g.allowed()
 	if err != nil {
 		return err
@@ -121,8 +124,8 @@ func (l *cli) gate(f *gateFlags, names []string) error {
 		return l.machineError(err)
 	}
 	defer g.stage.close()
-	if err := g.takeBaseline(); err != nil {
-		return err
+	if g.base != nil && g.base.Key != g.stage.key {
+		return usage("--baseline %s was played with another build of enilab or of %s, another kernel or another emulator: figures cannot be compared; make a new one", f.baseline, g.base.From)
 	}
 	if err := g.perform(); err != nil {
 		return l.machineError(err)
@@ -294,8 +297,8 @@ func (g *gating) allowed() ([]gate.Acceptance, error) {
 	return list, nil
 }
 
-// takeBaseline takes the old version's results of an earlier gate, if it was about the same.
-func (g *gating) takeBaseline() error {
+// readBaseline takes the old version's results of an earlier gate, if it was about the same.
+func (g *gating) readBaseline() error {
 	if g.f.baseline == "" {
 		return nil
 	}
@@ -319,9 +322,6 @@ func (g *gating) takeBaseline() error {
 	}
 	if d := differsIn(want, have); d != "" {
 		return usage("--baseline %s is of another set of scenarios: %s: leave it out, or make one with these", g.f.baseline, d)
-	}
-	if p.Key != g.stage.key {
-		return usage("--baseline %s was played with another build of enilab or of %s, another kernel or another emulator: figures cannot be compared; make a new one", g.f.baseline, p.From)
 	}
 	g.base = p
 	return nil

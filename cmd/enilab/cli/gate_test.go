@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/enilab/enilab/gate"
+)
+
+// pluginOnly is a description of a plugin without a daemon.
+func pluginOnly(name, more string) string {
+	return "name: " + name + "\nfiles:\n  - {from: plugin, to: /opt/cni/bin/plugin}\nconflist:\n  name: 10-a.conflist\n  words: '{\"cniVersion\": \"1.0.0\", \"name\": \"a\", \"plugins\": [{\"type\": \"plugin\"}]}'\n" + more
+}
+
+// systemsHere makes descriptions, and folders of versions of which each has a program.
+func systemsHere(t *testing.T) {
+	t.Helper()
+	in(t, map[string]string{"calm.scn": calm, "still.scn": "cluster nodes=1\nstart pods web 2 on node-1\nfinally converges within 1m\n", "bad.scn": "cluster nodes=1\nat 0s node-1 restrat\n",
+		"stale.yaml": "accepted: [{check: x}]\n", "none.json": "{}\n", "file": ""})
+	self, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, data := range map[string][]byte{"systems/a.yaml": []byte(pluginOnly("a", "")), "systems/b.yaml": []byte(pluginOnly("b", "")), "systems/c.yaml": []byte(pluginOnly("c", "upgrade: {replaces: [a]}\n")),
+		"one/plugin": self, "two/plugin": append(self[:len(self):len(self)], 'x')} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, data, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page := gate.Page{Enilab: gate.Format, From: "a 1.0.0", Scenarios: []gate.Scenario{{Name: "calm", Digest: "another"}}}
+	other := page
+	other.From = "a 0.9.0"
+	for name, p := range map[string]gate.Page{"base.json": page, "other.json": other} {
+		data, err := json.Marshal(p)
+		if err == nil {
+			err = os.WriteFile(name, data, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestGateRefuses: bad input ends with code 2 and what to do, before anything is played.
+func TestGateRefuses(t *testing.T) {
+	systemsHere(t)
+	const pair = "gate --from a@1.0.0=./one --to a@1.1.0=./two "
+	for _, c := range []struct{ args, says string }{
+		{"gate", "gate compares two versions: expected --from SYSTEM and --to SYSTEM"},
+		{"gate --from a@1.0.0=./one", "expected --from SYSTEM and --to SYSTEM"},
+		{"gate --from nobodys@1.0.0 --to a@1.0.0=./one", "--from there is no system \"nobodys\""},
+		{"gate --from a@1.0.0=./one --to a@1.0.0=./three", "--to a@1.0.0=./three"},
+		{"gate --from a@1.0.0=./one --to b@1.0.0=./one", "there is no way from a to b: neither description says that it replaces the other"},
+		{"gate --from a@1.0.0=./one --to a@1.0.0=./two", "--from and --to are both called a@1.0.0, and their files differ: give one of them another version, such as a@1.0.0-1=FOLDER"},
+		{pair + "--timeout -1m", "--timeout and --limit are durations"},
+		{pair + "--plays sideways", "--plays sideways: there are old, new, upgrade-image, "},
+		{pair + "--seeds 9-2", "runs backwards"},
+		{pair + "--in qemu", "--in: expected "},
+		{pair + "--out file/x calm.scn", "--out: "},
+		{pair + "--json file/x calm.scn", "--json: "},
+		{pair + "clam.scn", "clam.scn: there is no such file (did you mean calm.scn?)"},
+		{pair + "bad.scn", `bad.scn:2:14: node-1 cannot "restrat" (did you mean restart?)`},
+		{pair + "still.scn", "nothing happens in it at any instant, so there is no middle to change the version in"},
+		{pair + "--allow nowhere.yaml calm.scn", "--allow: open nowhere.yaml"},
+		{pair + "--allow stale.yaml calm.scn", "stale.yaml:1:12: an accepted difference needs the key reason"},
+		{pair + "--baseline nowhere.json calm.scn", "--baseline: open nowhere.json"},
+		{pair + "--baseline none.json calm.scn", "--baseline none.json: expected what enilab gate --json wrote (gate/1)"},
+		{pair + "--baseline other.json calm.scn", "--baseline other.json is of a 0.9.0, and --from is a 1.0.0"},
+		{pair + "--baseline base.json calm.scn", "--baseline base.json is of another set of scenarios: calm is not in it, or is another text there"},
+		{pair + "--in vm=calm.scn calm.scn", "--in: "},
+	} {
+		code, out, errs := enilab(t, strings.Fields(c.args)...)
+		if code != 2 || !strings.Contains(errs, c.says) || out != "" {
+			t.Errorf("%s: exit %d, expected %q in %s%s", c.args, code, c.says, errs, out)
+		}
+	}
+}
+
+// TestResultsOf: whatever a run's document has that broke is in its results.
+func TestResultsOf(t *testing.T) {
+	d := &document{Files: []fileJSON{{Status: "violated", Skipped: []skipJSON{{Line: 4}}, Variants: []variantJSON{
+		{Name: "x=1", All: []brokenJSON{{At: 61, Node: 1, Invariant: "nothing is leaked", Text: "a"}, {At: 62, Line: 7, Text: "b"}, {At: 63, Text: "c"}}, UnderWay: []string{"d"},
+			Figures: &figuresJSON{Add: 0.1}},
+		{Name: "x=2", Error: "the laboratory broke\nhere"},
+	}}}}
+	list := resultsOf(d)
+	if len(list) != 2 || list[1].Unknown != "the laboratory broke" || allKnown(list) {
+		t.Fatalf("%+v", list)
+	}
+	var got []string
+	for _, b := range list[0].Broken {
+		got = append(got, b.Check)
+	}
+	if s := strings.Join(got, ", "); s != "nothing is leaked, line 7, "+gate.EndsByItself+", "+gate.Settles || list[0].Skipped[0] != 4 || list[0].Figures.Add.Milliseconds() != 100 {
+		t.Errorf("%s, %+v", s, list[0])
+	}
+}

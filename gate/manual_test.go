@@ -1,0 +1,39 @@
+package gate
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestManual: docs/gate.md has the plays and the bands that there are.
+func TestManual(t *testing.T) {
+	data, err := os.ReadFile("../docs/gate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	between := func(what string) string {
+		_, rest, found := strings.Cut(string(data), "<!-- "+what+": checked by gate -->\n")
+		table, _, ended := strings.Cut(rest, "<!-- end -->")
+		if !found || !ended {
+			t.Fatalf("docs/gate.md has no table of %s", what)
+		}
+		return table
+	}
+	want := "| Play | |\n|---|---|\n"
+	for _, p := range Plays() {
+		want += fmt.Sprintf("| `%s` | %s |\n", p, p.Doc())
+	}
+	if got := between("plays"); got != want {
+		t.Errorf("docs/gate.md: %s\nexpected: %s", got, want)
+	}
+	want = "| Figure | may become dearer by | and by at least |\n|---|---|---|\n"
+	for _, b := range append(Bands(), CallsBand("each action")) {
+
+		want += fmt.Sprintf("| %s | %.0f %% | %s |\n", b.Name, 100*b.Share, strings.TrimSpace(fmt.Sprintf("%.4g %s", b.Slack, b.Unit)))
+	}
+	if got := between("bands"); got != want {
+		t.Errorf("docs/gate.md: %s\nexpected: %s", got, want)
+	}
+}
