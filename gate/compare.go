@@ -83,7 +83,9 @@ func Compare(all []Result) *Verdict {
 	for _, g := range groups(all) {
 		v.compare(g)
 	}
-	slices.SortStableFunc(v.Findings, func(a, b Finding) int { return cmp.Compare(rank(a.Kind), rank(b.Kind)) })
+	slices.SortStableFunc(v.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(rank(a.Kind), rank(b.Kind)), cmp.Compare(a.Scenario, b.Scenario), cmp.Compare(a.Variant, b.Variant), cmp.Compare(a.At, b.At))
+	})
 	return v
 }
 
@@ -113,7 +115,7 @@ func (v *Verdict) compare(g *group) {
 		}
 	}
 	if len(olds) == 0 {
-		if len(g.seeds) > 0 {
+		if g.played() {
 			v.Unknown = append(v.Unknown, g.name()+": the old version alone was not played, so nobody knows what held before")
 		}
 		return
@@ -127,6 +129,18 @@ func (v *Verdict) compare(g *group) {
 		}
 		v.judge(g, seeds, check, known[check])
 	}
+}
+
+// played says whether anything of it was.
+func (g *group) played() bool {
+	for _, plays := range g.seeds {
+		for _, r := range plays {
+			if r.Unknown == "" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // serves is the invariant without which nothing begins.

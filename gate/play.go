@@ -130,6 +130,11 @@ func unexpect(f *scn.File) {
 	}
 }
 
+// VariantName is the name of a variant without the instant of the change, which has one value.
+func VariantName(name string) string {
+	return strings.Join(slices.DeleteFunc(strings.Fields(name), func(s string) bool { return strings.HasPrefix(s, changeKey+"=") }), " ")
+}
+
 // What should be around the change: before it nothing for as long as an address cools down, for what a version remembers of that over a restart, and meets,
 // is luck where a scenario does not say so; after it nothing until the daemon has begun.
 const (

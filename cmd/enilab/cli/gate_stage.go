@@ -404,7 +404,7 @@ func resultsOf(d *document) (out []gate.Result) {
 	}
 	for _, f := range d.Files {
 		for _, v := range f.Variants {
-			r := gate.Result{Variant: v.Name, Status: f.Status, Ended: v.Ended}
+			r := gate.Result{Variant: gate.VariantName(v.Name), Status: f.Status, Ended: v.Ended}
 			if v.Error != "" {
 				r.Unknown = firstLine(v.Error)
 			}
