@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,6 +37,7 @@ type gateFlags struct {
 	machine   time.Duration // of one run
 	noFigures bool
 	plays     []string // empty: all
+	shape     string
 }
 
 // How many seeds figures are taken with, and with how many more the old version is played where something regressed.
@@ -78,6 +81,7 @@ docs/gate.md says more.`,
 	c.Flags().StringVar(&f.out, "out", "", "write every play's scenario and report into this folder")
 	c.Flags().DurationVar(&f.timeout, "timeout", 0, "how long all may take; what was not played by then is told as that (default no limit)")
 	c.Flags().DurationVar(&f.machine, "limit", machineTimeout, "how long one run may take")
+	c.Flags().StringVar(&f.shape, "shape", "", "play the gate's own scenario in the shape of a cluster: a kubeconfig, which kubectl is asked with, or what kubectl get nodes,pods,daemonsets -A -o json wrote")
 	c.Flags().StringSliceVar(&f.plays, "plays", nil, "play only these, and old: "+strings.Join(gate.PlayNames(), ", "))
 	c.Flags().BoolVar(&f.noFigures, "no-figures", false, "leave the load out, and with it latencies, calls and memory")
 	return c
@@ -216,10 +220,22 @@ func (g *gating) load(names []string) error {
 		}
 		sources = append(sources, source{name, strings.TrimSuffix(filepath.Base(name), ".scn"), data, false})
 	}
-	if len(names) == 0 {
+	switch {
+	case g.f.shape != "":
+		shaped, err := g.shaped()
+		if err != nil {
+			return err
+		}
+		for name, data := range shaped {
+			sources = append(sources, source{"gate/" + name + ".scn", name, data, false})
+		}
+		slices.SortFunc(sources, func(a, b source) int { return strings.Compare(a.name, b.name) })
+	case len(names) == 0:
 		if err := own(gate.Change, false); err != nil {
 			return err
 		}
+	}
+	if len(names) == 0 {
 		for _, name := range gate.Incidents() {
 			data, err := scenarios.Files.ReadFile(name)
 			if err != nil {
@@ -259,6 +275,50 @@ func (g *gating) load(names []string) error {
 		return g.refuse(errs)
 	}
 	return nil
+}
+
+// shaped is the gate's own scenario on nodes such as a cluster has, one for each instance type.
+func (g *gating) shaped() (map[string][]byte, error) {
+	data, err := os.ReadFile(g.f.shape)
+	if err != nil {
+		return nil, usage("--shape: %v", err)
+	}
+	if !json.Valid(data) || bytes.Contains(data, []byte(`"clusters"`)) { // a kubeconfig, most of which are YAML
+		const list = "get nodes,pods,daemonsets -A -o json"
+		c := exec.CommandContext(g.context(), "kubectl", append([]string{"--kubeconfig", g.f.shape}, strings.Fields(list)...)...)
+		var errs bytes.Buffer
+		c.Stderr = &errs
+		if data, err = c.Output(); errors.Is(err, exec.ErrNotFound) {
+			return nil, &exit{runner.ExitLacking, "--shape with a kubeconfig asks kubectl, which is not in PATH: install it, or write kubectl " + list + " to a file elsewhere and name that"}
+		} else if err != nil {
+			return nil, usage("--shape %s: kubectl %s: %v: %s", g.f.shape, list, err, strings.TrimSpace(errs.String()))
+		}
+	}
+	s, err := gate.ParseShape(data)
+	if err != nil {
+		return nil, usage("--shape %s: %v", g.f.shape, err)
+	}
+	text, err := gate.Files.ReadFile(gate.Change)
+	if err != nil {
+		return nil, err
+	}
+	f, err := scn.Parse(gate.Change, text)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][]byte{}
+	for _, t := range s.Types {
+		h, err := s.Shaped(f, t)
+		if err != nil {
+			return nil, usage("--shape %s: %v", g.f.shape, err)
+		}
+		fmt.Fprintf(g.err, "shape: %s of type %s, with up to %d pods each\n", plural(t.Nodes, "node"), t.Type, t.Pods)
+		out["change-"+t.Type] = []byte(h.String())
+	}
+	for _, n := range s.Notes {
+		fmt.Fprintln(g.err, "shape: "+n)
+	}
+	return out, nil
 }
 
 // alike says whether a system has the same from another's manifest as from its own: then a change of the image alone is like one of both.
