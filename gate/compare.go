@@ -15,6 +15,7 @@ type Kind string
 const (
 	Regression Kind = "regression" // it held before, and does not after the change or in it
 	Accepted   Kind = "accepted"   // a regression that somebody has accepted
+	Seldom     Kind = "seldom"     // it held before with every seed, and breaks with less than half of them: a race that somebody wins now and then
 	Mended     Kind = "mended"     // it broke before, and holds with the new version
 	Before     Kind = "before"     // it broke before already, and still does
 )
@@ -27,6 +28,7 @@ type Finding struct {
 	Check    string   `json:"check"`
 	Plays    []Play   `json:"plays"` // in which it broke; of what is mended: in which it did not
 	Seeds    []uint64 `json:"seeds"`
+	Of       int      `json:"of"` // seeds with which these plays were played
 	Cause    string   `json:"cause"`
 	// At, Node and Text are of the first of these plays.
 	At     float64 `json:"at"`
@@ -89,7 +91,7 @@ func Compare(all []Result) *Verdict {
 	return v
 }
 
-func rank(k Kind) int { return slices.Index([]Kind{Regression, Accepted, Mended, Before}, k) }
+func rank(k Kind) int { return slices.Index([]Kind{Regression, Accepted, Seldom, Mended, Before}, k) }
 
 func (v *Verdict) compare(g *group) {
 	seeds := slices.Sorted(maps.Keys(g.seeds))
@@ -195,9 +197,16 @@ func (v *Verdict) judge(g *group, seeds []uint64, check string, before bool) {
 	}
 	f.At, f.Node, f.Text = first.At, first.Node, first.Text
 	slices.Sort(f.Seeds)
+	for _, s := range seeds {
+		if slices.ContainsFunc(f.Plays, func(p Play) bool { r := g.seeds[s][p]; return r != nil && r.Unknown == "" }) {
+			f.Of++
+		}
+	}
 	switch {
 	case !before:
-		f.Cause = f.cause()
+		if f.Cause = f.cause(); 2*len(f.Seeds) < f.Of {
+			f.Kind = Seldom
+		}
 	case g.mended(seeds, check):
 		f.Kind, f.Cause = Mended, "the old version alone breaks it, the new one does not"
 	default:
@@ -260,12 +269,19 @@ func (f *Finding) Where() string {
 	return strings.Join(out, "; ")
 }
 
-// Doubtful are the scenarios of which a regression was seen: to be sure the old version is played there with other seeds too.
-func (v *Verdict) Doubtful() (scenarios []string) {
+// Doubtful are the plays of a scenario in which a regression was seen: to be sure they, and the old version alone, are played with other seeds too. Of a
+// difference that several plays show the first one is enough. Nil is none.
+func (v *Verdict) Doubtful(scenario string) (plays []Play) {
 	for _, f := range v.Findings {
-		if f.Kind == Regression && !slices.Contains(scenarios, f.Scenario) {
-			scenarios = append(scenarios, f.Scenario)
+		if f.Kind != Regression || f.Scenario != scenario {
+			continue
+		}
+		if !slices.ContainsFunc(f.Plays, func(p Play) bool { return slices.Contains(plays, p) }) {
+			plays = append(plays, f.Plays[0])
 		}
 	}
-	return scenarios
+	if len(plays) > 0 {
+		plays = append([]Play{Old}, plays...)
+	}
+	return plays
 }

@@ -52,6 +52,8 @@ func TestCompare(t *testing.T) {
 		{name: "mended, and one that is worse", runs: []string{"old: a", "new: b"}, want: []string{"regression b the new version itself", "mended a"}, red: true},
 		{name: "broken before with another seed", runs: []string{"old", "upgrade: a", "2 old: a"}, want: []string{"before a"}},
 		{name: "held with all seeds before", runs: []string{"old", "upgrade: a", "2 old", "3 old"}, want: []string{"regression a the upgrade"}, red: true},
+		{name: "seldom", runs: []string{"old", "new: a", "2 old", "2 new", "3 old", "3 new"}, want: []string{"seldom a the new version itself"}},
+		{name: "with most seeds", runs: []string{"old", "new: a", "2 old", "2 new", "3 old", "3 new: a"}, want: []string{"regression a the new version itself"}, red: true},
 		{name: "mended with a seed and broken with another", runs: []string{"old: a", "new", "2 old: a", "2 new: a"}, want: []string{"before a"}},
 		{name: "nobody measured it before", runs: []string{"old: skips 4", "new: line 4"}},
 		{name: "an expectation", runs: []string{"old", "new: line 4"}, want: []string{"regression line 4"}, red: true},
@@ -86,6 +88,16 @@ func TestCompare(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestDoubtful(t *testing.T) {
+	v := Compare([]Result{played(1, "old"), played(1, "new: a"), played(1, "upgrade-image: b"), played(1, "upgrade: a, b"), played(1, "rollback: c")})
+	if got := v.Doubtful("s"); !slices.Equal(got, []Play{Old, New, UpgradeImage, Rollback}) {
+		t.Errorf("to be played again: %v", got)
+	}
+	if got := v.Doubtful("another"); got != nil {
+		t.Errorf("of a scenario without a regression: %v", got)
 	}
 }
 

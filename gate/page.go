@@ -95,7 +95,7 @@ func (p *Page) summary(regressions, dear int) string {
 	if dear > 0 {
 		parts = append(parts, fmt.Sprintf("%d figures beyond their bands", dear))
 	}
-	for _, k := range []Kind{Accepted, Mended, Before} {
+	for _, k := range []Kind{Accepted, Seldom, Mended, Before} {
 		n := 0
 		for _, f := range p.Verdict.Findings {
 			if f.Kind == k {
@@ -103,7 +103,7 @@ func (p *Page) summary(regressions, dear int) string {
 			}
 		}
 		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, map[Kind]string{Accepted: "accepted", Mended: "mended", Before: "broken before already"}[k]))
+			parts = append(parts, fmt.Sprintf("%d %s", n, map[Kind]string{Accepted: "accepted", Seldom: "seen seldom", Mended: "mended", Before: "broken before already"}[k]))
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -125,6 +125,9 @@ func (p *Page) finding(b *strings.Builder, f *Finding, paint func(string, bool) 
 		where = fmt.Sprintf(" on node-%d", f.Node)
 	}
 	fmt.Fprintf(b, "  first: at %s%s (the change is at %s, seed %d): %s\n", instant(f.At), where, instant(f.Change), f.Seeds[0], f.Text)
+	if f.Of > 1 {
+		fmt.Fprintf(b, "  seeds: it broke with %d of %d, and with none in the old version alone\n", len(f.Seeds), f.Of)
+	}
 	if f.Reason != "" {
 		fmt.Fprintf(b, "  because: %s\n", f.Reason)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enilab/enilab/gate"
+	"github.com/enilab/enilab/report"
 	"github.com/enilab/enilab/scenarios"
 	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/scn"
@@ -38,9 +39,10 @@ type gateFlags struct {
 	noFigures bool
 	plays     []string // empty: all
 	shape     string
+	reports   reports
 }
 
-// How many seeds figures are taken with, and with how many more the old version is played where something regressed.
+// How many seeds figures are taken with, and with how many more what regressed is played.
 const (
 	figureSeeds = 3
 	doubtSeeds  = 2
@@ -62,7 +64,9 @@ done in a quiet place next to its middle. Everything runs in virtual machines, a
 What does not change is not played again: --cache keeps what came of a run, by the bytes of everything that was in its machine.
 
 Exit codes: 0 not red, 1 red, 2 bad input, 3 this machine lacks something, 5 not known (something was not played), 130 interrupted.
-docs/gate.md says more.`,
+docs/gate.md says more.
+
+` + reportManual,
 		Example: `  enilab gate --from amazon-vpc-cni-k8s@1.18.0 --to amazon-vpc-cni-k8s@1.23.0
   enilab gate --from amazon-vpc-cni-k8s@1.23.0 --to enilab scenarios/drift.scn
   enilab gate --from my-cni@1.0.0 --to my-cni@1.1.0=./bin --json gate.json
@@ -78,6 +82,7 @@ docs/gate.md says more.`,
 	c.Flags().StringVar(&f.allow, "allow", "", "accepted differences, as YAML: check, reason, and perhaps scenario and play")
 	c.Flags().StringVar(&f.json, "json", "", "write all that was found to this file too; - is standard output, in place of the text")
 	c.Flags().StringVar(&f.cache, "cache", "", "folder of what was played before; - keeps nothing (default enilab/gate in the user's cache folder)")
+	f.reports.flags(c)
 	c.Flags().StringVar(&f.out, "out", "", "write every play's scenario and report into this folder")
 	c.Flags().DurationVar(&f.timeout, "timeout", 0, "how long all may take; what was not played by then is told as that (default no limit)")
 	c.Flags().DurationVar(&f.machine, "limit", machineTimeout, "how long one run may take")
@@ -99,6 +104,7 @@ type gating struct {
 	began    time.Time
 	stage    *gateStage
 	results  []gate.Result
+	runs     map[runKey]*report.Run
 	// over is why nothing more is played; nil: nothing was left out.
 	over error
 }
@@ -113,7 +119,7 @@ type gateFile struct {
 }
 
 func (l *cli) gate(f *gateFlags, names []string) error {
-	g := &gating{cli: l, f: f, began: time.Now()}
+	g := &gating{cli: l, f: f, began: time.Now(), runs: map[runKey]*report.Run{}}
 	if err := g.prepare(names); err != nil {
 		return err
 	}
@@ -185,6 +191,9 @@ func (g *gating) prepare(names []string) error {
 		} else if err := w.Close(); err != nil {
 			return usage("--json: %v", err)
 		}
+	}
+	if err := f.reports.check(names); err != nil {
+		return err
 	}
 	return g.load(names)
 }
@@ -409,7 +418,7 @@ func differsIn(want, have []string) string {
 // errTime is that --timeout is over.
 var errTime = errors.New("the time that --timeout gives was over")
 
-// perform plays everything, and the old version with more seeds where something regressed.
+// perform plays everything, and what regressed with more seeds.
 func (g *gating) perform() error {
 	ctx := g.context()
 	if g.f.timeout > 0 {
@@ -435,15 +444,17 @@ func (g *gating) perform() error {
 	if err := g.play(ctx, todo); err != nil {
 		return err
 	}
-	if g.pair.Same() || g.base != nil {
+	if g.pair.Same() {
 		return nil
 	}
 	var more []gateJob
-	for _, name := range gate.Compare(g.plain()).Doubtful() {
-		for _, f := range g.files {
-			for i := range doubtSeeds {
-				if f.short == name && !f.load {
-					more = append(more, gateJob{f, &f.scripts[0], g.seeds.To + 1 + uint64(i)})
+	v := gate.Compare(g.plain())
+	for _, f := range g.files {
+		plays := v.Doubtful(f.short)
+		for i := range doubtSeeds {
+			for j := range f.scripts {
+				if !f.load && slices.Contains(plays, f.scripts[j].Play) {
+					more = append(more, gateJob{f, &f.scripts[j], g.seeds.To + 1 + uint64(i)})
 				}
 			}
 		}
@@ -479,7 +490,7 @@ func (g *gating) conclude(allowed []gate.Acceptance) error {
 	}
 	v.Accept(allowed, g.f.allow)
 	p := &gate.Page{Enilab: gate.Format, From: named(g.from), To: named(g.to), Verdict: v, Results: g.results, Key: g.stage.key, Took: time.Since(g.began).Round(time.Second),
-		Interrupted: g.over != nil, Command: "enilab " + strings.Join(g.args, " ")}
+		Interrupted: g.over != nil, Command: commandLine(g.args)}
 	for _, f := range g.files {
 		p.Scenarios = append(p.Scenarios, gate.Scenario{Name: f.short, Digest: f.digest})
 	}
@@ -491,6 +502,9 @@ func (g *gating) conclude(allowed []gate.Acceptance) error {
 		p.Exit = runner.ExitInterrupted
 	case len(v.Unknown) > 0:
 		p.Exit = runner.ExitNotPlayed
+	}
+	if err := g.f.reports.write(g.reportOf(p)); err != nil {
+		return err
 	}
 	if err := g.tell(p); err != nil {
 		return err
@@ -532,5 +546,6 @@ func (g *gating) tell(p *gate.Page) error {
 	}
 	played, cached := g.stage.counts()
 	fmt.Fprintf(g.out, "\n%s played, %d taken from before, %v\n", plural(played, "run"), cached, p.Took)
+	g.named(&g.f.reports)
 	return nil
 }

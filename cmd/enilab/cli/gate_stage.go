@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/gate"
+	"github.com/enilab/enilab/report"
 	"github.com/enilab/enilab/sim/vm"
 	"github.com/enilab/enilab/systems"
 )
@@ -125,18 +126,18 @@ func (s *gateStage) machine(j *gateJob) (*theatre, string) {
 func (g *gating) play(ctx context.Context, jobs []gateJob) error {
 	p := newProgress(g.err)
 	defer p.clear()
-	var mu sync.Mutex // guards what follows
+	var mu sync.Mutex // guards what follows, and g.runs
 	var failed error
 	same := map[string]*sync.Once{}
-	came := map[string][]gate.Result{}
+	all := map[string]*came{}
 	results := make([][]gate.Result, len(jobs))
 	next := make(chan int)
 	stop, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := 0
-	var all sync.WaitGroup
+	var workers sync.WaitGroup
 	for range min(len(jobs), runtime.GOMAXPROCS(0)) {
-		all.Go(func() {
+		workers.Go(func() {
 			for i := range next {
 				j := &jobs[i]
 				if r := g.inBaseline(j); r != nil {
@@ -156,13 +157,13 @@ func (g *gating) play(ctx context.Context, jobs []gateJob) error {
 					r, err := g.run(stop, j, key)
 					mu.Lock()
 					defer mu.Unlock()
-					if came[key] = r; err != nil && failed == nil && stop.Err() == nil {
+					if all[key] = r; err != nil && failed == nil && stop.Err() == nil {
 						failed = err
 						cancel()
 					}
 				})
 				mu.Lock()
-				results[i] = relabelled(came[key], j)
+				results[i] = g.take(all[key], j)
 				done++
 				if !terminal(g.err) {
 					fmt.Fprintf(g.err, "%d of %d, %v: %s, %s, seed %d: %s\n", done, len(jobs), time.Since(g.began).Round(time.Second), j.file.short, j.script.Play, j.seed, briefly(results[i]))
@@ -181,7 +182,7 @@ func (g *gating) play(ctx context.Context, jobs []gateJob) error {
 			}
 		}
 	}()
-	all.Wait()
+	workers.Wait()
 	if failed != nil {
 		return failed
 	}
@@ -204,12 +205,31 @@ func (g *gating) why() string {
 	return "interrupted"
 }
 
-// relabelled are the results of a run as another play's: what would be the same is played once.
-func relabelled(list []gate.Result, j *gateJob) []gate.Result {
-	var out []gate.Result
-	for _, r := range list {
+// came is what came of a run: results, and what a report shows of it.
+type came struct {
+	Results []gate.Result
+	Runs    []report.Run
+}
+
+// runKey is what runs are found by.
+type runKey struct {
+	scenario, variant string
+	play              gate.Play
+	seed              uint64
+}
+
+// take are the results of a run as those of a play: what would be the same is played once.
+func (g *gating) take(c *came, j *gateJob) (out []gate.Result) {
+	if c == nil {
+		return nil
+	}
+	for _, r := range c.Results {
 		r.Scenario, r.Play, r.Seed, r.Change = j.file.short, j.script.Play, j.seed, j.script.Change.Seconds()
 		out = append(out, r)
+	}
+	for _, r := range c.Runs {
+		r.Scenario, r.Variant, r.Play = j.file.short, gate.VariantName(r.Variant), j.script.Play.Doc()
+		g.runs[runKey{r.Scenario, r.Variant, j.script.Play, j.seed}] = &r
 	}
 	return out
 }
@@ -294,23 +314,23 @@ func hashFile(w io.Writer, path string) error {
 }
 
 // run plays a job, or takes what is known of it.
-func (g *gating) run(ctx context.Context, j *gateJob, key string) ([]gate.Result, error) {
+func (g *gating) run(ctx context.Context, j *gateJob, key string) (*came, error) {
 	path := filepath.Join(g.stage.cache, key+".json")
 	if g.stage.cache != "" {
-		var known []gate.Result
-		if data, err := os.ReadFile(path); err == nil && json.Unmarshal(data, &known) == nil && len(known) > 0 {
+		known := &came{}
+		if data, err := os.ReadFile(path); err == nil && json.Unmarshal(data, known) == nil && len(known.Results) > 0 {
 			g.stage.mu.Lock()
 			g.stage.cached++
 			g.stage.mu.Unlock()
 			return known, nil
 		}
 	}
-	d, err := g.stage.document(ctx, j)
+	d, runs, err := g.stage.document(ctx, j)
 	if ctx.Err() != nil {
 		return nil, nil
 	}
 	if lack, ok := errors.AsType[*vm.Lacking](err); ok && strings.Contains(lack.Why, "has not come to its end") {
-		return []gate.Result{{Unknown: firstLine(lack.Why)}}, nil
+		return &came{Results: []gate.Result{{Unknown: firstLine(lack.Why)}}}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -318,14 +338,14 @@ func (g *gating) run(ctx context.Context, j *gateJob, key string) ([]gate.Result
 	g.stage.mu.Lock()
 	g.stage.played++
 	g.stage.mu.Unlock()
-	list := resultsOf(d)
+	c := &came{resultsOf(d), runs}
 	if g.f.out != "" {
 		if err := g.keep(j, d); err != nil {
 			return nil, err
 		}
 	}
-	if g.stage.cache != "" && allKnown(list) {
-		data, err := json.Marshal(list)
+	if g.stage.cache != "" && allKnown(c.Results) {
+		data, err := json.Marshal(c)
 		if err == nil {
 			err = replaceFile(path, data)
 		}
@@ -333,7 +353,7 @@ func (g *gating) run(ctx context.Context, j *gateJob, key string) ([]gate.Result
 			return nil, fmt.Errorf("keep what was played (--cache): %w", err)
 		}
 	}
-	return list, nil
+	return c, nil
 }
 
 func firstLine(text string) string {
@@ -376,9 +396,10 @@ func (g *gating) keep(j *gateJob, d *document) error {
 }
 
 // document plays a job in a machine of its own.
-func (s *gateStage) document(ctx context.Context, j *gateJob) (*document, error) {
+func (s *gateStage) document(ctx context.Context, j *gateJob) (*document, []report.Run, error) {
 	of, _ := s.machine(j)
 	t, f := *of, *of.f
+	f.reports.data = runsName // in the machine: what a report shows costs little, and may be wanted later
 	t.f, t.names, f.cni = &f, []string{j.file.name}, j.script.System
 	path := j.file.name
 	if !filepath.IsAbs(path) {
@@ -387,14 +408,20 @@ func (s *gateStage) document(ctx context.Context, j *gateJob) (*document, error)
 	t.job.Files = append(append([]vm.JobFile{}, t.job.Files...), vm.JobFile{Path: path, Data: []byte(j.script.Text)})
 	p, err := t.machine.Play(ctx, t.jobOf(j.seed, true), io.Discard, io.Discard)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	t.spent(p)
 	d := &document{}
 	if err := json.NewDecoder(bytes.NewReader(p.Stdout)).Decode(d); err != nil {
-		return nil, fmt.Errorf("the machine's report is none (exit code %d): %w; it said %s", p.Code, err, strings.TrimSpace(string(p.Stderr)))
+		return nil, nil, fmt.Errorf("the machine's report is none (exit code %d): %w; it said %s", p.Code, err, strings.TrimSpace(string(p.Stderr)))
 	}
-	return d, nil
+	var runs []report.Run
+	if data, told := p.Files[filepath.Join(seedFolder(j.seed), runsName)]; told {
+		if err := json.Unmarshal(data, &runs); err != nil {
+			return nil, nil, fmt.Errorf("the machine's runs: %w", err)
+		}
+	}
+	return d, runs, nil
 }
 
 // resultsOf takes a run's document apart.
