@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/enilab/enilab/sim/judge"
 )
 
 // Kind of a finding.
@@ -16,6 +18,7 @@ const (
 	Regression Kind = "regression" // it held before, and does not after the change or in it
 	Accepted   Kind = "accepted"   // a regression that somebody has accepted
 	Seldom     Kind = "seldom"     // it held before with every seed, and breaks with less than half of them: a race that somebody wins now and then
+	Unsure     Kind = "unsure"     // the old version alone held it, in runs in which pods were cut off: what had to be left was not there
 	Mended     Kind = "mended"     // it broke before, and holds with the new version
 	Before     Kind = "before"     // it broke before already, and still does
 )
@@ -91,7 +94,9 @@ func Compare(all []Result) *Verdict {
 	return v
 }
 
-func rank(k Kind) int { return slices.Index([]Kind{Regression, Accepted, Seldom, Mended, Before}, k) }
+func rank(k Kind) int {
+	return slices.Index([]Kind{Regression, Accepted, Seldom, Unsure, Mended, Before}, k)
+}
 
 func (v *Verdict) compare(g *group) {
 	seeds := slices.Sorted(maps.Keys(g.seeds))
@@ -129,7 +134,7 @@ func (v *Verdict) compare(g *group) {
 		if line := 0; skippedLine(check, &line) && skipped[line] {
 			continue // nobody measured it before
 		}
-		v.judge(g, seeds, check, known[check])
+		v.judge(g, seeds, check, known)
 	}
 }
 
@@ -140,6 +145,23 @@ func (g *group) played() bool {
 			if r.Unknown == "" {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// onceSettled says whether a check is an invariant about what is left in the end.
+func onceSettled(check string) bool {
+	i, ok := judge.ByPhrase(check)
+	return ok && i.When == judge.Settled
+}
+
+// cutOff says whether what broke has taken away what pods need. Of a version that takes away rules and routes of living pods nobody can say that it
+// leaves none of dead ones.
+func cutOff(known map[string]bool) bool {
+	for _, id := range []judge.ID{judge.I10, judge.I17} {
+		if known[id.Phrase()] {
+			return true
 		}
 	}
 	return false
@@ -169,7 +191,7 @@ func (g *group) checks(seeds []uint64) (out []string) {
 	return out
 }
 
-func (v *Verdict) judge(g *group, seeds []uint64, check string, before bool) {
+func (v *Verdict) judge(g *group, seeds []uint64, check string, known map[string]bool) {
 	f := Finding{Kind: Regression, Scenario: g.scenario, Variant: g.variant, Check: check}
 	var first *Broken
 	for _, p := range Plays() {
@@ -203,9 +225,12 @@ func (v *Verdict) judge(g *group, seeds []uint64, check string, before bool) {
 		}
 	}
 	switch {
-	case !before:
+	case !known[check]:
 		if f.Cause = f.cause(); 2*len(f.Seeds) < f.Of {
 			f.Kind = Seldom
+		}
+		if f.Kind == Regression && onceSettled(check) && cutOff(known) {
+			f.Kind, f.Cause = Unsure, "the old version alone cuts pods off there: that nothing was left of them says nothing"
 		}
 	case g.mended(seeds, check):
 		f.Kind, f.Cause = Mended, "the old version alone breaks it, the new one does not"

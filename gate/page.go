@@ -95,7 +95,7 @@ func (p *Page) summary(regressions, dear int) string {
 	if dear > 0 {
 		parts = append(parts, fmt.Sprintf("%d figures beyond their bands", dear))
 	}
-	for _, k := range []Kind{Accepted, Seldom, Mended, Before} {
+	for _, k := range []Kind{Accepted, Seldom, Unsure, Mended, Before} {
 		n := 0
 		for _, f := range p.Verdict.Findings {
 			if f.Kind == k {
@@ -103,7 +103,7 @@ func (p *Page) summary(regressions, dear int) string {
 			}
 		}
 		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, map[Kind]string{Accepted: "accepted", Seldom: "seen seldom", Mended: "mended", Before: "broken before already"}[k]))
+			parts = append(parts, fmt.Sprintf("%d %s", n, map[Kind]string{Accepted: "accepted", Seldom: "seen seldom", Unsure: "unsure", Mended: "mended", Before: "broken before already"}[k]))
 		}
 	}
 	return strings.Join(parts, ", ")

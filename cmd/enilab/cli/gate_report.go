@@ -11,7 +11,7 @@ import (
 var changes = []struct {
 	kind gate.Kind
 	as   report.Change
-}{{gate.Regression, report.Regression}, {gate.Accepted, report.Accepted}, {gate.Seldom, report.Same}, {gate.Mended, report.Mended}}
+}{{gate.Regression, report.Regression}, {gate.Accepted, report.Accepted}, {gate.Seldom, report.Same}, {gate.Unsure, report.Same}, {gate.Mended, report.Mended}}
 
 // reportOf is a gate as a page: each play beside the old version alone. What did not change is shown without its details.
 func (g *gating) reportOf(p *gate.Page) *report.Page {
