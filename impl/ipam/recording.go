@@ -8,7 +8,6 @@ import (
 	"hash/fnv"
 	"io"
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -177,13 +176,18 @@ func withoutEmpty(node []byte) ([]byte, error) {
 	if err := json.Unmarshal(node, &e); err != nil {
 		return nil, err
 	}
-	known := map[string]bool{}
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[state]()) {
-		known[f.Name] = true
+	mine, err := json.Marshal(new(state))
+	if err != nil {
+		return nil, err
+	}
+	var known map[string]json.RawMessage
+	if err := json.Unmarshal(mine, &known); err != nil {
+		return nil, err
 	}
 	before := len(e.State)
 	maps.DeleteFunc(e.State, func(name string, value json.RawMessage) bool {
-		return !known[name] && slices.Contains([]string{"null", "false", "0", `""`, "[]", "{}"}, string(value))
+		_, ok := known[name]
+		return !ok && slices.Contains([]string{"null", "false", "0", `""`, "[]", "{}"}, string(value))
 	})
 	if len(e.State) == before {
 		return node, nil // as it is, also what else may be wrong with it
