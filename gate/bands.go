@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -63,7 +64,7 @@ func unit(u string) string {
 func Measure(all []Result) []Figure {
 	of := map[Play][]*Figures{}
 	for i := range all {
-		if r := &all[i]; r.Figures != nil && r.Unknown == "" && len(r.Broken) == 0 {
+		if r := &all[i]; r.Figures != nil && r.Unknown == "" && r.carried() {
 			of[r.Play] = append(of[r.Play], r.Figures)
 		}
 	}
@@ -89,6 +90,16 @@ func Measure(all []Result) []Figure {
 		out = append(out, f)
 	}
 	return out
+}
+
+// carried says whether a run did what the load asks for: of one that did not figures mean nothing. What else it broke is no figure's affair.
+func (r *Result) carried() bool {
+	for _, b := range r.Broken {
+		if strings.HasPrefix(b.Check, "line ") || b.Check == Settles || b.Check == EndsByItself || b.Check == serves {
+			return false
+		}
+	}
+	return true
 }
 
 func median(list []*Figures, of func(*Figures) float64) float64 {

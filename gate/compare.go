@@ -48,6 +48,8 @@ type Verdict struct {
 	Figures  []Figure  `json:"figures"`
 	// Unknown is what was not played, and what nothing can be said of, a sentence each.
 	Unknown []string `json:"unknown"`
+	// Notes are sentences that change nothing.
+	Notes []string `json:"notes,omitempty"`
 	// Stale are acceptances that match nothing.
 	Stale []string `json:"stale,omitempty"`
 }

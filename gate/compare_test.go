@@ -159,6 +159,11 @@ func TestBands(t *testing.T) {
 			}
 		})
 	}
+	stuck := load(New, 1, 1, 1)
+	stuck.Broken = []Broken{{Check: "line 11"}}
+	if f := Measure([]Result{load(Old, 1, 1, 1), stuck}); f != nil {
+		t.Errorf("figures of a version that did not carry the load: %v", f)
+	}
 	if f := Measure([]Result{load(Old, 1, 1, 1)}); f != nil {
 		t.Errorf("figures of one version: %v", f)
 	}

@@ -77,6 +77,9 @@ func (p *Page) Write(w io.Writer, paint func(word string, bad bool) string) erro
 	for _, s := range v.Stale {
 		fmt.Fprintf(&b, "stale: %s\n", s)
 	}
+	for _, n := range v.Notes {
+		fmt.Fprintf(&b, "note: %s\n", n)
+	}
 	for _, u := range v.Unknown {
 		fmt.Fprintf(&b, "not known: %s\n", u)
 	}

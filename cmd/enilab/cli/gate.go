@@ -486,7 +486,7 @@ func (g *gating) conclude(allowed []gate.Acceptance) error {
 	}
 	v := gate.Compare(g.results)
 	if v.Figures = gate.Measure(loads); v.Figures == nil && !g.f.noFigures && len(loads) > 0 {
-		v.Unknown = append(v.Unknown, "figures: one of the versions did not carry the load with any seed")
+		v.Notes = append(v.Notes, "figures were not compared: one of the versions did not carry the load with any seed")
 	}
 	v.Accept(allowed, g.f.allow)
 	p := &gate.Page{Enilab: gate.Format, From: named(g.from), To: named(g.to), Verdict: v, Results: g.results, Key: g.stage.key, Took: time.Since(g.began).Round(time.Second),

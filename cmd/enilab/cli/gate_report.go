@@ -49,7 +49,7 @@ func (g *gating) reportOf(p *gate.Page) *report.Page {
 	for _, f := range p.Verdict.Figures {
 		page.Figures = append(page.Figures, report.Figure{Name: f.Name, Unit: f.Unit, Old: f.Old, New: f.New, Band: f.Share, Beyond: f.Beyond && f.Reason == ""})
 	}
-	page.Notes = slices.Concat(p.Verdict.Unknown, p.Verdict.Stale)
+	page.Notes = slices.Concat(p.Verdict.Unknown, p.Verdict.Notes, p.Verdict.Stale)
 	return page
 }
 
