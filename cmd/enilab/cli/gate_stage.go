@@ -330,7 +330,7 @@ func (g *gating) run(ctx context.Context, j *gateJob, key string) (*came, error)
 		return nil, nil
 	}
 	if lack, ok := errors.AsType[*vm.Lacking](err); ok && strings.Contains(lack.Why, "has not come to its end") {
-		return &came{Results: []gate.Result{{Unknown: firstLine(lack.Why)}}}, nil
+		return &came{Results: []gate.Result{{Unknown: strings.Replace(firstLine(lack.Why), "--timeout", "--limit", 1)}}}, nil
 	}
 	if err != nil {
 		return nil, err
