@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -473,6 +474,43 @@ func TestRecording(t *testing.T) {
 	}
 	if code, out, _ := enilab(t, "record", "calm.scn", "--out", "-"); code != 0 || out != read(t, "calm-node-1.rec") {
 		t.Errorf("to standard output: exit %d, %d bytes", code, len(out))
+	}
+}
+
+// Recordings of production are stepped with this build: what it decides otherwise is listed by kind, with the input, and fails.
+func TestRecordings(t *testing.T) {
+	in(t, map[string]string{"calm.scn": calm})
+	if err := errors.Join(os.Mkdir("tapes", 0o755), os.WriteFile("tapes/notes.txt", []byte("no recording"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := enilab(t, "gate", "--recordings", "tapes"); code != 2 || !strings.Contains(errs, "no file in it is a recording") {
+		t.Errorf("a folder without recordings: exit code %d, %s", code, errs)
+	}
+	if code, _, errs := enilab(t, "record", "calm.scn", "--out", "tapes/good.rec"); code != 0 {
+		t.Fatal(errs)
+	}
+	if code, out, errs := enilab(t, "gate", "--recordings", "tapes"); code != 0 || !strings.HasPrefix(out, "1 recording, ") || !strings.Contains(out, "1 stepped to their end") {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
+	}
+	lines := strings.SplitAfter(read(t, "tapes/good.rec"), "\n")
+	at := strings.LastIndex(lines[1], `"out":"`) + len(`"out":"`)
+	lines[1] = lines[1][:at] + "0123456789abcdef" + lines[1][at+16:]
+	for _, name := range []string{"tapes/one.rec", "tapes/two.rec"} {
+		if err := os.WriteFile(name, []byte(strings.Join(lines, "")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, out, errs := enilab(t, "gate", "--recordings", "tapes")
+	for _, part := range []string{"1 stepped to their end with the same decisions, 2 decide otherwise", "(2 recordings)", "tapes/one.rec line 2, t=", "also tapes/two.rec line 2"} {
+		if code != 1 || !strings.Contains(out, part) {
+			t.Errorf("exit code %d, expected %q in %s%s", code, part, out, errs)
+		}
+	}
+	for args, says := range map[string]string{"--recordings tapes --from enilab": "takes --then and nothing else", "--then ./enilab": "is for --recordings", "--recordings tapes calm.scn": "plays no scenario",
+		"--recordings nowhere": "no such file", "--recordings tapes --then nowhere/enilab": "the version that recorded"} {
+		if code, _, errs := enilab(t, append([]string{"gate"}, strings.Fields(args)...)...); code != 2 || !strings.Contains(errs, says) {
+			t.Errorf("%s: exit code %d, expected %q in %s", args, code, says, errs)
+		}
 	}
 }
 

@@ -40,6 +40,8 @@ type gateFlags struct {
 	plays     []string // empty: all
 	shape     string
 	reports   reports
+
+	recordings, then string
 }
 
 // How many seeds figures are taken with, and with how many more what regressed is played.
@@ -66,12 +68,21 @@ What does not change is not played again: --cache keeps what came of a run, by t
 Exit codes: 0 not red, 1 red, 2 bad input, 3 this machine lacks something, 5 not known (something was not played), 130 interrupted.
 docs/gate.md says more.
 
+With --recordings it plays nothing: it steps each recording of our own daemon in a folder with this build, and lists the first decision of each that differs,
+by kind, with the input that led there. --then names the enilab of the version that recorded, which says what was decided then.
+
 ` + reportManual,
 		Example: `  enilab gate --from amazon-vpc-cni-k8s@1.18.0 --to amazon-vpc-cni-k8s@1.23.0
   enilab gate --from amazon-vpc-cni-k8s@1.23.0 --to enilab scenarios/drift.scn
   enilab gate --from my-cni@1.0.0 --to my-cni@1.1.0=./bin --json gate.json
-  enilab gate --from my-cni@1.0.0 --to my-cni@1.2.0=./bin --baseline gate.json --allow accepted.yaml`,
-		RunE: func(_ *cobra.Command, args []string) error { return l.gate(&f, args) },
+  enilab gate --from my-cni@1.0.0 --to my-cni@1.2.0=./bin --baseline gate.json --allow accepted.yaml
+  enilab gate --recordings /var/log/aws-routed-eni --then ./enilab-0.1.0`,
+		RunE: func(c *cobra.Command, args []string) error {
+			if c.Flags().Changed("recordings") || f.then != "" {
+				return l.gateRecordings(c, &f, args)
+			}
+			return l.gate(&f, args)
+		},
 	}
 	f.in.given = true
 	c.Flags().StringVar(&f.from, "from", "", "the version before, NAME@WHERE")
@@ -88,6 +99,8 @@ docs/gate.md says more.
 	c.Flags().DurationVar(&f.machine, "limit", machineTimeout, "how long one run may take")
 	c.Flags().StringVar(&f.shape, "shape", "", "play the gate's own scenario in the shape of a cluster: a kubeconfig, which kubectl is asked with, or what kubectl get nodes,pods,daemonsets -A -o json wrote")
 	c.Flags().StringSliceVar(&f.plays, "plays", nil, "play only these, and old: "+strings.Join(gate.PlayNames(), ", "))
+	c.Flags().StringVar(&f.recordings, "recordings", "", "step the recordings of this folder with this build, and play nothing")
+	c.Flags().StringVar(&f.then, "then", "", "with --recordings: the enilab of the version that recorded")
 	c.Flags().BoolVar(&f.noFigures, "no-figures", false, "leave the load out, and with it latencies, calls and memory")
 	return c
 }
