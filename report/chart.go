@@ -439,7 +439,7 @@ func (v *runView) chart(name string, a axis, percent bool, which func(*Curve) bo
 		var b strings.Builder
 		low, most, last := math.Inf(1), math.Inf(-1), 0.0
 		for j, p := range c.Points {
-			y := number(chartHigh - chartHigh*p.Value*scale/top)
+			y := number(chartHigh - chartHigh*min(max(p.Value*scale/top, 0), 1)) // what is outside cannot be shown
 			px := number(10 * a.x(p.At))
 			if j == 0 {
 				fmt.Fprintf(&b, "M%s %s", px, y)
