@@ -315,7 +315,7 @@ func TestReplayOnGitHub(t *testing.T) {
 	}
 
 	// What breaks fails the job, and leaves its report.
-	red := map[string]string{"scenarios": "scenarios/*.scn", "world": "sim", "arguments": "--against newest-evicts"}
+	red := map[string]string{"scenarios": "scenarios/*.scn", "world": "sim", "arguments": "--against asks-once"}
 	if out, code := r.action(red); code != 1 || !strings.Contains(string(read(t, filepath.Join(r.files, "output"))), "verdict=violated") {
 		t.Errorf("expected violated, found exit code %d: %s", code, out)
 	}
