@@ -64,7 +64,7 @@ func (l *cli) openStage(f *gateFlags, from, to *systems.System) (*gateStage, err
 		for _, n := range names {
 			found[n] = both[n]
 		}
-		t := &theatre{cli: l, f: &runFlags{on: "netns", in: f.in, found: found, timeout: f.machine, json: true, cni: names[0]}}
+		t := &theatre{cli: l, f: &runFlags{on: "netns", arch: runtime.GOARCH, in: f.in, found: found, timeout: f.machine, json: true, cni: names[0]}}
 		if err := t.open(); err != nil {
 			return nil, errors.Join(err, s.close())
 		}
