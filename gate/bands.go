@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/enilab/enilab/sim"
 )
 
 // Band is how much dearer something may become: by a share of what it was, and by no less than a slack under which a difference means nothing. A
@@ -14,7 +16,7 @@ type Band struct {
 	Name, Unit string
 	Share      float64
 	Slack      float64
-	of         func(*Figures) float64
+	of         func(*sim.Figures) float64
 }
 
 func seconds(d time.Duration) float64      { return d.Seconds() }
@@ -23,17 +25,17 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 // Bands are all but those of EC2's calls, of which there is one for each action.
 func Bands() []Band {
 	return []Band{
-		{"ADD, p50", "ms", 0.25, 10, func(f *Figures) float64 { return milliseconds(f.Add) }},
-		{"DEL, p50", "ms", 0.25, 10, func(f *Figures) float64 { return milliseconds(f.Del) }},
-		{"memory of the daemon", "MB", 0.25, 8, func(f *Figures) float64 { return float64(f.Memory) / 1e6 }},
-		{"time until the first pods run", "s", 0.25, 5, func(f *Figures) float64 { return seconds(f.Ready) }},
-		{"start of the daemon", "s", 0.25, 2, func(f *Figures) float64 { return seconds(f.Start) }},
+		{"ADD, p50", "ms", 0.25, 10, func(f *sim.Figures) float64 { return milliseconds(f.Add) }},
+		{"DEL, p50", "ms", 0.25, 10, func(f *sim.Figures) float64 { return milliseconds(f.Del) }},
+		{"memory of the daemon", "MB", 0.25, 8, func(f *sim.Figures) float64 { return float64(f.Memory) / 1e6 }},
+		{"time until the first pods run", "s", 0.25, 5, func(f *sim.Figures) float64 { return seconds(f.Ready) }},
+		{"start of the daemon", "s", 0.25, 2, func(f *sim.Figures) float64 { return seconds(f.Start) }},
 	}
 }
 
 // CallsBand is that of each of EC2's actions. The slack is what two nodes make at one more of their rounds.
 func CallsBand(action string) Band {
-	return Band{"EC2 calls, " + action, "", 0.10, 4, func(f *Figures) float64 { return float64(f.Calls[action]) }}
+	return Band{"EC2 calls, " + action, "", 0.10, 4, func(f *sim.Figures) float64 { return float64(f.Calls[action]) }}
 }
 
 // Figure is a measurement before and after.
@@ -62,7 +64,7 @@ func unit(u string) string {
 
 // Measure compares the figures of a load scenario: of each play the median over its seeds. Old or new without figures: there is nothing to compare.
 func Measure(all []Result) []Figure {
-	of := map[Play][]*Figures{}
+	of := map[Play][]*sim.Figures{}
 	for i := range all {
 		if r := &all[i]; r.Figures != nil && r.Unknown == "" && r.carried() {
 			of[r.Play] = append(of[r.Play], r.Figures)
@@ -102,7 +104,7 @@ func (r *Result) carried() bool {
 	return true
 }
 
-func median(list []*Figures, of func(*Figures) float64) float64 {
+func median(list []*sim.Figures, of func(*sim.Figures) float64) float64 {
 	var v []float64
 	for _, f := range list {
 		v = append(v, of(f))

@@ -33,7 +33,8 @@ type Finding struct {
 	Seeds    []uint64 `json:"seeds"`
 	Of       int      `json:"of"` // seeds with which these plays were played
 	Cause    string   `json:"cause"`
-	// At, Node and Text are of the first of these plays.
+	// Seed, At, Node and Text are of the first of these plays.
+	Seed   uint64  `json:"seed"`
 	At     float64 `json:"at"`
 	Node   int     `json:"node,omitempty"`
 	Text   string  `json:"text"`
@@ -209,7 +210,7 @@ func (v *Verdict) judge(g *group, seeds []uint64, check string, known map[string
 			}
 			broke = true
 			if first == nil {
-				first, f.Change = b, r.Change
+				first, f.Seed, f.Change = b, s, r.Change
 			}
 			if !slices.Contains(f.Seeds, s) {
 				f.Seeds = append(f.Seeds, s)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/sim"
 )
 
 // played is a result in short: "upgrade: every del ends in success, line 4".
@@ -26,6 +28,14 @@ func played(seed uint64, text string) Result {
 		}
 	}
 	return r
+}
+
+// TestFirst: the seed that a finding names is that of the run which it quotes.
+func TestFirst(t *testing.T) {
+	v := Compare([]Result{played(1, "old"), played(1, "upgrade"), played(1, "rollback: a"), played(2, "old"), played(2, "upgrade: a"), played(2, "rollback")})
+	if len(v.Findings) != 1 || v.Findings[0].Seed != 2 || !slices.Equal(v.Findings[0].Seeds, []uint64{1, 2}) || v.Findings[0].Plays[0] != Upgrade {
+		t.Errorf("%+v", v.Findings)
+	}
 }
 
 func TestCompare(t *testing.T) {
@@ -126,7 +136,7 @@ func TestSameIsNeverRed(t *testing.T) {
 }
 
 func load(play Play, seed uint64, add time.Duration, calls int64) Result {
-	return Result{Scenario: "load", Play: play, Seed: seed, Figures: &Figures{Add: add, Memory: 50e6, Calls: map[string]int64{"DescribeSubnets": calls}}}
+	return Result{Scenario: "load", Play: play, Seed: seed, Figures: &sim.Figures{Add: add, Memory: 50e6, Calls: map[string]int64{"DescribeSubnets": calls}}}
 }
 
 func TestBands(t *testing.T) {

@@ -1,6 +1,6 @@
 package gate
 
-import "time"
+import "github.com/enilab/enilab/sim"
 
 // Result is what came of one run: a scenario's variant, in a play, with a seed.
 type Result struct {
@@ -17,10 +17,10 @@ type Result struct {
 	// Skipped are the lines that the system lacks something for.
 	Skipped []int `json:"skipped,omitempty"`
 	// Missed are sentences about actions that found nothing to strike.
-	Missed  []string `json:"missed,omitempty"`
-	Change  float64  `json:"change"` // the instant, in seconds
-	Ended   float64  `json:"ended"`
-	Figures *Figures `json:"figures,omitempty"`
+	Missed  []string     `json:"missed,omitempty"`
+	Change  float64      `json:"change"` // the instant, in seconds
+	Ended   float64      `json:"ended"`
+	Figures *sim.Figures `json:"figures,omitempty"`
 }
 
 // Broken is something that should have held.
@@ -37,16 +37,6 @@ const (
 	EndsByItself = "a daemon ends by itself"
 	Settles      = "it settles"
 )
-
-// Figures are a run's costs.
-type Figures struct {
-	Add    time.Duration    `json:"add"`
-	Del    time.Duration    `json:"del"`
-	Start  time.Duration    `json:"start"`
-	Ready  time.Duration    `json:"ready"`
-	Memory int64            `json:"memory"`
-	Calls  map[string]int64 `json:"calls,omitempty"`
-}
 
 func (r *Result) broke(check string) *Broken {
 	for i := range r.Broken {

@@ -29,30 +29,30 @@ func Clock(d time.Duration) string {
 
 // Sentence says what came of a run: what broke, where and when, and which line of the script led to it.
 func (r *Run) Sentence() string {
-	word := strings.ToUpper(r.Verdict)
-	if r.Meant {
-		word = "CAUGHT"
-	}
-	switch b := r.First; {
-	case b != nil:
+	switch {
+	case r.First != nil:
 		head, tail := r.parts()
 		return head + tail
 	case len(r.Also) > 0:
-		return word + ": " + r.Also[0]
+		return r.word() + ": " + r.Also[0]
 	case r.Mutant != "" && r.Claim != "" && !r.Meant:
-		return word + ": the mutant was not caught"
+		return r.word() + ": the mutant was not caught"
 	}
-	return word + ": " + r.held()
+	return r.word() + ": " + r.held()
+}
+
+// word is the verdict, aloud.
+func (r *Run) word() string {
+	if r.Meant {
+		return "CAUGHT"
+	}
+	return strings.ToUpper(r.Verdict)
 }
 
 // parts are the sentence about what broke in two: what, where and when; and what was found and where it comes from.
 func (r *Run) parts() (head, tail string) {
-	word := strings.ToUpper(r.Verdict)
-	if r.Meant {
-		word = "CAUGHT"
-	}
 	b := r.First
-	head = word + " " + r.when()
+	head = r.word() + " " + r.when()
 	text := strings.TrimPrefix(b.Text, fmt.Sprintf("node-%d ", b.Node))
 	if b.Invariant == "" {
 		head += text
@@ -138,6 +138,16 @@ func (r *Run) Name() string {
 		}
 	}
 	return s
+}
+
+// Bare is a run without its details; of none it is none.
+func (r *Run) Bare() *Run {
+	if r == nil {
+		return nil
+	}
+	b := *r
+	b.Timeline, b.Lanes, b.Curves, b.Faults, b.Script, b.Looks = nil, nil, nil, nil, nil, nil
+	return &b
 }
 
 // Red says whether a run is not as it should be.

@@ -8,14 +8,17 @@ import (
 // Figures are what a run has cost, on a machine that can tell: seen from outside, so that any CNI's can be compared.
 type Figures struct {
 	// Adds and Dels are how long the plugin's successful runs took, of each verb the median.
-	Adds, Dels int           // how many there were
-	Add, Del   time.Duration // of one
+	Adds int           `json:"adds"` // how many there were
+	Dels int           `json:"dels"`
+	Add  time.Duration `json:"add"` // of one
+	Del  time.Duration `json:"del"`
 	// Start is the longest time from a daemon's start until it served, and Ready that from nothing until every pod of the start lines ran.
-	Start, Ready time.Duration
+	Start time.Duration `json:"start"`
+	Ready time.Duration `json:"ready"`
 	// Memory is the largest resident set that a daemon of the end has had, in bytes.
-	Memory int64
+	Memory int64 `json:"memory"`
 	// Calls are the requests to EC2 by action, those before t=0 too.
-	Calls map[string]int64
+	Calls map[string]int64 `json:"calls,omitempty"`
 }
 
 // Median of durations, 0 of none.

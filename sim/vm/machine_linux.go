@@ -378,6 +378,6 @@ func (m *Machine) Digest(w io.Writer) error {
 	if _, err := io.Copy(w, io.NewSectionReader(m.image, 0, info.Size())); err != nil {
 		return err
 	}
-	_, err = io.WriteString(w, strings.Join(arguments(m.Kernel.Arch, files{}, ChannelSize, m.Words), " "))
+	_, err = io.WriteString(w, strings.Join(arguments(m.Kernel.Arch, files{}, memorySize, m.Words), " "))
 	return err
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"os"
@@ -608,6 +609,47 @@ func TestVerdictTable(t *testing.T) {
 		if v := d.Verdicts[i]; v.Verdict != m.Word || v.Exit != m.Exit || v.Means != m.Doc {
 			t.Errorf("the document has %+v, want %+v", v, m)
 		}
+	}
+}
+
+// TestReports: --html and --junit write whole files beside what is printed; what cannot be written is refused before anything is played, and what is there stays.
+func TestReports(t *testing.T) {
+	in(t, map[string]string{"calm.scn": calm, "file": "mine"})
+	for _, command := range []string{"run", "demo --on sim"} {
+		args := append(strings.Fields(command), "--html", "r.html", "--junit", "r.xml", "calm.scn")
+		if code, out, errs := enilab(t, args...); code != 0 || !strings.HasSuffix(out, "report: r.html\n") {
+			t.Errorf("%s: exit code %d, %s%s", command, code, out, errs)
+		}
+		if page := read(t, "r.html"); !strings.Contains(page, "HELD") || strings.Contains(page, "src=") {
+			t.Errorf("%s: %s", command, page)
+		}
+		var suites struct {
+			Tests    int `xml:"tests,attr"`
+			Failures int `xml:"failures,attr"`
+		}
+		if err := xml.Unmarshal([]byte(read(t, "r.xml")), &suites); err != nil || suites.Tests != 1 || suites.Failures != 0 {
+			t.Errorf("%s: %v, %+v", command, err, suites)
+		}
+		if err := errors.Join(os.Remove("r.html"), os.Remove("r.xml")); err != nil {
+			t.Error(err)
+		}
+	}
+	for args, says := range map[string]string{
+		"--html file/r.html calm.scn":          "--html: the report cannot be written: ",
+		"--html nowhere/r.html calm.scn":       "no such file or directory",
+		"--junit . calm.scn":                   "--junit: the report cannot be written: . is a folder",
+		"--html r --junit ./r calm.scn":        "--html and --junit: both name",
+		"--html calm.scn calm.scn":             "--html calm.scn: it is one of the scenarios",
+		"--html calm.scn ./calm.scn":           "it is one of the scenarios",
+		"--html r.html --seeds 1-2 nobody.scn": "nobody.scn: there is no such file",
+	} {
+		code, out, errs := enilab(t, append([]string{"run"}, strings.Fields(args)...)...)
+		if code != 2 || !strings.Contains(errs, says) || out != "" {
+			t.Errorf("run %s: exit code %d, expected %q in %s%s", args, code, says, errs, out)
+		}
+	}
+	if left, err := filepath.Glob("*"); err != nil || strings.Join(left, " ") != "calm.scn file" || read(t, "file") != "mine" || read(t, "calm.scn") != calm {
+		t.Errorf("left %v, %v", left, err)
 	}
 }
 

@@ -100,14 +100,18 @@ func rewrite(name, was, text string) error {
 	if now, err := os.ReadFile(path); err != nil || string(now) != was {
 		return errors.New("write the timeline of " + name + ": the file has changed since it was read; run it again")
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".story-*")
+	return replace(path, info.Mode().Perm(), func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
+}
+
+// replace writes a file whole or not at all.
+func replace(path string, perm os.FileMode, write func(io.Writer) error) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".enilab-*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(tmp.Name()) // nothing is left of it when all went well
-	_, err = tmp.WriteString(text)
-	err = errors.Join(err, tmp.Chmod(info.Mode().Perm()), tmp.Close())
-	if err != nil {
+	err = write(tmp)
+	if err = errors.Join(err, tmp.Chmod(perm), tmp.Close()); err != nil {
 		return err
 	}
 	return os.Rename(tmp.Name(), path)

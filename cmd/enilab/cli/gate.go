@@ -44,6 +44,14 @@ type gateFlags struct {
 	recordings, then string
 }
 
+// jsonFile is the file that --json names; empty: none.
+func (f *gateFlags) jsonFile() string {
+	if f.json == "-" {
+		return ""
+	}
+	return f.json
+}
+
 // How many seeds figures are taken with, and with how many more what regressed is played.
 const (
 	figureSeeds = 3
@@ -198,14 +206,7 @@ func (g *gating) prepare(names []string) error {
 			return usage("--out: %v", err)
 		}
 	}
-	if f.json != "" && f.json != "-" {
-		if w, err := os.OpenFile(f.json, os.O_CREATE|os.O_WRONLY, 0o644); err != nil {
-			return usage("--json: %v", err)
-		} else if err := w.Close(); err != nil {
-			return usage("--json: %v", err)
-		}
-	}
-	if err := f.reports.check(names); err != nil {
+	if err := f.reports.check(names, output{"--json", f.jsonFile()}); err != nil {
 		return err
 	}
 	return g.load(names)
@@ -526,27 +527,13 @@ func (g *gating) conclude(allowed []gate.Acceptance) error {
 }
 
 func (g *gating) tell(p *gate.Page) error {
-	var w io.Writer = io.Discard
-	switch g.f.json {
-	case "":
-	case "-":
-		w = g.out
-	default:
-		file, err := os.Create(g.f.json)
-		if err != nil {
+	if g.f.json == "-" {
+		return g.writeJSON(p, runner.ExitHeld)
+	}
+	if name := g.f.jsonFile(); name != "" {
+		if err := put(name, func(w io.Writer) error { return indented(w, p) }); err != nil {
 			return &exit{runner.ExitLacking, "write --json: " + err.Error()}
 		}
-		defer file.Close()
-		w = file
-	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	if err := e.Encode(p); err != nil {
-		return &exit{runner.ExitLacking, "write --json: " + err.Error()}
-	}
-	if g.f.json == "-" {
-		return nil
 	}
 	err := p.Write(g.out, func(word string, bad bool) string {
 		if bad {

@@ -42,7 +42,7 @@ func (g *gating) reportOf(p *gate.Page) *report.Page {
 			}
 		}
 		if x.Change == report.Same || x.Change == report.Mended {
-			x.Old, x.New = brief(x.Old), brief(x.New)
+			x.Old, x.New = x.Old.Bare(), x.New.Bare()
 		}
 		page.Pairs = append(page.Pairs, x)
 	}
@@ -59,14 +59,4 @@ func has(r *gate.Result, f *gate.Finding) bool {
 		return r.Play == gate.New
 	}
 	return slices.Contains(f.Plays, r.Play) && slices.ContainsFunc(r.Broken, func(b gate.Broken) bool { return b.Check == f.Check })
-}
-
-// brief is a run without its details.
-func brief(r *report.Run) *report.Run {
-	if r == nil {
-		return nil
-	}
-	b := *r
-	b.Timeline, b.Lanes, b.Curves, b.Faults, b.Script, b.Looks = nil, nil, nil, nil, nil, nil
-	return &b
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/enilab/enilab/gate"
 	"github.com/enilab/enilab/report"
+	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/vm"
 	"github.com/enilab/enilab/systems"
 )
@@ -126,47 +127,51 @@ func (s *gateStage) machine(j *gateJob) (*theatre, string) {
 func (g *gating) play(ctx context.Context, jobs []gateJob) error {
 	p := newProgress(g.err)
 	defer p.clear()
-	var mu sync.Mutex // guards what follows, and g.runs
+	var mu sync.Mutex // guards what follows, g.runs, and standard error
 	var failed error
-	same := map[string]*sync.Once{}
-	all := map[string]*came{}
 	results := make([][]gate.Result, len(jobs))
-	next := make(chan int)
+	done := 0
+	tell := func(i int, came []gate.Result) {
+		results[i] = came
+		done++
+		if j := &jobs[i]; !terminal(g.err) {
+			fmt.Fprintf(g.err, "%d of %d, %v: %s, %s, seed %d: %s\n", done, len(jobs), time.Since(g.began).Round(time.Second), j.file.short, j.script.Play, j.seed, briefly(came))
+		}
+	}
+	var order []string
+	of := map[string][]int{} // jobs that are the same run
+	for i := range jobs {
+		if r := g.inBaseline(&jobs[i]); r != nil {
+			tell(i, r)
+			continue
+		}
+		key := g.stage.keyOf(&jobs[i])
+		if of[key] == nil {
+			order = append(order, key)
+		}
+		of[key] = append(of[key], i)
+	}
+	next := make(chan string)
 	stop, cancel := context.WithCancel(ctx)
 	defer cancel()
-	done := 0
 	var workers sync.WaitGroup
-	for range min(len(jobs), runtime.GOMAXPROCS(0)) {
+	for range min(len(order), runtime.GOMAXPROCS(0)) {
 		workers.Go(func() {
-			for i := range next {
-				j := &jobs[i]
-				if r := g.inBaseline(j); r != nil {
-					results[i] = r
-					continue
-				}
-				key := g.stage.keyOf(j)
+			for key := range next {
+				j := &jobs[of[key][0]]
 				mu.Lock()
-				once := same[key]
-				if once == nil {
-					once = &sync.Once{}
-					same[key] = once
-				}
 				p.say(fmt.Sprintf("run %d of %d: %s, %s, seed %d", done+1, len(jobs), j.file.short, j.script.Play.Doc(), j.seed))
 				mu.Unlock()
-				once.Do(func() {
-					r, err := g.run(stop, j, key)
-					mu.Lock()
-					defer mu.Unlock()
-					if all[key] = r; err != nil && failed == nil && stop.Err() == nil {
-						failed = err
-						cancel()
-					}
-				})
+				c, err := g.run(stop, j, key)
 				mu.Lock()
-				results[i] = g.take(all[key], j)
-				done++
-				if !terminal(g.err) {
-					fmt.Fprintf(g.err, "%d of %d, %v: %s, %s, seed %d: %s\n", done, len(jobs), time.Since(g.began).Round(time.Second), j.file.short, j.script.Play, j.seed, briefly(results[i]))
+				switch {
+				case err != nil && failed == nil && stop.Err() == nil:
+					failed = err
+					cancel()
+				case c != nil:
+					for _, i := range of[key] {
+						tell(i, g.take(c, &jobs[i]))
+					}
 				}
 				mu.Unlock()
 			}
@@ -174,9 +179,9 @@ func (g *gating) play(ctx context.Context, jobs []gateJob) error {
 	}
 	func() {
 		defer close(next)
-		for i := range jobs {
+		for _, key := range order {
 			select {
-			case next <- i:
+			case next <- key:
 			case <-stop.Done():
 				return
 			}
@@ -220,9 +225,6 @@ type runKey struct {
 
 // take are the results of a run as those of a play: what would be the same is played once.
 func (g *gating) take(c *came, j *gateJob) (out []gate.Result) {
-	if c == nil {
-		return nil
-	}
 	for _, r := range c.Results {
 		r.Scenario, r.Play, r.Seed, r.Change = j.file.short, j.script.Play, j.seed, j.script.Change.Seconds()
 		out = append(out, r)
@@ -347,7 +349,7 @@ func (g *gating) run(ctx context.Context, j *gateJob, key string) (*came, error)
 	if g.stage.cache != "" && allKnown(c.Results) {
 		data, err := json.Marshal(c)
 		if err == nil {
-			err = replaceFile(path, data)
+			err = replace(path, 0o600, func(w io.Writer) error { _, err := w.Write(data); return err })
 		}
 		if err != nil {
 			return nil, fmt.Errorf("keep what was played (--cache): %w", err)
@@ -369,20 +371,6 @@ func allKnown(list []gate.Result) bool {
 		}
 	}
 	return true
-}
-
-// replaceFile writes a file whole or not at all.
-func replaceFile(path string, data []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name()) // nothing is left of it when all went well
-	_, err = tmp.Write(data)
-	if err = errors.Join(err, tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
 }
 
 // keep writes a play's scenario and report to --out.
@@ -455,7 +443,7 @@ func resultsOf(d *document) (out []gate.Result) {
 				r.Missed = append(r.Missed, fmt.Sprintf("line %d: %s", m.Line, m.Text))
 			}
 			if m := v.Figures; m != nil {
-				r.Figures = &gate.Figures{Add: spell(m.Add), Del: spell(m.Del), Start: spell(m.Start), Ready: spell(m.Ready), Memory: m.Memory, Calls: m.Calls}
+				r.Figures = &sim.Figures{Adds: m.Adds, Dels: m.Dels, Add: spell(m.Add), Del: spell(m.Del), Start: spell(m.Start), Ready: spell(m.Ready), Memory: m.Memory, Calls: m.Calls}
 			}
 			out = append(out, r)
 		}

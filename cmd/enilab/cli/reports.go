@@ -37,14 +37,21 @@ func (r *reports) wanted() bool { return r.html != "" || r.junit != "" || r.data
 // detailed says whether runs have to be followed.
 func (r *reports) detailed() bool { return r.html != "" || r.data != "" }
 
-// check finds out whether the files can be written, before anything is played. Inputs are files that a report must not replace.
-func (r *reports) check(inputs []string) error {
-	if r.html != "" && r.junit != "" && sameFile(r.html, r.junit) {
-		return usage("--html and --junit: both name %s: name two files", r.html)
-	}
-	for _, x := range []struct{ flag, name string }{{"--html", r.html}, {"--junit", r.junit}} {
+// output is a file that a flag names.
+type output struct{ flag, name string }
+
+// check finds out whether the files can be written, and those of other flags, before anything is played. Inputs are files that a report must not
+// replace.
+func (r *reports) check(inputs []string, others ...output) error {
+	all := append([]output{{"--html", r.html}, {"--junit", r.junit}}, others...)
+	for i, x := range all {
 		if x.name == "" {
 			continue
+		}
+		for _, y := range all[:i] {
+			if y.name != "" && sameFile(x.name, y.name) {
+				return usage("%s and %s: both name %s: name two files", y.flag, x.flag, x.name)
+			}
 		}
 		for _, in := range inputs {
 			if in == x.name || sameFile(in, x.name) {
@@ -83,7 +90,7 @@ func writable(name string) error {
 	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), ".enilab-report-*")
+	f, err := os.CreateTemp(filepath.Dir(name), ".enilab-*")
 	if p, ok := errors.AsType[*os.PathError](err); ok {
 		return fmt.Errorf("%s: %w", name, p.Err)
 	}
@@ -93,17 +100,25 @@ func writable(name string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
+// indented writes a value as JSON for people and programs.
+func indented(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
 // write writes what is wanted of a page.
 func (r *reports) write(p *report.Page) error {
 	var errs []error
 	if r.html != "" {
-		errs = append(errs, replace(r.html, func(w io.Writer) error { return report.HTML(w, p) }))
+		errs = append(errs, put(r.html, func(w io.Writer) error { return report.HTML(w, p) }))
 	}
 	if r.junit != "" {
-		errs = append(errs, replace(r.junit, func(w io.Writer) error { return report.JUnit(w, p) }))
+		errs = append(errs, put(r.junit, func(w io.Writer) error { return report.JUnit(w, p) }))
 	}
 	if r.data != "" {
-		errs = append(errs, os.MkdirAll(filepath.Dir(r.data), 0o755), replace(r.data, func(w io.Writer) error { return json.NewEncoder(w).Encode(p.Runs) }))
+		errs = append(errs, os.MkdirAll(filepath.Dir(r.data), 0o755), put(r.data, func(w io.Writer) error { return json.NewEncoder(w).Encode(p.Runs) }))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return &exit{runner.ExitLacking, "write the report: " + err.Error()}
@@ -111,8 +126,8 @@ func (r *reports) write(p *report.Page) error {
 	return nil
 }
 
-// replace writes a file as a whole or not at all. What is no ordinary file is written to.
-func replace(name string, write func(io.Writer) error) error {
+// put writes a file as a whole or not at all. What is no ordinary file is written to.
+func put(name string, write func(io.Writer) error) error {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)
 		if err != nil {
@@ -120,14 +135,7 @@ func replace(name string, write func(io.Writer) error) error {
 		}
 		return errors.Join(write(f), f.Close())
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), ".enilab-report-*")
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(write(f), f.Chmod(0o644), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return os.Rename(f.Name(), name)
+	return replace(name, 0o644, write)
 }
 
 // named says where the page is, as the last line of what a command prints.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"strings"
 
@@ -221,10 +220,7 @@ type diffJSON struct {
 
 // writeJSON writes a document and ends with the code.
 func (l *cli) writeJSON(v any, code int) error {
-	e := json.NewEncoder(l.out)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	if err := indented(l.out, v); err != nil {
 		return &exit{runner.ExitLacking, "write JSON: " + err.Error()}
 	}
 	return ended(code)

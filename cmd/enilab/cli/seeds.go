@@ -167,7 +167,7 @@ func sweptRuns(r *runner.Result, details bool) []report.Run {
 	runs := report.Of(r)
 	for i := range runs {
 		if x := &runs[i]; !x.Red() || !details {
-			x.Timeline, x.Lanes, x.Curves, x.Faults, x.Script = nil, nil, nil, nil, nil
+			*x = *x.Bare()
 		}
 	}
 	t := &timed{Result: r}
