@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -15,7 +16,7 @@ type Kind string
 
 // The kinds there are.
 const (
-	Regression Kind = "regression" // it held before, and does not after the change or in it
+	Regression Kind = "regression" // it held before, and does not after the change or in it; or breaks many times as often
 	Accepted   Kind = "accepted"   // a regression that somebody has accepted
 	Seldom     Kind = "seldom"     // it held before with every seed, and breaks with less than half of them: a race that somebody wins now and then
 	Unsure     Kind = "unsure"     // the old version alone held it, in runs in which pods were cut off: what had to be left was not there
@@ -117,6 +118,7 @@ func (v *Verdict) compare(g *group) {
 			continue
 		}
 		olds = append(olds, old)
+		v.missed(g, s, old)
 		for _, b := range old.Broken {
 			known[b.Check] = true
 		}
@@ -138,6 +140,21 @@ func (v *Verdict) compare(g *group) {
 			continue // nobody measured it before
 		}
 		v.judge(g, seeds, check, known)
+	}
+}
+
+// missed tells what a fault struck in the old version alone, and nothing in another play: of what it would have brought about nobody knows there.
+func (v *Verdict) missed(g *group, seed uint64, old *Result) {
+	for _, p := range Plays() {
+		r := g.seeds[seed][p]
+		if r == nil || r.Unknown != "" {
+			continue
+		}
+		for _, m := range r.Missed {
+			if !slices.ContainsFunc(old.Missed, func(o Miss) bool { return o.Line == m.Line }) {
+				v.Notes = append(v.Notes, fmt.Sprintf("%s, %s, seed %d: line %d struck with the old version alone, and here it found nothing to strike: %s", g.name(), p.Doc(), seed, m.Line, m.Text))
+			}
+		}
 	}
 }
 
@@ -238,9 +255,57 @@ func (v *Verdict) judge(g *group, seeds []uint64, check string, known map[string
 	case g.mended(seeds, check):
 		f.Kind, f.Cause = Mended, "the old version alone breaks it, the new one does not"
 	default:
-		f.Kind, f.Cause = Before, "the old version alone breaks it already"
+		old, plays, times := g.worse(seeds, check)
+		if len(plays) == 0 {
+			f.Kind, f.Cause = Before, "the old version alone breaks it already"
+			break
+		}
+		f.Plays, f.Cause = plays, fmt.Sprintf("the old version alone breaks it %s at most, and this at least %d", count(old), times)
+		for _, s := range slices.Backward(seeds) {
+			if r := g.seeds[s][plays[0]]; r != nil && r.Unknown == "" {
+				b := r.broke(check)
+				f.Seed, f.At, f.Node, f.Text, f.Change = s, b.At, b.Node, b.Text, r.Change
+			}
+		}
 	}
 	v.Findings = append(v.Findings, f)
+}
+
+func count(times int) string {
+	if times == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", times)
+}
+
+// What was broken before is worse from so many times on what the old version alone breaks at most, and so many more: a race ends otherwise with each
+// version, and a node that cut one pod off and now cuts ten is no race.
+const (
+	worseTimes = 3
+	worseMore  = 3
+)
+
+// worse are the plays that break with every seed an invariant far more often than the old version alone does with any, how often that one does at
+// most, and they at least.
+func (g *group) worse(seeds []uint64, check string) (old int, plays []Play, times int) {
+	for _, s := range seeds {
+		if r := g.seeds[s][Old]; r != nil && r.Unknown == "" {
+			old = max(old, r.Times[check])
+		}
+	}
+	times = math.MaxInt
+	for _, p := range Plays() {
+		least := math.MaxInt
+		for _, s := range seeds {
+			if r := g.seeds[s][p]; r != nil && r.Unknown == "" {
+				least = min(least, r.Times[check])
+			}
+		}
+		if p != Old && least < math.MaxInt && least > worseTimes*old+worseMore {
+			plays, times = append(plays, p), min(times, least)
+		}
+	}
+	return old, plays, times
 }
 
 // mended says whether the new version alone held wherever the old one did not, with the same seed.

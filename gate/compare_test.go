@@ -23,6 +23,12 @@ func played(seed uint64, text string) Result {
 			var line int
 			_, _ = fmt.Sscanf(b, "skips %d", &line)
 			r.Skipped = append(r.Skipped, line)
+		case strings.HasSuffix(b, " times"): // "a 7 times"
+			var times int
+			check, many, _ := strings.Cut(b, " ")
+			_, _ = fmt.Sscanf(many, "%d", &times)
+			r.Times = map[string]int{check: times}
+			r.Broken = append(r.Broken, Broken{Check: check, At: 60, Text: "text of " + check})
 		default:
 			r.Broken = append(r.Broken, Broken{Check: b, At: 60, Text: "text of " + b})
 		}
@@ -58,6 +64,11 @@ func TestCompare(t *testing.T) {
 			want: []string{"regression a the rollback of the image alone"}, red: true},
 		{name: "both ways", runs: []string{"old", "new", "upgrade: a", "rollback: a"}, want: []string{"regression a the change, in both directions"}, red: true},
 		{name: "broken before", runs: []string{"old: a", "new: a", "upgrade: a"}, want: []string{"before a the old version alone"}},
+		{name: "broken before, and far more often now", runs: []string{"old: a 1 times", "new: a 2 times", "upgrade: a 7 times"},
+			want: []string{"regression a the old version alone breaks it once at most, and this at least 7"}, red: true},
+		{name: "broken before, and somewhat more often now", runs: []string{"old: a 1 times", "upgrade: a 6 times"}, want: []string{"before a"}},
+		{name: "far more often with one seed", runs: []string{"old: a 1 times", "upgrade: a 9 times", "2 old: a 1 times", "2 upgrade"}, want: []string{"before a"}},
+		{name: "broken before as often with another seed", runs: []string{"old: a 1 times", "upgrade: a 9 times", "2 old: a 2 times"}, want: []string{"before a"}},
 		{name: "mended", runs: []string{"old: a", "new", "upgrade", "rollback: a"}, want: []string{"mended a"}},
 		{name: "mended, and one that is worse", runs: []string{"old: a", "new: b"}, want: []string{"regression b the new version itself", "mended a"}, red: true},
 		{name: "broken before with another seed", runs: []string{"old", "upgrade: a", "2 old: a"}, want: []string{"before a"}},
@@ -103,6 +114,15 @@ func TestCompare(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestMissed: what strikes nothing in one play only is told.
+func TestMissed(t *testing.T) {
+	old, fresh := played(1, "old"), played(1, "new")
+	old.Missed, fresh.Missed = []Miss{{3, "x"}}, []Miss{{3, "x"}, {4, "nobody called"}}
+	if v := Compare([]Result{old, fresh}); len(v.Notes) != 1 || !strings.Contains(v.Notes[0], "line 4 struck with the old version alone, and here it found nothing to strike: nobody called") {
+		t.Errorf("%q", v.Notes)
 	}
 }
 

@@ -129,7 +129,7 @@ func (p *Page) finding(b *strings.Builder, f *Finding, paint func(string, bool) 
 	}
 	fmt.Fprintf(b, "  first: at %s%s (the change is at %s, seed %d): %s\n", instant(f.At), where, instant(f.Change), f.Seed, f.Text)
 	if f.Of > 1 {
-		fmt.Fprintf(b, "  seeds: it broke with %d of %d, and with none in the old version alone\n", len(f.Seeds), f.Of)
+		fmt.Fprintf(b, "  seeds: it broke with %d of %d\n", len(f.Seeds), f.Of)
 	}
 	if f.Reason != "" {
 		fmt.Fprintf(b, "  because: %s\n", f.Reason)

@@ -65,14 +65,16 @@ type Script struct {
 	System string        // that is there at the begin
 	Text   string        // the scenario, with the change in it
 	Change time.Duration // when
+	Line   int           // of the change
 }
 
 // changeKey is the variable by which a scenario says when the change is to happen: vary change=5m.
 const changeKey = "change"
 
 // Scripts are a scenario's plays. Numbers of lines stay. The version that is alone is rolled at the instant of the change, by which its processes end as
-// they do in an upgrade: what a roll alone breaks is no upgrade's fault. The nodes have the rights of the version before, unless the scenario says which.
-func (p *Pair) Scripts(f *scn.File) ([]Script, error) {
+// they do in an upgrade: what a roll alone breaks is no upgrade's fault. The nodes have the rights of the version before, unless the scenario says which,
+// and with flows every pod has a client that holds a connection to it.
+func (p *Pair) Scripts(f *scn.File, flows bool) ([]Script, error) {
 	at, err := changeAt(f)
 	if err != nil {
 		return nil, err
@@ -80,6 +82,9 @@ func (p *Pair) Scripts(f *scn.File) ([]Script, error) {
 	g := f.Clone()
 	p.endow(g)
 	unexpect(g)
+	if flows {
+		hold(g)
+	}
 	var out []Script
 	for _, play := range Plays() {
 		from, to, keep := p.From, p.To, play == UpgradeImage || play == RollbackImage
@@ -95,9 +100,22 @@ func (p *Pair) Scripts(f *scn.File) ([]Script, error) {
 		}
 		h := g.Clone()
 		h.Lines = append(h.Lines, scn.Line{Stmt: &scn.At{When: at, Action: action}, Comment: "the change"})
-		out = append(out, Script{Play: play, System: from, Text: h.String(), Change: at})
+		out = append(out, Script{Play: play, System: from, Text: h.String(), Change: at, Line: len(h.Lines)})
 	}
 	return out, nil
+}
+
+// flowsAt is when clients begin to hold a connection to each pod, in a scenario that says nothing of it.
+const flowsAt = time.Second
+
+// hold lets clients hold a TCP connection to every pod from the begin on, as they do in production, where a scenario holds none itself.
+func hold(f *scn.File) {
+	for _, l := range f.Lines {
+		if at, ok := l.Stmt.(*scn.At); ok && at.Action != nil && at.Action.Verb == "hold-flows" {
+			return
+		}
+	}
+	f.Lines = append(f.Lines, scn.Line{Stmt: &scn.At{When: flowsAt, Maybe: true, Action: &scn.Action{Subject: scn.Subject{Kind: scn.Kube}, Verb: "hold-flows"}}, Comment: "the gate's"})
 }
 
 // endow writes the role and the tokens into the cluster's line, where it says nothing of them.

@@ -35,7 +35,7 @@ x
 func TestScripts(t *testing.T) {
 	pair := Pair{From: "my-cni@1.0.0", To: "my-cni@1.1.0", Role: []string{"CreateTags", "DescribeTags"}, Tokens: "required"}
 	f := parse(t, "x.scn", script)
-	scripts, err := pair.Scripts(f)
+	scripts, err := pair.Scripts(f, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestScripts(t *testing.T) {
 		}
 	}
 	same := Pair{From: "my-cni@1.0.0", To: "my-cni@1.0.0"}
-	scripts, err = same.Scripts(f)
+	scripts, err = same.Scripts(f, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,6 +98,28 @@ func TestChangeAt(t *testing.T) {
 	}
 }
 
+// TestHold: where a scenario holds no flows itself, the gate does, behind all of its lines; the change stays the last one, and when it was.
+func TestHold(t *testing.T) {
+	pair := Pair{From: "a@1.0.0", To: "b@1.0.0"}
+	for text, want := range map[string]string{
+		script: "maybe at 1s kube hold-flows  # the gate's\nat 4m30s node-* upgrade to=b@1.0.0  # the change",
+		strings.Replace(script, "kube roll web 1", "kube hold-flows", 1): "finally converges within 2m\nat 4m30s node-* upgrade to=b@1.0.0  # the change",
+	} {
+		scripts, err := pair.Scripts(parse(t, "x.scn", text), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := scripts[3]
+		g := parse(t, "x.scn", s.Text)
+		if got := g.Lines[s.Line-2].String() + "\n" + g.Lines[s.Line-1].String(); got != want {
+			t.Errorf("%q in %s", got, s.Text)
+		}
+		if _, err := sim.Check(g); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestBuiltin: the gate's own scenarios can be played, and no line of theirs knows a version.
 func TestBuiltin(t *testing.T) {
 	for _, name := range []string{Change, Load} {
@@ -114,7 +136,7 @@ func TestBuiltin(t *testing.T) {
 			t.Error(err)
 		}
 		pair := Pair{From: "a@1.0.0", To: "b@1.0.0"}
-		if _, err := pair.Scripts(f); err != nil {
+		if _, err := pair.Scripts(f, false); err != nil {
 			t.Error(err)
 		}
 	}

@@ -14,10 +14,12 @@ type Result struct {
 	Status string `json:"status,omitempty"`
 	// Broken is all that broke, in the order in which it did.
 	Broken []Broken `json:"broken,omitempty"`
+	// Times is how often an invariant broke, by its phrase.
+	Times map[string]int `json:"times,omitempty"`
 	// Skipped are the lines that the system lacks something for.
 	Skipped []int `json:"skipped,omitempty"`
-	// Missed are sentences about actions that found nothing to strike.
-	Missed  []string     `json:"missed,omitempty"`
+	// Missed are the actions that found nothing to strike.
+	Missed  []Miss       `json:"missed,omitempty"`
 	Change  float64      `json:"change"` // the instant, in seconds
 	Ended   float64      `json:"ended"`
 	Figures *sim.Figures `json:"figures,omitempty"`
@@ -30,6 +32,12 @@ type Broken struct {
 	At    float64 `json:"at"` // seconds
 	Node  int     `json:"node,omitempty"`
 	Text  string  `json:"text"`
+}
+
+// Miss is an action that found nothing to strike.
+type Miss struct {
+	Line int    `json:"line"`
+	Text string `json:"text"`
 }
 
 // What can break beside invariants and expectations.

@@ -279,7 +279,7 @@ func (g *gating) load(names []string) error {
 			errs = append(errs, listed(s.name, err)...)
 			continue
 		}
-		scripts, err := g.pair.Scripts(c.File)
+		scripts, err := g.pair.Scripts(c.File, !s.load)
 		if err != nil {
 			errs = append(errs, listed(s.name, err)...)
 			continue

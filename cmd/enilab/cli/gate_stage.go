@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -227,6 +228,9 @@ type runKey struct {
 func (g *gating) take(c *came, j *gateJob) (out []gate.Result) {
 	for _, r := range c.Results {
 		r.Scenario, r.Play, r.Seed, r.Change = j.file.short, j.script.Play, j.seed, j.script.Change.Seconds()
+		if i := slices.IndexFunc(r.Missed, func(m gate.Miss) bool { return m.Line == j.script.Line }); i >= 0 && r.Unknown == "" {
+			r.Unknown = "the change did not happen: " + r.Missed[i].Text
+		}
 		out = append(out, r)
 	}
 	for _, r := range c.Runs {
@@ -419,7 +423,7 @@ func resultsOf(d *document) (out []gate.Result) {
 	}
 	for _, f := range d.Files {
 		for _, v := range f.Variants {
-			r := gate.Result{Variant: gate.VariantName(v.Name), Status: f.Status, Ended: v.Ended}
+			r := gate.Result{Variant: gate.VariantName(v.Name), Status: f.Status, Ended: v.Ended, Times: v.Times}
 			if v.Error != "" {
 				r.Unknown = firstLine(v.Error)
 			}
@@ -440,7 +444,7 @@ func resultsOf(d *document) (out []gate.Result) {
 				r.Skipped = append(r.Skipped, s.Line)
 			}
 			for _, m := range v.Missed {
-				r.Missed = append(r.Missed, fmt.Sprintf("line %d: %s", m.Line, m.Text))
+				r.Missed = append(r.Missed, gate.Miss{Line: m.Line, Text: m.Text})
 			}
 			if m := v.Figures; m != nil {
 				r.Figures = &sim.Figures{Adds: m.Adds, Dels: m.Dels, Add: spell(m.Add), Del: spell(m.Del), Start: spell(m.Start), Ready: spell(m.Ready), Memory: m.Memory, Calls: m.Calls}

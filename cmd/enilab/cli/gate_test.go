@@ -103,3 +103,13 @@ func TestResultsOf(t *testing.T) {
 		t.Errorf("%s, %+v", s, list[0])
 	}
 }
+
+// TestChangeMissed: a play in which the version did not change is none.
+func TestChangeMissed(t *testing.T) {
+	g := &gating{}
+	j := &gateJob{file: &gateFile{short: "s"}, script: &gate.Script{Play: gate.Upgrade, Line: 9}, seed: 1}
+	list := g.take(&came{Results: []gate.Result{{Missed: []gate.Miss{{Line: 8, Text: "a"}}}, {Missed: []gate.Miss{{Line: 9, Text: "no daemon runs"}}}}}, j)
+	if list[0].Unknown != "" || list[1].Unknown != "the change did not happen: no daemon runs" {
+		t.Errorf("%+v", list)
+	}
+}

@@ -19,7 +19,8 @@ const jsonManual = `--json writes one document; times are seconds, "at" is an in
              events, virtual, wall, report (the text for people), command,
              variants[] {name, error, ended, events, hash, judged, twice, same, broke, missed[] {line, at, text, times, of}, maybe[] {line, struck}, underWay[],
              unjudged[] {line, at, text} (expectations that failed, where the system does not know a setting),
-             all[] {at, node, invariant, line, text}: all that broke, of each invariant the first ones, figures (world netns; durations in seconds) {adds,
+             all[] {at, node, invariant, line, text}: all that broke, of each invariant the first ones, times {invariant: how
+             often}, figures (world netns; durations in seconds) {adds,
              dels, add, del, start, ready, memory, calls}, timeline[] (with --timeline)},
              mutants[]  {mutant, variant, line, expected, by, proved, why, broke},
              crashes[]  {variant, error, points, forks, broken[] {at, node, event, inFlight[], choice, what}},
@@ -135,8 +136,10 @@ type variantJSON struct {
 	// Unjudged are expectations that failed where a setting is unknown.
 	Unjudged []unjudgedJSON `json:"unjudged,omitempty"`
 	// All is all that broke.
-	All     []brokenJSON `json:"all,omitempty"`
-	Figures *figuresJSON `json:"figures,omitempty"`
+	All []brokenJSON `json:"all,omitempty"`
+	// Times is how often each invariant broke.
+	Times   map[string]int `json:"times,omitempty"`
+	Figures *figuresJSON   `json:"figures,omitempty"`
 	// Timeline is all that happened, with --timeline.
 	Timeline []string `json:"timeline,omitempty"`
 }
@@ -295,7 +298,7 @@ func variantOf(o *runner.Outcome) variantJSON {
 		for _, u := range o.Verdict.Unjudged {
 			j.Unjudged = append(j.Unjudged, unjudgedJSON{u.Pos.Line, u.At.Seconds(), u.Text})
 		}
-		j.All = allOf(o.Verdict)
+		j.All, j.Times = allOf(o.Verdict)
 	}
 	if f := o.Figures; f != nil {
 		j.Figures = &figuresJSON{f.Adds, f.Dels, f.Add.Seconds(), f.Del.Seconds(), f.Start.Seconds(), f.Ready.Seconds(), f.Memory, f.Calls}
@@ -306,17 +309,18 @@ func variantOf(o *runner.Outcome) variantJSON {
 // mostAll is how many violations of one invariant are told: they are alike.
 const mostAll = 5
 
-func allOf(v *sim.Verdict) (out []brokenJSON) {
-	told := map[judge.ID]int{}
+func allOf(v *sim.Verdict) (out []brokenJSON, times map[string]int) {
+	times = map[string]int{}
 	for _, b := range v.Violations {
-		if told[b.Invariant]++; told[b.Invariant] <= mostAll {
-			out = append(out, brokenJSON{At: b.At.Seconds(), Node: b.Node, Invariant: b.Invariant.Phrase(), Text: b.Text})
+		phrase := b.Invariant.Phrase()
+		if times[phrase]++; times[phrase] <= mostAll {
+			out = append(out, brokenJSON{At: b.At.Seconds(), Node: b.Node, Invariant: phrase, Text: b.Text})
 		}
 	}
 	for _, f := range v.Failures {
 		out = append(out, brokenJSON{At: f.At.Seconds(), Line: f.Pos.Line, Text: f.Text})
 	}
-	return out
+	return out, times
 }
 
 func mutantOf(b *runner.Bite) mutantJSON {
