@@ -1,9 +1,6 @@
 package sim
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // Figures are what a run has cost, on a machine that can tell: seen from outside, so that any CNI's can be compared.
 type Figures struct {
@@ -19,13 +16,4 @@ type Figures struct {
 	Memory int64 `json:"memory"`
 	// Calls are the requests to EC2 by action, those before t=0 too.
 	Calls map[string]int64 `json:"calls,omitempty"`
-}
-
-// Median of durations, 0 of none.
-func Median(of []time.Duration) time.Duration {
-	if len(of) == 0 {
-		return 0
-	}
-	s := slices.Sorted(slices.Values(of))
-	return s[len(s)/2]
 }

@@ -5,13 +5,14 @@ import (
 
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/internal/percentiles"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
 )
 
 // costs are what a world remembers of what its systems took.
 type costs struct {
-	adds, dels []time.Duration
+	adds, dels percentiles.Times
 	start      time.Duration
 }
 
@@ -27,7 +28,7 @@ func (c *costs) ran(verb cri.Verb, took time.Duration) {
 
 // Figures are what the run has cost until now.
 func (w *World) Figures() *sim.Figures {
-	f := &sim.Figures{Adds: len(w.costs.adds), Dels: len(w.costs.dels), Add: sim.Median(w.costs.adds), Del: sim.Median(w.costs.dels),
+	f := &sim.Figures{Adds: len(w.costs.adds), Dels: len(w.costs.dels), Add: w.costs.adds.P50(), Del: w.costs.dels.P50(),
 		Start: w.costs.start, Ready: w.Epoch(), Calls: map[string]int64{}}
 	for a, c := range actions.Ledger(w.EC2) {
 		if n := c.Total; n > 0 {
