@@ -65,9 +65,10 @@ e2e: ## pods on two kind clusters (root, Docker, KIND_NODE_IMAGE): LABELS=datapa
 	@go test -c -o bin/e2e/e2e.test ./e2e
 	@ENILAB_E2E=1 exec bin/e2e/e2e.test -ginkgo.v -ginkgo.timeout=$(TIMEOUT) $(if $(LABELS),-ginkgo.label-filter='$(LABELS)')
 
-bench: ## benchmarks on one core, then daemon and plugin on a real kernel beside ptp, then pods on kind
+bench: build ## benchmarks on one core, then daemon and plugin on a real kernel, beside ptp, and beside whole other CNIs, then pods on kind
 	GOMAXPROCS=1 go test -run '^$$' -bench . -benchmem $$(grep -rl --include='*_test.go' '^func Benchmark' . | xargs -n1 dirname | sort -u)
 	go run ./e2e/bench/netns $$(base=$$(cut -d' ' -f1 testdata/base); if git cat-file -e $$base 2>/dev/null; then echo -base $$base; fi)
+	go run ./e2e/bench/systems
 	@if [ "$$(id -u)" = 0 ] && [ -n "$$KIND_NODE_IMAGE" ] && docker version >/dev/null 2>&1; then go run ./e2e/bench/kind; \
 	else echo "skipped: pod start on kind needs root, Docker and KIND_NODE_IMAGE"; fi
 

@@ -13,6 +13,7 @@ import (
 // costs are what a world remembers of what its systems took.
 type costs struct {
 	adds, dels percentiles.Times
+	failed     int // ADDs
 	start      time.Duration
 }
 
@@ -28,7 +29,7 @@ func (c *costs) ran(verb cri.Verb, took time.Duration) {
 
 // Figures are what the run has cost until now.
 func (w *World) Figures() *sim.Figures {
-	f := &sim.Figures{Adds: len(w.costs.adds), Dels: len(w.costs.dels), Add: w.costs.adds.P50(), Del: w.costs.dels.P50(),
+	f := &sim.Figures{Adds: len(w.costs.adds), Dels: len(w.costs.dels), Add: w.costs.adds.P50(), Del: w.costs.dels.P50(), Failed: w.costs.failed,
 		Start: w.costs.start, Ready: w.Epoch(), Calls: map[string]int64{}}
 	for a, c := range actions.Ledger(w.EC2) {
 		if n := c.Total; n > 0 {

@@ -104,8 +104,11 @@ func (w *World) pluginDone(n *instance, e *node.Event) {
 	if a.Verb == cri.DEL && !shot && (e.Exit != "" || e.Code == 0) {
 		w.Auditor.DelResult(w.now(), int(n.No), att, e.Code == 0, e.Text)
 	}
-	if e.Code == 0 {
+	switch {
+	case e.Code == 0:
 		w.costs.ran(a.Verb, e.Took)
+	case a.Verb == cri.ADD && !shot:
+		w.costs.failed++
 	}
 	if a.Verb == cri.ADD && e.Code == 0 && w.parts.WithoutBooks {
 		w.witness.Added(n.No, att, e.Address)

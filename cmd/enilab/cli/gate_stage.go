@@ -447,7 +447,7 @@ func resultsOf(d *document) (out []gate.Result) {
 				r.Missed = append(r.Missed, gate.Miss{Line: m.Line, Text: m.Text})
 			}
 			if m := v.Figures; m != nil {
-				r.Figures = &sim.Figures{Adds: m.Adds, Dels: m.Dels, Add: spell(m.Add), Del: spell(m.Del), Start: spell(m.Start), Ready: spell(m.Ready), Memory: m.Memory, Calls: m.Calls}
+				r.Figures = &sim.Figures{Adds: m.Adds, Dels: m.Dels, Failed: m.Failed, Add: spell(m.Add), Del: spell(m.Del), Start: spell(m.Start), Ready: spell(m.Ready), Memory: m.Memory, Calls: m.Calls}
 			}
 			out = append(out, r)
 		}

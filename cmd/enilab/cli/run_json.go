@@ -21,7 +21,7 @@ const jsonManual = `--json writes one document; times are seconds, "at" is an in
              unjudged[] {line, at, text} (expectations that failed, where the system does not know a setting),
              all[] {at, node, invariant, line, text}: all that broke, of each invariant the first ones, times {invariant: how
              often}, figures (world netns; durations in seconds) {adds,
-             dels, add, del, start, ready, memory, calls}, timeline[] (with --timeline)},
+             dels, failed (ADDs), add, del, start, ready, memory, calls}, timeline[] (with --timeline)},
              mutants[]  {mutant, variant, line, expected, by, proved, why, broke},
              crashes[]  {variant, error, points, forks, broken[] {at, node, event, inFlight[], choice, what}},
              story, storyDiffers {line, golden, now}, updated
@@ -156,6 +156,7 @@ type brokenJSON struct {
 type figuresJSON struct {
 	Adds   int              `json:"adds"`
 	Dels   int              `json:"dels"`
+	Failed int              `json:"failed"`
 	Add    float64          `json:"add"`
 	Del    float64          `json:"del"`
 	Start  float64          `json:"start"`
@@ -301,7 +302,7 @@ func variantOf(o *runner.Outcome) variantJSON {
 		j.All, j.Times = allOf(o.Verdict)
 	}
 	if f := o.Figures; f != nil {
-		j.Figures = &figuresJSON{f.Adds, f.Dels, f.Add.Seconds(), f.Del.Seconds(), f.Start.Seconds(), f.Ready.Seconds(), f.Memory, f.Calls}
+		j.Figures = &figuresJSON{f.Adds, f.Dels, f.Failed, f.Add.Seconds(), f.Del.Seconds(), f.Start.Seconds(), f.Ready.Seconds(), f.Memory, f.Calls}
 	}
 	return j
 }
