@@ -301,7 +301,7 @@ func (g *group) worse(seeds []uint64, check string) (old int, plays []Play, time
 				least = min(least, r.Times[check])
 			}
 		}
-		if p != Old && least < math.MaxInt && least > worseTimes*old+worseMore {
+		if least < math.MaxInt && least > worseTimes*old+worseMore {
 			plays, times = append(plays, p), min(times, least)
 		}
 	}
