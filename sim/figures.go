@@ -9,7 +9,7 @@ type Figures struct {
 	Dels int           `json:"dels"`
 	Add  time.Duration `json:"add"` // of one
 	Del  time.Duration `json:"del"`
-	// Failed are the ADDs that ended in an error.
+	// Failed are the ADDs that ran and ended in an error.
 	Failed int `json:"failed"`
 	// Start is the longest time from a daemon's start until it served, and Ready that from nothing until every pod of the start lines ran.
 	Start time.Duration `json:"start"`

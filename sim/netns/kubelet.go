@@ -107,7 +107,7 @@ func (w *World) pluginDone(n *instance, e *node.Event) {
 	switch {
 	case e.Code == 0:
 		w.costs.ran(a.Verb, e.Took)
-	case a.Verb == cri.ADD && !shot:
+	case a.Verb == cri.ADD && !shot && e.Exit != "":
 		w.costs.failed++
 	}
 	if a.Verb == cri.ADD && e.Code == 0 && w.parts.WithoutBooks {
