@@ -44,24 +44,6 @@ type Finding struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Verdict is what came of a gate.
-type Verdict struct {
-	Findings []Finding `json:"findings"`
-	Figures  []Figure  `json:"figures"`
-	// Unknown is what was not played, and what nothing can be said of, a sentence each.
-	Unknown []string `json:"unknown"`
-	// Notes are sentences that change nothing.
-	Notes []string `json:"notes,omitempty"`
-	// Stale are acceptances that match nothing.
-	Stale []string `json:"stale,omitempty"`
-}
-
-// Red says whether something regressed.
-func (v *Verdict) Red() bool {
-	return slices.ContainsFunc(v.Findings, func(f Finding) bool { return f.Kind == Regression }) ||
-		slices.ContainsFunc(v.Figures, func(f Figure) bool { return f.Beyond && f.Reason == "" })
-}
-
 // group is what is compared with each other.
 type group struct {
 	scenario, variant string

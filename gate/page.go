@@ -15,6 +15,7 @@ type Page struct {
 	From    string   `json:"from"`   // NAME VERSION
 	To      string   `json:"to"`
 	Red     bool     `json:"red"`
+	Word    string   `json:"word"` // the outcome's
 	Exit    int      `json:"exit"`
 	Verdict *Verdict `json:"verdict"`
 	// Scenarios are what was played, by name, with a digest of the text; Results is what came of it.
@@ -53,14 +54,8 @@ func (p *Page) Write(w io.Writer, paint func(word string, bad bool) string) erro
 			dear++
 		}
 	}
-	word := paint("not red", false)
-	switch {
-	case regressions+dear > 0:
-		word = paint("red", true)
-	case len(v.Unknown) > 0:
-		word = paint("not known", true)
-	}
-	fmt.Fprintf(&b, "%s  %s to %s: %s\n", word, p.From, p.To, p.summary(regressions, dear))
+	o := p.Outcome()
+	fmt.Fprintf(&b, "%s  %s to %s: %s\n", paint(o.Word, o.Level != Good), p.From, p.To, p.summary(regressions, dear))
 	for _, f := range v.Findings {
 		p.finding(&b, &f, paint)
 	}

@@ -504,19 +504,12 @@ func (g *gating) conclude(allowed []gate.Acceptance) error {
 	}
 	v.Accept(allowed, g.f.allow)
 	p := &gate.Page{Enilab: gate.Format, From: named(g.from), To: named(g.to), Verdict: v, Results: g.results, Key: g.stage.key, Took: time.Since(g.began).Round(time.Second),
-		Interrupted: g.over != nil, Command: commandLine(g.args)}
+		Interrupted: g.over != nil && !errors.Is(g.over, errTime), Command: commandLine(g.args)}
 	for _, f := range g.files {
 		p.Scenarios = append(p.Scenarios, gate.Scenario{Name: f.short, Digest: f.digest})
 	}
-	p.Red = v.Red()
-	switch {
-	case p.Red:
-		p.Exit = runner.ExitViolated
-	case g.over != nil && !errors.Is(g.over, errTime):
-		p.Exit = runner.ExitInterrupted
-	case len(v.Unknown) > 0:
-		p.Exit = runner.ExitNotPlayed
-	}
+	o := p.Outcome()
+	p.Red, p.Word, p.Exit = o.Level == gate.Bad, o.Word, o.Exit
 	if err := g.f.reports.write(g.reportOf(p)); err != nil {
 		return err
 	}
