@@ -37,8 +37,9 @@ short: ## what of them takes no minute: while you work
 netns: ## the tests of world netns alone: each scenario on a real kernel, packets, crashes (root, Linux)
 	go test $(LIMIT) ./sim/netns/...
 
-lint: ## gofmt, go vet, the rules of internal/purity, staticcheck: silent when all is well
+lint: ## gofmt, go vet, the rules of internal/purity, staticcheck, no binaries in git: silent when all is well
 	@unformatted=$$(gofmt -l .) && test -z "$$unformatted" || { echo "gofmt -w is needed by:"; echo "$$unformatted"; exit 1; }
+	@go run ./internal/purity/tracked
 	@go vet ./...
 	@go build -o bin/purity ./internal/purity/vet
 	@go vet -vettool=bin/purity ./...
