@@ -111,6 +111,25 @@ func (s *System) Configuration(words Words, env map[string]string) ([]byte, erro
 	return list.with(kept)
 }
 
+// Outline is the conflist before a node fills it in: each placeholder is left as ${NAME}.
+func (s *System) Outline() ([]byte, error) {
+	// While it is parsed, a number stands for each: it may be within a string, and in the place of a value.
+	words, names := Words{}, []string{}
+	for i, p := range Placeholders {
+		words[p.Name] = fmt.Sprintf("8400000000000000%02d", i)
+		names = append(names, words[p.Name], "${"+p.Name+"}")
+	}
+	env, err := s.Environment(words, nil)
+	if err != nil {
+		return nil, err
+	}
+	data, err := s.Configuration(words, env)
+	if err != nil {
+		return nil, err
+	}
+	return []byte(strings.NewReplacer(names...).Replace(string(data))), nil
+}
+
 func (s *System) conflistText() (string, error) {
 	if s.Conflist.From == "" {
 		return s.Conflist.Words, nil

@@ -255,7 +255,7 @@ func shown(s *systems.System) (*systemDocument, error) {
 		d.Mounts[m.Container] = m.Node
 	}
 	if s.Conflist.Name != "" {
-		data, err := s.Configuration(words, env)
+		data, err := s.Outline()
 		if err != nil {
 			return nil, err
 		}

@@ -2,9 +2,13 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/enilab/enilab/systems"
 )
 
 // script is an executable that any machine takes.
@@ -79,4 +83,68 @@ daemon:
 	if err := json.Unmarshal([]byte(out), &one); err != nil || code != 0 || one.Version != "2.0.0" || len(one.Daemon.Argv) != 3 {
 		t.Errorf("systems show --json: code %d, %v, %s%s", code, err, out, errs)
 	}
+}
+
+// TestSystemsShow: every description that comes with enilab can be shown, in every range of its versions, with and without the files that a
+// version may lack.
+func TestSystemsShow(t *testing.T) {
+	in(t, nil)
+	t.Setenv("ENILAB_SYSTEMS", "")
+	shown := 0
+	for _, name := range systems.Embedded() {
+		d, err := systems.Describe(name, systems.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range d.Ranges {
+			g := &d.Ranges[i]
+			version := g.From
+			if version == "" {
+				version = "1.0.0"
+			}
+			for _, whole := range []bool{true, false} {
+				where := fmt.Sprintf("%s@%s=./%s", name, version, folderOf(t, name, &g.System, whole))
+				code, out, errs := enilab(t, "systems", "show", where)
+				if shown++; code != 0 {
+					t.Errorf("systems show %s: exit code %d: %s", where, code, errs)
+				}
+				for _, p := range systems.Placeholders { // what a description leaves to the node is shown as it is
+					if word := "${" + p.Name + "}"; strings.Contains(g.System.Conflist.Words, word) && !strings.Contains(out, word) {
+						t.Errorf("systems show %s: the configuration has lost %s: %s", where, word, out)
+					}
+				}
+			}
+		}
+	}
+	if shown < 20 {
+		t.Errorf("%d were shown: this test does not know any more how to find ranges", shown)
+	}
+}
+
+// folderOf makes a folder with the files of a version, all or only those that it may not lack.
+func folderOf(t *testing.T, name string, s *systems.System, whole bool) string {
+	t.Helper()
+	folder, err := os.MkdirTemp(".", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugin := ""
+	for _, f := range s.Files {
+		if !f.Optional && strings.HasSuffix(f.From, "-cni") {
+			plugin = f.From
+		}
+		if f.Optional && !whole {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(folder, f.From), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.Conflist.From != "" {
+		text := `{"cniVersion": "0.4.0", "name": "x", "plugins": [{"type": "` + plugin + `"}]}`
+		if err := os.WriteFile(filepath.Join(folder, s.Conflist.From), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
 }
