@@ -107,6 +107,7 @@ func (l *cli) run(args []string) int {
 }
 
 func (l *cli) root() *cobra.Command {
+	version := false
 	c := &cobra.Command{
 		Use:   "enilab",
 		Short: "replays outages of a node's addresses and says what held",
@@ -114,14 +115,20 @@ func (l *cli) root() *cobra.Command {
 
 ` + verdictManual(),
 		Example: `  enilab demo                                   replay every incident that is known, and what each mutant breaks
-  enilab run scenarios/socket-mismatch.scn      one incident and its mutants
+  enilab run socket-mismatch                    one incident and its mutants
   enilab verbs                                  what a scenario can do and expect
   enilab up                                     a Kubernetes cluster with the CNI, on kind, to try it out`,
-		Args:          known,
-		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		Args: known,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if version {
+				return l.printVersion()
+			}
+			return c.Help()
+		},
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	c.Flags().BoolVar(&version, "version", false, "say what this binary is, as the command version does")
 	c.SetFlagErrorFunc(flagError)
 	c.SetHelpCommand(helpCommand())
 	c.AddCommand(l.runCommand(), l.swarmCommand(), l.shrinkCommand(), l.demoCommand(), l.verbsCommand(), l.invariantsCommand(), l.mutantsCommand(),

@@ -190,6 +190,7 @@ func TestCodes(t *testing.T) {
 		{"demo calm.scn", 0, "all held: 1 incident in virtual time; 0 of 0 mutants caught; "},
 		{"demo calm.scn wrong.scn", 1, "1 of 2 held: 2 incidents in virtual time; "},
 		{"version", 0, "records and protocol version 2"},
+		{"--version", 0, "records and protocol version 2"},
 		{"verbs", 0, "flush-routes"},
 		{"invariants", 0, "I13"},
 		{"mutants", 0, "socket-mismatch"},

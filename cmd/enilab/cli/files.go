@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/scn"
@@ -40,7 +41,8 @@ func listed(name string, err error) scn.ErrorList {
 	return scn.ErrorList{scn.Errorf(scn.Pos{File: name}, "", "%v", err)}
 }
 
-// read gives a file's bytes; "-" is standard input. It never reads much more than a scenario may have.
+// read gives a file's bytes, or those of a scenario that comes with enilab where there is no such file; "-" is standard input. It never reads much
+// more than a scenario may have.
 func (l *cli) read(name string) ([]byte, error) {
 	bad := func(hint, format string, args ...any) ([]byte, error) {
 		return nil, scn.ErrorList{scn.Errorf(scn.Pos{File: name}, hint, format, args...)}
@@ -50,7 +52,14 @@ func (l *cli) read(name string) ([]byte, error) {
 	}
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return bad(besides(name), "there is no such file")
+		if data, ok := builtin(name); ok {
+			return data, nil
+		}
+		hint := besides(name)
+		if near := scn.Suggest(strings.TrimSuffix(filepath.Base(name), ".scn"), builtinNames()); near != "" && !strings.HasPrefix(hint, suggestion) {
+			hint = suggestion + near + ", which comes with enilab?"
+		}
+		return bad(hint, "there is no such file")
 	}
 	if err != nil {
 		return nil, err
@@ -68,6 +77,9 @@ func (l *cli) read(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, scn.MaxFile+1))
 }
 
+// suggestion is how the hint begins that names another word.
+const suggestion = "did you mean "
+
 // besides suggests another file of the folder.
 func besides(name string) string {
 	dir := filepath.Dir(name)
@@ -82,7 +94,7 @@ func besides(name string) string {
 		}
 	}
 	if near := scn.Suggest(filepath.Base(name), names); near != "" {
-		return "did you mean " + filepath.Join(dir, near) + "?"
+		return suggestion + filepath.Join(dir, near) + "?"
 	}
 	return "nothing in " + dir + " has such a name"
 }

@@ -67,6 +67,8 @@ func TestGateRefuses(t *testing.T) {
 		{pair + "--json x.json --html ./x.json calm.scn", "--html and --json: both name x.json: name two files"},
 		{pair + "--json calm.scn calm.scn", "--json calm.scn: it is one of the scenarios"},
 		{pair + "clam.scn", "clam.scn: there is no such file (did you mean calm.scn?)"},
+		{pair + "socket-mismach", "socket-mismach: there is no such file (did you mean socket-mismatch, which comes with enilab?)"},
+		{pair + "--plays sideways socket-mismatch", "--plays sideways"},
 		{pair + "bad.scn", `bad.scn:2:14: node-1 cannot "restrat" (did you mean restart?)`},
 		{pair + "still.scn", "nothing happens in it at any instant, so there is no middle to change the version in"},
 		{pair + "--allow nowhere.yaml calm.scn", "--allow: open nowhere.yaml"},

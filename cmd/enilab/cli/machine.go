@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -285,6 +286,9 @@ func (t *theatre) open() error {
 			return err
 		}
 		data, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) { // it comes with enilab, and the machine's enilab has it too
+			continue
+		}
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 	"time"
@@ -67,7 +68,8 @@ func (l *cli) runCommand() *cobra.Command {
 		Short: "runs scenarios and their mutants",
 		Long: `run carries out each scenario, in every variant, and then against each mutant that it names. A scenario holds when nothing
 that is judged breaks, its golden timeline (seed 1) is told again word for word, and every mutant breaks, first and in time,
-what its "against" line says. All files are checked before anything starts. FILE "-" is standard input.
+what its "against" line says. All files are checked before anything starts. FILE "-" is standard input; the name of a scenario that comes with
+enilab (socket-mismatch) will do where there is no such file.
 
 A twentieth of the runs, always the same ones, is run twice and compared: the simulator is deterministic.
 
@@ -87,7 +89,8 @@ the same bytes. --twice proves it. enilab vm kernels says which kernels there ar
 ` + reportManual + `
 
 ` + verdictManual() + "\n" + jsonManual + "\n" + seedsJSONManual,
-		Example: `  enilab run scenarios/*.scn
+		Example: `  enilab run socket-mismatch
+  enilab run scenarios/*.scn
   enilab run scenarios/socket-mismatch.scn --seed 7
   enilab run scenarios/*.scn --seeds 1-200                         what holds with one seed only holds by luck
   enilab run scenarios/socket-mismatch.scn --against no-repair     one mutant alone: exit 1 when it breaks something
@@ -192,6 +195,19 @@ func (f *runFlags) options() (runner.Options, error) {
 	return o, err
 }
 
+// checkUpdate refuses to write timelines into what is no file.
+func (f *runFlags) checkUpdate(names []string) error {
+	if !f.update {
+		return nil
+	}
+	for _, name := range names {
+		if _, err := os.Stat(name); err != nil {
+			return usage("--update writes the timeline into the scenario's file, and there is no file %s", name)
+		}
+	}
+	return nil
+}
+
 // mutantOrNone finds the mutant that a flag names; no name is none.
 func mutantOrNone(name string) (*mutants.Mutant, error) {
 	if name == "" {
@@ -242,6 +258,9 @@ func (l *cli) runFiles(f *runFlags, names []string) error {
 			return l.writeJSON(d, runner.ExitBad)
 		}
 		return l.refuse(err)
+	}
+	if err := f.checkUpdate(names); err != nil {
+		return err
 	}
 	if f.crash {
 		for _, c := range cases {

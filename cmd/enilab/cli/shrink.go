@@ -63,6 +63,9 @@ func (l *cli) shrink(f *shrinkFlags, name string) error {
 	to := f.out
 	if to == "" {
 		to = strings.TrimSuffix(name, ".scn") + "-small.scn"
+		if _, err := os.Stat(name); err != nil { // one that comes with enilab: there may be no such folder here
+			to = filepath.Base(to)
+		}
 		if name == "-" {
 			to = "-"
 		}

@@ -16,11 +16,13 @@ func (l *cli) versionCommand() *cobra.Command {
 		Short:   "says what this binary is",
 		Example: "  enilab version",
 		Args:    nothing,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(l.out, "enilab %s, records and protocol version %d, %s %s/%s\n", built(), ipam.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return err
-		},
+		RunE:    func(*cobra.Command, []string) error { return l.printVersion() },
 	}
+}
+
+func (l *cli) printVersion() error {
+	_, err := fmt.Fprintf(l.out, "enilab %s, records and protocol version %d, %s %s/%s\n", built(), ipam.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
 }
 
 // built is the module's version, or the commit that it was built from.
@@ -29,11 +31,20 @@ func built() string {
 	if !ok {
 		return "of unknown origin"
 	}
-	version := info.Main.Version
+	if info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	commit, changed := "", ""
 	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && version == "(devel)" {
-			version = s.Value
+		switch {
+		case s.Key == "vcs.revision":
+			commit = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			changed = ", and changes since"
 		}
 	}
-	return version
+	if commit == "" {
+		return "of an unknown commit (built without git, or with -buildvcs=false)"
+	}
+	return "of commit " + commit + changed
 }
