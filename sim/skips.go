@@ -27,6 +27,7 @@ const (
 	SkipDumps        = "interrupt-dumps"
 	SkipFlows        = "hold-flows"
 	SkipRestartOne   = "restart KEY=VALUE, of one node of several"
+	SkipThirdParty   = "add-third-party"
 	SkipMainTable    = "flush-routes table=254"
 	SkipOtherRuntime = "cluster runtime=, other than containerd"
 	SkipName         = "cluster name="
@@ -44,6 +45,7 @@ func Skips() []Skipped {
 		{"kind", SkipGC, "containerd never calls CNI GC"},
 		{"kind", SkipHide, "containerd forgets no sandbox on demand"},
 		{"kind", SkipFlows, "its pods' image answers nobody: expectations of flows.* are skipped with it"},
+		{"kind", SkipThirdParty, "its nodes' kernels are third parties' already, kube-proxy's and Docker's, which change by themselves: world netns looks at what stays"},
 		{"kind", SkipRestartOne, "a DaemonSet has one environment, and this changes one node's of several: say node-*, or use world netns"},
 		{"kind", SkipMainTable, "the machine's own routes are in the main table too, the one to the API server among them, and nobody puts those back"},
 		{"kind", SkipOtherRuntime, "the nodes' runtime is kind's containerd; the rest of the line holds"},

@@ -35,6 +35,7 @@ func (s Survival) Word() string {
 var deadly = map[string]Survival{
 	"node flush-routes":    {false, "not table=254: the machine's default route is in it, and no CNI knows what it was"},
 	"node restart-runtime": {false, "not on containerd-1.6: it forgets sandboxes that are being made, and their namespaces keep the addresses"},
+	"node add-third-party": {true, "it breaks nothing: it is about what has to stay, and a swarm's other faults take it away"},
 	"node terminate":       {false, "its pods are lost; the other nodes survive it and give back what it left"},
 	"ec2 unassign":         {true, "the address may be another node's before anybody notices, and the pod has no other"},
 	"ec2 remove":           {true, "the addresses of the pods on that ENI are anybody's, and their pods have no others"},

@@ -103,6 +103,8 @@ func Verbs() []Verb {
 		{"flush-rules", onNode, nil, "a stranger removes all ip rules", "amazon-vpc-cni-k8s #3162"},
 		{"flush-routes", onNode, []Param{named("table", Count, "254", "routing table")}, "a stranger flushes a routing table", "nm-cloud-setup"},
 		{"flush-nat", onNode, nil, "a stranger runs nft flush ruleset", "rule H"},
+		{"add-third-party", onNode, nil, "others than the CNI use the node: iptables chains in both backends, an nftables table, a marked connection, a route, a rule and sysctls, as far as the kernel takes them",
+			"amazon-vpc-cni-k8s #2840"},
 		{"interrupt-dumps", onNode, []Param{named("times", Count, "1", "how many")}, "the next netlink dumps end early", "NLM_F_DUMP_INTR"},
 		{"restart-kubelet", onNode, nil, "kubelet restarts", "k8s #59741"},
 		{"restart-runtime", onNode, nil, "the container runtime restarts", "containerd #12922"},

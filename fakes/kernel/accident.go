@@ -112,6 +112,16 @@ func (k *Kernel) FlushNAT() bool {
 // AddForeignRule is a stranger's rule, whatever it matches.
 func (k *Kernel) AddForeignRule(r dataplane.Rule) { k.addRule(r) }
 
+// HasRule says whether there is such a rule.
+func (k *Kernel) HasRule(r dataplane.Rule) bool {
+	list, a := k.list(r)
+	if list == nil {
+		_, known := slices.BinarySearchFunc(k.wide, r, dataplane.CompareRules)
+		return known
+	}
+	return slices.Contains(*list, addressRule{a, r.Priority, r.Table})
+}
+
 // OpenFlow is traffic that makes conntrack remember a flow of an address.
 func (k *Kernel) OpenFlow(a netip.Addr) {
 	if at, known := slices.BinarySearchFunc(k.flows, a, netip.Addr.Compare); !known {

@@ -18,6 +18,12 @@ func FlushRoutes(int) (int, error) { return 0, errLinux }
 // FlushNAT needs Linux.
 func FlushNAT() (bool, error) { return false, errLinux }
 
+// AddThirdParty needs Linux.
+func AddThirdParty() ([]string, error) { return nil, errLinux }
+
+// ThirdParty needs Linux.
+func ThirdParty() (map[string]string, error) { return nil, errLinux }
+
 // LoseNeighbour needs Linux.
 func LoseNeighbour(netip.Addr) (bool, error) { return false, errLinux }
 

@@ -73,6 +73,7 @@ type node struct {
 	faults   []fault
 	busy     busy
 	tally    tally
+	foreign  []string // things of third parties that were told as gone or changed (I18)
 }
 
 // New makes an auditor for cfg.Nodes nodes, numbered from 1.
@@ -132,6 +133,7 @@ func (n *node) clone(by *owner) *node {
 	m.failing = maps.Clone(n.failing)
 	m.faults = slices.Clone(n.faults)
 	m.made = slices.Clone(n.made)
+	m.foreign = slices.Clone(n.foreign)
 	return &m
 }
 

@@ -22,6 +22,7 @@
 //
 // On a consistent snapshot, when something may be broken for a while. Judge takes a Snapshot of one node and remembers since when a
 // row (I3) or a pod (I10) has been faulty; older than the bound is a violation. The bound counts while the daemon runs.
+// What third parties have put on the node (I18) has no bound: a snapshot that lacks it is a violation, once for each thing.
 // Watching says when a node that does not change has to be judged again.
 //
 // On the settled snapshot, when faults have ended and the world is quiet: Settle judges I5, I6, I11 and I12; where something is still under

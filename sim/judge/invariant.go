@@ -27,6 +27,7 @@ const (
 	I15
 	I16
 	I17
+	I18
 	ids = iota + 1
 )
 
@@ -82,6 +83,7 @@ func Catalogue() []Invariant {
 		{I15, "no eni is made while room covers demand", Never, "L", "Judged when a daemon first wants CreateNetworkInterface: what lives and waits, with the warm targets, needs more addresses than the ENIs that are attached or under way can carry.", 0, Books, ""},
 		{I16, "a daemon that runs serves", Repaired, "F", "A daemon that was started answers ADDs within the bound, after restarts, kills and upgrades too, whoever else does not answer. Where nobody tells what it believes, its socket, port or health service says it, and what it printed last is told.", 3 * time.Minute, Kernel | Runtime, ""},
 		{I17, "no flow of a living pod is cut", Never, "C H", "Judged while flows are held: a TCP connection from the VPC to a pod is not reset and does not go without an answer for more than 30 seconds before its pod ends, whether or not a daemon runs.", 0, Runtime | Packets, ""},
+		{I18, "what third parties put on a node stays", Never, "H", "Judged on every snapshot once a scenario has put something on a node that is not the CNI's: iptables rules, nftables, marks of connections, routes, rules and sysctls stay as they were left, whoever starts, upgrades or ends the daemon.", 0, Kernel, ""},
 	}
 }
 

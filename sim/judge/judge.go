@@ -54,6 +54,7 @@ func (a *Auditor) Judge(now time.Duration, c *Snapshot) {
 		n.up.stop(now)
 	}
 	n.busy.mark(now, c)
+	a.thirdParty(now, c)
 	for i := range n.faults {
 		n.faults[i].seen = false
 	}

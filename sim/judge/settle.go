@@ -15,6 +15,7 @@ import (
 // Settle judges what has to hold once settled, records what does not, and names what is still under way on the node. Until that has ended
 // nothing is leaked, missing or out of balance. What has been under way since before the faults ended is what nobody acts on.
 func (a *Auditor) Settle(now time.Duration, c *Snapshot) (underWay []string) {
+	a.thirdParty(now, c)
 	broken, underWay := a.Unsettled(now, c)
 	for _, v := range broken {
 		a.seen.add(v)

@@ -15,6 +15,7 @@ type Snapshot struct {
 	Cloud       []CloudENI    // of this node, as EC2 knows them
 	Pods        []PodSnapshot // live pods that have an attachment
 	Leaks       []string      // what belongs to nobody, one sentence each
+	ThirdParty  []Foreign     // what third parties have put on the node; empty: nothing, or it could not be looked at
 	PendingDELs int           // DELs that the runtime still has to repeat, or that wait on disk
 	Settings    ipam.Settings
 	Limits      ipam.Limits

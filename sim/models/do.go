@@ -81,6 +81,7 @@ var nodeVerbs = map[string]func(h *Host, n *Node, a *sim.Act, id int) sim.Strike
 		return actions.Flushed(n.Machine.FlushRoutes(a.Int("table")), "routes")
 	},
 	"flush-nat":       func(_ *Host, n *Node, _ *sim.Act, _ int) sim.Strike { return actions.FlushedNAT(n.Machine.FlushNAT()) },
+	"add-third-party": (*Host).addThirdParty,
 	"restart-kubelet": func(h *Host, n *Node, _ *sim.Act, id int) sim.Strike { return h.restartBox(n, cri.RestartKubelet, id) },
 	"restart-runtime": func(h *Host, n *Node, _ *sim.Act, id int) sim.Strike { return h.restartBox(n, cri.RestartRuntime, id) },
 }
@@ -93,6 +94,7 @@ func (h *Host) doNode(n *Node, a *sim.Act, id int) {
 	n.Dirty = true
 	if do := nodeVerbs[a.Verb]; do != nil {
 		h.took(id, do(h, n, a, id))
+		n.spoiled(a.Verb)
 	} else if s, ok := n.Machine.Do(a, id); ok {
 		h.took(id, s)
 	} else {

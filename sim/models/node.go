@@ -2,6 +2,7 @@ package models
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -31,6 +32,7 @@ type Node struct {
 	kubeletAt time.Duration
 	flows     []flow
 	history   actions.History // sandboxes by pod name
+	foreign   map[string]string // what third parties have put on the machine, by name
 	greedy    []uint64        // network namespaces of sandboxes that have given themselves addresses
 
 	// The actions that have something still to meet: 0 is none.
@@ -79,6 +81,10 @@ type Machine interface {
 	FlushRules() int
 	FlushRoutes(table int) int
 	FlushNAT() bool
+	// AddThirdParty puts on the machine what others than its CNI have there. lacks is what this kernel takes none of, with the reason.
+	AddThirdParty() (lacks []string)
+	// ThirdParty is all of that as it is now, by name; what is gone is left out. False: it could not be looked at.
+	ThirdParty() (map[string]string, bool)
 	// LoseGateway removes the gateway's permanent entry in a sandbox; false: there is none.
 	LoseGateway(netns uint64) bool
 	// ChangeMAC gives a sandbox's host veth another MAC, and LoseAlias takes its alias away; false: there is none.
@@ -111,6 +117,7 @@ func (n *Node) Clone(m Machine) Node {
 	c.Machine = m
 	c.CRI = n.CRI.Clone()
 	c.flows = slices.Clone(n.flows)
+	c.foreign = maps.Clone(n.foreign)
 	c.history, c.Starters, c.greedy = n.history.Clone(), n.Starters.Clone(), slices.Clone(n.greedy)
 	return c
 }

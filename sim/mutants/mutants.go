@@ -253,9 +253,19 @@ func plans() []Mutant {
 			})},
 		{Name: "no-gateway-answer", Kind: Plan, Rule: "H", Doc: "the host veth does not answer ARP for the gateway: a pod that lost its entry is lost",
 			Plan: without(func(o *dataplane.Op) bool { return o.Kind == dataplane.ProxyNeighbour })},
+		{Name: "sweeps-foreign-rules", Kind: Plan, Rule: "H", Doc: "with an interface that is set up, rules go that no pod has, third parties' too",
+			Plan: sweepForeignRules},
 		{Name: "rules-left-behind", Kind: Plan, Rule: "B", Doc: "a removed pod's rules stay, and no residue is removed",
 			Plan: without(func(o *dataplane.Op) bool { return o.Kind == dataplane.RemoveRule })},
 	}
+}
+
+// sweepForeignRules removes a rule that the CNI did not make with each interface's plan.
+func sweepForeignRules(lane ipam.Lane, p dataplane.Plan) dataplane.Plan {
+	if lane.Kind != ipam.ENILane {
+		return p
+	}
+	return dataplane.Plan{Ops: append(slices.Clone(p.Ops), dataplane.Op{Kind: dataplane.RemoveRule, Priority: 30000, Mark: 0x4000, Table: 4000})}
 }
 
 // without leaves operations out of every plan.

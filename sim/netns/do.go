@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/fakes/cri"
+	"github.com/enilab/enilab/fakes/kernel"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
@@ -215,6 +216,20 @@ func (n *instance) FlushNAT() bool {
 	n.mirror.FlushNAT()
 	n.stir()
 	return had
+}
+
+func (n *instance) AddThirdParty() (lacks []string) {
+	lacks, err := n.box.AddThirdParty()
+	n.w.fail(err)
+	n.mirror.AddForeignRule(kernel.ThirdParty)
+	n.stir()
+	return lacks
+}
+
+func (n *instance) ThirdParty() (map[string]string, bool) {
+	is, err := n.box.ThirdParty()
+	n.w.fail(err)
+	return is, err == nil
 }
 
 func (n *instance) LoseGateway(netns uint64) bool {

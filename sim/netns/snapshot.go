@@ -87,6 +87,7 @@ func (w *World) collect(n *instance) *judge.Snapshot {
 		c.PendingDELs = w.intents(n)
 	}
 	w.pods(n, c)
+	c.ThirdParty = n.Node.ThirdParty()
 	return c
 }
 

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/enilab/enilab/fakes/cri"
+	"github.com/enilab/enilab/fakes/kernel"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/models"
@@ -107,6 +108,22 @@ func (n *node) FlushRoutes(table int) int {
 func (n *node) FlushNAT() bool {
 	defer n.hint()
 	return n.kern.FlushNAT()
+}
+
+// thirdParty is what the model has of others than the CNI.
+const thirdParty = "rule 30000"
+
+func (n *node) AddThirdParty() (lacks []string) {
+	defer n.hint()
+	n.kern.AddForeignRule(kernel.ThirdParty)
+	return []string{"anything but a rule: the model of a kernel has nothing else of third parties"}
+}
+
+func (n *node) ThirdParty() (map[string]string, bool) {
+	if !n.kern.HasRule(kernel.ThirdParty) {
+		return nil, true
+	}
+	return map[string]string{thirdParty: "fwmark 0x4000 lookup 4000"}, true
 }
 
 func (n *node) LoseGateway(netns uint64) bool { return n.kern.LoseNeighbour(netns) }

@@ -53,6 +53,7 @@ func (w *World) collect(n *node) *judge.Snapshot {
 	c.Books(n.core, &w.view)
 	c.Cloud = judge.AppendENIs(c.Cloud, w.Whose(&n.Node))
 	c.PendingDELs = len(n.intents)
+	c.ThirdParty = n.Node.ThirdParty()
 	w.retrace(n)
 	for t := range n.CRI.Sandboxes() {
 		if t.OwesDEL && !t.Running && !t.Ready {

@@ -88,6 +88,10 @@ func (*kernel) flushRules(none) (int, error) { return interference.FlushRules() 
 
 func (*kernel) flushRoutes(table int) (int, error) { return interference.FlushRoutes(table) }
 
+func (*kernel) addThirdParty(none) ([]string, error) { return interference.AddThirdParty() }
+
+func (*kernel) thirdParty(none) (map[string]string, error) { return interference.ThirdParty() }
+
 func (*kernel) flushNAT(none) (bool, error) { return interference.FlushNAT() }
 
 func (*kernel) changeMAC(a macArgs) (bool, error) { return interference.ChangeMAC(a.Link, a.MAC) }

@@ -106,6 +106,8 @@ var methods = map[string]method{
 	"flush-rules":       give((*helper).flushRules),
 	"flush-routes":      give((*helper).flushRoutes),
 	"flush-nat":         give((*helper).flushNAT),
+	"add-third-party":   give((*helper).addThirdParty),
+	"third-party":       give((*helper).thirdParty),
 	"lose-gateway":      give((*helper).loseGateway),
 	"add-addresses":     give((*helper).addAddresses),
 	"change-mac":        give((*helper).changeMAC),

@@ -317,6 +317,16 @@ func (n *Node) FlushRoutes(table int) (int, error) { return call[int](n, "flush-
 // FlushNAT removes every nftables table, as "nft flush ruleset" does. It says whether there were any.
 func (n *Node) FlushNAT() (bool, error) { return call[bool](n, "flush-nat", nil, 0) }
 
+// AddThirdParty puts on the node what others than its CNI have there (interference.AddThirdParty), and says what this kernel takes none of, and why.
+func (n *Node) AddThirdParty() (lacks []string, err error) {
+	return call[[]string](n, "add-third-party", nil, 0)
+}
+
+// ThirdParty is what of that is there, by name, as text.
+func (n *Node) ThirdParty() (map[string]string, error) {
+	return call[map[string]string](n, "third-party", nil, 0)
+}
+
 // LoseGateway removes a pod's neighbour entry of dataplane.Gateway, and says whether it had one. A namespace that is gone has none to lose.
 func (n *Node) LoseGateway(inode uint64) (bool, error) {
 	return call[bool](n, "lose-gateway", inode, 0)
