@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/judge"
 )
 
@@ -48,6 +49,7 @@ type Finding struct {
 type group struct {
 	scenario, variant string
 	seeds             map[uint64]map[Play]*Result
+	rests             Evidence // what the old version alone shows with every seed
 }
 
 func groups(all []Result) []*group {
@@ -56,7 +58,7 @@ func groups(all []Result) []*group {
 		r := &all[i]
 		at := slices.IndexFunc(out, func(g *group) bool { return g.scenario == r.Scenario && g.variant == r.Variant })
 		if at < 0 {
-			at, out = len(out), append(out, &group{r.Scenario, r.Variant, map[uint64]map[Play]*Result{}})
+			at, out = len(out), append(out, &group{scenario: r.Scenario, variant: r.Variant, seeds: map[uint64]map[Play]*Result{}})
 		}
 		g := out[at]
 		if g.seeds[r.Seed] == nil {
@@ -87,7 +89,6 @@ func rank(k Kind) int {
 func (v *Verdict) compare(g *group) {
 	seeds := slices.Sorted(maps.Keys(g.seeds))
 	var olds []*Result
-	known := map[string]bool{} // broke in the old version alone
 	skipped := map[int]bool{}
 	for _, s := range seeds {
 		for _, p := range Plays() {
@@ -100,10 +101,6 @@ func (v *Verdict) compare(g *group) {
 			continue
 		}
 		olds = append(olds, old)
-		v.missed(g, s, old)
-		for _, b := range old.Broken {
-			known[b.Check] = true
-		}
 		for _, l := range old.Skipped {
 			skipped[l] = true
 		}
@@ -114,27 +111,53 @@ func (v *Verdict) compare(g *group) {
 		}
 		return
 	}
-	if b := olds[0].broke(serves); b != nil && b.At < 0 {
-		v.Unknown = append(v.Unknown, fmt.Sprintf("%s: the old version never serves, so nothing held before: %s", g.name(), b.Text))
+	for _, old := range olds {
+		if why := old.useless(); why != "" {
+			v.Unknown = append(v.Unknown, fmt.Sprintf("%s, seed %d: the old version does not serve, so nothing held before: %s", g.name(), old.Seed, why))
+			return
+		}
 	}
+	g.rests = least(olds)
+	for _, plays := range g.seeds {
+		for p, r := range plays {
+			plays[p] = r.podless(g.rests)
+		}
+	}
+	known := knownOf(olds)
+	first := len(v.Findings)
 	for _, check := range g.checks(seeds) {
 		if line := 0; skippedLine(check, &line) && skipped[line] {
 			continue // nobody measured it before
 		}
 		v.judge(g, seeds, check, known)
 	}
+	v.doubt(g, seeds, v.Findings[first:])
 }
 
-// missed tells what a fault struck in the old version alone, and nothing in another play: of what it would have brought about nobody knows there.
-func (v *Verdict) missed(g *group, seed uint64, old *Result) {
-	for _, p := range Plays() {
-		r := g.seeds[seed][p]
-		if r == nil || r.Unknown != "" {
-			continue
-		}
-		for _, m := range r.Missed {
-			if !slices.ContainsFunc(old.Missed, func(o Miss) bool { return o.Line == m.Line }) {
-				v.Notes = append(v.Notes, fmt.Sprintf("%s, %s, seed %d: line %d struck with the old version alone, and here it found nothing to strike: %s", g.name(), p.Doc(), seed, m.Line, m.Text))
+// useless says why a result is that of a version which does not serve: it said so, and started no pod afterwards.
+func (r *Result) useless() string {
+	b := r.broke(serves)
+	if b == nil {
+		return ""
+	}
+	if r.Figures != nil && slices.ContainsFunc(r.Figures.Pods, func(p sim.PodLife) bool { return p.Made.Seconds() > b.At }) {
+		return ""
+	}
+	return b.Text
+}
+
+// doubt tells of which plays nothing can be concluded, though they broke nothing that counts.
+func (v *Verdict) doubt(g *group, seeds []uint64, found []Finding) {
+	for _, s := range seeds {
+		for _, p := range Plays() {
+			r := g.seeds[s][p]
+			if r == nil || r.Unknown != "" || slices.ContainsFunc(found, func(f Finding) bool {
+				return f.Kind == Regression && slices.Contains(f.Plays, p) && slices.Contains(f.Seeds, s)
+			}) {
+				continue
+			}
+			for _, why := range r.doubts(g.rests) {
+				v.Unknown = append(v.Unknown, fmt.Sprintf("%s, %s, seed %d: %s", g.name(), p.Doc(), s, why))
 			}
 		}
 	}
@@ -160,9 +183,9 @@ func onceSettled(check string) bool {
 
 // cutOff says whether what broke has taken away what pods need. Of a version that takes away rules and routes of living pods nobody can say that it
 // leaves none of dead ones.
-func cutOff(known map[string]bool) bool {
+func cutOff(k known) bool {
 	for _, id := range []judge.ID{judge.I10, judge.I17} {
-		if known[id.Phrase()] {
+		if len(k[id.Phrase()]) > 0 {
 			return true
 		}
 	}
@@ -193,8 +216,87 @@ func (g *group) checks(seeds []uint64) (out []string) {
 	return out
 }
 
-func (v *Verdict) judge(g *group, seeds []uint64, check string, known map[string]bool) {
-	f := Finding{Kind: Regression, Scenario: g.scenario, Variant: g.variant, Check: check}
+// known are the instants, in seconds, at which the old version alone broke each check with any seed.
+type known map[string][]float64
+
+// knownOf are those of all runs of the old version. Where a run tells the first ones alone (it breaks a check again and again), all that follows is known.
+func knownOf(olds []*Result) known {
+	k := known{}
+	for _, r := range olds {
+		told := map[string]int{}
+		for _, b := range r.Broken {
+			k[b.Check] = append(k[b.Check], b.At)
+			told[b.Check]++
+		}
+		for check, n := range told {
+			if r.Times[check] > n || check == EndsByItself && n >= mostEnds {
+				for at := k[check][len(k[check])-1]; at < r.Ended; at += near {
+					k[check] = append(k[check], at)
+				}
+			}
+		}
+	}
+	return k
+}
+
+// near is how far apart, in seconds, two runs may break a check for the same reason: an upgrade takes longer than a roll, and what an address that was given
+// too early meets comes with the next pod.
+const near = 45.0
+
+// mostEnds is how many ends of a daemon a run tells.
+const mostEnds = 10
+
+// explains says whether the old version alone breaks a check at about that instant too. What it breaks early hides nothing that comes later.
+func (k known) explains(b *Broken) bool {
+	return slices.ContainsFunc(k[b.Check], func(at float64) bool { return math.Abs(at-b.At) <= near })
+}
+
+// fresh is the first time that a result breaks a check where the old version alone does not; nil: there is none.
+func (k known) fresh(r *Result, check string) *Broken {
+	for i := range r.Broken {
+		if b := &r.Broken[i]; b.Check == check && !k.explains(b) {
+			return b
+		}
+	}
+	return nil
+}
+
+func (v *Verdict) judge(g *group, seeds []uint64, check string, k known) {
+	f := g.finding(seeds, check, func(r *Result) *Broken { return k.fresh(r, check) })
+	if f != nil {
+		f.Kind = Regression
+		if f.Cause = f.cause(); 2*len(f.Seeds) < f.Of {
+			f.Kind = Seldom
+		}
+		if len(k[check]) > 0 {
+			f.Cause += "; the old version alone breaks it too, but not at that time"
+		}
+		if f.Kind == Regression && onceSettled(check) && cutOff(k) {
+			f.Kind, f.Cause = Unsure, "the old version alone cuts pods off there: that nothing was left of them says nothing"
+		}
+		v.Findings = append(v.Findings, *f)
+		return
+	}
+	f = g.finding(seeds, check, func(r *Result) *Broken { return r.broke(check) })
+	if g.mended(seeds, check) {
+		f.Kind, f.Cause = Mended, "the old version alone breaks it, the new one does not"
+	} else if old, plays, times := g.worse(seeds, check); len(plays) == 0 {
+		f.Kind, f.Cause = Before, "the old version alone breaks it already"
+	} else {
+		f.Kind, f.Plays, f.Cause = Regression, plays, fmt.Sprintf("the old version alone breaks it %s at most, and this at least %d", count(old), times)
+		for _, s := range slices.Backward(seeds) {
+			if r := g.seeds[s][plays[0]]; r != nil && r.Unknown == "" {
+				b := r.broke(check)
+				f.Seed, f.At, f.Node, f.Text, f.Change = s, b.At, b.Node, b.Text, r.Change
+			}
+		}
+	}
+	v.Findings = append(v.Findings, *f)
+}
+
+// finding is what is known of a check wherever of finds that it broke; nil: nowhere.
+func (g *group) finding(seeds []uint64, check string, of func(*Result) *Broken) *Finding {
+	f := &Finding{Scenario: g.scenario, Variant: g.variant, Check: check}
 	var first *Broken
 	for _, p := range Plays() {
 		broke := false
@@ -203,7 +305,7 @@ func (v *Verdict) judge(g *group, seeds []uint64, check string, known map[string
 			if r == nil || r.Unknown != "" {
 				continue
 			}
-			b := r.broke(check)
+			b := of(r)
 			if b == nil {
 				continue
 			}
@@ -219,6 +321,9 @@ func (v *Verdict) judge(g *group, seeds []uint64, check string, known map[string
 			f.Plays = append(f.Plays, p)
 		}
 	}
+	if first == nil {
+		return nil
+	}
 	f.At, f.Node, f.Text = first.At, first.Node, first.Text
 	slices.Sort(f.Seeds)
 	for _, s := range seeds {
@@ -226,31 +331,7 @@ func (v *Verdict) judge(g *group, seeds []uint64, check string, known map[string
 			f.Of++
 		}
 	}
-	switch {
-	case !known[check]:
-		if f.Cause = f.cause(); 2*len(f.Seeds) < f.Of {
-			f.Kind = Seldom
-		}
-		if f.Kind == Regression && onceSettled(check) && cutOff(known) {
-			f.Kind, f.Cause = Unsure, "the old version alone cuts pods off there: that nothing was left of them says nothing"
-		}
-	case g.mended(seeds, check):
-		f.Kind, f.Cause = Mended, "the old version alone breaks it, the new one does not"
-	default:
-		old, plays, times := g.worse(seeds, check)
-		if len(plays) == 0 {
-			f.Kind, f.Cause = Before, "the old version alone breaks it already"
-			break
-		}
-		f.Plays, f.Cause = plays, fmt.Sprintf("the old version alone breaks it %s at most, and this at least %d", count(old), times)
-		for _, s := range slices.Backward(seeds) {
-			if r := g.seeds[s][plays[0]]; r != nil && r.Unknown == "" {
-				b := r.broke(check)
-				f.Seed, f.At, f.Node, f.Text, f.Change = s, b.At, b.Node, b.Text, r.Change
-			}
-		}
-	}
-	v.Findings = append(v.Findings, f)
+	return f
 }
 
 func count(times int) string {
@@ -290,14 +371,14 @@ func (g *group) worse(seeds []uint64, check string) (old int, plays []Play, time
 	return old, plays, times
 }
 
-// mended says whether the new version alone held wherever the old one did not, with the same seed.
+// mended says whether the new version alone held wherever the old one did not, with the same seed, in a run that shows as much as the old one's.
 func (g *group) mended(seeds []uint64, check string) (mended bool) {
 	for _, s := range seeds {
 		old, fresh := g.seeds[s][Old], g.seeds[s][New]
 		if old == nil || fresh == nil || old.Unknown != "" || fresh.Unknown != "" {
 			continue
 		}
-		if fresh.broke(check) != nil {
+		if fresh.broke(check) != nil || fresh.useless() != "" || len(fresh.doubts(g.rests)) > 0 {
 			return false
 		}
 		mended = mended || old.broke(check) != nil

@@ -10,15 +10,37 @@ import (
 	"github.com/enilab/enilab/sim"
 )
 
-// played is a result in short: "upgrade: every del ends in success, line 4".
+// changeAfter is when the version changes in results of tests.
+const changeAfter = 100
+
+// worked are the figures of a run that has something to show.
+func worked() *sim.Figures {
+	return &sim.Figures{Flows: 2, Pairs: 3, Pods: []sim.PodLife{{Made: time.Second, Ended: 110 * time.Second, Deleted: true}, {Made: 2 * time.Second}, {Made: 105 * time.Second}}}
+}
+
+// played is a result in short: "upgrade: every del ends in success, line 4, b at 300".
 func played(seed uint64, text string) Result {
 	play, broken, _ := strings.Cut(text, ": ")
-	r := Result{Scenario: "s", Play: Play(play), Seed: seed, Status: "held"}
+	r := Result{Scenario: "s", Play: Play(play), Seed: seed, Status: "held", Judged: 4, Change: changeAfter, Ended: 600, Figures: worked()}
 	for b := range strings.SplitSeq(broken, ", ") {
 		switch {
 		case b == "":
 		case strings.HasPrefix(b, "unknown "):
 			r.Unknown = b
+		case strings.Contains(b, " at "):
+			var at float64
+			check, when, _ := strings.Cut(b, " at ")
+			_, _ = fmt.Sscanf(when, "%g", &at)
+			r.Broken = append(r.Broken, Broken{Check: check, At: at, Text: "text of " + check})
+		case b == "no pods":
+			r.Figures = &sim.Figures{Failed: 9}
+		case b == "no pods after":
+			r.Figures.Pods = r.Figures.Pods[:2]
+		case b == "never began":
+			r.Figures = nil
+			r.Broken = append(r.Broken, Broken{Check: serves, At: 197, Text: "iptables is not found"})
+		case b == "misses":
+			r.Missed = []Miss{{Line: 9, Text: "the change did not happen: no daemon has started since"}}
 		case strings.HasPrefix(b, "skips "):
 			var line int
 			_, _ = fmt.Sscanf(b, "skips %d", &line)
@@ -84,6 +106,23 @@ func TestCompare(t *testing.T) {
 		{name: "mended with a seed and broken with another", runs: []string{"old: a", "new", "2 old: a", "2 new: a"}, want: []string{"before a"}},
 		{name: "nobody measured it before", runs: []string{"old: skips 4", "new: line 4"}},
 		{name: "an expectation", runs: []string{"old", "new: line 4"}, want: []string{"regression line 4"}, red: true},
+		{name: "what the old version breaks early hides nothing that comes later", runs: []string{"old: a at 100", "upgrade: a at 90, a at 300"},
+			want: []string{"regression a the upgrade; the old version alone breaks it too, but not at that time"}, red: true},
+		{name: "it breaks as it did before, a little later", runs: []string{"old: a at 100", "new: a at 140", "upgrade: a at 60"}, want: []string{"before a"}},
+		{name: "the old version breaks it then with another seed", runs: []string{"old: a at 100", "upgrade: a at 300", "2 old: a at 290"}, want: []string{"before a"}},
+		{name: "the new version dies after the change", runs: []string{"old", "upgrade-image: misses, a daemon ends by itself at 113", "upgrade"},
+			want: []string{"regression a daemon ends by itself the upgrade of the image alone"}, red: true},
+		{name: "the new version never serves", runs: []string{"old", "new: never began"}, want: []string{"regression a daemon that runs serves the new version itself"}, red: true},
+		{name: "the new version starts no pod", runs: []string{"old", "new: no pods"}, want: []string{"regression pods start the new version itself"}, red: true},
+		{name: "it starts no pod after the change", runs: []string{"old", "new", "upgrade: no pods after"}, want: []string{"regression pods start the upgrade"}, red: true},
+		{name: "a version that never serves mends nothing", runs: []string{"old: a", "new: never began"},
+			want: []string{"regression a daemon that runs serves", "before a"}, red: true},
+		{name: "a version that starts no pod mends nothing", runs: []string{"old: a", "new: no pods"}, want: []string{"regression pods start", "before a"}, red: true},
+		{name: "an old version that never began: unknown", runs: []string{"old: never began", "new: never began"}},
+		{name: "an old version that never began, and a new one that breaks: unknown", runs: []string{"old: never began", "new: a"}},
+		{name: "an old version that stops to serve: unknown", runs: []string{"old: a daemon that runs serves at 300", "new: a"}},
+		{name: "an old version that makes no pod: unknown", runs: []string{"old: no pods", "new: no pods"}},
+		{name: "a play in which a line misses: unknown", runs: []string{"old", "upgrade: misses"}},
 		{name: "what was not played breaks nothing", runs: []string{"old", "new: unknown x"}},
 		{name: "nobody knows what was before", runs: []string{"old: unknown x", "new: a"}},
 	} {
@@ -109,21 +148,45 @@ func TestCompare(t *testing.T) {
 					t.Errorf("%q, expected %q", got[i], c.want[i])
 				}
 			}
-			for _, text := range c.runs {
+			for _, text := range append(c.runs, c.name) {
 				if strings.Contains(text, "unknown") && len(v.Unknown) == 0 {
-					t.Error("nobody says what is not known")
+					t.Error("what is not known is not told")
 				}
+			}
+			if !strings.Contains(c.name+fmt.Sprint(c.runs), "unknown") && len(v.Unknown) > 0 {
+				t.Errorf("not known: %q", v.Unknown)
 			}
 		})
 	}
 }
 
-// TestMissed: what strikes nothing in one play only is told.
-func TestMissed(t *testing.T) {
-	old, fresh := played(1, "old"), played(1, "new")
-	old.Missed, fresh.Missed = []Miss{{3, "x"}}, []Miss{{3, "x"}, {4, "nobody called"}}
-	if v := Compare([]Result{old, fresh}); len(v.Notes) != 1 || !strings.Contains(v.Notes[0], "line 4 struck with the old version alone, and here it found nothing to strike: nobody called") {
-		t.Errorf("%q", v.Notes)
+// TestEvidence: a green rests on what the old version alone shows; a play that lacks any of it is not known, and says what it lacks.
+func TestEvidence(t *testing.T) {
+	for _, c := range []struct {
+		take func(*Result)
+		says string
+	}{
+		{func(r *Result) {}, ""},
+		{func(r *Result) { r.Figures.Flows = 0 }, "it holds no flow, and the old version alone has 2"},
+		{func(r *Result) { r.Figures.Pairs = 0 }, "it asks no pair of pods, and the old version alone has 3"},
+		{func(r *Result) { r.Judged = 0 }, "it judges no expectation, and the old version alone has 4"},
+		{func(r *Result) { r.Figures.Pods[0].Deleted = false }, "it deletes no pod after the change, and the old version alone has 1"},
+		{func(r *Result) { r.Figures.Pods[0].Made = 103 * time.Second }, "it deletes no pod of before after the change, and the old version alone has 1"},
+		{func(r *Result) { r.Missed = []Miss{{3, "x"}} }, "line 3 struck nothing: x"},
+		{func(r *Result) { r.Figures = nil }, "no pod was made"},
+	} {
+		for _, play := range []Play{New, Upgrade, RollbackImage} {
+			old, other := played(1, "old"), played(1, string(play))
+			c.take(&other)
+			v := Compare([]Result{old, other})
+			if len(v.Findings) > 0 || (c.says == "") != (len(v.Unknown) == 0) || !strings.Contains(strings.Join(v.Unknown, "\n"), c.says) {
+				t.Errorf("%s: %q and %+v, expected %q", play, v.Unknown, v.Findings, c.says)
+			}
+			p := Page{Verdict: v, Results: []Result{old, other}}
+			if want := map[bool]Level{true: Good, false: Warn}[c.says == ""]; p.Outcome().Level != want {
+				t.Errorf("%s: %s: %+v, expected %s", play, c.says, p.Outcome(), want)
+			}
+		}
 	}
 }
 

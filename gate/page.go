@@ -68,6 +68,7 @@ func (p *Page) Write(w io.Writer, paint func(word string, bad bool) string) erro
 		}
 	}
 	p.matrix(&b)
+	p.evidence(&b)
 	p.figures(&b)
 	for _, s := range v.Stale {
 		fmt.Fprintf(&b, "stale: %s\n", s)

@@ -16,6 +16,8 @@ type Result struct {
 	Broken []Broken `json:"broken,omitempty"`
 	// Times is how often an invariant broke, by its phrase.
 	Times map[string]int `json:"times,omitempty"`
+	// Judged is how many expectations were.
+	Judged int `json:"judged"`
 	// Skipped are the lines that the system lacks something for.
 	Skipped []int `json:"skipped,omitempty"`
 	// Missed are the actions that found nothing to strike.

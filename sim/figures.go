@@ -18,4 +18,16 @@ type Figures struct {
 	Memory int64 `json:"memory"`
 	// Calls are the requests to EC2 by action, those before t=0 too.
 	Calls map[string]int64 `json:"calls,omitempty"`
+	// Pods are the attachments that ADDs made, in that order; Flows the connections to pods that were opened, and Pairs how often one pod asked
+	// another. They are what a verdict rests on: of a run that made no pod nothing is known.
+	Pods  []PodLife `json:"pods,omitempty"`
+	Flows int       `json:"flows"`
+	Pairs int       `json:"pairs"`
+}
+
+// PodLife is from a pod's ADD to its DEL, as far as they ended in success. Instants are the scenario's: before t=0 they are negative.
+type PodLife struct {
+	Made    time.Duration `json:"made"`
+	Ended   time.Duration `json:"ended"`
+	Deleted bool          `json:"deleted"` // Ended counts
 }

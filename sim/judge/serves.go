@@ -23,3 +23,13 @@ func (a *Auditor) Unserved(now time.Duration, node int, within time.Duration, sa
 	a.look(I16)
 	a.breaks(I16, now, node, "the daemon of node-%d did not serve within %v of its start; its last lines: %s", node, within, said)
 }
+
+// Podless says that a system of which only the outside is known has started no pod since its first ADD failed (I16). plugin is the last answer of the
+// plugin, daemon the end of what the daemon printed; empty: there is none.
+func (a *Auditor) Podless(now time.Duration, node int, since time.Duration, failed int, plugin, daemon string) {
+	a.look(I16)
+	if daemon != "" {
+		daemon = "; the daemon's last line: " + daemon
+	}
+	a.breaks(I16, now, node, "no pod starts on node-%d: each of %d ADDs in %v failed; the plugin said: %s%s", node, failed, since.Round(time.Second), plugin, daemon)
+}

@@ -31,9 +31,9 @@ type Node struct {
 
 	kubeletAt time.Duration
 	flows     []flow
-	history   actions.History // sandboxes by pod name
+	history   actions.History   // sandboxes by pod name
 	foreign   map[string]string // what third parties have put on the machine, by name
-	greedy    []uint64        // network namespaces of sandboxes that have given themselves addresses
+	greedy    []uint64          // network namespaces of sandboxes that have given themselves addresses
 
 	// The actions that have something still to meet: 0 is none.
 	socketBy, pluginBy, heldBy, endedBy int

@@ -334,6 +334,7 @@ const askedAtOnce = 16
 
 func (n *instance) connect(pairs []models.Pair, patience func(models.Pair) time.Duration) []string {
 	out := make([]string, len(pairs))
+	n.w.costs.pairs += len(pairs)
 	var all sync.WaitGroup
 	places := make(chan struct{}, askedAtOnce)
 	for i, p := range pairs {

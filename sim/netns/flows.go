@@ -37,6 +37,7 @@ func (n *instance) OpenFlows(pods []cri.Truth) []bool {
 		}
 		n.CloseFlow(p)
 		n.flows[p.Address], out[i] = &flow{conn: c}, true
+		n.w.costs.flows++
 	}
 	n.w.late.rested = n.w.now()
 	return out

@@ -104,9 +104,12 @@ func (w *World) pluginDone(n *instance, e *node.Event) {
 	if a.Verb == cri.DEL && !shot && (e.Exit != "" || e.Code == 0) {
 		w.Auditor.DelResult(w.now(), int(n.No), att, e.Code == 0, e.Text)
 	}
+	if a.Verb == cri.ADD && !shot {
+		n.debut.added(w.now(), e)
+	}
 	switch {
 	case e.Code == 0:
-		w.costs.ran(a.Verb, e.Took)
+		w.costs.ran(w.now(), a.Verb, att, e.Took)
 	case a.Verb == cri.ADD && !shot && e.Exit != "":
 		w.costs.failed++
 	}

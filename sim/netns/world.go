@@ -148,6 +148,7 @@ func (w *World) open(c *sim.Cluster, seed uint64) (err error) {
 	}
 	err = w.WarmUp(func(to time.Duration) bool {
 		w.until(to, nil)
+		w.judgeDebuts()
 		return w.broken == nil && !w.doomed && !w.unwanted()
 	})
 	switch {

@@ -19,7 +19,6 @@ import (
 
 	"github.com/enilab/enilab/gate"
 	"github.com/enilab/enilab/report"
-	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/vm"
 	"github.com/enilab/enilab/systems"
 )
@@ -228,8 +227,11 @@ type runKey struct {
 func (g *gating) take(c *came, j *gateJob) (out []gate.Result) {
 	for _, r := range c.Results {
 		r.Scenario, r.Play, r.Seed, r.Change = j.file.short, j.script.Play, j.seed, j.script.Change.Seconds()
-		if i := slices.IndexFunc(r.Missed, func(m gate.Miss) bool { return m.Line == j.script.Line }); i >= 0 && r.Unknown == "" {
-			r.Unknown = "the change did not happen: " + r.Missed[i].Text
+		r.Missed = slices.Clone(r.Missed)
+		for i := range r.Missed {
+			if m := &r.Missed[i]; m.Line == j.script.Line {
+				m.Text = "the change did not happen: " + m.Text
+			}
 		}
 		out = append(out, r)
 	}
@@ -423,7 +425,7 @@ func resultsOf(d *document) (out []gate.Result) {
 	}
 	for _, f := range d.Files {
 		for _, v := range f.Variants {
-			r := gate.Result{Variant: gate.VariantName(v.Name), Status: f.Status, Ended: v.Ended, Times: v.Times}
+			r := gate.Result{Variant: gate.VariantName(v.Name), Status: f.Status, Ended: v.Ended, Times: v.Times, Judged: v.Judged}
 			if v.Error != "" {
 				r.Unknown = firstLine(v.Error)
 			}
@@ -446,8 +448,8 @@ func resultsOf(d *document) (out []gate.Result) {
 			for _, m := range v.Missed {
 				r.Missed = append(r.Missed, gate.Miss{Line: m.Line, Text: m.Text})
 			}
-			if m := v.Figures; m != nil {
-				r.Figures = &sim.Figures{Adds: m.Adds, Dels: m.Dels, Failed: m.Failed, Add: spell(m.Add), Del: spell(m.Del), Start: spell(m.Start), Ready: spell(m.Ready), Memory: m.Memory, Calls: m.Calls}
+			if v.Figures != nil {
+				r.Figures = v.Figures.figures()
 			}
 			out = append(out, r)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/enilab/enilab/gate"
+	"github.com/enilab/enilab/sim"
 )
 
 // pluginOnly is a description of a plugin without a daemon.
@@ -106,12 +107,15 @@ func TestResultsOf(t *testing.T) {
 	}
 }
 
-// TestChangeMissed: a play in which the version did not change is none.
+// TestChangeMissed: a play says that its version did not change, and nothing is concluded from what it did not break.
 func TestChangeMissed(t *testing.T) {
 	g := &gating{}
-	j := &gateJob{file: &gateFile{short: "s"}, script: &gate.Script{Play: gate.Upgrade, Line: 9}, seed: 1}
-	list := g.take(&came{Results: []gate.Result{{Missed: []gate.Miss{{Line: 8, Text: "a"}}}, {Missed: []gate.Miss{{Line: 9, Text: "no daemon runs"}}}}}, j)
-	if list[0].Unknown != "" || list[1].Unknown != "the change did not happen: no daemon runs" {
-		t.Errorf("%+v", list)
+	take := func(play gate.Play, missed ...gate.Miss) gate.Result {
+		r := gate.Result{Missed: missed, Figures: &sim.Figures{Pods: []sim.PodLife{{}}}}
+		return g.take(&came{Results: []gate.Result{r}}, &gateJob{file: &gateFile{short: "s"}, script: &gate.Script{Play: play, Line: 9}, seed: 1})[0]
+	}
+	v := gate.Compare([]gate.Result{take(gate.Old), take(gate.Upgrade, gate.Miss{Line: 9, Text: "no daemon runs"})})
+	if len(v.Unknown) != 1 || !strings.HasSuffix(v.Unknown[0], "line 9 struck nothing: the change did not happen: no daemon runs") {
+		t.Errorf("%q", v.Unknown)
 	}
 }

@@ -21,7 +21,8 @@ const jsonManual = `--json writes one document; times are seconds, "at" is an in
              unjudged[] {line, at, text} (expectations that failed, where the system does not know a setting),
              all[] {at, node, invariant, line, text}: all that broke, of each invariant the first ones, times {invariant: how
              often}, figures (world netns; durations in seconds) {adds,
-             dels, failed (ADDs), add, del, start, ready, memory, calls}, timeline[] (with --timeline)},
+             dels, failed (ADDs), add, del, start, ready, memory, calls, pods[] {made, ended (left out: it lives)}, flows, pairs},
+             timeline[] (with --timeline)},
              mutants[]  {mutant, variant, line, expected, by, proved, why, broke},
              crashes[]  {variant, error, points, forks, broken[] {at, node, event, inFlight[], choice, what}},
              story, storyDiffers {line, golden, now}, updated
@@ -163,6 +164,15 @@ type figuresJSON struct {
 	Ready  float64          `json:"ready"`
 	Memory int64            `json:"memory"`
 	Calls  map[string]int64 `json:"calls"`
+	Pods   []podJSON        `json:"pods"`
+	Flows  int              `json:"flows"`
+	Pairs  int              `json:"pairs"`
+}
+
+// podJSON is from a pod's ADD to its DEL.
+type podJSON struct {
+	Made  float64  `json:"made"`
+	Ended *float64 `json:"ended,omitempty"` // left out: it was not deleted
 }
 
 type missedJSON struct {
@@ -302,13 +312,40 @@ func variantOf(o *runner.Outcome) variantJSON {
 		j.All, j.Times = allOf(o.Verdict)
 	}
 	if f := o.Figures; f != nil {
-		j.Figures = &figuresJSON{f.Adds, f.Dels, f.Failed, f.Add.Seconds(), f.Del.Seconds(), f.Start.Seconds(), f.Ready.Seconds(), f.Memory, f.Calls}
+		j.Figures = figuresOf(f)
 	}
 	return j
 }
 
+func figuresOf(f *sim.Figures) *figuresJSON {
+	j := &figuresJSON{f.Adds, f.Dels, f.Failed, f.Add.Seconds(), f.Del.Seconds(), f.Start.Seconds(), f.Ready.Seconds(), f.Memory, f.Calls, []podJSON{}, f.Flows, f.Pairs}
+	for _, p := range f.Pods {
+		one := podJSON{Made: p.Made.Seconds()}
+		if p.Deleted {
+			ended := p.Ended.Seconds()
+			one.Ended = &ended
+		}
+		j.Pods = append(j.Pods, one)
+	}
+	return j
+}
+
+// figures are those that were told.
+func (j *figuresJSON) figures() *sim.Figures {
+	f := &sim.Figures{Adds: j.Adds, Dels: j.Dels, Failed: j.Failed, Add: spell(j.Add), Del: spell(j.Del), Start: spell(j.Start), Ready: spell(j.Ready), Memory: j.Memory,
+		Calls: j.Calls, Flows: j.Flows, Pairs: j.Pairs}
+	for _, p := range j.Pods {
+		one := sim.PodLife{Made: spell(p.Made)}
+		if p.Ended != nil {
+			one.Ended, one.Deleted = spell(*p.Ended), true
+		}
+		f.Pods = append(f.Pods, one)
+	}
+	return f
+}
+
 // mostAll is how many violations of one invariant are told: they are alike.
-const mostAll = 5
+const mostAll = 40
 
 func allOf(v *sim.Verdict) (out []brokenJSON, times map[string]int) {
 	times = map[string]int{}
