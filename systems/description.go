@@ -325,6 +325,7 @@ func (s *System) clone() System {
 	out := *s
 	out.Files, out.Mounts = slices.Clone(s.Files), slices.Clone(s.Mounts)
 	out.Sysctls, out.Conflist.Replace = maps.Clone(s.Sysctls), maps.Clone(s.Conflist.Replace)
+	out.Executes, out.Kernel = slices.Clone(s.Executes), slices.Clone(s.Kernel)
 	out.Plugins, out.Notes = slices.Clone(s.Plugins), slices.Clone(s.Notes)
 	if s.Daemon != nil {
 		d := *s.Daemon

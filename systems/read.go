@@ -40,6 +40,18 @@ func (r *reader) fields(s *System) []field {
 		listed(r, "mounts", "paths of the daemon's container that are others of the node", func(m *Mount) []field {
 			return []field{r.absolute("container", "in the container", &m.Container), r.absolute("node", "in the node", &m.Node)}
 		}, &s.Mounts),
+		r.texts("executes", "names", "programs of its machine that daemon and plugins execute; looked for before anything starts", &s.Executes, func(t string) string {
+			if !isTool(t) {
+				return "a program's name, such as iptables"
+			}
+			return ""
+		}),
+		r.texts("kernel", "modules", "what it needs of the kernel, as modules or built in; with / between several one will do", &s.Kernel, func(t string) string {
+			if !isModule(t) {
+				return "a kernel module's name such as xt_comment, or several with / between them"
+			}
+			return ""
+		}),
 		r.words("sysctls", "what is set below /proc/sys before anything starts", &s.Sysctls),
 		r.nested("conflist", "the network configuration; without it, init steps or the daemon have to write one", r.conflist(&s.Conflist)),
 		r.daemon(s),

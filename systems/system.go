@@ -12,6 +12,10 @@ type System struct {
 	Files []File
 	// Mounts are paths of the daemon's container that are others of the node: what it writes to one is seen at the other.
 	Mounts []Mount
+	// Executes are the programs of its machine that daemon and plugins execute, by their names in PATH.
+	Executes []string
+	// Kernel are the modules that it needs of the machine's kernel, or built in; "a/b": one of them.
+	Kernel []string
 	// Sysctls are set in the node before anything starts: path below /proc/sys to value.
 	Sysctls map[string]string
 	// Conflist is the network configuration, as a file in the node's /etc/cni/net.d. Empty when Init or the daemon writes it.

@@ -299,3 +299,10 @@ func unpacked(name string, wanted func(string) bool) (string, error) {
 	}
 	return folder, nil
 }
+
+// applets are the tools of nodes and scripts that Debian's busybox-static is.
+var applets = strings.Fields("awk basename cat chmod chown cp cut date dirname env find grep head install ip ln ls mkdir mv ping pkill ps rm sed sh sleep " +
+	"sort sysctl tail tee test touch tr true uname wc xargs")
+
+// IsApplet says whether Busybox's program is also that tool.
+func IsApplet(tool string) bool { return slices.Contains(applets, tool) }

@@ -20,6 +20,8 @@ type Machine struct {
 	Emulator string
 	// Image is what its file system begins with, beside the modules and enilab itself.
 	Image *Image
+	// Modules are loaded beside those of every machine; a kernel may lack them (see Kernel.Has).
+	Modules []string
 	// Self is the host path of enilab.
 	Self string
 	// Words are added to the kernel's command line, and so to its entropy.

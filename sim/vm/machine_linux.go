@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,7 +50,7 @@ func (m *Machine) Prepare() error {
 	if err != nil {
 		return &Lacking{fmt.Sprintf("kernel %s: %v", m.Kernel, err)}
 	}
-	modules, err := tree.order(Modules, MoreModules)
+	modules, err := tree.order(Modules, slices.Concat(MoreModules, m.Modules))
 	if err != nil {
 		return &Lacking{fmt.Sprintf("kernel %s: %v", m.Kernel, err)}
 	}

@@ -58,6 +58,20 @@ func openModules(folder string) (*moduleTree, error) {
 	return t, err
 }
 
+// Has says of modules whether the kernel has them, as modules or built in.
+func (k *Kernel) Has() (func(module string) bool, error) {
+	t, err := openModules(k.Modules)
+	if err != nil {
+		return nil, err
+	}
+	return t.has, nil
+}
+
+func (t *moduleTree) has(name string) bool {
+	name = moduleName(name)
+	return t.files[name] != "" || t.builtin[name]
+}
+
 // module is one that is to be loaded.
 type module struct {
 	name string

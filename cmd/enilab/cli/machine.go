@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -263,7 +262,14 @@ func (t *theatre) open() error {
 			return &vm.Lacking{Why: fmt.Sprintf("a virtual machine of %s needs enilab, ipamd and aws-cni for it (%v): make build-%[1]s makes them there", t.f.arch, err)}
 		}
 	}
-	t.machine = &vm.Machine{Kernel: k, Image: vm.NewImage(), Self: self, Timeout: t.f.timeout, Quiet: machineQuiet}
+	n, err := t.needsOf(k)
+	if err != nil {
+		return &vm.Lacking{Why: err.Error()}
+	}
+	if text := n.missing(); text != "" {
+		return &vm.Lacking{Why: text}
+	}
+	t.machine = &vm.Machine{Kernel: k, Image: vm.NewImage(), Modules: modules(t.f.found), Self: self, Timeout: t.f.timeout, Quiet: machineQuiet}
 	if err := t.furnish(t.machine.Image, filepath.Dir(self)); err != nil {
 		return err
 	}
@@ -350,22 +356,20 @@ func (t *theatre) furnish(m *vm.Image, programs string) error {
 		}
 	}
 	if t.foreign() {
-		return t.addBusybox(m, "env", "true", "sh")
+		return t.addBusybox(m, append([]string{"env", "true", "sh"}, tools(t.f.found)...)...)
 	}
-	for _, tool := range []struct {
-		name   string
-		needed bool
-	}{{"env", true}, {"true", true}, {"sh", false}, {"iptables", false}, {"iptables-save", false}, {"iptables-restore", false}, {"ip6tables", false},
-		{"ip6tables-save", false}, {"ip6tables-restore", false}, {"xtables-nft-multi", false}} {
-		path, err := lookTool(tool.name)
-		if err != nil && tool.needed {
-			return &vm.Lacking{Why: fmt.Sprintf("a virtual machine is given this host's %s, which is not in PATH: install coreutils", tool.name)}
+	needed := []string{"env", "true"}
+	wished := []string{"sh", "iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore", "xtables-nft-multi"}
+	for i, name := range slices.Concat(needed, tools(t.f.found), wished) {
+		path, err := lookTool(name)
+		if err != nil && i < len(needed) {
+			return &vm.Lacking{Why: fmt.Sprintf("a virtual machine is given this computer's %s, which it has not: apt-get install %s", name, systems.Package(name))}
 		}
 		if err != nil {
 			continue
 		}
 		if err := m.AddProgram(path); err != nil {
-			return fmt.Errorf("give a virtual machine this host's %s: %w", tool.name, err)
+			return fmt.Errorf("give a virtual machine this computer's %s: %w", name, err)
 		}
 	}
 	for _, dir := range []string{"/usr/lib/x86_64-linux-gnu/xtables", "/usr/lib/aarch64-linux-gnu/xtables"} {
@@ -379,7 +383,7 @@ func (t *theatre) furnish(m *vm.Image, programs string) error {
 	return nil
 }
 
-// addBusybox puts one program with many names into a machine that cannot execute this computer's.
+// addBusybox puts one program with many names into a machine that cannot execute this computer's. A name may be there twice.
 func (t *theatre) addBusybox(m *vm.Image, names ...string) error {
 	path, err := vm.Busybox(t.f.arch)
 	if err != nil {
@@ -393,18 +397,6 @@ func (t *theatre) addBusybox(m *vm.Image, names ...string) error {
 		m.AddLink("/usr/bin/"+name, "busybox")
 	}
 	return nil
-}
-
-// lookTool finds a host's program also where PATH of somebody who is not root does not lead.
-func lookTool(name string) (string, error) {
-	path, err := exec.LookPath(name)
-	for _, dir := range []string{"/usr/sbin", "/sbin", "/usr/bin", "/bin"} {
-		if err == nil {
-			break
-		}
-		path, err = exec.LookPath(filepath.Join(dir, name))
-	}
-	return path, err
 }
 
 // jobOf is what a machine does with a seed.

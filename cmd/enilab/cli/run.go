@@ -278,6 +278,11 @@ func (l *cli) runFiles(f *runFlags, names []string) error {
 	if f.in.given {
 		return l.runInMachine(f, seeds, cases, names)
 	}
+	if f.on == "netns" && f.inside == "" { // what a virtual machine lacks was said before it started
+		if err := checkComputer(f.found); err != nil {
+			return err
+		}
+	}
 	if f.on == "kind" { // once, and not in every variant of every file
 		if err := l.kindPossible(f.name); err != nil {
 			return err

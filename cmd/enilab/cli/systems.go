@@ -185,7 +185,9 @@ type systemDocument struct {
 	About        string            `json:"about,omitempty"`
 	Folder       string            `json:"folder"`
 	Files        []fileDocument    `json:"files"`
-	Mounts       map[string]string `json:"mounts,omitempty"` // path in the container to path in the node
+	Mounts       map[string]string `json:"mounts,omitempty"`   // path in the container to path in the node
+	Executes     []string          `json:"executes,omitempty"` // programs of its machine
+	Kernel       []string          `json:"kernel,omitempty"`   // modules
 	Sysctls      map[string]string `json:"sysctls,omitempty"`
 	Prefixes     int               `json:"prefixes,omitempty"`
 	DHCP         bool              `json:"dhcp,omitempty"`
@@ -242,7 +244,7 @@ func shown(s *systems.System) (*systemDocument, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &systemDocument{Name: s.Name, Version: s.Version, About: s.About, Folder: s.Folder, Sysctls: s.Sysctls, Prefixes: s.Node.Prefixes, DHCP: s.Node.DHCP, Plugins: s.Plugins,
+	d := &systemDocument{Name: s.Name, Version: s.Version, About: s.About, Folder: s.Folder, Executes: s.Executes, Kernel: s.Kernel, Sysctls: s.Sysctls, Prefixes: s.Node.Prefixes, DHCP: s.Node.DHCP, Plugins: s.Plugins,
 		Runtime: strings.TrimSpace(s.Runtime.API + " " + s.Runtime.Socket), Metadata: s.Metadata.By + ", tokens " + s.Metadata.Tokens, EC2: s.EC2.By,
 		Kubernetes: s.Kubernetes.By, Resources: s.Kubernetes.Resources, Steps: s.Upgrade.Steps, RollbackInto: s.Upgrade.Rollback, Books: s.Books, Notes: s.Notes}
 	for _, f := range s.Files {
@@ -319,6 +321,12 @@ func (l *cli) printSystem(d *systemDocument) error {
 	}
 	part("files, and where they go in a node", files...)
 	part("the container's paths, and the node's", pairs(d.Mounts, " is ")...)
+	if len(d.Executes) > 0 {
+		part("of its machine it executes", strings.Join(d.Executes, ", "))
+	}
+	if len(d.Kernel) > 0 {
+		part("of the kernel it needs", strings.ReplaceAll(strings.Join(d.Kernel, ", "), "/", " or "))
+	}
 	part("below /proc/sys", pairs(d.Sysctls, " = ")...)
 	if d.DHCP {
 		part("the node's further ENIs", "have their primary address, by DHCP")
