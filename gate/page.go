@@ -24,6 +24,8 @@ type Page struct {
 	// Keys say what the old version's plays rest on: builds, kernel, emulator.
 	Key  string        `json:"key"`
 	Took time.Duration `json:"took"`
+	// Given are the tools that the machines had for the versions, each with its version or digest.
+	Given []string `json:"given,omitempty"`
 	// Interrupted says that it was ended before its end.
 	Interrupted bool   `json:"interrupted,omitempty"`
 	Command     string `json:"command"`
@@ -72,6 +74,9 @@ func (p *Page) Write(w io.Writer, paint func(word string, bad bool) string) erro
 	p.figures(&b)
 	for _, s := range v.Stale {
 		fmt.Fprintf(&b, "stale: %s\n", s)
+	}
+	if len(p.Given) > 0 {
+		fmt.Fprintf(&b, "given: %s\n", strings.Join(p.Given, "; "))
 	}
 	for _, n := range v.Notes {
 		fmt.Fprintf(&b, "note: %s\n", n)

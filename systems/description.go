@@ -327,6 +327,7 @@ func (s *System) clone() System {
 	out.Sysctls, out.Conflist.Replace = maps.Clone(s.Sysctls), maps.Clone(s.Conflist.Replace)
 	out.Executes, out.Kernel = slices.Clone(s.Executes), slices.Clone(s.Kernel)
 	out.Plugins, out.Notes = slices.Clone(s.Plugins), slices.Clone(s.Notes)
+	out.Given = slices.Clone(s.Given)
 	if s.Daemon != nil {
 		d := *s.Daemon
 		d.Argv, d.Settings, d.Capabilities, d.Init = slices.Clone(d.Argv), slices.Clone(d.Settings), slices.Clone(d.Capabilities), slices.Clone(d.Init)

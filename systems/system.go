@@ -39,6 +39,8 @@ type System struct {
 	Books bool
 	// Manifest is what Daemon.Manifest says, nil if there is none.
 	Manifest *Manifest
+	// Given are the tools that the machine has for it, each with its version or digest: whoever plays it fills them in.
+	Given []string
 	// Notes are what somebody should know of how it was found, a sentence each: an optional plugin that is missing, for one.
 	Notes []string
 }

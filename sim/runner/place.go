@@ -21,6 +21,8 @@ type Place struct {
 	Repeatable bool
 	// System is what is played in enilab's place, "NAME VERSION"; empty: enilab.
 	System string
+	// Given are the tools that its machine has for it, each with its version or digest.
+	Given []string
 	// CNI is the word that has it played again.
 	CNI string
 	// In is the word that makes the machine of the run again, such as vm; empty: this machine.

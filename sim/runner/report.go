@@ -49,8 +49,11 @@ func (r *Result) Report() string {
 	return b.String()
 }
 
-// warn tells which settings the system does not know, and which expectations were not judged for that.
+// warn tells which tools the system was given, which settings the system does not know, and which expectations were not judged for that.
 func (r *Result) warn(b *strings.Builder) {
+	if given := r.Case.Place.Given; len(given) > 0 {
+		fmt.Fprintf(b, "given  %s\n", strings.Join(given, "; "))
+	}
 	var names []string
 	for _, u := range r.Unknown {
 		fmt.Fprintf(b, "warning  line %d: %s does not know %s\n", u.Pos.Line, u.System, strings.Join(u.Settings, ", "))

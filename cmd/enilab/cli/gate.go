@@ -504,6 +504,7 @@ func (g *gating) conclude(allowed []gate.Acceptance) error {
 	}
 	v.Accept(allowed, g.f.allow)
 	p := &gate.Page{Enilab: gate.Format, From: named(g.from), To: named(g.to), Verdict: v, Results: g.results, Key: g.stage.key, Took: time.Since(g.began).Round(time.Second),
+		Given:       given(map[string]*systems.System{g.f.from: g.from, g.f.to: g.to}),
 		Interrupted: g.over != nil && !errors.Is(g.over, errTime), Command: commandLine(g.args)}
 	for _, f := range g.files {
 		p.Scenarios = append(p.Scenarios, gate.Scenario{Name: f.short, Digest: f.digest})

@@ -292,7 +292,7 @@ func hashOf(data []byte) string {
 func digestOf(s *systems.System) (string, error) {
 	h := sha256.New()
 	plain := *s
-	plain.Folder, plain.Notes = "", nil
+	plain.Folder, plain.Notes, plain.Given = "", nil, nil
 	data, err := json.Marshal(plain)
 	if err != nil {
 		return "", err

@@ -269,6 +269,11 @@ func (t *theatre) open() error {
 	if text := n.missing(); text != "" {
 		return &vm.Lacking{Why: text}
 	}
+	look := thisComputer
+	if t.foreign() {
+		look = busyboxOf(t.f.arch)
+	}
+	giveTools(t.f.found, look)
 	t.machine = &vm.Machine{Kernel: k, Image: vm.NewImage(), Modules: modules(t.f.found), Self: self, Timeout: t.f.timeout, Quiet: machineQuiet}
 	if err := t.furnish(t.machine.Image, filepath.Dir(self)); err != nil {
 		return err

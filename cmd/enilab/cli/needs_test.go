@@ -73,3 +73,14 @@ func TestComputerLacks(t *testing.T) {
 		t.Errorf("a tool that is there: %v", err)
 	}
 }
+
+// TestGivenToolsHaveVersions: a tool's version is what it says of itself, and its digest where it says nothing.
+func TestGivenToolsHaveVersions(t *testing.T) {
+	found := map[string]*systems.System{"a": {Executes: []string{"sh", "sleep"}}, "b": {Executes: []string{"sleep"}}}
+	giveTools(found, thisComputer)
+	got := given(found)
+	if len(got) != 2 || !strings.HasPrefix(got[0], "sh") || !strings.ContainsAny(got[0], "0123456789") || !strings.HasPrefix(got[1], "sleep") ||
+		!strings.HasSuffix(got[1], " from this computer") {
+		t.Errorf("expected sh and sleep once each, with version or digest, found %q", got)
+	}
+}

@@ -282,7 +282,9 @@ func (l *cli) runFiles(f *runFlags, names []string) error {
 		if err := checkComputer(f.found); err != nil {
 			return err
 		}
+		giveTools(f.found, thisComputer)
 	}
+	place.Given = given(f.found)
 	if f.on == "kind" { // once, and not in every variant of every file
 		if err := l.kindPossible(f.name); err != nil {
 			return err

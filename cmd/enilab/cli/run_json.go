@@ -14,7 +14,7 @@ const jsonManual = `--json writes one document; times are seconds, "at" is an in
   enilab "run/1", world, seed, exit (the exit code)
   errors[]   file, line, column, message, hint: why nothing was run (then exit is 2 and files is empty)
   verdicts[] verdict, exit, means: the table above; verdict is that of all files together
-  files[]    file, name, headline, source, system (with --cni), status (a verdict),
+  files[]    file, name, headline, source, system (with --cni), given[] (tools that its machine has for it), status (a verdict),
              judged, skipped[] {line, why}, notJudged[] {invariant, needs[], line (of an always)}, unknown[] {line, system, settings[]},
              events, virtual, wall, report (the text for people), command,
              variants[] {name, error, ended, events, hash, judged, twice, same, broke, missed[] {line, at, text, times, of}, maybe[] {line, struck}, underWay[],
@@ -74,7 +74,9 @@ type fileJSON struct {
 	Headline string `json:"headline,omitempty"`
 	Source   string `json:"source,omitempty"`
 	// System is what was played in enilab's place, "NAME VERSION".
-	System  string     `json:"system,omitempty"`
+	System string `json:"system,omitempty"`
+	// Given are the tools that its machine has for it.
+	Given   []string   `json:"given,omitempty"`
 	Status  string     `json:"status"`
 	Judged  int        `json:"judged"`
 	Skipped []skipJSON `json:"skipped"`
@@ -260,7 +262,7 @@ func documentOf(f *runFlags, done []timed, code int) *document {
 
 func fileOf(t *timed) fileJSON {
 	f := t.Case.File
-	j := fileJSON{File: f.Name, Name: t.Case.Name(), Headline: f.Headline(), Source: f.Source, System: t.Case.Place.System, Status: t.Status.String(), Judged: t.Judged,
+	j := fileJSON{File: f.Name, Name: t.Case.Name(), Headline: f.Headline(), Source: f.Source, System: t.Case.Place.System, Given: t.Case.Place.Given, Status: t.Status.String(), Judged: t.Judged,
 		Skipped: []skipJSON{}, NotJudged: []notJudgedJSON{}, Events: t.Events, Virtual: t.Virtual.Seconds(), Wall: t.wall.Seconds(), Report: t.Report(), Command: t.Command(),
 		Variants: []variantJSON{}, Mutants: []mutantJSON{}, Story: t.Story, Updated: t.updated}
 	for _, s := range t.Skipped {
