@@ -1,10 +1,8 @@
 package report
 
 import (
-	"bytes"
 	_ "embed"
 	"fmt"
-	"html/template"
 	"io"
 	"slices"
 	"strconv"
@@ -13,16 +11,11 @@ import (
 	"github.com/enilab/enilab/sim/runner"
 )
 
-//go:embed page.html
-var pageText string
-
 //go:embed page.css
 var styleText string
 
 //go:embed page.js
 var scriptText string
-
-var pages = template.Must(template.New("page").Funcs(template.FuncMap{"clock": Clock}).Parse(pageText))
 
 // Bounds of a page, so that it opens at once and can be attached to anything: details of the gravest runs until their bytes are used up, and a row
 // of the rest.
@@ -35,28 +28,18 @@ const (
 // HTML writes one page that needs nothing beside itself.
 func HTML(w io.Writer, p *Page) error {
 	p = cleaned(trimmed(p, mostSections))
-	v := &view{Page: p, Style: template.CSS(styleText), Code: template.JS(scriptText)}
+	v := &view{Page: p}
 	room := mostDetails
-	if err := v.pairs(&room); err != nil {
-		return err
-	}
-	if err := v.runs(&room); err != nil {
-		return err
-	}
+	v.pairs(&room)
+	v.runs(&room)
 	v.verdict()
-	var b bytes.Buffer
-	if err := pages.ExecuteTemplate(&b, "page", v); err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	_, err := w.Write(b.Bytes())
+	_, err := w.Write(write(v.document()))
 	return err
 }
 
-// view is a page as the template shows it.
+// view is a page as it is shown.
 type view struct {
 	*Page
-	Style    template.CSS
-	Code     template.JS
 	Word     string // of all together
 	Class    string
 	Lead     string // the first line
@@ -65,7 +48,7 @@ type view struct {
 	LeadLink string
 	Rows     []rowView
 	MoreRows string
-	Sections []template.HTML
+	Sections []written
 	Short    string // how many details were left out
 	Reds     int
 
@@ -139,7 +122,7 @@ func rank(r *Run) int {
 }
 
 // runs are the rows of all runs, and the details of those for which there is room.
-func (v *view) runs(room *int) error {
+func (v *view) runs(room *int) {
 	order := make([]*Run, len(v.Page.Runs))
 	for i := range v.Page.Runs {
 		order[i] = &v.Page.Runs[i]
@@ -159,10 +142,7 @@ func (v *view) runs(room *int) error {
 			}
 			continue
 		}
-		text, err := section(r, id, len(v.Page.Pairs) == 0 && i == 0)
-		if err != nil {
-			return err
-		}
+		text := write(viewOf(r, id, len(v.Page.Pairs) == 0 && i == 0).part())
 		if len(text) <= *room {
 			*room -= len(text)
 			row.Link = id
@@ -180,16 +160,6 @@ func (v *view) runs(room *int) error {
 	if v.left > 0 {
 		v.Short = count(v.left, "run") + " without details, which would make the page too large: play one alone to see it"
 	}
-	return nil
-}
-
-// section is a run's details.
-func section(r *Run, id string, open bool) (template.HTML, error) {
-	var b bytes.Buffer
-	if err := pages.ExecuteTemplate(&b, "run", viewOf(r, id, open)); err != nil {
-		return "", fmt.Errorf("report: %w", err)
-	}
-	return template.HTML(b.String()), nil
 }
 
 // pairView is a gate's pair.
@@ -197,7 +167,7 @@ type pairView struct {
 	*Pair
 	ID, Class, Icon string
 	Open            bool
-	Left, Right     template.HTML
+	Left, Right     written
 	Line            string
 }
 
@@ -217,7 +187,7 @@ func classOfChange(c Change) (class string, rank int) {
 }
 
 // pairs are the details of a gate's pairs, the gravest first.
-func (v *view) pairs(room *int) error {
+func (v *view) pairs(room *int) {
 	order := make([]*Pair, len(v.Page.Pairs))
 	for i := range v.Page.Pairs {
 		order[i] = &v.Page.Pairs[i]
@@ -237,10 +207,7 @@ func (v *view) pairs(room *int) error {
 			if r == nil {
 				continue
 			}
-			text, err := section(r, fmt.Sprintf("%s-%s", x.ID, [...]string{"old", "new"}[j]), true)
-			if err != nil {
-				return err
-			}
+			text := write(viewOf(r, fmt.Sprintf("%s-%s", x.ID, [...]string{"old", "new"}[j]), true).part())
 			if j == 0 {
 				x.Left = text
 			} else {
@@ -251,14 +218,10 @@ func (v *view) pairs(room *int) error {
 		if p.New != nil {
 			row.Seed, row.World = strconv.FormatUint(p.New.Seed, 10), p.New.World
 		}
-		var b bytes.Buffer
-		if err := pages.ExecuteTemplate(&b, "pair", &x); err != nil {
-			return fmt.Errorf("report: %w", err)
-		}
-		if b.Len() <= *room {
-			*room -= b.Len()
+		if text := write(x.part()); len(text) <= *room {
+			*room -= len(text)
 			row.Link = x.ID
-			v.Sections = append(v.Sections, template.HTML(b.String()))
+			v.Sections = append(v.Sections, text)
 		} else {
 			v.left++
 		}
@@ -266,7 +229,6 @@ func (v *view) pairs(room *int) error {
 			v.Rows = append(v.Rows, row)
 		}
 	}
-	return nil
 }
 
 func (p *Pair) name() string {

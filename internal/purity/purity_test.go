@@ -174,6 +174,35 @@ func TestLinkedIsSeen(t *testing.T) {
 	}
 }
 
+// TestSizeOfEnilab: bin/enilab stays as small as its documents say. One package that finds methods by their names, such as html/template, doubles it.
+func TestSizeOfEnilab(t *testing.T) {
+	if testing.Short() {
+		t.Skip("links cmd/enilab")
+	}
+	name := filepath.Join(t.TempDir(), "enilab")
+	c := exec.Command("go", "build", "-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", name, "./cmd/enilab")
+	c.Dir, c.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Size() > mostBytes {
+		t.Errorf("cmd/enilab has %d bytes, expected at most %d: see which package it links anew (go version -m, go list -deps), or that keeps all methods", info.Size(), mostBytes)
+	}
+	for file, pattern := range map[string]string{"README.md": "`bin/enilab` (%d MB)", "docs/kind.md": "`bin/enilab` has %d MB"} {
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprintf(pattern, (info.Size()+500_000)/1_000_000); !strings.Contains(string(text), want) {
+			t.Errorf("%s: expected %s", file, want)
+		}
+	}
+}
+
 // TestScenariosAreInTheCatalogue: docs/incidents.md has one row for each scenario, with its mutants and marks.
 func TestScenariosAreInTheCatalogue(t *testing.T) {
 	rows := catalogue(t)

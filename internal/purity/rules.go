@@ -123,8 +123,11 @@ type binary struct {
 var binaries = []binary{
 	{"cmd/ipamd", onNodes, shared},
 	{"cmd/aws-cni", onNodes, shared},
-	{"cmd/enilab", clusters, nil}, // cmd/enilab-kind has world kind, and four times the size
+	{"cmd/enilab", clusters, nil}, // cmd/enilab-kind has world kind, and three times the size
 }
+
+// mostBytes is how large bin/enilab may be. It is copied into every virtual machine.
+const mostBytes = 40_000_000
 
 // clusters are others' packages that make and ask a Kubernetes cluster.
 var clusters = []string{"k8s.io/client-go/...", "sigs.k8s.io/kind/..."}
