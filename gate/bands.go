@@ -22,7 +22,7 @@ type Band struct {
 func seconds(d time.Duration) float64      { return d.Seconds() }
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// Bands are all but those of EC2's calls, of which there is one for each action.
+// Bands are all but those of EC2's calls and errors, of which there is one for each action and each code.
 func Bands() []Band {
 	return []Band{
 		{"ADD, p50", "ms", 0.25, 10, func(f *sim.Figures) float64 { return milliseconds(f.Add) }},
@@ -36,6 +36,11 @@ func Bands() []Band {
 // CallsBand is that of each of EC2's actions. The slack is what two nodes make at one more of their rounds.
 func CallsBand(action string) Band {
 	return Band{"EC2 calls, " + action, "", 0.10, 4, func(f *sim.Figures) float64 { return float64(f.Calls[action]) }}
+}
+
+// ErrorsBand is that of each error code that EC2 answers.
+func ErrorsBand(code string) Band {
+	return Band{"EC2 errors, " + code, "", 0.25, 3, func(f *sim.Figures) float64 { return float64(f.Errors[code]) }}
 }
 
 // Figure is a measurement before and after.
@@ -74,16 +79,22 @@ func Measure(all []Result) []Figure {
 		return nil
 	}
 	bands := Bands()
-	actions := map[string]bool{}
+	actions, codes := map[string]bool{}, map[string]bool{}
 	for _, p := range []Play{Old, New} {
 		for _, f := range of[p] {
 			for a := range f.Calls {
 				actions[a] = true
 			}
+			for c := range f.Errors {
+				codes[c] = true
+			}
 		}
 	}
 	for _, a := range slices.Sorted(maps.Keys(actions)) {
 		bands = append(bands, CallsBand(a))
+	}
+	for _, c := range slices.Sorted(maps.Keys(codes)) {
+		bands = append(bands, ErrorsBand(c))
 	}
 	var out []Figure
 	for _, b := range bands {

@@ -75,6 +75,7 @@ func Compare(all []Result) *Verdict {
 	v := &Verdict{}
 	for _, g := range groups(all) {
 		v.compare(g)
+		v.facts(g)
 	}
 	slices.SortStableFunc(v.Findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(rank(a.Kind), rank(b.Kind)), cmp.Compare(a.Scenario, b.Scenario), cmp.Compare(a.Variant, b.Variant), cmp.Compare(a.At, b.At))

@@ -29,8 +29,7 @@ func TestManual(t *testing.T) {
 		t.Errorf("docs/gate.md: %s\nexpected: %s", got, want)
 	}
 	want = "| Figure | may become dearer by | and by at least |\n|---|---|---|\n"
-	for _, b := range append(Bands(), CallsBand("each action")) {
-
+	for _, b := range append(Bands(), CallsBand("each action"), ErrorsBand("each code")) {
 		want += fmt.Sprintf("| %s | %.0f %% | %s |\n", b.Name, 100*b.Share, strings.TrimSpace(fmt.Sprintf("%.4g %s", b.Slack, b.Unit)))
 	}
 	if got := between("bands"); got != want {

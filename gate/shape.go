@@ -11,6 +11,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/scn"
 )
 
@@ -20,6 +21,8 @@ type Shape struct {
 	Types []NodeType
 	// Settings are the daemon's that make a pool: WARM_IP_TARGET and the like.
 	Settings map[string]string
+	// Nodes and Pods are how many the whole cluster has: what its API server answers whoever asks for all of them.
+	Nodes, Pods int
 	// Notes are what was left out, a sentence each.
 	Notes []string
 }
@@ -72,6 +75,12 @@ func ParseShape(data []byte) (*Shape, error) {
 	s := &Shape{Settings: map[string]string{}}
 	pods := map[string]int{}
 	for _, i := range list.Items {
+		switch i.Kind {
+		case "Pod":
+			s.Pods++
+		case "Node":
+			s.Nodes++
+		}
 		switch {
 		case i.Kind == "Pod" && i.Spec.NodeName != "" && !i.Spec.HostNetwork && (i.Status.Phase == "Running" || i.Status.Phase == "Pending"):
 			pods[i.Spec.NodeName]++
@@ -132,6 +141,20 @@ const (
 	mostPods  = 110 // kubelet's
 )
 
+// Crowded is a scenario whose API server has as many nodes and pods as the cluster, beside its own, as far as a machine carries them.
+func (s *Shape) Crowded(f *scn.File) *scn.File {
+	g := f.Clone()
+	for i := range g.Lines {
+		c, ok := g.Lines[i].Stmt.(*scn.Cluster)
+		if !ok {
+			continue
+		}
+		c.Args = slices.DeleteFunc(c.Args, func(kv scn.KV) bool { return kv.Key == "other-nodes" || kv.Key == "other-pods" })
+		c.Args = append(c.Args, scn.KV{Key: "other-nodes", Value: fmt.Sprint(min(s.Nodes, sim.MostOtherNodes))}, scn.KV{Key: "other-pods", Value: fmt.Sprint(min(s.Pods, sim.MostOtherPods))})
+	}
+	return g
+}
+
 // Shaped is Change on nodes of a type of a shape: as many pods, as far as the type carries what the scenario makes beside them.
 func (s *Shape) Shaped(f *scn.File, t NodeType) (*scn.File, error) {
 	limits, ok := ec2.LimitsOf(t.Type)
@@ -140,7 +163,7 @@ func (s *Shape) Shaped(f *scn.File, t NodeType) (*scn.File, error) {
 	}
 	room := min(limits.ENIs*(limits.IPv4PerENI-1), mostPods) - atOnce
 	web := max(fewestWeb, min(t.Pods-3, room))
-	g := f.Clone()
+	g := s.Crowded(f)
 	for i := range g.Lines {
 		switch stmt := g.Lines[i].Stmt.(type) {
 		case *scn.Cluster:

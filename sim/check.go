@@ -30,7 +30,9 @@ type Cluster struct {
 	Start    []Workload
 	Role     ec2.ActionSet // what the instances' role allows; 0 is everything
 	Tokens   string        // of instance metadata: optional or required (IMDSv2); empty: what the systems that are played can do with
-	Systems  []string      // that lines upgrade to, as NAME@WHERE
+	// OtherNodes and OtherPods are what the API server has beside the scenario's own: objects that nobody runs.
+	OtherNodes, OtherPods int
+	Systems               []string // that lines upgrade to, as NAME@WHERE
 }
 
 // Workload of pods that run when time begins.
@@ -40,13 +42,19 @@ type Workload struct {
 	Nodes []int
 }
 
+// The most nodes and pods that an API server has beside a scenario's own: a virtual machine has the memory for so many.
+const (
+	MostOtherNodes = 2000
+	MostOtherPods  = 20_000
+)
+
 // maxNodes bounds a cluster: the auditor's and the subnet's sizes follow from it.
 const maxNodes = 10_000
 
 // unnamed is the name of a cluster whose daemons have no CLUSTER_NAME.
 const unnamed = "none"
 
-var clusterKeys = []string{"nodes", "type", "vpc", "subnet", "runtime", "warm", "budget", "version", "max-pods", "name", "role", "tokens"}
+var clusterKeys = []string{"nodes", "type", "vpc", "subnet", "runtime", "warm", "budget", "version", "max-pods", "name", "role", "tokens", "other-nodes", "other-pods"}
 
 // Check judges what the parser cannot: verbs, nodes, mutants, invariants, metrics, settings, contradictions between lines, and actions
 // that cannot strike whatever happens. It returns all errors at once.
@@ -152,6 +160,10 @@ func (c *checker) clusterArg(kv scn.KV) {
 		c.cluster.Budget = int64(budget)
 	case "version":
 		number(1, ipam.Version, &c.cluster.Version)
+	case "other-nodes":
+		number(0, MostOtherNodes, &c.cluster.OtherNodes)
+	case "other-pods":
+		number(0, MostOtherPods, &c.cluster.OtherPods)
 	case "max-pods":
 		number(0, 10_000, &c.cluster.MaxPods)
 	case "role":

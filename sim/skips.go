@@ -28,6 +28,7 @@ const (
 	SkipFlows        = "hold-flows"
 	SkipRestartOne   = "restart KEY=VALUE, of one node of several"
 	SkipThirdParty   = "add-third-party"
+	SkipOthers       = "cluster other-nodes=, other-pods="
 	SkipMainTable    = "flush-routes table=254"
 	SkipOtherRuntime = "cluster runtime=, other than containerd"
 	SkipName         = "cluster name="
@@ -38,6 +39,7 @@ func Skips() []Skipped {
 	const dumps = "a real kernel interrupts a dump when it likes (NLM_F_DUMP_INTR), not when it is asked to"
 	return []Skipped{
 		{"sim", SkipExchange, "virtual time has no processes, it steps enilab's core: world netns exchanges systems"},
+		{"sim", SkipOthers, "virtual time has no API server, whose other objects a daemon could list; the rest of the line holds"},
 		{"netns", SkipDumps, dumps},
 		{"kind", SkipDumps, dumps},
 		{"kind", SkipUpgrade, "a DaemonSet has one version for all nodes, and the image one plugin: world netns exchanges them node by node"},
@@ -49,6 +51,7 @@ func Skips() []Skipped {
 		{"kind", SkipRestartOne, "a DaemonSet has one environment, and this changes one node's of several: say node-*, or use world netns"},
 		{"kind", SkipMainTable, "the machine's own routes are in the main table too, the one to the API server among them, and nobody puts those back"},
 		{"kind", SkipOtherRuntime, "the nodes' runtime is kind's containerd; the rest of the line holds"},
+		{"kind", SkipOthers, "its API server is a real one, whose scheduler and controllers would act on them; the rest of the line holds"},
 		{"kind", SkipName, "the cluster is named after its machine's network; the rest of the line holds"},
 	}
 }

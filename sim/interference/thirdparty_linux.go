@@ -26,8 +26,8 @@ const (
 )
 
 var (
-	thirdPartyNet  = net.IPNet{IP: net.IP{198, 51, 100, 0}, Mask: net.CIDRMask(24, 32)}
-	thirdPartyPeer = net.IP{198, 51, 100, 9}
+	thirdPartyNet  = net.IPNet{IP: net.IP{192, 0, 2, 0}, Mask: net.CIDRMask(24, 32)}
+	thirdPartyPeer = net.IP{192, 0, 2, 9}
 	thirdPartySelf = net.IP{203, 0, 113, 9}
 )
 

@@ -36,6 +36,9 @@ func canCluster(s *scn.Cluster) error {
 		if kv.Key == "runtime" && kv.Value != "containerd" {
 			return sim.Cannot(worldName, sim.SkipOtherRuntime)
 		}
+		if kv.Key == "other-nodes" || kv.Key == "other-pods" {
+			return sim.Cannot(worldName, sim.SkipOthers)
+		}
 		if kv.Key == "name" {
 			return sim.Cannot(worldName, sim.SkipName)
 		}

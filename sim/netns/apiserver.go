@@ -104,6 +104,9 @@ func (w *World) objects() (out apiserver.Objects) {
 			out.Nodes = append(out.Nodes, apiserver.NodeOf(n.Name(), w.capacious(n), epoch))
 		}
 	}
+	others := w.others()
+	out.Nodes = append(out.Nodes, others.Nodes...)
+	out.Pods = append(out.Pods, others.Pods...)
 	for _, load := range w.Kube.Workloads() {
 		kind := w.Kube.KindOf(load)
 		pods := w.Kube.Pods(load)

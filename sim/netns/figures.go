@@ -1,6 +1,7 @@
 package netns
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -58,14 +59,22 @@ func (c *costs) lives(epoch time.Duration) []sim.PodLife {
 // Figures are what the run has cost until now.
 func (w *World) Figures() *sim.Figures {
 	f := &sim.Figures{Adds: len(w.costs.adds), Dels: len(w.costs.dels), Add: w.costs.adds.P50(), Del: w.costs.dels.P50(), Failed: w.costs.failed,
-		Start: w.costs.start, Ready: w.Epoch(), Calls: map[string]int64{},
+		Start: w.costs.start, Ready: w.Epoch(), Calls: map[string]int64{}, Errors: map[string]int64{}, Facts: w.facts(),
 		Pods: w.costs.lives(w.Epoch()), Flows: w.costs.flows, Pairs: w.costs.pairs}
 	for a, c := range actions.Ledger(w.EC2) {
 		if n := c.Total; n > 0 {
 			f.Calls[ec2.Action(a).String()] = int64(n)
 		}
 	}
+	for _, r := range w.EC2.LedgerRows() {
+		if r.Outcome == ec2.CallFailed || r.Outcome == ec2.CallThrottled {
+			f.Errors[cmp.Or(r.Code, "another code")] += int64(r.Calls)
+		}
+	}
 	for _, n := range w.nodes[1:] {
+		if !n.Gone {
+			f.ENIs += len(w.EC2.AttachedENIs(n.Instance))
+		}
 		if n.Gone || !n.Runs() || n.unmanned() || w.broken != nil {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/enilab/enilab/fakes/kube/apiserver"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/judge"
@@ -53,6 +54,7 @@ type World struct {
 	entry      string // its file in the registry
 	record     *record
 	costs      costs
+	elsewhere  *apiserver.Objects // see others
 }
 
 // Parts are what a laboratory is made of on this machine.

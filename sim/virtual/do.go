@@ -2,6 +2,8 @@ package virtual
 
 import (
 	"net/netip"
+	"slices"
+	"strings"
 
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/fakes/kernel"
@@ -181,6 +183,9 @@ func (n *node) Busy() string {
 
 // Can says what this world cannot do: nothing that the catalogue has.
 func (w *World) Can(l *scn.Line) error {
+	if c, ok := l.Stmt.(*scn.Cluster); ok && slices.ContainsFunc(c.Args, func(kv scn.KV) bool { return strings.HasPrefix(kv.Key, "other-") }) {
+		return sim.Cannot("sim", sim.SkipOthers)
+	}
 	if at, ok := l.Stmt.(*scn.At); ok && at.Action != nil && sim.Exchanges(at.Action) != "" {
 		return sim.Cannot("sim", sim.SkipExchange)
 	}

@@ -226,8 +226,15 @@ func (g *gating) load(names []string) error {
 		load        bool
 	}
 	var sources []source
+	var shape *gate.Shape
 	own := func(name string, load bool) error {
 		data, err := gate.Files.ReadFile(name)
+		if err == nil && shape != nil {
+			var f *scn.File
+			if f, err = scn.Parse(name, data); err == nil {
+				data = []byte(shape.Crowded(f).String())
+			}
+		}
 		sources = append(sources, source{"gate/" + name, strings.TrimSuffix(name, ".scn"), data, load})
 		return err
 	}
@@ -245,8 +252,9 @@ func (g *gating) load(names []string) error {
 	}
 	switch {
 	case g.f.shape != "":
-		shaped, err := g.shaped()
-		if err != nil {
+		var shaped map[string][]byte
+		var err error
+		if shape, shaped, err = g.shaped(); err != nil {
 			return err
 		}
 		for name, data := range shaped {
@@ -301,10 +309,10 @@ func (g *gating) load(names []string) error {
 }
 
 // shaped is the gate's own scenario on nodes such as a cluster has, one for each instance type.
-func (g *gating) shaped() (map[string][]byte, error) {
+func (g *gating) shaped() (*gate.Shape, map[string][]byte, error) {
 	data, err := os.ReadFile(g.f.shape)
 	if err != nil {
-		return nil, usage("--shape: %v", err)
+		return nil, nil, usage("--shape: %v", err)
 	}
 	if !json.Valid(data) || bytes.Contains(data, []byte(`"clusters"`)) { // a kubeconfig, most of which are YAML
 		const list = "get nodes,pods,daemonsets -A -o json"
@@ -312,28 +320,28 @@ func (g *gating) shaped() (map[string][]byte, error) {
 		var errs bytes.Buffer
 		c.Stderr = &errs
 		if data, err = c.Output(); errors.Is(err, exec.ErrNotFound) {
-			return nil, &exit{runner.ExitLacking, "--shape with a kubeconfig asks kubectl, which is not in PATH: install it, or write kubectl " + list + " to a file elsewhere and name that"}
+			return nil, nil, &exit{runner.ExitLacking, "--shape with a kubeconfig asks kubectl, which is not in PATH: install it, or write kubectl " + list + " to a file elsewhere and name that"}
 		} else if err != nil {
-			return nil, usage("--shape %s: kubectl %s: %v: %s", g.f.shape, list, err, strings.TrimSpace(errs.String()))
+			return nil, nil, usage("--shape %s: kubectl %s: %v: %s", g.f.shape, list, err, strings.TrimSpace(errs.String()))
 		}
 	}
 	s, err := gate.ParseShape(data)
 	if err != nil {
-		return nil, usage("--shape %s: %v", g.f.shape, err)
+		return nil, nil, usage("--shape %s: %v", g.f.shape, err)
 	}
 	text, err := gate.Files.ReadFile(gate.Change)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	f, err := scn.Parse(gate.Change, text)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	out := map[string][]byte{}
 	for _, t := range s.Types {
 		h, err := s.Shaped(f, t)
 		if err != nil {
-			return nil, usage("--shape %s: %v", g.f.shape, err)
+			return nil, nil, usage("--shape %s: %v", g.f.shape, err)
 		}
 		fmt.Fprintf(g.err, "shape: %s of type %s, with up to %d pods each\n", plural(t.Nodes, "node"), t.Type, t.Pods)
 		out["change-"+t.Type] = []byte(h.String())
@@ -341,7 +349,7 @@ func (g *gating) shaped() (map[string][]byte, error) {
 	for _, n := range s.Notes {
 		fmt.Fprintln(g.err, "shape: "+n)
 	}
-	return out, nil
+	return s, out, nil
 }
 
 // alike says whether a system has the same from another's manifest as from its own: then a change of the image alone is like one of both.

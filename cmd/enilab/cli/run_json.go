@@ -157,18 +157,21 @@ type brokenJSON struct {
 }
 
 type figuresJSON struct {
-	Adds   int              `json:"adds"`
-	Dels   int              `json:"dels"`
-	Failed int              `json:"failed"`
-	Add    float64          `json:"add"`
-	Del    float64          `json:"del"`
-	Start  float64          `json:"start"`
-	Ready  float64          `json:"ready"`
-	Memory int64            `json:"memory"`
-	Calls  map[string]int64 `json:"calls"`
-	Pods   []podJSON        `json:"pods"`
-	Flows  int              `json:"flows"`
-	Pairs  int              `json:"pairs"`
+	Adds   int               `json:"adds"`
+	Dels   int               `json:"dels"`
+	Failed int               `json:"failed"`
+	Add    float64           `json:"add"`
+	Del    float64           `json:"del"`
+	Start  float64           `json:"start"`
+	Ready  float64           `json:"ready"`
+	Memory int64             `json:"memory"`
+	Calls  map[string]int64  `json:"calls"`
+	ENIs   int               `json:"enis"`
+	Errors map[string]int64  `json:"errors,omitempty"`
+	Facts  map[string]string `json:"facts,omitempty"`
+	Pods   []podJSON         `json:"pods"`
+	Flows  int               `json:"flows"`
+	Pairs  int               `json:"pairs"`
 }
 
 // podJSON is from a pod's ADD to its DEL.
@@ -320,7 +323,7 @@ func variantOf(o *runner.Outcome) variantJSON {
 }
 
 func figuresOf(f *sim.Figures) *figuresJSON {
-	j := &figuresJSON{f.Adds, f.Dels, f.Failed, f.Add.Seconds(), f.Del.Seconds(), f.Start.Seconds(), f.Ready.Seconds(), f.Memory, f.Calls, []podJSON{}, f.Flows, f.Pairs}
+	j := &figuresJSON{f.Adds, f.Dels, f.Failed, f.Add.Seconds(), f.Del.Seconds(), f.Start.Seconds(), f.Ready.Seconds(), f.Memory, f.Calls, f.ENIs, f.Errors, f.Facts, []podJSON{}, f.Flows, f.Pairs}
 	for _, p := range f.Pods {
 		one := podJSON{Made: p.Made.Seconds()}
 		if p.Deleted {
@@ -335,7 +338,7 @@ func figuresOf(f *sim.Figures) *figuresJSON {
 // figures are those that were told.
 func (j *figuresJSON) figures() *sim.Figures {
 	f := &sim.Figures{Adds: j.Adds, Dels: j.Dels, Failed: j.Failed, Add: spell(j.Add), Del: spell(j.Del), Start: spell(j.Start), Ready: spell(j.Ready), Memory: j.Memory,
-		Calls: j.Calls, Flows: j.Flows, Pairs: j.Pairs}
+		Calls: j.Calls, ENIs: j.ENIs, Errors: j.Errors, Facts: j.Facts, Flows: j.Flows, Pairs: j.Pairs}
 	for _, p := range j.Pods {
 		one := sim.PodLife{Made: spell(p.Made)}
 		if p.Ended != nil {
