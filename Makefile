@@ -2,7 +2,7 @@
 # and soak also use the machine's kernel, in namespaces that they make and that are gone afterwards.
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-arm64 image demo test short netns lint race race-all seeds e2e bench soak fuzz conform-mutants patches mutation versions behaviour clean
+.PHONY: help build build-arm64 image demo test short netns lint race race-all seeds e2e bench soak fuzz conform-mutants gate-mutants patches mutation versions behaviour clean
 
 # The tag leaves golang.org/x/net/trace out of gRPC: its templates make the linker keep every method there is, 50 MB of them.
 BUILD := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags '-s -w'
@@ -85,6 +85,11 @@ fuzz: ## every fuzz target for FUZZTIME=60s, one after another
 
 conform-mutants: ## break the fakes once for each row of enilab conform, and see the row fail (minutes)
 	ENILAB_CONFORM_MUTANTS=all go test -count=1 -timeout 120m -run '^TestMutants$$' -v ./conform
+
+MUTANTS ?= all
+GATE_CACHE ?= $(HOME)/.cache/enilab/gate-mutants
+gate-mutants: ## the gate against versions that are worse, and some that are not, in virtual machines (hours; again from GATE_CACHE): MUTANTS=all:NAME,NAME or quick
+	ENILAB_GATE_MUTANTS=$(MUTANTS) ENILAB_GATE_CACHE=$(GATE_CACHE) go test -v -run TestMutants -timeout 24h -count 1 ./gate/mutants
 
 patches: ## change one line of source, as testdata/patches says, and see the test fail that notices it: PATCH=NAME for one
 	ENILAB_PATCHES=$(PATCH) go test -count=1 $(LIMIT) -run '^TestPatches' -v ./internal/mutation

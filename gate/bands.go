@@ -30,6 +30,7 @@ func Bands() []Band {
 		{"memory of the daemon", "MB", 0.25, 8, func(f *sim.Figures) float64 { return float64(f.Memory) / 1e6 }},
 		{"time until the first pods run", "s", 0.25, 5, func(f *sim.Figures) float64 { return seconds(f.Ready) }},
 		{"start of the daemon", "s", 0.25, 2, func(f *sim.Figures) float64 { return seconds(f.Start) }},
+		{"ENIs in the end", "", 0.10, 0.9, func(f *sim.Figures) float64 { return float64(f.ENIs) }},
 	}
 }
 
