@@ -98,25 +98,9 @@ func isName(s string) bool {
 
 func (r *reader) build(d *Description) field {
 	var b Build
-	packages := field{key: "packages", form: "names and paths", doc: "files of the version's folder, and the packages below the module that they are built from", read: func(n *yaml.Node) {
-		b.Packages = map[string]string{}
-		r.Mapping(n, "packages", func(k, v *yaml.Node) {
-			var p string
-			r.inside("a package", "", &p).read(v)
-			if !localPath(k.Value) {
-				r.Add(yamlfile.PlaceOf(k), "", "packages: expected a file's name, found %s", yamlfile.Found(k))
-			}
-			b.Packages[k.Value] = p
-		})
-	}}
 	below := []field{
-		{key: "module", form: "path", doc: "a Go module, which the Go module proxy has", read: func(n *yaml.Node) {
-			r.Scalar(n, "module", "a module's path, such as github.com/containernetworking/plugins", func(s string) bool {
-				b.Module = s
-				return modulePath(s)
-			})
-		}},
-		packages,
+		r.module(&b.Module),
+		r.packages(&b.Packages),
 		r.flag("git", "from a commit of the repository that the working folder is in", &b.Git),
 	}
 	f := r.nested("build", "how its binaries are built where no folder has them", below)
@@ -126,6 +110,31 @@ func (r *reader) build(d *Description) field {
 		d.Build = &b
 	}
 	return f
+}
+
+func (r *reader) module(to *string) field {
+	return field{key: "module", form: "path", doc: "a Go module, which the Go module proxy has", read: func(n *yaml.Node) {
+		r.Scalar(n, "module", "a module's path, such as github.com/containernetworking/plugins", func(s string) bool {
+			*to = s
+			return modulePath(s)
+		})
+	}}
+}
+
+func (r *reader) packages(to *map[string]string) field {
+	return field{key: "packages", form: "names and paths", doc: "files of the version's folder, and the packages below the module that they are built from", read: func(n *yaml.Node) {
+		*to = map[string]string{}
+		r.Mapping(n, "packages", func(k, v *yaml.Node) {
+			var p string
+			if p = v.Value; v.Kind != yaml.ScalarNode || p != "." { // the module's own folder may be one
+				r.inside("a package", "", &p).read(v)
+			}
+			if !localPath(k.Value) {
+				r.Add(yamlfile.PlaceOf(k), "", "packages: expected a file's name, found %s", yamlfile.Found(k))
+			}
+			(*to)[k.Value] = p
+		})
+	}}
 }
 
 func (r *reader) span(g *Range) []field {
@@ -228,6 +237,19 @@ func (r *reader) check(g *Range) {
 			say("write {container: /PATH, node: /PATH}", "one of the mounts has no container or no node")
 		}
 	}
+	if g := s.Get; g != nil {
+		switch {
+		case g.Image == "" && g.Module == "":
+			say("see docs/systems.md", "get needs one of the keys image and module")
+		case g.Module != "" && len(g.Packages) == 0:
+			say("", "get has a module, and needs the key packages")
+		case g.Module == "" && (len(g.Packages) > 0 || len(g.Files) > 0 || g.Makefile != ""):
+			say("", "get has packages, files or a makefile, and needs the key module")
+		}
+		if slices.ContainsFunc(g.Files, func(f Source) bool { return f.From == "" || f.To == "" }) {
+			say("write {from: PATH, to: NAME}", "one of get's files has no from or no to")
+		}
+	}
 	c := &s.Conflist
 	if given := c.From != "" || c.Words != ""; given && c.Name == "" {
 		say("", "the conflist needs the key name")
@@ -328,6 +350,11 @@ func (s *System) clone() System {
 	out.Executes, out.Kernel = slices.Clone(s.Executes), slices.Clone(s.Kernel)
 	out.Plugins, out.Notes = slices.Clone(s.Plugins), slices.Clone(s.Notes)
 	out.Given = slices.Clone(s.Given)
+	if s.Get != nil {
+		g := *s.Get
+		g.Packages, g.Files = maps.Clone(g.Packages), slices.Clone(g.Files)
+		out.Get = &g
+	}
 	if s.Daemon != nil {
 		d := *s.Daemon
 		d.Argv, d.Settings, d.Capabilities, d.Init = slices.Clone(d.Argv), slices.Clone(d.Settings), slices.Clone(d.Capabilities), slices.Clone(d.Init)

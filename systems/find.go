@@ -19,7 +19,7 @@ import (
 
 // Options say where Find looks. The zero value is this process's: its environment, its working folder, its machine.
 type Options struct {
-	// Systems is a folder of folders NAME/VERSION; empty: $ENILAB_SYSTEMS.
+	// Systems is a folder of folders NAME/VERSION; empty: $ENILAB_SYSTEMS, or systems in Cache.
 	Systems string
 	// Folder is the working folder; empty: the process's.
 	Folder string
@@ -51,6 +51,9 @@ func (o Options) filled() (Options, error) {
 		}
 		o.Cache = filepath.Join(dir, "enilab")
 	}
+	if o.Systems == "" {
+		o.Systems = filepath.Join(o.Cache, "systems")
+	}
 	if o.Tell == nil {
 		o.Tell = func(string) {}
 	}
@@ -59,7 +62,7 @@ func (o Options) filled() (Options, error) {
 
 // Find is the system that NAME@WHERE means, with its files on this machine. NAME is that of a description (see Describe), WHERE one of
 //
-//	1.5.3, v1.5.3, 1.5   a version in $ENILAB_SYSTEMS/NAME, the newest one of 1.5; where the description says how, it is built
+//	1.5.3, v1.5.3, 1.5   a version in NAME of $ENILAB_SYSTEMS, the newest one of 1.5; where the description says how, it is built
 //	. COMMIT TAG         of the repository that the working folder is in, for what is built from it, such as enilab
 //	FOLDER               with the binaries
 //	FILE.tar             an image: an OCI layout, or what docker save writes
@@ -102,10 +105,7 @@ func Describe(name string, o Options) (*Description, error) {
 	if !isName(name) {
 		return nil, fmt.Errorf("expected NAME@WHERE, found the name %q (there are %s; a description of your own is PATH.yaml@WHERE)", short(name), strings.Join(Embedded(), ", "))
 	}
-	places := []string{filepath.Join(o.Folder, "systems", name+".yaml")}
-	if o.Systems != "" {
-		places = append(places, filepath.Join(o.Systems, name+".yaml"))
-	}
+	places := []string{filepath.Join(o.Folder, "systems", name+".yaml"), filepath.Join(o.Systems, name+".yaml")}
 	for _, p := range places {
 		if _, err := os.Stat(p); err == nil {
 			return named(p, name)
@@ -201,7 +201,7 @@ func (f *finder) fromFolder(where string) (at located, found bool, err error) {
 		at, err = f.there(where, "")
 		return at, true, err
 	}
-	if f.o.Systems == "" || where == "." {
+	if where == "." {
 		return located{}, false, nil
 	}
 	folder := filepath.Join(f.o.Systems, f.d.Name, where)
@@ -235,19 +235,17 @@ func (f *finder) version(v string) (located, error) {
 			return located{}, err
 		}
 	}
-	if f.o.Systems != "" {
-		have := f.versions()
-		if slices.Contains(have, v) {
-			return located{folder: filepath.Join(f.o.Systems, f.d.Name, v), version: v}, nil
-		}
-		if i := slices.IndexFunc(have, func(h string) bool { return strings.HasPrefix(h, v+".") && semver.Prerelease("v"+h) == "" }); i >= 0 { // the newest comes first
-			return located{folder: filepath.Join(f.o.Systems, f.d.Name, have[i]), version: have[i]}, nil
-		}
+	have := f.versions()
+	if slices.Contains(have, v) {
+		return located{folder: filepath.Join(f.o.Systems, f.d.Name, v), version: v}, nil
+	}
+	if i := slices.IndexFunc(have, func(h string) bool { return strings.HasPrefix(h, v+".") && semver.Prerelease("v"+h) == "" }); i >= 0 { // the newest comes first
+		return located{folder: filepath.Join(f.o.Systems, f.d.Name, have[i]), version: have[i]}, nil
 	}
 	if f.d.Build != nil {
 		return f.fromModule(v)
 	}
-	return located{}, fmt.Errorf("version %s is not there (%s)", v, f.atHand())
+	return located{}, fmt.Errorf("version %s is not there%s (%s)", v, f.howToGet(v), f.atHand())
 }
 
 // versions are those in $ENILAB_SYSTEMS/NAME, the newest first.
@@ -271,14 +269,20 @@ func (f *finder) atHand() string {
 	if f.d.Build != nil && !f.d.Build.Git {
 		return fmt.Sprintf("a version such as 1.2.3 is built from the Go module %s", f.d.Build.Module)
 	}
-	if f.o.Systems == "" {
-		return "ENILAB_SYSTEMS is not set: it names a folder with folders " + f.d.Name + "/VERSION of binaries, which you build from its sources or take out of its images; " +
-			"a folder or an image reference can stand in the version's place"
-	}
+	folder := filepath.Join(f.o.Systems, f.d.Name)
 	if have := f.versions(); len(have) > 0 {
-		return fmt.Sprintf("%s in ENILAB_SYSTEMS has %s", f.d.Name, strings.Join(have, ", "))
+		return fmt.Sprintf("%s has %s", folder, strings.Join(have, ", "))
 	}
-	return fmt.Sprintf("ENILAB_SYSTEMS is %s, which has no folders %s/VERSION of binaries", f.o.Systems, f.d.Name)
+	return fmt.Sprintf("%s has no folder VERSION of binaries; ENILAB_SYSTEMS names another place than %s, and a folder or an image reference can stand in the version's place",
+		folder, f.o.Systems)
+}
+
+// howToGet is the command that fetches a version, in words to follow a sentence; empty where the description does not know how.
+func (f *finder) howToGet(v string) string {
+	if !slices.ContainsFunc(f.d.Ranges, func(g Range) bool { return g.System.Get != nil && (!isVersion(v) || g.Has(v)) }) {
+		return ""
+	}
+	return fmt.Sprintf("; to fetch it: enilab systems get %s@%s", f.d.Name, v)
 }
 
 func isFolder(p string) bool {

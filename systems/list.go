@@ -13,7 +13,7 @@ type Listed struct {
 	Name        string
 	Description *Description // nil: Err says why
 	Err         error
-	AtHand      []string // versions in $ENILAB_SYSTEMS, the newest first
+	AtHand      []string // versions in the folder for systems, the newest first
 }
 
 // List are all descriptions that Describe finds by their names, sorted.
@@ -31,9 +31,7 @@ func List(o Options) ([]Listed, error) {
 		l := Listed{Name: n}
 		if l.Description, l.Err = Describe(n, o); l.Err == nil {
 			f := finder{d: l.Description, o: o}
-			if o.Systems != "" {
-				l.AtHand = f.versions()
-			}
+			l.AtHand = f.versions()
 		}
 		out = append(out, l)
 	}
@@ -43,11 +41,7 @@ func List(o Options) ([]Listed, error) {
 // names are those that Describe finds, sorted.
 func names(o Options) ([]string, error) {
 	names := Embedded()
-	folders := []string{filepath.Join(o.Folder, "systems")}
-	if o.Systems != "" {
-		folders = append(folders, o.Systems)
-	}
-	for _, dir := range folders {
+	for _, dir := range []string{filepath.Join(o.Folder, "systems"), o.Systems} {
 		entries, err := os.ReadDir(dir)
 		if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, errNotFolder) {
 			return nil, err

@@ -86,6 +86,7 @@ func (r *reader) fields(s *System) []field {
 			r.steps("rollback", "the order when the version before was a newer one; left out: steps", &s.Upgrade.Rollback),
 			r.texts("replaces", "names", "other systems of which it takes over running nodes, and to which it gives them back", &s.Upgrade.Replaces, nil),
 		}),
+		r.get(s),
 		r.flag("books", "it takes the laboratory's clock and streams its decisions: ours alone", &s.Books),
 	}
 }
@@ -150,6 +151,41 @@ func (r *reader) daemon(s *System) field {
 	read := f.read
 	f.read = func(n *yaml.Node) {
 		s.Daemon = d
+		read(n)
+	}
+	return f
+}
+
+// get is nil in a System until the key is there.
+func (r *reader) get(s *System) field {
+	g := s.Get
+	if g == nil {
+		g = &Get{}
+	}
+	below := []field{
+		{key: "image", form: "text", doc: "the reference of its image, with ${VERSION} in it", read: func(n *yaml.Node) {
+			r.Scalar(n, "image", "a reference such as HOST/NAME:v${VERSION}", func(s string) bool {
+				g.Image = s
+				return strings.Contains(s, "/") && strings.Count(s, "${") == 1 && strings.Contains(s, "${VERSION}") && !strings.ContainsAny(s, " \t\n")
+			})
+		}},
+		r.module(&g.Module), r.packages(&g.Packages),
+		r.inside("makefile", "a file of the sources of which the line LDFLAGS says with what a release is linked", &g.Makefile),
+		listed(r, "files", "what is copied out of the sources; of several for one name the first that is there", func(f *Source) []field {
+			return []field{
+				{key: "from", form: "path", doc: "below the module; ${MINOR} is 1.23 for 1.23.1", read: func(n *yaml.Node) {
+					r.Scalar(n, "from", "a path inside the sources, such as misc/10-aws.conflist", func(s string) bool {
+						f.From = s
+						return localPath(strings.ReplaceAll(s, "${MINOR}", "1.0"))
+					})
+				}},
+				r.inside("to", "in the version's folder", &f.To), r.flag("optional", "a version may lack it", &f.Optional)}
+		}, &g.Files),
+	}
+	f := r.nested("get", "where enilab systems get has a version from: its image, or sources that it is built of", below)
+	read := f.read
+	f.read = func(n *yaml.Node) {
+		s.Get = g
 		read(n)
 	}
 	return f

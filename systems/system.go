@@ -35,6 +35,8 @@ type System struct {
 	Node Node
 	// Upgrade are the orders in which another version takes over; the first start is Upgrade.Steps without stop.
 	Upgrade Upgrade
+	// Get is where its files can be fetched from; nil: nobody knows.
+	Get *Get
 	// Books says that the daemon takes our clock and streams our recording: ours alone.
 	Books bool
 	// Manifest is what Daemon.Manifest says, nil if there is none.

@@ -472,7 +472,7 @@ func TestWhere(t *testing.T) {
 	t.Setenv("ENILAB_SYSTEMS", "")
 	unset := o
 	unset.Systems = ""
-	refused(t, "amazon-vpc-cni-k8s@1.5.3", unset, "ENILAB_SYSTEMS is not set", "amazon-vpc-cni-k8s/VERSION")
+	refused(t, "amazon-vpc-cni-k8s@1.5.3", unset, "version 1.5.3 is not there; to fetch it: enilab systems get amazon-vpc-cni-k8s@1.5.3", "ENILAB_SYSTEMS names another place")
 }
 
 // TestDescriptions: the nearest description is the one.

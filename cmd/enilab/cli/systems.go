@@ -19,10 +19,12 @@ func (l *cli) systemsCommand() *cobra.Command {
 		Long: `systems lists the systems under test: descriptions of CNIs, for which versions they are, which of those are at hand, and what each needs.
 docs/systems.md says how to write one.
 
-A system is NAME@WHERE. WHERE is a version in $ENILAB_SYSTEMS/NAME (1.5.3, or 1.5 for its newest), a folder with its binaries, an image
+A system is NAME@WHERE. WHERE is a version in NAME of $ENILAB_SYSTEMS or, without it, of enilab/systems in your cache folder (1.5.3, or 1.5 for its
+newest): get fetches it there. It may be a folder with its binaries, an image
 (an archive, or HOST/NAME:TAG), and for what is built from source a version of its module, or a commit or tag of the repository that the
 working folder is in. VERSION=WHERE says the version of a folder or an image that does not say it itself.`,
 		Example: `  enilab systems
+  enilab systems get amazon-vpc-cni-k8s@1.23.1
   enilab systems show amazon-vpc-cni-k8s@1.5.3
   enilab systems show ptp@1.9.1 --json
   enilab systems show my-cni.yaml@1.0.0=./bin`,
@@ -39,7 +41,7 @@ working folder is in. VERSION=WHERE says the version of a folder or an image tha
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, `write {"systems": [{name, about, file, ranges: [{from, before, versions, daemon, runtime, ec2, metadata, kubernetes, books}], atHand, error}]}`)
-	c.AddCommand(l.systemsShowCommand())
+	c.AddCommand(l.systemsShowCommand(), l.systemsGetCommand())
 	return c
 }
 

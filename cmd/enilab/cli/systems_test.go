@@ -18,6 +18,7 @@ const script = "#!/bin/sh\n"
 func TestSystems(t *testing.T) {
 	in(t, nil)
 	t.Setenv("ENILAB_SYSTEMS", "")
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	for _, dir := range []string{"systems", "build"} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
@@ -52,7 +53,7 @@ daemon:
 		{"systems show mind@build", 2, []string{`no system "mind" (did you mean mine?)`}},
 		{"systems show mine", 2, []string{"does not say which one"}},
 		{"systems show", 2, []string{"takes one argument, NAME@WHERE, found 0"}},
-		{"systems show amazon-vpc-cni-k8s@1.5.3", 2, []string{"ENILAB_SYSTEMS is not set"}},
+		{"systems show amazon-vpc-cni-k8s@1.5.3", 2, []string{"to fetch it: enilab systems get amazon-vpc-cni-k8s@1.5.3"}},
 		{"systems show mine@build --arch mips", 2, []string{`no architecture "mips"`}},
 		{"systems shew", 2, []string{"did you mean", "show"}},
 	} {
@@ -147,4 +148,47 @@ func folderOf(t *testing.T, name string, s *systems.System, whole bool) string {
 		}
 	}
 	return folder
+}
+
+// TestSystemsGet: what cannot be fetched ends with the exit code that says why; what is at hand is left as it is.
+func TestSystemsGet(t *testing.T) {
+	in(t, nil)
+	t.Setenv("ENILAB_SYSTEMS", "")
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("GOPROXY", "file://"+t.TempDir())
+	t.Setenv("GOMODCACHE", t.TempDir())
+	for name, text := range map[string]string{"systems/a.yaml": pluginOnly("a", "get: {image: \"127.0.0.1:1/a:v${VERSION}\"}\n"), "systems/b.yaml": pluginOnly("b", ""), "build/plugin": script} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"systems get", 2, "needs NAME@VERSION"},
+		{"systems get amazon-vpc-cni-k8z@1.23.1", 2, "did you mean amazon-vpc-cni-k8s?"},
+		{"systems get amazon-vpc-cni-k8s@9.0.0", 2, "version 9.0.0 is in no range"},
+		{"systems get amazon-vpc-cni-k8s@1.23.1 --from source", 3, "is the Go module proxy there"},
+		{"systems get a@1.0.0", 3, "127.0.0.1:1/a:v1.0.0"},
+		{"systems get a@1.0.0 --from source", 2, "names no sources"},
+		{"systems get a@1.0.0 --from there", 2, `--from: expected image or source, found "there"`},
+		{"systems get a@1.0.0 --from source --image x/y:z", 2, "leave one of them out"},
+		{"systems get b@1.0.0", 2, "version 1.0.0 is not there ("},
+		{"systems get a@1.0.0=./build b@1.0.0=./build", 0, "b@1.0.0 is at hand: "},
+		{"systems get a", 0, "a: out of the image 127.0.0.1:1/a:v${VERSION}"},
+		{"systems get b", 0, "does not say from where"},
+		{"systems get ptp", 0, "built where it is needed"},
+		{"run --on netns --in vm --cni a@1.0.0 drift", 2, "to fetch it: enilab systems get a@1.0.0"},
+		{"gate --from a@1.0.0 --to a@1.1.0", 2, "--from a@1.0.0: version 1.0.0 is not there; to fetch it: enilab systems get a@1.0.0"},
+	} {
+		code, out, errs := enilab(t, strings.Fields(c.args)...)
+		if code != c.code || !strings.Contains(out+errs, c.says) {
+			t.Errorf("enilab %s: exit code %d, want %d, with %q\n%s%s", c.args, code, c.code, c.says, out, errs)
+		}
+	}
 }
