@@ -25,6 +25,9 @@ func TestBuiltin(t *testing.T) {
 		{"run drfit", 2, "drfit: there is no such file (did you mean drift, which comes with enilab?)"},
 		{"run nothing-like-it", 2, "nothing-like-it: there is no such file (nothing in . has such a name)"},
 		{"run drift --update", 2, "--update writes the timeline into the scenario's file, and there is no file drift"},
+		{"symptoms no ROUTE to host vanished", 0, "to see the first one: enilab run drift"},
+		{"symptoms", 0, "subnet-exhausted"},
+		{"symptoms zebra", 2, "no symptom has all of these words: zebra"},
 		{"shrink drift", 2, "shrink drift: it holds with seed 1"},
 		{"shrink scenarios/drift.scn -o scenarios/drift.scn", 2, "would write over the scenario itself"},
 	} {

@@ -131,7 +131,7 @@ func (l *cli) root() *cobra.Command {
 	c.Flags().BoolVar(&version, "version", false, "say what this binary is, as the command version does")
 	c.SetFlagErrorFunc(flagError)
 	c.SetHelpCommand(helpCommand())
-	c.AddCommand(l.runCommand(), l.swarmCommand(), l.shrinkCommand(), l.demoCommand(), l.verbsCommand(), l.invariantsCommand(), l.mutantsCommand(),
+	c.AddCommand(l.runCommand(), l.swarmCommand(), l.shrinkCommand(), l.demoCommand(), l.verbsCommand(), l.invariantsCommand(), l.mutantsCommand(), l.symptomsCommand(),
 		l.systemsCommand(), l.recordCommand(), l.replayCommand(), l.serveCommand(), l.conformCommand(), l.netnsCommand(), l.vmCommand(), l.gateCommand(), l.upCommand(), l.downCommand(), l.manifestCommand(),
 		l.nodeCommand(), l.playCommand(), l.holdCommand(), l.versionCommand())
 	nameValues(c)
