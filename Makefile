@@ -2,7 +2,7 @@
 # and soak also use the machine's kernel, in namespaces that they make and that are gone afterwards.
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-arm64 image demo test short netns lint race race-all seeds e2e bench soak fuzz conform-mutants gate-mutants patches mutation versions behaviour clean
+.PHONY: help build build-arm64 image demo test short netns lint race race-all seeds e2e bench soak fuzz conform-mutants gate-mutants patches mutation versions atlas behaviour clean
 
 # The tag leaves golang.org/x/net/trace out of gRPC: its templates make the linker keep every method there is, 50 MB of them.
 BUILD := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags '-s -w'
@@ -99,10 +99,14 @@ SEED ?= 1
 mutation: ## which of SAMPLE=400 changes of impl, drawn by SEED=1, the quick tests notice; goes on where it ended (an hour)
 	go run ./internal/mutation/mutate --state bin/mutation.json --sample $(SAMPLE) --seed $(SEED)
 
-VERSIONS ?= 1.3.2 1.5.3 1.12.1 1.23.0
+VERSIONS ?=
 J ?= 2
-versions: build ## incidents against released versions in ENILAB_SYSTEMS, into docs/versions.md: VERSIONS="1.5.3 1.23.0" J=2 (an hour)
-	go run ./internal/versions -versions "$(VERSIONS)" -j $(J)
+versions: build ## incidents against released versions in ENILAB_SYSTEMS, into docs/versions.md; goes on where it ended: VERSIONS="1.5.3 1.22" J=2 (hours)
+	go run ./internal/versions $(if $(VERSIONS),-versions "$(VERSIONS)") -j $(J)
+
+PAIRS ?=
+atlas: build ## gate released versions in ENILAB_SYSTEMS to the next ones, into docs/upgrades.md; goes on where it ended: PAIRS="1.21.2..1.22.0" (hours)
+	go run ./gate/atlas -only "$(PAIRS)"
 
 behaviour: build ## write down what the project does, trace by trace: testdata/behaviour.txt (minutes)
 	go run ./internal/behaviour > bin/behaviour.txt

@@ -3,11 +3,13 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"regexp"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/enilab/enilab/gate"
+	"github.com/enilab/enilab/internal/campaign"
 )
 
 // cell is what came of one incident with one version.
@@ -15,9 +17,11 @@ type cell struct {
 	Why    string // it was not played
 	Status string // as `run --json` says it
 	Kernel string
-	Commit string        // of enilab
+	Build  string        // of enilab
 	CPU    time.Duration // of the computer's
 	Breaks []breaks      // what broke first in each variant, each once
+	// Skipped is why lines were not played, each reason once; Missed are actions that found nothing to strike, of a run that is no verdict for that.
+	Skipped, Missed []string
 	// Unknown are the settings that the version does not know, and Unjudged how many expectations were not judged for that.
 	Unknown  []string
 	Unjudged int
@@ -34,13 +38,17 @@ type breaks struct {
 type result struct {
 	Files []struct {
 		Status   string
-		Report   string
+		Skipped  []struct{ Why string }
 		Unknown  []struct{ Settings []string }
 		Variants []struct {
 			Name     string
 			Error    string
 			Unjudged []struct{}
-			Broke    *struct {
+			Missed   []struct {
+				Line int
+				Text string
+			}
+			Broke *struct {
 				At        float64
 				Invariant string
 				Line      int
@@ -54,33 +62,14 @@ type result struct {
 // spent is the line that --in vm tells with ENILAB_VERBOSE.
 var spent = regexp.MustCompile(`virtual machine: kernel ([^,]+),.* ([0-9]+) s of CPU`)
 
-// readCell reads what was written beside base.
-func readCell(base string) (*cell, error) {
-	data, err := os.ReadFile(base + ".json")
-	if err != nil {
-		return nil, err
+// cellOf reads what came of a run: its document, and what it told beside it.
+func cellOf(of *campaign.Result) (*cell, error) {
+	if of.Why != "" {
+		return &cell{Why: of.Why}, nil
 	}
-	diag, err := os.ReadFile(base + ".err")
-	if err != nil {
-		return nil, err
-	}
-	by, err := os.ReadFile(base + ".commit")
-	if err != nil {
-		return nil, err
-	}
-	c, err := cellOf(data, diag)
-	if err != nil {
-		return nil, fmt.Errorf("%s.json: %w", base, err)
-	}
-	c.Commit = strings.TrimSpace(string(by))
-	return c, nil
-}
-
-// cellOf reads a run's document, and what it told beside it.
-func cellOf(data, diag []byte) (*cell, error) {
 	var r result
-	if err := json.Unmarshal(data, &r); err != nil {
-		return nil, err
+	if err := json.Unmarshal(of.Stdout, &r); err != nil {
+		return nil, fmt.Errorf("what enilab run --json wrote cannot be read: %w", err)
 	}
 	if len(r.Errors) > 0 {
 		return &cell{Why: r.Errors[0].Message}, nil
@@ -89,8 +78,13 @@ func cellOf(data, diag []byte) (*cell, error) {
 		return nil, fmt.Errorf("expected one file, found %d", len(r.Files))
 	}
 	f := &r.Files[0]
-	c := &cell{Status: f.Status}
-	if m := spent.FindSubmatch(diag); m != nil {
+	c := &cell{Status: f.Status, Build: of.Build}
+	for _, l := range f.Skipped {
+		if !slices.Contains(c.Skipped, l.Why) {
+			c.Skipped = append(c.Skipped, l.Why)
+		}
+	}
+	if m := spent.FindSubmatch(of.Stderr); m != nil {
 		c.Kernel = string(m[1])
 		n, _ := strconv.Atoi(string(m[2])) // digits
 		c.CPU = time.Duration(n) * time.Second
@@ -100,12 +94,23 @@ func cellOf(data, diag []byte) (*cell, error) {
 	}
 	for _, v := range f.Variants {
 		c.Unjudged += len(v.Unjudged)
+		if v.Error != "" {
+			return &cell{Why: v.Error}, nil
+		}
+		for _, m := range v.Missed {
+			if text := fmt.Sprintf("line %d: %s", m.Line, m.Text); !slices.Contains(c.Missed, text) {
+				c.Missed = append(c.Missed, text)
+			}
+		}
 		if v.Broke == nil {
 			continue
 		}
 		b := breaks{What: v.Broke.Invariant, At: time.Duration(v.Broke.At * float64(time.Second)), Text: v.Broke.Text}
-		if b.What == "" {
+		switch {
+		case b.What == "" && v.Broke.Line > 0:
 			b.What = fmt.Sprintf("line %d", v.Broke.Line)
+		case b.What == "":
+			b.What = gate.EndsByItself
 		}
 		if !c.broke(b.What) {
 			c.Breaks = append(c.Breaks, b)
@@ -131,16 +136,7 @@ func (c *cell) brief() string {
 	}
 	s := c.Status
 	for _, b := range c.Breaks {
-		s += fmt.Sprintf(", %q at %s", b.What, clock(b.At))
+		s += fmt.Sprintf(", %q at %s", b.What, campaign.Clock(b.At))
 	}
 	return fmt.Sprintf("%s (%v of CPU)", s, c.CPU)
-}
-
-// clock prints an instant as timelines do, to the second.
-func clock(d time.Duration) string {
-	if d < 0 {
-		return "-" + clock(-d)
-	}
-	s := int(d / time.Second)
-	return fmt.Sprintf("%d:%02d", s/60, s%60)
 }

@@ -8,15 +8,16 @@ import (
 	"time"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/enilab/enilab/gate"
+	"github.com/enilab/enilab/internal/campaign"
 )
 
 // table is which incidents are played against which versions, and what came of it.
 type table struct {
 	System              string
 	Versions, Incidents []string
-	Results             string // folder
-	Keep, None          bool   // results of other commits count; nothing is played
-	Commit, QEMU        string
+	QEMU                string
 	cells               map[string]*cell // by "VERSION INCIDENT"
 }
 
@@ -66,7 +67,7 @@ The time is the scenario's, at which the judge said so. [incidents.md](incidents
 such a daemon does not tell is skipped, and counted in the report. Which of several things breaks first may be another with another build
 of enilab, for it may depend on the order in which a daemon goes through a map.
 
-`, t.System, t.System, t.each(func(c *cell) string { return c.Kernel }), t.QEMU, t.each(func(c *cell) string { return c.Commit }))
+`, t.System, t.System, t.each(func(c *cell) string { return c.Kernel }), t.QEMU, t.each(func(c *cell) string { return c.Build }))
 	fmt.Fprintf(&b, "| incident | %s |\n|---%s|\n", strings.Join(t.Versions, " | "), strings.Repeat("|---", len(t.Versions)))
 	var feet []string // texts
 	for _, i := range t.Incidents {
@@ -78,10 +79,11 @@ of enilab, for it may depend on the order in which a daemon goes through a map.
 	}
 	b.WriteString("\n")
 	for i, f := range feet {
-		b.WriteString(wrapped(fmt.Sprintf("%d. ", i+1), f))
+		b.WriteString(campaign.Paragraph(fmt.Sprintf("%d. ", i+1), f))
 	}
+	b.WriteString("\n" + campaign.Paragraph("", fmt.Sprintf("All that was played took %v of one core.", t.spent())))
 	if long := t.long(); len(long) > 0 {
-		b.WriteString("\n" + wrapped("", fmt.Sprintf("More than %v of the computer's time: %s.", costly, strings.Join(long, "; "))))
+		b.WriteString("\n" + campaign.Paragraph("", fmt.Sprintf("More than %v of the computer's time: %s.", costly, strings.Join(long, "; "))))
 	}
 	return b.String(), t.stale(notes)
 }
@@ -90,10 +92,12 @@ of enilab, for it may depend on the order in which a daemon goes through a map.
 func (t *table) shown(version, incident string, notes []note, feet *[]string) string {
 	c := t.cells[version+" "+incident]
 	switch {
-	case c == nil || c.Why == notYet:
-		return "not played"
+	case c == nil:
+		return campaign.NotYet
+	case c.Why == campaign.NotYet || strings.HasPrefix(c.Why, "ENILAB_SYSTEMS has no "):
+		return c.Why
 	case c.Why != "":
-		return "not played: " + strings.ReplaceAll(c.Why, "|", "/")
+		return "no verdict: " + campaign.Cell(c.Why)
 	}
 	foot := func(text string) string {
 		if !slices.Contains(*feet, text) {
@@ -103,16 +107,24 @@ func (t *table) shown(version, incident string, notes []note, feet *[]string) st
 	}
 	var parts []string
 	for _, x := range c.Breaks {
-		why := `not explained yet: ` + strings.ReplaceAll(x.Text, "|", "/")
+		why := `not explained yet: ` + campaign.Cell(x.Text)
 		for _, n := range notes {
 			if n.is(version, incident) && slices.Contains(n.Breaks, x.What) {
 				why = n.Why
 			}
 		}
-		parts = append(parts, fmt.Sprintf("**broke** %s at %s%s", quoted(x.What), clock(x.At), foot(why)))
+		parts = append(parts, fmt.Sprintf("**broke** %s at %s%s", quoted(x.What), campaign.Clock(x.At), foot(why)))
 	}
-	if len(parts) == 0 {
+	switch {
+	case len(parts) > 0:
+	case c.Status == "held":
 		parts = append(parts, c.Status)
+	case c.Status == "skipped":
+		parts = append(parts, "skipped"+foot(campaign.Cell(strings.Join(c.Skipped, "; "))))
+	case len(c.Missed) > 0:
+		parts = append(parts, "no verdict"+foot(campaign.Cell(c.Status+": "+strings.Join(c.Missed, "; "))))
+	default:
+		parts = append(parts, "no verdict: "+c.Status)
 	}
 	if c.Unjudged > 0 {
 		parts = append(parts, fmt.Sprintf("%d not judged%s", c.Unjudged, foot("it does not know "+strings.Join(c.Unknown, ", ")+": expectations that failed are not judged")))
@@ -120,30 +132,9 @@ func (t *table) shown(version, incident string, notes []note, feet *[]string) st
 	return strings.Join(parts, "; ")
 }
 
-// column is where lines of prose end.
-const column = 140
-
-// wrapped is a paragraph with a first word in front, below which the other lines begin.
-func wrapped(front, text string) string {
-	var b strings.Builder
-	line := front
-	for i, w := range strings.Fields(text) {
-		if i > 0 && len(line)+1+len(w) > column {
-			b.WriteString(line + "\n")
-			line = strings.Repeat(" ", len(front)) + w
-			continue
-		}
-		if i > 0 {
-			line += " "
-		}
-		line += w
-	}
-	return b.String() + line + "\n"
-}
-
-// quoted is an invariant, in its quotes; a line needs none.
+// quoted is an invariant, in its quotes; what is none needs none.
 func quoted(what string) string {
-	if strings.HasPrefix(what, "line ") {
+	if strings.HasPrefix(what, "line ") || what == gate.EndsByItself {
 		return what
 	}
 	return fmt.Sprintf("%q", what)
@@ -177,6 +168,14 @@ func (t *table) each(of func(*cell) string) string {
 		return "unknown"
 	}
 	return strings.Join(out, " and ")
+}
+
+// spent is the computer's time for all cells.
+func (t *table) spent() (sum time.Duration) {
+	for _, c := range t.cells {
+		sum += c.CPU
+	}
+	return sum.Round(time.Minute)
 }
 
 func (t *table) long() (out []string) {

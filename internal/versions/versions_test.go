@@ -6,15 +6,17 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/internal/campaign"
 )
 
 const diag = "virtual machine: kernel 6.12.117+deb12-cloud-amd64, first line after 8.7 s, 42 s of CPU, 49 s in all; 526.7 s of its own time\n"
 
 func TestCell(t *testing.T) {
-	c, err := cellOf([]byte(`{"files": [{"status": "violated", "unknown": [{"line": 5, "settings": ["MAX_ENI"]}], "variants": [
+	c, err := cellOf(&campaign.Result{Stderr: []byte(diag), Stdout: []byte(`{"files": [{"status": "violated", "unknown": [{"line": 5, "settings": ["MAX_ENI"]}], "variants": [
 		{"broke": {"at": 185.2, "invariant": "nothing is leaked", "text": "a rule"}, "unjudged": [{"line": 15}]},
 		{"broke": {"at": 186, "invariant": "nothing is leaked", "text": "another"}},
-		{"broke": {"at": 60, "line": 9, "text": "expected 3"}}]}]}`), []byte(diag))
+		{"broke": {"at": 60, "line": 9, "text": "expected 3"}}]}]}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,11 +27,11 @@ func TestCell(t *testing.T) {
 	if c.brief() != want {
 		t.Errorf("expected %s\nfound %s", want, c.brief())
 	}
-	if c, err := cellOf([]byte(`{"files": [], "errors": [{"message": "unknown verb"}]}`), nil); err != nil || c.Why != "unknown verb" {
+	if c, err := cellOf(&campaign.Result{Stdout: []byte(`{"files": [], "errors": [{"message": "unknown verb"}]}`)}); err != nil || c.Why != "unknown verb" {
 		t.Errorf("a refused run: %+v, %v", c, err)
 	}
 	for _, bad := range []string{"", "{}", "[]"} {
-		if _, err := cellOf([]byte(bad), nil); err == nil {
+		if _, err := cellOf(&campaign.Result{Stdout: []byte(bad)}); err == nil {
 			t.Errorf("%q was taken", bad)
 		}
 	}
@@ -38,7 +40,7 @@ func TestCell(t *testing.T) {
 // A break without a note says so, a note of what holds is stale, one of what was not played is not.
 func TestText(t *testing.T) {
 	tab := &table{System: "cni", Versions: []string{"1.0.0", "2.0.0"}, Incidents: []string{"drift", "reboot"}, QEMU: "7.2", cells: map[string]*cell{
-		"1.0.0 drift":  {Status: "violated", Kernel: "6.12", Commit: "abc", CPU: 4 * time.Minute, Breaks: []breaks{{"nothing is leaked", 65 * time.Second, "a rule"}}},
+		"1.0.0 drift":  {Status: "violated", Kernel: "6.12", Build: "abc", CPU: 4 * time.Minute, Breaks: []breaks{{"nothing is leaked", 65 * time.Second, "a rule"}}},
 		"2.0.0 drift":  {Status: "violated", Kernel: "6.12", Breaks: []breaks{{"line 15", time.Second, "expected 2"}}},
 		"1.0.0 reboot": {Status: "held", Kernel: "6.12", Unknown: []string{"MAX_ENI"}, Unjudged: 2},
 		"2.0.0 reboot": {Why: "ENILAB_SYSTEMS has no 2.0.0"},
@@ -50,7 +52,7 @@ func TestText(t *testing.T) {
 	for _, want := range []string{
 		"Linux 6.12, QEMU 7.2, seed 1, enilab of abc.",
 		`| [drift](../scenarios/drift.scn) | **broke** "nothing is leaked" at 1:05 (1) | **broke** line 15 at 0:01 (2) |`,
-		`| held; 2 not judged (3) | not played: ENILAB_SYSTEMS has no 2.0.0 |`,
+		`| held; 2 not judged (3) | ENILAB_SYSTEMS has no 2.0.0 |`,
 		"1. it forgets\n2. not explained yet: expected 2\n3. it does not know MAX_ENI",
 		"drift with 1.0.0, 4m0s.",
 	} {
