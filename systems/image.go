@@ -20,6 +20,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/cache"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
@@ -111,10 +112,9 @@ func tarHas(file, want, not string) (bool, error) {
 	return has[want] && !has[not], nil
 }
 
-// Bounds of what is read of an image: a CNI's image has a few thousand entries, a few whiteouts, and no binary beyond 200 MB.
+// Bounds of what is read of an image: a CNI's image has a few thousand entries, and no binary beyond 200 MB.
 const (
-	maxEntries  = 1 << 18 // of a layer
-	maxRemoved  = 10000   // whiteouts, each of which is looked for among all entries
+	maxEntries  = 1 << 18
 	maxBinary   = 1 << 30
 	maxUnpacked = 8 << 30
 	maxLinks    = 40 // as the kernel's limit on symbolic links
@@ -305,12 +305,9 @@ func (f *finder) cached(folder string, fill func(dir string) error) error {
 
 // entry is a file of an image's file system.
 type entry struct {
-	layer int
-	name  string // in that layer's archive, cleaned
-	link  string // of a symbolic link
-	kind  byte
-	size  int64
-	mode  fs.FileMode
+	link string // of a symbolic or hard link
+	kind byte
+	size int64
 }
 
 // tree is an image's file system: cleaned path without a slash in front, to what is there.
@@ -323,64 +320,49 @@ func extract(image v1.Image, want map[string]string, dir string) error {
 		return err
 	}
 	defer os.RemoveAll(blobs)
-	layers, err := cache.Image(image, cache.NewFilesystemCache(blobs)).Layers() // each is read twice: for its names, then for files
+	image = cache.Image(image, cache.NewFilesystemCache(blobs)) // it is read twice: for its names, then for files
+	t := tree{}
+	err = each(image, func(name string, h *tar.Header, _ io.Reader) error {
+		t[name] = entry{h.Linkname, h.Typeflag, h.Size}
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	t, removals := tree{}, 0
-	for i, l := range layers {
-		if err := t.layer(i, l, &removals); err != nil {
-			return fmt.Errorf("layer %d: %w", i+1, err)
-		}
-	}
-	need := map[int]map[string][]string{} // layer, name in it, names in dir
+	need := map[string][]string{} // name in the image, names in dir
 	for to, from := range want {
-		e, err := t.resolve(from)
+		name, err := t.resolve(from)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return fmt.Errorf("%s in the image: %w", from, err)
 		}
-		if need[e.layer] == nil {
-			need[e.layer] = map[string][]string{}
-		}
-		need[e.layer][e.name] = append(need[e.layer][e.name], to)
+		need[name] = append(need[name], to)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	for i, l := range layers {
-		if len(need[i]) > 0 {
-			if err := copyOut(l, need[i], root); err != nil {
-				return fmt.Errorf("layer %d: %w", i+1, err)
-			}
-		}
-	}
-	return nil
+	return each(image, func(name string, h *tar.Header, r io.Reader) error { return copyOut(need[name], h, r, root) })
 }
 
-// each calls for every entry of a layer.
-func each(l v1.Layer, do func(name string, h *tar.Header, r io.Reader) error) error {
-	rc, err := l.Uncompressed()
-	if err != nil {
-		return err
-	}
+// each calls for every entry of an image's file system, once its layers lie over each other.
+func each(image v1.Image, do func(name string, h *tar.Header, r io.Reader) error) error {
+	rc := mutate.Extract(image)
 	defer rc.Close()
 	bounded := &io.LimitedReader{R: rc, N: maxUnpacked}
 	r := tar.NewReader(bounded)
 	for n := 0; ; n++ {
 		h, err := r.Next()
-		if errors.Is(err, io.EOF) && bounded.N > 0 {
-			// What follows the archive's end belongs to the layer's digest: read, it is compared.
-			_, err = io.Copy(io.Discard, bounded)
-			return err
-		}
 		switch {
 		case bounded.N <= 0:
 			return fmt.Errorf("it unpacks to more than %d bytes", int64(maxUnpacked))
+		case errors.Is(err, io.EOF):
+			// The archive is ended in order also where a layer broke off, or is not what its digest says: the error comes behind it.
+			_, err = io.Copy(io.Discard, bounded)
+			return err
 		case n > maxEntries:
 			return fmt.Errorf("it has more than %d entries", maxEntries)
 		case err != nil:
@@ -392,54 +374,8 @@ func each(l v1.Layer, do func(name string, h *tar.Header, r io.Reader) error) er
 	}
 }
 
-const whiteout = ".wh."
-
-// layer puts a layer over those before it. Whiteouts take away what lies in lower layers only.
-func (t tree) layer(i int, l v1.Layer, removals *int) error {
-	return each(l, func(name string, h *tar.Header, _ io.Reader) error {
-		dir, base := path.Split(name)
-		dir = strings.TrimSuffix(dir, "/")
-		old, ok := t[name]
-		replaced := ok && old.kind == tar.TypeDir && h.Typeflag != tar.TypeDir // a file where a folder was takes all of that away
-		if replaced || strings.HasPrefix(base, whiteout) {
-			if *removals++; *removals > maxRemoved {
-				return fmt.Errorf("it takes more than %d entries away", maxRemoved)
-			}
-		}
-		switch {
-		case base == whiteout+whiteout+".opq":
-			t.remove(dir, i, false)
-			return nil
-		case strings.HasPrefix(base, whiteout):
-			t.remove(path.Join(dir, strings.TrimPrefix(base, whiteout)), i, true)
-			return nil
-		case replaced:
-			t.remove(name, i+1, true)
-		}
-		e := entry{i, name, h.Linkname, h.Typeflag, h.Size, fs.FileMode(h.Mode) & 0o777}
-		if h.Typeflag == tar.TypeLink {
-			target, ok := t[strings.TrimPrefix(path.Clean("/"+h.Linkname), "/")]
-			if !ok {
-				return nil // to nowhere: such a file cannot be had
-			}
-			e = target
-		}
-		t[name] = e
-		return nil
-	})
-}
-
-// remove takes what is below a path, and perhaps itself, away where it is of a layer before.
-func (t tree) remove(name string, before int, itself bool) {
-	for p, e := range t {
-		if e.layer < before && (itself && p == name || name == "" || strings.HasPrefix(p, name+"/")) {
-			delete(t, p)
-		}
-	}
-}
-
-// resolve follows symbolic links, none of which leads out of the image.
-func (t tree) resolve(p string) (entry, error) {
+// resolve is the name of a file once links are followed, none of which leads out of the image.
+func (t tree) resolve(p string) (string, error) {
 	rest, at := strings.Split(strings.Trim(p, "/"), "/"), ""
 	for links := 0; len(rest) > 0; {
 		part := rest[0]
@@ -455,48 +391,46 @@ func (t tree) resolve(p string) (entry, error) {
 		}
 		at = path.Join(at, part)
 		e := t[at]
-		if e.kind != tar.TypeSymlink {
+		hard := e.kind == tar.TypeLink
+		if e.kind != tar.TypeSymlink && !hard {
 			continue
 		}
 		if links++; links > maxLinks {
-			return entry{}, fmt.Errorf("more than %d symbolic links, perhaps in a circle", maxLinks)
+			return "", fmt.Errorf("more than %d symbolic links, perhaps in a circle", maxLinks)
 		}
 		rest = append(strings.Split(strings.Trim(e.link, "/"), "/"), rest...)
-		if at = path.Dir(at); at == "." || strings.HasPrefix(e.link, "/") {
+		if at = path.Dir(at); at == "." || hard || strings.HasPrefix(e.link, "/") { // a hard link names its file from the root
 			at = ""
 		}
 	}
 	e, ok := t[at]
 	switch {
 	case !ok:
-		return entry{}, fs.ErrNotExist
+		return "", fs.ErrNotExist
 	case e.kind != tar.TypeReg:
-		return entry{}, errors.New("expected a file, found a folder or a device")
+		return "", errors.New("expected a file, found a folder or a device")
 	case e.size > maxBinary:
-		return entry{}, fmt.Errorf("expected a file of at most %d bytes, found one of %d", int64(maxBinary), e.size)
+		return "", fmt.Errorf("expected a file of at most %d bytes, found one of %d", int64(maxBinary), e.size)
 	}
-	return e, nil
+	return at, nil
 }
 
-// copyOut writes the files that are needed of a layer.
-func copyOut(l v1.Layer, need map[string][]string, root *os.Root) error {
-	return each(l, func(name string, h *tar.Header, r io.Reader) error {
-		to := need[name]
-		if len(to) == 0 || h.Typeflag != tar.TypeReg {
-			return nil
-		}
-		var data bytes.Buffer
-		if _, err := io.Copy(&data, r); err != nil {
+// copyOut writes a file of the image to the names that are wanted of it.
+func copyOut(to []string, h *tar.Header, r io.Reader, root *os.Root) error {
+	if len(to) == 0 || h.Typeflag != tar.TypeReg {
+		return nil
+	}
+	var data bytes.Buffer
+	if _, err := io.Copy(&data, r); err != nil {
+		return err
+	}
+	for _, n := range to {
+		if err := root.MkdirAll(path.Dir(n), 0o755); err != nil {
 			return err
 		}
-		for _, n := range to {
-			if err := root.MkdirAll(path.Dir(n), 0o755); err != nil {
-				return err
-			}
-			if err := writeTo(root, n, fs.FileMode(h.Mode)&0o777|0o600, bytes.NewReader(data.Bytes())); err != nil {
-				return err
-			}
+		if err := writeTo(root, n, fs.FileMode(h.Mode)&0o777|0o600, bytes.NewReader(data.Bytes())); err != nil {
+			return err
 		}
-		return nil
-	})
+	}
+	return nil
 }
