@@ -286,6 +286,9 @@ func (r *reader) checkDaemon(s *System, say func(hint, format string, args ...an
 			say("", "an init step's argv has to begin with an absolute path")
 		}
 	}
+	if e := d.Entrypoint; e != nil && (len(e.Argv) == 0 || !strings.HasPrefix(e.Argv[0], "/")) {
+		say("it has to be the to of a file", "the entrypoint's argv has to begin with an absolute path")
+	}
 	if d.Manifest == "" && d.Container != "" {
 		say("name the manifest that has it", "the daemon has a container and no manifest")
 	} else if d.Manifest != "" && d.Container == "" {
@@ -358,6 +361,10 @@ func (s *System) clone() System {
 	if s.Daemon != nil {
 		d := *s.Daemon
 		d.Argv, d.Settings, d.Capabilities, d.Init = slices.Clone(d.Argv), slices.Clone(d.Settings), slices.Clone(d.Capabilities), slices.Clone(d.Init)
+		if d.Entrypoint != nil {
+			e := *d.Entrypoint
+			d.Entrypoint = &e
+		}
 		d.Environment, d.Defaults = maps.Clone(d.Environment), maps.Clone(d.Defaults)
 		out.Daemon = &d
 	}

@@ -130,6 +130,23 @@ func (s *System) Outline() ([]byte, error) {
 	return []byte(strings.NewReplacer(names...).Replace(string(data))), nil
 }
 
+// Template is the conflist as an entrypoint finds it: with its own words in it, without the plugins that are not there.
+func (s *System) Template() ([]byte, error) {
+	text, err := s.conflistText()
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.parseList(text)
+	if err != nil {
+		return nil, err
+	}
+	kept, dropped := s.keep(list.plugins)
+	if len(dropped) == 0 {
+		return []byte(text), nil
+	}
+	return list.with(kept)
+}
+
 func (s *System) conflistText() (string, error) {
 	if s.Conflist.From == "" {
 		return s.Conflist.Words, nil

@@ -3,6 +3,7 @@ package systems
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 )
@@ -18,6 +19,26 @@ func (s *System) Needs() []Need {
 	by := map[string]string{}
 	for _, tool := range s.Executes {
 		by[tool] = s.Name + " " + s.Version
+	}
+	also := func(argv, executes []string) {
+		for _, tool := range executes {
+			if by[tool] == "" {
+				by[tool] = fmt.Sprintf("%s %s's %s", s.Name, s.Version, path.Base(argv[0]))
+			}
+		}
+	}
+	if s.Enters() {
+		also(s.Daemon.Entrypoint.Argv, s.Daemon.Entrypoint.Executes)
+		for _, f := range s.Files {
+			if f.Pause > 0 {
+				also([]string{f.To}, []string{"sh", "sleep"}) // see sim/netns/node, Copy
+			}
+		}
+	}
+	if s.Daemon != nil {
+		for _, c := range s.Daemon.Init {
+			also(c.Argv, c.Executes)
+		}
 	}
 	var out []Need
 	for _, tool := range slices.Sorted(maps.Keys(by)) {

@@ -40,12 +40,7 @@ func (r *reader) fields(s *System) []field {
 		listed(r, "mounts", "paths of the daemon's container that are others of the node", func(m *Mount) []field {
 			return []field{r.absolute("container", "in the container", &m.Container), r.absolute("node", "in the node", &m.Node)}
 		}, &s.Mounts),
-		r.texts("executes", "names", "programs of its machine that daemon and plugins execute; looked for before anything starts", &s.Executes, func(t string) string {
-			if !isTool(t) {
-				return "a program's name, such as iptables"
-			}
-			return ""
-		}),
+		r.executes(&s.Executes),
 		r.texts("kernel", "modules", "what it needs of the kernel, as modules or built in; with / between several one will do", &s.Kernel, func(t string) string {
 			if !isModule(t) {
 				return "a kernel module's name such as xt_comment, or several with / between them"
@@ -95,6 +90,7 @@ func (r *reader) file(f *File) []field {
 	return []field{
 		r.inside("from", "in the version's folder", &f.From), r.absolute("to", "in the node", &f.To),
 		r.mode(&f.Mode), r.flag("optional", "a version may lack it", &f.Optional), r.absolute("image", "in the version's image", &f.Image),
+		r.duration("pause", "how long it waits in a node before it ends when it has failed; an entrypoint may ask it in a loop without a pause", &f.Pause),
 	}
 }
 
@@ -125,6 +121,7 @@ func (r *reader) daemon(s *System) field {
 	f := r.nested("daemon", "the process on every node; without it, a plugin alone", []field{
 		r.expandables("argv", "its command line; the first word is a path in the node", &d.Argv),
 		r.absolute("folder", "its working folder", &d.Folder),
+		r.absolute("log", "file in the node with what it says, beside its output", &d.Log),
 		r.words("environment", "over the manifest's", &d.Environment),
 		r.words("defaults", "its environment where there is no manifest", &d.Defaults),
 		r.inside("manifest", "a Kubernetes manifest in the version's folder, with a DaemonSet", &d.Manifest),
@@ -136,11 +133,12 @@ func (r *reader) daemon(s *System) field {
 			}
 			return ""
 		}),
+		r.entrypoint(d),
 		listed(r, "init", "commands that run to their end before each start", func(c *Command) []field {
 			return []field{r.expandables("argv", "its command line", &c.Argv), r.absolute("folder", "its working folder", &c.Folder),
 				r.words("environment", "over the container's", &c.Environment),
 				r.text("container", "of the manifest's init containers, whose environment is taken", &c.Container),
-				r.duration("within", "how long it may take", &c.Within), r.flag("optional", "left out where its file is not there", &c.Optional)}
+				r.duration("within", "how long it may take", &c.Within), r.flag("optional", "left out where its file, or one of needs, is not there", &c.Optional), r.needs(&c.Needs), r.executes(&c.Executes)}
 		}, &d.Init),
 		r.serves(&d.Serves),
 		r.nested("stop", "how it is told to end", []field{
@@ -186,6 +184,43 @@ func (r *reader) get(s *System) field {
 	read := f.read
 	f.read = func(n *yaml.Node) {
 		s.Get = g
+		read(n)
+	}
+	return f
+}
+
+// executes is a list of programs.
+func (r *reader) executes(to *[]string) field {
+	return r.texts("executes", "names", "programs of its machine that are executed; looked for before anything starts", to, func(t string) string {
+		if !isTool(t) {
+			return "a program's name, such as iptables"
+		}
+		return ""
+	})
+}
+
+// needs is a list of files.
+func (r *reader) needs(to *[]string) field {
+	return r.texts("needs", "names", "files of the version's folder that it fails without", to, func(t string) string {
+		if !localPath(t) {
+			return "a path inside the version's folder"
+		}
+		return ""
+	})
+}
+
+// entrypoint is nil in a Daemon until the key is there.
+func (r *reader) entrypoint(d *Daemon) field {
+	e := d.Entrypoint
+	if e == nil {
+		e = &Entrypoint{}
+	}
+	f := r.nested("entrypoint", "what its image runs: it starts the daemon, installs plugins and configuration itself, and runs where its files are there", []field{
+		r.expandables("argv", "its command line", &e.Argv), r.needs(&e.Needs), r.executes(&e.Executes),
+	})
+	read := f.read
+	f.read = func(n *yaml.Node) {
+		d.Entrypoint = e
 		read(n)
 	}
 	return f

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,6 +35,7 @@ func (f *finder) resolve(at located) (*System, error) {
 	if err := s.checkConflist(); err != nil {
 		return nil, err
 	}
+	s.enter()
 	return s, nil
 }
 
@@ -171,7 +173,10 @@ func (s *System) checkCommands() error {
 	}
 	var steps []Command
 	for _, c := range s.Daemon.Init {
+		lacks := s.lacks(c.Needs)
 		switch {
+		case c.Optional && len(lacks) > 0 && slices.Contains(to, c.Argv[0]):
+			s.Notes = append(s.Notes, fmt.Sprintf("the init step %s is left out: the folder has no %s", c.Argv[0], strings.Join(lacks, ", ")))
 		case slices.Contains(to, c.Argv[0]) || ofNode(c.Argv[0]):
 			steps = append(steps, c)
 		case c.Optional:
@@ -182,6 +187,57 @@ func (s *System) checkCommands() error {
 	}
 	s.Daemon.Init = steps
 	return nil
+}
+
+// lacks are those of some files that the folder has not.
+func (s *System) lacks(files []string) (out []string) {
+	for _, name := range files {
+		if _, err := os.Stat(filepath.Join(s.Folder, filepath.FromSlash(name))); err != nil {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// enter has the image's entrypoint start the daemon, where the folder has all that it needs. It finds its files where the image has them, and installs
+// plugins and configuration itself, so these are no steps of an upgrade then.
+func (s *System) enter() {
+	if !s.Enters() {
+		return
+	}
+	e := s.Daemon.Entrypoint
+	lacks := s.lacks(e.Needs)
+	if !slices.ContainsFunc(s.Files, func(f File) bool { return f.To == e.Argv[0] }) {
+		lacks = []string{path.Base(e.Argv[0])}
+	}
+	if len(lacks) > 0 {
+		s.Notes = append(s.Notes, fmt.Sprintf("the entrypoint %s is not run, the upgrade's steps stand for it: the folder has no %s", e.Argv[0], strings.Join(lacks, ", ")))
+		s.Daemon.Entrypoint = nil
+		return
+	}
+	for i, f := range s.Files {
+		if f.Image != "" {
+			s.Files[i].To = f.Image
+		}
+	}
+	if s.Conflist.Image != "" {
+		s.Conflist.To = path.Dir(s.Conflist.Image)
+	}
+	s.Upgrade.Steps, s.Upgrade.Rollback = entering(s.Upgrade.Steps), entering(s.Upgrade.Rollback)
+}
+
+// entering is an order of steps for an entrypoint: the configuration lies ready before the start, plugins are files like any other.
+func entering(steps []Step) (out []Step) {
+	for _, step := range steps {
+		switch step {
+		case StepPlugins, StepConflist:
+		case StepStart:
+			out = append(out, StepConflist, step)
+		default:
+			out = append(out, step)
+		}
+	}
+	return out
 }
 
 // ofNode says whether a path is among the host's programs, which every node has.

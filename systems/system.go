@@ -56,6 +56,8 @@ type File struct {
 	Optional bool
 	// Image is its path in the version's image; empty: an image lacks it.
 	Image string
+	// Pause is how long the program waits in a node before it ends when it has failed: who asks it in a loop without a pause takes all of a CPU.
+	Pause time.Duration
 }
 
 // Mount is a path of the daemon's container and which of the node's it is.
@@ -83,6 +85,8 @@ type Daemon struct {
 	Argv []string
 	// Folder is its working folder in the node; empty: /.
 	Folder string
+	// Log is a file in the node with what it says, where that is not its output; empty: it is.
+	Log string
 	// Environment may hold placeholders (see Placeholders). What Manifest's container sets comes first, then this, then the scenario's settings.
 	Environment map[string]string
 	// Defaults are what its environment has where there is no manifest.
@@ -93,6 +97,9 @@ type Daemon struct {
 	Settings []string
 	// Capabilities are the only ones that it gets, such as CAP_NET_ADMIN. Nil: all that a privileged container has.
 	Capabilities []string
+	// Entrypoint is what the image runs, which starts the process of Argv and installs plugins and configuration by itself. After Find it is nil
+	// where the folder lacks a file for it: then the steps of an upgrade do what it would.
+	Entrypoint *Entrypoint
 	// Init are commands that run to their end, in order, before each start of the daemon.
 	Init []Command
 	// Serves is how it is known to serve.
@@ -100,6 +107,16 @@ type Daemon struct {
 	// Stop is how it is told to end.
 	Stop Stop
 }
+
+// Entrypoint is a script or program that an image runs first.
+type Entrypoint struct {
+	Argv     []string
+	Needs    []string // files of the version's folder that it fails without
+	Executes []string // programs of its machine that it executes, beside System.Executes
+}
+
+// Enters says whether the image's entrypoint starts the daemon, and installs plugins and configuration by itself.
+func (s *System) Enters() bool { return s.Daemon != nil && s.Daemon.Entrypoint != nil }
 
 // Command is a process that ends.
 type Command struct {
@@ -109,8 +126,10 @@ type Command struct {
 	// Container of the manifest's init containers is where its environment comes from first; empty: none.
 	Container string
 	Within    time.Duration
-	// Optional: it is left out where the file that it runs is not there.
+	// Optional: it is left out where the file that it runs, or one of Needs, is not there.
 	Optional bool
+	Needs    []string // files of the version's folder that it fails without
+	Executes []string // programs of its machine that it executes, beside System.Executes
 }
 
 // Serves is a question whose good answer means that the daemon takes ADDs. Exactly one of TCP, Unix and HTTP is set.

@@ -282,7 +282,8 @@ func TestManifest(t *testing.T) {
 	if c := s.Capabilities(); !slices.Contains(c, "CAP_NET_ADMIN") || !slices.Contains(c, "CAP_NET_RAW") || slices.Contains(c, "CAP_MKNOD") || slices.Contains(c, "CAP_SYS_ADMIN") {
 		t.Errorf("capabilities: %v", c)
 	}
-	if want := []Mount{{"/host/opt/cni/bin", "/opt/cni/bin"}}; !slices.Equal(s.AllMounts(), want) {
+	want := []Mount{{"/host/opt/cni/bin", "/opt/cni/bin"}, {"/host/etc/cni/net.d", "/etc/cni/net.d"}, {"/host/var/log/aws-routed-eni", "/var/log/aws-routed-eni"}}
+	if !slices.Equal(s.AllMounts(), want) {
 		t.Errorf("mounts: expected %v, found %v", want, s.AllMounts())
 	}
 	if s.Daemon.Stop.Grace.Seconds() != 10 {
@@ -336,7 +337,7 @@ func TestWithoutManifest(t *testing.T) {
 	if want := []string{"aws-cni", "egress-cni", "portmap"}; !slices.Equal(s.Plugins, want) {
 		t.Errorf("plugins: expected %v, found %v", want, s.Plugins)
 	}
-	if len(s.Daemon.Init) != 1 || len(s.Notes) != 1 {
+	if len(s.Daemon.Init) != 1 || len(s.Notes) != 2 || !strings.Contains(s.Notes[1], "the folder has no aws-vpc-cni") {
 		t.Errorf("init %v, notes %q", s.Daemon.Init, s.Notes)
 	}
 	own, err := s.InitEnvironment(s.Daemon.Init[0], filled(), env)

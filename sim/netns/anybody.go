@@ -107,7 +107,11 @@ func (k anybody) begin(n *instance) {
 		if b.err == nil && s.Daemon != nil {
 			b.env, b.err = s.Environment(words, settings)
 			if b.err == nil {
-				b.argv, b.err = s.Argv(s.Daemon.Argv, words, b.env)
+				argv := s.Daemon.Argv
+				if s.Enters() {
+					argv = s.Daemon.Entrypoint.Argv
+				}
+				b.argv, b.err = s.Argv(argv, words, b.env)
 			}
 		}
 		w.post(func() { k.begun(n, &b) })
@@ -149,7 +153,7 @@ func (k anybody) begun(n *instance, b *began) {
 		w.fail(err)
 		return
 	}
-	no, err := n.box.StartProcess(node.Process{Argv: b.argv, Env: b.env, Capabilities: keep, Folder: s.Daemon.Folder})
+	no, err := n.box.StartProcess(node.Process{Argv: b.argv, Env: b.env, Capabilities: keep, Folder: s.Daemon.Folder, Container: s.Enters()})
 	if err != nil { // it cannot be executed
 		k.failed(n, err.Error())
 		return
@@ -159,7 +163,7 @@ func (k anybody) begun(n *instance, b *began) {
 	ctx, cancel := context.WithCancel(w.ctx)
 	n.deaf = cancel
 	go func() {
-		if knock(ctx, n.box, &s.Daemon.Serves) {
+		if knock(ctx, n.box, &s.Daemon.Serves) && (!s.Enters() || configured(ctx, n.box, s)) {
 			w.post(func() {
 				if n.lifeNo == no && n.starting && !n.exited && !n.Gone {
 					k.serves(n)
@@ -212,6 +216,10 @@ func (k anybody) expect(n *instance) {
 			said = firstOf(n.lastWords())
 		}
 		w.unserved(n, within, said)
+		if n.system.Enters() && n.process { // its livenessProbe has failed: an entrypoint may wait for ever for a daemon that has ended
+			n.failures++
+			w.kill(n)
+		}
 	})
 }
 

@@ -125,6 +125,11 @@ func (n *instance) lastWords() string {
 	if older, err := n.box.ReadFile(node.OlderOutput); err == nil && len(out) < lastBytes {
 		out = append(older, out...)
 	}
+	if n.system != nil && n.system.Daemon != nil && n.system.Daemon.Log != "" {
+		if log, err := n.box.ReadFile(n.system.Daemon.Log); err == nil {
+			out = append(out, log...)
+		}
+	}
 	return string(out[max(0, len(out)-lastBytes):])
 }
 

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"time"
 
 	"google.golang.org/grpc"
@@ -33,6 +34,22 @@ func knock(ctx context.Context, box *node.Node, s *systems.Serves) bool {
 			return false
 		}
 		if asked(ctx, box, s) == nil {
+			return true
+		}
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// configured waits until the configuration is there that an entrypoint writes once the daemon serves: until then a node takes no pods.
+func configured(ctx context.Context, box *node.Node, s *systems.System) bool {
+	pause := time.NewTicker(knockPause)
+	defer pause.Stop()
+	for {
+		if _, err := os.Stat(box.Root() + systems.ConfigFolder + "/" + s.Conflist.Name); err == nil {
 			return true
 		}
 		select {

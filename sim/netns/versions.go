@@ -278,7 +278,11 @@ func copies(s *systems.System, which func(*systems.File) bool) (out []node.Copy)
 			if mode == 0 {
 				mode = 0o755
 			}
-			out = append(out, node.Copy{From: path.Join(folderOf(s), f.From), To: f.To, Mode: mode})
+			c := node.Copy{From: path.Join(folderOf(s), f.From), To: f.To, Mode: mode}
+			if s.Enters() {
+				c.Pause = f.Pause
+			}
+			out = append(out, c)
 		}
 	}
 	return out
@@ -300,6 +304,9 @@ func (i *installer) conflist(folder string) error {
 		return err
 	}
 	text, err := i.plugin.Configuration(i.words, env)
+	if i.plugin.Enters() && folder != systems.ConfigFolder && err == nil {
+		text, err = i.plugin.Template()
+	}
 	if err != nil || text == nil {
 		return err
 	}

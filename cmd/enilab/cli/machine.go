@@ -377,6 +377,11 @@ func (t *theatre) furnish(m *vm.Image, programs string) error {
 			return fmt.Errorf("give a virtual machine this computer's %s: %w", name, err)
 		}
 	}
+	for _, dir := range []string{"/bin", "/sbin"} { // scripts name their interpreter by /bin
+		if target, err := os.Readlink(dir); err == nil {
+			m.AddLink(dir, target)
+		}
+	}
 	for _, dir := range []string{"/usr/lib/x86_64-linux-gnu/xtables", "/usr/lib/aarch64-linux-gnu/xtables"} {
 		if _, err := os.Stat(dir); err != nil {
 			continue

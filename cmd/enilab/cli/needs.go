@@ -55,6 +55,9 @@ func (n *needs) missing() string {
 	return strings.Join(said, "; ")
 }
 
+// toolsOf are the programs that a system executes.
+func toolsOf(s *systems.System) []string { return tools(map[string]*systems.System{"": s}) }
+
 // tools are the programs that systems execute, sorted, each once.
 func tools(found map[string]*systems.System) (out []string) {
 	for _, s := range found {

@@ -220,6 +220,7 @@ type textDocument struct {
 
 type daemonDocument struct {
 	Argv         []string          `json:"argv"`
+	Entrypoint   []string          `json:"entrypoint,omitempty"` // what starts it
 	Folder       string            `json:"folder"`
 	Environment  map[string]string `json:"environment"`
 	Settings     []string          `json:"settings,omitempty"`
@@ -246,7 +247,7 @@ func shown(s *systems.System) (*systemDocument, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &systemDocument{Name: s.Name, Version: s.Version, About: s.About, Folder: s.Folder, Executes: s.Executes, Kernel: s.Kernel, Sysctls: s.Sysctls, Prefixes: s.Node.Prefixes, DHCP: s.Node.DHCP, Plugins: s.Plugins,
+	d := &systemDocument{Name: s.Name, Version: s.Version, About: s.About, Folder: s.Folder, Executes: toolsOf(s), Kernel: s.Kernel, Sysctls: s.Sysctls, Prefixes: s.Node.Prefixes, DHCP: s.Node.DHCP, Plugins: s.Plugins,
 		Runtime: strings.TrimSpace(s.Runtime.API + " " + s.Runtime.Socket), Metadata: s.Metadata.By + ", tokens " + s.Metadata.Tokens, EC2: s.EC2.By,
 		Kubernetes: s.Kubernetes.By, Resources: s.Kubernetes.Resources, Steps: s.Upgrade.Steps, RollbackInto: s.Upgrade.Rollback, Books: s.Books, Notes: s.Notes}
 	for _, f := range s.Files {
@@ -259,7 +260,11 @@ func shown(s *systems.System) (*systemDocument, error) {
 		d.Mounts[m.Container] = m.Node
 	}
 	if s.Conflist.Name != "" {
-		data, err := s.Outline()
+		outline := s.Outline
+		if s.Enters() {
+			outline = s.Template
+		}
+		data, err := outline()
 		if err != nil {
 			return nil, err
 		}
@@ -285,6 +290,11 @@ func shownDaemon(s *systems.System, words systems.Words, env map[string]string) 
 	}
 	d := &daemonDocument{Argv: argv, Folder: s.Daemon.Folder, Environment: env, Settings: s.Daemon.Settings, Capabilities: s.Capabilities(),
 		Serves: fmt.Sprintf("%s within %v", serves, q.Within), Stop: fmt.Sprintf("SIG%s, %v", s.Daemon.Stop.Signal, s.Daemon.Stop.Grace)}
+	if s.Enters() {
+		if d.Entrypoint, err = s.Argv(s.Daemon.Entrypoint.Argv, words, env); err != nil {
+			return nil, err
+		}
+	}
 	for _, c := range s.Daemon.Init {
 		argv, err := s.Argv(c.Argv, words, env)
 		if err != nil {
@@ -355,6 +365,9 @@ func (l *cli) printSystem(d *systemDocument) error {
 func (d *daemonDocument) print(part func(head string, lines ...string)) {
 	for _, c := range d.Init {
 		part("before it starts, within "+c.Within, append([]string{strings.Join(c.Argv, " ") + " (in " + c.Folder + ")"}, pairs(c.Environment, "=")...)...)
+	}
+	if len(d.Entrypoint) > 0 {
+		part("the image's entrypoint, which installs plugins and configuration and starts the daemon", strings.Join(d.Entrypoint, " "))
 	}
 	part("the daemon", strings.Join(d.Argv, " ")+" (in "+d.Folder+")", "serves at "+d.Serves, "is told to end by "+d.Stop)
 	part("its environment", pairs(d.Environment, "=")...)

@@ -45,6 +45,9 @@ func (h *helper) startDaemon(p Process) (life int, after func(), err error) {
 		cmd.Env = append(cmd.Env, k+"="+p.Env[k])
 	}
 	cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true} // what it starts ends with it, as in a container
+	if p.Container {
+		cmd.SysProcAttr.Cloneflags = unix.CLONE_NEWPID
+	}
 	if err := h.startWith(cmd, p.Capabilities); err != nil {
 		out.close()
 		return 0, nil, fmt.Errorf("start %s: %w", p.Argv[0], err)
@@ -122,7 +125,7 @@ func (h *helper) signalDaemon(a signalArgs) error {
 	return nil
 }
 
-// memory is VmHWM of proc(5), which has it in kB.
+// memory is VmHWM of proc(5), which has it in kB: of the daemon and of all that it has started.
 func (h *helper) memory(none) (int64, error) {
 	h.mu.Lock()
 	d := h.daemon
@@ -130,17 +133,30 @@ func (h *helper) memory(none) (int64, error) {
 	if d == nil {
 		return 0, errors.New("no daemon runs")
 	}
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.cmd.Process.Pid))
+	all, err := marked(lifeMark(d.life))
 	if err != nil {
 		return 0, err
 	}
-	for line := range strings.Lines(string(data)) {
-		if f := strings.Fields(line); len(f) == 3 && f[0] == "VmHWM:" {
-			size, err := strconv.ParseInt(f[1], 10, 64)
-			return size << 10, err
+	var sum int64
+	for _, pid := range all {
+		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if err != nil {
+			continue // it has ended
+		}
+		for line := range strings.Lines(string(data)) {
+			if f := strings.Fields(line); len(f) == 3 && f[0] == "VmHWM:" {
+				size, err := strconv.ParseInt(f[1], 10, 64)
+				if err != nil {
+					return 0, err
+				}
+				sum += size << 10
+			}
 		}
 	}
-	return 0, fmt.Errorf("/proc/%d/status has no VmHWM", d.cmd.Process.Pid)
+	if sum == 0 {
+		return 0, fmt.Errorf("/proc/%d/status has no VmHWM", d.cmd.Process.Pid)
+	}
+	return sum, nil
 }
 
 // exec runs a command.

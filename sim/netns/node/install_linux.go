@@ -19,8 +19,25 @@ func (h *helper) install(files []Copy) error {
 	return errors.Join(errs...)
 }
 
-// put writes beside the file and then takes its name: a program that runs cannot be written to.
+// put writes the file. One with a pause is a script that executes it.
 func (c *Copy) put() error {
+	if c.Pause == 0 {
+		return c.putFile()
+	}
+	behind := *c
+	behind.To += ".program"
+	if err := behind.putFile(); err != nil {
+		return err
+	}
+	script := fmt.Sprintf("#!/bin/sh\n%s \"$@\" && exit 0\ncode=$?\nsleep %g\nexit $code\n", behind.To, c.Pause.Seconds())
+	if err := os.WriteFile(c.To, []byte(script), 0o600); err != nil {
+		return err
+	}
+	return os.Chmod(c.To, fs.FileMode(c.Mode))
+}
+
+// putFile writes beside the file and then takes its name: a program that runs cannot be written to.
+func (c *Copy) putFile() error {
 	from, err := os.Open(c.From)
 	if err != nil {
 		return err

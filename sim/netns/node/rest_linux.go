@@ -24,10 +24,19 @@ func endMarked(mark string) {
 }
 
 // killMarked says whether there was one.
-func killMarked(mark string) (any bool) {
+func killMarked(mark string) bool {
+	pids, err := marked(mark)
+	for _, pid := range pids {
+		_ = unix.Kill(pid, unix.SIGKILL)
+	}
+	return err == nil && len(pids) > 0
+}
+
+// marked are the processes with a mark in their environment; this one never is.
+func marked(mark string) (pids []int, err error) {
 	list, err := os.ReadDir("/proc")
 	if err != nil {
-		return false
+		return nil, err
 	}
 	for _, e := range list {
 		pid, err := strconv.Atoi(e.Name())
@@ -36,9 +45,8 @@ func killMarked(mark string) (any bool) {
 		}
 		env, err := os.ReadFile("/proc/" + e.Name() + "/environ") // empty of one that has ended
 		if err == nil && bytes.Contains(append(append([]byte{0}, env...), 0), []byte("\x00"+mark+"\x00")) {
-			any = true
-			_ = unix.Kill(pid, unix.SIGKILL)
+			pids = append(pids, pid)
 		}
 	}
-	return any
+	return pids, nil
 }

@@ -71,6 +71,9 @@ type Process struct {
 	Capabilities []int
 	// Folder is its working folder; empty: /.
 	Folder string
+	// Container: it is the first process of a PID namespace, as a container's: signals that it does not handle do not end it, and its end ends
+	// all that it has started.
+	Container bool
 }
 
 func (p *Process) folder() string { return cmp.Or(p.Folder, "/") }
@@ -79,6 +82,8 @@ func (p *Process) folder() string { return cmp.Or(p.Folder, "/") }
 type Copy struct {
 	From, To string // From may be in what Spec.Files has bound
 	Mode     uint32 // permission bits
+	// Pause is how long the program, where it fails, waits before it ends. 0: To is the program itself.
+	Pause time.Duration
 }
 
 // Run is one run of the plugin.
