@@ -13,6 +13,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -254,7 +255,8 @@ func (f *finder) fromImage(image v1.Image, ref, said string) (located, error) {
 		return located{}, err
 	}
 	at := located{version: version, notes: []string{"its files are those of the image " + digest.String()}}
-	wanted, err := json.Marshal(want) // maps are sorted
+	tools := s.imageTools()
+	wanted, err := json.Marshal([]any{want, tools}) // maps are sorted
 	if err != nil {
 		return located{}, err
 	}
@@ -262,7 +264,7 @@ func (f *finder) fromImage(image v1.Image, ref, said string) (located, error) {
 	at.folder = filepath.Join(f.o.Cache, "images", digest.Algorithm+"-"+digest.Hex+"-"+hex.EncodeToString(sum[:6]))
 	err = f.cached(at.folder, func(dir string) error {
 		f.o.Tell("extracting " + digest.String())
-		return extract(image, want, dir)
+		return extract(image, want, tools, dir)
 	})
 	return at, err
 }
@@ -277,6 +279,29 @@ func (s *System) inImage() map[string]string {
 	}
 	if s.Conflist.From != "" && s.Conflist.Image != "" {
 		out[s.Conflist.From] = s.Conflist.Image
+	}
+	return out
+}
+
+// imageTools are the programs that the version's image has to have, for it executes them.
+func (s *System) imageTools() []string {
+	out := slices.Clone(s.Executes)
+	if s.Enters() {
+		out = append(out, s.Daemon.Entrypoint.Executes...)
+	}
+	return out
+}
+
+// searchFolders are those of a container's PATH.
+var searchFolders = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
+
+// missing are those tools that are in none of the image's folders for programs.
+func (t tree) missing(tools []string) (out []string) {
+	for _, tool := range tools {
+		there := slices.ContainsFunc(searchFolders, func(dir string) bool { _, err := t.resolve(dir + "/" + tool); return err == nil })
+		if !there {
+			out = append(out, tool)
+		}
 	}
 	return out
 }
@@ -313,8 +338,9 @@ type entry struct {
 // tree is an image's file system: cleaned path without a slash in front, to what is there.
 type tree map[string]entry
 
-// extract copies files out of an image: name in dir to path in the image. A path that is not there is passed over.
-func extract(image v1.Image, want map[string]string, dir string) error {
+// extract copies files out of an image: name in dir to path in the image. A path that is not there is passed over; an image without one of the tools is
+// refused, for what executes it fails there.
+func extract(image v1.Image, want map[string]string, tools []string, dir string) error {
 	blobs, err := os.MkdirTemp("", "enilab-layers-")
 	if err != nil {
 		return err
@@ -328,6 +354,10 @@ func extract(image v1.Image, want map[string]string, dir string) error {
 	})
 	if err != nil {
 		return err
+	}
+	if lacks := t.missing(tools); len(lacks) > 0 {
+		return fmt.Errorf("the description says that it executes %s, which its image has in none of %s: correct executes, or take the right image",
+			joined(lacks), strings.Join(searchFolders, ", "))
 	}
 	need := map[string][]string{} // name in the image, names in dir
 	for to, from := range want {

@@ -95,7 +95,7 @@ func amazon(t *testing.T, arch, label string) v1.Image {
 	return imageOf(t, arch, label,
 		layerOf(t, "app/aws-k8s-agent", "an older one", "app/portmap", string(program(arch)), "usr/", "/"),
 		layerOf(t, "app/aws-k8s-agent", string(program(arch)), "app/.wh.portmap", "", "opt/aws-cni", string(program(arch)),
-			"app/aws-cni", "-> ../opt/./aws-cni",
+			"app/aws-cni", "-> ../opt/./aws-cni", "usr/sbin/xtables-nft-multi", "iptables", "usr/sbin/iptables", "-> xtables-nft-multi",
 			"app/10-aws.conflist", `{"plugins": [{"type": "aws-cni", "mtu": "__MTU__"}, {"type": "portmap"}]}`))
 }
 
@@ -280,7 +280,7 @@ func TestExtract(t *testing.T) {
 				layers = append(layers, layerOf(t, l...))
 			}
 			dir := t.TempDir()
-			err := extract(imageOf(t, runtime.GOARCH, "", layers...), map[string]string{"out/file": c.path}, dir)
+			err := extract(imageOf(t, runtime.GOARCH, "", layers...), map[string]string{"out/file": c.path}, nil, dir)
 			if words, bad := strings.CutPrefix(c.want, "!"); bad {
 				if err == nil || !strings.Contains(err.Error(), words) {
 					t.Errorf("expected an error with %q, found %v", words, err)
@@ -306,5 +306,34 @@ func TestHugeFile(t *testing.T) {
 	tr := tree{"a": {kind: tar.TypeReg, size: maxBinary + 1}}
 	if _, err := tr.resolve("/a"); err == nil || !strings.Contains(err.Error(), fmt.Sprint(maxBinary)) {
 		t.Errorf("found %v", err)
+	}
+}
+
+// TestImageWithoutATool: a description whose tools contradict its image is refused, and leaves nothing in the cache.
+func TestImageWithoutATool(t *testing.T) {
+	for _, c := range []struct {
+		entries []string
+		want    string // in the error; empty: none
+	}{
+		{[]string{"bin", "-> usr/bin", "usr/bin/tool", "x"}, ""},
+		{[]string{"usr/bin/tool", "-> ../../bin/busybox", "bin/busybox", "x"}, ""},
+		{[]string{"opt/tool", "x"}, "executes tool, which its image has in none of /usr/local/sbin"},
+		{[]string{"usr/bin/tool", "-> /nowhere"}, "executes tool"},
+	} {
+		err := extract(imageOf(t, runtime.GOARCH, "", layerOf(t, c.entries...)), nil, []string{"tool"}, t.TempDir())
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%q: expected %q, found %v", c.entries, c.want, err)
+		}
+	}
+	o := place(t)
+	write(t, filepath.Join(o.Folder, "systems", "mine.yaml"), []byte("name: mine\nexecutes: [nft]\nfiles: [{from: mine, to: /opt/cni/bin/mine, image: /mine}]\n"+
+		"conflist: {name: 1.conflist, words: '{\"plugins\": [{\"type\": \"mine\"}]}'}\n"), 0o644)
+	file := filepath.Join(o.Folder, "mine.tar")
+	if err := tarball.WriteToFile(file, name.MustParseReference("mine:v1.0.0"), imageOf(t, runtime.GOARCH, "", layerOf(t, "mine", string(native())))); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, "mine@mine.tar", o, "executes nft, which its image has in none of")
+	if left, err := filepath.Glob(filepath.Join(o.Cache, "images", "*")); err != nil || len(left) > 0 {
+		t.Errorf("expected nothing in the cache, found %q, %v", left, err)
 	}
 }
