@@ -43,6 +43,8 @@ type Finding struct {
 	Change float64 `json:"change"`
 	// Reason is why it was accepted.
 	Reason string `json:"reason,omitempty"`
+	// Again is the command that plays this play once more.
+	Again string `json:"again,omitempty"`
 }
 
 // group is what is compared with each other.

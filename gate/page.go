@@ -44,22 +44,10 @@ type Scenario struct {
 func (p *Page) Write(w io.Writer, paint func(word string, bad bool) string) error {
 	var b strings.Builder
 	v := p.Verdict
-	regressions := 0
-	for _, f := range v.Findings {
-		if f.Kind == Regression {
-			regressions++
-		}
-	}
-	dear := 0
-	for _, f := range v.Figures {
-		if f.Beyond && f.Reason == "" {
-			dear++
-		}
-	}
 	o := p.Outcome()
-	fmt.Fprintf(&b, "%s  %s to %s: %s\n", paint(o.Word, o.Level != Good), p.From, p.To, p.summary(regressions, dear))
-	for _, f := range v.Findings {
-		p.finding(&b, &f, paint)
+	fmt.Fprintf(&b, "%s  %s\n%s to %s: %s\n", paint(o.Word, o.Level != Good), p.Headline(), p.From, p.To, p.Summary())
+	for _, f := range v.Ranked() {
+		p.finding(&b, f, paint)
 	}
 	for _, f := range v.Figures {
 		switch {
@@ -91,7 +79,19 @@ func (p *Page) Write(w io.Writer, paint func(word string, bad bool) string) erro
 	return err
 }
 
-func (p *Page) summary(regressions, dear int) string {
+// Summary says how much was found.
+func (p *Page) Summary() string {
+	regressions, dear := 0, 0
+	for _, f := range p.Verdict.Findings {
+		if f.Kind == Regression {
+			regressions++
+		}
+	}
+	for _, f := range p.Verdict.Figures {
+		if f.Beyond && f.Reason == "" {
+			dear++
+		}
+	}
 	parts := []string{fmt.Sprintf("%d regressions", regressions)}
 	if regressions == 1 {
 		parts[0] = "1 regression"
@@ -134,6 +134,9 @@ func (p *Page) finding(b *strings.Builder, f *Finding, paint func(string, bool) 
 	}
 	if f.Reason != "" {
 		fmt.Fprintf(b, "  because: %s\n", f.Reason)
+	}
+	if f.Again != "" {
+		fmt.Fprintf(b, "  again: %s\n", f.Again)
 	}
 }
 

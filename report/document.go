@@ -9,7 +9,7 @@ func (v *view) document() part {
 		tag("a", class("skip"), attr("href", "#main"), text("to the details")),
 		v.lead(),
 		tools,
-		tag("main", attr("id", "main"), v.all(), v.figures(), v.checks(), each(v.Sections, func(w *written) part { return *w }), paragraph("note", v.Short)),
+		tag("main", attr("id", "main"), v.matrix(), v.findings(), v.figures(), v.checks(), v.all(), each(v.Sections, func(w *written) part { return *w }), paragraph("note", v.Short)),
 		tag("footer", text(v.By)),
 		keys,
 		tag("script", raw(scriptText)),
@@ -38,6 +38,7 @@ func (v *view) lead() part {
 	return tag("header", class("lead "+v.Class),
 		tag("p", class("what"), tag("span", class("badge"), text(v.Word)), text(" "), tag("span", class("title"), text(v.Title))),
 		tag("h1", link(v.LeadLink, text(v.Head)), tail),
+		v.also(),
 		again(v.Command),
 		each(v.Notes, func(s *string) part { return paragraph("note", *s) }))
 }
@@ -48,6 +49,60 @@ func again(command string) part {
 
 // paragraph is a text of its own; of none there is none.
 func paragraph(look, s string) part { return when(s != "", tag("p", class(look), text(s))) }
+
+func (v *view) also() part {
+	if v.Banner == nil {
+		return nil
+	}
+	return paragraph("note", v.Banner.Also)
+}
+
+// matrix is what came of each scenario in each play, by colour, sign, word and seed.
+func (v *view) matrix() part {
+	if len(v.Matrix) == 0 {
+		return nil
+	}
+	wide := attr("colspan", strconv.Itoa(len(v.Columns)))
+	return tag("section", class("matrix"), tag("h2", text("What was played")), tag("table",
+		tag("thead", tag("tr", each(v.Columns, func(s *string) part { return tag("th", attr("scope", "col"), text(*s)) }))),
+		each(v.Matrix, func(r *Row) part {
+			return tag("tbody", flag("data-find", true), tag("tr", tag("th", attr("scope", "rowgroup"), class("name"), wide, text(r.Name))),
+				tag("tr", each(r.Cells, func(c *Cell) part {
+					return tag("td", class("cell "+string(c.Class)), sign(icons[string(c.Class)]), text(c.Text), when(c.Seeds != "", text(" "), tag("small", text(c.Seeds))))
+				})))
+		})))
+}
+
+// findings are what was found, each once. What nobody has to act upon is folded.
+func (v *view) findings() part {
+	if len(v.Findings) == 0 {
+		return nil
+	}
+	shown, folded := parts{}, parts{}
+	for i := range v.Findings {
+		if f := v.finding(i); v.Findings[i].Folded {
+			folded = append(folded, f)
+		} else {
+			shown = append(shown, f)
+		}
+	}
+	return tag("section", tag("h2", text("What was found")), shown,
+		when(len(folded) > 0, sub("Nothing to act upon ("+strconv.Itoa(len(folded))+")", false, folded)))
+}
+
+func (v *view) finding(i int) part {
+	f := &v.Findings[i]
+	evidence := ""
+	if n := f.Pair; n > 0 && n <= len(v.Page.Pairs) {
+		evidence = v.pairIDs[&v.Page.Pairs[n-1]]
+	}
+	return tag("div", class("finding "+string(f.Class)), attr("id", findingID(i)), flag("data-find", true),
+		tag("p", badge(string(f.Class), icons[string(f.Class)], f.Kind), text(" "), tag("b", text(f.Line))),
+		tag("ul", class("facts"), each(f.Facts, func(s *string) part { return tag("li", text(*s)) })),
+		again(f.Command),
+		when(evidence != "", tag("p", link(evidence, text("timeline, script and curves")))),
+		when(f.Text != "", tag("details", tag("summary", text("what was told")), tag("pre", text(f.Text)))))
+}
 
 // all is a row for each run or pair, where there are several.
 func (v *view) all() part {

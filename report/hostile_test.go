@@ -38,7 +38,9 @@ func hostilePage(say func() string) *report.Page {
 		return r
 	}
 	p := &report.Page{Title: say(), By: say(), Command: say(), Notes: []string{say()}, Checks: []report.Check{{Suite: say(), Name: say(), Verdict: say(), Text: say()}},
-		Figures: []report.Figure{{Name: say(), Unit: say(), Old: 1, New: 2}}}
+		Figures: []report.Figure{{Name: say(), Unit: say(), Old: 1, New: 2}}, Banner: &report.Banner{Word: say(), Class: report.Class(say()), Line: say(), Also: say()}, Columns: []string{say(), say()},
+		Matrix:   []report.Row{{Name: say(), Cells: []report.Cell{{Class: report.Class(say()), Text: say(), Seeds: say()}, {}}}},
+		Findings: []report.Finding{{Kind: say(), Class: report.Class(say()), Line: say(), Facts: []string{say()}, Text: say(), Command: say(), Pair: 1}, {Line: say(), Folded: true, Pair: 99}}}
 	for i := range 6 {
 		p.Runs = append(p.Runs, run(i))
 		old, fresh := run(i), run(i+1)

@@ -33,6 +33,7 @@ func HTML(w io.Writer, p *Page) error {
 	v.pairs(&room)
 	v.runs(&room)
 	v.verdict()
+	v.banner()
 	_, err := w.Write(write(v.document()))
 	return err
 }
@@ -52,7 +53,8 @@ type view struct {
 	Short    string // how many details were left out
 	Reds     int
 
-	left int // runs without details
+	left    int              // runs without details
+	pairIDs map[*Pair]string // of those that have details
 }
 
 // rowView is a run in the table of all.
@@ -188,6 +190,7 @@ func classOfChange(c Change) (class string, rank int) {
 
 // pairs are the details of a gate's pairs, the gravest first.
 func (v *view) pairs(room *int) {
+	v.pairIDs = map[*Pair]string{}
 	order := make([]*Pair, len(v.Page.Pairs))
 	for i := range v.Page.Pairs {
 		order[i] = &v.Page.Pairs[i]
@@ -199,7 +202,7 @@ func (v *view) pairs(room *int) {
 	})
 	for i, p := range order {
 		class, _ := classOfChange(p.Change)
-		x := pairView{Pair: p, ID: fmt.Sprintf("pair-%d", i+1), Class: class, Icon: icons[class], Open: i == 0 || p.Change == Regression && i < 5, Line: p.sentence()}
+		x := pairView{Pair: p, ID: fmt.Sprintf("pair-%d", i+1), Class: class, Icon: icons[class], Open: v.Banner == nil && (i == 0 || p.Change == Regression && i < 5), Line: p.sentence()}
 		if p.Change == Regression {
 			v.Reds++
 		}
@@ -220,7 +223,7 @@ func (v *view) pairs(room *int) {
 		}
 		if text := write(x.part()); len(text) <= *room {
 			*room -= len(text)
-			row.Link = x.ID
+			row.Link, v.pairIDs[p] = x.ID, x.ID
 			v.Sections = append(v.Sections, text)
 		} else {
 			v.left++
@@ -340,3 +343,17 @@ func (v *view) green() string {
 	}
 	return s
 }
+
+// banner is the first line of a page that is told what it is.
+func (v *view) banner() {
+	b := v.Banner
+	if b == nil {
+		return
+	}
+	v.Word, v.Class, v.Lead, v.Head, v.Tail, v.LeadLink = b.Word, string(b.Class), strings.ToUpper(b.Word)+": "+b.Line, b.Line, "", ""
+	if len(v.Findings) > 0 && !v.Findings[0].Folded {
+		v.LeadLink = findingID(0)
+	}
+}
+
+func findingID(i int) string { return "finding-" + strconv.Itoa(i+1) }

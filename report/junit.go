@@ -56,6 +56,9 @@ type saidXML struct {
 func JUnit(w io.Writer, p *Page) error {
 	p = cleaned(trimmed(p, 0))
 	x := &suitesXML{Name: "enilab " + p.Title}
+	if p.Banner != nil {
+		x.add("gate", caseOfBanner(p), 0)
+	}
 	for i := range p.Runs {
 		r := &p.Runs[i]
 		x.add(r.suite(), caseOf(r), r.Wall)
@@ -215,6 +218,35 @@ func caseOfPair(p *Pair) caseXML {
 		c.Skipped = said
 	default:
 		c.Out = string(p.Change) + ": " + p.sentence() + "\n"
+	}
+	return c
+}
+
+// caseOfBanner is the judgement of the whole. What is not known is an error: a pipeline must not take it for a success.
+func caseOfBanner(p *Page) caseXML {
+	c := caseXML{Name: p.Title, Classname: "gate"}
+	line := p.Banner.Word + ": " + p.Banner.Line
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n%s\n", line, p.Banner.Also)
+	for i := range p.Findings {
+		if f := &p.Findings[i]; !f.Folded {
+			fmt.Fprintf(&b, "%s: %s\n", f.Kind, f.Line)
+			for _, s := range f.Facts {
+				fmt.Fprintf(&b, "  %s\n", s)
+			}
+			if f.Command != "" {
+				fmt.Fprintf(&b, "  again: %s\n", f.Command)
+			}
+		}
+	}
+	said := &saidXML{Message: line, Type: p.Banner.Word, Text: b.String()}
+	switch p.Banner.Class {
+	case Good:
+		c.Out = b.String()
+	case Bad:
+		c.Failure = said
+	default:
+		c.Error = said
 	}
 	return c
 }

@@ -9,6 +9,13 @@ type Page struct {
 	Command string // shows it all again
 	// Runs are what was played: of a mutant too. A run that stands in Pairs need not stand here.
 	Runs []Run
+	// Banner is what a gate came to; nil: the page says what its runs, pairs and checks come to.
+	Banner *Banner `json:",omitempty"`
+	// Columns and Matrix are a gate's plays, scenario by scenario.
+	Columns []string `json:",omitempty"`
+	Matrix  []Row    `json:",omitempty"`
+	// Findings are a gate's, each once, the gravest first.
+	Findings []Finding `json:",omitempty"`
 	// Pairs are a gate's.
 	Pairs []Pair
 	// Figures are a gate's measurements against their bands.
@@ -30,6 +37,50 @@ const (
 	Accepted   Change = "accepted"   // a regression that somebody has accepted, with a reason
 	Unknown    Change = "unknown"    // one of the two could not be played
 )
+
+// Class is how something looks.
+type Class string
+
+// The classes there are. Only what is known to be well is Good.
+const (
+	Good Class = "good"
+	Bad  Class = "bad"
+	Warn Class = "warn" // not known, or nothing that somebody has to act upon
+	None Class = "none" // there is nothing to say of it
+)
+
+// Banner is the judgement of the whole.
+type Banner struct {
+	Word  string // red, not red, not known, interrupted
+	Class Class
+	Line  string // what a person can act upon
+	Also  string // how much was found
+}
+
+// Row is a scenario of a matrix, with a cell for each column.
+type Row struct {
+	Name  string
+	Cells []Cell
+}
+
+// Cell is what came of a play with all its seeds.
+type Cell struct {
+	Class Class
+	Text  string
+	Seeds string // with which it came so
+}
+
+// Finding is a difference that a gate found.
+type Finding struct {
+	Kind    string // regression, accepted, seldom, …
+	Class   Class
+	Line    string // who does what, and why
+	Facts   []string
+	Text    string // what was told, in full
+	Command string // plays it again
+	Folded  bool   // it is shown when somebody asks for it
+	Pair    int    // which of the pairs shows it, from 1; 0: none
+}
 
 // Pair is a scenario with the old version beside the same with the new one, or with the change in its middle.
 type Pair struct {

@@ -58,6 +58,15 @@ func gate(t *testing.T) *report.Page {
 	bad, good := play(t, "socket-mismatch.scn", "recover-from-runtime-only"), play(t, "socket-mismatch.scn", "")
 	bad[0].System, good[0].System = "amazon-vpc-cni-k8s 1.5.3", "amazon-vpc-cni-k8s 1.5.2"
 	return &report.Page{Title: "gate from amazon-vpc-cni-k8s@1.5.2 to amazon-vpc-cni-k8s@1.5.3", By: "enilab test", Command: "enilab gate --from amazon-vpc-cni-k8s@1.5.2 --to amazon-vpc-cni-k8s@1.5.3",
+		Banner:  &report.Banner{Word: "red", Class: report.Bad, Line: "1.5.3 after an upgrade from 1.5.2 never serves: EC2 refuses DescribeSecurityGroups, which the role of 1.5.2 does not allow", Also: "2 regressions, 1 mended"},
+		Columns: []string{"old", "new", "upgrade image", "upgrade", "rollback image", "rollback"},
+		Matrix: []report.Row{{Name: "socket-mismatch", Cells: []report.Cell{{Class: report.Good, Text: "held", Seeds: "seed 1, 2, 3"}, {Class: report.Good, Text: "held", Seeds: "seed 1"}, {Class: report.Bad, Text: "broke", Seeds: "seed 1, 2, 3"},
+			{Class: report.Bad, Text: "broke", Seeds: "seed 1, 2 of 3 seeds"}, {Class: report.None, Text: "not asked for"}, {Class: report.Warn, Text: "not known", Seeds: "seed 1"}}},
+			{Name: "change (wrong=absent)", Cells: []report.Cell{{Class: report.Good, Text: "held", Seeds: "seed 1"}, {Class: report.Good, Text: "as before", Seeds: "seed 1"}, {Class: report.Warn, Text: "seldom", Seeds: "seed 1 of 3 seeds"}, {}, {}, {}}}},
+		Findings: []report.Finding{{Kind: "regression", Class: report.Bad, Line: "1.5.3 after an upgrade from 1.5.2 never serves: EC2 refuses DescribeSecurityGroups, which the role of 1.5.2 does not allow", Pair: 2,
+			Facts: []string{"socket-mismatch: a daemon that runs serves", "cause: the upgrade", "plays: upgraded, image only; upgraded with the new manifest", "seeds: it broke with 3 of 3, 1 2 3", "first at 1:44, the change is at 1:30"},
+			Text:  "{\"level\":\"error\",\"msg\":\"" + strings.Repeat("a long line of a daemon ", 30) + "\"}", Command: "enilab gate --from amazon-vpc-cni-k8s@1.5.2 --to amazon-vpc-cni-k8s@1.5.3 --plays upgrade-image --seeds 1 --only socket-mismatch --no-doubt"},
+			{Kind: "seldom", Class: report.Warn, Line: "1.5.3 breaks “nothing is leaked”: a rule is left"}, {Kind: "mended", Class: report.Good, Line: "1.5.2 breaks “nothing is leaked”", Folded: true}},
 		Pairs: []report.Pair{
 			{Scenario: "drift", Play: "new version", Change: report.Mended, Old: &bad[1], New: &good[1]},
 			{Scenario: "socket-mismatch", Play: "upgraded in the middle, image only", Change: report.Regression, Why: "what held before does not after the change", Old: &good[0], New: &bad[0]},
@@ -135,6 +144,9 @@ func TestBrowser(t *testing.T) {
 			if p.name == "red" {
 				keyboard(b)
 			}
+			if p.name == "gate" {
+				tenSeconds(b)
+			}
 			b.scheme("dark")
 			b.screenshot(p.name + "-dark")
 			b.scheme("light")
@@ -157,6 +169,31 @@ func TestBrowser(t *testing.T) {
 			headings(b)
 		})
 	}
+}
+
+// tenSeconds: who opens a gate's page sees at once what broke and in which play, each finding once and evidence only when asked for, on a phone too.
+func tenSeconds(b *chromium) {
+	b.t.Helper()
+	for _, c := range []struct {
+		wide, high int
+		phone      bool
+	}{{1280, 800, false}, {390, 844, true}} {
+		b.size(c.wide, c.high, c.phone)
+		for what, expression := range map[string]string{
+			"the reason is in the first line":      `document.querySelector("h1").textContent.includes("EC2 refuses DescribeSecurityGroups")`,
+			"the matrix is on the first screen":    `document.querySelector(".matrix tbody td").getBoundingClientRect().bottom < innerHeight`,
+			"all six plays are beside each other":  `Array.from(document.querySelectorAll(".matrix .cell")).every(e=>e.getBoundingClientRect().right <= innerWidth)`,
+			"evidence is closed":                   `Array.from(document.querySelectorAll(".pair,.finding details")).every(e=>!e.open)`,
+			"what is not known is no green":        `getComputedStyle(document.querySelector(".cell.warn")).backgroundColor !== getComputedStyle(document.querySelector(".cell.good")).backgroundColor`,
+			"the finding leads to its evidence":    `document.querySelector(".finding a") !== null`,
+			"the command that plays it is with it": `document.querySelector(".finding .again").textContent.includes("--plays upgrade-image --seeds 1 --only socket-mismatch")`,
+		} {
+			if b.text(expression) != "true" {
+				b.t.Errorf("%d pixels wide: not so: %s", c.wide, what)
+			}
+		}
+	}
+	b.size(1280, 1600, false)
 }
 
 // keyboard goes through the events and the filter.

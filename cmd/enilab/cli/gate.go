@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,6 +39,8 @@ type gateFlags struct {
 	machine   time.Duration // of one run
 	noFigures bool
 	plays     []string // empty: all
+	only      []string // scenarios, by what people call them; empty: all
+	noDoubt   bool
 	shape     string
 	reports   reports
 
@@ -92,6 +95,11 @@ by kind, with the input that led there. --then names the enilab of the version t
 			return l.gate(&f, args)
 		},
 	}
+	f.flags(c)
+	return c
+}
+
+func (f *gateFlags) flags(c *cobra.Command) {
 	f.in.given = true
 	c.Flags().StringVar(&f.from, "from", "", "the version before, NAME@WHERE")
 	c.Flags().StringVar(&f.to, "to", "", "the version after, NAME@WHERE")
@@ -107,10 +115,11 @@ by kind, with the input that led there. --then names the enilab of the version t
 	c.Flags().DurationVar(&f.machine, "limit", machineTimeout, "how long one run may take")
 	c.Flags().StringVar(&f.shape, "shape", "", "play the gate's own scenario in the shape of a cluster: a kubeconfig, which kubectl is asked with, or what kubectl get nodes,pods,daemonsets -A -o json wrote")
 	c.Flags().StringSliceVar(&f.plays, "plays", nil, "play only these, and old: "+strings.Join(gate.PlayNames(), ", "))
+	c.Flags().StringSliceVar(&f.only, "only", nil, "play only these scenarios of those that it would play, by name without folder and ending")
+	c.Flags().BoolVar(&f.noDoubt, "no-doubt", false, "do not play what regressed with more seeds")
 	c.Flags().StringVar(&f.recordings, "recordings", "", "step the recordings of this folder with this build, and play nothing")
 	c.Flags().StringVar(&f.then, "then", "", "with --recordings: the enilab of the version that recorded")
 	c.Flags().BoolVar(&f.noFigures, "no-figures", false, "leave the load out, and with it latencies, calls and memory")
-	return c
 }
 
 // gating is a gate under way.
@@ -120,6 +129,7 @@ type gating struct {
 	from, to *systems.System
 	pair     gate.Pair
 	seeds    runner.Seeds
+	names    []string // of the files that were named
 	files    []*gateFile
 	base     *gate.Page
 	began    time.Time
@@ -209,7 +219,42 @@ func (g *gating) prepare(names []string) error {
 	if err := f.reports.check(names, output{"--json", f.jsonFile()}); err != nil {
 		return err
 	}
-	return g.load(names)
+	g.names = names
+	if err := g.load(names); err != nil {
+		return err
+	}
+	return g.narrow()
+}
+
+// narrow leaves out what --only does not name.
+func (g *gating) narrow() error {
+	if len(g.f.only) == 0 {
+		return nil
+	}
+	var there []string
+	for _, f := range g.files {
+		there = append(there, f.short)
+	}
+	for _, name := range g.f.only {
+		if !slices.Contains(there, name) {
+			return usage("--only %s: nothing of that name would be played: there are %s", name, strings.Join(there, ", "))
+		}
+	}
+	g.files = slices.DeleteFunc(g.files, func(f *gateFile) bool { return !slices.Contains(g.f.only, f.short) })
+	return nil
+}
+
+// again is the command that plays one play, beside the old version alone: the same scenario, systems and seed make the same machine.
+func (g *gating) again(short string, play gate.Play, seed uint64) string {
+	args := []string{"gate", "--from", g.f.from, "--to", g.f.to}
+	if g.f.in.kernel != "" {
+		args = append(args, "--in", g.f.in.String())
+	}
+	if g.f.shape != "" {
+		args = append(args, "--shape", g.f.shape)
+	}
+	args = append(args, "--plays", string(play), "--seeds", strconv.FormatUint(seed, 10), "--only", short, "--no-doubt")
+	return commandLine(append(args, g.names...))
 }
 
 // canonical is what machines and scenarios call a system.
@@ -448,25 +493,10 @@ func (g *gating) perform() error {
 		ctx, cancel = context.WithTimeoutCause(ctx, g.f.timeout, errTime)
 		defer cancel()
 	}
-	var todo []gateJob
-	for _, f := range g.files {
-		seeds := g.seeds
-		if f.load {
-			seeds = runner.Seeds{From: g.seeds.From, To: g.seeds.From + figureSeeds - 1}
-		}
-		for i := range seeds.Count() {
-			for j := range f.scripts {
-				if p := f.scripts[j].Play; len(g.f.plays) > 0 && p != gate.Old && !slices.Contains(g.f.plays, string(p)) {
-					continue
-				}
-				todo = append(todo, gateJob{f, &f.scripts[j], seeds.From + uint64(i)})
-			}
-		}
-	}
-	if err := g.play(ctx, todo); err != nil {
+	if err := g.play(ctx, g.jobs()); err != nil {
 		return err
 	}
-	if g.pair.Same() {
+	if g.pair.Same() || g.f.noDoubt {
 		return nil
 	}
 	var more []gateJob
@@ -482,6 +512,25 @@ func (g *gating) perform() error {
 		}
 	}
 	return g.play(ctx, more)
+}
+
+// jobs are all that was asked for.
+func (g *gating) jobs() (todo []gateJob) {
+	for _, f := range g.files {
+		seeds := g.seeds
+		if f.load {
+			seeds = runner.Seeds{From: g.seeds.From, To: g.seeds.From + figureSeeds - 1}
+		}
+		for i := range seeds.Count() {
+			for j := range f.scripts {
+				if p := f.scripts[j].Play; len(g.f.plays) > 0 && p != gate.Old && !slices.Contains(g.f.plays, string(p)) {
+					continue
+				}
+				todo = append(todo, gateJob{f, &f.scripts[j], seeds.From + uint64(i)})
+			}
+		}
+	}
+	return todo
 }
 
 // plain are the results that are no load's.
@@ -511,6 +560,11 @@ func (g *gating) conclude(allowed []gate.Acceptance) error {
 		v.Notes = append(v.Notes, "figures were not compared: one of the versions did not carry the load with any seed")
 	}
 	v.Accept(allowed, g.f.allow)
+	for i := range v.Findings {
+		if f := &v.Findings[i]; len(f.Plays) > 0 {
+			f.Again = g.again(f.Scenario, f.Plays[0], f.Seed)
+		}
+	}
 	p := &gate.Page{Enilab: gate.Format, From: named(g.from), To: named(g.to), Verdict: v, Results: g.results, Key: g.stage.key, Took: time.Since(g.began).Round(time.Second),
 		Given:       given(map[string]*systems.System{g.f.from: g.from, g.f.to: g.to}),
 		Interrupted: g.over != nil && !errors.Is(g.over, errTime), Command: commandLine(g.args)}

@@ -1,13 +1,19 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/enilab/enilab/gate"
+	"github.com/enilab/enilab/report"
 	"github.com/enilab/enilab/sim"
 )
 
@@ -119,3 +125,100 @@ func TestChangeMissed(t *testing.T) {
 		t.Errorf("%q", v.Unknown)
 	}
 }
+
+// TestAgainPlaysThatPlay: the command of a finding plays the same scenario with the same systems and seed, so its key is the same, and nothing else but the
+// old version alone.
+func TestAgainPlaysThatPlay(t *testing.T) {
+	systemsHere(t)
+	prepared := func(words ...string) *gating {
+		t.Helper()
+		g := &gating{cli: &cli{out: io.Discard, err: io.Discard}, f: &gateFlags{}}
+		c := &cobra.Command{}
+		g.f.flags(c)
+		if err := c.ParseFlags(words); err != nil {
+			t.Fatal(err)
+		}
+		if err := g.prepare(c.Flags().Args()); err != nil {
+			t.Fatalf("%v: %v", words, err)
+		}
+		return g
+	}
+	pair := []string{"--from", "a@1.0.0=./one", "--to", "a@1.1.0=./two"}
+	stage := &gateStage{from: "a@1.0.0", to: "a@1.1.0", prints: map[string]string{"a@1.0.0": "1", "a@1.1.0": "2", "a@1.0.0 a@1.1.0": "3"}}
+	for _, more := range [][]string{{"--seeds", "1-3", "--html", "x.html", "calm.scn"}, {"--seeds", "2-3"}} {
+		g := prepared(append(pair[:len(pair):len(pair)], more...)...)
+		for _, j := range g.jobs() {
+			if j.file.load {
+				continue
+			}
+			again := strings.Fields(g.again(j.file.short, j.script.Play, j.seed))
+			if again[0] != "enilab" || again[1] != "gate" {
+				t.Fatalf("%v", again)
+			}
+			found := false
+			for _, x := range prepared(again[2:]...).jobs() {
+				found = found || stage.keyOf(&x) == stage.keyOf(&j)
+				if x.file.short != j.file.short || x.seed != j.seed || x.script.Play != gate.Old && x.script.Play != j.script.Play {
+					t.Errorf("%v plays %s, %s, seed %d too", again, x.file.short, x.script.Play, x.seed)
+				}
+			}
+			if !found {
+				t.Errorf("%v does not play %s, %s, seed %d", again, j.file.short, j.script.Play, j.seed)
+			}
+		}
+	}
+	code, _, errs := enilab(t, append(append([]string{"gate"}, pair...), "--only", "nobody", "calm.scn")...)
+	if code != 2 || !strings.Contains(errs, "--only nobody: nothing of that name would be played: there are calm, load") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}
+
+// TestReportOfAGate goes through all outcomes: page and JUnit say what the terminal says, and only what is not red is green or a success.
+func TestReportOfAGate(t *testing.T) {
+	systemsHere(t)
+	old := gate.Result{Scenario: "s", Play: gate.Old, Seed: 1}
+	bad := gate.Result{Scenario: "s", Play: gate.Upgrade, Seed: 1, Broken: []gate.Broken{{Check: "nothing is leaked", At: 61, Text: "a rule is left"}}}
+	finding := gate.Finding{Kind: gate.Regression, Scenario: "s", Check: "nothing is leaked", Plays: []gate.Play{gate.Upgrade}, Seeds: []uint64{1}, Of: 1, Seed: 1, At: 61, Text: "a rule is left", Again: "enilab gate --plays upgrade"}
+	for _, c := range []struct {
+		name   string
+		page   gate.Page
+		banner string // how the page's first part looks
+		junit  string // what the whole is in JUnit
+	}{
+		{"not red", gate.Page{Verdict: &gate.Verdict{}}, "good", "<system-out>"},
+		{"red", gate.Page{Verdict: &gate.Verdict{Findings: []gate.Finding{finding}}}, "bad", "<failure "},
+		{"not known", gate.Page{Verdict: &gate.Verdict{Unknown: []string{"the old version never serves"}}}, "warn", "<error "},
+		{"interrupted", gate.Page{Verdict: &gate.Verdict{}, Interrupted: true}, "warn", "<error "},
+	} {
+		c.page.From, c.page.To, c.page.Results = "a 1.0.0", "a 1.1.0", []gate.Result{old, bad}
+		g := &gating{cli: &cli{}, f: &gateFlags{from: "a@1.0.0", to: "a@1.1.0"}, results: c.page.Results}
+		r := g.reportOf(&c.page)
+		var html, junit, text bytes.Buffer
+		if err := errors.Join(report.HTML(&html, r), report.JUnit(&junit, r), c.page.Write(&text, func(word string, _ bool) string { return word })); err != nil {
+			t.Fatal(err)
+		}
+		line := c.page.Headline()
+		if want := `<header class="lead ` + c.banner + `"><p class="what"><span class="badge">` + c.name + `</span>`; !strings.Contains(html.String(), want) {
+			t.Errorf("%s: expected %s on the page", c.name, want)
+		}
+		if !strings.HasPrefix(text.String(), c.name+"  "+line+"\n") {
+			t.Errorf("%s: expected %s on the terminal, which says %s", c.name, line, text.String())
+		}
+		_, whole, _ := strings.Cut(junit.String(), `<testsuite name="gate"`)
+		whole, _, _ = strings.Cut(whole, "</testsuite>")
+		if !strings.Contains(whole, c.junit) {
+			t.Errorf("%s: expected %s in %s", c.name, c.junit, whole)
+		}
+		for what, where := range map[string]string{"page": html.String(), "JUnit": whole} {
+			if !strings.Contains(where, escaped(line)) {
+				t.Errorf("%s: the %s does not say %s", c.name, what, line)
+			}
+			if c.name == "red" && !strings.Contains(where, "again: ") {
+				t.Errorf("the %s has no command that plays it again", what)
+			}
+		}
+	}
+}
+
+// escaped is a text as HTML and XML have it.
+func escaped(s string) string { return strings.ReplaceAll(s, `"`, "&#34;") }
