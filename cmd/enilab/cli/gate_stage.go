@@ -104,6 +104,10 @@ func fingerprint(t *theatre) (string, error) {
 		return "", fmt.Errorf("%s --version: %w", t.machine.EmulatorPath(), err)
 	}
 	h.Write(out)
+	for _, f := range t.job.Files { // what is known of the systems: their settings and what is executed
+		fmt.Fprintf(h, "\n%s %d\n", f.Path, len(f.Data))
+		h.Write(f.Data)
+	}
 	return fmt.Sprintf("%x", h.Sum(nil)), nil
 }
 
@@ -163,6 +167,11 @@ func (g *gating) play(ctx context.Context, jobs []gateJob) error {
 				p.say(fmt.Sprintf("run %d of %d: %s, %s, seed %d", done+1, len(jobs), j.file.short, j.script.Play.Doc(), j.seed))
 				mu.Unlock()
 				c, err := g.run(stop, j, key)
+				if c != nil {
+					for _, i := range of[key] {
+						err = errors.Join(err, g.keep(&jobs[i], c))
+					}
+				}
 				mu.Lock()
 				switch {
 				case err != nil && failed == nil && stop.Err() == nil:
@@ -214,6 +223,7 @@ func (g *gating) why() string {
 type came struct {
 	Results []gate.Result
 	Runs    []report.Run
+	Report  string // for people; of what was not played to its end it is empty
 }
 
 // runKey is what runs are found by.
@@ -346,11 +356,9 @@ func (g *gating) run(ctx context.Context, j *gateJob, key string) (*came, error)
 	g.stage.mu.Lock()
 	g.stage.played++
 	g.stage.mu.Unlock()
-	c := &came{resultsOf(d), runs}
-	if g.f.out != "" {
-		if err := g.keep(j, d); err != nil {
-			return nil, err
-		}
+	c := &came{Results: resultsOf(d), Runs: runs}
+	for _, f := range d.Files {
+		c.Report += f.Report
 	}
 	if g.stage.cache != "" && allKnown(c.Results) {
 		data, err := json.Marshal(c)
@@ -379,14 +387,13 @@ func allKnown(list []gate.Result) bool {
 	return true
 }
 
-// keep writes a play's scenario and report to --out.
-func (g *gating) keep(j *gateJob, d *document) error {
-	base := filepath.Join(g.f.out, fmt.Sprintf("%s.%s.%d", j.file.short, j.script.Play, j.seed))
-	report := ""
-	for _, f := range d.Files {
-		report += f.Report
+// keep writes a play's scenario and report to --out, whether it was played now or before.
+func (g *gating) keep(j *gateJob, c *came) error {
+	if g.f.out == "" {
+		return nil
 	}
-	return errors.Join(os.WriteFile(base+".scn", []byte(j.script.Text), 0o644), os.WriteFile(base+".txt", []byte(report), 0o644))
+	base := filepath.Join(g.f.out, fmt.Sprintf("%s.%s.%d", j.file.short, j.script.Play, j.seed))
+	return errors.Join(os.WriteFile(base+".scn", []byte(j.script.Text), 0o644), os.WriteFile(base+".txt", []byte(c.Report), 0o644))
 }
 
 // document plays a job in a machine of its own.

@@ -222,3 +222,33 @@ func TestReportOfAGate(t *testing.T) {
 
 // escaped is a text as HTML and XML have it.
 func escaped(s string) string { return strings.ReplaceAll(s, `"`, "&#34;") }
+
+// TestCacheServesEveryOutput: what was played once is taken from the cache whatever is to be written, and --out has it then too.
+func TestCacheServesEveryOutput(t *testing.T) {
+	dir := t.TempDir()
+	stage := &gateStage{from: "a", to: "b", cache: dir, prints: map[string]string{"a": "1"}}
+	j := gateJob{&gateFile{name: "s.scn", short: "s"}, &gate.Script{Play: gate.Old, System: "a", Text: "the script"}, 1}
+	twin := j
+	twin.script = &gate.Script{Play: gate.New, System: "a", Text: "the script"} // the same run
+	data, err := json.Marshal(&came{Results: []gate.Result{{Status: "held"}}, Report: "the report"})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, stage.keyOf(&j)+".json"), data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range []gateFlags{{}, {out: t.TempDir()}, {json: "x.json"}, {reports: reports{html: "x.html", junit: "x.xml"}}} {
+		g := &gating{cli: &cli{err: io.Discard}, f: &f, stage: stage, runs: map[runKey]*report.Run{}}
+		if err := g.play(t.Context(), []gateJob{j, twin}); err != nil {
+			t.Fatal(err)
+		}
+		if _, cached := stage.counts(); cached != i+1 || len(g.results) != 2 {
+			t.Errorf("%+v: %d runs were taken from the cache, expected %d", f, cached, i+1)
+		}
+		for _, name := range []string{"s.old.1.txt", "s.new.1.txt"} {
+			if text, err := os.ReadFile(filepath.Join(f.out, name)); f.out != "" && string(text) != "the report" {
+				t.Errorf("--out has %q: %v", text, err)
+			}
+		}
+	}
+}
