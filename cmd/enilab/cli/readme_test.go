@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	netnsworld "github.com/enilab/enilab/sim/netns"
+	"github.com/enilab/enilab/sim/runner"
+)
+
+// TestDemoFigures: README.md says how many incidents and mutants make demo replays: as many as there are.
+func TestDemoFigures(t *testing.T) {
+	cases, err := embedded(runner.Sim())
+	if err != nil {
+		t.Fatal(err)
+	}
+	kernel, proofs := 0, 0
+	onKernel, err := embedded(netnsworld.Place(netnsworld.Parts{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range cases {
+		proofs += len(c.Against)
+		if !strings.Contains("\n"+c.File.String(), "\n[sim] cluster ") { // its cluster is one that no kernel has room for
+			kernel++
+			proofs += len(onKernel[i].Against)
+		}
+	}
+	want := fmt.Sprintf("`make demo` replays %d incidents in virtual time and the %d that one kernel can show on it, with %d mutants.", len(cases), kernel, proofs)
+	readme, err := os.ReadFile(filepath.Join("..", "..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(readme), want) {
+		t.Errorf("README.md: expected %q, found %q", want, regexp.MustCompile("`make demo` replays .*? mutants\\.").Find(readme))
+	}
+}
