@@ -64,8 +64,8 @@ func All() []Mutant {
 	return []Mutant{
 		{Name: "dies-at-start", What: "The daemon ends with a nil pointer once it has begun.", Red: []string{itself, serves}, Cause: "upgrade", Plays: []string{"upgrade"},
 			Changes: []Change{{"impl/daemon/begin.go", "	d.watchKernel()\n", "	var none *daemon\n	none.began = 0\n"}}},
-		{Name: "serves-late", What: "The daemon waits for four minutes before it listens.", Red: []string{serves}, Cause: "upgrade", Plays: []string{"upgrade"},
-			Changes: []Change{{"impl/daemon/run.go", "import \"context\"\n", "import (\n	\"context\"\n	\"time\"\n)\n"}, {"impl/daemon/run.go", "	d, err := newDaemon(c)\n", "	time.Sleep(4 * time.Minute)\n	d, err := newDaemon(c)\n"}}},
+		{Name: "serves-late", What: "The daemon waits for ten minutes before it listens.", Red: []string{serves}, Cause: "upgrade", Plays: []string{"upgrade"},
+			Changes: []Change{{"impl/daemon/run.go", "import \"context\"\n", "import (\n	\"context\"\n	\"time\"\n)\n"}, {"impl/daemon/run.go", "	d, err := newDaemon(c)\n", "	time.Sleep(10 * time.Minute)\n	d, err := newDaemon(c)\n"}}},
 		{Name: "forgets-what-it-gave-out", What: "The daemon does not read ipam.json: what was released a moment ago is free.", Red: []string{coolDown}, Cause: "upgrade", Plays: []string{"upgrade"},
 			Changes: []Change{{"impl/daemon/begin.go", "	in.Rows = append(in.Rows, rows...)\n", "	if kind != ipam.RunStore {\n		in.Rows = append(in.Rows, rows...)\n	}\n"},
 				{"impl/ipam/policy.go", "Forgotten: coolDownOrConsistency,", "Forgotten: func(Settings, bool) time.Duration { return 0 },"}}},
@@ -109,7 +109,7 @@ func All() []Mutant {
 				"url.Values{\"limit\": {strconv.Itoa(podsPerPage)}}\n	everything = nil\n"},
 				{"impl/kube/pods.go", "		if page.Kind != \"PodList\" {\n", "		var whole map[string]any\n		if err := r.get(ctx, \"/api/v1/pods\", query, mostPage, &whole); err != nil {\n			return nil, err\n		}\n		everything = append(everything, whole)\n		if page.Kind != \"PodList\" {\n"},
 				{"impl/kube/pods.go", "// Pods are the pods bound", "var everything []map[string]any\n\n// Pods are the pods bound"}}},
-		{Name: "no-conflist", What: "The runtime's configuration is never written, because metadata requires a token.", Red: []string{line, sim.FactConfiguration, "a pod starts"}, Cause: "new version", Plays: []string{"new"},
+		{Name: "no-conflist", What: "The runtime's configuration is never written, because metadata requires a token.", Red: []string{sim.FactConfiguration, "pods start"}, Cause: "new version", Plays: []string{"new"},
 			Range: "conflist: ~\n"},
 
 		{Name: "rebuilt", What: "The same source, with another build ID.", Flags: []string{"-ldflags=-s -w -buildid=another"}},
