@@ -99,10 +99,6 @@ func fingerprint(t *theatre) (string, error) {
 	if err := t.machine.Digest(h); err != nil {
 		return "", err
 	}
-	for _, f := range t.job.Files { // the descriptions of its systems
-		fmt.Fprintf(h, "%s %d\n", f.Path, len(f.Data))
-		h.Write(f.Data)
-	}
 	out, err := exec.Command(t.machine.EmulatorPath(), "--version").Output()
 	if err != nil {
 		return "", fmt.Errorf("%s --version: %w", t.machine.EmulatorPath(), err)
