@@ -82,7 +82,9 @@ func TestAtlas(t *testing.T) {
 	write("upstream.yaml", `releases: [1.0.0, 1.2.1]
 tracker: [{pairs: [1.0.1..1.1.0], checks: [every live pod is reachable], issues: [641], says: a rule too many}, {pairs: [1.0.0..1.0.1], checks: [gone], says: x}]`)
 	name := func(from, to string) string { return fmt.Sprintf("answers/%s@%s..%[1]s@%[3]s.json", system, from, to) }
-	write(name("1.0.0", "1.0.1"), page(t, 0, func(p *gate.Page) {}))
+	write(name("1.0.0", "1.0.1"), page(t, 0, func(p *gate.Page) {
+		p.Results = append(p.Results, gate.Result{Play: gate.Rollback, Judged: 7}, gate.Result{Play: gate.Upgrade, Unknown: "not played"})
+	}))
 	write(name("1.0.1", "1.1.0"), page(t, 1, func(p *gate.Page) {
 		p.Verdict.Findings = []gate.Finding{
 			{Kind: gate.Regression, Check: "every live pod is reachable", Cause: "the upgrade", Plays: []gate.Play{gate.Upgrade}, Seeds: []uint64{1, 2, 3}, Of: 3, Seed: 1, At: 255, Change: 210, Node: 1, Text: "web-0"},
@@ -120,6 +122,7 @@ tracker: [{pairs: [1.0.1..1.1.0], checks: [every live pod is reachable], issues:
 		"* not known: change, seed 1: not played: the time was over",
 		`* broken before: "nothing is leaked"`,
 		"enilab of v1.",
+		"* rolled back with the old manifest: 0 pods made before the change and 0 after it, 0 deleted after it (0 of them from before), 0 flows held, 0 pairs asked, 7 expectations",
 	} {
 		if !strings.Contains(strings.Join(strings.Fields(text()), " "), strings.Join(strings.Fields(want), " ")) {
 			t.Errorf("expected %q in\n%s", want, text())

@@ -130,6 +130,9 @@ func section(p pair, o *outcome, up *upstream) string {
 	for _, f := range o.findings(gate.Mended, gate.Before) {
 		item(fmt.Sprintf("%s: %s: %s", map[gate.Kind]string{gate.Mended: "mended", gate.Before: "broken before"}[f.Kind], quoted(f.Check), cause(&f)))
 	}
+	for _, r := range rests(o) {
+		item(r)
+	}
 	for _, u := range v.Unknown {
 		item("not known: " + u)
 	}
@@ -137,6 +140,16 @@ func section(p pair, o *outcome, up *upstream) string {
 		item("note: " + n)
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+// rests says what the silence of the plays in which the version changes rests on.
+func rests(o *outcome) (out []string) {
+	for _, r := range o.Page.Results {
+		if change := r.Play != gate.Old && r.Play != gate.New; change && r.Unknown == "" && r.Seed == o.Page.Results[0].Seed {
+			out = append(out, fmt.Sprintf("%s: %s", r.Play.Doc(), r.Evidence()))
+		}
+	}
+	return out
 }
 
 // summary is a pair's first sentence.
