@@ -58,13 +58,16 @@ func anchor(p pair) string {
 	return strings.ReplaceAll(strings.ReplaceAll(heading(p), ".", ""), " ", "-")
 }
 
-// broke is what regressed, in a cell.
+// broke is the headline of what is red or not known, in a cell.
 func broke(o *outcome) string {
-	var out []string
-	for _, f := range o.findings(gate.Regression) {
-		out = append(out, fmt.Sprintf("%s (%s)", quoted(f.Check), cause(&f)))
+	if o.Page == nil || o.word() == gate.WordNotRed {
+		return ""
 	}
-	return campaign.Cell(strings.Join(out, "; "))
+	s := o.Page.Headline()
+	if n := len(o.findings(gate.Regression)); n > 1 {
+		s += fmt.Sprintf(" (and %d more)", n-1)
+	}
+	return campaign.Cell(s)
 }
 
 func cause(f *gate.Finding) string { return strings.TrimSuffix(f.Cause, ".") }
@@ -121,11 +124,12 @@ func section(p pair, o *outcome, up *upstream) string {
 	fmt.Fprintf(&b, "%s", campaign.Paragraph("", summary(o)))
 	item := func(text string) { b.WriteString(campaign.Paragraph("* ", text)) }
 	b.WriteString("\n")
+	said := map[*tracker]bool{}
 	for _, f := range o.findings(gate.Regression, gate.Accepted, gate.Seldom, gate.Unsure) {
-		item(finding(&f) + says(p, f.Check, up, f.Kind == gate.Regression))
+		item(finding(&f) + says(p, f.Check, up, said, f.Kind == gate.Regression))
 	}
 	for _, f := range o.dearer() {
-		item(fmt.Sprintf("**dearer**: %s%s", f, says(p, f.Name, up, true)))
+		item(fmt.Sprintf("**dearer**: %s%s", f, says(p, f.Name, up, said, true)))
 	}
 	for _, f := range o.findings(gate.Mended, gate.Before) {
 		item(fmt.Sprintf("%s: %s: %s", map[gate.Kind]string{gate.Mended: "mended", gate.Before: "broken before"}[f.Kind], quoted(f.Check), cause(&f)))
@@ -186,8 +190,8 @@ func finding(f *gate.Finding) string {
 		strings.Join(plays, "; "), len(f.Seeds), f.Of, campaign.Clock(seconds(f.At)), where, after, f.Seed, f.Text)
 }
 
-// says is what upstream's tracker says of something.
-func says(p pair, check string, up *upstream, expected bool) string {
+// says is what upstream's tracker says of something. What was said above is not said again.
+func says(p pair, check string, up *upstream, said map[*tracker]bool, expected bool) string {
 	entries := up.of(p, check)
 	if len(entries) == 0 {
 		if expected {
@@ -197,6 +201,11 @@ func says(p pair, check string, up *upstream, expected bool) string {
 	}
 	s := ""
 	for _, e := range entries {
+		if said[e] {
+			s += ". Upstream: as above"
+			continue
+		}
+		said[e] = true
 		var numbers []string
 		for _, n := range e.Issues {
 			numbers = append(numbers, fmt.Sprintf("[#%d](https://github.com/aws/%s/issues/%[1]d)", n, system))
@@ -208,7 +217,7 @@ func says(p pair, check string, up *upstream, expected bool) string {
 
 // quoted is an invariant, in its quotes; what is none needs none.
 func quoted(check string) string {
-	if strings.HasPrefix(check, "line ") || check == gate.EndsByItself || check == gate.Settles {
+	if strings.HasPrefix(check, "line ") || slices.Contains([]string{gate.EndsByItself, gate.Settles, gate.StartsPods}, check) {
 		return check
 	}
 	return fmt.Sprintf("%q", check)

@@ -93,7 +93,7 @@ func buildOf(program string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s version: %w", program, err)
 	}
-	if f := strings.Fields(strings.ReplaceAll(string(out), ",", " ")); len(f) > 1 && f[1] != "(devel)" {
+	if f := strings.Fields(strings.ReplaceAll(string(out), ",", " ")); len(f) > 1 && strings.HasPrefix(f[1], "v") {
 		return f[1], nil
 	}
 	out, err = exec.Command("git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*").Output()
