@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/aws/smithy-go"
 
@@ -31,43 +30,13 @@ func classify(err error, x *exchange) (ipam.Class, string) {
 	case x.status/100 == 2:
 		return ipam.Lost, shortened(cause(err, x)).Error()
 	case errors.As(err, &api) && named(api.ErrorCode()):
-		return classOf(api.ErrorCode(), api.ErrorMessage(), x.status), api.ErrorCode()
+		return ipam.ClassOf(api.ErrorCode(), api.ErrorMessage(), x.status), api.ErrorCode()
 	}
 	return classOfStatus(x.status), "HTTP " + strconv.Itoa(x.status)
 }
 
 // named says whether an error has a code of EC2's own, not the SDK's word for none.
 func named(code string) bool { return code != "" && code != "UnknownError" }
-
-// classOf sorts EC2's error codes (EC2 API reference, "Error codes"). The HTTP status decides where the code does not.
-func classOf(code, message string, status int) ipam.Class {
-	switch code {
-	case "RequestLimitExceeded", "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled", "RequestThrottledException",
-		"EC2ThrottledException", "TooManyRequestsException", "SlowDown", "BandwidthLimitExceeded":
-		return ipam.Throttled
-	case "InsufficientFreeAddressesInSubnet", "InsufficientCidrBlocks":
-		return ipam.SubnetFull
-	case "AttachmentLimitExceeded", "InvalidInterface.IpAddressLimitExceeded", "PrivateIpAddressLimitExceeded", "NetworkInterfaceLimitExceeded":
-		return ipam.Limit
-	case "InvalidNetworkInterface.InUse":
-		return ipam.InUse
-	case "UnauthorizedOperation", "AuthFailure", "RequestExpired", "AccessDenied", "AccessDeniedException", "Blocked", "ExpiredToken",
-		"ExpiredTokenException", "IncompleteSignature", "InvalidClientTokenId", "MissingAuthenticationToken", "OptInRequired",
-		"PendingVerification", "SignatureDoesNotMatch", "UnrecognizedClientException":
-		return ipam.Denied
-	}
-	switch {
-	case strings.HasSuffix(code, ".NotFound"):
-		return ipam.NotFound
-	case code == "InvalidParameterValue" && strings.Contains(message, "in use"): // DeleteNetworkInterface; an address or a device index
-		return ipam.InUse
-	case status == http.StatusTooManyRequests:
-		return ipam.Throttled
-	case status >= 500:
-		return ipam.Unavailable
-	}
-	return ipam.Invalid
-}
 
 // classOfStatus sorts answers without a code: a proxy's, or an error that is cut off. Such a 400 does not say that repeating is
 // useless, so it is not Invalid.

@@ -149,30 +149,15 @@ func (w *World) translate(f *inFlight, r *ec2.Response) ipam.Result {
 	return out
 }
 
-// class sorts EC2's error codes (EC2 API reference, "Error codes").
+// class is the core's class of an answer.
 func class(r *ec2.Response) ipam.Class {
 	switch {
 	case r.Lost:
 		return ipam.Lost
 	case r.Code == "":
 		return ipam.OK
-	case r.Code == "RequestLimitExceeded":
-		return ipam.Throttled
-	case strings.HasSuffix(r.Code, ".NotFound"):
-		return ipam.NotFound
-	case r.Code == "InsufficientFreeAddressesInSubnet", r.Code == "InsufficientCidrBlocks":
-		return ipam.SubnetFull
-	case r.Code == "AttachmentLimitExceeded", r.Code == "InvalidInterface.IpAddressLimitExceeded", r.Code == "PrivateIpAddressLimitExceeded",
-		r.Code == "NetworkInterfaceLimitExceeded":
-		return ipam.Limit
-	case r.Code == "InvalidNetworkInterface.InUse", r.Code == "InvalidParameterValue" && strings.Contains(r.Message, "in use"):
-		return ipam.InUse
-	case r.Code == "UnauthorizedOperation", r.Code == "AuthFailure", r.Code == "RequestExpired":
-		return ipam.Denied
-	case r.HTTP >= 500:
-		return ipam.Unavailable
 	}
-	return ipam.Invalid
+	return ipam.ClassOf(r.Code, r.Message, r.HTTP)
 }
 
 func (w *World) eni(e *ec2.ENI) ipam.ENI {
