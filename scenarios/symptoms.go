@@ -45,7 +45,7 @@ func Symptoms() []Symptom {
 		{"EC2 answers RequestTimeout, InternalError, ServiceUnavailable, or executes requests twice", []string{"brownout", "lost-replies", "twice-delivered"}},
 		{"InvalidNetworkInterfaceID.NotFound: an ENI was deleted or detached in the console or by a script", []string{"eni-removed", "silent-start"}},
 		{"a pod lost its network because somebody unassigned its address in the console", []string{"stranger-unassigns"}},
-		{"a firewall's, trunk or EFA interface (no_manage) is used, changed or deleted by the CNI", []string{"hands-off"}},
+		{"a firewall's, trunk or EFA interface (no_manage) is used, changed or deleted by the CNI", []string{"hands-off", "hands-off-alone"}},
 		{"ENIs of another cluster or another node are deleted as leaked (CLUSTER_NAME)", []string{"neighbours-leak", "neighbour-held"}},
 		{"iptables rules, marks, routes or sysctls of others are gone after aws-node restarted", []string{"third-party"}},
 		{"ipam.json is empty, damaged or lost after a power cut", []string{"records-lost", "takeover"}},

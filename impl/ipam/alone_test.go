@@ -88,3 +88,52 @@ func TestEC2IsNotAsked(t *testing.T) {
 		t.Errorf("one went, one came, and %d addresses are free, after %d: %+v", n, had2, v)
 	}
 }
+
+// attachForeign attaches an ENI with one secondary address and a link, as a third party does.
+func (w *world) attachForeign(id string, device int) {
+	mac := "02:00:00:00:00:9" + strconv.Itoa(device)
+	w.enis = append(w.enis, cloudENI{ENI: ipam.ENI{ID: id, MAC: mac, Device: device, Subnet: "subnet-1", CIDR: w.enis[0].CIDR,
+		Primary: addr("10.0.0.20" + strconv.Itoa(device)), Addresses: []netip.Addr{addr("10.0.0.21" + strconv.Itoa(device))}, Status: "in-use",
+		Instance: instance, Attachment: "attach-" + id}})
+	w.kernel.Plug(mac)
+}
+
+// TestMetadataAloneDoesNotSayWhose: with ENABLE_IMDS_ONLY_MODE an ENI is ours that metadata listed with addresses when the first daemon of the boot
+// started, unless its device index is excluded; one that comes later is told and left alone, also by the next daemon.
+func TestMetadataAloneDoesNotSayWhose(t *testing.T) {
+	w := newWorld(t, ipam.Sound())
+	w.limits.ENIs = 6
+	w.set.IMDSOnly = true
+	if err := w.set.Put("ENILAB_IMDS_ONLY_EXCLUDED_DEVICES", "3, 5"); err != nil || w.set.Excluded.String() != "3,5" {
+		t.Fatalf("%v, %v", w.set.Excluded, err)
+	}
+	w.attachForeign("eni-8", 2)
+	w.attachForeign("eni-9", 3)
+	w.step(ipam.Start{Boot: "b", Rebooted: true, Booted: w.now, Seed: 9, Daemon: self, Version: w.version, Wall: bootWall, Settings: w.set})
+	w.live(time.Minute)
+	w.attachForeign("eni-7", 4)
+	w.live(15 * time.Minute)
+	check := func(when string) {
+		t.Helper()
+		v := ipam.View{}
+		w.node.View(&v)
+		var used, left []string
+		for i := range v.ENIs {
+			used = append(used, v.ENIs[i].ID)
+		}
+		for i := range v.Others {
+			if left = append(left, v.Others[i].ID); v.Others[i].Why == "" {
+				t.Errorf("%s: nothing says why %s is left alone", when, v.Others[i].ID)
+			}
+		}
+		slices.Sort(used)
+		slices.Sort(left)
+		if !slices.Contains(used, "eni-8") || slices.Contains(used, "eni-7") || slices.Contains(used, "eni-9") || !slices.Equal(left, []string{"eni-7", "eni-9"}) {
+			t.Errorf("%s: used are %q, left alone are %q; expected eni-8 to be used, eni-7 and eni-9 not", when, used, left)
+		}
+	}
+	check("after sixteen minutes")
+	w.start()
+	w.live(11 * time.Minute) // before that metadata may be behind
+	check("after a restart")
+}

@@ -131,14 +131,14 @@ func (n *Node) adoptENIs(now time.Duration, by What, view []ENI, asked uint64) {
 		}
 		ix, known := n.eniByID(v.ID)
 		switch {
-		case (by != LookIMDS || !known) && !n.ours(now, v, by):
+		case (by != LookIMDS || !known) && !n.ours(v, by):
 			n.notOurs(now, v, by)
 			continue
 		case v.Partial:
 			n.want(LookIMDS, now+2*time.Second)
 			continue
 		case known:
-		case by == LookIMDS && n.otherByID(v.ID) != nil && !n.Set.IMDSOnly: // EC2's word stands
+		case by == LookIMDS && n.otherByID(v.ID) != nil: // EC2's word stands
 			continue
 		case !n.confirmed(now, by, netip.Addr{}, v.ID) && !n.linked(v):
 			n.hearsay(now, netip.Addr{}, v.ID)

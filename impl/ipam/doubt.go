@@ -101,7 +101,7 @@ func (n *Node) seenENIs(now time.Duration, in *Seen, whole bool, asked []string)
 func (n *Node) resolve(now time.Duration, ix int32, v *ENI) {
 	e := &n.ENIs[ix]
 	e.Tag = n.Steps
-	if v != nil && (e.Foreign && v.kept() || !e.Foreign && !n.ours(now, v, LookENI)) {
+	if v != nil && (e.Foreign && v.kept() || !e.Foreign && !n.ours(v, LookENI)) {
 		n.disown(now, ix, v)
 		return
 	}

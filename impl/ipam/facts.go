@@ -15,6 +15,10 @@ import (
 type Facts struct {
 	Instance Instance
 	ENIs     []ENI // in service, by device; without their addresses, which have rows of their own
+
+	// Found are the ENIs that metadata listed with secondary addresses when the first daemon of this boot started with ENABLE_IMDS_ONLY_MODE:
+	// without it the next daemon knows of none that is not in service yet whether it is ours. Where EC2 is asked it says so, and there are none.
+	Found []string
 }
 
 // tellNext records the facts for the next daemon, if they are others than those on record.
@@ -24,6 +28,12 @@ func (n *Node) tellNext() {
 		return
 	}
 	f := &Facts{Instance: n.Inst}
+	if n.Set.IMDSOnly {
+		f.Found = slices.Clone(n.Found)
+		if n.Facts != nil && len(f.Found) == 0 {
+			f.Found = n.Facts.Found
+		}
+	}
 	for i := range n.ENIs {
 		if e := &n.ENIs[i]; e.Stage == Ready && !e.Foreign {
 			f.ENIs = append(f.ENIs, ENI{ID: e.ID, MAC: e.MAC, Device: e.Device, Subnet: e.Subnet, CIDR: e.CIDR, Primary: e.Primary})
@@ -49,12 +59,12 @@ func (f *Facts) equal(o *Facts) bool {
 		return a.ID == b.ID && a.MAC == b.MAC && a.Device == b.Device && a.Subnet == b.Subnet && a.CIDR == b.CIDR && a.Primary == b.Primary
 	}
 	return a.ID == b.ID && a.Type == b.Type && a.Zone == b.Zone && a.Subnet == b.Subnet && a.PrimaryMAC == b.PrimaryMAC && a.Address == b.Address &&
-		a.Limits == b.Limits && slices.Equal(a.VPC, b.VPC) && slices.EqualFunc(f.ENIs, o.ENIs, same)
+		a.Limits == b.Limits && slices.Equal(a.VPC, b.VPC) && slices.EqualFunc(f.ENIs, o.ENIs, same) && slices.Equal(f.Found, o.Found)
 }
 
 // usable: what nobody can have written is not believed.
 func (f *Facts) usable() bool {
-	if f == nil || f.Instance.ID == "" || f.Instance.PrimaryMAC == "" || !f.Instance.Address.Is4() || len(f.ENIs) > mostENIs {
+	if f == nil || f.Instance.ID == "" || f.Instance.PrimaryMAC == "" || !f.Instance.Address.Is4() || len(f.ENIs) > mostENIs || len(f.Found) > mostENIs {
 		return false
 	}
 	ids, primary := map[string]bool{}, false
@@ -97,7 +107,7 @@ func (n *Node) believe(now time.Duration, ix *dataplane.Index) {
 			continue
 		}
 		stage := n.policy.Still(ix.LinkByMAC(v.MAC) != nil)
-		if stage == 0 {
+		if stage == 0 || n.Set.IMDSOnly && v.Device != 0 && n.Set.Excluded.Has(v.Device) {
 			continue
 		}
 		if e := &n.ENIs[n.adoptENI(now, v)]; stage == Ready {
@@ -153,6 +163,9 @@ func (f fields) putFacts(v *Facts) error {
 			in.put("cidr", e.CIDR), in.put("primary", e.Primary.WithZone("")))
 		list = append(list, in)
 	}
+	if len(v.Found) > 0 {
+		err = firstError(err, m.put("found", v.Found))
+	}
 	return firstError(err, m.put("enis", list), f.put("node", m))
 }
 
@@ -169,6 +182,11 @@ func (f fields) takeFacts(to **Facts) error {
 	if err := firstError(m.take("instance", &i.ID), m.take("type", &i.Type), m.take("zone", &i.Zone), m.take("subnet", &i.Subnet), m.take("mac", &i.PrimaryMAC),
 		m.takeAddress("address", &i.Address), m.take("vpc", &i.VPC), m.take("maxENIs", &i.Limits.ENIs), m.take("maxAddresses", &i.Limits.Addresses)); err != nil {
 		return fmt.Errorf("node: %w", err)
+	}
+	if _, ok := m["found"]; ok {
+		if err := m.take("found", &v.Found); err != nil {
+			return fmt.Errorf("node: %w", err)
+		}
 	}
 	list, err := m.list("enis")
 	if err != nil {

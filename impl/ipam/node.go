@@ -96,7 +96,9 @@ type state struct {
 	Looks      [looks]look
 	Sightings  []sighting
 	Departures []departed
-	Others     []other // attached, and not ours
+	Others     []other  // attached, and not ours
+	First      bool     // no daemon has started in this boot before
+	Found      []string // ENIs that metadata listed with secondary addresses at the start of the first daemon, where EC2 is not asked
 
 	Count    [Quarantined + 1]int // addresses by state
 	Pool     poolState

@@ -18,6 +18,8 @@ type other struct {
 	Why     string       // it is not ours; "" while EC2 is asked whose it is
 	Keeps   []netip.Addr // its addresses: rules and routes of them are its owner's
 	Asking  bool         // EC2 is to be asked whether it is still attached
+
+	Unlisted time.Duration // since when metadata does not list it, where EC2 is not asked; 0 is that it does
 }
 
 func (n *Node) otherByID(id string) *other {
@@ -45,13 +47,29 @@ func (n *Node) asksWhose() bool {
 }
 
 // ours asks the policy about an ENI that a source lists.
-func (n *Node) ours(now time.Duration, v *ENI, by What) bool {
-	read := n.policy.Vouch(by)
-	if n.Set.IMDSOnly && !read { // nobody says its tags
-		read = n.lasts(now, netip.Addr{}, v.ID)
+func (n *Node) ours(v *ENI, by What) bool {
+	return n.policy.Ours(Claim{Primary: v.Device == 0 && (by == LookIMDS || v.Instance == n.Inst.ID), Read: n.policy.Vouch(by), Kept: v.kept(),
+		Made: v.Owner != "" && v.Owner == n.Inst.ID, Named: v.NoManage != "", Untagged: !n.Set.LeaveUntagged,
+		Recorded: n.recorded(v) || n.Set.IMDSOnly && n.vouched(v.ID), Excluded: n.Set.IMDSOnly && n.Set.Excluded.Has(v.Device)})
+}
+
+// vouched says whether an ENI of which nobody will say the tags (ENABLE_IMDS_ONLY_MODE) is ours by what is on record: a daemon of this boot had it
+// in service, or metadata listed it with secondary addresses when the first one started.
+func (n *Node) vouched(id string) bool {
+	is := func(v ENI) bool { return v.ID == id }
+	return slices.Contains(n.Found, id) || n.Facts != nil && (slices.Contains(n.Facts.Found, id) || slices.ContainsFunc(n.Facts.ENIs, is))
+}
+
+// finds notes what metadata lists when the first daemon of a boot starts: such ENIs were attached for pods before it came.
+func (n *Node) finds() {
+	if !n.Set.IMDSOnly || !n.First {
+		return
 	}
-	return n.policy.Ours(Claim{Primary: v.Device == 0 && (by == LookIMDS || v.Instance == n.Inst.ID), Read: read, Kept: v.kept(),
-		Made: v.Owner != "" && v.Owner == n.Inst.ID, Named: v.NoManage != "", Untagged: !n.Set.LeaveUntagged, Recorded: n.recorded(v)})
+	for i := range n.Cloud {
+		if v := &n.Cloud[i]; v.ID != "" && v.Device != 0 && len(v.Addresses) > 0 && len(n.Found) < mostENIs && !slices.Contains(n.Found, v.ID) {
+			n.Found = append(n.Found, v.ID)
+		}
+	}
 }
 
 // recorded says whether our records name an ENI: an attachment is on it.
@@ -110,12 +128,24 @@ func (n *Node) setAside(v *ENI, read bool) {
 		o.Keeps = append([]netip.Addr{v.Primary}, v.Addresses...)
 	}
 	if !read {
+		if n.Set.IMDSOnly && o.Why == "" {
+			o.Why = n.unknown(v)
+			n.note(Note{Point: ENINotOurs, ENI: o.ID, Text: o.Why})
+		}
 		return
 	}
 	if o.Why == "" {
 		n.note(Note{Point: ENINotOurs, ENI: o.ID, Text: v.whose()})
 	}
 	o.Why, o.Asking = v.whose(), false
+}
+
+// unknown says for people why an ENI is left alone of which metadata alone speaks.
+func (n *Node) unknown(v *ENI) string {
+	if n.Set.Excluded.Has(v.Device) {
+		return "ENILAB_IMDS_ONLY_EXCLUDED_DEVICES names its device index"
+	}
+	return "ENABLE_IMDS_ONLY_MODE: nobody says its tags, no record names it, and it had no addresses for pods when the first daemon of this boot started"
 }
 
 // takeOther ends that an ENI is somebody else's.
@@ -148,11 +178,17 @@ func (n *Node) disown(now time.Duration, ix int32, v *ENI) {
 func (n *Node) absentOthers(now time.Duration, view []ENI) {
 	for i := range n.Others {
 		o := &n.Others[i]
-		if !slices.ContainsFunc(view, func(v ENI) bool { return v.ID == o.ID || v.MAC == o.MAC }) {
+		switch {
+		case slices.ContainsFunc(view, func(v ENI) bool { return v.ID == o.ID || v.MAC == o.MAC }):
+			o.Unlisted = 0
+		case !n.Set.IMDSOnly:
 			o.Asking = true
 			n.want(LookENI, now)
+		case o.Unlisted == 0:
+			o.Unlisted = now
 		}
 	}
+	n.Others = slices.DeleteFunc(n.Others, func(o other) bool { return n.Set.IMDSOnly && o.Unlisted != 0 && now-o.Unlisted >= lasting })
 }
 
 // resolveOther brings what is known of somebody's ENI in line with EC2's word; v is nil when EC2 does not know it.
@@ -180,9 +216,6 @@ func (n *Node) others() string {
 		why := o.Why
 		if why == "" {
 			why = "EC2 has not said its tags"
-			if n.Set.IMDSOnly {
-				why = "metadata has not listed it for " + lasting.String() + ", and EC2 is not asked"
-			}
 		}
 		ids = append(ids, o.ID+" ("+why+")")
 	}

@@ -168,6 +168,7 @@ type Claim struct {
 	Named    bool // tagged no_manage with another value: to be managed
 	Untagged bool // ENIs that none made are to be managed as well (MANAGE_UNTAGGED_ENI)
 	Recorded bool // our records name it
+	Excluded bool // EC2 is not asked, and the settings say of its device index that what is there is not ours
 }
 
 // notSomebodyElses is what upstream's README says of MANAGE_UNTAGGED_ENI and of the tag no_manage. A trunk or an Elastic@Network@Adapter is another
@@ -176,6 +177,8 @@ func notSomebodyElses(c Claim) bool {
 	switch {
 	case c.Primary:
 		return true
+	case c.Excluded:
+		return false
 	case !c.Read:
 		return c.Recorded
 	case c.Kept:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sort"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -21,6 +22,7 @@ type Settings struct {
 	NoSweep          bool          // DISABLE_LEAKED_ENI_CLEANUP
 	NoProvisioning   bool          // DISABLE_NETWORK_RESOURCE_PROVISIONING: no ENI or address is made or given back
 	IMDSOnly         bool          // ENABLE_IMDS_ONLY_MODE: EC2 is neither asked nor called; what metadata has listed for a while is there
+	Excluded         Devices       // ENILAB_IMDS_ONLY_EXCLUDED_DEVICES: with IMDSOnly, ENIs at these device indexes are not ours
 	ManageWhenCordon bool          // AWS_MANAGE_ENIS_NON_SCHEDULABLE
 	LeaveUntagged    bool          // not MANAGE_UNTAGGED_ENI: an ENI that no VPC CNI of this instance made is not ours
 
@@ -54,6 +56,7 @@ var setters = map[string]func(*Settings, string) error{
 	"DISABLE_LEAKED_ENI_CLEANUP":            func(s *Settings, v string) error { return truth(v, &s.NoSweep) },
 	"DISABLE_NETWORK_RESOURCE_PROVISIONING": func(s *Settings, v string) error { return truth(v, &s.NoProvisioning) },
 	"ENABLE_IMDS_ONLY_MODE":                 func(s *Settings, v string) error { return truth(v, &s.IMDSOnly) },
+	"ENILAB_IMDS_ONLY_EXCLUDED_DEVICES":     func(s *Settings, v string) error { return devices(v, &s.Excluded) },
 	"AWS_MANAGE_ENIS_NON_SCHEDULABLE":       func(s *Settings, v string) error { return truth(v, &s.ManageWhenCordon) },
 	"MANAGE_UNTAGGED_ENI": func(s *Settings, v string) error {
 		manage := false
@@ -121,5 +124,41 @@ func prefix(v string, to *string) error {
 		return fmt.Errorf("expected one to four letters other than eth, vlan and lo")
 	}
 	*to = v
+	return nil
+}
+
+// mostDevice is the highest device index that a setting names; no instance type has as many ENIs on a network card.
+const mostDevice = 63
+
+// Devices is a set of device indexes from 1 to mostDevice.
+type Devices uint64
+
+// Has says whether a device index is in the set.
+func (d Devices) Has(device int) bool { return device > 0 && device <= mostDevice && d>>device&1 == 1 }
+
+// String is the indexes in ascending order with commas between, as the setting has them.
+func (d Devices) String() string {
+	var out []string
+	for i := 1; i <= mostDevice; i++ {
+		if d.Has(i) {
+			out = append(out, strconv.Itoa(i))
+		}
+	}
+	return strings.Join(out, ",")
+}
+
+func devices(v string, to *Devices) error {
+	var d Devices
+	for _, text := range strings.Split(v, ",") {
+		if v == "" {
+			break
+		}
+		i, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil || i < 1 || i > mostDevice {
+			return fmt.Errorf("expected device indexes from 1 to %d with commas between, such as 2,3", mostDevice)
+		}
+		d |= 1 << i
+	}
+	*to = d
 	return nil
 }

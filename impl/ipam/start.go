@@ -15,7 +15,7 @@ const network = "aws-cni"
 func (n *Node) born(now time.Duration, in Start) {
 	n.Phase = recovering
 	n.Boot, n.Daemon, n.Wall, n.Cluster, n.Set, n.Unread = in.Boot, in.Daemon, in.Wall, in.Cluster, in.Settings, in.Unread
-	n.Rng = in.Seed
+	n.Rng, n.First = in.Seed, firstOfBoot(&in)
 	if n.Version = in.Version; n.Version == 0 {
 		n.Version = Version
 	}
@@ -51,6 +51,20 @@ func (n *Node) born(now time.Duration, in Start) {
 	n.want(LookLeaked, now+leakedFirst+time.Duration(n.random()*float64(leakedFirst)))
 	n.want(LookPods, now+podsPeriod)
 	n.Pace.Window = now
+}
+
+// firstOfBoot says whether no daemon that keeps facts has started in this boot: the machine has rebooted, or the records are another CNI's. Records
+// that are lost do not say it: what was left alone before would be taken for found.
+func firstOfBoot(in *Start) bool {
+	rows := false
+	for i := range in.Rows {
+		r := &in.Rows[i]
+		if r.Node != nil && !in.Rebooted {
+			return false
+		}
+		rows = rows || r.Intent == nil && r.Address.IsValid()
+	}
+	return in.Rebooted || rows && in.Unread == ""
 }
 
 // removalLimit is how long before the loss of an address its release may have been recorded. The cool-down counts from the loss, of which
@@ -139,6 +153,7 @@ func (n *Node) tryRecover(now time.Duration) {
 	ix := n.Kernel.IndexBy(n.named)
 	n.beginRecords(now, ix)
 	n.recall(now, ix)
+	n.finds()
 	n.adoptENIs(now, LookIMDS, n.Cloud, n.Steps)
 	if n.Deaf {
 		n.believe(now, ix)

@@ -28,6 +28,7 @@ func (s *state) clone() state {
 	c.Sightings = slices.Clone(s.Sightings)
 	c.Departures = slices.Clone(s.Departures)
 	c.Others = slices.Clone(s.Others)
+	c.Found = slices.Clone(s.Found)
 	return c
 }
 

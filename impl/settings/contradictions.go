@@ -17,6 +17,9 @@ func (s *Settings) contradictions() (out []Problem) {
 	if v := s.get("WARM_ENI_TARGET"); v.Origin == Environment && (s.IPAM.WarmIPTarget > 0 || s.IPAM.MinimumIPTarget > 0) {
 		out = append(out, Problem{v.Name, v.Value + ": it has no effect beside WARM_IP_TARGET or MINIMUM_IP_TARGET", false})
 	}
+	if s.IPAM.Excluded != 0 && !s.IPAM.IMDSOnly {
+		out = append(out, Problem{"ENILAB_IMDS_ONLY_EXCLUDED_DEVICES", "it has no effect without ENABLE_IMDS_ONLY_MODE=true: EC2 says which ENIs are tagged no_manage", false})
+	}
 	if s.IPAM.ExternalSNAT && len(s.ExcludeSNAT) > 0 {
 		out = append(out, Problem{"AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS", "it has no effect beside AWS_VPC_K8S_CNI_EXTERNALSNAT=true: nothing is SNATed", false})
 	}

@@ -77,6 +77,7 @@ func Environment(s *ipam.Settings) map[string]string {
 		"DISABLE_LEAKED_ENI_CLEANUP":            strconv.FormatBool(s.NoSweep),
 		"DISABLE_NETWORK_RESOURCE_PROVISIONING": strconv.FormatBool(s.NoProvisioning),
 		"ENABLE_IMDS_ONLY_MODE":                 strconv.FormatBool(s.IMDSOnly),
+		"ENILAB_IMDS_ONLY_EXCLUDED_DEVICES":     s.Excluded.String(),
 		"AWS_MANAGE_ENIS_NON_SCHEDULABLE":       strconv.FormatBool(s.ManageWhenCordon),
 		"MANAGE_UNTAGGED_ENI":                   strconv.FormatBool(!s.LeaveUntagged),
 	}

@@ -175,7 +175,7 @@ func balance(c *Snapshot, say sayer) {
 	on := map[netip.Addr]*CloudENI{}
 	for i := range c.Cloud {
 		e := &c.Cloud[i]
-		if !e.NotOurs {
+		if !e.NotOurs && !c.leftAlone(e.ID) {
 			given += len(e.Secondaries)
 		}
 		for _, addr := range e.Secondaries {
@@ -183,7 +183,7 @@ func balance(c *Snapshot, say sayer) {
 		}
 	}
 	for i := range c.Rows { // of a pod that was there before the ENI was somebody else's
-		if e := on[c.Rows[i].Address]; c.Rows[i].State == ipam.Assigned && e != nil && e.NotOurs {
+		if e := on[c.Rows[i].Address]; c.Rows[i].State == ipam.Assigned && e != nil && (e.NotOurs || c.leftAlone(e.ID)) {
 			given++
 		}
 	}
@@ -205,4 +205,10 @@ func balance(c *Snapshot, say sayer) {
 	if rows != v.Assigned {
 		say(I12, "node-%d has %d assigned rows and counts %d assigned addresses: expected the same", c.Node, rows, v.Assigned)
 	}
+}
+
+// leftAlone says whether a daemon that may not ask EC2 (ENABLE_IMDS_ONLY_MODE) says of an ENI that it leaves it alone: it cannot know that nobody else
+// claims it. What it gives to pods of such an ENI is in its rows, and counted.
+func (c *Snapshot) leftAlone(id string) bool {
+	return c.Settings.IMDSOnly && slices.ContainsFunc(c.View.Others, func(o ipam.ViewOther) bool { return o.ID == id })
 }
