@@ -24,6 +24,7 @@ import (
 // serveFlags are what `enilab serve` was asked for.
 type serveFlags struct {
 	config, listen, imds, admin, netns string
+	hosts                              []string
 	json                               bool
 }
 
@@ -47,7 +48,7 @@ It prints where it listens and what to export, and runs until Control-C. Each in
 is that of the first one, the next one has the next port. --netns puts the first one's on 169.254.169.254 inside a network namespace, too.
 
 The admin endpoint shows what there is, without lag, and does what no API call could: faults, strangers, time that passes.
-It has no password.`,
+It has no password. So that no web page reads it under a name of its own it answers to addresses, localhost and --host alone.`,
 		Example: `  enilab serve all
   enilab serve all --config worlds/small.yaml
   enilab serve ec2 --config worlds/fleet.yaml --listen 127.0.0.1:9000
@@ -75,6 +76,7 @@ It has no password.`,
 	c.Flags().StringVar(&f.listen, "listen", "", "where EC2 is, or with serve imds the first instance's metadata (default "+ec2Listen+", "+imdsListen+")")
 	c.Flags().StringVar(&f.imds, "imds-listen", imdsListen, "with all: where the first instance's metadata is; port 0 gives each a free one")
 	c.Flags().StringVar(&f.admin, "admin", adminListen, `where the admin endpoint is; "" is nowhere`)
+	c.Flags().StringArrayVar(&f.hosts, "host", nil, "a further name under which the admin endpoint answers, such as that of a container (repeatable)")
 	c.Flags().StringVar(&f.netns, "netns", "", "a network namespace in which the first instance's metadata is on 169.254.169.254 (root, Linux)")
 	c.Flags().BoolVar(&f.json, "json", false, `write one JSON line instead of text: {"ec2", "admin", "accounts", "metadata"}`)
 	return c
@@ -88,7 +90,12 @@ func (f *serveFlags) options(what string, imdsGiven bool) (o worldserver.Options
 		}
 		return s
 	}
-	o = worldserver.Options{Admin: f.admin, Netns: f.netns, Inside: listenInside}
+	o = worldserver.Options{Admin: f.admin, Hosts: f.hosts, Netns: f.netns, Inside: listenInside}
+	for _, h := range f.hosts {
+		if h == "" || strings.ContainsAny(h, ":/@ \t") {
+			return o, usage("--host %q: expected a name without scheme and port, such as enilab.test", h)
+		}
+	}
 	switch what {
 	case "ec2":
 		o.EC2 = or(f.listen, ec2Listen)

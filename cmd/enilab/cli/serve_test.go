@@ -42,6 +42,8 @@ func TestServeRefuses(t *testing.T) {
 		{"serve all --config .", 2, []string{".: it is a folder, not a world file"}},
 		{"serve ec2 --imds-listen 127.0.0.1:0", 2, []string{"serve ec2 has no metadata"}},
 		{"serve imds --imds-listen 127.0.0.1:0", 2, []string{"leave --imds-listen out"}},
+		{"serve all --host http://enilab.test", 2, []string{`--host "http://enilab.test": expected a name without scheme and port`}},
+		{"serve all --host enilab.test:80", 2, []string{`--host "enilab.test:80"`}},
 		{"serve all --lisen x", 2, []string{"did you mean --listen?"}},
 		{"serve ec2 --config w.yaml --admin= --listen " + taken.Addr().String(), 3, []string{"listen for EC2 on " + taken.Addr().String(), "address already in use"}},
 		{"serve imds --config w.yaml --admin= --listen here", 2, []string{`listen for metadata on "here": expected an address and a port`}},

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
@@ -19,8 +22,8 @@ const (
 	maxAdminBody = 1 << 20
 )
 
-func adminServer(s *Server) *http.Server {
-	return &http.Server{Handler: s.admin(), ReadHeaderTimeout: adminTimeout, ReadTimeout: adminTimeout, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
+func adminServer(s *Server, hosts []string) *http.Server {
+	return &http.Server{Handler: guard(s.admin(), hosts), ReadHeaderTimeout: adminTimeout, ReadTimeout: adminTimeout, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
 }
 
 // adminManual is what GET / answers.
@@ -88,19 +91,42 @@ func (s *Server) admin() http.Handler {
 	}
 	mux.HandleFunc("GET /faults", text(s.faults))
 	mux.HandleFunc("GET /faults/kinds", text(faultKinds))
-	return guard(mux)
+	return mux
 }
 
-// guard refuses what a browser sends for a site that is not this one: there is no password to stop it.
-func guard(h http.Handler) http.Handler {
+// guard refuses what a browser sends for a site that is not this one: there is no password to stop it. A browser that reads sends no Origin, but
+// always the name of the site as Host.
+func guard(h http.Handler, hosts []string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Origin") != "" {
 			http.Error(w, "requests of web pages are refused: use curl", http.StatusForbidden)
 			return
 		}
+		if name := hostName(r.Host); !mine(name, hosts) {
+			http.Error(w, fmt.Sprintf("the admin endpoint is not %.80q: use its address or localhost, or name it with enilab serve --host", name),
+				http.StatusMisdirectedRequest)
+			return
+		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxAdminBody)
 		h.ServeHTTP(w, r)
 	})
+}
+
+// hostName is a Host header without its port.
+func hostName(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		return name
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+}
+
+// mine says whether a host is this endpoint's: nobody can make an address that is another's lead here.
+func mine(name string, hosts []string) bool {
+	if _, err := netip.ParseAddr(name); err == nil {
+		return true
+	}
+	same := func(host string) bool { return strings.EqualFold(name, host) }
+	return same("localhost") || slices.ContainsFunc(hosts, same)
 }
 
 func answer(do doer) http.HandlerFunc {

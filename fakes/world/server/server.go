@@ -24,6 +24,9 @@ type Options struct {
 	// Where to listen, as ADDRESS:PORT; "": not at all. IMDS is that of the first instance; the next one has the next port, or with port 0
 	// all have some free port.
 	EC2, IMDS, Admin string
+	// Hosts are names, besides localhost, under which the admin endpoint answers. A web page can give its own name the address of this machine
+	// (DNS rebinding), and would read the world under it.
+	Hosts []string
 	// Inside listens inside the network namespace of a path; nil: it cannot be done.
 	Inside func(path, network, addr string) (net.Listener, error)
 	// Say is told what happens beside: an instance that was launched has its metadata now, or cannot have it. It is called concurrently; nil:
@@ -112,7 +115,7 @@ func (s *Server) open(o *Options) (err error) {
 		}
 	}
 	if o.Admin != "" {
-		if s.adminURL, err = s.listen("the admin endpoint", o.Admin, adminServer(s)); err != nil {
+		if s.adminURL, err = s.listen("the admin endpoint", o.Admin, adminServer(s, o.Hosts)); err != nil {
 			return err
 		}
 	}

@@ -243,6 +243,36 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
+// TestHosts: the admin endpoint answers under an address, localhost and the names that it was given. A web page whose name was given the address
+// of this machine sends that name, and reads nothing.
+func TestHosts(t *testing.T) {
+	w, err := world.Parse("test.yaml", []byte("accounts: [{regions: [{name: us-west-2, vpcs: [{name: m, cidrs: [10.0.0.0/16], subnets: [{name: a, cidr: 10.0.0.0/24}]}]}]}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := server.Start(server.Options{World: w, Admin: "127.0.0.1:0", Hosts: []string{"enilab.test"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	url := s.Endpoints().Admin
+	for host, want := range map[string]int{"": 200, "127.0.0.1": 200, "127.0.0.1:1": 200, "[::1]": 200, "[::1]:4567": 200, "10.0.0.7:80": 200, "localhost:4567": 200,
+		"LocalHost": 200, "enilab.test": 200, "enilab.test:4567": 200, "Enilab.Test": 200, "evil.example": 421, "evil.example:4567": 421, "localhost.evil.example": 421,
+		"127.0.0.1.evil.example": 421, "enilab.test.evil.example:4567": 421, "evil.example:4567:127.0.0.1": 421} {
+		r, _ := http.NewRequestWithContext(t.Context(), "GET", url+"/state", nil)
+		r.Host = host // "": that of the URL
+		p, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(p.Body)
+		p.Body.Close()
+		if p.StatusCode != want || want != 200 && strings.Contains(string(body), "us-west-2") {
+			t.Errorf("Host: %q: found %d %.80s, expected %d", host, p.StatusCode, body, want)
+		}
+	}
+}
+
 // TestSkip: who waits for a slow call is woken when the time is skipped.
 func TestSkip(t *testing.T) {
 	text := "latency: {call: 1h}\naccounts: [{regions: [{name: us-west-2, vpcs: [{name: m, cidrs: [10.0.0.0/16], subnets: [{name: a, cidr: 10.0.0.0/24}]}]}]}]\n"
