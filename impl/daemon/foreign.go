@@ -19,6 +19,11 @@ import (
 const (
 	foreignAdd = "/rpc.CNIBackend/AddNetwork"
 	foreignDel = "/rpc.CNIBackend/DelNetwork"
+	// foreignConfigs is no plugin's: aws-network-policy-agent asks it at its start, and ends where nobody answers. Since 1.23 on the same socket,
+	// before that over TCP.
+	foreignConfigs = "/rpc.ConfigServerBackend/GetNetworkPolicyConfigs"
+	// configsMode is the field of its answer that has the mode. The next one is MultiNICEnabled, which nobody has here: false is left out.
+	configsMode = 1
 	// foreignUnknown makes the plugin's DEL a success that touches nothing. Any other error is a success to it as well, after it has removed what
 	// it believes to be the pod's routes and rules.
 	foreignUnknown = "datastore: unknown pod"
@@ -57,6 +62,10 @@ func (d *daemon) serveForeign(c net.Conn, said []byte, who string) {
 // foreign answers one call. Who is not trusted is told the same, and nothing is done for him.
 func (d *daemon) foreign(method string, message []byte, who string, trusted bool) grpclite.Reply {
 	switch method {
+	case foreignConfigs:
+		mode := d.agentMode()
+		d.log.Info("a network policy agent has asked for its mode", "who", who, "mode", mode)
+		return grpclite.Reply{Message: grpclite.AppendText(nil, configsMode, mode)}
 	case foreignAdd:
 		att, pod, version, err := inAdd.read(message)
 		if err != nil {

@@ -19,9 +19,15 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/dynamicpb"
+	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/enilab/enilab/impl/grpclite"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/impl/netpolicy"
 )
 
 // foreignDelOf is a DelNetworkRequest.
@@ -153,6 +159,51 @@ func TestOlderPlugin(t *testing.T) {
 		t.Errorf("who says nothing keeps the node from the next daemon: %v", err)
 	} else {
 		f.Close()
+	}
+}
+
+// configsReply is NetworkPolicyAgentConfigReply of 1.23's rpc.proto, for protobuf's own reader.
+func configsReply(t *testing.T) *dynamicpb.Message {
+	field := func(no int32, name string, kind descriptorpb.FieldDescriptorProto_Type) *descriptorpb.FieldDescriptorProto {
+		return &descriptorpb.FieldDescriptorProto{Name: &name, Number: &no, Type: &kind, Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()}
+	}
+	file, err := protodesc.NewFile(&descriptorpb.FileDescriptorProto{Name: proto.String("rpc.proto"), Package: proto.String("rpc"), Syntax: proto.String("proto3"),
+		MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String("NetworkPolicyAgentConfigReply"), Field: []*descriptorpb.FieldDescriptorProto{
+			field(1, "NetworkPolicyMode", descriptorpb.FieldDescriptorProto_TYPE_STRING), field(2, "MultiNICEnabled", descriptorpb.FieldDescriptorProto_TYPE_BOOL)}}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dynamicpb.NewMessage(file.Messages().Get(0))
+}
+
+// TestPolicyAgentStarts: before anything else amazon-vpc-cni-k8s's policy agent asks the daemon what mode it shall be in, and ends when nobody says
+// it: since 1.23 on the daemon's socket, before that over TCP. It is gRPC's own client that asks.
+func TestPolicyAgentStarts(t *testing.T) {
+	for setting, want := range map[string]string{netpolicy.Standard: "standard", netpolicy.Strict: "strict", "": "none"} {
+		t.Run("mode "+setting, func(t *testing.T) {
+			r := newRig(t, 2)
+			r.c.Rival, r.c.PolicyMode = "127.0.0.1:0", setting
+			r.start()
+			r.eventually("ipamd listens over TCP", func() bool { return strings.Contains(r.log.String(), "ipamd answers older plugins") })
+			_, address, _ := strings.Cut(r.log.String(), "address=")
+			address, _, _ = strings.Cut(address, "\n")
+			for _, target := range []string{"unix://" + r.socket(), "passthrough:///" + address} {
+				g, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), soon)
+				got := configsReply(t)
+				fields := got.Descriptor().Fields()
+				err = g.Invoke(ctx, "/rpc.ConfigServerBackend/GetNetworkPolicyConfigs", &emptypb.Empty{}, got)
+				cancel()
+				g.Close()
+				mode, cards := got.Get(fields.ByName("NetworkPolicyMode")).String(), got.Get(fields.ByName("MultiNICEnabled")).Bool()
+				if err != nil || mode != want || cards || len(got.GetUnknown()) > 0 {
+					t.Errorf("%s: the agent hears %q, several cards %t, %v; expected %q", target, mode, cards, err, want)
+				}
+			}
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -18,6 +19,9 @@ import (
 const agentGone = 12
 
 func (d *daemon) agentSocket() string { return filepath.Join(d.c.RunDir, netpolicy.Name) }
+
+// agentMode is what the agent is told of itself when it starts. It knows the setting's words, and would not start with none.
+func (d *daemon) agentMode() string { return cmp.Or(d.c.PolicyMode, netpolicy.None) }
 
 // policyMode is what the agent has to hear of a pod after that verb; "" is nothing.
 func (d *daemon) policyMode(verb ipam.Verb, att ipam.Attachment, p ipam.Pod) string {

@@ -39,6 +39,7 @@ var (
 const (
 	Standard = "standard"
 	Strict   = "strict"
+	None     = "none" // nobody is told of pods
 )
 
 // methods of the service, and the fields of their questions: the first two are the pod's name and its namespace in both.
