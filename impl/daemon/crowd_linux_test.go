@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -15,6 +17,40 @@ import (
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/ipc"
 )
+
+// TestWhoHasSpokenIsNotSilent: who was heard, or may not ask, is no longer among the callers of which the first goes when there are too many: it
+// would lose its answer to the silence of others.
+func TestWhoHasSpokenIsNotSilent(t *testing.T) {
+	dir, err := os.MkdirTemp("", "ipamd") // a socket's path is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "s")
+	l, err := ipc.Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for who, uid := range map[string]uint32{"one that left": 0, "one that is not root": 1000} {
+		d := &daemon{log: slog.New(slog.DiscardHandler)}
+		c, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.UID = uid
+		d.silent.add(p)
+		c.Close()
+		d.serve(p)
+		if n := len(d.silent.peers); n != 0 {
+			t.Errorf("%s: %d callers are taken for silent", who, n)
+		}
+	}
+}
 
 // TestSocketRemoved: somebody removes the socket's file, and plugins find the daemon again.
 func TestSocketRemoved(t *testing.T) {

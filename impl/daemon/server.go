@@ -108,6 +108,7 @@ func (d *daemon) refuse(p *ipc.Peer, code int, why string) {
 // serve is one caller's goroutine: it reads, waits and writes, and the loop does the rest.
 func (d *daemon) serve(p *ipc.Peer) {
 	if p.UID != 0 {
+		d.silent.remove(p) // what it says is not read
 		d.refuse(p, ipam.CodeConfig, "only root may ask")
 		return
 	}
