@@ -176,12 +176,13 @@ func TestLeaked(t *testing.T) {
 		instances func(http.ResponseWriter, url.Values)
 		want      string // "!" is of an instance that is gone, "+" of this cluster and VPC
 	}{
-		"a cluster":            {"c1", map[string]string{"status": "available", "tag:" + tagCluster: "c1"}, answers, "eni-1 eni-2! eni-3! eni-4 eni-5!+ eni-6! eni-7! eni-8! eni-10!"},
-		"no cluster":           {"", map[string]string{"status": "available", "tag-key": tagOwner}, answers, "eni-1+ eni-2!+ eni-3!+ eni-4+ eni-5! eni-6! eni-7! eni-8! eni-10!"},
-		"denied":               {"", nil, refuse(403, "UnauthorizedOperation", "You are not authorized"), unknown},
-		"cut off":              {"", nil, hangUp, unknown},
-		"without the one asks": {"", nil, say("DescribeInstances", "<reservationSet>"+others+"</reservationSet>"), unknown},
-		"not whole":            {"", nil, say("DescribeInstances", "<reservationSet>"+state("i-1", "running")+"</reservationSet><nextToken>n</nextToken>"), unknown},
+		"a cluster":                 {"c1", map[string]string{"status": "available", "tag:" + tagCluster: "c1"}, answers, "eni-1 eni-2! eni-3! eni-4 eni-5!+ eni-6! eni-7! eni-8! eni-10!"},
+		"no cluster":                {"", map[string]string{"status": "available", "tag-key": tagOwner}, answers, "eni-1+ eni-2!+ eni-3!+ eni-4+ eni-5! eni-6! eni-7! eni-8! eni-10!"},
+		"denied":                    {"", nil, refuse(403, "UnauthorizedOperation", "You are not authorized"), unknown},
+		"cut off":                   {"", nil, hangUp, unknown},
+		"without the one asks":      {"", nil, say("DescribeInstances", "<reservationSet>"+others+"</reservationSet>"), unknown},
+		"the one that asks is gone": {"", nil, say("DescribeInstances", "<reservationSet>"+state("i-1", "terminated")+others+"</reservationSet>"), unknown},
+		"not whole":                 {"", nil, say("DescribeInstances", "<reservationSet>"+state("i-1", "running")+"</reservationSet><nextToken>n</nextToken>"), unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, func(w http.ResponseWriter, form url.Values) {

@@ -435,6 +435,22 @@ func TestStrangersLinksStay(t *testing.T) {
 	}
 }
 
+// TestRouteThroughAGateway: a route to the pod's address by way of a gateway leads elsewhere, though it names the pod's link.
+func TestRouteThroughAGateway(t *testing.T) {
+	o := Observation{Complete: true, Links: []Link{{Name: podSpec.HostVeth, Alias: podSpec.Alias, MAC: VethMAC(podSpec.Alias), MTU: podSpec.MTU, Up: true,
+		Veth: true, PeerLive: true, Proxy: []netip.Addr{Gateway()}}},
+		Routes: []Route{{Table: MainTable, Dst: host32("10.0.10.70"), Link: podSpec.HostVeth}}}
+	puts := func() bool {
+		return slices.ContainsFunc(RepairPod(podSpec, o.Index()).Ops, func(op Op) bool { return op.Kind == EnsureRoute })
+	}
+	if puts() {
+		t.Error("the route is there, and the repair makes it")
+	}
+	if o.Routes[0].Via = ip("10.0.10.1"); !puts() {
+		t.Errorf("the pod's address is routed to a gateway, and the repair is\n%v", RepairPod(podSpec, o.Index()))
+	}
+}
+
 // TestRepairPod: nothing but the veth is left, under its older name.
 func TestRepairPod(t *testing.T) {
 	o := Observation{Complete: true, Links: []Link{{
