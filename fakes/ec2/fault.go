@@ -16,7 +16,7 @@ const (
 	Lose
 	// LoseRequest never executes it; the caller cannot tell it from Lose.
 	LoseRequest
-	// Fail answers Fault.Code (default InternalError) and executes nothing.
+	// Fail answers Fault.Code (default InternalError) and executes nothing, or with Fault.Executed executes the request first.
 	Fail
 	// Slow delays the request by Fault.Slow: it is executed that much later.
 	Slow
@@ -62,6 +62,9 @@ const (
 	endOfKinds // one more than the last
 )
 
+// failExecuted is Fail with Fault.Executed where faults are looked for: it strikes at another instant of a call.
+const failExecuted = endOfKinds
+
 var kindNames = [endOfKinds]string{"", "Lose", "LoseRequest", "Fail", "Slow", "SlowAnswer", "ThrottleBurst", "Down",
 	"DenyPermission", "DetachHangs", "AttachHangs", "DeleteInUse", "Duplicate", "IMDSSilent", "ClockSkew", "StaleReads",
 	"DetachByStranger", "DeleteByStranger", "UnassignByStranger", "DrainByStranger", "AllowOnly"}
@@ -102,6 +105,7 @@ type Fault struct {
 	Action   Action     // AnyAction: all
 	Instance InstanceID // whose calls, or on whom strangers work; "": everybody's
 	Code     string     // Fail, ClockSkew
+	Executed bool       // Fail: EC2 answers so after it has done the work. Who repeats the request then has it done twice
 	Slow     time.Duration
 	By       time.Duration // ClockSkew, StaleReads
 	Times    int
@@ -251,13 +255,23 @@ func (c *Cloud) hit(kind FaultKind, a Action, i InstanceID) (Fault, bool) {
 }
 
 func (f *Fault) concerns(kind FaultKind, a Action, i InstanceID) bool {
-	return f.Kind == kind && (f.Action == AnyAction || a == AnyAction || f.Action == a) &&
+	own := f.Kind
+	if own == Fail && f.Executed {
+		own = failExecuted
+	}
+	return own == kind && (f.Action == AnyAction || a == AnyAction || f.Action == a) &&
 		(f.Instance == "" || f.Instance == i)
 }
 
 // serveFaulty is Serve while faults are in force.
 func (c *Cloud) serveFaulty(from int32, r *Request) Response {
 	p := c.answerFaulty(from, r)
+	if !p.Lost && p.Code == "" { // what was refused was not executed
+		if f, ok := c.hit(failExecuted, r.Action, r.Caller); ok {
+			orString(&f.Code, codeInternal)
+			p = failure(f.Code, "An error has occurred.")
+		}
+	}
 	if !p.Lost {
 		if _, ok := c.hit(Lose, r.Action, r.Caller); ok {
 			p = Response{Lost: true}

@@ -14,6 +14,8 @@ func TestFaultText(t *testing.T) {
 		{"Lose", Fault{Kind: Lose}},
 		{"Fail action=AttachNetworkInterface node=i-0abc code=InternalError times=3",
 			Fault{Kind: Fail, Action: AttachNetworkInterface, Instance: "i-0abc", Code: "InternalError", Times: 3}},
+		{"Fail action=CreateNetworkInterface code=InternalError times=1 after=executed",
+			Fault{Kind: Fail, Action: CreateNetworkInterface, Code: "InternalError", Times: 1, Executed: true}},
 		{"Slow action=CreateTags by=1.5s until=2m0s", Fault{Kind: Slow, Action: CreateTags, Slow: 1500 * time.Millisecond, Until: 2 * time.Minute}},
 		{"ClockSkew node=i-1 by=-10m0s code=AuthFailure", Fault{Kind: ClockSkew, Instance: "i-1", By: -10 * time.Minute, Code: "AuthFailure"}},
 		{"StaleReads by=30s", Fault{Kind: StaleReads, By: 30 * time.Second}},
@@ -56,6 +58,8 @@ func TestFaultTextThatIsNone(t *testing.T) {
 		{"Down for=2000000h", "hundred years"},
 		{"UnassignByStranger address=10.0.0", "is no address"},
 		{"DrainByStranger leave=-1", "from 0 to"},
+		{"Fail after=all", "write executed, or dropped"},
+		{"Lose after=executed", "Lose takes no \"after\""},
 	}
 	for _, row := range rows {
 		if f, err := ParseFault(0, row.text); err == nil || !strings.Contains(err.Error(), row.says) {
@@ -67,10 +71,13 @@ func TestFaultTextThatIsNone(t *testing.T) {
 // Every kind is drawn, reads back from its own text, and is the same for the same seed.
 func TestDrawnFaults(t *testing.T) {
 	nodes := []InstanceID{"i-1", "i-2"}
-	seen := map[FaultKind]int{}
+	seen, executed := map[FaultKind]int{}, 0
 	for seed := range uint64(2000) {
 		f := DrawFault(seed, time.Minute, nodes)
 		seen[f.Kind]++
+		if f.Executed {
+			executed++
+		}
 		if again := DrawFault(seed, time.Minute, nodes); again != f {
 			t.Fatalf("seed %d: %v, then %v", seed, f, again)
 		}
@@ -80,6 +87,9 @@ func TestDrawnFaults(t *testing.T) {
 		if f.Until != 0 && (f.Until <= time.Minute || f.Until > 3*time.Minute) {
 			t.Fatalf("seed %d: %v: it is to end within two minutes", seed, f)
 		}
+	}
+	if executed < 10 {
+		t.Errorf("of %d failures %d come after the deed", seen[Fail], executed)
 	}
 	for _, k := range FaultKinds() {
 		if seen[k] < 50 && k < endOfDrawn {
@@ -110,6 +120,33 @@ func FuzzParseFault(f *testing.F) {
 			w.Serve(w.now, &Request{Action: a, Caller: i, Subnet: plenty})
 		}
 	})
+}
+
+// TestFailAfterTheDeed: EC2 answers with an error what it has done, of every kind that changes something. A request that it refuses by itself was
+// not carried out, and the fault waits for one that is; the same request again, with its client token, is answered with what the first one made.
+func TestFailAfterTheDeed(t *testing.T) {
+	w := newWorld(t)
+	i := w.launch("m5.large", plenty)
+	fail := func(a Action, code string) {
+		w.Fault(Fault{Kind: Fail, Action: a, Code: code, Times: 1, Executed: true})
+	}
+	fail(CreateNetworkInterface, "")
+	w.refused(Request{Action: CreateNetworkInterface, Caller: i, Subnet: "subnet-none"}, "InvalidSubnetID.NotFound")
+	q := Request{Action: CreateNetworkInterface, Caller: i, Subnet: plenty, SecondaryCount: 2, ClientToken: "t"}
+	before := len(w.do(Request{Action: DescribeNetworkInterfaces}).ENIs)
+	w.refused(q, "InternalError")
+	if n := len(w.do(Request{Action: DescribeNetworkInterfaces}).ENIs); n != before+1 {
+		t.Errorf("CreateNetworkInterface failed after it was executed: there are %d interfaces, before it %d", n, before)
+	}
+	e := w.do(q).ENI.ID
+	fail(AttachNetworkInterface, "Unavailable")
+	w.refused(Request{Action: AttachNetworkInterface, Caller: i, ENI: e, Instance: i, DeviceIndex: 1}, "Unavailable")
+	w.wait(time.Minute)
+	fail(AssignPrivateIpAddresses, "RequestLimitExceeded")
+	w.refused(Request{Action: AssignPrivateIpAddresses, Caller: i, ENI: e, SecondaryCount: 1}, "RequestLimitExceeded")
+	if got := w.eni(e); got.Status != InUse || len(got.Secondaries) != 3 {
+		t.Errorf("attach and assign failed after they were executed: %+v", got)
+	}
 }
 
 func TestClockSkew(t *testing.T) {

@@ -1,10 +1,16 @@
 package ec2
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // drawnCodes are what a drawn Fail fault answers: codes that a caller is to live with at any call.
 var drawnCodes = [...]string{codeInternal, codeUnavailable, codeThrottled, codeUnauthorized, codeAuthFailure, codeExpired, codeValue,
 	codeENINotFound, codeSubnetFull, "InsufficientInstanceCapacity", "InsufficientCidrBlocks", codeAddressLimit, codeENIQuota}
+
+// afterTheDeed are those of them that EC2 answers after it has done the work, too.
+var afterTheDeed = [...]string{codeInternal, codeUnavailable, codeThrottled}
 
 // endOfDrawn is one more than the last kind that is drawn: a role is the account's, and no accident.
 const endOfDrawn = AllowOnly
@@ -33,6 +39,8 @@ func DrawFault(seed uint64, now time.Duration, nodes []InstanceID) Fault {
 			f.drawBy(&s)
 		case "leave":
 			f.Leave = s.below(9)
+		case "after":
+			f.Executed = slices.Contains(afterTheDeed[:], f.Code) && s.below(2) == 0
 		}
 	}
 	if f.Kind.byStranger() && f.Action == AnyAction {

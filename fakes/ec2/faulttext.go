@@ -13,7 +13,7 @@ import (
 func (k FaultKind) keys() []string {
 	switch k {
 	case Fail:
-		return []string{"action", "node", "code", "times", "until"}
+		return []string{"action", "node", "code", "times", "until", "after"}
 	case Slow, SlowAnswer, StaleReads:
 		return []string{"action", "node", "by", "times", "until"}
 	case ClockSkew:
@@ -44,7 +44,8 @@ func (k FaultKind) Usage() string {
 }
 
 var keyValues = map[string]string{"action": "ACTION", "node": "INSTANCE", "code": "CODE", "by": "DURATION", "times": "COUNT",
-	"until": "DURATION", "eni": "ENI", "address": "ADDRESS", "subnet": "SUBNET", "leave": "COUNT", "allow": "ACTION,..."}
+	"until": "DURATION", "eni": "ENI", "address": "ADDRESS", "subnet": "SUBNET", "leave": "COUNT", "allow": "ACTION,...",
+	"after": "executed"}
 
 // String is the fault in one line, what ParseFault reads: "Fail action=AttachNetworkInterface node=i-0abc code=InternalError times=3".
 // What is zero is left out.
@@ -88,6 +89,10 @@ func (f *Fault) value(key string) string {
 		return countText(f.Leave)
 	case "allow":
 		return f.Allow.String()
+	case "after":
+		if f.Executed {
+			return executed
+		}
 	}
 	return ""
 }
@@ -114,6 +119,12 @@ func countText(n int) string {
 	return strconv.Itoa(n)
 }
 
+// What has become of a request that an error answers.
+const (
+	executed = "executed"
+	dropped  = "dropped"
+)
+
 // Bounds of a fault's text: it comes over an admin endpoint.
 const (
 	mostFaultText  = 1024
@@ -122,7 +133,7 @@ const (
 )
 
 // ParseFault reads a fault's text: the kind, then KEY=VALUE in any order. Keys are action (default: any), node (an instance ID; default:
-// every caller), code, by (a duration), times, until (an instant) or for (a duration from now on), eni, address, subnet and leave; which
+// every caller), code, by (a duration), after (executed), times, until (an instant) or for (a duration from now on), eni, address, subnet and leave; which
 // ones a kind takes its Usage says.
 func ParseFault(now time.Duration, text string) (Fault, error) {
 	if len(text) > mostFaultText {
@@ -192,6 +203,10 @@ func (f *Fault) set(from time.Duration, key, value string) (err error) {
 		f.Allow, err = ParseActions(value)
 	case "leave":
 		f.Leave, err = parseCount(value, 0)
+	case "after":
+		if f.Executed = value == executed; !f.Executed && value != dropped {
+			return fmt.Errorf("found %.40q: write %s, or %s, which is the same as to leave it out", value, executed, dropped)
+		}
 	}
 	return err
 }

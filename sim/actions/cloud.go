@@ -69,7 +69,7 @@ var cloudVerbs = map[verb]func(c *Cloud, a *sim.Act, id int) sim.Strike{
 	},
 	{scn.EC2, "duplicate"}: func(c *Cloud, a *sim.Act, id int) sim.Strike { return c.fault(a, id, ec2.Fault{Kind: ec2.Duplicate}) },
 	{scn.EC2, "fail"}: func(c *Cloud, a *sim.Act, id int) sim.Strike {
-		return c.fault(a, id, ec2.Fault{Kind: ec2.Fail, Code: a.Text("code")})
+		return c.fault(a, id, ec2.Fault{Kind: ec2.Fail, Code: a.Text("code"), Executed: a.Text("after") == "executed"})
 	},
 	{scn.EC2, "throttle"}: func(c *Cloud, a *sim.Act, id int) sim.Strike {
 		return c.fault(a, id, ec2.Fault{Kind: ec2.ThrottleBurst})

@@ -46,6 +46,11 @@ at 1m  expect ec2 calls.AssignPrivateIpAddresses == 3`},
 at 1s  kube create burst 12 node=1
 at 2m  expect ec2 calls.failed >= 3
 at 2m  expect node-1 pods.ready == 14`},
+	{"fail", "at 0s ec2 fail CreateNetworkInterface InternalError after=executed", `
+at 1s  kube create burst 12 node=1
+at 2m  expect ec2 calls.failed == 1
+at 2m  expect ec2 enis.total == 3
+at 2m  expect node-1 pods.ready == 14`},
 	{"slow", "at 0s ec2 slow AssignPrivateIpAddresses by=9s", `
 at 1s  kube create burst 6 node=1
 at 8s  expect node-1 waiting >= 1`},

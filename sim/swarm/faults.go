@@ -361,6 +361,9 @@ func (p *plan) lose(at time.Duration) {
 // quarter of an hour after the first, after seven it is two hours.
 const attachLimit = "AttachmentLimitExceeded"
 
+// afterTheDeed are error codes of EC2's that any call may meet, also one that was carried out.
+var afterTheDeed = []string{"InternalError", "Unavailable", "RequestLimitExceeded"}
+
 // mostRefusals is how often in a row a call is refused.
 const mostRefusals = 4
 
@@ -374,7 +377,7 @@ var refusals = map[string][]string{
 
 func (p *plan) fail(at time.Duration) {
 	call := p.call()
-	code := pick(&p.source, append([]string{"InternalError", "Unavailable", "RequestLimitExceeded"}, refusals[call]...)...)
+	code := pick(&p.source, append(slices.Clone(afterTheDeed), refusals[call]...)...)
 	times, whose := p.times(mostRefusals), p.whose()
 	if code == attachLimit {
 		if p.limited {
@@ -382,7 +385,11 @@ func (p *plan) fail(at time.Duration) {
 		}
 		p.limited = true
 	}
-	p.write(at, "ec2 fail %s %s%s%s", call, code, times, whose)
+	after := ""
+	if slices.Contains(afterTheDeed, code) && p.chance(30) {
+		after = " after=executed"
+	}
+	p.write(at, "ec2 fail %s %s%s%s%s", call, code, times, after, whose)
 }
 
 func (p *plan) slow(at time.Duration) {
