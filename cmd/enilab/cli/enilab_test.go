@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -142,6 +143,7 @@ func TestRefuses(t *testing.T) {
 		{"record room.scn", []string{"did not within 30m"}},
 		{"replay nowhere.rec", []string{"nowhere.rec"}},
 		{"replay .", []string{". is a folder, expected a recording"}},
+		{"replay /dev/zero", []string{"/dev/zero: line 1 has more than 4194304 bytes"}},
 		{"replay calm.scn", []string{"the header (line 1)", "nothing can be replayed"}},
 		{"replay empty.scn", []string{"the header (line 1) is cut off"}},
 	} {
@@ -439,6 +441,38 @@ func TestJSON(t *testing.T) {
 		if _, out, _ := enilab(t, c, "--json"); !json.Valid([]byte(out)) || !strings.Contains(out, `"doc"`) {
 			t.Errorf("%s --json: %s", c, out)
 		}
+	}
+}
+
+// endless repeats a text.
+type endless string
+
+func (e endless) Read(p []byte) (n int, err error) {
+	for n < len(p) {
+		n += copy(p[n:], e)
+	}
+	return n, nil
+}
+
+// TestEndlessRecordings: a device, or a writer that never ends, is read no further than a recording can go, and the bound is named.
+func TestEndlessRecordings(t *testing.T) {
+	b := bounds{size: 1 << 20, line: 100 << 10, inputs: 20_000}
+	for name, c := range map[string]struct {
+		from io.Reader
+		says string
+	}{
+		"one line":    {endless("\x00"), "f: line 1 has more than 102400 bytes"},
+		"later lines": {io.MultiReader(strings.NewReader("{}\n"), endless("x")), "f: line 2 has more than 102400 bytes"},
+		"inputs":      {endless("{}\n"), "f has more than 20000 inputs"},
+		"size":        {endless(strings.Repeat("x", 1023) + "\n"), "f has more than 1048576 bytes"},
+	} {
+		if data, err := b.read("f", c.from); err == nil || data != nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %d bytes, %v; expected an error with %q", name, len(data), err, c.says)
+		}
+	}
+	whole := strings.Repeat("x", b.line) + "\n" + strings.Repeat("{}\n", b.inputs)
+	if data, err := b.read("f", strings.NewReader(whole)); err != nil || string(data) != whole {
+		t.Errorf("all that is allowed: %d of %d bytes are read, %v", len(data), len(whole), err)
 	}
 }
 

@@ -1,13 +1,13 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -170,13 +170,20 @@ func policyNamed(name string) (*ipam.Policy, bool) {
 	return p, ok
 }
 
-// maxRecording bounds what is read into memory; a daemon's ring is a thousandth of it.
-const maxRecording = 1 << 30
+// bounds are how far a recording is read: its writer may be anybody, and a device has no end.
+type bounds struct{ size, line, inputs int }
+
+// recordingBounds are those of all recordings. A daemon's ring holds two segments of a megabyte, and the longest line is the header: the node as
+// it was, some hundred bytes for each of its addresses. What a line stands for in memory may be a hundred times its size.
+func recordingBounds() bounds { return bounds{size: 256 << 20, line: 4 << 20, inputs: 2 << 20} }
+
+// recordingPart is read at once.
+const recordingPart = 64 << 10
 
 // recording reads a file; "-" is standard input.
 func (l *cli) recording(name string) ([]byte, error) {
 	if name == "-" {
-		return io.ReadAll(io.LimitReader(l.in, maxRecording))
+		return recordingBounds().read("standard input", l.in)
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -189,8 +196,40 @@ func (l *cli) recording(name string) ([]byte, error) {
 		return nil, err
 	case info.IsDir():
 		return nil, fmt.Errorf("%s is a folder, expected a recording (enilab record %s writes one)", name, filepath.Join("scenarios", "X.scn"))
-	case info.Size() > maxRecording:
-		return nil, fmt.Errorf("%s has %d bytes, and a recording at most %d", name, info.Size(), maxRecording)
 	}
-	return io.ReadAll(bufio.NewReader(f))
+	return recordingBounds().read(name, f)
+}
+
+// read reads no further than a recording can go.
+func (b bounds) read(name string, from io.Reader) ([]byte, error) {
+	var out []byte
+	begun, line := 0, 1 // where the line that is being read begins, and its number
+	for {
+		out = slices.Grow(out, recordingPart)
+		at := len(out)
+		n, err := from.Read(out[at : at+recordingPart])
+		out = out[:at+n]
+		for end := 0; end >= 0; {
+			to := len(out)
+			if end = bytes.IndexByte(out[at:], '\n'); end >= 0 {
+				to = at + end
+			}
+			if to-begun > b.line {
+				return nil, fmt.Errorf("%s: line %d has more than %d bytes, and a recording's at most that; is it a recording?", name, line, b.line)
+			}
+			if end >= 0 {
+				at, begun, line = to+1, to+1, line+1
+			}
+		}
+		switch {
+		case len(out) > b.size:
+			return nil, fmt.Errorf("%s has more than %d bytes, and a recording at most that; record one life (enilab record --life)", name, b.size)
+		case line-2 > b.inputs: // the header is no input, and the last line has not begun
+			return nil, fmt.Errorf("%s has more than %d inputs, and a recording at most that; record one life (enilab record --life)", name, b.inputs)
+		case err == io.EOF:
+			return out, nil
+		case err != nil:
+			return nil, err
+		}
+	}
 }

@@ -223,7 +223,7 @@ func effectsAt(ctx context.Context, enilab, file string, line int) ([]string, bo
 	var effects []string
 	at := 1
 	s := bufio.NewScanner(bytes.NewReader(out))
-	s.Buffer(nil, maxRecording)
+	s.Buffer(nil, recordingBounds().size)
 	for s.Scan() {
 		text := s.Text()
 		if !strings.HasPrefix(text, " ") {
