@@ -93,8 +93,9 @@ tracker: [{pairs: [1.0.1..1.1.0], checks: [every live pod is reachable], issues:
 		}
 		p.Verdict.Figures = []gate.Figure{{Name: "ADD, p50", Unit: "ms", Old: 10, New: 40, Share: 0.25, Slack: 10, Beyond: true}, {Name: "DEL, p50", Unit: "ms"}}
 	}))
-	write(name("1.1.0", "1.1.1"), page(t, 130, func(p *gate.Page) {
-		p.Interrupted, p.Verdict.Unknown = true, []string{"change, seed 1: not played: the time was over"}
+	write(name("1.1.0", "1.1.1"), page(t, 5, func(p *gate.Page) {
+		p.Results = []gate.Result{{Play: gate.Old, Unknown: "not played: the time was over"}}
+		p.Verdict.Unknown = []string{"change, seed 1: not played: the time was over"}
 	}))
 	a := &asked{since: "1.0", minors: "1.0", workers: 2, figures: true, limit: time.Minute, to: filepath.Join(dir, "upgrades.md"), results: filepath.Join(dir, "results"),
 		program: filepath.Join(dir, "enilab"), record: filepath.Join(dir, "upstream.yaml")}
@@ -113,7 +114,7 @@ tracker: [{pairs: [1.0.1..1.1.0], checks: [every live pod is reachable], issues:
 	for _, want := range []string{
 		"| 1.0.0 | 1.0.1 | [not red](#100-to-101) |  |  |  |",
 		`| 1.0.1 | 1.1.0 | [**red**](#101-to-110) | `, `(and 1 more) | ADD, p50: 40, was 10 ms | #641, not searched yet |`,
-		"| 1.1.0 | 1.1.1 | [interrupted](#110-to-111) |",
+		"| 1.1.0 | 1.1.1 | [not known](#110-to-111) |",
 		"| 1.1.1 | 1.2.0 | exit status 3: no answer |",
 		"| 1.1.1 | 1.2.1 | not at hand: 1.2.1 |",
 		"3 of 7 pairs were gated",
@@ -157,7 +158,7 @@ tracker: [{pairs: [1.0.1..1.1.0], checks: [every live pod is reachable], issues:
 	if again := calls(); strings.Count(again, "\n") != 1 || !strings.Contains(again, "--to amazon-vpc-cni-k8s@1.0.1") {
 		t.Errorf("one pair alone:\n%s", again)
 	}
-	if !strings.Contains(text(), "[**red**](#101-to-110)") || !strings.Contains(text(), "[interrupted](#110-to-111)") {
+	if !strings.Contains(text(), "[**red**](#101-to-110)") || !strings.Contains(text(), "[not known](#110-to-111)") {
 		t.Errorf("what was gated before is not told:\n%s", text())
 	}
 	a.only = []string{"1.0.0..9.9.9"}

@@ -149,7 +149,7 @@ func (a *asked) gate(ctx context.Context, c *campaign.Campaign, t *atlas, atHand
 // ended says whether a gate played all that it meant to: one that was interrupted, or ran out of time, goes on.
 func ended(r *campaign.Result) bool {
 	o := outcomeOf(r)
-	return o.Page != nil && !o.Page.Interrupted
+	return o.Page != nil && !o.cutShort()
 }
 
 // scenario is what each pair plays.

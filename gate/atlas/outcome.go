@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/enilab/enilab/gate"
@@ -34,6 +36,11 @@ func outcomeOf(r *campaign.Result) *outcome {
 
 // red says whether a gate that was read is.
 func (o *outcome) red() bool { return o.Page != nil && o.Page.Outcome().Word == gate.WordRed }
+
+// cutShort says whether plays were left out: it was interrupted, or its time was over.
+func (o *outcome) cutShort() bool {
+	return o.Page.Interrupted || slices.ContainsFunc(o.Page.Results, func(r gate.Result) bool { return strings.HasPrefix(r.Unknown, "not played: ") })
+}
 
 // word is the verdict.
 func (o *outcome) word() string {
@@ -77,7 +84,7 @@ func (o *outcome) brief() string {
 	for _, f := range o.dearer() {
 		s += ", " + f.String()
 	}
-	if o.Page != nil && o.Page.Interrupted {
+	if o.Page != nil && o.cutShort() {
 		s += ", not played to its end"
 	}
 	return s

@@ -159,7 +159,7 @@ func rests(o *outcome) (out []string) {
 // summary is a pair's first sentence.
 func summary(o *outcome) string {
 	s := "The verdict is " + o.word() + "."
-	if o.Page.Interrupted {
+	if o.cutShort() {
 		s += " It was not played to its end: this is what is known so far."
 	}
 	if len(o.Page.Verdict.Figures) == 0 {
@@ -257,7 +257,7 @@ func (t *atlas) stale(up *upstream) (out []string) {
 				continue
 			}
 			o := t.came[i]
-			if o.Page == nil || o.Page.Interrupted {
+			if o.Page == nil || o.cutShort() {
 				continue
 			}
 			have := found(o)
