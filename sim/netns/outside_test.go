@@ -82,6 +82,7 @@ func TestSeenFromOutside(t *testing.T) {
 		{"flows.scn", "mac-of-its-own", []judge.ID{judge.I17}},
 		{"socket-mismatch.scn", "waits-for-the-runtime", []judge.ID{judge.I16}},
 		{"hands-off.scn", "all-attached-is-ours", []judge.ID{judge.I14}},
+		{"third-party.scn", "sweeps-foreign-rules", []judge.ID{judge.I18}},
 	} {
 		for _, id := range c.breaks {
 			seen[id] = true

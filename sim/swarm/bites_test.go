@@ -19,6 +19,7 @@ var unmet = []string{
 	"recorded-eni-is-there",  // an interface has to go while no daemon runs and metadata is silent, as in silent-start.scn
 	"no-intent-for-later",    // a DEL has to come while a daemon recovers and metadata is silent, as in del-any-phase.scn: one seed in 600
 	"sweeps-the-living",      // a daemon has to be kept from an interface of its own for half an hour, as in neighbour-held.scn
+	"sweeps-foreign-rules",   // third parties have to use the node, as in third-party.scn: a swarm's flush-rules takes away what they have there
 }
 
 // fewest mutants are caught by the first six seeds already.
