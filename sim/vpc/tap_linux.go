@@ -70,13 +70,19 @@ func (s *packetSocket) prepareTap() error {
 	return errors.Join(e, err)
 }
 
+// read keeps packets until Write wants no more, and then those that the kernel has still in its queue.
 func (t *Tap) read() {
 	defer close(t.done)
 	b, control := make([]byte, tapSnap), make([]byte, 128)
+	ended := false
 	for {
-		n, size, at, from, err := t.socket.receive(b, control)
+		n, size, at, from, err := t.socket.receive(b, control, !ended)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			ended = true
+			continue
+		}
 		if err != nil {
-			return // closed
+			return
 		}
 		if t.size += n; t.size > tapMemory {
 			t.full = true
@@ -93,8 +99,8 @@ func (t *Tap) read() {
 	}
 }
 
-// receive is read with the packet's length on the wire and its timestamp.
-func (s *packetSocket) receive(b, control []byte) (n, size int, at time.Duration, from *unix.SockaddrLinklayer, err error) {
+// receive is read with the packet's length on the wire and its timestamp. Without wait, an empty queue is an error.
+func (s *packetSocket) receive(b, control []byte, wait bool) (n, size int, at time.Duration, from *unix.SockaddrLinklayer, err error) {
 	raw, err := s.file.SyscallConn()
 	if err != nil {
 		return 0, 0, 0, nil, err
@@ -102,14 +108,20 @@ func (s *packetSocket) receive(b, control []byte) (n, size int, at time.Duration
 	for from == nil {
 		var c int
 		var sa unix.Sockaddr
-		e := raw.Read(func(fd uintptr) bool {
+		once := func(fd uintptr) bool {
 			size, c, _, sa, err = unix.Recvmsg(int(fd), b, control, unix.MSG_TRUNC)
 			return err != unix.EAGAIN && err != unix.EINTR
-		})
+		}
+		var e error
+		if wait {
+			e = raw.Read(once)
+		} else {
+			e = raw.Control(func(fd uintptr) { once(fd) })
+		}
 		if e != nil {
 			return 0, 0, 0, nil, e
 		}
-		if err == unix.ENETDOWN || err == unix.ENOBUFS { // events, not ends (packet(7))
+		if err == unix.ENETDOWN || err == unix.ENOBUFS || err == unix.EINTR { // events, not ends (packet(7))
 			continue
 		}
 		if err != nil {
@@ -138,9 +150,12 @@ func stamp(control []byte) time.Duration {
 // Write ends the tap and writes what it has kept as a pcap file with nanoseconds, in the order of the timestamps, that tcpdump -r reads. Links
 // are told apart by their indexes. The error says also how many packets were lost.
 func (t *Tap) Write(w io.Writer) error {
+	if err := t.socket.file.SetReadDeadline(time.Now()); err != nil {
+		return fmt.Errorf("vpc: end the tap: %w", err)
+	}
+	<-t.done
 	lost := t.socket.lost()
 	_ = t.socket.close()
-	<-t.done
 	slices.SortStableFunc(t.packets, func(a, b tapped) int { return cmp.Compare(a.at, b.at) })
 	out := bufio.NewWriter(w)
 	words := func(list ...uint32) {
