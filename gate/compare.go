@@ -116,7 +116,7 @@ func (v *Verdict) compare(g *group) {
 	}
 	for _, old := range olds {
 		if why := old.useless(); why != "" {
-			v.Unknown = append(v.Unknown, fmt.Sprintf("%s, seed %d: the old version does not serve, so nothing held before: %s", g.name(), old.Seed, why))
+			v.Unknown = append(v.Unknown, fmt.Sprintf("%s, seed %d: %s%s", g.name(), old.Seed, heldNothing, why))
 			return
 		}
 	}
@@ -136,6 +136,9 @@ func (v *Verdict) compare(g *group) {
 	}
 	v.doubt(g, seeds, v.Findings[first:])
 }
+
+// heldNothing is what is told of an old version that is useless, before why.
+const heldNothing = "the old version does not serve, so nothing held before: "
 
 // useless says why a result is that of a version which does not serve: it said so, and started no pod afterwards.
 func (r *Result) useless() string {

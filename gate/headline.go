@@ -25,14 +25,29 @@ func (p *Page) Headline() string {
 	case WordInterrupted:
 		return fmt.Sprintf("interrupted: %d of %d plays were played, and nothing broke in them that held before", p.known(), len(p.Results))
 	case WordNotKnown:
-		if u := p.Verdict.Unknown; len(u) > 1 {
-			return fmt.Sprintf("%s (and %d more)", Reason(u[0]), len(u)-1)
-		} else if len(u) == 1 {
-			return Reason(u[0])
+		switch u := p.Verdict.Unknown; len(u) {
+		case 0:
+			return "nothing was played"
+		case 1:
+			return p.doubt(u[0])
+		default:
+			return fmt.Sprintf("%s (and %d more)", p.doubt(u[0]), len(u)-1)
 		}
-		return "nothing was played"
 	}
 	return fmt.Sprintf("nothing that %s holds breaks with %s, in %d plays", p.From, p.To, p.known())
+}
+
+// doubt is why something is not known. An old version that does not serve is named with its reason, like a new one.
+func (p *Page) doubt(unknown string) string {
+	_, why, useless := strings.Cut(unknown, heldNothing)
+	if !useless {
+		return Reason(unknown)
+	}
+	reason := Reason(why)
+	if a := refused(why); a != "" {
+		reason = "EC2 refuses " + a + ", which its role does not allow"
+	}
+	return version(p.From) + " does not serve even before the change, so nothing held: " + reason
 }
 
 // known is how many plays were played to their end.

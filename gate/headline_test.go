@@ -27,6 +27,8 @@ func TestHeadline(t *testing.T) {
 		{"accepted is none", Page{Verdict: &Verdict{Findings: []Finding{{Kind: Accepted, Check: serves}, reach}}}, `1.22.1 breaks "every live pod is reachable": web-1 is out of reach`},
 		{"a figure", Page{Verdict: &Verdict{Figures: []Figure{{Name: "ADD, p50", Unit: "ms", Old: 1, New: 2, Beyond: true}}}}, "ADD, p50: 2 ms, was 1 ms: more than 0 % and 0 ms dearer"},
 		{"not known", Page{Verdict: &Verdict{Unknown: []string{"the old version never serves", "b"}}}, "the old version never serves (and 1 more)"},
+		{"an old version that EC2 refuses", Page{Verdict: &Verdict{Unknown: []string{"change, seed 1: " + heldNothing + never.Text}}},
+			"1.21.2 does not serve even before the change, so nothing held: EC2 refuses DescribeSecurityGroups, which its role does not allow"},
 		{"interrupted", Page{Verdict: &Verdict{}, Interrupted: true}, "interrupted: 2 of 2 plays were played, and nothing broke in them that held before"},
 		{"not red", Page{Verdict: &Verdict{}}, "nothing that cni 1.21.2 holds breaks with cni 1.22.1, in 2 plays"},
 	} {

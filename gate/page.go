@@ -40,12 +40,15 @@ type Scenario struct {
 	Digest string `json:"digest"`
 }
 
+// Paint is how a word looks on what people read it from.
+type Paint func(word string, l Level) string
+
 // Write tells it to people.
-func (p *Page) Write(w io.Writer, paint func(word string, bad bool) string) error {
+func (p *Page) Write(w io.Writer, paint Paint) error {
 	var b strings.Builder
 	v := p.Verdict
 	o := p.Outcome()
-	fmt.Fprintf(&b, "%s  %s\n%s to %s: %s\n", paint(o.Word, o.Level != Good), p.Headline(), p.From, p.To, p.Summary())
+	fmt.Fprintf(&b, "%s  %s\n%s to %s: %s\n", paint(o.Word, o.Level), p.Headline(), p.From, p.To, p.Summary())
 	for _, f := range v.Ranked() {
 		p.finding(&b, f, paint)
 	}
@@ -54,7 +57,7 @@ func (p *Page) Write(w io.Writer, paint func(word string, bad bool) string) erro
 		case f.Beyond && f.Reason != "":
 			fmt.Fprintf(&b, "\naccepted  %s\n  because: %s\n", f, f.Reason)
 		case f.Beyond:
-			fmt.Fprintf(&b, "\n%s  %s\n", paint("regression", true), f)
+			fmt.Fprintf(&b, "\n%s  %s\n", paint("regression", Bad), f)
 		}
 	}
 	p.matrix(&b)
@@ -113,17 +116,22 @@ func (p *Page) Summary() string {
 	return strings.Join(parts, ", ")
 }
 
-func (p *Page) finding(b *strings.Builder, f *Finding, paint func(string, bool) string) {
+func (p *Page) finding(b *strings.Builder, f *Finding, paint Paint) {
 	check := f.Check
 	if !strings.HasPrefix(check, "line ") && check != EndsByItself && check != Settles {
 		check = fmt.Sprintf("%q", check)
 	}
+	level := Warn
 	switch f.Kind {
+	case Regression:
+		level = Bad
+	case Accepted:
+		level = Good
 	case Mended, Before:
 		fmt.Fprintf(b, "\n%s  %s in %s: %s\n", map[Kind]string{Mended: "mended", Before: "broken before"}[f.Kind], check, f.Name(), f.Cause)
 		return
 	}
-	fmt.Fprintf(b, "\n%s  %s in %s\n  cause: %s\n  where: %s\n", paint(string(f.Kind), f.Kind == Regression), check, f.Name(), f.Cause, f.Where())
+	fmt.Fprintf(b, "\n%s  %s in %s\n  cause: %s\n  where: %s\n", paint(string(f.Kind), level), check, f.Name(), f.Cause, f.Where())
 	where := ""
 	if f.Node > 0 {
 		where = fmt.Sprintf(" on node-%d", f.Node)

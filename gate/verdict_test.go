@@ -3,6 +3,7 @@ package gate
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -34,18 +35,10 @@ func TestOutcome(t *testing.T) {
 				t.Errorf("%+v, expected %+v", o, c.want)
 			}
 			var text bytes.Buffer
-			if err := c.page.Write(&text, func(word string, bad bool) string {
-				if bad {
-					return "[bad]" + word
-				}
-				return word
-			}); err != nil {
+			if err := c.page.Write(&text, func(word string, l Level) string { return fmt.Sprintf("[%s]%s", l, word) }); err != nil {
 				t.Fatal(err)
 			}
-			want := c.want.Word
-			if c.want.Level != Good {
-				want = "[bad]" + want
-			}
+			want := fmt.Sprintf("[%s]%s", c.want.Level, c.want.Word)
 			if !strings.HasPrefix(text.String(), want+"  ") {
 				t.Errorf("it is told as %q, expected it to begin with %q", text.String(), want)
 			}

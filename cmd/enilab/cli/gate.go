@@ -591,11 +591,8 @@ func (g *gating) tell(p *gate.Page) error {
 			return &exit{runner.ExitLacking, "write --json: " + err.Error()}
 		}
 	}
-	err := p.Write(g.out, func(word string, bad bool) string {
-		if bad {
-			return colour(g.out, red, word)
-		}
-		return colour(g.out, green, word)
+	err := p.Write(g.out, func(word string, l gate.Level) string {
+		return colour(g.out, map[gate.Level]string{gate.Good: green, gate.Warn: yellow, gate.Bad: red}[l], word)
 	})
 	if err != nil {
 		return &exit{runner.ExitLacking, err.Error()}

@@ -194,7 +194,7 @@ func TestReportOfAGate(t *testing.T) {
 		g := &gating{cli: &cli{}, f: &gateFlags{from: "a@1.0.0", to: "a@1.1.0"}, results: c.page.Results}
 		r := g.reportOf(&c.page)
 		var html, junit, text bytes.Buffer
-		if err := errors.Join(report.HTML(&html, r), report.JUnit(&junit, r), c.page.Write(&text, func(word string, _ bool) string { return word })); err != nil {
+		if err := errors.Join(report.HTML(&html, r), report.JUnit(&junit, r), c.page.Write(&text, func(word string, _ gate.Level) string { return word })); err != nil {
 			t.Fatal(err)
 		}
 		line := c.page.Headline()
