@@ -202,7 +202,7 @@ type Class uint8
 const (
 	OK          Class = iota
 	Lost              // no answer: it may have happened, or may still
-	Throttled         // RequestLimitExceeded, HTTP 503: nothing happened; slow down
+	Throttled         // RequestLimitExceeded, HTTP 503: slow down; it may have happened
 	NotFound          // Invalid…ID.NotFound
 	InUse             // "currently in use", device index taken
 	Limit             // the instance or the ENI can take no more

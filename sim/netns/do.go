@@ -20,13 +20,13 @@ import (
 
 // Can says what a real kernel cannot do on demand.
 func (w *World) Can(l *scn.Line) error {
-	if at, ok := l.Stmt.(*scn.At); ok && at.Check != nil {
-		return sim.CannotMeasure(w.parts.without(), at.Check)
-	}
 	if s := w.parts.System; s != nil {
 		if err := cannot(s, l); err != nil {
 			return err
 		}
+	}
+	if at, ok := l.Stmt.(*scn.At); ok && at.Check != nil {
+		return sim.CannotMeasure(w.parts.without(), at.Check)
 	}
 	return Can(l)
 }

@@ -29,8 +29,11 @@ func cannot(s *systems.System, l *scn.Line) error {
 			return errors.New(s.Name + " " + s.Version + " does not know " + strings.Join(unknown, ", "))
 		}
 	case *scn.At:
-		if stmt.Action != nil {
+		switch {
+		case stmt.Action != nil:
 			return cannotDo(s, stmt.Action)
+		case s.Daemon == nil && stmt.Check != nil && strings.HasPrefix(stmt.Check.Metric, "daemon."):
+			return fmt.Errorf("%s %s has no daemon", s.Name, s.Version)
 		}
 	}
 	return nil

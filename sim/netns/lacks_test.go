@@ -33,6 +33,14 @@ func TestUnknown(t *testing.T) {
 			}
 		}
 	}
+	starts, errs := scn.Parse("test.scn", []byte("cluster nodes=1\nat 1s expect node-1 daemon.starts == 0\nat 1s expect node-1 pods.ready == 0\n"))
+	if errs != nil {
+		t.Fatal(errs)
+	}
+	plugin := &systems.System{Name: "ptp", Version: "1.9.1"}
+	if err := cannot(plugin, &starts.Lines[1]); err == nil || err.Error() != "ptp 1.9.1 has no daemon" || cannot(plugin, &starts.Lines[2]) != nil || cannot(listed, &starts.Lines[1]) != nil {
+		t.Errorf("a system without a daemon: found %v", err)
+	}
 	if err := cannot(listed, &file.Lines[2]); err != nil { // it restarts all the same
 		t.Error(err)
 	}

@@ -128,7 +128,7 @@ func (r *ran) outcome(f *scn.File, within time.Duration) (*swarm.Outcome, error)
 		return &swarm.Outcome{Cut: true}, nil
 	}
 	if len(bytes.TrimSpace(r.out)) == 0 && r.code == runner.ExitLacking {
-		return nil, &Lacking{oneLine(r.said)}
+		return nil, &Lacking{strings.TrimPrefix(oneLine(r.said), "enilab: ")}
 	}
 	d, err := parse(r.out)
 	if err != nil {
