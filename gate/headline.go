@@ -61,6 +61,7 @@ func (p *Page) known() (n int) {
 }
 
 // ranked are the findings of a kind, a reason before its consequence: a daemon that ended, or never served, before the pods that were out of reach for it.
+// What was broken before a daemon ended is no consequence of that.
 func (v *Verdict) ranked(kinds ...Kind) (out []*Finding) {
 	for i := range v.Findings {
 		if slices.Contains(kinds, v.Findings[i].Kind) {
@@ -68,7 +69,7 @@ func (v *Verdict) ranked(kinds ...Kind) (out []*Finding) {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b *Finding) int {
-		return cmp.Or(slices.Index(kinds, a.Kind)-slices.Index(kinds, b.Kind), a.depth()-b.depth())
+		return cmp.Or(slices.Index(kinds, a.Kind)-slices.Index(kinds, b.Kind), v.depth(a)-v.depth(b))
 	})
 	return out
 }
@@ -79,8 +80,10 @@ func (v *Verdict) Ranked() []*Finding {
 }
 
 // depth is 0 for what other things may have come of, and rises with what comes of them.
-func (f *Finding) depth() int {
+func (v *Verdict) depth(f *Finding) int {
 	switch {
+	case f.Check == EndsByItself && v.brokenBefore(f):
+		return 3
 	case f.Check == EndsByItself:
 		return 0
 	case f.Check == serves:
@@ -91,6 +94,14 @@ func (f *Finding) depth() int {
 		return 4
 	}
 	return 2
+}
+
+// brokenBefore says whether an invariant had regressed in a finding's play before it came.
+func (v *Verdict) brokenBefore(f *Finding) bool {
+	return slices.ContainsFunc(v.Findings, func(o Finding) bool {
+		return o.Kind == Regression && o.Scenario == f.Scenario && o.Seed == f.Seed && o.At < f.At && !strings.HasPrefix(o.Check, "line ") &&
+			len(o.Plays) > 0 && len(f.Plays) > 0 && o.Plays[0] == f.Plays[0]
+	})
 }
 
 // Sentence says what a finding is: which version does what, in which play, and why.

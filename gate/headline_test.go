@@ -22,6 +22,10 @@ func TestHeadline(t *testing.T) {
 	}{
 		{"a refused action", Page{Verdict: &Verdict{Findings: []Finding{reach, never}}}, "1.22.1 never serves: EC2 refuses DescribeSecurityGroups, which the role of 1.21.2 does not allow"},
 		{"a log line's message", Page{Verdict: &Verdict{Findings: []Finding{never, reach, ends}}}, "1.22.1 with the manifest of 1.21.2 ends by itself: neither IPv4 nor IPv6: bad mode"},
+		{"a daemon that ends after the pods were cut off", Page{Verdict: &Verdict{Findings: []Finding{
+			{Kind: Regression, Check: EndsByItself, Plays: []Play{New}, At: 258, Text: "text file busy"},
+			{Kind: Regression, Check: "every live pod is reachable", Plays: []Play{New, Upgrade}, At: 104, Text: "web-1 is out of reach"}}}},
+			`1.22.1 breaks "every live pod is reachable": web-1 is out of reach`},
 		{"a panic", Page{Verdict: &Verdict{Findings: []Finding{broke}}}, "1.21.2 after a rollback from 1.22.1 ends by itself: panic: runtime error: nil pointer"},
 		{"an invariant", Page{Verdict: &Verdict{Findings: []Finding{reach}}}, `1.22.1 breaks "every live pod is reachable": web-1 is out of reach`},
 		{"accepted is none", Page{Verdict: &Verdict{Findings: []Finding{{Kind: Accepted, Check: serves}, reach}}}, `1.22.1 breaks "every live pod is reachable": web-1 is out of reach`},
