@@ -140,7 +140,7 @@ func (n *Node) adoptENIs(now time.Duration, by What, view []ENI, asked uint64) {
 		case known:
 		case by == LookIMDS && n.otherByID(v.ID) != nil: // EC2's word stands
 			continue
-		case !n.confirmed(now, by, netip.Addr{}, v.ID) && !n.linked(v):
+		case !n.linked(v) && !n.confirmed(now, by, netip.Addr{}, v.ID): // in this order: what is not confirmed counts as departed until it is
 			n.hearsay(now, netip.Addr{}, v.ID)
 			continue
 		case n.hasDeparted(now, netip.Addr{}, v.ID):
