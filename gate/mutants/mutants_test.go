@@ -45,7 +45,7 @@ func TestOverlays(t *testing.T) {
 // TestMutants gates each version that is made for it: a mutant is red, for the reason that it names, and what is none is silent with five seeds.
 //
 //	ENILAB_GATE_MUTANTS=all           the gate's own scenario: an hour or so of one core; what was played before is in ENILAB_GATE_CACHE
-//	ENILAB_GATE_MUTANTS=quick         a short one, and one seed
+//	ENILAB_GATE_MUTANTS=quick         a short one, and one seed, whatever it shows
 //	ENILAB_GATE_MUTANTS=quick:NAME,…  only these; all:NAME,… likewise
 func TestMutants(t *testing.T) {
 	how, only, some := strings.Cut(os.Getenv("ENILAB_GATE_MUTANTS"), ":")
@@ -148,6 +148,9 @@ func (b *bench) gate(t *testing.T, m *mutants.Mutant) {
 		args = append(args, "--no-figures", "--plays", strings.Join(m.Plays, ","))
 	case !b.quick:
 		args = append(args, "--seeds", "1-5")
+	}
+	if b.quick {
+		args = append(args, "--no-doubt")
 	}
 	args = append(args, scenario)
 	var errs bytes.Buffer
