@@ -16,6 +16,7 @@ import (
 const (
 	shortest   = 4 * time.Minute // safety phase
 	longest    = 20 * time.Minute
+	longestDay = time.Hour        // of one in twenty
 	readiness  = 15 * time.Minute // until every pod is ready
 	settling   = 20 * time.Minute
 	settlingOn = 150 * time.Minute // when an ENI may be nobody's: every hour somebody looks for such, and half an hour later once more
@@ -31,6 +32,9 @@ func Draw(seed uint64) string {
 	p.fit()
 	p.upgraded = p.shape.version
 	p.safety = p.span(shortest, longest, 30*time.Second)
+	if p.chance(5) {
+		p.safety = p.span(longest, longestDay, time.Minute)
+	}
 	p.enable()
 	p.startPods()
 	for _, at := range p.instants() {
@@ -64,6 +68,7 @@ type plan struct {
 	leaks    int           // ENIs that other clusters have left
 	wanted   time.Duration // when a workload was changed last
 	hidden   int           // sandboxes that nobody will ever end
+	silenced bool          // metadata has been silent
 	limited  bool          // EC2 refuses an attach as one too many
 	cni      *CNI          // nil: ours
 	ready    time.Duration // how long the parts of the liveness phase take

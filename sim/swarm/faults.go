@@ -17,7 +17,7 @@ type kind struct {
 // kinds are all faults that a correct CNI survives. A test compares them with the verbs, both ways.
 func kinds() []kind {
 	return []kind{
-		{"node socket", 3, (*plan).socket},
+		{"node socket", 4, (*plan).socket},
 		{"node restart", 3, (*plan).restart},
 		{"node upgrade", 2, (*plan).upgrade},
 		{"node kill", 5, func(p *plan, at time.Duration) { p.write(at, "%s kill", p.anyNode()) }},
@@ -60,7 +60,7 @@ func kinds() []kind {
 		{"ec2 leak", 2, (*plan).leak},
 		{"ec2 drain-subnet", 2, (*plan).drainSubnet},
 		{"ec2 down", 2, func(p *plan, at time.Duration) {
-			p.write(at, "ec2 down for=%s", short(p.lasts(at, 10*time.Second, 3*time.Minute)))
+			p.write(at, "ec2 down for=%s", short(p.lasts(at, 10*time.Second, p.long(3*time.Minute))))
 		}},
 		{"imds silent", 2, (*plan).silent},
 		{"imds lag", 3, (*plan).lag},
@@ -223,7 +223,23 @@ func (p *plan) restart(at time.Duration) {
 	if p.chance(30) {
 		args += " AWS_VPC_K8S_CNI_EXTERNALSNAT=" + pick(&p.source, "true", "false")
 	}
+	if p.chance(30) {
+		args += " " + p.setting()
+	}
 	p.write(at, "%s restart%s", p.anyNode(), args)
+}
+
+// setting is one that a restart changes. What a pool may hoard stays within what the subnet has room for.
+func (p *plan) setting() string {
+	h := &p.shape
+	switch {
+	case p.chance(40):
+		return fmt.Sprintf("IP_COOLDOWN_PERIOD=%d", pick(&p.source, 0, 5, 10, 20, 60))
+	case h.settings.WarmIPTarget > 0 || h.settings.MinimumIPTarget > 0:
+		return fmt.Sprintf("WARM_IP_TARGET=%d", p.between(1, max(1, h.settings.WarmIPTarget)))
+	default:
+		return fmt.Sprintf("WARM_ENI_TARGET=%d", p.between(0, 2))
+	}
 }
 
 // upgrade is to another version than the last one was to, wherever that was.
@@ -364,6 +380,9 @@ const attachLimit = "AttachmentLimitExceeded"
 // afterTheDeed are error codes of EC2's that any call may meet, also one that was carried out.
 var afterTheDeed = []string{"InternalError", "Unavailable", "RequestLimitExceeded"}
 
+// refused are error codes for callers that are too fast, or whose credentials or clock are wrong for a while.
+var refused = []string{"Throttling", "BandwidthLimitExceeded", "UnauthorizedOperation", "AuthFailure", "RequestExpired", "ExpiredToken", "Blocked"}
+
 // mostRefusals is how often in a row a call is refused.
 const mostRefusals = 4
 
@@ -377,7 +396,7 @@ var refusals = map[string][]string{
 
 func (p *plan) fail(at time.Duration) {
 	call := p.call()
-	code := pick(&p.source, append(slices.Clone(afterTheDeed), refusals[call]...)...)
+	code := pick(&p.source, slices.Concat(afterTheDeed, refusals[call], refused)...)
 	times, whose := p.times(mostRefusals), p.whose()
 	if code == attachLimit {
 		if p.limited {
@@ -401,7 +420,15 @@ func (p *plan) slow(at time.Duration) {
 }
 
 func (p *plan) deny(at time.Duration) {
-	p.write(at, "ec2 deny %s for=%s%s", p.call(), short(p.lasts(at, 10*time.Second, 4*time.Minute)), p.whose())
+	p.write(at, "ec2 deny %s for=%s%s", p.call(), short(p.lasts(at, 10*time.Second, p.long(4*time.Minute))), p.whose())
+}
+
+// long is how long an outage may take: now and then much longer than usual.
+func (p *plan) long(usual time.Duration) time.Duration {
+	if p.chance(15) {
+		return 20 * time.Minute
+	}
+	return usual
 }
 
 func (p *plan) skew(at time.Duration) {
@@ -473,6 +500,18 @@ func (p *plan) drainSubnet(at time.Duration) {
 	p.write(p.later(at, 30*time.Second, 6*time.Minute), "ec2 drain-subnet leave=%d", usable(p.shape.bits))
 }
 
+// silent is short, and comes once, where a daemon may have to start without its records or without the runtime's list: before metadata answers it knows
+// nothing then, and it owes service within three minutes.
 func (p *plan) silent(at time.Duration) {
-	p.write(at, "imds silent for=%s%s", short(p.lasts(at, 10*time.Second, 3*time.Minute)), p.whose())
+	most := p.long(3 * time.Minute)
+	if slices.ContainsFunc(p.kinds, func(k *kind) bool {
+		return slices.Contains([]string{"node reboot", "node lose-records", "node socket", "node restart-runtime"}, k.key)
+	}) {
+		if p.silenced {
+			p.operate(at)
+			return
+		}
+		p.silenced, most = true, min(most, 3*time.Minute)
+	}
+	p.write(at, "imds silent for=%s%s", short(p.lasts(at, 10*time.Second, most)), p.whose())
 }

@@ -73,6 +73,9 @@ func shapeOf(c *sim.Cluster) shape {
 	if c.Settings.MaxENI > 0 {
 		h.enis = min(h.enis, c.Settings.MaxENI)
 	}
+	if c.Settings.IMDSOnly {
+		h.enis, h.per = 1, min(h.per, c.Warm)
+	}
 	return h
 }
 

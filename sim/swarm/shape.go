@@ -26,13 +26,13 @@ type shape struct {
 	per      int      // addresses for pods on one of them
 }
 
-// types are small ones, where limits are near, and one that is not.
+// types are small ones, where limits are near, and one that is not. One seed in twelve has any type of the catalogue, up to bare metal.
 var types = []string{"t3.nano", "t3.small", "t3.small", "t3.medium", "c5.large", "m5.large", "m5.large", "c5.xlarge"}
 
 var runtimes = []string{"containerd", "containerd", "containerd", "containerd-2.1", "containerd-1.7-guard", "containerd-1.6", "crio-1.34", "dockershim"}
 
 func drawShape(s *source) shape {
-	h := shape{nodes: pick(s, 1, 1, 1, 1, 2, 2, 2, 3, 3, 4), kind: pick(s, types...), runtime: pick(s, runtimes...), version: ipam.Version,
+	h := shape{nodes: pick(s, 1, 1, 1, 1, 2, 2, 2, 3, 3, 4, 1, 1, 2, 2, 3, 1, 2, 3, 4, 16), kind: drawType(s), runtime: pick(s, runtimes...), version: ipam.Version,
 		settings: ipam.Defaults()}
 	if s.chance(25) {
 		h.version = s.between(1, ipam.Version)
@@ -40,9 +40,12 @@ func drawShape(s *source) shape {
 	l, _ := ec2.LimitsOf(h.kind)
 	h.enis, h.per = l.ENIs, l.IPv4PerENI-1
 	if s.chance(20) {
-		h.warm = s.between(1, h.per)
+		h.warm = s.between(1, min(h.per, mostPods))
 	}
 	h.drawSettings(s)
+	if s.chance(4) {
+		h.alone()
+	}
 	if h.settings.MaxENI > 0 {
 		h.enis = min(h.enis, h.settings.MaxENI)
 	}
@@ -52,6 +55,27 @@ func drawShape(s *source) shape {
 	}
 	h.maxPods = h.drawMaxPods(s)
 	return h
+}
+
+// mostPods is how many pods a seed has at most: what more of them would show is not worth their time.
+const mostPods = 60
+
+func drawType(s *source) string {
+	if !s.chance(8) {
+		return pick(s, types...)
+	}
+	for all := ec2.Types(); ; {
+		if t := pick(s, all...); t.IPv4PerENI > 1 {
+			return t.Name
+		}
+	}
+}
+
+// alone is a node that may not ask EC2 for anything: its pods have the addresses that its first ENI came with.
+func (h *shape) alone() {
+	h.set("ENABLE_IMDS_ONLY_MODE", true)
+	h.enis, h.per = 1, min(h.per, mostPods)
+	h.warm = h.per
 }
 
 func (h *shape) set(key string, value any) {
@@ -82,6 +106,9 @@ func (h *shape) drawSettings(s *source) {
 	}
 	if s.chance(10) {
 		h.set("AWS_VPC_CNI_NODE_PORT_SUPPORT", false)
+	}
+	if s.chance(10) {
+		h.set("MANAGE_UNTAGGED_ENI", false)
 	}
 }
 
@@ -143,6 +170,7 @@ func (h *shape) head() string {
 // room is how many pods can be ready in the end: on one node, and in all. What the warm targets ask for has to fit too, or growing is
 // refused for ever and nothing settles; and what one node may hoard is not there for the others.
 func (h *shape) room() (perNode, all int) {
+	defer func() { all = min(all, max(mostPods, h.nodes)) }()
 	perNode, all = h.perNode(), usable(h.bits)-(h.nodes*h.foreign+h.leaked)*mostForeign
 	switch set := &h.settings; {
 	case h.nodes*h.enis*(h.per+1) <= all:

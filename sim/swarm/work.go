@@ -62,6 +62,9 @@ func (p *plan) churn(at time.Duration, l *workload) {
 	until := p.later(at, 20*time.Second, 2*time.Minute)
 	p.wanted = max(p.wanted, until)
 	every := p.span(3*time.Second, 20*time.Second, time.Second)
+	if p.chance(20) {
+		every = p.span(500*time.Millisecond, 2*time.Second, 100*time.Millisecond)
+	}
 	p.lines = append(p.lines, planned{at, fmt.Sprintf("maybe at %s every %s until %s kube roll %s %d", short(at), short(every), short(until),
 		l.name, p.between(1, max(1, l.count/2)))})
 }
