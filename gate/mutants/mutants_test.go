@@ -15,6 +15,7 @@ import (
 	"github.com/enilab/enilab/gate"
 	"github.com/enilab/enilab/gate/mutants"
 	"github.com/enilab/enilab/sim/vm"
+	"github.com/enilab/enilab/systems"
 )
 
 const root = "../.."
@@ -23,7 +24,18 @@ const root = "../.."
 func TestOverlays(t *testing.T) {
 	names := map[string]bool{}
 	red, silent := 0, 0
+	about, err := os.ReadFile(filepath.Join(root, "systems", "enilab.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, m := range mutants.All() {
+		d, err := systems.Parse(m.Name+".yaml", []byte(m.Describe(string(about))))
+		if err == nil {
+			_, err = d.Of(mutants.To)
+		}
+		if err != nil {
+			t.Error(err)
+		}
 		if _, err := m.Overlay(root); err != nil {
 			t.Error(err)
 		}
