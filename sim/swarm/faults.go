@@ -235,8 +235,8 @@ func (p *plan) setting() string {
 	switch {
 	case p.chance(40):
 		return fmt.Sprintf("IP_COOLDOWN_PERIOD=%d", pick(&p.source, 0, 5, 10, 20, 60))
-	case h.settings.WarmIPTarget > 0 || h.settings.MinimumIPTarget > 0:
-		return fmt.Sprintf("WARM_IP_TARGET=%d", p.between(1, max(1, h.settings.WarmIPTarget)))
+	case h.settings.WarmIPTarget > 0:
+		return fmt.Sprintf("WARM_IP_TARGET=%d", p.between(1, h.settings.WarmIPTarget))
 	default:
 		return fmt.Sprintf("WARM_ENI_TARGET=%d", p.between(0, 2))
 	}

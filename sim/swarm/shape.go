@@ -57,18 +57,14 @@ func drawShape(s *source) shape {
 	return h
 }
 
-// mostPods is how many pods a seed has at most: what more of them would show is not worth their time.
+// mostPods is how many pods a seed has to begin with, or a workload later: what more of them would show is not worth their time.
 const mostPods = 60
 
 func drawType(s *source) string {
-	if !s.chance(8) {
-		return pick(s, types...)
+	if s.chance(8) {
+		return pick(s, ec2.Types()...).Name
 	}
-	for all := ec2.Types(); ; {
-		if t := pick(s, all...); t.IPv4PerENI > 1 {
-			return t.Name
-		}
-	}
+	return pick(s, types...)
 }
 
 // alone is a node that may not ask EC2 for anything: its pods have the addresses that its first ENI came with.
@@ -170,7 +166,6 @@ func (h *shape) head() string {
 // room is how many pods can be ready in the end: on one node, and in all. What the warm targets ask for has to fit too, or growing is
 // refused for ever and nothing settles; and what one node may hoard is not there for the others.
 func (h *shape) room() (perNode, all int) {
-	defer func() { all = min(all, max(mostPods, h.nodes)) }()
 	perNode, all = h.perNode(), usable(h.bits)-(h.nodes*h.foreign+h.leaked)*mostForeign
 	switch set := &h.settings; {
 	case h.nodes*h.enis*(h.per+1) <= all:

@@ -9,10 +9,16 @@ import (
 // names of workloads, in the order in which they are made.
 var names = []string{"web", "db", "app", "job", "api"}
 
+// crowd is how many pods are drawn at most, on one node and in all: what there is room for, and mostPods or one for each node.
+func (p *plan) crowd() (perNode, all int) {
+	perNode, all = p.shape.room()
+	return min(perNode, mostPods), min(all, max(mostPods, p.shape.nodes))
+}
+
 // startPods draws what runs when time begins: well below what there is room for.
 func (p *plan) startPods() {
 	p.pinned = p.doomed > 0 || p.shape.nodes > 1 && p.chance(40)
-	perNode, all := p.shape.room()
+	perNode, all := p.crowd()
 	left := all * p.between(20, 80) / 100
 	if !p.pinned {
 		left = min(left, perNode) // the scheduler goes round, but what is deleted comes back on the next node
@@ -31,7 +37,7 @@ func (p *plan) startPods() {
 // operate does what people and controllers do to workloads.
 func (p *plan) operate(at time.Duration) {
 	p.wanted = max(p.wanted, at)
-	perNode, _ := p.shape.room()
+	perNode, _ := p.crowd()
 	if len(p.loads) < len(names) && p.chance(30) {
 		p.create(at, p.between(1, max(1, perNode*3/4)))
 		return
