@@ -29,25 +29,21 @@ func (p *Page) Headline() string {
 		case 0:
 			return "nothing was played"
 		case 1:
-			return p.doubt(u[0])
+			return p.unsure(u[0])
 		default:
-			return fmt.Sprintf("%s (and %d more)", p.doubt(u[0]), len(u)-1)
+			return fmt.Sprintf("%s (and %d more)", p.unsure(u[0]), len(u)-1)
 		}
 	}
 	return fmt.Sprintf("nothing that %s holds breaks with %s, in %d plays", p.From, p.To, p.known())
 }
 
-// doubt is why something is not known. An old version that does not serve is named with its reason, like a new one.
-func (p *Page) doubt(unknown string) string {
+// unsure is why something is not known. An old version that does not serve is named with its reason, like a new one.
+func (p *Page) unsure(unknown string) string {
 	_, why, useless := strings.Cut(unknown, heldNothing)
 	if !useless {
 		return Reason(unknown)
 	}
-	reason := Reason(why)
-	if a := refused(why); a != "" {
-		reason = "EC2 refuses " + a + ", which its role does not allow"
-	}
-	return version(p.From) + " does not serve even before the change, so nothing held: " + reason
+	return version(p.From) + " does not serve even before the change, so nothing held: " + because(why, "its role")
 }
 
 // known is how many plays were played to their end.
@@ -115,14 +111,10 @@ func (p *Page) Sentence(f *Finding) string {
 	default:
 		s += fmt.Sprintf(" breaks %q", f.Check)
 	}
-	reason := Reason(f.Text)
-	if a := refused(f.Text); a != "" {
-		return s + ": EC2 refuses " + a + ", which the role of " + version(p.From) + " does not allow"
+	if reason := because(f.Text, "the role of "+version(p.From)); reason != "" {
+		s += ": " + reason
 	}
-	if reason == "" {
-		return s
-	}
-	return s + ": " + reason
+	return s
 }
 
 // who is the version that a finding is about, and what was done to get there.
@@ -151,6 +143,14 @@ var (
 	deniedWords  = regexp.MustCompile(`UnauthorizedOperation|AccessDenied|[Nn]ot authorized|is not allowed by`)
 	deniedAction = regexp.MustCompile(`\b(?:ec2:)?((?:Describe|Create|Delete|Attach|Detach|Assign|Unassign|Modify)[A-Z][A-Za-z]+)\b`)
 )
+
+// because is the reason that a text gives: the action of EC2 that a role does not allow, where one was refused.
+func because(text, role string) string {
+	if a := refused(text); a != "" {
+		return "EC2 refuses " + a + ", which " + role + " does not allow"
+	}
+	return Reason(text)
+}
 
 // refused is the action of EC2 that a text says was denied.
 func refused(text string) string {
