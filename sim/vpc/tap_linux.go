@@ -121,7 +121,7 @@ func (s *packetSocket) receive(b, control []byte, wait bool) (n, size int, at ti
 		if e != nil {
 			return 0, 0, 0, nil, e
 		}
-		if err == unix.ENETDOWN || err == unix.ENOBUFS || err == unix.EINTR { // events, not ends (packet(7))
+		if err == unix.ENETDOWN || err == unix.ENOBUFS || err == unix.EINTR { // events, not ends (packet(7), signal(7))
 			continue
 		}
 		if err != nil {
