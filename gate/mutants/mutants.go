@@ -109,7 +109,7 @@ func All() []Mutant {
 				"url.Values{\"limit\": {strconv.Itoa(podsPerPage)}}\n	everything = nil\n"},
 				{"impl/kube/pods.go", "		if page.Kind != \"PodList\" {\n", "		var whole map[string]any\n		if err := r.get(ctx, \"/api/v1/pods\", query, mostPage, &whole); err != nil {\n			return nil, err\n		}\n		everything = append(everything, whole)\n		if page.Kind != \"PodList\" {\n"},
 				{"impl/kube/pods.go", "// Pods are the pods bound", "var everything []map[string]any\n\n// Pods are the pods bound"}}},
-		{Name: "no-conflist", What: "The runtime's configuration is written where the runtime does not look.", Red: []string{sim.FactConfiguration, "pods start"}, Cause: "new version", Plays: []string{"new"},
+		{Name: "no-conflist", What: "The runtime's configuration is written where the runtime does not look.", Red: []string{serves}, Cause: "new version", Plays: []string{"new"},
 			Range: "conflist: {to: /var/tmp}\n"},
 
 		{Name: "rebuilt", What: "The same source, with another build ID.", Flags: []string{"-ldflags=-s -w -buildid=another"}},
