@@ -182,6 +182,7 @@ func Metrics() []Metric {
 		{"serving", onNode, true, "the daemon answers"},
 		{"impaired", onNode, true, "the daemon gives a reason for bad health"},
 		{"daemon.starts", onNode, false, "daemons that have started since t=0"},
+		{"plugin.version", onNode, false, "protocol version of the plugin that was run last; 0: none has been"},
 		{"pods.ready", onNode, false, "pods that kubelet sees run"},
 		{"pods.reachable", onNode, false, "pods that run and that a packet from the VPC reaches, and back"},
 		{"calls.total", onNode, false, "the node's EC2 requests, those before t=0 too"},

@@ -46,6 +46,8 @@ func (w *World) measureNode(m *member, metric string) (v int64, ok bool) {
 		return w.running(m)
 	case "pods.reachable":
 		return w.reachable(m)
+	case "plugin.version":
+		return int64(w.scenario.Version), true
 	}
 	if strings.HasPrefix(metric, "calls.") {
 		w.c.Cloud(func(_ time.Duration, c *ec2.Cloud) { v, ok = actions.MeasureCalls(c, m.node.Instance, metric) })

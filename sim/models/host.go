@@ -276,7 +276,7 @@ func (h *Host) KeptDown(n *Node) {
 // PluginRuns enters that a plugin is run, for whom the runtime has made an ADD's sandbox.
 func (h *Host) PluginRuns(n *Node, a *cri.Action) {
 	h.Met(n.pluginBy, "a plugin of version "+strconv.Itoa(n.Plugin)+" is run")
-	n.pluginBy = 0
+	n.pluginBy, n.ran = 0, n.Plugin
 	if a.Verb == cri.ADD {
 		n.history.Add(a.Name, a.ContainerID)
 	}

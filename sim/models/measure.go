@@ -54,6 +54,8 @@ func (h *Host) MeasureNode(n *Node, metric string) (int64, bool) {
 			count += actions.Flag(answered)
 		}
 		return count, true
+	case "plugin.version":
+		return int64(n.ran), true
 	}
 	if v, ok := actions.MeasureCalls(h.EC2, n.Instance, metric); ok {
 		return v, true

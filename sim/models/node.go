@@ -24,6 +24,7 @@ type Node struct {
 	Settings ipam.Settings
 	Version  int    // of the records and the protocol that the daemon writes
 	Plugin   int    // of the protocol that the plugin speaks
+	ran      int    // Plugin when one was run last
 	Down     bool   // the daemon is kept down
 	Socket   Socket // behind the runtime endpoint that the daemon is configured with
 	Starts   int    // daemons so far
