@@ -292,60 +292,6 @@ func (n *Node) repairENI(ix int32, index *dataplane.Index) {
 	n.applyENI(ix, plan)
 }
 
-// sighting of an available ENI that this node has no record of.
-type sighting struct {
-	ID    string
-	Since time.Duration // found so at every look since
-	Gone  int           // consecutive looks by which its instance does not live
-}
-
-// seenLeaked looks for ENIs that died between Create and Attach, or between Detach and Delete (amazon-vpc-cni-k8s #69, #608).
-func (n *Node) seenLeaked(now time.Duration, in *Seen, whole bool) {
-	if !whole || n.Phase != serving {
-		return
-	}
-	n.want(LookLeaked, now+leakedPeriod+time.Duration(n.random()*float64(leakedPeriod)/4))
-	var next []sighting
-	for i := range in.ENIs {
-		v := &in.ENIs[i]
-		if _, known := n.eniByID(v.ID); known || v.Status != "available" {
-			continue
-		}
-		seen := sighting{v.ID, now, 0}
-		for _, s := range n.Sightings {
-			if s.ID == v.ID {
-				seen = s
-			}
-		}
-		if seen.Gone++; !v.OwnerGone {
-			seen.Gone = 0
-		}
-		l := Leak{Ours: v.Owner == n.Inst.ID, Near: v.Near, Gone: seen.Gone, Age: -1, Seen: now - seen.Since, Used: n.uses(v.Addresses), Kept: v.kept()}
-		if v.Created != 0 {
-			l.Age = time.Duration(n.wall(now)-v.Created) * time.Second
-		}
-		if !n.policy.Sweep(l) {
-			next = append(next, seen)
-			if l.Ours || l.Near { // a neighbour's is nobody's here, however often it is looked at
-				n.want(LookLeaked, now+leakedPeriod/6)
-			}
-			continue
-		}
-		n.note(Note{Point: ENISwept, Warn: true, ENI: v.ID, Text: "of " + v.Owner})
-		soon := now + time.Duration(n.random()*float64(firstPause))
-		n.newENI(eni{ENI: *v, Stage: Tombstoned, Foreign: true, mutation: mutation{Next: soon}, Since: now})
-	}
-	n.Sightings = next
-}
-
-// uses says whether an attachment, or something that the kernel shows, has one of the addresses.
-func (n *Node) uses(list []netip.Addr) bool {
-	return slices.ContainsFunc(list, func(ip netip.Addr) bool {
-		i, known := n.byAddress[ip]
-		return known && (n.Addrs[i].State == Assigned || n.Addrs[i].State == Quarantined)
-	})
-}
-
 // wall is the wall clock in seconds since 1970, for tags.
 func (n *Node) wall(now time.Duration) int64 { return n.Wall + int64(now/time.Second) }
 

@@ -9,6 +9,7 @@ const (
 	imdsPeriod    = time.Minute
 	podsPeriod    = 5 * time.Minute
 	leakedPeriod  = time.Hour
+	leakedAgain   = leakedPeriod / 6 // where one was found that may be
 	// leakedFirst is the earliest look for leaked ENIs; as much again by chance, so that a fleet that starts together does not
 	// ask together (the answer is as long as there are ENIs on their way).
 	leakedFirst      = 10 * time.Minute

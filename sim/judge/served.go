@@ -91,17 +91,13 @@ func (w *Witness) Happened(m *ec2.Cloud, node int32, e *ec2.Event, live func(net
 	w.Audit.Happened(w.Eyes.Now(), int(node), m, e, live)
 }
 
-// Orphans are the cluster's ENIs that nobody will delete (I5). A nil Life is a node without a daemon.
-func (w *Witness) Orphans(m *ec2.Cloud, lives []*Life) []string {
-	known := map[string]bool{}
+// Orphans judges the cluster's ENIs that no daemon knows (I5), and names those that one will delete. A nil Life is a node without a daemon.
+func (w *Witness) Orphans(m *ec2.Cloud, lives []*Life) (underWay []string) {
+	var daemons []*ipam.Node
 	for _, l := range lives {
-		if l == nil {
-			continue
-		}
-		v := l.view()
-		for i := range v.ENIs {
-			known[v.ENIs[i].ID] = true
-		}
+		daemons = append(daemons, l.Core())
 	}
-	return Orphans(m, w.Cluster, func(id string) bool { return known[id] })
+	leaked, underWay := Orphans(m, w.Cluster, w.Eyes.Now(), w.epoch, daemons)
+	w.Audit.Leaked(w.Eyes.Now(), leaked)
+	return underWay
 }

@@ -24,6 +24,13 @@ func (a *Auditor) Settle(now time.Duration, c *Snapshot) (underWay []string) {
 	return underWay
 }
 
+// Leaked records what belongs to nobody in the cloud as a whole (I5).
+func (a *Auditor) Leaked(now time.Duration, leaks []string) {
+	if len(leaks) > 0 {
+		a.Settle(now, &Snapshot{Leaks: leaks})
+	}
+}
+
 // FaultsEnded says that nothing is broken any more but what daemons have to put right.
 func (a *Auditor) FaultsEnded(now time.Duration) { a.calm = now }
 

@@ -1,10 +1,12 @@
 package judge
 
 import (
+	"fmt"
 	"net/netip"
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/impl/ipam"
 )
 
 // Requested judges a request that EC2 is about to execute for a node's daemon (I14).
@@ -48,12 +50,52 @@ func AppendENIs(list []CloudENI, whose Whose) []CloudENI {
 	return list
 }
 
-// Orphans names the ENIs of a cluster that are attached to nothing and that no daemon knows: nobody will delete them (I5).
-func Orphans(m *ec2.Cloud, cluster string, known func(eni string) bool) (out []string) {
-	for _, e := range m.AllENIs() {
-		if e.Status == ec2.Available && Made(m, cluster, &e) && !known(string(e.ID)) {
-			out = append(out, "ENI "+string(e.ID)+" is available and nobody will delete it")
+// Orphans are the ENIs of a cluster that are attached to nothing and of which no daemon knows. Those that a daemon will delete are under way, with
+// the instant of the scenario by which it will, whose t=0 was at epoch; those that nobody deletes are leaked (I5). A node that is nil has no daemon.
+func Orphans(m *ec2.Cloud, cluster string, now, epoch time.Duration, daemons []*ipam.Node) (leaked, underWay []string) {
+	known, view := map[string]bool{}, new(ipam.View)
+	for _, d := range daemons {
+		if d == nil {
+			continue
 		}
+		d.View(view)
+		for i := range view.ENIs {
+			known[view.ENIs[i].ID] = true
+		}
+	}
+	for _, e := range m.AllENIs() {
+		if e.Status != ec2.Available || !Made(m, cluster, &e) || known[string(e.ID)] {
+			continue
+		}
+		if at, ok := sweptBy(now, daemons, available(m, &e)); ok {
+			underWay = append(underWay, fmt.Sprintf("ENI %s is available, and is deleted by %v at the latest", e.ID, (at-epoch).Truncate(time.Second)+time.Second))
+		} else {
+			leaked = append(leaked, "ENI "+string(e.ID)+" is available and nobody will delete it")
+		}
+	}
+	return leaked, underWay
+}
+
+// sweptBy is when the first of some daemons deletes an ENI at the latest.
+func sweptBy(now time.Duration, daemons []*ipam.Node, e *ipam.ENI) (first time.Duration, ok bool) {
+	for _, d := range daemons {
+		if d == nil {
+			continue
+		}
+		if at, will := d.SweptBy(now, e); will && (!ok || at < first) {
+			first, ok = at, true
+		}
+	}
+	return first, ok
+}
+
+// available is an ENI that a CNI of the cluster made, as a daemon that looks for leaked ones is shown it.
+func available(m *ec2.Cloud, e *ec2.ENI) *ipam.ENI {
+	owner := TagOf(e, TagOwner)
+	out := &ipam.ENI{ID: string(e.ID), Status: e.Status.String(), Owner: owner, Near: true, Addresses: e.Secondaries,
+		OwnerGone: !Whose{Model: m}.lives(ec2.InstanceID(owner))}
+	if at, err := time.Parse(time.RFC3339, TagOf(e, TagCreated)); err == nil {
+		out.Created = at.Unix()
 	}
 	return out
 }

@@ -220,7 +220,7 @@ func TestHappened(t *testing.T) {
 	if c := judge.AppendENIs(nil, judge.Whose{Model: m, Node: i}); len(c) != 1 || c[0].ID != string(eni) || len(c[0].Secondaries) != 2 {
 		t.Errorf("the snapshot has %+v", c)
 	}
-	if o := new(judge.Witness).Orphans(m, []*judge.Life{nil}); len(o) != 0 {
-		t.Errorf("orphans: %v", o)
+	if leaked, underWay := judge.Orphans(m, "", 0, 0, []*ipam.Node{nil}); len(leaked) != 0 || len(underWay) != 0 {
+		t.Errorf("leaked: %v, under way: %v", leaked, underWay)
 	}
 }

@@ -254,7 +254,7 @@ func (w *World) Settle() (underWay []string) {
 	for _, m := range w.members[1:] {
 		underWay = append(underWay, w.settle(m)...)
 	}
-	w.settleCloud()
+	underWay = append(underWay, w.settleCloud()...)
 	if why := w.pods.unsettled(w.work.want); why != "" {
 		underWay = append(underWay, why)
 	}
@@ -306,8 +306,8 @@ func (w *World) leaks(m *member) ([]string, error) {
 	return judge.ResidueOf(stray, &o).Leaks(m.life.Core()), nil
 }
 
-// settleCloud looks for ENIs that belong to nobody (I5).
-func (w *World) settleCloud() {
+// settleCloud judges the ENIs that no daemon knows (I5), and names those that one will delete.
+func (w *World) settleCloud() (underWay []string) {
 	w.c.Cloud(func(_ time.Duration, cloud *ec2.Cloud) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -315,8 +315,7 @@ func (w *World) settleCloud() {
 		for _, m := range w.members[1:] {
 			lives = append(lives, m.life)
 		}
-		if leaks := w.witness.Orphans(cloud, lives); len(leaks) > 0 {
-			w.audit.Settle(w.c.Now(), &judge.Snapshot{Leaks: leaks})
-		}
+		underWay = w.witness.Orphans(cloud, lives)
 	})
+	return underWay
 }

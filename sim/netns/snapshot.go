@@ -246,7 +246,7 @@ func (w *World) Settle() (underWay []string) {
 		underWay = append(underWay, w.Auditor.Settle(w.now(), c)...)
 		w.compare(n)
 	}
-	w.settleCloud()
+	underWay = append(underWay, w.settleCloud()...)
 	w.resolve()
 	return append(underWay, actions.Pending(w.Kube, w.IsGone)...)
 }
@@ -294,13 +294,11 @@ func (w *World) leaks(n *instance) []string {
 	return judge.ResidueOf(stray, &o).Leaks(n.witness().Core())
 }
 
-// settleCloud looks for ENIs that belong to nobody (I5).
-func (w *World) settleCloud() {
+// settleCloud judges the ENIs that no daemon knows (I5), and names those that one will delete.
+func (w *World) settleCloud() (underWay []string) {
 	var lives []*judge.Life
 	for _, n := range w.nodes[1:] {
 		lives = append(lives, n.witness())
 	}
-	if leaks := w.witness.Orphans(w.EC2, lives); len(leaks) > 0 {
-		w.Auditor.Settle(w.now(), &judge.Snapshot{Leaks: leaks})
-	}
+	return w.witness.Orphans(w.EC2, lives)
 }

@@ -48,6 +48,7 @@ func run(t *testing.T, text string, o Options) *Result {
 // TestStatus: how files end, and what the report says of them.
 func TestStatus(t *testing.T) {
 	noRepair, _ := mutants.ByName("no-repair")
+	noSweep, _ := mutants.ByName("no-sweep")
 	againstIt := func(claim string) string { return quiet + "against no-repair breaks " + claim + "\n" }
 	for name, c := range map[string]struct {
 		text   string
@@ -79,6 +80,9 @@ func TestStatus(t *testing.T) {
 		"an action that may miss":     {quiet + "maybe at 2m kube scale web 14\n", Options{}, Held, nil},
 		"of several nodes":            {strings.Replace(quiet, "nodes=1", "nodes=2", 1) + "at 2m node-* flush-routes table=2\n", Options{}, NotPlayed, []string{"the action missed: node-2 flush-routes: there are no routes to remove"}},
 		"something under way":         {strings.Replace(quiet, "within 2m", "within 5s", 1) + "at 4m5s kube roll web 2\n", Options{}, NotSettled, []string{"not settled  test  something is still under way at 4m10s: "}},
+		"swept later":                 {abandoned, Options{}, NotSettled, []string{"not settled  test  something is still under way at 22m: ENI eni-", " is available, and is deleted by 43m44s at the latest"}},
+		"swept by nobody":             {strings.Replace(abandoned, "config  ", "config  DISABLE_LEAKED_ENI_CLEANUP=true ", 1), Options{}, Violated, []string{"is available and nobody will delete it"}},
+		"swept by a mutant, never":    {abandoned, Options{Against: &noSweep}, Violated, []string{"is available and nobody will delete it"}},
 		"under way, as it says":       {strings.Replace(quiet, "within 2m", "within 5s", 1) + "at 4m5s kube roll web 2\nnever settles \"pods are rolled at the end\"\n", Options{}, Held, nil},
 		"it does settle":              {quiet + "never settles \"the subnet stays full\"\n", Options{}, Violated, []string{"expected that it never settles (the subnet stays full); found nothing under way"}},
 		"interrupted":                 {quiet, Options{Interrupted: func() bool { return true }}, Interrupted, []string{"interrupted  test  before it began"}},
@@ -101,6 +105,19 @@ func TestStatus(t *testing.T) {
 		})
 	}
 }
+
+// abandoned ends long before the sweep that will find what a terminated instance leaves.
+const abandoned = `cluster nodes=2 type=m5.large subnet=192.168.128.0/24 runtime=containerd
+config  WARM_ENI_TARGET=1
+start   pods web 4 on node-*
+always  "nothing is leaked"
+at 10m  node-1 kill-at CreateNetworkInterface when=after
+at 10m  kube create last 14 node=1
+at 10m1s node-1 hold
+at 10m20s node-1 terminate
+at 20m  expect ec2 enis.available == 1
+finally converges within 2m
+`
 
 // missing is what a machine lacks.
 type missing struct{ text string }

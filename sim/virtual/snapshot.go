@@ -123,7 +123,7 @@ func (w *World) settle() (underWay []string) {
 		c.CloudFree = w.EC2.FreeAddresses(w.EC2.Subnets()[0].ID)
 		underWay = append(underWay, w.Auditor.Settle(w.now, c)...)
 	}
-	w.settleCloud()
+	underWay = append(underWay, w.settleCloud()...)
 	return append(underWay, actions.Pending(w.Kube, w.IsGone)...)
 }
 
@@ -142,24 +142,13 @@ func (w *World) leaks(n *node) []string {
 	return r.Leaks(n.core)
 }
 
-// settleCloud looks for ENIs that belong to nobody (I5). An ENI made in the last minutes may still be on its way.
-func (w *World) settleCloud() {
-	if leaks := judge.Orphans(w.EC2, w.Cluster.Name, w.known); len(leaks) > 0 {
-		w.Auditor.Settle(w.now, &judge.Snapshot{Leaks: leaks})
-	}
-}
-
-func (w *World) known(id string) bool {
+// settleCloud judges the ENIs that no daemon knows (I5), and names those that one will delete.
+func (w *World) settleCloud() (underWay []string) {
+	var daemons []*ipam.Node
 	for _, n := range w.nodes[1:] {
-		if n.core == nil {
-			continue
-		}
-		n.core.View(&w.view)
-		for i := range w.view.ENIs {
-			if w.view.ENIs[i].ID == id {
-				return true
-			}
-		}
+		daemons = append(daemons, n.core)
 	}
-	return false
+	leaked, underWay := judge.Orphans(w.EC2, w.Cluster.Name, w.now, w.epoch, daemons)
+	w.Auditor.Leaked(w.now, leaked)
+	return underWay
 }

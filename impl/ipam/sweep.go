@@ -1,0 +1,100 @@
+package ipam
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// sighting of an available ENI that this node has no record of.
+type sighting struct {
+	ID    string
+	Since time.Duration // found so at every look since
+	Gone  int           // consecutive looks by which its instance does not live
+}
+
+// sight is the sighting of an ENI with a look at now.
+func (n *Node) sight(now time.Duration, v *ENI) sighting {
+	seen := sighting{v.ID, now, 0}
+	for _, s := range n.Sightings {
+		if s.ID == v.ID {
+			seen = s
+		}
+	}
+	return seen.again(v)
+}
+
+// again is a sighting with one more look.
+func (s sighting) again(v *ENI) sighting {
+	if s.Gone++; !v.OwnerGone {
+		s.Gone = 0
+	}
+	return s
+}
+
+// leak is what a node knows of an available ENI at now.
+func (n *Node) leak(now time.Duration, v *ENI, seen sighting) Leak {
+	l := Leak{Ours: v.Owner == n.Inst.ID, Near: v.Near, Gone: seen.Gone, Age: -1, Seen: now - seen.Since, Used: n.uses(v.Addresses), Kept: v.kept()}
+	if v.Created != 0 {
+		l.Age = time.Duration(n.wall(now)-v.Created) * time.Second
+	}
+	return l
+}
+
+// seenLeaked looks for ENIs that died between Create and Attach, or between Detach and Delete (amazon-vpc-cni-k8s #69, #608).
+func (n *Node) seenLeaked(now time.Duration, in *Seen, whole bool) {
+	if !whole || n.Phase != serving {
+		return
+	}
+	n.want(LookLeaked, now+leakedPeriod+time.Duration(n.random()*float64(leakedPeriod)/4))
+	var next []sighting
+	for i := range in.ENIs {
+		v := &in.ENIs[i]
+		if _, known := n.eniByID(v.ID); known || v.Status != "available" {
+			continue
+		}
+		seen := n.sight(now, v)
+		l := n.leak(now, v, seen)
+		if !n.policy.Sweep(l) {
+			next = append(next, seen)
+			if l.Ours || l.Near { // a neighbour's is nobody's here, however often it is looked at
+				n.want(LookLeaked, now+leakedAgain)
+			}
+			continue
+		}
+		n.note(Note{Point: ENISwept, Warn: true, ENI: v.ID, Text: "of " + v.Owner})
+		soon := now + time.Duration(n.random()*float64(firstPause))
+		n.newENI(eni{ENI: *v, Stage: Tombstoned, Foreign: true, mutation: mutation{Next: soon}, Since: now})
+	}
+	n.Sightings = next
+}
+
+// SweptBy is the instant, by the node's clock, by which it takes an available ENI of which it has no record for leaked and deletes it, if EC2 goes on
+// answering and nothing else happens to the ENI. False: it never does.
+func (n *Node) SweptBy(now time.Duration, v *ENI) (at time.Duration, ok bool) {
+	if n.Phase != serving || !n.configured(LookLeaked) {
+		return 0, false
+	}
+	if at = now; n.Looks[LookLeaked].ID == 0 {
+		at = max(now, n.Looks[LookLeaked].Want)
+	}
+	for seen := n.sight(at, v); at <= now+3*leakedPeriod; seen = seen.again(v) {
+		l := n.leak(at, v, seen)
+		if n.policy.Sweep(l) {
+			return at + firstPause, true
+		}
+		if !l.Ours && !l.Near {
+			return 0, false
+		}
+		at += leakedAgain
+	}
+	return 0, false
+}
+
+// uses says whether an attachment, or something that the kernel shows, has one of the addresses.
+func (n *Node) uses(list []netip.Addr) bool {
+	return slices.ContainsFunc(list, func(ip netip.Addr) bool {
+		i, known := n.byAddress[ip]
+		return known && (n.Addrs[i].State == Assigned || n.Addrs[i].State == Quarantined)
+	})
+}
