@@ -95,22 +95,24 @@ func (n *Node) homeless(now time.Duration, asked uint64) {
 }
 
 // reclaim looks for the ENIs that records name and that are not attached: a stranger took them while no daemon watched. What the
-// pods of such an ENI have is out of reach until it is attached again. What became of it nobody knows: its attach is in doubt like a
-// lost one.
+// pods of such an ENI have is out of reach until it is attached again, and nobody else deletes an idle one. What became of it nobody knows: its attach
+// is in doubt like a lost one.
 func (n *Node) reclaim(now time.Duration) {
 	if n.policy.Lost(AttachENI) != Ask {
 		return
 	}
 	for i := range n.Addrs {
 		a := &n.Addrs[i]
-		if a.State != Assigned || a.ENI >= 0 || a.ENIID == "" || n.otherByID(a.ENIID) != nil {
+		if a.State == 0 || a.ENI >= 0 || a.ENIID == "" || n.otherByID(a.ENIID) != nil {
 			continue
 		}
 		ix, known := n.eniByID(a.ENIID)
 		if !known {
 			ix = n.newENI(eni{ENI: ENI{ID: a.ENIID, Owner: n.Inst.ID}, Stage: Created, mutation: mutation{Doing: AttachENI, Lost: true, Next: now}, Since: now})
 		}
-		n.place(int32(i), ix)
+		if a.State == Assigned { // what nobody has is the node's once EC2 lists it
+			n.place(int32(i), ix)
+		}
 	}
 }
 

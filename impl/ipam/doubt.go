@@ -324,12 +324,12 @@ func (n *Node) addressGone(i int32) {
 	}
 }
 
-// missing: an ENI in service is gone by word of IMDS and EC2. When it still exists, unattached or soon, it is ours to attach again:
-// its pods live.
+// missing: an ENI in service is gone by word of IMDS and EC2. When it still exists, unattached or soon, it is attached again where pods live on it, and
+// where this node made it: nobody else would delete it.
 func (n *Node) missing(now time.Duration, ix int32, v *ENI) {
 	e := &n.ENIs[ix]
 	n.note(Note{Point: ENIMissing, Warn: true, ENI: e.ID})
-	if v != nil && (v.Status == "available" || v.Status == "detaching") && e.Has[Assigned] > 0 {
+	if v != nil && (v.Status == "available" || v.Status == "detaching") && (e.Has[Assigned] > 0 || v.Owner == n.Inst.ID) {
 		n.note(Note{Point: Restored, Warn: true, ENI: e.ID})
 		n.move(e, Created, now)
 		e.there()

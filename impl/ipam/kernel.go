@@ -285,6 +285,9 @@ func (n *Node) endCoolDown(now time.Duration, i int32, ix *dataplane.Index) bool
 		n.quarantine(i, why)
 		return true
 	}
+	if n.unclaimed(a) {
+		return false
+	}
 	if a.ENI < 0 {
 		n.forget(i)
 		return true
@@ -303,6 +306,9 @@ func (n *Node) endCoolDown(now time.Duration, i int32, ix *dataplane.Index) bool
 	return true
 }
 
+// unclaimed says whether an address names an ENI of which EC2 has not said yet whether the node has it: it tells reclaim of that ENI.
+func (n *Node) unclaimed(a *address) bool { return a.ENI < 0 && a.ENIID != "" && !n.Surveyed }
+
 // quarantine sets an address aside while there is evidence that something uses it.
 func (n *Node) quarantine(i int32, why string) {
 	a := &n.Addrs[i]
@@ -316,7 +322,7 @@ func (n *Node) quarantine(i int32, why string) {
 func (n *Node) nextCool(now time.Duration) time.Duration {
 	at := never
 	for _, i := range n.Cooling {
-		if a := &n.Addrs[i]; a.State == Cooling && a.Removed && a.Op == noOp && n.flowless(a) {
+		if a := &n.Addrs[i]; a.State == Cooling && a.Removed && a.Op == noOp && n.flowless(a) && !n.unclaimed(a) {
 			at = min(at, max(n.rested(a), now+coolBatch))
 		}
 	}

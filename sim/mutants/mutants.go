@@ -91,6 +91,8 @@ func wraps() []Mutant {
 			Input: answeredOnce},
 		{Name: "in-use-is-done", Kind: Wrap, Rule: "I", Doc: "a delete that EC2 refuses because the interface is in use is not repeated: whoever uses it will see to it",
 			Input: usedByOthers},
+		{Name: "detached-is-gone", Kind: Wrap, Rule: "I", Doc: "an interface that EC2, asked for it, shows attached to nothing is taken for one that does not exist",
+			Input: noneAvailable},
 		{Name: "mac-of-its-own", Kind: Wrap, Rule: "C", Doc: "a daemon that starts gives the host veths of all pods that run the MAC of its own scheme, which is not what the pods have as their gateway's",
 			Input: anotherScheme},
 		{Name: "mac-as-found", Kind: Wrap, Rule: "H", Doc: "where records are lost, a host veth's MAC is right as it is found: nobody asks who made the link",
@@ -162,6 +164,16 @@ func usedByOthers(in ipam.Input) ipam.Input {
 		return c
 	}
 	return in
+}
+
+// noneAvailable leaves out of EC2's answers about single ENIs those that are attached to nothing.
+func noneAvailable(in ipam.Input) ipam.Input {
+	s, ok := in.(ipam.Seen)
+	if !ok || s.What != ipam.LookENI {
+		return in
+	}
+	s.ENIs = slices.DeleteFunc(slices.Clone(s.ENIs), func(e ipam.ENI) bool { return e.Status == "available" })
+	return s
 }
 
 // anotherScheme puts another version's idea of a host veth's MAC into the records.
