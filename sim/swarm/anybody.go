@@ -60,7 +60,7 @@ var anyTypes = []string{"t3.nano", "t3.small", "t3.small", "t3.medium", "t3.medi
 
 // Draw writes the scenario of a seed for the CNI. Its stream of random numbers is another one than [Draw]'s.
 func (c *CNI) Draw(seed uint64) string {
-	p := &plan{source: newSource(^seed), cni: c, ready: briefly, settle: briefly, drawn: "for any CNI "}
+	p := &plan{source: newSource(^seed), attached: map[int]int{}, cni: c, ready: briefly, settle: briefly, drawn: "for any CNI "}
 	p.shape = c.shape(&p.source)
 	p.fit()
 	p.upgraded = p.shape.version

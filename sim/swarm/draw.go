@@ -27,7 +27,7 @@ func Name(seed uint64) string { return fmt.Sprintf("swarm-%d.scn", seed) }
 
 // Draw writes the scenario of a seed.
 func Draw(seed uint64) string {
-	p := &plan{source: newSource(seed), ready: readiness, settle: settling}
+	p := &plan{source: newSource(seed), ready: readiness, settle: settling, attached: map[int]int{}}
 	p.shape = drawShape(&p.source)
 	p.fit()
 	p.upgraded = p.shape.version
@@ -64,8 +64,9 @@ type plan struct {
 	pinned   bool          // every workload is on one node
 	upgraded int           // version of the last upgrade
 	detaches bool          // a stranger detaches ENIs
-	attached []int         // nodes that a stranger attaches one to
-	leaks    int           // ENIs that other clusters have left
+	attached map[int]int   // ENIs that strangers attach, by node
+	leaks    int           // ENIs that nodes which are gone have left
+	sweeps   bool          // one of them is this cluster's
 	wanted   time.Duration // when a workload was changed last
 	hidden   int           // sandboxes that nobody will ever end
 	silenced bool          // metadata has been silent
@@ -168,7 +169,7 @@ func (p *plan) text(seed uint64) string {
 		fmt.Fprintf(&b, "at %s within %s expect kube pods.unready == 0\n", short(p.safety), short(p.ready))
 	}
 	settle := p.settle
-	if p.doomed > 0 || p.detaches {
+	if p.doomed > 0 || p.detaches || p.sweeps {
 		settle = settlingOn
 	}
 	fmt.Fprintf(&b, "finally converges within %s\n", short(settle))

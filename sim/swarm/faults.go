@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/enilab/enilab/sim/models"
 )
 
 // kind is a fault that a swarm draws.
@@ -95,7 +97,10 @@ func (p *plan) enable() {
 		p.weight += k.weight
 	}
 	if slices.ContainsFunc(p.kinds, func(k *kind) bool { return k.key == "ec2 attach" }) {
-		p.shape.foreign = 1
+		p.shape.foreign, p.shape.prefixed = 1, p.chance(20)
+		if p.shape.enis > 3 && p.chance(25) {
+			p.shape.foreign = 2
+		}
 		p.fit()
 	}
 	if slices.ContainsFunc(p.kinds, func(k *kind) bool { return k.key == "ec2 leak" }) {
@@ -154,7 +159,9 @@ func hinders(key string) bool {
 func (p *plan) fits(k *kind) bool {
 	switch k.key {
 	case "node terminate":
-		return p.shape.nodes > 1
+		return p.shape.nodes > 1 && !p.shape.settings.NoSweep
+	case "node lose-records":
+		return !p.shape.settings.NoSweep
 	case "node restart-runtime":
 		return p.shape.runtime != "containerd-1.6" // it forgets sandboxes that are being made, and their namespaces keep the addresses
 	case "node flush-routes", "ec2 detach", "ec2 attach":
@@ -169,13 +176,25 @@ func (p *plan) strike(at time.Duration) {
 		p.operate(at)
 		return
 	}
+	k := p.fault()
+	k.strike(p, at)
+	if slices.Contains(beginners, k.key) && p.chance(30) { // what meets a daemon that has hardly started
+		p.fault().strike(p, min(p.safety, at+models.RestartPause+p.span(0, 300*time.Millisecond, time.Millisecond)))
+	}
+}
+
+// beginners are faults after which a daemon starts.
+var beginners = []string{"node kill", "node restart", "node upgrade"}
+
+// fault draws one of the enabled faults.
+func (p *plan) fault() *kind {
 	left := p.between(1, p.weight)
 	for _, k := range p.kinds {
 		if left -= k.weight; left <= 0 {
-			k.strike(p, at)
-			return
+			return k
 		}
 	}
+	return p.kinds[len(p.kinds)-1]
 }
 
 func (p *plan) oneNode() string { return fmt.Sprintf("node-%d", p.between(1, p.shape.nodes)) }
@@ -440,7 +459,7 @@ func (p *plan) skew(at time.Duration) {
 		short(p.lasts(at, 10*time.Second, 3*time.Minute)), p.whose())
 }
 
-// stale and lag stay below the two minutes in which EC2 is consistent at last.
+// stale stays below the two minutes in which EC2 is consistent at last; metadata may be an hour behind.
 func (p *plan) stale(at time.Duration) {
 	p.write(at, "ec2 stale by=%s for=%s%s", short(p.span(5*time.Second, 100*time.Second, 5*time.Second)),
 		short(p.lasts(at, 20*time.Second, 4*time.Minute)), p.whose())
@@ -450,7 +469,11 @@ func (p *plan) stale(at time.Duration) {
 const promptly = time.Second
 
 func (p *plan) lag(at time.Duration) {
-	p.write(at, "imds lag by=%s", short(p.span(5*time.Second, 100*time.Second, 5*time.Second)))
+	most := 100 * time.Second
+	if p.chance(15) {
+		most = time.Hour
+	}
+	p.write(at, "imds lag by=%s", short(p.span(5*time.Second, most, 5*time.Second)))
 	p.write(p.safety, "imds lag by=%s", short(promptly))
 }
 
@@ -470,28 +493,36 @@ func (p *plan) detach(at time.Duration) {
 	p.write(at, "ec2 detach node=%d device=%d", p.between(1, p.shape.nodes), p.between(1, p.shape.enis-1))
 }
 
-// attach is once per node: the pods have room without that device index.
+// attach is once or twice per node: the pods have room without these device indexes.
 func (p *plan) attach(at time.Duration) {
 	node := p.between(1, p.shape.nodes)
-	if slices.Contains(p.attached, node) {
+	if p.attached[node] == p.shape.foreign {
 		p.operate(at)
 		return
 	}
-	p.attached = append(p.attached, node)
-	p.write(at, "ec2 attach kind=%s node=%d addresses=%d", pick(&p.source, "no_manage", "no_manage", "untagged", "trunk", "efa", "efa-only"), node, p.between(0, mostForeign-1))
+	p.attached[node]++
+	addresses := fmt.Sprintf("addresses=%d", p.between(0, mostForeign-1))
+	if p.shape.prefixed && p.chance(50) {
+		addresses = fmt.Sprintf("prefixes=%d", p.between(1, mostPrefixes))
+	}
+	p.write(at, "ec2 attach kind=%s node=%d %s", pick(&p.source, "no_manage", "no_manage", "untagged", "trunk", "efa", "efa-only"), node, addresses)
 }
 
 // mostLeaked is how many ENIs other clusters leave.
 const mostLeaked = 2
 
-// leak leaves what nobody here may touch. What a node of this cluster leaves is swept within hours, which no seed has.
+// leak leaves what nobody here may touch, or what a node of this cluster has left: that is swept within hours.
 func (p *plan) leak(at time.Duration) {
 	if p.leaks == mostLeaked {
 		p.operate(at)
 		return
 	}
 	p.leaks++
-	p.write(at, "ec2 leak of=%s addresses=%d", pick(&p.source, "another-cluster", "another-vpc"), p.between(0, mostForeign-1))
+	of := pick(&p.source, "another-cluster", "another-vpc")
+	if set := &p.shape.settings; !set.NoSweep && !set.IMDSOnly && p.chance(30) {
+		of, p.sweeps = "this-cluster", true
+	}
+	p.write(at, "ec2 leak of=%s addresses=%d", of, p.between(0, mostForeign-1))
 }
 
 // drainSubnet has strangers take addresses, and give back all of them.

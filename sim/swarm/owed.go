@@ -147,14 +147,22 @@ func (o *owing) act(at *scn.At, a *sim.Act) {
 		n := a.Int("node")
 		o.foreign[n]++
 		o.shape.foreign = max(o.shape.foreign, o.foreign[n])
+		o.shape.prefixed = o.shape.prefixed || a.Int("prefixes") > 0
 	case "ec2 leak":
 		o.shape.leaked++
-		if a.Text("of") == "this-cluster" {
-			o.say("what a node of this cluster leaves is swept within two hours")
+		if set := &o.shape.settings; a.Text("of") == "this-cluster" && (set.NoSweep || set.IMDSOnly) {
+			o.say("a node of this cluster leaves an ENI, and nobody sweeps")
 		}
 	case "pod hide":
 		o.hidden++
+	case "node lose-records":
+		if o.shape.settings.NoSweep {
+			o.say("records may be lost and nobody sweeps: nobody knows of an ENI that was on its way")
+		}
 	case "node terminate":
+		if o.shape.settings.NoSweep {
+			o.say("a node is terminated and nobody sweeps: what it was making is left for ever")
+		}
 		o.open["the loss of "+a.Subject.String()] = true
 	case "node restart-runtime":
 		if o.runtime == cri.Containerd16 {

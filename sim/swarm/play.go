@@ -45,6 +45,7 @@ type Outcome struct {
 	Broken *Broken // nil: it held
 	Marks  []string
 	Struck map[string]int // lines that struck, by their verbs' keys; of a run that held
+	Met    map[Met]bool   // in world sim
 	Events uint64
 	Hash   uint64
 	Cut    bool // interrupted: nothing is known
@@ -93,7 +94,7 @@ func ReadFor(world, name string, data []byte) (*scn.File, *sim.Cluster, error) {
 const world = "sim"
 
 func play(f *scn.File, c *sim.Cluster, seed uint64, m *mutants.Mutant, stop func() bool) (o *Outcome) {
-	o = &Outcome{Struck: map[string]int{}}
+	o = &Outcome{Struck: map[string]int{}, Met: map[Met]bool{}}
 	defer func() {
 		if p := recover(); p != nil {
 			o.Broken = NewBroken(Sound, fmt.Sprintf("panic: %v", p), 0, 0)
@@ -104,7 +105,7 @@ func play(f *scn.File, c *sim.Cluster, seed uint64, m *mutants.Mutant, stop func
 		o.Broken = NewBroken(Started, err.Error(), 0, 0)
 		return o
 	}
-	r, err := sim.NewRun(f, w, world)
+	r, err := sim.NewRun(f, watched{w, c.Nodes, o.Met}, world)
 	if err != nil {
 		o.Broken = NewBroken(Started, err.Error(), 0, 0)
 		return o

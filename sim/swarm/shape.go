@@ -21,6 +21,7 @@ type shape struct {
 	config   []string // KEY=VALUE, as the scenario says them
 	enis     int      // that a node may have
 	foreign  int      // of them, those that strangers may attach
+	prefixed bool     // these may have prefixes
 	leaked   int      // ENIs that other clusters may leave in the subnet
 	unnamed  bool     // no daemon knows the cluster's name
 	per      int      // addresses for pods on one of them
@@ -106,6 +107,9 @@ func (h *shape) drawSettings(s *source) {
 	if s.chance(10) {
 		h.set("MANAGE_UNTAGGED_ENI", false)
 	}
+	if s.chance(8) {
+		h.set("DISABLE_LEAKED_ENI_CLEANUP", true)
+	}
 }
 
 // drawMaxPods is rarely said; then there are at least as many as one ENI has addresses for.
@@ -125,8 +129,11 @@ func (h *shape) roomy() int {
 	return bits
 }
 
-// mostForeign is how many addresses an ENI that is not ours takes from the subnet.
-const mostForeign = 4
+// mostForeign is how many addresses an ENI that is not ours takes from the subnet, and mostPrefixes how many /28 instead.
+const (
+	mostForeign  = 4
+	mostPrefixes = 2
+)
 
 // usable are the addresses of a subnet without the five that EC2 keeps.
 func usable(bits int) int { return 1<<(32-bits) - 5 }
@@ -166,7 +173,11 @@ func (h *shape) head() string {
 // room is how many pods can be ready in the end: on one node, and in all. What the warm targets ask for has to fit too, or growing is
 // refused for ever and nothing settles; and what one node may hoard is not there for the others.
 func (h *shape) room() (perNode, all int) {
-	perNode, all = h.perNode(), usable(h.bits)-(h.nodes*h.foreign+h.leaked)*mostForeign
+	each := mostForeign
+	if h.prefixed {
+		each = 1 + 16*mostPrefixes
+	}
+	perNode, all = h.perNode(), usable(h.bits)-h.nodes*h.foreign*each-h.leaked*mostForeign
 	switch set := &h.settings; {
 	case h.nodes*h.enis*(h.per+1) <= all:
 		return perNode, h.nodes * perNode // each may have all that it can carry

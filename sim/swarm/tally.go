@@ -28,6 +28,7 @@ type Tally struct {
 	Events     uint64
 	Struck     map[string]int // seeds in which a verb struck, by its key
 	Marks      map[string]int // seeds that came through the coverage point
+	Met        map[Met]int    // seeds in which a verb met a daemon in a condition
 	findings   []*Finding
 	list       []Entry
 	drawn      []string
@@ -35,7 +36,7 @@ type Tally struct {
 
 // NewTally is an empty one, beside a list of known violations.
 func NewTally(list []Entry) *Tally {
-	return &Tally{Struck: map[string]int{}, Marks: map[string]int{}, list: list, drawn: Drawn()}
+	return &Tally{Struck: map[string]int{}, Marks: map[string]int{}, Met: map[Met]int{}, list: list, drawn: Drawn()}
 }
 
 // TallyFor is an empty one of a batch for a CNI of which nothing is known to break.
@@ -63,6 +64,9 @@ func (t *Tally) Add(seed uint64, o *Outcome) {
 	}
 	for _, m := range o.Marks {
 		t.Marks[m]++
+	}
+	for m := range o.Met {
+		t.Met[m]++
 	}
 	if o.Broken == nil {
 		t.Held++

@@ -18,6 +18,7 @@ import (
 	"github.com/enilab/enilab/sim/swarm"
 	knownlist "github.com/enilab/enilab/sim/swarm/known"
 	"github.com/enilab/enilab/sim/swarm/process"
+	"github.com/enilab/enilab/sim/virtual"
 )
 
 // swarmFlags are what `enilab swarm` was asked for.
@@ -287,7 +288,22 @@ func (l *cli) tellSwarm(r *swarmResult) {
 	for _, f := range r.known {
 		fmt.Fprintf(l.out, "known  %s: %s broke %q (%s)\n", f.Known.File, plural(f.Seeds, "seed"), f.Invariant, seedList(f))
 	}
+	if r.venue.on == "sim" && r.Count() >= swarm.Enough {
+		l.tellUnmet(r.tally.Unmet())
+	}
 	fmt.Fprintln(l.out, r.sum(l))
+}
+
+// tellUnmet says which verbs met no daemon in a condition.
+func (l *cli) tellUnmet(unmet []swarm.Met) {
+	for len(unmet) > 0 {
+		c := unmet[0].Daemon
+		var verbs []string
+		for ; len(unmet) > 0 && unmet[0].Daemon == c; unmet = unmet[1:] {
+			verbs = append(verbs, unmet[0].Verb)
+		}
+		fmt.Fprintf(l.out, "never while a daemon was %s: %s\n", c, strings.Join(verbs, ", "))
+	}
 }
 
 // sum is the line that sums up.
@@ -322,8 +338,9 @@ func (r *swarmResult) sum(l *cli) string {
 		return s + fmt.Sprintf("; %d of %d verbs; %s events in %s, %.1f scenarios a minute", verbs-len(t.Unstruck()), verbs, runner.Number(t.Events),
 			runner.Short(r.wall), float64(t.Runs)/max(r.wall.Minutes(), 0.001))
 	}
-	return s + fmt.Sprintf("; %d of %d verbs, %d of %d coverage points; %s events in %s, %.0f scenarios a second", verbs-len(t.Unstruck()), verbs,
-		marks-len(t.Unreached()), marks, runner.Number(t.Events), runner.Short(r.wall), float64(t.Runs)/max(r.wall.Seconds(), 0.001))
+	met := verbs * len(virtual.Conditions())
+	return s + fmt.Sprintf("; %d of %d verbs, %d of %d with a daemon in each condition, %d of %d coverage points; %s events in %s, %.0f scenarios a second", verbs-len(t.Unstruck()), verbs,
+		met-len(t.Unmet()), met, marks-len(t.Unreached()), marks, runner.Number(t.Events), runner.Short(r.wall), float64(t.Runs)/max(r.wall.Seconds(), 0.001))
 }
 
 func brokenSentence(b *swarm.Broken) string {
@@ -389,6 +406,7 @@ type swarmJSON struct {
 	Marks      map[string]int  `json:"marks"`
 	Unstruck   []string        `json:"unstruck"`
 	Unreached  []string        `json:"unreached"`
+	Unmet      []swarm.Met     `json:"unmet,omitempty"` // in world sim
 }
 
 type violationJSON struct {
@@ -410,6 +428,9 @@ func (r *swarmResult) document() *swarmJSON {
 		Unknown: t.Unknown, Whys: t.Whys, First: r.From, Last: r.To, Exit: r.exit(), Runs: t.Runs, Held: t.Held, Events: t.Events,
 		Wall: r.wall.Seconds(), Violations: []violationJSON{}, Struck: t.Struck, Marks: t.Marks, Unstruck: append([]string{}, t.Unstruck()...),
 		Unreached: append([]string{}, t.Unreached()...)}
+	if r.venue.on == "sim" {
+		d.Unmet = t.Unmet()
+	}
 	for _, f := range append(r.unknown, r.known...) {
 		v := violationJSON{Invariant: f.Invariant, Cause: f.Cause, Text: f.Text, At: f.At.Seconds(), Node: f.Node, First: f.First, Count: f.Seeds, Seeds: f.More}
 		if f.Known != nil {
