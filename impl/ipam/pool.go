@@ -310,7 +310,7 @@ func (n *Node) idleENI(w Want) (int32, bool) {
 	best, found := int32(0), false
 	per := n.Inst.Limits.Addresses - 1
 	needed := n.Count[Assigned] + n.Count[Free] - w.Less + n.Count[Cooling] + n.Count[Quarantined]
-	if !w.Whole && n.Count[Cooling] > 0 && (n.hasAttached()-1)*per < needed+per/4 {
+	if n.Count[Cooling] > 0 && (n.hasAttached()-1)*per < needed+(per+3)/4 {
 		return 0, false
 	}
 	for i := range n.ENIs {
