@@ -141,13 +141,17 @@ func version(system string) string { return system[strings.LastIndexByte(system,
 
 var (
 	deniedWords  = regexp.MustCompile(`UnauthorizedOperation|AccessDenied|[Nn]ot authorized|is not allowed by`)
+	tokenless    = regexp.MustCompile(`\(metadata refuses \S+ without a token\)`)
 	deniedAction = regexp.MustCompile(`\b(?:ec2:)?((?:Describe|Create|Delete|Attach|Detach|Assign|Unassign|Modify)[A-Z][A-Za-z]+)\b`)
 )
 
-// because is the reason that a text gives: the action of EC2 that a role does not allow, where one was refused.
+// because is the reason that a text gives: the action of EC2 that a role does not allow, where one was refused, or what metadata did not tell.
 func because(text, role string) string {
 	if a := refused(text); a != "" {
 		return "EC2 refuses " + a + ", which " + role + " does not allow"
+	}
+	if m := tokenless.FindString(text); m != "" {
+		return strings.Trim(m, "()")
 	}
 	return Reason(text)
 }

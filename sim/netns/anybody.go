@@ -213,7 +213,7 @@ func (k anybody) expect(n *instance) {
 		}
 		said := n.said
 		if said == "" {
-			said = firstOf(n.lastWords())
+			said = n.lastSaid()
 		}
 		w.unserved(n, within, said)
 		if n.system.Enters() && n.process { // its livenessProbe has failed: an entrypoint may wait for ever for a daemon that has ended

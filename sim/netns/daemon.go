@@ -79,17 +79,17 @@ func (w *World) explainEnd(n *instance, e *node.Event) {
 		w.tell(n, "somebody ended "+n.daemon()+": "+e.Exit)
 		return
 	}
-	words := n.lastWords()
+	said := n.lastSaid()
 	n.failures++
 	if w.Epoch() == 0 && n.system != nil { // it has its bound to serve, and is started again until then
-		w.log("%s: %s ended by itself: %s; it said %q", n.Name(), n.daemon(), e.Exit, firstOf(words))
+		w.log("%s: %s ended by itself: %s; it said %q", n.Name(), n.daemon(), e.Exit, said)
 		return
 	}
 	if w.Epoch() == 0 {
-		w.fail(fmt.Errorf("%s: ipamd ended by itself: %s; %s", n.Name(), e.Exit, words))
+		w.fail(fmt.Errorf("%s: ipamd ended by itself: %s; %s", n.Name(), e.Exit, n.lastWords()))
 		return
 	}
-	text := fmt.Sprintf("%s ended by itself: %s; it said %q", n.daemon(), e.Exit, firstOf(words))
+	text := fmt.Sprintf("%s ended by itself: %s; it said %q", n.daemon(), e.Exit, said)
 	w.tell(n, text)
 	if len(w.crashes) < maxCrashes {
 		w.crashes = append(w.crashes, sim.Failure{At: w.Now(), Text: n.Name() + "'s " + text})
@@ -115,6 +115,9 @@ func firstOf(words string) string {
 
 // lastBytes are enough for a panic and its stack.
 const lastBytes = 16 << 10
+
+// lastSaid is what the daemon's last words come to.
+func (n *instance) lastSaid() string { return n.tokenless.and(firstOf(n.lastWords())) }
 
 // lastWords is the end of what the daemon printed.
 func (n *instance) lastWords() string {

@@ -63,7 +63,8 @@ type instance struct {
 
 	enders []int // those that the end of this daemon ends
 
-	debut debut
+	debut     debut
+	tokenless tokenless
 
 	versions // of a system that is not ours by its recording
 

@@ -43,7 +43,7 @@ const (
 func (w *World) serve(n *instance) error {
 	b := &backend{w, n}
 	web := map[string]*http.Server{
-		imdsAddr + ":80": imdsserver.Server(imdsserver.Handler(imdsserver.Config{View: b.metadata, Now: b.clock, Role: "node", Options: imdsserver.Options{V1: w.tokensOptional()}})),
+		imdsAddr + ":80": imdsserver.Server(n.tokenless.watch(imdsserver.Handler(imdsserver.Config{View: b.metadata, Now: b.clock, Role: "node", Options: imdsserver.Options{V1: w.tokensOptional()}}))),
 		ec2Addr:          ec2server.Server(ec2server.Handler(b)),
 		kubeAddr:         w.keeper.kubernetes(n),
 	}

@@ -62,7 +62,7 @@ func (w *World) judgeDebuts() {
 		}
 		words := ""
 		if !n.unmanned() {
-			words = firstOf(n.lastWords())
+			words = n.lastSaid()
 		}
 		w.tell(n, n.daemon()+" starts no pod: "+n.debut.said)
 		w.Auditor.Podless(w.now(), int(n.No), w.now()-n.debut.since, n.debut.failed, n.debut.said, words)

@@ -61,7 +61,7 @@ func TestIdleClients(t *testing.T) {
 	hasty.Start()
 	t.Cleanup(hasty.Close)
 	w.srv = hasty
-	h := with(tokenHeader, w.token(60))
+	h := with(TokenHeader, w.token(60))
 	before := heap()
 	var idle []net.Conn
 	for i := range 1000 {
@@ -135,7 +135,7 @@ func TestBadRequests(t *testing.T) {
 		"a huge header":     {"GET / HTTP/1.1\r\nHost: i\r\nX: " + strings.Repeat("x", 1<<20) + "\r\n\r\n", 431},
 		"a huge path":       {"GET /" + strings.Repeat("x", 1<<20) + " HTTP/1.1\r\nHost: i\r\n\r\n", 431},
 		"no host":           {"GET / HTTP/1.1\r\n\r\n", 400},
-		"a null in a token": {"GET / HTTP/1.1\r\nHost: i\r\n" + tokenHeader + ": \x00\r\n\r\n", 400},
+		"a null in a token": {"GET / HTTP/1.1\r\nHost: i\r\n" + TokenHeader + ": \x00\r\n\r\n", 400},
 	} {
 		c := w.dial()
 		_, _ = io.WriteString(c, r.sent) // may be cut short
@@ -163,7 +163,7 @@ func FuzzRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, method, path, ttl, token, forwarded string) {
 		q := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://imds/", nil)
 		q.Method, q.URL.Path, q.RequestURI = method, path, path
-		for name, value := range map[string]string{ttlHeader: ttl, tokenHeader: token, "X-Forwarded-For": forwarded} {
+		for name, value := range map[string]string{ttlHeader: ttl, TokenHeader: token, "X-Forwarded-For": forwarded} {
 			if value != "" {
 				q.Header.Set(name, value)
 			}
@@ -204,7 +204,7 @@ func (w *world) lean(token string) *lean {
 	if err := c.SetDeadline(time.Time{}); err != nil {
 		w.t.Fatal(err)
 	}
-	return &lean{c, bufio.NewReader(c), []byte("GET " + macPath + " HTTP/1.1\r\nHost: 169.254.169.254\r\n" + tokenHeader + ": " + token + "\r\n\r\n")}
+	return &lean{c, bufio.NewReader(c), []byte("GET " + macPath + " HTTP/1.1\r\nHost: 169.254.169.254\r\n" + TokenHeader + ": " + token + "\r\n\r\n")}
 }
 
 // read is one request and its answer.

@@ -123,7 +123,7 @@ func (h *handler) admit(w http.ResponseWriter, r *http.Request, put bool, v *ec2
 		w.Header().Set("Allow", "GET, HEAD")
 		return http.StatusMethodNotAllowed
 	}
-	sent := r.Header[tokenHeader]
+	sent := r.Header[TokenHeader]
 	if len(sent) == 0 && h.V1 {
 		return 0
 	}

@@ -30,7 +30,7 @@ import (
 // TestVersions: a token is latest's, reads may be any build's.
 func TestVersions(t *testing.T) {
 	w := newWorld(t)
-	h := with(tokenHeader, w.token(60))
+	h := with(TokenHeader, w.token(60))
 	for _, r := range []struct {
 		method, path string
 		header       http.Header
@@ -60,7 +60,7 @@ func TestVersions(t *testing.T) {
 // TestHeaders: what the service says beside the text.
 func TestHeaders(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Extras = func() imds.Extras { return imds.Extras{UserData: "\x1f\x8b"} } })
-	h := with(tokenHeader, w.token(60))
+	h := with(TokenHeader, w.token(60))
 	for path, want := range map[string]string{macPath: "text/plain", "/latest/": "text/plain", "/latest/dynamic/instance-identity/document": "text/plain",
 		"/latest/user-data": "application/octet-stream", "/latest/none": "text/html"} {
 		if _, _, got := w.do("GET", path, h); got.Get("Content-Type") != want || got.Get("Server") != "EC2ws" {
@@ -93,7 +93,7 @@ func TestClose(t *testing.T) {
 func TestExtras(t *testing.T) {
 	var extras imds.Extras
 	w := newWorld(t, func(c *Config) { c.Extras = func() imds.Extras { return extras } })
-	h := with(tokenHeader, w.token(60))
+	h := with(TokenHeader, w.token(60))
 	const path = "/latest/meta-data/spot/instance-action"
 	if status, _, _ := w.do("GET", path, h); status != 404 {
 		t.Errorf("no notice: status %d", status)
@@ -112,7 +112,7 @@ func TestExtras(t *testing.T) {
 				return v, ok
 			}
 		})
-		status, body, _ := w.do("GET", "/latest/meta-data/tags/instance/Name", with(tokenHeader, w.token(60)))
+		status, body, _ := w.do("GET", "/latest/meta-data/tags/instance/Name", with(TokenHeader, w.token(60)))
 		if status == 200 != allowed || allowed && body != "node-0" {
 			t.Errorf("tags allowed: %v: status %d, %q", allowed, status, body)
 		}
@@ -123,7 +123,7 @@ func TestExtras(t *testing.T) {
 func TestThrottle(t *testing.T) {
 	small := func(c *Config) { c.Throttle = ec2.Bucket{Capacity: 3, RefillPerSecond: 2} }
 	w, other := newWorld(t, small), newWorld(t, small)
-	h := with(tokenHeader, w.token(maxTTL))
+	h := with(TokenHeader, w.token(maxTTL))
 	for _, r := range []struct {
 		at     time.Duration
 		status int
@@ -191,7 +191,7 @@ func TestInside(t *testing.T) {
 func TestSignatures(t *testing.T) {
 	signer := NewSigner()
 	w := newWorld(t, func(c *Config) { c.Signer = signer })
-	h := with(tokenHeader, w.token(60))
+	h := with(TokenHeader, w.token(60))
 	const folder = "/latest/dynamic/instance-identity/"
 	if _, list, _ := w.do("GET", folder, h); list != "document\npkcs7\nrsa2048\nsignature" {
 		t.Errorf("listed: %q", list)

@@ -167,27 +167,27 @@ func TestRules(t *testing.T) {
 		header             http.Header
 		status             int
 	}{
-		{"a read", "GET", macPath, with(tokenHeader, good), 200},
-		{"a head", "HEAD", macPath, with(tokenHeader, good), 200},
+		{"a read", "GET", macPath, with(TokenHeader, good), 200},
+		{"a head", "HEAD", macPath, with(TokenHeader, good), 200},
 		{"no token", "GET", macPath, with(), 401},
-		{"an empty token", "GET", macPath, with(tokenHeader, ""), 401},
-		{"a made up token", "GET", macPath, with(tokenHeader, "AQAEAJ"), 401},
-		{"a spoilt token", "GET", macPath, with(tokenHeader, string(spoilt)), 401},
-		{"a short token", "GET", macPath, with(tokenHeader, good[:8]), 401},
-		{"two tokens", "GET", macPath, with(tokenHeader, good, tokenHeader, good), 401},
-		{"another service's token", "GET", macPath, with(tokenHeader, other), 401},
+		{"an empty token", "GET", macPath, with(TokenHeader, ""), 401},
+		{"a made up token", "GET", macPath, with(TokenHeader, "AQAEAJ"), 401},
+		{"a spoilt token", "GET", macPath, with(TokenHeader, string(spoilt)), 401},
+		{"a short token", "GET", macPath, with(TokenHeader, good[:8]), 401},
+		{"two tokens", "GET", macPath, with(TokenHeader, good, TokenHeader, good), 401},
+		{"another service's token", "GET", macPath, with(TokenHeader, other), 401},
 		{"401 before 404", "GET", "/latest/none", with(), 401},
-		{"nothing there", "GET", "/latest/none", with(tokenHeader, good), 404},
-		{"dots", "GET", "/latest/meta-data/../meta-data/mac", with(tokenHeader, good), 404},
-		{"escaped dots", "GET", "/latest/meta-data/%2e%2e/meta-data/mac", with(tokenHeader, good), 404},
-		{"escaped", "GET", "/latest/meta-data/%6dac", with(tokenHeader, good), 404},
-		{"an escaped slash", "GET", "/latest/meta-data%2Fmac", with(tokenHeader, good), 404},
-		{"two slashes", "GET", "//latest/meta-data/mac", with(tokenHeader, good), 404},
-		{"a post", "POST", macPath, with(tokenHeader, good), 405},
+		{"nothing there", "GET", "/latest/none", with(TokenHeader, good), 404},
+		{"dots", "GET", "/latest/meta-data/../meta-data/mac", with(TokenHeader, good), 404},
+		{"escaped dots", "GET", "/latest/meta-data/%2e%2e/meta-data/mac", with(TokenHeader, good), 404},
+		{"escaped", "GET", "/latest/meta-data/%6dac", with(TokenHeader, good), 404},
+		{"an escaped slash", "GET", "/latest/meta-data%2Fmac", with(TokenHeader, good), 404},
+		{"two slashes", "GET", "//latest/meta-data/mac", with(TokenHeader, good), 404},
+		{"a post", "POST", macPath, with(TokenHeader, good), 405},
 		{"a put elsewhere", "PUT", macPath, with(ttlHeader, "60"), 405},
 		{"a token by get", "GET", tokenPath, with(ttlHeader, "60"), 405},
 		{"a token by post", "POST", tokenPath, with(ttlHeader, "60"), 405},
-		{"another method", "BREW", macPath, with(tokenHeader, good), 405},
+		{"another method", "BREW", macPath, with(TokenHeader, good), 405},
 		{"a token", "PUT", tokenPath, with(ttlHeader, "1"), 200},
 		{"a long token", "PUT", tokenPath, with(ttlHeader, "21600"), 200},
 		{"too long", "PUT", tokenPath, with(ttlHeader, "21601"), 400},
@@ -197,7 +197,7 @@ func TestRules(t *testing.T) {
 		{"no TTL", "PUT", tokenPath, with(), 400},
 		{"two TTLs", "PUT", tokenPath, with(ttlHeader, "60", ttlHeader, "60"), 400},
 		{"a proxy's token", "PUT", tokenPath, with(ttlHeader, "60", "X-Forwarded-For", "10.0.0.1"), 403},
-		{"a proxy's read", "GET", macPath, with(tokenHeader, good, "X-Forwarded-For", ""), 403},
+		{"a proxy's read", "GET", macPath, with(TokenHeader, good, "X-Forwarded-For", ""), 403},
 	}
 	for _, r := range rows {
 		status, body, h := w.do(r.method, r.path, r.header)
@@ -216,7 +216,7 @@ func TestRules(t *testing.T) {
 // TestAge: tokens age by the clock of the laboratory.
 func TestAge(t *testing.T) {
 	w := newWorld(t)
-	h := with(tokenHeader, w.token(60))
+	h := with(TokenHeader, w.token(60))
 	for _, r := range []struct {
 		at     time.Duration
 		status int
@@ -247,7 +247,7 @@ func TestV1(t *testing.T) {
 	if status, _, _ := w.do("GET", macPath, with()); status != 200 {
 		t.Errorf("version 1: status %d", status)
 	}
-	if status, _, _ := w.do("GET", macPath, with(tokenHeader, "made up")); status != 401 {
+	if status, _, _ := w.do("GET", macPath, with(TokenHeader, "made up")); status != 401 {
 		t.Errorf("a bad token where none is needed: status %d, expected 401", status)
 	}
 	if status, _, _ := w.do("GET", macPath, with("X-Forwarded-For", "10.0.0.1")); status != 403 {
@@ -295,7 +295,7 @@ func TestSilent(t *testing.T) {
 // BenchmarkRead is one read and back over HTTP, with a token.
 func BenchmarkRead(b *testing.B) {
 	w := newWorld(b)
-	h := with(tokenHeader, w.token(maxTTL))
+	h := with(TokenHeader, w.token(maxTTL))
 	for b.Loop() {
 		if status, _, _ := w.do("GET", macPath, h); status != 200 {
 			b.Fatal(status)

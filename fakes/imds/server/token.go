@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	tokenHeader = "X-Aws-Ec2-Metadata-Token"
+	TokenHeader = "X-Aws-Ec2-Metadata-Token"
 	ttlHeader   = "X-Aws-Ec2-Metadata-Token-Ttl-Seconds"
 	// maxTTL is six hours in seconds.
 	maxTTL = 21600
