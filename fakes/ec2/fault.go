@@ -387,6 +387,16 @@ func (c *Cloud) slow(kind FaultKind, r *Request) time.Duration {
 	return max(f.Slow, 0)
 }
 
+// MetadataSilent says whether a fault keeps an instance's metadata from answering now.
+func (c *Cloud) MetadataSilent(now time.Duration, i InstanceID) bool {
+	for k := range c.faults {
+		if f := &c.faults[k]; f.concerns(IMDSSilent, AnyAction, i) && (f.Until == 0 || now < f.Until) {
+			return true
+		}
+	}
+	return false
+}
+
 // silent says whether a fault keeps an instance's metadata from answering. It uses nothing up: a read of
 // the view changes nothing but what Met tells.
 func (c *Cloud) silent(now time.Duration, i InstanceID) bool {

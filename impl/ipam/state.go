@@ -127,7 +127,7 @@ func (n *Node) View(v *View) {
 	v.Serving, v.Stopping, v.Surveyed = n.Phase == serving, n.Phase == stopping, n.Surveyed
 	v.Free, v.Assigned, v.Cooling, v.Quarantined, v.Covered = 0, n.Count[Assigned], n.Count[Cooling], n.Count[Quarantined], 0
 	v.Waiting, v.Running, v.Intents = len(n.Waiting), len(n.Pending)+len(n.Lanes[RunStore].Waits)+len(n.Lanes[LibStore].Waits), 0
-	v.Settings, v.Limits = n.Set, n.Inst.Limits
+	v.Settings, v.Limits, v.Named = n.Set, n.Inst.Limits, n.Known || n.Facts.usable()
 	for _, i := range n.Cooling { // what EC2 has taken back cools on, and is nothing that we have
 		if a := &n.Addrs[i]; a.State == Cooling && a.ENI < 0 && n.Phase == serving {
 			v.Cooling--

@@ -4,6 +4,7 @@ package ipam
 type View struct {
 	Serving  bool     // ADD can be answered
 	Stopping bool     // SIGTERM was seen
+	Named    bool     // metadata or the records of this boot say which instance it is on
 	Surveyed bool     // EC2 has said what this node has: before that the node asks it for nothing
 	Reasons  []string // why pods cannot be taken, or how the node is impaired (rule J); empty when all is well
 

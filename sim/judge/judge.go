@@ -81,7 +81,7 @@ func (a *Auditor) Judge(now time.Duration, c *Snapshot) {
 	if c.Up && c.View != nil {
 		a.look(I16)
 	}
-	if c.starts() {
+	if c.starts() && (c.View.Named || !c.Silent) { // else nobody can know which addresses the node has
 		a.fault(now, c, n, I16, ipam.Attachment{}, func() string { return describeStart(c) })
 	}
 	n.repaired()

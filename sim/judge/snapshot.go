@@ -19,7 +19,8 @@ type Snapshot struct {
 	PendingDELs int           // DELs that the runtime still has to repeat, or that wait on disk
 	Settings    ipam.Settings
 	Limits      ipam.Limits
-	CloudFree   int // addresses that EC2's subnet could still give
+	CloudFree   int  // addresses that EC2's subnet could still give
+	Silent      bool // the node's metadata does not answer
 }
 
 // CloudENI is an ENI as EC2 knows it.

@@ -59,6 +59,7 @@ type collection struct {
 	sandboxes []sandbox
 	pods      []judge.PodSnapshot
 	pending   int // DELs that somebody has to repeat
+	silent    bool
 }
 
 // snapshot collects a node's state, and calls f with it, mu held, if nothing has moved meanwhile. It is false when there is no snapshot.
@@ -76,7 +77,7 @@ func (w *World) snapshot(m *member, f func(*judge.Snapshot, *collection)) bool {
 			w.mu.Unlock()
 			continue
 		}
-		c := &judge.Snapshot{Node: int(m.no), Settings: m.set, Cloud: k.enis, CloudFree: k.cloudFree, Pods: k.pods, PendingDELs: k.pending}
+		c := &judge.Snapshot{Node: int(m.no), Settings: m.set, Cloud: k.enis, CloudFree: k.cloudFree, Pods: k.pods, PendingDELs: k.pending, Silent: k.silent}
 		c.Books(m.life.Core(), &ipam.View{})
 		f(c, k)
 		w.mu.Unlock()
@@ -89,7 +90,8 @@ func (w *World) snapshot(m *member, f func(*judge.Snapshot, *collection)) bool {
 // collect looks at a node whose daemon has these settings; false: something did not answer.
 func (w *World) collect(m *member, set ipam.Settings) (*collection, bool) {
 	k := &collection{}
-	w.c.Cloud(func(_ time.Duration, cloud *ec2.Cloud) {
+	w.c.Cloud(func(now time.Duration, cloud *ec2.Cloud) {
+		k.silent = cloud.MetadataSilent(now, m.node.Instance)
 		k.enis = judge.AppendENIs(nil, judge.Whose{Model: cloud, Node: m.node.Instance, LeavesUntagged: set.LeaveUntagged})
 		k.cloudFree = cloud.FreeAddresses(cloud.Subnets()[0].ID)
 	})

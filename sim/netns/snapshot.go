@@ -86,6 +86,7 @@ func (w *World) collect(n *instance) *judge.Snapshot {
 		c.Books(n.witness().Core(), &w.view)
 		c.PendingDELs = w.intents(n)
 	}
+	c.Silent = w.EC2.MetadataSilent(w.now(), n.Instance)
 	w.pods(n, c)
 	c.ThirdParty = n.Node.ThirdParty()
 	return c

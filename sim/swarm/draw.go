@@ -69,7 +69,6 @@ type plan struct {
 	sweeps   bool          // one of them is this cluster's
 	wanted   time.Duration // when a workload was changed last
 	hidden   int           // sandboxes that nobody will ever end
-	silenced bool          // metadata has been silent
 	limited  bool          // EC2 refuses an attach as one too many
 	cni      *CNI          // nil: ours
 	ready    time.Duration // how long the parts of the liveness phase take

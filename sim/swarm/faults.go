@@ -531,18 +531,6 @@ func (p *plan) drainSubnet(at time.Duration) {
 	p.write(p.later(at, 30*time.Second, 6*time.Minute), "ec2 drain-subnet leave=%d", usable(p.shape.bits))
 }
 
-// silent is short, and comes once, where a daemon may have to start without its records or without the runtime's list: before metadata answers it knows
-// nothing then, and it owes service within three minutes.
 func (p *plan) silent(at time.Duration) {
-	most := p.long(3 * time.Minute)
-	if slices.ContainsFunc(p.kinds, func(k *kind) bool {
-		return slices.Contains([]string{"node reboot", "node lose-records", "node socket", "node restart-runtime"}, k.key)
-	}) {
-		if p.silenced {
-			p.operate(at)
-			return
-		}
-		p.silenced, most = true, min(most, 3*time.Minute)
-	}
-	p.write(at, "imds silent for=%s%s", short(p.lasts(at, 10*time.Second, most)), p.whose())
+	p.write(at, "imds silent for=%s%s", short(p.lasts(at, 10*time.Second, p.long(3*time.Minute))), p.whose())
 }

@@ -52,7 +52,7 @@ func (w *World) collect(n *node) *judge.Snapshot {
 	*c = judge.Snapshot{Node: int(n.No), Rows: c.Rows[:0], Cloud: c.Cloud[:0], Pods: c.Pods[:0], Settings: n.Settings}
 	c.Books(n.core, &w.view)
 	c.Cloud = judge.AppendENIs(c.Cloud, w.Whose(&n.Node))
-	c.PendingDELs = len(n.intents)
+	c.PendingDELs, c.Silent = len(n.intents), w.EC2.MetadataSilent(w.now, n.Instance)
 	c.ThirdParty = n.Node.ThirdParty()
 	w.retrace(n)
 	for t := range n.CRI.Sandboxes() {
