@@ -96,15 +96,23 @@ func (n *instance) environment(cluster string) map[string]string {
 // begin runs the init step and then the daemon.
 func (o ours) begin(n *instance) {
 	w := o.w
-	env := n.environment(w.Cluster.Name)
+	env, silent := n.environment(w.Cluster.Name), w.EC2.MetadataSilent(w.now(), n.Instance)
 	go func() {
 		ctx, cancel := context.WithTimeout(w.ctx, slowed(initLimit))
 		defer cancel()
 		out, code, err := n.box.Command(ctx, node.Process{Argv: []string{ipamdPath, "init"}, Env: env})
 		w.post(func() {
-			if err == nil && code == signalled && !n.dying { // by somebody's hand: kubelet starts it again, as any container
+			again := ""
+			switch {
+			case err != nil || code == 0 || n.dying:
+			case code == signalled:
 				w.byHand = true
-				w.tell(n, "somebody killed ipamd init")
+				again = "somebody killed ipamd init"
+			case silent || w.EC2.MetadataSilent(w.now(), n.Instance):
+				again = "ipamd init ends: instance metadata does not answer"
+			}
+			if again != "" { // kubelet starts it again, as any container
+				w.tell(n, again)
 				n.exited, n.read = true, true
 				w.died(n)
 				return
