@@ -93,7 +93,7 @@ func (p *plan) events() []event {
 			out = append(out, event{at, (*plan).operate})
 			continue
 		}
-		out = append(out, event{at, (*plan).strike})
+		out = append(out, event{at, func(p *plan, at time.Duration) { p.strike(at) }})
 		if p.chance(60) {
 			out = append(out, event{at + p.span(0, 10*time.Second, time.Second), (*plan).provoke})
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/scn"
 )
 
@@ -37,11 +38,15 @@ func Draw(seed uint64) string {
 	}
 	p.enable()
 	p.startPods()
-	for _, at := range p.instants() {
+	for todo := p.instants(); len(todo) > 0; {
+		at := todo[0]
+		todo = todo[1:]
 		if p.chance(45) {
 			p.operate(at)
-		} else {
-			p.strike(at)
+		} else if p.strike(at) && p.chance(30) { // something meets the daemon that has hardly started
+			then := min(p.safety, at+models.RestartPause+p.span(0, 300*time.Millisecond, time.Millisecond))
+			i, _ := slices.BinarySearch(todo, then)
+			todo = slices.Insert(todo, i, then)
 		}
 	}
 	p.bringBack()

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/enilab/enilab/sim/models"
 )
 
 // kind is a fault that a swarm draws.
@@ -170,31 +168,20 @@ func (p *plan) fits(k *kind) bool {
 	return true
 }
 
-// strike draws one of the enabled faults; a seed without any is a day without trouble.
-func (p *plan) strike(at time.Duration) {
+// strike draws one of the enabled faults, and says whether a daemon starts after it; a seed without any is a day without trouble.
+func (p *plan) strike(at time.Duration) (starts bool) {
 	if p.weight == 0 {
 		p.operate(at)
-		return
+		return false
 	}
-	k := p.fault()
-	k.strike(p, at)
-	if slices.Contains(beginners, k.key) && p.chance(30) { // what meets a daemon that has hardly started
-		p.fault().strike(p, min(p.safety, at+models.RestartPause+p.span(0, 300*time.Millisecond, time.Millisecond)))
-	}
-}
-
-// beginners are faults after which a daemon starts.
-var beginners = []string{"node kill", "node restart", "node upgrade"}
-
-// fault draws one of the enabled faults.
-func (p *plan) fault() *kind {
 	left := p.between(1, p.weight)
 	for _, k := range p.kinds {
 		if left -= k.weight; left <= 0 {
-			return k
+			k.strike(p, at)
+			return k.key == "node kill" || k.key == "node restart" || k.key == "node upgrade"
 		}
 	}
-	return p.kinds[len(p.kinds)-1]
+	return false
 }
 
 func (p *plan) oneNode() string { return fmt.Sprintf("node-%d", p.between(1, p.shape.nodes)) }
