@@ -20,7 +20,11 @@ func TestCloneSharesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	open, _ := opener(t, parse(t, "churn.scn", string(data)), nil, nil)
+	f := parse(t, "churn.scn", string(data))
+	if f, err = f.Expand(f.Variants()[0]); err != nil {
+		t.Fatal(err)
+	}
+	open, _ := opener(t, f, nil, nil)
 	r, w, err := open()
 	if err != nil {
 		t.Fatal(err)
