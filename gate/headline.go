@@ -150,7 +150,7 @@ func because(text, role string) string {
 	if a := refused(text); a != "" {
 		return "EC2 refuses " + a + ", which " + role + " does not allow"
 	}
-	if m := tokenless.FindString(text); m != "" {
+	if m := tokenless.FindString(text); m != "" && !strings.Contains(text, "panic: ") { // a panic is the daemon's own word
 		return strings.Trim(m, "()")
 	}
 	return Reason(text)

@@ -388,23 +388,24 @@ func (c *Cloud) slow(kind FaultKind, r *Request) time.Duration {
 }
 
 // MetadataSilent says whether a fault keeps an instance's metadata from answering now.
-func (c *Cloud) MetadataSilent(now time.Duration, i InstanceID) bool {
+func (c *Cloud) MetadataSilent(now time.Duration, i InstanceID) bool { return c.silence(now, i) != nil }
+
+// silence is the fault that keeps an instance's metadata from answering; nil: none does.
+func (c *Cloud) silence(now time.Duration, i InstanceID) *Fault {
 	for k := range c.faults {
 		if f := &c.faults[k]; f.concerns(IMDSSilent, AnyAction, i) && (f.Until == 0 || now < f.Until) {
-			return true
+			return f
 		}
 	}
-	return false
+	return nil
 }
 
 // silent says whether a fault keeps an instance's metadata from answering. It uses nothing up: a read of
 // the view changes nothing but what Met tells.
 func (c *Cloud) silent(now time.Duration, i InstanceID) bool {
-	for k := range c.faults {
-		if f := &c.faults[k]; f.concerns(IMDSSilent, AnyAction, i) && (f.Until == 0 || now < f.Until) {
-			c.meets(f, AnyAction, i)
-			return true
-		}
+	f := c.silence(now, i)
+	if f != nil {
+		c.meets(f, AnyAction, i)
 	}
-	return false
+	return f != nil
 }

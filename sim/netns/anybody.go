@@ -90,6 +90,7 @@ func (k anybody) begin(n *instance) {
 	w := k.w
 	s, words, settings, install := n.system, w.words(n), settingsOf(n), n.before
 	n.before = []systems.Step{systems.StepInit}
+	n.tokenless.begin()
 	var todo []systems.Step
 	if i := slices.Index(install, systems.StepInit); i >= 0 {
 		install, todo = install[:i], install[i:]

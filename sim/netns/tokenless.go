@@ -40,6 +40,9 @@ func (t *tokenless) note(path string) {
 	t.path = path
 }
 
+// begin forgets what an earlier daemon, perhaps of another version, was refused.
+func (t *tokenless) begin() { t.note("") }
+
 // and is what a daemon said, and what it was not told.
 func (t *tokenless) and(said string) string {
 	t.mu.Lock()

@@ -28,5 +28,8 @@ func TestDaemonWithoutTokenIsToldOf(t *testing.T) {
 		if got := seen.and("sed: no"); got != c.want {
 			t.Errorf("%s: %q, expected %q", c.name, got, c.want)
 		}
+		if seen.begin(); seen.and("sed: no") != "sed: no" {
+			t.Errorf("%s: the next daemon is told of it, too", c.name)
+		}
 	}
 }

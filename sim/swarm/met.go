@@ -37,9 +37,9 @@ func (w watched) Do(a *sim.Act) int {
 	}
 	id := w.World.Do(a)
 	if w.Strike(id).Fate != sim.Missed {
-		v := sim.Verb{Name: a.Verb, On: []scn.SubjectKind{a.Subject.Kind}}
+		key := keyFor(a.Verb, a.Subject)
 		for _, d := range daemons {
-			w.met[Met{v.Key(), d}] = true
+			w.met[Met{key, d}] = true
 		}
 	}
 	return id

@@ -216,7 +216,9 @@ func (o *Outcome) cover(f *scn.File, w *virtual.World, v *sim.Verdict) {
 }
 
 // keyOf is the key of the verb that an action has.
-func keyOf(a *scn.Action) string {
-	v := sim.Verb{Name: a.Verb, On: []scn.SubjectKind{a.Subject.Kind}}
+func keyOf(a *scn.Action) string { return keyFor(a.Verb, a.Subject) }
+
+func keyFor(verb string, on scn.Subject) string {
+	v := sim.Verb{Name: verb, On: []scn.SubjectKind{on.Kind}}
 	return v.Key()
 }

@@ -14,6 +14,7 @@ import (
 )
 
 const (
+	// TokenHeader has the token of a request (IMDSv2).
 	TokenHeader = "X-Aws-Ec2-Metadata-Token"
 	ttlHeader   = "X-Aws-Ec2-Metadata-Token-Ttl-Seconds"
 	// maxTTL is six hours in seconds.
