@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
@@ -53,18 +54,8 @@ func AppendENIs(list []CloudENI, whose Whose) []CloudENI {
 // Orphans are the ENIs of a cluster that are attached to nothing and of which no daemon knows. Those that a daemon will delete are under way, with
 // the instant of the scenario by which it will, whose t=0 was at epoch; those that nobody deletes are leaked (I5). A node that is nil has no daemon.
 func Orphans(m *ec2.Cloud, cluster string, now, epoch time.Duration, daemons []*ipam.Node) (leaked, underWay []string) {
-	known, view := map[string]bool{}, new(ipam.View)
-	for _, d := range daemons {
-		if d == nil {
-			continue
-		}
-		d.View(view)
-		for i := range view.ENIs {
-			known[view.ENIs[i].ID] = true
-		}
-	}
 	for _, e := range m.AllENIs() {
-		if e.Status != ec2.Available || !Made(m, cluster, &e) || known[string(e.ID)] {
+		if e.Status != ec2.Available || !Made(m, cluster, &e) || knows(daemons, string(e.ID)) {
 			continue
 		}
 		if at, ok := sweptBy(now, daemons, available(m, &e)); ok {
@@ -74,6 +65,18 @@ func Orphans(m *ec2.Cloud, cluster string, now, epoch time.Duration, daemons []*
 		}
 	}
 	return leaked, underWay
+}
+
+// knows says whether one of some daemons has an ENI in its books.
+func knows(daemons []*ipam.Node, eni string) bool {
+	view := new(ipam.View)
+	return slices.ContainsFunc(daemons, func(d *ipam.Node) bool {
+		if d == nil {
+			return false
+		}
+		d.View(view)
+		return slices.ContainsFunc(view.ENIs, func(e ipam.ViewENI) bool { return e.ID == eni })
+	})
 }
 
 // sweptBy is when the first of some daemons deletes an ENI at the latest.

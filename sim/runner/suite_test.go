@@ -70,6 +70,7 @@ func TestStatus(t *testing.T) {
 		"story of another seed":       {quiet + "-- story --\nonce upon a time\n", Options{Seed: 2}, Held, nil},
 		"story to be rewritten":       {quiet + "-- story --\nonce upon a time\n", Options{NoStory: true}, Held, nil},
 		"nothing judged":              {"cluster nodes=1\nat 1s kube create web 1\n", Options{}, Skipped, []string{"skipped  test  ", "nothing was judged"}},
+		"elsewhere, and it varies":    {"vary t=1,2\n[netns] cluster nodes=1\n[netns] at 1s node-1 interrupt-dumps times=$t\n", Options{}, Skipped, []string{"its lines are not for world sim"}},
 		"judged elsewhere only":       {"cluster nodes=1\n[netns] always \"nothing is leaked\"\n", Options{}, Skipped, nil},
 		"no room":                     {"cluster nodes=1 subnet=10.0.0.0/28\nstart pods web 40 on node-1\nalways \"nothing is leaked\"\n", Options{}, Bad, []string{"the cluster never started", "InsufficientFreeAddressesInSubnet", "larger subnet"}},
 		"twice":                       {quiet, Options{Twice: true}, Held, nil},
