@@ -432,18 +432,7 @@ func (g *getter) fromImage(dir string) error {
 	} else if err != nil {
 		return &Unavailable{fmt.Errorf("%w (docker login leaves the credentials of a registry that asks for them)", err)}
 	}
-	from := os.DirFS(at.folder)
-	err = fs.WalkDir(from, ".", func(p string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		in, err := from.Open(p)
-		if err != nil {
-			return err
-		}
-		return copyTo(filepath.Join(dir, filepath.FromSlash(p)), in)
-	})
-	if err != nil {
+	if err := os.CopyFS(dir, os.DirFS(at.folder)); err != nil {
 		return &Unavailable{fmt.Errorf("copy the files of the image %s: %w", ref, err)}
 	}
 	return nil

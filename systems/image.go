@@ -2,7 +2,6 @@ package systems
 
 import (
 	"archive/tar"
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -19,7 +18,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/cache"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
@@ -223,7 +221,7 @@ func (f *finder) ofIndex(index v1.ImageIndex, ref string, depth int) (v1.Image, 
 // versionLabel is where images say which version they are of.
 const versionLabel = "org.opencontainers.image.version"
 
-// fromImage copies what the description names out of an image, into a folder that the cache keeps.
+// fromImage unpacks an image into a folder that the cache keeps, with links to what the description names.
 func (f *finder) fromImage(image v1.Image, ref, said string) (located, error) {
 	config, err := image.ConfigFile()
 	if err != nil {
@@ -256,7 +254,7 @@ func (f *finder) fromImage(image v1.Image, ref, said string) (located, error) {
 	}
 	at := located{version: version, notes: []string{"its files are those of the image " + digest.String()}}
 	tools := s.imageTools()
-	wanted, err := json.Marshal([]any{want, tools}) // maps are sorted
+	wanted, err := json.Marshal([]any{want, tools, imageRoot}) // maps are sorted
 	if err != nil {
 		return located{}, err
 	}
@@ -338,44 +336,101 @@ type entry struct {
 // tree is an image's file system: cleaned path without a slash in front, to what is there.
 type tree map[string]entry
 
-// extract copies files out of an image: name in dir to path in the image. A path that is not there is passed over; an image without one of the tools is
-// refused, for what executes it fails there.
+// imageRoot is the folder, in that of a version, with all files of its image: a container's root.
+const imageRoot = "root"
+
+// extract writes the image's files below dir/root, and links in dir: name to path in the image. A path that is not there is passed over; an
+// image without one of the tools is refused, for what executes it fails there. Files are the user's own; devices are left out, a node has its own.
 func extract(image v1.Image, want map[string]string, tools []string, dir string) error {
-	blobs, err := os.MkdirTemp("", "enilab-layers-")
-	if err != nil {
+	w := unpacker{tree: tree{}, modes: map[string]fs.FileMode{}}
+	if err := os.Mkdir(filepath.Join(dir, imageRoot), 0o755); err != nil {
 		return err
 	}
-	defer os.RemoveAll(blobs)
-	image = cache.Image(image, cache.NewFilesystemCache(blobs)) // it is read twice: for its names, then for files
-	t := tree{}
-	err = each(image, func(name string, h *tar.Header, _ io.Reader) error {
-		t[name] = entry{h.Linkname, h.Typeflag, h.Size}
-		return nil
-	})
-	if err != nil {
+	var err error
+	if w.root, err = os.OpenRoot(filepath.Join(dir, imageRoot)); err != nil {
 		return err
 	}
-	if lacks := t.missing(tools); len(lacks) > 0 {
+	defer w.root.Close()
+	if err := errors.Join(each(image, w.put), w.finish()); err != nil {
+		return err
+	}
+	if lacks := w.missing(tools); len(lacks) > 0 {
 		return fmt.Errorf("the description says that it executes %s, which its image has in none of %s: correct executes, or take the right image",
 			joined(lacks), strings.Join(searchFolders, ", "))
 	}
-	need := map[string][]string{} // name in the image, names in dir
 	for to, from := range want {
-		name, err := t.resolve(from)
+		name, err := w.resolve(from)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return fmt.Errorf("%s in the image: %w", from, err)
 		}
-		need[name] = append(need[name], to)
+		link := filepath.Join(dir, filepath.FromSlash(to))
+		target, err := filepath.Rel(filepath.Dir(link), filepath.Join(dir, imageRoot, filepath.FromSlash(name)))
+		if err := errors.Join(err, os.MkdirAll(filepath.Dir(link), 0o755), os.Symlink(target, link)); err != nil {
+			return err
+		}
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
+	return nil
+}
+
+// unpacker writes an image's file system to a folder.
+type unpacker struct {
+	tree
+	root  *os.Root
+	hard  [][2]string            // links to files that may come later: name and target
+	modes map[string]fs.FileMode // of folders, which are written to until the end
+}
+
+// put writes one entry. Upper layers come first, so what is there already, or is hidden by a file where a folder should be, stays as it is.
+func (w *unpacker) put(name string, h *tar.Header, r io.Reader) error {
+	if name == "" {
+		return nil
+	}
+	if _, err := w.root.Lstat(name); err == nil && h.Typeflag != tar.TypeDir {
+		return nil
+	}
+	w.tree[name] = entry{h.Linkname, h.Typeflag, h.Size}
+	if h.Typeflag == tar.TypeDir {
+		w.modes[name] = fs.FileMode(h.Mode)&0o777 | 0o700
+		return w.folder(name)
+	}
+	if err := w.folder(path.Dir(name)); err != nil {
 		return err
 	}
-	defer root.Close()
-	return each(image, func(name string, h *tar.Header, r io.Reader) error { return copyOut(need[name], h, r, root) })
+	switch h.Typeflag {
+	case tar.TypeReg:
+		return writeTo(w.root, name, fs.FileMode(h.Mode)&0o777|0o600, r)
+	case tar.TypeSymlink:
+		return w.root.Symlink(h.Linkname, name)
+	case tar.TypeLink:
+		w.hard = append(w.hard, [2]string{name, strings.TrimPrefix(path.Clean("/"+h.Linkname), "/")})
+	}
+	return nil
+}
+
+func (w *unpacker) folder(name string) error {
+	if err := w.root.MkdirAll(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// finish makes what waits for all entries to be there. A hard link to nothing is left out.
+func (w *unpacker) finish() error {
+	var errs []error
+	for _, l := range w.hard {
+		if err := w.root.Link(l[1], l[0]); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	for name, mode := range w.modes {
+		if info, err := w.root.Lstat(name); err == nil && info.IsDir() {
+			errs = append(errs, w.root.Chmod(name, mode))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // each calls for every entry of an image's file system, once its layers lie over each other.
@@ -443,24 +498,4 @@ func (t tree) resolve(p string) (string, error) {
 		return "", fmt.Errorf("expected a file of at most %d bytes, found one of %d", int64(maxBinary), e.size)
 	}
 	return at, nil
-}
-
-// copyOut writes a file of the image to the names that are wanted of it.
-func copyOut(to []string, h *tar.Header, r io.Reader, root *os.Root) error {
-	if len(to) == 0 || h.Typeflag != tar.TypeReg {
-		return nil
-	}
-	var data bytes.Buffer
-	if _, err := io.Copy(&data, r); err != nil {
-		return err
-	}
-	for _, n := range to {
-		if err := root.MkdirAll(path.Dir(n), 0o755); err != nil {
-			return err
-		}
-		if err := writeTo(root, n, fs.FileMode(h.Mode)&0o777|0o600, bytes.NewReader(data.Bytes())); err != nil {
-			return err
-		}
-	}
-	return nil
 }

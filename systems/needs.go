@@ -27,7 +27,7 @@ func (s *System) Needs() []Need {
 			}
 		}
 	}
-	if s.Enters() {
+	if s.Enters() && s.Root == "" { // what runs in an image's root executes the image's programs
 		also(s.Daemon.Entrypoint.Argv, s.Daemon.Entrypoint.Executes)
 		for _, f := range s.Files {
 			if f.Pause > 0 {
@@ -35,7 +35,7 @@ func (s *System) Needs() []Need {
 			}
 		}
 	}
-	if s.Daemon != nil {
+	if s.Daemon != nil && s.Root == "" {
 		for _, c := range s.Daemon.Init {
 			also(c.Argv, c.Executes)
 		}

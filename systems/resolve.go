@@ -23,6 +23,9 @@ func (f *finder) resolve(at located) (*System, error) {
 		return nil, err
 	}
 	s.Folder, s.Notes = at.folder, append(s.Notes, at.notes...)
+	if isFolder(filepath.Join(s.Folder, imageRoot)) {
+		s.Root = imageRoot
+	}
 	if err := s.present(f.o.Arch); err != nil {
 		return nil, err
 	}
@@ -36,6 +39,7 @@ func (f *finder) resolve(at located) (*System, error) {
 		return nil, err
 	}
 	s.enter()
+	s.enterRoot()
 	return s, nil
 }
 
@@ -168,7 +172,7 @@ func (s *System) checkCommands() error {
 	for i, f := range s.Files {
 		to[i] = f.To
 	}
-	if argv := s.Daemon.Argv[0]; !slices.Contains(to, argv) && !ofNode(argv) {
+	if argv := s.Daemon.Argv[0]; !slices.Contains(to, argv) && !s.hasProgram(argv) {
 		return fmt.Errorf("the daemon's argv begins with %s, to which no file goes (there are %s)", argv, strings.Join(to, ", "))
 	}
 	var steps []Command
@@ -177,7 +181,7 @@ func (s *System) checkCommands() error {
 		switch {
 		case c.Optional && len(lacks) > 0 && slices.Contains(to, c.Argv[0]):
 			s.Notes = append(s.Notes, fmt.Sprintf("the init step %s is left out: the folder has no %s", c.Argv[0], strings.Join(lacks, ", ")))
-		case slices.Contains(to, c.Argv[0]) || ofNode(c.Argv[0]):
+		case slices.Contains(to, c.Argv[0]) || s.hasProgram(c.Argv[0]):
 			steps = append(steps, c)
 		case c.Optional:
 			s.Notes = append(s.Notes, fmt.Sprintf("the init step %s is left out: its file is not there", c.Argv[0]))
@@ -207,7 +211,10 @@ func (s *System) enter() {
 	}
 	e := s.Daemon.Entrypoint
 	lacks := s.lacks(e.Needs)
-	if !slices.ContainsFunc(s.Files, func(f File) bool { return f.To == e.Argv[0] }) {
+	if s.Root != "" {
+		lacks = nil // its image has all that it has
+	}
+	if !slices.ContainsFunc(s.Files, func(f File) bool { return f.To == e.Argv[0] }) && (s.Root == "" || !s.InRoot(e.Argv[0])) {
 		lacks = []string{path.Base(e.Argv[0])}
 	}
 	if len(lacks) > 0 {
@@ -226,6 +233,37 @@ func (s *System) enter() {
 	s.Upgrade.Steps, s.Upgrade.Rollback = entering(s.Upgrade.Steps), entering(s.Upgrade.Rollback)
 }
 
+// enterRoot has daemon and init steps run in their image's root, if there is one, where their files are those of the image.
+func (s *System) enterRoot() {
+	if s.Root == "" || s.Daemon == nil {
+		return
+	}
+	s.Kernel = append(s.Kernel, "overlay")
+	s.Notes = append(s.Notes, "its daemon runs in the root of its image")
+	at := func(argv []string) {
+		for _, f := range s.Files {
+			if f.To == argv[0] && f.Image != "" {
+				argv[0] = f.Image
+			}
+		}
+	}
+	at(s.Daemon.Argv)
+	for _, c := range s.Daemon.Init {
+		at(c.Argv)
+	}
+}
+
+// InRoot says whether the image's root has a file.
+func (s *System) InRoot(name string) bool {
+	root, err := os.OpenRoot(filepath.Join(s.Folder, s.Root)) // no link leads out of it
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	_, err = root.Stat(strings.TrimPrefix(path.Clean("/"+name), "/"))
+	return err == nil
+}
+
 // entering is an order of steps for an entrypoint: the configuration lies ready before the start, plugins are files like any other.
 func entering(steps []Step) (out []Step) {
 	for _, step := range steps {
@@ -240,8 +278,11 @@ func entering(steps []Step) (out []Step) {
 	return out
 }
 
-// ofNode says whether a path is among the host's programs, which every node has.
-func ofNode(p string) bool {
+// hasProgram says whether a path that no file goes to is the image's, or may be among the host's programs, which every node has.
+func (s *System) hasProgram(p string) bool {
+	if s.Root != "" {
+		return s.InRoot(p)
+	}
 	for _, dir := range []string{"/bin/", "/sbin/", "/usr/"} {
 		if strings.HasPrefix(p, dir) {
 			return true

@@ -8,6 +8,8 @@ type System struct {
 	Version string // MAJOR.MINOR.PATCH; for ours also a commit
 	About   string // a sentence about it
 	Folder  string // host folder in which its files are
+	// Root is the folder, below Folder, with all files of its image, in which daemon and init steps run. Empty: it is no image, and they run in the node's.
+	Root string
 	// Files are copied into a node before anything starts, anew at each upgrade. After Find they are those that Folder has.
 	Files []File
 	// Mounts are paths of the daemon's container that are others of the node: what it writes to one is seen at the other.

@@ -154,7 +154,8 @@ func (k anybody) begun(n *instance, b *began) {
 		w.fail(err)
 		return
 	}
-	no, err := n.box.StartProcess(node.Process{Argv: b.argv, Env: b.env, Capabilities: keep, Folder: s.Daemon.Folder, Container: s.Enters()})
+	no, err := n.box.StartProcess(node.Process{Argv: b.argv, Env: b.env, Capabilities: keep, Folder: s.Daemon.Folder, Container: s.Enters() || s.Root != "",
+		Root: w.rootOf(s)})
 	if err != nil { // it cannot be executed
 		k.failed(n, err.Error())
 		return

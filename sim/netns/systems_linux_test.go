@@ -1,17 +1,28 @@
 package netns_test
 
 import (
+	"archive/tar"
+	"bytes"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/enilab/enilab/sim/netns"
 	"github.com/enilab/enilab/sim/runner"
@@ -222,13 +233,51 @@ func handsOut(t *testing.T, s *systems.System) {
 func TestHandout(t *testing.T) {
 	needLab(t)
 	t.Parallel() // it mostly waits: these worlds are in real time
-	root, folder := filepath.Join("..", ".."), t.TempDir()
+	s, err := systems.Find(t.Context(), filepath.Join("..", "..", "docs", "systems", "handout.yaml")+"@1.0.0="+builtHandout(t), systems.Options{})
+	must(t, err)
+	handsOut(t, s)
+}
+
+func builtHandout(t *testing.T) (folder string) {
+	t.Helper()
+	folder = t.TempDir()
 	build := exec.Command("go", "build", "-o", folder+"/", "./docs/systems/addressd", "./docs/systems/ask", "github.com/containernetworking/plugins/plugins/main/ptp")
-	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+	build.Dir, build.Env = filepath.Join("..", ".."), append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	s, err := systems.Find(t.Context(), filepath.Join(root, "docs", "systems", "handout.yaml")+"@1.0.0="+folder, systems.Options{})
+	return folder
+}
+
+// The same out of an image that has nothing but its files: its daemon runs in the image's root, where no program of the computer is, its book is on a
+// mount of the node, and its plugins are installed on the node.
+func TestHandoutOutOfAnImage(t *testing.T) {
+	needLab(t)
+	t.Parallel() // it mostly waits: these worlds are in real time
+	folder := builtHandout(t)
+	var layer bytes.Buffer
+	w := tar.NewWriter(&layer)
+	for _, name := range []string{"addressd", "ask", "ptp"} {
+		data, err := os.ReadFile(filepath.Join(folder, name))
+		must(t, err)
+		must(t, w.WriteHeader(&tar.Header{Name: "usr/lib/handout/" + name, Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(data))}))
+		_, err = w.Write(data)
+		must(t, err)
+	}
+	must(t, w.Close())
+	l, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(layer.Bytes())), nil })
+	must(t, err)
+	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: runtime.GOARCH, RootFS: v1.RootFS{Type: "layers"}})
+	must(t, err)
+	image, err = mutate.AppendLayers(image, l)
+	must(t, err)
+	must(t, tarball.WriteToFile(filepath.Join(folder, "handout.tar"), name.MustParseReference("handout:v1.0.0"), image))
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "systems", "handout.yaml"))
+	must(t, err)
+	described := regexp.MustCompile(`\{from: (\w+), to: (\S+)\}`).ReplaceAllString(string(text), "{from: $1, to: $2, image: /usr/lib/handout/$1}")
+	described = strings.Replace(described, "/var/lib/handout.json", "/book/handout.json", 1) + "mounts:\n  - {container: /book, node: /var/lib/handout}\n"
+	must(t, os.WriteFile(filepath.Join(folder, "handout.yaml"), []byte(described), 0o600))
+	s, err := systems.Find(t.Context(), filepath.Join(folder, "handout.yaml")+"@"+filepath.Join(folder, "handout.tar"), systems.Options{Cache: t.TempDir()})
 	must(t, err)
 	handsOut(t, s)
 }

@@ -191,10 +191,11 @@ type installer struct {
 	system, plugin *systems.System
 	words          systems.Words
 	settings       map[string]string
+	root           *node.Root // of the system's init steps
 }
 
 func (n *instance) installer(words systems.Words, settings map[string]string) *installer {
-	return &installer{n.box, n.system, n.plugin, words, settings}
+	return &installer{n.box, n.system, n.plugin, words, settings, n.w.rootOf(n.system)}
 }
 
 // beside does steps beside the loop; then is called in it.
@@ -247,13 +248,16 @@ func (i *installer) do(ctx context.Context, steps []systems.Step) error {
 	return nil
 }
 
-// files are those that are not plugins', the paths that a daemon's container has of them, and the kernel's settings.
+// files are those that are not plugins', the paths that a daemon's container has of them, and the kernel's settings. What runs in its image's root
+// has its files there, and its mounts are made with it.
 func (i *installer) files() error {
-	if err := i.box.Install(copies(i.system, func(f *systems.File) bool { return !isPlugin(f) })); err != nil {
+	inRoot := i.system.Root != ""
+	which := func(f *systems.File) bool { return !isPlugin(f) && (f.Image == "" || !inRoot) }
+	if err := i.box.Install(copies(i.system, which)); err != nil {
 		return err
 	}
 	for _, m := range i.system.AllMounts() {
-		if path.Clean(m.Container) == path.Clean(m.Node) {
+		if path.Clean(m.Container) == path.Clean(m.Node) || inRoot && !ofRun(m.Container) {
 			continue
 		}
 		if err := i.box.Link(m.Container, m.Node); err != nil {
@@ -266,6 +270,36 @@ func (i *installer) files() error {
 		}
 	}
 	return nil
+}
+
+// ofRun says whether a path is below /run, which a container shares with its node as a whole.
+func ofRun(p string) bool {
+	p = path.Clean(p)
+	return strings.HasPrefix(p, "/run/") || strings.HasPrefix(p, "/var/run/")
+}
+
+// rootOf is the image's root of a system's processes, and what of the node is mounted there; nil: they have the node's.
+func (w *World) rootOf(s *systems.System) *node.Root {
+	if s.Root == "" {
+		return nil
+	}
+	r := &node.Root{Image: path.Join(folderOf(s), s.Root), Trust: string(w.around.ca),
+		Mounts: []node.Mount{{Container: path.Dir(authorityPath), Node: path.Dir(authorityPath)}}}
+	for _, m := range s.AllMounts() {
+		if !ofRun(m.Container) {
+			r.Mounts = append(r.Mounts, node.Mount{Container: m.Container, Node: m.Node})
+		}
+	}
+	if s.Conflist.Image != "" && s.Conflist.To != systems.ConfigFolder { // without the plugins that it lacks
+		mine := path.Join(s.Conflist.To, s.Conflist.Name)
+		r.Mounts = append(r.Mounts, node.Mount{Container: mine, Node: mine, File: true})
+	}
+	for _, f := range s.Files {
+		if s.Enters() && f.Pause > 0 && s.InRoot("/bin/sh") { // see node.Copy
+			r.Files = append(r.Files, node.Copy{From: f.Image, To: f.Image, Mode: 0o755, Pause: f.Pause})
+		}
+	}
+	return r
 }
 
 func isPlugin(f *systems.File) bool { return path.Dir(f.To) == systems.PluginFolder }
@@ -341,7 +375,7 @@ func (i *installer) init(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if c.Optional {
+		if c.Optional && i.root == nil {
 			if _, code, err := i.box.Exec(ctx, []string{"test", "-e", argv[0]}); err != nil || code != 0 {
 				continue
 			}
@@ -351,7 +385,7 @@ func (i *installer) init(ctx context.Context) error {
 			within = initWithin
 		}
 		ends, cancel := context.WithTimeout(ctx, within)
-		out, code, err := i.box.Command(ends, node.Process{Argv: argv, Env: env, Folder: c.Folder})
+		out, code, err := i.box.Command(ends, node.Process{Argv: argv, Env: env, Folder: c.Folder, Root: i.root})
 		cancel()
 		if ctx.Err() != nil {
 			return ctx.Err()

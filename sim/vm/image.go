@@ -107,26 +107,27 @@ func (m *Image) AddHost(name string) error {
 		rest = append(strings.Split(strings.TrimPrefix(path.Clean(target), "/"), "/"), rest...)
 		at = "/"
 	}
-	return m.tree(at)
+	return m.AddTree(at, at)
 }
 
-// tree copies a file, or a folder with all that is below it. Sockets and devices are left out: they are somebody's who runs.
-func (m *Image) tree(root string) error {
-	return filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+// AddTree copies a file of the host, or a folder with all that is below it, to a path of its own. Sockets and devices are left out.
+func (m *Image) AddTree(name, host string) error {
+	return filepath.WalkDir(host, func(from string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
+		to := path.Join(name, strings.TrimPrefix(from, host))
 		switch {
 		case d.IsDir():
-			m.AddFolder(name)
+			m.AddFolder(to)
 		case d.Type()&fs.ModeSymlink != 0:
-			target, err := os.Readlink(name)
+			target, err := os.Readlink(from)
 			if err != nil {
 				return err
 			}
-			m.AddLink(name, target)
+			m.AddLink(to, target)
 		case d.Type().IsRegular():
-			return m.AddFile(name, name)
+			return m.AddFile(to, from)
 		}
 		return nil
 	})

@@ -1,6 +1,8 @@
 package node_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -41,5 +43,42 @@ func TestPausedProgramWaitsWhenItFails(t *testing.T) {
 	began := time.Now()
 	if got := sh(t, n, "/app/probe 3 || echo code $?"); got != "3\ncode 3\n" || time.Since(began) < pause {
 		t.Errorf("expected its exit code after %v, found %q after %v", pause, got, time.Since(began))
+	}
+}
+
+// TestContainerHasTheRootOfItsImage: a program of a container sees its image's files and trusts whom its image trusts and the run's authority, and
+// reaches the node where that is mounted. What it writes beside that reaches neither the image nor the node, and is gone with it.
+func TestContainerHasTheRootOfItsImage(t *testing.T) {
+	image := t.TempDir()
+	for _, dir := range []string{"etc/ssl/certs", "var/run", "app"} { // some images have a folder /var/run
+		check(t, os.MkdirAll(filepath.Join(image, dir), 0o755))
+	}
+	for _, name := range []string{"bin", "lib", "lib64"} {
+		check(t, os.Symlink("usr/"+name, filepath.Join(image, name)))
+	}
+	check(t, os.WriteFile(filepath.Join(image, "app", "mine"), []byte("the image's\n"), 0o644))
+	check(t, os.WriteFile(filepath.Join(image, "etc/ssl/certs/ca-certificates.crt"), []byte("its authorities\n"), 0o644))
+	n := start(t, func(s *node.Spec) { s.Files = map[string]string{"/opt/image": image} })
+	check(t, n.WriteFile("/app/probe", []byte("#!/bin/sh\nexit 0\n")))
+	in := func(script string) string {
+		t.Helper()
+		p := node.Process{Argv: []string{"/bin/sh", "-c", script}, Root: &node.Root{Image: "/opt/image", Trust: "the run's authority\n",
+			Mounts: []node.Mount{{Container: "/usr", Node: "/usr"}, {Container: "/host/etc/cni/net.d", Node: "/etc/cni/net.d"},
+				{Container: "/host/made", Node: "/var/made"}}}}
+		out, code, err := n.Command(t.Context(), p)
+		if err != nil || code != 0 {
+			t.Fatalf("%s: exit code %d, %v: %s", script, code, err, out)
+		}
+		return string(out)
+	}
+	if got, want := in("cat /app/* /etc/ssl/certs/ca-certificates.crt"), "the image's\nits authorities\n\nthe run's authority\n"; got != want {
+		t.Errorf("expected the image's files and those whom it trusts, %q, found %q", want, got)
+	}
+	in("echo a > /host/etc/cni/net.d/a && echo b > /var/run/b && echo c > /host/made/c && echo d > /app/d && test -e /proc/self/stat && echo > /dev/null")
+	if got := sh(t, n, "cat /etc/cni/net.d/a /run/b /var/made/c; ls -d /app/d /opt/image/app/* 2>/dev/null || true"); got != "a\nb\nc\n/opt/image/app/mine\n" {
+		t.Errorf("expected that the node has what was written to its folders, and nothing else, found %q", got)
+	}
+	if got := in("ls /app; hostname"); got != "mine\nnode-1\n" {
+		t.Errorf("expected the image as it was, on its node, found %q", got)
 	}
 }

@@ -48,7 +48,7 @@ func (h *helper) startDaemon(p Process) (life int, after func(), err error) {
 	if p.Container {
 		cmd.SysProcAttr.Cloneflags = unix.CLONE_NEWPID
 	}
-	if err := h.startWith(cmd, p.Capabilities); err != nil {
+	if err := h.startWith(cmd, &p); err != nil {
 		out.close()
 		return 0, nil, fmt.Errorf("start %s: %w", p.Argv[0], err)
 	}
@@ -57,14 +57,21 @@ func (h *helper) startDaemon(p Process) (life int, after func(), err error) {
 	return h.life, func() { h.watch(d) }, nil
 }
 
-// startWith starts a process that can never have other capabilities than these (nil: any).
-func (h *helper) startWith(cmd *exec.Cmd, capabilities []int) error {
-	if capabilities == nil {
+// startWith starts a process in its own root, if it has one, that can never have other capabilities than its own (nil: any).
+func (h *helper) startWith(cmd *exec.Cmd, p *Process) error {
+	if p.Capabilities == nil && p.Root == nil {
 		return h.start(cmd)
 	}
 	return onThread(func() error {
-		if err := confine(capabilities); err != nil {
-			return err
+		if p.Root != nil {
+			if err := p.Root.enter(); err != nil {
+				return fmt.Errorf("the root of an image: %w", err)
+			}
+		}
+		if p.Capabilities != nil {
+			if err := confine(p.Capabilities); err != nil {
+				return err
+			}
 		}
 		return h.start(cmd)
 	})
@@ -174,7 +181,7 @@ func (h *helper) exec(a execArgs) (output, error) {
 	}
 	cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
-	if err := h.startWith(cmd, a.Capabilities); err != nil {
+	if err := h.startWith(cmd, &a.Process); err != nil {
 		return output{Code: -1}, err
 	}
 	err := h.wait(cmd)

@@ -9,7 +9,9 @@ import (
 	"path"
 )
 
-func (h *helper) install(files []Copy) error {
+func (*helper) install(files []Copy) error { return install(files) }
+
+func install(files []Copy) error {
 	var errs []error
 	for _, c := range files {
 		if err := c.put(); err != nil {

@@ -27,9 +27,10 @@ var ownFolders = []string{"etc/cni/net.d", "opt/cni/bin", "app", "root", "tmp", 
 
 // clone is a detached copy of a mount, or part of one: the host's, while its paths are still to be seen.
 type clone struct {
-	inside string // relative to the new root
-	fd     int
-	folder bool
+	inside   string // relative to the new root
+	fd       int
+	folder   bool
+	writable bool
 }
 
 // makeRoot replaces the process's root, and with it that of all its children: everything in it is the node's, and nothing of it is seen
@@ -128,7 +129,7 @@ func takeMount(inside, host string, writable bool) (clone, error) {
 			return clone{}, fmt.Errorf("make %s read-only: %w", host, err)
 		}
 	}
-	return clone{strings.TrimPrefix(inside, "/"), fd, info.IsDir()}, nil
+	return clone{strings.TrimPrefix(inside, "/"), fd, info.IsDir(), writable}, nil
 }
 
 // put mounts the copy in the new root, which is the current folder.
@@ -142,14 +143,16 @@ func (c *clone) put() error {
 		if err := os.MkdirAll(path.Dir(c.inside), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(c.inside, nil, 0o644); err != nil {
+		f, err := os.OpenFile(c.inside, os.O_CREATE, 0o644)
+		if err != nil {
 			return err
 		}
+		_ = f.Close()
 	}
 	if err := unix.MoveMount(c.fd, "", unix.AT_FDCWD, c.inside, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return fmt.Errorf("mount /%s: %w", c.inside, err)
 	}
-	if strings.HasPrefix(c.inside, "dev/") {
+	if c.writable {
 		return nil
 	}
 	return mount("", c.inside, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, "")

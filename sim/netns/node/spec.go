@@ -74,6 +74,27 @@ type Process struct {
 	// Container: it is the first process of a PID namespace, as a container's: signals that it does not handle do not end it, and its end ends
 	// all that it has started.
 	Container bool
+	// Root is the root that it sees; nil: the node's.
+	Root *Root `json:",omitempty"`
+}
+
+// Root is a container's file system: an image's files, which nobody changes, and what of the node is mounted there. Every container has the node's
+// /proc, /sys, /dev and /run, and its names of hosts; what it writes elsewhere is gone with it.
+type Root struct {
+	// Image is the folder in the node with the image's files.
+	Image string
+	// Mounts are further paths of the node: folders, which are made where the node has none, and files that it has.
+	Mounts []Mount
+	// Trust are certificates, as PEM, that are added to every bundle of authorities that the image has.
+	Trust string
+	// Files are written into it last; From and To are its own paths.
+	Files []Copy
+}
+
+// Mount is a path of the node, and where a container has it.
+type Mount struct {
+	Container, Node string
+	File            bool // a file, left out where the node has none
 }
 
 func (p *Process) folder() string { return cmp.Or(p.Folder, "/") }
