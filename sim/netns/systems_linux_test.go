@@ -97,6 +97,10 @@ func strangeSystem(t *testing.T, how, plugin string) *systems.System {
 		s.Daemon = &systems.Daemon{Argv: []string{"/app/strange", "strange", how}, Serves: systems.Serves{Unix: strangeSocket, Within: within},
 			Stop: systems.Stop{Signal: "TERM", Grace: time.Second}}
 	}
+	if how == "gives up once before it" { // as an init container does while metadata is silent
+		script := "test -e /run/tried && exit; touch /run/tried; echo metadata is silent; exit 1"
+		s.Daemon.Init = []systems.Command{{Argv: []string{"/bin/sh", "-c", script}}}
+	}
 	return s
 }
 
@@ -115,6 +119,7 @@ func TestStrangeSystems(t *testing.T) {
 		{"forks away", "", serves, runner.Violated, "gone to the background"},
 		{"fills its log", "", serves + "at 1s expect node-1 daemon.starts == 0\n", runner.Held, "1 expectation judged"},
 		{"ignores SIGTERM", "", serves + "at 1s node-1 restart\nat 8s expect node-1 daemon.starts == 1\n", runner.Held, "1 expectation judged"},
+		{"gives up once before it", "", serves + "at 9s expect node-1 daemon.starts == 0\n", runner.Held, "1 expectation judged"},
 		{"serves", "another version", serves + "at 0s kube create web 1\nat 0s within 3s expect node-1 pods.ready == 1\n", runner.Violated, "expected within 3s: node-1 pods.ready == 1"},
 		{"", "", "cluster nodes=1\nat 1s node-1 kill\n", runner.Skipped, "strange 1.0.0 has no daemon"},
 	} {
