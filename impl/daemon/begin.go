@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,10 +28,14 @@ const (
 func (d *daemon) begin() error {
 	d.began = d.clock.Now()
 	d.sayAgain = d.began + reasonsPause
-	for _, p := range d.c.Unusual {
+	for _, p := range slices.Concat(d.c.Unusual, d.c.Unread) {
 		d.log.Warn("a setting", "what", p)
 	}
+	if len(d.c.Unread) > 0 {
+		d.event("UnknownSetting", join(d.c.Unread), eventTries)
+	}
 	if len(d.c.Problems) > 0 {
+		d.event("InvalidSettings", "this node takes no pods: "+join(d.c.Problems), eventTries)
 		d.log.Error("the settings cannot be; this node takes no pods until they are changed", "problems", join(d.c.Problems))
 		return nil
 	}
@@ -148,6 +153,10 @@ func (d *daemon) sayWhy() {
 		return
 	}
 	d.reasons, d.sayAgain = why, now+reasonsPause
+	if why != "" && now >= d.eventAgain {
+		d.eventAgain = now + eventPause
+		d.event("NetworkImpaired", why, eventTries)
+	}
 	if why == "" {
 		d.log.Info("all is well")
 	} else {
@@ -174,6 +183,7 @@ func (d *daemon) ready() (bool, []string) {
 			reasons = append(reasons, why)
 		}
 	}
+	reasons = append(reasons, d.c.Unread...)
 	return (d.served || d.before && d.clock.Now()-d.began < statusGrace) && !d.placing.missing, reasons
 }
 

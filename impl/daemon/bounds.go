@@ -43,6 +43,9 @@ const (
 	hintPause      = 100 * time.Millisecond // at most one hint in this time: a storm of netlink events is one reason to look
 	tickPause      = 10 * time.Millisecond  // between ticks that moved nothing: a core that is wrong about Next cannot take the CPU
 	reasonsPause   = time.Second            // between log lines about the node's health
+	eventPause     = 10 * time.Minute       // between Events about it: they are for people
+	eventTries     = 10                     // an Event that the API server does not take is made again
+	eventRetry     = time.Minute            // … after this
 	retryFirst     = 100 * time.Millisecond // lock, rival and socket: the first pause, doubled up to the next
 	retryMost      = 5 * time.Second
 	statusGrace    = time.Minute // a restarted daemon of a node that has served is not reported as down for this long (rule J)

@@ -20,6 +20,7 @@ type Config struct {
 	Settings ipam.Settings // Runtime and API are taken from the fields below
 	Problems []string      // settings that cannot be: the daemon stays up, says them, and takes no pods
 	Unusual  []string      // what is worth saying about the settings and stops nothing
+	Unread   []string      // variables that look like settings and are none: told on the node, for nobody reads the log of what works
 
 	Clock   *clock.Clock
 	Booted  time.Duration // when the machine booted, on that clock: 0 unless it is a laboratory's
@@ -27,6 +28,8 @@ type Config struct {
 	Cloud   Cloud
 	Runtime Runtime // nil: no runtime socket is configured
 	Pods    Pods    // nil: the API server cannot be asked
+	// Tell makes an Event about the node; nil: there is nobody to tell.
+	Tell func(ctx context.Context, reason, message string) error
 
 	RunDir string // on a tmpfs: allocations, DEL intents, lock, marker
 	LibDir string // on a disk: EC2 intents

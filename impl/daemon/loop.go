@@ -61,19 +61,20 @@ type daemon struct {
 	silent   silent       // any goroutine
 	closed   bool         // it is
 
-	began    time.Duration
-	before   bool // an earlier daemon has served since the machine started
-	served   bool
-	placing  placing     // of the conflist
-	wasReady atomic.Bool // served or before, for any goroutine
-	stopping bool
-	cut      bool // the time to stop is over
-	facts    facts
-	view     ipam.View
-	reasons  string        // as they were said last
-	sayAgain time.Duration // not before
-	unsaid   bool          // they have changed since
-	looked   uint64        // step after which they were looked at
+	began      time.Duration
+	before     bool // an earlier daemon has served since the machine started
+	served     bool
+	placing    placing     // of the conflist
+	wasReady   atomic.Bool // served or before, for any goroutine
+	stopping   bool
+	cut        bool // the time to stop is over
+	facts      facts
+	view       ipam.View
+	reasons    string        // as they were said last
+	sayAgain   time.Duration // not before
+	eventAgain time.Duration // on the node, not before
+	unsaid     bool          // they have changed since
+	looked     uint64        // step after which they were looked at
 }
 
 // alarm is something to do at an instant.

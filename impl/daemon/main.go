@@ -225,6 +225,8 @@ func configure(s *settings.Settings, problems []settings.Problem, log *slog.Logg
 	for _, p := range problems {
 		if p.Stops {
 			c.Problems = append(c.Problems, p.String())
+		} else if p.Unread {
+			c.Unread = append(c.Unread, p.String())
 		} else {
 			c.Unusual = append(c.Unusual, p.String())
 		}
@@ -255,7 +257,7 @@ func configure(s *settings.Settings, problems []settings.Problem, log *slog.Logg
 		if k, err := kube.New(kube.Config{Node: s.Node, Endpoint: s.Endpoint, Log: log}); err != nil {
 			fault(err)
 		} else {
-			c.Pods = k
+			c.Pods, c.Tell = k, k.Tell
 		}
 	}
 	return c

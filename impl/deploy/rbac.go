@@ -32,7 +32,7 @@ func (o *Options) account() *corev1.ServiceAccount {
 	}
 }
 
-// role is exactly what package kube asks: the node's own object, once and as a watch, and which pods are bound to it. RBAC has no words
+// role is exactly what package kube asks: the node's own object, once and as a watch, which pods are bound to it, and Events about it. RBAC has no words
 // for "its own", so it is every node's.
 func role() *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{
@@ -41,6 +41,7 @@ func role() *rbacv1.ClusterRole {
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get", "watch"}},
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}},
+			{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create"}},
 		},
 	}
 }

@@ -94,6 +94,9 @@ func (a *authorizer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // permission is what a request needs (k8s.io/apiserver/pkg/endpoints/request, RequestInfo).
 func permission(r *http.Request) string {
 	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/api/v1/"), "/")
+	if parts[0] == "namespaces" && len(parts) > 2 {
+		parts = parts[2:]
+	}
 	verb := map[string]string{http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete"}[r.Method]
 	if r.Method == http.MethodGet {
 		verb = "get"
@@ -117,6 +120,9 @@ func (a *authorizer) ask(t *testing.T) (refused string) {
 	r, err := kube.New(kube.Config{Node: "node-1", Endpoint: s.URL, Account: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if err := r.Tell(ctx, "NetworkImpaired", "a test"); err != nil {
+		return <-a.refused
 	}
 	defer r.Close()
 	var daemon daemon.Pods = r

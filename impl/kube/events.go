@@ -85,5 +85,5 @@ func (w *watch) failed(e *event) error {
 	if err := json.Unmarshal(e.Object, &s); err != nil {
 		return fmt.Errorf("watch of node %s: ERROR: %w", w.r.cfg.Node, err)
 	}
-	return &Refused{"/api/v1/nodes?watch", s.Code, s.Message}
+	return &Refused{"GET", "/api/v1/nodes?watch", s.Code, s.Message}
 }

@@ -173,10 +173,10 @@ func (w *watch) follow(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, watchSeconds*time.Second+watchSlack)
 	defer cancel()
 	const path = "/api/v1/nodes"
-	q, err := w.r.request(ctx, path, url.Values{
+	q, err := w.r.request(ctx, http.MethodGet, path, url.Values{
 		"watch": {"true"}, "allowWatchBookmarks": {"true"}, "fieldSelector": {"metadata.name=" + w.r.cfg.Node},
 		"resourceVersion": {w.version}, "timeoutSeconds": {strconv.Itoa(watchSeconds)},
-	})
+	}, nil)
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (w *watch) follow(ctx context.Context) error {
 	}
 	defer p.Body.Close()
 	if p.StatusCode != http.StatusOK {
-		return refusal(path+"?watch", p)
+		return refusal(http.MethodGet, path+"?watch", p)
 	}
 	events, err := w.events(&perEvent{r: p.Body})
 	if err != nil {

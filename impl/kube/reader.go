@@ -35,7 +35,7 @@ type Config struct {
 	Log      *slog.Logger  // what went wrong with a watch; nil: nothing
 }
 
-// Reader reads from the API server. Its methods may be called at once.
+// Reader reads from the API server, and tells it what somebody should know of this node. Its methods may be called at once.
 type Reader struct {
 	cfg  Config
 	base string
@@ -111,17 +111,20 @@ func trust(file string) (*tls.Config, error) {
 	return c, nil
 }
 
-// request makes a GET. The token is read anew each time: kubelet rotates it, within the hour.
-func (r *Reader) request(ctx context.Context, path string, query url.Values) (*http.Request, error) {
+// request makes a request, with a body where it is no GET. The token is read anew each time: kubelet rotates it, within the hour.
+func (r *Reader) request(ctx context.Context, method, path string, query url.Values, body io.Reader) (*http.Request, error) {
 	u := r.base + path
 	if len(query) > 0 {
 		u += "?" + query.Encode()
 	}
-	q, err := http.NewRequestWithContext(ctx, http.MethodGet, u, nil)
+	q, err := http.NewRequestWithContext(ctx, method, u, body)
 	if err != nil {
 		return nil, err
 	}
 	q.Header.Set("Accept", "application/json")
+	if body != nil {
+		q.Header.Set("Content-Type", "application/json")
+	}
 	q.Header.Set("User-Agent", "enilab")
 	token, err := os.ReadFile(filepath.Join(r.cfg.Account, "token"))
 	switch {
@@ -137,7 +140,7 @@ func (r *Reader) request(ctx context.Context, path string, query url.Values) (*h
 func (r *Reader) get(ctx context.Context, path string, query url.Values, most int64, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
 	defer cancel()
-	q, err := r.request(ctx, path, query)
+	q, err := r.request(ctx, http.MethodGet, path, query, nil)
 	if err != nil {
 		return err
 	}
@@ -147,7 +150,7 @@ func (r *Reader) get(ctx context.Context, path string, query url.Values, most in
 	}
 	defer p.Body.Close()
 	if p.StatusCode != http.StatusOK {
-		return refusal(path, p)
+		return refusal(http.MethodGet, path, p)
 	}
 	body, err := io.ReadAll(io.LimitReader(p.Body, most+1))
 	if err == nil && int64(len(body)) > most {
@@ -164,13 +167,14 @@ func (r *Reader) get(ctx context.Context, path string, query url.Values, most in
 
 // Refused is an answer of the API server that is not the thing asked for.
 type Refused struct {
+	Method  string
 	Path    string
 	Status  int    // HTTP
 	Message string // metav1.Status's, where there is one
 }
 
 func (e *Refused) Error() string {
-	text := "GET " + e.Path + ": HTTP " + strconv.Itoa(e.Status)
+	text := e.Method + " " + e.Path + ": HTTP " + strconv.Itoa(e.Status)
 	if e.Message != "" {
 		text += ": " + e.Message
 	}
@@ -178,13 +182,13 @@ func (e *Refused) Error() string {
 }
 
 // refusal reads an error's metav1.Status.
-func refusal(path string, p *http.Response) error {
+func refusal(method, path string, p *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(p.Body, 64<<10))
 	var s struct {
 		Message string `json:"message"`
 	}
 	_ = json.Unmarshal(body, &s) // a proxy's page has no message, and the status says enough
-	return &Refused{path, p.StatusCode, s.Message}
+	return &Refused{method, path, p.StatusCode, s.Message}
 }
 
 // expired says that a resource version or a continue token is too old (410 Gone).

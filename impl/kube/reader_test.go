@@ -318,8 +318,48 @@ func TestAccountOfItsPod(t *testing.T) {
 func TestQuery(t *testing.T) {
 	r := reader(t, "http://127.0.0.1:1")
 	for want, query := range map[string]url.Values{"http://127.0.0.1:1/api?a=b": {"a": {"b"}}, "http://127.0.0.1:1/api": nil} {
-		if q, err := r.request(t.Context(), "/api", query); err != nil || q.URL.String() != want {
+		if q, err := r.request(t.Context(), http.MethodGet, "/api", query, nil); err != nil || q.URL.String() != want {
 			t.Errorf("%v: expected %s, found %v, %v", query, want, q, err)
 		}
+	}
+}
+
+// TestTellMakesAnEventOfTheNode: it is what kubectl describe node finds, the same words are one object, which the API server may have already, and
+// no text is too long for it.
+func TestTellMakesAnEventOfTheNode(t *testing.T) {
+	type event struct {
+		Kind                                  string
+		Metadata                              struct{ Name, Namespace string }
+		InvolvedObject                        struct{ Kind, Name, UID string }
+		Reason, Message, Type, FirstTimestamp string
+	}
+	var got []event
+	status := http.StatusCreated
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var e event
+		if err := json.NewDecoder(r.Body).Decode(&e); err != nil || r.Method != http.MethodPost || r.URL.Path != "/api/v1/namespaces/default/events" {
+			t.Errorf("found %s %s, %v", r.Method, r.URL.Path, err)
+		}
+		got = append(got, e)
+		w.WriteHeader(status)
+	}))
+	defer srv.Close()
+	r := reader(t, srv.URL)
+	for _, message := range []string{"a", "a", strings.Repeat("ü", mostMessage)} {
+		if err := r.Tell(t.Context(), "NetworkImpaired", message); err != nil {
+			t.Fatal(err)
+		}
+		status = http.StatusConflict
+	}
+	if e := got[0]; e.Kind != "Event" || e.InvolvedObject.Kind != "Node" || e.InvolvedObject.Name != e.InvolvedObject.UID || e.Metadata.Namespace != "default" ||
+		e.Reason != "NetworkImpaired" || e.Message != "a" || e.Type != "Warning" || e.FirstTimestamp == "" {
+		t.Errorf("found %+v", e)
+	}
+	if got[0].Metadata.Name != got[1].Metadata.Name || got[1].Metadata.Name == got[2].Metadata.Name || len(got[2].Message) > mostMessage {
+		t.Errorf("expected two objects, found %+v", got)
+	}
+	status = http.StatusForbidden
+	if err := r.Tell(t.Context(), "NetworkImpaired", "b"); err == nil || !strings.Contains(err.Error(), "POST /api/v1/namespaces/default/events: HTTP 403") {
+		t.Errorf("expected a refusal, found %v", err)
 	}
 }

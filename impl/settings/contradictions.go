@@ -11,20 +11,23 @@ import (
 func (s *Settings) contradictions() (out []Problem) {
 	if v := s.get("POD_MTU"); v.Value != "" && v.Value != strconv.Itoa(s.IPAM.MTU) {
 		if number(v.Value, 576, 9001) == nil {
-			out = append(out, Problem{v.Name, fmt.Sprintf("%s: AWS_VPC_ENI_MTU is %d, and pods with an MTU of their own are not there yet", v.Value, s.IPAM.MTU), true})
+			out = append(out, Problem{Variable: v.Name, Text: fmt.Sprintf("%s: AWS_VPC_ENI_MTU is %d, and pods with an MTU of their own are not there yet", v.Value, s.IPAM.MTU), Stops: true})
 		}
 	}
 	if v := s.get("WARM_ENI_TARGET"); v.Origin == Environment && (s.IPAM.WarmIPTarget > 0 || s.IPAM.MinimumIPTarget > 0) {
-		out = append(out, Problem{v.Name, v.Value + ": it has no effect beside WARM_IP_TARGET or MINIMUM_IP_TARGET", false})
+		out = append(out, Problem{Variable: v.Name, Text: v.Value + ": it has no effect beside WARM_IP_TARGET or MINIMUM_IP_TARGET"})
+	}
+	if v := s.get("POD_SECURITY_GROUP_ENFORCING_MODE"); v.Origin == Environment && v.Value == "standard" {
+		out = append(out, Problem{Variable: v.Name, Text: v.Value + ": it has no effect without security groups for pods, which are not there yet"})
 	}
 	if s.IPAM.Excluded != 0 && !s.IPAM.IMDSOnly {
-		out = append(out, Problem{"ENILAB_IMDS_ONLY_EXCLUDED_DEVICES", "it has no effect without ENABLE_IMDS_ONLY_MODE=true: EC2 says which ENIs are tagged no_manage", false})
+		out = append(out, Problem{Variable: "ENILAB_IMDS_ONLY_EXCLUDED_DEVICES", Text: "it has no effect without ENABLE_IMDS_ONLY_MODE=true: EC2 says which ENIs are tagged no_manage"})
 	}
 	if s.IPAM.ExternalSNAT && len(s.ExcludeSNAT) > 0 {
-		out = append(out, Problem{"AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS", "it has no effect beside AWS_VPC_K8S_CNI_EXTERNALSNAT=true: nothing is SNATed", false})
+		out = append(out, Problem{Variable: "AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS", Text: "it has no effect beside AWS_VPC_K8S_CNI_EXTERNALSNAT=true: nothing is SNATed"})
 	}
 	if s.Endpoint != "" && s.Node == "" {
-		out = append(out, Problem{"MY_NODE_NAME", "it is unset although CLUSTER_ENDPOINT is set: the API server cannot be asked about a node without a name", false})
+		out = append(out, Problem{Variable: "MY_NODE_NAME", Text: "it is unset although CLUSTER_ENDPOINT is set: the API server cannot be asked about a node without a name"})
 	}
 	return out
 }
@@ -50,9 +53,9 @@ func Unknown(environ []string) (out []Problem) {
 			continue
 		}
 		if meant := nearest(name, names); meant != "" {
-			out = append(out, Problem{name, "it is no setting; did you mean " + meant + "?", false})
+			out = append(out, Problem{Variable: name, Text: "it is no setting; did you mean " + meant + "?", Unread: true})
 		} else if hasAny(name, families) {
-			out = append(out, Problem{name, "it is no setting, and nobody reads it", false})
+			out = append(out, Problem{Variable: name, Text: "it is no setting, and nobody reads it", Unread: true})
 		}
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].Variable < out[j].Variable })

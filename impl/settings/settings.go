@@ -74,6 +74,7 @@ type Problem struct {
 	Variable string
 	Text     string // a sentence without the variable's name
 	Stops    bool   // the node takes no pods because of it
+	Unread   bool   // there is no such variable: whoever set it believes in something that does not happen
 }
 
 func (p Problem) String() string { return p.Variable + ": " + p.Text }
@@ -94,7 +95,7 @@ func Read(lookup func(string) (string, bool)) (*Settings, []Problem) {
 		}
 		why, stops := v.read(s, text, origin == Environment)
 		if why != "" {
-			problems = append(problems, Problem{v.name, why, stops})
+			problems = append(problems, Problem{Variable: v.name, Text: why, Stops: stops})
 		}
 	}
 	return s, append(problems, s.contradictions()...)

@@ -76,8 +76,8 @@ func TestValues(t *testing.T) {
 		"ENILAB_KERNEL_FLOOR": "true", "HOST_CNI_BIN_PATH": "none", "HOST_CNI_CONFDIR_PATH": "/etc/cni/net.d/", "ENABLE_BANDWIDTH_PLUGIN": "true",
 		"DISABLE_POD_V6": "true", "NETWORK_POLICY_ENFORCING_MODE": "Strict", "POD_SECURITY_GROUP_ENFORCING_MODE": "standard",
 		"AWS_VPC_K8S_PLUGIN_LOG_LEVEL": "ERROR", "AWS_VPC_K8S_PLUGIN_LOG_FILE": "/p.log", "AWS_VPC_K8S_CNI_LOGLEVEL": "warn", "AWS_VPC_K8S_CNI_CONNMARK": "128"}))
-	if len(problems) > 0 {
-		t.Errorf("problems: %v", problems)
+	if len(problems) != 1 || problems[0].Variable != "POD_SECURITY_GROUP_ENFORCING_MODE" || problems[0].Stops {
+		t.Errorf("expected a note on what has no effect without security groups for pods, found %v", problems)
 	}
 	want := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.168.0.0/16")}
 	if s.IPAM.WarmIPTarget != 5 || !reflect.DeepEqual(s.ENITags, map[string]string{"team": "net"}) || s.HTTPTimeout != 30*time.Second ||

@@ -171,8 +171,9 @@ func plumbing() []variable {
 		return q
 	}
 	return []variable{
-		quiet("WARM_PREFIX_TARGET", "0", func(v string) error { return number(v, 0, 10_000) }), // of prefix delegation alone
-		quiet("ENI_CONFIG_ANNOTATION_DEF", "k8s.amazonaws.com/eniConfig", any),                 // of custom networking alone
+		idle("WARM_PREFIX_TARGET", "0", "it has no effect without ENABLE_PREFIX_DELEGATION=true, which is not there yet",
+			func(v string) error { return number(v, 0, 10_000) }),
+		quiet("ENI_CONFIG_ANNOTATION_DEF", "k8s.amazonaws.com/eniConfig", any), // of custom networking alone
 		quiet("ENI_CONFIG_LABEL_DEF", "k8s.amazonaws.com/eniConfig", any),
 		quiet("DISABLE_TCP_EARLY_DEMUX", "false", boolean),
 		quiet("ENABLE_V4_EGRESS", "true", boolean), // of IPv6 clusters alone

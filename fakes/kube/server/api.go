@@ -20,10 +20,11 @@ type api struct {
 	mu        sync.Mutex // guards what follows; never held while the Backend is asked
 	log       log
 	snapshots snapshots
+	events    map[string]bool // by namespace and name
 }
 
 func newAPI(b Backend) *api {
-	return &api{backend: b, bookmarks: time.Minute, log: newLog()}
+	return &api{backend: b, bookmarks: time.Minute, log: newLog(), events: map[string]bool{}}
 }
 
 // ServeHTTP answers one request, whatever it is.
@@ -40,6 +41,8 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// Watches last longer than a request may take to arrive.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	switch resource, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/api/v1/"), "/"); {
+	case r.Method == http.MethodPost:
+		a.postEvent(w, r)
 	case !strings.HasPrefix(r.URL.Path, "/api/v1/"), strings.Contains(name, "/"), strings.HasSuffix(r.URL.Path, "/"):
 		refuse(w, failure(http.StatusNotFound, "NotFound", "the server could not find the requested resource"))
 	case resource == "nodes" && name != "":
@@ -58,7 +61,7 @@ func (a *api) admit(r *http.Request) *status {
 	switch {
 	case a.token != "" && !equal(r.Header.Get("Authorization"), "Bearer "+a.token):
 		return failure(http.StatusUnauthorized, "Unauthorized", "Unauthorized")
-	case r.Method != http.MethodGet:
+	case r.Method != http.MethodGet && (r.Method != http.MethodPost || !isEvents(r.URL.Path)):
 		return failure(http.StatusMethodNotAllowed, "MethodNotAllowed", "the server does not allow this method on the requested resource")
 	case !acceptsJSON(r.Header.Get("Accept")):
 		return failure(http.StatusNotAcceptable, "NotAcceptable", "only the following media types are accepted: application/json")
