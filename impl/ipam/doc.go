@@ -17,6 +17,11 @@
 //  7. An outcome that nobody awaits, or that came before, changes nothing.
 //  8. An observation says nothing about a row that changed after the look was asked for.
 //
+// # The parts
+//
+// A Node is to become a router of inputs over parts, each with its own type, state and files; a part knows those below it and none
+// above (docs/architecture.md): recovery, warm, pods, survey, driver, pool, enis, host, requests, evidence, ledger, life.
+//
 // # The decisions
 //
 // What outages got wrong is in [Policy], one small pure function each; [Sound] is production's. Everything else is machinery:
