@@ -252,8 +252,6 @@ func (n *Node) inspect(now time.Duration, ix int32) {
 	n.cools(a)
 }
 
-func (n *Node) coolDown() time.Duration { return n.policy.CoolDown(n.Set) }
-
 // rested is when the cool-down of a ends.
 func (n *Node) rested(a *address) time.Duration { return a.ReleasedAt + n.coolDown() }
 

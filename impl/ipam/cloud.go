@@ -294,9 +294,6 @@ func (n *Node) repairENI(ix int32, index *dataplane.Index) {
 	n.applyENI(ix, plan)
 }
 
-// wall is the wall clock in seconds since 1970, for tags.
-func (n *Node) wall(now time.Duration) int64 { return n.Wall + int64(now/time.Second) }
-
 func cloneENIs(in []ENI) []ENI {
 	out := slices.Clone(in)
 	for i := range out {

@@ -66,32 +66,6 @@ func (n *Node) find(in *Del) (int32, bool) {
 	return 0, false
 }
 
-// cancelWaiting: a DEL ends an ADD of the same attachment that has no address yet; its caller is dead or will be told.
-func (n *Node) cancelWaiting(att Attachment) {
-	for i := range n.Waiting {
-		if n.Waiting[i].Att == att {
-			req := n.Waiting[i].Req
-			n.dropWaiting(i)
-			n.fail(req, &Error{CodeTryAgain, "cni add " + att.String() + ": a DEL of the same attachment came while it waited"})
-			break
-		}
-	}
-	for i := 0; i < len(n.Queued); i++ { // and those behind it
-		if q := n.Queued[i]; q.Add != nil && q.Add.Att == att {
-			n.Queued = append(n.Queued[:i], n.Queued[i+1:]...)
-			n.fail(q.Add.Req, &Error{CodeTryAgain, "cni add " + att.String() + ": a DEL of the same attachment came while it waited"})
-			i--
-		}
-	}
-	for i := 0; i < len(n.Agains); i++ { // and those that look at the kernel
-		if c := n.Agains[i]; c.Att == att {
-			n.Agains = append(n.Agains[:i], n.Agains[i+1:]...)
-			n.fail(c.Req, &Error{CodeTryAgain, "cni add " + att.String() + ": a DEL of the same attachment came while it waited"})
-			i--
-		}
-	}
-}
-
 // release starts the end of an allocation: from here on its address cools.
 func (n *Node) release(now time.Duration, ix int32) {
 	a := &n.Addrs[ix]

@@ -27,24 +27,25 @@ const (
 )
 
 // depart remembers an address that EC2 has taken back.
-func (n *Node) depart(now time.Duration, ip netip.Addr) {
-	n.Departures = append(n.Departures, departed{IP: ip, At: now, Stored: true, Ask: now + consistency, Pause: hearsayPause})
-	n.putRow(RunStore, Row{Address: ip, State: Departed, ReleasedAt: now})
+func (ev *evidence) depart(now time.Duration, ip netip.Addr) {
+	ev.Departures = append(ev.Departures, departed{IP: ip, At: now, Stored: true, Ask: now + consistency,
+		Pause: hearsayPause})
+	ev.ledger.putRow(RunStore, Row{Address: ip, State: Departed, ReleasedAt: now})
 }
 
 // departENI remembers an ENI that was deleted.
-func (n *Node) departENI(now time.Duration, id string) {
+func (ev *evidence) departENI(now time.Duration, id string) {
 	if id != "" {
-		n.Departures = append(n.Departures, departed{ENI: id, At: now, Ask: now + consistency, Pause: hearsayPause})
+		ev.Departures = append(ev.Departures, departed{ENI: id, At: now, Ask: now + consistency, Pause: hearsayPause})
 	}
 }
 
 // hasDeparted says whether a view of EC2 that lists the address, or the ENI, is a stale one.
-func (n *Node) hasDeparted(now time.Duration, ip netip.Addr, id string) bool {
-	for i := range n.Departures {
-		d := &n.Departures[i]
+func (ev *evidence) hasDeparted(now time.Duration, ip netip.Addr, id string) bool {
+	for i := range ev.Departures {
+		d := &ev.Departures[i]
 		if d.is(ip, id) {
-			return n.policy.Stale(now - d.At)
+			return ev.policy.Stale(now - d.At)
 		}
 	}
 	return false
@@ -55,39 +56,41 @@ func (d *departed) is(ip netip.Addr, id string) bool {
 }
 
 // hearsay is what metadata alone lists: EC2 is asked, at once about news, and seldom about what it denies.
-func (n *Node) hearsay(now time.Duration, ip netip.Addr, id string) (asks bool) {
-	i := slices.IndexFunc(n.Departures, func(d departed) bool { return d.is(ip, id) })
+func (ev *evidence) hearsay(now time.Duration, ip netip.Addr, id string) (asks bool) {
+	i := slices.IndexFunc(ev.Departures, func(d departed) bool { return d.is(ip, id) })
 	if i < 0 {
-		i = len(n.Departures)
-		n.Departures = append(n.Departures, departed{IP: ip, ENI: id, At: now - consistency, Ask: now, Pause: hearsayPause})
+		i = len(ev.Departures)
+		ev.Departures = append(ev.Departures, departed{IP: ip, ENI: id, At: now - consistency, Ask: now,
+			Pause: hearsayPause})
 	}
-	d := &n.Departures[i]
+	d := &ev.Departures[i]
 	d.Listed = now
 	if d.Ask > now {
 		return false
 	}
-	n.want(LookAttached, now)
+	ev.want(LookAttached, now)
 	d.Ask, d.Pause = now+d.Pause, min(2*d.Pause, mostHearsayPause)
 	return true
 }
 
 // listed says whether metadata lists an address that the records do not have.
-func (n *Node) listed(ip netip.Addr) bool {
-	return slices.ContainsFunc(n.Departures, func(d departed) bool { return d.IP == ip && d.Listed > 0 })
+func (ev *evidence) listed(ip netip.Addr) bool {
+	return slices.ContainsFunc(ev.Departures, func(d departed) bool { return d.IP == ip && d.Listed > 0 })
 }
 
 // lasting is how long metadata has to list something, or not to list it, where EC2 is not asked (ENABLE_IMDS_ONLY_MODE): it may be behind by less.
 const lasting = 10 * time.Minute
 
 // lasts says whether metadata has listed something at all looks for that long.
-func (n *Node) lasts(now time.Duration, ip netip.Addr, id string) bool {
-	i := slices.IndexFunc(n.Departures, func(d departed) bool { return d.is(ip, id) })
+func (ev *evidence) lasts(now time.Duration, ip netip.Addr, id string) bool {
+	i := slices.IndexFunc(ev.Departures, func(d departed) bool { return d.is(ip, id) })
 	if i < 0 {
-		n.Departures = append(n.Departures, departed{IP: ip, ENI: id, At: now, Listed: now, Ask: now + consistency, Pause: hearsayPause})
+		ev.Departures = append(ev.Departures, departed{IP: ip, ENI: id, At: now, Listed: now, Ask: now +
+			consistency, Pause: hearsayPause})
 		return false
 	}
-	n.Departures[i].Listed = now
-	return now-n.Departures[i].At >= lasting
+	ev.Departures[i].Listed = now
+	return now-ev.Departures[i].At >= lasting
 }
 
 // returned takes an address that EC2 has assigned, by its own answer. One that departed a moment ago is held back for a while: an

@@ -11,15 +11,15 @@ import (
 // drainPatience is how long evidence of disuse may take before the ENI is taken back into service.
 const drainPatience = time.Minute
 
-// evidence is what the sources have said of an ENI that drains, or of addresses that are about to be unassigned, since it was last gathered:
-// that they see no use. What is used is no evidence; it ends the drain.
-type evidence struct {
+// disuse is which sources have said that they see no use of an ENI that drains, or of the addresses that are about to be
+// unassigned, since they were last asked. A use that they see ends the drain.
+type disuse struct {
 	KernelOK  bool
 	RuntimeOK bool
 }
 
-func (v *evidence) kernel() *bool  { return &v.KernelOK }
-func (v *evidence) runtime() *bool { return &v.RuntimeOK }
+func (v *disuse) kernel() *bool  { return &v.KernelOK }
+func (v *disuse) runtime() *bool { return &v.RuntimeOK }
 
 // beginDrain starts to gather evidence that an ENI is unused.
 func (n *Node) beginDrain(now time.Duration, ix int32) {
@@ -32,7 +32,7 @@ func (n *Node) beginDrain(now time.Duration, ix int32) {
 // gather begins the evidence anew: what was heard before is of before.
 func (n *Node) gather(now time.Duration, ix int32) {
 	e := &n.ENIs[ix]
-	e.evidence, e.Tag, n.calm = evidence{}, n.Steps, false
+	e.disuse, e.Tag, n.calm = disuse{}, n.Steps, false
 	n.want(LookKernel, now)
 	if n.Set.Runtime {
 		n.want(LookRuntime, now)
@@ -121,7 +121,7 @@ func (e *eni) gives(ip netip.Addr) bool { return e.Trimming && slices.Contains(e
 
 // drains uses an observation of the kernel as evidence.
 func (n *Node) drains(now time.Duration, ix *dataplane.Index, asked uint64) {
-	n.attest(now, asked, (*evidence).kernel, func(j int32, a *address) bool {
+	n.attest(now, asked, (*disuse).kernel, func(j int32, a *address) bool {
 		if !n.Witness.Kernel {
 			return false
 		}
@@ -136,7 +136,7 @@ func (n *Node) drains(now time.Duration, ix *dataplane.Index, asked uint64) {
 // drainsRuntime uses the runtime's list as evidence: a ready sandbox that believes to have one of the addresses is a use.
 func (n *Node) drainsRuntime(now time.Duration, listed map[string]*Sandbox, asked uint64) {
 	var claimed map[netip.Addr]bool
-	n.attest(now, asked, (*evidence).runtime, func(_ int32, a *address) bool {
+	n.attest(now, asked, (*disuse).runtime, func(_ int32, a *address) bool {
 		if claimed == nil {
 			claimed = make(map[netip.Addr]bool, len(listed))
 			for _, b := range listed { // a set: the order does not show
@@ -151,10 +151,10 @@ func (n *Node) drainsRuntime(now time.Duration, listed map[string]*Sandbox, aske
 
 // attest takes a source's answer for what it says of each address that is to be given back. One that it sees in use stops that; used is
 // asked about all of them.
-func (n *Node) attest(now time.Duration, asked uint64, source func(*evidence) *bool, used func(int32, *address) bool) {
+func (n *Node) attest(now time.Duration, asked uint64, source func(*disuse) *bool, used func(int32, *address) bool) {
 	for i := range n.ENIs {
 		e := &n.ENIs[i]
-		if !e.gathering(asked) || *source(&e.evidence) {
+		if !e.gathering(asked) || *source(&e.disuse) {
 			continue
 		}
 		uses := 0
@@ -167,6 +167,6 @@ func (n *Node) attest(now time.Duration, asked uint64, source func(*evidence) *b
 			n.stay(now, int32(i))
 			continue
 		}
-		*source(&e.evidence), e.Next = true, now
+		*source(&e.disuse), e.Next = true, now
 	}
 }

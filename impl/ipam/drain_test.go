@@ -13,25 +13,27 @@ import (
 func TestEvidence(t *testing.T) {
 	first, second := netip.MustParseAddr("10.0.0.10"), netip.MustParseAddr("10.0.0.11")
 	none := netip.Addr{}
-	heard := evidence{KernelOK: true, RuntimeOK: true}
+	heard := disuse{KernelOK: true, RuntimeOK: true}
 	for _, c := range []struct {
-		name     string
-		e        eni
-		uses     netip.Addr // what kernel and runtime say is used
-		evidence evidence
-		stopped  bool
+		name    string
+		e       eni
+		uses    netip.Addr // what kernel and runtime say is used
+		said    disuse
+		stopped bool
 	}{
 		{"both see no use", eni{Stage: Draining}, none, heard, false},
 		{"of what is unassigned", eni{Stage: Ready, Trimming: true}, none, heard, false},
-		{"they were asked before", eni{Stage: Draining, Tag: 2}, none, evidence{}, false}, // contract 8
-		{"EC2 is being asked already", eni{Stage: Draining, mutation: mutation{Wait: calling}}, none, evidence{}, false},
-		{"nothing is given back", eni{Stage: Ready}, none, evidence{}, false},
-		{"it is detached", eni{Stage: Detached}, none, evidence{}, false},
-		{"an address of what drains is used", eni{Stage: Draining}, second, evidence{}, true},
+		{"they were asked before", eni{Stage: Draining, Tag: 2}, none, disuse{}, false}, // contract 8
+		{"EC2 is being asked already", eni{Stage: Draining, mutation: mutation{Wait: calling}}, none, disuse{}, false},
+		{"nothing is given back", eni{Stage: Ready}, none, disuse{}, false},
+		{"it is detached", eni{Stage: Detached}, none, disuse{}, false},
+		{"an address of what drains is used", eni{Stage: Draining}, second, disuse{}, true},
 		{"one that stays is", eni{Stage: Ready, Trimming: true}, second, heard, false},
-		{"one that goes is", eni{Stage: Ready, Trimming: true}, first, evidence{}, true},
-		{"an earlier daemon's call may take it yet", eni{Stage: Ready, Trimming: true, Doubt: time.Hour}, first, evidence{}, false},
-		{"the kernel has been heard, and is not asked again", eni{Stage: Draining, evidence: heard}, second, heard, false},
+		{"one that goes is", eni{Stage: Ready, Trimming: true}, first, disuse{}, true},
+		{"an earlier daemon's call may take it yet", eni{Stage: Ready, Trimming: true, Doubt: time.Hour}, first,
+			disuse{}, false},
+		{"the kernel has been heard, and is not asked again", eni{Stage: Draining, disuse: heard}, second, heard,
+			false},
 	} {
 		for source := range 2 {
 			n := newborn(t)
@@ -46,7 +48,7 @@ func TestEvidence(t *testing.T) {
 				n.ENIs[ix].Before = []netip.Addr{first}
 				n.Addrs[n.byAddress[first]].Leaving = true
 			}
-			want := c.evidence
+			want := c.said
 			if source == 0 {
 				o := dataplane.Observation{Complete: true}
 				if c.uses.IsValid() {
@@ -63,7 +65,7 @@ func TestEvidence(t *testing.T) {
 				m, ok := e.(*Note)
 				stopped = stopped || ok && m.Point == DrainStopped
 			}
-			if got := n.ENIs[ix].evidence; got != want || stopped != c.stopped {
+			if got := n.ENIs[ix].disuse; got != want || stopped != c.stopped {
 				t.Errorf("%s, source %d: %+v, stopped %t; expected %+v and %t", c.name, source, got, stopped, want, c.stopped)
 			}
 		}

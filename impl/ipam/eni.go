@@ -25,7 +25,7 @@ type eni struct {
 	Linked   bool                 // a link has its MAC
 	Unwired  bool                 // draining: its routes and rules are gone
 	Trimming bool                 // Before are free addresses to be given back
-	evidence
+	disuse
 	presence
 }
 

@@ -16,7 +16,8 @@ func (n *Node) Sane() error {
 			return fmt.Errorf("ENI %d (%s, %v): %w: %+v", i, n.ENIs[i].ID, n.ENIs[i].Stage, err, n.ENIs[i].mutation)
 		}
 	}
-	c := Node{state: n.state}
+	c := Node{n.state}
+	c.connect()
 	c.reindex()
 	if !maps.Equal(c.byAddress, n.byAddress) {
 		return fmt.Errorf("index of addresses: expected %v, found %v", c.byAddress, n.byAddress)

@@ -49,8 +49,8 @@ func (n *Node) tellNext() {
 }
 
 // beginning is the row of the node's own address, which is never a pod's: since when releases are on record, and the facts.
-func (n *Node) beginning() Row {
-	return Row{Address: n.Inst.Address, State: Departed, ReleasedAt: n.Recorded, Node: n.Facts}
+func (lg *ledger) beginning() Row {
+	return Row{Address: lg.Inst.Address, State: Departed, ReleasedAt: lg.Recorded, Node: lg.Facts}
 }
 
 func (f *Facts) equal(o *Facts) bool {

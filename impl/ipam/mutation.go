@@ -82,17 +82,6 @@ func (e *eni) intent() *Intent {
 	return &Intent{Token: e.Token, Stage: e.Stage, ENI: v, Doing: e.Doing, Count: e.Count, Before: slices.Clone(e.Before), Wall: e.Wall, Foreign: e.Foreign, Extra: e.Extra}
 }
 
-// token is a client token: unique over daemons by the seed, 64 characters at most.
-func (n *Node) token() string {
-	const hex = "0123456789abcdef"
-	b := make([]byte, 0, 40)
-	b = append(b, "enilab-"...)
-	for range 24 {
-		b = append(b, hex[int(n.random()*16)])
-	}
-	return string(b)
-}
-
 func (n *Node) intentSaved(now time.Duration, ix int32, tag uint64, ok bool) {
 	e := &n.ENIs[ix]
 	if e.Tag != tag || !e.ends(storing) {
@@ -186,13 +175,4 @@ func (n *Node) dropIntent(ix int32) {
 		e.Stored = false
 	}
 	e.Extra = "" // the token stays: the drop may fail, and an ENI must not have two intents
-}
-
-// backoff is the pause before the next try, of so many.
-func (n *Node) backoff(tries int) time.Duration {
-	p := n.policy.Backoff(tries)
-	if p.Jitter > 0 {
-		p.Least += time.Duration(n.random() * float64(p.Jitter))
-	}
-	return p.Least
 }

@@ -22,19 +22,19 @@ type other struct {
 	Unlisted time.Duration // since when metadata does not list it, where EC2 is not asked; 0 is that it does
 }
 
-func (n *Node) otherByID(id string) *other {
-	for i := range n.Others {
-		if n.Others[i].ID == id {
-			return &n.Others[i]
+func (ev *evidence) otherByID(id string) *other {
+	for i := range ev.Others {
+		if ev.Others[i].ID == id {
+			return &ev.Others[i]
 		}
 	}
 	return nil
 }
 
 // unread is how many attached ENIs wait for EC2's word on whose they are.
-func (n *Node) unread() (count int) {
-	for i := range n.Others {
-		if n.Others[i].Why == "" {
+func (ev *evidence) unread() (count int) {
+	for i := range ev.Others {
+		if ev.Others[i].Why == "" {
 			count++
 		}
 	}
@@ -42,8 +42,8 @@ func (n *Node) unread() (count int) {
 }
 
 // asksWhose says whether EC2's word on whose an attached ENI is may come soon.
-func (n *Node) asksWhose() bool {
-	return n.unread() > 0 && n.Looks[LookAttached].Fails < 3 && !n.Set.IMDSOnly
+func (ev *evidence) asksWhose() bool {
+	return ev.unread() > 0 && ev.Looks[LookAttached].Fails < 3 && !ev.Set.IMDSOnly
 }
 
 // ours asks the policy about an ENI that a source lists.
@@ -55,9 +55,10 @@ func (n *Node) ours(v *ENI, by What) bool {
 
 // vouched says whether an ENI of which nobody will say the tags (ENABLE_IMDS_ONLY_MODE) is ours by what is on record: a daemon of this boot had it
 // in service, or metadata listed it with secondary addresses when the first one started.
-func (n *Node) vouched(id string) bool {
+func (ev *evidence) vouched(id string) bool {
 	is := func(v ENI) bool { return v.ID == id }
-	return slices.Contains(n.Found, id) || n.Facts != nil && (slices.Contains(n.Facts.Found, id) || slices.ContainsFunc(n.Facts.ENIs, is))
+	return slices.Contains(ev.Found, id) || ev.ledger.Facts != nil && (slices.Contains(ev.ledger.Facts.Found, id) ||
+		slices.ContainsFunc(ev.ledger.Facts.ENIs, is))
 }
 
 // finds notes what metadata lists when the first daemon of a boot starts: such ENIs were attached for pods before it came.
@@ -117,40 +118,40 @@ func (v *ENI) whose() string {
 }
 
 // setAside takes an ENI for one that is not ours; read says that it is EC2's word.
-func (n *Node) setAside(v *ENI, read bool) {
-	o := n.otherByID(v.ID)
+func (ev *evidence) setAside(v *ENI, read bool) {
+	o := ev.otherByID(v.ID)
 	if o == nil {
-		n.Others = append(n.Others, other{ID: v.ID})
-		o, n.calm = &n.Others[len(n.Others)-1], false
+		ev.Others = append(ev.Others, other{ID: v.ID})
+		o, ev.calm = &ev.Others[len(ev.Others)-1], false
 	}
 	o.MAC, o.Device = v.MAC, v.Device
 	if v.Primary.IsValid() {
 		o.Keeps = append([]netip.Addr{v.Primary}, v.Addresses...)
 	}
 	if !read {
-		if n.Set.IMDSOnly && o.Why == "" {
-			o.Why = n.unknown(v)
-			n.note(Note{Point: ENINotOurs, ENI: o.ID, Text: o.Why})
+		if ev.Set.IMDSOnly && o.Why == "" {
+			o.Why = ev.unknown(v)
+			ev.note(Note{Point: ENINotOurs, ENI: o.ID, Text: o.Why})
 		}
 		return
 	}
 	if o.Why == "" {
-		n.note(Note{Point: ENINotOurs, ENI: o.ID, Text: v.whose()})
+		ev.note(Note{Point: ENINotOurs, ENI: o.ID, Text: v.whose()})
 	}
 	o.Why, o.Asking = v.whose(), false
 }
 
 // unknown says for people why an ENI is left alone of which metadata alone speaks.
-func (n *Node) unknown(v *ENI) string {
-	if n.Set.Excluded.Has(v.Device) {
+func (ev *evidence) unknown(v *ENI) string {
+	if ev.Set.Excluded.Has(v.Device) {
 		return "ENILAB_IMDS_ONLY_EXCLUDED_DEVICES names its device index"
 	}
 	return "ENABLE_IMDS_ONLY_MODE: nobody says its tags, no record names it, and it had no addresses for pods when the first daemon of this boot started"
 }
 
 // takeOther ends that an ENI is somebody else's.
-func (n *Node) takeOther(id string) {
-	n.Others = slices.DeleteFunc(n.Others, func(o other) bool { return o.ID == id })
+func (ev *evidence) takeOther(id string) {
+	ev.Others = slices.DeleteFunc(ev.Others, func(o other) bool { return o.ID == id })
 }
 
 // disown gives up an ENI at rest that turned out to be somebody else's. Pods on it keep what they have, until their DEL.
@@ -175,20 +176,22 @@ func (n *Node) disown(now time.Duration, ix int32, v *ENI) {
 }
 
 // absentOthers asks EC2 about those that metadata does not list: they may be detached, or metadata behind.
-func (n *Node) absentOthers(now time.Duration, view []ENI) {
-	for i := range n.Others {
-		o := &n.Others[i]
+func (ev *evidence) absentOthers(now time.Duration, view []ENI) {
+	for i := range ev.Others {
+		o := &ev.Others[i]
 		switch {
 		case slices.ContainsFunc(view, func(v ENI) bool { return v.ID == o.ID || v.MAC == o.MAC }):
 			o.Unlisted = 0
-		case !n.Set.IMDSOnly:
+		case !ev.Set.IMDSOnly:
 			o.Asking = true
-			n.want(LookENI, now)
+			ev.want(LookENI, now)
 		case o.Unlisted == 0:
 			o.Unlisted = now
 		}
 	}
-	n.Others = slices.DeleteFunc(n.Others, func(o other) bool { return n.Set.IMDSOnly && o.Unlisted != 0 && now-o.Unlisted >= lasting })
+	ev.Others = slices.DeleteFunc(ev.Others, func(o other) bool {
+		return ev.Set.IMDSOnly && o.Unlisted != 0 && now-o.Unlisted >= lasting
+	})
 }
 
 // resolveOther brings what is known of somebody's ENI in line with EC2's word; v is nil when EC2 does not know it.
@@ -204,15 +207,15 @@ func (n *Node) resolveOther(now time.Duration, o *other, v *ENI) {
 }
 
 // othersHave says whether an address is on an ENI that is not ours.
-func (n *Node) othersHave(ip netip.Addr) bool {
-	return slices.ContainsFunc(n.Others, func(o other) bool { return slices.Contains(o.Keeps, ip) })
+func (ev *evidence) othersHave(ip netip.Addr) bool {
+	return slices.ContainsFunc(ev.Others, func(o other) bool { return slices.Contains(o.Keeps, ip) })
 }
 
 // others says for people what ENIs that are not ours keep from the node.
-func (n *Node) others() string {
+func (ev *evidence) others() string {
 	var ids []string
-	for i := range n.Others {
-		o := &n.Others[i]
+	for i := range ev.Others {
+		o := &ev.Others[i]
 		why := o.Why
 		if why == "" {
 			why = "EC2 has not said its tags"

@@ -435,19 +435,33 @@ func TestPutAfterDrop(t *testing.T) {
 func TestCloneSharesNothing(t *testing.T) {
 	replaced := []string{"Listed", "Cloud"}
 	n := newborn(t)
-	v := reflect.ValueOf(&n.state).Elem()
-	for i := range v.NumField() {
-		if f := v.Field(i); f.Kind() == reflect.Slice {
-			reflect.NewAt(f.Type(), f.Addr().UnsafePointer()).Elem().Set(reflect.MakeSlice(f.Type(), 1, 1))
-		}
-	}
+	slicesOf(&n.state, func(_ string, f reflect.Value) {
+		reflect.NewAt(f.Type(), f.Addr().UnsafePointer()).Elem().Set(reflect.MakeSlice(f.Type(), 1, 1))
+	})
+	theirs := map[string]uintptr{}
+	slicesOf(&n.state, func(name string, f reflect.Value) { theirs[name] = f.Pointer() })
 	c := n.state.clone()
-	w := reflect.ValueOf(&c).Elem()
-	for i := range v.NumField() {
-		if f := v.Field(i); f.Kind() == reflect.Slice && f.Pointer() == w.Field(i).Pointer() && !slices.Contains(replaced, v.Type().Field(i).Name) {
-			t.Errorf("%s is the original's", v.Type().Field(i).Name)
+	slicesOf(&c, func(name string, f reflect.Value) {
+		if f.Len() > 0 && f.Pointer() == theirs[name] && !slices.Contains(replaced, name) {
+			t.Errorf("%s is the original's", name)
+		}
+	})
+}
+
+// slicesOf calls f with each slice of a state and of its parts.
+func slicesOf(s *state, f func(name string, field reflect.Value)) {
+	var in func(v reflect.Value)
+	in = func(v reflect.Value) {
+		for i := range v.NumField() {
+			switch field := v.Type().Field(i); {
+			case field.Anonymous && field.Type.Kind() == reflect.Struct:
+				in(v.Field(i))
+			case field.Type.Kind() == reflect.Slice:
+				f(field.Name, v.Field(i))
+			}
 		}
 	}
+	in(reflect.ValueOf(s).Elem())
 }
 
 // TestAStateOfNoNodeIsRefused: an address on an ENI that is not there would make the first step panic.

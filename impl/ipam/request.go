@@ -11,6 +11,19 @@ const replyMargin = 500 * time.Millisecond
 // maxOpen bounds the requests that wait: a runtime starts far fewer pods at once (kubelet's limit is 250 per node).
 const maxOpen = 4096
 
+// requests are what callers wait for, and the queues in which they do.
+type requests struct {
+	*life `json:"-"`
+
+	Waiting    []Add // for an address, first come first served
+	Queued     []queued
+	Checks     []checking
+	Agains     []again
+	Collecting collecting
+	Open       []open        // requests that await their Reply
+	due        time.Duration // when the first of Open has to be answered; rebuilt, never encoded
+}
+
 // open is a request that awaits its Reply.
 type open struct {
 	Req      Req
@@ -40,29 +53,30 @@ func (q queued) att() Attachment {
 }
 
 // accept registers a request. A number that is taken, or too many requests, means that it is not.
-func (n *Node) accept(now time.Duration, r Req, v Verb, att Attachment, deadline time.Duration) bool {
-	if r == 0 || n.isOpen(r) {
+func (rq *requests) accept(now time.Duration, r Req, v Verb, att Attachment, deadline time.Duration) bool {
+	if r == 0 || rq.isOpen(r) {
 		return false
 	}
 	if deadline == 0 {
 		deadline = now + defaultDeadline
 	}
-	n.Open = append(n.Open, open{r, v, att, deadline})
-	n.due = min(n.due, deadline-replyMargin)
-	if len(n.Open) > maxOpen {
-		n.fail(r, &Error{CodeTryAgain, v.String() + " " + att.String() + ": " + strconv.Itoa(maxOpen) + " requests wait already, try again"})
+	rq.Open = append(rq.Open, open{r, v, att, deadline})
+	rq.due = min(rq.due, deadline-replyMargin)
+	if len(rq.Open) > maxOpen {
+		rq.fail(r, &Error{CodeTryAgain, v.String() + " " + att.String() + ": " + strconv.Itoa(maxOpen) +
+			" requests wait already, try again"})
 		return false
 	}
-	if n.Phase == stopping {
-		n.fail(r, &Error{CodeTryAgain, v.String() + " " + att.String() + ": ipamd is stopping, try again"})
+	if rq.Phase == stopping {
+		rq.fail(r, &Error{CodeTryAgain, v.String() + " " + att.String() + ": ipamd is stopping, try again"})
 		return false
 	}
 	return true
 }
 
-func (n *Node) isOpen(r Req) bool {
-	for i := range n.Open {
-		if n.Open[i].Req == r {
+func (rq *requests) isOpen(r Req) bool {
+	for i := range rq.Open {
+		if rq.Open[i].Req == r {
 			return true
 		}
 	}
@@ -70,13 +84,13 @@ func (n *Node) isOpen(r Req) bool {
 }
 
 // close ends a request, whose caller gets its one Reply now or never.
-func (n *Node) close(r Req) (open, bool) {
-	for i := range n.Open {
-		if o := n.Open[i]; o.Req == r && r != 0 {
-			n.Open[i] = n.Open[len(n.Open)-1]
-			n.Open = n.Open[:len(n.Open)-1]
-			if o.Deadline-replyMargin == n.due {
-				n.dueNext()
+func (rq *requests) close(r Req) (open, bool) {
+	for i := range rq.Open {
+		if o := rq.Open[i]; o.Req == r && r != 0 {
+			rq.Open[i] = rq.Open[len(rq.Open)-1]
+			rq.Open = rq.Open[:len(rq.Open)-1]
+			if o.Deadline-replyMargin == rq.due {
+				rq.dueNext()
 			}
 			return o, true
 		}
@@ -85,22 +99,22 @@ func (n *Node) close(r Req) (open, bool) {
 }
 
 // dueNext finds the first of the open requests that will be due.
-func (n *Node) dueNext() {
-	n.due = never
-	for i := range n.Open {
-		n.due = min(n.due, n.Open[i].Deadline-replyMargin)
+func (rq *requests) dueNext() {
+	rq.due = never
+	for i := range rq.Open {
+		rq.due = min(rq.due, rq.Open[i].Deadline-replyMargin)
 	}
 }
 
-func (n *Node) fail(r Req, err *Error) {
-	if o, ok := n.close(r); ok {
-		n.emit(&Reply{Req: r, Verb: o.Verb, Att: o.Att, Err: err})
+func (rq *requests) fail(r Req, err *Error) {
+	if o, ok := rq.close(r); ok {
+		rq.emit(&Reply{Req: r, Verb: o.Verb, Att: o.Att, Err: err})
 	}
 }
 
-func (n *Node) succeed(r Req) {
-	if o, ok := n.close(r); ok {
-		n.emit(&Reply{Req: r, Verb: o.Verb, Att: o.Att})
+func (rq *requests) succeed(r Req) {
+	if o, ok := rq.close(r); ok {
+		rq.emit(&Reply{Req: r, Verb: o.Verb, Att: o.Att})
 	}
 }
 
@@ -172,12 +186,12 @@ func (n *Node) abandon(r Req) {
 }
 
 // dropWaiting takes out one that waits. Nearly always it is the first.
-func (n *Node) dropWaiting(i int) {
+func (rq *requests) dropWaiting(i int) {
 	if i == 0 {
-		n.Waiting = n.Waiting[1:]
+		rq.Waiting = rq.Waiting[1:]
 		return
 	}
-	n.Waiting = append(n.Waiting[:i], n.Waiting[i+1:]...)
+	rq.Waiting = append(rq.Waiting[:i], rq.Waiting[i+1:]...)
 }
 
 // whyNot explains a request that ran out of time (rule J).
@@ -242,10 +256,12 @@ func (n *Node) waitsFor() string {
 }
 
 // refuseVersion answers a plugin that speaks another protocol.
-func (n *Node) refuseVersion(r Req, v Verb, att Attachment, plugin int) {
-	n.note(Note{Point: VersionRefused, Warn: true, Att: att})
-	n.fail(r, &Error{CodeVersion, "cni " + v.String() + " " + att.String() + ": the plugin speaks version " + strconv.Itoa(plugin) +
-		" of the local protocol, ipamd " + strconv.Itoa(n.Version) + "; install the plugin that belongs to this ipamd"})
+func (rq *requests) refuseVersion(r Req, v Verb, att Attachment, plugin int) {
+	rq.note(Note{Point: VersionRefused, Warn: true, Att: att})
+	rq.fail(r, &Error{CodeVersion, "cni " + v.String() + " " + att.String() + ": the plugin speaks version " +
+		strconv.Itoa(plugin) +
+		" of the local protocol, ipamd " + strconv.Itoa(rq.Version) +
+		"; install the plugin that belongs to this ipamd"})
 }
 
 // busy says whether an operation runs on the attachment.
@@ -262,9 +278,9 @@ func (n *Node) busy(att Attachment) bool {
 }
 
 // waits says whether an ADD of the attachment waits for an address.
-func (n *Node) waits(att Attachment) bool {
-	for i := range n.Waiting {
-		if n.Waiting[i].Att == att {
+func (rq *requests) waits(att Attachment) bool {
+	for i := range rq.Waiting {
+		if rq.Waiting[i].Att == att {
 			return true
 		}
 	}
@@ -277,9 +293,9 @@ func (n *Node) elsewhere(att Attachment, ix int32) bool {
 	return taken && other != ix
 }
 
-func (n *Node) enqueue(q queued) {
-	n.note(Note{Point: DelQueued, Att: q.att()})
-	n.Queued = append(n.Queued, q)
+func (rq *requests) enqueue(q queued) {
+	rq.note(Note{Point: DelQueued, Att: q.att()})
+	rq.Queued = append(rq.Queued, q)
 }
 
 // runQueued goes on with what waited for the attachment: one operation, unless that one ends at once.
@@ -306,4 +322,49 @@ func (n *Node) runQueued(now time.Duration, att Attachment) {
 		}
 		i = -1
 	}
+}
+
+// cancelWaiting: a DEL ends an ADD of the same attachment that has no address yet; its caller is dead or will be told.
+func (rq *requests) cancelWaiting(att Attachment) {
+	for i := range rq.Waiting {
+		if rq.Waiting[i].Att == att {
+			req := rq.Waiting[i].Req
+			rq.dropWaiting(i)
+			rq.fail(req, &Error{CodeTryAgain, "cni add " + att.String() +
+				": a DEL of the same attachment came while it waited"})
+			break
+		}
+	}
+	for i := 0; i < len(rq.Queued); i++ { // and those behind it
+		if q := rq.Queued[i]; q.Add != nil && q.Add.Att == att {
+			rq.Queued = append(rq.Queued[:i], rq.Queued[i+1:]...)
+			rq.fail(q.Add.Req, &Error{CodeTryAgain, "cni add " + att.String() +
+				": a DEL of the same attachment came while it waited"})
+			i--
+		}
+	}
+	for i := 0; i < len(rq.Agains); i++ { // and those that look at the kernel
+		if c := rq.Agains[i]; c.Att == att {
+			rq.Agains = append(rq.Agains[:i], rq.Agains[i+1:]...)
+			rq.fail(c.Req, &Error{CodeTryAgain, "cni add " + att.String() +
+				": a DEL of the same attachment came while it waited"})
+			i--
+		}
+	}
+}
+
+func (rq *requests) stop() {
+	rq.Phase = stopping
+	for _, w := range rq.Waiting {
+		rq.fail(w.Req, &Error{CodeTryAgain, "cni add " + w.Pod.String() + ": ipamd is stopping, try again"})
+	}
+	rq.Waiting = rq.Waiting[:0]
+	for _, q := range rq.Queued {
+		rq.fail(q.req(), &Error{CodeTryAgain, "ipamd is stopping, try again"})
+	}
+	rq.Queued = rq.Queued[:0]
+	for _, c := range rq.Agains {
+		rq.fail(c.Req, &Error{CodeTryAgain, "cni add " + c.Att.String() + ": ipamd is stopping, try again"})
+	}
+	rq.Agains = nil
 }

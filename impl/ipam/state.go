@@ -29,6 +29,8 @@ func (s *state) clone() state {
 	c.Departures = slices.Clone(s.Departures)
 	c.Others = slices.Clone(s.Others)
 	c.Found = slices.Clone(s.Found)
+	c.out, c.put, c.drop = nil, [stores][]Row{}, [stores][]Key{} // the step's
+	c.last, c.calm, c.moved = nil, false, nil
 	return c
 }
 
@@ -50,7 +52,9 @@ func Decode(data []byte, p *Policy) (*Node, error) {
 	if err := p.valid(); err != nil {
 		return nil, fmt.Errorf("decode node: %w", err)
 	}
-	n := &Node{policy: p}
+	n := &Node{}
+	n.connect()
+	n.policy = p
 	e := encoded{State: &n.state}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()

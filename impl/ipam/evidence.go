@@ -1,6 +1,10 @@
 package ipam
 
-import "time"
+import (
+	"time"
+
+	"github.com/enilab/enilab/impl/dataplane"
+)
 
 // Periods of the looks that nothing asks for. A source that fails is asked again after a second, then up to maxLookRetry.
 const (
@@ -25,6 +29,23 @@ const (
 var periods = [looks]time.Duration{LookKernel: kernelPeriod, LookRuntime: runtimePeriod, LookIMDS: imdsPeriod,
 	LookENI: 0, LookLeaked: leakedPeriod, LookPods: podsPeriod}
 
+// evidence is what the sources were asked and have said, as far as it is of use later.
+type evidence struct {
+	*life  `json:"-"`
+	ledger *ledger
+
+	Kernel     *dataplane.Observation // kept until recovery ends
+	Looks      [looks]look
+	Departures []departed
+	Others     []other  // attached, and not ours
+	Found      []string // see Facts
+
+	// An observation that left nothing to do, and nothing has changed since: the same one again says nothing new. This
+	// saves time and decides nothing, so it is not encoded.
+	last *dataplane.Observation
+	calm bool
+}
+
 // look is the standing of one source.
 type look struct {
 	ID    ID            // under way; 0 none
@@ -37,8 +58,8 @@ type look struct {
 }
 
 // want asks for a look at the latest by at.
-func (n *Node) want(w What, at time.Duration) {
-	n.Looks[w].Want = min(n.Looks[w].Want, at)
+func (ev *evidence) want(w What, at time.Duration) {
+	ev.Looks[w].Want = min(ev.Looks[w].Want, at)
 }
 
 // look issues the looks that are due, one per source at a time.
@@ -64,20 +85,6 @@ func (n *Node) look(now time.Duration) {
 		l.ID, l.Asked, l.At = n.id(), n.Steps, now
 		n.emit(&Look{ID: l.ID, What: w, ENIs: l.ENIs})
 	}
-}
-
-func (n *Node) configured(w What) bool {
-	switch w {
-	case LookRuntime:
-		return n.Set.Runtime
-	case LookPods:
-		return n.Set.API
-	case LookENI, LookAttached:
-		return !n.Set.IMDSOnly
-	case LookLeaked:
-		return !n.Set.NoSweep && !n.Set.NoProvisioning && !n.Set.IMDSOnly
-	}
-	return true
 }
 
 func (n *Node) seen(now time.Duration, in Seen) {
@@ -129,9 +136,23 @@ func (n *Node) seen(now time.Duration, in Seen) {
 	}
 }
 
+func (ev *evidence) configured(w What) bool {
+	switch w {
+	case LookRuntime:
+		return ev.Set.Runtime
+	case LookPods:
+		return ev.Set.API
+	case LookENI, LookAttached:
+		return !ev.Set.IMDSOnly
+	case LookLeaked:
+		return !ev.Set.NoSweep && !ev.Set.NoProvisioning && !ev.Set.IMDSOnly
+	}
+	return true
+}
+
 // whole says whether an answer may be read as "there is nothing else" (rule A).
-func (n *Node) whole(in *Seen) bool {
-	a := Answer{What: in.What, Complete: in.Complete, Sandboxed: n.Daemon != "", Configured: n.configured(in.What)}
+func (ev *evidence) whole(in *Seen) bool {
+	a := Answer{What: in.What, Complete: in.Complete, Sandboxed: ev.Daemon != "", Configured: ev.configured(in.What)}
 	switch in.What {
 	case LookKernel:
 		a.Complete = a.Complete && in.Kernel != nil && in.Kernel.Complete
@@ -139,16 +160,11 @@ func (n *Node) whole(in *Seen) bool {
 		a.Complete = a.Complete && in.IMDS != nil
 	case LookRuntime:
 		for i := range in.Sandboxes {
-			if in.Sandboxes[i].ID == n.Daemon {
+			if in.Sandboxes[i].ID == ev.Daemon {
 				a.HoldsSelf = true
 				break
 			}
 		}
 	}
-	return n.policy.Complete(a)
-}
-
-// trouble notes why a source cannot be believed; "" ends it.
-func (n *Node) trouble(t trouble, why string) {
-	n.Troubles[t] = why
+	return ev.policy.Complete(a)
 }
