@@ -342,20 +342,3 @@ func (n *Node) turnAway(now time.Duration) {
 		n.runQueued(now, gone[i].Att)
 	}
 }
-
-// hope is when an address may become available without growth: the end of the first cool-down, or the next try to grow.
-func (n *Node) hope() time.Duration {
-	at := n.Pool.GrowAt
-	if !n.Pool.Wanted {
-		at = never
-	}
-	for _, ix := range n.Cooling {
-		if a := &n.Addrs[ix]; a.State == Cooling {
-			at = min(at, n.rested(a))
-		}
-	}
-	if at == never {
-		return never - replyMargin
-	}
-	return at
-}

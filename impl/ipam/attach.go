@@ -65,27 +65,6 @@ func (n *Node) attachRefused(now time.Duration, ix int32, r *Result) {
 	n.want(LookAttached, max(now, n.Looks[LookAttached].At+askPause))
 }
 
-// carries says whether an ENI has addresses that are somebody's.
-func (n *Node) carries(ix int32) bool {
-	e := &n.ENIs[ix]
-	return e.total() > e.Has[Free]
-}
-
-// unplaced is an ENI with pods that EC2 refuses, again and again, to attach; nil is none.
-func (n *Node) unplaced() *eni {
-	for i := range n.ENIs {
-		if e := &n.ENIs[i]; e.Stage == Created && e.Barred >= attachTries && n.carries(int32(i)) {
-			return e
-		}
-	}
-	return nil
-}
-
-// leaving says whether one of the node's ENIs is on its way out.
-func (n *Node) leaving() bool {
-	return slices.ContainsFunc(n.ENIs, func(e eni) bool { return e.Stage > Ready && !e.Foreign })
-}
-
 // surplus are the addresses of a detached ENI beyond what an attached one may have, as far as they are nobody's. EC2 lets a detached ENI
 // be filled beyond that, by a request that arrives twice for one, and then refuses to attach it.
 func (n *Node) surplus(ix int32) []netip.Addr {
@@ -121,25 +100,14 @@ func (n *Node) giveUp(now time.Duration, ix int32, r *Result) {
 		n.move(e, Tombstoned, now)
 		e.Lost = false
 	} else {
-		n.Pool.At = now
+		n.Warm.At = now
 	}
-	n.Pool.bar(now, n.hasAttached())
-}
-
-// hasAttached counts the ENIs that EC2 has attached for this node, and those that it has to attach again for their pods.
-func (n *Node) hasAttached() int {
-	c := 0
-	for i := range n.ENIs {
-		if e := &n.ENIs[i]; e.Stage != 0 && e.Stage < Tombstoned && !e.Foreign && (e.Stage >= Attached || n.carries(int32(i))) {
-			c++
-		}
-	}
-	return c
+	n.Warm.bar(now, n.hasAttached())
 }
 
 // unbar tries one more ENI than EC2 has shown to attach, when the time for it has come.
 func (n *Node) unbar(now time.Duration) {
-	p := &n.Pool
+	p := &n.Warm
 	if !p.barred() {
 		return
 	}
@@ -151,8 +119,9 @@ func (n *Node) unbar(now time.Duration) {
 // tellBarred says, while pods want what a further ENI would carry, why none is made (rule J).
 func (n *Node) tellBarred(short bool) {
 	why := ""
-	if short && n.Pool.barred() {
-		why = "EC2 attaches no more than " + strconv.Itoa(n.Pool.shown()) + " network interfaces to this instance, and its type may have " +
+	if short && n.Warm.barred() {
+		why = "EC2 attaches no more than " + strconv.Itoa(n.Warm.shown()) +
+			" network interfaces to this instance, and its type may have " +
 			strconv.Itoa(n.Inst.Limits.ENIs) + ": look for interfaces that are not the node's; it tries another from time to time"
 	}
 	n.trouble(troubleAttach, why)

@@ -42,21 +42,6 @@ func (n *Node) seenIMDS(now time.Duration, in *Seen, whole bool, asked uint64) {
 	n.tellNext()
 }
 
-// vpcChanged: a CIDR added to the VPC must not be SNATed to (amazon-vpc-cni-k8s #1423). IMDS has been seen without secondary
-// CIDRs on some types (lyft cni-ipvlan-vpc-k8s, aws/bugs.go), so CIDRs are only added.
-func (n *Node) vpcChanged(cidrs []netip.Prefix) {
-	grown := false
-	for _, c := range cidrs {
-		if !slices.Contains(n.Inst.VPC, c) {
-			n.Inst.VPC = append(slices.Clone(n.Inst.VPC), c)
-			grown = true
-		}
-	}
-	if grown && n.HostDone && !n.HostBusy {
-		n.applyHost(dataplane.HostPlan(n.hostSpec()))
-	}
-}
-
 // seenAttached is the survey at the begin of a life. Metadata may not list yet what an earlier daemon attached, and a node that
 // believes it has fewer ENIs than it has makes more than MAX_ENI.
 func (n *Node) seenAttached(now time.Duration, in *Seen, whole bool, asked uint64) {
@@ -187,17 +172,6 @@ func (n *Node) adoptENI(now time.Duration, v *ENI) int32 {
 	}
 	n.want(LookKernel, now) // for its link
 	return n.newENI(e)
-}
-
-// discover takes an address into the books that is on an ENI and that nobody recorded. The record of what was given back may be lost: unless
-// something else speaks for the address, EC2's answer may be the older one.
-func (n *Node) discover(now time.Duration, ip netip.Addr, ix int32, seconded bool) {
-	n.note(Note{Point: AddressAdopted, ENI: n.ENIs[ix].ID, Addr: ip})
-	n.adopt(now, ip, ix)
-	if until := n.Recorded + n.policy.Forgotten(n.Set, seconded); until > now {
-		n.hold(n.byAddress[ip], until)
-		n.putAddress(n.byAddress[ip]) // the next daemon has to wait as long
-	}
 }
 
 // adoptAddresses: metadata says no more of what the records have than that it lists it, and where a pod's address is that is on no ENI.

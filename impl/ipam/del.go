@@ -131,12 +131,6 @@ const (
 	maxRemovalPause = time.Minute
 )
 
-func (n *Node) retryLater(now time.Duration, a *address) {
-	a.Tries++
-	a.Retry = now + min(removalPause<<min(a.Tries-1, 6), maxRemovalPause)
-	n.RetryAt = min(n.RetryAt, a.Retry)
-}
-
 // retryRemovals goes on with releases whose Save or Apply failed. The whole release is repeated: both are idempotent.
 func (n *Node) retryRemovals(now time.Duration) {
 	n.RetryAt = never

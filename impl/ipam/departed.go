@@ -93,30 +93,6 @@ func (ev *evidence) lasts(now time.Duration, ip netip.Addr, id string) bool {
 	return now-ev.Departures[i].At >= lasting
 }
 
-// returned takes an address that EC2 has assigned, by its own answer. One that departed a moment ago is held back for a while: an
-// unassignment is named by ENI and address, so one of a lost call or a dead daemon that lands late takes it away again (contract 5).
-func (n *Node) returned(now time.Duration, ip netip.Addr, ix int32) {
-	until := now
-	for i := range n.Departures {
-		if d := &n.Departures[i]; d.IP == ip {
-			until = max(until, d.At+landing)
-		}
-	}
-	n.adopt(now, ip, ix)
-	if a := n.byAddress[ip]; until > now {
-		n.hold(a, until)
-		n.putAddress(a)
-	}
-}
-
-// hold keeps a new address back until an instant.
-func (n *Node) hold(ix int32, until time.Duration) {
-	if a := &n.Addrs[ix]; a.State == Cooling && a.Att == (Attachment{}) {
-		a.ReleasedAt = until - n.coolDown()
-		n.cools(a)
-	}
-}
-
 // forgetDepartures drops what no view lists any more.
 func (n *Node) forgetDepartures(now time.Duration) {
 	n.Departures = slices.DeleteFunc(n.Departures, func(d departed) bool {

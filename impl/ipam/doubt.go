@@ -1,7 +1,6 @@
 package ipam
 
 import (
-	"cmp"
 	"net/netip"
 	"slices"
 	"time"
@@ -45,27 +44,6 @@ func (n *Node) settleDoubt(now time.Duration, ix int32) {
 	default:
 		e.Lost, e.Next = false, now
 	}
-}
-
-func (n *Node) ask(ix int32, at time.Duration) {
-	n.ENIs[ix].Asking = true
-	n.want(LookENI, at)
-}
-
-// doubtful are the IDs that EC2 is to be asked about.
-func (n *Node) doubtful() []string {
-	var ids []string
-	for i := range n.ENIs {
-		if e := &n.ENIs[i]; e.Stage != 0 && e.Asking && e.ID != "" {
-			ids = append(ids, e.ID)
-		}
-	}
-	for i := range n.Others {
-		if o := &n.Others[i]; o.Asking {
-			ids = append(ids, o.ID)
-		}
-	}
-	return ids
 }
 
 // seenENIs reads EC2's answer about ENIs asked by ID. An ID that is not in a whole answer does not exist for EC2, now.
@@ -125,26 +103,6 @@ func (n *Node) resolve(now time.Duration, ix int32, v *ENI) {
 		n.resolveRising(now, ix, v, ours)
 	default:
 		n.resolveFalling(now, ix, v, ours)
-	}
-}
-
-// learn takes over what EC2 knows better.
-func (e *eni) learn(v *ENI) {
-	e.Attachment, e.DOT, e.Prefixes = v.Attachment, v.DOT, v.Prefixes
-	if v.MAC != "" {
-		e.MAC = v.MAC
-	}
-	if v.Primary.IsValid() {
-		e.Primary = v.Primary
-	}
-	if v.CIDR.IsValid() {
-		e.CIDR = v.CIDR
-	}
-	if e.Stage != Ready {
-		e.Addresses = slices.Clone(v.Addresses)
-	}
-	if v.Instance != "" {
-		e.Device = v.Device
 	}
 }
 
@@ -216,11 +174,6 @@ func (n *Node) resolveFalling(now time.Duration, ix int32, v *ENI, ours bool) {
 	}
 }
 
-// detachPause is until EC2 is asked again about an ENI that is being detached: that takes seconds, or hangs for hours.
-func (e *eni) detachPause(now time.Duration) time.Duration {
-	return min(max(detachPause, (now-e.Since)/4), maxDetachPause)
-}
-
 // resolveReady: an ENI in service, after a lost assignment or because something did not show up any more.
 func (n *Node) resolveReady(now time.Duration, ix int32, v *ENI, ours bool) {
 	e := &n.ENIs[ix]
@@ -248,7 +201,7 @@ func (n *Node) resolveReady(now time.Duration, ix int32, v *ENI, ours bool) {
 		n.resolveUnassign(now, ix, v.Addresses)
 	default: // an assignment: what landed is in the books now; what is missing will be asked for again
 		n.atRest(ix)
-		n.Pool.At = now
+		n.Warm.At = now
 	}
 }
 
@@ -286,7 +239,7 @@ func (n *Node) missingAddresses(now time.Duration, ix int32, has []netip.Addr) {
 		}
 		if slices.Contains(has, a.IP) {
 			if a.Missing > 0 {
-				n.Pool.At = now // it may be given again
+				n.Warm.At = now // it may be given again
 			}
 			a.Missing, a.ByIMDS = 0, 0
 			continue
@@ -301,26 +254,6 @@ func (n *Node) missingAddresses(now time.Duration, ix int32, has []netip.Addr) {
 			continue
 		}
 		n.addressGone(int32(i))
-	}
-}
-
-// addressGone: the cloud has taken an address back.
-func (n *Node) addressGone(i int32) {
-	a := &n.Addrs[i]
-	n.note(Note{Point: AddressMissing, Warn: true, Addr: a.IP, Att: a.Att})
-	switch {
-	case a.Op != noOp:
-	case a.State == Assigned:
-		why := "EC2 has taken the address away from " + cmp.Or(a.ENIID, "this node")
-		n.place(i, -1)
-		a.ENIID = ""
-		n.quarantine(i, why)
-	case a.Att != Attachment{}: // it may come back, and cools on, or is set aside
-		n.place(i, -1)
-		a.ENIID = ""
-		n.putAddress(i)
-	default:
-		n.forget(i)
 	}
 }
 

@@ -93,7 +93,7 @@ func (n *Node) stay(now time.Duration, ix int32) {
 		e.Addresses = nil
 	}
 	e.Unwired = false
-	n.Pool.LessSince = 0 // not at once again: who claims the address now, claims it in a second
+	n.Warm.LessSince = 0 // not at once again: who claims the address now, claims it in a second
 	n.atRest(ix)
 	e.Tag = n.Steps
 }

@@ -1,7 +1,6 @@
 package ipam
 
 import (
-	"net/netip"
 	"slices"
 	"strconv"
 	"time"
@@ -48,15 +47,6 @@ const (
 	askPause = 5 * time.Second
 )
 
-func (n *Node) eniByID(id string) (int32, bool) {
-	for i := range n.ENIs {
-		if e := &n.ENIs[i]; e.Stage != 0 && e.ID == id {
-			return int32(i), true
-		}
-	}
-	return 0, false
-}
-
 // driveENIs goes on with every ENI that waits for nothing but the time.
 func (n *Node) driveENIs(now time.Duration) {
 	if n.Phase != serving {
@@ -97,10 +87,6 @@ func (n *Node) drive(now time.Duration, ix int32) {
 	}
 }
 
-func (n *Node) eniSpec(e *eni) dataplane.ENISpec {
-	return dataplane.ENISpec{MAC: e.MAC, Device: e.Device, Primary: e.Primary, Subnet: e.CIDR, Table: dataplane.TableOf(e.Device), MTU: n.Set.MTU}
-}
-
 // done moves an ENI on after EC2 accepted.
 func (n *Node) done(now time.Duration, ix int32, r *Result) {
 	e := &n.ENIs[ix]
@@ -122,15 +108,15 @@ func (n *Node) done(now time.Duration, ix int32, r *Result) {
 		}
 		e.DOT, e.Device = false, 0
 		n.move(e, Created, now)
-		n.Pool.grew(n.Inst.Limits.Addresses)
+		n.Warm.grew(n.Inst.Limits.Addresses)
 	case AttachENI:
 		e.Attachment, e.Barred = r.Attachment, 0
 		n.move(e, Attached, now)
-		n.Pool.attached(n.hasAttached())
+		n.Warm.attached(n.hasAttached())
 	case ModifyENI:
 		e.DOT = true
 	case AssignIPs:
-		n.Pool.grew(n.Inst.Limits.Addresses)
+		n.Warm.grew(n.Inst.Limits.Addresses)
 		if e.Stage < Ready {
 			e.Addresses, e.Doing = append(e.Addresses, r.Addresses...), ModifyENI
 			return
@@ -208,16 +194,6 @@ func (n *Node) wire(now time.Duration, ix int32) {
 	}
 }
 
-// awaitsLink says whether an ENI is on its way to service and lacks nothing but its link.
-func (n *Node) awaitsLink() bool {
-	for i := range n.ENIs {
-		if e := &n.ENIs[i]; e.Stage == Attached && !e.Linked {
-			return true
-		}
-	}
-	return false
-}
-
 func (n *Node) applyENI(ix int32, plan dataplane.Plan) {
 	e := &n.ENIs[ix]
 	e.Wait = applying
@@ -264,21 +240,8 @@ func (n *Node) ready(now time.Duration, ix int32) {
 	e.Addresses = nil
 	n.dropIntent(ix)
 	n.note(Note{Point: ENIMade, ENI: e.ID, Text: "device " + strconv.Itoa(e.Device)})
-	n.Pool.At = now
+	n.Warm.At = now
 	n.tellNext()
-}
-
-// adopt takes an address that an ENI carries into the books, and into the records: the next daemon has nobody but EC2 to hear it from.
-func (n *Node) adopt(now time.Duration, ip netip.Addr, ix int32) {
-	n.Departures = slices.DeleteFunc(n.Departures, func(d departed) bool { return d.IP == ip })
-	if a, known := n.byAddress[ip]; known {
-		n.place(a, ix)
-		n.Addrs[a].Missing, n.Addrs[a].ByIMDS = 0, 0
-		return
-	}
-	a := n.newAddress(ip, ix)
-	n.inspect(now, a)
-	n.putAddress(a)
 }
 
 // finish ends the life of an ENI that no longer exists for this node.
@@ -293,22 +256,62 @@ func (n *Node) finish(now time.Duration, ix int32) {
 	}
 }
 
-// strand takes an ENI's addresses out of the books; what is or was an attachment's keeps its row, that of a living pod as quarantined, so that
-// DEL finds it. Of one whose ADD goes on EC2 is asked once more.
-func (n *Node) strand(now time.Duration, ix int32) {
-	for i := range n.Addrs {
-		a := &n.Addrs[i]
-		if a.State == 0 || a.ENI != ix {
-			continue
-		}
-		n.place(int32(i), -1)
-		switch {
-		case a.State == Assigned && a.Op == noOp:
-			n.quarantine(int32(i), "its ENI "+a.ENIID+" is gone")
-		case a.State == Assigned:
-			n.want(LookAttached, now+askPause)
-		case a.Op == noOp && a.Att == Attachment{}:
-			n.forget(int32(i))
-		}
+// learn takes over what EC2 knows better.
+func (e *eni) learn(v *ENI) {
+	e.Attachment, e.DOT, e.Prefixes = v.Attachment, v.DOT, v.Prefixes
+	if v.MAC != "" {
+		e.MAC = v.MAC
 	}
+	if v.Primary.IsValid() {
+		e.Primary = v.Primary
+	}
+	if v.CIDR.IsValid() {
+		e.CIDR = v.CIDR
+	}
+	if e.Stage != Ready {
+		e.Addresses = slices.Clone(v.Addresses)
+	}
+	if v.Instance != "" {
+		e.Device = v.Device
+	}
+}
+
+// detachPause is until EC2 is asked again about an ENI that is being detached: that takes seconds, or hangs for hours.
+func (e *eni) detachPause(now time.Duration) time.Duration {
+	return min(max(detachPause, (now-e.Since)/4), maxDetachPause)
+}
+
+// slots is how many places for addresses are taken on an ENI. We use no prefixes, and upstream leaves some behind.
+func (e *eni) slots() int { return e.total() + e.Prefixes }
+
+func (e *eni) total() int { return e.Has[Free] + e.Has[Assigned] + e.Has[Cooling] + e.Has[Quarantined] }
+
+// coming is what is on its way to an ENI.
+func (e *eni) coming() int {
+	c := 0
+	switch {
+	case e.Stage == Intended:
+		c = e.Count
+	case e.Stage < Ready: // what pods have of one that is attached again is in the books
+		c = max(len(e.Addresses)-e.total()+e.Has[Free], e.Has[Free])
+	}
+	if e.Stage > Intended && e.Doing == AssignIPs {
+		c += e.Count
+	}
+	return c
+}
+
+// takes says whether addresses may be assigned to an ENI now. One without a link may have been detached by a stranger, and EC2 would fill it
+// beyond what it lets it be attached with; one whose attach EC2 has just answered has none yet.
+func (e *eni) takes() bool {
+	if e.Wait != idle || e.Lost || e.Asking || e.Barred > 0 {
+		return false
+	}
+	switch e.Stage {
+	case Attached:
+		return e.DOT && e.Doing == ModifyENI && !e.Linked
+	case Ready:
+		return e.Doing == 0 && !e.Trimming && !e.Stored && (e.Device == 0 || e.Linked)
+	}
+	return false
 }

@@ -19,6 +19,7 @@ func (n *Node) Sane() error {
 	c := Node{n.state}
 	c.connect()
 	c.reindex()
+	c.dueNext()
 	if !maps.Equal(c.byAddress, n.byAddress) {
 		return fmt.Errorf("index of addresses: expected %v, found %v", c.byAddress, n.byAddress)
 	}

@@ -22,30 +22,30 @@ type Facts struct {
 }
 
 // tellNext records the facts for the next daemon, if they are others than those on record.
-func (n *Node) tellNext() {
-	own := n.Inst.Address
-	if n.Phase != serving || n.Deaf || !own.IsValid() {
+func (es *enis) tellNext() {
+	own := es.Inst.Address
+	if es.Phase != serving || es.Deaf || !own.IsValid() {
 		return
 	}
-	f := &Facts{Instance: n.Inst}
-	if n.Set.IMDSOnly {
-		f.Found = slices.Clone(n.Found)
-		if n.Facts != nil && len(f.Found) == 0 {
-			f.Found = n.Facts.Found
+	f := &Facts{Instance: es.Inst}
+	if es.Set.IMDSOnly {
+		f.Found = slices.Clone(es.evidence.Found)
+		if es.ledger.Facts != nil && len(f.Found) == 0 {
+			f.Found = es.ledger.Facts.Found
 		}
 	}
-	for i := range n.ENIs {
-		if e := &n.ENIs[i]; e.Stage == Ready && !e.Foreign {
+	for i := range es.ENIs {
+		if e := &es.ENIs[i]; e.Stage == Ready && !e.Foreign {
 			f.ENIs = append(f.ENIs, ENI{ID: e.ID, MAC: e.MAC, Device: e.Device, Subnet: e.Subnet, CIDR: e.CIDR, Primary: e.Primary})
 		}
 	}
 	slices.SortFunc(f.ENIs, func(a, b ENI) int { return a.Device - b.Device })
-	if n.Facts != nil && f.equal(n.Facts) {
+	if es.ledger.Facts != nil && f.equal(es.ledger.Facts) {
 		return
 	}
 	f.Instance.VPC = slices.Clone(f.Instance.VPC)
-	n.Facts = f
-	n.putRow(RunStore, n.beginning())
+	es.ledger.Facts = f
+	es.ledger.putRow(RunStore, es.ledger.beginning())
 }
 
 // beginning is the row of the node's own address, which is never a pod's: since when releases are on record, and the facts.
@@ -128,15 +128,6 @@ func (n *Node) hears(now time.Duration, i Instance) {
 	n.want(LookAttached, now)
 	n.want(LookKernel, now) // the host's rules are compared with what is known now
 	n.kick(now)
-}
-
-// kick goes on with every ENI, as soon as nothing is under way for it.
-func (n *Node) kick(now time.Duration) {
-	for i := range n.ENIs {
-		if e := &n.ENIs[i]; e.Stage != 0 {
-			e.Next = now
-		}
-	}
 }
 
 // disbelieve: the records are another instance's. Pods keep what they have, for the kernel shows it.

@@ -30,22 +30,22 @@ type flowState struct {
 }
 
 // cools makes sure that a cooling address is thought of when its flows have to be forgotten, and when it has cooled.
-func (n *Node) cools(a *address) {
-	if n.flowless(a) {
-		n.CoolAt = min(n.CoolAt, n.rested(a))
+func (p *pool) cools(a *address) {
+	if p.flowless(a) {
+		p.CoolAt = min(p.CoolAt, p.rested(a))
 	} else {
-		n.Flows.At = min(n.Flows.At, n.rested(a)-flowLead)
+		p.Flows.At = min(p.Flows.At, p.rested(a)-flowLead)
 	}
 }
 
 // flowless says whether conntrack holds nothing more of an address.
-func (n *Node) flowless(a *address) bool {
-	return n.policy.Flowless(a.Flows == forgotten)
+func (p *pool) flowless(a *address) bool {
+	return p.policy.Flowless(a.Flows == forgotten)
 }
 
 // forgetFlows has the flows of all addresses forgotten that cool and are out of their pods, once the first of them needs it.
-func (n *Node) forgetFlows(now time.Duration) {
-	f := &n.Flows
+func (p *pool) forgetFlows(now time.Duration) {
+	f := &p.Flows
 	if f.At > now {
 		return
 	}
@@ -54,12 +54,12 @@ func (n *Node) forgetFlows(now time.Duration) {
 		return
 	}
 	due, ops := never, []dataplane.Op(nil)
-	for _, i := range n.Cooling {
-		a := &n.Addrs[i]
-		if a.State != Cooling || !a.Removed || a.Op != noOp || n.flowless(a) {
+	for _, i := range p.Cooling {
+		a := &p.Addrs[i]
+		if a.State != Cooling || !a.Removed || a.Op != noOp || p.flowless(a) {
 			continue
 		}
-		due = min(due, n.rested(a)-flowLead)
+		due = min(due, p.rested(a)-flowLead)
 	}
 	if due == never {
 		return
@@ -68,20 +68,20 @@ func (n *Node) forgetFlows(now time.Duration) {
 		f.At = due
 		return
 	}
-	for _, i := range n.Cooling {
-		if a := &n.Addrs[i]; a.State == Cooling && a.Removed && a.Op == noOp && a.Flows == remembered {
+	for _, i := range p.Cooling {
+		if a := &p.Addrs[i]; a.State == Cooling && a.Removed && a.Op == noOp && a.Flows == remembered {
 			a.Flows = forgetting
 			ops = append(ops, dataplane.Op{Kind: dataplane.FlushConntrack, Addr: a.IP})
 		}
 	}
 	f.Busy, f.Began = true, now
-	n.emit(&Apply{ID: n.await(flowPlan, 0), Lane: Lane{Kind: FlowLane}, Plan: dataplane.Plan{Ops: ops}})
+	p.emit(&Apply{ID: p.ledger.await(flowPlan, 0), Lane: Lane{Kind: FlowLane}, Plan: dataplane.Plan{Ops: ops}})
 }
 
 // flowsApplied: the addresses that were walked for may be given away once they have cooled. One that was taken out of its pod since is
 // not among them.
-func (n *Node) flowsApplied(now time.Duration, in Applied) {
-	f := &n.Flows
+func (p *pool) flowsApplied(now time.Duration, in Applied) {
+	f := &p.Flows
 	f.Busy, f.At = false, now
 	became, served, awaited := forgotten, 0, false
 	if in.Err == nil {
@@ -91,23 +91,23 @@ func (n *Node) flowsApplied(now time.Duration, in Applied) {
 		f.Tries++
 		f.After = now + min(removalPause<<min(f.Tries-1, 6), maxRemovalPause)
 	}
-	for _, i := range n.Cooling {
-		if a := &n.Addrs[i]; a.State == Cooling && a.Flows == forgetting {
+	for _, i := range p.Cooling {
+		if a := &p.Addrs[i]; a.State == Cooling && a.Flows == forgetting {
 			a.Flows = became
-			n.cools(a)
+			p.cools(a)
 			served++
-			awaited = awaited || a.Att == (Attachment{}) && n.rested(a) <= now && len(n.Waiting) > 0
+			awaited = awaited || a.Att == (Attachment{}) && p.rested(a) <= now && len(p.requests.Waiting) > 0
 		}
 	}
 	if in.Err == nil {
-		n.trouble(troubleFlows, "")
+		p.trouble(troubleFlows, "")
 		if !f.Ended || awaited {
 			f.Ended = true
-			n.want(LookKernel, now)
+			p.evidence.want(LookKernel, now)
 		}
 		return
 	}
-	n.note(Note{Point: FlowsKept, Warn: true, Text: in.Err.Error()})
-	n.trouble(troubleFlows, "conntrack cannot be made to forget the flows of "+strconv.Itoa(served)+
+	p.note(Note{Point: FlowsKept, Warn: true, Text: in.Err.Error()})
+	p.trouble(troubleFlows, "conntrack cannot be made to forget the flows of "+strconv.Itoa(served)+
 		" addresses, and they are withheld until it does (is nf_conntrack_netlink loaded?): "+in.Err.Error())
 }

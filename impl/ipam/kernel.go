@@ -44,12 +44,6 @@ func (n *Node) seenKernel(now time.Duration, in *Seen, whole bool, asked uint64)
 	n.last, n.calm = o, alive && rested && n.atPeace()
 }
 
-// named says whether the records name an address as that of the pod behind a host veth.
-func (n *Node) named(link string, ip netip.Addr) bool {
-	i, known := n.byAddress[ip]
-	return known && n.Addrs[i].Veth == link && n.Addrs[i].Att != Attachment{}
-}
-
 // added tells of pods that have addresses of the node beyond their own. It takes NET_ADMIN in a pod, and nobody else's address may be
 // withheld because of it; but the pod gets nothing that is sent to them, and reaches none of those that have them.
 func (n *Node) added(ix *dataplane.Index) {
@@ -93,15 +87,6 @@ func (n *Node) added(ix *dataplane.Index) {
 		n.note(Note{Point: AddressesAdded, Warn: true, Text: text})
 	}
 	n.trouble(troubleAdded, text)
-}
-
-// rowOfLink is the row of the pod behind a host veth with our alias.
-func (n *Node) rowOfLink(l *dataplane.Link) (int32, bool) {
-	network, id, ifName, _, ok := dataplane.ParseAlias(l.Alias)
-	if !ok {
-		return 0, false
-	}
-	return n.rowOf(Attachment{network, id, ifName})
 }
 
 // atPeace says whether nothing that an observation of the kernel could move is under way.
@@ -306,29 +291,6 @@ func (n *Node) endCoolDown(now time.Duration, i int32, ix *dataplane.Index) bool
 	return true
 }
 
-// unclaimed says whether an address names an ENI of which EC2 has not said yet whether the node has it: it tells reclaim of that ENI.
-func (n *Node) unclaimed(a *address) bool { return a.ENI < 0 && a.ENIID != "" && !n.Surveyed }
-
-// quarantine sets an address aside while there is evidence that something uses it.
-func (n *Node) quarantine(i int32, why string) {
-	a := &n.Addrs[i]
-	n.become(i, Quarantined)
-	a.Evidence, a.Clean = why, 0
-	n.putAddress(i)
-	n.note(Note{Point: AddressQuarantined, Warn: true, Addr: a.IP, Att: a.Att, Text: why})
-}
-
-// nextCool is when the kernel has to be looked at for the end of a cool-down.
-func (n *Node) nextCool(now time.Duration) time.Duration {
-	at := never
-	for _, i := range n.Cooling {
-		if a := &n.Addrs[i]; a.State == Cooling && a.Removed && a.Op == noOp && n.flowless(a) && !n.unclaimed(a) {
-			at = min(at, max(n.rested(a), now+coolBatch))
-		}
-	}
-	return at
-}
-
 // repair puts back what somebody took away from living attachments and ENIs (rule H).
 func (n *Node) repair(now time.Duration, ix *dataplane.Index, asked uint64) {
 	if n.Phase != serving {
@@ -378,39 +340,4 @@ func (n *Node) residue(now time.Duration, ix *dataplane.Index, asked uint64) {
 	}
 	n.note(Note{Point: ResidueRemoved, Text: plan.Ops[0].Kind.String()})
 	n.applyHost(plan)
-}
-
-func (n *Node) isPrimary(ip netip.Addr) bool {
-	if ip == n.Inst.Address {
-		return true
-	}
-	for i := range n.ENIs {
-		if e := &n.ENIs[i]; e.Stage != 0 && e.Primary == ip {
-			return true
-		}
-	}
-	return false
-}
-
-func (n *Node) hostSpec() dataplane.HostSpec {
-	return dataplane.HostSpec{PrimaryMAC: n.Inst.PrimaryMAC, NodeAddress: n.Inst.Address, VPCCIDRs: n.Inst.VPC,
-		ExternalSNAT: n.Set.ExternalSNAT, NodePort: n.Set.NodePort, MTU: n.Set.MTU}
-}
-
-func (n *Node) applyHost(plan dataplane.Plan) {
-	n.HostBusy = true
-	n.emit(&Apply{ID: n.await(hostPlan, 0), Lane: Lane{Kind: HostLane}, Plan: plan})
-}
-
-func (n *Node) hostApplied(now time.Duration, in Applied) {
-	n.HostBusy = false
-	if in.Err != nil {
-		n.trouble(troubleHost, in.Err.Error())
-		n.HostTries++
-		n.HostAt = now + removalPause<<min(n.HostTries-1, 5)
-		n.want(LookKernel, n.HostAt)
-		return
-	}
-	n.trouble(troubleHost, "")
-	n.HostDone, n.HostTries = true, 0
 }

@@ -42,11 +42,6 @@ const (
 	saveTaken
 )
 
-// putAddress writes the row of an address in this step's Save.
-func (n *Node) putAddress(ix int32) {
-	n.putRow(RunStore, n.Addrs[ix].row())
-}
-
 // putRow and dropRow: a Save says one thing about a key, the last one.
 func (lg *ledger) putRow(s Store, r Row) {
 	lg.drop[s] = slices.DeleteFunc(lg.drop[s], func(k Key) bool { return k == r.Key() })

@@ -18,7 +18,7 @@ func TestEncodingOfAnENI(t *testing.T) {
 			`"Wait":0,"Lost":false,"Tries":0,"Barred":0,"Next":0,"Since":0,"Tag":0,` +
 			`"Has":[0,0,0,0,0],"Doubt":0,"Linked":false,"Unwired":false,"Trimming":false,"KernelOK":false,"RuntimeOK":false,` +
 			`"Asking":false,"ByIMDS":0,"ByEC2":0,"Unlisted":0}`},
-		{poolState{}, `{"At":0,"GrowAt":0,"Fails":0,"Ask":0,"LessSince":0,"Wanted":false,"Most":0,"MoreAt":0,"Probe":false,"Bars":0}`},
+		{warmState{}, `{"At":0,"GrowAt":0,"Fails":0,"Ask":0,"LessSince":0,"Wanted":false,"Most":0,"MoreAt":0,"Probe":false,"Bars":0}`},
 	} {
 		got, err := json.Marshal(c.of)
 		if err != nil || string(got) != c.want {

@@ -2,7 +2,6 @@ package ipam
 
 import (
 	"fmt"
-	"net/netip"
 	"time"
 )
 
@@ -16,37 +15,18 @@ type state struct {
 	requests
 	evidence
 
+	enis
+	pool
+	host
+
 	Listed   []Sandbox // kept until recovery ends
 	ListedOK bool
 	Answered bool          // the runtime has, one way or the other
 	Booted   time.Duration // as Start said, where nothing there speaks against a reboot
+	Cloud    []ENI         // kept until recovery ends: IMDS's word
 
-	Cloud     []ENI // kept until recovery ends: IMDS's word
-	HostDone  bool
-	HostBusy  bool
-	HostTries int           // failures in a row
-	HostAt    time.Duration // not before, after a failure
-
-	Addrs     []address
-	Holes     []int32 // free slots of Addrs
-	FreeQueue []int32 // addresses by how long they are free; entries may be stale
-	Cooling   []int32 // entries may be stale
-	ENIs      []eni
 	Sightings []sighting
-
-	Count   [Quarantined + 1]int // addresses by state
-	Pool    poolState
-	Pace    pace
-	RetryAt time.Duration // earliest retry of a removal
-	CoolAt  time.Duration // earliest end of a cool-down
-	Flows   flowState
-
-	// Rebuilt from state, never encoded.
-	byAddress map[netip.Addr]int32
-	byID      map[string]int32     // keyed rows by container ID, one of each
-	byAtt     map[Attachment]int32 // and those whose container has another one in byID
-
-	moved func(from, to Stage) // tests look on; else nil
+	Pace      pace
 }
 
 // connect tells each part of the ones below it.
@@ -54,6 +34,10 @@ func (n *Node) connect() {
 	n.ledger.life = &n.life
 	n.requests.life = &n.life
 	n.evidence.life, n.evidence.ledger = &n.life, &n.ledger
+	n.enis.life, n.enis.ledger, n.enis.evidence = &n.life, &n.ledger, &n.evidence
+	n.pool.life, n.pool.ledger, n.pool.requests, n.pool.evidence, n.pool.enis = &n.life, &n.ledger, &n.requests,
+		&n.evidence, &n.enis
+	n.host.life, n.host.ledger, n.host.evidence = &n.life, &n.ledger, &n.evidence
 }
 
 // New is a Node before its Start. It refuses a policy that leaves a decision out.
@@ -69,14 +53,8 @@ func New(p *Policy) (*Node, error) {
 		n.Looks[i].Want = never
 	}
 	n.RetryAt, n.CoolAt = never, never
-	n.Pool.At, n.Flows.At = never, never
+	n.Warm.At, n.Flows.At = never, never
 	return n, nil
-}
-
-func (n *Node) index(size int) {
-	n.byAddress = make(map[netip.Addr]int32, size)
-	n.byID = make(map[string]int32, size)
-	n.byAtt = nil
 }
 
 // Step applies one input at time now (CLOCK_BOOTTIME) and returns what to do next. A nil input is the tick that
@@ -156,7 +134,7 @@ func (n *Node) tick(now time.Duration) {
 	}
 	if n.Phase == serving {
 		n.forgetFlows(now)
-		n.pool(now)
+		n.aim(now)
 	}
 	n.driveENIs(now)
 	n.look(now)
@@ -167,7 +145,7 @@ func (n *Node) Next() (at time.Duration, ok bool) {
 	if n.Phase == stopping { // nothing is begun any more: only requests still have a time
 		return n.due, n.due != never
 	}
-	at = min(n.RetryAt, n.CoolAt, n.Pool.At, n.due)
+	at = min(n.RetryAt, n.CoolAt, n.Warm.At, n.due)
 	if n.Phase == serving {
 		at = min(at, n.Flows.At)
 	}
@@ -189,23 +167,8 @@ func (n *Node) Clone() *Node {
 	c := &Node{n.state.clone()}
 	c.connect()
 	c.reindex()
+	c.dueNext()
 	return c
-}
-
-// reindex rebuilds what is not encoded.
-func (n *Node) reindex() {
-	n.index(len(n.Addrs))
-	n.dueNext()
-	for i := range n.Addrs {
-		a := &n.Addrs[i]
-		if a.State == 0 {
-			continue
-		}
-		n.byAddress[a.IP] = int32(i)
-		if a.Keyed {
-			n.enter(int32(i))
-		}
-	}
 }
 
 func (n *Node) applied(now time.Duration, in Applied) {

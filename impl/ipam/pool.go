@@ -1,16 +1,40 @@
 package ipam
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/enilab/enilab/impl/dataplane"
 )
 
-// shrinkAfter is how long there has to be too much before something is given back: upstream keeps an ENI 60 s as well.
-const shrinkAfter = time.Minute
+// pool are the addresses of the node, each in a slot: which ENI carries it, whose it is, and how long it cools.
+type pool struct {
+	*life    `json:"-"`
+	ledger   *ledger
+	requests *requests
+	evidence *evidence
+	enis     *enis
 
-// poolState is the warm pool's memory.
-type poolState struct {
+	Addrs     []address
+	Holes     []int32              // free slots of Addrs
+	FreeQueue []int32              // addresses by how long they are free; entries may be stale
+	Cooling   []int32              // entries may be stale
+	Count     [Quarantined + 1]int // addresses by state
+	RetryAt   time.Duration        // earliest retry of a removal
+	CoolAt    time.Duration        // earliest end of a cool-down
+	Flows     flowState
+	Warm      warmState `json:"Pool"`
+
+	// Rebuilt from Addrs, never encoded.
+	byAddress map[netip.Addr]int32
+	byID      map[string]int32     // keyed rows by container ID, one of each
+	byAtt     map[Attachment]int32 // and those whose container has another one in byID
+}
+
+// warmState is the warm pool's memory.
+type warmState struct {
 	At time.Duration // when to think again although nothing happened
 	growth
 	LessSince time.Duration // since when there is too much; 0 there is not
@@ -18,420 +42,485 @@ type poolState struct {
 	ceiling
 }
 
-// pool serves what waits, then grows or shrinks towards the warm targets.
-func (n *Node) pool(now time.Duration) {
-	n.serve(now)
-	if n.Pool.At <= now {
-		n.Pool.At = never
-	}
-	n.unplan()
-	if !n.Set.Provisions() {
-		n.Pool.Wanted = false
-		n.turnAway(now)
-		return
-	}
-	if !n.Surveyed { // what there is room for, and what is too much, is known when EC2 has said what there is
-		n.turnAway(now)
-		return
-	}
-	n.unbar(now)
-	s := n.supply()
-	w := n.policy.Demand(s)
-	more := min(w.More, s.Room)
-	n.Pool.Wanted = more > 0
-	n.tellBarred(w.More > more || n.Pool.Probe && (more > 0 || n.making()))
-	if more > 0 {
-		n.grow(now, more, w.Whole)
-	}
-	n.shrink(now, w)
-	n.turnAway(now)
-	if n.Troubles[troubleEC2] != "" && !n.Pool.Wanted && !n.mutating() {
-		n.trouble(troubleEC2, "") // the call that would show that EC2 refuses no more is not needed any more
-	}
+// index begins the index of so many addresses.
+func (p *pool) index(size int) {
+	p.byAddress = make(map[netip.Addr]int32, size)
+	p.byID = make(map[string]int32, size)
+	p.byAtt = nil
 }
 
-// unplan drops the ENIs that EC2 has not been asked for: while they wait for the node's pace, what they were for may come from elsewhere or go.
-func (n *Node) unplan() {
-	for i := range n.ENIs {
-		if e := &n.ENIs[i]; e.Stage == Intended && e.Doing == 0 && !e.Stored {
-			n.vacate(int32(i))
+// reindex rebuilds what is not encoded.
+func (p *pool) reindex() {
+	p.index(len(p.Addrs))
+	for i := range p.Addrs {
+		a := &p.Addrs[i]
+		if a.State == 0 {
+			continue
+		}
+		p.byAddress[a.IP] = int32(i)
+		if a.Keyed {
+			p.enter(int32(i))
 		}
 	}
 }
 
-// making says whether an ENI is on its way to service.
-func (n *Node) making() bool {
-	return slices.ContainsFunc(n.ENIs, func(e eni) bool { return e.Stage != 0 && e.Stage < Ready && !e.Foreign })
+// newAddress takes a slot for an address that is not known yet. The caller sets its state.
+func (p *pool) newAddress(ip netip.Addr, eniIx int32) int32 {
+	var ix int32
+	if k := len(p.Holes); k > 0 {
+		ix = p.Holes[k-1]
+		p.Holes = p.Holes[:k-1]
+	} else {
+		ix = int32(len(p.Addrs))
+		p.Addrs = append(p.Addrs, address{})
+	}
+	p.Addrs[ix] = address{IP: ip, ENI: -1, Tag: p.Steps, Retry: never}
+	p.byAddress[ip] = ix
+	p.place(ix, eniIx)
+	return ix
 }
 
-// mutating says whether an ENI is not at rest: EC2 has to do something about it, or may have.
-func (n *Node) mutating() bool {
-	for i := range n.ENIs {
-		if e := &n.ENIs[i]; e.Stage != 0 && (e.Stage != Ready || e.Doing != 0 || e.Trimming || e.Lost) {
+// putAddress writes the row of an address in this step's Save.
+func (p *pool) putAddress(ix int32) {
+	p.ledger.putRow(RunStore, p.Addrs[ix].row())
+}
+
+// place says which ENI carries an address.
+func (p *pool) place(ix, eniIx int32) {
+	a := &p.Addrs[ix]
+	if a.ENI == eniIx {
+		return
+	}
+	if a.ENI >= 0 {
+		p.enis.ENIs[a.ENI].Has[a.State]--
+	}
+	a.ENI = eniIx
+	if eniIx >= 0 {
+		a.ENIID, a.Missing = p.enis.ENIs[eniIx].ID, 0
+		p.enis.ENIs[eniIx].Has[a.State]++
+	}
+}
+
+// become moves an address to another state; state 0 forgets it.
+func (p *pool) become(ix int32, s State) {
+	a := &p.Addrs[ix]
+	p.Count[a.State]--
+	p.Count[s]++
+	p.Count[0] = 0
+	if a.ENI >= 0 {
+		e := &p.enis.ENIs[a.ENI]
+		e.Has[a.State]--
+		e.Has[s]++
+	}
+	a.State, a.Tag, a.Flows = s, p.Steps, remembered
+}
+
+// key makes the attachment findable; unkey ends that.
+func (p *pool) key(ix int32) {
+	a := &p.Addrs[ix]
+	a.Keyed, a.alias = true, ""
+	p.enter(ix)
+}
+
+// enter puts a keyed row into the index. A container has one attachment, nearly always.
+func (p *pool) enter(ix int32) {
+	att := &p.Addrs[ix].Att
+	if i, ok := p.byID[att.ContainerID]; ok {
+		if o := &p.Addrs[i]; o.Keyed && o.Att != *att && o.Att.ContainerID == att.ContainerID {
+			if p.byAtt == nil {
+				p.byAtt = map[Attachment]int32{}
+			}
+			p.byAtt[*att] = ix
+			return
+		}
+	}
+	p.byID[att.ContainerID] = ix
+	delete(p.byAtt, *att)
+}
+
+// rowOf is the row of an attachment.
+func (p *pool) rowOf(att Attachment) (ix int32, ok bool) {
+	if ix, ok = p.byID[att.ContainerID]; ok {
+		if a := &p.Addrs[ix]; a.Keyed && a.Att == att {
+			return ix, true
+		}
+	}
+	if p.byAtt == nil {
+		return 0, false
+	}
+	ix, ok = p.byAtt[att]
+	return ix, ok
+}
+
+func (p *pool) unkey(ix int32) {
+	a := &p.Addrs[ix]
+	if i, ok := p.byID[a.Att.ContainerID]; a.Keyed && ok && i == ix {
+		delete(p.byID, a.Att.ContainerID)
+	} else if i, ok := p.byAtt[a.Att]; a.Keyed && ok && i == ix {
+		delete(p.byAtt, a.Att)
+	}
+	a.Keyed = false
+}
+
+// forget drops an address that the cloud has taken back.
+func (p *pool) forget(ix int32) {
+	a := &p.Addrs[ix]
+	p.unkey(ix)
+	p.ledger.dropRow(RunStore, Key{Address: a.IP})
+	delete(p.byAddress, a.IP)
+	p.become(ix, 0)
+	p.place(ix, -1)
+	p.Addrs[ix] = address{ENI: -1, Retry: never, Tag: p.Steps}
+	p.Holes = append(p.Holes, ix)
+}
+
+// free makes an address available, behind all that are free longer. What metadata and EC2 have said against it stands: the end of a cool-down
+// says nothing about that.
+func (p *pool) free(ix int32) {
+	a := &p.Addrs[ix]
+	p.unkey(ix)
+	*a = address{IP: a.IP, ENI: a.ENI, ENIID: a.ENIID, State: a.State, ByIMDS: a.ByIMDS, Missing: a.Missing,
+		Retry: never}
+	p.become(ix, Free)
+	p.FreeQueue = append(p.FreeQueue, ix)
+}
+
+// pick takes the address that is free the longest from an ENI that may give. One that EC2's last answer lacked waits for the next,
+// and where nobody but metadata is asked, one that metadata lacks for it to say so for long.
+func (p *pool) pick() (int32, bool) {
+	for i, ix := range p.FreeQueue {
+		a := &p.Addrs[ix]
+		if a.State != Free {
+			continue // stale
+		}
+		if a.Leaving || a.Missing > 0 || p.Set.IMDSOnly && a.ByIMDS > 0 || a.ENI < 0 ||
+			p.enis.ENIs[a.ENI].Stage != Ready || p.enis.ENIs[a.ENI].gives(a.IP) {
+			continue
+		}
+		p.FreeQueue = append(p.FreeQueue[:i], p.FreeQueue[i+1:]...)
+		return ix, true
+	}
+	return 0, false
+}
+
+// compactFree removes stale and double entries when they are in the majority.
+func (p *pool) compactFree() {
+	if len(p.FreeQueue) <= 2*p.Count[Free]+8 {
+		return
+	}
+	seen := make(map[int32]bool, p.Count[Free])
+	kept := p.FreeQueue[:0]
+	for _, ix := range p.FreeQueue {
+		if p.Addrs[ix].State == Free && !seen[ix] {
+			seen[ix] = true
+			kept = append(kept, ix)
+		}
+	}
+	p.FreeQueue = kept
+}
+
+// rest lets an address cool, from now; removed says that the kernel holds nothing of it any more.
+func (p *pool) rest(now time.Duration, ix int32, removed bool) {
+	a := &p.Addrs[ix]
+	p.become(ix, Cooling)
+	a.ReleasedAt, a.Removed = now, removed
+	p.Cooling = append(p.Cooling, ix)
+	if removed {
+		p.cools(a)
+	}
+}
+
+// inspect is rest for an address whose cool-down is over or never was: it is free once the kernel has been seen not to use it.
+func (p *pool) inspect(now time.Duration, ix int32) {
+	a := &p.Addrs[ix]
+	p.become(ix, Cooling)
+	a.ReleasedAt, a.Removed = now-p.coolDown(), true
+	p.Cooling = append(p.Cooling, ix)
+	p.cools(a)
+}
+
+// rested is when the cool-down of a ends.
+func (p *pool) rested(a *address) time.Duration { return a.ReleasedAt + p.coolDown() }
+
+// spec is what the kernel should look like for an attachment.
+func (p *pool) spec(ix int32) dataplane.PodSpec {
+	a := &p.Addrs[ix]
+	return dataplane.PodSpec{Alias: a.link(), HostVeth: a.Veth, Netns: a.Netns, Address: a.IP, Table: p.table(a),
+		MTU: p.Set.MTU, IfName: a.Att.IfName, MAC: a.MAC}
+}
+
+func (p *pool) table(a *address) int {
+	if a.ENI < 0 {
+		return dataplane.MainTable
+	}
+	return dataplane.TableOf(p.enis.ENIs[a.ENI].Device)
+}
+
+// discover takes an address into the books that is on an ENI and that nobody recorded. The record of what was given back may be lost: unless
+// something else speaks for the address, EC2's answer may be the older one.
+func (p *pool) discover(now time.Duration, ip netip.Addr, ix int32, seconded bool) {
+	p.note(Note{Point: AddressAdopted, ENI: p.enis.ENIs[ix].ID, Addr: ip})
+	p.adopt(now, ip, ix)
+	if until := p.ledger.Recorded + p.policy.Forgotten(p.Set, seconded); until > now {
+		p.hold(p.byAddress[ip], until)
+		p.putAddress(p.byAddress[ip]) // the next daemon has to wait as long
+	}
+}
+
+func (p *pool) retryLater(now time.Duration, a *address) {
+	a.Tries++
+	a.Retry = now + min(removalPause<<min(a.Tries-1, 6), maxRemovalPause)
+	p.RetryAt = min(p.RetryAt, a.Retry)
+}
+
+// returned takes an address that EC2 has assigned, by its own answer. One that departed a moment ago is held back for a while: an
+// unassignment is named by ENI and address, so one of a lost call or a dead daemon that lands late takes it away again (contract 5).
+func (p *pool) returned(now time.Duration, ip netip.Addr, ix int32) {
+	until := now
+	for i := range p.evidence.Departures {
+		if d := &p.evidence.Departures[i]; d.IP == ip {
+			until = max(until, d.At+landing)
+		}
+	}
+	p.adopt(now, ip, ix)
+	if a := p.byAddress[ip]; until > now {
+		p.hold(a, until)
+		p.putAddress(a)
+	}
+}
+
+// hold keeps a new address back until an instant.
+func (p *pool) hold(ix int32, until time.Duration) {
+	if a := &p.Addrs[ix]; a.State == Cooling && a.Att == (Attachment{}) {
+		a.ReleasedAt = until - p.coolDown()
+		p.cools(a)
+	}
+}
+
+// addressGone: the cloud has taken an address back.
+func (p *pool) addressGone(i int32) {
+	a := &p.Addrs[i]
+	p.note(Note{Point: AddressMissing, Warn: true, Addr: a.IP, Att: a.Att})
+	switch {
+	case a.Op != noOp:
+	case a.State == Assigned:
+		why := "EC2 has taken the address away from " + cmp.Or(a.ENIID, "this node")
+		p.place(i, -1)
+		a.ENIID = ""
+		p.quarantine(i, why)
+	case a.Att != Attachment{}: // it may come back, and cools on, or is set aside
+		p.place(i, -1)
+		a.ENIID = ""
+		p.putAddress(i)
+	default:
+		p.forget(i)
+	}
+}
+
+// adopt takes an address that an ENI carries into the books, and into the records: the next daemon has nobody but EC2 to hear it from.
+func (p *pool) adopt(now time.Duration, ip netip.Addr, ix int32) {
+	p.evidence.Departures = slices.DeleteFunc(p.evidence.Departures, func(d departed) bool { return d.IP == ip })
+	if a, known := p.byAddress[ip]; known {
+		p.place(a, ix)
+		p.Addrs[a].Missing, p.Addrs[a].ByIMDS = 0, 0
+		return
+	}
+	a := p.newAddress(ip, ix)
+	p.inspect(now, a)
+	p.putAddress(a)
+}
+
+// strand takes an ENI's addresses out of the books; what is or was an attachment's keeps its row, that of a living pod as quarantined, so that
+// DEL finds it. Of one whose ADD goes on EC2 is asked once more.
+func (p *pool) strand(now time.Duration, ix int32) {
+	for i := range p.Addrs {
+		a := &p.Addrs[i]
+		if a.State == 0 || a.ENI != ix {
+			continue
+		}
+		p.place(int32(i), -1)
+		switch {
+		case a.State == Assigned && a.Op == noOp:
+			p.quarantine(int32(i), "its ENI "+a.ENIID+" is gone")
+		case a.State == Assigned:
+			p.evidence.want(LookAttached, now+askPause)
+		case a.Op == noOp && a.Att == Attachment{}:
+			p.forget(int32(i))
+		}
+	}
+}
+
+// named says whether the records name an address as that of the pod behind a host veth.
+func (p *pool) named(link string, ip netip.Addr) bool {
+	i, known := p.byAddress[ip]
+	return known && p.Addrs[i].Veth == link && p.Addrs[i].Att != Attachment{}
+}
+
+// rowOfLink is the row of the pod behind a host veth with our alias.
+func (p *pool) rowOfLink(l *dataplane.Link) (int32, bool) {
+	network, id, ifName, _, ok := dataplane.ParseAlias(l.Alias)
+	if !ok {
+		return 0, false
+	}
+	return p.rowOf(Attachment{network, id, ifName})
+}
+
+// unclaimed says whether an address names an ENI of which EC2 has not said yet whether the node has it: it tells reclaim of that ENI.
+func (p *pool) unclaimed(a *address) bool { return a.ENI < 0 && a.ENIID != "" && !p.Surveyed }
+
+// quarantine sets an address aside while there is evidence that something uses it.
+func (p *pool) quarantine(i int32, why string) {
+	a := &p.Addrs[i]
+	p.become(i, Quarantined)
+	a.Evidence, a.Clean = why, 0
+	p.putAddress(i)
+	p.note(Note{Point: AddressQuarantined, Warn: true, Addr: a.IP, Att: a.Att, Text: why})
+}
+
+// nextCool is when the kernel has to be looked at for the end of a cool-down.
+func (p *pool) nextCool(now time.Duration) time.Duration {
+	at := never
+	for _, i := range p.Cooling {
+		if a := &p.Addrs[i]; a.State == Cooling && a.Removed && a.Op == noOp && p.flowless(a) && !p.unclaimed(a) {
+			at = min(at, max(p.rested(a), now+coolBatch))
+		}
+	}
+	return at
+}
+
+// busy says whether an operation runs on the attachment.
+func (p *pool) busy(att Attachment) bool {
+	if ix, ok := p.rowOf(att); ok {
+		return p.Addrs[ix].Op != noOp
+	}
+	for i := range p.Addrs { // its address is being recorded as another's
+		if a := &p.Addrs[i]; a.Op == recording && a.Was == att {
 			return true
 		}
 	}
 	return false
 }
 
-// supply is what the demand is computed from.
-func (n *Node) supply() Supply {
-	s := Supply{Settings: n.Set, PerENI: max(n.Inst.Limits.Addresses-1, 0), Waiting: len(n.Waiting),
-		Assigned: n.Count[Assigned], Cooling: n.Count[Cooling], Quarantined: n.Count[Quarantined]}
-	attached := 0
-	for i := range n.ENIs {
-		e := &n.ENIs[i]
-		if e.Stage == 0 || e.Foreign {
-			continue
-		}
-		if e.Stage < Tombstoned {
-			attached++
-		}
-		switch {
-		case e.Stage < Ready && e.Barred >= attachTries: // EC2 may never attach it again
-		case e.Stage <= Ready:
-			s.Coming += e.coming()
-			s.Room += n.room(e)
-			if e.Stage == Ready {
-				s.Free += e.Has[Free]
-				if e.Trimming {
-					s.Free -= len(e.Before)
-				}
-			}
-		}
-	}
-	// Addresses that only their inspection by the kernel keeps from being free come at once.
-	for _, i := range n.Cooling {
-		if a := &n.Addrs[i]; a.State == Cooling && a.Att == (Attachment{}) && a.ENI >= 0 && n.ENIs[a.ENI].Stage <= Ready {
-			s.Coming++
-		}
-	}
-	s.Room += max(0, n.maxENIs()-attached) * s.PerENI
-	return s
+// elsewhere says whether the attachment has another address than ix.
+func (p *pool) elsewhere(att Attachment, ix int32) bool {
+	other, taken := p.rowOf(att)
+	return taken && other != ix
 }
 
-// slots is how many places for addresses are taken on an ENI. We use no prefixes, and upstream leaves some behind.
-func (e *eni) slots() int { return e.total() + e.Prefixes }
-
-func (e *eni) total() int { return e.Has[Free] + e.Has[Assigned] + e.Has[Cooling] + e.Has[Quarantined] }
-
-// maxENIs is how many ENIs of our own the node may have: others have device indexes too.
-func (n *Node) maxENIs() int {
-	most := n.Inst.Limits.ENIs
-	if n.Set.MaxENI > 0 {
-		most = min(most, n.Set.MaxENI)
-	}
-	return n.Pool.bound(most - len(n.Others))
-}
-
-// mostUnderWay bounds the ENIs that are made at once: those of a burst run side by side, and an instance that carries fewer than its type
-// says costs no more calls than these.
-const mostUnderWay = 4
-
-// grow assigns to ENIs that EC2 has attached first (one call, no attach), then makes ENIs. What fits on an ENI that is busy or under way
-// waits for it: another ENI for one address would stay for as long as a pod has that address.
-func (n *Node) grow(now time.Duration, more int, whole bool) {
-	if now < n.Pool.GrowAt {
-		n.Pool.At = min(n.Pool.At, n.Pool.GrowAt)
+// claims remembers which ready sandbox says that it has a quarantined address; the kernel's next word decides.
+func (p *pool) claims(list []Sandbox, asked uint64) {
+	if p.Count[Quarantined] == 0 {
 		return
 	}
-	if n.asksWhose() { // what is ours already may be enough
+	for i := range p.Addrs {
+		p.Addrs[i].Claim = nil
+	}
+	for i := range list {
+		b := list[i]
+		ix, known := p.byAddress[b.Address]
+		if !known || !b.Ready {
+			continue
+		}
+		if a := &p.Addrs[ix]; a.State == Quarantined && !a.Keyed && a.Tag <= asked {
+			a.Claim = &b
+			p.evidence.want(LookKernel, p.evidence.Looks[LookKernel].At+coolBatch)
+		}
+	}
+}
+
+// restore puts a durable row back as it was.
+func (p *pool) restore(now time.Duration, r *Row) {
+	if _, twice := p.byAddress[r.Address]; twice || r.State < Assigned || r.State > Quarantined {
 		return
 	}
-	per, underWay := n.Inst.Limits.Addresses-1, 0
-	for i := range n.ENIs {
-		e := &n.ENIs[i]
-		if e.Stage == 0 || e.Stage > Ready || e.Foreign {
-			continue
-		}
-		if e.Stage < Ready {
-			underWay++
-		}
-		if more > 0 && e.Trimming && e.Wait == idle && !e.Lost && now >= e.Doubt { // what was to be given back is wanted again
-			more -= len(e.Before)
-			n.stay(now, int32(i))
-			n.Pool.At = now
-		}
-		room := n.room(e)
-		if more <= 0 || room <= 0 {
-			continue
-		}
-		if !e.takes() {
-			if e.Doing == AssignIPs && e.Wait == idle && !e.Lost { // refused for now: its next try asks for what is wanted by then
-				e.Count = n.Pool.asked(e.Count + min(room, more))
-			}
-			more -= n.policy.Fits(room)
-			continue
-		}
-		count := room
-		if !whole {
-			count = min(room, more)
-		}
-		e.Doing, e.Count, e.Next = AssignIPs, n.Pool.asked(count), now
-		more -= count
+	ix := p.newAddress(r.Address, -1)
+	a := &p.Addrs[ix]
+	a.ENIID, a.Att, a.Pod, a.Netns, a.Veth, a.MAC = r.ENI, r.Att, r.Pod, r.Netns, r.Veth, r.MAC
+	a.Allocated, a.ReleasedAt, a.SeenCRI, a.Extra = r.Allocated, r.ReleasedAt, r.SeenCRI, r.Extra
+	if r.State == Cooling && r.Att != (Attachment{}) {
+		a.ReleasedAt = max(r.ReleasedAt, min(now, r.ReleasedAt+removalLimit))
 	}
-	for more > 0 && underWay < mostUnderWay && n.attached() < n.maxENIs() && n.unplaced() == nil {
-		count := per
-		if !whole {
-			count = min(per, more)
-		}
-		e := eni{ENI: ENI{Subnet: n.Inst.Subnet}, Stage: Intended, mutation: mutation{Count: n.Pool.asked(count), Wall: n.wall(now), Next: now}, Since: now}
-		if primary := n.primary(); primary != nil {
-			e.Subnet, e.CIDR = primary.Subnet, primary.CIDR
-		}
-		n.newENI(e)
-		underWay++
-		more -= per
-	}
-}
-
-// coming is what is on its way to an ENI.
-func (e *eni) coming() int {
-	c := 0
+	p.become(ix, r.State)
+	a.Tag = 0
 	switch {
-	case e.Stage == Intended:
-		c = e.Count
-	case e.Stage < Ready: // what pods have of one that is attached again is in the books
-		c = max(len(e.Addresses)-e.total()+e.Has[Free], e.Has[Free])
+	case r.State == Cooling:
+		p.Cooling = append(p.Cooling, ix)
+	case r.State == Quarantined && r.Att == Attachment{}:
+	case p.elsewhere(r.Att, ix):
+		p.restoreSecond(ix)
+	default:
+		p.key(ix)
 	}
-	if e.Stage > Intended && e.Doing == AssignIPs {
-		c += e.Count
-	}
-	return c
 }
 
-// room is what could still be had on an ENI that is in service or on its way there: where addresses are given back, others can be had.
-func (n *Node) room(e *eni) int {
-	has := e.slots()
+// restoreSecond decides between two rows of one attachment: what it has wins over what was set aside, and of two
+// allocations the second is set aside.
+func (p *pool) restoreSecond(ix int32) {
+	a := &p.Addrs[ix]
+	first, _ := p.rowOf(a.Att)
 	switch {
-	case e.Stage < Ready:
-		has -= e.Has[Free] // which are coming
-	case e.Trimming:
-		has -= len(e.Before)
+	case a.State == Quarantined:
+	case p.Addrs[first].State == Quarantined:
+		p.unkey(first)
+		p.key(ix)
+	default:
+		p.quarantine(ix, "the record of "+a.Att.String()+" has another address")
 	}
-	return max(0, n.Inst.Limits.Addresses-1-has-e.coming())
 }
 
-// takes says whether addresses may be assigned to an ENI now. One without a link may have been detached by a stranger, and EC2 would fill it
-// beyond what it lets it be attached with; one whose attach EC2 has just answered has none yet.
-func (e *eni) takes() bool {
-	if e.Wait != idle || e.Lost || e.Asking || e.Barred > 0 {
-		return false
-	}
-	switch e.Stage {
-	case Attached:
-		return e.DOT && e.Doing == ModifyENI && !e.Linked
-	case Ready:
-		return e.Doing == 0 && !e.Trimming && !e.Stored && (e.Device == 0 || e.Linked)
-	}
-	return false
-}
-
-func (n *Node) attached() int {
-	c := 0
-	for i := range n.ENIs {
-		if e := &n.ENIs[i]; e.Stage != 0 && !e.Foreign && e.Stage < Tombstoned {
-			c++
+// placeRecorded puts what the records have on the ENIs that they name. What EC2 took since then it will not list (seenAttached).
+func (p *pool) placeRecorded() {
+	for i := range p.Addrs {
+		a := &p.Addrs[i]
+		if a.State == 0 || a.ENI >= 0 || a.ENIID == "" {
+			continue
+		}
+		if ix, known := p.enis.eniByID(a.ENIID); known {
+			p.place(int32(i), ix)
 		}
 	}
-	return c
 }
 
-func (n *Node) primary() *eni {
-	for i := range n.ENIs {
-		if e := &n.ENIs[i]; e.Stage == Ready && e.Device == 0 {
-			return e
-		}
-	}
-	return nil
-}
-
-// growLater pauses growth after a refusal, and asks for less next time when the subnet could not give as much.
-func (n *Node) growLater(now time.Duration, r *Result, count int) {
-	p := &n.Pool
-	p.refused(now + n.backoff(p.Fails+1))
-	p.At = min(p.At, p.GrowAt)
-	if r.Class == SubnetFull {
-		p.halve(count)
-	}
+// uses says whether an attachment, or something that the kernel shows, has one of the addresses.
+func (p *pool) uses(list []netip.Addr) bool {
+	return slices.ContainsFunc(list, func(ip netip.Addr) bool {
+		i, known := p.byAddress[ip]
+		return known && (p.Addrs[i].State == Assigned || p.Addrs[i].State == Quarantined)
+	})
 }
 
 // growing says whether addresses are on their way.
-func (n *Node) growing() bool {
-	if !n.Surveyed && !n.Deaf && n.Looks[LookAttached].Fails < 3 || n.asksWhose() {
+func (p *pool) growing() bool {
+	if !p.Surveyed && !p.Deaf && p.evidence.Looks[LookAttached].Fails < 3 || p.evidence.asksWhose() {
 		return true
 	}
-	for i := range n.ENIs {
-		e := &n.ENIs[i]
+	for i := range p.enis.ENIs {
+		e := &p.enis.ENIs[i]
 		if e.Stage != 0 && !e.Foreign && (e.Stage < Ready || e.Stage == Ready && e.Doing == AssignIPs) {
 			return true
 		}
 	}
-	for _, i := range n.Cooling {
-		if a := &n.Addrs[i]; a.State == Cooling && a.Att == (Attachment{}) {
+	for _, i := range p.Cooling {
+		if a := &p.Addrs[i]; a.State == Cooling && a.Att == (Attachment{}) {
 			return true
 		}
 	}
 	return false
 }
 
-// shrink gives back what has been too much for a while: an idle ENI if that fits, single addresses otherwise.
-func (n *Node) shrink(now time.Duration, w Want) {
-	if n.unplaced() != nil && !n.leaving() { // an ENI none of whose addresses is used makes room for one with pods
-		w.Less, w.Whole = max(w.Less, n.Inst.Limits.Addresses-1), true
+// hope is when an address may become available without growth: the end of the first cool-down, or the next try to grow.
+func (p *pool) hope() time.Duration {
+	at := p.Warm.GrowAt
+	if !p.Warm.Wanted {
+		at = never
 	}
-	if w.Less <= 0 {
-		n.Pool.LessSince = 0
-		return
-	}
-	if n.Pool.LessSince == 0 {
-		n.Pool.LessSince = now
-	}
-	if at := n.Pool.LessSince + shrinkAfter; at > now {
-		n.Pool.At = min(n.Pool.At, at)
-		return
-	}
-	if n.Set.Runtime && n.Witness.Runtime && n.Troubles[troubleRuntime] != "" {
-		return // rule A: nothing is given back while a configured source cannot be believed
-	}
-	if ix, ok := n.idleENI(w); ok {
-		n.beginDrain(now, ix)
-		n.note(Note{Point: ENIDrained, ENI: n.ENIs[ix].ID})
-		return
-	}
-	if !w.Whole {
-		n.trim(now, w.Less)
-	}
-}
-
-// idleENI is the last attached ENI none of whose addresses is used, if all of it may go. Where pods come and go their addresses cool down:
-// an ENI without which there were hardly room for these as well would have to be made again.
-func (n *Node) idleENI(w Want) (int32, bool) {
-	best, found := int32(0), false
-	per := n.Inst.Limits.Addresses - 1
-	needed := n.Count[Assigned] + n.Count[Free] - w.Less + n.Count[Cooling] + n.Count[Quarantined]
-	if n.Count[Cooling] > 0 && (n.hasAttached()-1)*per < needed+(per+3)/4 {
-		return 0, false
-	}
-	for i := range n.ENIs {
-		e := &n.ENIs[i]
-		if e.Stage != Ready || e.busy() || e.Device == 0 || e.Prefixes > 0 || e.total() > w.Less { // pods of upstream may have addresses of its prefixes
-			continue
-		}
-		if !n.policy.Drainable(Evidence{Uses: e.total() - e.Has[Free]}) { // by the books: nobody else is asked before the drain begins
-			continue
-		}
-		if !found || e.Device > n.ENIs[best].Device {
-			best, found = int32(i), true
+	for _, ix := range p.Cooling {
+		if a := &p.Addrs[ix]; a.State == Cooling {
+			at = min(at, p.rested(a))
 		}
 	}
-	return best, found
-}
-
-// trim gives back free addresses of the ENI that uses the fewest.
-func (n *Node) trim(now time.Duration, less int) {
-	best := int32(-1)
-	for i := range n.ENIs {
-		e := &n.ENIs[i]
-		if e.Stage != Ready || e.busy() || e.Trimming || e.Has[Free] == 0 {
-			continue
-		}
-		if best < 0 || e.Has[Assigned] < n.ENIs[best].Has[Assigned] {
-			best = int32(i)
-		}
+	if at == never {
+		return never - replyMargin
 	}
-	if best < 0 {
-		return
-	}
-	e := &n.ENIs[best]
-	e.Before = nil
-	for i := range n.Addrs {
-		a := &n.Addrs[i]
-		if a.State == Free && a.ENI == best && len(e.Before) < less {
-			a.Leaving = true
-			e.Before = append(e.Before, a.IP)
-		}
-	}
-	e.Trimming, e.Since, e.Next = true, now, now
-	n.gather(now, best)
-}
-
-// trimOrAssign goes on with what is being done to an ENI in service.
-func (n *Node) trimOrAssign(now time.Duration, ix int32) {
-	e := &n.ENIs[ix]
-	switch {
-	case e.Doing == AssignIPs:
-		n.mutate(now, ix, AssignIPs)
-	case !e.Trimming && e.Doing == 0 && e.Stored:
-		n.recordTaken(ix)
-	case e.Trimming:
-		n.giveBack(now, ix, UnassignIPs)
-	}
-}
-
-// unassigned takes the addresses that EC2 has taken back out of the books. The intent outlives the record of it: they are in
-// two stores, and a daemon that finds neither believes the metadata, which lists the addresses for a while.
-func (n *Node) unassigned(now time.Duration, ix int32) {
-	e := &n.ENIs[ix]
-	n.takenBack(now, ix, e.Before)
-	if !e.Stored {
-		n.atRest(ix)
-		return
-	}
-	e.rest()
-	n.awaitTaken(ix)
-}
-
-// awaitTaken goes on once this step's record is durable.
-func (n *Node) awaitTaken(ix int32) {
-	if len(n.put[RunStore])+len(n.drop[RunStore]) == 0 { // nothing was taken that metadata may still list
-		n.atRest(ix)
-		return
-	}
-	e := &n.ENIs[ix]
-	e.Wait, e.Tag = storing, n.Steps
-	n.waitSaved(RunStore, saveTaken, ix, e.Tag)
-}
-
-// takenSaved drops the intent of an unassignment, or writes again what it took.
-func (n *Node) takenSaved(now time.Duration, ix int32, tag uint64, ok bool) {
-	e := &n.ENIs[ix]
-	if e.Tag != tag || !e.ends(storing) {
-		return
-	}
-	if ok {
-		e.Tries = 0
-		n.atRest(ix)
-		n.Pool.At = now
-		return
-	}
-	n.retry(now, e)
-}
-
-// recordTaken writes again what could not be made durable.
-func (n *Node) recordTaken(ix int32) {
-	for i := range n.Departures {
-		if d := &n.Departures[i]; d.Stored {
-			n.putRow(RunStore, Row{Address: d.IP, State: Departed, ReleasedAt: d.At})
-		}
-	}
-	n.awaitTaken(ix)
-}
-
-// takenBack takes addresses of an ENI out of the books; one in use is set aside, so that its DEL finds it. What the books do
-// not have departs as well: metadata may list it yet.
-func (n *Node) takenBack(now time.Duration, ix int32, list []netip.Addr) {
-	for _, ip := range list {
-		a, ok := n.byAddress[ip]
-		switch {
-		case !ok:
-		case n.Addrs[a].ENI != ix:
-			continue
-		case n.Addrs[a].State == Assigned || n.Addrs[a].Op != noOp:
-			n.addressGone(a)
-		default:
-			n.forget(a)
-		}
-		n.depart(now, ip)
-	}
+	return at
 }

@@ -238,23 +238,6 @@ func (n *Node) noAddress(now time.Duration, in *Add) string {
 	return string(append(b, why...))
 }
 
-// waitsFor names what recovery lacks.
-func (n *Node) waitsFor() string {
-	what, why := "the runtime has not answered", n.Troubles[troubleRuntime]
-	switch {
-	case !n.Known:
-		what, why = "instance metadata has not answered", n.Troubles[troubleIMDS]
-	case n.Kernel == nil && !n.HostBusy && !n.HostDone:
-		what, why = "the kernel has not been read", n.Troubles[troubleKernel]
-	case !n.HostDone:
-		what, why = "the host's rules are not set up", n.Troubles[troubleHost]
-	}
-	if why == "" { // nothing has failed so far
-		return what + " yet"
-	}
-	return what + ": " + why
-}
-
 // refuseVersion answers a plugin that speaks another protocol.
 func (rq *requests) refuseVersion(r Req, v Verb, att Attachment, plugin int) {
 	rq.note(Note{Point: VersionRefused, Warn: true, Att: att})
@@ -262,19 +245,6 @@ func (rq *requests) refuseVersion(r Req, v Verb, att Attachment, plugin int) {
 		strconv.Itoa(plugin) +
 		" of the local protocol, ipamd " + strconv.Itoa(rq.Version) +
 		"; install the plugin that belongs to this ipamd"})
-}
-
-// busy says whether an operation runs on the attachment.
-func (n *Node) busy(att Attachment) bool {
-	if ix, ok := n.rowOf(att); ok {
-		return n.Addrs[ix].Op != noOp
-	}
-	for i := range n.Addrs { // its address is being recorded as another's
-		if a := &n.Addrs[i]; a.Op == recording && a.Was == att {
-			return true
-		}
-	}
-	return false
 }
 
 // waits says whether an ADD of the attachment waits for an address.
@@ -285,12 +255,6 @@ func (rq *requests) waits(att Attachment) bool {
 		}
 	}
 	return false
-}
-
-// elsewhere says whether the attachment has another address than ix.
-func (n *Node) elsewhere(att Attachment, ix int32) bool {
-	other, taken := n.rowOf(att)
-	return taken && other != ix
 }
 
 func (rq *requests) enqueue(q queued) {

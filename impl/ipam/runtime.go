@@ -64,27 +64,6 @@ func (n *Node) seenRuntime(now time.Duration, in *Seen, whole bool, asked uint64
 	n.collected(now, LookRuntime, asked)
 }
 
-// claims remembers which ready sandbox says that it has a quarantined address; the kernel's next word decides.
-func (n *Node) claims(list []Sandbox, asked uint64) {
-	if n.Count[Quarantined] == 0 {
-		return
-	}
-	for i := range n.Addrs {
-		n.Addrs[i].Claim = nil
-	}
-	for i := range list {
-		b := list[i]
-		ix, known := n.byAddress[b.Address]
-		if !known || !b.Ready {
-			continue
-		}
-		if a := &n.Addrs[ix]; a.State == Quarantined && !a.Keyed && a.Tag <= asked {
-			a.Claim = &b
-			n.want(LookKernel, n.Looks[LookKernel].At+coolBatch)
-		}
-	}
-}
-
 // claimed gives a quarantined address to the sandbox that claims it, when the kernel shows a living veth behind the address: runtime and
 // kernel together name an attachment that another CNI made.
 func (n *Node) claimed(ix int32, l *dataplane.Link) bool {

@@ -57,34 +57,34 @@ var follows = [Tombstoned + 1][]Stage{
 }
 
 // move puts an ENI into a stage that it is in since then; that is e.Since where what is measured from there goes on.
-func (n *Node) move(e *eni, to Stage, since time.Duration) {
-	n.tellMove(e.Stage, to)
+func (es *enis) move(e *eni, to Stage, since time.Duration) {
+	es.tellMove(e.Stage, to)
 	e.Stage, e.Since = to, since
 }
 
 // newENI begins an ENI in the first empty slot.
-func (n *Node) newENI(e eni) int32 {
-	n.tellMove(0, e.Stage)
-	e.Tag = n.Steps
-	n.calm = false
-	for i := range n.ENIs {
-		if n.ENIs[i].Stage == 0 {
-			n.ENIs[i] = e
+func (es *enis) newENI(e eni) int32 {
+	es.tellMove(0, e.Stage)
+	e.Tag = es.Steps
+	es.evidence.calm = false
+	for i := range es.ENIs {
+		if es.ENIs[i].Stage == 0 {
+			es.ENIs[i] = e
 			return int32(i)
 		}
 	}
-	n.ENIs = append(n.ENIs, e)
-	return int32(len(n.ENIs) - 1)
+	es.ENIs = append(es.ENIs, e)
+	return int32(len(es.ENIs) - 1)
 }
 
 // vacate ends an ENI.
-func (n *Node) vacate(ix int32) {
-	n.tellMove(n.ENIs[ix].Stage, 0)
-	n.ENIs[ix] = eni{mutation: mutation{Next: never}}
+func (es *enis) vacate(ix int32) {
+	es.tellMove(es.ENIs[ix].Stage, 0)
+	es.ENIs[ix] = eni{mutation: mutation{Next: never}}
 }
 
-func (n *Node) tellMove(from, to Stage) {
-	if n.moved != nil && from != to {
-		n.moved(from, to)
+func (es *enis) tellMove(from, to Stage) {
+	if es.moved != nil && from != to {
+		es.moved(from, to)
 	}
 }

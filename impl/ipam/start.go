@@ -96,46 +96,6 @@ func (n *Node) recordSaved(now time.Duration, ix int32, tag uint64, ok bool) {
 	n.runQueued(now, was)
 }
 
-// restore puts a durable row back as it was.
-func (n *Node) restore(now time.Duration, r *Row) {
-	if _, twice := n.byAddress[r.Address]; twice || r.State < Assigned || r.State > Quarantined {
-		return
-	}
-	ix := n.newAddress(r.Address, -1)
-	a := &n.Addrs[ix]
-	a.ENIID, a.Att, a.Pod, a.Netns, a.Veth, a.MAC = r.ENI, r.Att, r.Pod, r.Netns, r.Veth, r.MAC
-	a.Allocated, a.ReleasedAt, a.SeenCRI, a.Extra = r.Allocated, r.ReleasedAt, r.SeenCRI, r.Extra
-	if r.State == Cooling && r.Att != (Attachment{}) {
-		a.ReleasedAt = max(r.ReleasedAt, min(now, r.ReleasedAt+removalLimit))
-	}
-	n.become(ix, r.State)
-	a.Tag = 0
-	switch {
-	case r.State == Cooling:
-		n.Cooling = append(n.Cooling, ix)
-	case r.State == Quarantined && r.Att == Attachment{}:
-	case n.elsewhere(r.Att, ix):
-		n.restoreSecond(ix)
-	default:
-		n.key(ix)
-	}
-}
-
-// restoreSecond decides between two rows of one attachment: what it has wins over what was set aside, and of two
-// allocations the second is set aside.
-func (n *Node) restoreSecond(ix int32) {
-	a := &n.Addrs[ix]
-	first, _ := n.rowOf(a.Att)
-	switch {
-	case a.State == Quarantined:
-	case n.Addrs[first].State == Quarantined:
-		n.unkey(first)
-		n.key(ix)
-	default:
-		n.quarantine(ix, "the record of "+a.Att.String()+" has another address")
-	}
-}
-
 // tryRecover ends recovery once kernel and metadata have answered whole, the runtime has answered, and the host is set up.
 func (n *Node) tryRecover(now time.Duration) {
 	if !n.Known || n.Kernel == nil || n.Set.Runtime && !n.policy.Begins(n.Answered, n.ListedOK) {
@@ -167,7 +127,7 @@ func (n *Node) tryRecover(now time.Duration) {
 		n.want(LookAttached, now)
 	}
 	n.tellNext()
-	n.Pool.At, n.Flows.At = now, now
+	n.Warm.At, n.Flows.At = now, now
 	n.want(LookKernel, now)
 	waiting := n.Queued
 	n.Queued = nil
@@ -179,19 +139,6 @@ func (n *Node) tryRecover(now time.Duration) {
 			n.startAdd(now, *q.Add)
 		default:
 			n.startDel(now, *q.Del)
-		}
-	}
-}
-
-// placeRecorded puts what the records have on the ENIs that they name. What EC2 took since then it will not list (seenAttached).
-func (n *Node) placeRecorded() {
-	for i := range n.Addrs {
-		a := &n.Addrs[i]
-		if a.State == 0 || a.ENI >= 0 || a.ENIID == "" {
-			continue
-		}
-		if ix, known := n.eniByID(a.ENIID); known {
-			n.place(int32(i), ix)
 		}
 	}
 }

@@ -68,6 +68,7 @@ func Decode(data []byte, p *Policy) (*Node, error) {
 		return nil, fmt.Errorf("decode node: %w", err)
 	}
 	n.reindex()
+	n.dueNext()
 	return n, nil
 }
 
@@ -206,19 +207,6 @@ func (n *Node) reasons(to []string) []string {
 		to = append(to, strconv.Itoa(len(n.Waiting))+" pods wait for an address")
 	}
 	return to
-}
-
-// prefixes is how many there are on the node's ENIs, and on which.
-func (n *Node) prefixes() (count int, on string) {
-	for i := range n.ENIs {
-		if e := &n.ENIs[i]; e.Stage != 0 && !e.Foreign && e.Prefixes > 0 {
-			if count += e.Prefixes; on != "" {
-				on += ", "
-			}
-			on += e.ID
-		}
-	}
-	return count, on
 }
 
 // Rows calls f for each address row in slot order.

@@ -1,10 +1,6 @@
 package ipam
 
-import (
-	"net/netip"
-	"slices"
-	"time"
-)
+import "time"
 
 // sighting of an available ENI that this node has no record of.
 type sighting struct {
@@ -89,12 +85,4 @@ func (n *Node) SweptBy(now time.Duration, v *ENI) (at time.Duration, ok bool) {
 		at += leakedAgain
 	}
 	return 0, false
-}
-
-// uses says whether an attachment, or something that the kernel shows, has one of the addresses.
-func (n *Node) uses(list []netip.Addr) bool {
-	return slices.ContainsFunc(list, func(ip netip.Addr) bool {
-		i, known := n.byAddress[ip]
-		return known && (n.Addrs[i].State == Assigned || n.Addrs[i].State == Quarantined)
-	})
 }

@@ -1,0 +1,166 @@
+package ipam
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/enilab/enilab/impl/dataplane"
+)
+
+// enis are the network interfaces that the node has, makes or gives back, and their stages (stage.go).
+type enis struct {
+	*life    `json:"-"`
+	ledger   *ledger
+	evidence *evidence
+
+	ENIs []eni
+
+	moved func(from, to Stage) // tests look on; else nil
+}
+
+// carries says whether an ENI has addresses that are somebody's.
+func (es *enis) carries(ix int32) bool {
+	e := &es.ENIs[ix]
+	return e.total() > e.Has[Free]
+}
+
+// unplaced is an ENI with pods that EC2 refuses, again and again, to attach; nil is none.
+func (es *enis) unplaced() *eni {
+	for i := range es.ENIs {
+		if e := &es.ENIs[i]; e.Stage == Created && e.Barred >= attachTries && es.carries(int32(i)) {
+			return e
+		}
+	}
+	return nil
+}
+
+// leaving says whether one of the node's ENIs is on its way out.
+func (es *enis) leaving() bool {
+	return slices.ContainsFunc(es.ENIs, func(e eni) bool { return e.Stage > Ready && !e.Foreign })
+}
+
+// hasAttached counts the ENIs that EC2 has attached for this node, and those that it has to attach again for their pods.
+func (es *enis) hasAttached() int {
+	c := 0
+	for i := range es.ENIs {
+		if e := &es.ENIs[i]; e.Stage != 0 && e.Stage < Tombstoned && !e.Foreign &&
+			(e.Stage >= Attached || es.carries(int32(i))) {
+			c++
+		}
+	}
+	return c
+}
+
+func (es *enis) ask(ix int32, at time.Duration) {
+	es.ENIs[ix].Asking = true
+	es.evidence.want(LookENI, at)
+}
+
+// doubtful are the IDs that EC2 is to be asked about.
+func (es *enis) doubtful() []string {
+	var ids []string
+	for i := range es.ENIs {
+		if e := &es.ENIs[i]; e.Stage != 0 && e.Asking && e.ID != "" {
+			ids = append(ids, e.ID)
+		}
+	}
+	for i := range es.evidence.Others {
+		if o := &es.evidence.Others[i]; o.Asking {
+			ids = append(ids, o.ID)
+		}
+	}
+	return ids
+}
+
+func (es *enis) eniByID(id string) (int32, bool) {
+	for i := range es.ENIs {
+		if e := &es.ENIs[i]; e.Stage != 0 && e.ID == id {
+			return int32(i), true
+		}
+	}
+	return 0, false
+}
+
+func (es *enis) eniSpec(e *eni) dataplane.ENISpec {
+	return dataplane.ENISpec{MAC: e.MAC, Device: e.Device, Primary: e.Primary, Subnet: e.CIDR,
+		Table: dataplane.TableOf(e.Device), MTU: es.Set.MTU}
+}
+
+// awaitsLink says whether an ENI is on its way to service and lacks nothing but its link.
+func (es *enis) awaitsLink() bool {
+	for i := range es.ENIs {
+		if e := &es.ENIs[i]; e.Stage == Attached && !e.Linked {
+			return true
+		}
+	}
+	return false
+}
+
+// kick goes on with every ENI, as soon as nothing is under way for it.
+func (es *enis) kick(now time.Duration) {
+	for i := range es.ENIs {
+		if e := &es.ENIs[i]; e.Stage != 0 {
+			e.Next = now
+		}
+	}
+}
+
+func (es *enis) isPrimary(ip netip.Addr) bool {
+	if ip == es.Inst.Address {
+		return true
+	}
+	for i := range es.ENIs {
+		if e := &es.ENIs[i]; e.Stage != 0 && e.Primary == ip {
+			return true
+		}
+	}
+	return false
+}
+
+// prefixes is how many there are on the node's ENIs, and on which.
+func (es *enis) prefixes() (count int, on string) {
+	for i := range es.ENIs {
+		if e := &es.ENIs[i]; e.Stage != 0 && !e.Foreign && e.Prefixes > 0 {
+			if count += e.Prefixes; on != "" {
+				on += ", "
+			}
+			on += e.ID
+		}
+	}
+	return count, on
+}
+
+// making says whether an ENI is on its way to service.
+func (es *enis) making() bool {
+	return slices.ContainsFunc(es.ENIs, func(e eni) bool { return e.Stage != 0 && e.Stage < Ready && !e.Foreign })
+}
+
+// mutating says whether an ENI is not at rest: EC2 has to do something about it, or may have.
+func (es *enis) mutating() bool {
+	for i := range es.ENIs {
+		if e := &es.ENIs[i]; e.Stage != 0 && (e.Stage != Ready || e.Doing != 0 || e.Trimming || e.Lost) {
+			return true
+		}
+	}
+	return false
+}
+
+func (es *enis) attached() int {
+	c := 0
+	for i := range es.ENIs {
+		if e := &es.ENIs[i]; e.Stage != 0 && !e.Foreign && e.Stage < Tombstoned {
+			c++
+		}
+	}
+	return c
+}
+
+func (es *enis) primary() *eni {
+	for i := range es.ENIs {
+		if e := &es.ENIs[i]; e.Stage == Ready && e.Device == 0 {
+			return e
+		}
+	}
+	return nil
+}
