@@ -13,29 +13,29 @@ const attachTries = 6
 
 // attach takes the lowest free device index, and the next ones in turn when EC2 says that a stranger has it. DeleteOnTermination cannot be
 // asked for here.
-func (n *Node) attach(now time.Duration, ix int32) {
-	e := &n.ENIs[ix]
-	if e.Before = n.surplus(ix); len(e.Before) > 0 {
-		n.mutate(now, ix, UnassignIPs)
+func (dr *driver) attach(now time.Duration, ix int32) {
+	e := &dr.enis.ENIs[ix]
+	if e.Before = dr.surplus(ix); len(e.Before) > 0 {
+		dr.mutate(now, ix, UnassignIPs)
 		return
 	}
 	if e.Device == 0 || e.Barred > 0 {
-		e.Device = n.device(ix, e.Barred)
+		e.Device = dr.device(ix, e.Barred)
 	}
-	n.mutate(now, ix, AttachENI)
+	dr.mutate(now, ix, AttachENI)
 }
 
-func (n *Node) device(ix int32, skip int) int {
-	limit := min(max(n.Inst.Limits.ENIs, 2), mostENIs)
+func (dr *driver) device(ix int32, skip int) int {
+	limit := min(max(dr.Inst.Limits.ENIs, 2), mostENIs)
 	var free []int
 	for d := 1; d < limit; d++ {
 		taken := false
-		for i := range n.ENIs {
-			e := &n.ENIs[i]
+		for i := range dr.enis.ENIs {
+			e := &dr.enis.ENIs[i]
 			taken = taken || int32(i) != ix && e.Stage >= Created && !e.Foreign && e.Device == d
 		}
-		for i := range n.Others {
-			taken = taken || n.Others[i].Device == d
+		for i := range dr.evidence.Others {
+			taken = taken || dr.evidence.Others[i].Device == d
 		}
 		if !taken {
 			free = append(free, d)
@@ -48,8 +48,8 @@ func (n *Node) device(ix int32, skip int) int {
 }
 
 // attachRefused decides what it means that an ENI cannot be attached; the caller has set a pause before the next try.
-func (n *Node) attachRefused(now time.Duration, ix int32, r *Result) {
-	e := &n.ENIs[ix]
+func (dr *driver) attachRefused(now time.Duration, ix int32, r *Result) {
+	e := &dr.enis.ENIs[ix]
 	switch r.Class {
 	case Denied, Unavailable: // that says nothing about the ENI
 		return
@@ -60,23 +60,23 @@ func (n *Node) attachRefused(now time.Duration, ix int32, r *Result) {
 	e.Barred++
 	e.Lost = true                                    // EC2's word on the ENI and on what is attached may be another than ours
 	if r.Class == Limit || e.Barred >= attachTries { // cilium#9730: too many addresses show only here
-		n.giveUp(now, ix, r)
+		dr.giveUp(now, ix, r)
 	}
-	n.want(LookAttached, max(now, n.Looks[LookAttached].At+askPause))
+	dr.evidence.want(LookAttached, max(now, dr.evidence.Looks[LookAttached].At+askPause))
 }
 
 // surplus are the addresses of a detached ENI beyond what an attached one may have, as far as they are nobody's. EC2 lets a detached ENI
 // be filled beyond that, by a request that arrives twice for one, and then refuses to attach it.
-func (n *Node) surplus(ix int32) []netip.Addr {
-	e := &n.ENIs[ix]
-	over := len(e.Addresses) + 1 - n.Inst.Limits.Addresses
-	if over <= 0 || !n.carries(ix) {
+func (dr *driver) surplus(ix int32) []netip.Addr {
+	e := &dr.enis.ENIs[ix]
+	over := len(e.Addresses) + 1 - dr.Inst.Limits.Addresses
+	if over <= 0 || !dr.enis.carries(ix) {
 		return nil
 	}
 	var out []netip.Addr
 	for _, ip := range slices.Backward(e.Addresses) {
-		i, known := n.byAddress[ip]
-		if len(out) < over && (!known || n.Addrs[i].State == Free && n.Addrs[i].ENI == ix) {
+		i, known := dr.pool.byAddress[ip]
+		if len(out) < over && (!known || dr.pool.Addrs[i].State == Free && dr.pool.Addrs[i].ENI == ix) {
 			out = append(out, ip)
 		}
 	}
@@ -84,25 +84,25 @@ func (n *Node) surplus(ix int32) []netip.Addr {
 }
 
 // lightened goes on with a detached ENI whose surplus EC2 has taken back.
-func (n *Node) lightened(now time.Duration, ix int32) {
-	e := &n.ENIs[ix]
-	n.takenBack(now, ix, e.Before)
+func (dr *driver) lightened(now time.Duration, ix int32) {
+	e := &dr.enis.ENIs[ix]
+	dr.takenBack(now, ix, e.Before)
 	e.Addresses = slices.DeleteFunc(slices.Clone(e.Addresses), func(ip netip.Addr) bool { return slices.Contains(e.Before, ip) })
 	e.Before, e.Barred = nil, 0
 }
 
 // giveUp deletes an ENI that EC2 will not attach, unless pods have its addresses: those of one that a stranger detached live, and an index
 // may come free. It remembers that the instance carries no more than it has: the next one would end alike.
-func (n *Node) giveUp(now time.Duration, ix int32, r *Result) {
-	e := &n.ENIs[ix]
-	if !n.carries(ix) {
-		n.note(Note{Point: ENIGivenUp, Warn: true, ENI: e.ID, Text: r.Code})
-		n.move(e, Tombstoned, now)
+func (dr *driver) giveUp(now time.Duration, ix int32, r *Result) {
+	e := &dr.enis.ENIs[ix]
+	if !dr.enis.carries(ix) {
+		dr.note(Note{Point: ENIGivenUp, Warn: true, ENI: e.ID, Text: r.Code})
+		dr.enis.move(e, Tombstoned, now)
 		e.Lost = false
 	} else {
-		n.Warm.At = now
+		dr.pool.Warm.At = now
 	}
-	n.Warm.bar(now, n.hasAttached())
+	dr.pool.Warm.bar(now, dr.enis.hasAttached())
 }
 
 // unbar tries one more ENI than EC2 has shown to attach, when the time for it has come.

@@ -92,20 +92,3 @@ func (ev *evidence) lasts(now time.Duration, ip netip.Addr, id string) bool {
 	ev.Departures[i].Listed = now
 	return now-ev.Departures[i].At >= lasting
 }
-
-// forgetDepartures drops what no view lists any more.
-func (n *Node) forgetDepartures(now time.Duration) {
-	n.Departures = slices.DeleteFunc(n.Departures, func(d departed) bool {
-		return (d.At+consistency <= now || n.Set.IMDSOnly) && !d.Stored && d.Listed < now
-	})
-	for i := range n.Departures {
-		d := &n.Departures[i]
-		if !d.Stored || now-d.At < consistency {
-			continue
-		}
-		d.Stored = false
-		if _, back := n.byAddress[d.IP]; !back {
-			n.dropRow(RunStore, Key{Address: d.IP})
-		}
-	}
-}

@@ -25,7 +25,7 @@
 // # The decisions
 //
 // What outages got wrong is in [Policy], one small pure function each; [Sound] is production's. Everything else is machinery:
-// the address machine (add.go, del.go, address.go, pool.go), the ENI machine (stage.go, eni.go, mutation.go, attach.go, doubt.go, drain.go), the
+// the address machine (add.go, del.go, address.go, pool.go), the ENI machine (stage.go, eni.go, driver.go, mutation.go, attach.go, doubt.go, drain.go), the
 // warm pool (warm.go; what EC2's refusals do to it: growth.go, ceiling.go, pace.go), and what each source's answer means (kernel.go,
-// runtime.go, cloud.go). recall.go, facts.go and start.go begin a daemon's life.
+// runtime.go, survey.go). recall.go, facts.go and start.go begin a daemon's life.
 package ipam

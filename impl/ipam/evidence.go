@@ -62,31 +62,6 @@ func (ev *evidence) want(w What, at time.Duration) {
 	ev.Looks[w].Want = min(ev.Looks[w].Want, at)
 }
 
-// look issues the looks that are due, one per source at a time.
-func (n *Node) look(now time.Duration) {
-	if n.Phase == stopping {
-		return
-	}
-	for w := What(1); w < looks; w++ {
-		l := &n.Looks[w]
-		if l.ID != 0 || l.Want > now {
-			continue
-		}
-		l.Want = never
-		if !n.configured(w) {
-			continue
-		}
-		l.ENIs = nil
-		if w == LookENI {
-			if l.ENIs = n.doubtful(); len(l.ENIs) == 0 {
-				continue
-			}
-		}
-		l.ID, l.Asked, l.At = n.id(), n.Steps, now
-		n.emit(&Look{ID: l.ID, What: w, ENIs: l.ENIs})
-	}
-}
-
 func (n *Node) seen(now time.Duration, in Seen) {
 	if in.ID == 0 { // a kernel event: a hint
 		at := now + hintDelay

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"time"
-
-	"github.com/enilab/enilab/impl/dataplane"
 )
 
 // Facts are what a daemon has heard of its node. They are on record with the addresses, on a tmpfs, so that the next daemon of this boot
@@ -96,50 +93,6 @@ func (n *Node) recollect() {
 	}
 	n.Inst, n.Known, n.Deaf = n.Facts.Instance, true, true
 	n.Inst.VPC, n.Inst.Limits = slices.Clone(n.Inst.VPC), n.Inst.Limits.bounded()
-}
-
-// believe takes the ENIs on record into service.
-func (n *Node) believe(now time.Duration, ix *dataplane.Index) {
-	n.note(Note{Point: ServedFromRecords, Warn: true, Text: n.Troubles[troubleIMDS]})
-	for i := range n.Facts.ENIs {
-		v := &n.Facts.ENIs[i]
-		if _, known := n.eniByID(v.ID); known { // an intent speaks of it
-			continue
-		}
-		stage := n.policy.Still(ix.LinkByMAC(v.MAC) != nil)
-		if stage == 0 || n.Set.IMDSOnly && v.Device != 0 && n.Set.Excluded.Has(v.Device) {
-			continue
-		}
-		if e := &n.ENIs[n.adoptENI(now, v)]; stage == Ready {
-			n.move(e, Ready, e.Since)
-			e.Linked = true
-		}
-	}
-}
-
-// hears ends that metadata was silent: what was put off begins, and EC2 is asked what is attached.
-func (n *Node) hears(now time.Duration, i Instance) {
-	n.Deaf = false
-	if i.ID != n.Inst.ID {
-		n.disbelieve(now, i.ID)
-	}
-	n.Inst = i
-	n.Inst.VPC, n.Inst.Limits = slices.Clone(i.VPC), i.Limits.bounded()
-	n.want(LookAttached, now)
-	n.want(LookKernel, now) // the host's rules are compared with what is known now
-	n.kick(now)
-}
-
-// disbelieve: the records are another instance's. Pods keep what they have, for the kernel shows it.
-func (n *Node) disbelieve(now time.Duration, id string) {
-	n.Unread = "the records are of instance " + n.Inst.ID + ", and this is " + id
-	n.note(Note{Point: CheckpointUnread, Warn: true, Text: n.Unread})
-	for i := range n.ENIs {
-		if e := &n.ENIs[i]; e.Stage != 0 && e.Wait == idle && !e.Stored {
-			n.strand(now, int32(i))
-			n.discard(int32(i))
-		}
-	}
 }
 
 // putFacts writes what is in no other row; what the record knew beyond it went with the facts that it spoke of.

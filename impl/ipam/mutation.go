@@ -47,33 +47,33 @@ func (m *mutation) ends(w waitKind) bool {
 }
 
 // retry pauses before the next try.
-func (n *Node) retry(now time.Duration, e *eni) {
+func (dr *driver) retry(now time.Duration, e *eni) {
 	e.Tries++
-	e.Next = now + n.backoff(e.Tries)
+	e.Next = now + dr.backoff(e.Tries)
 }
 
 // mutate makes the intent durable and then calls (rule I), when the node's pace allows it.
-func (n *Node) mutate(now time.Duration, ix int32, a Action) {
-	e := &n.ENIs[ix]
-	if n.Deaf || n.Set.IMDSOnly { // until metadata is heard, or EC2 may be called
+func (dr *driver) mutate(now time.Duration, ix int32, a Action) {
+	e := &dr.enis.ENIs[ix]
+	if dr.Deaf || dr.Set.IMDSOnly { // until metadata is heard, or EC2 may be called
 		e.Next = never
 		return
 	}
-	if at := n.Pace.next(now); at > now {
+	if at := dr.Pace.next(now); at > now {
 		e.Next = at
 		return
 	}
-	e.Doing, e.Lost, e.Tag = a, false, n.Steps
+	e.Doing, e.Lost, e.Tag = a, false, dr.Steps
 	if e.Token == "" {
-		e.Token = n.token()
+		e.Token = dr.token()
 	}
-	if !n.policy.Intend(a) {
-		n.call(now, ix)
+	if !dr.policy.Intend(a) {
+		dr.call(now, ix)
 		return
 	}
 	e.Wait, e.Stored = storing, true
-	n.putRow(LibStore, Row{Intent: e.intent()})
-	n.waitSaved(LibStore, saveIntent, ix, e.Tag)
+	dr.ledger.putRow(LibStore, Row{Intent: e.intent()})
+	dr.ledger.waitSaved(LibStore, saveIntent, ix, e.Tag)
 }
 
 func (e *eni) intent() *Intent {
@@ -82,68 +82,68 @@ func (e *eni) intent() *Intent {
 	return &Intent{Token: e.Token, Stage: e.Stage, ENI: v, Doing: e.Doing, Count: e.Count, Before: slices.Clone(e.Before), Wall: e.Wall, Foreign: e.Foreign, Extra: e.Extra}
 }
 
-func (n *Node) intentSaved(now time.Duration, ix int32, tag uint64, ok bool) {
-	e := &n.ENIs[ix]
+func (dr *driver) intentSaved(now time.Duration, ix int32, tag uint64, ok bool) {
+	e := &dr.enis.ENIs[ix]
 	if e.Tag != tag || !e.ends(storing) {
 		return
 	}
 	if !ok {
-		n.retry(now, e)
+		dr.retry(now, e)
 		return
 	}
 	if e.Doing == DetachENI && !e.Unwired {
-		n.applyENI(ix, dataplane.ENIRemoval(n.eniSpec(e)))
+		dr.applyENI(ix, dataplane.ENIRemoval(dr.enis.eniSpec(e)))
 		return
 	}
-	n.call(now, ix)
+	dr.call(now, ix)
 }
 
-func (n *Node) call(now time.Duration, ix int32) {
-	e := &n.ENIs[ix]
+func (dr *driver) call(now time.Duration, ix int32) {
+	e := &dr.enis.ENIs[ix]
 	e.Wait = calling
-	n.Pace.spend(now)
-	c := &Call{ID: n.await(eniCall, ix), Action: e.Doing, ENI: e.ID, Token: e.Token, Subnet: e.Subnet, Device: e.Device,
-		Attachment: e.Attachment, Count: e.Count}
+	dr.Pace.spend(now)
+	c := &Call{ID: dr.ledger.await(eniCall, ix), Action: e.Doing, ENI: e.ID, Token: e.Token, Subnet: e.Subnet,
+		Device: e.Device, Attachment: e.Attachment, Count: e.Count}
 	switch e.Doing {
 	case CreateENI:
-		c.Owner, c.Cluster, c.Created = n.Inst.ID, n.Cluster, e.Wall
+		c.Owner, c.Cluster, c.Created = dr.Inst.ID, dr.Cluster, e.Wall
 	case UnassignIPs:
 		c.Addresses = slices.Clone(e.Before)
 	}
-	n.emit(c)
+	dr.emit(c)
 }
 
-func (n *Node) called(now time.Duration, in Called) {
-	p, ok := n.take(in.ID, eniCall)
+func (dr *driver) called(now time.Duration, in Called) {
+	p, ok := dr.ledger.take(in.ID, eniCall)
 	if !ok {
 		return
 	}
-	e := &n.ENIs[p.Ix]
+	e := &dr.enis.ENIs[p.Ix]
 	if e.Stage == 0 || !e.ends(calling) {
 		return
 	}
-	e.Tag = n.Steps
+	e.Tag = dr.Steps
 	switch in.Result.Class {
 	case OK:
-		n.Pace.quicken()
+		dr.Pace.quicken()
 		e.Tries = 0
-		n.trouble(troubleEC2, "")
-		n.done(now, p.Ix, &in.Result)
+		dr.trouble(troubleEC2, "")
+		dr.done(now, p.Ix, &in.Result)
 	case Lost:
-		n.note(Note{Point: CallLost, Warn: true, ENI: e.ID})
-		n.trouble(troubleEC2, "EC2 has not answered "+e.Doing.String())
+		dr.note(Note{Point: CallLost, Warn: true, ENI: e.ID})
+		dr.trouble(troubleEC2, "EC2 has not answered "+e.Doing.String())
 		e.lose(now)
 		e.Next = now
 	case Throttled:
-		n.note(Note{Point: CallThrottled, ENI: e.ID})
-		n.trouble(troubleEC2, "EC2 throttles "+e.Doing.String())
-		n.retry(now, e)
-		n.Pace.slow(n.policy.Backoff(e.Tries).Gap)
+		dr.note(Note{Point: CallThrottled, ENI: e.ID})
+		dr.trouble(troubleEC2, "EC2 throttles "+e.Doing.String())
+		dr.retry(now, e)
+		dr.Pace.slow(dr.policy.Backoff(e.Tries).Gap)
 	default:
-		n.note(Note{Point: CallRefused, Warn: true, ENI: e.ID, Text: in.Result.Code})
-		n.trouble(troubleEC2, "EC2 refuses "+e.Doing.String()+": "+in.Result.Code)
-		n.retry(now, e)
-		n.refused(now, p.Ix, &in.Result)
+		dr.note(Note{Point: CallRefused, Warn: true, ENI: e.ID, Text: in.Result.Code})
+		dr.trouble(troubleEC2, "EC2 refuses "+e.Doing.String()+": "+in.Result.Code)
+		dr.retry(now, e)
+		dr.refused(now, p.Ix, &in.Result)
 	}
 }
 
@@ -161,17 +161,17 @@ func (e *eni) rest() {
 }
 
 // atRest ends an assignment or a trim: the ENI is at rest and needs no intent.
-func (n *Node) atRest(ix int32) {
-	e := &n.ENIs[ix]
+func (dr *driver) atRest(ix int32) {
+	e := &dr.enis.ENIs[ix]
 	e.rest()
 	e.Next = never
-	n.dropIntent(ix)
+	dr.dropIntent(ix)
 }
 
-func (n *Node) dropIntent(ix int32) {
-	e := &n.ENIs[ix]
+func (dr *driver) dropIntent(ix int32) {
+	e := &dr.enis.ENIs[ix]
 	if e.Stored {
-		n.dropRow(LibStore, Key{Token: e.Token})
+		dr.ledger.dropRow(LibStore, Key{Token: e.Token})
 		e.Stored = false
 	}
 	e.Extra = "" // the token stays: the drop may fail, and an ENI must not have two intents

@@ -19,14 +19,14 @@ type state struct {
 	pool
 	host
 
+	driver
+	survey
+
 	Listed   []Sandbox // kept until recovery ends
 	ListedOK bool
 	Answered bool          // the runtime has, one way or the other
 	Booted   time.Duration // as Start said, where nothing there speaks against a reboot
 	Cloud    []ENI         // kept until recovery ends: IMDS's word
-
-	Sightings []sighting
-	Pace      pace
 }
 
 // connect tells each part of the ones below it.
@@ -38,6 +38,11 @@ func (n *Node) connect() {
 	n.pool.life, n.pool.ledger, n.pool.requests, n.pool.evidence, n.pool.enis = &n.life, &n.ledger, &n.requests,
 		&n.evidence, &n.enis
 	n.host.life, n.host.ledger, n.host.evidence = &n.life, &n.ledger, &n.evidence
+	n.driver.life, n.driver.ledger, n.driver.evidence, n.driver.enis, n.driver.pool = &n.life, &n.ledger,
+		&n.evidence, &n.enis,
+		&n.pool
+	n.survey.life, n.survey.ledger, n.survey.evidence, n.survey.enis = &n.life, &n.ledger, &n.evidence, &n.enis
+	n.survey.pool, n.survey.driver = &n.pool, &n.driver
 }
 
 // New is a Node before its Start. It refuses a policy that leaves a decision out.

@@ -46,13 +46,6 @@ func (ev *evidence) asksWhose() bool {
 	return ev.unread() > 0 && ev.Looks[LookAttached].Fails < 3 && !ev.Set.IMDSOnly
 }
 
-// ours asks the policy about an ENI that a source lists.
-func (n *Node) ours(v *ENI, by What) bool {
-	return n.policy.Ours(Claim{Primary: v.Device == 0 && (by == LookIMDS || v.Instance == n.Inst.ID), Read: n.policy.Vouch(by), Kept: v.kept(),
-		Made: v.Owner != "" && v.Owner == n.Inst.ID, Named: v.NoManage != "", Untagged: !n.Set.LeaveUntagged,
-		Recorded: n.recorded(v) || n.Set.IMDSOnly && n.vouched(v.ID), Excluded: n.Set.IMDSOnly && n.Set.Excluded.Has(v.Device)})
-}
-
 // vouched says whether an ENI of which nobody will say the tags (ENABLE_IMDS_ONLY_MODE) is ours by what is on record: a daemon of this boot had it
 // in service, or metadata listed it with secondary addresses when the first one started.
 func (ev *evidence) vouched(id string) bool {
@@ -73,38 +66,8 @@ func (n *Node) finds() {
 	}
 }
 
-// recorded says whether our records name an ENI: an attachment is on it.
-func (n *Node) recorded(v *ENI) bool {
-	for i := range n.Addrs {
-		if a := &n.Addrs[i]; a.State != 0 && a.Att != (Attachment{}) && (a.ENIID == v.ID || slices.Contains(v.Addresses, a.IP)) {
-			return true
-		}
-	}
-	return false
-}
-
 // kept says whether EC2 shows that somebody wants the ENI for himself.
 func (v *ENI) kept() bool { return v.Kind != "" && v.Kind != ordinaryENI || v.NoManage == "true" }
-
-// notOurs deals with an ENI that a source lists and that is not ours.
-func (n *Node) notOurs(now time.Duration, v *ENI, by What) {
-	ix, known := n.eniByID(v.ID)
-	switch {
-	case !known && by == LookIMDS:
-		if n.otherByID(v.ID) != nil {
-			return // EC2 has said whose it is, or is being asked
-		}
-		if n.hearsay(now, netip.Addr{}, v.ID) {
-			n.setAside(v, false)
-		}
-	case !known:
-		n.setAside(v, true)
-	case n.ENIs[ix].Wait == idle:
-		n.disown(now, ix, v)
-	default: // in the middle of something
-		n.ask(ix, now+askPause)
-	}
-}
 
 // whose says for people why an ENI is not ours.
 func (v *ENI) whose() string {
@@ -154,27 +117,6 @@ func (ev *evidence) takeOther(id string) {
 	ev.Others = slices.DeleteFunc(ev.Others, func(o other) bool { return o.ID == id })
 }
 
-// disown gives up an ENI at rest that turned out to be somebody else's. Pods on it keep what they have, until their DEL.
-func (n *Node) disown(now time.Duration, ix int32, v *ENI) {
-	if v.Instance != n.Inst.ID {
-		n.note(Note{Point: ENINotOurs, ENI: v.ID, Text: v.whose()})
-		n.finish(now, ix)
-		return
-	}
-	for i := range n.Addrs {
-		a := &n.Addrs[i]
-		if a.State == 0 || a.ENI != ix {
-			continue
-		}
-		n.place(int32(i), -1)
-		if a.Op == noOp && a.State != Assigned && a.Att == (Attachment{}) {
-			n.forget(int32(i))
-		}
-	}
-	n.discard(ix)
-	n.setAside(v, true)
-}
-
 // absentOthers asks EC2 about those that metadata does not list: they may be detached, or metadata behind.
 func (ev *evidence) absentOthers(now time.Duration, view []ENI) {
 	for i := range ev.Others {
@@ -192,18 +134,6 @@ func (ev *evidence) absentOthers(now time.Duration, view []ENI) {
 	ev.Others = slices.DeleteFunc(ev.Others, func(o other) bool {
 		return ev.Set.IMDSOnly && o.Unlisted != 0 && now-o.Unlisted >= lasting
 	})
-}
-
-// resolveOther brings what is known of somebody's ENI in line with EC2's word; v is nil when EC2 does not know it.
-func (n *Node) resolveOther(now time.Duration, o *other, v *ENI) {
-	o.Asking = false
-	switch {
-	case v == nil || v.Instance != n.Inst.ID:
-		n.takeOther(o.ID)
-	case v.Status == "detaching": // metadata will not list it soon
-	default:
-		n.adoptENIs(now, LookENI, []ENI{*v}, n.Steps)
-	}
 }
 
 // othersHave says whether an address is on an ENI that is not ours.

@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"slices"
 	"time"
 
 	"github.com/enilab/enilab/impl/dataplane"
@@ -130,4 +131,38 @@ func (n *Node) reap(now time.Duration, ix int32) {
 func (n *Node) absentee(now time.Duration, a *address) Absentee {
 	return Absentee{Runtime: n.Set.Runtime, Listed: a.Listed, Ever: a.SeenCRI, Absences: a.Absent, Ended: a.Ended, KernelLive: a.Live,
 		KernelAbsent: a.Dead, Age: now - a.Allocated, PodGone: a.PodGone, Lists: a.Lists}
+}
+
+// seenIMDS reads instance metadata: who we are, and which ENIs carry which addresses. It lags (amazon-ecs-cni-plugins#66), so it
+// neither adds nor takes away (rule A): it is a reason to ask EC2.
+func (n *Node) seenIMDS(now time.Duration, in *Seen, whole bool, asked uint64) {
+	if !whole {
+		n.trouble(troubleIMDS, "instance metadata: "+in.Err)
+		if n.Phase == recovering {
+			n.recollect()
+		}
+		return
+	}
+	n.trouble(troubleIMDS, "")
+	if in.IMDS == nil {
+		return
+	}
+	if !n.Known || n.Deaf && n.Phase == recovering {
+		n.Deaf = false
+		n.Inst, n.Known = in.IMDS.Instance, true
+		n.Inst.VPC, n.Inst.Limits = slices.Clone(n.Inst.VPC), n.Inst.Limits.bounded()
+	}
+	if n.Phase == recovering {
+		n.Cloud = cloneENIs(in.IMDS.ENIs)
+		return
+	}
+	if n.Deaf {
+		n.hears(now, in.IMDS.Instance)
+	}
+	n.vpcChanged(in.IMDS.Instance.VPC)
+	n.adoptENIs(now, LookIMDS, in.IMDS.ENIs, asked)
+	n.forgetDepartures(now)
+	n.absentENIs(now, in.IMDS.ENIs, asked)
+	n.absentOthers(now, in.IMDS.ENIs)
+	n.tellNext()
 }

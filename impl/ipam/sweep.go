@@ -10,9 +10,9 @@ type sighting struct {
 }
 
 // sight is the sighting of an ENI with a look at now.
-func (n *Node) sight(now time.Duration, v *ENI) sighting {
+func (sv *survey) sight(now time.Duration, v *ENI) sighting {
 	seen := sighting{v.ID, now, 0}
-	for _, s := range n.Sightings {
+	for _, s := range sv.Sightings {
 		if s.ID == v.ID {
 			seen = s
 		}
@@ -29,40 +29,41 @@ func (s sighting) again(v *ENI) sighting {
 }
 
 // leak is what a node knows of an available ENI at now.
-func (n *Node) leak(now time.Duration, v *ENI, seen sighting) Leak {
-	l := Leak{Ours: v.Owner == n.Inst.ID, Near: v.Near, Gone: seen.Gone, Age: -1, Seen: now - seen.Since, Used: n.uses(v.Addresses), Kept: v.kept()}
+func (sv *survey) leak(now time.Duration, v *ENI, seen sighting) Leak {
+	l := Leak{Ours: v.Owner == sv.Inst.ID, Near: v.Near, Gone: seen.Gone, Age: -1, Seen: now - seen.Since,
+		Used: sv.pool.uses(v.Addresses), Kept: v.kept()}
 	if v.Created != 0 {
-		l.Age = time.Duration(n.wall(now)-v.Created) * time.Second
+		l.Age = time.Duration(sv.wall(now)-v.Created) * time.Second
 	}
 	return l
 }
 
 // seenLeaked looks for ENIs that died between Create and Attach, or between Detach and Delete (amazon-vpc-cni-k8s #69, #608).
-func (n *Node) seenLeaked(now time.Duration, in *Seen, whole bool) {
-	if !whole || n.Phase != serving {
+func (sv *survey) seenLeaked(now time.Duration, in *Seen, whole bool) {
+	if !whole || sv.Phase != serving {
 		return
 	}
-	n.want(LookLeaked, now+leakedPeriod+time.Duration(n.random()*float64(leakedPeriod)/4))
+	sv.evidence.want(LookLeaked, now+leakedPeriod+time.Duration(sv.random()*float64(leakedPeriod)/4))
 	var next []sighting
 	for i := range in.ENIs {
 		v := &in.ENIs[i]
-		if _, known := n.eniByID(v.ID); known || v.Status != "available" {
+		if _, known := sv.enis.eniByID(v.ID); known || v.Status != "available" {
 			continue
 		}
-		seen := n.sight(now, v)
-		l := n.leak(now, v, seen)
-		if !n.policy.Sweep(l) {
+		seen := sv.sight(now, v)
+		l := sv.leak(now, v, seen)
+		if !sv.policy.Sweep(l) {
 			next = append(next, seen)
 			if l.Ours || l.Near { // a neighbour's is nobody's here, however often it is looked at
-				n.want(LookLeaked, now+leakedAgain)
+				sv.evidence.want(LookLeaked, now+leakedAgain)
 			}
 			continue
 		}
-		n.note(Note{Point: ENISwept, Warn: true, ENI: v.ID, Text: "of " + v.Owner})
-		soon := now + time.Duration(n.random()*float64(firstPause))
-		n.newENI(eni{ENI: *v, Stage: Tombstoned, Foreign: true, mutation: mutation{Next: soon}, Since: now})
+		sv.note(Note{Point: ENISwept, Warn: true, ENI: v.ID, Text: "of " + v.Owner})
+		soon := now + time.Duration(sv.random()*float64(firstPause))
+		sv.enis.newENI(eni{ENI: *v, Stage: Tombstoned, Foreign: true, mutation: mutation{Next: soon}, Since: now})
 	}
-	n.Sightings = next
+	sv.Sightings = next
 }
 
 // SweptBy is the instant, by the node's clock, by which it takes an available ENI of which it has no record for leaked and deletes it, if EC2 goes on

@@ -1,9 +1,6 @@
 package ipam
 
-import (
-	"net/netip"
-	"time"
-)
+import "time"
 
 // shrinkAfter is how long there has to be too much before something is given back: upstream keeps an ENI 60 s as well.
 const shrinkAfter = time.Minute
@@ -171,16 +168,6 @@ func (n *Node) room(e *eni) int {
 	return max(0, n.Inst.Limits.Addresses-1-has-e.coming())
 }
 
-// growLater pauses growth after a refusal, and asks for less next time when the subnet could not give as much.
-func (n *Node) growLater(now time.Duration, r *Result, count int) {
-	p := &n.Warm
-	p.refused(now + n.backoff(p.Fails+1))
-	p.At = min(p.At, p.GrowAt)
-	if r.Class == SubnetFull {
-		p.halve(count)
-	}
-}
-
 // shrink gives back what has been too much for a while: an idle ENI if that fits, single addresses otherwise.
 func (n *Node) shrink(now time.Duration, w Want) {
 	if n.unplaced() != nil && !n.leaving() { // an ENI none of whose addresses is used makes room for one with pods
@@ -262,84 +249,4 @@ func (n *Node) trim(now time.Duration, less int) {
 	}
 	e.Trimming, e.Since, e.Next = true, now, now
 	n.gather(now, best)
-}
-
-// trimOrAssign goes on with what is being done to an ENI in service.
-func (n *Node) trimOrAssign(now time.Duration, ix int32) {
-	e := &n.ENIs[ix]
-	switch {
-	case e.Doing == AssignIPs:
-		n.mutate(now, ix, AssignIPs)
-	case !e.Trimming && e.Doing == 0 && e.Stored:
-		n.recordTaken(ix)
-	case e.Trimming:
-		n.giveBack(now, ix, UnassignIPs)
-	}
-}
-
-// unassigned takes the addresses that EC2 has taken back out of the books. The intent outlives the record of it: they are in
-// two stores, and a daemon that finds neither believes the metadata, which lists the addresses for a while.
-func (n *Node) unassigned(now time.Duration, ix int32) {
-	e := &n.ENIs[ix]
-	n.takenBack(now, ix, e.Before)
-	if !e.Stored {
-		n.atRest(ix)
-		return
-	}
-	e.rest()
-	n.awaitTaken(ix)
-}
-
-// awaitTaken goes on once this step's record is durable.
-func (n *Node) awaitTaken(ix int32) {
-	if len(n.put[RunStore])+len(n.drop[RunStore]) == 0 { // nothing was taken that metadata may still list
-		n.atRest(ix)
-		return
-	}
-	e := &n.ENIs[ix]
-	e.Wait, e.Tag = storing, n.Steps
-	n.waitSaved(RunStore, saveTaken, ix, e.Tag)
-}
-
-// takenSaved drops the intent of an unassignment, or writes again what it took.
-func (n *Node) takenSaved(now time.Duration, ix int32, tag uint64, ok bool) {
-	e := &n.ENIs[ix]
-	if e.Tag != tag || !e.ends(storing) {
-		return
-	}
-	if ok {
-		e.Tries = 0
-		n.atRest(ix)
-		n.Warm.At = now
-		return
-	}
-	n.retry(now, e)
-}
-
-// recordTaken writes again what could not be made durable.
-func (n *Node) recordTaken(ix int32) {
-	for i := range n.Departures {
-		if d := &n.Departures[i]; d.Stored {
-			n.putRow(RunStore, Row{Address: d.IP, State: Departed, ReleasedAt: d.At})
-		}
-	}
-	n.awaitTaken(ix)
-}
-
-// takenBack takes addresses of an ENI out of the books; one in use is set aside, so that its DEL finds it. What the books do
-// not have departs as well: metadata may list it yet.
-func (n *Node) takenBack(now time.Duration, ix int32, list []netip.Addr) {
-	for _, ip := range list {
-		a, ok := n.byAddress[ip]
-		switch {
-		case !ok:
-		case n.Addrs[a].ENI != ix:
-			continue
-		case n.Addrs[a].State == Assigned || n.Addrs[a].Op != noOp:
-			n.addressGone(a)
-		default:
-			n.forget(a)
-		}
-		n.depart(now, ip)
-	}
 }
