@@ -3,7 +3,6 @@ package ipam
 import (
 	"net/netip"
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -103,26 +102,4 @@ func (dr *driver) giveUp(now time.Duration, ix int32, r *Result) {
 		dr.pool.Warm.At = now
 	}
 	dr.pool.Warm.bar(now, dr.enis.hasAttached())
-}
-
-// unbar tries one more ENI than EC2 has shown to attach, when the time for it has come.
-func (n *Node) unbar(now time.Duration) {
-	p := &n.Warm
-	if !p.barred() {
-		return
-	}
-	if p.unbar(now, n.hasAttached(), n.Inst.Limits.ENIs); p.barred() {
-		p.At = min(p.At, p.MoreAt)
-	}
-}
-
-// tellBarred says, while pods want what a further ENI would carry, why none is made (rule J).
-func (n *Node) tellBarred(short bool) {
-	why := ""
-	if short && n.Warm.barred() {
-		why = "EC2 attaches no more than " + strconv.Itoa(n.Warm.shown()) +
-			" network interfaces to this instance, and its type may have " +
-			strconv.Itoa(n.Inst.Limits.ENIs) + ": look for interfaces that are not the node's; it tries another from time to time"
-	}
-	n.trouble(troubleAttach, why)
 }

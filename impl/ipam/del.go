@@ -11,27 +11,27 @@ import (
 const delPatience = 2 * time.Second
 
 // del: Save(cooling) → Saved → Apply(removal) → Applied → Reply (contract 3).
-func (n *Node) del(now time.Duration, in Del) {
+func (ps *pods) del(now time.Duration, in Del) {
 	deadline := in.Deadline
-	if n.Phase == recovering && !in.Intent {
+	if ps.Phase == recovering && !in.Intent {
 		deadline = min(cmp.Or(deadline, never), now+delPatience+replyMargin)
 	}
-	if !n.accept(now, in.Req, VerbDel, in.Att, deadline) {
+	if !ps.requests.accept(now, in.Req, VerbDel, in.Att, deadline) {
 		return
 	}
-	if !n.policy.Speaks(VerbDel, in.Version, n.Version) {
-		n.refuseVersion(in.Req, VerbDel, in.Att, in.Version)
+	if !ps.policy.Speaks(VerbDel, in.Version, ps.Version) {
+		ps.requests.refuseVersion(in.Req, VerbDel, in.Att, in.Version)
 		return
 	}
-	if n.Phase == recovering { // what the checkpoint does not know, the kernel may
-		n.Queued = append(n.Queued, queued{Del: in.kept()})
+	if ps.Phase == recovering { // what the checkpoint does not know, the kernel may
+		ps.requests.Queued = append(ps.requests.Queued, queued{Del: in.kept()})
 		return
 	}
-	if n.busy(in.Att) {
-		n.enqueue(queued{Del: in.kept()})
+	if ps.pool.busy(in.Att) {
+		ps.requests.enqueue(queued{Del: in.kept()})
 		return
 	}
-	n.startDel(now, in)
+	ps.startDel(now, in)
 }
 
 // kept is a copy that outlives the step; most requests do not.
@@ -40,26 +40,26 @@ func (in *Del) kept() *Del {
 	return &out
 }
 
-func (n *Node) startDel(now time.Duration, in Del) {
-	n.cancelWaiting(in.Att)
-	ix, ok := n.find(&in)
+func (ps *pods) startDel(now time.Duration, in Del) {
+	ps.requests.cancelWaiting(in.Att)
+	ix, ok := ps.find(&in)
 	if !ok {
-		n.note(Note{Point: DelUnknown, Att: in.Att})
-		if err := n.policy.Unknown(in.Att); err != nil {
-			n.fail(in.Req, err)
+		ps.note(Note{Point: DelUnknown, Att: in.Att})
+		if err := ps.policy.Unknown(in.Att); err != nil {
+			ps.requests.fail(in.Req, err)
 		} else {
-			n.succeed(in.Req)
+			ps.requests.succeed(in.Req)
 		}
 		return
 	}
-	n.Addrs[ix].Req = in.Req
-	n.release(now, ix)
+	ps.pool.Addrs[ix].Req = in.Req
+	ps.release(now, ix)
 }
 
 // find is the row that a DEL means (rule E), of those that nothing runs on: while something runs on its own, the DEL is queued.
-func (n *Node) find(in *Del) (int32, bool) {
-	for i := range n.Addrs {
-		if a := &n.Addrs[i]; a.Keyed && a.Op == noOp && n.policy.Match(in, a.Att, a.Pod) {
+func (ps *pods) find(in *Del) (int32, bool) {
+	for i := range ps.pool.Addrs {
+		if a := &ps.pool.Addrs[i]; a.Keyed && a.Op == noOp && ps.policy.Match(in, a.Att, a.Pod) {
 			return int32(i), true
 		}
 	}
@@ -67,62 +67,64 @@ func (n *Node) find(in *Del) (int32, bool) {
 }
 
 // release starts the end of an allocation: from here on its address cools.
-func (n *Node) release(now time.Duration, ix int32) {
-	a := &n.Addrs[ix]
+func (ps *pods) release(now time.Duration, ix int32) {
+	a := &ps.pool.Addrs[ix]
 	if a.State == Assigned || a.State == Quarantined {
-		n.rest(now, ix, false)
+		ps.pool.rest(now, ix, false)
 	}
 	a.Op, a.Then, a.Tries, a.Retry = releasing, nil, 0, never
 	a.Evidence, a.Clean = "", 0
-	n.saveRelease(ix)
+	ps.saveRelease(ix)
 }
 
-func (n *Node) saveRelease(ix int32) {
-	a := &n.Addrs[ix]
-	a.Tag = n.Steps
-	n.putAddress(ix)
-	n.waitSaved(RunStore, saveRelease, ix, a.Tag)
+func (ps *pods) saveRelease(ix int32) {
+	a := &ps.pool.Addrs[ix]
+	a.Tag = ps.Steps
+	ps.pool.putAddress(ix)
+	ps.ledger.waitSaved(RunStore, saveRelease, ix, a.Tag)
 }
 
-func (n *Node) releaseSaved(now time.Duration, ix int32, tag uint64, ok bool) {
-	a := &n.Addrs[ix]
+func (ps *pods) releaseSaved(now time.Duration, ix int32, tag uint64, ok bool) {
+	a := &ps.pool.Addrs[ix]
 	if a.Op != releasing || a.Tag != tag {
 		return
 	}
 	if ok {
-		n.removePod(ix)
+		ps.removePod(ix)
 		return
 	}
 	// The store still says assigned; so do we to the caller, and go on trying: the address stays withheld meanwhile.
 	if a.Req != 0 {
-		n.fail(a.Req, &Error{CodeTryAgain, "cni del " + a.Att.String() + ": the release could not be made durable: " + n.Troubles[troubleStore] + "; try again"})
+		ps.requests.fail(a.Req, &Error{CodeTryAgain, "cni del " + a.Att.String() +
+			": the release could not be made durable: " + ps.Troubles[troubleStore] + "; try again"})
 		a.Req = 0
 	}
-	n.retryLater(now, a)
+	ps.pool.retryLater(now, a)
 }
 
-func (n *Node) removePod(ix int32) {
-	a := &n.Addrs[ix]
-	n.emit(&Apply{ID: n.await(podPlan, ix), Lane: Lane{Kind: PodLane, Att: a.Att}, Plan: dataplane.PodRemoval(n.spec(ix))})
+func (ps *pods) removePod(ix int32) {
+	a := &ps.pool.Addrs[ix]
+	ps.emit(&Apply{ID: ps.ledger.await(podPlan, ix), Lane: Lane{Kind: PodLane, Att: a.Att},
+		Plan: dataplane.PodRemoval(ps.pool.spec(ix))})
 }
 
-func (n *Node) releaseApplied(now time.Duration, ix int32, in Applied) {
-	a := &n.Addrs[ix]
-	a.Tag = n.Steps
+func (ps *pods) releaseApplied(now time.Duration, ix int32, in Applied) {
+	a := &ps.pool.Addrs[ix]
+	a.Tag = ps.Steps
 	if in.Err != nil {
-		n.retryLater(now, a)
+		ps.pool.retryLater(now, a)
 		return
 	}
 	att, req, then := a.Att, a.Req, a.Then
 	a.Op, a.Req, a.Then, a.Removed, a.Flows = noOp, 0, nil, true, remembered
 	a.ReleasedAt = now // the cool-down counts from when the namespace has lost the address
-	n.unkey(ix)
-	n.cools(a)
-	n.succeed(req)
-	if then != nil && n.isOpen(then.Req) {
-		n.startAdd(now, *then)
+	ps.pool.unkey(ix)
+	ps.pool.cools(a)
+	ps.requests.succeed(req)
+	if then != nil && ps.requests.isOpen(then.Req) {
+		ps.startAdd(now, *then)
 	}
-	n.runQueued(now, att)
+	ps.runQueued(now, att)
 }
 
 // removalPause bounds how often a removal that fails is tried again.
@@ -132,22 +134,114 @@ const (
 )
 
 // retryRemovals goes on with releases whose Save or Apply failed. The whole release is repeated: both are idempotent.
-func (n *Node) retryRemovals(now time.Duration) {
-	n.RetryAt = never
-	for i := range n.Addrs {
-		a := &n.Addrs[i]
+func (ps *pods) retryRemovals(now time.Duration) {
+	ps.pool.RetryAt = never
+	for i := range ps.pool.Addrs {
+		a := &ps.pool.Addrs[i]
 		switch {
 		case a.Retry == never || a.Op != releasing && a.Op != recording:
 		case a.Retry <= now:
 			a.Retry = never
 			if a.Op == recording {
-				n.record(int32(i))
-				n.note(Note{Point: RecoveredKernel, Att: a.Att, Addr: a.IP})
+				ps.record(int32(i))
+				ps.note(Note{Point: RecoveredKernel, Att: a.Att, Addr: a.IP})
 			} else {
-				n.saveRelease(int32(i))
+				ps.saveRelease(int32(i))
 			}
 		default:
-			n.RetryAt = min(n.RetryAt, a.Retry)
+			ps.pool.RetryAt = min(ps.pool.RetryAt, a.Retry)
 		}
 	}
+}
+
+// unquarantine ends quarantines whose evidence is gone (Policy.Cleared); the address then cools. One that an attachment has is released as by
+// a DEL, which may never come: nobody lists what a daemon before this one recorded, and no DEL is owed for a sandbox that is long gone.
+func (ps *pods) unquarantine(now time.Duration, ix *dataplane.Index, asked uint64) {
+	if ps.pool.Count[Quarantined] == 0 {
+		return
+	}
+	for i := range ps.pool.Addrs {
+		a := &ps.pool.Addrs[i]
+		if a.State != Quarantined || a.Op != noOp || a.Tag > asked {
+			continue
+		}
+		if why, used := ix.Uses(a.IP); used {
+			if a.Keyed || !ps.claimed(int32(i), ix.User(a.IP)) {
+				a.Clean, a.Evidence = 0, why
+			}
+			continue
+		}
+		if l := ix.LinkByAlias(a.link()); a.Keyed && l != nil && l.PeerLive {
+			a.Clean, a.Evidence = 0, "its pod's namespace lives behind "+l.Name
+			continue
+		}
+		if a.Clean++; !ps.policy.Cleared(a.Clean) {
+			ps.evidence.want(LookKernel, now+coolBatch)
+			continue
+		}
+		ps.note(Note{Point: QuarantineEnded, Addr: a.IP, Att: a.Att})
+		if a.Keyed {
+			ps.release(now, int32(i))
+			continue
+		}
+		a.Clean, a.Evidence = 0, ""
+		ps.pool.rest(now, int32(i), true)
+		ps.pool.putAddress(int32(i))
+	}
+}
+
+// coolDowns frees addresses whose cool-down has ended, unless the kernel has a veto (rule B).
+func (ps *pods) coolDowns(now time.Duration, ix *dataplane.Index, asked uint64) {
+	kept := ps.pool.Cooling[:0]
+	for _, i := range ps.pool.Cooling {
+		a := &ps.pool.Addrs[i]
+		if a.State != Cooling {
+			continue
+		}
+		if a.Att == (Attachment{}) && a.Removed && a.Tag <= asked && ps.pool.rested(a) > now && ps.Witness.Kernel {
+			if why, used := ix.Uses(a.IP); used && ps.policy.Veto(why) {
+				ps.pool.quarantine(i, why) // nobody released it: no reason to wait
+				continue
+			}
+		}
+		if !a.Removed || a.Op != noOp || a.Tag > asked || ps.pool.rested(a) > now || !ps.pool.flowless(a) {
+			kept = append(kept, i)
+			continue
+		}
+		if !ps.endCoolDown(now, i, ix) {
+			kept = append(kept, i)
+		}
+	}
+	ps.pool.Cooling = kept
+	ps.pool.compactFree()
+}
+
+// endCoolDown says whether address i has left the state.
+func (ps *pods) endCoolDown(now time.Duration, i int32, ix *dataplane.Index) bool {
+	a := &ps.pool.Addrs[i]
+	if why, used := ix.Uses(a.IP); used && ps.Witness.Kernel && ps.policy.Veto(why) {
+		ps.note(Note{Point: AddressVetoed, Warn: true, Addr: a.IP, Text: why})
+		ps.pool.quarantine(i, why)
+		return true
+	}
+	if ps.pool.unclaimed(a) {
+		return false
+	}
+	if a.ENI < 0 {
+		ps.pool.forget(i)
+		return true
+	}
+	if _, left := ix.Residue(a.IP); left && a.Att != (Attachment{}) {
+		if ps.pool.elsewhere(a.Att, i) {
+			// the attachment is back with another address, and its lane is its own: residue removes the rest
+			return false
+		}
+		ps.note(Note{Point: ResidueRemoved, Addr: a.IP})
+		a.Op, a.Tag, a.Removed = releasing, ps.Steps, false
+		ps.pool.key(i)
+		ps.removePod(i)
+		return false
+	}
+	ps.pool.free(i)
+	return true
 }

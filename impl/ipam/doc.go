@@ -19,13 +19,22 @@
 //
 // # The parts
 //
-// A Node is to become a router of inputs over parts, each with its own type, state and files; a part knows those below it and none
-// above (docs/architecture.md): recovery, warm, pods, survey, driver, pool, enis, host, requests, evidence, ledger, life.
+// A Node routes inputs to its parts. Each has a type, its own state and files, and knows those below it:
+//
+//	recovery  the begin of a life: records, kernel, runtime and metadata become one
+//	warm      the warm pool: how many addresses are wanted
+//	pods      attachments: ADD, DEL, CHECK, GC, and what kernel and runtime show of them
+//	survey    what EC2 and metadata say of ENIs, and what it means
+//	driver    an ENI from stage to stage: intent, call, link, drain
+//	host      the host's own rules and routes
+//	pool      slots: addresses, which ENI carries each, whose it is, how long it cools
+//	enis      the ENIs there are, and their stages
+//	evidence  looks, what was given back, ENIs that are not ours
+//	requests  who waits for an answer
+//	ledger    rows, intents, and effects whose outcome is awaited
+//	life      phase, identity, settings, policy, the effects of the step
 //
 // # The decisions
 //
-// What outages got wrong is in [Policy], one small pure function each; [Sound] is production's. Everything else is machinery:
-// the address machine (add.go, del.go, address.go, pool.go), the ENI machine (stage.go, eni.go, driver.go, mutation.go, attach.go, doubt.go, drain.go), the
-// warm pool (warm.go; what EC2's refusals do to it: growth.go, ceiling.go, pace.go), and what each source's answer means (kernel.go,
-// runtime.go, survey.go). recall.go, facts.go and start.go begin a daemon's life.
+// What outages got wrong is in [Policy], one small pure function each; [Sound] is production's. Everything else is machinery.
 package ipam

@@ -294,20 +294,6 @@ func (dr *driver) links(now time.Duration, ix *dataplane.Index) {
 	}
 }
 
-// repairENI puts back what an ENI in service lacks.
-func (dr *driver) repairENI(ix int32, index *dataplane.Index) {
-	e := &dr.enis.ENIs[ix]
-	if e.Stage != Ready || e.Wait != idle || e.Device == 0 { // also between two tries of a call that EC2 refuses
-		return
-	}
-	plan := dr.policy.Repair(dataplane.RepairENI(dr.enis.eniSpec(e), index))
-	if len(plan.Ops) == 0 {
-		return
-	}
-	dr.note(Note{Point: DriftRepaired, Warn: true, ENI: e.ID, Text: plan.Ops[0].Kind.String()})
-	dr.applyENI(ix, plan)
-}
-
 // growLater pauses growth after a refusal, and asks for less next time when the subnet could not give as much.
 func (dr *driver) growLater(now time.Duration, r *Result, count int) {
 	p := &dr.pool.Warm
@@ -315,5 +301,21 @@ func (dr *driver) growLater(now time.Duration, r *Result, count int) {
 	p.At = min(p.At, p.GrowAt)
 	if r.Class == SubnetFull {
 		p.halve(count)
+	}
+}
+
+// repairENIs puts back what the kernel lacks of ENIs in service, also between two tries of a call that EC2 refuses.
+func (dr *driver) repairENIs(ix *dataplane.Index) {
+	for i := range dr.enis.ENIs {
+		e := &dr.enis.ENIs[i]
+		if e.Stage != Ready || e.Wait != idle || e.Device == 0 {
+			continue
+		}
+		plan := dr.policy.Repair(dataplane.RepairENI(dr.enis.eniSpec(e), ix))
+		if len(plan.Ops) == 0 {
+			continue
+		}
+		dr.note(Note{Point: DriftRepaired, Warn: true, ENI: e.ID, Text: plan.Ops[0].Kind.String()})
+		dr.applyENI(int32(i), plan)
 	}
 }

@@ -62,55 +62,6 @@ func (ev *evidence) want(w What, at time.Duration) {
 	ev.Looks[w].Want = min(ev.Looks[w].Want, at)
 }
 
-func (n *Node) seen(now time.Duration, in Seen) {
-	if in.ID == 0 { // a kernel event: a hint
-		at := now + hintDelay
-		if len(n.Waiting) > 0 && n.awaitsLink() {
-			at = max(now, n.Looks[LookKernel].At+hintDelay)
-		}
-		n.want(LookKernel, at)
-		return
-	}
-	if in.What == 0 || in.What >= looks || n.Looks[in.What].ID != in.ID {
-		return
-	}
-	l := &n.Looks[in.What]
-	l.ID = 0
-	whole := n.whole(&in)
-	if whole {
-		l.Fails, l.Good = 0, l.Asked
-		if p := periods[in.What]; p != 0 {
-			n.want(in.What, now+p)
-		}
-	} else {
-		l.Fails++
-		pause := min(time.Second<<min(l.Fails-1, 6), maxLookRetry)
-		if n.Phase == recovering { // nobody is served before that, and nothing that pods lack is put back
-			pause = min(pause, maxRecoveryRetry)
-		}
-		if in.What == LookAttached { // every node's first question: a fleet that starts together does not ask together again
-			pause += time.Duration(n.random() * float64(pause))
-		}
-		n.want(in.What, now+pause)
-	}
-	switch in.What {
-	case LookKernel:
-		n.seenKernel(now, &in, whole, l.Asked)
-	case LookRuntime:
-		n.seenRuntime(now, &in, whole, l.Asked)
-	case LookIMDS:
-		n.seenIMDS(now, &in, whole, l.Asked)
-	case LookENI:
-		n.seenENIs(now, &in, whole, l.ENIs)
-	case LookLeaked:
-		n.seenLeaked(now, &in, whole)
-	case LookPods:
-		n.seenPods(now, &in, whole)
-	case LookAttached:
-		n.seenAttached(now, &in, whole, l.Asked)
-	}
-}
-
 func (ev *evidence) configured(w What) bool {
 	switch w {
 	case LookRuntime:

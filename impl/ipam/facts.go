@@ -86,15 +86,6 @@ func FactsOf(rows []Row) *Facts {
 	return nil
 }
 
-// recollect takes the instance for what it was: metadata does not answer a daemon that starts.
-func (n *Node) recollect() {
-	if n.Known || !n.Facts.usable() {
-		return
-	}
-	n.Inst, n.Known, n.Deaf = n.Facts.Instance, true, true
-	n.Inst.VPC, n.Inst.Limits = slices.Clone(n.Inst.VPC), n.Inst.Limits.bounded()
-}
-
 // putFacts writes what is in no other row; what the record knew beyond it went with the facts that it spoke of.
 func (f fields) putFacts(v *Facts) error {
 	i, m := &v.Instance, fields{}

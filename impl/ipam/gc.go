@@ -14,48 +14,49 @@ type checking struct {
 }
 
 // check compares an attachment with the kernel as it is now.
-func (n *Node) check(now time.Duration, in Check) {
-	if !n.accept(now, in.Req, VerbCheck, in.Att, in.Deadline) {
+func (ps *pods) check(now time.Duration, in Check) {
+	if !ps.requests.accept(now, in.Req, VerbCheck, in.Att, in.Deadline) {
 		return
 	}
-	if n.Phase == recovering {
-		n.fail(in.Req, &Error{CodeTryAgain, "cni check " + in.Att.String() + ": ipamd is still recovering: " + n.waitsFor() + "; try again"})
+	if ps.Phase == recovering {
+		ps.requests.fail(in.Req, &Error{CodeTryAgain, "cni check " + in.Att.String() +
+			": ipamd is still recovering: " + ps.host.waitsFor() + "; try again"})
 		return
 	}
-	n.Checks = append(n.Checks, checking{in, n.Steps})
-	n.want(LookKernel, now)
+	ps.requests.Checks = append(ps.requests.Checks, checking{in, ps.Steps})
+	ps.evidence.want(LookKernel, now)
 }
 
-func (n *Node) answerChecks(ix *dataplane.Index, asked uint64) {
-	kept := n.Checks[:0]
-	for _, c := range n.Checks {
+func (ps *pods) answerChecks(ix *dataplane.Index, asked uint64) {
+	kept := ps.requests.Checks[:0]
+	for _, c := range ps.requests.Checks {
 		if c.Tag > asked {
 			kept = append(kept, c)
 			continue
 		}
-		if why := n.drifted(c, ix); why != "" {
-			n.fail(c.Req, &Error{CodeDrifted, "cni check " + c.Att.String() + ": " + why})
+		if why := ps.drifted(c, ix); why != "" {
+			ps.requests.fail(c.Req, &Error{CodeDrifted, "cni check " + c.Att.String() + ": " + why})
 		} else {
-			n.succeed(c.Req)
+			ps.requests.succeed(c.Req)
 		}
 	}
-	n.Checks = kept
+	ps.requests.Checks = kept
 }
 
 // drifted says how an attachment differs from what ADD left; "" when it does not.
-func (n *Node) drifted(c checking, ix *dataplane.Index) string {
-	i, ok := n.rowOf(c.Att)
-	if !ok || n.Addrs[i].State != Assigned {
+func (ps *pods) drifted(c checking, ix *dataplane.Index) string {
+	i, ok := ps.pool.rowOf(c.Att)
+	if !ok || ps.pool.Addrs[i].State != Assigned {
 		return "the attachment has no address; add it"
 	}
-	a := &n.Addrs[i]
+	a := &ps.pool.Addrs[i]
 	if a.Netns != 0 && c.Netns != 0 && a.Netns != c.Netns {
 		return "address " + a.IP.String() + " belongs to another network namespace"
 	}
 	if _, used := ix.Uses(a.IP); !used {
 		return "address " + a.IP.String() + " is in no namespace; end the sandbox"
 	}
-	if plan := dataplane.RepairPod(n.spec(i), ix); len(plan.Ops) > 0 {
+	if plan := dataplane.RepairPod(ps.pool.spec(i), ix); len(plan.Ops) > 0 {
 		return "missing: " + plan.Ops[0].String() + "; it is being put back"
 	}
 	return ""
@@ -70,48 +71,50 @@ type collecting struct {
 	Rounds          int
 }
 
-func (n *Node) gc(now time.Duration, in GC) {
-	if !n.accept(now, in.Req, VerbGC, Attachment{Network: in.Network}, in.Deadline) {
+func (ps *pods) gc(now time.Duration, in GC) {
+	if !ps.requests.accept(now, in.Req, VerbGC, Attachment{Network: in.Network}, in.Deadline) {
 		return
 	}
 	switch {
-	case n.Phase == recovering || n.Collecting.Req != 0:
-		n.fail(in.Req, &Error{CodeTryAgain, "cni gc " + in.Network + ": ipamd is recovering or another GC runs; try again"})
+	case ps.Phase == recovering || ps.requests.Collecting.Req != 0:
+		ps.requests.fail(in.Req, &Error{CodeTryAgain, "cni gc " + in.Network +
+			": ipamd is recovering or another GC runs; try again"})
 	case in.Absent:
-		n.note(Note{Point: GCRefused, Warn: true, Text: "no list"})
-		n.fail(in.Req, &Error{CodeConfig, "cni gc " + in.Network + ": cni.dev/valid-attachments is missing, which is not an empty list; name the attachments that live"})
+		ps.note(Note{Point: GCRefused, Warn: true, Text: "no list"})
+		ps.requests.fail(in.Req, &Error{CodeConfig, "cni gc " + in.Network +
+			": cni.dev/valid-attachments is missing, which is not an empty list; name the attachments that live"})
 	default:
-		n.Collecting = collecting{GC: in, Began: now, Tag: n.Steps}
-		for i := range n.Addrs {
-			n.Addrs[i].Lists = 0
+		ps.requests.Collecting = collecting{GC: in, Began: now, Tag: ps.Steps}
+		for i := range ps.pool.Addrs {
+			ps.pool.Addrs[i].Lists = 0
 		}
-		n.collectOr(now, now)
+		ps.collectOr(now, now)
 	}
 }
 
 // collectOr ends a GC, or lets it look again at an instant. It ends when an allocation that no source has shown in any round so far
 // would be released: there is no stronger case than that.
-func (n *Node) collectOr(now, at time.Duration) {
-	rounds := n.Collecting.Rounds
-	if n.policy.Collect(Absentee{Runtime: n.Set.Runtime, Absences: rounds, KernelAbsent: rounds, Lists: rounds}) {
-		n.collect(now)
+func (ps *pods) collectOr(now, at time.Duration) {
+	rounds := ps.requests.Collecting.Rounds
+	if ps.policy.Collect(Absentee{Runtime: ps.Set.Runtime, Absences: rounds, KernelAbsent: rounds, Lists: rounds}) {
+		ps.collect(now)
 		return
 	}
-	n.lookForGC(at)
+	ps.lookForGC(at)
 }
 
-func (n *Node) lookForGC(at time.Duration) {
-	n.want(LookKernel, at)
-	if n.Set.Runtime {
-		n.want(LookRuntime, at)
+func (ps *pods) lookForGC(at time.Duration) {
+	ps.evidence.want(LookKernel, at)
+	if ps.Set.Runtime {
+		ps.evidence.want(LookRuntime, at)
 	} else {
-		n.Collecting.Runtime = true
+		ps.requests.Collecting.Runtime = true
 	}
 }
 
 // collected counts a whole answer of a source towards the GC under way.
-func (n *Node) collected(now time.Duration, w What, asked uint64) {
-	c := &n.Collecting
+func (ps *pods) collected(now time.Duration, w What, asked uint64) {
+	c := &ps.requests.Collecting
 	if c.Req == 0 || asked < c.Tag {
 		return
 	}
@@ -120,37 +123,37 @@ func (n *Node) collected(now time.Duration, w What, asked uint64) {
 	if !c.Kernel || !c.Runtime {
 		return
 	}
-	for i := range n.Addrs {
-		if n.unlisted(&n.Addrs[i]) {
-			n.Addrs[i].Lists++
+	for i := range ps.pool.Addrs {
+		if ps.unlisted(&ps.pool.Addrs[i]) {
+			ps.pool.Addrs[i].Lists++
 		}
 	}
 	c.Rounds++
-	c.Kernel, c.Runtime, c.Tag = false, false, n.Steps+1
-	n.collectOr(now, now+time.Second)
+	c.Kernel, c.Runtime, c.Tag = false, false, ps.Steps+1
+	ps.collectOr(now, now+time.Second)
 }
 
 // unlisted says whether GC speaks of a row and does not name it. What was allocated since the caller made its list is not meant.
-func (n *Node) unlisted(a *address) bool {
-	c := &n.Collecting
+func (ps *pods) unlisted(a *address) bool {
+	c := &ps.requests.Collecting
 	return a.State == Assigned && a.Op == noOp && a.Att.Network == c.Network && a.Allocated < c.Began &&
 		!slices.ContainsFunc(c.Valid, func(v Attachment) bool { return v.ContainerID == a.Att.ContainerID && v.IfName == a.Att.IfName })
 }
 
-func (n *Node) collect(now time.Duration) {
-	for i := range n.Addrs {
-		a := &n.Addrs[i]
-		if !n.unlisted(a) {
+func (ps *pods) collect(now time.Duration) {
+	for i := range ps.pool.Addrs {
+		a := &ps.pool.Addrs[i]
+		if !ps.unlisted(a) {
 			continue
 		}
-		if !n.policy.Collect(n.absentee(now, a)) {
-			n.note(Note{Point: GCRefused, Warn: true, Att: a.Att, Addr: a.IP, Text: "runtime or kernel know it"})
+		if !ps.policy.Collect(ps.absentee(now, a)) {
+			ps.note(Note{Point: GCRefused, Warn: true, Att: a.Att, Addr: a.IP, Text: "runtime or kernel know it"})
 			continue
 		}
-		n.note(Note{Point: GCReleased, Att: a.Att, Addr: a.IP})
-		n.release(now, int32(i))
+		ps.note(Note{Point: GCReleased, Att: a.Att, Addr: a.IP})
+		ps.release(now, int32(i))
 	}
-	req := n.Collecting.Req
-	n.Collecting = collecting{}
-	n.succeed(req)
+	req := ps.requests.Collecting.Req
+	ps.requests.Collecting = collecting{}
+	ps.requests.succeed(req)
 }

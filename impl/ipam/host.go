@@ -58,6 +58,15 @@ func (h *host) hostApplied(now time.Duration, in Applied) {
 	h.HostDone, h.HostTries = true, 0
 }
 
+// repairHost puts back what the kernel lacks of the host's rules.
+func (h *host) repairHost(ix *dataplane.Index) {
+	plan := h.policy.Repair(dataplane.RepairHost(h.hostSpec(), ix))
+	if len(plan.Ops) > 0 && h.HostDone && !h.HostBusy {
+		h.note(Note{Point: DriftRepaired, Warn: true, Text: plan.Ops[0].Kind.String()})
+		h.applyHost(plan)
+	}
+}
+
 // waitsFor names what recovery lacks.
 func (h *host) waitsFor() string {
 	what, why := "the runtime has not answered", h.Troubles[troubleRuntime]

@@ -72,38 +72,6 @@ func (lg *ledger) flush() {
 	}
 }
 
-func (n *Node) saved(now time.Duration, in Saved) {
-	if in.Store >= stores {
-		return
-	}
-	l := &n.Lanes[in.Store]
-	i := 0
-	for i < len(l.Waits) && l.Waits[i].Seq <= in.Seq && in.Seq <= l.Seq {
-		i++
-	}
-	done := append([]saveWait(nil), l.Waits[:i]...)
-	l.Waits = append(l.Waits[:0], l.Waits[i:]...)
-	ok := in.Err == ""
-	if !ok {
-		n.note(Note{Point: SaveFailed, Warn: true, Text: in.Err})
-	}
-	n.trouble(troubleStore+trouble(in.Store), in.Err)
-	for _, w := range done {
-		switch w.Kind {
-		case saveAdd:
-			n.addSaved(now, w.Ix, w.Tag, ok)
-		case saveRelease:
-			n.releaseSaved(now, w.Ix, w.Tag, ok)
-		case saveRecord:
-			n.recordSaved(now, w.Ix, w.Tag, ok)
-		case saveIntent:
-			n.intentSaved(now, w.Ix, w.Tag, ok)
-		case saveTaken:
-			n.takenSaved(now, w.Ix, w.Tag, ok)
-		}
-	}
-}
-
 // kind of a pending effect.
 type kind uint8
 

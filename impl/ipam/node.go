@@ -3,46 +3,47 @@ package ipam
 import (
 	"fmt"
 	"time"
+
+	"github.com/enilab/enilab/impl/dataplane"
 )
 
 // Node is the state of one daemon. The zero Node is not useful: see New.
 type Node struct{ state }
 
-// state is everything that a Node is. Parts point to those below them (connect); all else is plain data.
+// state is everything that a Node is: its parts. Each points to some of those before it (connect); the rest is plain data.
 type state struct {
 	life
 	ledger
 	requests
 	evidence
-
 	enis
 	pool
 	host
-
 	driver
 	survey
-
-	Listed   []Sandbox // kept until recovery ends
-	ListedOK bool
-	Answered bool          // the runtime has, one way or the other
-	Booted   time.Duration // as Start said, where nothing there speaks against a reboot
-	Cloud    []ENI         // kept until recovery ends: IMDS's word
+	pods
+	warm
+	recovery
 }
 
-// connect tells each part of the ones below it.
+// connect points each part to those below it that it knows.
 func (n *Node) connect() {
-	n.ledger.life = &n.life
-	n.requests.life = &n.life
-	n.evidence.life, n.evidence.ledger = &n.life, &n.ledger
-	n.enis.life, n.enis.ledger, n.enis.evidence = &n.life, &n.ledger, &n.evidence
-	n.pool.life, n.pool.ledger, n.pool.requests, n.pool.evidence, n.pool.enis = &n.life, &n.ledger, &n.requests,
-		&n.evidence, &n.enis
-	n.host.life, n.host.ledger, n.host.evidence = &n.life, &n.ledger, &n.evidence
-	n.driver.life, n.driver.ledger, n.driver.evidence, n.driver.enis, n.driver.pool = &n.life, &n.ledger,
-		&n.evidence, &n.enis,
-		&n.pool
-	n.survey.life, n.survey.ledger, n.survey.evidence, n.survey.enis = &n.life, &n.ledger, &n.evidence, &n.enis
-	n.survey.pool, n.survey.driver = &n.pool, &n.driver
+	l, lg, rq, ev, es, p, h := &n.life, &n.ledger, &n.requests, &n.evidence, &n.enis, &n.pool, &n.host
+	n.ledger.life, n.requests.life = l, l
+	n.evidence.life, n.evidence.ledger = l, lg
+	n.enis.life, n.enis.ledger, n.enis.evidence = l, lg, ev
+	n.pool.life, n.pool.ledger, n.pool.requests, n.pool.evidence, n.pool.enis = l, lg, rq, ev, es
+	n.host.life, n.host.ledger, n.host.evidence = l, lg, ev
+	n.driver.life, n.driver.ledger, n.driver.evidence, n.driver.enis, n.driver.pool = l, lg, ev, es, p
+	n.survey.life, n.survey.ledger, n.survey.evidence, n.survey.enis, n.survey.pool = l, lg, ev, es, p
+	n.survey.driver = &n.driver
+	n.pods.life, n.pods.ledger, n.pods.requests, n.pods.evidence, n.pods.enis, n.pods.pool = l, lg, rq, ev, es, p
+	n.pods.host = h
+	n.warm.life, n.warm.requests, n.warm.evidence, n.warm.enis, n.warm.pool = l, rq, ev, es, p
+	n.warm.driver, n.warm.pods = &n.driver, &n.pods
+	n.recovery.life, n.recovery.ledger, n.recovery.requests, n.recovery.evidence = l, lg, rq, ev
+	n.recovery.enis, n.recovery.pool, n.recovery.host = es, p, h
+	n.recovery.driver, n.recovery.survey, n.recovery.pods = &n.driver, &n.survey, &n.pods
 }
 
 // New is a Node before its Start. It refuses a policy that leaves a decision out.
@@ -190,5 +191,112 @@ func (n *Node) applied(now time.Duration, in Applied) {
 		n.hostApplied(now, in)
 	case flowPlan:
 		n.flowsApplied(now, in)
+	}
+}
+
+func (n *Node) seen(now time.Duration, in Seen) {
+	if in.ID == 0 { // a kernel event: a hint
+		at := now + hintDelay
+		if len(n.Waiting) > 0 && n.awaitsLink() {
+			at = max(now, n.Looks[LookKernel].At+hintDelay)
+		}
+		n.want(LookKernel, at)
+		return
+	}
+	if in.What == 0 || in.What >= looks || n.Looks[in.What].ID != in.ID {
+		return
+	}
+	l := &n.Looks[in.What]
+	l.ID = 0
+	whole := n.whole(&in)
+	if whole {
+		l.Fails, l.Good = 0, l.Asked
+		if p := periods[in.What]; p != 0 {
+			n.want(in.What, now+p)
+		}
+	} else {
+		l.Fails++
+		pause := min(time.Second<<min(l.Fails-1, 6), maxLookRetry)
+		if n.Phase == recovering { // nobody is served before that, and nothing that pods lack is put back
+			pause = min(pause, maxRecoveryRetry)
+		}
+		// every node's first question: a fleet that starts together does not ask together again
+		if in.What == LookAttached {
+			pause += time.Duration(n.random() * float64(pause))
+		}
+		n.want(in.What, now+pause)
+	}
+	switch in.What {
+	case LookKernel:
+		n.seenKernel(now, &in, whole, l.Asked)
+	case LookRuntime:
+		n.seenRuntime(now, &in, whole, l.Asked)
+	case LookIMDS:
+		n.seenIMDS(now, &in, whole, l.Asked)
+	case LookENI:
+		n.seenENIs(now, &in, whole, l.ENIs)
+	case LookLeaked:
+		n.seenLeaked(now, &in, whole)
+	case LookPods:
+		n.seenPods(now, &in, whole)
+	case LookAttached:
+		n.seenAttached(now, &in, whole, l.Asked)
+	}
+}
+
+func (n *Node) saved(now time.Duration, in Saved) {
+	if in.Store >= stores {
+		return
+	}
+	l := &n.Lanes[in.Store]
+	i := 0
+	for i < len(l.Waits) && l.Waits[i].Seq <= in.Seq && in.Seq <= l.Seq {
+		i++
+	}
+	done := append([]saveWait(nil), l.Waits[:i]...)
+	l.Waits = append(l.Waits[:0], l.Waits[i:]...)
+	ok := in.Err == ""
+	if !ok {
+		n.note(Note{Point: SaveFailed, Warn: true, Text: in.Err})
+	}
+	n.trouble(troubleStore+trouble(in.Store), in.Err)
+	for _, w := range done {
+		switch w.Kind {
+		case saveAdd:
+			n.addSaved(now, w.Ix, w.Tag, ok)
+		case saveRelease:
+			n.releaseSaved(now, w.Ix, w.Tag, ok)
+		case saveRecord:
+			n.recordSaved(now, w.Ix, w.Tag, ok)
+		case saveIntent:
+			n.intentSaved(now, w.Ix, w.Tag, ok)
+		case saveTaken:
+			n.takenSaved(now, w.Ix, w.Tag, ok)
+		}
+	}
+}
+
+// settings replaces them; what follows from them follows at the next tick.
+func (n *Node) settings(now time.Duration, s Settings) {
+	var before [looks]bool
+	for w := range before {
+		before[w] = n.configured(What(w))
+	}
+	alone := n.Set.IMDSOnly
+	n.Set = s
+	for w := What(1); w < looks; w++ {
+		if !before[w] && n.configured(w) {
+			n.want(w, now)
+		}
+	}
+	switch {
+	case s.IMDSOnly && n.Phase != recovering:
+		n.Surveyed = true
+	case alone:
+		n.kick(now)
+	}
+	n.CoolAt, n.Flows.At = n.nextCool(now), now
+	if n.HostDone && !n.HostBusy {
+		n.applyHost(dataplane.HostPlan(n.hostSpec()))
 	}
 }

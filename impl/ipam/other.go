@@ -54,18 +54,6 @@ func (ev *evidence) vouched(id string) bool {
 		slices.ContainsFunc(ev.ledger.Facts.ENIs, is))
 }
 
-// finds notes what metadata lists when the first daemon of a boot starts: such ENIs were attached for pods before it came.
-func (n *Node) finds() {
-	if !n.Set.IMDSOnly || !n.First {
-		return
-	}
-	for i := range n.Cloud {
-		if v := &n.Cloud[i]; v.ID != "" && v.Device != 0 && len(v.Addresses) > 0 && len(n.Found) < mostENIs && !slices.Contains(n.Found, v.ID) {
-			n.Found = append(n.Found, v.ID)
-		}
-	}
-}
-
 // kept says whether EC2 shows that somebody wants the ENI for himself.
 func (v *ENI) kept() bool { return v.Kind != "" && v.Kind != ordinaryENI || v.NoManage == "true" }
 

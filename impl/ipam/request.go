@@ -118,73 +118,6 @@ func (rq *requests) succeed(r Req) {
 	}
 }
 
-// expire answers requests whose time is up. What runs for them runs on, and is then undone.
-func (n *Node) expire(now time.Duration) {
-	for i := 0; i < len(n.Open) && n.due <= now; {
-		o := n.Open[i]
-		if o.Deadline-replyMargin > now {
-			i++
-			continue
-		}
-		why := n.whyNot(o)
-		n.abandon(o.Req)
-		n.fail(o.Req, &Error{CodeTryAgain, why})
-		n.runQueued(now, o.Att)
-		i = 0 // that may have answered others
-		if o.Verb == VerbAdd {
-			n.note(Note{Point: AddTimedOut, Att: o.Att})
-		}
-	}
-}
-
-// gone: nobody will read the answer.
-func (n *Node) gone(r Req) {
-	if _, ok := n.close(r); ok {
-		n.abandon(r)
-	}
-}
-
-// abandon takes a request out of whatever waits or runs for it.
-func (n *Node) abandon(r Req) {
-	for i := range n.Waiting {
-		if n.Waiting[i].Req == r {
-			n.dropWaiting(i)
-			return
-		}
-	}
-	for i := range n.Queued {
-		if n.Queued[i].req() == r {
-			n.Queued = append(n.Queued[:i], n.Queued[i+1:]...)
-			return
-		}
-	}
-	for i := range n.Agains {
-		if n.Agains[i].Req == r {
-			n.Agains = append(n.Agains[:i], n.Agains[i+1:]...)
-			return
-		}
-	}
-	for i := range n.Checks {
-		if n.Checks[i].Req == r {
-			n.Checks = append(n.Checks[:i], n.Checks[i+1:]...)
-			return
-		}
-	}
-	if n.Collecting.Req == r {
-		n.Collecting = collecting{}
-		return
-	}
-	for i := range n.Addrs {
-		if a := &n.Addrs[i]; a.Req == r {
-			a.Req = 0
-			return
-		} else if a.Then != nil && a.Then.Req == r {
-			a.Then = nil
-			return
-		}
-	}
-}
-
 // dropWaiting takes out one that waits. Nearly always it is the first.
 func (rq *requests) dropWaiting(i int) {
 	if i == 0 {
@@ -192,50 +125,6 @@ func (rq *requests) dropWaiting(i int) {
 		return
 	}
 	rq.Waiting = append(rq.Waiting[:i], rq.Waiting[i+1:]...)
-}
-
-// whyNot explains a request that ran out of time (rule J).
-func (n *Node) whyNot(o open) string {
-	for i := range n.Waiting {
-		if n.Waiting[i].Req == o.Req {
-			return n.noAddress(o.Deadline, &n.Waiting[i])
-		}
-	}
-	subject := "cni " + o.Verb.String() + " " + o.Att.String() + ": "
-	if n.Phase == recovering {
-		return subject + "ipamd is still recovering: " + n.waitsFor() + "; try again"
-	}
-	return subject + "the node's work on it did not end in time; it goes on and is undone or kept; try again"
-}
-
-// noAddress explains why an ADD gets no address.
-func (n *Node) noAddress(now time.Duration, in *Add) string {
-	if n.Phase == recovering {
-		return "cni add " + in.Pod.Name + " (sandbox " + in.Att.String() + "): ipamd is still recovering: " + n.waitsFor() + "; try again"
-	}
-	why := "the node can carry no more; try again when pods have ended"
-	switch {
-	case n.Troubles[troubleEC2] != "":
-		why = n.Troubles[troubleEC2]
-	case n.Troubles[troubleSurvey] != "":
-		why = n.Troubles[troubleSurvey]
-	case n.Deaf:
-		why = n.Troubles[troubleIMDS] + "; until it answers, only addresses that are on record and free are given"
-	case n.Set.IMDSOnly:
-		why = "ENABLE_IMDS_ONLY_MODE: no address is asked for, and what metadata lists is taken when it has done so for " + lasting.String()
-	case !n.Surveyed:
-		why = "EC2 has not said yet which network interfaces are attached; try again"
-	case n.growing():
-		why = "growth is under way; try again"
-	}
-	b := make([]byte, 0, 256) // a node that waits for growth says this to every pod every half minute
-	b = append(append(b, "cni add "...), in.Pod.Name...)
-	b = append(in.Att.append(append(b, " (sandbox "...)), "): no address: "...)
-	b = append(strconv.AppendInt(b, int64(n.Count[Assigned]), 10), " assigned, "...)
-	b = append(strconv.AppendInt(b, int64(n.Count[Cooling]), 10), " cool down, "...)
-	b = append(strconv.AppendInt(b, int64(n.Count[Quarantined]), 10), " quarantined, "...)
-	b = append(strconv.AppendInt(b, int64(len(n.Waiting)), 10), " pods wait; "...)
-	return string(append(b, why...))
 }
 
 // refuseVersion answers a plugin that speaks another protocol.
@@ -260,32 +149,6 @@ func (rq *requests) waits(att Attachment) bool {
 func (rq *requests) enqueue(q queued) {
 	rq.note(Note{Point: DelQueued, Att: q.att()})
 	rq.Queued = append(rq.Queued, q)
-}
-
-// runQueued goes on with what waited for the attachment: one operation, unless that one ends at once.
-func (n *Node) runQueued(now time.Duration, att Attachment) {
-	if len(n.Queued) == 0 || n.Phase == recovering { // tryRecover goes on with all of them
-		return
-	}
-	if n.busy(att) || n.waits(att) {
-		return
-	}
-	for i := 0; i < len(n.Queued); i++ {
-		if n.Queued[i].att() != att {
-			continue
-		}
-		q := n.Queued[i]
-		n.Queued = append(n.Queued[:i], n.Queued[i+1:]...)
-		if q.Add != nil {
-			n.startAdd(now, *q.Add)
-		} else {
-			n.startDel(now, *q.Del)
-		}
-		if n.busy(att) {
-			return
-		}
-		i = -1
-	}
 }
 
 // cancelWaiting: a DEL ends an ADD of the same attachment that has no address yet; its caller is dead or will be told.

@@ -20,7 +20,7 @@ type Patch struct {
 //
 //	What is wrong, as a sentence.
 //
-//	file   impl/ipam/start.go
+//	file   impl/ipam/recovery.go
 //	killed impl/ipam TestRecoveryWaitsForTheRuntime
 //	-- old --
 //	the text that is there, once
