@@ -130,7 +130,8 @@ func (ps *pods) answerAgain(ix int32, req Req, index *dataplane.Index) {
 // repairPod runs what puts back something of an attachment that has its address. A repeated ADD may wait for it.
 func (ps *pods) repairPod(ix int32, plan dataplane.Plan) {
 	a := &ps.pool.Addrs[ix]
-	a.Op, a.Tag = repairing, ps.Steps
+	a.run(repairing)
+	a.Tag = ps.Steps
 	ps.emit(&Apply{ID: ps.ledger.await(podPlan, ix), Lane: Lane{Kind: PodLane, Att: a.Att}, Plan: plan})
 }
 
@@ -138,7 +139,8 @@ func (ps *pods) repairPod(ix int32, plan dataplane.Plan) {
 func (ps *pods) repairApplied(now time.Duration, ix int32, in Applied) {
 	a := &ps.pool.Addrs[ix]
 	req := a.Req
-	a.Op, a.Req, a.Tag = noOp, 0, ps.Steps
+	a.run(noOp)
+	a.Req, a.Tag = 0, ps.Steps
 	switch {
 	case req == 0:
 	case in.Err == nil:
@@ -155,7 +157,8 @@ func (ps *pods) begin(now time.Duration, ix int32, in *Add) {
 	a := &ps.pool.Addrs[ix]
 	a.Att, a.Pod, a.Netns, a.Allocated = in.Att, in.Pod, in.Netns, now
 	a.Veth = dataplane.HostVethName(ps.Set.VethPrefix, in.Pod.Namespace, in.Pod.Name)
-	a.Op, a.Req, a.Then = adding, in.Req, in
+	a.run(adding)
+	a.Req, a.Then = in.Req, in
 	ps.pool.become(ix, Assigned)
 	ps.pool.key(ix)
 	ps.pool.putAddress(ix)
@@ -183,18 +186,19 @@ func (ps *pods) addSaved(now time.Duration, ix int32, tag uint64, ok bool) {
 // about one name would be mixed up.
 func (ps *pods) wirePod(now time.Duration, ix int32) {
 	a := &ps.pool.Addrs[ix]
-	a.Held = false
 	if a.Req == 0 {
 		ps.undo(now, ix)
 		return
 	}
 	for i := range ps.pool.Addrs {
-		if o := &ps.pool.Addrs[i]; o.Wiring && o.Veth == a.Veth {
-			a.Held = true
+		if o := &ps.pool.Addrs[i]; o.Op == wiring && o.Veth == a.Veth {
+			if a.Op != held {
+				a.run(held)
+			}
 			return
 		}
 	}
-	a.Wiring = true
+	a.run(wiring)
 	spec := ps.pool.spec(ix)
 	evicted := ps.displace(ix, &spec)
 	plan := dataplane.PodPlan(spec)
@@ -207,7 +211,7 @@ func (ps *pods) wirePod(now time.Duration, ix int32) {
 // wireHeld goes on with who waited for a link of that name.
 func (ps *pods) wireHeld(now time.Duration, veth string) {
 	for i := range ps.pool.Addrs {
-		if a := &ps.pool.Addrs[i]; a.Held && a.Veth == veth {
+		if a := &ps.pool.Addrs[i]; a.Op == held && a.Veth == veth {
 			ps.wirePod(now, int32(i))
 		}
 	}
@@ -219,7 +223,7 @@ func (ps *pods) displace(ix int32, spec *dataplane.PodSpec) (evict string) {
 	a := &ps.pool.Addrs[ix]
 	for i := range ps.pool.Addrs {
 		o := &ps.pool.Addrs[i]
-		if int32(i) == ix || !o.Keyed || o.Veth != a.Veth || o.Op == adding { // which has no link yet
+		if int32(i) == ix || !o.Keyed || o.Veth != a.Veth || o.linkless() {
 			continue
 		}
 		old := alias(o.Att, o.IP)
@@ -245,7 +249,7 @@ func (ps *pods) displace(ix int32, spec *dataplane.PodSpec) (evict string) {
 
 func (ps *pods) podApplied(now time.Duration, ix int32, in Applied) {
 	switch a := &ps.pool.Addrs[ix]; a.Op {
-	case adding:
+	case wiring:
 		ps.addApplied(now, ix, in)
 	case releasing:
 		ps.releaseApplied(now, ix, in)
@@ -256,12 +260,13 @@ func (ps *pods) podApplied(now time.Duration, ix int32, in Applied) {
 
 func (ps *pods) addApplied(now time.Duration, ix int32, in Applied) {
 	a := &ps.pool.Addrs[ix]
-	a.Tag, a.Wiring = ps.Steps, false
+	a.Tag = ps.Steps
 	defer ps.wireHeld(now, a.Veth)
 	switch {
 	case in.Err == nil && a.Req != 0:
 		att, req := a.Att, a.Req
-		a.Op, a.Req, a.Then = noOp, 0, nil
+		a.run(noOp)
+		a.Req, a.Then = 0, nil
 		ps.replyAdd(ix, req)
 		ps.runQueued(now, att)
 	case in.Err == nil:

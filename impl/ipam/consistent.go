@@ -38,6 +38,8 @@ func (n *Node) consistentSlots() error {
 			return fmt.Errorf("address %d (%v) is %v, and a hole: %t", i, a.IP, a.State, hole[i])
 		case a.State == 0 && (a.Keyed || a.Op != noOp || a.ENI >= 0):
 			return fmt.Errorf("address %d is an empty slot that something is done to", i)
+		case !a.fits():
+			return fmt.Errorf("address %d (%v) is %v, and %v runs", i, a.IP, a.State, a.Op)
 		case a.ENI >= 0 && n.ENIs[a.ENI].Stage == 0:
 			return fmt.Errorf("address %d (%v) is on ENI %d, an empty slot", i, a.IP, a.ENI)
 		}

@@ -72,7 +72,8 @@ func (ps *pods) release(now time.Duration, ix int32) {
 	if a.State == Assigned || a.State == Quarantined {
 		ps.pool.rest(now, ix, false)
 	}
-	a.Op, a.Then, a.Tries, a.Retry = releasing, nil, 0, never
+	a.run(releasing)
+	a.Then, a.Tries, a.Retry = nil, 0, never
 	a.Evidence, a.Clean = "", 0
 	ps.saveRelease(ix)
 }
@@ -116,7 +117,9 @@ func (ps *pods) releaseApplied(now time.Duration, ix int32, in Applied) {
 		return
 	}
 	att, req, then := a.Att, a.Req, a.Then
-	a.Op, a.Req, a.Then, a.Removed, a.Flows = noOp, 0, nil, true, remembered
+	a.run(noOp)
+	a.cool(remembered)
+	a.Req, a.Then = 0, nil
 	a.ReleasedAt = now // the cool-down counts from when the namespace has lost the address
 	ps.pool.unkey(ix)
 	ps.pool.cools(a)
@@ -198,13 +201,14 @@ func (ps *pods) coolDowns(now time.Duration, ix *dataplane.Index, asked uint64) 
 		if a.State != Cooling {
 			continue
 		}
-		if a.Att == (Attachment{}) && a.Removed && a.Tag <= asked && ps.pool.rested(a) > now && ps.Witness.Kernel {
+		if a.Att == (Attachment{}) && a.Cooling != inKernel && a.Tag <= asked && ps.pool.rested(a) > now &&
+			ps.Witness.Kernel {
 			if why, used := ix.Uses(a.IP); used && ps.policy.Veto(why) {
 				ps.pool.quarantine(i, why) // nobody released it: no reason to wait
 				continue
 			}
 		}
-		if !a.Removed || a.Op != noOp || a.Tag > asked || ps.pool.rested(a) > now || !ps.pool.flowless(a) {
+		if a.Cooling == inKernel || a.Op != noOp || a.Tag > asked || ps.pool.rested(a) > now || !ps.pool.flowless(a) {
 			kept = append(kept, i)
 			continue
 		}
@@ -237,7 +241,9 @@ func (ps *pods) endCoolDown(now time.Duration, i int32, ix *dataplane.Index) boo
 			return false
 		}
 		ps.note(Note{Point: ResidueRemoved, Addr: a.IP})
-		a.Op, a.Tag, a.Removed = releasing, ps.Steps, false
+		a.run(releasing)
+		a.cool(inKernel)
+		a.Tag = ps.Steps
 		ps.pool.key(i)
 		ps.removePod(i)
 		return false

@@ -40,7 +40,7 @@ func (p *pool) cools(a *address) {
 
 // flowless says whether conntrack holds nothing more of an address.
 func (p *pool) flowless(a *address) bool {
-	return p.policy.Flowless(a.Flows == forgotten)
+	return p.policy.Flowless(a.Cooling == forgotten)
 }
 
 // forgetFlows has the flows of all addresses forgotten that cool and are out of their pods, once the first of them needs it.
@@ -56,7 +56,7 @@ func (p *pool) forgetFlows(now time.Duration) {
 	due, ops := never, []dataplane.Op(nil)
 	for _, i := range p.Cooling {
 		a := &p.Addrs[i]
-		if a.State != Cooling || !a.Removed || a.Op != noOp || p.flowless(a) {
+		if a.State != Cooling || a.Cooling == inKernel || a.Op != noOp || p.flowless(a) {
 			continue
 		}
 		due = min(due, p.rested(a)-flowLead)
@@ -69,8 +69,8 @@ func (p *pool) forgetFlows(now time.Duration) {
 		return
 	}
 	for _, i := range p.Cooling {
-		if a := &p.Addrs[i]; a.State == Cooling && a.Removed && a.Op == noOp && a.Flows == remembered {
-			a.Flows = forgetting
+		if a := &p.Addrs[i]; a.State == Cooling && a.Op == noOp && a.Cooling == remembered {
+			a.cool(forgetting)
 			ops = append(ops, dataplane.Op{Kind: dataplane.FlushConntrack, Addr: a.IP})
 		}
 	}
@@ -92,8 +92,8 @@ func (p *pool) flowsApplied(now time.Duration, in Applied) {
 		f.After = now + min(removalPause<<min(f.Tries-1, 6), maxRemovalPause)
 	}
 	for _, i := range p.Cooling {
-		if a := &p.Addrs[i]; a.State == Cooling && a.Flows == forgetting {
-			a.Flows = became
+		if a := &p.Addrs[i]; a.State == Cooling && a.Cooling == forgetting {
+			a.cool(became)
 			p.cools(a)
 			served++
 			awaited = awaited || a.Att == (Attachment{}) && p.rested(a) <= now && len(p.requests.Waiting) > 0

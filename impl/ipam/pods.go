@@ -24,7 +24,10 @@ type pods struct {
 // record makes a row durable that recovery found; what is asked about the attachment waits for it (contract 3).
 func (ps *pods) record(ix int32) {
 	a := &ps.pool.Addrs[ix]
-	a.Op, a.Retry = recording, never
+	if a.Op != recording { // else its Save failed
+		a.run(recording)
+	}
+	a.Retry = never
 	ps.pool.putAddress(ix)
 	ps.ledger.waitSaved(RunStore, saveRecord, ix, a.Tag)
 }
@@ -39,7 +42,8 @@ func (ps *pods) recordSaved(now time.Duration, ix int32, tag uint64, ok bool) {
 		return
 	}
 	att, was := a.Att, a.Was
-	a.Op, a.Tries, a.Was = noOp, 0, Attachment{}
+	a.run(noOp)
+	a.Tries, a.Was = 0, Attachment{}
 	ps.evidence.want(LookKernel, now+coolBatch) // what was recovered is compared with its plan
 	ps.runQueued(now, att)
 	ps.runQueued(now, was)
@@ -357,7 +361,7 @@ func (ps *pods) adoptLinks(ix *dataplane.Index, asked uint64) {
 		a := &ps.pool.Addrs[j]
 		att := Attachment{network, id, ifName}
 		if _, taken := ps.pool.rowOf(att); taken || a.Tag > asked || a.Op != noOp || a.State == Assigned ||
-			a.State == Cooling && a.Att == att && !a.Removed {
+			a.State == Cooling && a.Att == att && a.Cooling == inKernel {
 			continue
 		}
 		if a.State == Free || a.State == Quarantined && !a.Keyed {

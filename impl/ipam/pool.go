@@ -112,7 +112,7 @@ func (p *pool) become(ix int32, s State) {
 		e.Has[a.State]--
 		e.Has[s]++
 	}
-	a.State, a.Tag, a.Flows = s, p.Steps, remembered
+	a.State, a.Tag, a.Cooling = s, p.Steps, inKernel
 }
 
 // key makes the attachment findable; unkey ends that.
@@ -223,9 +223,10 @@ func (p *pool) compactFree() {
 func (p *pool) rest(now time.Duration, ix int32, removed bool) {
 	a := &p.Addrs[ix]
 	p.become(ix, Cooling)
-	a.ReleasedAt, a.Removed = now, removed
+	a.ReleasedAt = now
 	p.Cooling = append(p.Cooling, ix)
 	if removed {
+		a.cool(remembered)
 		p.cools(a)
 	}
 }
@@ -234,7 +235,8 @@ func (p *pool) rest(now time.Duration, ix int32, removed bool) {
 func (p *pool) inspect(now time.Duration, ix int32) {
 	a := &p.Addrs[ix]
 	p.become(ix, Cooling)
-	a.ReleasedAt, a.Removed = now-p.coolDown(), true
+	a.ReleasedAt = now - p.coolDown()
+	a.cool(remembered)
 	p.Cooling = append(p.Cooling, ix)
 	p.cools(a)
 }
@@ -381,7 +383,8 @@ func (p *pool) quarantine(i int32, why string) {
 func (p *pool) nextCool(now time.Duration) time.Duration {
 	at := never
 	for _, i := range p.Cooling {
-		if a := &p.Addrs[i]; a.State == Cooling && a.Removed && a.Op == noOp && p.flowless(a) && !p.unclaimed(a) {
+		a := &p.Addrs[i]
+		if a.State == Cooling && a.Cooling != inKernel && a.Op == noOp && p.flowless(a) && !p.unclaimed(a) {
 			at = min(at, max(p.rested(a), now+coolBatch))
 		}
 	}

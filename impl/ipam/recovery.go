@@ -245,11 +245,14 @@ func (rc *recovery) settleRecall(now time.Duration, ix *dataplane.Index) {
 		case Cooling:
 			// of one that has come back: residue removes the rest
 			if !rc.unfinished(a, ix) || rc.pool.elsewhere(a.Att, int32(i)) {
-				a.Removed = true
+				if a.Cooling == inKernel {
+					a.cool(remembered)
+				}
 			} else if a.Op == noOp { // a removal was cut short: it is repeated
 				rc.pool.key(int32(i))
 				rc.note(Note{Point: IntentResumed, Att: a.Att, Addr: a.IP})
-				a.Op, a.Tag = releasing, rc.Steps
+				a.run(releasing)
+				a.Tag = rc.Steps
 				rc.pods.removePod(int32(i))
 			}
 		case Assigned:
@@ -277,7 +280,7 @@ func (rc *recovery) settleRecall(now time.Duration, ix *dataplane.Index) {
 
 // unfinished says whether the kernel still has something of a cooling row's attachment.
 func (rc *recovery) unfinished(a *address, ix *dataplane.Index) bool {
-	if a.Att == (Attachment{}) || a.Removed {
+	if a.Att == (Attachment{}) || a.Cooling != inKernel {
 		return false
 	}
 	_, left := ix.Residue(a.IP)

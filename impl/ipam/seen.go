@@ -78,7 +78,7 @@ func (n *Node) residue(ix *dataplane.Index, asked uint64) {
 			return n.isPrimary(ip) || n.othersHave(ip)
 		}
 		a := &n.Addrs[i]
-		return a.State == Assigned || a.Op != noOp || a.Tag > asked || a.State == Cooling && !a.Removed ||
+		return a.State == Assigned || a.Op != noOp || a.Tag > asked || a.State == Cooling && a.Cooling == inKernel ||
 			a.State == Quarantined
 	}
 	plan := dataplane.Residue(ix, keep)
