@@ -11,16 +11,6 @@ import (
 	"github.com/enilab/enilab/impl/dataplane"
 )
 
-// newborn is a Node under the sound policy.
-func newborn(t *testing.T) *Node {
-	t.Helper()
-	n, err := New(Sound())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
 // TestEveryDecisionIsTaken: neither a new Node nor a decoded one has a policy that leaves a decision out, and the error names it.
 func TestEveryDecisionIsTaken(t *testing.T) {
 	state, err := newborn(t).Encode()
@@ -384,104 +374,5 @@ func TestUnionOfWitnesses(t *testing.T) {
 		if !slices.Equal(got.Rows, c.want) || len(got.Refuted) > 0 || got.Witnesses != (Witnesses{true, true}) {
 			t.Errorf("%s:\n got %+v\nwant %+v", c.name, got, c.want)
 		}
-	}
-}
-
-func TestDeviceNumbers(t *testing.T) {
-	for _, c := range []struct {
-		limit int
-		taken []int
-		tries int
-		want  int
-	}{
-		{4, nil, 0, 1},
-		{4, []int{1}, 0, 2},
-		{4, []int{2}, 0, 1},
-		{4, []int{1}, 1, 3}, // somebody else has 2
-		{4, []int{1}, 2, 2}, // and round again: no instance has more devices than its limit
-		{4, nil, 300, 1},
-		{4, nil, 301, 2},
-		{4, []int{1, 2, 3}, 5, 1},
-		{0, nil, 1 << 62, 1},
-	} {
-		n := newborn(t)
-		n.Inst.Limits.ENIs = c.limit
-		ix := n.newENI(eni{Stage: Created})
-		for _, d := range c.taken {
-			n.newENI(eni{ENI: ENI{Device: d}, Stage: Ready})
-		}
-		if got := n.device(ix, c.tries); got != c.want {
-			t.Errorf("limit %d, taken %v, try %d: device %d, want %d", c.limit, c.taken, c.tries, got, c.want)
-		}
-	}
-}
-
-// TestPutAfterDrop: in one step a row goes and comes again; a Save that says both would lose it, for what is dropped is dropped last.
-func TestPutAfterDrop(t *testing.T) {
-	n := newborn(t)
-	r := Row{Address: netip.MustParseAddr("10.0.0.1"), State: Cooling}
-	n.dropRow(RunStore, r.Key())
-	n.putRow(RunStore, r)
-	if len(n.drop[RunStore]) != 0 || len(n.put[RunStore]) != 1 {
-		t.Errorf("put %v, drop %v", n.put[RunStore], n.drop[RunStore])
-	}
-	n.dropRow(RunStore, r.Key())
-	if len(n.drop[RunStore]) != 1 || len(n.put[RunStore]) != 0 {
-		t.Errorf("put %v, drop %v", n.put[RunStore], n.drop[RunStore])
-	}
-}
-
-// TestCloneSharesNothing: the simulator forks a node at a crash, and each goes its own way. What a step only replaces may be shared.
-func TestCloneSharesNothing(t *testing.T) {
-	replaced := []string{"Listed", "Cloud"}
-	n := newborn(t)
-	slicesOf(&n.state, func(_ string, f reflect.Value) {
-		reflect.NewAt(f.Type(), f.Addr().UnsafePointer()).Elem().Set(reflect.MakeSlice(f.Type(), 1, 1))
-	})
-	theirs := map[string]uintptr{}
-	slicesOf(&n.state, func(name string, f reflect.Value) { theirs[name] = f.Pointer() })
-	c := n.state.clone()
-	slicesOf(&c, func(name string, f reflect.Value) {
-		if f.Len() > 0 && f.Pointer() == theirs[name] && !slices.Contains(replaced, name) {
-			t.Errorf("%s is the original's", name)
-		}
-	})
-}
-
-// slicesOf calls f with each slice of a state and of its parts.
-func slicesOf(s *state, f func(name string, field reflect.Value)) {
-	var in func(v reflect.Value)
-	in = func(v reflect.Value) {
-		for i := range v.NumField() {
-			switch field := v.Type().Field(i); {
-			case field.Anonymous && field.Type.Kind() == reflect.Struct:
-				in(v.Field(i))
-			case field.Type.Kind() == reflect.Slice:
-				f(field.Name, v.Field(i))
-			}
-		}
-	}
-	in(reflect.ValueOf(s).Elem())
-}
-
-// TestAStateOfNoNodeIsRefused: an address on an ENI that is not there would make the first step panic.
-func TestAStateOfNoNodeIsRefused(t *testing.T) {
-	for on, good := range map[int32]bool{-2: false, -1: true, 1: false} {
-		n := newborn(t)
-		n.ENIs, n.Addrs = make([]eni, 1), []address{{IP: netip.MustParseAddr("10.0.0.1"), ENI: on, State: Cooling}}
-		n.Count[Cooling] = 1
-		if err := n.valid(); (err == nil) != good {
-			t.Errorf("an address on ENI %d of 1: %v", on, err)
-		}
-	}
-}
-
-// TestAnADDSaysWhatEC2Said: beside what it says of the node's addresses.
-func TestAnADDSaysWhatEC2Said(t *testing.T) {
-	n := newborn(t)
-	n.Phase = serving
-	n.Troubles[troubleEC2] = "EC2 refuses AttachNetworkInterface: AttachmentLimitExceeded"
-	if text := n.noAddress(0, &Add{}); !strings.HasSuffix(text, n.Troubles[troubleEC2]) {
-		t.Errorf("%s", text)
 	}
 }

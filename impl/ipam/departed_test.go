@@ -1,0 +1,65 @@
+package ipam
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+)
+
+func newEvidence() *evidence {
+	l := &life{policy: Sound()}
+	ev := &evidence{life: l, ledger: &ledger{life: l}}
+	for i := range ev.Looks {
+		ev.Looks[i].Want = never
+	}
+	return ev
+}
+
+// TestALookIsWantedAtTheEarliest: who wants it later does not put it off.
+func TestALookIsWantedAtTheEarliest(t *testing.T) {
+	ev := newEvidence()
+	ev.want(LookKernel, 5)
+	ev.want(LookKernel, 9)
+	ev.want(LookKernel, 7)
+	if got := ev.Looks[LookKernel].Want; got != 5 {
+		t.Errorf("it is wanted at %v", got)
+	}
+}
+
+// TestEC2IsAskedSeldomAboutWhatItDenies: about news of metadata at once, then after pauses that double up to a bound.
+func TestEC2IsAskedSeldomAboutWhatItDenies(t *testing.T) {
+	ev := newEvidence()
+	ip, pause := netip.MustParseAddr("10.0.0.9"), hearsayPause
+	for now := time.Hour; pause < mostHearsayPause; {
+		if !ev.hearsay(now, ip, "") {
+			t.Fatalf("at %v EC2 is not asked", now)
+		}
+		if ev.hearsay(now+pause-1, ip, "") {
+			t.Errorf("before %v are over EC2 is asked again", pause)
+		}
+		now += pause
+		pause = min(2*pause, mostHearsayPause)
+	}
+	if len(ev.Departures) != 1 || !ev.listed(ip) || ev.Departures[0].Pause > mostHearsayPause {
+		t.Errorf("%+v", ev.Departures)
+	}
+}
+
+// TestWhatWasGivenBackIsStaleForAWhile: an address by its row, which the next daemon reads, an ENI by its name.
+func TestWhatWasGivenBackIsStaleForAWhile(t *testing.T) {
+	ev := newEvidence()
+	ip := netip.MustParseAddr("10.0.0.9")
+	ev.depart(0, ip)
+	ev.departENI(0, "eni-1")
+	for _, c := range []struct {
+		now  time.Duration
+		want bool
+	}{{consistency - 1, true}, {consistency, false}} {
+		if ev.hasDeparted(c.now, ip, "") != c.want || ev.hasDeparted(c.now, netip.Addr{}, "eni-1") != c.want {
+			t.Errorf("at %v: expected %t", c.now, c.want)
+		}
+	}
+	if ev.hasDeparted(0, netip.Addr{}, "eni-2") || len(ev.ledger.put[RunStore]) != 1 {
+		t.Errorf("rows %v", ev.ledger.put[RunStore])
+	}
+}
