@@ -80,8 +80,8 @@ var opFollows = [wiring + 1][]op{
 	recording: {noOp},
 }
 
-// run goes on to another operation. Only the node itself moves one, so a move that is not in the table is a mistake of the
-// program: it panics, for going on could give one address to two pods.
+// run goes on to another operation. Only the node itself moves one, so a move that is not in the table is a mistake of
+// the program: it panics, for going on could give one address to two pods.
 func (a *address) run(to op) {
 	if !slices.Contains(opFollows[a.Op], to) {
 		panic(fmt.Sprintf("address %v: %v follows %v", a.IP, to, a.Op))
@@ -100,9 +100,10 @@ func (a *address) fits() bool {
 	return a.Op <= wiring && a.State == Assigned
 }
 
-// cooling is how far a cooling address is from being free. What its holder said to others conntrack remembers: its next holder
-// would get their answers, and a service's flows. No record says that it has forgotten, so a new daemon has the flows forgotten
-// anew. Only coolingFollows[cooling] may follow while the address cools; another state of the address begins it anew.
+// cooling is how far a cooling address is from being free. What its holder said to others conntrack remembers: its
+// next holder would get their answers, and a service's flows. No record says that it has forgotten, so a new daemon
+// has the flows forgotten anew. Only coolingFollows[cooling] may follow while the address cools; another state of the
+// address begins it anew.
 type cooling uint8
 
 const (
@@ -150,8 +151,8 @@ func (a *address) link() string {
 
 type plainAddress address
 
-// encodedAddress is an address in an encoded Node. As recordings have it, an operation and a cool-down are each a number with
-// booleans beside it.
+// encodedAddress is an address in an encoded Node. As recordings have it, an operation and a cool-down are each a
+// number with booleans beside it.
 type encodedAddress struct {
 	*plainAddress
 	Op      op   // held and wiring are adding

@@ -15,7 +15,8 @@ func refused(f func()) (panics bool) {
 	return false
 }
 
-// TestAnOperationThatCannotFollowIsRefused: each move of the table is taken, every other one panics and changes nothing.
+// TestAnOperationThatCannotFollowIsRefused: each move of the table is taken, every other one panics and changes
+// nothing.
 func TestAnOperationThatCannotFollowIsRefused(t *testing.T) {
 	for from := noOp; from <= wiring; from++ {
 		for to := noOp; to <= wiring; to++ {
@@ -34,7 +35,8 @@ func TestACoolDownThatCannotGoOnIsRefused(t *testing.T) {
 		for to := inKernel; to <= forgotten; to++ {
 			a := address{Cooling: from}
 			want := !slices.Contains(coolingFollows[from], to)
-			if got := refused(func() { a.cool(to) }); got != want || got && a.Cooling != from || !got && a.Cooling != to {
+			got := refused(func() { a.cool(to) })
+			if got != want || got && a.Cooling != from || !got && a.Cooling != to {
 				t.Errorf("%v after %v: refused %t, expected %t; it is %v", to, from, got, want, a.Cooling)
 			}
 		}
@@ -57,7 +59,8 @@ func TestAnOperationThatDoesNotFitItsStateIsDamage(t *testing.T) {
 	}
 }
 
-// TestAddressesAreEncodedAsEver: an older core's recording is read, which has booleans beside an operation and a cool-down.
+// TestAddressesAreEncodedAsEver: an older core's recording is read, which has booleans beside an operation and a
+// cool-down.
 func TestAddressesAreEncodedAsEver(t *testing.T) {
 	for members, want := range map[string]address{
 		`"Op":0,"Wiring":false,"Held":false,"Removed":false,"Flows":0`: {},

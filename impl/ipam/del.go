@@ -157,8 +157,9 @@ func (ps *pods) retryRemovals(now time.Duration) {
 	}
 }
 
-// unquarantine ends quarantines whose evidence is gone (Policy.Cleared); the address then cools. One that an attachment has is released as by
-// a DEL, which may never come: nobody lists what a daemon before this one recorded, and no DEL is owed for a sandbox that is long gone.
+// unquarantine ends quarantines whose evidence is gone (Policy.Cleared); the address then cools. One that an
+// attachment has is released as by a DEL, which may never come: nobody lists what a daemon before this one recorded,
+// and no DEL is owed for a sandbox that is long gone.
 func (ps *pods) unquarantine(now time.Duration, ix *dataplane.Index, asked uint64) {
 	if ps.pool.Count[Quarantined] == 0 {
 		return

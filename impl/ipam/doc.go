@@ -36,5 +36,5 @@
 //
 // # The decisions
 //
-// What outages got wrong is in [Policy], one small pure function each; [Sound] is production's. Everything else is machinery.
+// What outages got wrong is in [Policy], one small pure function each; [Sound] is production's. All else is machinery.
 package ipam

@@ -11,8 +11,8 @@ import (
 // drainPatience is how long evidence of disuse may take before the ENI is taken back into service.
 const drainPatience = time.Minute
 
-// disuse is which sources have said that they see no use of an ENI that drains, or of the addresses that are about to be
-// unassigned, since they were last asked. A use that they see ends the drain.
+// disuse is which sources have said that they see no use of an ENI that drains, or of the addresses that are about to
+// be unassigned, since they were last asked. A use that they see ends the drain.
 type disuse struct {
 	KernelOK  bool
 	RuntimeOK bool
@@ -186,8 +186,8 @@ func (dr *driver) trimOrAssign(now time.Duration, ix int32) {
 	}
 }
 
-// unassigned takes the addresses that EC2 has taken back out of the books. The intent outlives the record of it: they are in
-// two stores, and a daemon that finds neither believes the metadata, which lists the addresses for a while.
+// unassigned takes the addresses that EC2 has taken back out of the books. The intent outlives the record of it: they
+// are in two stores, and a daemon that finds neither believes the metadata, which lists the addresses for a while.
 func (dr *driver) unassigned(now time.Duration, ix int32) {
 	e := &dr.enis.ENIs[ix]
 	dr.takenBack(now, ix, e.Before)
@@ -236,8 +236,8 @@ func (dr *driver) recordTaken(ix int32) {
 	dr.awaitTaken(ix)
 }
 
-// takenBack takes addresses of an ENI out of the books; one in use is set aside, so that its DEL finds it. What the books do
-// not have departs as well: metadata may list it yet.
+// takenBack takes addresses of an ENI out of the books; one in use is set aside, so that its DEL finds it. What the
+// books do not have departs as well: metadata may list it yet.
 func (dr *driver) takenBack(now time.Duration, ix int32, list []netip.Addr) {
 	for _, ip := range list {
 		a, ok := dr.pool.byAddress[ip]

@@ -8,8 +8,8 @@ import (
 	"github.com/enilab/enilab/impl/dataplane"
 )
 
-// driver takes each ENI from stage to stage: it makes intents, calls EC2, sets up links, and gathers what has to be known
-// before something is given back.
+// driver takes each ENI from stage to stage: it makes intents, calls EC2, sets up links, and gathers what has to be
+// known before something is given back.
 type driver struct {
 	*life    `json:"-"`
 	ledger   *ledger
@@ -20,13 +20,13 @@ type driver struct {
 	Pace pace
 }
 
-// resume takes up the intent of an earlier daemon. Its last mutation may have happened, or may still: for two minutes a call of
-// a dead daemon can land (contract 5), so nothing is concluded from one look.
+// resume takes up the intent of an earlier daemon. Its last mutation may have happened, or may still: for two minutes
+// a call of a dead daemon can land (contract 5), so nothing is concluded from one look.
 func (dr *driver) resume(now time.Duration, in *Intent) {
 	dr.note(Note{Point: IntentResumed, ENI: in.ENI.ID, Text: in.Stage.String() + ", " + in.Doing.String()})
 	e := eni{ENI: in.ENI, Token: in.Token, Stage: in.Stage, Foreign: in.Foreign, Since: now, Doubt: now + landing,
-		mutation: mutation{Doing: in.Doing, Count: in.Count, Before: slices.Clone(in.Before), Wall: in.Wall, Stored: true,
-			Extra: in.Extra, Lost: true, Next: now}}
+		mutation: mutation{Doing: in.Doing, Count: in.Count, Before: slices.Clone(in.Before), Wall: in.Wall,
+			Stored: true, Extra: in.Extra, Lost: true, Next: now}}
 	e.Addresses = slices.Clone(in.ENI.Addresses)
 	if e.Stage == 0 || e.Stage > Tombstoned {
 		return // of a version that this one does not know: the sweep and the reconcilers find what it meant

@@ -89,8 +89,8 @@ func (e *eni) coming() int {
 	return c
 }
 
-// takes says whether addresses may be assigned to an ENI now. One without a link may have been detached by a stranger, and EC2 would fill it
-// beyond what it lets it be attached with; one whose attach EC2 has just answered has none yet.
+// takes says whether addresses may be assigned to an ENI now. One without a link may have been detached by a stranger,
+// and EC2 would fill it beyond what it lets it be attached with; one whose attach EC2 has just answered has none yet.
 func (e *eni) takes() bool {
 	if e.Wait != idle || e.Lost || e.Asking || e.Barred > 0 {
 		return false

@@ -40,7 +40,8 @@ func (es *enis) leaving() bool {
 	return slices.ContainsFunc(es.ENIs, func(e eni) bool { return e.Stage > Ready && !e.Foreign })
 }
 
-// hasAttached counts the ENIs that EC2 has attached for this node, and those that it has to attach again for their pods.
+// hasAttached counts the ENIs that EC2 has attached for this node, and those that it has to attach again for their
+// pods.
 func (es *enis) hasAttached() int {
 	c := 0
 	for i := range es.ENIs {

@@ -6,7 +6,8 @@ import (
 	"github.com/enilab/enilab/impl/dataplane"
 )
 
-// Periods of the looks that nothing asks for. A source that fails is asked again after a second, then up to maxLookRetry.
+// Periods of the looks that nothing asks for. A source that fails is asked again after a second, then up to
+// maxLookRetry.
 const (
 	kernelPeriod  = time.Minute
 	runtimePeriod = time.Minute
@@ -14,15 +15,16 @@ const (
 	podsPeriod    = 5 * time.Minute
 	leakedPeriod  = time.Hour
 	leakedAgain   = leakedPeriod / 6 // where one was found that may be
-	// leakedFirst is the earliest look for leaked ENIs; as much again by chance, so that a fleet that starts together does not
-	// ask together (the answer is as long as there are ENIs on their way).
+	// leakedFirst is the earliest look for leaked ENIs; as much again by chance, so that a fleet that starts together
+	// does not ask together (the answer is as long as there are ENIs on their way).
 	leakedFirst      = 10 * time.Minute
 	maxLookRetry     = 15 * time.Second
 	maxRecoveryRetry = 4 * time.Second // of what a daemon that starts has to hear first, on its own machine
-	// coolBatch is the least time between observations made for ends of cool-downs, so that a node that stops fifty pods
-	// dumps its kernel a few times and not fifty.
+	// coolBatch is the least time between observations made for ends of cool-downs, so that a node that stops fifty
+	// pods dumps its kernel a few times and not fifty.
 	coolBatch = time.Second
-	// hintDelay lets a burst of kernel events end before one look. Where pods wait for an ENI's link it is between two looks.
+	// hintDelay lets a burst of kernel events end before one look. Where pods wait for an ENI's link it is between two
+	// looks.
 	hintDelay = 200 * time.Millisecond
 )
 

@@ -20,8 +20,8 @@ type host struct {
 	HostAt    time.Duration // not before, after a failure
 }
 
-// vpcChanged: a CIDR added to the VPC must not be SNATed to (amazon-vpc-cni-k8s #1423). IMDS has been seen without secondary
-// CIDRs on some types (lyft cni-ipvlan-vpc-k8s, aws/bugs.go), so CIDRs are only added.
+// vpcChanged: a CIDR added to the VPC must not be SNATed to (amazon-vpc-cni-k8s #1423). IMDS has been seen without
+// secondary CIDRs on some types (lyft cni-ipvlan-vpc-k8s, aws/bugs.go), so CIDRs are only added.
 func (h *host) vpcChanged(cidrs []netip.Prefix) {
 	grown := false
 	for _, c := range cidrs {

@@ -7,7 +7,8 @@ import (
 
 func newLedger() *ledger { return &ledger{life: &life{}} }
 
-// TestPutAfterDrop: in one step a row goes and comes again; a Save that says both would lose it, for what is dropped is dropped last.
+// TestPutAfterDrop: in one step a row goes and comes again; a Save that says both would lose it, for what is dropped
+// is dropped last.
 func TestPutAfterDrop(t *testing.T) {
 	l := newLedger()
 	r := Row{Address: netip.MustParseAddr("10.0.0.1"), State: Cooling}
@@ -22,7 +23,8 @@ func TestPutAfterDrop(t *testing.T) {
 	}
 }
 
-// TestOneSaveAStepAndStore: what a step says of a store is one Save, with the next number, which is what is waited for.
+// TestOneSaveAStepAndStore: what a step says of a store is one Save, with the next number, which is what is waited
+// for.
 func TestOneSaveAStepAndStore(t *testing.T) {
 	l := newLedger()
 	one, two := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")

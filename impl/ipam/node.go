@@ -10,7 +10,8 @@ import (
 // Node is the state of one daemon. The zero Node is not useful: see New.
 type Node struct{ state }
 
-// state is everything that a Node is: its parts. Each points to some of those before it (connect); the rest is plain data.
+// state is everything that a Node is: its parts. Each points to some of those before it (connect); the rest is plain
+// data.
 type state struct {
 	life
 	ledger

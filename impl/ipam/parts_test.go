@@ -17,7 +17,8 @@ func newborn(t *testing.T) *Node {
 	return n
 }
 
-// TestPartsKnowOnlyThoseBelow: a part points to parts before it in state, and to those of its own Node, also in a clone.
+// TestPartsKnowOnlyThoseBelow: a part points to parts before it in state, and to those of its own Node, also in a
+// clone.
 func TestPartsKnowOnlyThoseBelow(t *testing.T) {
 	for _, n := range []*Node{newborn(t), newborn(t).Clone()} {
 		v := reflect.ValueOf(&n.state).Elem()
@@ -38,7 +39,8 @@ func TestPartsKnowOnlyThoseBelow(t *testing.T) {
 	}
 }
 
-// TestCloneSharesNothing: the simulator forks a node at a crash, and each goes its own way. What a step only replaces may be shared.
+// TestCloneSharesNothing: the simulator forks a node at a crash, and each goes its own way. What a step only replaces
+// may be shared.
 func TestCloneSharesNothing(t *testing.T) {
 	replaced := []string{"Listed", "Cloud"}
 	n := newborn(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/enilab/enilab/impl/dataplane"
 )
 
-// pods are the attachments: what is asked for them (add.go, del.go, gc.go), in which order, and what the kernel and the
-// runtime show of them. One operation runs per attachment.
+// pods are the attachments: what is asked for them (add.go, del.go, gc.go), in which order, and what the kernel and
+// the runtime show of them. One operation runs per attachment.
 type pods struct {
 	*life    `json:"-"`
 	ledger   *ledger
@@ -145,8 +145,8 @@ func (ps *pods) noAddress(now time.Duration, in *Add) string {
 	case ps.Deaf:
 		why = ps.Troubles[troubleIMDS] + "; until it answers, only addresses that are on record and free are given"
 	case ps.Set.IMDSOnly:
-		why = "ENABLE_IMDS_ONLY_MODE: no address is asked for, and what metadata lists is taken when it has done so for " +
-			lasting.String()
+		why = "ENABLE_IMDS_ONLY_MODE: no address is asked for, and what metadata lists is taken when it has done so " +
+			"for " + lasting.String()
 	case !ps.Surveyed:
 		why = "EC2 has not said yet which network interfaces are attached; try again"
 	case ps.pool.growing():
@@ -188,8 +188,8 @@ func (ps *pods) runQueued(now time.Duration, att Attachment) {
 	}
 }
 
-// claimed gives a quarantined address to the sandbox that claims it, when the kernel shows a living veth behind the address: runtime and
-// kernel together name an attachment that another CNI made.
+// claimed gives a quarantined address to the sandbox that claims it, when the kernel shows a living veth behind the
+// address: runtime and kernel together name an attachment that another CNI made.
 func (ps *pods) claimed(ix int32, l *dataplane.Link) bool {
 	a := &ps.pool.Addrs[ix]
 	if a.Claim == nil || l == nil || !l.Veth || !l.PeerLive {
@@ -228,8 +228,9 @@ func (ps *pods) absentee(now time.Duration, a *address) Absentee {
 		KernelAbsent: a.Dead, Age: now - a.Allocated, PodGone: a.PodGone, Lists: a.Lists}
 }
 
-// added tells of pods that have addresses of the node beyond their own. It takes NET_ADMIN in a pod, and nobody else's address may be
-// withheld because of it; but the pod gets nothing that is sent to them, and reaches none of those that have them.
+// added tells of pods that have addresses of the node beyond their own. It takes NET_ADMIN in a pod, and nobody else's
+// address may be withheld because of it; but the pod gets nothing that is sent to them, and reaches none of those that
+// have them.
 func (ps *pods) added(ix *dataplane.Index) {
 	type has struct {
 		link  *dataplane.Link
@@ -273,8 +274,8 @@ func (ps *pods) added(ix *dataplane.Index) {
 	ps.trouble(troubleAdded, text)
 }
 
-// testify records for every allocation whether the kernel still has it, and adopts attachments that only the kernel knows. It says
-// whether all of them live and none was left out.
+// testify records for every allocation whether the kernel still has it, and adopts attachments that only the kernel
+// knows. It says whether all of them live and none was left out.
 func (ps *pods) testify(now time.Duration, ix *dataplane.Index, asked uint64) (alive bool) {
 	if ps.Witness.Kernel {
 		ps.adoptLinks(ix, asked)
@@ -304,9 +305,10 @@ func (ps *pods) testify(now time.Duration, ix *dataplane.Index, asked uint64) (a
 	return alive
 }
 
-// takeOver finds the link of an allocation that has no alias. One that another CNI made is kept as it is: the pod's ARP entry names its MAC.
-// That is durable before the link gets our alias (RepairPod). One that we made, as its namespace in the record says, has the MAC that is the
-// alias's function, or gets it back. It says whether that was news.
+// takeOver finds the link of an allocation that has no alias. One that another CNI made is kept as it is: the pod's
+// ARP entry names its MAC. That is durable before the link gets our alias (RepairPod). One that we made, as its
+// namespace in the record says, has the MAC that is the alias's function, or gets it back. It says whether that was
+// news.
 func (ps *pods) takeOver(ix int32, l *dataplane.Link) bool {
 	a := &ps.pool.Addrs[ix]
 	mac := a.MAC
@@ -326,8 +328,8 @@ func (ps *pods) takeOver(ix int32, l *dataplane.Link) bool {
 	return true
 }
 
-// trust tells of a MAC that is taken as it is, because neither record nor kernel say what it should be. Only the pod's own neighbour entry
-// does, and nobody sees that from outside.
+// trust tells of a MAC that is taken as it is, because neither record nor kernel say what it should be. Only the pod's
+// own neighbour entry does, and nobody sees that from outside.
 func (ps *pods) trust(a *address, l *dataplane.Link, lost bool) {
 	if !l.Adopted && l.MAC != dataplane.VethMAC(a.link()) {
 		ps.note(Note{Point: MACUnrecorded, Warn: lost, Att: a.Att, Addr: a.IP, Text: "the MAC of " + l.Name +
@@ -337,7 +339,8 @@ func (ps *pods) trust(a *address, l *dataplane.Link, lost bool) {
 	}
 }
 
-// adoptLinks turns a living host veth with our alias that no row knows into an allocation: its exact key is in the kernel (rule E).
+// adoptLinks turns a living host veth with our alias that no row knows into an allocation: its exact key is in the
+// kernel (rule E).
 func (ps *pods) adoptLinks(ix *dataplane.Index, asked uint64) {
 	for i := range ix.Observation.Links {
 		l := &ix.Observation.Links[i]

@@ -174,8 +174,8 @@ func (p *pool) forget(ix int32) {
 	p.Holes = append(p.Holes, ix)
 }
 
-// free makes an address available, behind all that are free longer. What metadata and EC2 have said against it stands: the end of a cool-down
-// says nothing about that.
+// free makes an address available, behind all that are free longer. What metadata and EC2 have said against it stands:
+// the end of a cool-down says nothing about that.
 func (p *pool) free(ix int32) {
 	a := &p.Addrs[ix]
 	p.unkey(ix)
@@ -185,8 +185,8 @@ func (p *pool) free(ix int32) {
 	p.FreeQueue = append(p.FreeQueue, ix)
 }
 
-// pick takes the address that is free the longest from an ENI that may give. One that EC2's last answer lacked waits for the next,
-// and where nobody but metadata is asked, one that metadata lacks for it to say so for long.
+// pick takes the address that is free the longest from an ENI that may give. One that EC2's last answer lacked waits
+// for the next, and where nobody but metadata is asked, one that metadata lacks for it to say so for long.
 func (p *pool) pick() (int32, bool) {
 	for i, ix := range p.FreeQueue {
 		a := &p.Addrs[ix]
@@ -231,7 +231,8 @@ func (p *pool) rest(now time.Duration, ix int32, removed bool) {
 	}
 }
 
-// inspect is rest for an address whose cool-down is over or never was: it is free once the kernel has been seen not to use it.
+// inspect is rest for an address whose cool-down is over or never was: it is free once the kernel has been seen not to
+// use it.
 func (p *pool) inspect(now time.Duration, ix int32) {
 	a := &p.Addrs[ix]
 	p.become(ix, Cooling)
@@ -258,8 +259,8 @@ func (p *pool) table(a *address) int {
 	return dataplane.TableOf(p.enis.ENIs[a.ENI].Device)
 }
 
-// discover takes an address into the books that is on an ENI and that nobody recorded. The record of what was given back may be lost: unless
-// something else speaks for the address, EC2's answer may be the older one.
+// discover takes an address into the books that is on an ENI and that nobody recorded. The record of what was given
+// back may be lost: unless something else speaks for the address, EC2's answer may be the older one.
 func (p *pool) discover(now time.Duration, ip netip.Addr, ix int32, seconded bool) {
 	p.note(Note{Point: AddressAdopted, ENI: p.enis.ENIs[ix].ID, Addr: ip})
 	p.adopt(now, ip, ix)
@@ -275,8 +276,9 @@ func (p *pool) retryLater(now time.Duration, a *address) {
 	p.RetryAt = min(p.RetryAt, a.Retry)
 }
 
-// returned takes an address that EC2 has assigned, by its own answer. One that departed a moment ago is held back for a while: an
-// unassignment is named by ENI and address, so one of a lost call or a dead daemon that lands late takes it away again (contract 5).
+// returned takes an address that EC2 has assigned, by its own answer. One that departed a moment ago is held back for
+// a while: an unassignment is named by ENI and address, so one of a lost call or a dead daemon that lands late takes
+// it away again (contract 5).
 func (p *pool) returned(now time.Duration, ip netip.Addr, ix int32) {
 	until := now
 	for i := range p.evidence.Departures {
@@ -319,7 +321,8 @@ func (p *pool) addressGone(i int32) {
 	}
 }
 
-// adopt takes an address that an ENI carries into the books, and into the records: the next daemon has nobody but EC2 to hear it from.
+// adopt takes an address that an ENI carries into the books, and into the records: the next daemon has nobody but EC2
+// to hear it from.
 func (p *pool) adopt(now time.Duration, ip netip.Addr, ix int32) {
 	p.evidence.Departures = slices.DeleteFunc(p.evidence.Departures, func(d departed) bool { return d.IP == ip })
 	if a, known := p.byAddress[ip]; known {
@@ -332,8 +335,8 @@ func (p *pool) adopt(now time.Duration, ip netip.Addr, ix int32) {
 	p.putAddress(a)
 }
 
-// strand takes an ENI's addresses out of the books; what is or was an attachment's keeps its row, that of a living pod as quarantined, so that
-// DEL finds it. Of one whose ADD goes on EC2 is asked once more.
+// strand takes an ENI's addresses out of the books; what is or was an attachment's keeps its row, that of a living pod
+// as quarantined, so that DEL finds it. Of one whose ADD goes on EC2 is asked once more.
 func (p *pool) strand(now time.Duration, ix int32) {
 	for i := range p.Addrs {
 		a := &p.Addrs[i]
@@ -367,7 +370,8 @@ func (p *pool) rowOfLink(l *dataplane.Link) (int32, bool) {
 	return p.rowOf(Attachment{network, id, ifName})
 }
 
-// unclaimed says whether an address names an ENI of which EC2 has not said yet whether the node has it: it tells reclaim of that ENI.
+// unclaimed says whether an address names an ENI of which EC2 has not said yet whether the node has it: it tells
+// reclaim of that ENI.
 func (p *pool) unclaimed(a *address) bool { return a.ENI < 0 && a.ENIID != "" && !p.Surveyed }
 
 // quarantine sets an address aside while there is evidence that something uses it.
@@ -471,7 +475,8 @@ func (p *pool) restoreSecond(ix int32) {
 	}
 }
 
-// placeRecorded puts what the records have on the ENIs that they name. What EC2 took since then it will not list (seenAttached).
+// placeRecorded puts what the records have on the ENIs that they name. What EC2 took since then it will not list
+// (seenAttached).
 func (p *pool) placeRecorded() {
 	for i := range p.Addrs {
 		a := &p.Addrs[i]
@@ -511,7 +516,8 @@ func (p *pool) growing() bool {
 	return false
 }
 
-// hope is when an address may become available without growth: the end of the first cool-down, or the next try to grow.
+// hope is when an address may become available without growth: the end of the first cool-down, or the next try to
+// grow.
 func (p *pool) hope() time.Duration {
 	at := p.Warm.GrowAt
 	if !p.Warm.Wanted {

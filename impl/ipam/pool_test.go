@@ -19,7 +19,8 @@ func newPool() *pool {
 	return p
 }
 
-// TestTheAddressThatIsFreeTheLongestIsGiven: none that is about to go, that EC2's last answer lacked, or whose ENI drains.
+// TestTheAddressThatIsFreeTheLongestIsGiven: none that is about to go, that EC2's last answer lacked, or whose ENI
+// drains.
 func TestTheAddressThatIsFreeTheLongestIsGiven(t *testing.T) {
 	p := newPool()
 	var ix []int32

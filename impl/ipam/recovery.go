@@ -11,8 +11,8 @@ import (
 // network is the CNI network's name: it is in every libcni cache entry, so a drop-in keeps it.
 const network = "aws-cni"
 
-// recovery is the begin of a daemon's life: what records, kernel, runtime and metadata say becomes one, and nobody is served
-// before that.
+// recovery is the begin of a daemon's life: what records, kernel, runtime and metadata say becomes one, and nobody is
+// served before that.
 type recovery struct {
 	*life    `json:"-"`
 	ledger   *ledger
@@ -78,8 +78,8 @@ func (rc *recovery) born(now time.Duration, in Start) {
 	rc.driver.Pace.Window = now
 }
 
-// firstOfBoot says whether no daemon that keeps facts has started in this boot: the machine has rebooted, or the records are another CNI's. Records
-// that are lost do not say it: what was left alone before would be taken for found.
+// firstOfBoot says whether no daemon that keeps facts has started in this boot: the machine has rebooted, or the
+// records are another CNI's. Records that are lost do not say it: what was left alone before would be taken for found.
 func firstOfBoot(in *Start) bool {
 	rows := false
 	for i := range in.Rows {
@@ -92,12 +92,14 @@ func firstOfBoot(in *Start) bool {
 	return in.Rebooted || rows && in.Unread == ""
 }
 
-// removalLimit is how long before the loss of an address its release may have been recorded. The cool-down counts from the loss, of which
-// there is no record: it may have been the last thing that the daemon did, so it counts from the start of the next one. A busy machine has
-// been seen to take three seconds. The limit is there because what is withheld for longer is asked of EC2 instead, at every restart.
+// removalLimit is how long before the loss of an address its release may have been recorded. The cool-down counts from
+// the loss, of which there is no record: it may have been the last thing that the daemon did, so it counts from the
+// start of the next one. A busy machine has been seen to take three seconds. The limit is there because what is
+// withheld for longer is asked of EC2 instead, at every restart.
 const removalLimit = 10 * time.Second
 
-// tryRecover ends recovery once kernel and metadata have answered whole, the runtime has answered, and the host is set up.
+// tryRecover ends recovery once kernel and metadata have answered whole, the runtime has answered, and the host is set
+// up.
 func (rc *recovery) tryRecover(now time.Duration) {
 	if !rc.Known || rc.evidence.Kernel == nil || rc.Set.Runtime && !rc.policy.Begins(rc.Answered, rc.ListedOK) {
 		if rc.evidence.Looks[LookKernel].ID == 0 && rc.evidence.Kernel == nil {
@@ -144,9 +146,10 @@ func (rc *recovery) tryRecover(now time.Duration) {
 	}
 }
 
-// beginRecords finds out since when releases are on record. The node's own address, which is never a pod's, stands for the records: its
-// departed row has that instant. Where it is gone, as after a reboot, an earlier daemon may have released any address just before it started
-// to be missed: then, or when the machine booted if nothing on it has an address any more.
+// beginRecords finds out since when releases are on record. The node's own address, which is never a pod's, stands for
+// the records: its departed row has that instant. Where it is gone, as after a reboot, an earlier daemon may have
+// released any address just before it started to be missed: then, or when the machine booted if nothing on it has an
+// address any more.
 func (rc *recovery) beginRecords(now time.Duration, ix *dataplane.Index) {
 	own := rc.Inst.Address
 	if i := slices.IndexFunc(rc.evidence.Departures, func(d departed) bool {
@@ -296,7 +299,8 @@ func (rc *recovery) recollect() {
 	rc.Inst.VPC, rc.Inst.Limits = slices.Clone(rc.Inst.VPC), rc.Inst.Limits.bounded()
 }
 
-// finds notes what metadata lists when the first daemon of a boot starts: such ENIs were attached for pods before it came.
+// finds notes what metadata lists when the first daemon of a boot starts: such ENIs were attached for pods before it
+// came.
 func (rc *recovery) finds() {
 	if !rc.Set.IMDSOnly || !rc.First {
 		return

@@ -42,7 +42,8 @@ func TestRequestsAreBounded(t *testing.T) {
 	}
 }
 
-// TestADelEndsItsADDsInEveryQueue: those that wait for an address, another operation or a look at the kernel; no other's.
+// TestADelEndsItsADDsInEveryQueue: those that wait for an address, another operation or a look at the kernel; no
+// other's.
 func TestADelEndsItsADDsInEveryQueue(t *testing.T) {
 	rq := &requests{life: &life{Phase: serving}, due: never}
 	mine, other := Attachment{"n", "c1", "eth0"}, Attachment{"n", "c2", "eth0"}

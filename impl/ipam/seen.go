@@ -63,8 +63,8 @@ func (n *Node) atPeace() bool {
 	return true
 }
 
-// residue removes rules and routes of addresses that nobody has. Links are never removed here: a link with our alias and a
-// living peer is an allocation, and one without dies with its namespace.
+// residue removes rules and routes of addresses that nobody has. Links are never removed here: a link with our alias
+// and a living peer is an allocation, and one without dies with its namespace.
 func (n *Node) residue(ix *dataplane.Index, asked uint64) {
 	if n.HostBusy {
 		return
@@ -126,8 +126,8 @@ func (n *Node) seenRuntime(now time.Duration, in *Seen, whole bool, asked uint64
 	n.collected(now, LookRuntime, asked)
 }
 
-// seenIMDS reads instance metadata: who we are, and which ENIs carry which addresses. It lags (amazon-ecs-cni-plugins#66), so it
-// neither adds nor takes away (rule A): it is a reason to ask EC2.
+// seenIMDS reads instance metadata: who we are, and which ENIs carry which addresses. It lags
+// (amazon-ecs-cni-plugins#66), so it neither adds nor takes away (rule A): it is a reason to ask EC2.
 func (n *Node) seenIMDS(now time.Duration, in *Seen, whole bool, asked uint64) {
 	if !whole {
 		n.trouble(troubleIMDS, "instance metadata: "+in.Err)

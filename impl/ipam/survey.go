@@ -8,8 +8,8 @@ import (
 	"github.com/enilab/enilab/impl/dataplane"
 )
 
-// survey is what EC2 and metadata say of ENIs and their addresses, and what that means: which are the node's, which are gone
-// or leaked, and whether a call whose answer was lost has happened.
+// survey is what EC2 and metadata say of ENIs and their addresses, and what that means: which are the node's, which
+// are gone or leaked, and whether a call whose answer was lost has happened.
 type survey struct {
 	*life    `json:"-"`
 	ledger   *ledger
@@ -21,12 +21,12 @@ type survey struct {
 	Sightings []sighting
 }
 
-// seenAttached is the survey at the begin of a life. Metadata may not list yet what an earlier daemon attached, and a node that
-// believes it has fewer ENIs than it has makes more than MAX_ENI.
+// seenAttached is the survey at the begin of a life. Metadata may not list yet what an earlier daemon attached, and a
+// node that believes it has fewer ENIs than it has makes more than MAX_ENI.
 func (sv *survey) seenAttached(now time.Duration, in *Seen, whole bool, asked uint64) {
 	if !whole {
-		sv.trouble(troubleSurvey, "EC2 does not say which network interfaces are attached, and before that none is made "+
-			"and no address is taken that is not on record: "+in.Err)
+		sv.trouble(troubleSurvey, "EC2 does not say which network interfaces are attached, and before that none is "+
+			"made and no address is taken that is not on record: "+in.Err)
 	}
 	if !whole || sv.Phase == recovering {
 		return
@@ -40,7 +40,8 @@ func (sv *survey) seenAttached(now time.Duration, in *Seen, whole bool, asked ui
 	sv.homeless(now, asked)
 }
 
-// homeless: what a pod has and no ENI of this node is not there, once EC2 has said so twice. Records that are lost do not name its ENI.
+// homeless: what a pod has and no ENI of this node is not there, once EC2 has said so twice. Records that are lost do
+// not name its ENI.
 func (sv *survey) homeless(now time.Duration, asked uint64) {
 	for i := range sv.pool.Addrs {
 		a := &sv.pool.Addrs[i]
@@ -60,9 +61,9 @@ func (sv *survey) homeless(now time.Duration, asked uint64) {
 	}
 }
 
-// reclaim looks for the ENIs that records name and that are not attached: a stranger took them while no daemon watched. What the
-// pods of such an ENI have is out of reach until it is attached again, and nobody else deletes an idle one. What became of it nobody knows: its attach
-// is in doubt like a lost one.
+// reclaim looks for the ENIs that records name and that are not attached: a stranger took them while no daemon
+// watched. What the pods of such an ENI have is out of reach until it is attached again, and nobody else deletes an
+// idle one. What became of it nobody knows: its attach is in doubt like a lost one.
 func (sv *survey) reclaim(now time.Duration) {
 	if sv.policy.Lost(AttachENI) != Ask {
 		return
@@ -83,7 +84,8 @@ func (sv *survey) reclaim(now time.Duration) {
 	}
 }
 
-// adoptENIs takes attached ENIs that are ours, and their addresses, into the books, as far as the source may vouch for them.
+// adoptENIs takes attached ENIs that are ours, and their addresses, into the books, as far as the source may vouch for
+// them.
 func (sv *survey) adoptENIs(now time.Duration, by What, view []ENI, asked uint64) {
 	for i := range view {
 		v := &view[i]
@@ -136,13 +138,14 @@ func (sv *survey) adoptENIs(now time.Duration, by What, view []ENI, asked uint64
 	}
 }
 
-// confirmed says whether a source makes an address or an ENI that the records do not have the node's. Where nobody but metadata is asked, what it
-// goes on listing is.
+// confirmed says whether a source makes an address or an ENI that the records do not have the node's. Where nobody but
+// metadata is asked, what it goes on listing is.
 func (sv *survey) confirmed(now time.Duration, by What, ip netip.Addr, id string) bool {
 	return sv.policy.Vouch(by) || sv.Set.IMDSOnly && sv.evidence.lasts(now, ip, id)
 }
 
-// linked says whether the kernel that recovery began with has the ENI's link: it is attached then, whatever else metadata may be wrong about.
+// linked says whether the kernel that recovery began with has the ENI's link: it is attached then, whatever else
+// metadata may be wrong about.
 func (sv *survey) linked(v *ENI) bool {
 	return v.Device == 0 || sv.evidence.Kernel != nil && sv.evidence.Kernel.Index().LinkByMAC(v.MAC) != nil
 }
@@ -160,7 +163,8 @@ func (sv *survey) adoptENI(now time.Duration, v *ENI) int32 {
 	return sv.enis.newENI(e)
 }
 
-// adoptAddresses: metadata says no more of what the records have than that it lists it, and where a pod's address is that is on no ENI.
+// adoptAddresses: metadata says no more of what the records have than that it lists it, and where a pod's address is
+// that is on no ENI.
 func (sv *survey) adoptAddresses(now time.Duration, by What, ix int32, list []netip.Addr) {
 	for _, ip := range list {
 		i, known := sv.pool.byAddress[ip]
@@ -359,7 +363,8 @@ func (sv *survey) notOurs(now time.Duration, v *ENI, by What) {
 	}
 }
 
-// disown gives up an ENI at rest that turned out to be somebody else's. Pods on it keep what they have, until their DEL.
+// disown gives up an ENI at rest that turned out to be somebody else's. Pods on it keep what they have, until their
+// DEL.
 func (sv *survey) disown(now time.Duration, ix int32, v *ENI) {
 	if v.Instance != sv.Inst.ID {
 		sv.note(Note{Point: ENINotOurs, ENI: v.ID, Text: v.whose()})

@@ -51,7 +51,8 @@ func (wp *warm) aim(now time.Duration) {
 	}
 }
 
-// unplan drops the ENIs that EC2 has not been asked for: while they wait for the node's pace, what they were for may come from elsewhere or go.
+// unplan drops the ENIs that EC2 has not been asked for: while they wait for the node's pace, what they were for may
+// come from elsewhere or go.
 func (wp *warm) unplan() {
 	for i := range wp.enis.ENIs {
 		if e := &wp.enis.ENIs[i]; e.Stage == Intended && e.Doing == 0 && !e.Stored {
@@ -106,12 +107,12 @@ func (wp *warm) maxENIs() int {
 	return wp.pool.Warm.bound(most - len(wp.evidence.Others))
 }
 
-// mostUnderWay bounds the ENIs that are made at once: those of a burst run side by side, and an instance that carries fewer than its type
-// says costs no more calls than these.
+// mostUnderWay bounds the ENIs that are made at once: those of a burst run side by side, and an instance that carries
+// fewer than its type says costs no more calls than these.
 const mostUnderWay = 4
 
-// grow assigns to ENIs that EC2 has attached first (one call, no attach), then makes ENIs. What fits on an ENI that is busy or under way
-// waits for it: another ENI for one address would stay for as long as a pod has that address.
+// grow assigns to ENIs that EC2 has attached first (one call, no attach), then makes ENIs. What fits on an ENI that is
+// busy or under way waits for it: another ENI for one address would stay for as long as a pod has that address.
 func (wp *warm) grow(now time.Duration, more int, whole bool) {
 	if now < wp.pool.Warm.GrowAt {
 		wp.pool.Warm.At = min(wp.pool.Warm.At, wp.pool.Warm.GrowAt)
@@ -159,9 +160,8 @@ func (wp *warm) grow(now time.Duration, more int, whole bool) {
 		if !whole {
 			count = min(per, more)
 		}
-		e := eni{ENI: ENI{Subnet: wp.Inst.Subnet}, Stage: Intended,
-			mutation: mutation{Count: wp.pool.Warm.asked(count),
-				Wall: wp.wall(now), Next: now}, Since: now}
+		e := eni{ENI: ENI{Subnet: wp.Inst.Subnet}, Stage: Intended, Since: now,
+			mutation: mutation{Count: wp.pool.Warm.asked(count), Wall: wp.wall(now), Next: now}}
 		if primary := wp.enis.primary(); primary != nil {
 			e.Subnet, e.CIDR = primary.Subnet, primary.CIDR
 		}
@@ -171,7 +171,8 @@ func (wp *warm) grow(now time.Duration, more int, whole bool) {
 	}
 }
 
-// room is what could still be had on an ENI that is in service or on its way there: where addresses are given back, others can be had.
+// room is what could still be had on an ENI that is in service or on its way there: where addresses are given back,
+// others can be had.
 func (wp *warm) room(e *eni) int {
 	has := e.slots()
 	switch {
@@ -213,8 +214,8 @@ func (wp *warm) shrink(now time.Duration, w Want) {
 	}
 }
 
-// idleENI is the last attached ENI none of whose addresses is used, if all of it may go. Where pods come and go their addresses cool down:
-// an ENI without which there were hardly room for these as well would have to be made again.
+// idleENI is the last attached ENI none of whose addresses is used, if all of it may go. Where pods come and go their
+// addresses cool down: an ENI without which there were hardly room for these as well would have to be made again.
 func (wp *warm) idleENI(w Want) (int32, bool) {
 	best, found := int32(0), false
 	per := wp.Inst.Limits.Addresses - 1
@@ -285,7 +286,8 @@ func (wp *warm) tellBarred(short bool) {
 	if short && wp.pool.Warm.barred() {
 		why = "EC2 attaches no more than " + strconv.Itoa(wp.pool.Warm.shown()) +
 			" network interfaces to this instance, and its type may have " +
-			strconv.Itoa(wp.Inst.Limits.ENIs) + ": look for interfaces that are not the node's; it tries another from time to time"
+			strconv.Itoa(wp.Inst.Limits.ENIs) + ": look for interfaces that are not the node's; it " +
+			"tries another from time to time"
 	}
 	wp.trouble(troubleAttach, why)
 }

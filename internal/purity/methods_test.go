@@ -15,7 +15,7 @@ import (
 // mostMethods is how many methods a type may have: one with a hundred is several types.
 const mostMethods = 60
 
-// tooMany are the types that have more, and what each may have at most: a number here only falls, and its row goes with it.
+// tooMany are the types that have more, and what each may have at most: a number here only falls.
 var tooMany = map[string]int{
 	"impl/daemon.daemon": 89,
 	"sim/kind.World":     126,
@@ -46,8 +46,8 @@ func TestTypesHaveFewMethods(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(count)) {
 		if most := max(mostMethods, tooMany[name]); count[name] > most {
-			t.Errorf("%s has %d methods, expected at most %d: which of them are about a part of its fields alone?", name,
-				count[name], most)
+			t.Errorf("%s has %d methods, expected at most %d: which of them need only a part of its fields?",
+				name, count[name], most)
 		}
 	}
 	for name := range tooMany {
