@@ -37,7 +37,7 @@ func (n *Node) netnsMade(id SandboxID, inode uint64) {
 	s := &n.sandboxes[i]
 	s.inode, s.mounted = inode, true
 	if n.cfg.Runtime == Dockershim {
-		s.listed = true // pause already runs: it is what holds the namespace
+		s.show() // pause already runs: it is what holds the namespace
 	}
 	s.state = adding
 	switch {
@@ -104,7 +104,8 @@ func (n *Node) started(i int32) {
 		n.undo(i) // CRI-O finished for a caller that has given up
 		return
 	}
-	s.state, s.listed, s.running = ready, true, true
+	s.state, s.processes = ready, containers
+	s.show()
 	p := &n.pods[s.pod]
 	p.ready = true
 	n.count.Ready++
@@ -144,11 +145,12 @@ func (n *Node) undone(i int32, ok bool) {
 	case CRIO134:
 		keep = false
 	case Dockershim:
-		keep = !s.hostNet && s.listed
+		keep = !s.hostNet && s.listing == listed
 		n.unmount(i) // pause is stopped whatever DEL said
 	}
 	if keep {
-		s.state, s.listed = dead, true
+		s.state = dead
+		s.show()
 		if ok {
 			s.state, s.networkStopped, s.wasStopped = stopped, true, true
 		}

@@ -34,7 +34,7 @@ func (n *Node) Hang(now time.Duration, uid string) bool {
 	}
 	n.pods[pi].hang, n.pods[pi].hungBy = true, n.number
 	for i := n.pods[pi].newest; i != none; i = n.sandboxes[i].older {
-		if !n.sandboxes[i].running {
+		if n.sandboxes[i].processes == noProcess {
 			continue
 		}
 		if a, ok := n.hold(i); ok {
@@ -47,10 +47,10 @@ func (n *Node) Hang(now time.Duration, uid string) bool {
 // hold marks the sandbox; the action is for the world, if there is a namespace to hold.
 func (n *Node) hold(i int32) (Action, bool) {
 	s := &n.sandboxes[i]
-	if s.hung {
+	if s.processes == stuck {
 		return Action{}, false
 	}
-	s.hung = true
+	s.processes = stuck
 	if s.pod != none {
 		s.hungBy = n.pods[s.pod].hungBy
 	}
@@ -62,10 +62,10 @@ func (n *Node) Unhang(now time.Duration, uid string) (hung bool) {
 	n.advance(now)
 	for i := n.first; i != none; i = n.sandboxes[i].next {
 		s := &n.sandboxes[i]
-		if !s.hung || s.uid != uid {
+		if s.processes != stuck || s.uid != uid {
 			continue
 		}
-		s.hung, hung = false, true
+		s.processes, hung = containers, true
 		if s.inode != 0 {
 			n.later(Action{Kind: ReleaseNetns, Inode: s.inode, UID: s.uid, ContainerID: s.cid, Sandbox: s.id})
 		}
@@ -87,7 +87,7 @@ func (n *Node) Unhang(now time.Duration, uid string) (hung bool) {
 // EndHangs is Unhang of everything that hangs, and of pods that were to hang as soon as they run.
 func (n *Node) EndHangs(now time.Duration) {
 	for i := n.first; i != none; i = n.sandboxes[i].next {
-		if n.sandboxes[i].hung {
+		if n.sandboxes[i].processes == stuck {
 			n.Unhang(now, n.sandboxes[i].uid)
 		}
 	}
@@ -122,7 +122,7 @@ func (n *Node) hide(i int32) {
 	if s.state == stopping {
 		s.state = dead
 	}
-	s.hidden, s.hiddenBy, s.caller = true, n.number, nobody
+	s.listing, s.hiddenBy, s.caller = hidden, n.number, nobody
 	if n.gcBusy == s.id {
 		n.gcBusy = 0
 		n.wantGC()
@@ -249,12 +249,13 @@ func (n *Node) SetDaemonSandbox(now time.Duration, namespace, name, uid string) 
 func (n *Node) setDaemon(namespace, name, uid string, attempt int32) string {
 	if n.daemon != none {
 		old := &n.sandboxes[n.daemon]
-		old.state, old.running, old.wasStopped = stopped, false, true
+		old.state, old.processes, old.wasStopped = stopped, noProcess, true
 		n.wantGC()
 	}
 	i := n.newSandbox(namespace, name, uid)
 	s := &n.sandboxes[i]
-	s.hostNet, s.state, s.listed, s.running, s.attempt = true, ready, true, true, attempt
+	s.hostNet, s.state, s.processes, s.attempt = true, ready, containers, attempt
+	s.show()
 	n.daemon = i
 	return s.cid
 }

@@ -24,7 +24,7 @@ func (n *Node) nextGC() time.Duration {
 // (kuberuntime_gc.go evictSandboxes).
 func (n *Node) evictable(i int32) bool {
 	s := &n.sandboxes[i]
-	if !s.visible() || s.hung || s.state != dead && s.state != stopped {
+	if !s.visible() || s.processes == stuck || s.state != dead && s.state != stopped {
 		return false
 	}
 	return s.pod == none || n.pods[s.pod].newest != i

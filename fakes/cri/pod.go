@@ -120,7 +120,7 @@ func (n *Node) defies(by *int32, pod string) {
 // containersRun: kubelet sees a container of the pod.
 func (n *Node) containersRun(pi int32) bool {
 	for i := n.pods[pi].newest; i != none; i = n.sandboxes[i].older {
-		if s := &n.sandboxes[i]; s.running && s.visible() {
+		if s := &n.sandboxes[i]; s.processes != noProcess && s.visible() {
 			return true
 		}
 	}
@@ -141,7 +141,7 @@ func (n *Node) podDue(pi int32) {
 
 func (n *Node) podHung(pi int32) bool {
 	for i := n.pods[pi].newest; i != none; i = n.sandboxes[i].older {
-		if s := &n.sandboxes[i]; s.hung && s.visible() {
+		if s := &n.sandboxes[i]; s.processes == stuck && s.visible() {
 			return true
 		}
 	}
@@ -153,7 +153,7 @@ func (n *Node) containersEnd(pi int32) {
 	n.notice(pi)
 	for i := n.pods[pi].newest; i != none; i = n.sandboxes[i].older {
 		if s := &n.sandboxes[i]; s.visible() {
-			s.running = false
+			s.end()
 		}
 	}
 	n.unready(pi)

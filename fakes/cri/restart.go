@@ -106,7 +106,8 @@ func (n *Node) reload(i int32) {
 	case n.cfg.Runtime == Containerd16 && !s.result:
 		n.orphan(i)
 	default:
-		s.state, s.listed, s.cut = dead, true, false
+		s.state, s.cut = dead, false
+		s.show()
 		n.notice(s.pod)
 	}
 }
@@ -119,7 +120,7 @@ func (n *Node) orphan(i int32) {
 	}
 	n.emit(Action{Kind: SandboxGone, ContainerID: s.cid, UID: s.uid, Sandbox: s.id, Lost: s.owes})
 	n.leavePod(i)
-	s.state, s.listed, s.running = orphaned, false, false
+	s.state, s.listing, s.processes = orphaned, unlisted, noProcess
 }
 
 func (n *Node) runtimeUp() {
@@ -152,7 +153,7 @@ func (n *Node) disconnect(i int32) {
 	s := &n.sandboxes[i]
 	s.caller = nobody
 	switch {
-	case s.state == unused || s.state == orphaned || s.hidden:
+	case s.state == unused || s.state == orphaned || s.listing == hidden:
 	case n.cfg.Runtime == Dockershim:
 		n.disconnectDocker(i)
 	case s.creating():
@@ -180,10 +181,11 @@ func (n *Node) disconnectDocker(i int32) {
 	n.calm(boxKey(i))
 	removing := s.pod == none || n.pods[s.pod].deleting
 	switch {
-	case s.state == wantNetns, s.hostNet && s.state == starting, removing && !s.mounted && !s.hostNet && !s.hung:
+	case s.state == wantNetns, s.hostNet && s.state == starting, removing && !s.mounted && !s.hostNet && s.processes != stuck:
 		n.forget(i)
 	default:
-		s.state, s.listed = dead, true
+		s.state = dead
+		s.show()
 	}
 }
 
@@ -247,7 +249,7 @@ func (n *Node) lose(i int32) {
 	n.dropOp(i)
 	n.calm(boxKey(i))
 	recorded := s.visible() || s.mounted && n.cfg.Runtime <= Containerd17Guard && s.creating()
-	s.mounted, s.hung, s.running, s.caller = false, false, false, nobody
+	s.mounted, s.processes, s.caller = false, noProcess, nobody
 	switch {
 	case !recorded:
 		if s.state == orphaned {
@@ -258,7 +260,8 @@ func (n *Node) lose(i int32) {
 		n.forget(i)
 	case s.state == stopped:
 	default:
-		s.state, s.listed, s.cut = dead, true, false
+		s.state, s.cut = dead, false
+		s.show()
 		if s.wasStopped {
 			s.state = stopped
 		}

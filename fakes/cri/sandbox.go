@@ -22,6 +22,39 @@ const (
 	orphaned        // the runtime has no record of it; its namespace is still mounted
 )
 
+// listing is whether the runtime's list holds a sandbox.
+type listing uint8
+
+const (
+	unlisted listing = iota
+	listed
+	hidden // its record did not load: listed no more, though it lives, until a reboot
+)
+
+// show puts a sandbox into the runtime's list. A record that did not load never comes back.
+func (s *sandbox) show() {
+	if s.listing == hidden {
+		panic("cri: sandbox " + s.cid + " is listed, and its record did not load")
+	}
+	s.listing = listed
+}
+
+// processes are what runs in a sandbox.
+type processes uint8
+
+const (
+	noProcess processes = iota
+	containers
+	stuck // one of the containers is in D state
+)
+
+// end ends them, as far as they can be killed.
+func (s *sandbox) end() {
+	if s.processes != stuck {
+		s.processes = noProcess
+	}
+}
+
 // caller is who waits for a Stop.
 type caller uint8
 
@@ -52,14 +85,12 @@ type sandbox struct {
 	created        time.Duration
 	deadline       time.Duration // of RunPodSandbox
 	hostNet        bool
-	mounted        bool  // the runtime has the namespace mounted
-	result         bool  // CNIResult is saved
-	listed         bool  // the runtime's list holds it
-	hidden         bool  // it did not load: listed no more, though it lives
-	running        bool  // containers run
-	hung           bool  // one of them is in D state
-	hungBy         int32 // the fault that did it, until it has been met
-	hiddenBy       int32 // the same of hidden
+	mounted        bool // the runtime has the namespace mounted
+	result         bool // CNIResult is saved
+	listing        listing
+	hiddenBy       int32 // the fault that hid it, until it has been met
+	processes      processes
+	hungBy         int32 // the same of what is stuck
 	cut            bool  // the RunPodSandbox caller has gone (deadline, deletion, kubelet restart)
 	collect        bool  // CRI-O will call DEL for it when it is up again
 	networkStopped bool  // CRI-O and dockershim: no further DEL
@@ -172,7 +203,7 @@ func (n *Node) unmount(i int32) {
 }
 
 // visible: kubelet finds the sandbox in the runtime's list.
-func (s *sandbox) visible() bool { return s.listed && !s.hidden }
+func (s *sandbox) visible() bool { return s.listing == listed }
 
 // creating: a RunPodSandbox call is under way.
 func (s *sandbox) creating() bool {

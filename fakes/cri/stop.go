@@ -18,10 +18,10 @@ func (n *Node) stop(i int32, who caller) outcome {
 		return failure
 	}
 	s.caller = who
-	if s.hung {
+	if s.processes == stuck {
 		n.defies(&s.hungBy, s.name)
 	}
-	if s.hung && n.cfg.Runtime.containerd() {
+	if s.processes == stuck && n.cfg.Runtime.containerd() {
 		return failure // a container that cannot be stopped: no DEL (sandbox_stop.go:60-75)
 	}
 	if s.state == ready {
@@ -29,9 +29,7 @@ func (n *Node) stop(i int32, who caller) outcome {
 	}
 	if s.state == ready || s.state == dead {
 		s.state = dead
-		if !s.hung {
-			s.running = false
-		}
+		s.end()
 	}
 	if n.crash == BeforeDEL {
 		n.die()
@@ -97,7 +95,7 @@ func (n *Node) tornDown(i int32) outcome {
 		n.die()
 		return failure
 	}
-	if s.hung && n.cfg.Runtime == CRIO134 {
+	if s.processes == stuck && n.cfg.Runtime == CRIO134 {
 		return failure // CRI-O kills containers after DEL
 	}
 	if s.mounted && n.busyNetns > 0 {

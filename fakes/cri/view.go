@@ -68,7 +68,7 @@ func (n *Node) ListSandboxes() (list []Sandbox, complete bool) {
 		s := &n.sandboxes[i]
 		if s.visible() {
 			n.list = append(n.list, n.row(s))
-		} else if s.hidden && s.hiddenBy != 0 {
+		} else if s.listing == hidden && s.hiddenBy != 0 {
 			n.meets(s.hiddenBy, "the runtime's list lacks the sandbox of "+s.name)
 			s.hiddenBy = 0
 		}
@@ -92,12 +92,12 @@ func (n *Node) Sandboxes() iter.Seq[Truth] {
 }
 
 // alive: something mounts or holds the namespace.
-func (s *sandbox) alive() bool { return s.mounted || s.hung && s.inode != 0 }
+func (s *sandbox) alive() bool { return s.mounted || s.processes == stuck && s.inode != 0 }
 
 func (n *Node) truth(s *sandbox) Truth {
 	t := Truth{
-		Sandbox: n.row(s), Handle: s.id, Running: s.running,
-		Held: s.hung, Hidden: s.hidden || s.state == orphaned, OwesDEL: n.willDEL(s),
+		Sandbox: n.row(s), Handle: s.id, Running: s.processes != noProcess,
+		Held: s.processes == stuck, Hidden: s.listing == hidden || s.state == orphaned, OwesDEL: n.willDEL(s),
 	}
 	if !s.parted {
 		t.Address = s.address
@@ -112,7 +112,7 @@ func (n *Node) truth(s *sandbox) Truth {
 // where Stop believes that there is no network: after a restart during ADD containerd 1.6 has forgotten the sandbox, and 2.1 skips DEL.
 func (n *Node) willDEL(s *sandbox) bool {
 	switch {
-	case !s.owes || s.hidden || s.state == orphaned:
+	case !s.owes || s.listing == hidden || s.state == orphaned:
 		return false
 	case s.state == stopping || s.creating(): // whose clean-up calls DEL whatever Stop would do
 		return true
