@@ -14,10 +14,10 @@ type host struct {
 	ledger   *ledger
 	evidence *evidence
 
-	HostDone  bool
-	HostBusy  bool
-	HostTries int           // failures in a row
-	HostAt    time.Duration // not before, after a failure
+	Done  bool          `json:"HostDone"`
+	Busy  bool          `json:"HostBusy"`
+	Tries int           `json:"HostTries"` // failures in a row
+	At    time.Duration `json:"HostAt"`    // not before, after a failure
 }
 
 // vpcChanged: a CIDR added to the VPC must not be SNATed to (amazon-vpc-cni-k8s #1423). IMDS has been seen without
@@ -30,40 +30,40 @@ func (h *host) vpcChanged(cidrs []netip.Prefix) {
 			grown = true
 		}
 	}
-	if grown && h.HostDone && !h.HostBusy {
-		h.applyHost(dataplane.HostPlan(h.hostSpec()))
+	if grown && h.Done && !h.Busy {
+		h.apply(dataplane.HostPlan(h.spec()))
 	}
 }
 
-func (h *host) hostSpec() dataplane.HostSpec {
+func (h *host) spec() dataplane.HostSpec {
 	return dataplane.HostSpec{PrimaryMAC: h.Inst.PrimaryMAC, NodeAddress: h.Inst.Address, VPCCIDRs: h.Inst.VPC,
 		ExternalSNAT: h.Set.ExternalSNAT, NodePort: h.Set.NodePort, MTU: h.Set.MTU}
 }
 
-func (h *host) applyHost(plan dataplane.Plan) {
-	h.HostBusy = true
+func (h *host) apply(plan dataplane.Plan) {
+	h.Busy = true
 	h.emit(&Apply{ID: h.ledger.await(hostPlan, 0), Lane: Lane{Kind: HostLane}, Plan: plan})
 }
 
-func (h *host) hostApplied(now time.Duration, in Applied) {
-	h.HostBusy = false
+func (h *host) applied(now time.Duration, in Applied) {
+	h.Busy = false
 	if in.Err != nil {
 		h.trouble(troubleHost, in.Err.Error())
-		h.HostTries++
-		h.HostAt = now + removalPause<<min(h.HostTries-1, 5)
-		h.evidence.want(LookKernel, h.HostAt)
+		h.Tries++
+		h.At = now + removalPause<<min(h.Tries-1, 5)
+		h.evidence.want(LookKernel, h.At)
 		return
 	}
 	h.trouble(troubleHost, "")
-	h.HostDone, h.HostTries = true, 0
+	h.Done, h.Tries = true, 0
 }
 
-// repairHost puts back what the kernel lacks of the host's rules.
-func (h *host) repairHost(ix *dataplane.Index) {
-	plan := h.policy.Repair(dataplane.RepairHost(h.hostSpec(), ix))
-	if len(plan.Ops) > 0 && h.HostDone && !h.HostBusy {
+// repair puts back what the kernel lacks of the host's rules.
+func (h *host) repair(ix *dataplane.Index) {
+	plan := h.policy.Repair(dataplane.RepairHost(h.spec(), ix))
+	if len(plan.Ops) > 0 && h.Done && !h.Busy {
 		h.note(Note{Point: DriftRepaired, Warn: true, Text: plan.Ops[0].Kind.String()})
-		h.applyHost(plan)
+		h.apply(plan)
 	}
 }
 
@@ -73,9 +73,9 @@ func (h *host) waitsFor() string {
 	switch {
 	case !h.Known:
 		what, why = "instance metadata has not answered", h.Troubles[troubleIMDS]
-	case h.evidence.Kernel == nil && !h.HostBusy && !h.HostDone:
+	case h.evidence.Kernel == nil && !h.Busy && !h.Done:
 		what, why = "the kernel has not been read", h.Troubles[troubleKernel]
-	case !h.HostDone:
+	case !h.Done:
 		what, why = "the host's rules are not set up", h.Troubles[troubleHost]
 	}
 	if why == "" { // nothing has failed so far

@@ -17,16 +17,16 @@ func newHost() *host {
 func TestHostRulesAreTriedAgain(t *testing.T) {
 	h := newHost()
 	for try := range 3 {
-		h.applyHost(dataplane.Plan{})
-		h.hostApplied(0, Applied{Err: &dataplane.Error{}})
-		if h.HostBusy || h.HostDone || h.HostAt != time.Second<<try || h.Troubles[troubleHost] == "" {
+		h.apply(dataplane.Plan{})
+		h.applied(0, Applied{Err: &dataplane.Error{}})
+		if h.Busy || h.Done || h.At != time.Second<<try || h.Troubles[troubleHost] == "" {
 			t.Errorf("after failure %d: %+v", try+1, h)
 		}
 	}
-	h.applyHost(dataplane.Plan{})
-	h.hostApplied(0, Applied{})
-	if !h.HostDone || h.HostTries != 0 || h.Troubles[troubleHost] != "" {
-		t.Errorf("it is set up, and %d tries and %q are left", h.HostTries, h.Troubles[troubleHost])
+	h.apply(dataplane.Plan{})
+	h.applied(0, Applied{})
+	if !h.Done || h.Tries != 0 || h.Troubles[troubleHost] != "" {
+		t.Errorf("it is set up, and %d tries and %q are left", h.Tries, h.Troubles[troubleHost])
 	}
 }
 
@@ -41,7 +41,7 @@ func TestRecoveryNamesWhatItWaitsFor(t *testing.T) {
 		{func() { h.trouble(troubleIMDS, "404") }, "instance metadata has not answered: 404"},
 		{func() { h.Known = true }, "the kernel has not been read yet"},
 		{func() { h.evidence.Kernel = &dataplane.Observation{} }, "the host's rules are not set up yet"},
-		{func() { h.HostDone = true }, "the runtime has not answered yet"},
+		{func() { h.Done = true }, "the runtime has not answered yet"},
 	} {
 		if c.then(); !strings.Contains(h.waitsFor(), c.want) {
 			t.Errorf("%q, expected %q", h.waitsFor(), c.want)

@@ -74,13 +74,13 @@ func (n *Node) Step(now time.Duration, in Input) []Effect {
 		if !ok {
 			return nil
 		}
-		n.born(now, s)
+		n.recovery.born(now, s)
 	} else {
 		n.Steps++
 		n.input(now, in)
 	}
 	n.tick(now)
-	n.flush()
+	n.ledger.flush()
 	n.calm = n.calm && onlyLooked(in, n.out)
 	return n.out
 }
@@ -104,47 +104,47 @@ func (n *Node) input(now time.Duration, in Input) {
 	case Set:
 		n.settings(now, in.Settings)
 	case Add:
-		n.add(now, in)
+		n.pods.add(now, in)
 	case Del:
-		n.del(now, in)
+		n.pods.del(now, in)
 	case Check:
-		n.check(now, in)
+		n.pods.check(now, in)
 	case GC:
-		n.gc(now, in)
+		n.pods.gc(now, in)
 	case Gone:
-		n.gone(in.Req)
+		n.pods.gone(in.Req)
 	case Seen:
 		n.seen(now, in)
 	case Called:
-		n.called(now, in)
+		n.driver.called(now, in)
 	case Applied:
 		n.applied(now, in)
 	case Saved:
 		n.saved(now, in)
 	case Stop:
-		n.stop()
+		n.requests.stop()
 	}
 }
 
 // tick does whatever has become possible or due.
 func (n *Node) tick(now time.Duration) {
-	n.expire(now)
+	n.pods.expire(now)
 	if n.Phase == recovering {
-		n.tryRecover(now)
+		n.recovery.tryRecover(now)
 	}
 	if n.RetryAt <= now {
-		n.retryRemovals(now)
+		n.pods.retryRemovals(now)
 	}
 	if n.CoolAt <= now {
-		n.want(LookKernel, max(now, n.Looks[LookKernel].At+coolBatch))
+		n.evidence.want(LookKernel, max(now, n.Looks[LookKernel].At+coolBatch))
 		n.CoolAt = never // recomputed when the kernel has been seen
 	}
 	if n.Phase == serving {
-		n.forgetFlows(now)
-		n.aim(now)
+		n.pool.forgetFlows(now)
+		n.warm.aim(now)
 	}
-	n.driveENIs(now)
-	n.look(now)
+	n.driver.driveENIs(now)
+	n.survey.look(now)
 }
 
 // Next is when the Node wants to be stepped again; ok is false when only an input can move it.
@@ -179,29 +179,29 @@ func (n *Node) Clone() *Node {
 }
 
 func (n *Node) applied(now time.Duration, in Applied) {
-	p, ok := n.take(in.ID, podPlan, eniPlan, hostPlan, flowPlan)
+	p, ok := n.ledger.take(in.ID, podPlan, eniPlan, hostPlan, flowPlan)
 	if !ok {
 		return
 	}
 	switch p.Kind {
 	case podPlan:
-		n.podApplied(now, p.Ix, in)
+		n.pods.podApplied(now, p.Ix, in)
 	case eniPlan:
-		n.eniApplied(now, p.Ix, in)
+		n.driver.eniApplied(now, p.Ix, in)
 	case hostPlan:
-		n.hostApplied(now, in)
+		n.host.applied(now, in)
 	case flowPlan:
-		n.flowsApplied(now, in)
+		n.pool.flowsApplied(now, in)
 	}
 }
 
 func (n *Node) seen(now time.Duration, in Seen) {
 	if in.ID == 0 { // a kernel event: a hint
 		at := now + hintDelay
-		if len(n.Waiting) > 0 && n.awaitsLink() {
+		if len(n.Waiting) > 0 && n.enis.awaitsLink() {
 			at = max(now, n.Looks[LookKernel].At+hintDelay)
 		}
-		n.want(LookKernel, at)
+		n.evidence.want(LookKernel, at)
 		return
 	}
 	if in.What == 0 || in.What >= looks || n.Looks[in.What].ID != in.ID {
@@ -209,11 +209,11 @@ func (n *Node) seen(now time.Duration, in Seen) {
 	}
 	l := &n.Looks[in.What]
 	l.ID = 0
-	whole := n.whole(&in)
+	whole := n.evidence.whole(&in)
 	if whole {
 		l.Fails, l.Good = 0, l.Asked
 		if p := periods[in.What]; p != 0 {
-			n.want(in.What, now+p)
+			n.evidence.want(in.What, now+p)
 		}
 	} else {
 		l.Fails++
@@ -225,7 +225,7 @@ func (n *Node) seen(now time.Duration, in Seen) {
 		if in.What == LookAttached {
 			pause += time.Duration(n.random() * float64(pause))
 		}
-		n.want(in.What, now+pause)
+		n.evidence.want(in.What, now+pause)
 	}
 	switch in.What {
 	case LookKernel:
@@ -235,13 +235,13 @@ func (n *Node) seen(now time.Duration, in Seen) {
 	case LookIMDS:
 		n.seenIMDS(now, &in, whole, l.Asked)
 	case LookENI:
-		n.seenENIs(now, &in, whole, l.ENIs)
+		n.survey.seenENIs(now, &in, whole, l.ENIs)
 	case LookLeaked:
-		n.seenLeaked(now, &in, whole)
+		n.survey.seenLeaked(now, &in, whole)
 	case LookPods:
-		n.seenPods(now, &in, whole)
+		n.pods.seenPods(now, &in, whole)
 	case LookAttached:
-		n.seenAttached(now, &in, whole, l.Asked)
+		n.survey.seenAttached(now, &in, whole, l.Asked)
 	}
 }
 
@@ -264,15 +264,15 @@ func (n *Node) saved(now time.Duration, in Saved) {
 	for _, w := range done {
 		switch w.Kind {
 		case saveAdd:
-			n.addSaved(now, w.Ix, w.Tag, ok)
+			n.pods.addSaved(now, w.Ix, w.Tag, ok)
 		case saveRelease:
-			n.releaseSaved(now, w.Ix, w.Tag, ok)
+			n.pods.releaseSaved(now, w.Ix, w.Tag, ok)
 		case saveRecord:
-			n.recordSaved(now, w.Ix, w.Tag, ok)
+			n.pods.recordSaved(now, w.Ix, w.Tag, ok)
 		case saveIntent:
-			n.intentSaved(now, w.Ix, w.Tag, ok)
+			n.driver.intentSaved(now, w.Ix, w.Tag, ok)
 		case saveTaken:
-			n.takenSaved(now, w.Ix, w.Tag, ok)
+			n.driver.takenSaved(now, w.Ix, w.Tag, ok)
 		}
 	}
 }
@@ -281,23 +281,23 @@ func (n *Node) saved(now time.Duration, in Saved) {
 func (n *Node) settings(now time.Duration, s Settings) {
 	var before [looks]bool
 	for w := range before {
-		before[w] = n.configured(What(w))
+		before[w] = n.evidence.configured(What(w))
 	}
 	alone := n.Set.IMDSOnly
 	n.Set = s
 	for w := What(1); w < looks; w++ {
-		if !before[w] && n.configured(w) {
-			n.want(w, now)
+		if !before[w] && n.evidence.configured(w) {
+			n.evidence.want(w, now)
 		}
 	}
 	switch {
 	case s.IMDSOnly && n.Phase != recovering:
 		n.Surveyed = true
 	case alone:
-		n.kick(now)
+		n.enis.kick(now)
 	}
-	n.CoolAt, n.Flows.At = n.nextCool(now), now
-	if n.HostDone && !n.HostBusy {
-		n.applyHost(dataplane.HostPlan(n.hostSpec()))
+	n.CoolAt, n.Flows.At = n.pool.nextCool(now), now
+	if n.host.Done && !n.host.Busy {
+		n.host.apply(dataplane.HostPlan(n.host.spec()))
 	}
 }

@@ -107,9 +107,9 @@ func (rc *recovery) tryRecover(now time.Duration) {
 		}
 		return
 	}
-	if !rc.host.HostDone {
-		if !rc.host.HostBusy && rc.evidence.Looks[LookKernel].ID == 0 && rc.host.HostAt <= now {
-			rc.host.applyHost(dataplane.HostPlan(rc.host.hostSpec()))
+	if !rc.host.Done {
+		if !rc.host.Busy && rc.evidence.Looks[LookKernel].ID == 0 && rc.host.At <= now {
+			rc.host.apply(dataplane.HostPlan(rc.host.spec()))
 		}
 		return
 	}

@@ -12,7 +12,7 @@ import (
 func (n *Node) seenKernel(now time.Duration, in *Seen, whole bool, asked uint64) {
 	if !whole {
 		n.trouble(troubleKernel, "reading links, rules and routes was cut short: "+in.Err)
-		n.CoolAt = n.nextCool(now)
+		n.CoolAt = n.pool.nextCool(now)
 		return
 	}
 	n.trouble(troubleKernel, "")
@@ -29,28 +29,28 @@ func (n *Node) seenKernel(now time.Duration, in *Seen, whole bool, asked uint64)
 	}
 	// what leaves a state by this look is judged by the next one (contract 8), which may show the same
 	ix, rested := o.IndexBy(n.named), n.atPeace()
-	alive := n.testify(now, ix, asked)
-	n.added(ix)
-	n.unquarantine(now, ix, asked)
-	n.coolDowns(now, ix, asked)
-	n.drains(now, ix, asked)
-	n.links(now, ix)
-	n.answerAgains(now, ix, asked)
+	alive := n.pods.testify(now, ix, asked)
+	n.pods.added(ix)
+	n.pods.unquarantine(now, ix, asked)
+	n.pods.coolDowns(now, ix, asked)
+	n.driver.drains(now, ix, asked)
+	n.driver.links(now, ix)
+	n.pods.answerAgains(now, ix, asked)
 	if n.Phase == serving { // what somebody took away is put back (rule H)
-		n.repairHost(ix)
-		n.repairENIs(ix)
-		n.repairPods(ix, asked)
+		n.host.repair(ix)
+		n.driver.repairENIs(ix)
+		n.pods.repairPods(ix, asked)
 		n.residue(ix, asked)
 	}
-	n.answerChecks(ix, asked)
-	n.collected(now, LookKernel, asked)
-	n.CoolAt = n.nextCool(now)
+	n.pods.answerChecks(ix, asked)
+	n.pods.collected(now, LookKernel, asked)
+	n.CoolAt = n.pool.nextCool(now)
 	n.last, n.calm = o, alive && rested && n.atPeace()
 }
 
 // atPeace says whether nothing that an observation of the kernel could move is under way.
 func (n *Node) atPeace() bool {
-	if n.Phase != serving || !n.HostDone || n.HostBusy ||
+	if n.Phase != serving || !n.host.Done || n.host.Busy ||
 		n.Count[Cooling]+n.Count[Quarantined]+len(n.Checks)+len(n.Agains) > 0 || n.Collecting.Req != 0 {
 		return false
 	}
@@ -66,7 +66,7 @@ func (n *Node) atPeace() bool {
 // residue removes rules and routes of addresses that nobody has. Links are never removed here: a link with our alias
 // and a living peer is an allocation, and one without dies with its namespace.
 func (n *Node) residue(ix *dataplane.Index, asked uint64) {
-	if n.HostBusy {
+	if n.host.Busy {
 		return
 	}
 	keep := func(ip netip.Addr, alias string) bool {
@@ -75,7 +75,7 @@ func (n *Node) residue(ix *dataplane.Index, asked uint64) {
 		}
 		i, known := n.byAddress[ip]
 		if !known {
-			return n.isPrimary(ip) || n.othersHave(ip)
+			return n.enis.isPrimary(ip) || n.evidence.othersHave(ip)
 		}
 		a := &n.Addrs[i]
 		return a.State == Assigned || a.Op != noOp || a.Tag > asked || a.State == Cooling && a.Cooling == inKernel ||
@@ -86,7 +86,7 @@ func (n *Node) residue(ix *dataplane.Index, asked uint64) {
 		return
 	}
 	n.note(Note{Point: ResidueRemoved, Text: plan.Ops[0].Kind.String()})
-	n.applyHost(plan)
+	n.host.apply(plan)
 }
 
 // seenRuntime reads the runtime's list of sandboxes.
@@ -115,15 +115,15 @@ func (n *Node) seenRuntime(now time.Duration, in *Seen, whole bool, asked uint64
 	for i := range in.Sandboxes {
 		listed[in.Sandboxes[i].ID] = &in.Sandboxes[i]
 	}
-	missing := n.heard(listed, asked)
-	n.claims(in.Sandboxes, asked)
+	missing := n.pods.heard(listed, asked)
+	n.pool.claims(in.Sandboxes, asked)
 	if missing {
 		n.calm = false
-		n.want(LookKernel, now)
-		n.want(LookRuntime, now+runtimePeriod/2)
+		n.evidence.want(LookKernel, now)
+		n.evidence.want(LookRuntime, now+runtimePeriod/2)
 	}
-	n.drainsRuntime(now, listed, asked)
-	n.collected(now, LookRuntime, asked)
+	n.driver.drainsRuntime(now, listed, asked)
+	n.pods.collected(now, LookRuntime, asked)
 }
 
 // seenIMDS reads instance metadata: who we are, and which ENIs carry which addresses. It lags
@@ -132,7 +132,7 @@ func (n *Node) seenIMDS(now time.Duration, in *Seen, whole bool, asked uint64) {
 	if !whole {
 		n.trouble(troubleIMDS, "instance metadata: "+in.Err)
 		if n.Phase == recovering {
-			n.recollect()
+			n.recovery.recollect()
 		}
 		return
 	}
@@ -150,12 +150,12 @@ func (n *Node) seenIMDS(now time.Duration, in *Seen, whole bool, asked uint64) {
 		return
 	}
 	if n.Deaf {
-		n.hears(now, in.IMDS.Instance)
+		n.survey.hears(now, in.IMDS.Instance)
 	}
-	n.vpcChanged(in.IMDS.Instance.VPC)
-	n.adoptENIs(now, LookIMDS, in.IMDS.ENIs, asked)
-	n.forgetDepartures(now)
-	n.absentENIs(now, in.IMDS.ENIs, asked)
-	n.absentOthers(now, in.IMDS.ENIs)
-	n.tellNext()
+	n.host.vpcChanged(in.IMDS.Instance.VPC)
+	n.survey.adoptENIs(now, LookIMDS, in.IMDS.ENIs, asked)
+	n.survey.forgetDepartures(now)
+	n.survey.absentENIs(now, in.IMDS.ENIs, asked)
+	n.evidence.absentOthers(now, in.IMDS.ENIs)
+	n.enis.tellNext()
 }

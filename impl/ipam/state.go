@@ -186,7 +186,7 @@ func (n *Node) View(v *View) {
 // reasons say why pods cannot be taken, or how the node is impaired (rule J).
 func (n *Node) reasons(to []string) []string {
 	if n.Phase == recovering {
-		to = append(to, "recovering: "+n.waitsFor())
+		to = append(to, "recovering: "+n.host.waitsFor())
 	}
 	for _, t := range n.Troubles {
 		if t != "" {
@@ -196,10 +196,10 @@ func (n *Node) reasons(to []string) []string {
 	if n.Unread != "" {
 		to = append(to, "the checkpoint was rebuilt: "+n.Unread)
 	}
-	if n.unread() > 0 && !n.asksWhose() || len(n.Others) > 0 && len(n.Waiting) > 0 {
-		to = append(to, "attached ENIs that are not ours occupy device indexes: "+n.others())
+	if n.evidence.unread() > 0 && !n.evidence.asksWhose() || len(n.Others) > 0 && len(n.Waiting) > 0 {
+		to = append(to, "attached ENIs that are not ours occupy device indexes: "+n.evidence.others())
 	}
-	if slots, on := n.prefixes(); slots > 0 {
+	if slots, on := n.enis.prefixes(); slots > 0 {
 		to = append(to, strconv.Itoa(slots)+" prefixes take places for addresses on "+on+", and pods cannot be given addresses of prefixes yet: "+
 			"unassign them, or let these ENIs go with the node")
 	}
@@ -220,7 +220,7 @@ func (n *Node) Rows(f func(Row)) {
 
 // Find is the row of an attachment.
 func (n *Node) Find(att Attachment) (Row, bool) {
-	ix, ok := n.rowOf(att)
+	ix, ok := n.pool.rowOf(att)
 	if !ok {
 		return Row{}, false
 	}
