@@ -2,8 +2,9 @@ package ipam
 
 import "time"
 
-// follows says which stage may follow which, and who does it. A stage 0 before is an empty slot, a stage 0 after is the end. Nothing is
-// refused by this table: EC2's word counts, whatever was expected. It is what all tests hold the ENI machine to (Node.moved).
+// follows says which stage may follow which, and who does it. A stage 0 before is an empty slot, a stage 0 after is the
+// end. Nothing is refused by this table: EC2's word counts, whatever was expected. It is what all tests hold the ENI
+// machine to (enis.moved).
 var follows = [Tombstoned + 1][]Stage{
 	0: {
 		Intended,   // grow; resume: an earlier daemon had it made
