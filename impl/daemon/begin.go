@@ -41,7 +41,7 @@ func (d *daemon) begin() error {
 	}
 	d.before = exists(filepath.Join(d.c.RunDir, servedFile))
 	d.wasReady.Store(d.before)
-	in := ipam.Start{Boot: bootID(), Seed: seed(), Daemon: d.self(), Version: d.c.Version, Wall: clock.Wall(), Cluster: d.c.Cluster, Settings: d.c.Settings, Booted: d.c.Booted}
+	in := ipam.Start{Boot: bootID(), Seed: seed(), Daemon: d.c.self(), Version: d.c.Version, Wall: clock.Wall(), Cluster: d.c.Cluster, Settings: d.c.Settings, Booted: d.c.Booted}
 	in.Rebooted = rebooted(d.c.RunDir, d.c.Checkpoint, in.Boot)
 	if err := os.MkdirAll(d.c.LibDir, 0o755); err != nil {
 		d.log.Warn("the folder of EC2 intents cannot be made; no ENI can be made or given back", "err", err)
@@ -105,11 +105,11 @@ func seed() uint64 {
 }
 
 // self is Start.Daemon.
-func (d *daemon) self() string {
+func (c *Config) self() string {
 	switch {
-	case d.c.Sandbox != "":
-		return d.c.Sandbox
-	case d.c.Self.Name != "":
+	case c.Sandbox != "":
+		return c.Sandbox
+	case c.Self.Name != "":
 		return Self
 	}
 	return ""

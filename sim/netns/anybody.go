@@ -155,7 +155,7 @@ func (k anybody) begun(n *instance, b *began) {
 		return
 	}
 	no, err := n.box.StartProcess(node.Process{Argv: b.argv, Env: b.env, Capabilities: keep, Folder: s.Daemon.Folder, Container: s.Enters() || s.Root != "",
-		Root: w.rootOf(s)})
+		Root: rootOf(s, w.around)})
 	if err != nil { // it cannot be executed
 		k.failed(n, err.Error())
 		return

@@ -195,7 +195,7 @@ type installer struct {
 }
 
 func (n *instance) installer(words systems.Words, settings map[string]string) *installer {
-	return &installer{n.box, n.system, n.plugin, words, settings, n.w.rootOf(n.system)}
+	return &installer{n.box, n.system, n.plugin, words, settings, rootOf(n.system, n.w.around)}
 }
 
 // beside does steps beside the loop; then is called in it.
@@ -278,12 +278,13 @@ func ofRun(p string) bool {
 	return strings.HasPrefix(p, "/run/") || strings.HasPrefix(p, "/var/run/")
 }
 
-// rootOf is the image's root of a system's processes, and what of the node is mounted there; nil: they have the node's.
-func (w *World) rootOf(s *systems.System) *node.Root {
+// rootOf is the root of a system's processes that came as an image, where the run's authority is trusted too, and what of the node is mounted there; nil: they have the
+// node's.
+func rootOf(s *systems.System, around *outskirts) *node.Root {
 	if s.Root == "" {
 		return nil
 	}
-	r := &node.Root{Image: path.Join(folderOf(s), s.Root), Trust: string(w.around.ca),
+	r := &node.Root{Image: path.Join(folderOf(s), s.Root), Trust: string(around.ca),
 		Mounts: []node.Mount{{Container: path.Dir(authorityPath), Node: path.Dir(authorityPath)}}}
 	for _, m := range s.AllMounts() {
 		if !ofRun(m.Container) {
