@@ -337,7 +337,6 @@ func (s *Socket) Transact(r *Request, last int) error {
 	if err != nil {
 		return err
 	}
-	var refused error
 	for {
 		b, err := s.receive()
 		if err != nil {
@@ -347,11 +346,8 @@ func (s *Socket) Transact(r *Request, last int) error {
 			if h.Kind != unix.NLMSG_ERROR || h.seq-first >= uint32(r.N) {
 				continue
 			}
-			if err := h.Verdict(); err != nil && refused == nil {
-				refused = err
-			}
-			if refused != nil || h.seq == first+uint32(last) {
-				return refused
+			if err := h.Verdict(); err != nil || h.seq == first+uint32(last) {
+				return err
 			}
 		}
 	}

@@ -2,9 +2,11 @@ package netlink
 
 import (
 	"errors"
+	"net/netip"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -124,17 +126,146 @@ func TestTheKernelsOwnWords(t *testing.T) {
 	}
 }
 
-// TestShortConfiguration: a kernel whose list of a link's settings ends before rp_filter.
+// TestShortConfiguration: a kernel whose list of a link's settings ends before rp_filter, or with it.
 func TestShortConfiguration(t *testing.T) {
+	for numbers, want := range map[int]int{1: 0, DevconfRPFilter - 1: 0, DevconfRPFilter: 2, DevconfRPFilter + 1: 2} {
+		var r Request
+		r.Reset().Message(0, 0)
+		family := r.Nest(unix.AF_INET)
+		conf := r.Nest(unix.IFLA_INET_CONF)
+		for range numbers {
+			r.Raw(Native.AppendUint32(nil, 2)...)
+		}
+		r.End(conf)
+		r.End(family)
+		if v := reversePathFilter(r.B[unix.NLMSG_HDRLEN:]); v != want {
+			t.Errorf("of %d numbers rp_filter is %d, expected %d", numbers, v, want)
+		}
+	}
+}
+
+// TestAttributesAreReadAsWritten: of any length, one behind the other, and in one another.
+func TestAttributesAreReadAsWritten(t *testing.T) {
 	var r Request
+	address := netip.MustParseAddr("10.0.10.70")
 	r.Reset().Message(0, 0)
-	family := r.Nest(unix.AF_INET)
-	conf := r.Nest(unix.IFLA_INET_CONF)
-	r.Raw(1, 0, 0, 0)
-	r.End(conf)
-	r.End(family)
-	if v := reversePathFilter(r.B[unix.NLMSG_HDRLEN:]); v != 0 {
-		t.Errorf("rp_filter is %d", v)
+	for _, name := range []string{"", "lo", "eth0", "eni-1"} {
+		nest := r.Nest(1)
+		r.U8(2, 200)
+		r.Text(3, name)
+		r.U32(4, 1<<31)
+		r.BE32(5, 1<<31)
+		r.IP(6, address)
+		r.Bytes(7, []byte(name))
+		r.End(nest)
+	}
+	c := Attributes(r.B[unix.NLMSG_HDRLEN:])
+	for _, name := range []string{"", "lo", "eth0", "eni-1"} {
+		if !c.Next() || c.Kind != 1 || !c.Nested {
+			t.Fatalf("%q: expected a nest, found kind %d", name, c.Kind)
+		}
+		in := Attributes(c.Value)
+		for kind, right := range map[uint16]func() bool{
+			2: func() bool { return in.U8() == 200 },
+			3: func() bool { return string(in.Text()) == name && len(in.Value) == len(name)+1 },
+			4: func() bool { return in.U32() == 1<<31 },
+			5: func() bool { return in.BE32() == 1<<31 },
+			6: func() bool { return in.IP() == address },
+			7: func() bool { return string(in.Text()) == name && string(in.Value) == name },
+		} {
+			for in = Attributes(c.Value); in.Next() && in.Kind != kind; {
+			}
+			if in.Kind != kind || in.Nested || !right() {
+				t.Errorf("%q: attribute %d is read as %x of kind %d", name, kind, in.Value, in.Kind)
+			}
+		}
+	}
+	if c.Next() {
+		t.Errorf("there is one more, of kind %d", c.Kind)
+	}
+	if c.Value = nil; c.U8() != 0 || c.U32() != 0 || c.BE32() != 0 || c.IP().IsValid() || len(c.Text()) != 0 {
+		t.Error("an empty value is something")
+	}
+}
+
+// TestOpenedSocketIsInItsGroups: it hears what it was opened for, and knows the port by which notifications name it. A group that cannot be is
+// an error.
+func TestOpenedSocketIsInItsGroups(t *testing.T) {
+	s, err := Open(unix.NETLINK_ROUTE, 4096, unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_RULE)
+	must(t, err)
+	t.Cleanup(s.Close)
+	groups, err := unix.GetsockoptInt(s.fd, unix.SOL_NETLINK, unix.NETLINK_LIST_MEMBERSHIPS)
+	must(t, err)
+	if want := 1<<(unix.RTNLGRP_LINK-1) | 1<<(unix.RTNLGRP_IPV4_RULE-1); groups != want {
+		t.Errorf("it is in groups %b, expected %b", groups, want)
+	}
+	name, err := unix.Getsockname(s.fd)
+	must(t, err)
+	if port := name.(*unix.SockaddrNetlink).Pid; port == 0 || s.Port != port {
+		t.Errorf("its port is %d, expected %d", s.Port, port)
+	}
+	if s, err := Open(unix.NETLINK_ROUTE, 4096, 1<<20); err == nil {
+		s.Close()
+		t.Error("it is in a group that does not exist")
+	}
+}
+
+// TestAdoptedSocketStaysOpen: who opened it closes it. A socket that was never opened needs no closing.
+func TestAdoptedSocketStaysOpen(t *testing.T) {
+	s, kernel := scripted(t)
+	s.Close()
+	answer(t, kernel, unix.RTM_NEWLINK, 0)
+	if _, err := s.ReceiveNow(); err != nil {
+		t.Errorf("after Close: %v", err)
+	}
+	(*Socket)(nil).Close()
+}
+
+// TestLateAnswersAreNobodys: what answers an earlier request, which somebody gave up, is not taken for the answer, wherever it comes.
+func TestLateAnswersAreNobodys(t *testing.T) {
+	refusal := Native.AppendUint32(nil, uint32(0xffffffff)) // -EPERM
+	say := func(kernel int, messages ...func(*Request)) {
+		var b []byte
+		for _, m := range messages {
+			var r Request
+			m(&r)
+			b = append(b, r.B...)
+		}
+		_, err := unix.Write(kernel, b)
+		must(t, err)
+	}
+	message := func(seq uint32, kind uint16, body ...byte) func(*Request) {
+		return func(r *Request) { r.Message(kind, 0); r.Raw(body...); r.number(seq) }
+	}
+	late := message(0, unix.NLMSG_ERROR, refusal...)
+	for name, apart := range map[string]bool{"in one datagram": false, "each in its own": true} {
+		s, kernel := scripted(t)
+		s.Timeout = 50 * time.Millisecond // nobody else will speak
+		script := func(messages ...func(*Request)) {
+			if !apart {
+				say(kernel, messages...)
+				return
+			}
+			for _, m := range messages {
+				say(kernel, m)
+			}
+		}
+		script(late, message(1, unix.RTM_NEWLINK, 7, 0, 0, 0))
+		if body, err := s.Get((&Request{}).AskLink(1, "")); err != nil || len(body) != 4 || body[0] != 7 {
+			t.Errorf("%s: Get gives %x, %v", name, body, err)
+		}
+		var two Request
+		two.Link(unix.RTM_SETLINK, unix.NLM_F_ACK, 1, 0, 0)
+		two.Link(unix.RTM_SETLINK, unix.NLM_F_ACK, 2, 0, 0)
+		script(late, message(3, unix.NLMSG_ERROR, refusal...), message(2, unix.NLMSG_ERROR, 0, 0, 0, 0))
+		outcomes := make([]error, 2)
+		if err := s.DoAll(&two, outcomes); err != nil || outcomes[0] != nil || !Is(outcomes[1], unix.EPERM) {
+			t.Errorf("%s: DoAll gives %v, %v", name, outcomes, err)
+		}
+		script(late, message(5, unix.NLMSG_ERROR, 0, 0, 0, 0))
+		if err := s.Transact(&two, 1); err != nil {
+			t.Errorf("%s: Transact gives %v", name, err)
+		}
 	}
 }
 
