@@ -1,6 +1,8 @@
 package settings
 
 import (
+	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"reflect"
@@ -107,7 +109,8 @@ func TestBadValues(t *testing.T) {
 		"AWS_VPC_K8S_CNI_LOGLEVEL": "loud", "ADDITIONAL_ENI_TAGS": "[1]", "AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS": "10.0.0.0/8,all", "HTTP_TIMEOUT": "soon",
 		"ENILAB_RUNTIME_SOCKET": "cri.sock", "ENABLE_IPv4": "maybe", "AWS_VPC_K8S_CNI_RANDOMIZESNAT": "yes", "POD_SECURITY_GROUP_ENFORCING_MODE": "lax",
 		"ENABLE_SUBNET_DISCOVERY": "2", "WARM_PREFIX_TARGET": "x", "NETWORK_POLICY_ENFORCING_MODE": "x", "HOST_CNI_BIN_PATH": "opt", "HOST_CNI_CONFDIR_PATH": "net.d",
-		"ENILAB_PLUGIN_DIR": "none", "ENABLE_BANDWIDTH_PLUGIN": "on", "DISABLE_POD_V6": "x", "AWS_VPC_K8S_PLUGIN_LOG_LEVEL": "loud"} {
+		"ENILAB_PLUGIN_DIR": "none", "ENABLE_BANDWIDTH_PLUGIN": "on", "DISABLE_POD_V6": "x", "AWS_VPC_K8S_PLUGIN_LOG_LEVEL": "loud",
+		"DISABLE_METRICS": "maybe"} {
 		_, problems := Read(of(map[string]string{name: value}))
 		if len(problems) != 1 || problems[0].Variable != name || !problems[0].Stops || !strings.Contains(problems[0].Text, "xpected") {
 			t.Errorf("%s=%s: %v", name, value, problems)
@@ -195,5 +198,49 @@ func TestWordsAboutWhatHasNoEffect(t *testing.T) {
 		if _, problems := Read(of(map[string]string{"DISABLE_INTROSPECTION": value})); len(problems) != want || want > 0 && problems[0].Stops {
 			t.Errorf("DISABLE_INTROSPECTION=%s: %v", value, problems)
 		}
+	}
+}
+
+// TestRuntimeSocketIsTheOneThatIsNamed: as a path, or as kubelet writes it.
+func TestRuntimeSocketIsTheOneThatIsNamed(t *testing.T) {
+	for _, want := range []string{"/run/cri-dockerd.sock", "unix:///run/crio/crio.sock"} {
+		if s, problems := Read(of(map[string]string{"ENILAB_RUNTIME_SOCKET": want})); len(problems) > 0 || s.Runtime != want {
+			t.Errorf("ENILAB_RUNTIME_SOCKET=%s: the runtime is asked at %q, problems %v", want, s.Runtime, problems)
+		}
+	}
+}
+
+// TestWhatHasNoEffectStopsNothing: a node takes pods beside it.
+func TestWhatHasNoEffectStopsNothing(t *testing.T) {
+	for name, env := range map[string]map[string]string{
+		"AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS": {"AWS_VPC_K8S_CNI_EXTERNALSNAT": "true", "AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS": "10.0.0.0/8"},
+		"ENILAB_IMDS_ONLY_EXCLUDED_DEVICES":  {"ENILAB_IMDS_ONLY_EXCLUDED_DEVICES": "2"},
+		"MY_NODE_NAME":                       {"CLUSTER_ENDPOINT": "https://10.0.0.1"},
+	} {
+		if _, problems := Read(of(env)); len(problems) != 1 || problems[0].Stops || problems[0].Variable != name {
+			t.Errorf("%v: expected a note about %s, found %v", env, name, problems)
+		}
+	}
+}
+
+// TestTagsLeaveRoomForOurOwn: EC2 takes 50 of a resource, of which some are the CNI's.
+func TestTagsLeaveRoomForOurOwn(t *testing.T) {
+	tags := map[string]string{}
+	for len(tags) < maxTags {
+		tags[fmt.Sprint("team-", len(tags))] = "net"
+	}
+	read := func() (*Settings, []Problem) {
+		text, err := json.Marshal(tags)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Read(of(map[string]string{"ADDITIONAL_ENI_TAGS": string(text)}))
+	}
+	if s, problems := read(); len(problems) > 0 || len(s.ENITags) != maxTags {
+		t.Errorf("of %d tags %d are set, problems %v", maxTags, len(s.ENITags), problems)
+	}
+	tags["one"] = "more"
+	if _, problems := read(); len(problems) != 1 || !problems[0].Stops || !strings.Contains(problems[0].Text, "at most 40 tags, found 41") {
+		t.Errorf("%d tags: %v", len(tags), problems)
 	}
 }
