@@ -2,6 +2,7 @@ package dataplane_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -155,8 +156,10 @@ func TestPlanIsEncodable(t *testing.T) {
 	if err := k.UnmarshalText([]byte("teleport")); err == nil {
 		t.Error("an unknown kind was read")
 	}
-	if got := Kind(200).String(); got != "kind-200" {
-		t.Errorf("Kind(200) = %q", got)
+	for _, k := range []Kind{Sysctl + 1, 200} { // of a later version
+		if got, want := k.String(), fmt.Sprint("kind-", int(k)); got != want {
+			t.Errorf("kind %d reads %q, expected %q", int(k), got, want)
+		}
 	}
 }
 
@@ -448,6 +451,27 @@ func TestRouteThroughAGateway(t *testing.T) {
 	}
 	if o.Routes[0].Via = ip("10.0.10.1"); !puts() {
 		t.Errorf("the pod's address is routed to a gateway, and the repair is\n%v", RepairPod(podSpec, o.Index()))
+	}
+	o.Links = append(o.Links, Link{Name: "eth1", Up: true})
+	if o.Routes[0] = (Route{Table: MainTable, Dst: host32("10.0.10.70"), Link: "eth1"}); !puts() {
+		t.Errorf("the pod's address is routed to an ENI's link, and the repair is\n%v", RepairPod(podSpec, o.Index()))
+	}
+}
+
+// TestOnlyALiveNamespaceIsAdopted: a link that another attachment's alias names, or whose namespace ends, carries nobody's pod of ours, though the
+// address is routed to it.
+func TestOnlyALiveNamespaceIsAdopted(t *testing.T) {
+	for name, l := range map[string]Link{
+		"another attachment's":         {Alias: podSpec.Displaced, Veth: true, PeerLive: true},
+		"another's, and its pod ended": {Alias: podSpec.Displaced, Veth: true},
+		"its namespace ends":           {Veth: true},
+		"no veth":                      {PeerLive: true},
+	} {
+		l.Name, l.Up = podSpec.HostVeth, true
+		o := Observation{Complete: true, Links: []Link{l}, Routes: []Route{{Table: MainTable, Dst: host32("10.0.10.70"), Link: l.Name}}}
+		if got := RepairPod(podSpec, o.Index()); !got.Empty() {
+			t.Errorf("%s: RepairPod =\n%v", name, got)
+		}
 	}
 }
 
