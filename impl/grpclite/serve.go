@@ -111,10 +111,7 @@ func (s *server) method(f *frame, q *question) error {
 
 // answer writes what the handler said.
 func (s *server) answer(r Reply) error {
-	status := []hpack.HeaderField{{Name: "grpc-status", Value: strconv.Itoa(r.Code)}}
-	if r.Text != "" {
-		status = append(status, hpack.HeaderField{Name: "grpc-message", Value: escape(r.Text)})
-	}
+	status := []hpack.HeaderField{{Name: "grpc-status", Value: strconv.Itoa(r.Code)}, {Name: "grpc-message", Value: escape(r.Text)}}
 	first := []hpack.HeaderField{{Name: ":status", Value: "200"}, {Name: "content-type", Value: "application/grpc"}}
 	var b []byte
 	if r.Code == OK {

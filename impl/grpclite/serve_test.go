@@ -107,3 +107,35 @@ func TestServeNonsense(t *testing.T) {
 		})
 	}
 }
+
+// TestAnswerIsNotCutOff: the connection stays open until the caller has hung up, also when that has more to say: a connection that is closed with
+// something unread is reset, and the answer in it may be lost.
+func TestAnswerIsNotCutOff(t *testing.T) {
+	a, b := net.Pipe()
+	_ = a.SetDeadline(time.Now().Add(patience))
+	served := make(chan error, 1)
+	go func() {
+		err := Serve(b, nil, func(string, []byte) Reply { return Reply{Message: []byte("yes")} })
+		b.Close()
+		served <- err
+	}()
+	heard := make(chan struct{})
+	go func() { // settings, and the three frames of the answer, which come in one piece each
+		for range 2 {
+			_, _ = a.Read(make([]byte, 1024))
+		}
+		close(heard)
+	}()
+	call := appendFrame([]byte(preface), frameHeaders, flagEndHeaders, 1, fields(":method", "POST", ":path", "/t.T/M"))
+	if _, err := a.Write(appendFrame(call, frameData, flagEndStream, 1, empty)); err != nil {
+		t.Fatal(err)
+	}
+	<-heard
+	if _, err := a.Write(appendFrame(nil, framePing, 0, 0, make([]byte, 8))); err != nil {
+		t.Errorf("after the answer: %v", err)
+	}
+	a.Close()
+	if err := <-served; err != nil {
+		t.Errorf("served: %v", err)
+	}
+}

@@ -385,3 +385,13 @@ func FuzzFrames(f *testing.F) {
 type silent struct{ net.Conn }
 
 func (silent) Write(b []byte) (int, error) { return len(b), nil }
+
+// TestErrorsReadAsGRPCsOwn: people search logs for gRPC's names of the codes.
+func TestErrorsReadAsGRPCsOwn(t *testing.T) {
+	for code := OK + 1; code < 20; code++ {
+		want := status.Error(codes.Code(code), "why").Error()
+		if got := (&Error{Code: code, Message: "why"}).Error(); got != want {
+			t.Errorf("code %d reads %q, expected %q", code, got, want)
+		}
+	}
+}

@@ -21,3 +21,13 @@ func TestMessageOfAnotherKind(t *testing.T) {
 		}
 	}
 }
+
+// TestFieldLongerThanItsMessage: a message that is cut short is an error, and what lies behind it in memory is not read.
+func TestFieldLongerThanItsMessage(t *testing.T) {
+	text, number := []byte{0x0a, 3, 'a', 'b', 'c'}, []byte{0x0d, 1, 2, 3, 4}
+	for _, m := range [][]byte{text[:4], text[:2], text[:1], {0x0a, 0xff}, number[:4], {0x09, 1}} {
+		if err := Each(m, func(f Field) error { t.Errorf("%x: field %d is %q", m, f.Number, f.bytes); return nil }); err != ErrWire {
+			t.Errorf("%x: %v", m, err)
+		}
+	}
+}
