@@ -66,7 +66,7 @@ func TestPlugins(t *testing.T) {
 	image := map[string]string{"aws-cni": "new", "loopback": long, "portmap": "same", "tuning": "right contents, wrong mode"}
 	from, to := folder(t, image), folder(t, map[string]string{"aws-cni": "old", "loopback": long[1:] + "y", "portmap": "same", "tuning": image["tuning"],
 		"istio-cni": "somebody else's", prefix + "123": "half a plug"})
-	for _, name := range []string{"portmap", "istio-cni"} {
+	for _, name := range []string{"portmap", "istio-cni", "aws-cni"} {
 		if err := os.Chmod(filepath.Join(to, name), mode); err != nil {
 			t.Fatal(err)
 		}
