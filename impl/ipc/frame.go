@@ -114,9 +114,7 @@ var ErrNoFiles = errors.New("the files that came with the message cannot be take
 func readSome(c *net.UnixConn, buf []byte, maxFiles int) (n int, files []*os.File, err error) {
 	oob := make([]byte, syscall.CmsgSpace(MaxFiles*4))
 	n, oobn, flags, _, err := c.ReadMsgUnix(buf, oob)
-	if oobn > 0 {
-		files = rights(oob[:oobn])
-	}
+	files = rights(oob[:oobn])
 	switch {
 	case err != nil:
 	case n == 0:

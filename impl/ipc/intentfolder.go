@@ -56,10 +56,7 @@ func replace(dir, name string, raw []byte) error {
 	if err == nil {
 		err = f.Sync()
 	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
+	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), filepath.Join(dir, name))
 	}
 	if err != nil {
@@ -75,11 +72,7 @@ func syncDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	err = d.Sync()
-	if closed := d.Close(); err == nil {
-		err = closed
-	}
-	return err
+	return errors.Join(d.Sync(), d.Close())
 }
 
 // IntentFile is an intent in its file.

@@ -278,6 +278,7 @@ func TestCallWithoutAnswer(t *testing.T) {
 	}{
 		"hangs":                {func(p *ipc.Peer) { <-p.Gone() }, 50 * time.Millisecond, os.ErrDeadlineExceeded},
 		"hangs up":             {func(*ipc.Peer) {}, moment, io.EOF},
+		"dies as it answers":   {func(p *ipc.Peer) { p.Conn().Write([]byte{0, 0}) }, moment, io.ErrUnexpectedEOF},
 		"answers, not reading": {nil, moment, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -298,7 +299,25 @@ func TestCallWithoutAnswer(t *testing.T) {
 			if !errors.Is(err, c.is) || c.is == nil && r.Code != 4 {
 				t.Errorf("answer %+v, error %v; expected %v", r, err, c.is)
 			}
+			if c.is != nil && c.timeout == moment && !strings.Contains(err.Error(), "ipamd hung up before it answered") {
+				t.Errorf("the error does not say what happened: %v", err)
+			}
 		})
+	}
+}
+
+// TestAnswerThatIsNone: what cannot be read is no empty answer, which would be a success.
+func TestAnswerThatIsNone(t *testing.T) {
+	l, path := listen(t)
+	go func() {
+		if p, err := l.Accept(); err == nil {
+			p.Read()
+			p.Conn().Write(frame(`hello`))
+			p.Close()
+		}
+	}()
+	if r, err := dial(t, path).Call(&ipc.Request{Verb: ipc.Del}, moment); err == nil || !strings.Contains(err.Error(), "read the answer") {
+		t.Errorf("answer %+v, error %v", r, err)
 	}
 }
 
@@ -371,9 +390,14 @@ func TestListen(t *testing.T) {
 	if _, err := os.Lstat(dead); err != nil {
 		t.Error("Close removed the socket of another listener")
 	}
+	starting := dead + ".new" // of one that starts just now
+	os.WriteFile(starting, nil, 0o600)
 	next.Close()
 	if _, err := os.Lstat(dead); err == nil {
 		t.Error("Close left the socket behind")
+	}
+	if _, err := os.Lstat(starting); err != nil {
+		t.Error("Close removed what another listener was about to show")
 	}
 
 	file := filepath.Join(dir, "file")
@@ -381,7 +405,13 @@ func TestListen(t *testing.T) {
 	if _, err := ipc.Listen(file); err == nil || !strings.Contains(err.Error(), "expected a socket") {
 		t.Errorf("a file was taken for a socket: %v", err)
 	}
-	if _, err := ipc.Listen(filepath.Join(dir, strings.Repeat("x", 120))); err == nil || !strings.Contains(err.Error(), "at most") {
+	long := filepath.Join(dir, strings.Repeat("x", 98-len(dir))) // 99 bytes: what a name has room for beside ".new"
+	if l, err := ipc.Listen(long); err != nil {
+		t.Errorf("the longest path: %v", err)
+	} else {
+		l.Close()
+	}
+	if _, err := ipc.Listen(long + "x"); err == nil || !strings.Contains(err.Error(), "at most") {
 		t.Errorf("a path that is too long: %v", err)
 	}
 	l.Close()

@@ -14,7 +14,7 @@ import (
 	"github.com/enilab/enilab/impl/ipam"
 )
 
-// Peer is a caller as the daemon sees it: Read once, Write once, Close.
+// Peer is a caller as the daemon sees it: Read once, Write once, Release once, Close.
 type Peer struct {
 	PID int    // of the process that connected, in the daemon's PID namespace; 0 when it has no name there
 	UID uint32 // its effective user
@@ -90,10 +90,9 @@ func (p *Peer) Conn() net.Conn {
 	return p.unix
 }
 
-// Release ends the request's claim on memory: nobody holds it any more.
+// Release ends, once, the request's claim on memory: nobody holds it any more.
 func (p *Peer) Release() {
 	if p.held {
-		p.held = false
 		<-p.bulk
 	}
 }
