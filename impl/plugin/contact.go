@@ -53,11 +53,7 @@ func (c contact) missed(now time.Duration) (since time.Duration, served bool) {
 		}
 	}
 	fresh := fmt.Sprintf("%s.%d", path, os.Getpid())
-	err := os.WriteFile(fresh, fmt.Appendf(nil, "%d %d\n", first, now), 0o600)
-	if err == nil {
-		err = os.Rename(fresh, path)
-	}
-	if err != nil {
+	if os.WriteFile(fresh, fmt.Appendf(nil, "%d %d\n", first, now), 0o600) != nil || os.Rename(fresh, path) != nil {
 		os.Remove(fresh)
 	}
 	return now - first, c.served()

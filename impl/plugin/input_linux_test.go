@@ -49,3 +49,14 @@ func TestOtherMessagesAreNoRoutes(t *testing.T) {
 		}
 	}
 }
+
+// TestDefaultRouteIsOfItsFamily: the kernel names no destination, and an IPv6 gateway of the pod's stands for no IPv4 one.
+func TestDefaultRouteIsOfItsFamily(t *testing.T) {
+	for family, want := range map[byte]string{unix.AF_INET: "0.0.0.0/0", unix.AF_INET6: "::/0"} {
+		body := make([]byte, unix.SizeofRtMsg)
+		body[0], body[7] = family, unix.RTN_UNICAST
+		if r, ok := parseRoute(body); !ok || r.dst.String() != want {
+			t.Errorf("family %d: a route to %v, expected %s", family, r.dst, want)
+		}
+	}
+}
