@@ -103,7 +103,7 @@ func TestWebIdentity(t *testing.T) {
 	if err := os.WriteFile(token, []byte("jwt"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	status := http.StatusOK
+	status, life := http.StatusOK, time.Hour
 	sts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		if q.FormValue("Action") != "AssumeRoleWithWebIdentity" || q.FormValue("WebIdentityToken") != "jwt" || q.FormValue("RoleArn") != "arn:aws:iam::1:role/r" {
 			t.Errorf("STS was asked %v", q.Form)
@@ -115,7 +115,7 @@ func TestWebIdentity(t *testing.T) {
 		}
 		_, _ = fmt.Fprintf(w, `<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleWithWebIdentityResult><Credentials>
 <AccessKeyId>WEB</AccessKeyId><SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken><Expiration>%s</Expiration></Credentials>
-</AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>`, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+</AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>`, time.Now().Add(life).UTC().Format(time.RFC3339))
 	}))
 	t.Cleanup(sts.Close)
 	t.Setenv("AWS_ENDPOINT_URL_STS", sts.URL)
@@ -127,6 +127,15 @@ func TestWebIdentity(t *testing.T) {
 	status = http.StatusForbidden
 	if _, r := signedBy(t, s); r.Class != ipam.Denied || !strings.Contains(r.Code, "AccessDenied") {
 		t.Errorf("refused by STS: %+v", r)
+	}
+	// Keys whose time is over stand for none, and the result says why there are no others.
+	life = -time.Minute
+	c, q := s.cloud(Config{}), calls()[4]
+	for _, status = range []int{http.StatusOK, http.StatusForbidden} {
+		r := c.Call(bounded5(t), &q)
+		if refused := r.Class == ipam.Denied && strings.Contains(r.Code, "AccessDenied"); refused != (status == http.StatusForbidden) {
+			t.Errorf("with expired keys, STS says %d: %+v", status, r)
+		}
 	}
 }
 

@@ -220,6 +220,9 @@ func TestRegion(t *testing.T) {
 	if got := o.Call(bounded5(t), &q); got.Class != ipam.Unavailable || !strings.Contains(got.Code, "AWS_REGION is not set") {
 		t.Errorf("without a region: %+v", got)
 	}
+	if len(s.read) != 1 {
+		t.Errorf("a document that is not there is asked for %d times: %q", len(s.read), s.read)
+	}
 	s.mu.Lock()
 	s.leaves, s.tooOld = instance(), true
 	s.mu.Unlock()
@@ -259,6 +262,13 @@ func TestUnknownType(t *testing.T) {
 	}
 	if n := len(s.requests()); n != 1 {
 		t.Errorf("%d requests", n)
+	}
+	s.mu.Lock()
+	s.answer = say("DescribeInstanceTypes", `<instanceTypeSet><item><instanceType>z9.huge</instanceType><networkInfo><maximumNetworkInterfaces>1</maximumNetworkInterfaces>
+<ipv4AddressesPerInterface>1</ipv4AddressesPerInterface></networkInfo></item></instanceTypeSet>`)
+	s.mu.Unlock()
+	if got, err := s.cloud(Config{}).Metadata(bounded5(t)); err != nil || got.Instance.Limits != (ipam.Limits{ENIs: 1, Addresses: 1}) {
+		t.Errorf("a type with one interface of one address: %+v, %v", got, err)
 	}
 	for _, answer := range []string{"", "<instanceTypeSet><item><instanceType>z9.huge</instanceType></item></instanceTypeSet>",
 		"<instanceTypeSet><item><instanceType>z9.huge</instanceType><networkInfo/></item></instanceTypeSet>"} {
