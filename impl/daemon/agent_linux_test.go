@@ -504,7 +504,9 @@ func TestRecordOnADiskThatHangs(t *testing.T) {
 // TestTheFolderOfIntentsIsTakenAway: whoever hears of it no more says so.
 func TestTheFolderOfIntentsIsTakenAway(t *testing.T) {
 	r := newRig(t, 2).start().serves()
-	if err := os.RemoveAll(filepath.Join(r.c.RunDir, intentDir)); err != nil {
+	folder := filepath.Join(r.c.RunDir, intentDir)
+	r.eventually("the folder is there", func() bool { return exists(folder) })
+	if err := os.RemoveAll(folder); err != nil {
 		t.Fatal(err)
 	}
 	r.eventually("the log says that the folder is not watched", func() bool {

@@ -31,7 +31,7 @@ const (
 	foreignCode = 9
 )
 
-// foreignFields are where requests have an attachment (rpc.proto of 1.23).
+// foreignFields are where requests have an attachment (rpc.proto of 1.23); 0, which no field has, is what a request lacks.
 type foreignFields struct{ version, pod, namespace, uid, id, ifName, network int }
 
 var (
@@ -42,7 +42,6 @@ var (
 func (x foreignFields) read(message []byte) (att ipam.Attachment, pod ipam.Pod, version string, err error) {
 	into := map[int]*string{x.version: &version, x.pod: &pod.Name, x.namespace: &pod.Namespace, x.uid: &pod.UID,
 		x.id: &att.ContainerID, x.ifName: &att.IfName, x.network: &att.Network}
-	delete(into, 0) // a request that has no such field
 	err = grpclite.Each(message, func(f grpclite.Field) error {
 		if text := into[f.Number]; text != nil {
 			return f.Text(text)

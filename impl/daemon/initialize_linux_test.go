@@ -1,9 +1,13 @@
 package daemon
 
 import (
+	"context"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/enilab/enilab/impl/ipam"
@@ -46,5 +50,51 @@ func TestRecordedMAC(t *testing.T) {
 				t.Errorf("found %q, expected %q", got, c.want)
 			}
 		})
+	}
+}
+
+// TestInitTakesTheMACFromMetadata: where it answers, nothing else is asked.
+func TestInitTakesTheMACFromMetadata(t *testing.T) {
+	const mac = "02:00:00:00:00:01"
+	leaves := map[string]string{"instance-id": "i-1", "instance-type": "m5.large", "placement/availability-zone": "us-west-2a", "mac": mac,
+		"local-ipv4": "10.0.0.10", "network/interfaces/macs/": mac + "/"}
+	for leaf, text := range map[string]string{"interface-id": "eni-1", "device-number": "0", "local-ipv4s": "10.0.0.10", "security-group-ids": "sg-1",
+		"vpc-ipv4-cidr-blocks": "10.0.0.0/16", "subnet-id": "subnet-1", "subnet-ipv4-cidr-block": "10.0.0.0/24"} {
+		leaves["network/interfaces/macs/"+mac+"/"+leaf] = text
+	}
+	md := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		w.Header().Set("X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "21600")
+		text, ok := leaves[strings.TrimPrefix(q.URL.Path, "/latest/meta-data/")]
+		switch {
+		case q.Method == http.MethodPut:
+			_, _ = w.Write([]byte("TOKEN"))
+		case ok:
+			_, _ = w.Write([]byte(text))
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	t.Cleanup(md.Close)
+	t.Setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", md.URL)
+	ctx, end := context.WithTimeout(t.Context(), soon)
+	defer end()
+	dir := t.TempDir()
+	s := &settings.Settings{RunDir: dir, Checkpoint: filepath.Join(dir, "ipam.json"), HTTPTimeout: soon}
+	if got, err := primaryMAC(ctx, s, slogTo(&buffer{})); err != nil || got != mac {
+		t.Errorf("found %q, %v; expected %s", got, err, mac)
+	}
+}
+
+// TestInitSaysWhichFolderIsMissing: one has to be mounted, the other is the image's.
+func TestInitSaysWhichFolderIsMissing(t *testing.T) {
+	there, missing := t.TempDir(), filepath.Join(t.TempDir(), "missing")
+	if err := os.WriteFile(filepath.Join(there, "aws-cni"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ from, to, want string }{{there, missing, "HOST_CNI_BIN_PATH"}, {missing, there, "ENILAB_PLUGIN_DIR"}} {
+		err := installPlugins(&settings.Settings{PluginDir: c.from, BinDir: c.to}, slogTo(&buffer{}))
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), missing) {
+			t.Errorf("from %s to %s: %v; expected it to name %s", c.from, c.to, err, c.want)
+		}
 	}
 }

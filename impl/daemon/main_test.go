@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"github.com/enilab/enilab/impl/clock"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/ipc"
+	"github.com/enilab/enilab/impl/settings"
 )
 
 // soon bounds every wait of a test: who has not come by then hangs. What takes its own time does so on a busy machine too, so no test
@@ -80,6 +82,9 @@ func TestParse(t *testing.T) {
 	if err != nil || f.clock != "unix:/a" || f.record != "unix:/b" || f.recordVersion != 1 {
 		t.Errorf("%+v %v", f, err)
 	}
+	if f, err := parse(nil, io.Discard); err != nil || f.init || f.ask != "" {
+		t.Errorf("no arguments: %+v %v", f, err)
+	}
 	if f, err := parse([]string{"init"}, io.Discard); err != nil || !f.init || f.recordVersion != ipam.Version {
 		t.Errorf("%+v %v", f, err)
 	}
@@ -95,6 +100,57 @@ func TestParse(t *testing.T) {
 		if _, err := parse(bad, io.Discard); err == nil {
 			t.Errorf("%q is taken", bad)
 		}
+	}
+}
+
+// TestEnvironmentOfEC2IsAProblemLikeAnyOther: a daemon whose EC2 client cannot be made says so, stays up, and whoever asks EC2 hears why.
+func TestEnvironmentOfEC2IsAProblemLikeAnyOther(t *testing.T) {
+	s, problems := settings.Read(func(string) (string, bool) { return "", false })
+	log := slog.New(slog.DiscardHandler)
+	for bundle, want := range map[string]string{"": "", "/nonexistent/bundle": "AWS_CA_BUNDLE"} {
+		t.Setenv("AWS_CA_BUNDLE", bundle)
+		c := configure(s, problems, log)
+		if said := strings.Join(c.Problems, "; "); (said == "") != (want == "") || !strings.Contains(said, want) {
+			t.Errorf("AWS_CA_BUNDLE=%q: problems %q, expected %q", bundle, said, want)
+		}
+		ended, end := context.WithCancel(t.Context())
+		end()
+		if c.Cloud == nil {
+			t.Errorf("AWS_CA_BUNDLE=%q: there is nobody to ask about EC2", bundle)
+		} else if _, err := c.Cloud.ENIs(ended, []string{"eni-1"}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("AWS_CA_BUNDLE=%q: EC2 answers %v, expected %q", bundle, err, want)
+		}
+	}
+}
+
+// TestDaemonSaysWhatItLacks: a Config without one of its parts is an error, and no panic later.
+func TestDaemonSaysWhatItLacks(t *testing.T) {
+	whole := Config{Clock: clock.Boot(), Kernel: newKernel(), Cloud: &fixedCloud{}, RunDir: "run", LibDir: "lib"}
+	if _, err := newDaemon(whole); err != nil {
+		t.Errorf("nothing is missing: %v", err)
+	}
+	for name, without := range map[string]func(*Config){"Clock": func(c *Config) { c.Clock = nil }, "Kernel": func(c *Config) { c.Kernel = nil },
+		"Cloud": func(c *Config) { c.Cloud = nil }, "RunDir": func(c *Config) { c.RunDir = "" }, "LibDir": func(c *Config) { c.LibDir = "" }} {
+		c := whole
+		without(&c)
+		if _, err := newDaemon(c); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("without %s: %v", name, err)
+		}
+	}
+}
+
+// TestCloudInBetween: what a laboratory puts before EC2 is asked in its place.
+func TestCloudInBetween(t *testing.T) {
+	inner, outer := &fixedCloud{}, &fixedCloud{}
+	d, err := newDaemon(Config{Clock: clock.Boot(), Kernel: newKernel(), Cloud: inner, RunDir: "run", LibDir: "lib",
+		Parts: Parts{Cloud: func(c Cloud) Cloud {
+			if c != Cloud(inner) {
+				t.Errorf("it stands before %v", c)
+			}
+			return outer
+		}}})
+	if err != nil || d.cloud != Cloud(outer) {
+		t.Errorf("EC2 is %v, %v", d.cloud, err)
 	}
 }
 

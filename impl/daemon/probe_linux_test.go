@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bytes"
+	"encoding/json"
 	"net"
 	"os"
 	"path/filepath"
@@ -97,6 +98,25 @@ func TestProbes(t *testing.T) {
 	}
 }
 
+// TestRecordIsPrinted: the recording as it is, for `enilab replay`; one that is too long for an answer is in a file, which is named.
+func TestRecordIsPrinted(t *testing.T) {
+	for d, want := range map[Dump]string{
+		{File: "/var/log/r.jsonl", Recording: "a header\na line\n"}: "a header\na line\n",
+		{File: "/var/log/r.jsonl"}:                                  "the daemon wrote it to /var/log/r.jsonl",
+	} {
+		body, err := json.Marshal(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		s := &settings.Settings{Socket: answering(t, &ipc.Response{Body: body})}
+		err = ask(&out, ipc.Record, "", s)
+		if long := d.Recording == ""; long != (err != nil) || long && !strings.Contains(err.Error(), want) || !long && out.String() != want {
+			t.Errorf("%+v is printed as %q, %v; expected %q", d, &out, err, want)
+		}
+	}
+}
+
 // TestStuck: when the daemon's own goroutine hangs somebody else says so, in the time that STATUS has.
 func TestStuck(t *testing.T) {
 	r := newRig(t, 2)
@@ -110,7 +130,13 @@ func TestStuck(t *testing.T) {
 	}
 	defer hung.Close()
 	go func() { _, _ = hung.Call(delOf("nobody"), soon) }() // a step, which the recording's stream holds up
-	r.eventually("STATUS says that it is stuck", func() bool { return r.must(&ipc.Request{Verb: ipc.Status}).Busy })
+	r.eventually("STATUS says that it is stuck, on a node that has served", func() bool {
+		out := r.must(&ipc.Request{Verb: ipc.Status})
+		if out.Busy && !out.Ready {
+			t.Error("for a daemon that is stuck the runtime reports the network down, and pods are evicted")
+		}
+		return out.Busy
+	})
 	s := &settings.Settings{Socket: r.socket()}
 	if err := ask(&bytes.Buffer{}, ipc.Status, liveness, s); err == nil {
 		t.Error("a daemon that is stuck is alive")

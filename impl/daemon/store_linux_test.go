@@ -354,3 +354,20 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
+
+// TestRecordThatCannotBeEncoded is not written: what is on disk stays, and the caller hears of it.
+func TestRecordThatCannotBeEncoded(t *testing.T) {
+	f := &file{path: filepath.Join(t.TempDir(), "enis.json"), kind: ipam.LibStore, version: ipam.Version}
+	if _, _, err := f.Read(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Commit([]*ipam.Save{{Put: []ipam.Row{intentRow("a")}}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Commit([]*ipam.Save{{Put: []ipam.Row{{Intent: &ipam.Intent{}}}}}); err == nil || !strings.Contains(err.Error(), "a token") {
+		t.Errorf("an intent without a token is written: %v", err)
+	}
+	if rows, _, err := f.Read(); err != nil || len(rows) != 1 || rows[0].Intent.Token != "a" {
+		t.Errorf("the disk has %+v, %v; expected the intent that was there", rows, err)
+	}
+}
