@@ -1,0 +1,243 @@
+package ipam_test
+
+import (
+	"bytes"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/impl/ipam"
+)
+
+// Each of these notices changes of the core that nothing else here noticed: docs/mutation.md has them.
+
+// TestACIDRThatTheVPCGetsIsNotSNATedTo: the host's rules know it with metadata's answer, and keep it when metadata forgets it.
+func TestACIDRThatTheVPCGetsIsNotSNATedTo(t *testing.T) {
+	w := ready(t, ipam.Sound())
+	in := w.look(w.untilLook(ipam.LookIMDS))
+	in.IMDS.Instance.VPC = append(in.IMDS.Instance.VPC, netip.MustParsePrefix("100.64.0.0/16"))
+	applied := ""
+	for _, e := range w.step(in) {
+		if p, ok := e.(*ipam.Apply); ok && p.Lane.Kind == ipam.HostLane {
+			applied += p.Plan.String()
+		}
+	}
+	if !strings.Contains(applied, `name="10.0.0.0/16 100.64.0.0/16"`) {
+		t.Errorf("metadata names another CIDR, and what is applied to the host is\n%s", applied)
+	}
+	w.live(10 * time.Minute) // metadata names the first one alone
+	o := w.kernel.Observe()
+	host := dataplane.HostSpec{PrimaryMAC: primaryMAC, NodeAddress: addr("10.0.0.4"), NodePort: true, MTU: w.set.MTU,
+		VPCCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16"), netip.MustParsePrefix("100.64.0.0/16")}}
+	if left := dataplane.RepairHost(host, o.Index()); !left.Empty() {
+		t.Errorf("the host lacks\n%v", left)
+	}
+}
+
+// TestAnInputStaysTheCallers: what the caller does with it afterwards is nothing to the node, also with metadata's first word after a silence.
+func TestAnInputStaysTheCallers(t *testing.T) {
+	w := silenced(t, nil)
+	look := w.untilLook(ipam.LookIMDS)
+	w.silent = false
+	in := w.look(look)
+	w.step(in)
+	before := must[[]byte](t)(w.node.Encode())
+	in.IMDS.Instance.VPC[0] = netip.MustParsePrefix("192.168.0.0/16")
+	for i := range in.IMDS.ENIs {
+		for k := range in.IMDS.ENIs[i].Addresses {
+			in.IMDS.ENIs[i].Addresses[k] = addr("192.168.0.1")
+		}
+	}
+	if !bytes.Equal(before, must[[]byte](t)(w.node.Encode())) {
+		t.Error("the node changed with the caller's slice")
+	}
+}
+
+// TestAnAddressThatIsGoneIsToldOnce: one that EC2 took back while it cooled is no longer looked for on its ENI.
+func TestAnAddressThatIsGoneIsToldOnce(t *testing.T) {
+	w := ready(t, ipam.Sound())
+	w.set.CoolDown = 40 * time.Minute
+	w.step(ipam.Set{Settings: w.set})
+	b, a := w.up("c1", "web-1")
+	w.down(b)
+	b.ready = false
+	for i := range w.enis {
+		e := &w.enis[i]
+		e.Addresses = slices.DeleteFunc(e.Addresses, func(ip netip.Addr) bool { return ip == a })
+	}
+	w.live(30 * time.Minute)
+	if n := w.marks[ipam.AddressMissing]; n != 1 {
+		t.Errorf("that %v is missing is told %d times", a, n)
+	}
+	if err := w.node.Sane(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestADetachThatTakesItsTimeIsWaitedFor: an ENI with pods that somebody detaches is attached again when EC2 has let go of it, and not before.
+func TestADetachThatTakesItsTimeIsWaitedFor(t *testing.T) {
+	w, _, _ := withSecond(t)
+	attached := 0
+	w.tap = func(_ ipam.Input, effs []ipam.Effect) {
+		for _, e := range effs {
+			if c, ok := e.(*ipam.Call); ok && c.Action == ipam.AttachENI {
+				attached++
+			}
+		}
+	}
+	v := w.eni("eni-1")
+	w.kernel.Unplug(v.MAC)
+	v.Status = "detaching"
+	w.live(10 * time.Minute)
+	if attached > 0 {
+		t.Errorf("EC2 was asked %d times to attach what it detaches", attached)
+	}
+	w.eni("eni-1").stranded()
+	w.live(5 * time.Minute)
+	if v := w.eni("eni-1"); attached == 0 || v.Status != "in-use" {
+		t.Errorf("its pods wait: EC2 was asked %d times, and the ENI is %s", attached, v.Status)
+	}
+}
+
+// TestAPodThatOnlyTheKernelKnows is found whichever pods' links are listed before its own.
+func TestAPodThatOnlyTheKernelKnows(t *testing.T) {
+	for _, link := range []string{"a-first", "z-last"} {
+		w := ready(t, ipam.Sound())
+		w.up("c1", "web-1")
+		a := w.free()[0]
+		plan := dataplane.PodPlan(dataplane.PodSpec{Alias: dataplane.Alias("aws-cni", "c9", "eth0", a), HostVeth: link, Netns: w.kernel.NewNamespace(),
+			Address: a, Table: dataplane.MainTable})
+		w.apply(plan.Ops...)
+		w.step(ipam.Seen{What: ipam.LookKernel})
+		w.live(10 * time.Second)
+		if r, ok := w.node.Find(att("c9")); !ok || r.State != ipam.Assigned || r.Address != a {
+			t.Errorf("behind %s: the record is %+v, %v", link, r, ok)
+		}
+	}
+}
+
+// TestSomebodysENIThatIsGoneIsForgotten: by EC2's word, or where nobody asks EC2 when metadata has not listed it for ten minutes.
+func TestSomebodysENIThatIsGoneIsForgotten(t *testing.T) {
+	for _, alone := range []bool{false, true} {
+		w := newWorld(t, ipam.Sound())
+		w.limits.ENIs = 6
+		w.set.IMDSOnly = alone
+		w.start()
+		w.live(time.Minute)
+		w.attachForeign("eni-7", 4)
+		w.eni("eni-7").NoManage = "true"
+		w.live(15 * time.Minute)
+		if v := w.seenView(); len(v.Others) != 1 || v.Others[0].ID != "eni-7" {
+			t.Fatalf("by metadata alone %v: somebody's ENIs are %+v", alone, v.Others)
+		}
+		w.gone("eni-7")
+		w.live(5 * time.Minute)
+		if v := w.seenView(); alone != (len(v.Others) == 1) {
+			t.Errorf("by metadata alone %v: after five minutes somebody's ENIs are %+v", alone, v.Others)
+		}
+		w.live(15 * time.Minute)
+		if v := w.seenView(); len(v.Others) != 0 {
+			t.Errorf("by metadata alone %v: somebody's ENIs are still %+v", alone, v.Others)
+		}
+	}
+}
+
+// TestSomebodysENIOfAnotherInstance: EC2 says that it is attached elsewhere by now, and it is nothing to this node any more.
+func TestSomebodysENIOfAnotherInstance(t *testing.T) {
+	w := newWorld(t, ipam.Sound())
+	w.limits.ENIs = 6
+	w.start()
+	w.live(time.Minute)
+	w.attachForeign("eni-7", 4)
+	w.eni("eni-7").NoManage = "true"
+	w.live(15 * time.Minute)
+	v := w.eni("eni-7")
+	w.kernel.Unplug(v.MAC)
+	v.Instance, v.Status = "i-2", "available" // so that this instance's metadata does not list it
+	w.live(10 * time.Minute)
+	if v := w.seenView(); len(v.Others) != 0 {
+		t.Errorf("somebody's ENIs are %+v", v.Others)
+	}
+}
+
+// TestFourENIsAreMadeAtOnce, however the demand grows while EC2 takes its time.
+func TestFourENIsAreMadeAtOnce(t *testing.T) {
+	w := newWorld(t, ipam.Sound())
+	w.limits = ipam.Limits{ENIs: 15, Addresses: 6}
+	w.start()
+	w.live(20 * time.Second)
+	under := func() (n int) {
+		for _, e := range w.flight {
+			if c, ok := e.(*ipam.Call); ok && c.Action == ipam.CreateENI {
+				n++
+			}
+		}
+		return n
+	}
+	most := 0
+	for want := 10; want <= 50; want += 10 {
+		w.set.WarmIPTarget = want
+		w.step(ipam.Set{Settings: w.set})
+		for end := w.now + 20*time.Second; w.now < end; w.pass(100 * time.Millisecond) {
+			for i := 0; i < len(w.flight); i++ {
+				if c, ok := w.flight[i].(*ipam.Call); !ok || c.Action != ipam.CreateENI {
+					w.step(w.outcome(w.take(i)))
+					i = -1
+				}
+			}
+			for s := range w.saves {
+				if len(w.saves[s]) > 0 {
+					w.save(ipam.Store(s), len(w.saves[s]))
+				}
+			}
+			most = max(most, under())
+		}
+	}
+	if most != 4 {
+		t.Errorf("up to %d ENIs were made at once, expected 4", most)
+	}
+}
+
+// TestRequestsThatWaitAreBounded: who comes when thousands wait is told to come again.
+func TestRequestsThatWaitAreBounded(t *testing.T) {
+	w := newWorld(t, ipam.Sound())
+	w.start() // and nothing is answered: it recovers
+	const crowd = 4200
+	for i := range crowd {
+		w.step(ipam.Add{Req: w.req(), Att: att(strconv.Itoa(i)), Pod: ipam.Pod{Name: "p"}, Netns: uint64(i + 1)})
+	}
+	if len(w.replies) != crowd-4096 {
+		t.Errorf("of %d requests %d were answered, expected all but 4096", crowd, len(w.replies))
+	}
+	for _, r := range w.replies {
+		if r.Err == nil || r.Err.Code != ipam.CodeTryAgain {
+			t.Fatalf("answered with %+v", r)
+		}
+	}
+}
+
+// TestDefaultsAreUpstreams: node ports are served (AWS_VPC_CNI_NODE_PORT_SUPPORT), and there are a runtime and an API server to ask.
+func TestDefaultsAreUpstreams(t *testing.T) {
+	if d := ipam.Defaults(); !d.NodePort || !d.Runtime || !d.API || d.ExternalSNAT || d.WarmENITarget != 1 || d.MTU != 9001 || d.VethPrefix != "eni" {
+		t.Errorf("%+v", d)
+	}
+}
+
+// TestARecordsLinkOfAnotherAlias: another CNI's record has no MAC, and that of a link which somebody else's alias names is not the pod's.
+func TestARecordsLinkOfAnotherAlias(t *testing.T) {
+	w := ready(t, ipam.Sound())
+	b, a := w.up("c1", "web-1")
+	r := w.rows[ipam.Key{Address: a}]
+	r.Netns, r.MAC, r.Veth = 0, "", ""
+	w.rows[r.Key()] = r
+	w.kernel.SetLinkAlias(w.kernel.VethOf(b.att.ContainerID), "theirs")
+	w.start()
+	w.live(time.Minute)
+	if r := w.rows[ipam.Key{Address: a}]; r.MAC != "" {
+		t.Errorf("the record says the MAC %s", r.MAC)
+	}
+}
