@@ -288,11 +288,8 @@ func (a *applier) setMAC(op *dataplane.Op) error {
 	if !ok {
 		return failed(dataplane.Invalid, "the MAC is malformed")
 	}
-	err = a.set(d.index, 0, 0, func(r *netlink.Request) { r.Bytes(unix.IFLA_ADDRESS, mac[:]) })
-	if err == nil {
-		a.last.mac = textOfMAC(mac[:])
-	}
-	return err
+	a.last.mac = textOfMAC(mac[:])
+	return a.set(d.index, 0, 0, func(r *netlink.Request) { r.Bytes(unix.IFLA_ADDRESS, mac[:]) })
 }
 
 func (a *applier) proxyNeighbour(op *dataplane.Op) error {

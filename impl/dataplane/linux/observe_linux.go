@@ -139,7 +139,7 @@ func (o *observer) proxies(out *dataplane.Observation) error {
 		out.Links[i].Proxy = nil
 	}
 	room := make([]netip.Addr, 0, len(out.Links)) // one each, as a rule: one allocation for all
-	return o.s.Dump(askProxies(&o.r, 0), func(body []byte) {
+	return o.s.Dump(askProxies(&o.r), func(body []byte) {
 		index, addr, ok := parseProxy(body)
 		l := o.link(out, index)
 		if !ok || l == nil {
@@ -168,7 +168,6 @@ func (o *observer) peers(out *dataplane.Observation) error {
 			if l.PeerLive = !o.ended(netnsid); l.PeerLive {
 				return err
 			}
-			room = room[:start]
 			continue
 		}
 		if len(room) > start {
@@ -205,7 +204,7 @@ const ifaTargetNetnsid = unix.IFA_TARGET_NETNSID
 func (o *observer) routes(out *dataplane.Observation) error {
 	out.Routes = make([]dataplane.Route, 0, len(out.Links)+16)
 	var v routeView
-	return o.s.Dump(askRoutes(&o.r, 0, 0), func(body []byte) {
+	return o.s.Dump(askRoutes(&o.r, 0), func(body []byte) {
 		if !v.parse(body) || !v.observed() {
 			return
 		}

@@ -81,7 +81,7 @@ func (a *applier) keepsakes(index int) (lost keepsakes, err error) {
 	err = retry(func() error {
 		lost.routes = lost.routes[:0]
 		var v routeView
-		return a.s.Dump(askRoutes(a.r, 0, index), func(body []byte) {
+		return a.s.Dump(askRoutes(a.r, 0), func(body []byte) {
 			if v.parse(body) && v.index == index && v.observed() && v.protocol != unix.RTPROT_KERNEL {
 				lost.routes = append(lost.routes, slices.Clone(body))
 			}
@@ -92,7 +92,7 @@ func (a *applier) keepsakes(index int) (lost keepsakes, err error) {
 	}
 	err = retry(func() error {
 		lost.proxies = lost.proxies[:0]
-		return a.s.Dump(askProxies(a.r, index), func(body []byte) {
+		return a.s.Dump(askProxies(a.r), func(body []byte) {
 			if at, addr, ok := parseProxy(body); ok && at == index {
 				lost.proxies = append(lost.proxies, addr)
 			}
@@ -132,12 +132,9 @@ func (a *applier) putBack(index int, lost keepsakes) error {
 	return nil
 }
 
-// askProxies asks for the proxy entries of a link, or of all (0).
-func askProxies(r *netlink.Request, index int) *netlink.Request {
+// askProxies asks for the proxy entries of all links.
+func askProxies(r *netlink.Request) *netlink.Request {
 	r.Reset().Neighbour(unix.RTM_GETNEIGH, unix.NLM_F_DUMP, 0, 0, unix.NTF_PROXY)
-	if index != 0 {
-		r.U32(unix.NDA_IFINDEX, uint32(index))
-	}
 	return r
 }
 

@@ -195,14 +195,11 @@ func (v *routeView) observed() bool {
 	return false
 }
 
-// askRoutes asks for the routes of one table, or of all (0), and of one link, or of all (0).
-func askRoutes(r *netlink.Request, table, index int) *netlink.Request {
+// askRoutes asks for the routes of one table, or of all (0).
+func askRoutes(r *netlink.Request, table int) *netlink.Request {
 	r.Reset().Route(unix.RTM_GETROUTE, unix.NLM_F_DUMP, 0, 0, 0, 0)
 	if table != 0 {
 		r.U32(unix.RTA_TABLE, uint32(table))
-	}
-	if index != 0 {
-		r.U32(unix.RTA_OIF, uint32(index))
 	}
 	return r
 }
@@ -212,7 +209,7 @@ func (a *applier) routed(addr netip.Addr) (index int, err error) {
 	var v routeView
 	err = retry(func() error {
 		index = 0
-		return a.s.Dump(askRoutes(a.r, unix.RT_TABLE_MAIN, 0), func(body []byte) {
+		return a.s.Dump(askRoutes(a.r, unix.RT_TABLE_MAIN), func(body []byte) {
 			if index == 0 && v.parse(body) && v.bits == 32 && v.dst == addr {
 				index = v.index
 			}

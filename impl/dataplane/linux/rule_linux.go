@@ -2,7 +2,6 @@ package linux
 
 import (
 	"net/netip"
-	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -131,8 +130,8 @@ func (a *applier) ensureRule(w dataplane.Rule) error {
 	return err
 }
 
-// rules are all rules, read once for a plan: its own operations keep them true, and other plans are about other
-// addresses.
+// rules are all rules, read once for a plan, with those that the plan has made since; to remove one that is gone already does nothing, and other
+// plans are about other addresses.
 func (a *applier) rules() ([]rule, error) {
 	if a.router != nil {
 		return a.router, nil
@@ -181,6 +180,5 @@ func (a *applier) removeRules(w dataplane.Rule, others bool) error {
 			return err
 		}
 	}
-	a.router = slices.DeleteFunc(rules, func(r rule) bool { return gone(&r) })
 	return nil
 }
