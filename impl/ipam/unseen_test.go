@@ -241,3 +241,56 @@ func TestARecordsLinkOfAnotherAlias(t *testing.T) {
 		t.Errorf("the record says the MAC %s", r.MAC)
 	}
 }
+
+// TestAMACThatNobodyRecordedIsAWarning: after the loss of all records only the pod itself knows what its neighbour entry says, and an operator has to
+// hear of it.
+func TestAMACThatNobodyRecordedIsAWarning(t *testing.T) {
+	w := ready(t, ipam.Sound())
+	b, _ := w.up("c1", "web-1")
+	veth := w.kernel.VethOf(b.att.ContainerID)
+	w.kernel.SetLinkMAC(veth, "0a:11:22:33:44:55")
+	w.kernel.SetLinkAlias(veth, "")
+	clear(w.rows)
+	warned, told := 0, 0
+	w.tap = func(_ ipam.Input, effs []ipam.Effect) {
+		for _, e := range effs {
+			if n, ok := e.(*ipam.Note); ok && n.Point == ipam.MACUnrecorded {
+				if told++; n.Warn {
+					warned++
+				}
+			}
+		}
+	}
+	w.start()
+	w.live(time.Minute)
+	if told != 1 || warned != 1 {
+		t.Errorf("told %d times, of which %d are warnings; expected one", told, warned)
+	}
+}
+
+// TestADELBehindAnADDThatTimesOutWaitsForTheStart: nothing is taken from a pod by records alone, which nobody has compared with the kernel yet.
+func TestADELBehindAnADDThatTimesOutWaitsForTheStart(t *testing.T) {
+	w := ready(t, ipam.Sound())
+	b, a := w.up("c1", "web-1")
+	w.start()
+	first, second := w.req(), w.req()
+	w.step(ipam.Add{Req: first, Att: b.att, Pod: b.pod, Netns: b.netns, Deadline: w.now + 3*time.Second})
+	w.step(ipam.Del{Req: second, Att: b.att, Pod: b.pod, Intent: true, Deadline: w.now + time.Minute}) // one that found no daemon
+	w.tap = func(in ipam.Input, effs []ipam.Effect) {
+		for _, e := range effs {
+			switch e.(type) {
+			case *ipam.Save, *ipam.Apply:
+				t.Errorf("at %v the kernel has not been seen, and %T is wanted", w.now, e)
+			}
+		}
+	}
+	w.pass(4 * time.Second) // and nothing is answered
+	if r := w.replies[first]; r == nil || r.Err == nil || r.Err.Code != ipam.CodeTryAgain {
+		t.Errorf("the ADD is answered %+v", r)
+	}
+	w.tap, b.ready = nil, false
+	w.live(10 * time.Second)
+	if r := w.replies[second]; r == nil || r.Err != nil || w.state(a) != ipam.Cooling {
+		t.Errorf("the DEL is answered %+v, and %v is %v", r, a, w.state(a))
+	}
+}

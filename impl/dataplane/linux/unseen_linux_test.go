@@ -132,14 +132,16 @@ func TestRenamedLinkKeepsRoutesThroughThePod(t *testing.T) {
 func TestAPlanKnowsTheRulesThatItMade(t *testing.T) {
 	enterNew(t)
 	k := openHere(t, Options{})
-	rule := dataplane.Op{Priority: dataplane.PriorityFromPod, Addr: netip.MustParseAddr("10.0.10.21"), Table: 7}
+	rule := dataplane.Op{Kind: dataplane.EnsureRule, Priority: dataplane.PriorityFromPod, Addr: netip.MustParseAddr("10.0.10.20"), Table: 7}
+	apply(t, k, dataplane.Plan{Ops: []dataplane.Op{rule}}, nil) // another pod's
+	rule.Addr = rule.Addr.Next()
 	var p dataplane.Plan
 	for _, kind := range []dataplane.Kind{dataplane.RemoveRule, dataplane.EnsureRule, dataplane.RemoveRule, dataplane.RemoveRule} {
 		rule.Kind = kind
 		p.Ops = append(p.Ops, rule)
 	}
 	apply(t, k, p, nil)
-	if rules := observe(t, k).Rules; len(rules) != 0 {
+	if rules := observe(t, k).Rules; len(rules) != 1 || rules[0].From.Addr() == rule.Addr {
 		t.Errorf("left: %+v", rules)
 	}
 }
