@@ -294,3 +294,146 @@ func TestADELBehindAnADDThatTimesOutWaitsForTheStart(t *testing.T) {
 		t.Errorf("the DEL is answered %+v, and %v is %v", r, a, w.state(a))
 	}
 }
+
+// TestAnOldDrainSparesWhatCools: a drain's intent whose drop never became durable comes back when addresses of the ENI cool. Whoever gets one of
+// them from EC2 meanwhile gets what is still on its way to the pod that had it.
+func TestAnOldDrainSparesWhatCools(t *testing.T) {
+	w, boxes, _ := withSecond(t)
+	w.set.CoolDown = 20 * time.Minute
+	w.step(ipam.Set{Settings: w.set})
+	v := *w.eni("eni-1")
+	cooling := 0
+	for _, b := range boxes {
+		if slices.Contains(v.Addresses, b.addr) {
+			w.down(b)
+			b.ready = false
+			cooling++
+		}
+	}
+	if cooling == 0 {
+		t.Fatal("no pod was on eni-1: the test shows nothing")
+	}
+	stale := ipam.Row{Intent: &ipam.Intent{Token: "enilab-old", Stage: ipam.Draining, Doing: ipam.DetachENI,
+		ENI: ipam.ENI{ID: v.ID, MAC: v.MAC, Device: v.Device, Primary: v.Primary, Addresses: v.Addresses, Attachment: v.Attachment, Instance: v.Instance}}}
+	w.rows[stale.Key()] = stale
+	w.start()
+	w.live(10 * time.Minute)
+	if now := w.eni("eni-1"); now == nil || now.Status != "in-use" {
+		t.Errorf("eni-1 was detached while %d of its addresses cool", cooling)
+	}
+}
+
+// TestEachRoundOfAGCLooksAnew: a look at the kernel that was on its way when the first round ended is of the first.
+func TestEachRoundOfAGCLooksAnew(t *testing.T) {
+	p := ipam.Sound()
+	p.Collect = func(a ipam.Absentee) bool { return a.Lists > 1 }
+	w := ready(t, p)
+	w.up("c0", "web-0")
+	w.live(time.Second)
+	asked := func(what ipam.What) int {
+		return slices.IndexFunc(w.flight, func(e ipam.Effect) bool { l, ok := e.(*ipam.Look); return ok && l.What == what })
+	}
+	await := func(what ipam.What) ipam.Effect {
+		for asked(what) < 0 {
+			at, ok := w.node.Next()
+			if !ok {
+				t.Fatalf("the node never looks at %v", what)
+			}
+			w.now = max(w.now, at)
+			w.step(nil) // one step, and no more: the next one may end the round
+		}
+		return w.take(asked(what))
+	}
+	gc := ipam.GC{Req: w.req(), Network: "aws-cni"}
+	w.step(gc)
+	kernel, runtime := await(ipam.LookKernel), await(ipam.LookRuntime)
+	w.step(w.outcome(kernel))
+	w.step(ipam.Seen{What: ipam.LookKernel}) // something has happened: the kernel is looked at once more
+	kernel = await(ipam.LookKernel)
+	w.step(w.outcome(runtime)) // the first round ends
+	w.step(w.outcome(kernel))
+	w.step(w.outcome(await(ipam.LookRuntime)))
+	if r := w.replies[gc.Req]; r != nil {
+		t.Errorf("the second round ended without a look of its own at the kernel: %+v", r)
+	}
+	w.live(10 * time.Second)
+	w.answered(gc.Req)
+}
+
+// TestACHECKBesideACoolDownIsAnswered: one that comes while the kernel is being looked at waits for the next look, which may show the same.
+func TestACHECKBesideACoolDownIsAnswered(t *testing.T) {
+	w := ready(t, ipam.Sound())
+	w.set.CoolDown = time.Hour
+	w.step(ipam.Set{Settings: w.set})
+	w.up("c1", "web-1")
+	b, _ := w.up("c2", "web-2")
+	w.down(b)
+	b.ready = false
+	w.live(time.Minute)
+	w.step(ipam.Seen{What: ipam.LookKernel})
+	early := w.untilLook(ipam.LookKernel)
+	check := ipam.Check{Req: w.req(), Att: att("c1"), Netns: w.boxes[0].netns}
+	w.step(check)
+	w.step(w.look(early))
+	w.live(5 * time.Second)
+	if r := w.replies[check.Req]; r == nil || r.Err != nil {
+		t.Errorf("the CHECK is answered %+v", r)
+	}
+}
+
+// TestAddressesWaitNoLongerThanTheirENI: with metadata alone, an ENI whose link comes late is taken when it has been listed for ten minutes, and its
+// addresses with it.
+func TestAddressesWaitNoLongerThanTheirENI(t *testing.T) {
+	w := newWorld(t, ipam.Sound())
+	w.set.IMDSOnly = true
+	w.attachForeign("eni-8", 2)
+	w.kernel.Unplug(w.eni("eni-8").MAC)
+	a := w.eni("eni-8").Addresses[0]
+	w.step(ipam.Start{Boot: "b", Rebooted: true, Booted: w.now, Seed: 9, Daemon: self, Version: w.version, Wall: bootWall, Settings: w.set})
+	w.live(9 * time.Minute)
+	if s := w.state(a); s == ipam.Free {
+		t.Errorf("after nine minutes without its ENI's link %v is %v", a, s)
+	}
+	w.kernel.Plug(w.eni("eni-8").MAC)
+	w.live(5 * time.Minute)
+	if s := w.state(a); s != ipam.Free {
+		t.Errorf("after 14 minutes in metadata's list %v is %v", a, s)
+	}
+}
+
+// TestADeletionOfAnENIInServiceBeginsAnew: an intent of an earlier daemon says that an ENI is to be deleted, and EC2 that it is attached. What the host
+// has of it goes before it does.
+func TestADeletionOfAnENIInServiceBeginsAnew(t *testing.T) {
+	w, boxes, _ := withSecond(t)
+	v := *w.eni("eni-1")
+	for _, b := range boxes {
+		if slices.Contains(v.Addresses, b.addr) {
+			w.down(b)
+			b.ready = false
+		}
+	}
+	w.live(time.Minute)
+	stale := ipam.Row{Intent: &ipam.Intent{Token: "enilab-old", Stage: ipam.Tombstoned, Doing: ipam.DeleteENI,
+		ENI: ipam.ENI{ID: v.ID, MAC: v.MAC, Device: v.Device, Primary: v.Primary, Addresses: v.Addresses, Attachment: v.Attachment, Instance: v.Instance}}}
+	w.rows[stale.Key()] = stale
+	unwired, detached := false, false
+	w.tap = func(_ ipam.Input, effs []ipam.Effect) {
+		for _, e := range effs {
+			switch e := e.(type) {
+			case *ipam.Apply:
+				unwired = unwired || e.Lane.ENI == "eni-1" && slices.ContainsFunc(e.Plan.Ops, func(o dataplane.Op) bool { return o.Kind == dataplane.RemoveRule })
+			case *ipam.Call:
+				if e.Action == ipam.DetachENI && !detached {
+					if detached = true; !unwired {
+						t.Errorf("at %v eni-1 is detached, and the host's rules lead to it", w.now)
+					}
+				}
+			}
+		}
+	}
+	w.start()
+	w.live(20 * time.Minute)
+	if !detached {
+		t.Error("eni-1 is not detached: the test shows nothing")
+	}
+}

@@ -171,27 +171,37 @@ func TestRuleWithAnotherSelector(t *testing.T) {
 	}
 }
 
-// TestRosterReadsAgain: a list of links that changed while it was read is read once more.
-func TestRosterReadsAgain(t *testing.T) {
-	scripted := func() (*rtnl.Socket, int) {
-		fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-		must(t, err)
-		t.Cleanup(func() { unix.Close(fds[0]); unix.Close(fds[1]) })
-		return rtnl.Adopt(fds[0], podBuffer), fds[1]
-	}
-	queue, _ := scripted()
-	ask, kernel := scripted()
-	for i, flags := range []uint16{unix.NLM_F_MULTI | unix.NLM_F_DUMP_INTR, unix.NLM_F_MULTI} {
+// scripted is a socket that hears these messages of a kernel's, the first as the answer to its first request.
+func scripted(t *testing.T, messages ...func(*rtnl.Request)) *rtnl.Socket {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	must(t, err)
+	t.Cleanup(func() { unix.Close(fds[0]); unix.Close(fds[1]) })
+	for i, m := range messages {
 		var r rtnl.Request
-		r.Message(unix.NLMSG_DONE, flags)
-		r.Raw(0, 0, 0, 0)
+		m(&r)
 		r.Finish()
 		binary.NativeEndian.PutUint32(r.B[8:], uint32(i+1))
-		_, err := unix.Write(kernel, r.B)
+		_, err := unix.Write(fds[1], r.B)
 		must(t, err)
 	}
-	o := roster{queue: queue, ask: ask}
+	return rtnl.Adopt(fds[0], podBuffer)
+}
+
+// TestRosterReadsAgain: a list of links that changed while it was read is read once more.
+func TestRosterReadsAgain(t *testing.T) {
+	done := func(flags uint16) func(*rtnl.Request) {
+		return func(r *rtnl.Request) { r.Message(unix.NLMSG_DONE, flags); r.Raw(0, 0, 0, 0) }
+	}
+	o := roster{queue: scripted(t), ask: scripted(t, done(unix.NLM_F_MULTI|unix.NLM_F_DUMP_INTR), done(unix.NLM_F_MULTI))}
 	if d, err := o.name("eth0"); err != nil || d.index != 0 {
 		t.Errorf("the second list is whole, and the roster says %+v, %v", d, err)
+	}
+}
+
+// TestAnAnswerThatIsNoLinkIsAnError, and not a link that is gone.
+func TestAnAnswerThatIsNoLinkIsAnError(t *testing.T) {
+	s := scripted(t, func(r *rtnl.Request) { r.Message(unix.RTM_NEWLINK, 0); r.Raw(1, 2, 3, 4) })
+	if d, err := byIndex(s, &rtnl.Request{}, 7); err == nil {
+		t.Errorf("it is read as %+v", d)
 	}
 }
