@@ -123,37 +123,6 @@ func TestEnvironmentOfEC2IsAProblemLikeAnyOther(t *testing.T) {
 	}
 }
 
-// TestDaemonSaysWhatItLacks: a Config without one of its parts is an error, and no panic later.
-func TestDaemonSaysWhatItLacks(t *testing.T) {
-	whole := Config{Clock: clock.Boot(), Kernel: newKernel(), Cloud: &fixedCloud{}, RunDir: "run", LibDir: "lib"}
-	if _, err := newDaemon(whole); err != nil {
-		t.Errorf("nothing is missing: %v", err)
-	}
-	for name, without := range map[string]func(*Config){"Clock": func(c *Config) { c.Clock = nil }, "Kernel": func(c *Config) { c.Kernel = nil },
-		"Cloud": func(c *Config) { c.Cloud = nil }, "RunDir": func(c *Config) { c.RunDir = "" }, "LibDir": func(c *Config) { c.LibDir = "" }} {
-		c := whole
-		without(&c)
-		if _, err := newDaemon(c); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("without %s: %v", name, err)
-		}
-	}
-}
-
-// TestCloudInBetween: what a laboratory puts before EC2 is asked in its place.
-func TestCloudInBetween(t *testing.T) {
-	inner, outer := &fixedCloud{}, &fixedCloud{}
-	d, err := newDaemon(Config{Clock: clock.Boot(), Kernel: newKernel(), Cloud: inner, RunDir: "run", LibDir: "lib",
-		Parts: Parts{Cloud: func(c Cloud) Cloud {
-			if c != Cloud(inner) {
-				t.Errorf("it stands before %v", c)
-			}
-			return outer
-		}}})
-	if err != nil || d.cloud != Cloud(outer) {
-		t.Errorf("EC2 is %v, %v", d.cloud, err)
-	}
-}
-
 func TestLogFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "new", "ipamd.log")
 	l, err := openLogFile(name)
