@@ -66,6 +66,9 @@ func (n *Node) Unhang(now time.Duration, uid string) (hung bool) {
 			continue
 		}
 		s.processes, hung = containers, true
+		if !s.mounted { // a Stop has killed it, and let its namespace go
+			s.processes = noProcess
+		}
 		if s.inode != 0 {
 			n.later(Action{Kind: ReleaseNetns, Inode: s.inode, UID: s.uid, ContainerID: s.cid, Sandbox: s.id})
 		}

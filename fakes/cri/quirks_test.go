@@ -578,6 +578,29 @@ func TestHungAfterItsDEL(t *testing.T) {
 	}
 }
 
+// A process that a Stop has killed, and whose namespace the runtime has let go, dies as soon as it can, also where the runtime has forgotten its sandbox
+// and nobody stops it once more.
+func TestHungProcessThatWasKilledDies(t *testing.T) {
+	w := up(t, Config{Runtime: CRIO134})
+	w.n.Hang(w.now, "a")
+	w.n.FailDELs(3, 0) // CRI-O takes the network for stopped all the same
+	w.input(Input{Kind: PodDeleted, UID: "a", Grace: 10 * time.Second})
+	w.until(10 * time.Minute)
+	if len(w.dels("c1")) != 0 || !slices.ContainsFunc(w.story, func(l string) bool { return strings.HasSuffix(l, "RemoveNetns 1") }) {
+		t.Fatalf("expected that its namespace was let go without a DEL of ours: %v", w.story)
+	}
+	if !w.n.Hide(w.now, "a") {
+		t.Fatal("its sandbox is not listed")
+	}
+	w.n.Unhang(w.now, "a")
+	w.until(15 * time.Minute)
+	for s := range w.n.Sandboxes() {
+		if s.UID == "a" && s.Running {
+			t.Errorf("it runs on in a namespace that is gone: %+v", s)
+		}
+	}
+}
+
 func TestHangBeforeStart(t *testing.T) {
 	w := newWorld(t, Config{})
 	w.bind("a", "web-0")
