@@ -41,6 +41,7 @@ type address struct {
 	Claim    *Sandbox // quarantined: the ready sandbox that says it has the address; never changed once set
 
 	testimony
+	Given    time.Duration `json:",omitzero"` // EC2 assigned it, by its own answer: one of its replicas may not know yet
 	Missing  int           // consecutive answers of EC2 without the address
 	ByIMDS   int           // consecutive IMDS views without it
 	Unlisted time.Duration // since when metadata does not list it

@@ -212,8 +212,12 @@ func (sv *survey) missingAddresses(now time.Duration, ix int32, has []netip.Addr
 		}
 		a.Missing++
 		young := a.State == Assigned && now-a.Allocated < consistency
+		again := now + askPause
+		if a.Given > 0 && now-a.Given < consistency {
+			young, again = true, max(again, a.Given+consistency)
+		}
 		if !sv.policy.Absent(Absence{ByIMDS: a.ByIMDS, ByEC2: a.Missing, Young: young}) {
-			sv.enis.ask(ix, now+askPause)
+			sv.enis.ask(ix, again)
 			continue
 		}
 		sv.pool.addressGone(int32(i))

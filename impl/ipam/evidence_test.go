@@ -170,3 +170,36 @@ func TestCreatedBehindAnError(t *testing.T) {
 		}
 	}
 }
+
+// TestGivenAMomentAgo: EC2's own answer has given addresses, and its replicas, asked about them because metadata is behind, go on answering what was
+// before for a minute or two. They are the node's until EC2 denies them for longer than a replica may be behind.
+func TestGivenAMomentAgo(t *testing.T) {
+	w := newWorld(t, ipam.Sound())
+	w.set.MinimumIPTarget, w.set.WarmIPTarget = 2, 1
+	w.start()
+	w.live(5 * time.Minute)
+	e := &w.enis[0]
+	before := slices.Clone(e.Addresses)
+	w.set.MinimumIPTarget = len(before) + 2
+	w.step(ipam.Set{Settings: w.set})
+	w.live(5 * time.Second)
+	e = &w.enis[0]
+	given := e.Addresses[len(before):]
+	if len(given) == 0 {
+		t.Fatalf("EC2 has given nothing: %v, and %v before", e.Addresses, before)
+	}
+	w.full = true // what is not there is not replaced
+	e.Addresses = before
+	w.live(100 * time.Second)
+	for _, a := range given {
+		if w.state(a) != ipam.Free {
+			t.Errorf("EC2 gave %v 105 s ago and answers what was before: the node does not know it any more", a)
+		}
+	}
+	w.live(5 * time.Minute)
+	for _, a := range given {
+		if w.state(a) == ipam.Free {
+			t.Errorf("EC2 denies %v for seven minutes, and it is free", a)
+		}
+	}
+}

@@ -179,7 +179,7 @@ func (p *pool) forget(ix int32) {
 func (p *pool) free(ix int32) {
 	a := &p.Addrs[ix]
 	p.unkey(ix)
-	*a = address{IP: a.IP, ENI: a.ENI, ENIID: a.ENIID, State: a.State, ByIMDS: a.ByIMDS, Missing: a.Missing,
+	*a = address{IP: a.IP, ENI: a.ENI, ENIID: a.ENIID, State: a.State, ByIMDS: a.ByIMDS, Missing: a.Missing, Given: a.Given,
 		Retry: never}
 	p.become(ix, Free)
 	p.FreeQueue = append(p.FreeQueue, ix)
@@ -287,7 +287,8 @@ func (p *pool) returned(now time.Duration, ip netip.Addr, ix int32) {
 		}
 	}
 	p.adopt(now, ip, ix)
-	if a := p.byAddress[ip]; until > now {
+	a := p.byAddress[ip]
+	if p.Addrs[a].Given = now; until > now {
 		p.hold(a, until)
 		p.putAddress(a)
 	}
