@@ -12,6 +12,7 @@ import (
 	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/timeline"
+	"github.com/enilab/enilab/sim/verb"
 )
 
 // Of is what a result has of each run: the variants first, then the mutants that the file names. Runs that were played with
@@ -259,7 +260,7 @@ func (run *Run) faults(rec *runner.Record) {
 	}
 }
 
-var fates = [...]string{sim.Missed: "missed", sim.Armed: "armed", sim.Struck: "struck"}
+var fates = [...]string{verb.Missed: "missed", verb.Armed: "armed", verb.Struck: "struck"}
 
 // said is what an action's line says, without its instant.
 func said(l *scn.Line) string {
@@ -280,7 +281,7 @@ func said(l *scn.Line) string {
 	return strings.Join(words, " ")
 }
 
-func nodeOf(a *sim.Act) int {
+func nodeOf(a *verb.Act) int {
 	switch a.Subject.Kind {
 	case scn.Node:
 		return a.Subject.Node
@@ -293,7 +294,7 @@ func nodeOf(a *sim.Act) int {
 // atDaemon are the verbs for nodes that are about the daemon.
 var atDaemon = []string{"kill", "kill-at", "restart", "upgrade", "hold", "unhold", "lose-records"}
 
-func kindOf(a *sim.Act) FaultKind {
+func kindOf(a *verb.Act) FaultKind {
 	switch a.Subject.Kind {
 	case scn.EC2:
 		return AtEC2
@@ -319,7 +320,7 @@ var lasts = []string{"lag", "drain-subnet", "hold-flows", "hold", "hang", "socke
 // until is when what the i-th deed did was over.
 func until(deeds []sim.Deed, i int, end time.Duration) time.Duration {
 	d := &deeds[i]
-	if d.Strike.Fate == sim.Missed {
+	if d.Strike.Fate == verb.Missed {
 		return d.At
 	}
 	if long := d.Act.Duration("for"); long > 0 {
@@ -335,7 +336,7 @@ func until(deeds []sim.Deed, i int, end time.Duration) time.Duration {
 			}
 		}
 	}
-	if d.Strike.Fate == sim.Armed || slices.Contains(lasts, d.Act.Verb) {
+	if d.Strike.Fate == verb.Armed || slices.Contains(lasts, d.Act.Verb) {
 		return end
 	}
 	return d.At

@@ -12,6 +12,7 @@ import (
 	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/verb"
 )
 
 // Cluster is what a scenario's cluster, config and start lines say.
@@ -65,7 +66,7 @@ func Check(f *scn.File) (*Cluster, error) { return check(f, true, true) }
 func CheckRest(f *scn.File, cluster bool) (*Cluster, error) { return check(f, false, cluster) }
 
 func check(f *scn.File, whole, nodes bool) (*Cluster, error) {
-	c := &checker{whole: whole, nodes: nodes, cluster: Cluster{Nodes: 1, Name: "enilab", Type: "m5.large", VPC: netip.MustParsePrefix("10.0.0.0/16"), Version: ipam.Version,
+	c := &checker{File: verb.NewFile(whole, nodes), cluster: Cluster{Nodes: 1, Name: "enilab", Type: "m5.large", VPC: netip.MustParsePrefix("10.0.0.0/16"), Version: ipam.Version,
 		Settings: ipam.Defaults()}}
 	for i := range f.Lines {
 		c.head(&f.Lines[i])
@@ -80,23 +81,45 @@ func check(f *scn.File, whole, nodes bool) (*Cluster, error) {
 	if !c.cluster.VPC.Overlaps(c.cluster.Subnet) || c.cluster.Subnet.Bits() < c.cluster.VPC.Bits() {
 		c.cluster.VPC = netip.PrefixFrom(c.cluster.Subnet.Addr(), min(16, c.cluster.Subnet.Bits())).Masked()
 	}
-	if len(c.errs) > 0 {
-		return nil, c.errs
+	if len(c.Errors) > 0 {
+		return nil, c.Errors
 	}
+	c.cluster.Systems = c.Systems
 	return &c.cluster, nil
 }
 
 type checker struct {
+	*verb.File
 	cluster Cluster
-	whole   bool     // no line is missing
-	nodes   bool     // nor is the cluster line
-	names   []string // workloads
-	plan    plan
-	errs    scn.ErrorList
 }
 
 func (c *checker) bad(pos scn.Pos, hint, format string, args ...any) {
-	c.errs = append(c.errs, scn.Errorf(pos, hint, format, args...))
+	c.Errors = append(c.Errors, scn.Errorf(pos, hint, format, args...))
+}
+
+// foresee collects what the file's lines will have done, whatever happens.
+func (c *checker) foresee(f *scn.File) {
+	c.Type, c.File.Nodes, c.File.Version = c.cluster.Type, c.cluster.Nodes, c.cluster.Version
+	c.Versions[c.cluster.Version] = true
+	for i := range f.Lines {
+		switch s := f.Lines[i].Stmt.(type) {
+		case *scn.Finally:
+			c.Settles = true
+		case *scn.Start:
+			if n := s.Count; s.Target.Kind == scn.AllNodes {
+				c.AtLeast(s.Name, n*c.cluster.Nodes)
+			} else {
+				c.AtLeast(s.Name, n)
+			}
+		case *scn.At:
+			if s.Action == nil {
+				continue
+			}
+			if act, err := verb.Bind(s.Action); err == nil && act.Of.Plan != nil { // an error is said elsewhere
+				act.Of.Plan(c.File, act)
+			}
+		}
+	}
 }
 
 func (c *checker) head(l *scn.Line) {
@@ -107,8 +130,8 @@ func (c *checker) head(l *scn.Line) {
 		}
 	case *scn.Config:
 		for _, kv := range s.Args {
-			if err := checkSetting(kv.Pos, kv.Key, kv.Value); err != nil {
-				c.errs = append(c.errs, err)
+			if err := verb.CheckSetting(kv.Pos, kv.Key, kv.Value); err != nil {
+				c.Errors = append(c.Errors, err)
 				continue
 			}
 			_ = c.cluster.Settings.Put(kv.Key, kv.Value) // checked
@@ -182,7 +205,7 @@ func (c *checker) clusterArg(kv scn.KV) {
 			c.cluster.Name = ""
 		}
 	default:
-		c.bad(kv.Pos, unknown(kv.Key, clusterKeys), "cluster takes no %q", kv.Key)
+		c.bad(kv.Pos, verb.Unknown(kv.Key, clusterKeys), "cluster takes no %q", kv.Key)
 	}
 }
 
@@ -202,7 +225,7 @@ func (c *checker) line(l *scn.Line) {
 			c.bad(s.Pos, suggest(s.Point, ipam.Marks(), "docs/incidents.md has those of each scenario"), "unknown coverage point %q", s.Point)
 		}
 	case *scn.Never:
-		if !c.plan.settles && c.whole {
+		if !c.Settles && c.Whole {
 			c.bad(s.Pos, "write finally converges within DURATION", "never settles says nothing in a file that is not given time to settle")
 		}
 	case *scn.At:
@@ -212,10 +235,10 @@ func (c *checker) line(l *scn.Line) {
 
 func (c *checker) start(l *scn.Line, s *scn.Start) {
 	w := Workload{Name: s.Name, Count: s.Count}
-	if slices.Contains(c.names, s.Name) {
+	if slices.Contains(c.Made, s.Name) {
 		c.bad(l.Pos, "give each its own name", "pods %s are started twice", s.Name)
 	}
-	c.names = append(c.names, s.Name)
+	c.Made = append(c.Made, s.Name)
 	if s.Target.Kind == scn.AllNodes {
 		for i := 1; i <= c.cluster.Nodes; i++ {
 			w.Nodes = append(w.Nodes, i)
@@ -232,7 +255,7 @@ func (c *checker) invariant(pos scn.Pos, phrase string) {
 	switch {
 	case !ok:
 		c.bad(pos, suggest(phrase, judge.Phrases(), "enilab invariants lists them, quoted exactly"), "unknown invariant %q", phrase)
-	case i.ID == judge.I8 && c.cluster.Budget == 0 && c.nodes:
+	case i.ID == judge.I8 && c.cluster.Budget == 0 && c.Headed:
 		c.bad(pos, "write budget=CALLS on the cluster line", "%q cannot break: the cluster has no budget", phrase)
 	}
 }
@@ -242,13 +265,12 @@ func (c *checker) at(s *scn.At) {
 		if !c.subject(s.Action.Subject) {
 			return
 		}
-		act, err := Bind(s.Action)
+		act, err := verb.Bind(s.Action)
 		if err != nil {
-			c.errs = append(c.errs, err)
+			c.Errors = append(c.Errors, err)
 			return
 		}
-		c.workload(s.Action, act)
-		c.strikes(s, act)
+		c.Check(s.Action.VerbPos, act)
 		return
 	}
 	if c.subject(s.Check.Subject) {
@@ -256,44 +278,10 @@ func (c *checker) at(s *scn.At) {
 	}
 }
 
-// workload keeps account of the names that exist, so that a line about a pod that was never made is a contradiction.
-func (c *checker) workload(a *scn.Action, act *Act) {
-	switch act.Verb {
-	case "create":
-		if slices.Contains(c.names, act.Text("name")) {
-			c.bad(a.VerbPos, "give each its own name, or scale the one that there is", "workload %q is made twice", act.Text("name"))
-		}
-		c.names = append(c.names, act.Text("name"))
-		if n := act.Int("node"); n > c.cluster.Nodes {
-			c.bad(a.VerbPos, "", "there is no node-%d: the cluster has nodes=%d", n, c.cluster.Nodes)
-		}
-	case "scale", "roll":
-		if !slices.Contains(c.names, act.Text("name")) && c.whole {
-			c.bad(a.VerbPos, suggest(act.Text("name"), c.names, "start pods NAME COUNT on node-1, or kube create NAME COUNT, makes one"), "no workload %q was made before this line", act.Text("name"))
-		}
-	case "detach", "remove":
-		if n := act.Int("node"); n < 1 || n > c.cluster.Nodes {
-			c.bad(a.VerbPos, "", "there is no node-%d: the cluster has nodes=%d", n, c.cluster.Nodes)
-		}
-	case "upgrade":
-		if to := act.Text("to"); strings.Contains(to, "@") {
-			if !slices.Contains(c.cluster.Systems, to) {
-				c.cluster.Systems = append(c.cluster.Systems, to)
-			}
-		} else if v := act.Int("to"); v < 1 || v > ipam.Version {
-			c.bad(a.VerbPos, "", "upgrade to=%d: there are versions 1 to %d", v, ipam.Version)
-		}
-	default:
-		if n := act.Int("node"); n > c.cluster.Nodes {
-			c.bad(a.VerbPos, "", "there is no node-%d: the cluster has nodes=%d", n, c.cluster.Nodes)
-		}
-	}
-}
-
 func (c *checker) subject(s scn.Subject) bool {
 	switch s.Kind {
 	case scn.Node:
-		if s.Node > c.cluster.Nodes && c.nodes {
+		if s.Node > c.cluster.Nodes && c.Headed {
 			names := "node-1"
 			if c.cluster.Nodes > 1 {
 				names = "one of node-1 to node-" + strconv.Itoa(c.cluster.Nodes)
@@ -302,36 +290,9 @@ func (c *checker) subject(s scn.Subject) bool {
 			return false
 		}
 	case scn.Pod:
-		return c.named(s)
+		return c.Pod(s.Pos, s.Pod)
 	}
 	return true
-}
-
-// named judges whether a pod of that name can ever be there.
-func (c *checker) named(s scn.Subject) bool {
-	if !c.whole {
-		return true
-	}
-	most, workload := -1, ""
-	for _, n := range c.names {
-		number, ok := strings.CutPrefix(s.Pod, n+"-")
-		i, err := strconv.Atoi(number)
-		if !ok || err != nil || i < 0 {
-			continue
-		}
-		if i < c.plan.pods[n] {
-			return true
-		}
-		if c.plan.pods[n] > most {
-			most, workload = c.plan.pods[n], n
-		}
-	}
-	if workload != "" {
-		c.bad(s.Pos, "the last one is "+workload+"-"+strconv.Itoa(max(0, most-1)), "there is never a pod %s: workload %s is scaled to %d at most", s.Pod, workload, most)
-		return false
-	}
-	c.bad(s.Pos, "a pod is called WORKLOAD-0, WORKLOAD-1 and so on; there are "+strings.Join(c.names, ", "), "no workload of pod %q was made before this line", s.Pod)
-	return false
 }
 
 func (c *checker) metric(k *scn.Check) {

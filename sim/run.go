@@ -9,6 +9,7 @@ import (
 
 	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/verb"
 )
 
 // Run is a scenario on its way through a world. It is plain data beside the world, so that it can be forked with it.
@@ -34,7 +35,7 @@ type Run struct {
 type step struct {
 	at    time.Duration
 	line  int // index into File.Lines
-	act   *Act
+	act   *verb.Act
 	check *scn.Check
 }
 
@@ -48,8 +49,8 @@ type deed struct {
 type Deed struct {
 	At     time.Duration
 	Line   int // of the file
-	Act    *Act
-	Strike Strike
+	Act    *verb.Act
+	Strike verb.Strike
 }
 
 // Deeds are the actions that were carried out, in their order.
@@ -211,7 +212,7 @@ func (r *Run) skip(l *scn.Line, why string) {
 func (r *Run) schedule(line int, s *scn.At) error {
 	st := step{at: s.When, line: line, check: s.Check}
 	if s.Action != nil {
-		act, err := Bind(s.Action)
+		act, err := verb.Bind(s.Action)
 		if err != nil {
 			return err
 		}
@@ -525,10 +526,10 @@ func (r *Run) unplayed() {
 				v.Maybe = append(v.Maybe, Maybe{Pos: l.Pos})
 			}
 			m := &v.Maybe[maybe[d.line]]
-			m.Struck = m.Struck || s.Fate == Struck
+			m.Struck = m.Struck || s.Fate == verb.Struck
 			continue
 		}
-		if s.Fate == Struck {
+		if s.Fate == verb.Struck {
 			continue
 		}
 		if i, known := at[d.line]; known {

@@ -8,52 +8,29 @@ import (
 
 	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/verb"
 )
 
-// Skipped is a kind of line that a world does not carry out, and why that cannot be helped.
-type Skipped struct {
-	World string
-	Line  string // the verb, with what else the line must have to be left out
-	Why   string
-}
-
-// The lines that some world leaves out. The worlds ask Cannot by these names; docs/skips.md is this table.
+// The parts of a cluster line that some world leaves out. The worlds ask Cannot by these names.
 const (
-	SkipUpgrade      = "upgrade"
-	SkipExchange     = "upgrade to=NAME@WHERE"
-	SkipTerminate    = "terminate"
-	SkipGC           = "gc"
-	SkipHide         = "hide"
-	SkipDumps        = "interrupt-dumps"
-	SkipFlows        = "hold-flows"
-	SkipRestartOne   = "restart KEY=VALUE, of one node of several"
-	SkipThirdParty   = "add-third-party"
 	SkipOthers       = "cluster other-nodes=, other-pods="
-	SkipMainTable    = "flush-routes table=254"
 	SkipOtherRuntime = "cluster runtime=, other than containerd"
 	SkipName         = "cluster name="
 )
 
-// Skips are all of them.
-func Skips() []Skipped {
-	const dumps = "a real kernel interrupts a dump when it likes (NLM_F_DUMP_INTR), not when it is asked to"
-	return []Skipped{
-		{"sim", SkipExchange, "virtual time has no processes, it steps enilab's core: world netns exchanges systems"},
-		{"sim", SkipOthers, "virtual time has no API server, whose other objects a daemon could list; the rest of the line holds"},
-		{"netns", SkipDumps, dumps},
-		{"kind", SkipDumps, dumps},
-		{"kind", SkipUpgrade, "a DaemonSet has one version for all nodes, and the image one plugin: world netns exchanges them node by node"},
-		{"kind", SkipTerminate, "a node container that is removed stays a node of its cluster until somebody deletes the object: world netns terminates instances"},
-		{"kind", SkipGC, "containerd never calls CNI GC"},
-		{"kind", SkipHide, "containerd forgets no sandbox on demand"},
-		{"kind", SkipFlows, "its pods' image answers nobody: expectations of flows.* are skipped with it"},
-		{"kind", SkipThirdParty, "its nodes' kernels are third parties' already, kube-proxy's and Docker's, which change by themselves: world netns looks at what stays"},
-		{"kind", SkipRestartOne, "a DaemonSet has one environment, and this changes one node's of several: say node-*, or use world netns"},
-		{"kind", SkipMainTable, "the machine's own routes are in the main table too, the one to the API server among them, and nobody puts those back"},
-		{"kind", SkipOtherRuntime, "the nodes' runtime is kind's containerd; the rest of the line holds"},
-		{"kind", SkipOthers, "its API server is a real one, whose scheduler and controllers would act on them; the rest of the line holds"},
-		{"kind", SkipName, "the cluster is named after its machine's network; the rest of the line holds"},
+// Skips are all kinds of line that a world does not carry out: docs/skips.md is this table.
+func Skips() (out []verb.Skip) {
+	for _, v := range verb.All() {
+		out = append(out, v.Skips...)
 	}
+	out = append(out,
+		verb.Skip{World: "sim", Line: SkipOthers, Why: "virtual time has no API server, whose other objects a daemon could list; the rest of the line holds"},
+		verb.Skip{World: "kind", Line: SkipOtherRuntime, Why: "the nodes' runtime is kind's containerd; the rest of the line holds"},
+		verb.Skip{World: "kind", Line: SkipOthers, Why: "its API server is a real one, whose scheduler and controllers would act on them; the rest of the line holds"},
+		verb.Skip{World: "kind", Line: SkipName, Why: "the cluster is named after its machine's network; the rest of the line holds"})
+	worlds := []string{"sim", "netns", "kind"}
+	slices.SortStableFunc(out, func(a, b verb.Skip) int { return slices.Index(worlds, a.World) - slices.Index(worlds, b.World) })
+	return out
 }
 
 // outside are the metrics of a node that the runtime, EC2 and packets tell too. Its others are what its daemon believes, and where it came.
@@ -61,23 +38,18 @@ var outside = []string{"pods.ready", "pods.reachable", "daemon.starts", "enis", 
 
 // CannotMeasure is why a world without these sources leaves an expectation out; nil is that it does not.
 func CannotMeasure(without judge.Source, c *scn.Check) error {
-	if without&judge.Books == 0 || !slices.Contains(onNode, c.Subject.Kind) || slices.Contains(outside, c.Metric) || strings.HasPrefix(c.Metric, "calls.") {
+	if without&judge.Books == 0 || !slices.Contains(ofNode, c.Subject.Kind) || slices.Contains(outside, c.Metric) || strings.HasPrefix(c.Metric, "calls.") {
 		return nil
 	}
 	return fmt.Errorf("only books tell %s, and there are none", c.Metric)
 }
 
-// Exchanges is the system that an action upgrades to, as NAME@WHERE; "" is none.
-func Exchanges(a *scn.Action) string {
-	if a.Verb != "upgrade" {
-		return ""
+// CannotDo is why a world leaves an action out, in a cluster with so many nodes; nil is that it does not.
+func CannotDo(world string, a *scn.Action, nodes int) error {
+	if why := verb.Skipped(world, a, nodes); why != "" {
+		return errors.New(why)
 	}
-	for _, arg := range a.Args {
-		if arg.Key == "to" && strings.Contains(arg.Value, "@") {
-			return arg.Value
-		}
-	}
-	return ""
+	return nil
 }
 
 // Cannot is why a world leaves such a line out; nil is that it does not.

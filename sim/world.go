@@ -5,6 +5,7 @@ import (
 
 	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/verb"
 )
 
 // World is where a scenario happens. It starts at t=0 of the scenario, with the pods of its start lines ready.
@@ -12,9 +13,9 @@ type World interface {
 	// Can says whether the world can do or observe what a line asks. Its text is the reason for a skip.
 	Can(line *scn.Line) error
 	// Do carries out an action, now, and gives its number. A verb whose target is gone does nothing, and has missed.
-	Do(a *Act) (id int)
+	Do(a *verb.Act) (id int)
 	// Strike is what has become of an action by now. Who met it has told, never who armed it.
-	Strike(id int) Strike
+	Strike(id int) verb.Strike
 	// Measure reads a metric, now. ok is false when there is no consistent snapshot, or nothing to measure.
 	Measure(s scn.Subject, metric string) (value int64, ok bool)
 	// Until runs to instant t. each, if any, is called whenever something may have changed, and ends the run by returning true.

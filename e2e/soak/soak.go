@@ -13,6 +13,7 @@ import (
 	"github.com/enilab/enilab/sim/netns"
 	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/verb"
 )
 
 // cluster is the node: four ENIs of 14 addresses each.
@@ -114,7 +115,7 @@ func (s *soak) do(actions ...string) {
 		if err != nil {
 			panic("soak: " + err.Error()) // the texts are this package's own
 		}
-		act, bad := sim.Bind(f.Lines[len(f.Lines)-1].Stmt.(*scn.At).Action)
+		act, bad := verb.Bind(f.Lines[len(f.Lines)-1].Stmt.(*scn.At).Action)
 		if bad != nil {
 			panic("soak: " + bad.Error())
 		}

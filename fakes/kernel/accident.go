@@ -7,6 +7,66 @@ import (
 	"github.com/enilab/enilab/impl/dataplane"
 )
 
+// Accident is what a third party does to a machine's network namespace, or to a pod's. It is data: [Kernel.Suffer] does it to this model, and
+// sim/interference to a real kernel.
+type Accident struct {
+	What      Change
+	Table     int          // of FlushRoutes
+	MAC       string       // of ChangeMAC
+	Addresses []netip.Addr // of AddAddresses
+
+	// Where it happens to a pod: the inode of its namespace, and the host end of its link. Whoever knows the pod fills them in.
+	Netns uint64
+	Link  string
+}
+
+// Change is a kind of accident. Scenarios have verbs of these names.
+type Change string
+
+const (
+	FlushRules  Change = "flush-rules"
+	FlushRoutes Change = "flush-routes"
+	FlushNAT    Change = "flush-nat"
+
+	// Of a pod.
+	LoseGateway  Change = "lose-gateway"
+	ChangeMAC    Change = "change-mac"
+	LoseAlias    Change = "lose-alias"
+	AddAddresses Change = "add-addresses"
+)
+
+// Inside says whether a change is made in the pod's own namespace, and not in the machine's.
+func (c Change) Inside() bool { return c == LoseGateway || c == AddAddresses }
+
+// Suffer has an accident happen, and says how many things there were to change.
+func (k *Kernel) Suffer(a Accident) int {
+	switch a.What {
+	case FlushRules:
+		return k.FlushRules()
+	case FlushRoutes:
+		return k.RemoveRoutes(a.Table)
+	case FlushNAT:
+		return count(k.FlushNAT())
+	case LoseGateway:
+		return count(k.LoseNeighbour(a.Netns))
+	case ChangeMAC:
+		return count(k.SetLinkMAC(a.Link, a.MAC))
+	case LoseAlias:
+		return count(k.SetLinkAlias(a.Link, ""))
+	case AddAddresses:
+		return k.AddAddresses(a.Netns, a.Addresses)
+	}
+	return 0
+}
+
+// count is 1 of what there was, 0 of what there was not.
+func count(had bool) int {
+	if had {
+		return 1
+	}
+	return 0
+}
+
 // FlushRules is a stranger that removes every rule but those of the given priorities, and the kernel's
 // own: systemd-networkd (amazon-vpc-cni-k8s #3162, #3309), nm-cloud-setup. It says how many it removed.
 func (k *Kernel) FlushRules(keepPriority ...int) int {

@@ -8,11 +8,11 @@ import (
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/fakes/kube"
-	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/verb"
 )
 
 // Describe is an action as a story tells it.
-func Describe(a *sim.Act) string {
+func Describe(a *verb.Act) string {
 	s := a.Subject.String() + " " + a.Verb
 	for _, k := range []string{"cri", "to", "part", "call", "when", "valid", "name", "count", "what", "seed", "times", "clock", "for", "by", "pod"} {
 		if v := a.Text(k); v != "" {

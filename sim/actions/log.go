@@ -3,7 +3,7 @@ package actions
 import (
 	"slices"
 
-	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/verb"
 )
 
 // Log is what became of each action of a run. An action's number is what models call its faults by, so that what meets one can be
@@ -12,7 +12,7 @@ type Log struct{ entries []entry }
 
 type entry struct {
 	what   string // the action, for people
-	strike sim.Strike
+	strike verb.Strike
 	parts  []int // of an action on several nodes: one each
 	void   bool  // a part whose node is gone
 	told   int   // lines about it
@@ -32,7 +32,7 @@ func (l *Log) Clone() Log {
 
 // Begin enters an action and gives its number, from 1. Until something is told of it, it has missed.
 func (l *Log) Begin(what string) (id int) {
-	l.entries = append(l.entries, entry{what: what, strike: sim.Miss("the world does not know the verb")})
+	l.entries = append(l.entries, entry{what: what, strike: verb.Miss("the world does not know the verb")})
 	return len(l.entries)
 }
 
@@ -53,20 +53,20 @@ func (l *Log) Means(id int, called, pod string) {
 
 // Void says that a part's node is gone: the action is not about it.
 func (l *Log) Void(part int, why string) {
-	l.entries[part-1].void, l.entries[part-1].strike = true, sim.Miss("%s", why)
+	l.entries[part-1].void, l.entries[part-1].strike = true, verb.Miss("%s", why)
 }
 
 // Took says how an action was taken at once. What the timeline says of it is empty while the action is armed: nothing has happened yet.
-func (l *Log) Took(id int, s sim.Strike) (line string) {
+func (l *Log) Took(id int, s verb.Strike) (line string) {
 	e := &l.entries[id-1]
-	if e.strike.Fate == sim.Struck {
+	if e.strike.Fate == verb.Struck {
 		return "" // it was met while it was taken
 	}
 	e.strike = s
 	switch s.Fate {
-	case sim.Struck:
+	case verb.Struck:
 		return e.what + ": " + s.Text
-	case sim.Missed:
+	case verb.Missed:
 		return e.what + ": missed, " + s.Text
 	}
 	return ""
@@ -78,7 +78,7 @@ func (l *Log) Met(id int, did string) (line string) {
 		return ""
 	}
 	e := &l.entries[id-1]
-	e.strike = sim.Strike{Fate: sim.Struck, Text: did}
+	e.strike = verb.Strike{Fate: verb.Struck, Text: did}
 	if e.told++; e.told > tellMost {
 		return ""
 	}
@@ -86,15 +86,15 @@ func (l *Log) Met(id int, did string) (line string) {
 }
 
 // Of is what has become of an action by now. One on several nodes has struck when it has on each that is there.
-func (l *Log) Of(id int) sim.Strike {
+func (l *Log) Of(id int) verb.Strike {
 	if id < 1 || id > len(l.entries) {
-		return sim.Miss("it was never begun")
+		return verb.Miss("it was never begun")
 	}
 	e := &l.entries[id-1]
 	if len(e.parts) == 0 {
 		return e.strike
 	}
-	worst, there := sim.Strike{Fate: sim.Struck}, false
+	worst, there := verb.Strike{Fate: verb.Struck}, false
 	for _, p := range e.parts {
 		x := &l.entries[p-1]
 		if x.void {
@@ -102,11 +102,11 @@ func (l *Log) Of(id int) sim.Strike {
 		}
 		there = true
 		if x.strike.Fate < worst.Fate {
-			worst = sim.Strike{Fate: x.strike.Fate, Text: x.what + ": " + x.strike.Text}
+			worst = verb.Strike{Fate: x.strike.Fate, Text: x.what + ": " + x.strike.Text}
 		}
 	}
 	if !there {
-		return sim.Miss("all its nodes are gone")
+		return verb.Miss("all its nodes are gone")
 	}
 	return worst
 }

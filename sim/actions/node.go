@@ -8,8 +8,8 @@ import (
 
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/judge"
+	"github.com/enilab/enilab/sim/verb"
 )
 
 // MeasureView reads a metric of a node from what its daemon believes.
@@ -113,25 +113,17 @@ func (h History) Before(pod, newest string) (containerID string, ok bool) {
 	return "", false
 }
 
-// Replays are how long after now a replay-del sends its DELs.
-func Replays(a *sim.Act) (out []time.Duration) {
-	for i := range max(a.Int("times"), 1) {
-		out = append(out, a.Duration("after")+time.Duration(i)*a.Duration("every"))
-	}
-	return out
-}
-
 // ReplayDEL sends a DEL of the sandbox that had the pod's name before the newest one again, as kubelet does for as long as it fails.
-func (h History) ReplayDEL(n *cri.Node, now time.Duration, pod, uid string, a *sim.Act) sim.Strike {
-	newest, _ := n.SandboxOf(uid)
-	old, ok := h.Before(pod, newest)
+func (h History) ReplayDEL(n *cri.Node, now time.Duration, p verb.Pod, after []time.Duration) verb.Strike {
+	newest, _ := n.SandboxOf(p.UID)
+	old, ok := h.Before(p.Name, newest)
 	if !ok {
-		return sim.Miss("pod %s has had no sandbox before this one", pod)
+		return verb.Miss("pod %s has had no sandbox before this one", p.Name)
 	}
-	for _, after := range Replays(a) {
-		if !n.ReplayDEL(now, old, after) {
-			return sim.Miss("the runtime remembers no earlier sandbox of pod %s", pod)
+	for _, d := range after {
+		if !n.ReplayDEL(now, old, d) {
+			return verb.Miss("the runtime remembers no earlier sandbox of pod %s", p.Name)
 		}
 	}
-	return sim.Wait("the stale DEL was not run")
+	return verb.Wait("the stale DEL was not run")
 }

@@ -5,22 +5,22 @@ import (
 	"slices"
 
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/verb"
 )
 
 // Starters are the actions on a node that strike when its next daemon starts.
 type Starters struct{ all, bare []int }
 
 // Any adds one that every start ends.
-func (s *Starters) Any(id int) sim.Strike {
+func (s *Starters) Any(id int) verb.Strike {
 	s.all = append(s.all, id)
-	return sim.Wait("no daemon has started since")
+	return verb.Wait("no daemon has started since")
 }
 
 // Bare adds one that took the records away. A daemon that lived on and wrote them again has undone it.
-func (s *Starters) Bare(id int) sim.Strike {
+func (s *Starters) Bare(id int) verb.Strike {
 	s.bare = append(s.bare, id)
-	return sim.Wait("no daemon has started without records since")
+	return verb.Wait("no daemon has started without records since")
 }
 
 // Met are the actions that a start ends, and what it tells of them. None is left.
@@ -31,7 +31,7 @@ func (s *Starters) Met(in *ipam.Start) (ids []int, text string) {
 	}
 	slices.Sort(ids) // as they happened
 	*s = Starters{}
-	return ids, fmt.Sprintf("a daemon of version %d starts with %s on record", in.Version, Count(len(in.Rows), "row"))
+	return ids, fmt.Sprintf("a daemon of version %d starts with %s on record", in.Version, verb.Number(len(in.Rows), "row"))
 }
 
 // Ran is Met of a daemon of whose start nothing is known but that it was: what its records hold, nobody can see.

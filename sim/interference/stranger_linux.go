@@ -11,6 +11,9 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/fakes/kernel"
+	"github.com/enilab/enilab/impl/dataplane"
 )
 
 // dumpTries bounds how often a dump is repeated that a change interrupted.
@@ -24,6 +27,34 @@ func Retried[T any](dump func() (T, error)) (out T, err error) {
 		}
 	}
 	return out, fmt.Errorf("interrupted %d times: %w", dumpTries, err)
+}
+
+// Do has an accident happen in the network namespace of the calling thread, and says how many things there were to change.
+func Do(a kernel.Accident) (int, error) {
+	switch a.What {
+	case kernel.FlushRules:
+		return FlushRules()
+	case kernel.FlushRoutes:
+		return FlushRoutes(a.Table)
+	case kernel.FlushNAT:
+		return counted(FlushNAT())
+	case kernel.LoseGateway:
+		return counted(LoseNeighbour(dataplane.Gateway()))
+	case kernel.ChangeMAC:
+		return counted(ChangeMAC(a.Link, a.MAC))
+	case kernel.LoseAlias:
+		return counted(LoseAlias(a.Link))
+	case kernel.AddAddresses:
+		return AddAddresses(dataplane.PodInterface, a.Addresses)
+	}
+	return 0, fmt.Errorf("nobody does %q to a real kernel", a.What)
+}
+
+func counted(had bool, err error) (int, error) {
+	if had {
+		return 1, err
+	}
+	return 0, err
 }
 
 // FlushRules removes all ip rules but the kernel's own three, and says how many.

@@ -22,10 +22,10 @@ func (w *World) Can(l *scn.Line) error {
 		}
 	case *scn.At:
 		if s.Action != nil {
-			return w.canAct(s.Action)
+			return sim.CannotDo(worldName, s.Action, len(w.members)-1)
 		}
 		if strings.HasPrefix(s.Check.Metric, "flows.") {
-			return sim.Cannot(worldName, sim.SkipFlows)
+			return sim.Cannot(worldName, "hold-flows")
 		}
 	}
 	return nil
@@ -46,23 +46,6 @@ func canCluster(s *scn.Cluster) error {
 	return nil
 }
 
-func (w *World) canAct(a *scn.Action) error {
-	if err := sim.Cannot(worldName, a.Verb); err != nil {
-		return err
-	}
-	act, e := sim.Bind(a)
-	if e != nil {
-		return nil // a mistake of the scenario's, said elsewhere
-	}
-	switch {
-	case a.Verb == "restart" && len(act.Keys) > 0 && a.Subject.Kind == scn.Node && len(w.members) > 2:
-		return sim.Cannot(worldName, sim.SkipRestartOne)
-	case a.Verb == "flush-routes" && act.Int("table") == mainTable:
-		return sim.Cannot(worldName, sim.SkipMainTable)
-	}
-	return nil
-}
-
 // Excuse says why a mark was not reached: what would have led there was not done. Any action may have been it.
 func (w *World) Excuse(mark string, left []*scn.Action) error {
 	if len(left) == 0 {
@@ -70,6 +53,3 @@ func (w *World) Excuse(mark string, left []*scn.Action) error {
 	}
 	return fmt.Errorf("the run never came through %s, and line %d, which may lead there, was skipped", mark, left[0].VerbPos.Line)
 }
-
-// mainTable is where a machine's own routes are (RT_TABLE_MAIN).
-const mainTable = 254

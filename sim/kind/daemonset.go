@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/scn"
 )
 
@@ -22,14 +21,14 @@ const (
 )
 
 // roll ends the daemons of some nodes; their DaemonSet makes new ones, with new settings if there are any.
-func (w *World) roll(list []*member, a *sim.Act) error {
-	if len(a.Keys) > 0 {
-		if err := w.persist("the API server", func(ctx context.Context) error { return w.set(ctx, a.Keys) }); err != nil {
+func (w *World) roll(list []*member, settings []scn.Arg) error {
+	if len(settings) > 0 {
+		if err := w.persist("the API server", func(ctx context.Context) error { return w.set(ctx, settings) }); err != nil {
 			return err
 		}
 		w.mu.Lock()
 		for _, m := range list {
-			for _, k := range a.Keys {
+			for _, k := range settings {
 				_ = m.set.Put(k.Key, k.Value) // checked by Bind
 			}
 		}

@@ -9,41 +9,69 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/fakes/kernel"
 	"github.com/enilab/enilab/impl/dataplane"
-	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/interference"
+	"github.com/enilab/enilab/sim/verb"
 )
-
-// strangeMAC is what udev gives a link.
-const strangeMAC = "02:de:ad:be:ef:01"
 
 // inNode runs f in the machine's network namespace.
 func inNode(n *Node, f func() error) error {
 	return within("/proc/"+strconv.Itoa(n.PID())+"/ns/net", f)
 }
 
-// The verbs of somebody else who changes the machine's kernel. What was changed is told by the kernel.
+// kernelOf is a node's machine and its kernel, for one action.
+type kernelOf struct{ *deed }
 
-func (w *World) doFlushRules(m *member, _ *sim.Act, _ int) (s sim.Strike, err error) {
-	count := 0
-	err = inNode(m.node, func() (err error) { count, err = interference.FlushRules(); return err })
-	return actions.Flushed(count, "rules"), err
-}
+var _ verb.Kernel = kernelOf{}
 
-func (w *World) doFlushRoutes(m *member, a *sim.Act, _ int) (s sim.Strike, err error) {
-	count := 0
-	err = inNode(m.node, func() (err error) { count, err = interference.FlushRoutes(a.Int("table")); return err })
-	return actions.Flushed(count, "routes"), err
-}
-
-func (w *World) doFlushNAT(m *member, _ *sim.Act, _ int) (s sim.Strike, err error) {
-	if err := w.nameMachines(m.node); err != nil {
-		return s, err
+func (k kernelOf) Interfere(a kernel.Accident) (count int) {
+	if a.What == kernel.FlushNAT {
+		k.check(k.w.nameMachines(k.m.node))
 	}
-	had := false
-	err = inNode(m.node, func() (err error) { had, err = interference.FlushNAT(); return err })
-	return actions.FlushedNAT(had), err
+	k.check(inNode(k.m.node, func() (err error) { count, err = interference.Do(a); return err }))
+	return count
+}
+
+func (k kernelOf) InterfereAt(p verb.Pod, a kernel.Accident) (count int) {
+	s, ok := k.sandboxOf(p)
+	if !ok {
+		return 0
+	}
+	do := func() (err error) { count, err = interference.Do(a); return err }
+	if a.What.Inside() {
+		if s.Netns != "" {
+			k.check(within(k.m.node.Root()+s.Netns, do))
+		}
+		return count
+	}
+	veth, err := hostVeth(k.m.node, s.ID)
+	if err != nil || veth == "" {
+		k.check(err)
+		return 0
+	}
+	a.Link = veth
+	k.check(inNode(k.m.node, do))
+	return count
+}
+
+func (k kernelOf) MoreAddresses(p verb.Pod, count int) (more []netip.Addr) {
+	if k.m == nil {
+		return nil
+	}
+	q, _ := k.w.pods.find(p.Name)
+	k.w.c.Cloud(func(_ time.Duration, c *ec2.Cloud) { more = actions.More(c, k.m.node.Instance, q.address, count) })
+	return more
+}
+
+func (kernelOf) AddThirdParty() verb.Strike           { return cannot() }
+func (kernelOf) InterruptDumps(times int) verb.Strike { return cannot() }
+func (kernelOf) Terminate() verb.Strike               { return cannot() }
+
+func (k kernelOf) Reboot() verb.Strike {
+	k.w.aside(k.m.name()+" restarts", k.m.node.Restart)
+	return k.awaits()
 }
 
 // nameMachines writes down the cluster's machines on one of them. Docker's resolver is reached by NAT, and nobody puts that back; kubelet
@@ -67,50 +95,6 @@ func (w *World) nameMachines(n *Node) error {
 		return err
 	}
 	return f.Close()
-}
-
-// The verbs of somebody who changes a pod's namespace or its link.
-
-func (w *World) doLoseGateway(m *member, p pod, s *sandbox, _ *sim.Act, _ int) (sim.Strike, error) {
-	if s.Netns == "" {
-		return actions.LostGateway(p.name, false), nil
-	}
-	had := false
-	err := within(m.node.Root()+s.Netns, func() (err error) { had, err = interference.LoseNeighbour(dataplane.Gateway()); return err })
-	return actions.LostGateway(p.name, had), err
-}
-
-func (w *World) doChangeMAC(m *member, p pod, s *sandbox, _ *sim.Act, _ int) (sim.Strike, error) {
-	changed, err := atVeth(m, s, func(veth string) (bool, error) { return interference.ChangeMAC(veth, strangeMAC) })
-	return actions.ChangedMAC(p.name, changed), err
-}
-
-func (w *World) doLoseAlias(m *member, p pod, s *sandbox, _ *sim.Act, _ int) (sim.Strike, error) {
-	had, err := atVeth(m, s, interference.LoseAlias)
-	return actions.LostAlias(p.name, had), err
-}
-
-func (w *World) doAddAddresses(m *member, p pod, s *sandbox, a *sim.Act, _ int) (sim.Strike, error) {
-	if s.Netns == "" {
-		return actions.AddedAddresses(p.name, 0), nil
-	}
-	var more []netip.Addr
-	w.c.Cloud(func(_ time.Duration, c *ec2.Cloud) {
-		more = actions.More(c, m.node.Instance, p.address, a.Int("count"))
-	})
-	count := 0
-	err := within(m.node.Root()+s.Netns, func() (err error) { count, err = interference.AddAddresses(dataplane.PodInterface, more); return err })
-	return actions.AddedAddresses(p.name, count), err
-}
-
-// atVeth does something to the host end of a sandbox's link, and says whether that changed anything.
-func atVeth(m *member, s *sandbox, do func(veth string) (bool, error)) (changed bool, err error) {
-	veth, err := hostVeth(m.node, s.ID)
-	if err != nil || veth == "" {
-		return false, err
-	}
-	err = inNode(m.node, func() (err error) { changed, err = do(veth); return err })
-	return changed, err
 }
 
 // hostVeth is the host end of a sandbox's link, "" if there is none.

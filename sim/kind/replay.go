@@ -9,33 +9,37 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/impl/conflist"
-	"github.com/enilab/enilab/sim"
-	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/verb"
 )
 
-// replay sends DELs of the sandbox that had a pod's name before, as a kubelet does that has not heard of their success: the plugin is run as
-// the runtime ran it, with an empty CNI_NETNS.
-func (w *World) replay(m *member, p pod, newest *sandbox, a *sim.Act, id int) sim.Strike {
+// ReplayDEL sends DELs of the sandbox that had a pod's name before, as a kubelet does that has not heard of their success: the plugin is run
+// as the runtime ran it, with an empty CNI_NETNS.
+func (r runtimeOf) ReplayDEL(p verb.Pod, after []time.Duration) verb.Strike {
+	w, m, id := r.w, r.m, r.id
+	newest, ok := r.sandboxOf(p)
+	if !ok {
+		return verb.Miss("pod %s has no sandbox", p.Name)
+	}
 	w.mu.Lock()
-	old, ok := m.history.Before(p.name, newest.ID)
+	old, ok := m.history.Before(p.Name, newest.ID)
 	w.mu.Unlock()
 	if !ok {
-		return sim.Miss("pod %s has had no sandbox before this one", p.name)
+		return verb.Miss("pod %s has had no sandbox before this one", p.Name)
 	}
-	for _, after := range actions.Replays(a) {
-		w.aside("a stale DEL of "+p.name, func(ctx context.Context) error {
-			w.sleep(after)
+	for _, d := range after {
+		w.aside("a stale DEL of "+p.Name, func(ctx context.Context) error {
+			w.sleep(d)
 			if ctx.Err() != nil {
 				return nil
 			}
-			err := w.staleDEL(ctx, m, p.name, old)
+			err := w.staleDEL(ctx, m, p.Name, old)
 			if err == nil {
-				w.met(id, "a stale DEL of "+p.name+" arrives")
+				w.met(id, "a stale DEL of "+p.Name+" arrives")
 			}
 			return err
 		})
 	}
-	return sim.Wait("the stale DEL was not run")
+	return verb.Wait("the stale DEL was not run")
 }
 
 // staleDELLimit is how long the plugin may take, as with containerd.

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/verb"
 )
 
 const (
@@ -169,41 +169,50 @@ func (k *controller) delete(p pod, force bool) error {
 	})
 }
 
-// apiVerbs are the verbs of the API server, which is a real one here: what it accepts has struck.
-var apiVerbs = map[string]func(k *controller, a *sim.Act, machines func(node int) []string) (sim.Strike, error){
-	"create": func(k *controller, a *sim.Act, machines func(node int) []string) (sim.Strike, error) {
-		name := a.Text("name")
-		if k.kinds[name] != "" {
-			return sim.Miss("workload %s exists", name), nil
-		}
-		return sim.Hit("%s", actions.Some(a.Int("count"), "pod", "is wanted", "are wanted")), k.create(name, a.Int("count"), a.Text("kind"), machines(a.Int("node")))
-	},
-	"scale": func(k *controller, a *sim.Act, _ func(node int) []string) (sim.Strike, error) {
-		name, had := a.Text("name"), k.want[a.Text("name")]
-		switch {
-		case k.kinds[name] == "":
-			return sim.Miss("there is no workload %s", name), nil
-		case had == a.Int("count"):
-			return sim.Miss("workload %s has %s already", name, actions.Count(had, "replica")), nil
-		}
-		return sim.Hit("%s, after %d", actions.Some(a.Int("count"), "pod", "is wanted", "are wanted"), had), k.scale(name, a.Int("count"))
-	},
-	"roll": func(k *controller, a *sim.Act, _ func(node int) []string) (sim.Strike, error) {
-		n := min(len(k.wanted(a.Text("name"))), a.Int("count"))
-		if n == 0 {
-			return sim.Miss("workload %s has no pod that is not being deleted", a.Text("name")), nil
-		}
-		return sim.Hit("%s", actions.Some(n, "pod", "is deleted", "are deleted")), k.roll(a.Text("name"), a.Int("count"))
-	},
+// api is the API server, which is a real one here: what it accepts has struck.
+type api struct{ *deed }
+
+var _ verb.API = api{}
+
+func (k api) Create(name string, count int, kind string, node int) verb.Strike {
+	if k.w.work.kinds[name] != "" {
+		return verb.Miss("workload %s exists", name)
+	}
+	k.check(k.w.work.create(name, count, kind, k.w.machines(node)))
+	return verb.Hit("%s", verb.Some(count, "pod", "is wanted", "are wanted"))
 }
 
-// do carries out a verb of the API server.
-func (k *controller) do(a *sim.Act, machines func(node int) []string) (sim.Strike, error) {
-	do := apiVerbs[a.Verb]
-	if do == nil {
-		return sim.Miss("this world does not know the verb"), nil
+func (k api) Scale(name string, count int) verb.Strike {
+	had := k.w.work.want[name]
+	switch {
+	case k.w.work.kinds[name] == "":
+		return verb.Miss("there is no workload %s", name)
+	case had == count:
+		return verb.Miss("workload %s has %s already", name, verb.Number(had, "replica"))
 	}
-	return do(k, a, machines)
+	k.check(k.w.work.scale(name, count))
+	return verb.Hit("%s, after %d", verb.Some(count, "pod", "is wanted", "are wanted"), had)
+}
+
+func (k api) Roll(name string, count int) verb.Strike {
+	n := min(len(k.w.work.wanted(name)), count)
+	if n == 0 {
+		return verb.Miss("workload %s has no pod that is not being deleted", name)
+	}
+	k.check(k.w.work.roll(name, count))
+	return verb.Hit("%s", verb.Some(n, "pod", "is deleted", "are deleted"))
+}
+
+func (k api) Delete(name string, force bool) verb.Strike {
+	p, ok := k.w.pods.find(name)
+	if !ok {
+		return actions.NoPod(name, false)
+	}
+	if p.deleting && !force {
+		return verb.Miss("pod %s is being deleted already", p.name)
+	}
+	k.check(k.w.work.delete(p, force))
+	return verb.Hit("the API server has done it")
 }
 
 // joinLimit is how long a machine may take to join the cluster.

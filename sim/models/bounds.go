@@ -15,6 +15,3 @@ const (
 	RestartPause = 2 * time.Second  // until kubelet starts the container of a dead daemon again
 	BootTime     = 30 * time.Second // until kubelet and runtime come back after a reboot
 )
-
-// strangeMAC is what udev gives a link.
-const strangeMAC = "02:de:ad:be:ef:01"

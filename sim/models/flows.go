@@ -6,8 +6,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim"
-	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/verb"
 )
 
 // FlowPatience is for how long a flow may stay without an answer: a client gives up then. It counts whether or not a daemon runs, for a flow
@@ -26,10 +25,14 @@ type Answer struct {
 	Cut bool   // it is no flow any more: a reset, or its end
 }
 
-// holdFlows opens a flow to every pod that runs, now and from now on.
-func (h *Host) holdFlows() sim.Strike {
+// network is what flows go through.
+type network struct{ h *Host }
+
+// HoldFlows opens a flow to every pod that runs, now and from now on.
+func (w network) HoldFlows() verb.Strike {
+	h := w.h
 	if h.flowing {
-		return sim.Miss("flows are held already")
+		return verb.Miss("flows are held already")
 	}
 	h.flowing = true
 	open := 0
@@ -38,9 +41,9 @@ func (h *Host) holdFlows() sim.Strike {
 		open += len(n.flows)
 	}
 	if open == 0 {
-		return sim.Miss("no pod runs that could be connected to")
+		return verb.Miss("no pod runs that could be connected to")
 	}
-	return sim.Hit("%s", actions.Some(open, "flow", "is open", "are open"))
+	return verb.Hit("%s", verb.Some(open, "flow", "is open", "are open"))
 }
 
 // Flowing says whether flows are held, so that Flow has to be called now and then.

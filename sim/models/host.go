@@ -16,6 +16,7 @@ import (
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
+	"github.com/enilab/enilab/sim/verb"
 )
 
 // World is who hosts the models: it has a clock, and tells the story.
@@ -290,7 +291,7 @@ func (h *Host) Met(id int, text string) {
 }
 
 // took enters how an action was taken, and tells what it did.
-func (h *Host) took(id int, s sim.Strike) { h.did(h.Acts.Took(id, s)) }
+func (h *Host) took(id int, s verb.Strike) { h.did(h.Acts.Took(id, s)) }
 
 func (h *Host) did(line string) {
 	if line != "" {

@@ -3,15 +3,15 @@ package models
 import (
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"time"
 
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/fakes/kernel"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/verb"
 )
 
 // Node is one machine as the models know it: its instance, its kubelet and runtime, and how its daemon is to run.
@@ -57,7 +57,7 @@ type Machine interface {
 	// Busy names what is under way on the node; "" is nothing.
 	Busy() string
 	// Kill is SIGKILL for the daemon that lives. The strike is the action's: told, if it dies at once.
-	Kill(id int, told string) sim.Strike
+	Kill(id int, told string) verb.Strike
 	// Restart is SIGTERM for the daemon that runs, and another one after it.
 	Restart()
 	// Start starts a daemon that was kept down.
@@ -68,8 +68,6 @@ type Machine interface {
 	GC(valid []ipam.Attachment, absent bool, id int)
 	// LoseRecords takes the daemon's record of addresses away; false: there is none.
 	LoseRecords() bool
-	// Do carries out what only this world can. false: it cannot.
-	Do(a *sim.Act, id int) (sim.Strike, bool)
 	// Exchanged is told that Node.Socket is another.
 	Exchanged()
 	// Exchange has another system run, or one's daemon or plugin alone, named as NAME@WHERE; with the old one's environment, if that is kept. False: it
@@ -78,21 +76,15 @@ type Machine interface {
 	// Installed is told that Node.Plugin is another.
 	Installed()
 
-	// FlushRules, FlushRoutes and FlushNAT are somebody else's doing. They say how much, or whether, there was something to remove.
-	FlushRules() int
-	FlushRoutes(table int) int
-	FlushNAT() bool
+	// Interfere has a third party change the machine's network namespace, or a sandbox's and its link, and says how many things there were to
+	// change. The zero sandbox is none.
+	Interfere(a kernel.Accident, at cri.Truth) int
+	// InterruptDumps lets the daemon's next netlink dumps end early, for an action.
+	InterruptDumps(times, id int) verb.Strike
 	// AddThirdParty puts on the machine what others than its CNI have there. lacks is what this kernel takes none of, with the reason.
 	AddThirdParty() (lacks []string)
 	// ThirdParty is all of that as it is now, by name; what is gone is left out. False: it could not be looked at.
 	ThirdParty() (map[string]string, bool)
-	// LoseGateway removes the gateway's permanent entry in a sandbox; false: there is none.
-	LoseGateway(netns uint64) bool
-	// ChangeMAC gives a sandbox's host veth another MAC, and LoseAlias takes its alias away; false: there is none.
-	ChangeMAC(containerID, mac string) bool
-	LoseAlias(containerID string) bool
-	// AddAddresses gives a sandbox's interface more addresses, and says how many.
-	AddAddresses(netns uint64, more []netip.Addr) int
 
 	// Reach says which of some pods answer.
 	Reach(pods []cri.Truth) []bool

@@ -1,6 +1,8 @@
 package models
 
-import "slices"
+import (
+	"slices"
+)
 
 // Socket is what stands behind the runtime endpoint that a daemon is configured with.
 type Socket uint8

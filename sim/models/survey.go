@@ -7,6 +7,7 @@ import (
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/timeline"
+	"github.com/enilab/enilab/sim/verb"
 )
 
 // Survey says what there is now: daemons, ENIs, pods, pools, and EC2's buckets. It asks what is known and changes nothing, so that a run that is
@@ -91,7 +92,7 @@ var limited = []ec2.Action{ec2.CreateNetworkInterface, ec2.AttachNetworkInterfac
 func (h *Host) surveyCloud(t *timeline.Tracks) {
 	for _, e := range h.EC2.AllENIs() {
 		if no, ours := h.numbers[e.Instance]; ours && !h.Nodes[no].Gone {
-			t.Is(no, timeline.KindENI, string(e.ID), string(e.ID), e.Status.String(), fmt.Sprintf("device %d, %s", e.DeviceIndex, actions.Count(len(e.Secondaries)+len(e.Prefixes)*16, "address")))
+			t.Is(no, timeline.KindENI, string(e.ID), string(e.ID), e.Status.String(), fmt.Sprintf("device %d, %s", e.DeviceIndex, verb.Number(len(e.Secondaries)+len(e.Prefixes)*16, "address")))
 		}
 	}
 	for _, a := range limited {

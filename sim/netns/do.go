@@ -16,6 +16,7 @@ import (
 	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/verb"
 )
 
 // Can says what a real kernel cannot do on demand.
@@ -37,14 +38,14 @@ func Can(l *scn.Line) error {
 	if !ok || at.Action == nil {
 		return nil
 	}
-	return sim.Cannot(worldName, at.Action.Verb)
+	return sim.CannotDo(worldName, at.Action, 0)
 }
 
 // worldName is what guards and the table of skips call this world.
 const worldName = "netns"
 
 // Do carries out an action, now. A laboratory that is broken does nothing any more.
-func (w *World) Do(a *sim.Act) int {
+func (w *World) Do(a *verb.Act) int {
 	if w.broken != nil {
 		return w.Acts.Begin(actions.Describe(a))
 	}
@@ -82,10 +83,10 @@ func (n *instance) Runs() bool { return n.life != nil && !n.dying }
 func (n *instance) Lives() bool { return (n.life != nil || n.starting) && !n.dying }
 
 // Kill strikes when the process has ended.
-func (n *instance) Kill(id int, _ string) sim.Strike {
+func (n *instance) Kill(id int, _ string) verb.Strike {
 	n.enders = append(n.enders, id)
 	n.w.kill(n)
-	return sim.Wait("the daemon's process did not end")
+	return verb.Wait("the daemon's process did not end")
 }
 
 func (n *instance) Restart() { n.w.term(n) }
@@ -191,31 +192,22 @@ func (n *instance) Installed() {
 	n.w.fail(n.w.keeper.installed(n))
 }
 
-// Do: there is nothing that only real kernels do.
-func (n *instance) Do(*sim.Act, int) (sim.Strike, bool) { return sim.Strike{}, false }
+// InterruptDumps is never asked, see Can.
+func (n *instance) InterruptDumps(int, int) verb.Strike { return verb.Strike{} }
 
-func (n *instance) FlushRules() int {
-	count, err := n.box.FlushRules()
+// Interfere is done to the kernel, and to its mirror.
+func (n *instance) Interfere(a kernel.Accident, at cri.Truth) int {
+	if a.Netns = at.Netns; at.ID != "" {
+		a.Link = n.veth(at.ID)
+	}
+	count, err := n.box.Interfere(a)
 	n.w.fail(err)
-	n.mirror.FlushRules()
-	n.stir()
+	a.Netns = n.mirror.inodes[a.Netns]
+	n.mirror.Suffer(a)
+	if a.What != kernel.LoseGateway { // nothing tells of it
+		n.stir()
+	}
 	return count
-}
-
-func (n *instance) FlushRoutes(table int) int {
-	count, err := n.box.FlushRoutes(table)
-	n.w.fail(err)
-	n.mirror.RemoveRoutes(table)
-	n.stir()
-	return count
-}
-
-func (n *instance) FlushNAT() bool {
-	had, err := n.box.FlushNAT()
-	n.w.fail(err)
-	n.mirror.FlushNAT()
-	n.stir()
-	return had
 }
 
 func (n *instance) AddThirdParty() (lacks []string) {
@@ -232,40 +224,6 @@ func (n *instance) ThirdParty() (map[string]string, bool) {
 	return is, err == nil
 }
 
-func (n *instance) LoseGateway(netns uint64) bool {
-	if netns == 0 {
-		return false
-	}
-	had, err := n.box.LoseGateway(netns)
-	n.w.fail(err)
-	n.mirror.LoseNeighbour(n.mirror.inodes[netns])
-	return had
-}
-
-func (n *instance) ChangeMAC(containerID, mac string) bool {
-	veth := n.veth(containerID)
-	if veth == "" {
-		return false
-	}
-	changed, err := n.box.ChangeMAC(veth, mac)
-	n.w.fail(err)
-	n.mirror.SetLinkMAC(veth, mac)
-	n.stir()
-	return changed
-}
-
-func (n *instance) LoseAlias(containerID string) bool {
-	veth := n.veth(containerID)
-	if veth == "" {
-		return false
-	}
-	had, err := n.box.LoseAlias(veth)
-	n.w.fail(err)
-	n.mirror.SetLinkAlias(veth, "")
-	n.stir()
-	return had
-}
-
 // veth is the host end of a sandbox's link, "" if there is none.
 func (n *instance) veth(containerID string) string {
 	if !n.w.parts.WithoutBooks {
@@ -277,17 +235,6 @@ func (n *instance) veth(containerID string) string {
 		}
 	}
 	return ""
-}
-
-func (n *instance) AddAddresses(netns uint64, more []netip.Addr) int {
-	if netns == 0 {
-		return 0
-	}
-	count, err := n.box.AddAddresses(netns, more)
-	n.w.fail(err)
-	n.mirror.AddAddresses(n.mirror.inodes[netns], more)
-	n.stir()
-	return count
 }
 
 // Reach pings.

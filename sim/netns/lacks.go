@@ -8,17 +8,8 @@ import (
 
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/verb"
 	"github.com/enilab/enilab/systems"
-)
-
-// ofDaemon are the verbs that are about a daemon, and ofOurs those about what is ours alone.
-var (
-	ofDaemon = []string{"kill", "kill-at", "hold", "unhold", "restart"}
-	ofOurs   = map[string]string{
-		"lose-records": "where it keeps what it knows is not said",
-		"lose-alias":   "aliases of links are enilab's",
-		"gc":           "its plugin is not known to have the verb GC",
-	}
 )
 
 // cannot says what a line asks for that a system lacks.
@@ -58,8 +49,11 @@ func keysOf(l *scn.Line) (keys []string) {
 			keys = append(keys, kv.Key)
 		}
 	case *scn.At:
-		if stmt.Action != nil && stmt.Action.Verb == "restart" {
-			for _, arg := range stmt.Action.Args {
+		if stmt.Action == nil {
+			return nil
+		}
+		if act, bad := verb.Bind(stmt.Action); bad == nil {
+			for _, arg := range act.Keys {
 				keys = append(keys, arg.Key)
 			}
 		}
@@ -68,16 +62,18 @@ func keysOf(l *scn.Line) (keys []string) {
 }
 
 func cannotDo(s *systems.System, a *scn.Action) error {
-	name := s.Name + " " + s.Version
+	act, bad := verb.Bind(a)
+	if bad != nil {
+		return nil // a mistake of the scenario's, said elsewhere
+	}
+	name, needs := s.Name+" "+s.Version, act.Of.Needs
 	switch {
-	case s.Daemon == nil && slices.Contains(ofDaemon, a.Verb):
+	case needs.Daemon && s.Daemon == nil:
 		return fmt.Errorf("%s has no daemon", name)
-	case a.Verb == "socket" && (s.Daemon == nil || s.Runtime.API == "none"):
+	case needs.Runtime && (s.Daemon == nil || s.Runtime.API == "none"):
 		return fmt.Errorf("%s asks no runtime", name)
-	case a.Verb == "upgrade" && sim.Exchanges(a) == "":
-		return fmt.Errorf("versions 1 and 2 are of enilab's records and protocol, and this is %s", name)
-	case ofOurs[a.Verb] != "":
-		return fmt.Errorf("%s: %s", name, ofOurs[a.Verb])
+	case needs.Ours != "" && act.System() == "":
+		return fmt.Errorf("%s: %s", name, needs.Ours)
 	}
 	return nil
 }

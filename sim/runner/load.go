@@ -10,6 +10,7 @@ import (
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/verb"
 )
 
 // Case is a scenario file that has been checked: nothing in it is left to fail for a mistake of its writer, except a cluster
@@ -54,7 +55,7 @@ func Load(p *Place, name string, data []byte) (*Case, error) {
 	}
 	c := &Case{File: f, Place: p}
 	check := sim.Check
-	if broken(f, errs, makers...) {
+	if broken(f, errs, makers()...) {
 		intact := !broken(f, errs, "cluster")
 		check = func(f *scn.File) (*sim.Cluster, error) { return sim.CheckRest(f, intact) }
 	}
@@ -116,8 +117,8 @@ func (p *Place) resolve(f *scn.File) (errs scn.ErrorList) {
 		if !ok || at.Action == nil || p.Resolve == nil || !l.Guard.Allows(p.Name) {
 			continue
 		}
-		if name := sim.Exchanges(at.Action); name != "" {
-			if err := p.Resolve(name); err != nil {
+		if act, bad := verb.Bind(at.Action); bad == nil && act.System() != "" {
+			if err := p.Resolve(act.System()); err != nil {
 				errs = append(errs, scn.Errorf(at.Action.VerbPos, "", "%v", err))
 			}
 		}
@@ -126,7 +127,15 @@ func (p *Place) resolve(f *scn.File) (errs scn.ErrorList) {
 }
 
 // makers are words of lines without which other lines may have nothing to be about.
-var makers = []string{"cluster", "start", "pods", "create", "scale", "hold", "hang", "socket", "upgrade", "finally", "converges"}
+func makers() []string {
+	out := []string{"cluster", "start", "pods", "finally", "converges"}
+	for _, v := range verb.All() {
+		if v.Plan != nil {
+			out = append(out, v.Name)
+		}
+	}
+	return out
+}
 
 // broken says whether one of these words is in a line that could not be read, which may have made what another line is about.
 func broken(f *scn.File, errs scn.ErrorList, words ...string) bool {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/enilab/enilab/fakes/cri"
@@ -13,10 +12,11 @@ import (
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/verb"
 )
 
 // CNI is what a scenario that is drawn for any CNI has to know of the one that it is for. What it draws is less than [Draw] does, for two
-// reasons: others promise less (sim.Verb.Anybody), and their time is a kernel's, which is dear.
+// reasons: others promise less (verb.Verb.Anybody), and their time is a kernel's, which is dear.
 type CNI struct {
 	Settings []string // those of the scenario language that it knows
 	Runtimes []string // that it works with, as a cluster line names them; at least one
@@ -48,11 +48,9 @@ const (
 
 // Bounds of what a fault does to any CNI.
 const (
-	anyOutage = time.Minute      // faults that end by themselves
-	anyDelay  = 8 * time.Second  // of one request: AWS's clients ask again after ten
-	anyStale  = 30 * time.Second // how old Describes are
-	anyLag    = 20 * time.Second // of metadata
-	anyPods   = 12               // on a node
+	anyStale = 30 * time.Second // how old Describes are
+	anyLag   = 20 * time.Second // of metadata
+	anyPods  = 12               // on a node
 )
 
 // anyTypes are instance types with few addresses: limits are near, and little time is spent on filling them.
@@ -166,8 +164,8 @@ func anybodysKinds() []kind {
 	return []kind{
 		{"node socket", 2, func(p *plan, at time.Duration) {
 			node := p.oneNode()
-			p.write(at, "%s socket cri=%s", node, pick(&p.source, failing...))
-			p.write(p.later(at, 10*time.Second, anyOutage), "%s socket cri=right", node)
+			p.write(at, "%s socket cri=%s", node, pick(&p.source, verb.Failing...))
+			p.write(p.later(at, 10*time.Second, verb.AnyOutage), "%s socket cri=right", node)
 		}},
 		{"node restart", 3, func(p *plan, at time.Duration) {
 			args := ""
@@ -178,13 +176,13 @@ func anybodysKinds() []kind {
 		}},
 		{"node kill", 5, func(p *plan, at time.Duration) { p.write(at, "%s kill", p.anyNode()) }},
 		{"node kill-at", 4, func(p *plan, at time.Duration) {
-			x := pick(&p.source, killings...)
-			p.write(at, "%s kill-at %s when=%s", p.anyNode(), x.call, x.when)
+			x := pick(&p.source, verb.Killings...)
+			p.write(at, "%s kill-at %s when=%s", p.anyNode(), x.Call, x.When)
 		}},
 		{"node hold", 3, func(p *plan, at time.Duration) {
 			node := p.anyNode()
 			p.write(at, "%s hold", node)
-			p.write(p.later(at, time.Second, anyOutage), "%s unhold", node)
+			p.write(p.later(at, time.Second, verb.AnyOutage), "%s unhold", node)
 		}},
 		{"node reboot", 2, func(p *plan, at time.Duration) { p.write(at, "%s reboot", p.oneNode()) }},
 		{"node gc", 2, func(p *plan, at time.Duration) { p.write(at, "%s gc valid=all", p.anyNode()) }},
@@ -205,7 +203,7 @@ func anybodysKinds() []kind {
 		{"ec2 fail", 4, (*plan).fail},
 		{"ec2 throttle", 2, func(p *plan, at time.Duration) { p.write(at, "ec2 throttle %s%s%s", p.call(), p.times(3), p.whose()) }},
 		{"ec2 slow", 4, func(p *plan, at time.Duration) {
-			by := short(p.span(time.Second, anyDelay, time.Second))
+			by := short(p.span(time.Second, verb.AnyDelay, time.Second))
 			if p.chance(40) {
 				p.write(at, "ec2 slow %s by=%s way=back%s", p.otherCall(), by, p.whose())
 				return
@@ -227,7 +225,7 @@ func anybodysKinds() []kind {
 		{"ec2 in-use", 4, func(p *plan, at time.Duration) { p.write(at, "ec2 in-use%s%s", p.times(3), p.whose()) }},
 		{"ec2 drain-subnet", 2, func(p *plan, at time.Duration) {
 			p.write(at, "ec2 drain-subnet leave=%d", p.between(0, 4))
-			p.write(p.later(at, 20*time.Second, anyOutage), "ec2 drain-subnet leave=%d", usable(p.shape.bits))
+			p.write(p.later(at, 20*time.Second, verb.AnyOutage), "ec2 drain-subnet leave=%d", usable(p.shape.bits))
 		}},
 		{"ec2 down", 2, func(p *plan, at time.Duration) { p.write(at, "ec2 down for=%s", p.outage(at)) }},
 		{"imds silent", 2, func(p *plan, at time.Duration) { p.write(at, "imds silent for=%s%s", p.outage(at), p.whose()) }},
@@ -238,27 +236,15 @@ func anybodysKinds() []kind {
 	}
 }
 
-// failing are runtime sockets that say that they fail.
-var failing = []string{"absent", "unimplemented"}
-
-// killing is an EC2 request before or after which any daemon may die: nobody else has to find what is left.
-type killing struct{ call, when string }
-
-var killings = []killing{{"CreateNetworkInterface", "before"}, {"AttachNetworkInterface", "after"}, {"ModifyNetworkInterfaceAttribute", "before"},
-	{"ModifyNetworkInterfaceAttribute", "after"}, {"DetachNetworkInterface", "before"}, {"DeleteNetworkInterface", "after"},
-	{"AssignPrivateIpAddresses", "before"}, {"AssignPrivateIpAddresses", "after"}, {"UnassignPrivateIpAddresses", "before"},
-	{"UnassignPrivateIpAddresses", "after"}, {"DescribeNetworkInterfaces", "after"}}
-
-// making is the request that makes an ENI.
-const making = "CreateNetworkInterface"
-
 // otherCall is a request that makes no ENI.
 func (p *plan) otherCall() string {
-	return pick(&p.source, slices.DeleteFunc(append(slices.Clone(mutations), "DescribeNetworkInterfaces"), func(c string) bool { return c == making })...)
+	return pick(&p.source, slices.DeleteFunc(append(slices.Clone(mutations), "DescribeNetworkInterfaces"), func(c string) bool { return c == verb.Making })...)
 }
 
 // outage is how long a fault for any CNI lasts.
-func (p *plan) outage(at time.Duration) string { return short(p.lasts(at, 10*time.Second, anyOutage)) }
+func (p *plan) outage(at time.Duration) string {
+	return short(p.lasts(at, 10*time.Second, verb.AnyOutage))
+}
 
 // enableAnybodys draws which faults the seed may use.
 func (p *plan) enableAnybodys() {
@@ -272,26 +258,25 @@ func (p *plan) enableAnybodys() {
 	}
 }
 
-// fits says whether a fault means something to the CNI.
-func (c *CNI) fits(key string) bool {
-	switch key {
-	case "node socket":
-		return c.Asks
-	case "node gc":
-		return c.GC
-	case "node restart", "node kill", "node hold":
-		return c.Daemon
-	case "node kill-at":
-		return c.Daemon && c.Cloud
-	}
-	return c.Cloud || !strings.HasPrefix(key, "ec2 ") && !strings.HasPrefix(key, "imds ")
+// has says whether the CNI has what a verb needs: without it the verb means nothing to it.
+func (c *CNI) has(n verb.Needs) bool {
+	return (c.Daemon || !n.Daemon) && (c.Asks || !n.Runtime) && (c.GC || !n.GC) && (c.Cloud || !n.Cloud)
+}
+
+// fits is has for the verb of a key.
+func (c *CNI) fits(key string) bool { return c.has(named(key).Needs) }
+
+// named is the verb of a key.
+func named(key string) *verb.Verb {
+	all := verb.All()
+	return all[slices.IndexFunc(all, func(v *verb.Verb) bool { return v.Key() == key })]
 }
 
 // Drawn are the keys of all verbs that are drawn for the CNI, sorted.
 func (c *CNI) Drawn() []string {
 	out := slices.Clone(ordinary)
 	for _, closes := range closing {
-		if c.fits(strings.Replace(closes, " un", " ", 1)) {
+		if c.fits(closes) {
 			out = append(out, closes)
 		}
 	}
@@ -314,11 +299,11 @@ func (c *CNI) Owed(f *scn.File, cl *sim.Cluster) error {
 		if at.Action == nil {
 			continue
 		}
-		a, err := sim.Bind(at.Action)
+		a, err := verb.Bind(at.Action)
 		if err != nil {
 			return err
 		}
-		if why := c.refuses(keyOf(at.Action), a); why != "" {
+		if why := c.refuses(a); why != "" {
 			errs = append(errs, fmt.Errorf("at %s %s is not for any CNI: %s", short(at.When), a.Verb, why))
 		}
 	}
@@ -335,42 +320,16 @@ func (c *CNI) Owed(f *scn.File, cl *sim.Cluster) error {
 }
 
 // refuses says why an action is not for the CNI: "" is that it is.
-func (c *CNI) refuses(key string, a *sim.Act) string {
-	var rule sim.Survival
-	for _, v := range sim.Verbs() {
-		if v.Key() == key {
-			rule = v.Anybody()
-		}
-	}
-	if rule.Never || c.beyond(key, a) {
+func (c *CNI) refuses(a *verb.Act) string {
+	rule := a.Of.Anybody()
+	unknown := func(kv scn.Arg) bool { return !slices.Contains(c.Settings, kv.Key) }
+	switch {
+	case rule.Excludes(a) || slices.ContainsFunc(a.Keys, unknown):
 		return rule.Why
-	}
-	if !c.fits(key) {
+	case !c.has(a.Of.Needs):
 		return "it means nothing to this one"
-	}
-	if a.Text("for") != "" && a.Duration("for") > anyOutage {
-		return "it lasts longer than " + short(anyOutage)
+	case a.Text("for") != "" && a.Duration("for") > verb.AnyOutage:
+		return "it lasts longer than " + short(verb.AnyOutage)
 	}
 	return ""
-}
-
-// beyond says whether the arguments of a verb are those that make it more than any CNI survives.
-func (c *CNI) beyond(key string, a *sim.Act) bool {
-	call := a.Text("call")
-	makes := call == making || call == "any"
-	switch key {
-	case "node socket":
-		return a.Text("cri") != "right" && !slices.Contains(failing, a.Text("cri"))
-	case "node restart":
-		return slices.ContainsFunc(a.Keys, func(kv scn.Arg) bool { return !slices.Contains(c.Settings, kv.Key) })
-	case "node kill-at":
-		return !slices.Contains(killings, killing{call, a.Text("when")})
-	case "node gc":
-		return a.Text("valid") != "all"
-	case "ec2 lose", "ec2 duplicate":
-		return makes
-	case "ec2 slow":
-		return a.Duration("by") > anyDelay || makes && a.Text("way") == "back"
-	}
-	return false
 }

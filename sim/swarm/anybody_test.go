@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/swarm"
+	"github.com/enilab/enilab/sim/verb"
 )
 
 // old is a CNI that knows little: no settings, no runtime API, no GC.
@@ -43,7 +43,7 @@ func TestDrawnForAnybody(t *testing.T) {
 			}
 			for _, l := range f.Lines {
 				if at, ok := l.Stmt.(*scn.At); ok && at.Action != nil {
-					v := sim.Verb{Name: at.Action.Verb, On: []scn.SubjectKind{at.Action.Subject.Kind}}
+					v := verb.Verb{Name: at.Action.Verb, On: []scn.SubjectKind{at.Action.Subject.Kind}}
 					drawn[v.Key()] = true
 				}
 			}
@@ -95,7 +95,7 @@ func lastOf(f *scn.File) (last time.Duration) {
 func TestEveryVerbIsForAnybodyOrNot(t *testing.T) {
 	drawn := swarm.Ours().Drawn()
 	var keys []string
-	for _, v := range sim.Verbs() {
+	for _, v := range verb.All() {
 		keys = append(keys, v.Key())
 		if drawn := slices.Contains(drawn, v.Key()); drawn == v.Anybody().Never {
 			t.Errorf("%s: drawn %v, and not for any CNI: %v (%s)", v.Key(), drawn, v.Anybody().Never, v.Anybody().Why)

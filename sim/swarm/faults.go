@@ -9,7 +9,7 @@ import (
 
 // kind is a fault that a swarm draws.
 type kind struct {
-	key    string // the verb's, as sim.Verb.Key says it
+	key    string // the verb's, as verb.Verb.Key says it
 	weight int
 	strike func(p *plan, at time.Duration)
 }

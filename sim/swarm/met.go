@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/verb"
 	"github.com/enilab/enilab/sim/virtual"
 )
 
@@ -26,7 +26,7 @@ type watched struct {
 	met   map[Met]bool
 }
 
-func (w watched) Do(a *sim.Act) int {
+func (w watched) Do(a *verb.Act) int {
 	first, last := 1, w.nodes
 	if a.Subject.Kind == scn.Node {
 		first, last = a.Subject.Node, a.Subject.Node
@@ -36,8 +36,8 @@ func (w watched) Do(a *sim.Act) int {
 		daemons = append(daemons, w.Condition(n))
 	}
 	id := w.World.Do(a)
-	if w.Strike(id).Fate != sim.Missed {
-		key := keyFor(a.Verb, a.Subject)
+	if w.Strike(id).Fate != verb.Missed {
+		key := a.Of.Key()
 		for _, d := range daemons {
 			w.met[Met{key, d}] = true
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/verb"
 )
 
 // Owed says why a scenario asks for more than a correct CNI owes: a fault that none survives, pods that have no room, pods that should
@@ -30,7 +31,7 @@ func Owed(f *scn.File, c *sim.Cluster) error {
 			o.check(at)
 			continue
 		}
-		act, err := sim.Bind(at.Action)
+		act, err := verb.Bind(at.Action)
 		if err != nil {
 			return err
 		}
@@ -118,9 +119,9 @@ func sorted(set map[string]bool) []string {
 	return out
 }
 
-func (o *owing) act(at *scn.At, a *sim.Act) {
-	key := keyOf(at.Action)
-	if deadly(key, a) {
+func (o *owing) act(at *scn.At, a *verb.Act) {
+	key := a.Of.Key()
+	if a.Of.Survives.Excludes(a) {
 		o.say("no CNI survives %s", key)
 	}
 	if key == "ec2 detach" {
@@ -184,20 +185,7 @@ func (o *owing) act(at *scn.At, a *sim.Act) {
 // drained is a subnet of which strangers have the addresses.
 const drained = "drain-subnet"
 
-// deadly says whether no CNI survives a verb with these arguments.
-func deadly(key string, a *sim.Act) bool {
-	for _, v := range sim.Verbs() {
-		if v.Key() == key && v.Survivable().Never {
-			return true
-		}
-	}
-	return key == "node flush-routes" && a.Int("table") == mainTable
-}
-
-// mainTable is the kernel's routing table that is the machine's.
-const mainTable = 254
-
-func (o *owing) scale(a *sim.Act) {
+func (o *owing) scale(a *verb.Act) {
 	name := a.Text("name")
 	for i := range o.loads {
 		if o.loads[i].name == name {
@@ -211,7 +199,7 @@ func (o *owing) scale(a *sim.Act) {
 }
 
 // toggle opens or closes a fault of one node or of all.
-func (o *owing) toggle(what string, a *sim.Act, on bool) {
+func (o *owing) toggle(what string, a *verb.Act, on bool) {
 	if a.Subject.Kind == scn.Node {
 		o.set(what+" of "+a.Subject.String(), on)
 		return

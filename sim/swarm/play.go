@@ -11,6 +11,7 @@ import (
 	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/verb"
 	"github.com/enilab/enilab/sim/virtual"
 )
 
@@ -210,15 +211,7 @@ func (o *Outcome) cover(f *scn.File, w *virtual.World, v *sim.Verdict) {
 	for i := range f.Lines {
 		l := &f.Lines[i]
 		if at, ok := l.Stmt.(*scn.At); ok && at.Action != nil && o.Broken == nil && !missed[l.Pos] {
-			o.Struck[keyOf(at.Action)]++
+			o.Struck[verb.Of(at.Action).Key()]++
 		}
 	}
-}
-
-// keyOf is the key of the verb that an action has.
-func keyOf(a *scn.Action) string { return keyFor(a.Verb, a.Subject) }
-
-func keyFor(verb string, on scn.Subject) string {
-	v := sim.Verb{Name: verb, On: []scn.SubjectKind{on.Kind}}
-	return v.Key()
 }

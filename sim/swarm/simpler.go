@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/verb"
 )
 
 // parts tries simpler forms of each statement, the simplest first, until none of them breaks alike.
@@ -166,22 +166,17 @@ func simplerAction(s *scn.At) (out []scn.Stmt) {
 
 // lesser are smaller values of an argument, by its type.
 func lesser(a *scn.Action, arg *scn.Arg) []string {
-	for _, v := range sim.Verbs() {
-		if v.Name != a.Verb || !slices.Contains(v.On, a.Subject.Kind) {
-			continue
-		}
-		for _, p := range v.Params {
-			switch {
-			case p.Type == sim.Duration && p.Name == arg.Key:
-				d, _ := time.ParseDuration(arg.Value)
-				var out []string
-				for _, less := range shorter(d) {
-					out = append(out, short(less))
-				}
-				return out
-			case p.Type == sim.Count && (p.Name == arg.Key || arg.Key == "" && p.Bare && isNumber(arg.Value)):
-				return smaller(arg.Value, 0)
+	for _, p := range verb.Of(a).Params {
+		switch {
+		case p.Type == verb.Duration && p.Name == arg.Key:
+			d, _ := time.ParseDuration(arg.Value)
+			var out []string
+			for _, less := range shorter(d) {
+				out = append(out, short(less))
 			}
+			return out
+		case p.Type == verb.Count && (p.Name == arg.Key || arg.Key == "" && p.Bare && isNumber(arg.Value)):
+			return smaller(arg.Value, 0)
 		}
 	}
 	return nil

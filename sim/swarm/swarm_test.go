@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/swarm"
 	"github.com/enilab/enilab/sim/swarm/known"
+	"github.com/enilab/enilab/sim/verb"
 )
 
 // seeds is how many a test plays: some ten a second and core.
@@ -60,10 +60,10 @@ func TestDrawn(t *testing.T) {
 func TestEveryVerbIsDrawnOrDeadly(t *testing.T) {
 	drawn := swarm.Drawn()
 	var keys []string
-	for _, v := range sim.Verbs() {
+	for _, v := range verb.All() {
 		keys = append(keys, v.Key())
-		if drawn := slices.Contains(drawn, v.Key()); drawn == v.Survivable().Never {
-			t.Errorf("%s: drawn %v, and no CNI survives it: %v", v.Key(), drawn, v.Survivable().Never)
+		if drawn := slices.Contains(drawn, v.Key()); drawn == v.Survives.Never {
+			t.Errorf("%s: drawn %v, and no CNI survives it: %v", v.Key(), drawn, v.Survives.Never)
 		}
 	}
 	for _, key := range drawn {

@@ -13,6 +13,7 @@ import (
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/verb"
 )
 
 // CrashOptions say how far CrashEverywhere goes. The zero value goes everywhere.
@@ -292,7 +293,7 @@ func (k *walk) toEnd() {
 }
 
 // Do carries out an action and remembers that it is a crash point.
-func (k *walk) Do(a *sim.Act) int {
+func (k *walk) Do(a *verb.Act) int {
 	k.acted = "the action " + actions.Describe(a)
 	return k.World.Do(a)
 }

@@ -1,7 +1,6 @@
 package virtual
 
 import (
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -11,10 +10,11 @@ import (
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/verb"
 )
 
 // Do carries out an action, now.
-func (w *World) Do(a *sim.Act) int {
+func (w *World) Do(a *verb.Act) int {
 	w.mixString(a.Verb)
 	return w.Host.Do(a)
 }
@@ -26,9 +26,9 @@ func (n *node) Runs() bool  { return n.core != nil }
 func (n *node) Lives() bool { return n.core != nil }
 
 // Kill is told by the process that ends.
-func (n *node) Kill(_ int, told string) sim.Strike {
+func (n *node) Kill(_ int, told string) verb.Strike {
 	n.w.kill(n)
-	return sim.Hit("%s", told)
+	return verb.Hit("%s", told)
 }
 
 // Restart is a rolled DaemonSet: SIGTERM, what is under way ends or is answered, then a new daemon at once.
@@ -80,36 +80,29 @@ func (n *node) Installed() {}
 // Exchange is never asked, see Can.
 func (n *node) Exchange(string, string, bool) bool { return false }
 
-// extraVerbs are those that no kernel but a model carries out.
-var extraVerbs = map[string]func(n *node, a *sim.Act, id int) sim.Strike{"interrupt-dumps": (*node).interruptDumps}
+func (n *node) InterruptDumps(times, id int) verb.Strike {
+	n.cutOff, n.cutBy = times, id
+	n.kern.InterruptDumps(times)
+	return verb.Wait("the daemon made no dump")
+}
 
-func (n *node) Do(a *sim.Act, id int) (sim.Strike, bool) {
-	do := extraVerbs[a.Verb]
-	if do == nil {
-		return sim.Strike{}, false
+// Interfere tells the daemon what a real kernel tells of.
+func (n *node) Interfere(a kernel.Accident, at cri.Truth) int {
+	if a.Netns = at.Netns; at.ID != "" {
+		if a.Link = n.kern.VethOf(at.ID); a.Link == "" && (a.What == kernel.ChangeMAC || a.What == kernel.LoseAlias) {
+			return 0
+		}
 	}
-	return do(n, a, id), true
-}
-
-func (n *node) interruptDumps(a *sim.Act, id int) sim.Strike {
-	n.cutOff, n.cutBy = a.Int("times"), id
-	n.kern.InterruptDumps(n.cutOff)
-	return sim.Wait("the daemon made no dump")
-}
-
-func (n *node) FlushRules() int {
-	defer n.hint()
-	return n.kern.FlushRules()
-}
-
-func (n *node) FlushRoutes(table int) int {
-	defer n.hint()
-	return n.kern.RemoveRoutes(table)
-}
-
-func (n *node) FlushNAT() bool {
-	defer n.hint()
-	return n.kern.FlushNAT()
+	count := n.kern.Suffer(a)
+	switch a.What {
+	case kernel.FlushRules, kernel.FlushRoutes, kernel.FlushNAT:
+		n.hint()
+	case kernel.ChangeMAC:
+		if count > 0 {
+			n.hint()
+		}
+	}
+	return count
 }
 
 // thirdParty is what the model has of others than the CNI.
@@ -126,26 +119,6 @@ func (n *node) ThirdParty() (map[string]string, bool) {
 		return nil, true
 	}
 	return map[string]string{thirdParty: "fwmark 0x4000 lookup 4000"}, true
-}
-
-func (n *node) LoseGateway(netns uint64) bool { return n.kern.LoseNeighbour(netns) }
-
-func (n *node) ChangeMAC(containerID, mac string) bool {
-	veth := n.kern.VethOf(containerID)
-	if veth == "" || !n.kern.SetLinkMAC(veth, mac) {
-		return false
-	}
-	n.hint()
-	return true
-}
-
-func (n *node) LoseAlias(containerID string) bool {
-	veth := n.kern.VethOf(containerID)
-	return veth != "" && n.kern.SetLinkAlias(veth, "")
-}
-
-func (n *node) AddAddresses(netns uint64, more []netip.Addr) int {
-	return n.kern.AddAddresses(netns, more)
 }
 
 // Reach follows packets through the model of the kernel.
@@ -186,8 +159,8 @@ func (w *World) Can(l *scn.Line) error {
 	if c, ok := l.Stmt.(*scn.Cluster); ok && slices.ContainsFunc(c.Args, func(kv scn.KV) bool { return strings.HasPrefix(kv.Key, "other-") }) {
 		return sim.Cannot("sim", sim.SkipOthers)
 	}
-	if at, ok := l.Stmt.(*scn.At); ok && at.Action != nil && sim.Exchanges(at.Action) != "" {
-		return sim.Cannot("sim", sim.SkipExchange)
+	if at, ok := l.Stmt.(*scn.At); ok && at.Action != nil {
+		return sim.CannotDo("sim", at.Action, len(w.Nodes)-1)
 	}
 	return nil
 }

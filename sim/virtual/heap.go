@@ -1,6 +1,8 @@
 package virtual
 
-import "time"
+import (
+	"time"
+)
 
 // eventKind says what an event of the heap is.
 type eventKind uint8

@@ -7,6 +7,7 @@ import (
 
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/verb"
 )
 
 func (l *cli) verbsCommand() *cobra.Command {
@@ -55,8 +56,8 @@ func verbsDocument() any {
 		Verbs   []verbJSON   `json:"verbs"`
 		Metrics []metricJSON `json:"metrics"`
 	}
-	for _, v := range sim.Verbs() {
-		survival := v.Survivable()
+	for _, v := range verb.All() {
+		survival := v.Survives
 		d.Verbs = append(d.Verbs, verbJSON{v.Name, subjects(v.On), v.Usage(), v.Doc, v.Source, survival.Word(), survival.Why})
 	}
 	for _, m := range sim.Metrics() {
@@ -83,8 +84,8 @@ func subjects(kinds []scn.SubjectKind) []string {
 
 func (l *cli) printVerbs() error {
 	var rows [][]string
-	for _, v := range sim.Verbs() {
-		survival := v.Survivable()
+	for _, v := range verb.All() {
+		survival := v.Survives
 		doc := v.Doc
 		if survival.Why != "" {
 			doc += "\n" + survival.Word() + ": " + survival.Why

@@ -10,19 +10,20 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/enilab/enilab/fakes/kernel"
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/dataplane/linux"
 	"github.com/enilab/enilab/sim/interference"
 )
 
-// kernel is the node's network namespace, as its machine and strangers see it. What changes it does not use what the daemon uses.
-type kernel struct {
+// network is the node's network namespace, as its machine and strangers see it. What changes it does not use what the daemon uses.
+type network struct {
 	nl  *netlink.Handle
 	eye *linux.Kernel // observes, never applies
 }
 
 // open opens the namespace of the calling thread, which is the node's.
-func (k *kernel) open() (err error) {
+func (k *network) open() (err error) {
 	if k.nl, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
 		return fmt.Errorf("open rtnetlink: %w", err)
 	}
@@ -32,7 +33,7 @@ func (k *kernel) open() (err error) {
 	return nil
 }
 
-func (k *kernel) observe(none) (dataplane.Observation, error) { return k.eye.Observe() }
+func (k *network) observe(none) (dataplane.Observation, error) { return k.eye.Observe() }
 
 // linkUp sets a link of the handle's namespace up.
 func linkUp(h *netlink.Handle, name string) error {
@@ -47,7 +48,7 @@ func linkUp(h *netlink.Handle, name string) error {
 }
 
 // find is a link, nil when there is none of that name.
-func (k *kernel) find(name string) (netlink.Link, error) {
+func (k *network) find(name string) (netlink.Link, error) {
 	link, err := k.nl.LinkByName(name)
 	if _, missing := errors.AsType[netlink.LinkNotFoundError](err); missing {
 		return nil, nil
@@ -58,7 +59,7 @@ func (k *kernel) find(name string) (netlink.Link, error) {
 	return link, nil
 }
 
-func (k *kernel) configurePrimary(a addressArgs) error {
+func (k *network) configurePrimary(a addressArgs) error {
 	link, err := k.find(a.Name)
 	if err != nil {
 		return err
@@ -84,19 +85,9 @@ func (k *kernel) configurePrimary(a addressArgs) error {
 	return nil
 }
 
-func (*kernel) flushRules(none) (int, error) { return interference.FlushRules() }
+func (*network) addThirdParty(none) ([]string, error) { return interference.AddThirdParty() }
 
-func (*kernel) flushRoutes(table int) (int, error) { return interference.FlushRoutes(table) }
-
-func (*kernel) addThirdParty(none) ([]string, error) { return interference.AddThirdParty() }
-
-func (*kernel) thirdParty(none) (map[string]string, error) { return interference.ThirdParty() }
-
-func (*kernel) flushNAT(none) (bool, error) { return interference.FlushNAT() }
-
-func (*kernel) changeMAC(a macArgs) (bool, error) { return interference.ChangeMAC(a.Link, a.MAC) }
-
-func (*kernel) loseAlias(name string) (bool, error) { return interference.LoseAlias(name) }
+func (*network) thirdParty(none) (map[string]string, error) { return interference.ThirdParty() }
 
 // knows says whether there is a pod's namespace: one that is gone has nothing to change.
 func (h *helper) knows(inode uint64) bool {
@@ -105,20 +96,15 @@ func (h *helper) knows(inode uint64) bool {
 	return h.pods[inode] != nil
 }
 
-func (h *helper) addAddresses(a addArgs) (count int, err error) {
-	if !h.knows(a.Inode) {
+func (h *helper) interfere(a kernel.Accident) (count int, err error) {
+	if !a.What.Inside() {
+		return interference.Do(a)
+	}
+	if !h.knows(a.Netns) {
 		return 0, nil
 	}
-	err = h.within(a.Inode, func() (err error) { count, err = interference.AddAddresses(dataplane.PodInterface, a.List); return err })
+	err = h.within(a.Netns, func() (err error) { count, err = interference.Do(a); return err })
 	return count, err
-}
-
-func (h *helper) loseGateway(inode uint64) (had bool, err error) {
-	if !h.knows(inode) {
-		return false, nil
-	}
-	err = h.within(inode, func() (err error) { had, err = interference.LoseNeighbour(dataplane.Gateway()); return err })
-	return had, err
 }
 
 func (*helper) loseRecords(none) (had bool, err error) {

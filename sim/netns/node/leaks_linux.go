@@ -30,7 +30,7 @@ func (h *helper) leaks(none) (Inventory, error) {
 	return i, errors.Join(errs[:]...)
 }
 
-func (k *kernel) links() ([]string, error) {
+func (k *network) links() ([]string, error) {
 	list, err := interference.Retried(k.nl.LinkList)
 	if err != nil {
 		return nil, fmt.Errorf("links: %w", err)
@@ -47,7 +47,7 @@ func (k *kernel) links() ([]string, error) {
 	return out, nil
 }
 
-func (k *kernel) rules() ([]string, error) {
+func (k *network) rules() ([]string, error) {
 	list, err := interference.Retried(func() ([]netlink.Rule, error) { return k.nl.RuleList(unix.AF_INET) })
 	if err != nil {
 		return nil, fmt.Errorf("rules: %w", err)
@@ -73,7 +73,7 @@ func (k *kernel) rules() ([]string, error) {
 	return out, nil
 }
 
-func (k *kernel) routes() ([]string, error) {
+func (k *network) routes() ([]string, error) {
 	list, err := interference.Retried(func() ([]netlink.Route, error) {
 		return k.nl.RouteListFiltered(unix.AF_INET, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE)
 	})

@@ -17,7 +17,7 @@ type helper struct {
 	wire  *frames
 	spec  Spec
 	ready atomic.Bool // set-up is done: before that, "/" is the host's
-	kernel
+	network
 	children
 
 	mu     sync.Mutex
@@ -103,15 +103,9 @@ var methods = map[string]method{
 	"addresses":         give((*helper).addresses),
 	"ask":               give((*helper).ask),
 	"configure-primary": act((*helper).configurePrimary),
-	"flush-rules":       give((*helper).flushRules),
-	"flush-routes":      give((*helper).flushRoutes),
-	"flush-nat":         give((*helper).flushNAT),
+	"interfere":         give((*helper).interfere),
 	"add-third-party":   give((*helper).addThirdParty),
 	"third-party":       give((*helper).thirdParty),
-	"lose-gateway":      give((*helper).loseGateway),
-	"add-addresses":     give((*helper).addAddresses),
-	"change-mac":        give((*helper).changeMAC),
-	"lose-alias":        give((*helper).loseAlias),
 	"lose-records":      give((*helper).loseRecords),
 	"link":              act((*helper).link),
 	"install":           act((*helper).install),

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/enilab/enilab/fakes/kernel"
 	"github.com/enilab/enilab/impl/dataplane"
 )
 
@@ -308,14 +309,9 @@ func (n *Node) ConfigurePrimary(name string, address netip.Prefix, gateway netip
 	return n.do("configure-primary", addressArgs{name, address, gateway})
 }
 
-// FlushRules removes every IPv4 rule but the kernel's own three, and says how many.
-func (n *Node) FlushRules() (int, error) { return call[int](n, "flush-rules", nil, 0) }
-
-// FlushRoutes removes every IPv4 route of a table, and says how many.
-func (n *Node) FlushRoutes(table int) (int, error) { return call[int](n, "flush-routes", table, 0) }
-
-// FlushNAT removes every nftables table, as "nft flush ruleset" does. It says whether there were any.
-func (n *Node) FlushNAT() (bool, error) { return call[bool](n, "flush-nat", nil, 0) }
+// Interfere has a third party change the node's namespace, or a pod's, and says how many things there were to change. What is gone, a namespace or
+// a link, has none: no error.
+func (n *Node) Interfere(a kernel.Accident) (int, error) { return call[int](n, "interfere", a, 0) }
 
 // AddThirdParty puts on the node what others than its CNI have there (interference.AddThirdParty), and says what this kernel takes none of, and why.
 func (n *Node) AddThirdParty() (lacks []string, err error) {
@@ -326,25 +322,6 @@ func (n *Node) AddThirdParty() (lacks []string, err error) {
 func (n *Node) ThirdParty() (map[string]string, error) {
 	return call[map[string]string](n, "third-party", nil, 0)
 }
-
-// LoseGateway removes a pod's neighbour entry of dataplane.Gateway, and says whether it had one. A namespace that is gone has none to lose.
-func (n *Node) LoseGateway(inode uint64) (bool, error) {
-	return call[bool](n, "lose-gateway", inode, 0)
-}
-
-// AddAddresses gives a pod's interface more addresses, which Addresses leaves out, and says how many it did not have. A namespace that is gone
-// has no interface.
-func (n *Node) AddAddresses(inode uint64, list []netip.Addr) (int, error) {
-	return call[int](n, "add-addresses", addArgs{inode, list}, 0)
-}
-
-// ChangeMAC gives a link of the node another MAC, and says whether it had another one. A link that is gone has none: no error.
-func (n *Node) ChangeMAC(link, mac string) (bool, error) {
-	return call[bool](n, "change-mac", macArgs{link, mac}, 0)
-}
-
-// LoseAlias removes a link's alias, and says whether it had one. A link that is gone has none to lose: no error.
-func (n *Node) LoseAlias(link string) (bool, error) { return call[bool](n, "lose-alias", link, 0) }
 
 // LoseRecords removes the daemon's records of allocations (Records), and says whether there were any.
 func (n *Node) LoseRecords() (bool, error) { return call[bool](n, "lose-records", nil, 0) }

@@ -29,6 +29,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/fakes/cri"
+	"github.com/enilab/enilab/fakes/kernel"
 	"github.com/enilab/enilab/sim/netns/node"
 )
 
@@ -514,14 +515,14 @@ func TestStrangersAndReboot(t *testing.T) {
 	sh(t, n, rules+"; ip route add default via 10.0.10.1 dev eth0 table 1000 onlink; ip route add 10.0.10.1 dev eth0 table 2; ip link set "+veth+" alias 'a b c'")
 	nat(t, n)
 
-	told(t, 1)(n.FlushRoutes(1000))
-	told(t, 0)(n.FlushRoutes(77))
-	told(t, true)(n.LoseAlias(veth))
-	told(t, false)(n.LoseAlias(veth))
-	told(t, false)(n.LoseAlias("nobody"))
-	told(t, true)(n.ChangeMAC(veth, "02:de:ad:be:ef:01"))
-	told(t, false)(n.ChangeMAC(veth, "02:de:ad:be:ef:01"))
-	told(t, false)(n.ChangeMAC("nobody", "02:de:ad:be:ef:01"))
+	told(t, 1)(n.Interfere(kernel.Accident{What: kernel.FlushRoutes, Table: 1000}))
+	told(t, 0)(n.Interfere(kernel.Accident{What: kernel.FlushRoutes, Table: 77}))
+	told(t, 1)(n.Interfere(kernel.Accident{What: kernel.LoseAlias, Link: veth}))
+	told(t, 0)(n.Interfere(kernel.Accident{What: kernel.LoseAlias, Link: veth}))
+	told(t, 0)(n.Interfere(kernel.Accident{What: kernel.LoseAlias, Link: "nobody"}))
+	told(t, 1)(n.Interfere(kernel.Accident{What: kernel.ChangeMAC, Link: veth, MAC: "02:de:ad:be:ef:01"}))
+	told(t, 0)(n.Interfere(kernel.Accident{What: kernel.ChangeMAC, Link: veth, MAC: "02:de:ad:be:ef:01"}))
+	told(t, 0)(n.Interfere(kernel.Accident{What: kernel.ChangeMAC, Link: "nobody", MAC: "02:de:ad:be:ef:01"}))
 	if got := sh(t, n, "ip route show table 1000; ip route show table 2; ip -o link show "+veth); !strings.Contains(got, "10.0.10.1 dev eth0") ||
 		strings.Contains(got, "via 10.0.10.1") || strings.Contains(got, "alias") || !strings.Contains(got, "02:de:ad:be:ef:01") {
 		t.Errorf("%s", got)
@@ -529,10 +530,10 @@ func TestStrangersAndReboot(t *testing.T) {
 	if got := must(n.Leaks())(t); len(got.Rules) != 3 || len(got.Tables) != 1 || got.Tables[0] != "inet other" {
 		t.Errorf("rules %q, tables %q", got.Rules, got.Tables)
 	}
-	told(t, 3)(n.FlushRules())
-	told(t, 0)(n.FlushRules())
-	told(t, true)(n.FlushNAT())
-	told(t, false)(n.FlushNAT())
+	told(t, 3)(n.Interfere(kernel.Accident{What: kernel.FlushRules}))
+	told(t, 0)(n.Interfere(kernel.Accident{What: kernel.FlushRules}))
+	told(t, 1)(n.Interfere(kernel.Accident{What: kernel.FlushNAT}))
+	told(t, 0)(n.Interfere(kernel.Accident{What: kernel.FlushNAT}))
 	if got := sh(t, n, "ip rule | wc -l"); got != "3\n" {
 		t.Errorf("%s rules are left", got)
 	}
@@ -543,9 +544,9 @@ func TestStrangersAndReboot(t *testing.T) {
 	if got := sh(t, n, neighbour); !strings.Contains(got, "PERMANENT") {
 		t.Errorf("%q", got)
 	}
-	told(t, true)(n.LoseGateway(inode))
-	told(t, false)(n.LoseGateway(inode))
-	told(t, false)(n.LoseGateway(42))
+	told(t, 1)(n.Interfere(kernel.Accident{What: kernel.LoseGateway, Netns: inode}))
+	told(t, 0)(n.Interfere(kernel.Accident{What: kernel.LoseGateway, Netns: inode}))
+	told(t, 0)(n.Interfere(kernel.Accident{What: kernel.LoseGateway, Netns: 42}))
 	if got := sh(t, n, neighbour); got != "" {
 		t.Errorf("%q", got)
 	}

@@ -31,9 +31,9 @@ func (h *helper) reboot(none) error {
 		p.mounted, p.holds = false, 0
 		h.settle(p)
 	}
-	_, rules := h.flushRules(nil)
+	_, rules := interference.FlushRules()
 	_, routes := interference.FlushTables(func(t uint32) bool { return t != unix.RT_TABLE_LOCAL })
-	_, nat := h.flushNAT(nil)
+	_, nat := interference.FlushNAT()
 	return errors.Join(errors.Join(errs...), links, rules, routes, nat,
 		forgetFlows(),
 		empty("/run/aws-node"))
@@ -108,7 +108,7 @@ func isENI(l netlink.Link, pods map[int]bool) bool {
 }
 
 // resetLink takes a link's configuration away: it is down, has no address, and what InitPlan set is the default again.
-func (k *kernel) resetLink(l netlink.Link) error {
+func (k *network) resetLink(l netlink.Link) error {
 	name := l.Attrs().Name
 	addrs, err := interference.Retried(func() ([]netlink.Addr, error) { return k.nl.AddrList(l, unix.AF_INET) })
 	if err != nil {

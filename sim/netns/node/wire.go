@@ -44,11 +44,6 @@ type (
 		Address netip.Prefix
 		Gateway netip.Addr
 	}
-	macArgs struct{ Link, MAC string }
-	addArgs struct {
-		Inode uint64
-		List  []netip.Addr
-	}
 	fileArgs struct {
 		Path string
 		Data []byte

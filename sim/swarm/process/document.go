@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/swarm"
+	"github.com/enilab/enilab/sim/verb"
 )
 
 // document is what is read of `enilab run --json`.
@@ -170,7 +170,7 @@ func (x *file) strike(f *scn.File, o *swarm.Outcome) {
 	}
 	for i := range f.Lines {
 		if at, ok := f.Lines[i].Stmt.(*scn.At); ok && at.Action != nil && !missed[f.Lines[i].Pos.Line] {
-			v := sim.Verb{Name: at.Action.Verb, On: []scn.SubjectKind{at.Action.Subject.Kind}}
+			v := verb.Verb{Name: at.Action.Verb, On: []scn.SubjectKind{at.Action.Subject.Kind}}
 			o.Struck[v.Key()]++
 		}
 	}

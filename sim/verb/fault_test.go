@@ -1,4 +1,4 @@
-package actions_test
+package verb_test
 
 import (
 	"io/fs"
@@ -12,6 +12,7 @@ import (
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/verb"
 	"github.com/enilab/enilab/sim/virtual"
 )
 
@@ -195,7 +196,7 @@ func TestLagShows(t *testing.T) {
 
 // No verb of the cloud or of metadata is without such a scenario.
 func TestEveryCloudVerbHasAScenario(t *testing.T) {
-	for _, v := range sim.Verbs() {
+	for _, v := range verb.All() {
 		if !slices.Contains(v.On, scn.EC2) && !slices.Contains(v.On, scn.IMDS) {
 			continue
 		}

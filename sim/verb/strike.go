@@ -1,6 +1,8 @@
-package sim
+package verb
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // Fate is what became of an action. The zero Fate is a miss: what nobody has told of has not happened.
 type Fate uint8

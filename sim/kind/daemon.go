@@ -1,0 +1,89 @@
+package kind
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/verb"
+)
+
+// daemon is a node's daemon, for one action.
+type daemon struct{ *deed }
+
+var _ verb.Daemon = daemon{}
+
+// awaits says that the action has struck when the next daemon starts.
+func (d *deed) awaits() verb.Strike {
+	d.w.mu.Lock()
+	defer d.w.mu.Unlock()
+	return d.m.starters.Any(d.id)
+}
+
+func (d daemon) Restart(settings []scn.Arg) verb.Strike {
+	s := d.awaits()
+	d.check(d.w.roll([]*member{d.m}, settings))
+	return s
+}
+
+// restartAll gives all nodes' daemons settings: a DaemonSet has one environment, and is rolled once.
+func (w *World) restartAll(a *verb.Act, parts []int) error {
+	for _, m := range w.members[1:] {
+		w.took(parts[m.no], (&deed{w: w, m: m, id: parts[m.no]}).awaits())
+	}
+	return w.roll(w.members[1:], a.Keys)
+}
+
+func (daemon) Upgrade(int, string) verb.Strike           { return cannot() }
+func (daemon) Exchange(string, string, bool) verb.Strike { return cannot() }
+
+func (d daemon) Kill() verb.Strike {
+	d.w.mu.Lock()
+	runs := d.m.pid != 0
+	d.w.kill(d.m)
+	d.w.mu.Unlock() // kubelet takes seconds to start the next one, which awaits waits for
+	if !runs {
+		return verb.Miss("no daemon runs")
+	}
+	return d.awaits()
+}
+
+func (d daemon) KillAt(request ec2.Action, after bool) verb.Strike {
+	d.w.mu.Lock()
+	defer d.w.mu.Unlock()
+	d.w.traps.Set(d.m.no, request, after, d.id)
+	return verb.Wait("the daemon made no such request")
+}
+
+func (d daemon) Hold() verb.Strike {
+	if d.m.held {
+		return verb.Miss("the daemon is kept down already")
+	}
+	d.w.mu.Lock()
+	d.m.heldBy = d.id
+	d.w.mu.Unlock()
+	d.check(d.w.keepDown(d.m))
+	return verb.Wait("the daemon did not end")
+}
+
+func (d daemon) Release() verb.Strike {
+	if !d.m.held {
+		return verb.Miss("nobody keeps the daemon down")
+	}
+	s := d.awaits()
+	d.check(d.w.letUp(d.m))
+	return s
+}
+
+func (d daemon) LoseRecords() verb.Strike {
+	err := os.Remove(d.m.node.Root() + records)
+	if errors.Is(err, fs.ErrNotExist) {
+		return verb.Miss("there are no records")
+	}
+	d.check(err)
+	d.w.mu.Lock()
+	defer d.w.mu.Unlock()
+	return d.m.starters.Bare(d.id)
+}

@@ -1,0 +1,103 @@
+package kind
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/enilab/enilab/sim/models"
+	"github.com/enilab/enilab/sim/verb"
+)
+
+// runtimeOf is a node's kubelet and container runtime, for one action.
+type runtimeOf struct{ *deed }
+
+var _ verb.Runtime = runtimeOf{}
+
+func (r runtimeOf) Socket(cri string) verb.Strike {
+	r.check(r.m.end.set(models.ParseSocket(cri)))
+	r.w.mu.Lock()
+	defer r.w.mu.Unlock()
+	r.m.socketBy = r.id
+	return verb.Wait("the daemon did not ask for the runtime's list")
+}
+
+func (r runtimeOf) RestartKubelet() verb.Strike { return r.restart("kubelet") }
+func (r runtimeOf) RestartRuntime() verb.Strike { return r.restart("containerd") }
+
+// restart restarts a service of the machine's, which systemd tells of.
+func (r runtimeOf) restart(unit string) verb.Strike {
+	w, m, id := r.w, r.m, r.id
+	w.aside(m.name()+": systemctl restart "+unit, func(ctx context.Context) error {
+		_, err := m.node.Exec(ctx, "systemctl", "restart", unit)
+		if err == nil {
+			w.met(id, unit+" has started again")
+		}
+		return err
+	})
+	return verb.Wait("it did not come up again")
+}
+
+func (r runtimeOf) FailDELs(times int, after time.Duration) verb.Strike {
+	err := failDELs(r.m.node, times, after)
+	if err == nil {
+		r.m.delsBy = r.id
+		r.m.faults, err = r.m.faultsFile()
+	}
+	r.check(err)
+	return verb.Wait("no DEL was run")
+}
+
+func (runtimeOf) GC(string) verb.Strike     { return cannot() }
+func (runtimeOf) Hide(verb.Pod) verb.Strike { return cannot() }
+
+// Hang stops a sandbox's shim: as with a process in D state, nothing in it can be stopped, and it goes on living.
+func (r runtimeOf) Hang(p verb.Pod) verb.Strike {
+	s, ok := r.sandboxOf(p)
+	if !ok {
+		return verb.Miss("pod %s has no sandbox", p.Name)
+	}
+	pid, ok := shimOf(r.m.node, s.ID)
+	if !ok {
+		return verb.Miss("pod %s has no shim", s.Pod)
+	}
+	r.m.hung[s.UID] = pid
+	_, err := r.m.node.Exec(r.w.ctx, "kill", "-STOP", strconv.Itoa(pid))
+	r.check(err)
+	return verb.Hit("its shim is stopped")
+}
+
+// Unhang needs no sandbox: the runtime may have forgotten what hung.
+func (r runtimeOf) Unhang(p verb.Pod) verb.Strike {
+	if r.m == nil || r.m.hung[p.UID] == 0 {
+		return verb.Miss("nothing of the pod hangs")
+	}
+	r.w.goOn(r.m, p.UID)
+	return verb.Hit("its shim goes on")
+}
+
+// goOn lets a pod's shim go on.
+func (w *World) goOn(m *member, uid string) {
+	pid := m.hung[uid]
+	delete(m.hung, uid)
+	if _, err := m.node.Exec(w.ctx, "kill", "-CONT", strconv.Itoa(pid)); err != nil && alive(m.node.PID()) {
+		w.log("%s: continue shim %d: %v", m.name(), pid, err) // it has ended, with its machine for one
+	}
+}
+
+// sandboxOf is a pod's newest sandbox; false: it has none, or is on no node.
+func (d *deed) sandboxOf(p verb.Pod) (s sandbox, ok bool) {
+	if d.m == nil {
+		return s, false
+	}
+	d.check(d.w.persist("the runtime", func(ctx context.Context) error {
+		list, err := d.m.runtime.sandboxes(ctx)
+		for _, t := range list {
+			if t.UID == p.UID {
+				s, ok = t, true
+			}
+		}
+		return err
+	}))
+	return s, ok
+}

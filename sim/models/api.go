@@ -1,0 +1,58 @@
+package models
+
+import (
+	"github.com/enilab/enilab/fakes/kube"
+	"github.com/enilab/enilab/sim/verb"
+)
+
+// api is the API server.
+type api struct{ h *Host }
+
+var _ verb.API = api{}
+
+func (k api) Create(name string, count int, kind string, node int) verb.Strike {
+	s := kube.Spec{Name: name, Replicas: count, Nodes: k.h.living()}
+	if node > 0 {
+		s.Nodes = []int{node}
+	}
+	if kind == "statefulset" {
+		s.Kind = kube.StatefulSet
+	}
+	if err := k.h.Kube.CreateWorkload(k.h.World.Clock(), s); err != nil {
+		return verb.Miss("%v", err)
+	}
+	return verb.Hit("%s", verb.Some(count, "pod", "is wanted", "are wanted"))
+}
+
+func (k api) Scale(name string, count int) verb.Strike {
+	had, ok := k.h.Kube.Replicas(name)
+	switch {
+	case !ok:
+		return verb.Miss("there is no workload %s", name)
+	case had == count:
+		return verb.Miss("workload %s has %s already", name, verb.Number(had, "replica"))
+	}
+	k.h.Kube.Scale(k.h.World.Clock(), name, count)
+	return verb.Hit("%s, after %d", verb.Some(count, "pod", "is wanted", "are wanted"), had)
+}
+
+func (k api) Roll(name string, count int) verb.Strike {
+	n := k.h.Kube.Roll(k.h.World.Clock(), name, count)
+	if n == 0 {
+		return verb.Miss("workload %s has no pod that is not being deleted", name)
+	}
+	return verb.Hit("%s", verb.Some(n, "pod", "is deleted", "are deleted"))
+}
+
+func (k api) Delete(pod string, force bool) verb.Strike {
+	if force {
+		if !k.h.Kube.ForceDelete(k.h.World.Clock(), pod) {
+			return verb.Miss("there is no pod %s", pod)
+		}
+		return verb.Hit("the pod's object is gone")
+	}
+	if !k.h.Kube.DeletePod(k.h.World.Clock(), pod, 0) {
+		return verb.Miss("there is no pod %s that is not being deleted", pod)
+	}
+	return verb.Hit("the pod is being deleted")
+}

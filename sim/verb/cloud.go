@@ -1,0 +1,46 @@
+package verb
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/enilab/enilab/fakes/ec2"
+)
+
+// Cloud is the model of EC2, and where its world has nodes and pods.
+type Cloud struct {
+	Model    *ec2.Cloud
+	Cluster  string // its name, "" is none
+	Now      time.Duration
+	Instance func(node int) ec2.InstanceID
+	Address  func(pod string) netip.Addr // of a pod; the zero one is none
+}
+
+// Making is the request that makes an ENI.
+const Making = "CreateNetworkInterface"
+
+// makesENI says whether an action is about requests that make ENIs.
+func (a *Act) makesENI() bool { return a.Text("call") == Making || a.Text("call") == anyRequest }
+
+// AnyOutage is how long a fault may last for any CNI.
+const AnyOutage = time.Minute
+
+// fault arms what a verb about calls has go wrong, under the action's number. A verb that has no times ends by the clock.
+func (t *Target) fault(f ec2.Fault) Strike {
+	f.ID = t.ID
+	f.Action, _ = ec2.ParseAction(t.Text("call")) // "any" is AnyAction, as is none
+	f.Times = t.Int("times")
+	if t.Text("for") != "" {
+		f.Until = t.Cloud.Now + t.Duration("for")
+	}
+	whose := "nobody"
+	if n := t.Int("node"); n > 0 {
+		f.Instance, whose = t.Cloud.Instance(n), fmt.Sprintf("node-%d never", n)
+	}
+	t.Cloud.Model.Fault(f)
+	if call := t.Text("call"); call != "" && call != anyRequest {
+		return Wait("%s made such a %s", whose, call)
+	}
+	return Wait("%s met it", whose)
+}

@@ -1,0 +1,44 @@
+package verb
+
+import (
+	"time"
+
+	"github.com/enilab/enilab/fakes/ec2"
+)
+
+var detach = &Verb{
+	Name: "detach", On: onEC2,
+	Params:   []Param{named("node", Count, "1", "whose"), named("device", Count, "1", "device index")},
+	Doc:      "a stranger detaches an ENI",
+	Strike:   func(t *Target) Strike { return t.atDevice(t.Cloud.Model.StrangerDetach, "detached") },
+	Check:    hasDevice,
+	Survives: Survival{Why: "not while the cloud fails or the daemon dies: nobody can notice and attach it again in time"},
+	AnyCNI:   Survival{Never: true, Why: "a CNI need not attach again what a stranger detached"},
+	Needs:    Needs{Cloud: true},
+}
+
+// hasDevice refuses a device index at which a node never has an ENI that may go.
+func hasDevice(f *File, a *Act) {
+	if a.Int("node") < 1 {
+		f.bad("", "there is no node-%d: the cluster has nodes=%d", a.Int("node"), f.Nodes)
+	}
+	limits, _ := ec2.LimitsOf(f.Type)
+	if d := a.Int("device"); (d < 1 || d >= limits.ENIs) && f.Headed {
+		f.bad("device 0 is the primary ENI, which stays", "%s device=%d strikes nobody: a %s has further ENIs at devices 1 to %d",
+			a.Verb, d, f.Type, limits.ENIs-1)
+	}
+}
+
+// atDevice does what a stranger does to the interface at a node's device index.
+func (t *Target) atDevice(do func(now time.Duration, e ec2.ENIID) bool, what string) Strike {
+	node, device := t.Int("node"), t.Int("device")
+	for _, id := range t.Cloud.Model.AttachedENIs(t.Cloud.Instance(node)) {
+		if e, _ := t.Cloud.Model.ENI(id); e.DeviceIndex == device {
+			if !do(t.Cloud.Now, id) {
+				return Miss("EC2 refuses it: the ENI at device %d of node-%d cannot be %s now", device, node, what)
+			}
+			return Hit("the ENI at device %d of node-%d is %s", device, node, what)
+		}
+	}
+	return Miss("node-%d has no ENI at device %d", node, device)
+}

@@ -1,0 +1,13 @@
+package verb
+
+var gc = &Verb{
+	Name: "gc", On: onNode,
+	Params: []Param{choice("valid", "", "which attachments the caller lists", "all", "none", "missing")},
+	Doc:    "calls CNI GC with that list",
+	Source: "CNI specification 1.1.0, GC",
+	Strike: func(t *Target) Strike { return t.Runtime.GC(t.Text("valid")) },
+	AnyCNI: Survival{Why: "only valid=all, for a CNI of specification 1.1.0; what a caller does not list has to go",
+		Beyond: func(a *Act) bool { return a.Text("valid") != "all" }},
+	Needs: Needs{GC: true, Ours: "its plugin is not known to have the verb GC"},
+	Skips: []Skip{{World: "kind", Line: "gc", Why: "containerd never calls CNI GC"}},
+}

@@ -1,0 +1,32 @@
+package verb
+
+import (
+	"github.com/enilab/enilab/fakes/ec2"
+	"slices"
+)
+
+// Killing is an EC2 request before or after which any daemon may die: nobody else has to find what is left.
+type Killing struct{ Call, When string }
+
+// Killings are all of them.
+var Killings = []Killing{{"CreateNetworkInterface", "before"}, {"AttachNetworkInterface", "after"}, {"ModifyNetworkInterfaceAttribute", "before"},
+	{"ModifyNetworkInterfaceAttribute", "after"}, {"DetachNetworkInterface", "before"}, {"DeleteNetworkInterface", "after"},
+	{"AssignPrivateIpAddresses", "before"}, {"AssignPrivateIpAddresses", "after"}, {"UnassignPrivateIpAddresses", "before"},
+	{"UnassignPrivateIpAddresses", "after"}, {"DescribeNetworkInterfaces", "after"}}
+
+var killAt = &Verb{
+	Name: "kill-at", On: onNode,
+	Params: []Param{call("the request"), choice("when", "after", "before it is sent, or after EC2 has executed it", "before", "after")},
+	Doc:    "kills the daemon the next time it makes that EC2 request",
+	Source: "amazon-vpc-cni-k8s #69",
+	Strike: func(t *Target) Strike {
+		request, _ := ec2.ParseAction(t.Text("call")) // "any" is AnyAction
+		if s := t.Daemon.KillAt(request, t.Text("when") == "after"); s.Fate != Armed {
+			return s
+		}
+		return Wait("the daemon made no %s", t.Text("call"))
+	},
+	AnyCNI: Survival{Why: "not between an ENI's making and its attaching, or its detaching and its deleting: what is left is swept within hours",
+		Beyond: func(a *Act) bool { return !slices.Contains(Killings, Killing{a.Text("call"), a.Text("when")}) }},
+	Needs: Needs{Daemon: true, Cloud: true},
+}

@@ -1,0 +1,8 @@
+package verb
+
+var restartKubelet = &Verb{
+	Name: "restart-kubelet", On: onNode,
+	Doc:    "kubelet restarts",
+	Source: "k8s #59741",
+	Strike: func(t *Target) Strike { return t.Runtime.RestartKubelet() },
+}

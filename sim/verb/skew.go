@@ -1,0 +1,31 @@
+package verb
+
+import (
+	"time"
+
+	"github.com/enilab/enilab/fakes/ec2"
+)
+
+// mostSkew is how far off a signature's time may be ("Signature Version 4": five minutes).
+const mostSkew = 5 * time.Minute
+
+var skew = &Verb{
+	Name: "skew", On: onEC2,
+	Params: []Param{named("by", Duration, "10m", "how much"), choice("clock", "behind", "which way", "behind", "ahead"),
+		named("for", Duration, "1m", "how long"), whose()},
+	Doc:    "the node's clock is wrong: signatures more than five minutes off are refused",
+	Source: "EC2 API, RequestExpired",
+	Strike: func(t *Target) Strike {
+		by := t.Duration("by")
+		if t.Text("clock") == "behind" {
+			by = -by
+		}
+		return t.fault(ec2.Fault{Kind: ec2.ClockSkew, By: by})
+	},
+	Check: func(f *File, a *Act) {
+		if by := a.Duration("by"); by <= mostSkew && by > 0 {
+			f.bad("EC2 accepts signatures that are up to five minutes off", "skew by=%v strikes nobody", by)
+		}
+	},
+	Needs: Needs{Cloud: true},
+}
