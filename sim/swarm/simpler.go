@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/enilab/enilab/sim/draw"
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/verb"
 )
@@ -172,7 +173,7 @@ func lesser(a *scn.Action, arg *scn.Arg) []string {
 			d, _ := time.ParseDuration(arg.Value)
 			var out []string
 			for _, less := range shorter(d) {
-				out = append(out, short(less))
+				out = append(out, draw.Short(less))
 			}
 			return out
 		case p.Type == verb.Count && (p.Name == arg.Key || arg.Key == "" && p.Bare && isNumber(arg.Value)):

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/verb"
 )
 
 // Finding is one way of breaking that a batch met: an invariant and a cause.
@@ -121,12 +122,17 @@ const Enough = 500
 
 // Drawn are the keys of all verbs that the swarm draws, sorted.
 func Drawn() []string {
-	out := append(slices.Clone(ordinary), closing...)
-	for _, k := range kinds() {
-		out = append(out, k.key)
+	return drawn(func(v *verb.Verb) bool { return v.Ordinary || v.Closes != nil || v.Draw != nil })
+}
+
+func drawn(is func(*verb.Verb) bool) (keys []string) {
+	for _, v := range verb.All() {
+		if is(v) {
+			keys = append(keys, v.Key())
+		}
 	}
-	slices.Sort(out)
-	return out
+	slices.Sort(keys)
+	return keys
 }
 
 // Verbs is how many verbs the swarm draws that the batch is of.

@@ -1,7 +1,10 @@
 package verb
 
 import (
+	"time"
+
 	"github.com/enilab/enilab/fakes/kernel"
+	"github.com/enilab/enilab/sim/draw"
 )
 
 var addAddresses = &Verb{
@@ -23,4 +26,12 @@ var addAddresses = &Verb{
 		}
 	},
 	AnyCNI: Survival{Never: true, Why: "a CNI need not look for addresses inside of pods' namespaces"},
+	Draw:   &Draw{Weight: 2, Draw: drawAddAddresses, Last: true},
+}
+
+// drawAddAddresses is of a pod with NET_ADMIN: of some addresses, or of more than its node has.
+func drawAddAddresses(p *draw.Plan, at time.Duration) {
+	if l := p.SomeLoad(); l != nil {
+		p.Write(at, "pod %s add-addresses %d", p.PodOf(l), p.Between(1, 40))
+	}
 }

@@ -1,8 +1,6 @@
 package verb
 
-import (
-	"github.com/enilab/enilab/fakes/ec2"
-)
+import "github.com/enilab/enilab/fakes/ec2"
 
 var allow = &Verb{
 	Name: "allow", On: onEC2,

@@ -1,7 +1,11 @@
 package verb
 
 import (
+	"fmt"
+	"time"
+
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/sim/draw"
 	"github.com/enilab/enilab/sim/judge"
 )
 
@@ -40,4 +44,34 @@ var attach = &Verb{
 	},
 	AnyCNI: Survival{Never: true, Why: "CNIs tell the ENIs that are theirs by tags of their own, and some adopt what has none"},
 	Needs:  Needs{Cloud: true},
+	Draw:   &Draw{Weight: 3, Draw: drawAttach, Fits: hasSecondENI, Begin: beginAttach},
+	Owe: func(o *draw.Owing, a *Act) {
+		n := a.Int("node")
+		o.Foreign[n]++
+		o.Shape.Foreign = max(o.Shape.Foreign, o.Foreign[n])
+		o.Shape.Prefixed = o.Shape.Prefixed || a.Int("prefixes") > 0
+	},
+}
+
+// drawAttach is once or twice per node: the pods have room without these device indexes.
+func drawAttach(p *draw.Plan, at time.Duration) {
+	node := p.Between(1, p.Shape.Nodes)
+	if p.Attached[node] == p.Shape.Foreign {
+		p.Operate(at)
+		return
+	}
+	p.Attached[node]++
+	addresses := fmt.Sprintf("addresses=%d", p.Between(0, draw.MostForeign-1))
+	if p.Shape.Prefixed && p.Chance(50) {
+		addresses = fmt.Sprintf("prefixes=%d", p.Between(1, draw.MostPrefixes))
+	}
+	p.Write(at, "ec2 attach kind=%s node=%d %s", draw.Pick(&p.Source, "no_manage", "no_manage", "untagged", "trunk", "efa", "efa-only"), node, addresses)
+}
+
+func beginAttach(p *draw.Plan) {
+	p.Shape.Foreign, p.Shape.Prefixed = 1, p.Chance(20)
+	if p.Shape.ENIs > 3 && p.Chance(25) {
+		p.Shape.Foreign = 2
+	}
+	p.Fit()
 }

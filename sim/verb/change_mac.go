@@ -1,8 +1,6 @@
 package verb
 
-import (
-	"github.com/enilab/enilab/fakes/kernel"
-)
+import "github.com/enilab/enilab/fakes/kernel"
 
 // strangeMAC is what udev gives a link.
 const strangeMAC = "02:de:ad:be:ef:01"
@@ -18,4 +16,5 @@ var changeMAC = &Verb{
 		return Hit("the host veth has another MAC")
 	},
 	AnyCNI: Survival{Never: true, Why: "machines are told to leave the MACs of host veths alone; only some CNIs repair what is changed"},
+	Draw:   &Draw{Weight: 2, Draw: drawAt("change-mac")},
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/sim/draw"
 )
 
 // Cloud is the model of EC2, and where its world has nodes and pods.
@@ -17,14 +18,8 @@ type Cloud struct {
 	Address  func(pod string) netip.Addr // of a pod; the zero one is none
 }
 
-// Making is the request that makes an ENI.
-const Making = "CreateNetworkInterface"
-
 // makesENI says whether an action is about requests that make ENIs.
-func (a *Act) makesENI() bool { return a.Text("call") == Making || a.Text("call") == anyRequest }
-
-// AnyOutage is how long a fault may last for any CNI.
-const AnyOutage = time.Minute
+func (a *Act) makesENI() bool { return a.Text("call") == draw.Making || a.Text("call") == anyRequest }
 
 // fault arms what a verb about calls has go wrong, under the action's number. A verb that has no times ends by the clock.
 func (t *Target) fault(f ec2.Fault) Strike {

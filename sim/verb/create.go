@@ -2,6 +2,8 @@ package verb
 
 import (
 	"slices"
+
+	"github.com/enilab/enilab/sim/draw"
 )
 
 var create = &Verb{
@@ -23,4 +25,9 @@ var create = &Verb{
 			f.bad("write how many pods there are", "create %s 0 makes no pod", name)
 		}
 	},
+	Ordinary: true,
+	Owe: func(o *draw.Owing, a *Act) {
+		o.Load(draw.Workload{Name: a.Text("name"), Count: a.Int("count"), Node: a.Int("node")}, false)
+	},
+	Pods: true,
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/sim/draw"
 )
 
 var detach = &Verb{
@@ -15,6 +16,13 @@ var detach = &Verb{
 	Survives: Survival{Why: "not while the cloud fails or the daemon dies: nobody can notice and attach it again in time"},
 	AnyCNI:   Survival{Never: true, Why: "a CNI need not attach again what a stranger detached"},
 	Needs:    Needs{Cloud: true},
+	Draw:     &Draw{Weight: 2, Draw: drawDetach, Fits: hasSecondENI},
+	Owe: func(o *draw.Owing, _ *Act) {
+		if o.At < o.Wanted+young {
+			o.Say("at %s an ENI is detached by a stranger that may be too new to be missed: pods came or went less than %s before",
+				draw.Short(o.At), draw.Short(young))
+		}
+	},
 }
 
 // hasDevice refuses a device index at which a node never has an ENI that may go.
@@ -42,3 +50,15 @@ func (t *Target) atDevice(do func(now time.Duration, e ec2.ENIID) bool, what str
 	}
 	return Miss("node-%d has no ENI at device %d", node, device)
 }
+
+func drawDetach(p *draw.Plan, at time.Duration) {
+	if at < p.Wanted+young {
+		p.Operate(at)
+		return
+	}
+	p.Detaches = true
+	p.Write(at, "ec2 detach node=%d device=%d", p.Between(1, p.Shape.Nodes), p.Between(1, p.Shape.ENIs-1))
+}
+
+// young is how long after pods came or went an ENI may be too new to be missed: for two minutes EC2 may not know it yet.
+const young = 150 * time.Second

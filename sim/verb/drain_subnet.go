@@ -1,5 +1,11 @@
 package verb
 
+import (
+	"time"
+
+	"github.com/enilab/enilab/sim/draw"
+)
+
 var drainSubnet = &Verb{
 	Name: "drain-subnet", On: onEC2,
 	Params: []Param{named("leave", Count, "0", "free addresses")},
@@ -16,4 +22,19 @@ var drainSubnet = &Verb{
 		return Miss("strangers could neither take addresses nor give any back")
 	},
 	Needs: Needs{Cloud: true},
+	Draw:  &Draw{Weight: 2, Draw: drawDrainSubnet},
+	DrawAny: &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) {
+		p.Write(at, "ec2 drain-subnet leave=%d", p.Between(0, 4))
+		p.Write(p.Later(at, 20*time.Second, draw.AnyOutage), "ec2 drain-subnet leave=%d", draw.Usable(p.Shape.Bits))
+	}},
+	Owe: func(o *draw.Owing, a *Act) { o.Set(Drained, a.Int("leave") < draw.Usable(o.Shape.Bits)) },
 }
+
+// drawDrainSubnet has strangers take addresses, and give back all of them.
+func drawDrainSubnet(p *draw.Plan, at time.Duration) {
+	p.Write(at, "ec2 drain-subnet leave=%d", p.Between(0, 6))
+	p.Write(p.Later(at, 30*time.Second, 6*time.Minute), "ec2 drain-subnet leave=%d", draw.Usable(p.Shape.Bits))
+}
+
+// Drained is a subnet of which strangers have the addresses.
+const Drained = "drain-subnet"

@@ -1,7 +1,10 @@
 package verb
 
 import (
+	"time"
+
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/sim/draw"
 )
 
 var duplicate = &Verb{
@@ -12,4 +15,8 @@ var duplicate = &Verb{
 	Strike: func(t *Target) Strike { return t.fault(ec2.Fault{Kind: ec2.Duplicate}) },
 	AnyCNI: Survival{Why: "not of a request that makes an ENI: what nobody knows of is swept within hours", Beyond: (*Act).makesENI},
 	Needs:  Needs{Cloud: true},
+	Draw: &Draw{Weight: 3, Draw: func(p *draw.Plan, at time.Duration) {
+		p.Write(at, "ec2 duplicate %s%s%s", p.Call(), p.Times(3), p.Whose())
+	}},
+	DrawAny: &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) { p.Write(at, "ec2 duplicate %s%s", p.OtherCall(), p.Whose()) }},
 }

@@ -1,7 +1,10 @@
 package verb
 
 import (
+	"time"
+
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/sim/draw"
 )
 
 var hangCloud = &Verb{
@@ -17,4 +20,12 @@ var hangCloud = &Verb{
 		return t.fault(ec2.Fault{Kind: ec2.DetachHangs})
 	},
 	Needs: Needs{Cloud: true},
+	Draw:  &Draw{Weight: 3, Draw: drawHangCloud},
+	DrawAny: &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) {
+		p.Write(at, "ec2 hang %s for=%s%s", draw.Pick(&p.Source, "attach", "detach"), p.Outage(at), p.Whose())
+	}},
+}
+
+func drawHangCloud(p *draw.Plan, at time.Duration) {
+	p.Write(at, "ec2 hang %s for=%s%s", draw.Pick(&p.Source, "attach", "detach"), draw.Short(p.Lasts(at, 20*time.Second, 8*time.Minute)), p.Whose())
 }

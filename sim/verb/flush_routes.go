@@ -1,8 +1,11 @@
 package verb
 
 import (
+	"time"
+
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/fakes/kernel"
+	"github.com/enilab/enilab/sim/draw"
 )
 
 // MainTable is where a machine's own routes are (RT_TABLE_MAIN).
@@ -29,4 +32,10 @@ var flushRoutes = &Verb{
 	Skips: []Skip{{World: "kind", Line: "flush-routes table=254",
 		Why:  "the machine's own routes are in the main table too, the one to the API server among them, and nobody puts those back",
 		When: func(a *Act, _ int) bool { return a.Int("table") == MainTable }}},
+	Draw: &Draw{Weight: 2, Draw: drawFlushRoutes, Fits: hasSecondENI},
+}
+
+// drawFlushRoutes takes an ENI's table, which is the CNI's own: device 1 has table 2.
+func drawFlushRoutes(p *draw.Plan, at time.Duration) {
+	p.Write(at, "%s flush-routes table=%d", p.OneNode(), p.Between(2, p.Shape.ENIs))
 }

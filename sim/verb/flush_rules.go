@@ -1,7 +1,10 @@
 package verb
 
 import (
+	"time"
+
 	"github.com/enilab/enilab/fakes/kernel"
+	"github.com/enilab/enilab/sim/draw"
 )
 
 var flushRules = &Verb{
@@ -12,4 +15,5 @@ var flushRules = &Verb{
 		return gone(t.Kernel.Interfere(kernel.Accident{What: kernel.FlushRules}), "rule")
 	},
 	AnyCNI: Survival{Never: true, Why: "only some CNIs say that they put back rules which a stranger takes"},
+	Draw:   &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) { p.Write(at, "%s flush-rules", p.AnyNode()) }},
 }

@@ -1,5 +1,11 @@
 package verb
 
+import (
+	"time"
+
+	"github.com/enilab/enilab/sim/draw"
+)
+
 var gc = &Verb{
 	Name: "gc", On: onNode,
 	Params: []Param{choice("valid", "", "which attachments the caller lists", "all", "none", "missing")},
@@ -10,4 +16,8 @@ var gc = &Verb{
 		Beyond: func(a *Act) bool { return a.Text("valid") != "all" }},
 	Needs: Needs{GC: true, Ours: "its plugin is not known to have the verb GC"},
 	Skips: []Skip{{World: "kind", Line: "gc", Why: "containerd never calls CNI GC"}},
+	Draw: &Draw{Weight: 3, Draw: func(p *draw.Plan, at time.Duration) {
+		p.Write(at, "%s gc valid=%s", p.AnyNode(), draw.Pick(&p.Source, "all", "none", "missing"))
+	}},
+	DrawAny: &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) { p.Write(at, "%s gc valid=all", p.AnyNode()) }},
 }

@@ -7,4 +7,5 @@ var holdFlows = &Verb{
 	Strike:   func(t *Target) Strike { return t.Network.HoldFlows() },
 	Survives: Survival{Never: true, Why: "a client gives up sooner than a pod that strangers cut off has to be back: it is about what breaks nothing"},
 	Skips:    []Skip{{World: "kind", Line: "hold-flows", Why: "its pods' image answers nobody: expectations of flows.* are skipped with it"}},
+	Pods:     true,
 }

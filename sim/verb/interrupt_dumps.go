@@ -1,5 +1,11 @@
 package verb
 
+import (
+	"time"
+
+	"github.com/enilab/enilab/sim/draw"
+)
+
 var interruptDumps = &Verb{
 	Name: "interrupt-dumps", On: onNode,
 	Params: []Param{howMany()},
@@ -11,6 +17,9 @@ var interruptDumps = &Verb{
 		{World: "netns", Line: "interrupt-dumps", Why: uninterrupted},
 		{World: "kind", Line: "interrupt-dumps", Why: uninterrupted},
 	},
+	Draw: &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) {
+		p.Write(at, "%s interrupt-dumps times=%d", p.AnyNode(), p.Between(1, 5))
+	}},
 }
 
 const uninterrupted = "a real kernel interrupts a dump when it likes (NLM_F_DUMP_INTR), not when it is asked to"

@@ -1,8 +1,11 @@
 package verb
 
 import (
-	"github.com/enilab/enilab/fakes/ec2"
 	"slices"
+	"time"
+
+	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/sim/draw"
 )
 
 // Killing is an EC2 request before or after which any daemon may die: nobody else has to find what is left.
@@ -29,4 +32,17 @@ var killAt = &Verb{
 	AnyCNI: Survival{Why: "not between an ENI's making and its attaching, or its detaching and its deleting: what is left is swept within hours",
 		Beyond: func(a *Act) bool { return !slices.Contains(Killings, Killing{a.Text("call"), a.Text("when")}) }},
 	Needs: Needs{Daemon: true, Cloud: true},
+	Draw:  &Draw{Weight: 5, Draw: drawKillAt},
+	DrawAny: &Draw{Weight: 4, Draw: func(p *draw.Plan, at time.Duration) {
+		x := draw.Pick(&p.Source, Killings...)
+		p.Write(at, "%s kill-at %s when=%s", p.AnyNode(), x.Call, x.When)
+	}},
+}
+
+func drawKillAt(p *draw.Plan, at time.Duration) {
+	call := draw.Pick(&p.Source, draw.Mutations...)
+	if p.Chance(10) {
+		call = "DescribeNetworkInterfaces"
+	}
+	p.Write(at, "%s kill-at %s when=%s", p.AnyNode(), call, draw.Pick(&p.Source, "before", "after"))
 }

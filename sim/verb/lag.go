@@ -1,5 +1,11 @@
 package verb
 
+import (
+	"time"
+
+	"github.com/enilab/enilab/sim/draw"
+)
+
 var lag = &Verb{
 	Name: "lag", On: onIMDS,
 	Params: []Param{named("by", Duration, "30s", "how far behind")},
@@ -10,4 +16,22 @@ var lag = &Verb{
 		return Wait("nobody read metadata that showed an older state for it")
 	},
 	Needs: Needs{Cloud: true},
+	Draw:  &Draw{Weight: 3, Draw: drawLag},
+	DrawAny: &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) {
+		p.Write(at, "imds lag by=%s", draw.Short(p.Span(5*time.Second, 20*time.Second, 5*time.Second)))
+		p.Write(p.Safety, "imds lag by=%s", draw.Short(promptly))
+	}},
+	Owe: func(o *draw.Owing, a *Act) { o.Set("lag", a.Duration("by") > promptly) },
 }
+
+func drawLag(p *draw.Plan, at time.Duration) {
+	most := 100 * time.Second
+	if p.Chance(15) {
+		most = time.Hour
+	}
+	p.Write(at, "imds lag by=%s", draw.Short(p.Span(5*time.Second, most, 5*time.Second)))
+	p.Write(p.Safety, "imds lag by=%s", draw.Short(promptly))
+}
+
+// promptly is how late metadata shows changes when nothing is wrong with it.
+const promptly = time.Second

@@ -2,8 +2,10 @@ package verb
 
 import (
 	"slices"
+	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/sim/draw"
 	"github.com/enilab/enilab/sim/judge"
 )
 
@@ -41,4 +43,33 @@ var leak = &Verb{
 	},
 	AnyCNI: Survival{Never: true, Why: "leaked ENIs are looked for every few hours"},
 	Needs:  Needs{Cloud: true},
+	Draw:   &Draw{Weight: 2, Draw: drawLeak, Begin: beginLeak},
+	Owe: func(o *draw.Owing, a *Act) {
+		o.Shape.Leaked++
+		if set := &o.Shape.Settings; a.Text("of") == "this-cluster" && (set.NoSweep || set.IMDSOnly) {
+			o.Say("a node of this cluster leaves an ENI, and nobody sweeps")
+		}
+	},
+}
+
+// drawLeak leaves what nobody here may touch, or what a node of this cluster has left: that is swept within hours.
+func drawLeak(p *draw.Plan, at time.Duration) {
+	if p.Leaks == mostLeaked {
+		p.Operate(at)
+		return
+	}
+	p.Leaks++
+	of := draw.Pick(&p.Source, "another-cluster", "another-vpc")
+	if set := &p.Shape.Settings; !set.NoSweep && !set.IMDSOnly && p.Chance(30) {
+		of, p.Sweeps = "this-cluster", true
+	}
+	p.Write(at, "ec2 leak of=%s addresses=%d", of, p.Between(0, draw.MostForeign-1))
+}
+
+// mostLeaked is how many ENIs other clusters leave.
+const mostLeaked = 2
+
+func beginLeak(p *draw.Plan) {
+	p.Shape.Leaked, p.Shape.Unnamed = mostLeaked, p.Chance(50)
+	p.Fit()
 }

@@ -1,7 +1,10 @@
 package verb
 
 import (
+	"time"
+
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/sim/draw"
 )
 
 var lose = &Verb{
@@ -17,4 +20,20 @@ var lose = &Verb{
 	},
 	AnyCNI: Survival{Why: "not of a request that makes an ENI: what nobody knows of is swept within hours", Beyond: (*Act).makesENI},
 	Needs:  Needs{Cloud: true},
+	Draw:   &Draw{Weight: 5, Draw: drawLose},
+	DrawAny: &Draw{Weight: 4, Draw: func(p *draw.Plan, at time.Duration) {
+		after := ""
+		if p.Chance(30) {
+			after = " after=dropped"
+		}
+		p.Write(at, "ec2 lose %s%s%s", p.OtherCall(), after, p.Whose())
+	}},
+}
+
+func drawLose(p *draw.Plan, at time.Duration) {
+	after := ""
+	if p.Chance(30) {
+		after = " after=dropped"
+	}
+	p.Write(at, "ec2 lose %s%s%s%s", p.Call(), p.Times(3), after, p.Whose())
 }

@@ -1,7 +1,10 @@
 package verb
 
 import (
+	"time"
+
 	"github.com/enilab/enilab/fakes/kernel"
+	"github.com/enilab/enilab/sim/draw"
 )
 
 var loseAlias = &Verb{
@@ -16,4 +19,12 @@ var loseAlias = &Verb{
 	},
 	AnyCNI: Survival{Never: true, Why: "the alias is ours: others do not write one"},
 	Needs:  Needs{Ours: "aliases of links are enilab's"},
+	Draw:   &Draw{Weight: 3, Draw: drawLoseAlias},
+}
+
+// drawLoseAlias is of one pod, or of some: as after another CNI.
+func drawLoseAlias(p *draw.Plan, at time.Duration) {
+	for range p.Between(1, 4) {
+		drawAt("lose-alias")(p, at)
+	}
 }

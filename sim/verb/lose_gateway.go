@@ -1,8 +1,6 @@
 package verb
 
-import (
-	"github.com/enilab/enilab/fakes/kernel"
-)
+import "github.com/enilab/enilab/fakes/kernel"
 
 var loseGateway = &Verb{
 	Name: "lose-gateway", On: onPod,
@@ -15,4 +13,5 @@ var loseGateway = &Verb{
 		return Hit("the pod has no entry of its gateway")
 	},
 	AnyCNI: Survival{Never: true, Why: "only some CNIs say that they put back a pod's neighbour entries"},
+	Draw:   &Draw{Weight: 2, Draw: drawAt("lose-gateway")},
 }

@@ -1,7 +1,10 @@
 package verb
 
 import (
+	"fmt"
 	"time"
+
+	"github.com/enilab/enilab/sim/draw"
 )
 
 var replayDEL = &Verb{
@@ -16,4 +19,26 @@ var replayDEL = &Verb{
 		}
 		return t.Runtime.ReplayDEL(t.Pod, after)
 	},
+	Draw:    &Draw{Weight: 3, Draw: drawReplayDEL},
+	DrawAny: &Draw{Weight: 3, Draw: drawReplayDEL},
+}
+
+func drawReplayDEL(p *draw.Plan, at time.Duration) {
+	l := p.SomeLoad()
+	if l == nil {
+		return
+	}
+	pod, args := p.PodOf(l), ""
+	if p.Chance(50) {
+		p.Wanted = max(p.Wanted, at)
+		p.Write(at, "pod %s delete", pod) // a name that had a sandbox before
+		at = p.Later(at, 5*time.Second, 40*time.Second)
+	}
+	if p.Chance(50) {
+		args += " after=" + draw.Short(p.Span(0, time.Minute, time.Second))
+	}
+	if p.Chance(50) {
+		args += fmt.Sprintf(" every=%s times=%d", draw.Short(p.Span(time.Second, 15*time.Second, time.Second)), p.Between(2, 5))
+	}
+	p.Write(at, "pod %s replay-del%s", pod, args)
 }

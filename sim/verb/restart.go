@@ -1,6 +1,11 @@
 package verb
 
 import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/enilab/enilab/sim/draw"
 	"github.com/enilab/enilab/sim/scn"
 )
 
@@ -15,4 +20,36 @@ var restart = &Verb{
 	Skips: []Skip{{World: "kind", Line: "restart KEY=VALUE, of one node of several",
 		Why:  "a DaemonSet has one environment, and this changes one node's of several: say node-*, or use world netns",
 		When: func(a *Act, nodes int) bool { return len(a.Keys) > 0 && a.Subject.Kind == scn.Node && nodes > 1 }}},
+	Draw: &Draw{Weight: 3, Draw: drawRestart, Starts: true},
+	DrawAny: &Draw{Weight: 3, Draw: func(p *draw.Plan, at time.Duration) {
+		args := ""
+		if snat := "AWS_VPC_K8S_CNI_EXTERNALSNAT"; p.Chance(25) && slices.Contains(p.Settings, snat) {
+			args = fmt.Sprintf(" %s=%v", snat, p.Chance(50))
+		}
+		p.Write(at, "%s restart%s", p.AnyNode(), args)
+	}},
+}
+
+func drawRestart(p *draw.Plan, at time.Duration) {
+	args := ""
+	if p.Chance(30) {
+		args += " AWS_VPC_K8S_CNI_EXTERNALSNAT=" + draw.Pick(&p.Source, "true", "false")
+	}
+	if p.Chance(30) {
+		args += " " + drawSetting(p)
+	}
+	p.Write(at, "%s restart%s", p.AnyNode(), args)
+}
+
+// drawSetting is one that a restart changes. What a pool may hoard stays within what the subnet has room for.
+func drawSetting(p *draw.Plan) string {
+	h := &p.Shape
+	switch {
+	case p.Chance(40):
+		return fmt.Sprintf("IP_COOLDOWN_PERIOD=%d", draw.Pick(&p.Source, 0, 5, 10, 20, 60))
+	case h.Settings.WarmIPTarget > 0:
+		return fmt.Sprintf("WARM_IP_TARGET=%d", p.Between(1, h.Settings.WarmIPTarget))
+	default:
+		return fmt.Sprintf("WARM_ENI_TARGET=%d", p.Between(0, 2))
+	}
 }

@@ -12,4 +12,6 @@ var roll = &Verb{
 			f.bad("write how many pods are deleted", "roll %s 0 strikes nobody", a.Text("name"))
 		}
 	},
+	Ordinary: true,
+	Pods:     true,
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/sim/draw"
 )
 
 // mostSkew is how far off a signature's time may be ("Signature Version 4": five minutes).
@@ -28,4 +29,17 @@ var skew = &Verb{
 		}
 	},
 	Needs: Needs{Cloud: true},
+	Draw:  &Draw{Weight: 2, Draw: drawSkew},
+	DrawAny: &Draw{Weight: 1, Draw: func(p *draw.Plan, at time.Duration) {
+		p.Write(at, "ec2 skew by=%s for=%s%s", draw.Short(p.Span(6*time.Minute, 15*time.Minute, time.Minute)), p.Outage(at), p.Whose())
+	}},
+}
+
+func drawSkew(p *draw.Plan, at time.Duration) {
+	clock := ""
+	if p.Chance(50) {
+		clock = " clock=ahead"
+	}
+	p.Write(at, "ec2 skew by=%s%s for=%s%s", draw.Short(p.Span(6*time.Minute, 15*time.Minute, time.Minute)), clock,
+		draw.Short(p.Lasts(at, 10*time.Second, 3*time.Minute)), p.Whose())
 }

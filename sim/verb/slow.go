@@ -1,8 +1,10 @@
 package verb
 
 import (
-	"github.com/enilab/enilab/fakes/ec2"
 	"time"
+
+	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/sim/draw"
 )
 
 // AnyDelay is how long a request may take for any CNI: AWS's clients ask again after ten seconds.
@@ -22,4 +24,21 @@ var slow = &Verb{
 	AnyCNI: Survival{Why: "below the ten seconds after which AWS's own clients ask again, and not the answer of a request that makes an ENI",
 		Beyond: func(a *Act) bool { return a.Duration("by") > AnyDelay || a.makesENI() && a.Text("way") == "back" }},
 	Needs: Needs{Cloud: true},
+	Draw:  &Draw{Weight: 4, Draw: drawSlow},
+	DrawAny: &Draw{Weight: 4, Draw: func(p *draw.Plan, at time.Duration) {
+		by := draw.Short(p.Span(time.Second, AnyDelay, time.Second))
+		if p.Chance(40) {
+			p.Write(at, "ec2 slow %s by=%s way=back%s", p.OtherCall(), by, p.Whose())
+			return
+		}
+		p.Write(at, "ec2 slow %s by=%s%s%s", p.Call(), by, p.Times(3), p.Whose())
+	}},
+}
+
+func drawSlow(p *draw.Plan, at time.Duration) {
+	way := ""
+	if p.Chance(40) {
+		way = " way=back"
+	}
+	p.Write(at, "ec2 slow %s by=%s%s%s%s", p.Call(), draw.Short(p.Span(time.Second, 25*time.Second, time.Second)), p.Times(3), way, p.Whose())
 }

@@ -2,6 +2,9 @@ package verb
 
 import (
 	"slices"
+	"time"
+
+	"github.com/enilab/enilab/sim/draw"
 )
 
 // Failing are runtime sockets that say that they fail.
@@ -22,4 +25,17 @@ var socket = &Verb{
 	AnyCNI: Survival{Why: "only absent and unimplemented, which fail; a list that lacks living pods is the only memory that some CNIs have",
 		Beyond: func(a *Act) bool { return a.Text("cri") != "right" && !slices.Contains(Failing, a.Text("cri")) }},
 	Needs: Needs{Runtime: true},
+	Draw:  &Draw{Weight: 4, Draw: drawSocket},
+	DrawAny: &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) {
+		node := p.OneNode()
+		p.Write(at, "%s socket cri=%s", node, draw.Pick(&p.Source, Failing...))
+		p.Write(p.Later(at, 10*time.Second, draw.AnyOutage), "%s socket cri=right", node)
+	}},
+	Owe: func(o *draw.Owing, a *Act) { o.Toggle("socket", a.Subject, a.Text("cri") != "right") },
+}
+
+func drawSocket(p *draw.Plan, at time.Duration) {
+	node := p.OneNode()
+	p.Write(at, "%s socket cri=%s", node, draw.Pick(&p.Source, "absent", "unimplemented", "empty", "partial"))
+	p.Write(p.Later(at, 20*time.Second, 6*time.Minute), "%s socket cri=right", node)
 }

@@ -1,8 +1,6 @@
 package verb
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // Fate is what became of an action. The zero Fate is a miss: what nobody has told of has not happened.
 type Fate uint8

@@ -1,7 +1,10 @@
 package verb
 
 import (
+	"time"
+
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/sim/draw"
 )
 
 var throttle = &Verb{
@@ -11,4 +14,10 @@ var throttle = &Verb{
 	Source: "EC2 API, throttling",
 	Strike: func(t *Target) Strike { return t.fault(ec2.Fault{Kind: ec2.ThrottleBurst}) },
 	Needs:  Needs{Cloud: true},
+	Draw: &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) {
+		p.Write(at, "ec2 throttle %s%s%s", p.Call(), p.Times(5), p.Whose())
+	}},
+	DrawAny: &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) {
+		p.Write(at, "ec2 throttle %s%s%s", p.Call(), p.Times(3), p.Whose())
+	}},
 }

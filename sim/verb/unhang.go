@@ -10,4 +10,5 @@ var unhang = &Verb{
 			f.bad("hang has one go into D state", "unhang strikes nobody: no line hangs a process of pod %s", a.Subject.Pod)
 		}
 	},
+	Closes: hang,
 }

@@ -1,6 +1,7 @@
 package verb
 
 import (
+	"github.com/enilab/enilab/sim/draw"
 	"github.com/enilab/enilab/sim/scn"
 )
 
@@ -15,5 +16,7 @@ var unhold = &Verb{
 			f.bad("hold keeps it down", "unhold strikes nobody: no line keeps the daemon down")
 		}
 	},
-	Needs: Needs{Daemon: true},
+	Needs:  Needs{Daemon: true},
+	Closes: hold,
+	Owe:    func(o *draw.Owing, a *Act) { o.Toggle("hold", a.Subject, false) },
 }

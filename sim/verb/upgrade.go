@@ -2,8 +2,10 @@ package verb
 
 import (
 	"slices"
+	"time"
 
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/draw"
 )
 
 var upgrade = &Verb{
@@ -44,4 +46,12 @@ var upgrade = &Verb{
 		{World: "kind", Line: "upgrade",
 			Why: "a DaemonSet has one version for all nodes, and the image one plugin: world netns exchanges them node by node"},
 	},
+	Draw: &Draw{Weight: 2, Draw: drawUpgrade, Starts: true},
+}
+
+// drawUpgrade is to another version than the last one was to, wherever that was.
+func drawUpgrade(p *draw.Plan, at time.Duration) {
+	part := draw.Pick(&p.Source, "", " part=daemon", " part=plugin")
+	p.Upgraded = 3 - p.Upgraded
+	p.Write(at, "%s upgrade to=%d%s", p.AnyNode(), p.Upgraded, part)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/enilab/enilab/sim/draw"
 	"github.com/enilab/enilab/sim/scn"
 )
 
@@ -19,6 +20,13 @@ type Verb struct {
 	Strike func(t *Target) Strike
 	// Plan notes what other lines may rely on, before any is checked; Check refuses an action that can never strike. Both may be nil.
 	Plan, Check func(f *File, a *Act)
+
+	Draw, DrawAny *Draw // how a swarm draws it, and one for any CNI; nil: it does not
+	// Owe notes what a scenario asks of a CNI with the verb, or that it is more than one owes. It may be nil.
+	Owe      func(o *draw.Owing, a *Act)
+	Pods     bool  // pods come or go
+	Ordinary bool  // people and controllers do it: part of every seed's workload
+	Closes   *Verb // whose doing it ends, and with which it is drawn
 
 	Survives Survival // whether a correct CNI does
 	AnyCNI   Survival // whether any CNI does, where that is another answer; see Anybody

@@ -1,22 +1,24 @@
-package swarm
+package verb
 
 import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/sim/draw"
 )
 
 // TestTheAttachLimitIsDrawnOnce: what EC2 says with it is believed for longer each time, and pods are owed an answer.
 func TestTheAttachLimitIsDrawnOnce(t *testing.T) {
 	some := 0
 	for seed := range uint64(50) {
-		p := &plan{source: newSource(seed)}
+		p := &draw.Plan{Source: draw.NewSource(seed)}
 		for range 200 {
-			p.fail(time.Minute)
+			drawFail(p, time.Minute)
 		}
 		drawn := 0
-		for _, l := range p.lines {
-			if strings.Contains(l.text, attachLimit) {
+		for _, l := range p.Lines {
+			if strings.Contains(l.Text, AttachLimit) {
 				drawn++
 			}
 		}

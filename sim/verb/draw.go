@@ -1,0 +1,28 @@
+package verb
+
+import (
+	"time"
+
+	"github.com/enilab/enilab/sim/draw"
+)
+
+// Draw is how a swarm draws a verb as a fault.
+type Draw struct {
+	Weight int
+	Draw   func(p *draw.Plan, at time.Duration)
+	Fits   func(h *draw.Shape) bool // whether a cluster has what it needs; nil: each has
+	Begin  func(p *draw.Plan)       // what a scenario needs in which it may be drawn; nil: nothing
+	Starts bool                     // a daemon starts after it
+	Last   bool                     // in the order of draws it comes after all that are not: it was added later
+}
+
+func hasSecondENI(h *draw.Shape) bool { return h.ENIs > 1 }
+
+// drawAt draws a verb without arguments for some pod.
+func drawAt(verb string) func(*draw.Plan, time.Duration) {
+	return func(p *draw.Plan, at time.Duration) {
+		if l := p.SomeLoad(); l != nil {
+			p.Write(at, "pod %s %s", p.PodOf(l), verb)
+		}
+	}
+}
