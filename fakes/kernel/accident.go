@@ -27,6 +27,7 @@ const (
 	FlushRules  Change = "flush-rules"
 	FlushRoutes Change = "flush-routes"
 	FlushNAT    Change = "flush-nat"
+	DropARP     Change = "drop-arp"
 
 	// Of a pod.
 	LoseGateway  Change = "lose-gateway"
@@ -47,6 +48,8 @@ func (k *Kernel) Suffer(a Accident) int {
 		return k.RemoveRoutes(a.Table)
 	case FlushNAT:
 		return count(k.FlushNAT())
+	case DropARP:
+		return k.DropARP()
 	case LoseGateway:
 		return count(k.LoseNeighbour(a.Netns))
 	case ChangeMAC:
@@ -123,6 +126,19 @@ func (k *Kernel) LoseProxy(name string) {
 		k.links[slot].proxy = nil
 		k.changedEither(&k.links[slot])
 	}
+}
+
+// DropARP is a third party that clears the machine's neighbour table. It says how many proxy entries there were; all others come back by themselves,
+// and this model has none.
+func (k *Kernel) DropARP() (count int) {
+	for slot := range k.links {
+		if l := &k.links[slot]; len(l.proxy) > 0 {
+			count += len(l.proxy)
+			l.proxy = nil
+			k.changedEither(l)
+		}
+	}
+	return count
 }
 
 // LoseNeighbour makes a pod lose its permanent gateway entry. It says whether the pod had one.

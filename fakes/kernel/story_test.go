@@ -281,7 +281,13 @@ func TestRepair(t *testing.T) {
 		"ENI down":               {func(k *kernel.Kernel, s dataplane.PodSpec) { k.LinkDown("eth1") }, kernel.ENILinkDown},
 		"stale rule besides":     {func(k *kernel.Kernel, s dataplane.PodSpec) { k.AddForeignRule(foreign) }, ""},
 		"proxy and static entry": {func(k *kernel.Kernel, s dataplane.PodSpec) { k.LoseProxy(s.HostVeth); k.LoseNeighbour(s.Netns) }, kernel.NoNeighbour},
-		"NAT flushed":            {func(k *kernel.Kernel, s dataplane.PodSpec) { k.FlushNAT() }, ""},
+		"ARP and static entry": {func(k *kernel.Kernel, s dataplane.PodSpec) {
+			if n := k.Suffer(kernel.Accident{What: kernel.DropARP}); n != 1 {
+				t.Errorf("%d neighbours dropped, expected the gateway's", n)
+			}
+			k.LoseNeighbour(s.Netns)
+		}, kernel.NoNeighbour},
+		"NAT flushed": {func(k *kernel.Kernel, s dataplane.PodSpec) { k.FlushNAT() }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := node(t)

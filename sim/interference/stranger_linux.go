@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/google/nftables"
@@ -38,6 +39,8 @@ func Do(a kernel.Accident) (int, error) {
 		return FlushRoutes(a.Table)
 	case kernel.FlushNAT:
 		return counted(FlushNAT())
+	case kernel.DropARP:
+		return DropARP()
 	case kernel.LoseGateway:
 		return counted(LoseNeighbour(dataplane.Gateway()))
 	case kernel.ChangeMAC:
@@ -152,6 +155,27 @@ func FlushNAT() (had bool, err error) {
 // NoNFTables says that the kernel has no nftables, and so no tables either.
 func NoNFTables(err error) bool {
 	return errors.Is(err, unix.EPROTONOSUPPORT) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL)
+}
+
+// DropARP clears the table of neighbours, as "ip neigh flush all" and "ip neigh flush proxy" do: what is permanent or needs no ARP stays, proxy entries
+// go. It says how many there were.
+func DropARP() (count int, err error) {
+	list, err := Retried(func() ([]netlink.Neigh, error) { return netlink.NeighList(0, unix.AF_INET) })
+	if err != nil {
+		return 0, fmt.Errorf("neighbours: %w", err)
+	}
+	list = slices.DeleteFunc(list, func(n netlink.Neigh) bool { return n.State&(unix.NUD_PERMANENT|unix.NUD_NOARP) != 0 })
+	proxies, err := Retried(func() ([]netlink.Neigh, error) { return netlink.NeighProxyList(0, unix.AF_INET) })
+	if err != nil {
+		return 0, fmt.Errorf("proxy neighbours: %w", err)
+	}
+	for _, n := range append(list, proxies...) {
+		if err := netlink.NeighDel(&n); err != nil && !errors.Is(err, unix.ENOENT) {
+			return count, fmt.Errorf("remove the neighbour %v: %w", n.IP, err)
+		}
+		count++
+	}
+	return count, nil
 }
 
 // LoseNeighbour removes an address from the neighbours of every link. It says whether one had it.

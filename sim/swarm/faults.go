@@ -48,7 +48,12 @@ func forAny(v *verb.Verb) *verb.Draw  { return v.DrawAny }
 func (p *drawing) enable() {
 	percent := draw.Pick(&p.Source, 8, 15, 25, 50)
 	for _, k := range kinds(forOurs) {
-		if p.Chance(percent) && (k.Fits == nil || k.Fits(&p.Shape)) {
+		from := &p.Source
+		if k.Later {
+			own := draw.NewSource(p.State)
+			from = &own
+		}
+		if from.Chance(percent) && (k.Fits == nil || k.Fits(&p.Shape)) {
 			p.kinds = append(p.kinds, k)
 		}
 	}
@@ -95,7 +100,7 @@ func apart() []rule {
 		{[]string{"ec2 stale", "imds lag"}, among("node lose-records", "node reboot"),
 			"records may be lost while EC2 and metadata tell of a minute and a half ago: nobody knows what was given back since"},
 		{[]string{"node lose-records", "imds silent"},
-			among("node flush-rules", "node flush-routes", "node flush-nat", "pod lose-gateway", "pod change-mac", "pod lose-alias"),
+			among("node flush-rules", "node flush-routes", "node flush-nat", "node drop-arp", "pod lose-gateway", "pod change-mac", "pod lose-alias"),
 			"records may be lost while metadata is silent: nobody puts back in time what pods lack"},
 	}
 }

@@ -4,7 +4,7 @@ package verb
 func All() []*Verb {
 	return []*Verb{
 		// of nodes
-		socket, restart, upgrade, kill, killAt, hold, unhold, terminate, reboot, gc, failDELs, loseRecords, flushRules, flushRoutes, flushNAT,
+		socket, restart, upgrade, kill, killAt, hold, unhold, terminate, reboot, gc, failDELs, loseRecords, flushRules, flushRoutes, flushNAT, dropARP,
 		addThirdParty, interruptDumps, restartKubelet, restartRuntime,
 		// of pods
 		deletePod, forceDelete, hang, unhang, hide, loseGateway, changeMAC, loseAlias, addAddresses, replayDEL,

@@ -540,6 +540,15 @@ func TestStrangersAndReboot(t *testing.T) {
 	if got := must(n.Leaks())(t); len(got.Rules) != 0 || len(got.Tables) != 0 {
 		t.Errorf("rules %q, tables %q", got.Rules, got.Tables)
 	}
+	sh(t, n, "ip neigh add proxy 169.254.1.1 dev "+veth+"; ip neigh add 10.0.10.9 lladdr 02:00:00:00:00:09 nud stale dev eth0; "+
+		"ip neigh add 10.0.10.8 lladdr 02:00:00:00:00:08 nud permanent dev eth0")
+	if dropped := must(n.Interfere(kernel.Accident{What: kernel.DropARP}))(t); dropped < 2 {
+		t.Errorf("%d neighbours dropped, expected a stale one and a proxy at least", dropped)
+	}
+	told(t, 0)(n.Interfere(kernel.Accident{What: kernel.DropARP}))
+	if got := sh(t, n, "ip neigh show proxy; ip neigh show"); strings.Contains(got, "169.254.1.1") || strings.Contains(got, "10.0.10.9") || !strings.Contains(got, "10.0.10.8") {
+		t.Errorf("after drop-arp: %q", got)
+	}
 	neighbour := "nsenter --net=/run/netns/cni-1 ip neigh show 169.254.1.1"
 	if got := sh(t, n, neighbour); !strings.Contains(got, "PERMANENT") {
 		t.Errorf("%q", got)

@@ -1,0 +1,21 @@
+package verb
+
+import (
+	"time"
+
+	"github.com/enilab/enilab/fakes/kernel"
+	"github.com/enilab/enilab/sim/draw"
+)
+
+var dropARP = &Verb{
+	Name: "drop-arp", On: onNode,
+	Doc:    "a third party clears the node's neighbour table, the entries too by which it answers ARP for others",
+	Source: "ip-neighbour(8), flush",
+	Strike: func(t *Target) Strike {
+		return gone(t.Kernel.Interfere(kernel.Accident{What: kernel.DropARP}), "neighbour")
+	},
+	AnyCNI: Survival{Never: true, Why: "only some CNIs say that they put back neighbours which a third party takes"},
+	Draw: &Draw{Weight: 2, Last: true, Later: true, Draw: func(p *draw.Plan, at time.Duration) {
+		p.Write(at, "%s drop-arp", p.AnyNode())
+	}},
+}
