@@ -190,11 +190,11 @@ func (r *Run) notJudged() {
 
 // unknown notes which settings of a line the system does not know.
 func (r *Run) unknown(l *scn.Line) {
-	w, ok := r.World.(Ignorant)
-	if !ok {
+	unknown := r.World.Capabilities().Unknown
+	if unknown == nil {
 		return
 	}
-	system, settings := w.Unknown(l)
+	system, settings := unknown(l)
 	if len(settings) == 0 {
 		return
 	}
@@ -551,8 +551,8 @@ func (r *Run) missed() {
 		if !ok || !l.Guard.Allows(r.world) || r.World.Reached(m.Point) {
 			continue
 		}
-		if e, ok := r.World.(Excuser); ok {
-			if err := e.Excuse(m.Point, r.left); err != nil {
+		if excuse := r.World.Capabilities().Excuse; excuse != nil {
+			if err := excuse(m.Point, r.left); err != nil {
 				r.skip(l, err.Error())
 				continue
 			}

@@ -37,20 +37,8 @@ type World interface {
 	Reached(mark string) bool
 	// Story is what happened, for people and golden files.
 	Story() string
+	// Capabilities are what it can be asked beyond this.
+	Capabilities() Capabilities
 	// Close ends the world and removes everything that it made.
 	Close() error
-}
-
-// Ignorant is a World of a system that does not know every setting.
-type Ignorant interface {
-	// Unknown names the system, and those settings of a line that its description does not have: what they were to bring about cannot be
-	// expected of it.
-	Unknown(line *scn.Line) (system string, settings []string)
-}
-
-// Excuser is a World that carries out too little for some coverage points.
-type Excuser interface {
-	// Excuse says why a mark was not reached that a scenario wants, of which these actions were not carried out. Its text is the reason for a
-	// skip; nil is no excuse.
-	Excuse(mark string, left []*scn.Action) error
 }

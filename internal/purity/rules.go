@@ -103,7 +103,7 @@ var layers = []layer{
 		"the judge and the language serve every world, so they know none"},
 	{[]string{"sim/scn"}, []string{"sim/...", "cmd/...", "scenarios/...", "e2e/..."}, nil,
 		"the judge and the language serve every world, so they know none"},
-	{[]string{"sim"}, []string{"sim/...", "cmd/...", "e2e/..."}, []string{"sim/judge", "sim/scn", "sim/mutants", "sim/verb"},
+	{[]string{"sim"}, []string{"sim/...", "cmd/...", "e2e/..."}, []string{"sim/judge", "sim/scn", "sim/mutants", "sim/timeline", "sim/verb"},
 		"worlds import the engine; the engine knows none of them"},
 	{[]string{"sim/verb", "sim/draw"}, []string{"sim/...", "cmd/...", "scenarios/...", "e2e/..."},
 		[]string{"sim/draw", "sim/judge", "sim/scn"},

@@ -507,7 +507,9 @@ func (w *World) Close() error {
 	return err
 }
 
-var (
-	_ sim.World   = (*World)(nil)
-	_ sim.Excuser = (*World)(nil)
-)
+// Capabilities of a cluster: it may break by itself, and recordings may contradict what the world saw.
+func (w *World) Capabilities() sim.Capabilities {
+	return sim.Capabilities{Broken: w.Err, Disagreements: w.Disagreements, Excuse: w.Excuse}
+}
+
+var _ sim.World = (*World)(nil)

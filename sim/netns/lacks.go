@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/verb"
 	"github.com/enilab/enilab/systems"
@@ -29,8 +28,6 @@ func cannot(s *systems.System, l *scn.Line) error {
 	}
 	return nil
 }
-
-var _ sim.Ignorant = (*World)(nil)
 
 // Unknown is what a description that lists settings lacks. One that lists none says nothing about them, and excuses nothing.
 func (w *World) Unknown(l *scn.Line) (system string, settings []string) {

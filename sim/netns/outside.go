@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/scn"
 )
@@ -65,5 +64,3 @@ func (w *World) Excuse(mark string, _ []*scn.Action) error {
 	}
 	return nil
 }
-
-var _ sim.Excuser = (*World)(nil)

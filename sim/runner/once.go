@@ -79,7 +79,7 @@ func (v *Variant) once(o *Options, m *mutants.Mutant, p Progress) (out Outcome) 
 		o.Begins(p, o.Seed)
 	}
 	r, w, err := v.Open(o.Seed, m)
-	if u, ok := errors.AsType[unbegun](err); ok {
+	if u, ok := errors.AsType[violatedEarly](err); ok {
 		out.Verdict = &sim.Verdict{Violations: u.Violations()}
 		out.Break = first(v, out.Verdict, m != nil)
 		return out
@@ -102,25 +102,26 @@ func (v *Variant) once(o *Options, m *mutants.Mutant, p Progress) (out Outcome) 
 	out.Record = rec.end()
 	out.End, out.Cut = r.End(), out.Verdict.Cut
 	out.Events = w.Popped()
-	if m, ok := w.(measured); ok && !out.Cut {
-		out.Figures = m.Figures()
+	can := w.Capabilities()
+	if can.Figures != nil && !out.Cut {
+		out.Figures = can.Figures()
 	}
-	if h, ok := w.(hospital); ok {
-		out.Verdict.Failures = append(out.Verdict.Failures, h.Crashes()...)
+	if can.Crashes != nil {
+		out.Verdict.Failures = append(out.Verdict.Failures, can.Crashes()...)
 		slices.SortStableFunc(out.Verdict.Failures, func(a, b sim.Failure) int { return cmp.Compare(a.At, b.At) })
 	}
-	if t, ok := w.(teller); ok && m == nil && !out.Cut {
-		out.Differ, out.Uncompared = v.compared(o, out.Verdict, t)
+	if can.Book != nil && m == nil && !out.Cut {
+		out.Differ, out.Uncompared = v.compared(o, out.Verdict, &can)
 	}
 	if o.Linger != nil {
 		o.Linger(w)
 		out.Verdict.Violations = violations(w) // people do things, and they are judged
 	}
-	if s, ok := w.(sceptic); ok {
-		out.Differ = append(s.Disagreements(), out.Differ...)
-		if !out.Cut { // what breaks at the end of an interrupted run is its end
-			out.Err = s.Err()
-		}
+	if can.Disagreements != nil {
+		out.Differ = append(can.Disagreements(), out.Differ...)
+	}
+	if can.Broken != nil && !out.Cut { // what breaks at the end of an interrupted run is its end
+		out.Err = can.Broken()
 	}
 	if h, ok := w.(*virtual.World); ok {
 		out.Hash = h.Hash()
@@ -133,8 +134,8 @@ func (v *Variant) once(o *Options, m *mutants.Mutant, p Progress) (out Outcome) 
 	if o.Timeline {
 		out.Timeline = w.Timeline()
 	}
-	if b, ok := w.(breathless); ok && !out.Cut && (m != nil || out.Break != nil || len(out.Differ) > 0) {
-		out.Slow = b.TooSlow()
+	if can.TooSlow != nil && !out.Cut && (m != nil || out.Break != nil || len(out.Differ) > 0) {
+		out.Slow = can.TooSlow()
 	}
 	return out
 }
@@ -160,7 +161,7 @@ func violations(w World) []judge.Violation {
 }
 
 // compared holds what happened to each ENI and attachment against virtual time, or says why that cannot be known.
-func (v *Variant) compared(o *Options, verdict *sim.Verdict, t teller) (differ []string, not string) {
+func (v *Variant) compared(o *Options, verdict *sim.Verdict, can *sim.Capabilities) (differ []string, not string) {
 	switch {
 	case o.Seed != DefaultSeed:
 		return nil, fmt.Sprintf("only seed %d is, others draw delays that hit whoever comes first by a millisecond", DefaultSeed)
@@ -168,10 +169,11 @@ func (v *Variant) compared(o *Options, verdict *sim.Verdict, t teller) (differ [
 		return nil, "it did not hold"
 	case v.draws():
 		return nil, "it draws faults, which hit whoever comes first by a millisecond"
-	case t.Unlike() != "":
-		return nil, t.Unlike()
 	}
-	return v.otherwiseTold(o, verdict.Skipped, t.Book())
+	if why := can.Incomparable(); why != "" {
+		return nil, why
+	}
+	return v.otherwiseTold(o, verdict.Skipped, can.Book())
 }
 
 // draws says whether a line of this world draws faults at random.

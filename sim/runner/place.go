@@ -44,38 +44,13 @@ type World interface {
 	TimelineUntil(at time.Duration) string
 	// Named is a text in which ENIs have the names that the timeline gives them.
 	Named(text string) string
+	// Events are the story as data, and Told how many things have been told.
+	Events() []timeline.Event
+	Told() int
 }
 
-// sceptic is a world that can break, or contradict the simulator, by itself.
-type sceptic interface {
-	Err() error
-	Disagreements() []string
-}
-
-// teller is a world in which the same has to happen to every ENI and attachment as in virtual time.
-type teller interface {
-	Book() *timeline.Book
-	// Unlike says why virtual time cannot tell the same: something happened that no line asked for. "" is nothing.
-	Unlike() string
-}
-
-// hospital is a world whose daemons are processes: they may end by themselves.
-type hospital interface {
-	// Crashes are daemons that did.
-	Crashes() []sim.Failure
-}
-
-// breathless is a world that may not keep up with its own clock.
-type breathless interface {
-	// TooSlow says why what failed counts for nothing, as an error with a method TooSlow; nil: it counts.
-	TooSlow() error
-}
-
-// measured is a world that can tell what it has cost.
-type measured interface{ Figures() *sim.Figures }
-
-// unbegun is an error of a world in which something broke before t=0.
-type unbegun interface {
+// violatedEarly is an error of a world in which an invariant broke before t=0.
+type violatedEarly interface {
 	error
 	Violations() []judge.Violation
 }

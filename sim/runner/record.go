@@ -19,7 +19,7 @@ type Record struct {
 	Looks  []Look
 	Loose  time.Duration // between two looks
 
-	world recorded
+	world World
 	run   *sim.Run
 	next  time.Duration
 	told  int
@@ -30,18 +30,6 @@ type Record struct {
 type Look struct {
 	Invariant    judge.ID
 	Times, Broke int64
-}
-
-// recorded is a world whose timeline can be had as data.
-type recorded interface {
-	World
-	Events() []timeline.Event
-	Told() int
-}
-
-// surveyed is a world that says what there is now.
-type surveyed interface {
-	Survey(*timeline.Tracks)
 }
 
 // Between two looks at a world pass at most so much of its time, and less in the beginning, for a run may be over soon; in a fleet each look is long.
@@ -55,11 +43,10 @@ const (
 
 // record begins to follow a run, if somebody wants it. A nil Record follows nothing.
 func (o *Options) record(r *sim.Run, w World, v *Variant) *Record {
-	x, ok := w.(recorded)
-	if !o.Record || !ok {
+	if !o.Record {
 		return nil
 	}
-	rec := &Record{File: v.File, Nodes: v.Cluster.Nodes, Loose: lookEvery, world: x, run: r}
+	rec := &Record{File: v.File, Nodes: v.Cluster.Nodes, Loose: lookEvery, world: w, run: r}
 	if rec.Nodes > fleetNodes {
 		rec.Loose = lookEveryFleet
 	}
@@ -93,12 +80,12 @@ func (r *Record) due() bool {
 func (r *Record) look() {
 	now := r.world.Now()
 	r.next, r.told = now+min(max(now/lookPart, lookSoon), r.Loose), r.world.Told()
-	s, ok := r.world.(surveyed)
-	if !ok {
+	survey := r.world.Capabilities().Survey
+	if survey == nil {
 		return
 	}
 	r.Tracks.Look(now)
-	s.Survey(&r.Tracks)
+	survey(&r.Tracks)
 	r.Tracks.Seen()
 }
 

@@ -156,7 +156,9 @@ func (timid) Can(l *scn.Line) error {
 	return nil
 }
 
-func (timid) Excuse(mark string, left []*scn.Action) error {
+func (t timid) Capabilities() sim.Capabilities { return sim.Capabilities{Excuse: t.excuse} }
+
+func (timid) excuse(mark string, left []*scn.Action) error {
 	if len(left) == 1 && left[0].Verb == "flush-rules" && mark == "drift-repaired" {
 		return errors.New("nothing drifted")
 	}
@@ -184,8 +186,10 @@ func TestExcuse(t *testing.T) {
 // mortal is a world whose daemon ends by itself.
 type mortal struct{ *virtual.World }
 
-func (mortal) Crashes() []sim.Failure {
-	return []sim.Failure{{At: 90 * time.Second, Text: "node-1's ipamd ended by itself: exit status 2"}}
+func (mortal) Capabilities() sim.Capabilities {
+	return sim.Capabilities{Crashes: func() []sim.Failure {
+		return []sim.Failure{{At: 90 * time.Second, Text: "node-1's ipamd ended by itself: exit status 2"}}
+	}}
 }
 
 // breathy is a world that does not keep up.
@@ -194,7 +198,9 @@ type breathy struct {
 	late error
 }
 
-func (b breathy) TooSlow() error { return b.late }
+func (b breathy) Capabilities() sim.Capabilities {
+	return sim.Capabilities{TooSlow: func() error { return b.late }}
+}
 
 // late is such a world's error.
 type late struct{}
@@ -263,10 +269,9 @@ type twin struct {
 	unlike string
 }
 
-func (t twin) Book() *timeline.Book    { return t.book }
-func (t twin) Unlike() string          { return t.unlike }
-func (t twin) Err() error              { return nil }
-func (t twin) Disagreements() []string { return nil }
+func (t twin) Capabilities() sim.Capabilities {
+	return sim.Capabilities{Book: func() *timeline.Book { return t.book }, Incomparable: func() string { return t.unlike }}
+}
 
 // TestCompared: a world in which something else was done than in virtual time contradicts it; where nobody can know, that is said.
 func TestCompared(t *testing.T) {

@@ -12,7 +12,9 @@ import (
 // ignorant is a world of a system that knows no MAX_ENI.
 type ignorant struct{ World }
 
-func (ignorant) Unknown(l *scn.Line) (string, []string) {
+func (i ignorant) Capabilities() sim.Capabilities { return sim.Capabilities{Unknown: i.unknown} }
+
+func (ignorant) unknown(l *scn.Line) (string, []string) {
 	if strings.Contains(l.Raw, "MAX_ENI") {
 		return "cni 1.0.0", []string{"MAX_ENI"}
 	}

@@ -187,4 +187,7 @@ func (w *World) Reached(mark string) bool {
 // Close has nothing to remove: all of it was memory.
 func (w *World) Close() error { return nil }
 
+// Capabilities of virtual time: it only tells what there is.
+func (w *World) Capabilities() sim.Capabilities { return sim.Capabilities{Survey: w.Survey} }
+
 var _ sim.World = (*World)(nil)
