@@ -291,9 +291,6 @@ func nodeOf(a *verb.Act) int {
 	return 0
 }
 
-// atDaemon are the verbs for nodes that are about the daemon.
-var atDaemon = []string{"kill", "kill-at", "restart", "upgrade", "hold", "unhold", "lose-records"}
-
 func kindOf(a *verb.Act) FaultKind {
 	switch a.Subject.Kind {
 	case scn.EC2:
@@ -305,17 +302,11 @@ func kindOf(a *verb.Act) FaultKind {
 	case scn.Pod:
 		return AtPod
 	}
-	if slices.Contains(atDaemon, a.Verb) {
+	if a.Of.AtDaemon {
 		return AtDaemon
 	}
 	return AtNode
 }
-
-// undoes are the verbs that end what another one began.
-var undoes = map[string]string{"hold": "unhold", "hang": "unhang", "socket": "socket", "allow": "allow"}
-
-// lasts are verbs whose effect ends with the run's faults.
-var lasts = []string{"lag", "drain-subnet", "hold-flows", "hold", "hang", "socket", "allow"}
 
 // until is when what the i-th deed did was over.
 func until(deeds []sim.Deed, i int, end time.Duration) time.Duration {
@@ -326,17 +317,18 @@ func until(deeds []sim.Deed, i int, end time.Duration) time.Duration {
 	if long := d.Act.Duration("for"); long > 0 {
 		return d.At + long
 	}
-	if d.Act.Verb == "socket" && d.Act.Text("cri") == "right" {
+	lasts := d.Act.Of.Lasts != nil && d.Act.Of.Lasts(d.Act)
+	if d.Act.Of.Lasts != nil && !lasts {
 		return d.At
 	}
-	if by := undoes[d.Act.Verb]; by != "" {
+	if lasts {
 		for _, later := range deeds[i+1:] {
-			if later.Act.Verb == by && (later.Act.Subject.String() == d.Act.Subject.String() || later.Act.Subject.Kind == scn.AllNodes) {
+			if later.Act.Of.Ends(d.Act.Of) && (later.Act.Subject.String() == d.Act.Subject.String() || later.Act.Subject.Kind == scn.AllNodes) {
 				return later.At
 			}
 		}
 	}
-	if d.Strike.Fate == verb.Armed || slices.Contains(lasts, d.Act.Verb) {
+	if d.Strike.Fate == verb.Armed || lasts {
 		return end
 	}
 	return d.At

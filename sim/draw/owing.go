@@ -8,7 +8,8 @@ import (
 	"github.com/enilab/enilab/sim/scn"
 )
 
-// Owing is what a scenario asks for, while its lines are gone through in their order: whether it is more than a correct CNI owes.
+// Owing is what a scenario asks for, while its lines are gone through in their order: whether it is more than a
+// correct CNI owes.
 type Owing struct {
 	Shape   Shape
 	Runtime cri.Runtime

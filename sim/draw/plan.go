@@ -145,7 +145,8 @@ func (p *Plan) AnyNode() string {
 }
 
 // mutations are the calls that change something at EC2.
-var Mutations = []string{"CreateNetworkInterface", "AttachNetworkInterface", "ModifyNetworkInterfaceAttribute", "DetachNetworkInterface",
+var Mutations = []string{"CreateNetworkInterface", "AttachNetworkInterface", "ModifyNetworkInterfaceAttribute",
+	"DetachNetworkInterface",
 	"DeleteNetworkInterface", "AssignPrivateIpAddresses", "UnassignPrivateIpAddresses"}
 
 func (p *Plan) Call() string {
@@ -179,7 +180,8 @@ func (p *Plan) Long(usual time.Duration) time.Duration {
 
 // otherCall is a request that makes no ENI.
 func (p *Plan) OtherCall() string {
-	return Pick(&p.Source, slices.DeleteFunc(append(slices.Clone(Mutations), "DescribeNetworkInterfaces"), func(c string) bool { return c == Making })...)
+	return Pick(&p.Source, slices.DeleteFunc(append(slices.Clone(Mutations), "DescribeNetworkInterfaces"),
+		func(c string) bool { return c == Making })...)
 }
 
 // outage is how long a fault for any CNI lasts.
@@ -187,7 +189,8 @@ func (p *Plan) Outage(at time.Duration) string {
 	return Short(p.Lasts(at, 10*time.Second, AnyOutage))
 }
 
-// SettlingOn is how long settling may take when an ENI may be nobody's: every hour somebody looks for such, and half an hour later once more.
+// SettlingOn is how long settling may take when an ENI may be nobody's: every hour somebody looks for such, and half
+// an hour later once more.
 const SettlingOn = 150 * time.Minute
 
 // Making is the request that makes an ENI.

@@ -27,13 +27,16 @@ type Shape struct {
 	Per      int      // addresses for pods on one of them
 }
 
-// types are small ones, where limits are near, and one that is not. One seed in twelve has any type of the catalogue, up to bare metal.
+// types are small ones, where limits are near, and one that is not. One seed in twelve has any type of the catalogue,
+// up to bare metal.
 var types = []string{"t3.nano", "t3.small", "t3.small", "t3.medium", "c5.large", "m5.large", "m5.large", "c5.xlarge"}
 
-var runtimes = []string{"containerd", "containerd", "containerd", "containerd-2.1", "containerd-1.7-guard", "containerd-1.6", "crio-1.34", "dockershim"}
+var runtimes = []string{"containerd", "containerd", "containerd", "containerd-2.1", "containerd-1.7-guard",
+	"containerd-1.6", "crio-1.34", "dockershim"}
 
 func DrawShape(s *Source) Shape {
-	h := Shape{Nodes: Pick(s, 1, 1, 1, 1, 2, 2, 2, 3, 3, 4, 1, 1, 2, 2, 3, 1, 2, 3, 4, 16), Kind: drawType(s), Runtime: Pick(s, runtimes...), Version: ipam.Version,
+	h := Shape{Nodes: Pick(s, 1, 1, 1, 1, 2, 2, 2, 3, 3, 4, 1, 1, 2, 2, 3, 1, 2, 3, 4, 16), Kind: drawType(s),
+		Runtime: Pick(s, runtimes...), Version: ipam.Version,
 		Settings: ipam.Defaults()}
 	if s.Chance(25) {
 		h.Version = s.Between(1, ipam.Version)
@@ -58,7 +61,8 @@ func DrawShape(s *Source) Shape {
 	return h
 }
 
-// mostPods is how many pods a seed has to begin with, or a workload later: what more of them would show is not worth their time.
+// mostPods is how many pods a seed has to begin with, or a workload later: what more of them would show is not worth
+// their time.
 const MostPods = 60
 
 func drawType(s *Source) string {
@@ -129,7 +133,8 @@ func (h *Shape) Roomy() int {
 	return bits
 }
 
-// mostForeign is how many addresses an ENI that is not ours takes from the subnet, and mostPrefixes how many /28 instead.
+// mostForeign is how many addresses an ENI that is not ours takes from the subnet, and mostPrefixes how many /28
+// instead.
 const (
 	MostForeign  = 4
 	MostPrefixes = 2
@@ -170,8 +175,8 @@ func (h *Shape) Head() string {
 	return b.String()
 }
 
-// room is how many pods can be ready in the end: on one node, and in all. What the warm targets ask for has to fit too, or growing is
-// refused for ever and nothing settles; and what one node may hoard is not there for the others.
+// room is how many pods can be ready in the end: on one node, and in all. What the warm targets ask for has to fit
+// too, or growing is refused for ever and nothing settles; and what one node may hoard is not there for the others.
 func (h *Shape) Room() (perNode, all int) {
 	each := MostForeign
 	if h.Prefixed {

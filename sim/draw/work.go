@@ -9,7 +9,8 @@ import (
 // names of workloads, in the order in which they are made.
 var Names = []string{"web", "db", "app", "job", "api"}
 
-// crowd is how many pods are drawn at most, on one node and in all: what there is room for, and mostPods or one for each node.
+// crowd is how many pods are drawn at most, on one node and in all: what there is room for, and mostPods or one for
+// each node.
 func (p *Plan) Crowd() (perNode, all int) {
 	perNode, all = p.Shape.Room()
 	return min(perNode, MostPods), min(all, max(MostPods, p.Shape.Nodes))
@@ -71,7 +72,8 @@ func (p *Plan) Churn(at time.Duration, l *Workload) {
 	if p.Chance(20) {
 		every = p.Span(500*time.Millisecond, 2*time.Second, 100*time.Millisecond)
 	}
-	p.Lines = append(p.Lines, Planned{at, fmt.Sprintf("maybe at %s every %s until %s kube roll %s %d", Short(at), Short(every), Short(until),
+	p.Lines = append(p.Lines, Planned{at, fmt.Sprintf("maybe at %s every %s until %s kube roll %s %d", Short(at),
+		Short(every), Short(until),
 		l.Name, p.Between(1, max(1, l.Count/2)))})
 }
 
@@ -132,8 +134,8 @@ func (p *Plan) BringBack() {
 	}
 }
 
-// overloaded is the largest workload of those whose pods have no room together; nil when all have. hidden are sandboxes that nobody
-// ends, wherever they are.
+// overloaded is the largest workload of those whose pods have no room together; nil when all have. hidden are
+// sandboxes that nobody ends, wherever they are.
 func Overloaded(h *Shape, loads []Workload, hidden int) *Workload {
 	perNode, all := h.Room()
 	on, everywhere := make([]int, h.Nodes+1), hidden

@@ -41,62 +41,81 @@ type Node struct {
 	Starters                            actions.Starters
 }
 
-// Machine is what only the world has of a node: its kernel, its disks and its daemon.
+// Machine is what only the world has of a node, as four nouns. Verbs do not see them: they work on those of package
+// verb, which this package makes of these and of the models.
 type Machine interface {
-	// Act does what kubelet and the runtime want of namespaces and plugins.
-	Act(a cri.Action)
-	// WakeAt lets Host.Wake be called at an instant.
-	WakeAt(at time.Duration)
-	// Stepped is told that kubelet and the runtime may be other than they were.
-	Stepped()
+	Daemon
+	Kernel
+	Runtime
+	Network
+}
 
+// Daemon is a node's daemon.
+type Daemon interface {
 	// Runs says whether there is a daemon that takes requests.
 	Runs() bool
 	// Lives says whether there is a daemon, or one is about to start.
 	Lives() bool
 	// Busy names what is under way on the node; "" is nothing.
 	Busy() string
+	// View is what the daemon believes; false: none runs.
+	View() (*ipam.View, bool)
 	// Kill is SIGKILL for the daemon that lives. The strike is the action's: told, if it dies at once.
 	Kill(id int, told string) verb.Strike
 	// Restart is SIGTERM for the daemon that runs, and another one after it.
 	Restart()
 	// Start starts a daemon that was kept down.
 	Start()
-	// Reboot reboots the machine.
-	Reboot()
-	// GC calls the plugin as a runtime would, with a list or without one, and lets Host.Met know.
-	GC(valid []ipam.Attachment, absent bool, id int)
+	// Exchange has another system run, or one's daemon or plugin alone, named as NAME@WHERE; with the old one's
+	// environment, if that is kept. False: it runs already.
+	Exchange(to, part string, keep bool) bool
 	// LoseRecords takes the daemon's record of addresses away; false: there is none.
 	LoseRecords() bool
-	// Exchanged is told that Node.Socket is another.
-	Exchanged()
-	// Exchange has another system run, or one's daemon or plugin alone, named as NAME@WHERE; with the old one's environment, if that is kept. False: it
-	// runs already.
-	Exchange(to, part string, keep bool) bool
-	// Installed is told that Node.Plugin is another.
-	Installed()
+}
 
-	// Interfere has a third party change the machine's network namespace, or a sandbox's and its link, and says how many things there were to
-	// change. The zero sandbox is none.
+// Kernel is the machine and its kernel.
+type Kernel interface {
+	// Interfere has a third party change the machine's network namespace, or a sandbox's and its link, and says how
+	// many things there were to change. The zero sandbox is none.
 	Interfere(a kernel.Accident, at cri.Truth) int
 	// InterruptDumps lets the daemon's next netlink dumps end early, for an action.
 	InterruptDumps(times, id int) verb.Strike
-	// AddThirdParty puts on the machine what others than its CNI have there. lacks is what this kernel takes none of, with the reason.
+	// AddThirdParty puts on the machine what others than its CNI have there. lacks is what this kernel takes none of,
+	// with the reason.
 	AddThirdParty() (lacks []string)
 	// ThirdParty is all of that as it is now, by name; what is gone is left out. False: it could not be looked at.
 	ThirdParty() (map[string]string, bool)
+	// Reboot reboots the machine.
+	Reboot()
+}
 
+// Runtime is what kubelet and the container runtime need of a machine.
+type Runtime interface {
+	// Act does what kubelet and the runtime want of namespaces and plugins.
+	Act(a cri.Action)
+	// WakeAt lets Host.Wake be called at an instant.
+	WakeAt(at time.Duration)
+	// Stepped is told that kubelet and the runtime may be other than they were.
+	Stepped()
+	// GC calls the plugin as a runtime would, with a list or without one, and lets Host.Met know.
+	GC(valid []ipam.Attachment, absent bool, id int)
+	// Exchanged is told that Node.Socket is another, and Installed that Node.Plugin is.
+	Exchanged()
+	Installed()
+}
+
+// Network is what carries packets to a machine's pods.
+type Network interface {
 	// Reach says which of some pods answer.
 	Reach(pods []cri.Truth) []bool
 	// Connect has pods of this node ask others, here or elsewhere, and says why one gets no answer; "" is that it does.
 	Connect(pairs []Pair) []string
-	// OpenFlows opens a TCP connection from the VPC to each of some pods, and says to which it could. Echo sends a byte through those that are
-	// open and says how each answers; last is that it is the last time for some, which are given as long as they may need. CloseFlow ends one.
+	// OpenFlows opens a TCP connection from the VPC to each of some pods, and says to which it could. Echo sends a byte
+	// through those that are open and says how each answers; last is that it is the last time for some, which are given
+	// as long as they may need. CloseFlow ends one.
 	OpenFlows(pods []cri.Truth) []bool
 	Echo(pods []cri.Truth, last bool) []Answer
 	CloseFlow(pod cri.Truth)
-	// View is what the daemon believes; false: none runs.
-	View() (*ipam.View, bool)
 }
 
 func nodeName(no int32) string { return fmt.Sprintf("node-%d", no) }

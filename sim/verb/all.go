@@ -4,14 +4,16 @@ package verb
 func All() []*Verb {
 	return []*Verb{
 		// of nodes
-		socket, restart, upgrade, kill, killAt, hold, unhold, terminate, reboot, gc, failDELs, loseRecords, flushRules, flushRoutes, flushNAT, dropARP,
+		socket, restart, upgrade, kill, killAt, hold, unhold, terminate, reboot, gc, failDELs, loseRecords, flushRules,
+		flushRoutes, flushNAT, dropARP,
 		addThirdParty, interruptDumps, restartKubelet, restartRuntime,
 		// of pods
 		deletePod, forceDelete, hang, unhang, hide, loseGateway, changeMAC, loseAlias, addAddresses, replayDEL,
 		// of the API server
 		create, scale, roll, holdFlows,
 		// of EC2 and metadata
-		lose, duplicate, fail, throttle, slow, deny, allow, skew, stale, hangCloud, inUse, remove, drawFaults, detach, attach, leak, unassign,
+		lose, duplicate, fail, throttle, slow, deny, allow, skew, stale, hangCloud, inUse, remove, drawFaults, detach,
+		attach, leak, unassign,
 		drainSubnet, down,
 		silent, lag,
 	}

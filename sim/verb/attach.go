@@ -12,10 +12,12 @@ import (
 var attach = &Verb{
 	Name: "attach", On: onEC2,
 	Params: []Param{
-		choice("kind", "no_manage", "what it is: tagged to be left alone, without a tag, or of a kind that carries no pods",
+		choice("kind", "no_manage",
+			"what it is: tagged to be left alone, without a tag, or of a kind that carries no pods",
 			"no_manage", "untagged", "trunk", "efa", "efa-only"),
 		named("node", Count, "1", "whose"), named("device", Count, "0", "device index; 0 is the lowest free one"),
-		named("addresses", Count, "2", "secondary addresses"), named("prefixes", Count, "0", "/28 prefixes, instead of addresses"),
+		named("addresses", Count, "2", "secondary addresses"), named("prefixes", Count, "0",
+			"/28 prefixes, instead of addresses"),
 	},
 	Doc:    "a stranger makes an ENI and attaches it",
 	Source: "amazon-vpc-cni-k8s README, MANAGE_UNTAGGED_ENI",
@@ -42,9 +44,10 @@ var attach = &Verb{
 		e, _ := c.Model.ENI(id)
 		return Hit("a stranger attaches an ENI (%s) at device %d of node-%d", t.Text("kind"), e.DeviceIndex, node)
 	},
-	AnyCNI: Survival{Never: true, Why: "CNIs tell the ENIs that are theirs by tags of their own, and some adopt what has none"},
-	Needs:  Needs{Cloud: true},
-	Draw:   &Draw{Weight: 3, Draw: drawAttach, Fits: hasSecondENI, Begin: beginAttach},
+	AnyCNI: Survival{Never: true,
+		Why: "CNIs tell the ENIs that are theirs by tags of their own, and some adopt what has none"},
+	Needs: Needs{Cloud: true},
+	Draw:  &Draw{Weight: 3, Draw: drawAttach, Fits: hasSecondENI, Begin: beginAttach},
 	Owe: func(o *draw.Owing, a *Act) {
 		n := a.Int("node")
 		o.Foreign[n]++
@@ -65,7 +68,8 @@ func drawAttach(p *draw.Plan, at time.Duration) {
 	if p.Shape.Prefixed && p.Chance(50) {
 		addresses = fmt.Sprintf("prefixes=%d", p.Between(1, draw.MostPrefixes))
 	}
-	p.Write(at, "ec2 attach kind=%s node=%d %s", draw.Pick(&p.Source, "no_manage", "no_manage", "untagged", "trunk", "efa", "efa-only"), node, addresses)
+	p.Write(at, "ec2 attach kind=%s node=%d %s", draw.Pick(&p.Source, "no_manage", "no_manage", "untagged", "trunk",
+		"efa", "efa-only"), node, addresses)
 }
 
 func beginAttach(p *draw.Plan) {

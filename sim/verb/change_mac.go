@@ -15,6 +15,7 @@ var changeMAC = &Verb{
 		}
 		return Hit("the host veth has another MAC")
 	},
-	AnyCNI: Survival{Never: true, Why: "machines are told to leave the MACs of host veths alone; only some CNIs repair what is changed"},
-	Draw:   &Draw{Weight: 2, Draw: drawAt("change-mac")},
+	AnyCNI: Survival{Never: true,
+		Why: "machines are told to leave the MACs of host veths alone; only some CNIs repair what is changed"},
+	Draw: &Draw{Weight: 2, Draw: drawAt("change-mac")},
 }

@@ -21,7 +21,8 @@ type Cloud struct {
 // makesENI says whether an action is about requests that make ENIs.
 func (a *Act) makesENI() bool { return a.Text("call") == draw.Making || a.Text("call") == anyRequest }
 
-// fault arms what a verb about calls has go wrong, under the action's number. A verb that has no times ends by the clock.
+// fault arms what a verb about calls has go wrong, under the action's number. A verb that has no times ends by the
+// clock.
 func (t *Target) fault(f ec2.Fault) Strike {
 	f.ID = t.ID
 	f.Action, _ = ec2.ParseAction(t.Text("call")) // "any" is AnyAction, as is none

@@ -9,7 +9,8 @@ import (
 var create = &Verb{
 	Name: "create", On: onKube,
 	Params: []Param{bare("name", Word, "workload"), bare("count", Count, "pods"),
-		choice("kind", "deployment", "controller", "deployment", "statefulset"), named("node", Count, "0", "only on that node; 0 is all")},
+		choice("kind", "deployment", "controller", "deployment", "statefulset"), named("node", Count, "0",
+			"only on that node; 0 is all")},
 	Doc: "makes a workload",
 	Strike: func(t *Target) Strike {
 		return t.API.Create(t.Text("name"), t.Int("count"), t.Text("kind"), t.Int("node"))

@@ -20,5 +20,6 @@ var deny = &Verb{
 }
 
 func drawDeny(p *draw.Plan, at time.Duration) {
-	p.Write(at, "ec2 deny %s for=%s%s", p.Call(), draw.Short(p.Lasts(at, 10*time.Second, p.Long(4*time.Minute))), p.Whose())
+	p.Write(at, "ec2 deny %s for=%s%s", p.Call(), draw.Short(p.Lasts(at, 10*time.Second, p.Long(4*time.Minute))),
+		p.Whose())
 }

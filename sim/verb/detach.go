@@ -9,17 +9,19 @@ import (
 
 var detach = &Verb{
 	Name: "detach", On: onEC2,
-	Params:   []Param{named("node", Count, "1", "whose"), named("device", Count, "1", "device index")},
-	Doc:      "a stranger detaches an ENI",
-	Strike:   func(t *Target) Strike { return t.atDevice(t.Cloud.Model.StrangerDetach, "detached") },
-	Check:    hasDevice,
-	Survives: Survival{Why: "not while the cloud fails or the daemon dies: nobody can notice and attach it again in time"},
-	AnyCNI:   Survival{Never: true, Why: "a CNI need not attach again what a stranger detached"},
-	Needs:    Needs{Cloud: true},
-	Draw:     &Draw{Weight: 2, Draw: drawDetach, Fits: hasSecondENI},
+	Params: []Param{named("node", Count, "1", "whose"), named("device", Count, "1", "device index")},
+	Doc:    "a stranger detaches an ENI",
+	Strike: func(t *Target) Strike { return t.atDevice(t.Cloud.Model.StrangerDetach, "detached") },
+	Check:  hasDevice,
+	Survives: Survival{
+		Why: "not while the cloud fails or the daemon dies: nobody can notice and attach it again in time"},
+	AnyCNI: Survival{Never: true, Why: "a CNI need not attach again what a stranger detached"},
+	Needs:  Needs{Cloud: true},
+	Draw:   &Draw{Weight: 2, Draw: drawDetach, Fits: hasSecondENI},
 	Owe: func(o *draw.Owing, _ *Act) {
 		if o.At < o.Wanted+young {
-			o.Say("at %s an ENI is detached by a stranger that may be too new to be missed: pods came or went less than %s before",
+			o.Say("at %s an ENI is detached by a stranger that may be too new to be missed: pods came or went less "+
+				"than %s before",
 				draw.Short(o.At), draw.Short(young))
 		}
 	},
@@ -32,7 +34,8 @@ func hasDevice(f *File, a *Act) {
 	}
 	limits, _ := ec2.LimitsOf(f.Type)
 	if d := a.Int("device"); (d < 1 || d >= limits.ENIs) && f.Headed {
-		f.bad("device 0 is the primary ENI, which stays", "%s device=%d strikes nobody: a %s has further ENIs at devices 1 to %d",
+		f.bad("device 0 is the primary ENI, which stays",
+			"%s device=%d strikes nobody: a %s has further ENIs at devices 1 to %d",
 			a.Verb, d, f.Type, limits.ENIs-1)
 	}
 }
@@ -60,5 +63,6 @@ func drawDetach(p *draw.Plan, at time.Duration) {
 	p.Write(at, "ec2 detach node=%d device=%d", p.Between(1, p.Shape.Nodes), p.Between(1, p.Shape.ENIs-1))
 }
 
-// young is how long after pods came or went an ENI may be too new to be missed: for two minutes EC2 may not know it yet.
+// young is how long after pods came or went an ENI may be too new to be missed: for two minutes EC2 may not know it
+// yet.
 const young = 150 * time.Second

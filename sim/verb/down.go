@@ -16,5 +16,8 @@ var down = &Verb{
 	Draw: &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) {
 		p.Write(at, "ec2 down for=%s", draw.Short(p.Lasts(at, 10*time.Second, p.Long(3*time.Minute))))
 	}},
-	DrawAny: &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) { p.Write(at, "ec2 down for=%s", p.Outage(at)) }},
+	DrawAny: &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) {
+		p.Write(at, "ec2 down for=%s",
+			p.Outage(at))
+	}},
 }

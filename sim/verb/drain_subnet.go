@@ -27,7 +27,8 @@ var drainSubnet = &Verb{
 		p.Write(at, "ec2 drain-subnet leave=%d", p.Between(0, 4))
 		p.Write(p.Later(at, 20*time.Second, draw.AnyOutage), "ec2 drain-subnet leave=%d", draw.Usable(p.Shape.Bits))
 	}},
-	Owe: func(o *draw.Owing, a *Act) { o.Set(Drained, a.Int("leave") < draw.Usable(o.Shape.Bits)) },
+	Owe:   func(o *draw.Owing, a *Act) { o.Set(Drained, a.Int("leave") < draw.Usable(o.Shape.Bits)) },
+	Lasts: always,
 }
 
 // drawDrainSubnet has strangers take addresses, and give back all of them.

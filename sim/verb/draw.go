@@ -14,7 +14,8 @@ type Draw struct {
 	Begin  func(p *draw.Plan)       // what a scenario needs in which it may be drawn; nil: nothing
 	Starts bool                     // a daemon starts after it
 	Last   bool                     // in the order of draws it comes after all that are not
-	Later  bool                     // whether a seed has it is no draw of the seed's own: seeds without it stay what they were before it
+	// whether a seed has it is no draw of the seed's own: seeds without it stay what they were before it
+	Later bool
 }
 
 func hasSecondENI(h *draw.Shape) bool { return h.ENIs > 1 }

@@ -16,6 +16,7 @@ var drawFaults = &Verb{
 		}
 		return Wait("nobody met one of its faults")
 	},
-	Survives: Survival{Never: true, Why: "it draws such things too: strangers that unassign addresses and delete ENIs under live pods"},
-	Needs:    Needs{Cloud: true},
+	Survives: Survival{Never: true,
+		Why: "it draws such things too: strangers that unassign addresses and delete ENIs under live pods"},
+	Needs: Needs{Cloud: true},
 }

@@ -27,5 +27,6 @@ var hangCloud = &Verb{
 }
 
 func drawHangCloud(p *draw.Plan, at time.Duration) {
-	p.Write(at, "ec2 hang %s for=%s%s", draw.Pick(&p.Source, "attach", "detach"), draw.Short(p.Lasts(at, 20*time.Second, 8*time.Minute)), p.Whose())
+	p.Write(at, "ec2 hang %s for=%s%s", draw.Pick(&p.Source, "attach", "detach"),
+		draw.Short(p.Lasts(at, 20*time.Second, 8*time.Minute)), p.Whose())
 }

@@ -43,15 +43,16 @@ func drawFail(p *draw.Plan, at time.Duration) {
 	p.Write(at, "ec2 fail %s %s%s%s%s", call, code, times, after, whose)
 }
 
-// AttachLimit is how EC2 refuses an attach as one too many, which a node believes for twice as long each time: after four in a row the next try is a
-// quarter of an hour after the first, after seven it is two hours.
+// AttachLimit is how EC2 refuses an attach as one too many, which a node believes for twice as long each time: after
+// four in a row the next try is a quarter of an hour after the first, after seven it is two hours.
 const AttachLimit = "AttachmentLimitExceeded"
 
 // afterTheDeed are error codes of EC2's that any call may meet, also one that was carried out.
 var afterTheDeed = []string{"InternalError", "Unavailable", "RequestLimitExceeded"}
 
 // refused are error codes for callers that are too fast, or whose credentials or clock are wrong for a while.
-var refused = []string{"Throttling", "BandwidthLimitExceeded", "UnauthorizedOperation", "AuthFailure", "RequestExpired", "ExpiredToken", "Blocked"}
+var refused = []string{"Throttling", "BandwidthLimitExceeded", "UnauthorizedOperation", "AuthFailure",
+	"RequestExpired", "ExpiredToken", "Blocked"}
 
 // MostRefusals is how often in a row a call is refused.
 const MostRefusals = 4

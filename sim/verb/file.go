@@ -32,7 +32,8 @@ type File struct {
 
 // NewFile knows nothing yet.
 func NewFile(whole, headed bool) *File {
-	return &File{Whole: whole, Headed: headed, Most: map[string]int{}, Held: map[int]bool{}, Hung: map[string]bool{}, Versions: map[int]bool{}}
+	return &File{Whole: whole, Headed: headed, Most: map[string]int{}, Held: map[int]bool{}, Hung: map[string]bool{},
+		Versions: map[int]bool{}}
 }
 
 // AtLeast notes that a workload has so many pods at some time.
@@ -96,9 +97,11 @@ func (f *File) Pod(pos scn.Pos, name string) bool {
 		}
 	}
 	if workload != "" {
-		f.bad("the last one is "+workload+"-"+strconv.Itoa(max(0, most-1)), "there is never a pod %s: workload %s is scaled to %d at most", name, workload, most)
+		f.bad("the last one is "+workload+"-"+strconv.Itoa(max(0, most-1)),
+			"there is never a pod %s: workload %s is scaled to %d at most", name, workload, most)
 		return false
 	}
-	f.bad("a pod is called WORKLOAD-0, WORKLOAD-1 and so on; there are "+strings.Join(f.Made, ", "), "no workload of pod %q was made before this line", name)
+	f.bad("a pod is called WORKLOAD-0, WORKLOAD-1 and so on; there are "+strings.Join(f.Made, ", "),
+		"no workload of pod %q was made before this line", name)
 	return false
 }

@@ -22,7 +22,8 @@ var flushRoutes = &Verb{
 	Check: func(f *File, a *Act) {
 		limits, _ := ec2.LimitsOf(f.Type)
 		if t := a.Int("table"); t != MainTable && (t < 2 || t > limits.ENIs) && f.Headed {
-			f.bad("254 is the main table; table N+1 is that of the ENI at device N", "flush-routes table=%d strikes nobody: a %s has tables %d and 2 to %d",
+			f.bad("254 is the main table; table N+1 is that of the ENI at device N",
+				"flush-routes table=%d strikes nobody: a %s has tables %d and 2 to %d",
 				t, f.Type, MainTable, limits.ENIs)
 		}
 	},
@@ -30,7 +31,8 @@ var flushRoutes = &Verb{
 		Beyond: func(a *Act) bool { return a.Int("table") == MainTable }},
 	AnyCNI: Survival{Never: true, Why: "only some CNIs say that they put back routes which a stranger takes"},
 	Skips: []Skip{{World: "kind", Line: "flush-routes table=254",
-		Why:  "the machine's own routes are in the main table too, the one to the API server among them, and nobody puts those back",
+		Why: "the machine's own routes are in the main table too, the one to the API server among them, and nobody " +
+			"puts those back",
 		When: func(a *Act, _ int) bool { return a.Int("table") == MainTable }}},
 	Draw: &Draw{Weight: 2, Draw: drawFlushRoutes, Fits: hasSecondENI},
 }

@@ -15,5 +15,7 @@ var flushRules = &Verb{
 		return gone(t.Kernel.Interfere(kernel.Accident{What: kernel.FlushRules}), "rule")
 	},
 	AnyCNI: Survival{Never: true, Why: "only some CNIs say that they put back rules which a stranger takes"},
-	Draw:   &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) { p.Write(at, "%s flush-rules", p.AnyNode()) }},
+	Draw: &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) {
+		p.Write(at, "%s flush-rules", p.AnyNode())
+	}},
 }

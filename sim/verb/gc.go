@@ -19,5 +19,7 @@ var gc = &Verb{
 	Draw: &Draw{Weight: 3, Draw: func(p *draw.Plan, at time.Duration) {
 		p.Write(at, "%s gc valid=%s", p.AnyNode(), draw.Pick(&p.Source, "all", "none", "missing"))
 	}},
-	DrawAny: &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) { p.Write(at, "%s gc valid=all", p.AnyNode()) }},
+	DrawAny: &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) {
+		p.Write(at, "%s gc valid=all", p.AnyNode())
+	}},
 }

@@ -15,7 +15,8 @@ var hang = &Verb{
 	Draw:    &Draw{Weight: 3, Draw: drawHangPod},
 	DrawAny: &Draw{Weight: 2, Draw: drawHangPod},
 	// The hang stays open: its name may be another pod's by then.
-	Owe: func(o *draw.Owing, a *Act) { o.Set("the hang of "+a.Subject.String(), true) },
+	Owe:   func(o *draw.Owing, a *Act) { o.Set("the hang of "+a.Subject.String(), true) },
+	Lasts: always,
 }
 
 func drawHangPod(p *draw.Plan, at time.Duration) {

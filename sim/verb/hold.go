@@ -19,7 +19,9 @@ var hold = &Verb{
 		p.Write(at, "%s hold", node)
 		p.Write(p.Later(at, time.Second, draw.AnyOutage), "%s unhold", node)
 	}},
-	Owe: func(o *draw.Owing, a *Act) { o.Toggle("hold", a.Subject, true) },
+	Owe:      func(o *draw.Owing, a *Act) { o.Toggle("hold", a.Subject, true) },
+	AtDaemon: true,
+	Lasts:    always,
 }
 
 func drawHold(p *draw.Plan, at time.Duration) {

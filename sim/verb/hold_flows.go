@@ -2,10 +2,15 @@ package verb
 
 var holdFlows = &Verb{
 	Name: "hold-flows", On: onKube,
-	Doc:      "a client in the VPC opens a TCP connection to every pod, to those that come too, and keeps a byte going in each",
-	Source:   "amazon-vpc-cni-k8s #3162",
-	Strike:   func(t *Target) Strike { return t.Network.HoldFlows() },
-	Survives: Survival{Never: true, Why: "a client gives up sooner than a pod that strangers cut off has to be back: it is about what breaks nothing"},
-	Skips:    []Skip{{World: "kind", Line: "hold-flows", Why: "its pods' image answers nobody: expectations of flows.* are skipped with it"}},
-	Pods:     true,
+	Doc: "a client in the VPC opens a TCP connection to every pod, to those that come too, and keeps a byte " +
+		"going in each",
+	Source: "amazon-vpc-cni-k8s #3162",
+	Strike: func(t *Target) Strike { return t.Network.HoldFlows() },
+	Survives: Survival{Never: true,
+		Why: "a client gives up sooner than a pod that strangers cut off has to be back: it is about what breaks " +
+			"nothing"},
+	Skips: []Skip{{World: "kind", Line: "hold-flows",
+		Why: "its pods' image answers nobody: expectations of flows.* are skipped with it"}},
+	Pods:  true,
+	Lasts: always,
 }

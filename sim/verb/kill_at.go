@@ -12,14 +12,18 @@ import (
 type Killing struct{ Call, When string }
 
 // Killings are all of them.
-var Killings = []Killing{{"CreateNetworkInterface", "before"}, {"AttachNetworkInterface", "after"}, {"ModifyNetworkInterfaceAttribute", "before"},
-	{"ModifyNetworkInterfaceAttribute", "after"}, {"DetachNetworkInterface", "before"}, {"DeleteNetworkInterface", "after"},
-	{"AssignPrivateIpAddresses", "before"}, {"AssignPrivateIpAddresses", "after"}, {"UnassignPrivateIpAddresses", "before"},
+var Killings = []Killing{{"CreateNetworkInterface", "before"}, {"AttachNetworkInterface", "after"},
+	{"ModifyNetworkInterfaceAttribute", "before"},
+	{"ModifyNetworkInterfaceAttribute", "after"}, {"DetachNetworkInterface", "before"}, {"DeleteNetworkInterface",
+		"after"},
+	{"AssignPrivateIpAddresses", "before"}, {"AssignPrivateIpAddresses", "after"}, {"UnassignPrivateIpAddresses",
+		"before"},
 	{"UnassignPrivateIpAddresses", "after"}, {"DescribeNetworkInterfaces", "after"}}
 
 var killAt = &Verb{
 	Name: "kill-at", On: onNode,
-	Params: []Param{call("the request"), choice("when", "after", "before it is sent, or after EC2 has executed it", "before", "after")},
+	Params: []Param{call("the request"), choice("when", "after", "before it is sent, or after EC2 has executed it",
+		"before", "after")},
 	Doc:    "kills the daemon the next time it makes that EC2 request",
 	Source: "amazon-vpc-cni-k8s #69",
 	Strike: func(t *Target) Strike {
@@ -29,7 +33,9 @@ var killAt = &Verb{
 		}
 		return Wait("the daemon made no %s", t.Text("call"))
 	},
-	AnyCNI: Survival{Why: "not between an ENI's making and its attaching, or its detaching and its deleting: what is left is swept within hours",
+	AnyCNI: Survival{
+		Why: "not between an ENI's making and its attaching, or its detaching and its deleting: what is left is " +
+			"swept within hours",
 		Beyond: func(a *Act) bool { return !slices.Contains(Killings, Killing{a.Text("call"), a.Text("when")}) }},
 	Needs: Needs{Daemon: true, Cloud: true},
 	Draw:  &Draw{Weight: 5, Draw: drawKillAt},
@@ -37,6 +43,7 @@ var killAt = &Verb{
 		x := draw.Pick(&p.Source, Killings...)
 		p.Write(at, "%s kill-at %s when=%s", p.AnyNode(), x.Call, x.When)
 	}},
+	AtDaemon: true,
 }
 
 func drawKillAt(p *draw.Plan, at time.Duration) {

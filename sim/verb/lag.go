@@ -21,7 +21,8 @@ var lag = &Verb{
 		p.Write(at, "imds lag by=%s", draw.Short(p.Span(5*time.Second, 20*time.Second, 5*time.Second)))
 		p.Write(p.Safety, "imds lag by=%s", draw.Short(promptly))
 	}},
-	Owe: func(o *draw.Owing, a *Act) { o.Set("lag", a.Duration("by") > promptly) },
+	Owe:   func(o *draw.Owing, a *Act) { o.Set("lag", a.Duration("by") > promptly) },
+	Lasts: always,
 }
 
 func drawLag(p *draw.Plan, at time.Duration) {

@@ -11,7 +11,8 @@ import (
 
 var leak = &Verb{
 	Name: "leak", On: onEC2,
-	Params: []Param{choice("of", "another-cluster", "whose it was: another cluster's of this VPC, one's in another VPC, or this one's",
+	Params: []Param{choice("of", "another-cluster",
+		"whose it was: another cluster's of this VPC, one's in another VPC, or this one's",
 		"another-cluster", "another-vpc", "this-cluster"), named("addresses", Count, "2", "secondary addresses")},
 	Doc:    "a node that is gone leaves an available ENI, which its CNI made",
 	Source: "amazon-vpc-cni-k8s #608",
@@ -32,7 +33,8 @@ var leak = &Verb{
 		}
 		const gone = "i-0123456789abcdef0"
 		s := ec2.StrangerENI{Subnet: subnet, Description: "aws-K8S-" + gone, Secondaries: t.Int("addresses"),
-			Tags: []ec2.Tag{{Key: judge.TagOwner, Value: gone}, {Key: judge.TagCreated, Value: "2019-01-02T03:04:05Z"}}}
+			Tags: []ec2.Tag{{Key: judge.TagOwner, Value: gone}, {Key: judge.TagCreated,
+				Value: "2019-01-02T03:04:05Z"}}}
 		if cluster != "" {
 			s.Tags = append(s.Tags, ec2.Tag{Key: judge.TagCluster, Value: cluster})
 		}

@@ -9,7 +9,8 @@ import (
 
 var lose = &Verb{
 	Name: "lose", On: onEC2,
-	Params: []Param{call("request"), howMany(), choice("after", "executed", "whether EC2 executes it", "executed", "dropped"), whose()},
+	Params: []Param{call("request"), howMany(), choice("after", "executed", "whether EC2 executes it", "executed",
+		"dropped"), whose()},
 	Doc:    "the next such requests get no answer",
 	Source: "EC2 API, idempotency",
 	Strike: func(t *Target) Strike {
@@ -18,9 +19,11 @@ var lose = &Verb{
 		}
 		return t.fault(ec2.Fault{Kind: ec2.Lose})
 	},
-	AnyCNI: Survival{Why: "not of a request that makes an ENI: what nobody knows of is swept within hours", Beyond: (*Act).makesENI},
-	Needs:  Needs{Cloud: true},
-	Draw:   &Draw{Weight: 5, Draw: drawLose},
+	AnyCNI: Survival{
+		Why:    "not of a request that makes an ENI: what nobody knows of is swept within hours",
+		Beyond: (*Act).makesENI},
+	Needs: Needs{Cloud: true},
+	Draw:  &Draw{Weight: 5, Draw: drawLose},
 	DrawAny: &Draw{Weight: 4, Draw: func(p *draw.Plan, at time.Duration) {
 		after := ""
 		if p.Chance(30) {

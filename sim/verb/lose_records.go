@@ -20,6 +20,7 @@ var loseRecords = &Verb{
 			o.Say("records may be lost and nobody sweeps: nobody knows of an ENI that was on its way")
 		}
 	},
+	AtDaemon: true,
 }
 
 // drawLoseRecords: only the next daemon misses them, so it often follows soon.

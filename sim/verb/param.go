@@ -59,7 +59,8 @@ func choice(name, def, doc string, words ...string) Param {
 }
 
 // Requests are the EC2 actions that a verb may name.
-var Requests = []string{"CreateNetworkInterface", "AttachNetworkInterface", "ModifyNetworkInterfaceAttribute", "DetachNetworkInterface",
+var Requests = []string{"CreateNetworkInterface", "AttachNetworkInterface", "ModifyNetworkInterfaceAttribute",
+	"DetachNetworkInterface",
 	"DeleteNetworkInterface", "AssignPrivateIpAddresses", "UnassignPrivateIpAddresses", "DescribeNetworkInterfaces"}
 
 // anyRequest stands for all of them.
@@ -83,7 +84,8 @@ func (p *Param) check(arg scn.Arg) *scn.Error {
 		}
 	case Version:
 		if !isVersion(arg.Value) {
-			return scn.Errorf(arg.ValuePos, "such as 1, or amazon-vpc-cni-k8s@1.5.3", "%s: bad version %q", p.Name, arg.Value)
+			return scn.Errorf(arg.ValuePos, "such as 1, or amazon-vpc-cni-k8s@1.5.3", "%s: bad version %q", p.Name,
+				arg.Value)
 		}
 	case Duration:
 		if d, err := time.ParseDuration(arg.Value); err != nil || d < 0 {

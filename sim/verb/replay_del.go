@@ -9,7 +9,8 @@ import (
 
 var replayDEL = &Verb{
 	Name: "replay-del", On: onPod,
-	Params: []Param{named("after", Duration, "0s", "how much later"), named("every", Duration, "0s", "and again"), named("times", Count, "1", "how often")},
+	Params: []Param{named("after", Duration, "0s", "how much later"), named("every", Duration, "0s", "and again"),
+		named("times", Count, "1", "how often")},
 	Doc:    "a stale DEL of the pod's previous sandbox arrives, with empty CNI_NETNS",
 	Source: "seeds/003",
 	Strike: func(t *Target) Strike {
@@ -38,7 +39,8 @@ func drawReplayDEL(p *draw.Plan, at time.Duration) {
 		args += " after=" + draw.Short(p.Span(0, time.Minute, time.Second))
 	}
 	if p.Chance(50) {
-		args += fmt.Sprintf(" every=%s times=%d", draw.Short(p.Span(time.Second, 15*time.Second, time.Second)), p.Between(2, 5))
+		args += fmt.Sprintf(" every=%s times=%d", draw.Short(p.Span(time.Second, 15*time.Second, time.Second)),
+			p.Between(2, 5))
 	}
 	p.Write(at, "pod %s replay-del%s", pod, args)
 }

@@ -28,6 +28,7 @@ var restart = &Verb{
 		}
 		p.Write(at, "%s restart%s", p.AnyNode(), args)
 	}},
+	AtDaemon: true,
 }
 
 func drawRestart(p *draw.Plan, at time.Duration) {

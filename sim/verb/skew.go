@@ -12,7 +12,8 @@ const mostSkew = 5 * time.Minute
 
 var skew = &Verb{
 	Name: "skew", On: onEC2,
-	Params: []Param{named("by", Duration, "10m", "how much"), choice("clock", "behind", "which way", "behind", "ahead"),
+	Params: []Param{named("by", Duration, "10m", "how much"), choice("clock", "behind", "which way", "behind",
+		"ahead"),
 		named("for", Duration, "1m", "how long"), whose()},
 	Doc:    "the node's clock is wrong: signatures more than five minutes off are refused",
 	Source: "EC2 API, RequestExpired",
@@ -31,7 +32,8 @@ var skew = &Verb{
 	Needs: Needs{Cloud: true},
 	Draw:  &Draw{Weight: 2, Draw: drawSkew},
 	DrawAny: &Draw{Weight: 1, Draw: func(p *draw.Plan, at time.Duration) {
-		p.Write(at, "ec2 skew by=%s for=%s%s", draw.Short(p.Span(6*time.Minute, 15*time.Minute, time.Minute)), p.Outage(at), p.Whose())
+		p.Write(at, "ec2 skew by=%s for=%s%s", draw.Short(p.Span(6*time.Minute, 15*time.Minute, time.Minute)),
+			p.Outage(at), p.Whose())
 	}},
 }
 

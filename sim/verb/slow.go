@@ -21,7 +21,9 @@ var slow = &Verb{
 		}
 		return t.fault(ec2.Fault{Kind: ec2.Slow, Slow: t.Duration("by")})
 	},
-	AnyCNI: Survival{Why: "below the ten seconds after which AWS's own clients ask again, and not the answer of a request that makes an ENI",
+	AnyCNI: Survival{
+		Why: "below the ten seconds after which AWS's own clients ask again, and not the answer of a request that " +
+			"makes an ENI",
 		Beyond: func(a *Act) bool { return a.Duration("by") > AnyDelay || a.makesENI() && a.Text("way") == "back" }},
 	Needs: Needs{Cloud: true},
 	Draw:  &Draw{Weight: 4, Draw: drawSlow},
@@ -40,5 +42,6 @@ func drawSlow(p *draw.Plan, at time.Duration) {
 	if p.Chance(40) {
 		way = " way=back"
 	}
-	p.Write(at, "ec2 slow %s by=%s%s%s%s", p.Call(), draw.Short(p.Span(time.Second, 25*time.Second, time.Second)), p.Times(3), way, p.Whose())
+	p.Write(at, "ec2 slow %s by=%s%s%s%s", p.Call(), draw.Short(p.Span(time.Second, 25*time.Second, time.Second)),
+		p.Times(3), way, p.Whose())
 }

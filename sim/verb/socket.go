@@ -12,7 +12,8 @@ var Failing = []string{"absent", "unimplemented"}
 
 var socket = &Verb{
 	Name: "socket", On: onNode,
-	Params: []Param{choice("cri", "", "what stands behind the runtime endpoint", "right", "absent", "unimplemented", "empty", "partial")},
+	Params: []Param{choice("cri", "", "what stands behind the runtime endpoint", "right", "absent", "unimplemented",
+		"empty", "partial")},
 	Doc:    "changes what the daemon's runtime socket is",
 	Source: "seeds/000",
 	Strike: func(t *Target) Strike { return t.Runtime.Socket(t.Text("cri")) },
@@ -22,7 +23,9 @@ var socket = &Verb{
 			f.bad("the socket is right from the start", "socket cri=right changes nothing: no line has it be another")
 		}
 	},
-	AnyCNI: Survival{Why: "only absent and unimplemented, which fail; a list that lacks living pods is the only memory that some CNIs have",
+	AnyCNI: Survival{
+		Why: "only absent and unimplemented, which fail; a list that lacks living pods is the only memory that some " +
+			"CNIs have",
 		Beyond: func(a *Act) bool { return a.Text("cri") != "right" && !slices.Contains(Failing, a.Text("cri")) }},
 	Needs: Needs{Runtime: true},
 	Draw:  &Draw{Weight: 4, Draw: drawSocket},
@@ -31,7 +34,9 @@ var socket = &Verb{
 		p.Write(at, "%s socket cri=%s", node, draw.Pick(&p.Source, Failing...))
 		p.Write(p.Later(at, 10*time.Second, draw.AnyOutage), "%s socket cri=right", node)
 	}},
-	Owe: func(o *draw.Owing, a *Act) { o.Toggle("socket", a.Subject, a.Text("cri") != "right") },
+	Owe:      func(o *draw.Owing, a *Act) { o.Toggle("socket", a.Subject, a.Text("cri") != "right") },
+	Lasts:    func(a *Act) bool { return a.Text("cri") != "right" },
+	Replaces: true,
 }
 
 func drawSocket(p *draw.Plan, at time.Duration) {

@@ -16,7 +16,8 @@ var stale = &Verb{
 	Needs:  Needs{Cloud: true},
 	Draw:   &Draw{Weight: 3, Draw: drawStale},
 	DrawAny: &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) {
-		p.Write(at, "ec2 stale by=%s for=%s%s", draw.Short(p.Span(5*time.Second, 30*time.Second, 5*time.Second)), p.Outage(at), p.Whose())
+		p.Write(at, "ec2 stale by=%s for=%s%s", draw.Short(p.Span(5*time.Second, 30*time.Second, 5*time.Second)),
+			p.Outage(at), p.Whose())
 	}},
 }
 

@@ -11,7 +11,8 @@ const (
 	Struck             // a model, a kernel or a process has met it
 )
 
-// Strike is what became of an action, and its text: what a Struck one did, why a Missed one did nothing, what an Armed one waits for.
+// Strike is what became of an action, and its text: what a Struck one did, why a Missed one did nothing, what an Armed
+// one waits for.
 type Strike struct {
 	Fate Fate
 	Text string

@@ -9,7 +9,8 @@ import (
 	"github.com/enilab/enilab/sim/scn"
 )
 
-// Target is what an action strikes: itself, and the nouns of the world that it happens in. Those that its subject does not have are nil.
+// Target is what an action strikes: itself, and the nouns of the world that it happens in. Those that its subject does
+// not have are nil.
 type Target struct {
 	*Act
 	ID int // the action's number: models call its faults by it
@@ -48,11 +49,14 @@ type Daemon interface {
 
 // Kernel is a node's machine and its kernel, on behalf of one action.
 type Kernel interface {
-	// Interfere lets a third party change the machine's network namespace, and says how many things it found to change.
+	// Interfere lets a third party change the machine's network namespace, and says how many things it found to
+	// change.
 	Interfere(kernel.Accident) int
-	// InterfereAt does so to the namespace of a pod's newest sandbox, or to the link that leads there. 0 as well: it has none.
+	// InterfereAt does so to the namespace of a pod's newest sandbox, or to the link that leads there. 0 as well: it
+	// has none.
 	InterfereAt(Pod, kernel.Accident) int
-	// MoreAddresses are addresses that a pod might add to its own: those of its node first, then free ones of the subnet.
+	// MoreAddresses are addresses that a pod might add to its own: those of its node first, then free ones of the
+	// subnet.
 	MoreAddresses(p Pod, count int) []netip.Addr
 	// AddThirdParty puts on the machine what others than its CNI have there.
 	AddThirdParty() Strike

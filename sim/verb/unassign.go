@@ -15,7 +15,8 @@ var unassign = &Verb{
 		}
 		return Hit("no ENI has the address of %s any more", pod)
 	},
-	Check:    func(f *File, a *Act) { f.Pod(f.pos, a.Text("pod")) },
-	Survives: Survival{Never: true, Why: "the address may be another node's before anybody notices, and the pod has no other"},
-	Needs:    Needs{Cloud: true},
+	Check: func(f *File, a *Act) { f.Pod(f.pos, a.Text("pod")) },
+	Survives: Survival{Never: true,
+		Why: "the address may be another node's before anybody notices, and the pod has no other"},
+	Needs: Needs{Cloud: true},
 }

@@ -16,7 +16,8 @@ var unhold = &Verb{
 			f.bad("hold keeps it down", "unhold strikes nobody: no line keeps the daemon down")
 		}
 	},
-	Needs:  Needs{Daemon: true},
-	Closes: hold,
-	Owe:    func(o *draw.Owing, a *Act) { o.Toggle("hold", a.Subject, false) },
+	Needs:    Needs{Daemon: true},
+	Closes:   hold,
+	Owe:      func(o *draw.Owing, a *Act) { o.Toggle("hold", a.Subject, false) },
+	AtDaemon: true,
 }

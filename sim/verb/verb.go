@@ -16,9 +16,11 @@ type Verb struct {
 	Doc    string
 	Source string // the incident or document that it comes from
 
-	// Strike does it, now. It is struck only by what a kernel, a model or a process has told; what waits for somebody to meet it is armed.
+	// Strike does it, now. It is struck only by what a kernel, a model or a process has told; what waits for somebody
+	// to meet it is armed.
 	Strike func(t *Target) Strike
-	// Plan notes what other lines may rely on, before any is checked; Check refuses an action that can never strike. Both may be nil.
+	// Plan notes what other lines may rely on, before any is checked; Check refuses an action that can never strike.
+	// Both may be nil.
 	Plan, Check func(f *File, a *Act)
 
 	Draw, DrawAny *Draw // how a swarm draws it, and one for any CNI; nil: it does not
@@ -27,6 +29,10 @@ type Verb struct {
 	Pods     bool  // pods come or go
 	Ordinary bool  // people and controllers do it: part of every seed's workload
 	Closes   *Verb // whose doing it ends, and with which it is drawn
+	Replaces bool  // it ends what an earlier one of it did
+	AtDaemon bool  // it is about the daemon, and not about its machine
+	// Lasts says whether what it does goes on until it is ended, or until the run's faults are; nil: it never does.
+	Lasts func(a *Act) bool
 
 	Survives Survival // whether a correct CNI does
 	AnyCNI   Survival // whether any CNI does, where that is another answer; see Anybody
@@ -36,7 +42,8 @@ type Verb struct {
 
 // Needs is what a system under test must have for a verb to mean something to it.
 type Needs struct {
-	Daemon, Runtime, GC, Cloud bool   // it has a daemon, asks the runtime for sandboxes, has the specification's GC, asks EC2 and metadata
+	// it has a daemon, asks the runtime for sandboxes, has the specification's GC, asks EC2 and metadata
+	Daemon, Runtime, GC, Cloud bool
 	Ours                       string // why it means something to enilab alone; "" is that it does not
 }
 
@@ -48,8 +55,8 @@ type Skip struct {
 	When  func(a *Act, nodes int) bool // nil: always
 }
 
-// Survival says whether a correct CNI survives what a verb does: pods come to run, what is broken is repaired in time, and nothing is
-// left behind. A swarm draws only what one survives; else its violations would be nobody's mistake.
+// Survival says whether a correct CNI survives what a verb does: pods come to run, what is broken is repaired in time,
+// and nothing is left behind. A swarm draws only what one survives; else its violations would be nobody's mistake.
 type Survival struct {
 	Never bool   // whatever its arguments are
 	Why   string // why no CNI survives it, or when none does; "" is that a correct one always survives
@@ -71,9 +78,14 @@ func (s Survival) Word() string {
 	return "yes"
 }
 
-// Anybody says whether a swarm for any CNI draws a verb, and why not or with which arguments. It draws less than what a correct CNI
-// survives: only what every CNI promises to survive, by the CNI specification or because clouds and machines do it every day. What ours
-// repairs because it says so is not owed by others.
+func always(*Act) bool { return true }
+
+// Ends says whether the verb ends what another one began.
+func (v *Verb) Ends(other *Verb) bool { return v.Closes == other || v.Replaces && v == other }
+
+// Anybody says whether a swarm for any CNI draws a verb, and why not or with which arguments. It draws less than what
+// a correct CNI survives: only what every CNI promises to survive, by the CNI specification or because clouds and
+// machines do it every day. What ours repairs because it says so is not owed by others.
 func (v *Verb) Anybody() Survival {
 	if v.Survives.Never {
 		return v.Survives

@@ -10,7 +10,8 @@ import (
 	"github.com/enilab/enilab/sim/verb"
 )
 
-// TestVerbsAreComplete: every verb does something, says what, and has a key of its own; what nobody survives has a reason.
+// TestVerbsAreComplete: every verb does something, says what, and has a key of its own; what nobody survives has a
+// reason.
 func TestVerbsAreComplete(t *testing.T) {
 	var keys []string
 	for _, v := range verb.All() {
@@ -46,7 +47,8 @@ func TestSkipsManual(t *testing.T) {
 	var rows []string
 	for line := range strings.Lines(string(text)) {
 		if cells := strings.Split(line, "|"); len(cells) == 5 && strings.Contains(cells[2], "`") {
-			rows = append(rows, strings.TrimSpace(cells[1])+"|"+strings.Trim(cells[2], " `")+"|"+strings.TrimSpace(cells[3]))
+			rows = append(rows, strings.TrimSpace(cells[1])+"|"+strings.Trim(cells[2],
+				" `")+"|"+strings.TrimSpace(cells[3]))
 		}
 	}
 	var want []string
