@@ -28,7 +28,10 @@ var _ verb.Kernel = kernelOf{}
 
 func (k kernelOf) Interfere(a kernel.Accident) (count int) {
 	if a.What == kernel.FlushNAT {
-		k.check(k.w.nameMachines(k.m.node))
+		if err := k.w.nameMachines(k.m.node); err != nil {
+			k.check(err)
+			return 0
+		}
 	}
 	k.check(inNode(k.m.node, func() (err error) { count, err = interference.Do(a); return err }))
 	return count

@@ -13,6 +13,7 @@ import (
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/timeline"
+	"github.com/enilab/enilab/sim/verb"
 	"github.com/enilab/enilab/sim/virtual"
 )
 
@@ -180,7 +181,7 @@ func (v *Variant) compared(o *Options, verdict *sim.Verdict, can *sim.Capabiliti
 func (v *Variant) draws() bool {
 	return slices.ContainsFunc(v.File.Lines, func(l scn.Line) bool {
 		at, ok := l.Stmt.(*scn.At)
-		return ok && at.Action != nil && at.Action.Verb == "draw" && l.Guard.Allows(v.place.Name)
+		return ok && at.Action != nil && verb.Of(at.Action).AtRandom && l.Guard.Allows(v.place.Name)
 	})
 }
 

@@ -18,5 +18,6 @@ var drawFaults = &Verb{
 	},
 	Survives: Survival{Never: true,
 		Why: "it draws such things too: strangers that unassign addresses and delete ENIs under live pods"},
-	Needs: Needs{Cloud: true},
+	Needs:    Needs{Cloud: true},
+	AtRandom: true,
 }

@@ -30,6 +30,7 @@ type Verb struct {
 	Ordinary bool  // people and controllers do it: part of every seed's workload
 	Closes   *Verb // whose doing it ends, and with which it is drawn
 	Replaces bool  // it ends what an earlier one of it did
+	AtRandom bool  // what it does is drawn when it strikes
 	AtDaemon bool  // it is about the daemon, and not about its machine
 	// Lasts says whether what it does goes on until it is ended, or until the run's faults are; nil: it never does.
 	Lasts func(a *Act) bool
