@@ -163,7 +163,7 @@ func (c *CNI) set(h *draw.Shape, key string, value any) {
 func (p *drawing) enableAny(c *CNI) {
 	percent := draw.Pick(&p.Source, 8, 15, 25)
 	for _, k := range kinds(forAny) {
-		if enabled := p.Chance(percent); enabled && c.has(k.Needs) {
+		if enabled := p.Chance(percent); enabled && c.has(k.Verb) {
 			p.kinds = append(p.kinds, k)
 			p.weight += k.Weight
 		}
@@ -171,13 +171,14 @@ func (p *drawing) enableAny(c *CNI) {
 }
 
 // has says whether the CNI has what a verb needs: without it the verb means nothing to it.
-func (c *CNI) has(n verb.Needs) bool {
-	return (c.Daemon || !n.Daemon) && (c.Asks || !n.Runtime) && (c.GC || !n.GC) && (c.Cloud || !n.Cloud)
+func (c *CNI) has(v *verb.Verb) bool {
+	n := v.Needs
+	return (c.Daemon || !n.Daemon) && (c.Asks || !n.Runtime) && (c.GC || !n.GC) && (c.Cloud || !v.NeedsCloud())
 }
 
 // Drawn are the keys of all verbs that are drawn for the CNI, sorted.
 func (c *CNI) Drawn() []string {
-	return drawn(func(v *verb.Verb) bool { return (v.Ordinary || v.Closes != nil || v.DrawAny != nil) && c.has(v.Needs) })
+	return drawn(func(v *verb.Verb) bool { return (v.Ordinary || v.Closes != nil || v.DrawAny != nil) && c.has(v) })
 }
 
 // Owed says why a scenario asks for more than any correct CNI owes, or than this one has; nil is that it does not.
@@ -217,7 +218,7 @@ func (c *CNI) refuses(a *verb.Act) string {
 	switch {
 	case rule.Excludes(a) || slices.ContainsFunc(a.Keys, unknown):
 		return rule.Why
-	case !c.has(a.Of.Needs):
+	case !c.has(a.Of):
 		return "it means nothing to this one"
 	case a.Text("for") != "" && a.Duration("for") > draw.AnyOutage:
 		return "it lasts longer than " + draw.Short(draw.AnyOutage)

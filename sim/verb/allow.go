@@ -24,7 +24,6 @@ var allow = &Verb{
 	},
 	Survives: Survival{Never: true,
 		Why: "what its role leaves out no CNI can do, and nobody gives it back: pods that need it wait for ever"},
-	Needs:    Needs{Cloud: true},
 	Lasts:    always,
 	Replaces: true,
 }

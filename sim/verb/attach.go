@@ -46,8 +46,7 @@ var attach = &Verb{
 	},
 	AnyCNI: Survival{Never: true,
 		Why: "CNIs tell the ENIs that are theirs by tags of their own, and some adopt what has none"},
-	Needs: Needs{Cloud: true},
-	Draw:  &Draw{Weight: 3, Draw: drawAttach, Fits: hasSecondENI, Begin: beginAttach},
+	Draw: &Draw{Weight: 3, Draw: drawAttach, Fits: hasSecondENI, Begin: beginAttach},
 	Owe: func(o *draw.Owing, a *Act) {
 		n := a.Int("node")
 		o.Foreign[n]++

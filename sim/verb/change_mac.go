@@ -17,5 +17,5 @@ var changeMAC = &Verb{
 	},
 	AnyCNI: Survival{Never: true,
 		Why: "machines are told to leave the MACs of host veths alone; only some CNIs repair what is changed"},
-	Draw: &Draw{Weight: 2, Draw: drawAt("change-mac")},
+	Draw: &Draw{Weight: 2, Draw: onSomePod("change-mac")},
 }

@@ -12,7 +12,6 @@ var deny = &Verb{
 	Params: []Param{call("request"), named("for", Duration, "1m", "how long"), whose()},
 	Doc:    "the node's role loses the permission",
 	Strike: func(t *Target) Strike { return t.fault(ec2.Fault{Kind: ec2.DenyPermission}) },
-	Needs:  Needs{Cloud: true},
 	Draw:   &Draw{Weight: 2, Draw: drawDeny},
 	DrawAny: &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) {
 		p.Write(at, "ec2 deny %s for=%s%s", p.Call(), p.Outage(at), p.Whose())

@@ -16,7 +16,6 @@ var detach = &Verb{
 	Survives: Survival{
 		Why: "not while the cloud fails or the daemon dies: nobody can notice and attach it again in time"},
 	AnyCNI: Survival{Never: true, Why: "a CNI need not attach again what a stranger detached"},
-	Needs:  Needs{Cloud: true},
 	Draw:   &Draw{Weight: 2, Draw: drawDetach, Fits: hasSecondENI},
 	Owe: func(o *draw.Owing, _ *Act) {
 		if o.At < o.Wanted+young {

@@ -12,7 +12,6 @@ var down = &Verb{
 	Params: []Param{named("for", Duration, "1m", "how long")},
 	Doc:    "the EC2 endpoint answers Unavailable",
 	Strike: func(t *Target) Strike { return t.fault(ec2.Fault{Kind: ec2.Down}) },
-	Needs:  Needs{Cloud: true},
 	Draw: &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) {
 		p.Write(at, "ec2 down for=%s", draw.Short(p.Lasts(at, 10*time.Second, p.Long(3*time.Minute))))
 	}},

@@ -21,8 +21,7 @@ var drainSubnet = &Verb{
 		}
 		return Miss("strangers could neither take addresses nor give any back")
 	},
-	Needs: Needs{Cloud: true},
-	Draw:  &Draw{Weight: 2, Draw: drawDrainSubnet},
+	Draw: &Draw{Weight: 2, Draw: drawDrainSubnet},
 	DrawAny: &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) {
 		p.Write(at, "ec2 drain-subnet leave=%d", p.Between(0, 4))
 		p.Write(p.Later(at, 20*time.Second, draw.AnyOutage), "ec2 drain-subnet leave=%d", draw.Usable(p.Shape.Bits))

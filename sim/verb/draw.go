@@ -20,11 +20,20 @@ type Draw struct {
 
 func hasSecondENI(h *draw.Shape) bool { return h.ENIs > 1 }
 
-// drawAt draws a verb without arguments for some pod.
-func drawAt(verb string) func(*draw.Plan, time.Duration) {
+// onSomePod draws a verb without arguments for some pod.
+func onSomePod(verb string) func(*draw.Plan, time.Duration) {
 	return func(p *draw.Plan, at time.Duration) {
 		if l := p.SomeLoad(); l != nil {
 			p.Write(at, "pod %s %s", p.PodOf(l), verb)
 		}
 	}
+}
+
+// onOneNode draws a verb without arguments for a node, and onAnyNode for a node or for all.
+func onOneNode(verb string) func(*draw.Plan, time.Duration) {
+	return func(p *draw.Plan, at time.Duration) { p.Write(at, "%s %s", p.OneNode(), verb) }
+}
+
+func onAnyNode(verb string) func(*draw.Plan, time.Duration) {
+	return func(p *draw.Plan, at time.Duration) { p.Write(at, "%s %s", p.AnyNode(), verb) }
 }

@@ -1,11 +1,6 @@
 package verb
 
-import (
-	"time"
-
-	"github.com/enilab/enilab/fakes/kernel"
-	"github.com/enilab/enilab/sim/draw"
-)
+import "github.com/enilab/enilab/fakes/kernel"
 
 var dropARP = &Verb{
 	Name: "drop-arp", On: onNode,
@@ -15,7 +10,5 @@ var dropARP = &Verb{
 		return gone(t.Kernel.Interfere(kernel.Accident{What: kernel.DropARP}), "neighbour")
 	},
 	AnyCNI: Survival{Never: true, Why: "only some CNIs say that they put back neighbours which a third party takes"},
-	Draw: &Draw{Weight: 2, Last: true, Later: true, Draw: func(p *draw.Plan, at time.Duration) {
-		p.Write(at, "%s drop-arp", p.AnyNode())
-	}},
+	Draw:   &Draw{Weight: 2, Last: true, Later: true, Draw: onAnyNode("drop-arp")},
 }

@@ -16,7 +16,6 @@ var duplicate = &Verb{
 	AnyCNI: Survival{
 		Why:    "not of a request that makes an ENI: what nobody knows of is swept within hours",
 		Beyond: (*Act).makesENI},
-	Needs: Needs{Cloud: true},
 	Draw: &Draw{Weight: 3, Draw: func(p *draw.Plan, at time.Duration) {
 		p.Write(at, "ec2 duplicate %s%s%s", p.Call(), p.Times(3), p.Whose())
 	}},

@@ -18,6 +18,5 @@ var drawFaults = &Verb{
 	},
 	Survives: Survival{Never: true,
 		Why: "it draws such things too: strangers that unassign addresses and delete ENIs under live pods"},
-	Needs:    Needs{Cloud: true},
 	AtRandom: true,
 }

@@ -19,8 +19,7 @@ var hangCloud = &Verb{
 		}
 		return t.fault(ec2.Fault{Kind: ec2.DetachHangs})
 	},
-	Needs: Needs{Cloud: true},
-	Draw:  &Draw{Weight: 3, Draw: drawHangCloud},
+	Draw: &Draw{Weight: 3, Draw: drawHangCloud},
 	DrawAny: &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) {
 		p.Write(at, "ec2 hang %s for=%s%s", draw.Pick(&p.Source, "attach", "detach"), p.Outage(at), p.Whose())
 	}},

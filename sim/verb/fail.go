@@ -16,11 +16,10 @@ var fail = &Verb{
 	Strike: func(t *Target) Strike {
 		return t.fault(ec2.Fault{Kind: ec2.Fail, Code: t.Text("code"), Executed: t.Text("after") == "executed"})
 	},
-	Needs:   Needs{Cloud: true},
 	Draw:    &Draw{Weight: 4, Draw: drawFail},
 	DrawAny: &Draw{Weight: 4, Draw: drawFail},
 	Owe: func(o *draw.Owing, a *Act) {
-		if a.Text("code") == AttachLimit {
+		if a.Text("code") == attachLimit {
 			o.Limits += a.Int("times")
 		}
 	},
@@ -30,7 +29,7 @@ func drawFail(p *draw.Plan, at time.Duration) {
 	call := p.Call()
 	code := draw.Pick(&p.Source, slices.Concat(afterTheDeed, refusals[call], refused)...)
 	times, whose := p.Times(MostRefusals), p.Whose()
-	if code == AttachLimit {
+	if code == attachLimit {
 		if p.Limited {
 			return
 		}
@@ -43,9 +42,9 @@ func drawFail(p *draw.Plan, at time.Duration) {
 	p.Write(at, "ec2 fail %s %s%s%s%s", call, code, times, after, whose)
 }
 
-// AttachLimit is how EC2 refuses an attach as one too many, which a node believes for twice as long each time: after
+// attachLimit is how EC2 refuses an attach as one too many, which a node believes for twice as long each time: after
 // four in a row the next try is a quarter of an hour after the first, after seven it is two hours.
-const AttachLimit = "AttachmentLimitExceeded"
+const attachLimit = "AttachmentLimitExceeded"
 
 // afterTheDeed are error codes of EC2's that any call may meet, also one that was carried out.
 var afterTheDeed = []string{"InternalError", "Unavailable", "RequestLimitExceeded"}
@@ -60,7 +59,7 @@ const MostRefusals = 4
 // refusals are error codes that a call may meet although nothing is wrong with it.
 var refusals = map[string][]string{
 	"CreateNetworkInterface":   {"InsufficientFreeAddressesInSubnet", "NetworkInterfaceLimitExceeded"},
-	"AttachNetworkInterface":   {AttachLimit},
+	"AttachNetworkInterface":   {attachLimit},
 	"AssignPrivateIpAddresses": {"InsufficientFreeAddressesInSubnet", "PrivateIpAddressLimitExceeded"},
 	"DeleteNetworkInterface":   {"InvalidNetworkInterface.InUse"},
 }

@@ -18,7 +18,7 @@ func TestTheAttachLimitIsDrawnOnce(t *testing.T) {
 		}
 		drawn := 0
 		for _, l := range p.Lines {
-			if strings.Contains(l.Text, AttachLimit) {
+			if strings.Contains(l.Text, attachLimit) {
 				drawn++
 			}
 		}

@@ -1,11 +1,6 @@
 package verb
 
-import (
-	"time"
-
-	"github.com/enilab/enilab/fakes/kernel"
-	"github.com/enilab/enilab/sim/draw"
-)
+import "github.com/enilab/enilab/fakes/kernel"
 
 var flushNAT = &Verb{
 	Name: "flush-nat", On: onNode,
@@ -18,5 +13,5 @@ var flushNAT = &Verb{
 		return Hit("the tables of nftables are gone")
 	},
 	AnyCNI: Survival{Never: true, Why: "only some CNIs say that they put back what a stranger takes from netfilter"},
-	Draw:   &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) { p.Write(at, "%s flush-nat", p.AnyNode()) }},
+	Draw:   &Draw{Weight: 2, Draw: onAnyNode("flush-nat")},
 }

@@ -1,11 +1,6 @@
 package verb
 
-import (
-	"time"
-
-	"github.com/enilab/enilab/fakes/kernel"
-	"github.com/enilab/enilab/sim/draw"
-)
+import "github.com/enilab/enilab/fakes/kernel"
 
 var flushRules = &Verb{
 	Name: "flush-rules", On: onNode,
@@ -15,7 +10,5 @@ var flushRules = &Verb{
 		return gone(t.Kernel.Interfere(kernel.Accident{What: kernel.FlushRules}), "rule")
 	},
 	AnyCNI: Survival{Never: true, Why: "only some CNIs say that they put back rules which a stranger takes"},
-	Draw: &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) {
-		p.Write(at, "%s flush-rules", p.AnyNode())
-	}},
+	Draw:   &Draw{Weight: 2, Draw: onAnyNode("flush-rules")},
 }

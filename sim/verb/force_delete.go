@@ -18,5 +18,5 @@ var forceDelete = &Verb{
 
 func drawForceDelete(p *draw.Plan, at time.Duration) {
 	p.Wanted = max(p.Wanted, at)
-	drawAt("force-delete")(p, at)
+	onSomePod("force-delete")(p, at)
 }

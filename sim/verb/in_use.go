@@ -13,7 +13,6 @@ var inUse = &Verb{
 	Doc:    "the next ENIs to be deleted are said to be in use",
 	Source: "amazon-vpc-cni-k8s #608",
 	Strike: func(t *Target) Strike { return t.fault(ec2.Fault{Kind: ec2.DeleteInUse}) },
-	Needs:  Needs{Cloud: true},
 	Draw: &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) {
 		p.Write(at, "ec2 in-use%s%s", p.Times(4),
 			p.Whose())

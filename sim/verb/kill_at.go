@@ -8,11 +8,11 @@ import (
 	"github.com/enilab/enilab/sim/draw"
 )
 
-// Killing is an EC2 request before or after which any daemon may die: nobody else has to find what is left.
-type Killing struct{ Call, When string }
+// killing is an EC2 request before or after which any daemon may die: nobody else has to find what is left.
+type killing struct{ Call, When string }
 
-// Killings are all of them.
-var Killings = []Killing{{"CreateNetworkInterface", "before"}, {"AttachNetworkInterface", "after"},
+// killings are all of them.
+var killings = []killing{{"CreateNetworkInterface", "before"}, {"AttachNetworkInterface", "after"},
 	{"ModifyNetworkInterfaceAttribute", "before"},
 	{"ModifyNetworkInterfaceAttribute", "after"}, {"DetachNetworkInterface", "before"}, {"DeleteNetworkInterface",
 		"after"},
@@ -36,11 +36,11 @@ var killAt = &Verb{
 	AnyCNI: Survival{
 		Why: "not between an ENI's making and its attaching, or its detaching and its deleting: what is left is " +
 			"swept within hours",
-		Beyond: func(a *Act) bool { return !slices.Contains(Killings, Killing{a.Text("call"), a.Text("when")}) }},
+		Beyond: func(a *Act) bool { return !slices.Contains(killings, killing{a.Text("call"), a.Text("when")}) }},
 	Needs: Needs{Daemon: true, Cloud: true},
 	Draw:  &Draw{Weight: 5, Draw: drawKillAt},
 	DrawAny: &Draw{Weight: 4, Draw: func(p *draw.Plan, at time.Duration) {
-		x := draw.Pick(&p.Source, Killings...)
+		x := draw.Pick(&p.Source, killings...)
 		p.Write(at, "%s kill-at %s when=%s", p.AnyNode(), x.Call, x.When)
 	}},
 	AtDaemon: true,

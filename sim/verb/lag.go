@@ -15,8 +15,7 @@ var lag = &Verb{
 		t.Cloud.Model.LagIMDS(t.Cloud.Now, t.Duration("by"), t.ID)
 		return Wait("nobody read metadata that showed an older state for it")
 	},
-	Needs: Needs{Cloud: true},
-	Draw:  &Draw{Weight: 3, Draw: drawLag},
+	Draw: &Draw{Weight: 3, Draw: drawLag},
 	DrawAny: &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) {
 		p.Write(at, "imds lag by=%s", draw.Short(p.Span(5*time.Second, 20*time.Second, 5*time.Second)))
 		p.Write(p.Safety, "imds lag by=%s", draw.Short(promptly))

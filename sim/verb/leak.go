@@ -44,7 +44,6 @@ var leak = &Verb{
 		return Hit("a node of %s is gone, and has left an available ENI", where)
 	},
 	AnyCNI: Survival{Never: true, Why: "leaked ENIs are looked for every few hours"},
-	Needs:  Needs{Cloud: true},
 	Draw:   &Draw{Weight: 2, Draw: drawLeak, Begin: beginLeak},
 	Owe: func(o *draw.Owing, a *Act) {
 		o.Shape.Leaked++

@@ -22,8 +22,7 @@ var lose = &Verb{
 	AnyCNI: Survival{
 		Why:    "not of a request that makes an ENI: what nobody knows of is swept within hours",
 		Beyond: (*Act).makesENI},
-	Needs: Needs{Cloud: true},
-	Draw:  &Draw{Weight: 5, Draw: drawLose},
+	Draw: &Draw{Weight: 5, Draw: drawLose},
 	DrawAny: &Draw{Weight: 4, Draw: func(p *draw.Plan, at time.Duration) {
 		after := ""
 		if p.Chance(30) {

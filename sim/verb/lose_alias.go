@@ -25,6 +25,6 @@ var loseAlias = &Verb{
 // drawLoseAlias is of one pod, or of some: as after another CNI.
 func drawLoseAlias(p *draw.Plan, at time.Duration) {
 	for range p.Between(1, 4) {
-		drawAt("lose-alias")(p, at)
+		onSomePod("lose-alias")(p, at)
 	}
 }

@@ -13,5 +13,5 @@ var loseGateway = &Verb{
 		return Hit("the pod has no entry of its gateway")
 	},
 	AnyCNI: Survival{Never: true, Why: "only some CNIs say that they put back a pod's neighbour entries"},
-	Draw:   &Draw{Weight: 2, Draw: drawAt("lose-gateway")},
+	Draw:   &Draw{Weight: 2, Draw: onSomePod("lose-gateway")},
 }

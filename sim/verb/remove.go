@@ -8,5 +8,4 @@ var remove = &Verb{
 	Check:  hasDevice,
 	Survives: Survival{Never: true,
 		Why: "the addresses of the pods on that ENI are anybody's, and their pods have no others"},
-	Needs: Needs{Cloud: true},
 }

@@ -1,8 +1,6 @@
 package verb
 
 import (
-	"time"
-
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/sim/draw"
 )
@@ -14,13 +12,9 @@ var restartRuntime = &Verb{
 	Strike: func(t *Target) Strike { return t.Runtime.RestartRuntime() },
 	Survives: Survival{
 		Why: "not on containerd-1.6: it forgets sandboxes that are being made, and their namespaces keep the addresses"},
-	Draw: &Draw{Weight: 3, Draw: func(p *draw.Plan, at time.Duration) {
-		p.Write(at, "%s restart-runtime", p.AnyNode())
-	},
+	Draw: &Draw{Weight: 3, Draw: onAnyNode("restart-runtime"),
 		Fits: func(h *draw.Shape) bool { return h.Runtime != "containerd-1.6" }},
-	DrawAny: &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) {
-		p.Write(at, "%s restart-runtime", p.AnyNode())
-	}},
+	DrawAny: &Draw{Weight: 2, Draw: onAnyNode("restart-runtime")},
 	Owe: func(o *draw.Owing, _ *Act) {
 		if o.Runtime == cri.Containerd16 {
 			o.Say("containerd 1.6 that restarts forgets sandboxes that are being made, and their namespaces keep " +

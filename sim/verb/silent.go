@@ -12,7 +12,6 @@ var silent = &Verb{
 	Params: []Param{named("for", Duration, "1m", "how long"), whose()},
 	Doc:    "instance metadata does not answer",
 	Strike: func(t *Target) Strike { return t.fault(ec2.Fault{Kind: ec2.IMDSSilent}) },
-	Needs:  Needs{Cloud: true},
 	Draw:   &Draw{Weight: 2, Draw: drawSilent},
 	DrawAny: &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) {
 		p.Write(at, "imds silent for=%s%s",

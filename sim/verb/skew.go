@@ -29,8 +29,7 @@ var skew = &Verb{
 			f.bad("EC2 accepts signatures that are up to five minutes off", "skew by=%v strikes nobody", by)
 		}
 	},
-	Needs: Needs{Cloud: true},
-	Draw:  &Draw{Weight: 2, Draw: drawSkew},
+	Draw: &Draw{Weight: 2, Draw: drawSkew},
 	DrawAny: &Draw{Weight: 1, Draw: func(p *draw.Plan, at time.Duration) {
 		p.Write(at, "ec2 skew by=%s for=%s%s", draw.Short(p.Span(6*time.Minute, 15*time.Minute, time.Minute)),
 			p.Outage(at), p.Whose())

@@ -7,8 +7,8 @@ import (
 	"github.com/enilab/enilab/sim/draw"
 )
 
-// AnyDelay is how long a request may take for any CNI: AWS's clients ask again after ten seconds.
-const AnyDelay = 8 * time.Second
+// anyDelay is how long a request may take for any CNI: AWS's clients ask again after ten seconds.
+const anyDelay = 8 * time.Second
 
 var slow = &Verb{
 	Name: "slow", On: onEC2,
@@ -24,11 +24,10 @@ var slow = &Verb{
 	AnyCNI: Survival{
 		Why: "below the ten seconds after which AWS's own clients ask again, and not the answer of a request that " +
 			"makes an ENI",
-		Beyond: func(a *Act) bool { return a.Duration("by") > AnyDelay || a.makesENI() && a.Text("way") == "back" }},
-	Needs: Needs{Cloud: true},
-	Draw:  &Draw{Weight: 4, Draw: drawSlow},
+		Beyond: func(a *Act) bool { return a.Duration("by") > anyDelay || a.makesENI() && a.Text("way") == "back" }},
+	Draw: &Draw{Weight: 4, Draw: drawSlow},
 	DrawAny: &Draw{Weight: 4, Draw: func(p *draw.Plan, at time.Duration) {
-		by := draw.Short(p.Span(time.Second, AnyDelay, time.Second))
+		by := draw.Short(p.Span(time.Second, anyDelay, time.Second))
 		if p.Chance(40) {
 			p.Write(at, "ec2 slow %s by=%s way=back%s", p.OtherCall(), by, p.Whose())
 			return

@@ -7,8 +7,8 @@ import (
 	"github.com/enilab/enilab/sim/draw"
 )
 
-// Failing are runtime sockets that say that they fail.
-var Failing = []string{"absent", "unimplemented"}
+// failing are runtime sockets that say that they fail.
+var failing = []string{"absent", "unimplemented"}
 
 var socket = &Verb{
 	Name: "socket", On: onNode,
@@ -26,12 +26,12 @@ var socket = &Verb{
 	AnyCNI: Survival{
 		Why: "only absent and unimplemented, which fail; a list that lacks living pods is the only memory that some " +
 			"CNIs have",
-		Beyond: func(a *Act) bool { return a.Text("cri") != "right" && !slices.Contains(Failing, a.Text("cri")) }},
+		Beyond: func(a *Act) bool { return a.Text("cri") != "right" && !slices.Contains(failing, a.Text("cri")) }},
 	Needs: Needs{Runtime: true},
 	Draw:  &Draw{Weight: 4, Draw: drawSocket},
 	DrawAny: &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) {
 		node := p.OneNode()
-		p.Write(at, "%s socket cri=%s", node, draw.Pick(&p.Source, Failing...))
+		p.Write(at, "%s socket cri=%s", node, draw.Pick(&p.Source, failing...))
 		p.Write(p.Later(at, 10*time.Second, draw.AnyOutage), "%s socket cri=right", node)
 	}},
 	Owe:      func(o *draw.Owing, a *Act) { o.Toggle("socket", a.Subject, a.Text("cri") != "right") },

@@ -13,7 +13,6 @@ var stale = &Verb{
 	Doc:    "Describes answer what was true that long ago",
 	Source: "EC2 API, consistency",
 	Strike: func(t *Target) Strike { return t.fault(ec2.Fault{Kind: ec2.StaleReads, By: t.Duration("by")}) },
-	Needs:  Needs{Cloud: true},
 	Draw:   &Draw{Weight: 3, Draw: drawStale},
 	DrawAny: &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) {
 		p.Write(at, "ec2 stale by=%s for=%s%s", draw.Short(p.Span(5*time.Second, 30*time.Second, 5*time.Second)),

@@ -13,7 +13,6 @@ var throttle = &Verb{
 	Doc:    "somebody else empties the bucket before the next such requests",
 	Source: "EC2 API, throttling",
 	Strike: func(t *Target) Strike { return t.fault(ec2.Fault{Kind: ec2.ThrottleBurst}) },
-	Needs:  Needs{Cloud: true},
 	Draw: &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) {
 		p.Write(at, "ec2 throttle %s%s%s", p.Call(), p.Times(5), p.Whose())
 	}},

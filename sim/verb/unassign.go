@@ -18,5 +18,4 @@ var unassign = &Verb{
 	Check: func(f *File, a *Act) { f.Pod(f.pos, a.Text("pod")) },
 	Survives: Survival{Never: true,
 		Why: "the address may be another node's before anybody notices, and the pod has no other"},
-	Needs: Needs{Cloud: true},
 }

@@ -43,9 +43,11 @@ type Verb struct {
 
 // Needs is what a system under test must have for a verb to mean something to it.
 type Needs struct {
-	// it has a daemon, asks the runtime for sandboxes, has the specification's GC, asks EC2 and metadata
-	Daemon, Runtime, GC, Cloud bool
-	Ours                       string // why it means something to enilab alone; "" is that it does not
+	Daemon  bool   // it has one
+	Runtime bool   // it asks the runtime for sandboxes
+	GC      bool   // its plugin has the specification's GC
+	Cloud   bool   // it asks EC2 and metadata, which all verbs on these need
+	Ours    string // why it means something to enilab alone; "" is that it does not
 }
 
 // Skip is a kind of line that a world does not carry out, and why that cannot be helped.
@@ -80,6 +82,9 @@ func (s Survival) Word() string {
 }
 
 func always(*Act) bool { return true }
+
+// NeedsCloud says whether it means something only to a system that asks EC2 and metadata.
+func (v *Verb) NeedsCloud() bool { return v.Needs.Cloud || v.On[0] == scn.EC2 || v.On[0] == scn.IMDS }
 
 // Ends says whether the verb ends what another one began.
 func (v *Verb) Ends(other *Verb) bool { return v.Closes == other || v.Replaces && v == other }
