@@ -1,5 +1,5 @@
-// Package actions carries out what a scenario does to the models of the cluster and of the cloud, and reads their metrics: the same
-// in every world, since every world has these models.
+// Package actions is what every world knows of the actions of a run: what has become of each ([Log]), which of them the
+// next daemon's start ends ([Starters]), how a timeline tells them; and it reads metrics from the models.
 package actions
 
 import (
