@@ -66,7 +66,8 @@ func Check(f *scn.File) (*Cluster, error) { return check(f, true, true) }
 func CheckRest(f *scn.File, cluster bool) (*Cluster, error) { return check(f, false, cluster) }
 
 func check(f *scn.File, whole, nodes bool) (*Cluster, error) {
-	c := &checker{File: verb.NewFile(whole, nodes), cluster: Cluster{Nodes: 1, Name: "enilab", Type: "m5.large", VPC: netip.MustParsePrefix("10.0.0.0/16"), Version: ipam.Version,
+	c := &checker{File: verb.NewFile(whole, nodes), cluster: Cluster{Nodes: 1, Name: "enilab", Type: "m5.large",
+		VPC: netip.MustParsePrefix("10.0.0.0/16"), Version: ipam.Version,
 		Settings: ipam.Defaults()}}
 	for i := range f.Lines {
 		c.head(&f.Lines[i])

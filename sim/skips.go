@@ -24,12 +24,19 @@ func Skips() (out []verb.Skip) {
 		out = append(out, v.Skips...)
 	}
 	out = append(out,
-		verb.Skip{World: "sim", Line: SkipOthers, Why: "virtual time has no API server, whose other objects a daemon could list; the rest of the line holds"},
-		verb.Skip{World: "kind", Line: SkipOtherRuntime, Why: "the nodes' runtime is kind's containerd; the rest of the line holds"},
-		verb.Skip{World: "kind", Line: SkipOthers, Why: "its API server is a real one, whose scheduler and controllers would act on them; the rest of the line holds"},
-		verb.Skip{World: "kind", Line: SkipName, Why: "the cluster is named after its machine's network; the rest of the line holds"})
+		verb.Skip{World: "sim", Line: SkipOthers,
+			Why: "virtual time has no API server, whose other objects a daemon could list; the rest of the line holds"},
+		verb.Skip{World: "kind", Line: SkipOtherRuntime,
+			Why: "the nodes' runtime is kind's containerd; the rest of the line holds"},
+		verb.Skip{World: "kind", Line: SkipOthers,
+			Why: "its API server is a real one, whose scheduler and controllers would act on them; the rest of the " +
+				"line holds"},
+		verb.Skip{World: "kind", Line: SkipName,
+			Why: "the cluster is named after its machine's network; the rest of the line holds"})
 	worlds := []string{"sim", "netns", "kind"}
-	slices.SortStableFunc(out, func(a, b verb.Skip) int { return slices.Index(worlds, a.World) - slices.Index(worlds, b.World) })
+	slices.SortStableFunc(out, func(a, b verb.Skip) int {
+		return slices.Index(worlds, a.World) - slices.Index(worlds, b.World)
+	})
 	return out
 }
 
@@ -38,7 +45,8 @@ var outside = []string{"pods.ready", "pods.reachable", "daemon.starts", "enis", 
 
 // CannotMeasure is why a world without these sources leaves an expectation out; nil is that it does not.
 func CannotMeasure(without judge.Source, c *scn.Check) error {
-	if without&judge.Books == 0 || !slices.Contains(ofNode, c.Subject.Kind) || slices.Contains(outside, c.Metric) || strings.HasPrefix(c.Metric, "calls.") {
+	if without&judge.Books == 0 || !slices.Contains(ofNode, c.Subject.Kind) || slices.Contains(outside, c.Metric) ||
+		strings.HasPrefix(c.Metric, "calls.") {
 		return nil
 	}
 	return fmt.Errorf("only books tell %s, and there are none", c.Metric)

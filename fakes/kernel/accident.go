@@ -7,15 +7,16 @@ import (
 	"github.com/enilab/enilab/impl/dataplane"
 )
 
-// Accident is what a third party does to a machine's network namespace, or to a pod's. It is data: [Kernel.Suffer] does it to this model, and
-// sim/interference to a real kernel.
+// Accident is what a third party does to a machine's network namespace, or to a pod's. It is data: [Kernel.Suffer]
+// does it to this model, and sim/interference to a real kernel.
 type Accident struct {
 	What      Change
 	Table     int          // of FlushRoutes
 	MAC       string       // of ChangeMAC
 	Addresses []netip.Addr // of AddAddresses
 
-	// Where it happens to a pod: the inode of its namespace, and the host end of its link. Whoever knows the pod fills them in.
+	// Where it happens to a pod: the inode of its namespace, and the host end of its link. Whoever knows the pod fills
+	// them in.
 	Netns uint64
 	Link  string
 }
@@ -128,8 +129,8 @@ func (k *Kernel) LoseProxy(name string) {
 	}
 }
 
-// DropARP is a third party that clears the machine's neighbour table. It says how many proxy entries there were; all others come back by themselves,
-// and this model has none.
+// DropARP is a third party that clears the machine's neighbour table. It says how many proxy entries there were; all
+// others come back by themselves, and this model has none.
 func (k *Kernel) DropARP() (count int) {
 	for slot := range k.links {
 		if l := &k.links[slot]; len(l.proxy) > 0 {

@@ -18,7 +18,8 @@ func rel(path string) string {
 
 // pure are the packages that are stepped: patterns of path.Match, below the module. A package that a pattern newly matches is
 // judged from its first commit.
-var pure = []string{"impl/ipam", "impl/dataplane", "fakes/*", "sim", "sim/judge", "sim/scn", "sim/mutants", "sim/timeline", "sim/draw", "sim/verb", "sim/actions", "sim/models", "sim/virtual",
+var pure = []string{"impl/ipam", "impl/dataplane", "fakes/*", "sim", "sim/judge", "sim/scn", "sim/mutants",
+	"sim/timeline", "sim/draw", "sim/verb", "sim/actions", "sim/models", "sim/virtual",
 	"sim/swarm",
 	"internal/spelling", "internal/splitmix", "internal/strictyaml"}
 
@@ -103,14 +104,16 @@ var layers = []layer{
 		"the judge and the language serve every world, so they know none"},
 	{[]string{"sim/scn"}, []string{"sim/...", "cmd/...", "scenarios/...", "e2e/..."}, nil,
 		"the judge and the language serve every world, so they know none"},
-	{[]string{"sim"}, []string{"sim/...", "cmd/...", "e2e/..."}, []string{"sim/judge", "sim/scn", "sim/mutants", "sim/timeline", "sim/verb"},
+	{[]string{"sim"}, []string{"sim/...", "cmd/...", "e2e/..."}, []string{"sim/judge", "sim/scn", "sim/mutants",
+		"sim/timeline", "sim/verb"},
 		"worlds import the engine; the engine knows none of them"},
 	{[]string{"sim/verb", "sim/draw"}, []string{"sim/...", "cmd/...", "scenarios/...", "e2e/..."},
 		[]string{"sim/draw", "sim/judge", "sim/scn"},
 		"a verb strikes the nouns of a world; it knows none of them"},
 	{[]string{"sim/mutants"}, []string{"fakes/...", "sim/...", "cmd/...", "scenarios/...", "e2e/...", "internal/..."}, nil,
 		"a mutant is a change to impl and works in every world"},
-	{[]string{"sim/virtual"}, []string{"sim/...", "cmd/...", "e2e/..."}, []string{"sim", "sim/actions", "sim/judge", "sim/models", "sim/scn", "sim/mutants", "sim/timeline", "sim/verb"},
+	{[]string{"sim/virtual"}, []string{"sim/...", "cmd/...", "e2e/..."}, []string{"sim", "sim/actions", "sim/judge",
+		"sim/models", "sim/scn", "sim/mutants", "sim/timeline", "sim/verb"},
 		"one world does not know another"},
 	{[]string{"report"}, []string{"cmd/...", "e2e/..."}, nil, "commands write reports; a report is data and text"},
 	{[]string{"sim/..."}, []string{"e2e/..."}, nil, "the suite drives worlds; what a world needs is its own"},

@@ -31,7 +31,8 @@ func (s *Starters) Met(in *ipam.Start) (ids []int, text string) {
 	}
 	slices.Sort(ids) // as they happened
 	*s = Starters{}
-	return ids, fmt.Sprintf("a daemon of version %d starts with %s on record", in.Version, verb.Number(len(in.Rows), "row"))
+	rows := verb.Number(len(in.Rows), "row")
+	return ids, fmt.Sprintf("a daemon of version %d starts with %s on record", in.Version, rows)
 }
 
 // Ran is Met of a daemon of whose start nothing is known but that it was: what its records hold, nobody can see.

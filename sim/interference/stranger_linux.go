@@ -30,7 +30,8 @@ func Retried[T any](dump func() (T, error)) (out T, err error) {
 	return out, fmt.Errorf("interrupted %d times: %w", dumpTries, err)
 }
 
-// Do has an accident happen in the network namespace of the calling thread, and says how many things there were to change.
+// Do has an accident happen in the network namespace of the calling thread, and says how many things there were to
+// change.
 func Do(a kernel.Accident) (int, error) {
 	switch a.What {
 	case kernel.FlushRules:
@@ -157,14 +158,15 @@ func NoNFTables(err error) bool {
 	return errors.Is(err, unix.EPROTONOSUPPORT) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL)
 }
 
-// DropARP clears the table of neighbours, as "ip neigh flush all" and "ip neigh flush proxy" do: what is permanent or needs no ARP stays, proxy entries
-// go. It says how many there were.
+// DropARP clears the table of neighbours, as "ip neigh flush all" and "ip neigh flush proxy" do: what is permanent or
+// needs no ARP stays, proxy entries go. It says how many there were.
 func DropARP() (count int, err error) {
 	list, err := Retried(func() ([]netlink.Neigh, error) { return netlink.NeighList(0, unix.AF_INET) })
 	if err != nil {
 		return 0, fmt.Errorf("neighbours: %w", err)
 	}
-	list = slices.DeleteFunc(list, func(n netlink.Neigh) bool { return n.State&(unix.NUD_PERMANENT|unix.NUD_NOARP) != 0 })
+	list = slices.DeleteFunc(list,
+		func(n netlink.Neigh) bool { return n.State&(unix.NUD_PERMANENT|unix.NUD_NOARP) != 0 })
 	proxies, err := Retried(func() ([]netlink.Neigh, error) { return netlink.NeighProxyList(0, unix.AF_INET) })
 	if err != nil {
 		return 0, fmt.Errorf("proxy neighbours: %w", err)

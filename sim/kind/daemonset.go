@@ -23,7 +23,8 @@ const (
 // roll ends the daemons of some nodes; their DaemonSet makes new ones, with new settings if there are any.
 func (w *World) roll(list []*member, settings []scn.Arg) error {
 	if len(settings) > 0 {
-		if err := w.persist("the API server", func(ctx context.Context) error { return w.set(ctx, settings) }); err != nil {
+		set := func(ctx context.Context) error { return w.set(ctx, settings) }
+		if err := w.persist("the API server", set); err != nil {
 			return err
 		}
 		w.mu.Lock()

@@ -40,7 +40,8 @@ func (w *World) Do(a *verb.Act) (id int) {
 		t := &verb.Target{Act: a, ID: id}
 		var s verb.Strike
 		w.c.Cloud(func(now time.Duration, m *ec2.Cloud) {
-			t.Cloud = &verb.Cloud{Model: m, Cluster: w.witness.Cluster, Now: now, Instance: w.instance, Address: w.addressOf}
+			t.Cloud = &verb.Cloud{Model: m, Cluster: w.witness.Cluster, Now: now, Instance: w.instance,
+				Address: w.addressOf}
 			s = a.Of.Strike(t)
 		})
 		w.took(id, s)
@@ -206,7 +207,8 @@ func (d *deed) check(err error) {
 // strike lets a verb strike, and enters how the action was taken.
 func (w *World) strike(a *verb.Act, id int, m *member, p verb.Pod) error {
 	d := &deed{w: w, m: m, id: id}
-	s := a.Of.Strike(&verb.Target{Act: a, ID: id, Daemon: daemon{d}, Kernel: kernelOf{d}, Runtime: runtimeOf{d}, Pod: p, API: api{d}})
+	s := a.Of.Strike(&verb.Target{Act: a, ID: id, Daemon: daemon{d}, Kernel: kernelOf{d}, Runtime: runtimeOf{d},
+		Pod: p, API: api{d}})
 	if d.err == nil {
 		w.took(id, s)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/enilab/enilab/sim/verb"
 )
 
-// ReplayDEL sends DELs of the sandbox that had a pod's name before, as a kubelet does that has not heard of their success: the plugin is run
-// as the runtime ran it, with an empty CNI_NETNS.
+// ReplayDEL sends DELs of the sandbox that had a pod's name before, as a kubelet does that has not heard of their
+// success: the plugin is run as the runtime ran it, with an empty CNI_NETNS.
 func (r runtimeOf) ReplayDEL(p verb.Pod, after []time.Duration) verb.Strike {
 	w, m, id := r.w, r.m, r.id
 	newest, ok := r.sandboxOf(p)

@@ -92,7 +92,8 @@ var limited = []ec2.Action{ec2.CreateNetworkInterface, ec2.AttachNetworkInterfac
 func (h *Host) surveyCloud(t *timeline.Tracks) {
 	for _, e := range h.EC2.AllENIs() {
 		if no, ours := h.numbers[e.Instance]; ours && !h.Nodes[no].Gone {
-			t.Is(no, timeline.KindENI, string(e.ID), string(e.ID), e.Status.String(), fmt.Sprintf("device %d, %s", e.DeviceIndex, verb.Number(len(e.Secondaries)+len(e.Prefixes)*16, "address")))
+			t.Is(no, timeline.KindENI, string(e.ID), string(e.ID), e.Status.String(), fmt.Sprintf("device %d, %s",
+				e.DeviceIndex, verb.Number(len(e.Secondaries)+len(e.Prefixes)*16, "address")))
 		}
 	}
 	for _, a := range limited {

@@ -281,7 +281,8 @@ func (w *World) Close() error {
 
 // Capabilities of a world whose daemons are processes, in real time, beside the books of their recordings.
 func (w *World) Capabilities() sim.Capabilities {
-	return sim.Capabilities{Broken: w.Err, Disagreements: w.Disagreements, Book: w.Book, Incomparable: w.Unlike, Crashes: w.Crashes,
+	return sim.Capabilities{Broken: w.Err, Disagreements: w.Disagreements, Book: w.Book, Incomparable: w.Unlike,
+		Crashes: w.Crashes,
 		TooSlow: w.TooSlow, Figures: w.Figures, Survey: w.Survey, Unknown: w.Unknown, Excuse: w.Excuse}
 }
 

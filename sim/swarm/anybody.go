@@ -57,7 +57,8 @@ var anyTypes = []string{"t3.nano", "t3.small", "t3.small", "t3.medium", "t3.medi
 
 // Draw writes the scenario of a seed for the CNI. Its stream of random numbers is another one than [Draw]'s.
 func (c *CNI) Draw(seed uint64) string {
-	p := &drawing{Plan: draw.Plan{Source: draw.NewSource(^seed), Attached: map[int]int{}, Ready: briefly, Settle: briefly, Drawn: "for any CNI ",
+	p := &drawing{Plan: draw.Plan{Source: draw.NewSource(^seed), Attached: map[int]int{}, Ready: briefly,
+		Settle: briefly, Drawn: "for any CNI ",
 		Settings: c.Settings}}
 	p.Shape = c.shape(&p.Source)
 	p.Fit()
@@ -117,7 +118,8 @@ func (p *drawing) provoke(at time.Duration) {
 }
 
 func (c *CNI) shape(s *draw.Source) draw.Shape {
-	h := draw.Shape{Nodes: draw.Pick(s, 1, 1, 1, 2), Kind: draw.Pick(s, anyTypes...), Runtime: c.runtime(s), Version: ipam.Version, Settings: ipam.Defaults()}
+	h := draw.Shape{Nodes: draw.Pick(s, 1, 1, 1, 2), Kind: draw.Pick(s, anyTypes...), Runtime: c.runtime(s),
+		Version: ipam.Version, Settings: ipam.Defaults()}
 	l, _ := ec2.LimitsOf(h.Kind)
 	h.ENIs, h.Per = l.ENIs, l.IPv4PerENI-1
 	switch {

@@ -18,7 +18,6 @@ const (
 	longestDay = time.Hour        // of one in twenty
 	readiness  = 15 * time.Minute // until every pod is ready
 	settling   = 20 * time.Minute
-	SettlingOn = 150 * time.Minute // when an ENI may be nobody's: every hour somebody looks for such, and half an hour later once more
 )
 
 // Name is what a seed's scenario is called.
@@ -26,7 +25,8 @@ func Name(seed uint64) string { return fmt.Sprintf("swarm-%d.scn", seed) }
 
 // Draw writes the scenario of a seed.
 func Draw(seed uint64) string {
-	p := &drawing{Plan: draw.Plan{Source: draw.NewSource(seed), Ready: readiness, Settle: settling, Attached: map[int]int{}}}
+	p := &drawing{Plan: draw.Plan{Source: draw.NewSource(seed), Ready: readiness, Settle: settling,
+		Attached: map[int]int{}}}
 	p.Shape = draw.DrawShape(&p.Source)
 	p.Fit()
 	p.Upgraded = p.Shape.Version

@@ -16,7 +16,8 @@ import (
 // Owed says why a scenario asks for more than a correct CNI owes: a fault that none survives, pods that have no room, pods that should
 // be ready while a fault is still there. nil is that it asks for what is possible.
 func Owed(f *scn.File, c *sim.Cluster) error {
-	o := owing{draw.Owing{Shape: shapeOf(c), Runtime: c.Runtime, Open: map[string]bool{}, Keys: map[string]bool{}, Foreign: map[int]int{}}}
+	o := owing{draw.Owing{Shape: shapeOf(c), Runtime: c.Runtime, Open: map[string]bool{}, Keys: map[string]bool{},
+		Foreign: map[int]int{}}}
 	for _, s := range c.Start {
 		w := draw.Workload{Name: s.Name, Count: s.Count}
 		if len(s.Nodes) == 1 {
@@ -67,7 +68,8 @@ func inOrder(f *scn.File) []*scn.At {
 // shapeOf is the shape of a cluster that a scenario describes.
 func shapeOf(c *sim.Cluster) draw.Shape {
 	l, _ := ec2.LimitsOf(c.Type) // checked
-	h := draw.Shape{Nodes: c.Nodes, Kind: c.Type, Bits: c.Subnet.Bits(), Warm: c.Warm, Version: c.Version, MaxPods: c.MaxPods, Settings: c.Settings,
+	h := draw.Shape{Nodes: c.Nodes, Kind: c.Type, Bits: c.Subnet.Bits(), Warm: c.Warm, Version: c.Version,
+		MaxPods: c.MaxPods, Settings: c.Settings,
 		ENIs: l.ENIs, Per: l.IPv4PerENI - 1}
 	if c.Settings.MaxENI > 0 {
 		h.ENIs = min(h.ENIs, c.Settings.MaxENI)
@@ -90,7 +92,8 @@ func (o *owing) check(at *scn.At) {
 		o.Say("at %s pods should become ready, and a fault lasts until %s", draw.Short(at.When), draw.Short(o.Ends))
 	}
 	if len(o.Open) > 0 {
-		o.Say("at %s pods should become ready, and nobody has ended %s", draw.Short(at.When), strings.Join(sorted(o.Open), ", "))
+		o.Say("at %s pods should become ready, and nobody has ended %s", draw.Short(at.When),
+			strings.Join(sorted(o.Open), ", "))
 	}
 }
 

@@ -309,8 +309,8 @@ func (n *Node) ConfigurePrimary(name string, address netip.Prefix, gateway netip
 	return n.do("configure-primary", addressArgs{name, address, gateway})
 }
 
-// Interfere has a third party change the node's namespace, or a pod's, and says how many things there were to change. What is gone, a namespace or
-// a link, has none: no error.
+// Interfere has a third party change the node's namespace, or a pod's, and says how many things there were to change.
+// What is gone, a namespace or a link, has none: no error.
 func (n *Node) Interfere(a kernel.Accident) (int, error) { return call[int](n, "interfere", a, 0) }
 
 // AddThirdParty puts on the node what others than its CNI have there (interference.AddThirdParty), and says what this kernel takes none of, and why.
