@@ -213,9 +213,6 @@ func (w *World) Told() int                { return w.story.Told() }
 // Named is a text with the timeline's names of ENIs.
 func (w *World) Named(text string) string { return w.story.Named(text) }
 
-// Book is what was done to each ENI and attachment since t=0.
-func (w *World) Book() *timeline.Book { return w.book }
-
 // Unlike says why virtual time cannot tell the same; "" is nothing.
 func (w *World) Unlike() string {
 	switch {
@@ -281,9 +278,9 @@ func (w *World) Close() error {
 
 // Capabilities of a world whose daemons are processes, in real time, beside the books of their recordings.
 func (w *World) Capabilities() sim.Capabilities {
-	return sim.Capabilities{Broken: w.Err, Disagreements: w.Disagreements, Book: w.Book, Incomparable: w.Unlike,
-		Crashes: w.Crashes,
-		TooSlow: w.TooSlow, Figures: w.Figures, Survey: w.Survey, Unknown: w.Unknown, Excuse: w.Excuse}
+	return sim.Capabilities{Broken: w.Err, Disagreements: w.Disagreements,
+		Book: func() *timeline.Book { return w.book }, Incomparable: w.Unlike,
+		Crashes: w.Crashes, TooSlow: w.TooSlow, Figures: w.Figures, Survey: w.Survey, Unknown: w.Unknown, Excuse: w.Excuse}
 }
 
 var _ sim.World = (*World)(nil)

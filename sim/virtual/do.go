@@ -168,12 +168,6 @@ func (w *World) Can(l *scn.Line) error {
 // Steady has nothing to wait for: nothing moves while virtual time stands still.
 func (w *World) Steady() {}
 
-// Settle judges what has to hold once settled.
-func (w *World) Settle() (underWay []string) {
-	w.judge()
-	return w.settle()
-}
-
 // Reached says whether the core came through a coverage point since t=0.
 func (w *World) Reached(mark string) bool {
 	for m := range w.marks {

@@ -112,8 +112,10 @@ func (w *World) fault(n *node, a netip.Addr, netns uint64) string {
 	return why
 }
 
-// settle judges everything that has to hold once settled, on every node where nothing is under way any more, and names what is.
-func (w *World) settle() (underWay []string) {
+// Settle judges everything that has to hold once settled, on every node where nothing is under way any more, and names
+// what is.
+func (w *World) Settle() (underWay []string) {
+	w.judge()
 	for _, n := range w.nodes[1:] {
 		if n.Gone {
 			continue
