@@ -202,16 +202,14 @@ func (s *sweeper) work() {
 	}
 	for j := range s.jobs {
 		o.Seed = j.seed
-		began := time.Now()
-		r := s.files[j.file].Case.Run(o)
-		s.add(j, r, time.Since(began))
+		s.add(j, s.files[j.file].Case.Run(o))
 	}
 }
 
-func (s *sweeper) add(j sweepJob, r *Result, wall time.Duration) {
+func (s *sweeper) add(j sweepJob, r *Result) {
 	s.mu.Lock()
 	f := s.files[j.file]
-	f.add(r, wall)
+	f.add(r)
 	if s.o.Ended != nil {
 		s.o.Ended(r)
 	}
@@ -247,11 +245,11 @@ func (s *sweeper) tellDone(end bool) {
 func (s Status) Fails() bool { return s != Held && s != Skipped && s != Interrupted }
 
 // add takes what a seed's runs came to.
-func (f *Sweep) add(r *Result, wall time.Duration) {
+func (f *Sweep) add(r *Result) {
 	f.worsen(r.Status)
 	f.Events += r.Events
 	f.Virtual += r.Virtual
-	f.Wall += wall
+	f.Wall += r.Wall
 	if r.Status == Interrupted {
 		return
 	}

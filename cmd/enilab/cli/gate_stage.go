@@ -19,6 +19,7 @@ import (
 
 	"github.com/enilab/enilab/gate"
 	"github.com/enilab/enilab/report"
+	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/vm"
 	"github.com/enilab/enilab/systems"
 )
@@ -397,7 +398,7 @@ func (g *gating) keep(j *gateJob, c *came) error {
 }
 
 // document plays a job in a machine of its own.
-func (s *gateStage) document(ctx context.Context, j *gateJob) (*document, []report.Run, error) {
+func (s *gateStage) document(ctx context.Context, j *gateJob) (*runner.Document, []report.Run, error) {
 	of, _ := s.machine(j)
 	t, f := *of, *of.f
 	f.reports.data = runsName // in the machine: what a report shows costs little, and may be wanted later
@@ -412,7 +413,7 @@ func (s *gateStage) document(ctx context.Context, j *gateJob) (*document, []repo
 		return nil, nil, err
 	}
 	t.spent(p)
-	d := &document{}
+	d := &runner.Document{}
 	if err := json.NewDecoder(bytes.NewReader(p.Stdout)).Decode(d); err != nil {
 		return nil, nil, fmt.Errorf("the machine's report is none (exit code %d): %w; it said %s", p.Code, err, strings.TrimSpace(string(p.Stderr)))
 	}
@@ -426,7 +427,7 @@ func (s *gateStage) document(ctx context.Context, j *gateJob) (*document, []repo
 }
 
 // resultsOf takes a run's document apart.
-func resultsOf(d *document) (out []gate.Result) {
+func resultsOf(d *runner.Document) (out []gate.Result) {
 	for _, e := range d.Errors {
 		out = append(out, gate.Result{Unknown: fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)})
 	}
@@ -455,9 +456,7 @@ func resultsOf(d *document) (out []gate.Result) {
 			for _, m := range v.Missed {
 				r.Missed = append(r.Missed, gate.Miss{Line: m.Line, Text: m.Text})
 			}
-			if v.Figures != nil {
-				r.Figures = v.Figures.figures()
-			}
+			r.Figures = v.Figures.Told()
 			out = append(out, r)
 		}
 		if len(f.Variants) == 0 {

@@ -15,6 +15,7 @@ import (
 	"github.com/enilab/enilab/gate"
 	"github.com/enilab/enilab/report"
 	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/runner"
 )
 
 // pluginOnly is a description of a plugin without a daemon.
@@ -95,9 +96,9 @@ func TestGateRefuses(t *testing.T) {
 
 // TestResultsOf: whatever a run's document has that broke is in its results.
 func TestResultsOf(t *testing.T) {
-	d := &document{Files: []fileJSON{{Status: "violated", Skipped: []skipJSON{{Line: 4}}, Variants: []variantJSON{
-		{Name: "x=1", All: []brokenJSON{{At: 61, Node: 1, Invariant: "nothing is leaked", Text: "a"}, {At: 62, Line: 7, Text: "b"}, {At: 63, Text: "c"}}, UnderWay: []string{"d"},
-			Figures: &figuresJSON{Add: 0.1}},
+	d := &runner.Document{Files: []runner.FileDocument{{Status: "violated", Skipped: []runner.SkippedLine{{Line: 4}}, Variants: []runner.VariantDocument{
+		{Name: "x=1", All: []runner.BrokenDocument{{At: 61, Node: 1, Invariant: "nothing is leaked", Text: "a"}, {At: 62, Line: 7, Text: "b"}, {At: 63, Text: "c"}}, UnderWay: []string{"d"},
+			Figures: &runner.FiguresDocument{Add: 0.1}},
 		{Name: "x=2", Error: "the laboratory broke\nhere"},
 	}}}}
 	list := resultsOf(d)

@@ -596,7 +596,7 @@ func (t *theatre) sweep(seeds runner.Seeds) error {
 }
 
 // document plays a seed and reads what the machine says of it.
-func (t *theatre) document(ctx context.Context, seed uint64) (*document, time.Duration, []report.Run, error) {
+func (t *theatre) document(ctx context.Context, seed uint64) (*runner.Document, time.Duration, []report.Run, error) {
 	p, err := t.machine.Play(ctx, t.jobOf(seed, true), io.Discard, t.err)
 	err = errors.Join(err, t.keep(seed, p))
 	runs := t.runsOf(seed, p, err)
@@ -604,7 +604,7 @@ func (t *theatre) document(ctx context.Context, seed uint64) (*document, time.Du
 		return nil, 0, runs, err
 	}
 	t.spent(p)
-	d := &document{}
+	d := &runner.Document{}
 	if err := json.NewDecoder(bytes.NewReader(p.Stdout)).Decode(d); err != nil {
 		return nil, 0, runs, fmt.Errorf("the machine's report is none (exit code %d): %w", p.Code, err)
 	}
@@ -614,10 +614,10 @@ func (t *theatre) document(ctx context.Context, seed uint64) (*document, time.Du
 // machineSweep is what came of one file, machine by machine.
 type machineSweep struct {
 	runner.Sweep
-	first fileJSON // of the first seed that failed
+	first runner.FileDocument // of the first seed that failed
 }
 
-func (s *machineSweep) take(seed uint64, f *fileJSON, wall time.Duration) {
+func (s *machineSweep) take(seed uint64, f *runner.FileDocument, wall time.Duration) {
 	status, _ := runner.StatusOf(f.Status)
 	s.Ran++
 	s.Events += f.Events
@@ -647,19 +647,18 @@ func (s *machineSweep) text() string {
 
 func (t *theatre) tellSweeps(seeds runner.Seeds, files []*machineSweep) error {
 	code := runner.ExitHeld
-	d := &sweepJSON{Enilab: sweepFormat, World: t.f.on, From: seeds.From, To: seeds.To, Files: []sweptFileJSON{}}
+	d := sweepOf(t.f, seeds, nil, code)
 	var sweeps []*runner.Sweep
 	for _, s := range files {
 		code = runner.Worst(code, s.Status.Exit())
 		sweeps = append(sweeps, &s.Sweep)
-		j := sweptOf(&s.Sweep)
+		j := s.Document()
 		if j.Report = s.text(); len(s.Failed) > 0 {
 			j.First = &s.first
 		}
 		d.Files = append(d.Files, j)
 		if !t.f.json {
-			word := s.Status.String()
-			fmt.Fprint(t.out, colour(t.out, shade(s.Status), word)+strings.TrimPrefix(j.Report, word))
+			t.verdict(s.Status, j.Report)
 		}
 	}
 	if d.Exit = code; t.f.json {

@@ -21,7 +21,7 @@ func TestMachineSweeps(t *testing.T) {
 	seeds := runner.Seeds{From: 1, To: 3}
 	s := &machineSweep{Sweep: runner.Sweep{Case: &runner.Case{File: f}, Seeds: seeds}}
 	for _, seed := range []uint64{3, 1, 2} { // as machines end
-		j := fileJSON{Status: "held", Events: 10, Virtual: 60}
+		j := runner.FileDocument{Status: "held", Events: 10, Virtual: 60}
 		if seed > 1 {
 			j.Status, j.Report = "violated", "violated  calm  with seed "+string(rune('0'+seed))+"\n"
 		}

@@ -108,6 +108,14 @@ func indented(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
+// writeJSON writes a document and ends with the code.
+func (l *cli) writeJSON(v any, code int) error {
+	if err := indented(l.out, v); err != nil {
+		return &exit{runner.ExitLacking, "write JSON: " + err.Error()}
+	}
+	return ended(code)
+}
+
 // write writes what is wanted of a page.
 func (r *reports) write(p *report.Page) error {
 	var errs []error

@@ -386,15 +386,13 @@ func (l *cli) swarmKnown(list []swarm.Entry) error {
 }
 
 type swarmJSON struct {
-	Enilab     string          `json:"enilab"`
-	World      string          `json:"world"`
+	runner.Head
 	In         string          `json:"in,omitempty"`
 	CNI        string          `json:"cni,omitempty"`
 	Kernel     string          `json:"kernel,omitempty"`
 	Against    string          `json:"against,omitempty"`
 	First      uint64          `json:"first"`
 	Last       uint64          `json:"last"`
-	Exit       int             `json:"exit"`
 	Runs       int             `json:"runs"`
 	Held       int             `json:"held"`
 	Unknown    int             `json:"unknown"`
@@ -424,8 +422,8 @@ type violationJSON struct {
 
 func (r *swarmResult) document() *swarmJSON {
 	t := r.tally
-	d := &swarmJSON{Enilab: "swarm/1", World: r.venue.on, In: r.venue.in, CNI: r.venue.cni, Kernel: r.venue.kernel(), Against: r.venue.against,
-		Unknown: t.Unknown, Whys: t.Whys, First: r.From, Last: r.To, Exit: r.exit(), Runs: t.Runs, Held: t.Held, Events: t.Events,
+	d := &swarmJSON{Head: runner.Head{Enilab: "swarm/1", World: r.venue.on, Exit: r.exit()}, In: r.venue.in, CNI: r.venue.cni, Kernel: r.venue.kernel(), Against: r.venue.against,
+		Unknown: t.Unknown, Whys: t.Whys, First: r.From, Last: r.To, Runs: t.Runs, Held: t.Held, Events: t.Events,
 		Wall: r.wall.Seconds(), Violations: []violationJSON{}, Struck: t.Struck, Marks: t.Marks, Unstruck: append([]string{}, t.Unstruck()...),
 		Unreached: append([]string{}, t.Unreached()...)}
 	if r.venue.on == "sim" {
