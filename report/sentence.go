@@ -140,6 +140,18 @@ func (r *Run) Name() string {
 	return s
 }
 
+// CommandLine is a command line of enilab's that a shell reads.
+func CommandLine(args []string) string {
+	words := []string{"enilab"}
+	for _, a := range args {
+		if a == "" || strings.ContainsAny(a, " \t\n\"'\\$`*?[]{}()<>|&;#~!") {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		words = append(words, a)
+	}
+	return strings.Join(words, " ")
+}
+
 // Bare is a run without its details; of none it is none.
 func (r *Run) Bare() *Run {
 	if r == nil {

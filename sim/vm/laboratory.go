@@ -164,11 +164,14 @@ func (l *Laboratory) bring() error {
 		for _, f := range s.Files {
 			from = append(from, f.From)
 		}
+		if s.Root != "" { // its folder has links to what else it needs
+			from = []string{"."}
+		}
 		for _, f := range from {
 			if f == "" {
 				continue
 			}
-			if err := l.machine.Image.AddFile(filepath.Join(folder, f), filepath.Join(s.Folder, f)); err != nil {
+			if err := l.machine.Image.AddTree(filepath.Join(folder, f), filepath.Join(s.Folder, f)); err != nil {
 				return fmt.Errorf("give a virtual machine %s: %w", name, err)
 			}
 		}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -155,20 +154,8 @@ func (l *cli) named(r *reports) {
 
 // page is an empty page of this command line.
 func (l *cli) page(title string) *report.Page {
-	p := &report.Page{Title: title, By: "enilab " + built(), Command: commandLine(l.args)}
+	p := &report.Page{Title: title, By: "enilab " + built(), Command: report.CommandLine(l.args)}
 	return p
-}
-
-// commandLine is a command line that a shell reads.
-func commandLine(args []string) string {
-	words := []string{"enilab"}
-	for _, a := range args {
-		if a == "" || strings.ContainsAny(a, " \t\n\"'\\$`*?[]{}()<>|&;#~!") {
-			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-		words = append(words, a)
-	}
-	return strings.Join(words, " ")
 }
 
 // notPlayed are runs of files that were not: a machine broke, or somebody interrupted.

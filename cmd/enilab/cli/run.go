@@ -14,6 +14,7 @@ import (
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/vm"
 	"github.com/enilab/enilab/systems"
 )
 
@@ -162,7 +163,7 @@ the same bytes. --twice proves it. enilab vm kernels says which kernels there ar
 	c.Flags().Var(&f.pause, "pause-at", "with --in vm: stop everything for good at this instant of the scenario, and give a shell there")
 	c.Flags().Var(&f.clock, "clock", "with --on netns: leap over what nobody does, or machine, the machine's own time (in a virtual machine, which leaps by itself, the default)")
 	c.Flags().StringVar(&f.out, "out", "", "with --on netns: write report, timeline, EC2's calls and packets of every run into this folder")
-	c.Flags().DurationVar(&f.timeout, "timeout", machineTimeout, "with --in vm: how long a machine may take, in this computer's time")
+	c.Flags().DurationVar(&f.timeout, "timeout", vm.Limit, "with --in vm: how long a machine may take, in this computer's time")
 	return c
 }
 
@@ -300,12 +301,11 @@ func (l *cli) runFiles(f *runFlags, names []string) error {
 		return l.runInMachine(f, seeds, cases, names)
 	}
 	if f.on == "netns" && f.inside == "" { // what a virtual machine lacks was said before it started
-		if err := checkComputer(f.found); err != nil {
-			return err
+		if err := vm.Equip(f.found); err != nil {
+			return l.machineError(err)
 		}
-		giveTools(f.found, thisComputer)
 	}
-	place.Given = given(f.found)
+	place.Given = vm.Given(f.found)
 	if f.on == "kind" { // once, and not in every variant of every file
 		if err := l.kindPossible(f.name); err != nil {
 			return err

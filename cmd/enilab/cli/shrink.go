@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enilab/enilab/sim/runner"
+	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/swarm"
 	"github.com/enilab/enilab/sim/swarm/process"
 )
@@ -85,7 +86,7 @@ func (l *cli) shrink(f *shrinkFlags, name string) error {
 		_, err = runner.Load(v.reader(), name, data) // every mistake in the file, before anything runs
 	}
 	if err != nil {
-		return l.refuse(listed(name, err))
+		return l.refuse(scn.Listed(name, err))
 	}
 	p := newProgress(l.err)
 	o := v.shrinking(f.tries)

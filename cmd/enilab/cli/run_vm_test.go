@@ -17,7 +17,7 @@ func TestMachineSweeps(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	th := &theatre{cli: &cli{out: &out}, f: &runFlags{on: "netns"}}
+	m := &machines{cli: &cli{out: &out}, f: &runFlags{on: "netns"}}
 	seeds := runner.Seeds{From: 1, To: 3}
 	s := &machineSweep{Sweep: runner.Sweep{Case: &runner.Case{File: f}, Seeds: seeds}}
 	for _, seed := range []uint64{3, 1, 2} { // as machines end
@@ -27,7 +27,7 @@ func TestMachineSweeps(t *testing.T) {
 		}
 		s.take(seed, &j, time.Second)
 	}
-	err = th.tellSweeps(seeds, []*machineSweep{s})
+	err = m.tellSweeps(seeds, []*machineSweep{s})
 	if e, ok := err.(*exit); !ok || e.code != runner.ExitViolated {
 		t.Errorf("expected exit code %d, found %v", runner.ExitViolated, err)
 	}
