@@ -293,7 +293,7 @@ func (g *gating) own(ctx context.Context) (out []source, err error) {
 		}
 		out = append(out, shaped...)
 		for _, t := range shape.Types {
-			g.Say(fmt.Sprintf("shape: %s of type %s, with up to %d pods each", counted(t.Nodes, "node"), t.Type, t.Pods))
+			g.Say(fmt.Sprintf("shape: %s of type %s, with up to %d pods each", runner.Count(t.Nodes, "node"), t.Type, t.Pods))
 		}
 		for _, n := range shape.Notes {
 			g.Say("shape: " + n)
@@ -322,13 +322,6 @@ func (g *gating) own(ctx context.Context) (out []source, err error) {
 		data, err = shape.crowded(Load, data)
 	}
 	return append(out, source{"gate/" + Load, data, true}), err
-}
-
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // readShape reads a file of --shape: a list, or a kubeconfig, with which kubectl is asked for one.

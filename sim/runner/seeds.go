@@ -292,13 +292,13 @@ func (f *Sweep) Report() string {
 const failedShown = 10
 
 func (f *Sweep) summary() string {
-	all := count(f.Seeds.Count(), "seed")
+	all := Count(f.Seeds.Count(), "seed")
 	if f.Ran < f.Seeds.Count() {
 		all = fmt.Sprintf("%d of %s", f.Ran, all)
 	}
-	s := fmt.Sprintf("%s, %s, %s, %s in %s", all, count(len(f.Case.Variants), "variant"), f.against(), count(int(f.Events), "event"), Short(f.Virtual))
+	s := fmt.Sprintf("%s, %s, %s, %s in %s", all, Count(len(f.Case.Variants), "variant"), f.against(), Count(int(f.Events), "event"), Short(f.Virtual))
 	if f.Lines > 0 {
-		s += fmt.Sprintf(", %s skipped", count(f.Lines, "line"))
+		s += fmt.Sprintf(", %s skipped", Count(f.Lines, "line"))
 	}
 	if f.Skipped != nil {
 		s += "; " + f.Skipped.summary()
@@ -307,7 +307,7 @@ func (f *Sweep) summary() string {
 		s += fmt.Sprintf("; line %d, which may miss, struck under none of them", pos.Line)
 	}
 	if n := len(f.Failed); n > 0 {
-		s += fmt.Sprintf("; %s failed: %s", count(n, "seed"), named(f.Failed))
+		s += fmt.Sprintf("; %s failed: %s", Count(n, "seed"), named(f.Failed))
 	}
 	return s
 }
@@ -316,7 +316,7 @@ func (f *Sweep) against() string {
 	if f.Mutant != "" {
 		return "under mutant " + f.Mutant
 	}
-	return count(len(f.Case.Against), "mutant")
+	return Count(len(f.Case.Against), "mutant")
 }
 
 // named names the first failing seeds.

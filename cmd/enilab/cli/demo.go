@@ -208,7 +208,7 @@ func (l *cli) replayAll(cases []*runner.Case, atOnce int, where string) []*runne
 				results[i] = r
 				mu.Lock()
 				over++
-				p.passed(fmt.Sprintf("%s: %d of %s over: %s %s", where, over, plural(len(cases), "incident"), cases[i].Name(), r.Status), over == len(cases))
+				p.passed(fmt.Sprintf("%s: %d of %s over: %s %s", where, over, runner.Count(len(cases), "incident"), cases[i].Name(), r.Status), over == len(cases))
 				mu.Unlock()
 			}
 		})
@@ -317,10 +317,10 @@ func (s *stage) cell(i int) string {
 	}
 	text := "held"
 	if n := len(t.Runs); n > 1 {
-		text += " in " + plural(n, "variant")
+		text += " in " + runner.Count(n, "variant")
 	}
 	if n := len(t.Proofs()); n > 0 {
-		text += ", " + plural(n, "mutant") + " caught"
+		text += ", " + runner.Count(n, "mutant") + " caught"
 	}
 	return text
 }
@@ -379,12 +379,12 @@ func (l *cli) sums(stages []*stage, wall time.Duration, code int) {
 		if s.head == "KERNEL" {
 			where = "on this machine's kernel"
 		}
-		parts = append(parts, plural(here, "incident")+" "+where)
+		parts = append(parts, runner.Count(here, "incident")+" "+where)
 	}
 	word := colour(l.out, green, "all held")
 	if code != runner.ExitHeld {
 		word = colour(l.out, red, fmt.Sprintf("%d of %d held", held, of))
 	}
-	fmt.Fprintf(l.out, "\n%s: %s; %d of %s caught; %s events, %s replayed in %s\n", word, strings.Join(parts, ", "), caught, plural(mutants, "mutant"),
+	fmt.Fprintf(l.out, "\n%s: %s; %d of %s caught; %s events, %s replayed in %s\n", word, strings.Join(parts, ", "), caught, runner.Count(mutants, "mutant"),
 		runner.Number(events), runner.Short(virtual), runner.Short(wall))
 }

@@ -161,7 +161,7 @@ func (l *cli) tellGate(f *gateFlags, p *gate.Page) error {
 	if err != nil {
 		return &exit{runner.ExitLacking, err.Error()}
 	}
-	fmt.Fprintf(l.out, "\n%s played, %d taken from before, %v\n", plural(p.Played, "run"), p.Cached, p.Took)
+	fmt.Fprintf(l.out, "\n%s played, %d taken from before, %v\n", runner.Count(p.Played, "run"), p.Cached, p.Took)
 	l.named(&f.reports)
 	return nil
 }

@@ -1,9 +1,9 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -195,9 +195,5 @@ type stillPod struct {
 }
 
 func writeIndented(name string, v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(vm.PauseFolder, name), append(data, '\n'), 0o644)
+	return put(filepath.Join(vm.PauseFolder, name), func(w io.Writer) error { return indented(w, v) })
 }

@@ -394,7 +394,7 @@ func (l *cli) refuse(err error) error {
 	for _, e := range list {
 		fmt.Fprintln(l.err, e)
 	}
-	return &exit{runner.ExitBad, "nothing was run: " + plural(len(list), "mistake")}
+	return &exit{runner.ExitBad, "nothing was run: " + runner.Count(len(list), "mistake")}
 }
 
 func (l *cli) report(r *runner.Result) {
@@ -452,7 +452,7 @@ func (l *cli) total(done []*runner.Result, cases []*runner.Case) {
 	if n := len(cases) - len(done); n > 0 {
 		kinds = append(kinds, fmt.Sprintf("%d not run", n))
 	}
-	fmt.Fprintf(l.out, "%s: %s\n", plural(len(cases), "file"), strings.Join(kinds, ", "))
+	fmt.Fprintf(l.out, "%s: %s\n", runner.Count(len(cases), "file"), strings.Join(kinds, ", "))
 }
 
 // updateStory writes the story into the file when everything else held.
@@ -467,11 +467,4 @@ func updateStory(r *runner.Result) error {
 	}
 	r.Updated = true
 	return rewrite(f.Name, f.String(), g.String())
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

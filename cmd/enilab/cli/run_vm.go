@@ -256,7 +256,7 @@ func (m *machines) twice() error {
 		return &exit{runner.ExitUnrepeatable, "two machines with one seed were not the same: " + d}
 	}
 	files, size := runs[0].Compared()
-	fmt.Fprintf(m.err, "played twice, and all is the same: %s, %s bytes\n", plural(files, "file"), runner.Number(uint64(size)))
+	fmt.Fprintf(m.err, "played twice, and all is the same: %s, %s bytes\n", runner.Count(files, "file"), runner.Number(uint64(size)))
 	return ended(runs[0].Code)
 }
 
@@ -286,7 +286,7 @@ func (m *machines) sweep(seeds runner.Seeds) error {
 				runs = append(runs, told...)
 				done++
 				if err == nil && len(d.Files) != len(files) {
-					err = fmt.Errorf("seed %d: the machine told of %s, expected %d", seed, plural(len(d.Files), "file"), len(files))
+					err = fmt.Errorf("seed %d: the machine told of %s, expected %d", seed, runner.Count(len(d.Files), "file"), len(files))
 				}
 				if err != nil {
 					if failed == nil {

@@ -100,7 +100,7 @@ func (l *cli) sweptTotal(seeds runner.Seeds, files []*runner.Sweep) {
 	for _, s := range order {
 		kinds = append(kinds, fmt.Sprintf("%d %s", n[s], s))
 	}
-	fmt.Fprintf(l.out, "%s, seeds %s: %s; %d of %s failed\n", plural(len(files), "file"), seeds, strings.Join(kinds, ", "), failed, plural(runs, "run"))
+	fmt.Fprintf(l.out, "%s, seeds %s: %s; %d of %s failed\n", runner.Count(len(files), "file"), seeds, strings.Join(kinds, ", "), failed, runner.Count(runs, "run"))
 }
 
 func sweepOf(f *runFlags, seeds runner.Seeds, files []*runner.Sweep, code int) *runner.SweepDocument {
