@@ -29,7 +29,7 @@ type Config struct {
 	From, To string // the versions before and after, as systems.Find knows them: NAME@WHERE
 	// Scenarios are files; none: Change, or its shapes, and Incidents.
 	Scenarios []string
-	Shape     string        // file: a kubeconfig, or a list of nodes, pods and DaemonSets, in whose shape Change is played
+	Shape     string        // file: a kubeconfig, or a list of nodes, pods and DaemonSets; Change has its shape
 	Seeds     string        // such as 1-5; empty: 1
 	Plays     []string      // that are played, beside Old; none: all
 	Only      []string      // scenarios of those that would be played, without folder and ending; none: all
@@ -99,8 +99,9 @@ type file struct {
 	scripts []Script
 }
 
-// Run plays scenarios with two versions of a system, and with one after the other, and compares. It returns an *Invalid or a scn.ErrorList for what
-// cannot be asked for, before anything is played, and a *Lacking for what this computer lacks. When ctx ends, the page holds what is known by then.
+// Run plays scenarios with two versions of a system, and with one after the other, and compares. It returns an
+// *Invalid or a scn.ErrorList for what cannot be asked for, before anything is played, and a *Lacking for what this
+// computer lacks. When ctx ends, the page holds what is known by then.
 func Run(ctx context.Context, c Config) (*Page, error) {
 	g := &gating{Config: c, began: time.Now(), runs: map[runKey]*report.Run{}}
 	if g.Say == nil {
@@ -122,8 +123,8 @@ func Run(ctx context.Context, c Config) (*Page, error) {
 	}
 	defer g.stage.close()
 	if g.base != nil && g.base.Key != g.stage.key() {
-		return nil, invalid("--baseline %s was played with another build of enilab or of %s, another kernel or another emulator: "+
-			"figures cannot be compared; make a new one", g.Baseline, g.base.From)
+		return nil, invalid("--baseline %s was played with another build of enilab or of %s, another kernel or "+
+			"another emulator: figures cannot be compared; make a new one", g.Baseline, g.base.From)
 	}
 	if err := g.perform(ctx); err != nil {
 		return nil, err
@@ -161,7 +162,8 @@ func (g *gating) prepare(ctx context.Context) (err error) {
 	}
 	for _, name := range g.Only {
 		if !slices.ContainsFunc(g.files, func(f *file) bool { return f.short == name }) {
-			return invalid("--only %s: nothing of that name would be played: there are %s", name, strings.Join(g.names(), ", "))
+			return invalid("--only %s: nothing of that name would be played: there are %s", name,
+				strings.Join(g.names(), ", "))
 		}
 	}
 	if len(g.Only) > 0 {
@@ -198,13 +200,13 @@ func (g *gating) find(ctx context.Context) error {
 	}
 	from, to := g.from, g.to
 	if !systems.Ways(from, to) {
-		return invalid("there is no way from %s to %s: neither description says that it replaces the other (upgrade.replaces, see docs/systems.md)",
-			from.Name, to.Name)
+		return invalid("there is no way from %s to %s: neither description says that it replaces the other "+
+			"(upgrade.replaces, see docs/systems.md)", from.Name, to.Name)
 	}
 	g.pair = Pair{From: canonical(from), To: canonical(to), Role: from.EC2.Role, Tokens: from.Metadata.Tokens}
 	if g.pair.Same() && digests[0] != digests[1] {
-		return invalid("--from and --to are both called %s, and their files differ: give one of them another version, such as %s-1=FOLDER",
-			g.pair.From, g.pair.To)
+		return invalid("--from and --to are both called %s, and their files differ: give one of them another "+
+			"version, such as %s-1=FOLDER", g.pair.From, g.pair.To)
 	}
 	return nil
 }
@@ -255,7 +257,8 @@ func (g *gating) load(ctx context.Context) error {
 			errs = append(errs, scn.Listed(s.name, err)...)
 			continue
 		}
-		g.files = append(g.files, &file{s.name, strings.TrimSuffix(filepath.Base(s.name), ".scn"), s.load, hashOf(s.data), scripts})
+		g.files = append(g.files, &file{s.name, strings.TrimSuffix(filepath.Base(s.name), ".scn"), s.load,
+			hashOf(s.data), scripts})
 	}
 	if len(errs) > 0 {
 		return errs
@@ -263,7 +266,8 @@ func (g *gating) load(ctx context.Context) error {
 	return nil
 }
 
-// scripts are a scenario's plays. What another play would play too is the same text, which is played once. A load is played by each version alone.
+// scripts are a scenario's plays. What another play would play too is the same text, which is played once. A load is
+// played by each version alone.
 func (g *gating) scripts(f *scn.File, load bool) ([]Script, error) {
 	scripts, err := g.pair.Scripts(f, !load)
 	if err != nil {
@@ -293,7 +297,8 @@ func (g *gating) own(ctx context.Context) (out []source, err error) {
 		}
 		out = append(out, shaped...)
 		for _, t := range shape.Types {
-			g.Say(fmt.Sprintf("shape: %s of type %s, with up to %d pods each", runner.Count(t.Nodes, "node"), t.Type, t.Pods))
+			g.Say(fmt.Sprintf("shape: %s of type %s, with up to %d pods each", runner.Count(t.Nodes, "node"), t.Type,
+				t.Pods))
 		}
 		for _, n := range shape.Notes {
 			g.Say("shape: " + n)
@@ -336,8 +341,8 @@ func readShape(ctx context.Context, name string) (*Shape, error) {
 		var errs bytes.Buffer
 		c.Stderr = &errs
 		if data, err = c.Output(); errors.Is(err, exec.ErrNotFound) {
-			return nil, &Lacking{Why: "--shape with a kubeconfig asks kubectl, which is not in PATH: install it, or write kubectl " + list +
-				" to a file elsewhere and name that"}
+			return nil, &Lacking{Why: "--shape with a kubeconfig asks kubectl, which is not in PATH: install it, " +
+				"or write kubectl " + list + " to a file elsewhere and name that"}
 		} else if err != nil {
 			return nil, invalid("--shape %s: kubectl %s: %v: %s", name, list, err, strings.TrimSpace(errs.String()))
 		}
@@ -375,13 +380,16 @@ func (g *gating) readBaseline() error {
 	}
 	p := &Page{}
 	if err := json.Unmarshal(data, p); err != nil || p.Enilab != Format {
-		return invalid("--baseline %s: expected what enilab gate --json wrote (%s), found something else", g.Baseline, Format)
+		return invalid("--baseline %s: expected what enilab gate --json wrote (%s), found something else", g.Baseline,
+			Format)
 	}
 	if want := called(g.from); p.From != want {
-		return invalid("--baseline %s is of %s, and --from is %s: leave it out, or make one with this version", g.Baseline, p.From, want)
+		return invalid("--baseline %s is of %s, and --from is %s: leave it out, or make one with this version",
+			g.Baseline, p.From, want)
 	}
 	if d := differsIn(g.scenarios(), p.Scenarios); d != "" {
-		return invalid("--baseline %s is of another set of scenarios: %s: leave it out, or make one with these", g.Baseline, d)
+		return invalid("--baseline %s is of another set of scenarios: %s: leave it out, or make one with these",
+			g.Baseline, d)
 	}
 	g.base = p
 	return nil
@@ -409,7 +417,8 @@ func differsIn(want, have []Scenario) string {
 	return ""
 }
 
-// again is the command that plays one play, beside the old version alone: the same scenario, systems and seed make the same machine.
+// again is the command that plays one play, beside the old version alone: the same scenario, systems and seed make the
+// same machine.
 func (g *gating) again(short string, play Play, seed uint64) string {
 	args := []string{"gate", "--from", g.From, "--to", g.To}
 	if g.Kernel != "" {
@@ -418,6 +427,7 @@ func (g *gating) again(short string, play Play, seed uint64) string {
 	if g.Shape != "" {
 		args = append(args, "--shape", g.Shape)
 	}
-	args = append(args, "--plays", string(play), "--seeds", strconv.FormatUint(seed, 10), "--only", short, "--no-doubt")
+	args = append(args, "--plays", string(play), "--seeds", strconv.FormatUint(seed, 10), "--only", short,
+		"--no-doubt")
 	return report.CommandLine(append(args, g.Scenarios...))
 }

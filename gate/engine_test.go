@@ -17,11 +17,13 @@ import (
 
 // TestResultsOf: whatever a run's document has that broke is in its results.
 func TestResultsOf(t *testing.T) {
-	d := &runner.Document{Files: []runner.FileDocument{{Status: "violated", Skipped: []runner.SkippedLine{{Line: 4}}, Variants: []runner.VariantDocument{
-		{Name: "x=1", All: []runner.BrokenDocument{{At: 61, Node: 1, Invariant: "nothing is leaked", Text: "a"}, {At: 62, Line: 7, Text: "b"}, {At: 63, Text: "c"}}, UnderWay: []string{"d"},
-			Figures: &runner.FiguresDocument{Add: 0.1}},
-		{Name: "x=2", Error: "the laboratory broke\nhere"},
-	}}}}
+	d := &runner.Document{Files: []runner.FileDocument{{Status: "violated", Skipped: []runner.SkippedLine{{Line: 4}},
+		Variants: []runner.VariantDocument{
+			{Name: "x=1", All: []runner.BrokenDocument{{At: 61, Node: 1, Invariant: "nothing is leaked", Text: "a"},
+				{At: 62, Line: 7, Text: "b"}, {At: 63, Text: "c"}}, UnderWay: []string{"d"},
+				Figures: &runner.FiguresDocument{Add: 0.1}},
+			{Name: "x=2", Error: "the laboratory broke\nhere"},
+		}}}}
 	list := resultsOf(d)
 	if len(list) != 2 || list[1].Unknown != "the laboratory broke" || list[0].Unknown != "" {
 		t.Fatalf("%+v", list)
@@ -30,7 +32,8 @@ func TestResultsOf(t *testing.T) {
 	for _, b := range list[0].Broken {
 		got = append(got, b.Check)
 	}
-	if s := strings.Join(got, ", "); s != "nothing is leaked, line 7, "+EndsByItself+", "+Settles || list[0].Skipped[0] != 4 || list[0].Figures.Add.Milliseconds() != 100 {
+	if s := strings.Join(got, ", "); s != "nothing is leaked, line 7, "+EndsByItself+", "+Settles ||
+		list[0].Skipped[0] != 4 || list[0].Figures.Add.Milliseconds() != 100 {
 		t.Errorf("%s, %+v", s, list[0])
 	}
 }
@@ -40,26 +43,30 @@ func TestChangeMissed(t *testing.T) {
 	g := &gating{}
 	take := func(play Play, missed ...Miss) Result {
 		r := Result{Missed: missed, Figures: &sim.Figures{Pods: []sim.PodLife{{}}}}
-		return g.take(&came{Results: []Result{r}}, &job{file: &file{short: "s"}, script: &Script{Play: play, Line: 9}, seed: 1})[0]
+		return g.take(&came{Results: []Result{r}}, &job{file: &file{short: "s"}, script: &Script{Play: play, Line: 9},
+			seed: 1})[0]
 	}
 	v := Compare([]Result{take(Old), take(Upgrade, Miss{Line: 9, Text: "no daemon runs"})})
-	if len(v.Unknown) != 1 || !strings.HasSuffix(v.Unknown[0], "line 9 struck nothing: the change did not happen: no daemon runs") {
+	if len(v.Unknown) != 1 || !strings.HasSuffix(v.Unknown[0],
+		"line 9 struck nothing: the change did not happen: no daemon runs") {
 		t.Errorf("%q", v.Unknown)
 	}
 }
 
-// TestAgainPlaysThatPlay: the command of a finding plays the same scenario with the same systems and seed, so its key is the same, and nothing else
-// but the old version alone.
+// TestAgainPlaysThatPlay: the command of a finding plays the same scenario with the same systems and seed, so its key
+// is the same, and nothing else but the old version alone.
 func TestAgainPlaysThatPlay(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const plugin = "name: a\nfiles:\n  - {from: plugin, to: /opt/cni/bin/plugin}\n" +
-		"conflist:\n  name: 10-a.conflist\n  words: '{\"cniVersion\": \"1.0.0\", \"name\": \"a\", \"plugins\": [{\"type\": \"plugin\"}]}'\n"
+		"conflist:\n  name: 10-a.conflist\n  words: '{\"cniVersion\": \"1.0.0\", \"name\": \"a\", \"plugins\": " +
+		"[{\"type\": \"plugin\"}]}'\n"
 	self, err := os.ReadFile(os.Args[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, data := range map[string][]byte{"systems/a.yaml": []byte(plugin), "one/plugin": self, "two/plugin": append(self[:len(self):len(self)], 'x'),
-		"calm.scn": []byte("cluster nodes=1\nat 2m kube create web 1\nfinally converges within 1m\n")} {
+	for path, data := range map[string][]byte{"systems/a.yaml": []byte(plugin), "one/plugin": self,
+		"two/plugin": append(self[:len(self):len(self)], 'x'),
+		"calm.scn":   []byte("cluster nodes=1\nat 2m kube create web 1\nfinally converges within 1m\n")} {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, data, 0o755)); err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +78,8 @@ func TestAgainPlaysThatPlay(t *testing.T) {
 		if err := g.prepare(t.Context()); err != nil {
 			t.Fatalf("%+v: %v", c, err)
 		}
-		g.stage = &stage{from: "a@1.0.0", to: "a@1.1.0", prints: map[string]string{"a@1.0.0": "1", "a@1.1.0": "2", "a@1.0.0 a@1.1.0": "3"}}
+		g.stage = &stage{from: "a@1.0.0", to: "a@1.1.0", prints: map[string]string{"a@1.0.0": "1", "a@1.1.0": "2",
+			"a@1.0.0 a@1.1.0": "3"}}
 		return g
 	}
 	for _, c := range []Config{{Seeds: "1-3", Scenarios: []string{"calm.scn"}}, {Seeds: "2-3"}} {
@@ -81,15 +89,18 @@ func TestAgainPlaysThatPlay(t *testing.T) {
 				continue
 			}
 			command := g.again(j.file.short, j.script.Play, j.seed)
-			want := fmt.Sprintf("enilab gate --from a@1.0.0=./one --to a@1.1.0=./two --plays %s --seeds %d --only %s --no-doubt", j.script.Play, j.seed, j.file.short)
+			want := fmt.Sprintf("enilab gate --from a@1.0.0=./one --to a@1.1.0=./two --plays %s --seeds %d --only "+
+				"%s --no-doubt", j.script.Play, j.seed, j.file.short)
 			if command != strings.Join(append([]string{want}, c.Scenarios...), " ") {
 				t.Errorf("again: %s, expected %s", command, want)
 			}
 			found := false
-			x := prepared(Config{Plays: []string{string(j.script.Play)}, Seeds: fmt.Sprint(j.seed), Only: []string{j.file.short}, NoDoubt: true, Scenarios: c.Scenarios})
+			x := prepared(Config{Plays: []string{string(j.script.Play)}, Seeds: fmt.Sprint(j.seed),
+				Only: []string{j.file.short}, NoDoubt: true, Scenarios: c.Scenarios})
 			for _, k := range x.jobs() {
 				found = found || x.stage.keyOf(&k) == g.stage.keyOf(&j)
-				if k.file.short != j.file.short || k.seed != j.seed || k.script.Play != Old && k.script.Play != j.script.Play {
+				if k.file.short != j.file.short || k.seed != j.seed || k.script.Play != Old &&
+					k.script.Play != j.script.Play {
 					t.Errorf("%s plays %s, %s, seed %d too", command, k.file.short, k.script.Play, k.seed)
 				}
 			}
@@ -100,11 +111,14 @@ func TestAgainPlaysThatPlay(t *testing.T) {
 	}
 }
 
-// TestReportOfAGate goes through all outcomes: page and JUnit say what the terminal says, and only what is not red is green or a success.
+// TestReportOfAGate goes through all outcomes: page and JUnit say what the terminal says, and only what is not red is
+// green or a success.
 func TestReportOfAGate(t *testing.T) {
 	old := Result{Scenario: "s", Play: Old, Seed: 1}
-	bad := Result{Scenario: "s", Play: Upgrade, Seed: 1, Broken: []Broken{{Check: "nothing is leaked", At: 61, Text: "a rule is left"}}}
-	finding := Finding{Kind: Regression, Scenario: "s", Check: "nothing is leaked", Plays: []Play{Upgrade}, Seeds: []uint64{1}, Of: 1, Seed: 1, At: 61, Text: "a rule is left", Again: "enilab gate --plays upgrade"}
+	bad := Result{Scenario: "s", Play: Upgrade, Seed: 1,
+		Broken: []Broken{{Check: "nothing is leaked", At: 61, Text: "a rule is left"}}}
+	finding := Finding{Kind: Regression, Scenario: "s", Check: "nothing is leaked", Plays: []Play{Upgrade},
+		Seeds: []uint64{1}, Of: 1, Seed: 1, At: 61, Text: "a rule is left", Again: "enilab gate --plays upgrade"}
 	for _, c := range []struct {
 		name   string
 		page   Page
@@ -119,7 +133,8 @@ func TestReportOfAGate(t *testing.T) {
 		c.page.From, c.page.To, c.page.Results = "a 1.0.0", "a 1.1.0", []Result{old, bad}
 		r := c.page.Report()
 		var html, junit, text bytes.Buffer
-		if err := errors.Join(report.HTML(&html, r), report.JUnit(&junit, r), c.page.Write(&text, func(word string, _ Level) string { return word })); err != nil {
+		if err := errors.Join(report.HTML(&html, r), report.JUnit(&junit, r),
+			c.page.Write(&text, func(word string, _ Level) string { return word })); err != nil {
 			t.Fatal(err)
 		}
 		line := c.page.Headline()
@@ -148,7 +163,8 @@ func TestReportOfAGate(t *testing.T) {
 // escaped is a text as HTML and XML have it.
 func escaped(s string) string { return strings.ReplaceAll(s, `"`, "&#34;") }
 
-// TestCacheServesEveryOutput: what was played once is taken from the cache whatever is to be written, and --out has it then too.
+// TestCacheServesEveryOutput: what was played once is taken from the cache whatever is to be written, and --out has it
+// then too.
 func TestCacheServesEveryOutput(t *testing.T) {
 	dir := t.TempDir()
 	s := &stage{from: "a", to: "b", prints: map[string]string{"a": "1"}}

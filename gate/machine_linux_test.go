@@ -33,8 +33,9 @@ versions:
       argv: [/app/addressd, "${POD_RANGE}", /run/handout.sock, /var/lib/elsewhere.json]
 `
 
-// TestMachines: a version that cannot read what the one before wrote is fine alone, and red as an upgrade. Again, nothing is played; the command of
-// what was found plays that play once more, byte for byte; and from a version to itself nothing is red.
+// TestMachines: a version that cannot read what the one before wrote is fine alone, and red as an upgrade. Again,
+// nothing is played; the command of what was found plays that play once more, byte for byte; and from a version to
+// itself nothing is red.
 func TestMachines(t *testing.T) {
 	if testing.Short() {
 		t.Skip("virtual machines take a quarter of a minute each")
@@ -66,8 +67,9 @@ func TestMachines(t *testing.T) {
 	}
 	run := func(from, to string) *gate.Page {
 		t.Helper()
-		p, err := gate.Run(t.Context(), gate.Config{From: "handout.yaml@" + from + "=.", To: "handout.yaml@" + to + "=.", Scenarios: []string{"short.scn"},
-			NoFigures: true, Cache: "cache", Out: "out", Program: filepath.Join(dir, "enilab"), Tell: func(p gate.Progress) { t.Logf("%+v", p) }})
+		p, err := gate.Run(t.Context(), gate.Config{From: "handout.yaml@" + from + "=.",
+			To: "handout.yaml@" + to + "=.", Scenarios: []string{"short.scn"}, NoFigures: true, Cache: "cache",
+			Out: "out", Program: filepath.Join(dir, "enilab"), Tell: func(p gate.Progress) { t.Logf("%+v", p) }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +83,8 @@ func TestMachines(t *testing.T) {
 	if at < 0 || p.Verdict.Findings[at].Kind != gate.Regression || !strings.HasPrefix(p.Verdict.Findings[at].Cause, "the change, in both directions") {
 		t.Fatalf("findings: %+v", p.Verdict.Findings)
 	}
-	if again := run("1.0.0", "1.1.0"); again.Played > 0 || again.Exit != 1 || len(again.Verdict.Findings) != len(p.Verdict.Findings) {
+	if again := run("1.0.0", "1.1.0"); again.Played > 0 || again.Exit != 1 ||
+		len(again.Verdict.Findings) != len(p.Verdict.Findings) {
 		t.Errorf("again: %d runs were played, %+v", again.Played, again.Verdict)
 	}
 	playAgain(t, &p.Verdict.Findings[at])
@@ -90,7 +93,8 @@ func TestMachines(t *testing.T) {
 	}
 }
 
-// playAgain carries out the command of a finding without what is known of earlier plays, and compares what came of it with what came before.
+// playAgain carries out the command of a finding without what is known of earlier plays, and compares what came of it
+// with what came before.
 func playAgain(t *testing.T, f *gate.Finding) {
 	t.Helper()
 	c := exec.Command("sh", "-c", f.Again+" --cache - --out again")

@@ -23,7 +23,7 @@ func (g *gating) page() *Page {
 	}
 	v := Compare(g.results)
 	if v.Figures = Measure(loads); v.Figures == nil && !g.NoFigures && len(loads) > 0 {
-		v.Notes = append(v.Notes, "figures were not compared: one of the versions did not carry the load with any seed")
+		v.Notes = append(v.Notes, "figures were not compared: one of the versions carried the load with no seed")
 	}
 	v.Accept(g.allowed, g.Allow)
 	for i := range v.Findings {
@@ -31,10 +31,11 @@ func (g *gating) page() *Page {
 			f.Again = g.again(f.Scenario, f.Plays[0], f.Seed)
 		}
 	}
-	p := &Page{Head: runner.Head{Enilab: Format, World: "netns"}, From: called(g.from), To: called(g.to), Verdict: v, Scenarios: g.scenarios(),
-		Results: g.results, Key: g.stage.key(), Took: time.Since(g.began).Round(time.Second),
+	p := &Page{Head: runner.Head{Enilab: Format, World: "netns"}, From: called(g.from), To: called(g.to), Verdict: v,
+		Scenarios: g.scenarios(), Results: g.results, Key: g.stage.key(), Took: time.Since(g.began).Round(time.Second),
 		Given:       vm.Given(map[string]*systems.System{g.From: g.from, g.To: g.to}),
-		Interrupted: g.over != nil && !errors.Is(g.over, errTime), Played: g.stage.played, Cached: g.stage.cached, of: g}
+		Interrupted: g.over != nil && !errors.Is(g.over, errTime), Played: g.stage.played, Cached: g.stage.cached,
+		of: g}
 	o := p.Outcome()
 	p.Red, p.Word, p.Exit = o.Level == Bad, o.Word, o.Exit
 	return p
@@ -45,13 +46,14 @@ var (
 	changes = []struct {
 		kind Kind
 		as   report.Change
-	}{{Regression, report.Regression}, {Accepted, report.Accepted}, {Seldom, report.Same}, {Unsure, report.Same}, {Mended, report.Mended}}
-	classes = map[Kind]report.Class{Regression: report.Bad, Accepted: report.Warn, Seldom: report.Warn, Unsure: report.Warn, Mended: report.Good,
-		Before: report.None}
+	}{{Regression, report.Regression}, {Accepted, report.Accepted}, {Seldom, report.Same}, {Unsure, report.Same},
+		{Mended, report.Mended}}
+	classes = map[Kind]report.Class{Regression: report.Bad, Accepted: report.Warn, Seldom: report.Warn,
+		Unsure: report.Warn, Mended: report.Good, Before: report.None}
 )
 
-// Report is the page for people and pipelines: each play beside the old version alone. What did not change is shown without its details. Of a Page
-// that came through JSON there are no details at all.
+// Report is the page for people and pipelines: each play beside the old version alone. What did not change is shown
+// without its details. Of a Page that came through JSON there are no details at all.
 func (p *Page) Report() *report.Page {
 	g := p.of
 	if g == nil {
@@ -79,15 +81,16 @@ func (p *Page) Report() *report.Page {
 		page.Findings = append(page.Findings, x)
 	}
 	for _, f := range p.Verdict.Figures {
-		page.Figures = append(page.Figures, report.Figure{Name: f.Name, Unit: f.Unit, Old: f.Old, New: f.New, Band: f.Share,
-			Beyond: f.Beyond && f.Reason == ""})
+		page.Figures = append(page.Figures, report.Figure{Name: f.Name, Unit: f.Unit, Old: f.Old, New: f.New,
+			Band: f.Share, Beyond: f.Beyond && f.Reason == ""})
 	}
 	return page
 }
 
 // beside is a result beside that of the old version alone, with the gravest that was found of it.
 func (p *Page) beside(g *gating, r *Result) report.Pair {
-	x := report.Pair{Scenario: (&group{scenario: r.Scenario, variant: r.Variant}).name(), Play: r.Play.Doc(), Change: report.Same}
+	x := report.Pair{Scenario: (&group{scenario: r.Scenario, variant: r.Variant}).name(), Play: r.Play.Doc(),
+		Change: report.Same}
 	if r.Unknown != "" {
 		x.Change, x.Why = report.Unknown, r.Unknown
 	}
@@ -110,7 +113,8 @@ func (p *Page) beside(g *gating, r *Result) report.Pair {
 		if x.Change == report.Same || x.Change == report.Mended {
 			c = *run.Bare()
 		}
-		c.Command = g.again(r.Scenario, play, r.Seed) // inside of the machine it has another command line, which knows of one system alone
+		// inside of the machine it has another command line, which knows of one system alone
+		c.Command = g.again(r.Scenario, play, r.Seed)
 		return &c
 	}
 	x.Old, x.New = run(Old), run(r.Play)
@@ -148,11 +152,13 @@ func (p *Page) matrixOf(page *report.Page) {
 
 // told is a finding as a report has it.
 func (p *Page) told(f *Finding) report.Finding {
-	x := report.Finding{Kind: string(f.Kind), Class: classes[f.Kind], Line: p.Sentence(f), Command: f.Again, Text: f.Text,
-		Folded: f.Kind == Mended || f.Kind == Before, Facts: []string{fmt.Sprintf("%s: %s", f.Name(), f.Check), "cause: " + f.Cause}}
+	x := report.Finding{Kind: string(f.Kind), Class: classes[f.Kind], Line: p.Sentence(f), Command: f.Again,
+		Text: f.Text, Folded: f.Kind == Mended || f.Kind == Before,
+		Facts: []string{fmt.Sprintf("%s: %s", f.Name(), f.Check), "cause: " + f.Cause}}
 	if !x.Folded {
 		x.Facts = append(x.Facts, "plays: "+f.Where(),
-			fmt.Sprintf("seeds: it broke with %d of %d, %s", len(f.Seeds), f.Of, strings.Trim(fmt.Sprint(f.Seeds), "[]")),
+			fmt.Sprintf("seeds: it broke with %d of %d, %s", len(f.Seeds), f.Of,
+				strings.Trim(fmt.Sprint(f.Seeds), "[]")),
 			fmt.Sprintf("first at %s, the change is at %s", clock(f.At), clock(f.Change)))
 	}
 	if f.Reason != "" {

@@ -21,7 +21,8 @@ import (
 	"github.com/enilab/enilab/systems"
 )
 
-// stage is where a gate's plays are played: laboratories with one of the systems or both in them, and what is known of earlier plays.
+// stage is where a gate's plays are played: laboratories with one of the systems or both in them, and what is known of
+// earlier plays.
 type stage struct {
 	from, to string
 	labs     map[string]*vm.Laboratory // by the systems in it
@@ -36,7 +37,8 @@ func (g *gating) open() (*stage, error) {
 	s := &stage{from: g.pair.From, to: g.pair.To, labs: map[string]*vm.Laboratory{}, prints: map[string]string{}}
 	both := map[string]*systems.System{s.from: g.from, s.to: g.to}
 	for _, names := range [][]string{{s.from}, {s.to}, {s.from, s.to}} {
-		lab := &vm.Laboratory{Kernel: g.Kernel, Program: g.Program, Timeout: g.Limit, Verbose: g.Verbose, Systems: map[string]*systems.System{}}
+		lab := &vm.Laboratory{Kernel: g.Kernel, Program: g.Program, Timeout: g.Limit, Verbose: g.Verbose,
+			Systems: map[string]*systems.System{}}
 		for _, n := range names {
 			lab.Systems[n] = both[n]
 		}
@@ -91,7 +93,8 @@ func (s *stage) lab(j *job) string {
 // keyOf is a digest of all that a run rests on.
 func (s *stage) keyOf(j *job) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\n%s\n%s\n%d\n%s\n%s", Format, s.prints[s.lab(j)], j.script.System, j.seed, j.file.name, j.script.Text)
+	fmt.Fprintf(h, "%s\n%s\n%s\n%d\n%s\n%s", Format, s.prints[s.lab(j)], j.script.System, j.seed, j.file.name,
+		j.script.Text)
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
@@ -151,7 +154,8 @@ func (g *gating) isLoad(short string) bool {
 	return slices.ContainsFunc(g.files, func(f *file) bool { return f.load && f.short == short })
 }
 
-// play plays jobs, as many at once as there are cores. The error is that nothing can be played on this machine; that it was ended early is no error.
+// play plays jobs, as many at once as there are cores. The error is that nothing can be played on this machine; that
+// it was ended early is no error.
 func (g *gating) play(ctx context.Context, jobs []job) error {
 	results := make([][]Result, len(jobs))
 	done := 0
@@ -218,7 +222,8 @@ func (g *gating) play(ctx context.Context, jobs []job) error {
 	}
 	for i := range jobs {
 		if j := &jobs[i]; results[i] == nil {
-			results[i] = []Result{{Scenario: j.file.short, Play: j.script.Play, Seed: j.seed, Unknown: "not played: " + g.why()}}
+			results[i] = []Result{{Scenario: j.file.short, Play: j.script.Play, Seed: j.seed,
+				Unknown: "not played: " + g.why()}}
 		}
 		g.results = append(g.results, results[i]...)
 	}
@@ -313,7 +318,8 @@ func (g *gating) run(ctx context.Context, j *job, key string) (*came, error) {
 		return nil, nil
 	}
 	if lack, ok := errors.AsType[*Lacking](err); ok && strings.Contains(lack.Why, "has not come to its end") {
-		return &came{Results: []Result{{Unknown: strings.Replace(firstLine(lack.Why), "--timeout", "--limit", 1)}}}, nil
+		why := strings.Replace(firstLine(lack.Why), "--timeout", "--limit", 1)
+		return &came{Results: []Result{{Unknown: why}}}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -357,13 +363,15 @@ func (g *gating) keep(j *job, c *came) error {
 		return nil
 	}
 	base := filepath.Join(g.Out, fmt.Sprintf("%s.%s.%d", j.file.short, j.script.Play, j.seed))
-	return errors.Join(os.WriteFile(base+".scn", []byte(j.script.Text), 0o644), os.WriteFile(base+".txt", []byte(c.Report), 0o644))
+	return errors.Join(os.WriteFile(base+".scn", []byte(j.script.Text), 0o644),
+		os.WriteFile(base+".txt", []byte(c.Report), 0o644))
 }
 
 // play plays a job in a machine of its own. What a report shows costs little there, and may be wanted later.
 func (s *stage) play(ctx context.Context, j *job) (*came, error) {
-	p, err := s.labs[s.lab(j)].Play(ctx, &vm.Play{Seed: j.seed, Flags: []string{"--clock", "machine", "--json", "--cni", j.script.System},
-		Names: []string{j.file.name}, Files: []vm.JobFile{{Path: j.file.name, Data: []byte(j.script.Text)}}, Runs: true}, io.Discard, io.Discard)
+	p, err := s.labs[s.lab(j)].Play(ctx, &vm.Play{Seed: j.seed,
+		Flags: []string{"--clock", "machine", "--json", "--cni", j.script.System}, Names: []string{j.file.name},
+		Files: []vm.JobFile{{Path: j.file.name, Data: []byte(j.script.Text)}}, Runs: true}, io.Discard, io.Discard)
 	if err != nil {
 		return nil, err
 	}
@@ -400,8 +408,8 @@ func resultsOf(d *runner.Document) (out []Result) {
 }
 
 func resultOf(f *runner.FileDocument, v *runner.VariantDocument) Result {
-	r := Result{Variant: VariantName(v.Name), Status: f.Status, Unknown: firstLine(v.Error), Ended: v.Ended, Times: v.Times, Judged: v.Judged,
-		Figures: v.Figures.Told()}
+	r := Result{Variant: VariantName(v.Name), Status: f.Status, Unknown: firstLine(v.Error), Ended: v.Ended,
+		Times: v.Times, Judged: v.Judged, Figures: v.Figures.Told()}
 	for _, b := range v.All {
 		check := b.Invariant
 		switch {
@@ -424,7 +432,8 @@ func resultOf(f *runner.FileDocument, v *runner.VariantDocument) Result {
 	return r
 }
 
-// alike says whether a system has the same from another's manifest as from its own: then a change of the image alone is like one of both.
+// alike says whether a system has the same from another's manifest as from its own: then a change of the image alone
+// is like one of both.
 func alike(s, old *systems.System) bool {
 	strip := func(s *systems.System) string {
 		if s.Manifest == nil {

@@ -157,10 +157,12 @@ func (v *view) runs(room *int) {
 		}
 	}
 	if n := len(order) - mostRows; n > 0 {
-		v.MoreRows = runner.Count(n, "run") + " more, none of them graver than these, not listed here: JUnit's file and --json have them all"
+		v.MoreRows = runner.Count(n, "run") + " more, none of them graver than these, not listed here: JUnit's " +
+			"file and --json have them all"
 	}
 	if v.left > 0 {
-		v.Short = runner.Count(v.left, "run") + " without details, which would make the page too large: play one alone to see it"
+		v.Short = runner.Count(v.left, "run") + " without details, which would make the page too large: play one " +
+			"alone to see it"
 	}
 }
 

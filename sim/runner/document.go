@@ -100,9 +100,9 @@ type SweptFile struct {
 
 // Document is what came of the file, for programs.
 func (f *Sweep) Document() SweptFile {
-	d := SweptFile{File: f.Case.File.Name, Name: f.Case.Name(), Status: f.Status.String(), Ran: f.Ran, Failed: append([]uint64{}, f.Failed...),
-		Variants: len(f.Case.Variants), Mutants: len(f.Case.Against), Events: f.Events, Virtual: f.Virtual.Seconds(), Wall: f.Wall.Seconds(),
-		Report: f.Report()}
+	d := SweptFile{File: f.Case.File.Name, Name: f.Case.Name(), Status: f.Status.String(), Ran: f.Ran,
+		Failed: append([]uint64{}, f.Failed...), Variants: len(f.Case.Variants), Mutants: len(f.Case.Against),
+		Events: f.Events, Virtual: f.Virtual.Seconds(), Wall: f.Wall.Seconds(), Report: f.Report()}
 	if f.First != nil {
 		d.First = f.First.Document()
 	}
@@ -175,7 +175,8 @@ type VariantDocument struct {
 	Timeline []string         `json:"timeline,omitempty"` // with Options.Timeline
 }
 
-// BrokenDocument is a violation, an expectation that was not met, or, with neither invariant nor line, a daemon that ended by itself.
+// BrokenDocument is a violation, an expectation that was not met, or, with neither invariant nor line, a daemon that
+// ended by itself.
 type BrokenDocument struct {
 	At        float64 `json:"at"`
 	Node      int     `json:"node,omitempty"`
@@ -266,16 +267,18 @@ type diffJSON struct {
 // Document is what came of the file, for programs.
 func (r *Result) Document() *FileDocument {
 	f := r.Case.File
-	d := &FileDocument{File: f.Name, Name: r.Case.Name(), Headline: f.Headline(), Source: f.Source, System: r.Case.Place.System, Given: r.Case.Place.Given,
-		Status: r.Status.String(), Judged: r.Judged, Skipped: []SkippedLine{}, NotJudged: []notJudgedJSON{}, Events: r.Events,
-		Virtual: r.Virtual.Seconds(), Wall: r.Wall.Seconds(), Report: r.Report(), Command: r.Command(), Variants: []VariantDocument{},
+	d := &FileDocument{File: f.Name, Name: r.Case.Name(), Headline: f.Headline(), Source: f.Source,
+		System: r.Case.Place.System, Given: r.Case.Place.Given, Status: r.Status.String(), Judged: r.Judged,
+		Skipped: []SkippedLine{}, NotJudged: []notJudgedJSON{}, Events: r.Events, Virtual: r.Virtual.Seconds(),
+		Wall: r.Wall.Seconds(), Report: r.Report(), Command: r.Command(), Variants: []VariantDocument{},
 		Mutants: []mutantJSON{}, Story: r.Story, Updated: r.Updated}
 	for _, s := range r.Skipped {
 		d.Skipped = append(d.Skipped, SkippedLine{s.Pos.Line, s.Why})
 	}
 	for _, n := range r.NotJudged {
 		i, _ := judge.ByPhrase(n.Invariant.Phrase())
-		d.NotJudged = append(d.NotJudged, notJudgedJSON{i.Phrase, (i.Needs & r.Case.Place.Without).Names(), n.Pos.Line})
+		d.NotJudged = append(d.NotJudged, notJudgedJSON{i.Phrase, (i.Needs & r.Case.Place.Without).Names(),
+			n.Pos.Line})
 	}
 	for _, u := range r.Unknown {
 		d.Unknown = append(d.Unknown, unknownJSON{u.Pos.Line, u.System, u.Settings})
@@ -296,8 +299,10 @@ func (r *Result) Document() *FileDocument {
 }
 
 func (o *Outcome) document() VariantDocument {
-	d := VariantDocument{Name: o.Variant, Events: o.Events, Hash: fmt.Sprintf("%016x", o.Hash), // JSON's numbers would round it
-		Twice: o.Twice, Same: !o.Differs, Broke: o.Break.document(), Missed: []MissedLine{}, UnderWay: []string{}, Figures: figures(o.Figures)}
+	// JSON's numbers would round it
+	d := VariantDocument{Name: o.Variant, Events: o.Events, Hash: fmt.Sprintf("%016x", o.Hash),
+		Twice: o.Twice, Same: !o.Differs, Broke: o.Break.document(), Missed: []MissedLine{}, UnderWay: []string{},
+		Figures: figures(o.Figures)}
 	if o.Err != nil {
 		d.Error = o.Err.Error()
 	}
@@ -343,7 +348,8 @@ func figures(f *sim.Figures) *FiguresDocument {
 	if f == nil {
 		return nil
 	}
-	d := &FiguresDocument{f, f.Add.Seconds(), f.Del.Seconds(), f.Start.Seconds(), f.Ready.Seconds(), f.Calls, []podJSON{}}
+	d := &FiguresDocument{f, f.Add.Seconds(), f.Del.Seconds(), f.Start.Seconds(), f.Ready.Seconds(), f.Calls,
+		[]podJSON{}}
 	for _, p := range f.Pods {
 		one := podJSON{Made: p.Made.Seconds()}
 		if ended := p.Ended.Seconds(); p.Deleted {
@@ -363,7 +369,8 @@ func (d *FiguresDocument) Told() *sim.Figures {
 	if d.Figures != nil {
 		f = *d.Figures
 	}
-	f.Add, f.Del, f.Start, f.Ready, f.Calls, f.Pods = duration(d.Add), duration(d.Del), duration(d.Start), duration(d.Ready), d.Calls, nil
+	f.Add, f.Del, f.Start, f.Ready, f.Calls, f.Pods = duration(d.Add), duration(d.Del), duration(d.Start),
+		duration(d.Ready), d.Calls, nil
 	for _, p := range d.Pods {
 		one := sim.PodLife{Made: duration(p.Made)}
 		if p.Ended != nil {
@@ -377,8 +384,8 @@ func (d *FiguresDocument) Told() *sim.Figures {
 func duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
 
 func (b *Bite) document() mutantJSON {
-	d := mutantJSON{Mutant: b.Against.Mutant.Name, Variant: b.Outcome.Variant, Line: b.Against.Pos.Line, Expected: b.Against.Claim.Invariant,
-		Proved: b.Why == "", Why: b.Why, Broke: b.Outcome.Break.document()}
+	d := mutantJSON{Mutant: b.Against.Mutant.Name, Variant: b.Outcome.Variant, Line: b.Against.Pos.Line,
+		Expected: b.Against.Claim.Invariant, Proved: b.Why == "", Why: b.Why, Broke: b.Outcome.Break.document()}
 	if by := b.Against.Claim.By.Seconds(); b.Against.Claim.HasBy {
 		d.By = &by
 	}
@@ -391,7 +398,8 @@ func (c *Crashes) document() crashJSON {
 		d.Error = c.Err.Error()
 	}
 	for _, b := range c.Report.Broken {
-		d.Broken = append(d.Broken, forkJSON{b.At.Seconds(), b.Node, b.Event, append([]string{}, b.InFlight...), b.Choice, b.What})
+		d.Broken = append(d.Broken, forkJSON{b.At.Seconds(), b.Node, b.Event, append([]string{}, b.InFlight...),
+			b.Choice, b.What})
 	}
 	return d
 }

@@ -210,7 +210,8 @@ func list(to *strings.Builder, title string, lines []string) {
 
 // summary is the rest of a held or skipped file's line.
 func (r *Result) summary() string {
-	s := fmt.Sprintf("%s, %s judged, %d skipped, %s in %s", Count(len(r.Runs), "variant"), Count(r.Judged, "expectation"), len(r.Skipped), Count(int(r.Events), "event"), Short(r.Virtual))
+	s := fmt.Sprintf("%s, %s judged, %d skipped, %s in %s", Count(len(r.Runs), "variant"),
+		Count(r.Judged, "expectation"), len(r.Skipped), Count(int(r.Events), "event"), Short(r.Virtual))
 	if len(r.Skipped) > 0 {
 		s += " (" + r.reasons() + ")"
 	}

@@ -296,7 +296,8 @@ func (f *Sweep) summary() string {
 	if f.Ran < f.Seeds.Count() {
 		all = fmt.Sprintf("%d of %s", f.Ran, all)
 	}
-	s := fmt.Sprintf("%s, %s, %s, %s in %s", all, Count(len(f.Case.Variants), "variant"), f.against(), Count(int(f.Events), "event"), Short(f.Virtual))
+	s := fmt.Sprintf("%s, %s, %s, %s in %s", all, Count(len(f.Case.Variants), "variant"), f.against(),
+		Count(int(f.Events), "event"), Short(f.Virtual))
 	if f.Lines > 0 {
 		s += fmt.Sprintf(", %s skipped", Count(f.Lines, "line"))
 	}

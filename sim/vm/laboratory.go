@@ -21,19 +21,21 @@ import (
 	"github.com/enilab/enilab/systems"
 )
 
-// Laboratory is a machine in which `enilab run --on netns` plays scenarios: enilab, ipamd and aws-cni are in it, the systems under test, and the
-// tools of this computer that these execute. Each play has a machine of its own, so several can go on at the same time.
+// Laboratory is a machine in which `enilab run --on netns` plays scenarios: enilab, ipamd and aws-cni are in it, the
+// systems under test, and the tools of this computer that these execute. Each play has a machine of its own, so
+// several can go on at the same time.
 type Laboratory struct {
 	Kernel  string // a vmlinuz or a Debian kernel package; empty: the first of Find
 	Arch    string // as Go says it; empty: this computer's
 	Program string // enilab, with ipamd and aws-cni beside it; empty: this program
-	// Systems are those that are played, by what scenarios and --cni call them. Open writes into each which tools it is given.
+	// Systems are those that are played, by what scenarios and --cni call them. Open writes into each which tools it
+	// is given.
 	Systems map[string]*systems.System
-	Files   []JobFile // of every play, such as scenarios
-	Stdin   []byte    // of every play
+	Files   []JobFile     // of every play, such as scenarios
+	Stdin   []byte        // of every play
 	Timeout time.Duration // of one play; 0: Limit
-	Pause   *Pause    // without its tools, which Open puts there; nil: nothing is paused
-	Verbose io.Writer // is told what each play has taken; nil: nobody is
+	Pause   *Pause        // without its tools, which Open puts there; nil: nothing is paused
+	Verbose io.Writer     // is told what each play has taken; nil: nobody is
 
 	machine *Machine
 	job     Job // what all plays have in common
@@ -50,14 +52,16 @@ type Play struct {
 	Words string    // added to the kernel's command line
 }
 
-// Limit is how long a play may take, in this computer's time, if nothing else is said: what a long scenario with its mutants takes on a slow one.
+// Limit is how long a play may take, in this computer's time, if nothing else is said: what a long scenario with its
+// mutants takes on a slow one.
 const Limit = time.Hour
 
-// quiet is how long nothing at all may be heard of a machine: a guest that lives says so every second of its own time, and an emulator that is as
-// slow as this hangs.
+// quiet is how long nothing at all may be heard of a machine: a guest that lives says so every second of its own time,
+// and an emulator that is as slow as this hangs.
 const quiet = 2 * time.Minute
 
-// Where a machine has the systems that were found outside (what is known of them, and below the folder their files), and what it hands out.
+// Where a machine has the systems that were found outside (what is known of them, and below the folder their files),
+// and what it hands out.
 const (
 	foundFile   = "/var/tmp/found.json"
 	foundFolder = "/opt/enilab/found"
@@ -68,8 +72,8 @@ const (
 // SeedFolder is the folder of --out that has a seed's files.
 func SeedFolder(seed uint64) string { return "seed-" + strconv.FormatUint(seed, 10) }
 
-// Open finds the kernel and what the systems need, and makes the machine. It returns an *Invalid for a kernel that cannot be used, and a *Lacking
-// for what this computer lacks. Close gives it back.
+// Open finds the kernel and what the systems need, and makes the machine. It returns an *Invalid for a kernel that
+// cannot be used, and a *Lacking for what this computer lacks. Close gives it back.
 func (l *Laboratory) Open() error {
 	l.Arch = cmp.Or(l.Arch, runtime.GOARCH)
 	l.Timeout = cmp.Or(l.Timeout, Limit)
@@ -83,7 +87,8 @@ func (l *Laboratory) Open() error {
 		return err
 	}
 	if k.Arch != "" && k.Arch != l.Arch {
-		return &Invalid{fmt.Sprintf("--in: kernel %s is for %s, and the machine for %s: name a kernel for it, or --arch %[2]s", k, k.Arch, l.Arch)}
+		return &Invalid{fmt.Sprintf("--in: kernel %s is for %s, and the machine for %s: name a kernel for it, or "+
+			"--arch %[2]s", k, k.Arch, l.Arch)}
 	}
 	self, err := l.program()
 	if err != nil {
@@ -97,7 +102,8 @@ func (l *Laboratory) Open() error {
 		return &Lacking{text}
 	}
 	give(l.Systems, l.given)
-	l.machine = &Machine{Kernel: k, Image: NewImage(), Modules: modules(l.Systems), Self: self, Timeout: l.Timeout, Quiet: quiet}
+	l.machine = &Machine{Kernel: k, Image: NewImage(), Modules: modules(l.Systems), Self: self, Timeout: l.Timeout,
+		Quiet: quiet}
 	if err := l.furnish(filepath.Dir(self)); err != nil {
 		return err
 	}
@@ -142,8 +148,8 @@ func (l *Laboratory) program() (string, error) {
 	}
 	self = filepath.Join(filepath.Dir(self), l.Arch, "enilab")
 	if _, err := os.Stat(self); err != nil {
-		return "", &Lacking{fmt.Sprintf("a virtual machine of %s needs enilab, ipamd and aws-cni for it (%v): make build-%[1]s makes them there",
-			l.Arch, err)}
+		return "", &Lacking{fmt.Sprintf("a virtual machine of %s needs enilab, ipamd and aws-cni for it (%v): make "+
+			"build-%[1]s makes them there", l.Arch, err)}
 	}
 	return self, nil
 }
@@ -183,8 +189,8 @@ func (l *Laboratory) bring() error {
 	return err
 }
 
-// Fingerprint is a digest of all that plays rest on beside what differs between them: the kernel, what is in the machine's file system, what is
-// known of the systems, and the emulator.
+// Fingerprint is a digest of all that plays rest on beside what differs between them: the kernel, what is in the
+// machine's file system, what is known of the systems, and the emulator.
 func (l *Laboratory) Fingerprint() (string, error) {
 	h := sha256.New()
 	if err := l.machine.Digest(h); err != nil {
@@ -202,7 +208,8 @@ func (l *Laboratory) Fingerprint() (string, error) {
 	return fmt.Sprintf("%x", h.Sum(nil)), nil
 }
 
-// Play plays in a new machine, keeps everything that comes of it, and passes text on as it comes. What is known is returned with an error too.
+// Play plays in a new machine, keeps everything that comes of it, and passes text on as it comes. What is known is
+// returned with an error too.
 func (l *Laboratory) Play(ctx context.Context, p *Play, stdout, stderr io.Writer) (*Played, error) {
 	m := *l.machine
 	m.Words = p.Words
@@ -232,7 +239,8 @@ func (l *Laboratory) jobOf(p *Play) *Job {
 	if l.foreign() {
 		inside += " --arch " + l.Arch
 	}
-	j.Args = append([]string{"run", "--on", "netns", "--seed", strconv.FormatUint(p.Seed, 10), "--inside", inside}, p.Flags...)
+	j.Args = append([]string{"run", "--on", "netns", "--seed", strconv.FormatUint(p.Seed, 10), "--inside", inside},
+		p.Flags...)
 	if len(l.Systems) > 0 {
 		j.Args = append(j.Args, "--found", foundFile)
 	}
@@ -252,7 +260,8 @@ func (l *Laboratory) jobOf(p *Play) *Job {
 // Document reads into v what a play with --json has written.
 func (p *Played) Document(v any) error {
 	if err := json.NewDecoder(bytes.NewReader(p.Stdout)).Decode(v); err != nil {
-		return fmt.Errorf("the machine's report is none (exit code %d): %w; it said %s", p.Code, err, strings.TrimSpace(string(p.Stderr)))
+		return fmt.Errorf("the machine's report is none (exit code %d): %w; it said %s", p.Code, err,
+			strings.TrimSpace(string(p.Stderr)))
 	}
 	return nil
 }
@@ -273,7 +282,8 @@ func (p *Played) Save(folder string, seed uint64) error {
 		if !filepath.IsLocal(name) {
 			return fmt.Errorf("the machine hands out a file %q, which is not below its folder", name)
 		}
-		if strings.HasPrefix(name, filepath.Base(PauseFolder)+"/") { // what the shell of a machine that was paused had to look at
+		// what the shell of a machine that was paused had to look at
+		if strings.HasPrefix(name, filepath.Base(PauseFolder)+"/") {
 			name = filepath.Join(SeedFolder(seed), name)
 		}
 		to := filepath.Join(folder, name)

@@ -96,8 +96,8 @@ func (l *Laboratory) demands(k *Kernel) (n *demands, err error) {
 	return n, err
 }
 
-// Equip writes into systems that are played on this computer's own kernel which tools they are given, or returns a *Lacking for what they need and
-// this computer has not.
+// Equip writes into systems that are played on this computer's own kernel which tools they are given, or returns a
+// *Lacking for what they need and this computer has not.
 func Equip(found map[string]*systems.System) error {
 	k := Running()
 	n := demands{found: found, machine: "this computer", tool: hasTool, kernel: "Linux " + k.Version}
@@ -184,23 +184,26 @@ func digestText(path string) string {
 	return fmt.Sprintf("sha256 %x", h.Sum(nil)[:8])
 }
 
-// furnish puts into the machine what the laboratory executes: the daemon and the plugin beside enilab, and of this computer what a node's steps and
-// some daemons use.
+// furnish puts into the machine what the laboratory executes: the daemon and the plugin beside enilab, and of this
+// computer what a node's steps and some daemons use.
 func (l *Laboratory) furnish(programs string) error {
 	m := l.machine.Image
 	for _, name := range []string{"ipamd", "aws-cni"} {
 		if err := m.AddFile(filepath.Join(Programs, name), filepath.Join(programs, name)); err != nil {
-			return &Lacking{fmt.Sprintf("a virtual machine needs %s beside enilab (%v): make build makes ipamd, aws-cni and enilab side by side", name, err)}
+			return &Lacking{fmt.Sprintf("a virtual machine needs %s beside enilab (%v): make build makes ipamd, "+
+				"aws-cni and enilab side by side", name, err)}
 		}
 	}
 	needed := []string{"env", "true"}
 	if l.foreign() {
 		return l.addBusybox(m, slices.Concat(needed, []string{"sh"}, tools(l.Systems)))
 	}
-	wished := []string{"sh", "iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore", "xtables-nft-multi"}
+	wished := []string{"sh", "iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save",
+		"ip6tables-restore", "xtables-nft-multi"}
 	for _, name := range needed {
 		if !hasTool(name) {
-			return &Lacking{fmt.Sprintf("a virtual machine is given this computer's %s, which it has not: apt-get install %s", name, systems.Package(name))}
+			return &Lacking{fmt.Sprintf("a virtual machine is given this computer's %s, which it has not: apt-get "+
+				"install %s", name, systems.Package(name))}
 		}
 	}
 	if err := addTools(m, slices.Concat(needed, tools(l.Systems), wished)); err != nil {
@@ -236,7 +239,8 @@ func addTools(m *Image, names []string) error {
 	return nil
 }
 
-// addBusybox puts one program with many names into a machine that cannot execute this computer's. A name may be there twice.
+// addBusybox puts one program with many names into a machine that cannot execute this computer's. A name may be there
+// twice.
 func (l *Laboratory) addBusybox(m *Image, names []string) error {
 	path, err := Busybox(l.Arch)
 	if err != nil {
@@ -256,9 +260,10 @@ func (l *Laboratory) addBusybox(m *Image, names []string) error {
 func (l *Laboratory) equip() error {
 	l.Pause.Tools = NewImage()
 	if l.foreign() {
-		return l.addBusybox(l.Pause.Tools, strings.Fields(`sh ip netstat ping nsenter ps ls cat head tail less grep sed awk cut sort uniq wc find hexdump
-			stat readlink date sleep vi`))
+		return l.addBusybox(l.Pause.Tools, strings.Fields(`sh ip netstat ping nsenter ps ls cat head tail less
+			grep sed awk cut sort uniq wc find hexdump stat readlink date sleep vi`))
 	}
-	return addTools(l.Pause.Tools, strings.Fields(`sh bash busybox ip ss nft iptables iptables-save ip6tables ip6tables-save xtables-nft-multi conntrack
-		tc bridge ping tcpdump nsenter lsns ps ls cat head tail less grep sed awk cut sort uniq wc find od hexdump stat readlink date sleep jq strace`))
+	return addTools(l.Pause.Tools, strings.Fields(`sh bash busybox ip ss nft iptables iptables-save ip6tables
+		ip6tables-save xtables-nft-multi conntrack tc bridge ping tcpdump nsenter lsns ps ls cat head tail less grep sed
+		awk cut sort uniq wc find od hexdump stat readlink date sleep jq strace`))
 }

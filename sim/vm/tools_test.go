@@ -60,13 +60,17 @@ func TestMachineLacks(t *testing.T) {
 	}
 }
 
-// TestComputerLacks: a run on this computer's own kernel is refused for what a system executes and this computer has not.
+// TestComputerLacks: a run on this computer's own kernel is refused for what a system executes and this computer has
+// not.
 func TestComputerLacks(t *testing.T) {
-	err := Equip(map[string]*systems.System{"mine@1": {Name: "mine", Version: "1.0.0", Executes: []string{"no-such-tool"}}})
-	if e, ok := err.(*Lacking); !ok || !strings.Contains(e.Error(), "mine 1.0.0 executes no-such-tool, which this computer has not") {
+	err := Equip(map[string]*systems.System{"mine@1": {Name: "mine", Version: "1.0.0",
+		Executes: []string{"no-such-tool"}}})
+	if e, ok := err.(*Lacking); !ok || !strings.Contains(e.Error(),
+		"mine 1.0.0 executes no-such-tool, which this computer has not") {
 		t.Errorf("expected that the tool is lacking, found %v", err)
 	}
-	if err := Equip(map[string]*systems.System{"mine@1": {Name: "mine", Version: "1.0.0", Executes: []string{"sh"}}}); err != nil {
+	if err := Equip(map[string]*systems.System{"mine@1": {Name: "mine", Version: "1.0.0",
+		Executes: []string{"sh"}}}); err != nil {
 		t.Errorf("a tool that is there: %v", err)
 	}
 }

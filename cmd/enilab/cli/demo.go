@@ -208,7 +208,8 @@ func (l *cli) replayAll(cases []*runner.Case, atOnce int, where string) []*runne
 				results[i] = r
 				mu.Lock()
 				over++
-				p.passed(fmt.Sprintf("%s: %d of %s over: %s %s", where, over, runner.Count(len(cases), "incident"), cases[i].Name(), r.Status), over == len(cases))
+				p.passed(fmt.Sprintf("%s: %d of %s over: %s %s", where, over, runner.Count(len(cases), "incident"),
+					cases[i].Name(), r.Status), over == len(cases))
 				mu.Unlock()
 			}
 		})
@@ -385,6 +386,6 @@ func (l *cli) sums(stages []*stage, wall time.Duration, code int) {
 	if code != runner.ExitHeld {
 		word = colour(l.out, red, fmt.Sprintf("%d of %d held", held, of))
 	}
-	fmt.Fprintf(l.out, "\n%s: %s; %d of %s caught; %s events, %s replayed in %s\n", word, strings.Join(parts, ", "), caught, runner.Count(mutants, "mutant"),
-		runner.Number(events), runner.Short(virtual), runner.Short(wall))
+	fmt.Fprintf(l.out, "\n%s: %s; %d of %s caught; %s events, %s replayed in %s\n", word, strings.Join(parts, ", "),
+		caught, runner.Count(mutants, "mutant"), runner.Number(events), runner.Short(virtual), runner.Short(wall))
 }

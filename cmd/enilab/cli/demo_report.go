@@ -109,7 +109,8 @@ type stageDocument struct {
 func (l *cli) demoJSON(stages []*stage) error {
 	d := demoDocument{Head: runner.Head{Enilab: "demo/1", Exit: demoCode(stages)}}
 	for _, s := range stages {
-		j := stageDocument{World: map[string]string{"SIM": "sim", "KERNEL": "netns"}[s.head], Files: []*runner.FileDocument{}}
+		j := stageDocument{World: map[string]string{"SIM": "sim", "KERNEL": "netns"}[s.head],
+			Files: []*runner.FileDocument{}}
 		if s.absent != nil {
 			j.Absent = s.absent.Error()
 		}

@@ -80,17 +80,23 @@ func (f *gateFlags) flags(c *cobra.Command) {
 	c.Flags().StringVar(&f.To, "to", "", "the version after, NAME@WHERE")
 	c.Flags().Var(&f.in, "in", "vm plays in virtual machines; vm=KERNEL names a vmlinuz or a Debian kernel package")
 	c.Flags().StringVar(&f.Seeds, "seeds", "1", "play every scenario with every seed of this range, such as 1-5")
-	c.Flags().StringVar(&f.Baseline, "baseline", "", "take the old version's results from what an earlier gate wrote with --json")
-	c.Flags().StringVar(&f.Allow, "allow", "", "accepted differences, as YAML: check, reason, and perhaps scenario and play")
+	c.Flags().StringVar(&f.Baseline, "baseline", "", "take the old version's results from what an earlier gate "+
+		"wrote with --json")
+	c.Flags().StringVar(&f.Allow, "allow", "", "accepted differences, as YAML: check, reason, and perhaps scenario "+
+		"and play")
 	c.Flags().StringVar(&f.json, "json", "", "write all that was found to this file too; - is standard output, in place of the text")
-	c.Flags().StringVar(&f.Cache, "cache", "", "folder of what was played before; - keeps nothing (default enilab/gate in the user's cache folder)")
+	c.Flags().StringVar(&f.Cache, "cache", "", "folder of what was played before; - keeps nothing (default "+
+		"enilab/gate in the user's cache folder)")
 	f.reports.flags(c)
 	c.Flags().StringVar(&f.Out, "out", "", "write every play's scenario and report into this folder")
-	c.Flags().DurationVar(&f.Timeout, "timeout", 0, "how long all may take; what was not played by then is told as that (default no limit)")
+	c.Flags().DurationVar(&f.Timeout, "timeout", 0, "how long all may take; what was not played by then is told as "+
+		"that (default no limit)")
 	c.Flags().DurationVar(&f.Limit, "limit", vm.Limit, "how long one run may take")
-	c.Flags().StringVar(&f.Shape, "shape", "", "play the gate's own scenario in the shape of a cluster: a kubeconfig, which kubectl is asked with, or what kubectl get nodes,pods,daemonsets -A -o json wrote")
+	c.Flags().StringVar(&f.Shape, "shape", "", "play the gate's own scenario in the shape of a cluster: a "+
+		"kubeconfig, which kubectl is asked with, or what kubectl get nodes,pods,daemonsets -A -o json wrote")
 	c.Flags().StringSliceVar(&f.Plays, "plays", nil, "play only these, and old: "+strings.Join(gate.PlayNames(), ", "))
-	c.Flags().StringSliceVar(&f.Only, "only", nil, "play only these scenarios of those that it would play, by name without folder and ending")
+	c.Flags().StringSliceVar(&f.Only, "only", nil, "play only these scenarios of those that it would play, by name "+
+		"without folder and ending")
 	c.Flags().BoolVar(&f.NoDoubt, "no-doubt", false, "do not play what regressed with more seeds")
 	c.Flags().StringVar(&f.recordings, "recordings", "", "step the recordings of this folder with this build, and play nothing")
 	c.Flags().StringVar(&f.then, "then", "", "with --recordings: the enilab of the version that recorded")
@@ -111,7 +117,7 @@ func (l *cli) gate(f *gateFlags, names []string) error {
 	case "":
 		dir, err := os.UserCacheDir()
 		if err != nil {
-			return &exit{runner.ExitLacking, fmt.Sprintf("the user's cache folder: %v (set XDG_CACHE_HOME, or --cache)", err)}
+			return &exit{runner.ExitLacking, fmt.Sprintf("your cache folder: %v (set XDG_CACHE_HOME, or --cache)", err)}
 		}
 		f.Cache = filepath.Join(dir, "enilab", "gate")
 	}
@@ -123,7 +129,8 @@ func (l *cli) gate(f *gateFlags, names []string) error {
 		case x.Came == "":
 			p.say(fmt.Sprintf("run %d of %d: %s, %s, seed %d", x.Done+1, x.Of, x.Scenario, x.Play.Doc(), x.Seed))
 		case !p.on:
-			fmt.Fprintf(l.err, "%d of %d, %v: %s, %s, seed %d: %s\n", x.Done, x.Of, x.Took.Round(time.Second), x.Scenario, x.Play, x.Seed, x.Came)
+			fmt.Fprintf(l.err, "%d of %d, %v: %s, %s, seed %d: %s\n", x.Done, x.Of, x.Took.Round(time.Second),
+				x.Scenario, x.Play, x.Seed, x.Came)
 		}
 	}
 	page, err := gate.Run(l.context(), f.Config)

@@ -34,7 +34,8 @@ func systemsHere(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	page := gate.Page{Head: runner.Head{Enilab: gate.Format}, From: "a 1.0.0", Scenarios: []gate.Scenario{{Name: "calm", Digest: "another"}}}
+	page := gate.Page{Head: runner.Head{Enilab: gate.Format}, From: "a 1.0.0",
+		Scenarios: []gate.Scenario{{Name: "calm", Digest: "another"}}}
 	other := page
 	other.From = "a 0.9.0"
 	for name, p := range map[string]gate.Page{"base.json": page, "other.json": other} {

@@ -163,7 +163,8 @@ the same bytes. --twice proves it. enilab vm kernels says which kernels there ar
 	c.Flags().Var(&f.pause, "pause-at", "with --in vm: stop everything for good at this instant of the scenario, and give a shell there")
 	c.Flags().Var(&f.clock, "clock", "with --on netns: leap over what nobody does, or machine, the machine's own time (in a virtual machine, which leaps by itself, the default)")
 	c.Flags().StringVar(&f.out, "out", "", "with --on netns: write report, timeline, EC2's calls and packets of every run into this folder")
-	c.Flags().DurationVar(&f.timeout, "timeout", vm.Limit, "with --in vm: how long a machine may take, in this computer's time")
+	c.Flags().DurationVar(&f.timeout, "timeout", vm.Limit,
+		"with --in vm: how long a machine may take, in this computer's time")
 	return c
 }
 

@@ -85,7 +85,8 @@ func (f *runFlags) checkMachine() error {
 	case !f.in.given:
 		return nil
 	case f.on != "netns":
-		return usage("--in %s plays world netns: use it with --on netns (world %s is not played in a virtual machine)", &f.in, f.on)
+		return usage("--in %s plays world netns: use it with --on netns (world %s is not played in a virtual machine)",
+			&f.in, f.on)
 	case f.keep:
 		return usage("--keep leaves a laboratory up on this machine: leave --in out")
 	case f.timeout <= 0:
@@ -106,7 +107,8 @@ type machines struct {
 // runInMachine plays the files in virtual machines.
 func (l *cli) runInMachine(f *runFlags, seeds runner.Seeds, cases []*runner.Case, names []string) error {
 	m := &machines{cli: l, f: f, names: names, cases: cases,
-		lab: &vm.Laboratory{Kernel: f.in.kernel, Arch: f.arch, Systems: f.found, Timeout: f.timeout, Pause: l.paused(f), Verbose: l.verbose()}}
+		lab: &vm.Laboratory{Kernel: f.in.kernel, Arch: f.arch, Systems: f.found, Timeout: f.timeout,
+			Pause: l.paused(f), Verbose: l.verbose()}}
 	if err := errors.Join(m.take(), m.lab.Open()); err != nil {
 		return l.machineError(err)
 	}
@@ -256,7 +258,8 @@ func (m *machines) twice() error {
 		return &exit{runner.ExitUnrepeatable, "two machines with one seed were not the same: " + d}
 	}
 	files, size := runs[0].Compared()
-	fmt.Fprintf(m.err, "played twice, and all is the same: %s, %s bytes\n", runner.Count(files, "file"), runner.Number(uint64(size)))
+	fmt.Fprintf(m.err, "played twice, and all is the same: %s, %s bytes\n", runner.Count(files, "file"),
+		runner.Number(uint64(size)))
 	return ended(runs[0].Code)
 }
 
@@ -286,7 +289,8 @@ func (m *machines) sweep(seeds runner.Seeds) error {
 				runs = append(runs, told...)
 				done++
 				if err == nil && len(d.Files) != len(files) {
-					err = fmt.Errorf("seed %d: the machine told of %s, expected %d", seed, runner.Count(len(d.Files), "file"), len(files))
+					err = fmt.Errorf("seed %d: the machine told of %s, expected %d", seed,
+						runner.Count(len(d.Files), "file"), len(files))
 				}
 				if err != nil {
 					if failed == nil {
@@ -298,7 +302,8 @@ func (m *machines) sweep(seeds runner.Seeds) error {
 						files[i].take(seed, &d.Files[i], wall/time.Duration(len(d.Files)))
 					}
 				}
-				p.say(fmt.Sprintf("run %s of %s: seed %d", runner.Number(uint64(done)), runner.Number(uint64(seeds.Count())), seed))
+				p.say(fmt.Sprintf("run %s of %s: seed %d", runner.Number(uint64(done)),
+					runner.Number(uint64(seeds.Count())), seed))
 				mu.Unlock()
 			}
 		})

@@ -100,12 +100,13 @@ func (l *cli) sweptTotal(seeds runner.Seeds, files []*runner.Sweep) {
 	for _, s := range order {
 		kinds = append(kinds, fmt.Sprintf("%d %s", n[s], s))
 	}
-	fmt.Fprintf(l.out, "%s, seeds %s: %s; %d of %s failed\n", runner.Count(len(files), "file"), seeds, strings.Join(kinds, ", "), failed, runner.Count(runs, "run"))
+	fmt.Fprintf(l.out, "%s, seeds %s: %s; %d of %s failed\n", runner.Count(len(files), "file"), seeds,
+		strings.Join(kinds, ", "), failed, runner.Count(runs, "run"))
 }
 
 func sweepOf(f *runFlags, seeds runner.Seeds, files []*runner.Sweep, code int) *runner.SweepDocument {
-	d := &runner.SweepDocument{Head: runner.Head{Enilab: runner.SweepFormat, World: f.on, Exit: code}, From: seeds.From, To: seeds.To,
-		Files: []runner.SweptFile{}}
+	d := &runner.SweepDocument{Head: runner.Head{Enilab: runner.SweepFormat, World: f.on, Exit: code},
+		From: seeds.From, To: seeds.To, Files: []runner.SweptFile{}}
 	for _, s := range files {
 		d.Files = append(d.Files, s.Document())
 	}

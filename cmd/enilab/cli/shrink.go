@@ -120,7 +120,8 @@ func (l *cli) shrink(f *shrinkFlags, name string) error {
 	} else if err := os.WriteFile(to, []byte(text), 0o644); err != nil {
 		return &exit{runner.ExitLacking, err.Error()}
 	}
-	fmt.Fprintf(report, "shrunk  %s: %d lines of %d after %s, %d discarded before they ran\n", name, s.Lines, s.From, runner.Count(s.Tried, "run"), s.Refused)
+	fmt.Fprintf(report, "shrunk  %s: %d lines of %d after %s, %d discarded before they ran\n", name, s.Lines, s.From,
+		runner.Count(s.Tried, "run"), s.Refused)
 	fmt.Fprintf(report, "  %s\n", brokenSentence(&s.Broken))
 	if v.on != "sim" {
 		fmt.Fprintf(report, "  %s\n", confirmed(s.Again, s.Of))

@@ -35,7 +35,8 @@ func describeInput(in ipam.Input) string {
 		if in.Absent {
 			return fmt.Sprintf("GC %s, request %d, without a list", in.Network, in.Req)
 		}
-		return fmt.Sprintf("GC %s, request %d, %s valid", in.Network, in.Req, runner.Count(len(in.Valid), "attachment"))
+		return fmt.Sprintf("GC %s, request %d, %s valid", in.Network, in.Req,
+			runner.Count(len(in.Valid), "attachment"))
 	case ipam.Gone:
 		return fmt.Sprintf("Gone: the caller of request %d hung up", in.Req)
 	case ipam.Seen:

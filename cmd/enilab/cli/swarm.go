@@ -286,7 +286,8 @@ func (l *cli) tellSwarm(r *swarmResult) {
 		fmt.Fprintf(l.out, "%s  %q, which the swarm draws, struck in no seed of %d\n", colour(l.out, red, "not played"), key, r.tally.Runs)
 	}
 	for _, f := range r.known {
-		fmt.Fprintf(l.out, "known  %s: %s broke %q (%s)\n", f.Known.File, runner.Count(f.Seeds, "seed"), f.Invariant, seedList(f))
+		fmt.Fprintf(l.out, "known  %s: %s broke %q (%s)\n", f.Known.File, runner.Count(f.Seeds, "seed"), f.Invariant,
+			seedList(f))
 	}
 	if r.venue.on == "sim" && r.Count() >= swarm.Enough {
 		l.tellUnmet(r.tally.Unmet())
@@ -329,7 +330,8 @@ func (r *swarmResult) sum(l *cli) string {
 			runner.Number(uint64(t.Held)))
 	}
 	if n := t.Runs - t.Held; n > 0 {
-		s += fmt.Sprintf(", %s violated in %s and %s", runner.Number(uint64(n)), runner.Count(len(r.known), "known way"), runner.Count(len(r.unknown), "new one"))
+		s += fmt.Sprintf(", %s violated in %s and %s", runner.Number(uint64(n)),
+			runner.Count(len(r.known), "known way"), runner.Count(len(r.unknown), "new one"))
 	}
 	if r.venue.on != "sim" {
 		if t.Unknown > 0 {
@@ -378,7 +380,8 @@ func (l *cli) swarmKnown(list []swarm.Entry) error {
 		fmt.Fprintf(l.out, "known  %s breaks %q with seed %d\n", e.File, e.Invariant, e.Seed)
 	}
 	if bad > 0 {
-		fmt.Fprintf(l.out, "%s: %d as the list says, %d not\n", runner.Count(len(list), "known violation"), len(list)-bad, bad)
+		fmt.Fprintf(l.out, "%s: %d as the list says, %d not\n", runner.Count(len(list), "known violation"),
+			len(list)-bad, bad)
 		return ended(runner.ExitViolated)
 	}
 	fmt.Fprintf(l.out, "%s, each as the list says\n", runner.Count(len(list), "known violation"))
@@ -422,9 +425,10 @@ type violationJSON struct {
 
 func (r *swarmResult) document() *swarmJSON {
 	t := r.tally
-	d := &swarmJSON{Head: runner.Head{Enilab: "swarm/1", World: r.venue.on, Exit: r.exit()}, In: r.venue.in.String(), CNI: r.venue.cni, Kernel: r.venue.in.kernel, Against: r.venue.against,
-		Unknown: t.Unknown, Whys: t.Whys, First: r.From, Last: r.To, Runs: t.Runs, Held: t.Held, Events: t.Events,
-		Wall: r.wall.Seconds(), Violations: []violationJSON{}, Struck: t.Struck, Marks: t.Marks, Unstruck: append([]string{}, t.Unstruck()...),
+	d := &swarmJSON{Head: runner.Head{Enilab: "swarm/1", World: r.venue.on, Exit: r.exit()}, In: r.venue.in.String(),
+		CNI: r.venue.cni, Kernel: r.venue.in.kernel, Against: r.venue.against, Unknown: t.Unknown, Whys: t.Whys,
+		First: r.From, Last: r.To, Runs: t.Runs, Held: t.Held, Events: t.Events, Wall: r.wall.Seconds(),
+		Violations: []violationJSON{}, Struck: t.Struck, Marks: t.Marks, Unstruck: append([]string{}, t.Unstruck()...),
 		Unreached: append([]string{}, t.Unreached()...)}
 	if r.venue.on == "sim" {
 		d.Unmet = t.Unmet()

@@ -92,7 +92,8 @@ func (l *cli) venue(s *venueFlags) (*venue, error) {
 // args are what `enilab run` gets to play there.
 func (s *venueFlags) args() []string {
 	out := []string{"--on", s.on}
-	for _, x := range []struct{ flag, value string }{{"--in", s.in.String()}, {"--cni", s.cni}, {"--against", s.against}} {
+	for _, x := range []struct{ flag, value string }{{"--in", s.in.String()}, {"--cni", s.cni},
+		{"--against", s.against}} {
 		if x.value != "" {
 			out = append(out, x.flag, x.value)
 		}

@@ -24,8 +24,8 @@ network. The same seed gives the same bytes: report, timeline, EC2's calls, pack
 		Args: known,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(&cobra.Command{Use: "kernels", Short: "lists the kernels that there are, and says how to get one", Args: nothing,
-		RunE: func(*cobra.Command, []string) error { return l.kernels() }})
+	c.AddCommand(&cobra.Command{Use: "kernels", Short: "lists the kernels that there are, and says how to get one",
+		Args: nothing, RunE: func(*cobra.Command, []string) error { return l.kernels() }})
 	return c
 }
 
@@ -45,7 +45,8 @@ func (l *cli) kernels() error {
 	if len(list) > 0 {
 		fmt.Fprintf(l.out, "\nthe first one is what --in vm takes; --in vm=FILE takes another. To get more: ")
 	} else {
-		fmt.Fprintf(l.out, "there is none: none in %s, none readable in /boot, and %s names none. To get one: ", vm.Cache(), vm.KernelVariable)
+		fmt.Fprintf(l.out, "there is none: none in %s, none readable in /boot, and %s names none. To get one: ",
+			vm.Cache(), vm.KernelVariable)
 	}
 	fmt.Fprintln(l.out, vm.HowToGet())
 	if runtime.GOARCH == "amd64" {
