@@ -100,13 +100,10 @@ type SweptFile struct {
 
 // Document is what came of the file, for programs.
 func (f *Sweep) Document() SweptFile {
-	d := SweptFile{File: f.Case.File.Name, Name: f.Case.Name(), Status: f.Status.String(), Ran: f.Ran,
+	return SweptFile{File: f.Case.File.Name, Name: f.Case.Name(), Status: f.Status.String(), Ran: f.Ran,
 		Failed: append([]uint64{}, f.Failed...), Variants: len(f.Case.Variants), Mutants: len(f.Case.Against),
-		Events: f.Events, Virtual: f.Virtual.Seconds(), Wall: f.Wall.Seconds(), Report: f.Report()}
-	if f.First != nil {
-		d.First = f.First.Document()
-	}
-	return d
+		Events: f.Events, Virtual: f.Virtual.Seconds(), Wall: f.Wall.Seconds(), Report: f.Report(),
+		First: f.First}
 }
 
 // FileDocument is what came of one file with one seed. Instants and durations are seconds.

@@ -66,11 +66,11 @@ type Sweep struct {
 	Seeds   Seeds
 	Ran     int // seeds whose runs came to their end
 	Status  Status
-	Failed  []uint64 // seeds under which the file did not hold, in order
-	First   *Result  // of the first of these
-	Skipped *Result  // of some seed, when nothing was judged under it
-	Lines   int      // lines that a run left out
-	Mutant  string   // the one that was run alone
+	Failed  []uint64      // seeds under which the file did not hold, in order
+	First   *FileDocument // of the first of these
+	Skipped *Result       // of some seed, when nothing was judged under it
+	Lines   int           // lines that a run left out
+	Mutant  string        // the one that was run alone
 	Events  uint64
 	Virtual time.Duration
 	Wall    time.Duration // of all its runs, as if they had gone one after another
@@ -246,30 +246,46 @@ func (s Status) Fails() bool { return s != Held && s != Skipped && s != Interrup
 
 // add takes what a seed's runs came to.
 func (f *Sweep) add(r *Result) {
-	f.worsen(r.Status)
-	f.Events += r.Events
-	f.Virtual += r.Virtual
-	f.Wall += r.Wall
+	if f.take(r.Seed, r.Status, r.Events, r.Virtual, r.Wall, len(r.Skipped)) {
+		f.First = r.Document()
+	}
 	if r.Status == Interrupted {
 		return
 	}
-	f.Ran++
 	f.tried(r)
 	if f.Ran == f.Seeds.Count() && f.Ran >= enoughSeeds && len(f.Never()) > 0 {
 		f.worsen(NotPlayed)
 	}
-	f.Lines = max(f.Lines, len(r.Skipped))
 	if r.Status == Skipped && f.Skipped == nil {
 		f.Skipped = r
 	}
-	if !r.Status.Fails() {
-		return
+}
+
+// Add takes what came of the file with a seed in a process of its own. wall is how long that took.
+func (f *Sweep) Add(seed uint64, d *FileDocument, wall time.Duration) {
+	status, _ := StatusOf(d.Status)
+	if f.take(seed, status, d.Events, duration(d.Virtual), wall, len(d.Skipped)) {
+		f.First = d
 	}
-	at, _ := slices.BinarySearch(f.Failed, r.Seed)
-	f.Failed = slices.Insert(f.Failed, at, r.Seed)
-	if at == 0 {
-		f.First = r
+}
+
+// take counts what came of a seed. It says whether this is the first of those that failed.
+func (f *Sweep) take(seed uint64, s Status, events uint64, virtual, wall time.Duration, lines int) (first bool) {
+	f.worsen(s)
+	f.Events += events
+	f.Virtual += virtual
+	f.Wall += wall
+	if s == Interrupted {
+		return false
 	}
+	f.Ran++
+	f.Lines = max(f.Lines, lines)
+	if !s.Fails() {
+		return false
+	}
+	at, _ := slices.BinarySearch(f.Failed, seed)
+	f.Failed = slices.Insert(f.Failed, at, seed)
+	return at == 0
 }
 
 func (f *Sweep) worsen(s Status) {
@@ -283,7 +299,7 @@ func (f *Sweep) worsen(s Status) {
 func (f *Sweep) Report() string {
 	line := fmt.Sprintf("%s  %s  %s\n", f.Status, f.Case.Name(), f.summary())
 	if f.First != nil {
-		line += fmt.Sprintf("seed %d:\n%s", f.First.Seed, f.First.Report())
+		line += fmt.Sprintf("seed %d:\n%s", f.Failed[0], f.First.Report)
 	}
 	return line
 }

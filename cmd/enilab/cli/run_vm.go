@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -268,9 +267,9 @@ const againVariable = "ENILAB_VM_AGAIN"
 
 // sweep plays every seed in a machine of its own, as many at once as there are cores.
 func (m *machines) sweep(seeds runner.Seeds) error {
-	files := make([]*machineSweep, len(m.cases))
+	files := make([]*runner.Sweep, len(m.cases))
 	for i, c := range m.cases {
-		files[i] = &machineSweep{Sweep: runner.Sweep{Case: c, Seeds: seeds, Mutant: m.f.against}}
+		files[i] = &runner.Sweep{Case: c, Seeds: seeds, Mutant: m.f.against}
 	}
 	p := newProgress(m.err)
 	var mu sync.Mutex // guards what follows, and files
@@ -299,7 +298,7 @@ func (m *machines) sweep(seeds runner.Seeds) error {
 					cancel()
 				} else {
 					for i := range d.Files {
-						files[i].take(seed, &d.Files[i], wall/time.Duration(len(d.Files)))
+						files[i].Add(seed, &d.Files[i], wall/time.Duration(len(d.Files)))
 					}
 				}
 				p.say(fmt.Sprintf("run %s of %s: seed %d", runner.Number(uint64(done)),
@@ -328,7 +327,12 @@ func (m *machines) sweep(seeds runner.Seeds) error {
 	if err != nil {
 		return err
 	}
-	return m.tellSweeps(seeds, files)
+	if !m.f.json {
+		for _, s := range files {
+			m.verdict(s.Status, s.Report())
+		}
+	}
+	return m.tellSweeps(m.f, seeds, files)
 }
 
 // document plays a seed and reads what the machine says of it.
@@ -341,64 +345,4 @@ func (m *machines) document(ctx context.Context, seed uint64) (*runner.Document,
 	}
 	d := &runner.Document{}
 	return d, p.Wall, runs, p.Document(d)
-}
-
-// machineSweep is what came of one file, machine by machine.
-type machineSweep struct {
-	runner.Sweep
-	first runner.FileDocument // of the first seed that failed
-}
-
-func (s *machineSweep) take(seed uint64, f *runner.FileDocument, wall time.Duration) {
-	status, _ := runner.StatusOf(f.Status)
-	s.Ran++
-	s.Events += f.Events
-	s.Virtual += time.Duration(f.Virtual * float64(time.Second))
-	s.Wall += wall
-	s.Lines = max(s.Lines, len(f.Skipped))
-	if runner.Worst(s.Status.Exit(), status.Exit()) != s.Status.Exit() {
-		s.Status = status
-	}
-	if !status.Fails() {
-		return
-	}
-	at, _ := slices.BinarySearch(s.Failed, seed)
-	if s.Failed = slices.Insert(s.Failed, at, seed); at == 0 {
-		s.first = *f
-	}
-}
-
-// text is a line, and the first failed seed's report.
-func (s *machineSweep) text() string {
-	text := s.Report()
-	if len(s.Failed) > 0 {
-		text += fmt.Sprintf("seed %d:\n%s", s.Failed[0], s.first.Report)
-	}
-	return text
-}
-
-func (m *machines) tellSweeps(seeds runner.Seeds, files []*machineSweep) error {
-	code := runner.ExitHeld
-	d := sweepOf(m.f, seeds, nil, code)
-	var sweeps []*runner.Sweep
-	for _, s := range files {
-		code = runner.Worst(code, s.Status.Exit())
-		sweeps = append(sweeps, &s.Sweep)
-		j := s.Document()
-		if j.Report = s.text(); len(s.Failed) > 0 {
-			j.First = &s.first
-		}
-		d.Files = append(d.Files, j)
-		if !m.f.json {
-			m.verdict(s.Status, j.Report)
-		}
-	}
-	if d.Exit = code; m.f.json {
-		return m.writeJSON(d, code)
-	}
-	if len(files) > 1 {
-		m.sweptTotal(seeds, sweeps)
-	}
-	m.named(&m.f.reports)
-	return ended(code)
 }

@@ -71,6 +71,11 @@ func (l *cli) sweepFiles(f *runFlags, seeds runner.Seeds, o runner.Options, case
 	if err := f.reports.write(page); err != nil {
 		return err
 	}
+	return l.tellSweeps(f, seeds, files)
+}
+
+// tellSweeps sums up files whose verdicts have been told, and ends with the exit code of all.
+func (l *cli) tellSweeps(f *runFlags, seeds runner.Seeds, files []*runner.Sweep) error {
 	code := runner.ExitHeld
 	for _, s := range files {
 		code = runner.Worst(code, s.Status.Exit())
