@@ -1,10 +1,20 @@
-// Package gate says what a change from one version of a CNI to another breaks: it plays scenarios with the version before and with the one after,
-// upgraded in the middle and rolled back in the middle, each of these with the image alone and with the manifest, and compares what held.
+// Package gate says what a change from one version of a CNI to another breaks: it plays scenarios with the version
+// before and with the one after, upgraded in the middle and rolled back in the middle, each of these with the image
+// alone and with the manifest, and compares what held.
 //
-//	scripts, err := pair.Scripts(file)            what has to be played, and in which text
-//	v := gate.Compare(results)                    what held before and does not any more, and what is mended
-//	v.Figures = gate.Measure(results)             what became dearer than its band allows
-//	v.Accept(allowed)                             what somebody has accepted, with a reason
+//	page, err := gate.Run(ctx, gate.Config{From: "my-cni@1.0.0", To: "my-cni@1.1.0=./bin", Program: "bin/enilab"})
+//	page.Outcome()          red, not red, not known or interrupted, with the exit code
+//	page.Verdict.Ranked()   what was found, the gravest first
+//	page.Report()           the same as a page of HTML and as JUnit
 //
-// It plays nothing itself and has no files: whoever calls it does.
+// On the way from a pair of versions to a verdict are
+//
+//	config.go    what was asked for, judged and read before anything starts
+//	play.go      Pair.Scripts: what has to be played, and in which text
+//	stage.go     the plays, in virtual machines (vm.Laboratory), and the cache of what was played before
+//	compare.go   Compare: what held before and does not any more, and what is mended
+//	evidence.go  what the silence of a play rests on
+//	bands.go     Measure: what became dearer than its band allows
+//	allow.go     Accept: what somebody has accepted, with a reason
+//	page.go      all of that as data and as text, headline.go in one sentence; report.go as a report
 package gate

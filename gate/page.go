@@ -7,28 +7,34 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/enilab/enilab/sim/runner"
 )
 
 // Page is all that a gate found, as data: it goes through JSON unharmed, and a later gate takes it as its baseline.
 type Page struct {
-	Enilab  string   `json:"enilab"` // Format
-	From    string   `json:"from"`   // NAME VERSION
+	runner.Head
+	From    string   `json:"from"` // NAME VERSION
 	To      string   `json:"to"`
 	Red     bool     `json:"red"`
 	Word    string   `json:"word"` // the outcome's
-	Exit    int      `json:"exit"`
 	Verdict *Verdict `json:"verdict"`
 	// Scenarios are what was played, by name, with a digest of the text; Results is what came of it.
 	Scenarios []Scenario `json:"scenarios"`
 	Results   []Result   `json:"results"`
-	// Keys say what the old version's plays rest on: builds, kernel, emulator.
+	// Key says what the old version's plays rest on: builds, kernel, emulator.
 	Key  string        `json:"key"`
 	Took time.Duration `json:"took"`
+	// Played is how many runs were played, and Cached how many were taken from before.
+	Played int `json:"played"`
+	Cached int `json:"cached"`
 	// Given are the tools that the machines had for the versions, each with its version or digest.
 	Given []string `json:"given,omitempty"`
 	// Interrupted says that it was ended before its end.
 	Interrupted bool   `json:"interrupted,omitempty"`
-	Command     string `json:"command"`
+	Command     string `json:"command"` // whoever ran the gate sets it
+
+	of *gating // with what a report shows; nil: it came through JSON
 }
 
 // Format is the version of Page's JSON.

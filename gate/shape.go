@@ -155,6 +155,36 @@ func (s *Shape) Crowded(f *scn.File) *scn.File {
 	return g
 }
 
+// crowded is Crowded of a file's text.
+func (s *Shape) crowded(name string, text []byte) ([]byte, error) {
+	f, err := scn.Parse(name, text)
+	if err != nil {
+		return nil, err
+	}
+	return []byte(s.Crowded(f).String()), nil
+}
+
+// sources are Change in the shape, a scenario for each type. name is the shape's file.
+func (s *Shape) sources(name string) (out []source, err error) {
+	text, err := Files.ReadFile(Change)
+	if err != nil {
+		return nil, err
+	}
+	f, err := scn.Parse(Change, text)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range s.Types {
+		h, err := s.Shaped(f, t)
+		if err != nil {
+			return nil, invalid("--shape %s: %v", name, err)
+		}
+		out = append(out, source{name: "gate/change-" + t.Type + ".scn", data: []byte(h.String())})
+	}
+	slices.SortFunc(out, func(a, b source) int { return strings.Compare(a.name, b.name) })
+	return out, nil
+}
+
 // Shaped is Change on nodes of a type of a shape: as many pods, as far as the type carries what the scenario makes beside them.
 func (s *Shape) Shaped(f *scn.File, t NodeType) (*scn.File, error) {
 	limits, ok := ec2.LimitsOf(t.Type)

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/enilab/enilab/sim/runner"
 )
 
 // runView is a run as the template shows it. Places on the time axis are percentages of its width.
@@ -266,7 +268,7 @@ func (v *runView) group(lanes []Lane, a axis) group {
 		g.Lanes = append(g.Lanes, laneOf(l, a))
 	}
 	if left > 0 {
-		g.More = count(left, "more lane")
+		g.More = runner.Count(left, "more lane")
 	}
 	return g
 }

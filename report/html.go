@@ -157,10 +157,12 @@ func (v *view) runs(room *int) {
 		}
 	}
 	if n := len(order) - mostRows; n > 0 {
-		v.MoreRows = count(n, "run") + " more, none of them graver than these, not listed here: JUnit's file and --json have them all"
+		v.MoreRows = runner.Count(n, "run") + " more, none of them graver than these, not listed here: JUnit's " +
+			"file and --json have them all"
 	}
 	if v.left > 0 {
-		v.Short = count(v.left, "run") + " without details, which would make the page too large: play one alone to see it"
+		v.Short = runner.Count(v.left, "run") + " without details, which would make the page too large: play one " +
+			"alone to see it"
 	}
 }
 
@@ -297,13 +299,13 @@ func (v *view) verdict() {
 		}
 	case beyond > 0:
 		v.Word, v.Class = "regression", "bad"
-		v.Lead = fmt.Sprintf("REGRESSION: %s beyond their bands", count(beyond, "figure"))
+		v.Lead = fmt.Sprintf("REGRESSION: %s beyond their bands", runner.Count(beyond, "figure"))
 	case len(v.Checks) > 0:
 		v.Word, v.Class = "held", "good"
-		v.Lead = fmt.Sprintf("HELD: %s, %d skipped", count(len(v.Checks), "row"), skipped)
+		v.Lead = fmt.Sprintf("HELD: %s, %d skipped", runner.Count(len(v.Checks), "row"), skipped)
 	case len(v.Pairs) > 0:
 		v.Word, v.Class = "no regression", "good"
-		v.Lead = "NO REGRESSION in " + count(len(v.Pairs), "pair")
+		v.Lead = "NO REGRESSION in " + runner.Count(len(v.Pairs), "pair")
 	case len(v.Page.Runs) == 0:
 		v.Word, v.Class, v.Lead = "not played", "warn", "NOTHING WAS PLAYED"
 	default:
@@ -331,9 +333,9 @@ func (v *view) green() string {
 	if held+caught == 0 {
 		return v.Rows[0].Sentence
 	}
-	s := fmt.Sprintf("HELD: %s", count(held, "run"))
+	s := fmt.Sprintf("HELD: %s", runner.Count(held, "run"))
 	if caught > 0 {
-		s += ", " + count(caught, "run") + " of mutants, all caught"
+		s += ", " + runner.Count(caught, "run") + " of mutants, all caught"
 	}
 	if skipped > 0 {
 		s += fmt.Sprintf(", %d skipped", skipped)

@@ -1,6 +1,10 @@
 package report
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/enilab/enilab/sim/runner"
+)
 
 // badge is a verdict before a heading.
 func badge(look, icon, word string) part {
@@ -41,7 +45,7 @@ func (v *runView) part() part {
 func (v *runView) facts() part {
 	s := v.File + " · world " + v.World + " · seed " + strconv.FormatUint(v.Seed, 10)
 	if v.Nodes > 0 {
-		s += " · " + count(v.Nodes, "node")
+		s += " · " + runner.Count(v.Nodes, "node")
 	}
 	if v.System != "" {
 		s += " · " + v.System
@@ -168,7 +172,7 @@ func (v *runView) strikeTable() part {
 func (v *runView) lookTable() part {
 	return when(len(v.Looks) > 0, sub("What was judged", v.First == nil,
 		table("what was judged", heads("invariant", "#looked at", "verdict", "asked for by"), each(v.Looks, (*Look).part)),
-		tag("p", text(count(v.Judged, "expectation")+" judged."))))
+		tag("p", text(runner.Count(v.Judged, "expectation")+" judged."))))
 }
 
 func (l *Look) part() part {

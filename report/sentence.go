@@ -102,15 +102,15 @@ func (r *Run) held() string {
 			times += l.Times
 		}
 	}
-	s := count(r.Judged, "expectation") + " judged"
+	s := runner.Count(r.Judged, "expectation") + " judged"
 	if looked > 0 {
-		s += fmt.Sprintf(", %s looked at %s times", count(looked, "invariant"), runner.Number(uint64(times)))
+		s += fmt.Sprintf(", %s looked at %s times", runner.Count(looked, "invariant"), runner.Number(uint64(times)))
 	}
 	if n := len(r.struck()); n > 0 {
-		s += ", " + count(n, "action") + " struck"
+		s += ", " + runner.Count(n, "action") + " struck"
 	}
 	if n := len(r.Skipped); n > 0 {
-		s += ", " + count(n, "line") + " skipped"
+		s += ", " + runner.Count(n, "line") + " skipped"
 	}
 	return s
 }
@@ -140,6 +140,18 @@ func (r *Run) Name() string {
 	return s
 }
 
+// CommandLine is a command line of enilab's that a shell reads.
+func CommandLine(args []string) string {
+	words := []string{"enilab"}
+	for _, a := range args {
+		if a == "" || strings.ContainsAny(a, " \t\n\"'\\$`*?[]{}()<>|&;#~!") {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		words = append(words, a)
+	}
+	return strings.Join(words, " ")
+}
+
 // Bare is a run without its details; of none it is none.
 func (r *Run) Bare() *Run {
 	if r == nil {
@@ -159,11 +171,4 @@ func (r *Run) Red() bool {
 		return false
 	}
 	return true
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return runner.Number(uint64(n)) + " " + noun + "s"
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/enilab/enilab/gate"
 	"github.com/enilab/enilab/internal/campaign"
+	"github.com/enilab/enilab/sim/runner"
 )
 
 // Each release to the next one, and a minor's last to the next minor's first and last, each once.
@@ -47,7 +48,8 @@ func TestUpstream(t *testing.T) {
 // page is what a gate writes.
 func page(t *testing.T, exit int, set func(*gate.Page)) string {
 	t.Helper()
-	p := &gate.Page{Enilab: gate.Format, Exit: exit, Red: exit == 1, Verdict: &gate.Verdict{}, Results: []gate.Result{{Play: gate.Old}}}
+	p := &gate.Page{Head: runner.Head{Enilab: gate.Format, Exit: exit}, Red: exit == 1, Verdict: &gate.Verdict{},
+		Results: []gate.Result{{Play: gate.Old}}}
 	set(p)
 	data, err := json.Marshal(p)
 	if err != nil {

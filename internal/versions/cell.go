@@ -10,6 +10,7 @@ import (
 
 	"github.com/enilab/enilab/gate"
 	"github.com/enilab/enilab/internal/campaign"
+	"github.com/enilab/enilab/sim/runner"
 )
 
 // cell is what came of one incident with one version.
@@ -34,31 +35,6 @@ type breaks struct {
 	Text string
 }
 
-// result is what is read of `run --json`.
-type result struct {
-	Files []struct {
-		Status   string
-		Skipped  []struct{ Why string }
-		Unknown  []struct{ Settings []string }
-		Variants []struct {
-			Name     string
-			Error    string
-			Unjudged []struct{}
-			Missed   []struct {
-				Line int
-				Text string
-			}
-			Broke *struct {
-				At        float64
-				Invariant string
-				Line      int
-				Text      string
-			}
-		}
-	}
-	Errors []struct{ Message string }
-}
-
 // spent is the line that --in vm tells with ENILAB_VERBOSE.
 var spent = regexp.MustCompile(`virtual machine: kernel ([^,]+),.* ([0-9]+) s of CPU`)
 
@@ -67,7 +43,7 @@ func cellOf(of *campaign.Result) (*cell, error) {
 	if of.Why != "" {
 		return &cell{Why: of.Why}, nil
 	}
-	var r result
+	var r runner.Document
 	if err := json.Unmarshal(of.Stdout, &r); err != nil {
 		return nil, fmt.Errorf("what enilab run --json wrote cannot be read: %w", err)
 	}

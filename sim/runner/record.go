@@ -120,3 +120,13 @@ func (r *Record) name(named func(string) string) {
 		r.Deeds[i].Strike.Text = named(r.Deeds[i].Strike.Text)
 	}
 }
+
+// Forget drops what the runs were followed for, once a report has it.
+func (r *Result) Forget() {
+	for i := range r.Runs {
+		r.Runs[i].Record = nil
+	}
+	for i := range r.Bites {
+		r.Bites[i].Outcome.Record = nil
+	}
+}

@@ -210,7 +210,8 @@ func list(to *strings.Builder, title string, lines []string) {
 
 // summary is the rest of a held or skipped file's line.
 func (r *Result) summary() string {
-	s := fmt.Sprintf("%s, %s judged, %d skipped, %s in %s", count(len(r.Runs), "variant"), count(r.Judged, "expectation"), len(r.Skipped), count(int(r.Events), "event"), Short(r.Virtual))
+	s := fmt.Sprintf("%s, %s judged, %d skipped, %s in %s", Count(len(r.Runs), "variant"),
+		Count(r.Judged, "expectation"), len(r.Skipped), Count(int(r.Events), "event"), Short(r.Virtual))
 	if len(r.Skipped) > 0 {
 		s += " (" + r.reasons() + ")"
 	}
@@ -234,7 +235,7 @@ func (r *Result) summary() string {
 	}
 	if len(r.Crashes) > 0 {
 		points, forks := r.crashed()
-		s += fmt.Sprintf("; %s, %s, all settled like no crash", count(points, "crash point"), count(forks, "fork"))
+		s += fmt.Sprintf("; %s, %s, all settled like no crash", Count(points, "crash point"), Count(forks, "fork"))
 	}
 	if r.Mutant != "" {
 		return s + "; under mutant " + r.Mutant
@@ -262,7 +263,7 @@ func (r *Result) notJudged() string {
 		}
 	}
 	return fmt.Sprintf("; not judged without %v: %s, %d of which the file expects always (%s)", r.Case.Place.Without,
-		count(len(r.NotJudged), "invariant"), len(expected), strings.Join(append(expected, others...), "; "))
+		Count(len(r.NotJudged), "invariant"), len(expected), strings.Join(append(expected, others...), "; "))
 }
 
 // reasons of skips, each once.
@@ -337,12 +338,12 @@ func (r *Result) cut() string {
 			proved++
 		}
 	}
-	known := count(r.Judged, "expectation") + " judged"
+	known := Count(r.Judged, "expectation") + " judged"
 	if len(r.Bites) > 0 {
-		known += fmt.Sprintf(", %s as the file says", count(proved, "mutant"))
+		known += fmt.Sprintf(", %s as the file says", Count(proved, "mutant"))
 	}
 	if forks > 0 {
-		known += fmt.Sprintf(", %s, %s", count(points, "crash point"), count(forks, "fork"))
+		known += fmt.Sprintf(", %s, %s", Count(points, "crash point"), Count(forks, "fork"))
 	}
 	if len(r.troubles()) == 0 {
 		known += ", nothing wrong"
@@ -405,7 +406,8 @@ func (r *Result) Command() string {
 	return s
 }
 
-func count(n int, noun string) string {
+// Count is a number of things, with its noun as grammar has it.
+func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}

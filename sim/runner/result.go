@@ -117,6 +117,8 @@ type Result struct {
 	Unknown []sim.Unknown
 	Events  uint64
 	Virtual time.Duration // of the scenario, all runs together
+	Wall    time.Duration // this machine's
+	Updated bool          // the golden timeline in the file was rewritten
 }
 
 // Bite is a mutant's run.

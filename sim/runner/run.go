@@ -12,6 +12,7 @@ import (
 // Run runs the file: its variants and then each of its mutants, unless Options asks for something else.
 func (c *Case) Run(o Options) *Result {
 	r := &Result{Case: c, Seed: o.Seed}
+	defer func(began time.Time) { r.Wall = time.Since(began) }(time.Now())
 	p := Progress{Scenario: c.Name(), Runs: len(c.Variants) * (1 + len(c.Against))}
 	if o.Against != nil {
 		r.Mutant, p.Runs, p.Doing = o.Against.Name, len(c.Variants), "mutant "+o.Against.Name

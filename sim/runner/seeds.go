@@ -66,11 +66,11 @@ type Sweep struct {
 	Seeds   Seeds
 	Ran     int // seeds whose runs came to their end
 	Status  Status
-	Failed  []uint64 // seeds under which the file did not hold, in order
-	First   *Result  // of the first of these
-	Skipped *Result  // of some seed, when nothing was judged under it
-	Lines   int      // lines that a run left out
-	Mutant  string   // the one that was run alone
+	Failed  []uint64      // seeds under which the file did not hold, in order
+	First   *FileDocument // of the first of these
+	Skipped *Result       // of some seed, when nothing was judged under it
+	Lines   int           // lines that a run left out
+	Mutant  string        // the one that was run alone
 	Events  uint64
 	Virtual time.Duration
 	Wall    time.Duration // of all its runs, as if they had gone one after another
@@ -202,16 +202,14 @@ func (s *sweeper) work() {
 	}
 	for j := range s.jobs {
 		o.Seed = j.seed
-		began := time.Now()
-		r := s.files[j.file].Case.Run(o)
-		s.add(j, r, time.Since(began))
+		s.add(j, s.files[j.file].Case.Run(o))
 	}
 }
 
-func (s *sweeper) add(j sweepJob, r *Result, wall time.Duration) {
+func (s *sweeper) add(j sweepJob, r *Result) {
 	s.mu.Lock()
 	f := s.files[j.file]
-	f.add(r, wall)
+	f.add(r)
 	if s.o.Ended != nil {
 		s.o.Ended(r)
 	}
@@ -247,31 +245,47 @@ func (s *sweeper) tellDone(end bool) {
 func (s Status) Fails() bool { return s != Held && s != Skipped && s != Interrupted }
 
 // add takes what a seed's runs came to.
-func (f *Sweep) add(r *Result, wall time.Duration) {
-	f.worsen(r.Status)
-	f.Events += r.Events
-	f.Virtual += r.Virtual
-	f.Wall += wall
+func (f *Sweep) add(r *Result) {
+	if f.take(r.Seed, r.Status, r.Events, r.Virtual, r.Wall, len(r.Skipped)) {
+		f.First = r.Document()
+	}
 	if r.Status == Interrupted {
 		return
 	}
-	f.Ran++
 	f.tried(r)
 	if f.Ran == f.Seeds.Count() && f.Ran >= enoughSeeds && len(f.Never()) > 0 {
 		f.worsen(NotPlayed)
 	}
-	f.Lines = max(f.Lines, len(r.Skipped))
 	if r.Status == Skipped && f.Skipped == nil {
 		f.Skipped = r
 	}
-	if !r.Status.Fails() {
-		return
+}
+
+// Add takes what came of the file with a seed in a process of its own. wall is how long that took.
+func (f *Sweep) Add(seed uint64, d *FileDocument, wall time.Duration) {
+	status, _ := StatusOf(d.Status)
+	if f.take(seed, status, d.Events, duration(d.Virtual), wall, len(d.Skipped)) {
+		f.First = d
 	}
-	at, _ := slices.BinarySearch(f.Failed, r.Seed)
-	f.Failed = slices.Insert(f.Failed, at, r.Seed)
-	if at == 0 {
-		f.First = r
+}
+
+// take counts what came of a seed. It says whether this is the first of those that failed.
+func (f *Sweep) take(seed uint64, s Status, events uint64, virtual, wall time.Duration, lines int) (first bool) {
+	f.worsen(s)
+	f.Events += events
+	f.Virtual += virtual
+	f.Wall += wall
+	if s == Interrupted {
+		return false
 	}
+	f.Ran++
+	f.Lines = max(f.Lines, lines)
+	if !s.Fails() {
+		return false
+	}
+	at, _ := slices.BinarySearch(f.Failed, seed)
+	f.Failed = slices.Insert(f.Failed, at, seed)
+	return at == 0
 }
 
 func (f *Sweep) worsen(s Status) {
@@ -285,7 +299,7 @@ func (f *Sweep) worsen(s Status) {
 func (f *Sweep) Report() string {
 	line := fmt.Sprintf("%s  %s  %s\n", f.Status, f.Case.Name(), f.summary())
 	if f.First != nil {
-		line += fmt.Sprintf("seed %d:\n%s", f.First.Seed, f.First.Report())
+		line += fmt.Sprintf("seed %d:\n%s", f.Failed[0], f.First.Report)
 	}
 	return line
 }
@@ -294,13 +308,14 @@ func (f *Sweep) Report() string {
 const failedShown = 10
 
 func (f *Sweep) summary() string {
-	all := count(f.Seeds.Count(), "seed")
+	all := Count(f.Seeds.Count(), "seed")
 	if f.Ran < f.Seeds.Count() {
 		all = fmt.Sprintf("%d of %s", f.Ran, all)
 	}
-	s := fmt.Sprintf("%s, %s, %s, %s in %s", all, count(len(f.Case.Variants), "variant"), f.against(), count(int(f.Events), "event"), Short(f.Virtual))
+	s := fmt.Sprintf("%s, %s, %s, %s in %s", all, Count(len(f.Case.Variants), "variant"), f.against(),
+		Count(int(f.Events), "event"), Short(f.Virtual))
 	if f.Lines > 0 {
-		s += fmt.Sprintf(", %s skipped", count(f.Lines, "line"))
+		s += fmt.Sprintf(", %s skipped", Count(f.Lines, "line"))
 	}
 	if f.Skipped != nil {
 		s += "; " + f.Skipped.summary()
@@ -309,7 +324,7 @@ func (f *Sweep) summary() string {
 		s += fmt.Sprintf("; line %d, which may miss, struck under none of them", pos.Line)
 	}
 	if n := len(f.Failed); n > 0 {
-		s += fmt.Sprintf("; %s failed: %s", count(n, "seed"), named(f.Failed))
+		s += fmt.Sprintf("; %s failed: %s", Count(n, "seed"), named(f.Failed))
 	}
 	return s
 }
@@ -318,7 +333,7 @@ func (f *Sweep) against() string {
 	if f.Mutant != "" {
 		return "under mutant " + f.Mutant
 	}
-	return count(len(f.Case.Against), "mutant")
+	return Count(len(f.Case.Against), "mutant")
 }
 
 // named names the first failing seeds.

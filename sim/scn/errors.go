@@ -1,6 +1,7 @@
 package scn
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -50,6 +51,14 @@ type ErrorList []*Error
 const shownErrors = 10
 
 // Error prints one error per line, at most 10, then "and N more".
+// Listed is what is wrong with a file as errors of it.
+func Listed(name string, err error) ErrorList {
+	if list, ok := errors.AsType[ErrorList](err); ok {
+		return list
+	}
+	return ErrorList{Errorf(Pos{File: name}, "", "%v", err)}
+}
+
 func (l ErrorList) Error() string {
 	var b strings.Builder
 	for i, e := range l {

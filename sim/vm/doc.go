@@ -8,6 +8,10 @@
 //	   stdout, stderr, files, exit code ←──────────── ┘ shared memory (a PCI device's, package-private format: channel)
 //	   console text ←──────────────────────────────── first serial port
 //
+// A Laboratory is a machine that has what world netns needs: ipamd and aws-cni beside enilab, systems under test, and
+// the tools of this computer that they execute. It says before it starts what is missing. The commands run, swarm and
+// gate play in it.
+//
 // # Why it repeats
 //
 // One CPU executes instructions one after another and a clock that counts them (-icount), which leaps when nobody has anything to do

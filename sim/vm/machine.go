@@ -13,6 +13,11 @@ func (e *Lacking) Error() string { return e.Why }
 // Lacks tells it from the errors of what is played.
 func (*Lacking) Lacks() {}
 
+// Invalid is an error of what was asked for, and says what to ask for.
+type Invalid struct{ Why string }
+
+func (e *Invalid) Error() string { return e.Why }
+
 // Machine is what a virtual machine is made of. It can be run many times, also at the same time.
 type Machine struct {
 	Kernel *Kernel

@@ -41,6 +41,14 @@ func (l *cli) context() context.Context {
 	return l.ctx
 }
 
+// verbose is where what takes long is told in detail, with ENILAB_VERBOSE; nil: nowhere.
+func (l *cli) verbose() io.Writer {
+	if os.Getenv("ENILAB_VERBOSE") == "" {
+		return nil
+	}
+	return l.err
+}
+
 // exit is an error that says with which code to end. Its text may be empty: everything has been said.
 type exit struct {
 	code int

@@ -126,7 +126,7 @@ func (l *cli) conform(f *conformFlags, rows []conform.Row, ask func(context.Cont
 		return usage("%v", err)
 	}
 	if r != nil && f.report != "" {
-		err = errors.Join(err, writeReport(f.report, r))
+		err = errors.Join(err, put(f.report, r.Write))
 	}
 	if r != nil {
 		err = errors.Join(err, f.reports.write(l.conformPage(r)))
@@ -145,14 +145,6 @@ func (l *cli) conform(f *conformFlags, rows []conform.Row, ask func(context.Cont
 		return &exit{runner.ExitLacking, err.Error()}
 	}
 	return judged
-}
-
-func writeReport(name string, r *conform.Report) error {
-	file, err := os.Create(name)
-	if err != nil {
-		return fmt.Errorf("write the report: %w", err)
-	}
-	return errors.Join(r.Write(file), file.Close())
 }
 
 // printReport prints the rows that differ, why others were not asked, and the numbers.

@@ -53,12 +53,12 @@ type demoFlags struct {
 	reports reports
 }
 
-// stage is one of the worlds that a demonstration plays in, and what came of each incident there: no Result is that it was not begun.
+// stage is one of the worlds that a demonstration plays in, and what came of each incident there.
 type stage struct {
 	head   string
 	cases  []*runner.Case
-	done   []timed
-	absent error // why this machine cannot play there
+	done   []*runner.Result // nil: it was not begun
+	absent error            // why this machine cannot play there
 }
 
 func (l *cli) demo(f *demoFlags, args []string) error {
@@ -144,7 +144,7 @@ func (l *cli) show(stages []*stage, wall time.Duration) error {
 	}
 	for _, s := range stages {
 		for i := range s.done {
-			if t := &s.done[i]; t.Result != nil && !elsewhere(t) && t.Status != runner.Held {
+			if t := s.done[i]; t != nil && !elsewhere(t) && t.Status != runner.Held {
 				fmt.Fprintln(l.out)
 				l.report(t)
 			}
@@ -167,14 +167,14 @@ func demoCode(stages []*stage) int {
 }
 
 // elsewhere says that a file is for another world, which is no failure of a demonstration.
-func elsewhere(t *timed) bool { return t.Status == runner.Skipped && len(t.Runs) == 0 }
+func elsewhere(t *runner.Result) bool { return t.Status == runner.Skipped && len(t.Runs) == 0 }
 
 // code is the exit code of all that was played here. Files that are all for other worlds are nothing judged.
 func (s *stage) code() int {
 	code, there := runner.ExitHeld, false
 	for i := range s.cases {
-		switch t := &s.done[i]; {
-		case t.Result == nil:
+		switch t := s.done[i]; {
+		case t == nil:
 			return runner.ExitInterrupted
 		case !elsewhere(t):
 			there = true
@@ -188,7 +188,7 @@ func (s *stage) code() int {
 }
 
 // replayAll runs the files, some of them at once, and gives what came of each. It says which have ended.
-func (l *cli) replayAll(cases []*runner.Case, atOnce int, where string) []timed {
+func (l *cli) replayAll(cases []*runner.Case, atOnce int, where string) []*runner.Result {
 	p := newProgress(l.err)
 	defer p.clear()
 	defer l.deadline(p, "")()
@@ -196,7 +196,7 @@ func (l *cli) replayAll(cases []*runner.Case, atOnce int, where string) []timed 
 	if atOnce == 1 {
 		o.Progress = p.tell
 	}
-	results := make([]timed, len(cases))
+	results := make([]*runner.Result, len(cases))
 	next := make(chan int)
 	var all sync.WaitGroup
 	var mu sync.Mutex // guards p and ended
@@ -204,12 +204,12 @@ func (l *cli) replayAll(cases []*runner.Case, atOnce int, where string) []timed 
 	for range atOnce {
 		all.Go(func() {
 			for i := range next {
-				began := time.Now()
 				r := cases[i].Run(o)
-				results[i] = timed{Result: r, wall: time.Since(began)}
+				results[i] = r
 				mu.Lock()
 				over++
-				p.passed(fmt.Sprintf("%s: %d of %s over: %s %s", where, over, plural(len(cases), "incident"), cases[i].Name(), r.Status), over == len(cases))
+				p.passed(fmt.Sprintf("%s: %d of %s over: %s %s", where, over, runner.Count(len(cases), "incident"),
+					cases[i].Name(), r.Status), over == len(cases))
 				mu.Unlock()
 			}
 		})
@@ -307,9 +307,9 @@ func (s *stage) cell(i int) string {
 	if s.absent != nil {
 		return "skipped"
 	}
-	t := &s.done[i]
+	t := s.done[i]
 	switch {
-	case t.Result == nil:
+	case t == nil:
 		return "not begun"
 	case elsewhere(t):
 		return "skipped: " + t.Case.NotHere()
@@ -318,10 +318,10 @@ func (s *stage) cell(i int) string {
 	}
 	text := "held"
 	if n := len(t.Runs); n > 1 {
-		text += " in " + plural(n, "variant")
+		text += " in " + runner.Count(n, "variant")
 	}
 	if n := len(t.Proofs()); n > 0 {
-		text += ", " + plural(n, "mutant") + " caught"
+		text += ", " + runner.Count(n, "mutant") + " caught"
 	}
 	return text
 }
@@ -330,7 +330,7 @@ func (s *stage) cell(i int) string {
 func mutantsCell(i int, stages []*stage) string {
 	var out, told []string
 	for _, s := range stages {
-		if s.absent != nil || s.done[i].Result == nil {
+		if s.absent != nil || s.done[i] == nil {
 			continue
 		}
 		for _, p := range s.done[i].Proofs() {
@@ -358,12 +358,12 @@ func (l *cli) sums(stages []*stage, wall time.Duration, code int) {
 		}
 		here := 0
 		for i := range s.done {
-			t := &s.done[i]
-			if t.Result != nil && elsewhere(t) {
+			t := s.done[i]
+			if t != nil && elsewhere(t) {
 				continue
 			}
 			here++
-			if t.Result == nil {
+			if t == nil {
 				continue
 			}
 			if events, virtual = events+t.Events, virtual+t.Virtual; t.Status == runner.Held {
@@ -380,12 +380,12 @@ func (l *cli) sums(stages []*stage, wall time.Duration, code int) {
 		if s.head == "KERNEL" {
 			where = "on this machine's kernel"
 		}
-		parts = append(parts, plural(here, "incident")+" "+where)
+		parts = append(parts, runner.Count(here, "incident")+" "+where)
 	}
 	word := colour(l.out, green, "all held")
 	if code != runner.ExitHeld {
 		word = colour(l.out, red, fmt.Sprintf("%d of %d held", held, of))
 	}
-	fmt.Fprintf(l.out, "\n%s: %s; %d of %s caught; %s events, %s replayed in %s\n", word, strings.Join(parts, ", "), caught, plural(mutants, "mutant"),
-		runner.Number(events), runner.Short(virtual), runner.Short(wall))
+	fmt.Fprintf(l.out, "\n%s: %s; %d of %s caught; %s events, %s replayed in %s\n", word, strings.Join(parts, ", "),
+		caught, runner.Count(mutants, "mutant"), runner.Number(events), runner.Short(virtual), runner.Short(wall))
 }

@@ -18,11 +18,11 @@ func (l *cli) demoReports(f *demoFlags, stages []*stage) error {
 	red := false
 	for _, s := range stages {
 		for i := range s.done {
-			if s.done[i].Result == nil {
+			if s.done[i] == nil {
 				all.Runs = append(all.Runs, notPlayed(s.cases[i:i+1], runner.DefaultSeed, runner.Interrupted, "interrupted before it began")...)
 				continue
 			}
-			all.Runs = append(all.Runs, report.Of(s.done[i].Result)...)
+			all.Runs = append(all.Runs, report.Of(s.done[i])...)
 		}
 		if s.absent != nil {
 			all.Notes = append(all.Notes, "not replayed on a real kernel: "+s.absent.Error())
@@ -55,7 +55,7 @@ func (l *cli) telling(stages []*stage) []report.Run {
 	var of *runner.Case
 	for _, s := range stages {
 		for i := range s.done {
-			if s.done[i].Result == nil {
+			if s.done[i] == nil {
 				continue
 			}
 			for j := range s.done[i].Bites {
@@ -95,28 +95,28 @@ func worth(b *runner.Bite, c *runner.Case) int {
 
 // demoDocument is the JSON form of a demonstration.
 type demoDocument struct {
-	Enilab string      `json:"enilab"`
-	Exit   int         `json:"exit"`
-	Stages []stageJSON `json:"stages"`
+	runner.Head
+	Stages []stageDocument `json:"stages"`
 }
 
-type stageJSON struct {
-	World  string     `json:"world"`
-	Absent string     `json:"absent,omitempty"` // why this machine cannot play there
-	Files  []fileJSON `json:"files"`
+type stageDocument struct {
+	World  string                 `json:"world"`
+	Absent string                 `json:"absent,omitempty"` // why this machine cannot play there
+	Files  []*runner.FileDocument `json:"files"`
 }
 
 // demoJSON prints a demonstration as a document.
 func (l *cli) demoJSON(stages []*stage) error {
-	d := demoDocument{Enilab: "demo/1", Exit: demoCode(stages)}
+	d := demoDocument{Head: runner.Head{Enilab: "demo/1", Exit: demoCode(stages)}}
 	for _, s := range stages {
-		j := stageJSON{World: map[string]string{"SIM": "sim", "KERNEL": "netns"}[s.head], Files: []fileJSON{}}
+		j := stageDocument{World: map[string]string{"SIM": "sim", "KERNEL": "netns"}[s.head],
+			Files: []*runner.FileDocument{}}
 		if s.absent != nil {
 			j.Absent = s.absent.Error()
 		}
-		for i := range s.done {
-			if s.done[i].Result != nil {
-				j.Files = append(j.Files, fileOf(&s.done[i]))
+		for _, r := range s.done {
+			if r != nil {
+				j.Files = append(j.Files, r.Document())
 			}
 		}
 		d.Stages = append(d.Stages, j)

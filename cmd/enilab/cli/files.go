@@ -25,20 +25,12 @@ func (l *cli) load(p *runner.Place, names []string) ([]*runner.Case, error) {
 				continue
 			}
 		}
-		errs = append(errs, listed(name, err)...)
+		errs = append(errs, scn.Listed(name, err)...)
 	}
 	if len(errs) > 0 {
 		return nil, errs
 	}
 	return cases, nil
-}
-
-// listed is what is wrong with a file, as mistakes.
-func listed(name string, err error) scn.ErrorList {
-	if list, ok := errors.AsType[scn.ErrorList](err); ok {
-		return list
-	}
-	return scn.ErrorList{scn.Errorf(scn.Pos{File: name}, "", "%v", err)}
 }
 
 // read gives a file's bytes, or those of a scenario that comes with enilab where there is no such file; "-" is standard input. It never reads much

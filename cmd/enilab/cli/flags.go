@@ -58,6 +58,8 @@ func expected(f *pflag.Flag) string {
 		return "true or false"
 	case "int", "uint64":
 		return "a whole number"
+	case "vm[=KERNEL]":
+		return "vm or vm=KERNEL"
 	case "instant":
 		return "an instant of the scenario such as 3m5s"
 	}

@@ -1,20 +1,14 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
-
 	"github.com/enilab/enilab/gate"
-	"github.com/enilab/enilab/report"
-	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/runner"
 )
 
 // pluginOnly is a description of a plugin without a daemon.
@@ -40,7 +34,8 @@ func systemsHere(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	page := gate.Page{Enilab: gate.Format, From: "a 1.0.0", Scenarios: []gate.Scenario{{Name: "calm", Digest: "another"}}}
+	page := gate.Page{Head: runner.Head{Enilab: gate.Format}, From: "a 1.0.0",
+		Scenarios: []gate.Scenario{{Name: "calm", Digest: "another"}}}
 	other := page
 	other.From = "a 0.9.0"
 	for name, p := range map[string]gate.Page{"base.json": page, "other.json": other} {
@@ -85,170 +80,11 @@ func TestGateRefuses(t *testing.T) {
 		{pair + "--baseline other.json calm.scn", "--baseline other.json is of a 0.9.0, and --from is a 1.0.0"},
 		{pair + "--baseline base.json calm.scn", "--baseline base.json is of another set of scenarios: calm is not in it, or is another text there"},
 		{pair + "--in vm=calm.scn calm.scn", "--in: "},
+		{pair + "--only nobody calm.scn", "--only nobody: nothing of that name would be played: there are calm, load"},
 	} {
 		code, out, errs := enilab(t, strings.Fields(c.args)...)
 		if code != 2 || !strings.Contains(errs, c.says) || out != "" {
 			t.Errorf("%s: exit %d, expected %q in %s%s", c.args, code, c.says, errs, out)
-		}
-	}
-}
-
-// TestResultsOf: whatever a run's document has that broke is in its results.
-func TestResultsOf(t *testing.T) {
-	d := &document{Files: []fileJSON{{Status: "violated", Skipped: []skipJSON{{Line: 4}}, Variants: []variantJSON{
-		{Name: "x=1", All: []brokenJSON{{At: 61, Node: 1, Invariant: "nothing is leaked", Text: "a"}, {At: 62, Line: 7, Text: "b"}, {At: 63, Text: "c"}}, UnderWay: []string{"d"},
-			Figures: &figuresJSON{Add: 0.1}},
-		{Name: "x=2", Error: "the laboratory broke\nhere"},
-	}}}}
-	list := resultsOf(d)
-	if len(list) != 2 || list[1].Unknown != "the laboratory broke" || allKnown(list) {
-		t.Fatalf("%+v", list)
-	}
-	var got []string
-	for _, b := range list[0].Broken {
-		got = append(got, b.Check)
-	}
-	if s := strings.Join(got, ", "); s != "nothing is leaked, line 7, "+gate.EndsByItself+", "+gate.Settles || list[0].Skipped[0] != 4 || list[0].Figures.Add.Milliseconds() != 100 {
-		t.Errorf("%s, %+v", s, list[0])
-	}
-}
-
-// TestChangeMissed: a play says that its version did not change, and nothing is concluded from what it did not break.
-func TestChangeMissed(t *testing.T) {
-	g := &gating{}
-	take := func(play gate.Play, missed ...gate.Miss) gate.Result {
-		r := gate.Result{Missed: missed, Figures: &sim.Figures{Pods: []sim.PodLife{{}}}}
-		return g.take(&came{Results: []gate.Result{r}}, &gateJob{file: &gateFile{short: "s"}, script: &gate.Script{Play: play, Line: 9}, seed: 1})[0]
-	}
-	v := gate.Compare([]gate.Result{take(gate.Old), take(gate.Upgrade, gate.Miss{Line: 9, Text: "no daemon runs"})})
-	if len(v.Unknown) != 1 || !strings.HasSuffix(v.Unknown[0], "line 9 struck nothing: the change did not happen: no daemon runs") {
-		t.Errorf("%q", v.Unknown)
-	}
-}
-
-// TestAgainPlaysThatPlay: the command of a finding plays the same scenario with the same systems and seed, so its key is the same, and nothing else but the
-// old version alone.
-func TestAgainPlaysThatPlay(t *testing.T) {
-	systemsHere(t)
-	prepared := func(words ...string) *gating {
-		t.Helper()
-		g := &gating{cli: &cli{out: io.Discard, err: io.Discard}, f: &gateFlags{}}
-		c := &cobra.Command{}
-		g.f.flags(c)
-		if err := c.ParseFlags(words); err != nil {
-			t.Fatal(err)
-		}
-		if err := g.prepare(c.Flags().Args()); err != nil {
-			t.Fatalf("%v: %v", words, err)
-		}
-		return g
-	}
-	pair := []string{"--from", "a@1.0.0=./one", "--to", "a@1.1.0=./two"}
-	stage := &gateStage{from: "a@1.0.0", to: "a@1.1.0", prints: map[string]string{"a@1.0.0": "1", "a@1.1.0": "2", "a@1.0.0 a@1.1.0": "3"}}
-	for _, more := range [][]string{{"--seeds", "1-3", "--html", "x.html", "calm.scn"}, {"--seeds", "2-3"}} {
-		g := prepared(append(pair[:len(pair):len(pair)], more...)...)
-		for _, j := range g.jobs() {
-			if j.file.load {
-				continue
-			}
-			again := strings.Fields(g.again(j.file.short, j.script.Play, j.seed))
-			if again[0] != "enilab" || again[1] != "gate" {
-				t.Fatalf("%v", again)
-			}
-			found := false
-			for _, x := range prepared(again[2:]...).jobs() {
-				found = found || stage.keyOf(&x) == stage.keyOf(&j)
-				if x.file.short != j.file.short || x.seed != j.seed || x.script.Play != gate.Old && x.script.Play != j.script.Play {
-					t.Errorf("%v plays %s, %s, seed %d too", again, x.file.short, x.script.Play, x.seed)
-				}
-			}
-			if !found {
-				t.Errorf("%v does not play %s, %s, seed %d", again, j.file.short, j.script.Play, j.seed)
-			}
-		}
-	}
-	code, _, errs := enilab(t, append(append([]string{"gate"}, pair...), "--only", "nobody", "calm.scn")...)
-	if code != 2 || !strings.Contains(errs, "--only nobody: nothing of that name would be played: there are calm, load") {
-		t.Errorf("exit %d: %s", code, errs)
-	}
-}
-
-// TestReportOfAGate goes through all outcomes: page and JUnit say what the terminal says, and only what is not red is green or a success.
-func TestReportOfAGate(t *testing.T) {
-	systemsHere(t)
-	old := gate.Result{Scenario: "s", Play: gate.Old, Seed: 1}
-	bad := gate.Result{Scenario: "s", Play: gate.Upgrade, Seed: 1, Broken: []gate.Broken{{Check: "nothing is leaked", At: 61, Text: "a rule is left"}}}
-	finding := gate.Finding{Kind: gate.Regression, Scenario: "s", Check: "nothing is leaked", Plays: []gate.Play{gate.Upgrade}, Seeds: []uint64{1}, Of: 1, Seed: 1, At: 61, Text: "a rule is left", Again: "enilab gate --plays upgrade"}
-	for _, c := range []struct {
-		name   string
-		page   gate.Page
-		banner string // how the page's first part looks
-		junit  string // what the whole is in JUnit
-	}{
-		{"not red", gate.Page{Verdict: &gate.Verdict{}}, "good", "<system-out>"},
-		{"red", gate.Page{Verdict: &gate.Verdict{Findings: []gate.Finding{finding}}}, "bad", "<failure "},
-		{"not known", gate.Page{Verdict: &gate.Verdict{Unknown: []string{"the old version never serves"}}}, "warn", "<error "},
-		{"interrupted", gate.Page{Verdict: &gate.Verdict{}, Interrupted: true}, "warn", "<error "},
-	} {
-		c.page.From, c.page.To, c.page.Results = "a 1.0.0", "a 1.1.0", []gate.Result{old, bad}
-		g := &gating{cli: &cli{}, f: &gateFlags{from: "a@1.0.0", to: "a@1.1.0"}, results: c.page.Results}
-		r := g.reportOf(&c.page)
-		var html, junit, text bytes.Buffer
-		if err := errors.Join(report.HTML(&html, r), report.JUnit(&junit, r), c.page.Write(&text, func(word string, _ gate.Level) string { return word })); err != nil {
-			t.Fatal(err)
-		}
-		line := c.page.Headline()
-		if want := `<header class="lead ` + c.banner + `"><p class="what"><span class="badge">` + c.name + `</span>`; !strings.Contains(html.String(), want) {
-			t.Errorf("%s: expected %s on the page", c.name, want)
-		}
-		if !strings.HasPrefix(text.String(), c.name+"  "+line+"\n") {
-			t.Errorf("%s: expected %s on the terminal, which says %s", c.name, line, text.String())
-		}
-		_, whole, _ := strings.Cut(junit.String(), `<testsuite name="gate"`)
-		whole, _, _ = strings.Cut(whole, "</testsuite>")
-		if !strings.Contains(whole, c.junit) {
-			t.Errorf("%s: expected %s in %s", c.name, c.junit, whole)
-		}
-		for what, where := range map[string]string{"page": html.String(), "JUnit": whole} {
-			if !strings.Contains(where, escaped(line)) {
-				t.Errorf("%s: the %s does not say %s", c.name, what, line)
-			}
-			if c.name == "red" && !strings.Contains(where, "again: ") {
-				t.Errorf("the %s has no command that plays it again", what)
-			}
-		}
-	}
-}
-
-// escaped is a text as HTML and XML have it.
-func escaped(s string) string { return strings.ReplaceAll(s, `"`, "&#34;") }
-
-// TestCacheServesEveryOutput: what was played once is taken from the cache whatever is to be written, and --out has it then too.
-func TestCacheServesEveryOutput(t *testing.T) {
-	dir := t.TempDir()
-	stage := &gateStage{from: "a", to: "b", cache: dir, prints: map[string]string{"a": "1"}}
-	j := gateJob{&gateFile{name: "s.scn", short: "s"}, &gate.Script{Play: gate.Old, System: "a", Text: "the script"}, 1}
-	twin := j
-	twin.script = &gate.Script{Play: gate.New, System: "a", Text: "the script"} // the same run
-	data, err := json.Marshal(&came{Results: []gate.Result{{Status: "held"}}, Report: "the report"})
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, stage.keyOf(&j)+".json"), data, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, f := range []gateFlags{{}, {out: t.TempDir()}, {json: "x.json"}, {reports: reports{html: "x.html", junit: "x.xml"}}} {
-		g := &gating{cli: &cli{err: io.Discard}, f: &f, stage: stage, runs: map[runKey]*report.Run{}}
-		if err := g.play(t.Context(), []gateJob{j, twin}); err != nil {
-			t.Fatal(err)
-		}
-		if _, cached := stage.counts(); cached != i+1 || len(g.results) != 2 {
-			t.Errorf("%+v: %d runs were taken from the cache, expected %d", f, cached, i+1)
-		}
-		for _, name := range []string{"s.old.1.txt", "s.new.1.txt"} {
-			if text, err := os.ReadFile(filepath.Join(f.out, name)); f.out != "" && string(text) != "the report" {
-				t.Errorf("--out has %q: %v", text, err)
-			}
 		}
 	}
 }

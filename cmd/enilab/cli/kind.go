@@ -89,7 +89,7 @@ func (l *cli) kindPlace(name string) (*runner.Place, error) {
 	}
 	var log func(time.Duration, string)
 	switch {
-	case os.Getenv("ENILAB_VERBOSE") != "":
+	case l.verbose() != nil:
 		log = func(at time.Duration, text string) {
 			when := ""
 			if at > 0 {

@@ -116,7 +116,8 @@ func inRouter(path string, argv []string) (code int, err error) {
 
 func (l *cli) netnsClean() error {
 	ended, dead, err := netnsworld.Clean()
-	fmt.Fprintf(l.out, "%s ended, %s of dead ones removed\n", plural(ended, "laboratory"), plural(dead, "trace"))
+	fmt.Fprintf(l.out, "%s ended, %s of dead ones removed\n", runner.Count(ended, "laboratory"),
+		runner.Count(dead, "trace"))
 	if err != nil {
 		return &exit{runner.ExitLacking, err.Error()}
 	}

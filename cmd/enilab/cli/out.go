@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/enilab/enilab/sim/runner"
+	"github.com/enilab/enilab/sim/vm"
 )
 
 const outManual = `--out DIR, with --on netns, keeps what came of every run:
@@ -20,9 +21,6 @@ const outManual = `--out DIR, with --on netns, keeps what came of every run:
   DIR/seed-N/SCENARIO/RUN/ec2.jsonl         EC2's calls as the model saw them: instant, node, request, answer
   DIR/seed-N/SCENARIO/RUN/router.pcap       packets of the VPC's router, and of each node: tcpdump -r reads them
   DIR/seed-N/pause/                         with --pause-at: what its shell had to look at`
-
-// seedFolder is where --out has a seed's files.
-func seedFolder(seed uint64) string { return "seed-" + strconv.FormatUint(seed, 10) }
 
 // outputs is the folder of --out. One run after another writes there.
 type outputs struct {
@@ -39,7 +37,7 @@ func (o *outputs) begins(p runner.Progress, seed uint64) {
 			name = append(name, strings.NewReplacer(" ", "-", "/", "-").Replace(s))
 		}
 	}
-	o.run = filepath.Join(o.folder, seedFolder(seed), p.Scenario, strings.Join(name, "-"))
+	o.run = filepath.Join(o.folder, vm.SeedFolder(seed), p.Scenario, strings.Join(name, "-"))
 }
 
 // record is where the world that opens now writes.
@@ -47,8 +45,10 @@ func (o *outputs) record() string { return o.run }
 
 // report writes a result's.
 func (o *outputs) report(r *runner.Result) {
-	folder := filepath.Join(o.folder, seedFolder(r.Seed), r.Case.Name())
-	data, err := json.MarshalIndent(fileOf(&timed{Result: r}), "", "  ")
+	folder := filepath.Join(o.folder, vm.SeedFolder(r.Seed), r.Case.Name())
+	d := r.Document()
+	d.Wall = 0 // so that two runs are the same
+	data, err := json.MarshalIndent(d, "", "  ")
 	err = errors.Join(err, os.MkdirAll(folder, 0o755), os.WriteFile(filepath.Join(folder, "report.json"), append(data, '\n'), 0o644),
 		os.WriteFile(filepath.Join(folder, "report.txt"), []byte(r.Report()), 0o644))
 	if o.err == nil && err != nil {

@@ -1,9 +1,9 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,48 +88,25 @@ func (f *runFlags) pauseWithin(cases []*runner.Case) error {
 	return nil
 }
 
-// pauseTools are what a shell is given of this computer, as far as it has it: each by its name.
-func pauseTools() []string {
-	return []string{"sh", "bash", "busybox", "ip", "ss", "nft", "iptables", "iptables-save", "ip6tables", "ip6tables-save", "xtables-nft-multi", "conntrack", "tc", "bridge", "ping", "tcpdump",
-		"nsenter", "lsns", "ps", "ls", "cat", "head", "tail", "less", "grep", "sed", "awk", "cut", "sort", "uniq", "wc", "find", "od", "hexdump", "stat", "readlink", "date", "sleep", "jq", "strace"}
-}
-
-// paused is what is to be in a machine that pauses.
-func (t *theatre) paused() (*vm.Pause, error) {
-	if !t.f.pause.given {
-		return nil, nil
+// paused is where machines pause; nil: nowhere.
+func (l *cli) paused(f *runFlags) *vm.Pause {
+	if !f.pause.given {
+		return nil
 	}
-	p := &vm.Pause{At: t.f.pause.at, Tools: vm.NewImage(), Input: t.in, Term: os.Getenv("TERM")}
-	if t.foreign() {
-		if err := t.addBusybox(p.Tools, busyboxTools()...); err != nil {
-			return nil, err
-		}
+	p := &vm.Pause{At: f.pause.at, Input: l.in, Term: os.Getenv("TERM")}
+	if file, ok := l.in.(*os.File); ok && vm.IsTerminal(file) {
+		p.Terminal = file
 	}
-	for _, name := range pauseTools() {
-		if t.foreign() {
-			break
-		}
-		path, err := lookTool(name)
-		if err != nil {
-			continue
-		}
-		if err := p.Tools.AddProgram(path); err != nil {
-			return nil, fmt.Errorf("give the shell this host's %s: %w", name, err)
-		}
-	}
-	if f, ok := t.in.(*os.File); ok && vm.IsTerminal(f) {
-		p.Terminal = f
-	}
-	return p, nil
+	return p
 }
 
 // tellPaused says how a run ended that was paused, or that it never was.
-func (t *theatre) tellPaused(p *vm.Played) error {
-	if t.f.pause.given && !p.Paused {
-		return usage("--pause-at %s: the run was over before", runner.Short(t.f.pause.at))
+func (m *machines) tellPaused(p *vm.Played) error {
+	if m.f.pause.given && !p.Paused {
+		return usage("--pause-at %s: the run was over before", runner.Short(m.f.pause.at))
 	}
 	if p.Paused {
-		fmt.Fprintf(t.err, "the run was paused at %s and is not judged to its end\n", runner.Short(t.f.pause.at))
+		fmt.Fprintf(m.err, "the run was paused at %s and is not judged to its end\n", runner.Short(m.f.pause.at))
 	}
 	return nil
 }
@@ -218,14 +195,5 @@ type stillPod struct {
 }
 
 func writeIndented(name string, v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(vm.PauseFolder, name), append(data, '\n'), 0o644)
-}
-
-// busyboxTools are the same of busybox.
-func busyboxTools() []string {
-	return []string{"sh", "ip", "netstat", "ping", "nsenter", "ps", "ls", "cat", "head", "tail", "less", "grep", "sed", "awk", "cut", "sort", "uniq", "wc", "find", "hexdump", "stat", "readlink", "date", "sleep", "vi"}
+	return put(filepath.Join(vm.PauseFolder, name), func(w io.Writer) error { return indented(w, v) })
 }

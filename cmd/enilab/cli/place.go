@@ -127,7 +127,7 @@ func (l *cli) parts(f *runFlags) (netnsworld.Parts, error) {
 	if f.outputs != nil {
 		parts.Record = f.outputs.record
 	}
-	if os.Getenv("ENILAB_VERBOSE") != "" {
+	if l.verbose() != nil {
 		parts.Log = func(at time.Duration, text string) { fmt.Fprintf(l.err, "%10.3fs  %s\n", at.Seconds(), text) }
 	}
 	return parts, nil

@@ -150,7 +150,8 @@ func (l *cli) save(f *recordFlags, scenario string, t *tape) error {
 	if life == 0 {
 		life = t.lives
 	}
-	_, err := fmt.Fprintf(l.out, "%s: node-%d, life %d of %d, %s; read it with: enilab replay %s\n", f.out, f.node, life, t.lives, plural(t.inputs, "input"), f.out)
+	_, err := fmt.Fprintf(l.out, "%s: node-%d, life %d of %d, %s; read it with: enilab replay %s\n", f.out, f.node,
+		life, t.lives, runner.Count(t.inputs, "input"), f.out)
 	return err
 }
 

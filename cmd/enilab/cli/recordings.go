@@ -148,14 +148,14 @@ func (l *cli) gateRecordings(c *cobra.Command, f *gateFlags, names []string) err
 	case len(different) > 0:
 		return &exit{runner.ExitViolated, ""}
 	case len(unread) > 0:
-		return usage("%s cannot be stepped with this build", plural(len(unread), "recording"))
+		return usage("%s cannot be stepped with this build", runner.Count(len(unread), "recording"))
 	}
 	return nil
 }
 
 func (l *cli) tellRecordings(all, same, inputs int, different []*otherwise, unread []string) {
 	fmt.Fprintf(l.out, "%s, %s: %d stepped to their end with the same decisions, %d decide otherwise, %d cannot be stepped\n",
-		plural(all, "recording"), plural(inputs, "input"), same, len(different), len(unread))
+		runner.Count(all, "recording"), runner.Count(inputs, "input"), same, len(different), len(unread))
 	byKind := map[string][]*otherwise{}
 	for _, o := range different {
 		byKind[o.kind()] = append(byKind[o.kind()], o)
@@ -172,7 +172,7 @@ func (l *cli) tellRecordings(all, same, inputs int, different []*otherwise, unre
 	})
 	for _, k := range order {
 		first := byKind[k][0]
-		fmt.Fprintf(l.out, "%s  (%s)\n", k, plural(len(byKind[k]), "recording"))
+		fmt.Fprintf(l.out, "%s  (%s)\n", k, runner.Count(len(byKind[k]), "recording"))
 		fmt.Fprintf(l.out, "    %s line %d, t=%v: %s\n", first.file, first.line, first.at, describeInput(first.in))
 		if first.recorded {
 			tellEffects(l.out, "then", first.then)

@@ -44,7 +44,7 @@ func (l *cli) replay(name string, verbose bool) error {
 		}
 	})
 	if err == nil {
-		fmt.Fprintf(out, "good up to line %d, t=%v: %s\n", good.Lines+1, good.Until, plural(good.Lines, "input"))
+		fmt.Fprintf(out, "good up to line %d, t=%v: %s\n", good.Lines+1, good.Until, runner.Count(good.Lines, "input"))
 	}
 	if ferr := out.Flush(); ferr != nil {
 		return &exit{runner.ExitLacking, "replay: " + ferr.Error()}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -108,6 +107,14 @@ func indented(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
+// writeJSON writes a document and ends with the code.
+func (l *cli) writeJSON(v any, code int) error {
+	if err := indented(l.out, v); err != nil {
+		return &exit{runner.ExitLacking, "write JSON: " + err.Error()}
+	}
+	return ended(code)
+}
+
 // write writes what is wanted of a page.
 func (r *reports) write(p *report.Page) error {
 	var errs []error
@@ -147,20 +154,8 @@ func (l *cli) named(r *reports) {
 
 // page is an empty page of this command line.
 func (l *cli) page(title string) *report.Page {
-	p := &report.Page{Title: title, By: "enilab " + built(), Command: commandLine(l.args)}
+	p := &report.Page{Title: title, By: "enilab " + built(), Command: report.CommandLine(l.args)}
 	return p
-}
-
-// commandLine is a command line that a shell reads.
-func commandLine(args []string) string {
-	words := []string{"enilab"}
-	for _, a := range args {
-		if a == "" || strings.ContainsAny(a, " \t\n\"'\\$`*?[]{}()<>|&;#~!") {
-			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-		words = append(words, a)
-	}
-	return strings.Join(words, " ")
 }
 
 // notPlayed are runs of files that were not: a machine broke, or somebody interrupted.

@@ -14,6 +14,7 @@ import (
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/sim/vm"
 	"github.com/enilab/enilab/systems"
 )
 
@@ -60,6 +61,24 @@ type runFlags struct {
 	// timeout is --timeout.
 	timeout time.Duration
 }
+
+const jsonManual = `--json writes one document; times are seconds, "at" is an instant of the scenario:
+  enilab "run/1", world, seed, exit (the exit code)
+  errors[]   file, line, column, message, hint: why nothing was run (then exit is 2 and files is empty)
+  verdicts[] verdict, exit, means: the table above; verdict is that of all files together
+  files[]    file, name, headline, source, system (with --cni), given[] (tools that its machine has for it), status (a verdict),
+             judged, skipped[] {line, why}, notJudged[] {invariant, needs[], line (of an always)}, unknown[] {line, system, settings[]},
+             events, virtual, wall, report (the text for people), command,
+             variants[] {name, error, ended, events, hash, judged, twice, same, broke, missed[] {line, at, text, times, of}, maybe[] {line, struck}, underWay[],
+             unjudged[] {line, at, text} (expectations that failed, where the system does not know a setting),
+             all[] {at, node, invariant, line, text}: all that broke, of each invariant the first ones, times {invariant: how
+             often}, figures (world netns; durations in seconds) {adds,
+             dels, failed (ADDs), add, del, start, ready, memory, calls, pods[] {made, ended (left out: it lives)}, flows, pairs},
+             timeline[] (with --timeline)},
+             mutants[]  {mutant, variant, line, expected, by, proved, why, broke},
+             crashes[]  {variant, error, points, forks, broken[] {at, node, event, inFlight[], choice, what}},
+             story, storyDiffers {line, golden, now}, updated
+  broke      at, node, invariant (or line, of an expectation), text, before[], script[]`
 
 func (l *cli) runCommand() *cobra.Command {
 	var f runFlags
@@ -144,7 +163,8 @@ the same bytes. --twice proves it. enilab vm kernels says which kernels there ar
 	c.Flags().Var(&f.pause, "pause-at", "with --in vm: stop everything for good at this instant of the scenario, and give a shell there")
 	c.Flags().Var(&f.clock, "clock", "with --on netns: leap over what nobody does, or machine, the machine's own time (in a virtual machine, which leaps by itself, the default)")
 	c.Flags().StringVar(&f.out, "out", "", "with --on netns: write report, timeline, EC2's calls and packets of every run into this folder")
-	c.Flags().DurationVar(&f.timeout, "timeout", machineTimeout, "with --in vm: how long a machine may take, in this computer's time")
+	c.Flags().DurationVar(&f.timeout, "timeout", vm.Limit,
+		"with --in vm: how long a machine may take, in this computer's time")
 	return c
 }
 
@@ -251,11 +271,14 @@ func (l *cli) runFiles(f *runFlags, names []string) error {
 	}
 	cases, err := l.load(place, names)
 	if err != nil {
-		switch d := refused(err, f); {
+		switch d := runner.NewDocument(f.on, f.seed, runner.ExitBad); {
 		case f.json && f.ranged:
-			return l.writeJSON(refusedSweep(d, seeds), runner.ExitBad)
+			d := sweepOf(f, seeds, nil, runner.ExitBad)
+			d.Refuse(err)
+			return l.writeJSON(d, d.Exit)
 		case f.json:
-			return l.writeJSON(d, runner.ExitBad)
+			d.Refuse(err)
+			return l.writeJSON(d, d.Exit)
 		}
 		return l.refuse(err)
 	}
@@ -279,12 +302,11 @@ func (l *cli) runFiles(f *runFlags, names []string) error {
 		return l.runInMachine(f, seeds, cases, names)
 	}
 	if f.on == "netns" && f.inside == "" { // what a virtual machine lacks was said before it started
-		if err := checkComputer(f.found); err != nil {
-			return err
+		if err := vm.Equip(f.found); err != nil {
+			return l.machineError(err)
 		}
-		giveTools(f.found, thisComputer)
 	}
-	place.Given = given(f.found)
+	place.Given = vm.Given(f.found)
 	if f.on == "kind" { // once, and not in every variant of every file
 		if err := l.kindPossible(f.name); err != nil {
 			return err
@@ -306,7 +328,7 @@ func (l *cli) runFiles(f *runFlags, names []string) error {
 	if f.keep {
 		o.Linger = l.stay
 	}
-	var done []timed
+	var done []*runner.Result
 	page := l.page("run")
 	var running *runner.Case
 	if err := l.pausable(f, &o, func() *runner.Case { return running }); err != nil {
@@ -317,27 +339,25 @@ func (l *cli) runFiles(f *runFlags, names []string) error {
 		if l.interrupted() {
 			break
 		}
-		began := time.Now()
-		t := timed{Result: c.Run(o)}
-		t.wall = time.Since(began)
+		r := c.Run(o)
 		if f.outputs != nil {
-			f.outputs.report(t.Result)
+			f.outputs.report(r)
 		}
 		if f.reports.wanted() {
-			page.Runs = append(page.Runs, report.Of(t.Result)...)
-			t.drop()
+			page.Runs = append(page.Runs, report.Of(r)...)
+			r.Forget()
 		}
 		if f.update {
-			if err := t.updateStory(); err != nil {
+			if err := updateStory(r); err != nil {
 				return &exit{runner.ExitLacking, err.Error()}
 			}
 		}
-		done = append(done, t)
+		done = append(done, r)
 		p.clear()
 		if !f.json {
-			l.report(&t)
+			l.report(r)
 			if f.timeline {
-				l.timelines(&t)
+				l.timelines(r)
 			}
 		}
 	}
@@ -350,35 +370,18 @@ func (l *cli) runFiles(f *runFlags, names []string) error {
 	}
 	code := together(done, len(cases))
 	if f.json {
-		return l.writeJSON(documentOf(f, done, code), code)
+		return l.writeJSON(runner.NewDocument(f.on, f.seed, code, done...), code)
 	}
 	l.total(done, cases)
 	l.named(&f.reports)
 	return ended(code)
 }
 
-// timed is a result, how long it took, and whether its story was rewritten.
-type timed struct {
-	*runner.Result
-	wall    time.Duration
-	updated bool
-}
-
-// drop forgets what the runs were followed for: a report has it by now.
-func (t *timed) drop() {
-	for i := range t.Runs {
-		t.Runs[i].Record = nil
-	}
-	for i := range t.Bites {
-		t.Bites[i].Outcome.Record = nil
-	}
-}
-
 // together is the exit code of all files; those that were not run were interrupted.
-func together(done []timed, files int) int {
+func together(done []*runner.Result, files int) int {
 	code := runner.ExitHeld
-	for _, t := range done {
-		code = runner.Worst(code, t.Status.Exit())
+	for _, r := range done {
+		code = runner.Worst(code, r.Status.Exit())
 	}
 	if len(done) < files {
 		code = runner.ExitInterrupted
@@ -392,50 +395,54 @@ func (l *cli) refuse(err error) error {
 	for _, e := range list {
 		fmt.Fprintln(l.err, e)
 	}
-	return &exit{runner.ExitBad, "nothing was run: " + plural(len(list), "mistake")}
+	return &exit{runner.ExitBad, "nothing was run: " + runner.Count(len(list), "mistake")}
 }
 
-func (l *cli) report(t *timed) {
-	text := t.Report()
-	word := t.Status.String()
-	fmt.Fprint(l.out, colour(l.out, shade(t.Status), word)+strings.TrimPrefix(text, word))
-	if t.updated {
-		fmt.Fprintf(l.out, "      the timeline in %s is new\n", t.Case.File.Name)
+func (l *cli) report(r *runner.Result) {
+	l.verdict(r.Status, r.Report())
+	if r.Updated {
+		fmt.Fprintf(l.out, "      the timeline in %s is new\n", r.Case.File.Name)
 	}
 }
 
+// verdict prints a report, with the word of its status in colour.
+func (l *cli) verdict(s runner.Status, report string) {
+	word := s.String()
+	fmt.Fprint(l.out, colour(l.out, shade(s), word)+strings.TrimPrefix(report, word))
+}
+
 // timelines prints all that happened in each variant's run.
-func (l *cli) timelines(t *timed) {
-	for i := range t.Runs {
-		o := &t.Runs[i]
+func (l *cli) timelines(r *runner.Result) {
+	for i := range r.Runs {
+		o := &r.Runs[i]
 		if o.Verdict == nil { // its cluster never started
 			continue
 		}
-		what := t.Case.Name()
+		what := r.Case.Name()
 		if o.Variant != "" {
 			what += " (" + o.Variant + ")"
 		}
-		if t.Mutant != "" {
-			what += " under mutant " + t.Mutant
+		if r.Mutant != "" {
+			what += " under mutant " + r.Mutant
 		}
 		text := o.Timeline
 		if text == "" {
 			text = "          nothing happened\n"
 		}
-		fmt.Fprintf(l.out, "timeline of %s, seed %d\n%s", what, t.Seed, text)
+		fmt.Fprintf(l.out, "timeline of %s, seed %d\n%s", what, r.Seed, text)
 	}
 }
 
 // total sums up several files, and says what an interruption left.
-func (l *cli) total(done []timed, cases []*runner.Case) {
+func (l *cli) total(done []*runner.Result, cases []*runner.Case) {
 	if len(cases) == 1 && len(done) == 1 {
 		return // its report says it all
 	}
 	var kinds []string
 	for _, m := range runner.Meanings() {
 		n := 0
-		for _, t := range done {
-			if t.Status == m.Status {
+		for _, r := range done {
+			if r.Status == m.Status {
 				n++
 			}
 		}
@@ -446,26 +453,19 @@ func (l *cli) total(done []timed, cases []*runner.Case) {
 	if n := len(cases) - len(done); n > 0 {
 		kinds = append(kinds, fmt.Sprintf("%d not run", n))
 	}
-	fmt.Fprintf(l.out, "%s: %s\n", plural(len(cases), "file"), strings.Join(kinds, ", "))
+	fmt.Fprintf(l.out, "%s: %s\n", runner.Count(len(cases), "file"), strings.Join(kinds, ", "))
 }
 
 // updateStory writes the story into the file when everything else held.
-func (t *timed) updateStory() error {
-	f := t.Case.File
-	if t.Status != runner.Held {
+func updateStory(r *runner.Result) error {
+	f := r.Case.File
+	if r.Status != runner.Held {
 		return nil
 	}
-	g := f.WithStory(t.Story)
+	g := f.WithStory(r.Story)
 	if g.String() == f.String() {
 		return nil
 	}
-	t.updated = true
+	r.Updated = true
 	return rewrite(f.Name, f.String(), g.String())
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

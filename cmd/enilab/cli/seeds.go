@@ -16,34 +16,6 @@ const seedsJSONManual = `With --seeds the document is a smaller one:
   files[]    file, name, status, ran, failed[] (seeds), variants, mutants, events, virtual, wall, report, first (the first failed seed's
              entry of "run/1" files)`
 
-const sweepFormat = "seeds/1"
-
-// sweepJSON is the JSON form of a run with --seeds. Field names are kept: programs read them.
-type sweepJSON struct {
-	Enilab string          `json:"enilab"`
-	World  string          `json:"world"`
-	From   uint64          `json:"from"`
-	To     uint64          `json:"to"`
-	Exit   int             `json:"exit"`
-	Errors []mistake       `json:"errors,omitempty"`
-	Files  []sweptFileJSON `json:"files"`
-}
-
-type sweptFileJSON struct {
-	File     string    `json:"file"`
-	Name     string    `json:"name"`
-	Status   string    `json:"status"`
-	Ran      int       `json:"ran"`
-	Failed   []uint64  `json:"failed"`
-	Variants int       `json:"variants"`
-	Mutants  int       `json:"mutants"`
-	Events   uint64    `json:"events"`
-	Virtual  float64   `json:"virtual"`
-	Wall     float64   `json:"wall"`
-	Report   string    `json:"report"`
-	First    *fileJSON `json:"first,omitempty"`
-}
-
 // seedRange judges --seeds beside the other flags.
 func (f *runFlags) seedRange() (seeds runner.Seeds, err error) {
 	switch {
@@ -88,7 +60,7 @@ func (l *cli) sweepFiles(f *runFlags, seeds runner.Seeds, o runner.Options, case
 		Done: func(s *runner.Sweep) {
 			p.clear()
 			if !f.json {
-				l.swept(s)
+				l.verdict(s.Status, s.Report())
 			}
 		}})
 	p.clear()
@@ -99,6 +71,11 @@ func (l *cli) sweepFiles(f *runFlags, seeds runner.Seeds, o runner.Options, case
 	if err := f.reports.write(page); err != nil {
 		return err
 	}
+	return l.tellSweeps(f, seeds, files)
+}
+
+// tellSweeps sums up files whose verdicts have been told, and ends with the exit code of all.
+func (l *cli) tellSweeps(f *runFlags, seeds runner.Seeds, files []*runner.Sweep) error {
 	code := runner.ExitHeld
 	for _, s := range files {
 		code = runner.Worst(code, s.Status.Exit())
@@ -111,11 +88,6 @@ func (l *cli) sweepFiles(f *runFlags, seeds runner.Seeds, o runner.Options, case
 	}
 	l.named(&f.reports)
 	return ended(code)
-}
-
-func (l *cli) swept(s *runner.Sweep) {
-	word := s.Status.String()
-	fmt.Fprint(l.out, colour(l.out, shade(s.Status), word)+strings.TrimPrefix(s.Report(), word))
 }
 
 // sweptTotal sums up several files.
@@ -133,30 +105,17 @@ func (l *cli) sweptTotal(seeds runner.Seeds, files []*runner.Sweep) {
 	for _, s := range order {
 		kinds = append(kinds, fmt.Sprintf("%d %s", n[s], s))
 	}
-	fmt.Fprintf(l.out, "%s, seeds %s: %s; %d of %s failed\n", plural(len(files), "file"), seeds, strings.Join(kinds, ", "), failed, plural(runs, "run"))
+	fmt.Fprintf(l.out, "%s, seeds %s: %s; %d of %s failed\n", runner.Count(len(files), "file"), seeds,
+		strings.Join(kinds, ", "), failed, runner.Count(runs, "run"))
 }
 
-// refusedSweep is the document of files with mistakes: nothing was run.
-func refusedSweep(d *document, seeds runner.Seeds) *sweepJSON {
-	return &sweepJSON{Enilab: sweepFormat, World: d.World, From: seeds.From, To: seeds.To, Exit: d.Exit, Errors: d.Errors, Files: []sweptFileJSON{}}
-}
-
-func sweepOf(f *runFlags, seeds runner.Seeds, files []*runner.Sweep, code int) *sweepJSON {
-	d := &sweepJSON{Enilab: sweepFormat, World: f.on, From: seeds.From, To: seeds.To, Exit: code, Files: []sweptFileJSON{}}
+func sweepOf(f *runFlags, seeds runner.Seeds, files []*runner.Sweep, code int) *runner.SweepDocument {
+	d := &runner.SweepDocument{Head: runner.Head{Enilab: runner.SweepFormat, World: f.on, Exit: code},
+		From: seeds.From, To: seeds.To, Files: []runner.SweptFile{}}
 	for _, s := range files {
-		j := sweptOf(s)
-		if s.First != nil {
-			first := fileOf(&timed{Result: s.First})
-			j.First = &first
-		}
-		d.Files = append(d.Files, j)
+		d.Files = append(d.Files, s.Document())
 	}
 	return d
-}
-
-func sweptOf(s *runner.Sweep) sweptFileJSON {
-	return sweptFileJSON{File: s.Case.File.Name, Name: s.Case.Name(), Status: s.Status.String(), Ran: s.Ran, Failed: append([]uint64{}, s.Failed...),
-		Variants: len(s.Case.Variants), Mutants: len(s.Case.Against), Events: s.Events, Virtual: s.Virtual.Seconds(), Wall: s.Wall.Seconds(), Report: s.Report()}
 }
 
 // mostReds is how many seeds that failed a report of a sweep has details of.
@@ -170,8 +129,7 @@ func sweptRuns(r *runner.Result, details bool) []report.Run {
 			*x = *x.Bare()
 		}
 	}
-	t := &timed{Result: r}
-	t.drop()
+	r.Forget()
 	return runs
 }
 

@@ -191,7 +191,7 @@ func (l *cli) refuseWorld(err error) error {
 	for _, e := range list {
 		fmt.Fprintln(l.err, e)
 	}
-	return &exit{runner.ExitBad, "nothing was served: " + plural(len(list), "mistake")}
+	return &exit{runner.ExitBad, "nothing was served: " + runner.Count(len(list), "mistake")}
 }
 
 // listenInside listens in a network namespace.

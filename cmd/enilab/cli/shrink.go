@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/enilab/enilab/sim/runner"
+	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/swarm"
 	"github.com/enilab/enilab/sim/swarm/process"
 )
@@ -70,7 +71,7 @@ func (l *cli) shrink(f *shrinkFlags, name string) error {
 			to = "-"
 		}
 	}
-	if same(name, to) {
+	if name != "-" && sameFile(name, to) {
 		return usage("shrink %s -o %s would write over the scenario itself: name another file", name, to)
 	}
 	if f.tries < 0 || f.times < 1 {
@@ -85,7 +86,7 @@ func (l *cli) shrink(f *shrinkFlags, name string) error {
 		_, err = runner.Load(v.reader(), name, data) // every mistake in the file, before anything runs
 	}
 	if err != nil {
-		return l.refuse(listed(name, err))
+		return l.refuse(scn.Listed(name, err))
 	}
 	p := newProgress(l.err)
 	o := v.shrinking(f.tries)
@@ -119,7 +120,8 @@ func (l *cli) shrink(f *shrinkFlags, name string) error {
 	} else if err := os.WriteFile(to, []byte(text), 0o644); err != nil {
 		return &exit{runner.ExitLacking, err.Error()}
 	}
-	fmt.Fprintf(report, "shrunk  %s: %d lines of %d after %s, %d discarded before they ran\n", name, s.Lines, s.From, plural(s.Tried, "run"), s.Refused)
+	fmt.Fprintf(report, "shrunk  %s: %d lines of %d after %s, %d discarded before they ran\n", name, s.Lines, s.From,
+		runner.Count(s.Tried, "run"), s.Refused)
 	fmt.Fprintf(report, "  %s\n", brokenSentence(&s.Broken))
 	if v.on != "sim" {
 		fmt.Fprintf(report, "  %s\n", confirmed(s.Again, s.Of))
@@ -131,13 +133,6 @@ func (l *cli) shrink(f *shrinkFlags, name string) error {
 		return ended(runner.ExitInterrupted)
 	}
 	return nil
-}
-
-// same says whether two names are of one file.
-func same(a, b string) bool {
-	x, errX := filepath.Abs(a)
-	y, errY := filepath.Abs(b)
-	return a != "-" && errX == nil && errY == nil && x == y
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

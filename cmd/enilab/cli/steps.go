@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/runner"
 )
 
 // describeInput is an input in one line.
@@ -13,7 +14,7 @@ func describeInput(in ipam.Input) string {
 	case nil:
 		return "tick"
 	case ipam.Start:
-		s := fmt.Sprintf("Start version %d, %s", in.Version, plural(len(in.Rows), "row"))
+		s := fmt.Sprintf("Start version %d, %s", in.Version, runner.Count(len(in.Rows), "row"))
 		if in.Rebooted {
 			s += ", after a reboot"
 		}
@@ -34,7 +35,8 @@ func describeInput(in ipam.Input) string {
 		if in.Absent {
 			return fmt.Sprintf("GC %s, request %d, without a list", in.Network, in.Req)
 		}
-		return fmt.Sprintf("GC %s, request %d, %s valid", in.Network, in.Req, plural(len(in.Valid), "attachment"))
+		return fmt.Sprintf("GC %s, request %d, %s valid", in.Network, in.Req,
+			runner.Count(len(in.Valid), "attachment"))
 	case ipam.Gone:
 		return fmt.Sprintf("Gone: the caller of request %d hung up", in.Req)
 	case ipam.Seen:
@@ -45,7 +47,7 @@ func describeInput(in ipam.Input) string {
 		if in.Err != nil {
 			return fmt.Sprintf("Applied #%d up to operation %d: %v", in.ID, in.Done, in.Err)
 		}
-		return fmt.Sprintf("Applied #%d, %s", in.ID, plural(in.Done, "operation"))
+		return fmt.Sprintf("Applied #%d, %s", in.ID, runner.Count(in.Done, "operation"))
 	case ipam.Saved:
 		if in.Err != "" {
 			return fmt.Sprintf("Saved %v up to %d: not", in.Store, in.Seq) + because(in.Err)
@@ -67,15 +69,15 @@ func describeSeen(in *ipam.Seen) string {
 	}
 	switch {
 	case in.IMDS != nil:
-		s += ", " + plural(len(in.IMDS.ENIs), "ENI")
+		s += ", " + runner.Count(len(in.IMDS.ENIs), "ENI")
 	case in.Kernel != nil:
-		s += ", " + plural(len(in.Kernel.Links), "link")
+		s += ", " + runner.Count(len(in.Kernel.Links), "link")
 	case in.What == ipam.LookRuntime:
 		s += fmt.Sprintf(", %d sandboxes", len(in.Sandboxes))
 	case in.What == ipam.LookPods:
-		s += ", " + plural(len(in.Pods), "pod")
+		s += ", " + runner.Count(len(in.Pods), "pod")
 	case in.What == ipam.LookENI || in.What == ipam.LookLeaked || in.What == ipam.LookAttached:
-		s += ", " + plural(len(in.ENIs), "ENI")
+		s += ", " + runner.Count(len(in.ENIs), "ENI")
 	}
 	return s + because(in.Err)
 }
@@ -104,7 +106,7 @@ func describeEffect(e ipam.Effect) string {
 	case *ipam.Look:
 		return strings.TrimRight(fmt.Sprintf("Look #%d %v %s", e.ID, e.What, strings.Join(e.ENIs, " ")), " ")
 	case *ipam.Apply:
-		return fmt.Sprintf("Apply #%d %v, %s", e.ID, e.Lane, plural(len(e.Plan.Ops), "operation"))
+		return fmt.Sprintf("Apply #%d %v, %s", e.ID, e.Lane, runner.Count(len(e.Plan.Ops), "operation"))
 	case *ipam.Save:
 		return fmt.Sprintf("Save %v %d: put %d, drop %d", e.Store, e.Seq, len(e.Put), len(e.Drop))
 	case *ipam.Note:

@@ -267,7 +267,7 @@ func (l *cli) tellSwarm(r *swarmResult) {
 		} else {
 			fmt.Fprint(l.out, " ")
 		}
-		fmt.Fprintf(l.out, " %s broke so: %s\n  cause: %s\n", plural(f.Seeds, "seed"), seedList(f), f.Cause)
+		fmt.Fprintf(l.out, " %s broke so: %s\n  cause: %s\n", runner.Count(f.Seeds, "seed"), seedList(f), f.Cause)
 		if k, ok := r.shrunk[f]; ok {
 			fmt.Fprintf(l.out, "  %s has %d of its %d lines: %s\n", k.File, k.Lines, k.From, k.Command)
 			if r.venue.on == "sim" {
@@ -286,7 +286,8 @@ func (l *cli) tellSwarm(r *swarmResult) {
 		fmt.Fprintf(l.out, "%s  %q, which the swarm draws, struck in no seed of %d\n", colour(l.out, red, "not played"), key, r.tally.Runs)
 	}
 	for _, f := range r.known {
-		fmt.Fprintf(l.out, "known  %s: %s broke %q (%s)\n", f.Known.File, plural(f.Seeds, "seed"), f.Invariant, seedList(f))
+		fmt.Fprintf(l.out, "known  %s: %s broke %q (%s)\n", f.Known.File, runner.Count(f.Seeds, "seed"), f.Invariant,
+			seedList(f))
 	}
 	if r.venue.on == "sim" && r.Count() >= swarm.Enough {
 		l.tellUnmet(r.tally.Unmet())
@@ -329,11 +330,12 @@ func (r *swarmResult) sum(l *cli) string {
 			runner.Number(uint64(t.Held)))
 	}
 	if n := t.Runs - t.Held; n > 0 {
-		s += fmt.Sprintf(", %s violated in %s and %s", runner.Number(uint64(n)), plural(len(r.known), "known way"), plural(len(r.unknown), "new one"))
+		s += fmt.Sprintf(", %s violated in %s and %s", runner.Number(uint64(n)),
+			runner.Count(len(r.known), "known way"), runner.Count(len(r.unknown), "new one"))
 	}
 	if r.venue.on != "sim" {
 		if t.Unknown > 0 {
-			s += fmt.Sprintf(", nothing known of %s", plural(t.Unknown, "run"))
+			s += fmt.Sprintf(", nothing known of %s", runner.Count(t.Unknown, "run"))
 		}
 		return s + fmt.Sprintf("; %d of %d verbs; %s events in %s, %.1f scenarios a minute", verbs-len(t.Unstruck()), verbs, runner.Number(t.Events),
 			runner.Short(r.wall), float64(t.Runs)/max(r.wall.Minutes(), 0.001))
@@ -378,23 +380,22 @@ func (l *cli) swarmKnown(list []swarm.Entry) error {
 		fmt.Fprintf(l.out, "known  %s breaks %q with seed %d\n", e.File, e.Invariant, e.Seed)
 	}
 	if bad > 0 {
-		fmt.Fprintf(l.out, "%s: %d as the list says, %d not\n", plural(len(list), "known violation"), len(list)-bad, bad)
+		fmt.Fprintf(l.out, "%s: %d as the list says, %d not\n", runner.Count(len(list), "known violation"),
+			len(list)-bad, bad)
 		return ended(runner.ExitViolated)
 	}
-	fmt.Fprintf(l.out, "%s, each as the list says\n", plural(len(list), "known violation"))
+	fmt.Fprintf(l.out, "%s, each as the list says\n", runner.Count(len(list), "known violation"))
 	return nil
 }
 
 type swarmJSON struct {
-	Enilab     string          `json:"enilab"`
-	World      string          `json:"world"`
+	runner.Head
 	In         string          `json:"in,omitempty"`
 	CNI        string          `json:"cni,omitempty"`
 	Kernel     string          `json:"kernel,omitempty"`
 	Against    string          `json:"against,omitempty"`
 	First      uint64          `json:"first"`
 	Last       uint64          `json:"last"`
-	Exit       int             `json:"exit"`
 	Runs       int             `json:"runs"`
 	Held       int             `json:"held"`
 	Unknown    int             `json:"unknown"`
@@ -424,9 +425,10 @@ type violationJSON struct {
 
 func (r *swarmResult) document() *swarmJSON {
 	t := r.tally
-	d := &swarmJSON{Enilab: "swarm/1", World: r.venue.on, In: r.venue.in, CNI: r.venue.cni, Kernel: r.venue.kernel(), Against: r.venue.against,
-		Unknown: t.Unknown, Whys: t.Whys, First: r.From, Last: r.To, Exit: r.exit(), Runs: t.Runs, Held: t.Held, Events: t.Events,
-		Wall: r.wall.Seconds(), Violations: []violationJSON{}, Struck: t.Struck, Marks: t.Marks, Unstruck: append([]string{}, t.Unstruck()...),
+	d := &swarmJSON{Head: runner.Head{Enilab: "swarm/1", World: r.venue.on, Exit: r.exit()}, In: r.venue.in.String(),
+		CNI: r.venue.cni, Kernel: r.venue.in.kernel, Against: r.venue.against, Unknown: t.Unknown, Whys: t.Whys,
+		First: r.From, Last: r.To, Runs: t.Runs, Held: t.Held, Events: t.Events, Wall: r.wall.Seconds(),
+		Violations: []violationJSON{}, Struck: t.Struck, Marks: t.Marks, Unstruck: append([]string{}, t.Unstruck()...),
 		Unreached: append([]string{}, t.Unreached()...)}
 	if r.venue.on == "sim" {
 		d.Unmet = t.Unmet()

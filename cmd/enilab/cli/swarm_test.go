@@ -185,7 +185,9 @@ func TestSwarmIsUnknown(t *testing.T) {
 	l := &cli{out: out, err: &strings.Builder{}, interrupted: func() bool { return false }}
 	tally := swarm.TallyFor(swarm.Ours())
 	tally.Add(2, &swarm.Outcome{Unknown: "too slow: late by 3s"})
-	r := swarmResult{Seeds: runner.Seeds{From: 2, To: 2}, venue: &venue{venueFlags: &venueFlags{on: "netns", in: "vm=/boot/vmlinuz"}}, tally: tally}
+	r := swarmResult{Seeds: runner.Seeds{From: 2, To: 2},
+		venue: &venue{venueFlags: &venueFlags{on: "netns", in: machineFlag{given: true, kernel: "/boot/vmlinuz"}}},
+		tally: tally}
 	l.tellSwarm(&r)
 	for _, says := range []string{"unknown  seed 2: too slow: late by 3s\n", "nothing known of 1 run"} {
 		if !strings.Contains(out.String(), says) {

@@ -247,9 +247,15 @@ func shown(s *systems.System) (*systemDocument, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &systemDocument{Name: s.Name, Version: s.Version, About: s.About, Folder: s.Folder, Executes: toolsOf(s), Kernel: s.Kernel, Sysctls: s.Sysctls, Prefixes: s.Node.Prefixes, DHCP: s.Node.DHCP, Plugins: s.Plugins,
-		Runtime: strings.TrimSpace(s.Runtime.API + " " + s.Runtime.Socket), Metadata: s.Metadata.By + ", tokens " + s.Metadata.Tokens, EC2: s.EC2.By,
-		Kubernetes: s.Kubernetes.By, Resources: s.Kubernetes.Resources, Steps: s.Upgrade.Steps, RollbackInto: s.Upgrade.Rollback, Books: s.Books, Notes: s.Notes}
+	d := &systemDocument{Name: s.Name, Version: s.Version, About: s.About, Folder: s.Folder, Kernel: s.Kernel,
+		Sysctls: s.Sysctls, Prefixes: s.Node.Prefixes, DHCP: s.Node.DHCP, Plugins: s.Plugins,
+		Runtime:  strings.TrimSpace(s.Runtime.API + " " + s.Runtime.Socket),
+		Metadata: s.Metadata.By + ", tokens " + s.Metadata.Tokens, EC2: s.EC2.By, Kubernetes: s.Kubernetes.By,
+		Resources: s.Kubernetes.Resources, Steps: s.Upgrade.Steps, RollbackInto: s.Upgrade.Rollback, Books: s.Books,
+		Notes: s.Notes}
+	for _, n := range s.Needs() {
+		d.Executes = append(d.Executes, n.Tool)
+	}
 	for _, f := range s.Files {
 		d.Files = append(d.Files, fileDocument{f.From, f.To, fmt.Sprintf("%04o", f.Mode)})
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"strings"
 	"sync"
 	"time"
 
@@ -20,10 +19,11 @@ import (
 
 // venueFlags are where `enilab swarm` and `enilab shrink` play, what, and for how long.
 type venueFlags struct {
-	on, in, cni, against string
-	blind                bool
-	time                 time.Duration // of all runs together; 0: no limit
-	limit                time.Duration // of one run
+	on, cni, against string
+	in               machineFlag
+	blind            bool
+	time             time.Duration // of all runs together; 0: no limit
+	limit            time.Duration // of one run
 }
 
 // runLimit is how long one run may take on this machine: scenarios for any CNI take seconds on a kernel, a minute or so in a virtual machine.
@@ -37,7 +37,7 @@ var triesDoc = fmt.Sprintf("how many runs a shrinking may take (default %d, with
 func (s *venueFlags) flags(c *cobra.Command) {
 	s.on = "sim"
 	c.Flags().Var(worldFlag{&s.on}, "on", "world to play in: sim (virtual time), netns (this machine's kernel; needs root on Linux)")
-	c.Flags().StringVar(&s.in, "in", "", "with --on netns: vm or vm=KERNEL plays in virtual machines")
+	c.Flags().Var(&s.in, "in", "with --on netns: vm or vm=KERNEL plays in virtual machines")
 	c.Flags().StringVar(&s.cni, "cni", "", "with --on netns: the CNI to play, NAME@WHERE as enilab run has it (default our own)")
 	c.Flags().BoolVar(&s.blind, "without-books", false, "with --on netns: judge our daemon from outside alone")
 	c.Flags().StringVar(&s.against, "against", "", "play this mutant (enilab mutants lists them)")
@@ -62,10 +62,8 @@ func (l *cli) venue(s *venueFlags) (*venue, error) {
 	switch {
 	case s.on != "sim" && s.on != "netns":
 		return nil, usage("a swarm plays in world sim or netns: found --on %s", s.on)
-	case s.on == "sim" && (s.in != "" || s.cni != "" || s.blind || s.limit != runLimit):
+	case s.on == "sim" && (s.in.given || s.cni != "" || s.blind || s.limit != runLimit):
 		return nil, usage("--in, --cni, --without-books and --limit are for a kernel: use them with --on netns")
-	case s.in != "" && s.in != "vm" && (!strings.HasPrefix(s.in, "vm=") || s.in == "vm="):
-		return nil, usage("--in: expected vm or vm=KERNEL, found %q", s.in)
 	case s.cni != "" && s.against != "":
 		return nil, usage("--against plays one of our mutants: leave --cni out")
 	case s.time < 0 || s.limit <= 0:
@@ -78,8 +76,8 @@ func (l *cli) venue(s *venueFlags) (*venue, error) {
 	if v.tenant, err = l.tenant(s.cni); err != nil {
 		return nil, err
 	}
-	p := &process.Player{On: s.on, Args: s.args(), Same: s.in != "", Many: 1, Within: s.limit}
-	if s.in != "" {
+	p := &process.Player{On: s.on, Args: s.args(), Same: s.in.given, Many: 1, Within: s.limit}
+	if s.in.given {
 		p.Many = runtime.GOMAXPROCS(0)
 	} else if err := netnsworld.Available(); err != nil {
 		return nil, &exit{runner.ExitLacking, err.Error()}
@@ -94,7 +92,8 @@ func (l *cli) venue(s *venueFlags) (*venue, error) {
 // args are what `enilab run` gets to play there.
 func (s *venueFlags) args() []string {
 	out := []string{"--on", s.on}
-	for _, x := range []struct{ flag, value string }{{"--in", s.in}, {"--cni", s.cni}, {"--against", s.against}} {
+	for _, x := range []struct{ flag, value string }{{"--in", s.in.String()}, {"--cni", s.cni},
+		{"--against", s.against}} {
 		if x.value != "" {
 			out = append(out, x.flag, x.value)
 		}
@@ -103,12 +102,6 @@ func (s *venueFlags) args() []string {
 		out = append(out, "--without-books")
 	}
 	return out
-}
-
-// kernel is the one that --in names.
-func (s *venueFlags) kernel() string {
-	_, k, _ := strings.Cut(s.in, "=")
-	return k
 }
 
 // tenant is the CNI that a flag names; "" is ours.
@@ -239,12 +232,10 @@ func confirmed(again, of int) string {
 	case of == 0:
 		return "it was not played again"
 	case again == of:
-		return fmt.Sprintf("played again, it broke alike %s of %d", count(again), of)
+		return fmt.Sprintf("played again, it broke alike %s of %d", runner.Count(again, "time"), of)
 	}
-	return fmt.Sprintf("played again, it broke alike only %s of %d", count(again), of)
+	return fmt.Sprintf("played again, it broke alike only %s of %d", runner.Count(again, "time"), of)
 }
-
-func count(n int) string { return plural(n, "time") }
 
 // until is the end of a command: interrupted, or its time is over. No time is no limit.
 func (l *cli) until(limit time.Duration) func() bool {

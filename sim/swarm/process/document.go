@@ -7,67 +7,20 @@ import (
 	"strings"
 	"time"
 
+	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/swarm"
 	"github.com/enilab/enilab/sim/verb"
 )
 
-// document is what is read of `enilab run --json`.
-type document struct {
-	Enilab string `json:"enilab"`
-	Exit   int    `json:"exit"`
-	Errors []struct {
-		Line    int    `json:"line"`
-		Message string `json:"message"`
-		Hint    string `json:"hint"`
-	} `json:"errors"`
-	Files []file `json:"files"`
-}
-
-type file struct {
-	Status  string `json:"status"`
-	Skipped []struct {
-		Line int    `json:"line"`
-		Why  string `json:"why"`
-	} `json:"skipped"`
-	Events   uint64    `json:"events"`
-	Report   string    `json:"report"`
-	Variants []variant `json:"variants"`
-}
-
-type variant struct {
-	Error  string  `json:"error"`
-	Ended  float64 `json:"ended"`
-	Broke  *broke  `json:"broke"`
-	Missed []struct {
-		Line int `json:"line"`
-	} `json:"missed"`
-	Maybe []struct {
-		Line   int  `json:"line"`
-		Struck bool `json:"struck"`
-	} `json:"maybe"`
-	UnderWay []string `json:"underWay"`
-}
-
-type broke struct {
-	At        float64 `json:"at"`
-	Node      int     `json:"node"`
-	Invariant string  `json:"invariant"`
-	Line      int     `json:"line"`
-	Text      string  `json:"text"`
-}
-
-// format is the only one that is understood.
-const format = "run/1"
-
 // parse reads a document.
-func parse(data []byte) (*document, error) {
-	d := &document{}
+func parse(data []byte) (*runner.Document, error) {
+	d := &runner.Document{}
 	switch err := json.Unmarshal(data, d); {
 	case err != nil:
 		return nil, fmt.Errorf("expected a JSON document, found %q: %w", start(data), err)
-	case d.Enilab != format:
-		return nil, fmt.Errorf("expected a document %q, found %q", format, d.Enilab)
+	case d.Enilab != runner.RunFormat:
+		return nil, fmt.Errorf("expected a document %q, found %q", runner.RunFormat, d.Enilab)
 	case len(d.Errors) == 0 && len(d.Files) == 0:
 		return nil, errors.New("the document has no file")
 	}
@@ -81,7 +34,7 @@ func start(data []byte) string {
 }
 
 // outcome is how the run of a scenario ended. The error says why it was refused.
-func (d *document) outcome(f *scn.File) (*swarm.Outcome, error) {
+func outcome(d *runner.Document, f *scn.File) (*swarm.Outcome, error) {
 	if len(d.Errors) > 0 {
 		e := d.Errors[0]
 		return nil, fmt.Errorf("line %d: %s %s", e.Line, e.Message, e.Hint)
@@ -93,7 +46,7 @@ func (d *document) outcome(f *scn.File) (*swarm.Outcome, error) {
 		return o, nil
 	}
 	if len(x.Variants) == 0 {
-		o.Unknown = "nothing was run: " + x.why("")
+		o.Unknown = "nothing was run: " + why(x, "")
 		return o, nil
 	}
 	v := &x.Variants[0]
@@ -101,23 +54,23 @@ func (d *document) outcome(f *scn.File) (*swarm.Outcome, error) {
 	case x.Status == "bad":
 		o.Broken = swarm.NewBroken(swarm.Started, v.Error, 0, 0)
 	case x.Status == "too slow" || x.Status == "skipped" || x.Status == "not deterministic":
-		o.Unknown = x.Status + ": " + x.why(v.Error)
+		o.Unknown = x.Status + ": " + why(x, v.Error)
 	case v.Broke != nil:
-		o.Broken = v.first()
+		o.Broken = first(v)
 	case v.Error != "": // the laboratory broke, and nothing else had
 		o.Unknown = "the laboratory broke: " + v.Error
 	case len(v.UnderWay) > 0 && x.Status == "not settled":
 		o.Broken = swarm.NewBroken(swarm.Settled, "still under way at the end: "+gravest(v.UnderWay), seconds(v.Ended), 0)
 	case x.Status == "violated": // by no invariant and no line: world and simulator disagree
-		o.Unknown = x.why("")
+		o.Unknown = why(x, "")
 	default:
-		x.strike(f, o)
+		strike(x, f, o)
 	}
 	return o, nil
 }
 
 // why is what a run says of itself, in a line.
-func (x *file) why(err string) string {
+func why(x *runner.FileDocument, err string) string {
 	if err != "" {
 		return err
 	}
@@ -130,7 +83,7 @@ func (x *file) why(err string) string {
 }
 
 // first is what broke first.
-func (v *variant) first() *swarm.Broken {
+func first(v *runner.VariantDocument) *swarm.Broken {
 	b := v.Broke
 	at := seconds(b.At)
 	switch {
@@ -157,7 +110,7 @@ func gravest(underWay []string) string {
 }
 
 // strike notes which lines struck.
-func (x *file) strike(f *scn.File, o *swarm.Outcome) {
+func strike(x *runner.FileDocument, f *scn.File, o *swarm.Outcome) {
 	missed := map[int]bool{}
 	for _, s := range x.Skipped {
 		missed[s.Line] = true

@@ -134,7 +134,7 @@ func (r *ran) outcome(f *scn.File, within time.Duration) (*swarm.Outcome, error)
 	if err != nil {
 		return &swarm.Outcome{Unknown: fmt.Sprintf("the run ended with code %d: %v; it said: %s", r.code, err, oneLine(r.said))}, nil
 	}
-	return d.outcome(f)
+	return outcome(d, f)
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

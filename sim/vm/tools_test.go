@@ -1,4 +1,4 @@
-package cli
+package vm
 
 import (
 	"os"
@@ -7,13 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/enilab/enilab/sim/runner"
-	"github.com/enilab/enilab/sim/vm"
 	"github.com/enilab/enilab/systems"
 )
 
 // kernelWith is a kernel that has these modules, built in.
-func kernelWith(t *testing.T, modules ...string) *vm.Kernel {
+func kernelWith(t *testing.T, modules ...string) *Kernel {
 	dir := t.TempDir()
 	var list strings.Builder
 	for _, m := range modules {
@@ -22,7 +20,7 @@ func kernelWith(t *testing.T, modules ...string) *vm.Kernel {
 	if err := os.WriteFile(filepath.Join(dir, "modules.builtin"), []byte(list.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return &vm.Kernel{Version: "6.12.0", Modules: dir}
+	return &Kernel{Version: "6.12.0", Modules: dir}
 }
 
 // TestMachineLacks: what systems execute, and what they need of the kernel, is looked for in what a machine will be given, before it starts.
@@ -52,8 +50,7 @@ func TestMachineLacks(t *testing.T) {
 		for _, s := range c.found {
 			found[s.Version] = s
 		}
-		th := &theatre{cli: &cli{}, f: &runFlags{on: "netns", arch: c.arch, found: found}}
-		n, err := th.needsOf(kernelWith(t, c.modules...))
+		n, err := (&Laboratory{Arch: c.arch, Systems: found}).demands(kernelWith(t, c.modules...))
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
@@ -63,13 +60,17 @@ func TestMachineLacks(t *testing.T) {
 	}
 }
 
-// TestComputerLacks: a run on this computer's own kernel is refused with exit code 3, and nothing is judged.
+// TestComputerLacks: a run on this computer's own kernel is refused for what a system executes and this computer has
+// not.
 func TestComputerLacks(t *testing.T) {
-	err := checkComputer(map[string]*systems.System{"mine@1": {Name: "mine", Version: "1.0.0", Executes: []string{"no-such-tool"}}})
-	if e, ok := err.(*exit); !ok || e.code != runner.ExitLacking || !strings.Contains(e.Error(), "mine 1.0.0 executes no-such-tool, which this computer has not") {
-		t.Errorf("expected exit code %d that names the tool, found %v", runner.ExitLacking, err)
+	err := Equip(map[string]*systems.System{"mine@1": {Name: "mine", Version: "1.0.0",
+		Executes: []string{"no-such-tool"}}})
+	if e, ok := err.(*Lacking); !ok || !strings.Contains(e.Error(),
+		"mine 1.0.0 executes no-such-tool, which this computer has not") {
+		t.Errorf("expected that the tool is lacking, found %v", err)
 	}
-	if err := checkComputer(map[string]*systems.System{"mine@1": {Name: "mine", Version: "1.0.0", Executes: []string{"sh"}}}); err != nil {
+	if err := Equip(map[string]*systems.System{"mine@1": {Name: "mine", Version: "1.0.0",
+		Executes: []string{"sh"}}}); err != nil {
 		t.Errorf("a tool that is there: %v", err)
 	}
 }
@@ -77,8 +78,8 @@ func TestComputerLacks(t *testing.T) {
 // TestGivenToolsHaveVersions: a tool's version is what it says of itself, and its digest where it says nothing.
 func TestGivenToolsHaveVersions(t *testing.T) {
 	found := map[string]*systems.System{"a": {Executes: []string{"sh", "sleep"}}, "b": {Executes: []string{"sleep"}}}
-	giveTools(found, thisComputer)
-	got := given(found)
+	give(found, thisComputer)
+	got := Given(found)
 	if len(got) != 2 || !strings.HasPrefix(got[0], "sh") || !strings.ContainsAny(got[0], "0123456789") || !strings.HasPrefix(got[1], "sleep") ||
 		!strings.HasSuffix(got[1], " from this computer") {
 		t.Errorf("expected sh and sleep once each, with version or digest, found %q", got)

@@ -17,17 +17,18 @@ func TestMachineSweeps(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	th := &theatre{cli: &cli{out: &out}, f: &runFlags{on: "netns"}}
+	m := &machines{cli: &cli{out: &out}, f: &runFlags{on: "netns"}}
 	seeds := runner.Seeds{From: 1, To: 3}
-	s := &machineSweep{Sweep: runner.Sweep{Case: &runner.Case{File: f}, Seeds: seeds}}
+	s := &runner.Sweep{Case: &runner.Case{File: f}, Seeds: seeds}
 	for _, seed := range []uint64{3, 1, 2} { // as machines end
-		j := fileJSON{Status: "held", Events: 10, Virtual: 60}
+		j := runner.FileDocument{Status: "held", Events: 10, Virtual: 60}
 		if seed > 1 {
 			j.Status, j.Report = "violated", "violated  calm  with seed "+string(rune('0'+seed))+"\n"
 		}
-		s.take(seed, &j, time.Second)
+		s.Add(seed, &j, time.Second)
 	}
-	err = th.tellSweeps(seeds, []*machineSweep{s})
+	m.verdict(s.Status, s.Report())
+	err = m.tellSweeps(m.f, seeds, []*runner.Sweep{s})
 	if e, ok := err.(*exit); !ok || e.code != runner.ExitViolated {
 		t.Errorf("expected exit code %d, found %v", runner.ExitViolated, err)
 	}
