@@ -30,6 +30,11 @@ const (
 	RunInstances
 	TerminateInstances
 	RebootInstances
+	// What follows no fault of a seed is drawn from (DrawFault), so that a seed goes on meaning what it meant.
+	DescribeTags
+	DescribeAvailabilityZones
+	DescribeRegions
+	DescribeInstanceStatus
 	ActionCount // one more than the last Action: the length of tables indexed by Action
 )
 
@@ -37,7 +42,7 @@ var actionNames = [ActionCount]string{"AnyAction", "CreateNetworkInterface", "At
 	"DetachNetworkInterface", "DeleteNetworkInterface", "AssignPrivateIpAddresses", "UnassignPrivateIpAddresses",
 	"DescribeNetworkInterfaces", "DescribeSubnets", "CreateTags", "DescribeInstances", "DescribeInstanceTypes", "DeleteTags",
 	"AssignIpv6Addresses", "UnassignIpv6Addresses", "DescribeVpcs", "DescribeSecurityGroups", "RunInstances", "TerminateInstances",
-	"RebootInstances"}
+	"RebootInstances", "DescribeTags", "DescribeAvailabilityZones", "DescribeRegions", "DescribeInstanceStatus"}
 
 // String is the API's name of the action.
 func (a Action) String() string {
@@ -61,7 +66,7 @@ func ParseAction(name string) (Action, bool) {
 func (a Action) known() bool { return a > AnyAction && a < ActionCount }
 
 // ActionSet is a set of Actions.
-type ActionSet uint32
+type ActionSet uint64
 
 // Has says whether the set has an action.
 func (s ActionSet) Has(a Action) bool { return s&(1<<a) != 0 }
@@ -93,7 +98,8 @@ func ParseActions(text string) (ActionSet, error) {
 // describes says whether a only reads.
 func (a Action) describes() bool {
 	switch a {
-	case DescribeNetworkInterfaces, DescribeSubnets, DescribeInstances, DescribeInstanceTypes, DescribeVpcs, DescribeSecurityGroups:
+	case DescribeNetworkInterfaces, DescribeSubnets, DescribeInstances, DescribeInstanceTypes, DescribeVpcs, DescribeSecurityGroups,
+		DescribeTags, DescribeAvailabilityZones, DescribeRegions, DescribeInstanceStatus:
 		return true
 	}
 	return false

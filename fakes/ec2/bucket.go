@@ -86,7 +86,7 @@ func (r *Request) unfiltered() bool {
 	switch r.Action {
 	case DescribeSubnets:
 		return r.Subnet == "" && len(r.Subnets) == 0
-	case DescribeInstances:
+	case DescribeInstances, DescribeInstanceStatus:
 		return r.Instance == "" && len(r.Instances) == 0
 	case DescribeInstanceTypes:
 		return len(r.Types) == 0
@@ -94,6 +94,10 @@ func (r *Request) unfiltered() bool {
 		return len(r.VPCs) == 0
 	case DescribeSecurityGroups:
 		return len(r.SecurityGroups) == 0
+	case DescribeAvailabilityZones:
+		return len(r.Zones)+len(r.ZoneIDs) == 0
+	case DescribeRegions:
+		return len(r.Regions) == 0
 	}
 	return len(r.ENIs) == 0
 }

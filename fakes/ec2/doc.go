@@ -53,7 +53,7 @@
 // to make one running, TerminateInstances takes Latency.Terminate to end one, and RebootInstances restarts one after Latency.Reboot.
 // What a type allows is in a catalogue of our own (Types, LimitsOf). On a type with several network cards each card has its own limit
 // and its own device indexes; Limits.ENIs is that of the default card, MaximumENIs that of all. Config.Capacity, Config.VCPUQuota and
-// Config.ENIQuota bound what a launch can have.
+// Config.ENIQuota bound what a launch can have. Status checks are passed a minute after an instance began to run.
 //
 // # Faults and the ledger
 //

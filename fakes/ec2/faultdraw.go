@@ -15,6 +15,9 @@ var afterTheDeed = [...]string{codeInternal, codeUnavailable, codeThrottled}
 // endOfDrawn is one more than the last kind that is drawn: a role is the account's, and no accident.
 const endOfDrawn = AllowOnly
 
+// endOfDrawnActions is one more than the last action that is drawn: what came to be modelled later would change what a seed means.
+const endOfDrawnActions = RebootInstances + 1
+
 // DrawFault is a fault that a seed picks: of any kind, on one of the nodes or (one in four, and without nodes) everybody, over within two
 // minutes of now. The same arguments give the same fault. Its text says what it is.
 func DrawFault(seed uint64, now time.Duration, nodes []InstanceID) Fault {
@@ -27,7 +30,7 @@ func DrawFault(seed uint64, now time.Duration, nodes []InstanceID) Fault {
 		switch key {
 		case "action":
 			if s.below(2) == 0 {
-				f.Action = CreateNetworkInterface + Action(s.below(int(ActionCount-CreateNetworkInterface)))
+				f.Action = CreateNetworkInterface + Action(s.below(int(endOfDrawnActions-CreateNetworkInterface)))
 			}
 		case "code":
 			if f.Kind == Fail {

@@ -34,6 +34,8 @@ type Request struct {
 	Resources      []string   // CreateTags, DeleteTags: identifiers of interfaces, instances, subnets, VPCs and groups
 	VPCs           []string   // DescribeVpcs by ID
 	Subnets        []SubnetID // DescribeSubnets by ID
+	Zones, ZoneIDs []string   // DescribeAvailabilityZones by name and by ID (ZoneID)
+	Regions        []string   // DescribeRegions by name
 
 	SecondaryCount int          // Create, Assign, Run
 	Addresses      []netip.Addr // Create (primary first), Assign of exact ones, Unassign
@@ -48,8 +50,9 @@ type Request struct {
 
 	Types []string // DescribeInstanceTypes (empty: all that LimitsOf knows)
 
-	Instance    InstanceID   // Attach; DescribeInstances (empty: all)
-	Instances   []InstanceID // TerminateInstances, RebootInstances, DescribeInstances by ID
+	Instance    InstanceID   // Attach; DescribeInstances, DescribeInstanceStatus (empty: all)
+	Instances   []InstanceID // TerminateInstances, RebootInstances, DescribeInstances and DescribeInstanceStatus by ID
+	AllStates   bool         // DescribeInstanceStatus: also of instances that do not run
 	DeviceIndex int          // Attach
 	NetworkCard int          // Attach
 	Attachment  string       // Detach, Modify of DeleteOnTermination
@@ -84,15 +87,19 @@ type Response struct {
 	ENI ENI // Create
 	// DescribeNetworkInterfaces: in the order asked for; with FilterInstance by device index; else oldest first
 	ENIs       []ENI
-	Attachment string          // Attach
-	Assigned   []netip.Addr    // Assign, AssignIpv6Addresses
-	Prefixes   []netip.Prefix  // Assign, AssignIpv6Addresses
-	Subnets    []Subnet        // DescribeSubnets
-	Instances  []Instance      // DescribeInstances
-	Types      []Type          // DescribeInstanceTypes
-	VPCs       []VPC           // DescribeVpcs
-	Groups     []SecurityGroup // DescribeSecurityGroups
-	Changes    []StateChange   // TerminateInstances
+	Attachment string           // Attach
+	Assigned   []netip.Addr     // Assign, AssignIpv6Addresses
+	Prefixes   []netip.Prefix   // Assign, AssignIpv6Addresses
+	Subnets    []Subnet         // DescribeSubnets
+	Instances  []Instance       // DescribeInstances
+	Types      []Type           // DescribeInstanceTypes
+	VPCs       []VPC            // DescribeVpcs
+	Groups     []SecurityGroup  // DescribeSecurityGroups
+	Changes    []StateChange    // TerminateInstances
+	Tags       []TagOf          // DescribeTags
+	Zones      []Zone           // DescribeAvailabilityZones
+	Regions    []string         // DescribeRegions
+	Statuses   []InstanceStatus // DescribeInstanceStatus
 }
 
 // Attribute names what ModifyNetworkInterfaceAttribute changes.

@@ -91,6 +91,14 @@ func (c *Cloud) execute(from int32, r *Request) Response {
 		return c.terminate(from, r)
 	case RebootInstances:
 		return c.reboot(from, r)
+	case DescribeTags:
+		return c.describeTags(from, r)
+	case DescribeAvailabilityZones:
+		return c.describeZones(r)
+	case DescribeRegions:
+		return c.describeRegions(r)
+	case DescribeInstanceStatus:
+		return c.describeStatus(from, r)
 	}
 	return failure(codeInvalidAction, "The action is not valid for this web service.")
 }

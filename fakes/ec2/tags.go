@@ -111,6 +111,44 @@ next:
 	return out
 }
 
+// TagOf is a tag as DescribeTags shows it.
+type TagOf struct {
+	Tag
+	Resource string
+	Kind     string // as "network-interface": what the API calls the type of the resource
+}
+
+// describeTags lists the tags of all that a replica knows: interfaces, instances, subnets, VPCs, groups, each from the oldest.
+func (c *Cloud) describeTags(from int32, r *Request) Response {
+	at := c.readAt(from, r.Action)
+	p := success()
+	add := func(kind, id string, tags []Tag) {
+		for _, t := range tags {
+			p.Tags = append(p.Tags, TagOf{t, id, kind})
+		}
+	}
+	for slot := c.oldest; slot != none; slot = c.enis[slot].newer {
+		if e := &c.enis[slot]; e.known(at) {
+			add("network-interface", string(e.id), e.tags)
+		}
+	}
+	for n := range c.instances {
+		if c.knownInstance(int32(n), at) {
+			add("instance", string(c.instances[n].id), c.instances[n].tags)
+		}
+	}
+	for k := range c.subnets {
+		add("subnet", string(c.subnets[k].id), c.subnets[k].tags)
+	}
+	for k := range c.vpcs {
+		add("vpc", c.vpcs[k].id, c.vpcs[k].tags)
+	}
+	for k := range c.groups {
+		add("security-group", c.groups[k].ID, c.groups[k].Tags)
+	}
+	return p
+}
+
 // tagsFor is tagsOf for a call that changes something, with what EC2 answers when there is no such resource.
 func (c *Cloud) tagsFor(from int32, id string) (*[]Tag, Response) {
 	switch kindOf(id) {

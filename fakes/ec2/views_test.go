@@ -287,3 +287,27 @@ func TestFilters(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 }
+
+// Tags of everything are listed; those of an interface that is gone, or too young for the replica, are not.
+func TestDescribeTags(t *testing.T) {
+	w := newWorld(t)
+	i := w.launch("m5.large", plenty)
+	gone, stays := w.create(plenty, 0), w.create(plenty, 0)
+	vpc := w.VPCID()
+	w.do(Request{Action: CreateTags, ENIs: []ENIID{gone, stays}, Resources: []string{string(i), string(tiny), vpc, "sg-2"}, Tags: []Tag{{"k", "v"}}})
+	w.do(Request{Action: CreateTags, ENI: stays, Tags: []Tag{{"a", ""}}})
+	w.do(Request{Action: DeleteNetworkInterface, ENI: gone})
+	found := w.do(Request{Action: DescribeTags}).Tags
+	kv := Tag{"k", "v"}
+	want := []TagOf{{kv, string(stays), "network-interface"}, {Tag{"a", ""}, string(stays), "network-interface"}, {kv, string(i), "instance"},
+		{kv, string(tiny), "subnet"}, {kv, vpc, "vpc"}, {kv, "sg-2", "security-group"}}
+	if !slices.Equal(found, want) {
+		t.Errorf("found %v, expected %v", found, want)
+	}
+	w.SetLag(Lag{Describe: Always(time.Second)})
+	w.wait(time.Minute)
+	w.do(Request{Action: CreateNetworkInterface, Subnet: plenty, Tags: []Tag{kv}})
+	if n := len(w.do(Request{Action: DescribeTags}).Tags); n != len(want) {
+		t.Errorf("a replica that is a second behind shows %d tags, expected %d", n, len(want))
+	}
+}

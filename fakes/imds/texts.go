@@ -49,33 +49,6 @@ func domainOf(region string) string {
 	return "amazonaws.com"
 }
 
-// zoneID is an identifier like usw2-az1 ("Availability Zone IDs"): here zone a is always az1, which differs between real accounts. A zone
-// that is not the region and a letter has none.
-func zoneID(region, zone string) string {
-	letter, ok := strings.CutPrefix(zone, region)
-	parts := strings.Split(region, "-")
-	if !ok || len(letter) != 1 || letter[0] < 'a' || letter[0] > 'i' || len(parts) < 3 {
-		return ""
-	}
-	var b strings.Builder
-	b.WriteString(parts[0])
-	for _, direction := range parts[1 : len(parts)-1] {
-		for _, word := range [...]string{"north", "south", "central", "gov", "iso"} {
-			if d, ok := strings.CutPrefix(direction, word); ok {
-				b.WriteString(word[:1])
-				direction = d
-			}
-		}
-		if direction != "" {
-			b.WriteString(direction[:1])
-		}
-	}
-	b.WriteString(parts[len(parts)-1])
-	b.WriteString("-az")
-	b.WriteByte(letter[0] - 'a' + '1')
-	return b.String()
-}
-
 // system is what runs the instance; bare metal says what the others of its generation do.
 func system(kind string) string {
 	if t, _ := ec2.TypeOf(kind); t.Hypervisor == "xen" {

@@ -55,7 +55,7 @@ var tree = node{children: []node{
 		}}}},
 		{name: "placement", since: "2008-02-01", children: []node{
 			of("availability-zone", "", func(p *place) string { return p.Instance.Zone }),
-			some("availability-zone-id", "2019-10-01", func(p *place) string { return zoneID(p.Region, p.Instance.Zone) }),
+			some("availability-zone-id", "2019-10-01", func(p *place) string { return ec2.ZoneID(p.Region, p.Instance.Zone) }),
 			of("region", "2020-08-24", func(p *place) string { return p.Region }),
 		}},
 		is("profile", "2008-02-01", "default-hvm"),

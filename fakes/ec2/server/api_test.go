@@ -177,6 +177,22 @@ func TestRequests(t *testing.T) {
 			_, err := c.DescribeSecurityGroups(ctx, &sdk.DescribeSecurityGroupsInput{GroupIds: []string{"sg-1"}})
 			return err
 		}, ec2.Request{Action: ec2.DescribeSecurityGroups, SecurityGroups: []string{"sg-1"}}},
+		{"tags", func() error {
+			_, err := c.DescribeTags(ctx, &sdk.DescribeTagsInput{DryRun: yes, MaxResults: num(5), Filters: []types.Filter{{Name: str("key"), Values: []string{"a"}}}})
+			return err
+		}, ec2.Request{Action: ec2.DescribeTags, DryRun: true, Paged: true, FilterDescription: "*"}},
+		{"zones", func() error {
+			_, err := c.DescribeAvailabilityZones(ctx, &sdk.DescribeAvailabilityZonesInput{AllAvailabilityZones: yes, ZoneNames: []string{"us-west-2a"}, ZoneIds: []string{"usw2-az1"}, DryRun: yes})
+			return err
+		}, ec2.Request{Action: ec2.DescribeAvailabilityZones, Zones: []string{"us-west-2a"}, ZoneIDs: []string{"usw2-az1"}, DryRun: true}},
+		{"regions", func() error {
+			_, err := c.DescribeRegions(ctx, &sdk.DescribeRegionsInput{AllRegions: yes, RegionNames: []string{"us-west-2"}, DryRun: yes})
+			return err
+		}, ec2.Request{Action: ec2.DescribeRegions, Regions: []string{"us-west-2"}, DryRun: true}},
+		{"status", func() error {
+			_, err := c.DescribeInstanceStatus(ctx, &sdk.DescribeInstanceStatusInput{InstanceIds: []string{inst1}, IncludeAllInstances: yes, IncludeManagedResources: yes, DryRun: yes})
+			return err
+		}, ec2.Request{Action: ec2.DescribeInstanceStatus, Instances: []ec2.InstanceID{ec2.InstanceID(inst1)}, AllStates: true, DryRun: true}},
 		{"types", func() error {
 			_, err := c.DescribeInstanceTypes(ctx, &sdk.DescribeInstanceTypesInput{InstanceTypes: []types.InstanceType{types.InstanceTypeM5Large}})
 			return err
@@ -310,4 +326,75 @@ func TestAnswers(t *testing.T) {
 	check("machine", *k.MemoryInfo.SizeInMiB, int64(1024))
 	check("processor", k.ProcessorInfo.SupportedArchitectures, []types.ArchitectureType{"x86_64"})
 	check("bare metal", *k.BareMetal, false)
+}
+
+// TestLookups: what tells of the account and its surroundings arrives in the SDK, filtered.
+func TestLookups(t *testing.T) {
+	b := &canned{}
+	c := over(t, Handler(b))
+	ctx := t.Context()
+	check := func(what string, err error, found, want any) {
+		t.Helper()
+		if err != nil || !reflect.DeepEqual(found, want) {
+			t.Errorf("%s: %v, found %+v, expected %+v", what, err, found, want)
+		}
+	}
+	where := func(pairs ...string) (out []types.Filter) {
+		for k := 0; k < len(pairs); k += 2 {
+			out = append(out, types.Filter{Name: &pairs[k], Values: []string{pairs[k+1]}})
+		}
+		return out
+	}
+
+	kv := ec2.Tag{Key: "k", Value: "v"}
+	b.answer = ec2.Response{Tags: []ec2.TagOf{{Tag: kv, Resource: "eni-1", Kind: "network-interface"}, {Tag: kv, Resource: "i-1", Kind: "instance"}, {Tag: ec2.Tag{Key: "k", Value: "w"}, Resource: "i-1", Kind: "instance"}}}
+	tags, err := c.DescribeTags(ctx, &sdk.DescribeTagsInput{Filters: where("key", "k", "value", "v", "resource-id", "i-1", "resource-type", "instance", "tag:k", "?")})
+	check("tags", err, tags.Tags, []types.TagDescription{{Key: str("k"), Value: str("v"), ResourceId: str("i-1"), ResourceType: types.ResourceTypeInstance}})
+
+	b.answer = ec2.Response{Zones: []ec2.Zone{{Name: "us-west-2a", ID: "usw2-az1", Region: "us-west-2"}, {Name: "us-west-2b", ID: "usw2-az2", Region: "us-west-2"}}}
+	zones, err := c.DescribeAvailabilityZones(ctx, &sdk.DescribeAvailabilityZonesInput{Filters: where("zone-name", "*b", "zone-id", "usw2-az2", "state", "available", "region-name", "us-west-2",
+		"zone-type", "availability-zone", "opt-in-status", "opt-in-not-required", "group-name", "us-west-2-zg-1")})
+	check("zones", err, zones.AvailabilityZones, []types.AvailabilityZone{{ZoneName: str("us-west-2b"), ZoneId: str("usw2-az2"), State: types.AvailabilityZoneStateAvailable, ZoneType: str("availability-zone"),
+		RegionName: str("us-west-2"), GroupName: str("us-west-2-zg-1"), NetworkBorderGroup: str("us-west-2"), OptInStatus: types.AvailabilityZoneOptInStatusOptInNotRequired, Messages: []types.AvailabilityZoneMessage{}}})
+	local, err := c.DescribeAvailabilityZones(ctx, &sdk.DescribeAvailabilityZonesInput{Filters: where("parent-zone-id", "*")})
+	check("local zones", err, len(local.AvailabilityZones), 0)
+
+	b.answer = ec2.Response{Regions: []string{"us-west-2", "cn-north-1"}}
+	regions, err := c.DescribeRegions(ctx, &sdk.DescribeRegionsInput{Filters: where("endpoint", "ec2.us-west-2.amazonaws.com", "region-name", "us-*", "opt-in-status", "opt-in-not-required")})
+	check("regions", err, regions.Regions, []types.Region{{RegionName: str("us-west-2"), Endpoint: str("ec2.us-west-2.amazonaws.com"), OptInStatus: str("opt-in-not-required")}})
+
+	zone := ec2.Zone{Name: "us-west-2a", ID: "usw2-az1"}
+	b.answer = ec2.Response{Statuses: []ec2.InstanceStatus{{Instance: "i-1", Zone: zone, State: "running", Status: "ok"}, {Instance: "i-2", Zone: zone, State: "running", Status: "initializing"},
+		{Instance: "i-3", Zone: zone, State: "terminated", Status: "not-applicable"}}}
+	status, err := c.DescribeInstanceStatus(ctx, &sdk.DescribeInstanceStatusInput{IncludeAllInstances: yes})
+	var found []string
+	for _, s := range status.InstanceStatuses {
+		text := *s.InstanceId + " " + *s.AvailabilityZone + " " + *s.AvailabilityZoneId + " " + string(s.InstanceState.Name)
+		for _, of := range []*types.InstanceStatusSummary{s.SystemStatus, s.InstanceStatus} {
+			text += " " + string(of.Status)
+			for _, d := range of.Details {
+				text += " " + string(d.Name) + " " + string(d.Status)
+			}
+		}
+		found = append(found, text)
+	}
+	check("status", err, found, []string{"i-1 us-west-2a usw2-az1 running ok reachability passed ok reachability passed",
+		"i-2 us-west-2a usw2-az1 running initializing reachability initializing initializing reachability initializing", "i-3 us-west-2a usw2-az1 terminated not-applicable not-applicable"})
+	for name, values := range map[string][3]string{ // of the first, the second, and the third instance
+		"availability-zone": {"us-west-2a", "us-west-2a", "us-west-2a"}, "availability-zone-id": {"usw2-az1", "usw2-az1", "usw2-az1"},
+		"instance-state-name": {"running", "running", "terminated"}, "instance-state-code": {"16", "16", "48"},
+		"instance-status.status": {"ok", "initializing", "not-applicable"}, "system-status.status": {"ok", "initializing", "not-applicable"},
+		"instance-status.reachability": {"passed", "initializing", ""}, "system-status.reachability": {"passed", "initializing", ""},
+	} {
+		for _, v := range values {
+			want := 0
+			for _, has := range values {
+				if has == v {
+					want++
+				}
+			}
+			out, err := c.DescribeInstanceStatus(ctx, &sdk.DescribeInstanceStatusInput{Filters: where(name, v)})
+			check("status by "+name+" "+v, err, len(out.InstanceStatuses), want)
+		}
+	}
 }

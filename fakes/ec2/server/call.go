@@ -119,20 +119,47 @@ func (c *call) describes(q *form) {
 		q.flag("IncludeUnsupportedInRegion") // there are none
 	case ec2.DescribeVpcs:
 		r.VPCs = c.describe(q, "VpcId", 1000)
+	case ec2.DescribeTags:
+		c.asks(q)
+		c.pages(q, 1000)
+	case ec2.DescribeAvailabilityZones:
+		c.asks(q)
+		r.Zones, r.ZoneIDs = q.texts("ZoneName"), q.texts("ZoneId")
+		q.flag("AllAvailabilityZones") // there are none that one could opt in to
+	case ec2.DescribeRegions:
+		c.asks(q)
+		r.Regions = q.texts("RegionName")
+		q.flag("AllRegions") // likewise
+	case ec2.DescribeInstanceStatus:
+		for _, id := range c.describe(q, "InstanceId", 1000) {
+			r.Instances = append(r.Instances, ec2.InstanceID(q.instance(id)))
+		}
+		r.AllStates = q.flag("IncludeAllInstances")
+		q.flag("IncludeManagedResources")
 	case ec2.DescribeSecurityGroups:
 		r.SecurityGroups = c.describe(q, "GroupId", 1000)
 		q.without("GroupName") // names belong to the default VPC, and the model has none
 	}
 }
 
-// describe takes what all Describes share, and gives the identifiers that are asked for.
-func (c *call) describe(q *form, ids string, pageMost int) []string {
+// asks takes what all Describes share.
+func (c *call) asks(q *form) {
 	c.req.DryRun = q.flag("DryRun")
 	c.filters = q.filters(c)
 	c.hint()
+}
+
+// pages takes the parameters of a Describe that can be had in pages.
+func (c *call) pages(q *form, pageMost int) {
 	c.max = max(0, q.number("MaxResults", 5, pageMost))
 	c.req.Paged = c.max > 0
 	c.token = q.text("NextToken")
+}
+
+// describe takes the parameters of a Describe with pages and identifiers, and gives the identifiers that are asked for.
+func (c *call) describe(q *form, ids string, pageMost int) []string {
+	c.asks(q)
+	c.pages(q, pageMost)
 	list := q.texts(ids)
 	if len(list) > 0 && (c.max > 0 || c.token != "") {
 		q.fail(bad("InvalidParameterCombination", "The parameter "+ids+" cannot be used with the parameter maxResults or nextToken"))

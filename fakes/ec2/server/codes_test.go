@@ -119,7 +119,7 @@ func TestCodes(t *testing.T) {
 			return err
 		}},
 		{"InvalidAction", 400, func(w *world) error {
-			_, err := w.DescribeRegions(w.ctx(), &sdk.DescribeRegionsInput{})
+			_, err := w.DescribeKeyPairs(w.ctx(), &sdk.DescribeKeyPairsInput{})
 			return err
 		}},
 		{"InvalidParameterValue", 400, func(w *world) error {

@@ -53,6 +53,14 @@ func (c *call) filterable(name string) (ok bool) {
 		_, ok = c.typeValues(&ec2.Type{}, name)
 	case ec2.DescribeVpcs:
 		_, ok = c.vpcValues(&ec2.VPC{}, name)
+	case ec2.DescribeTags:
+		_, ok = c.tagOfValues(&ec2.TagOf{}, name)
+	case ec2.DescribeAvailabilityZones:
+		_, ok = c.zoneValues(&ec2.Zone{}, name)
+	case ec2.DescribeRegions:
+		_, ok = c.regionValues(new(string), name)
+	case ec2.DescribeInstanceStatus:
+		_, ok = c.statusValues(&ec2.InstanceStatus{}, name)
 	case ec2.DescribeSecurityGroups:
 		_, ok = c.groupValues(&ec2.SecurityGroup{}, name)
 	}

@@ -65,6 +65,38 @@ func (x *writer) change(s *ec2.StateChange) {
 	x.state("previousState", s.Previous)
 }
 
+// status is what the status checks say of an instance.
+func (x *writer) status(s *ec2.InstanceStatus) {
+	x.text("instanceId", string(s.Instance))
+	x.text("availabilityZone", s.Zone.Name)
+	x.option("availabilityZoneId", s.Zone.ID)
+	x.state("instanceState", s.State)
+	for _, of := range [...]string{"systemStatus", "instanceStatus"} {
+		x.open(of)
+		x.text("status", s.Status)
+		x.open("details")
+		if r := reachability(s); r != "" {
+			x.open("item")
+			x.text("name", "reachability")
+			x.text("status", r)
+			x.end("item")
+		}
+		x.end("details")
+		x.end(of)
+	}
+}
+
+// reachability is the one check that a status is made of, "" where none is made.
+func reachability(s *ec2.InstanceStatus) string {
+	switch s.Status {
+	case "ok":
+		return "passed"
+	case "initializing":
+		return s.Status
+	}
+	return ""
+}
+
 func (c *call) instance(x *writer, i *ec2.Instance) {
 	x.text("instanceId", string(i.ID))
 	x.text("imageId", i.Image)

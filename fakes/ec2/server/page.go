@@ -26,6 +26,14 @@ func (c *call) narrow(p *ec2.Response) (f *fault) {
 		p.Types, f = page(c, keep(p.Types, c.filters, c.typeValues))
 	case ec2.DescribeVpcs:
 		p.VPCs, f = page(c, keep(p.VPCs, c.filters, c.vpcValues))
+	case ec2.DescribeTags:
+		p.Tags, f = page(c, keep(p.Tags, c.filters, c.tagOfValues))
+	case ec2.DescribeAvailabilityZones:
+		p.Zones = keep(p.Zones, c.filters, c.zoneValues)
+	case ec2.DescribeRegions:
+		p.Regions = keep(p.Regions, c.filters, c.regionValues)
+	case ec2.DescribeInstanceStatus:
+		p.Statuses, f = page(c, keep(p.Statuses, c.filters, c.statusValues))
 	case ec2.DescribeSecurityGroups:
 		p.Groups, f = page(c, keep(p.Groups, c.filters, c.groupValues))
 	}

@@ -53,6 +53,14 @@ func (c *call) described(x *writer, p *ec2.Response) {
 		list(x, "instanceTypeSet", p.Types, x.instanceType)
 	case ec2.DescribeVpcs:
 		list(x, "vpcSet", p.VPCs, func(v *ec2.VPC) { c.vpc(x, v) })
+	case ec2.DescribeTags:
+		list(x, "tagSet", p.Tags, x.tagOf)
+	case ec2.DescribeAvailabilityZones:
+		list(x, "availabilityZoneInfo", p.Zones, x.zone)
+	case ec2.DescribeRegions:
+		list(x, "regionInfo", p.Regions, x.region)
+	case ec2.DescribeInstanceStatus:
+		list(x, "instanceStatusSet", p.Statuses, x.status)
 	case ec2.DescribeSecurityGroups:
 		list(x, "securityGroupInfo", p.Groups, func(g *ec2.SecurityGroup) { c.group(x, g) })
 	default:
@@ -208,6 +216,46 @@ func (x *writer) groupID(id *string) { x.text("groupId", *id) }
 func (x *writer) tag(t *ec2.Tag) {
 	x.text("key", t.Key)
 	x.text("value", t.Value)
+}
+
+func (x *writer) tagOf(t *ec2.TagOf) {
+	x.text("resourceId", t.Resource)
+	x.text("resourceType", t.Kind)
+	x.tag(&t.Tag)
+}
+
+// zone is an availability zone, of a group that is all of its region's.
+func (x *writer) zone(z *ec2.Zone) {
+	x.text("zoneName", z.Name)
+	x.text("zoneId", z.ID)
+	x.text("zoneState", "available")
+	x.text("zoneType", "availability-zone")
+	x.text("regionName", z.Region)
+	x.text("groupName", zoneGroup(z))
+	x.text("networkBorderGroup", z.Region)
+	x.text("optInStatus", notOptional)
+	x.open("messageSet")
+	x.end("messageSet")
+}
+
+// notOptional is the status of what no account has to opt in to: the model has nothing else.
+const notOptional = "opt-in-not-required"
+
+// zoneGroup is the group of a zone, as us-west-2-zg-1.
+func zoneGroup(z *ec2.Zone) string { return z.Region + "-zg-1" }
+
+func (x *writer) region(name *string) {
+	x.text("regionName", *name)
+	x.text("regionEndpoint", endpointOf(*name))
+	x.text("optInStatus", notOptional)
+}
+
+// endpointOf is the public endpoint of EC2 in a region.
+func endpointOf(region string) string {
+	if strings.HasPrefix(region, "cn-") {
+		return "ec2." + region + ".amazonaws.com.cn"
+	}
+	return "ec2." + region + ".amazonaws.com"
 }
 
 func (c *call) subnet(x *writer, s *ec2.Subnet) {

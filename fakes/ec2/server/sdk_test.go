@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -461,4 +462,27 @@ func TestParallel(t *testing.T) {
 			t.Errorf("%d interfaces, %d different identifiers, expected %d", n, len(different), callers*each)
 		}
 	})
+}
+
+// TestStatusWaiter: the SDK's waiter for an instance that has passed its checks ends when it has.
+func TestStatusWaiter(t *testing.T) {
+	w := newWorld(t, func(c *ec2.Config) { c.Latency.Launch = ec2.Always(0) })
+	run, err := w.RunInstances(w.ctx(), &sdk.RunInstancesInput{ImageId: aws.String("ami-00000000"), InstanceType: types.InstanceTypeM5Large, MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: aws.String(string(plenty))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	waiter := sdk.NewInstanceStatusOkWaiter(w, func(o *sdk.InstanceStatusOkWaiterOptions) {
+		o.MinDelay, o.MaxDelay = time.Millisecond, time.Millisecond
+		retry := o.Retryable
+		o.Retryable = func(ctx context.Context, in *sdk.DescribeInstanceStatusInput, out *sdk.DescribeInstanceStatusOutput, err error) (bool, error) {
+			asked++
+			w.skip(20 * time.Second)
+			return retry(ctx, in, out, err)
+		}
+	})
+	in := &sdk.DescribeInstanceStatusInput{InstanceIds: []string{*run.Instances[0].InstanceId}}
+	if err := waiter.Wait(w.ctx(), in, time.Minute); err != nil || asked < 4 {
+		t.Errorf("%v after %d questions, expected success after a minute", err, asked)
+	}
 }

@@ -223,6 +223,74 @@ func interfaceValue(e *ec2.Interface, name string) (string, bool) {
 	return "", false
 }
 
+func (c *call) statusValues(s *ec2.InstanceStatus, name string) ([]string, bool) {
+	switch name {
+	case "availability-zone":
+		return one(s.Zone.Name), true
+	case "availability-zone-id":
+		return one(s.Zone.ID), true
+	case "instance-state-name":
+		return one(s.State), true
+	case "instance-state-code":
+		return one(strconv.Itoa(stateCode(s.State))), true
+	case "instance-status.status", "system-status.status":
+		return one(s.Status), true
+	case "instance-status.reachability", "system-status.reachability":
+		return one(reachability(s)), true
+	}
+	return nil, false
+}
+
+func (c *call) tagOfValues(t *ec2.TagOf, name string) ([]string, bool) {
+	switch name {
+	case "key":
+		return one(t.Key), true
+	case "value":
+		return one(t.Value), true
+	case "resource-id":
+		return one(t.Resource), true
+	case "resource-type":
+		return one(t.Kind), true
+	case "tag-key":
+		return nil, false // other Describes have it
+	}
+	return tagValues([]ec2.Tag{t.Tag}, name)
+}
+
+func (c *call) zoneValues(z *ec2.Zone, name string) ([]string, bool) {
+	switch name {
+	case "zone-name":
+		return one(z.Name), true
+	case "zone-id":
+		return one(z.ID), true
+	case "zone-type":
+		return one("availability-zone"), true
+	case "region-name":
+		return one(z.Region), true
+	case "group-name":
+		return one(zoneGroup(z)), true
+	case "state":
+		return one("available"), true
+	case "opt-in-status":
+		return one(notOptional), true
+	case "message", "parent-zone-id", "parent-zone-name":
+		return nil, true
+	}
+	return nil, false
+}
+
+func (c *call) regionValues(region *string, name string) ([]string, bool) {
+	switch name {
+	case "region-name":
+		return one(*region), true
+	case "endpoint":
+		return one(endpointOf(*region)), true
+	case "opt-in-status":
+		return one(notOptional), true
+	}
+	return nil, false
+}
+
 func (c *call) typeValues(t *ec2.Type, name string) ([]string, bool) {
 	switch name {
 	case "instance-type":

@@ -1,0 +1,167 @@
+package conform
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The actions that look at what surrounds interfaces.
+const (
+	describeTags    = "DescribeTags"
+	describeZones   = "DescribeAvailabilityZones"
+	describeRegions = "DescribeRegions"
+	describeStatus  = "DescribeInstanceStatus"
+)
+
+const statusChecking = "Status checks for Amazon EC2 instances"
+
+// checked is within what time an instance that runs has passed its status checks.
+const checked = 10 * time.Minute
+
+func lookupRows() []Row {
+	return slices.Concat(describeTagRows(), zoneRows(), statusRows())
+}
+
+func describeTagRows() []Row {
+	return []Row{
+		{Name: "taglist.resource", Call: describeTags, When: "filter resource-id", Want: "eventually each tag of it, with its resourceType", Source: api(describeTags), run: func(t *try) {
+			id := t.eni("TagSpecification.1.Tag.2.Key", "k", "TagSpecification.1.Tag.2.Value", "v ü")
+			t.eventually(consistency, func() string {
+				list := t.ok(describeTags, "Filter.1.Name", "resource-id", "Filter.1.Value.1", id)
+				found := sorted(slices.Concat(list.texts("tagSet/item/key"), list.texts("tagSet/item/value"), list.texts("tagSet/item/resourceType")))
+				return unlike("tags", quoteAll(found), quoteAll(sorted([]string{TagKey, t.tag(), "k", "v ü", "network-interface", "network-interface"})))
+			})
+		}},
+		{Name: "taglist.tag", Call: describeTags, When: "filter tag:KEY", Want: "eventually the interfaces with that value", Source: api(describeTags), run: func(t *try) {
+			key := t.unique()
+			a := t.eni("TagSpecification.1.Tag.2.Key", key, "TagSpecification.1.Tag.2.Value", "v")
+			t.eni("TagSpecification.1.Tag.2.Key", key, "TagSpecification.1.Tag.2.Value", "other", "TagSpecification.1.Tag.3.Key", "k", "TagSpecification.1.Tag.3.Value", "v")
+			t.settle()
+			t.eventually(consistency, func() string {
+				return unlike("resources", quoteAll(t.ok(describeTags, "Filter.1.Name", "tag:"+key, "Filter.1.Value.1", "v").texts("tagSet/item/resourceId")), a)
+			})
+		}},
+		{Name: "taglist.key-and-value", Call: describeTags, When: "filters key and value", Want: "eventually the interface that has it", Source: api(describeTags), run: func(t *try) {
+			key := t.unique()
+			a := t.eni("TagSpecification.1.Tag.2.Key", key, "TagSpecification.1.Tag.2.Value", "v")
+			t.eni("TagSpecification.1.Tag.2.Key", key, "TagSpecification.1.Tag.2.Value", "other")
+			t.settle()
+			t.eventually(consistency, func() string {
+				list := t.ok(describeTags, "Filter.1.Name", "key", "Filter.1.Value.1", key, "Filter.2.Name", "value", "Filter.2.Value.1", "v")
+				return unlike("resources", quoteAll(list.texts("tagSet/item/resourceId")), a)
+			})
+		}},
+		{Name: "taglist.type", Call: describeTags, When: "filter resource-type of another kind", Want: "nothing", Source: api(describeTags), run: func(t *try) {
+			id := t.eni()
+			t.settle()
+			ask := func(kind string) string {
+				return quoteAll(t.ok(describeTags, "Filter.1.Name", "resource-id", "Filter.1.Value.1", id, "Filter.2.Name", "resource-type", "Filter.2.Value.1", kind).texts("tagSet/item/resourceId"))
+			}
+			t.eventually(consistency, func() string { return unlike("tags of interfaces", ask("network-interface"), id) })
+			t.is("tags of subnets", ask("subnet"), "nothing")
+		}},
+		{Name: "taglist.pages", Call: describeTags, When: "six tags and MaxResults 5", Want: "five and a NextToken, then one and none", Source: api(describeTags), run: func(t *try) {
+			var pairs []string
+			for k := 2; k <= 6; k++ {
+				n := strconv.Itoa(k)
+				pairs = append(pairs, "TagSpecification.1.Tag."+n+".Key", "k"+n, "TagSpecification.1.Tag."+n+".Value", "v")
+			}
+			id := t.eni(pairs...)
+			t.eventually(consistency, func() string {
+				pairs := []string{"Filter.1.Name", "resource-id", "Filter.1.Value.1", id, "MaxResults", "5"}
+				one := t.ok(describeTags, pairs...)
+				if w := unlike("tags on the first page", strconv.Itoa(len(one.all("tagSet/item"))), "5"); w != "" || one.say("nextToken") == "" {
+					return w + ", nextToken " + quote(one.say("nextToken"))
+				}
+				two := t.ok(describeTags, append(pairs, "NextToken", one.say("nextToken"))...)
+				return unlike("tags on the second page, and its nextToken", strconv.Itoa(len(two.all("tagSet/item")))+two.say("nextToken"), "1")
+			})
+		}},
+		{Name: "taglist.unknown-filter", Call: describeTags, When: "filter tag-key, which other actions have", Want: "InvalidParameterValue", Source: api(describeTags), run: func(t *try) {
+			t.refused("InvalidParameterValue", describeTags, "Filter.1.Name", "tag-key", "Filter.1.Value.1", TagKey)
+		}},
+	}
+}
+
+func zoneRows() []Row {
+	return []Row{
+		{Name: "zones.by-name", Call: describeZones, When: "the name of the subnet's zone", Want: "it alone, available, with its ID and region", Source: api(describeZones), run: func(t *try) {
+			list := t.ok(describeZones, "ZoneName.1", t.zone)
+			z := list.get("availabilityZoneInfo/item")
+			t.is("zones", quoteAll(list.texts("availabilityZoneInfo/item/zoneName")), t.zone)
+			t.is("zoneState", z.say("zoneState"), "available")
+			t.is("regionName", z.say("regionName"), t.Region)
+			t.holds(strings.Contains(z.say("zoneId"), "-az"), "zoneId: expected one like usw2-az1, found %s", quote(z.say("zoneId")))
+		}},
+		{Name: "zones.by-id", Call: describeZones, When: "the ID of the subnet's zone", Want: "the zone with that name", Source: api(describeZones), run: func(t *try) {
+			id := t.ok(describeZones, "ZoneName.1", t.zone).say("availabilityZoneInfo/item/zoneId")
+			t.is("zones", quoteAll(t.ok(describeZones, "ZoneId.1", id).texts("availabilityZoneInfo/item/zoneName")), t.zone)
+		}},
+		{Name: "zones.all", Call: describeZones, When: "neither name nor filter", Want: "the zones of all subnets are there, each once", Source: api(describeZones), run: func(t *try) {
+			found := sorted(t.ok(describeZones).texts("availabilityZoneInfo/item/zoneName"))
+			t.is("zones, each once", quoteAll(slices.Compact(slices.Clone(found))), quoteAll(found))
+			for _, s := range t.subnets {
+				t.holds(slices.Contains(found, s.say("availabilityZone")), "zones: expected %s, found %s", s.say("availabilityZone"), quoteAll(found))
+			}
+		}},
+		{Name: "zones.filter", Call: describeZones, When: "filter zone-name", Want: "it alone", Source: api(describeZones), run: func(t *try) {
+			t.is("zones", quoteAll(t.ok(describeZones, "Filter.1.Name", "zone-name", "Filter.1.Value.1", t.zone).texts("availabilityZoneInfo/item/zoneName")), t.zone)
+		}},
+		{Name: "zones.unknown", Call: describeZones, When: "a zone that does not exist", Want: "InvalidParameterValue", Source: "beeswithmachineguns#90", run: func(t *try) {
+			t.refused("InvalidParameterValue", describeZones, "ZoneName.1", t.Region+"z")
+		}},
+		{Name: "regions.by-name", Call: describeRegions, When: "the region's name", Want: "it alone, with its endpoint", Source: api(describeRegions), run: func(t *try) {
+			list := t.ok(describeRegions, "RegionName.1", t.Region)
+			t.is("regions", quoteAll(list.texts("regionInfo/item/regionName")), t.Region)
+			t.holds(strings.HasPrefix(list.say("regionInfo/item/regionEndpoint"), "ec2."+t.Region+"."), "regionEndpoint: expected ec2.%s…, found %s", t.Region, quote(list.say("regionInfo/item/regionEndpoint")))
+		}},
+		{Name: "regions.unknown", Call: describeRegions, When: "a region that does not exist", Want: "InvalidParameterValue", Source: "amazon-s3-tar-tool#7", run: func(t *try) {
+			t.refused("InvalidParameterValue", describeRegions, "RegionName.1", "us--east-1")
+		}},
+	}
+}
+
+func statusRows() []Row {
+	const item = "instanceStatusSet/item"
+	return []Row{
+		{Name: "status.running", Call: describeStatus, When: "the instance, which has run for a while", Want: "system and instance are ok, and reachability passed", Source: statusChecking, Marks: Attaches, run: func(t *try) {
+			t.needInstance()
+			s := t.ok(describeStatus, "InstanceId.1", t.instance).get(item)
+			t.is("instanceState/name", s.say("instanceState/name"), "running")
+			t.is("systemStatus/status", s.say("systemStatus/status"), "ok")
+			t.is("instanceStatus/status", s.say("instanceStatus/status"), "ok")
+			t.is("instanceStatus/details", s.say("instanceStatus/details/item/name")+" "+s.say("instanceStatus/details/item/status"), "reachability passed")
+		}},
+		{Name: "status.filter", Call: describeStatus, When: "filter instance-status.status", Want: "ok has the instance, impaired has it not", Source: api(describeStatus), Marks: Attaches, run: func(t *try) {
+			t.needInstance()
+			ask := func(status string) bool {
+				return slices.Contains(t.ok(describeStatus, "Filter.1.Name", "instance-status.status", "Filter.1.Value.1", status).texts(item+"/instanceId"), t.instance)
+			}
+			t.holds(ask("ok"), "ok: expected %s, found others", t.instance)
+			t.holds(!ask("impaired"), "impaired: expected others, found %s", t.instance)
+		}},
+		{Name: "status.checks", Call: describeStatus, When: "an instance begins to run", Want: "initializing, eventually ok", Source: statusChecking, Marks: Costly, run: func(t *try) {
+			id := t.start()
+			status := func() string { return t.ok(describeStatus, "InstanceId.1", id).say(item + "/instanceStatus/status") }
+			t.eventually(consistency, func() string { return unlike("status", status(), "initializing") })
+			t.eventually(checked, func() string { return unlike("status", status(), "ok") })
+		}},
+		{Name: "status.ended", Call: describeStatus, When: "the instance is terminated", Want: "eventually nothing; with IncludeAllInstances not-applicable", Source: api(describeStatus), Marks: Costly, run: func(t *try) {
+			id := t.start()
+			t.ok(terminateInstances, "InstanceId.1", id)
+			t.state(id, "terminated")
+			t.eventually(consistency, func() string {
+				return unlike("instances", quoteAll(t.ok(describeStatus, "InstanceId.1", id).texts(item+"/instanceId")), "nothing")
+			})
+			t.eventually(consistency, func() string {
+				s := t.ok(describeStatus, "InstanceId.1", id, "IncludeAllInstances", "true").get(item)
+				return unlike("state and status", s.say("instanceState/name")+" "+s.say("instanceStatus/status"), "terminated not-applicable")
+			})
+		}},
+		{Name: "status.unknown", Call: describeStatus, When: "an instance that does not exist", Want: "InvalidInstanceID.NotFound", Source: errorCodes, run: func(t *try) {
+			t.refused("InvalidInstanceID.NotFound", describeStatus, "InstanceId.1", noInstance)
+		}},
+	}
+}

@@ -1,0 +1,54 @@
+package ec2
+
+import "time"
+
+// statusChecks is how long after it began to run an instance passes its first status checks: they are made every minute ("Status checks
+// for Amazon EC2 instances").
+const statusChecks = time.Minute
+
+// InstanceStatus is what the status checks say of an instance. The model's checks are passed by every instance that runs.
+type InstanceStatus struct {
+	Instance InstanceID
+	Zone     Zone
+	State    string // spelt as Instance.State
+	// Status is that of the system and of the instance: "initializing" until the first checks, then "ok"; "not-applicable" for an
+	// instance that does not run.
+	Status string
+}
+
+// describeStatus answers for the instances that run, with AllStates for all. By ID, one that the replica does not know fails the request.
+func (c *Cloud) describeStatus(from int32, r *Request) Response {
+	at := c.readAt(from, r.Action)
+	p := success()
+	numbers := make([]int32, 0, len(c.instances))
+	for _, id := range r.named() {
+		n := c.instanceIndex(id)
+		if n == none || !c.knownInstance(n, at) {
+			return noSuchInstance(id)
+		}
+		numbers = append(numbers, n)
+	}
+	for n := range c.instances {
+		if r.Instance == "" && len(r.Instances) == 0 && c.knownInstance(int32(n), at) {
+			numbers = append(numbers, int32(n))
+		}
+	}
+	for _, n := range numbers {
+		if i := &c.instances[n]; r.AllStates || i.stateAt(at) == running {
+			zone := c.subnets[i.subnet].zone
+			p.Statuses = append(p.Statuses, InstanceStatus{i.id, Zone{zone, ZoneID(c.cfg.Region, zone), c.cfg.Region}, i.stateAt(at).String(), i.statusAt(at)})
+		}
+	}
+	return p
+}
+
+// statusAt is what the status checks had found at an instant.
+func (i *instance) statusAt(at time.Duration) string {
+	switch {
+	case i.stateAt(at) != running:
+		return "not-applicable"
+	case i.changed <= at && at-i.changed < statusChecks:
+		return "initializing"
+	}
+	return "ok"
+}
