@@ -43,6 +43,7 @@ const (
 	codeNoDefaultVPC      = "VPCIdNotSpecified"
 	codeParameter         = "InvalidParameter"
 	codeUnsupported       = "Unsupported"
+	codeNotModelled       = "UnsupportedOperation"
 	codeNoCapacity        = "InsufficientInstanceCapacity"
 	codeInstanceLimit     = "InstanceLimitExceeded"
 	codeVCPULimit         = "VcpuLimitExceeded"

@@ -32,7 +32,7 @@ func (o Outcome) String() string {
 
 // LedgerRow is how often one caller's calls of one action ended one way.
 type LedgerRow struct {
-	Action  Action     // AnyAction: one that the API does not have
+	Action  Action     // AnyAction: one that the API or the model does not have
 	Node    InstanceID // the caller; "": somebody who is no instance
 	Outcome Outcome
 	Code    string // the error code when it was throttled or failed; "" when more codes were seen than the ledger keeps

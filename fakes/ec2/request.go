@@ -12,6 +12,8 @@ type Tag struct{ Key, Value string }
 // are ignored, except that a filter always makes a Describe a filtered one.
 type Request struct {
 	Action Action
+	// Unmodelled is the name of an action that the API has and the model has not; Action is AnyAction then.
+	Unmodelled string
 	// Caller is the instance whose credentials sign the call: it is what the ledger counts by and whose
 	// random stream is drawn from. "" is a stranger.
 	Caller InstanceID

@@ -37,6 +37,9 @@ func (c *Cloud) Serve(now time.Duration, r *Request) Response {
 // answer throttles and executes.
 func (c *Cloud) answer(from int32, r *Request) Response {
 	if !r.Action.known() {
+		if r.Unmodelled != "" {
+			return failure(codeNotModelled, "The action "+r.Unmodelled+" is not modelled.")
+		}
 		return failure(codeInvalidAction, "The action is not valid for this web service.")
 	}
 	if c.throttled(r) {

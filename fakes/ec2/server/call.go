@@ -1,7 +1,9 @@
 package server
 
 import (
+	_ "embed"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,13 +24,19 @@ type call struct {
 	epoch   time.Time // of the model's instants; zero: they are not shown
 }
 
-// parse understands a body. An action that does not exist is a call too: the model refuses it, and counts it.
+// apiActions are the names of the API's actions, one a line; the model has some of them.
+//
+//go:embed actions.txt
+var apiActions string
+
+// parse understands a body. An action that does not exist, or is not modelled, is a call too: the model refuses it, and counts it.
 func (c *call) parse(body string) *fault {
 	q, f := parseForm(body)
 	if f != nil {
 		return f
 	}
-	if c.action = excerpt(q.text("Action")); c.action == "" {
+	name := q.text("Action")
+	if c.action = excerpt(name); c.action == "" {
 		return bad("MissingAction", "The request must contain the parameter Action")
 	}
 	switch v := q.text("Version"); {
@@ -38,9 +46,12 @@ func (c *call) parse(body string) *fault {
 		return bad("NoSuchVersion", "The requested version ("+excerpt(v)+") of service AmazonEC2 does not exist")
 	}
 	c.req.Action, _ = ec2.ParseAction(c.action)
-	if c.req.Action != ec2.AnyAction {
+	switch {
+	case c.req.Action != ec2.AnyAction:
 		c.read(q)
 		q.done()
+	case slices.Contains(strings.Fields(apiActions), name):
+		c.req.Unmodelled = name
 	}
 	return q.fault
 }

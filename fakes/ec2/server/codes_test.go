@@ -118,7 +118,7 @@ func TestCodes(t *testing.T) {
 			_, err := w.CreateNetworkInterface(w.ctx(), &sdk.CreateNetworkInterfaceInput{SubnetId: aws.String(string(plenty)), InterfaceType: types.NetworkInterfaceCreationTypeEfa})
 			return err
 		}},
-		{"InvalidAction", 400, func(w *world) error {
+		{"UnsupportedOperation", 400, func(w *world) error {
 			_, err := w.DescribeKeyPairs(w.ctx(), &sdk.DescribeKeyPairsInput{})
 			return err
 		}},

@@ -10,7 +10,7 @@
 //
 // # What it promises
 //
-// It is stricter than EC2. A parameter that the API does not have is UnknownParameter, one that it has and the model has not
+// It is stricter than EC2. An action that the API has (actions.txt) and the model has not is UnsupportedOperation. A parameter that the API does not have is UnknownParameter, one that it has and the model has not
 // is UnsupportedOperation, one that is given twice is MalformedQueryString. A filter that the API does not have, or that is not
 // modelled, is InvalidParameterValue, never a filter that matches everything. A list longer than pageLimit is cut also when
 // nobody asked for pages. Each page is a request of its own: it costs a token and reads another replica, so that a
