@@ -48,7 +48,7 @@ func EC2Rows() []Row {
 	var all []Row
 	for _, part := range [...][]Row{
 		protocolRows(), createRows(), deleteRows(), attachRows(), detachRows(), modifyRows(), assignRows(), unassignRows(),
-		describeRows(), lookupRows(), tagRows(), throttleRows(),
+		describeRows(), lookupRows(), tagRows(), throttleRows(), subnetRows(),
 	} {
 		all = append(all, part...)
 	}

@@ -68,7 +68,8 @@ func config() ec2.Config {
 			{ID: "subnet-00000000000000001", VPC: "vpc-0a", CIDR: p("10.0.0.0/21")},
 			{ID: "subnet-00000000000000002", VPC: "vpc-0a", CIDR: p("10.0.8.0/28")},
 			{ID: "subnet-00000000000000003", VPC: "vpc-0a", CIDR: p("10.1.0.0/24"), IPv6: p("2001:db8:1:101::/64")},
-			{ID: "subnet-00000000000000004", VPC: "vpc-0a", CIDR: p("10.1.1.0/24"), Zone: "us-west-2b"},
+			{ID: "subnet-00000000000000004", VPC: "vpc-0a", CIDR: p("10.1.1.0/24"), Zone: "us-west-2b",
+				Reservations: []netip.Prefix{p("10.1.1.32/28")}, PrefixReservations: []netip.Prefix{p("10.1.1.64/27")}},
 			{ID: "subnet-00000000000000005", VPC: "vpc-0b", CIDR: p("10.0.0.0/24")},
 		},
 		SecurityGroups: []ec2.SecurityGroup{

@@ -35,6 +35,13 @@ const (
 	DescribeAvailabilityZones
 	DescribeRegions
 	DescribeInstanceStatus
+	GetSubnetCidrReservations
+	DescribeNetworkInterfaceAttribute
+	DescribeVpcAttribute
+	DescribeAccountAttributes
+	DescribeAddresses
+	DescribeRouteTables
+	DeleteSubnet
 	ActionCount // one more than the last Action: the length of tables indexed by Action
 )
 
@@ -42,7 +49,9 @@ var actionNames = [ActionCount]string{"AnyAction", "CreateNetworkInterface", "At
 	"DetachNetworkInterface", "DeleteNetworkInterface", "AssignPrivateIpAddresses", "UnassignPrivateIpAddresses",
 	"DescribeNetworkInterfaces", "DescribeSubnets", "CreateTags", "DescribeInstances", "DescribeInstanceTypes", "DeleteTags",
 	"AssignIpv6Addresses", "UnassignIpv6Addresses", "DescribeVpcs", "DescribeSecurityGroups", "RunInstances", "TerminateInstances",
-	"RebootInstances", "DescribeTags", "DescribeAvailabilityZones", "DescribeRegions", "DescribeInstanceStatus"}
+	"RebootInstances", "DescribeTags", "DescribeAvailabilityZones", "DescribeRegions", "DescribeInstanceStatus",
+	"GetSubnetCidrReservations", "DescribeNetworkInterfaceAttribute", "DescribeVpcAttribute",
+	"DescribeAccountAttributes", "DescribeAddresses", "DescribeRouteTables", "DeleteSubnet"}
 
 // String is the API's name of the action.
 func (a Action) String() string {
@@ -99,7 +108,9 @@ func ParseActions(text string) (ActionSet, error) {
 func (a Action) describes() bool {
 	switch a {
 	case DescribeNetworkInterfaces, DescribeSubnets, DescribeInstances, DescribeInstanceTypes, DescribeVpcs, DescribeSecurityGroups,
-		DescribeTags, DescribeAvailabilityZones, DescribeRegions, DescribeInstanceStatus:
+		DescribeTags, DescribeAvailabilityZones, DescribeRegions, DescribeInstanceStatus, GetSubnetCidrReservations,
+		DescribeNetworkInterfaceAttribute, DescribeVpcAttribute, DescribeAccountAttributes, DescribeAddresses,
+		DescribeRouteTables:
 		return true
 	}
 	return false

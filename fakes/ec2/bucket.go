@@ -90,7 +90,7 @@ func (r *Request) unfiltered() bool {
 		return r.Instance == "" && len(r.Instances) == 0
 	case DescribeInstanceTypes:
 		return len(r.Types) == 0
-	case DescribeVpcs:
+	case DescribeVpcs, DescribeVpcAttribute:
 		return len(r.VPCs) == 0
 	case DescribeSecurityGroups:
 		return len(r.SecurityGroups) == 0
@@ -98,6 +98,14 @@ func (r *Request) unfiltered() bool {
 		return len(r.Zones)+len(r.ZoneIDs) == 0
 	case DescribeRegions:
 		return len(r.Regions) == 0
+	case GetSubnetCidrReservations, DescribeNetworkInterfaceAttribute:
+		return false
+	case DescribeAccountAttributes:
+		return len(r.Attributes) == 0
+	case DescribeAddresses:
+		return len(r.PublicIPs)+len(r.Allocations) == 0
+	case DescribeRouteTables:
+		return len(r.RouteTables) == 0
 	}
 	return len(r.ENIs) == 0
 }

@@ -170,7 +170,7 @@ func (c *Cloud) Launch(now time.Duration, s LaunchSpec) (InstanceID, error) {
 		return "", launchError("InvalidParameterValue", "no instance type '"+s.Type+"' in the limits table: use one that LimitsOf knows")
 	}
 	sub := c.subnetIndex(s.Subnet)
-	if s.Subnet == "" {
+	if s.Subnet == "" && !c.subnets[0].gone {
 		sub = 0
 	}
 	switch {

@@ -2,6 +2,7 @@ package ec2
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 )
@@ -39,6 +40,19 @@ func (c *Cloud) describeENIs(from int32, r *Request) Response {
 	for slot := c.oldest; slot != none; slot = c.enis[slot].newer {
 		p.ENIs = c.appendMatch(p.ENIs, slot, at, r)
 	}
+	return p
+}
+
+// describeENIAttribute answers with the whole interface, as a replica knows it; the transport shows the attribute that
+// was asked for.
+func (c *Cloud) describeENIAttribute(from int32, r *Request) Response {
+	at := c.readAt(from, r.Action)
+	slot := c.slotAt(r.ENI, at)
+	if slot == none {
+		return noSuchENI(r.ENI)
+	}
+	p := success()
+	p.ENI = c.show(&c.enis[slot], at)
 	return p
 }
 
@@ -162,7 +176,9 @@ func (c *Cloud) describeSubnets(from int32, r *Request) Response {
 	at := c.countAt(from, r.Action)
 	if r.Subnet == "" && len(r.Subnets) == 0 {
 		for n := range c.subnets {
-			p.Subnets = append(p.Subnets, c.describeSubnet(&c.subnets[n], at))
+			if s := &c.subnets[n]; s.known(at) {
+				p.Subnets = append(p.Subnets, c.describeSubnet(s, at))
+			}
 		}
 		return p
 	}
@@ -171,8 +187,8 @@ func (c *Cloud) describeSubnets(from int32, r *Request) Response {
 		ids = append([]SubnetID{r.Subnet}, ids...)
 	}
 	for _, id := range ids {
-		n := c.subnetIndex(id)
-		if n == none {
+		n := slices.IndexFunc(c.subnets, func(s subnet) bool { return s.id == id && s.known(at) })
+		if n < 0 {
 			return noSuchSubnet(id)
 		}
 		p.Subnets = append(p.Subnets, c.describeSubnet(&c.subnets[n], at))

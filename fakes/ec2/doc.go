@@ -55,6 +55,12 @@
 // and its own device indexes; Limits.ENIs is that of the default card, MaximumENIs that of all. Config.Capacity, Config.VCPUQuota and
 // Config.ENIQuota bound what a launch can have. Status checks are passed a minute after an instance began to run.
 //
+// # What surrounds interfaces
+//
+// Zones are those that subnets are in. A VPC has its main route table, with a local route for each CIDR, and the
+// attributes that CreateVpc gives it; the account has the default quotas and no Elastic IP address. A subnet can be
+// deleted when nobody has an address of it, and none can be made.
+//
 // # Faults and the ledger
 //
 // A Fault is something that goes wrong from now on, or what a stranger does behind a node's back. Its text is one line, the same in a

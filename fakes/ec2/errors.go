@@ -37,6 +37,11 @@ const (
 	codeENIMalformed      = "InvalidNetworkInterfaceId.Malformed"
 	codeInstanceMalformed = "InvalidInstanceID.Malformed"
 	codeImageMalformed    = "InvalidAMIID.Malformed"
+	codeDependency        = "DependencyViolation"
+	codeAddressNotFound   = "InvalidAddress.NotFound"
+	codeAllocationMissing = "InvalidAllocationID.NotFound"
+	codeTableNotFound     = "InvalidRouteTableID.NotFound"
+	codeTableMalformed    = "InvalidRouteTableId.Malformed"
 	codeVPCNotFound       = "InvalidVpcID.NotFound"
 	codeVPCMalformed      = "InvalidVpcId.Malformed"
 	codeID                = "InvalidID" // of a resource to be tagged

@@ -15,7 +15,8 @@ var afterTheDeed = [...]string{codeInternal, codeUnavailable, codeThrottled}
 // endOfDrawn is one more than the last kind that is drawn: a role is the account's, and no accident.
 const endOfDrawn = AllowOnly
 
-// endOfDrawnActions is one more than the last action that is drawn: what came to be modelled later would change what a seed means.
+// endOfDrawnActions is one more than the last action that is drawn: what came to be modelled later would change what a
+// seed means.
 const endOfDrawnActions = RebootInstances + 1
 
 // DrawFault is a fault that a seed picks: of any kind, on one of the nodes or (one in four, and without nodes) everybody, over within two

@@ -22,6 +22,9 @@ const (
 	imagePrefix      = "ami-"
 
 	reservationPrefix = "r-"
+	routeTablePrefix  = "rtb-"
+	associationPrefix = "rtbassoc-"
+	cidrPrefix        = "scr-" // of a CIDR reservation
 )
 
 // An identifier's digits are a reversible scrambling of a running number, so they look like EC2's, cannot

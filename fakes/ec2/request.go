@@ -24,20 +24,24 @@ type Request struct {
 	// throttling for the Amazon EC2 API"). The model answers it whole all the same; each page is a request.
 	Paged bool
 
-	ENI  ENIID   // Attach, Modify, Delete, Assign, Unassign, CreateTags
+	ENI  ENIID   // Attach, Modify, Delete, Assign, Unassign, CreateTags, DescribeNetworkInterfaceAttribute
 	ENIs []ENIID // DescribeNetworkInterfaces by ID; CreateTags on several
 
-	Subnet         SubnetID   // Create, Run; DescribeSubnets (empty, and no Subnets: all)
-	SecurityGroups []string   // Create, Run, Modify (replaces the groups); DescribeSecurityGroups by ID
-	Description    string     // Create, Modify
-	ClientToken    string     // Create, Run, AssignPrivateIpAddresses never: makes a repetition harmless
-	Tags           []Tag      // Create, CreateTags, Run (the instance's); DeleteTags: those with exactly that value
-	TagKeys        []string   // DeleteTags: those with any value
-	Resources      []string   // CreateTags, DeleteTags: identifiers of interfaces, instances, subnets, VPCs and groups
-	VPCs           []string   // DescribeVpcs by ID
-	Subnets        []SubnetID // DescribeSubnets by ID
-	Zones, ZoneIDs []string   // DescribeAvailabilityZones by name and by ID (ZoneID)
-	Regions        []string   // DescribeRegions by name
+	Subnet         SubnetID     // Create, Run, DeleteSubnet; DescribeSubnets (empty, and no Subnets: all)
+	SecurityGroups []string     // Create, Run, Modify (replaces the groups); DescribeSecurityGroups by ID
+	Description    string       // Create, Modify
+	ClientToken    string       // Create, Run, AssignPrivateIpAddresses never: makes a repetition harmless
+	Tags           []Tag        // Create, CreateTags, Run (the instance's); DeleteTags: those with exactly that value
+	TagKeys        []string     // DeleteTags: those with any value
+	Resources      []string     // CreateTags, DeleteTags: identifiers of interfaces, instances, subnets, VPCs and groups
+	VPCs           []string     // DescribeVpcs by ID
+	Subnets        []SubnetID   // DescribeSubnets by ID
+	Zones, ZoneIDs []string     // DescribeAvailabilityZones by name and by ID (ZoneID)
+	Regions        []string     // DescribeRegions by name
+	RouteTables    []string     // DescribeRouteTables by ID
+	Attributes     []string     // DescribeAccountAttributes by name
+	PublicIPs      []netip.Addr // DescribeAddresses by address
+	Allocations    []string     // DescribeAddresses by ID
 
 	SecondaryCount int          // Create, Assign, Run
 	Addresses      []netip.Addr // Create (primary first), Assign of exact ones, Unassign
@@ -86,22 +90,25 @@ type Response struct {
 	HTTP    int  // status: 200, or the error's
 	Lost    bool // the caller sees a time-out, and nothing else in the Response: it may have been executed
 
-	ENI ENI // Create
+	ENI ENI // Create, DescribeNetworkInterfaceAttribute
 	// DescribeNetworkInterfaces: in the order asked for; with FilterInstance by device index; else oldest first
-	ENIs       []ENI
-	Attachment string           // Attach
-	Assigned   []netip.Addr     // Assign, AssignIpv6Addresses
-	Prefixes   []netip.Prefix   // Assign, AssignIpv6Addresses
-	Subnets    []Subnet         // DescribeSubnets
-	Instances  []Instance       // DescribeInstances
-	Types      []Type           // DescribeInstanceTypes
-	VPCs       []VPC            // DescribeVpcs
-	Groups     []SecurityGroup  // DescribeSecurityGroups
-	Changes    []StateChange    // TerminateInstances
-	Tags       []TagOf          // DescribeTags
-	Zones      []Zone           // DescribeAvailabilityZones
-	Regions    []string         // DescribeRegions
-	Statuses   []InstanceStatus // DescribeInstanceStatus
+	ENIs         []ENI
+	Attachment   string             // Attach
+	Assigned     []netip.Addr       // Assign, AssignIpv6Addresses
+	Prefixes     []netip.Prefix     // Assign, AssignIpv6Addresses
+	Subnets      []Subnet           // DescribeSubnets
+	Instances    []Instance         // DescribeInstances
+	Types        []Type             // DescribeInstanceTypes
+	VPCs         []VPC              // DescribeVpcs, DescribeVpcAttribute
+	Groups       []SecurityGroup    // DescribeSecurityGroups
+	Changes      []StateChange      // TerminateInstances
+	Tags         []TagOf            // DescribeTags
+	Zones        []Zone             // DescribeAvailabilityZones
+	Regions      []string           // DescribeRegions
+	Statuses     []InstanceStatus   // DescribeInstanceStatus
+	Reservations []Reservation      // GetSubnetCidrReservations
+	Account      []AccountAttribute // DescribeAccountAttributes
+	RouteTables  []RouteTable       // DescribeRouteTables
 }
 
 // Attribute names what ModifyNetworkInterfaceAttribute changes.

@@ -5,6 +5,40 @@ import (
 	"net/netip"
 )
 
+// Reservation is a subnet's CIDR reservation as an answer shows it.
+type Reservation struct {
+	ID     string
+	Subnet SubnetID
+	CIDR   netip.Prefix
+	Type   string // "explicit" or "prefix"
+}
+
+// subnetReservations answers for one subnet: explicit reservations first, each kind in the order of the configuration.
+func (c *Cloud) subnetReservations(r *Request) Response {
+	if r.Subnet == "" {
+		return missing("SubnetId")
+	}
+	n := c.subnetIndex(r.Subnet)
+	if n == none {
+		return noSuchSubnet(r.Subnet)
+	}
+	p := success()
+	s := &c.subnets[n]
+	add := func(kind string, list []netip.Prefix) {
+		for _, cidr := range list {
+			id := c.reservationNames.name(cidrPrefix, int(n)*maxReservations+len(p.Reservations))
+			p.Reservations = append(p.Reservations, Reservation{id, s.id, cidr, kind})
+		}
+	}
+	add("explicit", s.aside)
+	add("prefix", s.forPrefix)
+	return p
+}
+
+// maxReservations is more than fit into a subnet, of 65,536 addresses at most: their numbers do not meet those of
+// another subnet.
+const maxReservations = 1 << 17
+
 // setAside gives the addresses of reservations that are free to their home, which is none of the free ones.
 func (s *subnet) setAside(reservations []netip.Prefix, home int32) {
 	for _, p := range reservations {

@@ -142,3 +142,26 @@ func TestAddressConfig(t *testing.T) {
 		balance(t, c)
 	}
 }
+
+// A subnet's reservations are listed with identifiers that are theirs alone; those of another subnet are not.
+func TestReservationsAreListed(t *testing.T) {
+	w := &world{Cloud: New(exact(Config{Subnets: []SubnetConfig{
+		{ID: "subnet-a", CIDR: cidr("10.0.0.0/25"), Reservations: []netip.Prefix{cidr("10.0.0.32/28")}, PrefixReservations: []netip.Prefix{cidr("10.0.0.64/27")}},
+		{ID: "subnet-b", CIDR: cidr("10.0.1.0/25"), Reservations: []netip.Prefix{cidr("10.0.1.32/28")}},
+	}}), 1), t: t}
+	ask := func(s SubnetID) []Reservation {
+		return w.do(Request{Action: GetSubnetCidrReservations, Subnet: s}).Reservations
+	}
+	a, b := ask("subnet-a"), ask("subnet-b")
+	if len(a) != 2 || len(b) != 1 {
+		t.Fatalf("found %+v and %+v", a, b)
+	}
+	if a[0] != (Reservation{a[0].ID, "subnet-a", cidr("10.0.0.32/28"), "explicit"}) || a[1] != (Reservation{a[1].ID, "subnet-a", cidr("10.0.0.64/27"), "prefix"}) || b[0].CIDR != cidr("10.0.1.32/28") {
+		t.Errorf("found %+v and %+v", a, b)
+	}
+	if !strings.HasPrefix(a[0].ID, "scr-") || a[0].ID == a[1].ID || a[0].ID == b[0].ID || a[0].ID != ask("subnet-a")[0].ID {
+		t.Errorf("identifiers: found %s, %s and %s", a[0].ID, a[1].ID, b[0].ID)
+	}
+	w.refused(Request{Action: GetSubnetCidrReservations}, "MissingParameter")
+	w.refused(Request{Action: GetSubnetCidrReservations, Subnet: "subnet-c"}, "InvalidSubnetID.NotFound")
+}

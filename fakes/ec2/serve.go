@@ -94,6 +94,13 @@ func (c *Cloud) execute(from int32, r *Request) Response {
 		return c.terminate(from, r)
 	case RebootInstances:
 		return c.reboot(from, r)
+	}
+	return c.executeLater(from, r)
+}
+
+// executeLater is execute for the actions behind RebootInstances.
+func (c *Cloud) executeLater(from int32, r *Request) Response {
+	switch r.Action {
 	case DescribeTags:
 		return c.describeTags(from, r)
 	case DescribeAvailabilityZones:
@@ -102,6 +109,23 @@ func (c *Cloud) execute(from int32, r *Request) Response {
 		return c.describeRegions(r)
 	case DescribeInstanceStatus:
 		return c.describeStatus(from, r)
+	case GetSubnetCidrReservations:
+		return c.subnetReservations(r)
+	case DescribeNetworkInterfaceAttribute:
+		return c.describeENIAttribute(from, r)
+	case DescribeVpcAttribute:
+		if len(r.VPCs) != 1 {
+			return missing("VpcId")
+		}
+		return c.describeVPCs(r)
+	case DescribeAccountAttributes:
+		return describeAccount(r)
+	case DescribeAddresses:
+		return describeAddresses(r)
+	case DescribeRouteTables:
+		return c.describeRouteTables(r)
+	case DeleteSubnet:
+		return c.deleteSubnet(r)
 	}
 	return failure(codeInvalidAction, "The action is not valid for this web service.")
 }

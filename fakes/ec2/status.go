@@ -2,21 +2,22 @@ package ec2
 
 import "time"
 
-// statusChecks is how long after it began to run an instance passes its first status checks: they are made every minute ("Status checks
-// for Amazon EC2 instances").
+// statusChecks is how long after it began to run an instance passes its first status checks: they are made every
+// minute ("Status checks for Amazon EC2 instances").
 const statusChecks = time.Minute
 
-// InstanceStatus is what the status checks say of an instance. The model's checks are passed by every instance that runs.
+// InstanceStatus is what the status checks say of an instance. Every instance that runs passes the model's checks.
 type InstanceStatus struct {
 	Instance InstanceID
 	Zone     Zone
 	State    string // spelt as Instance.State
-	// Status is that of the system and of the instance: "initializing" until the first checks, then "ok"; "not-applicable" for an
-	// instance that does not run.
+	// Status is that of the system and of the instance: "initializing" until the first checks, then "ok";
+	// "not-applicable" for an instance that does not run.
 	Status string
 }
 
-// describeStatus answers for the instances that run, with AllStates for all. By ID, one that the replica does not know fails the request.
+// describeStatus answers for the instances that run, with AllStates for all. By ID, one that the replica does not know
+// fails the request.
 func (c *Cloud) describeStatus(from int32, r *Request) Response {
 	at := c.readAt(from, r.Action)
 	p := success()
@@ -36,7 +37,9 @@ func (c *Cloud) describeStatus(from int32, r *Request) Response {
 	for _, n := range numbers {
 		if i := &c.instances[n]; r.AllStates || i.stateAt(at) == running {
 			zone := c.subnets[i.subnet].zone
-			p.Statuses = append(p.Statuses, InstanceStatus{i.id, Zone{zone, ZoneID(c.cfg.Region, zone), c.cfg.Region}, i.stateAt(at).String(), i.statusAt(at)})
+			p.Statuses = append(p.Statuses, InstanceStatus{
+				Instance: i.id, Zone: Zone{zone, ZoneID(c.cfg.Region, zone), c.cfg.Region}, State: i.stateAt(at).String(), Status: i.statusAt(at),
+			})
 		}
 	}
 	return p

@@ -23,6 +23,8 @@ type subnet struct {
 	id         SubnetID
 	vpc        int32
 	tags       []Tag // never written to, only replaced
+	gone       bool  // deleted; it keeps its place in Cloud.subnets
+	goneAt     time.Duration
 	cidr       netip.Prefix
 	zone       string
 	base, mask uint32
@@ -203,10 +205,34 @@ func (s *subnet) release(now time.Duration) {
 	}
 }
 
+// known says whether a replica of that instant has the subnet.
+func (s *subnet) known(at time.Duration) bool { return !s.gone || at < s.goneAt }
+
+// deleteSubnet deletes a subnet in which nobody has an address.
+func (c *Cloud) deleteSubnet(r *Request) Response {
+	if r.Subnet == "" {
+		return missing("SubnetId")
+	}
+	n := c.subnetIndex(r.Subnet)
+	if n == none {
+		return noSuchSubnet(r.Subnet)
+	}
+	s := &c.subnets[n]
+	used := len(s.strangers) > 0
+	for slot := c.oldest; slot != none; slot = c.enis[slot].newer {
+		used = used || c.enis[slot].subnet == n && !c.enis[slot].dead
+	}
+	if used {
+		return failure(codeDependency, "The subnet '"+string(s.id)+"' has dependencies and cannot be deleted.")
+	}
+	s.gone, s.goneAt = true, c.now
+	return success()
+}
+
 // subnetIndex finds a subnet by ID, -1 if there is none. Subnets are a handful: a scan beats a map.
 func (c *Cloud) subnetIndex(id SubnetID) int32 {
 	for i := range c.subnets {
-		if c.subnets[i].id == id {
+		if c.subnets[i].id == id && !c.subnets[i].gone {
 			return int32(i)
 		}
 	}

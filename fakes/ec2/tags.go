@@ -118,7 +118,8 @@ type TagOf struct {
 	Kind     string // as "network-interface": what the API calls the type of the resource
 }
 
-// describeTags lists the tags of all that a replica knows: interfaces, instances, subnets, VPCs, groups, each from the oldest.
+// describeTags lists the tags of all that a replica knows: interfaces, instances, subnets, VPCs, groups, each from the
+// oldest.
 func (c *Cloud) describeTags(from int32, r *Request) Response {
 	at := c.readAt(from, r.Action)
 	p := success()
@@ -138,7 +139,9 @@ func (c *Cloud) describeTags(from int32, r *Request) Response {
 		}
 	}
 	for k := range c.subnets {
-		add("subnet", string(c.subnets[k].id), c.subnets[k].tags)
+		if c.subnets[k].known(at) {
+			add("subnet", string(c.subnets[k].id), c.subnets[k].tags)
+		}
 	}
 	for k := range c.vpcs {
 		add("vpc", c.vpcs[k].id, c.vpcs[k].tags)

@@ -159,12 +159,13 @@ func (c *Cloud) Tokens(now time.Duration, a Action) (left, capacity int) {
 	return int((int64(b.Capacity)*token - l.spent) / token), b.Capacity
 }
 
-// Subnets are all subnets, as configured.
+// Subnets are all subnets, as configured, but those that were deleted.
 func (c *Cloud) Subnets() []Subnet {
 	var out []Subnet
 	for i := range c.subnets {
-		s := &c.subnets[i]
-		out = append(out, c.showSubnet(s))
+		if s := &c.subnets[i]; !s.gone {
+			out = append(out, c.showSubnet(s))
+		}
 	}
 	return out
 }

@@ -95,3 +95,36 @@ func (v *vpc) cidrsAt(now time.Duration) []netip.Prefix {
 func (c *Cloud) groupNamed(id string) int32 {
 	return int32(slices.IndexFunc(c.groups, func(g SecurityGroup) bool { return g.ID == id }))
 }
+
+// RouteTable is a VPC's main route table, the only one that it has, as an answer shows it.
+type RouteTable struct {
+	ID, VPC     string
+	Association string         // what makes it the main one
+	Local       []netip.Prefix // its routes: the VPC's CIDRs, IPv4 first
+}
+
+// describeRouteTables answers for all tables, or for those asked for in that order.
+func (c *Cloud) describeRouteTables(r *Request) Response {
+	p := success()
+	for n := range c.vpcs {
+		v := &c.vpcs[n]
+		p.RouteTables = append(p.RouteTables, RouteTable{c.reservationNames.name(routeTablePrefix, n), v.id,
+			c.reservationNames.name(associationPrefix, n), slices.Concat(v.cidrs(), v.ipv6)})
+	}
+	if len(r.RouteTables) == 0 {
+		return p
+	}
+	all := p.RouteTables
+	p.RouteTables = nil
+	for _, id := range r.RouteTables {
+		n := slices.IndexFunc(all, func(t RouteTable) bool { return t.ID == id })
+		switch {
+		case n < 0 && !wellFormed(routeTablePrefix, id):
+			return failure(codeTableMalformed, "Invalid id: \""+id+"\" (expecting \"rtb-...\")")
+		case n < 0:
+			return failure(codeTableNotFound, "The routeTable ID '"+id+"' does not exist")
+		}
+		p.RouteTables = append(p.RouteTables, all[n])
+	}
+	return p
+}

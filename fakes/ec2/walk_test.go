@@ -81,7 +81,7 @@ var changes = [...]Action{CreateNetworkInterface, CreateNetworkInterface, Create
 
 func (w *walker) request() Request {
 	r := Request{
-		Action: Action(1 + w.n(int(ActionCount)-1)), Caller: pick(w, w.instances), ENI: pick(w, w.enis),
+		Action: Action(1 + w.n(int(endOfDrawnActions)-1)), Caller: pick(w, w.instances), ENI: pick(w, w.enis),
 		Subnet: w.subnet(), Instance: pick(w, w.instances), DeviceIndex: w.n(9) - 1, Attachment: pick(w, w.attached),
 		Force: w.n(8) == 0, DeleteOnTermination: w.n(2) == 0, SecondaryCount: w.n(9) - 1,
 	}
@@ -90,6 +90,11 @@ func (w *walker) request() Request {
 		r.Action = Action(w.n(256))
 	} else if w.n(2) == 0 {
 		r.Action = changes[w.n(len(changes))]
+	} else if w.n(20) == 0 { // seldom DeleteSubnet, of one that is empty: the walk needs them
+		r.Action = endOfDrawnActions + Action(w.n(int(DeleteSubnet-endOfDrawnActions)))
+		if w.n(50) == 0 {
+			r.Action = DeleteSubnet
+		}
 	}
 	switch w.n(8) {
 	case 0:

@@ -63,8 +63,8 @@ func noSuchZone(name string) Response {
 	return failure(codeValue, "Invalid availability zone: ["+name+"]")
 }
 
-// ZoneID is an identifier like usw2-az1 ("Availability Zone IDs"): here zone a is always az1, which differs between real accounts. A zone
-// that is not the region and a letter has none.
+// ZoneID is an identifier like usw2-az1 ("Availability Zone IDs"): here zone a is always az1, which differs between
+// real accounts. A zone that is not the region and a letter has none.
 func ZoneID(region, zone string) string {
 	letter, ok := strings.CutPrefix(zone, region)
 	parts := strings.Split(region, "-")

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"reflect"
+	"strconv"
 	"testing"
 	"time"
 
@@ -193,6 +194,34 @@ func TestRequests(t *testing.T) {
 			_, err := c.DescribeInstanceStatus(ctx, &sdk.DescribeInstanceStatusInput{InstanceIds: []string{inst1}, IncludeAllInstances: yes, IncludeManagedResources: yes, DryRun: yes})
 			return err
 		}, ec2.Request{Action: ec2.DescribeInstanceStatus, Instances: []ec2.InstanceID{ec2.InstanceID(inst1)}, AllStates: true, DryRun: true}},
+		{"reservations", func() error {
+			_, err := c.GetSubnetCidrReservations(ctx, &sdk.GetSubnetCidrReservationsInput{SubnetId: str("subnet-1"), MaxResults: num(5), DryRun: yes})
+			return err
+		}, ec2.Request{Action: ec2.GetSubnetCidrReservations, Subnet: "subnet-1", Paged: true, DryRun: true}},
+		{"an interface's attribute", func() error {
+			_, err := c.DescribeNetworkInterfaceAttribute(ctx, &sdk.DescribeNetworkInterfaceAttributeInput{NetworkInterfaceId: &eni1, Attribute: types.NetworkInterfaceAttributeGroupSet, DryRun: yes})
+			return err
+		}, ec2.Request{Action: ec2.DescribeNetworkInterfaceAttribute, ENI: ec2.ENIID(eni1), DryRun: true}},
+		{"a VPC's attribute", func() error {
+			_, err := c.DescribeVpcAttribute(ctx, &sdk.DescribeVpcAttributeInput{VpcId: str("vpc-1"), Attribute: types.VpcAttributeNameEnableDnsSupport, DryRun: yes})
+			return err
+		}, ec2.Request{Action: ec2.DescribeVpcAttribute, VPCs: []string{"vpc-1"}, DryRun: true}},
+		{"the account's attributes", func() error {
+			_, err := c.DescribeAccountAttributes(ctx, &sdk.DescribeAccountAttributesInput{AttributeNames: []types.AccountAttributeName{types.AccountAttributeNameDefaultVpc}, DryRun: yes})
+			return err
+		}, ec2.Request{Action: ec2.DescribeAccountAttributes, Attributes: []string{"default-vpc"}, DryRun: true}},
+		{"Elastic IP addresses", func() error {
+			_, err := c.DescribeAddresses(ctx, &sdk.DescribeAddressesInput{PublicIps: []string{"192.0.2.1"}, AllocationIds: []string{"eipalloc-1"}, DryRun: yes})
+			return err
+		}, ec2.Request{Action: ec2.DescribeAddresses, PublicIPs: []netip.Addr{addr("192.0.2.1")}, Allocations: []string{"eipalloc-1"}, DryRun: true}},
+		{"route tables", func() error {
+			_, err := c.DescribeRouteTables(ctx, &sdk.DescribeRouteTablesInput{RouteTableIds: []string{"rtb-1"}, DryRun: yes})
+			return err
+		}, ec2.Request{Action: ec2.DescribeRouteTables, RouteTables: []string{"rtb-1"}, DryRun: true}},
+		{"delete a subnet", func() error {
+			_, err := c.DeleteSubnet(ctx, &sdk.DeleteSubnetInput{SubnetId: str("subnet-1"), DryRun: yes})
+			return err
+		}, ec2.Request{Action: ec2.DeleteSubnet, Subnet: "subnet-1", DryRun: true}},
 		{"types", func() error {
 			_, err := c.DescribeInstanceTypes(ctx, &sdk.DescribeInstanceTypesInput{InstanceTypes: []types.InstanceType{types.InstanceTypeM5Large}})
 			return err
@@ -396,5 +425,100 @@ func TestLookups(t *testing.T) {
 			out, err := c.DescribeInstanceStatus(ctx, &sdk.DescribeInstanceStatusInput{Filters: where(name, v)})
 			check("status by "+name+" "+v, err, len(out.InstanceStatuses), want)
 		}
+	}
+}
+
+// TestAttributes: attributes, reservations, addresses and routes arrive in the SDK, filtered.
+func TestAttributes(t *testing.T) {
+	b := &canned{}
+	c := over(t, New(Options{Account: func(Signer) string { return "42" }}, b))
+	ctx := t.Context()
+	check := func(what string, err error, found, want any) {
+		t.Helper()
+		if err != nil || !reflect.DeepEqual(found, want) {
+			t.Errorf("%s: %v, found %+v, expected %+v", what, err, found, want)
+		}
+	}
+	filter := func(name, value string) []types.Filter {
+		return []types.Filter{{Name: &name, Values: []string{value}}}
+	}
+
+	b.answer = ec2.Response{Reservations: []ec2.Reservation{{ID: "scr-1", Subnet: "subnet-1", CIDR: cidr("10.0.0.32/28"), Type: "explicit"}, {ID: "scr-2", Subnet: "subnet-1", CIDR: cidr("10.0.0.64/27"), Type: "prefix"}}}
+	reserved, err := c.GetSubnetCidrReservations(ctx, &sdk.GetSubnetCidrReservationsInput{SubnetId: str("subnet-1"), Filters: filter("reservationType", "prefix")})
+	check("reservations", err, reserved.SubnetIpv4CidrReservations, []types.SubnetCidrReservation{{SubnetCidrReservationId: str("scr-2"), SubnetId: str("subnet-1"), Cidr: str("10.0.0.64/27"),
+		ReservationType: types.SubnetCidrReservationTypePrefix, OwnerId: str("42"), Tags: []types.Tag{}}})
+	check("reservations of IPv6", err, len(reserved.SubnetIpv6CidrReservations), 0)
+	for name, n := range map[string]int{"subnet-id": 2, "tag-key": 0, "tag:k": 0} {
+		out, err := c.GetSubnetCidrReservations(ctx, &sdk.GetSubnetCidrReservationsInput{SubnetId: str("subnet-1"), Filters: filter(name, "*")})
+		check("reservations by "+name, err, len(out.SubnetIpv4CidrReservations), n)
+	}
+
+	b.answer = ec2.Response{ENI: ec2.ENI{ID: "eni-1", Description: "d", SourceDestCheck: true, SecurityGroups: []string{"sg-1"}, Attachment: "eni-attach-1", Status: ec2.InUse, Instance: "i-1"}}
+	for name, want := range map[types.NetworkInterfaceAttribute]string{"description": "d", "groupSet": "sg-1", "sourceDestCheck": "true", "attachment": "eni-attach-1", "associatePublicIpAddress": "false"} {
+		a, err := c.DescribeNetworkInterfaceAttribute(ctx, &sdk.DescribeNetworkInterfaceAttributeInput{NetworkInterfaceId: &eni1, Attribute: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found []string // a single one: the others are absent
+		if a.Description != nil {
+			found = append(found, *a.Description.Value)
+		}
+		for _, g := range a.Groups {
+			found = append(found, *g.GroupId)
+		}
+		if a.SourceDestCheck != nil {
+			found = append(found, strconv.FormatBool(*a.SourceDestCheck.Value))
+		}
+		if a.Attachment != nil {
+			found = append(found, *a.Attachment.AttachmentId)
+		}
+		if a.AssociatePublicIpAddress != nil {
+			found = append(found, strconv.FormatBool(*a.AssociatePublicIpAddress))
+		}
+		check("attribute "+string(name), nil, append(found, *a.NetworkInterfaceId), []string{want, "eni-1"})
+	}
+
+	b.answer = ec2.Response{}
+	for name, want := range map[types.VpcAttributeName]bool{"enableDnsSupport": true, "enableDnsHostnames": false, "enableNetworkAddressUsageMetrics": false} {
+		a, err := c.DescribeVpcAttribute(ctx, &sdk.DescribeVpcAttributeInput{VpcId: str("vpc-1"), Attribute: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found []bool
+		for _, v := range []*types.AttributeBooleanValue{a.EnableDnsSupport, a.EnableDnsHostnames, a.EnableNetworkAddressUsageMetrics} {
+			if v != nil {
+				found = append(found, *v.Value)
+			}
+		}
+		check("VPC's attribute "+string(name)+" of "+*a.VpcId, nil, found, []bool{want})
+	}
+
+	b.answer = ec2.Response{Account: []ec2.AccountAttribute{{Name: "default-vpc", Value: "none"}}}
+	account, err := c.DescribeAccountAttributes(ctx, &sdk.DescribeAccountAttributesInput{})
+	check("account", err, account.AccountAttributes, []types.AccountAttribute{{AttributeName: str("default-vpc"), AttributeValues: []types.AccountAttributeValue{{AttributeValue: str("none")}}}})
+
+	for _, name := range []string{"allocation-id", "association-id", "instance-id", "network-border-group", "network-interface-id", "network-interface-owner-id", "private-ip-address", "public-ip", "tag:k", "tag-key"} {
+		out, err := c.DescribeAddresses(ctx, &sdk.DescribeAddressesInput{Filters: filter(name, "*")})
+		check("addresses by "+name, err, len(out.Addresses), 0)
+	}
+
+	b.answer = ec2.Response{RouteTables: []ec2.RouteTable{{ID: "rtb-1", VPC: "vpc-1", Association: "rtbassoc-1", Local: []netip.Prefix{cidr("10.0.0.0/16"), cidr("fd00::/56")}}, {ID: "rtb-2", VPC: "vpc-2"}}}
+	for name, value := range map[string]string{"route-table-id": "rtb-1", "association.route-table-id": "rtb-1", "vpc-id": "vpc-1", "association.route-table-association-id": "rtbassoc-1",
+		"route.destination-cidr-block": "10.0.0.0/16", "route.destination-ipv6-cidr-block": "fd00::/56"} {
+		tables, err := c.DescribeRouteTables(ctx, &sdk.DescribeRouteTablesInput{Filters: filter(name, value)})
+		if err != nil || len(tables.RouteTables) != 1 {
+			t.Errorf("route tables by %s: %v, found %+v", name, err, tables)
+			continue
+		}
+		r := tables.RouteTables[0]
+		check("routes", nil, r.Routes, []types.Route{{DestinationCidrBlock: str("10.0.0.0/16"), GatewayId: str("local"), State: types.RouteStateActive, Origin: types.RouteOriginCreateRouteTable},
+			{DestinationIpv6CidrBlock: str("fd00::/56"), GatewayId: str("local"), State: types.RouteStateActive, Origin: types.RouteOriginCreateRouteTable}})
+		check("associations", nil, r.Associations, []types.RouteTableAssociation{{Main: yes, RouteTableAssociationId: str("rtbassoc-1"), RouteTableId: str("rtb-1"),
+			AssociationState: &types.RouteTableAssociationState{State: types.RouteTableAssociationStateCodeAssociated}}})
+		check("owner", nil, *r.OwnerId+" "+*r.VpcId, "42 vpc-1")
+	}
+	for name, n := range map[string]int{"owner-id": 2, "association.main": 2, "route.gateway-id": 2, "route.origin": 2, "route.state": 2, "association.subnet-id": 0, "tag:k": 0} {
+		tables, err := c.DescribeRouteTables(ctx, &sdk.DescribeRouteTablesInput{Filters: filter(name, "*")})
+		check("route tables by "+name, err, len(tables.RouteTables), n)
 	}
 }

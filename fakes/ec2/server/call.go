@@ -17,6 +17,7 @@ type call struct {
 	filters []filter
 	max     int    // MaxResults; 0: not given
 	token   string // NextToken
+	asked   string // the attribute that a Describe is about
 	next    string // the token of the page after this one
 
 	account string    // who owns what has no owner in the model's answer
@@ -29,7 +30,8 @@ type call struct {
 //go:embed actions.txt
 var apiActions string
 
-// parse understands a body. An action that does not exist, or is not modelled, is a call too: the model refuses it, and counts it.
+// parse understands a body. An action that does not exist, or is not modelled, is a call too: the model refuses it, and
+// counts it.
 func (c *call) parse(body string) *fault {
 	q, f := parseForm(body)
 	if f != nil {
@@ -102,6 +104,9 @@ func (c *call) read(q *form) {
 	case ec2.RebootInstances:
 		r.DryRun = q.flag("DryRun")
 		r.Instances = c.instanceIDs(q)
+	case ec2.DeleteSubnet:
+		r.DryRun = q.flag("DryRun")
+		r.Subnet = ec2.SubnetID(q.required("SubnetId"))
 	default:
 		c.describes(q)
 	}
@@ -150,6 +155,41 @@ func (c *call) describes(q *form) {
 	case ec2.DescribeSecurityGroups:
 		r.SecurityGroups = c.describe(q, "GroupId", 1000)
 		q.without("GroupName") // names belong to the default VPC, and the model has none
+	default:
+		c.describesMore(q)
+	}
+}
+
+// describesMore takes the parameters of the actions that tell of attributes, addresses, reservations and routes.
+func (c *call) describesMore(q *form) {
+	switch r := &c.req; r.Action {
+	case ec2.GetSubnetCidrReservations:
+		c.asks(q)
+		c.pages(q, 1000)
+		r.Subnet = ec2.SubnetID(q.required("SubnetId"))
+	case ec2.DescribeNetworkInterfaceAttribute:
+		r.DryRun = q.flag("DryRun")
+		c.interfaceID(q)
+		c.attribute(q, "description", "groupSet", "sourceDestCheck", "attachment", "associatePublicIpAddress")
+	case ec2.DescribeVpcAttribute:
+		r.DryRun = q.flag("DryRun")
+		r.VPCs = []string{q.required("VpcId")}
+		c.attribute(q, "enableDnsSupport", "enableDnsHostnames", "enableNetworkAddressUsageMetrics")
+	case ec2.DescribeAccountAttributes:
+		r.DryRun = q.flag("DryRun")
+		r.Attributes = q.texts("AttributeName")
+	case ec2.DescribeAddresses:
+		c.asks(q)
+		r.PublicIPs, r.Allocations = q.addresses("PublicIp"), q.texts("AllocationId")
+	case ec2.DescribeRouteTables:
+		r.RouteTables = c.describe(q, "RouteTableId", 100)
+	}
+}
+
+// attribute takes the name of the one attribute that is asked for.
+func (c *call) attribute(q *form, names ...string) {
+	if c.asked = q.required("Attribute"); !slices.Contains(names, c.asked) {
+		q.invalid("attribute", c.asked, "Expecting one of "+strings.Join(names, ", ")+".")
 	}
 }
 
@@ -167,7 +207,7 @@ func (c *call) pages(q *form, pageMost int) {
 	c.token = q.text("NextToken")
 }
 
-// describe takes the parameters of a Describe with pages and identifiers, and gives the identifiers that are asked for.
+// describe takes the parameters of a Describe with pages and identifiers, and gives the identifiers asked for.
 func (c *call) describe(q *form, ids string, pageMost int) []string {
 	c.asks(q)
 	c.pages(q, pageMost)

@@ -61,6 +61,12 @@ func (c *call) filterable(name string) (ok bool) {
 		_, ok = c.regionValues(new(string), name)
 	case ec2.DescribeInstanceStatus:
 		_, ok = c.statusValues(&ec2.InstanceStatus{}, name)
+	case ec2.GetSubnetCidrReservations:
+		_, ok = c.reservationValues(&ec2.Reservation{}, name)
+	case ec2.DescribeAddresses:
+		ok = elasticFilter(name)
+	case ec2.DescribeRouteTables:
+		_, ok = c.routeTableValues(&ec2.RouteTable{}, name)
 	case ec2.DescribeSecurityGroups:
 		_, ok = c.groupValues(&ec2.SecurityGroup{}, name)
 	}

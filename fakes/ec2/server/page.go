@@ -34,6 +34,10 @@ func (c *call) narrow(p *ec2.Response) (f *fault) {
 		p.Regions = keep(p.Regions, c.filters, c.regionValues)
 	case ec2.DescribeInstanceStatus:
 		p.Statuses, f = page(c, keep(p.Statuses, c.filters, c.statusValues))
+	case ec2.GetSubnetCidrReservations:
+		p.Reservations, f = page(c, keep(p.Reservations, c.filters, c.reservationValues))
+	case ec2.DescribeRouteTables:
+		p.RouteTables, f = page(c, keep(p.RouteTables, c.filters, c.routeTableValues))
 	case ec2.DescribeSecurityGroups:
 		p.Groups, f = page(c, keep(p.Groups, c.filters, c.groupValues))
 	}
@@ -71,7 +75,7 @@ func (c *call) offset() (int, bool) {
 
 // question is a digest of what a token must not be used for anything else than.
 func (c *call) question() string {
-	parts := []string{c.action}
+	parts := []string{c.action, string(c.req.Subnet)}
 	for _, f := range c.filters {
 		parts = append(append(append(parts, f.name), f.values...), "")
 	}

@@ -64,8 +64,108 @@ func (c *call) described(x *writer, p *ec2.Response) {
 	case ec2.DescribeSecurityGroups:
 		list(x, "securityGroupInfo", p.Groups, func(g *ec2.SecurityGroup) { c.group(x, g) })
 	default:
+		c.describedMore(x, p)
+	}
+}
+
+// describedMore writes attributes, addresses, reservations and routes.
+func (c *call) describedMore(x *writer, p *ec2.Response) {
+	switch c.req.Action {
+	case ec2.GetSubnetCidrReservations: // reservations of IPv6 are not modelled
+		list(x, "subnetIpv4CidrReservationSet", p.Reservations, func(r *ec2.Reservation) { c.reservation(x, r) })
+		x.open("subnetIpv6CidrReservationSet")
+		x.end("subnetIpv6CidrReservationSet")
+	case ec2.DescribeNetworkInterfaceAttribute:
+		c.eniAttribute(x, &p.ENI)
+	case ec2.DescribeVpcAttribute: // as CreateVpc makes one
+		x.text("vpcId", c.req.VPCs[0])
+		x.open(c.asked)
+		x.flag("value", c.asked == "enableDnsSupport")
+		x.end(c.asked)
+	case ec2.DescribeAccountAttributes:
+		list(x, "accountAttributeSet", p.Account, x.accountAttribute)
+	case ec2.DescribeAddresses:
+		x.open("addressesSet")
+		x.end("addressesSet")
+	case ec2.DescribeRouteTables:
+		list(x, "routeTableSet", p.RouteTables, func(t *ec2.RouteTable) { c.routeTable(x, t) })
+	default:
 		x.flag("return", true)
 	}
+}
+
+func (c *call) reservation(x *writer, r *ec2.Reservation) {
+	x.text("subnetCidrReservationId", r.ID)
+	x.text("subnetId", string(r.Subnet))
+	x.text("cidr", r.CIDR.String())
+	x.text("reservationType", r.Type)
+	x.text("ownerId", c.account)
+	x.open("tagSet")
+	x.end("tagSet")
+}
+
+// eniAttribute is the one attribute of an interface that was asked for.
+func (c *call) eniAttribute(x *writer, e *ec2.ENI) {
+	x.text("networkInterfaceId", string(e.ID))
+	switch c.asked {
+	case "description":
+		x.open("description")
+		x.text("value", e.Description)
+		x.end("description")
+	case "groupSet":
+		list(x, "groupSet", e.SecurityGroups, x.groupID)
+	case "sourceDestCheck":
+		x.open("sourceDestCheck")
+		x.flag("value", e.SourceDestCheck)
+		x.end("sourceDestCheck")
+	case "attachment":
+		c.eniAttachment(x, e)
+	case "associatePublicIpAddress":
+		x.flag("associatePublicIpAddress", false)
+	}
+}
+
+func (x *writer) accountAttribute(a *ec2.AccountAttribute) {
+	x.text("attributeName", a.Name)
+	x.open("attributeValueSet")
+	x.open("item")
+	x.text("attributeValue", a.Value)
+	x.end("item")
+	x.end("attributeValueSet")
+}
+
+func (c *call) routeTable(x *writer, t *ec2.RouteTable) {
+	x.text("routeTableId", t.ID)
+	x.text("vpcId", t.VPC)
+	x.text("ownerId", c.account)
+	list(x, "routeSet", t.Local, func(p *netip.Prefix) {
+		x.text(destinationOf(*p), p.String())
+		x.text("gatewayId", "local")
+		x.text("state", "active")
+		x.text("origin", "CreateRouteTable")
+	})
+	x.open("associationSet")
+	x.open("item")
+	x.text("routeTableAssociationId", t.Association)
+	x.text("routeTableId", t.ID)
+	x.flag("main", true)
+	x.open("associationState")
+	x.text("state", "associated")
+	x.end("associationState")
+	x.end("item")
+	x.end("associationSet")
+	x.open("propagatingVgwSet")
+	x.end("propagatingVgwSet")
+	x.open("tagSet")
+	x.end("tagSet")
+}
+
+// destinationOf is the element that a route's prefix stands in.
+func destinationOf(p netip.Prefix) string {
+	if p.Addr().Is4() {
+		return "destinationCidrBlock"
+	}
+	return "destinationIpv6CidrBlock"
 }
 
 // room is about how many bytes a list of interfaces takes.
@@ -160,18 +260,24 @@ func (c *call) eni(x *writer, e *ec2.ENI) {
 	x.flag("sourceDestCheck", e.SourceDestCheck)
 	x.text("interfaceType", e.Kind.String())
 	list(x, "groupSet", e.SecurityGroups, x.groupID)
-	if e.Attachment != "" {
-		x.open("attachment")
-		x.text("attachmentId", e.Attachment)
-		x.text("instanceId", string(e.Instance))
-		x.text("instanceOwnerId", e.Owner)
-		x.attachment(e.DeviceIndex, e.NetworkCard, e.Status)
-		c.time(x, "attachTime", e.AttachedAt)
-		x.flag("deleteOnTermination", e.DeleteOnTermination)
-		x.end("attachment")
-	}
+	c.eniAttachment(x, e)
 	list(x, "tagSet", e.Tags, x.tag)
 	x.addresses(e)
+}
+
+// eniAttachment is an interface's attachment, if it has one.
+func (c *call) eniAttachment(x *writer, e *ec2.ENI) {
+	if e.Attachment == "" {
+		return
+	}
+	x.open("attachment")
+	x.text("attachmentId", e.Attachment)
+	x.text("instanceId", string(e.Instance))
+	x.text("instanceOwnerId", e.Owner)
+	x.attachment(e.DeviceIndex, e.NetworkCard, e.Status)
+	c.time(x, "attachTime", e.AttachedAt)
+	x.flag("deleteOnTermination", e.DeleteOnTermination)
+	x.end("attachment")
 }
 
 // addresses are an interface's, primary first, and its prefixes.

@@ -291,6 +291,65 @@ func (c *call) regionValues(region *string, name string) ([]string, bool) {
 	return nil, false
 }
 
+func (c *call) reservationValues(r *ec2.Reservation, name string) ([]string, bool) {
+	switch name {
+	case "reservationType":
+		return one(r.Type), true
+	case "subnet-id":
+		return one(string(r.Subnet)), true
+	}
+	return tagValues(nil, name)
+}
+
+// elasticFilter says whether DescribeAddresses has a filter: there is nothing to compare it with.
+func elasticFilter(name string) bool {
+	switch name {
+	case "allocation-id", "association-id", "instance-id", "network-border-group", "network-interface-id", "network-interface-owner-id",
+		"private-ip-address", "public-ip":
+		return true
+	}
+	_, ok := tagValues(nil, name)
+	return ok
+}
+
+func (c *call) routeTableValues(t *ec2.RouteTable, name string) ([]string, bool) {
+	switch name {
+	case "route-table-id", "association.route-table-id":
+		return one(t.ID), true
+	case "vpc-id":
+		return one(t.VPC), true
+	case "owner-id":
+		return one(c.account), true
+	case "association.main":
+		return one("true"), true
+	case "association.route-table-association-id":
+		return one(t.Association), true
+	case "association.subnet-id":
+		return nil, true // the main table's association is with none
+	case "route.destination-cidr-block":
+		return blocksOf(t.Local, true), true
+	case "route.destination-ipv6-cidr-block":
+		return blocksOf(t.Local, false), true
+	case "route.gateway-id":
+		return one("local"), true
+	case "route.origin":
+		return one("CreateRouteTable"), true
+	case "route.state":
+		return one("active"), true
+	}
+	return tagValues(nil, name)
+}
+
+// blocksOf are the prefixes of one family.
+func blocksOf(list []netip.Prefix, four bool) (out []string) {
+	for _, p := range list {
+		if p.Addr().Is4() == four {
+			out = append(out, p.String())
+		}
+	}
+	return out
+}
+
 func (c *call) typeValues(t *ec2.Type, name string) ([]string, bool) {
 	switch name {
 	case "instance-type":
