@@ -112,8 +112,9 @@ type run struct {
 	lack   string // why it never began
 	began  time.Time
 	first  time.Duration
-	heard  time.Time // when something was heard of it last
-	sign   [3]int64  // what it was
+	heard  time.Time     // when something was heard of it last
+	spent  time.Duration // the emulator's CPU time by then
+	sign   [3]int64      // what it was
 	usage  time.Duration
 	stderr bytes.Buffer // the emulator's
 }
@@ -217,7 +218,7 @@ func (r *run) play(ctx context.Context) error {
 				visit.look()
 				continue // people may take their time
 			}
-			if why := r.stuck(); why != "" {
+			if why := r.stuck(cmd.Process.Pid); why != "" {
 				return r.stop(cmd, done, &Lacking{r.explain(why)})
 			}
 		case typed := <-visit.typed():
@@ -305,17 +306,31 @@ func (r *run) next(name string) (err error) {
 	return err
 }
 
+// starved is how many times longer than Quiet an emulator may take that gets no CPU: others work on this computer.
+const starved = 5
+
+// cpuTime is what a process has spent, all its threads together; 0 where it has ended.
+func cpuTime(pid int) time.Duration {
+	var t unix.Timespec
+	const perProcess = 2 // CPUCLOCK_SCHED, clock_getcpuclockid(3)
+	if err := unix.ClockGettime(int32(^pid<<3|perProcess), &t); err != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
+}
+
 // stuck says why a machine is given up; "" is that it is not.
-func (r *run) stuck() string {
-	at := time.Now()
+func (r *run) stuck(emulator int) string {
+	at, spent := time.Now(), cpuTime(emulator)
 	size, _ := r.console.Seek(0, io.SeekEnd) // the emulator has a file description of its own
 	sign := [3]int64{size, int64(r.channel.noted(aliveAt)), int64(r.channel.at)}
 	if sign != r.sign {
-		r.sign, r.heard = sign, at
+		r.sign, r.heard, r.spent = sign, at, spent
 	}
 	switch {
-	case r.Quiet > 0 && at.Sub(r.heard) > r.Quiet:
-		return fmt.Sprintf("the virtual machine hangs: nothing was heard of it for %v, not even that it is alive", r.Quiet)
+	case r.Quiet > 0 && (spent-r.spent > r.Quiet || at.Sub(r.heard) > starved*r.Quiet):
+		return fmt.Sprintf("the virtual machine hangs: nothing was heard of it for %v, in which its emulator worked for %v, not even that it is alive",
+			at.Sub(r.heard).Round(time.Second), (spent - r.spent).Round(time.Second))
 	case r.Timeout > 0 && at.Sub(r.began) > r.Timeout:
 		return fmt.Sprintf("the virtual machine has not come to its end in %v, at %v of its own time: give it longer with --timeout, or a smaller scenario",
 			r.Timeout, r.channel.noted(aliveAt).Round(time.Second))
