@@ -83,7 +83,16 @@ func (r *reader) capacity(n *yaml.Node) (c ec2.Capacity) {
 // word says whether a knob is set by one word instead of key by key.
 func word(n *yaml.Node, w string) bool { return n.Kind == yaml.ScalarNode && n.Value == w }
 
-const knobWords = "none, published, or keys and values"
+const (
+	knobWords = "none, published, or keys and values"
+	lagWords  = "none, usual, published, or keys and values"
+)
+
+// usual is the published lag, but that replicas are behind by less than an answer and the next request take at the published latency: an SDK's
+// waiter gives up for good on a NotFound of what has just been made, and scripts do, which EC2 does not rule out and seldom does.
+var usual = ec2.Lag{Describe: replicas, Mutation: replicas}
+
+var replicas = ec2.Span{Median: 5 * time.Millisecond, Max: 25 * time.Millisecond}
 
 func (r *reader) latency(n *yaml.Node, l *ec2.Latency) {
 	zero := ec2.Always(0)
@@ -120,12 +129,14 @@ func (r *reader) lag(n *yaml.Node, l *ec2.Lag) {
 	switch {
 	case word(n, "published"):
 		*l = ec2.Lag{}
+	case word(n, "usual"):
+		*l = usual
 	case word(n, "none"):
 		for _, s := range spans {
 			*s.to = ec2.Always(0)
 		}
 		l.Monotonic = true
-	case r.Is(n, yaml.MappingNode, "lag", knobWords):
+	case r.Is(n, yaml.MappingNode, "lag", lagWords):
 		var fields []field
 		for _, s := range spans {
 			fields = append(fields, r.span(s.key, s.to))

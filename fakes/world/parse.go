@@ -39,7 +39,7 @@ func Parse(name string, data []byte) (*World, error) {
 }
 
 func (r *reader) world(n *yaml.Node, w *World) {
-	var k knobs
+	k := knobs{lag: usual}
 	var accounts *yaml.Node
 	o := r.object(n, "the world", slices.Concat(r.knobFields(&k), []field{
 		{"seed", func(n *yaml.Node) {

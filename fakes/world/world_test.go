@@ -301,3 +301,16 @@ accounts:
 		}
 	}
 }
+
+// TestUsualLag: a world that says nothing of its lag shows what was made by the time an answer and the next request take; published is up to 2 s.
+func TestUsualLag(t *testing.T) {
+	for text, most := range map[string]time.Duration{"": 25 * time.Millisecond, "lag: usual\n": 25 * time.Millisecond, "lag: published\n": 0} {
+		w, err := world.Parse("w.yaml", []byte(file(vpcs, text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lag := w.Accounts[0].Regions[0].Config.Lag; lag.Describe.Max != most || lag.Mutation.Max != most {
+			t.Errorf("%q: expected at most %v, 0 being the model's own, found %+v", text, most, lag)
+		}
+	}
+}
