@@ -20,6 +20,7 @@ func TestContainerIsAPIDNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "the script says its process ID", func() bool { data, err := n.ReadFile("/run/pid"); return err == nil && string(data) == "1\n" })
+	until(t, "both of its programs run", func() bool { return strings.TrimSpace(sh(t, n, "pgrep -c -x sleep || true")) == "2" })
 	check(t, n.SignalDaemon(syscall.SIGTERM))
 	if got := strings.TrimSpace(sh(t, n, "kill -0 $(pgrep -o sh) && pgrep -c -x sleep")); got != "2" { // kill(2) has delivered the signal when it returns
 		t.Errorf("after SIGTERM: expected that the two programs of the container run, found %s", got)

@@ -11,7 +11,7 @@ import (
 
 // lifeMark is a variable in the environment of a daemon, and so of all that it starts: a process that has left its group and whose parent has
 // ended is still known by it.
-func lifeMark(life int) string { return "ENILAB_LIFE=" + strconv.Itoa(life) }
+func lifeMark(life int) string { return "LABORATORY_LIFE=" + strconv.Itoa(life) }
 
 // lookAgain is the pause between two looks for processes that are about to end.
 const lookAgain = 5 * time.Millisecond
