@@ -33,7 +33,7 @@ x
 `
 
 func TestScripts(t *testing.T) {
-	pair := Pair{From: "my-cni@1.0.0", To: "my-cni@1.1.0", Role: []string{"CreateTags", "DescribeTags"}, Tokens: "required"}
+	pair := Pair{From: "my-cni@1.0.0", To: "my-cni@1.1.0", Role: []string{"CreateTags", "DescribeFleets"}, Tokens: "required"}
 	f := parse(t, "x.scn", script)
 	scripts, err := pair.Scripts(f, false)
 	if err != nil {
