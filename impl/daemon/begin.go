@@ -32,10 +32,10 @@ func (d *daemon) begin() error {
 		d.log.Warn("a setting", "what", p)
 	}
 	if len(d.c.Unread) > 0 {
-		d.event("UnknownSetting", join(d.c.Unread), eventTries)
+		d.news.settings(unknownSetting, join(d.c.Unread))
 	}
 	if len(d.c.Problems) > 0 {
-		d.event("InvalidSettings", "this node takes no pods: "+join(d.c.Problems), eventTries)
+		d.news.settings(invalidSettings, "this node takes no pods: "+join(d.c.Problems))
 		d.log.Error("the settings cannot be; this node takes no pods until they are changed", "problems", join(d.c.Problems))
 		return nil
 	}
@@ -153,10 +153,6 @@ func (d *daemon) sayWhy() {
 		return
 	}
 	d.reasons, d.sayAgain = why, now+reasonsPause
-	if why != "" && now >= d.eventAgain {
-		d.eventAgain = now + eventPause
-		d.event("NetworkImpaired", why, eventTries)
-	}
 	if why == "" {
 		d.log.Info("all is well")
 	} else {

@@ -73,24 +73,10 @@ func await(t *testing.T, r *rig, what string, reports <-chan clock.Report, ok fu
 	}
 }
 
-// TestClock: the daemon says what it waits for, and jumps are the time that passes.
-func TestClock(t *testing.T) {
-	r := newRig(t, 2)
-	seat, reports := laboratory(t, r)
-	r.cloud.silent = make(chan struct{})
-	r.start()
-	await(t, r, "it waits for metadata alone", reports, func(p clock.Report) bool { return p.Remote == 1 && p.Requests == 0 && p.Next > 0 })
-	answer := make(chan *ipc.Response, 1)
-	q, files := addOf("one"), passed(t)
-	q.TimeoutMS = 120_000
-	go func() { out, _ := r.call(q, files...); answer <- out }()
-	p := await(t, r, "an ADD waits too", reports, func(p clock.Report) bool { return p.Requests == 1 })
-	if p.Remote != 1 {
-		t.Errorf("report %+v: metadata is still asked", p)
-	}
-	close(r.cloud.silent)
+// leaps lets time pass, from one instant that the daemon waits for to the next, until something is so.
+func leaps(t *testing.T, r *rig, seat *clock.Seat, reports <-chan clock.Report) func(until func() bool) {
 	offset := time.Duration(0)
-	jump := func(until func() bool) {
+	return func(until func() bool) {
 		t.Helper()
 		offset += time.Millisecond // reports of before have another offset: they may lie in the queue, and do not know what the daemon has been told since
 		if err := seat.Tell(offset); err != nil {
@@ -112,6 +98,25 @@ func TestClock(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestClock: the daemon says what it waits for, and jumps are the time that passes.
+func TestClock(t *testing.T) {
+	r := newRig(t, 2)
+	seat, reports := laboratory(t, r)
+	r.cloud.silent = make(chan struct{})
+	r.start()
+	await(t, r, "it waits for metadata alone", reports, func(p clock.Report) bool { return p.Remote == 1 && p.Requests == 0 && p.Next > 0 })
+	answer := make(chan *ipc.Response, 1)
+	q, files := addOf("one"), passed(t)
+	q.TimeoutMS = 120_000
+	go func() { out, _ := r.call(q, files...); answer <- out }()
+	p := await(t, r, "an ADD waits too", reports, func(p clock.Report) bool { return p.Requests == 1 })
+	if p.Remote != 1 {
+		t.Errorf("report %+v: metadata is still asked", p)
+	}
+	close(r.cloud.silent)
+	jump := leaps(t, r, seat, reports)
 	jump(func() bool { return len(answer) > 0 })
 	if out := <-answer; out.Code != 0 {
 		t.Fatalf("add: %+v", out)

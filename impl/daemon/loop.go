@@ -61,20 +61,20 @@ type daemon struct {
 	silent   silent       // any goroutine
 	closed   bool         // it is
 
-	began      time.Duration
-	before     bool // an earlier daemon has served since the machine started
-	served     bool
-	placing    placing     // of the conflist
-	wasReady   atomic.Bool // served or before, for any goroutine
-	stopping   bool
-	cut        bool // the time to stop is over
-	facts      facts
-	view       ipam.View
-	reasons    string        // as they were said last
-	sayAgain   time.Duration // not before
-	eventAgain time.Duration // on the node, not before
-	unsaid     bool          // they have changed since
-	looked     uint64        // step after which they were looked at
+	began    time.Duration
+	before   bool // an earlier daemon has served since the machine started
+	served   bool
+	placing  placing     // of the conflist
+	wasReady atomic.Bool // served or before, for any goroutine
+	stopping bool
+	cut      bool // the time to stop is over
+	facts    facts
+	view     ipam.View
+	reasons  string        // as they were said last
+	sayAgain time.Duration // not before
+	news     news
+	unsaid   bool   // they have changed since
+	looked   uint64 // step after which they were looked at
 }
 
 // alarm is something to do at an instant.
@@ -113,6 +113,7 @@ func newDaemon(c Config) (*daemon, error) {
 		in: make(chan func(), maxInbox), hint: make(chan struct{}, 1), done: make(chan struct{}), slots: make(chan struct{}, maxPeers),
 		recorder: &recorder{policy: c.Parts.PolicyName, stream: c.Record, log: c.Log}, applies: map[ipam.Lane]*applyLane{},
 		remotes: map[ipam.ID]*remote{}, open: map[ipam.Req]*request{}}
+	d.news.d = d
 	if c.Parts.Cloud != nil {
 		d.cloud = c.Parts.Cloud(c.Cloud)
 	}
@@ -211,6 +212,7 @@ func (d *daemon) settle() time.Duration {
 	}
 	d.startSaves()
 	d.sayWhy()
+	d.news.health(d.clock.Now())
 	return d.next()
 }
 

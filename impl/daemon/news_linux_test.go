@@ -1,0 +1,117 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/enilab/enilab/impl/clock"
+)
+
+// TestUnknownSettingIsTold: a variable that looks like a setting and is none stops nothing, and is told where somebody
+// looks: in the daemon's status, and by an Event, which is made again a minute later where the API server refuses it.
+func TestUnknownSettingIsTold(t *testing.T) {
+	r := newRig(t, 3)
+	seat, reports := laboratory(t, r)
+	told := make(chan time.Duration, eventTries)
+	r.c.Unread = []string{"WARM_IP_TARGT: it is no setting; did you mean WARM_IP_TARGET?"}
+	r.c.Tell = func(_ context.Context, reason, message string) error {
+		if reason != unknownSetting || message != r.c.Unread[0] {
+			t.Errorf("found the Event %s %q", reason, message)
+		}
+		told <- r.c.Clock.Now()
+		if len(told) == 1 {
+			return errors.New("the API server is away")
+		}
+		return nil
+	}
+	r.start()
+	jump := leaps(t, r, seat, reports)
+	jump(func() bool { return len(told) == 2 })
+	if s := r.status(); !s.Ready || !slices.Contains(s.Reasons, r.c.Unread[0]) {
+		t.Errorf("expected a node that is ready, and a word on the setting, found %+v", s)
+	}
+	now := r.c.Clock.Now()
+	jump(func() bool { return r.c.Clock.Now() > now+2*eventRetry })
+	if first, second := <-told, <-told; second < first+eventRetry || len(told) > 0 {
+		t.Errorf("it was told at %v, %v and %d times more", first, second, len(told))
+	}
+}
+
+// TestInvalidSettingsAreTold: a daemon whose settings cannot be says all of them on the node.
+func TestInvalidSettingsAreTold(t *testing.T) {
+	r := newRig(t, 3)
+	r.c.Problems = []string{"A: this cannot be", "B: nor can that"}
+	told := make(chan string, 1)
+	r.c.Tell = func(_ context.Context, reason, message string) error { told <- reason + " " + message; return nil }
+	r.start()
+	if got := <-told; got != "InvalidSettings this node takes no pods: A: this cannot be; B: nor can that" {
+		t.Errorf("found %q", got)
+	}
+}
+
+// TestSilentMetadataIsTold: a daemon whose node is impaired says so on it, by itself.
+func TestSilentMetadataIsTold(t *testing.T) {
+	r := newRig(t, 2)
+	seat, reports := laboratory(t, r)
+	r.cloud.silent = make(chan struct{})
+	defer close(r.cloud.silent)
+	told := make(chan string, 10)
+	r.c.Tell = func(_ context.Context, reason, message string) error { told <- reason + " " + message; return nil }
+	r.start()
+	await(t, r, "it waits for metadata", reports, func(p clock.Report) bool { return p.Remote == 1 })
+	for offset := time.Duration(0); len(told) == 0; { // each request is given up by the clock
+		offset += 10 * time.Second
+		if err := seat.Tell(offset); err != nil {
+			t.Fatal(err)
+		}
+		await(t, r, "it has seen the jump", reports, func(p clock.Report) bool { return p.Offset == offset })
+		if offset > time.Hour {
+			t.Fatalf("nothing was told in an hour\n%s", r.log)
+		}
+	}
+	if got := <-told; !strings.HasPrefix(got, networkImpaired+" ") || !strings.Contains(got, "metadata") {
+		t.Errorf("expected that metadata does not answer, found %q", got)
+	}
+}
+
+// TestImpairedNodeIsTold: why a node is impaired is told at once, then once in ten minutes at most: what is so at their
+// end, also where it came before, and nothing where that was told. What is refused is not told once it is over.
+func TestImpairedNodeIsTold(t *testing.T) {
+	told := make(chan string, 10)
+	d := &daemon{c: Config{Tell: func(_ context.Context, _, message string) error { told <- message; return nil }}}
+	d.news.d = d
+	for _, c := range []struct {
+		at        time.Duration
+		why, told string
+	}{
+		{0, "a", "a"},
+		{time.Minute, "b", ""},
+		{2 * time.Minute, "c", ""},
+		{eventPause, "c", "c"},
+		{3 * eventPause, "c", ""},
+		{3*eventPause + 1, "", ""},
+		{3*eventPause + 2, "c", "c"},
+		{3*eventPause + 3, "", ""},
+		{3*eventPause + 4, "a", ""},
+	} {
+		d.reasons = c.why
+		d.news.health(c.at)
+		d.running.Wait()
+		got := ""
+		if len(told) > 0 {
+			got = <-told
+		}
+		if got != c.told {
+			t.Errorf("at %v, impaired by %q: told %q, expected %q", c.at, c.why, got, c.told)
+		}
+	}
+	d.news.tell(networkImpaired, "over", func() bool { return false }, eventTries)
+	d.running.Wait()
+	if len(told) > 0 {
+		t.Errorf("it is over, and %q was told", <-told)
+	}
+}
