@@ -187,7 +187,7 @@ func (w *watch) follow(ctx context.Context) error {
 	}
 	defer p.Body.Close()
 	if p.StatusCode != http.StatusOK {
-		return refusal(http.MethodGet, path+"?watch", p)
+		return refusal(path+"?watch", p)
 	}
 	events, err := w.events(&perEvent{r: p.Body})
 	if err != nil {

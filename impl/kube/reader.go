@@ -111,8 +111,10 @@ func trust(file string) (*tls.Config, error) {
 	return c, nil
 }
 
-// request makes a request, with a body where it is no GET. The token is read anew each time: kubelet rotates it, within the hour.
-func (r *Reader) request(ctx context.Context, method, path string, query url.Values, body io.Reader) (*http.Request, error) {
+// request makes a request, with a body where it is no GET. The token is read anew each time: kubelet rotates it, within
+// the hour.
+func (r *Reader) request(ctx context.Context, method, path string, query url.Values, body io.Reader) (*http.Request,
+	error) {
 	u := r.base + path
 	if len(query) > 0 {
 		u += "?" + query.Encode()
@@ -136,11 +138,12 @@ func (r *Reader) request(ctx context.Context, method, path string, query url.Val
 	return q, nil
 }
 
-// get asks for one object or page and decodes it.
-func (r *Reader) get(ctx context.Context, path string, query url.Values, most int64, into any) error {
+// do makes a request within Config.Timeout and reads the answer, if it has that status.
+func (r *Reader) do(ctx context.Context, method, path string, query url.Values, body io.Reader, status int,
+	read func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
 	defer cancel()
-	q, err := r.request(ctx, http.MethodGet, path, query, nil)
+	q, err := r.request(ctx, method, path, query, body)
 	if err != nil {
 		return err
 	}
@@ -149,20 +152,27 @@ func (r *Reader) get(ctx context.Context, path string, query url.Values, most in
 		return err
 	}
 	defer p.Body.Close()
-	if p.StatusCode != http.StatusOK {
-		return refusal(http.MethodGet, path, p)
+	if p.StatusCode != status {
+		return refusal(path, p)
 	}
-	body, err := io.ReadAll(io.LimitReader(p.Body, most+1))
-	if err == nil && int64(len(body)) > most {
-		err = fmt.Errorf("the answer is larger than %d bytes", most)
-	}
-	if err == nil {
-		err = json.NewDecoder(bytes.NewReader(body)).Decode(into)
-	}
-	if err != nil {
-		return fmt.Errorf("GET %s: %w", path, err)
-	}
-	return nil
+	return read(p.Body)
+}
+
+// get asks for one object or page and decodes it.
+func (r *Reader) get(ctx context.Context, path string, query url.Values, most int64, into any) error {
+	return r.do(ctx, http.MethodGet, path, query, nil, http.StatusOK, func(answer io.Reader) error {
+		body, err := io.ReadAll(io.LimitReader(answer, most+1))
+		if err == nil && int64(len(body)) > most {
+			err = fmt.Errorf("the answer is larger than %d bytes", most)
+		}
+		if err == nil {
+			err = json.NewDecoder(bytes.NewReader(body)).Decode(into)
+		}
+		if err != nil {
+			return fmt.Errorf("GET %s: %w", path, err)
+		}
+		return nil
+	})
 }
 
 // Refused is an answer of the API server that is not the thing asked for.
@@ -182,13 +192,13 @@ func (e *Refused) Error() string {
 }
 
 // refusal reads an error's metav1.Status.
-func refusal(method, path string, p *http.Response) error {
+func refusal(path string, p *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(p.Body, 64<<10))
 	var s struct {
 		Message string `json:"message"`
 	}
 	_ = json.Unmarshal(body, &s) // a proxy's page has no message, and the status says enough
-	return &Refused{method, path, p.StatusCode, s.Message}
+	return &Refused{p.Request.Method, path, p.StatusCode, s.Message}
 }
 
 // expired says that a resource version or a continue token is too old (410 Gone).
