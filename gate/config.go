@@ -184,15 +184,11 @@ func (g *gating) names() (out []string) {
 
 // find finds the two versions.
 func (g *gating) find(ctx context.Context) error {
-	var digests [2]string
-	for i, x := range []struct {
+	for _, x := range []struct {
 		flag, name string
 		to         **systems.System
 	}{{"--from", g.From, &g.from}, {"--to", g.To, &g.to}} {
 		s, err := systems.Find(ctx, x.name, systems.Options{Tell: g.Say})
-		if err == nil {
-			digests[i], err = digestOf(s)
-		}
 		if err != nil {
 			return invalid("%s %v", x.flag, err)
 		}
@@ -204,7 +200,15 @@ func (g *gating) find(ctx context.Context) error {
 			"(upgrade.replaces, see docs/systems.md)", from.Name, to.Name)
 	}
 	g.pair = Pair{From: canonical(from), To: canonical(to), Role: from.EC2.Role, Tokens: from.Metadata.Tokens}
-	if g.pair.Same() && digests[0] != digests[1] {
+	if !g.pair.Same() {
+		return nil
+	}
+	one, err := digestOf(from)
+	other, err2 := digestOf(to)
+	if err := errors.Join(err, err2); err != nil {
+		return err
+	}
+	if one != other {
 		return invalid("--from and --to are both called %s, and their files differ: give one of them another "+
 			"version, such as %s-1=FOLDER", g.pair.From, g.pair.To)
 	}

@@ -467,22 +467,14 @@ func digestOf(s *systems.System) (string, error) {
 	if err := json.NewEncoder(h).Encode(plain); err != nil {
 		return "", err
 	}
-	names := []string{s.Conflist.From}
-	for _, f := range s.Files {
-		names = append(names, f.From)
+	image := vm.NewImage()
+	for _, name := range s.Contents() {
+		if err := image.AddTree(filepath.Join("/", "files", name), filepath.Join(s.Folder, name)); err != nil {
+			return "", err
+		}
 	}
-	for _, name := range names {
-		if name == "" {
-			continue
-		}
-		f, err := os.Open(filepath.Join(s.Folder, name))
-		if err != nil {
-			return "", err
-		}
-		_, err = io.Copy(h, f)
-		if err = errors.Join(err, f.Close()); err != nil {
-			return "", err
-		}
+	if err := image.Write(h); err != nil {
+		return "", err
 	}
 	return fmt.Sprintf("%x", h.Sum(nil)), nil
 }

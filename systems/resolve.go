@@ -253,6 +253,20 @@ func (s *System) enterRoot() {
 	}
 }
 
+// Contents are the paths below Folder of all that is played of the system: files, and of an image the whole folder.
+func (s *System) Contents() (out []string) {
+	if s.Root != "" { // its folder has links to what else is needed
+		return []string{"."}
+	}
+	if s.Conflist.From != "" {
+		out = append(out, s.Conflist.From)
+	}
+	for _, f := range s.Files {
+		out = append(out, f.From)
+	}
+	return out
+}
+
 // InRoot says whether the image's root has a file.
 func (s *System) InRoot(name string) bool {
 	root, err := os.OpenRoot(filepath.Join(s.Folder, s.Root)) // no link leads out of it

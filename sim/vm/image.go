@@ -110,8 +110,13 @@ func (m *Image) AddHost(name string) error {
 	return m.AddTree(at, at)
 }
 
-// AddTree copies a file of the host, or a folder with all that is below it, to a path of its own. Sockets and devices are left out.
+// AddTree copies a file of the host, or a folder with all that is below it, to a path of its own: what a link that is
+// named leads to, and links below it as links. Sockets and devices are left out.
 func (m *Image) AddTree(name, host string) error {
+	host, err := filepath.EvalSymlinks(host)
+	if err != nil {
+		return err
+	}
 	return filepath.WalkDir(host, func(from string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err

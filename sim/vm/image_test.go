@@ -331,3 +331,25 @@ func TestTar(t *testing.T) {
 		t.Errorf("bin/tool: expected mode 0755, found %v (%v)", info, err)
 	}
 }
+
+// TestTreeBehindALink: a path that is named is what it leads to, as where a folder has links to binaries elsewhere.
+func TestTreeBehindALink(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "tool"), []byte("abc"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("tool", filepath.Join(dir, "alias")); err != nil {
+		t.Fatal(err)
+	}
+	m := NewImage()
+	if err := m.AddTree("/app/tool", filepath.Join(dir, "alias")); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := m.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	if got := listed(t, b.Bytes()); !slices.Contains(got, "app/tool 100755 abc") {
+		t.Errorf("expected the file, found %q", got)
+	}
+}

@@ -166,17 +166,7 @@ func (l *Laboratory) bring() error {
 	for i, name := range slices.Sorted(maps.Keys(l.Systems)) {
 		s := *l.Systems[name]
 		folder := filepath.Join(foundFolder, strconv.Itoa(i))
-		from := []string{s.Conflist.From}
-		for _, f := range s.Files {
-			from = append(from, f.From)
-		}
-		if s.Root != "" { // its folder has links to what else it needs
-			from = []string{"."}
-		}
-		for _, f := range from {
-			if f == "" {
-				continue
-			}
+		for _, f := range s.Contents() {
 			if err := l.machine.Image.AddTree(filepath.Join(folder, f), filepath.Join(s.Folder, f)); err != nil {
 				return fmt.Errorf("give a virtual machine %s: %w", name, err)
 			}
