@@ -176,24 +176,37 @@ func (c *Cloud) emitInstance(at time.Duration, kind EventKind, n, by int32) {
 // describeInstances is as far behind as any Describe: an index that it shows as free may be taken.
 func (c *Cloud) describeInstances(from int32, r *Request) Response {
 	at := c.readAt(from, r.Action)
-	p := success()
+	asked, p := c.asked(r, at)
+	if p.Code != "" {
+		return p
+	}
+	p.Instances = make([]Instance, 0, len(asked))
+	for _, n := range asked {
+		p.Instances = append(p.Instances, c.describeInstance(n, at))
+	}
+	return p
+}
+
+// asked are the instances that a Describe is about: those named, in that order, or all that a replica of that instant
+// knows. One that is named and not known fails the request.
+func (c *Cloud) asked(r *Request, at time.Duration) (list []int32, p Response) {
+	if r.Instance == "" && len(r.Instances) == 0 {
+		list = make([]int32, 0, len(c.instances))
+		for n := range c.instances {
+			if c.knownInstance(int32(n), at) {
+				list = append(list, int32(n))
+			}
+		}
+		return list, success()
+	}
 	for _, id := range r.named() {
 		n := c.instanceIndex(id)
 		if n == none || !c.knownInstance(n, at) {
-			return noSuchInstance(id)
+			return nil, noSuchInstance(id)
 		}
-		p.Instances = append(p.Instances, c.describeInstance(n, at))
+		list = append(list, n)
 	}
-	if r.Instance != "" || len(r.Instances) > 0 {
-		return p
-	}
-	p.Instances = make([]Instance, 0, len(c.instances))
-	for n := range c.instances {
-		if c.knownInstance(int32(n), at) {
-			p.Instances = append(p.Instances, c.describeInstance(int32(n), at))
-		}
-	}
-	return p
+	return list, success()
 }
 
 // describeInstance is showInstance without what EC2 no longer tells of a terminated instance: its network.

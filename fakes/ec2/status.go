@@ -16,25 +16,14 @@ type InstanceStatus struct {
 	Status string
 }
 
-// describeStatus answers for the instances that run, with AllStates for all. By ID, one that the replica does not know
-// fails the request.
+// describeStatus answers for the instances that run, with AllStates for all.
 func (c *Cloud) describeStatus(from int32, r *Request) Response {
 	at := c.readAt(from, r.Action)
-	p := success()
-	numbers := make([]int32, 0, len(c.instances))
-	for _, id := range r.named() {
-		n := c.instanceIndex(id)
-		if n == none || !c.knownInstance(n, at) {
-			return noSuchInstance(id)
-		}
-		numbers = append(numbers, n)
+	asked, p := c.asked(r, at)
+	if p.Code != "" {
+		return p
 	}
-	for n := range c.instances {
-		if r.Instance == "" && len(r.Instances) == 0 && c.knownInstance(int32(n), at) {
-			numbers = append(numbers, int32(n))
-		}
-	}
-	for _, n := range numbers {
+	for _, n := range asked {
 		if i := &c.instances[n]; r.AllStates || i.stateAt(at) == running {
 			zone := c.subnets[i.subnet].zone
 			p.Statuses = append(p.Statuses, InstanceStatus{
