@@ -1,8 +1,6 @@
 package models
 
-import (
-	"slices"
-)
+import "slices"
 
 // Socket is what stands behind the runtime endpoint that a daemon is configured with.
 type Socket uint8

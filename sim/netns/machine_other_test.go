@@ -2,9 +2,7 @@
 
 package netns_test
 
-import (
-	"github.com/enilab/enilab/sim/netns"
-)
+import "github.com/enilab/enilab/sim/netns"
 
 // machine is Linux's.
 func machine([]string) error { return netns.Available() }

@@ -1,8 +1,6 @@
 package netns
 
-import (
-	"time"
-)
+import "time"
 
 // Stay keeps the laboratory up until somebody wants it to end. Time does not jump any more, so that people can look around.
 func (w *World) Stay(interrupted func() bool) {

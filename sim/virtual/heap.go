@@ -1,8 +1,6 @@
 package virtual
 
-import (
-	"time"
-)
+import "time"
 
 // eventKind says what an event of the heap is.
 type eventKind uint8

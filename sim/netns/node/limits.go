@@ -1,8 +1,6 @@
 package node
 
-import (
-	"time"
-)
+import "time"
 
 // slowed is a bound on a machine that is so many times slower than the one that the bound is made for.
 func slowed(d time.Duration, slowness float64) time.Duration {

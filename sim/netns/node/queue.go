@@ -1,8 +1,6 @@
 package node
 
-import (
-	"sync"
-)
+import "sync"
 
 // queue keeps events until they are read, so that a slow reader does not keep answers from others. What bounds it is that every event
 // ends something that was started.
