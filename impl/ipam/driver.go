@@ -26,7 +26,7 @@ func (dr *driver) resume(now time.Duration, in *Intent) {
 	dr.note(Note{Point: IntentResumed, ENI: in.ENI.ID, Text: in.Stage.String() + ", " + in.Doing.String()})
 	e := eni{ENI: in.ENI, Token: in.Token, Stage: in.Stage, Foreign: in.Foreign, Since: now, Doubt: now + landing,
 		mutation: mutation{Doing: in.Doing, Count: in.Count, Before: slices.Clone(in.Before), Wall: in.Wall,
-			Stored: true, Extra: in.Extra, Lost: true, Next: now}}
+			Stored: true, Extra: in.Extra, Lost: true, Open: now + landing, Next: now}}
 	e.Addresses = slices.Clone(in.ENI.Addresses)
 	if e.Stage == 0 || e.Stage > Tombstoned {
 		return // of a version that this one does not know: the sweep and the reconcilers find what it meant
@@ -160,7 +160,10 @@ func (dr *driver) refused(now time.Duration, ix int32, r *Result) {
 	e := &dr.enis.ENIs[ix]
 	switch e.Doing {
 	case CreateENI:
-		if r.Class != Unavailable { // nothing was made: the intent has no object
+		switch {
+		case r.Class == Unavailable:
+			e.Open = now + landing
+		case e.Open == 0 || r.Class != Denied && now >= e.Open: // nothing was made: the intent has no object
 			dr.growLater(now, r, e.Count)
 			dr.discard(ix)
 		}

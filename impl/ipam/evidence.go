@@ -17,9 +17,9 @@ const (
 	leakedAgain   = leakedPeriod / 6 // where one was found that may be
 	// leakedFirst is the earliest look for leaked ENIs; as much again by chance, so that a fleet that starts together
 	// does not ask together (the answer is as long as there are ENIs on their way).
-	leakedFirst      = 10 * time.Minute
-	maxLookRetry     = 15 * time.Second
-	maxRecoveryRetry = 4 * time.Second // of what a daemon that starts has to hear first, on its own machine
+	leakedFirst   = 10 * time.Minute
+	maxLookRetry  = 15 * time.Second
+	maxLocalRetry = 4 * time.Second // of the kernel, and of all that a daemon that starts has to hear first
 	// coolBatch is the least time between observations made for ends of cool-downs, so that a node that stops fifty
 	// pods dumps its kernel a few times and not fifty.
 	coolBatch = time.Second

@@ -203,3 +203,22 @@ func TestGivenAMomentAgo(t *testing.T) {
 		}
 	}
 }
+
+// TestInterruptedDumpsAreReadAgainSoon: links and routes change while they are listed, ten times in a row. What pods lack
+// is put back as soon as a list is whole, and one that is not costs no time of the kernel's to speak of.
+func TestInterruptedDumpsAreReadAgainSoon(t *testing.T) {
+	w := newWorld(t, ipam.Sound())
+	w.start()
+	w.live(10 * time.Second)
+	w.step(ipam.Seen{What: ipam.LookKernel}) // the kernel's event
+	for range 10 {
+		began := w.now
+		l := w.untilLook(ipam.LookKernel)
+		if pause := w.now - began; pause > 5*time.Second {
+			t.Fatalf("the kernel is read again after %v", pause)
+		}
+		in := w.look(l)
+		in.Complete, in.Err = false, "NLM_F_DUMP_INTR"
+		w.step(in)
+	}
+}

@@ -20,6 +20,7 @@ type mutation struct {
 
 	Wait   waitKind
 	Lost   bool          // whether Doing happened is not known
+	Open   time.Duration // until then a creation that EC2 has not answered may still land; 0: it has answered each try
 	Tries  int           // in a row
 	Barred int           // attaches that EC2 refused, in a row
 	Next   time.Duration // when to go on, if Wait is idle
@@ -147,10 +148,14 @@ func (dr *driver) called(now time.Duration, in Called) {
 	}
 }
 
-// lose notes that nobody knows whether EC2 did it. Addresses of an unassignment may be gone already then, and EC2 may list them for a while.
+// lose notes that it is not known whether EC2 did it. Addresses of an unassignment may be gone already then, and EC2 may
+// list them for a while.
 func (e *eni) lose(now time.Duration) {
 	e.Lost = true
-	if e.Doing == UnassignIPs {
+	switch e.Doing {
+	case CreateENI:
+		e.Open = now + landing
+	case UnassignIPs:
 		e.Doubt = max(e.Doubt, now+consistency)
 	}
 }

@@ -218,8 +218,10 @@ func (n *Node) seen(now time.Duration, in Seen) {
 	} else {
 		l.Fails++
 		pause := min(time.Second<<min(l.Fails-1, 6), maxLookRetry)
-		if n.Phase == recovering { // nobody is served before that, and nothing that pods lack is put back
-			pause = min(pause, maxRecoveryRetry)
+		// The kernel is read in milliseconds, and asks nobody else. And while the daemon recovers no pod is served, and
+		// nothing that one lacks is put back.
+		if in.What == LookKernel || n.Phase == recovering {
+			pause = min(pause, maxLocalRetry)
 		}
 		// every node's first question: a fleet that starts together does not ask together again
 		if in.What == LookAttached {
