@@ -11,14 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// containerFolder is where a container's root is put together. What is mounted there is seen by that container's thread alone.
+// containerFolder is where a container's root is put together. What is mounted there is seen by that container's thread
+// alone.
 const containerFolder = "/opt/enilab/container"
 
 // shared are what every container has of its node, at the same paths.
 var shared = []string{"/proc", "/sys", "/dev", "/run", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf"}
 
-// enter makes the root of the calling thread, and with it that of all that it starts: the image's files below a layer that takes what is
-// written, and the node's mounts in it. The thread cannot come back.
+// enter makes the root of the calling thread, and with it that of all that it starts: the image's files below a layer
+// that takes what is written, and the node's mounts in it. The thread cannot come back.
 func (r *Root) enter() error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("a container's mount namespace: %w", err)
@@ -34,8 +35,10 @@ func (r *Root) enter() error {
 		return err
 	}
 	dir := func(name string) string { return path.Join(containerFolder, name) }
-	if err := errors.Join(os.Mkdir(dir("upper"), 0o755), os.Mkdir(dir("work"), 0o755), os.Mkdir(dir("root"), 0o755)); err != nil {
-		return err
+	for _, name := range []string{"upper", "work", "root"} {
+		if err := os.Mkdir(dir(name), 0o755); err != nil {
+			return err
+		}
 	}
 	layers := "lowerdir=" + r.Image + ",upperdir=" + dir("upper") + ",workdir=" + dir("work")
 	if err := mount("enilab", dir("root"), "overlay", 0, layers); err != nil {
@@ -66,7 +69,11 @@ func (r *Root) take() (clones []clone, err error) {
 			if m.File {
 				continue
 			}
-			if err := os.MkdirAll(m.Node, 0o755); err != nil {
+			err := os.MkdirAll(m.Node, 0o755)
+			if errors.Is(err, unix.EROFS) { // below a folder of the computer, which it lacks, such as kernel modules
+				continue
+			}
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -92,9 +99,12 @@ func varRun() error {
 	return mount("/run", "/var/run", "", unix.MS_BIND|unix.MS_REC, "")
 }
 
-// bundles are where Linux distributions have the certificates of the authorities that programs trust (crypto/x509, root_linux.go).
-var bundles = []string{"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/pki/tls/cacert.pem",
-	"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem"}
+// bundles are where Linux distributions have the certificates of the authorities that programs trust (crypto/x509,
+// root_linux.go).
+var bundles = []string{
+	"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
+	"/etc/pki/tls/cacert.pem", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem",
+}
 
 // trust adds the run's authority to those that the image trusts. An image that trusts nobody does not come to trust it.
 func (r *Root) trust() error {

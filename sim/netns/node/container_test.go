@@ -65,7 +65,8 @@ func TestContainerHasTheRootOfItsImage(t *testing.T) {
 		t.Helper()
 		p := node.Process{Argv: []string{"/bin/sh", "-c", script}, Root: &node.Root{Image: "/opt/image", Trust: "the run's authority\n",
 			Mounts: []node.Mount{{Container: "/usr", Node: "/usr"}, {Container: "/host/etc/cni/net.d", Node: "/etc/cni/net.d"},
-				{Container: "/host/made", Node: "/var/made"}}}}
+				{Container: "/host/made", Node: "/var/made"},
+				{Container: "/host/lacking", Node: "/usr/lib/no-such-folder"}}}} // a computer without kernel modules
 		out, code, err := n.Command(t.Context(), p)
 		if err != nil || code != 0 {
 			t.Fatalf("%s: exit code %d, %v: %s", script, code, err, out)
@@ -79,6 +80,7 @@ func TestContainerHasTheRootOfItsImage(t *testing.T) {
 	if got := sh(t, n, "cat /etc/cni/net.d/a /run/b /var/made/c; ls -d /app/d /opt/image/app/* 2>/dev/null || true"); got != "a\nb\nc\n/opt/image/app/mine\n" {
 		t.Errorf("expected that the node has what was written to its folders, and nothing else, found %q", got)
 	}
+	in("! test -e /host/lacking")
 	if got := in("ls /app; hostname"); got != "mine\nnode-1\n" {
 		t.Errorf("expected the image as it was, on its node, found %q", got)
 	}
