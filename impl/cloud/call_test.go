@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"context"
 	"io"
 	"maps"
 	"net"
@@ -176,9 +177,10 @@ func saysNoMore(w http.ResponseWriter) {
 
 // An answer that never came, or that is not whole, is Lost, and asked once.
 func TestLost(t *testing.T) {
+	var giveUp func() // the caller's time is over: by a clock, a busy machine would not have been heard before
 	cases := map[string]func(http.ResponseWriter, url.Values){
 		"connection closed": hangUp,
-		"silence":           func(w http.ResponseWriter, _ url.Values) { saysNoMore(w) },
+		"silence":           func(w http.ResponseWriter, _ url.Values) { giveUp(); saysNoMore(w) },
 		"reset": func(w http.ResponseWriter, _ url.Values) {
 			if c, _, err := w.(http.Hijacker).Hijack(); err == nil {
 				_ = c.(*net.TCPConn).SetLinger(0)
@@ -195,6 +197,7 @@ func TestLost(t *testing.T) {
 		"slow body": func(w http.ResponseWriter, _ url.Values) {
 			_, _ = io.WriteString(w, "<")
 			w.(http.Flusher).Flush()
+			giveUp()
 			saysNoMore(w)
 		},
 		"another page":   raw(200, "<html>log in to this network</html>"),
@@ -213,11 +216,11 @@ func TestLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, answer)
 			c := s.cloud(Config{})
-			if name == "silence" || name == "slow body" {
-				c = s.cloud(Config{Timeout: 250 * time.Millisecond}) // and a busy machine has been heard before it ends
-			}
 			for i, q := range calls() {
-				got := c.Call(bounded5(t), &q)
+				ctx, cancel := context.WithCancel(bounded5(t))
+				defer cancel()
+				giveUp = cancel
+				got := c.Call(ctx, &q)
 				if got.Class != ipam.Lost || got.Code == "" || got.ENI.ID != "" {
 					t.Errorf("%v: got %+v, want Lost", q.Action, got)
 				}
@@ -226,6 +229,17 @@ func TestLost(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestACallEndsByItself: HTTP_TIMEOUT ends a call that nobody answers.
+func TestACallEndsByItself(t *testing.T) {
+	s := start(t, func(w http.ResponseWriter, _ url.Values) { saysNoMore(w) })
+	c := s.cloud(Config{Timeout: 250 * time.Millisecond})
+	ctx := bounded5(t)
+	got := c.Call(ctx, &calls()[0]) // a busy machine has perhaps not sent it by then
+	if ctx.Err() != nil || got.Class != ipam.Lost && got.Class != ipam.Unavailable {
+		t.Errorf("got %+v (%v), want Lost before the caller's own deadline", got, ctx.Err())
 	}
 }
 
