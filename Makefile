@@ -24,7 +24,8 @@ demo: build ## replay every incident, and what each mutant breaks; as root on Li
 	bin/enilab demo --html bin/demo.html
 
 # A package that takes so long hangs: the slowest needs six minutes beside the others on two cores.
-LIMIT := -timeout 30m
+# Without debugging information, which nobody reads here, test binaries are linked in a third of the time.
+LIMIT := -timeout 30m -ldflags=-w
 # What takes longest begins first: beside it there is time for all others.
 LONGEST := ./sim/virtual ./sim/netns
 
@@ -52,7 +53,7 @@ race: ## the race detector: the daemon, what it talks to, the servers; and one s
 
 # Packages that have goroutines or what guards against them, in their tests or beside them; but for e2e, which is a run of its own.
 race-all: ## the race detector over every package with goroutines, nothing left out (minutes)
-	CGO_ENABLED=1 go test -race -timeout 60m $$(grep -rlE --include='*.go' '^\s*go (func|[a-zA-Z_.]+)\(|\.Go\(|"sync"|"sync/atomic"' . | xargs -n1 dirname | sort -u | grep -v '^./e2e$$')
+	CGO_ENABLED=1 go test -race -ldflags=-w -timeout 60m $$(grep -rlE --include='*.go' '^\s*go (func|[a-zA-Z_.]+)\(|\.Go\(|"sync"|"sync/atomic"' . | xargs -n1 dirname | sort -u | grep -v '^./e2e$$')
 
 SEEDS ?= 1-20
 SWARM ?= 1-500
@@ -63,7 +64,7 @@ seeds: build ## every scenario with other seeds, and invented ones: SEEDS=1-20 S
 TIMEOUT ?= 30m
 e2e: ## pods on two kind clusters (root, Docker, KIND_NODE_IMAGE): LABELS=datapath for some specs; report in bin/e2e/junit.xml
 	@e2e/ready
-	@go test -c -o bin/e2e/e2e.test ./e2e
+	@go test -c -ldflags=-w -o bin/e2e/e2e.test ./e2e
 	@ENILAB_E2E=1 exec bin/e2e/e2e.test -ginkgo.v -ginkgo.timeout=$(TIMEOUT) $(if $(LABELS),-ginkgo.label-filter='$(LABELS)')
 
 bench: build ## benchmarks on one core, then daemon and plugin on a real kernel, beside ptp, and beside whole other CNIs, then pods on kind
