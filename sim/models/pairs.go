@@ -52,6 +52,9 @@ func firsts(places []Place, same func(a, b Place) bool) []Place {
 
 // meshed adds every ordered pair of those that may be one, and that is none yet.
 func meshed(out []Pair, of []Place, may func(a, b Place) bool) []Pair {
+	if len(of) < 2 {
+		return out
+	}
 	known := map[[2]netip.Addr]bool{}
 	for _, p := range out {
 		known[[2]netip.Addr{p.From.Address, p.To.Address}] = true
