@@ -177,6 +177,8 @@ func plumbing() []variable {
 		quiet("ENI_CONFIG_LABEL_DEF", "k8s.amazonaws.com/eniConfig", any),
 		quiet("DISABLE_TCP_EARLY_DEMUX", "false", boolean),
 		quiet("ENABLE_V4_EGRESS", "true", boolean), // of IPv6 clusters alone
+		quiet("AWS_VPC_K8S_EGRESS_V4_PLUGIN_LOG_FILE", "/var/log/aws-routed-eni/egress-v4-plugin.log", any),
+		quiet("AWS_VPC_K8S_EGRESS_V6_PLUGIN_LOG_FILE", "/var/log/aws-routed-eni/egress-v6-plugin.log", any),
 		quiet("POD_MTU", "", func(v string) error { return number(v, 576, 9001) }),
 		idle("DISABLE_INTROSPECTION", "false", "there is no HTTP introspection yet; ask on the daemon's socket", boolean),
 		idle("INTROSPECTION_BIND_ADDRESS", "127.0.0.1:61679", "there is no HTTP introspection yet; ask on the daemon's socket", any),
