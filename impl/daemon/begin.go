@@ -39,6 +39,7 @@ func (d *daemon) begin() error {
 		d.log.Error("the settings cannot be; this node takes no pods until they are changed", "problems", join(d.c.Problems))
 		return nil
 	}
+	d.after(d.began+policiesFirst, d.news.policies)
 	d.before = exists(filepath.Join(d.c.RunDir, servedFile))
 	d.wasReady.Store(d.before)
 	in := ipam.Start{Boot: bootID(), Seed: seed(), Daemon: d.c.self(), Version: d.c.Version, Wall: clock.Wall(), Cluster: d.c.Cluster, Settings: d.c.Settings, Booted: d.c.Booted}
@@ -180,6 +181,9 @@ func (d *daemon) ready() (bool, []string) {
 		}
 	}
 	reasons = append(reasons, d.c.Unread...)
+	if d.news.unenforced {
+		reasons = append(reasons, d.unenforced())
+	}
 	return (d.served || d.before && d.clock.Now()-d.began < statusGrace) && !d.placing.missing, reasons
 }
 

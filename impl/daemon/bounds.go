@@ -46,6 +46,8 @@ const (
 	eventPause     = 10 * time.Minute       // between Events about it: they are for people
 	eventTries     = 10                     // an Event that the API server does not take is made again
 	eventRetry     = time.Minute            // … after this
+	policiesFirst  = 2 * time.Minute        // whether the cluster has network policies is asked then: an agent starts meanwhile
+	policiesAgain  = time.Hour              // … and then each hour
 	retryFirst     = 100 * time.Millisecond // lock, rival and socket: the first pause, doubled up to the next
 	retryMost      = 5 * time.Second
 	statusGrace    = time.Minute // a restarted daemon of a node that has served is not reported as down for this long (rule J)

@@ -30,6 +30,8 @@ type Config struct {
 	Pods    Pods    // nil: the API server cannot be asked
 	// Tell makes an Event about the node; nil: there is nobody to tell.
 	Tell func(ctx context.Context, reason, message string) error
+	// HasPolicies says whether the cluster has a NetworkPolicy; nil: it cannot be asked.
+	HasPolicies func(ctx context.Context) (bool, error)
 
 	RunDir string // on a tmpfs: allocations, DEL intents, lock, marker
 	LibDir string // on a disk: EC2 intents

@@ -257,7 +257,7 @@ func configure(s *settings.Settings, problems []settings.Problem, log *slog.Logg
 		if k, err := kube.New(kube.Config{Node: s.Node, Endpoint: s.Endpoint, Log: log}); err != nil {
 			fault(err)
 		} else {
-			c.Pods, c.Tell = k, k.Tell
+			c.Pods, c.Tell, c.HasPolicies = k, k.Tell, k.HasPolicies
 		}
 	}
 	return c

@@ -7,6 +7,7 @@ const (
 	unknownSetting  = "UnknownSetting"
 	invalidSettings = "InvalidSettings"
 	networkImpaired = "NetworkImpaired"
+	noPolicyAgent   = "NoNetworkPolicyAgent"
 )
 
 // news is what people are told of the node, as Events of it.
@@ -14,6 +15,8 @@ type news struct {
 	d     *daemon
 	told  string        // why the node is impaired, as they were told; empty once it is well
 	pause time.Duration // over then: they are told at most once in eventPause
+
+	unenforced bool // the cluster has network policies, and no agent hears of this node's pods
 }
 
 // health tells why the node is impaired. What comes within the pause is told once it is over, if it is so by then: the node looks around every minute.
@@ -48,4 +51,31 @@ func (n *news) tell(reason, message string, so func() bool, tries int) {
 // settings tells of those that are not as somebody believes; they stay so as long as this daemon lives.
 func (n *news) settings(reason, message string) {
 	n.tell(reason, message, func() bool { return true }, eventTries)
+}
+
+// policies tells that the cluster has network policies which nothing that hears of pods here enforces, once for as long
+// as that is so. A role that lacks the right to list them, and an API server that is away, say nothing.
+func (n *news) policies() {
+	d := n.d
+	if d.c.HasPolicies == nil {
+		return
+	}
+	d.go_(func() {
+		some, err := false, error(nil)
+		if !d.toldOfPods() {
+			some, err = d.c.HasPolicies(d.ctx)
+		}
+		d.post(func() {
+			d.after(d.clock.Now()+policiesAgain, n.policies)
+			if err != nil {
+				d.log.Debug("whether the cluster has network policies is not known", "err", err)
+				return
+			}
+			before := n.unenforced
+			if n.unenforced = some; some && !before {
+				d.log.Warn("nobody enforces network policies", "why", d.unenforced())
+				n.tell(noPolicyAgent, d.unenforced(), func() bool { return n.unenforced }, eventTries)
+			}
+		})
+	})
 }

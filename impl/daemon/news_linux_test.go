@@ -3,12 +3,17 @@ package daemon
 import (
 	"context"
 	"errors"
+	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/enilab/enilab/impl/clock"
+	"github.com/enilab/enilab/impl/netpolicy"
 )
 
 // TestUnknownSettingIsTold: a variable that looks like a setting and is none stops nothing, and is told where somebody
@@ -113,5 +118,81 @@ func TestImpairedNodeIsTold(t *testing.T) {
 	d.running.Wait()
 	if len(told) > 0 {
 		t.Errorf("it is over, and %q was told", <-told)
+	}
+}
+
+// TestPoliciesThatNobodyEnforcesAreTold: the cluster has network policies, and no agent hears of pods: that is an Event,
+// once, and a line of STATUS on a node that is ready, until an agent is there or the policies are gone. An API server
+// that does not say leaves all as it is.
+func TestPoliciesThatNobodyEnforcesAreTold(t *testing.T) {
+	r := newRig(t, 3)
+	seat, reports := laboratory(t, r)
+	var some, fails atomic.Bool
+	var asked, told atomic.Int32
+	var first atomic.Int64
+	r.c.PolicyMode = netpolicy.Standard
+	r.c.HasPolicies = func(context.Context) (bool, error) {
+		first.CompareAndSwap(0, int64(r.c.Clock.Now()))
+		asked.Add(1)
+		if fails.Load() {
+			return false, errors.New("forbidden")
+		}
+		return some.Load(), nil
+	}
+	r.c.Tell = func(_ context.Context, reason, message string) error {
+		if reason != noPolicyAgent || !strings.Contains(message, "no network policy agent listens") {
+			t.Errorf("found the Event %s %q", reason, message)
+		}
+		told.Add(1)
+		return nil
+	}
+	began := r.c.Clock.Now()
+	r.start()
+	jump := leaps(t, r, seat, reports)
+	said := func() bool {
+		s := r.status()
+		return s.Ready && slices.ContainsFunc(s.Reasons, func(why string) bool { return strings.Contains(why, "NetworkPolicies") })
+	}
+	next := func() { // the next question, and what it leads to
+		t.Helper()
+		n := asked.Load()
+		jump(func() bool { return asked.Load() > n })
+	}
+	next()
+	if after := time.Duration(first.Load()) - began; said() || told.Load() > 0 || after < policiesFirst {
+		t.Errorf("a cluster without policies, asked %v after the start: told %d times", after, told.Load())
+	}
+	some.Store(true)
+	next()
+	r.eventually("it is told", func() bool { return said() && told.Load() == 1 })
+	fails.Store(true)
+	next()
+	fails.Store(false)
+	next()
+	if !said() || told.Load() != 1 {
+		t.Errorf("it is so still: in STATUS %t, told %d times", said(), told.Load())
+	}
+	agent, err := net.Listen("unix", filepath.Join(r.c.RunDir, netpolicy.Name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer agent.Close()
+	n := asked.Load()
+	jump(func() bool { return !said() })
+	if asked.Load() != n || told.Load() != 1 {
+		t.Errorf("with an agent the API server was asked %d times, and it was told %d times", asked.Load()-n, told.Load())
+	}
+}
+
+// TestAnAgentHearsOfPodsWhereTheModeIsSet: the socket of one is not enough.
+func TestAnAgentHearsOfPodsWhereTheModeIsSet(t *testing.T) {
+	for mode, want := range map[string]string{"": "NETWORK_POLICY_ENFORCING_MODE is not set", netpolicy.Standard: ""} {
+		d := &daemon{c: Config{RunDir: t.TempDir(), PolicyMode: mode}}
+		if err := os.WriteFile(d.agentSocket(), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if told := d.toldOfPods(); told != (want == "") || !told && !strings.Contains(d.unenforced(), want) {
+			t.Errorf("mode %q: an agent hears of pods: %t; %s", mode, told, d.unenforced())
+		}
 	}
 }

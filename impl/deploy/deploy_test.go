@@ -172,6 +172,9 @@ func TestPaths(t *testing.T) {
 	elsewhere := map[string]string{
 		"AWS_VPC_K8S_PLUGIN_LOG_FILE": "the plugin runs on the host",
 		"ENILAB_PLUGIN_DIR":           "it is in the image",
+
+		"AWS_VPC_K8S_EGRESS_V4_PLUGIN_LOG_FILE": "there is no such plugin",
+		"AWS_VPC_K8S_EGRESS_V6_PLUGIN_LOG_FILE": "there is no such plugin",
 	}
 	s, _, err := Settings(Options{})
 	if err != nil {

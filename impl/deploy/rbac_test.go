@@ -52,7 +52,8 @@ func permissions(rules []rbacv1.PolicyRule) map[string]bool {
 	for _, r := range rules {
 		for _, v := range r.Verbs {
 			for _, resource := range r.Resources {
-				out[v+" "+resource] = slices.Equal(r.APIGroups, []string{""}) && len(r.ResourceNames)+len(r.NonResourceURLs) == 0
+				group := map[string]string{"networkpolicies": "networking.k8s.io"}[resource]
+				out[v+" "+resource] = slices.Equal(r.APIGroups, []string{group}) && len(r.ResourceNames)+len(r.NonResourceURLs) == 0
 			}
 		}
 	}
@@ -93,7 +94,8 @@ func (a *authorizer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // permission is what a request needs (k8s.io/apiserver/pkg/endpoints/request, RequestInfo).
 func permission(r *http.Request) string {
-	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/api/v1/"), "/")
+	path := strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/api/v1/"), "/apis/networking.k8s.io/v1/")
+	parts := strings.Split(path, "/")
 	if parts[0] == "namespaces" && len(parts) > 2 {
 		parts = parts[2:]
 	}
@@ -110,7 +112,8 @@ func permission(r *http.Request) string {
 	return verb + " " + parts[0]
 }
 
-// ask does what the daemon does: it lists the node's pods, and watches the node until it is cordoned. It returns what was refused.
+// ask does what the daemon does: it makes an Event, asks for network policies, lists the node's pods, and watches the node
+// until it is cordoned. It returns what was refused.
 func (a *authorizer) ask(t *testing.T) (refused string) {
 	t.Helper()
 	s := httptest.NewServer(a)
@@ -125,6 +128,9 @@ func (a *authorizer) ask(t *testing.T) (refused string) {
 		return <-a.refused
 	}
 	defer r.Close()
+	if _, err := r.HasPolicies(ctx); err != nil {
+		return <-a.refused
+	}
 	var daemon daemon.Pods = r
 	if pods, err := daemon.Pods(ctx); len(pods) != 1 && len(a.refused) == 0 {
 		t.Fatalf("the node's pods: %v, %v", pods, err)

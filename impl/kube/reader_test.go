@@ -363,3 +363,33 @@ func TestTellMakesAnEventOfTheNode(t *testing.T) {
 		t.Errorf("expected a refusal, found %v", err)
 	}
 }
+
+// TestHasPolicies: one is enough, none is no error, and what is no list of them is.
+func TestHasPolicies(t *testing.T) {
+	for _, c := range []struct {
+		status int
+		body   string
+		want   bool
+		err    string
+	}{
+		{http.StatusOK, `{"kind":"NetworkPolicyList","items":[]}`, false, ""},
+		{http.StatusOK, `{"kind":"NetworkPolicyList","items":null}`, false, ""},
+		{http.StatusOK, `{"kind":"NetworkPolicyList","items":[{"metadata":{"name":"deny"}}]}`, true, ""},
+		{http.StatusOK, `{"kind":"PodList","items":[{}]}`, false, "PodList"},
+		{http.StatusOK, `{"kind":`, false, "unexpected EOF"},
+		{http.StatusForbidden, `{"kind":"Status","message":"no"}`, false, "HTTP 403"},
+	} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if got := r.Method + " " + r.URL.String(); got != "GET "+policiesPath+"?limit=1" {
+				t.Errorf("found %s", got)
+			}
+			w.WriteHeader(c.status)
+			_, _ = io.WriteString(w, c.body)
+		}))
+		got, err := reader(t, srv.URL).HasPolicies(t.Context())
+		if got != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s: found %t, %v", c.body, got, err)
+		}
+		srv.Close()
+	}
+}

@@ -43,6 +43,9 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch resource, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/api/v1/"), "/"); {
 	case r.Method == http.MethodPost:
 		a.postEvent(w, r)
+	case r.URL.Path == "/apis/networking.k8s.io/v1/networkpolicies": // a world has none
+		send(w, http.StatusOK, map[string]any{"kind": "NetworkPolicyList", "apiVersion": "networking.k8s.io/v1",
+			"metadata": map[string]any{}, "items": []any{}})
 	case !strings.HasPrefix(r.URL.Path, "/api/v1/"), strings.Contains(name, "/"), strings.HasSuffix(r.URL.Path, "/"):
 		refuse(w, failure(http.StatusNotFound, "NotFound", "the server could not find the requested resource"))
 	case resource == "nodes" && name != "":

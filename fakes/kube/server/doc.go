@@ -4,6 +4,7 @@
 //	GET /api/v1/nodes?fieldSelector=metadata.name=NAME             a list of one or none
 //	GET /api/v1/nodes?watch=true&fieldSelector=metadata.name=NAME  with resourceVersion, bookmarks, timeoutSeconds
 //	GET /api/v1/pods?fieldSelector=spec.nodeName=NAME              with limit and continue
+//	GET /apis/networking.k8s.io/v1/networkpolicies                 of which there are none
 //
 // # What it promises
 //
