@@ -20,7 +20,7 @@ type mutation struct {
 
 	Wait   waitKind
 	Lost   bool          // whether Doing happened is not known
-	Open   time.Duration // until then a creation that EC2 has not answered may still land; 0: it has answered each try
+	Open   time.Duration `json:",omitzero"` // until then a creation that EC2 has not answered may still land; 0: none is
 	Tries  int           // in a row
 	Barred int           // attaches that EC2 refused, in a row
 	Next   time.Duration // when to go on, if Wait is idle
