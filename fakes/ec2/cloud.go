@@ -112,6 +112,7 @@ func New(cfg Config, seed uint64) *Cloud {
 		orString(&zone, c.cfg.Zone)
 		sub := newSubnet(id, zone, &s)
 		sub.vpc, sub.tags = max(0, c.vpcNamed(s.VPC)), merged(nil, s.Tags)
+		sub.tagged = never
 		sub.history = newFreeHistory(sub.free)
 		c.subnets = append(c.subnets, sub)
 	}

@@ -128,9 +128,12 @@ func (c *Cloud) StrangerTag(now time.Duration, id SubnetID, key, value string) b
 		return false
 	}
 	s := &c.subnets[n]
+	before := s.tagged
+	s.tagged = c.now
 	at := slices.IndexFunc(s.tags, func(t Tag) bool { return t.Key == key })
 	switch {
 	case value == "" && at < 0 || at >= 0 && s.tags[at].Value == value:
+		s.tagged = before
 		return false
 	case value == "":
 		s.tags = slices.Delete(slices.Clone(s.tags), at, at+1)
