@@ -59,6 +59,7 @@ const (
 	noGroup      = "sg-00000000000000000"
 	noVPC        = "vpc-00000000000000000"
 	noAttachment = "eni-attach-00000000000000000"
+	noTag        = "enilab-tag-that-nothing-has"
 )
 
 func createRows() []Row {

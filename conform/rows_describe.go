@@ -185,6 +185,28 @@ func describeOtherRows() []Row {
 			t.is("subnets", quoteAll(sorted(got)), quoteAll(sorted(want)))
 			t.is("subnets of no VPC", quoteAll(t.ok(describeSubnets, "Filter.1.Name", "vpc-id", "Filter.1.Value.1", noVPC).texts("subnetSet/item/subnetId")), "nothing")
 		}},
+		{Name: "subnets.filter-zone", Call: describeSubnets, When: "filters vpc-id and availability-zone",
+			Want:   "the VPC's subnets in that zone and no others",
+			Source: api(describeSubnets), run: func(t *try) {
+				var want []string
+				for _, s := range t.subnets {
+					if s.say("vpcId") == t.vpc && s.say("availabilityZone") == t.zone {
+						want = append(want, s.say("subnetId"))
+					}
+				}
+				in := func(zone string) []string {
+					return sorted(t.ok(describeSubnets, "Filter.1.Name", "vpc-id", "Filter.1.Value.1", t.vpc,
+						"Filter.2.Name", "availability-zone", "Filter.2.Value.1", zone).texts("subnetSet/item/subnetId"))
+				}
+				t.is("subnets", quoteAll(in(t.zone)), quoteAll(sorted(want)))
+				t.is("subnets of no zone", quoteAll(in(t.Region+"-none")), "nothing")
+			}},
+		{Name: "subnets.filter-tag", Call: describeSubnets, When: "filter tag-key of a tag that nothing has",
+			Want:   "no subnet",
+			Source: api(describeSubnets), run: func(t *try) {
+				t.is("subnets", quoteAll(t.ok(describeSubnets, "Filter.1.Name", "tag-key", "Filter.1.Value.1",
+					noTag).texts("subnetSet/item/subnetId")), "nothing")
+			}},
 		{Name: "vpcs.by-id", Call: describeVPCs, When: "the VPC's identifier", Want: "it, with its CIDRs, the first as cidrBlock", Source: api(describeVPCs), run: func(t *try) {
 			v := t.ok(describeVPCs, "VpcId.1", t.vpc).get("vpcSet/item")
 			t.is("vpcId", v.say("vpcId"), t.vpc)

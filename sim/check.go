@@ -22,6 +22,7 @@ type Cluster struct {
 	Type     string
 	VPC      netip.Prefix
 	Subnet   netip.Prefix
+	Subnets  []Subnet // with what is known of each; the first is Subnet. Empty: it alone
 	Runtime  cri.Runtime
 	Warm     int // secondary addresses at launch
 	Budget   int64
@@ -55,7 +56,7 @@ const maxNodes = 10_000
 // unnamed is the name of a cluster whose daemons have no CLUSTER_NAME.
 const unnamed = "none"
 
-var clusterKeys = []string{"nodes", "type", "vpc", "subnet", "runtime", "warm", "budget", "version", "max-pods", "name", "role", "tokens", "other-nodes", "other-pods"}
+var clusterKeys = []string{"nodes", "type", "vpc", "subnet", "subnets", "runtime", "warm", "budget", "version", "max-pods", "name", "role", "tokens", "other-nodes", "other-pods"}
 
 // Check judges what the parser cannot: verbs, nodes, mutants, invariants, metrics, settings, contradictions between lines, and actions
 // that cannot strike whatever happens. It returns all errors at once.
@@ -82,6 +83,7 @@ func check(f *scn.File, whole, nodes bool) (*Cluster, error) {
 	if !c.cluster.VPC.Overlaps(c.cluster.Subnet) || c.cluster.Subnet.Bits() < c.cluster.VPC.Bits() {
 		c.cluster.VPC = netip.PrefixFrom(c.cluster.Subnet.Addr(), min(16, c.cluster.Subnet.Bits())).Masked()
 	}
+	c.placeSubnets()
 	if len(c.Errors) > 0 {
 		return nil, c.Errors
 	}
@@ -92,6 +94,59 @@ func check(f *scn.File, whole, nodes bool) (*Cluster, error) {
 type checker struct {
 	*verb.File
 	cluster Cluster
+	first   Subnet   // what subnet= says
+	further []Subnet // what subnets= says
+	placed  scn.Pos  // where
+}
+
+// subnet reads the cluster's first subnet, which may be larger than EC2's are where nothing but its CIDR is said.
+func (c *checker) subnet(kv scn.KV, plain func(*netip.Prefix)) {
+	if !strings.Contains(kv.Value, ":") {
+		plain(&c.cluster.Subnet)
+		return
+	}
+	s, err := parseSubnet(kv.Value)
+	if err != nil {
+		c.bad(kv.ValuePos, subnetUsage, "cluster subnet: %v", err)
+		return
+	}
+	c.first, c.cluster.Subnet = s, s.CIDR
+}
+
+// subnets reads the cluster's further subnets.
+func (c *checker) subnets(kv scn.KV) {
+	c.placed = kv.ValuePos
+	for _, text := range strings.Split(kv.Value, ",") {
+		s, err := parseSubnet(text)
+		if err != nil {
+			c.bad(kv.ValuePos, subnetUsage, "cluster subnets: %v", err)
+			return
+		}
+		c.further = append(c.further, s)
+	}
+	if c.File.Subnets = 1 + len(c.further); c.File.Subnets > MostSubnets {
+		c.bad(kv.ValuePos, "", "cluster subnets: expected %d at most beside the first one, found %d", MostSubnets-1,
+			len(c.further))
+	}
+}
+
+// placeSubnets puts the cluster's subnets into its VPC.
+func (c *checker) placeSubnets() {
+	if len(c.further) == 0 && c.first.CIDR == (netip.Prefix{}) {
+		return
+	}
+	c.first.CIDR = c.cluster.Subnet
+	c.cluster.Subnets = append([]Subnet{c.first}, c.further...)
+	for i, s := range c.cluster.Subnets {
+		if !c.cluster.VPC.Contains(s.CIDR.Addr()) || s.CIDR.Bits() < c.cluster.VPC.Bits() {
+			c.bad(c.placed, "write vpc=CIDR with room for all", "subnet %v is outside the VPC %v", s.CIDR, c.cluster.VPC)
+		}
+		for _, o := range c.cluster.Subnets[:i] {
+			if o.CIDR.Overlaps(s.CIDR) {
+				c.bad(c.placed, "", "subnets %v and %v overlap", o.CIDR, s.CIDR)
+			}
+		}
+	}
 }
 
 func (c *checker) bad(pos scn.Pos, hint, format string, args ...any) {
@@ -170,7 +225,9 @@ func (c *checker) clusterArg(kv scn.KV) {
 	case "vpc":
 		prefix(&c.cluster.VPC)
 	case "subnet":
-		prefix(&c.cluster.Subnet)
+		c.subnet(kv, prefix)
+	case "subnets":
+		c.subnets(kv)
 	case "runtime":
 		r, ok := cri.ParseRuntime(kv.Value)
 		if !ok {
@@ -306,7 +363,10 @@ func (c *checker) metric(k *scn.Check) {
 		if m.Name != k.Metric {
 			continue
 		}
-		switch {
+		switch n := m.subnet(); {
+		case n > c.File.Subnets && c.Headed:
+			c.bad(k.MetricPos, "name it with subnets=CIDR,... on the cluster line", "there is no subnet %d: the cluster has %d",
+				n, c.File.Subnets)
 		case m.Flag && k.Op != "" && k.Value != "true" && k.Value != "false":
 			c.bad(k.ValuePos, "write true or false", "%s is true or false, found %q", m.Name, k.Value)
 		case !m.Flag && k.Op == "":

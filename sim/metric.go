@@ -1,6 +1,10 @@
 package sim
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
+
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/verb"
@@ -31,6 +35,7 @@ func Metrics() []Metric {
 		{"addresses.quarantined", ofNode, false, "addresses set aside"},
 		{"addresses.total", ofNode, false, "all of them; without books those that EC2 has on the node's ENIs"},
 		{"enis", ofNode, false, "ENIs that the node has in service; without books those that EC2 has attached"},
+		{"enis.other-groups", ofNode, false, "its ENIs that have not the security groups of the primary one"},
 		{"waiting", ofNode, false, "ADDs that wait for an address"},
 		{"serving", ofNode, true, "the daemon answers"},
 		{"impaired", ofNode, true, "the daemon gives a reason for bad health"},
@@ -67,8 +72,30 @@ func Metrics() []Metric {
 		m = append(m, Metric{"calls." + c, ofEC2, false, "requests since t=0"},
 			Metric{"failed." + c, ofEC2, false, "those that were refused otherwise than by throttling"})
 	}
+	for n := 1; n <= MostSubnets; n++ {
+		m = append(m, Metric{fmt.Sprintf("subnet-%d.free", n), ofEC2, false,
+			"addresses that EC2 could still give in the subnet; subnet-1 is the cluster's first one"},
+			Metric{fmt.Sprintf("subnet-%d.enis", n), ofEC2, false, "ENIs in the subnet"},
+			Metric{fmt.Sprintf("subnet-%d.enis", n), ofNode, false, "ENIs in the subnet that EC2 has attached to the node"})
+	}
 	for _, p := range ipam.Marks() {
 		m = append(m, Metric{"reached." + p, ofNode, false, "how often its daemons came there since t=0"})
 	}
 	return m
+}
+
+// subnet is which of the cluster's subnets a metric is about; 0 is none.
+func (m *Metric) subnet() int {
+	n, _, _ := SubnetMetric(m.Name)
+	return n
+}
+
+// SubnetMetric takes the name of a metric apart that is about one of the cluster's subnets, which count from 1.
+func SubnetMetric(name string) (subnet int, of string, ok bool) {
+	number, of, ok := strings.Cut(strings.TrimPrefix(name, "subnet-"), ".")
+	if ok = ok && strings.HasPrefix(name, "subnet-"); !ok {
+		return 0, "", false
+	}
+	subnet, err := strconv.Atoi(number)
+	return subnet, of, err == nil && subnet > 0
 }

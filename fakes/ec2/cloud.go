@@ -112,6 +112,7 @@ func New(cfg Config, seed uint64) *Cloud {
 		orString(&zone, c.cfg.Zone)
 		sub := newSubnet(id, zone, &s)
 		sub.vpc, sub.tags = max(0, c.vpcNamed(s.VPC)), merged(nil, s.Tags)
+		sub.tagged = never
 		sub.history = newFreeHistory(sub.free)
 		c.subnets = append(c.subnets, sub)
 	}
@@ -197,7 +198,7 @@ func (c *Cloud) Launch(now time.Duration, s LaunchSpec) (InstanceID, error) {
 	c.instances[n].visibleFrom, c.instances[n].changed = never, never
 	slot := c.launchENI(sub, &s, blocks)
 	e, i := &c.enis[slot], &c.instances[n]
-	e.groups = c.vpcOf(sub).defaultGroup
+	e.grouped = c.firstGroups(sub, nil)
 	e.visibleFrom, e.attAt = never, never // seen by every read: the instance has been there for a while
 	e.att = attachment{id: c.newAttachment(slot), since: c.now, number: int32(len(c.attached) - 1), instance: n, status: InUse, deleteOnTermination: true}
 	e.plugged = true

@@ -60,7 +60,7 @@ func (c *Cloud) create(from int32, r *Request) Response {
 	e := &c.enis[slot]
 	e.description, e.token = r.Description, r.ClientToken
 	e.tags = merged(nil, r.Tags)
-	e.groups = c.groupsOr(sub, r.SecurityGroups)
+	e.grouped = c.firstGroups(sub, r.SecurityGroups)
 	if r.ClientToken != "" {
 		c.tokens[r.ClientToken] = tokenUse{sum: r.sum(), slot: slot}
 	}
@@ -267,14 +267,6 @@ func (c *Cloud) checkGroups(sub int32, groups []string) Response {
 		return failure(codeGroupLimit, "You have exceeded the maximum number of security groups per network interface.")
 	}
 	return Response{}
-}
-
-// groupsOr is a copy of the groups, or the VPC's default one when there are none.
-func (c *Cloud) groupsOr(sub int32, groups []string) []string {
-	if len(groups) == 0 {
-		return c.vpcOf(sub).defaultGroup
-	}
-	return slices.Clone(groups)
 }
 
 func (c *Cloud) delete(from int32, r *Request) Response {

@@ -135,7 +135,7 @@ func (c *Cloud) show(e *eni, at time.Duration) ENI {
 		ID: e.id, Status: a.status, MAC: e.mac, Subnet: s.id, Zone: s.zone, VPC: c.vpcs[s.vpc].id, Primary: s.addr(list[0]),
 		Attachment: a.id, Instance: c.instanceID(a.instance), DeviceIndex: int(a.device), AttachedAt: a.since, NetworkCard: int(a.card), SourceDestCheck: !e.unchecked,
 		DeleteOnTermination: a.deleteOnTermination, Owner: c.cfg.Account, Description: e.description,
-		Tags: e.tags, SecurityGroups: e.groups, Created: e.created, Kind: e.kind,
+		Tags: e.tags, SecurityGroups: e.groupsAt(at), Created: e.created, Kind: e.kind,
 	}
 	if e.kind == EFAOnly {
 		v.Primary = netip.Addr{}

@@ -30,6 +30,7 @@
 //   - every Describe reads a replica that is behind by a drawn lag (Lag.Describe), and the next one may
 //     be further behind than the last: reads are not monotonic (Lag.Monotonic makes them so);
 //   - AvailableIpAddressCount trails (Lag.Available);
+//   - an interface's security groups are others at once; Describes and metadata follow as they do for its addresses;
 //   - a mutation may answer InvalidNetworkInterfaceID.NotFound for an ENI that was only just created;
 //   - Attach and Detach answer long before they are done; the kernel link, the API status and IMDS
 //     change at three different times;

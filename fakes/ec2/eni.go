@@ -19,7 +19,7 @@ type eni struct {
 	description string
 	token       string // the client token it was made with
 	tags        []Tag
-	groups      []string
+	grouped     []groupVersion // its security groups, of the recent past and the present, oldest first, never empty
 	number      int32
 	subnet      int32
 

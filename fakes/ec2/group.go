@@ -55,6 +55,92 @@ func (c *Cloud) describeGroups(r *Request) Response {
 	return p
 }
 
+// groupVersion is the list of an interface's security groups since an instant. Neither list nor version changes once made.
+type groupVersion struct {
+	at     time.Duration // when it became the truth
+	imdsAt time.Duration // when metadata shows it
+	list   []string
+}
+
+// firstGroups are those of a new interface: the ones asked for, or the VPC's default one when there are none.
+func (c *Cloud) firstGroups(sub int32, groups []string) []groupVersion {
+	if len(groups) == 0 {
+		return []groupVersion{{never, never, c.vpcOf(sub).defaultGroup}}
+	}
+	return []groupVersion{{never, never, slices.Clone(groups)}}
+}
+
+// setGroups gives an interface other groups now. A Describe and metadata follow as they do for addresses.
+func (c *Cloud) setGroups(e *eni, groups []string, by int32) {
+	last := e.grouped[len(e.grouped)-1]
+	keep := 0 // drop what neither metadata nor the most stale read can still show
+	for keep+1 < len(e.grouped) && e.grouped[keep+1].imdsAt <= c.now && e.grouped[keep+1].at <= c.now-c.cfg.Lag.Describe.Max {
+		keep++
+	}
+	shown := max(last.imdsAt, c.now+c.stream(by).draw(c.cfg.Lag.IMDSAddress))
+	e.grouped = append(slices.Clone(e.grouped[keep:]), groupVersion{c.now, shown, slices.Clone(groups)})
+}
+
+// groups are those of an interface, as they are.
+func (e *eni) groups() []string { return e.grouped[len(e.grouped)-1].list }
+
+// groupsAt are an interface's groups as a replica of that instant knows them.
+func (e *eni) groupsAt(at time.Duration) []string {
+	k := len(e.grouped) - 1
+	for k > 0 && e.grouped[k].at > at {
+		k--
+	}
+	return e.grouped[k].list
+}
+
+// groupsShown are an interface's groups as metadata shows them.
+func (e *eni) groupsShown(now time.Duration) []string {
+	k := len(e.grouped) - 1
+	for k > 0 && e.grouped[k].imdsAt > now {
+		k--
+	}
+	return e.grouped[k].list
+}
+
+// StrangerGroups gives an interface other security groups, as a person at a console would. It is false, and nothing is changed, when
+// EC2 would refuse it or the interface has exactly these.
+func (c *Cloud) StrangerGroups(now time.Duration, id ENIID, groups []string) bool {
+	c.Advance(now)
+	slot := c.slotOf(id)
+	if slot == none || slices.Equal(c.enis[slot].groups(), groups) {
+		return false
+	}
+	p := c.modify(none, &Request{ENI: id, SecurityGroups: groups})
+	return p.Code == ""
+}
+
+// StrangerMakeGroup makes a security group in a VPC, the first one for "". It is false when there is one with that ID.
+func (c *Cloud) StrangerMakeGroup(now time.Duration, vpc, id string) bool {
+	c.Advance(now)
+	n := c.vpcNamed(vpc)
+	if n == none || c.groupNamed(id) != none {
+		return false
+	}
+	c.groups = append(c.groups, SecurityGroup{ID: id, Name: id, Description: id, VPC: c.vpcs[n].id})
+	return true
+}
+
+// StrangerDeleteGroup deletes a security group. It is false when it is a VPC's default one, or an interface has it
+// (DependencyViolation), or it is gone already.
+func (c *Cloud) StrangerDeleteGroup(now time.Duration, id string) bool {
+	c.Advance(now)
+	n := c.groupNamed(id)
+	used := n == none || slices.ContainsFunc(c.vpcs, func(v vpc) bool { return slices.Contains(v.defaultGroup, id) })
+	for slot := c.oldest; slot != none && !used; slot = c.enis[slot].newer {
+		used = !c.enis[slot].dead && slices.Contains(c.enis[slot].groups(), id)
+	}
+	if used {
+		return false
+	}
+	c.groups = slices.Delete(slices.Clone(c.groups), int(n), int(n)+1)
+	return true
+}
+
 // VPCs are all networks, as they are.
 func (c *Cloud) VPCs() []VPC {
 	out := make([]VPC, len(c.vpcs))

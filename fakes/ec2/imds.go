@@ -105,7 +105,7 @@ func (c *Cloud) metadata(now time.Duration, e *eni, buf []netip.Addr) (IMDSENI, 
 	}
 	entry := IMDSENI{
 		MAC: e.mac, ENI: e.id, Device: int(e.att.device), Card: int(e.att.card), Subnet: s.id, SubnetCIDR: s.cidr, SubnetIPv6: s.six.cidr,
-		Addresses: buf[from:len(buf):len(buf)], Groups: e.groups,
+		Addresses: buf[from:len(buf):len(buf)], Groups: e.groupsShown(now),
 	}
 	if e.kind == EFAOnly {
 		entry.Addresses = nil

@@ -226,7 +226,7 @@ func (c *Cloud) showInstance(n int32, at time.Duration) Instance {
 	v.VPCCIDRs = c.vpcOf(i.subnet).cidrs()
 	v.State = i.stateAt(at).String()
 	if i.primary != none {
-		v.SecurityGroups = c.enis[i.primary].groups
+		v.SecurityGroups = c.enis[i.primary].groupsAt(at)
 	}
 	if len(i.enis) > 0 {
 		v.Interfaces = make([]Interface, 0, len(i.enis))

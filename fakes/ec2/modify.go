@@ -39,7 +39,7 @@ func (c *Cloud) modify(from int32, r *Request) Response {
 		if p := c.checkGroups(e.subnet, r.SecurityGroups); p.Code != "" {
 			return p
 		}
-		e.groups = c.groupsOr(e.subnet, r.SecurityGroups)
+		c.setGroups(e, r.SecurityGroups, from)
 	case given[AttributeAttachment]:
 		return c.modifyAttachment(slot, r)
 	default:

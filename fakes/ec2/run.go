@@ -156,7 +156,7 @@ func (c *Cloud) startInstance(from, sub int32, kind *Type, r *Request) int32 {
 	e, i := &c.enis[slot], &c.instances[n]
 	i.visibleFrom, i.changed, i.state, i.was = c.now, c.now, pending, pending
 	i.image, i.tags = r.Image, merged(nil, r.Tags)
-	e.tags, e.groups, e.by = merged(nil, r.ENITags), c.groupsOr(sub, r.SecurityGroups), from
+	e.tags, e.grouped, e.by = merged(nil, r.ENITags), c.firstGroups(sub, r.SecurityGroups), from
 	e.att = attachment{id: c.newAttachment(slot), since: c.now, number: int32(len(c.attached) - 1), instance: n, status: Attaching, deleteOnTermination: true}
 	e.was = e.att
 	i.primary, i.primMAC, i.primAddr = slot, e.mac, c.subnets[sub].addr(e.current()[0])

@@ -120,6 +120,29 @@ func (c *Cloud) StrangerUnassign(now time.Duration, a netip.Addr) bool {
 	return true
 }
 
+// StrangerTag gives a subnet a tag, or takes it away when the value is "". It says whether anything was changed.
+func (c *Cloud) StrangerTag(now time.Duration, id SubnetID, key, value string) bool {
+	c.Advance(now)
+	n := c.subnetIndex(id)
+	if n == none {
+		return false
+	}
+	s := &c.subnets[n]
+	before := s.tagged
+	s.tagged = c.now
+	at := slices.IndexFunc(s.tags, func(t Tag) bool { return t.Key == key })
+	switch {
+	case value == "" && at < 0 || at >= 0 && s.tags[at].Value == value:
+		s.tagged = before
+		return false
+	case value == "":
+		s.tags = slices.Delete(slices.Clone(s.tags), at, at+1)
+	default:
+		s.tags = merged(s.tags, []Tag{{key, value}})
+	}
+	return true
+}
+
 // DrainSubnet has strangers take or give back a subnet's addresses until `leave` are free, or as near to
 // that as what is free and what strangers hold allows. It says how many they took, or gave back when that is negative.
 func (c *Cloud) DrainSubnet(now time.Duration, id SubnetID, leave int) (taken int) {

@@ -22,8 +22,9 @@ const (
 type subnet struct {
 	id         SubnetID
 	vpc        int32
-	tags       []Tag // never written to, only replaced
-	gone       bool  // deleted; it keeps its place in Cloud.subnets
+	tags       []Tag         // never written to, only replaced
+	tagged     time.Duration // when a stranger changed them last; never: none has
+	gone       bool          // deleted; it keeps its place in Cloud.subnets
 	goneAt     time.Duration
 	cidr       netip.Prefix
 	zone       string

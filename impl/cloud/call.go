@@ -18,11 +18,11 @@ import (
 var actions = map[ipam.Action]string{
 	ipam.CreateENI: "CreateNetworkInterface", ipam.AttachENI: "AttachNetworkInterface", ipam.ModifyENI: "ModifyNetworkInterfaceAttribute",
 	ipam.DetachENI: "DetachNetworkInterface", ipam.DeleteENI: "DeleteNetworkInterface",
-	ipam.AssignIPs: "AssignPrivateIpAddresses", ipam.UnassignIPs: "UnassignPrivateIpAddresses",
+	ipam.AssignIPs: "AssignPrivateIpAddresses", ipam.UnassignIPs: "UnassignPrivateIpAddresses", ipam.GroupENI: "ModifyNetworkInterfaceAttribute",
 }
 
 // Call carries out one EC2 mutation: one HTTP request, if it comes to that. It ends within the time-out of one request, and before that
-// one more for each of region, instance, security groups and credentials that had not been asked for yet. Result.Code is EC2's code or
+// one more for each of region, instance and credentials that had not been asked for yet. Result.Code is EC2's code or
 // says in words what happened instead; nothing is an error of Go's.
 func (c *Cloud) Call(ctx context.Context, q *ipam.Call) ipam.Result {
 	action := actions[q.Action]
@@ -53,6 +53,8 @@ func (c *Cloud) carryOut(ctx context.Context, q *ipam.Call) (ipam.Result, error)
 	case ipam.ModifyENI:
 		_, err = api.ModifyNetworkInterfaceAttribute(ctx, &ec2.ModifyNetworkInterfaceAttributeInput{NetworkInterfaceId: &q.ENI,
 			Attachment: &types.NetworkInterfaceAttachmentChanges{AttachmentId: &q.Attachment, DeleteOnTermination: aws.Bool(true)}})
+	case ipam.GroupENI:
+		_, err = api.ModifyNetworkInterfaceAttribute(ctx, &ec2.ModifyNetworkInterfaceAttributeInput{NetworkInterfaceId: &q.ENI, Groups: q.Groups})
 	case ipam.DetachENI:
 		_, err = api.DetachNetworkInterface(ctx, &ec2.DetachNetworkInterfaceInput{AttachmentId: &q.Attachment})
 	case ipam.DeleteENI:
@@ -69,12 +71,11 @@ func (c *Cloud) create(ctx context.Context, api *ec2.Client, q *ipam.Call) (ipam
 	if q.Token == "" {
 		return ipam.Result{}, errors.New("CreateNetworkInterface without a client token: a lost reply could not be resolved")
 	}
-	groups, err := c.groupsFor(ctx, q.Token)
-	if err != nil {
-		return ipam.Result{}, err
+	if len(q.Groups) == 0 {
+		return ipam.Result{}, errors.New("CreateNetworkInterface without security groups: the interface would have the VPC's default one")
 	}
 	in := &ec2.CreateNetworkInterfaceInput{
-		SubnetId: &q.Subnet, ClientToken: &q.Token, Description: aws.String(description + q.Owner), Groups: groups,
+		SubnetId: &q.Subnet, ClientToken: &q.Token, Description: aws.String(description + q.Owner), Groups: q.Groups,
 		TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeNetworkInterface, Tags: c.tags(q)}},
 	}
 	if q.Count > 0 {

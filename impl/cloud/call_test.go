@@ -49,11 +49,12 @@ func TestCall(t *testing.T) {
 		{"Action": {"DeleteNetworkInterface"}, "NetworkInterfaceId": {"eni-1"}},
 		{"Action": {"AssignPrivateIpAddresses"}, "NetworkInterfaceId": {"eni-1"}, "SecondaryPrivateIpAddressCount": {"2"}},
 		{"Action": {"UnassignPrivateIpAddresses"}, "NetworkInterfaceId": {"eni-1"}, "PrivateIpAddress.1": {"10.0.0.21"}, "PrivateIpAddress.2": {"10.0.0.22"}},
+		{"Action": {"ModifyNetworkInterfaceAttribute"}, "NetworkInterfaceId": {"eni-1"}, "SecurityGroupId.1": {"sg-3"}},
 	}
 	results := []ipam.Result{
 		{ENI: ipam.ENI{ID: "eni-9", MAC: mac1, Subnet: "subnet-1", Primary: netip.MustParseAddr("10.0.0.20"), Addresses: addresses("10.0.0.21", "10.0.0.22"),
 			Status: "in-use", Owner: "i-1", Created: 1700000000}},
-		{Attachment: "eni-attach-9"}, {}, {}, {}, {Addresses: addresses("10.0.0.31", "10.0.0.32")}, {},
+		{Attachment: "eni-attach-9"}, {}, {}, {}, {Addresses: addresses("10.0.0.31", "10.0.0.32")}, {}, {},
 	}
 	for i, q := range calls() {
 		got := c.Call(bounded5(t), &q)
@@ -78,7 +79,8 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// A repetition with the same token is the same request, though the primary ENI's groups have changed: EC2 would refuse another.
+// A repetition is the same request, though the primary ENI's groups have changed: EC2 would refuse another with the same token. Which groups an
+// ENI is made with its intent says.
 func TestCreateRepeatsItself(t *testing.T) {
 	s := start(t, hangUp)
 	c := s.cloud(Config{Tags: map[string]string{"b": "2", "a": "1", "c": "3"}})
@@ -90,13 +92,14 @@ func TestCreateRepeatsItself(t *testing.T) {
 	s.leaves["meta-data/"+macs+mac0+"/security-group-ids"] = "sg-3"
 	s.answer = consent
 	s.mu.Unlock()
-	if _, err := c.Metadata(bounded5(t)); err != nil {
+	m, err := c.Metadata(bounded5(t))
+	if err != nil {
 		t.Fatal(err)
 	}
 	if r := c.Call(bounded5(t), &q); r.Class != ipam.OK {
 		t.Fatalf("got %+v", r)
 	}
-	q.Token = "t-2"
+	q.Token, q.Groups = "t-2", m.Groups
 	c.Call(bounded5(t), &q)
 	asked := s.requests()
 	if len(asked) != 3 || !reflect.DeepEqual(asked[0], asked[1]) {
@@ -105,15 +108,9 @@ func TestCreateRepeatsItself(t *testing.T) {
 	if g := asked[2].Get("SecurityGroupId.1"); g != "sg-3" {
 		t.Errorf("a new token goes with group %q, want sg-3", g)
 	}
-}
-
-func TestTokensAreForgotten(t *testing.T) {
-	var g groups
-	for i := range 3 * mostTokens {
-		g.keep(strings.Repeat("x", i), []string{"sg"})
-	}
-	if len(g.tokens) != mostTokens || len(g.sent) != mostTokens {
-		t.Errorf("%d tokens are remembered, want %d", len(g.tokens), mostTokens)
+	q.Groups = nil
+	if r := c.Call(bounded5(t), &q); r.Class == ipam.OK || len(s.requests()) != 3 {
+		t.Errorf("an ENI without groups would have the VPC's default one: %+v", r)
 	}
 }
 

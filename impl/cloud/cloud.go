@@ -43,7 +43,6 @@ type Cloud struct {
 	self   *ipam.Instance          // identity without VPC, which never changes; nil until it was read whole
 	places map[string]place        // by ENI ID
 	cidrs  map[string]netip.Prefix // by subnet ID
-	groups groups
 }
 
 // New makes a Cloud. It asks nobody anything, so a daemon comes up while metadata is silent. It fails on an environment that

@@ -224,7 +224,7 @@ func (c *Cloud) describe(ctx context.Context, in *ec2.DescribeNetworkInterfacesI
 	class, code := classify(err, x)
 	c.log(describeENIs, strings.Join(in.NetworkInterfaceIds, " "), time.Since(began), class, err)
 	if err != nil {
-		return nil, &failure{describeENIs, code, err}
+		return nil, &failure{describeENIs, code, class, err}
 	}
 	return r, nil
 }
@@ -245,6 +245,7 @@ func (c *Cloud) translate(list []types.NetworkInterface) ([]ipam.ENI, error) {
 // failure is what a look at EC2 failed with; its text says what EC2 said.
 type failure struct {
 	action, code string
+	class        ipam.Class
 	err          error
 }
 
@@ -276,19 +277,5 @@ func (c *Cloud) learnCIDR(ctx context.Context, subnet string) {
 	if subnet == "" || c.cidrOf(subnet).IsValid() {
 		return
 	}
-	api, err := c.api(ctx)
-	if err != nil {
-		return
-	}
-	ctx, x := withExchange(ctx, "DescribeSubnets")
-	began := time.Now()
-	r, err := api.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{SubnetIds: []string{subnet}})
-	class, _ := classify(err, x)
-	c.log("DescribeSubnets", subnet, time.Since(began), class, err)
-	if err != nil || len(r.Subnets) != 1 {
-		return
-	}
-	if p, err := netip.ParsePrefix(aws.ToString(r.Subnets[0].CidrBlock)); err == nil {
-		c.keepCIDR(subnet, p)
-	}
+	_, _ = c.describeSubnets(ctx, &ec2.DescribeSubnetsInput{SubnetIds: []string{subnet}}, subnet)
 }

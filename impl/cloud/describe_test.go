@@ -152,6 +152,54 @@ func TestAttachedWithoutSubnets(t *testing.T) {
 	}
 }
 
+// Subnets are those of the VPC and the zone, page by page, with what their tags say of this cluster; their CIDRs are known from then on.
+func TestSubnets(t *testing.T) {
+	subnet := func(id, cidr, free string, tags ...string) string {
+		return "<item><subnetId>" + id + "</subnetId><cidrBlock>" + cidr + "</cidrBlock><availableIpAddressCount>" + free +
+			"</availableIpAddressCount><tagSet>" + strings.Join(tags, "") + "</tagSet></item>"
+	}
+	s := start(t, func(w http.ResponseWriter, form url.Values) {
+		if form.Get("NextToken") == "" {
+			say(describeSubnets, "<subnetSet>"+subnet("subnet-1", "10.0.0.0/24", "7")+
+				subnet("subnet-2", "10.0.1.0/24", "200", tagXML(tagRole, "1"), tagXML(tagForCluster+"c2", "shared"))+
+				"</subnetSet><nextToken>n</nextToken>")(w, form)
+			return
+		}
+		say(describeSubnets, "<subnetSet>"+subnet("subnet-3", "10.0.2.0/24", "0", tagXML(tagRole, "0"), tagXML(tagForCluster+"c2", ""),
+			tagXML(tagForCluster+"c1", ""))+"</subnetSet>")(w, form)
+	})
+	s.mu.Lock()
+	s.leaves["meta-data/"+macs+mac0+"/vpc-id"] = "vpc-1"
+	s.mu.Unlock()
+	c := s.cloud(Config{Cluster: "c1"})
+	got, err := c.Subnets(bounded5(t))
+	p := netip.MustParsePrefix
+	want := []ipam.Subnet{{ID: "subnet-1", CIDR: p("10.0.0.0/24"), Free: 7}, {ID: "subnet-2", CIDR: p("10.0.1.0/24"), Free: 200, Role: "1", Others: true},
+		{ID: "subnet-3", CIDR: p("10.0.2.0/24"), Role: "0"}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v\nwant %+v", got, err, want)
+	}
+	if asked := s.requests(); len(asked) != 2 || !reflect.DeepEqual(filters(asked[0]), map[string]string{"vpc-id": "vpc-1", "availability-zone": "eu-central-1a"}) {
+		t.Errorf("asked %v", asked)
+	}
+	if got, err := s.cloud(Config{}).Subnets(bounded5(t)); err != nil || got[1].Others { // a cluster without a name asks for none
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// Without the permission that is said, whatever else it may be is another matter.
+func TestSubnetsDenied(t *testing.T) {
+	for code, denied := range map[string]bool{"UnauthorizedOperation": true, "InternalError": false} {
+		s := start(t, refuse(403, code, "no"))
+		s.mu.Lock()
+		s.leaves["meta-data/"+macs+mac0+"/vpc-id"] = "vpc-1"
+		s.mu.Unlock()
+		if _, err := s.cloud(Config{}).Subnets(bounded5(t)); err == nil || Denied(err) != denied {
+			t.Errorf("%s: %v, denied is %v", code, err, Denied(err))
+		}
+	}
+}
+
 // TestLeaked: which interfaces are of instances that are gone, and which of this cluster and VPC. Where EC2 does not say which instances live,
 // none is.
 func TestLeaked(t *testing.T) {

@@ -49,6 +49,9 @@ func (c *Cloud) eni(e *types.NetworkInterface) (ipam.ENI, error) {
 	if err := putAddresses(&o, e); err != nil {
 		return ipam.ENI{}, fmt.Errorf("interface %s: %w", o.ID, err)
 	}
+	for i := range e.Groups {
+		o.Groups = append(o.Groups, aws.ToString(e.Groups[i].GroupId))
+	}
 	for i := range e.TagSet {
 		switch value := aws.ToString(e.TagSet[i].Value); aws.ToString(e.TagSet[i].Key) {
 		case tagOwner:

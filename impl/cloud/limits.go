@@ -48,7 +48,7 @@ func (c *Cloud) describeType(ctx context.Context, name string) (ipam.Limits, err
 	class, code := classify(err, x)
 	c.log(action, name, time.Since(began), class, err)
 	if err != nil {
-		return ipam.Limits{}, &failure{action, code, err}
+		return ipam.Limits{}, &failure{action, code, class, err}
 	}
 	for i := range r.InstanceTypes {
 		if n := r.InstanceTypes[i].NetworkInfo; string(r.InstanceTypes[i].InstanceType) == name && n != nil {

@@ -39,7 +39,7 @@ func (c *Cloud) Metadata(ctx context.Context) (*ipam.IMDS, error) {
 	if v.Instance.VPC, err = c.vpc(ctx, self.PrimaryMAC); err != nil {
 		return nil, err
 	}
-	if _, err = c.readGroups(ctx, self.PrimaryMAC); err != nil {
+	if v.Groups, err = c.groups(ctx, self.PrimaryMAC); err != nil {
 		return nil, err
 	}
 	list, err := c.listed(ctx, self.PrimaryMAC)
@@ -129,6 +129,15 @@ func (c *Cloud) vpc(ctx context.Context, mac string) ([]netip.Prefix, error) {
 		return nil, fmt.Errorf("metadata %s: expected at least one CIDR, there is none", path)
 	}
 	return out, nil
+}
+
+// groups are the security groups of the primary interface, which every interface that the node makes gets.
+func (c *Cloud) groups(ctx context.Context, mac string) ([]string, error) {
+	list, found, err := c.lines(ctx, macs+mac+"/security-group-ids")
+	if err == nil && (!found || len(list) == 0) {
+		err = fmt.Errorf("metadata names no security groups for the primary interface %s", mac)
+	}
+	return list, err
 }
 
 // listed are the MACs that metadata lists. The primary's is always there: a list without it is not believed.

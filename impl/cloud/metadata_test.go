@@ -27,6 +27,7 @@ func wantMetadata() *ipam.IMDS {
 	return &ipam.IMDS{
 		Instance: ipam.Instance{ID: "i-1", Type: "m5.large", Zone: "eu-central-1a", Subnet: "subnet-1", PrimaryMAC: mac0, Address: netip.MustParseAddr("10.0.0.10"),
 			VPC: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16"), netip.MustParsePrefix("100.64.0.0/16")}, Limits: ipam.Limits{ENIs: 3, Addresses: 10}},
+		Groups: []string{"sg-1", "sg-2"},
 		ENIs: []ipam.ENI{
 			{ID: "eni-0", MAC: mac0, Subnet: "subnet-1", CIDR: cidr, Primary: netip.MustParseAddr("10.0.0.10"), Addresses: addresses("10.0.0.11")},
 			{ID: "eni-1", MAC: mac1, Device: 1, Subnet: "subnet-1", CIDR: cidr, Primary: netip.MustParseAddr("10.0.0.20")},

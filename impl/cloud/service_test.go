@@ -217,13 +217,15 @@ func bounded5(t *testing.T) context.Context {
 // calls are one of each.
 func calls() []ipam.Call {
 	return []ipam.Call{
-		{Action: ipam.CreateENI, Token: "t-1", Subnet: "subnet-1", Count: 2, Owner: "i-1", Cluster: "c1", Created: 1700000000},
+		{Action: ipam.CreateENI, Token: "t-1", Subnet: "subnet-1", Count: 2, Owner: "i-1", Cluster: "c1", Created: 1700000000,
+			Groups: []string{"sg-1", "sg-2"}},
 		{Action: ipam.AttachENI, ENI: "eni-1", Device: 3},
 		{Action: ipam.ModifyENI, ENI: "eni-1", Attachment: "eni-attach-1"},
 		{Action: ipam.DetachENI, ENI: "eni-1", Attachment: "eni-attach-1"},
 		{Action: ipam.DeleteENI, ENI: "eni-1"},
 		{Action: ipam.AssignIPs, ENI: "eni-1", Count: 2},
 		{Action: ipam.UnassignIPs, ENI: "eni-1", Addresses: addresses("10.0.0.21", "10.0.0.22")},
+		{Action: ipam.GroupENI, ENI: "eni-1", Groups: []string{"sg-3"}},
 	}
 }
 

@@ -89,6 +89,7 @@ type Cloud interface {
 	ENIs(ctx context.Context, ids []string) ([]ipam.ENI, error)
 	Leaked(ctx context.Context) ([]ipam.ENI, error)
 	Attached(ctx context.Context) ([]ipam.ENI, error)
+	Subnets(ctx context.Context) ([]ipam.Subnet, error)
 }
 
 // Runtime is the container runtime, see package cri.

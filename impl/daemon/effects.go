@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/enilab/enilab/impl/cloud"
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/dataplane/linux"
 	"github.com/enilab/enilab/impl/ipam"
@@ -137,7 +138,7 @@ func (d *daemon) ask(id ipam.ID, bound time.Duration, f func(context.Context) ip
 
 func (d *daemon) call(c *ipam.Call) {
 	q := *c
-	q.Addresses = slices.Clone(c.Addresses)
+	q.Addresses, q.Groups = slices.Clone(c.Addresses), slices.Clone(c.Groups)
 	d.calls++
 	d.ask(q.ID, callBound, func(ctx context.Context) ipam.Input {
 		return ipam.Called{ID: q.ID, Result: d.cloud.Call(ctx, &q)}
@@ -146,7 +147,8 @@ func (d *daemon) call(c *ipam.Call) {
 
 // bounds of Looks that ask somebody else.
 var bounds = map[ipam.What]time.Duration{ipam.LookRuntime: runtimeBound, ipam.LookIMDS: imdsBound, ipam.LookENI: ec2Bound,
-	ipam.LookLeaked: ec2Bound, ipam.LookPods: podsBound, ipam.LookAttached: ec2Bound}
+	ipam.LookLeaked: ec2Bound, ipam.LookPods: podsBound, ipam.LookAttached: ec2Bound,
+	ipam.LookSubnets: ec2Bound}
 
 func (d *daemon) look(l *ipam.Look) {
 	q := ipam.Look{ID: l.ID, What: l.What, ENIs: slices.Clone(l.ENIs)}
@@ -157,7 +159,7 @@ func (d *daemon) look(l *ipam.Look) {
 	d.ask(q.ID, bounds[q.What], func(ctx context.Context) ipam.Input {
 		in := ipam.Seen{ID: q.ID, What: q.What}
 		if err := d.inquire(ctx, &q, &in); err != nil {
-			in.Err = err.Error()
+			in.Err, in.Denied = err.Error(), cloud.Denied(err)
 			if ctx.Err() != nil {
 				in.Err += " (given up after " + bounds[q.What].String() + ")"
 			}
@@ -184,6 +186,8 @@ func (d *daemon) inquire(ctx context.Context, l *ipam.Look, in *ipam.Seen) (err 
 		in.ENIs, err = d.cloud.Leaked(ctx)
 	case ipam.LookAttached:
 		in.ENIs, err = d.cloud.Attached(ctx)
+	case ipam.LookSubnets:
+		in.Subnets, err = d.cloud.Subnets(ctx)
 	case ipam.LookPods:
 		in.Pods, err = d.c.Pods.Pods(ctx)
 	}

@@ -273,6 +273,7 @@ func (n noCloud) Metadata(context.Context) (*ipam.IMDS, error)       { return ni
 func (n noCloud) ENIs(context.Context, []string) ([]ipam.ENI, error) { return nil, n.err }
 func (n noCloud) Leaked(context.Context) ([]ipam.ENI, error)         { return nil, n.err }
 func (n noCloud) Attached(context.Context) ([]ipam.ENI, error)       { return nil, n.err }
+func (n noCloud) Subnets(context.Context) ([]ipam.Subnet, error)     { return nil, n.err }
 
 // equip adds what the command line asks for.
 func equip(c *Config, f flags) (err error) {

@@ -124,6 +124,8 @@ func (c *fixedCloud) Attached(ctx context.Context) ([]ipam.ENI, error) {
 	return m.ENIs, nil
 }
 
+func (c *fixedCloud) Subnets(context.Context) ([]ipam.Subnet, error) { return nil, nil }
+
 // rig is a daemon of a test.
 type rig struct {
 	t      *testing.T

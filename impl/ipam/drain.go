@@ -179,6 +179,8 @@ func (dr *driver) trimOrAssign(now time.Duration, ix int32) {
 	switch {
 	case e.Doing == AssignIPs:
 		dr.mutate(now, ix, AssignIPs)
+	case e.Doing == GroupENI:
+		dr.mutate(now, ix, GroupENI)
 	case !e.Trimming && e.Doing == 0 && e.Stored:
 		dr.recordTaken(ix)
 	case e.Trimming:

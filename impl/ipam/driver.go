@@ -3,6 +3,7 @@ package ipam
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/enilab/enilab/impl/dataplane"
@@ -14,6 +15,7 @@ type driver struct {
 	*life    `json:"-"`
 	ledger   *ledger
 	evidence *evidence
+	subnets  *subnets
 	enis     *enis
 	pool     *pool
 
@@ -113,8 +115,11 @@ func (dr *driver) done(now time.Duration, ix int32, r *Result) {
 			return
 		}
 		dr.evidence.takeOther(r.ENI.ID)
-		cidr, subnet := e.CIDR, e.Subnet
+		cidr, subnet, groups := e.CIDR, e.Subnet, e.Groups
 		e.ENI = r.ENI
+		if len(e.Groups) == 0 {
+			e.Groups = groups
+		}
 		if !e.CIDR.IsValid() {
 			e.CIDR = cidr
 		}
@@ -141,6 +146,10 @@ func (dr *driver) done(now time.Duration, ix int32, r *Result) {
 		}
 
 		dr.atRest(ix)
+	case GroupENI:
+		dr.note(Note{Point: GroupsChanged, ENI: e.ID, Text: strings.Join(e.Give, ", ")})
+		e.Groups, e.GroupsAt = e.Give, 0
+		dr.atRest(ix)
 	case UnassignIPs:
 		if e.Stage == Created {
 			dr.lightened(now, ix)
@@ -164,14 +173,23 @@ func (dr *driver) refused(now time.Duration, ix int32, r *Result) {
 		case r.Class == Unavailable:
 			e.Open = now + landing
 		case e.Open == 0 || r.Class != Denied && now >= e.Open: // nothing was made: the intent has no object
-			dr.growLater(now, r, e.Count)
+			if r.Class == NotFound || r.Class == Invalid { // a group or a subnet may be gone
+				dr.evidence.want(LookIMDS, max(now, dr.evidence.Looks[LookIMDS].At+askPause))
+			}
+			dr.growElsewhere(now, e, r)
 			dr.discard(ix)
 		}
 	case AttachENI:
 		dr.attachRefused(now, ix, r)
 	case AssignIPs:
-		dr.growLater(now, r, e.Count)
+		dr.growElsewhere(now, e, r)
 		e.Lost, e.Next = true, now // our idea of the ENI may be wrong (amazon-vpc-cni-k8s #989): look
+	case GroupENI:
+		if r.Class == NotFound { // of the ENI or of a group: metadata or our idea may be old
+			dr.evidence.want(LookIMDS, now)
+			dr.enis.ask(ix, now)
+		}
+		dr.regroupLater(ix)
 	case UnassignIPs, ModifyENI, DetachENI:
 		if r.Class != Denied && r.Class != Unavailable {
 			e.lose(now)
@@ -297,12 +315,22 @@ func (dr *driver) links(now time.Duration, ix *dataplane.Index) {
 	}
 }
 
+// growElsewhere has growth go on in another subnet, if there is one, and pauses it otherwise.
+func (dr *driver) growElsewhere(now time.Duration, e *eni, r *Result) {
+	if !dr.subnets.turn(e.Subnet, e.Doing, r.Class, e.Count) {
+		dr.growLater(now, r.Class, e.Count)
+		return
+	}
+	dr.note(Note{Point: SubnetTurned, ENI: e.ID, Text: e.Subnet + ": " + r.Code})
+	dr.pool.Warm.At = now
+}
+
 // growLater pauses growth after a refusal, and asks for less next time when the subnet could not give as much.
-func (dr *driver) growLater(now time.Duration, r *Result, count int) {
+func (dr *driver) growLater(now time.Duration, c Class, count int) {
 	p := &dr.pool.Warm
 	p.refused(now + dr.backoff(p.Fails+1))
 	p.At = min(p.At, p.GrowAt)
-	if r.Class == SubnetFull {
+	if c == SubnetFull {
 		p.halve(count)
 	}
 }

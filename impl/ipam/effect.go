@@ -33,6 +33,7 @@ type Call struct {
 	Device     int
 	Attachment string
 	Count      int          // Create, Assign: secondary addresses
+	Groups     []string     // Create, GroupENI: IDs of security groups
 	Addresses  []netip.Addr // Unassign
 	Owner      string       // Create: tags instance_id …
 	Cluster    string
@@ -134,10 +135,12 @@ const (
 	DeleteENI
 	AssignIPs
 	UnassignIPs
+	GroupENI // security groups: ModifyNetworkInterfaceAttribute changes one attribute at a time
 )
 
 var actionNames = [...]string{"", "CreateNetworkInterface", "AttachNetworkInterface", "ModifyNetworkInterfaceAttribute",
-	"DetachNetworkInterface", "DeleteNetworkInterface", "AssignPrivateIpAddresses", "UnassignPrivateIpAddresses"}
+	"DetachNetworkInterface", "DeleteNetworkInterface", "AssignPrivateIpAddresses", "UnassignPrivateIpAddresses",
+	"ModifyNetworkInterfaceAttribute (groups)"}
 
 func (a Action) String() string { return name(actionNames[:], int(a)) }
 

@@ -20,6 +20,7 @@ type eni struct {
 	Doubt    time.Duration        // until when a call of an earlier daemon may land on it (contract 5), or what was unassigned may be listed yet
 	Linked   bool                 // a link has its MAC
 	Unwired  bool                 // draining: its routes and rules are gone
+	GroupsAt time.Duration        // not before, after EC2 refused to change its security groups; 0 it has not
 	Trimming bool                 // Before are free addresses to be given back
 	disuse
 	presence
@@ -55,6 +56,9 @@ func (e *eni) learn(v *ENI) {
 	}
 	if v.CIDR.IsValid() {
 		e.CIDR = v.CIDR
+	}
+	if len(v.Groups) > 0 {
+		e.Groups = v.Groups
 	}
 	if e.Stage != Ready {
 		e.Addresses = slices.Clone(v.Addresses)

@@ -13,8 +13,10 @@ type enis struct {
 	*life    `json:"-"`
 	ledger   *ledger
 	evidence *evidence
+	subnets  *subnets
 
-	ENIs []eni
+	ENIs    []eni
+	Grouped []string // security groups of the primary ENI, by metadata's word
 
 	moved func(from, to Stage) // tests look on; else nil
 }

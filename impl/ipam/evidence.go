@@ -72,6 +72,8 @@ func (ev *evidence) configured(w What) bool {
 		return ev.Set.API
 	case LookENI, LookAttached:
 		return !ev.Set.IMDSOnly
+	case LookSubnets:
+		return ev.Set.Discovery && !ev.Set.IMDSOnly
 	case LookLeaked:
 		return !ev.Set.NoSweep && !ev.Set.NoProvisioning && !ev.Set.IMDSOnly
 	}

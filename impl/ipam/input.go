@@ -80,9 +80,11 @@ type Seen struct {
 	What     What
 	Complete bool   // the source answered whole; false with Err
 	Err      string // why not, as the source said it
+	Denied   bool   // LookSubnets: for want of the permission
 
 	IMDS      *IMDS
 	ENIs      []ENI // LookENI, LookLeaked, LookAttached
+	Subnets   []Subnet
 	Sandboxes []Sandbox
 	Kernel    *dataplane.Observation
 	Pods      []Pod
@@ -136,17 +138,19 @@ const (
 	LookLeaked                   // EC2's `available` ENIs with the cluster's tag; without a cluster's name, all that a VPC CNI made
 	LookPods                     // the pods that the API server lists for this node
 	LookAttached                 // EC2's word on the ENIs attached to this instance, once a life: metadata may not list the newest yet
+	LookSubnets                  // EC2's word on the subnets of this instance's VPC and zone
 	looks        = iota + 1
 )
 
-var whatNames = [...]string{"", "kernel", "runtime", "imds", "eni", "leaked", "pods", "attached"}
+var whatNames = [...]string{"", "kernel", "runtime", "imds", "eni", "leaked", "pods", "attached", "subnets"}
 
 func (w What) String() string { return name(whatNames[:], int(w)) }
 
 // IMDS is what instance metadata says.
 type IMDS struct {
 	Instance Instance
-	ENIs     []ENI // attached, sorted by device; Partial when leaves are missing
+	ENIs     []ENI    // attached, sorted by device; Partial when leaves are missing
+	Groups   []string // security groups of the primary ENI
 }
 
 // Instance is the identity of this machine.
@@ -180,6 +184,7 @@ type ENI struct {
 	Instance   string       // EC2: attached to
 	Owner      string       // EC2: tag node.k8s.amazonaws.com/instance_id
 	Created    int64        // EC2: tag node.k8s.amazonaws.com/createdAt, seconds since 1970; 0 when absent
+	Groups     []string     // EC2: IDs of its security groups
 	NoManage   string       // EC2: tag node.k8s.amazonaws.com/no_manage
 	OwnerGone  bool         // EC2, LookLeaked: the instance Owner is terminated, or EC2 does not know it. False is also: nobody knows
 	Near       bool         // EC2, LookLeaked: it is in this instance's VPC and tagged with this cluster, or with none where this one has no name. False is also: nobody knows

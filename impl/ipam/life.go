@@ -104,5 +104,6 @@ const (
 	troubleAttach
 	troubleFlows
 	troubleAdded
+	troubleGroups
 	troubles = iota
 )

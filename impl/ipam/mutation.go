@@ -15,8 +15,9 @@ type mutation struct {
 	Count  int
 	Before []netip.Addr
 	Wall   int64
-	Stored bool   // LibStore has its intent
-	Extra  string // of that intent: fields of another version
+	Give   []string // GroupENI: what EC2 was asked for
+	Stored bool     // LibStore has its intent
+	Extra  string   // of that intent: fields of another version
 
 	Wait   waitKind
 	Lost   bool          // whether Doing happened is not known
@@ -107,7 +108,13 @@ func (dr *driver) call(now time.Duration, ix int32) {
 		Device: e.Device, Attachment: e.Attachment, Count: e.Count}
 	switch e.Doing {
 	case CreateENI:
-		c.Owner, c.Cluster, c.Created = dr.Inst.ID, dr.Cluster, e.Wall
+		if len(e.Groups) == 0 { // an intent of a version that did not record them
+			e.Groups = slices.Clone(dr.enis.Grouped)
+		}
+		c.Owner, c.Cluster, c.Created, c.Groups = dr.Inst.ID, dr.Cluster, e.Wall, e.Groups
+	case GroupENI:
+		e.Give = slices.Clone(dr.enis.Grouped)
+		c.Groups = e.Give
 	case UnassignIPs:
 		c.Addresses = slices.Clone(e.Before)
 	}
@@ -140,6 +147,9 @@ func (dr *driver) called(now time.Duration, in Called) {
 		dr.trouble(troubleEC2, "EC2 throttles "+e.Doing.String())
 		dr.retry(now, e)
 		dr.Pace.slow(dr.policy.Backoff(e.Tries).Gap)
+		if e.Doing == GroupENI {
+			dr.regroupLater(p.Ix)
+		}
 	default:
 		dr.note(Note{Point: CallRefused, Warn: true, ENI: e.ID, Text: in.Result.Code})
 		dr.trouble(troubleEC2, "EC2 refuses "+e.Doing.String()+": "+in.Result.Code)
@@ -162,7 +172,7 @@ func (e *eni) lose(now time.Duration) {
 
 // rest ends an assignment or a trim.
 func (e *eni) rest() {
-	e.Doing, e.Count, e.Before, e.Trimming, e.Lost = 0, 0, nil, false, false
+	e.Doing, e.Count, e.Before, e.Give, e.Trimming, e.Lost = 0, 0, nil, nil, false, false
 }
 
 // atRest ends an assignment or a trim: the ENI is at rest and needs no intent.

@@ -13,10 +13,10 @@ func TestEncodingOfAnENI(t *testing.T) {
 		want string
 	}{
 		{eni{}, `{"ID":"","MAC":"","Device":0,"Subnet":"","CIDR":"","Primary":"","Addresses":null,"Prefixes":0,"Status":"","Attachment":"",` +
-			`"Instance":"","Owner":"","Created":0,"NoManage":"","OwnerGone":false,"Near":false,"Kind":"","DOT":false,"Partial":false,` +
-			`"Token":"","Stage":0,"Foreign":false,"Doing":0,"Count":0,"Before":null,"Wall":0,"Stored":false,"Extra":"",` +
+			`"Instance":"","Owner":"","Created":0,"Groups":null,"NoManage":"","OwnerGone":false,"Near":false,"Kind":"","DOT":false,"Partial":false,` +
+			`"Token":"","Stage":0,"Foreign":false,"Doing":0,"Count":0,"Before":null,"Wall":0,"Give":null,"Stored":false,"Extra":"",` +
 			`"Wait":0,"Lost":false,"Tries":0,"Barred":0,"Next":0,"Since":0,"Tag":0,` +
-			`"Has":[0,0,0,0,0],"Doubt":0,"Linked":false,"Unwired":false,"Trimming":false,"KernelOK":false,"RuntimeOK":false,` +
+			`"Has":[0,0,0,0,0],"Doubt":0,"Linked":false,"Unwired":false,"GroupsAt":0,"Trimming":false,"KernelOK":false,"RuntimeOK":false,` +
 			`"Asking":false,"ByIMDS":0,"ByEC2":0,"Unlisted":0}`},
 		{warmState{}, `{"At":0,"GrowAt":0,"Fails":0,"Ask":0,"LessSince":0,"Wanted":false,"Most":0,"MoreAt":0,"Probe":false,"Bars":0}`},
 	} {

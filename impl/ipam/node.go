@@ -17,6 +17,7 @@ type state struct {
 	ledger
 	requests
 	evidence
+	subnets
 	enis
 	pool
 	host
@@ -30,18 +31,21 @@ type state struct {
 // connect points each part to those below it that it knows.
 func (n *Node) connect() {
 	l, lg, rq, ev, es, p, h := &n.life, &n.ledger, &n.requests, &n.evidence, &n.enis, &n.pool, &n.host
+	sn := &n.subnets
 	n.ledger.life, n.requests.life = l, l
 	n.evidence.life, n.evidence.ledger = l, lg
-	n.enis.life, n.enis.ledger, n.enis.evidence = l, lg, ev
+	n.subnets.life, n.subnets.evidence = l, ev
+	n.enis.life, n.enis.ledger, n.enis.evidence, n.enis.subnets = l, lg, ev, sn
 	n.pool.life, n.pool.ledger, n.pool.requests, n.pool.evidence, n.pool.enis = l, lg, rq, ev, es
 	n.host.life, n.host.ledger, n.host.evidence = l, lg, ev
 	n.driver.life, n.driver.ledger, n.driver.evidence, n.driver.enis, n.driver.pool = l, lg, ev, es, p
+	n.driver.subnets = sn
 	n.survey.life, n.survey.ledger, n.survey.evidence, n.survey.enis, n.survey.pool = l, lg, ev, es, p
 	n.survey.driver = &n.driver
 	n.pods.life, n.pods.ledger, n.pods.requests, n.pods.evidence, n.pods.enis, n.pods.pool = l, lg, rq, ev, es, p
 	n.pods.host = h
 	n.warm.life, n.warm.requests, n.warm.evidence, n.warm.enis, n.warm.pool = l, rq, ev, es, p
-	n.warm.driver, n.warm.pods = &n.driver, &n.pods
+	n.warm.driver, n.warm.pods, n.warm.subnets = &n.driver, &n.pods, sn
 	n.recovery.life, n.recovery.ledger, n.recovery.requests, n.recovery.evidence = l, lg, rq, ev
 	n.recovery.enis, n.recovery.pool, n.recovery.host = es, p, h
 	n.recovery.driver, n.recovery.survey, n.recovery.pods = &n.driver, &n.survey, &n.pods
@@ -142,6 +146,7 @@ func (n *Node) tick(now time.Duration) {
 	if n.Phase == serving {
 		n.pool.forgetFlows(now)
 		n.warm.aim(now)
+		n.driver.regroup(now)
 	}
 	n.driver.driveENIs(now)
 	n.survey.look(now)
@@ -224,7 +229,7 @@ func (n *Node) seen(now time.Duration, in Seen) {
 			pause = min(pause, maxLocalRetry)
 		}
 		// every node's first question: a fleet that starts together does not ask together again
-		if in.What == LookAttached {
+		if in.What == LookAttached || in.What == LookSubnets {
 			pause += time.Duration(n.random() * float64(pause))
 		}
 		n.evidence.want(in.What, now+pause)
@@ -244,6 +249,8 @@ func (n *Node) seen(now time.Duration, in Seen) {
 		n.pods.seenPods(now, &in, whole)
 	case LookAttached:
 		n.survey.seenAttached(now, &in, whole, l.Asked)
+	case LookSubnets:
+		n.subnets.seen(now, &in, whole, l.Asked, l.At)
 	}
 }
 

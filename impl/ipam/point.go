@@ -45,6 +45,10 @@ const (
 	ENINotOurs                // an attached ENI turned out to be somebody else's, and is left alone
 	AddressesAdded            // a pod has addresses of the node beyond its own
 	ServedFromRecords         // metadata did not answer a daemon that started, and its records said enough
+	SubnetTurned              // EC2 refused something in one subnet, and another one's turn has come
+	SubnetsDenied             // the role may not ask for subnets
+	GroupsChanged             // an ENI was given the security groups of the primary one
+	ENIShut                   // an ENI is in a subnet that is not for pods any more
 	marks               = iota
 )
 
@@ -53,7 +57,8 @@ var pointNames = [...]string{"", "runtime-list-refused", "recovered-from-checkpo
 	"del-unknown", "request-queued", "name-displaced", "sandbox-reaped", "drift-repaired", "residue-removed", "call-lost",
 	"call-throttled", "call-refused", "intent-resumed", "eni-made", "eni-drained", "eni-deleted", "eni-swept", "eni-missing",
 	"drain-stopped", "address-adopted", "address-missing", "gc-refused", "gc-released", "save-failed", "version-refused", "eni-restored",
-	"mac-unrecorded", "eni-given-up", "flows-kept", "eni-not-ours", "addresses-added", "served-from-records"}
+	"mac-unrecorded", "eni-given-up", "flows-kept", "eni-not-ours", "addresses-added", "served-from-records",
+	"subnet-turned", "subnets-denied", "groups-changed", "eni-shut"}
 
 func (m Point) String() string { return name(pointNames[:], int(m)) }
 

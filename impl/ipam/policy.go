@@ -2,6 +2,7 @@ package ipam
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/enilab/enilab/impl/dataplane"
@@ -65,6 +66,15 @@ type Policy struct {
 	Demand func(Supply) Want
 	// Fits (rule L) says how many addresses need no further ENI, for there is that much room on one that is busy or under way.
 	Fits func(room int) int
+	// Suits (rule L) says whether a subnet is for pods of this cluster: whether ENIs are made there, and given to pods.
+	Suits func(Site) bool
+	// Turns (rule L) says whether another subnet is tried at once when EC2 has refused in one.
+	Turns func(Action, Class) bool
+	// Blind (rule F) says whether ENIs are made in the node's own subnet while EC2 does not say which subnets there are: denied for want of the
+	// permission, or so often in a row for another reason.
+	Blind func(denied bool, fails int) bool
+	// Regroup (rule H) says whether an ENI that has some security groups is given those of the primary one.
+	Regroup func(has, wants []string) bool
 	// Backoff (rule L) is the pause before try number n (from 1) of something EC2 refused.
 	Backoff func(tries int) Pause
 }
@@ -86,7 +96,8 @@ func (p *Policy) valid() error {
 		{"Match", p.Match != nil}, {"Unknown", p.Unknown != nil}, {"Displace", p.Displace != nil},
 		{"Repair", p.Repair != nil}, {"Intend", p.Intend != nil}, {"Lost", p.Lost != nil},
 		{"Sweep", p.Sweep != nil}, {"Collect", p.Collect != nil}, {"Demand", p.Demand != nil},
-		{"Fits", p.Fits != nil}, {"Backoff", p.Backoff != nil},
+		{"Fits", p.Fits != nil}, {"Suits", p.Suits != nil}, {"Turns", p.Turns != nil}, {"Blind", p.Blind != nil},
+		{"Regroup", p.Regroup != nil}, {"Backoff", p.Backoff != nil},
 	} {
 		if !d.taken {
 			return errors.New("the policy lacks " + d.name)
@@ -124,6 +135,10 @@ func Sound() *Policy {
 		Collect:   runtimeAndKernelAgreeTwice,
 		Demand:    warmTargets,
 		Fits:      allOfIt,
+		Suits:     byTags,
+		Turns:     whereAnotherMayHelp,
+		Blind:     deniedOrSilent,
+		Regroup:   whatDiffers,
 		Backoff:   exponentialJitter,
 	}
 }
@@ -386,6 +401,34 @@ func warmIPs(s Supply) Want {
 }
 
 func allOfIt(room int) int { return room }
+
+// byTags is what amazon-vpc-cni-k8s 1.23.0 does (pkg/awsutils/awsutils.go, isSubnetValidForENICreation, IsSubnetExcluded): the node's own subnet
+// needs no tag, others are asked for by one, and only one with it is asked whose it is.
+func byTags(s Site) bool {
+	switch s.Role {
+	case "0":
+		return false
+	case "":
+		return s.Own
+	}
+	return !s.Others
+}
+
+// whereAnotherMayHelp: a full subnet, one that is gone or that the role may not use; not an account's quota, and nothing that will pass.
+func whereAnotherMayHelp(a Action, c Class) bool {
+	return c == SubnetFull || a == CreateENI && (c == Denied || c == NotFound || c == Invalid)
+}
+
+// mostSilent is how often in a row EC2 may not say which subnets there are before pods wait for that no longer.
+const mostSilent = 4
+
+// deniedOrSilent: a node that waited for a permission would never have pods (amazon-vpc-cni-k8s 1.23.0 makes no ENI then, against its README).
+func deniedOrSilent(denied bool, fails int) bool { return denied || fails >= mostSilent }
+
+// whatDiffers: groups have no order.
+func whatDiffers(has, wants []string) bool {
+	return len(has) != len(wants) || slices.ContainsFunc(has, func(g string) bool { return !slices.Contains(wants, g) })
+}
 
 // limitToPods: a node that may run no more pods needs no more addresses.
 func limitToPods(s Supply, more int) int {

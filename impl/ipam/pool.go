@@ -194,7 +194,8 @@ func (p *pool) pick() (int32, bool) {
 			continue // stale
 		}
 		if a.Leaving || a.Missing > 0 || p.Set.IMDSOnly && a.ByIMDS > 0 || a.ENI < 0 ||
-			p.enis.ENIs[a.ENI].Stage != Ready || p.enis.ENIs[a.ENI].gives(a.IP) {
+			p.enis.ENIs[a.ENI].Stage != Ready || p.enis.ENIs[a.ENI].gives(a.IP) ||
+			p.enis.subnets.shut(p.enis.ENIs[a.ENI].Subnet) {
 			continue
 		}
 		p.FreeQueue = append(p.FreeQueue[:i], p.FreeQueue[i+1:]...)
@@ -500,7 +501,7 @@ func (p *pool) uses(list []netip.Addr) bool {
 
 // growing says whether addresses are on their way.
 func (p *pool) growing() bool {
-	if !p.Surveyed && !p.Deaf && p.evidence.Looks[LookAttached].Fails < 3 || p.evidence.asksWhose() {
+	if !p.Surveyed && !p.Deaf && p.evidence.Looks[LookAttached].Fails < 3 || p.evidence.asksWhose() || p.enis.subnets.Awaited {
 		return true
 	}
 	for i := range p.enis.ENIs {

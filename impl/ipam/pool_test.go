@@ -13,6 +13,7 @@ func newPool() *pool {
 	ev := &evidence{life: l, ledger: lg}
 	es := &enis{life: l, ledger: lg, evidence: ev}
 	es.newENI(eni{ENI: ENI{ID: "eni-0"}, Stage: Ready})
+	es.subnets = &subnets{life: l, evidence: ev}
 	p := &pool{life: l, ledger: lg, requests: &requests{life: l}, evidence: ev, enis: es}
 	p.RetryAt, p.CoolAt = never, never
 	p.index(0)

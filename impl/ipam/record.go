@@ -460,7 +460,7 @@ func encodeIntent(in *Intent) (fields, error) {
 		eni.putAddresses("addresses", e.Addresses), eni.putIf(e.Status != "", "status", e.Status),
 		eni.putIf(e.Attachment != "", "attachment", e.Attachment), eni.putIf(e.Instance != "", "instance", e.Instance),
 		eni.putIf(e.Owner != "", "owner", e.Owner), eni.putIf(e.Created != 0, "created", e.Created), eni.putIf(e.DOT, "dot", true),
-		eni.putIf(e.Partial, "partial", true),
+		eni.putIf(e.Partial, "partial", true), eni.putIf(len(e.Groups) > 0, "groups", e.Groups),
 	)
 	return f, firstError(err, f.keep("eni", eni))
 }
@@ -527,7 +527,7 @@ func decodeIntent(raw []byte) (*Intent, error) {
 		eni.take("id", &e.ID), eni.take("mac", &e.MAC), eni.take("device", &e.Device), eni.take("subnet", &e.Subnet), eni.takePrefix("cidr", &e.CIDR),
 		eni.takeAddress("primary", &e.Primary), eni.takeAddresses("addresses", &e.Addresses), eni.take("status", &e.Status),
 		eni.take("attachment", &e.Attachment), eni.take("instance", &e.Instance), eni.take("owner", &e.Owner), eni.take("created", &e.Created),
-		eni.take("dot", &e.DOT), eni.take("partial", &e.Partial), f.keep("eni", eni),
+		eni.take("dot", &e.DOT), eni.take("partial", &e.Partial), eni.take("groups", &e.Groups), f.keep("eni", eni),
 	); err != nil {
 		return nil, fmt.Errorf("%q: %w", in.Token, err)
 	}

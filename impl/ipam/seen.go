@@ -140,6 +140,9 @@ func (n *Node) seenIMDS(now time.Duration, in *Seen, whole bool, asked uint64) {
 	if in.IMDS == nil {
 		return
 	}
+	if len(in.IMDS.Groups) > 0 {
+		n.Grouped = in.IMDS.Groups
+	}
 	if !n.Known || n.Deaf && n.Phase == recovering {
 		n.Deaf = false
 		n.Inst, n.Known = in.IMDS.Instance, true

@@ -24,6 +24,7 @@ type Settings struct {
 	IMDSOnly         bool          // ENABLE_IMDS_ONLY_MODE: EC2 is neither asked nor called; what metadata has listed for a while is there
 	Excluded         Devices       // ENILAB_IMDS_ONLY_EXCLUDED_DEVICES: with IMDSOnly, ENIs at these device indexes are not ours
 	ManageWhenCordon bool          // AWS_MANAGE_ENIS_NON_SCHEDULABLE
+	Discovery        bool          // ENABLE_SUBNET_DISCOVERY: ENIs are made in any subnet of the zone that is tagged for it, not in the node's own alone
 	LeaveUntagged    bool          // not MANAGE_UNTAGGED_ENI: an ENI that no VPC CNI of this instance made is not ours
 
 	Cordoned bool // node fact: unschedulable
@@ -34,7 +35,8 @@ type Settings struct {
 
 // Defaults are upstream's (aws-vpc-cni README; the EKS manifest where it differs).
 func Defaults() Settings {
-	return Settings{WarmENITarget: 1, CoolDown: 30 * time.Second, NodePort: true, MTU: 9001, VethPrefix: "eni", Runtime: true, API: true}
+	return Settings{WarmENITarget: 1, CoolDown: 30 * time.Second, NodePort: true, MTU: 9001, VethPrefix: "eni", Discovery: true,
+		Runtime: true, API: true}
 }
 
 // Provisions says whether ENIs and addresses may be made and given back.
@@ -55,6 +57,7 @@ var setters = map[string]func(*Settings, string) error{
 	"AWS_VPC_K8S_CNI_VETHPREFIX":            func(s *Settings, v string) error { return prefix(v, &s.VethPrefix) },
 	"DISABLE_LEAKED_ENI_CLEANUP":            func(s *Settings, v string) error { return truth(v, &s.NoSweep) },
 	"DISABLE_NETWORK_RESOURCE_PROVISIONING": func(s *Settings, v string) error { return truth(v, &s.NoProvisioning) },
+	"ENABLE_SUBNET_DISCOVERY":               func(s *Settings, v string) error { return truth(v, &s.Discovery) },
 	"ENABLE_IMDS_ONLY_MODE":                 func(s *Settings, v string) error { return truth(v, &s.IMDSOnly) },
 	"ENILAB_IMDS_ONLY_EXCLUDED_DEVICES":     func(s *Settings, v string) error { return devices(v, &s.Excluded) },
 	"AWS_MANAGE_ENIS_NON_SCHEDULABLE":       func(s *Settings, v string) error { return truth(v, &s.ManageWhenCordon) },

@@ -29,13 +29,14 @@ func (s *state) clone() state {
 	c.Departures = slices.Clone(s.Departures)
 	c.Others = slices.Clone(s.Others)
 	c.Found = slices.Clone(s.Found)
+	c.Grounds, c.Grouped = slices.Clone(s.Grounds), slices.Clone(s.Grouped)
 	c.out, c.put, c.drop = nil, [stores][]Row{}, [stores][]Key{} // the step's
 	c.last, c.calm, c.moved = nil, false, nil
 	return c
 }
 
 // encoding is the version of what Encode writes. It changes with any field of state.
-const encoding = "enilab-node/1"
+const encoding = "enilab-node/2"
 
 type encoded struct {
 	Encoding string
@@ -172,13 +173,14 @@ func (n *Node) View(v *View) {
 		case e.Stage < Ready:
 			v.Covered += max(0, len(e.Addresses)-e.total()) + available
 			available = 0
-		case e.Stage > Ready:
+		case e.Stage > Ready || n.subnets.shut(e.Subnet): // what is not given to pods goes back
 			v.Covered += available
 			available = 0
 		}
 		v.Free += available
 		v.ENIs = append(v.ENIs, ViewENI{ID: e.ID, MAC: e.MAC, Device: e.Device, Stage: e.Stage, Total: e.total(), Available: available, InUse: e.total() - e.Has[Free],
-			Prefixes: e.Prefixes, Barred: e.Barred >= attachTries})
+			Prefixes: e.Prefixes, Barred: e.Barred >= attachTries, Subnet: e.Subnet,
+			Shut: n.subnets.shut(e.Subnet), Spent: n.subnets.spent(e.Subnet)})
 	}
 	v.Reasons = n.reasons(v.Reasons)
 }
@@ -198,6 +200,9 @@ func (n *Node) reasons(to []string) []string {
 	}
 	if n.evidence.unread() > 0 && !n.evidence.asksWhose() || len(n.Others) > 0 && len(n.Waiting) > 0 {
 		to = append(to, "attached ENIs that are not ours occupy device indexes: "+n.evidence.others())
+	}
+	if why := n.subnets.doubts(len(n.Waiting) > 0); why != "" {
+		to = append(to, why)
 	}
 	if slots, on := n.enis.prefixes(); slots > 0 {
 		to = append(to, strconv.Itoa(slots)+" prefixes take places for addresses on "+on+", and pods cannot be given addresses of prefixes yet: "+

@@ -134,6 +134,9 @@ func (sv *survey) adoptENIs(now time.Duration, by What, view []ENI, asked uint64
 			continue // contract 8: a view of before our own change
 		}
 		e.there()
+		if len(v.Groups) > 0 {
+			e.Groups = v.Groups
+		}
 		sv.adoptAddresses(now, by, ix, v.Addresses)
 	}
 }
@@ -302,6 +305,7 @@ func (sv *survey) hears(now time.Duration, i Instance) {
 	sv.Inst = i
 	sv.Inst.VPC, sv.Inst.Limits = slices.Clone(i.VPC), i.Limits.bounded()
 	sv.evidence.want(LookAttached, now)
+	sv.evidence.want(LookSubnets, now)
 	sv.evidence.want(LookKernel, now) // the host's rules are compared with what is known now
 	sv.enis.kick(now)
 }

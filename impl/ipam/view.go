@@ -27,10 +27,13 @@ type ViewENI struct {
 	ID, MAC   string
 	Device    int
 	Stage     Stage
-	Total     int  // secondaries
-	Available int  // free ones
-	InUse     int  // assigned, cooling or quarantined ones
-	Prefixes  int  // each takes the place of a secondary
+	Total     int // secondaries
+	Available int // free ones
+	InUse     int // assigned, cooling or quarantined ones
+	Prefixes  int // each takes the place of a secondary
+	Subnet    string
+	Shut      bool // its subnet's tags exclude it from pods: what is free there goes back
+	Spent     bool // EC2 has refused more in its subnet, and others come first
 	Barred    bool // EC2 has refused to attach it, so often that it may never be
 }
 

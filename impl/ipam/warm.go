@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"slices"
 	"strconv"
 	"time"
 )
@@ -13,6 +14,7 @@ type warm struct {
 	*life    `json:"-"`
 	requests *requests
 	evidence *evidence
+	subnets  *subnets
 	enis     *enis
 	pool     *pool
 	driver   *driver
@@ -37,6 +39,9 @@ func (wp *warm) aim(now time.Duration) {
 	}
 	wp.unbar(now)
 	s := wp.supply()
+	if s.Room == 0 {
+		s = wp.again(now, s)
+	}
 	w := wp.policy.Demand(s)
 	more := min(w.More, s.Room)
 	wp.pool.Warm.Wanted = more > 0
@@ -44,6 +49,10 @@ func (wp *warm) aim(now time.Duration) {
 	if more > 0 {
 		wp.grow(now, more, w.Whole)
 	}
+	if w.More > 0 {
+		wp.seek(now)
+	}
+	wp.clear(now)
 	wp.shrink(now, w)
 	wp.pods.turnAway(now)
 	if wp.Troubles[troubleEC2] != "" && !wp.pool.Warm.Wanted && !wp.enis.mutating() {
@@ -56,6 +65,7 @@ func (wp *warm) aim(now time.Duration) {
 func (wp *warm) unplan() {
 	for i := range wp.enis.ENIs {
 		if e := &wp.enis.ENIs[i]; e.Stage == Intended && e.Doing == 0 && !e.Stored {
+			wp.subnets.takes(e.Subnet, -1-e.Count)
 			wp.enis.vacate(int32(i))
 		}
 	}
@@ -76,6 +86,7 @@ func (wp *warm) supply() Supply {
 		}
 		switch {
 		case e.Stage < Ready && e.Barred >= attachTries: // EC2 may never attach it again
+		case wp.subnets.shut(e.Subnet): // what it has is given to nobody
 		case e.Stage <= Ready:
 			s.Coming += e.coming()
 			s.Room += wp.room(e)
@@ -90,12 +101,26 @@ func (wp *warm) supply() Supply {
 	// Addresses that only their inspection by the kernel keeps from being free come at once.
 	for _, i := range wp.pool.Cooling {
 		if a := &wp.pool.Addrs[i]; a.State == Cooling && a.Att == (Attachment{}) && a.ENI >= 0 &&
-			wp.enis.ENIs[a.ENI].Stage <= Ready {
+			wp.enis.ENIs[a.ENI].Stage <= Ready && !wp.subnets.shut(wp.enis.ENIs[a.ENI].Subnet) {
 			s.Coming++
 		}
 	}
-	s.Room += max(0, wp.maxENIs()-attached) * s.PerENI
+	if _, ok := wp.subnets.place(); ok {
+		s.Room += max(0, wp.maxENIs()-attached) * s.PerENI
+	}
 	return s
+}
+
+// again lets subnets be asked again, when what could be had was in those that EC2 has refused; after a pause, if a refusal brought it to that.
+func (wp *warm) again(now time.Duration, s Supply) Supply {
+	last, any := wp.subnets.forgive()
+	if !any {
+		return s
+	}
+	if last.Class != OK {
+		wp.driver.growLater(now, last.Class, last.Count)
+	}
+	return wp.supply()
 }
 
 // maxENIs is how many ENIs of our own the node may have: others have device indexes too.
@@ -121,6 +146,9 @@ func (wp *warm) grow(now time.Duration, more int, whole bool) {
 	if wp.evidence.asksWhose() { // what is ours already may be enough
 		return
 	}
+	if wp.subnets.Awaited = !wp.subnets.known(); wp.subnets.Awaited { // nor is it known which of that is for pods
+		return
+	}
 	per, underWay := wp.Inst.Limits.Addresses-1, 0
 	for i := range wp.enis.ENIs {
 		e := &wp.enis.ENIs[i]
@@ -129,6 +157,9 @@ func (wp *warm) grow(now time.Duration, more int, whole bool) {
 		}
 		if e.Stage < Ready {
 			underWay++
+		}
+		if wp.subnets.shut(e.Subnet) {
+			continue
 		}
 		// what was to be given back is wanted again
 		if more > 0 && e.Trimming && e.Wait == idle && !e.Lost && now >= e.Doubt {
@@ -160,11 +191,19 @@ func (wp *warm) grow(now time.Duration, more int, whole bool) {
 		if !whole {
 			count = min(per, more)
 		}
-		e := eni{ENI: ENI{Subnet: wp.Inst.Subnet}, Stage: Intended, Since: now,
+		if wp.subnets.Awaited = !wp.subnets.fresh(now); wp.subnets.Awaited {
+			return
+		}
+		at, ok := wp.subnets.place()
+		if !ok {
+			return
+		}
+		e := eni{ENI: ENI{Subnet: at.ID, CIDR: at.CIDR, Groups: slices.Clone(wp.enis.Grouped)}, Stage: Intended, Since: now,
 			mutation: mutation{Count: wp.pool.Warm.asked(count), Wall: wp.wall(now), Next: now}}
-		if primary := wp.enis.primary(); primary != nil {
+		if primary := wp.enis.primary(); primary != nil && (at.ID == wp.Inst.Subnet || at.ID == "") {
 			e.Subnet, e.CIDR = primary.Subnet, primary.CIDR
 		}
+		wp.subnets.takes(e.Subnet, 1+e.Count)
 		wp.enis.newENI(e)
 		underWay++
 		more -= per
@@ -174,6 +213,9 @@ func (wp *warm) grow(now time.Duration, more int, whole bool) {
 // room is what could still be had on an ENI that is in service or on its way there: where addresses are given back,
 // others can be had.
 func (wp *warm) room(e *eni) int {
+	if wp.subnets.shut(e.Subnet) || wp.subnets.spent(e.Subnet) {
+		return 0
+	}
 	has := e.slots()
 	switch {
 	case e.Stage < Ready:
@@ -227,7 +269,7 @@ func (wp *warm) idleENI(w Want) (int32, bool) {
 	for i := range wp.enis.ENIs {
 		e := &wp.enis.ENIs[i]
 		// pods of upstream may have addresses of its prefixes
-		if e.Stage != Ready || e.busy() || e.Device == 0 || e.Prefixes > 0 || e.total() > w.Less {
+		if e.Stage != Ready || e.busy() || e.Device == 0 || e.Prefixes > 0 || e.total() > w.Less || wp.subnets.shut(e.Subnet) {
 			continue
 		}
 		// by the books: nobody else is asked before the drain begins
@@ -246,16 +288,20 @@ func (wp *warm) trim(now time.Duration, less int) {
 	best := int32(-1)
 	for i := range wp.enis.ENIs {
 		e := &wp.enis.ENIs[i]
-		if e.Stage != Ready || e.busy() || e.Trimming || e.Has[Free] == 0 {
+		if e.Stage != Ready || e.busy() || e.Trimming || e.Has[Free] == 0 || wp.subnets.shut(e.Subnet) {
 			continue
 		}
 		if best < 0 || e.Has[Assigned] < wp.enis.ENIs[best].Has[Assigned] {
 			best = int32(i)
 		}
 	}
-	if best < 0 {
-		return
+	if best >= 0 {
+		wp.trimENI(now, best, less)
 	}
+}
+
+// trimENI gives back so many free addresses of an ENI, or as many as it has.
+func (wp *warm) trimENI(now time.Duration, best int32, less int) {
 	e := &wp.enis.ENIs[best]
 	e.Before = nil
 	for i := range wp.pool.Addrs {
@@ -267,6 +313,38 @@ func (wp *warm) trim(now time.Duration, less int) {
 	}
 	e.Trimming, e.Since, e.Next = true, now, now
 	wp.driver.gather(now, best)
+}
+
+// seek asks EC2 about subnets again and again while a further ENI is wanted and none of them is for pods: tags may change.
+func (wp *warm) seek(now time.Duration) {
+	if _, ok := wp.subnets.place(); ok || wp.enis.attached() >= wp.maxENIs() || !wp.subnets.fresh(now) {
+		return
+	}
+	if at := wp.subnets.GroundsAt + freshSubnets; at > now {
+		wp.pool.Warm.At = min(wp.pool.Warm.At, at)
+	}
+}
+
+// clear gives back what nobody has of ENIs in subnets that are not for pods any more: the whole ENI when no pod is on it, its free addresses
+// otherwise. Pods that are there stay.
+func (wp *warm) clear(now time.Duration) {
+	if wp.Set.Runtime && wp.Witness.Runtime && wp.Troubles[troubleRuntime] != "" {
+		return // rule A, as in shrink
+	}
+	for i := range wp.enis.ENIs {
+		e := &wp.enis.ENIs[i]
+		if e.Stage != Ready || e.busy() || e.Trimming || e.Lost || !wp.subnets.shut(e.Subnet) {
+			continue
+		}
+		switch {
+		case e.Device != 0 && e.Prefixes == 0 && e.total() == e.Has[Free]:
+			wp.note(Note{Point: ENIShut, ENI: e.ID, Text: e.Subnet})
+			wp.driver.beginDrain(now, int32(i))
+		case e.Has[Free] > 0:
+			wp.note(Note{Point: ENIShut, ENI: e.ID, Text: e.Subnet})
+			wp.trimENI(now, int32(i), e.Has[Free])
+		}
+	}
 }
 
 // unbar tries one more ENI than EC2 has shown to attach, when the time for it has come.

@@ -27,6 +27,7 @@ var coreDefaults = map[string]string{
 	"WARM_ENI_TARGET": "1", "IP_COOLDOWN_PERIOD": "30", "AWS_VPC_K8S_CNI_EXTERNALSNAT": "false", "AWS_VPC_CNI_NODE_PORT_SUPPORT": "true",
 	"AWS_VPC_ENI_MTU": "9001", "AWS_VPC_K8S_CNI_VETHPREFIX": "eni", "DISABLE_LEAKED_ENI_CLEANUP": "false",
 	"DISABLE_NETWORK_RESOURCE_PROVISIONING": "false", "ENABLE_IMDS_ONLY_MODE": "false", "AWS_MANAGE_ENIS_NON_SCHEDULABLE": "false", "MANAGE_UNTAGGED_ENI": "true",
+	"ENABLE_SUBNET_DISCOVERY": "true",
 }
 
 // variables are all that are known, sorted by name.
@@ -129,16 +130,6 @@ func features() []variable {
 				return v + ": ports of SNAT are always chosen at random (prng)", false
 			}
 			return fmt.Sprintf("%q: expected prng, hashrandom or none", v), true
-		}},
-		{"ENABLE_SUBNET_DISCOVERY", "true", func(_ *Settings, v string, set bool) (string, bool) {
-			b, err := strconv.ParseBool(v)
-			if err != nil {
-				return fmt.Sprintf("%q: expected true or false", v), true
-			}
-			if b && set {
-				return "true: new ENIs are made in the node's own subnet, as where no other subnet is tagged; discovery is not there yet", false
-			}
-			return "", false
 		}},
 	}
 }

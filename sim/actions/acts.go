@@ -8,6 +8,8 @@ import (
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/fakes/kube"
+	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/verb"
 )
 
@@ -63,6 +65,9 @@ func MeasureEC2(c *ec2.Cloud, base []ec2.Count, metric string) (int64, bool) {
 	case "enis.total":
 		return int64(len(c.AllENIs())), true
 	}
+	if n, of, ok := sim.SubnetMetric(metric); ok {
+		return measureSubnet(c, n, of)
+	}
 	name, ok := strings.CutPrefix(metric, "calls.")
 	refused, failed := strings.CutPrefix(metric, "failed.")
 	if !ok && !failed {
@@ -82,8 +87,42 @@ func MeasureEC2(c *ec2.Cloud, base []ec2.Count, metric string) (int64, bool) {
 	return outcome(sum, name)
 }
 
-// MeasureCalls reads a metric of an instance's own requests, from the first one on.
-func MeasureCalls(c *ec2.Cloud, i ec2.InstanceID, metric string) (int64, bool) {
+// measureSubnet reads a metric of one of the cluster's subnets, from 1.
+func measureSubnet(c *ec2.Cloud, n int, of string) (int64, bool) {
+	subnets := c.Subnets()
+	if n > len(subnets) {
+		return 0, false
+	}
+	switch id := subnets[n-1].ID; of {
+	case "free":
+		return int64(c.FreeAddresses(id)), true
+	case "enis":
+		var count int64
+		for _, e := range c.AllENIs() {
+			count += Flag(e.Subnet == id)
+		}
+		return count, true
+	}
+	return 0, false
+}
+
+// MeasureInstance reads a metric of an instance from what EC2 knows of it and of its requests, from the first one on.
+func MeasureInstance(c *ec2.Cloud, i ec2.InstanceID, metric string) (int64, bool) {
+	if n, of, ok := sim.SubnetMetric(metric); ok && of == "enis" && n <= len(c.Subnets()) {
+		var count int64
+		for _, id := range c.AttachedENIs(i) {
+			e, _ := c.ENI(id)
+			count += Flag(e.Subnet == c.Subnets()[n-1].ID)
+		}
+		return count, true
+	}
+	if metric == "enis.other-groups" {
+		return int64(len(judge.OtherGroups(c, i))), true
+	}
+	return measureCalls(c, i, metric)
+}
+
+func measureCalls(c *ec2.Cloud, i ec2.InstanceID, metric string) (int64, bool) {
 	name, ok := strings.CutPrefix(metric, "calls.")
 	if !ok {
 		return 0, false

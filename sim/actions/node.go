@@ -76,6 +76,7 @@ func Environment(s *ipam.Settings) map[string]string {
 		"AWS_VPC_K8S_CNI_VETHPREFIX":            s.VethPrefix,
 		"DISABLE_LEAKED_ENI_CLEANUP":            strconv.FormatBool(s.NoSweep),
 		"DISABLE_NETWORK_RESOURCE_PROVISIONING": strconv.FormatBool(s.NoProvisioning),
+		"ENABLE_SUBNET_DISCOVERY":               strconv.FormatBool(s.Discovery),
 		"ENABLE_IMDS_ONLY_MODE":                 strconv.FormatBool(s.IMDSOnly),
 		"ENILAB_IMDS_ONLY_EXCLUDED_DEVICES":     s.Excluded.String(),
 		"AWS_MANAGE_ENIS_NON_SCHEDULABLE":       strconv.FormatBool(s.ManageWhenCordon),

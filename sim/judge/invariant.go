@@ -28,6 +28,8 @@ const (
 	I16
 	I17
 	I18
+	I19
+	I20
 	ids = iota + 1
 )
 
@@ -84,6 +86,8 @@ func Catalogue() []Invariant {
 		{I16, "a daemon that runs serves", Repaired, "F", "A daemon that was started answers ADDs within the bound, after restarts, kills and upgrades too, whoever else does not answer; but where neither metadata nor the records of this boot say which instance it is on, the bound counts from metadata's first answer. Where nobody tells what it believes, its socket, port or health service says it, and that its first pods start; what it printed last is told.", 3 * time.Minute, Kernel | Runtime, ""},
 		{I17, "no flow of a living pod is cut", Never, "C H", "Judged while flows are held: a TCP connection from the VPC to a pod is not reset and does not go without an answer for more than 30 seconds before its pod ends, whether or not a daemon runs.", 0, Runtime | Packets, ""},
 		{I18, "what third parties put on a node stays", Never, "H", "Judged on every snapshot once a scenario has put something on a node that is not the CNI's: iptables rules, nftables, marks of connections, routes, rules and sysctls stay as they were left, whoever starts, upgrades or ends the daemon.", 0, Kernel, ""},
+		{I19, "no eni is made in a subnet that is not for pods", Never, "L", "Judged when EC2 gets a CreateNetworkInterface: with ENABLE_SUBNET_DISCOVERY its subnet is in the node's VPC and zone, and is the node's own or tagged kubernetes.io/role/cni, not with 0 and not for other clusters alone, by tags of two minutes ago or later; without it, it is the node's own.", 0, EC2, ""},
+		{I20, "every eni has the security groups of the primary one", Settled, "H", "The ENIs that the CNI has made and EC2 has attached have the groups that the instance's primary ENI has.", 0, EC2, ""},
 	}
 }
 

@@ -12,6 +12,7 @@ func (a *Auditor) looked(c *Snapshot, settled bool) {
 		return
 	}
 	a.look(I5)
+	a.look(I20)
 	if c.Up && c.View != nil {
 		a.look(I11)
 		a.look(I12)

@@ -64,7 +64,13 @@ func needed(v *ipam.View) (demand, enis, places int) {
 	}
 	places = -v.Cooling - v.Quarantined
 	for i := range v.ENIs {
-		if e := &v.ENIs[i]; e.Stage <= ipam.Ready && !e.Barred {
+		switch e := &v.ENIs[i]; {
+		case e.Stage > ipam.Ready || e.Barred:
+		case e.Shut: // what is free there goes back
+			enis, places = enis+1, places+e.InUse
+		case e.Spent: // EC2 gives no more
+			enis, places = enis+1, places+e.Total
+		default:
 			enis, places = enis+1, places+per-e.Prefixes
 		}
 	}

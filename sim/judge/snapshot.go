@@ -3,6 +3,7 @@ package judge
 import (
 	"net/netip"
 
+	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
 )
 
@@ -19,8 +20,10 @@ type Snapshot struct {
 	PendingDELs int           // DELs that the runtime still has to repeat, or that wait on disk
 	Settings    ipam.Settings
 	Limits      ipam.Limits
-	CloudFree   int  // addresses that EC2's subnet could still give
-	Silent      bool // the node's metadata does not answer
+	CloudFree   int           // addresses that EC2's subnet could still give, where there is no more than one
+	Subnets     []CloudSubnet // of the node's VPC and zone, by EC2's truth; empty: the one of CloudFree
+	OtherGroups []ec2.ENI     // of the node's ENIs, those without the security groups of the primary one
+	Silent      bool          // the node's metadata does not answer
 }
 
 // CloudENI is an ENI as EC2 knows it.
@@ -28,7 +31,8 @@ type CloudENI struct {
 	ID          string
 	Attached    bool
 	NotOurs     bool // it has a device index, and nothing else is the node's
-	Prefixes    int  // each takes the place of an address
+	Subnet      ec2.SubnetID
+	Prefixes    int // each takes the place of an address
 	Primary     netip.Addr
 	Secondaries []netip.Addr
 }

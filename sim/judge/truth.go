@@ -15,6 +15,12 @@ func (a *Auditor) Requested(now time.Duration, node int, whose Whose, q *ec2.Req
 	if what, id := whose.Mutates(q); id != "" {
 		a.Touched(now, node, what, string(id), whose.NotOurs(id))
 	}
+	if q.Action == ec2.CreateNetworkInterface {
+		a.look(I19)
+		if why := whose.notForPods(now, q.Subnet); why != "" {
+			a.breaks(I19, now, node, "node-%d makes an ENI in %s, which is %s: expected one that is for pods", node, q.Subnet, why)
+		}
+	}
 }
 
 // Happened judges something that happened at EC2 to a node's ENI (I4). live names a live pod of the node that has an address; "" is none.
@@ -45,7 +51,7 @@ func (a *Auditor) Happened(now time.Duration, node int, m *ec2.Cloud, e *ec2.Eve
 func AppendENIs(list []CloudENI, whose Whose) []CloudENI {
 	for _, id := range whose.Model.AttachedENIs(whose.Node) {
 		e, _ := whose.Model.ENI(id)
-		list = append(list, CloudENI{ID: string(id), Attached: true, NotOurs: whose.NotOurs(id) != "", Prefixes: len(e.Prefixes),
+		list = append(list, CloudENI{ID: string(id), Attached: true, NotOurs: whose.NotOurs(id) != "", Subnet: e.Subnet, Prefixes: len(e.Prefixes),
 			Primary: e.Primary, Secondaries: e.Secondaries})
 	}
 	return list

@@ -4,21 +4,22 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
 )
 
 // pool is a node's addresses as the warm targets see them, counted from the cloud.
 type pool struct {
-	per   int // secondaries that one ENI may have
-	enis  int // attached
-	most  int // ENIs that the node may have
-	total int // secondaries on attached ENIs
-	room  int // secondaries that attached ENIs could still take
+	per   int                  // secondaries that one ENI may have
+	enis  int                  // attached
+	most  int                  // ENIs that the node may have
+	total int                  // secondaries on attached ENIs
+	room  map[ec2.SubnetID]int // secondaries that attached ENIs could still take, by subnet
 	free  int
 }
 
 func poolOf(c *Snapshot) pool {
-	p := pool{per: c.Limits.Addresses - 1, most: c.Limits.ENIs, free: c.View.Free}
+	p := pool{per: c.Limits.Addresses - 1, most: c.Limits.ENIs, free: c.View.Free, room: map[ec2.SubnetID]int{}}
 	if m := c.Settings.MaxENI; m > 0 && m < p.most {
 		p.most = m
 	}
@@ -29,7 +30,7 @@ func poolOf(c *Snapshot) pool {
 		case c.Cloud[i].Attached:
 			p.enis++
 			p.total += len(c.Cloud[i].Secondaries)
-			p.room += max(0, p.per-len(c.Cloud[i].Secondaries)-c.Cloud[i].Prefixes)
+			p.room[c.Cloud[i].Subnet] += max(0, p.per-len(c.Cloud[i].Secondaries)-c.Cloud[i].Prefixes)
 		}
 	}
 	return p
@@ -44,9 +45,13 @@ func warm(c *Snapshot, band int) string {
 		return "" // the pool is not managed, or nothing is known of its limits
 	}
 	p := poolOf(c)
-	if n := p.short(s); n > 0 && p.canGrow(n, c.CloudFree) {
-		return fmt.Sprintf("has %d free of %s on %s, %d fewer than %s ask for, and could have more: %d ENIs of %d addresses, %d free in the subnet",
-			p.free, count(p.total, "address"), count(p.enis, "ENI"), n, targets(s), p.most, p.per, c.CloudFree)
+	if n := p.short(s); n > 0 {
+		for _, subnet := range c.subnets() {
+			if p.canGrow(n, &subnet) {
+				return fmt.Sprintf("has %d free of %s on %s, %d fewer than %s ask for, and could have more: %d ENIs of %d addresses, %d free in the subnet",
+					p.free, count(p.total, "address"), count(p.enis, "ENI"), n, targets(s), p.most, p.per, subnet.Free)
+			}
+		}
 	}
 	if byAddress(s) {
 		// Quarantined addresses count for a shortage and not for an excess: they may come back, and cannot be given away.
@@ -82,13 +87,25 @@ func (p pool) short(s *ipam.Settings) int {
 	return s.WarmENITarget*p.per - p.free
 }
 
-// canGrow says whether EC2 could grant the next step towards n more addresses whole: on ENIs that have room, or on a new
+// subnets are those that the node could have addresses of.
+func (c *Snapshot) subnets() []CloudSubnet {
+	if len(c.Subnets) > 0 {
+		return c.Subnets
+	}
+	one := CloudSubnet{Free: c.CloudFree, Suits: true}
+	if len(c.Cloud) > 0 {
+		one.ID = c.Cloud[0].Subnet
+	}
+	return []CloudSubnet{one}
+}
+
+// canGrow says whether EC2 could grant the next step towards n more addresses whole in a subnet: on ENIs that have room, or on a new
 // one, which takes an address for itself.
-func (p pool) canGrow(n, cloudFree int) bool {
-	if p.room > 0 && cloudFree >= min(n, p.room) {
+func (p pool) canGrow(n int, s *CloudSubnet) bool {
+	if room := p.room[s.ID]; room > 0 && !s.Shut && s.Free >= min(n, room) {
 		return true
 	}
-	return p.enis < p.most && cloudFree >= min(n, p.per)+1
+	return s.Suits && p.enis < p.most && s.Free >= min(n, p.per)+1
 }
 
 // spare is an ENI without use whose addresses the target does not ask for. The primary one can never be given back.

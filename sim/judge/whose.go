@@ -1,6 +1,8 @@
 package judge
 
 import (
+	"slices"
+
 	"github.com/enilab/enilab/fakes/ec2"
 )
 
@@ -12,12 +14,20 @@ const (
 	TagCreated  = "node.k8s.amazonaws.com/createdAt"
 )
 
+// Tags of subnets by which amazon-vpc-cni-k8s 1.23.0 chooses among them (same file): TagRole is 1 or 0, and TagForCluster is followed by the
+// name of a cluster.
+const (
+	TagRole       = "kubernetes.io/role/cni"
+	TagForCluster = "cni.networking.k8s.aws/cluster/"
+)
+
 // Whose says whose an ENI is, by EC2's truth, for a node's daemon.
 type Whose struct {
 	Model          *ec2.Cloud
 	Node           ec2.InstanceID
 	Cluster        string // its name, "" is none
 	LeavesUntagged bool   // MANAGE_UNTAGGED_ENI is false
+	Undiscovered   bool   // ENABLE_SUBNET_DISCOVERY is false
 }
 
 // NotOurs says why an ENI is none that the node may touch; "" is that it may.
@@ -62,6 +72,24 @@ func elsewhere(m *ec2.Cloud, cluster string, e *ec2.ENI) string {
 
 // Here says whether an ENI is in the cluster's VPC, for which its world has a network. The cluster's subnet is the model's first one.
 func Here(m *ec2.Cloud, e *ec2.ENI) bool { return e.VPC == m.Subnets()[0].VPC }
+
+// OtherGroups are the ENIs of an instance's, made by its CNI and attached, that have not the security groups of its primary one.
+func OtherGroups(m *ec2.Cloud, i ec2.InstanceID) (out []ec2.ENI) {
+	var groups []string
+	for n, id := range m.AttachedENIs(i) {
+		e, _ := m.ENI(id)
+		if n == 0 {
+			groups = sorted(e.SecurityGroups)
+		}
+		ours := e.Kind == ec2.Ordinary && e.NetworkCard == 0 && TagOf(&e, TagOwner) == string(i) && TagOf(&e, TagNoManage) != "true"
+		if n > 0 && ours && !slices.Equal(sorted(e.SecurityGroups), groups) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func sorted(list []string) []string { return slices.Sorted(slices.Values(list)) }
 
 // lives says whether there is such an instance, and not only its memory.
 func (w Whose) lives(id ec2.InstanceID) bool {

@@ -40,8 +40,8 @@ func (w *World) Do(a *verb.Act) (id int) {
 		t := &verb.Target{Act: a, ID: id}
 		var s verb.Strike
 		w.c.Cloud(func(now time.Duration, m *ec2.Cloud) {
-			t.Cloud = &verb.Cloud{Model: m, Cluster: w.witness.Cluster, Now: now, Instance: w.instance,
-				Address: w.addressOf}
+			t.Cloud = &verb.Cloud{Model: m, Cluster: w.witness.Cluster, Now: now, Nodes: len(w.members) - 1,
+				Instance: w.instance, Address: w.addressOf}
 			s = a.Of.Strike(t)
 		})
 		w.took(id, s)

@@ -50,7 +50,7 @@ func (w *World) measureNode(m *member, metric string) (v int64, ok bool) {
 		return int64(w.scenario.Version), true
 	}
 	if strings.HasPrefix(metric, "calls.") {
-		w.c.Cloud(func(_ time.Duration, c *ec2.Cloud) { v, ok = actions.MeasureCalls(c, m.node.Instance, metric) })
+		w.c.Cloud(func(_ time.Duration, c *ec2.Cloud) { v, ok = actions.MeasureInstance(c, m.node.Instance, metric) })
 		return v, ok
 	}
 	w.mu.Lock()

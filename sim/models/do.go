@@ -43,6 +43,7 @@ func (h *Host) Strike(id int) verb.Strike { return h.Acts.Of(id) }
 func (h *Host) target(a *verb.Act, id int) *verb.Target {
 	return &verb.Target{Act: a, ID: id, Network: network{h}, API: api{h}, Cloud: &verb.Cloud{
 		Model: h.EC2, Cluster: h.Cluster.Name, Now: h.World.Clock(),
+		Nodes:    len(h.Nodes) - 1,
 		Instance: func(no int) ec2.InstanceID { return h.Nodes[no].Instance }, Address: actions.AddressIn(h.Kube)}}
 }
 

@@ -56,7 +56,11 @@ type Host struct {
 // is an error.
 func New(w World, c *sim.Cluster, seed uint64, j judge.Config) (Host, error) {
 	vpc, subnet := actions.Neighbour()
-	cfg := ec2.Config{VPCs: []ec2.VPC{{CIDRs: []netip.Prefix{c.VPC}}, vpc}, Subnets: []ec2.SubnetConfig{{CIDR: c.Subnet}, subnet}}
+	cfg := ec2.Config{VPCs: []ec2.VPC{{CIDRs: []netip.Prefix{c.VPC}}, vpc}}
+	for _, s := range c.AllSubnets() {
+		cfg.Subnets = append(cfg.Subnets, s.Config())
+	}
+	cfg.Subnets = append(cfg.Subnets, subnet)
 	if err := cfg.Validate(); err != nil {
 		return Host{}, err
 	}
@@ -88,17 +92,29 @@ func (h *Host) Launch(n *Node, m Machine, seed uint64) error {
 	if limits, ok := ec2.LimitsOf(c.Type); ok {
 		prefixes = max(0, min(prefixes, limits.IPv4PerENI-1-c.Warm))
 	}
-	inst, err := h.EC2.Launch(h.World.Clock(), ec2.LaunchSpec{Type: c.Type, SecondaryAddresses: c.Warm, Prefixes: prefixes})
+	no := int32(len(h.Nodes))
+	home := h.EC2.Subnets()[c.HomeOf(int(no))].ID
+	inst, err := h.EC2.Launch(h.World.Clock(), ec2.LaunchSpec{Type: c.Type, Subnet: home, SecondaryAddresses: c.Warm, Prefixes: prefixes})
 	if err != nil {
 		return err
 	}
-	no := int32(len(h.Nodes))
 	*n = Node{No: no, Instance: inst, Machine: m, Version: c.Version, Plugin: c.Version, Settings: c.Settings, kubeletAt: Never,
 		CRI: cri.New(cri.Config{Node: nodeName(no), Runtime: c.Runtime}, seed)}
 	n.Settings.MaxPods = c.MaxPods
 	h.Nodes = append(h.Nodes, n)
 	h.numbers[inst] = no
 	return nil
+}
+
+// FirstLink is the address with which an instance's first link begins, with the length of its subnet, and the gateway there.
+func (h *Host) FirstLink(id ec2.InstanceID) (address netip.Prefix, gateway netip.Addr) {
+	in, _ := h.EC2.InstanceOf(id)
+	for _, s := range h.EC2.Subnets() {
+		if s.ID == in.Subnet {
+			return netip.PrefixFrom(in.PrimaryAddress, s.CIDR.Bits()), s.CIDR.Masked().Addr().Next()
+		}
+	}
+	return netip.Prefix{}, netip.Addr{}
 }
 
 // Start creates the workloads that run when time begins.
@@ -311,7 +327,8 @@ func (h *Host) Trapped(n *Node, a ec2.Action, after bool) bool {
 
 // Whose says whose ENIs are, for the judge.
 func (h *Host) Whose(n *Node) judge.Whose {
-	return judge.Whose{Model: h.EC2, Node: n.Instance, Cluster: h.Cluster.Name, LeavesUntagged: n.Settings.LeaveUntagged}
+	return judge.Whose{Model: h.EC2, Node: n.Instance, Cluster: h.Cluster.Name, LeavesUntagged: n.Settings.LeaveUntagged,
+		Undiscovered: !n.Settings.Discovery}
 }
 
 // nameOf names an instance's node.

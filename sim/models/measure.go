@@ -57,7 +57,7 @@ func (h *Host) MeasureNode(n *Node, metric string) (int64, bool) {
 	case "plugin.version":
 		return int64(n.ran), true
 	}
-	if v, ok := actions.MeasureCalls(h.EC2, n.Instance, metric); ok {
+	if v, ok := actions.MeasureInstance(h.EC2, n.Instance, metric); ok {
 		return v, true
 	}
 	if v, ok := actions.MeasureDaemon(h.Auditor, int(n.No), metric); ok {

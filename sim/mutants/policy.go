@@ -72,6 +72,14 @@ func policies() []Mutant {
 			neverGivesBack),
 		p("room-under-way-is-none", "L", "an ENI that is being made carries what it was made for, and the next pod needs another",
 			func(p *ipam.Policy) { p.Fits = noRoom }),
+		p("any-subnet", "L", "any subnet of the node's zone is for its ENIs, whatever its tags say",
+			func(p *ipam.Policy) { p.Suits = anySite }),
+		p("full-subnet-again", "L", "the subnet that EC2 calls full is asked again, although there are others (amazon-vpc-cni-k8s before 1.18)",
+			func(p *ipam.Policy) { p.Turns = neverTurns }),
+		p("waits-for-subnets", "F", "no ENI is made before EC2 has said which subnets there are, also if the role may not ask (amazon-vpc-cni-k8s 1.23.0)",
+			func(p *ipam.Policy) { p.Blind = neverBlind }),
+		p("groups-of-birth", "H", "an ENI keeps the security groups that it was made with",
+			func(p *ipam.Policy) { p.Regroup = keepsGroups }),
 		p("no-backoff", "L", "what EC2 throttles is asked again at once",
 			func(p *ipam.Policy) { p.Backoff = atOnce }),
 	}
@@ -210,3 +218,16 @@ func noRoom(int) int { return 0 }
 
 // atOnce tries again, and throttles slow nothing down.
 func atOnce(int) ipam.Pause { return ipam.Pause{} }
+
+// anySite reads no tags.
+func anySite(ipam.Site) bool { return true }
+
+// neverTurns asks again where EC2 has refused.
+func neverTurns(ipam.Action, ipam.Class) bool { return false }
+
+// neverBlind asks once more whether the node's own subnet is excluded, and makes no ENI without an answer (amazon-vpc-cni-k8s 1.23.0,
+// pkg/awsutils/awsutils.go, createENI).
+func neverBlind(bool, int) bool { return false }
+
+// keepsGroups leaves ENIs as they were made.
+func keepsGroups(_, _ []string) bool { return false }

@@ -42,6 +42,10 @@ var decisions = map[string]string{
 	"never-gives-back":          "Demand",
 	"room-under-way-is-none":    "Fits",
 	"no-backoff":                "Backoff",
+	"any-subnet":                "Suits",
+	"full-subnet-again":         "Turns",
+	"waits-for-subnets":         "Blind",
+	"groups-of-birth":           "Regroup",
 
 	"nothing-written":               "Forgotten",
 	"checkpoint-of-another-version": "Forgotten",

@@ -115,8 +115,7 @@ func (w *World) addNode() error {
 func (w *World) configure(n *instance) error {
 	in, _ := w.EC2.InstanceOf(n.Instance)
 	n.mac = in.PrimaryMAC
-	address := netip.PrefixFrom(in.PrimaryAddress, w.Cluster.Subnet.Bits())
-	gateway := w.Cluster.Subnet.Masked().Addr().Next()
+	address, gateway := w.FirstLink(n.Instance)
 	n.mirror.PlugPrimary(n.mac, address, gateway)
 	return n.box.ConfigurePrimary(n.links[n.mac], address, gateway)
 }

@@ -32,7 +32,10 @@ func (w *World) waits(n *instance) {
 
 // holds says of an address of the kernel that somebody has it: a living sandbox, or the machine itself.
 func (w *World) holds(n *instance) func(netip.Addr) bool {
-	own := []netip.Addr{w.Cluster.Subnet.Masked().Addr().Next()} // the router
+	var own []netip.Addr
+	for _, p := range w.Cluster.Prefixes() {
+		own = append(own, p.Masked().Addr().Next()) // the router
+	}
 	for t := range n.CRI.Sandboxes() {
 		own = append(own, t.Address)
 	}

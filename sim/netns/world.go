@@ -131,7 +131,7 @@ func (w *World) open(c *sim.Cluster, seed uint64) (err error) {
 		w.Prefixes = max(w.Prefixes, s.Node.Prefixes)
 	}
 	w.witness.Audit = w.Auditor
-	if w.network, err = vpc.New(vpc.Config{VPC: []netip.Prefix{c.VPC}, Subnets: []netip.Prefix{c.Subnet}}); err != nil {
+	if w.network, err = vpc.New(vpc.Config{VPC: []netip.Prefix{c.VPC}, Subnets: c.Prefixes()}); err != nil {
 		return err
 	}
 	if err := w.startRecord(); err != nil {

@@ -14,9 +14,13 @@ type Cloud struct {
 	Model    *ec2.Cloud
 	Cluster  string // its name, "" is none
 	Now      time.Duration
+	Nodes    int
 	Instance func(node int) ec2.InstanceID
 	Address  func(pod string) netip.Addr // of a pod; the zero one is none
 }
+
+// Subnet is one of the cluster's, from 1. A model has them before all others.
+func (c *Cloud) Subnet(n int) ec2.Subnet { return c.Model.Subnets()[n-1] }
 
 // makesENI says whether an action is about requests that make ENIs.
 func (a *Act) makesENI() bool { return a.Text("call") == draw.Making || a.Text("call") == anyRequest }

@@ -8,12 +8,12 @@ import (
 
 var drainSubnet = &Verb{
 	Name: "drain-subnet", On: onEC2,
-	Params: []Param{named("leave", Count, "0", "free addresses")},
-	Doc:    "strangers take the subnet's addresses",
+	Params: []Param{named("leave", Count, "0", "free addresses"), ofSubnets()},
+	Doc:    "strangers take a subnet's addresses, or give theirs back",
 	Source: "seeds/004",
 	Strike: func(t *Target) Strike {
 		c := t.Cloud
-		switch n := c.Model.DrainSubnet(c.Now, c.Model.Subnets()[0].ID, t.Int("leave")); {
+		switch n := c.Model.DrainSubnet(c.Now, c.Subnet(t.Int("subnet")).ID, t.Int("leave")); {
 		case n > 0:
 			return Hit("strangers take %s", Number(n, "address"))
 		case n < 0:

@@ -100,7 +100,7 @@ at 20m expect ec2 calls.DeleteNetworkInterface >= 5
 at 20m expect ec2 enis.total == 2`},
 	{"detach", "at 1m ec2 detach node=1 device=1", `
 at 1s  kube create burst 12 node=1
-at 1m11s expect node-1 enis == 1`},
+at 1m21s expect node-1 enis == 1`},
 	{"attach", "at 0s ec2 attach node=1 addresses=1", `
 at 2m  kube create burst 12 node=1
 at 3m  expect node-1 reached.eni-not-ours == 1
@@ -127,6 +127,20 @@ at 1s  kube create burst 6 node=1
 at 1m  expect node-1 pods.ready == 4
 at 2m  ec2 drain-subnet leave=200
 at 15m expect node-1 pods.ready == 8`},
+	{"tag-subnet", "at 0s ec2 tag-subnet cni=0", `
+at 2m  kube create burst 12 node=1
+at 3m  expect ec2 enis.total == 2
+at 3m  expect node-1 impaired
+at 4m  ec2 tag-subnet cni=none`},
+	{"change-groups", "at 0s ec2 change-groups to=sg-a node=1", `
+at 1s  kube create burst 12 node=1
+at 5m  expect node-1 reached.groups-changed == 1`},
+	{"delete-group", `at 0s ec2 change-groups to=sg-a
+at 3m  imds lag by=90s
+at 4m  ec2 change-groups
+at 4m  ec2 delete-group sg-a`, `
+at 4m  kube create burst 12 node=1
+at 5m  expect ec2 failed.CreateNetworkInterface >= 1`},
 	{"draw", "at 0s ec2 draw 7 faults=30", `
 at 1s  kube create burst 12 node=1
 at 1m  expect ec2 calls.lost >= 1`},

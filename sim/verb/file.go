@@ -12,6 +12,7 @@ import (
 type File struct {
 	Type    string // of the nodes' instances
 	Nodes   int
+	Subnets int  // of the cluster
 	Version int  // of the daemons that it begins with
 	Whole   bool // no line is missing
 	Headed  bool // nor is the cluster line
@@ -32,7 +33,7 @@ type File struct {
 
 // NewFile knows nothing yet.
 func NewFile(whole, headed bool) *File {
-	return &File{Whole: whole, Headed: headed, Most: map[string]int{}, Held: map[int]bool{}, Hung: map[string]bool{},
+	return &File{Whole: whole, Headed: headed, Subnets: 1, Most: map[string]int{}, Held: map[int]bool{}, Hung: map[string]bool{},
 		Versions: map[int]bool{}}
 }
 
@@ -44,6 +45,9 @@ func (f *File) Check(pos scn.Pos, a *Act) {
 	f.pos = pos
 	if n := a.Int("node"); n > f.Nodes {
 		f.bad("", "there is no node-%d: the cluster has nodes=%d", n, f.Nodes)
+	}
+	if n := a.Int("subnet"); a.Text("subnet") != "" && (n < 1 || n > f.Subnets) && f.Headed {
+		f.bad("name it with subnets=CIDR,... on the cluster line", "there is no subnet %d: the cluster has %d", n, f.Subnets)
 	}
 	for _, name := range []string{"times", "faults"} {
 		if a.Text(name) != "" && a.Int(name) == 0 {

@@ -61,7 +61,8 @@ func choice(name, def, doc string, words ...string) Param {
 // Requests are the EC2 actions that a verb may name.
 var Requests = []string{"CreateNetworkInterface", "AttachNetworkInterface", "ModifyNetworkInterfaceAttribute",
 	"DetachNetworkInterface",
-	"DeleteNetworkInterface", "AssignPrivateIpAddresses", "UnassignPrivateIpAddresses", "DescribeNetworkInterfaces"}
+	"DeleteNetworkInterface", "AssignPrivateIpAddresses", "UnassignPrivateIpAddresses", "DescribeNetworkInterfaces",
+	"DescribeSubnets"}
 
 // anyRequest stands for all of them.
 const anyRequest = "any"
@@ -72,6 +73,9 @@ func call(doc string) Param {
 
 // whose limits a fault to one node's calls.
 func whose() Param { return named("node", Count, "0", "whose; 0 is everybody's") }
+
+// ofSubnets says which of the cluster's subnets it is.
+func ofSubnets() Param { return named("subnet", Count, "1", "which of the cluster's") }
 
 // howMany says how often a fault is met.
 func howMany() Param { return named("times", Count, "1", "how many") }

@@ -25,7 +25,8 @@ type inFlight struct {
 }
 
 var actionOf = [...]ec2.Action{0, ec2.CreateNetworkInterface, ec2.AttachNetworkInterface, ec2.ModifyNetworkInterfaceAttribute,
-	ec2.DetachNetworkInterface, ec2.DeleteNetworkInterface, ec2.AssignPrivateIpAddresses, ec2.UnassignPrivateIpAddresses}
+	ec2.DetachNetworkInterface, ec2.DeleteNetworkInterface, ec2.AssignPrivateIpAddresses, ec2.UnassignPrivateIpAddresses,
+	ec2.ModifyNetworkInterfaceAttribute}
 
 func (w *World) startCall(n *node, c *ipam.Call) {
 	f := &inFlight{id: c.ID, act: c.Action}
@@ -33,13 +34,15 @@ func (w *World) startCall(n *node, c *ipam.Call) {
 	switch c.Action {
 	case ipam.CreateENI:
 		f.req.Subnet, f.req.ClientToken, f.req.SecondaryCount = ec2.SubnetID(c.Subnet), c.Token, c.Count
-		f.req.Description = "aws-K8S-" + c.Owner
+		f.req.Description, f.req.SecurityGroups = "aws-K8S-"+c.Owner, c.Groups
 		f.req.Tags = []ec2.Tag{{Key: judge.TagOwner, Value: c.Owner}, {Key: judge.TagCreated, Value: time.Unix(c.Created, 0).UTC().Format(time.RFC3339)}}
 		if c.Cluster != "" {
 			f.req.Tags = append(f.req.Tags, ec2.Tag{Key: judge.TagCluster, Value: c.Cluster})
 		}
 	case ipam.AttachENI:
 		f.req.Instance, f.req.DeviceIndex = n.Instance, c.Device
+	case ipam.GroupENI:
+		f.req.SecurityGroups = c.Groups
 	case ipam.ModifyENI:
 		f.req.Attachment, f.req.DeleteOnTermination = c.Attachment, true
 	case ipam.DetachENI:
@@ -93,7 +96,7 @@ func (w *World) serve(e *event) {
 	if f.what == 0 {
 		in = ipam.Called{ID: f.id, Result: w.translate(f, &r)}
 	} else {
-		in = w.described(f, &r)
+		in = w.described(n, f, &r)
 	}
 	w.push(event{at: w.now + after, kind: evInput, node: n.No, life: n.life, num: uint64(f.id), data: in})
 	if m := w.mutant; m != nil && m.Shell&mutants.RetryCalls != 0 && f.what == 0 && r.Code != "" {
@@ -161,8 +164,9 @@ func class(r *ec2.Response) ipam.Class {
 }
 
 func (w *World) eni(e *ec2.ENI) ipam.ENI {
-	out := ipam.ENI{ID: string(e.ID), MAC: e.MAC, Device: e.DeviceIndex, Subnet: string(e.Subnet), CIDR: w.Cluster.Subnet, Primary: e.Primary,
-		Addresses: e.Secondaries, Status: e.Status.String(), Attachment: e.Attachment, Instance: string(e.Instance), DOT: e.DeleteOnTermination, Kind: e.Kind.String(), Prefixes: len(e.Prefixes)}
+	out := ipam.ENI{ID: string(e.ID), MAC: e.MAC, Device: e.DeviceIndex, Subnet: string(e.Subnet), CIDR: w.cidrOf(e.Subnet), Primary: e.Primary,
+		Addresses: e.Secondaries, Status: e.Status.String(), Attachment: e.Attachment, Instance: string(e.Instance), DOT: e.DeleteOnTermination, Kind: e.Kind.String(), Prefixes: len(e.Prefixes),
+		Groups: e.SecurityGroups}
 	for _, t := range e.Tags {
 		switch t.Key {
 		case judge.TagOwner:
@@ -178,8 +182,42 @@ func (w *World) eni(e *ec2.ENI) ipam.ENI {
 	return out
 }
 
+// cidrOf is a subnet's CIDR, which never changes.
+func (w *World) cidrOf(id ec2.SubnetID) netip.Prefix {
+	for i, s := range w.EC2.Subnets() {
+		if s.ID == id || i == 0 && id == "" {
+			return s.CIDR
+		}
+	}
+	return netip.Prefix{}
+}
+
+// subnets are those of an answer that are in a node's VPC and zone, as Cloud.Subnets has them.
+func (w *World) subnets(n *node, list []ec2.Subnet) (out []ipam.Subnet) {
+	home, _ := w.EC2.InstanceOf(n.Instance)
+	for _, s := range list {
+		if s.VPC != home.VPC || s.Zone != home.Zone {
+			continue
+		}
+		v := ipam.Subnet{ID: string(s.ID), CIDR: s.CIDR, Free: s.Available}
+		ours := w.Cluster.Name == ""
+		for _, t := range s.Tags {
+			name, of := strings.CutPrefix(t.Key, judge.TagForCluster)
+			switch {
+			case t.Key == judge.TagRole:
+				v.Role = t.Value
+			case of:
+				v.Others, ours = true, ours || name == w.Cluster.Name
+			}
+		}
+		v.Others = v.Others && !ours
+		out = append(out, v)
+	}
+	return out
+}
+
 // described is the answer to a Look at EC2.
-func (w *World) described(f *inFlight, r *ec2.Response) ipam.Input {
+func (w *World) described(n *node, f *inFlight, r *ec2.Response) ipam.Input {
 	in := ipam.Seen{ID: f.id, What: f.what, Complete: r.Code == "" && !r.Lost, Err: r.Code}
 	if f.enis != nil { // who cannot say which instances live has said which ENIs there are
 		in.Complete, in.Err = true, ""
@@ -196,6 +234,9 @@ func (w *World) described(f *inFlight, r *ec2.Response) ipam.Input {
 	if r.Lost {
 		in.Err = "no answer within " + models.SDKTimeout.String()
 	}
+	if f.what == ipam.LookSubnets {
+		in.Subnets, in.Denied = w.subnets(n, r.Subnets), class(r) == ipam.Denied
+	}
 	return in
 }
 
@@ -207,6 +248,12 @@ func (w *World) startLook(n *node, l *ipam.Look) {
 		if w.Trapped(&n.Node, ec2.DescribeNetworkInterfaces, false) {
 			return
 		}
+	case ipam.LookSubnets:
+		if w.Trapped(&n.Node, ec2.DescribeSubnets, false) {
+			return
+		}
+		w.send(n, &inFlight{id: l.ID, what: l.What, req: ec2.Request{Action: ec2.DescribeSubnets, Caller: n.Instance, FilterDescription: "*"}})
+		return
 	}
 	switch l.What {
 	case ipam.LookENI:
@@ -338,6 +385,11 @@ func (w *World) metadata(n *node, in *ipam.Seen) time.Duration {
 			m.ENIs[i].Partial = true
 		} else {
 			m.ENIs[i].Primary, m.ENIs[i].Addresses = e.Addresses[0], e.Addresses[1:]
+		}
+	}
+	for i := range v.ENIs {
+		if v.ENIs[i].MAC == v.Instance.PrimaryMAC {
+			m.Groups = v.ENIs[i].Groups
 		}
 	}
 	in.IMDS = m

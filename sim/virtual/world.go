@@ -137,8 +137,8 @@ func (w *World) addNode() error {
 		return err
 	}
 	for _, l := range w.EC2.Links(n.Instance) {
-		in, _ := w.EC2.InstanceOf(n.Instance)
-		n.kern.PlugPrimary(l.MAC, netip.PrefixFrom(in.PrimaryAddress, w.Cluster.Subnet.Bits()), w.Cluster.Subnet.Masked().Addr().Next())
+		address, gateway := w.FirstLink(n.Instance)
+		n.kern.PlugPrimary(l.MAC, address, gateway)
 	}
 	w.nodes = append(w.nodes, n)
 	w.push(event{at: time.Duration(w.Random() % uint64(100*time.Millisecond)), kind: evStart, node: n.No})

@@ -1,0 +1,37 @@
+package ipam
+
+import "time"
+
+// regroup gives each ENI that has other security groups those of the primary one, which metadata says. EC2 says what each has when it is asked
+// about it, so one that somebody else changes is noticed once in a daemon's life, as the primary's are within a look at metadata. An ENI to
+// which EC2 refuses them goes on with those that it has.
+func (dr *driver) regroup(now time.Duration) {
+	if dr.Set.NoProvisioning || dr.Set.IMDSOnly || dr.Deaf || !dr.Surveyed || len(dr.enis.Grouped) == 0 {
+		return
+	}
+	why := ""
+	for i := range dr.enis.ENIs {
+		e := &dr.enis.ENIs[i]
+		if e.Stage != Ready || e.Device == 0 || len(e.Groups) == 0 || !dr.policy.Regroup(e.Groups, dr.enis.Grouped) {
+			continue
+		}
+		if e.GroupsAt != 0 {
+			why = e.ID + " has other security groups than the primary network interface: EC2 refuses to change them"
+		}
+		switch {
+		case e.Wait != idle || e.busy() || e.Trimming || e.Lost || e.Asking || e.Stored: // one thing at a time
+		case now < e.GroupsAt:
+			dr.pool.Warm.At = min(dr.pool.Warm.At, e.GroupsAt)
+		default:
+			e.Doing, e.Next = GroupENI, now
+		}
+	}
+	dr.trouble(troubleGroups, why)
+}
+
+// regroupLater ends a try that EC2 refused, so that nothing else of the ENI waits for the next one.
+func (dr *driver) regroupLater(ix int32) {
+	e := &dr.enis.ENIs[ix]
+	e.GroupsAt = e.Next
+	dr.atRest(ix)
+}

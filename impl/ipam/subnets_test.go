@@ -1,0 +1,112 @@
+package ipam
+
+import (
+	"testing"
+	"time"
+)
+
+// newSubnets are those of a node whose own subnet is a; EC2 has said them at the instant 0.
+func newSubnets(list ...Subnet) *subnets {
+	l := &life{policy: Sound(), Set: Defaults(), Phase: serving, Inst: Instance{Subnet: "a"}}
+	sn := &subnets{life: l, evidence: &evidence{life: l, ledger: &ledger{life: l}}}
+	for i := range sn.evidence.Looks {
+		sn.evidence.Looks[i].Want = never
+	}
+	sn.seen(0, &Seen{What: LookSubnets, Complete: true, Subnets: list}, true, 0, 0)
+	return sn
+}
+
+// TestWhichSubnetsAreForPods: as amazon-vpc-cni-k8s 1.23.0 reads their tags, for ENIs that are to be made and for those that are there.
+func TestWhichSubnetsAreForPods(t *testing.T) {
+	for _, c := range []struct {
+		role        string
+		others      bool
+		own, wanted bool // the node's own, and another one, are for new ENIs
+		shut        bool
+	}{
+		{"", false, true, false, false}, {"", true, true, false, false}, {"1", false, true, true, false}, {"1", true, false, false, true},
+		{"yes", false, true, true, false}, {"0", false, false, false, true}, {"0", true, false, false, true},
+	} {
+		sn := newSubnets(Subnet{ID: "a", Role: c.role, Others: c.others}, Subnet{ID: "b", Role: c.role, Others: c.others})
+		if own, other := sn.suits(&sn.Grounds[0]), sn.suits(&sn.Grounds[1]); own != c.own || other != c.wanted {
+			t.Errorf("role %q, others %v: %v and %v, expected %v and %v", c.role, c.others, own, other, c.own, c.wanted)
+		}
+		if sn.shut("a") != c.shut || sn.shut("b") != c.shut || sn.shut("unknown") {
+			t.Errorf("role %q, others %v: shut is %v", c.role, c.others, sn.shut("b"))
+		}
+		sn.Set.Discovery = false
+		if sn.shut("a") {
+			t.Error("without discovery tags say nothing")
+		}
+	}
+}
+
+// TestTheEmptiestComesFirst: by EC2's count less what has been asked for since, then the next one when EC2 has refused, until each has.
+func TestTheEmptiestComesFirst(t *testing.T) {
+	sn := newSubnets(Subnet{ID: "a", Free: 50}, Subnet{ID: "b", Free: 60, Role: "1"}, Subnet{ID: "c", Free: 90}, Subnet{ID: "d", Free: 0, Role: "1"})
+	expect := func(id string) {
+		t.Helper()
+		if s, ok := sn.place(); s.ID != id || ok != (id != "") {
+			t.Errorf("%q, %v: expected %q", s.ID, ok, id)
+		}
+	}
+	expect("b")
+	sn.takes("b", 15)
+	expect("a")
+	sn.takes("b", -15)
+	if sn.turn("b", AssignIPs, Limit, 3) || sn.turn("c", AssignIPs, NotFound, 3) || !sn.turn("b", AssignIPs, SubnetFull, 3) {
+		t.Error("another subnet helps against a full one alone")
+	}
+	expect("a")
+	if !sn.spent("b") || !sn.spent("d") || sn.spent("a") {
+		t.Error("b has refused, and d has nothing")
+	}
+	if !sn.turn("a", CreateENI, Denied, 4) {
+		t.Error("a role may make no ENI in one subnet, and in another")
+	}
+	expect("")
+	if last, any := sn.forgive(); !any || last != (turned{Denied, 4}) {
+		t.Errorf("%v, %v", last, any)
+	}
+	expect("b")
+	sn.turn("b", CreateENI, SubnetFull, 4)
+	sn.seen(time.Minute, &Seen{Subnets: []Subnet{{ID: "a", Free: 9}, {ID: "b", Free: 12, Role: "1"}}}, true, sn.Steps+1, time.Minute)
+	expect("b") // EC2 has been asked since
+	alone := newSubnets(Subnet{ID: "a", Free: 0}, Subnet{ID: "b", Free: 9})
+	if alone.turn("a", CreateENI, SubnetFull, 4) || alone.spent("a") {
+		t.Error("there is no other: it is asked again as ever")
+	}
+}
+
+// TestWhenTheSubnetsAreUnknown: growth waits for EC2's word, but not for a permission, nor for ever; a word that is old is asked for again.
+func TestWhenTheSubnetsAreUnknown(t *testing.T) {
+	sn := newSubnets()
+	sn.Grounds, sn.GroundsKnown = nil, false
+	look := &sn.evidence.Looks[LookSubnets]
+	if sn.known() || sn.fresh(0) || look.Want != 0 {
+		t.Error("EC2 has not been asked, and nobody waits")
+	}
+	look.Fails, look.Want = mostSilent, 10*time.Second
+	if !sn.known() || !sn.fresh(0) || look.Want != 10*time.Second {
+		t.Error("EC2 has not answered for long")
+	}
+	look.Fails = 1
+	sn.seen(0, &Seen{Denied: true, Err: "no"}, false, 1, 0)
+	if !sn.known() || look.Want < deniedPause || len(sn.out) != 1 {
+		t.Error("a role may not ask")
+	}
+	sn.seen(0, &Seen{Denied: true, Err: "no"}, false, 1, 0)
+	if len(sn.out) != 1 {
+		t.Error("that is told once")
+	}
+	if s, ok := sn.place(); s.ID != "a" || !ok || sn.doubts(true) == "" || sn.doubts(false) != "" {
+		t.Error("the node's own subnet it is then, and pods that wait are told")
+	}
+	sn = newSubnets(Subnet{ID: "a", Role: "0"}, Subnet{ID: "b"})
+	if _, ok := sn.place(); ok || sn.doubts(false) == "" {
+		t.Error("none is for pods")
+	}
+	if !sn.fresh(freshSubnets-1) || sn.fresh(freshSubnets) || sn.evidence.Looks[LookSubnets].Want != freshSubnets {
+		t.Error("after a minute EC2 is asked again")
+	}
+}

@@ -1,0 +1,52 @@
+package verb
+
+import (
+	"strings"
+
+	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/sim/judge"
+)
+
+var tagSubnet = &Verb{
+	Name: "tag-subnet", On: onEC2,
+	Params: []Param{ofSubnets(),
+		choice("cni", "", "its tag kubernetes.io/role/cni", "1", "0", "none"),
+		named("cluster", Word, "", "a cluster's name, for which it is tagged besides")},
+	Doc:    "somebody tags a subnet as one for pods, or as none",
+	Source: "amazon-vpc-cni-k8s README, ENABLE_SUBNET_DISCOVERY",
+	Strike: func(t *Target) Strike {
+		c, n := t.Cloud, t.Int("subnet")
+		role, changed := t.Text("cni"), false
+		id := c.Subnet(n).ID
+		if role != "" {
+			changed = c.Model.StrangerTag(c.Now, id, judge.TagRole, map[string]string{"1": "1", "0": "0"}[role])
+		}
+		if name := t.Text("cluster"); name != "" {
+			changed = c.Model.StrangerTag(c.Now, id, judge.TagForCluster+name, "shared") || changed
+		}
+		if !changed {
+			return Miss("subnet %d is tagged so already", n)
+		}
+		return Hit("the tags of subnet %d are %s", n, tagsOf(c.Subnet(n).Tags))
+	},
+	Check: func(f *File, a *Act) {
+		if a.Text("cni") == "" && a.Text("cluster") == "" {
+			f.bad("such as cni=1, cni=0, cni=none or cluster=NAME", "tag-subnet without a tag changes nothing")
+		}
+	},
+	Survives: Survival{Why: "where no subnet is left for pods, none can start",
+		Beyond: func(a *Act) bool { return a.Int("subnet") == 1 }},
+	AnyCNI: Survival{Never: true, Why: "which subnets are for pods is said by one CNI's tags"},
+}
+
+// tagsOf is a list of tags for people.
+func tagsOf(tags []ec2.Tag) string {
+	var out []string
+	for _, t := range tags {
+		out = append(out, t.Key+"="+t.Value)
+	}
+	if len(out) == 0 {
+		return "gone"
+	}
+	return strings.Join(out, ", ")
+}
