@@ -104,5 +104,7 @@ const (
 	troubleAttach
 	troubleFlows
 	troubleAdded
+	troublePrefixes
+	troubleMaxPods
 	troubles = iota
 )

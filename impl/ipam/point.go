@@ -45,6 +45,9 @@ const (
 	ENINotOurs                // an attached ENI turned out to be somebody else's, and is left alone
 	AddressesAdded            // a pod has addresses of the node beyond its own
 	ServedFromRecords         // metadata did not answer a daemon that started, and its records said enough
+	PrefixesGone              // EC2 had no prefix to give, and slots get addresses
+	SlotsTurned               // slots of the kind that the mode does not use are about to be given back
+	TypeWithoutPrefixes       // prefixes are asked for on a type that has none
 	marks               = iota
 )
 
@@ -53,7 +56,8 @@ var pointNames = [...]string{"", "runtime-list-refused", "recovered-from-checkpo
 	"del-unknown", "request-queued", "name-displaced", "sandbox-reaped", "drift-repaired", "residue-removed", "call-lost",
 	"call-throttled", "call-refused", "intent-resumed", "eni-made", "eni-drained", "eni-deleted", "eni-swept", "eni-missing",
 	"drain-stopped", "address-adopted", "address-missing", "gc-refused", "gc-released", "save-failed", "version-refused", "eni-restored",
-	"mac-unrecorded", "eni-given-up", "flows-kept", "eni-not-ours", "addresses-added", "served-from-records"}
+	"mac-unrecorded", "eni-given-up", "flows-kept", "eni-not-ours", "addresses-added", "served-from-records",
+	"prefixes-gone", "slots-turned", "type-without-prefixes"}
 
 func (m Point) String() string { return name(pointNames[:], int(m)) }
 

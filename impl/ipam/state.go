@@ -29,6 +29,7 @@ func (s *state) clone() state {
 	c.Departures = slices.Clone(s.Departures)
 	c.Others = slices.Clone(s.Others)
 	c.Found = slices.Clone(s.Found)
+	c.blocks = slices.Clone(s.blocks)
 	c.out, c.put, c.drop = nil, [stores][]Row{}, [stores][]Key{} // the step's
 	c.last, c.calm, c.moved = nil, false, nil
 	return c
@@ -138,7 +139,7 @@ func (n *Node) View(v *View) {
 			v.Cooling--
 		}
 	}
-	v.Taken, v.Homeless = 0, 0
+	v.Taken, v.Homeless, v.Prefixes = 0, 0, Delegation{On: n.delegates(), Bare: n.Warm.Bare}
 	for i := range n.Addrs {
 		switch a := &n.Addrs[i]; {
 		case a.ENI >= 0 || n.Phase != serving:
@@ -170,15 +171,19 @@ func (n *Node) View(v *View) {
 			available -= len(e.Before)
 			v.Covered += len(e.Before)
 		case e.Stage < Ready:
-			v.Covered += max(0, len(e.Addresses)-e.total()) + available
+			v.Covered += max(0, e.size()-e.total()) + available
 			available = 0
 		case e.Stage > Ready:
 			v.Covered += available
 			available = 0
 		}
 		v.Free += available
+		if e.Stage == Ready {
+			_, whole := n.warm.spare(e)
+			v.Prefixes.Free += whole
+		}
 		v.ENIs = append(v.ENIs, ViewENI{ID: e.ID, MAC: e.MAC, Device: e.Device, Stage: e.Stage, Total: e.total(), Available: available, InUse: e.total() - e.Has[Free],
-			Prefixes: e.Prefixes, Barred: e.Barred >= attachTries})
+			Prefixes: e.blocks, Prefixed: e.blocked.addresses, Barred: e.Barred >= attachTries})
 	}
 	v.Reasons = n.reasons(v.Reasons)
 }
@@ -198,10 +203,6 @@ func (n *Node) reasons(to []string) []string {
 	}
 	if n.evidence.unread() > 0 && !n.evidence.asksWhose() || len(n.Others) > 0 && len(n.Waiting) > 0 {
 		to = append(to, "attached ENIs that are not ours occupy device indexes: "+n.evidence.others())
-	}
-	if slots, on := n.enis.prefixes(); slots > 0 {
-		to = append(to, strconv.Itoa(slots)+" prefixes take places for addresses on "+on+", and pods cannot be given addresses of prefixes yet: "+
-			"unassign them, or let these ENIs go with the node")
 	}
 	if len(n.Waiting) > 0 {
 		to = append(to, strconv.Itoa(len(n.Waiting))+" pods wait for an address")

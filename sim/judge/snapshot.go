@@ -20,6 +20,7 @@ type Snapshot struct {
 	Settings    ipam.Settings
 	Limits      ipam.Limits
 	CloudFree   int  // addresses that EC2's subnet could still give
+	CloudBlocks int  // and /28 prefixes
 	Silent      bool // the node's metadata does not answer
 }
 
@@ -30,7 +31,7 @@ type CloudENI struct {
 	NotOurs     bool // it has a device index, and nothing else is the node's
 	Prefixes    int  // each takes the place of an address
 	Primary     netip.Addr
-	Secondaries []netip.Addr
+	Secondaries []netip.Addr // those of prefixes too
 }
 
 // PodSnapshot is a live pod.
