@@ -81,6 +81,11 @@ func (c *Cloud) trails(now time.Duration, e *eni) bool {
 	if e.att.status == Detaching {
 		return c.lag.hides(now, e.unlistedAt)
 	}
+	if n := len(e.extras); n > 0 {
+		if x := &e.extras[n-1]; x.imdsAt > x.at && c.lag.hides(now, x.imdsAt) {
+			return true
+		}
+	}
 	v := &e.versions[len(e.versions)-1]
 	return c.lag.hides(now, e.listedAt) || c.lag.hides(now, e.secondariesAt) || v.imdsAt > v.at && c.lag.hides(now, v.imdsAt)
 }

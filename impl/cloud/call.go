@@ -62,7 +62,11 @@ func (c *Cloud) carryOut(ctx context.Context, q *ipam.Call) (ipam.Result, error)
 	case ipam.AssignIPs:
 		return assign(ctx, api, q)
 	case ipam.UnassignIPs:
-		_, err = api.UnassignPrivateIpAddresses(ctx, &ec2.UnassignPrivateIpAddressesInput{NetworkInterfaceId: &q.ENI, PrivateIpAddresses: texts(q.Addresses)})
+		in := &ec2.UnassignPrivateIpAddressesInput{NetworkInterfaceId: &q.ENI, PrivateIpAddresses: texts(q.Addresses)}
+		if len(q.Prefixes) > 0 { // EC2 takes one or the other
+			in.PrivateIpAddresses, in.Ipv4Prefixes = nil, texts(q.Prefixes)
+		}
+		_, err = api.UnassignPrivateIpAddresses(ctx, in)
 	}
 	return ipam.Result{}, err
 }
@@ -80,6 +84,9 @@ func (c *Cloud) create(ctx context.Context, api *ec2.Client, q *ipam.Call) (ipam
 	}
 	if q.Count > 0 {
 		in.SecondaryPrivateIpAddressCount = aws.Int32(int32(q.Count))
+	}
+	if q.PrefixCount > 0 {
+		in.Ipv4PrefixCount = aws.Int32(int32(q.PrefixCount))
 	}
 	r, err := api.CreateNetworkInterface(ctx, in)
 	if err != nil {
@@ -111,7 +118,13 @@ func (c *Cloud) attach(ctx context.Context, api *ec2.Client, q *ipam.Call) (ipam
 }
 
 func assign(ctx context.Context, api *ec2.Client, q *ipam.Call) (ipam.Result, error) {
-	r, err := api.AssignPrivateIpAddresses(ctx, &ec2.AssignPrivateIpAddressesInput{NetworkInterfaceId: &q.ENI, SecondaryPrivateIpAddressCount: aws.Int32(int32(q.Count))})
+	in := &ec2.AssignPrivateIpAddressesInput{NetworkInterfaceId: &q.ENI}
+	if q.PrefixCount > 0 {
+		in.Ipv4PrefixCount = aws.Int32(int32(q.PrefixCount))
+	} else {
+		in.SecondaryPrivateIpAddressCount = aws.Int32(int32(q.Count))
+	}
+	r, err := api.AssignPrivateIpAddresses(ctx, in)
 	if err != nil {
 		return ipam.Result{}, err
 	}
@@ -123,13 +136,16 @@ func assign(ctx context.Context, api *ec2.Client, q *ipam.Call) (ipam.Result, er
 		}
 		out.Addresses = append(out.Addresses, a)
 	}
-	if len(out.Addresses) == 0 {
-		return ipam.Result{}, errors.New("the answer has no assigned addresses")
+	if out.Prefixes, err = prefixesOf(r.AssignedIpv4Prefixes); err != nil {
+		return ipam.Result{}, fmt.Errorf("an assigned prefix: %w", err)
+	}
+	if len(out.Addresses)+len(out.Prefixes) == 0 {
+		return ipam.Result{}, errors.New("the answer has neither assigned addresses nor prefixes")
 	}
 	return out, nil
 }
 
-func texts(list []netip.Addr) []string {
+func texts[T fmt.Stringer](list []T) []string {
 	out := make([]string, len(list))
 	for i, a := range list {
 		out[i] = a.String()

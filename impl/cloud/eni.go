@@ -45,7 +45,6 @@ func (c *Cloud) eni(e *types.NetworkInterface) (ipam.ENI, error) {
 		o.Device, o.Attachment = int(aws.ToInt32(a.DeviceIndex)), aws.ToString(a.AttachmentId)
 		o.Instance, o.DOT = aws.ToString(a.InstanceId), aws.ToBool(a.DeleteOnTermination)
 	}
-	o.Prefixes = len(e.Ipv4Prefixes)
 	if err := putAddresses(&o, e); err != nil {
 		return ipam.ENI{}, fmt.Errorf("interface %s: %w", o.ID, err)
 	}
@@ -65,7 +64,33 @@ func (c *Cloud) eni(e *types.NetworkInterface) (ipam.ENI, error) {
 	return o, nil
 }
 
-func putAddresses(o *ipam.ENI, e *types.NetworkInterface) error {
+// prefixBits is the length of EC2's IPv4 prefixes ("Assign prefixes to network interfaces").
+const prefixBits = 28
+
+// parsePrefix reads an IPv4 prefix of an interface. One of another length is none that this daemon can count.
+func parsePrefix(text string) (netip.Prefix, error) {
+	p, err := netip.ParsePrefix(text)
+	if err == nil && (!p.Addr().Is4() || p.Bits() != prefixBits || p != p.Masked()) {
+		err = fmt.Errorf("expected an IPv4 /%d, found %s", prefixBits, text)
+	}
+	return p, err
+}
+
+func prefixesOf(list []types.Ipv4PrefixSpecification) (out []netip.Prefix, err error) {
+	for i := range list {
+		p, err := parsePrefix(aws.ToString(list[i].Ipv4Prefix))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+func putAddresses(o *ipam.ENI, e *types.NetworkInterface) (err error) {
+	if o.Prefixes, err = prefixesOf(e.Ipv4Prefixes); err != nil {
+		return err
+	}
 	for i := range e.PrivateIpAddresses {
 		p := &e.PrivateIpAddresses[i]
 		a, err := netip.ParseAddr(aws.ToString(p.PrivateIpAddress))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -24,7 +25,7 @@ type row struct {
 func (c *Cloud) limitsOf(ctx context.Context, name string) (ipam.Limits, error) {
 	i, found := slices.BinarySearchFunc(table[:], name, func(r row, name string) int { return compare(r.name, name) })
 	if found {
-		return ipam.Limits{ENIs: int(table[i].enis), Addresses: int(table[i].addresses)}, nil
+		return ipam.Limits{ENIs: int(table[i].enis), Addresses: int(table[i].addresses), Prefixes: nitro(name)}, nil
 	}
 	if c.cfg.NoEC2 {
 		return ipam.Limits{}, nil
@@ -52,7 +53,9 @@ func (c *Cloud) describeType(ctx context.Context, name string) (ipam.Limits, err
 	}
 	for i := range r.InstanceTypes {
 		if n := r.InstanceTypes[i].NetworkInfo; string(r.InstanceTypes[i].InstanceType) == name && n != nil {
-			return firstCard(n)
+			l, err := firstCard(n)
+			l.Prefixes = r.InstanceTypes[i].Hypervisor == types.InstanceTypeHypervisorNitro || aws.ToBool(r.InstanceTypes[i].BareMetal)
+			return l, err
 		}
 	}
 	return ipam.Limits{}, fmt.Errorf("ec2 %s: the answer does not speak of it", action)
@@ -70,4 +73,15 @@ func firstCard(n *types.NetworkInfo) (ipam.Limits, error) {
 		return ipam.Limits{}, fmt.Errorf("expected at least one interface with one address, EC2 says %d with %d", l.ENIs, l.Addresses)
 	}
 	return l, nil
+}
+
+// xen are the families of instance types that are not built on the Nitro system, as far as they are in the table ("Instances built on the
+// Nitro System" of the EC2 user guide); DescribeInstanceTypes says of any other.
+var xen = []string{"c1", "c3", "c4", "d2", "f1", "g2", "g3", "g3s", "h1", "i2", "i3", "m1", "m2", "m3", "m4", "p2", "p3", "r3", "r4", "t1", "t2",
+	"x1", "x1e"}
+
+// nitro says whether a type of the table is of the Nitro system or bare metal, and its interfaces can have prefixes.
+func nitro(name string) bool {
+	family, size, _ := strings.Cut(name, ".")
+	return strings.HasPrefix(size, "metal") || !slices.Contains(xen, family)
 }

@@ -189,6 +189,16 @@ func (c *Cloud) interfaceOf(ctx context.Context, mac string) (e ipam.ENI, card i
 			e.Addresses = append(e.Addresses, a)
 		}
 	}
+	if list, _, err = c.lines(ctx, folder+"ipv4-prefix"); err != nil { // absent where there is none
+		return partial, 0, err
+	}
+	for _, text := range list {
+		p, err := parsePrefix(text)
+		if err != nil {
+			return partial, 0, fmt.Errorf("metadata %sipv4-prefix: %w", folder, err)
+		}
+		e.Prefixes = append(e.Prefixes, p)
+	}
 	return e, 0, nil
 }
 

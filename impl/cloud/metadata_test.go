@@ -26,7 +26,7 @@ func wantMetadata() *ipam.IMDS {
 	cidr := netip.MustParsePrefix("10.0.0.0/24")
 	return &ipam.IMDS{
 		Instance: ipam.Instance{ID: "i-1", Type: "m5.large", Zone: "eu-central-1a", Subnet: "subnet-1", PrimaryMAC: mac0, Address: netip.MustParseAddr("10.0.0.10"),
-			VPC: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16"), netip.MustParsePrefix("100.64.0.0/16")}, Limits: ipam.Limits{ENIs: 3, Addresses: 10}},
+			VPC: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16"), netip.MustParsePrefix("100.64.0.0/16")}, Limits: ipam.Limits{ENIs: 3, Addresses: 10, Prefixes: true}},
 		Groups: []string{"sg-1", "sg-2"},
 		ENIs: []ipam.ENI{
 			{ID: "eni-0", MAC: mac0, Subnet: "subnet-1", CIDR: cidr, Primary: netip.MustParseAddr("10.0.0.10"), Addresses: addresses("10.0.0.11")},
@@ -48,7 +48,7 @@ func TestMetadata(t *testing.T) {
 		t.Errorf("%d tokens were fetched", s.tokens)
 	}
 	// First everything, then only what can change: CIDRs, groups, the list, and three leaves per ENI.
-	if len(s.read) != 6+3+2*6+2*(3+2*3) {
+	if len(s.read) != 6+3+2*7+2*(3+2*4) {
 		t.Errorf("%d reads: %v", len(s.read), s.read)
 	}
 	if n := s.together.Load(); n != 1 {

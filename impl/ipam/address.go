@@ -10,14 +10,16 @@ import (
 
 // address is one secondary address and, while there is one, its attachment.
 type address struct {
-	IP      netip.Addr
-	ENI     int32  // in ENIs; -1 while no ENI is known to carry it
-	ENIID   string // kept for the record
-	State   State
-	Keyed   bool    // Att is looked up here: assigned, or a release that has not ended
-	Op      op      `json:"-"` // see encodedAddress
-	Cooling cooling `json:"-"` // likewise
-	Tag     uint64  // step in which the row last changed (contract 8); also tells lives of a slot apart
+	IP       netip.Addr
+	Prefixed bool   `json:",omitzero"` // a prefix carries it, and it is no secondary address by itself
+	block    int32  // which one, counted from 1: see pool.blocks; 0 none
+	ENI      int32  // in ENIs; -1 while no ENI is known to carry it
+	ENIID    string // kept for the record
+	State    State
+	Keyed    bool    // Att is looked up here: assigned, or a release that has not ended
+	Op       op      `json:"-"` // see encodedAddress
+	Cooling  cooling `json:"-"` // likewise
+	Tag      uint64  // step in which the row last changed (contract 8); also tells lives of a slot apart
 
 	Att        Attachment
 	Pod        Pod
@@ -139,7 +141,7 @@ func (a *address) linkless() bool { return a.Op == adding || a.Op == held || a.O
 
 func (a *address) row() Row {
 	return Row{Address: a.IP, State: a.State, Att: a.Att, Pod: a.Pod, Netns: a.Netns, Veth: a.Veth, MAC: a.MAC, ENI: a.ENIID,
-		Allocated: a.Allocated, ReleasedAt: a.ReleasedAt, SeenCRI: a.SeenCRI, Extra: a.Extra}
+		Allocated: a.Allocated, ReleasedAt: a.ReleasedAt, SeenCRI: a.SeenCRI, Prefixed: a.Prefixed, Extra: a.Extra}
 }
 
 // link is the alias of the address's link.

@@ -68,8 +68,8 @@ func (dr *driver) attachRefused(now time.Duration, ix int32, r *Result) {
 // be filled beyond that, by a request that arrives twice for one, and then refuses to attach it.
 func (dr *driver) surplus(ix int32) []netip.Addr {
 	e := &dr.enis.ENIs[ix]
-	over := len(e.Addresses) + 1 - dr.Inst.Limits.Addresses
-	if over <= 0 || !dr.enis.carries(ix) {
+	over := len(e.Addresses) + len(e.Prefixes) + 1 - dr.Inst.Limits.Addresses
+	if e.Prefixed = false; over <= 0 || !dr.enis.carries(ix) {
 		return nil
 	}
 	var out []netip.Addr
@@ -79,6 +79,15 @@ func (dr *driver) surplus(ix int32) []netip.Addr {
 			out = append(out, ip)
 		}
 	}
+	if len(out) > 0 {
+		return out
+	}
+	for _, p := range slices.Backward(e.Prefixes) {
+		if len(out) < over*prefixSize && dr.pool.idle(p, ix) {
+			out = slices.AppendSeq(out, addressesOf(p))
+		}
+	}
+	e.Prefixed = len(out) > 0
 	return out
 }
 
@@ -87,7 +96,10 @@ func (dr *driver) lightened(now time.Duration, ix int32) {
 	e := &dr.enis.ENIs[ix]
 	dr.takenBack(now, ix, e.Before)
 	e.Addresses = slices.DeleteFunc(slices.Clone(e.Addresses), func(ip netip.Addr) bool { return slices.Contains(e.Before, ip) })
-	e.Before, e.Barred = nil, 0
+	if e.Prefixed {
+		e.Prefixes = slices.DeleteFunc(slices.Clone(e.Prefixes), func(p netip.Prefix) bool { return slices.Contains(e.Before, p.Addr()) })
+	}
+	e.Before, e.Prefixed, e.Barred = nil, false, 0
 }
 
 // giveUp deletes an ENI that EC2 will not attach, unless pods have its addresses: those of one that a stranger detached live, and an index

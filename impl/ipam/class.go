@@ -24,6 +24,9 @@ func ClassOf(code, message string, status int) Class {
 		return Denied
 	}
 	switch {
+	// prefixes of a subnet that is too full (cilium#31016)
+	case code == "InvalidParameterValue" && strings.Contains(message, "sufficient free Ipv4"):
+		return SubnetFull
 	case strings.HasSuffix(code, ".NotFound"):
 		return NotFound
 	case code == "InvalidParameterValue" && strings.Contains(message, "in use"): // DeleteNetworkInterface; an address or a device index

@@ -15,7 +15,8 @@ const (
 
 // bounded holds limits inside what a node may plan for.
 func (l Limits) bounded() Limits {
-	return Limits{ENIs: min(max(l.ENIs, 0), mostENIs), Addresses: min(max(l.Addresses, 0), mostAddresses)}
+	l.ENIs, l.Addresses = min(max(l.ENIs, 0), mostENIs), min(max(l.Addresses, 0), mostAddresses)
+	return l
 }
 
 // consistent recomputes whatever the state says twice: counters, free slots and keys. A difference is damage or a bug.

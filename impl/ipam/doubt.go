@@ -48,9 +48,10 @@ func (sv *survey) resolve(now time.Duration, ix int32, v *ENI) {
 		e.learn(v)
 	}
 	if ours { // evidence about an ENI is about the rows that are on it
-		for _, ip := range v.Addresses {
+		for ip, prefixed := range v.carried() {
 			if i, known := sv.pool.byAddress[ip]; known {
 				sv.pool.place(i, ix)
+				sv.pool.mark(i, prefixed)
 			}
 		}
 	}
@@ -150,36 +151,39 @@ func (sv *survey) resolveReady(now time.Duration, ix int32, v *ENI, ours bool) {
 		return
 	}
 	e.there()
-	for _, ip := range v.Addresses {
+	for ip, prefixed := range v.carried() {
 		if _, known := sv.pool.byAddress[ip]; !known && !sv.evidence.hasDeparted(now, ip, "") {
-			sv.pool.discover(now, ip, ix, e.Doing == AssignIPs || sv.evidence.listed(ip))
+			sv.pool.discover(now, ip, ix, prefixed, e.Doing == AssignIPs || sv.evidence.listed(ip))
 		}
 	}
 	switch {
 	case !e.Lost:
-		sv.missingAddresses(now, ix, v.Addresses)
+		sv.missingAddresses(now, ix, v)
 	case e.Doing == UnassignIPs:
-		sv.resolveUnassign(now, ix, v.Addresses)
+		sv.resolveUnassign(now, ix, v)
 	default: // an assignment: what landed is in the books now; what is missing will be asked for again
 		sv.driver.atRest(ix)
 		sv.pool.Warm.At = now
 	}
 }
 
-func (sv *survey) resolveUnassign(now time.Duration, ix int32, has []netip.Addr) {
+func (sv *survey) resolveUnassign(now time.Duration, ix int32, v *ENI) {
 	e := &sv.enis.ENIs[ix]
 	var left, gone []netip.Addr
 	for _, ip := range e.Before {
 		i, known := sv.pool.byAddress[ip]
 		switch {
-		case !slices.Contains(has, ip):
+		case !v.carries(ip):
 			gone = append(gone, ip)
 		// what is used by now stays
 		case known && (sv.pool.Addrs[i].State == Free ||
 			sv.pool.Addrs[i].State == Cooling && sv.pool.Addrs[i].Att == Attachment{}):
-			sv.pool.Addrs[i].Leaving = true
 			left = append(left, ip)
 		}
+	}
+	if e.Prefixed { // of a prefix all sixteen go, or none
+		left = sv.pool.wholly(left)
+		sv.driver.keep(ix)
 	}
 	e.Lost = false
 	if len(left) == 0 {
@@ -188,19 +192,22 @@ func (sv *survey) resolveUnassign(now time.Duration, ix int32, has []netip.Addr)
 		return
 	}
 	sv.driver.takenBack(now, ix, gone)
+	for _, ip := range left {
+		sv.pool.Addrs[sv.pool.byAddress[ip]].Leaving = true
+	}
 	e.Before = left
 	e.Doing, e.Since, e.Next = 0, now, now
 	sv.driver.gather(now, ix)
 }
 
 // missingAddresses deals with addresses that IMDS did not list: they are gone when EC2, asked by ID, says so twice.
-func (sv *survey) missingAddresses(now time.Duration, ix int32, has []netip.Addr) {
+func (sv *survey) missingAddresses(now time.Duration, ix int32, v *ENI) {
 	for i := range sv.pool.Addrs {
 		a := &sv.pool.Addrs[i]
 		if a.State == 0 || a.ENI != ix || a.ByIMDS == 0 && a.Missing == 0 {
 			continue
 		}
-		if slices.Contains(has, a.IP) {
+		if v.carries(a.IP) {
 			if a.Missing > 0 {
 				sv.pool.Warm.At = now // it may be given again
 			}
@@ -235,9 +242,9 @@ func (sv *survey) missing(now time.Duration, ix int32, v *ENI) {
 		sv.enis.move(e, Created, now)
 		e.there()
 		sv.driver.keep(ix) // a trim that was under way is over: with the ENI its evidence is gone
-		e.Before, e.Trimming = nil, false
+		e.Before, e.Prefixed, e.Trimming = nil, false, false
 		e.Next, e.Doing, e.Linked = now, 0, false
-		e.Addresses, e.Attachment = slices.Clone(v.Addresses), ""
+		e.Addresses, e.Prefixes, e.Attachment = slices.Clone(v.Addresses), slices.Clone(v.Prefixes), ""
 		if v.Status == "detaching" { // EC2 takes its time: it is asked until the ENI can be had again
 			e.Doing, e.Lost = AttachENI, true
 		}

@@ -72,7 +72,11 @@ func (dr *driver) drainable(ix int32) bool {
 		v.Uses = e.Has[Assigned] + e.Has[Cooling] + e.Has[Quarantined]
 	}
 	for _, ip := range e.Before {
-		if i, known := dr.pool.byAddress[ip]; e.Trimming && known && dr.pool.Addrs[i].State != Free {
+		i, known := dr.pool.byAddress[ip]
+		if !known || !e.Trimming || dr.pool.Addrs[i].State == Free {
+			continue
+		}
+		if b := dr.pool.blockOf(&dr.pool.Addrs[i]); !e.Prefixed || b == nil || !dr.policy.Idle(b.use()) {
 			v.Uses++
 		}
 	}
@@ -91,7 +95,7 @@ func (dr *driver) stay(now time.Duration, ix int32) {
 	dr.keep(ix)
 	if e.Stage == Draining {
 		dr.enis.move(e, Ready, e.Since)
-		e.Addresses = nil
+		e.Addresses, e.Prefixes = nil, nil
 	}
 	e.Unwired = false
 	dr.pool.Warm.LessSince = 0 // not at once again: who claims the address now, claims it in a second

@@ -41,7 +41,7 @@ func TestEvidence(t *testing.T) {
 			ix := n.newENI(c.e)
 			n.ENIs[ix].Tag = c.e.Tag
 			for _, ip := range []netip.Addr{first, second} {
-				n.adopt(0, ip, ix)
+				n.adopt(0, ip, ix, false)
 				n.free(n.byAddress[ip])
 			}
 			if c.e.Trimming {

@@ -27,9 +27,9 @@ type driver struct {
 func (dr *driver) resume(now time.Duration, in *Intent) {
 	dr.note(Note{Point: IntentResumed, ENI: in.ENI.ID, Text: in.Stage.String() + ", " + in.Doing.String()})
 	e := eni{ENI: in.ENI, Token: in.Token, Stage: in.Stage, Foreign: in.Foreign, Since: now, Doubt: now + landing,
-		mutation: mutation{Doing: in.Doing, Count: in.Count, Before: slices.Clone(in.Before), Wall: in.Wall,
-			Stored: true, Extra: in.Extra, Lost: true, Open: now + landing, Next: now}}
-	e.Addresses = slices.Clone(in.ENI.Addresses)
+		mutation: mutation{Doing: in.Doing, Count: in.Count, Before: slices.Clone(in.Before), Prefixed: in.Prefixed,
+			Wall: in.Wall, Stored: true, Extra: in.Extra, Lost: true, Open: now + landing, Next: now}}
+	e.Addresses, e.Prefixes = slices.Clone(in.ENI.Addresses), slices.Clone(in.ENI.Prefixes)
 	if e.Stage == 0 || e.Stage > Tombstoned {
 		return // of a version that this one does not know: the sweep and the reconcilers find what it meant
 	}
@@ -127,6 +127,7 @@ func (dr *driver) done(now time.Duration, ix int32, r *Result) {
 			e.Subnet = subnet
 		}
 		e.DOT, e.Device = false, 0
+		dr.given(&e.ENI)
 		dr.enis.move(e, Created, now)
 		dr.pool.Warm.grew(dr.Inst.Limits.Addresses)
 	case AttachENI:
@@ -137,14 +138,13 @@ func (dr *driver) done(now time.Duration, ix int32, r *Result) {
 		e.DOT = true
 	case AssignIPs:
 		dr.pool.Warm.grew(dr.Inst.Limits.Addresses)
+		dr.given(&ENI{Prefixes: r.Prefixes})
 		if e.Stage < Ready {
-			e.Addresses, e.Doing = append(e.Addresses, r.Addresses...), ModifyENI
+			e.Addresses, e.Prefixes = append(e.Addresses, r.Addresses...), append(e.Prefixes, r.Prefixes...)
+			e.Doing = ModifyENI
 			return
 		}
-		for _, ip := range r.Addresses {
-			dr.pool.returned(now, ip, ix)
-		}
-
+		dr.takes(now, ix, &ENI{Addresses: r.Addresses, Prefixes: r.Prefixes})
 		dr.atRest(ix)
 	case GroupENI:
 		dr.note(Note{Point: GroupsChanged, ENI: e.ID, Text: strings.Join(e.Give, ", ")})
@@ -271,14 +271,27 @@ func (dr *driver) ready(now time.Duration, ix int32) {
 	e := &dr.enis.ENIs[ix]
 	dr.enis.move(e, Ready, now)
 	e.Tries, e.Doing = 0, 0
-	for _, ip := range e.Addresses {
-		dr.pool.returned(now, ip, ix)
-	}
-	e.Addresses = nil
+	e.Prefixed = false
+	dr.takes(now, ix, &e.ENI)
+	e.Addresses, e.Prefixes = nil, nil
 	dr.dropIntent(ix)
 	dr.note(Note{Point: ENIMade, ENI: e.ID, Text: "device " + strconv.Itoa(e.Device)})
 	dr.pool.Warm.At = now
 	dr.enis.tellNext()
+}
+
+// given ends that the subnet has no prefix, once EC2 has given one.
+func (dr *driver) given(v *ENI) {
+	if len(v.Prefixes) > 0 {
+		dr.pool.Warm.bareness = bareness{}
+	}
+}
+
+// takes puts what EC2 has assigned to an ENI into service.
+func (dr *driver) takes(now time.Duration, ix int32, v *ENI) {
+	for ip, prefixed := range v.carried() {
+		dr.pool.returned(now, ip, ix, prefixed)
+	}
 }
 
 // finish ends the life of an ENI that no longer exists for this node.
@@ -317,21 +330,30 @@ func (dr *driver) links(now time.Duration, ix *dataplane.Index) {
 
 // growElsewhere has growth go on in another subnet, if there is one, and pauses it otherwise.
 func (dr *driver) growElsewhere(now time.Duration, e *eni, r *Result) {
-	if !dr.subnets.turn(e.Subnet, e.Doing, r.Class, e.Count) {
-		dr.growLater(now, r.Class, e.Count)
+	f := refusal{r.Class, e.Count, e.Prefixed, e.Subnet + ": " + r.Code}
+	if !dr.subnets.turn(e.Subnet, e.Doing, f) {
+		dr.growLater(now, f)
 		return
 	}
-	dr.note(Note{Point: SubnetTurned, ENI: e.ID, Text: e.Subnet + ": " + r.Code})
+	dr.note(Note{Point: SubnetTurned, ENI: e.ID, Text: f.Text})
 	dr.pool.Warm.At = now
 }
 
-// growLater pauses growth after a refusal, and asks for less next time when the subnet could not give as much.
-func (dr *driver) growLater(now time.Duration, c Class, count int) {
+// growLater pauses growth after a refusal, and asks for less next time when the subnet could not give as much. Where it
+// gives no prefix at all, addresses are asked for.
+func (dr *driver) growLater(now time.Duration, f refusal) {
 	p := &dr.pool.Warm
 	p.refused(now + dr.backoff(p.Fails+1))
 	p.At = min(p.At, p.GrowAt)
-	if c == SubnetFull {
-		p.halve(count)
+	switch {
+	case f.Prefixed && dr.policy.Bare(f.Class):
+		if p.Ask = 1; f.Count == 1 || f.Class != SubnetFull {
+			p.Ask = 0
+			p.bare(now)
+			dr.note(Note{Point: PrefixesGone, Warn: true, Text: f.Text})
+		}
+	case f.Class == SubnetFull:
+		p.halve(f.Count)
 	}
 }
 

@@ -25,19 +25,21 @@ type Reply struct {
 
 // Call is one EC2 mutation whose intent is durable.
 type Call struct {
-	ID         ID
-	Action     Action
-	ENI        string
-	Token      string // Create: client token
-	Subnet     string
-	Device     int
-	Attachment string
-	Count      int          // Create, Assign: secondary addresses
-	Groups     []string     // Create, GroupENI: IDs of security groups
-	Addresses  []netip.Addr // Unassign
-	Owner      string       // Create: tags instance_id …
-	Cluster    string
-	Created    int64 // … and createdAt, seconds since 1970
+	ID          ID
+	Action      Action
+	ENI         string
+	Token       string // Create: client token
+	Subnet      string
+	Device      int
+	Attachment  string
+	Count       int            // Create, Assign: secondary addresses
+	PrefixCount int            `json:",omitzero"` // Create, Assign: /28 prefixes, instead
+	Groups      []string       // Create, GroupENI: IDs of security groups
+	Addresses   []netip.Addr   // Unassign
+	Prefixes    []netip.Prefix `json:",omitzero"` // Unassign: /28, instead
+	Owner       string         // Create: tags instance_id …
+	Cluster     string
+	Created     int64 // … and createdAt, seconds since 1970
 }
 
 // Look asks a source. ENIs restricts LookENI.

@@ -16,12 +16,13 @@ type eni struct {
 	Since time.Duration // when the stage began
 	Tag   uint64        // step in which it last changed (contract 8)
 
-	Has      [Quarantined + 1]int // its addresses by state
-	Doubt    time.Duration        // until when a call of an earlier daemon may land on it (contract 5), or what was unassigned may be listed yet
-	Linked   bool                 // a link has its MAC
-	Unwired  bool                 // draining: its routes and rules are gone
-	GroupsAt time.Duration        // not before, after EC2 refused to change its security groups; 0 it has not
-	Trimming bool                 // Before are free addresses to be given back
+	Has [Quarantined + 1]int // its addresses by state
+	blocked
+	Doubt    time.Duration // until when a call of an earlier daemon may land on it (contract 5), or what was unassigned may be listed yet
+	Linked   bool          // a link has its MAC
+	Unwired  bool          // draining: its routes and rules are gone
+	GroupsAt time.Duration // not before, after EC2 refused to change its security groups; 0 it has not
+	Trimming bool          // Before are free addresses to be given back
 	disuse
 	presence
 }
@@ -47,7 +48,7 @@ const (
 
 // learn takes over what EC2 knows better.
 func (e *eni) learn(v *ENI) {
-	e.Attachment, e.DOT, e.Prefixes = v.Attachment, v.DOT, v.Prefixes
+	e.Attachment, e.DOT = v.Attachment, v.DOT
 	if v.MAC != "" {
 		e.MAC = v.MAC
 	}
@@ -61,7 +62,7 @@ func (e *eni) learn(v *ENI) {
 		e.Groups = v.Groups
 	}
 	if e.Stage != Ready {
-		e.Addresses = slices.Clone(v.Addresses)
+		e.Addresses, e.Prefixes = slices.Clone(v.Addresses), slices.Clone(v.Prefixes)
 	}
 	if v.Instance != "" {
 		e.Device = v.Device
@@ -73,8 +74,24 @@ func (e *eni) detachPause(now time.Duration) time.Duration {
 	return min(max(detachPause, (now-e.Since)/4), maxDetachPause)
 }
 
-// slots is how many places for addresses are taken on an ENI. We use no prefixes, and upstream leaves some behind.
-func (e *eni) slots() int { return e.total() + e.Prefixes }
+// unit is how many addresses a slot brings that is asked for, or under way.
+func (e *eni) unit() int {
+	if e.Prefixed {
+		return prefixSize
+	}
+	return 1
+}
+
+// leavingSlots is how many places Before takes.
+func (e *eni) leavingSlots() int { return len(e.Before) / e.unit() }
+
+// spares says whether an ENI has a free address by itself, or a prefix all of whose addresses are free.
+func (e *eni) spares(prefixed bool) bool {
+	if prefixed {
+		return e.whole > 0
+	}
+	return e.Has[Free] > e.free
+}
 
 func (e *eni) total() int { return e.Has[Free] + e.Has[Assigned] + e.Has[Cooling] + e.Has[Quarantined] }
 
@@ -83,12 +100,12 @@ func (e *eni) coming() int {
 	c := 0
 	switch {
 	case e.Stage == Intended:
-		c = e.Count
+		c = e.Count * e.unit()
 	case e.Stage < Ready: // what pods have of one that is attached again is in the books
-		c = max(len(e.Addresses)-e.total()+e.Has[Free], e.Has[Free])
+		c = max(e.size()-e.total()+e.Has[Free], e.Has[Free])
 	}
 	if e.Stage > Intended && e.Doing == AssignIPs {
-		c += e.Count
+		c += e.Count * e.unit()
 	}
 	return c
 }

@@ -121,19 +121,6 @@ func (es *enis) isPrimary(ip netip.Addr) bool {
 	return false
 }
 
-// prefixes is how many there are on the node's ENIs, and on which.
-func (es *enis) prefixes() (count int, on string) {
-	for i := range es.ENIs {
-		if e := &es.ENIs[i]; e.Stage != 0 && !e.Foreign && e.Prefixes > 0 {
-			if count += e.Prefixes; on != "" {
-				on += ", "
-			}
-			on += e.ID
-		}
-	}
-	return count, on
-}
-
 // making says whether an ENI is on its way to service.
 func (es *enis) making() bool {
 	return slices.ContainsFunc(es.ENIs, func(e eni) bool { return e.Stage != 0 && e.Stage < Ready && !e.Foreign })

@@ -16,10 +16,12 @@ func (n *Node) Sane() error {
 			return fmt.Errorf("ENI %d (%s, %v): %w: %+v", i, n.ENIs[i].ID, n.ENIs[i].Stage, err, n.ENIs[i].mutation)
 		}
 	}
-	c := Node{n.state}
-	c.connect()
-	c.reindex()
-	c.dueNext()
+	c := n.Clone()
+	for i := range n.ENIs {
+		if c.ENIs[i].blocked != n.ENIs[i].blocked {
+			return fmt.Errorf("ENI %d: what it has in prefixes: expected %+v, found %+v", i, c.ENIs[i].blocked, n.ENIs[i].blocked)
+		}
+	}
 	if !maps.Equal(c.byAddress, n.byAddress) {
 		return fmt.Errorf("index of addresses: expected %v, found %v", c.byAddress, n.byAddress)
 	}

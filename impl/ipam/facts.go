@@ -90,7 +90,7 @@ func FactsOf(rows []Row) *Facts {
 func (f fields) putFacts(v *Facts) error {
 	i, m := &v.Instance, fields{}
 	err := firstError(m.put("instance", i.ID), m.put("type", i.Type), m.put("zone", i.Zone), m.put("subnet", i.Subnet), m.put("mac", i.PrimaryMAC),
-		m.put("address", i.Address.WithZone("")), m.put("vpc", append([]netip.Prefix{}, i.VPC...)), m.put("maxENIs", i.Limits.ENIs), m.put("maxAddresses", i.Limits.Addresses))
+		m.put("address", i.Address.WithZone("")), m.put("vpc", append([]netip.Prefix{}, i.VPC...)), m.put("maxENIs", i.Limits.ENIs), m.put("maxAddresses", i.Limits.Addresses), m.putIf(i.Limits.Prefixes, "prefixes", true))
 	list := []fields{}
 	for j := range v.ENIs {
 		e, in := &v.ENIs[j], fields{}
@@ -115,7 +115,7 @@ func (f fields) takeFacts(to **Facts) error {
 	v := &Facts{}
 	i := &v.Instance
 	if err := firstError(m.take("instance", &i.ID), m.take("type", &i.Type), m.take("zone", &i.Zone), m.take("subnet", &i.Subnet), m.take("mac", &i.PrimaryMAC),
-		m.takeAddress("address", &i.Address), m.take("vpc", &i.VPC), m.take("maxENIs", &i.Limits.ENIs), m.take("maxAddresses", &i.Limits.Addresses)); err != nil {
+		m.takeAddress("address", &i.Address), m.take("vpc", &i.VPC), m.take("maxENIs", &i.Limits.ENIs), m.take("maxAddresses", &i.Limits.Addresses), m.take("prefixes", &i.Limits.Prefixes)); err != nil {
 		return fmt.Errorf("node: %w", err)
 	}
 	if _, ok := m["found"]; ok {

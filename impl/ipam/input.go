@@ -167,6 +167,8 @@ type Instance struct {
 type Limits struct {
 	ENIs      int // network interfaces
 	Addresses int // IPv4 addresses per interface, the primary included
+
+	Prefixes bool `json:",omitzero"` // an interface may have /28 prefixes: Nitro and bare-metal types
 }
 
 // ENI is an elastic network interface as IMDS or EC2 shows it.
@@ -177,20 +179,20 @@ type ENI struct {
 	Subnet     string
 	CIDR       netip.Prefix // of the subnet
 	Primary    netip.Addr
-	Addresses  []netip.Addr // secondaries
-	Prefixes   int          // EC2: /28 prefixes, each of which takes the place of an address
-	Status     string       // EC2: available, attaching, in-use, detaching
-	Attachment string       // EC2: eni-attach-…
-	Instance   string       // EC2: attached to
-	Owner      string       // EC2: tag node.k8s.amazonaws.com/instance_id
-	Created    int64        // EC2: tag node.k8s.amazonaws.com/createdAt, seconds since 1970; 0 when absent
-	Groups     []string     // EC2: IDs of its security groups
-	NoManage   string       // EC2: tag node.k8s.amazonaws.com/no_manage
-	OwnerGone  bool         // EC2, LookLeaked: the instance Owner is terminated, or EC2 does not know it. False is also: nobody knows
-	Near       bool         // EC2, LookLeaked: it is in this instance's VPC and tagged with this cluster, or with none where this one has no name. False is also: nobody knows
-	Kind       string       // EC2: what it is for: interface (also when empty), trunk, efa, efa-only
-	DOT        bool         // EC2: DeleteOnTermination of the attachment
-	Partial    bool         // IMDS: the MAC is listed, its leaves are still 404 (ec2-net-utils#38); with an ID, only the addresses are
+	Addresses  []netip.Addr   // secondaries
+	Prefixes   []netip.Prefix // /28, each of which takes the place of an address
+	Status     string         // EC2: available, attaching, in-use, detaching
+	Attachment string         // EC2: eni-attach-…
+	Instance   string         // EC2: attached to
+	Owner      string         // EC2: tag node.k8s.amazonaws.com/instance_id
+	Created    int64          // EC2: tag node.k8s.amazonaws.com/createdAt, seconds since 1970; 0 when absent
+	Groups     []string       // EC2: IDs of its security groups
+	NoManage   string         // EC2: tag node.k8s.amazonaws.com/no_manage
+	OwnerGone  bool           // EC2, LookLeaked: the instance Owner is terminated, or EC2 does not know it. False is also: nobody knows
+	Near       bool           // EC2, LookLeaked: it is in this instance's VPC and tagged with this cluster, or with none where this one has no name. False is also: nobody knows
+	Kind       string         // EC2: what it is for: interface (also when empty), trunk, efa, efa-only
+	DOT        bool           // EC2: DeleteOnTermination of the attachment
+	Partial    bool           // IMDS: the MAC is listed, its leaves are still 404 (ec2-net-utils#38); with an ID, only the addresses are
 }
 
 // Sandbox is a pod sandbox as CRI lists it.
@@ -224,10 +226,11 @@ func (c Class) String() string { return name(classNames[:], int(c)) }
 // Result is the outcome of one EC2 request.
 type Result struct {
 	Class      Class
-	Code       string // EC2's error code
-	ENI        ENI    // Create
-	Attachment string // Attach
-	Addresses  []netip.Addr
+	Code       string         // EC2's error code
+	ENI        ENI            // Create
+	Attachment string         // Attach
+	Addresses  []netip.Addr   // Assign
+	Prefixes   []netip.Prefix // Assign
 }
 
 func name(names []string, i int) string {

@@ -105,5 +105,7 @@ const (
 	troubleFlows
 	troubleAdded
 	troubleGroups
+	troublePrefixes
+	troubleMaxPods
 	troubles = iota
 )

@@ -11,13 +11,14 @@ import (
 // mutation is what EC2 is asked to do about an ENI, from the intent to EC2's answer. Between two tries it waits for nothing but the time; when
 // its answer is lost it is in doubt until EC2 has been asked (doubt.go).
 type mutation struct {
-	Doing  Action // intended or under way; 0 none
-	Count  int
-	Before []netip.Addr
-	Wall   int64
-	Give   []string // GroupENI: what EC2 was asked for
-	Stored bool     // LibStore has its intent
-	Extra  string   // of that intent: fields of another version
+	Doing    Action // intended or under way; 0 none
+	Count    int
+	Before   []netip.Addr
+	Prefixed bool `json:",omitzero"` // Count is of /28 prefixes, and Before are all addresses of some
+	Wall     int64
+	Give     []string // GroupENI: what EC2 was asked for
+	Stored   bool     // LibStore has its intent
+	Extra    string   // of that intent: fields of another version
 
 	Wait   waitKind
 	Lost   bool          // whether Doing happened is not known
@@ -80,8 +81,9 @@ func (dr *driver) mutate(now time.Duration, ix int32, a Action) {
 
 func (e *eni) intent() *Intent {
 	v := e.ENI
-	v.Addresses = slices.Clone(v.Addresses)
-	return &Intent{Token: e.Token, Stage: e.Stage, ENI: v, Doing: e.Doing, Count: e.Count, Before: slices.Clone(e.Before), Wall: e.Wall, Foreign: e.Foreign, Extra: e.Extra}
+	v.Addresses, v.Prefixes = slices.Clone(v.Addresses), slices.Clone(v.Prefixes)
+	return &Intent{Token: e.Token, Stage: e.Stage, ENI: v, Doing: e.Doing, Count: e.Count, Before: slices.Clone(e.Before),
+		Prefixed: e.Prefixed, Wall: e.Wall, Foreign: e.Foreign, Extra: e.Extra}
 }
 
 func (dr *driver) intentSaved(now time.Duration, ix int32, tag uint64, ok bool) {
@@ -106,6 +108,9 @@ func (dr *driver) call(now time.Duration, ix int32) {
 	dr.Pace.spend(now)
 	c := &Call{ID: dr.ledger.await(eniCall, ix), Action: e.Doing, ENI: e.ID, Token: e.Token, Subnet: e.Subnet,
 		Device: e.Device, Attachment: e.Attachment, Count: e.Count}
+	if e.Prefixed {
+		c.Count, c.PrefixCount = 0, e.Count
+	}
 	switch e.Doing {
 	case CreateENI:
 		if len(e.Groups) == 0 { // an intent of a version that did not record them
@@ -116,7 +121,11 @@ func (dr *driver) call(now time.Duration, ix int32) {
 		e.Give = slices.Clone(dr.enis.Grouped)
 		c.Groups = e.Give
 	case UnassignIPs:
-		c.Addresses = slices.Clone(e.Before)
+		if e.Prefixed {
+			c.Prefixes = prefixesOf(e.Before)
+		} else {
+			c.Addresses = slices.Clone(e.Before)
+		}
 	}
 	dr.emit(c)
 }
@@ -172,7 +181,7 @@ func (e *eni) lose(now time.Duration) {
 
 // rest ends an assignment or a trim.
 func (e *eni) rest() {
-	e.Doing, e.Count, e.Before, e.Give, e.Trimming, e.Lost = 0, 0, nil, nil, false, false
+	e.Doing, e.Count, e.Before, e.Give, e.Prefixed, e.Trimming, e.Lost = 0, 0, nil, nil, false, false, false
 }
 
 // atRest ends an assignment or a trim: the ENI is at rest and needs no intent.

@@ -12,7 +12,7 @@ func TestEncodingOfAnENI(t *testing.T) {
 		of   any
 		want string
 	}{
-		{eni{}, `{"ID":"","MAC":"","Device":0,"Subnet":"","CIDR":"","Primary":"","Addresses":null,"Prefixes":0,"Status":"","Attachment":"",` +
+		{eni{}, `{"ID":"","MAC":"","Device":0,"Subnet":"","CIDR":"","Primary":"","Addresses":null,"Prefixes":null,"Status":"","Attachment":"",` +
 			`"Instance":"","Owner":"","Created":0,"Groups":null,"NoManage":"","OwnerGone":false,"Near":false,"Kind":"","DOT":false,"Partial":false,` +
 			`"Token":"","Stage":0,"Foreign":false,"Doing":0,"Count":0,"Before":null,"Wall":0,"Give":null,"Stored":false,"Extra":"",` +
 			`"Wait":0,"Lost":false,"Tries":0,"Barred":0,"Next":0,"Since":0,"Tag":0,` +

@@ -293,6 +293,9 @@ func (n *Node) settings(now time.Duration, s Settings) {
 		before[w] = n.evidence.configured(What(w))
 	}
 	alone := n.Set.IMDSOnly
+	if s.PrefixDelegation != n.Set.PrefixDelegation {
+		n.Warm.bareness = bareness{}
+	}
 	n.Set = s
 	for w := What(1); w < looks; w++ {
 		if !before[w] && n.evidence.configured(w) {

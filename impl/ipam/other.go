@@ -77,7 +77,10 @@ func (ev *evidence) setAside(v *ENI, read bool) {
 	}
 	o.MAC, o.Device = v.MAC, v.Device
 	if v.Primary.IsValid() {
-		o.Keeps = append([]netip.Addr{v.Primary}, v.Addresses...)
+		o.Keeps = append(o.Keeps[:0:0], v.Primary)
+		for ip := range v.carried() {
+			o.Keeps = append(o.Keeps, ip)
+		}
 	}
 	if !read {
 		if ev.Set.IMDSOnly && o.Why == "" {

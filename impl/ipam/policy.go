@@ -75,6 +75,12 @@ type Policy struct {
 	Blind func(denied bool, fails int) bool
 	// Regroup (rule H) says whether an ENI that has some security groups is given those of the primary one.
 	Regroup func(has, wants []string) bool
+	// Idle (rules A, D) says whether nobody has, or had a moment ago, an address of a prefix, so that it may be given back.
+	Idle func(PrefixUse) bool
+	// Slots (rule L) is how many of an ENI's places its single addresses and its prefixes take.
+	Slots func(addresses, prefixes int) int
+	// Bare (rule L) says whether a refused prefix means that the subnet has none, and addresses are to be had one by one.
+	Bare func(Class) bool
 	// Backoff (rule L) is the pause before try number n (from 1) of something EC2 refused.
 	Backoff func(tries int) Pause
 }
@@ -97,7 +103,8 @@ func (p *Policy) valid() error {
 		{"Repair", p.Repair != nil}, {"Intend", p.Intend != nil}, {"Lost", p.Lost != nil},
 		{"Sweep", p.Sweep != nil}, {"Collect", p.Collect != nil}, {"Demand", p.Demand != nil},
 		{"Fits", p.Fits != nil}, {"Suits", p.Suits != nil}, {"Turns", p.Turns != nil}, {"Blind", p.Blind != nil},
-		{"Regroup", p.Regroup != nil}, {"Backoff", p.Backoff != nil},
+		{"Regroup", p.Regroup != nil}, {"Idle", p.Idle != nil}, {"Slots", p.Slots != nil}, {"Bare", p.Bare != nil},
+		{"Backoff", p.Backoff != nil},
 	} {
 		if !d.taken {
 			return errors.New("the policy lacks " + d.name)
@@ -139,6 +146,9 @@ func Sound() *Policy {
 		Turns:     whereAnotherMayHelp,
 		Blind:     deniedOrSilent,
 		Regroup:   whatDiffers,
+		Idle:      allSixteen,
+		Slots:     oneEach,
+		Bare:      noneToGive,
 		Backoff:   exponentialJitter,
 	}
 }
@@ -349,6 +359,7 @@ func provenLeak(l Leak) bool {
 // Supply is what a node has and what is asked of it, in addresses.
 type Supply struct {
 	Settings    Settings
+	Prefixes    Delegation
 	PerENI      int // secondaries that one ENI can carry
 	Room        int // addresses that could still be had: slots on attached ENIs and whole further ENIs
 	Free        int // available now
@@ -357,6 +368,13 @@ type Supply struct {
 	Assigned    int
 	Cooling     int
 	Quarantined int
+}
+
+// Delegation is how prefixes are had.
+type Delegation struct {
+	On   bool // slots are to carry prefixes
+	Bare bool // and the subnet has none: they carry addresses meanwhile
+	Free int  // prefixes all of whose addresses are available
 }
 
 // Want is how many addresses are missing, or may go.
@@ -371,6 +389,9 @@ type Want struct {
 func warmTargets(s Supply) Want {
 	if s.Settings.WarmIPTarget > 0 || s.Settings.MinimumIPTarget > 0 {
 		return warmIPs(s)
+	}
+	if s.Prefixes.On {
+		return warmPrefixes(s)
 	}
 	w := Want{Whole: true}
 	available := s.Free + s.Coming - s.Waiting
@@ -395,9 +416,47 @@ func warmIPs(s Supply) Want {
 	if have < want {
 		w.More = limitToPods(s, want-have)
 	} else if s.Waiting == 0 && s.Coming == 0 && have > want {
-		w.Less = min(have-want, s.Free)
+		w.Less = s.Prefixes.whole(min(have-want, s.Free))
 	}
 	return w
+}
+
+// warmPrefixes follows upstream's README ("WARM_PREFIX_TARGET") and its ipamd.go (isDatastorePoolTooLow, getPrefixesNeeded,
+// isDatastorePoolTooHigh): with fewer addresses available than so many prefixes have, as many prefixes are had as are missing
+// of wholly free ones, and wholly free ones beyond it are given back. A target of 0 keeps an address available. Upstream's
+// gives the prefix of that one back, and has another made.
+func warmPrefixes(s Supply) Want {
+	var w Want
+	target := s.Settings.WarmPrefixTarget
+	available := s.Free + s.Coming - s.Waiting
+	if available < max(target*prefixSize, 1) {
+		w.More = max(target*prefixSize, 1) - available
+		if !s.Prefixes.Bare {
+			w.More = max(w.More, (target-s.Prefixes.Free)*prefixSize-s.Coming)
+		}
+		w.More = limitToPods(s, w.More)
+		return w
+	}
+	if s.Waiting > 0 || s.Coming > 0 {
+		return w
+	}
+	keep := target
+	if target == 0 && s.Free == s.Prefixes.Free*prefixSize {
+		keep = 1
+	}
+	w.Less = max(s.Prefixes.Free-keep, 0) * prefixSize
+	if over := s.Free - max(target*prefixSize, 1); s.Prefixes.Bare && over >= prefixSize { // single ones come and go with pods
+		w.Less = over
+	}
+	return w
+}
+
+// whole is how many of some addresses that may go can: all of a prefix, or none.
+func (d *Delegation) whole(less int) int {
+	if !d.On || d.Bare {
+		return less
+	}
+	return min(less/prefixSize, d.Free) * prefixSize
 }
 
 func allOfIt(room int) int { return room }
@@ -429,6 +488,22 @@ func deniedOrSilent(denied bool, fails int) bool { return denied || fails >= mos
 func whatDiffers(has, wants []string) bool {
 	return len(has) != len(wants) || slices.ContainsFunc(has, func(g string) bool { return !slices.Contains(wants, g) })
 }
+
+// PrefixUse is what the books have of a prefix's addresses.
+type PrefixUse struct {
+	Free    int
+	Cooling int
+	Held    int // assigned or quarantined
+}
+
+// allSixteen: EC2 takes a prefix back as a whole, with the address that somebody still sends to.
+func allSixteen(u PrefixUse) bool { return u.Free == prefixSize }
+
+// oneEach: a prefix takes the place of one address (EC2 user guide, "Assign prefixes to network interfaces").
+func oneEach(addresses, prefixes int) int { return addresses + prefixes }
+
+// noneToGive: InsufficientCidrBlocks. A request that EC2 calls invalid will be so the next time, and pods wait.
+func noneToGive(c Class) bool { return c == SubnetFull || c == Invalid }
 
 // limitToPods: a node that may run no more pods needs no more addresses.
 func limitToPods(s Supply, more int) int {

@@ -29,6 +29,7 @@ type pool struct {
 
 	// Rebuilt from Addrs, never encoded.
 	byAddress map[netip.Addr]int32
+	blocks    []block              // ENI -1: an empty slot
 	byID      map[string]int32     // keyed rows by container ID, one of each
 	byAtt     map[Attachment]int32 // and those whose container has another one in byID
 }
@@ -39,6 +40,8 @@ type warmState struct {
 	growth
 	LessSince time.Duration // since when there is too much; 0 there is not
 	Wanted    bool          // more addresses are wanted than are under way
+	TurnAt    time.Duration `json:",omitzero"` // slots of the other kind stay until then
+	Typeless  bool          `json:",omitzero"` // it has been told that the type has no prefixes
 	ceiling
 }
 
@@ -62,6 +65,7 @@ func (p *pool) reindex() {
 			p.enter(int32(i))
 		}
 	}
+	p.rebuildBlocks()
 }
 
 // newAddress takes a slot for an address that is not known yet. The caller sets its state.
@@ -91,6 +95,7 @@ func (p *pool) place(ix, eniIx int32) {
 	if a.ENI == eniIx {
 		return
 	}
+	p.leave(ix)
 	if a.ENI >= 0 {
 		p.enis.ENIs[a.ENI].Has[a.State]--
 	}
@@ -99,6 +104,7 @@ func (p *pool) place(ix, eniIx int32) {
 		a.ENIID, a.Missing = p.enis.ENIs[eniIx].ID, 0
 		p.enis.ENIs[eniIx].Has[a.State]++
 	}
+	p.join(ix)
 }
 
 // become moves an address to another state; state 0 forgets it.
@@ -107,6 +113,12 @@ func (p *pool) become(ix int32, s State) {
 	p.Count[a.State]--
 	p.Count[s]++
 	p.Count[0] = 0
+	if b := p.blockOf(a); b != nil {
+		p.count(b, -1)
+		b.Has[a.State]--
+		b.Has[s]++
+		p.count(b, 1)
+	}
 	if a.ENI >= 0 {
 		e := &p.enis.ENIs[a.ENI]
 		e.Has[a.State]--
@@ -179,15 +191,17 @@ func (p *pool) forget(ix int32) {
 func (p *pool) free(ix int32) {
 	a := &p.Addrs[ix]
 	p.unkey(ix)
-	*a = address{IP: a.IP, ENI: a.ENI, ENIID: a.ENIID, State: a.State, ByIMDS: a.ByIMDS, Missing: a.Missing, Given: a.Given,
-		Retry: never}
+	*a = address{IP: a.IP, Prefixed: a.Prefixed, block: a.block, ENI: a.ENI, ENIID: a.ENIID, State: a.State, ByIMDS: a.ByIMDS,
+		Missing: a.Missing, Given: a.Given, Retry: never}
 	p.become(ix, Free)
 	p.FreeQueue = append(p.FreeQueue, ix)
 }
 
-// pick takes the address that is free the longest from an ENI that may give. One that EC2's last answer lacked waits
-// for the next, and where nobody but metadata is asked, one that metadata lacks for it to say so for long.
+// pick takes an address from an ENI that may give: where there are no prefixes the one that is free the longest, else as
+// better says. One that EC2's last answer lacked waits for the next, and where nobody but metadata is asked, one that
+// metadata lacks for it to say so for long.
 func (p *pool) pick() (int32, bool) {
+	best := -1
 	for i, ix := range p.FreeQueue {
 		a := &p.Addrs[ix]
 		if a.State != Free {
@@ -198,10 +212,19 @@ func (p *pool) pick() (int32, bool) {
 			p.enis.subnets.shut(p.enis.ENIs[a.ENI].Subnet) {
 			continue
 		}
-		p.FreeQueue = append(p.FreeQueue[:i], p.FreeQueue[i+1:]...)
-		return ix, true
+		if best < 0 || p.better(a, &p.Addrs[p.FreeQueue[best]]) {
+			best = i
+		}
+		if len(p.blocks) == 0 {
+			break
+		}
 	}
-	return 0, false
+	if best < 0 {
+		return 0, false
+	}
+	ix := p.FreeQueue[best]
+	p.FreeQueue = append(p.FreeQueue[:best], p.FreeQueue[best+1:]...)
+	return ix, true
 }
 
 // compactFree removes stale and double entries when they are in the majority.
@@ -262,9 +285,9 @@ func (p *pool) table(a *address) int {
 
 // discover takes an address into the books that is on an ENI and that nobody recorded. The record of what was given
 // back may be lost: unless something else speaks for the address, EC2's answer may be the older one.
-func (p *pool) discover(now time.Duration, ip netip.Addr, ix int32, seconded bool) {
+func (p *pool) discover(now time.Duration, ip netip.Addr, ix int32, prefixed, seconded bool) {
 	p.note(Note{Point: AddressAdopted, ENI: p.enis.ENIs[ix].ID, Addr: ip})
-	p.adopt(now, ip, ix)
+	p.adopt(now, ip, ix, prefixed)
 	if until := p.ledger.Recorded + p.policy.Forgotten(p.Set, seconded); until > now {
 		p.hold(p.byAddress[ip], until)
 		p.putAddress(p.byAddress[ip]) // the next daemon has to wait as long
@@ -280,14 +303,14 @@ func (p *pool) retryLater(now time.Duration, a *address) {
 // returned takes an address that EC2 has assigned, by its own answer. One that departed a moment ago is held back for
 // a while: an unassignment is named by ENI and address, so one of a lost call or a dead daemon that lands late takes
 // it away again (contract 5).
-func (p *pool) returned(now time.Duration, ip netip.Addr, ix int32) {
+func (p *pool) returned(now time.Duration, ip netip.Addr, ix int32, prefixed bool) {
 	until := now
 	for i := range p.evidence.Departures {
 		if d := &p.evidence.Departures[i]; d.IP == ip {
 			until = max(until, d.At+landing)
 		}
 	}
-	p.adopt(now, ip, ix)
+	p.adopt(now, ip, ix, prefixed)
 	a := p.byAddress[ip]
 	if p.Addrs[a].Given = now; until > now {
 		p.hold(a, until)
@@ -325,15 +348,17 @@ func (p *pool) addressGone(i int32) {
 
 // adopt takes an address that an ENI carries into the books, and into the records: the next daemon has nobody but EC2
 // to hear it from.
-func (p *pool) adopt(now time.Duration, ip netip.Addr, ix int32) {
+func (p *pool) adopt(now time.Duration, ip netip.Addr, ix int32, prefixed bool) {
 	p.evidence.Departures = slices.DeleteFunc(p.evidence.Departures, func(d departed) bool { return d.IP == ip })
 	if a, known := p.byAddress[ip]; known {
 		p.place(a, ix)
+		p.mark(a, prefixed)
 		p.Addrs[a].Missing, p.Addrs[a].ByIMDS = 0, 0
 		return
 	}
 	a := p.newAddress(ip, ix)
 	p.inspect(now, a)
+	p.mark(a, prefixed)
 	p.putAddress(a)
 }
 
@@ -445,7 +470,7 @@ func (p *pool) restore(now time.Duration, r *Row) {
 	ix := p.newAddress(r.Address, -1)
 	a := &p.Addrs[ix]
 	a.ENIID, a.Att, a.Pod, a.Netns, a.Veth, a.MAC = r.ENI, r.Att, r.Pod, r.Netns, r.Veth, r.MAC
-	a.Allocated, a.ReleasedAt, a.SeenCRI, a.Extra = r.Allocated, r.ReleasedAt, r.SeenCRI, r.Extra
+	a.Allocated, a.ReleasedAt, a.SeenCRI, a.Prefixed, a.Extra = r.Allocated, r.ReleasedAt, r.SeenCRI, r.Prefixed, r.Extra
 	if r.State == Cooling && r.Att != (Attachment{}) {
 		a.ReleasedAt = max(r.ReleasedAt, min(now, r.ReleasedAt+removalLimit))
 	}
@@ -491,12 +516,14 @@ func (p *pool) placeRecorded() {
 	}
 }
 
-// uses says whether an attachment, or something that the kernel shows, has one of the addresses.
-func (p *pool) uses(list []netip.Addr) bool {
-	return slices.ContainsFunc(list, func(ip netip.Addr) bool {
-		i, known := p.byAddress[ip]
-		return known && (p.Addrs[i].State == Assigned || p.Addrs[i].State == Quarantined)
-	})
+// uses says whether an attachment, or something that the kernel shows, has one of an ENI's addresses.
+func (p *pool) uses(v *ENI) bool {
+	for ip := range v.carried() {
+		if i, known := p.byAddress[ip]; known && (p.Addrs[i].State == Assigned || p.Addrs[i].State == Quarantined) {
+			return true
+		}
+	}
+	return false
 }
 
 // growing says whether addresses are on their way.

@@ -27,7 +27,7 @@ func TestTheAddressThatIsFreeTheLongestIsGiven(t *testing.T) {
 	var ix []int32
 	for i := range 4 {
 		ip := netip.AddrFrom4([4]byte{10, 0, 0, byte(10 + i)})
-		p.adopt(0, ip, 0)
+		p.adopt(0, ip, 0, false)
 		ix = append(ix, p.byAddress[ip])
 	}
 	for _, i := range []int{2, 0, 3, 1} {
@@ -46,7 +46,7 @@ func TestTheAddressThatIsFreeTheLongestIsGiven(t *testing.T) {
 // TestAddressesAreCountedByState: of the node and of the ENI that carries them, through all that happens to one.
 func TestAddressesAreCountedByState(t *testing.T) {
 	p := newPool()
-	p.adopt(0, netip.MustParseAddr("10.0.0.10"), 0)
+	p.adopt(0, netip.MustParseAddr("10.0.0.10"), 0, false)
 	expect := func(when string, s State, onENI bool) {
 		t.Helper()
 		want := [Quarantined + 1]int{}
@@ -88,7 +88,7 @@ func TestBothAttachmentsOfAContainerAreFound(t *testing.T) {
 	for first := range int32(2) {
 		p := newPool()
 		for i, name := range []string{"eth0", "eth1"} {
-			p.adopt(0, netip.AddrFrom4([4]byte{10, 0, 0, byte(10 + i)}), 0)
+			p.adopt(0, netip.AddrFrom4([4]byte{10, 0, 0, byte(10 + i)}), 0, false)
 			p.Addrs[i].Att = Attachment{"n", "c", name}
 			p.key(int32(i))
 		}
@@ -104,7 +104,7 @@ func TestBothAttachmentsOfAContainerAreFound(t *testing.T) {
 // TestAnAddressCoolsUntilItsFlowsAreForgotten: the walk is due before it has cooled, a look at the kernel after both.
 func TestAnAddressCoolsUntilItsFlowsAreForgotten(t *testing.T) {
 	p := newPool()
-	p.adopt(0, netip.MustParseAddr("10.0.0.10"), 0)
+	p.adopt(0, netip.MustParseAddr("10.0.0.10"), 0, false)
 	p.free(0)
 	p.Flows.At = never
 	p.rest(0, 0, true)

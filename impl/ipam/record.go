@@ -194,7 +194,7 @@ func encodeRow(version int, wallAtBoot int64, r *Row) (fields, error) {
 	err = firstError(
 		f.put("networkName", r.Att.Network), f.put("containerID", r.Att.ContainerID), f.put("ifName", r.Att.IfName),
 		f.put("ipv4", r.Address.String()), f.put("allocatedAt", int64(r.Allocated)),
-		f.putIf(r.ENI != "", "eni", r.ENI), f.putIf(r.SeenCRI, "seenRuntime", true), f.putIf(r.Pod.UID != "", "podUID", r.Pod.UID),
+		f.putIf(r.ENI != "", "eni", r.ENI), f.putIf(r.SeenCRI, "seenRuntime", true), f.putIf(r.Prefixed, "prefixed", true), f.putIf(r.Pod.UID != "", "podUID", r.Pod.UID),
 		meta.putIf(r.Pod.Namespace != "", "k8sPodNamespace", r.Pod.Namespace), meta.putIf(r.Pod.Name != "", "k8sPodName", r.Pod.Name),
 	)
 	if err != nil {
@@ -345,7 +345,7 @@ func decodeRow(version int, wallAtBoot int64, raw []byte, resting bool) (Row, er
 		err = f.takeState(&r.State)
 	}
 	if err = firstError(err, f.need("networkName", &r.Att.Network), f.need("containerID", &r.Att.ContainerID), f.need("ifName", &r.Att.IfName),
-		f.take("eni", &r.ENI), f.take("seenRuntime", &r.SeenCRI), f.take("podUID", &r.Pod.UID), f.take("releasedAt", &r.ReleasedAt),
+		f.take("eni", &r.ENI), f.take("seenRuntime", &r.SeenCRI), f.take("prefixed", &r.Prefixed), f.take("podUID", &r.Pod.UID), f.take("releasedAt", &r.ReleasedAt),
 		f.takeAllocated(wallAtBoot, &r.Allocated), f.takePod(&r.Pod)); err != nil {
 		return Row{}, fmt.Errorf("%v: %w", r.Address, err)
 	}
@@ -454,10 +454,10 @@ func encodeIntent(in *Intent) (fields, error) {
 	err = firstError(
 		f.put("token", in.Token), f.putIf(in.Stage != 0, "stage", in.Stage.String()), f.putIf(in.Doing != 0, "doing", in.Doing.String()),
 		f.putIf(in.Count != 0, "count", in.Count), f.putAddresses("before", in.Before), f.putIf(in.Wall != 0, "wall", in.Wall),
-		f.putIf(in.Foreign, "foreign", true),
+		f.putIf(in.Foreign, "foreign", true), f.putIf(in.Prefixed, "prefixed", true),
 		eni.putIf(e.ID != "", "id", e.ID), eni.putIf(e.MAC != "", "mac", e.MAC), eni.putIf(e.Device != 0, "device", e.Device),
 		eni.putIf(e.Subnet != "", "subnet", e.Subnet), eni.putIf(e.CIDR.IsValid(), "cidr", e.CIDR), eni.putIf(e.Primary.IsValid(), "primary", e.Primary.WithZone("")),
-		eni.putAddresses("addresses", e.Addresses), eni.putIf(e.Status != "", "status", e.Status),
+		eni.putAddresses("addresses", e.Addresses), eni.putIf(len(e.Prefixes) > 0, "prefixes", e.Prefixes), eni.putIf(e.Status != "", "status", e.Status),
 		eni.putIf(e.Attachment != "", "attachment", e.Attachment), eni.putIf(e.Instance != "", "instance", e.Instance),
 		eni.putIf(e.Owner != "", "owner", e.Owner), eni.putIf(e.Created != 0, "created", e.Created), eni.putIf(e.DOT, "dot", true),
 		eni.putIf(e.Partial, "partial", true), eni.putIf(len(e.Groups) > 0, "groups", e.Groups),
@@ -523,9 +523,9 @@ func decodeIntent(raw []byte) (*Intent, error) {
 	e := &in.ENI
 	if err := firstError(
 		takeName(f, "stage", stageNames[:], &in.Stage), takeName(f, "doing", actionNames[:], &in.Doing), f.take("count", &in.Count),
-		f.takeAddresses("before", &in.Before), f.take("wall", &in.Wall), f.take("foreign", &in.Foreign),
+		f.takeAddresses("before", &in.Before), f.take("wall", &in.Wall), f.take("foreign", &in.Foreign), f.take("prefixed", &in.Prefixed),
 		eni.take("id", &e.ID), eni.take("mac", &e.MAC), eni.take("device", &e.Device), eni.take("subnet", &e.Subnet), eni.takePrefix("cidr", &e.CIDR),
-		eni.takeAddress("primary", &e.Primary), eni.takeAddresses("addresses", &e.Addresses), eni.take("status", &e.Status),
+		eni.takeAddress("primary", &e.Primary), eni.takeAddresses("addresses", &e.Addresses), eni.takePrefixes("prefixes", &e.Prefixes), eni.take("status", &e.Status),
 		eni.take("attachment", &e.Attachment), eni.take("instance", &e.Instance), eni.take("owner", &e.Owner), eni.take("created", &e.Created),
 		eni.take("dot", &e.DOT), eni.take("partial", &e.Partial), eni.take("groups", &e.Groups), f.keep("eni", eni),
 	); err != nil {
@@ -574,6 +574,21 @@ func (f fields) takePrefix(key string, to *netip.Prefix) error {
 		return fmt.Errorf("%s: expected an address and a length, found %q", key, s)
 	}
 	*to = p
+	return nil
+}
+
+// takePrefixes reads /28 prefixes on their own boundaries.
+func (f fields) takePrefixes(key string, to *[]netip.Prefix) error {
+	var list []netip.Prefix
+	if err := f.take(key, &list); err != nil {
+		return err
+	}
+	for _, p := range list {
+		if !p.Addr().Is4() || p.Bits() != prefixBits || p != p.Masked() {
+			return fmt.Errorf("%s: expected /%d prefixes on their own boundaries, found %v", key, prefixBits, p)
+		}
+	}
+	*to = list
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package ipam
 
 import (
-	"net/netip"
 	"slices"
 	"time"
 
@@ -163,7 +162,12 @@ func (rc *recovery) beginRecords(now time.Duration, ix *dataplane.Index) {
 	}
 	rc.ledger.Recorded = now
 	inhabited := func(e ENI) bool {
-		return slices.ContainsFunc(e.Addresses, func(ip netip.Addr) bool { _, used := ix.Uses(ip); return used })
+		for ip := range e.carried() {
+			if _, used := ix.Uses(ip); used {
+				return true
+			}
+		}
+		return false
 	}
 	if !slices.ContainsFunc(rc.Cloud, inhabited) {
 		rc.ledger.Recorded = rc.Booted
@@ -307,7 +311,7 @@ func (rc *recovery) finds() {
 		return
 	}
 	for i := range rc.Cloud {
-		if v := &rc.Cloud[i]; v.ID != "" && v.Device != 0 && len(v.Addresses) > 0 &&
+		if v := &rc.Cloud[i]; v.ID != "" && v.Device != 0 && v.size() > 0 &&
 			len(rc.evidence.Found) < mostENIs && !slices.Contains(rc.evidence.Found, v.ID) {
 			rc.evidence.Found = append(rc.evidence.Found, v.ID)
 		}

@@ -42,6 +42,7 @@ type Row struct {
 	Allocated  time.Duration // CLOCK_BOOTTIME
 	ReleasedAt time.Duration
 	SeenCRI    bool   // the runtime has listed it
+	Prefixed   bool   `json:",omitzero"` // a /28 prefix of the ENI carries it
 	Extra      string // fields that this version does not know, as they were read (rule C)
 
 	Node   *Facts  // of the row of the node's own address
@@ -58,15 +59,16 @@ func (r *Row) Key() Key {
 
 // Intent is the write-ahead record of work on one ENI (rule I). It goes when the ENI is ready or deleted.
 type Intent struct {
-	Token   string // also the client token of CreateNetworkInterface
-	Stage   Stage
-	ENI     ENI // as known so far
-	Doing   Action
-	Count   int          // addresses asked for
-	Before  []netip.Addr // Assign: secondaries before; Unassign: those to go
-	Wall    int64        // wall time of the intent, in seconds since 1970: the createdAt tag
-	Foreign bool         // another instance's leaked ENI, to be deleted
-	Extra   string       // fields that this version does not know, as they were read (rule C)
+	Token    string // also the client token of CreateNetworkInterface
+	Stage    Stage
+	ENI      ENI // as known so far
+	Doing    Action
+	Count    int          // addresses asked for, or prefixes
+	Before   []netip.Addr // Assign: secondaries before; Unassign: those to go
+	Prefixed bool         `json:",omitzero"` // Count is of /28 prefixes, and Before are the addresses of prefixes
+	Wall     int64        // wall time of the intent, in seconds since 1970: the createdAt tag
+	Foreign  bool         // another instance's leaked ENI, to be deleted
+	Extra    string       // fields that this version does not know, as they were read (rule C)
 }
 
 // State of an address.

@@ -14,6 +14,8 @@ type Settings struct {
 	WarmIPTarget     int           // WARM_IP_TARGET: free addresses; 0 is unset
 	MinimumIPTarget  int           // MINIMUM_IP_TARGET: floor of all addresses; 0 is unset
 	MaxENI           int           // MAX_ENI: 0 is the instance's limit
+	PrefixDelegation bool          // ENABLE_PREFIX_DELEGATION: ENIs get /28 prefixes, where the instance's type can have them
+	WarmPrefixTarget int           // WARM_PREFIX_TARGET: free prefixes' worth of addresses, with PrefixDelegation; yields as WarmENITarget does
 	CoolDown         time.Duration // IP_COOLDOWN_PERIOD
 	ExternalSNAT     bool          // AWS_VPC_K8S_CNI_EXTERNALSNAT
 	NodePort         bool          // AWS_VPC_CNI_NODE_PORT_SUPPORT
@@ -35,8 +37,8 @@ type Settings struct {
 
 // Defaults are upstream's (aws-vpc-cni README; the EKS manifest where it differs).
 func Defaults() Settings {
-	return Settings{WarmENITarget: 1, CoolDown: 30 * time.Second, NodePort: true, MTU: 9001, VethPrefix: "eni", Discovery: true,
-		Runtime: true, API: true}
+	return Settings{WarmENITarget: 1, WarmPrefixTarget: 1, CoolDown: 30 * time.Second, NodePort: true, MTU: 9001,
+		VethPrefix: "eni", Discovery: true, Runtime: true, API: true}
 }
 
 // Provisions says whether ENIs and addresses may be made and given back.
@@ -50,6 +52,8 @@ var setters = map[string]func(*Settings, string) error{
 	"WARM_IP_TARGET":                        func(s *Settings, v string) error { return count(v, &s.WarmIPTarget) },
 	"MINIMUM_IP_TARGET":                     func(s *Settings, v string) error { return count(v, &s.MinimumIPTarget) },
 	"MAX_ENI":                               func(s *Settings, v string) error { return count(v, &s.MaxENI) },
+	"ENABLE_PREFIX_DELEGATION":              func(s *Settings, v string) error { return truth(v, &s.PrefixDelegation) },
+	"WARM_PREFIX_TARGET":                    func(s *Settings, v string) error { return count(v, &s.WarmPrefixTarget) },
 	"IP_COOLDOWN_PERIOD":                    func(s *Settings, v string) error { return seconds(v, &s.CoolDown) },
 	"AWS_VPC_K8S_CNI_EXTERNALSNAT":          func(s *Settings, v string) error { return truth(v, &s.ExternalSNAT) },
 	"AWS_VPC_CNI_NODE_PORT_SUPPORT":         func(s *Settings, v string) error { return truth(v, &s.NodePort) },

@@ -30,6 +30,7 @@ func (s *state) clone() state {
 	c.Others = slices.Clone(s.Others)
 	c.Found = slices.Clone(s.Found)
 	c.Grounds, c.Grouped = slices.Clone(s.Grounds), slices.Clone(s.Grouped)
+	c.blocks = slices.Clone(s.blocks)
 	c.out, c.put, c.drop = nil, [stores][]Row{}, [stores][]Key{} // the step's
 	c.last, c.calm, c.moved = nil, false, nil
 	return c
@@ -139,7 +140,7 @@ func (n *Node) View(v *View) {
 			v.Cooling--
 		}
 	}
-	v.Taken, v.Homeless = 0, 0
+	v.Taken, v.Homeless, v.Prefixes = 0, 0, Delegation{On: n.delegates(), Bare: n.Warm.Bare}
 	for i := range n.Addrs {
 		switch a := &n.Addrs[i]; {
 		case a.ENI >= 0 || n.Phase != serving:
@@ -171,15 +172,19 @@ func (n *Node) View(v *View) {
 			available -= len(e.Before)
 			v.Covered += len(e.Before)
 		case e.Stage < Ready:
-			v.Covered += max(0, len(e.Addresses)-e.total()) + available
+			v.Covered += max(0, e.size()-e.total()) + available
 			available = 0
 		case e.Stage > Ready || n.subnets.shut(e.Subnet): // what is not given to pods goes back
 			v.Covered += available
 			available = 0
 		}
 		v.Free += available
+		if e.Stage == Ready {
+			_, whole := n.warm.spare(e)
+			v.Prefixes.Free += whole
+		}
 		v.ENIs = append(v.ENIs, ViewENI{ID: e.ID, MAC: e.MAC, Device: e.Device, Stage: e.Stage, Total: e.total(), Available: available, InUse: e.total() - e.Has[Free],
-			Prefixes: e.Prefixes, Barred: e.Barred >= attachTries, Subnet: e.Subnet,
+			Prefixes: e.blocks, Prefixed: e.blocked.addresses, Barred: e.Barred >= attachTries, Subnet: e.Subnet,
 			Shut: n.subnets.shut(e.Subnet), Spent: n.subnets.spent(e.Subnet)})
 	}
 	v.Reasons = n.reasons(v.Reasons)
@@ -203,10 +208,6 @@ func (n *Node) reasons(to []string) []string {
 	}
 	if why := n.subnets.doubts(len(n.Waiting) > 0); why != "" {
 		to = append(to, why)
-	}
-	if slots, on := n.enis.prefixes(); slots > 0 {
-		to = append(to, strconv.Itoa(slots)+" prefixes take places for addresses on "+on+", and pods cannot be given addresses of prefixes yet: "+
-			"unassign them, or let these ENIs go with the node")
 	}
 	if len(n.Waiting) > 0 {
 		to = append(to, strconv.Itoa(len(n.Waiting))+" pods wait for an address")

@@ -37,10 +37,12 @@ type ground struct {
 	Tag  uint64 // step of that refusal
 }
 
-// turned is the last refusal that made another subnet's turn; the zero one is none.
-type turned struct {
-	Class Class
-	Count int
+// refusal is what EC2 has refused to give; the zero one is nothing.
+type refusal struct {
+	Class    Class
+	Count    int
+	Prefixed bool   // of prefixes
+	Text     string // where, and why
 }
 
 // subnets are those in which ENIs may be made (amazon-vpc-cni-k8s 1.23.0, pkg/awsutils/awsutils.go, createENI). Where EC2 does not say which there
@@ -55,7 +57,7 @@ type subnets struct {
 	GroundsErr   string        // why EC2 did not say them last
 	Undescribed  bool          // and that was for want of the permission
 	Awaited      bool          // growth waits for EC2's word
-	Turned       turned
+	Turned       refusal       // the last one that made another subnet's turn
 }
 
 // discovers says whether there is more than the node's own subnet to choose from.
@@ -152,22 +154,22 @@ func (sn *subnets) takes(id string, count int) {
 }
 
 // turn notes that EC2 has refused something in a subnet; false: there is no other, or another would not help.
-func (sn *subnets) turn(id string, a Action, c Class, count int) bool {
+func (sn *subnets) turn(id string, a Action, f refusal) bool {
 	g := sn.ground(id)
-	if !sn.discovers() || g == nil || !sn.policy.Turns(a, c) || !sn.another(id) {
+	if !sn.discovers() || g == nil || !sn.policy.Turns(a, f.Class) || !sn.another(id) {
 		return false
 	}
-	g.Full, g.Tag, sn.Turned = true, sn.Steps, turned{c, count}
+	g.Full, g.Tag, sn.Turned = true, sn.Steps, f
 	return true
 }
 
 // forgive lets all subnets be asked again, for each has refused. It returns the last refusal.
-func (sn *subnets) forgive() (last turned, any bool) {
+func (sn *subnets) forgive() (last refusal, any bool) {
 	for i := range sn.Grounds {
 		any = any || sn.Grounds[i].Full
 		sn.Grounds[i].Full = false
 	}
-	last, sn.Turned = sn.Turned, turned{}
+	last, sn.Turned = sn.Turned, refusal{}
 	return last, any
 }
 

@@ -95,7 +95,7 @@ func (sv *survey) adoptENIs(now time.Duration, by What, view []ENI, asked uint64
 		}
 		// what is listed lasts, whether or not it can be taken now
 		if by == LookIMDS && sv.Set.IMDSOnly && !sv.policy.Vouch(by) {
-			for _, ip := range v.Addresses {
+			for ip := range v.carried() {
 				if _, known := sv.pool.byAddress[ip]; !known {
 					sv.evidence.lasts(now, ip, "")
 				}
@@ -123,9 +123,6 @@ func (sv *survey) adoptENIs(now time.Duration, by What, view []ENI, asked uint64
 			ix = sv.adoptENI(now, v)
 		}
 		e := &sv.enis.ENIs[ix]
-		if by != LookIMDS {
-			e.Prefixes = v.Prefixes
-		}
 		if by == LookAttached && e.Stage < Ready && e.Wait == applying && !e.Stored {
 			e.learn(v) // the kernel is at work on it, and EC2 is not
 			continue
@@ -137,7 +134,7 @@ func (sv *survey) adoptENIs(now time.Duration, by What, view []ENI, asked uint64
 		if len(v.Groups) > 0 {
 			e.Groups = v.Groups
 		}
-		sv.adoptAddresses(now, by, ix, v.Addresses)
+		sv.adoptAddresses(now, by, ix, v)
 	}
 }
 
@@ -156,7 +153,7 @@ func (sv *survey) linked(v *ENI) bool {
 func (sv *survey) adoptENI(now time.Duration, v *ENI) int32 {
 	// since when is not known; its link should be there
 	e := eni{ENI: *v, Stage: Attached, mutation: mutation{Next: now}, Since: now - linkPatience}
-	e.Addresses = nil
+	e.Addresses, e.Prefixes = nil, nil
 	// metadata does not say; EC2 does (incident 31: DeleteOnTermination was never set)
 	e.DOT = v.DOT || v.Attachment == ""
 	if v.Device == 0 {
@@ -168,13 +165,14 @@ func (sv *survey) adoptENI(now time.Duration, v *ENI) int32 {
 
 // adoptAddresses: metadata says no more of what the records have than that it lists it, and where a pod's address is
 // that is on no ENI.
-func (sv *survey) adoptAddresses(now time.Duration, by What, ix int32, list []netip.Addr) {
-	for _, ip := range list {
+func (sv *survey) adoptAddresses(now time.Duration, by What, ix int32, v *ENI) {
+	for ip, prefixed := range v.carried() {
 		i, known := sv.pool.byAddress[ip]
 		switch {
 		case known && (sv.policy.Vouch(by) || sv.pool.Addrs[i].ENI == ix ||
 			sv.pool.Addrs[i].ENI < 0 && sv.pool.Addrs[i].State == Assigned):
 			sv.pool.place(i, ix)
+			sv.pool.mark(i, prefixed)
 			sv.pool.Addrs[i].ByIMDS = 0
 			if sv.pool.Addrs[i].Missing > 0 { // EC2 has said no: it is given to nobody until EC2 says yes
 				sv.enis.ask(ix, now)
@@ -184,12 +182,12 @@ func (sv *survey) adoptAddresses(now time.Duration, by What, ix int32, list []ne
 			sv.evidence.hearsay(now, ip, "")
 		case sv.evidence.hasDeparted(now, ip, ""):
 		default:
-			sv.pool.discover(now, ip, ix, by == LookIMDS || sv.evidence.listed(ip))
+			sv.pool.discover(now, ip, ix, prefixed, by == LookIMDS || sv.evidence.listed(ip))
 		}
 	}
 	for i := range sv.pool.Addrs {
 		a := &sv.pool.Addrs[i]
-		if a.State == 0 || a.ENI != ix || a.Leaving || slices.Contains(list, a.IP) {
+		if a.State == 0 || a.ENI != ix || a.Leaving || v.carries(a.IP) {
 			continue
 		}
 		if a.ByIMDS++; a.ByIMDS == 1 {
@@ -230,7 +228,7 @@ func (sv *survey) absentENIs(now time.Duration, view []ENI, asked uint64) {
 func cloneENIs(in []ENI) []ENI {
 	out := slices.Clone(in)
 	for i := range out {
-		out[i].Addresses = slices.Clone(out[i].Addresses)
+		out[i].Addresses, out[i].Prefixes = slices.Clone(out[i].Addresses), slices.Clone(out[i].Prefixes)
 	}
 	return out
 }
@@ -340,7 +338,7 @@ func (sv *survey) ours(v *ENI, by What) bool {
 func (sv *survey) recorded(v *ENI) bool {
 	for i := range sv.pool.Addrs {
 		if a := &sv.pool.Addrs[i]; a.State != 0 && a.Att != (Attachment{}) &&
-			(a.ENIID == v.ID || slices.Contains(v.Addresses, a.IP)) {
+			(a.ENIID == v.ID || v.carries(a.IP)) {
 			return true
 		}
 	}

@@ -31,7 +31,7 @@ func (s sighting) again(v *ENI) sighting {
 // leak is what a node knows of an available ENI at now.
 func (sv *survey) leak(now time.Duration, v *ENI, seen sighting) Leak {
 	l := Leak{Ours: v.Owner == sv.Inst.ID, Near: v.Near, Gone: seen.Gone, Age: -1, Seen: now - seen.Since,
-		Used: sv.pool.uses(v.Addresses), Kept: v.kept()}
+		Used: sv.pool.uses(v), Kept: v.kept()}
 	if v.Created != 0 {
 		l.Age = time.Duration(sv.wall(now)-v.Created) * time.Second
 	}

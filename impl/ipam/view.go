@@ -12,6 +12,7 @@ type View struct {
 	Taken                                int // quarantined ones that EC2 has taken back: they are on no ENI
 	Homeless                             int // assigned ones that no ENI is known to have; EC2 is asked
 	Covered                              int // addresses that open intents speak of: of ENIs not ready or draining, or about to be unassigned
+	Prefixes                             Delegation
 	Waiting                              int // ADDs that wait for an address
 	Running                              int // operations and EC2 calls under way
 	Intents                              int // open intents
@@ -31,6 +32,7 @@ type ViewENI struct {
 	Available int // free ones
 	InUse     int // assigned, cooling or quarantined ones
 	Prefixes  int // each takes the place of a secondary
+	Prefixed  int // of Total, addresses that these carry
 	Subnet    string
 	Shut      bool // its subnet's tags exclude it from pods: what is free there goes back
 	Spent     bool // EC2 has refused more in its subnet, and others come first

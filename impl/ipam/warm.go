@@ -38,13 +38,15 @@ func (wp *warm) aim(now time.Duration) {
 		return
 	}
 	wp.unbar(now)
-	s := wp.supply()
+	wp.turn(now)
+	s := wp.supply(now)
 	if s.Room == 0 {
 		s = wp.again(now, s)
 	}
 	w := wp.policy.Demand(s)
 	more := min(w.More, s.Room)
 	wp.pool.Warm.Wanted = more > 0
+	wp.tellPrefixes(now, more)
 	wp.tellBarred(w.More > more || wp.pool.Warm.Probe && (more > 0 || wp.enis.making()))
 	if more > 0 {
 		wp.grow(now, more, w.Whole)
@@ -65,15 +67,17 @@ func (wp *warm) aim(now time.Duration) {
 func (wp *warm) unplan() {
 	for i := range wp.enis.ENIs {
 		if e := &wp.enis.ENIs[i]; e.Stage == Intended && e.Doing == 0 && !e.Stored {
-			wp.subnets.takes(e.Subnet, -1-e.Count)
+			wp.subnets.takes(e.Subnet, -1-e.Count*e.unit())
 			wp.enis.vacate(int32(i))
 		}
 	}
 }
 
 // supply is what the demand is computed from.
-func (wp *warm) supply() Supply {
-	s := Supply{Settings: wp.Set, PerENI: max(wp.Inst.Limits.Addresses-1, 0), Waiting: len(wp.requests.Waiting),
+func (wp *warm) supply(now time.Duration) Supply {
+	unit := wp.unit(now)
+	s := Supply{Settings: wp.Set, PerENI: max(wp.Inst.Limits.Addresses-1, 0) * unit, Waiting: len(wp.requests.Waiting),
+		Prefixes: Delegation{On: wp.delegates(), Bare: wp.pool.Warm.Bare},
 		Assigned: wp.pool.Count[Assigned], Cooling: wp.pool.Count[Cooling], Quarantined: wp.pool.Count[Quarantined]}
 	attached := 0
 	for i := range wp.enis.ENIs {
@@ -89,19 +93,18 @@ func (wp *warm) supply() Supply {
 		case wp.subnets.shut(e.Subnet): // what it has is given to nobody
 		case e.Stage <= Ready:
 			s.Coming += e.coming()
-			s.Room += wp.room(e)
+			s.Room += wp.room(e) * unit
 			if e.Stage == Ready {
-				s.Free += e.Has[Free]
-				if e.Trimming {
-					s.Free -= len(e.Before)
-				}
+				free, whole := wp.spare(e)
+				s.Free += free
+				s.Prefixes.Free += whole
 			}
 		}
 	}
 	// Addresses that only their inspection by the kernel keeps from being free come at once.
 	for _, i := range wp.pool.Cooling {
 		if a := &wp.pool.Addrs[i]; a.State == Cooling && a.Att == (Attachment{}) && a.ENI >= 0 &&
-			wp.enis.ENIs[a.ENI].Stage <= Ready && !wp.subnets.shut(wp.enis.ENIs[a.ENI].Subnet) {
+			wp.enis.ENIs[a.ENI].Stage <= Ready && !wp.strays(a) && !wp.subnets.shut(wp.enis.ENIs[a.ENI].Subnet) {
 			s.Coming++
 		}
 	}
@@ -118,9 +121,26 @@ func (wp *warm) again(now time.Duration, s Supply) Supply {
 		return s
 	}
 	if last.Class != OK {
-		wp.driver.growLater(now, last.Class, last.Count)
+		wp.driver.growLater(now, last)
 	}
-	return wp.supply()
+	return wp.supply(now)
+}
+
+// unit is how many addresses one more slot brings.
+func (wp *warm) unit(now time.Duration) int {
+	if wp.delegates() && wp.pool.Warm.prefixes(now) {
+		return prefixSize
+	}
+	return 1
+}
+
+// perENI is how many addresses the node's mode has on an ENI at most.
+func (wp *warm) perENI() int {
+	per := wp.Inst.Limits.Addresses - 1
+	if wp.delegates() && !wp.pool.Warm.Bare {
+		return per * prefixSize
+	}
+	return per
 }
 
 // maxENIs is how many ENIs of our own the node may have: others have device indexes too.
@@ -149,6 +169,8 @@ func (wp *warm) grow(now time.Duration, more int, whole bool) {
 	if wp.subnets.Awaited = !wp.subnets.known(); wp.subnets.Awaited { // nor is it known which of that is for pods
 		return
 	}
+	unit := wp.unit(now)
+	more = (more + unit - 1) / unit // slots, from here on
 	per, underWay := wp.Inst.Limits.Addresses-1, 0
 	for i := range wp.enis.ENIs {
 		e := &wp.enis.ENIs[i]
@@ -162,8 +184,8 @@ func (wp *warm) grow(now time.Duration, more int, whole bool) {
 			continue
 		}
 		// what was to be given back is wanted again
-		if more > 0 && e.Trimming && e.Wait == idle && !e.Lost && now >= e.Doubt {
-			more -= len(e.Before)
+		if more > 0 && e.Trimming && e.Wait == idle && !e.Lost && now >= e.Doubt && !wp.turning(e) {
+			more -= max(1, len(e.Before)/unit)
 			wp.driver.stay(now, int32(i))
 			wp.pool.Warm.At = now
 		}
@@ -174,6 +196,10 @@ func (wp *warm) grow(now time.Duration, more int, whole bool) {
 		if !e.takes() {
 			// refused for now: its next try asks for what is wanted by then
 			if e.Doing == AssignIPs && e.Wait == idle && !e.Lost {
+				if e.unit() != unit { // the mode has changed since
+					e.Count = 0
+				}
+				e.Prefixed = unit > 1
 				e.Count = wp.pool.Warm.asked(e.Count + min(room, more))
 			}
 			more -= wp.policy.Fits(room)
@@ -183,7 +209,7 @@ func (wp *warm) grow(now time.Duration, more int, whole bool) {
 		if !whole {
 			count = min(room, more)
 		}
-		e.Doing, e.Count, e.Next = AssignIPs, wp.pool.Warm.asked(count), now
+		e.Doing, e.Count, e.Prefixed, e.Next = AssignIPs, wp.pool.Warm.asked(count), unit > 1, now
 		more -= count
 	}
 	for more > 0 && underWay < mostUnderWay && wp.enis.attached() < wp.maxENIs() && wp.enis.unplaced() == nil {
@@ -199,38 +225,43 @@ func (wp *warm) grow(now time.Duration, more int, whole bool) {
 			return
 		}
 		e := eni{ENI: ENI{Subnet: at.ID, CIDR: at.CIDR, Groups: slices.Clone(wp.enis.Grouped)}, Stage: Intended, Since: now,
-			mutation: mutation{Count: wp.pool.Warm.asked(count), Wall: wp.wall(now), Next: now}}
+			mutation: mutation{Count: wp.pool.Warm.asked(count), Prefixed: unit > 1, Wall: wp.wall(now), Next: now}}
 		if primary := wp.enis.primary(); primary != nil && (at.ID == wp.Inst.Subnet || at.ID == "") {
 			e.Subnet, e.CIDR = primary.Subnet, primary.CIDR
 		}
-		wp.subnets.takes(e.Subnet, 1+e.Count)
+		wp.subnets.takes(e.Subnet, 1+e.Count*e.unit())
 		wp.enis.newENI(e)
 		underWay++
 		more -= per
 	}
 }
 
-// room is what could still be had on an ENI that is in service or on its way there: where addresses are given back,
+// room is how many slots could still be had on an ENI that is in service or on its way there: where some are given back,
 // others can be had.
 func (wp *warm) room(e *eni) int {
 	if wp.subnets.shut(e.Subnet) || wp.subnets.spent(e.Subnet) {
 		return 0
 	}
-	has := e.slots()
+	has := wp.policy.Slots(e.total()-e.blocked.addresses, e.blocks)
 	switch {
+	case e.Stage == Intended:
+		has = e.Count
 	case e.Stage < Ready:
-		has -= e.Has[Free] // which are coming
+		has = max(has, wp.policy.Slots(len(e.Addresses), len(e.Prefixes)))
 	case e.Trimming:
-		has -= len(e.Before)
+		has -= e.leavingSlots()
 	}
-	return max(0, wp.Inst.Limits.Addresses-1-has-e.coming())
+	if e.Stage > Intended && e.Doing == AssignIPs {
+		has += e.Count
+	}
+	return max(0, wp.Inst.Limits.Addresses-1-has)
 }
 
 // shrink gives back what has been too much for a while: an idle ENI if that fits, single addresses otherwise.
 func (wp *warm) shrink(now time.Duration, w Want) {
 	// an ENI none of whose addresses is used makes room for one with pods
 	if wp.enis.unplaced() != nil && !wp.enis.leaving() {
-		w.Less, w.Whole = max(w.Less, wp.Inst.Limits.Addresses-1), true
+		w.Less, w.Whole = max(w.Less, wp.perENI()), true
 	}
 	if w.Less <= 0 {
 		wp.pool.Warm.LessSince = 0
@@ -260,7 +291,7 @@ func (wp *warm) shrink(now time.Duration, w Want) {
 // addresses cool down: an ENI without which there were hardly room for these as well would have to be made again.
 func (wp *warm) idleENI(w Want) (int32, bool) {
 	best, found := int32(0), false
-	per := wp.Inst.Limits.Addresses - 1
+	per := wp.perENI()
 	needed := wp.pool.Count[Assigned] + wp.pool.Count[Free] - w.Less + wp.pool.Count[Cooling] +
 		wp.pool.Count[Quarantined]
 	if wp.pool.Count[Cooling] > 0 && (wp.enis.hasAttached()-1)*per < needed+(per+3)/4 {
@@ -268,8 +299,7 @@ func (wp *warm) idleENI(w Want) (int32, bool) {
 	}
 	for i := range wp.enis.ENIs {
 		e := &wp.enis.ENIs[i]
-		// pods of upstream may have addresses of its prefixes
-		if e.Stage != Ready || e.busy() || e.Device == 0 || e.Prefixes > 0 || e.total() > w.Less || wp.subnets.shut(e.Subnet) {
+		if e.Stage != Ready || e.busy() || e.Device == 0 || e.total() > w.Less || wp.subnets.shut(e.Subnet) {
 			continue
 		}
 		// by the books: nobody else is asked before the drain begins
@@ -283,36 +313,60 @@ func (wp *warm) idleENI(w Want) (int32, bool) {
 	return best, found
 }
 
-// trim gives back free addresses of the ENI that uses the fewest.
+// trim gives back free addresses of the ENI that uses the fewest, or whole prefixes of it.
 func (wp *warm) trim(now time.Duration, less int) {
+	prefixed := wp.delegates() && !wp.pool.Warm.Bare
+	ix := wp.leastUsed(prefixed)
+	if ix < 0 && wp.pool.Warm.Bare && less >= prefixSize {
+		prefixed, ix = true, wp.leastUsed(true)
+	}
+	if ix >= 0 {
+		wp.giveBack(now, ix, less, prefixed)
+	}
+}
+
+// leastUsed is the ENI at rest that uses the fewest of its addresses, of those that have a free one or a free prefix; -1 is none.
+func (wp *warm) leastUsed(prefixed bool) int32 {
 	best := int32(-1)
 	for i := range wp.enis.ENIs {
 		e := &wp.enis.ENIs[i]
-		if e.Stage != Ready || e.busy() || e.Trimming || e.Has[Free] == 0 || wp.subnets.shut(e.Subnet) {
+		if e.Stage != Ready || e.busy() || e.Trimming || !e.spares(prefixed) || wp.subnets.shut(e.Subnet) {
 			continue
 		}
 		if best < 0 || e.Has[Assigned] < wp.enis.ENIs[best].Has[Assigned] {
 			best = int32(i)
 		}
 	}
-	if best >= 0 {
-		wp.trimENI(now, best, less)
-	}
+	return best
 }
 
-// trimENI gives back so many free addresses of an ENI, or as many as it has.
-func (wp *warm) trimENI(now time.Duration, best int32, less int) {
-	e := &wp.enis.ENIs[best]
-	e.Before = nil
+// giveBack begins to give back so many addresses of one kind that nobody has. Of a prefix all sixteen go, or none.
+func (wp *warm) giveBack(now time.Duration, ix int32, most int, prefixed bool) {
+	e := &wp.enis.ENIs[ix]
+	e.Before, e.Prefixed = nil, prefixed
 	for i := range wp.pool.Addrs {
 		a := &wp.pool.Addrs[i]
-		if a.State == Free && a.ENI == best && len(e.Before) < less {
+		if a.State != Free || a.ENI != ix || a.Prefixed != prefixed || len(e.Before) >= most {
+			continue
+		}
+		if !prefixed {
 			a.Leaving = true
 			e.Before = append(e.Before, a.IP)
+		} else if b := wp.pool.blockOf(a); wp.policy.Idle(b.use()) && !slices.Contains(e.Before, a.IP) && len(e.Before)+prefixSize <= most {
+			for ip := range addressesOf(b.Prefix) {
+				if i, known := wp.pool.byAddress[ip]; known && wp.pool.Addrs[i].State == Free {
+					wp.pool.Addrs[i].Leaving = true
+				}
+				e.Before = append(e.Before, ip)
+			}
 		}
 	}
+	if len(e.Before) == 0 {
+		e.rest()
+		return
+	}
 	e.Trimming, e.Since, e.Next = true, now, now
-	wp.driver.gather(now, best)
+	wp.driver.gather(now, ix)
 }
 
 // seek asks EC2 about subnets again and again while a further ENI is wanted and none of them is for pods: tags may change.
@@ -337,12 +391,12 @@ func (wp *warm) clear(now time.Duration) {
 			continue
 		}
 		switch {
-		case e.Device != 0 && e.Prefixes == 0 && e.total() == e.Has[Free]:
+		case e.Device != 0 && e.total() == e.Has[Free]:
 			wp.note(Note{Point: ENIShut, ENI: e.ID, Text: e.Subnet})
 			wp.driver.beginDrain(now, int32(i))
-		case e.Has[Free] > 0:
+		case e.spares(false), e.spares(true):
 			wp.note(Note{Point: ENIShut, ENI: e.ID, Text: e.Subnet})
-			wp.trimENI(now, int32(i), e.Has[Free])
+			wp.giveBack(now, int32(i), e.Has[Free], !e.spares(false))
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"github.com/enilab/enilab/impl/ipam"
 )
 
 // contradictions are what variables say against each other.
@@ -16,6 +18,18 @@ func (s *Settings) contradictions() (out []Problem) {
 	}
 	if v := s.get("WARM_ENI_TARGET"); v.Origin == Environment && (s.IPAM.WarmIPTarget > 0 || s.IPAM.MinimumIPTarget > 0) {
 		out = append(out, Problem{Variable: v.Name, Text: v.Value + ": it has no effect beside WARM_IP_TARGET or MINIMUM_IP_TARGET"})
+	}
+	if v := s.get("WARM_ENI_TARGET"); v.Origin == Environment && v.Value != coreDefaults[v.Name] && s.IPAM.PrefixDelegation &&
+		s.IPAM.WarmIPTarget+s.IPAM.MinimumIPTarget == 0 {
+		out = append(out, Problem{Variable: v.Name, Text: v.Value + ": it has no effect beside ENABLE_PREFIX_DELEGATION=true: WARM_PREFIX_TARGET has"})
+	}
+	if v := s.get("WARM_PREFIX_TARGET"); s.IPAM.WarmPrefixTarget != ipam.Defaults().WarmPrefixTarget {
+		switch {
+		case !s.IPAM.PrefixDelegation:
+			out = append(out, Problem{Variable: v.Name, Text: v.Value + ": it has no effect without ENABLE_PREFIX_DELEGATION=true"})
+		case s.IPAM.WarmIPTarget > 0 || s.IPAM.MinimumIPTarget > 0:
+			out = append(out, Problem{Variable: v.Name, Text: v.Value + ": it has no effect beside WARM_IP_TARGET or MINIMUM_IP_TARGET"})
+		}
 	}
 	if v := s.get("POD_SECURITY_GROUP_ENFORCING_MODE"); v.Origin == Environment && v.Value == "standard" {
 		out = append(out, Problem{Variable: v.Name, Text: v.Value + ": it has no effect without security groups for pods, which are not there yet"})

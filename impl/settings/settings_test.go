@@ -92,7 +92,7 @@ func TestValues(t *testing.T) {
 
 // TestEveryFeature: what is not there and is switched on stops the node, each with a sentence, all at once.
 func TestEveryFeature(t *testing.T) {
-	env := map[string]string{"ENABLE_PREFIX_DELEGATION": "true", "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG": "true", "ENABLE_POD_ENI": "true",
+	env := map[string]string{"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG": "true", "ENABLE_POD_ENI": "true",
 		"ENABLE_IPv4": "false", "ENABLE_IPv6": "true", "ENABLE_V6_EGRESS": "true", "ENABLE_MULTI_NIC": "true",
 		"ANNOTATE_POD_IP":            "true",
 		"AWS_EXTERNAL_SERVICE_CIDRS": "10.0.0.0/8", "AWS_VPC_K8S_CNI_CONNMARK": "0x100", "POD_MTU": "1500"}

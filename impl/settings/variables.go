@@ -24,7 +24,7 @@ type variable struct {
 
 // defaults of the core's variables, as text. README.md and config/master/aws-k8s-cni.yaml of amazon-vpc-cni-k8s 1.23.1.
 var coreDefaults = map[string]string{
-	"WARM_ENI_TARGET": "1", "IP_COOLDOWN_PERIOD": "30", "AWS_VPC_K8S_CNI_EXTERNALSNAT": "false", "AWS_VPC_CNI_NODE_PORT_SUPPORT": "true",
+	"WARM_ENI_TARGET": "1", "ENABLE_PREFIX_DELEGATION": "false", "WARM_PREFIX_TARGET": "1", "IP_COOLDOWN_PERIOD": "30", "AWS_VPC_K8S_CNI_EXTERNALSNAT": "false", "AWS_VPC_CNI_NODE_PORT_SUPPORT": "true",
 	"AWS_VPC_ENI_MTU": "9001", "AWS_VPC_K8S_CNI_VETHPREFIX": "eni", "DISABLE_LEAKED_ENI_CLEANUP": "false",
 	"DISABLE_NETWORK_RESOURCE_PROVISIONING": "false", "ENABLE_IMDS_ONLY_MODE": "false", "AWS_MANAGE_ENIS_NON_SCHEDULABLE": "false", "MANAGE_UNTAGGED_ENI": "true",
 	"ENABLE_SUBNET_DISCOVERY": "true",
@@ -105,7 +105,6 @@ func features() []variable {
 		}}
 	}
 	return []variable{
-		must("ENABLE_PREFIX_DELEGATION", false, "prefix delegation is not there yet; addresses are assigned one by one"),
 		must("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", false, "custom networking (ENIConfig) is not there yet; pods would get addresses of the node's own subnet"),
 		must("ENABLE_POD_ENI", false, "security groups for pods are not there yet; pods would get the node's"),
 		must("ENABLE_IPv4", true, "a cluster without IPv4 is not supported yet"),
@@ -162,8 +161,6 @@ func plumbing() []variable {
 		return q
 	}
 	return []variable{
-		idle("WARM_PREFIX_TARGET", "0", "it has no effect without ENABLE_PREFIX_DELEGATION=true, which is not there yet",
-			func(v string) error { return number(v, 0, 10_000) }),
 		quiet("ENI_CONFIG_ANNOTATION_DEF", "k8s.amazonaws.com/eniConfig", any), // of custom networking alone
 		quiet("ENI_CONFIG_LABEL_DEF", "k8s.amazonaws.com/eniConfig", any),
 		quiet("DISABLE_TCP_EARLY_DEMUX", "false", boolean),

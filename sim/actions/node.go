@@ -69,6 +69,8 @@ func Environment(s *ipam.Settings) map[string]string {
 	return map[string]string{
 		"WARM_ENI_TARGET": strconv.Itoa(s.WarmENITarget), "WARM_IP_TARGET": strconv.Itoa(s.WarmIPTarget),
 		"MINIMUM_IP_TARGET": strconv.Itoa(s.MinimumIPTarget), "MAX_ENI": strconv.Itoa(s.MaxENI),
+		"ENABLE_PREFIX_DELEGATION":              strconv.FormatBool(s.PrefixDelegation),
+		"WARM_PREFIX_TARGET":                    strconv.Itoa(s.WarmPrefixTarget),
 		"IP_COOLDOWN_PERIOD":                    strconv.Itoa(int(s.CoolDown / time.Second)),
 		"AWS_VPC_K8S_CNI_EXTERNALSNAT":          strconv.FormatBool(s.ExternalSNAT),
 		"AWS_VPC_CNI_NODE_PORT_SUPPORT":         strconv.FormatBool(s.NodePort),

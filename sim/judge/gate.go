@@ -41,6 +41,15 @@ func (a *Auditor) take(now time.Duration, node int, att ipam.Attachment, addr ne
 	n.gate[addr] = tenure{att: att, held: true}
 }
 
+// givenBack judges I7 on an address of a prefix that EC2 has taken back: whoever has the prefix next gets what is sent to it.
+func (a *Auditor) givenBack(now time.Duration, node int, addr netip.Addr, ours bool) {
+	t, known := a.node(node).gate[addr]
+	if a.look(I7); ours && known && !t.held && now+a.bounds.CoolDown < t.released+t.coolDown {
+		a.breaks(I7, now, node, "address %v was given back in its prefix by node-%d %v after %v released it: expected a cool-down of %v",
+			addr, node, now-t.released, t.att, t.coolDown)
+	}
+}
+
 // release begins the cool-down, unless somebody else has the address by now or it has begun.
 func (n *node) release(now time.Duration, att ipam.Attachment, addr netip.Addr) {
 	t, known := n.gate[addr]

@@ -56,6 +56,9 @@ func (a *Auditor) asks(node int, token string) bool {
 func needed(v *ipam.View) (demand, enis, places int) {
 	s, per := &v.Settings, v.Limits.Addresses-1
 	demand = v.Assigned + v.Waiting + s.WarmENITarget*per
+	if v.Prefixes.On {
+		demand = v.Assigned + v.Waiting + max(s.WarmPrefixTarget*blockSize, 1)
+	}
 	if byAddress(s) {
 		demand = max(v.Assigned+v.Waiting+s.WarmIPTarget, s.MinimumIPTarget)
 	}
@@ -71,8 +74,20 @@ func needed(v *ipam.View) (demand, enis, places int) {
 		case e.Spent: // EC2 gives no more
 			enis, places = enis+1, places+e.Total
 		default:
-			enis, places = enis+1, places+per-e.Prefixes
+			enis, places = enis+1, places+carries(e, v, per)
 		}
 	}
-	return demand, enis - 1, places - per
+	return demand, enis - 1, places - carries(&ipam.ViewENI{}, v, per)
+}
+
+// carries is how many addresses for pods an ENI can have, where so many slots are its own: what it has beside prefixes stays
+// where pods have it, and prefixes that are there although none are to be had bring nothing.
+func carries(e *ipam.ViewENI, v *ipam.View, slots int) int {
+	switch single := e.Total - e.Prefixed; {
+	case v.Prefixes.On && v.Prefixes.Bare:
+		return slots - e.Prefixes + e.Prefixed
+	case v.Prefixes.On:
+		return single + max(slots-single, 0)*blockSize
+	}
+	return slots - e.Prefixes
 }

@@ -49,7 +49,7 @@ func (w *Witness) attach(m *ec2.Cloud, e *ec2.Event) {
 		return
 	}
 	v, _ := m.ENI(e.ENI)
-	t.addresses = append([]netip.Addr{v.Primary}, v.Secondaries...)
+	t.addresses = append([]netip.Addr{v.Primary}, carried(&v)...)
 	if w.theirs == nil {
 		w.theirs = map[ec2.ENIID]theirs{}
 	}

@@ -21,6 +21,7 @@ type Snapshot struct {
 	Settings    ipam.Settings
 	Limits      ipam.Limits
 	CloudFree   int           // addresses that EC2's subnet could still give, where there is no more than one
+	CloudBlocks int           // and /28 prefixes
 	Subnets     []CloudSubnet // of the node's VPC and zone, by EC2's truth; empty: the one of CloudFree
 	OtherGroups []ec2.ENI     // of the node's ENIs, those without the security groups of the primary one
 	Silent      bool          // the node's metadata does not answer
@@ -34,7 +35,7 @@ type CloudENI struct {
 	Subnet      ec2.SubnetID
 	Prefixes    int // each takes the place of an address
 	Primary     netip.Addr
-	Secondaries []netip.Addr
+	Secondaries []netip.Addr // those of prefixes too
 }
 
 // PodSnapshot is a live pod.

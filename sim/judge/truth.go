@@ -29,19 +29,25 @@ func (a *Auditor) Happened(now time.Duration, node int, m *ec2.Cloud, e *ec2.Eve
 	switch e.Kind {
 	case ec2.AddressUnassigned:
 		a.AddressUnassigned(now, node, e.Address, ours, live(e.Address))
+	case ec2.PrefixUnassigned:
+		for _, addr := range carried(&ec2.ENI{Prefixes: []netip.Prefix{e.Prefix}}) {
+			a.givenBack(now, node, addr, ours)
+			a.AddressUnassigned(now, node, addr, ours, live(addr))
+		}
 	case ec2.ENIDetachStarted:
 		v, ok := m.ENI(e.ENI)
 		if !ok {
 			return
 		}
 		pods, example := 0, ""
-		for _, addr := range v.Secondaries {
+		carried := carried(&v)
+		for _, addr := range carried {
 			if name := live(addr); name != "" {
 				pods, example = pods+1, name
 			}
 		}
 		a.ENIFreed(now, node, string(e.ENI), ours, pods, example)
-		for _, addr := range v.Secondaries {
+		for _, addr := range carried {
 			a.AddressUnassigned(now, node, addr, false, "")
 		}
 	}
@@ -52,9 +58,23 @@ func AppendENIs(list []CloudENI, whose Whose) []CloudENI {
 	for _, id := range whose.Model.AttachedENIs(whose.Node) {
 		e, _ := whose.Model.ENI(id)
 		list = append(list, CloudENI{ID: string(id), Attached: true, NotOurs: whose.NotOurs(id) != "", Subnet: e.Subnet, Prefixes: len(e.Prefixes),
-			Primary: e.Primary, Secondaries: e.Secondaries})
+			Primary: e.Primary, Secondaries: carried(&e)})
 	}
 	return list
+}
+
+// carried are the IPv4 addresses that an ENI has for pods: its secondaries, and those of its prefixes.
+func carried(e *ec2.ENI) []netip.Addr {
+	if len(e.Prefixes) == 0 {
+		return e.Secondaries
+	}
+	out := slices.Clone(e.Secondaries)
+	for _, p := range e.Prefixes {
+		for a := p.Addr(); a.Is4() && p.Contains(a); a = a.Next() {
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 // Orphans are the ENIs of a cluster that are attached to nothing and of which no daemon knows. Those that a daemon will delete are under way, with
@@ -101,7 +121,7 @@ func sweptBy(now time.Duration, daemons []*ipam.Node, e *ipam.ENI) (first time.D
 // available is an ENI that a CNI of the cluster made, as a daemon that looks for leaked ones is shown it.
 func available(m *ec2.Cloud, e *ec2.ENI) *ipam.ENI {
 	owner := TagOf(e, TagOwner)
-	out := &ipam.ENI{ID: string(e.ID), Status: e.Status.String(), Owner: owner, Near: true, Addresses: e.Secondaries,
+	out := &ipam.ENI{ID: string(e.ID), Status: e.Status.String(), Owner: owner, Near: true, Addresses: e.Secondaries, Prefixes: e.Prefixes,
 		OwnerGone: !Whose{Model: m}.lives(ec2.InstanceID(owner))}
 	if at, err := time.Parse(time.RFC3339, TagOf(e, TagCreated)); err == nil {
 		out.Created = at.Unix()

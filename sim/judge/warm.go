@@ -10,11 +10,12 @@ import (
 
 // pool is a node's addresses as the warm targets see them, counted from the cloud.
 type pool struct {
-	per   int                  // secondaries that one ENI may have
+	per   int                  // slots of one ENI, each an address or a prefix
 	enis  int                  // attached
 	most  int                  // ENIs that the node may have
-	total int                  // secondaries on attached ENIs
-	room  map[ec2.SubnetID]int // secondaries that attached ENIs could still take, by subnet
+	total int                  // addresses for pods on attached ENIs
+	room  map[ec2.SubnetID]int // slots that attached ENIs still have, by subnet
+	block int                  // prefixes
 	free  int
 }
 
@@ -30,7 +31,8 @@ func poolOf(c *Snapshot) pool {
 		case c.Cloud[i].Attached:
 			p.enis++
 			p.total += len(c.Cloud[i].Secondaries)
-			p.room[c.Cloud[i].Subnet] += max(0, p.per-len(c.Cloud[i].Secondaries)-c.Cloud[i].Prefixes)
+			p.block += c.Cloud[i].Prefixes
+			p.room[c.Cloud[i].Subnet] += max(0, p.per-len(c.Cloud[i].Secondaries)+(blockSize-1)*c.Cloud[i].Prefixes)
 		}
 	}
 	return p
@@ -45,14 +47,22 @@ func warm(c *Snapshot, band int) string {
 		return "" // the pool is not managed, or nothing is known of its limits
 	}
 	p := poolOf(c)
-	if n := p.short(s); n > 0 {
+	on := c.View.Prefixes
+	if n := p.short(s, on.On); n > 0 {
 		for _, subnet := range c.subnets() {
-			if p.canGrow(n, &subnet) {
+			if p.canGrow(n, &subnet, on.On) {
 				return fmt.Sprintf("has %d free of %s on %s, %d fewer than %s ask for, and could have more: %d ENIs of %d addresses, %d free in the subnet",
 					p.free, count(p.total, "address"), count(p.enis, "ENI"), n, targets(s), p.most, p.per, subnet.Free)
 			}
 		}
 	}
+	if on.On && !on.Bare {
+		return p.overBlocks(c, band)
+	}
+	if on.On {
+		return "" // single addresses meanwhile, of which those of the next prefix are too many
+	}
+	band += (blockSize - 1) * p.block // of one that a pod has an address of the others stay
 	if byAddress(s) {
 		// Quarantined addresses count for a shortage and not for an excess: they may come back, and cannot be given away.
 		if over := min(p.free-s.WarmIPTarget, p.free+c.View.Assigned-s.MinimumIPTarget); over > band {
@@ -69,20 +79,42 @@ func warm(c *Snapshot, band int) string {
 // byAddress says that WARM_IP_TARGET or MINIMUM_IP_TARGET is set, which WARM_ENI_TARGET then yields to.
 func byAddress(s *ipam.Settings) bool { return s.WarmIPTarget > 0 || s.MinimumIPTarget > 0 }
 
+// blockSize is how many addresses a prefix has.
+const blockSize = 16
+
+// overBlocks says how prefixes are too many of which no pod has an address.
+func (p pool) overBlocks(c *Snapshot, band int) string {
+	s, free := &c.Settings, c.View.Prefixes.Free
+	over := free - max(s.WarmPrefixTarget, 1)
+	if byAddress(s) {
+		over = min(free, min(p.free-s.WarmIPTarget, p.free+c.View.Assigned-s.MinimumIPTarget)/blockSize)
+	}
+	if over > band/blockSize {
+		return fmt.Sprintf("has %s of which nobody has an address, and %d addresses free of %d: %d prefixes more than %s let it keep",
+			count(free, "prefix"), p.free, p.total, over, targets(s))
+	}
+	return ""
+}
+
 func targets(s *ipam.Settings) string {
 	if byAddress(s) {
 		return fmt.Sprintf("WARM_IP_TARGET=%d MINIMUM_IP_TARGET=%d MAX_ENI=%d", s.WarmIPTarget, s.MinimumIPTarget, s.MaxENI)
+	}
+	if s.PrefixDelegation {
+		return fmt.Sprintf("WARM_PREFIX_TARGET=%d WARM_ENI_TARGET=%d MAX_ENI=%d", s.WarmPrefixTarget, s.WarmENITarget, s.MaxENI)
 	}
 	return fmt.Sprintf("WARM_ENI_TARGET=%d MAX_ENI=%d", s.WarmENITarget, s.MaxENI)
 }
 
 // short is how many free addresses are missing. A node that has as many addresses as it may have pods needs no more.
-func (p pool) short(s *ipam.Settings) int {
+func (p pool) short(s *ipam.Settings, prefixes bool) int {
 	switch {
 	case s.MaxPods > 0 && p.total >= s.MaxPods:
 		return 0
 	case byAddress(s):
 		return max(s.WarmIPTarget-p.free, s.MinimumIPTarget-p.total)
+	case prefixes:
+		return max(s.WarmPrefixTarget*blockSize, 1) - p.free
 	}
 	return s.WarmENITarget*p.per - p.free
 }
@@ -92,7 +124,7 @@ func (c *Snapshot) subnets() []CloudSubnet {
 	if len(c.Subnets) > 0 {
 		return c.Subnets
 	}
-	one := CloudSubnet{Free: c.CloudFree, Suits: true}
+	one := CloudSubnet{Free: c.CloudFree, Blocks: c.CloudBlocks, Suits: true}
 	if len(c.Cloud) > 0 {
 		one.ID = c.Cloud[0].Subnet
 	}
@@ -101,8 +133,12 @@ func (c *Snapshot) subnets() []CloudSubnet {
 
 // canGrow says whether EC2 could grant the next step towards n more addresses whole in a subnet: on ENIs that have room, or on a new
 // one, which takes an address for itself.
-func (p pool) canGrow(n int, s *CloudSubnet) bool {
-	if room := p.room[s.ID]; room > 0 && !s.Shut && s.Free >= min(n, room) {
+func (p pool) canGrow(n int, s *CloudSubnet, prefixes bool) bool {
+	room := p.room[s.ID]
+	if prefixes && s.Blocks > 0 { // EC2 gives as many prefixes as it has
+		return room > 0 && !s.Shut || s.Suits && p.enis < p.most && s.Free > blockSize
+	}
+	if room > 0 && !s.Shut && s.Free >= min(n, room) {
 		return true
 	}
 	return s.Suits && p.enis < p.most && s.Free >= min(n, p.per)+1

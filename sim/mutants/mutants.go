@@ -237,15 +237,23 @@ func refusedForNow(in ipam.Input) ipam.Input {
 	return in
 }
 
-// withoutPrefixes takes prefixes out of EC2's answers.
+// withoutPrefixes takes prefixes out of EC2's answers, and out of metadata's.
 func withoutPrefixes(in ipam.Input) ipam.Input {
 	s, ok := in.(ipam.Seen)
-	if !ok || !slices.ContainsFunc(s.ENIs, func(e ipam.ENI) bool { return e.Prefixes > 0 }) {
+	if !ok {
 		return in
 	}
-	s.ENIs = slices.Clone(s.ENIs)
-	for i := range s.ENIs {
-		s.ENIs[i].Prefixes = 0
+	none := func(list []ipam.ENI) []ipam.ENI {
+		list = slices.Clone(list)
+		for i := range list {
+			list[i].Prefixes = nil
+		}
+		return list
+	}
+	if s.ENIs = none(s.ENIs); s.IMDS != nil {
+		view := *s.IMDS
+		view.ENIs = none(view.ENIs)
+		s.IMDS = &view
 	}
 	return s
 }

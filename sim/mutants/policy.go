@@ -80,6 +80,14 @@ func policies() []Mutant {
 			func(p *ipam.Policy) { p.Blind = neverBlind }),
 		p("groups-of-birth", "H", "an ENI keeps the security groups that it was made with",
 			func(p *ipam.Policy) { p.Regroup = keepsGroups }),
+		p("prefix-with-pods-is-idle", "A", "a prefix of which some addresses are free is given back, whoever has the others",
+			func(p *ipam.Policy) { p.Idle = prefixWithPods }),
+		p("prefix-forgets-cool-downs", "D", "a prefix without pods is given back at once: what was released a second ago goes to whoever gets it next",
+			func(p *ipam.Policy) { p.Idle = prefixWithoutPods }),
+		p("prefix-takes-sixteen-places", "L", "a prefix takes sixteen of an ENI's places: the node makes further ENIs while it has room",
+			func(p *ipam.Policy) { p.Slots = sixteenEach }),
+		p("waits-for-a-prefix", "L", "where the subnet has no /28 left, pods wait until it has (amazon-vpc-cni-k8s 1.9 and later)",
+			func(p *ipam.Policy) { p.Bare = neverBare }),
 		p("no-backoff", "L", "what EC2 throttles is asked again at once",
 			func(p *ipam.Policy) { p.Backoff = atOnce }),
 	}
@@ -231,3 +239,15 @@ func neverBlind(bool, int) bool { return false }
 
 // keepsGroups leaves ENIs as they were made.
 func keepsGroups(_, _ []string) bool { return false }
+
+// prefixWithPods counts the free addresses of a prefix and asks nobody about the others.
+func prefixWithPods(u ipam.PrefixUse) bool { return u.Free > 0 }
+
+// prefixWithoutPods gives back what cools with what is free.
+func prefixWithoutPods(u ipam.PrefixUse) bool { return u.Held == 0 }
+
+// sixteenEach takes a prefix's addresses for so many on their own.
+func sixteenEach(addresses, prefixes int) int { return addresses + 16*prefixes }
+
+// neverBare waits for the subnet to have a prefix again.
+func neverBare(ipam.Class) bool { return false }

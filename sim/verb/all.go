@@ -14,7 +14,7 @@ func All() []*Verb {
 		// of EC2 and metadata
 		lose, duplicate, fail, throttle, slow, deny, allow, skew, stale, hangCloud, inUse, remove, drawFaults, detach,
 		attach, leak, unassign,
-		drainSubnet, tagSubnet, changeGroups, deleteGroup, down,
+		drainSubnet, fragmentSubnet, tagSubnet, changeGroups, deleteGroup, down,
 		silent, lag,
 	}
 }

@@ -141,6 +141,10 @@ at 4m  ec2 change-groups
 at 4m  ec2 delete-group sg-a`, `
 at 4m  kube create burst 12 node=1
 at 5m  expect ec2 failed.CreateNetworkInterface >= 1`},
+	{"fragment-subnet", "at 0s ec2 fragment-subnet leave=0", `
+at 1s  node-1 restart ENABLE_PREFIX_DELEGATION=true
+at 10s kube create burst 6 node=1
+at 1m  expect node-1 reached.prefixes-gone >= 1`},
 	{"draw", "at 0s ec2 draw 7 faults=30", `
 at 1s  kube create burst 12 node=1
 at 1m  expect ec2 calls.lost >= 1`},

@@ -33,7 +33,8 @@ func (w *World) startCall(n *node, c *ipam.Call) {
 	f.req = ec2.Request{Action: actionOf[c.Action], Caller: n.Instance, ENI: ec2.ENIID(c.ENI)}
 	switch c.Action {
 	case ipam.CreateENI:
-		f.req.Subnet, f.req.ClientToken, f.req.SecondaryCount = ec2.SubnetID(c.Subnet), c.Token, c.Count
+		f.req.Subnet, f.req.ClientToken = ec2.SubnetID(c.Subnet), c.Token
+		f.req.SecondaryCount, f.req.PrefixCount = c.Count, c.PrefixCount
 		f.req.Description, f.req.SecurityGroups = "aws-K8S-"+c.Owner, c.Groups
 		f.req.Tags = []ec2.Tag{{Key: judge.TagOwner, Value: c.Owner}, {Key: judge.TagCreated, Value: time.Unix(c.Created, 0).UTC().Format(time.RFC3339)}}
 		if c.Cluster != "" {
@@ -48,9 +49,9 @@ func (w *World) startCall(n *node, c *ipam.Call) {
 	case ipam.DetachENI:
 		f.req.Attachment = c.Attachment
 	case ipam.AssignIPs:
-		f.req.SecondaryCount = c.Count
+		f.req.SecondaryCount, f.req.PrefixCount = c.Count, c.PrefixCount
 	case ipam.UnassignIPs:
-		f.req.Addresses = c.Addresses
+		f.req.Addresses, f.req.Prefixes = c.Addresses, c.Prefixes
 	}
 	if w.Trapped(&n.Node, f.req.Action, false) {
 		return
@@ -145,7 +146,7 @@ func (f *inFlight) gone(r *ec2.Response, owner string) bool {
 }
 
 func (w *World) translate(f *inFlight, r *ec2.Response) ipam.Result {
-	out := ipam.Result{Class: class(r), Code: r.Code, Attachment: r.Attachment, Addresses: r.Assigned}
+	out := ipam.Result{Class: class(r), Code: r.Code, Attachment: r.Attachment, Addresses: r.Assigned, Prefixes: r.Prefixes}
 	if out.Class == ipam.OK && f.act == ipam.CreateENI {
 		out.ENI = w.eni(&r.ENI)
 	}
@@ -165,7 +166,7 @@ func class(r *ec2.Response) ipam.Class {
 
 func (w *World) eni(e *ec2.ENI) ipam.ENI {
 	out := ipam.ENI{ID: string(e.ID), MAC: e.MAC, Device: e.DeviceIndex, Subnet: string(e.Subnet), CIDR: w.cidrOf(e.Subnet), Primary: e.Primary,
-		Addresses: e.Secondaries, Status: e.Status.String(), Attachment: e.Attachment, Instance: string(e.Instance), DOT: e.DeleteOnTermination, Kind: e.Kind.String(), Prefixes: len(e.Prefixes),
+		Addresses: e.Secondaries, Status: e.Status.String(), Attachment: e.Attachment, Instance: string(e.Instance), DOT: e.DeleteOnTermination, Kind: e.Kind.String(), Prefixes: e.Prefixes,
 		Groups: e.SecurityGroups}
 	for _, t := range e.Tags {
 		switch t.Key {
@@ -374,13 +375,15 @@ func (w *World) metadata(n *node, in *ipam.Seen) time.Duration {
 		in.Complete, in.Err = false, "Get http://169.254.169.254/latest/meta-data/mac: i/o timeout"
 		return models.HangTimeout
 	}
-	limits, _ := ec2.LimitsOf(v.Instance.Type)
+	kind, _ := ec2.TypeOf(v.Instance.Type)
 	m := &ipam.IMDS{Instance: ipam.Instance{ID: string(v.Instance.ID), Type: v.Instance.Type, Zone: v.Instance.Zone, Subnet: string(v.Instance.Subnet),
 		PrimaryMAC: v.Instance.PrimaryMAC, Address: v.Instance.PrimaryAddress, VPC: v.Instance.VPCCIDRs,
-		Limits: ipam.Limits{ENIs: limits.ENIs, Addresses: limits.IPv4PerENI}}, ENIs: make([]ipam.ENI, len(v.ENIs))}
+		Limits: ipam.Limits{ENIs: kind.ENIs, Addresses: kind.IPv4PerENI, Prefixes: kind.Hypervisor != "xen"}},
+		ENIs: make([]ipam.ENI, len(v.ENIs))}
 	for i := range v.ENIs {
 		e := &v.ENIs[i]
-		m.ENIs[i] = ipam.ENI{ID: string(e.ENI), MAC: e.MAC, Device: e.Device, Subnet: string(e.Subnet), CIDR: e.SubnetCIDR, Partial: e.Partial}
+		m.ENIs[i] = ipam.ENI{ID: string(e.ENI), MAC: e.MAC, Device: e.Device, Subnet: string(e.Subnet), CIDR: e.SubnetCIDR, Prefixes: e.Prefixes,
+			Partial: e.Partial}
 		if len(e.Addresses) == 0 {
 			m.ENIs[i].Partial = true
 		} else {

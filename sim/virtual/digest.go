@@ -20,7 +20,8 @@ import (
 //     ENI that carries a pod cannot be given back, however few would do; upstream has the same. I11 says that no idle one stays
 //     that the targets do not ask for, I12 that all of them are in the node's books, I5 that none is leaked.
 //   - With WARM_ENI_TARGET alone, free addresses and thereby their total: whole ENIs are taken and given back, and an ENI too many
-//     is kept until a whole one above the target is free (upstream's hysteresis, which I11 knows).
+//     is kept until a whole one above the target is free (upstream's hysteresis, which I11 knows). With prefixes likewise: one of
+//     which a pod has an address stays, and pods come to sit on others.
 //
 // CrashReport.Shifted counts the forks that made use of it.
 type Digest struct{ Nodes []NodeDigest }
@@ -36,7 +37,7 @@ type NodeDigest struct {
 	Intents     int // open ones
 	DELs        int // left on disk by plugins that found no daemon
 
-	byAddress bool // WARM_IP_TARGET or MINIMUM_IP_TARGET say how many addresses there are
+	byAddress bool // WARM_IP_TARGET or MINIMUM_IP_TARGET say how many addresses there are, one by one
 }
 
 // digest is taken once the world has settled.
@@ -54,7 +55,7 @@ func (w *World) digest() Digest {
 		n.core.View(&w.view)
 		v := &w.view
 		o.Available, o.Assigned, o.Quarantined, o.Intents = v.Free+v.Cooling, v.Assigned, v.Quarantined, v.Intents
-		o.byAddress = n.Settings.WarmIPTarget > 0 || n.Settings.MinimumIPTarget > 0
+		o.byAddress = (n.Settings.WarmIPTarget > 0 || n.Settings.MinimumIPTarget > 0) && !v.Prefixes.On
 		o.Total = o.Available + o.Assigned + o.Quarantined - v.Taken
 		for j := range v.ENIs {
 			if v.ENIs[j].Stage == ipam.Ready {

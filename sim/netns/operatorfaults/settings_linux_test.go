@@ -18,9 +18,9 @@ func TestContradictorySettings(t *testing.T) {
 	m.term()
 	before := m.inventory()
 	asked := m.imds.count() + m.ec2.count()
-	m.start("WARM_IP_TARGET=many", "AWS_VPC_ENI_MTU=9001", "POD_MTU=1400", "ENABLE_PREFIX_DELEGATION=true", "ENABLE_POD_ENI=true", "ENABLE_IPv6=true",
+	m.start("WARM_IP_TARGET=many", "AWS_VPC_ENI_MTU=9001", "POD_MTU=1400", "ENABLE_POD_ENI=true", "ENABLE_IPv6=true",
 		"ENABLE_IPv4=false", "AWS_VPC_K8S_CNI_VETHPREFIX=ethernet", "WARM_EIN_TARGET=3", "AWS_EC2_METADATA_SERVICE_ENDPOINT=:nowhere")
-	wrong := []string{"WARM_IP_TARGET", "POD_MTU", "ENABLE_PREFIX_DELEGATION", "prefix delegation is not there yet", "ENABLE_POD_ENI", "security groups for pods are not there yet",
+	wrong := []string{"WARM_IP_TARGET", "POD_MTU", "ENABLE_POD_ENI", "security groups for pods are not there yet",
 		"ENABLE_IPv6", "ENABLE_IPv4", "AWS_VPC_K8S_CNI_VETHPREFIX", "AWS_EC2_METADATA_SERVICE_ENDPOINT"}
 	m.says(wrong...)
 	m.notReadyByDaemon()
@@ -65,10 +65,10 @@ func (m *machine) notReadyByDaemon() {
 // TestSettingsOfANewNode: on a node that has never served, STATUS fails with what is wrong.
 func TestSettingsOfANewNode(t *testing.T) {
 	m := newMachine(t)
-	m.start("ENABLE_PREFIX_DELEGATION=true", "ENABLE_MULTI_NIC=true")
-	m.says("prefix delegation is not there yet", "ENABLE_MULTI_NIC")
+	m.start("ANNOTATE_POD_IP=true", "ENABLE_MULTI_NIC=true")
+	m.says("writing annotations to pods is not there yet", "ENABLE_MULTI_NIC")
 	m.notReady()
-	if _, text := m.box.Status(); !hasAll(text, []string{"prefix delegation is not there yet", "ENABLE_MULTI_NIC"}) {
+	if _, text := m.box.Status(); !hasAll(text, []string{"writing annotations to pods is not there yet", "ENABLE_MULTI_NIC"}) {
 		t.Errorf("the plugin's STATUS says %q", text)
 	}
 	m.term()
