@@ -54,26 +54,26 @@ func TestTheEmptiestComesFirst(t *testing.T) {
 	sn.takes("b", 15)
 	expect("a")
 	sn.takes("b", -15)
-	if sn.turn("b", AssignIPs, Limit, 3) || sn.turn("c", AssignIPs, NotFound, 3) || !sn.turn("b", AssignIPs, SubnetFull, 3) {
+	if sn.turn("b", AssignIPs, refusal{Class: Limit, Count: 3}) || sn.turn("c", AssignIPs, refusal{Class: NotFound, Count: 3}) || !sn.turn("b", AssignIPs, refusal{Class: SubnetFull, Count: 3}) {
 		t.Error("another subnet helps against a full one alone")
 	}
 	expect("a")
 	if !sn.spent("b") || !sn.spent("d") || sn.spent("a") {
 		t.Error("b has refused, and d has nothing")
 	}
-	if !sn.turn("a", CreateENI, Denied, 4) {
+	if !sn.turn("a", CreateENI, refusal{Class: Denied, Count: 4}) {
 		t.Error("a role may make no ENI in one subnet, and in another")
 	}
 	expect("")
-	if last, any := sn.forgive(); !any || last != (turned{Denied, 4}) {
+	if last, any := sn.forgive(); !any || last != (refusal{Class: Denied, Count: 4}) {
 		t.Errorf("%v, %v", last, any)
 	}
 	expect("b")
-	sn.turn("b", CreateENI, SubnetFull, 4)
+	sn.turn("b", CreateENI, refusal{Class: SubnetFull, Count: 4})
 	sn.seen(time.Minute, &Seen{Subnets: []Subnet{{ID: "a", Free: 9}, {ID: "b", Free: 12, Role: "1"}}}, true, sn.Steps+1, time.Minute)
 	expect("b") // EC2 has been asked since
 	alone := newSubnets(Subnet{ID: "a", Free: 0}, Subnet{ID: "b", Free: 9})
-	if alone.turn("a", CreateENI, SubnetFull, 4) || alone.spent("a") {
+	if alone.turn("a", CreateENI, refusal{Class: SubnetFull, Count: 4}) || alone.spent("a") {
 		t.Error("there is no other: it is asked again as ever")
 	}
 }
