@@ -16,6 +16,7 @@ const (
 	SkipOthers       = "cluster other-nodes=, other-pods="
 	SkipOtherRuntime = "cluster runtime=, other than containerd"
 	SkipName         = "cluster name="
+	SkipSubnets      = "cluster subnets="
 )
 
 // Skips are all kinds of line that a world does not carry out: docs/skips.md is this table.
@@ -32,7 +33,9 @@ func Skips() (out []verb.Skip) {
 			Why: "its API server is a real one, whose scheduler and controllers would act on them; the rest of the " +
 				"line holds"},
 		verb.Skip{World: "kind", Line: SkipName,
-			Why: "the cluster is named after its machine's network; the rest of the line holds"})
+			Why: "the cluster is named after its machine's network; the rest of the line holds"},
+		verb.Skip{World: "kind", Line: SkipSubnets,
+			Why: "its VPC has one subnet, which is the nodes' Docker network; the rest of the line holds"})
 	worlds := []string{"sim", "netns", "kind"}
 	slices.SortStableFunc(out, func(a, b verb.Skip) int {
 		return slices.Index(worlds, a.World) - slices.Index(worlds, b.World)
@@ -41,12 +44,13 @@ func Skips() (out []verb.Skip) {
 }
 
 // outside are the metrics of a node that the runtime, EC2 and packets tell too. Its others are what its daemon believes, and where it came.
-var outside = []string{"pods.ready", "pods.reachable", "daemon.starts", "enis", "addresses.total"}
+var outside = []string{"pods.ready", "pods.reachable", "daemon.starts", "enis", "enis.other-groups",
+	"addresses.total"}
 
 // CannotMeasure is why a world without these sources leaves an expectation out; nil is that it does not.
 func CannotMeasure(without judge.Source, c *scn.Check) error {
 	if without&judge.Books == 0 || !slices.Contains(ofNode, c.Subject.Kind) || slices.Contains(outside, c.Metric) ||
-		strings.HasPrefix(c.Metric, "calls.") {
+		strings.HasPrefix(c.Metric, "calls.") || strings.HasPrefix(c.Metric, "subnet-") {
 		return nil
 	}
 	return fmt.Errorf("only books tell %s, and there are none", c.Metric)

@@ -29,6 +29,7 @@
 //	host      the host's own rules and routes
 //	pool      slots: addresses, which ENI carries each, whose it is, how long it cools
 //	enis      the ENIs there are, and their stages
+//	subnets   those in which ENIs may be made, and which has refused
 //	evidence  looks, what was given back, ENIs that are not ours
 //	requests  who waits for an answer
 //	ledger    rows, intents, and effects whose outcome is awaited

@@ -16,6 +16,7 @@
 //	AddressUnassigned  I4; an address that went back to EC2 has no cool-down here
 //	EC2Call            I8
 //	Makes              I15, on what a step wanted
+//	Requested          I14 and I19, on what EC2 is asked for
 //	Touched            I14
 //	FlowCut            I17
 //	DelResult          I6, as far as one answer can break it
@@ -25,7 +26,7 @@
 // What third parties have put on the node (I18) has no bound: a snapshot that lacks it is a violation, once for each thing.
 // Watching says when a node that does not change has to be judged again.
 //
-// On the settled snapshot, when faults have ended and the world is quiet: Settle judges I5, I6, I11 and I12; where something is still under
+// On the settled snapshot, when faults have ended and the world is quiet: Settle judges I5, I6, I11, I12 and I20; where something is still under
 // way, I6 alone: "leaked" is only what nobody acts on any more. Unsettled asks the same
 // without recording, for a world that waits until a node converges. I9 compares two runs, so it is judged by whoever runs both:
 // the crash enumeration of package virtual.

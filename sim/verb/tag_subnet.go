@@ -36,6 +36,7 @@ var tagSubnet = &Verb{
 	},
 	Survives: Survival{Why: "where no subnet is left for pods, none can start",
 		Beyond: func(a *Act) bool { return a.Int("subnet") == 1 }},
+	Skips:  elsewhere("tag-subnet"),
 	AnyCNI: Survival{Never: true, Why: "which subnets are for pods is said by one CNI's tags"},
 }
 
