@@ -58,6 +58,7 @@ func DrawShape(s *Source) Shape {
 		h.Bits = min(h.Bits+s.Between(1, 3), 28)
 	}
 	h.MaxPods = h.DrawMaxPods(s)
+	h.drawPrefixes(*s)
 	return h
 }
 
@@ -113,6 +114,21 @@ func (h *Shape) DrawSettings(s *Source) {
 	}
 	if s.Chance(8) {
 		h.Set("DISABLE_LEAKED_ENI_CLEANUP", true)
+	}
+}
+
+// drawPrefixes switches prefixes on under one seed in eight. It draws from a copy, so that the others stay what they were. The
+// subnet has room for all prefixes that the nodes can carry: what fragments it are strangers.
+func (h *Shape) drawPrefixes(s Source) {
+	if !s.Chance(12) || h.Settings.IMDSOnly {
+		return
+	}
+	h.Set("ENABLE_PREFIX_DELEGATION", true)
+	if s.Chance(60) {
+		h.Set("WARM_PREFIX_TARGET", s.Between(0, 2))
+	}
+	for h.Bits > 16 && Usable(h.Bits) < 2*h.Nodes*h.ENIs*(h.Per*16+1) {
+		h.Bits--
 	}
 }
 

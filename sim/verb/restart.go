@@ -39,6 +39,9 @@ func drawRestart(p *draw.Plan, at time.Duration) {
 	if p.Chance(30) {
 		args += " " + drawSetting(p)
 	}
+	if p.Shape.Settings.PrefixDelegation && p.Chance(30) {
+		args += fmt.Sprintf(" ENABLE_PREFIX_DELEGATION=%v", p.Chance(50))
+	}
 	p.Write(at, "%s restart%s", p.AnyNode(), args)
 }
 
