@@ -34,7 +34,7 @@ func TestPrefixes(t *testing.T) {
 		want url.Values
 		got  func(ipam.Result) []netip.Prefix
 	}{
-		{ipam.Call{Action: ipam.CreateENI, Token: "t-1", Subnet: "subnet-1", PrefixCount: 2, Owner: "i-1"},
+		{ipam.Call{Action: ipam.CreateENI, Token: "t-1", Subnet: "subnet-1", Groups: []string{"sg-1"}, PrefixCount: 2, Owner: "i-1"},
 			url.Values{"Ipv4PrefixCount": {"2"}}, func(r ipam.Result) []netip.Prefix { return r.ENI.Prefixes }},
 		{ipam.Call{Action: ipam.AssignIPs, ENI: "eni-1", PrefixCount: 2},
 			url.Values{"Ipv4PrefixCount": {"2"}, "NetworkInterfaceId": {"eni-1"}}, func(r ipam.Result) []netip.Prefix { return r.Prefixes }},
