@@ -70,15 +70,49 @@ func unit(u string) string {
 
 // Measure compares the figures of a load scenario: of each play the median over its seeds. Old or new without figures: there is nothing to compare.
 func Measure(all []Result) []Figure {
+	of := figuresOf(all)
+	if len(of[Old]) == 0 || len(of[New]) == 0 {
+		return nil
+	}
+	var out []Figure
+	for _, b := range bandsOf(of) {
+		f := Figure{Name: b.Name, Unit: b.Unit, Old: median(b.sorted(of[Old])), New: median(b.sorted(of[New])), Share: b.Share, Slack: b.Slack}
+		f.Beyond = b.beyond(f.Old, f.New)
+		out = append(out, f)
+	}
+	return out
+}
+
+// Settled says whether one seed more can change nothing that Measure says of a load: the median of three lies between any two of them, so
+// it cannot where the least of the new version and the most of the old one are on the same side of the band as the most of the new one and the
+// least of the old one.
+func Settled(all []Result) bool {
+	of := figuresOf(all)
+	if len(of[Old]) < figureSeeds-1 || len(of[New]) < figureSeeds-1 {
+		return false
+	}
+	for _, b := range bandsOf(of) {
+		before, after := b.sorted(of[Old]), b.sorted(of[New])
+		if b.beyond(before[0], after[len(after)-1]) != b.beyond(before[len(before)-1], after[0]) {
+			return false
+		}
+	}
+	return true
+}
+
+// figuresOf are the figures of each play in which the load was carried.
+func figuresOf(all []Result) map[Play][]*sim.Figures {
 	of := map[Play][]*sim.Figures{}
 	for i := range all {
 		if r := &all[i]; r.Figures != nil && r.Unknown == "" && r.carried() {
 			of[r.Play] = append(of[r.Play], r.Figures)
 		}
 	}
-	if len(of[Old]) == 0 || len(of[New]) == 0 {
-		return nil
-	}
+	return of
+}
+
+// bandsOf are the bands of all that old and new version have figures of.
+func bandsOf(of map[Play][]*sim.Figures) []Band {
 	bands := Bands()
 	actions, codes := map[string]bool{}, map[string]bool{}
 	for _, p := range []Play{Old, New} {
@@ -97,13 +131,22 @@ func Measure(all []Result) []Figure {
 	for _, c := range slices.Sorted(maps.Keys(codes)) {
 		bands = append(bands, ErrorsBand(c))
 	}
-	var out []Figure
-	for _, b := range bands {
-		f := Figure{Name: b.Name, Unit: b.Unit, Old: median(of[Old], b.of), New: median(of[New], b.of), Share: b.Share, Slack: b.Slack}
-		f.Beyond = f.New > f.Old*(1+f.Share) && f.New > f.Old+f.Slack
-		out = append(out, f)
+	return bands
+}
+
+// beyond says whether a figure is beyond its band.
+func (b *Band) beyond(before, after float64) bool {
+	return after > before*(1+b.Share) && after > before+b.Slack
+}
+
+// sorted is a band's figure of each run, the least first.
+func (b *Band) sorted(list []*sim.Figures) []float64 {
+	v := make([]float64, len(list))
+	for i, f := range list {
+		v[i] = b.of(f)
 	}
-	return out
+	slices.Sort(v)
+	return v
 }
 
 // carried says whether a run did what the load asks for: of one that did not figures mean nothing. What else it broke is no figure's affair.
@@ -116,14 +159,8 @@ func (r *Result) carried() bool {
 	return true
 }
 
-func median(list []*sim.Figures, of func(*sim.Figures) float64) float64 {
-	var v []float64
-	for _, f := range list {
-		v = append(v, of(f))
-	}
-	slices.Sort(v)
-	return v[len(v)/2]
-}
+// median is the middle of a sorted list; of two it is the greater one.
+func median(sorted []float64) float64 { return sorted[len(sorted)/2] }
 
 // Dearer are the figures beyond their bands.
 func (v *Verdict) Dearer() (out []Figure) {

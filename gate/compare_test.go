@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/enilab/enilab/internal/splitmix"
 	"github.com/enilab/enilab/sim"
 )
 
@@ -260,6 +261,58 @@ func TestBands(t *testing.T) {
 	}
 	if f := Measure([]Result{load(Old, 1, 1, 1)}); f != nil {
 		t.Errorf("figures of one version: %v", f)
+	}
+}
+
+// TestSettled: where two seeds settle the figures, no third one changes which are beyond their bands, whatever it gives; and they settle what is
+// alike, and what is far apart.
+func TestSettled(t *testing.T) {
+	times := []time.Duration{100, 110, 130, 139, 200}
+	calls := []int64{0, 40, 45}
+	beyond := func(all []Result) string { return fmt.Sprint((&Verdict{Figures: Measure(all)}).Dearer()) }
+	names := func(all []Result) (out []string) {
+		for _, f := range (&Verdict{Figures: Measure(all)}).Dearer() {
+			out = append(out, f.Name)
+		}
+		return out
+	}
+	settled, open := 0, 0
+	draw := uint64(1)
+	pick := func(n int) int { return int(splitmix.Next(&draw) % uint64(n)) }
+	some := func(play Play, seed uint64) Result {
+		return load(play, seed, times[pick(len(times))]*time.Millisecond, calls[pick(len(calls))])
+	}
+	for range 20_000 {
+		two := []Result{some(Old, 1), some(New, 1), some(Old, 2), some(New, 2)}
+		if !Settled(two) {
+			open++
+			continue
+		}
+		settled++
+		three := append(slices.Clone(two), some(Old, 3), some(New, 3))
+		if !slices.Equal(names(two), names(three)) {
+			t.Fatalf("settled with %s, and then %s", beyond(two), beyond(three))
+		}
+	}
+	if settled == 0 || open == 0 {
+		t.Errorf("%d settled, %d not: expected some of each", settled, open)
+	}
+	stuck := load(New, 2, 100*time.Millisecond, 40)
+	stuck.Broken = []Broken{{Check: "line 11"}}
+	for _, c := range []struct {
+		name string
+		all  []Result
+		want bool
+	}{
+		{"alike", []Result{load(Old, 1, 100, 40), load(New, 1, 101, 41), load(Old, 2, 102, 40), load(New, 2, 103, 40)}, true},
+		{"far apart", []Result{load(Old, 1, 100, 4), load(New, 1, 100, 80), load(Old, 2, 100, 5), load(New, 2, 100, 82)}, true},
+		{"on both sides", []Result{load(Old, 1, 100, 40), load(New, 1, 100, 40), load(Old, 2, 100, 40), load(New, 2, 100, 90)}, false},
+		{"one seed", []Result{load(Old, 1, 100, 40), load(New, 1, 100, 40)}, false},
+		{"one that did not carry the load", []Result{load(Old, 1, 100, 40), load(New, 1, 100, 40), load(Old, 2, 100, 40), stuck}, false},
+	} {
+		if got := Settled(c.all); got != c.want {
+			t.Errorf("%s: settled is %v", c.name, got)
+		}
 	}
 }
 

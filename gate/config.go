@@ -68,7 +68,8 @@ type (
 
 func invalid(format string, args ...any) error { return &Invalid{Why: fmt.Sprintf(format, args...)} }
 
-// How many seeds figures are taken with, and with how many more what regressed is played.
+// How many seeds figures are taken with, the last of which only where it can change something (see Settled), and with how many more what
+// regressed is played.
 const (
 	figureSeeds = 3
 	doubtSeeds  = 2

@@ -108,9 +108,33 @@ func (g *gating) perform(ctx context.Context) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, g.Timeout, errTime)
 		defer cancel()
 	}
-	if err := g.play(ctx, g.jobs()); err != nil || g.pair.Same() || g.NoDoubt {
+	if err := g.play(ctx, g.jobs()); err != nil {
 		return err
 	}
+	var more []job
+	for _, f := range g.files {
+		if f.load && !Settled(g.of(f)) {
+			more = append(more, g.with(f, figureSeeds-1)...)
+		}
+	}
+	if !g.pair.Same() && !g.NoDoubt {
+		more = append(more, g.doubtful()...)
+	}
+	return g.play(ctx, more)
+}
+
+// of are the results of a scenario.
+func (g *gating) of(f *file) (out []Result) {
+	for _, r := range g.results {
+		if r.Scenario == f.short {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// doubtful is what regressed, with more seeds.
+func (g *gating) doubtful() (more []job) {
 	var plain []Result
 	for _, r := range g.results {
 		if !g.isLoad(r.Scenario) {
@@ -118,7 +142,6 @@ func (g *gating) perform(ctx context.Context) error {
 		}
 	}
 	v := Compare(plain)
-	var more []job
 	for _, f := range g.files {
 		plays := v.Doubtful(f.short)
 		for i := range doubtSeeds {
@@ -129,7 +152,7 @@ func (g *gating) perform(ctx context.Context) error {
 			}
 		}
 	}
-	return g.play(ctx, more)
+	return more
 }
 
 // jobs are all that was asked for.
@@ -137,14 +160,20 @@ func (g *gating) jobs() (todo []job) {
 	for _, f := range g.files {
 		n := g.seeds.Count()
 		if f.load {
-			n = figureSeeds
+			n = figureSeeds - 1 // see Settled
 		}
 		for i := range n {
-			for j := range f.scripts {
-				if p := f.scripts[j].Play; len(g.Plays) == 0 || p == Old || slices.Contains(g.Plays, string(p)) {
-					todo = append(todo, job{f, &f.scripts[j], g.seeds.From + uint64(i)})
-				}
-			}
+			todo = append(todo, g.with(f, i)...)
+		}
+	}
+	return todo
+}
+
+// with are a scenario's plays that were asked for, with one seed: the i-th, from 0 on.
+func (g *gating) with(f *file, i int) (todo []job) {
+	for j := range f.scripts {
+		if p := f.scripts[j].Play; len(g.Plays) == 0 || p == Old || slices.Contains(g.Plays, string(p)) {
+			todo = append(todo, job{f, &f.scripts[j], g.seeds.From + uint64(i)})
 		}
 	}
 	return todo

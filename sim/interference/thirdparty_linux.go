@@ -2,6 +2,7 @@ package interference
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/fakes/kernel"
@@ -23,6 +25,8 @@ const (
 	thirdPartyChain = "THIRD-PARTY"
 	thirdPartyTable = "third-party"
 	thirdPartyMark  = 0x4000
+
+	thirdPartyPeerPort, thirdPartySelfPort = 40000, 443
 )
 
 var (
@@ -251,8 +255,8 @@ func partyRule(r *nftables.Rule) string {
 // addPartyMark is a connection of somebody's that a third party has marked.
 func addPartyMark() error {
 	flow := &netlink.ConntrackFlow{FamilyType: unix.AF_INET, Mark: thirdPartyMark, TimeOut: 86400,
-		Forward:   netlink.IPTuple{SrcIP: thirdPartyPeer, DstIP: thirdPartySelf, Protocol: unix.IPPROTO_TCP, SrcPort: 40000, DstPort: 443},
-		Reverse:   netlink.IPTuple{SrcIP: thirdPartySelf, DstIP: thirdPartyPeer, Protocol: unix.IPPROTO_TCP, SrcPort: 443, DstPort: 40000},
+		Forward:   netlink.IPTuple{SrcIP: thirdPartyPeer, DstIP: thirdPartySelf, Protocol: unix.IPPROTO_TCP, SrcPort: thirdPartyPeerPort, DstPort: thirdPartySelfPort},
+		Reverse:   netlink.IPTuple{SrcIP: thirdPartySelf, DstIP: thirdPartyPeer, Protocol: unix.IPPROTO_TCP, SrcPort: thirdPartySelfPort, DstPort: thirdPartyPeerPort},
 		ProtoInfo: &netlink.ProtoInfoTCP{State: connectionEstablished}}
 	err := netlink.ConntrackCreate(netlink.ConntrackTable, unix.AF_INET, flow)
 	switch {
@@ -267,19 +271,42 @@ func addPartyMark() error {
 // connectionEstablished is TCP_CONNTRACK_ESTABLISHED of the kernel's enum tcp_conntrack.
 const connectionEstablished = 3
 
+// lookPartyMark asks for that one connection: a list of all would be long on a node in use, and is asked for every second.
 func lookPartyMark() (string, error) {
-	list, err := Retried(func() ([]*netlink.ConntrackFlow, error) {
-		return netlink.ConntrackTableList(netlink.ConntrackTable, unix.AF_INET)
-	})
-	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPROTONOSUPPORT) || errors.Is(err, unix.EOPNOTSUPP) {
+	// The kernel marks its one answer as the first of several, and sends no further one: what ends them is the acknowledgement.
+	req := nl.NewNetlinkRequest(int(netlink.ConntrackTable)<<8|nl.IPCTNL_MSG_CT_GET, unix.NLM_F_ACK)
+	req.AddData(&nl.Nfgenmsg{NfgenFamily: unix.AF_INET, Version: nl.NFNETLINK_V0})
+	tuple := nl.NewRtAttr(nl.CTA_TUPLE_ORIG|unix.NLA_F_NESTED, nil)
+	ip := tuple.AddRtAttr(nl.CTA_TUPLE_IP|unix.NLA_F_NESTED, nil)
+	ip.AddRtAttr(nl.CTA_IP_V4_SRC, thirdPartyPeer)
+	ip.AddRtAttr(nl.CTA_IP_V4_DST, thirdPartySelf)
+	proto := tuple.AddRtAttr(nl.CTA_TUPLE_PROTO|unix.NLA_F_NESTED, nil)
+	proto.AddRtAttr(nl.CTA_PROTO_NUM, []byte{unix.IPPROTO_TCP})
+	proto.AddRtAttr(nl.CTA_PROTO_SRC_PORT, binary.BigEndian.AppendUint16(nil, thirdPartyPeerPort))
+	proto.AddRtAttr(nl.CTA_PROTO_DST_PORT, binary.BigEndian.AppendUint16(nil, thirdPartySelfPort))
+	req.AddData(tuple)
+	answers, err := req.Execute(unix.NETLINK_NETFILTER, 0)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return "", nil
+	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.EPROTONOSUPPORT), errors.Is(err, unix.EOPNOTSUPP):
 		return "", &errLacking{err.Error()}
+	case err != nil:
+		return "", err
+	case len(answers) != 1 || len(answers[0]) < nl.SizeofNfgenmsg:
+		return "", fmt.Errorf("expected one connection, found %d", len(answers))
 	}
-	for _, f := range list {
-		if f.Forward.SrcIP.Equal(thirdPartyPeer) && f.Forward.DstIP.Equal(thirdPartySelf) {
-			return fmt.Sprintf("mark %#x", f.Mark), err
+	attrs, err := nl.ParseRouteAttr(answers[0][nl.SizeofNfgenmsg:])
+	if err != nil {
+		return "", err
+	}
+	mark := uint32(0) // a kernel leaves out one that is 0
+	for _, a := range attrs {
+		if a.Attr.Type == nl.CTA_MARK && len(a.Value) >= 4 {
+			mark = binary.BigEndian.Uint32(a.Value)
 		}
 	}
-	return "", err
+	return fmt.Sprintf("mark %#x", mark), nil
 }
 
 func setSysctl(name, value string) error {

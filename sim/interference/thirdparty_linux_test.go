@@ -2,6 +2,7 @@ package interference_test
 
 import (
 	"maps"
+	"net"
 	"os"
 	"runtime"
 	"slices"
@@ -85,6 +86,11 @@ func TestThirdParty(t *testing.T) {
 		gone("sysctl", func() error { return os.WriteFile("/proc/sys/net/ipv4/conf/all/log_martians", []byte("0"), 0) }, "sysctl net.ipv4.conf.all.log_martians")
 		gone("rules", func() error { _, err := interference.FlushRules(); return err }, "rule 30000")
 		gone("a table of routes", func() error { _, err := interference.FlushRoutes(4000); return err }, "route of table 4000")
+		gone("another mark", func() error {
+			forward := netlink.IPTuple{SrcIP: net.IP{192, 0, 2, 9}, DstIP: net.IP{203, 0, 113, 9}, Protocol: unix.IPPROTO_TCP, SrcPort: 40000, DstPort: 443}
+			back := netlink.IPTuple{SrcIP: forward.DstIP, DstIP: forward.SrcIP, Protocol: forward.Protocol, SrcPort: forward.DstPort, DstPort: forward.SrcPort}
+			return netlink.ConntrackUpdate(netlink.ConntrackTable, unix.AF_INET, &netlink.ConntrackFlow{FamilyType: unix.AF_INET, Forward: forward, Reverse: back, Mark: 0x4080, TimeOut: 86400})
+		}, "mark of a connection")
 		gone("conntrack", func() error { return netlink.ConntrackTableFlush(netlink.ConntrackTable) }, "mark of a connection")
 		gone("a flushed chain", func() error {
 			c, err := nftables.New()

@@ -205,9 +205,10 @@ func (l *Laboratory) Play(ctx context.Context, p *Play, stdout, stderr io.Writer
 	m.Words = p.Words
 	out, err := m.Play(ctx, l.jobOf(p), stdout, stderr)
 	if err == nil && l.Verbose != nil {
-		fmt.Fprintf(l.Verbose, "virtual machine: kernel %s, first line after %.1f s, %.0f s of CPU, %.0f s in all; "+
-			"%.1f s of its own time, the command from %.1f s on\n", m.Kernel.Version,
-			out.First.Seconds(), out.CPU.Seconds(), out.Wall.Seconds(), out.Ended.Seconds(), out.Began.Seconds())
+		fmt.Fprintf(l.Verbose, "virtual machine: kernel %s, first line after %.1f s, %.0f s of CPU, %.1f of them until "+
+			"then, %.0f s in all; %.1f s of its own time, the command from %.1f s on\n", m.Kernel.Version,
+			out.First.Seconds(), out.CPU.Seconds(), out.BootCPU.Seconds(), out.Wall.Seconds(), out.Ended.Seconds(),
+			out.Began.Seconds())
 	}
 	return out, err
 }

@@ -58,4 +58,5 @@ type Result struct {
 	Wall    time.Duration // host's time
 	First   time.Duration // host's time until the command began
 	CPU     time.Duration // of the host, for all of it
+	BootCPU time.Duration // of that until the command began
 }

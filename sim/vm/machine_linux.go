@@ -112,6 +112,7 @@ type run struct {
 	lack   string // why it never began
 	began  time.Time
 	first  time.Duration
+	boot   time.Duration // the emulator's CPU time until then
 	heard  time.Time     // when something was heard of it last
 	spent  time.Duration // the emulator's CPU time by then
 	sign   [3]int64      // what it was
@@ -128,7 +129,7 @@ func (m *Machine) Run(ctx context.Context, j *Job, s Sinks) (*Result, error) {
 	}
 	err := r.play(ctx)
 	console, e := r.text()
-	res := &Result{Code: r.code, Paused: r.errand.begun(), Console: console, Began: r.channel.noted(beganAt), Ended: r.channel.noted(aliveAt), Wall: time.Since(r.began), First: r.first, CPU: r.usage}
+	res := &Result{Code: r.code, Paused: r.errand.begun(), Console: console, Began: r.channel.noted(beganAt), Ended: r.channel.noted(aliveAt), Wall: time.Since(r.began), First: r.first, CPU: r.usage, BootCPU: r.boot}
 	if err = errors.Join(err, e); err != nil {
 		return res, err
 	}
@@ -207,6 +208,9 @@ func (r *run) play(ctx context.Context) error {
 			if err := r.take(); err != nil {
 				return r.stop(cmd, done, err)
 			}
+			if r.boot == 0 && r.first != 0 {
+				r.boot = cpuTime(cmd.Process.Pid)
+			}
 			if visit == nil && r.errand.begun() && r.Pause.Terminal != nil {
 				var err error
 				if visit, err = r.visit(cmd.Process); err != nil {
@@ -253,9 +257,14 @@ func (r *run) command() *exec.Cmd {
 	cmd.ExtraFiles = []*os.File{r.image, r.memory, r.console}
 	cmd.Stderr = &r.stderr
 	cmd.Dir = "/"
+	cmd.Env = append(os.Environ(), allocator)
 	cmd.SysProcAttr = &unix.SysProcAttr{Pdeathsig: unix.SIGKILL, Setpgid: true} // a terminal's Control-C is for enilab, which ends it itself
 	return cmd
 }
+
+// allocator lets glibc back what the emulator allocates with huge pages, where the computer has them: its tables of translated code are looked
+// up all over, millions of times in a run. What is emulated is the same; another libc does not know the variable.
+const allocator = "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"
 
 // take hands on what the machine has written since.
 func (r *run) take() error {

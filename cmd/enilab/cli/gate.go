@@ -46,7 +46,7 @@ image alone (old environment and manifest kept, as kubectl set image does) and w
 and does not with the new one, in the change or after it, or when a figure is beyond its band; and says which plays went red, and what is mended.
 
 SYSTEM is NAME@WHERE (enilab systems lists them). Without FILE it plays its own scenario of what every upgrade meets, the five incidents from which
-this laboratory began, and a load with three seeds for figures. A scenario says by a line such as "vary change=5m" when the version changes; else it is
+this laboratory began, and a load with up to three seeds for figures. A scenario says by a line such as "vary change=5m" when the version changes; else it is
 done in a quiet place next to its middle. Everything runs in virtual machines, as many at once as there are cores, without root, and repeats.
 
 What does not change is not played again: --cache keeps what came of a run, by the bytes of everything that was in its machine.

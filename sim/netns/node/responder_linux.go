@@ -72,8 +72,14 @@ func (r *responder) converse(c *net.TCPConn, answer func(*net.TCPConn)) {
 	answer(c)
 }
 
-// echo sends back what comes, until the peer has had enough or the pod ends.
-func echo(c *net.TCPConn) { _, _ = io.Copy(c, c) }
+// echo sends back what comes, until the peer has had enough or the pod ends. It hides from io.Copy that both ends are sockets: between those
+// it would splice, with a pipe for each connection, which is for more than the single bytes of flows.
+func echo(c *net.TCPConn) {
+	_, _ = io.CopyBuffer(struct{ io.Writer }{c}, struct{ io.Reader }{c}, make([]byte, echoBuffer))
+}
+
+// echoBuffer is how many bytes an echo takes at once.
+const echoBuffer = 512
 
 // tell says who the peer is.
 func tell(c *net.TCPConn) {
