@@ -249,3 +249,14 @@ func (s *subnet) available(a netip.Addr) bool {
 	owner := s.ownerOf(o)
 	return owner == addressFree || owner == addressSetAside
 }
+
+// CIDROf is the CIDR of a subnet, which never changes: the zero prefix if there is no such subnet, and of no name the
+// first one's.
+func (c *Cloud) CIDROf(id SubnetID) netip.Prefix {
+	for i := range c.subnets {
+		if s := &c.subnets[i]; s.id == id || i == 0 && id == "" {
+			return s.cidr
+		}
+	}
+	return netip.Prefix{}
+}

@@ -182,7 +182,7 @@ func (d *daemon) ready() (bool, []string) {
 	}
 	reasons = append(reasons, d.c.Unread...)
 	if d.news.unenforced {
-		reasons = append(reasons, d.unenforced())
+		reasons = append(reasons, d.news.policyless())
 	}
 	return (d.served || d.before && d.clock.Now()-d.began < statusGrace) && !d.placing.missing, reasons
 }

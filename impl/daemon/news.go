@@ -62,7 +62,7 @@ func (n *news) policies() {
 	}
 	d.go_(func() {
 		some, err := false, error(nil)
-		if !d.toldOfPods() {
+		if !n.agent() {
 			some, err = d.c.HasPolicies(d.ctx)
 		}
 		d.post(func() {
@@ -73,9 +73,23 @@ func (n *news) policies() {
 			}
 			before := n.unenforced
 			if n.unenforced = some; some && !before {
-				d.log.Warn("nobody enforces network policies", "why", d.unenforced())
-				n.tell(noPolicyAgent, d.unenforced(), func() bool { return n.unenforced }, eventTries)
+				d.log.Warn("nobody enforces network policies", "why", n.policyless())
+				n.tell(noPolicyAgent, n.policyless(), func() bool { return n.unenforced }, eventTries)
 			}
 		})
 	})
+}
+
+// agent says whether an agent hears of pods.
+func (n *news) agent() bool { return n.d.c.PolicyMode != "" && exists(n.d.agentSocket()) }
+
+// policyless says why network policies are not put in force, as far as this daemon knows: an engine of another kind, such
+// as Calico's, watches pods by itself.
+func (n *news) policyless() string {
+	why := "NETWORK_POLICY_ENFORCING_MODE is not set"
+	if n.d.c.PolicyMode != "" {
+		why = "no network policy agent listens at " + n.d.agentSocket()
+	}
+	return "the cluster has NetworkPolicies, and this CNI tells nobody of pods who would enforce them: " + why +
+		"; unless another engine does, all traffic is allowed"
 }

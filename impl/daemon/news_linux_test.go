@@ -188,11 +188,12 @@ func TestPoliciesThatNobodyEnforcesAreTold(t *testing.T) {
 func TestAnAgentHearsOfPodsWhereTheModeIsSet(t *testing.T) {
 	for mode, want := range map[string]string{"": "NETWORK_POLICY_ENFORCING_MODE is not set", netpolicy.Standard: ""} {
 		d := &daemon{c: Config{RunDir: t.TempDir(), PolicyMode: mode}}
+		d.news.d = d
 		if err := os.WriteFile(d.agentSocket(), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if told := d.toldOfPods(); told != (want == "") || !told && !strings.Contains(d.unenforced(), want) {
-			t.Errorf("mode %q: an agent hears of pods: %t; %s", mode, told, d.unenforced())
+		if told := d.news.agent(); told != (want == "") || !told && !strings.Contains(d.news.policyless(), want) {
+			t.Errorf("mode %q: an agent hears of pods: %t; %s", mode, told, d.news.policyless())
 		}
 	}
 }

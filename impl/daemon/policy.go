@@ -65,17 +65,3 @@ func (d *daemon) unprotected() string {
 	}
 	return fmt.Sprintf("NETWORK_POLICY_ENFORCING_MODE is strict, and no network policy agent listens at %s: no pod can start", d.agentSocket())
 }
-
-// toldOfPods says whether an agent hears of pods.
-func (d *daemon) toldOfPods() bool { return d.c.PolicyMode != "" && exists(d.agentSocket()) }
-
-// unenforced says why network policies are not put in force, as far as this daemon knows: an engine of another kind, such
-// as Calico's, watches pods by itself.
-func (d *daemon) unenforced() string {
-	why := "NETWORK_POLICY_ENFORCING_MODE is not set"
-	if d.c.PolicyMode != "" {
-		why = "no network policy agent listens at " + d.agentSocket()
-	}
-	return "the cluster has NetworkPolicies, and this CNI tells nobody of pods who would enforce them: " + why +
-		"; unless another engine does, all traffic is allowed"
-}

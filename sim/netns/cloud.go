@@ -73,19 +73,9 @@ func (w *World) lease(n *instance) {
 	}
 	for _, l := range w.EC2.Links(n.Instance) {
 		if e, _ := w.EC2.ENI(l.ENI); n.links[l.MAC] != "" && l.MAC != n.mac && e.Primary.IsValid() {
-			w.fail(addLink(n.box.Netns(), n.links[l.MAC], netip.PrefixFrom(e.Primary, w.subnet(e.Subnet).Bits())))
+			w.fail(addLink(n.box.Netns(), n.links[l.MAC], netip.PrefixFrom(e.Primary, w.EC2.CIDROf(e.Subnet).Bits())))
 		}
 	}
-}
-
-// subnet is the CIDR of one.
-func (w *World) subnet(id ec2.SubnetID) netip.Prefix {
-	for _, s := range w.EC2.Subnets() {
-		if s.ID == id {
-			return s.CIDR
-		}
-	}
-	return netip.Prefix{}
 }
 
 // stir: the laboratory has changed the node's kernel, and the daemon will hear of it.

@@ -165,7 +165,7 @@ func class(r *ec2.Response) ipam.Class {
 }
 
 func (w *World) eni(e *ec2.ENI) ipam.ENI {
-	out := ipam.ENI{ID: string(e.ID), MAC: e.MAC, Device: e.DeviceIndex, Subnet: string(e.Subnet), CIDR: w.cidrOf(e.Subnet), Primary: e.Primary,
+	out := ipam.ENI{ID: string(e.ID), MAC: e.MAC, Device: e.DeviceIndex, Subnet: string(e.Subnet), CIDR: w.EC2.CIDROf(e.Subnet), Primary: e.Primary,
 		Addresses: e.Secondaries, Status: e.Status.String(), Attachment: e.Attachment, Instance: string(e.Instance), DOT: e.DeleteOnTermination, Kind: e.Kind.String(), Prefixes: e.Prefixes,
 		Groups: e.SecurityGroups}
 	for _, t := range e.Tags {
@@ -183,32 +183,21 @@ func (w *World) eni(e *ec2.ENI) ipam.ENI {
 	return out
 }
 
-// cidrOf is a subnet's CIDR, which never changes.
-func (w *World) cidrOf(id ec2.SubnetID) netip.Prefix {
-	for i, s := range w.EC2.Subnets() {
-		if s.ID == id || i == 0 && id == "" {
-			return s.CIDR
-		}
-	}
-	return netip.Prefix{}
-}
-
-// subnets are those of an answer that are in a node's VPC and zone, as Cloud.Subnets has them.
-func (w *World) subnets(n *node, list []ec2.Subnet) (out []ipam.Subnet) {
-	home, _ := w.EC2.InstanceOf(n.Instance)
+// subnetsOf are those of an answer that are in an instance's VPC and zone, as Cloud.Subnets has them.
+func subnetsOf(home *ec2.Instance, cluster string, list []ec2.Subnet) (out []ipam.Subnet) {
 	for _, s := range list {
 		if s.VPC != home.VPC || s.Zone != home.Zone {
 			continue
 		}
 		v := ipam.Subnet{ID: string(s.ID), CIDR: s.CIDR, Free: s.Available}
-		ours := w.Cluster.Name == ""
+		ours := cluster == ""
 		for _, t := range s.Tags {
 			name, of := strings.CutPrefix(t.Key, judge.TagForCluster)
 			switch {
 			case t.Key == judge.TagRole:
 				v.Role = t.Value
 			case of:
-				v.Others, ours = true, ours || name == w.Cluster.Name
+				v.Others, ours = true, ours || name == cluster
 			}
 		}
 		v.Others = v.Others && !ours
@@ -236,7 +225,8 @@ func (w *World) described(n *node, f *inFlight, r *ec2.Response) ipam.Input {
 		in.Err = "no answer within " + models.SDKTimeout.String()
 	}
 	if f.what == ipam.LookSubnets {
-		in.Subnets, in.Denied = w.subnets(n, r.Subnets), class(r) == ipam.Denied
+		home, _ := w.EC2.InstanceOf(n.Instance)
+		in.Subnets, in.Denied = subnetsOf(&home, w.Cluster.Name, r.Subnets), class(r) == ipam.Denied
 	}
 	return in
 }
