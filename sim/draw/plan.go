@@ -27,6 +27,7 @@ type Plan struct {
 	Attached map[int]int   // ENIs that strangers attach, by node
 	Leaks    int           // ENIs that nodes which are gone have left
 	Sweeps   bool          // one of them is this cluster's
+	Trails   bool          // metadata is so far behind that it does not catch up in the usual time
 	Wanted   time.Duration // when a workload was changed last
 	Hidden   int           // sandboxes that nobody will ever end
 	Limited  bool          // EC2 refuses an attach as one too many
@@ -128,7 +129,7 @@ func (p *Plan) Text(seed uint64) string {
 		fmt.Fprintf(&b, "at %s within %s expect kube pods.unready == 0\n", Short(p.Safety), Short(p.Ready))
 	}
 	settle := p.Settle
-	if p.Doomed > 0 || p.Detaches || p.Sweeps {
+	if p.Doomed > 0 || p.Detaches || p.Sweeps || p.Trails {
 		settle = SettlingOn
 	}
 	fmt.Fprintf(&b, "finally converges within %s\n", Short(settle))

@@ -3,8 +3,10 @@ package verb
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/sim/draw"
 )
 
 // defaultGroup stands for the group that every VPC has.
@@ -46,6 +48,12 @@ var changeGroups = &Verb{
 			}
 		}
 	},
+	Draw: &Draw{Weight: 2, Draw: func(p *draw.Plan, at time.Duration) {
+		p.Write(at, "ec2 change-groups to=%s", []string{"sg-a", "sg-b", "sg-a,sg-b"}[p.Between(0, 2)])
+		if p.Chance(50) {
+			p.Write(p.Later(at, time.Second, 3*time.Minute), "ec2 change-groups")
+		}
+	}},
 	AnyCNI: Survival{Never: true, Why: "not every CNI has its ENIs follow the groups of the primary one"},
 }
 

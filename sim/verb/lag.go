@@ -29,9 +29,15 @@ func drawLag(p *draw.Plan, at time.Duration) {
 	if p.Chance(15) {
 		most = time.Hour
 	}
-	p.Write(at, "imds lag by=%s", draw.Short(p.Span(5*time.Second, most, 5*time.Second)))
+	by := p.Span(5*time.Second, most, 5*time.Second)
+	p.Trails = p.Trails || by > catchesUp
+	p.Write(at, "imds lag by=%s", draw.Short(by))
 	p.Write(p.Safety, "imds lag by=%s", draw.Short(promptly))
 }
+
+// catchesUp is how far behind metadata may be for what it shows last to be known well before the usual end of a plan. A node
+// that needs nothing has no other way to hear of an ENI that was attached.
+const catchesUp = 10 * time.Minute
 
 // promptly is how late metadata shows changes when nothing is wrong with it.
 const promptly = time.Second

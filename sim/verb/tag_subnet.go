@@ -2,8 +2,10 @@ package verb
 
 import (
 	"strings"
+	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/sim/draw"
 	"github.com/enilab/enilab/sim/judge"
 )
 
@@ -35,7 +37,10 @@ var tagSubnet = &Verb{
 		}
 	},
 	Survives: Survival{Why: "where no subnet is left for pods, none can start",
-		Beyond: func(a *Act) bool { return a.Int("subnet") == 1 }},
+		Beyond: func(a *Act) bool { return a.Int("subnet") == 1 && a.Text("cni") == "0" }},
+	Draw: &Draw{Weight: 1, Draw: func(p *draw.Plan, at time.Duration) {
+		p.Write(at, "ec2 tag-subnet cni=%s", []string{"1", "none"}[p.Between(0, 1)])
+	}},
 	Skips:  elsewhere("tag-subnet"),
 	AnyCNI: Survival{Never: true, Why: "which subnets are for pods is said by one CNI's tags"},
 }
