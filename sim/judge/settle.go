@@ -56,7 +56,7 @@ func (a *Auditor) Unsettled(now time.Duration, c *Snapshot) (broken []Violation,
 	orphans(c, say)
 	for _, e := range c.OtherGroups {
 		say(I20, "%s of node-%d has the security groups %s: expected those of the primary ENI", e.ID, c.Node,
-			strings.Join(e.SecurityGroups, ", "))
+			strings.Join(e.SecurityGroups, "/"))
 	}
 	if c.Up && c.View != nil {
 		if text := warm(c, a.bounds.Band); text != "" {

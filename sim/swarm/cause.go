@@ -38,6 +38,8 @@ func nameless(word string) string {
 		return word
 	case strings.HasPrefix(bare, "node-"):
 		return "node-#" + dots
+	case strings.HasPrefix(bare, "sg-"):
+		return "#" + dots
 	case strings.ContainsAny(bare, "0123456789") && !known[bare], suffixed(bare):
 		return "#" + dots
 	}

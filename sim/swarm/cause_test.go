@@ -16,6 +16,7 @@ func TestCause(t *testing.T) {
 		{"1 DELs on node-1 still have to be repeated", "# DEL on node-# still have to be repeated"},
 		{"12 DELs on node-3 still have to be repeated", "# DEL on node-# still have to be repeated"},
 		{"has 2 free addresses: WARM_IP_TARGET=2 MAX_ENI=0", "has # free addresses: WARM_IP_TARGET=# MAX_ENI=#"},
+		{"eni-1 has the security groups sg-a/sg-b", "# has the security groups #"},
 		{"EC2 has given it 14.", "EC2 has given it #."},
 		{"a well-known thing, re-attached", "a well-known thing, re-attached"},
 		{"", ""},
