@@ -54,7 +54,7 @@ func (wp *warm) turning(e *eni) bool { return !wp.pool.Warm.Bare && e.Prefixed !
 // ended. Single addresses stay until a prefix has been had, or their places are wanted for one.
 func (wp *warm) turn(now time.Duration) {
 	p := &wp.pool.Warm
-	if now < p.TurnAt || wp.Set.Runtime && wp.Witness.Runtime && wp.Troubles[troubleRuntime] != "" {
+	if now < p.TurnAt || wp.unbelieved() {
 		return
 	}
 	prefixed := !wp.delegates()

@@ -274,8 +274,8 @@ func (wp *warm) shrink(now time.Duration, w Want) {
 		wp.pool.Warm.At = min(wp.pool.Warm.At, at)
 		return
 	}
-	if wp.Set.Runtime && wp.Witness.Runtime && wp.Troubles[troubleRuntime] != "" {
-		return // rule A: nothing is given back while a configured source cannot be believed
+	if wp.unbelieved() {
+		return
 	}
 	if ix, ok := wp.idleENI(w); ok {
 		wp.driver.beginDrain(now, ix)
@@ -369,6 +369,11 @@ func (wp *warm) giveBack(now time.Duration, ix int32, most int, prefixed bool) {
 	wp.driver.gather(now, ix)
 }
 
+// unbelieved says that a configured runtime cannot be believed (rule A): nothing is given back then.
+func (wp *warm) unbelieved() bool {
+	return wp.Set.Runtime && wp.Witness.Runtime && wp.Troubles[troubleRuntime] != ""
+}
+
 // seek asks EC2 about subnets again and again while a further ENI is wanted and none of them is for pods: tags may change.
 func (wp *warm) seek(now time.Duration) {
 	if _, ok := wp.subnets.place(); ok || wp.enis.attached() >= wp.maxENIs() || !wp.subnets.fresh(now) {
@@ -382,8 +387,8 @@ func (wp *warm) seek(now time.Duration) {
 // clear gives back what nobody has of ENIs in subnets that are not for pods any more: the whole ENI when no pod is on it, its free addresses
 // otherwise. Pods that are there stay.
 func (wp *warm) clear(now time.Duration) {
-	if wp.Set.Runtime && wp.Witness.Runtime && wp.Troubles[troubleRuntime] != "" {
-		return // rule A, as in shrink
+	if wp.unbelieved() {
+		return
 	}
 	for i := range wp.enis.ENIs {
 		e := &wp.enis.ENIs[i]
