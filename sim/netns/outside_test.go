@@ -83,6 +83,8 @@ func TestSeenFromOutside(t *testing.T) {
 		{"socket-mismatch.scn", "waits-for-the-runtime", []judge.ID{judge.I16}},
 		{"hands-off.scn", "all-attached-is-ours", []judge.ID{judge.I14}},
 		{"third-party.scn", "sweeps-foreign-rules", []judge.ID{judge.I18}},
+		{"subnets.scn", "any-subnet", []judge.ID{judge.I19}},
+		{"security-groups.scn", "groups-of-birth", []judge.ID{judge.I20}},
 	} {
 		for _, id := range c.breaks {
 			seen[id] = true

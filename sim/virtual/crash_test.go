@@ -29,6 +29,12 @@ const crashDistance = 2_500_000
 
 var crashesWhole = []string{"upgrade", "eni-leak"}
 
+// crashesSampled have a hundred pods and more, or hours: of their crash points one in sampledEvery is tried, and as long as
+// all others they would take otherwise.
+var crashesSampled = []string{"prefix", "prefix-switch", "prefix-given-back", "subnets-excluded"}
+
+const sampledEvery = 10
+
 // opener makes a variant of a scenario again and again.
 func opener(t *testing.T, f *scn.File, vars map[string]string, m *mutants.Mutant) (func() (*sim.Run, *World, error), *sim.Cluster) {
 	t.Helper()
@@ -100,8 +106,11 @@ func crashVariants(t *testing.T, name, text string) {
 			if slices.Contains(crashesWhole, name) {
 				o.Distance = 0
 			}
-			if testing.Short() {
+			switch {
+			case testing.Short():
 				o.Every = shortEvery
+			case slices.Contains(crashesSampled, name):
+				o.Every = sampledEvery
 			}
 			r, err := CrashEverywhere(open, o)
 			if err != nil {
