@@ -161,12 +161,12 @@ func TestSubnets(t *testing.T) {
 	s := start(t, func(w http.ResponseWriter, form url.Values) {
 		if form.Get("NextToken") == "" {
 			say(describeSubnets, "<subnetSet>"+subnet("subnet-1", "10.0.0.0/24", "7")+
-				subnet("subnet-2", "10.0.1.0/24", "200", tagXML(tagRole, "1"), tagXML(tagForCluster+"c2", "shared"))+
+				subnet("subnet-2", "10.0.1.0/24", "200", tagXML("kubernetes.io/role/cni", "1"), tagXML("cni.networking.k8s.aws/cluster/"+"c2", "shared"))+
 				"</subnetSet><nextToken>n</nextToken>")(w, form)
 			return
 		}
-		say(describeSubnets, "<subnetSet>"+subnet("subnet-3", "10.0.2.0/24", "0", tagXML(tagRole, "0"), tagXML(tagForCluster+"c2", ""),
-			tagXML(tagForCluster+"c1", ""))+"</subnetSet>")(w, form)
+		say(describeSubnets, "<subnetSet>"+subnet("subnet-3", "10.0.2.0/24", "0", tagXML("kubernetes.io/role/cni", "0"), tagXML("cni.networking.k8s.aws/cluster/"+"c2", ""),
+			tagXML("cni.networking.k8s.aws/cluster/"+"c1", ""))+"</subnetSet>")(w, form)
 	})
 	s.mu.Lock()
 	s.leaves["meta-data/"+macs+mac0+"/vpc-id"] = "vpc-1"

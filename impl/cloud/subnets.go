@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -13,12 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/enilab/enilab/impl/ipam"
-)
-
-// Tags of subnets by which amazon-vpc-cni-k8s 1.23.0 chooses among them (pkg/awsutils/awsutils.go).
-const (
-	tagRole       = "kubernetes.io/role/cni"
-	tagForCluster = "cni.networking.k8s.aws/cluster/" // and the cluster's name
 )
 
 const describeSubnets = "DescribeSubnets"
@@ -58,18 +51,13 @@ func (c *Cloud) Subnets(ctx context.Context) ([]ipam.Subnet, error) {
 // subnet translates EC2's word on a subnet.
 func (c *Cloud) subnet(s *types.Subnet) ipam.Subnet {
 	out := ipam.Subnet{ID: aws.ToString(s.SubnetId), Free: int(aws.ToInt32(s.AvailableIpAddressCount)), CIDR: c.cidrOf(aws.ToString(s.SubnetId))}
-	ours := c.cfg.Cluster == ""
-	for i := range s.Tags {
-		key, value := aws.ToString(s.Tags[i].Key), aws.ToString(s.Tags[i].Value)
-		name, of := strings.CutPrefix(key, tagForCluster)
-		switch {
-		case key == tagRole:
-			out.Role = value
-		case of:
-			out.Others, ours = true, ours || name == c.cfg.Cluster
+	out.Tagged(c.cfg.Cluster, func(yield func(key, value string) bool) {
+		for i := range s.Tags {
+			if !yield(aws.ToString(s.Tags[i].Key), aws.ToString(s.Tags[i].Value)) {
+				return
+			}
 		}
-	}
-	out.Others = out.Others && !ours
+	})
 	return out
 }
 

@@ -1,9 +1,11 @@
 package ipam
 
 import (
+	"iter"
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -21,6 +23,29 @@ type Subnet struct {
 	Free   int    // AvailableIpAddressCount, which trails
 	Role   string // tag kubernetes.io/role/cni; "" when it has none
 	Others bool   // it is tagged cni.networking.k8s.aws/cluster/… for clusters, and not for this one; false where this one has no name
+}
+
+// Tags of subnets by which amazon-vpc-cni-k8s 1.23.0 chooses among them (pkg/awsutils/awsutils.go): of the first the value
+// counts, of the second, which a cluster's name follows, that it is there.
+const (
+	tagRole       = "kubernetes.io/role/cni"
+	tagForCluster = "cni.networking.k8s.aws/cluster/"
+)
+
+// Tagged takes over what the subnet's tags say for a cluster, which "" is where it has no name. Every shell and every world
+// asks it: a tag means the same to the core wherever it comes from.
+func (s *Subnet) Tagged(cluster string, tags iter.Seq2[string, string]) {
+	ours := cluster == ""
+	for key, value := range tags {
+		name, of := strings.CutPrefix(key, tagForCluster)
+		switch {
+		case key == tagRole:
+			s.Role = value
+		case of:
+			s.Others, ours = true, ours || name == cluster
+		}
+	}
+	s.Others = s.Others && !ours
 }
 
 // Site is what is known of a subnet when it is asked whether it is for pods.

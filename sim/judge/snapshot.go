@@ -20,9 +20,7 @@ type Snapshot struct {
 	PendingDELs int           // DELs that the runtime still has to repeat, or that wait on disk
 	Settings    ipam.Settings
 	Limits      ipam.Limits
-	CloudFree   int           // addresses that EC2's subnet could still give, where there is no more than one
-	CloudBlocks int           // and /28 prefixes
-	Subnets     []CloudSubnet // of the node's VPC and zone, by EC2's truth; empty: the one of CloudFree
+	Subnets     []CloudSubnet // of the node's VPC and zone, by EC2's truth
 	OtherGroups []ec2.ENI     // of the node's ENIs, those without the security groups of the primary one
 	Silent      bool          // the node's metadata does not answer
 }

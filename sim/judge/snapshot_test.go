@@ -22,7 +22,7 @@ func healthy() *Snapshot {
 			{ID: "eni-0", Attached: true, Primary: a("10"), Secondaries: []netip.Addr{addr1, addr2, a("13")}},
 			{ID: "eni-1", Attached: true, Primary: a("20"), Secondaries: []netip.Addr{a("21"), a("22"), a("23")}}},
 		Pods:     []PodSnapshot{{Att: web, Name: "default/web", Address: addr1, Ours: true}, {Att: api, Name: "default/api", Address: addr2, Ours: true}},
-		Settings: settings, Limits: ipam.Limits{ENIs: 3, Addresses: 4}, CloudFree: 100}
+		Settings: settings, Limits: ipam.Limits{ENIs: 3, Addresses: 4}, Subnets: []CloudSubnet{{Free: 100, Suits: true}}}
 }
 
 func TestSettle(t *testing.T) {
@@ -171,9 +171,9 @@ func TestWarm(t *testing.T) {
 		{"too few", one, true, 0},
 		{"too few, MAX_ENI", with(one, func(c *Snapshot) { c.Settings.MaxENI = 1 }), false, 0},
 		{"too few, the instance's limit", with(one, func(c *Snapshot) { c.Limits.ENIs = 1 }), false, 0},
-		{"too few, subnet empty", with(one, func(c *Snapshot) { c.CloudFree = 0 }), false, 0},
-		{"too few, subnet cannot grant the step", with(one, func(c *Snapshot) { c.CloudFree = 2 }), false, 0},
-		{"too few, subnet just can", with(one, func(c *Snapshot) { c.CloudFree = 3 }), true, 0},
+		{"too few, subnet empty", with(one, func(c *Snapshot) { c.Subnets[0].Free = 0 }), false, 0},
+		{"too few, subnet cannot grant the step", with(one, func(c *Snapshot) { c.Subnets[0].Free = 2 }), false, 0},
+		{"too few, subnet just can", with(one, func(c *Snapshot) { c.Subnets[0].Free = 3 }), true, 0},
 		{"too few, cordoned", with(one, func(c *Snapshot) { c.Settings.Cordoned = true }), false, 0},
 		{"too few, cordoned and managed", with(one, func(c *Snapshot) { c.Settings.Cordoned, c.Settings.ManageWhenCordon = true, true }), true, 0},
 		{"too few, provisioning disabled", with(one, func(c *Snapshot) { c.Settings.NoProvisioning = true }), false, 0},
@@ -199,7 +199,7 @@ func TestWarm(t *testing.T) {
 
 		{"exactly WARM_IP_TARGET", ips(4, 0), false, 0},
 		{"fewer than WARM_IP_TARGET", ips(5, 0), true, 0},
-		{"fewer than WARM_IP_TARGET, subnet empty", with(ips(5, 0), func(c *Snapshot) { c.CloudFree = 0 }), false, 0},
+		{"fewer than WARM_IP_TARGET, subnet empty", with(ips(5, 0), func(c *Snapshot) { c.Subnets[0].Free = 0 }), false, 0},
 		{"fewer than WARM_IP_TARGET, full", with(ips(5, 0), func(c *Snapshot) { c.Limits.ENIs = 2 }), false, 0},
 		{"more than WARM_IP_TARGET", ips(3, 0), true, 0},
 		{"more than WARM_IP_TARGET, tolerated", ips(3, 0), false, 1},

@@ -49,7 +49,7 @@ func warm(c *Snapshot, band int) string {
 	p := poolOf(c)
 	on := c.View.Prefixes
 	if n := p.short(s, on.On); n > 0 {
-		for _, subnet := range c.subnets() {
+		for _, subnet := range c.Subnets {
 			if p.canGrow(n, &subnet, on.On) {
 				return fmt.Sprintf("has %d free of %s on %s, %d fewer than %s ask for, and could have more: %d ENIs of %d addresses, %d free in the subnet",
 					p.free, count(p.total, "address"), count(p.enis, "ENI"), n, targets(s), p.most, p.per, subnet.Free)
@@ -117,18 +117,6 @@ func (p pool) short(s *ipam.Settings, prefixes bool) int {
 		return max(s.WarmPrefixTarget*blockSize, 1) - p.free
 	}
 	return s.WarmENITarget*p.per - p.free
-}
-
-// subnets are those that the node could have addresses of.
-func (c *Snapshot) subnets() []CloudSubnet {
-	if len(c.Subnets) > 0 {
-		return c.Subnets
-	}
-	one := CloudSubnet{Free: c.CloudFree, Blocks: c.CloudBlocks, Suits: true}
-	if len(c.Cloud) > 0 {
-		one.ID = c.Cloud[0].Subnet
-	}
-	return []CloudSubnet{one}
 }
 
 // canGrow says whether EC2 could grant the next step towards n more addresses whole in a subnet: on ENIs that have room, or on a new

@@ -54,12 +54,13 @@ func (w *World) judge() {
 
 // collection is what was seen of a node from outside of its daemon.
 type collection struct {
-	enis                   []judge.CloudENI
-	cloudFree, cloudBlocks int
-	sandboxes              []sandbox
-	pods                   []judge.PodSnapshot
-	pending                int // DELs that somebody has to repeat
-	silent                 bool
+	enis      []judge.CloudENI
+	subnets   []judge.CloudSubnet
+	others    []ec2.ENI // without the security groups of the primary one
+	sandboxes []sandbox
+	pods      []judge.PodSnapshot
+	pending   int // DELs that somebody has to repeat
+	silent    bool
 }
 
 // snapshot collects a node's state, and calls f with it, mu held, if nothing has moved meanwhile. It is false when there is no snapshot.
@@ -77,7 +78,7 @@ func (w *World) snapshot(m *member, f func(*judge.Snapshot, *collection)) bool {
 			w.mu.Unlock()
 			continue
 		}
-		c := &judge.Snapshot{Node: int(m.no), Settings: m.set, Cloud: k.enis, CloudFree: k.cloudFree, CloudBlocks: k.cloudBlocks, Pods: k.pods, PendingDELs: k.pending, Silent: k.silent}
+		c := &judge.Snapshot{Node: int(m.no), Settings: m.set, Cloud: k.enis, Subnets: k.subnets, OtherGroups: k.others, Pods: k.pods, PendingDELs: k.pending, Silent: k.silent}
 		c.Books(m.life.Core(), &ipam.View{})
 		f(c, k)
 		w.mu.Unlock()
@@ -92,8 +93,9 @@ func (w *World) collect(m *member, set ipam.Settings) (*collection, bool) {
 	k := &collection{}
 	w.c.Cloud(func(now time.Duration, cloud *ec2.Cloud) {
 		k.silent = cloud.MetadataSilent(now, m.node.Instance)
-		k.enis = judge.AppendENIs(nil, judge.Whose{Model: cloud, Node: m.node.Instance, LeavesUntagged: set.LeaveUntagged})
-		k.cloudFree, k.cloudBlocks = cloud.FreeAddresses(cloud.Subnets()[0].ID), cloud.FreePrefixes(cloud.Subnets()[0].ID)
+		whose := judge.Whose{Model: cloud, Node: m.node.Instance, LeavesUntagged: set.LeaveUntagged, Undiscovered: !set.Discovery}
+		k.enis = judge.AppendENIs(nil, whose)
+		k.subnets, k.others = whose.Subnets(), judge.OtherGroups(cloud, m.node.Instance)
 	})
 	var err error
 	if k.sandboxes, err = m.runtime.sandboxes(w.ctx); err != nil {

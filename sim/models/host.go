@@ -109,12 +109,8 @@ func (h *Host) Launch(n *Node, m Machine, seed uint64) error {
 // FirstLink is the address with which an instance's first link begins, with the length of its subnet, and the gateway there.
 func (h *Host) FirstLink(id ec2.InstanceID) (address netip.Prefix, gateway netip.Addr) {
 	in, _ := h.EC2.InstanceOf(id)
-	for _, s := range h.EC2.Subnets() {
-		if s.ID == in.Subnet {
-			return netip.PrefixFrom(in.PrimaryAddress, s.CIDR.Bits()), s.CIDR.Masked().Addr().Next()
-		}
-	}
-	return netip.Prefix{}, netip.Addr{}
+	subnet := h.EC2.CIDROf(in.Subnet)
+	return netip.PrefixFrom(in.PrimaryAddress, subnet.Bits()), subnet.Masked().Addr().Next()
 }
 
 // Start creates the workloads that run when time begins.

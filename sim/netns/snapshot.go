@@ -243,9 +243,7 @@ func (w *World) Settle() (underWay []string) {
 		}
 		c := w.collect(n)
 		c.Leaks = w.leaks(n)
-		c.CloudFree = w.EC2.FreeAddresses(w.EC2.Subnets()[0].ID)
 		c.Subnets, c.OtherGroups = w.Whose(&n.Node).Subnets(), judge.OtherGroups(w.EC2, n.Instance)
-		c.CloudBlocks = w.EC2.FreePrefixes(w.EC2.Subnets()[0].ID)
 		underWay = append(underWay, w.Auditor.Settle(w.now(), c)...)
 		w.compare(n)
 	}

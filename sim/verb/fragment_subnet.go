@@ -13,7 +13,7 @@ var fragmentSubnet = &Verb{
 	Source: "EC2 user guide, prefix delegation: InsufficientCidrBlocks",
 	Strike: func(t *Target) Strike {
 		c := t.Cloud
-		subnet := c.Model.Subnets()[0].ID
+		subnet := c.Subnet(1).ID
 		before := c.Model.FreePrefixes(subnet)
 		c.Model.FragmentSubnet(c.Now, subnet, t.Int("leave"))
 		if taken := before - c.Model.FreePrefixes(subnet); taken > 0 {

@@ -190,17 +190,13 @@ func subnetsOf(home *ec2.Instance, cluster string, list []ec2.Subnet) (out []ipa
 			continue
 		}
 		v := ipam.Subnet{ID: string(s.ID), CIDR: s.CIDR, Free: s.Available}
-		ours := cluster == ""
-		for _, t := range s.Tags {
-			name, of := strings.CutPrefix(t.Key, judge.TagForCluster)
-			switch {
-			case t.Key == judge.TagRole:
-				v.Role = t.Value
-			case of:
-				v.Others, ours = true, ours || name == cluster
+		v.Tagged(cluster, func(yield func(key, value string) bool) {
+			for _, t := range s.Tags {
+				if !yield(t.Key, t.Value) {
+					return
+				}
 			}
-		}
-		v.Others = v.Others && !ours
+		})
 		out = append(out, v)
 	}
 	return out
