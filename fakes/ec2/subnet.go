@@ -250,13 +250,10 @@ func (s *subnet) available(a netip.Addr) bool {
 	return owner == addressFree || owner == addressSetAside
 }
 
-// CIDROf is the CIDR of a subnet, which never changes: the zero prefix if there is no such subnet, and of no name the
-// first one's.
+// CIDROf is the CIDR of a subnet, which never changes: the zero prefix if there is no such subnet.
 func (c *Cloud) CIDROf(id SubnetID) netip.Prefix {
-	for i := range c.subnets {
-		if s := &c.subnets[i]; s.id == id || i == 0 && id == "" {
-			return s.cidr
-		}
+	if n := c.subnetIndex(id); n != none {
+		return c.subnets[n].cidr
 	}
 	return netip.Prefix{}
 }
