@@ -24,6 +24,9 @@ func TestUnknownSettingIsTold(t *testing.T) {
 	told := make(chan time.Duration, eventTries)
 	r.c.Unread = []string{"WARM_IP_TARGT: it is no setting; did you mean WARM_IP_TARGET?"}
 	r.c.Tell = func(_ context.Context, reason, message string) error {
+		if reason == networkImpaired { // the clock leapt before its rules were there
+			return nil
+		}
 		if reason != unknownSetting || message != r.c.Unread[0] {
 			t.Errorf("found the Event %s %q", reason, message)
 		}

@@ -1,12 +1,15 @@
 package ipam
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // regroup gives each ENI that has other security groups those of the primary one, which metadata says. EC2 says what each has when it is asked
-// about it, so one that somebody else changes is noticed once in a daemon's life, as the primary's are within a look at metadata. An ENI to
+// about it, so one that somebody else changes is noticed at a daemon's start, as the primary's are within a look at metadata. An ENI to
 // which EC2 refuses them goes on with those that it has.
 func (dr *driver) regroup(now time.Duration) {
-	if dr.Set.NoProvisioning || dr.Set.IMDSOnly || dr.Deaf || !dr.Surveyed || len(dr.enis.Grouped) == 0 {
+	if dr.Deaf || !dr.Surveyed || !dr.enis.grouped() {
 		return
 	}
 	why := ""
@@ -34,4 +37,10 @@ func (dr *driver) regroupLater(ix int32) {
 	e := &dr.enis.ENIs[ix]
 	e.GroupsAt = e.Next
 	dr.atRest(ix)
+}
+
+// grouped says whether this daemon keeps the security groups of any ENI current.
+func (es *enis) grouped() bool {
+	return !es.Set.NoProvisioning && !es.Set.IMDSOnly && len(es.Grouped) > 0 &&
+		slices.ContainsFunc(es.ENIs, func(e eni) bool { return e.Stage == Ready && e.Device != 0 && len(e.Groups) > 0 })
 }

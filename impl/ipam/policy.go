@@ -17,7 +17,7 @@ type Policy struct {
 	Absent func(Absence) bool
 	// Ours (rule A) says whether an attached ENI is this node's to use, fill and give back.
 	Ours func(Claim) bool
-	// Stale (rule A) says whether EC2's own view may still list something that was given back that long ago.
+	// Stale (rule A) says whether EC2's own view may still be of before something that was done that long ago.
 	Stale func(since time.Duration) bool
 	// Vouch (rule A) says whether a source that lists an address or ENI that the records do not have makes it the node's.
 	Vouch func(What) bool

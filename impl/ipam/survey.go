@@ -31,9 +31,13 @@ func (sv *survey) seenAttached(now time.Duration, in *Seen, whole bool, asked ui
 	if !whole || sv.Phase == recovering {
 		return
 	}
+	first := !sv.Surveyed
 	sv.Surveyed = true
 	sv.trouble(troubleSurvey, "")
 	sv.adoptENIs(now, LookAttached, in.ENIs, asked)
+	if first && sv.enis.grouped() && sv.policy.Stale(0) { // it may be of before the last change that an earlier daemon made
+		sv.evidence.want(LookAttached, now+consistency)
+	}
 	// EC2 does not list it
 	sv.evidence.Others = slices.DeleteFunc(sv.evidence.Others, func(o other) bool { return o.Why == "" })
 	sv.reclaim(now)
