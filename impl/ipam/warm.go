@@ -325,7 +325,8 @@ func (wp *warm) trim(now time.Duration, less int) {
 	}
 }
 
-// leastUsed is the ENI at rest that uses the fewest of its addresses, of those that have a free one or a free prefix; -1 is none.
+// leastUsed is the ENI at rest that uses the fewest of its addresses, of those that have a free one or a free prefix; -1 is none. The primary
+// one, which stays whatever becomes of its addresses, comes after others that use as few.
 func (wp *warm) leastUsed(prefixed bool) int32 {
 	best := int32(-1)
 	for i := range wp.enis.ENIs {
@@ -333,9 +334,12 @@ func (wp *warm) leastUsed(prefixed bool) int32 {
 		if e.Stage != Ready || e.busy() || e.Trimming || !e.spares(prefixed) || wp.subnets.shut(e.Subnet) {
 			continue
 		}
-		if best < 0 || e.Has[Assigned] < wp.enis.ENIs[best].Has[Assigned] {
-			best = int32(i)
+		if best >= 0 {
+			if b := &wp.enis.ENIs[best]; e.Has[Assigned] > b.Has[Assigned] || e.Has[Assigned] == b.Has[Assigned] && b.Device != 0 {
+				continue
+			}
 		}
+		best = int32(i)
 	}
 	return best
 }

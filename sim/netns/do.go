@@ -266,6 +266,9 @@ func (n *instance) Busy() string {
 		if n.held > 0 {
 			return "its daemon waits for EC2"
 		}
+		if len(n.w.EC2.Links(n.Instance)) != len(n.w.EC2.AttachedENIs(n.Instance)) { // it is plugged in already, or still
+			return "EC2 attaches an interface, or detaches it"
+		}
 		return n.settles()
 	}
 	return n.life.Busy()
