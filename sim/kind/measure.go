@@ -49,9 +49,9 @@ func (w *World) measureNode(m *member, metric string) (v int64, ok bool) {
 	case "plugin.version":
 		return int64(w.scenario.Version), true
 	}
-	if strings.HasPrefix(metric, "calls.") {
-		w.c.Cloud(func(_ time.Duration, c *ec2.Cloud) { v, ok = actions.MeasureInstance(c, m.node.Instance, metric) })
-		return v, ok
+	w.c.Cloud(func(_ time.Duration, c *ec2.Cloud) { v, ok = actions.MeasureInstance(c, m.node.Instance, metric) })
+	if ok {
+		return v, true
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -196,6 +196,13 @@ func TestLedger(t *testing.T) {
 	if v, ok := w.measureEC2(w.c.cloud, "enis.total"); !ok || v != 1 {
 		t.Errorf("%d ENIs, %v; want 1", v, ok)
 	}
+	go w.c.loop.run(func() {})
+	t.Cleanup(w.c.loop.close)
+	for metric, want := range map[string]int64{"calls.total": 1, "enis.other-groups": 0, "subnet-1.enis": 1} { // what EC2 knows of a node
+		if v, ok := w.measureNode(one, metric); !ok || v != want {
+			t.Errorf("%s of a node: %d, %v; want %d", metric, v, ok, want)
+		}
+	}
 	if !slices.Equal(w.machines(0), []string{"machine", "machine"}) || w.instance(1) != one.node.Instance || w.instance(9) != "" {
 		t.Error("the machines are wrong")
 	}
