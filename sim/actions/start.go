@@ -17,6 +17,9 @@ func (s *Starters) Any(id int) verb.Strike {
 	return verb.Wait("no daemon has started since")
 }
 
+// Pending says whether an action waits for the next start.
+func (s *Starters) Pending() bool { return len(s.all) > 0 }
+
 // Bare adds one that took the records away. A daemon that lived on and wrote them again has undone it.
 func (s *Starters) Bare(id int) verb.Strike {
 	s.bare = append(s.bare, id)

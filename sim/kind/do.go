@@ -50,6 +50,7 @@ func (w *World) Do(a *verb.Act) (id int) {
 		w.fail(fmt.Errorf("%s: %w", actions.Describe(a), err))
 	}
 	w.nextCut = 0 // look at once what it did
+	w.pace.stir()
 	return id
 }
 
@@ -158,7 +159,12 @@ func (w *World) persist(what string, f func(context.Context) error) error {
 
 // aside does what takes long while time goes on.
 func (w *World) aside(what string, f func(context.Context) error) {
+	if w.ctx.Err() != nil {
+		return
+	}
+	w.pace.asides.Add(1)
 	w.beside.Go(func() {
+		defer w.pace.asides.Add(-1)
 		if err := f(w.ctx); err != nil && w.ctx.Err() == nil {
 			w.fail(fmt.Errorf("%s: %w", what, err))
 		}

@@ -14,7 +14,9 @@
 // A node does not answer ARP for its own address (arp_ignore), the router does; so all that goes between two machines passes the router,
 // which forwards it to the ENI that EC2 has given the address, if it came from the ENI that owns its source.
 //
-// Time is real, and the clock is CLOCK_BOOTTIME, the daemons' own.
+// A cluster's time is CLOCK_BOOTTIME. A World's is ahead of it, for models and daemons alike: its clock leaps over what
+// only they would wait for (clock.go), and runs as real time does while kubelet, the runtime or the API server has
+// something to do.
 //
 // Everything that a cluster consists of is in namespaces that Docker or this package made: Close, or Down from another process, removes
 // the containers and the network, and with them the namespaces and what is in them.

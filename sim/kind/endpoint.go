@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/enilab/enilab/impl/clock"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
@@ -32,9 +33,14 @@ type endpoint struct {
 	mu      sync.Mutex
 	pid     int // of the machine for which it listens
 	record  net.Listener
+	time    net.Listener
 	socket  models.Socket
 	runtime io.Closer // what listens in the runtime's place
 	shut    bool
+
+	// Guarded by World.mu.
+	seat   *clock.Seat   // nil: no daemon is connected
+	report *clock.Report // the daemon's last word; nil: it has something to do
 }
 
 // bootPeriod is how often it is looked whether the machine has restarted: much less than kubelet takes to start a daemon.
@@ -67,15 +73,21 @@ func (e *endpoint) listen() error {
 	if err := os.MkdirAll(e.node.Root()+sockets, 0o700); err != nil {
 		return fmt.Errorf("%s: %w", e.node.Name, err)
 	}
-	if e.record != nil {
-		_ = e.record.Close()
+	for _, s := range []struct {
+		l    *net.Listener
+		path string
+		take func(net.Listener)
+	}{{&e.record, recordSocket, e.take}, {&e.time, clockSocket, e.tell}} {
+		if *s.l != nil {
+			_ = (*s.l).Close()
+		}
+		l, err := listenAt(e.node.Root() + s.path)
+		if err != nil {
+			return fmt.Errorf("%s: listen for the daemon: %w", e.node.Name, err)
+		}
+		*s.l = l
+		go s.take(l)
 	}
-	l, err := listenAt(e.node.Root() + recordSocket)
-	if err != nil {
-		return fmt.Errorf("%s: take recordings: %w", e.node.Name, err)
-	}
-	e.record = l
-	go e.take(l)
 	if err := e.stand(); err != nil {
 		return err
 	}
@@ -99,11 +111,10 @@ func (e *endpoint) close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.shut = true
-	if e.record != nil {
-		_ = e.record.Close()
-	}
-	if e.runtime != nil {
-		_ = e.runtime.Close()
+	for _, c := range []io.Closer{e.record, e.time, e.runtime} {
+		if c != nil {
+			_ = c.Close()
+		}
 	}
 }
 

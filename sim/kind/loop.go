@@ -1,15 +1,18 @@
 package kind
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/enilab/enilab/impl/clock"
 	"github.com/enilab/enilab/sim/machine"
 )
 
-// loop is the goroutine that owns the models: one thing at a time, and what is due at an instant of CLOCK_BOOTTIME.
+// loop is the goroutine that owns the models: one thing at a time, and what is due at an instant of the laboratory's
+// clock, which is CLOCK_BOOTTIME and what it has leapt.
 type loop struct {
 	clock  *clock.Clock
+	ahead  atomic.Int64
 	in     chan func()
 	closed chan struct{}
 	ended  chan struct{}
@@ -20,7 +23,13 @@ func newLoop() *loop {
 	return &loop{clock: clock.Boot(), in: make(chan func(), 256), closed: make(chan struct{}), ended: make(chan struct{})}
 }
 
-func (l *loop) now() time.Duration { return l.clock.Now() }
+func (l *loop) now() time.Duration { return l.clock.Now() + l.offset() }
+
+// offset is how far the clock is ahead of CLOCK_BOOTTIME.
+func (l *loop) offset() time.Duration { return time.Duration(l.ahead.Load()) }
+
+// leap moves the clock on. Only the loop calls it.
+func (l *loop) leap(d time.Duration) { l.ahead.Add(int64(d)) }
 
 // run runs until close; after is called after each thing.
 func (l *loop) run(after func()) {

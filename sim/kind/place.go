@@ -27,9 +27,9 @@ func Place(cfg WorldConfig) *runner.Place {
 // plays: no mutant that a file names is played by itself.
 func plays(m *mutants.Mutant) error { return unasked(m.Name) }
 
-// unasked is why a mutant is not played: each takes a cluster of its own, and in real time as long as the scenario says.
+// unasked is why a mutant is not played: each takes a cluster of its own.
 func unasked(mutant string) error {
-	return fmt.Errorf("--against %s plays it: on kind that takes as long as the scenario", mutant)
+	return fmt.Errorf("--against %s plays it: on kind that takes a cluster of its own", mutant)
 }
 
 // Lacks says that the error is about this machine, for sim/runner.

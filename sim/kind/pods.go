@@ -182,10 +182,24 @@ func (p *pods) find(name string) (pod, bool) {
 	return pod{}, false
 }
 
-// unsettled names a pod that is not what its workload wants yet; "" is none.
-func (p *pods) unsettled(want map[string]int) string {
+// knows says whether there is an object with that UID.
+func (p *pods) knows(uid string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.byUID[uid] != nil
+}
+
+// unsettled names a pod that is not what its workload wants yet; "" is none. One that hangs cannot end: a Deployment
+// has another one in its place, a StatefulSet waits for it.
+func (p *pods) unsettled(want map[string]int, hangs func(*pod) bool) string {
 	have := map[string]int{}
 	for _, q := range p.all() {
+		if q.deleting && hangs(&q) {
+			if q.ordinal {
+				have[q.workload]++
+			}
+			continue
+		}
 		if !q.ready || q.deleting {
 			return "pod " + q.name + " is not ready, or is being deleted"
 		}

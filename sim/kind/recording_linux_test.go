@@ -23,6 +23,7 @@ func machineless(t *testing.T) *World {
 	t.Helper()
 	w := &World{scenario: &sim.Cluster{Nodes: 2, Settings: ipam.Defaults()}, c: &Cluster{loop: newLoop(), cloud: ec2.New(ec2.Config{}, 1)},
 		members: make([]*member, 1), byNode: map[*Node]*member{}, audit: judge.New(judge.Config{Nodes: 2}), pods: &pods{byUID: map[string]*pod{}, changes: map[string]uint64{}}}
+	w.pace.w = w
 	w.cfg.Log = func(time.Duration, string) {}
 	w.ctx, w.cancel = context.WithCancel(t.Context())
 	t.Cleanup(w.cancel)

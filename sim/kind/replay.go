@@ -26,19 +26,18 @@ func (r runtimeOf) ReplayDEL(p verb.Pod, after []time.Duration) verb.Strike {
 	if !ok {
 		return verb.Miss("pod %s has had no sandbox before this one", p.Name)
 	}
-	for _, d := range after {
-		w.aside("a stale DEL of "+p.Name, func(ctx context.Context) error {
-			w.sleep(d)
-			if ctx.Err() != nil {
-				return nil
-			}
-			err := w.staleDEL(ctx, m, p.Name, old)
-			if err == nil {
-				w.met(id, "a stale DEL of "+p.Name+" arrives")
-			}
-			return err
-		})
+	replay := func(ctx context.Context) error {
+		err := w.staleDEL(ctx, m, p.Name, old)
+		if err == nil {
+			w.met(id, "a stale DEL of "+p.Name+" arrives")
+		}
+		return err
 	}
+	w.c.loop.ask(func() {
+		for _, d := range after {
+			w.c.loop.after(d, func() { w.aside("a stale DEL of "+p.Name, replay) })
+		}
+	})
 	return verb.Wait("the stale DEL was not run")
 }
 

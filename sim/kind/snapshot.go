@@ -259,7 +259,7 @@ func (w *World) Settle() (underWay []string) {
 		underWay = append(underWay, w.settle(m)...)
 	}
 	underWay = append(underWay, w.settleCloud()...)
-	if why := w.pods.unsettled(w.work.want); why != "" {
+	if why := w.pods.unsettled(w.work.want, w.pace.hangs); why != "" {
 		underWay = append(underWay, why)
 	}
 	return underWay

@@ -31,7 +31,7 @@ type WorldConfig struct {
 }
 
 // World is a scenario on a kind cluster. Its nodes are the workers, in their order; what runs on the control plane, a daemon of ours
-// too, is no part of it. Time is real.
+// too, is no part of it. Time leaps where nobody waits for anything real, see leap.
 //
 // One goroutine uses it: the one that calls its methods. Beside it recordings are read and the cloud's goroutine tells what happens; what
 // they share is guarded by mu, whose holder must not wait for the cloud.
@@ -49,6 +49,7 @@ type World struct {
 	beside    sync.WaitGroup // what is done while time goes on
 	hold      *Hold
 	nextCut   time.Duration
+	pace      pace
 	base      []ec2.Count // the ledger at t=0
 	others    []ec2.Count // and the control plane's part of it
 	events    atomic.Uint64
@@ -110,6 +111,7 @@ func Open(s *sim.Cluster, seed uint64, m *mutants.Mutant, cfg WorldConfig) (*Wor
 	w := &World{scenario: s, cfg: cfg, members: make([]*member, 1, s.Nodes+1), byNode: map[*Node]*member{},
 		audit: judge.New(judge.Config{Nodes: s.Nodes, Budget: s.Budget, Bounds: bounds})}
 	w.ctx, w.cancel = context.WithCancel(cfg.Context)
+	w.pace.w = w
 	w.witness = &judge.Witness{Eyes: eyes{w}, Audit: w.audit, Story: &w.story, Mutant: m, Heard: w.heard}
 	if err := w.open(seed, m); err != nil {
 		return nil, errors.Join(err, w.Close())
@@ -220,7 +222,8 @@ func (w *World) options(image string, m *mutants.Mutant) deploy.Options {
 	if m != nil {
 		o.Command = []string{"/enilab", "play", m.Name}
 	}
-	o.Command = append(o.Command, "--record", "unix:"+recordSocket, "--record-version", fmt.Sprint(w.scenario.Version))
+	o.Command = append(o.Command, "--clock", "unix:"+clockSocket, "--record", "unix:"+recordSocket,
+		"--record-version", fmt.Sprint(w.scenario.Version))
 	return o
 }
 
@@ -297,7 +300,7 @@ func (w *World) zero() error {
 
 // unready names what is under way; "" is nothing.
 func (w *World) unready() string {
-	if why := w.pods.unsettled(w.work.want); why != "" {
+	if why := w.pods.unsettled(w.work.want, w.pace.hangs); why != "" {
 		return why
 	}
 	w.mu.Lock()
@@ -358,13 +361,16 @@ func (w *World) Until(t time.Duration, each func() bool) {
 		if now >= t {
 			return
 		}
-		w.sleep(min(t, w.nextCut) - now)
+		if !w.pace.leap(t) {
+			w.sleep(min(t-now, w.nextCut-now, leapPeriod))
+		}
 	}
 }
 
 // Stay keeps the cluster up until somebody wants it to end.
 func (w *World) Stay(interrupted func() bool) {
 	for !interrupted() && w.Err() == nil && w.ctx.Err() == nil {
+		w.pace.stir() // people live in real time
 		w.Until(w.Now()+200*time.Millisecond, nil)
 	}
 }

@@ -128,7 +128,7 @@ func object(uid, name, workload, node string, change func(*corev1.Pod)) *corev1.
 
 // TestPods: a Deployment's pods are found by their age, a StatefulSet's by their name, and each change is counted.
 func TestPods(t *testing.T) {
-	p := &pods{byUID: map[string]*pod{}, changes: map[string]uint64{}}
+	p, none := &pods{byUID: map[string]*pod{}, changes: map[string]uint64{}}, func(*pod) bool { return false }
 	ordinal := func(k *corev1.Pod) { k.Labels["apps.kubernetes.io/pod-index"] = "0" }
 	dying := func(k *corev1.Pod) { k.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
 	for _, k := range []*corev1.Pod{object("1", "web-x-7", "web", "a", nil), object("2", "db-0", "db", "b", ordinal), object("3", "web-x-3", "web", "b", nil)} {
@@ -139,16 +139,22 @@ func TestPods(t *testing.T) {
 			t.Errorf("%q is %q, want %q", name, q.uid, uid)
 		}
 	}
-	if why := p.unsettled(map[string]int{"web": 2, "db": 1}); why != "" {
+	if why := p.unsettled(map[string]int{"web": 2, "db": 1}, none); why != "" {
 		t.Error(why)
 	}
-	if why := p.unsettled(map[string]int{"web": 3, "db": 1}); why != "2 of 3 pods of web are there" {
+	if why := p.unsettled(map[string]int{"web": 3, "db": 1}, none); why != "2 of 3 pods of web are there" {
 		t.Error(why)
 	}
 	before := p.changed("a")
 	p.put(object("1", "web-x-7", "web", "a", dying))
-	if q, _ := p.find("web-0"); p.changed("a") != before+1 || !q.deleting || q.uid != "1" || !strings.Contains(p.unsettled(nil), "web-x-7") {
+	why := p.unsettled(nil, none)
+	if q, _ := p.find("web-0"); p.changed("a") != before+1 || !q.deleting || q.uid != "1" || !strings.Contains(why, "web-x-7") {
 		t.Errorf("a deletion: %+v, %d changes", q, p.changed("a"))
+	}
+	hangs := func(q *pod) bool { return q.uid == "1" || q.uid == "2" }
+	p.put(object("2", "db-0", "db", "b", func(k *corev1.Pod) { ordinal(k); dying(k) }))
+	if why := p.unsettled(map[string]int{"web": 1, "db": 1}, hangs); why != "" {
+		t.Errorf("a Deployment's pod that hangs has another one in its place, and a StatefulSet waits for its: %s", why)
 	}
 	p.drop(object("1", "web-x-7", "web", "a", nil))
 	p.put(object("4", "db-0", "db", "b", ordinal)) // the next incarnation, before the old one's end is heard of

@@ -137,7 +137,7 @@ the same bytes. --twice proves it. enilab vm kernels says which kernels there ar
 		},
 	}
 	f.on = "sim"
-	c.Flags().Var(worldFlag{&f.on}, "on", "world to run in: sim (virtual time), netns (real processes on this machine's kernel; needs root on Linux), kind (a Kubernetes cluster, in real time; needs Docker too)")
+	c.Flags().Var(worldFlag{&f.on}, "on", "world to run in: sim (virtual time), netns (real processes on this machine's kernel; needs root on Linux), kind (a Kubernetes cluster; needs Docker too)")
 	c.Flags().Uint64Var(&f.seed, "seed", runner.DefaultSeed, "seed of everything that is random")
 	c.Flags().StringVar(&f.seeds, "seeds", "", "run with every seed of this range, such as 1-200")
 	c.Flags().StringVar(&f.against, "against", "", "run this mutant alone (enilab mutants lists them)")
