@@ -2,6 +2,7 @@ package kind
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -87,14 +88,11 @@ func (w *World) reachable(m *member) (count int64, ok bool) {
 	if err != nil {
 		return 0, false
 	}
-	var asked []netip.Addr
-	for i := range list {
-		if s := &list[i]; s.Namespace == namespaceOfPods && s.Ready && s.Running && s.Address.IsValid() {
-			asked = append(asked, s.Address)
-		}
-	}
-	for _, answered := range w.ping(asked, m.silent) {
-		count += actions.Flag(answered)
+	list = slices.DeleteFunc(list, func(s sandbox) bool {
+		return s.Namespace != namespaceOfPods || !s.Ready || !s.Running || !s.Address.IsValid()
+	})
+	for i, answered := range w.answering(list, m) {
+		count += actions.Flag(answered && m.node.owns(&list[i]))
 	}
 	return count, true
 }
@@ -141,14 +139,10 @@ func (w *World) measurePod(name, metric string) (int64, bool) {
 	if err != nil {
 		return 0, false
 	}
-	var a netip.Addr
-	for _, s := range list {
-		if s.UID == p.uid {
-			a = s.Address
+	for _, s := range slices.Backward(list) {
+		if s.UID == p.uid && s.Address.IsValid() {
+			return actions.Flag(w.ping([]netip.Addr{s.Address}, nil)[0] && m.node.owns(&s)), true
 		}
 	}
-	if !a.IsValid() {
-		return 0, true
-	}
-	return actions.Flag(w.ping([]netip.Addr{a}, nil)[0]), true
+	return 0, true
 }

@@ -102,6 +102,7 @@ func (w *World) collect(m *member, set ipam.Settings) (*collection, bool) {
 		return nil, false // the runtime restarts, or its machine does
 	}
 	root := m.node.Root()
+	var live []sandbox // as k.pods
 	for i := range k.sandboxes {
 		s := &k.sandboxes[i]
 		if s.Host {
@@ -111,11 +112,12 @@ func (w *World) collect(m *member, set ipam.Settings) (*collection, bool) {
 			k.pending++ // its network has not been taken down
 		}
 		if s.Ready && s.Running && s.Address.IsValid() {
+			live = append(live, *s)
 			k.pods = append(k.pods, judge.PodSnapshot{Att: attachment(s.ID), Name: s.Pod, Address: s.Address, Ours: true})
 		}
 	}
 	k.pending += w.intents(m)
-	w.reach(m, k.pods)
+	w.reach(m, live, k.pods)
 	return k, true
 }
 
@@ -131,19 +133,37 @@ func (w *World) intents(m *member) int {
 
 // reach asks pods for an answer from the far side of the VPC, longer those that have not been out of reach before, and says what is wrong with
 // those that are silent.
-func (w *World) reach(m *member, pods []judge.PodSnapshot) {
-	asked := make([]netip.Addr, len(pods))
-	for i := range pods {
-		asked[i] = pods[i].Address
-	}
-	answered := w.ping(asked, m.silent)
+func (w *World) reach(m *member, live []sandbox, pods []judge.PodSnapshot) {
+	answered := w.answering(live, m)
 	m.silent = map[netip.Addr]bool{}
-	for i, ok := range answered {
-		if !ok {
-			m.silent[asked[i]] = true
-			pods[i].Fault = w.fault(m, asked[i])
+	for i := range answered {
+		switch {
+		case answered[i] && !m.node.owns(&live[i]):
+			pods[i].Fault = "another namespace has the address"
+		case !answered[i]:
+			m.silent[live[i].Address] = true
+			pods[i].Fault = w.fault(m, live[i].Address)
 		}
 	}
+}
+
+// answering says at which sandboxes' addresses somebody answers. It need not be the sandbox, see owns.
+func (w *World) answering(live []sandbox, m *member) []bool {
+	asked := make([]netip.Addr, len(live))
+	for i := range live {
+		asked[i] = live[i].Address
+	}
+	return w.ping(asked, m.silent)
+}
+
+// owns says whether a sandbox's own namespace has its address: who lost it has no link any more, and whoever was given the address
+// since answers in its place. A namespace that nobody can name is believed.
+func (n *Node) owns(s *sandbox) bool {
+	if s.Netns == "" {
+		return true
+	}
+	ns, ok := lookInto(n.Root() + s.Netns)
+	return ok && ns.has(s.Address)
 }
 
 func (w *World) ping(asked []netip.Addr, silent map[netip.Addr]bool) []bool {
