@@ -62,10 +62,11 @@ seeds: build ## every scenario with other seeds, and invented ones: SEEDS=1-20 S
 	$(if $(SWARM),bin/enilab swarm --seeds $(SWARM))
 
 TIMEOUT ?= 30m
-e2e: ## pods on two kind clusters (root, Docker, KIND_NODE_IMAGE): LABELS=datapath for some specs; report in bin/e2e/junit.xml
+LABELS ?= !long
+e2e: ## pods and scenarios on kind clusters (root, Docker, KIND_NODE_IMAGE): LABELS=datapath for some specs; report in bin/e2e/junit.xml
 	@e2e/ready
 	@go test -c -ldflags=-w -o bin/e2e/e2e.test ./e2e
-	@ENILAB_E2E=1 exec bin/e2e/e2e.test -ginkgo.v -ginkgo.timeout=$(TIMEOUT) $(if $(LABELS),-ginkgo.label-filter='$(LABELS)')
+	@ENILAB_E2E=1 exec bin/e2e/e2e.test -ginkgo.v -ginkgo.timeout=$(TIMEOUT) -ginkgo.label-filter='$(LABELS)'
 
 bench: build ## benchmarks on one core, then daemon and plugin on a real kernel, beside ptp, and beside whole other CNIs, then pods on kind
 	GOMAXPROCS=1 go test -run '^$$' -bench . -benchmem $$(grep -rl --include='*_test.go' '^func Benchmark' . | xargs -n1 dirname | sort -u)

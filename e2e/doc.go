@@ -2,7 +2,8 @@
 // instance metadata and VPC are models (sim/kind). `make e2e` runs it; it needs Linux, root and Docker, and says so in one sentence if they
 // are not there. `go test ./...` skips it.
 //
-//	make e2e                                     everything
+//	make e2e                                     all but what is labelled "long"
+//	make e2e LABELS='long || !long'              everything
 //	make e2e LABELS=datapath                     some of it: a label filter of Ginkgo's
 //	make e2e LABELS='datapath && !nftables'
 //
@@ -11,6 +12,8 @@
 // A run makes two clusters, one after the other, both named enilab-e2e: a control plane and two workers, t3.medium each (3 ENIs with 6
 // addresses, so that few pods need a second ENI). On the first kube-proxy is in iptables mode, and all specs run; on the second it is in
 // nftables mode, and those run that are labelled "datapath". Each spec has the mode as a label too.
+//
+// Then the scenario files follow, each run of one on a cluster of its own, with the nodes that the file asks for (files_test.go).
 //
 // Whatever a cluster consists of is removed at its end, also after a failure, SIGINT or SIGTERM, and AfterSuite proves it. After SIGKILL
 // `enilab down --name enilab-e2e` removes it.

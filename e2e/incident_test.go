@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 )
 
-// incident is what happens to a node. It is a function that returns what broke, if anything: an invariant (violation), or the laboratory
+// incident is what happens to a node, where no scenario file plays it for every change (files_test.go). It is a function that returns what broke, if anything: an invariant (violation), or the laboratory
 // (any other error). With a sound daemon nothing may; once more with the matching mutant in its place exactly the mutant's
 // invariant has to.
 type incident struct {
@@ -34,7 +34,7 @@ func (i incident) as(mutant, breaks string) incident {
 var incidents = [][]incident{
 	{nodeRestart, socketMismatch, socketMismatch.as("recover-from-runtime-only", "no eni is freed with a live pod on it"), delRetries, runtimeRestart,
 		nameReuse.as("newest-evicts", reachable)},
-	{forceDelete, forceDelete.as("free-what-has-no-pod", reachable), nameReuse, nameReuse.as("release-by-pod-name", reachable), killLoop},
+	{nameReuse, nameReuse.as("release-by-pod-name", reachable), killLoop},
 }
 
 const reachable = "every live pod is reachable"

@@ -116,6 +116,7 @@ func describe(o *options) {
 				}
 			})
 		}
+		s.describeFiles()
 	})
 }
 

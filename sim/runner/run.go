@@ -192,7 +192,7 @@ func (c *Case) bite(r *Result, o *Options, p Progress) {
 			if b.Outcome.Cut {
 				b.Why = "it was interrupted"
 				r.worsen(Interrupted)
-			} else if b.Why = a.judge(&b.Outcome, c.Place.Slack); b.Why != "" {
+			} else if b.Why = a.Judge(&b.Outcome, c.Place.Slack); b.Why != "" {
 				if b.Outcome.Slow != nil && b.Outcome.Err == nil {
 					b.Outcome.Err, b.Why = b.Outcome.Slow, b.Outcome.Slow.Error()
 				}
@@ -207,8 +207,8 @@ func (c *Case) bite(r *Result, o *Options, p Progress) {
 	}
 }
 
-// judge says why a mutant's run is not what the file says of it.
-func (a *Against) judge(out *Outcome, slack time.Duration) string {
+// Judge says why a mutant's run is not what the file says of it; "" is that it is. slack is how much later it may break.
+func (a *Against) Judge(out *Outcome, slack time.Duration) string {
 	switch {
 	case out.Err != nil && out.Verdict != nil:
 		return "the laboratory broke: " + out.Err.Error()

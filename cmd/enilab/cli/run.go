@@ -123,7 +123,7 @@ the same bytes. --twice proves it. enilab vm kernels says which kernels there ar
   enilab run --on netns --in vm --pause-at 3m5s scenarios/drift.scn
   enilab run --on netns --cni amazon-vpc-cni-k8s@1.5.3 scenarios/socket-mismatch.scn
   enilab run --html report.html --junit report.xml scenarios/*.scn
-  enilab run --on kind scenarios/socket-mismatch.scn               on a real kubelet and containerd; takes as long as it says
+  enilab run --on kind scenarios/socket-mismatch.scn               on a real kubelet and containerd; takes some minutes
   enilab run --json scenarios/*.scn | jq '.files[] | select(.status != "held") | .name'`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
