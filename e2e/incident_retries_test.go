@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -119,4 +120,38 @@ func (s *scene) createStateful(ctx context.Context, name string) error {
 			Template: podTemplate(name, s.changes()...)},
 	}, metav1.CreateOptions{})
 	return err
+}
+
+// startStateful makes a StatefulSet of one pod, and waits until it is Ready.
+func (s *scene) startStateful(ctx context.Context, name string) (*corev1.Pod, error) {
+	if err := s.createStateful(ctx, name); err != nil {
+		return nil, err
+	}
+	pods, err := s.ready(ctx, name, 1)
+	if err != nil {
+		return nil, err
+	}
+	return &pods[0], nil
+}
+
+// next waits for the next incarnation of a StatefulSet's pod.
+func (s *scene) next(ctx context.Context, p *corev1.Pod) (*corev1.Pod, error) {
+	var out *corev1.Pod
+	err := awaited(ctx, startLimit, "pod "+p.Name+" to be made again and Ready", func(ctx context.Context) (string, error) {
+		pods, err := s.pods(ctx, s.name, p.Labels[appLabel])
+		if err != nil {
+			return "", err
+		}
+		for i := range pods {
+			if q := &pods[i]; q.Name == p.Name && q.UID != p.UID && ready(q) {
+				out = q
+				return "", nil
+			}
+		}
+		return describePods(pods), nil
+	})
+	if err != nil {
+		return nil, errors.Join(err, context.Cause(ctx))
+	}
+	return out, nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/netip"
 	"strconv"
 	"sync"
 	"time"
@@ -22,20 +21,11 @@ type scene struct {
 	undo    []func() error
 	looking sync.Mutex       // a look at the node, or a time in which nobody may look
 	silent  map[life]silence // guarded by looking: who did not answer the watch
-
-	mu   sync.Mutex
-	held map[string]holding // containers that the API server does not know any more, by sandbox
-}
-
-// holding is what a container has that lives on.
-type holding struct {
-	pod     string
-	address netip.Addr
 }
 
 // play lets one incident happen, and leaves nothing of it but what a mutant has done.
 func (s *stage) play(ctx context.Context, i *incident) (err error) {
-	sc := &scene{stage: s, incident: i, held: map[string]holding{}, silent: map[life]silence{}}
+	sc := &scene{stage: s, incident: i, silent: map[life]silence{}}
 	defer func() {
 		err = errors.Join(err, sc.step("cleaned up", func() error { return sc.close(context.WithoutCancel(ctx)) }))
 	}()
@@ -240,18 +230,4 @@ func (s *scene) removePods(ctx context.Context) error {
 		return err
 	}
 	return s.gone(ctx, "")
-}
-
-// sandbox is that of a running pod, as the daemon knows it.
-func (s *scene) sandbox(p *corev1.Pod) (string, error) {
-	v, err := s.view()
-	if err != nil {
-		return "", err
-	}
-	for i := range v.Rows {
-		if r := &v.Rows[i]; r.Pod.UID == string(p.UID) && r.Address.String() == p.Status.PodIP {
-			return r.Att.ContainerID, nil
-		}
-	}
-	return "", fmt.Errorf("the daemon on %s has no allocation for pod %s with %s", s.node.Name, p.Name, p.Status.PodIP)
 }

@@ -32,12 +32,9 @@ func (i incident) as(mutant, breaks string) incident {
 // incidents, a list for each worker: lists go on beside one another, for most of an incident is waiting for kubelet. What needs the kernel's
 // own clock comes first: a daemon's clock never goes back.
 var incidents = [][]incident{
-	{nodeRestart, socketMismatch, socketMismatch.as("recover-from-runtime-only", "no eni is freed with a live pod on it"), delRetries, runtimeRestart,
-		nameReuse.as("newest-evicts", reachable)},
-	{nameReuse, nameReuse.as("release-by-pod-name", reachable), killLoop},
+	{nodeRestart, socketMismatch, socketMismatch.as("recover-from-runtime-only", "no eni is freed with a live pod on it"), delRetries},
+	{runtimeRestart, killLoop},
 }
-
-const reachable = "every live pod is reachable"
 
 // incidentLimit bounds an incident with everything around it.
 const incidentLimit = 4 * time.Minute

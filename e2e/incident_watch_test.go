@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 	"strings"
 	"time"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/dataplane"
@@ -88,7 +85,7 @@ func (s *scene) look(ctx context.Context, silent map[life]silence) error {
 	if err := s.served(ctx, live); err != nil {
 		return err
 	}
-	if err := s.wired(); err != nil {
+	if err := s.doubled(); err != nil {
 		return err
 	}
 	var addrs []netip.Addr
@@ -121,21 +118,7 @@ func (s *scene) look(ctx context.Context, silent map[life]silence) error {
 	return nil
 }
 
-// allAnswer waits until the watch would find nothing. A pod that never answers again the watch finds first: half of the looks are its.
-func (s *scene) allAnswer(ctx context.Context) error {
-	return awaited(ctx, 8*patience, "all pods to answer", func(ctx context.Context) (string, error) {
-		silent := map[life]silence{}
-		if err := s.look(ctx, silent); err != nil {
-			return "", err
-		}
-		for l := range silent {
-			return l.name + " does not, at " + l.address.String(), nil
-		}
-		return "", nil
-	})
-}
-
-// live are the incident's pods that are Ready and shall go on, and the containers that are held.
+// live are the incident's pods that are Ready and shall go on.
 func (s *scene) live(ctx context.Context) ([]life, error) {
 	pods, err := s.pods(ctx, s.name, "")
 	if err != nil {
@@ -148,47 +131,17 @@ func (s *scene) live(ctx context.Context) ([]life, error) {
 			out = append(out, life{fmt.Sprintf("pod %s (%.8s)", p.Name, p.UID), a})
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id, h := range s.held {
-		out = append(out, life{fmt.Sprintf("sandbox %.8s of %s, which the API server does not know any more,", id, h.pod), h.address})
-	}
 	return out, nil
-}
-
-// wired says whether an address is in two namespaces, or a container that is held has lost its link: who has its address now would answer
-// in its place.
-func (s *scene) wired() error {
-	s.mu.Lock()
-	lost := maps.Clone(s.held)
-	s.mu.Unlock()
-	o, err := s.observe()
-	if err != nil {
-		return err
-	}
-	if err := s.doubled(&o); err != nil {
-		return err
-	}
-	for i := range o.Links {
-		if _, id, _, _, ok := dataplane.ParseAlias(o.Links[i].Alias); ok && o.Links[i].PeerLive {
-			delete(lost, id)
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id, h := range lost {
-		if _, still := s.held[id]; !still {
-			continue // it may end by now
-		}
-		return broken(judge.I10, "sandbox %.8s of %s has lost its link, and %v with it", id, h.pod, h.address)
-	}
-	return nil
 }
 
 // doubled says whether an address is in two namespaces. A look at the kernel goes from link to link and takes its time: a pod may have ended
 // behind one that was seen, and another one begun with its address behind one that was not. So the next look has to find the same.
-func (s *scene) doubled(o *dataplane.Observation) error {
-	first := doubles(o)
+func (s *scene) doubled() error {
+	o, err := s.observe()
+	if err != nil {
+		return err
+	}
+	first := doubles(&o)
 	if len(first) == 0 {
 		return nil
 	}
@@ -261,22 +214,4 @@ func (s *stage) observe() (o dataplane.Observation, err error) {
 		return err
 	})
 	return o, err
-}
-
-// hold says that a running pod's container lives on, whatever the API server thinks; release that it need not any more.
-func (s *scene) hold(p *corev1.Pod, sandbox string) error {
-	a, err := netip.ParseAddr(p.Status.PodIP)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.held[sandbox] = holding{p.Name, a}
-	return nil
-}
-
-func (s *scene) release(sandbox string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.held, sandbox)
 }
