@@ -36,6 +36,7 @@ var files = []file{
 	{name: "socket-mismatch", labels: Label(long)},
 	{name: "statefulset-name-reuse", labels: Label(long)},
 	{name: "del-retries", same: []string{"runtime=containerd-1.6"}, labels: Label(long)},
+	{name: "eni-leak", labels: Label(long)},
 }
 
 // fileLimit bounds one run of a file with the making of its cluster.

@@ -63,13 +63,16 @@ func tracesOf(ctx context.Context, c *kind.Cluster) ([]trace, error) {
 
 // containerTraces are a container's volumes and namespaces, and those of the pods in it.
 func containerTraces(ctx context.Context, id string) ([]trace, error) {
-	volumes, err := docker(ctx, "container", "inspect", "--format", `{{range .Mounts}}{{if eq .Type "volume"}}{{.Name}} {{end}}{{end}}`, id)
+	said, err := docker(ctx, "container", "inspect", "--format", `{{.State.Running}} {{range .Mounts}}{{if eq .Type "volume"}}{{.Name}} {{end}}{{end}}`, id)
 	if err != nil {
 		return nil, err
 	}
 	var out []trace
-	for _, v := range volumes {
+	for _, v := range said[1:] {
 		out = append(out, trace{"volume", v})
+	}
+	if said[0] != "true" { // a machine whose instance is terminated
+		return out, nil
 	}
 	pids, err := docker(ctx, "container", "top", id, "-o", "pid")
 	if err != nil || len(pids) < 2 {

@@ -137,7 +137,7 @@ func (p *pace) astir() string {
 	if p.asides.Load() > 0 {
 		return "something is done to a machine"
 	}
-	if why := w.pods.unsettled(w.work.want, p.hangs); why != "" {
+	if why := w.pods.unsettled(w.work.want, p.stuck); why != "" {
 		return why
 	}
 	for _, m := range w.members[1:] {
@@ -147,7 +147,7 @@ func (p *pace) astir() string {
 	}
 	if time.Since(p.looked) > lookPeriod {
 		p.looked, p.stops = time.Now(), ""
-		for _, m := range w.members[1:] {
+		for _, m := range living(w.members) {
 			if why := p.stopping(m); why != "" {
 				p.stops = m.name() + ": " + why
 			}
@@ -161,6 +161,10 @@ func (p *pace) changes(m *member) string {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
 	switch {
+	case m.node.ends():
+		return "the machine ends"
+	case m.gone():
+		return ""
 	case m.heldBy != 0:
 		return "its daemon ends"
 	case m.held:
@@ -190,8 +194,8 @@ func (p *pace) stopping(m *member) string {
 	return ""
 }
 
-// hangs says whether something keeps a pod from ending.
-func (p *pace) hangs(q *pod) bool {
+// stuck says whether a pod stays what it is: something keeps it from ending, or its machine is gone.
+func (p *pace) stuck(q *pod) bool {
 	m := p.w.on(q.node)
-	return m != nil && m.hung[q.uid] != 0
+	return m != nil && (m.gone() || m.hung[q.uid] != 0)
 }

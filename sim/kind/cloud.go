@@ -84,6 +84,8 @@ func (c *Cluster) happened(e *ec2.Event) {
 		c.plug(n, e.MAC)
 	case e.Kind == ec2.LinkUnplugged:
 		delete(n.links, e.MAC)
+	case e.Kind == ec2.InstanceTerminated:
+		c.terminate(n)
 	}
 }
 

@@ -30,10 +30,10 @@ func (d daemon) Restart(settings []scn.Arg) verb.Strike {
 
 // restartAll gives all nodes' daemons settings: a DaemonSet has one environment, and is rolled once.
 func (w *World) restartAll(a *verb.Act, parts []int) error {
-	for _, m := range w.members[1:] {
+	for _, m := range living(w.members) {
 		w.took(parts[m.no], (&deed{w: w, m: m, id: parts[m.no]}).awaits())
 	}
-	return w.roll(w.members[1:], a.Keys)
+	return w.roll(living(w.members), a.Keys)
 }
 
 func (daemon) Upgrade(int, string) verb.Strike           { return cannot() }

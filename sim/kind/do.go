@@ -69,7 +69,7 @@ func (w *World) gather() {
 	for _, m := range met {
 		w.met(m.Fault, actions.Told(m, w.nodeOf))
 	}
-	for _, m := range w.members[1:] {
+	for _, m := range living(w.members) {
 		if m.delsBy != 0 && m.failed() {
 			w.met(m.delsBy, "a plugin before ours fails a DEL")
 			m.delsBy = 0
@@ -179,12 +179,15 @@ func (w *World) doNodes(a *verb.Act, id int) error {
 		one.Subject = scn.Subject{Kind: scn.Node, Node: int(m.no)}
 		w.mu.Lock()
 		parts[m.no] = w.acts.Part(id, actions.Describe(&one))
+		if m.gone() {
+			w.acts.Void(parts[m.no], terminated)
+		}
 		w.mu.Unlock()
 	}
 	if len(a.Keys) > 0 {
 		return w.restartAll(a, parts)
 	}
-	for _, m := range w.members[1:] {
+	for _, m := range living(w.members) {
 		if err := w.doNode(m, a, parts[m.no]); err != nil {
 			return fmt.Errorf("%s: %w", m.name(), err)
 		}
@@ -193,7 +196,16 @@ func (w *World) doNodes(a *verb.Act, id int) error {
 }
 
 // doNode carries out a verb of a node.
-func (w *World) doNode(m *member, a *verb.Act, id int) error { return w.strike(a, id, m, verb.Pod{}) }
+func (w *World) doNode(m *member, a *verb.Act, id int) error {
+	if m.gone() {
+		w.took(id, verb.Miss(terminated))
+		return nil
+	}
+	return w.strike(a, id, m, verb.Pod{})
+}
+
+// terminated is why an action on a node misses.
+const terminated = "the instance is terminated"
 
 // deed is one action on a node, or on the cluster if m is nil. Its nouns are the types below it.
 type deed struct {
@@ -237,8 +249,13 @@ func (w *World) doPod(a *verb.Act, id int) error {
 		w.took(id, actions.NoPod(a.Subject.Pod, false))
 		return nil
 	}
+	m := w.on(p.node)
+	if m != nil && m.gone() {
+		w.took(id, actions.NoPod(a.Subject.Pod, true))
+		return nil
+	}
 	w.acts.Means(id, a.Subject.Pod, p.name)
-	return w.strike(a, id, w.on(p.node), verb.Pod{Name: p.name, UID: p.uid})
+	return w.strike(a, id, m, verb.Pod{Name: p.name, UID: p.uid})
 }
 
 // on is the node that a machine is; nil: none.
@@ -266,7 +283,7 @@ func (w *World) EndFaults() {
 	w.audit.FaultsEnded(w.now())
 	w.traps = nil
 	w.mu.Unlock()
-	for _, m := range w.members[1:] {
+	for _, m := range living(w.members) {
 		w.fail(m.end.set(models.Right))
 		w.fail(failDELs(m.node, 0, 0))
 		for uid := range m.hung {

@@ -92,6 +92,10 @@ func (w *World) happened(n *Node, e *ec2.Event) {
 		}
 		return ""
 	})
+	if e.Kind == ec2.InstanceTerminated {
+		w.story.Add(w.witness.Now(), m.no, "the instance is terminated")
+		w.metNow(m.endedBy, "EC2 has terminated the instance")
+	}
 }
 
 // nameOf is a pod's by its address; otherwise, of one that the API server does not know.

@@ -70,7 +70,14 @@ func (k kernelOf) MoreAddresses(p verb.Pod, count int) (more []netip.Addr) {
 
 func (kernelOf) AddThirdParty() verb.Strike           { return cannot() }
 func (kernelOf) InterruptDumps(times int) verb.Strike { return cannot() }
-func (kernelOf) Terminate() verb.Strike               { return cannot() }
+
+func (k kernelOf) Terminate() verb.Strike {
+	k.w.mu.Lock()
+	k.m.endedBy = k.id
+	k.w.mu.Unlock()
+	k.w.c.Cloud(func(now time.Duration, c *ec2.Cloud) { c.Terminate(now, k.m.node.Instance) })
+	return verb.Wait("EC2 did not terminate the instance")
+}
 
 func (k kernelOf) Reboot() verb.Strike {
 	k.w.aside(k.m.name()+" restarts", k.m.node.Restart)

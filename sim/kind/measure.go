@@ -19,7 +19,7 @@ func (w *World) Measure(s scn.Subject, metric string) (v int64, ok bool) {
 		return w.measureNode(w.members[s.Node], metric)
 	case scn.AllNodes:
 		var sum int64
-		for _, m := range w.members[1:] {
+		for _, m := range living(w.members) {
 			v, ok := w.measureNode(m, metric)
 			if !ok {
 				return 0, false
@@ -91,7 +91,7 @@ func (w *World) reachable(m *member) (count int64, ok bool) {
 	list = slices.DeleteFunc(list, func(s sandbox) bool {
 		return s.Namespace != namespaceOfPods || !s.Ready || !s.Running || !s.Address.IsValid()
 	})
-	for i, answered := range w.answering(list, m) {
+	for i, answered := range w.ping(addresses(list), m.silent) {
 		count += actions.Flag(answered && m.node.owns(&list[i]))
 	}
 	return count, true

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
@@ -34,6 +35,8 @@ type Node struct {
 	servers []*http.Server
 	changed chan struct{} // closed when boots grows
 	shut    bool
+
+	gone atomic.Bool // its instance is terminated
 }
 
 // PID is that of the container's init process, as the host sees it; it changes when the node restarts.
@@ -186,13 +189,34 @@ func (c *Cluster) boot(ctx context.Context, n *Node) error {
 	return nil
 }
 
+// ends says whether the machine's instance is terminated, and its processes have not ended yet.
+func (n *Node) ends() bool { return n.gone.Load() && alive(n.PID()) }
+
+// killLimit is how long Docker may take to end a machine.
+const killLimit = time.Minute
+
+// terminate ends a machine whose instance is terminated. Its container stays, stopped, until the cluster is removed. Only the loop
+// calls it.
+func (c *Cluster) terminate(n *Node) {
+	if n.gone.Swap(true) {
+		return
+	}
+	c.watchers.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), killLimit)
+		defer cancel()
+		if _, err := docker(ctx, "kill", n.Name); err != nil && alive(n.PID()) {
+			c.fail(fmt.Errorf("end %s, whose instance is terminated: %w", n.Name, err))
+		}
+	})
+}
+
 // bootLimit is how long a container may take to run again.
 const bootLimit = 2 * time.Minute
 
 // follow waits for the machine's end, and takes it into the VPC again when it has been restarted, by whomever.
 func (c *Cluster) follow(n *Node) {
 	for {
-		if !awaitExit(n.PID(), c.loop.closed) {
+		if !awaitExit(n.PID(), c.loop.closed) || n.gone.Load() {
 			return
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), bootLimit)

@@ -12,7 +12,7 @@ import (
 // measurePairs counts the pairs of pods that are tried, or those whose pings stay without an answer.
 func (w *World) measurePairs(metric string) (int64, bool) {
 	var places []models.Place
-	for _, m := range w.members[1:] {
+	for _, m := range living(w.members) {
 		list, err := m.runtime.sandboxes(w.ctx)
 		if err != nil {
 			return 0, false

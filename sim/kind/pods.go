@@ -189,18 +189,19 @@ func (p *pods) knows(uid string) bool {
 	return p.byUID[uid] != nil
 }
 
-// unsettled names a pod that is not what its workload wants yet; "" is none. One that hangs cannot end: a Deployment
-// has another one in its place, a StatefulSet waits for it.
-func (p *pods) unsettled(want map[string]int, hangs func(*pod) bool) string {
+// unsettled names a pod that is not what its workload wants yet; "" is none. One that is stuck cannot end: a Deployment
+// has another one in its place, a StatefulSet waits for it. Nor does it become ready.
+func (p *pods) unsettled(want map[string]int, stuck func(*pod) bool) string {
 	have := map[string]int{}
 	for _, q := range p.all() {
-		if q.deleting && hangs(&q) {
+		still := stuck(&q)
+		if q.deleting && still {
 			if q.ordinal {
 				have[q.workload]++
 			}
 			continue
 		}
-		if !q.ready || q.deleting {
+		if (!q.ready || q.deleting) && !still {
 			return "pod " + q.name + " is not ready, or is being deleted"
 		}
 		have[q.workload]++

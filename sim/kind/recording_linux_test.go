@@ -2,6 +2,7 @@ package kind
 
 import (
 	"context"
+	"math"
 	"net"
 	"net/netip"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
+	"github.com/enilab/enilab/sim/verb"
 )
 
 // machineless is a world without a cluster: a clock, a model of EC2 and two nodes.
@@ -149,6 +151,34 @@ func TestTrap(t *testing.T) {
 	case <-ended:
 	case <-time.After(30 * time.Second):
 		t.Error("the daemon lives")
+	}
+}
+
+// TestTerminated: the action has struck when EC2 has terminated the instance. From then on nobody waits for the node, looks at
+// it, or does anything to it.
+func TestTerminated(t *testing.T) {
+	w := machineless(t)
+	one, two := w.members[1], w.members[2]
+	one.node.pid = math.MaxInt32 // its processes have ended
+	one.endedBy = w.acts.Begin("node-1 terminate")
+	w.took(one.endedBy, verb.Wait("EC2 did not terminate the instance"))
+	one.node.gone.Store(true)
+	w.happened(one.node, &ec2.Event{Kind: ec2.InstanceTerminated, Instance: one.node.Instance})
+	if s := w.acts.Of(one.endedBy); s.Fate != verb.Struck {
+		t.Errorf("it has not struck: %+v", s)
+	}
+	if list := living(w.members); len(list) != 1 || list[0] != two {
+		t.Errorf("%d nodes live, expected node-2", len(list))
+	}
+	if why := w.pace.changes(one); why != "" {
+		t.Errorf("it is waited for: %s", why)
+	}
+	if why := w.pace.changes(two); why == "" {
+		t.Error("nobody waits for the daemon of node-2")
+	}
+	id := w.acts.Begin("node-1 kill")
+	if err := w.doNode(one, nil, id); err != nil || w.acts.Of(id).Text != terminated {
+		t.Errorf("an action on it: %+v, %v", w.acts.Of(id), err)
 	}
 }
 

@@ -44,7 +44,7 @@ func (w *World) stamp(m *member) stamp {
 // judge takes a snapshot of every node. Of one that moves all the time there is none, and nothing is judged.
 func (w *World) judge() {
 	var all sync.WaitGroup
-	for _, m := range w.members[1:] {
+	for _, m := range living(w.members) {
 		all.Go(func() {
 			w.snapshot(m, func(c *judge.Snapshot, _ *collection) { w.audit.Judge(w.now(), c) })
 		})
@@ -134,7 +134,7 @@ func (w *World) intents(m *member) int {
 // reach asks pods for an answer from the far side of the VPC, longer those that have not been out of reach before, and says what is wrong with
 // those that are silent.
 func (w *World) reach(m *member, live []sandbox, pods []judge.PodSnapshot) {
-	answered := w.answering(live, m)
+	answered := w.ping(addresses(live), m.silent)
 	m.silent = map[netip.Addr]bool{}
 	for i := range answered {
 		switch {
@@ -147,13 +147,13 @@ func (w *World) reach(m *member, live []sandbox, pods []judge.PodSnapshot) {
 	}
 }
 
-// answering says at which sandboxes' addresses somebody answers. It need not be the sandbox, see owns.
-func (w *World) answering(live []sandbox, m *member) []bool {
-	asked := make([]netip.Addr, len(live))
+// addresses are those of sandboxes. Who answers at one need not be the sandbox, see owns.
+func addresses(live []sandbox) []netip.Addr {
+	out := make([]netip.Addr, len(live))
 	for i := range live {
-		asked[i] = live[i].Address
+		out[i] = live[i].Address
 	}
-	return w.ping(asked, m.silent)
+	return out
 }
 
 // owns says whether a sandbox's own namespace has its address: who lost it has no link any more, and whoever was given the address
@@ -255,7 +255,7 @@ func (w *World) steady(limit time.Duration) bool {
 func (w *World) stamps() (out []stamp) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, m := range w.members[1:] {
+	for _, m := range living(w.members) {
 		out = append(out, w.stamp(m))
 	}
 	return out
@@ -275,11 +275,11 @@ const settleLimit = 30 * time.Second
 
 // Settle judges what has to hold once settled.
 func (w *World) Settle() (underWay []string) {
-	for _, m := range w.members[1:] {
+	for _, m := range living(w.members) {
 		underWay = append(underWay, w.settle(m)...)
 	}
 	underWay = append(underWay, w.settleCloud()...)
-	if why := w.pods.unsettled(w.work.want, w.pace.hangs); why != "" {
+	if why := w.pods.unsettled(w.work.want, w.pace.stuck); why != "" {
 		underWay = append(underWay, why)
 	}
 	return underWay
@@ -336,7 +336,7 @@ func (w *World) settleCloud() (underWay []string) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		var lives []*judge.Life
-		for _, m := range w.members[1:] {
+		for _, m := range living(w.members) {
 			lives = append(lives, m.life)
 		}
 		underWay = w.witness.Orphans(cloud, lives)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -85,9 +86,12 @@ type member struct {
 	history actions.History // sandboxes by pod name, newest last
 
 	// The actions that have something still to meet: 0 is none.
-	socketBy, heldBy int
-	starters         actions.Starters
+	socketBy, heldBy, endedBy int
+	starters                  actions.Starters
 }
+
+// gone says whether its instance is terminated.
+func (m *member) gone() bool { return m.node.gone.Load() }
 
 func (m *member) name() string { return fmt.Sprintf("node-%d", m.no) }
 
@@ -300,12 +304,12 @@ func (w *World) zero() error {
 
 // unready names what is under way; "" is nothing.
 func (w *World) unready() string {
-	if why := w.pods.unsettled(w.work.want, w.pace.hangs); why != "" {
+	if why := w.pods.unsettled(w.work.want, w.pace.stuck); why != "" {
 		return why
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, m := range w.members[1:] {
+	for _, m := range living(w.members) {
 		if m.life == nil {
 			return m.name() + " has no daemon"
 		}
@@ -314,6 +318,11 @@ func (w *World) unready() string {
 		}
 	}
 	return ""
+}
+
+// living are those of a World's members whose instances are not terminated.
+func living(members []*member) []*member {
+	return slices.DeleteFunc(slices.Clone(members[1:]), (*member).gone)
 }
 
 // now is the daemons' clock.

@@ -55,7 +55,7 @@ func TestCan(t *testing.T) {
 		{two, "at 0s node-2 restart WARM_IP_TARGET=1", "one environment"},
 		{one, "at 0s node-1 upgrade to=1", "one version"},
 		{one, "at 0s node-1 gc valid=all", "never calls"},
-		{one, "at 0s node-1 terminate", "world netns"},
+		{one, "at 0s node-1 terminate", ""},
 		{one, "at 0s node-1 interrupt-dumps", "NLM_F_DUMP_INTR"},
 		{one, "at 0s pod web-0 hide", "on demand"},
 		{one, "at 0s node-1 flush-routes", "the API server"},
@@ -166,6 +166,20 @@ func TestPods(t *testing.T) {
 	}
 	if list := p.of("db"); len(list) != 2 || list[0].uid != "2" {
 		t.Errorf("db: %+v", list)
+	}
+}
+
+// TestPodOfLostMachine: nobody waits for a pod to become ready whose machine is gone.
+func TestPodOfLostMachine(t *testing.T) {
+	p := &pods{byUID: map[string]*pod{}, changes: map[string]uint64{}}
+	p.put(object("1", "web-x-7", "web", "a", nil))
+	p.put(object("2", "web-x-8", "web", "b", func(k *corev1.Pod) { k.Status.Conditions = nil }))
+	want := map[string]int{"web": 2}
+	if why := p.unsettled(want, func(*pod) bool { return false }); !strings.Contains(why, "web-x-8 is not ready") {
+		t.Errorf("%q, expected that web-x-8 is not ready", why)
+	}
+	if why := p.unsettled(want, func(q *pod) bool { return q.node == "b" }); why != "" {
+		t.Errorf("its machine is gone, and somebody waits: %s", why)
 	}
 }
 

@@ -14,9 +14,6 @@ var terminate = &Verb{
 	Survives: Survival{Why: "its pods are lost; the other nodes survive it and give back what it left"},
 	AnyCNI: Survival{Never: true,
 		Why: "what the instance was making or giving back is swept by others within hours"},
-	Skips: []Skip{{World: "kind", Line: "terminate",
-		Why: "a node container that is removed stays a node of its cluster until somebody deletes the object: world " +
-			"netns terminates instances"}},
 	Draw: &Draw{Weight: 2, Draw: drawTerminate,
 		Fits:  func(h *draw.Shape) bool { return h.Nodes > 1 && !h.Settings.NoSweep },
 		Begin: func(p *draw.Plan) { p.Doomed = p.Between(1, p.Shape.Nodes) }},
