@@ -81,7 +81,7 @@ func TestStatus(t *testing.T) {
 		"an action that may miss":     {quiet + "maybe at 2m kube scale web 14\n", Options{}, Held, nil},
 		"of several nodes":            {strings.Replace(quiet, "nodes=1", "nodes=2", 1) + "at 2m node-* flush-routes table=2\n", Options{}, NotPlayed, []string{"the action missed: node-2 flush-routes: there are no routes to remove"}},
 		"something under way":         {strings.Replace(quiet, "within 2m", "within 5s", 1) + "at 4m5s kube roll web 2\n", Options{}, NotSettled, []string{"not settled  test  something is still under way at 4m10s: "}},
-		"swept later":                 {abandoned, Options{}, NotSettled, []string{"not settled  test  something is still under way at 22m: ENI eni-", " is available, and is deleted by 43m44s at the latest"}},
+		"swept later":                 {abandoned, Options{}, NotSettled, []string{"not settled  test  something is still under way at 22m: ENI eni-", " is available, and is deleted by 43m42s at the latest"}},
 		"swept by nobody":             {strings.Replace(abandoned, "config  ", "config  DISABLE_LEAKED_ENI_CLEANUP=true ", 1), Options{}, Violated, []string{"is available and nobody will delete it"}},
 		"swept by a mutant, never":    {abandoned, Options{Against: &noSweep}, Violated, []string{"is available and nobody will delete it"}},
 		"under way, as it says":       {strings.Replace(quiet, "within 2m", "within 5s", 1) + "at 4m5s kube roll web 2\nnever settles \"pods are rolled at the end\"\n", Options{}, Held, nil},
