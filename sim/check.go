@@ -17,24 +17,34 @@ import (
 
 // Cluster is what a scenario's cluster, config and start lines say.
 type Cluster struct {
-	Nodes    int
-	Name     string // CLUSTER_NAME, which is tagged on every ENI; "" is unset
-	Type     string
-	VPC      netip.Prefix
-	Subnet   netip.Prefix
-	Subnets  []Subnet // with what is known of each; the first is Subnet. Empty: it alone
-	Runtime  cri.Runtime
-	Warm     int // secondary addresses at launch
-	Budget   int64
-	Version  int
-	MaxPods  int
-	Settings ipam.Settings
-	Start    []Workload
-	Role     ec2.ActionSet // what the instances' role allows; 0 is everything
-	Tokens   string        // of instance metadata: optional or required (IMDSv2); empty: what the systems that are played can do with
+	Nodes      int
+	Name       string // CLUSTER_NAME, which is tagged on every ENI; "" is unset
+	Type       string
+	VPC        netip.Prefix
+	Further    []netip.Prefix // CIDRs of the VPC beside VPC
+	Subnet     netip.Prefix
+	ENIConfigs []ENIConfig
+	Subnets    []Subnet // with what is known of each; the first is Subnet. Empty: it alone
+	Runtime    cri.Runtime
+	Warm       int // secondary addresses at launch
+	Budget     int64
+	Version    int
+	MaxPods    int
+	Settings   ipam.Settings
+	Start      []Workload
+	Role       ec2.ActionSet // what the instances' role allows; 0 is everything
+	Tokens     string        // of instance metadata: optional or required (IMDSv2); empty: what the systems that are played can do with
 	// OtherNodes and OtherPods are what the API server has beside the scenario's own: objects that nobody runs.
 	OtherNodes, OtherPods int
 	Systems               []string // that lines upgrade to, as NAME@WHERE
+}
+
+// CIDRs are those of the VPC.
+func (c *Cluster) CIDRs() []netip.Prefix { return append([]netip.Prefix{c.VPC}, c.Further...) }
+
+// InVPC says whether an address is in the VPC.
+func (c *Cluster) InVPC(a netip.Addr) bool {
+	return slices.ContainsFunc(c.CIDRs(), func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // Workload of pods that run when time begins.
@@ -56,7 +66,7 @@ const maxNodes = 10_000
 // unnamed is the name of a cluster whose daemons have no CLUSTER_NAME.
 const unnamed = "none"
 
-var clusterKeys = []string{"nodes", "type", "vpc", "subnet", "subnets", "runtime", "warm", "budget", "version", "max-pods", "name", "role", "tokens", "other-nodes", "other-pods"}
+var clusterKeys = []string{"nodes", "type", "vpc", "subnet", "subnets", "eniconfigs", "runtime", "warm", "budget", "version", "max-pods", "name", "role", "tokens", "other-nodes", "other-pods"}
 
 // Check judges what the parser cannot: verbs, nodes, mutants, invariants, metrics, settings, contradictions between lines, and actions
 // that cannot strike whatever happens. It returns all errors at once.
@@ -84,6 +94,7 @@ func check(f *scn.File, whole, nodes bool) (*Cluster, error) {
 		c.cluster.VPC = netip.PrefixFrom(c.cluster.Subnet.Addr(), min(16, c.cluster.Subnet.Bits())).Masked()
 	}
 	c.placeSubnets()
+	c.placeENIConfigs()
 	if len(c.Errors) > 0 {
 		return nil, c.Errors
 	}
@@ -93,10 +104,11 @@ func check(f *scn.File, whole, nodes bool) (*Cluster, error) {
 
 type checker struct {
 	*verb.File
-	cluster Cluster
-	first   Subnet   // what subnet= says
-	further []Subnet // what subnets= says
-	placed  scn.Pos  // where
+	cluster    Cluster
+	first      Subnet   // what subnet= says
+	further    []Subnet // what subnets= says
+	placed     scn.Pos  // where
+	configured scn.Pos  // where eniconfigs= is
 }
 
 // subnet reads the cluster's first subnet, which may be larger than EC2's are where nothing but its CIDR is said.
@@ -138,8 +150,8 @@ func (c *checker) placeSubnets() {
 	c.first.CIDR = c.cluster.Subnet
 	c.cluster.Subnets = append([]Subnet{c.first}, c.further...)
 	for i, s := range c.cluster.Subnets {
-		if !c.cluster.VPC.Contains(s.CIDR.Addr()) || s.CIDR.Bits() < c.cluster.VPC.Bits() {
-			c.bad(c.placed, "write vpc=CIDR with room for all", "subnet %v is outside the VPC %v", s.CIDR, c.cluster.VPC)
+		if !slices.ContainsFunc(c.cluster.CIDRs(), func(v netip.Prefix) bool { return v.Contains(s.CIDR.Addr()) && s.CIDR.Bits() >= v.Bits() }) {
+			c.bad(c.placed, "write vpc=CIDR,... with room for all", "subnet %v is outside the VPC %v", s.CIDR, c.cluster.VPC)
 		}
 		for _, o := range c.cluster.Subnets[:i] {
 			if o.CIDR.Overlaps(s.CIDR) {
@@ -223,11 +235,24 @@ func (c *checker) clusterArg(kv scn.KV) {
 		}
 		c.cluster.Type = kv.Value
 	case "vpc":
+		first, further, more := strings.Cut(kv.Value, ",")
+		all := kv.Value
+		kv.Value = first
 		prefix(&c.cluster.VPC)
+		for _, kv.Value = range strings.Split(further, ",") {
+			if more {
+				var p netip.Prefix
+				prefix(&p)
+				c.cluster.Further = append(c.cluster.Further, p)
+			}
+		}
+		kv.Value = all
 	case "subnet":
 		c.subnet(kv, prefix)
 	case "subnets":
 		c.subnets(kv)
+	case "eniconfigs":
+		c.eniConfigs(kv)
 	case "runtime":
 		r, ok := cri.ParseRuntime(kv.Value)
 		if !ok {

@@ -27,6 +27,9 @@ type Cluster struct {
 	serial    uint64
 	ready     int // pods that run and are not being deleted
 	changes   uint64
+	configs   []config      // by name
+	parted    time.Duration // from then until away no daemon reaches the API server
+	away      time.Duration
 }
 
 // pod is a slot: the object and its neighbours in three orders.
@@ -40,6 +43,9 @@ type pod struct {
 type node struct {
 	cordoned bool
 	pods     ends
+
+	labels, annotations map[string]string // never written to, only replaced
+	marked              time.Duration     // when they were changed last
 }
 
 type workload struct {
@@ -75,6 +81,7 @@ func (c *Cluster) Clone() *Cluster {
 		d.workloads[i].missing = nil // empty between calls; Nodes is never written after CreateWorkload
 	}
 	d.byLoad = maps.Clone(c.byLoad)
+	d.configs = slices.Clone(c.configs)
 	d.events = slices.Clone(c.events)
 	d.drained, d.list = nil, nil
 	return &d
@@ -83,7 +90,7 @@ func (c *Cluster) Clone() *Cluster {
 // Made counts the pod objects that were ever made.
 func (c *Cluster) Made() int { return int(c.serial) }
 
-// Changes counts what has changed of pods and of who is cordoned: as long as it stays, so does what the API server shows.
+// Changes counts what has changed of pods, nodes and ENIConfigs: as long as it stays, so does what the API server shows.
 func (c *Cluster) Changes() uint64 { return c.changes }
 
 // KindOf is the controller of a workload, a Deployment when there is none of that name.

@@ -101,6 +101,7 @@ type Runtime interface {
 type Pods interface {
 	Pods(ctx context.Context) ([]ipam.Pod, error)
 	Watch(ctx context.Context, changed func(kube.NodeFacts)) error
+	ENIConfig(ctx context.Context, s *ipam.Settings) (ipam.ENIConfig, error)
 }
 
 // Store is the place of one kind of rows. Its methods are called one at a time.

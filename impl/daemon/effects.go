@@ -148,7 +148,7 @@ func (d *daemon) call(c *ipam.Call) {
 // bounds of Looks that ask somebody else.
 var bounds = map[ipam.What]time.Duration{ipam.LookRuntime: runtimeBound, ipam.LookIMDS: imdsBound, ipam.LookENI: ec2Bound,
 	ipam.LookLeaked: ec2Bound, ipam.LookPods: podsBound, ipam.LookAttached: ec2Bound,
-	ipam.LookSubnets: ec2Bound}
+	ipam.LookSubnets: ec2Bound, ipam.LookConfig: podsBound}
 
 func (d *daemon) look(l *ipam.Look) {
 	q := ipam.Look{ID: l.ID, What: l.What, ENIs: slices.Clone(l.ENIs)}
@@ -190,6 +190,10 @@ func (d *daemon) inquire(ctx context.Context, l *ipam.Look, in *ipam.Seen) (err 
 		in.Subnets, err = d.cloud.Subnets(ctx)
 	case ipam.LookPods:
 		in.Pods, err = d.c.Pods.Pods(ctx)
+	case ipam.LookConfig:
+		var c ipam.ENIConfig
+		c, err = d.c.Pods.ENIConfig(ctx, &d.c.Settings)
+		in.Config = &c
 	}
 	return err
 }

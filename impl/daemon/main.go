@@ -259,9 +259,15 @@ func configure(s *settings.Settings, problems []settings.Problem, log *slog.Logg
 		} else {
 			c.Pods, c.Tell, c.HasPolicies = k, k.Tell, k.HasPolicies
 		}
+	} else if s.IPAM.CustomNetwork {
+		fault(errNoServer)
 	}
 	return c
 }
+
+// errNoServer: nobody else says which ENIConfig is the node's.
+var errNoServer = errors.New("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG: true: no API server can be asked for the node's ENIConfig: set MY_NODE_NAME to " +
+	"spec.nodeName, and CLUSTER_ENDPOINT where the daemon runs in no pod")
 
 // noCloud stands where EC2 cannot be asked because of the environment. A daemon with such a problem asks nothing.
 type noCloud struct{ err error }

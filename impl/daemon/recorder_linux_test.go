@@ -195,6 +195,10 @@ type api struct {
 
 func (a *api) Pods(context.Context) ([]ipam.Pod, error) { return nil, nil }
 
+func (a *api) ENIConfig(context.Context, *ipam.Settings) (ipam.ENIConfig, error) {
+	return ipam.ENIConfig{}, os.ErrDeadlineExceeded
+}
+
 func (a *api) Watch(ctx context.Context, f func(kube.NodeFacts)) error {
 	a.mu.Lock()
 	a.tell = f

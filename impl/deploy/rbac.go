@@ -32,8 +32,8 @@ func (o *Options) account() *corev1.ServiceAccount {
 	}
 }
 
-// role is exactly what package kube asks: the node's own object, once and as a watch, which pods are bound to it, Events
-// about it, and whether there are network policies. RBAC has no words for "its own", so it is every node's.
+// role is exactly what package kube asks: the node's own object and its ENIConfig, that object as a watch too, which pods are bound to it,
+// Events about it, and whether there are network policies. RBAC has no words for "its own", so it is every node's.
 func role() *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
@@ -42,6 +42,7 @@ func role() *rbacv1.ClusterRole {
 			{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get", "watch"}},
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}},
 			{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create"}},
+			{APIGroups: []string{"crd.k8s.amazonaws.com"}, Resources: []string{"eniconfigs"}, Verbs: []string{"get"}},
 			{APIGroups: []string{"networking.k8s.io"}, Resources: []string{"networkpolicies"}, Verbs: []string{"list"}},
 		},
 	}

@@ -17,13 +17,14 @@ import (
 	fake "github.com/enilab/enilab/fakes/kube"
 	"github.com/enilab/enilab/fakes/kube/server"
 	"github.com/enilab/enilab/impl/daemon"
+	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/kube"
 )
 
 // TestRole: with exactly the role's rules everything works that the daemon asks, and no rule is left over.
 func TestRole(t *testing.T) {
-	if n := reflect.TypeFor[daemon.Pods]().NumMethod(); n != 2 {
-		t.Fatalf("the daemon asks the API server for %d things; this test knows Pods and Watch", n)
+	if n := reflect.TypeFor[daemon.Pods]().NumMethod(); n != 3 {
+		t.Fatalf("the daemon asks the API server for %d things; this test knows Pods, Watch and ENIConfig", n)
 	}
 	granted := permissions(role().Rules)
 	a := newAuthorizer(granted)
@@ -52,7 +53,7 @@ func permissions(rules []rbacv1.PolicyRule) map[string]bool {
 	for _, r := range rules {
 		for _, v := range r.Verbs {
 			for _, resource := range r.Resources {
-				group := map[string]string{"networkpolicies": "networking.k8s.io"}[resource]
+				group := map[string]string{"networkpolicies": "networking.k8s.io", "eniconfigs": "crd.k8s.amazonaws.com"}[resource]
 				out[v+" "+resource] = slices.Equal(r.APIGroups, []string{group}) && len(r.ResourceNames)+len(r.NonResourceURLs) == 0
 			}
 		}
@@ -94,7 +95,10 @@ func (a *authorizer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // permission is what a request needs (k8s.io/apiserver/pkg/endpoints/request, RequestInfo).
 func permission(r *http.Request) string {
-	path := strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/api/v1/"), "/apis/networking.k8s.io/v1/")
+	path := r.URL.Path
+	for _, group := range []string{"/api/v1/", "/apis/networking.k8s.io/v1/", "/apis/crd.k8s.amazonaws.com/v1alpha1/"} {
+		path = strings.TrimPrefix(path, group)
+	}
 	parts := strings.Split(path, "/")
 	if parts[0] == "namespaces" && len(parts) > 2 {
 		parts = parts[2:]
@@ -112,7 +116,7 @@ func permission(r *http.Request) string {
 	return verb + " " + parts[0]
 }
 
-// ask does what the daemon does: it makes an Event, asks for network policies, lists the node's pods, and watches the node
+// ask does what the daemon does: it makes an Event, asks for network policies, lists the node's pods, reads its ENIConfig, and watches the node
 // until it is cordoned. It returns what was refused.
 func (a *authorizer) ask(t *testing.T) (refused string) {
 	t.Helper()
@@ -134,6 +138,10 @@ func (a *authorizer) ask(t *testing.T) (refused string) {
 	var daemon daemon.Pods = r
 	if pods, err := daemon.Pods(ctx); len(pods) != 1 && len(a.refused) == 0 {
 		t.Fatalf("the node's pods: %v, %v", pods, err)
+	}
+	set := ipam.Defaults()
+	if c, err := daemon.ENIConfig(ctx, &set); c.Subnet != "subnet-1" && len(a.refused) == 0 {
+		t.Fatalf("the node's ENIConfig: %+v, %v", c, err)
 	}
 	facts := make(chan kube.NodeFacts)
 	ended := make(chan error, 1)
@@ -177,6 +185,10 @@ func (c *oneNode) Node(_ context.Context, name string) (server.NodeInfo, bool, e
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return server.NodeInfo{UID: "n-1", Cordoned: c.cordoned, MaxPods: 17}, name == "node-1", nil
+}
+
+func (c *oneNode) ENIConfig(context.Context, string) (fake.ENIConfig, bool, error) {
+	return fake.ENIConfig{Name: "default", Subnet: "subnet-1"}, true, nil
 }
 
 func (c *oneNode) Changed() <-chan struct{} {

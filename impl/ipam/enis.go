@@ -55,6 +55,17 @@ func (es *enis) hasAttached() int {
 	return c
 }
 
+// kept is how many ENIs no pod is ever on: the primary one, with custom networking.
+func (es *enis) kept() int {
+	if e := es.primary(); e != nil && es.reserved(e) {
+		return 1
+	}
+	return 0
+}
+
+// bearers counts the attached ENIs, as hasAttached does, that are for pods.
+func (es *enis) bearers() int { return es.hasAttached() - es.kept() }
+
 func (es *enis) ask(ix int32, at time.Duration) {
 	es.ENIs[ix].Asking = true
 	es.evidence.want(LookENI, at)

@@ -73,7 +73,9 @@ func (ev *evidence) configured(w What) bool {
 	case LookENI, LookAttached:
 		return !ev.Set.IMDSOnly
 	case LookSubnets:
-		return ev.Set.Discovery && !ev.Set.IMDSOnly
+		return (ev.Set.Discovery || ev.Set.CustomNetwork) && !ev.Set.IMDSOnly
+	case LookConfig:
+		return ev.Set.CustomNetwork && !ev.Set.IMDSOnly && ev.Set.API
 	case LookLeaked:
 		return !ev.Set.NoSweep && !ev.Set.NoProvisioning && !ev.Set.IMDSOnly
 	}
@@ -88,6 +90,8 @@ func (ev *evidence) whole(in *Seen) bool {
 		a.Complete = a.Complete && in.Kernel != nil && in.Kernel.Complete
 	case LookIMDS:
 		a.Complete = a.Complete && in.IMDS != nil
+	case LookConfig:
+		a.Complete = a.Complete && in.Config != nil
 	case LookRuntime:
 		for i := range in.Sandboxes {
 			if in.Sandboxes[i].ID == ev.Daemon {

@@ -39,8 +39,9 @@ func (dr *driver) regroupLater(ix int32) {
 	dr.atRest(ix)
 }
 
-// grouped says whether this daemon keeps the security groups of any ENI current.
+// grouped says whether this daemon keeps the security groups of any ENI current. Custom networking makes ENIs with an ENIConfig's, and
+// amazon-vpc-cni-k8s 1.23.0 leaves them what they were made with (pkg/awsutils/awsutils.go, RefreshSGIDs).
 func (es *enis) grouped() bool {
-	return !es.Set.NoProvisioning && !es.Set.IMDSOnly && len(es.Grouped) > 0 &&
+	return !es.Set.NoProvisioning && !es.Set.IMDSOnly && !es.Set.CustomNetwork && len(es.Grouped) > 0 &&
 		slices.ContainsFunc(es.ENIs, func(e eni) bool { return e.Stage == Ready && e.Device != 0 && len(e.Groups) > 0 })
 }

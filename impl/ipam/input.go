@@ -85,6 +85,7 @@ type Seen struct {
 	IMDS      *IMDS
 	ENIs      []ENI // LookENI, LookLeaked, LookAttached
 	Subnets   []Subnet
+	Config    *ENIConfig
 	Sandboxes []Sandbox
 	Kernel    *dataplane.Observation
 	Pods      []Pod
@@ -139,10 +140,11 @@ const (
 	LookPods                     // the pods that the API server lists for this node
 	LookAttached                 // EC2's word on the ENIs attached to this instance, once a life: metadata may not list the newest yet
 	LookSubnets                  // EC2's word on the subnets of this instance's VPC and zone
+	LookConfig                   // the API server's word on the ENIConfig of this node
 	looks        = iota + 1
 )
 
-var whatNames = [...]string{"", "kernel", "runtime", "imds", "eni", "leaked", "pods", "attached", "subnets"}
+var whatNames = [...]string{"", "kernel", "runtime", "imds", "eni", "leaked", "pods", "attached", "subnets", "eniconfig"}
 
 func (w What) String() string { return name(whatNames[:], int(w)) }
 

@@ -229,7 +229,7 @@ func (n *Node) seen(now time.Duration, in Seen) {
 			pause = min(pause, maxLocalRetry)
 		}
 		// every node's first question: a fleet that starts together does not ask together again
-		if in.What == LookAttached || in.What == LookSubnets {
+		if in.What == LookAttached || in.What == LookSubnets || in.What == LookConfig {
 			pause += time.Duration(n.random() * float64(pause))
 		}
 		n.evidence.want(in.What, now+pause)
@@ -251,6 +251,8 @@ func (n *Node) seen(now time.Duration, in Seen) {
 		n.survey.seenAttached(now, &in, whole, l.Asked)
 	case LookSubnets:
 		n.subnets.seen(now, &in, whole, l.Asked, l.At)
+	case LookConfig:
+		n.subnets.seenConfig(&in, whole, l.At)
 	}
 }
 

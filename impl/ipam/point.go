@@ -52,6 +52,7 @@ const (
 	PrefixesGone              // EC2 had no prefix to give, and slots get addresses
 	SlotsTurned               // slots of the kind that the mode does not use are about to be given back
 	TypeWithoutPrefixes       // prefixes are asked for on a type that has none
+	ConfigChanged             // the node's ENIConfig, or which one it is, has changed
 	marks               = iota
 )
 
@@ -62,7 +63,7 @@ var pointNames = [...]string{"", "runtime-list-refused", "recovered-from-checkpo
 	"drain-stopped", "address-adopted", "address-missing", "gc-refused", "gc-released", "save-failed", "version-refused", "eni-restored",
 	"mac-unrecorded", "eni-given-up", "flows-kept", "eni-not-ours", "addresses-added", "served-from-records",
 	"subnet-turned", "subnets-denied", "groups-changed", "eni-shut",
-	"prefixes-gone", "slots-turned", "type-without-prefixes"}
+	"prefixes-gone", "slots-turned", "type-without-prefixes", "eniconfig-changed"}
 
 func (m Point) String() string { return name(pointNames[:], int(m)) }
 

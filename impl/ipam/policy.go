@@ -73,6 +73,15 @@ type Policy struct {
 	// Blind (rule F) says whether ENIs are made in the node's own subnet while EC2 does not say which subnets there are: denied for want of the
 	// permission, or so often in a row for another reason.
 	Blind func(denied bool, fails int) bool
+	// Near (rule L) says whether ENIs are made in an ENIConfig's subnet: known is that EC2 has said which subnets the node's VPC and zone
+	// have, and listed that it is one of them.
+	Near func(known, listed bool) bool
+	// Current (rule L) says whether an ENI is made by what the API server has said of the ENIConfig that long ago.
+	Current func(age time.Duration) bool
+	// Grouped (rule H) says which security groups an ENI is made with by an ENIConfig that has some, or none.
+	Grouped func(config, primary []string) []string
+	// Reserved (rule L) says whether custom networking keeps an ENI from pods.
+	Reserved func(primary bool) bool
 	// Regroup (rule H) says whether an ENI that has some security groups is given those of the primary one.
 	Regroup func(has, wants []string) bool
 	// Idle (rules A, D) says whether nobody has, or had a moment ago, an address of a prefix, so that it may be given back.
@@ -103,6 +112,7 @@ func (p *Policy) valid() error {
 		{"Repair", p.Repair != nil}, {"Intend", p.Intend != nil}, {"Lost", p.Lost != nil},
 		{"Sweep", p.Sweep != nil}, {"Collect", p.Collect != nil}, {"Demand", p.Demand != nil},
 		{"Fits", p.Fits != nil}, {"Suits", p.Suits != nil}, {"Turns", p.Turns != nil}, {"Blind", p.Blind != nil},
+		{"Near", p.Near != nil}, {"Current", p.Current != nil}, {"Grouped", p.Grouped != nil}, {"Reserved", p.Reserved != nil},
 		{"Regroup", p.Regroup != nil}, {"Idle", p.Idle != nil}, {"Slots", p.Slots != nil}, {"Bare", p.Bare != nil},
 		{"Backoff", p.Backoff != nil},
 	} {
@@ -145,6 +155,10 @@ func Sound() *Policy {
 		Suits:     byTags,
 		Turns:     whereAnotherMayHelp,
 		Blind:     deniedOrSilent,
+		Near:      unlessElsewhere,
+		Current:   halfAMinute,
+		Grouped:   configsOrPrimarys,
+		Reserved:  thePrimary,
 		Regroup:   whatDiffers,
 		Idle:      allSixteen,
 		Slots:     oneEach,
@@ -483,6 +497,22 @@ const mostSilent = 4
 
 // deniedOrSilent: a node that waited for a permission would never have pods (amazon-vpc-cni-k8s 1.23.0 makes no ENI then, against its README).
 func deniedOrSilent(denied bool, fails int) bool { return denied || fails >= mostSilent }
+
+// unlessElsewhere: EC2 makes an ENI in a subnet of another zone, and attaches it to no instance of this one.
+func unlessElsewhere(known, listed bool) bool { return listed || !known }
+
+func halfAMinute(age time.Duration) bool { return age < freshConfig }
+
+// configsOrPrimarys is what amazon-vpc-cni-k8s 1.23.0 does (pkg/awsutils/awsutils.go, createENIUsingCustomCfg).
+func configsOrPrimarys(config, primary []string) []string {
+	if len(config) > 0 {
+		return config
+	}
+	return primary
+}
+
+// thePrimary: it is in the node's own subnet (amazon-vpc-cni-k8s 1.23.0 asks for no address on it, and would give away those that it has).
+func thePrimary(primary bool) bool { return primary }
 
 // whatDiffers: groups have no order.
 func whatDiffers(has, wants []string) bool {

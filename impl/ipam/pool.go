@@ -209,7 +209,7 @@ func (p *pool) pick() (int32, bool) {
 		}
 		if a.Leaving || a.Missing > 0 || p.Set.IMDSOnly && a.ByIMDS > 0 || a.ENI < 0 ||
 			p.enis.ENIs[a.ENI].Stage != Ready || p.enis.ENIs[a.ENI].gives(a.IP) ||
-			p.enis.subnets.shut(p.enis.ENIs[a.ENI].Subnet) {
+			p.enis.shut(&p.enis.ENIs[a.ENI]) {
 			continue
 		}
 		if best < 0 || p.better(a, &p.Addrs[p.FreeQueue[best]]) {

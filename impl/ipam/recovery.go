@@ -128,6 +128,7 @@ func (rc *recovery) tryRecover(now time.Duration) {
 	if !rc.Deaf {
 		rc.evidence.want(LookAttached, now)
 		rc.evidence.want(LookSubnets, now)
+		rc.evidence.want(LookConfig, now)
 	}
 	rc.enis.tellNext()
 	rc.pool.Warm.At, rc.pool.Flows.At = now, now

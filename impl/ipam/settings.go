@@ -27,6 +27,9 @@ type Settings struct {
 	Excluded         Devices       // ENILAB_IMDS_ONLY_EXCLUDED_DEVICES: with IMDSOnly, ENIs at these device indexes are not ours
 	ManageWhenCordon bool          // AWS_MANAGE_ENIS_NON_SCHEDULABLE
 	Discovery        bool          // ENABLE_SUBNET_DISCOVERY: ENIs are made in any subnet of the zone that is tagged for it, not in the node's own alone
+	CustomNetwork    bool          // AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG: ENIs for pods are made by the node's ENIConfig, and the primary one is not for pods
+	ConfigAnnotation string        // ENI_CONFIG_ANNOTATION_DEF: key of the node's annotation that names its ENIConfig
+	ConfigLabel      string        // ENI_CONFIG_LABEL_DEF: key of its label that does, where it has no such annotation
 	LeaveUntagged    bool          // not MANAGE_UNTAGGED_ENI: an ENI that no VPC CNI of this instance made is not ours
 
 	Cordoned bool // node fact: unschedulable
@@ -38,7 +41,7 @@ type Settings struct {
 // Defaults are upstream's (aws-vpc-cni README; the EKS manifest where it differs).
 func Defaults() Settings {
 	return Settings{WarmENITarget: 1, WarmPrefixTarget: 1, CoolDown: 30 * time.Second, NodePort: true, MTU: 9001,
-		VethPrefix: "eni", Discovery: true, Runtime: true, API: true}
+		VethPrefix: "eni", Discovery: true, ConfigAnnotation: configKey, ConfigLabel: configKey, Runtime: true, API: true}
 }
 
 // Provisions says whether ENIs and addresses may be made and given back.
@@ -62,6 +65,9 @@ var setters = map[string]func(*Settings, string) error{
 	"DISABLE_LEAKED_ENI_CLEANUP":            func(s *Settings, v string) error { return truth(v, &s.NoSweep) },
 	"DISABLE_NETWORK_RESOURCE_PROVISIONING": func(s *Settings, v string) error { return truth(v, &s.NoProvisioning) },
 	"ENABLE_SUBNET_DISCOVERY":               func(s *Settings, v string) error { return truth(v, &s.Discovery) },
+	"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG":    func(s *Settings, v string) error { return truth(v, &s.CustomNetwork) },
+	"ENI_CONFIG_ANNOTATION_DEF":             func(s *Settings, v string) error { return key(v, &s.ConfigAnnotation) },
+	"ENI_CONFIG_LABEL_DEF":                  func(s *Settings, v string) error { return key(v, &s.ConfigLabel) },
 	"ENABLE_IMDS_ONLY_MODE":                 func(s *Settings, v string) error { return truth(v, &s.IMDSOnly) },
 	"ENILAB_IMDS_ONLY_EXCLUDED_DEVICES":     func(s *Settings, v string) error { return devices(v, &s.Excluded) },
 	"AWS_MANAGE_ENIS_NON_SCHEDULABLE":       func(s *Settings, v string) error { return truth(v, &s.ManageWhenCordon) },
@@ -133,6 +139,20 @@ func prefix(v string, to *string) error {
 	*to = v
 	return nil
 }
+
+// mostKey bounds a key of a label or annotation: Kubernetes allows a prefix of 253 characters, a slash and 63 more.
+const mostKey = 253 + 1 + 63
+
+// key reads the key of a label or annotation.
+func key(v string, to *string) error {
+	if v == "" || len(v) > mostKey || strings.Trim(v, keyLetters) != "" || strings.Count(v, "/") > 1 {
+		return fmt.Errorf("expected the key of a label or annotation, such as topology.kubernetes.io/zone")
+	}
+	*to = v
+	return nil
+}
+
+const keyLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/"
 
 // mostDevice is the highest device index that a setting names; no instance type has as many ENIs on a network card.
 const mostDevice = 63

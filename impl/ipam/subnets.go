@@ -75,18 +75,24 @@ type refusal struct {
 type subnets struct {
 	*life    `json:"-"`
 	evidence *evidence
+	custom
 
 	Grounds      []ground // by EC2's last whole word, in its order
 	GroundsKnown bool
 	GroundsAt    time.Duration // when EC2 had been asked for them
 	GroundsErr   string        // why EC2 did not say them last
 	Undescribed  bool          // and that was for want of the permission
-	Awaited      bool          // growth waits for EC2's word
+	Awaited      bool          // growth waits for EC2's word, or for the API server's
 	Turned       refusal       // the last one that made another subnet's turn
 }
 
-// discovers says whether there is more than the node's own subnet to choose from.
-func (sn *subnets) discovers() bool { return sn.Set.Discovery && !sn.Set.IMDSOnly }
+// discovers says whether there is more than one subnet to choose from.
+func (sn *subnets) discovers() bool {
+	return sn.Set.Discovery && !sn.Set.IMDSOnly && !sn.Set.CustomNetwork
+}
+
+// asks says whether EC2 is asked which subnets there are: to choose among them, or to find the ENIConfig's.
+func (sn *subnets) asks() bool { return sn.discovers() || sn.sited() }
 
 func (sn *subnets) ground(id string) *ground {
 	for i := range sn.Grounds {
@@ -133,12 +139,15 @@ func (sn *subnets) spent(id string) bool {
 // known says whether EC2 has said which subnets there are, or is not waited for any more.
 func (sn *subnets) known() bool {
 	l := &sn.evidence.Looks[LookSubnets]
-	return !sn.discovers() || sn.GroundsKnown || sn.policy.Blind(sn.Undescribed, l.Fails)
+	return !sn.asks() || sn.GroundsKnown || sn.policy.Blind(sn.Undescribed, l.Fails)
 }
 
 // fresh says whether EC2's word is new enough for an ENI to be made by it; else EC2 is asked.
 func (sn *subnets) fresh(now time.Duration) bool {
-	if !sn.discovers() || sn.GroundsKnown && now-sn.GroundsAt < freshSubnets {
+	if sn.sited() && !sn.current(now) {
+		return false
+	}
+	if !sn.asks() || sn.GroundsKnown && now-sn.GroundsAt < freshSubnets {
 		return true
 	}
 	l := &sn.evidence.Looks[LookSubnets]
@@ -148,9 +157,12 @@ func (sn *subnets) fresh(now time.Duration) bool {
 	return l.Fails > 0 && sn.known() // what was heard before is better than nothing
 }
 
-// place is the subnet for the next ENI: of those that suit the one with the most free addresses, by EC2's count and what has been asked for since.
+// place is the subnet for the next ENI: the ENIConfig's, or else of those that suit the one with the most free addresses, by EC2's count and what has been asked for since.
 // Its CIDR is not known where EC2 has not spoken of it. False: none suits, or all that do are spent.
 func (sn *subnets) place() (Subnet, bool) {
+	if sn.sited() {
+		return sn.site()
+	}
 	own := Subnet{ID: sn.Inst.Subnet}
 	if !sn.discovers() || !sn.GroundsKnown {
 		return own, true
@@ -169,6 +181,14 @@ func (sn *subnets) place() (Subnet, bool) {
 		return own, !sn.another("")
 	}
 	return Subnet{}, false
+}
+
+// nextWord is when what was heard is too old for an ENI to be made by it.
+func (sn *subnets) nextWord() time.Duration {
+	if sn.sited() {
+		return sn.ConfigAt + freshConfig
+	}
+	return sn.GroundsAt + freshSubnets
 }
 
 // takes notes that so many addresses are asked for in a subnet.
@@ -228,6 +248,8 @@ const mostSubnets = 1000
 // doubts say why a further ENI is made where it is, or nowhere (rule J); "" is that nothing is to be said. wanting: pods wait.
 func (sn *subnets) doubts(wanting bool) string {
 	switch {
+	case sn.sited():
+		return sn.unusable(wanting)
 	case !sn.discovers():
 		return ""
 	case sn.GroundsErr != "" && wanting && sn.GroundsKnown:

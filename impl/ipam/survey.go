@@ -308,6 +308,7 @@ func (sv *survey) hears(now time.Duration, i Instance) {
 	sv.Inst.VPC, sv.Inst.Limits = slices.Clone(i.VPC), i.Limits.bounded()
 	sv.evidence.want(LookAttached, now)
 	sv.evidence.want(LookSubnets, now)
+	sv.evidence.want(LookConfig, now)
 	sv.evidence.want(LookKernel, now) // the host's rules are compared with what is known now
 	sv.enis.kick(now)
 }

@@ -101,7 +101,7 @@ func (wp *warm) tellPrefixes(now time.Duration, more int) {
 			p.At = min(p.At, p.BareAt)
 		}
 		if p.BareAt > now || more > 0 {
-			why = "EC2 has no /28 prefix to give in " + wp.Inst.Subnet + ", which is fragmented or full: addresses are assigned one by one. " +
+			why = "EC2 has no /28 prefix to give in " + wp.subnets.home() + ", which is fragmented or full: addresses are assigned one by one. " +
 				"Reserve a range for prefixes (aws ec2 create-subnet-cidr-reservation --reservation-type prefix), or use a new subnet"
 		}
 	}
@@ -113,11 +113,11 @@ func (wp *warm) tellPrefixes(now time.Duration, more int) {
 // has two.
 const hostPods = 2
 
-// tooMany says that max-pods is more than the node has addresses for, where the setting of prefixes is why anybody thinks that
-// it had them.
+// tooMany says that max-pods is more than the node has addresses for, where a setting is why anybody thinks that it had them: prefixes,
+// or custom networking, which leaves one ENI without pods.
 func (wp *warm) tooMany() string {
-	most := wp.maxENIs() * wp.perENI()
-	if !wp.Set.PrefixDelegation || most <= 0 || wp.Set.MaxPods-hostPods <= most {
+	most := (wp.maxENIs() - wp.enis.kept()) * wp.perENI()
+	if !wp.Set.PrefixDelegation && !wp.Set.CustomNetwork || most <= 0 || wp.Set.MaxPods-hostPods <= most {
 		return ""
 	}
 	return "max-pods is " + strconv.Itoa(wp.Set.MaxPods) + ", and the node can give addresses to " + strconv.Itoa(most) +

@@ -90,7 +90,7 @@ func (wp *warm) supply(now time.Duration) Supply {
 		}
 		switch {
 		case e.Stage < Ready && e.Barred >= attachTries: // EC2 may never attach it again
-		case wp.subnets.shut(e.Subnet): // what it has is given to nobody
+		case wp.enis.shut(e): // what it has is given to nobody
 		case e.Stage <= Ready:
 			s.Coming += e.coming()
 			s.Room += wp.room(e) * unit
@@ -104,7 +104,7 @@ func (wp *warm) supply(now time.Duration) Supply {
 	// Addresses that only their inspection by the kernel keeps from being free come at once.
 	for _, i := range wp.pool.Cooling {
 		if a := &wp.pool.Addrs[i]; a.State == Cooling && a.Att == (Attachment{}) && a.ENI >= 0 &&
-			wp.enis.ENIs[a.ENI].Stage <= Ready && !wp.strays(a) && !wp.subnets.shut(wp.enis.ENIs[a.ENI].Subnet) {
+			wp.enis.ENIs[a.ENI].Stage <= Ready && !wp.strays(a) && !wp.enis.shut(&wp.enis.ENIs[a.ENI]) {
 			s.Coming++
 		}
 	}
@@ -180,7 +180,7 @@ func (wp *warm) grow(now time.Duration, more int, whole bool) {
 		if e.Stage < Ready {
 			underWay++
 		}
-		if wp.subnets.shut(e.Subnet) {
+		if wp.enis.shut(e) {
 			continue
 		}
 		// what was to be given back is wanted again
@@ -224,7 +224,7 @@ func (wp *warm) grow(now time.Duration, more int, whole bool) {
 		if !ok {
 			return
 		}
-		e := eni{ENI: ENI{Subnet: at.ID, CIDR: at.CIDR, Groups: slices.Clone(wp.enis.Grouped)}, Stage: Intended, Since: now,
+		e := eni{ENI: ENI{Subnet: at.ID, CIDR: at.CIDR, Groups: slices.Clone(wp.subnets.groups(wp.enis.Grouped))}, Stage: Intended, Since: now,
 			mutation: mutation{Count: wp.pool.Warm.asked(count), Prefixed: unit > 1, Wall: wp.wall(now), Next: now}}
 		if primary := wp.enis.primary(); primary != nil && (at.ID == wp.Inst.Subnet || at.ID == "") {
 			e.Subnet, e.CIDR = primary.Subnet, primary.CIDR
@@ -239,7 +239,7 @@ func (wp *warm) grow(now time.Duration, more int, whole bool) {
 // room is how many slots could still be had on an ENI that is in service or on its way there: where some are given back,
 // others can be had.
 func (wp *warm) room(e *eni) int {
-	if wp.subnets.shut(e.Subnet) || wp.subnets.spent(e.Subnet) {
+	if wp.enis.shut(e) || wp.subnets.spent(e.Subnet) {
 		return 0
 	}
 	has := wp.policy.Slots(e.total()-e.blocked.addresses, e.blocks)
@@ -294,12 +294,12 @@ func (wp *warm) idleENI(w Want) (int32, bool) {
 	per := wp.perENI()
 	needed := wp.pool.Count[Assigned] + wp.pool.Count[Free] - w.Less + wp.pool.Count[Cooling] +
 		wp.pool.Count[Quarantined]
-	if wp.pool.Count[Cooling] > 0 && (wp.enis.hasAttached()-1)*per < needed+(per+3)/4 {
+	if wp.pool.Count[Cooling] > 0 && (wp.enis.bearers()-1)*per < needed+(per+3)/4 {
 		return 0, false
 	}
 	for i := range wp.enis.ENIs {
 		e := &wp.enis.ENIs[i]
-		if e.Stage != Ready || e.busy() || e.Device == 0 || e.total() > w.Less || wp.subnets.shut(e.Subnet) {
+		if e.Stage != Ready || e.busy() || e.Device == 0 || e.total() > w.Less || wp.enis.shut(e) {
 			continue
 		}
 		// by the books: nobody else is asked before the drain begins
@@ -331,7 +331,7 @@ func (wp *warm) leastUsed(prefixed bool) int32 {
 	best := int32(-1)
 	for i := range wp.enis.ENIs {
 		e := &wp.enis.ENIs[i]
-		if e.Stage != Ready || e.busy() || e.Trimming || !e.spares(prefixed) || wp.subnets.shut(e.Subnet) {
+		if e.Stage != Ready || e.busy() || e.Trimming || !e.spares(prefixed) || wp.enis.shut(e) {
 			continue
 		}
 		if best >= 0 {
@@ -378,17 +378,22 @@ func (wp *warm) unbelieved() bool {
 	return wp.Set.Runtime && wp.Witness.Runtime && wp.Troubles[troubleRuntime] != ""
 }
 
-// seek asks EC2 about subnets again and again while a further ENI is wanted and none of them is for pods: tags may change.
+// seek asks EC2 about subnets, and the API server about the ENIConfig, again and again while a further ENI is wanted and none of them is
+// for pods: tags may change, and so may the ENIConfig.
 func (wp *warm) seek(now time.Duration) {
-	if _, ok := wp.subnets.place(); ok || wp.enis.attached() >= wp.maxENIs() || !wp.subnets.fresh(now) {
+	if _, ok := wp.subnets.place(); ok || wp.enis.attached() >= wp.maxENIs() {
 		return
 	}
-	if at := wp.subnets.GroundsAt + freshSubnets; at > now {
+	if !wp.subnets.fresh(now) {
+		wp.subnets.Awaited = wp.subnets.sited() && wp.subnets.expects()
+		return
+	}
+	if at := wp.subnets.nextWord(); at > now {
 		wp.pool.Warm.At = min(wp.pool.Warm.At, at)
 	}
 }
 
-// clear gives back what nobody has of ENIs in subnets that are not for pods any more: the whole ENI when no pod is on it, its free addresses
+// clear gives back what nobody has of ENIs that are not for pods any more: the whole ENI when no pod is on it, its free addresses
 // otherwise. Pods that are there stay.
 func (wp *warm) clear(now time.Duration) {
 	if wp.unbelieved() {
@@ -396,7 +401,7 @@ func (wp *warm) clear(now time.Duration) {
 	}
 	for i := range wp.enis.ENIs {
 		e := &wp.enis.ENIs[i]
-		if e.Stage != Ready || e.busy() || e.Trimming || e.Lost || !wp.subnets.shut(e.Subnet) {
+		if e.Stage != Ready || e.busy() || e.Trimming || e.Lost || !wp.enis.shut(e) {
 			continue
 		}
 		switch {

@@ -31,8 +31,10 @@ type NodeFacts struct {
 type node struct {
 	Kind     string `json:"kind"`
 	Metadata struct {
-		Name            string `json:"name"`
-		ResourceVersion string `json:"resourceVersion"`
+		Name            string            `json:"name"`
+		ResourceVersion string            `json:"resourceVersion"`
+		Labels          map[string]string `json:"labels"`
+		Annotations     map[string]string `json:"annotations"`
 	} `json:"metadata"`
 	Spec struct {
 		Unschedulable bool `json:"unschedulable"`
@@ -81,16 +83,24 @@ func (r *Reader) Node(ctx context.Context) (NodeFacts, error) {
 }
 
 func (r *Reader) node(ctx context.Context) (NodeFacts, string, error) {
-	var n node
-	path := "/api/v1/nodes/" + url.PathEscape(r.cfg.Node)
-	if err := r.get(ctx, path, nil, mostNode, &n); err != nil {
+	n, err := r.object(ctx)
+	if err != nil {
 		return NodeFacts{}, "", err
-	}
-	if n.Kind != "Node" || n.Metadata.Name != r.cfg.Node {
-		return NodeFacts{}, "", fmt.Errorf("GET %s: expected the Node %s, the answer is the %s %q", path, r.cfg.Node, n.Kind, n.Metadata.Name)
 	}
 	f, err := n.facts()
 	return f, n.Metadata.ResourceVersion, err
+}
+
+// object reads the Node object.
+func (r *Reader) object(ctx context.Context) (n node, err error) {
+	path := "/api/v1/nodes/" + url.PathEscape(r.cfg.Node)
+	if err := r.get(ctx, path, nil, mostNode, &n); err != nil {
+		return node{}, err
+	}
+	if n.Kind != "Node" || n.Metadata.Name != r.cfg.Node {
+		return node{}, fmt.Errorf("GET %s: expected the Node %s, the answer is the %s %q", path, r.cfg.Node, n.Kind, n.Metadata.Name)
+	}
+	return n, nil
 }
 
 // Watch reports this node's facts when it first reads them and whenever they changed, until the context ends, whose error it returns.

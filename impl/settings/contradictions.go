@@ -34,6 +34,7 @@ func (s *Settings) contradictions() (out []Problem) {
 	if v := s.get("POD_SECURITY_GROUP_ENFORCING_MODE"); v.Origin == Environment && v.Value == "standard" {
 		out = append(out, Problem{Variable: v.Name, Text: v.Value + ": it has no effect without security groups for pods, which are not there yet"})
 	}
+	out = append(out, s.custom()...)
 	if s.IPAM.Excluded != 0 && !s.IPAM.IMDSOnly {
 		out = append(out, Problem{Variable: "ENILAB_IMDS_ONLY_EXCLUDED_DEVICES", Text: "it has no effect without ENABLE_IMDS_ONLY_MODE=true: EC2 says which ENIs are tagged no_manage"})
 	}
@@ -42,6 +43,26 @@ func (s *Settings) contradictions() (out []Problem) {
 	}
 	if s.Endpoint != "" && s.Node == "" {
 		out = append(out, Problem{Variable: "MY_NODE_NAME", Text: "it is unset although CLUSTER_ENDPOINT is set: the API server cannot be asked about a node without a name"})
+	}
+	return out
+}
+
+// custom are those of custom networking: it is of ENIs that the daemon makes.
+func (s *Settings) custom() (out []Problem) {
+	const custom = "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG"
+	switch {
+	case !s.IPAM.CustomNetwork:
+		for _, name := range []string{"ENI_CONFIG_ANNOTATION_DEF", "ENI_CONFIG_LABEL_DEF"} {
+			if v := s.get(name); v.Value != coreDefaults[name] {
+				out = append(out, Problem{Variable: name, Text: v.Value + ": it has no effect without " + custom + "=true"})
+			}
+		}
+	case s.IPAM.IMDSOnly:
+		out = append(out, Problem{Variable: custom, Text: "true: with ENABLE_IMDS_ONLY_MODE=true no network interface is made, and none can be made" +
+			" by an ENIConfig; set one of them to false", Stops: true})
+	case s.IPAM.NoProvisioning:
+		out = append(out, Problem{Variable: custom, Text: "true: with DISABLE_NETWORK_RESOURCE_PROVISIONING=true no network interface is made by an" +
+			" ENIConfig; pods get addresses of those that are attached, the primary one left out"})
 	}
 	return out
 }

@@ -92,14 +92,43 @@ func TestValues(t *testing.T) {
 
 // TestEveryFeature: what is not there and is switched on stops the node, each with a sentence, all at once.
 func TestEveryFeature(t *testing.T) {
-	env := map[string]string{"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG": "true", "ENABLE_POD_ENI": "true",
+	env := map[string]string{"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG": "true", "ENABLE_IMDS_ONLY_MODE": "true", "ENABLE_POD_ENI": "true",
 		"ENABLE_IPv4": "false", "ENABLE_IPv6": "true", "ENABLE_V6_EGRESS": "true", "ENABLE_MULTI_NIC": "true",
 		"ANNOTATE_POD_IP":            "true",
 		"AWS_EXTERNAL_SERVICE_CIDRS": "10.0.0.0/8", "AWS_VPC_K8S_CNI_CONNMARK": "0x100", "POD_MTU": "1500"}
 	_, problems := Read(of(env))
+	delete(env, "ENABLE_IMDS_ONLY_MODE") // which is there, and which the first one contradicts
 	for name := range env {
 		if !slices.ContainsFunc(problems, func(p Problem) bool { return p.Variable == name && p.Stops && len(p.Text) > 20 }) {
 			t.Errorf("%s=%s: no problem of %v", name, env[name], problems)
+		}
+	}
+}
+
+// TestCustomNetworking: what its variables come to, and what they have no effect without or beside.
+func TestCustomNetworking(t *testing.T) {
+	const custom = "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG"
+	s, problems := Read(of(map[string]string{custom: "true", "ENI_CONFIG_ANNOTATION_DEF": "example.com/eniConfig",
+		"ENI_CONFIG_LABEL_DEF": "topology.kubernetes.io/zone", "ENABLE_PREFIX_DELEGATION": "true", "ENABLE_SUBNET_DISCOVERY": "true"}))
+	if len(problems) > 0 || !s.IPAM.CustomNetwork || s.IPAM.ConfigAnnotation != "example.com/eniConfig" || s.IPAM.ConfigLabel != "topology.kubernetes.io/zone" {
+		t.Errorf("problems %v, settings %+v", problems, s.IPAM)
+	}
+	for _, c := range []struct {
+		env    map[string]string
+		about  string
+		stops  bool
+		phrase string
+	}{
+		{map[string]string{custom: "true", "ENABLE_IMDS_ONLY_MODE": "true"}, custom, true, "set one of them to false"},
+		{map[string]string{custom: "true", "DISABLE_NETWORK_RESOURCE_PROVISIONING": "true"}, custom, false, "the primary one left out"},
+		{map[string]string{"ENI_CONFIG_LABEL_DEF": "topology.kubernetes.io/zone"}, "ENI_CONFIG_LABEL_DEF", false, "no effect without " + custom},
+		{map[string]string{"ENI_CONFIG_ANNOTATION_DEF": "a/b"}, "ENI_CONFIG_ANNOTATION_DEF", false, "no effect without " + custom},
+		{map[string]string{custom: "true", "ENI_CONFIG_LABEL_DEF": "a/b/c"}, "ENI_CONFIG_LABEL_DEF", true, "expected the key"},
+		{map[string]string{custom: "true", "ENI_CONFIG_ANNOTATION_DEF": "zone a"}, "ENI_CONFIG_ANNOTATION_DEF", true, "expected the key"},
+	} {
+		_, problems := Read(of(c.env))
+		if len(problems) != 1 || problems[0].Variable != c.about || problems[0].Stops != c.stops || !strings.Contains(problems[0].Text, c.phrase) {
+			t.Errorf("%v: %v", c.env, problems)
 		}
 	}
 }

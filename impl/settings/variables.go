@@ -27,7 +27,8 @@ var coreDefaults = map[string]string{
 	"WARM_ENI_TARGET": "1", "ENABLE_PREFIX_DELEGATION": "false", "WARM_PREFIX_TARGET": "1", "IP_COOLDOWN_PERIOD": "30", "AWS_VPC_K8S_CNI_EXTERNALSNAT": "false", "AWS_VPC_CNI_NODE_PORT_SUPPORT": "true",
 	"AWS_VPC_ENI_MTU": "9001", "AWS_VPC_K8S_CNI_VETHPREFIX": "eni", "DISABLE_LEAKED_ENI_CLEANUP": "false",
 	"DISABLE_NETWORK_RESOURCE_PROVISIONING": "false", "ENABLE_IMDS_ONLY_MODE": "false", "AWS_MANAGE_ENIS_NON_SCHEDULABLE": "false", "MANAGE_UNTAGGED_ENI": "true",
-	"ENABLE_SUBNET_DISCOVERY": "true",
+	"ENABLE_SUBNET_DISCOVERY": "true", "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG": "false", "ENI_CONFIG_ANNOTATION_DEF": "k8s.amazonaws.com/eniConfig",
+	"ENI_CONFIG_LABEL_DEF": "k8s.amazonaws.com/eniConfig",
 }
 
 // variables are all that are known, sorted by name.
@@ -105,7 +106,6 @@ func features() []variable {
 		}}
 	}
 	return []variable{
-		must("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", false, "custom networking (ENIConfig) is not there yet; pods would get addresses of the node's own subnet"),
 		must("ENABLE_POD_ENI", false, "security groups for pods are not there yet; pods would get the node's"),
 		must("ENABLE_IPv4", true, "a cluster without IPv4 is not supported yet"),
 		must("ENABLE_IPv6", false, "IPv6 is not supported yet"),
@@ -161,8 +161,6 @@ func plumbing() []variable {
 		return q
 	}
 	return []variable{
-		quiet("ENI_CONFIG_ANNOTATION_DEF", "k8s.amazonaws.com/eniConfig", any), // of custom networking alone
-		quiet("ENI_CONFIG_LABEL_DEF", "k8s.amazonaws.com/eniConfig", any),
 		quiet("DISABLE_TCP_EARLY_DEMUX", "false", boolean),
 		quiet("ENABLE_V4_EGRESS", "true", boolean), // of IPv6 clusters alone
 		quiet("AWS_VPC_K8S_EGRESS_V4_PLUGIN_LOG_FILE", "/var/log/aws-routed-eni/egress-v4-plugin.log", any),

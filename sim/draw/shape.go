@@ -59,6 +59,7 @@ func DrawShape(s *Source) Shape {
 	}
 	h.MaxPods = h.DrawMaxPods(s)
 	h.drawPrefixes(*s)
+	h.drawCustom(*s)
 	return h
 }
 
@@ -132,6 +133,18 @@ func (h *Shape) drawPrefixes(s Source) {
 	}
 }
 
+// drawCustom switches custom networking on under one seed in twelve, where a node may have an ENI beside its first one. It draws from a
+// copy, as drawPrefixes does. Pods have a subnet as large as the nodes', in a further CIDR of the VPC.
+func (h *Shape) drawCustom(s Source) {
+	s.Between(0, 1) // what drawPrefixes has drawn first says nothing here
+	if !s.Chance(8) || h.Settings.IMDSOnly || h.ENIs < 2 {
+		return
+	}
+	h.Set("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", true)
+	h.ENIs-- // the first one is not for pods
+	h.MaxPods = min(h.MaxPods, h.ENIs*h.Per)
+}
+
 // drawMaxPods is rarely said; then there are at least as many as one ENI has addresses for.
 func (h *Shape) DrawMaxPods(s *Source) int {
 	if !s.Chance(15) {
@@ -172,6 +185,9 @@ func (h *Shape) PerNode() int {
 func (h *Shape) Head() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "cluster nodes=%d type=%s subnet=10.0.0.0/%d runtime=%s", h.Nodes, h.Kind, h.Bits, h.Runtime)
+	if h.Settings.CustomNetwork {
+		fmt.Fprintf(&b, " vpc=10.0.0.0/16,100.64.0.0/16 subnets=100.64.0.0/%d eniconfigs=default:2", h.Bits)
+	}
 	if h.Warm > 0 {
 		fmt.Fprintf(&b, " warm=%d", h.Warm)
 	}

@@ -69,6 +69,7 @@ type node struct {
 	gate     map[netip.Addr]tenure
 	failing  map[ipam.Attachment]string // DELs whose last answer was an error
 	made     []string                   // client tokens of the ENIs that its daemons have asked for
+	asked    []string                   // and of those that EC2 was asked for, with custom networking
 	up       clock
 	faults   []fault
 	busy     busy
@@ -132,7 +133,7 @@ func (n *node) clone(by *owner) *node {
 	m.gate = maps.Clone(n.gate)
 	m.failing = maps.Clone(n.failing)
 	m.faults = slices.Clone(n.faults)
-	m.made = slices.Clone(n.made)
+	m.made, m.asked = slices.Clone(n.made), slices.Clone(n.asked)
 	m.foreign = slices.Clone(n.foreign)
 	return &m
 }

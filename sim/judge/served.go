@@ -26,9 +26,10 @@ func (w *Witness) Served(m *ec2.Cloud, node int32, q *ec2.Request, r *ec2.Respon
 	}
 }
 
-// Asked is a request of a node that EC2 is about to execute: I14 is judged.
-func (w *Witness) Asked(m *ec2.Cloud, node int32, q *ec2.Request) {
-	w.Audit.Requested(w.Eyes.Now(), int(node), Whose{Model: m, Node: q.Caller, Cluster: w.Cluster, LeavesUntagged: w.leaves[node]}, q)
+// Asked is a request of a node that EC2 is about to execute: I14 and I19 are judged.
+func (w *Witness) Asked(whose Whose, node int32, q *ec2.Request) {
+	whose.Cluster, whose.LeavesUntagged = w.Cluster, w.leaves[node]
+	w.Audit.Requested(w.Eyes.Now(), int(node), whose, q)
 }
 
 // theirs is an attached ENI that is not the node's, or would not be with MANAGE_UNTAGGED_ENI=false. It is noted when it is attached: plans and

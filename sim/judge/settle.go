@@ -55,8 +55,7 @@ func (a *Auditor) Unsettled(now time.Duration, c *Snapshot) (broken []Violation,
 	}
 	orphans(c, say)
 	for _, e := range c.OtherGroups {
-		say(I20, "%s of node-%d has the security groups %s: expected those of the primary ENI", e.ID, c.Node,
-			strings.Join(e.SecurityGroups, "/"))
+		say(I20, "%s of node-%d has the security groups %s: expected those of %s", e.ID, c.Node, strings.Join(e.SecurityGroups, "/"), c.grouper())
 	}
 	if c.Up && c.View != nil {
 		if text := warm(c, a.bounds.Band); text != "" {
@@ -65,6 +64,14 @@ func (a *Auditor) Unsettled(now time.Duration, c *Snapshot) (broken []Violation,
 		balance(c, say)
 	}
 	return broken, nil
+}
+
+// grouper is whose security groups the node's ENIs should have.
+func (c *Snapshot) grouper() string {
+	if c.Settings.CustomNetwork {
+		return "its ENIConfig"
+	}
+	return "the primary ENI"
 }
 
 // busy is since when a node has had something to do without a pause; never is that it has nothing.

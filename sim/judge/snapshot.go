@@ -21,7 +21,7 @@ type Snapshot struct {
 	Settings    ipam.Settings
 	Limits      ipam.Limits
 	Subnets     []CloudSubnet // of the node's VPC and zone, by EC2's truth
-	OtherGroups []ec2.ENI     // of the node's ENIs, those without the security groups of the primary one
+	OtherGroups []ec2.ENI     // of the node's ENIs, those with other security groups than they should have, see Whose.Grouped
 	Silent      bool          // the node's metadata does not answer
 }
 
@@ -30,6 +30,7 @@ type CloudENI struct {
 	ID          string
 	Attached    bool
 	NotOurs     bool // it has a device index, and nothing else is the node's
+	Reserved    bool // custom networking keeps it from pods
 	Subnet      ec2.SubnetID
 	Prefixes    int // each takes the place of an address
 	Primary     netip.Addr

@@ -22,6 +22,9 @@ type CloudSubnet struct {
 // suits says whether ENIs of a node may be made in a subnet by its tags, as amazon-vpc-cni-k8s 1.23.0 does (pkg/awsutils/awsutils.go). It is not
 // the node's own function, so that a mistake there does not excuse itself here.
 func (w Whose) suits(s *ec2.Subnet, home ec2.SubnetID) bool {
+	if w.Custom != nil {
+		return s.ID == w.Custom.Subnet
+	}
 	if w.Undiscovered {
 		return s.ID == home
 	}
@@ -49,7 +52,7 @@ func (w Whose) Subnets() (out []CloudSubnet) {
 	for _, s := range w.Model.Subnets() {
 		if s.VPC == home.VPC && s.Zone == home.Zone {
 			out = append(out, CloudSubnet{ID: s.ID, Free: w.Model.FreeAddresses(s.ID), Blocks: w.Model.FreePrefixes(s.ID),
-				Suits: w.suits(&s, home.Subnet), Shut: !w.Undiscovered && !w.suits(&s, s.ID)})
+				Suits: w.suits(&s, home.Subnet), Shut: !w.Undiscovered && w.Custom == nil && !w.suits(&s, s.ID)})
 		}
 	}
 	return out
@@ -65,6 +68,8 @@ func (w Whose) notForPods(now time.Duration, id ec2.SubnetID) string {
 			return "in another VPC"
 		case s.Zone != home.Zone:
 			return "in another zone"
+		case w.Custom != nil:
+			return w.astray(now, id)
 		case !w.suits(&s, home.Subnet) && now-w.Model.Tagged(id) >= tagGrace:
 			return "not tagged for pods of this cluster"
 		}

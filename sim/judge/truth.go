@@ -10,17 +10,36 @@ import (
 	"github.com/enilab/enilab/impl/ipam"
 )
 
-// Requested judges a request that EC2 is about to execute for a node's daemon (I14).
+// Requested judges a request that EC2 is about to execute for a node's daemon (I14, I19). A token that was asked for before is repeated with
+// what was asked then.
 func (a *Auditor) Requested(now time.Duration, node int, whose Whose, q *ec2.Request) {
 	if what, id := whose.Mutates(q); id != "" {
 		a.Touched(now, node, what, string(id), whose.NotOurs(id))
 	}
+	if q.Action == ec2.AssignPrivateIpAddresses {
+		if why := whose.reserved(now, q.ENI); why != "" {
+			a.breaks(I19, now, node, "node-%d asks for addresses on %s, which is %s: expected an ENI that is for pods", node, q.ENI, why)
+		}
+	}
 	if q.Action == ec2.CreateNetworkInterface {
 		a.look(I19)
+		if whose.Custom != nil && !a.first(node, q.ClientToken) {
+			return
+		}
 		if why := whose.notForPods(now, q.Subnet); why != "" {
 			a.breaks(I19, now, node, "node-%d makes an ENI in %s, which is %s: expected one that is for pods", node, q.Subnet, why)
 		}
 	}
+}
+
+// first says whether nobody has asked EC2 for an ENI with that token before.
+func (a *Auditor) first(node int, token string) bool {
+	n := a.node(node)
+	if slices.Contains(n.asked, token) {
+		return false
+	}
+	n.asked = append(n.asked, token)
+	return true
 }
 
 // Happened judges something that happened at EC2 to a node's ENI (I4). live names a live pod of the node that has an address; "" is none.
@@ -57,7 +76,7 @@ func (a *Auditor) Happened(now time.Duration, node int, m *ec2.Cloud, e *ec2.Eve
 func AppendENIs(list []CloudENI, whose Whose) []CloudENI {
 	for _, id := range whose.Model.AttachedENIs(whose.Node) {
 		e, _ := whose.Model.ENI(id)
-		list = append(list, CloudENI{ID: string(id), Attached: true, NotOurs: whose.NotOurs(id) != "", Subnet: e.Subnet, Prefixes: len(e.Prefixes),
+		list = append(list, CloudENI{ID: string(id), Attached: true, Reserved: whose.Custom != nil && e.DeviceIndex == 0 && e.NetworkCard == 0, NotOurs: whose.NotOurs(id) != "", Subnet: e.Subnet, Prefixes: len(e.Prefixes),
 			Primary: e.Primary, Secondaries: carried(&e)})
 	}
 	return list

@@ -30,6 +30,9 @@ func poolOf(c *Snapshot) pool {
 			p.most--
 		case c.Cloud[i].Attached:
 			p.enis++
+			if c.Cloud[i].Reserved {
+				continue
+			}
 			p.total += len(c.Cloud[i].Secondaries)
 			p.block += c.Cloud[i].Prefixes
 			p.room[c.Cloud[i].Subnet] += max(0, p.per-len(c.Cloud[i].Secondaries)+(blockSize-1)*c.Cloud[i].Prefixes)

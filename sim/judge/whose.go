@@ -25,9 +25,10 @@ const (
 type Whose struct {
 	Model          *ec2.Cloud
 	Node           ec2.InstanceID
-	Cluster        string // its name, "" is none
-	LeavesUntagged bool   // MANAGE_UNTAGGED_ENI is false
-	Undiscovered   bool   // ENABLE_SUBNET_DISCOVERY is false
+	Cluster        string  // its name, "" is none
+	LeavesUntagged bool    // MANAGE_UNTAGGED_ENI is false
+	Undiscovered   bool    // ENABLE_SUBNET_DISCOVERY is false
+	Custom         *Custom // nil: AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG is false
 }
 
 // NotOurs says why an ENI is none that the node may touch; "" is that it may.
@@ -81,12 +82,16 @@ func OtherGroups(m *ec2.Cloud, i ec2.InstanceID) (out []ec2.ENI) {
 		if n == 0 {
 			groups = sorted(e.SecurityGroups)
 		}
-		ours := e.Kind == ec2.Ordinary && e.NetworkCard == 0 && TagOf(&e, TagOwner) == string(i) && TagOf(&e, TagNoManage) != "true"
-		if n > 0 && ours && !slices.Equal(sorted(e.SecurityGroups), groups) {
+		if n > 0 && ours(&e, i) && !slices.Equal(sorted(e.SecurityGroups), groups) {
 			out = append(out, e)
 		}
 	}
 	return out
+}
+
+// ours says whether an instance's CNI has made an ENI that is attached to it.
+func ours(e *ec2.ENI, i ec2.InstanceID) bool {
+	return e.Kind == ec2.Ordinary && e.NetworkCard == 0 && e.DeviceIndex > 0 && TagOf(e, TagOwner) == string(i) && TagOf(e, TagNoManage) != "true"
 }
 
 func sorted(list []string) []string { return slices.Sorted(slices.Values(list)) }

@@ -56,7 +56,7 @@ func (w *World) asked(n *Node, q *ec2.Request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if m := w.byNode[n]; m != nil {
-		w.witness.Asked(w.c.cloud, m.no, q)
+		w.witness.Asked(judge.Whose{Model: w.c.cloud, Node: q.Caller}, m.no, q)
 	}
 }
 

@@ -95,7 +95,7 @@ func (w *World) collect(m *member, set ipam.Settings) (*collection, bool) {
 		k.silent = cloud.MetadataSilent(now, m.node.Instance)
 		whose := judge.Whose{Model: cloud, Node: m.node.Instance, LeavesUntagged: set.LeaveUntagged, Undiscovered: !set.Discovery}
 		k.enis = judge.AppendENIs(nil, whose)
-		k.subnets, k.others = whose.Subnets(), judge.OtherGroups(cloud, m.node.Instance)
+		k.subnets, k.others = whose.Subnets(), whose.Grouped()
 	})
 	var err error
 	if k.sandboxes, err = m.runtime.sandboxes(w.ctx); err != nil {

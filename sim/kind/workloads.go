@@ -170,7 +170,20 @@ func (k *controller) delete(p pod, force bool) error {
 }
 
 // api is the API server, which is a real one here: what it accepts has struck.
-type api struct{ *deed }
+type api struct {
+	*deed
+	plain
+}
+
+// plain is what is not done to this API server: the world skips the verbs.
+type plain struct{}
+
+func (plain) PutENIConfig(string, string, []string) verb.Strike { return unconfigured }
+func (plain) DeleteENIConfig(string) verb.Strike                { return unconfigured }
+func (plain) Mark(int, bool, string, *string) verb.Strike       { return unconfigured }
+func (plain) Away(time.Duration) verb.Strike                    { return unconfigured }
+
+var unconfigured = verb.Miss("this world's nodes have no ENIConfigs")
 
 var _ verb.API = api{}
 

@@ -1,6 +1,9 @@
 package models
 
 import (
+	"strings"
+	"time"
+
 	"github.com/enilab/enilab/fakes/kube"
 	"github.com/enilab/enilab/sim/verb"
 )
@@ -56,3 +59,43 @@ func (k api) Delete(pod string, force bool) verb.Strike {
 	}
 	return verb.Hit("the pod is being deleted")
 }
+
+func (k api) PutENIConfig(name, subnet string, groups []string) verb.Strike {
+	if !k.h.Kube.PutENIConfig(k.h.World.Clock(), kube.ENIConfig{Name: name, Subnet: subnet, Groups: groups}) {
+		return verb.Miss("ENIConfig %s is so already", name)
+	}
+	if len(groups) == 0 {
+		return verb.Hit("ENIConfig %s names %s", name, subnet)
+	}
+	return verb.Hit("ENIConfig %s names %s and %s", name, subnet, strings.Join(groups, ", "))
+}
+
+func (k api) DeleteENIConfig(name string) verb.Strike {
+	if !k.h.Kube.DeleteENIConfig(k.h.World.Clock(), name) {
+		return verb.Miss("there is no ENIConfig %s", name)
+	}
+	return verb.Hit("ENIConfig %s is gone", name)
+}
+
+func (k api) Mark(node int, annotation bool, key string, value *string) verb.Strike {
+	set, what := k.h.Kube.Label, "label"
+	if annotation {
+		set, what = k.h.Kube.Annotate, "annotation"
+	}
+	switch changed := set(k.h.World.Clock(), node, key, value); {
+	case !changed:
+		return verb.Miss("node-%d's %s %s is so already", node, what, key)
+	case value == nil:
+		return verb.Hit("the %s %s is gone", what, key)
+	}
+	return verb.Hit("the %s %s is %s", what, key, *value)
+}
+
+func (k api) Away(d time.Duration) verb.Strike {
+	now := k.h.World.Clock()
+	k.h.Kube.Part(now, now+d)
+	return verb.Hit("no daemon reaches the API server for %v", d)
+}
+
+// ServerAway is what a daemon hears that does not reach the API server.
+const ServerAway = "Get https://10.100.0.1:443/api/v1/nodes: dial tcp 10.100.0.1:443: connect: connection refused"

@@ -12,8 +12,12 @@ type daemon struct{ onNode }
 var _ verb.Daemon = daemon{}
 
 func (d daemon) Restart(settings []scn.Arg) verb.Strike {
+	before := d.n.Settings.CustomNetwork
 	for _, k := range settings {
 		_ = d.n.Settings.Put(k.Key, k.Value) // checked by Bind
+	}
+	if d.n.Settings.CustomNetwork != before {
+		d.n.customAt = d.h.World.Clock()
 	}
 	if !d.n.Machine.Runs() {
 		return verb.Miss("no daemon runs")

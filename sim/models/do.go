@@ -93,6 +93,9 @@ func (h *Host) EndFaults() {
 	h.EC2.ClearFaults(now)
 	actions.Grant(h.EC2, h.Cluster)
 	h.EC2.SetLag(ec2.Lag{})
+	if h.Kube.Away(now) {
+		h.Kube.Part(now, now)
+	}
 	h.Traps = nil
 	for _, n := range h.Nodes[1:] {
 		if n.Gone {

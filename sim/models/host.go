@@ -3,6 +3,7 @@ package models
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -56,7 +57,7 @@ type Host struct {
 // is an error.
 func New(w World, c *sim.Cluster, seed uint64, j judge.Config) (Host, error) {
 	vpc, subnet := actions.Neighbour()
-	cfg := ec2.Config{VPCs: []ec2.VPC{{CIDRs: []netip.Prefix{c.VPC}}, vpc}}
+	cfg := ec2.Config{VPCs: []ec2.VPC{{CIDRs: c.CIDRs()}, vpc}}
 	for _, s := range c.AllSubnets() {
 		cfg.Subnets = append(cfg.Subnets, s.Config())
 	}
@@ -67,7 +68,14 @@ func New(w World, c *sim.Cluster, seed uint64, j judge.Config) (Host, error) {
 	j.Nodes, j.Budget = c.Nodes, c.Budget
 	cloud := ec2.New(cfg, seed)
 	actions.Grant(cloud, c)
-	return Host{World: w, Cluster: c, EC2: cloud, Kube: kube.New(seed + 1), Nodes: make([]*Node, 1, c.Nodes+1),
+	cluster := kube.New(seed + 1)
+	for _, e := range c.ENIConfigs {
+		for _, g := range e.Groups {
+			cloud.StrangerMakeGroup(0, "", g)
+		}
+		cluster.PutENIConfig(0, kube.ENIConfig{Name: e.Name, Subnet: string(cloud.Subnets()[e.Subnet-1].ID), Groups: e.Groups})
+	}
+	return Host{World: w, Cluster: c, EC2: cloud, Kube: cluster, Nodes: make([]*Node, 1, c.Nodes+1),
 		Auditor: judge.New(j),
 		numbers: make(map[ec2.InstanceID]int32, c.Nodes), rng: seed ^ 0x5851f42d4c957f2d, advanceAt: Never}, nil
 }
@@ -323,9 +331,44 @@ func (h *Host) Trapped(n *Node, a ec2.Action, after bool) bool {
 
 // Whose says whose ENIs are, for the judge.
 func (h *Host) Whose(n *Node) judge.Whose {
-	return judge.Whose{Model: h.EC2, Node: n.Instance, Cluster: h.Cluster.Name, LeavesUntagged: n.Settings.LeaveUntagged,
+	whose := judge.Whose{Model: h.EC2, Node: n.Instance, Cluster: h.Cluster.Name, LeavesUntagged: n.Settings.LeaveUntagged,
 		Undiscovered: !n.Settings.Discovery}
+	if s := &n.Settings; s.CustomNetwork {
+		labels, annotations, marked := h.Kube.Marks(int(n.No))
+		whose.Custom = judge.CustomOf(h.zone(n), s.ConfigAnnotation, s.ConfigLabel, labels, annotations, marked,
+			func(name string) (ec2.SubnetID, []string, time.Duration) {
+				e, changed, ok := h.Kube.ENIConfig(name)
+				if !ok {
+					return "", nil, changed
+				}
+				return ec2.SubnetID(e.Subnet), e.Groups, changed
+			})
+		whose.Custom.On = n.customAt
+		whose.Custom.From, whose.Custom.Until = h.Kube.Parted()
+	}
+	return whose
 }
+
+// zone is the one that a node's instance is in.
+func (h *Host) zone(n *Node) string {
+	in, _ := h.EC2.InstanceOf(n.Instance)
+	return in.Zone
+}
+
+// ENIConfig is what the API server says of a node's.
+func (h *Host) ENIConfig(n *Node) *ipam.ENIConfig {
+	labels, annotations, _ := h.Kube.Marks(int(n.No))
+	all := map[string]string{zoneLabel: h.zone(n)}
+	maps.Copy(all, labels)
+	e, _, ok := h.Kube.ENIConfig(n.Settings.ConfigName(all, annotations))
+	if !ok {
+		return &ipam.ENIConfig{Name: n.Settings.ConfigName(all, annotations), Missing: true}
+	}
+	return &ipam.ENIConfig{Name: e.Name, Subnet: e.Subnet, Groups: e.Groups}
+}
+
+// zoneLabel is how a cloud provider labels a node with its zone.
+const zoneLabel = "topology.kubernetes.io/zone"
 
 // nameOf names an instance's node.
 func (h *Host) nameOf(i ec2.InstanceID) string {

@@ -31,6 +31,7 @@ type Node struct {
 	Dirty    bool   // something has changed since the last snapshot
 
 	kubeletAt time.Duration
+	customAt  time.Duration // when custom networking was switched on or off
 	flows     []flow
 	history   actions.History   // sandboxes by pod name
 	foreign   map[string]string // what third parties have put on the machine, by name

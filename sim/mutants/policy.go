@@ -80,6 +80,14 @@ func policies() []Mutant {
 			func(p *ipam.Policy) { p.Blind = neverBlind }),
 		p("groups-of-birth", "H", "an ENI keeps the security groups that it was made with",
 			func(p *ipam.Policy) { p.Regroup = keepsGroups }),
+		p("eniconfig-of-any-zone", "L", "an ENIConfig's subnet is taken for one of the node's zone (amazon-vpc-cni-k8s 1.23.0)",
+			func(p *ipam.Policy) { p.Near = anyZone }),
+		p("eniconfig-of-birth", "L", "the ENIConfig that a daemon found at its start is the node's for as long as it lives",
+			func(p *ipam.Policy) { p.Current = current }),
+		p("eniconfig-without-groups", "H", "an ENIConfig's ENI has the security groups of the primary one",
+			func(p *ipam.Policy) { p.Grouped = primarysGroups }),
+		p("primary-carries-pods", "L", "custom networking leaves the primary ENI to pods, in the node's own subnet",
+			func(p *ipam.Policy) { p.Reserved = notReserved }),
 		p("prefix-with-pods-is-idle", "A", "a prefix of which some addresses are free is given back, whoever has the others",
 			func(p *ipam.Policy) { p.Idle = prefixWithPods }),
 		p("prefix-forgets-cool-downs", "D", "a prefix without pods is given back at once: what was released a second ago goes to whoever gets it next",
@@ -239,6 +247,18 @@ func neverBlind(bool, int) bool { return false }
 
 // keepsGroups leaves ENIs as they were made.
 func keepsGroups(_, _ []string) bool { return false }
+
+// anyZone believes whoever wrote the ENIConfig.
+func anyZone(_, _ bool) bool { return true }
+
+// current needs no newer word.
+func current(time.Duration) bool { return true }
+
+// primarysGroups reads the ENIConfig's subnet alone.
+func primarysGroups(_, primary []string) []string { return primary }
+
+// notReserved gives pods every ENI.
+func notReserved(bool) bool { return false }
 
 // prefixWithPods counts the free addresses of a prefix and asks nobody about the others.
 func prefixWithPods(u ipam.PrefixUse) bool { return u.Free > 0 }

@@ -66,7 +66,8 @@ func (w *World) shown() uint64 {
 // nodeInfo is a node's object; the loop asks for it.
 func (w *World) nodeInfo(n *instance) kubeserver.NodeInfo {
 	in, _ := w.EC2.InstanceOf(n.Instance)
-	return kubeserver.NodeInfo{UID: n.Name(), MaxPods: n.Settings.MaxPods, Cordoned: w.Kube.Cordoned(int(n.No)), Address: in.PrimaryAddress,
+	labels, annotations, _ := w.Kube.Marks(int(n.No))
+	return kubeserver.NodeInfo{Labels: labels, Annotations: annotations, UID: n.Name(), MaxPods: n.Settings.MaxPods, Cordoned: w.Kube.Cordoned(int(n.No)), Address: in.PrimaryAddress,
 		Instance: string(in.ID), Type: in.Type, Zone: in.Zone}
 }
 

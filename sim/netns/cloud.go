@@ -14,7 +14,7 @@ import (
 func (w *World) sender(n *instance) *machine.Sender {
 	return &machine.Sender{EC2: w.EC2, Now: w.now, After: w.after,
 		Trap:  func(a ec2.Action, after bool) bool { return !(after && n.dying) && w.Trapped(&n.Node, a, after) },
-		Asked: func(r *ec2.Request) { w.witness.Asked(w.EC2, n.No, r) },
+		Asked: func(r *ec2.Request) { w.witness.Asked(w.Whose(&n.Node), n.No, r) },
 		Served: func(r *ec2.Request, answer *ec2.Response) {
 			w.witness.Served(w.EC2, n.No, r, answer)
 			w.record.served(w.Now(), int32(n.No), r, answer)

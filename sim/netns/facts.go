@@ -49,7 +49,7 @@ func (w *World) facts() map[string]string {
 		in, _ := w.EC2.InstanceOf(n.Instance)
 		asked := map[string]bool{}
 		for _, p := range places {
-			if asked[p.ENI] || !w.Cluster.VPC.Contains(p.Address) {
+			if asked[p.ENI] || !w.Cluster.InVPC(p.Address) {
 				continue
 			}
 			asked[p.ENI] = true

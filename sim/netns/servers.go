@@ -154,7 +154,9 @@ type kubeBackend struct{ *backend }
 
 func (b kubeBackend) Pods(_ context.Context, name string) (pods []kube.Pod, err error) {
 	ok := b.w.ask(func() {
-		if name == b.n.Name() {
+		if b.w.Kube.Away(b.w.now()) {
+			err = errAway
+		} else if name == b.n.Name() {
 			pods = append(pods, b.w.Kube.ListPods(int(b.n.No))...)
 		}
 	})
@@ -167,7 +169,9 @@ func (b kubeBackend) Pods(_ context.Context, name string) (pods []kube.Pod, err 
 func (b kubeBackend) Node(_ context.Context, name string) (info kubeserver.NodeInfo, ok bool, err error) {
 	alive := b.w.ask(func() {
 		ok = name == b.n.Name() && !b.n.Gone
-		info = b.w.nodeInfo(b.n)
+		if info = b.w.nodeInfo(b.n); b.w.Kube.Away(b.w.now()) {
+			err = errAway
+		}
 	})
 	if !alive {
 		err = machine.ErrClosed
@@ -175,7 +179,24 @@ func (b kubeBackend) Node(_ context.Context, name string) (info kubeserver.NodeI
 	return info, ok, err
 }
 
-// Changed never comes: no verb changes a node object under a daemon that runs, and one that starts reads it anew.
+// ENIConfig is asked for with the node object, before an ENI is made.
+func (b kubeBackend) ENIConfig(_ context.Context, name string) (e kube.ENIConfig, ok bool, err error) {
+	alive := b.w.ask(func() {
+		if e, _, ok = b.w.Kube.ENIConfig(name); b.w.Kube.Away(b.w.now()) {
+			err = errAway
+		}
+	})
+	if !alive {
+		err = machine.ErrClosed
+	}
+	return e, ok, err
+}
+
+// errAway ends a connection without an answer.
+var errAway = errors.New("the API server is away")
+
+// Changed never comes: what a verb changes of a node object under a daemon that runs are labels and annotations, and a daemon reads them when it
+// needs them. One that starts reads it anew.
 func (b kubeBackend) Changed() <-chan struct{} { return nil }
 
 // listenCRI exchanges what stands behind the runtime endpoint.

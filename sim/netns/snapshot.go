@@ -173,7 +173,7 @@ func (w *World) reach(n *instance, asked []netip.Addr) []bool {
 func (w *World) ping(n *instance, asked []netip.Addr, patience time.Duration) []bool {
 	var inside []netip.Addr
 	for _, a := range asked {
-		if !w.Cluster.VPC.Contains(a) {
+		if !w.Cluster.InVPC(a) {
 			inside = append(inside, a)
 		}
 	}
@@ -199,7 +199,7 @@ func (w *World) ping(n *instance, asked []netip.Addr, patience time.Duration) []
 // fault says why a pod may be out of reach.
 func (w *World) fault(n *instance, a netip.Addr) string {
 	id, ok := w.EC2.HasAddress(n.Instance, a)
-	if !ok && w.Cluster.VPC.Contains(a) {
+	if !ok && w.Cluster.InVPC(a) {
 		return "the address is on no ENI that is attached to the node"
 	}
 	if w.parts.WithoutBooks {
@@ -243,7 +243,8 @@ func (w *World) Settle() (underWay []string) {
 		}
 		c := w.collect(n)
 		c.Leaks = w.leaks(n)
-		c.Subnets, c.OtherGroups = w.Whose(&n.Node).Subnets(), judge.OtherGroups(w.EC2, n.Instance)
+		whose := w.Whose(&n.Node)
+		c.Subnets, c.OtherGroups = whose.Subnets(), whose.Grouped()
 		underWay = append(underWay, w.Auditor.Settle(w.now(), c)...)
 		w.compare(n)
 	}

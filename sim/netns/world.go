@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -131,7 +130,7 @@ func (w *World) open(c *sim.Cluster, seed uint64) (err error) {
 		w.Prefixes = max(w.Prefixes, s.Node.Prefixes)
 	}
 	w.witness.Audit = w.Auditor
-	if w.network, err = vpc.New(vpc.Config{VPC: []netip.Prefix{c.VPC}, Subnets: c.Prefixes()}); err != nil {
+	if w.network, err = vpc.New(vpc.Config{VPC: c.CIDRs(), Subnets: c.Prefixes()}); err != nil {
 		return err
 	}
 	if err := w.startRecord(); err != nil {

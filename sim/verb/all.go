@@ -6,11 +6,11 @@ func All() []*Verb {
 		// of nodes
 		socket, restart, upgrade, kill, killAt, hold, unhold, terminate, reboot, gc, failDELs, loseRecords, flushRules,
 		flushRoutes, flushNAT, dropARP,
-		addThirdParty, interruptDumps, restartKubelet, restartRuntime,
+		addThirdParty, interruptDumps, restartKubelet, restartRuntime, annotate, label,
 		// of pods
 		deletePod, forceDelete, hang, unhang, hide, loseGateway, changeMAC, loseAlias, addAddresses, replayDEL,
 		// of the API server
-		create, scale, roll, holdFlows,
+		create, scale, roll, holdFlows, putENIConfig, deleteENIConfig, away,
 		// of EC2 and metadata
 		lose, duplicate, fail, throttle, slow, deny, allow, skew, stale, hangCloud, inUse, remove, drawFaults, detach,
 		attach, leak, unassign,

@@ -100,4 +100,11 @@ type API interface {
 	Roll(name string, count int) Strike
 	// Delete deletes a pod, gracefully or by force.
 	Delete(pod string, force bool) Strike
+	// PutENIConfig makes or changes an ENIConfig, and DeleteENIConfig deletes it.
+	PutENIConfig(name, subnet string, groups []string) Strike
+	DeleteENIConfig(name string) Strike
+	// Mark sets an annotation or a label of a node, or takes it away when the value is nil.
+	Mark(node int, annotation bool, key string, value *string) Strike
+	// Away has no daemon reach it for a while.
+	Away(d time.Duration) Strike
 }

@@ -267,7 +267,7 @@ func (w *World) startLook(n *node, l *ipam.Look) {
 		at += lookRuntime
 	case ipam.LookIMDS:
 		at += lookIMDS
-	case ipam.LookPods:
+	case ipam.LookPods, ipam.LookConfig:
 		at += lookPods
 	}
 	w.push(event{at: at, kind: evLook, node: n.No, life: n.life, num: uint64(l.ID), data: l})
@@ -295,10 +295,15 @@ func (w *World) look(n *node, e *event) {
 		w.BoxesMet(&n.Node)
 	case ipam.LookIMDS:
 		after += w.metadata(n, &in)
+	case ipam.LookConfig:
+		in.Config = w.ENIConfig(&n.Node)
 	case ipam.LookPods:
 		for _, p := range w.Kube.ListPods(int(n.No)) {
 			in.Pods = append(in.Pods, ipam.Pod{Namespace: p.Namespace, Name: p.Name, UID: p.UID})
 		}
+	}
+	if (l.What == ipam.LookPods || l.What == ipam.LookConfig) && w.Kube.Away(w.now) {
+		in = ipam.Seen{ID: l.ID, What: l.What, Err: models.ServerAway}
 	}
 	w.push(event{at: w.now + after, kind: evInput, node: n.No, life: n.life, num: uint64(l.ID), data: in})
 }

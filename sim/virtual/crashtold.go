@@ -74,7 +74,7 @@ func eventName(e *event) string {
 
 var lookNames = [...]string{ipam.LookKernel: "the kernel", ipam.LookRuntime: "the runtime's list", ipam.LookIMDS: "instance metadata", ipam.LookENI: "an ENI",
 	ipam.LookLeaked: "the list of leaked ENIs", ipam.LookPods: "the list of pods", ipam.LookAttached: "the list of attached ENIs",
-	ipam.LookSubnets: "the list of subnets"}
+	ipam.LookSubnets: "the list of subnets", ipam.LookConfig: "the ENIConfig"}
 
 func lookName(w ipam.What) string {
 	if int(w) < len(lookNames) && lookNames[w] != "" {

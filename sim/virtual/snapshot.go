@@ -122,7 +122,8 @@ func (w *World) Settle() (underWay []string) {
 		}
 		c := w.collect(n)
 		c.Leaks = w.leaks(n)
-		c.Subnets, c.OtherGroups = w.Whose(&n.Node).Subnets(), judge.OtherGroups(w.EC2, n.Instance)
+		whose := w.Whose(&n.Node)
+		c.Subnets, c.OtherGroups = whose.Subnets(), whose.Grouped()
 		underWay = append(underWay, w.Auditor.Settle(w.now, c)...)
 	}
 	underWay = append(underWay, w.settleCloud()...)

@@ -207,6 +207,10 @@ func (s apiServer) Node(_ context.Context, name string) (kubeserver.NodeInfo, bo
 	return kubeserver.NodeInfo{UID: name, MaxPods: s.maxPods, Instance: string(s.inst)}, name == nodeName, nil
 }
 
+func (s apiServer) ENIConfig(context.Context, string) (c kube.ENIConfig, ok bool, err error) {
+	return c, false, nil
+}
+
 func (s apiServer) Changed() <-chan struct{} { return nil }
 
 // containerd lists the sandboxes.

@@ -46,6 +46,8 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/apis/networking.k8s.io/v1/networkpolicies": // a world has none
 		send(w, http.StatusOK, map[string]any{"kind": "NetworkPolicyList", "apiVersion": "networking.k8s.io/v1",
 			"metadata": map[string]any{}, "items": []any{}})
+	case strings.HasPrefix(r.URL.Path, configs) && r.URL.Path != configs:
+		a.getConfig(w, r, strings.TrimPrefix(r.URL.Path, configs))
 	case !strings.HasPrefix(r.URL.Path, "/api/v1/"), strings.Contains(name, "/"), strings.HasSuffix(r.URL.Path, "/"):
 		refuse(w, failure(http.StatusNotFound, "NotFound", "the server could not find the requested resource"))
 	case resource == "nodes" && name != "":
@@ -93,6 +95,20 @@ func acceptsJSON(accept string) bool {
 
 // drop ends the connection without an answer.
 func drop() { panic(http.ErrAbortHandler) }
+
+// configs is where ENIConfigs are (charts/aws-vpc-cni/crds of amazon-vpc-cni-k8s).
+const configs = "/apis/crd.k8s.amazonaws.com/v1alpha1/eniconfigs/"
+
+func (a *api) getConfig(w http.ResponseWriter, r *http.Request, name string) {
+	switch e, ok, err := a.backend.ENIConfig(r.Context(), name); {
+	case err != nil:
+		drop()
+	case !ok:
+		refuse(w, failure(http.StatusNotFound, "NotFound", `eniconfigs.crd.k8s.amazonaws.com "`+name+`" not found`))
+	default:
+		send(w, http.StatusOK, a.configObject(&e))
+	}
+}
 
 func (a *api) getNode(w http.ResponseWriter, r *http.Request, name string) {
 	v, err := a.look(r.Context(), name)

@@ -5,6 +5,7 @@
 //	GET /api/v1/nodes?watch=true&fieldSelector=metadata.name=NAME  with resourceVersion, bookmarks, timeoutSeconds
 //	GET /api/v1/pods?fieldSelector=spec.nodeName=NAME              with limit and continue
 //	GET /apis/networking.k8s.io/v1/networkpolicies                 of which there are none
+//	GET /apis/crd.k8s.amazonaws.com/v1alpha1/eniconfigs/NAME
 //
 // # What it promises
 //

@@ -72,7 +72,7 @@ func (l *log) note(a *api, name string, v NodeInfo, exists bool) seen {
 		l.turn(name)
 		e = l.known[name]
 	}
-	if exists != e.exists || exists && v != e.info {
+	if exists != e.exists || exists && !v.same(&e.info) {
 		kind := "MODIFIED"
 		switch {
 		case !exists:

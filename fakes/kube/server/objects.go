@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"hash/fnv"
+	"maps"
 	"strconv"
 	"time"
 
@@ -19,6 +20,7 @@ type meta struct {
 	CreationTimestamp *string           `json:"creationTimestamp"` // null in a bookmark
 	DeletionTimestamp string            `json:"deletionTimestamp,omitempty"`
 	Labels            map[string]string `json:"labels,omitempty"`
+	Annotations       map[string]string `json:"annotations,omitempty"`
 }
 
 type node struct {
@@ -117,6 +119,8 @@ func (a *api) nodeObject(name string, v NodeInfo, version uint64) *node {
 	}
 	label("node.kubernetes.io/instance-type", v.Type)
 	label("topology.kubernetes.io/zone", v.Zone)
+	maps.Copy(n.Metadata.Labels, v.Labels)
+	n.Metadata.Annotations = v.Annotations
 	if v.Cordoned {
 		n.Spec.Unschedulable = true
 		n.Spec.Taints = []taint{{"node.kubernetes.io/unschedulable", "NoSchedule"}}
@@ -132,6 +136,18 @@ func (a *api) nodeObject(name string, v NodeInfo, version uint64) *node {
 		n.Status.Addresses = append(n.Status.Addresses, address{"InternalIP", v.Address.String()})
 	}
 	return n
+}
+
+// configObject is an ENIConfig as the API shows it.
+func (a *api) configObject(e *kube.ENIConfig) any {
+	return map[string]any{"kind": "ENIConfig", "apiVersion": "crd.k8s.amazonaws.com/v1alpha1",
+		"metadata": meta{Name: e.Name, CreationTimestamp: a.stamp(0)},
+		"spec":     configSpec{e.Subnet, e.Groups}}
+}
+
+type configSpec struct {
+	Subnet         string   `json:"subnet"`
+	SecurityGroups []string `json:"securityGroups,omitempty"`
 }
 
 // podObject is a pod as the API shows it.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/netip"
 	"time"
@@ -16,6 +17,8 @@ type Backend interface {
 	Pods(ctx context.Context, node string) ([]kube.Pod, error)
 	// Node is a node object; false if there is none of that name.
 	Node(ctx context.Context, name string) (NodeInfo, bool, error)
+	// ENIConfig is an object of amazon-vpc-cni-k8s's; false if there is none of that name.
+	ENIConfig(ctx context.Context, name string) (kube.ENIConfig, bool, error)
 	// Changed is closed at the next change of any node. A watch asks for it before it reads, so that no change is missed.
 	Changed() <-chan struct{}
 }
@@ -30,6 +33,15 @@ type NodeInfo struct {
 	Instance string // spec.providerID is aws:///ZONE/INSTANCE
 	Type     string // labels of the cloud provider
 	Zone     string
+
+	Labels, Annotations map[string]string // others, which are not written to
+}
+
+// same says whether two are.
+func (v *NodeInfo) same(o *NodeInfo) bool {
+	return maps.Equal(v.Labels, o.Labels) && maps.Equal(v.Annotations, o.Annotations) && v.UID == o.UID && v.Cordoned == o.Cordoned &&
+		v.NotReady == o.NotReady && v.MaxPods == o.MaxPods && v.Address == o.Address && v.Instance == o.Instance && v.Type == o.Type &&
+		v.Zone == o.Zone
 }
 
 // Option is a property of the API server that is not the cluster's.

@@ -44,6 +44,13 @@ func (b *backend) Node(_ context.Context, name string) (NodeInfo, bool, error) {
 	return v, ok, b.err
 }
 
+func (b *backend) ENIConfig(_ context.Context, name string) (kube.ENIConfig, bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e, _, ok := b.cluster.ENIConfig(name)
+	return e, ok, b.err
+}
+
 func (b *backend) Changed() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()

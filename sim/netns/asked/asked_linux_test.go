@@ -210,6 +210,10 @@ func (l *lab) Look(context.Context) (apiserver.Objects, error) {
 	return l.kube, nil
 }
 
+func (l *lab) ENIConfig(context.Context, string) (c kube.ENIConfig, ok bool, err error) {
+	return c, false, nil
+}
+
 func (l *lab) Changed() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()

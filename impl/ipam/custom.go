@@ -1,0 +1,157 @@
+package ipam
+
+import (
+	"slices"
+	"strconv"
+	"time"
+)
+
+// freshConfig is how old the API server's word on the node's ENIConfig may be when an ENI is made, and how often it is asked
+// while pods need one and none can be made by it.
+const freshConfig = 30 * time.Second
+
+// mostGroups bounds the security groups that are read of an ENIConfig; EC2 takes five for an interface, and 16 when the quota is
+// raised ("Amazon VPC quotas").
+const mostGroups = 16
+
+// ENIConfig is the one that is for this node (crd.k8s.amazonaws.com/v1alpha1), as the API server shows it.
+type ENIConfig struct {
+	Name    string
+	Missing bool     `json:",omitzero"` // there is none of that name
+	Subnet  string   `json:",omitzero"`
+	Groups  []string `json:",omitzero"` // IDs of security groups; none: those of the primary ENI
+}
+
+// Where a node says which ENIConfig is its own (amazon-vpc-cni-k8s 1.23.0, pkg/eniconfig/eniconfig.go).
+const (
+	labelExternal = "vpc.amazonaws.com/externalEniConfig"
+	configKey     = "k8s.amazonaws.com/eniConfig" // of the annotation and of the label, unless a setting names another
+	configDefault = "default"
+)
+
+// ConfigName is the name of a node's ENIConfig: of the label that somebody outside the cluster sets, then of the annotation, then of the
+// label that the settings name, each also when it is empty; else it is "default". Every shell and every world asks it.
+func (s *Settings) ConfigName(labels, annotations map[string]string) string {
+	if name, ok := labels[labelExternal]; ok {
+		return name
+	}
+	if name, ok := annotations[s.ConfigAnnotation]; ok {
+		return name
+	}
+	if name, ok := labels[s.ConfigLabel]; ok {
+		return name
+	}
+	return configDefault
+}
+
+// custom is what is known of the node's ENIConfig (custom networking).
+type custom struct {
+	Config      ENIConfig
+	ConfigKnown bool
+	ConfigAt    time.Duration // when the API server had been asked for it
+	ConfigErr   string        // why the API server did not say it last
+}
+
+// sited says whether ENIs are made where an ENIConfig says.
+func (sn *subnets) sited() bool { return sn.Set.CustomNetwork && !sn.Set.IMDSOnly }
+
+// listed says whether EC2 has said which subnets the zone has, and whether the ENIConfig's is one of them.
+func (sn *subnets) listed() (known, listed bool) {
+	return sn.GroundsKnown, sn.ground(sn.Config.Subnet) != nil
+}
+
+// site is the subnet of the node's ENIConfig. False: it is not known, there is none, or it is nowhere near.
+func (sn *subnets) site() (Subnet, bool) {
+	if !sn.ConfigKnown || sn.Config.Missing || sn.Config.Subnet == "" || !sn.policy.Near(sn.listed()) {
+		return Subnet{}, false
+	}
+	if g := sn.ground(sn.Config.Subnet); g != nil {
+		return g.Subnet, true
+	}
+	return Subnet{ID: sn.Config.Subnet}, true
+}
+
+// current says whether the API server's word is new enough for an ENI to be made by it; else the API server is asked. What was
+// heard before is better than nothing while it does not answer.
+func (sn *subnets) current(now time.Duration) bool {
+	if sn.ConfigKnown && sn.policy.Current(now-sn.ConfigAt) {
+		return true
+	}
+	l := &sn.evidence.Looks[LookConfig]
+	if l.ID == 0 && l.Want == never {
+		sn.evidence.want(LookConfig, now)
+	}
+	return l.Fails > 0 && sn.ConfigKnown
+}
+
+// expects says whether the first word of the API server or of EC2 is under way, by which an ENI is made or not.
+func (sn *subnets) expects() bool {
+	ev := sn.evidence
+	return !sn.ConfigKnown && ev.Looks[LookConfig].Fails == 0 || !sn.known() && ev.Looks[LookSubnets].Fails == 0
+}
+
+// seenConfig takes the API server's word on the node's ENIConfig, asked for at the instant at.
+func (sn *subnets) seenConfig(in *Seen, whole bool, at time.Duration) {
+	sn.Awaited = false
+	if !whole {
+		sn.ConfigErr = in.Err
+		return
+	}
+	c := *in.Config
+	c.Groups = slices.Clone(c.Groups[:min(len(c.Groups), mostGroups)])
+	before, known := sn.Config, sn.ConfigKnown
+	sn.Config, sn.ConfigKnown, sn.ConfigAt, sn.ConfigErr = c, true, at, ""
+	if known && (before.Name != c.Name || before.Missing != c.Missing || before.Subnet != c.Subnet ||
+		!slices.Equal(before.Groups, c.Groups)) {
+		sn.note(Note{Point: ConfigChanged, Text: c.Name + ": " + c.Subnet})
+	}
+}
+
+// groups are the security groups of an ENI that is made.
+func (sn *subnets) groups(primary []string) []string {
+	if !sn.sited() {
+		return primary
+	}
+	return sn.policy.Grouped(sn.Config.Groups, primary)
+}
+
+// home is the subnet that further addresses come from, for people: the ENIConfig's, or the node's own.
+func (sn *subnets) home() string {
+	if sn.sited() && sn.Config.Subnet != "" {
+		return sn.Config.Subnet
+	}
+	return sn.Inst.Subnet
+}
+
+// unusable says why no ENI is made by the node's ENIConfig (rule J); "" is that one may be. wanting: pods wait.
+func (sn *subnets) unusable(wanting bool) string {
+	c := &sn.Config
+	mend := "; no network interface is made until that is mended, and running pods keep what they have"
+	known, listed := sn.listed()
+	switch {
+	case !sn.Set.API:
+		return "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG: no API server can be asked which ENIConfig is this node's, and no network interface is made"
+	case sn.ConfigErr != "" && !sn.ConfigKnown:
+		return "the API server does not say which ENIConfig is this node's, and no network interface is made: " + sn.ConfigErr
+	case sn.ConfigErr != "" && wanting:
+		return "the API server does not say any more what ENIConfig " + c.Name + " has: " + sn.ConfigErr
+	case !sn.ConfigKnown:
+		return ""
+	case c.Missing:
+		return "there is no ENIConfig " + strconv.Quote(c.Name) + ", which this node's label or annotation names (" + configDefault +
+			", if it has none)" + mend
+	case c.Subnet == "":
+		return "ENIConfig " + c.Name + " names no subnet" + mend
+	case known && !listed:
+		return "ENIConfig " + c.Name + " names " + c.Subnet + ", which is no subnet of zone " + sn.Inst.Zone + " in the VPC of this node" + mend
+	}
+	return ""
+}
+
+// reserved says whether an ENI is kept from pods because it is the primary one, and pods have ENIs of their own (custom networking).
+func (es *enis) reserved(e *eni) bool {
+	return es.subnets.sited() && e.Stage >= Attached && !e.Foreign && es.policy.Reserved(e.Device == 0)
+}
+
+// shut says whether no pod is given an address of an ENI any more. What is free there goes back.
+func (es *enis) shut(e *eni) bool { return es.reserved(e) || es.subnets.shut(e.Subnet) }

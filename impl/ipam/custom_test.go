@@ -1,0 +1,127 @@
+package ipam
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// newCustom are the subnets of a node with custom networking, whose zone EC2 says to have a and b.
+func newCustom() *subnets {
+	sn := newSubnets(Subnet{ID: "a", Free: 50}, Subnet{ID: "b", Free: 5, Role: "0"})
+	sn.Set.CustomNetwork = true
+	sn.Inst.Zone = "zone-1"
+	return sn
+}
+
+// says gives the API server's word, asked for at an instant.
+func (sn *subnets) says(at time.Duration, c ENIConfig) {
+	sn.seenConfig(&Seen{What: LookConfig, Complete: true, Config: &c}, true, at)
+}
+
+// TestAnENIConfigSaysTheSubnet: no ENI is made where it does not, and the node says why; tags of subnets and their room say nothing.
+func TestAnENIConfigSaysTheSubnet(t *testing.T) {
+	for _, c := range []struct {
+		config ENIConfig
+		at, is string // where an ENI is made; part of why none is
+	}{
+		{ENIConfig{Name: "z", Subnet: "b"}, "b", ""},
+		{ENIConfig{Name: "z", Subnet: "a"}, "a", ""},
+		{ENIConfig{Name: "z", Missing: true}, "", `no ENIConfig "z"`},
+		{ENIConfig{Name: "z"}, "", "ENIConfig z names no subnet"},
+		{ENIConfig{Name: "z", Subnet: "c"}, "", "ENIConfig z names c, which is no subnet of zone zone-1"},
+	} {
+		sn := newCustom()
+		if s, ok := sn.place(); ok || sn.unusable(true) != "" {
+			t.Errorf("before the API server has said anything: %+v, %q", s, sn.unusable(true))
+		}
+		sn.says(0, c.config)
+		s, ok := sn.place()
+		if s.ID != c.at || ok != (c.at != "") {
+			t.Errorf("%+v: %q, %v: expected %q", c.config, s.ID, ok, c.at)
+		}
+		if why := sn.unusable(false); (why == "") != ok || !strings.Contains(why, c.is) || sn.doubts(false) != why {
+			t.Errorf("%+v: %q, expected %q", c.config, why, c.is)
+		}
+		if sn.shut("b") || sn.spent("b") || sn.turn("b", CreateENI, refusal{Class: SubnetFull}) {
+			t.Error("what subnet discovery goes by counts")
+		}
+	}
+	// where EC2 does not say which subnets there are, the ENIConfig is believed
+	sn := newCustom()
+	sn.Grounds, sn.GroundsKnown = nil, false
+	sn.says(0, ENIConfig{Name: "z", Subnet: "c"})
+	if s, ok := sn.place(); s.ID != "c" || !ok || sn.unusable(true) != "" {
+		t.Errorf("%q, %v, %q", s.ID, ok, sn.unusable(true))
+	}
+}
+
+// TestTheAPIServerIsAway: what it has said stays, and who has heard nothing waits.
+func TestTheAPIServerIsAway(t *testing.T) {
+	away := &Seen{What: LookConfig, Err: "refused"}
+	sn := newCustom()
+	if sn.fresh(0) || !sn.expects() {
+		t.Error("nothing is known, and the first word is not expected")
+	}
+	if sn.evidence.Looks[LookConfig].Want != 0 {
+		t.Error("the API server is not asked")
+	}
+	sn.evidence.Looks[LookConfig].Fails = 1
+	sn.seenConfig(away, false, 0)
+	if sn.fresh(0) || sn.expects() || !strings.Contains(sn.unusable(false), "refused") {
+		t.Errorf("a node that has heard nothing: %q", sn.unusable(false))
+	}
+	sn.evidence.Looks[LookConfig].Fails = 0
+	sn.says(time.Second, ENIConfig{Name: "z", Subnet: "b"})
+	if !sn.fresh(time.Second+freshConfig-1) || sn.fresh(time.Second+freshConfig) {
+		t.Errorf("a word is fresh for %v", freshConfig)
+	}
+	sn.evidence.Looks[LookConfig].Fails = 1
+	sn.seenConfig(away, false, time.Minute)
+	if _, ok := sn.place(); !ok || !sn.fresh(55*time.Second) || sn.unusable(false) != "" || !strings.Contains(sn.unusable(true), "refused") {
+		t.Errorf("a node that has heard it: %v, %q", ok, sn.unusable(true))
+	}
+}
+
+// TestWhoseGroups: an ENIConfig's, or else the primary ENI's; never more than EC2 takes.
+func TestWhoseGroups(t *testing.T) {
+	sn, primary := newCustom(), []string{"sg-p"}
+	sn.says(0, ENIConfig{Name: "z", Subnet: "b"})
+	if g := sn.groups(primary); !slices.Equal(g, primary) {
+		t.Errorf("of an ENIConfig without groups: %v", g)
+	}
+	sn.says(0, ENIConfig{Name: "z", Subnet: "b", Groups: slices.Repeat([]string{"sg-1"}, 100)})
+	if g := sn.groups(primary); len(g) != mostGroups || g[0] != "sg-1" {
+		t.Errorf("%v", g)
+	}
+	if sn.Set.CustomNetwork = false; !slices.Equal(sn.groups(primary), primary) {
+		t.Error("without custom networking an ENIConfig counts")
+	}
+	changes := 0
+	for _, e := range sn.out {
+		if n, ok := e.(*Note); ok && n.Point == ConfigChanged {
+			changes++
+		}
+	}
+	if changes != 1 {
+		t.Errorf("%d changes were noted, expected 1: the first word is none", changes)
+	}
+}
+
+// TestThePrimaryIsReserved: with custom networking alone, and without EC2 nobody makes another one.
+func TestThePrimaryIsReserved(t *testing.T) {
+	n := newborn(t)
+	n.ENIs = []eni{{Stage: Ready}, {Stage: Ready, ENI: ENI{Device: 1}}, {Stage: Created}, {Stage: Ready, Foreign: true}}
+	for _, c := range []struct {
+		custom, alone bool
+		want          []bool
+	}{{false, false, []bool{false, false, false, false}}, {true, false, []bool{true, false, false, false}}, {true, true, []bool{false, false, false, false}}} {
+		n.Set.CustomNetwork, n.Set.IMDSOnly = c.custom, c.alone
+		for i, want := range c.want {
+			if n.enis.shut(&n.ENIs[i]) != want {
+				t.Errorf("custom networking %v, alone %v: ENI %d is shut: %v", c.custom, c.alone, i, !want)
+			}
+		}
+	}
+}

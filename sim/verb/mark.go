@@ -1,0 +1,57 @@
+package verb
+
+import (
+	"time"
+
+	"github.com/enilab/enilab/sim/draw"
+	"github.com/enilab/enilab/sim/scn"
+)
+
+// configKey is the annotation, and the label, by which a node names its ENIConfig unless settings name another.
+const configKey = "k8s.amazonaws.com/eniConfig"
+
+// taken is the value that takes a label or an annotation away.
+const taken = "none"
+
+var annotate = &Verb{
+	Name: "annotate", On: onNode,
+	Params: marks(),
+	Doc:    "somebody annotates the Node object",
+	Source: "amazon-vpc-cni-k8s README, ENI_CONFIG_ANNOTATION_DEF",
+	Strike: func(t *Target) Strike { return mark(t, true) },
+	Draw: &Draw{Weight: 2, Last: true, Later: true, Fits: customized, Draw: func(p *draw.Plan, at time.Duration) {
+		node := p.AnyNode()
+		p.Write(at, "kube put-eniconfig other in=%d", p.Between(1, 2))
+		p.Write(p.Later(at, time.Second, 3*time.Minute), "%s annotate other", node)
+		p.Write(p.Later(at, 4*time.Minute, 9*time.Minute), "%s annotate %s", node, taken)
+	}},
+	Skips:  withoutConfigs("annotate"),
+	AnyCNI: Survival{Never: true, Why: "ENIConfigs are one CNI's"},
+}
+
+var label = &Verb{
+	Name: "label", On: onNode,
+	Params: marks(),
+	Doc:    "somebody labels the Node object",
+	Source: "amazon-vpc-cni-k8s README, ENI_CONFIG_LABEL_DEF",
+	Strike: func(t *Target) Strike { return mark(t, false) },
+	Skips:  withoutConfigs("label"),
+	AnyCNI: Survival{Never: true, Why: "ENIConfigs are one CNI's"},
+}
+
+func marks() []Param {
+	return []Param{bare("value", Word, "its value; "+taken+" takes it away"), named("key", Word, configKey, "its key")}
+}
+
+func mark(t *Target, annotation bool) Strike {
+	value := t.Text("value")
+	v := &value
+	if value == taken {
+		v = nil
+	}
+	no := 0
+	if t.Subject.Kind == scn.Node {
+		no = t.Subject.Node
+	}
+	return t.API.Mark(no, annotation, t.Text("key"), v)
+}
