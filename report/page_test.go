@@ -77,13 +77,13 @@ func gate(t *testing.T) *report.Page {
 // TestFirstLine: what broke, where and when is in the first line, with the line of the script that led to it.
 func TestFirstLine(t *testing.T) {
 	r := play(t, "socket-mismatch.scn", "recover-from-runtime-only")[0]
-	const want = "VIOLATED 3:02.4 node-1: no eni is freed with a live pod on it – freed eni-B (eni-0ae6170280656bcc0) with 3 live pods on it, as web-9vxf52hqbl: " +
-		"expected none; 1m2.4s after node-1 restart AWS_VPC_K8S_CNI_EXTERNALSNAT=true (socket-mismatch.scn:17)"
+	const want = "VIOLATED 3:02.2 node-1: no eni is freed with a live pod on it – freed eni-B (eni-0ae6170280656bcc0) with 3 live pods on it, as web-9vxf52hqbl: " +
+		"expected none; 1m2.2s after node-1 restart AWS_VPC_K8S_CNI_EXTERNALSNAT=true (socket-mismatch.scn:17)"
 	if got := r.Sentence(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	page := string(html(t, &report.Page{Title: "run", Runs: []report.Run{r}}))
-	if i := strings.Index(page, "<h1>"); !strings.Contains(page[i:i+300], "VIOLATED 3:02.4 node-1: no eni is freed with a live pod on it") {
+	if i := strings.Index(page, "<h1>"); !strings.Contains(page[i:i+300], "VIOLATED 3:02.2 node-1: no eni is freed with a live pod on it") {
 		t.Errorf("the page begins with %s", page[i:i+300])
 	}
 	for _, c := range []struct {

@@ -187,11 +187,11 @@ func TestOurs(t *testing.T) {
 	if got := slices.Sorted(slices.Values(s.Daemon.Settings)); !slices.Equal(got, known) {
 		t.Errorf("settings: expected those of scenarios, %v\nfound %v", known, got)
 	}
-	env, err := s.Environment(filled(), map[string]string{"AWS_VPC_ENI_MTU": "1500", "WARM_PREFIX_TARGET": "1"})
+	env, err := s.Environment(filled(), map[string]string{"AWS_VPC_ENI_MTU": "1500", "ENABLE_POD_ENI": "false"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if env["MY_NODE_NAME"] != "<NODE>" || env["AWS_VPC_ENI_MTU"] != "1500" || env["WARM_PREFIX_TARGET"] != "" {
+	if env["MY_NODE_NAME"] != "<NODE>" || env["AWS_VPC_ENI_MTU"] != "1500" || env["ENABLE_POD_ENI"] != "" {
 		t.Errorf("environment: %v", env)
 	}
 	got, err := s.Configuration(filled(), env)

@@ -74,6 +74,9 @@ func shapeOf(c *sim.Cluster) draw.Shape {
 	if c.Settings.MaxENI > 0 {
 		h.ENIs = min(h.ENIs, c.Settings.MaxENI)
 	}
+	if c.Settings.CustomNetwork {
+		h.ENIs-- // as the draw counts them
+	}
 	if c.Settings.IMDSOnly {
 		h.ENIs, h.Per = 1, min(h.Per, c.Warm)
 	}

@@ -19,12 +19,7 @@ var annotate = &Verb{
 	Doc:    "somebody annotates the Node object",
 	Source: "amazon-vpc-cni-k8s README, ENI_CONFIG_ANNOTATION_DEF",
 	Strike: func(t *Target) Strike { return mark(t, true) },
-	Draw: &Draw{Weight: 2, Last: true, Later: true, Fits: customized, Draw: func(p *draw.Plan, at time.Duration) {
-		node := p.AnyNode()
-		p.Write(at, "kube put-eniconfig other in=%d", p.Between(1, 2))
-		p.Write(p.Later(at, time.Second, 3*time.Minute), "%s annotate other", node)
-		p.Write(p.Later(at, 4*time.Minute, 9*time.Minute), "%s annotate %s", node, taken)
-	}},
+	Draw:   drawMark("annotate", ""),
 	Skips:  withoutConfigs("annotate"),
 	AnyCNI: Survival{Never: true, Why: "ENIConfigs are one CNI's"},
 }
@@ -35,8 +30,19 @@ var label = &Verb{
 	Doc:    "somebody labels the Node object",
 	Source: "amazon-vpc-cni-k8s README, ENI_CONFIG_LABEL_DEF",
 	Strike: func(t *Target) Strike { return mark(t, false) },
+	Draw:   drawMark("label", " key=vpc.amazonaws.com/externalEniConfig"),
 	Skips:  withoutConfigs("label"),
 	AnyCNI: Survival{Never: true, Why: "ENIConfigs are one CNI's"},
+}
+
+// drawMark has a node name another ENIConfig for some minutes.
+func drawMark(verb, key string) *Draw {
+	return &Draw{Weight: 2, Last: true, Later: true, Fits: customized, Draw: func(p *draw.Plan, at time.Duration) {
+		node := p.AnyNode()
+		p.Write(at, "kube put-eniconfig other in=%d", p.Between(1, 2))
+		p.Write(p.Later(at, time.Second, 3*time.Minute), "%s %s other%s", node, verb, key)
+		p.Write(p.Later(at, 4*time.Minute, 9*time.Minute), "%s %s %s%s", node, verb, taken, key)
+	}}
 }
 
 func marks() []Param {
