@@ -138,7 +138,7 @@ const (
 	LookENI                      // EC2's word on ENIs, asked by ID
 	LookLeaked                   // EC2's `available` ENIs with the cluster's tag; without a cluster's name, all that a VPC CNI made
 	LookPods                     // the pods that the API server lists for this node
-	LookAttached                 // EC2's word on the ENIs attached to this instance, once a life: metadata may not list the newest yet
+	LookAttached                 // EC2's word on the ENIs attached to this instance, at a life's begin: metadata may not list the newest yet
 	LookSubnets                  // EC2's word on the subnets of this instance's VPC and zone
 	LookConfig                   // the API server's word on the ENIConfig of this node
 	looks        = iota + 1

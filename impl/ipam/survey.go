@@ -21,10 +21,10 @@ type survey struct {
 	Sightings []sighting
 }
 
-// seenAttached is the survey at the begin of a life. Metadata may not list yet what an earlier daemon attached, and a
+// seenAttached is the survey at the begin of a life, and what EC2 is asked once more for. Metadata may not list yet what an earlier daemon attached, and a
 // node that believes it has fewer ENIs than it has makes more than MAX_ENI.
 func (sv *survey) seenAttached(now time.Duration, in *Seen, whole bool, asked uint64) {
-	if !whole {
+	if !whole && !sv.Surveyed {
 		sv.trouble(troubleSurvey, "EC2 does not say which network interfaces are attached, and before that none is "+
 			"made and no address is taken that is not on record: "+in.Err)
 	}

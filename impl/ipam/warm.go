@@ -328,18 +328,15 @@ func (wp *warm) trim(now time.Duration, less int) {
 // leastUsed is the ENI at rest that uses the fewest of its addresses, of those that have a free one or a free prefix; -1 is none. The primary
 // one, which stays whatever becomes of its addresses, comes after others that use as few.
 func (wp *warm) leastUsed(prefixed bool) int32 {
-	best := int32(-1)
+	best, least := int32(-1), (*eni)(nil)
 	for i := range wp.enis.ENIs {
 		e := &wp.enis.ENIs[i]
 		if e.Stage != Ready || e.busy() || e.Trimming || !e.spares(prefixed) || wp.enis.shut(e) {
 			continue
 		}
-		if best >= 0 {
-			if b := &wp.enis.ENIs[best]; e.Has[Assigned] > b.Has[Assigned] || e.Has[Assigned] == b.Has[Assigned] && b.Device != 0 {
-				continue
-			}
+		if least == nil || e.Has[Assigned] < least.Has[Assigned] || e.Has[Assigned] == least.Has[Assigned] && least.Device == 0 {
+			best, least = int32(i), e
 		}
-		best = int32(i)
 	}
 	return best
 }

@@ -1,0 +1,63 @@
+package ipam
+
+import (
+	"testing"
+	"time"
+)
+
+// TestEC2IsAskedAgainForGroups: once more when its first answer can no longer be of before the daemon's start, and only where groups are
+// kept. That this second question fails is no reason to call a node impaired that EC2 has answered before.
+func TestEC2IsAskedAgainForGroups(t *testing.T) {
+	for _, kept := range []bool{true, false} {
+		n := newborn(t)
+		n.life.Phase, n.life.Inst.ID = serving, "i-1"
+		n.enis.newENI(eni{ENI: ENI{ID: "eni-1", Device: 1, Groups: []string{"sg-1"}}, Stage: Ready})
+		if kept {
+			n.enis.Grouped = []string{"sg-1"}
+		}
+		at := &n.evidence.Looks[LookAttached].Want
+		*at = never
+		n.survey.seenAttached(time.Second, &Seen{What: LookAttached, Err: "EC2 is down"}, false, 1)
+		if r := n.reasons(nil); n.life.Surveyed || len(r) != 1 {
+			t.Errorf("EC2 has not answered, found surveyed %v and %q", n.life.Surveyed, r)
+		}
+		n.survey.seenAttached(2*time.Second, &Seen{What: LookAttached, Complete: true}, true, 1)
+		want := time.Duration(never)
+		if kept {
+			want = 2*time.Second + consistency
+		}
+		if *at != want {
+			t.Errorf("groups kept %v: EC2 is asked again at %v, expected %v", kept, *at, want)
+		}
+		*at = never
+		n.survey.seenAttached(want, &Seen{What: LookAttached, Err: "EC2 is down"}, false, 1)
+		if r := n.reasons(nil); len(r) != 0 {
+			t.Errorf("it was surveyed before, found %q", r)
+		}
+		n.survey.seenAttached(want, &Seen{What: LookAttached, Complete: true}, true, 1)
+		if *at != never {
+			t.Errorf("it is asked a third time, at %v", *at)
+		}
+	}
+}
+
+// TestThePrimaryENIGivesBackLast: of those that use as few addresses another one gives back first, wherever it is in the list, for it can be
+// deleted once it is empty.
+func TestThePrimaryENIGivesBackLast(t *testing.T) {
+	for _, devices := range [][]int{{0, 1, 2}, {1, 0, 2}, {2, 1, 0}} {
+		for _, c := range []struct {
+			used []int // by device index
+			want int
+		}{{[]int{0, 0, 9}, 1}, {[]int{0, 9, 0}, 2}, {[]int{1, 2, 2}, 0}, {[]int{2, 2, 3}, 1}} {
+			n := newborn(t)
+			for _, d := range devices {
+				e := eni{ENI: ENI{ID: string(rune('a' + d)), Device: d}, Stage: Ready}
+				e.Has[Free], e.Has[Assigned] = 1, c.used[d]
+				n.enis.newENI(e)
+			}
+			if ix := n.warm.leastUsed(false); n.enis.ENIs[ix].Device != c.want {
+				t.Errorf("ENIs at %v that use %v: the one at %d gives back, expected %d", devices, c.used, n.enis.ENIs[ix].Device, c.want)
+			}
+		}
+	}
+}
