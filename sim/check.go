@@ -235,18 +235,13 @@ func (c *checker) clusterArg(kv scn.KV) {
 		}
 		c.cluster.Type = kv.Value
 	case "vpc":
-		first, further, more := strings.Cut(kv.Value, ",")
-		all := kv.Value
-		kv.Value = first
-		prefix(&c.cluster.VPC)
-		for _, kv.Value = range strings.Split(further, ",") {
-			if more {
-				var p netip.Prefix
-				prefix(&p)
-				c.cluster.Further = append(c.cluster.Further, p)
-			}
+		list := strings.Split(kv.Value, ",")
+		all := make([]netip.Prefix, len(list))
+		for i := range list {
+			kv.Value = list[i]
+			prefix(&all[i])
 		}
-		kv.Value = all
+		c.cluster.VPC, c.cluster.Further = all[0], all[1:]
 	case "subnet":
 		c.subnet(kv, prefix)
 	case "subnets":

@@ -63,7 +63,7 @@ func (w Whose) astray(now time.Duration, id ec2.SubnetID) string {
 // reserved says why a node may have no more addresses on an ENI; "" is that it may.
 func (w Whose) reserved(now time.Duration, id ec2.ENIID) string {
 	e, ok := w.Model.ENI(id)
-	if ok && w.Custom != nil && past(w.Custom.On, now) && e.Instance == w.Node && e.DeviceIndex == 0 && e.NetworkCard == 0 {
+	if ok && w.Custom != nil && past(w.Custom.On, now) && e.Instance == w.Node && primary(&e) {
 		return "the primary one, which custom networking keeps from pods"
 	}
 	return ""

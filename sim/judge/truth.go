@@ -76,8 +76,8 @@ func (a *Auditor) Happened(now time.Duration, node int, m *ec2.Cloud, e *ec2.Eve
 func AppendENIs(list []CloudENI, whose Whose) []CloudENI {
 	for _, id := range whose.Model.AttachedENIs(whose.Node) {
 		e, _ := whose.Model.ENI(id)
-		list = append(list, CloudENI{ID: string(id), Attached: true, Reserved: whose.Custom != nil && e.DeviceIndex == 0 && e.NetworkCard == 0, NotOurs: whose.NotOurs(id) != "", Subnet: e.Subnet, Prefixes: len(e.Prefixes),
-			Primary: e.Primary, Secondaries: carried(&e)})
+		list = append(list, CloudENI{ID: string(id), Attached: true, Reserved: whose.Custom != nil && primary(&e), NotOurs: whose.NotOurs(id) != "",
+			Subnet: e.Subnet, Prefixes: len(e.Prefixes), Primary: e.Primary, Secondaries: carried(&e)})
 	}
 	return list
 }

@@ -40,7 +40,7 @@ func (w Whose) NotOurs(id ec2.ENIID) string {
 	made, manage := TagOf(&e, TagOwner), TagOf(&e, TagNoManage)
 	here := e.Instance == w.Node
 	switch {
-	case here && e.DeviceIndex == 0 && e.NetworkCard == 0: // the instance cannot be without it
+	case here && primary(&e): // the instance cannot be without it
 		return ""
 	case e.Kind != ec2.Ordinary:
 		return "its kind is " + e.Kind.String()
@@ -88,6 +88,9 @@ func OtherGroups(m *ec2.Cloud, i ec2.InstanceID) (out []ec2.ENI) {
 	}
 	return out
 }
+
+// primary says whether an attached ENI is its instance's first one.
+func primary(e *ec2.ENI) bool { return e.DeviceIndex == 0 && e.NetworkCard == 0 }
 
 // ours says whether an instance's CNI has made an ENI that is attached to it.
 func ours(e *ec2.ENI, i ec2.InstanceID) bool {

@@ -360,9 +360,10 @@ func (h *Host) ENIConfig(n *Node) *ipam.ENIConfig {
 	labels, annotations, _ := h.Kube.Marks(int(n.No))
 	all := map[string]string{zoneLabel: h.zone(n)}
 	maps.Copy(all, labels)
-	e, _, ok := h.Kube.ENIConfig(n.Settings.ConfigName(all, annotations))
+	name := n.Settings.ConfigName(all, annotations)
+	e, _, ok := h.Kube.ENIConfig(name)
 	if !ok {
-		return &ipam.ENIConfig{Name: n.Settings.ConfigName(all, annotations), Missing: true}
+		return &ipam.ENIConfig{Name: name, Missing: true}
 	}
 	return &ipam.ENIConfig{Name: e.Name, Subnet: e.Subnet, Groups: e.Groups}
 }
