@@ -3,6 +3,7 @@ package daemon
 import (
 	"net"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -149,10 +150,10 @@ func TestBounds(t *testing.T) {
 	if err := seat.Tell(2 * imdsBound); err != nil {
 		t.Fatal(err)
 	}
-	await(t, r, "it has given up", reports, func(p clock.Report) bool { return p.Remote == 0 && p.Offset == 2*imdsBound })
-	if out := r.status(); out.Ready || len(out.Reasons) == 0 {
-		t.Errorf("status: %+v", out)
-	}
+	r.eventually("it has given up", func() bool { // asked: it tries again, and on a busy machine is never seen between two tries
+		out := r.status()
+		return !out.Ready && strings.Contains(strings.Join(out.Reasons, "\n"), "given up after "+imdsBound.String())
+	})
 }
 
 // TestNotIdle: while a plan runs nothing is reported.
