@@ -38,7 +38,8 @@ func (w *World) ask(f func()) bool {
 	}
 }
 
-// Until runs to instant t of the scenario. each, if any, is called whenever something has happened, and stops the run by returning true.
+// Until runs to instant t of the scenario. each, if any, is called whenever something has happened and before the clock jumps, and stops the
+// run by returning true.
 func (w *World) Until(t time.Duration, each func() bool) {
 	t += w.Epoch()
 	due := max(t, w.now()) // an expectation before it may have waited for a steady cluster
@@ -104,15 +105,17 @@ func (w *World) until(t time.Duration, each func() bool) {
 			}
 			due = min(due, now+lookEvery)
 		}
-		w.idle(now, due)
+		if w.idle(now, due, each) {
+			return
+		}
 	}
 }
 
-// idle waits a little for somebody to stir, and then jumps.
-func (w *World) idle(now, due time.Duration) {
+// idle waits a little for somebody to stir, and then jumps, unless that is not wanted any more: then it says so.
+func (w *World) idle(now, due time.Duration, each func() bool) bool {
 	if w.clock.still {
 		w.listen(due - now)
-		return
+		return false
 	}
 	if w.clock.quiet.IsZero() {
 		w.clock.quiet = time.Now()
@@ -120,10 +123,14 @@ func (w *World) idle(now, due time.Duration) {
 	left := slowed(settleTime) - time.Since(w.clock.quiet)
 	if left > 0 && due > now {
 		w.listen(min(left, due-now))
-		return
+		return false
 	}
 	w.clock.quiet = time.Time{}
+	if each != nil && each() {
+		return true
+	}
 	w.jump(due)
+	return false
 }
 
 // listen waits for something from outside, which step then takes.
