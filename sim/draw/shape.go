@@ -24,6 +24,9 @@ type Shape struct {
 	Prefixed bool     // these may have prefixes
 	Leaked   int      // ENIs that other clusters may leave in the subnet
 	Unnamed  bool     // no daemon knows the cluster's name
+	Subnets  []string // the zone's others, as the scenario says them; a node's daemon chooses among them
+	Custom   string   // ENIConfigs of custom networking, as the scenario says them; "" is none
+	Role     string   // what the nodes may ask EC2 for; "": everything
 	Per      int      // addresses for pods on one of them
 }
 
@@ -60,6 +63,7 @@ func DrawShape(s *Source) Shape {
 	h.MaxPods = h.DrawMaxPods(s)
 	h.drawPrefixes(*s)
 	h.drawCustom(*s)
+	h.drawSubnets(*s)
 	return h
 }
 
@@ -134,7 +138,7 @@ func (h *Shape) drawPrefixes(s Source) {
 }
 
 // drawCustom switches custom networking on under one seed in twelve, where a node may have an ENI beside its first one. It draws from a
-// copy, as drawPrefixes does. Pods have a subnet as large as the nodes', in a further CIDR of the VPC.
+// copy, as drawPrefixes does. Pods have a subnet as large as the nodes', in a further CIDR of the VPC, and another zone has one, too.
 func (h *Shape) drawCustom(s Source) {
 	s.Between(0, 1) // what drawPrefixes has drawn first says nothing here
 	if !s.Chance(8) || h.Settings.IMDSOnly || h.ENIs < 2 {
@@ -143,6 +147,25 @@ func (h *Shape) drawCustom(s Source) {
 	h.Set("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG", true)
 	h.ENIs-- // the first one is not for pods
 	h.MaxPods = min(h.MaxPods, h.ENIs*h.Per)
+	h.Subnets, h.Custom = []string{"", ":zone=b"}, Pick(&s, "default:2", "default:2:sg-pods")
+}
+
+// withoutSubnets is a role of before subnets were chosen among: it may ask for everything but them.
+const withoutSubnets = "DescribeNetworkInterfaces,CreateNetworkInterface,CreateTags,AttachNetworkInterface,ModifyNetworkInterfaceAttribute," +
+	"DetachNetworkInterface,DeleteNetworkInterface,AssignPrivateIpAddresses,UnassignPrivateIpAddresses,DescribeInstances"
+
+// drawSubnets gives one seed in twelve a second subnet that is tagged for pods, and a third that is not for these. It draws from a copy,
+// as drawPrefixes does.
+func (h *Shape) drawSubnets(s Source) {
+	s.Between(0, 1)
+	s.Between(0, 1) // what the others have drawn first says nothing here
+	if !s.Chance(8) || h.Settings.IMDSOnly || h.Settings.CustomNetwork {
+		return
+	}
+	h.Subnets = []string{":cni", Pick(&s, "", ":cni=0", ":cni:cluster=another", ":cni:zone=b")}
+	if s.Chance(20) {
+		h.Role = withoutSubnets
+	}
 }
 
 // drawMaxPods is rarely said; then there are at least as many as one ENI has addresses for.
@@ -185,8 +208,14 @@ func (h *Shape) PerNode() int {
 func (h *Shape) Head() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "cluster nodes=%d type=%s subnet=10.0.0.0/%d runtime=%s", h.Nodes, h.Kind, h.Bits, h.Runtime)
-	if h.Settings.CustomNetwork {
-		fmt.Fprintf(&b, " vpc=10.0.0.0/16,100.64.0.0/16 subnets=100.64.0.0/%d eniconfigs=default:2", h.Bits)
+	if len(h.Subnets) > 0 {
+		fmt.Fprintf(&b, " vpc=10.0.0.0/16,100.64.0.0/16,100.65.0.0/16 subnets=100.64.0.0/%d%s,100.65.0.0/%[1]d%[3]s", h.Bits, h.Subnets[0], h.Subnets[1])
+	}
+	if h.Custom != "" {
+		b.WriteString(" eniconfigs=" + h.Custom)
+	}
+	if h.Role != "" {
+		b.WriteString(" role=" + h.Role)
 	}
 	if h.Warm > 0 {
 		fmt.Fprintf(&b, " warm=%d", h.Warm)

@@ -38,7 +38,11 @@ var putENIConfig = &Verb{
 	},
 	Survives: Survival{Why: "where an ENIConfig names a subnet of another zone, pods that need a further ENI do not start"},
 	Draw: &Draw{Weight: 3, Last: true, Later: true, Fits: customized, Draw: func(p *draw.Plan, at time.Duration) {
-		p.Write(at, "kube put-eniconfig default in=%d groups=%s", p.Between(1, 2), []string{"none", "sg-a", "sg-a,sg-b"}[p.Between(0, 2)])
+		in := p.Between(1, 3)
+		p.Write(at, "kube put-eniconfig default in=%d groups=%s", in, draw.Pick(&p.Source, "none", "sg-a", "sg-a,sg-b"))
+		if in == 3 { // another zone's
+			p.Write(p.Later(at, 10*time.Second, 5*time.Minute), "kube put-eniconfig default in=%d", p.Between(1, 2))
+		}
 	}},
 	Needs:  Needs{Ours: "ENIConfigs are one CNI's"},
 	Skips:  withoutConfigs("put-eniconfig"),

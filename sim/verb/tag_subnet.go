@@ -39,7 +39,15 @@ var tagSubnet = &Verb{
 	Survives: Survival{Why: "where no subnet is left for pods, none can start",
 		Beyond: func(a *Act) bool { return a.Int("subnet") == 1 && a.Text("cni") == "0" }},
 	Draw: &Draw{Weight: 1, Draw: func(p *draw.Plan, at time.Duration) {
-		p.Write(at, "ec2 tag-subnet cni=%s", []string{"1", "none"}[p.Between(0, 1)])
+		if len(p.Shape.Subnets) == 0 || p.Chance(30) {
+			p.Write(at, "ec2 tag-subnet cni=%s", draw.Pick(&p.Source, "1", "none"))
+			return
+		}
+		n := p.Between(2, 3)
+		p.Write(at, "ec2 tag-subnet subnet=%d cni=%s", n, draw.Pick(&p.Source, "1", "0", "none"))
+		if n == 2 { // interfaces in it do not take new pods, and are in the way of others
+			p.Write(p.Later(at, 10*time.Second, 5*time.Minute), "ec2 tag-subnet subnet=2 cni=1")
+		}
 	}},
 	Skips:  elsewhere("tag-subnet"),
 	AnyCNI: Survival{Never: true, Why: "which subnets are for pods is said by one CNI's tags"},
