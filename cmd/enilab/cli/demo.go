@@ -25,7 +25,8 @@ func (l *cli) demoCommand() *cobra.Command {
 		Short: "replays all incidents and says what used to happen and what happens now",
 		Long: `demo replays incidents, in every variant, and then lets each mutant that an incident names play the daemon. Its table says what used to
 happen, what happens now, how it ended in virtual time (sim) and on this machine's kernel, and when each mutant was caught. Without arguments it
-replays the incidents that are part of this binary. Its exit code is that of enilab run.
+replays the incidents that are part of this binary, and on the kernel those of them of which it shows most; --on netns replays all there. Its exit
+code is that of enilab run.
 
 The kernel needs root on Linux: there the real daemon and plugin run, two incidents at a time. Where that cannot be the table says why. While
 it runs it says on standard error which incidents have ended.
@@ -59,7 +60,15 @@ type stage struct {
 	cases  []*runner.Case
 	done   []*runner.Result // nil: it was not begun
 	absent error            // why this machine cannot play there
+	some   []string         // of the incidents, those that were asked for; nil: all
 }
+
+// onKernel are the incidents of which a kernel shows most: its rules, routes, neighbours and flows are what breaks, or a daemon has to find the truth
+// in it. A demonstration that was told nothing replays these there; all take a quarter of an hour.
+var onKernel = []string{"arp-dropped", "custom-networking", "del-any-phase", "del-retries", "drift", "flows", "force-delete", "prefix", "reboot",
+	"runtime-restart", "socket-mismatch", "statefulset-name-reuse", "subnets", "takeover", "third-party"}
+
+func (s *stage) plays(i int) bool { return s.some == nil || slices.Contains(s.some, s.cases[i].Name()) }
 
 func (l *cli) demo(f *demoFlags, args []string) error {
 	on := f.on
@@ -90,6 +99,9 @@ func (l *cli) demo(f *demoFlags, args []string) error {
 				return err
 			}
 		}
+		if on == "all" && len(args) == 0 {
+			s.some = onKernel
+		}
 		stages = append(stages, s)
 	}
 	for _, s := range stages {
@@ -97,7 +109,7 @@ func (l *cli) demo(f *demoFlags, args []string) error {
 		if s.head == "KERNEL" {
 			atOnce = labsAtOnce
 		}
-		s.done = l.replayAll(s.cases, atOnce, strings.ToLower(s.head))
+		s.done = l.replayAll(s, atOnce)
 	}
 	wall := time.Since(began)
 	if err := l.demoReports(f, stages); err != nil {
@@ -174,6 +186,7 @@ func (s *stage) code() int {
 	code, there := runner.ExitHeld, false
 	for i := range s.cases {
 		switch t := s.done[i]; {
+		case !s.plays(i):
 		case t == nil:
 			return runner.ExitInterrupted
 		case !elsewhere(t):
@@ -187,8 +200,9 @@ func (s *stage) code() int {
 	return code
 }
 
-// replayAll runs the files, some of them at once, and gives what came of each. It says which have ended.
-func (l *cli) replayAll(cases []*runner.Case, atOnce int, where string) []*runner.Result {
+// replayAll runs a stage's incidents, some of them at once, and gives what came of each. It says which have ended.
+func (l *cli) replayAll(s *stage, atOnce int) []*runner.Result {
+	cases, order := s.cases, slices.DeleteFunc(longestFirst(s.cases), func(i int) bool { return !s.plays(i) })
 	p := newProgress(l.err)
 	defer p.clear()
 	defer l.deadline(p, "")()
@@ -208,13 +222,13 @@ func (l *cli) replayAll(cases []*runner.Case, atOnce int, where string) []*runne
 				results[i] = r
 				mu.Lock()
 				over++
-				p.passed(fmt.Sprintf("%s: %d of %s over: %s %s", where, over, runner.Count(len(cases), "incident"),
-					cases[i].Name(), r.Status), over == len(cases))
+				p.passed(fmt.Sprintf("%s: %d of %s over: %s %s", strings.ToLower(s.head), over, runner.Count(len(order), "incident"),
+					cases[i].Name(), r.Status), over == len(order))
 				mu.Unlock()
 			}
 		})
 	}
-	for _, i := range longestFirst(cases) {
+	for _, i := range order {
 		if l.interrupted() {
 			break
 		}
@@ -309,6 +323,8 @@ func (s *stage) cell(i int) string {
 	}
 	t := s.done[i]
 	switch {
+	case !s.plays(i):
+		return "–"
 	case t == nil:
 		return "not begun"
 	case elsewhere(t):
@@ -359,7 +375,7 @@ func (l *cli) sums(stages []*stage, wall time.Duration, code int) {
 		here := 0
 		for i := range s.done {
 			t := s.done[i]
-			if t != nil && elsewhere(t) {
+			if t != nil && elsewhere(t) || !s.plays(i) {
 				continue
 			}
 			here++
@@ -379,6 +395,9 @@ func (l *cli) sums(stages []*stage, wall time.Duration, code int) {
 		where := "in virtual time"
 		if s.head == "KERNEL" {
 			where = "on this machine's kernel"
+		}
+		if s.some != nil {
+			where += " (all there: enilab demo --on netns)"
 		}
 		parts = append(parts, runner.Count(here, "incident")+" "+where)
 	}

@@ -18,6 +18,9 @@ func (l *cli) demoReports(f *demoFlags, stages []*stage) error {
 	red := false
 	for _, s := range stages {
 		for i := range s.done {
+			if !s.plays(i) {
+				continue
+			}
 			if s.done[i] == nil {
 				all.Runs = append(all.Runs, notPlayed(s.cases[i:i+1], runner.DefaultSeed, runner.Interrupted, "interrupted before it began")...)
 				continue

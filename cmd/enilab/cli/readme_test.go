@@ -19,23 +19,26 @@ func TestDemoFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	kernel, proofs := 0, 0
-	onKernel, err := embedded(netnsworld.Place(netnsworld.Parts{}))
+	onIt, err := embedded(netnsworld.Place(netnsworld.Parts{}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, c := range cases {
 		proofs += len(c.Against)
-		if !strings.Contains("\n"+c.File.String(), "\n[sim] cluster ") { // its cluster is one that no kernel has room for
+		if (&stage{cases: onIt, some: onKernel}).plays(i) {
 			kernel++
-			proofs += len(onKernel[i].Against)
+			proofs += len(onIt[i].Against)
 		}
 	}
-	want := fmt.Sprintf("`make demo` replays %d incidents in virtual time and the %d that one kernel can show on it, with %d mutants.", len(cases), kernel, proofs)
+	if kernel != len(onKernel) {
+		t.Errorf("a demonstration plays %q on a kernel, of which %d exist", onKernel, kernel)
+	}
+	want := fmt.Sprintf("`make demo` replays %d incidents in virtual time and %d of them on this machine's kernel, with %d mutants", len(cases), kernel, proofs)
 	readme, err := os.ReadFile(filepath.Join("..", "..", "..", "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(readme), want) {
-		t.Errorf("README.md: expected %q, found %q", want, regexp.MustCompile("`make demo` replays .*? mutants\\.").Find(readme))
+		t.Errorf("README.md: expected %q, found %q", want, regexp.MustCompile("`make demo` replays .*? mutants").Find(readme))
 	}
 }
