@@ -13,7 +13,7 @@ import (
 	"github.com/enilab/enilab/sim/verb"
 )
 
-// seeds is how many a test plays: some ten a second and core.
+// seeds is how many a test plays: some hundred a second and core.
 func seeds(short, long uint64) uint64 {
 	if testing.Short() {
 		return short
@@ -76,7 +76,7 @@ func TestEveryVerbIsDrawnOrDeadly(t *testing.T) {
 // TestSwarm: nothing breaks that is not in the list, and a batch that is large enough has every verb strike that is drawn.
 func TestSwarm(t *testing.T) {
 	tally := swarm.NewTally(list(t))
-	last := seeds(25, swarm.Enough)
+	last := seeds(200, swarm.Enough)
 	for seed := uint64(1); seed <= last; seed++ {
 		o, err := swarm.Play(swarm.Name(seed), swarm.Draw(seed), seed, nil)
 		if err != nil {

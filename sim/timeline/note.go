@@ -48,7 +48,6 @@ var marked = map[ipam.Point]words{
 	ipam.FlowsKept:           {one: "conntrack does not forget the flows of released addresses, which are withheld"},
 	ipam.ServedFromRecords:   {one: "what is on record is served, for metadata does not answer"},
 	ipam.ENINotOurs:          {one: "# is not ours and is left alone", why: true},
-	ipam.SubnetTurned:        {"another subnet's turn has come (#)", "another subnet's turn has come %d times", true},
 	ipam.SubnetsDenied:       {one: "the role may not ask for subnets", why: true},
 	ipam.GroupsChanged:       {one: "# is given the security groups of the primary ENI"},
 	ipam.ENIShut:             {one: "# is in a subnet that is not for pods any more"},

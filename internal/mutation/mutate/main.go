@@ -218,7 +218,7 @@ func (r *run) judge(ctx context.Context) error {
 func packageOf(c *mutation.Candidate) string { return filepath.ToSlash(filepath.Dir(c.File)) }
 
 // distant are tests of other packages that are asked, the quickest first.
-var distant = []string{"impl/ipam", "internal/kernelcheck", "scenarios", "impl/plugin", "impl/daemon"}
+var distant = []string{"impl/ipam", "internal/kernelcheck", "scenarios", "sim/swarm", "impl/plugin", "impl/daemon"}
 
 // further are the distant tests that a package's changes meet when its own have not noticed: the first of the table that is a folder above.
 func further(p string) []string {
@@ -226,7 +226,7 @@ func further(p string) []string {
 		below string
 		tests []string
 	}{
-		{"impl/ipam", []string{"scenarios"}},
+		{"impl/ipam", []string{"scenarios", "sim/swarm"}},
 		{"impl/dataplane/linux", []string{"internal/kernelcheck", "impl/plugin", "impl/daemon"}},
 		{"impl/dataplane", []string{"impl/ipam", "internal/kernelcheck", "scenarios"}},
 		{"impl/plugin", nil},
