@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/enilab/enilab/fakes/ec2"
@@ -22,10 +23,12 @@ type Subnet struct {
 	Role     string   // its tag judge.TagRole; "" is none
 	Clusters []string // names of clusters that it is tagged for
 	Nodes    bool     // nodes are launched in it, in turn with the first one and others of these
+	// Prefixes are its CIDR reservations of type "prefix": EC2 gives their addresses as parts of /28 prefixes alone.
+	Prefixes []netip.Prefix
 }
 
 // subnetUsage is how a subnet is written.
-const subnetUsage = "such as 10.0.20.0/24:cni, 10.0.20.0/24:cni=0:zone=b or 10.0.20.0/24:cni:cluster=NAME:nodes"
+const subnetUsage = "such as 10.0.20.0/24:cni, 10.0.20.0/24:cni=0:zone=b, 10.0.20.0/24:cni:cluster=NAME:nodes or 10.0.20.0/24:prefixes=10.0.20.128/25"
 
 // parseSubnet reads CIDR{:WORD}.
 func parseSubnet(text string) (Subnet, error) {
@@ -48,6 +51,15 @@ func parseSubnet(text string) (Subnet, error) {
 			s.Zone = value
 		case key == "nodes" && !given:
 			s.Nodes = true
+		case key == "prefixes":
+			r, err := netip.ParsePrefix(value)
+			if err != nil || r != r.Masked() || r.Bits() < p.Bits() || r.Bits() > 28 || !p.Contains(r.Addr()) {
+				return Subnet{}, fmt.Errorf("%s: prefixes: expected a CIDR within it from /%d to /28, found %q", words[0], p.Bits(), value)
+			}
+			if slices.ContainsFunc(s.Prefixes, r.Overlaps) {
+				return Subnet{}, fmt.Errorf("%s: prefixes: %v is reserved twice", words[0], r)
+			}
+			s.Prefixes = append(s.Prefixes, r)
 		default:
 			return Subnet{}, fmt.Errorf("%s: it takes no %q", words[0], w)
 		}
@@ -70,12 +82,15 @@ func (s *Subnet) String() string {
 	if s.Nodes {
 		out += ":nodes"
 	}
+	for _, r := range s.Prefixes {
+		out += ":prefixes=" + r.String()
+	}
 	return out
 }
 
 // Config is the subnet for a model of EC2.
 func (s *Subnet) Config() ec2.SubnetConfig {
-	c := ec2.SubnetConfig{CIDR: s.CIDR}
+	c := ec2.SubnetConfig{CIDR: s.CIDR, PrefixReservations: s.Prefixes}
 	if s.Zone != "" {
 		c.Zone = region + s.Zone
 	}

@@ -8,12 +8,12 @@ import (
 
 var fragmentSubnet = &Verb{
 	Name: "fragment-subnet", On: onEC2,
-	Params: []Param{named("leave", Count, "0", "free /28 prefixes")},
-	Doc:    "strangers take an address of each free /28 of the subnet; `drain-subnet` gives them back",
+	Params: []Param{named("leave", Count, "0", "free /28 prefixes"), ofSubnets()},
+	Doc:    "strangers take an address of each free /28 of a subnet; `drain-subnet` gives them back",
 	Source: "EC2 user guide, prefix delegation: InsufficientCidrBlocks",
 	Strike: func(t *Target) Strike {
 		c := t.Cloud
-		subnet := c.Subnet(1).ID
+		subnet := c.Subnet(t.Int("subnet")).ID
 		before := c.Model.FreePrefixes(subnet)
 		c.Model.FragmentSubnet(c.Now, subnet, t.Int("leave"))
 		if taken := before - c.Model.FreePrefixes(subnet); taken > 0 {
@@ -25,6 +25,7 @@ var fragmentSubnet = &Verb{
 		Why: "CNIs that have prefixes alone wait for one: amazon-vpc-cni-k8s does"},
 	Draw: &Draw{Weight: 3, Draw: drawFragmentSubnet, Last: true, Later: true,
 		Fits: func(h *draw.Shape) bool { return h.Settings.PrefixDelegation }},
+	Skips: elsewhere("fragment-subnet"),
 	Owe:   func(o *draw.Owing, _ *Act) { o.Set(Drained, true) },
 	Lasts: always,
 }
