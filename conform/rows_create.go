@@ -28,6 +28,8 @@ const (
 	deleteTags         = "DeleteTags"
 	runInstances       = "RunInstances"
 	terminateInstances = "TerminateInstances"
+	stopInstances      = "StopInstances"
+	startInstances     = "StartInstances"
 	rebootInstances    = "RebootInstances"
 )
 

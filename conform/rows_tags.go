@@ -124,6 +124,32 @@ func runRows() []Row {
 		{Name: "run.dry-run", Call: runInstances, When: "DryRun", Want: "DryRunOperation", Source: common, Marks: Costly, run: func(t *try) {
 			t.refused("DryRunOperation", runInstances, append(t.launch(1, 1), "DryRun", "true")...)
 		}},
+		{Name: "stop.state", Call: stopInstances, When: "a running instance", Want: "stopping, previously running; eventually stopped, with its interface", Source: api(stopInstances), Marks: Costly, run: func(t *try) {
+			id := t.start()
+			eni := t.running(id).say("networkInterfaceSet/item/networkInterfaceId")
+			r := t.ok(stopInstances, "InstanceId.1", id)
+			t.is("previousState", r.say("instancesSet/item/previousState/name"), "running")
+			t.is("currentState", r.say("instancesSet/item/currentState/name"), "stopping")
+			t.is("networkInterfaceId", t.state(id, "stopped").say("networkInterfaceSet/item/networkInterfaceId"), eni)
+		}},
+		{Name: "stop.terminated", Call: stopInstances, When: "the instance is terminated", Want: "IncorrectInstanceState", Source: errorCodes, Marks: Costly, run: func(t *try) {
+			id := t.start()
+			t.ok(terminateInstances, "InstanceId.1", id)
+			t.state(id, "terminated")
+			t.refused("IncorrectInstanceState", stopInstances, "InstanceId.1", id)
+		}},
+		{Name: "start.state", Call: startInstances, When: "a stopped instance", Want: "pending, previously stopped; eventually running", Source: api(startInstances), Marks: Costly, run: func(t *try) {
+			id := t.start()
+			t.ok(stopInstances, "InstanceId.1", id)
+			t.state(id, "stopped")
+			r := t.ok(startInstances, "InstanceId.1", id)
+			t.is("previousState", r.say("instancesSet/item/previousState/name"), "stopped")
+			t.is("currentState", r.say("instancesSet/item/currentState/name"), "pending")
+			t.running(id)
+		}},
+		{Name: "start.running", Call: startInstances, When: "a running instance", Want: "success, and it runs on", Source: api(startInstances), Marks: Costly, run: func(t *try) {
+			t.is("currentState", t.ok(startInstances, "InstanceId.1", t.start()).say("instancesSet/item/currentState/name"), "running")
+		}},
 		{Name: "terminate.state", Call: terminateInstances, When: "a running instance", Want: "shutting-down, previously running; eventually terminated", Source: api(terminateInstances), Marks: Costly, run: func(t *try) {
 			id := t.start()
 			r := t.ok(terminateInstances, "InstanceId.1", id)

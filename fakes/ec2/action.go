@@ -42,6 +42,8 @@ const (
 	DescribeAddresses
 	DescribeRouteTables
 	DeleteSubnet
+	StopInstances
+	StartInstances
 	ActionCount // one more than the last Action: the length of tables indexed by Action
 )
 
@@ -51,7 +53,7 @@ var actionNames = [ActionCount]string{"AnyAction", "CreateNetworkInterface", "At
 	"AssignIpv6Addresses", "UnassignIpv6Addresses", "DescribeVpcs", "DescribeSecurityGroups", "RunInstances", "TerminateInstances",
 	"RebootInstances", "DescribeTags", "DescribeAvailabilityZones", "DescribeRegions", "DescribeInstanceStatus",
 	"GetSubnetCidrReservations", "DescribeNetworkInterfaceAttribute", "DescribeVpcAttribute",
-	"DescribeAccountAttributes", "DescribeAddresses", "DescribeRouteTables", "DeleteSubnet"}
+	"DescribeAccountAttributes", "DescribeAddresses", "DescribeRouteTables", "DeleteSubnet", "StopInstances", "StartInstances"}
 
 // String is the API's name of the action.
 func (a Action) String() string {

@@ -47,7 +47,7 @@ func (c *Cloud) mayAttach(slot, n int32, card, device int) Response {
 	e, i := &c.enis[slot], &c.instances[n]
 	id, on := string(e.id), "'"+string(i.id)+"'"
 	switch {
-	case i.state != running:
+	case i.state != running && i.state != stopped:
 		return failure(codeInstanceState, "Instance "+on+" is not 'running' or 'stopped'.")
 	case e.att.status != Available:
 		return failure(codeENIInUse, "Interface: ["+id+"] in use.")

@@ -71,7 +71,7 @@ func (r *Request) resources() int {
 	switch r.Action {
 	case RunInstances:
 		return r.MaxCount
-	case TerminateInstances:
+	case TerminateInstances, StopInstances, StartInstances:
 		return len(r.Instances)
 	}
 	return 0

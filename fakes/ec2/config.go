@@ -101,10 +101,12 @@ type Latency struct {
 	// Detach runs from DetachNetworkInterface's execution to "available"; default 4 to 7 s (a log of
 	// amazon-vpc-cni-k8s 1.5.3 shows Delete fail "in use" once and succeed 5 s later).
 	Detach Span
-	// Launch runs from RunInstances' execution to "running"; default 4 to 30 s.
+	// Launch runs from RunInstances' or StartInstances' execution to "running"; default 4 to 30 s.
 	Launch Span
 	// Terminate runs from TerminateInstances' execution to "terminated"; default 10 to 60 s.
 	Terminate Span
+	// Stop runs from StopInstances' execution to "stopped"; default 10 to 60 s.
+	Stop Span
 	// Reboot runs from RebootInstances' execution to the restart; default 1 to 30 s ("queues a request to reboot").
 	Reboot Span
 }
@@ -146,8 +148,8 @@ type Throttle struct {
 	Action [ActionCount]Bucket
 	// Unfiltered is drawn from instead by a Describe without filters, identifiers and paging.
 	Unfiltered [ActionCount]Bucket
-	// Resources is what a call draws from besides, one token for each resource it is about: only RunInstances (its MaxCount) and
-	// TerminateInstances have such a bucket. Those of other actions are not looked at.
+	// Resources is what a call draws from besides, one token for each resource it is about: only RunInstances (its MaxCount),
+	// TerminateInstances, StopInstances and StartInstances have such a bucket. Those of other actions are not looked at.
 	Resources [ActionCount]Bucket
 }
 
@@ -175,9 +177,9 @@ func defaultBucket(a Action, unfiltered bool) Bucket {
 // defaultResources is the document's table of resource rates.
 func defaultResources(a Action) Bucket {
 	switch a {
-	case RunInstances:
+	case RunInstances, StartInstances:
 		return Bucket{1000, 2}
-	case TerminateInstances:
+	case TerminateInstances, StopInstances:
 		return Bucket{1000, 20}
 	}
 	return Bucket{}
@@ -335,6 +337,7 @@ func (l Latency) withDefaults() Latency {
 	orSpan(&l.Detach, Span{4 * time.Second, 5 * time.Second, 7 * time.Second})
 	orSpan(&l.Launch, Span{4 * time.Second, 8 * time.Second, 30 * time.Second})
 	orSpan(&l.Terminate, Span{10 * time.Second, 25 * time.Second, 60 * time.Second})
+	orSpan(&l.Stop, Span{10 * time.Second, 25 * time.Second, 60 * time.Second})
 	orSpan(&l.Reboot, Span{time.Second, 4 * time.Second, 30 * time.Second})
 	return l
 }

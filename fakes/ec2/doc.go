@@ -52,6 +52,7 @@
 //
 // Launch starts an instance that runs at once: the model begins where the node's own software does. RunInstances takes Latency.Launch
 // to make one running, TerminateInstances takes Latency.Terminate to end one, and RebootInstances restarts one after Latency.Reboot.
+// StopInstances takes Latency.Stop: a stopped one keeps interfaces and addresses, has no metadata and takes up no capacity until StartInstances.
 // What a type allows is in a catalogue of our own (Types, LimitsOf). On a type with several network cards each card has its own limit
 // and its own device indexes; Limits.ENIs is that of the default card, MaximumENIs that of all. Config.Capacity, Config.VCPUQuota and
 // Config.ENIQuota bound what a launch can have. Status checks are passed a minute after an instance began to run.

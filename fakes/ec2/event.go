@@ -22,9 +22,11 @@ const (
 	InstanceTerminated             // after the events of its interfaces
 	PrefixAssigned                 // one per prefix, IPv4 or IPv6
 	PrefixUnassigned               // one per prefix
-	InstanceRunning                // after pending, and the events of its primary interface
+	InstanceRunning                // after pending; at its launch after the events of its primary interface
 	InstanceShuttingDown           // a TerminateInstances was executed
 	InstanceRebooted               // a RebootInstances took effect
+	InstanceStopping               // a StopInstances was executed
+	InstanceStopped                // its software has ended, and metadata with it
 )
 
 // String names the kind.
@@ -60,6 +62,10 @@ func (k EventKind) String() string {
 		return "InstanceShuttingDown"
 	case InstanceRebooted:
 		return "InstanceRebooted"
+	case InstanceStopping:
+		return "InstanceStopping"
+	case InstanceStopped:
+		return "InstanceStopped"
 	}
 	return "unknown"
 }

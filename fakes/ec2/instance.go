@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// instanceState is where an instance is in its life ("Instance lifecycle"; stopping and stopped are left out). What Launch starts is
-// running from the first.
+// instanceState is where an instance is in its life ("Instance lifecycle"). What Launch starts is running from the first.
 type instanceState uint8
 
 const (
@@ -14,15 +13,19 @@ const (
 	pending
 	shuttingDown
 	terminated
+	stopping
+	stopped
 )
 
 // String is the state as EC2 spells it.
 func (s instanceState) String() string {
-	return [...]string{"running", "pending", "shutting-down", "terminated"}[s&3]
+	return [...]string{"running", "pending", "shutting-down", "terminated", "stopping", "stopped"}[s]
 }
 
 // up says whether the instance's own software runs, and can read its metadata.
-func (i *instance) up() bool { return i.state == running || i.state == shuttingDown }
+func (i *instance) up() bool {
+	return i.state == running || i.state == shuttingDown || i.state == stopping
+}
 
 // setState makes s the truth now and keeps the state before for stale reads.
 func (c *Cloud) setState(at time.Duration, i *instance, s instanceState) {
@@ -107,9 +110,9 @@ func (c *Cloud) terminate(from int32, r *Request) Response {
 	for _, n := range all {
 		i := &c.instances[n]
 		before := i.state
-		if before == pending || before == running {
+		if before != shuttingDown && before != terminated {
 			c.setState(c.now, i, shuttingDown)
-			i.epoch++ // voids a launch or a reboot that is under way
+			i.epoch++ // voids a launch, a stop or a reboot that is under way
 			c.schedule(c.now+i.rand.draw(c.cfg.Latency.Terminate), terminateDone, n)
 			c.emitInstance(c.now, InstanceShuttingDown, n, from)
 		}
@@ -117,6 +120,75 @@ func (c *Cloud) terminate(from int32, r *Request) Response {
 	}
 	c.trimDue()
 	return p
+}
+
+// stop begins to stop instances: stopping at once, stopped after Latency.Stop. Their interfaces and addresses stay what they are. One that is
+// stopped already stays so.
+func (c *Cloud) stop(from int32, r *Request) Response {
+	all, p := c.findAllIn(from, r, "stopped", pending, shuttingDown, terminated)
+	if p.Code != "" {
+		return p
+	}
+	for _, n := range all {
+		i := &c.instances[n]
+		before := i.state
+		if before == running {
+			c.setState(c.now, i, stopping)
+			i.epoch++ // voids a reboot that is under way
+			c.schedule(c.now+i.rand.draw(c.cfg.Latency.Stop), stopDone, n)
+			c.emitInstance(c.now, InstanceStopping, n, from)
+		}
+		p.Changes = append(p.Changes, StateChange{i.id, before.String(), i.state.String()})
+	}
+	c.trimDue()
+	return p
+}
+
+// startAgain begins to start stopped instances: pending at once, running after Latency.Launch, and launched anew. One that runs already is left
+// alone.
+func (c *Cloud) startAgain(from int32, r *Request) Response {
+	all, p := c.findAllIn(from, r, "started", stopping, shuttingDown, terminated)
+	if p.Code != "" {
+		return p
+	}
+	type place struct{ kind, zone string }
+	count, vcpus := map[place]int{}, 0
+	for _, n := range all {
+		if i := &c.instances[n]; i.state == stopped {
+			kind, _ := TypeOf(i.kind)
+			at := place{i.kind, c.subnets[i.subnet].zone}
+			count[at]++
+			vcpus += kind.VCPUs
+			if why := c.carries(at.zone, &kind, count[at], vcpus); why.Code != "" {
+				return why
+			}
+		}
+	}
+	for _, n := range all {
+		i := &c.instances[n]
+		before := i.state
+		if before == stopped {
+			c.setState(c.now, i, pending)
+			i.launched = c.now
+			c.schedule(c.now+i.rand.draw(c.cfg.Latency.Launch), startDone, n)
+		}
+		p.Changes = append(p.Changes, StateChange{i.id, before.String(), i.state.String()})
+	}
+	return p
+}
+
+// findAllIn is findAll for a change that instances in some states are refused.
+func (c *Cloud) findAllIn(from int32, r *Request, verb string, not ...instanceState) ([]int32, Response) {
+	all, p := c.findAll(from, r)
+	if p.Code != "" {
+		return nil, p
+	}
+	for _, n := range all {
+		if i := &c.instances[n]; slices.Contains(not, i.state) {
+			return nil, failure(codeInstanceState, "The instance '"+string(i.id)+"' is not in a state from which it can be "+verb+".")
+		}
+	}
+	return all, success()
 }
 
 // reboot asks instances to restart; the answer comes before they do. "Requests to reboot terminated instances are ignored"
@@ -127,7 +199,7 @@ func (c *Cloud) reboot(from int32, r *Request) Response {
 		return p
 	}
 	for _, n := range all {
-		if i := &c.instances[n]; i.state == pending || i.state == shuttingDown {
+		if i := &c.instances[n]; i.state != running && i.state != terminated {
 			// Not documented; the strict reading.
 			return failure(codeState, "This instance '"+string(i.id)+"' is not in a state from which it can be rebooted.")
 		}
@@ -149,10 +221,20 @@ func (c *Cloud) runInstance(t transition) {
 	case terminateDone:
 		c.end(t.at, n)
 	case rebootDone:
-		c.instances[n].burned, c.instances[n].ghosts = nil, nil
+		c.bootsAnew(n)
 		c.emitInstance(t.at, InstanceRebooted, n, none)
+	case stopDone:
+		c.setState(t.at, &c.instances[n], stopped)
+		c.emitInstance(t.at, InstanceStopped, n, none)
+	case startDone:
+		c.bootsAnew(n)
+		c.setState(t.at, &c.instances[n], running)
+		c.emitInstance(t.at, InstanceRunning, n, none)
 	}
 }
+
+// bootsAnew forgets what only a kernel that has not been started anew remembers of interfaces that are gone.
+func (c *Cloud) bootsAnew(n int32) { c.instances[n].burned, c.instances[n].ghosts = nil, nil }
 
 // launchCompletes makes a pending instance running, with its primary interface plugged in and complete in its metadata.
 func (c *Cloud) launchCompletes(at time.Duration, n int32) {

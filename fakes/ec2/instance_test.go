@@ -133,6 +133,72 @@ func TestRebootTakesTime(t *testing.T) {
 	}
 }
 
+// A stopped instance keeps its interfaces and addresses, has no metadata, and takes up no capacity; started, it runs as if it had booted.
+func TestStopAndStart(t *testing.T) {
+	cfg := exact(testConfig())
+	cfg.Capacity = []Capacity{{Type: "m5.large", Instances: 2}}
+	w := newWorld(t)
+	w.Cloud = New(cfg, 7)
+	i, j := w.launch("m5.large", plenty), w.launch("m5.large", plenty)
+	e, a := w.attachedENI(i, 1, 2)
+	before := w.eni(e)
+	w.do(Request{Action: DetachNetworkInterface, Attachment: a, Force: true})
+	w.wait(time.Minute)
+	w.kinds()
+	stop := Request{Action: StopInstances, Instances: []InstanceID{i}}
+	if c := w.do(stop).Changes; len(c) != 1 || c[0] != (StateChange{i, "running", "stopping"}) {
+		t.Errorf("stopped: %v", c)
+	}
+	if _, ok := w.IMDS(w.now, i); !ok {
+		t.Error("no metadata while it stops")
+	}
+	w.refused(Request{Action: StartInstances, Instances: []InstanceID{j, i}}, codeInstanceState)
+	w.refused(Request{Action: RebootInstances, Instances: []InstanceID{i}}, codeState)
+	w.wait(time.Minute)
+	if c := w.do(stop).Changes; c[0] != (StateChange{i, "stopped", "stopped"}) {
+		t.Errorf("stopped once more: %v", c)
+	}
+	if _, ok := w.IMDS(w.now, i); ok {
+		t.Error("metadata answers a stopped instance")
+	}
+	w.attach(e, i, 2)
+	if v := w.described(i); v.State != "stopped" || len(v.Interfaces) != 2 || len(w.eni(e).Secondaries) != len(before.Secondaries) {
+		t.Errorf("while it is stopped: %+v", v)
+	}
+	k := w.run(1, 1)[0].ID
+	start := Request{Action: StartInstances, Instances: []InstanceID{i}}
+	w.refused(start, codeNoCapacity)
+	w.do(Request{Action: TerminateInstances, Instances: []InstanceID{k}})
+	w.wait(time.Hour)
+	w.kinds()
+	if c := w.do(start).Changes; c[0] != (StateChange{i, "stopped", "pending"}) {
+		t.Errorf("started: %v", c)
+	}
+	w.refused(stop, codeInstanceState)
+	launched := w.now
+	w.wait(time.Minute)
+	if v := w.described(i); v.State != "running" || v.Launched != launched || len(v.Interfaces) != 2 {
+		t.Errorf("started: %+v", v)
+	}
+	if c := w.do(start).Changes; c[0] != (StateChange{i, "running", "running"}) {
+		t.Errorf("started once more: %v", c)
+	}
+	if got := w.kinds(); got != "InstanceRunning" {
+		t.Errorf("events %s", got)
+	}
+	if v, ok := w.IMDS(w.now, i); !ok {
+		t.Errorf("metadata %v %+v", ok, v)
+	}
+	w.attach(w.create(plenty, 0), i, 1) // the place that a forced detach had left unusable
+	w.do(stop)
+	w.do(Request{Action: TerminateInstances, Instances: []InstanceID{i, j}})
+	w.wait(time.Hour)
+	if n := w.CountENIs(InUse); n != 0 {
+		t.Errorf("%d interfaces are left", n)
+	}
+	balance(t, w.Cloud)
+}
+
 // The same token and parameters give the same instances, as they are by then; a day after their end they are launched anew.
 func TestLaunchIsIdempotent(t *testing.T) {
 	w := newWorld(t)

@@ -57,7 +57,7 @@ type Request struct {
 	Types []string // DescribeInstanceTypes (empty: all that LimitsOf knows)
 
 	Instance    InstanceID   // Attach; DescribeInstances, DescribeInstanceStatus (empty: all)
-	Instances   []InstanceID // TerminateInstances, RebootInstances, DescribeInstances and DescribeInstanceStatus by ID
+	Instances   []InstanceID // Terminate-, Reboot-, Stop- and StartInstances, DescribeInstances and DescribeInstanceStatus by ID
 	AllStates   bool         // DescribeInstanceStatus: also of instances that do not run
 	DeviceIndex int          // Attach
 	NetworkCard int          // Attach
@@ -101,7 +101,7 @@ type Response struct {
 	Types        []Type             // DescribeInstanceTypes
 	VPCs         []VPC              // DescribeVpcs, DescribeVpcAttribute
 	Groups       []SecurityGroup    // DescribeSecurityGroups
-	Changes      []StateChange      // TerminateInstances
+	Changes      []StateChange      // Terminate-, Stop- and StartInstances
 	Tags         []TagOf            // DescribeTags
 	Zones        []Zone             // DescribeAvailabilityZones
 	Regions      []string           // DescribeRegions
@@ -122,7 +122,7 @@ const (
 	AttributeSourceDestCheck
 )
 
-// StateChange is what TerminateInstances answers for one instance; states are spelt as in Instance.State.
+// StateChange is what TerminateInstances, StopInstances and StartInstances answer for one instance; states are spelt as in Instance.State.
 type StateChange struct {
 	Instance          InstanceID
 	Previous, Current string

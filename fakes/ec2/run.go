@@ -120,29 +120,40 @@ func (c *Cloud) checkRunParts(sub int32, kind *Type, r *Request) Response {
 // room is how many instances can be launched, MaxCount at most; fewer than MinCount is a failure.
 func (c *Cloud) room(sub int32, kind *Type, r *Request) (int, Response) {
 	s := &c.subnets[sub]
-	capacity, offered := c.capacityFor(kind.Name, s.zone)
-	if !offered {
-		return 0, failure(codeUnsupported, "Your requested instance type ("+kind.Name+") is not supported in your requested Availability Zone ("+
-			s.zone+").")
+	if p := c.carries(s.zone, kind, r.MinCount, r.MinCount*kind.VCPUs); p.Code != "" {
+		return 0, p
 	}
+	capacity, _ := c.capacityFor(kind.Name, s.zone)
 	addresses := (s.free + s.asideOf(r.Addresses...)) / (1 + r.SecondaryCount)
 	processors := mostInstances
 	if c.cfg.VCPUQuota > 0 {
 		processors = max(0, c.cfg.VCPUQuota-c.vcpus()) / kind.VCPUs
 	}
 	switch least := r.MinCount; {
-	case processors < least:
-		return 0, failure(codeVCPULimit, "You have requested more vCPU capacity than your current vCPU limit of "+
-			strconv.Itoa(c.cfg.VCPUQuota)+" allows for the instance bucket that the specified instance type belongs to.")
 	case c.cfg.ENIQuota-c.living < least:
 		return 0, failure(codeENIQuota, messageENIQuota)
 	case addresses < least:
 		return 0, failure(codeSubnetFull, c.subnetFull(sub))
-	case capacity < least:
-		return 0, failure(codeNoCapacity, "We currently do not have sufficient "+kind.Name+" capacity in the Availability Zone you requested ("+
-			s.zone+").")
 	}
 	return min(r.MaxCount, mostInstances, processors, c.cfg.ENIQuota-c.living, addresses, capacity), Response{}
+}
+
+// carries says why so many more instances of a type cannot run in a zone, or not with so many vCPUs in all; an empty Response means that they
+// can.
+func (c *Cloud) carries(zone string, kind *Type, count, vcpus int) Response {
+	capacity, offered := c.capacityFor(kind.Name, zone)
+	switch {
+	case !offered:
+		return failure(codeUnsupported, "Your requested instance type ("+kind.Name+") is not supported in your requested Availability Zone ("+
+			zone+").")
+	case c.cfg.VCPUQuota > 0 && c.vcpus()+vcpus > c.cfg.VCPUQuota:
+		return failure(codeVCPULimit, "You have requested more vCPU capacity than your current vCPU limit of "+
+			strconv.Itoa(c.cfg.VCPUQuota)+" allows for the instance bucket that the specified instance type belongs to.")
+	case capacity < count:
+		return failure(codeNoCapacity, "We currently do not have sufficient "+kind.Name+" capacity in the Availability Zone you requested ("+
+			zone+").")
+	}
+	return Response{}
 }
 
 // startInstance makes a pending instance; the caller has looked at what is free.
@@ -189,7 +200,7 @@ func (l *Capacity) covers(kind, zone string) bool {
 // holds counts the instances that use up a capacity.
 func (c *Cloud) holds(limit Capacity) (n int) {
 	for k := range c.instances {
-		if i := &c.instances[k]; i.state != terminated && limit.covers(i.kind, c.subnets[i.subnet].zone) {
+		if i := &c.instances[k]; i.state != terminated && i.state != stopped && limit.covers(i.kind, c.subnets[i.subnet].zone) {
 			n++
 		}
 	}

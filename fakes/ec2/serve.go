@@ -126,6 +126,10 @@ func (c *Cloud) executeLater(from int32, r *Request) Response {
 		return c.describeRouteTables(r)
 	case DeleteSubnet:
 		return c.deleteSubnet(r)
+	case StopInstances:
+		return c.stop(from, r)
+	case StartInstances:
+		return c.startAgain(from, r)
 	}
 	return failure(codeInvalidAction, "The action is not valid for this web service.")
 }

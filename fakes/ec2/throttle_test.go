@@ -41,6 +41,8 @@ func TestThrottleTable(t *testing.T) {
 		{Request{Action: RunInstances}, 5, 2},
 		{Request{Action: TerminateInstances}, 100, 5},
 		{Request{Action: RebootInstances}, 50, 5},
+		{Request{Action: StopInstances}, 50, 5},
+		{Request{Action: StartInstances}, 50, 5},
 	}
 	for _, row := range rows {
 		w := newWorld(t)

@@ -11,6 +11,8 @@ const (
 	launchDone // the slot is an instance's number, here and below
 	terminateDone
 	rebootDone
+	stopDone
+	startDone
 )
 
 // transition is something that the cloud does by itself. It is void when the ENI's or the instance's epoch has moved on.

@@ -152,7 +152,7 @@ type namedSpan struct {
 
 func latencySpans(l *ec2.Latency) []namedSpan {
 	return []namedSpan{{"attach", &l.Attach}, {"link", &l.Link}, {"detach", &l.Detach}, {"launch", &l.Launch}, {"terminate", &l.Terminate},
-		{"reboot", &l.Reboot}}
+		{"reboot", &l.Reboot}, {"stop", &l.Stop}}
 }
 
 func lagSpans(l *ec2.Lag) []namedSpan {

@@ -154,6 +154,14 @@ func TestRequests(t *testing.T) {
 			_, err := c.RebootInstances(ctx, &sdk.RebootInstancesInput{InstanceIds: []string{inst1}, DryRun: yes})
 			return err
 		}, ec2.Request{Action: ec2.RebootInstances, Instances: []ec2.InstanceID{ec2.InstanceID(inst1)}, DryRun: true}},
+		{"stop", func() error {
+			_, err := c.StopInstances(ctx, &sdk.StopInstancesInput{InstanceIds: []string{inst1}, DryRun: yes, Force: yes, Hibernate: no})
+			return err
+		}, ec2.Request{Action: ec2.StopInstances, Instances: []ec2.InstanceID{ec2.InstanceID(inst1)}, DryRun: true}},
+		{"start", func() error {
+			_, err := c.StartInstances(ctx, &sdk.StartInstancesInput{InstanceIds: []string{inst1}, DryRun: yes})
+			return err
+		}, ec2.Request{Action: ec2.StartInstances, Instances: []ec2.InstanceID{ec2.InstanceID(inst1)}, DryRun: true}},
 		{"interfaces", func() error {
 			_, err := c.DescribeNetworkInterfaces(ctx, &sdk.DescribeNetworkInterfacesInput{NetworkInterfaceIds: []string{eni1}, DryRun: yes})
 			return err

@@ -101,7 +101,13 @@ func (c *call) read(q *form) {
 		r.Instances = c.instanceIDs(q)
 		q.only("Force", "false")
 		q.only("SkipOsShutdown", "false")
-	case ec2.RebootInstances:
+	case ec2.StopInstances:
+		r.DryRun = q.flag("DryRun")
+		r.Instances = c.instanceIDs(q)
+		q.flag("Force") // all stop in the same time
+		q.only("Hibernate", "false")
+		q.flag("SkipOsShutdown")
+	case ec2.RebootInstances, ec2.StartInstances:
 		r.DryRun = q.flag("DryRun")
 		r.Instances = c.instanceIDs(q)
 	case ec2.DeleteSubnet:

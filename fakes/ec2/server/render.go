@@ -30,7 +30,7 @@ func (c *call) render(x *writer, id string, p *ec2.Response) {
 		x.sixes(&c.req, "unassignedIpv6Addresses", c.req.IPv6, "unassignedIpv6PrefixSet", c.req.IPv6Prefixes)
 	case ec2.RunInstances:
 		c.launched(x, p)
-	case ec2.TerminateInstances:
+	case ec2.TerminateInstances, ec2.StopInstances, ec2.StartInstances:
 		list(x, "instancesSet", p.Changes, x.change)
 	default:
 		c.described(x, p)

@@ -131,6 +131,17 @@ func TestFleet(t *testing.T) {
 	}
 	_, err = w.RebootInstances(ctx, &sdk.RebootInstancesInput{InstanceIds: ids})
 	must(err)
+	halted, err := w.StopInstances(ctx, &sdk.StopInstancesInput{InstanceIds: ids[:1]})
+	must(err)
+	if len(halted.StoppingInstances) != 1 || *halted.StoppingInstances[0].CurrentState.Code != 64 {
+		t.Errorf("stopped %+v", halted.StoppingInstances)
+	}
+	w.skip(10 * time.Minute)
+	begun, err := w.StartInstances(ctx, &sdk.StartInstancesInput{InstanceIds: ids[:1]})
+	must(err)
+	if len(begun.StartingInstances) != 1 || begun.StartingInstances[0].PreviousState.Name != types.InstanceStateNameStopped {
+		t.Errorf("started %+v", begun.StartingInstances)
+	}
 	ended, err := w.TerminateInstances(ctx, &sdk.TerminateInstancesInput{InstanceIds: ids})
 	must(err)
 	if len(ended.TerminatingInstances) != 2 || ended.TerminatingInstances[0].CurrentState.Name != types.InstanceStateNameShuttingDown {
