@@ -119,7 +119,7 @@ func features() []variable {
 			if n, err := strconv.ParseUint(v, 0, 32); err == nil && n == 0x80 {
 				return "", false
 			}
-			return fmt.Sprintf("%q: expected 0x80: another bit is not there yet", v), true
+			return fmt.Sprintf("%q: another bit than 0x80 is not there yet", v), true
 		}},
 		{"AWS_VPC_K8S_CNI_RANDOMIZESNAT", "prng", func(_ *Settings, v string, _ bool) (string, bool) {
 			switch v {
@@ -161,10 +161,10 @@ func plumbing() []variable {
 		return q
 	}
 	return []variable{
-		quiet("DISABLE_TCP_EARLY_DEMUX", "false", boolean),
-		quiet("ENABLE_V4_EGRESS", "true", boolean), // of IPv6 clusters alone
-		quiet("AWS_VPC_K8S_EGRESS_V4_PLUGIN_LOG_FILE", "/var/log/aws-routed-eni/egress-v4-plugin.log", any),
-		quiet("AWS_VPC_K8S_EGRESS_V6_PLUGIN_LOG_FILE", "/var/log/aws-routed-eni/egress-v6-plugin.log", any),
+		idle("DISABLE_TCP_EARLY_DEMUX", "false", "it has no effect without security groups for pods, which are not there yet", boolean),
+		idle("ENABLE_V4_EGRESS", "true", "it has no effect: it belongs to IPv6 clusters, which are not there yet", boolean),
+		idle("AWS_VPC_K8S_EGRESS_V4_PLUGIN_LOG_FILE", "/var/log/aws-routed-eni/egress-v4-plugin.log", "it has no effect: it belongs to IPv6 clusters, which are not there yet", any),
+		idle("AWS_VPC_K8S_EGRESS_V6_PLUGIN_LOG_FILE", "/var/log/aws-routed-eni/egress-v6-plugin.log", "it has no effect: there is no IPv6 egress yet", any),
 		quiet("POD_MTU", "", func(v string) error { return number(v, 576, 9001) }),
 		idle("DISABLE_INTROSPECTION", "false", "there is no HTTP introspection yet; ask on the daemon's socket", boolean),
 		idle("INTROSPECTION_BIND_ADDRESS", "127.0.0.1:61679", "there is no HTTP introspection yet; ask on the daemon's socket", any),
@@ -172,7 +172,7 @@ func plumbing() []variable {
 		quiet("AWS_EC2_ENDPOINT", "", any), // impl/cloud reads it
 		idle("ENABLE_NFTABLES", "", "it has no effect: nftables is always used, over netlink", boolean),
 		idle("AWS_VPC_K8S_CNI_CONFIGURE_RPFILTER", "", "it has no effect: `ipamd init` sets rp_filter", boolean),
-		quiet("VPC_CNI_VERSION", "", any),
+		quiet("VPC_CNI_VERSION", "", any), // upstream's manifests set it, for the User-Agent of their calls
 		quiet("VPC_ID", "", any),
 	}
 }
