@@ -7,7 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/fakes/kube"
 	"github.com/enilab/enilab/fakes/kube/apiserver"
 	kubeserver "github.com/enilab/enilab/fakes/kube/server"
 	"github.com/enilab/enilab/sim/machine"
@@ -88,7 +91,7 @@ func (w *World) WholeCluster() apiserver.Cluster { return wholeCluster{w} }
 
 type wholeCluster struct{ w *World }
 
-// Look gives all nodes and pods as they are.
+// Look gives all objects as they are.
 func (c wholeCluster) Look(context.Context) (out apiserver.Objects, err error) {
 	if !c.w.ask(func() { out = c.w.objects() }) {
 		return apiserver.Objects{}, machine.ErrClosed
@@ -99,11 +102,24 @@ func (c wholeCluster) Look(context.Context) (out apiserver.Objects, err error) {
 // Changed is closed at the next change of what Look gives.
 func (c wholeCluster) Changed() <-chan struct{} { return c.w.bell.changed() }
 
+func eniConfigOf(e *kube.ENIConfig) *unstructured.Unstructured {
+	groups := make([]any, len(e.Groups))
+	for i, g := range e.Groups {
+		groups[i] = g
+	}
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "crd.k8s.amazonaws.com/v1alpha1", "kind": "ENIConfig",
+		"metadata": map[string]any{"name": e.Name, "uid": "eniconfig-" + e.Name},
+		"spec":     map[string]any{"subnet": e.Subnet, "securityGroups": groups}}}
+}
+
 func (w *World) objects() (out apiserver.Objects) {
 	for _, n := range w.nodes[1:] {
 		if !n.Gone {
 			out.Nodes = append(out.Nodes, apiserver.NodeOf(n.Name(), w.capacious(n), epoch))
 		}
+	}
+	for _, e := range w.Kube.ENIConfigs() {
+		out.Custom = append(out.Custom, eniConfigOf(&e))
 	}
 	others := w.others()
 	out.Nodes = append(out.Nodes, others.Nodes...)

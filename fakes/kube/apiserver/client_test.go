@@ -60,7 +60,7 @@ func (c *cluster) Changed() <-chan struct{} {
 func (c *cluster) change(f func(*apiserver.Objects)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	next := apiserver.Objects{Nodes: slices.Clone(c.now.Nodes), Pods: slices.Clone(c.now.Pods)}
+	next := apiserver.Objects{Nodes: slices.Clone(c.now.Nodes), Pods: slices.Clone(c.now.Pods), Custom: slices.Clone(c.now.Custom)}
 	f(&next)
 	c.now = next
 	close(c.changed)
@@ -345,6 +345,25 @@ func TestCustom(t *testing.T) {
 	}
 	if e := <-watch.ResultChan(); e.Type != "ADDED" || name(e.Object) != "us-west-2a" {
 		t.Errorf("the watch saw %+v", e)
+	}
+	of := func(kind, subnet string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "crd.k8s.amazonaws.com/v1alpha1", "kind": kind,
+			"metadata": map[string]any{"name": "us-west-2b"}, "spec": map[string]any{"subnet": subnet}}}
+	}
+	for _, c := range []struct {
+		custom []*unstructured.Unstructured
+		event  string
+	}{
+		{[]*unstructured.Unstructured{of("ENIConfig", "subnet-2"), of("Unserved", "subnet-2")}, "ADDED subnet-2"},
+		{[]*unstructured.Unstructured{of("ENIConfig", "subnet-3")}, "MODIFIED subnet-3"},
+		{nil, "DELETED subnet-3"},
+	} {
+		w.c.change(func(o *apiserver.Objects) { o.Custom = c.custom })
+		e := <-watch.ResultChan()
+		subnet, _, _ := unstructured.NestedString(e.Object.(*unstructured.Unstructured).Object, "spec", "subnet")
+		if got := string(e.Type) + " " + subnet; got != c.event {
+			t.Errorf("the watch saw %s, expected %s", got, c.event)
+		}
 	}
 }
 

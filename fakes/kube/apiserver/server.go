@@ -7,11 +7,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Cluster is what stands behind the API server. It is called concurrently.
 type Cluster interface {
-	// Look gives all nodes and pods as they are. What it gave once is never changed afterwards, by either side. An error ends the connection
+	// Look gives all objects as they are. What it gave once is never changed afterwards, by either side. An error ends the connection
 	// without an answer; it takes as long as the API server takes.
 	Look(ctx context.Context) (Objects, error)
 	// Changed is closed at the next change of what Look gives; until then, it is the same channel. Nil says nothing: then every request
@@ -23,6 +24,8 @@ type Cluster interface {
 type Objects struct {
 	Nodes []*corev1.Node
 	Pods  []*corev1.Pod
+	// Custom are objects of CustomResourceDefinitions. Those of a kind whose definition is not there are not shown.
+	Custom []*unstructured.Unstructured
 }
 
 // Option is a property of the API server that is not the cluster's.

@@ -31,7 +31,7 @@ type object struct {
 	key     key
 	data    map[string]any
 	version uint64
-	source  any            // the Cluster's own, a *corev1.Node or *corev1.Pod; nil: the object lives here
+	source  any            // the Cluster's own; nil: the object lives here
 	base    map[string]any // source, as data
 }
 
@@ -232,6 +232,16 @@ func (s *store) take(now Objects) {
 		s.needNamespace(p.Namespace)
 		s.takeOne(k, p)
 	}
+	for _, c := range now.Custom {
+		kind := c.GroupVersionKind()
+		for _, r := range s.resources {
+			if r.group == kind.Group && r.version == kind.Version && r.kind == kind.Kind {
+				k := key{group: r.group, plural: r.plural, namespace: c.GetNamespace(), name: c.GetName()}
+				there[k] = true
+				s.takeOne(k, c)
+			}
+		}
+	}
 	var gone []key
 	for k, o := range s.objects {
 		if o.source != nil && !there[k] {
@@ -246,7 +256,7 @@ func (s *store) take(now Objects) {
 	}
 }
 
-// takeOne brings in one node or pod. What the Cluster has changed since it was last asked goes into the object as clients left it; another
+// takeOne brings in one object. What the Cluster has changed since it was last asked goes into the object as clients left it; another
 // UID is another object.
 func (s *store) takeOne(k key, source any) {
 	o := s.objects[k]
