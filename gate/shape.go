@@ -19,7 +19,7 @@ import (
 type Shape struct {
 	// Types are the instance types, those of most nodes first.
 	Types []NodeType
-	// Settings are the daemon's that make a pool: WARM_IP_TARGET and the like.
+	// Settings are the daemon's that make a pool: WARM_IP_TARGET and the like, prefixes, and whether pods have subnets of their own.
 	Settings map[string]string
 	// Nodes and Pods are how many the whole cluster has: what its API server answers whoever asks for all of them.
 	Nodes, Pods int
@@ -37,8 +37,13 @@ type NodeType struct {
 // mostTypes is how many instance types are played: each is one scenario more.
 const mostTypes = 3
 
-// poolSettings are those that a shape copies.
-var poolSettings = []string{"WARM_ENI_TARGET", "WARM_IP_TARGET", "MINIMUM_IP_TARGET", "MAX_ENI"}
+// poolSettings are those that a shape copies. With custom networking a node's ENIConfig is the one called default.
+var poolSettings = []string{"WARM_ENI_TARGET", "WARM_IP_TARGET", "MINIMUM_IP_TARGET", "MAX_ENI", prefixDelegation, "WARM_PREFIX_TARGET", customNetworking}
+
+const (
+	prefixDelegation = "ENABLE_PREFIX_DELEGATION"
+	customNetworking = "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG"
+)
 
 // kubernetes' objects, as far as a shape is made of them.
 type item struct {
@@ -191,7 +196,16 @@ func (s *Shape) Shaped(f *scn.File, t NodeType) (*scn.File, error) {
 	if !ok {
 		return nil, fmt.Errorf("unknown instance type %q", t.Type)
 	}
-	room := min(limits.ENIs*(limits.IPv4PerENI-1), mostPods) - atOnce
+	enis, each := limits.ENIs, limits.IPv4PerENI-1
+	kind, _ := ec2.TypeOf(t.Type)
+	prefixes, custom := s.Settings[prefixDelegation] == "true" && kind.Hypervisor != "xen", s.Settings[customNetworking] == "true"
+	if prefixes {
+		each *= 16
+	}
+	if custom {
+		enis-- // the first one is not for pods
+	}
+	room := min(enis*each, mostPods) - atOnce
 	web := max(fewestWeb, min(t.Pods-3, room))
 	g := s.Crowded(f)
 	for i := range g.Lines {
@@ -204,6 +218,13 @@ func (s *Shape) Shaped(f *scn.File, t NodeType) (*scn.File, error) {
 				case "subnet":
 					stmt.Args[j].Value = "10.0.128.0/20"
 				}
+			}
+			if prefixes {
+				stmt.Args = append(stmt.Args, scn.KV{Key: "max-pods", Value: fmt.Sprint(mostPods)})
+			}
+			if custom {
+				stmt.Args = append(stmt.Args, scn.KV{Key: "vpc", Value: "10.0.0.0/16,100.64.0.0/16"}, scn.KV{Key: "subnets", Value: "100.64.0.0/20"},
+					scn.KV{Key: "eniconfigs", Value: "default:2"})
 			}
 		case *scn.Config:
 			stmt.Args = nil

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/runner"
 )
 
 const cluster = `{"kind": "List", "items": [
@@ -76,6 +77,40 @@ func TestShapedAsItIs(t *testing.T) {
 	for _, want := range []string{"pods.ready == 24", "kube scale web 14", "start   pods web 11 "} {
 		if !strings.Contains(g.String(), want) {
 			t.Errorf("expected %q in\n%s", want, g)
+		}
+	}
+}
+
+// TestShapedModes: a cluster's prefixes and its custom networking are in the shape, as many pods as these carry, and the script holds there.
+func TestShapedModes(t *testing.T) {
+	data, err := Files.ReadFile(Change)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		settings map[string]string
+		typ      string
+		wants    []string
+	}{
+		{map[string]string{"ENABLE_PREFIX_DELEGATION": "true", "WARM_IP_TARGET": "2"}, "m5.large", []string{"max-pods=110", "ENABLE_PREFIX_DELEGATION=true", "start pods web 96 "}},
+		{map[string]string{"ENABLE_PREFIX_DELEGATION": "true"}, "m4.large", []string{"ENABLE_PREFIX_DELEGATION=true", "start pods web 4 "}}, // it has none
+		{map[string]string{"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG": "true", "WARM_IP_TARGET": "2"}, "m5.large", []string{"subnets=100.64.0.0/20 eniconfigs=default:2", "start pods web 4 "}},
+	} {
+		g, err := (&Shape{Settings: c.settings}).Shaped(parse(t, Change, string(data)), NodeType{c.typ, 1, 200})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range c.wants {
+			if !strings.Contains(g.String(), want) {
+				t.Errorf("%v: expected %q in\n%s", c.settings, want, g)
+			}
+		}
+		l, err := runner.Load(runner.Sim(), Change, []byte(g.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := l.Run(runner.Options{Seed: runner.DefaultSeed}); r.Status != runner.Held {
+			t.Errorf("%v: %s", c.settings, r.Report())
 		}
 	}
 }
