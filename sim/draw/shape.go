@@ -23,6 +23,7 @@ type Shape struct {
 	Foreign  int      // of them, those that strangers may attach
 	Prefixed bool     // these may have prefixes
 	Leaked   int      // ENIs that other clusters may leave in the subnet
+	Reserved bool     // half of the subnet is for prefixes alone
 	Unnamed  bool     // no daemon knows the cluster's name
 	Subnets  []string // the zone's others, as the scenario says them; a node's daemon chooses among them
 	Custom   string   // ENIConfigs of custom networking, as the scenario says them; "" is none
@@ -135,6 +136,7 @@ func (h *Shape) drawPrefixes(s Source) {
 	for h.Bits > 16 && Usable(h.Bits) < 2*h.Nodes*h.ENIs*(h.Per*16+1) {
 		h.Bits--
 	}
+	h.Reserved = s.Chance(25)
 }
 
 // drawCustom switches custom networking on under one seed in twelve, where a node may have an ENI beside its first one. It draws from a
@@ -207,7 +209,12 @@ func (h *Shape) PerNode() int {
 // cluster is the head of the scenario.
 func (h *Shape) Head() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "cluster nodes=%d type=%s subnet=10.0.0.0/%d runtime=%s", h.Nodes, h.Kind, h.Bits, h.Runtime)
+	fmt.Fprintf(&b, "cluster nodes=%d type=%s subnet=10.0.0.0/%d", h.Nodes, h.Kind, h.Bits)
+	if h.Reserved {
+		half := 1 << (31 - h.Bits)
+		fmt.Fprintf(&b, ":prefixes=10.%d.%d.%d/%d", half>>16, half>>8&0xff, half&0xff, h.Bits+1)
+	}
+	b.WriteString(" runtime=" + h.Runtime)
 	if len(h.Subnets) > 0 {
 		fmt.Fprintf(&b, " vpc=10.0.0.0/16,100.64.0.0/16,100.65.0.0/16 subnets=100.64.0.0/%d%s,100.65.0.0/%[1]d%[3]s", h.Bits, h.Subnets[0], h.Subnets[1])
 	}
