@@ -16,7 +16,7 @@ const (
 	SkipOthers       = "cluster other-nodes=, other-pods="
 	SkipOtherRuntime = "cluster runtime=, other than containerd"
 	SkipName         = "cluster name="
-	SkipSubnets      = "cluster subnets="
+	SkipSubnets      = "cluster subnets=, subnet=CIDR:..."
 )
 
 // Skips are all kinds of line that a world does not carry out: docs/skips.md is this table.

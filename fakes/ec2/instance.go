@@ -106,20 +106,14 @@ func (c *Cloud) terminate(from int32, r *Request) Response {
 	if p.Code != "" {
 		return p
 	}
-	p = success()
-	for _, n := range all {
-		i := &c.instances[n]
-		before := i.state
-		if before != shuttingDown && before != terminated {
+	return c.change(all, func(n int32, i *instance) {
+		if i.state != shuttingDown && i.state != terminated {
 			c.setState(c.now, i, shuttingDown)
 			i.epoch++ // voids a launch, a stop or a reboot that is under way
 			c.schedule(c.now+i.rand.draw(c.cfg.Latency.Terminate), terminateDone, n)
 			c.emitInstance(c.now, InstanceShuttingDown, n, from)
 		}
-		p.Changes = append(p.Changes, StateChange{i.id, before.String(), i.state.String()})
-	}
-	c.trimDue()
-	return p
+	})
 }
 
 // stop begins to stop instances: stopping at once, stopped after Latency.Stop. Their interfaces and addresses stay what they are. One that is
@@ -129,19 +123,14 @@ func (c *Cloud) stop(from int32, r *Request) Response {
 	if p.Code != "" {
 		return p
 	}
-	for _, n := range all {
-		i := &c.instances[n]
-		before := i.state
-		if before == running {
+	return c.change(all, func(n int32, i *instance) {
+		if i.state == running {
 			c.setState(c.now, i, stopping)
 			i.epoch++ // voids a reboot that is under way
 			c.schedule(c.now+i.rand.draw(c.cfg.Latency.Stop), stopDone, n)
 			c.emitInstance(c.now, InstanceStopping, n, from)
 		}
-		p.Changes = append(p.Changes, StateChange{i.id, before.String(), i.state.String()})
-	}
-	c.trimDue()
-	return p
+	})
 }
 
 // startAgain begins to start stopped instances: pending at once, running after Latency.Launch, and launched anew. One that runs already is left
@@ -164,16 +153,25 @@ func (c *Cloud) startAgain(from int32, r *Request) Response {
 			}
 		}
 	}
-	for _, n := range all {
-		i := &c.instances[n]
-		before := i.state
-		if before == stopped {
+	return c.change(all, func(n int32, i *instance) {
+		if i.state == stopped {
 			c.setState(c.now, i, pending)
 			i.launched = c.now
 			c.schedule(c.now+i.rand.draw(c.cfg.Latency.Launch), startDone, n)
 		}
+	})
+}
+
+// change has each of the instances begin something, and answers with the states before and after.
+func (c *Cloud) change(all []int32, begin func(n int32, i *instance)) Response {
+	p := success()
+	for _, n := range all {
+		i := &c.instances[n]
+		before := i.state
+		begin(n, i)
 		p.Changes = append(p.Changes, StateChange{i.id, before.String(), i.state.String()})
 	}
+	c.trimDue()
 	return p
 }
 
@@ -188,7 +186,7 @@ func (c *Cloud) findAllIn(from int32, r *Request, verb string, not ...instanceSt
 			return nil, failure(codeInstanceState, "The instance '"+string(i.id)+"' is not in a state from which it can be "+verb+".")
 		}
 	}
-	return all, success()
+	return all, Response{}
 }
 
 // reboot asks instances to restart; the answer comes before they do. "Requests to reboot terminated instances are ignored"

@@ -34,6 +34,15 @@ func (w *world) twoVPCs(multi bool) InstanceID {
 	return w.launch("m5.large", plenty)
 }
 
+// stoppedWith stops an m5.large and starts it under a quota of processors.
+func (w *world) stoppedWith(i InstanceID, quota int) Request {
+	w.t.Helper()
+	w.do(Request{Action: StopInstances, Instance: i})
+	w.wait(time.Minute)
+	w.cfg.VCPUQuota = quota
+	return Request{Action: StartInstances, Instance: i}
+}
+
 // One row per way to be refused that is about instances, network cards, networks and tags.
 func TestInstanceCodes(t *testing.T) { checkCodes(t, instanceRows()) }
 
@@ -224,6 +233,19 @@ func lifeRows() []codeRow {
 			w.wait(time.Hour)
 			return Request{Action: TerminateInstances, Instance: i}
 		}, "InvalidInstanceID.NotFound"},
+		{"stop: nothing", func(w *world, i InstanceID) Request { return Request{Action: StopInstances} }, "MissingParameter"},
+		{"stop: unknown", func(w *world, i InstanceID) Request { return Request{Action: StopInstances, Instance: noInstance} },
+			"InvalidInstanceID.NotFound"},
+		{"stop: terminated", func(w *world, i InstanceID) Request {
+			w.Terminate(w.now, i)
+			return Request{Action: StopInstances, Instance: i}
+		}, "IncorrectInstanceState"},
+		{"start: terminated", func(w *world, i InstanceID) Request {
+			w.Terminate(w.now, i)
+			return Request{Action: StartInstances, Instance: i}
+		}, "IncorrectInstanceState"},
+		{"start: quota of processors", func(w *world, i InstanceID) Request { return w.stoppedWith(i, 1) }, "VcpuLimitExceeded"},
+		{"start: quota of processors, exactly", func(w *world, i InstanceID) Request { return w.stoppedWith(i, 2) }, ""},
 		{"reboot", func(w *world, i InstanceID) Request { return Request{Action: RebootInstances, Instance: i} }, ""},
 		{"reboot: nothing", func(w *world, i InstanceID) Request { return Request{Action: RebootInstances} }, "MissingParameter"},
 		{"reboot: unknown", func(w *world, i InstanceID) Request { return Request{Action: RebootInstances, Instance: noInstance} },

@@ -145,6 +145,7 @@ func TestStopAndStart(t *testing.T) {
 	w.do(Request{Action: DetachNetworkInterface, Attachment: a, Force: true})
 	w.wait(time.Minute)
 	w.kinds()
+	w.do(Request{Action: RebootInstances, Instance: i}) // the stop overtakes it
 	stop := Request{Action: StopInstances, Instances: []InstanceID{i}}
 	if c := w.do(stop).Changes; len(c) != 1 || c[0] != (StateChange{i, "running", "stopping"}) {
 		t.Errorf("stopped: %v", c)
@@ -155,6 +156,9 @@ func TestStopAndStart(t *testing.T) {
 	w.refused(Request{Action: StartInstances, Instances: []InstanceID{j, i}}, codeInstanceState)
 	w.refused(Request{Action: RebootInstances, Instances: []InstanceID{i}}, codeState)
 	w.wait(time.Minute)
+	if got := w.kinds(); got != "InstanceStopping InstanceStopped" {
+		t.Errorf("events %s", got)
+	}
 	if c := w.do(stop).Changes; c[0] != (StateChange{i, "stopped", "stopped"}) {
 		t.Errorf("stopped once more: %v", c)
 	}

@@ -91,6 +91,8 @@ func TestResourceRates(t *testing.T) {
 		{Request{Action: RunInstances, MaxCount: 1 << 62}, false, 0, time.Hour, 0},
 		{Request{Action: RunInstances, MaxCount: -5}, false, 5, time.Second, 2},
 		{Request{Action: TerminateInstances, Instances: make([]InstanceID, 500)}, false, 2, 25 * time.Second, 1},
+		{Request{Action: StopInstances, Instances: make([]InstanceID, 500)}, false, 2, 25 * time.Second, 1},
+		{Request{Action: StartInstances, Instances: make([]InstanceID, 500)}, false, 2, 250 * time.Second, 1},
 	}
 	for _, row := range rows {
 		w := newWorld(t)

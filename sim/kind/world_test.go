@@ -47,6 +47,8 @@ func TestCan(t *testing.T) {
 	}{
 		{one, "cluster nodes=1 runtime=containerd type=m5.large", ""},
 		{one, "cluster nodes=1 runtime=dockershim", "kind's containerd; the rest"},
+		{one, "cluster nodes=1 subnet=10.0.1.0/24 runtime=containerd", ""},
+		{one, "cluster nodes=1 subnet=10.0.1.0/24:prefixes=10.0.1.128/25 runtime=containerd", "one subnet"},
 		{one, "config WARM_ENI_TARGET=1", ""},
 		{one, "at 0s node-1 restart", ""},
 		{two, "at 0s node-1 restart", ""},

@@ -7,10 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/enilab/enilab/fakes/ec2"
-	"github.com/enilab/enilab/fakes/kube"
 	"github.com/enilab/enilab/fakes/kube/apiserver"
 	kubeserver "github.com/enilab/enilab/fakes/kube/server"
 	"github.com/enilab/enilab/sim/machine"
@@ -102,16 +99,6 @@ func (c wholeCluster) Look(context.Context) (out apiserver.Objects, err error) {
 // Changed is closed at the next change of what Look gives.
 func (c wholeCluster) Changed() <-chan struct{} { return c.w.bell.changed() }
 
-func eniConfigOf(e *kube.ENIConfig) *unstructured.Unstructured {
-	groups := make([]any, len(e.Groups))
-	for i, g := range e.Groups {
-		groups[i] = g
-	}
-	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "crd.k8s.amazonaws.com/v1alpha1", "kind": "ENIConfig",
-		"metadata": map[string]any{"name": e.Name, "uid": "eniconfig-" + e.Name},
-		"spec":     map[string]any{"subnet": e.Subnet, "securityGroups": groups}}}
-}
-
 func (w *World) objects() (out apiserver.Objects) {
 	for _, n := range w.nodes[1:] {
 		if !n.Gone {
@@ -119,7 +106,7 @@ func (w *World) objects() (out apiserver.Objects) {
 		}
 	}
 	for _, e := range w.Kube.ENIConfigs() {
-		out.Custom = append(out.Custom, eniConfigOf(&e))
+		out.Custom = append(out.Custom, apiserver.ENIConfigOf(&e))
 	}
 	others := w.others()
 	out.Nodes = append(out.Nodes, others.Nodes...)

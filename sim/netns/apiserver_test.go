@@ -1,7 +1,9 @@
 package netns_test
 
 import (
+	"fmt"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,10 +17,10 @@ import (
 	"github.com/enilab/enilab/fakes/kube/apiserver"
 )
 
-// TestWholeCluster: an informer of client-go sees every pod of every node, and each change without having asked for it.
+// TestWholeCluster: an informer of client-go sees every pod of every node, and each change without having asked for it. ENIConfigs are there too.
 func TestWholeCluster(t *testing.T) {
 	w := open(t, `# Pods come and go, and an informer of the whole cluster sees it.
-cluster nodes=2 type=m5.large subnet=10.0.40.0/24 runtime=containerd
+cluster nodes=2 type=m5.large vpc=10.0.0.0/16 subnet=10.0.40.0/24 subnets=10.0.42.0/24 eniconfigs=us-west-2a:2:sg-pods runtime=containerd
 start   pods web 2 on node-*
 at 1h   expect kube pods.ready == 4
 `)
@@ -29,6 +31,11 @@ at 1h   expect kube pods.ready == 4
 	defer srv.CloseClientConnections()
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: srv.URL})
 	must(t, err)
+	config := make(chan string, 1)
+	go func() {
+		data, err := client.Discovery().RESTClient().Get().AbsPath("/apis/crd.k8s.amazonaws.com/v1alpha1/eniconfigs/us-west-2a").DoRaw(t.Context())
+		config <- fmt.Sprintf("%s, %v", data, err)
+	}()
 	var mu sync.Mutex
 	pods, nodes := map[string]*corev1.Pod{}, map[string]*corev1.Node{}
 	put := func(o any) {
@@ -92,6 +99,10 @@ at 1h   expect kube pods.ready == 4
 	seen("three", running(3))
 	w.Kube.Cordon(w.Clock(), 1, true)
 	seen("a cordoned node", func() bool { return nodes["node-1"].Spec.Unschedulable && !nodes["node-2"].Spec.Unschedulable })
+	want := `"spec":{"securityGroups":["sg-pods"],"subnet":"` + string(w.EC2.Subnets()[1].ID) + `"}`
+	if got := <-config; !strings.Contains(got, want) {
+		t.Errorf("ENIConfig: expected %s, found %s", want, got)
+	}
 	if n := nodes["node-2"]; n.Status.Allocatable.Pods().IsZero() || n.Labels[corev1.LabelTopologyZone] == "" || len(n.Status.Addresses) != 2 {
 		t.Errorf("node-2 is %+v", n)
 	}

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	quantity "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/enilab/enilab/fakes/kube"
@@ -105,6 +106,17 @@ func PodOf(p *kube.Pod, kind kube.Kind, node string, host netip.Addr, epoch time
 		o.Status.PodIP, o.Status.PodIPs = p.Address.String(), []corev1.PodIP{{IP: p.Address.String()}}
 	}
 	return o
+}
+
+// ENIConfigOf is an ENIConfig of the model as the API shows it.
+func ENIConfigOf(e *kube.ENIConfig) *unstructured.Unstructured {
+	spec := map[string]any{"subnet": e.Subnet}
+	for _, g := range e.Groups {
+		list, _ := spec["securityGroups"].([]any)
+		spec["securityGroups"] = append(list, g)
+	}
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "crd.k8s.amazonaws.com/v1alpha1", "kind": "ENIConfig",
+		"metadata": map[string]any{"name": e.Name}, "spec": spec}}
 }
 
 // instant is one of the model's as the API writes it: to the second.
