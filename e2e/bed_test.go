@@ -65,11 +65,10 @@ func (s *site) build(ctx SpecContext) {
 type bed struct {
 	*kind.Cluster
 	*site
-	proxy      string
-	first      bool // the run's first cluster, on which all specs run
-	evidence   int  // specs whose evidence is kept
-	laboratory bool // its image is on the nodes
-	changed    bool // aws-node is not as install(nil) leaves it
+	proxy    string
+	first    bool // the run's first cluster, on which all specs run
+	evidence int  // specs whose evidence is kept
+	changed  bool // aws-node is not as install(nil) leaves it
 }
 
 // say tells a line of progress.

@@ -45,7 +45,7 @@ var killLoop = incident{
 			if err := s.deleteDaemon(ctx); err != nil {
 				return err
 			}
-			if err := s.serves(ctx, s.daemon(nil)); err != nil {
+			if err := s.serves(ctx); err != nil {
 				return err
 			}
 		}

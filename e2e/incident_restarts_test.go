@@ -87,7 +87,7 @@ var nodeRestart = incident{
 		if err := s.restart(ctx, replicas); err != nil {
 			return err
 		}
-		if err := s.serves(ctx, s.daemon(nil)); err != nil {
+		if err := s.serves(ctx); err != nil {
 			return err
 		}
 		if _, err := s.ready(ctx, "web", replicas); err != nil {

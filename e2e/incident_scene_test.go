@@ -23,7 +23,7 @@ type scene struct {
 	silent  map[life]silence // guarded by looking: who did not answer the watch
 }
 
-// play lets one incident happen, and leaves nothing of it but what a mutant has done.
+// play lets one incident happen, and leaves nothing of it.
 func (s *stage) play(ctx context.Context, i *incident) (err error) {
 	sc := &scene{stage: s, incident: i, silent: map[life]silence{}}
 	defer func() {
@@ -94,7 +94,7 @@ func (s *scene) few(ctx context.Context) error {
 
 // daemon is the incident's, with more settings.
 func (s *scene) daemon(env map[string]string) rollout {
-	d := rollout{mutant: s.mutant, realtime: s.incident.realtime, env: map[string]string{"IP_COOLDOWN_PERIOD": coolDown}}
+	d := rollout{realtime: s.incident.realtime, env: map[string]string{"IP_COOLDOWN_PERIOD": coolDown}}
 	maps.Copy(d.env, s.env)
 	maps.Copy(d.env, env)
 	return d
@@ -202,21 +202,6 @@ func (s *scene) gone(ctx context.Context, label string) error {
 // deleteByForce does what kubectl delete --grace-period=0 --force does.
 func (s *scene) deleteByForce(ctx context.Context, pod string) error {
 	return s.Client().CoreV1().Pods(s.name).Delete(ctx, pod, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
-}
-
-// churn makes pods and deletes them again, as many at once as said.
-func (s *scene) churn(ctx context.Context, total, atOnce int) error {
-	return s.step(fmt.Sprintf("%d pods came and went", total), func() error {
-		for ; total > 0; total -= atOnce {
-			if _, err := s.start(ctx, "churn", min(total, atOnce)); err != nil {
-				return err
-			}
-			if err := s.delete(ctx, "churn"); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }
 
 // removePods ends what the incident runs.

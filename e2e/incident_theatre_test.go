@@ -28,7 +28,6 @@ type outcome struct {
 func (t *theatre) open(ctx SpecContext) {
 	t.outcomes = map[string]*outcome{}
 	chosen := make([][]incident, len(incidents))
-	mutants := false
 	for n, list := range incidents {
 		for _, i := range list {
 			if !Label("incident", t.proxy, i.name).MatchesLabelFilter(GinkgoLabelFilter()) {
@@ -36,12 +35,7 @@ func (t *theatre) open(ctx SpecContext) {
 			}
 			t.outcomes[i.name] = &outcome{done: make(chan struct{})}
 			chosen[n] = append(chosen[n], i)
-			mutants = mutants || i.mutant != ""
 		}
-	}
-	if mutants && !t.bed.laboratory {
-		check(t.LoadImage(ctx, t.site.laboratory))
-		t.bed.laboratory = true
 	}
 	t.reinstall()
 	check(t.clear(ctx))
