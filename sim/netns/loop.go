@@ -26,8 +26,8 @@ func (w *World) post(f func()) bool {
 
 // ask posts f and waits until it has run.
 func (w *World) ask(f func()) bool {
-	done := make(chan struct{})
-	if !w.post(func() { f(); close(done) }) {
+	began, done := time.Now(), make(chan struct{})
+	if !w.post(func() { w.answered(time.Since(began)); f(); close(done) }) {
 		return false
 	}
 	select {

@@ -69,7 +69,7 @@ var binaries = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	build := exec.Command("go", "build", "-tags", "grpcnotrace", "-trimpath", "-ldflags", "-s -w", "-o", dir+"/",
-		"github.com/enilab/enilab/cmd/...")
+		"github.com/enilab/enilab/cmd/enilab", "github.com/enilab/enilab/cmd/ipamd", "github.com/enilab/enilab/cmd/aws-cni")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s: %w\n%s", strings.Join(build.Args, " "), err, out)

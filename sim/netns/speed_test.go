@@ -46,6 +46,24 @@ func TestTooSlow(t *testing.T) {
 	}
 }
 
+// A daemon's own bounds do not grow with the slowness: what it asked while the laboratory waited for a probe excuses a failure too.
+func TestTooSlowToAnswer(t *testing.T) {
+	w := speedy()
+	w.in, w.closed = make(chan func()), make(chan struct{})
+	go func() { (<-w.in)() }()
+	if !w.ask(func() {}) || w.late.asked <= 0 {
+		t.Fatalf("a request that waited is noted as %v", w.late.asked)
+	}
+	w.answered(askedSlack)
+	if w.late.asked > askedSlack {
+		t.Errorf("the slack is %v", w.late.asked)
+	}
+	w.answered(askedSlack + time.Millisecond)
+	if err := w.TooSlow(); err == nil || !strings.Contains(err.Error(), "a request had waited 5.001s") {
+		t.Errorf("a request that waited for longer than its daemon's bound: %v", err)
+	}
+}
+
 // Bounds grow with the slowness, never shrink, and have an end.
 func TestSlowed(t *testing.T) {
 	if s := slowness(); s < 1 || s > worstSlowness || slowed(time.Second) != time.Duration(s*float64(time.Second)) {
