@@ -484,7 +484,7 @@ func (w *walker) rest() {
 // TestWalk steps nodes through inputs in any order. ENILAB_WALK says how many; the effect contract must hold, nothing may panic,
 // and what a node keeps twice must agree.
 func TestWalk(t *testing.T) {
-	total := 10_000_000 // half a minute on one core
+	total := 3_000_000 // 45 s of one core
 	if testing.Short() {
 		total = 200_000
 	}

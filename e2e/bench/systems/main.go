@@ -3,6 +3,9 @@
 //
 //	go run ./e2e/bench/systems                                            # or make bench
 //	go run ./e2e/bench/systems -rounds 1 enilab amazon-vpc-cni-k8s@1.18.0
+//	go run ./e2e/bench/systems -rounds 1 -supply enilab amazon-vpc-cni-k8s@1.23.0
+//
+// -supply compares what 250 pods on one node cost in requests to EC2, with secondary addresses and with prefixes: twenty minutes a system and round.
 //
 // Each plays the two scenarios beside this file with enilab run --on netns --clock machine: real processes of theirs on this machine's kernel, in
 // real time, with the models' EC2 at its published speed. What is told is what the laboratory sees of any CNI: how long the plugin's runs took,
@@ -50,6 +53,7 @@ func main() {
 func command(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("systems", flag.ContinueOnError)
 	rounds := flags.Int("rounds", 3, "how often each system plays each scenario")
+	supplied := flags.Bool("supply", false, "compare the supply of addresses to 250 pods instead")
 	enilab := flags.String("enilab", filepath.Join("bin", "enilab"), "this `binary`, with ipamd and aws-cni beside it")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return nil
@@ -67,13 +71,25 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 	if len(names) == 0 {
 		names = atHand(ctx)
 	}
-	t := &table{names: names, of: map[string]map[string][]figures{}}
+	t := &table{names: names, rows: usualRows, of: map[string]map[string][]figures{}}
+	scenarios, dir := []string{"steady", "burst"}, folder
+	if *supplied {
+		var err error
+		if dir, err = os.MkdirTemp("", "enilab-bench-"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		if scenarios, err = writeSupply(dir); err != nil {
+			return err
+		}
+		t.rows = supplyRows()
+	}
 	for round := range *rounds {
-		for _, scenario := range []string{"steady", "burst"} {
+		for _, scenario := range scenarios {
 			for i := range names {
 				name := names[(i+round)%len(names)]
 				fmt.Fprintf(os.Stderr, "bench: round %d of %d, %s, %s …\n", round+1, *rounds, scenario, name)
-				f, err := play(ctx, *enilab, name, scenario)
+				f, err := play(ctx, *enilab, name, filepath.Join(dir, scenario+".scn"))
 				if err != nil {
 					return fmt.Errorf("%s, %s: %w", name, scenario, err)
 				}
@@ -103,8 +119,8 @@ type figures struct {
 }
 
 // play is one run. A system that breaks something has figures all the same.
-func play(ctx context.Context, enilab, system, scenario string) (*figures, error) {
-	c := exec.CommandContext(ctx, enilab, "run", "--on", "netns", "--clock", "machine", "--json", "--cni", system, filepath.Join(folder, scenario+".scn"))
+func play(ctx context.Context, enilab, system, file string) (*figures, error) {
+	c := exec.CommandContext(ctx, enilab, "run", "--on", "netns", "--clock", "machine", "--json", "--cni", system, file)
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) } // it takes its namespaces away
 	var said strings.Builder
 	c.Stderr = &said
@@ -137,6 +153,7 @@ func play(ctx context.Context, enilab, system, scenario string) (*figures, error
 // table has a column for each system.
 type table struct {
 	names []string
+	rows  []row
 	of    map[string]map[string][]figures // by scenario and system
 }
 
@@ -147,11 +164,13 @@ func (t *table) add(name, scenario string, f *figures) {
 	t.of[scenario][name] = append(t.of[scenario][name], *f)
 }
 
-// rows are what is compared.
-var rows = []struct {
+// row is what is compared of a scenario's runs.
+type row struct {
 	scenario, what string
 	of             func(*figures) float64
-}{
+}
+
+var usualRows = []row{
 	{"steady", "ADD, one by one, p50, ms", func(f *figures) float64 { return 1000 * f.Add }},
 	{"steady", "DEL, one by one, p50, ms", func(f *figures) float64 { return 1000 * f.Del }},
 	{"steady", "start of the daemon to serving, ms", func(f *figures) float64 { return 1000 * f.Start }},
@@ -177,7 +196,7 @@ func (t *table) print(out io.Writer, rounds int) error {
 		fmt.Fprintf(w, "\t%s/%s", t.names[0], name)
 	}
 	fmt.Fprintln(w)
-	for _, r := range rows {
+	for _, r := range t.rows {
 		cells := []string{r.what}
 		var values []float64
 		for _, name := range t.names {

@@ -13,7 +13,7 @@ import (
 
 // TestTable: a figure is the median of the rounds, beside the first system.
 func TestTable(t *testing.T) {
-	x := &table{names: []string{"ours", "theirs", "none"}, of: map[string]map[string][]figures{}}
+	x := &table{names: []string{"ours", "theirs", "none"}, rows: usualRows, of: map[string]map[string][]figures{}}
 	for _, add := range []float64{0.5, 0.01, 0.02} {
 		x.add("ours", "steady", &figures{Add: add})
 		x.add("theirs", "steady", &figures{Add: 2 * add, Memory: 60e6})
@@ -48,7 +48,15 @@ func TestAtHand(t *testing.T) {
 
 // TestScenarios: they can be played.
 func TestScenarios(t *testing.T) {
-	for _, name := range []string{"steady.scn", "burst.scn"} {
+	dir := t.TempDir()
+	names, err := writeSupply(dir)
+	if err != nil || len(names) != 2*len(supplyModes) {
+		t.Fatalf("%v, %v", names, err)
+	}
+	for i := range names {
+		names[i] = filepath.Join(dir, names[i]+".scn")
+	}
+	for _, name := range append(names, "steady.scn", "burst.scn") {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -60,5 +68,22 @@ func TestScenarios(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestSupplyRows: each row is of a scenario that is played, and what only looks is no change.
+func TestSupplyRows(t *testing.T) {
+	names, err := writeSupply(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range supplyRows() {
+		if !slices.Contains(names, r.scenario) {
+			t.Errorf("%s: no scenario %s", r.what, r.scenario)
+		}
+	}
+	f := &figures{Calls: map[string]int64{"DescribeSubnets": 9, "GetSubnetCidrReservations": 9, "AssignPrivateIpAddresses": 2, "CreateNetworkInterface": 1}}
+	if n := changes(f); n != 3 {
+		t.Errorf("%v requests change something, expected 3", n)
 	}
 }
