@@ -37,6 +37,8 @@ var files = []file{
 	{name: "statefulset-name-reuse", labels: Label(long)},
 	{name: "del-retries", same: []string{"runtime=containerd-1.6"}, labels: Label(long)},
 	{name: "eni-leak", labels: Label(long)},
+	{name: "reboot", labels: Label(long)},
+	{name: "subnet-exhausted", labels: Label(long)},
 }
 
 // fileLimit bounds one run of a file with the making of its cluster.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strconv"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,14 +16,12 @@ import (
 type scene struct {
 	*stage
 	*incident
-	undo    []func() error
-	looking sync.Mutex       // a look at the node, or a time in which nobody may look
-	silent  map[life]silence // guarded by looking: who did not answer the watch
+	undo []func() error
 }
 
 // play lets one incident happen, and leaves nothing of it.
 func (s *stage) play(ctx context.Context, i *incident) (err error) {
-	sc := &scene{stage: s, incident: i, silent: map[life]silence{}}
+	sc := &scene{stage: s, incident: i}
 	defer func() {
 		err = errors.Join(err, sc.step("cleaned up", func() error { return sc.close(context.WithoutCancel(ctx)) }))
 	}()
@@ -61,43 +57,15 @@ func (s *scene) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.roll(ctx, s.daemon(nil)); err != nil {
-		return err
-	}
-	if err := s.few(ctx); err != nil {
+	settings := map[string]string{"IP_COOLDOWN_PERIOD": coolDown}
+	maps.Copy(settings, s.env)
+	if err := s.roll(ctx, settings); err != nil {
 		return err
 	}
 	if err := s.accountReady(ctx, s.name); err != nil {
 		return err
 	}
 	return s.balanced(ctx, "to begin with")
-}
-
-// few waits until the node has no more ENIs than its daemon may make, if the incident says how many. Earlier daemons were allowed more, and
-// an ENI goes when it has been idle for a minute: a pod that gets one of its addresses before keeps it.
-func (s *scene) few(ctx context.Context) error {
-	said, ok := s.env["MAX_ENI"]
-	if !ok {
-		return nil
-	}
-	most, err := strconv.Atoi(said)
-	if err != nil {
-		return err
-	}
-	return awaited(ctx, balanceLimit, "ENIs of earlier daemons to go", func(ctx context.Context) (string, error) {
-		if have := s.enis(); len(have) > most {
-			return fmt.Sprintf("%v are attached, expected %d", have, most), s.pass(ctx, balanceStep)
-		}
-		return "", nil
-	})
-}
-
-// daemon is the incident's, with more settings.
-func (s *scene) daemon(env map[string]string) rollout {
-	d := rollout{realtime: s.incident.realtime, env: map[string]string{"IP_COOLDOWN_PERIOD": coolDown}}
-	maps.Copy(d.env, s.env)
-	maps.Copy(d.env, env)
-	return d
 }
 
 // step says how long a part of the incident took.
@@ -180,15 +148,6 @@ func (s *scene) ready(ctx context.Context, label string, count int) (out []corev
 	return out, nil
 }
 
-// delete deletes pods with that label and waits until they are gone.
-func (s *scene) delete(ctx context.Context, label string) error {
-	err := s.Client().CoreV1().Pods(s.name).DeleteCollection(ctx, metav1.DeleteOptions{}, listOf(appLabel+"="+label))
-	if err != nil {
-		return err
-	}
-	return s.gone(ctx, label)
-}
-
 func (s *scene) gone(ctx context.Context, label string) error {
 	return awaited(ctx, stopLimit, "pods "+label+" to be gone", func(ctx context.Context) (string, error) {
 		pods, err := s.pods(ctx, s.name, label)
@@ -197,11 +156,6 @@ func (s *scene) gone(ctx context.Context, label string) error {
 		}
 		return describePods(pods), nil
 	})
-}
-
-// deleteByForce does what kubectl delete --grace-period=0 --force does.
-func (s *scene) deleteByForce(ctx context.Context, pod string) error {
-	return s.Client().CoreV1().Pods(s.name).Delete(ctx, pod, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
 }
 
 // removePods ends what the incident runs.

@@ -32,15 +32,9 @@ type stage struct {
 // labDir is a folder of a node that the laboratory and the daemon share.
 const labDir = "/run/enilab-e2e"
 
-// rollout is how aws-node shall run.
-type rollout struct {
-	env      map[string]string
-	realtime bool // its clock is the kernel's
-}
-
-// roll replaces the stage's aws-node and waits until the new one serves.
-func (s *stage) roll(ctx context.Context, d rollout) error {
-	if !d.realtime && s.clock == nil {
+// roll replaces the stage's aws-node by one with these settings, and waits until the new one serves.
+func (s *stage) roll(ctx context.Context, env map[string]string) error {
+	if s.clock == nil {
 		if err := os.MkdirAll(s.path(labDir), 0o755); err != nil {
 			return err
 		}
@@ -50,10 +44,7 @@ func (s *stage) roll(ctx context.Context, d rollout) error {
 		}
 		s.clock = c
 	}
-	if d.realtime {
-		s.close()
-	}
-	set, err := s.daemonSet(d)
+	set, err := s.daemonSet(env)
 	if err != nil {
 		return err
 	}
@@ -75,15 +66,13 @@ func (s *stage) close() {
 }
 
 // daemonSet is enilab's own, for one node.
-func (s *stage) daemonSet(d rollout) (*appsv1.DaemonSet, error) {
+func (s *stage) daemonSet(settings map[string]string) (*appsv1.DaemonSet, error) {
 	env := kind.Environment()
 	env["CLUSTER_NAME"] = s.Name()
-	maps.Copy(env, d.env)
+	maps.Copy(env, settings)
 	o := deploy.Options{Image: imageOptions(false).Reference(), PullPolicy: "Never", Env: env}
-	if !d.realtime {
-		o.Command = []string{"/ipamd", "--clock", "unix:" + filepath.Join(labDir, clockFile)}
-		o.ExtraVolumes = []string{labDir}
-	}
+	o.Command = []string{"/ipamd", "--clock", "unix:" + filepath.Join(labDir, clockFile)}
+	o.ExtraVolumes = []string{labDir}
 	objects, err := deploy.Objects(o)
 	if err != nil {
 		return nil, err

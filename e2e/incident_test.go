@@ -10,18 +10,16 @@ import (
 // incident is what happens to a node, where no scenario file plays it (files_test.go). It is a function that returns what broke, if anything:
 // an invariant (violation), or the laboratory (any other error).
 type incident struct {
-	name     string // a label of its spec, and its pods' namespace
-	text     string
-	env      map[string]string // of the daemon
-	realtime bool              // the daemon's clock is the kernel's, as no other one survives the machine
-	run      func(ctx context.Context, s *scene) error
+	name string // a label of its spec, and its pods' namespace
+	text string
+	env  map[string]string // of the daemon
+	run  func(ctx context.Context, s *scene) error
 }
 
-// incidents, a list for each worker: lists go on beside one another, for most of an incident is waiting for kubelet. What needs the kernel's
-// own clock comes first: a daemon's clock never goes back.
+// incidents, a list for each worker: lists go on beside one another, for most of an incident is waiting for kubelet.
 var incidents = [][]incident{
-	{nodeRestart, delRetries},
-	{runtimeRestart, killLoop},
+	{runtimeRestart},
+	{killLoop},
 }
 
 // incidentLimit bounds an incident with everything around it.

@@ -49,8 +49,9 @@ func (s *scene) watch(ctx context.Context) (watched context.Context, stop func()
 	var broke error
 	go func() {
 		defer close(ended)
+		silent := map[life]silence{}
 		for {
-			err := s.look(watched, s.silent)
+			err := s.look(watched, silent)
 			var v *violation
 			if errors.As(err, &v) {
 				broke = err
@@ -76,8 +77,6 @@ func (s *scene) watch(ctx context.Context) (watched context.Context, stop func()
 
 // look says what is wrong right now. silent are those that did not answer at the last one.
 func (s *scene) look(ctx context.Context, silent map[life]silence) error {
-	s.looking.Lock()
-	defer s.looking.Unlock()
 	live, err := s.live(ctx)
 	if err != nil {
 		return err
