@@ -133,6 +133,7 @@ func (a *Auditor) ENIFreed(now time.Duration, node int, eni string, byUs bool, l
 func (a *Auditor) AddressUnassigned(now time.Duration, node int, addr netip.Addr, byUs bool, livePod string) {
 	if byUs {
 		a.look(I4)
+		a.givenBack(now, node, addr)
 	}
 	if byUs && livePod != "" {
 		a.breaks(I4, now, node, "node-%d unassigned %v under live pod %s: expected an address that nobody uses", node, addr, livePod)

@@ -98,9 +98,11 @@ func TestEdges(t *testing.T) {
 		{"I7 another address", Config{}, func(a *Auditor) { used(a); a.Given(11*sec, 1, api, addr2, "") }, ""},
 		{"I7 gone to EC2 and back", Config{}, func(a *Auditor) {
 			used(a)
-			a.AddressUnassigned(11*sec, 1, addr1, true, "")
-			a.Given(12*sec, 1, api, addr1, "")
+			a.AddressUnassigned(40*sec, 1, addr1, true, "")
+			a.Given(41*sec, 1, api, addr1, "")
 		}, ""},
+		{"I7 given back too early", Config{}, func(a *Auditor) { used(a); a.AddressUnassigned(40*sec-1, 1, addr1, true, "") }, "I7"},
+		{"I7 taken by a stranger", Config{}, func(a *Auditor) { used(a); a.AddressUnassigned(11*sec, 1, addr1, false, "") }, ""},
 		{"I7 the same attachment", Config{}, func(a *Auditor) { used(a); a.Given(11*sec, 1, web, addr1, "") }, ""},
 		{"I7 a repeated DEL changes nothing", Config{}, func(a *Auditor) {
 			used(a)

@@ -41,11 +41,11 @@ func (a *Auditor) take(now time.Duration, node int, att ipam.Attachment, addr ne
 	n.gate[addr] = tenure{att: att, held: true}
 }
 
-// givenBack judges I7 on an address of a prefix that EC2 has taken back: whoever has the prefix next gets what is sent to it.
-func (a *Auditor) givenBack(now time.Duration, node int, addr netip.Addr, ours bool) {
+// givenBack judges I7 on an address that the node has EC2 take back, alone, in a prefix or with its ENI: whoever has it next gets what is sent to it.
+func (a *Auditor) givenBack(now time.Duration, node int, addr netip.Addr) {
 	t, known := a.node(node).gate[addr]
-	if a.look(I7); ours && known && !t.held && now+a.bounds.CoolDown < t.released+t.coolDown {
-		a.breaks(I7, now, node, "address %v was given back in its prefix by node-%d %v after %v released it: expected a cool-down of %v",
+	if a.look(I7); known && !t.held && now+a.bounds.CoolDown < t.released+t.coolDown {
+		a.breaks(I7, now, node, "address %v was given back by node-%d %v after %v released it: expected a cool-down of %v",
 			addr, node, now-t.released, t.att, t.coolDown)
 	}
 }

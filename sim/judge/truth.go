@@ -42,7 +42,7 @@ func (a *Auditor) first(node int, token string) bool {
 	return true
 }
 
-// Happened judges something that happened at EC2 to a node's ENI (I4). live names a live pod of the node that has an address; "" is none.
+// Happened judges something that happened at EC2 to a node's ENI (I4, I7). live names a live pod of the node that has an address; "" is none.
 func (a *Auditor) Happened(now time.Duration, node int, m *ec2.Cloud, e *ec2.Event, live func(netip.Addr) string) {
 	ours := e.By == e.Instance
 	switch e.Kind {
@@ -50,7 +50,6 @@ func (a *Auditor) Happened(now time.Duration, node int, m *ec2.Cloud, e *ec2.Eve
 		a.AddressUnassigned(now, node, e.Address, ours, live(e.Address))
 	case ec2.PrefixUnassigned:
 		for _, addr := range carried(&ec2.ENI{Prefixes: []netip.Prefix{e.Prefix}}) {
-			a.givenBack(now, node, addr, ours)
 			a.AddressUnassigned(now, node, addr, ours, live(addr))
 		}
 	case ec2.ENIDetachStarted:
@@ -67,6 +66,9 @@ func (a *Auditor) Happened(now time.Duration, node int, m *ec2.Cloud, e *ec2.Eve
 		}
 		a.ENIFreed(now, node, string(e.ENI), ours, pods, example)
 		for _, addr := range carried {
+			if ours {
+				a.givenBack(now, node, addr)
+			}
 			a.AddressUnassigned(now, node, addr, false, "")
 		}
 	}

@@ -185,7 +185,7 @@ func TestDisagree(t *testing.T) {
 	}
 }
 
-// TestHappened: I4 is judged by what happened at EC2, by whomever.
+// TestHappened: I4 and I7 are judged by what happened at EC2, by whomever.
 func TestHappened(t *testing.T) {
 	m := ec2.New(ec2.Config{}, 1)
 	i, err := m.Launch(0, ec2.LaunchSpec{Type: "m5.large", SecondaryAddresses: 2})
@@ -201,20 +201,31 @@ func TestHappened(t *testing.T) {
 		return ""
 	}
 	for _, c := range []struct {
-		name string
-		e    ec2.Event
-		want int64
+		name  string
+		e     ec2.Event
+		want  int64 // of I4
+		early int64 // of I7, when the other address was released a moment ago
 	}{
-		{"a stranger detaches", ec2.Event{Kind: ec2.ENIDetachStarted, Instance: i, ENI: eni}, 0},
-		{"the node detaches", ec2.Event{Kind: ec2.ENIDetachStarted, Instance: i, ENI: eni, By: i}, 1},
-		{"the node unassigns", ec2.Event{Kind: ec2.AddressUnassigned, Instance: i, Address: v.Secondaries[1], By: i}, 1},
-		{"the node unassigns what nobody has", ec2.Event{Kind: ec2.AddressUnassigned, Instance: i, Address: v.Secondaries[0], By: i}, 0},
-		{"something else", ec2.Event{Kind: ec2.LinkPlugged, Instance: i, ENI: eni, By: i}, 0},
+		{"a stranger detaches", ec2.Event{Kind: ec2.ENIDetachStarted, Instance: i, ENI: eni}, 0, 0},
+		{"the node detaches", ec2.Event{Kind: ec2.ENIDetachStarted, Instance: i, ENI: eni, By: i}, 1, 1},
+		{"the node unassigns", ec2.Event{Kind: ec2.AddressUnassigned, Instance: i, Address: v.Secondaries[1], By: i}, 1, 0},
+		{"the node unassigns what nobody has", ec2.Event{Kind: ec2.AddressUnassigned, Instance: i, Address: v.Secondaries[0], By: i}, 0, 1},
+		{"the node unassigns it in its prefix", ec2.Event{Kind: ec2.PrefixUnassigned, Instance: i, Prefix: netip.PrefixFrom(v.Secondaries[0], 32), By: i}, 0, 1},
+		{"a stranger unassigns it", ec2.Event{Kind: ec2.AddressUnassigned, Instance: i, Address: v.Secondaries[0]}, 0, 0},
+		{"something else", ec2.Event{Kind: ec2.LinkPlugged, Instance: i, ENI: eni, By: i}, 0, 0},
 	} {
 		w := (&kernel{}).witness(nil)
+		api := ipam.Attachment{ContainerID: "api", IfName: "eth0"}
+		w.Audit.Started(0, 1)
+		w.Audit.Input(0, 1, ipam.Start{Settings: ipam.Defaults()})
+		w.Audit.Given(0, 1, api, v.Secondaries[0], "")
+		w.Audit.Released(0, 1, api, v.Secondaries[0])
 		w.Happened(m, 1, &c.e, live)
 		if got := w.Audit.Total(judge.I4); got != c.want {
 			t.Errorf("%s: I4 is broken %d times, want %d", c.name, got, c.want)
+		}
+		if got := w.Audit.Total(judge.I7); got != c.early {
+			t.Errorf("%s: I7 is broken %d times, want %d", c.name, got, c.early)
 		}
 	}
 	if c := judge.AppendENIs(nil, judge.Whose{Model: m, Node: i}); len(c) != 1 || c[0].ID != string(eni) || len(c[0].Secondaries) != 2 {
