@@ -27,7 +27,7 @@ func (w *World) post(f func()) bool {
 // ask posts f and waits until it has run.
 func (w *World) ask(f func()) bool {
 	began, done := time.Now(), make(chan struct{})
-	if !w.post(func() { w.answered(time.Since(began)); f(); close(done) }) {
+	if !w.post(func() { w.late.answered(time.Since(began), w.now()-w.Epoch()); f(); close(done) }) {
 		return false
 	}
 	select {

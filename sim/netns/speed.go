@@ -80,10 +80,10 @@ func (w *World) acted(due time.Duration) {
 	}
 }
 
-// answered notes how long a request has waited until the loop came to it.
-func (w *World) answered(waited time.Duration) {
-	if waited > w.late.asked {
-		w.late.asked, w.late.askedAt = waited, w.now()-w.Epoch()
+// answered notes how long a request has waited until the loop came to it at an instant of the scenario.
+func (l *lateness) answered(waited, at time.Duration) {
+	if waited > l.asked {
+		l.asked, l.askedAt = waited, at
 	}
 }
 

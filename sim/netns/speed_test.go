@@ -54,11 +54,11 @@ func TestTooSlowToAnswer(t *testing.T) {
 	if !w.ask(func() {}) || w.late.asked <= 0 {
 		t.Fatalf("a request that waited is noted as %v", w.late.asked)
 	}
-	w.answered(askedSlack)
+	w.late.answered(askedSlack, 0)
 	if w.late.asked > askedSlack {
 		t.Errorf("the slack is %v", w.late.asked)
 	}
-	w.answered(askedSlack + time.Millisecond)
+	w.late.answered(askedSlack+time.Millisecond, 0)
 	if err := w.TooSlow(); err == nil || !strings.Contains(err.Error(), "a request had waited 5.001s") {
 		t.Errorf("a request that waited for longer than its daemon's bound: %v", err)
 	}
