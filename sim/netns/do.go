@@ -292,7 +292,7 @@ func (n *instance) connect(pairs []models.Pair, patience func(models.Pair) time.
 		all.Go(func() {
 			defer func() { <-places }()
 			to := netip.AddrPortFrom(p.To.Address, node.ResponderPort)
-			switch text, _, err := n.box.Ask(p.From.Pod.Netns, to, slowed(patience(p))); {
+			switch text, _, err := n.box.Ask(p.From.Pod.Netns, to, probed(patience(p))); {
 			case err != nil:
 				out[i] = "nothing answers on TCP port " + strconv.Itoa(node.ResponderPort)
 			case text != p.From.Address.String():

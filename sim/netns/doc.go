@@ -35,7 +35,7 @@
 //
 // Bounds in real time (how long a daemon may take to start, a plugin to end, a ping to be answered) are made for a reference, and are as many
 // times longer as this machine takes longer to start a child (slowness). A run in which something failed says by TooSlow whether the
-// loop acted or answered too late by then, or the machine has become much slower: such a failure counts for nothing, and is not green either.
+// loop acted too late by then, or the machine has become much slower: such a failure counts for nothing, and is not green either.
 //
 // # Who ends a daemon
 //

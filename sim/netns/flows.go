@@ -28,7 +28,7 @@ const lastPatience = 10 * time.Second
 func (n *instance) OpenFlows(pods []cri.Truth) []bool {
 	out := make([]bool, len(pods))
 	for i, p := range pods {
-		ctx, cancel := context.WithTimeout(n.w.ctx, slowed(doubtPatience))
+		ctx, cancel := context.WithTimeout(n.w.ctx, probed(doubtPatience))
 		c, err := n.w.network.Dial(ctx, netip.AddrPortFrom(p.Address, node.EchoPort))
 		cancel()
 		if err != nil {
@@ -54,11 +54,11 @@ func (n *instance) CloseFlow(pod cri.Truth) {
 // Echo writes to all, and then waits for each.
 func (n *instance) Echo(pods []cri.Truth, last bool) []models.Answer {
 	out := make([]models.Answer, len(pods))
-	patience := doubtPatience
+	patience := probed(doubtPatience)
 	if last {
-		patience = lastPatience
+		patience = slowed(lastPatience)
 	}
-	end := time.Now().Add(slowed(patience))
+	end := time.Now().Add(patience)
 	for i, p := range pods {
 		f := n.flows[p.Address]
 		if f == nil {

@@ -154,7 +154,7 @@ func (w *World) reconnect(n *instance) {
 
 // reach pings, and waits longer for pods that have not been out of reach before.
 func (w *World) reach(n *instance, asked []netip.Addr) []bool {
-	answered := w.ping(n, asked, slowed(pingPatience))
+	answered := w.ping(n, asked, probed(pingPatience))
 	var doubted []netip.Addr
 	var which []int
 	for i, ok := range answered {
@@ -162,7 +162,7 @@ func (w *World) reach(n *instance, asked []netip.Addr) []bool {
 			doubted, which = append(doubted, asked[i]), append(which, i)
 		}
 	}
-	for i, ok := range w.ping(n, doubted, slowed(doubtPatience)) {
+	for i, ok := range w.ping(n, doubted, probed(doubtPatience)) {
 		answered[which[i]] = ok
 	}
 	w.late.rested = w.now()

@@ -22,9 +22,9 @@ const (
 	// lagSlack is how late this package may act before what failed in its run says nothing. Scenarios leave seconds between cause and
 	// expectation, and the auditors' own bounds are a minute and more, or follow the slowness.
 	lagSlack = time.Second
-	// askedSlack is how long a request of a daemon or plugin may wait for the loop, whatever that does meanwhile, before what failed in its run says
-	// nothing. A probe waits as much longer as the machine is slower; the shortest bound of a daemon, ten seconds for a runtime's list, does not.
-	askedSlack = 5 * time.Second
+	// probeLimit bounds how long the loop waits for a probe because the machine is slow. Requests of daemons wait behind it, whose own bounds do not
+	// grow: ten seconds for a runtime's list, with up to three probes in that time.
+	probeLimit = 3 * time.Second
 	// looks is how often a machine has to seem much slower.
 	looks = 3
 	// muchSlower is how many times slower the machine has to be when something failed than when it was measured first.
@@ -54,6 +54,9 @@ func measureSlowness() float64 {
 // slowed is a bound on this machine.
 func slowed(d time.Duration) time.Duration { return time.Duration(float64(d) * slowness()) }
 
+// probed is how long a probe's answer is waited for on this machine.
+func probed(d time.Duration) time.Duration { return min(slowed(d), max(d, probeLimit)) }
+
 // tooSlow is an error that is this machine's fault: what a run says under it counts for nothing.
 type tooSlow struct{ why string }
 
@@ -68,8 +71,6 @@ type lateness struct {
 	at   time.Duration // instant of the scenario
 	// rested is the end of what the loop itself chose to wait for, such as a ping's answer: what fell due meanwhile is no later than that.
 	rested time.Duration
-	// asked is the longest that a request has waited for the loop, in real time, and askedAt the instant of the scenario.
-	asked, askedAt time.Duration
 }
 
 // acted notes that something which was due at an instant is done now.
@@ -80,22 +81,11 @@ func (w *World) acted(due time.Duration) {
 	}
 }
 
-// answered notes how long a request has waited until the loop came to it at an instant of the scenario.
-func (l *lateness) answered(waited, at time.Duration) {
-	if waited > l.asked {
-		l.asked, l.askedAt = waited, at
-	}
-}
-
 // TooSlow says why what failed in this run says nothing about the CNI; nil: it does say something. The error has a method TooSlow.
 func (w *World) TooSlow() error {
 	if w.late.most > lagSlack {
 		return &tooSlow{fmt.Sprintf("at %v of the scenario the laboratory acted %v late, of at most %v (run it with fewer things beside it)",
 			w.late.at.Round(time.Millisecond), w.late.most.Round(time.Millisecond), lagSlack)}
-	}
-	if w.late.asked > askedSlack {
-		return &tooSlow{fmt.Sprintf("at %v of the scenario a request had waited %v for the laboratory, of at most %v (run it with fewer things beside it)",
-			w.late.askedAt.Round(time.Millisecond), w.late.asked.Round(time.Millisecond), askedSlack)}
 	}
 	var now float64
 	for range looks { // a program that has just started is not what the whole run went through

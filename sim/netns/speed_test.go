@@ -46,27 +46,21 @@ func TestTooSlow(t *testing.T) {
 	}
 }
 
-// A daemon's own bounds do not grow with the slowness: what it asked while the laboratory waited for a probe excuses a failure too.
-func TestTooSlowToAnswer(t *testing.T) {
-	w := speedy()
-	w.in, w.closed = make(chan func()), make(chan struct{})
-	go func() { (<-w.in)() }()
-	if !w.ask(func() {}) || w.late.asked <= 0 {
-		t.Fatalf("a request that waited is noted as %v", w.late.asked)
-	}
-	w.late.answered(askedSlack, 0)
-	if w.late.asked > askedSlack {
-		t.Errorf("the slack is %v", w.late.asked)
-	}
-	w.late.answered(askedSlack+time.Millisecond, 0)
-	if err := w.TooSlow(); err == nil || !strings.Contains(err.Error(), "a request had waited 5.001s") {
-		t.Errorf("a request that waited for longer than its daemon's bound: %v", err)
-	}
-}
-
 // Bounds grow with the slowness, never shrink, and have an end.
 func TestSlowed(t *testing.T) {
 	if s := slowness(); s < 1 || s > worstSlowness || slowed(time.Second) != time.Duration(s*float64(time.Second)) {
 		t.Errorf("slowness %v: a second is %v", s, slowed(time.Second))
+	}
+}
+
+// A probe is waited for no longer than daemons' requests can wait behind it, however slow the machine, and never shorter than it has to be.
+func TestProbed(t *testing.T) {
+	for _, d := range []time.Duration{pingPatience, doubtPatience, time.Minute} {
+		if got := probed(d); got < d || got > max(d, probeLimit) || got > slowed(d) {
+			t.Errorf("a probe of %v is waited for for %v", d, got)
+		}
+	}
+	if n := 10 * time.Second / probed(doubtPatience); n < 3 {
+		t.Errorf("in a daemon's ten seconds for a runtime's list there is time for %d probes, expected three", n)
 	}
 }
