@@ -66,10 +66,7 @@ func (a *Auditor) Happened(now time.Duration, node int, m *ec2.Cloud, e *ec2.Eve
 		}
 		a.ENIFreed(now, node, string(e.ENI), ours, pods, example)
 		for _, addr := range carried {
-			if ours {
-				a.givenBack(now, node, addr)
-			}
-			a.AddressUnassigned(now, node, addr, false, "")
+			a.AddressUnassigned(now, node, addr, ours, "") // of live pods ENIFreed has told
 		}
 	}
 }

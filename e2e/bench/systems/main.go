@@ -5,7 +5,8 @@
 //	go run ./e2e/bench/systems -rounds 1 enilab amazon-vpc-cni-k8s@1.18.0
 //	go run ./e2e/bench/systems -rounds 1 -supply enilab amazon-vpc-cni-k8s@1.23.0
 //
-// -supply compares what 250 pods on one node cost in requests to EC2, with secondary addresses and with prefixes: twenty minutes a system and round.
+// -supply compares what 250 pods on one node cost in requests to EC2, with secondary addresses and with prefixes: three
+// quarters of an hour a system and round.
 //
 // Each plays the two scenarios beside this file with enilab run --on netns --clock machine: real processes of theirs on this machine's kernel, in
 // real time, with the models' EC2 at its published speed. What is told is what the laboratory sees of any CNI: how long the plugin's runs took,
