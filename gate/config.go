@@ -100,6 +100,12 @@ type file struct {
 	scripts []Script
 }
 
+// alone is the script of one version alone: what others that begin with it are until the change.
+func (f *file) alone(system string) *Script {
+	i := slices.IndexFunc(f.scripts, func(s Script) bool { return s.System == system })
+	return &f.scripts[i]
+}
+
 // Run plays scenarios with two versions of a system, and with one after the other, and compares. It returns an
 // *Invalid or a scn.ErrorList for what cannot be asked for, before anything is played, and a *Lacking for what this
 // computer lacks. When ctx ends, the page holds what is known by then.
@@ -123,7 +129,7 @@ func Run(ctx context.Context, c Config) (*Page, error) {
 		return nil, err
 	}
 	defer g.stage.close()
-	if g.base != nil && g.base.Key != g.stage.key() {
+	if g.base != nil && g.base.Key != g.key() {
 		return nil, invalid("--baseline %s was played with another build of enilab or of %s, another kernel or "+
 			"another emulator: figures cannot be compared; make a new one", g.Baseline, g.base.From)
 	}

@@ -78,8 +78,8 @@ func TestAgainPlaysThatPlay(t *testing.T) {
 		if err := g.prepare(t.Context()); err != nil {
 			t.Fatalf("%+v: %v", c, err)
 		}
-		g.stage = &stage{from: "a@1.0.0", to: "a@1.1.0", prints: map[string]string{"a@1.0.0": "1", "a@1.1.0": "2",
-			"a@1.0.0 a@1.1.0": "3"}}
+		g.stage = &stage{prints: map[string]string{"a@1.0.0": "1", "a@1.1.0": "2"},
+			later: map[string]string{"a@1.0.0": "3", "a@1.1.0": "4"}}
 		return g
 	}
 	for _, c := range []Config{{Seeds: "1-3", Scenarios: []string{"calm.scn"}}, {Seeds: "2-3"}} {
@@ -167,7 +167,7 @@ func escaped(s string) string { return strings.ReplaceAll(s, `"`, "&#34;") }
 // then too.
 func TestCacheServesEveryOutput(t *testing.T) {
 	dir := t.TempDir()
-	s := &stage{from: "a", to: "b", prints: map[string]string{"a": "1"}}
+	s := &stage{prints: map[string]string{"a": "1"}}
 	j := job{&file{name: "s.scn", short: "s"}, &Script{Play: Old, System: "a", Text: "the script"}, 1}
 	twin := j
 	twin.script = &Script{Play: New, System: "a", Text: "the script"} // the same run

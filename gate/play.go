@@ -63,6 +63,7 @@ func (p *Pair) Same() bool { return p.From == p.To }
 type Script struct {
 	Play   Play
 	System string        // that is there at the begin
+	Later  string        // that comes with the change; empty: none does
 	Text   string        // the scenario, with the change in it
 	Change time.Duration // when
 	Line   int           // of the change
@@ -92,7 +93,9 @@ func (p *Pair) Scripts(f *scn.File, flows bool) ([]Script, error) {
 			from, to = to, from
 		}
 		action := &scn.Action{Subject: scn.Subject{Kind: scn.AllNodes}, Verb: "restart"}
+		later := ""
 		if play != Old && play != New && !p.Same() {
+			later = to
 			action.Verb, action.Args = "upgrade", []scn.Arg{{Key: "to", Value: to}}
 			if keep {
 				action.Args = append(action.Args, scn.Arg{Key: "env", Value: "keep"})
@@ -100,7 +103,7 @@ func (p *Pair) Scripts(f *scn.File, flows bool) ([]Script, error) {
 		}
 		h := g.Clone()
 		h.Lines = append(h.Lines, scn.Line{Stmt: &scn.At{When: at, Action: action}, Comment: "the change"})
-		out = append(out, Script{Play: play, System: from, Text: h.String(), Change: at, Line: len(h.Lines)})
+		out = append(out, Script{Play: play, System: from, Later: later, Text: h.String(), Change: at, Line: len(h.Lines)})
 	}
 	return out, nil
 }

@@ -32,7 +32,7 @@ func (g *gating) page() *Page {
 		}
 	}
 	p := &Page{Head: runner.Head{Enilab: Format, World: "netns"}, From: called(g.from), To: called(g.to), Verdict: v,
-		Scenarios: g.scenarios(), Results: g.results, Key: g.stage.key(), Took: time.Since(g.began).Round(time.Second),
+		Scenarios: g.scenarios(), Results: g.results, Key: g.key(), Took: time.Since(g.began).Round(time.Second),
 		Given:       vm.Given(map[string]*systems.System{g.From: g.from, g.To: g.to}),
 		Interrupted: g.over != nil && !errors.Is(g.over, errTime), Played: g.stage.played, Cached: g.stage.cached,
 		of: g}

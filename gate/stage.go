@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -21,12 +22,12 @@ import (
 	"github.com/enilab/enilab/systems"
 )
 
-// stage is where a gate's plays are played: laboratories with one of the systems or both in them, and what is known of
+// stage is where a gate's plays are played: a laboratory for each system that they begin with, and what is known of
 // earlier plays.
 type stage struct {
-	from, to string
-	labs     map[string]*vm.Laboratory // by the systems in it
-	prints   map[string]string         // of their bytes
+	labs   map[string]*vm.Laboratory // by the system in it
+	prints map[string]string         // of their bytes
+	later  map[string]string         // of the systems that may come later, by their name
 
 	mu             sync.Mutex
 	played, cached int
@@ -34,22 +35,19 @@ type stage struct {
 
 // open makes the laboratories.
 func (g *gating) open() (*stage, error) {
-	s := &stage{from: g.pair.From, to: g.pair.To, labs: map[string]*vm.Laboratory{}, prints: map[string]string{}}
-	both := map[string]*systems.System{s.from: g.from, s.to: g.to}
-	for _, names := range [][]string{{s.from}, {s.to}, {s.from, s.to}} {
+	s := &stage{labs: map[string]*vm.Laboratory{}, prints: map[string]string{}, later: map[string]string{}}
+	both := map[string]*systems.System{g.pair.From: g.from, g.pair.To: g.to}
+	for name, system := range both {
 		lab := &vm.Laboratory{Kernel: g.Kernel, Program: g.Program, Timeout: g.Limit, Verbose: g.Verbose,
-			Systems: map[string]*systems.System{}}
-		for _, n := range names {
-			lab.Systems[n] = both[n]
-		}
-		key := strings.Join(names, " ")
-		if len(names) > len(lab.Systems) || s.labs[key] != nil { // from a version to itself
-			continue
-		}
+			Systems: map[string]*systems.System{name: system}, Later: maps.Clone(both)}
+		delete(lab.Later, name)
 		err := lab.Open()
-		s.labs[key] = lab
+		s.labs[name] = lab
 		if err == nil {
-			s.prints[key], err = lab.Fingerprint()
+			s.prints[name], err = lab.Fingerprint()
+		}
+		if err == nil {
+			s.later[name], err = digestOf(system)
 		}
 		if err != nil {
 			return nil, errors.Join(err, s.close())
@@ -66,7 +64,7 @@ func (s *stage) close() (err error) {
 }
 
 // key says what the plays of the old version alone rest on.
-func (s *stage) key() string { return s.prints[s.from] }
+func (g *gating) key() string { return g.stage.prints[g.pair.From] }
 
 // count counts a run.
 func (s *stage) count(what *int) {
@@ -82,19 +80,20 @@ type job struct {
 	seed   uint64
 }
 
-// lab is the key of that in which a job is played.
-func (s *stage) lab(j *job) string {
-	if j.script.Play != Old && j.script.Play != New && s.from != s.to {
-		return s.from + " " + s.to
-	}
-	return j.script.System
+// trunk is what of a run it shares with others: all but what happens from the change on. Of a load nothing is shared.
+type trunk struct {
+	file   *file
+	system string
+	seed   uint64
 }
+
+func (j *job) trunk() trunk { return trunk{j.file, j.script.System, j.seed} }
 
 // keyOf is a digest of all that a run rests on.
 func (s *stage) keyOf(j *job) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\n%s\n%s\n%d\n%s\n%s", Format, s.prints[s.lab(j)], j.script.System, j.seed, j.file.name,
-		j.script.Text)
+	fmt.Fprintf(h, "%s\n%s\n%s\n%s\n%d\n%s\n%s", Format, s.prints[j.script.System], s.later[j.script.Later],
+		j.script.System, j.seed, j.file.name, j.script.Text)
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
@@ -196,48 +195,67 @@ func (g *gating) play(ctx context.Context, jobs []job) error {
 		}
 		g.Tell(Progress{j.file.short, j.script.Play, j.seed, done, len(jobs), time.Since(g.began), text})
 	}
-	var order []string
-	of := map[string][]int{} // jobs that are the same run
+	var order []trunk
+	keys := map[trunk][]string{} // of the runs that share it
+	of := map[string][]int{}     // jobs that are the same run
 	for i := range jobs {
 		if r := g.inBaseline(&jobs[i]); r != nil {
 			tell(i, r)
 			continue
 		}
-		key := g.stage.keyOf(&jobs[i])
+		key, t := g.stage.keyOf(&jobs[i]), jobs[i].trunk()
 		if of[key] == nil {
-			order = append(order, key)
+			if keys[t] == nil {
+				order = append(order, t)
+			}
+			keys[t] = append(keys[t], key)
 		}
 		of[key] = append(of[key], i)
 	}
-	todo := make(chan string, len(order))
-	for _, key := range order {
-		todo <- key
-	}
-	close(todo)
 	stop, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
+	cores := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var mu sync.Mutex // guards done, results and g.runs
+	one := func(b *bough, key string) {
+		cores <- struct{}{}
+		defer func() { <-cores }()
+		if stop.Err() != nil {
+			return
+		}
+		same := of[key]
+		mu.Lock()
+		tell(same[0], nil)
+		mu.Unlock()
+		c, err := g.run(stop, &jobs[same[0]], key, b)
+		mu.Lock()
+		for _, i := range same {
+			if c != nil {
+				err = errors.Join(err, g.keep(&jobs[i], c))
+				tell(i, g.take(c, &jobs[i]))
+			}
+		}
+		mu.Unlock()
+		if err != nil {
+			fail(err)
+		}
+	}
+	todo := make(chan trunk, len(order))
+	for _, t := range order {
+		todo <- t
+	}
+	close(todo)
 	var workers sync.WaitGroup
-	for range min(len(order), runtime.GOMAXPROCS(0)) {
+	for range min(len(order), cap(cores)) { // as many trunks are there at once
 		workers.Go(func() {
-			for key := range todo {
-				if stop.Err() != nil {
-					return
+			for t := range todo {
+				b := &bough{}
+				one(b, keys[t][0]) // its first run makes the trunk, if it is not known from the cache
+				var rest sync.WaitGroup
+				for _, key := range keys[t][1:] {
+					rest.Go(func() { one(b, key) })
 				}
-				same := of[key]
-				mu.Lock()
-				tell(same[0], nil)
-				mu.Unlock()
-				c, err := g.run(stop, &jobs[same[0]], key)
-				mu.Lock()
-				for _, i := range same {
-					if c != nil {
-						err = errors.Join(err, g.keep(&jobs[i], c))
-						tell(i, g.take(c, &jobs[i]))
-					}
-				}
-				mu.Unlock()
-				if err != nil {
+				rest.Wait()
+				if err := b.close(); err != nil {
 					fail(err)
 				}
 			}
@@ -257,6 +275,29 @@ func (g *gating) play(ctx context.Context, jobs []job) error {
 		g.results = append(g.results, results[i]...)
 	}
 	return nil
+}
+
+// bough is where runs branch: a trunk that is made once, when the first of them is played.
+type bough struct {
+	mu    sync.Mutex
+	trunk *vm.LabTrunk
+}
+
+// grow makes the trunk, if it is not there.
+func (b *bough) grow(ctx context.Context, lab *vm.Laboratory, p *vm.Play, change time.Duration) (err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.trunk == nil {
+		b.trunk, err = lab.Trunk(ctx, p, change)
+	}
+	return err
+}
+
+func (b *bough) close() error {
+	if b.trunk == nil {
+		return nil
+	}
+	return b.trunk.Close()
 }
 
 func (g *gating) why() string {
@@ -333,7 +374,7 @@ func (g *gating) inBaseline(j *job) (out []Result) {
 }
 
 // run plays a job, or takes what is known of it. Of a run that was ended early nothing comes.
-func (g *gating) run(ctx context.Context, j *job, key string) (*came, error) {
+func (g *gating) run(ctx context.Context, j *job, key string, b *bough) (*came, error) {
 	path := filepath.Join(g.Cache, key+".json")
 	if g.Cache != "" {
 		known := &came{}
@@ -342,7 +383,7 @@ func (g *gating) run(ctx context.Context, j *job, key string) (*came, error) {
 			return known, nil
 		}
 	}
-	c, err := g.stage.play(ctx, j)
+	c, err := g.stage.play(ctx, j, b)
 	if ctx.Err() != nil {
 		return nil, nil
 	}
@@ -396,11 +437,20 @@ func (g *gating) keep(j *job, c *came) error {
 		os.WriteFile(base+".txt", []byte(c.Report), 0o644))
 }
 
-// play plays a job in a machine of its own. What a report shows costs little there, and may be wanted later.
-func (s *stage) play(ctx context.Context, j *job) (*came, error) {
-	p, err := s.labs[s.lab(j)].Play(ctx, &vm.Play{Seed: j.seed,
-		Flags: []string{"--clock", "machine", "--json", "--cni", j.script.System}, Names: []string{j.file.name},
-		Files: []vm.JobFile{{Path: j.file.name, Data: []byte(j.script.Text)}}, Runs: true}, io.Discard, io.Discard)
+// play plays a job in a machine of its own, from its trunk on. What a report shows costs little there, and may be wanted
+// later.
+func (s *stage) play(ctx context.Context, j *job, b *bough) (*came, error) {
+	lab := s.labs[j.script.System]
+	play := &vm.Play{Seed: j.seed, Flags: []string{"--clock", "machine", "--json", "--cni", j.script.System},
+		Names: []string{j.file.name}, Runs: true,
+		Files: []vm.JobFile{{Path: j.file.name, Data: []byte(j.file.alone(j.script.System).Text)}}}
+	var p *vm.Played
+	var err error
+	if j.file.load {
+		p, err = lab.Play(ctx, play, io.Discard, io.Discard)
+	} else if err = b.grow(ctx, lab, play, j.script.Change); err == nil {
+		p, err = b.trunk.Play(ctx, &vm.Branch{Scenario: j.script.Text, System: j.script.Later})
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -29,14 +29,16 @@ type Run struct {
 	// StopAtFirst ends the run at the first violation: enough to know which invariant a mutant breaks first.
 	StopAtFirst bool
 	stopped     bool
+	err         error // of a call
 }
 
-// step is one line at one instant.
+// step is one line at one instant, or a call.
 type step struct {
 	at    time.Duration
 	line  int // index into File.Lines
 	act   *verb.Act
 	check *scn.Check
+	call  func() error
 }
 
 // deed is an action that was carried out.
@@ -230,6 +232,56 @@ func (r *Run) schedule(line int, s *scn.At) error {
 	}
 }
 
+// Call lets f happen at an instant that is still to come, before the lines of that instant. An error ends the run: Err
+// returns it.
+func (r *Run) Call(at time.Duration, f func() error) {
+	i := r.next
+	for i < len(r.steps) && r.steps[i].at < at {
+		i++
+	}
+	r.steps = slices.Insert(r.steps, i, step{at: at, call: f})
+}
+
+// Err is the error of the call that ended the run.
+func (r *Run) Err() error { return r.err }
+
+// Become exchanges the actions that are still to come for those of another scenario, which has the same lines but for
+// what these actions do. A line that has begun, or anything else that differs, is an error, and nothing is exchanged.
+func (r *Run) Become(f *scn.File) error {
+	if len(f.Lines) != len(r.File.Lines) {
+		return fmt.Errorf("the other scenario has %d lines, expected %d", len(f.Lines), len(r.File.Lines))
+	}
+	acts := map[int]*verb.Act{}
+	for i := range f.Lines {
+		was, is := &r.File.Lines[i], &f.Lines[i]
+		if was.String() == is.String() {
+			continue
+		}
+		a, ok := was.Stmt.(*scn.At)
+		b, ok2 := is.Stmt.(*scn.At)
+		begun := slices.ContainsFunc(r.steps[:r.next], func(s step) bool { return s.act != nil && s.line == i })
+		if !ok || !ok2 || a.Action == nil || b.Action == nil || a.When != b.When || a.HasEvery || b.HasEvery || begun {
+			return fmt.Errorf("line %d is %q in the other scenario, expected %q: only actions that are still to come "+
+				"can be exchanged", is.Number, is.String(), was.String())
+		}
+		act, err := verb.Bind(b.Action)
+		if err != nil {
+			return err
+		}
+		acts[i] = act
+	}
+	for i, act := range acts {
+		r.File.Lines[i] = f.Lines[i]
+		r.unknown(&r.File.Lines[i])
+		for k := r.next; k < len(r.steps); k++ {
+			if s := &r.steps[k]; s.line == i && s.act != nil {
+				s.act = act
+			}
+		}
+	}
+	return nil
+}
+
 // Clone forks the run with its world.
 func (r *Run) Clone(w World) *Run {
 	c := *r
@@ -329,6 +381,12 @@ func (r *Run) expired(at time.Duration) {
 }
 
 func (r *Run) take(s step, interrupted func() bool) {
+	if s.call != nil {
+		if r.err = s.call(); r.err != nil {
+			r.stopped = true
+		}
+		return
+	}
 	if s.act != nil {
 		r.done = append(r.done, deed{s, r.World.Do(s.act)})
 		return

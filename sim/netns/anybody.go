@@ -28,6 +28,9 @@ var _ keeper = anybody{}
 // systemsFolder is where a node has the files of all systems that its scenario names, to be copied from.
 const systemsFolder = "/opt/enilab/systems/"
 
+// laterFolder is where a node has those of a system that it learns of later (Parts.Later).
+const laterFolder = systemsFolder + "later"
+
 func folderOf(s *systems.System) string { return systemsFolder + s.Name + "@" + s.Version }
 
 func (k anybody) spec(n *instance) node.Spec {
@@ -41,6 +44,9 @@ func (k anybody) spec(n *instance) node.Spec {
 	files[folderOf(p.System)] = p.System.Folder
 	for _, s := range p.others {
 		files[folderOf(s)] = s.Folder
+	}
+	if p.Later != "" {
+		files[laterFolder] = p.Later
 	}
 	return node.Spec{Name: n.Name(), Self: p.Self, Files: files, Slowness: slowness()}
 }

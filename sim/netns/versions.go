@@ -125,6 +125,21 @@ func (n *instance) Exchange(to, part string, keep bool) bool {
 	return true
 }
 
+// Learn makes a system known, under the name that lines call it by, to a world that already runs. Its files are in
+// Parts.Later, or a folder that was there when the world was opened.
+func (w *World) Learn(name string, s *systems.System) error {
+	w.parts.others[name] = s
+	for _, n := range w.nodes[1:] {
+		if n.Gone || s.Folder != w.parts.Later {
+			continue
+		}
+		if err := n.box.Link(folderOf(s), laterFolder); err != nil {
+			return fmt.Errorf("%s: the files of %s: %w", n.Name(), name, err)
+		}
+	}
+	return nil
+}
+
 // theirs are the steps about what the runtime calls. Where daemon and plugin are of two versions stepTheirs takes their place: it puts the plugin and its
 // configuration where the runtime looks for them, whoever does that in an ordinary upgrade.
 var theirs = []systems.Step{systems.StepPlugins, systems.StepConflist}

@@ -100,6 +100,9 @@ func (v *Variant) once(o *Options, m *mutants.Mutant, p Progress) (out Outcome) 
 	}
 	out.Verdict = r.Finish(rec.watch(watch))
 	over()
+	if out.Err = r.Err(); out.Err != nil {
+		return out
+	}
 	out.Record = rec.end()
 	out.End, out.Cut = r.End(), out.Verdict.Cut
 	out.Events = w.Popped()

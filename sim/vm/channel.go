@@ -33,6 +33,7 @@ const (
 	writtenAt    = 24
 	beganAt      = 32
 	pauseAt      = 40
+	branchAt     = 48
 	jobAt        = 64
 	recordHead   = 8
 )
@@ -42,7 +43,7 @@ const (
 const (
 	ChannelSize = memorySize - errandSize
 	memorySize  = 512 << 20
-	errandSize  = 64 << 20
+	errandSize  = 256 << 20
 )
 
 // noPause is an instant that no scenario reaches.
@@ -73,6 +74,7 @@ type Job struct {
 	Files []JobFile // that it finds
 	Out   string    // folder whose files come back when it has ended; empty: none
 	Seed  uint64    // of entropy and delays
+	Trunk bool      // it branches (Machine.Trunk)
 }
 
 // JobFile is a file in the machine.

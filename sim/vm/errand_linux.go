@@ -9,8 +9,9 @@ import (
 	"unsafe"
 )
 
-// An errand is the other part of the memory that a machine shares with its host: what somebody wants who looks around in a machine that has
-// paused. The machine does not look at it before, so that it changes nothing of what happens until then.
+// An errand is the other part of the memory that a machine shares with its host: what somebody wants who looks around
+// in a machine that has paused, or what a branch brings. The machine does not look at it before, so that it changes
+// nothing of what happens until then.
 //
 //	0   bytes of input that are there
 //	8   no more will come: 1
@@ -18,6 +19,8 @@ import (
 //	24  the machine waits for more input than so many bytes; 0: it does not wait
 //	32  length of the order
 //	40  length of the tools
+//	48  a branch is there: 1
+//	56  the machine has looked for a branch: 1
 //	64  the order, as JSON; behind it the input's room, and the tools as a tar archive
 type errand struct{ mem []byte }
 
@@ -28,6 +31,8 @@ const (
 	asksAt        = 24
 	orderLengthAt = 32
 	toolsLengthAt = 40
+	branchedAt    = 48
+	lookedAt      = 56
 	orderAt       = 64
 	inputAt       = 64 << 10
 	inputRoom     = 1 << 20
@@ -73,16 +78,31 @@ func (e *errand) prepare(p *Pause) error {
 	}
 	copy(e.mem[orderAt:inputAt], data)
 	e.set(orderLengthAt, uint64(len(data)))
-	var tools bytes.Buffer
-	if err := p.Tools.WriteTar(&tools); err != nil {
-		return err
+	return e.bring(p.Tools)
+}
+
+// bring puts files there.
+func (e *errand) bring(files *Image) error {
+	w := &room{e.mem[toolsAt:], 0}
+	if err := files.WriteTar(w); err != nil {
+		return fmt.Errorf("hand files to a machine that runs: %w", err)
 	}
-	if tools.Len() > len(e.mem)-toolsAt {
-		return fmt.Errorf("the tools for the machine that pauses have %d bytes, and there is room for %d", tools.Len(), len(e.mem)-toolsAt)
-	}
-	copy(e.mem[toolsAt:], tools.Bytes())
-	e.set(toolsLengthAt, uint64(tools.Len()))
+	e.set(toolsLengthAt, uint64(w.used))
 	return nil
+}
+
+// room is memory that is written from its begin on.
+type room struct {
+	mem  []byte
+	used int
+}
+
+func (r *room) Write(data []byte) (int, error) {
+	if len(data) > len(r.mem)-r.used {
+		return 0, fmt.Errorf("they have more than the %d bytes that there is room for", len(r.mem))
+	}
+	r.used += copy(r.mem[r.used:], data)
+	return len(data), nil
 }
 
 // give adds input. False: there is no room for it.

@@ -331,6 +331,9 @@ func (i *guest) play() (code int, err error) {
 	i.command, i.visit = p.Pid, make(chan int, 1)
 	go clock.jitter(i.job.Seed)
 	go i.untilPause()
+	if i.job.Trunk {
+		go i.untilBranch()
+	}
 	code = i.reap(p.Pid)
 	for _, f := range from { // somebody whom the command has left behind may hold it open
 		_ = f.SetReadDeadline(time.Now().Add(time.Second))

@@ -31,6 +31,9 @@ type Laboratory struct {
 	// Systems are those that are played, by what scenarios and --cni call them. Open writes into each which tools it
 	// is given.
 	Systems map[string]*systems.System
+	// Later are systems that a branch brings. The machine has what they need of this computer, and not their files, nor
+	// anything else that is known of them.
+	Later   map[string]*systems.System
 	Files   []JobFile     // of every play, such as scenarios
 	Stdin   []byte        // of every play
 	Timeout time.Duration // of one play; 0: Limit
@@ -65,6 +68,8 @@ const quiet = 2 * time.Minute
 const (
 	foundFile   = "/var/tmp/found.json"
 	foundFolder = "/opt/enilab/found"
+	// LaterFolder has those of a system that a branch brings, and is empty until then.
+	LaterFolder = foundFolder + "/later"
 	outFolder   = "/var/tmp/out"
 	runsName    = "runs.json"
 )
@@ -101,8 +106,8 @@ func (l *Laboratory) Open() error {
 	if text := n.missing(); text != "" {
 		return &Lacking{text}
 	}
-	give(l.Systems, l.given)
-	l.machine = &Machine{Kernel: k, Image: NewImage(), Modules: modules(l.Systems), Self: self, Timeout: l.Timeout,
+	give(l.needing(), l.given)
+	l.machine = &Machine{Kernel: k, Image: NewImage(), Modules: modules(l.needing()), Self: self, Timeout: l.Timeout,
 		Quiet: quiet}
 	if err := l.furnish(filepath.Dir(self)); err != nil {
 		return err
@@ -154,29 +159,45 @@ func (l *Laboratory) program() (string, error) {
 	return self, nil
 }
 
+// needing are all systems that need something of the machine.
+func (l *Laboratory) needing() map[string]*systems.System {
+	all := maps.Clone(l.Later)
+	if all == nil {
+		all = map[string]*systems.System{}
+	}
+	maps.Copy(all, l.Systems)
+	return all
+}
+
 // foreign says whether this computer's programs do not run in the machine.
 func (l *Laboratory) foreign() bool { return l.Arch != runtime.GOARCH }
 
 // bring puts the systems that are played into the machine.
 func (l *Laboratory) bring() error {
+	l.machine.Image.AddFolder(LaterFolder)
 	if len(l.Systems) == 0 {
 		return nil
 	}
-	inside := map[string]systems.System{}
-	for i, name := range slices.Sorted(maps.Keys(l.Systems)) {
-		s := *l.Systems[name]
-		folder := filepath.Join(foundFolder, strconv.Itoa(i))
-		for _, f := range s.Contents() {
-			if err := l.machine.Image.AddTree(filepath.Join(folder, f), filepath.Join(s.Folder, f)); err != nil {
-				return fmt.Errorf("give a virtual machine %s: %w", name, err)
-			}
-		}
-		s.Folder = folder
-		inside[name] = s
-	}
-	data, err := json.Marshal(inside)
+	data, err := found(l.machine.Image, l.Systems, func(i int) string { return filepath.Join(foundFolder, strconv.Itoa(i)) })
 	l.job.Files = append(l.job.Files, JobFile{foundFile, data})
 	return err
+}
+
+// found puts the files of systems into an image, each one's into a folder, and says what is known of them there.
+func found(image *Image, list map[string]*systems.System, folder func(i int) string) ([]byte, error) {
+	inside := map[string]systems.System{}
+	for i, name := range slices.Sorted(maps.Keys(list)) {
+		s := *list[name]
+		to := folder(i)
+		for _, f := range s.Contents() {
+			if err := image.AddTree(filepath.Join(to, f), filepath.Join(s.Folder, f)); err != nil {
+				return nil, fmt.Errorf("give a virtual machine %s: %w", name, err)
+			}
+		}
+		s.Folder = to
+		inside[name] = s
+	}
+	return json.Marshal(inside)
 }
 
 // Fingerprint is a digest of all that plays rest on beside what differs between them: the kernel, what is in the
@@ -204,11 +225,80 @@ func (l *Laboratory) Play(ctx context.Context, p *Play, stdout, stderr io.Writer
 	m := *l.machine
 	m.Words = p.Words
 	out, err := m.Play(ctx, l.jobOf(p), stdout, stderr)
-	if err == nil && l.Verbose != nil {
+	if err == nil {
+		l.tell(out, "in all")
+	}
+	return out, err
+}
+
+// tell says what a play has taken, if somebody wants that.
+func (l *Laboratory) tell(p *Played, what string) {
+	if l.Verbose != nil {
 		fmt.Fprintf(l.Verbose, "virtual machine: kernel %s, first line after %.1f s, %.0f s of CPU, %.1f of them until "+
-			"then, %.0f s in all; %.1f s of its own time, the command from %.1f s on\n", m.Kernel.Version,
-			out.First.Seconds(), out.CPU.Seconds(), out.BootCPU.Seconds(), out.Wall.Seconds(), out.Ended.Seconds(),
-			out.Began.Seconds())
+			"then, %.0f s %s; %.1f s of its own time, the command from %.1f s on\n", l.machine.Kernel.Version,
+			p.First.Seconds(), p.CPU.Seconds(), p.BootCPU.Seconds(), p.Wall.Seconds(), what, p.Ended.Seconds(),
+			p.Began.Seconds())
+	}
+}
+
+// LabTrunk is a play that has been stopped where it branches.
+type LabTrunk struct {
+	*Trunk
+	lab  *Laboratory
+	over *Played // of a run that ended before it branched
+}
+
+// Trunk plays until shortly before an instant of the scenario, at which its branches differ in what their actions do.
+func (l *Laboratory) Trunk(ctx context.Context, p *Play, at time.Duration) (*LabTrunk, error) {
+	with := *p
+	with.Flags = append(slices.Clone(p.Flags), "--branch-at", at.String())
+	m := *l.machine
+	m.Words = p.Words
+	over := &keeper{}
+	t, err := m.Trunk(ctx, l.jobOf(&with), func() Sinks { return over.sinks(io.Discard, io.Discard) })
+	if err != nil {
+		return nil, err
+	}
+	if l.Verbose != nil {
+		fmt.Fprintf(l.Verbose, "virtual machine: %.0f s of CPU until it branches, at %.1f s of its own time\n",
+			t.CPU.Seconds(), t.At.Seconds())
+	}
+	return &LabTrunk{t, l, over.played(t.Over)}, nil
+}
+
+// Branch is how a trunk goes on.
+type Branch struct {
+	Scenario string // its text: the trunk's, but for what actions do from the instant on at which it branches
+	System   string // what the scenario calls a system that it brings, one of Laboratory.Later; empty: none
+}
+
+// BranchFolder is where a machine has what its branch is: the files branchScenario and branchFound.
+const (
+	BranchFolder   = "/var/tmp/branch"
+	BranchScenario = "scenario"
+	BranchFound    = "found.json"
+)
+
+// Play plays a branch to its end. Of a trunk whose run ended before it branched, that run is all branches.
+func (t *LabTrunk) Play(ctx context.Context, b *Branch) (*Played, error) {
+	if t.Over != nil {
+		return t.over, nil
+	}
+	image, later := NewImage(), map[string]*systems.System{}
+	if b.System != "" {
+		later[b.System] = t.lab.Later[b.System]
+	}
+	data, err := found(image, later, func(int) string { return LaterFolder })
+	if err != nil {
+		return nil, err
+	}
+	image.AddData(filepath.Join(BranchFolder, BranchFound), 0o644, data)
+	image.AddData(filepath.Join(BranchFolder, BranchScenario), 0o644, []byte(b.Scenario))
+	k := &keeper{}
+	res, err := t.Branch(ctx, image, k.sinks(io.Discard, io.Discard))
+	out := k.played(res)
+	if err == nil {
+		t.lab.tell(out, "from its trunk on")
 	}
 	return out, err
 }

@@ -106,6 +106,9 @@ type run struct {
 	console *os.File
 	words   string
 
+	trunk  *Trunk // that this is, or of which it is a branch; nil: it is a machine by itself
+	branch bool
+
 	file   io.WriteCloser // that is being handed out
 	code   int
 	over   bool   // the command has ended
@@ -122,12 +125,21 @@ type run struct {
 
 // Run plays a job in a new machine. The error says why there is no exit code: a *Lacking, or that ctx has ended; the result holds what is known.
 func (m *Machine) Run(ctx context.Context, j *Job, s Sinks) (*Result, error) {
-	r := &run{Machine: m, sinks: s, began: time.Now(), heard: time.Now(), words: strings.TrimSpace("enilab.seed=" + strconv.FormatUint(j.Seed, 10) + " " + m.Words)}
+	r := m.newRun(j, s)
 	defer r.close()
 	if err := r.open(j); err != nil {
 		return nil, err
 	}
-	err := r.play(ctx)
+	return r.result(r.play(ctx))
+}
+
+func (m *Machine) newRun(j *Job, s Sinks) *run {
+	return &run{Machine: m, sinks: s, began: time.Now(), heard: time.Now(),
+		words: strings.TrimSpace("enilab.seed=" + strconv.FormatUint(j.Seed, 10) + " " + m.Words)}
+}
+
+// result is what came of a run that ended with an error, or nil.
+func (r *run) result(err error) (*Result, error) {
 	console, e := r.text()
 	res := &Result{Code: r.code, Paused: r.errand.begun(), Console: console, Began: r.channel.noted(beganAt), Ended: r.channel.noted(aliveAt), Wall: time.Since(r.began), First: r.first, CPU: r.usage, BootCPU: r.boot}
 	if err = errors.Join(err, e); err != nil {
@@ -152,6 +164,11 @@ func (r *run) open(j *Job) (err error) {
 	}
 	r.channel, r.errand.mem = &channel{mem: mem[:ChannelSize:ChannelSize]}, mem[ChannelSize:]
 	r.mapped = mem
+	if r.branch {
+		r.trunk.channel.copyTo(r.channel)
+		r.console, err = memoryFile("enilab-console")
+		return err
+	}
 	if err := r.channel.prepare(j); err != nil {
 		return err
 	}
@@ -211,6 +228,9 @@ func (r *run) play(ctx context.Context) error {
 			if r.boot == 0 && r.first != 0 {
 				r.boot = cpuTime(cmd.Process.Pid)
 			}
+			if r.trunk != nil && !r.branch && r.channel.noted(branchAt) != 0 {
+				return r.stop(cmd, done, r.save())
+			}
 			if visit == nil && r.errand.begun() && r.Pause.Terminal != nil {
 				var err error
 				if visit, err = r.visit(cmd.Process); err != nil {
@@ -253,8 +273,15 @@ func (r *run) stop(cmd *exec.Cmd, done <-chan error, err error) error {
 // command is the emulator's. Its files are handed over open, in the order of ExtraFiles, from 3 on.
 func (r *run) command() *exec.Cmd {
 	f := files{kernel: r.Kernel.Image, image: "/proc/self/fd/3", channel: "/proc/self/fd/4", console: "/proc/self/fd/5"}
-	cmd := exec.Command(r.emulator, arguments(r.Kernel.Arch, f, memorySize, r.words)...)
-	cmd.ExtraFiles = []*os.File{r.image, r.memory, r.console}
+	args, handed := arguments(r.Kernel.Arch, f, memorySize, r.words), []*os.File{r.image, r.memory, r.console}
+	if r.trunk != nil {
+		args, handed = branching(args, r.branch), append(handed, r.trunk.memory, r.trunk.state)
+		if !r.branch {
+			handed = append(handed, r.trunk.control)
+		}
+	}
+	cmd := exec.Command(r.emulator, args...)
+	cmd.ExtraFiles = handed
 	cmd.Stderr = &r.stderr
 	cmd.Dir = "/"
 	cmd.Env = append(os.Environ(), allocator)

@@ -34,6 +34,21 @@ func (*Machine) Digest(io.Writer) error { return errLinux }
 // Run fails on this system.
 func (m *Machine) Run(context.Context, *Job, Sinks) (*Result, error) { return nil, errLinux }
 
+// Trunk is for Linux.
+type Trunk struct {
+	Over    *Result
+	CPU, At time.Duration
+}
+
+// Trunk fails on this system.
+func (m *Machine) Trunk(context.Context, *Job, func() Sinks) (*Trunk, error) { return nil, errLinux }
+
+// Branch fails on this system.
+func (*Trunk) Branch(context.Context, *Image, Sinks) (*Result, error) { return nil, errLinux }
+
+// Close does nothing.
+func (*Trunk) Close() error { return nil }
+
 // Scene is for machines.
 type Scene struct{}
 
@@ -48,6 +63,12 @@ func (*Scene) Ends() {}
 
 // Wanted never has anything.
 func (*Scene) Wanted() <-chan os.Signal { return nil }
+
+// Branches does nothing.
+func (*Scene) Branches() {}
+
+// Came does nothing.
+func (*Scene) Came() {}
 
 // Stand does nothing.
 func (*Scene) Stand(func() (*Places, error)) {}

@@ -19,13 +19,26 @@ type Played struct {
 
 // Play runs a job, keeps everything that comes of it, and passes text on as it comes. What is known is returned with an error too.
 func (m *Machine) Play(ctx context.Context, j *Job, stdout, stderr io.Writer) (*Played, error) {
-	p := &Played{Files: map[string][]byte{}}
-	var out, diag bytes.Buffer
-	res, err := m.Run(ctx, j, Sinks{Stdout: io.MultiWriter(&out, stdout), Stderr: io.MultiWriter(&diag, stderr), File: func(name string) (io.WriteCloser, error) {
-		return &kept{to: p.Files, name: name}, nil
-	}})
-	p.Result, p.Stdout, p.Stderr = res, out.Bytes(), diag.Bytes()
-	return p, err
+	k := &keeper{}
+	res, err := m.Run(ctx, j, k.sinks(stdout, stderr))
+	return k.played(res), err
+}
+
+// keeper keeps everything that comes of a run.
+type keeper struct {
+	out, diag bytes.Buffer
+	files     map[string][]byte
+}
+
+// sinks are for a new run, whose text is passed on as it comes.
+func (k *keeper) sinks(stdout, stderr io.Writer) Sinks {
+	*k = keeper{files: map[string][]byte{}}
+	return Sinks{Stdout: io.MultiWriter(&k.out, stdout), Stderr: io.MultiWriter(&k.diag, stderr),
+		File: func(name string) (io.WriteCloser, error) { return &kept{to: k.files, name: name}, nil }}
+}
+
+func (k *keeper) played(r *Result) *Played {
+	return &Played{Result: r, Stdout: k.out.Bytes(), Stderr: k.diag.Bytes(), Files: k.files}
 }
 
 // kept is a file that is kept in memory.

@@ -2,6 +2,7 @@ package vm
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -27,6 +28,30 @@ const memory = 2048
 // files are what the emulator opens: paths.
 type files struct{ kernel, image, channel, console string }
 
+// Where a machine that branches has its memory, the device's state when it branches, and the emulator's control socket:
+// the numbers of files that the emulator is handed.
+const (
+	memoryFD = 6 + iota
+	stateFD
+	controlFD
+)
+
+// branching are the emulator's further arguments for a machine whose memory is a file. The trunk writes to that file and
+// is controlled from outside. A branch (from is true) reads it, keeps what it writes to itself, and begins with the
+// state of the trunk's devices, in which the memory is left out.
+func branching(arguments []string, from bool) []string {
+	share := "on"
+	more := []string{"-chardev", fmt.Sprintf("socket,id=control,fd=%d", controlFD), "-mon", "chardev=control,mode=control"}
+	if from {
+		share = "off"
+		more = []string{"-global", "migration.send-configuration=off", "-incoming", fmt.Sprintf("fd:%d", stateFD)}
+	}
+	out := slices.Clone(arguments)
+	out[slices.Index(out, "-machine")+1] += ",memory-backend=ram"
+	out = append(out, "-object", fmt.Sprintf("memory-backend-file,id=ram,mem-path=/proc/self/fd/%d,size=%dM,share=%s", memoryFD, memory, share))
+	return append(out, more...)
+}
+
 // arguments is the emulator's command line. Whatever it says by default that is the host's or completes by the host's time is taken away.
 //
 // rr=record is there for its lock alone, and what it records is thrown away: without it QEMU's main loop may look at a CPU that has just
@@ -48,7 +73,7 @@ func arguments(arch string, f files, channel int64, words string) []string {
 		"-seed", "1", // what QEMU itself draws, such as the entropy that it hands to kernels
 		"-serial", "file:" + f.console,
 		"-object", fmt.Sprintf("memory-backend-file,id=channel,mem-path=%s,size=%d,share=on", f.channel, channel),
-		"-device", "ivshmem-plain,memdev=channel",
+		"-device", "ivshmem-plain,memdev=channel,master=on", // master: its state can be saved
 		"-kernel", f.kernel, "-initrd", f.image,
 		"-append", kernelLine(console, words),
 	}

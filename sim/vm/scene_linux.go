@@ -23,6 +23,8 @@ const sceneVariable = "ENILAB_SCENE"
 //	8   the laboratory is at rest and waits: 1
 //	16  everybody else is frozen: 1
 //	24  all is written down: 1
+//	32  the run may branch now: 1
+//	40  what its branch brings is there: 1
 type Scene struct {
 	mem    []byte
 	wanted chan os.Signal
@@ -33,6 +35,8 @@ const (
 	restsAt  = 8
 	frozenAt = 16
 	toldAt   = 24
+	mayAt    = 32
+	cameAt   = 40
 	sceneLen = 4096
 )
 
@@ -81,6 +85,16 @@ func (s *Scene) Ends() { s.set(zeroAt, 0) }
 
 // Wanted has something whenever the machine is to pause.
 func (s *Scene) Wanted() <-chan os.Signal { return s.wanted }
+
+// Branches says that the machine may be stopped here, and go on as several (Machine.Trunk). It does not wait.
+func (s *Scene) Branches() { s.set(mayAt, 1) }
+
+// Came waits until what the branch brings is in the machine.
+func (s *Scene) Came() {
+	for s.get(cameAt) == 0 {
+		time.Sleep(sceneLook)
+	}
+}
 
 // sceneLook is how often one of both looks for the other, in the machine's time.
 const sceneLook = 100 * time.Microsecond

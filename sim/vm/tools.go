@@ -86,11 +86,11 @@ func (n *demands) missing() string {
 
 // demands are what the systems need, and what the machine will be given.
 func (l *Laboratory) demands(k *Kernel) (n *demands, err error) {
-	n = &demands{found: l.Systems, machine: "this computer", tool: hasTool, kernel: "kernel " + k.Version}
+	n = &demands{found: l.needing(), machine: "this computer", tool: hasTool, kernel: "kernel " + k.Version}
 	if l.foreign() {
 		n.machine, n.tool = "a virtual machine of "+l.Arch+", which is given Debian's busybox-static,", IsApplet
 	}
-	if len(modules(l.Systems)) > 0 {
+	if len(modules(l.needing())) > 0 {
 		n.module, err = k.Has()
 	}
 	return n, err
@@ -196,7 +196,7 @@ func (l *Laboratory) furnish(programs string) error {
 	}
 	needed := []string{"env", "true"}
 	if l.foreign() {
-		return l.addBusybox(m, slices.Concat(needed, []string{"sh"}, tools(l.Systems)))
+		return l.addBusybox(m, slices.Concat(needed, []string{"sh"}, tools(l.needing())))
 	}
 	wished := []string{"sh", "iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save",
 		"ip6tables-restore", "xtables-nft-multi"}
@@ -206,7 +206,7 @@ func (l *Laboratory) furnish(programs string) error {
 				"install %s", name, systems.Package(name))}
 		}
 	}
-	if err := addTools(m, slices.Concat(needed, tools(l.Systems), wished)); err != nil {
+	if err := addTools(m, slices.Concat(needed, tools(l.needing()), wished)); err != nil {
 		return err
 	}
 	for _, dir := range []string{"/bin", "/sbin"} { // scripts name their interpreter by /bin

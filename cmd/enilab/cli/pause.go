@@ -112,7 +112,7 @@ func (m *machines) tellPaused(p *vm.Played) error {
 }
 
 // pausable tells the machine that this runs in where the scenario is, and stands still when it wants that.
-func (l *cli) pausable(f *runFlags, o *runner.Options, file func() *runner.Case) error {
+func (l *cli) pausable(f *runFlags, o *runner.Options, place *runner.Place, file func() *runner.Case) error {
 	if f.inside == "" {
 		return nil
 	}
@@ -127,6 +127,9 @@ func (l *cli) pausable(f *runFlags, o *runner.Options, file func() *runner.Case)
 		}
 		over := make(chan struct{})
 		c := file()
+		if f.branchAt > 0 {
+			f.branch(place, scene, v, lab, r)
+		}
 		scene.Runs(w.Now())
 		go func() {
 			select {

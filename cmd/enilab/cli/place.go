@@ -10,6 +10,7 @@ import (
 
 	netnsworld "github.com/enilab/enilab/sim/netns"
 	"github.com/enilab/enilab/sim/runner"
+	"github.com/enilab/enilab/sim/vm"
 	"github.com/enilab/enilab/systems"
 )
 
@@ -73,6 +74,9 @@ func (l *cli) laboratory(f *runFlags, s *systems.System) (*runner.Place, error) 
 	}
 	parts.System, parts.WithoutBooks = s, f.blind
 	parts.Find = func(name string) (*systems.System, error) { return l.findOnce(f, name) }
+	if f.branchAt > 0 {
+		parts.Later = vm.LaterFolder
+	}
 	p := netnsworld.Place(parts)
 	p.CNI, p.In = f.cni, f.inside
 	return p, nil

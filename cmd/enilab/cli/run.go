@@ -49,6 +49,8 @@ type runFlags struct {
 	in machineFlag
 	// arch is --arch: of the virtual machine, as Go says it.
 	arch string
+	// branchAt is --branch-at.
+	branchAt time.Duration
 	// pause is --pause-at.
 	pause pauseFlag
 	// clock is --clock.
@@ -153,6 +155,8 @@ the same bytes. --twice proves it. enilab vm kernels says which kernels there ar
 	c.Flags().StringVar(&f.cni, "cni", "", "with --on netns: play this system, NAME@WHERE, in real time and judge it from outside (enilab systems lists them)")
 	c.Flags().StringVar(&f.foundIn, "found", "", "systems that were found, as JSON: inside of a virtual machine")
 	c.Flags().StringVar(&f.inside, "inside", "", "what --in was, inside of a virtual machine")
+	c.Flags().DurationVar(&f.branchAt, "branch-at", 0, "inside of a virtual machine: where its run branches")
+	_ = c.Flags().MarkHidden("branch-at")
 	_ = c.Flags().MarkHidden("found")
 	_ = c.Flags().MarkHidden("inside")
 	c.Flags().BoolVar(&f.timeline, "timeline", false, "print all that happened in each variant's run, also when it held")
@@ -331,7 +335,7 @@ func (l *cli) runFiles(f *runFlags, names []string) error {
 	var done []*runner.Result
 	page := l.page("run")
 	var running *runner.Case
-	if err := l.pausable(f, &o, func() *runner.Case { return running }); err != nil {
+	if err := l.pausable(f, &o, place, func() *runner.Case { return running }); err != nil {
 		return &exit{runner.ExitLacking, err.Error()}
 	}
 	for _, c := range cases {
