@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -270,12 +271,12 @@ func (r *Run) Become(f *scn.File) error {
 		}
 		acts[i] = act
 	}
-	for i, act := range acts {
+	for _, i := range slices.Sorted(maps.Keys(acts)) {
 		r.File.Lines[i] = f.Lines[i]
 		r.unknown(&r.File.Lines[i])
 		for k := r.next; k < len(r.steps); k++ {
 			if s := &r.steps[k]; s.line == i && s.act != nil {
-				s.act = act
+				s.act = acts[i]
 			}
 		}
 	}

@@ -127,7 +127,7 @@ func (n *instance) Exchange(to, part string, keep bool) bool {
 
 // Learn makes a system known, under the name that lines call it by, to a world that already runs. Its files are in
 // Parts.Later, or a folder that was there when the world was opened.
-func (w *World) Learn(name string, s *systems.System) error {
+func Learn(w *World, name string, s *systems.System) error {
 	w.parts.others[name] = s
 	for _, n := range w.nodes[1:] {
 		if n.Gone || s.Folder != w.parts.Later {

@@ -78,7 +78,7 @@ type Parts struct {
 	Find   func(name string) (*systems.System, error)
 	others map[string]*systems.System // by NAME@WHERE
 	// Later is a folder that is empty when the world is opened, and in which every node sees what appears there: the
-	// files of a system that World.Learn makes known. Empty: there is none.
+	// files of a system that Learn makes known. Empty: there is none.
 	Later string
 	// RealTime lets the laboratory's clock pass with the machine's, and never jump: for daemons that cannot be told the time, and for machines
 	// whose own time leaps over what nobody does.

@@ -19,12 +19,12 @@ import (
 const branchLead = 10 * time.Second
 
 // branch lets the machine that this runs in go on as another scenario from an instant on, with a system more.
-func (f *runFlags) branch(place *runner.Place, scene *vm.Scene, v *runner.Variant, w *netnsworld.World, r *sim.Run) {
-	r.Call(max(0, f.branchAt-branchLead), func() error {
+func (f *runFlags) branches(place *runner.Place, scene *vm.Scene, v *runner.Variant, w *netnsworld.World, r *sim.Run) {
+	r.Call(max(0, f.branch.at-branchLead), func() error {
 		scene.Branches()
 		return nil
 	})
-	r.Call(f.branchAt, func() error {
+	r.Call(f.branch.at, func() error {
 		scene.Came()
 		var brought map[string]*systems.System
 		data, err := os.ReadFile(filepath.Join(vm.BranchFolder, vm.BranchFound))
@@ -39,7 +39,7 @@ func (f *runFlags) branch(place *runner.Place, scene *vm.Scene, v *runner.Varian
 		}
 		for name, s := range brought {
 			f.found[name] = s
-			if err := w.Learn(name, s); err != nil {
+			if err := netnsworld.Learn(w, name, s); err != nil {
 				return err
 			}
 		}

@@ -22,7 +22,7 @@ a shell in the machine: daemons, models, laboratory and clock stand still, names
 The same seed gets there again, and until then nothing is different from the run without --pause-at. On a terminal the shell is for people;
 otherwise standard input is what it carries out. The exit code is 0 when the shell ends: the run is not judged to its end.`
 
-// pauseFlag is --pause-at.
+// pauseFlag is --pause-at, and --branch-at.
 type pauseFlag struct {
 	given bool
 	at    time.Duration
@@ -127,8 +127,8 @@ func (l *cli) pausable(f *runFlags, o *runner.Options, place *runner.Place, file
 		}
 		over := make(chan struct{})
 		c := file()
-		if f.branchAt > 0 {
-			f.branch(place, scene, v, lab, r)
+		if f.branch.given {
+			f.branches(place, scene, v, lab, r)
 		}
 		scene.Runs(w.Now())
 		go func() {

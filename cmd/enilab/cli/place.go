@@ -74,7 +74,7 @@ func (l *cli) laboratory(f *runFlags, s *systems.System) (*runner.Place, error) 
 	}
 	parts.System, parts.WithoutBooks = s, f.blind
 	parts.Find = func(name string) (*systems.System, error) { return l.findOnce(f, name) }
-	if f.branchAt > 0 {
+	if f.branch.given {
 		parts.Later = vm.LaterFolder
 	}
 	p := netnsworld.Place(parts)

@@ -49,8 +49,8 @@ type runFlags struct {
 	in machineFlag
 	// arch is --arch: of the virtual machine, as Go says it.
 	arch string
-	// branchAt is --branch-at.
-	branchAt time.Duration
+	// branch is --branch-at.
+	branch pauseFlag
 	// pause is --pause-at.
 	pause pauseFlag
 	// clock is --clock.
@@ -155,7 +155,7 @@ the same bytes. --twice proves it. enilab vm kernels says which kernels there ar
 	c.Flags().StringVar(&f.cni, "cni", "", "with --on netns: play this system, NAME@WHERE, in real time and judge it from outside (enilab systems lists them)")
 	c.Flags().StringVar(&f.foundIn, "found", "", "systems that were found, as JSON: inside of a virtual machine")
 	c.Flags().StringVar(&f.inside, "inside", "", "what --in was, inside of a virtual machine")
-	c.Flags().DurationVar(&f.branchAt, "branch-at", 0, "inside of a virtual machine: where its run branches")
+	c.Flags().Var(&f.branch, "branch-at", "inside of a virtual machine: where its run branches")
 	_ = c.Flags().MarkHidden("branch-at")
 	_ = c.Flags().MarkHidden("found")
 	_ = c.Flags().MarkHidden("inside")
