@@ -30,6 +30,7 @@ type Config struct {
 	// Scenarios are files; none: Change, or its shapes, and Incidents.
 	Scenarios []string
 	Shape     string        // file: a kubeconfig, or a list of nodes, pods and DaemonSets; Change has its shape
+	Modes     []string      // in which Change is played too, see Modes
 	Seeds     string        // such as 1-5; empty: 1
 	Plays     []string      // that are played, beside Old; none: all
 	Only      []string      // scenarios of those that would be played, without folder and ending; none: all
@@ -145,6 +146,8 @@ func (g *gating) prepare(ctx context.Context) (err error) {
 	case g.From == "" || g.To == "":
 		return invalid("gate compares two versions: expected --from SYSTEM and --to SYSTEM, " +
 			"such as --from amazon-vpc-cni-k8s@1.18.0 --to amazon-vpc-cni-k8s@1.23.0")
+	case slices.ContainsFunc(g.Modes, func(m string) bool { return modes[m] == nil }):
+		return invalid("--mode %s: there are %s", strings.Join(g.Modes, ","), strings.Join(Modes(), ", "))
 	case slices.ContainsFunc(g.Plays, func(p string) bool { return !slices.Contains(PlayNames(), p) }):
 		return invalid("--plays %s: there are %s", strings.Join(g.Plays, ","), strings.Join(PlayNames(), ", "))
 	case g.Timeout < 0 || g.Limit < 0:
@@ -330,8 +333,9 @@ func (g *gating) own(ctx context.Context) (out []source, err error) {
 			out = append(out, source{name: "scenarios/" + name, data: data})
 		}
 	}
-	if g.NoFigures {
-		return out, nil
+	inModes, err := g.inModes()
+	if out = append(out, inModes...); g.NoFigures || err != nil {
+		return out, err
 	}
 	data, err := Files.ReadFile(Load)
 	if err == nil && g.Shape != "" {
@@ -437,6 +441,9 @@ func (g *gating) again(short string, play Play, seed uint64) string {
 	}
 	if g.Shape != "" {
 		args = append(args, "--shape", g.Shape)
+	}
+	if len(g.Modes) > 0 {
+		args = append(args, "--mode", strings.Join(g.Modes, ","))
 	}
 	args = append(args, "--plays", string(play), "--seeds", strconv.FormatUint(seed, 10), "--only", short,
 		"--no-doubt")

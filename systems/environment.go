@@ -26,7 +26,7 @@ func (s *System) Environment(words Words, settings map[string]string) (map[strin
 		return nil, err
 	}
 	for k, v := range settings {
-		if slices.Contains(s.Daemon.Settings, k) {
+		if s.Knows(k) {
 			env[k] = v
 		}
 	}
@@ -325,4 +325,9 @@ func kindOf(info os.FileInfo) string {
 		return "a file"
 	}
 	return "a device or socket"
+}
+
+// Knows says whether a setting, by its upstream name, means something to the daemon.
+func (s *System) Knows(setting string) bool {
+	return s.Daemon != nil && slices.Contains(s.Daemon.Settings, setting)
 }

@@ -94,6 +94,8 @@ func (f *gateFlags) flags(c *cobra.Command) {
 	c.Flags().DurationVar(&f.Limit, "limit", vm.Limit, "how long one run may take")
 	c.Flags().StringVar(&f.Shape, "shape", "", "play the gate's own scenario in the shape of a cluster: a "+
 		"kubeconfig, which kubectl is asked with, or what kubectl get nodes,pods,daemonsets -A -o json wrote")
+	c.Flags().StringSliceVar(&f.Modes, "mode", nil, "play the gate's own scenario in this mode too: "+
+		strings.Join(gate.Modes(), ", "))
 	c.Flags().StringSliceVar(&f.Plays, "plays", nil, "play only these, and old: "+strings.Join(gate.PlayNames(), ", "))
 	c.Flags().StringSliceVar(&f.Only, "only", nil, "play only these scenarios of those that it would play, by name "+
 		"without folder and ending")
