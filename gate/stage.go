@@ -281,16 +281,17 @@ func (g *gating) play(ctx context.Context, jobs []job) error {
 type bough struct {
 	mu    sync.Mutex
 	trunk *vm.LabTrunk
+	err   error // why it could not be made
 }
 
 // grow makes the trunk, if it is not there.
-func (b *bough) grow(ctx context.Context, lab *vm.Laboratory, p *vm.Play, change time.Duration) (err error) {
+func (b *bough) grow(ctx context.Context, lab *vm.Laboratory, p *vm.Play, change time.Duration) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.trunk == nil {
-		b.trunk, err = lab.Trunk(ctx, p, change)
+	if b.trunk == nil && b.err == nil {
+		b.trunk, b.err = lab.Trunk(ctx, p, change)
 	}
-	return err
+	return b.err
 }
 
 func (b *bough) close() error {
