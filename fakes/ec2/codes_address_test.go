@@ -246,11 +246,11 @@ func TestAddressCodes(t *testing.T) {
 	})
 }
 
-// fill6 gives all /80s of plenty that can be given away to a stranger.
+// fill6 gives all /80s of plenty that can be given away to a third party.
 func (w *world) fill6() {
 	for b := 1; b < 1<<16-1; b++ {
 		if six := &w.subnets[0].six; six.blockFree(uint16(b)) {
-			six.takeBlock(uint16(b), addressStranger)
+			six.takeBlock(uint16(b), addressThirdParty)
 		}
 	}
 }

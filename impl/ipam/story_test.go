@@ -441,7 +441,7 @@ func TestRefusalIsOver(t *testing.T) {
 	}
 }
 
-// cable is a node whose second ENI has pods and has just been detached by a stranger.
+// cable is a node whose second ENI has pods and has just been detached by a third party.
 func cable(t testing.TB) (*world, *cloudENI) {
 	w := newWorld(t, ipam.Sound())
 	w.start()
@@ -460,7 +460,8 @@ func cable(t testing.TB) (*world, *cloudENI) {
 	return w, v
 }
 
-// TestSlowDetach: EC2 takes its time over a stranger's detach. An ENI on which pods live is waited for, and attached again.
+// TestSlowDetach: EC2 takes its time over a third party's detach. An ENI on which pods live is waited for, and
+// attached again.
 func TestSlowDetach(t *testing.T) {
 	w, v := cable(t)
 	w.live(20 * time.Second)
@@ -500,8 +501,9 @@ func TestDetachIsNoticedSoon(t *testing.T) {
 	}
 }
 
-// TestSweepSparesAPodsENI: the records are lost, and a stranger has detached an ENI with pods while no daemon watched. The kernel names
-// the pods; the ENI that has their addresses is no leak, for EC2 would give these addresses to somebody else.
+// TestSweepSparesAPodsENI: the records are lost, and a third party has detached an ENI with pods while no daemon
+// watched. The kernel names the pods; the ENI that has their addresses is no leak, for EC2 would give these addresses
+// to somebody else.
 func TestSweepSparesAPodsENI(t *testing.T) {
 	w, v := cable(t)
 	v.Status, v.Instance, v.Device, v.Attachment = "available", "", 0, ""

@@ -83,7 +83,7 @@ func TestNoAgent(t *testing.T) {
 	l.SetUnlinkOnClose(false)
 	l.Close()
 	for _, err := range both(t.Context(), dead) {
-		if !errors.Is(err, netpolicy.ErrNobody) || errors.Is(err, netpolicy.ErrAbsent) {
+		if !errors.Is(err, netpolicy.ErrNotListening) || errors.Is(err, netpolicy.ErrAbsent) {
 			t.Errorf("a dead socket: %v", err)
 		}
 	}
@@ -92,7 +92,7 @@ func TestNoAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, err := range both(t.Context(), plain) {
-		if !errors.Is(err, netpolicy.ErrNobody) {
+		if !errors.Is(err, netpolicy.ErrNotListening) {
 			t.Errorf("a file: %v", err)
 		}
 	}
@@ -105,7 +105,7 @@ func TestNoAgent(t *testing.T) {
 		}
 		t.Cleanup(func() { l.Close() })
 		began := time.Now()
-		if err := netpolicy.Forget(t.Context(), path, pod); err == nil || errors.Is(err, netpolicy.ErrNobody) {
+		if err := netpolicy.Forget(t.Context(), path, pod); err == nil || errors.Is(err, netpolicy.ErrNotListening) {
 			t.Errorf("%v", err)
 		}
 		if took := time.Since(began); took >= netpolicy.ForgetBound {

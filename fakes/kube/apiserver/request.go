@@ -61,7 +61,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// errGone means that nobody can be answered any more.
+// errGone means that the client is gone.
 var errGone = errors.New("the connection ends without an answer")
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {

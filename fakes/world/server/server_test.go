@@ -168,7 +168,7 @@ func stateOf(t testing.TB, e *server.Endpoints) (s state) {
 	return s
 }
 
-// TestFragment: strangers take an address here and there, and leave the others.
+// TestFragment: third parties take an address here and there, and leave the others.
 func TestFragment(t *testing.T) {
 	_, e := start(t, worlds.Default)
 	before := stateOf(t, &e).Regions[0].Subnets
