@@ -232,28 +232,7 @@ func (d *daemon) watchSocket() {
 }
 
 func (d *daemon) hearSocket() error {
-	w, err := fsnotify.NewWatcher()
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	if err := w.Add(filepath.Dir(d.c.Socket)); err != nil {
-		return err
-	}
-	d.post(d.hearAgain) // for what came before the watch
-	for {
-		select {
-		case <-d.ctx.Done():
-			return nil
-		case err := <-w.Errors:
-			return err
-		case e, ok := <-w.Events:
-			switch {
-			case !ok:
-				return os.ErrClosed
-			case filepath.Clean(e.Name) == filepath.Clean(d.c.Socket):
-				d.post(d.hearAgain)
-			}
-		}
-	}
+	return d.watchFolder(filepath.Dir(d.c.Socket), d.hearAgain, func(e fsnotify.Event) (bool, error) {
+		return filepath.Clean(e.Name) == filepath.Clean(d.c.Socket), nil
+	})
 }
