@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The rows of TestCodes that are about prefixes, IPv6 and addresses that move. plenty has fourteen blocks of /28 that nobody's address
-// is in: not the first and not the last, and not those that the instance got in.
+// The rows of TestRefusalsHaveEC2sCodes that are about prefixes, IPv6 and addresses that move. plenty has fourteen
+// blocks of /28 that nobody's address is in: not the first and not the last, and not those that the instance got in.
 func TestAddressCodes(t *testing.T) {
 	type (
 		addrs    = []netip.Addr

@@ -316,8 +316,8 @@ func TestRecoveryFromTheKernelAlone(t *testing.T) {
 	w.then(w.deleting(b), "save "+a.String()+" cooling")
 }
 
-// TestVeto: somebody else has put a cooling address into a namespace.
-func TestVeto(t *testing.T) {
+// TestAddressInForeignNamespaceIsNotFreed: somebody else has put a cooling address into a namespace.
+func TestAddressInForeignNamespaceIsNotFreed(t *testing.T) {
 	w := ready(t, ipam.Sound())
 	b, a := w.up("c1", "web-1")
 	w.step(w.deleting(b))
@@ -547,8 +547,9 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestGC: what the caller does not list is released once kernel and runtime have twice said that it is gone.
-func TestGC(t *testing.T) {
+// TestGCReleasesWhatIsTwiceGone: what the caller does not list is released once kernel and runtime have twice said
+// that it is gone.
+func TestGCReleasesWhatIsTwiceGone(t *testing.T) {
 	w := ready(t, ipam.Sound())
 	one, _ := w.up("c1", "web-1")
 	kept := *one

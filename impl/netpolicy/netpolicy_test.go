@@ -41,8 +41,9 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// TestAnswers: a pod runs only when the agent says so; one that is gone has been told of with any answer.
-func TestAnswers(t *testing.T) {
+// TestPodRunsOnlyWhenTheAgentSaysSo: a pod runs only when the agent says so; one that is gone has been told of with
+// any answer.
+func TestPodRunsOnlyWhenTheAgentSaysSo(t *testing.T) {
 	path := socket(t)
 	a := netpolicytest.Start(t, path)
 	for name, c := range map[string]struct {
@@ -65,8 +66,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestNoAgent: none, one that is gone without its socket, one that hangs, and what is none.
-func TestNoAgent(t *testing.T) {
+// TestAgentThatIsGoneOrHangs: none, one that is gone without its socket, one that hangs, and what is none.
+func TestAgentThatIsGoneOrHangs(t *testing.T) {
 	both := func(ctx context.Context, path string) []error {
 		return []error{netpolicy.Enforce(ctx, path, netpolicy.Standard, pod), netpolicy.Forget(ctx, path, pod)}
 	}
