@@ -185,7 +185,7 @@ func (t *try) group() string {
 	return ""
 }
 
-// spare is an address of the subnet that nobody has, far from where EC2 takes its own from. Many are tried: somebody may have some.
+// spare is a free address of the subnet, far from where EC2 takes its own from. Many are tried: some may be taken.
 func (t *try) spare(n int) []string {
 	used := map[string]bool{}
 	for _, e := range t.ok(describeENIs, "Filter.1.Name", "subnet-id", "Filter.1.Value.1", t.subnet).all("networkInterfaceSet/item") {

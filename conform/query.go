@@ -126,7 +126,7 @@ type signature uint8
 const (
 	signed     signature = iota
 	unsigned             // not at all
-	wrongKey             // with a key that nobody has
+	wrongKey             // with a key that does not exist
 	wrongHash            // with another secret than the key's
 	oldClock             // by a clock that is half an hour behind
 	otherScope           // for another service

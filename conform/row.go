@@ -8,7 +8,7 @@ type Row struct {
 	Call   string // the action, or the verb and path
 	When   string // what is so before the call, or asked by it
 	Want   string // the answer, or the error's code; several are separated by "|"
-	Source string // the title of an AWS document, or somebody's issue
+	Source string // the title of an AWS document, or an issue
 	Marks  Marks
 	run    func(*try)
 }

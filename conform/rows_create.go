@@ -413,7 +413,7 @@ func (t *try) mine() []string {
 	return t.ok(describeENIs, "Filter.1.Name", "tag:"+TagKey, "Filter.1.Value.1", t.tag()).texts("networkInterfaceSet/item/networkInterfaceId")
 }
 
-// gone waits until nobody knows an interface any more.
+// gone waits until no answer has an interface any more.
 func (t *try) gone(id string) {
 	t.eventually(consistency, func() string {
 		return unlike("DescribeNetworkInterfaces of what is gone", t.call(describeENIs, "NetworkInterfaceId.1", id).Code, "InvalidNetworkInterfaceID.NotFound")
@@ -449,7 +449,7 @@ func (t *try) stillCount() int {
 	return n
 }
 
-// spareSix is an IPv6 address that nobody has: there are too many for a collision.
+// spareSix is a free IPv6 address: there are too many for a collision.
 func (t *try) spareSix(p netip.Prefix) string {
 	t.calls++
 	if !p.IsValid() {

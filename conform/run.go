@@ -24,7 +24,8 @@ type Config struct {
 	AccessKey, Secret, SessionToken string
 	// Subnet is where interfaces are made; "": the one with the most free addresses, beside the instance.
 	Subnet string
-	// Instance is what interfaces are attached to. "": a running one is looked for, but not on AWS: it could be anybody's.
+	// Instance is what interfaces are attached to. "": a running one is looked for, but not on AWS, where it could be in
+	// production.
 	Instance string
 	// Image is what RunInstances of Costly rows starts; it need not exist on most fakes.
 	Image string
@@ -32,7 +33,7 @@ type Config struct {
 	Marks Marks
 	// Rows picks rows by name, as path.Match does ("attach.*"); nil: all.
 	Rows []string
-	// Tell is called before each row; nil: nobody.
+	// Tell is called before each row; nil: not.
 	Tell func(number, of int, row *Row)
 	// Now and Sleep are the clock that rows wait by; nil: the real one.
 	Now   func() time.Time
@@ -97,7 +98,7 @@ type lab struct {
 	run  string // names the run in tags
 	place
 	calls int                   // made so far: makes names unique
-	gone  atomic.Pointer[error] // why nobody listens; nil: the last request found somebody. Some rows make many at once
+	gone  atomic.Pointer[error] // why the last request found no endpoint; nil: it did. Some rows make many at once
 }
 
 func newLab(c Config) (*lab, error) {

@@ -73,7 +73,7 @@ func copied(v reflect.Value) reflect.Value {
 	return v
 }
 
-// trimmed is a page whose runs have details only as far as somebody will show them: a sweep has a hundred thousand.
+// trimmed is a page whose runs have details only as far as they are shown: a sweep has a hundred thousand.
 func trimmed(p *Page, details int) *Page {
 	c := *p
 	c.Runs = make([]Run, len(p.Runs))

@@ -73,7 +73,7 @@ func (v *view) matrix() part {
 		})))
 }
 
-// findings are what was found, each once. What nobody has to act upon is folded.
+// findings are what was found, each once. What needs no action is folded.
 func (v *view) findings() part {
 	if len(v.Findings) == 0 {
 		return nil

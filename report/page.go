@@ -34,7 +34,7 @@ const (
 	Same       Change = "same"       // both held, or both broke the same
 	Regression Change = "regression" // what held before does not any more
 	Mended     Change = "mended"     // what broke before holds now
-	Accepted   Change = "accepted"   // a regression that somebody has accepted, with a reason
+	Accepted   Change = "accepted"   // a regression that was accepted, with a reason
 	Unknown    Change = "unknown"    // one of the two could not be played
 )
 
@@ -45,7 +45,7 @@ type Class string
 const (
 	Good Class = "good"
 	Bad  Class = "bad"
-	Warn Class = "warn" // not known, or nothing that somebody has to act upon
+	Warn Class = "warn" // unknown, or nothing that needs an action
 	None Class = "none" // there is nothing to say of it
 )
 
@@ -78,7 +78,7 @@ type Finding struct {
 	Facts   []string
 	Text    string // what was told, in full
 	Command string // plays it again
-	Folded  bool   // it is shown when somebody asks for it
+	Folded  bool   // it is shown on a click
 	Pair    int    // which of the pairs shows it, from 1; 0: none
 }
 
@@ -132,7 +132,7 @@ type Run struct {
 	Remedy  string // what to do about it, "" when nothing has to be done
 	Command string // shows it again
 	Ended   time.Duration
-	Wall    time.Duration // this computer's; 0: nobody measured it
+	Wall    time.Duration // this computer's; 0: not measured
 	Nodes   int
 	// Others says what is left out: the nodes that the violation does not touch.
 	Others string `json:",omitempty"`

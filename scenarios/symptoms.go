@@ -7,7 +7,7 @@ import (
 	"github.com/enilab/enilab/internal/spelling"
 )
 
-// Symptom is what somebody sees of an outage, and the scenarios that bring it about.
+// Symptom is what an operator sees of an outage, and the scenarios that reproduce it.
 type Symptom struct {
 	// Seen is the message or the state, in the words in which it is searched for.
 	Seen string

@@ -90,7 +90,7 @@ type Verdict struct {
 	Story      string
 }
 
-// Unplayed is an action that missed, or that nobody met.
+// Unplayed is an action that missed, or that nothing met.
 type Unplayed struct {
 	Pos   scn.Pos
 	At    time.Duration // of the first time
@@ -348,7 +348,7 @@ func (r *Run) each(interrupted func() bool) func() bool {
 	}
 }
 
-// cut ends the run if somebody wants that.
+// cut ends the run if it was interrupted.
 func (r *Run) cut(interrupted func() bool) bool {
 	if interrupted == nil || !interrupted() {
 		return false
@@ -569,7 +569,7 @@ func (r *Run) settle() {
 	}
 }
 
-// unplayed collects the lines whose actions missed. An armed action that nobody has met by the end has missed.
+// unplayed collects the lines whose actions missed. An armed action that nothing has met by the end has missed.
 func (r *Run) unplayed() {
 	v := &r.verdict
 	at, maybe := map[int]int{}, map[int]int{} // line: its place in v.Unplayed and in v.Maybe

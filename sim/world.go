@@ -24,8 +24,8 @@ type World interface {
 	Steady()
 	// EndFaults ends everything that actions broke and that ends by itself no more.
 	EndFaults()
-	// Settle judges what has to hold once settled, where nothing is under way any more; it names what is. What somebody still acts on is
-	// neither leaked nor missing.
+	// Settle judges what has to hold once settled, where nothing is under way any more; it names what is. What is still
+	// acted on is neither leaked nor missing.
 	Settle() (underWay []string)
 	// Now is the instant of the scenario.
 	Now() time.Duration

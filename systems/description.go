@@ -32,7 +32,7 @@ type Range struct {
 	place        yamlfile.Place
 }
 
-// Build is how binaries come to be, where nobody has any.
+// Build is how binaries are built, where no release has any.
 type Build struct {
 	Module   string            // of Go
 	Packages map[string]string // file of the version's folder to package below the module

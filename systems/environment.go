@@ -162,7 +162,7 @@ func (s *System) conflistText() (string, error) {
 // cniVersion is where a conflist says its specification; placeholders keep it from being JSON.
 var cniVersion = regexp.MustCompile(`"cniVersion"\s*:\s*"([^"]*)"`)
 
-// Specification is the CNI version that the conflist names, such as 0.4.0; "" is that nobody knows.
+// Specification is the CNI version that the conflist names, such as 0.4.0; "" is unknown.
 func (s *System) Specification() string {
 	text, err := s.conflistText()
 	if err != nil {

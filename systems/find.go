@@ -27,7 +27,7 @@ type Options struct {
 	Cache string
 	// Arch is a GOARCH, that of the machine which runs the binaries; empty: this one's.
 	Arch string
-	// Tell is told what takes long, such as a build; nil: nobody is.
+	// Tell is told what takes long, such as a build; nil: it is not reported.
 	Tell func(string)
 }
 

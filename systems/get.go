@@ -20,7 +20,7 @@ import (
 )
 
 // Get is where a version's files can be fetched from, for a folder of their own: an image, or sources of which they are built. Nothing is fetched
-// unless somebody asks for it.
+// unless it is asked for.
 type Get struct {
 	// Image is the reference of its image, with ${VERSION} in it; empty: it has none.
 	Image string
@@ -45,7 +45,8 @@ type Source struct {
 // Origin is where a version is fetched from.
 type Origin string
 
-// Origins. What nobody chooses is built from source where the module proxy has that version, and else taken out of the image.
+// Origins. By default a version is built from source where the module proxy has that version, and else taken out of
+// the image.
 const (
 	FromAny    Origin = ""
 	FromImage  Origin = "image"
@@ -233,7 +234,7 @@ func (g *getter) get(from Origin) error {
 	}
 	defer os.RemoveAll(dir)
 	if err := g.fill(from, dir); err != nil {
-		text := strings.ReplaceAll(err.Error(), dir, g.folder) // its folder is a name that nobody will see
+		text := strings.ReplaceAll(err.Error(), dir, g.folder) // its folder is temporary
 		if _, ok := errors.AsType[*Unavailable](err); ok {
 			return &Unavailable{errors.New(text)}
 		}

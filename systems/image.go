@@ -320,7 +320,7 @@ func (f *finder) cached(folder string, fill func(dir string) error) error {
 	if err := errors.Join(fill(dir), os.Chmod(dir, 0o755)); err != nil {
 		return err
 	}
-	if err := os.Rename(dir, folder); err != nil && !isFolder(folder) { // somebody else may have been faster
+	if err := os.Rename(dir, folder); err != nil && !isFolder(folder) { // another process may have been faster
 		return err
 	}
 	return nil

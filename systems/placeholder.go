@@ -36,7 +36,7 @@ var Placeholders = []Placeholder{
 // mistake is a text that cannot be expanded.
 type mistake struct{ text, hint string }
 
-// check finds the first placeholder that nobody fills in, nil if there is none.
+// check finds the first unknown placeholder, nil if there is none.
 func check(s string) *mistake {
 	_, m := expand(s, func(string) (string, *mistake) { return "", nil })
 	return m

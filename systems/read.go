@@ -295,7 +295,7 @@ func (r *reader) expandable(key, doc string, to *string) field {
 	}}
 }
 
-// placeholders refuses those that nobody fills in.
+// placeholders refuses unknown ones.
 func (r *reader) placeholders(n *yaml.Node) {
 	if err := check(n.Value); err != nil {
 		r.Add(yamlfile.PlaceOf(n), err.hint, "%s", err.text)

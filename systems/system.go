@@ -37,15 +37,16 @@ type System struct {
 	Node Node
 	// Upgrade are the orders in which another version takes over; the first start is Upgrade.Steps without stop.
 	Upgrade Upgrade
-	// Get is where its files can be fetched from; nil: nobody knows.
+	// Get is where its files can be fetched from; nil: unknown.
 	Get *Get
 	// Books says that the daemon takes our clock and streams our recording: ours alone.
 	Books bool
 	// Manifest is what Daemon.Manifest says, nil if there is none.
 	Manifest *Manifest
-	// Given are the tools that the machine has for it, each with its version or digest: whoever plays it fills them in.
+	// Given are the tools that the machine has for it, each with its version or digest; the caller fills them in.
 	Given []string
-	// Notes are what somebody should know of how it was found, a sentence each: an optional plugin that is missing, for one.
+	// Notes are what a user should know of how it was found, a sentence each: an optional plugin that is missing, for
+	// one.
 	Notes []string
 }
 

@@ -6,8 +6,9 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// Steps is the order in which the system takes over from another one on a node; nil before it: from nobody, so that nothing is stopped. A
-// version of the same name that was newer makes it a rollback. A daemon that runs is stopped, whatever the order leaves out.
+// Steps is the order in which the system takes over from another one on a node; nil before it: a first installation,
+// so that nothing is stopped. A version of the same name that was newer makes it a rollback. A daemon that runs is
+// stopped, whatever the order leaves out.
 func (s *System) Steps(before *System) []Step {
 	steps := s.Upgrade.Steps
 	if before != nil && s.Upgrade.Rollback != nil && before.Name == s.Name && isVersion(before.Version) && isVersion(s.Version) &&

@@ -8,5 +8,5 @@ import "embed"
 //go:embed *.yaml
 var Files embed.FS
 
-// Default is the one that is served when nobody names another.
+// Default is the one that is served by default.
 const Default = "small.yaml"

@@ -31,7 +31,7 @@ func (n *Node) create(pi int32) {
 func (n *Node) netnsMade(id SandboxID, inode uint64) {
 	i, ok := n.box(id)
 	if !ok || n.sandboxes[i].state != wantNetns {
-		n.emit(Action{Kind: RemoveNetns, Inode: inode, Sandbox: id}) // nobody waits for it any more
+		n.emit(Action{Kind: RemoveNetns, Inode: inode, Sandbox: id}) // its caller has given up
 		return
 	}
 	s := &n.sandboxes[i]
@@ -133,7 +133,7 @@ func (n *Node) undo(i int32) {
 
 // undone ends a failed RunPodSandbox. What a failed DEL means is each runtime's own affair:
 //   - containerd from 2.0 drops the record when ADD had no result (sandbox_run.go:240-256), and so
-//     does 1.6, which only logs the error; nobody calls DEL again;
+//     does 1.6, which only logs the error; DEL is not called again;
 //   - containerd 1.7 keeps the sandbox as UNKNOWN, and its guard then skips DEL at Stop;
 //   - with a result every containerd keeps it, and the next Stop calls DEL;
 //   - CRI-O drops it; dockershim keeps the dead pause container and calls DEL again at Stop.

@@ -57,7 +57,8 @@ func (n *Node) hold(i int32) (Action, bool) {
 	return Action{Kind: HoldNetns, Inode: s.inode, UID: s.uid, ContainerID: s.cid, Sandbox: s.id}, s.inode != 0
 }
 
-// Unhang ends what Hang began: the process dies, or runs again if nobody wanted to kill it. False when nothing of the pod hung.
+// Unhang ends what Hang began: the process dies, or runs again if it was not to be killed. False when nothing of the
+// pod hung.
 func (n *Node) Unhang(now time.Duration, uid string) (hung bool) {
 	n.advance(now)
 	for i := n.first; i != none; i = n.sandboxes[i].next {
@@ -157,7 +158,7 @@ func (n *Node) CrashAt(p CrashPoint) { n.crash = p }
 
 // ReplayDEL makes a stale DEL of an old sandbox arrive after a while, with an empty CNI_NETNS.
 // False when the node remembers no such sandbox. The DEL is not sent if the sandbox is READY by then: no
-// runtime does that. Its answer is read by nobody.
+// runtime does that. Its answer is not read.
 func (n *Node) ReplayDEL(now time.Duration, containerID string, after time.Duration) bool {
 	n.advance(now)
 	g, ok := n.remember(containerID)

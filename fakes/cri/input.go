@@ -49,7 +49,8 @@ func (e *PluginError) Error() string { return e.Msg }
 type Input struct {
 	Kind        InputKind
 	HostNetwork bool
-	// Graceful: the runtime is told to stop and kills the plugins under way. Otherwise it dies: they go on, and nobody hears them.
+	// Graceful: the runtime is told to stop and kills the plugins under way. Otherwise it dies: they go on, and their
+	// results are lost.
 	Graceful  bool
 	UID       string
 	Namespace string

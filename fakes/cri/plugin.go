@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// replaySlot marks operations of ReplayDEL, whose answers nobody waits for.
+// replaySlot marks operations of ReplayDEL, whose answers are not awaited.
 const replaySlot = 1<<slotBits - 1
 
 // run starts the plugin for a sandbox and waits at most timeout for its answer.

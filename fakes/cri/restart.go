@@ -24,8 +24,8 @@ func (n *Node) die() {
 }
 
 // restartRuntime: every call under way fails and the records are loaded again. The plugin's processes are not killed with their
-// runtime (KillMode=process), but nobody hears their answers (recorded: containerd 2.1.5, runtime-crash-in-add); a containerd that is
-// told to stop kills some itself. Dockershim's calls are kubelet's own and go on.
+// runtime (KillMode=process), but their answers are lost (recorded: containerd 2.1.5, runtime-crash-in-add); a
+// containerd that is told to stop kills some itself. Dockershim's calls are kubelet's own and go on.
 func (n *Node) restartRuntime(graceful bool) {
 	n.runtimeDown, n.runtimeUpAt = true, n.now+n.cfg.RuntimeRestart
 	n.wake(jobRuntime, n.runtimeUpAt)
@@ -112,7 +112,7 @@ func (n *Node) reload(i int32) {
 	}
 }
 
-// orphan is a sandbox that was not yet recorded: its namespace stays mounted and nobody knows.
+// orphan is a sandbox that was not yet recorded: its namespace stays mounted and is forgotten.
 func (n *Node) orphan(i int32) {
 	s := &n.sandboxes[i]
 	if s.owes {

@@ -96,7 +96,7 @@ type sandbox struct {
 	networkStopped bool  // CRI-O and dockershim: no further DEL
 	wasStopped     bool  // a Stop has succeeded before
 	due            bool  // the pod's worker will stop it in the sync under way
-	parted         bool  // DEL was run: what its processes still have of the network is owed to nobody
+	parted         bool  // DEL was run: what its processes still have of the network is without a DEL
 	owes           bool  // ADD was run, no DEL has ended in success since
 }
 

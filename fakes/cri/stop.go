@@ -109,7 +109,7 @@ func (n *Node) tornDown(i int32) outcome {
 	return success
 }
 
-// settle tells whoever asked for the Stop.
+// settle answers the caller of the Stop.
 func (n *Node) settle(i int32, who caller, o outcome) {
 	if o == running {
 		return

@@ -1,6 +1,7 @@
 package ec2
 
 import (
+	"slices"
 	"strconv"
 	"time"
 )
@@ -89,12 +90,7 @@ func (c *Cloud) deviceTaken(i *instance, place int32) bool {
 			return true
 		}
 	}
-	for _, p := range i.burned {
-		if p == place {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(i.burned, place)
 }
 
 // attachCompletes makes an attaching interface in-use and decides when metadata follows.

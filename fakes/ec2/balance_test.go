@@ -137,7 +137,7 @@ func sixImbalance(s *subnet6, owned, blocks int) string {
 	}
 	given := 0
 	for b, v := range s.blocks {
-		if v.owner != addressFree && v.owner != addressStranger {
+		if v.owner != addressFree && v.owner != addressThirdParty {
 			given++
 		}
 		if v.addresses != inBlock[b] || v.owner != addressFree && v.addresses != 0 {
@@ -179,7 +179,7 @@ func subnetImbalance(s *subnet, owned int) string {
 			held++
 		case o == addressReserved:
 			reserved++
-		case o == addressStranger:
+		case o == addressThirdParty:
 			strangers++
 		default:
 			enis++
@@ -197,9 +197,9 @@ func subnetImbalance(s *subnet, owned int) string {
 	}
 	fresh := s.size - 1 - len(s.owner)
 	reserved++ // the last one never enters the table
-	if ring != free || s.free != free+fresh || held != len(s.held) || strangers != len(s.strangers) || reserved != 5 || enis != owned {
+	if ring != free || s.free != free+fresh || held != len(s.held) || strangers != len(s.drained) || reserved != 5 || enis != owned {
 		return fmt.Sprintf("%s: free %d and %d, counted %d, in the ring %d; held %d/%d; strangers %d/%d; reserved %d; on ENIs %d/%d",
-			s.id, free, fresh, s.free, ring, held, len(s.held), strangers, len(s.strangers), reserved, enis, owned)
+			s.id, free, fresh, s.free, ring, held, len(s.held), strangers, len(s.drained), reserved, enis, owned)
 	}
 	return ""
 }

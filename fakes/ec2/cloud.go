@@ -19,7 +19,7 @@ const Account = "111122223333"
 type Cloud struct {
 	cfg *Config // defaults filled in; never written to, only replaced
 	now time.Duration
-	// rand is the strangers' stream; each instance has its own.
+	// rand is the third parties' stream; each instance has its own.
 	rand stream
 
 	instanceNames, eniNames, attachmentNames, reservationNames namer
@@ -53,7 +53,7 @@ type Cloud struct {
 	faults []Fault
 	lag    lagFault
 	met    []Met         // since Met was asked last
-	seen   time.Duration // by strangers, see Lag.Monotonic
+	seen   time.Duration // by third parties, see Lag.Monotonic
 
 	events, drained []Event
 }

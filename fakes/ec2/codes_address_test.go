@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The rows of TestCodes that are about prefixes, IPv6 and addresses that move. plenty has fourteen blocks of /28 that nobody's address
-// is in: not the first and not the last, and not those that the instance got in.
+// The rows of TestRefusalsHaveEC2sCodes that are about prefixes, IPv6 and addresses that move. plenty has fourteen
+// blocks of /28 that nobody's address is in: not the first and not the last, and not those that the instance got in.
 func TestAddressCodes(t *testing.T) {
 	type (
 		addrs    = []netip.Addr
@@ -246,11 +246,11 @@ func TestAddressCodes(t *testing.T) {
 	})
 }
 
-// fill6 gives all /80s of plenty that can be given away to a stranger.
+// fill6 gives all /80s of plenty that can be given away to a third party.
 func (w *world) fill6() {
 	for b := 1; b < 1<<16-1; b++ {
 		if six := &w.subnets[0].six; six.blockFree(uint16(b)) {
-			six.takeBlock(uint16(b), addressStranger)
+			six.takeBlock(uint16(b), addressThirdParty)
 		}
 	}
 }

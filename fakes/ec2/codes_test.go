@@ -16,7 +16,7 @@ type codeRow struct {
 const absent = ENIID("eni-00000000000000000")
 
 // One row per way to be refused that the EC2 API reference names, and the successes next to them.
-func TestCodes(t *testing.T) {
+func TestRefusalsHaveEC2sCodes(t *testing.T) {
 	checkCodes(t, []codeRow{
 		{"no action", func(w *world, i InstanceID) Request { return Request{} }, "InvalidAction"},
 		{"action beyond the last", func(w *world, i InstanceID) Request { return Request{Action: ActionCount} }, "InvalidAction"},

@@ -38,8 +38,8 @@
 //   - an attachment's DeleteOnTermination is false until it is set, and setting it needs the attachment;
 //   - a forced detach leaves the device index unusable and IMDS stale until Reboot;
 //   - AssignPrivateIpAddresses is not idempotent, UnassignPrivateIpAddresses is all or nothing; the same holds for IPv6;
-//   - a prefix needs an aligned block of which nobody has an address, and one that was given back comes last. FragmentSubnet leaves a
-//     subnet full of free addresses without any;
+//   - a prefix needs an aligned block of which no address is in use, and one that was given back comes last.
+//     FragmentSubnet leaves a subnet full of free addresses without any;
 //   - what is of a kind can be asked for in one way only: by count or by value, as addresses or as prefixes.
 //
 // Sources: the Amazon EC2 API reference (actions and "Error codes for the Amazon EC2 API"), "Request
@@ -61,20 +61,22 @@
 //
 // Zones are those that subnets are in. A VPC has its main route table, with a local route for each CIDR, and the
 // attributes that CreateVpc gives it; the account has the default quotas and no Elastic IP address. A subnet can be
-// deleted when nobody has an address of it, and none can be made.
+// deleted when no address of it is in use, and none can be made.
 //
 // # Faults and the ledger
 //
-// A Fault is something that goes wrong from now on, or what a stranger does behind a node's back. Its text is one line, the same in a
-// world file, an admin endpoint and a log: "Fail action=AttachNetworkInterface node=i-0abc code=InternalError times=3" (ParseFault,
-// Fault.String, FaultKind.Usage). DrawFault picks one from a seed. LedgerRows says what became of all calls, by action, caller, outcome
-// and error code. docs/faults.md lists the kinds beside the verbs of scenarios.
+// A Fault is something that goes wrong from now on, or what a third party does behind a node's back. Its text is one
+// line, the same in a world file, an admin endpoint and a log: "Fail action=AttachNetworkInterface node=i-0abc
+// code=InternalError times=3" (ParseFault, Fault.String, FaultKind.Usage). DrawFault picks one from a seed. LedgerRows
+// says what became of all calls, by action, caller, outcome and error code. docs/faults.md lists the kinds beside the
+// verbs of scenarios.
 //
 // # What it leaves out
 //
-// Branch interfaces; what trunk interfaces and Elastic@Network@Adapters do (a stranger may attach one: StrangerAttach); stopping and
-// starting, images, disks and rules of groups, several interfaces in one RunInstances or prefixes and IPv6 addresses in it, IPv6-only
-// subnets and primary IPv6 addresses, Elastic IPs, subnet CIDR reservations that come and go (they are part of the Config), the short
-// "pending" of a new interface. A Cloud is one account in one region; several are several Clouds. A Describe is answered whole;
-// fakes/ec2/server cuts it into pages.
+// Branch interfaces; what trunk interfaces and Elastic@Network@Adapters do (a third party may attach one:
+// ThirdPartyAttach); stopping and starting, images, disks and rules of groups, several interfaces in one RunInstances
+// or prefixes and IPv6 addresses in it, IPv6-only subnets and primary IPv6 addresses, Elastic IPs, subnet CIDR
+// reservations that come and go (they are part of the Config), the short "pending" of a new interface. A Cloud is one
+// account in one region; several are several Clouds. A Describe is answered whole; fakes/ec2/server cuts it into
+// pages.
 package ec2

@@ -80,11 +80,11 @@ type Event struct {
 	Device   int
 	Address  netip.Addr   // AddressAssigned, AddressUnassigned
 	Prefix   netip.Prefix // PrefixAssigned, PrefixUnassigned
-	By       InstanceID   // whose call caused it; "" is a stranger or EC2 itself
+	By       InstanceID   // whose call caused it; "" is a third party or EC2 itself
 }
 
-// Events returns what happened since the last call, in order. The slice is reused by the next call. Nobody
-// else drains it: what is never asked for piles up.
+// Events returns what happened since the last call, in order. The slice is reused by the next call.
+// Nothing else drains it: events that are never asked for pile up.
 func (c *Cloud) Events() []Event {
 	out := c.events
 	c.events, c.drained = c.drained[:0], out

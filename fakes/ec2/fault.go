@@ -22,7 +22,7 @@ const (
 	Slow
 	// SlowAnswer delays the answer by Fault.Slow: it is executed in time.
 	SlowAnswer
-	// ThrottleBurst: somebody else empties the bucket just before the call. Once, unless Times or Until.
+	// ThrottleBurst: another caller empties the bucket just before the call. Once, unless Times or Until.
 	ThrottleBurst
 	// Down answers Unavailable.
 	Down
@@ -48,8 +48,8 @@ const (
 	// DetachByStranger detaches the interface Fault.ENI; without one, one that is in use on Fault.Instance (or anywhere) at another
 	// device than 0.
 	DetachByStranger
-	// DeleteByStranger detaches it with force and deletes it, in one go: a stranger who waited. Without Fault.ENI also one that is
-	// attached to nothing.
+	// DeleteByStranger detaches it with force and deletes it, in one go, as a caller that waits for the detach. Without
+	// Fault.ENI also one that is attached to nothing.
 	DeleteByStranger
 	// UnassignByStranger unassigns the secondary address Fault.Address; without one, one of Fault.ENI's, or of Fault.Instance's.
 	UnassignByStranger
@@ -97,20 +97,20 @@ func ParseFaultKind(name string) (FaultKind, bool) {
 }
 
 // Fault is something that goes wrong from now on. It ends after Times calls it hit (0: any number) or at
-// Until (0: never), whichever is first, or by ClearFaults. What strangers do is done once (unless Times), at once when Action is
-// AnyAction, else just before the next such call.
+// Until (0: never), whichever is first, or by ClearFaults. What third parties do (…ByStranger) is done once
+// (unless Times), at once when Action is AnyAction, else just before the next such call.
 type Fault struct {
 	ID       int // what Met calls it; 0: Met does not tell of it
 	Kind     FaultKind
 	Action   Action     // AnyAction: all
-	Instance InstanceID // whose calls, or on whom strangers work; "": everybody's
+	Instance InstanceID // whose calls, or whose interfaces third parties change; "": all
 	Code     string     // Fail, ClockSkew
 	Executed bool       // Fail: EC2 answers so after it has done the work. Who repeats the request then has it done twice
 	Slow     time.Duration
 	By       time.Duration // ClockSkew, StaleReads
 	Times    int
 	Until    time.Duration
-	ENI      ENIID      // strangers'
+	ENI      ENIID      // …ByStranger
 	Address  netip.Addr // UnassignByStranger
 	Subnet   SubnetID   // DrainByStranger
 	Leave    int        // DrainByStranger: how many stay free
@@ -122,12 +122,12 @@ const mostFaults = 1 << 12
 
 // Fault adds a fault. Several may hit one call. A time that it needs is that of the latest step.
 func (c *Cloud) Fault(f Fault) {
-	if (f.Kind == ThrottleBurst || f.Kind.byStranger()) && f.Times <= 0 && f.Until == 0 {
+	if (f.Kind == ThrottleBurst || f.Kind.byThirdParty()) && f.Times <= 0 && f.Until == 0 {
 		f.Times = 1
 	}
-	if f.Kind.byStranger() && f.Action == AnyAction {
+	if f.Kind.byThirdParty() && f.Action == AnyAction {
 		for range min(max(f.Times, 1), mostAtOnce) {
-			if c.strangerActs(&f) {
+			if c.thirdPartyActs(&f) {
 				c.meets(&f, AnyAction, f.Instance)
 			}
 		}
@@ -240,7 +240,7 @@ func (c *Cloud) hit(kind FaultKind, a Action, i InstanceID) (Fault, bool) {
 			continue
 		}
 		found := *f
-		if kind != ClockSkew && !kind.byStranger() { // these may come to nothing
+		if kind != ClockSkew && !kind.byThirdParty() { // these may come to nothing
 			c.meets(&found, a, i)
 		}
 		if f.Times > 0 {
@@ -293,7 +293,7 @@ func (c *Cloud) answerFaulty(from int32, r *Request) Response {
 		l.drain(c.now, b)
 	}
 	for k := DetachByStranger; k <= DrainByStranger; k++ {
-		if f, ok := c.hit(k, r.Action, r.Caller); ok && c.strangerActs(&f) {
+		if f, ok := c.hit(k, r.Action, r.Caller); ok && c.thirdPartyActs(&f) {
 			c.meets(&f, r.Action, r.Caller)
 		}
 	}

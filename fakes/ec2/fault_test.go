@@ -173,7 +173,7 @@ func TestClockSkew(t *testing.T) {
 	}
 }
 
-// What strangers do behind the node's back is done at once, or just before the call that is named.
+// What third parties do behind the node's back is done at once, or just before the call that is named.
 func TestFaultsByStrangers(t *testing.T) {
 	w := newWorld(t)
 	i, other := w.launch("m5.large", plenty), w.launch("m5.large", plenty)

@@ -47,7 +47,7 @@ func DrawFault(seed uint64, now time.Duration, nodes []InstanceID) Fault {
 			f.Executed = slices.Contains(afterTheDeed[:], f.Code) && s.below(2) == 0
 		}
 	}
-	if f.Kind.byStranger() && f.Action == AnyAction {
+	if f.Kind.byThirdParty() && f.Action == AnyAction {
 		f.Until = 0 // it is done at once
 	}
 	return f

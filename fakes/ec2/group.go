@@ -102,9 +102,9 @@ func (e *eni) groupsShown(now time.Duration) []string {
 	return e.grouped[k].list
 }
 
-// StrangerGroups gives an interface other security groups, as a person at a console would. It is false, and nothing is changed, when
-// EC2 would refuse it or the interface has exactly these.
-func (c *Cloud) StrangerGroups(now time.Duration, id ENIID, groups []string) bool {
+// ThirdPartyGroups gives an interface other security groups, as a person at a console would. It returns false, and
+// changes nothing, when EC2 would refuse it or the interface has exactly these.
+func (c *Cloud) ThirdPartyGroups(now time.Duration, id ENIID, groups []string) bool {
 	c.Advance(now)
 	slot := c.slotOf(id)
 	if slot == none || slices.Equal(c.enis[slot].groups(), groups) {
@@ -114,8 +114,9 @@ func (c *Cloud) StrangerGroups(now time.Duration, id ENIID, groups []string) boo
 	return p.Code == ""
 }
 
-// StrangerMakeGroup makes a security group in a VPC, the first one for "". It is false when there is one with that ID.
-func (c *Cloud) StrangerMakeGroup(now time.Duration, vpc, id string) bool {
+// ThirdPartyMakeGroup makes a security group in a VPC, the first one for "". It returns false when there is one with
+// that ID.
+func (c *Cloud) ThirdPartyMakeGroup(now time.Duration, vpc, id string) bool {
 	c.Advance(now)
 	n := c.vpcNamed(vpc)
 	if n == none || c.groupNamed(id) != none {
@@ -125,9 +126,9 @@ func (c *Cloud) StrangerMakeGroup(now time.Duration, vpc, id string) bool {
 	return true
 }
 
-// StrangerDeleteGroup deletes a security group. It is false when it is a VPC's default one, or an interface has it
-// (DependencyViolation), or it is gone already.
-func (c *Cloud) StrangerDeleteGroup(now time.Duration, id string) bool {
+// ThirdPartyDeleteGroup deletes a security group. It returns false when it is a VPC's default one, or an interface has
+// it (DependencyViolation), or it is gone already.
+func (c *Cloud) ThirdPartyDeleteGroup(now time.Duration, id string) bool {
 	c.Advance(now)
 	n := c.groupNamed(id)
 	used := n == none || slices.ContainsFunc(c.vpcs, func(v vpc) bool { return slices.Contains(v.defaultGroup, id) })

@@ -12,17 +12,17 @@ func TestGroupsTrail(t *testing.T) {
 	i := w.launch("m5.large", plenty)
 	old := w.view(i).ENIs[0].Groups
 	e := w.view(i).ENIs[0].ENI
-	if !w.StrangerMakeGroup(w.now, "", "sg-new") || w.StrangerMakeGroup(w.now, "", "sg-new") {
+	if !w.ThirdPartyMakeGroup(w.now, "", "sg-new") || w.ThirdPartyMakeGroup(w.now, "", "sg-new") {
 		t.Fatal("a group is made once")
 	}
 	lag := w.cfg.Lag
 	lag.IMDSAddress, lag.Describe = Always(4*time.Second), Always(2*time.Second)
 	w.SetLag(lag)
 	w.wait(time.Minute)
-	if !w.StrangerGroups(w.now, e, []string{"sg-new"}) || w.StrangerGroups(w.now, e, []string{"sg-new"}) {
+	if !w.ThirdPartyGroups(w.now, e, []string{"sg-new"}) || w.ThirdPartyGroups(w.now, e, []string{"sg-new"}) {
 		t.Fatal("groups are changed once")
 	}
-	if w.StrangerGroups(w.now, e, []string{"sg-unknown"}) {
+	if w.ThirdPartyGroups(w.now, e, []string{"sg-unknown"}) {
 		t.Error("EC2 knows no sg-unknown")
 	}
 	seen := func() (described, shown []string) {
@@ -47,14 +47,14 @@ func TestGroupsAreDeleted(t *testing.T) {
 	w := newWorld(t)
 	i := w.launch("m5.large", plenty)
 	e, first := w.view(i).ENIs[0].ENI, w.view(i).ENIs[0].Groups
-	w.StrangerMakeGroup(w.now, "", "sg-new")
-	w.StrangerGroups(w.now, e, []string{"sg-new"})
-	if w.StrangerDeleteGroup(w.now, "sg-new") || w.StrangerDeleteGroup(w.now, first[0]) || w.StrangerDeleteGroup(w.now, "sg-none") {
+	w.ThirdPartyMakeGroup(w.now, "", "sg-new")
+	w.ThirdPartyGroups(w.now, e, []string{"sg-new"})
+	if w.ThirdPartyDeleteGroup(w.now, "sg-new") || w.ThirdPartyDeleteGroup(w.now, first[0]) || w.ThirdPartyDeleteGroup(w.now, "sg-none") {
 		t.Fatal("a group that is used, a default one or an unknown one was deleted")
 	}
-	w.StrangerGroups(w.now, e, first)
+	w.ThirdPartyGroups(w.now, e, first)
 	before := w.Clone()
-	if !w.StrangerDeleteGroup(w.now, "sg-new") {
+	if !w.ThirdPartyDeleteGroup(w.now, "sg-new") {
 		t.Fatal("a group that nobody has stays")
 	}
 	w.refused(Request{Action: CreateNetworkInterface, Subnet: plenty, SecurityGroups: []string{"sg-new"}}, codeGroupNotFound)
@@ -74,11 +74,11 @@ func TestStrangersTagSubnets(t *testing.T) {
 		changes bool
 		tags    int
 	}{{"", false, before}, {"1", true, before + 1}, {"1", false, before + 1}, {"0", true, before + 1}, {"", true, before}} {
-		if did := w.StrangerTag(w.now, tiny, key, step.value); did != step.changes || len(tags()) != step.tags {
+		if did := w.ThirdPartyTag(w.now, tiny, key, step.value); did != step.changes || len(tags()) != step.tags {
 			t.Errorf("%q: changed is %v, tags %v", step.value, did, tags())
 		}
 	}
-	if w.StrangerTag(w.now, "subnet-none", key, "1") {
+	if w.ThirdPartyTag(w.now, "subnet-none", key, "1") {
 		t.Error("there is no such subnet")
 	}
 }

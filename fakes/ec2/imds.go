@@ -9,7 +9,7 @@ import (
 type IMDS struct {
 	Instance Instance
 	Region   string
-	ENIs     []IMDSENI       // by device index, then MAC; Partial ones, whose index nobody can know, last
+	ENIs     []IMDSENI       // by device index, then MAC; Partial ones, whose index is unknown, last
 	VPCIPv6  []netip.Prefix  // vpc-ipv6-cidr-blocks; shared, must not be written to
 	Groups   []SecurityGroup // the account's, for their names; shared, must not be written to
 }

@@ -107,7 +107,7 @@ func (s *subnet6) ownerOf(low uint64) int32 {
 	return s.owner[low]
 }
 
-// blockFree says whether a /80 can be given away: nobody has it or an address of it, EC2 included.
+// blockFree says whether a /80 can be assigned: neither it nor an address of it is in use, by EC2 either.
 func (s *subnet6) blockFree(block uint16) bool {
 	return block != 0 && block != 1<<16-1 && s.blocks[block] == block6{}
 }

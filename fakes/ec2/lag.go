@@ -13,7 +13,7 @@ func (c *Cloud) readAt(from int32, a Action) time.Duration {
 }
 
 // countAt is the same for AvailableIpAddressCount. Its lag is no draw from the caller's stream, but depends on the seed, the caller and
-// the instant alone: whoever asks twice at once hears the same.
+// the instant alone: two questions at one instant get the same answer.
 func (c *Cloud) countAt(from int32, a Action) time.Duration {
 	s := stream(splitmix.Mix(uint64(c.now)) ^ c.eniNames.salt ^ uint64(from)*splitmix.Golden)
 	return c.seenFrom(from, c.now-s.draw(c.cfg.Lag.Available)-c.stale(from, a))

@@ -33,7 +33,7 @@ func (o Outcome) String() string {
 // LedgerRow is how often one caller's calls of one action ended one way.
 type LedgerRow struct {
 	Action  Action     // AnyAction: one that the API or the model does not have
-	Node    InstanceID // the caller; "": somebody who is no instance
+	Node    InstanceID // the caller; "": one that is no instance
 	Outcome Outcome
 	Code    string // the error code when it was throttled or failed; "" when more codes were seen than the ledger keeps
 	Calls   int
@@ -106,8 +106,8 @@ func (c *Cloud) CallsBy(i InstanceID, a Action) Count {
 	return c.instances[n].calls[a].count()
 }
 
-// LedgerRows is the whole ledger: by action, then caller (strangers first, then instances from the oldest), outcome and code. Rows of
-// no calls are left out.
+// LedgerRows is the whole ledger: by action, then caller (third parties first, then instances from the oldest),
+// outcome and code. Rows of no calls are left out.
 func (c *Cloud) LedgerRows() []LedgerRow {
 	codes := make([]codeKey, 0, len(c.codes))
 	for k := range c.codes {

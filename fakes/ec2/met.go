@@ -7,7 +7,7 @@ type Met struct {
 	Fault    int // Fault.ID
 	Kind     FaultKind
 	Action   Action     // of the call; AnyAction when it was none
-	Instance InstanceID // whose call, read or interface; "": nobody's
+	Instance InstanceID // whose call, read or interface; "": no instance's
 }
 
 // Met tells what faults with an ID have met since it was asked last, in order. A Lag set by LagIMDS is told of too, as kind 0.

@@ -116,8 +116,8 @@ func (s *subnet) wantedPrefix(p netip.Prefix, before []uint16) (o uint16, why st
 	return o, ""
 }
 
-// chooseBlocks finds n blocks of which nobody has an address, and that hold none of except: those of reservations for prefixes
-// first, then what was never used, then what has been free for a while. Nothing is taken yet.
+// chooseBlocks finds n blocks of which no address is in use, and that hold none of except: those of reservations for
+// prefixes first, then what was never used, then what has been free for a while. Nothing is taken yet.
 func (s *subnet) chooseBlocks(n int, except []uint16) ([]uint16, bool) {
 	list := make([]uint16, 0, n)
 	try := func(b int) {
@@ -276,8 +276,8 @@ func (c *Cloud) releaseExtras(e *eni, until time.Duration) {
 	}
 }
 
-// FragmentSubnet has strangers take one address of every aligned /28 that could be given away as a prefix, until `leave` such blocks
-// are left. What DrainSubnet gives back begins with these.
+// FragmentSubnet has third parties take one address of every aligned /28 that could be given away as a prefix, until
+// `leave` such blocks are left. What DrainSubnet gives back begins with these.
 func (c *Cloud) FragmentSubnet(now time.Duration, id SubnetID, leave int) {
 	c.Advance(now)
 	n := c.subnetIndex(id)
@@ -291,10 +291,10 @@ func (c *Cloud) FragmentSubnet(now time.Duration, id SubnetID, leave int) {
 		o := list[len(list)-1]
 		list = list[:len(list)-1]
 		if s.ownerOf(o) != addressFree {
-			continue // a reservation keeps strangers out
+			continue // a reservation keeps third parties out
 		}
-		s.take(o, addressStranger)
-		s.strangers = append(s.strangers, o)
+		s.take(o, addressThirdParty)
+		s.drained = append(s.drained, o)
 	}
 }
 

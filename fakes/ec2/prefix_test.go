@@ -305,8 +305,8 @@ func TestReassign(t *testing.T) {
 	balance(t, w.Cloud)
 }
 
-// Strangers take secondary and IPv6 addresses, and prefixes whole; primaries stay.
-func TestStrangerUnassign(t *testing.T) {
+// Third parties take secondary and IPv6 addresses, and prefixes whole; primaries stay.
+func TestThirdPartyUnassign(t *testing.T) {
 	w := newWorld(t)
 	v := w.do(Request{Action: CreateNetworkInterface, Subnet: plenty, PrefixCount: 2, IPv6Count: 2}).ENI
 	w.do(Request{Action: AssignPrivateIpAddresses, ENI: v.ID, SecondaryCount: 1})
@@ -314,7 +314,7 @@ func TestStrangerUnassign(t *testing.T) {
 	w.Events()
 	for _, a := range []netip.Addr{v.Primary, w.eni(v.ID).Secondaries[0], v.Prefixes[1].Addr().Next(), v.IPv6[0],
 		x.IPv6Prefixes[0].Addr().Next(), ip("2001:db8::1"), ip("10.0.0.200"), {}} {
-		w.StrangerUnassign(w.now, a)
+		w.ThirdPartyUnassign(w.now, a)
 	}
 	got, left := w.eni(v.ID), w.eni(x.ID)
 	if got.Primary != v.Primary || len(got.Secondaries) != 0 || !slices.Equal(got.Prefixes, v.Prefixes[:1]) || !slices.Equal(got.IPv6, v.IPv6[1:]) ||
@@ -341,8 +341,8 @@ func TestIPv6NearlyFull(t *testing.T) {
 		}
 	}
 	w.refused(Request{Action: AssignIpv6Addresses, ENI: e, IPv6PrefixCount: 1}, codeNoBlocks)
-	w.subnets[0].six.takeBlock(0, addressStranger)
-	w.subnets[0].six.takeBlock(1<<16-1, addressStranger)
+	w.subnets[0].six.takeBlock(0, addressThirdParty)
+	w.subnets[0].six.takeBlock(1<<16-1, addressThirdParty)
 	w.do(Request{Action: UnassignIpv6Addresses, ENI: e, IPv6: append(p, a)})
 	w.wait(time.Minute)
 	w.fill6()

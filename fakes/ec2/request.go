@@ -15,7 +15,7 @@ type Request struct {
 	// Unmodelled is the name of an action that the API has and the model has not; Action is AnyAction then.
 	Unmodelled string
 	// Caller is the instance whose credentials sign the call: it is what the ledger counts by and whose
-	// random stream is drawn from. "" is a stranger.
+	// random stream is drawn from. "" is a third party.
 	Caller InstanceID
 	// DryRun asks whether the caller has the permission, and nothing else: it is answered with
 	// DryRunOperation or UnauthorizedOperation, costs a token, and neither validates nor changes anything.

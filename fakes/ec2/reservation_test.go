@@ -98,10 +98,10 @@ func TestPrefixReservation(t *testing.T) {
 	balance(t, c)
 }
 
-// strangersOf are the addresses that strangers hold.
+// strangersOf are the addresses that third parties hold.
 func (c *Cloud) strangersOf(id SubnetID) (out []netip.Addr) {
 	s := &c.subnets[c.subnetIndex(id)]
-	for _, o := range s.strangers {
+	for _, o := range s.drained {
 		out = append(out, s.addr(o))
 	}
 	return out

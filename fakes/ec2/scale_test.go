@@ -220,7 +220,7 @@ func BenchmarkServeFaulty(b *testing.B) {
 	for seed := range uint64(8) {
 		f := DrawFault(seed, now, ids[1:])
 		f.Until, f.Times = 0, 0
-		if !f.Kind.byStranger() {
+		if !f.Kind.byThirdParty() {
 			c.Fault(f)
 		}
 	}

@@ -300,17 +300,17 @@ func TestStrangers(t *testing.T) {
 	primary := w.AttachedENIs(i)[0]
 	w.Events()
 	victim := w.eni(e).Secondaries[0]
-	w.StrangerUnassign(w.now, victim)
-	w.StrangerUnassign(w.now, victim)          // gone
-	w.StrangerUnassign(w.now, ip("10.0.0.99")) // nobody's
-	w.StrangerUnassign(w.now, w.eni(e).Primary)
-	w.StrangerUnassign(w.now, netip.Addr{})
-	w.StrangerDetach(w.now, e)
-	w.StrangerDetach(w.now, e)
-	w.StrangerDetach(w.now, primary)
-	w.StrangerDetach(w.now, "eni-x")
+	w.ThirdPartyUnassign(w.now, victim)
+	w.ThirdPartyUnassign(w.now, victim)          // gone
+	w.ThirdPartyUnassign(w.now, ip("10.0.0.99")) // nobody's
+	w.ThirdPartyUnassign(w.now, w.eni(e).Primary)
+	w.ThirdPartyUnassign(w.now, netip.Addr{})
+	w.ThirdPartyDetach(w.now, e)
+	w.ThirdPartyDetach(w.now, e)
+	w.ThirdPartyDetach(w.now, primary)
+	w.ThirdPartyDetach(w.now, "eni-x")
 	w.wait(5 * time.Second)
-	w.StrangerDetach(w.now, e)
+	w.ThirdPartyDetach(w.now, e)
 	w.told(`
 		10s AddressUnassigned device 1 10.0.0.6
 		10s LinkUnplugged device 1

@@ -8,12 +8,12 @@ import (
 
 // Who an address belongs to that no interface has. Interfaces are slot+1.
 const (
-	addressFree      int32 = 0
-	addressReserved  int32 = -1 // EC2's own five
-	addressStranger  int32 = -2 // something else in the VPC, see DrainSubnet
-	addressHeld      int32 = -3 // was just freed
-	addressSetAside  int32 = -4 // in an explicit CIDR reservation: for those who ask for exactly it
-	addressForPrefix int32 = -5 // in a CIDR reservation of type prefix: for prefixes only
+	addressFree       int32 = 0
+	addressReserved   int32 = -1 // EC2's own five
+	addressThirdParty int32 = -2 // something else in the VPC, see DrainSubnet
+	addressHeld       int32 = -3 // was just freed
+	addressSetAside   int32 = -4 // in an explicit CIDR reservation: for those who ask for exactly it
+	addressForPrefix  int32 = -5 // in a CIDR reservation of type prefix: for prefixes only
 )
 
 // subnet owns addresses. They are offsets from the network's own address, sixteen bits at most because
@@ -23,7 +23,7 @@ type subnet struct {
 	id         SubnetID
 	vpc        int32
 	tags       []Tag         // never written to, only replaced
-	tagged     time.Duration // when a stranger changed them last; never: none has
+	tagged     time.Duration // when a third party changed them last; never: none has
 	gone       bool          // deleted; it keeps its place in Cloud.subnets
 	goneAt     time.Duration
 	cidr       netip.Prefix
@@ -47,7 +47,7 @@ type subnet struct {
 	aside     []netip.Prefix // explicit CIDR reservations; shared, never written to
 	forPrefix []netip.Prefix // those of type prefix, likewise
 	held      []heldAddress  // in order of release
-	strangers []uint16       // a stack, so that DrainSubnet can be undone
+	drained   []uint16       // a stack, so that DrainSubnet can be undone
 	six       subnet6
 }
 
@@ -80,7 +80,7 @@ func (s *subnet) clone() subnet {
 	n.owner, n.busy = slices.Clone(s.owner), slices.Clone(s.busy)
 	links, k := slices.Concat(s.next, s.prev), len(s.next) // one allocation for both
 	n.next, n.prev = links[:k:k], links[k:]
-	n.held, n.strangers = slices.Clone(s.held), slices.Clone(s.strangers)
+	n.held, n.drained = slices.Clone(s.held), slices.Clone(s.drained)
 	if s.six.blocks != nil { // something of it is or was not free
 		n.six = s.six.clone()
 	}
@@ -127,7 +127,7 @@ func (s *subnet) link(o uint16) {
 	s.owner[o] = addressFree
 }
 
-// pushFree makes an address that somebody had the last of the free ones, unless it goes back to its reservation.
+// pushFree makes an address that was in use the last of the free ones, unless it goes back to its reservation.
 func (s *subnet) pushFree(o uint16) {
 	if home := s.homeOf(o); home != addressFree {
 		s.owner[o] = home
@@ -209,7 +209,7 @@ func (s *subnet) release(now time.Duration) {
 // known says whether a replica of that instant has the subnet.
 func (s *subnet) known(at time.Duration) bool { return !s.gone || at < s.goneAt }
 
-// deleteSubnet deletes a subnet in which nobody has an address.
+// deleteSubnet deletes a subnet without addresses in use.
 func (c *Cloud) deleteSubnet(r *Request) Response {
 	if r.Subnet == "" {
 		return missing("SubnetId")
@@ -219,7 +219,7 @@ func (c *Cloud) deleteSubnet(r *Request) Response {
 		return noSuchSubnet(r.Subnet)
 	}
 	s := &c.subnets[n]
-	used := len(s.strangers) > 0
+	used := len(s.drained) > 0
 	for slot := c.oldest; slot != none; slot = c.enis[slot].newer {
 		used = used || c.enis[slot].subnet == n && !c.enis[slot].dead
 	}

@@ -116,7 +116,7 @@ func TestResourceRates(t *testing.T) {
 }
 
 // A dry run of any action costs a token and changes nothing; without the permission it says so.
-func TestDryRuns(t *testing.T) {
+func TestDryRunCostsATokenAndChangesNothing(t *testing.T) {
 	w := newWorld(t)
 	i := w.launch("m5.large", plenty)
 	e, a := w.attachedENI(i, 1, 3)

@@ -17,7 +17,7 @@ func (c *Cloud) ENI(id ENIID) (ENI, bool) {
 	return c.show(&c.enis[slot], always), true
 }
 
-// Tagged is when strangers changed a subnet's tags last: long ago, if they never did.
+// Tagged is when third parties changed a subnet's tags last: long ago, if they never did.
 func (c *Cloud) Tagged(id SubnetID) time.Duration {
 	if n := c.subnetIndex(id); n != none {
 		return c.subnets[n].tagged

@@ -23,7 +23,7 @@ func TestCatalogue(t *testing.T) {
 }
 
 // What a type with several cards allows on one of them and on all: "15 per network card (15, 30, 45, or 60)".
-func TestCards(t *testing.T) {
+func TestLimitsOfTypesWithSeveralCards(t *testing.T) {
 	for name, want := range map[string][3]int{
 		"m5.large": {1, 3, 3}, "p4d.24xlarge": {4, 15, 60}, "trn1.32xlarge": {8, 5, 40}, "p5.48xlarge": {32, 2, 64},
 	} {

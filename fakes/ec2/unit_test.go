@@ -79,7 +79,7 @@ func TestActionsAndKindsParse(t *testing.T) {
 }
 
 // "Maximum IP addresses per network interface" of the EC2 user guide.
-func TestLimits(t *testing.T) {
+func TestLimitsAreTheUserGuides(t *testing.T) {
 	for kind, want := range map[string][2]int{
 		"t3.small": {3, 4}, "t3.medium": {3, 6}, "t3.large": {3, 12}, "m5.large": {3, 10}, "m5.xlarge": {4, 15},
 		"m5.2xlarge": {4, 15}, "m5.4xlarge": {8, 30}, "m5.24xlarge": {15, 50}, "c5.large": {3, 10}, "c5.xlarge": {4, 15},

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// walker asks for anything at any time: sensible requests, nonsense, faults, strangers, terminations.
+// walker asks for anything at any time: sensible requests, nonsense, faults, third parties, terminations.
 type walker struct {
 	c         *Cloud
 	now       time.Duration
@@ -239,11 +239,11 @@ func (w *walker) step() Response {
 	case 4:
 		w.c.DrainSubnet(w.now, w.subnet(), w.n(300)-20)
 	case 5:
-		w.c.StrangerDetach(w.now, pick(w, w.enis))
+		w.c.ThirdPartyDetach(w.now, pick(w, w.enis))
 	case 6:
-		w.c.StrangerUnassign(w.now, pick(w, w.addresses))
-		w.c.StrangerUnassign(w.now, pick(w, w.six))
-		w.c.StrangerUnassign(w.now, pick(w, w.prefixes).Addr())
+		w.c.ThirdPartyUnassign(w.now, pick(w, w.addresses))
+		w.c.ThirdPartyUnassign(w.now, pick(w, w.six))
+		w.c.ThirdPartyUnassign(w.now, pick(w, w.prefixes).Addr())
 	case 7:
 		w.c.Reboot(w.now, pick(w, w.instances))
 	case 8:

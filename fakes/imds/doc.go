@@ -20,8 +20,8 @@
 //
 // Beside latest are the dated builds; each has the categories that had been released by then, and / lists them.
 //
-// The signatures of the identity document are View.Sign's. The identity role's credentials (identity-credentials) are nobody's:
-// InstanceOf does not know their key.
+// The signatures of the identity document are View.Sign's. The identity role's credentials (identity-credentials) are
+// valid nowhere: InstanceOf does not know their key.
 //
 // Sources: "Instance metadata categories", with the build that each came with, "Access instance metadata for an EC2 instance" and
 // "Instance identity documents" of the EC2 user guide.

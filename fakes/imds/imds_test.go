@@ -184,8 +184,8 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// TestExtras: what is there only when there is something to say.
-func TestExtras(t *testing.T) {
+// TestOptionalLeaves: what is there only when there is something to say.
+func TestOptionalLeaves(t *testing.T) {
 	const data = "/latest/meta-data/"
 	at := time.Date(2026, 11, 21, 8, 22, 0, 0, time.UTC)
 	terminate := Extras{Spot: true, Interruption: &Interruption{"terminate", at}, Rebalance: at}
@@ -232,8 +232,8 @@ func TestExtras(t *testing.T) {
 	}
 }
 
-// TestCards: an interface says which network card it is on when there are several.
-func TestCards(t *testing.T) {
+// TestInterfaceNamesItsNetworkCard: an interface says which network card it is on when there are several.
+func TestInterfaceNamesItsNetworkCard(t *testing.T) {
 	v := view()
 	v.ENIs[1].Card = 1
 	for mac, want := range map[string]string{"02:00:00:00:00:99": "0", "02:00:00:00:00:11": "1", "02:00:00:00:00:22": ""} {
@@ -243,8 +243,8 @@ func TestCards(t *testing.T) {
 	}
 }
 
-// TestTypes: what the catalogue of types knows of the instance's own.
-func TestTypes(t *testing.T) {
+// TestTypeComesFromTheCatalogue: what the catalogue of types knows of the instance's own.
+func TestTypeComesFromTheCatalogue(t *testing.T) {
 	for _, r := range []struct{ kind, system, arch, card string }{
 		{"m5.large", "nitro", "x86_64", ""},
 		{"m6g.large", "nitro", "arm64", ""},
@@ -280,8 +280,9 @@ func TestRegions(t *testing.T) {
 	}
 }
 
-// TestListed: what a listing names can be read, to the last leaf, and nothing is listed without slash that is a folder.
-func TestListed(t *testing.T) {
+// TestEveryListedPathCanBeRead: what a listing names can be read, to the last leaf, and nothing is listed without
+// slash that is a folder.
+func TestEveryListedPathCanBeRead(t *testing.T) {
 	v, read := view(), 0
 	v.ENIs = v.ENIs[:2]
 	v.Extras = Extras{Tags: true, Lifecycle: "InService", Interruption: &Interruption{Action: "terminate"}, Rebalance: time.Unix(1, 0)}

@@ -15,8 +15,8 @@ type Accident struct {
 	MAC       string       // of ChangeMAC
 	Addresses []netip.Addr // of AddAddresses
 
-	// Where it happens to a pod: the inode of its namespace, and the host end of its link. Whoever knows the pod fills
-	// them in.
+	// Where it happens to a pod: the inode of its namespace, and the host end of its link. The world, which knows the
+	// pod, fills them in.
 	Netns uint64
 	Link  string
 }
@@ -71,7 +71,7 @@ func count(had bool) int {
 	return 0
 }
 
-// FlushRules is a stranger that removes every rule but those of the given priorities, and the kernel's
+// FlushRules is a third party that removes every rule but those of the given priorities, and the kernel's
 // own: systemd-networkd (amazon-vpc-cni-k8s #3162, #3309), nm-cloud-setup. It says how many it removed.
 func (k *Kernel) FlushRules(keepPriority ...int) int {
 	before := len(k.to) + len(k.from) + len(k.wide)
@@ -83,7 +83,7 @@ func (k *Kernel) FlushRules(keepPriority ...int) int {
 	return before - len(k.to) - len(k.from) - len(k.wide)
 }
 
-// RemoveRoutes is a stranger that flushes a routing table. It says how many routes it removed.
+// RemoveRoutes is a third party that flushes a routing table. It says how many routes it removed.
 func (k *Kernel) RemoveRoutes(table int) int {
 	before := len(k.routes)
 	k.routes = slices.DeleteFunc(k.routes, func(r route) bool { return r.table == table })
@@ -103,8 +103,8 @@ func (k *Kernel) SetLinkMAC(name, mac string) bool {
 	return true
 }
 
-// SetLinkAlias writes another alias, or none: a stranger's doing, or a pod that another CNI made. It says whether there was such a link
-// with another alias.
+// SetLinkAlias writes another alias, or none: a third party's doing, or a pod that another CNI made. It says whether
+// there was such a link with another alias.
 func (k *Kernel) SetLinkAlias(name, alias string) bool {
 	slot := k.slotByName(name)
 	if slot == none || k.links[slot].alias == alias || alias != "" && k.slotByAlias(alias) != none {
@@ -153,8 +153,8 @@ func (k *Kernel) LoseNeighbour(inode uint64) (had bool) {
 	return had
 }
 
-// AddAddresses is a pod with NET_ADMIN that gives its interface more addresses. They are nobody's: [Kernel.Holders] and all that asks who
-// has an address leave them out. It says how many of them the namespace did not have.
+// AddAddresses is a pod with NET_ADMIN that gives its interface more addresses. No CNI assigned them: [Kernel.Holders]
+// and all that asks who has an address leave them out. It says how many of them the namespace did not have.
 func (k *Kernel) AddAddresses(inode uint64, list []netip.Addr) (count int) {
 	for slot := range k.links {
 		l := &k.links[slot]
@@ -178,7 +178,7 @@ func (k *Kernel) HasAdded(inode uint64, a netip.Addr) bool {
 	return slices.ContainsFunc(k.links, func(l link) bool { return l.netns == inode && inode != 0 && slices.Contains(l.added, a) })
 }
 
-// FlushNAT is a stranger that runs "nft flush ruleset". It says whether there was anything.
+// FlushNAT is a third party that runs "nft flush ruleset". It says whether there was anything.
 func (k *Kernel) FlushNAT() bool {
 	had := k.nat.Present
 	k.nat, k.natCIDRs = dataplane.NAT{}, nil
@@ -186,7 +186,7 @@ func (k *Kernel) FlushNAT() bool {
 	return had
 }
 
-// AddForeignRule is a stranger's rule, whatever it matches.
+// AddForeignRule is a third party's rule, whatever it matches.
 func (k *Kernel) AddForeignRule(r dataplane.Rule) { k.addRule(r) }
 
 // HasRule says whether there is such a rule.

@@ -248,7 +248,7 @@ func (k *Kernel) device(op *dataplane.Op) int32 {
 	}
 }
 
-// routeDevice is the link whose route may be removed. A veth whose alias somebody cleared still counts
+// routeDevice is the link whose route may be removed. A veth whose alias a third party cleared still counts
 // by its name; one with another alias is another attachment's.
 func (k *Kernel) routeDevice(op *dataplane.Op) int32 {
 	slot := k.device(op)

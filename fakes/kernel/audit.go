@@ -9,7 +9,7 @@ import (
 // Counts is how much of everything there is. It compares: a node that took a pod and gave it up has
 // the counts it had before.
 type Counts struct {
-	Veths      int // pairs, whoever made them
+	Veths      int // pairs, by any maker
 	Ours       int // of these, with an alias of ours
 	Routes     int
 	Rules      int

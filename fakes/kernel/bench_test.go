@@ -42,7 +42,7 @@ func BenchmarkApply(b *testing.B) {
 	for b.Loop() {
 		k.Apply(in, 0, len(in.Ops))
 		k.Apply(out, 0, len(out.Ops))
-		k.Dirty()
+		k.Changed()
 	}
 }
 

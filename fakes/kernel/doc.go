@@ -4,7 +4,7 @@
 // A [Kernel] is a value. Plans change it ([Kernel.Apply], any part of a plan, so that a crash can leave
 // any prefix), dumps read it ([Kernel.Observe]), and packets try it: [Kernel.Trace] (from the VPC and
 // back), [Kernel.Egress] (from the pod out) and [Kernel.NodePort]. Runtimes make, close and hold
-// namespaces; EC2 plugs and unplugs ENIs; strangers and accidents have verbs of their own.
+// namespaces; EC2 plugs and unplugs ENIs; third parties and accidents have verbs of their own.
 //
 // Modelled after Linux where it matters to a VPC CNI:
 //

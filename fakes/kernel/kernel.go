@@ -37,8 +37,8 @@ type Kernel struct {
 
 	interrupted int // how many of the next dumps will be incomplete
 
-	dirty, drained []netip.Addr
-	allDirty       bool
+	changedAddrs, drained []netip.Addr
+	changedAll            bool
 }
 
 // primary is what the machine's own network configuration (DHCP) gives device 0, at every boot.
@@ -71,7 +71,7 @@ func (k *Kernel) Clone() *Kernel {
 	c.from = slices.Clone(k.from)
 	c.wide = slices.Clone(k.wide)
 	c.flows = slices.Clone(k.flows)
-	c.dirty = slices.Clone(k.dirty)
+	c.changedAddrs = slices.Clone(k.changedAddrs)
 	c.drained = nil
 	return &c
 }
@@ -79,33 +79,33 @@ func (k *Kernel) Clone() *Kernel {
 // Generation grows with every change, and only then.
 func (k *Kernel) Generation() uint64 { return k.generation }
 
-// maxDirty bounds the list of changed addresses; past it, "all" is cheaper than a longer list.
-const maxDirty = 256
+// maxChanged bounds the list of changed addresses; past it, "all" is cheaper than a longer list.
+const maxChanged = 256
 
-// Dirty is which addresses' reachability may have changed since the last call: those listed, in order
+// Changed returns the addresses whose reachability may have changed since the last call: those listed, in order
 // of change and possibly repeated, or all of them after a wide change (an ENI, a table, the NAT). The
 // list is valid until the next call.
-func (k *Kernel) Dirty() (addresses []netip.Addr, all bool) {
-	addresses, all = k.dirty, k.allDirty
-	k.dirty, k.drained, k.allDirty = k.drained[:0], k.dirty, false
+func (k *Kernel) Changed() (addresses []netip.Addr, all bool) {
+	addresses, all = k.changedAddrs, k.changedAll
+	k.changedAddrs, k.drained, k.changedAll = k.drained[:0], k.changedAddrs, false
 	return addresses, all
 }
 
 // changed records a change that concerns one address.
 func (k *Kernel) changed(a netip.Addr) {
 	k.generation++
-	if k.allDirty {
+	if k.changedAll {
 		return
 	}
-	n := len(k.dirty)
-	if n > 0 && k.dirty[n-1] == a {
+	n := len(k.changedAddrs)
+	if n > 0 && k.changedAddrs[n-1] == a {
 		return
 	}
-	if n == maxDirty {
+	if n == maxChanged {
 		k.changedWidely()
 		return
 	}
-	k.dirty = append(k.dirty, a)
+	k.changedAddrs = append(k.changedAddrs, a)
 }
 
 // changedLink records a change of a pod's link.
@@ -119,8 +119,8 @@ func (k *Kernel) changedLink(l *link) {
 // changedWidely records a change that may concern every address.
 func (k *Kernel) changedWidely() {
 	k.generation++
-	k.allDirty = true
-	k.dirty = k.dirty[:0]
+	k.changedAll = true
+	k.changedAddrs = k.changedAddrs[:0]
 }
 
 // next is the next random number.

@@ -167,7 +167,7 @@ func (k *Kernel) destroy(slot int32) {
 	k.free = append(k.free, slot)
 }
 
-// rename gives a link another name, which nobody has.
+// rename gives a link another name, which no link has.
 func (k *Kernel) rename(slot int32, name string) {
 	l := &k.links[slot]
 	k.byName = removeRef(k.byName, l.name)

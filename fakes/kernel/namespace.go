@@ -62,8 +62,8 @@ func (k *Kernel) NewNamespace() uint64 {
 	return inode
 }
 
-// NamespaceLives says whether a namespace of that inode lives.
-func (k *Kernel) NamespaceLives(inode uint64) bool { return k.namespace(inode) != nil }
+// NamespaceExists says whether there is a namespace of that inode.
+func (k *Kernel) NamespaceExists(inode uint64) bool { return k.namespace(inode) != nil }
 
 // CloseNamespace is the runtime that removes its mount. The namespace and its veths, both ends, are
 // gone unless a process holds it. Unknown inodes are left alone.

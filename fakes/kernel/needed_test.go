@@ -16,7 +16,7 @@ type without struct {
 	op   int
 }
 
-// life is one node's whole life: boot, a stranger's stale rules, two incarnations of one pod name, a
+// life is one node's whole life: boot, a third party's stale rules, two incarnations of one pod name, a
 // neighbour, accidents, removal. It collects what goes wrong, so that leaving out one operation can be
 // seen to matter.
 type life struct {
@@ -143,7 +143,7 @@ func (l *life) accidents() {
 }
 
 // removal takes the newer incarnation out while a process holds its namespace, the second time with
-// the alias cleared by a stranger, and then the ENI.
+// the alias cleared by a third party, and then the ENI.
 func (l *life) removal() {
 	l.k.OpenFlow(l.second.Address)
 	l.k.Hold(l.second.Netns)

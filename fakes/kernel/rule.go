@@ -15,7 +15,7 @@ type addressRule struct {
 	table    int
 }
 
-// mainPriority is the kernel's own "from all lookup main", which nobody removes here.
+// mainPriority is the kernel's own "from all lookup main", which is never removed here.
 const mainPriority = 32766
 
 func (r *addressRule) before(a netip.Addr, priority int) bool {

@@ -186,18 +186,18 @@ func TestRemovalTakesTheAddressFromAHeldNamespace(t *testing.T) {
 	apply(t, k, dataplane.PodPlan(a))
 	k.Hold(a.Netns)
 	k.CloseNamespace(a.Netns)
-	if inode, ok := k.InUse(a.Address); !ok || inode != a.Netns || !k.NamespaceLives(a.Netns) {
+	if inode, ok := k.InUse(a.Address); !ok || inode != a.Netns || !k.NamespaceExists(a.Netns) {
 		t.Fatalf("a held namespace lost its address: %d, %v", inode, ok)
 	}
 	if evidence, used := index(k).Uses(a.Address); !used || evidence != "configured behind "+a.HostVeth {
 		t.Errorf("Uses = %q, %v", evidence, used)
 	}
 	apply(t, k, dataplane.PodRemoval(a))
-	if _, ok := k.InUse(a.Address); ok || !k.NamespaceLives(a.Netns) {
-		t.Errorf("after removal: in use %v, namespace lives %v, want only the latter", ok, k.NamespaceLives(a.Netns))
+	if _, ok := k.InUse(a.Address); ok || !k.NamespaceExists(a.Netns) {
+		t.Errorf("after removal: in use %v, namespace lives %v, want only the latter", ok, k.NamespaceExists(a.Netns))
 	}
 	k.Release(a.Netns)
-	if k.NamespaceLives(a.Netns) {
+	if k.NamespaceExists(a.Netns) {
 		t.Error("a closed namespace outlived the last process")
 	}
 	if again := k.NewNamespace(); again != a.Netns {
@@ -434,30 +434,30 @@ func TestAddressOfTheHostIsNoPods(t *testing.T) {
 
 func TestDirty(t *testing.T) {
 	k := node(t)
-	k.Dirty()
+	k.Changed()
 	a := pod(k, "a", ip("10.0.10.70"), secondary.Table)
 	apply(t, k, dataplane.PodPlan(a))
-	if got, all := k.Dirty(); all || len(got) != 1 || got[0] != a.Address {
+	if got, all := k.Changed(); all || len(got) != 1 || got[0] != a.Address {
 		t.Errorf("after a pod: %v, %v, want its address", got, all)
 	}
-	if got, all := k.Dirty(); all || len(got) != 0 {
+	if got, all := k.Changed(); all || len(got) != 0 {
 		t.Errorf("drained, and still %v, %v", got, all)
 	}
 	for _, kind := range []dataplane.Kind{dataplane.RemoveRoute, dataplane.EnsureRoute} {
 		op := dataplane.Op{Kind: kind, Alias: a.Alias, Table: dataplane.MainTable, Dst: host32(a.Address)}
 		apply(t, k, dataplane.Plan{Ops: []dataplane.Op{op}})
-		if got, all := k.Dirty(); all || len(got) != 1 || got[0] != a.Address {
+		if got, all := k.Changed(); all || len(got) != 1 || got[0] != a.Address {
 			t.Errorf("after %v: %v, %v, want the pod's address", kind, got, all)
 		}
 	}
 	k.FlushRules()
-	if got, all := k.Dirty(); !all || len(got) != 0 {
+	if got, all := k.Changed(); !all || len(got) != 0 {
 		t.Errorf("after a wide change: %v, %v, want all", got, all)
 	}
 	for i := range 1000 {
 		k.AddForeignRule(dataplane.Rule{Priority: 5, From: host32(netip.AddrFrom4([4]byte{10, 9, byte(i >> 8), byte(i)})), Table: 9})
 	}
-	if got, all := k.Dirty(); !all || len(got) != 0 {
+	if got, all := k.Changed(); !all || len(got) != 0 {
 		t.Errorf("after a thousand changes: %d addresses, %v, want all", len(got), all)
 	}
 }
@@ -564,7 +564,7 @@ func TestResidueRemovesOnlyOurs(t *testing.T) {
 	for _, s := range []dataplane.PodSpec{kept, dead, theirs} {
 		k.CloseNamespace(s.Netns)
 	}
-	before.Rules += 3 // the strangers'
+	before.Rules += 3 // the third parties'
 	if got := k.Counts(); got != before {
 		t.Errorf("%+v, want %+v", got, before)
 	}

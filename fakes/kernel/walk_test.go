@@ -305,7 +305,7 @@ func TestRandomWalk(t *testing.T) {
 	reached := 0
 	for i := range steps {
 		w.step(k)
-		dirty, all := k.Dirty()
+		dirty, all := k.Changed()
 		if i%8 == 0 {
 			for n := range before {
 				a, b := pooled(n), pooled((n+i)%poolSize)
@@ -348,7 +348,7 @@ func TestCloneIsIndependent(t *testing.T) {
 		for range 20 {
 			ours.step(clone)
 		}
-		k.Dirty()
+		k.Changed()
 		if got := k.Clone().Observe(); !reflect.DeepEqual(got, seen) {
 			t.Fatal("a step of the clone changed the original")
 		}

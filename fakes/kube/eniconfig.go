@@ -105,7 +105,7 @@ func (c *Cluster) mark(now time.Duration, n int, key string, value *string, of f
 	return true
 }
 
-// Marks are a node's labels and annotations, which nobody writes to, and when they changed last.
+// Marks are a node's labels and annotations, which must not be changed, and when they changed last.
 func (c *Cluster) Marks(n int) (labels, annotations map[string]string, changed time.Duration) {
 	if n < 0 || n >= len(c.nodes) {
 		return nil, nil, 0

@@ -8,7 +8,7 @@ import (
 const (
 	// DefaultNamespace is where workloads live that name none.
 	DefaultNamespace = "default"
-	// DefaultGrace is terminationGracePeriodSeconds when nobody says.
+	// DefaultGrace is the default of terminationGracePeriodSeconds.
 	DefaultGrace = 30 * time.Second
 )
 

@@ -12,7 +12,7 @@ func (c *Cluster) Events() []Event {
 }
 
 // find is the newest pod of a name, "namespace/name" or a name in the default namespace. A
-// Deployment's pod may be called by "workload-N", the N-th oldest of its pods, from 0: nobody can know its
+// Deployment's pod may be called by "workload-N", the N-th oldest of its pods, from 0: a scenario cannot know its
 // generated name in advance.
 func (c *Cluster) find(name string) (int32, bool) {
 	key := name

@@ -31,7 +31,7 @@ func (r *reader) check(w *World) {
 	}
 }
 
-// once refuses a name that somebody has already.
+// once refuses a name that is taken.
 func (r *reader) once(seen map[string]place, name, what string, at place) {
 	if first, twice := seen[name]; twice {
 		r.Add(at, "give it another name", "there is %s %s already, in line %d", what, name, first.Line)

@@ -8,10 +8,10 @@
 // # What it promises
 //
 // A file is refused, with the line and what to do, rather than understood differently than it was meant: unknown and repeated keys,
-// subnets that overlap or lie outside of their VPC, instance types that nobody knows, more interfaces or addresses than the type allows
-// or the subnet has, names and keys that are used twice, references to what is not there. All mistakes are told at once, up to
-// mostErrors. No input makes it panic, none larger than MaxFile is read, and anchors are refused, so that the tree is as large as
-// the text.
+// subnets that overlap or lie outside of their VPC, unknown instance types, more interfaces or addresses than the type
+// allows or the subnet has, names and keys that are used twice, references to what is not there. All mistakes are told
+// at once, up to mostErrors. No input makes it panic, none larger than MaxFile is read, and anchors are refused, so
+// that the tree is as large as the text.
 //
 // The same file makes the same clouds: identifiers that it does not give depend on the names in it, and all else on its seed.
 package world

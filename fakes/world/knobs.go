@@ -41,7 +41,7 @@ func ReadKnobs(name string, data []byte, latency *ec2.Latency, lag *ec2.Lag) err
 	return nil
 }
 
-// off is what a bucket holds that nobody empties.
+// off is what a bucket holds that is never emptied.
 const off = 1 << 30
 
 // knobFields read the knobs of a mapping. What they do not name stays as it is.

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"maps"
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
@@ -23,7 +24,7 @@ type Node struct {
 	*Instance
 }
 
-// How the past of a world passes: far longer than anything takes, so that all is settled when somebody comes.
+// How the past of a world passes: far longer than anything takes, so that all is settled at the first request.
 const (
 	settleStep = 200 * time.Millisecond
 	settleTime = time.Hour
@@ -82,9 +83,7 @@ func (m *maker) populate() {
 	for i := range g.Instances {
 		in := &g.Instances[i]
 		tags := map[string]string{"Name": in.Name}
-		for k, v := range in.Tags {
-			tags[k] = v
-		}
+		maps.Copy(tags, in.Tags)
 		id, err := m.Launch(m.now, ec2.LaunchSpec{Type: in.Type, Subnet: in.Subnet, SecondaryAddresses: in.Addresses, Tags: tags, Address: in.Address, MAC: in.MAC})
 		if err != nil {
 			m.Add(in.Begin, "", "%s: %v", in.Name, err)

@@ -22,7 +22,7 @@ type World struct {
 type Account struct {
 	ID      string // 12 digits
 	Keys    []Key  // at least one
-	Default bool   // what an access key belongs to that nobody has, unless signatures are checked
+	Default bool   // what an unknown access key belongs to, unless signatures are checked
 	Regions []Region
 
 	object

@@ -65,7 +65,7 @@ func (c *Clock) listen() {
 		}
 		select {
 		case c.moved <- struct{}{}:
-		default: // somebody has not looked since the last one
+		default: // the reader has not looked since the last one
 		}
 	}
 }

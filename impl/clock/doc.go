@@ -1,5 +1,5 @@
-// Package clock is a daemon's time: CLOCK_BOOTTIME, which counts while the machine sleeps and jumps with nobody's wall clock, or a
-// laboratory's.
+// Package clock is a daemon's time: CLOCK_BOOTTIME, which counts while the machine sleeps and does not jump with the
+// wall clock, or a laboratory's.
 //
 // A laboratory's clock is CLOCK_BOOTTIME too, plus an offset that only grows: it passes as real time does while anything works,
 // and jumps when everybody waits. So a daemon says when it has nothing to do, and until when ([Clock.Idle]); the laboratory

@@ -31,7 +31,7 @@ func consent(w http.ResponseWriter, form url.Values) {
 }
 
 // Every Call is one request with the parameters that amazon-vpc-cni-k8s sends.
-func TestCall(t *testing.T) {
+func TestCallSendsOneRequest(t *testing.T) {
 	s := start(t, consent)
 	c := s.cloud(Config{Tags: map[string]string{"team": "net", tagOwner: "nobody"}})
 	want := []url.Values{
@@ -115,7 +115,7 @@ func TestCreateRepeatsItself(t *testing.T) {
 }
 
 // What EC2 says decides, by its code, else by the HTTP status; nothing is repeated.
-func TestClasses(t *testing.T) {
+func TestErrorsAreClassifiedByCodeThenStatus(t *testing.T) {
 	cases := []struct {
 		answer func(http.ResponseWriter, url.Values)
 		class  ipam.Class
@@ -173,7 +173,7 @@ func saysNoMore(w http.ResponseWriter) {
 }
 
 // An answer that never came, or that is not whole, is Lost, and asked once.
-func TestLost(t *testing.T) {
+func TestMissingAnswerIsLost(t *testing.T) {
 	var giveUp func() // the caller's time is over: by a clock, a busy machine would not have been heard before
 	cases := map[string]func(http.ResponseWriter, url.Values){
 		"connection closed": hangUp,
@@ -241,7 +241,7 @@ func TestACallEndsByItself(t *testing.T) {
 }
 
 // Wherever an answer is cut off, it is Lost: half a list of addresses is not what was assigned.
-func TestCutOff(t *testing.T) {
+func TestTruncatedAnswerIsLost(t *testing.T) {
 	var cut atomic.Int32
 	s := start(t, func(w http.ResponseWriter, form url.Values) {
 		whole := yes(form.Get("Action"))
@@ -283,7 +283,7 @@ func TestEmptySuccess(t *testing.T) {
 }
 
 // Nothing was sent: EC2 has not heard of it.
-func TestUnsent(t *testing.T) {
+func TestFailedConnectionIsNotSent(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -61,8 +61,7 @@ func cause(err error, x *exchange) error {
 // shortened is an error without the SDK's frames around the URL that was asked. The text of a request names the address and the
 // reason; credentials are in headers, never in it.
 func shortened(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u
 	}
 	return err

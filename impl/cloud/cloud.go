@@ -38,15 +38,15 @@ type Cloud struct {
 	outer  *http.Client // EC2, STS
 	imds   *imds.Client
 
-	mu     sync.Mutex // guards what follows; never held while somebody is asked
+	mu     sync.Mutex // guards what follows; never held during a request
 	ec2    *ec2.Client
 	self   *ipam.Instance          // identity without VPC, which never changes; nil until it was read whole
 	places map[string]place        // by ENI ID
 	cidrs  map[string]netip.Prefix // by subnet ID
 }
 
-// New makes a Cloud. It asks nobody anything, so a daemon comes up while metadata is silent. It fails on an environment that
-// contradicts itself.
+// New makes a Cloud. It sends no request, so a daemon comes up while metadata is silent. It fails on an environment
+// that contradicts itself.
 func New(_ context.Context, c Config) (*Cloud, error) {
 	env, err := readEnvironment()
 	if err != nil {

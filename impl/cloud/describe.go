@@ -131,7 +131,7 @@ type living struct {
 }
 
 // instances asks about other instances and about this one: an answer that lacks the one that asks is not believed. The permission may be
-// missing; then nobody is gone.
+// missing; then none of them is taken for gone.
 func (c *Cloud) instances(ctx context.Context, self string, owners []string) living {
 	if len(owners) == 0 {
 		return living{}

@@ -153,7 +153,7 @@ func TestAttachedWithoutSubnets(t *testing.T) {
 }
 
 // Subnets are those of the VPC and the zone, page by page, with what their tags say of this cluster; their CIDRs are known from then on.
-func TestSubnets(t *testing.T) {
+func TestSubnetsOfVPCAndZone(t *testing.T) {
 	subnet := func(id, cidr, free string, tags ...string) string {
 		return "<item><subnetId>" + id + "</subnetId><cidrBlock>" + cidr + "</cidrBlock><availableIpAddressCount>" + free +
 			"</availableIpAddressCount><tagSet>" + strings.Join(tags, "") + "</tagSet></item>"

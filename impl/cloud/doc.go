@@ -2,9 +2,9 @@
 //
 // # One request per Call
 //
-// The SDK repeats nothing here (aws.NopRetryer) and makes no client token of its own; whoever wants a repetition decides it with the
-// whole node in view (ipam). A method has at most one HTTP request under way at a time, whatever it needs: credentials, then EC2; one
-// leaf of metadata after another.
+// The SDK repeats nothing here (aws.NopRetryer) and makes no client token of its own; the caller decides what is
+// repeated with the whole node in view (ipam). A method has at most one HTTP request under way at a time, whatever it
+// needs: credentials, then EC2; one leaf of metadata after another.
 //
 // # What an answer means
 //

@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -132,9 +133,7 @@ func formatCreated(seconds int64) string { return time.Unix(seconds, 0).UTC().Fo
 // tags are what a new interface gets, in an order that repeats: a client token is good for the very same request only.
 func (c *Cloud) tags(q *ipam.Call) []types.Tag {
 	set := map[string]string{}
-	for k, v := range c.cfg.Tags {
-		set[k] = v
-	}
+	maps.Copy(set, c.cfg.Tags)
 	set[tagOwner], set[tagCreated] = q.Owner, formatCreated(q.Created)
 	if q.Cluster != "" {
 		set[tagCluster], set[tagBy] = q.Cluster, byVPCCNI

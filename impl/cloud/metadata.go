@@ -60,7 +60,7 @@ func (c *Cloud) Metadata(ctx context.Context) (*ipam.IMDS, error) {
 	return v, nil
 }
 
-// byDevice puts Partial ones, whose index nobody can know, last.
+// byDevice puts Partial ones, whose index is unknown, last.
 func byDevice(a, b ipam.ENI) int {
 	switch {
 	case a.Partial != b.Partial && a.Partial:

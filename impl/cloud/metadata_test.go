@@ -81,7 +81,7 @@ func TestPartial(t *testing.T) {
 }
 
 // An ENI on another network card is none of ours, an index is nothing without its card.
-func TestCards(t *testing.T) {
+func TestENIOnOtherCardIsNotOurs(t *testing.T) {
 	s := start(t, noEC2(t))
 	s.leaves["meta-data/"+macs+mac0+"/network-card"] = "0"
 	s.leaves["meta-data/"+macs+mac1+"/network-card"] = "1"
@@ -209,7 +209,7 @@ func TestMetadataUnreachable(t *testing.T) {
 }
 
 // Without AWS_REGION it is the identity document's.
-func TestRegion(t *testing.T) {
+func TestRegionComesFromTheIdentityDocument(t *testing.T) {
 	s := start(t, consent)
 	o, err := New(t.Context(), Config{})
 	if err != nil {
@@ -285,7 +285,7 @@ func TestUnknownType(t *testing.T) {
 }
 
 // With NoEC2 nothing reaches EC2, and a type that the table does not know has no limits: they are for those who make something.
-func TestNoEC2(t *testing.T) {
+func TestNoEC2SendsNothing(t *testing.T) {
 	s := start(t, say("DescribeInstanceTypes", ""))
 	s.leaves["meta-data/instance-type"] = "z9.huge"
 	c := s.cloud(Config{NoEC2: true})

@@ -26,7 +26,8 @@ type Options struct {
 	LocalProtocol int           // 0: ipam.Version
 	Timeout       time.Duration // 0: 30 s
 
-	// Chained are the plugins behind this one, in their order (PortMap, Bandwidth, NoIPv6, or anybody's). What is no JSON is left out.
+	// Chained are the plugins behind this one, in their order (PortMap, Bandwidth, NoIPv6, or another project's). What is
+	// no JSON is left out.
 	Chained []json.RawMessage
 }
 

@@ -44,7 +44,7 @@ func read(t *testing.T, raw []byte) (version string, plugins []string) {
 }
 
 // A list as libcni of today and of containerd 1.7 reads it.
-func TestMake(t *testing.T) {
+func TestListIsReadByLibcni(t *testing.T) {
 	raw := Make(with(settings, json.RawMessage(`{`), Bandwidth(), NoIPv6()))
 	version, plugins := read(t, raw)
 	if want := []string{"aws-cni", "portmap", "bandwidth", "tuning"}; version != "1.1.0" || !slices.Equal(plugins, want) {
@@ -122,7 +122,7 @@ func TestMerge(t *testing.T) {
 }
 
 // What cannot be understood is not replaced.
-func TestRefused(t *testing.T) {
+func TestMergeKeepsWhatItCannotRead(t *testing.T) {
 	for there, want := range map[string]string{
 		`{"plugins":[{"type":"aws-cni"},`:     "JSON object",
 		`[]`:                                  "JSON object",

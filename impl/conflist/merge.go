@@ -9,14 +9,16 @@ import (
 	"strings"
 )
 
-// image are the plugins that come with this CNI, and the one that it takes out: whoever configures one of these chains nobody else's.
+// image are the plugins that come with this CNI, and the one that it takes out: a configuration of one of these chains
+// no other project's plugin.
 var image = []string{plugin, egress, "portmap", "bandwidth", "tuning", "loopback", "host-local"}
 
 // egress is amazon-vpc-cni-k8s's plugin for the other address family.
 const egress = "egress-cni"
 
-// Merge is the list that takes the place of the one that is there, with everything in it that is somebody else's. Nothing, or space, is no list.
-// An error says why that list cannot be understood: then it is not to be replaced, for what it chains would be switched off.
+// Merge is the list that takes the place of the one that is there, with everything in it that is another project's.
+// Nothing, or space, is no list. An error says why that list cannot be understood: then it is not to be replaced, for
+// what it chains would be switched off.
 func Merge(there []byte, o Options) ([]byte, error) {
 	if len(bytes.TrimSpace(there)) == 0 {
 		return Make(o), nil
@@ -69,7 +71,7 @@ func parse(raw []byte) (l list, err error) {
 	return l, nil
 }
 
-// foreign says whether somebody else's plugin is in the list.
+// foreign says whether a plugin of another project is in the list.
 func (l *list) foreign() bool {
 	return slices.ContainsFunc(l.plugins, func(p entry) bool { return !slices.Contains(image, p.kind) })
 }

@@ -204,7 +204,7 @@ func TestRemovedMeanwhile(t *testing.T) {
 }
 
 // An answer that is not whole is never an empty list.
-func TestErrors(t *testing.T) {
+func TestIncompleteAnswerIsNoEmptyList(t *testing.T) {
 	cases := map[string]struct {
 		set  func(*fake)
 		want string
@@ -271,7 +271,7 @@ func TestReconnects(t *testing.T) {
 }
 
 // What answers on the socket may be anything.
-func TestNoGRPC(t *testing.T) {
+func TestSocketWithoutGRPCIsAnError(t *testing.T) {
 	for _, answer := range []string{"", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", strings.Repeat("\x00", 4096), "PRI * HTTP/2.0"} {
 		path := filepath.Join(t.TempDir(), "x.sock")
 		l, err := net.Listen("unix", path)

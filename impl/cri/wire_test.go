@@ -83,7 +83,7 @@ func FuzzDetail(f *testing.F) {
 }
 
 // Answers over HTTP/2 that gRPC does not know, one header or byte off each.
-func TestNotGRPC(t *testing.T) {
+func TestMalformedAnswersAreErrors(t *testing.T) {
 	message := func(compressed byte, length uint32, body string) []byte {
 		return append(binary.BigEndian.AppendUint32([]byte{compressed}, length), body...)
 	}

@@ -130,8 +130,9 @@ func TestSilentMetadata(t *testing.T) {
 	r.add("one")
 }
 
-// TestBare: a node that gets no address from the start is not ready and says why; one that may not ask for any has what it has.
-func TestBare(t *testing.T) {
+// TestNodeWithoutAddressesIsNotReady: a node that gets no address from the start is not ready and says why; one that
+// may not ask for any has what it has.
+func TestNodeWithoutAddressesIsNotReady(t *testing.T) {
 	r := newRig(t, 0)
 	r.c.Settings.NoProvisioning = false
 	r.start()
@@ -165,8 +166,8 @@ func TestReasonsAreLogged(t *testing.T) {
 	}
 }
 
-// TestGone: a caller hangs up while its plan runs; the plan ends and is undone.
-func TestGone(t *testing.T) {
+// TestADDOfCallerThatHangsUpIsUndone: a caller hangs up while its plan runs; the plan ends and is undone.
+func TestADDOfCallerThatHangsUpIsUndone(t *testing.T) {
 	r := newRig(t, 2).start().serves()
 	enter, leave := make(chan struct{}, 8), make(chan struct{})
 	r.kernel.gate(func(p dataplane.Plan) {
@@ -200,8 +201,8 @@ func TestGone(t *testing.T) {
 	})
 }
 
-// TestLanes: a plan that hangs holds up nobody but its own attachment.
-func TestLanes(t *testing.T) {
+// TestHungPlanHoldsUpItsAttachmentOnly: a plan that hangs holds up nobody but its own attachment.
+func TestHungPlanHoldsUpItsAttachmentOnly(t *testing.T) {
 	r := newRig(t, 4).start().serves()
 	leave := make(chan struct{})
 	var once sync.Once
@@ -242,8 +243,8 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// TestStop: what waits is answered, what runs ends, and then the daemon does.
-func TestStop(t *testing.T) {
+// TestStopAnswersWhatWaits: what waits is answered, what runs ends, and then the daemon does.
+func TestStopAnswersWhatWaits(t *testing.T) {
 	r := newRig(t, 1)
 	r.cloud.silent = make(chan struct{})
 	r.start()
@@ -315,7 +316,7 @@ func TestTwoDaemons(t *testing.T) {
 	second.end()
 }
 
-func TestRival(t *testing.T) {
+func TestStartWaitsForRivalDaemon(t *testing.T) {
 	r := newRig(t, 2)
 	l, err := net.Listen("unix", filepath.Join(r.c.RunDir, "rival.sock"))
 	if err != nil {
@@ -383,8 +384,8 @@ func TestProblems(t *testing.T) {
 	r.eventually("the DEL is done", func() bool { list, _, _ := ipc.ReadIntents(filepath.Join(r.c.RunDir, "del")); return len(list) == 0 })
 }
 
-// TestIntents: DELs that were left before the daemon, and while it runs.
-func TestIntents(t *testing.T) {
+// TestDELIntentsAreDone: DELs that were left before the daemon, and while it runs.
+func TestDELIntentsAreDone(t *testing.T) {
 	r := newRig(t, 3).start().serves()
 	dir := filepath.Join(r.c.RunDir, "del")
 	r.add("before")

@@ -82,7 +82,7 @@ func printLife(w io.Writer, r *ipc.Response, err error, s *settings.Settings, le
 		_, err = fmt.Fprintln(w, "alive")
 		return err
 	}
-	if !errors.Is(err, ipc.ErrNobody) { // it listens, and hangs: it may be the one at the rival's address too
+	if !errors.Is(err, ipc.ErrNotRunning) { // it listens, and hangs: it may be the one at the rival's address too
 		return err
 	}
 	if other := probe(s.Rival, s.Socket, left); other != nil {

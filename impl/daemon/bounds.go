@@ -4,7 +4,8 @@ import "time"
 
 // Bounds of queues.
 const (
-	// maxInbox is how many events wait for the loop; whoever has another one waits. Nothing that the loop itself waits for does.
+	// maxInbox is how many events wait for the loop; the sender of another one blocks. Nothing that the loop itself waits
+	// for does.
 	maxInbox = 1024
 	// maxBatch is how many of them are stepped before due timers are looked at and Saves start, so that both stay prompt in a flood.
 	maxBatch = 128

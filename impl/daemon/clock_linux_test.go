@@ -101,8 +101,8 @@ func leaps(t *testing.T, r *rig, seat *clock.Seat, reports <-chan clock.Report) 
 	}
 }
 
-// TestClock: the daemon says what it waits for, and jumps are the time that passes.
-func TestClock(t *testing.T) {
+// TestDaemonReportsWhatItWaitsFor: the daemon says what it waits for, and jumps are the time that passes.
+func TestDaemonReportsWhatItWaitsFor(t *testing.T) {
 	r := newRig(t, 2)
 	seat, reports := laboratory(t, r)
 	r.cloud.silent = make(chan struct{})
@@ -137,8 +137,8 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestBounds: a source that never answers is given up, by the clock.
-func TestBounds(t *testing.T) {
+// TestSilentSourceIsGivenUp: a source that never answers is given up, by the clock.
+func TestSilentSourceIsGivenUp(t *testing.T) {
 	r := newRig(t, 2)
 	seat, reports := laboratory(t, r)
 	r.cloud.silent = make(chan struct{})
@@ -156,8 +156,8 @@ func TestBounds(t *testing.T) {
 	})
 }
 
-// TestNotIdle: while a plan runs nothing is reported.
-func TestNotIdle(t *testing.T) {
+// TestRunningPlanIsNotIdle: while a plan runs nothing is reported.
+func TestRunningPlanIsNotIdle(t *testing.T) {
 	r := newRig(t, 2)
 	_, reports := laboratory(t, r)
 	r.start().serves()

@@ -20,7 +20,7 @@ type Config struct {
 	Settings ipam.Settings // Runtime and API are taken from the fields below
 	Problems []string      // settings that cannot be: the daemon stays up, says them, and takes no pods
 	Unusual  []string      // what is worth saying about the settings and stops nothing
-	Unread   []string      // variables that look like settings and are none: told on the node, for nobody reads the log of what works
+	Unread   []string      // variables that look like settings and are none; reported as an Event of the Node
 
 	Clock   *clock.Clock
 	Booted  time.Duration // when the machine booted, on that clock: 0 unless it is a laboratory's
@@ -28,7 +28,7 @@ type Config struct {
 	Cloud   Cloud
 	Runtime Runtime // nil: no runtime socket is configured
 	Pods    Pods    // nil: the API server cannot be asked
-	// Tell makes an Event about the node; nil: there is nobody to tell.
+	// Tell makes an Event about the node; nil: no Events are made.
 	Tell func(ctx context.Context, reason, message string) error
 	// HasPolicies says whether the cluster has a NetworkPolicy; nil: it cannot be asked.
 	HasPolicies func(ctx context.Context) (bool, error)
@@ -39,10 +39,11 @@ type Config struct {
 	LogDir string // for dumps of the flight recorder; empty: RunDir
 	// Checkpoint is RunStore's file; empty: RunDir/ipam.json.
 	Checkpoint string
-	// Rival is where another CNI's daemon listens, a path or HOST:PORT: while somebody answers there, this one waits.
+	// Rival is where another CNI's daemon listens, a path or HOST:PORT: while a daemon answers there, this one waits.
 	Rival string
 
-	// ConfDir is where the node's CNI configuration is; empty: somebody else writes the conflist. Conflist is what to write, Chained included.
+	// ConfDir is where the node's CNI configuration is; empty: the conflist is written by another program. Conflist is
+	// what to write, Chained included.
 	ConfDir  string
 	Conflist conflist.Options
 

@@ -14,15 +14,17 @@
 //	API server ── Set ───────────────────┤                        ├─ Call   a goroutine each
 //	effects ── Saved Applied Seen Called ┘                        └─ Reply  the caller's own goroutine
 //
-// Every timer is the loop's, by Config.Clock: a laboratory's clock jumps, and whoever waits for an instant elsewhere would not
-// notice. Bounds of effects (see bounds.go) are such timers too; a bound ends the effect's context, never the effect.
+// Every timer is the loop's, by Config.Clock: a laboratory's clock jumps, and code that waits for an instant elsewhere
+// would not notice. Bounds of effects (see bounds.go) are such timers too; a bound ends the effect's context, never
+// the effect.
 //
 // # A life
 //
-// Run waits for the node to be its own: the lock on RunDir (flock(2), which the kernel drops on SIGKILL), nobody behind Rival, and the
-// socket. Then it serves: from the first instant a request gets an answer, and before the core has recovered, that is the core's
-// explanation. Nothing is asked of IMDS, EC2, runtime or API server before that, and none of them can keep a daemon from
-// serving. After SIGTERM (the end of the context) no request is taken, what is under way ends or is answered within StopBound.
+// Run waits for the node to be its own: the lock on RunDir (flock(2), which the kernel drops on SIGKILL), no daemon
+// behind Rival, and the socket. Then it serves: from the first instant a request gets an answer, and before the core
+// has recovered, that is the core's explanation. Nothing is asked of IMDS, EC2, runtime or API server before that, and
+// none of them can keep a daemon from serving. After SIGTERM (the end of the context) no request is taken, what is
+// under way ends or is answered within StopBound.
 //
 // # Records
 //

@@ -113,7 +113,7 @@ func (d *daemon) runJob(j job) {
 	})
 }
 
-// remote is an effect that asks somebody who may never answer.
+// remote is an effect that asks a server, which may never answer.
 type remote struct {
 	cancel context.CancelFunc
 	until  time.Duration // its bound; never once that was reached
@@ -145,7 +145,7 @@ func (d *daemon) call(c *ipam.Call) {
 	})
 }
 
-// bounds of Looks that ask somebody else.
+// bounds of Looks that ask a server.
 var bounds = map[ipam.What]time.Duration{ipam.LookRuntime: runtimeBound, ipam.LookIMDS: imdsBound, ipam.LookENI: ec2Bound,
 	ipam.LookLeaked: ec2Bound, ipam.LookPods: podsBound, ipam.LookAttached: ec2Bound,
 	ipam.LookSubnets: ec2Bound, ipam.LookConfig: podsBound}
@@ -263,6 +263,6 @@ func (d *daemon) watchKernel() {
 func (d *daemon) tell() {
 	select {
 	case d.hint <- struct{}{}:
-	default: // somebody has told already
+	default: // a notice is pending already
 	}
 }

@@ -19,10 +19,11 @@ import (
 const (
 	foreignAdd = "/rpc.CNIBackend/AddNetwork"
 	foreignDel = "/rpc.CNIBackend/DelNetwork"
-	// foreignConfigs is no plugin's: aws-network-policy-agent asks it at its start, and ends where nobody answers. Since 1.23 on the same socket,
-	// before that over TCP.
+	// foreignConfigs is no plugin's: aws-network-policy-agent asks it at its start, and exits when it gets no answer.
+	// Since 1.23 on the same socket, before that over TCP.
 	foreignConfigs = "/rpc.ConfigServerBackend/GetNetworkPolicyConfigs"
-	// configsMode is the field of its answer that has the mode. The next one is MultiNICEnabled, which nobody has here: false is left out.
+	// configsMode is the field of its answer that has the mode. The next one is MultiNICEnabled, which no node has here:
+	// false is left out.
 	configsMode = 1
 	// foreignUnknown makes the plugin's DEL a success that touches nothing. Any other error is a success to it as well, after it has removed what
 	// it believes to be the pod's routes and rules.
@@ -94,7 +95,7 @@ func (d *daemon) foreign(method string, message []byte, who string, trusted bool
 }
 
 // hearOlder answers the plugin of amazon-vpc-cni-k8s up to 1.22 as well, which asks its daemon over TCP: without that all it has to say is that
-// nobody is there. Anybody on the node may connect, so nobody's DEL is done.
+// nobody is there. Any process on the node may connect, so no DEL is done.
 func (d *daemon) hearOlder() {
 	host, _, err := net.SplitHostPort(d.c.Rival)
 	if a, bad := netip.ParseAddr(host); err != nil || bad != nil || !a.IsLoopback() {
@@ -123,7 +124,7 @@ func (d *daemon) hearOlder() {
 	})
 }
 
-// serveOlder answers one call of whoever connects.
+// serveOlder answers one call of a client.
 func (d *daemon) serveOlder(c net.Conn) {
 	defer c.Close()
 	defer context.AfterFunc(d.ctx, func() { c.Close() })()

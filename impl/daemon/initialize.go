@@ -32,8 +32,7 @@ const (
 func initialize(s *settings.Settings) int {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: s.LogLevel}))
 	if err := installPlugins(s, log); err != nil {
-		var missing *install.Missing
-		if errors.As(err, &missing) {
+		if _, ok := errors.AsType[*install.Missing](err); ok {
 			fmt.Fprintln(os.Stderr, "ipamd:", err)
 			return exitMachine
 		}

@@ -53,15 +53,26 @@ func (d *daemon) hearIntents() error {
 	if err := os.MkdirAll(d.intentDir(), 0o755); err != nil {
 		return err
 	}
+	return d.watchFolder(d.intentDir(), d.scanIntents, func(e fsnotify.Event) (bool, error) {
+		if e.Name == d.intentDir() && e.Has(fsnotify.Remove|fsnotify.Rename) {
+			return false, os.ErrNotExist
+		}
+		return e.Has(fsnotify.Create), nil // a rename into the folder
+	})
+}
+
+// watchFolder calls do on the loop once it watches the folder, for what came before, and after each event that
+// concerns it. It ends with the daemon, or with an error where the folder cannot be watched any more.
+func (d *daemon) watchFolder(folder string, do func(), concerns func(fsnotify.Event) (bool, error)) error {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		return err
 	}
 	defer w.Close()
-	if err := w.Add(d.intentDir()); err != nil {
+	if err := w.Add(folder); err != nil {
 		return err
 	}
-	d.post(d.scanIntents) // for what came before the watch
+	d.post(do)
 	for {
 		select {
 		case <-d.ctx.Done():
@@ -69,11 +80,15 @@ func (d *daemon) hearIntents() error {
 		case err := <-w.Errors:
 			return err
 		case e, ok := <-w.Events:
-			switch {
-			case !ok || e.Name == d.intentDir() && e.Has(fsnotify.Remove|fsnotify.Rename):
-				return os.ErrNotExist
-			case e.Has(fsnotify.Create): // a rename into the folder
-				d.post(d.scanIntents)
+			if !ok {
+				return os.ErrClosed
+			}
+			concerned, err := concerns(e)
+			if err != nil {
+				return err
+			}
+			if concerned {
+				d.post(do)
 			}
 		}
 	}

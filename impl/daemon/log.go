@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Bounds of the log. Whoever writes a line never waits for a disk or a pipe: a container runtime that does not read its
-// containers' standard error must not stop a network.
+// Bounds of the log. A caller that writes a line never waits for a disk or a pipe: a container runtime that does not
+// read its containers' standard error must not stop a network.
 const (
 	maxLines   = 4096            // that wait to be written; more are counted and lost
 	maxLogFile = 32 << 20        // bytes; then the file becomes NAME.1 and a new one begins
@@ -61,7 +61,7 @@ func (l *lines) run() {
 			return
 		}
 		for _, w := range l.to {
-			_, _ = w.Write(b) // there is nobody to tell
+			_, _ = w.Write(b) // there is nowhere else to report it
 		}
 		if n := l.lost.Swap(0); n > 0 {
 			for _, w := range l.to {

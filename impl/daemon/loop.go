@@ -29,7 +29,7 @@ type daemon struct {
 	cloud Cloud
 
 	in   chan func()   // what the loop shall do next; closures run on its goroutine
-	hint chan struct{} // somebody changed the kernel
+	hint chan struct{} // another program changed the kernel
 	done chan struct{} // closed when the loop has ended
 	ctx  context.Context
 	end  context.CancelFunc // ends every effect's context
@@ -125,7 +125,7 @@ func (d *daemon) run(ctx context.Context) error {
 	d.ctx, d.end = context.WithCancel(context.WithoutCancel(ctx)) // SIGTERM ends no effect
 	defer func() {
 		if d.gather() && d.lock != nil {
-			d.lock.Close() // last: until then nobody else has the node
+			d.lock.Close() // last: until then no other daemon has the node
 		}
 	}()
 	defer d.crash()
@@ -140,13 +140,14 @@ func (d *daemon) run(ctx context.Context) error {
 	d.hearOlder()
 	d.watchSocket()
 	d.loop(ctx)
-	d.deaf()
+	d.closeListeners()
 	d.log.Info("ipamd ends", "steps", d.steps)
 	return nil
 }
 
-// gather ends what this life has started, and waits a little for it: nobody may use the kernel after it was closed. It is false when
-// something still hangs: that may yet write a record, so the node stays locked until the process is gone.
+// gather ends what this life has started, and waits a little for it: nothing may use the kernel after it was closed.
+// It is false when something still hangs: that may yet write a record, so the node stays locked until the process is
+// gone.
 func (d *daemon) gather() bool {
 	close(d.done)
 	d.end()
@@ -366,8 +367,8 @@ func (d *daemon) hear() {
 // stop is SIGTERM: nothing new is taken, what is under way ends.
 func (d *daemon) stop() {
 	d.stopping = true
-	d.deaf()
-	d.log.Info("ipamd stops", "requests", d.callers, "effects", d.local+len(d.remotes)) // whoever reads that need not try the socket
+	d.closeListeners()
+	d.log.Info("ipamd stops", "requests", d.callers, "effects", d.local+len(d.remotes))
 	if d.node != nil {
 		d.step(ipam.Stop{})
 	}

@@ -168,7 +168,7 @@ const (
 	memoryMax  = "/sys/fs/cgroup/memory.max" // of the container; "max" where there is no limit (cgroup v2)
 )
 
-// memoryLimit is what the collector keeps the daemon below, as GOMEMLIMIT does where somebody has set that.
+// memoryLimit is what the collector keeps the daemon below, as GOMEMLIMIT does where it is set.
 func memoryLimit(max []byte) (bytes int64, limited bool) {
 	n, err := strconv.ParseInt(strings.TrimSpace(string(max)), 10, 64)
 	return n / 10 * memoryPart, err == nil && n > 0
@@ -265,7 +265,7 @@ func configure(s *settings.Settings, problems []settings.Problem, log *slog.Logg
 	return c
 }
 
-// errNoServer: nobody else says which ENIConfig is the node's.
+// errNoServer: only the API server says which ENIConfig is the node's.
 var errNoServer = errors.New("AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG: true: no API server can be asked for the node's ENIConfig: set MY_NODE_NAME to " +
 	"spec.nodeName, and CLUSTER_ENDPOINT where the daemon runs in no pod")
 

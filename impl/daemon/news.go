@@ -48,7 +48,7 @@ func (n *news) tell(reason, message string, so func() bool, tries int) {
 	})
 }
 
-// settings tells of those that are not as somebody believes; they stay so as long as this daemon lives.
+// settings reports those that differ from what an operator may believe; they stay so as long as this daemon lives.
 func (n *news) settings(reason, message string) {
 	n.tell(reason, message, func() bool { return true }, eventTries)
 }

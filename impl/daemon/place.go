@@ -65,8 +65,8 @@ type placement struct {
 	err     error
 }
 
-// place makes the conflist what it should be, with what others have chained into it. One that cannot be understood stays: somebody's plugin may be
-// in it.
+// place makes the conflist what it should be, with what others have chained into it. One that cannot be understood
+// stays: another project's plugin may be in it.
 func place(dir string, o conflist.Options) (p placement) {
 	p.path = filepath.Join(dir, conflist.Name)
 	if st, err := os.Stat(dir); err != nil || !st.IsDir() {

@@ -15,7 +15,8 @@ import (
 // that a plugin could not finish. It knows pods by name, which is no key (rule E): a pod of a StatefulSet comes back under its name while the runtime
 // still deletes its old sandbox. So a pod is not said to be gone as long as another attachment has its name; the last one's DEL says it.
 
-// agentGone is how often in a row nobody has listened on an agent's socket before it is taken for a leftover: for five minutes, with growing pauses.
+// agentGone is how often in a row a connection to an agent's socket was refused before it is taken for a leftover: for
+// five minutes, with growing pauses.
 const agentGone = 12
 
 func (d *daemon) agentSocket() string { return filepath.Join(d.c.RunDir, netpolicy.Name) }
@@ -39,14 +40,15 @@ func (d *daemon) another(att ipam.Attachment, p ipam.Pod) (found bool) {
 	return found
 }
 
-// forget tells the agent that a pod of a DEL intent is gone, and ends the intent when that has been said, or nobody is there to hear it.
+// forget tells the agent that a pod of a DEL intent is gone, and ends the intent when that has been said, or no agent
+// is there to hear it.
 func (d *daemon) forget(e *ipc.IntentFile, again func()) {
 	d.go_(func() {
 		err := netpolicy.Forget(d.ctx, d.agentSocket(), e.Pod)
 		d.post(func() {
 			switch {
 			case err == nil, errors.Is(err, netpolicy.ErrAbsent):
-			case errors.Is(err, netpolicy.ErrNobody) && d.intents.tries[e.Attachment] >= agentGone:
+			case errors.Is(err, netpolicy.ErrNotListening) && d.intents.tries[e.Attachment] >= agentGone:
 				d.log.Warn("the network policy agent is gone, and was not told of a pod's end", "pod", e.Pod, "err", err)
 			default:
 				d.log.Warn("the network policy agent was not told of a pod's end; ipamd tries again", "pod", e.Pod, "err", err)
@@ -58,7 +60,7 @@ func (d *daemon) forget(e *ipc.IntentFile, again func()) {
 	})
 }
 
-// unprotected says that no pod starts, since nobody would put its policies in force and they shall be.
+// unprotected says that no pod starts, since no agent would enforce its policies and they have to be enforced.
 func (d *daemon) unprotected() string {
 	if d.c.PolicyMode != netpolicy.Strict || exists(d.agentSocket()) {
 		return ""

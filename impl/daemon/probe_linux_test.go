@@ -117,8 +117,9 @@ func TestRecordIsPrinted(t *testing.T) {
 	}
 }
 
-// TestStuck: when the daemon's own goroutine hangs somebody else says so, in the time that STATUS has.
-func TestStuck(t *testing.T) {
+// TestHungLoopIsReportedInTime: when the daemon's own goroutine hangs somebody else says so, in the time that STATUS
+// has.
+func TestHungLoopIsReportedInTime(t *testing.T) {
 	r := newRig(t, 2)
 	h := &hanging{gate: make(chan struct{})}
 	r.c.Record = h

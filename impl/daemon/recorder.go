@@ -69,8 +69,8 @@ func (r *recorder) line(at time.Duration, in ipam.Input, effs []ipam.Effect) {
 	r.send(text)
 }
 
-// fatal records the input that the Node did not survive, in memory alone: whoever steps with the stream would not survive it either. Its
-// effects are those that came out, none.
+// fatal records the input that the Node did not survive, in memory alone: a reader that steps with the stream would
+// not survive it either. Its effects are those that came out, none.
 func (r *recorder) fatal(at time.Duration, in ipam.Input) {
 	if r.broken {
 		return

@@ -27,8 +27,8 @@ func newNode(t *testing.T, p *ipam.Policy) *ipam.Node {
 	return n
 }
 
-// TestRing: the ring forgets the oldest, and what is left replays.
-func TestRing(t *testing.T) {
+// TestRingForgetsTheOldestAndReplays: the ring forgets the oldest, and what is left replays.
+func TestRingForgetsTheOldestAndReplays(t *testing.T) {
 	n := newNode(t, ipam.Sound())
 	r := &recorder{policy: "sound", log: slogTo(&buffer{})}
 	step := func(at time.Duration, in ipam.Input) {
@@ -150,8 +150,9 @@ type list []ipam.Sandbox
 
 func (l list) Sandboxes(context.Context) ([]ipam.Sandbox, error) { return append(list(nil), l...), nil }
 
-// TestSelf: the runtime's list is believed when it holds the daemon's own pod, and only then.
-func TestSelf(t *testing.T) {
+// TestRuntimeListNeedsTheDaemonsOwnPod: the runtime's list is believed when it holds the daemon's own pod, and only
+// then.
+func TestRuntimeListNeedsTheDaemonsOwnPod(t *testing.T) {
 	self := ipam.Pod{Namespace: "kube-system", Name: "aws-node-1"}
 	old := ipam.Sandbox{ID: "old", Pod: self}
 	now := ipam.Sandbox{ID: "now", Pod: self, Ready: true}

@@ -18,7 +18,7 @@ const codeEnvironment = 4
 type request struct {
 	*caller
 	pod    *namespace
-	intent *ipc.IntentFile // of a DEL from the folder: nobody waits, the file does
+	intent *ipc.IntentFile // of a DEL from the folder: no caller waits, the file does
 }
 
 // caller is a connected plugin.
@@ -144,11 +144,11 @@ func refusal(code int, text string) *ipc.Response {
 	return &ipc.Response{Code: code, Text: plain.Replace(text)}
 }
 
-// plain rewords what go-cni takes for a success of DEL, whoever said it: a kernel's or a file's error may be anywhere in a text
-// (cni.go:250, rule F).
+// plain rewords what go-cni takes for a success of DEL, wherever it comes from: a kernel's or a file's error may be
+// anywhere in a text (cni.go:250, rule F).
 var plain = strings.NewReplacer("not found", "absent", "no such file or directory", "the file or its folder is missing")
 
-// reply takes the core's answer to whoever asked.
+// reply takes the core's answer to the caller.
 func (d *daemon) reply(p *ipam.Reply) {
 	r := d.open[p.Req]
 	if r == nil {
@@ -185,7 +185,7 @@ func (d *daemon) respond(c *caller, out *ipc.Response) {
 	d.said(c, out)
 }
 
-// written: the answer has left, or nobody took it.
+// written: the answer was sent, or the caller is gone.
 func (d *daemon) written() { d.local-- }
 
 // hungUp: the caller's goroutine has ended without writing an answer.

@@ -28,7 +28,7 @@ func (d *daemon) accept(l *ipc.Listener) {
 		}
 		if err != nil {
 			d.log.Warn("a caller cannot be taken; ipamd tries again", "err", err)
-			d.silent.hurry(0)       // somebody who says nothing has a file that others need
+			d.silent.hurry(0)       // a silent connection holds a file descriptor that others need
 			time.Sleep(acceptPause) // it passes when callers leave
 			continue
 		}
@@ -87,8 +87,8 @@ func (d *daemon) hearAgain() {
 	d.go_(func() { d.accept(l) })
 }
 
-// deaf takes no further callers.
-func (d *daemon) deaf() {
+// closeListeners ends the accepting of connections.
+func (d *daemon) closeListeners() {
 	if !d.closed {
 		d.closed = true
 		_ = d.listener.Close() // the socket is gone or will be replaced
@@ -117,7 +117,7 @@ func (d *daemon) serve(p *ipc.Peer) {
 	defer p.Release() // before Close
 	d.silent.remove(p)
 	if err == io.EOF {
-		return // somebody looked whether a daemon is here
+		return // a probe whether a daemon is here
 	}
 	var other *ipc.Foreign
 	if err != nil && !errors.As(err, &other) {
@@ -177,7 +177,7 @@ func (d *daemon) answer(p *ipc.Peer, c *caller) {
 		d.post(d.written)
 	case <-p.Gone():
 		d.post(func() { d.hungUp(c) })
-	case <-patience: // the loop is held up; whoever asks for health has to hear that in time
+	case <-patience: // the loop is held up; a health check has to hear that in time
 		_ = p.Write(&ipc.Response{Version: d.c.Version, Ready: d.wasReady.Load(), Busy: true, Reasons: []string{"ipamd is busy and has not answered within " + statusBound.String()}})
 		d.post(func() { d.hungUp(c) })
 	case <-d.done:
@@ -194,7 +194,7 @@ func (d *daemon) begun(f func()) bool {
 	}
 }
 
-// podOf is the namespace that came with an ADD. Files that nobody asked for are closed.
+// podOf is the namespace that came with an ADD. Further files are closed.
 func podOf(q *ipc.Request, files []*os.File) (*linux.Pod, error) {
 	if q.Verb == ipc.Add && len(files) == 2 {
 		pod, err := linux.NewPod(files[0], files[1])
@@ -232,28 +232,7 @@ func (d *daemon) watchSocket() {
 }
 
 func (d *daemon) hearSocket() error {
-	w, err := fsnotify.NewWatcher()
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	if err := w.Add(filepath.Dir(d.c.Socket)); err != nil {
-		return err
-	}
-	d.post(d.hearAgain) // for what came before the watch
-	for {
-		select {
-		case <-d.ctx.Done():
-			return nil
-		case err := <-w.Errors:
-			return err
-		case e, ok := <-w.Events:
-			switch {
-			case !ok:
-				return os.ErrClosed
-			case filepath.Clean(e.Name) == filepath.Clean(d.c.Socket):
-				d.post(d.hearAgain)
-			}
-		}
-	}
+	return d.watchFolder(filepath.Dir(d.c.Socket), d.hearAgain, func(e fsnotify.Event) (bool, error) {
+		return filepath.Clean(e.Name) == filepath.Clean(d.c.Socket), nil
+	})
 }

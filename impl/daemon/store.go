@@ -21,7 +21,7 @@ type file struct {
 	version int
 	wall    int64 // at boot, for upstream's timestamps
 
-	mu    sync.Mutex // whoever stands before this store may call at once
+	mu    sync.Mutex // a wrapper of this store may call concurrently
 	rows  map[ipam.Key]ipam.Row
 	lines lineCache
 }
@@ -179,7 +179,7 @@ func replace(path string, data []byte, mode fs.FileMode) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// recordMode is for records, which nobody else has to read.
+// recordMode is for records, which no other user has to read.
 const recordMode = 0o600
 
 func write(path string, data []byte, mode fs.FileMode) error {

@@ -328,8 +328,8 @@ func benchmarkCommit(b *testing.B, pods, free int) {
 	}
 }
 
-// TestLines: the file is what ipam.EncodeRun writes.
-func TestLines(t *testing.T) {
+// TestRunFileIsWhatEncodeRunWrites: the file is what ipam.EncodeRun writes.
+func TestRunFileIsWhatEncodeRunWrites(t *testing.T) {
 	for _, version := range []int{1, 2} {
 		rows := map[ipam.Key]ipam.Row{}
 		var c lineCache

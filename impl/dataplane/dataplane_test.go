@@ -283,7 +283,7 @@ func TestUseAndResidue(t *testing.T) {
 		"10.0.10.82": {"", "a route"},
 		"10.0.10.83": {"", "a route"},
 		"10.0.10.84": {"", "a rule"},
-		"10.0.10.85": {"", ""}, // one side of a stranger's rule
+		"10.0.10.85": {"", ""}, // one side of a third party's rule
 		"10.0.10.99": {"", ""},
 	} {
 		if use, used := ix.Uses(ip(a)); use != want.use || used != (want.use != "") {
@@ -389,7 +389,7 @@ remove-route dst=10.0.10.82/32 table=254
 	}
 }
 
-// TestResidueOnLinks: routes of a link that is deleted go with it, strangers' have a gateway, and a link
+// TestResidueOnLinks: routes of a link that is deleted go with it, third parties' have a gateway, and a link
 // that stays gives up the routes of addresses that nobody wants.
 func TestResidueOnLinks(t *testing.T) {
 	o := seen()

@@ -5,14 +5,14 @@
 //
 //   - A [Plan] is an ordered list of operations ([Op]): plain comparable data that prints, compares
 //     and diffs. [HostPlan], [ENIPlan] and [PodPlan] make what should be, [ENIRemoval] and
-//     [PodRemoval] take it away. Applying a plan is somebody else's work (a kernel's, or a model's).
+//     [PodRemoval] take it away. Applying a plan is the work of a kernel or of its model.
 //   - A spec ([HostSpec], [ENISpec], [PodSpec]) is what a plan is made of. Equal specs, equal plans.
 //   - An [Observation] is what netlink dumps say, sorted, so that two of them compare. Its [Index]
 //     answers quickly: is this address used ([Index.Uses]), and what is left of it
 //     ([Index.Residue])?
 //   - [RepairHost], [RepairENI] and [RepairPod] return the operations of a plan that the observation
 //     lacks, restricted to what the host's side can do; [Residue] returns the operations that remove
-//     what nobody wants any more, and leaves strangers' things alone.
+//     what is no longer wanted, and leaves what third parties made alone.
 //
 // # The datapath
 //
@@ -24,7 +24,7 @@
 //   - the host veth's alias is the exact attachment key ([Alias]), so that nothing is ever found by
 //     the name of a pod, and a lost checkpoint is rebuilt with exact keys;
 //   - the host veth's MAC is a function of that alias ([VethMAC]), so that it can be put back when
-//     somebody changes it (amazon-vpc-cni-k8s #2103, #3155) without entering the pod;
+//     a third party changes it (amazon-vpc-cni-k8s #2103, #3155) without entering the pod;
 //   - the host veth answers ARP for 169.254.1.1, so that a pod that lost its permanent neighbour
 //     entry recovers;
 //   - stale rules from the same address to another table are removed before new ones are written;

@@ -6,7 +6,7 @@ import "strconv"
 type ErrorKind uint8
 
 const (
-	// Other is an error nobody decides by: report it, try again later.
+	// Other is an error that no decision depends on: report it, try again later.
 	Other ErrorKind = iota
 	// Exists: CreateVeth met a live link, or a name is taken (EEXIST).
 	Exists

@@ -89,7 +89,8 @@ func (ix *Index) indexLinks() {
 }
 
 // indexPeer says which addresses of the namespace behind a veth are its pod's own: those that the link's alias, a route to it or the records
-// name. A pod with NET_ADMIN can add any others to itself, so they are in use by nobody. Where none is named, each may be the pod's.
+// name. A pod with NET_ADMIN can add any others to itself, so they are in no use of ours. Where none is named, each
+// may be the pod's.
 func (ix *Index) indexPeer(i int32, recorded func(link string, a netip.Addr) bool) {
 	l := &ix.Observation.Links[i]
 	_, _, _, own, named := ParseAlias(l.Alias)
@@ -262,12 +263,7 @@ func (ix *Index) Residue(a netip.Addr) (evidence string, left bool) {
 func (ix *Index) hasRule(want Rule) bool {
 	a, ok := want.Addr()
 	if !ok {
-		for _, r := range ix.Observation.Rules {
-			if r == want {
-				return true
-			}
-		}
-		return false
+		return slices.Contains(ix.Observation.Rules, want)
 	}
 	for i := ix.of(a).rule; i != 0; i = ix.nextRule[i-1] {
 		if ix.Observation.Rules[i-1] == want {

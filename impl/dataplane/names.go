@@ -30,7 +30,7 @@ const (
 	// PodInterface is the pod's end of a veth pair unless the attachment says otherwise.
 	PodInterface = "eth0"
 
-	// MaxAlias is how long an alias may be, in bytes (IFALIASZ is 256 with its NUL). Whoever accepts an
+	// MaxAlias is how long an alias may be, in bytes (IFALIASZ is 256 with its NUL). Code that accepts an
 	// attachment refuses one whose key would not fit.
 	MaxAlias = 255
 

@@ -112,7 +112,7 @@ func (o *Op) NAT() NAT {
 	}
 }
 
-// Sort puts everything into the order that Observation promises. Whoever makes one calls it once.
+// Sort puts everything into the order that Observation promises. The maker of an Observation calls it once.
 func (o *Observation) Sort() {
 	slices.SortFunc(o.Links, func(a, b Link) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortStableFunc(o.Routes, CompareRoutes)

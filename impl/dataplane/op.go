@@ -21,7 +21,7 @@ const (
 	// link of that name or that alias lives, or the namespace already has a Name.
 	CreateVeth
 	// RenameLink{Alias, Link, Name}: the link with that alias, or the veth called Link where none has
-	// it (somebody cleared the alias, or no record knows it), gives up its name for Name and keeps its
+	// it (a third party cleared the alias, or no record knows it), gives up its name for Name and keeps its
 	// traffic. A link that is gone has nothing to give up: no error. Exists when another link is
 	// called Name. Before Linux 6.2 the link has to go down for it, which loses its routes and proxy
 	// entries: then they are put back as part of this operation.
@@ -51,7 +51,7 @@ const (
 	// of the device covers Via.
 	EnsureRoute
 	// RemoveRoute{device, Table, Dst} removes the route only if it points to that device, or to no
-	// device that lives. A route whose link carries somebody else's alias stays. Absent is fine.
+	// device that lives. A route whose link carries a foreign alias stays. Absent is fine.
 	RemoveRoute
 	// EnsureRule{Priority, Addr or Mark, Table}: see Rule for which side of a packet Addr is.
 	EnsureRule

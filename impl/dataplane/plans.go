@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// InitPlan is what the init container does, once, as amazon-vpc-cni-k8s's does; nobody repairs it later. A DNATed NodePort request to a
-// pod of a secondary ENI comes in by the primary, and its reverse path (rule 1536) is another link, which a strict rp_filter drops.
+// InitPlan is what the init container does, once, as amazon-vpc-cni-k8s's does; it is not repaired later. A DNATed
+// NodePort request to a pod of a secondary ENI comes in by the primary, and its reverse path (rule 1536) is another
+// link, which a strict rp_filter drops.
 func InitPlan(s HostSpec) Plan {
 	if !s.NodePort {
 		return Plan{}
@@ -126,7 +127,7 @@ func fromPodRule(s *PodSpec) Op {
 
 // PodRemoval takes an attachment away, whatever is left of it. The veth goes first: that takes the
 // address from the pod even if a process still holds the namespace. What conntrack remembers of the address is forgotten later, for
-// many addresses at once: that is a walk of the node's whole table, and nobody waits for it.
+// many addresses at once: that is a walk of the node's whole table, and no request waits for it.
 func PodRemoval(s PodSpec) Plan {
 	return Plan{Ops: []Op{
 		{Kind: DeleteVeth, Alias: s.Alias},

@@ -10,7 +10,8 @@ import (
 // repair (the pod has lost its network for good; its sandbox is for the runtime to end).
 //
 // A veth of that name without any alias, to which the address is routed or behind which it is, is adopted: another CNI made it (want.MAC is what
-// was found), or somebody cleared the alias. The observation must be complete, and the row must be assigned: cooling addresses are not repaired.
+// was found), or a third party cleared the alias. The observation must be complete, and the row must be assigned:
+// cooling addresses are not repaired.
 func RepairPod(want PodSpec, ix *Index) Plan {
 	var ops []Op
 	foreign := want.MAC // of a link that another CNI made
@@ -33,7 +34,7 @@ func RepairPod(want PodSpec, ix *Index) Plan {
 
 // RemakePod returns what an ADD that is repeated in the same namespace has to do: what RepairPod does where the pod's end is still there, and
 // else all of PodPlan. A veth whose other end is gone, or without the pod's address, is no network that a runtime could start a pod with.
-// Where somebody else has the name, the address or the pod's interface the plan fails: it takes nothing from anybody.
+// Where another link has the name, the address or the pod's interface the plan fails: it takes nothing from others.
 func RemakePod(want PodSpec, ix *Index) Plan {
 	link := ix.LinkByAlias(want.Alias)
 	if link == nil {

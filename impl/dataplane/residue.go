@@ -2,13 +2,13 @@ package dataplane
 
 import "net/netip"
 
-// Residue returns the operations that remove what nobody wants any more: links with our alias, and the
+// Residue returns the operations that remove what is no longer wanted: links with our alias, and the
 // rules and host routes of addresses, that keep refuses. keep is asked with the alias of a link, and
 // with alias "" about an address alone, so it must also know the primary addresses of the ENIs.
 //
-// Strangers' things are left alone: links without our alias, rules of other priorities or shapes,
+// What third parties made is left alone: links without our alias, rules of other priorities or shapes,
 // routes that have a gateway or lead to a link that is not ours, and whatever belongs to an address
-// that a stranger's link still uses (use is a veto, rule B). Deleting a link is the caller's decision:
+// that a third party's link still uses (use is a veto, rule B). Deleting a link is the caller's decision:
 // it passes a keep that says yes to every alias unless it has proof that the sandbox is gone.
 func Residue(ix *Index, keep func(a netip.Addr, alias string) bool) Plan {
 	r := residue{ix: ix, keep: keep}

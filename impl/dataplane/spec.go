@@ -36,6 +36,6 @@ type PodSpec struct {
 
 	// Two incarnations of one pod name may be alive. The canonical name belongs to the newest: the
 	// link with alias Displaced, or whatever veth has the name, gives it up and is then called
-	// DisplacedName. Empty: nobody holds it.
+	// DisplacedName. Empty: no other link holds it.
 	Displaced, DisplacedName string
 }

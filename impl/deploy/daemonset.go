@@ -70,7 +70,7 @@ func (o *Options) container(name string, command []string, mounts []mount, capab
 		Resources:       corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("25m")}},
 		SecurityContext: &corev1.SecurityContext{
 			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}, Add: capabilities},
-			Privileged:               new(false), // said, for amazon-vpc-cni-k8s's init container says true, and what nobody says stays as it was
+			Privileged:               new(false), // amazon-vpc-cni-k8s's init container has true, which a merge would keep
 			AllowPrivilegeEscalation: new(false),
 			ReadOnlyRootFilesystem:   new(true),
 		},

@@ -107,8 +107,9 @@ func TestPrivileges(t *testing.T) {
 	}
 }
 
-// TestVolumes: each is mounted, each mount has one, and only the init container sees the folder of programs that the runtime runs as root.
-func TestVolumes(t *testing.T) {
+// TestEveryVolumeIsMounted: each is mounted, each mount has one, and only the init container sees the folder of
+// programs that the runtime runs as root.
+func TestEveryVolumeIsMounted(t *testing.T) {
 	pod := daemonSet(t, Options{ExtraVolumes: []string{"/run/other"}}).Spec.Template.Spec
 	volumes := map[string]string{}
 	for _, v := range pod.Volumes {
@@ -167,8 +168,9 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestPaths: whatever setting is a path is in a volume, or is named here with the reason why not.
-func TestPaths(t *testing.T) {
+// TestEveryPathSettingIsInAVolume: whatever setting is a path is in a volume, or is named here with the reason why
+// not.
+func TestEveryPathSettingIsInAVolume(t *testing.T) {
 	elsewhere := map[string]string{
 		"AWS_VPC_K8S_PLUGIN_LOG_FILE": "the plugin runs on the host",
 		"ENILAB_PLUGIN_DIR":           "it is in the image",
@@ -194,8 +196,8 @@ func TestPaths(t *testing.T) {
 	manifests(t, two)
 }
 
-// TestOptions: what is set is there.
-func TestOptions(t *testing.T) {
+// TestOptionsAreInTheManifest: what is set is there.
+func TestOptionsAreInTheManifest(t *testing.T) {
 	set := daemonSet(t, Options{Image: "a/b:c", PullPolicy: "Never", Command: []string{"/enilab", "play", "x"}, Namespace: "n",
 		Env: map[string]string{"WARM_ENI_TARGET": "2", "AWS_REGION": "r", "MY_NODE_NAME": "fixed"}})
 	pod := set.Spec.Template.Spec
@@ -243,16 +245,17 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
-// TestEnding: kubelet waits longer for the daemon than the daemon takes.
-func TestEnding(t *testing.T) {
+// TestKubeletWaitsLongerThanTheDaemonTakes: kubelet waits longer for the daemon than the daemon takes.
+func TestKubeletWaitsLongerThanTheDaemonTakes(t *testing.T) {
 	pod := daemonSet(t, Options{}).Spec.Template.Spec
 	if bound := time.Duration(*pod.TerminationGracePeriodSeconds) * time.Second; bound <= daemon.StopBound {
 		t.Errorf("kubelet kills after %v, the daemon may take %v", bound, daemon.StopBound)
 	}
 }
 
-// TestProbes: what kubelet runs is what the daemon's command line knows; a daemon that is not there is neither ready nor alive.
-func TestProbes(t *testing.T) {
+// TestProbesAreTheDaemonsCommands: what kubelet runs is what the daemon's command line knows; a daemon that is not
+// there is neither ready nor alive.
+func TestProbesAreTheDaemonsCommands(t *testing.T) {
 	c := daemonSet(t, Options{}).Spec.Template.Spec.Containers[0]
 	t.Setenv("ENILAB_SOCKET", filepath.Join(t.TempDir(), "ipamd.sock"))
 	t.Setenv("ENILAB_RIVAL", "none")

@@ -1,5 +1,5 @@
 // Package deploy is how the daemon gets onto a cluster's nodes: the manifests of its DaemonSet. Package image, below, makes the image
-// that they name; aws-node.yaml is what they are when nobody says anything, for kubectl apply:
+// that they name; aws-node.yaml has them with all defaults, for kubectl apply:
 //
 //	make image                                           # bin/enilab-cni.tar; push it, and name it in the manifest
 //	kubectl apply --server-side --force-conflicts --field-manager=enilab -f impl/deploy/aws-node.yaml

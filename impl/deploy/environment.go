@@ -14,8 +14,8 @@ var fields = map[string]string{
 	"MY_POD_NAMESPACE": "metadata.namespace",
 }
 
-// environment is what both containers get, sorted by name. It says nothing that nobody asked for: an operator's settings, which are there
-// already, stay, and where there are none the daemon's defaults are EKS's.
+// environment is what both containers get, sorted by name. It has nothing that was not asked for: an operator's
+// settings, which are there already, stay, and where there are none the daemon's defaults are EKS's.
 func (o *Options) environment() []corev1.EnvVar {
 	all := map[string]corev1.EnvVar{}
 	for name, field := range fields {

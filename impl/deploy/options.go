@@ -12,7 +12,7 @@ import (
 // Repository is the image's name; package image makes it.
 const Repository = "docker.io/enilab/cni"
 
-// DefaultTag is the tag of an image of which nobody said another.
+// DefaultTag is the tag of an image for which no other was asked.
 const DefaultTag = "dev"
 
 // Options are what differs between clusters. The zero value is EKS's.

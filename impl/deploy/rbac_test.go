@@ -21,8 +21,9 @@ import (
 	"github.com/enilab/enilab/impl/kube"
 )
 
-// TestRole: with exactly the role's rules everything works that the daemon asks, and no rule is left over.
-func TestRole(t *testing.T) {
+// TestRoleAllowsWhatTheDaemonAsksAndNoMore: with exactly the role's rules everything works that the daemon asks, and
+// no rule is left over.
+func TestRoleAllowsWhatTheDaemonAsksAndNoMore(t *testing.T) {
 	if n := reflect.TypeFor[daemon.Pods]().NumMethod(); n != 3 {
 		t.Fatalf("the daemon asks the API server for %d things; this test knows Pods, Watch and ENIConfig", n)
 	}

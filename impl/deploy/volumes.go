@@ -26,7 +26,7 @@ var (
 // runtimeDir is the folder and not the socket in it: a runtime that is started again makes a new socket, and a mount of the old one
 // would lead nowhere for ever. What containerd has mounted below it, the roots of containers, comes along, and goes again when containerd
 // removes the folder that it was mounted on (since Linux 3.19), so no ended container is kept. Where the folder is missing another runtime
-// runs: it is made, the daemon says that nobody answers there, and serves from its record.
+// runs: it is made, the daemon reports that no runtime answers there, and serves from its record.
 func (o *Options) runtimeDir() mount {
 	return mount{name: "runtime-dir", host: o.RuntimeDir, at: o.RuntimeDir, kind: corev1.HostPathDirectoryOrCreate, readOnly: true}
 }

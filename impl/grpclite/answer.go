@@ -59,7 +59,7 @@ func (a *answer) data(f *frame) error {
 	return nil
 }
 
-// message is what the answer says. Without a status nobody vouches for it.
+// message is what the answer says. Without a status it cannot be relied on.
 func (a *answer) message() ([]byte, error) {
 	code, err := strconv.Atoi(a.status)
 	if err != nil {

@@ -19,7 +19,7 @@ const MaxAnswer = 16 << 20
 
 // Bounds.
 const (
-	window      = MaxAnswer + 1<<16    // bytes under way to us: more than an answer may have, so nobody ever waits for room
+	window      = MaxAnswer + 1<<16    // bytes under way to us; more than an answer has, so the server never waits
 	maxQuestion = maxFrame - 5         // fits one frame, and every window that is not tiny
 	maxHeaders  = 1 << 20              // of an answer, in bytes: texts of errors may be long
 	crowded     = 5 * time.Millisecond // before another try when the other side's queue of connections is full

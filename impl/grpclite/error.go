@@ -38,7 +38,8 @@ func (e *Error) Error() string {
 	return "rpc error: code = " + name + " desc = " + e.Message
 }
 
-// Unwrap is what the kernel said, where it did: ENOENT of a socket that is not there, ECONNREFUSED of one on which nobody listens.
+// Unwrap is what the kernel said, where it did: ENOENT of a socket that is not there, ECONNREFUSED of one without a
+// listener.
 func (e *Error) Unwrap() error { return e.err }
 
 // CodeOf is the code of an error; OK for nil.

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// TestServe: gRPC's own client, and ours, understand what Serve says.
-func TestServe(t *testing.T) {
+// TestServeAnswersGRPCsOwnClient: gRPC's own client, and ours, understand what Serve says.
+func TestServeAnswersGRPCsOwnClient(t *testing.T) {
 	for name, want := range map[string]Reply{
 		"an answer":        {Message: []byte("yes")},
 		"an empty answer":  {},

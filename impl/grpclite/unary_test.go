@@ -91,8 +91,8 @@ func dial(t testing.TB, path string) *Conn {
 	return c
 }
 
-// TestCalls: many on one connection, of every size, more than any window holds.
-func TestCalls(t *testing.T) {
+// TestManyCallsShareOneConnection: many on one connection, of every size, more than any window holds.
+func TestManyCallsShareOneConnection(t *testing.T) {
 	path, _ := serve(t, func(_ context.Context, q []byte) ([]byte, error) {
 		switch {
 		case len(q) < 4:
@@ -139,8 +139,9 @@ func TestLongStatus(t *testing.T) {
 	}
 }
 
-// TestEnds: a deadline, a caller who gives up, a server that ends; each is an error at once, and the server hears of the first two.
-func TestEnds(t *testing.T) {
+// TestCallEndsByDeadlineCancelOrServer: a deadline, a caller who gives up, a server that ends; each is an error at
+// once, and the server hears of the first two.
+func TestCallEndsByDeadlineCancelOrServer(t *testing.T) {
 	var ended atomic.Int32
 	asked := make(chan struct{}, 10)
 	path, stop := serve(t, func(ctx context.Context, _ []byte) ([]byte, error) {
@@ -183,7 +184,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-func TestNobody(t *testing.T) {
+func TestCallWithoutListenerFails(t *testing.T) {
 	path := socket(t)
 	if _, err := Dial(bounded(t), path); CodeOf(err) != Unavailable || !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), path) {
 		t.Errorf("no socket: %v", err)
@@ -204,8 +205,8 @@ func TestNobody(t *testing.T) {
 	}
 }
 
-// TestCrowd: a queue that is full is no refusal.
-func TestCrowd(t *testing.T) {
+// TestFullQueueIsNoRefusal: a queue that is full is no refusal.
+func TestFullQueueIsNoRefusal(t *testing.T) {
 	path := socket(t)
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err != nil {
@@ -283,8 +284,8 @@ var (
 	empty    = []byte{0, 0, 0, 0, 0}
 )
 
-// TestFrames: what a server may do, and what it may not.
-func TestFrames(t *testing.T) {
+// TestClientAcceptsLegalFramesOnly: what a server may do, and what it may not.
+func TestClientAcceptsLegalFramesOnly(t *testing.T) {
 	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 	f := appendFrame
 	answer := join(f(nil, frameHeaders, flagEndHeaders, 1, ok), f(nil, frameData, 0, 1, empty), f(nil, frameHeaders, flagEndHeaders|flagEndStream, 1, good))

@@ -9,7 +9,7 @@ import (
 // ErrWire is a message that is no protobuf, or not of the type it should be.
 var ErrWire = errors.New("malformed protobuf message")
 
-// Wire types of protobuf ("Encoding", protobuf.dev). Groups are read by nobody here.
+// Wire types of protobuf ("Encoding", protobuf.dev). Groups are not read here.
 const (
 	wireVarint = 0
 	wireFixed8 = 1

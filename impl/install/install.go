@@ -130,7 +130,7 @@ func hold(dir string) (*os.File, error) {
 	}
 }
 
-// sweep removes what an interrupted installer left. Whoever calls it holds the folder: it is nobody's work.
+// sweep removes what an interrupted installer left. The caller holds the folder, so that no installer is at work.
 func sweep(dir string) error {
 	list, err := os.ReadDir(dir)
 	if err != nil {
@@ -147,7 +147,7 @@ func sweep(dir string) error {
 	return nil
 }
 
-// stage writes a copy into the folder, durable and executable, under a name that nobody calls.
+// stage writes a copy into the folder, durable and executable, under a name that is never executed.
 func stage(from, dir string) (fresh string, err error) {
 	in, err := os.Open(from)
 	if err != nil {

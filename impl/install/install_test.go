@@ -92,8 +92,8 @@ func TestPlugins(t *testing.T) {
 	}
 }
 
-// TestRunning: a plugin that runs goes on as what it is, and the next that starts is the new one.
-func TestRunning(t *testing.T) {
+// TestRunningPluginKeepsItsBinary: a plugin that runs goes on as what it is, and the next that starts is the new one.
+func TestRunningPluginKeepsItsBinary(t *testing.T) {
 	cat, err := exec.LookPath("cat")
 	if err != nil {
 		t.Skip("needs cat, as a program that can be run")
@@ -178,8 +178,8 @@ func TestNeverHalf(t *testing.T) {
 	}
 }
 
-// TestRefused: nothing is changed, and nothing is left behind.
-func TestRefused(t *testing.T) {
+// TestRefusedInstallChangesNothing: nothing is changed, and nothing is left behind.
+func TestRefusedInstallChangesNothing(t *testing.T) {
 	good, to := folder(t, map[string]string{"aws-cni": "new", "zz": "new"}), folder(t, map[string]string{"aws-cni": "old"})
 	var missing *Missing
 	gone := filepath.Join(t.TempDir(), "gone")
@@ -213,8 +213,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestTurns: while another installer has the folder, this one waits.
-func TestTurns(t *testing.T) {
+// TestInstallersTakeTurns: while another installer has the folder, this one waits.
+func TestInstallersTakeTurns(t *testing.T) {
 	from, to := folder(t, map[string]string{"aws-cni": "new"}), t.TempDir()
 	other, err := hold(to)
 	if err != nil {

@@ -70,7 +70,7 @@ type again struct {
 
 // addAgain deals with an ADD for an attachment that has its address: kubelet and runtime repeat after a crash
 // (an ADD twice). The same namespace gets the same answer, once the kernel has been looked at: the records do not know
-// what somebody removed since. Another one gets an error and changes nothing.
+// what was removed since. Another one gets an error and changes nothing.
 func (ps *pods) addAgain(now time.Duration, ix int32, in Add) {
 	a := &ps.pool.Addrs[ix]
 	switch {
@@ -135,7 +135,8 @@ func (ps *pods) repairPod(ix int32, plan dataplane.Plan) {
 	ps.emit(&Apply{ID: ps.ledger.await(podPlan, ix), Lane: Lane{Kind: PodLane, Att: a.Att}, Plan: plan})
 }
 
-// repairApplied answers the repeated ADD that waited for a repair. What failed is no reason to take the address from whoever has it.
+// repairApplied answers the repeated ADD that waited for a repair. What failed is no reason to take the address from
+// the pod that has it.
 func (ps *pods) repairApplied(now time.Duration, ix int32, in Applied) {
 	a := &ps.pool.Addrs[ix]
 	req := a.Req
@@ -182,8 +183,8 @@ func (ps *pods) addSaved(now time.Duration, ix int32, tag uint64, ok bool) {
 	ps.wirePod(now, ix)
 }
 
-// wirePod makes an attachment whose row is durable, if somebody waits for it. While a link of that name is being made it is held: two plans
-// about one name would be mixed up.
+// wirePod makes an attachment whose row is durable, if a caller waits for it. While a link of that name is being made
+// it is held: two plans about one name would be mixed up.
 func (ps *pods) wirePod(now time.Duration, ix int32) {
 	a := &ps.pool.Addrs[ix]
 	if a.Req == 0 {
@@ -291,7 +292,7 @@ func (ps *pods) addApplied(now time.Duration, ix int32, in Applied) {
 // maxOccupied bounds the addresses that one ADD tries.
 const maxOccupied = 3
 
-// undo releases what an ADD made that nobody waits for any more.
+// undo releases what an ADD made whose caller is gone.
 func (ps *pods) undo(now time.Duration, ix int32) {
 	ps.note(Note{Point: AddUndone, Att: ps.pool.Addrs[ix].Att, Addr: ps.pool.Addrs[ix].IP})
 	ps.release(now, ix)

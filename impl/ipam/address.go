@@ -30,7 +30,7 @@ type address struct {
 	ReleasedAt time.Duration
 	Extra      string
 
-	Req     Req    // who waits for Op; 0 nobody
+	Req     Req    // the request that waits for Op; 0: none
 	Then    *Add   // to be tried again with another address
 	alias   string // of its link, made when it is first asked for
 	Tries   int
@@ -75,7 +75,7 @@ func (o op) String() string { return name(opNames[:], int(o)) }
 // opFollows says which operation may follow which.
 var opFollows = [wiring + 1][]op{
 	noOp:      {adding, releasing, repairing, recording},
-	adding:    {held, wiring, releasing}, // releasing: nobody waits for the ADD any more
+	adding:    {held, wiring, releasing}, // releasing: the ADD's caller is gone
 	held:      {wiring, releasing},
 	wiring:    {noOp, releasing},
 	releasing: {noOp},

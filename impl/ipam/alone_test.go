@@ -50,7 +50,7 @@ func TestEC2IsNotAsked(t *testing.T) {
 		t.Fatalf("after thirteen minutes %d addresses are free: %+v", had2, v)
 	}
 
-	// A stranger takes one away, and gives another.
+	// A third party takes one away, and gives another.
 	e := &w.enis[0]
 	taken := e.Addresses[len(e.Addresses)-1]
 	if taken == had {

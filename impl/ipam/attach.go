@@ -10,8 +10,8 @@ import (
 // device index of a small type, and to outlive answers that are ten seconds old.
 const attachTries = 6
 
-// attach takes the lowest free device index, and the next ones in turn when EC2 says that a stranger has it. DeleteOnTermination cannot be
-// asked for here.
+// attach takes the lowest free device index, and the next ones in turn when EC2 says that a third party has it.
+// DeleteOnTermination cannot be asked for here.
 func (dr *driver) attach(now time.Duration, ix int32) {
 	e := &dr.enis.ENIs[ix]
 	if e.Before = dr.surplus(ix); len(e.Before) > 0 {
@@ -64,8 +64,8 @@ func (dr *driver) attachRefused(now time.Duration, ix int32, r *Result) {
 	dr.evidence.want(LookAttached, max(now, dr.evidence.Looks[LookAttached].At+askPause))
 }
 
-// surplus are the addresses of a detached ENI beyond what an attached one may have, as far as they are nobody's. EC2 lets a detached ENI
-// be filled beyond that, by a request that arrives twice for one, and then refuses to attach it.
+// surplus are the addresses of a detached ENI beyond what an attached one may have, as far as no pod has them. EC2
+// lets a detached ENI be filled beyond that, by a request that arrives twice for one, and then refuses to attach it.
 func (dr *driver) surplus(ix int32) []netip.Addr {
 	e := &dr.enis.ENIs[ix]
 	over := len(e.Addresses) + len(e.Prefixes) + 1 - dr.Inst.Limits.Addresses
@@ -102,8 +102,9 @@ func (dr *driver) lightened(now time.Duration, ix int32) {
 	e.Before, e.Prefixed, e.Barred = nil, false, 0
 }
 
-// giveUp deletes an ENI that EC2 will not attach, unless pods have its addresses: those of one that a stranger detached live, and an index
-// may come free. It remembers that the instance carries no more than it has: the next one would end alike.
+// giveUp deletes an ENI that EC2 will not attach, unless pods have its addresses: those of one that a third party
+// detached live, and an index may come free. It remembers that the instance carries no more than it has: the next one
+// would end alike.
 func (dr *driver) giveUp(now time.Duration, ix int32, r *Result) {
 	e := &dr.enis.ENIs[ix]
 	if !dr.enis.carries(ix) {

@@ -61,7 +61,7 @@ func (w *world) sevenPods() {
 	}
 }
 
-// takeIndex detaches an ENI and lets a stranger's have its device index.
+// takeIndex detaches an ENI and lets a third party's have its device index.
 func (w *world) takeIndex(e *cloudENI) {
 	device := e.Device
 	w.kernel.Unplug(e.MAC)
@@ -69,7 +69,8 @@ func (w *world) takeIndex(e *cloudENI) {
 	w.enis = append(w.enis, cloudENI{ENI: ipam.ENI{ID: "eni-stranger", MAC: "02:00:00:00:99", Instance: instance, Device: device, Status: "attaching"}})
 }
 
-// TestATakenIndex: a stranger's interface has the index that the records name, and the ENI of living pods takes another.
+// TestATakenIndex: a third party's interface has the index that the records name, and the ENI of living pods takes
+// another.
 func TestATakenIndex(t *testing.T) {
 	w := newWorld(t, ipam.Sound())
 	w.set.WarmIPTarget, w.set.MinimumIPTarget = 1, 7
@@ -84,7 +85,8 @@ func TestATakenIndex(t *testing.T) {
 	}
 }
 
-// TestIdleENIMakesRoom: a stranger takes the index of an ENI with pods, and the last other one is that of a warm ENI, which goes.
+// TestIdleENIMakesRoom: a third party takes the index of an ENI with pods, and the last other one is that of a warm
+// ENI, which goes.
 func TestIdleENIMakesRoom(t *testing.T) {
 	w := newWorld(t, ipam.Sound())
 	w.start()

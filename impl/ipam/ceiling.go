@@ -4,16 +4,17 @@ import "time"
 
 const (
 	// moreAfter is how long a node believes that its instance carries no more ENIs than it had when EC2 refused to attach another; then it
-	// tries one more. Each such try that is refused doubles it, up to maxMoreAfter: a stranger who had the index for a moment costs minutes, and
-	// an instance that carries no more six ENIs in its first hour.
+	// tries one more. Each such try that is refused doubles it, up to maxMoreAfter: a third party that had the index for
+	// a moment costs minutes, and an instance that carries no more six ENIs in its first hour.
 	moreAfter    = time.Minute
 	maxMoreAfter = time.Hour
 	// probePatience is how long the one that is tried may take before another is.
 	probePatience = 10 * time.Minute
 )
 
-// ceiling is how many ENIs EC2 lets the instance have, as it has shown by refusals: strangers' ENIs that metadata does not list yet, or a
-// type that carries fewer than it says. It is a belief, tested by trying one more from time to time.
+// ceiling is how many ENIs EC2 lets the instance have, as it has shown by refusals: third parties' ENIs that metadata
+// does not list yet, or a type that carries fewer than it says. It is a belief, tested by trying one more from time to
+// time.
 type ceiling struct {
 	Most   int           // ENIs that EC2 lets the instance have, as it has shown; 0 as many as its type may have
 	MoreAt time.Duration // when one more is tried

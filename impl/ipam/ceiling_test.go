@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// TestCeiling: what a node believes of how many ENIs EC2 lets its instance of a type for four have, after what EC2 did.
-func TestCeiling(t *testing.T) {
+// TestCeilingAfterRefusedAttaches: what a node believes of how many ENIs EC2 lets its instance of a type for four
+// have, after what EC2 did.
+func TestCeilingAfterRefusedAttaches(t *testing.T) {
 	const limit, m = 4, time.Minute
 	type c = *ceiling
 	barAt := func(at time.Duration, has int) func(c) { return func(c c) { c.bar(at, has) } }

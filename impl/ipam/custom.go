@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// freshConfig is how old the API server's word on the node's ENIConfig may be when an ENI is made, and how often it is asked
-// while pods need one and none can be made by it.
+// freshConfig is how old the API server's answer about the node's ENIConfig may be when an ENI is made, and how often it
+// is asked while pods need an ENI and none can be made by it.
 const freshConfig = 30 * time.Second
 
 // mostGroups bounds the security groups that are read of an ENIConfig; EC2 takes five for an interface, and 16 when the quota is
 // raised ("Amazon VPC quotas").
 const mostGroups = 16
 
-// ENIConfig is the one that is for this node (crd.k8s.amazonaws.com/v1alpha1), as the API server shows it.
+// ENIConfig is this node's ENIConfig object (crd.k8s.amazonaws.com/v1alpha1), as the API server shows it.
 type ENIConfig struct {
 	Name    string
 	Missing bool     `json:",omitzero"` // there is none of that name
@@ -29,8 +29,9 @@ const (
 	configDefault = "default"
 )
 
-// ConfigName is the name of a node's ENIConfig: of the label that somebody outside the cluster sets, then of the annotation, then of the
-// label that the settings name, each also when it is empty; else it is "default". Every shell and every world asks it.
+// ConfigName is the name of a node's ENIConfig: the value of the label that is set from outside the cluster, or else of the
+// annotation, or else of the label that the settings name, also where the value is empty; else "default". The daemon and
+// every laboratory call it.
 func (s *Settings) ConfigName(labels, annotations map[string]string) string {
 	if name, ok := labels[labelExternal]; ok {
 		return name
@@ -48,31 +49,32 @@ func (s *Settings) ConfigName(labels, annotations map[string]string) string {
 type custom struct {
 	Config      ENIConfig
 	ConfigKnown bool
-	ConfigAt    time.Duration // when the API server had been asked for it
-	ConfigErr   string        // why the API server did not say it last
+	ConfigAt    time.Duration // when the API server was asked for it
+	ConfigErr   string        // why the API server's last answer lacked it
 }
 
 // sited says whether ENIs are made where an ENIConfig says.
 func (sn *subnets) sited() bool { return sn.Set.CustomNetwork && !sn.Set.IMDSOnly }
 
-// listed says whether EC2 has said which subnets the zone has, and whether the ENIConfig's is one of them.
+// listed says whether EC2 has answered which subnets the zone has, and whether the ENIConfig's is one of them.
 func (sn *subnets) listed() (known, listed bool) {
-	return sn.GroundsKnown, sn.ground(sn.Config.Subnet) != nil
+	return sn.CandidatesKnown, sn.candidate(sn.Config.Subnet) != nil
 }
 
-// site is the subnet of the node's ENIConfig. False: it is not known, there is none, or it is nowhere near.
-func (sn *subnets) site() (Subnet, bool) {
+// configSubnet is the subnet of the node's ENIConfig. False: the ENIConfig is unknown, missing or names no subnet, or EC2
+// does not list that subnet in the node's zone.
+func (sn *subnets) configSubnet() (Subnet, bool) {
 	if !sn.ConfigKnown || sn.Config.Missing || sn.Config.Subnet == "" || !sn.policy.Near(sn.listed()) {
 		return Subnet{}, false
 	}
-	if g := sn.ground(sn.Config.Subnet); g != nil {
+	if g := sn.candidate(sn.Config.Subnet); g != nil {
 		return g.Subnet, true
 	}
 	return Subnet{ID: sn.Config.Subnet}, true
 }
 
-// current says whether the API server's word is new enough for an ENI to be made by it; else the API server is asked. What was
-// heard before is better than nothing while it does not answer.
+// current says whether the API server's answer is new enough for an ENI to be made by it; else the API server is asked.
+// While that fails, an older answer is better than none.
 func (sn *subnets) current(now time.Duration) bool {
 	if sn.ConfigKnown && sn.policy.Current(now-sn.ConfigAt) {
 		return true
@@ -84,13 +86,14 @@ func (sn *subnets) current(now time.Duration) bool {
 	return l.Fails > 0 && sn.ConfigKnown
 }
 
-// expects says whether the first word of the API server or of EC2 is under way, by which an ENI is made or not.
+// expects says whether the first answer of the API server or of EC2 is still awaited, on which it depends whether an ENI
+// is made.
 func (sn *subnets) expects() bool {
 	ev := sn.evidence
 	return !sn.ConfigKnown && ev.Looks[LookConfig].Fails == 0 || !sn.known() && ev.Looks[LookSubnets].Fails == 0
 }
 
-// seenConfig takes the API server's word on the node's ENIConfig, asked for at the instant at.
+// seenConfig takes the API server's answer about the node's ENIConfig, which was asked for at the instant at.
 func (sn *subnets) seenConfig(in *Seen, whole bool, at time.Duration) {
 	sn.Awaited = false
 	if !whole {
@@ -115,7 +118,7 @@ func (sn *subnets) groups(primary []string) []string {
 	return sn.policy.Grouped(sn.Config.Groups, primary)
 }
 
-// home is the subnet that further addresses come from, for people: the ENIConfig's, or the node's own.
+// home is the subnet that messages name as the source of further addresses: the ENIConfig's, or the node's own.
 func (sn *subnets) home() string {
 	if sn.sited() && sn.Config.Subnet != "" {
 		return sn.Config.Subnet
@@ -153,5 +156,5 @@ func (es *enis) reserved(e *eni) bool {
 	return es.subnets.sited() && e.Stage >= Attached && !e.Foreign && es.policy.Reserved(e.Device == 0)
 }
 
-// shut says whether no pod is given an address of an ENI any more. What is free there goes back.
+// shut says whether pods get no more addresses of an ENI. Its free addresses are given back.
 func (es *enis) shut(e *eni) bool { return es.reserved(e) || es.subnets.shut(e.Subnet) }

@@ -41,16 +41,16 @@ func TestAnENIConfigSaysTheSubnet(t *testing.T) {
 		if s.ID != c.at || ok != (c.at != "") {
 			t.Errorf("%+v: %q, %v: expected %q", c.config, s.ID, ok, c.at)
 		}
-		if why := sn.unusable(false); (why == "") != ok || !strings.Contains(why, c.is) || sn.doubts(false) != why {
+		if why := sn.unusable(false); (why == "") != ok || !strings.Contains(why, c.is) || sn.problem(false) != why {
 			t.Errorf("%+v: %q, expected %q", c.config, why, c.is)
 		}
-		if sn.shut("b") || sn.spent("b") || sn.turn("b", CreateENI, refusal{Class: SubnetFull}) {
+		if sn.shut("b") || sn.spent("b") || sn.tryAnother("b", CreateENI, refusal{Class: SubnetFull}) {
 			t.Error("what subnet discovery goes by counts")
 		}
 	}
 	// where EC2 does not say which subnets there are, the ENIConfig is believed
 	sn := newCustom()
-	sn.Grounds, sn.GroundsKnown = nil, false
+	sn.Candidates, sn.CandidatesKnown = nil, false
 	sn.says(0, ENIConfig{Name: "z", Subnet: "c"})
 	if s, ok := sn.place(); s.ID != "c" || !ok || sn.unusable(true) != "" {
 		t.Errorf("%q, %v, %q", s.ID, ok, sn.unusable(true))

@@ -158,7 +158,7 @@ func (ps *pods) retryRemovals(now time.Duration) {
 }
 
 // unquarantine ends quarantines whose evidence is gone (Policy.Cleared); the address then cools. One that an
-// attachment has is released as by a DEL, which may never come: nobody lists what a daemon before this one recorded,
+// attachment has is released as by a DEL, which may never come: no list has what an earlier daemon recorded,
 // and no DEL is owed for a sandbox that is long gone.
 func (ps *pods) unquarantine(now time.Duration, ix *dataplane.Index, asked uint64) {
 	if ps.pool.Count[Quarantined] == 0 {
@@ -205,7 +205,7 @@ func (ps *pods) coolDowns(now time.Duration, ix *dataplane.Index, asked uint64) 
 		if a.Att == (Attachment{}) && a.Cooling != inKernel && a.Tag <= asked && ps.pool.rested(a) > now &&
 			ps.Witness.Kernel {
 			if why, used := ix.Uses(a.IP); used && ps.policy.Veto(why) {
-				ps.pool.quarantine(i, why) // nobody released it: no reason to wait
+				ps.pool.quarantine(i, why) // it was not released: no reason to wait
 				continue
 			}
 		}

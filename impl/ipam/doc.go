@@ -14,7 +14,7 @@
 //  4. Nothing is cancelled: a deadline or Gone ends the Reply, the effect runs on and is then undone.
 //  5. After a crash a Call may still land for two minutes, so open intents are in doubt that long.
 //  6. A lost reply is resolved by repeating the client token (Create) or by looking first (everything else).
-//  7. An outcome that nobody awaits, or that came before, changes nothing.
+//  7. An outcome that is not awaited, or that came before, changes nothing.
 //  8. An observation says nothing about a row that changed after the look was asked for.
 //
 // # The parts

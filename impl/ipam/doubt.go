@@ -71,7 +71,7 @@ func (sv *survey) resolve(now time.Duration, ix int32, v *ENI) {
 func (sv *survey) resolveUnknown(now time.Duration, ix int32) {
 	e := &sv.enis.ENIs[ix]
 	e.ByEC2++
-	// of one that a stranger made, or after the clock was set back, not known: then it is old
+	// of one that a third party made, or after the clock was set back, not known: then it is old
 	age := time.Duration(sv.wall(now)-e.Wall) * time.Second
 	if e.Stage < Ready && now-e.Since < consistency || age >= 0 && age < consistency || e.ByEC2 < 2 {
 		sv.enis.ask(ix, now+askPause)
@@ -105,7 +105,7 @@ func (sv *survey) resolveRising(now time.Duration, ix int32, v *ENI, ours bool) 
 		}
 	case v.Status == "detaching":
 		sv.enis.ask(ix, now+detachPause)
-	default: // somebody else has it
+	default: // another interface has it
 		sv.driver.finish(now, ix)
 	}
 }
@@ -115,7 +115,7 @@ func (sv *survey) resolveFalling(now time.Duration, ix int32, v *ENI, ours bool)
 	e := &sv.enis.ENIs[ix]
 	e.Lost, e.ByEC2, e.Next = false, 0, now
 	switch {
-	case v.Status == "available": // our own detach, or a stranger who was faster
+	case v.Status == "available": // our own detach, or a third party that was faster
 		sv.enis.move(e, Tombstoned, e.Since)
 	case v.Status == "detaching":
 		if e.Stage != Detached {
@@ -232,7 +232,7 @@ func (sv *survey) missingAddresses(now time.Duration, ix int32, v *ENI) {
 }
 
 // missing: an ENI in service is gone by word of IMDS and EC2. When it still exists, unattached or soon, it is attached again where pods live on it, and
-// where this node made it: nobody else would delete it.
+// where this node made it: no other node would delete it.
 func (sv *survey) missing(now time.Duration, ix int32, v *ENI) {
 	e := &sv.enis.ENIs[ix]
 	sv.note(Note{Point: ENIMissing, Warn: true, ENI: e.ID})

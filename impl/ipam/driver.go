@@ -331,11 +331,11 @@ func (dr *driver) links(now time.Duration, ix *dataplane.Index) {
 // growElsewhere has growth go on in another subnet, if there is one, and pauses it otherwise.
 func (dr *driver) growElsewhere(now time.Duration, e *eni, r *Result) {
 	f := refusal{r.Class, e.Count, e.Prefixed, e.Subnet + ": " + r.Code}
-	if !dr.subnets.turn(e.Subnet, e.Doing, f) {
+	if !dr.subnets.tryAnother(e.Subnet, e.Doing, f) {
 		dr.growLater(now, f)
 		return
 	}
-	dr.note(Note{Point: SubnetTurned, ENI: e.ID, Text: f.Text})
+	dr.note(Note{Point: SubnetSwitched, ENI: e.ID, Text: f.Text})
 	dr.pool.Warm.At = now
 }
 

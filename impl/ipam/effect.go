@@ -95,7 +95,7 @@ const (
 	HostLane LaneKind = iota + 1
 	ENILane
 	PodLane
-	FlowLane // what conntrack remembers of addresses: one walk of its table at a time, and nobody waits for it but addresses
+	FlowLane // what conntrack remembers of addresses: one walk of its table at a time, and only addresses wait for it
 )
 
 func (l Lane) String() string {

@@ -37,8 +37,8 @@ const (
 	maxDetachPause = time.Minute
 	// linkPause is between looks for the link of an attached ENI; the kernel's event makes it shorter.
 	linkPause = 5 * time.Second
-	// linkPatience is how long the link of an ENI that EC2 calls attached may take before EC2 is asked again: a stranger's detach may
-	// have been under way, or the answer old.
+	// linkPatience is how long the link of an ENI that EC2 calls attached may take before EC2 is asked again: a third
+	// party's detach may have been under way, or the answer old.
 	linkPatience = 10 * time.Second
 	// landing is how long a call of a dead daemon may be under way (contract 5).
 	landing = 2 * time.Minute
@@ -110,8 +110,9 @@ func (e *eni) coming() int {
 	return c
 }
 
-// takes says whether addresses may be assigned to an ENI now. One without a link may have been detached by a stranger,
-// and EC2 would fill it beyond what it lets it be attached with; one whose attach EC2 has just answered has none yet.
+// takes says whether addresses may be assigned to an ENI now. One without a link may have been detached by a third
+// party, and EC2 would fill it beyond what it lets it be attached with; one whose attach EC2 has just answered has
+// none yet.
 func (e *eni) takes() bool {
 	if e.Wait != idle || e.Lost || e.Asking || e.Barred > 0 {
 		return false

@@ -21,7 +21,7 @@ type enis struct {
 	moved func(from, to Stage) // tests look on; else nil
 }
 
-// carries says whether an ENI has addresses that are somebody's.
+// carries says whether an ENI has addresses that pods have.
 func (es *enis) carries(ix int32) bool {
 	e := &es.ENIs[ix]
 	return e.total() > e.Has[Free]

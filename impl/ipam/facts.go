@@ -59,7 +59,7 @@ func (f *Facts) equal(o *Facts) bool {
 		a.Limits == b.Limits && slices.Equal(a.VPC, b.VPC) && slices.EqualFunc(f.ENIs, o.ENIs, same) && slices.Equal(f.Found, o.Found)
 }
 
-// usable: what nobody can have written is not believed.
+// usable says whether the facts are possible; a damaged record is not believed.
 func (f *Facts) usable() bool {
 	if f == nil || f.Instance.ID == "" || f.Instance.PrimaryMAC == "" || !f.Instance.Address.Is4() || len(f.ENIs) > mostENIs || len(f.Found) > mostENIs {
 		return false

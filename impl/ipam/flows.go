@@ -10,7 +10,7 @@ import (
 // A DEL does not wait for conntrack: the kernel has no index by address, so forgetting the flows of one is a walk of a table that all
 // namespaces of the node share, and takes as long for one address as for fifty. The addresses that cool are served together, one walk at
 // a time, shortly before the first of them has cooled: that is one walk in nearly a cool-down, however many pods go, and it also takes
-// what strangers' packets have left since.
+// what third parties' packets have left since.
 const (
 	flowLead = 5 * time.Second
 	// flowShare and maxFlowPause keep a node whose cool-down is short, and whose table is long, from walking all the time: a walk is followed

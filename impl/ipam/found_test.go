@@ -10,7 +10,8 @@ import (
 	"github.com/enilab/enilab/impl/ipam"
 )
 
-// An ENI that a stranger detached cannot be attached again because its slot is taken. Its pods live, so it must stay.
+// An ENI that a third party detached cannot be attached again because its slot is taken. Its pods live, so it must
+// stay.
 func TestAnENIWithPodsOutlivesALimit(t *testing.T) {
 	w := newWorld(t, ipam.Sound())
 	w.start()

@@ -62,7 +62,7 @@ func (ps *pods) drifted(c checking, ix *dataplane.Index) string {
 	return ""
 }
 
-// collecting is a GC under way: rounds of observations, then what nobody has is released (rule K).
+// collecting is a GC under way: rounds of observations, then what no sandbox has is released (rule K).
 type collecting struct {
 	GC
 	Began           time.Duration

@@ -6,8 +6,8 @@ import (
 )
 
 // regroup gives each ENI that has other security groups those of the primary one, which metadata says. EC2 says what each has when it is asked
-// about it, so one that somebody else changes is noticed at a daemon's start, as the primary's are within a look at metadata. An ENI to
-// which EC2 refuses them goes on with those that it has.
+// about it, so one that a third party changes is noticed at a daemon's start, as the primary's are within a look at
+// metadata. An ENI to which EC2 refuses them goes on with those that it has.
 func (dr *driver) regroup(now time.Duration) {
 	if dr.Deaf || !dr.Surveyed || !dr.enis.grouped() {
 		return

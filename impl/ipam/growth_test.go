@@ -2,8 +2,9 @@ package ipam
 
 import "testing"
 
-// TestGrowth: what is asked for at once, of 14 addresses, after EC2's refusals and answers on ENIs with 15.
-func TestGrowth(t *testing.T) {
+// TestGrowthAfterRefusals: what is asked for at once, of 14 addresses, after EC2's refusals and answers on ENIs with
+// 15.
+func TestGrowthAfterRefusals(t *testing.T) {
 	type g = *growth
 	refused, grew := func(g g) { g.refused(7) }, func(g g) { g.grew(15) }
 	for _, tt := range []struct {

@@ -71,7 +71,7 @@ type GC struct {
 	Deadline time.Duration
 }
 
-// Gone says that the caller of Req hung up: nobody will read the Reply.
+// Gone says that the caller of Req hung up: the Reply will not be read.
 type Gone struct{ Req Req }
 
 // Seen answers the Look with the same ID. ID 0 is a kernel event: a hint to look, and carries nothing.

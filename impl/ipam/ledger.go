@@ -96,19 +96,17 @@ func (lg *ledger) await(k kind, ix int32) ID {
 	return id
 }
 
-// take removes a pending effect by its ID; outcomes that nobody awaits, and second ones, are no-ops (contract 7).
+// take removes a pending effect by its ID; outcomes that are not awaited, and second ones, are no-ops (contract 7).
 func (lg *ledger) take(id ID, kinds ...kind) (pending, bool) {
 	for i := range lg.Pending {
 		p := lg.Pending[i]
 		if p.ID != id {
 			continue
 		}
-		for _, k := range kinds {
-			if p.Kind == k {
-				lg.Pending[i] = lg.Pending[len(lg.Pending)-1]
-				lg.Pending = lg.Pending[:len(lg.Pending)-1]
-				return p, true
-			}
+		if slices.Contains(kinds, p.Kind) {
+			lg.Pending[i] = lg.Pending[len(lg.Pending)-1]
+			lg.Pending = lg.Pending[:len(lg.Pending)-1]
+			return p, true
 		}
 		return p, false // an outcome of another verb than was sent
 	}

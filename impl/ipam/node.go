@@ -223,7 +223,7 @@ func (n *Node) seen(now time.Duration, in Seen) {
 	} else {
 		l.Fails++
 		pause := min(time.Second<<min(l.Fails-1, 6), maxLookRetry)
-		// The kernel is read in milliseconds, and asks nobody else. And while the daemon recovers no pod is served, and
+		// The kernel is read in milliseconds, and needs no other party. And while the daemon recovers no pod is served, and
 		// nothing that one lacks is put back.
 		if in.What == LookKernel || n.Phase == recovering {
 			pause = min(pause, maxLocalRetry)

@@ -46,15 +46,15 @@ func (ev *evidence) asksWhose() bool {
 	return ev.unread() > 0 && ev.Looks[LookAttached].Fails < 3 && !ev.Set.IMDSOnly
 }
 
-// vouched says whether an ENI of which nobody will say the tags (ENABLE_IMDS_ONLY_MODE) is ours by what is on record: a daemon of this boot had it
-// in service, or metadata listed it with secondary addresses when the first one started.
+// vouched says whether an ENI whose tags cannot be read (ENABLE_IMDS_ONLY_MODE) is ours by what is on record: a daemon
+// of this boot had it in service, or metadata listed it with secondary addresses when the first one started.
 func (ev *evidence) vouched(id string) bool {
 	is := func(v ENI) bool { return v.ID == id }
 	return slices.Contains(ev.Found, id) || ev.ledger.Facts != nil && (slices.Contains(ev.ledger.Facts.Found, id) ||
 		slices.ContainsFunc(ev.ledger.Facts.ENIs, is))
 }
 
-// kept says whether EC2 shows that somebody wants the ENI for himself.
+// kept says whether EC2 shows that another owner keeps the ENI.
 func (v *ENI) kept() bool { return v.Kind != "" && v.Kind != ordinaryENI || v.NoManage == "true" }
 
 // whose says for people why an ENI is not ours.
@@ -103,7 +103,7 @@ func (ev *evidence) unknown(v *ENI) string {
 	return "ENABLE_IMDS_ONLY_MODE: nobody says its tags, no record names it, and it had no addresses for pods when the first daemon of this boot started"
 }
 
-// takeOther ends that an ENI is somebody else's.
+// takeOther takes over an ENI that was held for another owner's.
 func (ev *evidence) takeOther(id string) {
 	ev.Others = slices.DeleteFunc(ev.Others, func(o other) bool { return o.ID == id })
 }

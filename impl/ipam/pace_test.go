@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// TestPace: what the pace says after each event of a node's mutations, and when the next one may go out.
-func TestPace(t *testing.T) {
+// TestPaceAfterEachMutation: what the pace says after each event of a node's mutations, and when the next one may go
+// out.
+func TestPaceAfterEachMutation(t *testing.T) {
 	const first = 500 * time.Millisecond // the gap that the first throttling asks for
 	for _, c := range []struct {
 		name string

@@ -68,7 +68,7 @@ func (ps *pods) expire(now time.Duration) {
 	}
 }
 
-// gone: nobody will read the answer.
+// gone notes that the caller hung up and will not read the answer.
 func (ps *pods) gone(r Req) {
 	if _, ok := ps.requests.close(r); ok {
 		ps.abandon(r)
@@ -230,9 +230,9 @@ func (ps *pods) absentee(now time.Duration, a *address) Absentee {
 		KernelAbsent: a.Dead, Age: now - a.Allocated, PodGone: a.PodGone, Lists: a.Lists}
 }
 
-// added tells of pods that have addresses of the node beyond their own. It takes NET_ADMIN in a pod, and nobody else's
-// address may be withheld because of it; but the pod gets nothing that is sent to them, and reaches none of those that
-// have them.
+// added tells of pods that have addresses of the node beyond their own. It takes NET_ADMIN in a pod, and no other
+// pod's address may be withheld because of it; but the pod gets nothing that is sent to them, and reaches none of
+// those that have them.
 func (ps *pods) added(ix *dataplane.Index) {
 	type has struct {
 		link  *dataplane.Link
@@ -331,7 +331,7 @@ func (ps *pods) takeOver(ix int32, l *dataplane.Link) bool {
 }
 
 // trust tells of a MAC that is taken as it is, because neither record nor kernel say what it should be. Only the pod's
-// own neighbour entry does, and nobody sees that from outside.
+// own neighbour entry does, and that is not visible from outside.
 func (ps *pods) trust(a *address, l *dataplane.Link, lost bool) {
 	if !l.Adopted && l.MAC != dataplane.VethMAC(a.link()) {
 		ps.note(Note{Point: MACUnrecorded, Warn: lost, Att: a.Att, Addr: a.IP, Text: "the MAC of " + l.Name +

@@ -15,13 +15,13 @@ const (
 	QuarantineEnded           // its evidence was gone twice
 	AddWaited                 // an ADD waited for growth or a cool-down and was served
 	AddTimedOut               // an ADD was told to try again
-	AddUndone                 // an ADD that nobody waited for was undone
+	AddUndone                 // an ADD whose caller was gone was undone
 	DelUnknown                // a DEL of something unknown succeeded
 	DelQueued                 // a request waited for another operation on its attachment
 	Displaced                 // an older incarnation gave up the canonical name of its link
 	ReapedSandbox             // an address was released because runtime and kernel agreed that its sandbox is gone
 	DriftRepaired             // something was put back into the kernel
-	ResidueRemoved            // something that belonged to nobody was removed from the kernel
+	ResidueRemoved            // something without an owner was removed from the kernel
 	CallLost                  // a reply of EC2 was lost
 	CallThrottled             // EC2 throttled
 	CallRefused               // EC2 refused for another reason
@@ -32,20 +32,20 @@ const (
 	ENISwept                  // a leaked ENI was found
 	ENIMissing                // an ENI that carried addresses is gone by word of IMDS and EC2
 	DrainStopped              // an ENI, or addresses that were to be given back, turned out to be in use or wanted again
-	AddressAdopted            // an address that nobody had recorded was found on an ENI
+	AddressAdopted            // an address without a record was found on an ENI
 	AddressMissing            // an address is gone by word of EC2
 	GCRefused                 // a GC without a list, or with one that kernel or runtime contradict
 	GCReleased                // a GC released an attachment
 	SaveFailed                // a record could not be made durable
 	VersionRefused            // a plugin spoke a version that this daemon does not
-	Restored                  // an ENI that a stranger had detached was attached again
+	Restored                  // an ENI that a third party had detached was attached again
 	MACUnrecorded             // a host veth's MAC was taken for right, for nothing says what it should be
 	ENIGivenUp                // EC2 would not attach an ENI, and it is deleted
 	FlowsKept                 // conntrack could not be made to forget the flows of released addresses
-	ENINotOurs                // an attached ENI turned out to be somebody else's, and is left alone
+	ENINotOurs                // an attached ENI turned out to be another owner's, and is left alone
 	AddressesAdded            // a pod has addresses of the node beyond its own
 	ServedFromRecords         // metadata did not answer a daemon that started, and its records said enough
-	SubnetTurned              // EC2 refused something in one subnet, and another one's turn has come
+	SubnetSwitched            // EC2 refused something in one subnet, and another one's turn has come
 	SubnetsDenied             // the role may not ask for subnets
 	GroupsChanged             // an ENI was given the security groups of the primary one
 	ENIShut                   // an ENI is in a subnet that is not for pods any more

@@ -9,7 +9,7 @@ import (
 )
 
 // Policy holds the decisions that outages got wrong, each a small pure function of what is known. All are set: a daemon that decides one of
-// them otherwise has another function there (sim/mutants has what somebody's daemon once did).
+// them otherwise has another function there (sim/mutants has what other daemons once did).
 type Policy struct {
 	// Complete (rule A) says whether a source's answer may be read as "the rest does not exist".
 	Complete func(Answer) bool
@@ -69,7 +69,7 @@ type Policy struct {
 	// Suits (rule L) says whether a subnet is for pods of this cluster: whether ENIs are made there, and given to pods.
 	Suits func(Site) bool
 	// Turns (rule L) says whether another subnet is tried at once when EC2 has refused in one.
-	Turns func(Action, Class) bool
+	Switches func(Action, Class) bool
 	// Blind (rule F) says whether ENIs are made in the node's own subnet while EC2 does not say which subnets there are: denied for want of the
 	// permission, or so often in a row for another reason.
 	Blind func(denied bool, fails int) bool
@@ -84,7 +84,8 @@ type Policy struct {
 	Reserved func(primary bool) bool
 	// Regroup (rule H) says whether an ENI that has some security groups is given those of the primary one.
 	Regroup func(has, wants []string) bool
-	// Idle (rules A, D) says whether nobody has, or had a moment ago, an address of a prefix, so that it may be given back.
+	// Idle (rules A, D) says whether no pod has, or had a moment ago, an address of a prefix, so that it may be given
+	// back.
 	Idle func(PrefixUse) bool
 	// Slots (rule L) is how many of an ENI's places its single addresses and its prefixes take.
 	Slots func(addresses, prefixes int) int
@@ -94,7 +95,7 @@ type Policy struct {
 	Backoff func(tries int) Pause
 }
 
-// valid names a decision that nobody takes.
+// valid returns an error that names a decision without a function.
 func (p *Policy) valid() error {
 	if p == nil {
 		return errors.New("there is no policy")
@@ -111,7 +112,7 @@ func (p *Policy) valid() error {
 		{"Match", p.Match != nil}, {"Unknown", p.Unknown != nil}, {"Displace", p.Displace != nil},
 		{"Repair", p.Repair != nil}, {"Intend", p.Intend != nil}, {"Lost", p.Lost != nil},
 		{"Sweep", p.Sweep != nil}, {"Collect", p.Collect != nil}, {"Demand", p.Demand != nil},
-		{"Fits", p.Fits != nil}, {"Suits", p.Suits != nil}, {"Turns", p.Turns != nil}, {"Blind", p.Blind != nil},
+		{"Fits", p.Fits != nil}, {"Suits", p.Suits != nil}, {"Switches", p.Switches != nil}, {"Blind", p.Blind != nil},
 		{"Near", p.Near != nil}, {"Current", p.Current != nil}, {"Grouped", p.Grouped != nil}, {"Reserved", p.Reserved != nil},
 		{"Regroup", p.Regroup != nil}, {"Idle", p.Idle != nil}, {"Slots", p.Slots != nil}, {"Bare", p.Bare != nil},
 		{"Backoff", p.Backoff != nil},
@@ -153,7 +154,7 @@ func Sound() *Policy {
 		Demand:    warmTargets,
 		Fits:      allOfIt,
 		Suits:     byTags,
-		Turns:     whereAnotherMayHelp,
+		Switches:  whereAnotherMayHelp,
 		Blind:     deniedOrSilent,
 		Near:      unlessElsewhere,
 		Current:   halfAMinute,
@@ -229,7 +230,8 @@ func notSomebodyElses(c Claim) bool {
 // withinConsistency: EC2's replicas may be minutes behind (EC2 API guide, "Eventual consistency").
 func withinConsistency(since time.Duration) bool { return since < consistency }
 
-// byEC2: metadata lists what was given back for minutes (amazon-vpc-cni-k8s #1967), and nobody says for how many.
+// byEC2: metadata lists what was given back for minutes (amazon-vpc-cni-k8s #1967), and it is not documented for how
+// many.
 func byEC2(w What) bool { return w != LookIMDS }
 
 // linkIsThere: whatever has become of an ENI, its link is there as long as it is attached.
@@ -353,8 +355,9 @@ type Leak struct {
 	Kept bool          // it is tagged no_manage, or of another kind
 }
 
-// A neighbour's ENI may wait for a throttled attach for long, for its daemon, or to be attached again after a stranger took it: its age says
-// nothing, nor how long it has been available, while its instance lives. One of our own has an intent while it is in doubt.
+// A neighbour's ENI may wait for a throttled attach for long, for its daemon, or to be attached again after a third
+// party took it: its age says nothing, nor how long it has been available, while its instance lives. One of our own
+// has an intent while it is in doubt.
 const (
 	ownLeakAge   = 5 * time.Minute
 	otherLeakAge = 30 * time.Minute
@@ -526,7 +529,7 @@ type PrefixUse struct {
 	Held    int // assigned or quarantined
 }
 
-// allSixteen: EC2 takes a prefix back as a whole, with the address that somebody still sends to.
+// allSixteen: EC2 takes a prefix back as a whole, with the address that peers still send to.
 func allSixteen(u PrefixUse) bool { return u.Free == prefixSize }
 
 // oneEach: a prefix takes the place of one address (EC2 user guide, "Assign prefixes to network interfaces").

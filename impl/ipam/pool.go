@@ -198,7 +198,7 @@ func (p *pool) free(ix int32) {
 }
 
 // pick takes an address from an ENI that may give: where there are no prefixes the one that is free the longest, else as
-// better says. One that EC2's last answer lacked waits for the next, and where nobody but metadata is asked, one that
+// better says. One that EC2's last answer lacked waits for the next, and where only metadata is asked, one that
 // metadata lacks for it to say so for long.
 func (p *pool) pick() (int32, bool) {
 	best := -1
@@ -283,7 +283,7 @@ func (p *pool) table(a *address) int {
 	return dataplane.TableOf(p.enis.ENIs[a.ENI].Device)
 }
 
-// discover takes an address into the books that is on an ENI and that nobody recorded. The record of what was given
+// discover takes an address into the books that is on an ENI and has no record. The record of what was given
 // back may be lost: unless something else speaks for the address, EC2's answer may be the older one.
 func (p *pool) discover(now time.Duration, ip netip.Addr, ix int32, prefixed, seconded bool) {
 	p.note(Note{Point: AddressAdopted, ENI: p.enis.ENIs[ix].ID, Addr: ip})
@@ -346,7 +346,7 @@ func (p *pool) addressGone(i int32) {
 	}
 }
 
-// adopt takes an address that an ENI carries into the books, and into the records: the next daemon has nobody but EC2
+// adopt takes an address that an ENI carries into the books, and into the records: the next daemon has only EC2
 // to hear it from.
 func (p *pool) adopt(now time.Duration, ip netip.Addr, ix int32, prefixed bool) {
 	p.evidence.Departures = slices.DeleteFunc(p.evidence.Departures, func(d departed) bool { return d.IP == ip })

@@ -63,7 +63,7 @@ func unionOfWitnesses(s *Sources) Recollection {
 			continue // the runtime remembers an address that nothing has, or the host itself
 		}
 		row := Row{Address: b.Address, State: Assigned, Pod: b.Pod, Att: Attachment{s.Network, b.ID, "eth0"}, SeenCRI: true, Veth: user.Name, MAC: user.MAC}
-		if known { // set aside when nobody could say whose it is
+		if known { // set aside while its owner could not be asked
 			rows[j] = row
 			continue
 		}
@@ -74,7 +74,7 @@ func unionOfWitnesses(s *Sources) Recollection {
 }
 
 // ownMAC is the MAC that a link with our alias should have: the alias's function, unless the kernel says that another CNI made the link.
-// What it has now may be somebody else's doing (amazon-vpc-cni-k8s #2103).
+// What it has now may be a third party's doing (amazon-vpc-cni-k8s #2103).
 func ownMAC(l *dataplane.Link) string {
 	if l.Adopted {
 		return l.MAC

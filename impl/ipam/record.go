@@ -25,7 +25,7 @@ const (
 // wired is the record version that knows netns and veth.
 const wired = 2
 
-// fields is a JSON object whose members are taken one by one; what nobody took is Extra.
+// fields is a JSON object whose members are taken one by one; what is not taken is Extra.
 type fields map[string]json.RawMessage
 
 // object reads a JSON object. The result is never nil without an error.

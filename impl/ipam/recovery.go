@@ -124,7 +124,7 @@ func (rc *recovery) tryRecover(now time.Duration) {
 	rc.settleRecall(now, ix)
 	rc.evidence.Kernel, rc.Listed, rc.Cloud = nil, nil, nil
 	rc.Phase = serving
-	rc.Surveyed = rc.Set.IMDSOnly // nobody will say it
+	rc.Surveyed = rc.Set.IMDSOnly // EC2 is not asked for it
 	if !rc.Deaf {
 		rc.evidence.want(LookAttached, now)
 		rc.evidence.want(LookSubnets, now)

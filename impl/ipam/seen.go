@@ -36,7 +36,7 @@ func (n *Node) seenKernel(now time.Duration, in *Seen, whole bool, asked uint64)
 	n.driver.drains(now, ix, asked)
 	n.driver.links(now, ix)
 	n.pods.answerAgains(now, ix, asked)
-	if n.Phase == serving { // what somebody took away is put back (rule H)
+	if n.Phase == serving { // what a third party took away is put back (rule H)
 		n.host.repair(ix)
 		n.driver.repairENIs(ix)
 		n.pods.repairPods(ix, asked)
@@ -63,7 +63,7 @@ func (n *Node) atPeace() bool {
 	return true
 }
 
-// residue removes rules and routes of addresses that nobody has. Links are never removed here: a link with our alias
+// residue removes rules and routes of addresses that no pod has. Links are never removed here: a link with our alias
 // and a living peer is an allocation, and one without dies with its namespace.
 func (n *Node) residue(ix *dataplane.Index, asked uint64) {
 	if n.host.Busy {

@@ -12,7 +12,7 @@ var follows = [Tombstoned + 1][]Stage{
 		Attached,   // adoptENI: a source lists it, and it is set up anew; resume
 		Ready,      // adoptENI: the primary; resume: addresses were being assigned or unassigned
 		Draining,   // resume: it was being detached
-		Tombstoned, // seenLeaked: nobody's; resume: it was being deleted
+		Tombstoned, // seenLeaked: without an owner; resume: it was being deleted
 	},
 	Intended: {
 		Created, // done
@@ -21,13 +21,13 @@ var follows = [Tombstoned + 1][]Stage{
 	Created: {
 		Attached,   // done; resolveRising: EC2 says so
 		Tombstoned, // giveUp: EC2 will not attach it
-		0,          // resolveUnknown, resolveRising: deleted or taken by a stranger
+		0,          // resolveUnknown, resolveRising: deleted or taken by a third party
 	},
 	Attached: {
 		Configured, // eniApplied
 		Ready,      // believe, if the policy takes what is on record for set up (Policy.Still)
-		Created,    // resolveRising: a stranger has detached it
-		0,          // resolveUnknown, resolveRising: a stranger has deleted or taken it; disown
+		Created,    // resolveRising: a third party has detached it
+		0,          // resolveUnknown, resolveRising: a third party has deleted or taken it; disown
 	},
 	Configured: { // a node that serves goes on in the same step; one that stops may hear EC2 before it ends
 		Ready,   // ready
@@ -36,14 +36,14 @@ var follows = [Tombstoned + 1][]Stage{
 	},
 	Ready: {
 		Draining, // shrink
-		Created,  // missing: a stranger has detached it, and pods live on it
+		Created,  // missing: a third party has detached it, and pods live on it
 		0,        // missing: and none does; disown
 	},
 	Draining: {
 		Ready,      // stay: it is used, or the evidence takes too long
 		Detached,   // done; resolveFalling: it is being detached
-		Tombstoned, // resolveFalling: it is detached, by a call of ours whose answer was lost or by a stranger
-		0,          // resolveUnknown, resolveFalling: a stranger has deleted or taken it; disown
+		Tombstoned, // resolveFalling: it is detached, by a call of ours whose answer was lost or by a third party
+		0,          // resolveUnknown, resolveFalling: a third party has deleted or taken it; disown
 	},
 	Detached: {
 		Tombstoned, // resolveFalling: EC2 has ended the detach

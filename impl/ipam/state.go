@@ -29,7 +29,7 @@ func (s *state) clone() state {
 	c.Departures = slices.Clone(s.Departures)
 	c.Others = slices.Clone(s.Others)
 	c.Found = slices.Clone(s.Found)
-	c.Grounds, c.Grouped = slices.Clone(s.Grounds), slices.Clone(s.Grouped)
+	c.Candidates, c.Grouped = slices.Clone(s.Candidates), slices.Clone(s.Grouped)
 	c.blocks = slices.Clone(s.blocks)
 	c.out, c.put, c.drop = nil, [stores][]Row{}, [stores][]Key{} // the step's
 	c.last, c.calm, c.moved = nil, false, nil
@@ -206,7 +206,7 @@ func (n *Node) reasons(to []string) []string {
 	if n.evidence.unread() > 0 && !n.evidence.asksWhose() || len(n.Others) > 0 && len(n.Waiting) > 0 {
 		to = append(to, "attached ENIs that are not ours occupy device indexes: "+n.evidence.others())
 	}
-	if why := n.subnets.doubts(len(n.Waiting) > 0); why != "" {
+	if why := n.subnets.problem(len(n.Waiting) > 0); why != "" {
 		to = append(to, why)
 	}
 	if len(n.Waiting) > 0 {

@@ -316,8 +316,8 @@ func TestRecoveryFromTheKernelAlone(t *testing.T) {
 	w.then(w.deleting(b), "save "+a.String()+" cooling")
 }
 
-// TestVeto: somebody else has put a cooling address into a namespace.
-func TestVeto(t *testing.T) {
+// TestAddressInForeignNamespaceIsNotFreed: somebody else has put a cooling address into a namespace.
+func TestAddressInForeignNamespaceIsNotFreed(t *testing.T) {
 	w := ready(t, ipam.Sound())
 	b, a := w.up("c1", "web-1")
 	w.step(w.deleting(b))
@@ -441,7 +441,7 @@ func TestRefusalIsOver(t *testing.T) {
 	}
 }
 
-// cable is a node whose second ENI has pods and has just been detached by a stranger.
+// cable is a node whose second ENI has pods and has just been detached by a third party.
 func cable(t testing.TB) (*world, *cloudENI) {
 	w := newWorld(t, ipam.Sound())
 	w.start()
@@ -460,7 +460,8 @@ func cable(t testing.TB) (*world, *cloudENI) {
 	return w, v
 }
 
-// TestSlowDetach: EC2 takes its time over a stranger's detach. An ENI on which pods live is waited for, and attached again.
+// TestSlowDetach: EC2 takes its time over a third party's detach. An ENI on which pods live is waited for, and
+// attached again.
 func TestSlowDetach(t *testing.T) {
 	w, v := cable(t)
 	w.live(20 * time.Second)
@@ -500,8 +501,9 @@ func TestDetachIsNoticedSoon(t *testing.T) {
 	}
 }
 
-// TestSweepSparesAPodsENI: the records are lost, and a stranger has detached an ENI with pods while no daemon watched. The kernel names
-// the pods; the ENI that has their addresses is no leak, for EC2 would give these addresses to somebody else.
+// TestSweepSparesAPodsENI: the records are lost, and a third party has detached an ENI with pods while no daemon
+// watched. The kernel names the pods; the ENI that has their addresses is no leak, for EC2 would give these addresses
+// to somebody else.
 func TestSweepSparesAPodsENI(t *testing.T) {
 	w, v := cable(t)
 	v.Status, v.Instance, v.Device, v.Attachment = "available", "", 0, ""
@@ -545,8 +547,9 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestGC: what the caller does not list is released once kernel and runtime have twice said that it is gone.
-func TestGC(t *testing.T) {
+// TestGCReleasesWhatIsTwiceGone: what the caller does not list is released once kernel and runtime have twice said
+// that it is gone.
+func TestGCReleasesWhatIsTwiceGone(t *testing.T) {
 	w := ready(t, ipam.Sound())
 	one, _ := w.up("c1", "web-1")
 	kept := *one

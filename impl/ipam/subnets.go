@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// freshSubnets is how old EC2's word on the subnets may be when an ENI is made: their tags and counts change.
+	// freshSubnets is how old EC2's answer about the subnets may be when an ENI is made: their tags and counts change.
 	freshSubnets = time.Minute
-	// deniedPause is until a role is asked again that may not ask for subnets, for somebody may have mended it.
+	// deniedPause is the wait after EC2 denied DescribeSubnets to the role: its policy may have been corrected by then.
 	deniedPause = 10 * time.Minute
 )
 
-// Subnet is one of the instance's VPC and zone, as EC2 shows it.
+// Subnet is a subnet of the instance's VPC and zone, as DescribeSubnets shows it.
 type Subnet struct {
 	ID     string
 	CIDR   netip.Prefix
-	Free   int    // AvailableIpAddressCount, which trails
+	Free   int    // AvailableIpAddressCount, which lags behind
 	Role   string // tag kubernetes.io/role/cni; "" when it has none
 	Others bool   // it is tagged cni.networking.k8s.aws/cluster/… for clusters, and not for this one; false where this one has no name
 }
@@ -32,8 +32,8 @@ const (
 	tagForCluster = "cni.networking.k8s.aws/cluster/"
 )
 
-// Tagged takes over what the subnet's tags say for a cluster, which "" is where it has no name. Every shell and every world
-// asks it: a tag means the same to the core wherever it comes from.
+// Tagged sets Role and Others from the subnet's tags. cluster is the cluster's name; "" is none. The daemon and every
+// laboratory call it, so that a tag means the same to the core wherever it comes from.
 func (s *Subnet) Tagged(cluster string, tags iter.Seq2[string, string]) {
 	ours := cluster == ""
 	for key, value := range tags {
@@ -48,17 +48,17 @@ func (s *Subnet) Tagged(cluster string, tags iter.Seq2[string, string]) {
 	s.Others = s.Others && !ours
 }
 
-// Site is what is known of a subnet when it is asked whether it is for pods.
+// Site is what Policy.Suits decides by: whether a subnet is for pods.
 type Site struct {
 	Own    bool // the node's own, or one that an ENI of the node is in already
 	Role   string
 	Others bool
 }
 
-// ground is a subnet with what refusals have shown of it.
-type ground struct {
+// candidate is a subnet in which ENIs may be made, and whether EC2 has refused something there.
+type candidate struct {
 	Subnet
-	Full bool   // EC2 has refused something there, or says that it has nothing left: others come first
+	Full bool   // EC2 has refused something there, or says that no address is free: others are tried first
 	Tag  uint64 // step of that refusal
 }
 
@@ -77,13 +77,14 @@ type subnets struct {
 	evidence *evidence
 	custom
 
-	Grounds      []ground // by EC2's last whole word, in its order
-	GroundsKnown bool
-	GroundsAt    time.Duration // when EC2 had been asked for them
-	GroundsErr   string        // why EC2 did not say them last
-	Undescribed  bool          // and that was for want of the permission
-	Awaited      bool          // growth waits for EC2's word, or for the API server's
-	Turned       refusal       // the last one that made another subnet's turn
+	// The names in JSON are those that recordings have.
+	Candidates      []candidate   `json:"Grounds"` // of EC2's last complete answer, in its order
+	CandidatesKnown bool          `json:"GroundsKnown"`
+	CandidatesAt    time.Duration `json:"GroundsAt"`  // when EC2 was asked for them
+	CandidatesErr   string        `json:"GroundsErr"` // why EC2's last answer had none
+	Undescribed     bool          // for want of the permission
+	Awaited         bool          // growth waits for an answer of EC2 or of the API server
+	LastRefusal     refusal       `json:"Turned"` // after which another subnet was tried
 }
 
 // discovers says whether there is more than one subnet to choose from.
@@ -94,82 +95,83 @@ func (sn *subnets) discovers() bool {
 // asks says whether EC2 is asked which subnets there are: to choose among them, or to find the ENIConfig's.
 func (sn *subnets) asks() bool { return sn.discovers() || sn.sited() }
 
-func (sn *subnets) ground(id string) *ground {
-	for i := range sn.Grounds {
-		if sn.Grounds[i].ID == id {
-			return &sn.Grounds[i]
+func (sn *subnets) candidate(id string) *candidate {
+	for i := range sn.Candidates {
+		if sn.Candidates[i].ID == id {
+			return &sn.Candidates[i]
 		}
 	}
 	return nil
 }
 
 // suits says whether ENIs may be made in a subnet.
-func (sn *subnets) suits(g *ground) bool {
+func (sn *subnets) suits(g *candidate) bool {
 	return sn.policy.Suits(Site{Own: g.ID == sn.Inst.Subnet, Role: g.Role, Others: g.Others})
 }
 
-// shut says whether no pod is given an address of an ENI in that subnet any more: its tags exclude it.
+// shut says whether pods get no more addresses of ENIs in that subnet: its tags exclude it.
 func (sn *subnets) shut(id string) bool {
-	if len(sn.Grounds) == 0 || !sn.discovers() {
+	if len(sn.Candidates) == 0 || !sn.discovers() {
 		return false
 	}
-	g := sn.ground(id)
+	g := sn.candidate(id)
 	return g != nil && !sn.policy.Suits(Site{Own: true, Role: g.Role, Others: g.Others})
 }
 
-// another says whether ENIs may be made in another subnet than that one.
-func (sn *subnets) another(id string) bool {
-	for i := range sn.Grounds {
-		if g := &sn.Grounds[i]; g.ID != id && sn.suits(g) {
+// hasOther says whether ENIs may be made in another subnet than that one.
+func (sn *subnets) hasOther(id string) bool {
+	for i := range sn.Candidates {
+		if g := &sn.Candidates[i]; g.ID != id && sn.suits(g) {
 			return true
 		}
 	}
 	return false
 }
 
-// spent says whether nothing is asked for in a subnet for now: EC2 has refused, and there are others.
+// spent says whether no address is requested in a subnet for now: EC2 has refused there, and there are others.
 func (sn *subnets) spent(id string) bool {
-	if len(sn.Grounds) < 2 || !sn.discovers() {
+	if len(sn.Candidates) < 2 || !sn.discovers() {
 		return false
 	}
-	g := sn.ground(id)
-	return g != nil && g.Full && sn.another(id)
+	g := sn.candidate(id)
+	return g != nil && g.Full && sn.hasOther(id)
 }
 
-// known says whether EC2 has said which subnets there are, or is not waited for any more.
+// known says whether EC2 has answered which subnets there are, or is not waited for any more.
 func (sn *subnets) known() bool {
 	l := &sn.evidence.Looks[LookSubnets]
-	return !sn.asks() || sn.GroundsKnown || sn.policy.Blind(sn.Undescribed, l.Fails)
+	return !sn.asks() || sn.CandidatesKnown || sn.policy.Blind(sn.Undescribed, l.Fails)
 }
 
-// fresh says whether EC2's word is new enough for an ENI to be made by it; else EC2 is asked.
+// fresh says whether EC2's answer is new enough for an ENI to be made by it; else EC2 is asked again.
 func (sn *subnets) fresh(now time.Duration) bool {
 	if sn.sited() && !sn.current(now) {
 		return false
 	}
-	if !sn.asks() || sn.GroundsKnown && now-sn.GroundsAt < freshSubnets {
+	if !sn.asks() || sn.CandidatesKnown && now-sn.CandidatesAt < freshSubnets {
 		return true
 	}
 	l := &sn.evidence.Looks[LookSubnets]
 	if l.ID == 0 && l.Want == never {
 		sn.evidence.want(LookSubnets, now)
 	}
-	return l.Fails > 0 && sn.known() // what was heard before is better than nothing
+	return l.Fails > 0 && sn.known() // an older answer is better than none
 }
 
-// place is the subnet for the next ENI: the ENIConfig's, or else of those that suit the one with the most free addresses, by EC2's count and what has been asked for since.
-// Its CIDR is not known where EC2 has not spoken of it. False: none suits, or all that do are spent.
+// place is the subnet for the next ENI: the ENIConfig's, or else of those that suit the one with the most free addresses,
+// by EC2's count less what was requested since. Its CIDR is unknown where EC2's answer lacks it. False: none suits, or all
+// that do are spent.
 func (sn *subnets) place() (Subnet, bool) {
 	if sn.sited() {
-		return sn.site()
+		return sn.configSubnet()
 	}
 	own := Subnet{ID: sn.Inst.Subnet}
-	if !sn.discovers() || !sn.GroundsKnown {
+	if !sn.discovers() || !sn.CandidatesKnown {
 		return own, true
 	}
-	var best *ground
-	for i := range sn.Grounds {
-		g := &sn.Grounds[i]
+	var best *candidate
+	for i := range sn.Candidates {
+		g := &sn.Candidates[i]
 		if sn.suits(g) && !sn.spent(g.ID) && (best == nil || g.Free > best.Free) {
 			best = g
 		}
@@ -177,89 +179,91 @@ func (sn *subnets) place() (Subnet, bool) {
 	switch {
 	case best != nil:
 		return best.Subnet, true
-	case sn.ground(own.ID) == nil: // a subnet of another account's that it does not show
-		return own, !sn.another("")
+	case sn.candidate(own.ID) == nil: // a subnet of another account's that it does not show
+		return own, !sn.hasOther("")
 	}
 	return Subnet{}, false
 }
 
-// nextWord is when what was heard is too old for an ENI to be made by it.
+// nextWord is when EC2's last answer is too old for an ENI to be made by it.
 func (sn *subnets) nextWord() time.Duration {
 	if sn.sited() {
 		return sn.ConfigAt + freshConfig
 	}
-	return sn.GroundsAt + freshSubnets
+	return sn.CandidatesAt + freshSubnets
 }
 
-// takes notes that so many addresses are asked for in a subnet.
+// takes counts addresses that are requested in a subnet as no longer free there.
 func (sn *subnets) takes(id string, count int) {
-	if g := sn.ground(id); g != nil {
+	if g := sn.candidate(id); g != nil {
 		g.Free -= count
 	}
 }
 
-// turn notes that EC2 has refused something in a subnet; false: there is no other, or another would not help.
-func (sn *subnets) turn(id string, a Action, f refusal) bool {
-	g := sn.ground(id)
-	if !sn.discovers() || g == nil || !sn.policy.Turns(a, f.Class) || !sn.another(id) {
+// tryAnother notes that EC2 has refused something in a subnet, so that another one is tried next. It returns false where
+// there is no other, or another would not help.
+func (sn *subnets) tryAnother(id string, a Action, f refusal) bool {
+	g := sn.candidate(id)
+	if !sn.discovers() || g == nil || !sn.policy.Switches(a, f.Class) || !sn.hasOther(id) {
 		return false
 	}
-	g.Full, g.Tag, sn.Turned = true, sn.Steps, f
+	g.Full, g.Tag, sn.LastRefusal = true, sn.Steps, f
 	return true
 }
 
-// forgive lets all subnets be asked again, for each has refused. It returns the last refusal.
+// forgive lets all subnets be tried again after each has refused. It returns the last refusal.
 func (sn *subnets) forgive() (last refusal, any bool) {
-	for i := range sn.Grounds {
-		any = any || sn.Grounds[i].Full
-		sn.Grounds[i].Full = false
+	for i := range sn.Candidates {
+		any = any || sn.Candidates[i].Full
+		sn.Candidates[i].Full = false
 	}
-	last, sn.Turned = sn.Turned, refusal{}
+	last, sn.LastRefusal = sn.LastRefusal, refusal{}
 	return last, any
 }
 
-// seen takes EC2's word on the subnets, asked for in that step at the instant at.
+// seen takes EC2's answer about the subnets, which was asked for in that step at the instant at.
 func (sn *subnets) seen(now time.Duration, in *Seen, whole bool, asked uint64, at time.Duration) {
 	sn.Awaited = false
 	if !whole {
 		if in.Denied && !sn.Undescribed {
 			sn.note(Note{Point: SubnetsDenied, Warn: true, Text: in.Err})
 		}
-		if sn.GroundsErr, sn.Undescribed = in.Err, in.Denied; in.Denied {
+		if sn.CandidatesErr, sn.Undescribed = in.Err, in.Denied; in.Denied {
 			l := &sn.evidence.Looks[LookSubnets]
 			l.Want = now + deniedPause + time.Duration(sn.random()*float64(deniedPause)/4)
 		}
 		return
 	}
-	next := make([]ground, 0, min(len(in.Subnets), mostSubnets))
+	next := make([]candidate, 0, min(len(in.Subnets), mostSubnets))
 	for _, s := range in.Subnets[:min(len(in.Subnets), mostSubnets)] {
-		g := ground{Subnet: s, Full: s.Free <= 0}
-		if old := sn.ground(s.ID); old != nil && old.Full && old.Tag > asked {
+		g := candidate{Subnet: s, Full: s.Free <= 0}
+		if old := sn.candidate(s.ID); old != nil && old.Full && old.Tag > asked {
 			g.Full, g.Tag = true, old.Tag
 		}
 		next = append(next, g)
 	}
-	sn.Grounds, sn.GroundsKnown, sn.GroundsAt, sn.GroundsErr, sn.Undescribed = next, true, at, "", false
+	sn.Candidates, sn.CandidatesKnown, sn.CandidatesAt, sn.CandidatesErr, sn.Undescribed = next, true, at, "", false
 }
 
-// mostSubnets bounds how many of a zone are looked at; a VPC has 200 by default ("Amazon VPC quotas").
+// mostSubnets bounds how many subnets of a zone are considered; a VPC has 200 by default ("Amazon VPC quotas").
 const mostSubnets = 1000
 
-// doubts say why a further ENI is made where it is, or nowhere (rule J); "" is that nothing is to be said. wanting: pods wait.
-func (sn *subnets) doubts(wanting bool) string {
+// problem says why a further ENI is made where it is, or nowhere (rule J); "" is that there is nothing to report.
+// wanting: pods wait.
+func (sn *subnets) problem(wanting bool) string {
 	switch {
 	case sn.sited():
 		return sn.unusable(wanting)
 	case !sn.discovers():
 		return ""
-	case sn.GroundsErr != "" && wanting && sn.GroundsKnown:
-		return "EC2 does not say any more which subnets are for pods: " + sn.GroundsErr
-	case sn.GroundsErr != "" && wanting:
-		return "EC2 does not say which subnets are for pods, and network interfaces are made in the node's own: " + sn.GroundsErr
-	case !sn.GroundsKnown || len(sn.Grounds) == 0 || sn.ground(sn.Inst.Subnet) == nil:
+	case sn.CandidatesErr != "" && wanting && sn.CandidatesKnown:
+		return "EC2 does not say any more which subnets are for pods: " + sn.CandidatesErr
+	case sn.CandidatesErr != "" && wanting:
+		return "EC2 does not say which subnets are for pods, and network interfaces are made in the node's own: " + sn.CandidatesErr
+	case !sn.CandidatesKnown || len(sn.Candidates) == 0 || sn.candidate(sn.Inst.Subnet) == nil:
 		return ""
-	case !slices.ContainsFunc(sn.Grounds, func(g ground) bool { return sn.suits(&g) }):
-		return "none of the " + strconv.Itoa(len(sn.Grounds)) + " subnets in zone " + sn.Inst.Zone + " is for pods of this cluster: the node's own has to have" +
+	case !slices.ContainsFunc(sn.Candidates, func(g candidate) bool { return sn.suits(&g) }):
+		return "none of the " + strconv.Itoa(len(sn.Candidates)) + " subnets in zone " + sn.Inst.Zone + " is for pods of this cluster: the node's own has to have" +
 			" another tag kubernetes.io/role/cni than 0, or another one the tag kubernetes.io/role/cni=1"
 	}
 	return ""

@@ -28,7 +28,7 @@ func TestWhichSubnetsAreForPods(t *testing.T) {
 		{"yes", false, true, true, false}, {"0", false, false, false, true}, {"0", true, false, false, true},
 	} {
 		sn := newSubnets(Subnet{ID: "a", Role: c.role, Others: c.others}, Subnet{ID: "b", Role: c.role, Others: c.others})
-		if own, other := sn.suits(&sn.Grounds[0]), sn.suits(&sn.Grounds[1]); own != c.own || other != c.wanted {
+		if own, other := sn.suits(&sn.Candidates[0]), sn.suits(&sn.Candidates[1]); own != c.own || other != c.wanted {
 			t.Errorf("role %q, others %v: %v and %v, expected %v and %v", c.role, c.others, own, other, c.own, c.wanted)
 		}
 		if sn.shut("a") != c.shut || sn.shut("b") != c.shut || sn.shut("unknown") {
@@ -54,14 +54,14 @@ func TestTheEmptiestComesFirst(t *testing.T) {
 	sn.takes("b", 15)
 	expect("a")
 	sn.takes("b", -15)
-	if sn.turn("b", AssignIPs, refusal{Class: Limit, Count: 3}) || sn.turn("c", AssignIPs, refusal{Class: NotFound, Count: 3}) || !sn.turn("b", AssignIPs, refusal{Class: SubnetFull, Count: 3}) {
+	if sn.tryAnother("b", AssignIPs, refusal{Class: Limit, Count: 3}) || sn.tryAnother("c", AssignIPs, refusal{Class: NotFound, Count: 3}) || !sn.tryAnother("b", AssignIPs, refusal{Class: SubnetFull, Count: 3}) {
 		t.Error("another subnet helps against a full one alone")
 	}
 	expect("a")
 	if !sn.spent("b") || !sn.spent("d") || sn.spent("a") {
 		t.Error("b has refused, and d has nothing")
 	}
-	if !sn.turn("a", CreateENI, refusal{Class: Denied, Count: 4}) {
+	if !sn.tryAnother("a", CreateENI, refusal{Class: Denied, Count: 4}) {
 		t.Error("a role may make no ENI in one subnet, and in another")
 	}
 	expect("")
@@ -69,11 +69,11 @@ func TestTheEmptiestComesFirst(t *testing.T) {
 		t.Errorf("%v, %v", last, any)
 	}
 	expect("b")
-	sn.turn("b", CreateENI, refusal{Class: SubnetFull, Count: 4})
+	sn.tryAnother("b", CreateENI, refusal{Class: SubnetFull, Count: 4})
 	sn.seen(time.Minute, &Seen{Subnets: []Subnet{{ID: "a", Free: 9}, {ID: "b", Free: 12, Role: "1"}}}, true, sn.Steps+1, time.Minute)
 	expect("b") // EC2 has been asked since
 	alone := newSubnets(Subnet{ID: "a", Free: 0}, Subnet{ID: "b", Free: 9})
-	if alone.turn("a", CreateENI, refusal{Class: SubnetFull, Count: 4}) || alone.spent("a") {
+	if alone.tryAnother("a", CreateENI, refusal{Class: SubnetFull, Count: 4}) || alone.spent("a") {
 		t.Error("there is no other: it is asked again as ever")
 	}
 }
@@ -81,7 +81,7 @@ func TestTheEmptiestComesFirst(t *testing.T) {
 // TestWhenTheSubnetsAreUnknown: growth waits for EC2's word, but not for a permission, nor for ever; a word that is old is asked for again.
 func TestWhenTheSubnetsAreUnknown(t *testing.T) {
 	sn := newSubnets()
-	sn.Grounds, sn.GroundsKnown = nil, false
+	sn.Candidates, sn.CandidatesKnown = nil, false
 	look := &sn.evidence.Looks[LookSubnets]
 	if sn.known() || sn.fresh(0) || look.Want != 0 {
 		t.Error("EC2 has not been asked, and nobody waits")
@@ -99,11 +99,11 @@ func TestWhenTheSubnetsAreUnknown(t *testing.T) {
 	if len(sn.out) != 1 {
 		t.Error("that is told once")
 	}
-	if s, ok := sn.place(); s.ID != "a" || !ok || sn.doubts(true) == "" || sn.doubts(false) != "" {
+	if s, ok := sn.place(); s.ID != "a" || !ok || sn.problem(true) == "" || sn.problem(false) != "" {
 		t.Error("the node's own subnet it is then, and pods that wait are told")
 	}
 	sn = newSubnets(Subnet{ID: "a", Role: "0"}, Subnet{ID: "b"})
-	if _, ok := sn.place(); ok || sn.doubts(false) == "" {
+	if _, ok := sn.place(); ok || sn.problem(false) == "" {
 		t.Error("none is for pods")
 	}
 	if !sn.fresh(freshSubnets-1) || sn.fresh(freshSubnets) || sn.evidence.Looks[LookSubnets].Want != freshSubnets {

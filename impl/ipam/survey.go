@@ -65,9 +65,9 @@ func (sv *survey) homeless(now time.Duration, asked uint64) {
 	}
 }
 
-// reclaim looks for the ENIs that records name and that are not attached: a stranger took them while no daemon
-// watched. What the pods of such an ENI have is out of reach until it is attached again, and nobody else deletes an
-// idle one. What became of it nobody knows: its attach is in doubt like a lost one.
+// reclaim looks for the ENIs that records name and that are not attached: a third party took them while no daemon
+// watched. What the pods of such an ENI have is out of reach until it is attached again, and no other node deletes an
+// idle one. What became of it is unknown: its attach is in doubt like a lost one.
 func (sv *survey) reclaim(now time.Duration) {
 	if sv.policy.Lost(AttachENI) != Ask {
 		return
@@ -82,7 +82,7 @@ func (sv *survey) reclaim(now time.Duration) {
 			ix = sv.enis.newENI(eni{ENI: ENI{ID: a.ENIID, Owner: sv.Inst.ID}, Stage: Created,
 				mutation: mutation{Doing: AttachENI, Lost: true, Next: now}, Since: now})
 		}
-		if a.State == Assigned { // what nobody has is the node's once EC2 lists it
+		if a.State == Assigned { // what no pod has is the node's once EC2 lists it
 			sv.pool.place(int32(i), ix)
 		}
 	}
@@ -178,7 +178,7 @@ func (sv *survey) adoptAddresses(now time.Duration, by What, ix int32, v *ENI) {
 			sv.pool.place(i, ix)
 			sv.pool.mark(i, prefixed)
 			sv.pool.Addrs[i].ByIMDS = 0
-			if sv.pool.Addrs[i].Missing > 0 { // EC2 has said no: it is given to nobody until EC2 says yes
+			if sv.pool.Addrs[i].Missing > 0 { // EC2 has said no: it is given to no pod until EC2 says yes
 				sv.enis.ask(ix, now)
 			}
 		case known:
@@ -370,7 +370,7 @@ func (sv *survey) notOurs(now time.Duration, v *ENI, by What) {
 	}
 }
 
-// disown gives up an ENI at rest that turned out to be somebody else's. Pods on it keep what they have, until their
+// disown gives up an ENI at rest that turned out to be another owner's. Pods on it keep what they have, until their
 // DEL.
 func (sv *survey) disown(now time.Duration, ix int32, v *ENI) {
 	if v.Instance != sv.Inst.ID {
@@ -392,7 +392,8 @@ func (sv *survey) disown(now time.Duration, ix int32, v *ENI) {
 	sv.evidence.setAside(v, true)
 }
 
-// resolveOther brings what is known of somebody's ENI in line with EC2's word; v is nil when EC2 does not know it.
+// resolveOther brings what is known of another owner's ENI in line with EC2's word; v is nil when EC2 does not know
+// it.
 func (sv *survey) resolveOther(now time.Duration, o *other, v *ENI) {
 	o.Asking = false
 	switch {

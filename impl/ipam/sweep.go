@@ -54,7 +54,7 @@ func (sv *survey) seenLeaked(now time.Duration, in *Seen, whole bool) {
 		l := sv.leak(now, v, seen)
 		if !sv.policy.Sweep(l) {
 			next = append(next, seen)
-			if l.Ours || l.Near { // a neighbour's is nobody's here, however often it is looked at
+			if l.Ours || l.Near { // a neighbour's is not ours to delete, however often it is looked at
 				sv.evidence.want(LookLeaked, now+leakedAgain)
 			}
 			continue

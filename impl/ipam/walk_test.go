@@ -378,12 +378,12 @@ func (w *walker) disturb() {
 		w.kernel.LinkDown("eni" + strconv.Itoa(w.r.below(4)))
 	case 6:
 		w.kernel.FlushNAT()
-	case 7: // a stranger detaches
+	case 7: // a third party detaches
 		if v := &w.enis[w.r.below(len(w.enis))]; w.r.one(10) && v.Device != 0 && v.Status == "in-use" {
 			w.remember()
 			w.call(&ipam.Call{Action: ipam.DetachENI, ENI: v.ID, Attachment: v.Attachment})
 		}
-	case 8: // a stranger assigns or takes away
+	case 8: // a third party assigns or takes away
 		v := &w.enis[w.r.below(len(w.enis))]
 		switch {
 		case !w.r.one(10):
@@ -450,8 +450,9 @@ func (w *walker) sane() {
 	}
 }
 
-// crowded says whether pods live on more ENIs than the instance carries: a stranger has detached one, and another took its place. It waits for
-// an index, as long as its pods live. What the runtime claims lives, whether or not that is true: nothing is given back under it.
+// crowded says whether pods live on more ENIs than the instance carries: a third party has detached one, and another
+// took its place. It waits for an index, as long as its pods live. What the runtime claims lives, whether or not that
+// is true: nothing is given back under it.
 func (w *walker) crowded(v *ipam.View) bool {
 	claimed := func(id string) bool {
 		i := slices.IndexFunc(w.enis, func(e cloudENI) bool { return e.ID == id })

@@ -21,10 +21,10 @@ type Conn struct {
 // crowded is the pause before another try when the daemon's queue of connections is full.
 const crowded = 5 * time.Millisecond
 
-// ErrNobody is that no daemon listens.
-var ErrNobody = errors.New("ipamd does not run")
+// ErrNotRunning means that no daemon listens on the socket.
+var ErrNotRunning = errors.New("ipamd does not run")
 
-// Dial connects to the daemon at that path. A daemon that is not there is ErrNobody at once; the timeout bounds the wait
+// Dial connects to the daemon at that path. It fails with ErrNotRunning at once where there is none; the timeout bounds the wait
 // for one that is there and accepts nothing.
 func Dial(path string, timeout time.Duration) (*Conn, error) {
 	until := time.Now().Add(timeout)
@@ -34,9 +34,9 @@ func Dial(path string, timeout time.Duration) (*Conn, error) {
 		case err == nil:
 			return &Conn{c, path}, nil
 		case errors.Is(err, os.ErrNotExist):
-			return nil, fmt.Errorf("ipamd's socket %s does not exist: %w", path, ErrNobody)
+			return nil, fmt.Errorf("ipamd's socket %s does not exist: %w", path, ErrNotRunning)
 		case errors.Is(err, syscall.ECONNREFUSED):
-			return nil, fmt.Errorf("nobody listens on ipamd's socket %s: %w", path, ErrNobody)
+			return nil, fmt.Errorf("nobody listens on ipamd's socket %s: %w", path, ErrNotRunning)
 		case errors.Is(err, syscall.EAGAIN) && time.Now().Before(until): // connect(2): the backlog is full
 			time.Sleep(crowded)
 		default:

@@ -4,7 +4,7 @@
 // A message is a length (4 bytes, big-endian, of what follows) and a JSON object. A request may carry open files
 // (SCM_RIGHTS, sent with its first byte): ADD passes the pod's network namespace and an rtnetlink socket that was opened
 // inside it, so that the daemon never enters a pod. A connection carries one request and one answer; the caller keeps
-// it open until it has the answer, because hanging up means that nobody will read it (Peer.Gone).
+// it open until it has the answer, because hanging up means that it will not be read (Peer.Gone).
 //
 //	caller                                          daemon
 //	Dial ── connect ──────────────────────────────► Accept    PID and UID by SO_PEERCRED
@@ -26,8 +26,9 @@
 //
 // # DELs that the daemon has not heard of
 //
-// The plugin writes an [Intent] when nobody answers on the daemon's socket, and then tells the runtime that its DEL has succeeded
-// (rule F: DEL always ends). The daemon watches the folder, does each as a DEL, and removes the file once its release is durable.
+// The plugin writes an [Intent] when no daemon answers on the socket, and then tells the runtime that its DEL has
+// succeeded (rule F: DEL always ends). The daemon watches the folder, does each as a DEL, and removes the file once
+// its release is durable.
 //
 // One attachment is one file, <hash of the attachment>.json, however often its DEL is repeated. A file shows up whole and
 // durable or not at all: it is written under a name that begins with a dot, synced, renamed, and the folder is synced.

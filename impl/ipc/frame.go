@@ -99,7 +99,7 @@ func cut(err error, had int) error {
 // foreign is how a client of HTTP/2 begins, whatever it wants.
 const foreign = "PRI "
 
-// Foreign is what somebody said who speaks HTTP/2: the plugin of amazon-vpc-cni-k8s has the same socket.
+// Foreign is a message of a client that speaks HTTP/2: the plugin of amazon-vpc-cni-k8s has the same socket.
 type Foreign struct{ Said []byte }
 
 func (*Foreign) Error() string { return "expected the local protocol, found HTTP/2" }

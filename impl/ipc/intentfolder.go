@@ -155,7 +155,7 @@ func readEntry(dir, name string) (IntentFile, error) {
 }
 
 // RemoveIntent takes away exactly the file that Read saw. A DEL of the same attachment may have written another one since: it
-// stays, for whoever wrote it was told that it will be done. An entry that is gone already is fine.
+// stays, for its caller was told that it will be done. An entry that is gone already is fine.
 func RemoveIntent(dir string, e IntentFile) error {
 	path, aside := filepath.Join(dir, e.Name), filepath.Join(dir, e.Name)
 	if !strings.HasSuffix(e.Name, leaving) { // an earlier Remove did not end

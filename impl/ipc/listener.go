@@ -34,8 +34,8 @@ const (
 // ErrCrowded is a large request that found no place in time.
 var ErrCrowded = errors.New("too many large requests at once, try again")
 
-// Listen makes the socket at that path, with mode 0600, in a folder that exists. A socket on which somebody answers is
-// an error: two daemons would share a node. One on which nobody does was left by a daemon that died, and is replaced;
+// Listen makes the socket at that path, with mode 0600, in a folder that exists. A socket on which a daemon answers is
+// an error: two daemons would share a node. One without a listener was left by a daemon that died, and is replaced;
 // anything else of that name is an error and stays. The socket shows up with its mode and listening, or not at all.
 func Listen(path string) (*Listener, error) {
 	if len(path) > maxPath {
@@ -61,7 +61,7 @@ func Listen(path string) (*Listener, error) {
 	return l, nil
 }
 
-// vacant says that nobody listens there.
+// vacant returns nil where no process listens.
 func vacant(path string) error {
 	st, err := os.Lstat(path)
 	switch {

@@ -87,7 +87,7 @@ type Response struct {
 
 	Ready   bool     `json:"ready,omitempty"`   // status: pods can be taken
 	Serving bool     `json:"serving,omitempty"` // status: this daemon, and not only one before it, has taken up its work
-	Busy    bool     `json:"busy,omitempty"`    // status: the daemon's own goroutine did not answer in time; somebody else says this
+	Busy    bool     `json:"busy,omitempty"`    // status: the daemon's loop did not answer in time
 	Reasons []string `json:"reasons,omitempty"` // status: why they cannot, or how the node is impaired
 
 	Body json.RawMessage `json:"body,omitempty"` // view, record

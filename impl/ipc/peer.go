@@ -27,7 +27,7 @@ type Peer struct {
 }
 
 // Read waits a few seconds for the request. The files are the reader's to close; with an error there are none. io.EOF
-// means that the caller said nothing at all (somebody looked whether a daemon is there).
+// means that the caller said nothing at all (a probe whether a daemon is there).
 func (p *Peer) Read() (*Request, []*os.File, error) {
 	if err := p.unix.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		return nil, nil, fmt.Errorf("read from %s: %w", p, err)
@@ -90,7 +90,7 @@ func (p *Peer) Conn() net.Conn {
 	return p.unix
 }
 
-// Release ends, once, the request's claim on memory: nobody holds it any more.
+// Release ends, once, the request's claim on memory.
 func (p *Peer) Release() {
 	if p.held {
 		<-p.bulk

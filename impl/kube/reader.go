@@ -35,14 +35,15 @@ type Config struct {
 	Log      *slog.Logger  // what went wrong with a watch; nil: nothing
 }
 
-// Reader reads from the API server, and tells it what somebody should know of this node. Its methods may be called at once.
+// Reader reads from the API server, and reports to it what an operator should know of this node. Its methods may be
+// called at once.
 type Reader struct {
 	cfg  Config
 	base string
 	http *http.Client
 }
 
-// New makes a Reader. It asks nobody anything; it fails when it is not known where the API server is or whom to trust.
+// New makes a Reader. It sends no request; it fails when it is not known where the API server is or whom to trust.
 func New(c Config) (*Reader, error) {
 	if c.Node == "" {
 		return nil, errors.New("kube: no node name: set MY_NODE_NAME to spec.nodeName")

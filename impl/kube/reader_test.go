@@ -314,8 +314,8 @@ func TestAccountOfItsPod(t *testing.T) {
 	}
 }
 
-// TestQuery: a request without one ends with its path.
-func TestQuery(t *testing.T) {
+// TestRequestWithoutQueryEndsWithItsPath: a request without one ends with its path.
+func TestRequestWithoutQueryEndsWithItsPath(t *testing.T) {
 	r := reader(t, "http://127.0.0.1:1")
 	for want, query := range map[string]url.Values{"http://127.0.0.1:1/api?a=b": {"a": {"b"}}, "http://127.0.0.1:1/api": nil} {
 		if q, err := r.request(t.Context(), http.MethodGet, "/api", query, nil); err != nil || q.URL.String() != want {

@@ -53,7 +53,7 @@ type Socket struct {
 	own     bool // close it
 }
 
-// Adopt is a socket that somebody else has opened and will close. Its options are set by Options.
+// Adopt is a socket that the caller has opened and will close. Its options are set by Options.
 func Adopt(fd, buffer int) *Socket {
 	return &Socket{fd: fd, buf: make([]byte, buffer), Timeout: answerTimeout}
 }

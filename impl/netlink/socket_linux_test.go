@@ -29,8 +29,8 @@ func answer(t *testing.T, kernel int, kind, flags uint16, body ...byte) {
 	must(t, err)
 }
 
-// TestDumps: whatever makes a list incomplete is an error, and the whole list is read all the same.
-func TestDumps(t *testing.T) {
+// TestIncompleteDumpIsAnError: whatever makes a list incomplete is an error, and the whole list is read all the same.
+func TestIncompleteDumpIsAnError(t *testing.T) {
 	negative := func(errno unix.Errno) []byte { return Native.AppendUint32(nil, uint32(-int32(errno))) }
 	for _, c := range []struct {
 		name   string

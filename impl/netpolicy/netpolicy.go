@@ -1,10 +1,12 @@
-// Package netpolicy tells a network policy agent of pods: amazon-vpc-cni-k8s's aws-network-policy-agent, or whoever listens in its place.
+// Package netpolicy tells a network policy agent of pods: amazon-vpc-cni-k8s's aws-network-policy-agent, or another
+// that listens in its place.
 //
 // The agent (service NPBackend of amazon-vpc-cni-k8s 1.23.1, rpc/rpc.proto) listens on a socket in the CNI's folder on the tmpfs. It
 // is told of a pod when its interface is there, and puts the policies that it knows before the pod's first packet: in mode standard none of
 // them allows everything, in mode strict nothing. It knows pods by name, and has to be told when one is gone.
 //
-// Every call is bounded: an agent that hangs holds up nobody for longer than ReachBound and the caller's context say.
+// Every call is bounded: an agent that hangs holds up no caller for longer than ReachBound and the caller's context
+// say.
 package netpolicy
 
 import (
@@ -31,15 +33,15 @@ const (
 
 // Kinds of failure that are no agent's, by errors.Is.
 var (
-	ErrAbsent = errors.New("there is no network policy agent")            // no socket
-	ErrNobody = errors.New("nobody listens on the policy agent's socket") // it is there: the agent starts again, or was killed
+	ErrAbsent       = errors.New("there is no network policy agent")            // no socket
+	ErrNotListening = errors.New("nobody listens on the policy agent's socket") // the agent restarts or was killed
 )
 
 // Modes of an agent (NETWORK_POLICY_ENFORCING_MODE).
 const (
 	Standard = "standard"
 	Strict   = "strict"
-	None     = "none" // nobody is told of pods
+	None     = "none" // no agent is told of pods
 )
 
 // methods of the service, and the fields of their questions: the first two are the pod's name and its namespace in both.
@@ -93,7 +95,7 @@ func call(ctx context.Context, socket, method string, q []byte) ([]byte, error) 
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, named(socket, ErrAbsent)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return nil, named(socket, ErrNobody)
+		return nil, named(socket, ErrNotListening)
 	case err != nil:
 		return nil, named(socket, err)
 	}

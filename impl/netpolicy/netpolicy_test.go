@@ -41,8 +41,9 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// TestAnswers: a pod runs only when the agent says so; one that is gone has been told of with any answer.
-func TestAnswers(t *testing.T) {
+// TestPodRunsOnlyWhenTheAgentSaysSo: a pod runs only when the agent says so; one that is gone has been told of with
+// any answer.
+func TestPodRunsOnlyWhenTheAgentSaysSo(t *testing.T) {
 	path := socket(t)
 	a := netpolicytest.Start(t, path)
 	for name, c := range map[string]struct {
@@ -65,8 +66,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestNoAgent: none, one that is gone without its socket, one that hangs, and what is none.
-func TestNoAgent(t *testing.T) {
+// TestAgentThatIsGoneOrHangs: none, one that is gone without its socket, one that hangs, and what is none.
+func TestAgentThatIsGoneOrHangs(t *testing.T) {
 	both := func(ctx context.Context, path string) []error {
 		return []error{netpolicy.Enforce(ctx, path, netpolicy.Standard, pod), netpolicy.Forget(ctx, path, pod)}
 	}
@@ -83,7 +84,7 @@ func TestNoAgent(t *testing.T) {
 	l.SetUnlinkOnClose(false)
 	l.Close()
 	for _, err := range both(t.Context(), dead) {
-		if !errors.Is(err, netpolicy.ErrNobody) || errors.Is(err, netpolicy.ErrAbsent) {
+		if !errors.Is(err, netpolicy.ErrNotListening) || errors.Is(err, netpolicy.ErrAbsent) {
 			t.Errorf("a dead socket: %v", err)
 		}
 	}
@@ -92,7 +93,7 @@ func TestNoAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, err := range both(t.Context(), plain) {
-		if !errors.Is(err, netpolicy.ErrNobody) {
+		if !errors.Is(err, netpolicy.ErrNotListening) {
 			t.Errorf("a file: %v", err)
 		}
 	}
@@ -105,7 +106,7 @@ func TestNoAgent(t *testing.T) {
 		}
 		t.Cleanup(func() { l.Close() })
 		began := time.Now()
-		if err := netpolicy.Forget(t.Context(), path, pod); err == nil || errors.Is(err, netpolicy.ErrNobody) {
+		if err := netpolicy.Forget(t.Context(), path, pod); err == nil || errors.Is(err, netpolicy.ErrNotListening) {
 			t.Errorf("%v", err)
 		}
 		if took := time.Since(began); took >= netpolicy.ForgetBound {

@@ -113,7 +113,7 @@ func (v *verb) giveBack(why error) error {
 	return why
 }
 
-// compare logs where the daemon's settings and the conflist disagree: somebody changed only one of them.
+// compare logs where the daemon's settings and the conflist disagree: only one of them was changed.
 func (v *verb) compare(r *ipc.Response, made *link) {
 	if p := v.conf.VethPrefix; p != "" && r.Veth != "" && !strings.HasPrefix(r.Veth, p) {
 		v.log.Warn("vethPrefix of the conflist is not ipamd's", "conflist", p, "veth", r.Veth)

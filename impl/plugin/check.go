@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/containernetworking/cni/pkg/skel"
@@ -211,12 +212,7 @@ func hasAddress(list []netip.Prefix, a netip.Addr) bool {
 }
 
 func hasPrefix(list []netip.Prefix, p netip.Prefix) bool {
-	for _, q := range list {
-		if p == q {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(list, p)
 }
 
 // hasRoute looks for a route; one that was not said to have a gateway or a link may have any.

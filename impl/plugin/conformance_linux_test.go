@@ -117,7 +117,7 @@ func uselessName(t *testing.T, n *node) {
 }
 
 func nameTaken(t *testing.T, n *node) {
-	// A stranger's whose other end is here, in the host's namespace, and in the host's with another sandbox's key.
+	// A third party's whose other end is here, in the host's namespace, and in the host's with another sandbox's key.
 	for i, other := range []any{nil, netlink.NsFd(n.host), netlink.NsFd(n.host)} {
 		ns := newNamespace(t)
 		attrs := netlink.NewLinkAttrs()

@@ -41,8 +41,9 @@ func (c contact) reached(serves bool) {
 	}
 }
 
-// missed: the daemon has not answered. It returns for how long nobody has heard of it, as far as STATUS was asked: two
-// misses with a long silence between them are two, for the daemon may have answered nobody because nobody asked.
+// missed: the daemon has not answered. It returns for how long it has not been heard of, as far as STATUS was asked:
+// two misses with a long silence between them are two, for the daemon may have answered nothing because nothing was
+// asked.
 func (c contact) missed(now time.Duration) (since time.Duration, served bool) {
 	path := filepath.Join(c.dir, missedFile)
 	first := now

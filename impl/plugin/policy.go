@@ -26,7 +26,7 @@ func (v *verb) enforce(r *ipc.Response) error {
 		return errorf(ipam.CodeTryAgain, "%s: NETWORK_POLICY_ENFORCING_MODE is strict, and no network policy agent listens at %s: the pod would run without its policies; start the agent, or choose standard", v, v.agent())
 	case errors.Is(err, netpolicy.ErrAbsent):
 		return nil
-	case errors.Is(err, netpolicy.ErrNobody):
+	case errors.Is(err, netpolicy.ErrNotListening):
 		return errorf(ipam.CodeTryAgain, "%s: %v: it starts again, or it is gone and has left its socket, which then has to be removed; try again", v, err)
 	case err != nil:
 		return errorf(ipam.CodeTryAgain, "%s: %v; try again", v, err)

@@ -23,8 +23,9 @@ import (
 	"github.com/enilab/enilab/impl/ipc"
 )
 
-// TestCompare: a warning is written for what the conflist says and ipamd does otherwise, and for nothing else.
-func TestCompare(t *testing.T) {
+// TestWarnsWhereConflistAndDaemonDiffer: a warning is written for what the conflist says and ipamd does otherwise, and
+// for nothing else.
+func TestWarnsWhereConflistAndDaemonDiffer(t *testing.T) {
 	for _, c := range []struct {
 		prefix, veth string
 		mtu, made    int
@@ -47,8 +48,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestEnd: the log says how a verb ended.
-func TestEnd(t *testing.T) {
+// TestLogSaysHowAVerbEnded: the log says how a verb ended.
+func TestLogSaysHowAVerbEnded(t *testing.T) {
 	for _, err := range []error{nil, errors.New("no")} {
 		var b bytes.Buffer
 		v := &verb{log: newLog(&b, ""), ended: io.NopCloser(nil), args: &skel.CmdArgs{}}

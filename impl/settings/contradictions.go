@@ -73,8 +73,8 @@ var families = []string{"AWS_VPC_", "WARM_", "ENILAB_", "ENI_CONFIG_", "MINIMUM_
 // nearMiss is how many letters may differ in a name that is taken for a misspelled one.
 const nearMiss = 2
 
-// Unknown are the names in an environment (os.Environ) that look like a setting and are none: nobody reads them, and somebody
-// believes that they do. None of these problems Stops: a newer amazon-vpc-cni-k8s may have one more.
+// Unknown are the names in an environment (os.Environ) that look like a setting and are none: they are not read, and
+// an operator believes that they do. None of these problems Stops: a newer amazon-vpc-cni-k8s may have one more.
 func Unknown(environ []string) (out []Problem) {
 	known := map[string]bool{}
 	var names []string

@@ -74,7 +74,7 @@ type Problem struct {
 	Variable string
 	Text     string // a sentence without the variable's name
 	Stops    bool   // the node takes no pods because of it
-	Unread   bool   // there is no such variable: whoever set it believes in something that does not happen
+	Unread   bool   // there is no such variable: what it asks for does not happen
 }
 
 func (p Problem) String() string { return p.Variable + ": " + p.Text }

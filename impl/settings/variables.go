@@ -145,7 +145,7 @@ func plumbing() []variable {
 			return "", false
 		}}
 	}
-	// idle is one whose default is what happens, and which is worth a word when somebody changes it.
+	// idle is one whose default is what happens, and which is worth a warning when it is changed.
 	idle := func(name, standard, why string, check func(string) error) variable {
 		q := quiet(name, standard, check)
 		read := q.read

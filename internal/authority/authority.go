@@ -1,4 +1,4 @@
-// Package authority is a certificate authority of one laboratory: servers that have somebody else's name, such as
+// Package authority is a certificate authority of one laboratory: servers under public names, such as
 // ec2.us-west-2.amazonaws.com or kubernetes.default.svc, get certificates that only the laboratory's own clients trust.
 //
 //	a, err := authority.New(nil)
@@ -56,7 +56,7 @@ func New(random io.Reader) (*Authority, error) {
 	return a, err
 }
 
-// PEM is the authority's certificate, for whoever shall trust it.
+// PEM is the authority's certificate, for clients that shall trust it.
 func (a *Authority) PEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
 }
@@ -107,7 +107,8 @@ func (a *Authority) sign(template, parent *x509.Certificate, key signer) (*x509.
 	return x509.ParseCertificate(der)
 }
 
-// newKey takes a key from the random source. crypto/ecdsa ignores the source that it is given, so that nobody relies on how it reads it.
+// newKey takes a key from the random source. crypto/ecdsa ignores the source that it is given, so that no caller
+// relies on how it reads it.
 func (a *Authority) newKey() (signer, error) {
 	scalar := make([]byte, 32)
 	for range 100 { // one of 2^32 is out of range

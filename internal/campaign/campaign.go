@@ -6,7 +6,7 @@
 //	stamp, err := c.Stamp(args, versions...)
 //	results := c.Run(ctx, jobs, 2, tell)          in the order of jobs
 //
-// It reads nothing of what a command wrote: whoever asks does.
+// It does not read what a command wrote; its caller does.
 package campaign
 
 import (

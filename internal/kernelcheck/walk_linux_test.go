@@ -134,7 +134,7 @@ func (w *walker) step() {
 	case what < 26:
 		w.apply(dataplane.Plan{Ops: []dataplane.Op{w.op()}})
 	case what < 28:
-		if at := w.n(len(w.inodes)); !w.fake.NamespaceLives(w.inodes[at]) {
+		if at := w.n(len(w.inodes)); !w.fake.NamespaceExists(w.inodes[at]) {
 			w.inodes[at] = w.newNamespace()
 		}
 	case what < 29:
@@ -211,7 +211,7 @@ func (w *walker) stranger() {
 	}
 }
 
-// TestWalk: the model and the kernel agree on everything that plans, repairs, crashes and strangers do.
+// TestWalk: the model and the kernel agree on everything that plans, repairs, crashes and third parties do.
 func TestWalk(t *testing.T) {
 	steps := 250
 	if testing.Short() {

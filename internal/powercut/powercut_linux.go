@@ -21,7 +21,7 @@ const size = 16 << 20
 const options = "loop,noauto_da_alloc,commit=300"
 
 // Run has before write below a folder of the disk, cuts the power when it returns, and has after look at what is left. Both run on the caller's
-// goroutine, whose thread sees the disk and nobody else's does; files that before opens have to be closed.
+// goroutine, the only one whose thread sees the disk; files that before opens have to be closed.
 func Run(t *testing.T, before, after func(dir string)) {
 	t.Helper()
 	if os.Geteuid() != 0 {

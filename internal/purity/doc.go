@@ -5,7 +5,7 @@
 // A pure package (see pure in rules.go) has no source of change but its arguments:
 //
 //   - it imports what is on a list of the standard library, and pure packages of this module. Not on the list: os, sync,
-//     context, net (netip is), syscall, unsafe, runtime, log, and whatever nobody has thought about yet;
+//     context, net (netip is), syscall, unsafe, runtime, log, and any package that was not considered yet;
 //   - it calls nothing that reads the clock, sleeps, draws from a generator that is not its own, prints or reads files;
 //   - it has no go statement, channel or select;
 //   - it has no package-level variable that changes. Writing to one, to an element of one, taking its address, or calling

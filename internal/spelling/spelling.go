@@ -1,4 +1,4 @@
-// Package spelling finds the word that somebody meant.
+// Package spelling finds the word that was meant.
 package spelling
 
 import "strings"

@@ -21,7 +21,7 @@ type Owing struct {
 	Wanted  time.Duration   // when a workload was changed last
 	Keys    map[string]bool // of all actions
 	Limits  int             // attaches that EC2 refuses as one too many
-	Foreign map[int]int     // ENIs that strangers attach, by node
+	Foreign map[int]int     // ENIs that third parties attach, by node
 	Errors  []error
 }
 

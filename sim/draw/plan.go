@@ -23,8 +23,8 @@ type Plan struct {
 	Gone     bool          // it is
 	Pinned   bool          // every workload is on one node
 	Upgraded int           // version of the last upgrade
-	Detaches bool          // a stranger detaches ENIs
-	Attached map[int]int   // ENIs that strangers attach, by node
+	Detaches bool          // a third party detaches ENIs
+	Attached map[int]int   // ENIs that third parties attach, by node
 	Leaks    int           // ENIs that nodes which are gone have left
 	Sweeps   bool          // one of them is this cluster's
 	Trails   bool          // metadata is so far behind that it does not catch up in the usual time

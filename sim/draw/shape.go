@@ -20,7 +20,7 @@ type Shape struct {
 	Settings ipam.Settings
 	Config   []string // KEY=VALUE, as the scenario says them
 	ENIs     int      // that a node may have
-	Foreign  int      // of them, those that strangers may attach
+	Foreign  int      // of them, those that third parties may attach
 	Prefixed bool     // these may have prefixes
 	Leaked   int      // ENIs that other clusters may leave in the subnet
 	Reserved bool     // half of the subnet is for prefixes alone
@@ -124,7 +124,7 @@ func (h *Shape) DrawSettings(s *Source) {
 }
 
 // drawPrefixes switches prefixes on under one seed in eight. It draws from a copy, so that the others stay what they were. The
-// subnet has room for all prefixes that the nodes can carry: what fragments it are strangers.
+// subnet has room for all prefixes that the nodes can carry: what fragments it are third parties.
 func (h *Shape) drawPrefixes(s Source) {
 	if !s.Chance(12) || h.Settings.IMDSOnly {
 		return
@@ -178,7 +178,7 @@ func (h *Shape) DrawMaxPods(s *Source) int {
 	return s.Between(h.Per, h.ENIs*h.Per)
 }
 
-// roomy is a subnet that all nodes together cannot use up, strangers' addresses left out.
+// roomy is a subnet that all nodes together cannot use up, third parties' addresses left out.
 func (h *Shape) Roomy() int {
 	bits := 28
 	for Usable(bits) < 2*h.Nodes*h.ENIs*(h.Per+1) {

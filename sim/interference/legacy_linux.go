@@ -41,7 +41,7 @@ type legacyInfo struct {
 	Entries, Size     uint32
 }
 
-// readLegacy is a table. Nobody loads a module for it: where the kernel has no iptables-legacy nothing is changed.
+// readLegacy is a table. No module is loaded for it: where the kernel has no iptables-legacy nothing is changed.
 func readLegacy(fd int, table string) (info *legacyInfo, entries []byte, err error) {
 	info = &legacyInfo{}
 	copy(info.Name[:], table)
@@ -128,7 +128,7 @@ func addLegacyChain(table string) error {
 		end := lastEntry(entries)
 		chain := legacyChain()
 		all := slices.Concat(entries[:end], chain, entries[end:])
-		counters := make([]byte, 16*info.Entries) // of the old table, which nobody reads
+		counters := make([]byte, 16*info.Entries) // of the old table; they are dropped
 		b := make([]byte, replaceHead, replaceHead+len(all))
 		copy(b, table)
 		n := binary.NativeEndian

@@ -20,7 +20,7 @@ import (
 	"github.com/enilab/enilab/fakes/kernel"
 )
 
-// What others than the CNI have on a node. The addresses are of networks for documentation, which nobody has.
+// What others than the CNI have on a node. The addresses are of networks for documentation, which are in no use.
 const (
 	thirdPartyChain = "THIRD-PARTY"
 	thirdPartyTable = "third-party"
@@ -47,7 +47,8 @@ type errLacking struct{ why string }
 
 func (e *errLacking) Error() string { return e.why }
 
-// parties are all of them. Those of iptables are in the tables in which CNIs work: whoever flushes such a table takes them along.
+// parties are all of them. Those of iptables are in the tables in which CNIs work: a flush of such a table takes them
+// along.
 func parties() []party {
 	out := []party{
 		{fmt.Sprintf("rule %d", kernel.ThirdParty.Priority), addPartyRule, lookPartyRule},
@@ -252,7 +253,7 @@ func partyRule(r *nftables.Rule) string {
 	return strings.Join(words, " ")
 }
 
-// addPartyMark is a connection of somebody's that a third party has marked.
+// addPartyMark is a connection that a third party has marked.
 func addPartyMark() error {
 	flow := &netlink.ConntrackFlow{FamilyType: unix.AF_INET, Mark: thirdPartyMark, TimeOut: 86400,
 		Forward:   netlink.IPTuple{SrcIP: thirdPartyPeer, DstIP: thirdPartySelf, Protocol: unix.IPPROTO_TCP, SrcPort: thirdPartyPeerPort, DstPort: thirdPartySelfPort},

@@ -32,8 +32,8 @@ type Asked struct {
 	Intent  bool       // DEL: read from disk
 }
 
-// Answered judges a daemon's answer when it leaves (I2, I6, I7). used says who else uses an address in the kernel; "" is nobody. It is true of an
-// ADD that got an address.
+// Answered judges a daemon's answer when it leaves (I2, I6, I7). used says what else uses an address in the kernel; ""
+// is nothing. It is true of an ADD that got an address.
 func (a *Auditor) Answered(now time.Duration, node int, q *Asked, r *ipam.Reply, used func(netip.Addr) string) (given bool) {
 	switch {
 	case q.Verb == ipam.VerbAdd && r.Err == nil:

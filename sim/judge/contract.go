@@ -82,7 +82,7 @@ type request struct {
 	att     ipam.Attachment
 	holder  int32 // ADD: the attachment's
 	due     time.Duration
-	gone    bool // nobody reads the Reply
+	gone    bool // the Reply will not be read
 	removal bool // DEL of an attachment that was held or being worked on: its removal has to be done
 }
 
@@ -236,7 +236,7 @@ func (c *Contract) fly(f flight) bool {
 	return true
 }
 
-// land ends the wait. An outcome that nobody waits for, or of another kind, is nothing.
+// land ends the wait. An outcome that is not awaited, or of another kind, is ignored.
 func (c *Contract) land(id ipam.ID, kind flightKind) (flight, bool) {
 	for i := range c.flights {
 		if f := c.flights[i]; f.id == id && f.kind == kind {

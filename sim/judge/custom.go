@@ -17,8 +17,8 @@ type Custom struct {
 	From, Until time.Duration
 }
 
-// told says whether a daemon that asked for an ENI at an instant must have heard what custom networking wants now.
-func (c *Custom) told(at time.Duration) bool {
+// mustKnow says whether a daemon that asked for an ENI at that instant must have known the ENIConfig as it is now.
+func (c *Custom) mustKnow(at time.Duration) bool {
 	return past(c.Since, at) && past(c.On, at) && (at < c.From || past(c.Until, at))
 }
 
@@ -49,10 +49,11 @@ func CustomOf(zone, annotation, label string, labels, annotations map[string]str
 
 const zoneLabel = "topology.kubernetes.io/zone"
 
-// astray says why an ENI that a node asks EC2 for is not as its ENIConfig says; "" is that it is, or might have been a moment ago.
-func (w Whose) astray(now time.Duration, id ec2.SubnetID) string {
+// wrongSubnet says why the subnet of an ENI that a node asks EC2 for is not its ENIConfig's; "" is that it is, or was
+// a moment ago.
+func (w Whose) wrongSubnet(now time.Duration, id ec2.SubnetID) string {
 	switch {
-	case w.Custom == nil || !w.Custom.told(now) || w.Custom.Subnet == id:
+	case w.Custom == nil || !w.Custom.mustKnow(now) || w.Custom.Subnet == id:
 		return ""
 	case w.Custom.Subnet == "":
 		return "not for this node, which has no ENIConfig"
@@ -80,7 +81,7 @@ func (w Whose) Grouped() (wrong []ec2.ENI) {
 	}
 	for _, id := range w.Model.AttachedENIs(w.Node) {
 		e, _ := w.Model.ENI(id)
-		if ours(&e, w.Node) && w.Custom.told(e.Created) && !slices.Equal(sorted(e.SecurityGroups), sorted(w.Custom.Groups)) {
+		if ours(&e, w.Node) && w.Custom.mustKnow(e.Created) && !slices.Equal(sorted(e.SecurityGroups), sorted(w.Custom.Groups)) {
 			wrong = append(wrong, e)
 		}
 	}

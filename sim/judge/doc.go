@@ -27,9 +27,9 @@
 // Watching says when a node that does not change has to be judged again.
 //
 // On the settled snapshot, when faults have ended and the world is quiet: Settle judges I5, I6, I11, I12 and I20; where something is still under
-// way, I6 alone: "leaked" is only what nobody acts on any more. Unsettled asks the same
-// without recording, for a world that waits until a node converges. I9 compares two runs, so it is judged by whoever runs both:
-// the crash enumeration of package virtual.
+// way, I6 alone: "leaked" is only what is not acted on any more. Unsettled asks the same
+// without recording, for a world that waits until a node converges. I9 compares two runs, so the caller that runs both
+// judges it: the crash enumeration of package virtual.
 //
 // No snapshot means not judged, never held. A Snapshot without a View, or of a node whose daemon is down, is not judged by I11
 // and I12; one whose Limits are unknown not by I11. An edge that a world cannot see is an invariant that it cannot judge,
@@ -40,7 +40,7 @@
 // What is judged is known from the node's kernel, EC2's truth, the runtime's calls and their answers, packets, and books; Invariant.Needs says
 // from which. Three of them have files of their own:
 //
-//   - residue (residue.go): a node's kernel, what of it belongs to nobody;
+//   - residue (residue.go): a node's kernel, what of it has no owner;
 //   - EC2's truth (truth.go, whose.go): what its model did, whose an ENI is, orphans;
 //   - books (books.go): what the daemon believes and what it answered.
 //
@@ -50,8 +50,8 @@
 //
 // Books of a daemon in virtual time are its Node. Those of a daemon that is a process (worlds netns and kind) are its recording: it streams
 // its flight recorder, the Node as it is, and then every input with a fingerprint of what the Node wanted. A Witness steps a second Node with
-// it (Life). That Node is what auditors and expectations read, since nobody can look into a process; and the fingerprint of every step
-// proves that the daemon decided as the core does.
+// it (Life). That Node is what auditors and expectations read, since one cannot look into a process; and the
+// fingerprint of every step proves that the daemon decided as the core does.
 //
 // What follows from a step is judged as it is read: the effect contract, I1 when a pod's plan was applied, I2 and I7 when an ADD is
 // answered, I6 when a DEL is. What a world has to see for that with eyes of its own, the kernel, it tells by Eyes. I4 is judged
@@ -68,10 +68,11 @@
 // which upstream would give some back: with WARM_ENI_TARGET from one whole ENI above the target while an ENI is idle, with
 // WARM_IP_TARGET from the first above it and above MINIMUM_IP_TARGET; Bounds.Band widens both.
 //
-// I15 judges what the daemon believes (its View), not EC2's truth: what a stranger gave or took a moment ago nobody can know. Each ENI is judged once,
-// when its client token is first heard of: the request is repeated until EC2 has answered, and the demand may go meanwhile. It counts places, and
-// leaves out those of addresses that cool down or are set aside, of prefixes, and of ENIs that leave or that EC2 refuses to attach; and what EC2
-// refuses to assign where there are places is no reason for a further ENI: it would be in the same subnet.
+// I15 judges what the daemon believes (its View), not EC2's truth: what a third party gave or took a moment ago it
+// cannot know. Each ENI is judged once, when its client token is first heard of: the request is repeated until EC2 has
+// answered, and the demand may go meanwhile. It counts places, and leaves out those of addresses that cool down or are
+// set aside, of prefixes, and of ENIs that leave or that EC2 refuses to attach; and what EC2 refuses to assign where
+// there are places is no reason for a further ENI: it would be in the same subnet.
 //
 // I16 counts while the daemon runs, over all its lives, as I10 does. What it is judged from differs: where the daemon's belief is known that is
 // asked (View.Serving), else a world that started it and heard no answer says so (Unserved), with the bound of that daemon.
@@ -93,5 +94,5 @@
 //     error, of a plan that was wanted after the Saved of the cooling row, if any plan had touched the kernel for it;
 //   - a request gets one Reply, by its deadline, with its verb and attachment; after Gone it may get one.
 //
-// Outcomes match by ID. One that nobody waits for, or the second one, proves nothing and is not an error.
+// Outcomes match by ID. One that is not awaited, or the second one, proves nothing and is not an error.
 package judge

@@ -102,7 +102,7 @@ func (a *Auditor) FlowCut(now time.Duration, node int, att ipam.Attachment, pod 
 }
 
 // Given says that a successful Reply of an ADD leaves. usedBy names who used the address in the kernel at that moment,
-// other than the attachment; empty is nobody.
+// other than the attachment; empty is nothing.
 func (a *Auditor) Given(now time.Duration, node int, att ipam.Attachment, addr netip.Addr, usedBy string) {
 	a.look(I2)
 	if usedBy != "" {
@@ -117,7 +117,7 @@ func (a *Auditor) Released(now time.Duration, node int, att ipam.Attachment, add
 	a.node(node).release(now, att, addr)
 }
 
-// ENIFreed says that an ENI was detached or deleted, by the node's own call or by somebody else. livePods counts the
+// ENIFreed says that an ENI was detached or deleted, by the node's own call or by another caller. livePods counts the
 // live pods that have an address on it; example names one.
 func (a *Auditor) ENIFreed(now time.Duration, node int, eni string, byUs bool, livePods int, example string) {
 	if byUs {

@@ -41,7 +41,8 @@ func (a *Auditor) take(now time.Duration, node int, att ipam.Attachment, addr ne
 	n.gate[addr] = tenure{att: att, held: true}
 }
 
-// givenBack judges I7 on an address that the node has EC2 take back, alone, in a prefix or with its ENI: whoever has it next gets what is sent to it.
+// givenBack judges I7 on an address that the node has EC2 take back, alone, in a prefix or with its ENI: the pod that
+// has it next gets what is sent to it.
 func (a *Auditor) givenBack(now time.Duration, node int, addr netip.Addr) {
 	t, known := a.node(node).gate[addr]
 	if a.look(I7); known && !t.held && now+a.bounds.CoolDown < t.released+t.coolDown {
@@ -50,7 +51,7 @@ func (a *Auditor) givenBack(now time.Duration, node int, addr netip.Addr) {
 	}
 }
 
-// release begins the cool-down, unless somebody else has the address by now or it has begun.
+// release begins the cool-down, unless another pod has the address by now or it has begun.
 func (n *node) release(now time.Duration, att ipam.Attachment, addr netip.Addr) {
 	t, known := n.gate[addr]
 	if known && (t.att != att || !t.held) {

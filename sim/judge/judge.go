@@ -3,13 +3,14 @@ package judge
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/enilab/enilab/impl/ipam"
 )
 
-// clock counts how long the daemon has run, over all its lives: nobody repairs while it is down, and a daemon that
-// dies every minute does not get a new bound each time.
+// clock counts how long the daemon has run, over all its lives: nothing is repaired while it is down, and a daemon
+// that dies every minute does not get a new bound each time.
 type clock struct {
 	running bool
 	since   time.Duration
@@ -81,7 +82,7 @@ func (a *Auditor) Judge(now time.Duration, c *Snapshot) {
 	if c.Up && c.View != nil {
 		a.look(I16)
 	}
-	if c.starts() && (c.View.Named || !c.Silent) { // else nobody can know which addresses the node has
+	if c.starts() && (c.View.Named || !c.Silent) { // else it cannot be known which addresses the node has
 		a.fault(now, c, n, I16, ipam.Attachment{}, func() string { return describeStart(c) })
 	}
 	n.repaired()
@@ -103,12 +104,7 @@ func onAttached(cloud []CloudENI, r *ipam.Row) bool {
 }
 
 func holds(addrs []netip.Addr, addr netip.Addr) bool {
-	for i := range addrs {
-		if addrs[i] == addr {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(addrs, addr)
 }
 
 // fault remembers since when something is broken, and reports it once when that is longer than the bound.

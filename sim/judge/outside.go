@@ -8,9 +8,10 @@ import (
 )
 
 // What a world sees of a daemon of which only the outside is known. What happened inside has happened at some instant between a call and its
-// answer, so a release counts from the call and a use from the answer: nobody is accused for what took long.
+// answer, so a release counts from the call and a use from the answer: no daemon is accused for what took long.
 
-// Runs says that a life of the node's daemon begins, and what cool-down it was told to keep. It is Started where nobody tells its inputs.
+// Runs says that a life of the node's daemon begins, and what cool-down it was told to keep. It replaces Started where
+// the daemon's inputs are unknown.
 func (a *Auditor) Runs(now time.Duration, node int, coolDown time.Duration) {
 	a.Started(now, node)
 	a.node(node).setCoolDown(coolDown)
@@ -46,7 +47,7 @@ func (w *Witness) Added(node int32, att ipam.Attachment, addr netip.Addr) {
 	w.given(node, addr)
 }
 
-// user names who else has the address; "" is nobody.
+// user names what else has the address; "" is nothing.
 func (h Holding) user() string {
 	if h.Count > 1 {
 		return "another namespace, on " + h.Otherwise

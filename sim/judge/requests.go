@@ -109,7 +109,7 @@ func (c *Contract) deleted(r *request) {
 	}
 }
 
-// overdue reports requests without a Reply in time and forgets those that nobody waits for. It looks for the next one
+// overdue reports requests without a Reply in time and forgets those that are not awaited. It looks for the next one
 // that is due, so it is called once per request at most.
 func (c *Contract) overdue(now time.Duration) {
 	var late []ipam.Req

@@ -44,8 +44,8 @@ func named(o *dataplane.Observation) (out []netip.Addr) {
 	return slices.Compact(out)
 }
 
-// Leaks names what belongs to nobody on a node (I5), of the addresses that its daemon's books have. Where no daemon runs, one that starts may
-// still clean up.
+// Leaks names what has no owner on a node (I5), of the addresses that its daemon's books have. Where no daemon runs,
+// one that starts may still clean up.
 func (r *Residue) Leaks(books *ipam.Node) (out []string) {
 	if books == nil {
 		return nil
@@ -66,8 +66,8 @@ func (r *Residue) Leaks(books *ipam.Node) (out []string) {
 	return out
 }
 
-// Unclaimed names what belongs to nobody on a node (I5) without books: what the kernel has for an address that nobody can have. holds says of an
-// address that a living sandbox has it, or the machine itself: an ENI's own, or a router's.
+// Unclaimed names what has no owner on a node (I5) without books: what the kernel has for an address that no pod can
+// have. holds says of an address that a living sandbox has it, or the machine itself: an ENI's own, or a router's.
 func (r *Residue) Unclaimed(holds func(netip.Addr) bool) []string {
 	out := r.strays()
 	for _, a := range r.Named {

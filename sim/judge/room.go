@@ -40,7 +40,7 @@ func (a *Auditor) Makes(now time.Duration, node int, effs []ipam.Effect, daemon 
 	}
 }
 
-// asks says whether nobody has asked for that ENI before.
+// asks says whether that ENI was not asked for before.
 func (a *Auditor) asks(node int, token string) bool {
 	n := a.node(node)
 	if slices.Contains(n.made, token) {

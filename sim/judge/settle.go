@@ -13,7 +13,7 @@ import (
 )
 
 // Settle judges what has to hold once settled, records what does not, and names what is still under way on the node. Until that has ended
-// nothing is leaked, missing or out of balance. What has been under way since before the faults ended is what nobody acts on.
+// nothing is leaked, missing or out of balance. What has been under way since before the faults ended is not acted on.
 func (a *Auditor) Settle(now time.Duration, c *Snapshot) (underWay []string) {
 	a.thirdParty(now, c)
 	broken, underWay := a.Unsettled(now, c)
@@ -24,7 +24,7 @@ func (a *Auditor) Settle(now time.Duration, c *Snapshot) (underWay []string) {
 	return underWay
 }
 
-// Leaked records what belongs to nobody in the cloud as a whole (I5).
+// Leaked records what has no owner in the cloud as a whole (I5).
 func (a *Auditor) Leaked(now time.Duration, leaks []string) {
 	if len(leaks) > 0 {
 		a.Settle(now, &Snapshot{Leaks: leaks})
@@ -104,7 +104,7 @@ func (a *Auditor) stuck(now time.Duration, c *Snapshot) stuck {
 	return stuck{b.intents < a.calm, b.cooling < a.calm, b.dels < a.calm}
 }
 
-// underWay is what somebody still acts on.
+// underWay is what is still acted on.
 func (c *Snapshot) underWay(old *stuck) (out []string) {
 	say := func(n int, one, many string) {
 		switch {
@@ -200,7 +200,7 @@ func balance(c *Snapshot, say sayer) {
 			on[addr] = e
 		}
 	}
-	for i := range c.Rows { // of a pod that was there before the ENI was somebody else's
+	for i := range c.Rows { // of a pod that was there before the ENI was another owner's
 		if e := on[c.Rows[i].Address]; c.Rows[i].State == ipam.Assigned && e != nil && (e.NotOurs || c.leftAlone(e.ID)) {
 			given++
 		}
@@ -225,8 +225,8 @@ func balance(c *Snapshot, say sayer) {
 	}
 }
 
-// leftAlone says whether a daemon that may not ask EC2 (ENABLE_IMDS_ONLY_MODE) says of an ENI that it leaves it alone: it cannot know that nobody else
-// claims it. What it gives to pods of such an ENI is in its rows, and counted.
+// leftAlone says whether a daemon that may not ask EC2 (ENABLE_IMDS_ONLY_MODE) says of an ENI that it leaves it alone:
+// it cannot know that no other owner claims it. What it gives to pods of such an ENI is in its rows, and counted.
 func (c *Snapshot) leftAlone(id string) bool {
 	return c.Settings.IMDSOnly && slices.ContainsFunc(c.View.Others, func(o ipam.ViewOther) bool { return o.ID == id })
 }

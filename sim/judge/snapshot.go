@@ -15,7 +15,7 @@ type Snapshot struct {
 	Rows        []ipam.Row    // the assigned ones
 	Cloud       []CloudENI    // of this node, as EC2 knows them
 	Pods        []PodSnapshot // live pods that have an attachment
-	Leaks       []string      // what belongs to nobody, one sentence each
+	Leaks       []string      // what has no owner, one sentence each
 	ThirdParty  []Foreign     // what third parties have put on the node; empty: nothing, or it could not be looked at
 	PendingDELs int           // DELs that the runtime still has to repeat, or that wait on disk
 	Settings    ipam.Settings
@@ -43,5 +43,5 @@ type PodSnapshot struct {
 	Name    string
 	Address netip.Addr
 	Fault   string // why no packet gets there and back; "" is reachable
-	Ours    bool   // the fault is not one that a stranger caused and nobody can repair
+	Ours    bool   // the fault is not one of a third party that cannot be repaired
 }

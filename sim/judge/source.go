@@ -5,9 +5,9 @@ import "strings"
 // Source is a set of what an invariant is judged from.
 type Source uint8
 
-// The sources. Whoever judges a daemon of which only the outside is known lacks Books alone.
+// The sources. Of a daemon that is only seen from outside, Books alone is missing.
 const (
-	Kernel  Source = 1 << iota // a node's kernel, what of it belongs to nobody included
+	Kernel  Source = 1 << iota // a node's kernel, what of it has no owner included
 	EC2                        // what EC2's model did and knows: its truth
 	Runtime                    // what the runtime called the CNI with and was told, and which sandboxes live
 	Packets                    // whether a packet gets to a pod and back

@@ -69,7 +69,7 @@ func (w Whose) notForPods(now time.Duration, id ec2.SubnetID) string {
 		case s.Zone != home.Zone:
 			return "in another zone"
 		case w.Custom != nil:
-			return w.astray(now, id)
+			return w.wrongSubnet(now, id)
 		case !w.suits(&s, home.Subnet) && now-w.Model.Tagged(id) >= tagGrace:
 			return "not tagged for pods of this cluster"
 		}

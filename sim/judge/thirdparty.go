@@ -13,7 +13,8 @@ type Foreign struct {
 	Is   string // as it is; empty: it is gone
 }
 
-// thirdParty judges that what third parties have put on a node is as they left it (I18). Each thing is told once: nobody puts it back.
+// thirdParty judges that what third parties have put on a node is as they left it (I18). Each thing is reported once,
+// since it is not put back.
 func (a *Auditor) thirdParty(now time.Duration, c *Snapshot) {
 	for i := range c.ThirdParty {
 		f := &c.ThirdParty[i]

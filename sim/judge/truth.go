@@ -32,7 +32,7 @@ func (a *Auditor) Requested(now time.Duration, node int, whose Whose, q *ec2.Req
 	}
 }
 
-// first says whether nobody has asked EC2 for an ENI with that token before.
+// first says whether EC2 was not asked for an ENI with that token before.
 func (a *Auditor) first(node int, token string) bool {
 	n := a.node(node)
 	if slices.Contains(n.asked, token) {
@@ -96,7 +96,8 @@ func carried(e *ec2.ENI) []netip.Addr {
 }
 
 // Orphans are the ENIs of a cluster that are attached to nothing and of which no daemon knows. Those that a daemon will delete are under way, with
-// the instant of the scenario by which it will, whose t=0 was at epoch; those that nobody deletes are leaked (I5). A node that is nil has no daemon.
+// the instant of the scenario by which it will, whose t=0 was at epoch; those that are not deleted are leaked (I5). A
+// node that is nil has no daemon.
 func Orphans(m *ec2.Cloud, cluster string, now, epoch time.Duration, daemons []*ipam.Node) (leaked, underWay []string) {
 	for _, e := range m.AllENIs() {
 		if e.Status != ec2.Available || !Made(m, cluster, &e) || knows(daemons, string(e.ID)) {

@@ -45,7 +45,7 @@ func TestWhoseALeakedENIIs(t *testing.T) {
 		{"to be left alone", "c1", "i-gone", "c1", "true", false, "no_manage", false},
 		{"nobody's", "c1", "", "", "", false, "", false},
 	} {
-		s := ec2.StrangerENI{Subnet: m.Subnets()[0].ID}
+		s := ec2.ThirdPartyENI{Subnet: m.Subnets()[0].ID}
 		if c.there {
 			s.Subnet = m.Subnets()[1].ID
 		}
@@ -54,7 +54,7 @@ func TestWhoseALeakedENIIs(t *testing.T) {
 				s.Tags = append(s.Tags, ec2.Tag{Key: key, Value: value})
 			}
 		}
-		id, ok := m.StrangerCreate(time.Hour, s)
+		id, ok := m.ThirdPartyCreate(time.Hour, s)
 		if !ok {
 			t.Fatal("EC2 makes no ENI")
 		}

@@ -28,7 +28,7 @@ type Witness struct {
 	Cluster string // CLUSTER_NAME of the daemons; "" is unset
 	Audit   *Auditor
 	Story   *timeline.Timeline
-	Book    *timeline.Book  // written from t=0 on; nil: nobody compares it
+	Book    *timeline.Book  // written from t=0 on; nil: it is not compared
 	Mutant  *mutants.Mutant // plays the daemons; nil: none
 	// Heard, if any, is told of every input before the second Node is stepped with it.
 	Heard func(l *Life, in ipam.Input)

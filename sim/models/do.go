@@ -66,7 +66,7 @@ func (h *Host) doNode(n *Node, a *verb.Act, id int) {
 		h.took(id, verb.Miss("the instance is terminated"))
 		return
 	}
-	n.Dirty = true
+	n.Changed = true
 	h.took(id, a.Of.Strike(h.targetOn(n, a, id)))
 }
 
@@ -77,7 +77,7 @@ func (h *Host) doPod(a *verb.Act, id int) {
 		h.took(id, actions.NoPod(a.Subject.Pod, ok))
 		return
 	}
-	n.Dirty = true
+	n.Changed = true
 	n.CRI.Number(id)
 	h.Acts.Means(id, a.Subject.Pod, p.Name)
 	t := h.targetOn(n, a, id)

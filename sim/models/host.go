@@ -71,7 +71,7 @@ func New(w World, c *sim.Cluster, seed uint64, j judge.Config) (Host, error) {
 	cluster := kube.New(seed + 1)
 	for _, e := range c.ENIConfigs {
 		for _, g := range e.Groups {
-			cloud.StrangerMakeGroup(0, "", g)
+			cloud.ThirdPartyMakeGroup(0, "", g)
 		}
 		cluster.PutENIConfig(0, kube.ENIConfig{Name: e.Name, Subnet: string(cloud.Subnets()[e.Subnet-1].ID), Groups: e.Groups})
 	}
@@ -148,7 +148,7 @@ func (h *Host) Pump() {
 			moved = true
 		}
 	}
-	for _, m := range h.EC2.Met() { // which only tells, so nobody has anything to say to it
+	for _, m := range h.EC2.Met() { // which only reports
 		h.Met(m.Fault, actions.Told(m, h.nameOf))
 	}
 	if at, ok := h.EC2.Next(); ok && at < h.advanceAt {
@@ -171,7 +171,7 @@ func (h *Host) happened(e *ec2.Event) {
 	var n *Node
 	if no, ok := h.numbers[e.Instance]; ok {
 		n = h.Nodes[no]
-		n.Dirty = true
+		n.Changed = true
 	}
 	h.World.Happened(n, e)
 }
@@ -206,7 +206,7 @@ func (h *Host) Kubelet(n *Node, in *cri.Input) {
 		if n.Gone {
 			return
 		}
-		n.Dirty = true
+		n.Changed = true
 		switch a.Kind {
 		case cri.PodStarted:
 			h.Kube.PodStarted(h.World.Clock(), a.UID, a.Address)
@@ -229,7 +229,7 @@ func (h *Host) BoxesMet(n *Node) {
 	}
 }
 
-// ArmKubelet lets a node's kubelet and runtime go on when they want to. Whoever has changed them calls it.
+// ArmKubelet schedules the next step of a node's kubelet and runtime. It is called after every change of them.
 func (h *Host) ArmKubelet(n *Node) {
 	n.Machine.Stepped()
 	if at, ok := n.CRI.Next(); ok && at < n.kubeletAt {
@@ -263,7 +263,7 @@ func (h *Host) Started(n *Node, in *ipam.Start) {
 	h.allMet(ids, text)
 }
 
-// Ran is Started for a daemon of which nobody tells how it starts.
+// Ran is Started for a daemon whose start is not reported.
 func (h *Host) Ran(n *Node) {
 	ids, text := n.Starters.Ran()
 	h.allMet(ids, text)

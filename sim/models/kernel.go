@@ -26,7 +26,7 @@ func (k kernelOf) InterfereAt(p verb.Pod, a kernel.Accident) int {
 		return 0
 	}
 	if a.What == kernel.AddAddresses {
-		k.n.greedy = append(k.n.greedy, s.Netns)
+		k.n.claimed = append(k.n.claimed, s.Netns)
 	}
 	return k.n.Machine.Interfere(a, s)
 }

@@ -73,8 +73,8 @@ func (h *Host) MeasureNode(n *Node, metric string) (int64, bool) {
 	return actions.MeasureView(view, metric)
 }
 
-// measureOutside reads what EC2 tells of a node of whose daemon nobody has the books: what it has been given. What is assigned stays its
-// belief: after a loss of records a pod may live whose address it only sets aside.
+// measureOutside reads what EC2 tells of a node whose daemon's books are unknown: what it has been given. What is
+// assigned stays its belief: after a loss of records a pod may live whose address it only sets aside.
 func (h *Host) measureOutside(n *Node, metric string) (int64, bool) {
 	var enis, total int64
 	for _, e := range judge.AppendENIs(nil, h.Whose(n)) {

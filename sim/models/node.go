@@ -28,14 +28,14 @@ type Node struct {
 	Down     bool   // the daemon is kept down
 	Socket   Socket // behind the runtime endpoint that the daemon is configured with
 	Starts   int    // daemons so far
-	Dirty    bool   // something has changed since the last snapshot
+	Changed  bool   // something has changed since the last snapshot
 
 	kubeletAt time.Duration
 	customAt  time.Duration // when custom networking was switched on or off
 	flows     []flow
 	history   actions.History   // sandboxes by pod name
 	foreign   map[string]string // what third parties have put on the machine, by name
-	greedy    []uint64          // network namespaces of sandboxes that have given themselves addresses
+	claimed   []uint64          // network namespaces of sandboxes that have given themselves addresses
 
 	// The actions that have something still to meet: 0 is none.
 	socketBy, pluginBy, heldBy, endedBy int
@@ -131,7 +131,7 @@ func (n *Node) Clone(m Machine) Node {
 	c.CRI = n.CRI.Clone()
 	c.flows = slices.Clone(n.flows)
 	c.foreign = maps.Clone(n.foreign)
-	c.history, c.Starters, c.greedy = n.history.Clone(), n.Starters.Clone(), slices.Clone(n.greedy)
+	c.history, c.Starters, c.claimed = n.history.Clone(), n.Starters.Clone(), slices.Clone(n.claimed)
 	return c
 }
 

@@ -11,7 +11,7 @@ import (
 // Place is where a pod is, as far as packets to another pod may take another way because of it.
 type Place struct {
 	Node    int32
-	ENI     string // "" is none: an address that EC2 has given to nobody
+	ENI     string // "" is none: an address that EC2 has not assigned
 	Address netip.Addr
 	Pod     cri.Truth // zero where others than the models know of pods
 }
@@ -78,7 +78,7 @@ func Unanswered(by *cri.Truth, why string) string {
 // it then neither asks nor answers, and no CNI can mend that.
 func (h *Host) Places(n *Node) (out []Place) {
 	for _, t := range n.running() {
-		if slices.Contains(n.greedy, t.Netns) {
+		if slices.Contains(n.claimed, t.Netns) {
 			continue
 		}
 		eni, _ := h.EC2.HasAddress(n.Instance, t.Address)

@@ -68,7 +68,8 @@ func (h *Host) podState(n *Node, s *cri.Truth) (state, text string) {
 	return "runs", text
 }
 
-// surveyPool says how a node's addresses are used, as its daemon believes; of one whose books nobody has, as EC2 and the runtime know.
+// surveyPool says how a node's addresses are used, as its daemon believes; where its books are unknown, as EC2 and the
+// runtime know.
 func (h *Host) surveyPool(t *timeline.Tracks, n *Node) {
 	if v, ok := n.Machine.View(); ok {
 		t.Counts(n.No, "addresses", int64(v.Free+v.Assigned+v.Cooling+v.Quarantined-v.Taken))

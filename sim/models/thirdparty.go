@@ -36,7 +36,7 @@ func (n *Node) spoiled() {
 	if is, ok := n.Machine.ThirdParty(); ok {
 		maps.DeleteFunc(n.foreign, func(name, was string) bool { return is[name] != was })
 	} else {
-		n.foreign = nil // nobody knows which
+		n.foreign = nil // it is unknown which
 	}
 }
 

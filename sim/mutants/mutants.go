@@ -1,6 +1,6 @@
-// Package mutants holds the daemons that scenarios prove themselves against: each is somebody's real one, or ours with a line left
-// out. A scenario says with `against` which invariant a mutant breaks first; a rule that no mutant can break is not
-// tested.
+// Package mutants holds the daemons that scenarios prove themselves against: each is another project's real one, or
+// ours with a line left out. A scenario says with `against` which invariant a mutant breaks first; a rule that no
+// mutant can break is not tested.
 //
 // A mutant is one of four kinds: policy (one field of ipam.Policy), wrap (rewrites the inputs or effects around a Node),
 // plan (rewrites a dataplane.Plan before it runs) and shell (another part of the daemon or plugin around the core). Mutants

@@ -75,7 +75,7 @@ func policies() []Mutant {
 		p("any-subnet", "L", "any subnet of the node's zone is for its ENIs, whatever its tags say",
 			func(p *ipam.Policy) { p.Suits = anySite }),
 		p("full-subnet-again", "L", "the subnet that EC2 calls full is asked again, although there are others (amazon-vpc-cni-k8s before 1.18)",
-			func(p *ipam.Policy) { p.Turns = neverTurns }),
+			func(p *ipam.Policy) { p.Switches = neverTurns }),
 		p("waits-for-subnets", "F", "no ENI is made before EC2 has said which subnets there are, also if the role may not ask (amazon-vpc-cni-k8s 1.23.0)",
 			func(p *ipam.Policy) { p.Blind = neverBlind }),
 		p("groups-of-birth", "H", "an ENI keeps the security groups that it was made with",
@@ -248,7 +248,7 @@ func neverBlind(bool, int) bool { return false }
 // keepsGroups leaves ENIs as they were made.
 func keepsGroups(_, _ []string) bool { return false }
 
-// anyZone believes whoever wrote the ENIConfig.
+// anyZone believes the ENIConfig in every case.
 func anyZone(_, _ bool) bool { return true }
 
 // current needs no newer word.
@@ -260,7 +260,7 @@ func primarysGroups(_, primary []string) []string { return primary }
 // notReserved gives pods every ENI.
 func notReserved(bool) bool { return false }
 
-// prefixWithPods counts the free addresses of a prefix and asks nobody about the others.
+// prefixWithPods counts the free addresses of a prefix and ignores the others.
 func prefixWithPods(u ipam.PrefixUse) bool { return u.Free > 0 }
 
 // prefixWithoutPods gives back what cools with what is free.

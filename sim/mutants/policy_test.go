@@ -43,7 +43,7 @@ var decisions = map[string]string{
 	"room-under-way-is-none":      "Fits",
 	"no-backoff":                  "Backoff",
 	"any-subnet":                  "Suits",
-	"full-subnet-again":           "Turns",
+	"full-subnet-again":           "Switches",
 	"waits-for-subnets":           "Blind",
 	"groups-of-birth":             "Regroup",
 	"eniconfig-of-any-zone":       "Near",

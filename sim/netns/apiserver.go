@@ -30,7 +30,7 @@ func (b *bell) changed() <-chan struct{} {
 	return b.ch
 }
 
-// ring wakes whoever waits, if something has changed. Where nobody waits, as for our own daemon, nothing is looked at.
+// ring wakes the watches, if something has changed. Where there are none, as for our own daemon, nothing is looked at.
 func (b *bell) ring(shown func() uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -71,7 +71,8 @@ func (w *World) nodeInfo(n *instance) kubeserver.NodeInfo {
 		Instance: string(in.ID), Type: in.Type, Zone: in.Zone}
 }
 
-// capacious is nodeInfo with as many pods as EKS lets a node of that type have, where nobody has said how many: a kubelet always says a number.
+// capacious is nodeInfo with as many pods as EKS lets a node of that type have, where no number was given: a kubelet
+// always says a number.
 func (w *World) capacious(n *instance) kubeserver.NodeInfo {
 	info := w.nodeInfo(n)
 	if limits, ok := ec2.LimitsOf(info.Type); ok && info.MaxPods == 0 {
@@ -108,7 +109,7 @@ func (w *World) objects() (out apiserver.Objects) {
 	for _, e := range w.Kube.ENIConfigs() {
 		out.Custom = append(out.Custom, apiserver.ENIConfigOf(&e))
 	}
-	others := w.others()
+	others := w.otherObjects()
 	out.Nodes = append(out.Nodes, others.Nodes...)
 	out.Pods = append(out.Pods, others.Pods...)
 	for _, load := range w.Kube.Workloads() {

@@ -18,7 +18,7 @@ type timer struct {
 	real   *clock.Clock
 	offset time.Duration
 	still  bool      // no jumps
-	quiet  time.Time // since when nobody has anything to do; zero: somebody has
+	quiet  time.Time // since when nothing is busy; zero: something is
 	jumped time.Duration
 	jumps  int
 }
@@ -61,7 +61,7 @@ func (w *World) behind() string {
 	return ""
 }
 
-// busy names somebody who has something to do; "" is nobody.
+// busy names what still has something to do; "" is nothing.
 func (w *World) busy(now time.Duration) string {
 	for _, n := range w.nodes[1:] {
 		if n.Gone {
@@ -102,7 +102,7 @@ func (n *instance) works(now time.Duration) string {
 	return n.w.keeper.toil(n, now)
 }
 
-// look is when somebody who is busy may have come to rest without a word: a change of a kernel that nobody had to react to.
+// look is when what is busy may have come to rest unreported: a change of a kernel that needed no reaction.
 func (w *World) look() time.Duration {
 	d := lookEvery
 	for _, n := range w.nodes[1:] {

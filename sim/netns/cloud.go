@@ -80,14 +80,14 @@ func (w *World) lease(n *instance) {
 
 // stir: the laboratory has changed the node's kernel, and the daemon will hear of it.
 func (n *instance) stir() {
-	n.Dirty = true
+	n.Changed = true
 	n.stirred = time.Now().Add(slowed(kernelTime))
 }
 
-// stirs: something of a daemon's or plugin's has just ended, of which nobody says what follows.
+// stirs: something of a daemon's or plugin's has just ended, of which it is unknown what follows.
 func (n *instance) stirs() {
 	if n.system != nil {
-		n.Dirty = true
+		n.Changed = true
 		n.stirred = time.Now().Add(slowed(quietTime))
 	}
 }

@@ -30,7 +30,7 @@ func (w *World) kill(n *instance) {
 		return
 	}
 	n.dying = true
-	if n.life != nil && !n.rebooting { // a reboot takes the records along: nobody asks how far they were written
+	if n.life != nil && !n.rebooting { // a reboot removes the records: it does not matter how far they were written
 		w.witness.Torn(n.life.Life)
 	}
 	w.tell(n, n.daemon()+" is killed")
@@ -64,8 +64,8 @@ func (w *World) daemonExited(n *instance, e *node.Event) {
 	w.keeper.ended(n)
 }
 
-// explainEnd says of a daemon that this laboratory did not end whether somebody else did (enilab netns exec node-1 -- pkill ipamd), which is
-// chaos like any other, or whether it ended by itself, which no daemon may.
+// explainEnd says of a daemon that this laboratory did not end whether a user did (enilab netns exec node-1 -- pkill
+// ipamd), which is chaos like any other, or whether it ended by itself, which no daemon may.
 func (w *World) explainEnd(n *instance, e *node.Event) {
 	byHand := strings.HasPrefix(e.Exit, "signal: ") || e.Code == 0 && n.witness() != nil && n.life.Stopped()
 	if n.system != nil { // it has no recording, and a program that is wrong may end by a signal of its own
@@ -158,7 +158,7 @@ func (w *World) died(n *instance) {
 	}
 	n.was = nil
 	n.life, n.starting, n.dying, n.exited, n.read, n.reported, n.held = nil, false, false, false, false, false, 0
-	n.Dirty = true
+	n.Changed = true
 	if n.seat != nil {
 		_ = n.seat.Close()
 		n.seat = nil

@@ -10,7 +10,7 @@ import (
 	"github.com/enilab/enilab/sim/netns"
 )
 
-// detached is a stranger who detaches an ENI with pods on it.
+// detached is a third party that detaches an ENI with pods on it.
 const detached = `# A stranger detaches an ENI that pods live on.
 cluster nodes=1 type=m5.large subnet=10.0.40.0/24 runtime=containerd
 config  MAX_ENI=2                                  # 9 pods an ENI

@@ -76,7 +76,7 @@ func (w *World) heard(l *judge.Life, in ipam.Input) {
 
 var _ models.Machine = (*instance)(nil)
 
-// Runs says whether there is a daemon that is heard of, and nobody ends it.
+// Runs says whether there is a daemon that is heard of and is not being ended.
 func (n *instance) Runs() bool { return n.life != nil && !n.dying }
 
 // Lives says whether a daemon runs or is about to.
@@ -119,7 +119,7 @@ func (w *World) rebooted(n *instance) {
 	w.lease(n)
 	w.fail(n.addAddress(imdsAddr))
 	if n.system != nil {
-		w.fail(anybody{w}.policed(n))
+		w.fail(described{w}.policed(n))
 	}
 	w.EC2.Reboot(w.now(), n.Instance)
 	w.Kubelet(&n.Node, &cri.Input{Kind: cri.Reboot})
@@ -274,7 +274,7 @@ func (n *instance) Busy() string {
 	return n.life.Busy()
 }
 
-// Connect asks by TCP: whoever answers says what source it sees.
+// Connect asks by TCP: the answer says which source address arrived.
 func (n *instance) Connect(pairs []models.Pair) []string {
 	return n.connect(pairs, func(models.Pair) time.Duration { return doubtPatience })
 }

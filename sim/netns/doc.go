@@ -13,12 +13,13 @@
 // # Time
 //
 // The laboratory's clock is CLOCK_BOOTTIME plus an offset. It passes in real time while anything works, and jumps to the earliest
-// instant that anybody waits for when nobody does: every daemon has said that it waits, has nothing under way but requests that the
-// models hold back, and its recording has been read to its end; no plugin runs but those that wait for the daemon. A kernel event that
-// is on its way gets the time to arrive (settleTime).
+// instant that is waited for when nothing is busy: every daemon has said that it waits, has nothing under way but
+// requests that the models hold back, and its recording has been read to its end; no plugin runs but those that wait
+// for the daemon. A kernel event that is on its way gets the time to arrive (settleTime).
 //
-// With Parts.RealTime it passes with the machine's and never jumps. That is for machines whose own time leaps over what nobody does: a virtual
-// machine of sim/vm, in which the same seed gives the same run. There slowness is measured in the machine's time too, and repeats.
+// With Parts.RealTime it passes with the machine's and never jumps. That is for machines whose own time leaps over
+// idle spans: a virtual machine of sim/vm, in which the same seed gives the same run. There slowness is measured in
+// the machine's time too, and repeats.
 //
 // # What is written down
 //

@@ -16,7 +16,7 @@ import (
 )
 
 // facts are what a system's nodes look like to others: to firewalls and network policy agents, which know host veths by the begin of their names, to
-// whoever answers a pod, and to the runtime. Of our own daemon with its books nobody compares them.
+// whatever answers a pod, and to the runtime. Of our own daemon with its books they are not compared.
 func (w *World) facts() map[string]string {
 	if w.parts.System == nil || w.broken != nil {
 		return nil

@@ -25,7 +25,7 @@ const (
 	token = "enilab"
 )
 
-// outskirts are what a world with anybody's daemons serves beside the models' own endpoints.
+// outskirts are what a world with described systems serves beside the models' own endpoints.
 type outskirts struct {
 	api  *apiserver.Server
 	ca   []byte
@@ -49,7 +49,7 @@ func (w *World) surround() error {
 }
 
 // listen gives a node what systems find by themselves: names, certificates, a service account, and who answers there.
-func (k anybody) listen(n *instance) error {
+func (k described) listen(n *instance) error {
 	w := k.w
 	config, err := apiserver.Kubeconfig("http://"+kubeAddr, "", nil)
 	if err != nil {
@@ -80,5 +80,5 @@ func (k anybody) listen(n *instance) error {
 	return k.policed(n)
 }
 
-// kubernetes is the API server for clients that nobody here wrote.
-func (k anybody) kubernetes(*instance) *http.Server { return apiserver.Serve(k.w.around.api) }
+// kubernetes is the API server for clients of other projects.
+func (k described) kubernetes(*instance) *http.Server { return apiserver.Serve(k.w.around.api) }

@@ -22,21 +22,21 @@ type instance struct {
 	w   *World
 	mac string // of the primary ENI
 	box *node.Node
-	// spared takes back that the machine is killed when nobody wants the laboratory any more.
-	spared func() bool
-	pause  time.Duration // from a daemon's end to the next one's start
-	self   string        // the daemon's pod, as the API server names it
+	// stopKill cancels the kill of the machine that the end of the laboratory's context would trigger.
+	stopKill func() bool
+	pause    time.Duration // from a daemon's end to the next one's start
+	self     string        // the daemon's pod, as the API server names it
 
 	life      *life         // the daemon that runs
 	starting  bool          // its process has been started and its recording has not begun
 	dying     bool          // it is being killed
-	unasked   *node.Event   // how its process ended although nobody here wanted that; nil: it did not
+	unasked   *node.Event   // how its process ended although the laboratory did not end it; nil: it did not
 	process   bool          // it has one
 	exited    bool          // its process has ended
 	read      bool          // and its recording has been read to its end
 	rebooting bool          // once it is dead
 	booted    time.Duration // the last time
-	expected  time.Duration // when the daemon was first started of which nobody has heard yet that it serves; 0: none is waited for
+	expected  time.Duration // when the daemon was first started that is not known to serve yet; 0: none is waited for
 	failures  int           // how often in a row a daemon ended by itself
 	lifeNo    int
 	seat      *clock.Seat
@@ -49,7 +49,7 @@ type instance struct {
 	compared  time.Time // when the kernel was last held against the model
 	doubt     doubt
 
-	killed map[cri.OpID]bool // runs whose end nobody waits for
+	killed map[cri.OpID]bool // runs whose end is not awaited
 	felled map[cri.OpID]bool // runs that the machine's end met
 	verbs  map[cri.OpID]cri.Action
 	hunt   hunt                  // for plugins
@@ -57,7 +57,7 @@ type instance struct {
 	silent map[netip.Addr]bool   // pods' addresses that did not answer at the last snapshot
 	apart  map[netip.Addr]string // and those of which another pod of the node got no answer
 	asked  time.Duration         // when that was looked at
-	asks   bool                  // and somebody will again
+	asks   bool                  // and will again
 
 	flows map[netip.Addr]*flow
 
@@ -93,7 +93,7 @@ func (w *World) addNode() error {
 	if err := w.record.tap(n.Name(), n.box.Netns()); err != nil {
 		return err
 	}
-	n.spared = context.AfterFunc(w.ctx, func() { // whoever waits for an answer of the machine gets none soon
+	n.stopKill = context.AfterFunc(w.ctx, func() { // who waits for an answer of the machine gets none soon
 		time.AfterFunc(hurry, n.box.Kill)
 	})
 	go w.follow(n)
@@ -124,7 +124,7 @@ func (w *World) configure(n *instance) error {
 func (w *World) follow(n *instance) {
 	for e := range n.box.Events() {
 		if !w.post(func() { w.ended(n, &e) }) {
-			for range n.box.Events() { // nobody is interested any more
+			for range n.box.Events() { // they are dropped
 			}
 			return
 		}
@@ -146,7 +146,7 @@ func (w *World) ended(n *instance, e *node.Event) {
 	}
 }
 
-// How long a machine that nobody wants any more may take: for what the loop is doing there now, and then to end.
+// How long a machine that is no longer wanted may take: for what the loop is doing there now, and then to end.
 const (
 	hurry    = time.Second
 	endsSoon = 2 * time.Second
@@ -155,8 +155,8 @@ const (
 // close ends the machine.
 func (n *instance) close(hurried bool) error {
 	var errs []error
-	if n.spared != nil {
-		n.spared()
+	if n.stopKill != nil {
+		n.stopKill()
 	}
 	for _, s := range n.servers {
 		_ = s.Close()

@@ -7,8 +7,8 @@ import (
 	"github.com/enilab/enilab/sim/netns/node"
 )
 
-// keeper is how a world's daemons are started and heard of: ours by the clock that it is told and by its recording, anybody's by what it
-// answers.
+// keeper is how a world's daemons are started and heard of: ours by the clock that it is told and by its recording,
+// any other by what it answers.
 type keeper interface {
 	// spec is what a node is made of.
 	spec(n *instance) node.Spec

@@ -43,7 +43,7 @@ func (w *World) Works(no int) bool {
 }
 
 // KillPlugins SIGKILLs from now on that many of a hundred runs of the plugin on a node, each at a random instant within a while of its
-// start. Nobody's deadline is over: to the runtime these runs just fail. Those that have ended by then are left alone.
+// start. No deadline is over: to the runtime these runs just fail. Those that have ended by then are left alone.
 func (w *World) KillPlugins(no, percent int, within time.Duration) {
 	h := &w.nodes[no].hunt
 	h.percent, h.within, h.shot = percent, within, map[cri.OpID]bool{}
@@ -82,8 +82,8 @@ func (w *World) PluginsKilled(no int) int { return w.nodes[no].hunt.killed }
 // Runtime are the figures of a node's kubelet and runtime: among them how many ADDs and DELs there were.
 func (w *World) Runtime(no int) cri.Counts { return w.nodes[no].CRI.Counts() }
 
-// Forgotten are the container IDs of sandboxes that a node's runtime has forgotten although no DEL had succeeded: nobody calls libcni for
-// them again, so its cache keeps them.
+// Forgotten are the container IDs of sandboxes that a node's runtime has forgotten although no DEL had succeeded:
+// libcni is not called for them again, so its cache keeps them.
 func (w *World) Forgotten(no int) []string { return w.nodes[no].lost }
 
 // Lives is how many daemons a node has had.

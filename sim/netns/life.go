@@ -52,7 +52,7 @@ func (w *World) recorded(n *instance, no int, line []byte) {
 	if l == nil || l.no != no {
 		return
 	}
-	n.Dirty = true
+	n.Changed = true
 	if err := l.Step(line); err != nil {
 		w.disagree(n, "replay: %v", err)
 		w.fail(fmt.Errorf("%s: the daemon does not decide as the core does: %w", n.Name(), err))

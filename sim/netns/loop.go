@@ -48,11 +48,12 @@ func (w *World) Until(t time.Duration, each func() bool) {
 	}
 }
 
-// patience is how long, in real time and on a machine of the reference's speed, somebody may be busy without anything that reaches the laboratory: longer than any process that is
-// not stuck takes. A world that is stuck ends with the name of who was busy.
+// patience is how long, in real time and on a machine of the reference's speed, a process may be busy without anything
+// that reaches the laboratory: longer than any process that is not stuck takes. A world that is stuck ends with the
+// name of who was busy.
 const patience = 60 * time.Second
 
-// lookEvery is how long, in real time, nobody is asked whether the run is wanted any more, although nothing happens.
+// lookEvery is the pause, in real time, between two looks whether the run is still wanted, while nothing happens.
 const lookEvery = 250 * time.Millisecond
 
 func (w *World) until(t time.Duration, each func() bool) {
@@ -86,7 +87,7 @@ func (w *World) until(t time.Duration, each func() bool) {
 			return
 		}
 		due := min(t, w.due.Next())
-		w.compareAgain() // first: whoever is doubted is busy
+		w.compareAgain() // first: a node that is doubted is busy
 		why := w.busy(now)
 		if why != "" {
 			if !w.clock.still && time.Since(heard) > patience { // else this ends when the time has passed
@@ -111,7 +112,7 @@ func (w *World) until(t time.Duration, each func() bool) {
 	}
 }
 
-// idle waits a little for somebody to stir, and then jumps, unless that is not wanted any more: then it says so.
+// idle waits a little for anything to stir, and then jumps, unless that is not wanted any more: then it says so.
 func (w *World) idle(now, due time.Duration, each func() bool) bool {
 	if w.clock.still {
 		w.listen(due - now)
@@ -148,7 +149,7 @@ func (w *World) listen(d time.Duration) {
 	}
 }
 
-// unwanted says whether somebody wants the laboratory to end.
+// unwanted says whether the laboratory was asked to end.
 func (w *World) unwanted() bool { return w.ctx.Err() != nil }
 
 // step does one thing that has happened outside, or whose time has come.

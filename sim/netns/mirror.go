@@ -175,7 +175,7 @@ const doubtPause = 5 * time.Millisecond
 // compare holds the model against the real kernel. What differs may only be on its way, so the clock does not jump until they agree;
 // what stays is a disagreement.
 func (w *World) compare(n *instance) {
-	if w.parts.WithoutBooks { // nobody tells the model what the daemon did
+	if w.parts.WithoutBooks { // the model is not told what the daemon did
 		return
 	}
 	real, err := n.box.Observe()
@@ -347,12 +347,7 @@ func difference(model, real *dataplane.Observation) string {
 }
 
 func contains(all []string, s string) bool {
-	for _, x := range all {
-		if x == s {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(all, s)
 }
 
 func lines(o *dataplane.Observation) []string {

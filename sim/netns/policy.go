@@ -16,7 +16,7 @@ const (
 )
 
 // policed gives a node a network policy agent that is content with everything: policies are nothing that is judged here.
-func (k anybody) policed(n *instance) error {
+func (k described) policed(n *instance) error {
 	_ = os.Remove(n.box.Root() + policySocket)
 	socket, err := net.Listen("unix", n.box.Root()+policySocket)
 	if err != nil {

@@ -26,7 +26,7 @@ type tap struct {
 	*vpc.Tap
 }
 
-// startRecord begins one, if somebody wants it.
+// startRecord begins one, if it is wanted.
 func (w *World) startRecord() error {
 	if w.parts.Record == nil {
 		return nil

@@ -54,7 +54,7 @@ func (w *World) unregister() {
 	}
 }
 
-// Abandon takes back what this process has noted, for somebody who ends it without closing its laboratories.
+// Abandon takes back what this process has noted, for a caller that ends it without closing its laboratories.
 func Abandon() {
 	list, _ := Labs() // what cannot be read is no trace of this process
 	for i := range list {
@@ -64,7 +64,8 @@ func Abandon() {
 	}
 }
 
-// Labs are the laboratories that say they are there, the newest last. Some may be dead. What somebody else may have written is an error.
+// Labs are the laboratories that say they are there, the newest last. Some may be dead. What another user may have
+// written is an error.
 func Labs() ([]Entry, error) {
 	files, err := labs.Files()
 	var out []Entry

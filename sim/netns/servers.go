@@ -211,7 +211,7 @@ func (w *World) listenCRI(n *instance) error {
 	return w.keeper.runtime(n, criBackend{&backend{w, n}})
 }
 
-// listenAt listens on a socket in the node, a path or ADDRESS:PORT, whoever did before.
+// listenAt listens on a socket in the node, a path or ADDRESS:PORT, which may have had another listener.
 func (n *instance) listenAt(socket string) (net.Listener, error) {
 	if !strings.HasPrefix(socket, "/") {
 		return n.listen("tcp", socket)

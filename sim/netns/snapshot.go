@@ -36,7 +36,7 @@ func (w *World) armSnapshot() {
 		if n.Gone {
 			continue
 		}
-		if n.Dirty {
+		if n.Changed {
 			at = min(at, w.now()+snapshotPeriod)
 		}
 		if until, ok := w.Auditor.Watching(w.now(), int(n.No)); ok {
@@ -66,10 +66,10 @@ func (w *World) judge() {
 			continue
 		}
 		_, watched := w.Auditor.Watching(w.now(), int(n.No))
-		if !n.Dirty && !watched || n.busy(w.now()) != "" {
+		if !n.Changed && !watched || n.busy(w.now()) != "" {
 			continue
 		}
-		n.Dirty = false
+		n.Changed = false
 		c := w.collect(n)
 		w.Auditor.Judge(w.now(), c)
 		w.compare(n)
@@ -132,7 +132,7 @@ func (w *World) reconnect(n *instance) {
 	if len(n.apart) == 0 && w.now() < n.asked+pairsPeriod {
 		if !n.asks { // what has changed now is looked at then
 			n.asks = true
-			w.at(n.asked+pairsPeriod, func() { n.asks, n.Dirty = false, true })
+			w.at(n.asked+pairsPeriod, func() { n.asks, n.Changed = false, true })
 		}
 		return
 	}
@@ -270,7 +270,7 @@ func (w *World) rest(n *instance) string {
 	return at()
 }
 
-// leaks are what belongs to nobody on a node.
+// leaks are what has no owner on a node.
 func (w *World) leaks(n *instance) []string {
 	if n.life == nil {
 		return nil

@@ -10,12 +10,13 @@ import (
 // The bounds of this package, in real time, are made for a machine like the one where reference was measured. On a slower one, or on one
 // that has other things to do, they are as many times longer.
 
-// reference is how long a child that does nothing takes from its start to its end where nobody else wants the processors: 0.9 ms on two cores
-// of an AMD EPYC virtual machine with Linux 6.18, and half as much again for older ones.
+// reference is how long a child that does nothing takes from its start to its end where nothing else wants the
+// processors: 0.9 ms on two cores of an AMD EPYC virtual machine with Linux 6.18, and half as much again for older
+// ones.
 const reference = 1500 * time.Microsecond
 
 const (
-	// rounds are enough to meet a time slice of whoever else is busy, and few enough for nobody to notice: 30 ms.
+	// rounds are enough to meet a time slice of other busy processes, and few enough to go unnoticed: 30 ms.
 	rounds = 20
 	// worstSlowness bounds what is waited for: on a machine that is slower a run ends as too slow.
 	worstSlowness = 20
@@ -96,7 +97,7 @@ func (w *World) TooSlow() error {
 	return &tooSlow{fmt.Sprintf("it is %.1f times slower than the reference now, and was %.1f times when it was measured first", now, slowness())}
 }
 
-// stuck is how the world ends when somebody is busy for longer than a machine of this speed takes.
+// stuck is how the world ends when a node is busy for longer than a machine of this speed takes.
 func (w *World) stuck(format string, args ...any) {
 	err := fmt.Errorf(format, args...)
 	if late := w.TooSlow(); late != nil {

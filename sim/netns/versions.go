@@ -19,15 +19,15 @@ import (
 
 // versions are the systems that a node has.
 type versions struct {
-	system  *systems.System // the daemon's; nil: it is ours, by its recording
-	plugin  *systems.System // the plugin's
-	was     *systems.System // whose daemon still runs while another one's is awaited
-	before  []systems.Step  // what is done before the next start
-	after   []systems.Step  // and once it serves
-	deaf    context.CancelFunc
-	served  time.Duration
-	policed bool   // it has a network policy agent's port
-	said    string // why the last start came to nothing
+	system      *systems.System // the daemon's; nil: it is ours, by its recording
+	plugin      *systems.System // the plugin's
+	was         *systems.System // whose daemon still runs while another one's is awaited
+	before      []systems.Step  // what is done before the next start
+	after       []systems.Step  // and once it serves
+	stopWaiting context.CancelFunc
+	served      time.Duration
+	policed     bool   // it has a network policy agent's port
+	startError  string // why the last start came to nothing
 	// mutated is when EC2 last carried out something for it, in the machine's time.
 	mutated time.Time
 }
@@ -57,7 +57,7 @@ func (v *versions) plan(order []systems.Step) (before []systems.Step) {
 		case s == systems.StepStop || s == systems.StepStart || s == systems.StepServes:
 		case i < stop:
 			before = append(before, s)
-			v.before = append(v.before, s) // a first start has nobody to stop
+			v.before = append(v.before, s) // a first start has no daemon to stop
 		case i < start:
 			v.before = append(v.before, s)
 		default:
@@ -141,7 +141,7 @@ func Learn(w *World, name string, s *systems.System) error {
 }
 
 // theirs are the steps about what the runtime calls. Where daemon and plugin are of two versions stepTheirs takes their place: it puts the plugin and its
-// configuration where the runtime looks for them, whoever does that in an ordinary upgrade.
+// configuration where the runtime looks for them, as is done in an ordinary upgrade.
 var theirs = []systems.Step{systems.StepPlugins, systems.StepConflist}
 
 const stepTheirs systems.Step = "what the runtime calls"

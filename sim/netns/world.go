@@ -39,7 +39,7 @@ type World struct {
 	begun      bool // t=0 has been
 	doomed     bool // a daemon has not served, and so there will be no t=0
 	around     *outskirts
-	byHand     bool // somebody ended a daemon
+	byHand     bool // a user ended a daemon
 	events     uint64
 
 	network    *vpc.Network
@@ -81,13 +81,13 @@ type Parts struct {
 	// files of a system that Learn makes known. Empty: there is none.
 	Later string
 	// RealTime lets the laboratory's clock pass with the machine's, and never jump: for daemons that cannot be told the time, and for machines
-	// whose own time leaps over what nobody does.
+	// whose own time leaps over idle spans.
 	RealTime bool
 	// Record names the folder in which a laboratory that opens writes down its timeline, EC2's calls and its packets; nil: nothing is written down.
 	Record func() string
 	// Context ends the laboratory: whatever is under way is given up, and Close hurries. Nil: nothing does.
 	Context context.Context
-	// Log is told what happens, a line each; nil: nobody reads it.
+	// Log is told what happens, a line each; nil: it is dropped.
 	Log func(at time.Duration, text string)
 }
 
@@ -107,7 +107,7 @@ func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant, p Parts) (*World, erro
 	w.clock.still = w.parts.RealTime
 	w.keeper = ours{w}
 	if w.parts.System != nil {
-		w.keeper = anybody{w}
+		w.keeper = described{w}
 		if err := w.surround(); err != nil {
 			return nil, err
 		}

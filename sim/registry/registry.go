@@ -1,7 +1,7 @@
 // Package registry is where the processes that hold a laboratory say that they are there, so that another process can list and end them.
 //
 // It is a folder in the temporary folder, with a small file for each. A process that was killed leaves its file behind; a PID with the
-// instant at which the process began names one process for ever, so nobody else is ever taken for it.
+// instant at which the process began names one process for ever, so no other is ever taken for it.
 package registry
 
 import (
@@ -52,7 +52,7 @@ func (p *Process) Alive() bool {
 // End asks a process to end, and kills it when half of the limit has passed. One that is dead is fine.
 func (p *Process) End(limit time.Duration) error {
 	if !p.Alive() {
-		return nil // its PID may be somebody else's
+		return nil // its PID may be another process's
 	}
 	_ = syscall.Kill(p.PID, syscall.SIGTERM)
 	for deadline, killed := time.Now().Add(limit), false; p.Alive(); {
@@ -108,8 +108,8 @@ func (f Folder) Forget(path string) {
 	_ = os.Remove(f.Path()) // if it is empty
 }
 
-// trusted says whether nobody else can have written what is there: an entry names processes that are killed and entered, and the temporary
-// folder is everybody's.
+// trusted says whether no other user can have written what is there: an entry names processes that are killed and
+// entered, and the temporary folder is everybody's.
 func (f Folder) trusted(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -128,7 +128,7 @@ type File struct {
 	Data []byte
 }
 
-// Files are all entries, by path. What somebody else may have written is an error.
+// Files are all entries, by path. What another user may have written is an error.
 func (f Folder) Files() ([]File, error) {
 	if err := f.trusted(f.Path()); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

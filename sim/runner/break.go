@@ -109,7 +109,7 @@ func (b *Break) Sentence() string {
 	if b.Invariant != "" {
 		return fmt.Sprintf("%q broke %s%s: %s", b.Invariant, Instant(b.At), where, b.Text)
 	}
-	if b.Pos.Line == 0 { // nobody asked for it
+	if b.Pos.Line == 0 { // no line asked for it
 		return fmt.Sprintf("%s: %s", Instant(b.At), b.Text)
 	}
 	return fmt.Sprintf("line %d, %s: %s", b.Pos.Line, Instant(b.At), b.Text)

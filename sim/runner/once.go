@@ -27,7 +27,7 @@ type Outcome struct {
 	// End is the instant of the scenario at which the run would have been over.
 	End time.Duration
 	Cut bool // interrupted, perhaps before t=0
-	// Uncompared is why nobody knows whether virtual time tells the same.
+	// Uncompared is why the run cannot be compared with virtual time.
 	Uncompared string
 	// Slow is why what failed counts for nothing: this machine did not keep up. It has a method TooSlow.
 	Slow error
@@ -35,7 +35,7 @@ type Outcome struct {
 	Timeline string
 	// Record is what a report shows, with Options.Record.
 	Record  *Record
-	Figures *sim.Figures // what it has cost; nil: nobody can tell
+	Figures *sim.Figures // what it has cost; nil: unknown
 	Events  uint64
 	Wall    time.Duration // this machine's
 	Hash    uint64        // of the trace

@@ -55,8 +55,8 @@ const (
 	tellEvery = 4096
 )
 
-// watch is what a run calls after every event; nil when nobody wants to know anything. In real time events are rare, and each is followed
-// by a look.
+// watch is what a run calls after every event; nil when nothing follows the run. In real time events are rare, and
+// each is followed by a look.
 func (o *Options) watch(p Progress, w World, repeatable bool) func() bool {
 	if o.Interrupted == nil && o.Progress == nil {
 		return nil

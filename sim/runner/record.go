@@ -41,7 +41,7 @@ const (
 	fleetNodes     = 64
 )
 
-// record begins to follow a run, if somebody wants it. A nil Record follows nothing.
+// record begins to follow a run, if it is recorded. A nil Record follows nothing.
 func (o *Options) record(r *sim.Run, w World, v *Variant) *Record {
 	if !o.Record {
 		return nil
@@ -54,7 +54,7 @@ func (o *Options) record(r *sim.Run, w World, v *Variant) *Record {
 	return rec
 }
 
-// watch looks after an event, before whoever else watches.
+// watch looks after an event, before any other watcher.
 func (r *Record) watch(also func() bool) func() bool {
 	if r == nil {
 		return also

@@ -249,7 +249,7 @@ func (r *Result) summary() string {
 	return s
 }
 
-// notJudged counts and names the invariants that nobody judged, first those that lines expect always.
+// notJudged counts and names the invariants that were not judged, first those that lines expect always.
 func (r *Result) notJudged() string {
 	if len(r.NotJudged) == 0 {
 		return ""

@@ -140,7 +140,7 @@ type sweeper struct {
 	told    int   // files given to Done
 	done    int
 	failed  int
-	stopped bool // somebody interrupted it
+	stopped bool // it was interrupted
 }
 
 // sweepJob is one file under one seed.
@@ -186,7 +186,7 @@ func (s *sweeper) feed(seeds Seeds) {
 	}
 }
 
-// interrupted asks under the lock: whoever answers need not expect two questions at once.
+// interrupted asks under the lock, so that it is never asked twice at once.
 func (s *sweeper) interrupted() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

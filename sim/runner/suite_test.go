@@ -17,7 +17,7 @@ import (
 	"github.com/enilab/enilab/sim/virtual"
 )
 
-// quiet is a scenario in which a stranger flushes rules, and the daemon puts them back.
+// quiet is a scenario in which a third party flushes rules, and the daemon puts them back.
 const quiet = `# Somebody flushes the rules. Pods on the second ENI are cut off.
 # Source: a test.
 cluster nodes=1 type=m5.large subnet=10.0.10.0/24

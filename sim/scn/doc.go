@@ -63,7 +63,7 @@
 //     begins with maybe.
 //   - A STRING and a PHRASE stand in double quotes.
 //   - A comment begins with "#" at a line's start, or behind two blanks or a tab. "#" behind one
-//     blank is an error, for nobody can tell which was meant.
+//     blank is an error, since it is unclear which was meant.
 //   - A VALUE may stand in double quotes. Inside, \" is a quote and \\ a backslash.
 //     A value that holds a blank or a quote, and a word with "=" that is no kv, need quotes.
 //   - A NAME is made of letters, digits and _ - . / and the colon. The name of a vary line is made
@@ -78,7 +78,7 @@
 //
 // # Reading and writing
 //
-// [Parse] keeps everything, and [File.String] prints a file that nobody changed byte for byte: so
+// [Parse] keeps everything, and [File.String] prints an unchanged file byte for byte: so
 // updating a golden story, or deleting a line, leaves the rest as its author set it. A changed line
 // prints canonically: one blank between words, shortest durations, quotes where they are needed,
 // two blanks before the comment. A control character in a name or value has no written form.

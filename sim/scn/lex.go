@@ -97,7 +97,7 @@ func (c *cursor) lexQuoted(i int, end *int) string {
 	return ""
 }
 
-// refuseRune fails on letters that nobody can see or tell from others. They come from chats and
+// refuseRune fails on letters that are invisible or look like others. They come from chats and
 // web pages, and a word that holds one is not the word it looks like.
 func (c *cursor) refuseRune(i int, r rune, quoted bool) {
 	switch {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// String prints the scenario. Lines and sections that nobody changed print their own bytes, all
+// String prints the scenario. Unchanged lines and sections print their own bytes, all
 // others their canonical form.
 func (f *File) String() string {
 	var b strings.Builder

@@ -1,6 +1,7 @@
 package scn
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -21,9 +22,7 @@ func (f *File) Variants() []map[string]string {
 					break // Parse refuses such a file; a program may have built it
 				}
 				with := map[string]string{v.Key: value}
-				for k, val := range run {
-					with[k] = val
-				}
+				maps.Copy(with, run)
 				more = append(more, with)
 			}
 		}

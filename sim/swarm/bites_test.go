@@ -20,7 +20,7 @@ var unmet = []string{
 	"sweeps-the-living",             // a daemon has to be kept from an interface of its own for half an hour, as in neighbour-held.scn
 	"forgotten-is-free",             // records have to be lost while addresses cool, and pods come right after, as in records-lost.scn: one seed in 1,000
 	"waits-for-the-runtime",         // the runtime has to be away until somebody minds, as in socket-mismatch.scn: one seed in 500
-	"full-subnet-again",             // strangers have to keep a subnet's addresses to the end, as in subnets.scn: a swarm's give them back
+	"full-subnet-again",             // third parties have to keep a subnet's addresses to the end, as in subnets.scn: a swarm's give them back
 	"waits-for-a-prefix",            // nor do they leave the /28s of a subnet in pieces, as in prefix-fragmented.scn
 	"sweeps-foreign-rules",          // third parties have to use the node, as in third-party.scn: a swarm's flush-rules takes away what they have there
 }

@@ -11,8 +11,8 @@
 // [Shrink] takes lines and numbers out of a scenario for as long as the same invariant breaks by the same cause. It never makes less
 // time for settling, and never leaves a fault open that was closed: [Owed] says whether a scenario asks for what is possible.
 //
-// A [CNI] draws for anybody's: shorter scenarios over faults that every CNI promises to survive. A [Player] plays them where that CNI can be;
-// sim/swarm/process is one.
+// A [CNI] draws for any CNI: shorter scenarios over faults that every CNI promises to survive. A [Player] plays them
+// where that CNI can be; sim/swarm/process is one.
 //
 // [Known] is the list of violations that are known and not mended yet, each with a scenario that still shows it.
 package swarm

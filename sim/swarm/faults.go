@@ -110,8 +110,8 @@ func among(keys ...string) func(string) bool {
 	return func(key string) bool { return slices.Contains(keys, key) }
 }
 
-// hinders says whether a fault may keep anybody from noticing that an ENI was detached, and from attaching it again, in time: nobody
-// can while the cloud fails, and what a dead daemon had asked of EC2 is in doubt for two minutes.
+// hinders says whether a fault may keep a daemon from noticing that an ENI was detached, and from attaching it again,
+// in time: nobody can while the cloud fails, and what a dead daemon had asked of EC2 is in doubt for two minutes.
 func hinders(key string) bool {
 	switch key {
 	case "ec2 detach":

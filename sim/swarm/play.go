@@ -60,7 +60,8 @@ func Play(name, text string, seed uint64, stop func() bool) (*Outcome, error) {
 	return PlayAgainst(name, text, seed, nil, stop)
 }
 
-// PlayAgainst is Play with a mutant in the place of the daemon: what the swarm would find if somebody made that mistake.
+// PlayAgainst is Play with a mutant in the place of the daemon: what the swarm would find in a daemon with that
+// mistake.
 func PlayAgainst(name, text string, seed uint64, m *mutants.Mutant, stop func() bool) (*Outcome, error) {
 	f, c, err := Read(name, []byte(text))
 	if err != nil {

@@ -75,9 +75,9 @@ func (o *Options) player() Player {
 // owed says whether a scenario asks for no more than its CNI owes.
 func (o *Options) owed(f *scn.File, c *sim.Cluster) bool {
 	if o.CNI != nil {
-		return o.CNI.Owed(f, c) == nil
+		return o.CNI.Feasible(f, c) == nil
 	}
-	return Owed(f, c) == nil
+	return Feasible(f, c) == nil
 }
 
 // Shrunk is a scenario that was made smaller and still breaks alike.
@@ -237,7 +237,7 @@ func (s *shrinker) over() bool {
 	return s.tried >= s.options.Tries || s.late()
 }
 
-// late says that nobody waits for a further candidate.
+// late says that there is no time for a further candidate.
 func (s *shrinker) late() bool { return s.options.Stop() || s.options.Over() }
 
 // candidate is a scenario that may break alike.

@@ -8,7 +8,7 @@ import (
 	"github.com/enilab/enilab/sim/swarm"
 )
 
-// bulky breaks "every live pod is reachable": a stranger takes the ENI of two pods while nobody may ask EC2 for it.
+// bulky breaks "every live pod is reachable": a third party takes the ENI of two pods while nobody may ask EC2 for it.
 const bulky = `# Too much of everything.
 cluster nodes=2 type=m5.large subnet=10.0.0.0/22 runtime=containerd
 config  WARM_IP_TARGET=2 IP_COOLDOWN_PERIOD=20
@@ -114,7 +114,7 @@ func TestOwed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = swarm.Owed(f, c)
+		err = swarm.Feasible(f, c)
 		if says == "" && err != nil || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
 			t.Errorf("%q: expected %q, found %v", lines, says, err)
 		}

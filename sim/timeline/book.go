@@ -72,7 +72,7 @@ func (b *Book) Died(at time.Duration, node int32, open []ipam.Attachment) {
 	}
 }
 
-// expected are what EC2 answers by itself to somebody who asks too early: no faults.
+// expected are what EC2 answers by itself to a caller that asks too early: no faults.
 var expected = map[string]bool{"InvalidNetworkInterfaceID.NotFound": true, "InvalidAttachmentID.NotFound": true, "InvalidParameterValue": true,
 	"IncorrectState": true, "RequestLimitExceeded": true}
 
@@ -123,8 +123,8 @@ func (b *Book) Reply(at time.Duration, node int32, r *ipam.Reply, had bool) {
 //   - How far before or after a death something happened: a page that a death may have cut off need not be in the other book, and may be.
 //   - Which ENI the pods of that moment got: how many ENIs are emptied later follows from it. On such a node each ENI's page has to be one
 //     of the other book's, or its beginning, however often it is there and however many are given back in the end.
-//   - Who met a fault that is for whoever comes first: another ENI, or another node's. Then ENIs may have changed places, as long as in the
-//     whole cluster the same was done as often.
+//   - Who met a fault that is for the first caller: another ENI, or another node's. Then ENIs may have changed places,
+//     as long as in the whole cluster the same was done as often.
 func (b *Book) Diff(o *Book) []string {
 	mine, others := b.sheets(), o.sheets()
 	names := map[sheetName]bool{}
@@ -308,7 +308,7 @@ func (n name) kind() string {
 	return attachment
 }
 
-// deeds count what was done to ENIs, whoever did it to whichever.
+// deeds count what was done to ENIs, by any caller to any of them.
 func (b *Book) deeds() *sheet {
 	s := newSheet()
 	for _, n := range b.subjects() {

@@ -67,7 +67,7 @@ func (s *Timeline) inService(node int32, id string) string {
 		return name + " taken over from the record"
 	case e.created:
 		return name + " made"
-	default: // the instance's first one, or one that somebody else attached
+	default: // the instance's first one, or one that another owner attached
 		return name + " taken into service"
 	}
 }

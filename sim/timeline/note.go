@@ -106,8 +106,8 @@ func (s *Timeline) several(many, id, why string) string {
 	return s.about(many, id) + strings.ReplaceAll(why, "%", "%%")
 }
 
-// Refused tells that a plugin's request got an error: what that means for whoever asked, and why. The reason has no names in it, so that the same
-// again is one line.
+// Refused tells that a plugin's request got an error: what that means for the caller, and why. The reason has no names
+// in it, so that the same again is one line.
 func (s *Timeline) Refused(at time.Duration, node int32, r *ipam.Reply) {
 	if r.Err == nil {
 		return

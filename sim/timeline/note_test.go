@@ -98,7 +98,7 @@ func TestRefusals(t *testing.T) {
 // Every coverage point is told in words, told by another line, or happens all the time; none by its bare name.
 func TestNotesAreSentences(t *testing.T) {
 	silent := map[ipam.Point]bool{ipam.DelUnknown: true, ipam.DelQueued: true, ipam.CallThrottled: true, ipam.ENIDrained: true, ipam.AddTimedOut: true,
-		ipam.CallRefused: true, ipam.VersionRefused: true, ipam.GCRefused: true, ipam.SubnetTurned: true}
+		ipam.CallRefused: true, ipam.VersionRefused: true, ipam.GCRefused: true, ipam.SubnetSwitched: true}
 	for i, name := range ipam.Marks() {
 		var s timeline.Timeline
 		m := ipam.Point(i + 1)

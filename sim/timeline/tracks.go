@@ -20,8 +20,8 @@ const (
 	maxPoints   = 10_000 // of a curve
 )
 
-// Tracks follow subjects and numbers through a run. Whoever looks says all that is there at that instant: Look, then Is and Counts, then Seen.
-// What was not said has ended.
+// Tracks follow subjects and numbers through a run. A caller reports all that is there at that instant: Look, then Is
+// and Counts, then Seen. What was not said has ended.
 type Tracks struct {
 	Subjects []Subject
 	Curves   []Curve

@@ -22,7 +22,7 @@ var attach = &Verb{
 	Doc:    "a stranger makes an ENI and attaches it",
 	Source: "amazon-vpc-cni-k8s README, MANAGE_UNTAGGED_ENI",
 	Strike: func(t *Target) Strike {
-		s := ec2.StrangerENI{Description: "a stranger's", Secondaries: t.Int("addresses"), Prefixes: t.Int("prefixes")}
+		s := ec2.ThirdPartyENI{Description: "a stranger's", Secondaries: t.Int("addresses"), Prefixes: t.Int("prefixes")}
 		if s.Prefixes > 0 {
 			s.Secondaries = 0
 		}
@@ -37,7 +37,7 @@ var attach = &Verb{
 			s.Kind, _ = ec2.ParseInterfaceKind(kind)
 		}
 		c, node := t.Cloud, t.Int("node")
-		id, ok := c.Model.StrangerAttach(c.Now, c.Instance(node), t.Int("device"), s)
+		id, ok := c.Model.ThirdPartyAttach(c.Now, c.Instance(node), t.Int("device"), s)
 		if !ok {
 			return Miss("EC2 refuses to attach an ENI to node-%d", node)
 		}

@@ -22,7 +22,7 @@ var changeGroups = &Verb{
 		c, groups := t.Cloud, strings.Split(t.Text("to"), ",")
 		for i, g := range groups {
 			if g != defaultGroup {
-				c.Model.StrangerMakeGroup(c.Now, "", g)
+				c.Model.ThirdPartyMakeGroup(c.Now, "", g)
 				continue
 			}
 			groups[i] = defaultOf(c.Model)
@@ -32,7 +32,7 @@ var changeGroups = &Verb{
 			if t.Int("node") != 0 && t.Int("node") != n {
 				continue
 			}
-			if list := c.Model.AttachedENIs(c.Instance(n)); len(list) > 0 && c.Model.StrangerGroups(c.Now, list[0], groups) {
+			if list := c.Model.AttachedENIs(c.Instance(n)); len(list) > 0 && c.Model.ThirdPartyGroups(c.Now, list[0], groups) {
 				changed++
 			}
 		}

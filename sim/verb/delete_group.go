@@ -12,7 +12,7 @@ var deleteGroup = &Verb{
 	Doc:    "somebody deletes a security group that no ENI has any more",
 	Strike: func(t *Target) Strike {
 		c, name := t.Cloud, t.Text("name")
-		if !c.Model.StrangerDeleteGroup(c.Now, name) {
+		if !c.Model.ThirdPartyDeleteGroup(c.Now, name) {
 			return Miss("there is no security group %s, or an ENI still has it", name)
 		}
 		return Hit("the security group %s is gone", name)

@@ -11,7 +11,7 @@ var detach = &Verb{
 	Name: "detach", On: onEC2,
 	Params: []Param{named("node", Count, "1", "whose"), named("device", Count, "1", "device index")},
 	Doc:    "a stranger detaches an ENI",
-	Strike: func(t *Target) Strike { return t.atDevice(t.Cloud.Model.StrangerDetach, "detached") },
+	Strike: func(t *Target) Strike { return t.atDevice(t.Cloud.Model.ThirdPartyDetach, "detached") },
 	Check:  hasDevice,
 	Survives: Survival{
 		Why: "not while the cloud fails or the daemon dies: nobody can notice and attach it again in time"},
@@ -39,7 +39,7 @@ func hasDevice(f *File, a *Act) {
 	}
 }
 
-// atDevice does what a stranger does to the interface at a node's device index.
+// atDevice does what a third party does to the interface at a node's device index.
 func (t *Target) atDevice(do func(now time.Duration, e ec2.ENIID) bool, what string) Strike {
 	node, device := t.Int("node"), t.Int("device")
 	for _, id := range t.Cloud.Model.AttachedENIs(t.Cloud.Instance(node)) {

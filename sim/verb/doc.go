@@ -7,7 +7,7 @@
 //
 // Strike works on four nouns of a world, which are interfaces: [Daemon], [Kernel], [Runtime] and [Network]; and on the
 // API server ([API]) and the model of EC2 ([Cloud]). A new verb is a copy of reboot.go, with its name in all.go. What a
-// third party does to a kernel is data (kernel.Accident), so that a new one needs no method of a noun: a case in the
+// stranger does to a kernel is data (kernel.Accident), so that a new one needs no method of a noun: a case in the
 // model (fakes/kernel, Suffer) and one for a real kernel (sim/interference, Do).
 //
 // What no test finds:

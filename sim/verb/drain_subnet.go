@@ -31,11 +31,11 @@ var drainSubnet = &Verb{
 	Skips: elsewhere("drain-subnet"),
 }
 
-// drawDrainSubnet has strangers take addresses, and give back all of them.
+// drawDrainSubnet has third parties take addresses, and give back all of them.
 func drawDrainSubnet(p *draw.Plan, at time.Duration) {
 	p.Write(at, "ec2 drain-subnet leave=%d", p.Between(0, 6))
 	p.Write(p.Later(at, 30*time.Second, 6*time.Minute), "ec2 drain-subnet leave=%d", draw.Usable(p.Shape.Bits))
 }
 
-// Drained is a subnet of which strangers have the addresses.
+// Drained is a subnet of which third parties have the addresses.
 const Drained = "drain-subnet"

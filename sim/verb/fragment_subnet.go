@@ -30,7 +30,7 @@ var fragmentSubnet = &Verb{
 	Lasts: always,
 }
 
-// drawFragmentSubnet has strangers take an address of each free /28, and give all back, perhaps.
+// drawFragmentSubnet has third parties take an address of each free /28, and give all back, perhaps.
 func drawFragmentSubnet(p *draw.Plan, at time.Duration) {
 	p.Write(at, "ec2 fragment-subnet leave=%d", p.Between(0, 3))
 	p.Write(p.Later(at, 30*time.Second, 10*time.Minute), "ec2 drain-subnet leave=%d", draw.Usable(p.Shape.Bits))

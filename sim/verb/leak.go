@@ -32,13 +32,13 @@ var leak = &Verb{
 			subnet = subnets[i].ID
 		}
 		const gone = "i-0123456789abcdef0"
-		s := ec2.StrangerENI{Subnet: subnet, Description: "aws-K8S-" + gone, Secondaries: t.Int("addresses"),
+		s := ec2.ThirdPartyENI{Subnet: subnet, Description: "aws-K8S-" + gone, Secondaries: t.Int("addresses"),
 			Tags: []ec2.Tag{{Key: judge.TagOwner, Value: gone}, {Key: judge.TagCreated,
 				Value: "2019-01-02T03:04:05Z"}}}
 		if cluster != "" {
 			s.Tags = append(s.Tags, ec2.Tag{Key: judge.TagCluster, Value: cluster})
 		}
-		if _, ok := c.Model.StrangerCreate(c.Now, s); !ok {
+		if _, ok := c.Model.ThirdPartyCreate(c.Now, s); !ok {
 			return Miss("EC2 refuses to make an ENI")
 		}
 		return Hit("a node of %s is gone, and has left an available ENI", where)

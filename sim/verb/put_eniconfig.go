@@ -20,7 +20,7 @@ var putENIConfig = &Verb{
 			groups = strings.Split(list, ",")
 		}
 		for _, g := range groups {
-			t.Cloud.Model.StrangerMakeGroup(t.Cloud.Now, "", g)
+			t.Cloud.Model.ThirdPartyMakeGroup(t.Cloud.Now, "", g)
 		}
 		return t.API.PutENIConfig(t.Text("name"), string(t.Cloud.Subnet(t.Int("in")).ID), groups)
 	},

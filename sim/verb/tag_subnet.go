@@ -21,10 +21,10 @@ var tagSubnet = &Verb{
 		role, changed := t.Text("cni"), false
 		id := c.Subnet(n).ID
 		if role != "" {
-			changed = c.Model.StrangerTag(c.Now, id, judge.TagRole, map[string]string{"1": "1", "0": "0"}[role])
+			changed = c.Model.ThirdPartyTag(c.Now, id, judge.TagRole, map[string]string{"1": "1", "0": "0"}[role])
 		}
 		if name := t.Text("cluster"); name != "" {
-			changed = c.Model.StrangerTag(c.Now, id, judge.TagForCluster+name, "shared") || changed
+			changed = c.Model.ThirdPartyTag(c.Now, id, judge.TagForCluster+name, "shared") || changed
 		}
 		if !changed {
 			return Miss("subnet %d is tagged so already", n)

@@ -10,7 +10,7 @@ var unassign = &Verb{
 		if !address.IsValid() {
 			return Miss("pod %s has no address", pod)
 		}
-		if !t.Cloud.Model.StrangerUnassign(t.Cloud.Now, address) {
+		if !t.Cloud.Model.ThirdPartyUnassign(t.Cloud.Now, address) {
 			return Miss("no ENI has the address of pod %s as a secondary one", pod)
 		}
 		return Hit("no ENI has the address of %s any more", pod)

@@ -89,10 +89,10 @@ func (v *Verb) NeedsCloud() bool { return v.Needs.Cloud || v.On[0] == scn.EC2 ||
 // Ends says whether the verb ends what another one began.
 func (v *Verb) Ends(other *Verb) bool { return v.Closes == other || v.Replaces && v == other }
 
-// Anybody says whether a swarm for any CNI draws a verb, and why not or with which arguments. It draws less than what
-// a correct CNI survives: only what every CNI promises to survive, by the CNI specification or because clouds and
-// machines do it every day. What ours repairs because it says so is not owed by others.
-func (v *Verb) Anybody() Survival {
+// ForAnyCNI says whether a swarm for any CNI draws a verb, and why not or with which arguments. It draws less than
+// what a correct CNI survives: only what every CNI promises to survive, by the CNI specification or because clouds and
+// machines do it every day. Other CNIs do not promise to repair all that ours repairs.
+func (v *Verb) ForAnyCNI() Survival {
 	if v.Survives.Never {
 		return v.Survives
 	}

@@ -14,7 +14,7 @@ func (n *node) OpenFlows(pods []cri.Truth) []bool { return n.Reach(pods) }
 // CloseFlow has nothing to close.
 func (n *node) CloseFlow(cri.Truth) {}
 
-// Echo follows packets. Whoever else has the address knows nothing of the connection, and resets it.
+// Echo follows packets. Another pod that has the address knows nothing of the connection, and resets it.
 func (n *node) Echo(pods []cri.Truth, _ bool) []models.Answer {
 	out := make([]models.Answer, len(pods))
 	for i, p := range pods {

@@ -33,7 +33,7 @@ at 3s   node-1 restart
 at 1m3s within 15m expect kube pods.unready == 0
 finally converges within 20m
 `,
-	// EC2 said "detaching", and the daemon waited two minutes for the link of an ENI that a stranger was taking away.
+	// EC2 said "detaching", and the daemon waited two minutes for the link of an ENI that a third party was taking away.
 	"detach seen under way": `
 cluster type=t3.small
 start   pods web 1 on node-1
@@ -75,7 +75,8 @@ maybe at 2s node-1 hold
 maybe at 0s node-1 restart-runtime
 finally converges within 2h30m
 `,
-	// EC2 refused to unassign what was too much on an ENI; until it did not, nobody put back the routes that a stranger had flushed.
+	// EC2 refused to unassign what was too much on an ENI; until it did not, nobody put back the routes that a third
+	// party had flushed.
 	"drift beside a refused call": `
 cluster type=m5.large
 config  WARM_IP_TARGET=1 MAX_ENI=2
@@ -120,8 +121,8 @@ at 0s kube create app 4
 at 0s within 15m expect kube pods.unready == 0
 finally converges within 20m
 `,
-	// Metadata and EC2 lacked an address of an ENI that a stranger had taken off and that was attached again. Metadata listed it next, so EC2 was
-	// not asked any more, and an address that EC2's last answer lacked is given to nobody.
+	// Metadata and EC2 lacked an address of an ENI that a third party had taken off and that was attached again. Metadata
+	// listed it next, so EC2 was not asked any more, and an address that EC2's last answer lacked is given to nobody.
 	"metadata's yes after EC2's no": `
 cluster type=t3.small
 config WARM_IP_TARGET=3
@@ -220,7 +221,8 @@ func TestFoundScriptsHold(t *testing.T) {
 	}
 }
 
-// An address that a stranger takes from a node, and that EC2 gives to another one, is in two live namespaces: I1 is judged across nodes.
+// An address that a third party takes from a node, and that EC2 gives to another one, is in two live namespaces: I1 is
+// judged across nodes.
 func TestOneAddressOnTwoNodesIsSeen(t *testing.T) {
 	f, err := scn.Parse("two nodes", []byte(`
 cluster nodes=2 type=m5.large subnet=10.0.50.0/28

@@ -27,7 +27,7 @@ type event struct {
 	seq  uint64 // breaks ties: first pushed, first popped
 	kind eventKind
 	node int32
-	life uint32 // of the daemon that wanted it; an outcome for an earlier life is nobody's
+	life uint32 // of the daemon that wanted it; an outcome for an earlier life is dropped
 	num  uint64 // effect ID, request, operation
 	data any
 }

@@ -46,7 +46,7 @@ func (w *World) way(n *node, a netip.Addr, m *node, b netip.Addr) string {
 }
 
 // reconnect asks between the pods of a node after something has changed for all of them, or for some, and keeps who gives no answer. Between
-// two nodes nobody is asked: either pod's way to the VPC and back is traced anyhow, and those are the two halves.
+// two nodes no pod is asked: either pod's way to the VPC and back is traced anyhow, and those are the two halves.
 func (w *World) reconnect(n *node, all bool, changed []netip.Addr) {
 	if !all && len(n.apart) == 0 {
 		w.askNext(n, changed)
@@ -59,7 +59,7 @@ func (w *World) reconnect(n *node, all bool, changed []netip.Addr) {
 	}
 }
 
-// askNext has those for whom something has changed, and whoever comes before one of them, ask the next pod.
+// askNext has those for whom something has changed, and the pod before each of them, ask the next pod.
 func (w *World) askNext(n *node, changed []netip.Addr) {
 	var first, last cri.Truth
 	fresh := func(t *cri.Truth) bool { return slices.Contains(changed, t.Address) }

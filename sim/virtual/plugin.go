@@ -76,7 +76,7 @@ func (w *World) plugin(n *node, e *event) {
 	}
 }
 
-// daemonDown: nobody listens on the daemon's socket. A DEL becomes a durable intent and succeeds (rule F).
+// daemonDown: no daemon listens on the socket. A DEL becomes a durable intent and succeeds (rule F).
 func (w *World) daemonDown(n *node, r request, pod ipam.Pod) {
 	o := outcome{verb: r.verb, att: r.att}
 	switch {
@@ -116,7 +116,7 @@ func (w *World) killPlugin(n *node, op cri.OpID) {
 	}
 }
 
-// reply takes the daemon's answer to whoever asked.
+// reply takes the daemon's answer to the caller.
 func (w *World) reply(n *node, r *ipam.Reply) {
 	i := 0
 	for i < len(n.run) && n.run[i].req != r.Req {
@@ -233,7 +233,7 @@ func (w *World) holders(n *node, a netip.Addr) judge.Holding {
 // runPlan applies the first ops of a plan and judges what that did (I1).
 func (w *World) runPlan(n *node, a *ipam.Apply, ops int) (int, *dataplane.Error) {
 	done, err := n.kern.Apply(a.Plan, 0, ops)
-	n.Dirty = true
+	n.Changed = true
 	if a.Lane.Kind == ipam.ENILane {
 		w.touched(n, judge.Configures, ec2.ENIID(a.Lane.ENI))
 	}
@@ -242,7 +242,7 @@ func (w *World) runPlan(n *node, a *ipam.Apply, ops int) (int, *dataplane.Error)
 	}
 	w.Auditor.Ran(w.now, int(n.No), a.Lane.Att, a.Plan.Ops[:done], func(addr netip.Addr) judge.Holding {
 		h := w.holders(n, addr)
-		if n.kern.HasFlow(addr) && h.Count <= 1 { // of somebody who has the address no more; of two who have it I1 speaks
+		if n.kern.HasFlow(addr) && h.Count <= 1 { // of a pod that has the address no more; of two that have it I1 speaks
 			w.Auditor.Inherited(w.now, int(n.No), a.Lane.Att, addr)
 		}
 		n.kern.OpenFlow(addr) // what a pod does first

@@ -8,7 +8,7 @@ import (
 
 // tap listens to one node's core.
 type tap struct {
-	world *World // a fork has another address: nobody listens to it
+	world *World // a fork has another address: it is not recorded
 	node  int32
 	life  uint32
 	begin func(*ipam.Node)

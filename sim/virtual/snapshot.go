@@ -38,10 +38,10 @@ func (w *World) judge() {
 		if n.Gone {
 			continue
 		}
-		if _, watched := w.Auditor.Watching(w.now, int(n.No)); !n.Dirty && !watched {
+		if _, watched := w.Auditor.Watching(w.now, int(n.No)); !n.Changed && !watched {
 			continue
 		}
-		n.Dirty = false
+		n.Changed = false
 		w.Auditor.Judge(w.now, w.collect(n))
 	}
 }
@@ -73,7 +73,7 @@ const manyTraces = 8
 
 // retrace follows a packet to every pod that something has changed for since the last snapshot, and keeps who is out of reach.
 func (w *World) retrace(n *node) {
-	changed, all := n.kern.Dirty()
+	changed, all := n.kern.Changed()
 	changed = append(n.fresh, changed...)
 	all = all || n.moved || len(changed) > manyTraces
 	n.moved, n.fresh = false, n.fresh[:0]
@@ -96,7 +96,7 @@ func (w *World) retrace(n *node) {
 	w.reconnect(n, all, changed)
 }
 
-// taken is the fault of a pod whose packets somebody else gets.
+// taken is the fault of a pod whose packets another one gets.
 const taken = "another namespace has the address"
 
 // fault says why a packet from the VPC does not reach a pod and come back; "" is that it does.
@@ -130,7 +130,7 @@ func (w *World) Settle() (underWay []string) {
 	return append(underWay, actions.Pending(w.Kube, w.IsGone)...)
 }
 
-// leaks are what belongs to nobody on a node.
+// leaks are what has no owner on a node.
 func (w *World) leaks(n *node) []string {
 	live := map[uint64]bool{}
 	for t := range n.CRI.Sandboxes() {

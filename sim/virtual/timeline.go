@@ -74,7 +74,7 @@ func (w *World) Told() int                { return w.story.Told() }
 // Named is a text with the timeline's names of ENIs.
 func (w *World) Named(text string) string { return w.story.Named(text) }
 
-// tornPages tells the book that a daemon died, and what nobody answers any more.
+// tornPages tells the book that a daemon died, and which requests it will not answer.
 func (w *World) tornPages(n *node) {
 	if w.book == nil || w.Base == nil || n.core == nil {
 		return

@@ -20,7 +20,8 @@ func parseQuery(b []byte) (q query, ok bool) {
 	return q, ok && operation == 1
 }
 
-// parseARP reads an ARP packet, whatever its operation. Its sender says that it has an address, and whoever hears that may believe it.
+// parseARP reads an ARP packet, whatever its operation. Its sender says that it has an address, and a machine that
+// hears that may believe it.
 func parseARP(b []byte) (q query, operation byte, ok bool) {
 	if len(b) < arpSize || string(b[:7]) != "\x00\x01\x08\x00\x06\x04\x00" {
 		return query{}, 0, false

@@ -111,7 +111,7 @@ func (r *responder) answers(index int, q query) bool {
 	if !subnet.IsValid() {
 		return false
 	}
-	if q.sender.IsUnspecified() { // RFC 5227: is anybody using it?
+	if q.sender.IsUnspecified() { // RFC 5227: is it in use?
 		return r.owners[q.target] != "" && p.in(subnet)
 	}
 	return p.addresses[q.sender] && subnet.Contains(q.sender)
@@ -155,7 +155,7 @@ func (r *responder) assigned(e *eni, a netip.Addr) {
 	}
 }
 
-// unassigned notes that e lost a: to nobody (free), or to an ENI that was told so before.
+// unassigned notes that e lost a: it is free now, or another ENI's that was told so before.
 func (r *responder) unassigned(e *eni, a netip.Addr, free bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -94,8 +94,8 @@ func (f *Network) deliver(e *eni, a netip.Addr) error {
 	return err
 }
 
-// Unassign takes a from its ENI: nobody has it, packets for it vanish and packets from it are dropped. An address that is not assigned is
-// fine.
+// Unassign takes a from its ENI: no ENI has it, packets for it vanish and packets from it are dropped. An address that
+// is not assigned is fine.
 func (f *Network) Unassign(a netip.Addr) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -51,13 +51,15 @@
 //     source that the ENI does not own is dropped and counted (nft list table ip enilab-vpc). Packets from other MACs pass, if rp_filter
 //     lets them: a machine that has not joined has no address, a stranger has its own.
 //   - ARP. The router answers, with its MAC there, for the gateway and for all addresses of attached ENIs: to everybody, but to a machine that has
-//     joined only if it asks with an address that its ENI owns. It does not answer for the asking ENI's own, for addresses that nobody has, for
-//     strangers, or for ENIs that are not attached: they may be machines that have not joined yet, which answer for themselves. Machines
-//     that have joined must not (arp_ignore=8); else neighbours find them directly.
-//   - A machine that asks by ARP tells everybody its own MAC, and whoever has it as a neighbour believes it. The router contradicts at once with
-//     an announcement (responder.announce), and announces addresses when they come to it. What it does not hear are unicast requests: a
-//     stranger that a machine asks again that way sends past the router until its own kernel asks again by broadcast. Between
-//     machines that does not happen: all their neighbours have the router's MAC. Only frames to the router's MAC are checked.
+//     joined only if it asks with an address that its ENI owns. It does not answer for the asking ENI's own, for
+//     addresses that no ENI has, for strangers, or for ENIs that are not attached: they may be machines that have not
+//     joined yet, which answer for themselves. Machines that have joined must not (arp_ignore=8); else neighbours find
+//     them directly.
+//   - A machine that asks by ARP tells everybody its own MAC, and the machines that have it as a neighbour believe it.
+//     The router contradicts at once with an announcement (responder.announce), and announces addresses when they come
+//     to it. What it does not hear are unicast requests: a stranger that a machine asks again that way sends past the
+//     router until its own kernel asks again by broadcast. Between machines that does not happen: all their neighbours
+//     have the router's MAC. Only frames to the router's MAC are checked.
 //   - Strangers are reached by cables too: there, the router answers for them, as for all of the subnet.
 //   - The gateway's address answers ARP and nothing else.
 //   - MTU. The segment's is the link's (Docker: 1500), cables keep theirs (9001). A packet that is larger than its next link is cut, or with DF
@@ -68,7 +70,7 @@
 //     needs none of this.
 //
 // Close leaves a borrowed namespace as it was found: links, addresses, routes, rules, neighbours, settings, nftables. A process that is
-// killed does not; New refuses such a namespace, and whoever made it removes it.
+// killed does not; New refuses such a namespace, and its maker removes it.
 //
 // # Limits
 //

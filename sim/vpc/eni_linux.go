@@ -124,8 +124,9 @@ func (f *Network) Unplug(mac string) error {
 	return nil
 }
 
-// cut removes a cable that is unplugged by name only. The kernel takes 15 ms to be sure that nobody uses a link that goes (rcu_barrier),
-// and holds no lock meanwhile, so nobody else has to wait either: neither f.mu nor the socket of all others is taken.
+// cut removes a cable that is unplugged by name only. The kernel takes 15 ms to be sure that no CPU uses a link that
+// goes (rcu_barrier), and holds no lock meanwhile, so no other call has to wait either: neither f.mu nor the socket of
+// all others is taken.
 func (f *Network) cut(mac string, index int32) error {
 	err := f.cutter.remove(index)
 	if err == nil || f.life.Err() != nil { // Close takes all cables

@@ -18,7 +18,7 @@ import (
 //	chain check {                                         # before anything else looks at a packet
 //		type filter hook prerouting priority raw
 //		iif SEGMENT ether saddr @joined ether saddr . ip saddr != @owned counter drop
-//		ip daddr GATEWAY counter drop                     # a VPC's router answers nobody
+//		ip daddr GATEWAY counter drop                     # a VPC's router does not answer
 //	}
 //	chain clamp {
 //		type filter hook forward priority mangle

@@ -14,7 +14,7 @@ import (
 type sysctl struct {
 	path, value string
 	optional    bool // the kernel may have been built without it
-	own         bool // only where nobody else has links
+	own         bool // only where no other program has links
 }
 
 // settings of the router. A new namespace inherits the host's, so nothing is left to chance.

@@ -22,7 +22,7 @@ import (
 	"github.com/enilab/enilab/sim/vm"
 )
 
-// cli is one run of the command: where it reads and writes, and whether somebody wants it to end.
+// cli is one run of the command: where it reads and writes, and whether it has been interrupted.
 type cli struct {
 	in          io.Reader
 	out, err    io.Writer

@@ -239,7 +239,7 @@ func (l *cli) replayAll(s *stage, atOnce int) []*runner.Result {
 	return results
 }
 
-// longestFirst is an order in which the files with the most runs begin, so that nobody waits for them in the end.
+// longestFirst is an order in which the files with the most runs begin, so that none of them runs alone at the end.
 func longestFirst(cases []*runner.Case) []int {
 	order := make([]int, len(cases))
 	for i := range order {

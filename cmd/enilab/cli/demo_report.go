@@ -48,7 +48,7 @@ func (l *cli) demoReports(f *demoFlags, stages []*stage) error {
 	return html.write(page)
 }
 
-// tells are the invariants whose break says most to somebody who sees it for the first time, the best first.
+// tells are the invariants whose break says most to a first-time reader, the best first.
 var tells = []judge.ID{judge.I4, judge.I1, judge.I10, judge.I7}
 
 // telling plays again, in virtual time, the mutant that says most of those that were caught: once as if it alone had been asked for, and once the

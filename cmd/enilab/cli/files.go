@@ -91,7 +91,7 @@ func besides(name string) string {
 	return "nothing in " + dir + " has such a name"
 }
 
-// rewrite puts another text into a file: whole or not at all, and not if somebody has changed the file since it was read.
+// rewrite puts another text into a file: whole or not at all, and not if the file was changed since it was read.
 func rewrite(name, was, text string) error {
 	path, err := filepath.EvalSymlinks(name)
 	if err != nil {

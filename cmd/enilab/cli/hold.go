@@ -14,7 +14,7 @@ import (
 	"github.com/enilab/enilab/sim/runner"
 )
 
-// holdVariable says that somebody listens on descriptor 3, and names the log.
+// holdVariable says that another process reads descriptor 3, and names the log.
 const holdVariable = "ENILAB_HOLD_LOG"
 
 // holdCommand is what `enilab up` executes: the process that holds a cluster.
@@ -46,7 +46,7 @@ type holder struct {
 	log io.Writer
 
 	mu sync.Mutex
-	to *os.File // nil: nobody listens any more
+	to *os.File // nil: the reader is gone
 }
 
 func (h *holder) tell(word, text string) {

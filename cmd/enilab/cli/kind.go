@@ -28,7 +28,7 @@ type Kind interface {
 	Possible(ctx context.Context, name string, say func(string)) error
 	// Lacks says whether an error is about what the machine lacks.
 	Lacks(error) bool
-	// Place runs scenarios on clusters of that name. When leave is true, somebody else removes the cluster.
+	// Place runs scenarios on clusters of that name. When leave is true, another process removes the cluster.
 	Place(ctx context.Context, name string, log func(at time.Duration, text string), leave func() bool) (*runner.Place, error)
 	// Cluster is what a world of Place is on.
 	Cluster(runner.World) (name, kubeconfig string)

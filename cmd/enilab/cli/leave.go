@@ -7,8 +7,9 @@ import (
 	"syscall"
 )
 
-// leave has another process remove a cluster, for Docker takes longer than somebody waits who has interrupted a run. That process begins when
-// this one has ended, which its standard input tells it. It is false when there is no such process.
+// leave has another process remove a cluster, for Docker takes longer than a user waits after an interruption. That
+// process begins when this one has ended, which its standard input tells it. It is false when there is no such
+// process.
 func (l *cli) leave(cluster string) bool {
 	if l.left != nil {
 		return true

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,10 +64,8 @@ func (f *runFlags) checkPause(names []string) error {
 	case f.clock == clockLeap:
 		return usage("--pause-at stops the machine's own time, and --clock leap jumps over it: leave --clock out")
 	}
-	for _, name := range names {
-		if name == "-" {
-			return usage("--pause-at reads the shell's commands from standard input: name the scenario's file in place of -")
-		}
+	if slices.Contains(names, "-") {
+		return usage("--pause-at reads the shell's commands from standard input: name the scenario's file in place of -")
 	}
 	return nil
 }

@@ -171,7 +171,7 @@ func policyNamed(name string) (*ipam.Policy, bool) {
 	return p, ok
 }
 
-// bounds are how far a recording is read: its writer may be anybody, and a device has no end.
+// bounds are how far a recording is read: its writer is unknown, and a device has no end.
 type bounds struct{ size, line, inputs int }
 
 // recordingBounds are those of all recordings. A daemon's ring holds two segments of a megabyte, and the longest line is the header: the node as

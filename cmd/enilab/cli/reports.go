@@ -20,7 +20,7 @@ with its line. --junit FILE writes JUnit's XML: a testsuite a file, a testcase a
 // reports are the files that a command writes about what it has played, beside what it prints.
 type reports struct {
 	html, junit string
-	// data is --runs, inside of a virtual machine: what reports are made of, for whoever started the machine.
+	// data is --runs, inside of a virtual machine: what reports are made of, for the process that started the machine.
 	data string
 }
 
@@ -158,7 +158,7 @@ func (l *cli) page(title string) *report.Page {
 	return p
 }
 
-// notPlayed are runs of files that were not: a machine broke, or somebody interrupted.
+// notPlayed are runs of files that were not: a machine broke, or the run was interrupted.
 func notPlayed(cases []*runner.Case, seed uint64, status runner.Status, why string) []report.Run {
 	var out []report.Run
 	for _, c := range cases {

@@ -57,7 +57,7 @@ type runFlags struct {
 	clock clockFlag
 	// out is --out: the folder of everything.
 	out     string
-	outputs *outputs // of out; nil: nobody wants it
+	outputs *outputs // of out; nil: none is written
 	// reports are --html and --junit.
 	reports reports
 	// timeout is --timeout.

@@ -10,7 +10,7 @@ import (
 	"github.com/enilab/enilab/sim/runner"
 )
 
-// terminal says whether somebody looks at w.
+// terminal says whether w is a terminal.
 func terminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok || os.Getenv("TERM") == "dumb" {
@@ -61,7 +61,8 @@ func newProgress(w io.Writer) *progress {
 	return &progress{w: w, on: terminal(w), began: time.Now()}
 }
 
-// Short work needs no progress line, nobody reads more than ten a second, and a line that wraps cannot be taken away.
+// Short work needs no progress line, more than ten a second cannot be read, and a line that wraps cannot be taken
+// away.
 const (
 	patience     = 500 * time.Millisecond
 	redraw       = 100 * time.Millisecond

@@ -243,6 +243,6 @@ func (l *cli) downCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&name, "name", name, "the cluster's name")
 	c.Flags().BoolVar(&after, "after", false, "begin when standard input ends: see leave")
-	_ = c.Flags().MarkHidden("after") // nobody types it
+	_ = c.Flags().MarkHidden("after") // for the program itself
 	return c
 }

@@ -80,7 +80,7 @@ func (b *book) take(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, netip.PrefixFrom(addr, b.within.Bits()))
 }
 
-// give takes an address back; one that nobody has is no mistake.
+// give takes an address back; one that is free is no mistake.
 func (b *book) give(w http.ResponseWriter, r *http.Request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -90,7 +90,7 @@ func (b *book) give(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// free is an address that nobody has. The first one is the gateway's.
+// free is an address that no pod has. The first one is the gateway's.
 func (b *book) free() (netip.Addr, bool) {
 	taken := map[netip.Addr]bool{}
 	for _, a := range b.held {

@@ -254,8 +254,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestAnswers: each field of the model's answers arrives in the SDK.
-func TestAnswers(t *testing.T) {
+// TestEveryAnswerFieldReachesTheSDK: each field of the model's answers arrives in the SDK.
+func TestEveryAnswerFieldReachesTheSDK(t *testing.T) {
 	epoch := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	b := &canned{}
 	c := over(t, New(Options{Epoch: epoch, Account: func(s Signer) string { return "42-" + s.Region }}, b))
@@ -365,8 +365,8 @@ func TestAnswers(t *testing.T) {
 	check("bare metal", *k.BareMetal, false)
 }
 
-// TestLookups: what tells of the account and its surroundings arrives in the SDK, filtered.
-func TestLookups(t *testing.T) {
+// TestLookupsReachTheSDKFiltered: what tells of the account and its surroundings arrives in the SDK, filtered.
+func TestLookupsReachTheSDKFiltered(t *testing.T) {
 	b := &canned{}
 	c := over(t, Handler(b))
 	ctx := t.Context()

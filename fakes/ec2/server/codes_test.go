@@ -13,8 +13,9 @@ import (
 
 const absent = "eni-00000000000000000"
 
-// TestCodes: what the model refuses, and the daemon tells apart by its code, is what the SDK reports, with the status that EC2 has.
-func TestCodes(t *testing.T) {
+// TestRefusalsReachTheSDKWithCodeAndStatus: what the model refuses, and the daemon tells apart by its code, is what
+// the SDK reports, with the status that EC2 has.
+func TestRefusalsReachTheSDKWithCodeAndStatus(t *testing.T) {
 	type ask = func(w *world) error
 	fill := func(w *world) { // what an m5.large can carry: three interfaces
 		w.attach(w.create(plenty, 0), 1)
@@ -153,8 +154,8 @@ func primaryAttachment(w *world) (id string) {
 	return id
 }
 
-// TestDryRun changes nothing.
-func TestDryRun(t *testing.T) {
+// TestDryRunChangesNothing changes nothing.
+func TestDryRunChangesNothing(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.CreateNetworkInterface(w.ctx(), &sdk.CreateNetworkInterfaceInput{SubnetId: aws.String(string(plenty)), DryRun: aws.Bool(true)})
 	w.refused("a creation", err, "DryRunOperation", 412)
@@ -165,8 +166,8 @@ func TestDryRun(t *testing.T) {
 	})
 }
 
-// TestSigner: the Backend knows who calls.
-func TestSigner(t *testing.T) {
+// TestBackendKnowsTheSigner: the Backend knows who calls.
+func TestBackendKnowsTheSigner(t *testing.T) {
 	w := newWorld(t)
 	w.create(plenty, 0)
 	w.b.mu.Lock()

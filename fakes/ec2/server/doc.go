@@ -14,9 +14,9 @@
 // parameter that the API does not have is UnknownParameter, one that it has and the model has not is
 // UnsupportedOperation, one that is given twice is MalformedQueryString. A filter that the API does not have, or that
 // is not modelled, is InvalidParameterValue, never a filter that matches everything. A list longer than pageLimit is
-// cut also when nobody asked for pages. Each page is a request of its own: it costs a token and reads another
-// replica, so that a page may repeat or miss what changed in between. Whoever asks for pages (MaxResults) is charged
-// as for a filtered list, as EC2 does. A token of another question is refused.
+// cut also when no pages were asked for. Each page is a request of its own: it costs a token and reads another
+// replica, so that a page may repeat or miss what changed in between. A caller that asks for pages (MaxResults) is
+// charged as for a filtered list, as EC2 does. A token of another question is refused.
 //
 // No body makes it panic, and none larger than maxBody is read. A Response that is Lost, or an error of the Backend, ends the
 // connection without an answer.

@@ -29,7 +29,7 @@ type parameter struct {
 	taken       bool
 }
 
-// parseForm reads a body. A name that is given twice is refused: nobody can say which one EC2 would take.
+// parseForm reads a body. A name that is given twice is refused: it is not documented which one EC2 would take.
 func parseForm(body string) (*form, *fault) {
 	q := &form{list: make([]parameter, 0, min(1+strings.Count(body, "&"), fewParameters))}
 	for pair := range strings.SplitSeq(body, "&") {
@@ -323,7 +323,7 @@ func (q *form) without(names ...string) {
 	}
 }
 
-// done refuses what nobody has taken.
+// done refuses parameters that were not read.
 func (q *form) done() {
 	for i := range q.list {
 		if !q.list[i].taken {

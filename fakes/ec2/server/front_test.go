@@ -74,8 +74,8 @@ func newDirect(t testing.TB) (http.Handler, *ec2.Cloud) {
 
 const ok = "Action=DescribeSubnets&Version=2016-11-15"
 
-// TestFront: what EC2's front refuses before it looks at what is asked for.
-func TestFront(t *testing.T) {
+// TestFrontRefusesBadRequests: what EC2's front refuses before it looks at what is asked for.
+func TestFrontRefusesBadRequests(t *testing.T) {
 	h, c := newDirect(t)
 	set := func(key, value string) func(*http.Request) {
 		return func(r *http.Request) { r.Header.Set(key, value) }
@@ -126,8 +126,8 @@ func TestFront(t *testing.T) {
 	}
 }
 
-// TestBodies: malformed and incomplete requests.
-func TestBodies(t *testing.T) {
+// TestMalformedBodiesAreRefused: malformed and incomplete requests.
+func TestMalformedBodiesAreRefused(t *testing.T) {
 	h, c := newDirect(t)
 	const (
 		v   = "&Version=2016-11-15"
@@ -271,8 +271,9 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestPatient: a caller waits for the Backend longer than a request may take to arrive; and is let go when it hangs up.
-func TestPatient(t *testing.T) {
+// TestBackendMayTakeLong: a caller waits for the Backend longer than a request may take to arrive; and is let go when
+// it hangs up.
+func TestBackendMayTakeLong(t *testing.T) {
 	entered, leave, left := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	h := Handler(backendFunc(func(ctx context.Context) (ec2.Response, error) {
 		close(entered)

@@ -106,8 +106,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestUnread: a caller that never reads its answer is left after a while.
-func TestUnread(t *testing.T) {
+// TestCallerThatNeverReadsIsDropped: a caller that never reads its answer is left after a while.
+func TestCallerThatNeverReadsIsDropped(t *testing.T) {
 	p := ec2.Response{HTTP: 200, ENIs: make([]ec2.ENI, 1000)}
 	for i := range p.ENIs {
 		p.ENIs[i].Description = strings.Repeat("d", 16<<10) // 16 MiB, which no buffer of a socket holds

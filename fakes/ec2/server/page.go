@@ -10,7 +10,7 @@ import (
 	"github.com/enilab/enilab/fakes/ec2"
 )
 
-// pageLimit is how much one answer lists at most, also when nobody asked for pages.
+// pageLimit is how much one answer lists at most, also when no pages were asked for.
 const pageLimit = 1000
 
 // narrow leaves in the response what was asked for: filters, a page. Identifiers are the model's.

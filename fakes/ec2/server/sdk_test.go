@@ -20,8 +20,8 @@ import (
 	"github.com/enilab/enilab/fakes/ec2"
 )
 
-// TestLife is the story of an interface, as aws-sdk-go-v2 tells it, from creation to deletion.
-func TestLife(t *testing.T) {
+// TestInterfaceLifeBySDK is the story of an interface, as aws-sdk-go-v2 tells it, from creation to deletion.
+func TestInterfaceLifeBySDK(t *testing.T) {
 	w := newWorld(t)
 	ctx := w.ctx()
 	created, err := w.CreateNetworkInterface(ctx, &sdk.CreateNetworkInterfaceInput{
@@ -133,8 +133,8 @@ func (w *world) one(id string) types.NetworkInterface {
 	return out.NetworkInterfaces[0]
 }
 
-// TestWhole: what the model says of an interface arrives, whatever happened to it.
-func TestWhole(t *testing.T) {
+// TestInterfaceReachesTheSDKWhole: what the model says of an interface arrives, whatever happened to it.
+func TestInterfaceReachesTheSDKWhole(t *testing.T) {
 	w := newWorld(t)
 	w.attach(w.create(plenty, 4), 2)
 	w.create(tiny, 0)
@@ -283,8 +283,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestOthers: subnets, instances and their types.
-func TestOthers(t *testing.T) {
+// TestSubnetsInstancesAndTypesBySDK: subnets, instances and their types.
+func TestSubnetsInstancesAndTypesBySDK(t *testing.T) {
 	w := newWorld(t)
 	id := w.create(plenty, 0)
 	attachment := w.attach(id, 1)
@@ -348,8 +348,9 @@ func TestOthers(t *testing.T) {
 	}
 }
 
-// TestToken: a repetition with the same token is the same interface; with other parameters it is refused.
-func TestToken(t *testing.T) {
+// TestClientTokenIsIdempotent: a repetition with the same token is the same interface; with other parameters it is
+// refused.
+func TestClientTokenIsIdempotent(t *testing.T) {
 	w := newWorld(t)
 	in := &sdk.CreateNetworkInterfaceInput{SubnetId: aws.String(string(plenty)), ClientToken: aws.String("a-token")}
 	first, err := w.CreateNetworkInterface(w.ctx(), in)
@@ -393,8 +394,9 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestLost: an answer that is lost, a request that is lost, and a Backend that gives up are connections that end without a word.
-func TestLost(t *testing.T) {
+// TestLostAnswersEndTheConnection: an answer that is lost, a request that is lost, and a Backend that gives up are
+// connections that end without a word.
+func TestLostAnswersEndTheConnection(t *testing.T) {
 	w := newWorld(t)
 	in := &sdk.CreateNetworkInterfaceInput{SubnetId: aws.String(string(plenty)), ClientToken: aws.String("lost")}
 	w.fault(ec2.Fault{Kind: ec2.Lose, Action: ec2.CreateNetworkInterface, Times: 1})

@@ -13,8 +13,8 @@ import (
 	"github.com/enilab/enilab/fakes/ec2"
 )
 
-// TestBlocks is the story of prefixes and IPv6, as aws-sdk-go-v2 tells it to the model.
-func TestBlocks(t *testing.T) {
+// TestPrefixesAndIPv6BySDK is the story of prefixes and IPv6, as aws-sdk-go-v2 tells it to the model.
+func TestPrefixesAndIPv6BySDK(t *testing.T) {
 	w := newWorld(t, func(c *ec2.Config) {
 		c.VPCs = []ec2.VPC{{CIDRs: []netip.Prefix{cidr("10.0.0.0/16")}, IPv6: []netip.Prefix{cidr("2001:db8:1::/56")}}}
 		c.Subnets[0].IPv6 = cidr("2001:db8:1:1::/64")
@@ -71,8 +71,8 @@ func TestBlocks(t *testing.T) {
 	w.refused("IPv6 in a subnet without", err, "InvalidParameterValue", 400)
 }
 
-// TestFleet is the story of instances: launched, described, tagged, rebooted, terminated.
-func TestFleet(t *testing.T) {
+// TestInstancesBySDK is the story of instances: launched, described, tagged, rebooted, terminated.
+func TestInstancesBySDK(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	w := newWorldOf(t, Options{Epoch: start}, func(c *ec2.Config) {
 		c.Throttle.Resources[ec2.RunInstances] = ec2.Bucket{Capacity: 1 << 20, RefillPerSecond: 1 << 20}
@@ -215,8 +215,8 @@ func TestNetworks(t *testing.T) {
 	}
 }
 
-// TestModify: each attribute changes, and an empty description is one.
-func TestModify(t *testing.T) {
+// TestModifyChangesEachAttribute: each attribute changes, and an empty description is one.
+func TestModifyChangesEachAttribute(t *testing.T) {
 	w := newWorld(t)
 	id := w.create(plenty, 0)
 	change := func(in sdk.ModifyNetworkInterfaceAttributeInput) {
@@ -249,8 +249,8 @@ func same(t *testing.T, asked any, found, want []string) {
 	}
 }
 
-// TestKeep: a filter leaves the list alone, which may be the model's own.
-func TestKeep(t *testing.T) {
+// TestFilterLeavesTheListUnchanged: a filter leaves the list alone, which may be the model's own.
+func TestFilterLeavesTheListUnchanged(t *testing.T) {
 	list := []ec2.VPC{{ID: "vpc-1"}, {ID: "vpc-2"}}
 	out := keep(list, []filter{{"vpc-id", []string{"vpc-2"}}}, (&call{}).vpcValues)
 	if len(out) != 1 || out[0].ID != "vpc-2" || list[0].ID != "vpc-1" {

@@ -33,8 +33,8 @@
 //
 // Throttling: Options.Throttle is a token bucket per instance; what finds it empty is answered 429, token requests too. The user guide
 // ("Query throttling") says that queries are throttled per instance and names neither rate nor status; 429 is what clients saw
-// (aws-sdk-go-v2#1995); Assumed is a guess from the limit that is published, 1024 packets a second for all link-local services together,
-// and about five packets for a read on a connection of its own. Beyond that limit the real one loses packets.
+// (aws-sdk-go-v2#1995). The published limit of 1024 packets a second for all link-local services, at about five packets for a read on a
+// connection of its own, allows some 200 reads a second; beyond it the real one loses packets.
 // The zero Options.Throttle never throttles. Connections at once are limited too ("Query throttling" again, without a number): a Server
 // closes what is more than maxConnections (Options.Connections) without an answer.
 //

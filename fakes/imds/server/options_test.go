@@ -57,8 +57,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestHeaders: what the service says beside the text.
-func TestHeaders(t *testing.T) {
+// TestAnswersHaveHeaders: what the service says beside the text.
+func TestAnswersHaveHeaders(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Extras = func() imds.Extras { return imds.Extras{UserData: "\x1f\x8b"} } })
 	h := with(TokenHeader, w.token(60))
 	for path, want := range map[string]string{macPath: "text/plain", "/latest/": "text/plain", "/latest/dynamic/instance-identity/document": "text/plain",
@@ -69,8 +69,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestClose: a connection is for one answer where it is said to be.
-func TestClose(t *testing.T) {
+// TestCloseEndsTheConnection: a connection is for one answer where it is said to be.
+func TestCloseEndsTheConnection(t *testing.T) {
 	for _, closes := range []bool{false, true} {
 		w := newWorld(t, func(c *Config) { c.V1, c.Close = true, closes })
 		c := w.dial()
@@ -89,8 +89,8 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestExtras: notices come while the service runs, and tags when they are allowed.
-func TestExtras(t *testing.T) {
+// TestNoticesAndTagsAppear: notices come while the service runs, and tags when they are allowed.
+func TestNoticesAndTagsAppear(t *testing.T) {
 	var extras imds.Extras
 	w := newWorld(t, func(c *Config) { c.Extras = func() imds.Extras { return extras } })
 	h := with(TokenHeader, w.token(60))
@@ -147,8 +147,9 @@ func TestThrottle(t *testing.T) {
 	}
 }
 
-// TestInside: what listens in the instance's namespace is beyond a hop for everybody who is not there.
-func TestInside(t *testing.T) {
+// TestInsideIgnoresTheHopLimit: what listens in the instance's namespace is beyond a hop for everybody who is not
+// there.
+func TestInsideIgnoresTheHopLimit(t *testing.T) {
 	for _, r := range []struct {
 		name    string
 		from    string // the caller's address

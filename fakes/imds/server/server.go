@@ -42,17 +42,14 @@ type Options struct {
 	Tags bool
 	// Inside says that the service listens inside of the instance's network namespace.
 	Inside bool
-	// Throttle is the bucket of requests that the instance has; zero: never empty. See Assumed.
+	// Throttle is the bucket of requests that the instance has; zero: never empty. No number is published; the limit of 1024
+	// packets a second for all link-local services allows some 200 requests, when each has a connection of its own.
 	Throttle ec2.Bucket
 	// Connections at once; 0: maxConnections.
 	Connections int
 	// Close ends each connection with its first answer, as the real service was seen to do.
 	Close bool
 }
-
-// Assumed is a Throttle: as many reads a second as the published limit of 1024 packets allows, when each has a connection of its own.
-// No number is published.
-func Assumed() ec2.Bucket { return ec2.Bucket{Capacity: 400, RefillPerSecond: 200} }
 
 // Handler serves the instance metadata of one instance.
 func Handler(c Config) http.Handler { return newHandler(c) }

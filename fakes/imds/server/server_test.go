@@ -75,8 +75,8 @@ func (w *world) get(c *sdk.Client, path string) (string, error) {
 	return string(b), nil
 }
 
-// TestSDK: the client that daemons use reads what the model says.
-func TestSDK(t *testing.T) {
+// TestSDKReadsTheModel: the client that daemons use reads what the model says.
+func TestSDKReadsTheModel(t *testing.T) {
 	w := newWorld(t)
 	c := w.client()
 	if id, err := w.get(c, "instance-id"); err != nil || id != string(w.inst) {
@@ -213,8 +213,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestAge: tokens age by the clock of the laboratory.
-func TestAge(t *testing.T) {
+// TestTokensExpireByTheLaboratorysClock: tokens age by the clock of the laboratory.
+func TestTokensExpireByTheLaboratorysClock(t *testing.T) {
 	w := newWorld(t)
 	h := with(TokenHeader, w.token(60))
 	for _, r := range []struct {
@@ -229,8 +229,8 @@ func TestAge(t *testing.T) {
 	}
 }
 
-// TestRefresh: the SDK asks for another token when its own is refused.
-func TestRefresh(t *testing.T) {
+// TestSDKRefreshesARefusedToken: the SDK asks for another token when its own is refused.
+func TestSDKRefreshesARefusedToken(t *testing.T) {
 	w := newWorld(t)
 	c := sdk.New(sdk.Options{Endpoint: w.srv.URL, HTTPClient: w.srv.Client(), EnableFallback: aws.FalseTernary}) // with its retries
 	if _, err := w.get(c, "mac"); err != nil {
@@ -264,8 +264,8 @@ func TestDisabled(t *testing.T) {
 	}
 }
 
-// TestSilent: a silent service says nothing, to token requests too, until the caller gives up.
-func TestSilent(t *testing.T) {
+// TestSilentServiceAnswersNothing: a silent service says nothing, to token requests too, until the caller gives up.
+func TestSilentServiceAnswersNothing(t *testing.T) {
 	w := newWorld(t)
 	w.silent.Store(true)
 	for method, path := range map[string]string{"GET": macPath, "PUT": tokenPath} {

@@ -128,7 +128,7 @@ func TestRefusals(t *testing.T) {
 	if code, a := w.ask("POST", leases, `{"metadata":{"name":"a"}}`); code != 409 || a["reason"] != "AlreadyExists" {
 		t.Errorf("%d %v", code, a)
 	}
-	if code, a := w.ask("GET", "/version", "", "Authorization", ""); code != 200 || a["gitVersion"] != apiserver.DefaultVersion {
+	if code, a := w.ask("GET", "/version", "", "Authorization", ""); code != 200 || a["gitVersion"] != apiserver.Version {
 		t.Errorf("%d %v", code, a)
 	}
 	// Discovery in the new form is asked for first, and the old one is good enough.

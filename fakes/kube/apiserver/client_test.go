@@ -273,7 +273,7 @@ func TestLists(t *testing.T) {
 func TestDiscovery(t *testing.T) {
 	w := newWorld(t)
 	v, err := w.Discovery().ServerVersion()
-	if err != nil || v.GitVersion != apiserver.DefaultVersion || v.Major != "1" || v.Minor != "33" {
+	if err != nil || v.GitVersion != apiserver.Version || v.Major != "1" || v.Minor != "33" {
 		t.Errorf("%v, %+v", err, v)
 	}
 	groups, lists, err := w.Discovery().ServerGroupsAndResources()

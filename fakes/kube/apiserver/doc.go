@@ -1,4 +1,4 @@
-// Package apiserver is a Kubernetes API server for clients that nobody here wrote: daemons of other CNIs with client-go or
+// Package apiserver is a Kubernetes API server for clients of other projects: daemons of other CNIs with client-go or
 // controller-runtime of any version. fakes/kube/server is the small and strict one for a daemon of our own.
 //
 //	s := apiserver.New(cluster, apiserver.WithToken(token))

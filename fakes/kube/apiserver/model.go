@@ -33,7 +33,7 @@ func NodeOf(name string, v server.NodeInfo, epoch time.Time) *corev1.Node {
 				{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory"},
 				{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"},
 			},
-			NodeInfo: corev1.NodeSystemInfo{OperatingSystem: "linux", Architecture: "amd64", KubeletVersion: DefaultVersion},
+			NodeInfo: corev1.NodeSystemInfo{OperatingSystem: "linux", Architecture: "amd64", KubeletVersion: Version},
 		},
 	}
 	if v.NotReady {

@@ -61,7 +61,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// errGone means that nobody can be answered any more.
+// errGone means that the client is gone.
 var errGone = errors.New("the connection ends without an answer")
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
@@ -129,9 +129,9 @@ func (s *Server) about(w http.ResponseWriter, r *http.Request) error {
 		_, _ = w.Write([]byte("ok")) // a caller that has gone does not want it
 		return nil
 	}
-	major, rest, _ := strings.Cut(strings.TrimPrefix(s.version, "v"), ".")
+	major, rest, _ := strings.Cut(strings.TrimPrefix(Version, "v"), ".")
 	minor, _, _ := strings.Cut(rest, ".")
-	send(w, http.StatusOK, version.Info{Major: major, Minor: minor, GitVersion: s.version, GitTreeState: "clean", GoVersion: "go1.24", Compiler: "gc",
+	send(w, http.StatusOK, version.Info{Major: major, Minor: minor, GitVersion: Version, GitTreeState: "clean", GoVersion: "go1.24", Compiler: "gc",
 		Platform: "linux/amd64"})
 	return nil
 }

@@ -34,17 +34,11 @@ type Option func(*Server)
 // WithToken demands "Authorization: Bearer TOKEN" of everything but /version and the health checks.
 func WithToken(token string) Option { return func(s *Server) { s.token = token } }
 
-// WithClock is what objects that clients make are dated by; default time.Now.
-func WithClock(now func() time.Time) Option { return func(s *Server) { s.now = now } }
-
 // WithBookmarks is how often a watch that wants bookmarks gets one; default one minute, as the real server.
 func WithBookmarks(every time.Duration) Option { return func(s *Server) { s.bookmarks = every } }
 
-// WithVersion is the gitVersion that /version says; default DefaultVersion.
-func WithVersion(v string) Option { return func(s *Server) { s.version = v } }
-
-// DefaultVersion is the Kubernetes version that the server says it is.
-const DefaultVersion = "v1.33.5"
+// Version is the gitVersion that /version answers.
+const Version = "v1.33.5"
 
 // Asked is a request and how it was answered. A watch is told when it begins.
 type Asked struct {
@@ -61,8 +55,6 @@ func WithTrace(told func(Asked)) Option { return func(s *Server) { s.told = told
 type Server struct {
 	cluster   Cluster
 	token     string
-	version   string
-	now       func() time.Time
 	bookmarks time.Duration
 	told      func(Asked)
 
@@ -75,11 +67,11 @@ type Server struct {
 
 // New is an API server over a cluster, with the namespaces that every cluster has.
 func New(c Cluster, options ...Option) *Server {
-	s := &Server{cluster: c, version: DefaultVersion, now: time.Now, bookmarks: time.Minute, turn: make(chan struct{}, 1)}
+	s := &Server{cluster: c, bookmarks: time.Minute, turn: make(chan struct{}, 1)}
 	for _, o := range options {
 		o(s)
 	}
-	s.store = newStore(s.now)
+	s.store = newStore(time.Now)
 	return s
 }
 

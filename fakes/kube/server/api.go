@@ -61,7 +61,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// admit says why a request is refused before anybody looks at what it asks for.
+// admit says why a request is refused before what it asks for is looked at.
 func (a *api) admit(r *http.Request) *status {
 	switch {
 	case a.token != "" && !equal(r.Header.Get("Authorization"), "Bearer "+a.token):

@@ -25,6 +25,7 @@
 //
 // # What it leaves out
 //
-// Protobuf and tables, other resources, RBAC, and writing: Events are taken, and nobody reads them. The model does not keep when a pod's deletion began: deletionTimestamp is
-// there if and only if the pod is being deleted, and its value is the time of creation.
+// Protobuf and tables, other resources, RBAC, and writing: Events are accepted and dropped. The model does not keep
+// when a pod's deletion began: deletionTimestamp is there if and only if the pod is being deleted, and its value is
+// the time of creation.
 package server

@@ -20,7 +20,8 @@ func isEvents(path string) bool {
 	return ok && found && namespace != "" && resource == "events"
 }
 
-// postEvent takes an Event, of which nobody here reads more than its name; one of that name is refused, as the real server does.
+// postEvent accepts an Event, of which only the name is kept; another of that name is refused, as the real server
+// does.
 func (a *api) postEvent(w http.ResponseWriter, r *http.Request) {
 	var e struct {
 		Kind     string

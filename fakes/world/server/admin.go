@@ -78,11 +78,11 @@ func (s *Server) admin() http.Handler {
 		"DELETE /faults":                  s.clearFaults,
 		"POST /knobs":                     s.setKnobs,
 		"POST /instances/{id}/notice":     s.notice,
-		"POST /enis/{id}/delete":          s.stranger((*ec2.Cloud).StrangerDelete),
+		"POST /enis/{id}/delete":          s.stranger((*ec2.Cloud).ThirdPartyDelete),
 		"POST /clock":                     s.skipped,
 		"POST /instances/{id}/reboot":     s.instance((*ec2.Cloud).Reboot),
 		"POST /instances/{id}/terminate":  s.instance((*ec2.Cloud).Terminate),
-		"POST /enis/{id}/detach":          s.stranger((*ec2.Cloud).StrangerDetach),
+		"POST /enis/{id}/detach":          s.stranger((*ec2.Cloud).ThirdPartyDetach),
 		"POST /addresses/{addr}/unassign": s.strangerUnassign,
 		"POST /subnets/{id}/drain":        s.crowd(func(m *ec2.Cloud, now time.Duration, id ec2.SubnetID, leave int) { m.DrainSubnet(now, id, leave) }),
 		"POST /subnets/{id}/fragment":     s.crowd((*ec2.Cloud).FragmentSubnet),
@@ -120,7 +120,7 @@ func hostName(host string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 }
 
-// mine says whether a host is this endpoint's: nobody can make an address that is another's lead here.
+// mine says whether a host is this endpoint's, so that no web page reaches it by a name of its own (DNS rebinding).
 func mine(name string, hosts []string) bool {
 	if _, err := netip.ParseAddr(name); err == nil {
 		return true
@@ -221,7 +221,7 @@ func (s *Server) instance(do func(*ec2.Cloud, time.Duration, ec2.InstanceID)) do
 	}
 }
 
-// stranger is what a stranger does to an interface.
+// stranger is what a third party does to an interface.
 func (s *Server) stranger(do func(*ec2.Cloud, time.Duration, ec2.ENIID) bool) doer {
 	return func(r *http.Request) (any, error) {
 		id := ec2.ENIID(r.PathValue("id"))
@@ -240,12 +240,12 @@ func (s *Server) strangerUnassign(r *http.Request) (any, error) {
 	}
 	return s.first(r, "interface with "+a.String(), func(_ *cloud, now time.Duration, m *ec2.Cloud) bool {
 		_, _, ok := m.OwnerOf(a)
-		m.StrangerUnassign(now, a)
+		m.ThirdPartyUnassign(now, a)
 		return ok
 	})
 }
 
-// crowd is what strangers do to a subnet.
+// crowd is what third parties do to a subnet.
 func (s *Server) crowd(do func(m *ec2.Cloud, now time.Duration, id ec2.SubnetID, leave int)) doer {
 	return func(r *http.Request) (any, error) {
 		leave, err := strconv.Atoi(r.URL.Query().Get("leave"))

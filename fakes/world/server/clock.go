@@ -35,7 +35,7 @@ func (c *clock) at(t time.Time) time.Duration {
 	return c.offset + time.Duration(float64(t.Sub(c.start))*c.speed)
 }
 
-// skip makes time pass that nobody waits for.
+// skip makes time pass at once.
 func (c *clock) skip(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,7 +80,7 @@ func (c *clock) sleep(ctx context.Context, d time.Duration, moved <-chan struct{
 	return nil
 }
 
-// run keeps a cloud moving that nobody asks: instances that were launched come up, and their metadata with them.
+// run keeps a cloud moving between requests: instances that were launched come up, and their metadata with them.
 func (c *cloud) run() {
 	for {
 		var left time.Duration

@@ -186,7 +186,7 @@ func (s *Server) whose(signer ec2server.Signer) (*cloud, ec2.InstanceID, ec2.Res
 		}
 		c, p := s.regionOf(home.Account, signer.Region)
 		if c != home {
-			id = "" // its calls to another region are a stranger's there
+			id = "" // its calls to another region are a third party's there
 		}
 		return c, id, p
 	}

@@ -11,8 +11,8 @@
 // # Time
 //
 // The clouds live by the wall clock, World.Speed seconds of theirs in each second, and by what the door skips. A cloud needs no goroutine: it
-// does what is due whenever somebody asks. One lock guards each. What takes time in the model (a request under way, a slow call) is
-// waited for without it.
+// does what is due at every request. One lock guards each. What takes time in the model (a request under way, a slow
+// call) is waited for without it.
 //
 // # The door
 //

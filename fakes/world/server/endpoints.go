@@ -124,7 +124,7 @@ func (e *Endpoints) String() string {
 	return b.String()
 }
 
-// Skip makes time pass in the world that nobody waits for.
+// Skip makes time pass in the world at once.
 func (s *Server) Skip(d time.Duration) { s.clock.skip(d) }
 
 // Now is the time since the world began.

@@ -29,8 +29,8 @@ type Options struct {
 	Hosts []string
 	// Inside listens inside the network namespace of a path; nil: it cannot be done.
 	Inside func(path, network, addr string) (net.Listener, error)
-	// Say is told what happens beside: an instance that was launched has its metadata now, or cannot have it. It is called concurrently; nil:
-	// nobody listens.
+	// Say is called, concurrently, with what happens outside of requests: a launched instance has its metadata now, or
+	// cannot have it. Nil: it is dropped.
 	Say func(text string)
 	// Netns is the network namespace in which the first instance's metadata is on 169.254.169.254 too; "": none.
 	Netns string
@@ -188,7 +188,7 @@ func (s *Server) launched(c *cloud, id ec2.InstanceID) {
 	}
 }
 
-// aside does something beside whoever asks for it, unless the world ends.
+// aside runs f in a goroutine, unless the world ends.
 func (s *Server) aside(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -92,8 +92,9 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestRole: the credentials that metadata gives are good for the instance's own account, and say who calls.
-func TestRole(t *testing.T) {
+// TestRoleCredentialsNameTheAccount: the credentials that metadata gives are good for the instance's own account, and
+// say who calls.
+func TestRoleCredentialsNameTheAccount(t *testing.T) {
 	_, e := start(t, worlds.Default)
 	c := sdk.New(sdk.Options{Region: "us-west-2", BaseEndpoint: &e.EC2,
 		Credentials: ec2rolecreds.New(func(o *ec2rolecreds.Options) { o.Client = imds.New(imds.Options{Endpoint: e.Metadata[0].URL}) })})
@@ -168,7 +169,7 @@ func stateOf(t testing.TB, e *server.Endpoints) (s state) {
 	return s
 }
 
-// TestFragment: strangers take an address here and there, and leave the others.
+// TestFragment: third parties take an address here and there, and leave the others.
 func TestFragment(t *testing.T) {
 	_, e := start(t, worlds.Default)
 	before := stateOf(t, &e).Regions[0].Subnets

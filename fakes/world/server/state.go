@@ -126,7 +126,7 @@ type ledgerRow struct {
 	Account string         `json:"account"`
 	Region  string         `json:"region"`
 	Action  string         `json:"action"`
-	Node    string         `json:"node,omitempty"` // its name; none: somebody who is no instance
+	Node    string         `json:"node,omitempty"` // its name; none: a caller that is no instance
 	ID      ec2.InstanceID `json:"instance,omitempty"`
 	Outcome string         `json:"outcome"`
 	Code    string         `json:"code,omitempty"`

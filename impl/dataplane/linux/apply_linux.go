@@ -196,7 +196,7 @@ func (a *applier) mayCreate(op *dataplane.Op) error {
 	return nil
 }
 
-// notCreated says why there is no pair. A stranger's link that took the name in the microseconds since
+// notCreated says why there is no pair. A third party's link that took the name in the microseconds since
 // mayCreate has been given our alias by the second message: it is taken off again.
 func (a *applier) notCreated(op *dataplane.Op, outcome [2]error) error {
 	err := outcome[0]

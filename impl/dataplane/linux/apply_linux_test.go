@@ -64,8 +64,8 @@ func TestHeldNamespace(t *testing.T) {
 	})
 }
 
-// TestErrors: each kind of error, and that its text says what was found.
-func TestErrors(t *testing.T) {
+// TestErrorsHaveKindAndCause: each kind of error, and that its text says what was found.
+func TestErrorsHaveKindAndCause(t *testing.T) {
 	enterNew(t)
 	k := openHere(t, Options{})
 	plug(t, newSpace(t), "eth0", primaryMAC, "r0")
@@ -274,8 +274,8 @@ func TestPodRefuses(t *testing.T) {
 	}
 }
 
-// TestFlows: the flows of an address are forgotten, whichever side it is on, and no others.
-func TestFlows(t *testing.T) {
+// TestFlushForgetsFlowsOfOneAddress: the flows of an address are forgotten, whichever side it is on, and no others.
+func TestFlushForgetsFlowsOfOneAddress(t *testing.T) {
 	for _, filters := range []bool{true, false} {
 		t.Run(fmt.Sprintf("filters=%v", filters), func(t *testing.T) {
 			s := newSite(t, Options{Floor: !filters})

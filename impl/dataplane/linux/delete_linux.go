@@ -27,7 +27,7 @@ func (a *applier) deleteVeth(op *dataplane.Op) error {
 
 // deleteLink ends when the pair is gone: out of every list, its addresses and routes with it, its name
 // free. That takes the kernel a millisecond; its answer takes twenty more, for which it waits without any lock
-// that concerns us until no CPU reads the freed memory (netdev_run_todo, rcu_barrier). Nobody else
+// that concerns us until no CPU reads the freed memory (netdev_run_todo, rcu_barrier). No other caller
 // needs to wait for that.
 func (a *applier) deleteLink(index int) error {
 	answer := a.k.askDeletion(index)

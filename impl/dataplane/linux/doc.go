@@ -9,7 +9,7 @@
 //   - [Kernel.Observe] reads everything a [dataplane.Observation] holds. It leaves out what that
 //     type has no words for: lo (unless somebody configured a real address there), the local table,
 //     rules of protocol kernel and rules with selectors that a [dataplane.Rule] does not have.
-//   - [Kernel.Watch] says that somebody else changed something.
+//   - [Kernel.Watch] says that another program changed something.
 //
 // # The pod's side
 //
@@ -43,8 +43,8 @@
 // trusted as an observation has to be:
 //
 //   - it does not look at NLM_F_DUMP_INTR, so half a list is a list;
-//   - it drops expressions that it does not know (expr.exprsFromBytes): a rule that somebody has added one to would be
-//     as we wrote it;
+//   - it drops expressions that it does not know (expr.exprsFromBytes): a rule that another program has added one to
+//     would be as we wrote it;
 //   - a chain that is gone is an error without a number, like any other failure (Conn.ListChain).
 //
 // # Facts
@@ -55,11 +55,13 @@
 //     out in one sendmsg, which a kill cannot divide: no link lives without its alias.
 //   - a veth cannot be up while it is made (ENOTCONN): the pod's end is brought up from inside.
 //   - a link's alias, unlike its name, cannot be looked up, and a dump of 110 links costs as much as making
-//     one: a roster is kept by notifications. A new alias of a link that is down is told to nobody.
-//   - a deleted veth is gone after a millisecond; the kernel's answer comes twenty later (rcu_barrier), and nobody waits.
+//     one: a roster is kept by notifications. A new alias of a link that is down causes no notification.
+//   - a deleted veth is gone after a millisecond; the kernel's answer comes twenty later (rcu_barrier), and no caller
+//     waits for it.
 //   - where many namespaces end at once, each change waits 5 to 20 ms for its turn: their links are unregistered under the one lock (rtnl).
 //   - where any rule of the machine masquerades (Docker's, kube-proxy's), the kernel walks its whole conntrack for each link that goes down
-//     (nf_nat_masquerade, iterate_cleanup_work): with 200,000 flows and two cores, a removal takes three times as long beside it, whoever asks.
+//     (nf_nat_masquerade, iterate_cleanup_work): with 200,000 flows and two cores, a removal takes three times as long
+//     beside it, for any caller.
 //   - routes die with their link, rules do not, and neither sends a notification for that; nor do proxy neighbours.
 //   - a link that loses its last address loses its routes, those with a gateway too.
 //   - rp_filter can be set over netlink (IFLA_INET_CONF), with CAP_NET_ADMIN and without /proc/sys.

@@ -102,7 +102,7 @@ func (a *applier) addresses(index int) (have []netip.Prefix, err error) {
 }
 
 // sysctl sets rp_filter over netlink (IFLA_INET_CONF), which needs no /proc/sys and means the right
-// namespace whoever calls; the kernel has no such way for names it keeps no number of.
+// namespace of any caller; the kernel has no such way for names it keeps no number of.
 func (a *applier) sysctl(op *dataplane.Op) error {
 	d, err := a.eni(op.MAC)
 	if err != nil {

@@ -144,7 +144,7 @@ func (m ruleMaker) flowMarked() ruleMaker {
 	return m.flow(ctMark).bits(host32(dataplane.Mark), host32(0)).compare(cmpEqual, host32(dataplane.Mark))
 }
 
-// ourBit sets bit 0x80 in the register and leaves the others as they are: they are somebody else's
+// ourBit sets bit 0x80 in the register and leaves the others as they are: they are other programs'
 // (amazon-vpc-cni-k8s #3872).
 func (m ruleMaker) ourBit() ruleMaker {
 	return m.bits(host32(^uint32(dataplane.Mark)), host32(dataplane.Mark))
@@ -180,7 +180,7 @@ func (m ruleMaker) verdict(code int32, chain string) ruleMaker {
 	})
 }
 
-// translate gives the packet that source, and a port that nobody can guess.
+// translate gives the packet that source, and a random port.
 func (m ruleMaker) translate(source netip.Addr) ruleMaker {
 	addr := source.As4()
 	return m.expression("immediate", func(r *netlink.Request) {

@@ -34,7 +34,7 @@ type Kernel struct {
 	observing sync.Mutex
 	seen      observer
 
-	creating sync.Mutex // from "nobody has that name" to "now we have it"
+	creating sync.Mutex // from "no link has that name" to "ours has it"
 
 	translating sync.Mutex
 	tables      *netlink.Socket // nftables

@@ -192,7 +192,7 @@ func (a *applier) hostNAT(op *dataplane.Op) error {
 
 func nftMessage(kind uint16) uint16 { return unix.NFNL_SUBSYS_NFTABLES<<8 | kind }
 
-// replaceTable writes the whole table in one transaction: whoever looks, looks at the old or the new one,
+// replaceTable writes the whole table in one transaction: a reader sees the old or the new one,
 // and no packet meets half of it. A table can only be deleted when it is there, so it is made first.
 func (k *Kernel) replaceTable(chains []chain) error {
 	r := k.nft.Reset()

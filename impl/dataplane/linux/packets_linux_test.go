@@ -208,8 +208,8 @@ func (s *site) inAndOut() {
 	s.host(true, true)
 }
 
-// nodePort plays kube-proxy: a port of the node is translated to the pod of the secondary ENI. A stranger uses another bit of
-// the flow's mark.
+// nodePort plays kube-proxy: a port of the node is translated to the pod of the secondary ENI. A third party uses
+// another bit of the flow's mark.
 func (s *site) nodePort() {
 	s.t.Helper()
 	proxyPort(s.t, 30080, secondPod, 80)

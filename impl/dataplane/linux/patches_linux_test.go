@@ -64,8 +64,9 @@ func TestAHalfMadeVethIsGone(t *testing.T) {
 	}
 }
 
-// TestRetry: a list that cannot be read is an error, and one that changed meanwhile is read again, not for ever.
-func TestRetry(t *testing.T) {
+// TestInterruptedDumpIsReadAgain: a list that cannot be read is an error, and one that changed meanwhile is read
+// again, not for ever.
+func TestInterruptedDumpIsReadAgain(t *testing.T) {
 	broken, reads := errors.New("broken"), 0
 	if err := retry(func() error { reads++; return broken }); err != broken || reads != 1 {
 		t.Errorf("%v after %d reads", err, reads)
@@ -86,8 +87,8 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestHolds: an expression that lacks an attribute is another one.
-func TestHolds(t *testing.T) {
+// TestExpressionWithoutAttributeIsAnother: an expression that lacks an attribute is another one.
+func TestExpressionWithoutAttributeIsAnother(t *testing.T) {
 	attributes := func(kinds ...uint16) []byte {
 		var r rtnl.Request
 		r.Reset().Message(0, 0)
@@ -104,8 +105,8 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// TestRouted: the route of an address is its own, not that of another pod behind the same link.
-func TestRouted(t *testing.T) {
+// TestRouteOfAnAddressIsItsOwn: the route of an address is its own, not that of another pod behind the same link.
+func TestRouteOfAnAddressIsItsOwn(t *testing.T) {
 	enterNew(t)
 	k := openHere(t, Options{})
 	s := newSpace(t)

@@ -14,7 +14,7 @@ const rosterBuffer = 256 << 10
 
 // roster knows all links by name and alias. The kernel finds a link by its name, never by its alias, and
 // a dump of 110 links costs as much as making one. So it is dumped once, and then told: a
-// notification is queued before the request that caused it returns, so whoever reads the queue knows as
+// notification is queued before the request that caused it returns, so a reader of the queue knows as
 // much as a dump that begins now would say, with one exception: see updateAliases.
 type roster struct {
 	lock   sync.Mutex
@@ -85,7 +85,7 @@ func (o *roster) update() error {
 	return o.fill()
 }
 
-// updateAliases also looks at the links that are down: a new alias of such a one is told to nobody
+// updateAliases also looks at the links that are down: a new alias of such a one causes no notification
 // (netdev_state_change). There are hardly any.
 func (o *roster) updateAliases() error {
 	if err := o.update(); err != nil {

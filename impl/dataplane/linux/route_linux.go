@@ -109,7 +109,7 @@ func (a *applier) removeRoute(op *dataplane.Op) error {
 // deviceless are the types of routes that lead to no link.
 var deviceless = [...]byte{unix.RTN_BLACKHOLE, unix.RTN_UNREACHABLE, unix.RTN_PROHIBIT, unix.RTN_THROW}
 
-// routeDevice is the link whose route may be removed, or none. A veth whose alias somebody cleared still
+// routeDevice is the link whose route may be removed, or none. A veth whose alias a third party cleared still
 // counts by its name; one with another alias is another attachment's.
 func (a *applier) routeDevice(op *dataplane.Op) (device, error) {
 	d, err := a.device(op.Alias, op.MAC, op.Link)

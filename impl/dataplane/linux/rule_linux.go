@@ -159,7 +159,7 @@ func askRules(r *netlink.Request) *netlink.Request {
 }
 
 // removeRules removes the rules like w in its table, in every table (0), or, others, in every table but
-// its own. It removes what it has seen: the kernel's delete alone would take a stranger's rule that has
+// its own. It removes what it has seen: the kernel's delete alone would take a third party's rule that has
 // more selectors.
 func (a *applier) removeRules(w dataplane.Rule, others bool) error {
 	rules, err := a.rules()

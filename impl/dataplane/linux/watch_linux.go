@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// settle is how long Watch gathers what comes together before it gives a hint: a stranger that flushes
+	// settle is how long Watch gathers what comes together before it gives a hint: a third party that flushes
 	// a table sends one notification per line.
 	settle = 20 * time.Millisecond
 	// stopCheck is how often Watch looks whether it should end.
@@ -25,7 +25,7 @@ const (
 // errWatching refuses a second Watch: there is one queue of notifications.
 var errWatching = errors.New("watch the kernel: somebody watches already")
 
-// watched are the groups that tell of what an Observation holds. Entries of the proxy table tell nobody
+// watched are the groups that tell of what an Observation holds. Entries of the proxy table tell no listener
 // (pneigh_lookup and pneigh_delete send nothing), so RTNLGRP_NEIGH would only tell of every ARP.
 var watched = []int{unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV4_ROUTE, unix.RTNLGRP_IPV4_RULE}
 
@@ -45,14 +45,14 @@ func openMonitor() (*netlink.Socket, error) {
 // to be told themselves as well. The answers to such a request contain the notification.
 const signed = unix.NLM_F_ECHO
 
-// watcher tells what strangers did from what we did, and from what happens to links by itself.
+// watcher tells what third parties did from what we did, and from what happens to links by itself.
 type watcher struct {
 	k     *Kernel
 	seed  maphash.Seed
 	links map[int]uint64 // what a link last looked like
 	// fresh are links that we have made and not yet brought up with their alias. No kernel says who did the latter (do_setlink).
 	fresh map[int]bool
-	// doubt are links that have changed, nobody says why: the kernel brings a link down before it deletes it for us.
+	// doubt are links that have changed for an unknown reason: the kernel brings a link down before it deletes it for us.
 	doubt map[int]bool
 }
 
@@ -62,7 +62,7 @@ func newWatcher(k *Kernel) *watcher {
 
 // Watch calls hint when something changed that none of our requests changed, once for what comes together, until
 // ctx ends; then it returns nil. A hint may be one too many, and what a kernel does not tell (nftables, proxy
-// neighbours, the inside of pods) gives none, so whoever watches also looks now and then.
+// neighbours, the inside of pods) gives none, so a watcher also observes now and then.
 func (k *Kernel) Watch(ctx context.Context, hint func()) error {
 	if !k.watching.TryLock() {
 		return errWatching
@@ -100,7 +100,7 @@ func (k *Kernel) Watch(ctx context.Context, hint func()) error {
 	return nil
 }
 
-// drain reads what is queued and says whether a stranger did any of it.
+// drain reads what is queued and says whether a third party did any of it.
 func (w *watcher) drain() (foreign bool, err error) {
 	for {
 		b, err := w.k.monitor.ReceiveNow()
@@ -122,7 +122,7 @@ func (w *watcher) drain() (foreign bool, err error) {
 	}
 }
 
-// foreign judges one notification. The kernel says whose request caused it; 0 is nobody's, which before Linux 6.2
+// foreign judges one notification. The kernel says whose request caused it; 0 is no process's, which before Linux 6.2
 // is every link's. Carriers and statistics come by themselves, so a link that looks as before is no news.
 func (w *watcher) foreign(h *netlink.Header) bool {
 	ours := w.k.ports[h.Port]

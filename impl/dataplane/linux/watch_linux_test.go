@@ -72,8 +72,8 @@ func TestWatchStrangers(t *testing.T) {
 	}
 }
 
-// TestWatchOurselves: what we do gives no hint, and what comes by itself (carriers) gives none either. A stranger's act after
-// it shows that all of it has been seen.
+// TestWatchOurselves: what we do gives no hint, and what comes by itself (carriers) gives none either. A third party's
+// act after it shows that all of it has been seen.
 func TestWatchOurselves(t *testing.T) {
 	enterNew(t)
 	k := openHere(t, Options{})

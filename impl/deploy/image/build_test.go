@@ -20,8 +20,9 @@ import (
 // budget is what an image of one platform may weigh, compressed.
 const budget = 40 << 20
 
-// TestBuild: the real binaries for this machine's architecture are static, of their platform, and start.
-func TestBuild(t *testing.T) {
+// TestBinariesAreStaticAndStart: the real binaries for this machine's architecture are static, of their platform, and
+// start.
+func TestBinariesAreStaticAndStart(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it compiles and links the daemon and six plugins")
 	}
@@ -114,8 +115,8 @@ func TestNotTheModule(t *testing.T) {
 	}
 }
 
-// TestFlags: the image's binaries are those of `make build`.
-func TestFlags(t *testing.T) {
+// TestImageIsBuiltWithTheFlagsOfMake: the image's binaries are those of `make build`.
+func TestImageIsBuiltWithTheFlagsOfMake(t *testing.T) {
 	make, err := os.ReadFile("../../../Makefile")
 	if err != nil {
 		t.Fatal(err)
@@ -136,8 +137,8 @@ func TestPluginDir(t *testing.T) {
 	t.Errorf("ENILAB_PLUGIN_DIR is not %s unless somebody sets it", pluginDir)
 }
 
-// TestChained: each is a tool of this module, so that its version is this module's word.
-func TestChained(t *testing.T) {
+// TestChainedPluginsAreToolsOfThisModule: each is a tool of this module, so that its version is this module's word.
+func TestChainedPluginsAreToolsOfThisModule(t *testing.T) {
 	c := exec.CommandContext(t.Context(), "go", "list", "tool")
 	c.Env = append(os.Environ(), "GOFLAGS=")
 	out, err := c.Output()

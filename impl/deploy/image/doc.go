@@ -12,8 +12,9 @@
 //
 // # Root certificates
 //
-// They are the building machine's, or those of Options.Roots: the module has none of its own. Whoever publishes an image should
-// name a file, for a machine may trust more than it should, such as a company's proxy. On a node AWS_CA_BUNDLE names others.
+// They are the building machine's, or those of Options.Roots: the module has none of its own. Who publishes an image
+// should name a file, for a machine may trust more than it should, such as a company's proxy. On a node AWS_CA_BUNDLE
+// names others.
 //
 // # The layout
 //

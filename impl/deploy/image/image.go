@@ -17,7 +17,7 @@ import (
 	"github.com/enilab/enilab/impl/deploy"
 )
 
-// Platforms are what an image is made for when nobody says otherwise: those of EC2's instances.
+// Platforms are what an image is made for by default: those of EC2's instances.
 func Platforms() []string { return []string{"linux/amd64", "linux/arm64"} }
 
 // Host is the platform of a container on this machine.
@@ -76,7 +76,7 @@ func (o *Options) check() ([]*v1.Platform, error) {
 }
 
 // Write writes the image: an OCI image layout as a tar, with an index of all platforms. The same sources, Go release and root
-// certificates give the same bytes. It is WriteContext that nobody ends.
+// certificates give the same bytes. It is WriteContext without a deadline.
 func Write(w io.Writer, o Options) error { return WriteContext(context.Background(), w, o) }
 
 // WriteContext is Write until the context ends.

@@ -221,7 +221,7 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
-func TestRefused(t *testing.T) {
+func TestAssembleRefusesBadInput(t *testing.T) {
 	roots := pemFile(t, 1)
 	garbage := filepath.Join(t.TempDir(), "garbage")
 	if err := os.WriteFile(garbage, []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), 0o644); err != nil {
@@ -291,8 +291,8 @@ func (d *fullDisk) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// TestNoRoom: a layer or a layout that could not be written is no image.
-func TestNoRoom(t *testing.T) {
+// TestFailedWriteLeavesNoImage: a layer or a layout that could not be written is no image.
+func TestFailedWriteLeavesNoImage(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip("this machine has no device that is always full")
 	}

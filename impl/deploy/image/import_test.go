@@ -15,8 +15,9 @@ import (
 // after it, whatever became of the test.
 const importBound = 60 * time.Second
 
-// TestImport: a real containerd takes the image under its name, with all platforms complete, as `kind load image-archive` has it do.
-func TestImport(t *testing.T) {
+// TestContainerdImportsTheImage: a real containerd takes the image under its name, with all platforms complete, as
+// `kind load image-archive` has it do.
+func TestContainerdImportsTheImage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts a container")
 	}

@@ -49,8 +49,8 @@ func writeCertificate(t *testing.T, b *bytes.Buffer, i int) {
 	}
 }
 
-// TestRoots: comments, repeats, keys and what does not parse are left out; the order stays.
-func TestRoots(t *testing.T) {
+// TestRootsKeepOrderWithoutRepeats: comments, repeats, keys and what does not parse are left out; the order stays.
+func TestRootsKeepOrderWithoutRepeats(t *testing.T) {
 	var one, two bytes.Buffer
 	writeCertificate(t, &one, 1)
 	writeCertificate(t, &two, 2)

@@ -242,7 +242,7 @@ func further(p string) []string {
 	return nil
 }
 
-// ask runs the tests of a package with each of the changes that nobody has noticed yet and that it has not been asked about.
+// ask runs the tests of a package with each of the changes that no test has noticed yet and that it was not run with.
 func (r *run) ask(ctx context.Context, name string, all []*mutation.Candidate) error {
 	var list []*mutation.Candidate
 	for _, c := range all {

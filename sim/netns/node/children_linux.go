@@ -13,8 +13,8 @@ import (
 // children are the processes that the helper waits for. Being PID 1 it inherits all others whose parents die, and has to wait for those
 // too, without taking away the exit status that os/exec waits for.
 type children struct {
-	starting sync.RWMutex // a child that has been forked is in own before anybody looks for orphans
-	own      sync.Map     // PIDs that somebody waits for
+	starting sync.RWMutex // a child that has been forked is in own before orphans are looked for
+	own      sync.Map     // PIDs that a goroutine waits for
 }
 
 func (c *children) start(cmd *exec.Cmd) error {
@@ -45,7 +45,7 @@ func (c *children) reapOrphans() {
 	}()
 }
 
-// reap takes every dead orphan up to the first child that somebody waits for, who will come back here.
+// reap takes every dead orphan up to the first child that a goroutine waits for, which will come back here.
 func (c *children) reap() {
 	c.starting.Lock()
 	defer c.starting.Unlock()

@@ -106,7 +106,8 @@ var bundles = []string{
 	"/etc/pki/tls/cacert.pem", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem",
 }
 
-// trust adds the run's authority to those that the image trusts. An image that trusts nobody does not come to trust it.
+// trust adds the run's authority to those that the image trusts. An image without authorities does not come to trust
+// it.
 func (r *Root) trust() error {
 	if r.Trust == "" {
 		return nil

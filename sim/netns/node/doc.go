@@ -31,7 +31,7 @@
 //	/run/containerd, /run/enilab empty: for sockets of the laboratory, which it may open below Node.Root
 //	/var/log/aws-routed-eni      ipamd.out has what the daemon printed last, and ipamd.out.1 what it printed before that; 64 MiB in all
 //
-// /var/run is a relative link to /run: an absolute one would lead whoever walks through Node.Root to the host's own /run.
+// /var/run is a relative link to /run: an absolute one would lead a walk through Node.Root to the host's own /run.
 //
 // # Pods
 //

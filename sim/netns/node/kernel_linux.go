@@ -16,8 +16,8 @@ import (
 	"github.com/enilab/enilab/sim/interference"
 )
 
-// network is the node's network namespace, as its machine and strangers see it. What changes it does not use what the
-// daemon uses.
+// network is the node's network namespace, as its machine and third parties see it. What changes it does not use what
+// the daemon uses.
 type network struct {
 	nl  *netlink.Handle
 	eye *linux.Kernel // observes, never applies

@@ -153,7 +153,7 @@ func (h *helper) dispatch(r *request) (any, func(), error) {
 
 // event tells the client.
 func (h *helper) event(e Event) {
-	_ = h.wire.write(&message{Event: &e}) // nobody there: the process ends
+	_ = h.wire.write(&message{Event: &e}) // without a reader the process ends
 }
 
 // sysctls are what a node has at boot, whatever the host has: a new namespace inherits the host's. Every new link filters strictly, which

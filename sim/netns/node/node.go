@@ -195,7 +195,7 @@ func (n *Node) PID() int { return n.process.Process.Pid }
 func (n *Node) Root() string { return "/proc/" + strconv.Itoa(n.PID()) + "/root" }
 
 // Events are what has ended, in the order in which it ended. They are kept until they are read, and the channel is closed after the last
-// one once the node is gone. Whoever stops reading before that leaks a goroutine.
+// one once the node is gone. A reader that stops before that leaks a goroutine.
 func (n *Node) Events() <-chan Event { return n.events.out }
 
 // Gone is closed once the node's processes have ended: by Close, or because the helper died.
@@ -207,7 +207,7 @@ func (n *Node) Kill() { _ = n.process.Process.Kill() } // the helper has nothing
 // Close ends every process of the node, and with them its namespaces, mounts and files. It may be called more than once.
 func (n *Node) Close() error { return n.CloseWithin(slowed(callTimeout, n.slow)) }
 
-// CloseWithin is Close for somebody who is in a hurry: the error says what has not ended by then.
+// CloseWithin is Close with a bound: the error says what has not ended by then.
 func (n *Node) CloseWithin(limit time.Duration) error {
 	n.close.Do(func() {
 		n.Kill()
@@ -337,7 +337,7 @@ func (n *Node) WriteFile(path string, data []byte) error {
 // ReadFile reads a file of the node; an error that says so when it has more than 16 MiB.
 func (n *Node) ReadFile(path string) ([]byte, error) { return call[[]byte](n, "read-file", path, 0) }
 
-// Install makes files of the node of others, or makes them anew: whoever runs the old one goes on running it.
+// Install makes files of the node of others, or makes them anew: processes that run the old one go on running it.
 func (n *Node) Install(files []Copy) error { return n.do("install", files) }
 
 // Link lets a path of the node lead to another one, unless it does already.

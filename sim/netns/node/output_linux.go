@@ -27,7 +27,7 @@ func openOutput() (*log, error) {
 	return &log{f, info.Size()}, nil
 }
 
-// Write never fails: a daemon does not end because nobody can keep what it prints.
+// Write never fails: a daemon does not end because its output cannot be kept.
 func (l *log) Write(p []byte) (int, error) {
 	if l.size+int64(len(p)) > maxOutput {
 		l.anew()

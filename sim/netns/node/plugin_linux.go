@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os/exec"
 	"strings"
@@ -205,9 +206,7 @@ func configOf(list *libcni.NetworkConfigList, inject map[string]any) ([]byte, er
 			continue
 		}
 		all := map[string]any{"name": list.Name, "cniVersion": list.CNIVersion}
-		for k, v := range inject {
-			all[k] = v
-		}
+		maps.Copy(all, inject)
 		c, err := libcni.InjectConf(p, all)
 		if err != nil {
 			return nil, err
@@ -231,7 +230,7 @@ func (*process) FindInPath(plugin string, paths []string) (string, error) {
 	return invoke.FindInPath(plugin, paths)
 }
 
-// ExecPlugin is part of invoke.Exec. A context that ends kills the process, but nothing that it asked somebody else for.
+// ExecPlugin is part of invoke.Exec. A context that ends kills the process, but nothing that it asked others for.
 func (p *process) ExecPlugin(ctx context.Context, path string, stdin []byte, environ []string) ([]byte, error) {
 	var stdout, stderr limited
 	cmd := exec.CommandContext(ctx, path)

@@ -91,7 +91,7 @@ func (p *pod) unmount() error {
 		return nil
 	}
 	path := netnsDir + p.name
-	if err := unix.Unmount(path, unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) { // EINVAL: somebody did already
+	if err := unix.Unmount(path, unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) { // EINVAL: not mounted
 		return fmt.Errorf("unmount %s: %w", path, err)
 	}
 	p.mounted = false
@@ -123,7 +123,7 @@ func (h *helper) pod(inode uint64) (*pod, error) {
 	return p, nil
 }
 
-// settle lets a namespace die that nobody keeps. Callers hold h.mu.
+// settle lets a namespace die that no process keeps. Callers hold h.mu.
 func (h *helper) settle(p *pod) {
 	if !p.mounted && p.holds == 0 {
 		delete(h.pods, p.inode)

@@ -158,7 +158,7 @@ func (c *clone) put() error {
 	return mount("", c.inside, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, "")
 }
 
-// What a node's files may take of the machine's memory, whoever fills them.
+// What a node's files may take of the machine's memory, together.
 const (
 	rootSize = "size=2g"
 	logSize  = "size=64m"

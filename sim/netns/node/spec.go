@@ -49,7 +49,7 @@ type Spec struct {
 	Files map[string]string
 	// Slowness is how many times longer than on the machine that the bounds are made for everything may take here; 0 is 1.
 	Slowness float64
-	// Log takes what the helper itself has to say; nil: nobody reads it.
+	// Log takes what the helper itself has to say; nil: it is dropped.
 	Log io.Writer `json:"-"`
 }
 
@@ -78,8 +78,9 @@ type Process struct {
 	Root *Root `json:",omitempty"`
 }
 
-// Root is a container's file system: an image's files, which nobody changes, and what of the node is mounted there. Every container has the node's
-// /proc, /sys, /dev and /run, and its names of hosts; what it writes elsewhere is gone with it.
+// Root is a container's file system: an image's files, which are not changed, and what of the node is mounted there.
+// Every container has the node's /proc, /sys, /dev and /run, and its names of hosts; what it writes elsewhere is gone
+// with it.
 type Root struct {
 	// Image is the folder in the node with the image's files.
 	Image string

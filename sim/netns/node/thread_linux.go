@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// onThread runs f on a thread of its own, which ends with f: whatever f does to it (another namespace, fewer capabilities) befalls nobody
-// else, and keeps no namespace alive.
+// onThread runs f on a thread of its own, which ends with f: whatever f does to it (another namespace, fewer
+// capabilities) affects no other goroutine, and keeps no namespace alive.
 func onThread(f func() error) error {
 	failed := make(chan error)
 	go func() {

@@ -29,7 +29,7 @@ type Player struct {
 // Limits of a run.
 const (
 	grace    = 6 * time.Second        // to end once it was asked to: a run bounds its own end by four
-	asking   = 100 * time.Millisecond // how often it is asked whether anybody wants the run any more
+	asking   = 100 * time.Millisecond // how often it is asked whether the run is still wanted
 	mostText = 64 << 20               // of a document
 	lastText = 4 << 10                // of what it said
 )
@@ -63,12 +63,12 @@ type ran struct {
 	out  []byte // what it wrote
 	said string // the end of what it said
 	code int    // -1: by a signal
-	cut  bool   // nobody wanted it any more
+	cut  bool   // it was no longer wanted
 	late bool   // it took too long
 	err  error  // it could not be started
 }
 
-// run starts a process and waits until it has ended, or until nobody wants it any more.
+// run starts a process and waits until it has ended, or until it is no longer wanted.
 func (p *Player) run(args []string, text string, stop func() bool) *ran {
 	// The kernel ends a child with the thread that started it, not with the process: so this thread stays.
 	runtime.LockOSThread()

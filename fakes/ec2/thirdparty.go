@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// The methods of this file are what others do to the account: a person at a console, another
-// controller, another tenant of the subnet. They are not throttled and not in the ledger. They say whether they changed
+// The methods of this file are what third parties do to the account: a person at a console, another controller,
+// another tenant of the subnet. They are not throttled and not in the ledger. They return whether they changed
 // anything, and do nothing when their target is gone.
 
-// StrangerDetach detaches an interface, as a DetachNetworkInterface of somebody else's would.
-func (c *Cloud) StrangerDetach(now time.Duration, id ENIID) bool {
+// ThirdPartyDetach detaches an interface, as a DetachNetworkInterface of another caller would.
+func (c *Cloud) ThirdPartyDetach(now time.Duration, id ENIID) bool {
 	c.Advance(now)
 	slot := c.slotOf(id)
 	if slot == none {
@@ -21,8 +21,8 @@ func (c *Cloud) StrangerDetach(now time.Duration, id ENIID) bool {
 	return r.Code == ""
 }
 
-// StrangerENI is an interface that somebody else makes.
-type StrangerENI struct {
+// ThirdPartyENI is an interface that a third party makes.
+type ThirdPartyENI struct {
 	Subnet      SubnetID // "": the instance's
 	Description string
 	Tags        []Tag
@@ -31,8 +31,9 @@ type StrangerENI struct {
 	Kind        InterfaceKind
 }
 
-// StrangerCreate makes an interface that is attached to nothing. It is false when the subnet, or the account, has no room for it.
-func (c *Cloud) StrangerCreate(now time.Duration, s StrangerENI) (ENIID, bool) {
+// ThirdPartyCreate makes an interface that is not attached. It returns false when the subnet or the account has no
+// room for it.
+func (c *Cloud) ThirdPartyCreate(now time.Duration, s ThirdPartyENI) (ENIID, bool) {
 	c.Advance(now)
 	p := c.create(none, &Request{Subnet: s.Subnet, Description: s.Description, Tags: s.Tags, SecondaryCount: s.Secondaries, PrefixCount: s.Prefixes})
 	if p.Code != "" {
@@ -42,9 +43,9 @@ func (c *Cloud) StrangerCreate(now time.Duration, s StrangerENI) (ENIID, bool) {
 	return p.ENI.ID, true
 }
 
-// StrangerAttach makes an interface and attaches it to an instance, at a device index or, when that is 0, at the lowest one that is free. It
-// is false when EC2 would refuse it, and then there is none.
-func (c *Cloud) StrangerAttach(now time.Duration, to InstanceID, device int, s StrangerENI) (ENIID, bool) {
+// ThirdPartyAttach makes an interface and attaches it to an instance, at a device index or, when that is 0, at the
+// lowest free one. It returns false, and makes none, when EC2 would refuse it.
+func (c *Cloud) ThirdPartyAttach(now time.Duration, to InstanceID, device int, s ThirdPartyENI) (ENIID, bool) {
 	c.Advance(now)
 	n := c.instanceIndex(to)
 	if n == none {
@@ -59,7 +60,7 @@ func (c *Cloud) StrangerAttach(now time.Duration, to InstanceID, device int, s S
 	if s.Subnet == "" {
 		s.Subnet = c.subnets[i.subnet].id
 	}
-	id, ok := c.StrangerCreate(now, s)
+	id, ok := c.ThirdPartyCreate(now, s)
 	if !ok {
 		return "", false
 	}
@@ -70,9 +71,9 @@ func (c *Cloud) StrangerAttach(now time.Duration, to InstanceID, device int, s S
 	return id, true
 }
 
-// StrangerDelete removes an interface that is no instance's primary one: detached and deleted in one go, as by somebody who waited for
-// the detach. The device index stays usable; metadata follows as after any detach.
-func (c *Cloud) StrangerDelete(now time.Duration, id ENIID) bool {
+// ThirdPartyDelete removes an interface that is no instance's primary one: detached and deleted in one go, as by a
+// caller that waits for the detach. The device index stays usable; metadata follows as after any detach.
+func (c *Cloud) ThirdPartyDelete(now time.Duration, id ENIID) bool {
 	c.Advance(now)
 	slot := c.slotOf(id)
 	if slot == none {
@@ -91,8 +92,9 @@ func (c *Cloud) StrangerDelete(now time.Duration, id ENIID) bool {
 	return true
 }
 
-// StrangerUnassign takes a secondary or IPv6 address from whatever interface has it, or the prefix that it lies in.
-func (c *Cloud) StrangerUnassign(now time.Duration, a netip.Addr) bool {
+// ThirdPartyUnassign unassigns a secondary or IPv6 address from the interface that has it, or the prefix that it lies
+// in.
+func (c *Cloud) ThirdPartyUnassign(now time.Duration, a netip.Addr) bool {
 	c.Advance(now)
 	e := c.ownerOf(a)
 	if e == nil {
@@ -120,8 +122,8 @@ func (c *Cloud) StrangerUnassign(now time.Duration, a netip.Addr) bool {
 	return true
 }
 
-// StrangerTag gives a subnet a tag, or takes it away when the value is "". It says whether anything was changed.
-func (c *Cloud) StrangerTag(now time.Duration, id SubnetID, key, value string) bool {
+// ThirdPartyTag sets a tag of a subnet, or removes it when the value is "". It returns whether anything was changed.
+func (c *Cloud) ThirdPartyTag(now time.Duration, id SubnetID, key, value string) bool {
 	c.Advance(now)
 	n := c.subnetIndex(id)
 	if n == none {
@@ -143,8 +145,8 @@ func (c *Cloud) StrangerTag(now time.Duration, id SubnetID, key, value string) b
 	return true
 }
 
-// DrainSubnet has strangers take or give back a subnet's addresses until `leave` are free, or as near to
-// that as what is free and what strangers hold allows. It says how many they took, or gave back when that is negative.
+// DrainSubnet takes a subnet's addresses for third parties, or gives them back, until `leave` are free, or as near to
+// that as possible. It returns how many were taken; a negative number was given back.
 func (c *Cloud) DrainSubnet(now time.Duration, id SubnetID, leave int) (taken int) {
 	c.Advance(now)
 	n := c.subnetIndex(id)
@@ -152,14 +154,14 @@ func (c *Cloud) DrainSubnet(now time.Duration, id SubnetID, leave int) (taken in
 		return 0
 	}
 	s := &c.subnets[n]
-	before := len(s.strangers)
+	before := len(s.drained)
 	for s.free > max(leave, 0) {
-		s.strangers = append(s.strangers, s.pop(addressStranger))
+		s.drained = append(s.drained, s.pop(addressThirdParty))
 	}
-	for s.free < leave && len(s.strangers) > 0 {
-		last := len(s.strangers) - 1
-		s.pushFree(s.strangers[last])
-		s.strangers = s.strangers[:last]
+	for s.free < leave && len(s.drained) > 0 {
+		last := len(s.drained) - 1
+		s.pushFree(s.drained[last])
+		s.drained = s.drained[:last]
 	}
-	return len(s.strangers) - before
+	return len(s.drained) - before
 }

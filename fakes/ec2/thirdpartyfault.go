@@ -1,28 +1,28 @@
 package ec2
 
-// mostAtOnce bounds how often a fault has a stranger act at one instant.
+// mostAtOnce bounds how often a fault makes a third party act at one instant.
 const mostAtOnce = 1 << 16
 
-// byStranger says whether the kind is a deed of somebody else, and not something about calls.
-func (k FaultKind) byStranger() bool { return k >= DetachByStranger && k <= DrainByStranger }
+// byThirdParty says whether a fault of this kind is a third party's change, rather than a failure of calls.
+func (k FaultKind) byThirdParty() bool { return k >= DetachByStranger && k <= DrainByStranger }
 
-// strangerActs does what a fault has a stranger do, now. It draws the victim from the strangers' stream when the fault names none,
-// and does nothing when there is none. It says whether anything was changed.
-func (c *Cloud) strangerActs(f *Fault) bool {
+// thirdPartyActs makes the third party's change of a fault now. Where the fault names no interface it draws one from
+// the third parties' stream; without one it does nothing. It returns whether anything was changed.
+func (c *Cloud) thirdPartyActs(f *Fault) bool {
 	switch f.Kind {
 	case DetachByStranger:
 		if slot := c.victim(f, false); slot != none {
-			return c.StrangerDetach(c.now, c.enis[slot].id)
+			return c.ThirdPartyDetach(c.now, c.enis[slot].id)
 		}
 	case DeleteByStranger:
 		if slot := c.victim(f, true); slot != none {
-			return c.StrangerDelete(c.now, c.enis[slot].id)
+			return c.ThirdPartyDelete(c.now, c.enis[slot].id)
 		}
 	case UnassignByStranger:
 		if !f.Address.IsValid() {
 			return c.unassignSome(f)
 		}
-		return c.StrangerUnassign(c.now, f.Address)
+		return c.ThirdPartyUnassign(c.now, f.Address)
 	case DrainByStranger:
 		sub := f.Subnet
 		if sub == "" {
@@ -33,7 +33,8 @@ func (c *Cloud) strangerActs(f *Fault) bool {
 	return false
 }
 
-// victim is the interface that a stranger works on: the one named, or one of those there are. A primary interface never is.
+// victim is the interface that a third party changes: the one named, or one that is drawn. A primary interface never
+// is.
 func (c *Cloud) victim(f *Fault, idle bool) int32 {
 	if f.ENI != "" {
 		return c.slotOf(f.ENI)
@@ -58,7 +59,7 @@ func (c *Cloud) victims(f *Fault, fits func(*eni) bool) (out []int32) {
 	return out
 }
 
-// draw picks one of a list from the strangers' stream.
+// draw picks one of a list by the third parties' stream of random numbers.
 func (c *Cloud) draw(list []int32) int32 {
 	if len(list) == 0 {
 		return none
@@ -74,7 +75,7 @@ func (c *Cloud) unassignSome(f *Fault) bool {
 	}
 	e := &c.enis[slot]
 	list := e.current()[1:]
-	return c.StrangerUnassign(c.now, c.subnets[e.subnet].addr(list[c.rand.next()%uint64(len(list))]))
+	return c.ThirdPartyUnassign(c.now, c.subnets[e.subnet].addr(list[c.rand.next()%uint64(len(list))]))
 }
 
 // Running are the instances that are not terminated, oldest first.

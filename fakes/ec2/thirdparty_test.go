@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// A stranger's interface is what it asked for, at the lowest device index that is free, and Describe says what kind it is. One of an Elastic
-// Network Adapter alone has neither addresses nor a link.
+// A third party's interface is what it asked for, at the lowest device index that is free, and Describe says what kind
+// it is. One of an Elastic Network Adapter alone has neither addresses nor a link.
 func TestStrangersAttach(t *testing.T) {
 	w := newWorld(t)
 	i := w.launch("m5.large", plenty)
 	tag := Tag{Key: "node.k8s.amazonaws.com/no_manage", Value: "true"}
-	first, ok := w.StrangerAttach(w.now, i, 0, StrangerENI{Tags: []Tag{tag}, Secondaries: 2, Prefixes: 0})
-	second, also := w.StrangerAttach(w.now, i, 0, StrangerENI{Kind: EFAOnly})
+	first, ok := w.ThirdPartyAttach(w.now, i, 0, ThirdPartyENI{Tags: []Tag{tag}, Secondaries: 2, Prefixes: 0})
+	second, also := w.ThirdPartyAttach(w.now, i, 0, ThirdPartyENI{Kind: EFAOnly})
 	if !ok || !also {
 		t.Fatal("EC2 refuses them")
 	}
-	if id, ok := w.StrangerAttach(w.now, i, 0, StrangerENI{}); ok {
+	if id, ok := w.ThirdPartyAttach(w.now, i, 0, ThirdPartyENI{}); ok {
 		t.Errorf("%s is attached beyond the limit of the type", id)
 	}
 	total := len(w.AllENIs())
@@ -39,7 +39,7 @@ func TestStrangersAttach(t *testing.T) {
 			t.Errorf("metadata: %+v", m)
 		}
 	}
-	if !w.StrangerDetach(w.now, first) {
+	if !w.ThirdPartyDetach(w.now, first) {
 		t.Fatal("it cannot be detached")
 	}
 	w.wait(time.Minute)

@@ -17,7 +17,7 @@ import (
 )
 
 // CNI is what a scenario that is drawn for any CNI has to know of the one that it is for. What it draws is less than [Draw] does, for two
-// reasons: others promise less (verb.Verb.Anybody), and their time is a kernel's, which is dear.
+// reasons: others promise less (verb.Verb.ForAnyCNI), and their time is a kernel's, which is dear.
 type CNI struct {
 	Settings []string // those of the scenario language that it knows
 	Runtimes []string // that it works with, as a cluster line names them; at least one
@@ -183,9 +183,10 @@ func (c *CNI) Drawn() []string {
 	return drawn(func(v *verb.Verb) bool { return (v.Ordinary || v.Closes != nil || v.DrawAny != nil) && c.has(v) })
 }
 
-// Owed says why a scenario asks for more than any correct CNI owes, or than this one has; nil is that it does not.
-func (c *CNI) Owed(f *scn.File, cl *sim.Cluster) error {
-	errs := []error{Owed(f, cl)}
+// Feasible returns an error that names what any correct CNI, or this one, cannot do of a scenario; nil: it can do all
+// of it.
+func (c *CNI) Feasible(f *scn.File, cl *sim.Cluster) error {
+	errs := []error{Feasible(f, cl)}
 	if !slices.ContainsFunc(c.Runtimes, func(name string) bool { r, ok := cri.ParseRuntime(name); return ok && r == cl.Runtime }) {
 		errs = append(errs, fmt.Errorf("the CNI does not work with runtime=%s", cl.Runtime))
 	}
@@ -215,7 +216,7 @@ func (c *CNI) Owed(f *scn.File, cl *sim.Cluster) error {
 
 // refuses says why an action is not for the CNI: "" is that it is.
 func (c *CNI) refuses(a *verb.Act) string {
-	rule := a.Of.Anybody()
+	rule := a.Of.ForAnyCNI()
 	unknown := func(kv scn.Arg) bool { return !slices.Contains(c.Settings, kv.Key) }
 	switch {
 	case rule.Excludes(a) || slices.ContainsFunc(a.Keys, unknown):

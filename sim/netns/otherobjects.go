@@ -9,17 +9,17 @@ import (
 	kubeserver "github.com/enilab/enilab/fakes/kube/server"
 )
 
-// othersNetwork is where the nodes and pods are that the API server alone has: nobody's.
-var othersNetwork = netip.MustParseAddr("100.64.0.1")
+// otherNetwork has the addresses of the nodes and pods that exist only in the API server; no machine has them.
+var otherNetwork = netip.MustParseAddr("100.64.0.1")
 
-// others are the nodes and pods that the API server has beside the scenario's own, as those of a large cluster. They are objects and nothing else: no
-// kubelet runs them, and they never change.
-func (w *World) others() *apiserver.Objects {
+// otherObjects are the nodes and pods that the API server has beside the scenario's own, as those of a large cluster.
+// They are objects and nothing else: no kubelet runs them, and they never change.
+func (w *World) otherObjects() *apiserver.Objects {
 	if w.elsewhere != nil {
 		return w.elsewhere
 	}
 	out := &apiserver.Objects{}
-	address := othersNetwork
+	address := otherNetwork
 	next := func() netip.Addr { address = address.Next(); return address }
 	hosts := make([]netip.Addr, w.Cluster.OtherNodes)
 	zone := ""

@@ -13,10 +13,10 @@ import (
 	"github.com/enilab/enilab/sim/verb"
 )
 
-// Owed says why a scenario asks for more than a correct CNI owes: a fault that none survives, pods that have no room, pods that should
-// be ready while a fault is still there. nil is that it asks for what is possible.
-func Owed(f *scn.File, c *sim.Cluster) error {
-	o := owing{draw.Owing{Shape: shapeOf(c), Runtime: c.Runtime, Open: map[string]bool{}, Keys: map[string]bool{},
+// Feasible returns an error that names what a correct CNI cannot do of a scenario: survive a fault that none survives,
+// give an address to pods for which there is no room, make pods ready while a fault lasts. Nil: it can do all of it.
+func Feasible(f *scn.File, c *sim.Cluster) error {
+	o := feasibility{draw.Owing{Shape: shapeOf(c), Runtime: c.Runtime, Open: map[string]bool{}, Keys: map[string]bool{},
 		Foreign: map[int]int{}}}
 	for _, s := range c.Start {
 		w := draw.Workload{Name: s.Name, Count: s.Count}
@@ -83,11 +83,11 @@ func shapeOf(c *sim.Cluster) draw.Shape {
 	return h
 }
 
-// owing walks through a scenario.
-type owing struct{ draw.Owing }
+// feasibility walks through a scenario.
+type feasibility struct{ draw.Owing }
 
-// check is a line that expects something: readiness is owed only when nothing is broken any more.
-func (o *owing) check(at *scn.At) {
+// check is a line that expects something: pods become ready only once every fault has ended.
+func (o *feasibility) check(at *scn.At) {
 	if at.Check.Metric != "pods.unready" {
 		return
 	}
@@ -109,7 +109,7 @@ func sorted(set map[string]bool) []string {
 	return out
 }
 
-func (o *owing) act(at *scn.At, a *verb.Act) {
+func (o *feasibility) act(at *scn.At, a *verb.Act) {
 	key := a.Of.Key()
 	if a.Of.Survives.Excludes(a) {
 		o.Say("no CNI survives %s", key)

@@ -31,7 +31,7 @@ func TestDrawnForAnybody(t *testing.T) {
 			if err != nil {
 				t.Fatalf("seed %d: %v\n%s", seed, err, text)
 			}
-			if err := c.Owed(f, cl); err != nil {
+			if err := c.Feasible(f, cl); err != nil {
 				t.Errorf("seed %d: %v\n%s", seed, err, text)
 			}
 			if cl.Nodes > 2 || !slices.Contains(c.Runtimes, runtimeOf(f)) {
@@ -97,8 +97,8 @@ func TestEveryVerbIsForAnybodyOrNot(t *testing.T) {
 	var keys []string
 	for _, v := range verb.All() {
 		keys = append(keys, v.Key())
-		if drawn := slices.Contains(drawn, v.Key()); drawn == v.Anybody().Never {
-			t.Errorf("%s: drawn %v, and not for any CNI: %v (%s)", v.Key(), drawn, v.Anybody().Never, v.Anybody().Why)
+		if drawn := slices.Contains(drawn, v.Key()); drawn == v.ForAnyCNI().Never {
+			t.Errorf("%s: drawn %v, and not for any CNI: %v (%s)", v.Key(), drawn, v.ForAnyCNI().Never, v.ForAnyCNI().Why)
 		}
 	}
 	for _, key := range drawn {
@@ -150,7 +150,7 @@ func TestOwedByAnybody(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = old().Owed(f, c)
+		err = old().Feasible(f, c)
 		if says == "" && err != nil || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
 			t.Errorf("%q: expected %q, found %v", lines, says, err)
 		}

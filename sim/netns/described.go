@@ -19,11 +19,11 @@ import (
 	"github.com/enilab/enilab/systems"
 )
 
-// anybody keeps the daemons of systems of which only a description is known: they live in real time, from their first good answer to the end
-// of their process, and are judged from outside.
-type anybody struct{ w *World }
+// described keeps the daemons of systems of which only a description is known. They run in real time, from their first
+// good answer to the end of their process, and are judged from outside.
+type described struct{ w *World }
 
-var _ keeper = anybody{}
+var _ keeper = described{}
 
 // systemsFolder is where a node has the files of all systems that its scenario names, to be copied from.
 const systemsFolder = "/opt/enilab/systems/"
@@ -33,7 +33,7 @@ const laterFolder = systemsFolder + "later"
 
 func folderOf(s *systems.System) string { return systemsFolder + s.Name + "@" + s.Version }
 
-func (k anybody) spec(n *instance) node.Spec {
+func (k described) spec(n *instance) node.Spec {
 	p := &k.w.parts
 	n.system, n.plugin = p.System, p.System
 	n.plan(p.System.Upgrade.Steps)
@@ -52,7 +52,7 @@ func (k anybody) spec(n *instance) node.Spec {
 }
 
 // runtime is the API that the system asks. What is no runtime answers like one that knows nothing: gRPC says unimplemented, HTTP not found.
-func (anybody) runtime(n *instance, b criBackend) error {
+func (described) runtime(n *instance, b criBackend) error {
 	r := &n.system.Runtime
 	if r.API == "none" || r.Socket == "" {
 		return nil
@@ -78,10 +78,10 @@ func (anybody) runtime(n *instance, b criBackend) error {
 	return nil
 }
 
-func (anybody) unlisten(n *instance) error { return n.absent(n.system.Runtime.Socket) }
+func (described) unlisten(n *instance) error { return n.absent(n.system.Runtime.Socket) }
 
 // installed is never asked: our versions are of our own plugin.
-func (anybody) installed(*instance) error { return nil }
+func (described) installed(*instance) error { return nil }
 
 // began is what a start of a daemon has come to.
 type began struct {
@@ -92,7 +92,7 @@ type began struct {
 }
 
 // begin does what has to be done before the daemon starts, and starts it.
-func (k anybody) begin(n *instance) {
+func (k described) begin(n *instance) {
 	w := k.w
 	s, words, settings, install := n.system, w.words(n), settingsOf(n), n.before
 	n.before = []systems.Step{systems.StepInit}
@@ -126,7 +126,7 @@ func (k anybody) begin(n *instance) {
 }
 
 // await begins the bound in which a daemon has to serve: with its init steps, once its files are there. How long those take is this laboratory's doing.
-func (k anybody) await(n *instance) {
+func (k described) await(n *instance) {
 	if n.expected != 0 || n.Gone || n.dying || n.system.Daemon == nil {
 		return
 	}
@@ -134,7 +134,7 @@ func (k anybody) await(n *instance) {
 	k.expect(n)
 }
 
-func (k anybody) begun(n *instance, b *began) {
+func (k described) begun(n *instance, b *began) {
 	w, s := k.w, n.system
 	switch {
 	case n.Gone:
@@ -169,9 +169,9 @@ func (k anybody) begun(n *instance, b *began) {
 	n.lifeNo, n.process = no, true
 	w.log("%s: %s is started, life %d", n.Name(), n.daemon(), no)
 	ctx, cancel := context.WithCancel(w.ctx)
-	n.deaf = cancel
+	n.stopWaiting = cancel
 	go func() {
-		if knock(ctx, n.box, &s.Daemon.Serves) && (!s.Enters() || configured(ctx, n.box, s)) {
+		if awaitServing(ctx, n.box, &s.Daemon.Serves) && (!s.Enters() || configured(ctx, n.box, s)) {
 			w.post(func() {
 				if n.lifeNo == no && n.starting && !n.exited && !n.Gone {
 					k.serves(n)
@@ -182,25 +182,25 @@ func (k anybody) begun(n *instance, b *began) {
 }
 
 // failed is a start that came to nothing.
-func (k anybody) failed(n *instance, said string) {
+func (k described) failed(n *instance, said string) {
 	k.w.log("%s: %s", n.Name(), said)
-	n.said = said
+	n.startError = said
 	n.failures++
 	n.dying, n.exited, n.read = true, true, true
 	k.w.died(n)
 }
 
 // serves begins a life.
-func (k anybody) serves(n *instance) {
+func (k described) serves(n *instance) {
 	w := k.w
 	if n.expected != 0 {
 		w.costs.start = max(w.costs.start, w.now()-n.expected)
 	}
-	n.life, n.starting, n.Dirty, n.expected, n.said = &life{no: n.lifeNo}, false, true, 0, ""
+	n.life, n.starting, n.Changed, n.expected, n.startError = &life{no: n.lifeNo}, false, true, 0, ""
 	n.served = w.now()
 	known := n.Settings
 	switch s := n.system; {
-	case s.Daemon == nil: // nobody keeps addresses back
+	case s.Daemon == nil: // no daemon keeps addresses back
 		known.CoolDown = 0
 	case !slices.Contains(s.Daemon.Settings, "IP_COOLDOWN_PERIOD"):
 		known.CoolDown = ipam.Defaults().CoolDown // what is not set for it cannot change it
@@ -212,14 +212,14 @@ func (k anybody) serves(n *instance) {
 	n.after = nil
 }
 
-// expect judges I16: when the bound is over, the daemon serves, or nobody waits for it any more.
-func (k anybody) expect(n *instance) {
+// expect judges I16: when the bound is over, the daemon serves, or it is not waited for any more.
+func (k described) expect(n *instance) {
 	w, since, within := k.w, n.expected, slowed(n.system.Daemon.Serves.Within).Round(time.Second)
 	w.after(within, func() {
 		if n.expected != since || n.Gone || n.Down || w.unwanted() {
 			return
 		}
-		said := n.said
+		said := n.startError
 		if said == "" {
 			said = n.lastSaid()
 		}
@@ -232,7 +232,7 @@ func (k anybody) expect(n *instance) {
 }
 
 // stop is SIGTERM, or what the description says, and SIGKILL for who has not ended by then.
-func (k anybody) stop(n *instance) error {
+func (k described) stop(n *instance) error {
 	w, s := k.w, n.runs()
 	if n.unmanned() {
 		n.exited, n.read = true, true
@@ -253,9 +253,9 @@ func (k anybody) stop(n *instance) error {
 	return n.box.SignalDaemon(sig)
 }
 
-func (k anybody) ended(n *instance) {
-	if n.deaf != nil {
-		n.deaf()
+func (k described) ended(n *instance) {
+	if n.stopWaiting != nil {
+		n.stopWaiting()
 	}
 	if n.life != nil && k.w.now()-n.served > backOffForgets {
 		n.failures = 0
@@ -272,7 +272,7 @@ const (
 	backOffForgets = 10 * time.Minute
 )
 
-func (anybody) pause(n *instance) time.Duration {
+func (described) pause(n *instance) time.Duration {
 	if n.failures <= 1 {
 		return n.pause
 	}
@@ -282,8 +282,9 @@ func (anybody) pause(n *instance) time.Duration {
 // restTime is how long, in the machine's time, an EC2 that was changed may be followed by what the daemon does about it: two of upstream's ticks.
 const restTime = 12 * time.Second
 
-// toil: nobody says that such a daemon waits. It does when nothing of it is to be seen; see instance.stirred for how long.
-func (anybody) toil(n *instance, _ time.Duration) string {
+// toil: such a daemon does not report that it waits. It does when nothing of it is to be seen; see instance.stirred
+// for how long.
+func (described) toil(n *instance, _ time.Duration) string {
 	switch {
 	case n.held > 0:
 		return "a request of its daemon is under way"

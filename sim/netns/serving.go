@@ -19,15 +19,16 @@ import (
 )
 
 const (
-	// knockPause is between two questions to a daemon that starts.
-	knockPause = 100 * time.Millisecond
-	// knockPatience is how long one may take.
-	knockPatience = 2 * time.Second
+	// servingPause is the pause between two requests to a daemon that starts.
+	servingPause = 100 * time.Millisecond
+	// servingPatience is how long one request may take.
+	servingPatience = 2 * time.Second
 )
 
-// knock asks a daemon until it serves, and says whether it does; ctx ends when it cannot any more.
-func knock(ctx context.Context, box *node.Node, s *systems.Serves) bool {
-	pause := time.NewTicker(knockPause)
+// awaitServing asks a daemon until it serves, and returns whether it does. The end of ctx ends the wait: the daemon
+// exited.
+func awaitServing(ctx context.Context, box *node.Node, s *systems.Serves) bool {
+	pause := time.NewTicker(servingPause)
 	defer pause.Stop()
 	for {
 		if ctx.Err() != nil {
@@ -46,7 +47,7 @@ func knock(ctx context.Context, box *node.Node, s *systems.Serves) bool {
 
 // configured waits until the configuration is there that an entrypoint writes once the daemon serves: until then a node takes no pods.
 func configured(ctx context.Context, box *node.Node, s *systems.System) bool {
-	pause := time.NewTicker(knockPause)
+	pause := time.NewTicker(servingPause)
 	defer pause.Stop()
 	for {
 		if _, err := os.Stat(box.Root() + systems.ConfigFolder + "/" + s.Conflist.Name); err == nil {
@@ -62,7 +63,7 @@ func configured(ctx context.Context, box *node.Node, s *systems.System) bool {
 
 // asked is nil when the daemon's answer is good.
 func asked(ctx context.Context, box *node.Node, s *systems.Serves) error {
-	ctx, cancel := context.WithTimeout(ctx, slowed(knockPatience))
+	ctx, cancel := context.WithTimeout(ctx, slowed(servingPatience))
 	defer cancel()
 	switch {
 	case s.HTTP != "":
