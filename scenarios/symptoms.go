@@ -56,6 +56,7 @@ func Symptoms() []Symptom {
 		{"iptables rules, marks, routes or sysctls of others are gone after aws-node restarted", []string{"third-party"}},
 		{"ipam.json is empty, damaged or lost after a power cut", []string{"records-lost", "takeover"}},
 		{"a node has many more ENIs than its pods need; CreateNetworkInterface again and again (WARM_IP_TARGET, MINIMUM_IP_TARGET)", []string{"packing", "churn", "room-wanted-back"}},
+		{"AssignPrivateIpAddresses as often as pods start; RequestLimitExceeded in the whole account (WARM_IP_TARGET)", []string{"pod-a-second"}},
 		{"pods lose the network when a workload is scaled down and ENIs are given back", []string{"scale-down"}},
 		{"addresses are free, yet the node uses none of them (quarantine, NET_ADMIN)", []string{"quarantine"}},
 		{"pods of the CNI before cannot be reached or deleted after a change from amazon-vpc-cni-k8s", []string{"takeover", "prefixes-adopted"}},

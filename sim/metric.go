@@ -65,6 +65,7 @@ func Metrics() []Metric {
 		{"calls.throttled", ofEC2, false, "requests that were throttled since t=0"},
 		{"calls.failed", ofEC2, false, "requests that were refused otherwise since t=0"},
 		{"calls.lost", ofEC2, false, "requests whose answer was lost since t=0"},
+		{"calls.mutating", ofEC2, false, "requests that change something, refused ones too, since t=0"},
 		{"enis.available", ofEC2, false, "ENIs that are attached to nothing"},
 		{"enis.total", ofEC2, false, "ENIs"},
 	}

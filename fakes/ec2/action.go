@@ -63,6 +63,11 @@ func (a Action) String() string {
 	return "UnknownAction"
 }
 
+// Mutates says whether the action changes something. Its name tells, as in the EC2 API guide's "Request throttling".
+func (a Action) Mutates() bool {
+	return a.known() && !strings.HasPrefix(a.String(), "Describe") && !strings.HasPrefix(a.String(), "Get")
+}
+
 // ParseAction is the Action with the API name given, exact in case.
 func ParseAction(name string) (Action, bool) {
 	for a := CreateNetworkInterface; a < ActionCount; a++ {

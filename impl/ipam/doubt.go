@@ -221,7 +221,10 @@ func (sv *survey) missingAddresses(now time.Duration, ix int32, v *ENI) {
 		young := a.State == Assigned && now-a.Allocated < consistency
 		again := now + askPause
 		if a.Given > 0 && now-a.Given < consistency {
-			young, again = true, max(again, a.Given+consistency)
+			young = true
+			if a.Missing > 1 { // once more soon, for meanwhile no pod gets it and its ENI gets no other; then when that means something
+				again = max(again, a.Given+consistency)
+			}
 		}
 		if !sv.policy.Absent(Absence{ByIMDS: a.ByIMDS, ByEC2: a.Missing, Young: young}) {
 			sv.enis.ask(ix, again)

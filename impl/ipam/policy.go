@@ -64,6 +64,9 @@ type Policy struct {
 	Collect func(Absentee) bool
 	// Demand (rule L) says how many addresses are missing or too many.
 	Demand func(Supply) Want
+	// TopUp (rule L) is how long EC2 is not asked for addresses, from when the first of them was missing: others may be missing by then, and
+	// one request brings them all. 0 is at once.
+	TopUp func(s Supply, more int) time.Duration
 	// Fits (rule L) says how many addresses need no further ENI, for there is that much room on one that is busy or under way.
 	Fits func(room int) int
 	// Suits (rule L) says whether a subnet is for pods of this cluster: whether ENIs are made there, and given to pods.
@@ -112,7 +115,8 @@ func (p *Policy) valid() error {
 		{"Match", p.Match != nil}, {"Unknown", p.Unknown != nil}, {"Displace", p.Displace != nil},
 		{"Repair", p.Repair != nil}, {"Intend", p.Intend != nil}, {"Lost", p.Lost != nil},
 		{"Sweep", p.Sweep != nil}, {"Collect", p.Collect != nil}, {"Demand", p.Demand != nil},
-		{"Fits", p.Fits != nil}, {"Suits", p.Suits != nil}, {"Switches", p.Switches != nil}, {"Blind", p.Blind != nil},
+		{"TopUp", p.TopUp != nil}, {"Fits", p.Fits != nil}, {"Suits", p.Suits != nil}, {"Switches", p.Switches != nil},
+		{"Blind", p.Blind != nil},
 		{"Near", p.Near != nil}, {"Current", p.Current != nil}, {"Grouped", p.Grouped != nil}, {"Reserved", p.Reserved != nil},
 		{"Regroup", p.Regroup != nil}, {"Idle", p.Idle != nil}, {"Slots", p.Slots != nil}, {"Bare", p.Bare != nil},
 		{"Backoff", p.Backoff != nil},
@@ -152,6 +156,7 @@ func Sound() *Policy {
 		Sweep:     provenLeak,
 		Collect:   runtimeAndKernelAgreeTwice,
 		Demand:    warmTargets,
+		TopUp:     byHalfTheTarget,
 		Fits:      allOfIt,
 		Suits:     byTags,
 		Switches:  whereAnotherMayHelp,
@@ -379,6 +384,7 @@ type Supply struct {
 	Prefixes    Delegation
 	PerENI      int // secondaries that one ENI can carry
 	Room        int // addresses that could still be had: slots on attached ENIs and whole further ENIs
+	Near        int // of these, on ENIs that are attached or under way
 	Free        int // available now
 	Coming      int // of growth under way
 	Waiting     int // ADDs without an address
@@ -466,6 +472,28 @@ func warmPrefixes(s Supply) Want {
 		w.Less = over
 	}
 	return w
+}
+
+// topUpWithin is how long a pool stays short of its target, while no pod waits: amazon-vpc-cni-k8s looks at its own every five seconds
+// (ipamd.go, ipPoolMonitorInterval).
+const topUpWithin = 5 * time.Second
+
+// byHalfTheTarget: single addresses are had in batches of half the target, so that the other half serves pods meanwhile, or of what was
+// missing for a while. Whole ENIs and prefixes are batches. A further ENI takes seconds to be made, so it is begun with the first address
+// that has no place otherwise.
+func byHalfTheTarget(s Supply, more int) time.Duration {
+	target := s.Settings.WarmIPTarget
+	if target == 0 && s.Settings.MinimumIPTarget == 0 && s.Prefixes.Bare {
+		target = s.Settings.WarmPrefixTarget * prefixSize
+	}
+	switch {
+	case s.Prefixes.On && !s.Prefixes.Bare:
+	case s.Free+s.Coming <= s.Waiting, s.Near == 0:
+	case s.Assigned+s.Free+s.Coming < s.Settings.MinimumIPTarget:
+	case 2*more < target:
+		return topUpWithin
+	}
+	return 0
 }
 
 // whole is how many of some addresses that may go can: all of a prefix, or none.

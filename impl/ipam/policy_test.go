@@ -317,6 +317,49 @@ func TestWarmTargets(t *testing.T) {
 	}
 }
 
+func TestByHalfTheTarget(t *testing.T) {
+	ips := func(warm, least int) Settings { return Settings{WarmIPTarget: warm, MinimumIPTarget: least} }
+	short := Supply{Settings: ips(5, 0), PerENI: 49, Room: 700, Near: 30, Assigned: 20, Free: 3}
+	for _, c := range []struct {
+		name string
+		more int
+		turn func(*Supply)
+		want time.Duration
+	}{
+		{"two of five are missing", 2, func(*Supply) {}, topUpWithin},
+		{"three of five", 3, func(*Supply) {}, 0},
+		{"three of six", 3, func(s *Supply) { s.Settings.WarmIPTarget = 6 }, 0},
+		{"one of one", 1, func(s *Supply) { s.Settings.WarmIPTarget = 1 }, 0},
+		{"only a further ENI has room", 1, func(s *Supply) { s.Near = 0 }, 0},
+		{"who waits takes the last", 2, func(s *Supply) { s.Waiting = 3 }, 0},
+		{"who waits leaves one", 2, func(s *Supply) { s.Waiting = 2 }, topUpWithin},
+		{"what comes is for who waits", 2, func(s *Supply) { s.Waiting, s.Coming = 3, 1 }, topUpWithin},
+		{"none is free, as max pods has it", 2, func(s *Supply) { s.Free = 0 }, 0},
+		{"below the floor", 2, func(s *Supply) { s.Settings.MinimumIPTarget = 24 }, 0},
+		{"at the floor", 2, func(s *Supply) { s.Settings.MinimumIPTarget = 23 }, topUpWithin},
+		{"what comes is above the floor", 2, func(s *Supply) { s.Settings.MinimumIPTarget, s.Coming = 24, 1 }, topUpWithin},
+		{"the floor alone", 1, func(s *Supply) { s.Settings = ips(0, 20) }, 0},
+		{"whole ENIs", 1, func(s *Supply) { s.Settings = Settings{WarmENITarget: 1} }, 0},
+		{"prefixes", 2, func(s *Supply) { s.Prefixes.On = true }, 0},
+		{"prefixes, and the subnet has none", 2, func(s *Supply) { s.Prefixes = Delegation{On: true, Bare: true} }, topUpWithin},
+		{"no target but a prefix's, and the subnet has none", 7, func(s *Supply) {
+			s.Prefixes, s.Settings = Delegation{On: true, Bare: true}, Settings{WarmPrefixTarget: 1}
+		}, topUpWithin},
+		{"the same, half of it", 8, func(s *Supply) {
+			s.Prefixes, s.Settings = Delegation{On: true, Bare: true}, Settings{WarmPrefixTarget: 1}
+		}, 0},
+		{"the floor alone, and the subnet has none", 7, func(s *Supply) {
+			s.Prefixes, s.Settings = Delegation{On: true, Bare: true}, Settings{WarmPrefixTarget: 1, MinimumIPTarget: 20}
+		}, 0},
+	} {
+		s := short
+		c.turn(&s)
+		if got := byHalfTheTarget(s, c.more); got != c.want {
+			t.Errorf("%s: EC2 is asked after %v, expected %v", c.name, got, c.want)
+		}
+	}
+}
+
 func TestExponentialJitter(t *testing.T) {
 	for _, c := range []struct {
 		tries       int

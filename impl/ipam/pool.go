@@ -38,6 +38,7 @@ type pool struct {
 type warmState struct {
 	At time.Duration // when to think again although nothing happened
 	growth
+	MoreSince time.Duration `json:",omitzero"` // since when there is too little; 0 there is not
 	LessSince time.Duration // since when there is too much; 0 there is not
 	Wanted    bool          // more addresses are wanted than are under way
 	TurnAt    time.Duration `json:",omitzero"` // slots of the other kind stay until then

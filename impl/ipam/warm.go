@@ -48,6 +48,9 @@ func (wp *warm) aim(now time.Duration) {
 	wp.pool.Warm.Wanted = more > 0
 	wp.tellPrefixes(now, more)
 	wp.tellBarred(w.More > more || wp.pool.Warm.Probe && (more > 0 || wp.enis.making()))
+	if wp.holds(now, s, w.More) {
+		more = 0
+	}
 	if more > 0 {
 		wp.grow(now, more, w.Whole)
 	}
@@ -60,6 +63,24 @@ func (wp *warm) aim(now time.Duration) {
 	if wp.Troubles[troubleEC2] != "" && !wp.pool.Warm.Wanted && !wp.enis.mutating() {
 		wp.trouble(troubleEC2, "") // the call that would show that EC2 refuses no more is not needed any more
 	}
+}
+
+// holds says whether EC2 is not asked yet for addresses that are missing, because more may be missing soon.
+func (wp *warm) holds(now time.Duration, s Supply, more int) bool {
+	p := &wp.pool.Warm
+	if more <= 0 {
+		p.MoreSince = 0
+		return false
+	}
+	if p.MoreSince == 0 {
+		p.MoreSince = now
+	}
+	at := p.MoreSince + wp.policy.TopUp(s, more)
+	if at <= now {
+		return false
+	}
+	p.At = min(p.At, at)
+	return true
 }
 
 // unplan drops the ENIs that EC2 has not been asked for: while they wait for the node's pace, what they were for may
@@ -93,7 +114,7 @@ func (wp *warm) supply(now time.Duration) Supply {
 		case wp.enis.shut(e): // what it has is given to nobody
 		case e.Stage <= Ready:
 			s.Coming += e.coming()
-			s.Room += wp.room(e) * unit
+			s.Near += wp.room(e) * unit
 			if e.Stage == Ready {
 				free, whole := wp.spare(e)
 				s.Free += free
@@ -108,6 +129,7 @@ func (wp *warm) supply(now time.Duration) Supply {
 			s.Coming++
 		}
 	}
+	s.Room = s.Near
 	if _, ok := wp.subnets.place(); ok {
 		s.Room += max(0, wp.maxENIs()-attached) * s.PerENI
 	}

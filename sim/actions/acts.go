@@ -82,10 +82,18 @@ func MeasureEC2(c *ec2.Cloud, base []ec2.Count, metric string) (int64, bool) {
 		case refused:
 			return int64(n.Failed), true
 		}
-		sum = plus(sum, n)
+		if name != mutating || ec2.Action(a).Mutates() {
+			sum = plus(sum, n)
+		}
+	}
+	if name == mutating {
+		return int64(sum.Total), true
 	}
 	return outcome(sum, name)
 }
+
+// mutating is what the metric of requests that change something is called after.
+const mutating = "mutating"
 
 // measureSubnet reads a metric of one of the cluster's subnets, from 1.
 func measureSubnet(c *ec2.Cloud, n int, of string) (int64, bool) {

@@ -27,7 +27,7 @@ func (k api) Create(name string, count int, kind string, node int) verb.Strike {
 	return verb.Hit("%s", verb.Some(count, "pod", "is wanted", "are wanted"))
 }
 
-func (k api) Scale(name string, count int) verb.Strike {
+func (k api) Scale(name string, count, step int) verb.Strike {
 	had, ok := k.h.Kube.Replicas(name)
 	switch {
 	case !ok:
@@ -35,6 +35,7 @@ func (k api) Scale(name string, count int) verb.Strike {
 	case had == count:
 		return verb.Miss("workload %s has %s already", name, verb.Number(had, "replica"))
 	}
+	count = verb.Towards(had, count, step)
 	k.h.Kube.Scale(k.h.World.Clock(), name, count)
 	return verb.Hit("%s, after %d", verb.Some(count, "pod", "is wanted", "are wanted"), had)
 }

@@ -70,6 +70,8 @@ func policies() []Mutant {
 			func(p *ipam.Policy) { p.Demand = allRoom }),
 		p("never-gives-back", "L", "what a node needed once it keeps: nobody else in the subnet gets it",
 			neverGivesBack),
+		p("each-for-itself", "L", "EC2 is asked for an address as soon as one is missing, and again for the next",
+			func(p *ipam.Policy) { p.TopUp = withoutDelay }),
 		p("room-under-way-is-none", "L", "an ENI that is being made carries what it was made for, and the next pod needs another",
 			func(p *ipam.Policy) { p.Fits = noRoom }),
 		p("any-subnet", "L", "any subnet of the node's zone is for its ENIs, whatever its tags say",
@@ -228,6 +230,9 @@ func neverGivesBack(p *ipam.Policy) {
 		return w
 	}
 }
+
+// withoutDelay asks for each missing address by itself.
+func withoutDelay(ipam.Supply, int) time.Duration { return 0 }
 
 // noRoom is on an ENI that is not in service.
 func noRoom(int) int { return 0 }

@@ -40,6 +40,7 @@ var decisions = map[string]string{
 	"gc-trusts-its-list":          "Collect",
 	"all-you-can-carry":           "Demand",
 	"never-gives-back":            "Demand",
+	"each-for-itself":             "TopUp",
 	"room-under-way-is-none":      "Fits",
 	"no-backoff":                  "Backoff",
 	"any-subnet":                  "Suits",

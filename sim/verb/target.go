@@ -95,7 +95,8 @@ type Network interface {
 type API interface {
 	// Create makes a workload of the kind deployment or statefulset; node is the only one for its pods, 0 is all.
 	Create(name string, count int, kind string, node int) Strike
-	Scale(name string, count int) Strike
+	// Scale sets how many pods a workload is to have, or takes it there by step pods at most (Towards).
+	Scale(name string, count, step int) Strike
 	// Roll deletes a workload's oldest pods.
 	Roll(name string, count int) Strike
 	// Delete deletes a pod, gracefully or by force.

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/enilab/enilab/fakes/ec2"
 )
 
 // The scenarios of -supply, on the type that has the most addresses: what a node's supply of addresses costs in requests to EC2, in both modes. Nothing
@@ -25,18 +27,12 @@ var supplyModes = []struct{ name, config string }{
 func wave(config string) string {
 	var b strings.Builder
 	cluster(&b, fmt.Sprintf("A pod a second, from none to %d, and back.", supplyPods), config+" WARM_IP_TARGET=5", 1)
-	at := 0
-	for n := 2; n <= supplyPods; n++ {
-		at++
-		fmt.Fprintf(&b, "at %ds kube scale web %d\n", at, n)
-	}
-	fmt.Fprintf(&b, "at %ds within 3m expect kube pods.ready == %d\n", at+1, supplyPods)
-	at += 180
-	for n := supplyPods - 1; n >= 0; n-- {
-		at++
-		fmt.Fprintf(&b, "at %ds kube scale web %d\n", at, n)
-	}
-	fmt.Fprintf(&b, "at %ds within 3m expect kube pods.total == 0\n", at+1)
+	full := supplyPods - 1 // seconds, and one pod is there at the start
+	fmt.Fprintf(&b, "at 1s every 1s until %ds kube scale web %d step=1\n", full, supplyPods)
+	fmt.Fprintf(&b, "at %ds within 3m expect kube pods.ready == %d\n", full+1, supplyPods)
+	falls := full + 180
+	fmt.Fprintf(&b, "at %ds every 1s until %ds kube scale web 0 step=1\n", falls+1, falls+supplyPods)
+	fmt.Fprintf(&b, "at %ds within 3m expect kube pods.total == 0\n", falls+supplyPods+1)
 	return b.String()
 }
 
@@ -66,10 +62,10 @@ func writeSupply(dir string) (names []string, err error) {
 	return names, nil
 }
 
-// changes counts a run's requests that change something: those whose names do not say that they only look.
+// changes counts a run's requests that change something.
 func changes(f *figures) (n float64) {
 	for action, calls := range f.Calls {
-		if !strings.HasPrefix(action, "Describe") && !strings.HasPrefix(action, "Get") {
+		if a, known := ec2.ParseAction(action); known && a.Mutates() {
 			n += float64(calls)
 		}
 	}
