@@ -29,7 +29,7 @@ func Symptoms() []Symptom {
 		{"connections break or hang while aws-node is rolled, upgraded or rolled back", []string{"flows", "upgrade"}},
 		{"address already in use: a pod is given the address of another one that was force-deleted", []string{"force-delete"}},
 		{"two pods have the same IP address", []string{"runtime-restart", "takeover", "force-delete"}},
-		{"a new pod gets traffic of an old one: its address was given out again at once after a restart", []string{"upgrade", "records-lost"}},
+		{"a new pod gets traffic of an old one: its address was given out again at once after a restart", []string{"upgrade", "records-lost", "kill-loop"}},
 		{"pods hang in Terminating; failed to destroy network for sandbox, again and again", []string{"del-retries"}},
 		{"addresses stay assigned to pods that are gone: the runtime calls a DEL that failed never again (CRI-O)", []string{"del-any-phase"}},
 		{"a StatefulSet's pod that was made again has no network, or lost its gateway's ARP entry", []string{"statefulset-name-reuse"}},

@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -75,6 +76,12 @@ func (d daemon) Kill() verb.Strike {
 	if !runs {
 		return verb.Miss("no daemon runs")
 	}
+	if d.m.killed { // kubelet would wait longer and longer for a container that ends again and again
+		d.check(d.w.daemons.applyTemplate(d.m))
+		end := func(ctx context.Context) error { return d.w.daemons.deleteDaemon(ctx, d.m, true) }
+		d.check(d.w.persist("the API server", end))
+	}
+	d.m.killed = true
 	return d.awaits()
 }
 

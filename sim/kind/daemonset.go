@@ -70,7 +70,7 @@ func (s *daemons) roll(list []*member) error {
 			return err
 		}
 		s.w.tell(m, "ipamd is told to end")
-		end := func(ctx context.Context) error { return s.deleteDaemon(ctx, m) }
+		end := func(ctx context.Context) error { return s.deleteDaemon(ctx, m, false) }
 		if err := s.w.persist("the API server", end); err != nil {
 			return err
 		}
@@ -171,16 +171,20 @@ func templatePatch(d *appsv1.DaemonSet, t daemonTemplate, command []string) ([]b
 		"template":       map[string]any{"spec": spec}}})
 }
 
-// deleteDaemon deletes a node's daemon, gracefully.
-func (s *daemons) deleteDaemon(ctx context.Context, m *member) error {
+// deleteDaemon deletes a node's daemon, gracefully or by force.
+func (s *daemons) deleteDaemon(ctx context.Context, m *member, force bool) error {
 	client := s.w.c.Client().CoreV1().Pods(systemNamespace)
 	of := metav1.ListOptions{LabelSelector: daemonSelector, FieldSelector: "spec.nodeName=" + m.node.Name}
 	list, err := client.List(ctx, of)
 	if err != nil {
 		return err
 	}
+	var o metav1.DeleteOptions
+	if force {
+		o.GracePeriodSeconds = new(int64)
+	}
 	for i := range list.Items {
-		if err := client.Delete(ctx, list.Items[i].Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		if err := client.Delete(ctx, list.Items[i].Name, o); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
 	}

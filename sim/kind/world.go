@@ -76,6 +76,7 @@ type member struct {
 	silent  map[netip.Addr]bool // pods' addresses that did not answer at the last snapshot; the judging goroutine's
 	hung    map[string]int      // by the pod's UID: its shim, as the node numbers it
 	held    bool                // its daemon is kept down
+	killed  bool                // its daemon has been killed before
 	delsBy  int                 // the action that makes DELs fail, until one has
 	faults  []byte              // what it wrote for that
 	version int                 // of records and local protocol: its next daemon's
