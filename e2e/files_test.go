@@ -39,6 +39,7 @@ var files = []file{
 	{name: "eni-leak", labels: Label(long)},
 	{name: "reboot", labels: Label(long)},
 	{name: "subnet-exhausted", labels: Label(long)},
+	{name: "forward-drop", labels: Label(long)},
 }
 
 // fileLimit bounds one run of a file with the making of its cluster.

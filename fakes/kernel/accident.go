@@ -29,6 +29,7 @@ const (
 	FlushRoutes Change = "flush-routes"
 	FlushNAT    Change = "flush-nat"
 	DropARP     Change = "drop-arp"
+	DropForward Change = "drop-forward"
 
 	// Of a pod.
 	LoseGateway  Change = "lose-gateway"
@@ -51,6 +52,8 @@ func (k *Kernel) Suffer(a Accident) int {
 		return count(k.FlushNAT())
 	case DropARP:
 		return k.DropARP()
+	case DropForward:
+		return count(k.DropForward())
 	case LoseGateway:
 		return count(k.LoseNeighbour(a.Netns))
 	case ChangeMAC:
@@ -178,10 +181,21 @@ func (k *Kernel) HasAdded(inode uint64, a netip.Addr) bool {
 	return slices.ContainsFunc(k.links, func(l link) bool { return l.netns == inode && inode != 0 && slices.Contains(l.added, a) })
 }
 
+// DropForward is a third party that sets the policy of the filter table's chain FORWARD to DROP. It says whether that
+// was another one.
+func (k *Kernel) DropForward() bool {
+	if k.forward.Drops {
+		return false
+	}
+	k.forward = dataplane.Forward{Drops: true}
+	k.changedWidely()
+	return true
+}
+
 // FlushNAT is a third party that runs "nft flush ruleset". It says whether there was anything.
 func (k *Kernel) FlushNAT() bool {
-	had := k.nat.Present
-	k.nat, k.natCIDRs = dataplane.NAT{}, nil
+	had := k.nat.Present || k.forward.Drops
+	k.nat, k.natCIDRs, k.forward = dataplane.NAT{}, nil, dataplane.Forward{}
 	k.changedWidely()
 	return had
 }

@@ -54,6 +54,8 @@ func (k *Kernel) apply(op *dataplane.Op) (kind dataplane.ErrorKind, found string
 		k.removeRules(op.Rule(), true)
 	case dataplane.FlushConntrack:
 		k.flushFlows(op.Addr)
+	case dataplane.AcceptForward:
+		return k.acceptForward(op.Name)
 	case dataplane.ENIUp, dataplane.ENIAddress, dataplane.HostNAT, dataplane.Sysctl:
 		return k.applyENI(op)
 	default:
@@ -307,6 +309,19 @@ func (k *Kernel) applyENI(op *dataplane.Op) (dataplane.ErrorKind, string) {
 			l.rpFilter = value
 			k.changedWidely()
 		}
+	}
+	return 0, ""
+}
+
+func (k *Kernel) acceptForward(prefix string) (dataplane.ErrorKind, string) {
+	if prefix == "" {
+		return dataplane.Invalid, "links of any name would be accepted"
+	}
+	if k.forward.DropsOf(prefix) {
+		list := append(strings.Fields(k.forward.Accepts), prefix)
+		slices.Sort(list)
+		k.forward.Accepts = strings.Join(list, " ")
+		k.changedWidely()
 	}
 	return 0, ""
 }

@@ -17,9 +17,10 @@
 //   - a link that goes down loses its routes and its proxy neighbours; one that comes up gets only its
 //     subnet routes back;
 //   - a proxy neighbour answers only while the host has another way to the address;
-//   - a strict rp_filter drops what would be answered by another link.
+//   - a strict rp_filter drops what would be answered by another link;
+//   - iptables' chain FORWARD drops pods' packets when its policy is DROP and no rule of ours is there.
 //
-// Not modelled: IPv6, MTU effects on packets, other tables' firewalls, the local table, ip_forward (it is
+// Not modelled: IPv6, MTU effects on packets, other firewalls, the local table, ip_forward (it is
 // on). The list above was compared with Linux 6.18 by hand, in a namespace.
 //
 // Determinism: all lists are kept in order, lookups are binary searches, and the only randomness is a

@@ -33,7 +33,8 @@ type Kernel struct {
 	nat      dataplane.NAT
 	natLink  string         // the name that nat.Device's link had then, which the rules are about
 	natCIDRs []netip.Prefix // nat.CIDRs, parsed; replaced, never changed
-	flows    []netip.Addr   // addresses that conntrack knows flows of, sorted
+	forward  dataplane.Forward
+	flows    []netip.Addr // addresses that conntrack knows flows of, sorted
 
 	interrupted int // how many of the next dumps will be incomplete
 

@@ -10,7 +10,7 @@ import (
 // Observe is a dump of everything: a fresh copy, sorted. While dumps are interrupted (InterruptDumps)
 // each list may end early, and Complete is false.
 func (k *Kernel) Observe() dataplane.Observation {
-	o := dataplane.Observation{Links: k.dumpLinks(), Routes: k.dumpRoutes(), Rules: k.dumpRules(), NAT: k.observedNAT(), Complete: true}
+	o := dataplane.Observation{Links: k.dumpLinks(), Routes: k.dumpRoutes(), Rules: k.dumpRules(), NAT: k.observedNAT(), Forward: k.forward, Complete: true}
 	if k.interrupted > 0 {
 		k.interrupted--
 		o.Complete = false

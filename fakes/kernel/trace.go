@@ -27,6 +27,7 @@ const (
 	StrictFilter    = "the primary link's strict rp_filter drops the request"
 	NotOnHost       = "the host does not have the address"
 	WrongPod        = "the route between the pods leads elsewhere"
+	ForwardDrops    = "the policy of the chain FORWARD is DROP, and no rule accepts pods' packets"
 )
 
 // Trace says whether a packet from the VPC that arrives on the ENI with that MAC reaches a in a live
@@ -80,6 +81,8 @@ func (k *Kernel) deliver(a, peer netip.Addr) (pod *link, fault string) {
 		return nil, RoutedElsewhere
 	case !slices.Contains(l.podAddresses, a):
 		return nil, NotInNamespace
+	case k.forward.DropsOf(l.name):
+		return nil, ForwardDrops
 	}
 	return l, ""
 }
@@ -95,7 +98,7 @@ func (k *Kernel) onHost(a netip.Addr) bool {
 	return false
 }
 
-// podSends is the way of a packet from a to its host veth: route, gateway, neighbour.
+// podSends is the way of a packet from a past its host veth: route, gateway, neighbour, firewall.
 func (k *Kernel) podSends(l *link, a netip.Addr) string {
 	hasDefault := false
 	for i := range l.podRoutes {
@@ -110,6 +113,8 @@ func (k *Kernel) podSends(l *link, a netip.Addr) string {
 		return WrongNeighbour
 	case l.neighbour == "" && !k.answersARP(l, a):
 		return NoNeighbour
+	case k.forward.DropsOf(l.name):
+		return ForwardDrops
 	}
 	return ""
 }

@@ -156,7 +156,7 @@ func TestPlanIsEncodable(t *testing.T) {
 	if err := k.UnmarshalText([]byte("teleport")); err == nil {
 		t.Error("an unknown kind was read")
 	}
-	for _, k := range []Kind{Sysctl + 1, 200} { // of a later version
+	for _, k := range []Kind{AcceptForward + 1, 200} { // of a later version
 		if got, want := k.String(), fmt.Sprint("kind-", int(k)); got != want {
 			t.Errorf("kind %d reads %q, expected %q", int(k), got, want)
 		}

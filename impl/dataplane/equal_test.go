@@ -16,6 +16,7 @@ func TestObservationEqualSeesEveryField(t *testing.T) {
 			Routes: []Route{{Table: 254, Dst: p, Via: a, Link: "eni1"}},
 			Rules:  []Rule{{Priority: 512, From: p, To: p, Mark: 1, Table: 254}},
 			NAT:    NAT{Present: true, Device: "02:00", Address: a, CIDRs: "x", SNAT: true, NodePort: true}, Complete: true,
+			Forward: Forward{Drops: true, Accepts: "eni"},
 		}
 	}
 	one, two := full(), full()
@@ -38,4 +39,5 @@ func TestObservationEqualSeesEveryField(t *testing.T) {
 	zero("Route", func(o *Observation) reflect.Value { return reflect.ValueOf(&o.Routes[0]).Elem() })
 	zero("Rule", func(o *Observation) reflect.Value { return reflect.ValueOf(&o.Rules[0]).Elem() })
 	zero("NAT", func(o *Observation) reflect.Value { return reflect.ValueOf(&o.NAT).Elem() })
+	zero("Forward", func(o *Observation) reflect.Value { return reflect.ValueOf(&o.Forward).Elem() })
 }

@@ -10,10 +10,11 @@ import (
 // Observation is what netlink dumps say, as plain data. Everything is sorted (see Sort), so that two
 // observations of the same kernel compare.
 type Observation struct {
-	Links  []Link  // by name
-	Routes []Route // by table, then longest prefix first, then address
-	Rules  []Rule  // by priority, then address; the kernel's own (protocol kernel) are left out
-	NAT    NAT     // our nftables table; zero when it is absent
+	Links   []Link  // by name
+	Routes  []Route // by table, then longest prefix first, then address
+	Rules   []Rule  // by priority, then address; the kernel's own (protocol kernel) are left out
+	NAT     NAT     // our nftables table; zero when it is absent
+	Forward Forward
 
 	// Complete is false after DUMP_INTR, ENOBUFS or an errno in DONE: then absence means nothing.
 	Complete bool
@@ -112,6 +113,19 @@ func (o *Op) NAT() NAT {
 	}
 }
 
+// Forward is the chain FORWARD of the table filter that iptables makes of nftables, as far as it concerns pods. What
+// no rule there decides its policy does, which Docker sets to DROP, as firewalls do (amazon-vpc-cni-k8s #535). The table
+// of iptables-legacy is not seen.
+type Forward struct {
+	Drops   bool   // the policy is DROP
+	Accepts string // if so: begins of the names of links whose packets rules of ours accept; sorted, joined by spaces
+}
+
+// DropsOf says whether packets of a link are left to a policy of DROP.
+func (f Forward) DropsOf(link string) bool {
+	return f.Drops && !slices.ContainsFunc(strings.Fields(f.Accepts), func(p string) bool { return strings.HasPrefix(link, p) })
+}
+
 // Sort puts everything into the order that Observation promises. The maker of an Observation calls it once.
 func (o *Observation) Sort() {
 	slices.SortFunc(o.Links, func(a, b Link) int { return strings.Compare(a.Name, b.Name) })
@@ -167,7 +181,7 @@ func (o *Observation) Uses(a netip.Addr) (evidence string, used bool) {
 
 // Equal says whether two sorted observations show the same.
 func (o *Observation) Equal(p *Observation) bool {
-	return o.Complete == p.Complete && o.NAT == p.NAT && slices.Equal(o.Rules, p.Rules) && slices.Equal(o.Routes, p.Routes) &&
+	return o.Complete == p.Complete && o.NAT == p.NAT && o.Forward == p.Forward && slices.Equal(o.Rules, p.Rules) && slices.Equal(o.Routes, p.Routes) &&
 		slices.EqualFunc(o.Links, p.Links, func(a, b Link) bool { return a.equal(&b) })
 }
 

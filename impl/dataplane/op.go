@@ -74,6 +74,9 @@ const (
 	HostNAT
 	// Sysctl{MAC, Name, Value} sets net.ipv4.conf.<link>.Name.
 	Sysctl
+	// AcceptForward{Name}: where the policy of the chain FORWARD of iptables' table filter is DROP, rules at its end
+	// accept what comes in by a link whose name begins with Name, or leaves by one.
+	AcceptForward
 
 	kinds // how many
 )
@@ -84,7 +87,7 @@ var kindNames = [kinds]string{
 	PodNeighbour: "pod-neighbour", ProxyNeighbour: "proxy-neighbour", EnsureRoute: "ensure-route",
 	RemoveRoute: "remove-route", EnsureRule: "ensure-rule", RemoveRule: "remove-rule",
 	RemoveStaleRules: "remove-stale-rules", FlushConntrack: "flush-conntrack", ENIUp: "eni-up",
-	ENIAddress: "eni-address", HostNAT: "host-nat", Sysctl: "sysctl",
+	ENIAddress: "eni-address", HostNAT: "host-nat", Sysctl: "sysctl", AcceptForward: "accept-forward",
 }
 
 // String is the kind's name as a plan prints it.
@@ -124,7 +127,7 @@ type Op struct {
 	Table    int          // route or rule
 	Priority int          // rule
 	MTU      int          // bytes; 0 leaves it alone
-	Name     string       // new link name, pod interface, sysctl key, joined CIDRs
+	Name     string       // new link name, pod interface, sysctl key, joined CIDRs, begin of links' names
 	Value    string       // sysctl value, NAT flags
 }
 

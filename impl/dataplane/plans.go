@@ -39,6 +39,9 @@ func hostNAT(s HostSpec) Op {
 	}.op()
 }
 
+// acceptForward is no part of HostPlan: only a machine on which somebody has set that policy needs it.
+func acceptForward(s HostSpec) Op { return Op{Kind: AcceptForward, Name: s.VethPrefix} }
+
 // joinCIDRs is sorted and without repeats, so that two orders of the same CIDRs are the same plan.
 func joinCIDRs(cidrs []netip.Prefix) string {
 	texts := make([]string, 0, len(cidrs))

@@ -135,15 +135,15 @@ func RepairENI(want ENISpec, ix *Index) Plan {
 	return Plan{Ops: ops}
 }
 
-// RepairHost returns the operations of HostPlan(want) that the observation lacks; nothing when no link
-// has the primary's MAC. InitPlan is not repaired: see there.
+// RepairHost returns the operations of HostPlan(want) that the observation lacks, and what accepts pods' packets where
+// they are dropped; nothing when no link has the primary's MAC. InitPlan is not repaired: see there.
 func RepairHost(want HostSpec, ix *Index) Plan {
 	link := ix.LinkByMAC(want.PrimaryMAC)
 	if link == nil {
 		return Plan{}
 	}
 	var ops []Op
-	for _, op := range HostPlan(want).Ops {
+	for _, op := range append(HostPlan(want).Ops, acceptForward(want)) {
 		if ix.lacks(&op, link) {
 			ops = append(ops, op)
 		}
@@ -172,6 +172,8 @@ func (ix *Index) lacks(op *Op, link *Link) bool {
 		return ix.hasStaleRule(op.Rule())
 	case HostNAT:
 		return ix.Observation.NAT != op.NAT()
+	case AcceptForward:
+		return ix.Observation.Forward.DropsOf(op.Name)
 	}
 	return false
 }

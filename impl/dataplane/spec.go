@@ -10,6 +10,7 @@ type HostSpec struct {
 	ExternalSNAT bool           // something else does SNAT (a NAT gateway)
 	NodePort     bool           // AWS_VPC_CNI_NODE_PORT_SUPPORT
 	MTU          int            // bytes; 0 leaves the link's alone
+	VethPrefix   string         // what pods' host veths are called, see HostVethName
 }
 
 // ENISpec is one attached ENI.

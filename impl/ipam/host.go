@@ -37,7 +37,7 @@ func (h *host) vpcChanged(cidrs []netip.Prefix) {
 
 func (h *host) spec() dataplane.HostSpec {
 	return dataplane.HostSpec{PrimaryMAC: h.Inst.PrimaryMAC, NodeAddress: h.Inst.Address, VPCCIDRs: h.Inst.VPC,
-		ExternalSNAT: h.Set.ExternalSNAT, NodePort: h.Set.NodePort, MTU: h.Set.MTU}
+		ExternalSNAT: h.Set.ExternalSNAT, NodePort: h.Set.NodePort, MTU: h.Set.MTU, VethPrefix: h.Set.VethPrefix}
 }
 
 func (h *host) apply(plan dataplane.Plan) {

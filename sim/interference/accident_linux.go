@@ -42,6 +42,8 @@ func Do(a kernel.Accident) (int, error) {
 		return counted(FlushNAT())
 	case kernel.DropARP:
 		return DropARP()
+	case kernel.DropForward:
+		return counted(DropForward())
 	case kernel.LoseGateway:
 		return counted(LoseNeighbour(dataplane.Gateway()))
 	case kernel.ChangeMAC:
@@ -151,6 +153,28 @@ func FlushNAT() (had bool, err error) {
 		return false, fmt.Errorf("flush nftables: %w", err)
 	}
 	return len(tables) > 0, nil
+}
+
+// DropForward is "iptables -P FORWARD DROP", where iptables is the one of nftables. It says whether the policy was
+// another one.
+func DropForward() (changed bool, err error) {
+	c, err := nftables.New()
+	if err != nil {
+		return false, err
+	}
+	t := &nftables.Table{Family: nftables.TableFamilyIPv4, Name: "filter"}
+	chain, policy := bases[t.Name], nftables.ChainPolicyDrop
+	chain.Table, chain.Policy = t, &policy
+	was, err := c.ListChain(t, chain.Name)
+	if err == nil && was.Policy != nil && *was.Policy == policy {
+		return false, nil
+	}
+	c.AddTable(t)
+	c.AddChain(&chain)
+	if err := c.Flush(); err != nil {
+		return false, fmt.Errorf("set the policy of %s: %w", chain.Name, err)
+	}
+	return true, nil
 }
 
 // NoNFTables says that the kernel has no nftables, and so no tables either.

@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -24,19 +25,47 @@ func (d *deed) awaits() verb.Strike {
 
 func (d daemon) Restart(settings []scn.Arg) verb.Strike {
 	s := d.awaits()
-	d.check(d.w.roll([]*member{d.m}, settings))
+	d.w.configure(d.m, settings)
+	d.check(d.w.daemons.roll([]*member{d.m}))
 	return s
 }
 
-// restartAll gives all nodes' daemons settings: a DaemonSet has one environment, and is rolled once.
+// configure gives a node's next daemon settings.
+func (w *World) configure(m *member, settings []scn.Arg) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, k := range settings {
+		_ = m.set.Put(k.Key, k.Value) // checked by Bind
+	}
+}
+
+// restartAll gives all nodes' daemons settings: where they have the same ones, all are told to end at once.
 func (w *World) restartAll(a *verb.Act, parts []int) error {
 	for _, m := range living(w.members) {
 		w.took(parts[m.no], (&deed{w: w, m: m, id: parts[m.no]}).awaits())
+		w.configure(m, a.Keys)
 	}
-	return w.roll(living(w.members), a.Keys)
+	return w.daemons.roll(living(w.members))
 }
 
-func (daemon) Upgrade(int, string) verb.Strike           { return cannot() }
+func (d daemon) Upgrade(to int, part string) verb.Strike {
+	m := d.m
+	if (part == "plugin" || m.version == to) && (part == "daemon" || m.plugin == to) {
+		return verb.Miss("version %d runs already", to)
+	}
+	if part != "daemon" {
+		d.check(m.speak(to))
+	}
+	if part == "plugin" {
+		m.pluginBy = d.id
+		return verb.Wait("the new plugin was not run")
+	}
+	s := d.awaits()
+	m.version = to
+	d.check(d.w.daemons.roll([]*member{m}))
+	return s
+}
+
 func (daemon) Exchange(string, string, bool) verb.Strike { return cannot() }
 
 func (d daemon) Kill() verb.Strike {
@@ -47,6 +76,12 @@ func (d daemon) Kill() verb.Strike {
 	if !runs {
 		return verb.Miss("no daemon runs")
 	}
+	if d.m.killed { // kubelet would wait longer and longer for a container that ends again and again
+		d.check(d.w.daemons.applyTemplate(d.m))
+		end := func(ctx context.Context) error { return d.w.daemons.deleteDaemon(ctx, d.m, true) }
+		d.check(d.w.persist("the API server", end))
+	}
+	d.m.killed = true
 	return d.awaits()
 }
 
@@ -64,7 +99,7 @@ func (d daemon) Hold() verb.Strike {
 	d.w.mu.Lock()
 	d.m.heldBy = d.id
 	d.w.mu.Unlock()
-	d.check(d.w.keepDown(d.m))
+	d.check(d.w.daemons.keepDown(d.m))
 	return verb.Wait("the daemon did not end")
 }
 
@@ -73,7 +108,7 @@ func (d daemon) Release() verb.Strike {
 		return verb.Miss("nobody keeps the daemon down")
 	}
 	s := d.awaits()
-	d.check(d.w.letUp(d.m))
+	d.check(d.w.daemons.letUp(d.m))
 	return s
 }
 

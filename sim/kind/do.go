@@ -74,6 +74,10 @@ func (w *World) gather() {
 			w.met(m.delsBy, "a plugin before ours fails a DEL")
 			m.delsBy = 0
 		}
+		if n, err := m.spoken(); m.pluginBy != 0 && err == nil && n == m.plugin {
+			w.met(m.pluginBy, fmt.Sprintf("a plugin of version %d is run", n))
+			m.pluginBy = 0
+		}
 	}
 }
 
@@ -289,6 +293,6 @@ func (w *World) EndFaults() {
 		for uid := range m.hung {
 			w.goOn(m, uid)
 		}
-		w.fail(w.letUp(m))
+		w.fail(w.daemons.letUp(m))
 	}
 }

@@ -25,8 +25,12 @@ const pluginDirs = `
   bin_dirs = ["` + faultyDir + `", "` + pluginDir + `"]
 `
 
-// failsFile is in faultyDir: how many DELs fail, and after how many nanoseconds.
-const failsFile = "/fails"
+// Files in faultyDir.
+const (
+	failsFile    = "/fails"    // how many DELs fail, and after how many nanoseconds
+	protocolFile = "/protocol" // the version of the local protocol that our plugin speaks
+	spokenFile   = "/spoken"   // and which the one spoke that was run last
+)
 
 //go:embed faulty.sh
 var faulty string
@@ -82,4 +86,24 @@ func (m *member) faultsFile() ([]byte, error) {
 func (m *member) failed() bool {
 	raw, err := m.faultsFile()
 	return err == nil && !bytes.Equal(raw, m.faults)
+}
+
+// speak has a machine's plugin speak a version of the local protocol: the one of an image of that version would.
+func (m *member) speak(version int) error {
+	m.plugin = version
+	file := m.node.Root() + faultyDir + protocolFile
+	if err := os.WriteFile(file+".fresh", fmt.Appendln(nil, version), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(file+".fresh", file)
+}
+
+// spoken is what the plugin that was run last spoke; 0: none has been run.
+func (m *member) spoken() (version int, err error) {
+	raw, err := os.ReadFile(m.node.Root() + faultyDir + spokenFile)
+	if err != nil {
+		return 0, ignoreMissing(err)
+	}
+	_, err = fmt.Sscan(string(raw), &version)
+	return version, err
 }

@@ -16,14 +16,16 @@ func TestFaulty(t *testing.T) {
 	}
 	dir := t.TempDir()
 	real, shim, file := filepath.Join(dir, "real"), filepath.Join(dir, "aws-cni"), dir+failsFile
-	for path, text := range map[string]string{real: "#!/bin/sh\necho $CNI_COMMAND; cat\n", shim: string(faultyPlugin(real)), file: "3 60000000000\n"} {
+	for path, text := range map[string]string{real: "#!/bin/sh\necho $CNI_COMMAND; cat\n", shim: string(faultyPlugin(real)), file: "3 60000000000\n",
+		dir + protocolFile: "1\n"} {
 		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
+	const told = `{"a":{"b":1},"localProtocol":1}` + "\n"
 	call := func(verb string) string {
 		c := exec.CommandContext(t.Context(), shim)
-		c.Env, c.Stdin = append(os.Environ(), "CNI_COMMAND="+verb), strings.NewReader("conf")
+		c.Env, c.Stdin = append(os.Environ(), "CNI_COMMAND="+verb), strings.NewReader(`{"a":{"b":1}}`+"\n")
 		out, err := c.Output()
 		if failed := strings.Contains(string(out), `"code":11,`); failed != (err != nil) {
 			t.Errorf("%s: %v: %s", verb, err, out)
@@ -37,7 +39,7 @@ func TestFaulty(t *testing.T) {
 		}
 		return string(raw)
 	}
-	if got := call("ADD"); got != "ADD\nconf" || left() != "3 60000000000\n" {
+	if got := call("ADD"); got != "ADD\n"+told || left() != "3 60000000000\n" {
 		t.Errorf("ADD: %q, left %q", got, left())
 	}
 	done := make(chan string)
@@ -53,7 +55,7 @@ func TestFaulty(t *testing.T) {
 	if got := <-done; !strings.Contains(got, `"msg"`) {
 		t.Errorf("a DEL that waited: %q", got)
 	}
-	if got := call("DEL"); got != "DEL\nconf" {
+	if got := call("DEL"); got != "DEL\n"+told {
 		t.Errorf("a DEL without a fault: %q", got)
 	}
 	if err := os.WriteFile(file, []byte("5 1\n"), 0o600); err != nil {

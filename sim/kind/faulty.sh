@@ -1,6 +1,8 @@
 #!/bin/sh
 # Stands before the real plugin in the runtime's list of folders, under its name, and runs it. While the file "fails" beside it says so, which
 # has how many DELs and after how many nanoseconds each, a DEL fails before it reaches the plugin. Taking the file away ends what waits.
+# The plugin is told to speak the version of the local protocol that is in the file "protocol", as a plugin of that
+# version would.
 file=${0%/*}/fails
 if [ "$CNI_COMMAND" = DEL ] && exec 9<"${0%/*}" && flock 9 && [ -e "$file" ] && read -r times after <"$file" && [ "$times" -gt 0 ]; then
 	echo "$((times - 1)) $after" >"$file.new" && mv "$file.new" "$file"
@@ -12,4 +14,9 @@ if [ "$CNI_COMMAND" = DEL ] && exec 9<"${0%/*}" && flock 9 && [ -e "$file" ] && 
 	exit 1
 fi
 exec 9<&-
-exec PLUGIN
+read -r protocol <"${0%/*}/protocol"
+conf=$(cat)
+echo "$protocol" >"${0%/*}/spoken.$$" && mv "${0%/*}/spoken.$$" "${0%/*}/spoken"
+exec PLUGIN <<EOF
+${conf%\}*},"localProtocol":$protocol}
+EOF

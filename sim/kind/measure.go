@@ -48,7 +48,8 @@ func (w *World) measureNode(m *member, metric string) (v int64, ok bool) {
 	case "pods.reachable":
 		return w.reachable(m)
 	case "plugin.version":
-		return int64(w.scenario.Version), true
+		n, err := m.spoken()
+		return int64(n), err == nil
 	}
 	w.c.Cloud(func(_ time.Duration, c *ec2.Cloud) { v, ok = actions.MeasureInstance(c, m.node.Instance, metric) })
 	if ok {

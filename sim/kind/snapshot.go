@@ -215,6 +215,9 @@ func gap(o *dataplane.Observation, a netip.Addr) string {
 			return "its link " + l.Name + " is down"
 		}
 	}
+	if o.Forward.DropsOf(route) {
+		return "the policy of the chain FORWARD is DROP"
+	}
 	for _, r := range o.Rules {
 		if r.To == netip.PrefixFrom(a, 32) {
 			return ""

@@ -51,6 +51,7 @@ type World struct {
 	hold      *Hold
 	nextCut   time.Duration
 	pace      pace
+	daemons   daemons
 	base      []ec2.Count // the ledger at t=0
 	others    []ec2.Count // and the control plane's part of it
 	events    atomic.Uint64
@@ -75,8 +76,13 @@ type member struct {
 	silent  map[netip.Addr]bool // pods' addresses that did not answer at the last snapshot; the judging goroutine's
 	hung    map[string]int      // by the pod's UID: its shim, as the node numbers it
 	held    bool                // its daemon is kept down
+	killed  bool                // its daemon has been killed before
 	delsBy  int                 // the action that makes DELs fail, until one has
 	faults  []byte              // what it wrote for that
+	version int                 // of records and local protocol: its next daemon's
+	plugin  int                 // of the local protocol: its next plugin's
+
+	pluginBy int // the action that waits for such a plugin to be run
 
 	// Guarded by World.mu.
 	set     ipam.Settings
@@ -115,7 +121,7 @@ func Open(s *sim.Cluster, seed uint64, m *mutants.Mutant, cfg WorldConfig) (*Wor
 	w := &World{scenario: s, cfg: cfg, members: make([]*member, 1, s.Nodes+1), byNode: map[*Node]*member{},
 		audit: judge.New(judge.Config{Nodes: s.Nodes, Budget: s.Budget, Bounds: bounds})}
 	w.ctx, w.cancel = context.WithCancel(cfg.Context)
-	w.pace.w = w
+	w.pace.w, w.daemons.w = w, w
 	w.witness = &judge.Witness{Eyes: eyes{w}, Audit: w.audit, Story: &w.story, Mutant: m, Heard: w.heard}
 	if err := w.open(seed, m); err != nil {
 		return nil, errors.Join(err, w.Close())
@@ -159,9 +165,10 @@ func (w *World) open(seed uint64, m *mutants.Mutant) error {
 		return err
 	}
 	w.log("installing the CNI")
-	if err := c.Install(w.ctx, w.options(image, m)); err != nil {
+	if err := c.Install(w.ctx, w.options(image)); err != nil {
 		return err
 	}
+	w.daemons.made = w.daemons.templateOf(w.members[1])
 	return w.begin()
 }
 
@@ -185,7 +192,8 @@ func (w *World) addMembers() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i, n := range w.c.Workers() {
-		m := &member{no: int32(i + 1), node: n, runtime: &containerRuntime{node: n}, set: w.scenario.Settings, silent: map[netip.Addr]bool{}, hung: map[string]int{}}
+		m := &member{no: int32(i + 1), node: n, runtime: &containerRuntime{node: n}, set: w.scenario.Settings, silent: map[netip.Addr]bool{}, hung: map[string]int{},
+			version: w.scenario.Version}
 		m.set.MaxPods = w.maxPods()
 		w.members = append(w.members, m)
 		w.byNode[n] = m
@@ -214,21 +222,17 @@ func (w *World) prepare() error {
 		if err := installFaulty(w.ctx, m.node); err != nil {
 			return err
 		}
+		if err := m.speak(w.scenario.Version); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 // options are the manifests' for this scenario.
-func (w *World) options(image string, m *mutants.Mutant) deploy.Options {
-	env := actions.Environment(&w.scenario.Settings)
-	env["ENILAB_RUNTIME_SOCKET"] = criSocket
-	o := deploy.Options{Image: image, Env: env, Command: []string{"/ipamd"}, ExtraVolumes: []string{sockets}}
-	if m != nil {
-		o.Command = []string{"/enilab", "play", m.Name}
-	}
-	o.Command = append(o.Command, "--clock", "unix:"+clockSocket, "--record", "unix:"+recordSocket,
-		"--record-version", fmt.Sprint(w.scenario.Version))
-	return o
+func (w *World) options(image string) deploy.Options {
+	return deploy.Options{Image: image, Env: environment(&w.scenario.Settings), Command: w.daemons.command(w.scenario.Version),
+		ExtraVolumes: []string{sockets}}
 }
 
 // begin starts the workloads and waits until nothing is under way: that is t=0.

@@ -54,8 +54,9 @@ func TestCan(t *testing.T) {
 		{two, "at 0s node-1 restart", ""},
 		{one, "at 0s node-1 restart WARM_IP_TARGET=1", ""},
 		{two, "at 0s node-* restart WARM_IP_TARGET=1", ""},
-		{two, "at 0s node-2 restart WARM_IP_TARGET=1", "one environment"},
-		{one, "at 0s node-1 upgrade to=1", "one version"},
+		{two, "at 0s node-2 restart WARM_IP_TARGET=1", ""},
+		{one, "at 0s node-1 upgrade to=1 part=plugin", ""},
+		{one, "at 0s node-1 upgrade to=amazon@here", "image is enilab's"},
 		{one, "at 0s node-1 gc valid=all", "never calls"},
 		{one, "at 0s node-1 terminate", ""},
 		{one, "at 0s node-1 interrupt-dumps", "NLM_F_DUMP_INTR"},
@@ -185,13 +186,16 @@ func TestPodOfLostMachine(t *testing.T) {
 	}
 }
 
-// TestEnvironmentPatch: every container gets the variables.
-func TestEnvironmentPatch(t *testing.T) {
+// TestTemplatePatch: every container gets the variables, the daemon its command, and nothing is rolled by it.
+func TestTemplatePatch(t *testing.T) {
 	d := &appsv1.DaemonSet{}
 	d.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: "init"}}
 	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "aws-node"}}
-	patch, err := environmentPatch(d, []scn.Arg{{Key: "WARM_IP_TARGET", Value: "3"}})
-	want := `{"spec":{"template":{"spec":{"containers":[{"name":"aws-node","env":[{"name":"WARM_IP_TARGET","value":"3"}]}],"initContainers":[{"name":"init","env":[{"name":"WARM_IP_TARGET","value":"3"}]}]}}}}`
+	patch, err := templatePatch(d, daemonTemplate{2, `{"WARM_IP_TARGET":"3"}`}, []string{"/ipamd", "--x"})
+	want := `{"spec":{"template":{"spec":{` +
+		`"containers":[{"name":"aws-node","command":["/ipamd","--x"],"env":[{"name":"WARM_IP_TARGET","value":"3"}]}],` +
+		`"initContainers":[{"name":"init","env":[{"name":"WARM_IP_TARGET","value":"3"}]}]}},` +
+		`"updateStrategy":{"rollingUpdate":null,"type":"OnDelete"}}}`
 	if err != nil || string(patch) != want {
 		t.Errorf("%v: %s", err, patch)
 	}

@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"slices"
 	"time"
 
 	"github.com/enilab/enilab/impl/dataplane"
@@ -54,6 +55,8 @@ func policies() []Mutant {
 			func(p *ipam.Policy) { p.Displace = olderIsEvicted }),
 		p("no-repair", "H", "what somebody else removes from the kernel stays away",
 			func(p *ipam.Policy) { p.Repair = nothing }),
+		p("forward-as-found", "H", "where the policy of the chain FORWARD is DROP, pods' packets are dropped (amazon-vpc-cni-k8s)",
+			func(p *ipam.Policy) { p.Repair = forwardAsFound }),
 		p("no-intents", "I", "EC2 is called before anything is durable",
 			func(p *ipam.Policy) { p.Intend = noMutation }),
 		p("lost-is-failed", "I", "a reply that never came means that nothing happened",
@@ -187,6 +190,12 @@ func olderIsEvicted(_, _ *ipam.Row) ipam.Displacement { return ipam.Evict }
 
 // nothing is put back.
 func nothing(dataplane.Plan) dataplane.Plan { return dataplane.Plan{} }
+
+// forwardAsFound leaves what a firewall drops of pods' packets to the operator.
+func forwardAsFound(lacks dataplane.Plan) dataplane.Plan {
+	lacks.Ops = slices.DeleteFunc(lacks.Ops, func(o dataplane.Op) bool { return o.Kind == dataplane.AcceptForward })
+	return lacks
+}
 
 // noMutation is durable before it is asked for.
 func noMutation(ipam.Action) bool { return false }

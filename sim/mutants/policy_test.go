@@ -32,6 +32,7 @@ var decisions = map[string]string{
 	"unknown-del-fails":           "Unknown",
 	"newest-evicts":               "Displace",
 	"no-repair":                   "Repair",
+	"forward-as-found":            "Repair",
 	"no-intents":                  "Intend",
 	"lost-is-failed":              "Lost",
 	"no-sweep":                    "Sweep",

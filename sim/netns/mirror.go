@@ -361,5 +361,5 @@ func lines(o *dataplane.Observation) []string {
 	for _, r := range o.Rules {
 		out = append(out, fmt.Sprintf("rule %+v", r))
 	}
-	return append(out, fmt.Sprintf("nat %+v", o.NAT))
+	return append(out, fmt.Sprintf("nat %+v", o.NAT), fmt.Sprintf("forward %+v", o.Forward))
 }

@@ -100,7 +100,7 @@ func apart() []rule {
 		{[]string{"ec2 stale", "imds lag"}, among("node lose-records", "node reboot"),
 			"records may be lost while EC2 and metadata tell of a minute and a half ago: nobody knows what was given back since"},
 		{[]string{"node lose-records", "imds silent"},
-			among("node flush-rules", "node flush-routes", "node flush-nat", "node drop-arp", "pod lose-gateway",
+			among("node flush-rules", "node flush-routes", "node flush-nat", "node drop-arp", "node drop-forward", "pod lose-gateway",
 				"pod change-mac", "pod lose-alias"),
 			"records may be lost while metadata is silent: nobody puts back in time what pods lack"},
 	}

@@ -5,7 +5,7 @@ func All() []*Verb {
 	return []*Verb{
 		// of nodes
 		socket, restart, upgrade, kill, killAt, hold, unhold, terminate, reboot, gc, failDELs, loseRecords, flushRules,
-		flushRoutes, flushNAT, dropARP,
+		flushRoutes, flushNAT, dropARP, dropForward,
 		addThirdParty, interruptDumps, restartKubelet, restartRuntime, annotate, label,
 		// of pods
 		deletePod, forceDelete, hang, unhang, hide, loseGateway, changeMAC, loseAlias, addAddresses, replayDEL,

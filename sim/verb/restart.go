@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/sim/draw"
-	"github.com/enilab/enilab/sim/scn"
 )
 
 var restart = &Verb{
@@ -17,10 +16,7 @@ var restart = &Verb{
 	Strike: func(t *Target) Strike { return t.Daemon.Restart(t.Keys) },
 	AnyCNI: Survival{Why: "only with settings that the CNI knows"},
 	Needs:  Needs{Daemon: true},
-	Skips: []Skip{{World: "kind", Line: "restart KEY=VALUE, of one node of several",
-		Why:  "a DaemonSet has one environment, and this changes one node's of several: say node-*, or use world netns",
-		When: func(a *Act, nodes int) bool { return len(a.Keys) > 0 && a.Subject.Kind == scn.Node && nodes > 1 }}},
-	Draw: &Draw{Weight: 3, Draw: drawRestart, Starts: true},
+	Draw:   &Draw{Weight: 3, Draw: drawRestart, Starts: true},
 	DrawAny: &Draw{Weight: 3, Draw: func(p *draw.Plan, at time.Duration) {
 		args := ""
 		if snat := "AWS_VPC_K8S_CNI_EXTERNALSNAT"; p.Chance(25) && slices.Contains(p.Settings, snat) {

@@ -48,9 +48,9 @@ var upgrade = &Verb{
 		{World: "sim", Line: "upgrade to=NAME@WHERE",
 			Why:  "virtual time has no processes, it steps enilab's core: world netns exchanges systems",
 			When: func(a *Act, _ int) bool { return a.System() != "" }},
-		{World: "kind", Line: "upgrade",
-			Why: "a DaemonSet has one version for all nodes, and the image one plugin: world netns exchanges them " +
-				"node by node"},
+		{World: "kind", Line: "upgrade to=NAME@WHERE",
+			Why:  "its image is enilab's: world netns exchanges systems",
+			When: func(a *Act, _ int) bool { return a.System() != "" }},
 	},
 	Draw:     &Draw{Weight: 2, Draw: drawUpgrade, Starts: true},
 	AtDaemon: true,

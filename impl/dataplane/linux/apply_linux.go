@@ -77,6 +77,8 @@ func (a *applier) apply(op *dataplane.Op) error {
 		return a.hostNAT(op)
 	case dataplane.Sysctl:
 		return a.sysctl(op)
+	case dataplane.AcceptForward:
+		return a.acceptForward(op.Name)
 	}
 	return failed(dataplane.Invalid, "this kind is unknown")
 }

@@ -165,6 +165,9 @@ func (m ruleMaker) markPacket() ruleMaker {
 	})
 }
 
+// count counts the packets that come here, as every rule of iptables does.
+func (m ruleMaker) count() ruleMaker { return m.expression("counter", func(*netlink.Request) {}) }
+
 // verdict ends the rule; a jump needs a chain.
 func (m ruleMaker) verdict(code int32, chain string) ruleMaker {
 	return m.expression("immediate", func(r *netlink.Request) {

@@ -44,10 +44,9 @@ func parseAll(b []byte) {
 	netlink.ParseAddress(b)
 	parseProxy(b)
 	source(b, ctaTupleOriginal)
-	var nat natSeen
-	nat.add(b)
-	for _, r := range nat.rules {
+	if r, ok := parseRule(b); ok {
 		sameExpressions(r.expressions, r.expressions)
+		comparedName(r.expressions)
 		parseAbout(r.comment)
 	}
 }

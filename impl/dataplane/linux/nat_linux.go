@@ -206,9 +206,14 @@ func (k *Kernel) replaceTable(chains []chain) error {
 	}
 	for i := range chains {
 		for j := range chains[i].rules {
-			addRule(r, chains[i].name, &chains[i].rules[j])
+			addRule(r, natTable, chains[i].name, &chains[i].rules[j])
 		}
 	}
+	return k.transact(r)
+}
+
+// transact ends a batch, and has it carried out as a whole.
+func (k *Kernel) transact(r *netlink.Request) error {
 	flags := r.Last()[6:] // the last message speaks for all: the kernel answers the others only to refuse them
 	netlink.Native.PutUint16(flags, netlink.Native.Uint16(flags)|unix.NLM_F_ACK)
 	last := r.N - 1
@@ -231,12 +236,15 @@ func addChain(r *netlink.Request, c *chain) {
 	r.Text(unix.NFTA_CHAIN_TYPE, c.kind)
 }
 
-func addRule(r *netlink.Request, chain string, rule *natRule) {
+func addRule(r *netlink.Request, table, chain string, rule *natRule) {
 	r.Netfilter(nftMessage(unix.NFT_MSG_NEWRULE), unix.NLM_F_CREATE|unix.NLM_F_APPEND, unix.AF_INET, 0)
-	r.Text(unix.NFTA_RULE_TABLE, natTable)
+	r.Text(unix.NFTA_RULE_TABLE, table)
 	r.Text(unix.NFTA_RULE_CHAIN, chain)
 	if len(rule.expressions) > 0 {
 		r.Bytes(unix.NFTA_RULE_EXPRESSIONS|unix.NLA_F_NESTED, rule.expressions)
+	}
+	if rule.comment == "" {
+		return
 	}
 	comment := rule.comment[:min(len(rule.comment), commentMax)]
 	at := r.Begin(unix.NFTA_RULE_USERDATA)

@@ -17,8 +17,8 @@ type natSeen struct {
 }
 
 type ruleSeen struct {
-	chain, comment string
-	expressions    []byte
+	table, chain, comment string
+	expressions           []byte
 }
 
 // observeNAT reads the table back. What an operation said is in the comments; the table counts as
@@ -102,23 +102,25 @@ func (o *observer) readTable() (seen natSeen, ok bool, err error) {
 	r = o.r.Reset()
 	r.Netfilter(nftMessage(unix.NFT_MSG_GETRULE), unix.NLM_F_DUMP, unix.AF_INET, 0)
 	r.Text(unix.NFTA_RULE_TABLE, natTable)
-	err = o.nft.Dump(r, func(body []byte) { seen.add(body) })
+	err = o.nft.Dump(r, func(body []byte) {
+		if rule, ok := parseRule(body); ok && rule.table == natTable {
+			seen.rules = append(seen.rules, rule)
+		}
+	})
 	return seen, flags&tableDormant == 0, err
 }
 
 // tableDormant is NFT_TABLE_F_DORMANT.
 const tableDormant = 1
 
-func (s *natSeen) add(body []byte) {
+func parseRule(body []byte) (rule ruleSeen, ok bool) {
 	if len(body) < nfgenHeader {
-		return
+		return rule, false
 	}
-	var rule ruleSeen
-	table := ""
 	for c := netlink.Attributes(body[nfgenHeader:]); c.Next(); {
 		switch c.Kind {
 		case unix.NFTA_RULE_TABLE:
-			table = string(c.Text())
+			rule.table = string(c.Text())
 		case unix.NFTA_RULE_CHAIN:
 			rule.chain = string(c.Text())
 		case unix.NFTA_RULE_EXPRESSIONS:
@@ -127,26 +129,30 @@ func (s *natSeen) add(body []byte) {
 			rule.comment = commentOf(c.Value)
 		}
 	}
-	if table == natTable {
-		s.rules = append(s.rules, rule)
-	}
+	return rule, true
 }
 
-// chainIs asks for one chain: a dump would be of all tables, and kube-proxy's have thousands.
+// chainIs says whether a chain of our table is as it should be, but for its rules.
 func (o *observer) chainIs(want *chain) (bool, error) {
-	r := o.r.Reset()
-	r.Netfilter(nftMessage(unix.NFT_MSG_GETCHAIN), 0, unix.AF_INET, 0)
-	r.Text(unix.NFTA_CHAIN_TABLE, natTable)
-	r.Text(unix.NFTA_CHAIN_NAME, want.name)
-	body, err := o.nft.Get(r)
+	have, policy, err := readChain(o.nft, &o.r, natTable, want.name)
+	return err == nil && have.name == want.name && have.kind == want.kind && have.hook == want.hook &&
+		have.priority == want.priority && policy == verdictAccept, err
+}
+
+// readChain asks for one chain: a dump would be of all tables, and kube-proxy's have thousands. A chain that is not
+// there has no name.
+func readChain(s *netlink.Socket, r *netlink.Request, table, name string) (have chain, policy uint32, err error) {
+	r.Reset().Netfilter(nftMessage(unix.NFT_MSG_GETCHAIN), 0, unix.AF_INET, 0)
+	r.Text(unix.NFTA_CHAIN_TABLE, table)
+	r.Text(unix.NFTA_CHAIN_NAME, name)
+	body, err := s.Get(r)
 	if netlink.Is(err, unix.ENOENT) {
-		return false, nil
+		return have, verdictAccept, nil
 	}
 	if err != nil || len(body) < nfgenHeader {
-		return false, err
+		return have, verdictAccept, err
 	}
-	have := chain{name: want.name, rules: want.rules}
-	policy := uint32(verdictAccept)
+	have, policy = chain{name: name}, verdictAccept
 	for c := netlink.Attributes(body[nfgenHeader:]); c.Next(); {
 		switch c.Kind {
 		case unix.NFTA_CHAIN_TYPE:
@@ -164,7 +170,7 @@ func (o *observer) chainIs(want *chain) (bool, error) {
 			}
 		}
 	}
-	return have.kind == want.kind && have.hook == want.hook && have.priority == want.priority && policy == verdictAccept, nil
+	return have, policy, nil
 }
 
 // sameExpressions says whether two lists of expressions do the same, in order.

@@ -46,7 +46,7 @@ func (k *Kernel) Observe() (dataplane.Observation, error) {
 		name string
 		read func(*dataplane.Observation) error
 	}{{"links", o.links}, {"addresses", o.addresses}, {"proxy neighbours", o.proxies}, {"pods' addresses", o.peers},
-		{"routes", o.routes}, {"rules", o.rules}, {"nftables", o.nat}}
+		{"routes", o.routes}, {"rules", o.rules}, {"nftables", o.nat}, {"the chain " + forwardChain, o.forward}}
 	var failure error
 	for _, step := range steps {
 		if err := retry(func() error { return step.read(&out) }); err != nil && failure == nil {
