@@ -222,7 +222,8 @@ func (sv *survey) missingAddresses(now time.Duration, ix int32, v *ENI) {
 		again := now + askPause
 		if a.Given > 0 && now-a.Given < consistency {
 			young = true
-			if a.Missing > 1 { // once more soon, for meanwhile no pod gets it and its ENI gets no other; then when that means something
+			// once more soon, for meanwhile no pod gets it and its ENI gets no other; then when that means something
+			if a.Missing > 1 {
 				again = max(again, a.Given+consistency)
 			}
 		}

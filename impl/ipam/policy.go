@@ -64,8 +64,8 @@ type Policy struct {
 	Collect func(Absentee) bool
 	// Demand (rule L) says how many addresses are missing or too many.
 	Demand func(Supply) Want
-	// TopUp (rule L) is how long EC2 is not asked for addresses, from when the first of them was missing: others may be missing by then, and
-	// one request brings them all. 0 is at once.
+	// TopUp (rule L) is how long EC2 is not asked for addresses, from when the first of them was missing: others may be
+	// missing by then, and one request brings them all. 0 is at once.
 	TopUp func(s Supply, more int) time.Duration
 	// Fits (rule L) says how many addresses need no further ENI, for there is that much room on one that is busy or under way.
 	Fits func(room int) int
@@ -474,13 +474,13 @@ func warmPrefixes(s Supply) Want {
 	return w
 }
 
-// topUpWithin is how long a pool stays short of its target, while no pod waits: amazon-vpc-cni-k8s looks at its own every five seconds
-// (ipamd.go, ipPoolMonitorInterval).
+// topUpWithin is how long a pool stays short of its target, while no pod waits: amazon-vpc-cni-k8s looks at its own every
+// five seconds (ipamd.go, ipPoolMonitorInterval).
 const topUpWithin = 5 * time.Second
 
-// byHalfTheTarget: single addresses are had in batches of half the target, so that the other half serves pods meanwhile, or of what was
-// missing for a while. Whole ENIs and prefixes are batches. A further ENI takes seconds to be made, so it is begun with the first address
-// that has no place otherwise.
+// byHalfTheTarget: single addresses are had in batches of half the target, so that the other half serves pods meanwhile,
+// or of what was missing for a while. Whole ENIs and prefixes are batches. A further ENI takes seconds to be made, so it
+// is begun with the first address that has no place otherwise.
 func byHalfTheTarget(s Supply, more int) time.Duration {
 	target := s.Settings.WarmIPTarget
 	if target == 0 && s.Settings.MinimumIPTarget == 0 && s.Prefixes.Bare {

@@ -341,7 +341,9 @@ func TestByHalfTheTarget(t *testing.T) {
 		{"the floor alone", 1, func(s *Supply) { s.Settings = ips(0, 20) }, 0},
 		{"whole ENIs", 1, func(s *Supply) { s.Settings = Settings{WarmENITarget: 1} }, 0},
 		{"prefixes", 2, func(s *Supply) { s.Prefixes.On = true }, 0},
-		{"prefixes, and the subnet has none", 2, func(s *Supply) { s.Prefixes = Delegation{On: true, Bare: true} }, topUpWithin},
+		{"prefixes, and the subnet has none", 2, func(s *Supply) {
+			s.Prefixes = Delegation{On: true, Bare: true}
+		}, topUpWithin},
 		{"no target but a prefix's, and the subnet has none", 7, func(s *Supply) {
 			s.Prefixes, s.Settings = Delegation{On: true, Bare: true}, Settings{WarmPrefixTarget: 1}
 		}, topUpWithin},

@@ -28,7 +28,8 @@ func (l *askedList) expect(t *testing.T, what string, want ...asked) {
 	*l = nil
 }
 
-// warmWorld is a node with room for so many addresses on an ENI whose pool has what WARM_IP_TARGET asks for, and what it asks EC2 for from then on.
+// warmWorld is a node with room for so many addresses on an ENI whose pool has what WARM_IP_TARGET asks for, and what it
+// asks EC2 for from then on.
 func warmWorld(t *testing.T, perENI, target int) (*world, *askedList) {
 	w := newWorld(t, ipam.Sound())
 	w.limits.Addresses = perENI + 1
@@ -86,7 +87,8 @@ func TestTheWarmPoolIsToppedUpInBatches(t *testing.T) {
 	list.expect(t, "the same daemon, read back", asked{w.now - 28*time.Second, "eni-0", 1})
 }
 
-// TestANewDaemonTopsUpWithinFiveSeconds: it does not know since when an address is missing, and counts from its own first look.
+// TestANewDaemonTopsUpWithinFiveSeconds: it does not know since when an address is missing, and counts from its own
+// first look.
 func TestANewDaemonTopsUpWithinFiveSeconds(t *testing.T) {
 	w, l := warmWorld(t, 40, 6)
 	w.ups("a")
@@ -121,20 +123,22 @@ func TestWhatIsNeededIsAskedForAtOnce(t *testing.T) {
 	})
 }
 
-// TestAnAddressThatEC2DoesNotListYetIsAskedAboutSoon: a replica of EC2's that is behind lacks what EC2 has just given, and so does metadata. No pod
-// gets that before EC2 lists it, nor does its ENI get more meanwhile, so EC2 is asked again after seconds.
+// TestAnAddressThatEC2DoesNotListYetIsAskedAboutSoon: a replica of EC2's that is behind lacks what EC2 has
+// just given, and so does metadata. No pod gets that before EC2 lists it, nor does its ENI get more meanwhile, so EC2 is asked again after seconds.
 func TestAnAddressThatEC2DoesNotListYetIsAskedAboutSoon(t *testing.T) {
 	w, _ := warmWorld(t, 40, 3)
 	w.live(time.Minute)
 	before := slices.Clone(w.eni("eni-0").Addresses)
 	w.ups("a", "b")
-	given := slices.DeleteFunc(slices.Clone(w.eni("eni-0").Addresses), func(ip netip.Addr) bool { return slices.Contains(before, ip) })
+	given := slices.Clone(w.eni("eni-0").Addresses)
+	given = slices.DeleteFunc(given, func(ip netip.Addr) bool { return slices.Contains(before, ip) })
 	if len(given) != 2 {
 		t.Fatalf("EC2 has given %v, expected two addresses", given)
 	}
 	behind := func(list []ipam.ENI) {
 		for i := range list {
-			list[i].Addresses = slices.DeleteFunc(slices.Clone(list[i].Addresses), func(ip netip.Addr) bool { return slices.Contains(given, ip) })
+			all := slices.Clone(list[i].Addresses)
+			list[i].Addresses = slices.DeleteFunc(all, func(ip netip.Addr) bool { return slices.Contains(given, ip) })
 		}
 	}
 	in := w.look(w.untilLook(ipam.LookIMDS))

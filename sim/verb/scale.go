@@ -18,7 +18,8 @@ var scale = &Verb{
 	Pods: true,
 }
 
-// Towards is how many pods a workload is scaled to that has some and is to have count in the end, by step at most; 0 is no limit.
+// Towards is how many pods a workload is scaled to that has some and is to have count in the end, by step at most; 0 is
+// no limit.
 func Towards(had, count, step int) int {
 	if step == 0 {
 		return count
