@@ -75,8 +75,10 @@ func missing(want []natRule, have []ruleSeen) []natRule {
 // comparedName is the begin of a link's name that a rule asks for in its second expression; "" is none.
 func comparedName(expressions []byte) string {
 	e := netlink.Attributes(expressions)
-	if !e.Next() || !e.Next() {
-		return ""
+	for range 2 {
+		if !e.Next() {
+			return ""
+		}
 	}
 	value := e.Value
 	for _, kind := range []uint16{unix.NFTA_EXPR_DATA, unix.NFTA_CMP_DATA, unix.NFTA_DATA_VALUE} {
