@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"time"
@@ -53,7 +54,7 @@ func (d *daemon) hearIntents() error {
 	if err := os.MkdirAll(d.intentDir(), 0o755); err != nil {
 		return err
 	}
-	return d.watchFolder(d.intentDir(), d.scanIntents, func(e fsnotify.Event) (bool, error) {
+	return watchFolder(d.ctx, d.intentDir(), func() { d.post(d.scanIntents) }, func(e fsnotify.Event) (bool, error) {
 		if e.Name == d.intentDir() && e.Has(fsnotify.Remove|fsnotify.Rename) {
 			return false, os.ErrNotExist
 		}
@@ -61,9 +62,9 @@ func (d *daemon) hearIntents() error {
 	})
 }
 
-// watchFolder calls do on the loop once it watches the folder, for what came before, and after each event that
-// concerns it. It ends with the daemon, or with an error where the folder cannot be watched any more.
-func (d *daemon) watchFolder(folder string, do func(), concerns func(fsnotify.Event) (bool, error)) error {
+// watchFolder calls changed once it watches the folder, for what came before, and after each event that concerns it. It
+// ends with the context, or with an error where the folder cannot be watched any more.
+func watchFolder(ctx context.Context, folder string, changed func(), concerns func(fsnotify.Event) (bool, error)) error {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		return err
@@ -72,10 +73,10 @@ func (d *daemon) watchFolder(folder string, do func(), concerns func(fsnotify.Ev
 	if err := w.Add(folder); err != nil {
 		return err
 	}
-	d.post(do)
+	changed()
 	for {
 		select {
-		case <-d.ctx.Done():
+		case <-ctx.Done():
 			return nil
 		case err := <-w.Errors:
 			return err
@@ -88,7 +89,7 @@ func (d *daemon) watchFolder(folder string, do func(), concerns func(fsnotify.Ev
 				return err
 			}
 			if concerned {
-				d.post(do)
+				changed()
 			}
 		}
 	}

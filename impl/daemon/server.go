@@ -232,7 +232,7 @@ func (d *daemon) watchSocket() {
 }
 
 func (d *daemon) hearSocket() error {
-	return d.watchFolder(filepath.Dir(d.c.Socket), d.hearAgain, func(e fsnotify.Event) (bool, error) {
+	return watchFolder(d.ctx, filepath.Dir(d.c.Socket), func() { d.post(d.hearAgain) }, func(e fsnotify.Event) (bool, error) {
 		return filepath.Clean(e.Name) == filepath.Clean(d.c.Socket), nil
 	})
 }
