@@ -104,6 +104,16 @@ func TestLongMessageIsWrittenInPieces(t *testing.T) {
 	if err := <-wrote; err != nil {
 		t.Error(err)
 	}
+
+	a, b = connected(t)
+	go func() { wrote <- writeFrame(a, MaxRequest, body, nil) }()
+	if _, err := io.ReadFull(b, make([]byte, header)); err != nil { // the first piece is there
+		t.Fatal(err)
+	}
+	b.Close()
+	if err := <-wrote; err == nil {
+		t.Error("half a message is sent, without an error")
+	}
 }
 
 // TestLargeMessageAsksForItsPlace: what is larger than most is read only by who has a place, and the reason to have
