@@ -68,12 +68,10 @@ func connect(ctx context.Context, path string) (net.Conn, error) {
 		if !errors.Is(err, syscall.EAGAIN) {
 			return s, err
 		}
-		t := time.NewTimer(crowded)
 		select {
 		case <-ctx.Done():
-			t.Stop()
 			return nil, err
-		case <-t.C:
+		case <-time.After(crowded):
 		}
 	}
 }
@@ -143,18 +141,14 @@ func (c *Conn) Call(ctx context.Context, method string, message []byte) ([]byte,
 
 // ask sends the question.
 func (c *Conn) ask(method string, message []byte) error {
-	var block bytes.Buffer
-	e := hpack.NewEncoder(&block)
-	e.SetMaxDynamicTableSize(0) // what the other side remembers is its to say, and the next question is another
-	for _, h := range []hpack.HeaderField{{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: "http"}, {Name: ":path", Value: method},
-		{Name: ":authority", Value: "localhost"}, {Name: "content-type", Value: "application/grpc"}, {Name: "te", Value: "trailers"}, {Name: "user-agent", Value: "enilab"}} {
-		if err := e.WriteField(h); err != nil {
-			return err
-		}
-	}
+	headers := []hpack.HeaderField{{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: "http"},
+		{Name: ":path", Value: method},
+		{Name: ":authority", Value: "localhost"}, {Name: "content-type", Value: "application/grpc"}, {Name: "te",
+			Value: "trailers"},
+		{Name: "user-agent", Value: "enilab"}}
 	// No grpc-timeout: the other side would hang up at the very instant of our deadline, and which of the two comes first is luck.
 	data := binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))) // not compressed, length
-	b := appendFrame(nil, frameHeaders, flagEndHeaders, c.stream, block.Bytes())
+	b := appendFrame(nil, frameHeaders, flagEndHeaders, c.stream, block(headers))
 	b = appendFrame(b, frameData, flagEndStream, c.stream, append(data, message...))
 	_, err := c.unix.Write(b)
 	return err

@@ -29,7 +29,6 @@ type Handler func(method string, message []byte) Reply
 func Serve(c net.Conn, said []byte, h Handler) error {
 	s := &server{Conn: Conn{unix: c, r: bufio.NewReaderSize(io.MultiReader(bytes.NewReader(said), c), maxFrame), buf: make([]byte, maxFrame),
 		headers: hpack.NewDecoder(recent, nil), last: 1<<31 - 1}}
-	s.headers.SetMaxStringLength(maxHeaders)
 	hello := make([]byte, len(preface))
 	if _, err := io.ReadFull(s.r, hello); err != nil || string(hello) != preface {
 		return errors.Join(fmt.Errorf("expected HTTP/2's preface, found %q", hello), err)
@@ -129,6 +128,7 @@ func (s *server) answer(r Reply) error {
 func block(fields []hpack.HeaderField) []byte {
 	var b bytes.Buffer
 	e := hpack.NewEncoder(&b)
+	e.SetMaxDynamicTableSize(0) // what the other side remembers is its to say, and the next block has another encoder
 	for _, f := range fields {
 		_ = e.WriteField(f) // a buffer takes everything
 	}

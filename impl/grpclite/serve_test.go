@@ -2,6 +2,8 @@ package grpclite
 
 import (
 	"net"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,26 +85,41 @@ func TestServeAnswersGRPCsOwnClient(t *testing.T) {
 func TestServeNonsense(t *testing.T) {
 	hello := appendFrame([]byte(preface), frameSettings, 0, 0, nil)
 	call := appendFrame(hello, frameHeaders, flagEndHeaders, 1, nil)
-	for name, said := range map[string][]byte{
-		"another preface":     []byte("PRI * HTTP/3.0\r\n\r\nSM\r\n\r\n"),
-		"an early end":        []byte(preface)[:10],
-		"no question":         hello,
-		"half a message":      appendFrame(call, frameData, flagEndStream, 1, []byte{0, 0, 0, 0, 2, 'a'}),
-		"no message":          appendFrame(hello, frameHeaders, flagEndHeaders|flagEndStream, 1, nil),
-		"a second call":       appendFrame(call, frameHeaders, flagEndHeaders, 3, nil),
-		"headers without end": appendFrame(hello, frameHeaders, 0, 1, nil),
-		"nonsense":            appendFrame(hello, frameHeaders, flagEndHeaders, 1, []byte{0xff, 0xff, 0xff}),
+	more := func(b []byte, kind, flags byte, stream uint32, body []byte) []byte {
+		return appendFrame(slices.Clip(b), kind, flags, stream, body)
+	}
+	for name, c := range map[string]struct {
+		said []byte
+		want string // in the error
+	}{
+		"another preface":     {more([]byte("PRI * HTTP/3.0\r\n\r\nSM\r\n\r\n"), frameSettings, 0, 0, nil), "preface"},
+		"an early end":        {[]byte(preface)[:10], "preface"},
+		"no question":         {hello, "EOF"},
+		"half a message":      {more(call, frameData, flagEndStream, 1, []byte{0, 0, 0, 0, 2, 'a'}), "not one whole"},
+		"less than a message": {more(call, frameData, flagEndStream, 1, empty[:4]), "not one whole"},
+		"compressed":          {more(call, frameData, flagEndStream, 1, []byte{1, 0, 0, 0, 0}), "not one whole"},
+		"no message":          {more(hello, frameHeaders, flagEndHeaders|flagEndStream, 1, nil), "not one whole"},
+		"a second call":       {more(call, frameHeaders, flagEndHeaders, 3, nil), "a second call"},
+		"headers without end": {more(hello, frameHeaders, 0, 1, nil), "expected headers of at most"},
+		"nonsense":            {more(hello, frameHeaders, flagEndHeaders, 1, []byte{0xff, 0xff, 0xff}), "decoding error"},
+		"padded headers":      {more(hello, frameHeaders, flagEndHeaders|flagPadded, 1, []byte{1}), "padding"},
+		"padded data":         {more(call, frameData, flagPadded, 1, []byte{1}), "padding"},
+		"data of no call":     {more(hello, frameData, flagEndStream, 0, empty), "EOF"},
+		"data of another":     {more(call, frameData, flagEndStream, 3, empty), "EOF"},
+		"too much": {more(more(call, frameData, 0, 1, make([]byte, maxQuestion)), frameData, 0, 1, []byte{0}),
+			"at most"},
+		"as much as may be": {more(call, frameData, flagEndStream, 1, make([]byte, maxQuestion)), "not one whole"},
 	} {
+		said := c.said
 		t.Run(name, func(t *testing.T) {
-			a, b := net.Pipe()
-			go func() {
-				_ = a.SetDeadline(time.Now().Add(patience))
-				go func() { _, _ = a.Read(make([]byte, 1024)) }()
-				_, _ = a.Write(said[min(4, len(said)):])
-				a.Close()
-			}()
-			if err := Serve(b, said[:min(4, len(said))], func(string, []byte) Reply { t.Error("somebody was asked"); return Reply{} }); err == nil {
-				t.Error("no error")
+			_, r := recorded(said[min(4, len(said)):])
+			if err := Serve(r, said[:min(4, len(said))], func(string,
+				[]byte) Reply {
+				t.Error("somebody was asked")
+				return Reply{}
+			}); err == nil ||
+				!strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, expected %q", err, c.want)
 			}
 		})
 	}

@@ -299,6 +299,11 @@ func TestClientAcceptsLegalFramesOnly(t *testing.T) {
 		}
 		return f(out, frameContinuation, flagEndHeaders, 1, nil)
 	}
+	reserved, begun := uint32(1<<31|1), f(nil, frameHeaders, flagEndHeaders, 1, ok)
+	with := func(message ...byte) []byte {
+		return join(settings, begun, f(nil, frameData, 0, 1, message),
+			f(nil, frameHeaders, flagEndHeaders|flagEndStream, 1, good))
+	}
 	for name, c := range map[string]struct {
 		says []byte
 		want string // "": an answer
@@ -332,7 +337,17 @@ func TestClientAcceptsLegalFramesOnly(t *testing.T) {
 		"no trailers":      {join(settings, f(nil, frameHeaders, flagEndHeaders, 1, ok), f(nil, frameData, flagEndStream, 1, empty)), "without gRPC's status"},
 		"long headers":     {join(settings, f(nil, frameHeaders, flagEndHeaders, 1, ok), f(nil, frameData, 0, 1, empty), trailers(maxHeaders)), ""},
 		"longer headers":   {join(settings, f(nil, frameHeaders, flagEndHeaders, 1, ok), f(nil, frameData, 0, 1, empty), trailers(maxHeaders+1)), "have no end"},
-		"forbidden":        {join(settings, f(nil, frameHeaders, flagEndHeaders|flagEndStream, 1, fields(":status", "403"))), "403"},
+		"another's": {join(settings, f(nil, frameHeaders, 0, 1, ok),
+			f(nil, frameContinuation, flagEndHeaders, 3, nil)), "have no end"},
+		"a reserved bit": {join(settings, f(nil, frameHeaders, flagEndHeaders, reserved, ok),
+			f(nil, frameData, 0, reserved, empty),
+			f(nil, frameHeaders, flagEndHeaders|flagEndStream, reserved, good)), ""},
+		"cut short":      {with(0, 0, 0, 0), "not one whole message"},
+		"compressed":     {with(1, 0, 0, 0, 0), "not one whole message"},
+		"half a message": {with(0, 0, 0, 0, 1), "not one whole message"},
+		"unfolding":      {join(settings, begun, f(nil, frameData, 0, 1, empty), unfolding()), "string too long"},
+		"forbidden": {join(settings, f(nil, frameHeaders, flagEndHeaders|flagEndStream, 1,
+			fields(":status", "403"))), "403"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := script(t, c.says)
@@ -350,6 +365,17 @@ func TestClientAcceptsLegalFramesOnly(t *testing.T) {
 			}
 		})
 	}
+}
+
+// unfolding are trailers whose text is short on the wire, for hpack has five bits for a letter that is frequent,
+// and longer than headers may be.
+func unfolding() (out []byte) {
+	kind, flags := byte(frameHeaders), byte(flagEndStream)
+	for part := range slices.Chunk(fields("x", strings.Repeat("a", maxHeaders+1)), maxFrame) {
+		out = appendFrame(out, kind, flags, 1, part)
+		kind, flags = frameContinuation, 0
+	}
+	return appendFrame(out, frameContinuation, flagEndHeaders, 1, nil)
 }
 
 // FuzzFrames: nothing that a server says makes the client panic or wait, and what is no answer is none.

@@ -44,7 +44,7 @@ func Each(m []byte, visit func(Field) error) error {
 // cut takes the first field off a message.
 func cut(m []byte) (f Field, rest []byte, ok bool) {
 	key, n := binary.Uvarint(m)
-	if n <= 0 || key>>3 == 0 || key>>3 > 1<<29-1 {
+	if key>>3 == 0 || key>>3 > 1<<29-1 { // also of a key that is cut short: it is 0
 		return f, nil, false
 	}
 	f.Number, f.kind, m = int(key>>3), int(key&7), m[n:]

@@ -52,19 +52,14 @@ func (c *Conn) Call(r *Request, timeout time.Duration, files ...*os.File) (*Resp
 	if q.Version == 0 {
 		q.Version = ipam.Version
 	}
-	body, err := json.Marshal(&q)
-	if err != nil {
-		return nil, c.failed(r, "make the request", err)
-	}
-	if err := c.unix.SetDeadline(time.Now().Add(timeout)); err != nil {
-		return nil, c.failed(r, "set the deadline", err)
-	}
+	body, _ := json.Marshal(&q)                     // texts and numbers can always be encoded
+	_ = c.unix.SetDeadline(time.Now().Add(timeout)) // of a closed connection: sending says so
 	sent := writeFrame(c.unix, MaxRequest, body, files)
 	if sent != nil && !errors.Is(sent, syscall.EPIPE) {
 		return nil, c.failed(r, "send", sent)
 	}
 	// A daemon that refuses without reading has answered before it closed.
-	body, _, err = readFrame(c.unix, MaxResponse, 0, nil)
+	body, _, err := readFrame(c.unix, MaxResponse, 0, nil)
 	if err != nil {
 		return nil, c.failed(r, "wait for the answer", errors.Join(sent, explained(err, timeout)))
 	}

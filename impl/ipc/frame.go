@@ -116,9 +116,9 @@ func readSome(c *net.UnixConn, buf []byte, maxFiles int) (n int, files []*os.Fil
 	n, oobn, flags, _, err := c.ReadMsgUnix(buf, oob)
 	files = rights(oob[:oobn])
 	switch {
+	case errors.Is(err, io.EOF):
+		err = io.EOF // which package net wraps
 	case err != nil:
-	case n == 0:
-		err = io.EOF
 	case flags&syscall.MSG_CTRUNC != 0 && len(files) < maxFiles:
 		err = ErrNoFiles
 	case flags&syscall.MSG_CTRUNC != 0 || len(files) > maxFiles:

@@ -31,7 +31,7 @@ func (s *Settings) contradictions() (out []Problem) {
 			out = append(out, Problem{Variable: v.Name, Text: v.Value + ": it has no effect beside WARM_IP_TARGET or MINIMUM_IP_TARGET"})
 		}
 	}
-	if v := s.get("POD_SECURITY_GROUP_ENFORCING_MODE"); v.Origin == Environment && v.Value == "standard" {
+	if v := s.get("POD_SECURITY_GROUP_ENFORCING_MODE"); v.Value == "standard" {
 		out = append(out, Problem{Variable: v.Name, Text: v.Value + ": it has no effect without security groups for pods, which are not there yet"})
 	}
 	out = append(out, s.custom()...)

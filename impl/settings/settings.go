@@ -93,9 +93,9 @@ func Read(lookup func(string) (string, bool)) (*Settings, []Problem) {
 		if text == "" {
 			continue
 		}
-		why, stops := v.read(s, text, origin == Environment)
-		if why != "" {
-			problems = append(problems, Problem{Variable: v.name, Text: why, Stops: stops})
+		if err := v.read(s, text, origin == Environment); err != nil {
+			_, noted := err.(note)
+			problems = append(problems, Problem{Variable: v.name, Text: err.Error(), Stops: !noted})
 		}
 	}
 	return s, append(problems, s.contradictions()...)

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -15,12 +16,17 @@ import (
 	"github.com/enilab/enilab/impl/ipam"
 )
 
-// variable is one that is known. read puts its value into the settings and says what is wrong or unusual about it.
+// variable is one that is known. read puts its value into the settings; an error stops the node, unless it is a note.
 type variable struct {
 	name     string
 	standard string // its default; "": unset
-	read     func(s *Settings, value string, set bool) (problem string, stops bool)
+	read     func(s *Settings, value string, set bool) error
 }
+
+// note is what is unusual about a value and stops nothing.
+type note string
+
+func (n note) Error() string { return string(n) }
 
 // defaults of the core's variables, as text. README.md and config/master/aws-k8s-cni.yaml of amazon-vpc-cni-k8s 1.23.1.
 var coreDefaults = map[string]string{
@@ -35,11 +41,11 @@ var coreDefaults = map[string]string{
 func variables() []variable {
 	var out []variable
 	for _, name := range ipam.Variables() {
-		out = append(out, variable{name, coreDefaults[name], func(s *Settings, value string, _ bool) (string, bool) {
+		out = append(out, variable{name, coreDefaults[name], func(s *Settings, value string, _ bool) error {
 			if err := s.IPAM.Put(name, value); err != nil {
-				return strings.TrimPrefix(err.Error(), "setting "+name+"="), true
+				return errors.New(strings.TrimPrefix(err.Error(), "setting "+name+"="))
 			}
-			return "", false
+			return nil
 		}})
 	}
 	out = slices.Concat(out, shell(), features(), plumbing())
@@ -50,14 +56,14 @@ func variables() []variable {
 // shell are the daemon's own.
 func shell() []variable {
 	text := func(name, standard string, to func(*Settings) *string) variable {
-		return variable{name, standard, func(s *Settings, v string, _ bool) (string, bool) { *to(s) = v; return "", false }}
+		return variable{name, standard, func(s *Settings, v string, _ bool) error { *to(s) = v; return nil }}
 	}
 	parsed := func(name, standard string, put func(*Settings, string) error) variable {
-		return variable{name, standard, func(s *Settings, v string, _ bool) (string, bool) {
+		return variable{name, standard, func(s *Settings, v string, _ bool) error {
 			if err := put(s, v); err != nil {
-				return fmt.Sprintf("%q: %v", v, err), true
+				return fmt.Errorf("%q: %w", v, err)
 			}
-			return "", false
+			return nil
 		}}
 	}
 	return []variable{
@@ -94,15 +100,15 @@ func shell() []variable {
 func features() []variable {
 	// must is a switch that has to be as it is.
 	must := func(name string, standard bool, why string) variable {
-		return variable{name, strconv.FormatBool(standard), func(_ *Settings, v string, _ bool) (string, bool) {
-			b, err := strconv.ParseBool(v)
-			if err != nil {
-				return fmt.Sprintf("%q: expected true or false", v), true
+		return variable{name, strconv.FormatBool(standard), func(_ *Settings, v string, _ bool) error {
+			var b bool
+			if err := truth(v, &b); err != nil {
+				return fmt.Errorf("%q: %w", v, err)
 			}
 			if b != standard {
-				return v + ": " + why, true
+				return errors.New(v + ": " + why)
 			}
-			return "", false
+			return nil
 		}}
 	}
 	return []variable{
@@ -112,23 +118,23 @@ func features() []variable {
 		must("ENABLE_V6_EGRESS", false, "IPv6 egress of IPv4 pods is not there yet"),
 		must("ENABLE_MULTI_NIC", false, "several network cards are not supported yet"),
 		must("ANNOTATE_POD_IP", false, "writing annotations to pods is not there yet"),
-		{"AWS_EXTERNAL_SERVICE_CIDRS", "", func(_ *Settings, v string, _ bool) (string, bool) {
-			return fmt.Sprintf("%q: rules for external services are not there yet", v), true
+		{"AWS_EXTERNAL_SERVICE_CIDRS", "", func(_ *Settings, v string, _ bool) error {
+			return fmt.Errorf("%q: rules for external services are not there yet", v)
 		}},
-		{"AWS_VPC_K8S_CNI_CONNMARK", "0x80", func(_ *Settings, v string, _ bool) (string, bool) {
-			if n, err := strconv.ParseUint(v, 0, 32); err == nil && n == 0x80 {
-				return "", false
+		{"AWS_VPC_K8S_CNI_CONNMARK", "0x80", func(_ *Settings, v string, _ bool) error {
+			if n, _ := strconv.ParseUint(v, 0, 32); n == 0x80 { // what is no number is 0
+				return nil
 			}
-			return fmt.Sprintf("%q: another bit than 0x80 is not there yet", v), true
+			return fmt.Errorf("%q: another bit than 0x80 is not there yet", v)
 		}},
-		{"AWS_VPC_K8S_CNI_RANDOMIZESNAT", "prng", func(_ *Settings, v string, _ bool) (string, bool) {
+		{"AWS_VPC_K8S_CNI_RANDOMIZESNAT", "prng", func(_ *Settings, v string, _ bool) error {
 			switch v {
 			case "prng":
-				return "", false
+				return nil
 			case "hashrandom", "none":
-				return v + ": ports of SNAT are always chosen at random (prng)", false
+				return note(v + ": ports of SNAT are always chosen at random (prng)")
 			}
-			return fmt.Sprintf("%q: expected prng, hashrandom or none", v), true
+			return fmt.Errorf("%q: expected prng, hashrandom or none", v)
 		}},
 	}
 }
@@ -138,25 +144,25 @@ func plumbing() []variable {
 	any := func(string) error { return nil }
 	boolean := func(v string) error { var b bool; return truth(v, &b) }
 	quiet := func(name, standard string, check func(string) error) variable {
-		return variable{name, standard, func(_ *Settings, v string, _ bool) (string, bool) {
+		return variable{name, standard, func(_ *Settings, v string, _ bool) error {
 			if err := check(v); err != nil {
-				return fmt.Sprintf("%q: %v", v, err), true
+				return fmt.Errorf("%q: %w", v, err)
 			}
-			return "", false
+			return nil
 		}}
 	}
 	// idle is one whose default is what happens, and which is worth a warning when it is changed.
 	idle := func(name, standard, why string, check func(string) error) variable {
 		q := quiet(name, standard, check)
 		read := q.read
-		q.read = func(s *Settings, v string, set bool) (string, bool) {
-			if problem, stops := read(s, v, set); problem != "" {
-				return problem, stops
+		q.read = func(s *Settings, v string, set bool) error {
+			if err := read(s, v, set); err != nil {
+				return err
 			}
 			if set && v != standard {
-				return v + ": " + why, false
+				return note(v + ": " + why)
 			}
-			return "", false
+			return nil
 		}
 		return q
 	}
@@ -180,16 +186,16 @@ func plumbing() []variable {
 // least of HTTP_TIMEOUT is amazon-vpc-cni-k8s's.
 const least = 10
 
-func readTimeout(s *Settings, v string, _ bool) (string, bool) {
+func readTimeout(s *Settings, v string, _ bool) error {
 	if err := number(v, 0, 600); err != nil {
-		return fmt.Sprintf("%q: %v", v, err), true
+		return fmt.Errorf("%q: %w", v, err)
 	}
 	n, _ := strconv.Atoi(v) // it is a number
 	s.HTTPTimeout = time.Duration(max(n, least)) * time.Second
 	if n < least {
-		return fmt.Sprintf("%s: less than %d seconds is taken for %d", v, least, least), false
+		return note(fmt.Sprintf("%s: less than %d seconds is taken for %d", v, least, least))
 	}
-	return "", false
+	return nil
 }
 
 func number(v string, low, high int) error {
