@@ -179,6 +179,23 @@ func configsReply(t *testing.T) *dynamicpb.Message {
 	return dynamicpb.NewMessage(file.Messages().Get(0))
 }
 
+// askMode asks what a policy agent asks at its start: the mode, whether there are several network cards, and whether the answer has
+// something that no agent knows.
+func askMode(t *testing.T, target string) (mode string, cards, unknown bool, err error) {
+	t.Helper()
+	g, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	defer cancel()
+	got := configsReply(t)
+	fields := got.Descriptor().Fields()
+	err = g.Invoke(ctx, "/rpc.ConfigServerBackend/GetNetworkPolicyConfigs", &emptypb.Empty{}, got)
+	return got.Get(fields.ByName("NetworkPolicyMode")).String(), got.Get(fields.ByName("MultiNICEnabled")).Bool(), len(got.GetUnknown()) > 0, err
+}
+
 // TestPolicyAgentStarts: before anything else amazon-vpc-cni-k8s's policy agent asks the daemon what mode it shall be in, and ends when nobody says
 // it: since 1.23 on the daemon's socket, before that over TCP. It is gRPC's own client that asks.
 func TestPolicyAgentStarts(t *testing.T) {
@@ -191,18 +208,8 @@ func TestPolicyAgentStarts(t *testing.T) {
 			_, address, _ := strings.Cut(r.log.String(), "address=")
 			address, _, _ = strings.Cut(address, "\n")
 			for _, target := range []string{"unix://" + r.socket(), "passthrough:///" + address} {
-				g, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()))
-				if err != nil {
-					t.Fatal(err)
-				}
-				ctx, cancel := context.WithTimeout(t.Context(), soon)
-				got := configsReply(t)
-				fields := got.Descriptor().Fields()
-				err = g.Invoke(ctx, "/rpc.ConfigServerBackend/GetNetworkPolicyConfigs", &emptypb.Empty{}, got)
-				cancel()
-				g.Close()
-				mode, cards := got.Get(fields.ByName("NetworkPolicyMode")).String(), got.Get(fields.ByName("MultiNICEnabled")).Bool()
-				if err != nil || mode != want || cards || len(got.GetUnknown()) > 0 {
+				mode, cards, unknown, err := askMode(t, target)
+				if err != nil || mode != want || cards || unknown {
 					t.Errorf("%s: the agent hears %q, several cards %t, %v; expected %q", target, mode, cards, err, want)
 				}
 			}

@@ -49,7 +49,7 @@ func initialize(s *settings.Settings) int {
 		return exitCode(fmt.Errorf("init: %w", err))
 	}
 	defer k.Close()
-	plan := dataplane.InitPlan(dataplane.HostSpec{PrimaryMAC: mac, ExternalSNAT: s.IPAM.ExternalSNAT, NodePort: s.IPAM.NodePort, MTU: s.IPAM.MTU})
+	plan := primaryPlan(s, mac)
 	if done, fault := k.Apply(plan, nil); fault != nil {
 		return exitCode(fmt.Errorf("init: after %d of %d operations: %w; it needs CAP_NET_ADMIN in the host's network namespace", done, len(plan.Ops), fault))
 	}
@@ -57,6 +57,11 @@ func initialize(s *settings.Settings) int {
 		log.Info("done", "operation", plan.Ops[i].String())
 	}
 	return exitOK
+}
+
+// primaryPlan is what is done on the primary link.
+func primaryPlan(s *settings.Settings, mac string) dataplane.Plan {
+	return dataplane.InitPlan(dataplane.HostSpec{PrimaryMAC: mac, ExternalSNAT: s.IPAM.ExternalSNAT, NodePort: s.IPAM.NodePort, MTU: s.IPAM.MTU})
 }
 
 // installPlugins puts the image's CNI plugins where the node's runtime looks for them.

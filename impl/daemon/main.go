@@ -186,17 +186,8 @@ func frugal() {
 
 // serve is the daemon.
 func serve(f flags, s *settings.Settings, problems []settings.Problem, parts Parts) int {
-	w, closeLog, logErr := openLog(s.LogFile)
+	log, closeLog := logOf(s)
 	defer closeLog()
-	log := slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: s.LogLevel}))
-	if logErr != nil {
-		log.Warn("the log file cannot be written; this goes to standard error alone", "err", logErr)
-	}
-	for _, v := range s.Values {
-		if v.Origin == settings.Environment {
-			log.Info("setting", "name", v.Name, "value", v.Value, "origin", v.Origin.String())
-		}
-	}
 	c := configure(s, problems, log)
 	c.Version, c.Parts = f.recordVersion, parts
 	if err := equip(&c, f); err != nil {
@@ -215,6 +206,21 @@ func serve(f flags, s *settings.Settings, problems []settings.Problem, parts Par
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	return exitCode(Run(ctx, c))
+}
+
+// logOf is the log that the settings ask for, which begins with those that are not defaults.
+func logOf(s *settings.Settings) (log *slog.Logger, end func()) {
+	w, end, err := openLog(s.LogFile)
+	log = slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: s.LogLevel}))
+	if err != nil {
+		log.Warn("the log file cannot be written; this goes to standard error alone", "err", err)
+	}
+	for _, v := range s.Values {
+		if v.Origin == settings.Environment {
+			log.Info("setting", "name", v.Name, "value", v.Value, "origin", v.Origin.String())
+		}
+	}
+	return log, end
 }
 
 // configure makes a Config of the settings. What cannot be made is one more problem, so that all of them are said at once.

@@ -164,22 +164,34 @@ func newRig(t *testing.T, addresses int) *rig {
 	if why := lacking(); why != "" {
 		t.Skip("needs CAP_NET_ADMIN: whose namespace a socket is in can only be asked with it")
 	}
-	t.Parallel()                          // a daemon without records takes its first pod a second after its start
-	dir, err := os.MkdirTemp("", "ipamd") // a socket's path is short
+	t.Parallel() // a daemon without records takes its first pod a second after its start
+	dir := folders(t)
+	set := ipam.Defaults()
+	set.NoProvisioning = true
+	return rigOf(t, addresses, Config{Settings: set, RunDir: filepath.Join(dir, "run"), LibDir: filepath.Join(dir, "lib")})
+}
+
+// folders are a node's run and lib, in a folder whose path leaves room for a socket's.
+func folders(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "ipamd")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	r := &rig{t: t, kernel: newKernel(), cloud: &fixedCloud{addresses: addresses}, log: &buffer{}, record: &buffer{}}
-	set := ipam.Defaults()
-	set.NoProvisioning = true
-	r.c = Config{Settings: set, Clock: clock.Boot(), Kernel: r.kernel, Cloud: r.cloud, RunDir: filepath.Join(dir, "run"), LibDir: filepath.Join(dir, "lib"),
-		Log: slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Record: r.record}
-	for _, d := range []string{r.c.RunDir, r.c.LibDir} {
-		if err := os.Mkdir(d, 0o755); err != nil {
+	for _, d := range []string{"run", "lib"} {
+		if err := os.Mkdir(filepath.Join(dir, d), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return dir
+}
+
+// rigOf is a node whose daemon will have c, on a model of a kernel and with a primary ENI of so many addresses.
+func rigOf(t *testing.T, addresses int, c Config) *rig {
+	r := &rig{t: t, c: c, kernel: newKernel(), cloud: &fixedCloud{addresses: addresses}, log: &buffer{}, record: &buffer{}}
+	r.c.Clock, r.c.Kernel, r.c.Cloud, r.c.Record = clock.Boot(), r.kernel, r.cloud, r.record
+	r.c.Log = slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	return r
 }
 

@@ -136,13 +136,14 @@ func literal(e ast.Expr) string {
 // helpers are what only cni-metrics-helper asks for, a program of its own that stays upstream's.
 var helpers = []string{"AWS_CLUSTER_ID", "Debug", "METRIC_UPDATE_INTERVAL", "USE_CLOUDWATCH", "USE_PROMETHEUS"}
 
-// elsewhere are what others than this package read: impl/cloud, whose tests show the effect. And VPC_CNI_VERSION only goes into upstream's User-Agent.
+// elsewhere are what others than this package read: impl/cloud. And VPC_CNI_VERSION only goes into upstream's User-Agent.
 var elsewhere = []string{"AWS_EC2_ENDPOINT", "AWS_REGION", "VPC_CNI_VERSION"}
 
 // values are tried until one has an effect.
 var values = []string{"true", "false", "0", "1", "7", "1500", "abc", "/tmp/abc", "10.9.0.0/16", `{"a":"b"}`, "standard", "debug", "https://10.0.0.1", "127.0.0.1:1", "ERROR", "hashrandom", "0x100"}
 
-// TestUpstreamSettings: each of upstream's settings changes ours, or something is said about it. None is accepted in silence.
+// TestUpstreamSettings: each of upstream's settings changes ours, or something is said about it. None is accepted in silence. What
+// comes of each is shown by TestUpstreamEffects of impl/daemon.
 func TestUpstreamSettings(t *testing.T) {
 	list, err := os.ReadFile(upstreamList)
 	if err != nil {
