@@ -342,7 +342,7 @@ func TestDialWaitsForRoomAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer first.Close()
-	if _, err := Dial(path, 0); !errors.Is(err, syscall.EAGAIN) || errors.Is(err, ErrNobody) {
+	if _, err := Dial(path, 0); !errors.Is(err, syscall.EAGAIN) || errors.Is(err, ErrNotRunning) {
 		t.Errorf("a full queue: %v", err)
 	}
 	if _, err := Listen(path); err == nil || !strings.Contains(err.Error(), "another daemon listens there") {
