@@ -350,7 +350,6 @@ func TestDialWaitsForRoomAlone(t *testing.T) {
 	}
 	accepted := make(chan int, 1)
 	go func() {
-		time.Sleep(2 * time.Millisecond) // Dial may be waiting by then, or not yet: it has room in the end
 		fd, _, err := syscall.Accept(fd)
 		if err != nil {
 			fd = -1
