@@ -79,9 +79,18 @@ func (e *effect) settings() (*settings.Settings, Config) {
 	return s, configure(s, problems, slog.New(slog.DiscardHandler))
 }
 
+// asks says that the test asks the daemon on its socket, which answers root alone.
+func (e *effect) asks() {
+	e.t.Helper()
+	if os.Geteuid() != 0 {
+		e.t.Skip("needs root: the daemon answers nobody else on its socket")
+	}
+}
+
 // serves is a daemon that has taken up its work.
 func (e *effect) serves(set env) *rig {
 	e.t.Helper()
+	e.asks()
 	_, c := e.read(set)
 	if len(c.Problems) > 0 {
 		e.t.Fatalf("%v is refused: %q", set, c.Problems)

@@ -151,6 +151,7 @@ func TestUpstreamEffects(t *testing.T) {
 // refused: a daemon that has the value says so, takes no pods, and asks nobody anything.
 func refused(value, words string) func(*effect) {
 	return func(e *effect) {
+		e.asks()
 		_, c := e.read(env{e.name: value})
 		r := rigOf(e.t, 1, c).start()
 		r.eventually("the daemon answers", func() bool { return exists(r.socket()) })
@@ -440,6 +441,7 @@ func nodeName(e *effect) {
 
 // podName: a runtime's list that lacks the daemon's own pod is another runtime's.
 func podName(e *effect) {
+	e.asks()
 	for set, want := range map[string]bool{"": false, "aws-node-1": true} {
 		_, c := e.read(env{e.name: set})
 		r := rigOf(e.t, 4, c)
