@@ -31,6 +31,7 @@ type Cluster struct {
 	Version    int
 	MaxPods    int
 	Settings   ipam.Settings
+	Written    []string // names of those settings that lines write, whatever their values
 	Start      []Workload
 	Role       ec2.ActionSet // what the instances' role allows; 0 is everything
 	Tokens     string        // of instance metadata: optional or required (IMDSv2); empty: what the systems that are played can do with
@@ -203,6 +204,7 @@ func (c *checker) head(l *scn.Line) {
 				continue
 			}
 			_ = c.cluster.Settings.Put(kv.Key, kv.Value) // checked
+			c.cluster.Written = append(c.cluster.Written, kv.Key)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package models
 
 import (
+	"slices"
+
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/verb"
@@ -15,6 +17,7 @@ func (d daemon) Restart(settings []scn.Arg) verb.Strike {
 	before := d.n.Settings.CustomNetwork
 	for _, k := range settings {
 		_ = d.n.Settings.Put(k.Key, k.Value) // checked by Bind
+		d.n.Written = append(slices.Clip(d.n.Written), k.Key)
 	}
 	if d.n.Settings.CustomNetwork != before {
 		d.n.customAt = d.h.World.Clock()

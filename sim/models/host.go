@@ -106,7 +106,7 @@ func (h *Host) Launch(n *Node, m Machine, seed uint64) error {
 	if err != nil {
 		return err
 	}
-	*n = Node{No: no, Instance: inst, Machine: m, Version: c.Version, Plugin: c.Version, Settings: c.Settings, kubeletAt: Never,
+	*n = Node{No: no, Instance: inst, Machine: m, Version: c.Version, Plugin: c.Version, Settings: c.Settings, Written: c.Written, kubeletAt: Never,
 		CRI: cri.New(cri.Config{Node: nodeName(no), Runtime: c.Runtime}, seed)}
 	n.Settings.MaxPods = c.MaxPods
 	h.Nodes = append(h.Nodes, n)

@@ -22,13 +22,14 @@ type Node struct {
 	Machine  Machine
 	CRI      *cri.Node
 	Settings ipam.Settings
-	Version  int    // of the records and the protocol that the daemon writes
-	Plugin   int    // of the protocol that the plugin speaks
-	ran      int    // Plugin when one was run last
-	Down     bool   // the daemon is kept down
-	Socket   Socket // behind the runtime endpoint that the daemon is configured with
-	Starts   int    // daemons so far
-	Changed  bool   // something has changed since the last snapshot
+	Written  []string // names of those that lines have written, see sim.Cluster
+	Version  int      // of the records and the protocol that the daemon writes
+	Plugin   int      // of the protocol that the plugin speaks
+	ran      int      // Plugin when one was run last
+	Down     bool     // the daemon is kept down
+	Socket   Socket   // behind the runtime endpoint that the daemon is configured with
+	Starts   int      // daemons so far
+	Changed  bool     // something has changed since the last snapshot
 
 	kubeletAt time.Duration
 	customAt  time.Duration // when custom networking was switched on or off

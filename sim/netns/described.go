@@ -94,7 +94,7 @@ type began struct {
 // begin does what has to be done before the daemon starts, and starts it.
 func (k described) begin(n *instance) {
 	w := k.w
-	s, words, settings, install := n.system, w.words(n), settingsOf(n), n.before
+	s, words, settings, install := n.system, w.words(n), settingsOf(&n.Node), n.before
 	n.before = []systems.Step{systems.StepInit}
 	n.tokenless.begin()
 	var todo []systems.Step

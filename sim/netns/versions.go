@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/mod/semver"
 
-	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/systems"
 )
@@ -148,14 +148,12 @@ const stepTheirs systems.Step = "what the runtime calls"
 
 func same(a, b *systems.System) bool { return a.Name == b.Name && a.Version == b.Version }
 
-// settingsOf are the settings of a scenario's node that are not the defaults, which every system has by itself, by their upstream names.
-func settingsOf(n *instance) map[string]string {
-	plain := ipam.Defaults()
-	out, otherwise := actions.Environment(&n.Settings), actions.Environment(&plain)
-	for k, v := range otherwise {
-		if out[k] == v {
-			delete(out, k)
-		}
+// settingsOf are the settings that a scenario's lines have written for a node, by their upstream names. One that is our
+// default is written too: amazon-vpc-cni-k8s without WARM_PREFIX_TARGET=1 refuses to start with prefixes.
+func settingsOf(n *models.Node) map[string]string {
+	all, out := actions.Environment(&n.Settings), map[string]string{}
+	for _, k := range n.Written {
+		out[k] = all[k]
 	}
 	return out
 }
@@ -222,7 +220,7 @@ func (n *instance) beside(steps []systems.Step, then func()) {
 		return
 	}
 	w := n.w
-	work := n.installer(w.words(n), settingsOf(n))
+	work := n.installer(w.words(n), settingsOf(&n.Node))
 	n.asides++
 	go func() {
 		err := work.do(w.ctx, steps)
