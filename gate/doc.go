@@ -11,6 +11,7 @@
 //
 //	config.go    what was asked for, judged and read before anything starts
 //	play.go      Pair.Scripts: what has to be played, and in which text
+//	mode.go      Change with prefixes, or with custom networking
 //	stage.go     the plays, in virtual machines (vm.Laboratory), and the cache of what was played before
 //	compare.go   Compare: what held before and does not any more, and what is mended
 //	evidence.go  what the silence of a play rests on

@@ -160,6 +160,22 @@ func TestReportOfAGate(t *testing.T) {
 	}
 }
 
+// TestOtherVersionOfTheSameNameIsPlayedAnew: what a play rests on is the version that comes with the change, too, and the
+// old version alone rests on none.
+func TestOtherVersionOfTheSameNameIsPlayedAnew(t *testing.T) {
+	f := &file{name: "s.scn", short: "s"}
+	alone := job{f, &Script{Play: Old, System: "a", Text: "the script"}, 1}
+	upgraded := job{f, &Script{Play: Upgrade, System: "a", Later: "b", Text: "the script, upgraded"}, 1}
+	one := &stage{prints: map[string]string{"a": "1"}, later: map[string]string{"b": "2"}}
+	other := &stage{prints: map[string]string{"a": "1"}, later: map[string]string{"b": "3"}}
+	if one.keyOf(&upgraded) == other.keyOf(&upgraded) {
+		t.Error("an upgrade to other bytes of the same name has the same key")
+	}
+	if one.keyOf(&alone) != other.keyOf(&alone) {
+		t.Error("the old version alone has another key beside another new version")
+	}
+}
+
 // escaped is a text as HTML and XML have it.
 func escaped(s string) string { return strings.ReplaceAll(s, `"`, "&#34;") }
 

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/enilab/enilab/sim/scn"
+	"github.com/enilab/enilab/systems"
 )
 
 // modes are settings that make another supply of addresses, by what people call it.
@@ -19,22 +19,15 @@ func Modes() []string { return slices.Sorted(maps.Keys(modes)) }
 // inModes is Change in each mode that was asked for. A version that does not know what makes the mode is refused: what
 // it plays instead would be called by the wrong name.
 func (g *gating) inModes() (out []source, err error) {
-	for _, name := range g.Modes {
-		for key := range modes[name] {
-			for _, s := range []struct {
-				called string
-				knows  bool
-			}{{called(g.from), g.from.Knows(key)}, {called(g.to), g.to.Knows(key)}} {
-				if !s.knows {
-					return nil, invalid("--mode %s sets %s, which %s does not know: leave it out", name, key, s.called)
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(g.Modes))) {
+		for _, key := range slices.Sorted(maps.Keys(modes[name])) {
+			for _, s := range []*systems.System{g.from, g.to} {
+				if !s.Knows(key) {
+					return nil, invalid("--mode %s sets %s, which %s does not know: leave it out", name, key, called(s))
 				}
 			}
 		}
-		data, err := Files.ReadFile(Change)
-		if err != nil {
-			return nil, err
-		}
-		f, err := scn.Parse(Change, data)
+		f, err := change()
 		if err != nil {
 			return nil, err
 		}

@@ -17,7 +17,7 @@ func TestModesAreRefusedToWhoDoesNotKnowThem(t *testing.T) {
 		for key := range modes[mode] {
 			knows.Daemon.Settings = append(knows.Daemon.Settings, key)
 		}
-		g := &gating{Config: Config{Modes: []string{mode}}, from: knows, to: knows}
+		g := &gating{Config: Config{Modes: []string{mode, mode}}, from: knows, to: knows} // said twice is played once
 		list, err := g.inModes()
 		if err != nil || len(list) != 1 {
 			t.Fatalf("%s: expected one scenario, found %d, %v", mode, len(list), err)

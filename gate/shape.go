@@ -169,13 +169,18 @@ func (s *Shape) crowded(name string, text []byte) ([]byte, error) {
 	return []byte(s.Crowded(f).String()), nil
 }
 
-// sources are Change in the shape, a scenario for each type. name is the shape's file.
-func (s *Shape) sources(name string) (out []source, err error) {
+// change is Change, parsed.
+func change() (*scn.File, error) {
 	text, err := Files.ReadFile(Change)
 	if err != nil {
 		return nil, err
 	}
-	f, err := scn.Parse(Change, text)
+	return scn.Parse(Change, text)
+}
+
+// sources are Change in the shape, a scenario for each type. name is the shape's file.
+func (s *Shape) sources(name string) (out []source, err error) {
+	f, err := change()
 	if err != nil {
 		return nil, err
 	}

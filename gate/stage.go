@@ -37,9 +37,9 @@ type stage struct {
 func (g *gating) open() (*stage, error) {
 	s := &stage{labs: map[string]*vm.Laboratory{}, prints: map[string]string{}, later: map[string]string{}}
 	both := map[string]*systems.System{g.pair.From: g.from, g.pair.To: g.to}
-	for name, system := range both {
+	for _, name := range slices.Sorted(maps.Keys(both)) {
 		lab := &vm.Laboratory{Kernel: g.Kernel, Program: g.Program, Timeout: g.Limit, Verbose: g.Verbose,
-			Systems: map[string]*systems.System{name: system}, Later: maps.Clone(both)}
+			Systems: map[string]*systems.System{name: both[name]}, Later: maps.Clone(both)}
 		delete(lab.Later, name)
 		err := lab.Open()
 		s.labs[name] = lab
@@ -47,7 +47,7 @@ func (g *gating) open() (*stage, error) {
 			s.prints[name], err = lab.Fingerprint()
 		}
 		if err == nil {
-			s.later[name], err = digestOf(system)
+			s.later[name], err = digestOf(both[name])
 		}
 		if err != nil {
 			return nil, errors.Join(err, s.close())
@@ -216,7 +216,7 @@ func (g *gating) play(ctx context.Context, jobs []job) error {
 	defer fail(nil)
 	cores := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var mu sync.Mutex // guards done, results and g.runs
-	one := func(b *bough, key string) {
+	one := func(b *lazyTrunk, key string) {
 		cores <- struct{}{}
 		defer func() { <-cores }()
 		if stop.Err() != nil {
@@ -248,7 +248,7 @@ func (g *gating) play(ctx context.Context, jobs []job) error {
 	for range min(len(order), cap(cores)) { // as many trunks are there at once
 		workers.Go(func() {
 			for t := range todo {
-				b := &bough{}
+				b := &lazyTrunk{}
 				one(b, keys[t][0]) // its first run makes the trunk, if it is not known from the cache
 				var rest sync.WaitGroup
 				for _, key := range keys[t][1:] {
@@ -277,24 +277,24 @@ func (g *gating) play(ctx context.Context, jobs []job) error {
 	return nil
 }
 
-// bough is where runs branch: a trunk that is made once, when the first of them is played.
-type bough struct {
+// lazyTrunk is a trunk that is made once, when the first of its runs is played.
+type lazyTrunk struct {
 	mu    sync.Mutex
 	trunk *vm.LabTrunk
 	err   error // why it could not be made
 }
 
-// grow makes the trunk, if it is not there.
-func (b *bough) grow(ctx context.Context, lab *vm.Laboratory, p *vm.Play, change time.Duration) error {
+// get makes the trunk, if it is not there.
+func (b *lazyTrunk) get(ctx context.Context, lab *vm.Laboratory, p *vm.Play, change time.Duration) (*vm.LabTrunk, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.trunk == nil && b.err == nil {
 		b.trunk, b.err = lab.Trunk(ctx, p, change)
 	}
-	return b.err
+	return b.trunk, b.err
 }
 
-func (b *bough) close() error {
+func (b *lazyTrunk) close() error {
 	if b.trunk == nil {
 		return nil
 	}
@@ -375,7 +375,7 @@ func (g *gating) inBaseline(j *job) (out []Result) {
 }
 
 // run plays a job, or takes what is known of it. Of a run that was ended early nothing comes.
-func (g *gating) run(ctx context.Context, j *job, key string, b *bough) (*came, error) {
+func (g *gating) run(ctx context.Context, j *job, key string, b *lazyTrunk) (*came, error) {
 	path := filepath.Join(g.Cache, key+".json")
 	if g.Cache != "" {
 		known := &came{}
@@ -440,7 +440,7 @@ func (g *gating) keep(j *job, c *came) error {
 
 // play plays a job in a machine of its own, from its trunk on. What a report shows costs little there, and may be wanted
 // later.
-func (s *stage) play(ctx context.Context, j *job, b *bough) (*came, error) {
+func (s *stage) play(ctx context.Context, j *job, b *lazyTrunk) (*came, error) {
 	lab := s.labs[j.script.System]
 	play := &vm.Play{Seed: j.seed, Flags: []string{"--clock", "machine", "--json", "--cni", j.script.System},
 		Names: []string{j.file.name}, Runs: true,
@@ -449,8 +449,11 @@ func (s *stage) play(ctx context.Context, j *job, b *bough) (*came, error) {
 	var err error
 	if j.file.load {
 		p, err = lab.Play(ctx, play, io.Discard, io.Discard)
-	} else if err = b.grow(ctx, lab, play, j.script.Change); err == nil {
-		p, err = b.trunk.Play(ctx, &vm.Branch{Scenario: j.script.Text, System: j.script.Later})
+	} else {
+		var t *vm.LabTrunk
+		if t, err = b.get(ctx, lab, play, j.script.Change); err == nil {
+			p, err = t.Play(ctx, &vm.Branch{Scenario: j.script.Text, System: j.script.Later})
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -142,9 +142,8 @@ func (c *Conn) Call(ctx context.Context, method string, message []byte) ([]byte,
 // ask sends the question.
 func (c *Conn) ask(method string, message []byte) error {
 	headers := []hpack.HeaderField{{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: "http"},
-		{Name: ":path", Value: method},
-		{Name: ":authority", Value: "localhost"}, {Name: "content-type", Value: "application/grpc"}, {Name: "te",
-			Value: "trailers"},
+		{Name: ":path", Value: method}, {Name: ":authority", Value: "localhost"},
+		{Name: "content-type", Value: "application/grpc"}, {Name: "te", Value: "trailers"},
 		{Name: "user-agent", Value: "enilab"}}
 	// No grpc-timeout: the other side would hang up at the very instant of our deadline, and which of the two comes first is luck.
 	data := binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))) // not compressed, length

@@ -30,8 +30,6 @@ type Trunk struct {
 	mapped  []byte
 	memory  *os.File // the machine's
 	state   *os.File // of its devices
-	control *os.File // the emulator's end of its control socket
-	ours    net.Conn
 	// Over is what came of a run that ended before it could branch; nil: it can.
 	Over *Result
 	CPU  time.Duration // of the host
@@ -45,7 +43,7 @@ const stopTries = 3
 // that this computer's emulator cannot be stopped.
 func (m *Machine) Trunk(ctx context.Context, j *Job, sinks func() Sinks) (*Trunk, error) {
 	for i := 1; ; i++ {
-		t, err := m.grow(ctx, j, sinks())
+		t, err := m.tryTrunk(ctx, j, sinks())
 		if !errors.Is(err, errLate) {
 			return t, err
 		}
@@ -55,28 +53,30 @@ func (m *Machine) Trunk(ctx context.Context, j *Job, sinks func() Sinks) (*Trunk
 	}
 }
 
-func (m *Machine) grow(ctx context.Context, j *Job, s Sinks) (*Trunk, error) {
+func (m *Machine) tryTrunk(ctx context.Context, j *Job, s Sinks) (*Trunk, error) {
 	job := *j
 	job.Trunk = true
 	t := &Trunk{m: m, job: &job}
 	r := m.newRun(&job, s)
 	r.trunk = t
 	defer r.close()
-	err := errors.Join(t.open(), r.open(&job))
+	err := t.open()
+	if err == nil {
+		err = r.open(&job)
+	}
+	if err == nil {
+		err = r.connect()
+	}
 	if err == nil {
 		err = r.play(ctx)
 	}
 	if errors.Is(err, errSaved) {
-		err = nil
 		t.console, err = r.text()
+		t.CPU, t.At = r.usage, r.channel.noted(aliveAt)
 		t.channel, t.mapped, r.mapped = r.channel, r.mapped, nil
 	} else if err == nil {
 		t.Over, err = r.result(nil)
-	}
-	t.CPU, t.At = r.usage, r.channel.noted(aliveAt)
-	if t.ours != nil {
-		_ = t.ours.Close()
-		_ = t.control.Close()
+		t.CPU, t.At = r.usage, t.Over.Ended
 	}
 	if err != nil {
 		return nil, errors.Join(err, t.Close())
@@ -84,7 +84,7 @@ func (m *Machine) grow(ctx context.Context, j *Job, s Sinks) (*Trunk, error) {
 	return t, nil
 }
 
-// open makes what a trunk has beside other machines.
+// open makes the files of the machine's memory and of what its devices hold.
 func (t *Trunk) open() (err error) {
 	if t.memory, err = memoryFile("enilab-memory"); err == nil {
 		err = t.memory.Truncate(memory << 20)
@@ -92,17 +92,19 @@ func (t *Trunk) open() (err error) {
 	if err == nil {
 		t.state, err = memoryFile("enilab-state")
 	}
-	if err != nil {
-		return err
-	}
+	return err
+}
+
+// connect makes the socket by which the emulator is controlled.
+func (r *run) connect() error {
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("make a socket for the emulator: %w", err)
 	}
-	t.control = os.NewFile(uintptr(ends[1]), "control")
+	r.control = os.NewFile(uintptr(ends[1]), "control")
 	f := os.NewFile(uintptr(ends[0]), "control")
 	defer f.Close()
-	t.ours, err = net.FileConn(f)
+	r.monitor, err = net.FileConn(f)
 	return err
 }
 
@@ -128,9 +130,9 @@ var (
 
 // save stops the emulator's machine and writes down what its devices hold. It always returns an error.
 func (r *run) save() error {
-	c := &control{r.trunk.ours, bufio.NewReader(r.trunk.ours)}
+	c := &control{r.monitor, bufio.NewReader(r.monitor)}
 	// The emulator answers within milliseconds, or something is wrong with it.
-	if err := r.trunk.ours.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := r.monitor.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		return err
 	}
 	if _, err := c.answer(); err != nil { // its greeting

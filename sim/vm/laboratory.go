@@ -161,10 +161,8 @@ func (l *Laboratory) program() (string, error) {
 
 // needing are all systems that need something of the machine.
 func (l *Laboratory) needing() map[string]*systems.System {
-	all := maps.Clone(l.Later)
-	if all == nil {
-		all = map[string]*systems.System{}
-	}
+	all := map[string]*systems.System{}
+	maps.Copy(all, l.Later)
 	maps.Copy(all, l.Systems)
 	return all
 }

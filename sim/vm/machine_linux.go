@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"runtime"
@@ -106,8 +107,10 @@ type run struct {
 	console *os.File
 	words   string
 
-	trunk  *Trunk // that this is, or of which it is a branch; nil: it is a machine by itself
-	branch bool
+	trunk   *Trunk // that this is, or of which it is a branch; nil: it is a machine by itself
+	branch  bool
+	control *os.File // a trunk's emulator's end of its control socket
+	monitor net.Conn // and ours
 
 	file   io.WriteCloser // that is being handed out
 	code   int
@@ -189,7 +192,10 @@ func (r *run) close() {
 	if r.mapped != nil {
 		_ = unix.Munmap(r.mapped)
 	}
-	for _, f := range []*os.File{r.memory, r.console} {
+	if r.monitor != nil {
+		_ = r.monitor.Close()
+	}
+	for _, f := range []*os.File{r.memory, r.console, r.control} {
 		if f != nil {
 			_ = f.Close()
 		}
@@ -277,7 +283,7 @@ func (r *run) command() *exec.Cmd {
 	if r.trunk != nil {
 		args, handed = branching(args, r.branch), append(handed, r.trunk.memory, r.trunk.state)
 		if !r.branch {
-			handed = append(handed, r.trunk.control)
+			handed = append(handed, r.control)
 		}
 	}
 	cmd := exec.Command(r.emulator, args...)

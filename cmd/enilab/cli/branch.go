@@ -18,7 +18,7 @@ import (
 // been unpacked beside the run.
 const branchLead = 10 * time.Second
 
-// branch lets the machine that this runs in go on as another scenario from an instant on, with a system more.
+// branches lets the machine that this runs in go on as another scenario from an instant on, with a system more.
 func (f *runFlags) branches(place *runner.Place, scene *vm.Scene, v *runner.Variant, w *netnsworld.World, r *sim.Run) {
 	r.Call(max(0, f.branch.at-branchLead), func() error {
 		scene.Branches()

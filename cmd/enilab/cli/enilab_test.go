@@ -103,6 +103,7 @@ func TestRefuses(t *testing.T) {
 		{"run --on netns --in vm --timeout 0s calm.scn", []string{"expected more than no time"}},
 		{"run --on netns --arch " + another() + " calm.scn", []string{"--arch is for virtual machines: use it with --in vm"}},
 		{"run --on netns --in vm --arch riscv64 calm.scn", []string{`--arch: expected amd64 or arm64, found "riscv64"`}},
+		{"run --branch-at 1m calm.scn", []string{"--branch-at is what enilab gate gives to its virtual machines: leave it out"}},
 		{"run --pause-at 1m calm.scn", []string{"--pause-at stops a virtual machine: use it with --on netns --in vm"}},
 		{"run --on netns --pause-at 1m calm.scn", []string{"--pause-at stops a virtual machine: use it with --on netns --in vm"}},
 		{"run --on netns --in vm --pause-at noon calm.scn", []string{"--pause-at: expected", "such as 3m5s"}},

@@ -208,6 +208,9 @@ func (f *runFlags) options() (runner.Options, error) {
 	case f.cni != "" && f.blind:
 		return o, usage("--cni judges from outside alone anyway: leave --without-books out")
 	}
+	if f.branch.given && f.inside == "" {
+		return o, usage("--branch-at is what enilab gate gives to its virtual machines: leave it out")
+	}
 	if f.name != runName && f.on != "kind" {
 		return o, usage("--name is a cluster's: use it with --on kind")
 	}
