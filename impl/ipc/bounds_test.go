@@ -105,12 +105,12 @@ func TestLongMessageIsWrittenInPieces(t *testing.T) {
 		t.Error(err)
 	}
 
-	a, b = connected(t)
-	go func() { wrote <- writeFrame(a, MaxRequest, body, nil) }()
-	if _, err := io.ReadFull(b, make([]byte, header)); err != nil { // the first piece is there
+	writer, reader := connected(t)
+	go func() { wrote <- writeFrame(writer, MaxRequest, body, nil) }()
+	if _, err := io.ReadFull(reader, make([]byte, header)); err != nil { // the first piece is there
 		t.Fatal(err)
 	}
-	b.Close()
+	reader.Close()
 	if err := <-wrote; err == nil {
 		t.Error("half a message is sent, without an error")
 	}

@@ -12,6 +12,7 @@ var replaced = []string{
 	"World.mutant", "World.book", "World.tap", "World.unborn", // constants; books and recordings are shared on purpose
 	"Host.Cluster", "Host.Base", "Host.numbers", // what the scenario asks for, the ledger at t=0, and the instances, which are all there by then
 	"node.seen", "node.listed", // made anew by each look
+	"Node.Written", // appended to a clipped slice only
 }
 
 // TestCloneSharesNothing: what a fork's machines and models change in place is its own. A field that Clone forgets is found here.
