@@ -2,7 +2,7 @@
 # and soak also use the machine's kernel, in namespaces that they make and that are gone afterwards.
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-arm64 image demo test short netns lint race race-all seeds e2e bench soak fuzz conform-mutants gate-mutants patches mutation versions atlas behaviour bare clean
+.PHONY: help build build-arm64 image demo test short netns lint race race-all seeds e2e bench soak fuzz conform-mutants gate-mutants patches mutation versions atlas worlds behaviour bare clean
 
 # The tag leaves golang.org/x/net/trace out of gRPC: its templates make the linker keep every method there is, 50 MB of them.
 BUILD := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags '-s -w'
@@ -109,6 +109,11 @@ versions: build ## incidents against released versions in ENILAB_SYSTEMS, into d
 PAIRS ?=
 atlas: build ## gate released versions in ENILAB_SYSTEMS to the next ones, into docs/upgrades.md; goes on where it ended: PAIRS="1.21.2..1.22.0" (hours)
 	go run ./gate/atlas -only "$(PAIRS)"
+
+INCIDENTS ?=
+WORLDS ?=
+worlds: build ## incidents in every world, into docs/incidents.md; goes on where it ended: INCIDENTS=upgrade WORLDS="sim vm" (hours on kind)
+	go run ./internal/worlds -incidents "$(INCIDENTS)" -worlds "$(WORLDS)"
 
 bare: ## a bare Debian with Go and make: the demo there, a gate without iptables and with it (root, debootstrap; minutes)
 	.ci/bare

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/enilab/enilab/internal/campaign"
+	"github.com/enilab/enilab/sim/runner"
+)
+
+// heading begins the section; it ends with the file.
+const heading = "## In each world\n"
+
+// cell is what came of an incident in a world.
+type cell struct {
+	why           string // there is no verdict
+	status, build string
+	judged        int      // lines and invariants that were
+	proved, named int      // mutants that broke what the file says of them, and all that were played
+	skipped       []string // why lines were not played, each reason once
+}
+
+// cellOf reads the document of a run.
+func cellOf(of *campaign.Result) (cell, error) {
+	if of.Why != "" {
+		return cell{why: of.Why}, nil
+	}
+	var d runner.Document
+	if err := json.Unmarshal(of.Stdout, &d); err != nil {
+		return cell{}, fmt.Errorf("what enilab run --json wrote cannot be read: %w", err)
+	}
+	if len(d.Errors) > 0 {
+		return cell{why: d.Errors[0].Message}, nil
+	}
+	if len(d.Files) != 1 {
+		return cell{}, fmt.Errorf("expected one file, found %d", len(d.Files))
+	}
+	f := &d.Files[0]
+	c := cell{status: f.Status, build: of.Build, judged: f.Judged, named: len(f.Mutants)}
+	for _, m := range f.Mutants {
+		if m.Proved {
+			c.proved++
+		}
+	}
+	for _, s := range f.Skipped {
+		if !slices.Contains(c.skipped, s.Why) {
+			c.skipped = append(c.skipped, s.Why)
+		}
+	}
+	return c, nil
+}
+
+// brief is the cell in words.
+func (c *cell) brief() string {
+	switch {
+	case c.why != "":
+		return campaign.Cell(c.why)
+	case c.named == 0:
+		return fmt.Sprintf("%s, %d judged", c.status, c.judged)
+	}
+	return fmt.Sprintf("%s, %d judged, %d of %d mutants red", c.status, c.judged, c.proved, c.named)
+}
+
+// table is what was played: cells are named WORLD/INCIDENT.
+type table struct {
+	incidents []string
+	cells     map[string]cell
+}
+
+// text is the section.
+func (t *table) text() string {
+	var b strings.Builder
+	var names, builds, feet []string
+	for _, w := range worlds {
+		names = append(names, w.name)
+	}
+	for _, c := range t.cells {
+		if c.build != "" && !slices.Contains(builds, c.build) {
+			builds = append(builds, c.build)
+		}
+	}
+	slices.Sort(builds)
+	b.WriteString(heading + "\nWritten by `make worlds`: the same files, with seed 1 and the mutants that they name, each judged by the same judge. In sim all is\n" +
+		"modelled; in netns daemon, plugin and kernel are real; vm is netns in a machine of virtual time; on kind kubelet, containerd and\n" +
+		"the API server are real, too.\n")
+	if len(builds) > 0 {
+		b.WriteString("\n" + campaign.Paragraph("", "enilab of "+strings.Join(builds, ", ")+"."))
+	}
+	fmt.Fprintf(&b, "\n| incident | %s |\n|---%s|\n", strings.Join(names, " | "), strings.Repeat("|---", len(names)))
+	for _, i := range t.incidents {
+		row := []string{fmt.Sprintf("[%s](../scenarios/%s.scn)", i, i)}
+		for _, w := range names {
+			c := t.cells[w+"/"+i]
+			text := c.brief()
+			for _, why := range c.skipped {
+				if !slices.Contains(feet, why) {
+					feet = append(feet, why)
+				}
+				text += fmt.Sprintf(" (%d)", slices.Index(feet, why)+1)
+			}
+			row = append(row, text)
+		}
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+	}
+	if len(feet) > 0 {
+		b.WriteString("\nLines that a world skips, and why:\n\n")
+		for i, f := range feet {
+			b.WriteString(campaign.Paragraph(fmt.Sprintf("%d. ", i+1), campaign.Cell(f)))
+		}
+	}
+	return b.String()
+}

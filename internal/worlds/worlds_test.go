@@ -1,0 +1,40 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/enilab/enilab/internal/campaign"
+)
+
+// TestTableSaysWhatCameOfEachRun: verdict, mutants and skipped lines, and what is no verdict is none.
+func TestTableSaysWhatCameOfEachRun(t *testing.T) {
+	table := table{incidents: []string{"upgrade"}, cells: map[string]cell{}}
+	for name, r := range map[string]campaign.Result{
+		"sim": {Build: "v1", Stdout: []byte(`{"files":[{"status":"held","judged":9,"mutants":[{"proved":true},{"proved":true}]}]}`)},
+		"netns": {Build: "v1", Stdout: []byte(`{"files":[{"status":"unproven","judged":8,"mutants":[{"proved":true},{"proved":false}],
+			"skipped":[{"line":3,"why":"no clock"},{"line":4,"why":"no clock"}]}]}`)},
+		"vm":   {Stdout: []byte(`{"errors":[{"message":"there is no qemu"}]}`)},
+		"kind": {Why: campaign.NotYet},
+	} {
+		c, err := cellOf(&r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		table.cells[name+"/upgrade"] = c
+	}
+	text := table.text()
+	for _, want := range []string{
+		"| held, 9 judged, 2 of 2 mutants red | unproven, 8 judged, 1 of 2 mutants red (1) | there is no qemu | not played yet |",
+		"\n1. no clock\n", "enilab of v1.",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("expected %q in\n%s", want, text)
+		}
+	}
+	for _, bad := range []string{"", "[]", `{"files":[]}`, `{"files":[{},{}]}`} {
+		if c, err := cellOf(&campaign.Result{Stdout: []byte(bad)}); err == nil {
+			t.Errorf("a run that wrote %q is %q", bad, c.brief())
+		}
+	}
+}
