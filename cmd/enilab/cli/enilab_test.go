@@ -613,9 +613,9 @@ func TestVerbsAreComplete(t *testing.T) {
 	}
 }
 
-// TestVerdictTable: README, run --help and --json have one table.
+// TestVerdictTable: docs/scenarios.md, run --help and --json have one table.
 func TestVerdictTable(t *testing.T) {
-	readme, err := os.ReadFile("../../../README.md")
+	readme, err := os.ReadFile("../../../docs/scenarios.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -637,7 +637,7 @@ func TestVerdictTable(t *testing.T) {
 	}
 	for i, m := range runner.Meanings() {
 		if row := fmt.Sprintf("| %d | %s | %s |\n", m.Exit, m.Word, m.Doc); !strings.Contains(string(readme), row) {
-			t.Errorf("README.md lacks %q", row)
+			t.Errorf("docs/scenarios.md lacks %q", row)
 		}
 		if row := fmt.Sprintf("  %3d  %-18s %s\n", m.Exit, m.Word, m.Doc); !strings.Contains(help, row) {
 			t.Errorf("run --help lacks %q", row)
