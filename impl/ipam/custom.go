@@ -53,8 +53,8 @@ type custom struct {
 	ConfigErr   string        // why the API server's last answer lacked it
 }
 
-// sited says whether ENIs are made where an ENIConfig says.
-func (sn *subnets) sited() bool { return sn.Set.CustomNetwork && !sn.Set.IMDSOnly }
+// customNetworking says whether ENIs are made where an ENIConfig says.
+func (sn *subnets) customNetworking() bool { return sn.Set.CustomNetwork && !sn.Set.IMDSOnly }
 
 // listed says whether EC2 has answered which subnets the zone has, and whether the ENIConfig's is one of them.
 func (sn *subnets) listed() (known, listed bool) {
@@ -112,7 +112,7 @@ func (sn *subnets) seenConfig(in *Seen, whole bool, at time.Duration) {
 
 // groups are the security groups of an ENI that is made.
 func (sn *subnets) groups(primary []string) []string {
-	if !sn.sited() {
+	if !sn.customNetworking() {
 		return primary
 	}
 	return sn.policy.Grouped(sn.Config.Groups, primary)
@@ -120,7 +120,7 @@ func (sn *subnets) groups(primary []string) []string {
 
 // home is the subnet that messages name as the source of further addresses: the ENIConfig's, or the node's own.
 func (sn *subnets) home() string {
-	if sn.sited() && sn.Config.Subnet != "" {
+	if sn.customNetworking() && sn.Config.Subnet != "" {
 		return sn.Config.Subnet
 	}
 	return sn.Inst.Subnet
@@ -153,8 +153,8 @@ func (sn *subnets) unusable(wanting bool) string {
 
 // reserved says whether an ENI is kept from pods because it is the primary one, and pods have ENIs of their own (custom networking).
 func (es *enis) reserved(e *eni) bool {
-	return es.subnets.sited() && e.Stage >= Attached && !e.Foreign && es.policy.Reserved(e.Device == 0)
+	return es.subnets.customNetworking() && e.Stage >= Attached && !e.Foreign && es.policy.Reserved(e.Device == 0)
 }
 
-// shut says whether pods get no more addresses of an ENI. Its free addresses are given back.
-func (es *enis) shut(e *eni) bool { return es.reserved(e) || es.subnets.shut(e.Subnet) }
+// excluded says whether pods get no more addresses of an ENI. Its free addresses are given back.
+func (es *enis) excluded(e *eni) bool { return es.reserved(e) || es.subnets.excluded(e.Subnet) }

@@ -44,7 +44,7 @@ func TestAnENIConfigSaysTheSubnet(t *testing.T) {
 		if why := sn.unusable(false); (why == "") != ok || !strings.Contains(why, c.is) || sn.problem(false) != why {
 			t.Errorf("%+v: %q, expected %q", c.config, why, c.is)
 		}
-		if sn.shut("b") || sn.spent("b") || sn.tryAnother("b", CreateENI, refusal{Class: SubnetFull}) {
+		if sn.excluded("b") || sn.exhausted("b") || sn.tryAnother("b", CreateENI, refusal{Class: SubnetFull}) {
 			t.Error("what subnet discovery goes by counts")
 		}
 	}
@@ -119,7 +119,7 @@ func TestThePrimaryIsReserved(t *testing.T) {
 	}{{false, false, []bool{false, false, false, false}}, {true, false, []bool{true, false, false, false}}, {true, true, []bool{false, false, false, false}}} {
 		n.Set.CustomNetwork, n.Set.IMDSOnly = c.custom, c.alone
 		for i, want := range c.want {
-			if n.enis.shut(&n.ENIs[i]) != want {
+			if n.enis.excluded(&n.ENIs[i]) != want {
 				t.Errorf("custom networking %v, alone %v: ENI %d is shut: %v", c.custom, c.alone, i, !want)
 			}
 		}

@@ -151,7 +151,7 @@ func (ps *pods) noAddress(now time.Duration, in *Add) string {
 		why = "EC2 has not said yet which network interfaces are attached; try again"
 	case ps.pool.growing():
 		why = "growth is under way; try again"
-	case ps.enis.subnets.sited() && ps.enis.subnets.unusable(true) != "":
+	case ps.enis.subnets.customNetworking() && ps.enis.subnets.unusable(true) != "":
 		why = ps.enis.subnets.unusable(true)
 	}
 	b := make([]byte, 0, 256) // a node that waits for growth says this to every pod every half minute

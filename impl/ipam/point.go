@@ -48,7 +48,7 @@ const (
 	SubnetSwitched            // EC2 refused something in one subnet, and another one's turn has come
 	SubnetsDenied             // the role may not ask for subnets
 	GroupsChanged             // an ENI was given the security groups of the primary one
-	ENIShut                   // an ENI is in a subnet that is not for pods any more
+	ENIExcluded               // an ENI is in a subnet that is not for pods any more
 	PrefixesGone              // EC2 had no prefix to give, and slots get addresses
 	SlotsTurned               // slots of the kind that the mode does not use are about to be given back
 	TypeWithoutPrefixes       // prefixes are asked for on a type that has none
@@ -62,7 +62,7 @@ var pointNames = [...]string{"", "runtime-list-refused", "recovered-from-checkpo
 	"call-throttled", "call-refused", "intent-resumed", "eni-made", "eni-drained", "eni-deleted", "eni-swept", "eni-missing",
 	"drain-stopped", "address-adopted", "address-missing", "gc-refused", "gc-released", "save-failed", "version-refused", "eni-restored",
 	"mac-unrecorded", "eni-given-up", "flows-kept", "eni-not-ours", "addresses-added", "served-from-records",
-	"subnet-turned", "subnets-denied", "groups-changed", "eni-shut",
+	"subnet-turned", "subnets-denied", "groups-changed", "eni-excluded",
 	"prefixes-gone", "slots-turned", "type-without-prefixes", "eniconfig-changed"}
 
 func (m Point) String() string { return name(pointNames[:], int(m)) }

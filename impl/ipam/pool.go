@@ -210,7 +210,7 @@ func (p *pool) pick() (int32, bool) {
 		}
 		if a.Leaving || a.Missing > 0 || p.Set.IMDSOnly && a.ByIMDS > 0 || a.ENI < 0 ||
 			p.enis.ENIs[a.ENI].Stage != Ready || p.enis.ENIs[a.ENI].gives(a.IP) ||
-			p.enis.shut(&p.enis.ENIs[a.ENI]) {
+			p.enis.excluded(&p.enis.ENIs[a.ENI]) {
 			continue
 		}
 		if best < 0 || p.better(a, &p.Addrs[p.FreeQueue[best]]) {

@@ -174,7 +174,7 @@ func (n *Node) View(v *View) {
 		case e.Stage < Ready:
 			v.Covered += max(0, e.size()-e.total()) + available
 			available = 0
-		case e.Stage > Ready || n.enis.shut(e): // what is not given to pods goes back
+		case e.Stage > Ready || n.enis.excluded(e): // what is not given to pods goes back
 			v.Covered += available
 			available = 0
 		}
@@ -185,7 +185,7 @@ func (n *Node) View(v *View) {
 		}
 		v.ENIs = append(v.ENIs, ViewENI{ID: e.ID, MAC: e.MAC, Device: e.Device, Stage: e.Stage, Total: e.total(), Available: available, InUse: e.total() - e.Has[Free],
 			Prefixes: e.blocks, Prefixed: e.blocked.addresses, Barred: e.Barred >= attachTries, Subnet: e.Subnet,
-			Shut: n.enis.shut(e), Spent: n.subnets.spent(e.Subnet)})
+			Excluded: n.enis.excluded(e), Exhausted: n.subnets.exhausted(e.Subnet)})
 	}
 	v.Reasons = n.reasons(v.Reasons)
 }

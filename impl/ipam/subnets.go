@@ -93,7 +93,7 @@ func (sn *subnets) discovers() bool {
 }
 
 // asks says whether EC2 is asked which subnets there are: to choose among them, or to find the ENIConfig's.
-func (sn *subnets) asks() bool { return sn.discovers() || sn.sited() }
+func (sn *subnets) asks() bool { return sn.discovers() || sn.customNetworking() }
 
 func (sn *subnets) candidate(id string) *candidate {
 	for i := range sn.Candidates {
@@ -109,8 +109,8 @@ func (sn *subnets) suits(g *candidate) bool {
 	return sn.policy.Suits(Site{Own: g.ID == sn.Inst.Subnet, Role: g.Role, Others: g.Others})
 }
 
-// shut says whether pods get no more addresses of ENIs in that subnet: its tags exclude it.
-func (sn *subnets) shut(id string) bool {
+// excluded says whether pods get no more addresses of ENIs in that subnet: its tags exclude it.
+func (sn *subnets) excluded(id string) bool {
 	if len(sn.Candidates) == 0 || !sn.discovers() {
 		return false
 	}
@@ -128,8 +128,8 @@ func (sn *subnets) hasOther(id string) bool {
 	return false
 }
 
-// spent says whether no address is requested in a subnet for now: EC2 has refused there, and there are others.
-func (sn *subnets) spent(id string) bool {
+// exhausted says whether no address is requested in a subnet for now: EC2 has refused there, and there are others.
+func (sn *subnets) exhausted(id string) bool {
 	if len(sn.Candidates) < 2 || !sn.discovers() {
 		return false
 	}
@@ -145,7 +145,7 @@ func (sn *subnets) known() bool {
 
 // fresh says whether EC2's answer is new enough for an ENI to be made by it; else EC2 is asked again.
 func (sn *subnets) fresh(now time.Duration) bool {
-	if sn.sited() && !sn.current(now) {
+	if sn.customNetworking() && !sn.current(now) {
 		return false
 	}
 	if !sn.asks() || sn.CandidatesKnown && now-sn.CandidatesAt < freshSubnets {
@@ -160,9 +160,9 @@ func (sn *subnets) fresh(now time.Duration) bool {
 
 // place is the subnet for the next ENI: the ENIConfig's, or else of those that suit the one with the most free addresses,
 // by EC2's count less what was requested since. Its CIDR is unknown where EC2's answer lacks it. False: none suits, or all
-// that do are spent.
+// that do are exhausted.
 func (sn *subnets) place() (Subnet, bool) {
-	if sn.sited() {
+	if sn.customNetworking() {
 		return sn.configSubnet()
 	}
 	own := Subnet{ID: sn.Inst.Subnet}
@@ -172,7 +172,7 @@ func (sn *subnets) place() (Subnet, bool) {
 	var best *candidate
 	for i := range sn.Candidates {
 		g := &sn.Candidates[i]
-		if sn.suits(g) && !sn.spent(g.ID) && (best == nil || g.Free > best.Free) {
+		if sn.suits(g) && !sn.exhausted(g.ID) && (best == nil || g.Free > best.Free) {
 			best = g
 		}
 	}
@@ -187,7 +187,7 @@ func (sn *subnets) place() (Subnet, bool) {
 
 // nextWord is when EC2's last answer is too old for an ENI to be made by it.
 func (sn *subnets) nextWord() time.Duration {
-	if sn.sited() {
+	if sn.customNetworking() {
 		return sn.ConfigAt + freshConfig
 	}
 	return sn.CandidatesAt + freshSubnets
@@ -252,7 +252,7 @@ const mostSubnets = 1000
 // wanting: pods wait.
 func (sn *subnets) problem(wanting bool) string {
 	switch {
-	case sn.sited():
+	case sn.customNetworking():
 		return sn.unusable(wanting)
 	case !sn.discovers():
 		return ""

@@ -31,11 +31,11 @@ func TestWhichSubnetsAreForPods(t *testing.T) {
 		if own, other := sn.suits(&sn.Candidates[0]), sn.suits(&sn.Candidates[1]); own != c.own || other != c.wanted {
 			t.Errorf("role %q, others %v: %v and %v, expected %v and %v", c.role, c.others, own, other, c.own, c.wanted)
 		}
-		if sn.shut("a") != c.shut || sn.shut("b") != c.shut || sn.shut("unknown") {
-			t.Errorf("role %q, others %v: shut is %v", c.role, c.others, sn.shut("b"))
+		if sn.excluded("a") != c.shut || sn.excluded("b") != c.shut || sn.excluded("unknown") {
+			t.Errorf("role %q, others %v: shut is %v", c.role, c.others, sn.excluded("b"))
 		}
 		sn.Set.Discovery = false
-		if sn.shut("a") {
+		if sn.excluded("a") {
 			t.Error("without discovery tags say nothing")
 		}
 	}
@@ -58,7 +58,7 @@ func TestTheEmptiestComesFirst(t *testing.T) {
 		t.Error("another subnet helps against a full one alone")
 	}
 	expect("a")
-	if !sn.spent("b") || !sn.spent("d") || sn.spent("a") {
+	if !sn.exhausted("b") || !sn.exhausted("d") || sn.exhausted("a") {
 		t.Error("b has refused, and d has nothing")
 	}
 	if !sn.tryAnother("a", CreateENI, refusal{Class: Denied, Count: 4}) {
@@ -73,7 +73,7 @@ func TestTheEmptiestComesFirst(t *testing.T) {
 	sn.seen(time.Minute, &Seen{Subnets: []Subnet{{ID: "a", Free: 9}, {ID: "b", Free: 12, Role: "1"}}}, true, sn.Steps+1, time.Minute)
 	expect("b") // EC2 has been asked since
 	alone := newSubnets(Subnet{ID: "a", Free: 0}, Subnet{ID: "b", Free: 9})
-	if alone.tryAnother("a", CreateENI, refusal{Class: SubnetFull, Count: 4}) || alone.spent("a") {
+	if alone.tryAnother("a", CreateENI, refusal{Class: SubnetFull, Count: 4}) || alone.exhausted("a") {
 		t.Error("there is no other: it is asked again as ever")
 	}
 }

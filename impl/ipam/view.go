@@ -34,8 +34,8 @@ type ViewENI struct {
 	Prefixes  int // each takes the place of a secondary
 	Prefixed  int // of Total, addresses that these carry
 	Subnet    string
-	Shut      bool // it is kept from pods, by its subnet's tags or by custom networking: what is free there goes back
-	Spent     bool // EC2 has refused more in its subnet, and others come first
+	Excluded  bool // it is kept from pods, by its subnet's tags or by custom networking: what is free there goes back
+	Exhausted bool // EC2 has refused more in its subnet, and others come first
 	Barred    bool // EC2 has refused to attach it, so often that it may never be
 }
 

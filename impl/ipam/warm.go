@@ -111,7 +111,7 @@ func (wp *warm) supply(now time.Duration) Supply {
 		}
 		switch {
 		case e.Stage < Ready && e.Barred >= attachTries: // EC2 may never attach it again
-		case wp.enis.shut(e): // what it has is given to nobody
+		case wp.enis.excluded(e): // what it has is given to nobody
 		case e.Stage <= Ready:
 			s.Coming += e.coming()
 			s.Near += wp.room(e) * unit
@@ -125,7 +125,7 @@ func (wp *warm) supply(now time.Duration) Supply {
 	// Addresses that only their inspection by the kernel keeps from being free come at once.
 	for _, i := range wp.pool.Cooling {
 		if a := &wp.pool.Addrs[i]; a.State == Cooling && a.Att == (Attachment{}) && a.ENI >= 0 &&
-			wp.enis.ENIs[a.ENI].Stage <= Ready && !wp.strays(a) && !wp.enis.shut(&wp.enis.ENIs[a.ENI]) {
+			wp.enis.ENIs[a.ENI].Stage <= Ready && !wp.strays(a) && !wp.enis.excluded(&wp.enis.ENIs[a.ENI]) {
 			s.Coming++
 		}
 	}
@@ -202,7 +202,7 @@ func (wp *warm) grow(now time.Duration, more int, whole bool) {
 		if e.Stage < Ready {
 			underWay++
 		}
-		if wp.enis.shut(e) {
+		if wp.enis.excluded(e) {
 			continue
 		}
 		// what was to be given back is wanted again
@@ -261,7 +261,7 @@ func (wp *warm) grow(now time.Duration, more int, whole bool) {
 // room is how many slots could still be had on an ENI that is in service or on its way there: where some are given back,
 // others can be had.
 func (wp *warm) room(e *eni) int {
-	if wp.enis.shut(e) || wp.subnets.spent(e.Subnet) {
+	if wp.enis.excluded(e) || wp.subnets.exhausted(e.Subnet) {
 		return 0
 	}
 	has := wp.policy.Slots(e.total()-e.blocked.addresses, e.blocks)
@@ -321,7 +321,7 @@ func (wp *warm) idleENI(w Want) (int32, bool) {
 	}
 	for i := range wp.enis.ENIs {
 		e := &wp.enis.ENIs[i]
-		if e.Stage != Ready || e.busy() || e.Device == 0 || e.total() > w.Less || wp.enis.shut(e) {
+		if e.Stage != Ready || e.busy() || e.Device == 0 || e.total() > w.Less || wp.enis.excluded(e) {
 			continue
 		}
 		// by the books: nobody else is asked before the drain begins
@@ -353,7 +353,7 @@ func (wp *warm) leastUsed(prefixed bool) int32 {
 	best, least := int32(-1), (*eni)(nil)
 	for i := range wp.enis.ENIs {
 		e := &wp.enis.ENIs[i]
-		if e.Stage != Ready || e.busy() || e.Trimming || !e.spares(prefixed) || wp.enis.shut(e) {
+		if e.Stage != Ready || e.busy() || e.Trimming || !e.spares(prefixed) || wp.enis.excluded(e) {
 			continue
 		}
 		if least == nil || e.Has[Assigned] < least.Has[Assigned] || e.Has[Assigned] == least.Has[Assigned] && least.Device == 0 {
@@ -404,7 +404,7 @@ func (wp *warm) seek(now time.Duration) {
 		return
 	}
 	if !wp.subnets.fresh(now) {
-		wp.subnets.Awaited = wp.subnets.sited() && wp.subnets.expects()
+		wp.subnets.Awaited = wp.subnets.customNetworking() && wp.subnets.expects()
 		return
 	}
 	if at := wp.subnets.nextWord(); at > now {
@@ -420,15 +420,15 @@ func (wp *warm) clear(now time.Duration) {
 	}
 	for i := range wp.enis.ENIs {
 		e := &wp.enis.ENIs[i]
-		if e.Stage != Ready || e.busy() || e.Trimming || e.Lost || !wp.enis.shut(e) {
+		if e.Stage != Ready || e.busy() || e.Trimming || e.Lost || !wp.enis.excluded(e) {
 			continue
 		}
 		switch {
 		case e.Device != 0 && e.total() == e.Has[Free]:
-			wp.note(Note{Point: ENIShut, ENI: e.ID, Text: e.Subnet})
+			wp.note(Note{Point: ENIExcluded, ENI: e.ID, Text: e.Subnet})
 			wp.driver.beginDrain(now, int32(i))
 		case e.spares(false), e.spares(true):
-			wp.note(Note{Point: ENIShut, ENI: e.ID, Text: e.Subnet})
+			wp.note(Note{Point: ENIExcluded, ENI: e.ID, Text: e.Subnet})
 			wp.giveBack(now, int32(i), e.Has[Free], !e.spares(false))
 		}
 	}

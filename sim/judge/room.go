@@ -69,9 +69,9 @@ func needed(v *ipam.View) (demand, enis, places int) {
 	for i := range v.ENIs {
 		switch e := &v.ENIs[i]; {
 		case e.Stage > ipam.Ready || e.Barred:
-		case e.Shut: // what is free there goes back
+		case e.Excluded: // what is free there goes back
 			enis, places = enis+1, places+e.InUse
-		case e.Spent: // EC2 gives no more
+		case e.Exhausted: // EC2 gives no more
 			enis, places = enis+1, places+e.Total
 		default:
 			enis, places = enis+1, places+carries(e, v, per)

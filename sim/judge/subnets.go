@@ -12,11 +12,11 @@ const tagGrace = 2 * time.Minute
 
 // CloudSubnet is a subnet as EC2 knows it, and what its tags say for a node.
 type CloudSubnet struct {
-	ID     ec2.SubnetID
-	Free   int  // addresses that it could still give
-	Blocks int  // and /28 prefixes
-	Suits  bool // ENIs may be made there
-	Shut   bool // no pod is to get an address of an ENI that is there
+	ID       ec2.SubnetID
+	Free     int  // addresses that it could still give
+	Blocks   int  // and /28 prefixes
+	Suits    bool // ENIs may be made there
+	Excluded bool // no pod is to get an address of an ENI that is there
 }
 
 // suits says whether ENIs of a node may be made in a subnet by its tags, as amazon-vpc-cni-k8s 1.23.0 does (pkg/awsutils/awsutils.go). It is not
@@ -52,7 +52,7 @@ func (w Whose) Subnets() (out []CloudSubnet) {
 	for _, s := range w.Model.Subnets() {
 		if s.VPC == home.VPC && s.Zone == home.Zone {
 			out = append(out, CloudSubnet{ID: s.ID, Free: w.Model.FreeAddresses(s.ID), Blocks: w.Model.FreePrefixes(s.ID),
-				Suits: w.suits(&s, home.Subnet), Shut: !w.Undiscovered && w.Custom == nil && !w.suits(&s, s.ID)})
+				Suits: w.suits(&s, home.Subnet), Excluded: !w.Undiscovered && w.Custom == nil && !w.suits(&s, s.ID)})
 		}
 	}
 	return out

@@ -127,9 +127,9 @@ func (p pool) short(s *ipam.Settings, prefixes bool) int {
 func (p pool) canGrow(n int, s *CloudSubnet, prefixes bool) bool {
 	room := p.room[s.ID]
 	if prefixes && s.Blocks > 0 { // EC2 gives as many prefixes as it has
-		return room > 0 && !s.Shut || s.Suits && p.enis < p.most && s.Free > blockSize
+		return room > 0 && !s.Excluded || s.Suits && p.enis < p.most && s.Free > blockSize
 	}
-	if room > 0 && !s.Shut && s.Free >= min(n, room) {
+	if room > 0 && !s.Excluded && s.Free >= min(n, room) {
 		return true
 	}
 	return s.Suits && p.enis < p.most && s.Free >= min(n, p.per)+1

@@ -50,7 +50,7 @@ var marked = map[ipam.Point]words{
 	ipam.ENINotOurs:          {one: "# is not ours and is left alone", why: true},
 	ipam.SubnetsDenied:       {one: "the role may not ask for subnets", why: true},
 	ipam.GroupsChanged:       {one: "# is given the security groups of the primary ENI"},
-	ipam.ENIShut:             {one: "# is in a subnet that is not for pods any more"},
+	ipam.ENIExcluded:         {one: "# is in a subnet that is not for pods any more"},
 	ipam.PrefixesGone:        {one: "EC2 has no prefix to give: addresses are asked for", why: true},
 	ipam.SlotsTurned:         {one: "slots of # that the mode does not use are about to be given back"},
 	ipam.TypeWithoutPrefixes: {one: "this instance type has no prefixes", why: true},
