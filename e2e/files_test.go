@@ -40,10 +40,12 @@ var files = []file{
 	{name: "reboot", labels: Label(long)},
 	{name: "subnet-exhausted", labels: Label(long)},
 	{name: "forward-drop", labels: Label(long)},
+	{name: "kill-loop", labels: Label(long)},
+	{name: "upgrade", labels: Label(long)},
 }
 
-// fileLimit bounds one run of a file with the making of its cluster.
-const fileLimit = 15 * time.Minute
+// fileLimit bounds one run of a file with the making of its cluster: the longest take a third of it on an idle machine.
+const fileLimit = 30 * time.Minute
 
 // describeFiles makes a spec of every run of every file.
 func (s *site) describeFiles() {

@@ -31,7 +31,7 @@ var _ = specs("a cluster", Label("datapath"), func(b *bed) {
 
 	It("runs the daemon with NET_ADMIN and NET_RAW and nothing else", func() {
 		for _, n := range b.Nodes() {
-			p, err := (&stage{bed: b, node: n}).daemonProcess()
+			p, err := daemonProcess(n)
 			check(err)
 			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
 			check(err)

@@ -192,7 +192,3 @@ func addressOf(p *corev1.Pod) netip.Addr {
 	check(err, "the address of pod "+p.Name)
 	return a
 }
-
-func podTemplate(name string, changes ...change) corev1.PodTemplateSpec {
-	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labelled(name)}, Spec: podSpec(changes...)}
-}

@@ -1,14 +1,14 @@
 package e2e
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
+
+	"github.com/enilab/enilab/sim/kind"
 )
 
 // process of a node, with this machine's number.
@@ -17,8 +17,8 @@ type process struct {
 	args        []string
 }
 
-// processes of the node, and of the containers in it.
-func (s *stage) processes() []process {
+// processes of a node, and of the containers in it.
+func processes(n *kind.Node) []process {
 	folders, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return nil // the pattern is good
@@ -32,7 +32,7 @@ func (s *stage) processes() []process {
 	var out []process
 	for _, p := range all {
 		for up := p; up.pid != 0; up = all[up.parent] {
-			if up.pid == s.node.PID() {
+			if up.pid == n.PID() {
 				out = append(out, p)
 				break
 			}
@@ -61,35 +61,12 @@ func readProcess(folder string) (p process, ok bool) {
 	return p, err == nil
 }
 
-// find is the node's process whose arguments fit.
-func (s *stage) find(what string, fits func(args []string) bool) (process, error) {
-	for _, p := range s.processes() {
-		if fits(p.args) {
+// daemonProcess is a node's ipamd: not the init container, and not one of kubelet's probes, which are ipamd's too.
+func daemonProcess(n *kind.Node) (process, error) {
+	for _, p := range processes(n) {
+		if p.args[0] == "/ipamd" && !slices.Contains(p.args, "init") && !slices.Contains(p.args, "status") {
 			return p, nil
 		}
 	}
-	return process{}, fmt.Errorf("%s does not run on %s", what, s.node.Name)
-}
-
-// daemonProcess is ipamd, or the mutant in its place: not the init container, and not one of kubelet's probes, which are ipamd's too.
-func (s *stage) daemonProcess() (process, error) {
-	return s.find("the daemon", func(args []string) bool {
-		return args[0] == "/ipamd" && !slices.Contains(args, "init") && !slices.Contains(args, "status") || len(args) > 1 && args[0] == "/enilab" && args[1] == "play"
-	})
-}
-
-// killDaemon ends ipamd as an OOM killer would.
-func (s *stage) killDaemon() error {
-	p, err := s.daemonProcess()
-	if err != nil {
-		return err
-	}
-	return ignoreEnded(syscall.Kill(p.pid, syscall.SIGKILL))
-}
-
-func ignoreEnded(err error) error {
-	if errors.Is(err, syscall.ESRCH) {
-		return nil
-	}
-	return err
+	return process{}, fmt.Errorf("the daemon does not run on %s", n.Name)
 }
