@@ -44,7 +44,7 @@ var files = []file{
 	{name: "upgrade", labels: Label(long)},
 }
 
-// fileLimit bounds one run of a file with the making of its cluster: the longest take a third of it on an idle machine.
+// fileLimit bounds one run of a file with the making of its cluster: the longest, upgrade, takes 13 minutes on two cores.
 const fileLimit = 30 * time.Minute
 
 // describeFiles makes a spec of every run of every file.

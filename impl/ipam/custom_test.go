@@ -120,7 +120,7 @@ func TestThePrimaryIsReserved(t *testing.T) {
 		n.Set.CustomNetwork, n.Set.IMDSOnly = c.custom, c.alone
 		for i, want := range c.want {
 			if n.enis.excluded(&n.ENIs[i]) != want {
-				t.Errorf("custom networking %v, alone %v: ENI %d is shut: %v", c.custom, c.alone, i, !want)
+				t.Errorf("custom networking %v, alone %v: ENI %d is excluded: %v", c.custom, c.alone, i, !want)
 			}
 		}
 	}

@@ -22,7 +22,7 @@ func TestWhichSubnetsAreForPods(t *testing.T) {
 		role        string
 		others      bool
 		own, wanted bool // the node's own, and another one, are for new ENIs
-		shut        bool
+		excluded    bool
 	}{
 		{"", false, true, false, false}, {"", true, true, false, false}, {"1", false, true, true, false}, {"1", true, false, false, true},
 		{"yes", false, true, true, false}, {"0", false, false, false, true}, {"0", true, false, false, true},
@@ -31,8 +31,8 @@ func TestWhichSubnetsAreForPods(t *testing.T) {
 		if own, other := sn.suits(&sn.Candidates[0]), sn.suits(&sn.Candidates[1]); own != c.own || other != c.wanted {
 			t.Errorf("role %q, others %v: %v and %v, expected %v and %v", c.role, c.others, own, other, c.own, c.wanted)
 		}
-		if sn.excluded("a") != c.shut || sn.excluded("b") != c.shut || sn.excluded("unknown") {
-			t.Errorf("role %q, others %v: shut is %v", c.role, c.others, sn.excluded("b"))
+		if sn.excluded("a") != c.excluded || sn.excluded("b") != c.excluded || sn.excluded("unknown") {
+			t.Errorf("role %q, others %v: excluded is %v", c.role, c.others, sn.excluded("b"))
 		}
 		sn.Set.Discovery = false
 		if sn.excluded("a") {
