@@ -42,3 +42,30 @@ func TestDemoFigures(t *testing.T) {
 		t.Errorf("README.md: expected %q, found %q", want, regexp.MustCompile("`make demo` replays .*? mutants").Find(readme))
 	}
 }
+
+// TestRunsInTheManual: what docs/scenarios.md shows of runs is what they say, but for where lines are wrapped.
+func TestRunsInTheManual(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "scenarios.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	manual := words(string(data))
+	_, roll, found := strings.Cut(string(data), "```\n# A deployment of 12")
+	if roll, _, _ = strings.Cut(roll, "```"); !found {
+		t.Fatal("docs/scenarios.md has no roll.scn any more")
+	}
+	t.Chdir(filepath.Join("..", "..", "..")) // files are named as from there
+	file := filepath.Join(t.TempDir(), "roll.scn")
+	if err := os.WriteFile(file, []byte("# A deployment of 12"+roll), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	incident := "scenarios/socket-mismatch.scn"
+	for _, args := range [][]string{{incident}, {incident, "--against", "recover-from-runtime-only"}, {file}} {
+		_, out, errs := enilab(t, append([]string{"run"}, args...)...)
+		out = regexp.MustCompile("(?m)^also .*\n").ReplaceAllString(out, "") // the other variants
+		if out == "" || !strings.Contains(manual, words(out)) {
+			t.Errorf("docs/scenarios.md shows another %v:\n%s%s", args, out, errs)
+		}
+	}
+}
