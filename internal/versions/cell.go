@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -39,27 +38,15 @@ type breaks struct {
 var spent = regexp.MustCompile(`virtual machine: kernel ([^,]+),.* ([0-9]+) s of CPU`)
 
 // cellOf reads what came of a run: its document, and what it told beside it.
-func cellOf(of *campaign.Result) (*cell, error) {
+func cellOf(of *campaign.Result) *cell {
 	if of.Why != "" {
-		return &cell{Why: of.Why}, nil
+		return &cell{Why: of.Why}
 	}
-	var r runner.Document
-	if err := json.Unmarshal(of.Stdout, &r); err != nil {
-		return nil, fmt.Errorf("what enilab run --json wrote cannot be read: %w", err)
+	f, err := runner.OnlyFile(of.Stdout)
+	if err != nil {
+		return &cell{Why: err.Error()}
 	}
-	if len(r.Errors) > 0 {
-		return &cell{Why: r.Errors[0].Message}, nil
-	}
-	if len(r.Files) != 1 {
-		return nil, fmt.Errorf("expected one file, found %d", len(r.Files))
-	}
-	f := &r.Files[0]
-	c := &cell{Status: f.Status, Build: of.Build}
-	for _, l := range f.Skipped {
-		if !slices.Contains(c.Skipped, l.Why) {
-			c.Skipped = append(c.Skipped, l.Why)
-		}
-	}
+	c := &cell{Status: f.Status, Build: of.Build, Skipped: f.Reasons()}
 	if m := spent.FindSubmatch(of.Stderr); m != nil {
 		c.Kernel = string(m[1])
 		n, _ := strconv.Atoi(string(m[2])) // digits
@@ -71,7 +58,7 @@ func cellOf(of *campaign.Result) (*cell, error) {
 	for _, v := range f.Variants {
 		c.Unjudged += len(v.Unjudged)
 		if v.Error != "" {
-			return &cell{Why: v.Error}, nil
+			return &cell{Why: v.Error}
 		}
 		for _, m := range v.Missed {
 			if text := fmt.Sprintf("line %d: %s", m.Line, m.Text); !slices.Contains(c.Missed, text) {
@@ -92,7 +79,7 @@ func cellOf(of *campaign.Result) (*cell, error) {
 			c.Breaks = append(c.Breaks, b)
 		}
 	}
-	return c, nil
+	return c
 }
 
 // broke says whether something broke first in some variant.

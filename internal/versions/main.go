@@ -137,10 +137,7 @@ func (t *table) play(ctx context.Context, c *campaign.Campaign, workers int, atH
 	}
 	t.cells = map[string]*cell{}
 	c.Run(ctx, jobs, workers, func(i int, r *campaign.Result) {
-		x, err := cellOf(r)
-		if err != nil {
-			x = &cell{Why: err.Error()}
-		}
+		x := cellOf(r)
 		t.cells[names[i]] = x
 		fmt.Printf("%-32s %s\n", names[i], x.brief())
 	})

@@ -90,10 +90,7 @@ func run(ctx context.Context, results, program string, keep, none bool, of, in [
 			}
 			c.None = none || !asked(in, w.name) || !asked(of, i)
 			c.Run(ctx, []campaign.Job{j}, 1, func(_ int, r *campaign.Result) {
-				x, err := cellOf(r)
-				if err != nil {
-					x = cell{why: err.Error()}
-				}
+				x := cellOf(r)
 				t.cells[j.Name] = x
 				if !c.None {
 					fmt.Printf("%-32s %s\n", j.Name, x.brief())

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,33 +22,21 @@ type cell struct {
 }
 
 // cellOf reads the document of a run.
-func cellOf(of *campaign.Result) (cell, error) {
+func cellOf(of *campaign.Result) cell {
 	if of.Why != "" {
-		return cell{why: of.Why}, nil
+		return cell{why: of.Why}
 	}
-	var d runner.Document
-	if err := json.Unmarshal(of.Stdout, &d); err != nil {
-		return cell{}, fmt.Errorf("what enilab run --json wrote cannot be read: %w", err)
+	f, err := runner.OnlyFile(of.Stdout)
+	if err != nil {
+		return cell{why: err.Error()}
 	}
-	if len(d.Errors) > 0 {
-		return cell{why: d.Errors[0].Message}, nil
-	}
-	if len(d.Files) != 1 {
-		return cell{}, fmt.Errorf("expected one file, found %d", len(d.Files))
-	}
-	f := &d.Files[0]
-	c := cell{status: f.Status, build: of.Build, judged: f.Judged, named: len(f.Mutants)}
+	c := cell{status: f.Status, build: of.Build, judged: f.Judged, named: len(f.Mutants), skipped: f.Reasons()}
 	for _, m := range f.Mutants {
 		if m.Proved {
 			c.proved++
 		}
 	}
-	for _, s := range f.Skipped {
-		if !slices.Contains(c.skipped, s.Why) {
-			c.skipped = append(c.skipped, s.Why)
-		}
-	}
-	return c, nil
+	return c
 }
 
 // brief is the cell in words.

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,11 +21,7 @@ func TestTableSaysWhatCameOfEachRun(t *testing.T) {
 		"vm":   {Stdout: []byte(`{"errors":[{"message":"there is no qemu"}]}`)},
 		"kind": {Why: campaign.NotYet},
 	} {
-		c, err := cellOf(&r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		table.cells[name+"/upgrade"] = c
+		table.cells[name+"/upgrade"] = cellOf(&r)
 	}
 	text := table.text()
 	for _, want := range []string{
@@ -33,8 +33,26 @@ func TestTableSaysWhatCameOfEachRun(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "[]", `{"files":[]}`, `{"files":[{},{}]}`} {
-		if c, err := cellOf(&campaign.Result{Stdout: []byte(bad)}); err == nil {
+		if c := cellOf(&campaign.Result{Stdout: []byte(bad)}); c.why == "" {
 			t.Errorf("a run that wrote %q is %q", bad, c.brief())
 		}
+	}
+}
+
+// TestIncidentsAreThoseOfKind: a file that the suite on kind begins to play has a row.
+func TestIncidentsAreThoseOfKind(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "e2e", "files_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var played []string
+	for _, m := range regexp.MustCompile(`(?m)^\t\{name: "([a-z-]+)"`).FindAllSubmatch(data, -1) {
+		played = append(played, string(m[1]))
+	}
+	rows := strings.Fields(incidents)
+	slices.Sort(played)
+	slices.Sort(rows)
+	if !slices.Equal(played, rows) {
+		t.Errorf("make e2e plays %q, and the table has %q", played, rows)
 	}
 }

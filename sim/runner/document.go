@@ -1,8 +1,10 @@
 package runner
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,6 +52,31 @@ type Document struct {
 	Verdict  string         `json:"verdict"` // of all files together
 	Verdicts []MeaningJSON  `json:"verdicts"`
 	Files    []FileDocument `json:"files"`
+}
+
+// OnlyFile reads the document that a run of one file wrote. A run that was refused is an error, in its own words.
+func OnlyFile(document []byte) (*FileDocument, error) {
+	var d Document
+	if err := json.Unmarshal(document, &d); err != nil {
+		return nil, fmt.Errorf("what enilab run --json wrote cannot be read: %w", err)
+	}
+	if len(d.Errors) > 0 {
+		return nil, errors.New(d.Errors[0].Message)
+	}
+	if len(d.Files) != 1 {
+		return nil, fmt.Errorf("the document of a run: expected one file, found %d", len(d.Files))
+	}
+	return &d.Files[0], nil
+}
+
+// Reasons are why lines were skipped, each once.
+func (f *FileDocument) Reasons() (out []string) {
+	for _, s := range f.Skipped {
+		if !slices.Contains(out, s.Why) {
+			out = append(out, s.Why)
+		}
+	}
+	return out
 }
 
 // MeaningJSON is a verdict that there is.
