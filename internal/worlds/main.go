@@ -4,7 +4,7 @@
 //	make worlds                                  all, which takes hours on kind
 //	make worlds INCIDENTS=upgrade WORLDS="sim vm"
 //
-// What is not asked for stays as it was played before. A result stays in bin/worlds, and what rests on the same enilab and the same
+// What is not asked for stays as it was played before, where bin/worlds has it. A result stays there, and what rests on the same enilab and the same
 // files is not played again; with -keep, nothing that ever was is. Interrupted, it goes on from there the next time.
 package main
 
