@@ -77,7 +77,7 @@ func (t *table) text() string {
 	}
 	fmt.Fprintf(&b, "\n| incident | %s |\n|---%s|\n", strings.Join(names, " | "), strings.Repeat("|---", len(names)))
 	for _, i := range t.incidents {
-		row := []string{fmt.Sprintf("[%s](../scenarios/%s.scn)", i, i)}
+		row := []string{i} // its row in the catalogue above has the link
 		for _, w := range names {
 			c := t.cells[w+"/"+i]
 			text := c.brief()
