@@ -54,7 +54,7 @@ func (x foreignFields) read(message []byte) (att ipam.Attachment, pod ipam.Pod, 
 
 // serveForeign answers amazon-vpc-cni-k8s's plugin: an ADD is told what is wrong, and a DEL is done, as one that found no daemon.
 func (d *daemon) serveForeign(c net.Conn, said []byte, who string) {
-	if err := grpclite.Serve(c, said, func(method string, message []byte) grpclite.Reply { return d.foreign(method, message, who, true) }); err != nil {
+	if err := grpclite.Serve(c, said, foreignBound, func(method string, message []byte) grpclite.Reply { return d.foreign(method, message, who, true) }); err != nil {
 		d.log.Warn("a caller speaks HTTP/2, and is no plugin that ipamd knows", "who", who, "err", err)
 	}
 }
@@ -128,9 +128,8 @@ func (d *daemon) hearOlder() {
 func (d *daemon) serveOlder(c net.Conn) {
 	defer c.Close()
 	defer context.AfterFunc(d.ctx, func() { c.Close() })()
-	_ = c.SetDeadline(time.Now().Add(olderBound))
 	who := c.RemoteAddr().String()
-	err := grpclite.Serve(c, nil, func(method string, message []byte) grpclite.Reply { return d.foreign(method, message, who, false) })
+	err := grpclite.Serve(c, nil, foreignBound, func(method string, message []byte) grpclite.Reply { return d.foreign(method, message, who, false) })
 	if err != nil && !errors.Is(err, io.EOF) {
 		d.log.Debug("a caller speaks no gRPC", "who", who, "err", err)
 	}
@@ -139,6 +138,6 @@ func (d *daemon) serveOlder(c net.Conn) {
 const (
 	// mostOlder are served at once; the others wait in the listener's backlog.
 	mostOlder = 8
-	// olderBound is how long each of them may take.
-	olderBound = 5 * time.Second
+	// foreignBound is how long a plugin that is not ours may take to ask, and to hear the answer.
+	foreignBound = 5 * time.Second
 )

@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 )
 
 // recorder is a connection whose other side says something, and which keeps what it hears.
@@ -19,6 +20,7 @@ type recorder struct {
 
 func (r *recorder) Read(b []byte) (int, error)  { return r.says.Read(b) }
 func (r *recorder) Write(b []byte) (int, error) { return r.heard.Write(b) }
+func (r *recorder) SetDeadline(time.Time) error { return nil }
 func (r *recorder) Close() error                { return nil }
 
 func recorded(says ...[]byte) (*Conn, *recorder) {

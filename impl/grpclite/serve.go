@@ -10,6 +10,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/net/http2/hpack"
 )
@@ -24,9 +25,10 @@ type Reply struct {
 // Handler answers a call of a method ("/package.Service/Method").
 type Handler func(method string, message []byte) Reply
 
-// Serve answers one call on a connection, of which said has been read already, and waits until the caller hangs up. How long all that may take
-// is the connection's deadline.
-func Serve(c net.Conn, said []byte, h Handler) error {
+// Serve answers one call on a connection, of which said has been read already, and waits until the caller hangs up. The caller has patience to
+// ask, and once more to take the answer; what the handler needs in between is not the caller's time.
+func Serve(c net.Conn, said []byte, patience time.Duration, h Handler) error {
+	_ = c.SetDeadline(time.Now().Add(patience)) // of a closed connection: reading says so
 	s := &server{Conn: Conn{unix: c, r: bufio.NewReaderSize(io.MultiReader(bytes.NewReader(said), c), maxFrame), buf: make([]byte, maxFrame),
 		headers: hpack.NewDecoder(recent, nil), last: 1<<31 - 1}}
 	hello := make([]byte, len(preface))
@@ -40,7 +42,9 @@ func Serve(c net.Conn, said []byte, h Handler) error {
 	if err != nil {
 		return err
 	}
-	if err := s.answer(h(q.method, q.body[5:])); err != nil {
+	reply := h(q.method, q.body[5:])
+	_ = c.SetDeadline(time.Now().Add(patience)) // of a closed connection: writing says so
+	if err := s.answer(reply); err != nil {
 		return err
 	}
 	_, _ = io.Copy(io.Discard, s.r) // a connection that is closed with something unread is reset, and the answer may be lost

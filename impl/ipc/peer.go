@@ -78,11 +78,8 @@ func (p *Peer) large() error {
 	}
 }
 
-// Conn is the connection itself, for who does not speak the local protocol; all of that has to be over within a few seconds.
-func (p *Peer) Conn() net.Conn {
-	_ = p.unix.SetDeadline(time.Now().Add(patience)) // else reading says so
-	return p.unix
-}
+// Conn is the connection itself, for who does not speak the local protocol; how long that may take is the reader's to say.
+func (p *Peer) Conn() net.Conn { return p.unix }
 
 // Release ends, once, the request's claim on memory.
 func (p *Peer) Release() {
