@@ -48,7 +48,7 @@ func TestNeighbours(t *testing.T) {
 
 var (
 	budgeted = regexp.MustCompile(`(?m)^\t+(?:step|with "\$\w+"|last) (\w+) (\d+) `)
-	planned  = regexp.MustCompile(`(?m)^(usual|full)\(\) \{\n((?:\t.*\n)+)\}`)
+	planned  = regexp.MustCompile(`(?m)^(usual|full)\w*\(\) \{\n((?:\t.*\n)+)\}`)
 	variable = regexp.MustCompile(`(?:Getenv|LookupEnv)\("((?:ENILAB|KIND)_\w+)"\)|\b\w+ *= "(ENILAB_\w+)"`)
 )
 
