@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
@@ -15,9 +16,11 @@ import (
 	"github.com/enilab/enilab/sim/vpc"
 )
 
-// Where a node finds the cloud. The metadata's address is the real one.
+// Where a node finds the cloud. The metadata's address is the real one. Its server listens at another port: at the real one it would keep every pod
+// of the node's network, such as an ingress controller, from listening there at all addresses.
 const (
 	imdsAddr = "169.254.169.254"
+	imdsPort = 1692
 	ec2Addr  = "127.0.0.1:4566"
 )
 
@@ -116,9 +119,13 @@ func (c *Cluster) plugAll(n *Node) {
 // serve opens the cloud's endpoints inside a node.
 func (c *Cluster) serve(n *Node) error {
 	b := &backend{c, n}
+	imds := netip.AddrPortFrom(netip.MustParseAddr(imdsAddr), imdsPort)
+	if err := vpc.Redirect(n.Netns(), netip.AddrPortFrom(imds.Addr(), 80), imds); err != nil {
+		return fmt.Errorf("serve the metadata of %s: %w", n.Name, err)
+	}
 	web := map[string]*http.Server{
-		imdsAddr + ":80": imdsserver.Server(imdsserver.Handler(imdsserver.Config{View: b.metadata, Now: c.loop.now, Role: "node"})),
-		ec2Addr:          ec2server.Server(ec2server.Handler(b)),
+		imds.String(): imdsserver.Server(imdsserver.Handler(imdsserver.Config{View: b.metadata, Now: c.loop.now, Role: "node"})),
+		ec2Addr:       ec2server.Server(ec2server.Handler(b)),
 	}
 	for addr, s := range web {
 		var l net.Listener

@@ -83,23 +83,38 @@ func Labs() ([]Entry, error) {
 // cleanLimit is how long a laboratory may take to end.
 const cleanLimit = 20 * time.Second
 
-// Clean ends every laboratory of this machine and removes what dead ones left. It returns how many ended, and how many had been dead.
-func Clean() (ended, dead int, err error) {
+// Clean ends the laboratories of these processes, of none: the one that runs, and removes what dead ones left. Where several run, somebody else may
+// need one: they have to be named, and nothing is ended before that. It returns how many ended, and how many had been dead.
+func Clean(processes ...int) (ended, dead int, err error) {
 	list, err := Labs()
 	if err != nil {
 		return 0, 0, err
 	}
+	var alive []int
 	for i := range list {
-		e := &list[i]
-		if !e.Alive() || e.PID == os.Getpid() {
-			dead++
-		} else if e := e.End(cleanLimit); e != nil {
-			err = errors.Join(err, fmt.Errorf("laboratory: %w", e))
-			continue
+		if e := &list[i]; e.Alive() && e.PID != os.Getpid() {
+			alive = append(alive, e.PID)
 		} else {
+			labs.Forget(e.path)
+			dead++
+		}
+	}
+	if len(processes) == 0 {
+		if len(alive) > 1 {
+			return 0, dead, fmt.Errorf("%d laboratories run, those of the processes %v: say which of them to end", len(alive), alive)
+		}
+		processes = alive
+	}
+	for _, p := range processes {
+		i := slices.IndexFunc(list, func(e Entry) bool { return e.PID == p && slices.Contains(alive, p) })
+		if i < 0 {
+			err = errors.Join(err, fmt.Errorf("process %d has no laboratory that runs: the processes %v have", p, alive))
+		} else if e := list[i].End(cleanLimit); e != nil {
+			err = errors.Join(err, fmt.Errorf("laboratory: %w", e))
+		} else {
+			labs.Forget(list[i].path)
 			ended++
 		}
-		labs.Forget(e.path)
 	}
 	labs.Forget("")
 	return ended, dead, err

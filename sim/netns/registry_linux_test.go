@@ -48,3 +48,43 @@ func TestRegistryOfSomebodyElse(t *testing.T) {
 		})
 	}
 }
+
+// TestCleanNamesWhatItEnds: of several laboratories, those are ended that are named, and the only one needs no name.
+func TestCleanNamesWhatItEnds(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	folder := filepath.Join(os.TempDir(), "enilab-labs")
+	must(t, os.Mkdir(folder, 0o700))
+	var pids []int
+	for i := range 3 {
+		c := exec.Command("sleep", "600")
+		must(t, c.Start())
+		done := make(chan struct{})
+		go func() { defer close(done); _ = c.Wait() }()
+		t.Cleanup(func() { _ = c.Process.Kill(); <-done })
+		pid := c.Process.Pid
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		must(t, err)
+		entry := fmt.Sprintf(`{"pid":%d,"begun":%s,"nodes":{"node-1":1}}`, pid, strings.Fields(string(stat))[21])
+		must(t, os.WriteFile(filepath.Join(folder, fmt.Sprintf("netns-%d.json", i)), []byte(entry), 0o600))
+		pids = append(pids, pid)
+	}
+	for _, c := range []struct {
+		name  []int
+		ended int
+		says  string
+		left  int
+	}{
+		{nil, 0, "3 laboratories run", 3},
+		{[]int{1}, 0, "process 1 has no laboratory", 3},
+		{pids[:2], 2, "", 1},
+		{nil, 1, "", 0},
+	} {
+		ended, dead, err := netns.Clean(c.name...)
+		if ended != c.ended || dead != 0 || (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("clean %v: %d ended, %d dead, %v; expected %d, and %q", c.name, ended, dead, err, c.ended, c.says)
+		}
+		if list, err := netns.Labs(); err != nil || len(list) != c.left {
+			t.Errorf("after clean %v: %d laboratories (%v), expected %d", c.name, len(list), err, c.left)
+		}
+	}
+}

@@ -43,6 +43,9 @@ func NewNamespace() (*os.File, error) { return nil, errLinux }
 // SetMTU fails on this system.
 func SetMTU(*os.File, string, int) error { return errLinux }
 
+// Redirect fails on this system.
+func Redirect(*os.File, netip.AddrPort, netip.AddrPort) error { return errLinux }
+
 // Close does nothing.
 func (f *Network) Close() error { return nil }
 

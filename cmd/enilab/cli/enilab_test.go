@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
@@ -549,6 +550,24 @@ func TestRecordings(t *testing.T) {
 			t.Errorf("%s: exit code %d, expected %q in %s", args, code, says, errs)
 		}
 	}
+}
+
+// TestSilenceIsBroken: where there is no terminal, a run that takes long says where it is, in a line each time, until it ends.
+func TestSilenceIsBroken(t *testing.T) {
+	r, w := io.Pipe()
+	p := newProgress(w)
+	p.tell(runner.Progress{Scenario: "upgrade", Run: 1, Runs: 7, Now: time.Minute, End: time.Hour})
+	stop := p.breaks(time.Millisecond)
+	lines := bufio.NewScanner(r)
+	for range 2 {
+		if lines.Scan(); lines.Text() != "upgrade, run 1 of 7, 1m of 1h" {
+			t.Errorf("got %q", lines.Text())
+		}
+	}
+	go func() { _, _ = io.Copy(io.Discard, r) }()
+	stop()
+	p.on = true
+	p.breaks(time.Millisecond)()
 }
 
 // TestProgress: a line on a terminal only, after some time only, never wider than one, and gone in the end.

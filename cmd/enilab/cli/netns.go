@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,8 +46,8 @@ file in the temporary folder, which clean removes.`,
 		&cobra.Command{Use: "list", Short: "lists the laboratories and their nodes", Args: nothing, RunE: func(*cobra.Command, []string) error { return l.netnsList() }},
 		&cobra.Command{Use: "exec NODE -- COMMAND...", Short: "runs a command in a node, or in the VPC's router", Args: cobra.MinimumNArgs(2),
 			RunE: func(_ *cobra.Command, args []string) error { return l.netnsExec(args[0], args[1:]) }},
-		&cobra.Command{Use: "clean", Short: "ends all laboratories and removes what dead ones left", Args: nothing,
-			RunE: func(*cobra.Command, []string) error { return l.netnsClean() }},
+		&cobra.Command{Use: "clean [PROCESS...]", Short: "ends the laboratory that runs, or those named, and removes what dead ones left",
+			RunE: func(_ *cobra.Command, args []string) error { return l.netnsClean(args) }},
 	)
 	return c
 }
@@ -114,8 +115,15 @@ func inRouter(path string, argv []string) (code int, err error) {
 	return c.ProcessState.ExitCode(), nil
 }
 
-func (l *cli) netnsClean() error {
-	ended, dead, err := netnsworld.Clean()
+func (l *cli) netnsClean(args []string) error {
+	processes := make([]int, len(args))
+	for i, a := range args {
+		var err error
+		if processes[i], err = strconv.Atoi(a); err != nil {
+			return usage("netns clean %s: expected the number of a process, as enilab netns list shows it", a)
+		}
+	}
+	ended, dead, err := netnsworld.Clean(processes...)
 	fmt.Fprintf(l.out, "%s ended, %s of dead ones removed\n", runner.Count(ended, "laboratory"),
 		runner.Count(dead, "trace"))
 	if err != nil {

@@ -328,6 +328,9 @@ func (l *cli) runFiles(f *runFlags, names []string) error {
 		cluster = f.name
 	}
 	defer l.deadline(p, cluster)()
+	if f.on != "sim" {
+		defer p.breaks(silence)()
+	}
 	if f.ranged {
 		return l.sweepFiles(f, seeds, o, cases, p)
 	}

@@ -116,6 +116,31 @@ func (p *progress) passed(line string, last bool) {
 	}
 }
 
+// silence is how long a run in real time says nothing where there is no terminal: a pipeline's operator takes more for a hang.
+const silence = 30 * time.Second
+
+// breaks tells where the run is, in lines of their own, after each silence. stop ends that; on a terminal it does nothing.
+func (p *progress) breaks(silence time.Duration) (stop func()) {
+	if p.on {
+		return func() {}
+	}
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		t := time.NewTicker(silence)
+		defer t.Stop()
+		for {
+			select {
+			case <-t.C:
+				fmt.Fprintln(p.w, p.lastSeen())
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { close(done); <-ended }
+}
+
 // clear takes the line away, for something that stays, and begins to be patient again.
 func (p *progress) clear() {
 	p.began = time.Now()
