@@ -158,6 +158,9 @@ func (c *Cluster) makeCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := enoughInotify(len(cfg.Nodes)); err != nil {
+		return err
+	}
 	c.provider = cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(&logger{c.cfg.Log}))
 	createLock.Lock()
 	defer createLock.Unlock()

@@ -144,9 +144,18 @@ func unready(n *corev1.Node) string {
 // pollPeriod is how often the API server is asked about what is waited for.
 const pollPeriod = 250 * time.Millisecond
 
+// What an idle machine has in two minutes is not there in twenty: something is wrong, and what is left says where. Who waits hears of that each
+// half minute.
+const (
+	awaitLimit = 20 * time.Minute
+	tellPeriod = 30 * time.Second
+)
+
 // await asks until there is nothing left to wait for; a passing error of the API server is waited out too.
 func (c *Cluster) await(ctx context.Context, what string, ask func() (left string, err error)) error {
-	for {
+	ctx, cancel := context.WithTimeout(ctx, awaitLimit)
+	defer cancel()
+	for told := time.Now(); ; {
 		left, err := ask()
 		if err == nil && left == "" {
 			return nil
@@ -156,6 +165,10 @@ func (c *Cluster) await(ctx context.Context, what string, ask func() (left strin
 		}
 		if err := c.Err(); err != nil {
 			return err
+		}
+		if time.Since(told) >= tellPeriod {
+			told = time.Now()
+			c.cfg.Log("still waiting for " + what + ": " + left)
 		}
 		select {
 		case <-ctx.Done():

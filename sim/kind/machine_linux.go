@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -22,6 +23,47 @@ func privileged() error {
 		return &Lacking{"world kind: " + err.Error()}
 	}
 	return nil
+}
+
+// inotifyPerNode is how many inotify instances a node container holds: systemd's and its services', containerd's, kubelet's and the control plane's.
+const inotifyPerNode = 20
+
+// enoughInotify says whether this user may have the inotify instances of so many nodes. A kubelet that gets none ends again and again, and says so
+// nowhere but in its own log; the containers' root is this user.
+func enoughInotify(nodes int) error {
+	const setting = "/proc/sys/fs/inotify/max_user_instances"
+	text, err := os.ReadFile(setting)
+	if err != nil {
+		return nil // a kernel that does not tell may have enough
+	}
+	most, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return fmt.Errorf("%s: %w", setting, err)
+	}
+	used := inotifyInstances()
+	if need := nodes * inotifyPerNode; used+need > most {
+		return lacking("world kind needs about %d inotify instances for %d nodes, and of the %d that a user may have %d are taken: sysctl fs.inotify.max_user_instances=%d",
+			need, nodes, most, used, max(1024, 2*(used+need)))
+	}
+	return nil
+}
+
+// inotifyInstances counts those of this user's processes.
+func inotifyInstances() (used int) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		var st unix.Stat_t
+		if unix.Stat(dir, &st) != nil || int(st.Uid) != os.Getuid() {
+			continue
+		}
+		files, _ := os.ReadDir(dir + "/fd") // of a process that has just ended: none
+		for _, f := range files {
+			if to, _ := os.Readlink(dir + "/fd/" + f.Name()); to == "anon_inode:inotify" {
+				used++
+			}
+		}
+	}
+	return used
 }
 
 func openNetns(pid int) (*os.File, error) {

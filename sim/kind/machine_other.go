@@ -16,3 +16,5 @@ func routes() ([]netip.Prefix, error)                              { return nil,
 func configureMachine(*os.File, netip.Addr, ...netip.Prefix) error { return errOther }
 func awaitExit(int, <-chan struct{}) bool                          { return false }
 func alive(int) bool                                               { return false }
+
+func enoughInotify(int) error { return lacking("world kind needs Linux") }
