@@ -1,7 +1,10 @@
 package e2e
 
 import (
+	"bufio"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +13,9 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/enilab/enilab/sim/vpc"
 )
 
 // What the daemon may: NET_ADMIN (12) and NET_RAW (13), see capabilities(7).
@@ -44,6 +50,47 @@ var _ = specs("a cluster", Label("datapath"), func(b *bed) {
 				"CapBnd": daemonCapabilities, "CapAmb": "0000000000000000", "NoNewPrivs": "1", "Seccomp": "2"} {
 				Expect(status).To(HaveKeyWithValue(k, v), "ipamd on %s", n.Name)
 			}
+		}
+	})
+
+	It("has nodes that say what EKS's say: the provider's ID, the zone, the region and the type", func(ctx SpecContext) {
+		for _, n := range b.Nodes() {
+			node, err := b.Client().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+			check(err)
+			Expect(node.Spec.ProviderID).To(Equal("aws:///us-west-2a/" + string(n.Instance)))
+			for _, l := range [][2]string{{"topology.kubernetes.io/zone", "us-west-2a"}, {"topology.kubernetes.io/region", "us-west-2"},
+				{"node.kubernetes.io/instance-type", "t3.medium"}} {
+				Expect(node.Labels).To(HaveKeyWithValue(l[0], l[1]), n.Name)
+			}
+		}
+	}, NodeTimeout(time.Minute))
+
+	It("leaves port 80 of a node to pods of its network, and answers for the metadata beside them", func() {
+		for _, n := range b.Nodes() {
+			var l net.Listener
+			var answer *http.Response
+			check(vpc.Do(n.Netns(), func() (err error) {
+				if l, err = net.Listen("tcp", "0.0.0.0:80"); err != nil {
+					return err
+				}
+				request, err := http.NewRequest(http.MethodPut, "http://169.254.169.254/latest/api/token", nil)
+				if err != nil {
+					return err
+				}
+				request.Header.Set("X-aws-ec2-metadata-token-ttl-seconds", "60")
+				c, err := net.Dial("tcp", request.URL.Host+":80")
+				if err != nil {
+					return err
+				}
+				defer c.Close()
+				if err := request.Write(c); err != nil {
+					return err
+				}
+				answer, err = http.ReadResponse(bufio.NewReader(c), request)
+				return err
+			}), n.Name)
+			Expect(answer.StatusCode).To(Equal(http.StatusOK), n.Name)
+			check(l.Close())
 		}
 	})
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	"sigs.k8s.io/kind/pkg/cluster"
 	"sigs.k8s.io/kind/pkg/cluster/nodeutils"
 
@@ -154,7 +155,9 @@ func (c *Cluster) makeVPC(ctx context.Context) error {
 var createLock sync.Mutex
 
 func (c *Cluster) makeCluster(ctx context.Context) error {
-	cfg, err := c.cfg.kindConfig(&c.layout)
+	var cfg *v1alpha4.Cluster
+	var err error
+	c.loop.ask(func() { cfg, err = c.cfg.kindConfig(&c.layout, c.cloud.Subnets()[0].Zone, c.cloud.InstanceAt) })
 	if err != nil {
 		return err
 	}

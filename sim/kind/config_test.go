@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -8,6 +9,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
+
+	"github.com/enilab/enilab/fakes/ec2"
 )
 
 func TestDefaults(t *testing.T) {
@@ -68,6 +71,9 @@ func TestChooseLayout(t *testing.T) {
 	}
 }
 
+// numbered are IDs that show which instance they are.
+func numbered(n int) ec2.InstanceID { return ec2.InstanceID(fmt.Sprintf("i-%d", n)) }
+
 // Every committed configuration is one that kind takes, and says what its name says.
 func TestKindConfigs(t *testing.T) {
 	files, err := filepath.Glob("../../kind-config/*.yaml")
@@ -80,7 +86,7 @@ func TestKindConfigs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := c.kindConfig(&l)
+		got, err := c.kindConfig(&l, "us-west-2a", numbered)
 		if err != nil {
 			t.Errorf("%s: %v", f, err)
 			continue
@@ -94,6 +100,12 @@ func TestKindConfigs(t *testing.T) {
 		}
 		if got.Networking.KubeProxyMode != mode || len(got.Nodes) != workers+1 || got.Networking.PodSubnet != "10.0.0.0/16" {
 			t.Errorf("%s: %d nodes, kube-proxy in mode %s, pods in %s", f, len(got.Nodes), got.Networking.KubeProxyMode, got.Networking.PodSubnet)
+		}
+		for i, n := range got.Nodes {
+			if id := fmt.Sprintf("provider-id: aws:///us-west-2a/i-%d\n", i); len(n.KubeadmConfigPatches) != 2 || !strings.Contains(n.KubeadmConfigPatches[0], id) ||
+				!strings.Contains(n.KubeadmConfigPatches[1], id) || n.Labels["topology.kubernetes.io/region"] != "us-west-2" {
+				t.Errorf("%s: node %d is patched with %q, and has the labels %v", f, i, n.KubeadmConfigPatches, n.Labels)
+			}
 		}
 	}
 }
@@ -110,7 +122,7 @@ func TestKindConfigThatCannotBe(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := Config{File: file}
-		if _, err := c.kindConfig(&l); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), file) {
+		if _, err := c.kindConfig(&l, "us-west-2a", numbered); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), file) {
 			t.Errorf("%q: %v, expected %s and the file's name", text, err, want)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
@@ -13,8 +14,8 @@ import (
 	kindconfig "github.com/enilab/enilab/kind-config"
 )
 
-// kindConfig is what kind is told: the file, and what the Config says beside it.
-func (c *Config) kindConfig(l *layout) (*v1alpha4.Cluster, error) {
+// kindConfig is what kind is told: the file, and what the Config says beside it. The n-th node, the control plane first, is the instance of that ID.
+func (c *Config) kindConfig(l *layout, zone string, id func(n int) ec2.InstanceID) (*v1alpha4.Cluster, error) {
 	raw, name := kindconfig.Cluster, "kind-config/cluster.yaml"
 	if c.File != "" {
 		var err error
@@ -38,8 +39,30 @@ func (c *Config) kindConfig(l *layout) (*v1alpha4.Cluster, error) {
 			out.Nodes = append(out.Nodes, v1alpha4.Node{Role: v1alpha4.WorkerRole})
 		}
 	}
+	workers := 0
+	for i := range out.Nodes {
+		n := &out.Nodes[i]
+		number := 0
+		if n.Role == v1alpha4.WorkerRole {
+			workers++
+			number = workers
+		}
+		asOnEKS(n, c.Type, zone, id(number))
+	}
 	out.KubeadmConfigPatches = append(out.KubeadmConfigPatches, fmt.Sprintf("kind: KubeletConfiguration\nmaxPods: %d\n", c.maxPods()))
 	return out, nil
+}
+
+// asOnEKS lets kubelet say of its node what it says on EKS: the labels that it may set itself, unless the file has others, and the provider's ID.
+func asOnEKS(n *v1alpha4.Node, kind, zone string, id ec2.InstanceID) {
+	labels := map[string]string{"node.kubernetes.io/instance-type": kind, "topology.kubernetes.io/zone": zone,
+		"topology.kubernetes.io/region": zone[:max(0, len(zone)-1)]}
+	maps.Copy(labels, n.Labels)
+	n.Labels = labels
+	for _, start := range []string{"InitConfiguration", "JoinConfiguration"} { // each is for what the node does, and the other one is passed over
+		n.KubeadmConfigPatches = append(n.KubeadmConfigPatches, fmt.Sprintf("kind: %s\nnodeRegistration:\n  kubeletExtraArgs:\n    provider-id: aws:///%s/%s\n",
+			start, zone, id))
+	}
 }
 
 // maxPods is what EKS tells kubelet: an address per pod, without the ENIs' own, and two pods on the host's network.
