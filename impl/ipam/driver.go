@@ -164,6 +164,9 @@ func (dr *driver) done(now time.Duration, ix int32, r *Result) {
 	}
 }
 
+// deleteTries is how often EC2 may call an ENI in use whose detachment it has just confirmed.
+const deleteTries = 4
+
 // refused decides what a refusal means; the caller has set a pause before the next try.
 func (dr *driver) refused(now time.Duration, ix int32, r *Result) {
 	e := &dr.enis.ENIs[ix]
@@ -198,7 +201,7 @@ func (dr *driver) refused(now time.Duration, ix int32, r *Result) {
 		switch {
 		case r.Class == NotFound:
 			dr.finish(now, ix)
-		case r.Class == InUse && e.Tries <= 4:
+		case r.Class == InUse && e.Tries <= deleteTries:
 			e.Next = now + detachPause
 		case r.Class == InUse:
 			e.Lost = true // perhaps an attach of an earlier daemon landed late

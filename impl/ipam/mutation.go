@@ -160,8 +160,11 @@ func (dr *driver) called(now time.Duration, in Called) {
 			dr.regroupLater(p.Ix)
 		}
 	default:
-		dr.note(Note{Point: CallRefused, Warn: true, ENI: e.ID, Text: in.Result.Code})
-		dr.trouble(troubleEC2, "EC2 refuses "+e.Doing.String()+": "+in.Result.Code)
+		early := e.Doing == DeleteENI && in.Result.Class == InUse && e.Tries < deleteTries // EC2's states lag: no trouble yet
+		dr.note(Note{Point: CallRefused, Warn: !early, ENI: e.ID, Text: in.Result.Code})
+		if !early {
+			dr.trouble(troubleEC2, "EC2 refuses "+e.Doing.String()+": "+in.Result.Code)
+		}
 		dr.retry(now, e)
 		dr.refused(now, p.Ix, &in.Result)
 	}

@@ -1,6 +1,7 @@
 package ipam_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -219,5 +220,34 @@ func TestStages(t *testing.T) {
 				t.Errorf("the table of stages has %q after %q, and no story", to, ipam.Stage(from))
 			}
 		}
+	}
+}
+
+// TestInUseAfterADetachIsNoTrouble: EC2 calls an ENI in use for a while after it has detached it. That is no impaired node; for minutes it is one.
+func TestInUseAfterADetachIsNoTrouble(t *testing.T) {
+	w := grown(t, ipam.Sound())
+	refused := func() string {
+		c := w.untilCall(ipam.DeleteENI)
+		w.step(ipam.Called{ID: c.ID, Result: ipam.Result{Class: ipam.InUse, Code: "InvalidParameterValue"}})
+		v := ipam.View{}
+		w.node.View(&v)
+		return strings.Join(v.Reasons, "; ")
+	}
+	for try := range 4 {
+		if why := refused(); why != "" {
+			t.Errorf("after refusal %d the node is impaired: %s", try+1, why)
+		}
+	}
+	for try := 0; ; try++ {
+		if why := refused(); strings.Contains(why, "EC2 refuses DeleteNetworkInterface: InvalidParameterValue") {
+			break
+		} else if try == 3 {
+			t.Fatalf("after 8 refusals the node says %q", why)
+		}
+	}
+	w.live(10 * time.Minute)
+	v := ipam.View{}
+	if w.node.View(&v); len(v.Reasons) > 0 {
+		t.Errorf("EC2 deletes it, and the node is impaired: %q", v.Reasons)
 	}
 }
