@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net/netip"
+	"os"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -44,6 +45,26 @@ func podSpecs(f *fleet) {
 			return join(f.expect(ctx, from, "echo", echoes...), f.expect(ctx, from, "ask", asks...))
 		}))
 	}, NodeTimeout(4*time.Minute))
+
+	It("carries datagrams of up to the MTU and pings between pods on all ENIs and nodes, and nothing larger", func(ctx SpecContext) {
+		var spaces []*os.File
+		var addrs []netip.Addr
+		for _, p := range f.members() {
+			ns, err := f.podNetns(p)
+			check(err)
+			defer ns.Close()
+			spaces, addrs = append(spaces, ns), append(addrs, addressOf(p))
+			defer datagramEcho(ns, addressOf(p)).Close()
+		}
+		var all jobs
+		for i, ns := range spaces {
+			Expect(f.Network().PingFrom(ns, addrs, dialLimit)).To(HaveEach(true), "from %s to %v", addrs[i], addrs)
+			for _, to := range addrs {
+				all.add(func() error { return askDatagrams(ctx, ns, addrs[i], to) })
+			}
+		}
+		check(all.run())
+	}, NodeTimeout(2*time.Minute))
 
 	It("carries more than a packet from nodes and the VPC to all pods", func(ctx SpecContext) {
 		payload := make([]byte, payloadSize)

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -43,6 +44,12 @@ func rollSpecs(f *fleet) {
 				return f.surplus(ctx, 1)
 			})
 		}, NodeTimeout(rollLimit+startLimit))
+
+		It("keeps them when only one place outside shall see them", func(ctx SpecContext) {
+			to := netip.PrefixFrom(f.Network().InternetAddr().Addr(), 24).Masked().String()
+			check(f.install(ctx, map[string]string{"AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS": to}))
+			check(f.expectOutside(ctx, func(p *corev1.Pod) string { return p.Status.PodIP }))
+		}, NodeTimeout(rollLimit))
 
 		It("keeps them when that is taken back", func(ctx SpecContext) {
 			check(f.install(ctx, nil))
