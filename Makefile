@@ -2,7 +2,7 @@
 # and soak also use the machine's kernel, in namespaces that they make and that are gone afterwards.
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-arm64 image demo test short netns lint race race-all seeds e2e bench soak fuzz conform-mutants gate-mutants patches mutation versions atlas worlds behaviour bare clean
+.PHONY: help build build-arm64 image demo test short netns lint race race-all seeds e2e bench soak fuzz conform-mutants gate-mutants patches mutation versions atlas conformance worlds behaviour bare clean
 
 # The tag leaves golang.org/x/net/trace out of gRPC: its templates make the linker keep every method there is, 50 MB of them.
 BUILD := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags '-s -w'
@@ -109,6 +109,10 @@ versions: build ## incidents against released versions in ENILAB_SYSTEMS, into d
 PAIRS ?=
 atlas: build ## gate released versions in ENILAB_SYSTEMS to the next ones, into docs/upgrades.md; goes on where it ended: PAIRS="1.21.2..1.22.0" (hours)
 	go run ./gate/atlas -only "$(PAIRS)"
+
+SPECS ?= conformance
+conformance: ## Kubernetes' own [sig-network] specs on kind, with its e2e.test (E2E_TEST, E2E_KUBECTL, E2E_IMAGES): SPECS=more KILLS=1 CONTROL=1 BROKEN=no-udp (minutes)
+	go run ./e2e/conformance -specs $(SPECS) $(if $(KILLS),-kills) $(if $(CONTROL),-control) $(if $(BROKEN),-broken $(BROKEN))
 
 INCIDENTS ?=
 WORLDS ?=

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/enilab/enilab/sim/kind"
+	"github.com/enilab/enilab/sim/runner"
+)
+
+// suite is which specs are asked for: regular expressions over their names.
+type suite struct {
+	focus, doc string
+	skip       []exclusion
+}
+
+// exclusion is what is left out, and why.
+type exclusion struct{ pattern, why string }
+
+var suites = map[string]suite{
+	"conformance": {focus: `\[sig-network\].*\[Conformance\]`, doc: "the conformance specs"},
+	"more": {focus: `\[sig-network\]`, doc: "the other specs that need neither a cloud nor a feature gate", skip: []exclusion{
+		{`\[Conformance\]`, "the other suite has them"},
+		{`\[Feature:|\[FeatureGate:|\[Alpha\]|\[Beta\]`, "they need features that a cluster as released does not have"},
+		{`\[Serial\]|\[Disruptive\]|\[Slow\]`, "they take the cluster apart, or many minutes each"},
+		{`GCE|GKE|LoadBalancer|\[Feature:Ingress\]`, "they need a cloud's load balancers"},
+		{`\[Feature:IPv6DualStack\]|IPv6`, "they need IPv6, which this CNI refuses"},
+	}},
+}
+
+// asked is how the command was called.
+type asked struct {
+	suite, broken  string
+	control, kills bool
+	workers        int
+	proxy, image   string
+	tests, kubectl string // e2e.test and kubectl
+	images         string
+	results        string
+	limit          time.Duration
+}
+
+func main() {
+	a := asked{tests: os.Getenv("E2E_TEST"), kubectl: os.Getenv("E2E_KUBECTL"), images: os.Getenv("E2E_IMAGES")}
+	flag.StringVar(&a.suite, "specs", "conformance", "which specs: conformance or more")
+	flag.StringVar(&a.broken, "broken", "", "break the datapath: "+strings.Join(breakages(), ", "))
+	flag.BoolVar(&a.control, "control", false, "ptp and plain routes in place of enilab's CNI")
+	flag.BoolVar(&a.kills, "kills", false, "delete aws-node of a worker by force every ten seconds")
+	flag.IntVar(&a.workers, "workers", 2, "how many workers the cluster has")
+	flag.StringVar(&a.proxy, "proxy", "iptables", "kube-proxy's mode: iptables or nftables")
+	flag.StringVar(&a.results, "results", filepath.Join("bin", "conformance"), "folder of results")
+	flag.DurationVar(&a.limit, "timeout", time.Hour, "how long the specs may take")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code, err := a.run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "conformance:", err)
+	}
+	os.Exit(code)
+}
+
+// check says what is wrong with the request (a usage error), or what the machine lacks.
+func (a *asked) check() error {
+	if _, ok := suites[a.suite]; !ok {
+		return usage("-specs %s: expected conformance or more", a.suite)
+	}
+	if _, ok := broken[a.broken]; !ok && a.broken != "" {
+		return usage("-broken %s: expected one of %s", a.broken, strings.Join(breakages(), ", "))
+	}
+	if a.control && (a.kills || a.broken != "") {
+		return usage("-control has no aws-node and nothing broken: without -kills and -broken")
+	}
+	for name, path := range map[string]string{"E2E_TEST": a.tests, "E2E_KUBECTL": a.kubectl, "E2E_IMAGES": a.images} {
+		if path == "" && name == "E2E_IMAGES" {
+			continue // the nodes pull them
+		}
+		if path == "" {
+			return fmt.Errorf("%s is not set: the path of a file of a Kubernetes release, https://dl.k8s.io/VERSION/kubernetes-test-linux-amd64.tar.gz has e2e.test", name)
+		}
+		if _, err := os.Stat(path); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// usageError is what the caller is to blame for.
+type usageError struct{ error }
+
+func usage(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+// name is what the run is called in files and on the terminal.
+func (a *asked) name() string {
+	parts := []string{a.suite}
+	for part, is := range map[string]bool{"control": a.control, "kills": a.kills, "broken-" + a.broken: a.broken != "", "nftables": a.proxy == "nftables"} {
+		if is {
+			parts = append(parts, part)
+		}
+	}
+	slices.Sort(parts[1:])
+	return strings.Join(parts, "-")
+}
+
+// run makes the cluster, runs the specs, and tells what they found.
+func (a *asked) run(ctx context.Context) (code int, err error) {
+	if err := a.check(); err != nil {
+		if _, ok := errors.AsType[*usageError](err); ok {
+			return runner.ExitBad, err
+		}
+		return runner.ExitLacking, err
+	}
+	dir := filepath.Join(a.results, a.name())
+	if err := os.RemoveAll(dir); err != nil {
+		return runner.ExitLacking, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return runner.ExitLacking, err
+	}
+	began := time.Now()
+	c, err := a.cluster(ctx)
+	if err == nil {
+		say("the cluster is up after %v", time.Since(began).Round(time.Second))
+		var found *found
+		if found, err = a.specs(ctx, c, dir); err == nil {
+			err = found.tell(os.Stdout, a.name())
+			code = found.code()
+		}
+		err = errors.Join(err, c.close())
+	}
+	switch {
+	case ctx.Err() != nil:
+		return runner.ExitInterrupted, errors.New("interrupted; the cluster is gone again")
+	case err != nil:
+		return runner.ExitLacking, err
+	}
+	return code, nil
+}
+
+// say tells a line of progress.
+func say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "%s "+format+"\n", append([]any{time.Now().Format("15:04:05")}, args...)...)
+}
+
+// clusterName is what the cluster of a run is called; two runs at once would fight for it, and the second one is told.
+const clusterName = "enilab-conformance"
+
+// cluster is what the specs run on.
+type cluster struct {
+	kubeconfig string
+	nodes      []string // containers, the control plane first
+	ours       *kind.Cluster
+	close      func() error
+}

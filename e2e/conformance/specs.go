@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/enilab/enilab/sim/runner"
+)
+
+// found is what a run of the specs found.
+type found struct {
+	passed          int
+	failed, skipped []verdict
+	took            time.Duration
+	killed          int
+	without         []exclusion // what was left out by name
+}
+
+// verdict is a spec that did not pass, and why.
+type verdict struct{ name, why string }
+
+// junit is as much of a report as is read.
+type junit struct {
+	Cases []struct {
+		Name    string `xml:"name,attr"`
+		Status  string `xml:"status,attr"`
+		Skipped *struct {
+			Message string `xml:"message,attr"`
+		} `xml:"skipped"`
+		Failure *struct {
+			Message string `xml:"message,attr"`
+		} `xml:"failure"`
+		Error *struct {
+			Message string `xml:"message,attr"`
+		} `xml:"error"`
+	} `xml:"testsuite>testcase"`
+}
+
+// grace is how long e2e.test may take to clean up once it is told to end.
+const grace = time.Minute
+
+// specs runs e2e.test, whose output goes to a file and whose progress is told.
+func (a *asked) specs(ctx context.Context, c *cluster, dir string) (*found, error) {
+	s := suites[a.suite]
+	args := []string{"--provider=skeleton", "--kubeconfig=" + c.kubeconfig, "--kubectl-path=" + a.kubectl, "--disable-log-dump",
+		"--report-dir=" + dir, "--ginkgo.v", "--ginkgo.no-color", "--ginkgo.timeout=" + a.limit.String(), "--ginkgo.focus=" + s.focus}
+	for _, e := range s.skip {
+		args = append(args, "--ginkgo.skip="+e.pattern)
+	}
+	log, err := os.Create(filepath.Join(dir, "log.txt"))
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	cmd := exec.CommandContext(ctx, a.tests, args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = grace
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	cmd.Stderr = log
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	f := &found{without: s.skip}
+	killing, enough := context.WithCancel(ctx)
+	done := make(chan int, 1)
+	if a.kills {
+		go func() { done <- killDaemons(killing, c.ours) }()
+	}
+	follow(io.TeeReader(out, log), began)
+	err = cmd.Wait()
+	enough()
+	if a.kills {
+		f.killed = <-done
+	}
+	f.took = time.Since(began)
+	if e, ok := errors.AsType[*exec.ExitError](err); err != nil && (!ok || e.ExitCode() < 0) {
+		return nil, fmt.Errorf("%s: %w; %s has what it said", a.tests, err, log.Name())
+	}
+	reports, _ := filepath.Glob(filepath.Join(dir, "junit*.xml")) // the pattern is good
+	if len(reports) == 0 {
+		return nil, fmt.Errorf("%s wrote no report (%v); %s has what it said", a.tests, err, log.Name())
+	}
+	for _, r := range reports {
+		if err := f.read(r); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// ended is the line with which Ginkgo closes a spec that ran.
+var ended = regexp.MustCompile(`^(•|S) \[(FAILED|SKIPPED|PANICKED|TIMEDOUT)?`)
+
+// follow reads what the specs say, and tells how many have ended when it is half a minute since it last did.
+func follow(r io.Reader, began time.Time) {
+	const period = 30 * time.Second
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 1<<24)
+	over, bad, told, name := 0, 0, time.Now(), ""
+	for lines.Scan() {
+		line := lines.Text()
+		if m := ended.FindStringSubmatch(line); m != nil {
+			over++
+			if m[2] != "" && m[2] != "SKIPPED" {
+				bad++
+				say("failed: %s", name)
+			}
+		} else if strings.HasPrefix(line, "[sig-network]") {
+			name = line
+		}
+		if time.Since(told) >= period {
+			told = time.Now()
+			say("%d specs are over after %v, %d of them failed", over, time.Since(began).Round(time.Second), bad)
+		}
+	}
+	_, _ = io.Copy(io.Discard, r) // a line that is longer than any: the rest is in the log all the same
+}
+
+// read adds what a JUnit report says. Specs that were not asked for are in it too, without a reason.
+func (f *found) read(path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var j junit
+	if err := xml.Unmarshal(data, &j); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	for _, c := range j.Cases {
+		name := strings.TrimPrefix(c.Name, "[It] ")
+		if !strings.HasPrefix(name, "[sig-") && c.Failure == nil && c.Error == nil {
+			continue // the suite's own steps
+		}
+		switch {
+		case c.Failure != nil:
+			f.failed = append(f.failed, verdict{name, firstLine(c.Failure.Message)})
+		case c.Error != nil:
+			f.failed = append(f.failed, verdict{name, firstLine(c.Error.Message)})
+		case c.Skipped != nil || c.Status == "skipped":
+			if c.Skipped != nil && strings.Contains(c.Skipped.Message, " ") && c.Skipped.Message != "skipped" {
+				f.skipped = append(f.skipped, verdict{name, firstLine(strings.TrimPrefix(c.Skipped.Message, "skipped - "))})
+			}
+		case c.Status == "passed":
+			f.passed++
+		}
+	}
+	return nil
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}
+
+// code is the exit code: a run in which nothing passed proves nothing.
+func (f *found) code() int {
+	switch {
+	case len(f.failed) > 0:
+		return runner.ExitViolated
+	case f.passed == 0:
+		return runner.ExitLacking
+	}
+	return runner.ExitHeld
+}
+
+// tell prints what was found.
+func (f *found) tell(w io.Writer, name string) error {
+	var b strings.Builder
+	for _, list := range []struct {
+		word string
+		of   []verdict
+	}{{"failed", f.failed}, {"skipped", f.skipped}} {
+		slices.SortFunc(list.of, func(a, b verdict) int { return strings.Compare(a.name, b.name) })
+		for _, v := range list.of {
+			fmt.Fprintf(&b, "%-8s %s\n         %s\n", list.word, v.name, v.why)
+		}
+	}
+	for _, e := range f.without {
+		fmt.Fprintf(&b, "left out %s: %s\n", e.pattern, e.why)
+	}
+	fmt.Fprintf(&b, "%s: %d passed, %d failed, %d skipped in %v", name, f.passed, len(f.failed), len(f.skipped), f.took.Round(time.Second))
+	if f.killed > 0 {
+		fmt.Fprintf(&b, ", while aws-node was deleted by force %d times", f.killed)
+	}
+	if f.passed+len(f.failed) == 0 {
+		b.WriteString(": nothing ran, which proves nothing")
+	}
+	_, err := fmt.Fprintln(w, b.String())
+	return err
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/enilab/enilab/sim/runner"
+)
+
+// report is what Ginkgo writes: specs that were not asked for are skipped without a word.
+const report = `<testsuites><testsuite>
+<testcase name="[SynchronizedBeforeSuite]" status="passed"/>
+<testcase name="[It] [sig-network] Services should serve [Conformance]" status="passed"/>
+<testcase name="[It] [sig-network] DNS should resolve" status="failed"><failure message="timed out&#xA;after all">...</failure></testcase>
+<testcase name="[It] [sig-network] Pods should stay" status="panicked"><error message="nil pointer">...</error></testcase>
+<testcase name="[It] [sig-network] Zones should be three" status="skipped"><skipped message="skipped - Zone count is 1, only run for multi-zone clusters"/></testcase>
+<testcase name="[It] [sig-storage] Volumes should mount" status="skipped"><skipped message="skipped"/></testcase>
+</testsuite></testsuites>`
+
+// TestReportIsRead: what passed is counted, what failed or was skipped has its name and the first line of why, and exit codes tell them apart.
+func TestReportIsRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "junit_01.xml")
+	if err := os.WriteFile(path, []byte(report), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := &found{}
+	if err := f.read(path); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := f.tell(&b, "more"); err != nil {
+		t.Fatal(err)
+	}
+	want := `failed   [sig-network] DNS should resolve
+         timed out
+failed   [sig-network] Pods should stay
+         nil pointer
+skipped  [sig-network] Zones should be three
+         Zone count is 1, only run for multi-zone clusters
+more: 1 passed, 2 failed, 1 skipped in 0s
+`
+	if b.String() != want {
+		t.Errorf("found\n%s\nexpected\n%s", b.String(), want)
+	}
+	for want, f := range map[int]*found{runner.ExitViolated: f, runner.ExitLacking: {}, runner.ExitHeld: {passed: 1}} {
+		if got := f.code(); got != want {
+			t.Errorf("%+v: exit code %d, expected %d", f, got, want)
+		}
+	}
+}
+
+// TestRequestsAreChecked: what the caller is to blame for is exit code 2, and what the machine lacks 3, each in a sentence, before anything is made.
+func TestRequestsAreChecked(t *testing.T) {
+	tool := filepath.Join(t.TempDir(), "tool")
+	if err := os.WriteFile(tool, nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		a    asked
+		code int
+		says string
+	}{
+		{asked{suite: "all"}, runner.ExitBad, "conformance or more"},
+		{asked{suite: "more", broken: "everything"}, runner.ExitBad, "no-udp"},
+		{asked{suite: "more", control: true, kills: true}, runner.ExitBad, "-control"},
+		{asked{suite: "more", kubectl: tool}, runner.ExitLacking, "E2E_TEST is not set"},
+		{asked{suite: "more", kubectl: tool, tests: "/nowhere/e2e.test"}, runner.ExitLacking, "/nowhere/e2e.test"},
+		{asked{suite: "more", kubectl: tool, tests: tool, images: "/nowhere.tar"}, runner.ExitLacking, "/nowhere.tar"},
+	} {
+		if code, err := c.a.run(t.Context()); code != c.code || err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%+v: exit code %d, %v; expected %d and %q", c.a, code, err, c.code, c.says)
+		}
+	}
+}
+
+// TestProgressIsFollowed: a line of any length does not stop the specs.
+func TestProgressIsFollowed(t *testing.T) {
+	in := strings.NewReader("[sig-network] A\n• [1.2 seconds]\n" + strings.Repeat("x", 1<<25) + "\n• [FAILED] [3 seconds]\n")
+	var log bytes.Buffer
+	follow(io.TeeReader(in, &log), time.Now())
+	if log.Len() < 1<<25 {
+		t.Errorf("%d bytes came through", log.Len())
+	}
+}
