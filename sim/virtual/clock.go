@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// clock is virtual time: it jumps from one event of its heap to the next, and folds each into the trace. It is a value, but for the heap.
+// clock is virtual time: it jumps from one event of its heap to the next, and folds each into the trace.
 type clock struct {
 	now    time.Duration
 	epoch  time.Duration // t=0 of the scenario
@@ -35,9 +35,7 @@ func (c *clock) pop() event {
 }
 
 // mix folds a word into the trace hash (FNV-1a over words).
-func (c *clock) mix(x uint64) {
-	c.hash = (c.hash ^ x) * 1099511628211
-}
+func (c *clock) mix(x uint64) { c.hash = (c.hash ^ x) * 1099511628211 }
 
 func (c *clock) mixString(s string) {
 	for i := range len(s) {

@@ -312,10 +312,8 @@ func (d *daemon) metadata(in *ipam.Seen) time.Duration {
 		} else {
 			m.ENIs[i].Primary, m.ENIs[i].Addresses = e.Addresses[0], e.Addresses[1:]
 		}
-	}
-	for i := range v.ENIs {
-		if v.ENIs[i].MAC == v.Instance.PrimaryMAC {
-			m.Groups = v.ENIs[i].Groups
+		if e.MAC == v.Instance.PrimaryMAC {
+			m.Groups = e.Groups
 		}
 	}
 	in.IMDS = m

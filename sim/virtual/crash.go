@@ -379,12 +379,11 @@ func (k *walk) fork(no int32, c *choice, quiet bool) settled {
 	v, yes := w.Auditor.First()
 	switch {
 	case yes:
+		return settled{w, fmt.Sprintf("%q broke at %s: %s", v.Invariant.Phrase(), brief(v.At-w.epoch), v.Text)}
 	case len(underWay) > 0:
 		return settled{w, "it has not settled: " + strings.Join(underWay, "; ")}
-	default:
-		return settled{w, ""}
 	}
-	return settled{w, fmt.Sprintf("%q broke at %s: %s", v.Invariant.Phrase(), brief(v.At-w.epoch), v.Text)}
+	return settled{w, ""}
 }
 
 // storyBefore is how many lines from before the crash a broken fork's story keeps.

@@ -1,6 +1,7 @@
 package virtual
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -23,8 +24,8 @@ const (
 )
 
 // lookTakes is what a look at the machine, its metadata or the API server takes.
-var lookTakes = [...]time.Duration{ipam.LookKernel: 3 * time.Millisecond, ipam.LookRuntime: 8 * time.Millisecond, ipam.LookIMDS: 15 * time.Millisecond,
-	ipam.LookPods: 20 * time.Millisecond, ipam.LookConfig: 20 * time.Millisecond}
+var lookTakes = [...]time.Duration{ipam.LookKernel: 3 * time.Millisecond, ipam.LookRuntime: 8 * time.Millisecond,
+	ipam.LookIMDS: 15 * time.Millisecond, ipam.LookPods: 20 * time.Millisecond, ipam.LookConfig: 20 * time.Millisecond}
 
 // daemon is a node's models.Daemon: a core, and what is around it in a process.
 type daemon struct {
@@ -84,7 +85,7 @@ func (d *daemon) in(after time.Duration, kind eventKind, num uint64, data any) {
 // wants says whether an event is of this life. Of none is what kubelet, plugins and other machines do.
 func (d *daemon) wants(e *event) bool { return e.node == d.n.No && e.life == d.life && e.life != 0 }
 
-// begin begins a life: the records are read as the version reads them, and the shell asks nothing itself.
+// begin begins a life: what this version does not know of the records survives, what it cannot read is missing.
 func (d *daemon) begin() {
 	n, w := d.n, d.n.w
 	if n.Down {
@@ -100,7 +101,7 @@ func (d *daemon) begin() {
 	n.Starts++
 	in := ipam.Start{Boot: "boot", Rebooted: !n.booted, Booted: n.bootedAt, Seed: w.Random(), Daemon: self, Version: n.Version, Wall: wallAtZero,
 		Cluster: w.Cluster.Name, Settings: n.Settings}
-	for _, s := range [...]ipam.Store{ipam.RunStore, ipam.LibStore} { // what this version does not know survives, what it cannot read is missing
+	for _, s := range [...]ipam.Store{ipam.RunStore, ipam.LibStore} {
 		rows, err := n.disk.read(s, n.Version, w.shell(mutants.RefuseOtherVersions))
 		if err == nil {
 			in.Rows = append(in.Rows, rows...)
@@ -159,14 +160,12 @@ func (d *daemon) feed(in ipam.Input) {
 	}
 	w.Auditor.Effects(w.now, int(n.No), effs)
 	w.Auditor.Makes(w.now, int(n.No), effs, d.core)
-	d.perform(effs)
-	d.armTick()
+	if d.perform(effs); d.core != nil {
+		d.armTick()
+	}
 }
 
 func (d *daemon) armTick() {
-	if d.core == nil {
-		return
-	}
 	if at, ok := d.core.Next(); ok && at < d.tickAt {
 		d.tickAt = max(at, d.n.w.now)
 		d.in(d.tickAt-d.n.w.now, evTick, 0, nil)
@@ -252,8 +251,8 @@ func (d *daemon) apply(a *ipam.Apply) {
 	d.feed(ipam.Applied{ID: a.ID, Done: done, Err: err})
 }
 
-// Kill is SIGKILL: what the daemon wanted and had not happened does not happen, except for requests on their way to EC2. The strike is told by
-// the process that ends.
+// Kill is SIGKILL: what the daemon wanted and had not happened does not happen, except for requests on their way to EC2.
+// The strike is told by the process that ends.
 func (d *daemon) Kill(_ int, told string) verb.Strike {
 	d.n.tornPages()
 	d.crash(func(*event) fate { return lands })
@@ -297,47 +296,48 @@ func (d *daemon) end(choose func(*event) fate) bool {
 	w.Auditor.Died(w.now, int(n.No))
 	d.core, d.tickAt = nil, models.Never
 	d.lane = [2]time.Duration{}
-	var saves, applies, late, broken []event
+	var left []event // what happens all the same, and answers that do not
 	w.heap.remove(func(e *event) bool {
 		if !d.wants(e) || e.kind == evStale {
 			return false
 		}
-		switch f := choose(e); {
-		case e.kind == evServe && f == landsLate:
-			late = append(late, *e)
-		case e.kind == evServe && f == lands, e.kind == evResult && f != vanishes:
-			return false
-		case e.kind == evResult:
-			broken = append(broken, *e)
-		case e.kind == evSaved && f != vanishes:
-			saves = append(saves, *e)
-		case e.kind == evApply && f != vanishes:
-			applies = append(applies, *e)
-			applies[len(applies)-1].num = uint64(f)
+		f, c := choose(e), *e
+		switch e.kind {
+		case evSaved, evApply:
+			if c.num = uint64(f); f != vanishes {
+				left = append(left, c)
+			}
+		case evServe:
+			if f == landsLate {
+				left = append(left, c)
+			}
+			return f != lands
+		case evResult:
+			if f != vanishes {
+				return false
+			}
+			left = append(left, c)
 		}
 		return true
 	})
-	for _, list := range [][]event{saves, applies, late, broken} {
-		slices.SortFunc(list, bySeq)
-	}
-	for _, e := range saves {
-		n.disk.commit(e.data.(*ipam.Save), n.Version)
-	}
-	for _, e := range applies {
-		a := e.data.(*ipam.Apply)
-		ops := len(a.Plan.Ops)
-		if fate(e.num) == landsHalf {
-			ops /= 2
+	// Saves first, then plans, requests and answers, each in their order.
+	slices.SortFunc(left, func(a, b event) int { return cmp.Or(cmp.Compare(a.kind, b.kind), bySeq(a, b)) })
+	for _, e := range left {
+		switch x := e.data.(type) {
+		case *ipam.Save:
+			n.disk.commit(x, n.Version)
+		case *ipam.Apply:
+			ops := len(x.Plan.Ops)
+			if fate(e.num) == landsHalf {
+				ops /= 2
+			}
+			n.machine.run(x, ops)
+		case *inFlight:
+			e.at = w.now + lateLanding
+			w.push(e)
+		case *outcome:
+			n.daemonDown(&request{op: cri.OpID(e.num), verb: x.verb, att: x.att})
 		}
-		n.machine.run(a, ops)
-	}
-	for _, e := range late {
-		e.at = w.now + lateLanding
-		w.push(e)
-	}
-	for _, e := range broken {
-		o := e.data.(*outcome)
-		n.daemonDown(&request{op: cri.OpID(e.num), verb: o.verb, att: o.att})
 	}
 	n.hungUp()
 	return true

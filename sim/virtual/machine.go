@@ -14,7 +14,7 @@ import (
 	"github.com/enilab/enilab/sim/verb"
 )
 
-// machine is a node's models.Kernel, and what else outlives a daemon: the kernel, what its daemon sees of it, and the disks.
+// machine is a node's models.Kernel: what outlives a daemon. It has the kernel, what its daemon sees of it, and the disks.
 type machine struct {
 	n        *node
 	kern     *kernel.Kernel
@@ -72,14 +72,12 @@ func (m *machine) Interfere(a kernel.Accident, at cri.Truth) int {
 		}
 	}
 	count := m.kern.Suffer(a)
-	if a.What == kernel.FlushRules || a.What == kernel.FlushRoutes || a.What == kernel.FlushNAT || a.What == kernel.ChangeMAC && count > 0 {
+	if a.What == kernel.ChangeMAC && count > 0 ||
+		a.What == kernel.FlushRules || a.What == kernel.FlushRoutes || a.What == kernel.FlushNAT {
 		m.n.hint()
 	}
 	return count
 }
-
-// thirdParty is what the model has of others than the CNI.
-const thirdParty = "rule 30000"
 
 func (m *machine) AddThirdParty() (lacks []string) {
 	defer m.n.hint()
@@ -91,7 +89,7 @@ func (m *machine) ThirdParty() (map[string]string, bool) {
 	if !m.kern.HasRule(kernel.ThirdParty) {
 		return nil, true
 	}
-	return map[string]string{thirdParty: "fwmark 0x4000 lookup 4000"}, true
+	return map[string]string{"rule 30000": "fwmark 0x4000 lookup 4000"}, true
 }
 
 // run applies the first ops of a plan and judges what that did (I1).

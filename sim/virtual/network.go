@@ -10,7 +10,7 @@ import (
 	"github.com/enilab/enilab/sim/models"
 )
 
-// network is a node's models.Network: it follows packets to the pods, through the models of kernel and VPC, and keeps who gets none.
+// network is a node's models.Network: it follows packets through the models of kernel and VPC, and keeps who gets none.
 type network struct {
 	n      *node
 	moved  bool                     // EC2 did something to the node's ENIs since the last snapshot

@@ -70,7 +70,7 @@ func (n *node) handle(e *event) {
 	case evStart:
 		n.begin()
 	case evStale:
-		n.stale(int(e.num))
+		n.feedIntent(n.find(int(e.num)))
 	default:
 		n.daemon.handle(e)
 	}

@@ -31,21 +31,17 @@ func (d *disks) commit(s *ipam.Save, version int) {
 	t := &d.store[s.Store]
 	t.lost, d.writer = false, version
 	for i := range s.Put {
-		t.put(&s.Put[i])
+		if at := t.find(s.Put[i].Key()); at >= 0 {
+			t.rows[at] = s.Put[i]
+		} else {
+			t.rows = append(t.rows, s.Put[i])
+		}
 	}
 	for _, k := range s.Drop {
 		if i := t.find(k); i >= 0 {
 			t.rows = slices.Delete(t.rows, i, i+1)
 		}
 	}
-}
-
-func (t *store) put(r *ipam.Row) {
-	if i := t.find(r.Key()); i >= 0 {
-		t.rows[i] = *r
-		return
-	}
-	t.rows = append(t.rows, *r)
 }
 
 // find is where a key's row is; -1: nowhere.
@@ -68,7 +64,8 @@ func (d *disks) lose(s ipam.Store) bool {
 	return true
 }
 
-// read is what a daemon of a version makes of what the last one wrote: through the codec, both ways. picky is one that reads no other version.
+// read is what a daemon of a version makes of what the last one wrote: through the codec, both ways. One that is picky
+// reads no other version.
 func (d *disks) read(s ipam.Store, version int, picky bool) ([]ipam.Row, error) {
 	t := &d.store[s]
 	if t.lost {

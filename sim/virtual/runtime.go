@@ -126,7 +126,7 @@ func (r *runtime) plugin(e *event) {
 	}
 }
 
-// daemonDown: no daemon listens on the socket, or it dies while the plugin waits. A DEL becomes a durable intent and succeeds (rule F).
+// daemonDown: no daemon listens, or it dies while the plugin waits. A DEL becomes a durable intent and succeeds (rule F).
 func (r *runtime) daemonDown(q *request) {
 	w := r.n.w
 	o := outcome{verb: q.verb, att: q.att}
@@ -238,14 +238,15 @@ func (r *runtime) judge(q *request, a *ipam.Reply) {
 	}
 }
 
-// feedIntent gives the daemon a DEL that is on disk.
+// feedIntent gives the daemon a DEL that is on disk, if it still is.
 func (r *runtime) feedIntent(i int) {
-	if r.n.core == nil || i >= len(r.intents) || r.intents[i].req != 0 {
+	if r.n.core == nil || i < 0 || i >= len(r.intents) || r.intents[i].req != 0 {
 		return
 	}
 	f := &r.intents[i]
 	f.req = r.ask(request{verb: cri.DEL, att: f.att, file: f.num})
-	r.n.feed(ipam.Del{Req: f.req, Att: f.att, Pod: f.pod, Deadline: r.n.w.now + addTimeout, Version: r.n.Plugin, Intent: true})
+	deadline := r.n.w.now + addTimeout
+	r.n.feed(ipam.Del{Req: f.req, Att: f.att, Pod: f.pod, Deadline: deadline, Version: r.n.Plugin, Intent: true})
 }
 
 // find is where an intent is; -1: nowhere.
@@ -267,13 +268,6 @@ func (r *runtime) intentDone(num int, ok bool) {
 
 // again lets an intent be given to the daemon in a second.
 func (r *runtime) again(num int) { r.n.daemon.in(time.Second, evStale, uint64(num), nil) }
-
-// stale is that second's end.
-func (r *runtime) stale(num int) {
-	if i := r.find(num); i >= 0 {
-		r.feedIntent(i)
-	}
-}
 
 // list is what stands behind the runtime's socket, and how long more that takes.
 func (r *runtime) list(in *ipam.Seen) time.Duration {

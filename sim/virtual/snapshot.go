@@ -2,6 +2,7 @@ package virtual
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/enilab/enilab/impl/ipam"
@@ -67,10 +68,12 @@ func (n *node) collect() *judge.Snapshot {
 }
 
 // Settle judges everything that has to hold once settled, on every node where nothing is under way any more, and names
-// what is.
+// what is: also ENIs that no daemon knows (I5) and that one will delete.
 func (w *World) Settle() (underWay []string) {
 	w.judge()
+	var daemons []*ipam.Node
 	for _, n := range w.nodes[1:] {
+		daemons = append(daemons, n.core)
 		if n.Gone {
 			continue
 		}
@@ -80,17 +83,7 @@ func (w *World) Settle() (underWay []string) {
 		c.Subnets, c.OtherGroups = whose.Subnets(), whose.Grouped()
 		underWay = append(underWay, w.Auditor.Settle(w.now, c)...)
 	}
-	underWay = append(underWay, w.settleCloud()...)
-	return append(underWay, actions.Pending(w.Kube, w.IsGone)...)
-}
-
-// settleCloud judges the ENIs that no daemon knows (I5), and names those that one will delete.
-func (w *World) settleCloud() (underWay []string) {
-	var daemons []*ipam.Node
-	for _, n := range w.nodes[1:] {
-		daemons = append(daemons, n.core)
-	}
-	leaked, underWay := judge.Orphans(w.EC2, w.Cluster.Name, w.now, w.epoch, daemons)
+	leaked, orphans := judge.Orphans(w.EC2, w.Cluster.Name, w.now, w.epoch, daemons)
 	w.Auditor.Leaked(w.now, leaked)
-	return underWay
+	return slices.Concat(underWay, orphans, actions.Pending(w.Kube, w.IsGone))
 }

@@ -12,8 +12,7 @@ import (
 
 // tell writes a line about a node.
 func (n *node) tell(text string) {
-	w := n.w
-	if !w.hushed {
+	if w := n.w; !w.hushed {
 		w.story.Add(w.Now(), n.No, text)
 	}
 }

@@ -39,7 +39,8 @@ type World struct {
 // storyNodes is up to how many nodes a world keeps a story: a fleet's is told by its figures.
 const storyNodes = 8
 
-// Open makes the world that a scenario asks for.
+// Open makes the models and machines that a scenario asks for, starts daemons and workloads, and runs until they are
+// ready: that is t=0.
 func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant) (*World, error) {
 	return OpenWith(c, seed, m, nil)
 }
@@ -47,38 +48,29 @@ func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant) (*World, error) {
 // OpenWith is Open with a book that is told what is done from t=0 on.
 func OpenWith(c *sim.Cluster, seed uint64, m *mutants.Mutant, b *timeline.Book) (*World, error) {
 	w := &World{mutant: m, hushed: c.Nodes > storyNodes, clock: clock{hash: 14695981039346656037}}
-	if err := w.open(c, seed, b); err != nil {
-		return nil, err
-	}
-	return w, nil
-}
-
-// open makes the models and the machines, starts daemons and workloads, and runs until they are ready: that is t=0.
-func (w *World) open(c *sim.Cluster, seed uint64, b *timeline.Book) error {
 	policy := ipam.Sound()
-	if m := w.mutant; m != nil && m.Policy != nil {
+	if m != nil && m.Policy != nil {
 		m.Policy(policy)
 	}
 	var err error
 	if w.Host, err = models.New(w, c, seed, judge.Config{}); err != nil {
-		return err
+		return nil, err
 	}
 	if w.unborn, err = ipam.New(policy); err != nil {
-		return err
+		return nil, err
 	}
 	w.nodes = make([]*node, 1, c.Nodes+1)
 	for range c.Nodes {
 		if err := w.addNode(); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if err := w.Start(); err != nil {
-		return err
+	if err = w.Start(); err != nil {
+		return nil, err
 	}
 	w.pushSnapshot()
-	err = w.WarmUp(func(to time.Duration) bool { w.runUntil(to, nil); return true })
-	if err != nil {
-		return err
+	if err = w.WarmUp(func(to time.Duration) bool { w.runUntil(to, nil); return true }); err != nil {
+		return nil, err
 	}
 	w.epoch = w.now
 	w.Begin()
@@ -86,7 +78,7 @@ func (w *World) open(c *sim.Cluster, seed uint64, b *timeline.Book) error {
 	w.story.Clear()
 	w.Auditor.Begin()
 	clear(w.marks[:])
-	return nil
+	return w, nil
 }
 
 // Clone forks the world: neither copy influences the other.
@@ -131,11 +123,6 @@ func (w *World) runUntil(t time.Duration, each func() bool) {
 // step carries out the next event.
 func (w *World) step() {
 	e := w.pop()
-	w.handle(&e)
-	w.Pump()
-}
-
-func (w *World) handle(e *event) {
 	switch e.kind {
 	case evCloud:
 		w.Advance()
@@ -143,12 +130,13 @@ func (w *World) handle(e *event) {
 		w.judge()
 		w.pushSnapshot()
 	case evServe:
-		w.nodes[e.node].serve(e)
+		w.nodes[e.node].serve(&e)
 	default:
 		if n := w.nodes[e.node]; !n.Gone {
-			n.handle(e)
+			n.handle(&e)
 		}
 	}
+	w.Pump()
 }
 
 // Happened goes to the node that it is about.
