@@ -179,13 +179,8 @@ func (w *World) aside(what string, f func(context.Context) error) {
 func (w *World) doNodes(a *verb.Act, id int) error {
 	parts := make([]int, len(w.members))
 	for _, m := range w.members[1:] {
-		one := *a
-		one.Subject = scn.Subject{Kind: scn.Node, Node: int(m.no)}
 		w.mu.Lock()
-		parts[m.no] = w.acts.Part(id, actions.Describe(&one))
-		if m.gone() {
-			w.acts.Void(parts[m.no], terminated)
-		}
+		_, parts[m.no] = w.acts.Part(id, a, int(m.no), m.gone())
 		w.mu.Unlock()
 	}
 	if len(a.Keys) > 0 {
@@ -202,14 +197,11 @@ func (w *World) doNodes(a *verb.Act, id int) error {
 // doNode carries out a verb of a node.
 func (w *World) doNode(m *member, a *verb.Act, id int) error {
 	if m.gone() {
-		w.took(id, verb.Miss(terminated))
+		w.took(id, verb.Miss(actions.Terminated))
 		return nil
 	}
 	return w.strike(a, id, m, verb.Pod{})
 }
-
-// terminated is why an action on a node misses.
-const terminated = "the instance is terminated"
 
 // deed is one action on a node, or on the cluster if m is nil. Its nouns are the types below it.
 type deed struct {

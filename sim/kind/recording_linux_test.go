@@ -177,7 +177,7 @@ func TestTerminated(t *testing.T) {
 		t.Error("nobody waits for the daemon of node-2")
 	}
 	id := w.acts.Begin("node-1 kill")
-	if err := w.doNode(one, nil, id); err != nil || w.acts.Of(id).Text != terminated {
+	if err := w.doNode(one, nil, id); err != nil || w.acts.Of(id).Text != actions.Terminated {
 		t.Errorf("an action on it: %+v, %v", w.acts.Of(id), err)
 	}
 }
