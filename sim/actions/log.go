@@ -3,6 +3,7 @@ package actions
 import (
 	"slices"
 
+	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/verb"
 )
 
@@ -36,12 +37,21 @@ func (l *Log) Begin(what string) (id int) {
 	return len(l.entries)
 }
 
-// Part enters what an action on several nodes does to one of them.
-func (l *Log) Part(id int, what string) (part int) {
-	part = l.Begin(what)
+// Terminated is why an action misses on a node whose instance is gone.
+const Terminated = "the instance is terminated"
+
+// Part enters what an action on all nodes does to one of them, and gives that as an action. One that is gone has no
+// part in it.
+func (l *Log) Part(id int, all *verb.Act, node int, gone bool) (one *verb.Act, part int) {
+	a := *all
+	a.Subject = scn.Subject{Kind: scn.Node, Node: node}
+	part = l.Begin(Describe(&a))
 	e := &l.entries[id-1]
 	e.parts = append(e.parts, part)
-	return part
+	if gone {
+		l.entries[part-1].void, l.entries[part-1].strike = true, verb.Miss(Terminated)
+	}
+	return &a, part
 }
 
 // Means says which pod an action is about, when the file calls it otherwise: web-0 is the oldest pod of web, whatever its name.
@@ -49,11 +59,6 @@ func (l *Log) Means(id int, called, pod string) {
 	if pod != called {
 		l.entries[id-1].what += " (" + pod + ")"
 	}
-}
-
-// Void says that a part's node is gone: the action is not about it.
-func (l *Log) Void(part int, why string) {
-	l.entries[part-1].void, l.entries[part-1].strike = true, verb.Miss("%s", why)
 }
 
 // Took says how an action was taken at once. What the timeline says of it is empty while the action is armed: nothing has happened yet.

@@ -147,7 +147,7 @@ func (p *pace) astir() string {
 	}
 	if time.Since(p.looked) > lookPeriod {
 		p.looked, p.stops = time.Now(), ""
-		for _, m := range living(w.members) {
+		for _, m := range w.members.living() {
 			if why := p.stopping(m); why != "" {
 				p.stops = m.name() + ": " + why
 			}
@@ -196,6 +196,6 @@ func (p *pace) stopping(m *member) string {
 
 // stuck says whether a pod stays what it is: something keeps it from ending, or its machine is gone.
 func (p *pace) stuck(q *pod) bool {
-	m := p.w.on(q.node)
+	m := p.w.members.on(q.node)
 	return m != nil && (m.gone() || m.hung[q.uid] != 0)
 }

@@ -25,27 +25,27 @@ func (d *deed) awaits() verb.Strike {
 
 func (d daemon) Restart(settings []scn.Arg) verb.Strike {
 	s := d.awaits()
-	d.w.configure(d.m, settings)
+	d.m.configure(settings)
 	d.check(d.w.daemons.roll([]*member{d.m}))
 	return s
 }
 
 // configure gives a node's next daemon settings.
-func (w *World) configure(m *member, settings []scn.Arg) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (m *member) configure(settings []scn.Arg) {
+	m.w.mu.Lock()
+	defer m.w.mu.Unlock()
 	for _, k := range settings {
 		_ = m.set.Put(k.Key, k.Value) // checked by Bind
 	}
 }
 
 // restartAll gives all nodes' daemons settings: where they have the same ones, all are told to end at once.
-func (w *World) restartAll(a *verb.Act, parts []int) error {
-	for _, m := range living(w.members) {
-		w.took(parts[m.no], (&deed{w: w, m: m, id: parts[m.no]}).awaits())
-		w.configure(m, a.Keys)
+func (s *daemons) restartAll(a *verb.Act, parts []int) error {
+	for _, m := range s.w.members.living() {
+		s.w.took(parts[m.no], (&deed{w: s.w, m: m, id: parts[m.no]}).awaits())
+		m.configure(a.Keys)
 	}
-	return w.daemons.roll(living(w.members))
+	return s.roll(s.w.members.living())
 }
 
 func (d daemon) Upgrade(to int, part string) verb.Strike {
@@ -71,7 +71,7 @@ func (daemon) Exchange(string, string, bool) verb.Strike { return cannot() }
 func (d daemon) Kill() verb.Strike {
 	d.w.mu.Lock()
 	runs := d.m.pid != 0
-	d.w.kill(d.m)
+	d.m.kill()
 	d.w.mu.Unlock() // kubelet takes seconds to start the next one, which awaits waits for
 	if !runs {
 		return verb.Miss("no daemon runs")

@@ -69,7 +69,7 @@ func (s *daemons) roll(list []*member) error {
 		if err := s.applyTemplate(m); err != nil {
 			return err
 		}
-		s.w.tell(m, "ipamd is told to end")
+		m.tell("ipamd is told to end")
 		end := func(ctx context.Context) error { return s.deleteDaemon(ctx, m, false) }
 		if err := s.w.persist("the API server", end); err != nil {
 			return err
@@ -107,7 +107,7 @@ func (s *daemons) allMade(ctx context.Context) error {
 			has[p.Spec.NodeName] = true
 		}
 	}
-	for _, m := range living(s.w.members) {
+	for _, m := range s.w.members.living() {
 		if !m.held && !has[m.node.Name] {
 			return fmt.Errorf("%s has none yet", m.name())
 		}
@@ -205,7 +205,7 @@ func (s *daemons) keepDown(m *member) error {
 	}
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
-	s.w.kill(m)
+	m.kill()
 	return nil
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/scn"
-	"github.com/enilab/enilab/sim/timeline"
 	"github.com/enilab/enilab/sim/verb"
 )
 
@@ -26,7 +25,7 @@ func (w *World) Do(a *verb.Act) (id int) {
 	var err error
 	switch a.Subject.Kind {
 	case scn.Node:
-		err = w.doNode(w.members[a.Subject.Node], a, id)
+		err = w.members[a.Subject.Node].do(a, id)
 	case scn.AllNodes:
 		err = w.doNodes(a, id)
 	case scn.Pod:
@@ -41,7 +40,7 @@ func (w *World) Do(a *verb.Act) (id int) {
 		var s verb.Strike
 		w.c.Cloud(func(now time.Duration, m *ec2.Cloud) {
 			t.Cloud = &verb.Cloud{Model: m, Cluster: w.witness.Cluster, Now: now, Nodes: len(w.members) - 1,
-				Instance: w.instance, Address: w.addressOf}
+				Instance: w.members.instance, Address: w.addressOf}
 			s = a.Of.Strike(t)
 		})
 		w.took(id, s)
@@ -67,9 +66,9 @@ func (w *World) gather() {
 	var met []ec2.Met
 	w.c.Cloud(func(_ time.Duration, m *ec2.Cloud) { met = m.Met() })
 	for _, m := range met {
-		w.met(m.Fault, actions.Told(m, w.nodeOf))
+		w.met(m.Fault, actions.Told(m, w.members.nodeOf))
 	}
-	for _, m := range living(w.members) {
+	for _, m := range w.members.living() {
 		if m.delsBy != 0 && m.failed() {
 			w.met(m.delsBy, "a plugin before ours fails a DEL")
 			m.delsBy = 0
@@ -81,64 +80,9 @@ func (w *World) gather() {
 	}
 }
 
-// took enters how an action was taken, and tells what it did.
-func (w *World) took(id int, s verb.Strike) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.did(w.acts.Took(id, s))
-}
-
-// met enters that something met an armed action, and tells what that did.
-func (w *World) met(id int, text string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.metNow(id, text)
-}
-
-// metNow is met for who holds mu.
-func (w *World) metNow(id int, text string) {
-	if id != 0 {
-		w.did(w.acts.Met(id, text))
-	}
-}
-
-func (w *World) did(line string) {
-	if line != "" {
-		w.story.Add(w.witness.Now(), timeline.Scenario, line)
-	}
-}
-
-// nodeOf names an instance's node.
-func (w *World) nodeOf(i ec2.InstanceID) string {
-	for _, m := range w.members[1:] {
-		if m.node.Instance == i {
-			return m.name()
-		}
-	}
-	return "another machine"
-}
-
-// instance is a node's at EC2. It is asked in the cloud's goroutine.
-func (w *World) instance(no int) ec2.InstanceID {
-	if no < 1 || no >= len(w.members) {
-		return ""
-	}
-	return w.members[no].node.Instance
-}
-
 func (w *World) addressOf(name string) netip.Addr {
 	p, _ := w.pods.find(name)
 	return p.address
-}
-
-// machines are the names of the containers that are a node, or all nodes.
-func (w *World) machines(no int) (out []string) {
-	for _, m := range w.members[1:] {
-		if no == 0 || int(m.no) == no {
-			out = append(out, m.node.Name)
-		}
-	}
-	return out
 }
 
 // persistLimit is how long the API server and the machines may take to do what a scenario asks.
@@ -179,37 +123,20 @@ func (w *World) aside(what string, f func(context.Context) error) {
 func (w *World) doNodes(a *verb.Act, id int) error {
 	parts := make([]int, len(w.members))
 	for _, m := range w.members[1:] {
-		one := *a
-		one.Subject = scn.Subject{Kind: scn.Node, Node: int(m.no)}
 		w.mu.Lock()
-		parts[m.no] = w.acts.Part(id, actions.Describe(&one))
-		if m.gone() {
-			w.acts.Void(parts[m.no], terminated)
-		}
+		_, parts[m.no] = w.acts.Part(id, a, int(m.no), m.gone())
 		w.mu.Unlock()
 	}
 	if len(a.Keys) > 0 {
-		return w.restartAll(a, parts)
+		return w.daemons.restartAll(a, parts)
 	}
-	for _, m := range living(w.members) {
-		if err := w.doNode(m, a, parts[m.no]); err != nil {
+	for _, m := range w.members.living() {
+		if err := m.do(a, parts[m.no]); err != nil {
 			return fmt.Errorf("%s: %w", m.name(), err)
 		}
 	}
 	return nil
 }
-
-// doNode carries out a verb of a node.
-func (w *World) doNode(m *member, a *verb.Act, id int) error {
-	if m.gone() {
-		w.took(id, verb.Miss(terminated))
-		return nil
-	}
-	return w.strike(a, id, m, verb.Pod{})
-}
-
-// terminated is why an action on a node misses.
-const terminated = "the instance is terminated"
 
 // deed is one action on a node, or on the cluster if m is nil. Its nouns are the types below it.
 type deed struct {
@@ -253,23 +180,13 @@ func (w *World) doPod(a *verb.Act, id int) error {
 		w.took(id, actions.NoPod(a.Subject.Pod, false))
 		return nil
 	}
-	m := w.on(p.node)
+	m := w.members.on(p.node)
 	if m != nil && m.gone() {
 		w.took(id, actions.NoPod(a.Subject.Pod, true))
 		return nil
 	}
 	w.acts.Means(id, a.Subject.Pod, p.name)
 	return w.strike(a, id, m, verb.Pod{Name: p.name, UID: p.uid})
-}
-
-// on is the node that a machine is; nil: none.
-func (w *World) on(machine string) *member {
-	for _, m := range w.members[1:] {
-		if m.node.Name == machine {
-			return m
-		}
-	}
-	return nil
 }
 
 // EndFaults ends what actions broke.
@@ -287,11 +204,11 @@ func (w *World) EndFaults() {
 	w.audit.FaultsEnded(w.now())
 	w.traps = nil
 	w.mu.Unlock()
-	for _, m := range living(w.members) {
+	for _, m := range w.members.living() {
 		w.fail(m.end.set(models.Right))
 		w.fail(failDELs(m.node, 0, 0))
 		for uid := range m.hung {
-			w.goOn(m, uid)
+			m.goOn(uid)
 		}
 		w.fail(w.daemons.letUp(m))
 	}

@@ -18,6 +18,10 @@
 // only they would wait for (clock.go), and runs as real time does while kubelet, the runtime or the API server has
 // something to do.
 //
+// A World is made of parts, each with its state and its file: members (the nodes), a journal (what several goroutines
+// write, and the lock), an observer (what EC2 and the witness are told of members), a ledger (whose calls count), pace
+// (whether the clock may leap), daemons (the DaemonSet), controller and pods (workloads).
+//
 // Everything that a cluster consists of is in namespaces that Docker or this package made: Close, or Down from another process, removes
 // the containers and the network, and with them the namespaces and what is in them.
 package kind

@@ -10,9 +10,6 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/impl/clock"
-	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/actions"
-	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/models"
 )
 
@@ -128,14 +125,15 @@ func (e *endpoint) take(l net.Listener) {
 		if e.member == nil {
 			_, _ = io.Copy(io.Discard, c)
 		} else {
-			e.w.follow(e.member, c)
+			e.member.follow(c)
 		}
 		_ = c.Close()
 	}
 }
 
 // follow reads a daemon's recording to its end.
-func (w *World) follow(m *member, c net.Conn) {
+func (m *member) follow(c net.Conn) {
+	w := m.w
 	pid, err := peerPID(c)
 	if err != nil {
 		w.fail(fmt.Errorf("%s: who records: %w", m.name(), err))
@@ -158,18 +156,19 @@ func (w *World) follow(m *member, c net.Conn) {
 		}
 		text := line[:len(line)-1]
 		if first {
-			w.born(m, pid, text)
+			m.born(pid, text)
 		} else {
-			w.stepped(m, text)
+			m.stepped(text)
 		}
 		w.events.Add(1)
 	}
-	w.died(m)
-	w.expectEnd(m, pid)
+	m.died()
+	m.expectEnd(pid)
 }
 
 // born begins a life.
-func (w *World) born(m *member, pid int, header []byte) {
+func (m *member) born(pid int, header []byte) {
+	w := m.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l, err := w.witness.Open(m.no, header)
@@ -181,27 +180,29 @@ func (w *World) born(m *member, pid int, header []byte) {
 }
 
 // stepped is one step of a daemon.
-func (w *World) stepped(m *member, line []byte) {
+func (m *member) stepped(line []byte) {
+	w := m.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if m.life == nil {
 		return
 	}
 	if err := m.life.Step(line); err != nil {
-		w.disagree(m, "replay: %v", err)
+		w.disagree(m.name(), fmt.Sprintf("replay: %v", err))
 		w.failed(fmt.Errorf("%s: the daemon does not decide as the core does: %w", m.name(), err))
 	}
 }
 
 // died: a daemon has no more to tell.
-func (w *World) died(m *member) {
+func (m *member) died() {
+	w := m.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if m.life == nil {
 		return
 	}
 	w.witness.Died(m.no)
-	w.story.Add(w.witness.Now(), m.no, "ipamd has ended")
+	m.told("ipamd has ended")
 	m.life, m.pid = nil, 0
 	w.metNow(m.heldBy, "the daemon has ended and is not started again")
 	m.heldBy = 0
@@ -211,7 +212,7 @@ func (w *World) died(m *member) {
 const endLimit = 15 * time.Second
 
 // expectEnd makes sure that a recording ended because its daemon did: one that goes on unheard is one of which nothing is known.
-func (w *World) expectEnd(m *member, pid int) {
+func (m *member) expectEnd(pid int) {
 	stop, ended := make(chan struct{}), make(chan bool, 1)
 	go func() { ended <- awaitExit(pid, stop) }()
 	t := time.NewTimer(endLimit)
@@ -219,29 +220,10 @@ func (w *World) expectEnd(m *member, pid int) {
 	select {
 	case <-ended:
 		return
-	case <-w.ctx.Done():
+	case <-m.w.ctx.Done():
 	case <-t.C:
-		w.fail(fmt.Errorf("%s: ipamd (process %d) runs on, but its recording has ended", m.name(), pid))
+		m.w.fail(fmt.Errorf("%s: ipamd (process %d) runs on, but its recording has ended", m.name(), pid))
 	}
 	close(stop)
 	<-ended
-}
-
-// heard remembers which sandboxes there were. It is called with mu held.
-func (w *World) heard(l *judge.Life, in ipam.Input) {
-	m := w.members[l.Number()]
-	switch in := in.(type) {
-	case ipam.Add:
-		m.history.Add(in.Pod.Name, in.Att.ContainerID)
-	case ipam.Start:
-		ids, text := m.starters.Met(&in)
-		for _, id := range ids {
-			w.metNow(id, text)
-		}
-	case ipam.Seen:
-		if in.What == ipam.LookRuntime && in.ID != 0 && m.socketBy != 0 {
-			w.metNow(m.socketBy, actions.Listed(&in))
-			m.socketBy = 0
-		}
-	}
 }

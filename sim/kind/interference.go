@@ -28,7 +28,7 @@ var _ verb.Kernel = kernelOf{}
 
 func (k kernelOf) Interfere(a kernel.Accident) (count int) {
 	if a.What == kernel.FlushNAT {
-		if err := k.w.nameMachines(k.m.node); err != nil {
+		if err := k.w.c.nameMachines(k.m.node); err != nil {
 			k.check(err)
 			return 0
 		}
@@ -86,9 +86,9 @@ func (k kernelOf) Reboot() verb.Strike {
 
 // nameMachines writes down the cluster's machines on one of them. Docker's resolver is reached by NAT, and nobody puts that back; kubelet
 // has to find the API server without it.
-func (w *World) nameMachines(n *Node) error {
+func (c *Cluster) nameMachines(n *Node) error {
 	var b bytes.Buffer
-	for _, other := range w.c.Nodes() {
+	for _, other := range c.Nodes() {
 		fmt.Fprintf(&b, "%v %s\n", other.Address, other.Name)
 	}
 	path := n.Root() + "/etc/hosts"

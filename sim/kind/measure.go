@@ -16,11 +16,11 @@ import (
 func (w *World) Measure(s scn.Subject, metric string) (v int64, ok bool) {
 	switch s.Kind {
 	case scn.Node:
-		return w.measureNode(w.members[s.Node], metric)
+		return w.members[s.Node].measure(metric)
 	case scn.AllNodes:
 		var sum int64
-		for _, m := range living(w.members) {
-			v, ok := w.measureNode(m, metric)
+		for _, m := range w.members.living() {
+			v, ok := m.measure(metric)
 			if !ok {
 				return 0, false
 			}
@@ -35,18 +35,19 @@ func (w *World) Measure(s scn.Subject, metric string) (v int64, ok bool) {
 		}
 		return w.measureKube(metric), true
 	case scn.EC2:
-		w.c.Cloud(func(_ time.Duration, m *ec2.Cloud) { v, ok = w.measureEC2(m, metric) })
+		w.c.Cloud(func(_ time.Duration, m *ec2.Cloud) { v, ok = w.ledger.measure(m, metric) })
 		return v, ok
 	}
 	return 0, false
 }
 
-func (w *World) measureNode(m *member, metric string) (v int64, ok bool) {
+func (m *member) measure(metric string) (v int64, ok bool) {
+	w := m.w
 	switch metric {
 	case "pods.ready":
-		return w.running(m)
+		return m.running()
 	case "pods.reachable":
-		return w.reachable(m)
+		return m.reachable()
 	case "plugin.version":
 		n, err := m.spoken()
 		return int64(n), err == nil
@@ -69,14 +70,14 @@ func (w *World) measureNode(m *member, metric string) (v int64, ok bool) {
 }
 
 // running counts the pods of a node that kubelet sees run: those with a container that runs, whatever the API server knows of them.
-func (w *World) running(m *member) (int64, bool) {
-	list, err := m.runtime.sandboxes(w.ctx)
+func (m *member) running() (int64, bool) {
+	list, err := m.runtime.sandboxes(m.w.ctx)
 	if err != nil {
 		return 0, false
 	}
 	pods := map[string]bool{}
 	for i := range list {
-		if s := &list[i]; s.Namespace == namespaceOfPods && s.Ready && s.Running {
+		if s := &list[i]; s.runs() {
 			pods[s.UID] = true
 		}
 	}
@@ -84,15 +85,13 @@ func (w *World) running(m *member) (int64, bool) {
 }
 
 // reachable counts the pods of a node that run and answer.
-func (w *World) reachable(m *member) (count int64, ok bool) {
-	list, err := m.runtime.sandboxes(w.ctx)
+func (m *member) reachable() (count int64, ok bool) {
+	list, err := m.runtime.sandboxes(m.w.ctx)
 	if err != nil {
 		return 0, false
 	}
-	list = slices.DeleteFunc(list, func(s sandbox) bool {
-		return s.Namespace != namespaceOfPods || !s.Ready || !s.Running || !s.Address.IsValid()
-	})
-	for i, answered := range w.ping(addresses(list), m.silent) {
+	list = slices.DeleteFunc(list, func(s sandbox) bool { return !s.runs() || !s.Address.IsValid() })
+	for i, answered := range m.w.c.ping(addresses(list), m.silent) {
 		count += actions.Flag(answered && m.node.owns(&list[i]))
 	}
 	return count, true
@@ -111,19 +110,6 @@ func (w *World) measureKube(metric string) (n int64) {
 	return n
 }
 
-// measureEC2 leaves out what is the machines' that are no nodes of the scenario.
-func (w *World) measureEC2(m *ec2.Cloud, metric string) (int64, bool) {
-	v, ok := actions.MeasureEC2(m, w.ledger(m), metric)
-	if metric == "enis.total" {
-		for _, e := range w.endpoints {
-			if e.member == nil {
-				v -= int64(len(m.AttachedENIs(e.node.Instance)))
-			}
-		}
-	}
-	return v, ok
-}
-
 func (w *World) measurePod(name, metric string) (int64, bool) {
 	p, ok := w.pods.find(name)
 	if !ok {
@@ -132,7 +118,7 @@ func (w *World) measurePod(name, metric string) (int64, bool) {
 	if metric == "ready" {
 		return actions.Flag(p.ready), true
 	}
-	m := w.on(p.node)
+	m := w.members.on(p.node)
 	if m == nil {
 		return 0, true
 	}
@@ -142,7 +128,7 @@ func (w *World) measurePod(name, metric string) (int64, bool) {
 	}
 	for _, s := range slices.Backward(list) {
 		if s.UID == p.uid && s.Address.IsValid() {
-			return actions.Flag(w.ping([]netip.Addr{s.Address}, nil)[0] && m.node.owns(&s)), true
+			return actions.Flag(w.c.ping([]netip.Addr{s.Address}, nil)[0] && m.node.owns(&s)), true
 		}
 	}
 	return 0, true

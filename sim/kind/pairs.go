@@ -12,14 +12,14 @@ import (
 // measurePairs counts the pairs of pods that are tried, or those whose pings stay without an answer.
 func (w *World) measurePairs(metric string) (int64, bool) {
 	var places []models.Place
-	for _, m := range living(w.members) {
+	for _, m := range w.members.living() {
 		list, err := m.runtime.sandboxes(w.ctx)
 		if err != nil {
 			return 0, false
 		}
 		for i := range list {
 			s := &list[i]
-			if s.Namespace != namespaceOfPods || !s.Ready || !s.Running || !s.Address.IsValid() {
+			if !s.runs() || !s.Address.IsValid() {
 				continue
 			}
 			p := models.Place{Node: m.no, Address: s.Address}
@@ -37,7 +37,7 @@ func (w *World) measurePairs(metric string) (int64, bool) {
 	}
 	var apart int64
 	for i := range pairs {
-		if !w.answers(&pairs[i]) {
+		if !w.c.answers(&pairs[i]) {
 			apart++
 		}
 	}
@@ -45,12 +45,12 @@ func (w *World) measurePairs(metric string) (int64, bool) {
 }
 
 // answers says whether a pod answers another one's ping.
-func (w *World) answers(p *models.Pair) bool {
+func (c *Cluster) answers(p *models.Pair) bool {
 	ns, err := os.Open(p.From.Pod.ID)
 	if err != nil {
 		return false
 	}
 	defer ns.Close()
-	answered, err := w.c.Network().PingFrom(ns, []netip.Addr{p.To.Address}, doubtPatience)
+	answered, err := c.Network().PingFrom(ns, []netip.Addr{p.To.Address}, doubtPatience)
 	return err == nil && answered[0]
 }

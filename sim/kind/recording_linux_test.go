@@ -24,20 +24,20 @@ import (
 func machineless(t *testing.T) *World {
 	t.Helper()
 	w := &World{scenario: &sim.Cluster{Nodes: 2, Settings: ipam.Defaults()}, c: &Cluster{loop: newLoop(), cloud: ec2.New(ec2.Config{}, 1)},
-		members: make([]*member, 1), byNode: map[*Node]*member{}, audit: judge.New(judge.Config{Nodes: 2}), pods: &pods{byUID: map[string]*pod{}, changes: map[string]uint64{}}}
-	w.pace.w = w
+		members: make(members, 1), pods: &pods{byUID: map[string]*pod{}, changes: map[string]uint64{}}}
+	w.pace.w, w.observer, w.audit = w, observer{w, map[*Node]*member{}}, judge.New(judge.Config{Nodes: 2})
 	w.cfg.Log = func(time.Duration, string) {}
 	w.ctx, w.cancel = context.WithCancel(t.Context())
 	t.Cleanup(w.cancel)
-	w.witness = &judge.Witness{Eyes: eyes{w}, Audit: w.audit, Story: &w.story, Heard: w.heard}
+	w.witness = &judge.Witness{Eyes: &w.observer, Audit: w.audit, Story: &w.story, Heard: w.observer.heard}
 	for i := range 2 {
 		id, err := w.c.cloud.Launch(w.now(), ec2.LaunchSpec{Type: "m5.large", SecondaryAddresses: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
 		n := &Node{Name: "machine", Number: i + 2, Instance: id, c: w.c}
-		m := &member{no: int32(i + 1), node: n, hung: map[string]int{}, silent: map[netip.Addr]bool{}}
-		w.members, w.byNode[n] = append(w.members, m), m
+		m := &member{w: w, no: int32(i + 1), node: n, hung: map[string]int{}, silent: map[netip.Addr]bool{}}
+		w.members, w.observer.byNode[n] = append(w.members, m), m
 	}
 	return w
 }
@@ -107,7 +107,7 @@ func TestFollow(t *testing.T) {
 	await(t, "two steps", func() bool { n, pid := steps(); return n == 2 && pid == os.Getpid() })
 	w.mu.Lock()
 	old, ok := m.history.Before("web-0", "c2")
-	before := w.stamp(m)
+	before := m.stamp()
 	w.mu.Unlock()
 	if !ok || old != "c1" || before.steps != 2 || before.life == nil {
 		t.Errorf("the sandbox of web-0 before c2 is %q; %+v", old, before)
@@ -137,14 +137,14 @@ func TestTrap(t *testing.T) {
 		action ec2.Action
 		after  bool
 	}{{one, ec2.CreateNetworkInterface, false}, {one, ec2.AttachNetworkInterface, true}, {two, ec2.CreateNetworkInterface, true}} {
-		if w.arrived(c.m.node, c.action, c.after) {
+		if w.observer.arrived(c.m.node, c.action, c.after) {
 			t.Errorf("%+v sprang it", c)
 		}
 	}
-	if w.arrived(&Node{}, ec2.CreateNetworkInterface, true) {
+	if w.observer.arrived(&Node{}, ec2.CreateNetworkInterface, true) {
 		t.Error("the control plane sprang it")
 	}
-	if !w.arrived(one.node, ec2.CreateNetworkInterface, true) || len(w.traps) != 0 {
+	if !w.observer.arrived(one.node, ec2.CreateNetworkInterface, true) || len(w.traps) != 0 {
 		t.Error("it did not spring")
 	}
 	select {
@@ -163,11 +163,11 @@ func TestTerminated(t *testing.T) {
 	one.endedBy = w.acts.Begin("node-1 terminate")
 	w.took(one.endedBy, verb.Wait("EC2 did not terminate the instance"))
 	one.node.gone.Store(true)
-	w.happened(one.node, &ec2.Event{Kind: ec2.InstanceTerminated, Instance: one.node.Instance})
+	w.observer.happened(one.node, &ec2.Event{Kind: ec2.InstanceTerminated, Instance: one.node.Instance})
 	if s := w.acts.Of(one.endedBy); s.Fate != verb.Struck {
 		t.Errorf("it has not struck: %+v", s)
 	}
-	if list := living(w.members); len(list) != 1 || list[0] != two {
+	if list := w.members.living(); len(list) != 1 || list[0] != two {
 		t.Errorf("%d nodes live, expected node-2", len(list))
 	}
 	if why := w.pace.changes(one); why != "" {
@@ -177,7 +177,7 @@ func TestTerminated(t *testing.T) {
 		t.Error("nobody waits for the daemon of node-2")
 	}
 	id := w.acts.Begin("node-1 kill")
-	if err := w.doNode(one, nil, id); err != nil || w.acts.Of(id).Text != terminated {
+	if err := one.do(nil, id); err != nil || w.acts.Of(id).Text != actions.Terminated {
 		t.Errorf("an action on it: %+v, %v", w.acts.Of(id), err)
 	}
 }
@@ -186,13 +186,13 @@ func TestTerminated(t *testing.T) {
 func TestStamp(t *testing.T) {
 	w := machineless(t)
 	one := w.members[1]
-	stamps := func() []stamp { return w.stamps() }
+	stamps, o := func() []stamp { return w.stamps() }, &w.observer
 	for what, f := range map[string]func(){
 		"a request": func() {
-			w.served(one.node, &ec2.Request{Action: ec2.DescribeNetworkInterfaces}, &ec2.Response{})
+			o.served(one.node, &ec2.Request{Action: ec2.DescribeNetworkInterfaces}, &ec2.Response{})
 		},
-		"an event": func() { w.happened(one.node, &ec2.Event{Kind: ec2.LinkPlugged, Instance: one.node.Instance}) },
-		"a reboot": func() { w.rebooted(one.node) },
+		"an event": func() { o.happened(one.node, &ec2.Event{Kind: ec2.LinkPlugged, Instance: one.node.Instance}) },
+		"a reboot": func() { o.rebooted(one.node) },
 	} {
 		before := stamps()
 		f()
@@ -201,8 +201,8 @@ func TestStamp(t *testing.T) {
 		}
 	}
 	before := stamps()
-	w.happened(nil, &ec2.Event{})
-	w.served(&Node{}, &ec2.Request{}, &ec2.Response{})
+	o.happened(nil, &ec2.Event{})
+	o.served(&Node{}, &ec2.Request{}, &ec2.Response{})
 	if !same(before, stamps()) {
 		t.Error("what happens to nobody moves somebody")
 	}
@@ -212,29 +212,30 @@ func TestStamp(t *testing.T) {
 func TestLedger(t *testing.T) {
 	w := machineless(t)
 	one, two := w.members[1], w.members[2]
-	w.endpoints = []*endpoint{{w: w, node: one.node, member: one}, {w: w, node: two.node}} // the second is none of the scenario's
+	w.ledger.outsiders = []ec2.InstanceID{two.node.Instance}
 	call := func(n *Node) {
 		w.c.cloud.Serve(w.now(), &ec2.Request{Action: ec2.DescribeSubnets, Caller: n.Instance})
 	}
 	call(two.node)
-	w.base, w.others = actions.Ledger(w.c.cloud), w.ledgerOfOthers(w.c.cloud)
+	w.ledger.begin(w.c.cloud)
 	call(one.node)
 	call(two.node)
 	call(two.node)
-	if v, ok := w.measureEC2(w.c.cloud, "calls.total"); !ok || v != 1 {
+	if v, ok := w.ledger.measure(w.c.cloud, "calls.total"); !ok || v != 1 {
 		t.Errorf("%d calls, %v; want 1", v, ok)
 	}
-	if v, ok := w.measureEC2(w.c.cloud, "enis.total"); !ok || v != 1 {
+	if v, ok := w.ledger.measure(w.c.cloud, "enis.total"); !ok || v != 1 {
 		t.Errorf("%d ENIs, %v; want 1", v, ok)
 	}
 	go w.c.loop.run(func() {})
 	t.Cleanup(w.c.loop.close)
 	for metric, want := range map[string]int64{"calls.total": 1, "enis.other-groups": 0, "subnet-1.enis": 1} { // what EC2 knows of a node
-		if v, ok := w.measureNode(one, metric); !ok || v != want {
+		if v, ok := one.measure(metric); !ok || v != want {
 			t.Errorf("%s of a node: %d, %v; want %d", metric, v, ok, want)
 		}
 	}
-	if !slices.Equal(w.machines(0), []string{"machine", "machine"}) || w.instance(1) != one.node.Instance || w.instance(9) != "" {
+	if s := w.members; !slices.Equal(s.machines(0), []string{"machine", "machine"}) ||
+		s.instance(1) != one.node.Instance || s.instance(9) != "" {
 		t.Error("the machines are wrong")
 	}
 }

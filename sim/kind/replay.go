@@ -27,7 +27,7 @@ func (r runtimeOf) ReplayDEL(p verb.Pod, after []time.Duration) verb.Strike {
 		return verb.Miss("pod %s has had no sandbox before this one", p.Name)
 	}
 	replay := func(ctx context.Context) error {
-		err := w.staleDEL(ctx, m, p.Name, old)
+		err := m.staleDEL(ctx, p.Name, old)
 		if err == nil {
 			w.met(id, "a stale DEL of "+p.Name+" arrives")
 		}
@@ -47,7 +47,8 @@ const staleDELLimit = 2 * time.Minute
 // runPlugin reads the configuration as its first argument.
 const runPlugin = `conf=$1; shift; printf %s "$conf" | env "$@" ` + pluginDir + "/" + pluginName + ` 2>&1; echo "exit $?"`
 
-func (w *World) staleDEL(ctx context.Context, m *member, pod, containerID string) error {
+func (m *member) staleDEL(ctx context.Context, pod, containerID string) error {
+	w := m.w
 	ctx, cancel := context.WithTimeout(ctx, staleDELLimit)
 	defer cancel()
 	list, err := os.ReadFile(m.node.Root() + "/etc/cni/net.d/" + conflist.Name)

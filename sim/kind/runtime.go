@@ -38,6 +38,9 @@ type sandbox struct {
 	Running                 bool       // a container of the pod runs in it
 }
 
+// runs says whether a container of a scenario's pod runs in it.
+func (s *sandbox) runs() bool { return s.Namespace == namespaceOfPods && s.Ready && s.Running }
+
 // containerRuntime asks a node's runtime. What of a sandbox never changes is asked for once, while its processes answer: a runtime may hang on
 // one whose shim does.
 type containerRuntime struct {

@@ -72,16 +72,16 @@ func (r runtimeOf) Unhang(p verb.Pod) verb.Strike {
 	if r.m == nil || r.m.hung[p.UID] == 0 {
 		return verb.Miss("nothing of the pod hangs")
 	}
-	r.w.goOn(r.m, p.UID)
+	r.m.goOn(p.UID)
 	return verb.Hit("its shim goes on")
 }
 
 // goOn lets a pod's shim go on.
-func (w *World) goOn(m *member, uid string) {
+func (m *member) goOn(uid string) {
 	pid := m.hung[uid]
 	delete(m.hung, uid)
-	if _, err := m.node.Exec(w.ctx, "kill", "-CONT", strconv.Itoa(pid)); err != nil && alive(m.node.PID()) {
-		w.log("%s: continue shim %d: %v", m.name(), pid, err) // it has ended, with its machine for one
+	if _, err := m.node.Exec(m.w.ctx, "kill", "-CONT", strconv.Itoa(pid)); err != nil && alive(m.node.PID()) {
+		m.w.log("%s: continue shim %d: %v", m.name(), pid, err) // it has ended, with its machine for one
 	}
 }
 

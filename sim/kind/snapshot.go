@@ -33,8 +33,8 @@ type stamp struct {
 }
 
 // stamp reads a node's counters. Callers hold mu.
-func (w *World) stamp(m *member) stamp {
-	s := stamp{life: m.life, moves: m.moves, objects: w.pods.changed(m.node.Name)}
+func (m *member) stamp() stamp {
+	s := stamp{life: m.life, moves: m.moves, objects: m.w.pods.changed(m.node.Name)}
 	if m.life != nil {
 		s.steps = m.life.Steps()
 	}
@@ -44,9 +44,9 @@ func (w *World) stamp(m *member) stamp {
 // judge takes a snapshot of every node. Of one that moves all the time there is none, and nothing is judged.
 func (w *World) judge() {
 	var all sync.WaitGroup
-	for _, m := range living(w.members) {
+	for _, m := range w.members.living() {
 		all.Go(func() {
-			w.snapshot(m, func(c *judge.Snapshot, _ *collection) { w.audit.Judge(w.now(), c) })
+			m.snapshot(func(c *judge.Snapshot, _ *collection) { w.audit.Judge(w.now(), c) })
 		})
 	}
 	all.Wait()
@@ -64,17 +64,18 @@ type collection struct {
 }
 
 // snapshot collects a node's state, and calls f with it, mu held, if nothing has moved meanwhile. It is false when there is no snapshot.
-func (w *World) snapshot(m *member, f func(*judge.Snapshot, *collection)) bool {
+func (m *member) snapshot(f func(*judge.Snapshot, *collection)) bool {
+	w := m.w
 	for range snapshotTries {
 		w.mu.Lock()
-		before, set := w.stamp(m), m.set
+		before, set := m.stamp(), m.set
 		w.mu.Unlock()
-		k, ok := w.collect(m, set)
+		k, ok := m.collect(set)
 		if !ok {
 			return false
 		}
 		w.mu.Lock()
-		if w.stamp(m) != before {
+		if m.stamp() != before {
 			w.mu.Unlock()
 			continue
 		}
@@ -89,16 +90,16 @@ func (w *World) snapshot(m *member, f func(*judge.Snapshot, *collection)) bool {
 }
 
 // collect looks at a node whose daemon has these settings; false: something did not answer.
-func (w *World) collect(m *member, set ipam.Settings) (*collection, bool) {
+func (m *member) collect(set ipam.Settings) (*collection, bool) {
 	k := &collection{}
-	w.c.Cloud(func(now time.Duration, cloud *ec2.Cloud) {
+	m.w.c.Cloud(func(now time.Duration, cloud *ec2.Cloud) {
 		k.silent = cloud.MetadataSilent(now, m.node.Instance)
 		whose := judge.Whose{Model: cloud, Node: m.node.Instance, LeavesUntagged: set.LeaveUntagged, Undiscovered: !set.Discovery}
 		k.enis = judge.AppendENIs(nil, whose)
 		k.subnets, k.others = whose.Subnets(), whose.Grouped()
 	})
 	var err error
-	if k.sandboxes, err = m.runtime.sandboxes(w.ctx); err != nil {
+	if k.sandboxes, err = m.runtime.sandboxes(m.w.ctx); err != nil {
 		return nil, false // the runtime restarts, or its machine does
 	}
 	root := m.node.Root()
@@ -116,8 +117,8 @@ func (w *World) collect(m *member, set ipam.Settings) (*collection, bool) {
 			k.pods = append(k.pods, judge.PodSnapshot{Att: attachment(s.ID), Name: s.Pod, Address: s.Address, Ours: true})
 		}
 	}
-	k.pending += w.intents(m)
-	w.reach(m, live, k.pods)
+	k.pending += m.intents()
+	m.reach(live, k.pods)
 	return k, true
 }
 
@@ -126,15 +127,15 @@ func attachment(containerID string) ipam.Attachment {
 }
 
 // intents counts the DELs that wait on the node's disk.
-func (w *World) intents(m *member) int {
+func (m *member) intents() int {
 	files, _ := filepath.Glob(m.node.Root() + intentsDir + "*.json") // the pattern is well-formed
 	return len(files)
 }
 
 // reach asks pods for an answer from the far side of the VPC, longer those that have not been out of reach before, and says what is wrong with
 // those that are silent.
-func (w *World) reach(m *member, live []sandbox, pods []judge.PodSnapshot) {
-	answered := w.ping(addresses(live), m.silent)
+func (m *member) reach(live []sandbox, pods []judge.PodSnapshot) {
+	answered := m.w.c.ping(addresses(live), m.silent)
 	m.silent = map[netip.Addr]bool{}
 	for i := range answered {
 		switch {
@@ -142,7 +143,7 @@ func (w *World) reach(m *member, live []sandbox, pods []judge.PodSnapshot) {
 			pods[i].Fault = "another namespace has the address"
 		case !answered[i]:
 			m.silent[live[i].Address] = true
-			pods[i].Fault = w.fault(m, live[i].Address)
+			pods[i].Fault = m.fault(live[i].Address)
 		}
 	}
 }
@@ -166,8 +167,8 @@ func (n *Node) owns(s *sandbox) bool {
 	return ok && ns.has(s.Address)
 }
 
-func (w *World) ping(asked []netip.Addr, silent map[netip.Addr]bool) []bool {
-	answered := w.c.Network().Ping(asked, pingPatience)
+func (c *Cluster) ping(asked []netip.Addr, silent map[netip.Addr]bool) []bool {
+	answered := c.Network().Ping(asked, pingPatience)
 	var doubted []netip.Addr
 	var which []int
 	for i, ok := range answered {
@@ -175,16 +176,16 @@ func (w *World) ping(asked []netip.Addr, silent map[netip.Addr]bool) []bool {
 			doubted, which = append(doubted, asked[i]), append(which, i)
 		}
 	}
-	for i, ok := range w.c.Network().Ping(doubted, doubtPatience) {
+	for i, ok := range c.Network().Ping(doubted, doubtPatience) {
 		answered[which[i]] = ok
 	}
 	return answered
 }
 
 // fault says why a pod may be out of reach.
-func (w *World) fault(m *member, a netip.Addr) string {
+func (m *member) fault(a netip.Addr) string {
 	on := false
-	w.c.Cloud(func(_ time.Duration, cloud *ec2.Cloud) { _, on = cloud.HasAddress(m.node.Instance, a) })
+	m.w.c.Cloud(func(_ time.Duration, cloud *ec2.Cloud) { _, on = cloud.HasAddress(m.node.Instance, a) })
 	if !on {
 		return "the address is on no ENI that is attached to the node"
 	}
@@ -258,8 +259,8 @@ func (w *World) steady(limit time.Duration) bool {
 func (w *World) stamps() (out []stamp) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, m := range living(w.members) {
-		out = append(out, w.stamp(m))
+	for _, m := range w.members.living() {
+		out = append(out, m.stamp())
 	}
 	return out
 }
@@ -278,8 +279,8 @@ const settleLimit = 30 * time.Second
 
 // Settle judges what has to hold once settled.
 func (w *World) Settle() (underWay []string) {
-	for _, m := range living(w.members) {
-		underWay = append(underWay, w.settle(m)...)
+	for _, m := range w.members.living() {
+		underWay = append(underWay, m.settle()...)
 	}
 	underWay = append(underWay, w.settleCloud()...)
 	if why := w.pods.unsettled(w.work.want, w.pace.stuck); why != "" {
@@ -288,10 +289,11 @@ func (w *World) Settle() (underWay []string) {
 	return underWay
 }
 
-func (w *World) settle(m *member) (underWay []string) {
+func (m *member) settle() (underWay []string) {
+	w := m.w
 	for end := w.now() + settleLimit; w.Err() == nil && w.ctx.Err() == nil; {
-		leaks, err := w.leaks(m)
-		judged := err == nil && w.snapshot(m, func(c *judge.Snapshot, k *collection) {
+		leaks, err := m.leaks()
+		judged := err == nil && m.snapshot(func(c *judge.Snapshot, k *collection) {
 			c.Leaks = leaks
 			underWay = w.audit.Settle(w.now(), c)
 		})
@@ -307,7 +309,8 @@ func (w *World) settle(m *member) (underWay []string) {
 }
 
 // leaks are what belongs to nobody on a node.
-func (w *World) leaks(m *member) ([]string, error) {
+func (m *member) leaks() ([]string, error) {
+	w := m.w
 	list, err := m.runtime.sandboxes(w.ctx)
 	if err != nil {
 		return nil, err
@@ -339,7 +342,7 @@ func (w *World) settleCloud() (underWay []string) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		var lives []*judge.Life
-		for _, m := range living(w.members) {
+		for _, m := range w.members.living() {
 			lives = append(lives, m.life)
 		}
 		underWay = w.witness.Orphans(cloud, lives)

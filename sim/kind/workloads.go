@@ -191,7 +191,7 @@ func (k api) Create(name string, count int, kind string, node int) verb.Strike {
 	if k.w.work.kinds[name] != "" {
 		return verb.Miss("workload %s exists", name)
 	}
-	k.check(k.w.work.create(name, count, kind, k.w.machines(node)))
+	k.check(k.w.work.create(name, count, kind, k.w.members.machines(node)))
 	return verb.Hit("%s", verb.Some(count, "pod", "is wanted", "are wanted"))
 }
 
@@ -232,12 +232,12 @@ func (k api) Delete(name string, force bool) verb.Strike {
 // joinLimit is how long a machine may take to join the cluster.
 const joinLimit = 3 * time.Minute
 
-// reserve keeps others' pods away from one of the scenario's machines, which may not have joined yet.
-func (w *World) reserve(machine string) error {
-	ctx, cancel := context.WithTimeout(w.ctx, joinLimit)
+// reserve keeps all pods but a scenario's away from a machine, which may not have joined yet.
+func (c *Cluster) reserve(ctx context.Context, machine string) error {
+	ctx, cancel := context.WithTimeout(ctx, joinLimit)
 	defer cancel()
-	nodes := w.c.Client().CoreV1().Nodes()
-	return w.c.await(ctx, machine+" to join", func() (string, error) {
+	nodes := c.Client().CoreV1().Nodes()
+	return c.await(ctx, machine+" to join", func() (string, error) {
 		n, err := nodes.Get(ctx, machine, metav1.GetOptions{})
 		if err != nil {
 			return "", err

@@ -5,20 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/deploy"
-	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
-	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/mutants"
-	"github.com/enilab/enilab/sim/timeline"
 )
 
 // WorldConfig is what a scenario does not say of its cluster.
@@ -34,16 +29,15 @@ type WorldConfig struct {
 // World is a scenario on a kind cluster. Its nodes are the workers, in their order; what runs on the control plane, a daemon of ours
 // too, is no part of it. Time leaps where nobody waits for anything real, see leap.
 //
-// One goroutine uses it: the one that calls its methods. Beside it recordings are read and the cloud's goroutine tells what happens; what
-// they share is guarded by mu, whose holder must not wait for the cloud.
+// One goroutine uses it: the one that calls its methods. What others write beside it is in its journal.
 type World struct {
+	journal
 	scenario *sim.Cluster
 	cfg      WorldConfig
-	ctx      context.Context
 	cancel   context.CancelFunc
 
 	c         *Cluster
-	members   []*member // 1-based: members[0] is nil
+	members   members
 	endpoints []*endpoint
 	pods      *pods
 	work      *controller
@@ -52,54 +46,9 @@ type World struct {
 	nextCut   time.Duration
 	pace      pace
 	daemons   daemons
-	base      []ec2.Count // the ledger at t=0
-	others    []ec2.Count // and the control plane's part of it
-	events    atomic.Uint64
-
-	mu      sync.Mutex
-	audit   *judge.Auditor
-	witness *judge.Witness
-	story   timeline.Timeline
-	byNode  map[*Node]*member
-	traps   models.Traps
-	acts    actions.Log
-	broken  error
-	differ  []string
+	observer  observer
+	ledger    ledger
 }
-
-// member is a node of the scenario.
-type member struct {
-	no      int32
-	node    *Node
-	runtime *containerRuntime
-	end     *endpoint
-	silent  map[netip.Addr]bool // pods' addresses that did not answer at the last snapshot; the judging goroutine's
-	hung    map[string]int      // by the pod's UID: its shim, as the node numbers it
-	held    bool                // its daemon is kept down
-	killed  bool                // its daemon has been killed before
-	delsBy  int                 // the action that makes DELs fail, until one has
-	faults  []byte              // what it wrote for that
-	version int                 // of records and local protocol: its next daemon's
-	plugin  int                 // of the local protocol: its next plugin's
-
-	pluginBy int // the action that waits for such a plugin to be run
-
-	// Guarded by World.mu.
-	set     ipam.Settings
-	life    *judge.Life     // the daemon that runs, nil: none has been heard of
-	pid     int             // of that daemon
-	moves   uint64          // what has happened at EC2 to the node
-	history actions.History // sandboxes by pod name, newest last
-
-	// The actions that have something still to meet: 0 is none.
-	socketBy, heldBy, endedBy int
-	starters                  actions.Starters
-}
-
-// gone says whether its instance is terminated.
-func (m *member) gone() bool { return m.node.gone.Load() }
-
-func (m *member) name() string { return fmt.Sprintf("node-%d", m.no) }
 
 // bounds are what real time adds to what the simulator can judge exactly, on a machine that has other things to do.
 var bounds = judge.Bounds{Reply: 2 * time.Second, CoolDown: 500 * time.Millisecond}
@@ -118,11 +67,11 @@ func Open(s *sim.Cluster, seed uint64, m *mutants.Mutant, cfg WorldConfig) (*Wor
 	if cfg.Log == nil {
 		cfg.Log = func(time.Duration, string) {}
 	}
-	w := &World{scenario: s, cfg: cfg, members: make([]*member, 1, s.Nodes+1), byNode: map[*Node]*member{},
-		audit: judge.New(judge.Config{Nodes: s.Nodes, Budget: s.Budget, Bounds: bounds})}
+	w := &World{scenario: s, cfg: cfg, members: make(members, 1, s.Nodes+1)}
+	w.audit = judge.New(judge.Config{Nodes: s.Nodes, Budget: s.Budget, Bounds: bounds})
 	w.ctx, w.cancel = context.WithCancel(cfg.Context)
-	w.pace.w, w.daemons.w = w, w
-	w.witness = &judge.Witness{Eyes: eyes{w}, Audit: w.audit, Story: &w.story, Mutant: m, Heard: w.heard}
+	w.pace.w, w.daemons.w, w.observer = w, w, observer{w, map[*Node]*member{}}
+	w.witness = &judge.Witness{Eyes: &w.observer, Audit: w.audit, Story: &w.story, Mutant: m, Heard: w.observer.heard}
 	if err := w.open(seed, m); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
@@ -174,10 +123,10 @@ func (w *World) open(seed uint64, m *mutants.Mutant) error {
 
 // cluster is what the scenario asks for, but for its addresses.
 func (w *World) cluster(seed uint64) Config {
-	s := w.scenario
+	s, o := w.scenario, &w.observer
 	return Config{Name: w.cfg.Name, Leave: w.cfg.Leave, NodeImage: w.cfg.NodeImage, Workers: s.Nodes, Type: s.Type, Secondaries: s.Warm, MaxPods: w.maxPods(),
 		Seed: seed, Log: func(text string) { w.log("%s", text) },
-		Hooks: Hooks{Arrived: w.arrived, Asked: w.asked, Served: w.served, Happened: w.happened, Rebooted: w.rebooted}}
+		Hooks: Hooks{Arrived: o.arrived, Asked: o.asked, Served: o.served, Happened: o.happened, Rebooted: o.rebooted}}
 }
 
 func (w *World) maxPods() int {
@@ -192,11 +141,11 @@ func (w *World) addMembers() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i, n := range w.c.Workers() {
-		m := &member{no: int32(i + 1), node: n, runtime: &containerRuntime{node: n}, set: w.scenario.Settings, silent: map[netip.Addr]bool{}, hung: map[string]int{},
-			version: w.scenario.Version}
+		m := &member{w: w, no: int32(i + 1), node: n, runtime: &containerRuntime{node: n}, set: w.scenario.Settings,
+			silent: map[netip.Addr]bool{}, hung: map[string]int{}, version: w.scenario.Version}
 		m.set.MaxPods = w.maxPods()
 		w.members = append(w.members, m)
-		w.byNode[n] = m
+		w.observer.byNode[n] = m
 	}
 }
 
@@ -205,10 +154,12 @@ func (w *World) addMembers() {
 func (w *World) prepare() error {
 	w.c.Cloud(func(_ time.Duration, m *ec2.Cloud) { actions.Grant(m, w.scenario) })
 	for _, n := range w.c.Nodes() {
-		e := &endpoint{w: w, node: n, member: w.byNode[n]}
+		e := &endpoint{w: w, node: n, member: w.observer.byNode[n]}
 		w.endpoints = append(w.endpoints, e)
 		if e.member != nil {
 			e.member.end = e
+		} else {
+			w.ledger.outsiders = append(w.ledger.outsiders, n.Instance)
 		}
 		if err := e.listen(); err != nil {
 			return err
@@ -216,7 +167,7 @@ func (w *World) prepare() error {
 		w.beside.Go(e.follow)
 	}
 	for _, m := range w.members[1:] {
-		if err := w.reserve(m.node.Name); err != nil {
+		if err := w.c.reserve(w.ctx, m.node.Name); err != nil {
 			return err
 		}
 		if err := installFaulty(w.ctx, m.node); err != nil {
@@ -297,9 +248,7 @@ func (w *World) spoilt() bool {
 
 // zero: it is t=0.
 func (w *World) zero() error {
-	w.c.Cloud(func(_ time.Duration, m *ec2.Cloud) {
-		w.base, w.others = actions.Ledger(m), w.ledgerOfOthers(m)
-	})
+	w.c.Cloud(func(_ time.Duration, m *ec2.Cloud) { w.ledger.begin(m) })
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.witness.Begin()
@@ -313,7 +262,7 @@ func (w *World) unready() string {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, m := range living(w.members) {
+	for _, m := range w.members.living() {
 		if m.life == nil {
 			return m.name() + " has no daemon"
 		}
@@ -324,30 +273,8 @@ func (w *World) unready() string {
 	return ""
 }
 
-// living are those of a World's members whose instances are not terminated.
-func living(members []*member) []*member {
-	return slices.DeleteFunc(slices.Clone(members[1:]), (*member).gone)
-}
-
 // now is the daemons' clock.
 func (w *World) now() time.Duration { return w.c.Now() }
-
-// Now is the instant of the scenario.
-func (w *World) Now() time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.c == nil || w.witness.Epoch() == 0 {
-		return 0
-	}
-	return w.witness.Now()
-}
-
-// Epoch is when t=0 was, by the daemons' clock.
-func (w *World) Epoch() time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.witness.Epoch()
-}
 
 // sleep waits; less if the world ends.
 func (w *World) sleep(d time.Duration) {
@@ -391,82 +318,6 @@ func (w *World) Stay(interrupted func() bool) {
 // Cluster is what the world is made of, to look into.
 func (w *World) Cluster() *Cluster { return w.c }
 
-// Audit is a copy of the world's auditor as it is now: the original is written to beside. Its instants are CLOCK_BOOTTIME's: subtract Epoch
-// for the scenario's.
-func (w *World) Audit() *judge.Auditor {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.audit.Clone()
-}
-
-// Story is what happened since t=0.
-func (w *World) Story() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.story.String()
-}
-
-// Timeline is all of the story.
-func (w *World) Timeline() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.story.Whole()
-}
-
-// TimelineUntil is the story up to an instant of the scenario.
-func (w *World) TimelineUntil(at time.Duration) string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.story.Until(at)
-}
-
-// Events are all of the story, as data.
-func (w *World) Events() []timeline.Event {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.story.Events()
-}
-
-// Told is how many lines the story has.
-func (w *World) Told() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.story.Told()
-}
-
-// Named is a text with the timeline's names of ENIs.
-func (w *World) Named(text string) string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.story.Named(text)
-}
-
-// Reached says whether a daemon came through a coverage point since t=0.
-func (w *World) Reached(mark string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.witness.Reached(mark)
-}
-
-// Popped is how many things happened.
-func (w *World) Popped() uint64 { return w.events.Load() }
-
-// Disagreements are the differences between what the daemons decided and what the core does, and what could not be judged.
-func (w *World) Disagreements() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return append([]string(nil), w.differ...)
-}
-
-// disagree notes one; the first ones say it all. Callers hold mu.
-func (w *World) disagree(m *member, format string, args ...any) {
-	if len(w.differ) < maxDisagreements {
-		w.differ = append(w.differ, fmt.Sprintf("%v %s: %s", w.witness.Now().Round(time.Millisecond), m.name(), fmt.Sprintf(format, args...)))
-	}
-}
-
-const maxDisagreements = 10
-
 // Err is why the laboratory itself broke; nil when it did not.
 func (w *World) Err() error {
 	w.mu.Lock()
@@ -478,29 +329,8 @@ func (w *World) Err() error {
 	return err
 }
 
-// fail ends the world: nothing that it says counts any more.
-func (w *World) fail(err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.failed(err)
-}
-
-// failed is fail for who holds mu.
-func (w *World) failed(err error) {
-	if err != nil && w.broken == nil && w.ctx.Err() == nil {
-		w.broken = err
-	}
-}
-
 func (w *World) log(format string, args ...any) {
 	w.cfg.Log(w.Now(), fmt.Sprintf(format, args...))
-}
-
-// tell writes a line of the story.
-func (w *World) tell(m *member, text string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.story.Add(w.witness.Now(), m.no, text)
 }
 
 // Close removes the cluster. The error says what would not go.

@@ -39,7 +39,8 @@ func line(t *testing.T, text string) *scn.Line {
 // TestCan: what cannot be done has a sentence; everything else can.
 func TestCan(t *testing.T) {
 	noRepair, _ := mutants.ByName("no-repair")
-	one, two := &World{members: make([]*member, 2), witness: &judge.Witness{}}, &World{members: make([]*member, 3), witness: &judge.Witness{Mutant: &noRepair}}
+	one, two := &World{members: make(members, 2)}, &World{members: make(members, 3)}
+	one.witness, two.witness = &judge.Witness{}, &judge.Witness{Mutant: &noRepair}
 	for _, c := range []struct {
 		w    *World
 		line string

@@ -15,14 +15,9 @@ func (h *Host) Do(a *verb.Act) (id int) {
 		h.doNode(h.Nodes[a.Subject.Node], a, id)
 	case scn.AllNodes:
 		for _, n := range h.Nodes[1:] {
-			one := *a
-			one.Subject = scn.Subject{Kind: scn.Node, Node: int(n.No)}
-			part := h.Acts.Part(id, actions.Describe(&one))
-			if n.Gone {
-				h.Acts.Void(part, "the instance is terminated")
-				continue
+			if one, part := h.Acts.Part(id, a, int(n.No), n.Gone); !n.Gone {
+				h.doNode(n, one, part)
 			}
-			h.doNode(n, &one, part)
 		}
 	case scn.Pod:
 		h.doPod(a, id)
@@ -63,7 +58,7 @@ type onNode struct {
 
 func (h *Host) doNode(n *Node, a *verb.Act, id int) {
 	if n.Gone {
-		h.took(id, verb.Miss("the instance is terminated"))
+		h.took(id, verb.Miss(actions.Terminated))
 		return
 	}
 	n.Changed = true

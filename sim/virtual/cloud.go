@@ -1,13 +1,11 @@
 package virtual
 
 import (
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
-	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/models"
@@ -28,7 +26,8 @@ var actionOf = [...]ec2.Action{0, ec2.CreateNetworkInterface, ec2.AttachNetworkI
 	ec2.DetachNetworkInterface, ec2.DeleteNetworkInterface, ec2.AssignPrivateIpAddresses, ec2.UnassignPrivateIpAddresses,
 	ec2.ModifyNetworkInterfaceAttribute}
 
-func (w *World) startCall(n *node, c *ipam.Call) {
+func (d *daemon) startCall(c *ipam.Call) {
+	n, w := d.n, d.n.w
 	f := &inFlight{id: c.ID, act: c.Action}
 	f.req = ec2.Request{Action: actionOf[c.Action], Caller: n.Instance, ENI: ec2.ENIID(c.ENI)}
 	switch c.Action {
@@ -56,37 +55,38 @@ func (w *World) startCall(n *node, c *ipam.Call) {
 	if w.Trapped(&n.Node, f.req.Action, false) {
 		return
 	}
-	w.send(n, f)
+	d.send(f)
 }
 
-func (w *World) send(n *node, f *inFlight) {
-	w.mix(uint64(f.req.Action)<<48 ^ uint64(f.id))
-	there, back := w.EC2.Travel(&f.req)
+func (d *daemon) send(f *inFlight) {
+	d.n.w.mix(uint64(f.req.Action)<<48 ^ uint64(f.id))
+	there, back := d.n.w.EC2.Travel(&f.req)
 	f.back = back
-	w.push(event{at: w.now + there, kind: evServe, node: n.No, life: n.life, num: uint64(f.id), data: f})
+	d.in(there, evServe, uint64(f.id), f)
 }
 
 // serve is the instant at which EC2 executes a request.
-func (w *World) serve(e *event) {
-	f, n := e.data.(*inFlight), w.nodes[e.node]
+func (d *daemon) serve(e *event) {
+	n, w := d.n, d.n.w
+	f := e.data.(*inFlight)
 	w.Auditor.Requested(w.now, int(n.No), w.Whose(&n.Node), &f.req)
 	r := w.EC2.Serve(w.now, &f.req)
 	w.Auditor.EC2Call(w.now, int(n.No))
 	w.mixString(r.Code)
 	if f.what == 0 {
-		w.cloudSaid(n, f, &r)
+		n.cloudSaid(f, &r)
 	}
-	if e.life != n.life || n.core == nil {
+	if e.life != d.life || d.core == nil {
 		return // its daemon is dead; EC2 does not mind
 	}
-	if f.what != 0 && r.Code == "InvalidNetworkInterfaceID.NotFound" && w.askWithout(n, f, &r) {
+	if f.what != 0 && r.Code == "InvalidNetworkInterfaceID.NotFound" && d.askWithout(f, &r) {
 		return
 	}
 	if r.Code == "" && w.Trapped(&n.Node, f.req.Action, true) {
 		return
 	}
 	// The second question comes after the first one's trap, and asks no third: it brings the ENIs along.
-	if f.what == ipam.LookLeaked && f.enis == nil && r.Code == "" && !r.Lost && w.askWhoLives(n, f, &r) {
+	if f.what == ipam.LookLeaked && f.enis == nil && r.Code == "" && !r.Lost && d.askWhoLives(f, &r) {
 		return
 	}
 	after := f.back
@@ -95,20 +95,20 @@ func (w *World) serve(e *event) {
 	}
 	var in ipam.Input
 	if f.what == 0 {
-		in = ipam.Called{ID: f.id, Result: w.translate(f, &r)}
+		in = ipam.Called{ID: f.id, Result: f.result(w.EC2, &r)}
 	} else {
-		in = w.described(n, f, &r)
+		in = d.described(f, &r)
 	}
-	w.push(event{at: w.now + after, kind: evInput, node: n.No, life: n.life, num: uint64(f.id), data: in})
+	d.in(after, evInput, uint64(f.id), in)
 	if m := w.mutant; m != nil && m.Shell&mutants.RetryCalls != 0 && f.what == 0 && r.Code != "" {
 		g := *f
-		w.send(n, &g)
+		d.send(&g)
 	}
 }
 
 // askWithout repeats a question without the ID that EC2 does not know, for an unknown one spoils the answer for the others
 // (amazon-vpc-cni-k8s does the same). The last one's refusal is an answer: nothing of what was asked exists.
-func (w *World) askWithout(n *node, f *inFlight, r *ec2.Response) bool {
+func (d *daemon) askWithout(f *inFlight, r *ec2.Response) bool {
 	g := *f
 	g.req.ENIs = slices.DeleteFunc(slices.Clone(f.req.ENIs), func(id ec2.ENIID) bool { return strings.Contains(r.Message, string(id)) })
 	if len(g.req.ENIs) == 0 {
@@ -116,25 +116,26 @@ func (w *World) askWithout(n *node, f *inFlight, r *ec2.Response) bool {
 		return false
 	}
 	if len(g.req.ENIs) < len(f.req.ENIs) {
-		w.send(n, &g)
+		d.send(&g)
 		return true
 	}
 	return false
 }
 
 // askWhoLives asks about the instances of leaked ENIs, if others are among them, as Cloud.Leaked does.
-func (w *World) askWhoLives(n *node, f *inFlight, r *ec2.Response) bool {
-	if !slices.ContainsFunc(r.ENIs, func(e ec2.ENI) bool { return w.eni(&e).Owner != string(n.Instance) }) {
+func (d *daemon) askWhoLives(f *inFlight, r *ec2.Response) bool {
+	n, w := d.n, d.n.w
+	if !slices.ContainsFunc(r.ENIs, func(e ec2.ENI) bool { return eni(w.EC2, &e).Owner != string(n.Instance) }) {
 		return false
 	}
-	w.send(n, &inFlight{id: f.id, what: f.what, enis: r.ENIs, req: ec2.Request{Action: ec2.DescribeInstances, Caller: n.Instance, FilterDescription: "*"}})
+	d.send(&inFlight{id: f.id, what: f.what, enis: r.ENIs, req: ec2.Request{Action: ec2.DescribeInstances, Caller: n.Instance, FilterDescription: "*"}})
 	return true
 }
 
 // near says whether an ENI is in the VPC of who asks, as EC2's answer about instances has it, and of the cluster.
-func (w *World) near(f *inFlight, r *ec2.Response, e *ec2.ENI) bool {
+func (f *inFlight) near(r *ec2.Response, e *ec2.ENI, cluster string) bool {
 	self := slices.IndexFunc(r.Instances, func(i ec2.Instance) bool { return i.ID == f.req.Caller })
-	return r.Code == "" && !r.Lost && self >= 0 && r.Instances[self].VPC == e.VPC && judge.TagOf(e, judge.TagCluster) == w.Cluster.Name
+	return r.Code == "" && !r.Lost && self >= 0 && r.Instances[self].VPC == e.VPC && judge.TagOf(e, judge.TagCluster) == cluster
 }
 
 // gone says whether EC2's answer about instances has no living one with that ID. One that lacks who asks is not believed.
@@ -145,10 +146,11 @@ func (f *inFlight) gone(r *ec2.Response, owner string) bool {
 	return r.Code == "" && !r.Lost && lives(f.req.Caller) && !lives(ec2.InstanceID(owner))
 }
 
-func (w *World) translate(f *inFlight, r *ec2.Response) ipam.Result {
+// result is the answer to a Call.
+func (f *inFlight) result(m *ec2.Cloud, r *ec2.Response) ipam.Result {
 	out := ipam.Result{Class: class(r), Code: r.Code, Attachment: r.Attachment, Addresses: r.Assigned, Prefixes: r.Prefixes}
 	if out.Class == ipam.OK && f.act == ipam.CreateENI {
-		out.ENI = w.eni(&r.ENI)
+		out.ENI = eni(m, &r.ENI)
 	}
 	return out
 }
@@ -164,8 +166,9 @@ func class(r *ec2.Response) ipam.Class {
 	return ipam.ClassOf(r.Code, r.Message, r.HTTP)
 }
 
-func (w *World) eni(e *ec2.ENI) ipam.ENI {
-	out := ipam.ENI{ID: string(e.ID), MAC: e.MAC, Device: e.DeviceIndex, Subnet: string(e.Subnet), CIDR: w.EC2.CIDROf(e.Subnet), Primary: e.Primary,
+// eni is EC2's word of an ENI.
+func eni(m *ec2.Cloud, e *ec2.ENI) ipam.ENI {
+	out := ipam.ENI{ID: string(e.ID), MAC: e.MAC, Device: e.DeviceIndex, Subnet: string(e.Subnet), CIDR: m.CIDROf(e.Subnet), Primary: e.Primary,
 		Addresses: e.Secondaries, Status: e.Status.String(), Attachment: e.Attachment, Instance: string(e.Instance), DOT: e.DeleteOnTermination, Kind: e.Kind.String(), Prefixes: e.Prefixes,
 		Groups: e.SecurityGroups}
 	for _, t := range e.Tags {
@@ -203,19 +206,20 @@ func subnetsOf(home *ec2.Instance, cluster string, list []ec2.Subnet) (out []ipa
 }
 
 // described is the answer to a Look at EC2.
-func (w *World) described(n *node, f *inFlight, r *ec2.Response) ipam.Input {
+func (d *daemon) described(f *inFlight, r *ec2.Response) ipam.Input {
+	n, w := d.n, d.n.w
 	in := ipam.Seen{ID: f.id, What: f.what, Complete: r.Code == "" && !r.Lost, Err: r.Code}
 	if f.enis != nil { // who cannot say which instances live has said which ENIs there are
 		in.Complete, in.Err = true, ""
 		for i := range f.enis {
-			e := w.eni(&f.enis[i])
-			e.OwnerGone, e.Near = f.gone(r, e.Owner), w.near(f, r, &f.enis[i])
+			e := eni(w.EC2, &f.enis[i])
+			e.OwnerGone, e.Near = f.gone(r, e.Owner), f.near(r, &f.enis[i], w.Cluster.Name)
 			in.ENIs = append(in.ENIs, e)
 		}
 		return in
 	}
 	for i := range r.ENIs {
-		in.ENIs = append(in.ENIs, w.eni(&r.ENIs[i]))
+		in.ENIs = append(in.ENIs, eni(w.EC2, &r.ENIs[i]))
 	}
 	if r.Lost {
 		in.Err = "no answer within " + models.SDKTimeout.String()
@@ -227,58 +231,37 @@ func (w *World) described(n *node, f *inFlight, r *ec2.Response) ipam.Input {
 	return in
 }
 
-func (w *World) startLook(n *node, l *ipam.Look) {
+func (d *daemon) startLook(l *ipam.Look) {
+	n, w := d.n, d.n.w
 	w.mix(uint64(l.What)<<32 ^ uint64(l.ID))
-	at := w.now
-	switch l.What {
-	case ipam.LookENI, ipam.LookAttached, ipam.LookLeaked:
-		if w.Trapped(&n.Node, ec2.DescribeNetworkInterfaces, false) {
-			return
-		}
-	case ipam.LookSubnets:
-		if w.Trapped(&n.Node, ec2.DescribeSubnets, false) {
-			return
-		}
-		w.send(n, &inFlight{id: l.ID, what: l.What, req: ec2.Request{Action: ec2.DescribeSubnets, Caller: n.Instance, FilterDescription: "*"}})
+	if after := lookTakes[l.What]; after > 0 {
+		d.in(after, evLook, uint64(l.ID), l)
 		return
 	}
+	f := &inFlight{id: l.ID, what: l.What, req: ec2.Request{Action: ec2.DescribeNetworkInterfaces, Caller: n.Instance}}
 	switch l.What {
+	case ipam.LookSubnets:
+		f.req.Action, f.req.FilterDescription = ec2.DescribeSubnets, "*"
 	case ipam.LookENI:
-		f := &inFlight{id: l.ID, what: l.What, req: ec2.Request{Action: ec2.DescribeNetworkInterfaces, Caller: n.Instance}}
 		for _, id := range l.ENIs {
 			f.req.ENIs = append(f.req.ENIs, ec2.ENIID(id))
 		}
-		w.send(n, f)
-		return
 	case ipam.LookAttached:
-		w.send(n, &inFlight{id: l.ID, what: l.What, req: ec2.Request{Action: ec2.DescribeNetworkInterfaces, Caller: n.Instance, FilterInstance: string(n.Instance)}})
-		return
+		f.req.FilterInstance = string(n.Instance)
 	case ipam.LookLeaked:
-		f := &inFlight{id: l.ID, what: l.What, req: ec2.Request{Action: ec2.DescribeNetworkInterfaces, Caller: n.Instance, FilterStatus: "available",
-			FilterTagKey: judge.TagCluster, FilterTagValue: w.Cluster.Name}}
+		f.req.FilterStatus, f.req.FilterTagKey, f.req.FilterTagValue = "available", judge.TagCluster, w.Cluster.Name
 		if w.Cluster.Name == "" {
 			f.req.FilterTagKey = judge.TagOwner
 		}
-		w.send(n, f)
-		return
-	case ipam.LookKernel:
-		at += lookKernel
-	case ipam.LookRuntime:
-		at += lookRuntime
-	case ipam.LookIMDS:
-		at += lookIMDS
-	case ipam.LookPods, ipam.LookConfig:
-		at += lookPods
 	}
-	w.push(event{at: at, kind: evLook, node: n.No, life: n.life, num: uint64(l.ID), data: l})
+	if !w.Trapped(&n.Node, f.req.Action, false) {
+		d.send(f)
+	}
 }
 
 // look reads a source; its answer is a little older when it arrives.
-func (w *World) look(n *node, e *event) {
-	if e.life != n.life || n.core == nil {
-		return
-	}
-	l := e.data.(*ipam.Look)
+func (d *daemon) look(l *ipam.Look) {
+	n, w := d.n, d.n.w
 	in := ipam.Seen{ID: l.ID, What: l.What, Complete: true}
 	after := lookDeliver
 	switch l.What {
@@ -290,11 +273,11 @@ func (w *World) look(n *node, e *event) {
 			in.Err = "NLM_F_DUMP_INTR"
 		}
 	case ipam.LookRuntime:
-		after += w.sandboxes(n, &in)
+		after += n.list(&in)
 		w.Listed(&n.Node, &in)
 		w.BoxesMet(&n.Node)
 	case ipam.LookIMDS:
-		after += w.metadata(n, &in)
+		after += d.metadata(&in)
 	case ipam.LookConfig:
 		in.Config = w.ENIConfig(&n.Node)
 	case ipam.LookPods:
@@ -305,62 +288,11 @@ func (w *World) look(n *node, e *event) {
 	if (l.What == ipam.LookPods || l.What == ipam.LookConfig) && w.Kube.Away(w.now) {
 		in = ipam.Seen{ID: l.ID, What: l.What, Err: models.ServerAway}
 	}
-	w.push(event{at: w.now + after, kind: evInput, node: n.No, life: n.life, num: uint64(l.ID), data: in})
+	d.in(after, evInput, uint64(l.ID), in)
 }
 
-// observe dumps the kernel, or hands out the last dump again while nothing has changed.
-func (n *node) observe() *dataplane.Observation {
-	if n.cutOff > 0 {
-		n.cutOff--
-		n.seen = nil
-	}
-	if g := n.kern.Generation(); n.seen == nil || n.seenGen != g {
-		o := n.kern.Observe()
-		n.seen, n.seenGen = &o, g
-	}
-	o := n.seen
-	if !o.Complete {
-		n.seen = nil
-	}
-	return o
-}
-
-// sandboxes is what stands behind the runtime's socket.
-func (w *World) sandboxes(n *node, in *ipam.Seen) time.Duration {
-	switch n.Socket {
-	case models.Absent:
-		in.Complete, in.Err = false, "dial unix /run/cri.sock: connect: connection refused"
-		return 0
-	case models.Unimplemented:
-		in.Complete, in.Err = false, "rpc error: code = Unimplemented desc = unknown service runtime.v1.RuntimeService"
-		return 0
-	case models.Empty:
-		return 0
-	}
-	list, whole := n.CRI.ListSandboxes()
-	in.Complete = whole
-	if !whole {
-		in.Err = "the runtime is restarting"
-		return models.HangTimeout
-	}
-	if n.listed != nil && n.Socket == models.Right {
-		in.Sandboxes = n.listed
-		return 0
-	}
-	in.Sandboxes = make([]ipam.Sandbox, 0, len(list))
-	for i := range list {
-		b := &list[i]
-		in.Sandboxes = append(in.Sandboxes, ipam.Sandbox{ID: b.ID, Pod: ipam.Pod{Namespace: b.Namespace, Name: b.Name, UID: b.UID}, Ready: b.Ready, Address: b.IP})
-	}
-	n.listed = in.Sandboxes
-	if n.Socket == models.Partial {
-		in.Complete, in.Err = false, "rpc error: code = DeadlineExceeded"
-		in.Sandboxes = in.Sandboxes[:len(in.Sandboxes)/2]
-	}
-	return 0
-}
-
-func (w *World) metadata(n *node, in *ipam.Seen) time.Duration {
+func (d *daemon) metadata(in *ipam.Seen) time.Duration {
+	n, w := d.n, d.n.w
 	v, ok := w.EC2.IMDS(w.now, n.Instance)
 	if !ok {
 		in.Complete, in.Err = false, "Get http://169.254.169.254/latest/meta-data/mac: i/o timeout"
@@ -380,70 +312,17 @@ func (w *World) metadata(n *node, in *ipam.Seen) time.Duration {
 		} else {
 			m.ENIs[i].Primary, m.ENIs[i].Addresses = e.Addresses[0], e.Addresses[1:]
 		}
-	}
-	for i := range v.ENIs {
-		if v.ENIs[i].MAC == v.Instance.PrimaryMAC {
-			m.Groups = v.ENIs[i].Groups
+		if e.MAC == v.Instance.PrimaryMAC {
+			m.Groups = e.Groups
 		}
 	}
 	in.IMDS = m
 	return 0
 }
 
-// Happened: links come and go, and I4 is judged.
-func (w *World) Happened(m *models.Node, e *ec2.Event) {
-	if m == nil {
-		return
-	}
-	n := w.nodes[m.No]
-	n.moved = true
-	w.Auditor.Happened(w.now, int(n.No), w.EC2, e, n.livePod)
-	switch e.Kind {
-	case ec2.LinkPlugged:
-		n.kern.Plug(e.MAC)
-		n.hint()
-	case ec2.LinkUnplugged:
-		n.kern.Unplug(e.MAC)
-		n.hint()
-	case ec2.InstanceTerminated:
-		w.terminated(n)
-	}
-}
-
 // hint is a netlink event that the daemon's own plans do not explain.
-func (n *node) hint() {
-	if w := n.w; n.core != nil {
-		w.push(event{at: w.now + time.Millisecond, kind: evInput, node: n.No, life: n.life, data: ipam.Seen{What: ipam.LookKernel}})
+func (d *daemon) hint() {
+	if d.core != nil {
+		d.in(time.Millisecond, evInput, 0, ipam.Seen{What: ipam.LookKernel})
 	}
-}
-
-// touched is an edge at which I14 is judged.
-func (w *World) touched(n *node, what string, eni ec2.ENIID) {
-	if eni != "" {
-		w.Auditor.Touched(w.now, int(n.No), what, string(eni), w.Whose(&n.Node).NotOurs(eni))
-	}
-}
-
-// livePod names a pod whose containers run and whose namespace has the address; "" is none.
-func (n *node) livePod(a netip.Addr) string {
-	inode, used := n.kern.InUse(a)
-	if !used {
-		return ""
-	}
-	for t := range n.CRI.Sandboxes() {
-		if t.Netns == inode && t.Running {
-			return t.Name
-		}
-	}
-	return ""
-}
-
-func (w *World) terminated(n *node) {
-	if n.core != nil {
-		w.Auditor.Died(w.now, int(n.No))
-		w.tornPages(n)
-	}
-	n.core = nil
-	w.Ended(&n.Node)
-	w.tell(n, "the instance is terminated")
 }

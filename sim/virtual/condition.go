@@ -17,17 +17,15 @@ func Conditions() []Condition { return []Condition{Down, Recovering, Surveying, 
 
 // Condition is what the daemon of a node is about now.
 func (w *World) Condition(no int) Condition {
-	n := w.nodes[no]
-	if n.core == nil {
-		return Down
-	}
-	n.core.View(&w.view)
+	v, ok := w.nodes[no].View()
 	switch {
-	case !w.view.Serving:
+	case !ok:
+		return Down
+	case !v.Serving:
 		return Recovering
-	case !w.view.Surveyed:
+	case !v.Surveyed:
 		return Surveying
-	case len(w.view.Reasons) > 0:
+	case len(v.Reasons) > 0:
 		return Impaired
 	}
 	return Serving

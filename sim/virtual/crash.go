@@ -131,7 +131,7 @@ func (e *enumeration) point(n *node, event string) bool {
 		return true
 	}
 	e.report.Points++
-	flight := e.walk.World.inFlight(n)
+	flight := n.inFlight()
 	for _, c := range choices(flight) {
 		if e.opt.Interrupted != nil && e.opt.Interrupted() {
 			e.report.Cut = true
@@ -166,11 +166,11 @@ func (e *enumeration) point(n *node, event string) bool {
 
 // inFlight are the effects of a daemon whose end a crash decides about, oldest first: what it asked of disk, kernel and EC2,
 // and answers on their way. Looks are nothing after a crash.
-func (w *World) inFlight(n *node) []event {
+func (d *daemon) inFlight() []event {
 	var out []event
-	for i := range w.heap {
-		e := &w.heap[i]
-		if e.node != n.No || e.life != n.life || e.life == 0 {
+	for i := range d.n.w.heap {
+		e := &d.n.w.heap[i]
+		if !d.wants(e) {
 			continue
 		}
 		switch e.kind {
@@ -182,7 +182,7 @@ func (w *World) inFlight(n *node) []event {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b event) int { return int(int64(a.seq) - int64(b.seq)) })
+	slices.SortFunc(out, bySeq)
 	return out
 }
 
@@ -308,7 +308,7 @@ func (k *walk) Until(t time.Duration, each func() bool) {
 			k.point(n, event, nil)
 		}
 	}
-	for !k.stopped && len(w.heap) > 0 && w.heap[0].at <= w.epoch+t {
+	for !k.stopped && w.due(w.epoch+t) {
 		e := w.heap[0]
 		w.step()
 		switch {
@@ -333,7 +333,7 @@ func (k *walk) point(n *node, event string, e *event) {
 	}
 	s := standing{life: n.life, steps: n.core.Steps}
 	for i := range k.heap {
-		if f := &k.heap[i]; f.node == n.No && f.life == n.life && f.kind != evTick && f.kind != evLook {
+		if f := &k.heap[i]; n.wants(f) && f.kind != evTick && f.kind != evLook {
 			s.flight += f.seq * splitmix.Golden // a sum: the heap's order does not show
 		}
 	}
@@ -358,7 +358,7 @@ func (k *walk) fork(no int32, c *choice, quiet bool) settled {
 	w := k.World.Clone()
 	w.hushed = quiet
 	w.story.Keep(storyBefore)
-	w.crash(w.nodes[no], c.fate)
+	w.nodes[no].crash(c.fate)
 	broken := func() bool { _, yes := w.Auditor.First(); return yes }
 	if !k.settling {
 		r := k.run.Clone(w)
@@ -379,12 +379,11 @@ func (k *walk) fork(no int32, c *choice, quiet bool) settled {
 	v, yes := w.Auditor.First()
 	switch {
 	case yes:
+		return settled{w, fmt.Sprintf("%q broke at %s: %s", v.Invariant.Phrase(), brief(v.At-w.epoch), v.Text)}
 	case len(underWay) > 0:
 		return settled{w, "it has not settled: " + strings.Join(underWay, "; ")}
-	default:
-		return settled{w, ""}
 	}
-	return settled{w, fmt.Sprintf("%q broke at %s: %s", v.Invariant.Phrase(), brief(v.At-w.epoch), v.Text)}
+	return settled{w, ""}
 }
 
 // storyBefore is how many lines from before the crash a broken fork's story keeps.

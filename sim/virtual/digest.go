@@ -44,23 +44,8 @@ type NodeDigest struct {
 func (w *World) digest() Digest {
 	d := Digest{Nodes: make([]NodeDigest, len(w.nodes)-1)}
 	for i, n := range w.nodes[1:] {
-		if n.Gone { // with all that it had
-			continue
-		}
-		o := &d.Nodes[i]
-		o.DELs = len(n.intents)
-		if n.core == nil {
-			continue
-		}
-		n.core.View(&w.view)
-		v := &w.view
-		o.Available, o.Assigned, o.Quarantined, o.Intents = v.Free+v.Cooling, v.Assigned, v.Quarantined, v.Intents
-		o.byAddress = (n.Settings.WarmIPTarget > 0 || n.Settings.MinimumIPTarget > 0) && !v.Prefixes.On
-		o.Total = o.Available + o.Assigned + o.Quarantined - v.Taken
-		for j := range v.ENIs {
-			if v.ENIs[j].Stage == ipam.Ready {
-				o.ENIs++
-			}
+		if !n.Gone { // with all that it had
+			n.digest(&d.Nodes[i])
 		}
 	}
 	for _, l := range w.Kube.Workloads() {
@@ -76,7 +61,7 @@ func (w *World) digest() Digest {
 func (w *World) served(d *Digest, workload string) {
 	count := make([]int, len(d.Nodes))
 	for _, p := range w.Kube.Pods(workload) {
-		if p.Node <= 0 || p.Node >= len(w.nodes) || p.Phase != kube.Running || p.Deleting || !w.reachable(&p) {
+		if p.Node <= 0 || p.Node >= len(w.nodes) || p.Phase != kube.Running || p.Deleting || !w.nodes[p.Node].reaches(p.UID) {
 			continue
 		}
 		if p.Name == workload+"-"+strconv.Itoa(p.Ordinal) {
@@ -93,14 +78,29 @@ func (w *World) served(d *Digest, workload string) {
 	}
 }
 
-// reachable says whether a packet from the VPC gets to a pod and back.
-func (w *World) reachable(p *kube.Pod) bool {
-	n := w.nodes[p.Node]
-	id, _ := n.CRI.SandboxOf(p.UID)
+// digest fills in what a node has come to.
+func (n *node) digest(o *NodeDigest) {
+	o.DELs = len(n.intents)
+	v, ok := n.View()
+	if !ok {
+		return
+	}
+	o.Available, o.Assigned, o.Quarantined, o.Intents = v.Free+v.Cooling, v.Assigned, v.Quarantined, v.Intents
+	o.byAddress = (n.Settings.WarmIPTarget > 0 || n.Settings.MinimumIPTarget > 0) && !v.Prefixes.On
+	o.Total = o.Available + o.Assigned + o.Quarantined - v.Taken
+	for j := range v.ENIs {
+		if v.ENIs[j].Stage == ipam.Ready {
+			o.ENIs++
+		}
+	}
+}
+
+// reaches says whether a packet from the VPC gets to a pod and back.
+func (n *node) reaches(uid string) bool {
+	id, _ := n.CRI.SandboxOf(uid)
 	for t := range n.CRI.Sandboxes() {
 		if t.ID == id && t.Address.IsValid() {
-			why := w.fault(n, t.Address, t.Netns)
-			return why == ""
+			return n.fault(t.Address, t.Netns) == ""
 		}
 	}
 	return false

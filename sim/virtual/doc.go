@@ -7,7 +7,8 @@
 // World.Hash sums up, and a World can be forked at any instant (World.Clone): so a daemon is killed at every event of a run, with each fate
 // of what was in flight, and what settles is compared with the run without the crash (crash.go).
 //
-// daemon.go plays the daemon around the core: inputs go in, effects go to the models, and their outcomes come back as events. plugin.go
-// plays the plugin's process, cloud.go the ways to EC2 and metadata and back, do.go carries out what a scenario does, snapshot.go collects
-// what the auditor judges.
+// A World is a host of models (sim/models), a clock (clock.go, heap.go) and nodes (node.go). A node is the four nouns of
+// models.Machine, each with its own state: daemon, the process around the core, whose effects go to the models and come
+// back as events (daemon.go; cloud.go for EC2 and for looks); machine, the kernel and the disks (machine.go, records.go);
+// runtime, the plugin's processes (runtime.go); network, who gets packets (network.go). snapshot.go collects what is judged.
 package virtual

@@ -32,6 +32,9 @@ type event struct {
 	data any
 }
 
+// bySeq is the order in which events were pushed.
+func bySeq(a, b event) int { return int(int64(a.seq) - int64(b.seq)) }
+
 func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.seq < o.seq }
 
 // heap is a 4-ary min-heap of events.

@@ -47,14 +47,14 @@ func TestPodsOfANodeAskEachOther(t *testing.T) {
 	if _, err := n.kern.Apply(plan, 0, len(plan.Ops)); err != nil {
 		t.Fatal(err)
 	}
-	if why := w.between(n, from.Address, n, to.Address); why == "" {
+	if why := n.between(from.Address, n, to.Address); why == "" {
 		t.Fatal("nothing is broken")
 	}
-	if why := w.fault(n, to.Address, to.Pod.Netns); why != "" {
+	if why := n.fault(to.Address, to.Pod.Netns); why != "" {
 		t.Fatalf("the VPC does not reach the pod either: %s", why)
 	}
 	found := ""
-	for _, p := range w.collect(n).Pods {
+	for _, p := range n.collect().Pods {
 		if p.Fault != "" {
 			found += p.Address.String() + ": " + p.Fault
 		}

@@ -30,17 +30,18 @@ func (w *World) Record(node int, begin func(*ipam.Node), step func(at time.Durat
 	return true
 }
 
-// stepCore steps a node's core, and lets the tap hear of it.
-func (w *World) stepCore(n *node, in ipam.Input) []ipam.Effect {
+// stepCore steps the core, and lets the tap hear of it.
+func (d *daemon) stepCore(in ipam.Input) []ipam.Effect {
+	w := d.n.w
 	t := w.tap
-	if t == nil || t.world != w || t.node != n.No {
-		return n.core.Step(w.now, in)
+	if t == nil || t.world != w || t.node != d.n.No {
+		return d.core.Step(w.now, in)
 	}
-	if t.life != n.life {
-		t.life = n.life
-		t.begin(n.core)
+	if t.life != d.life {
+		t.life = d.life
+		t.begin(d.core)
 	}
-	effs := n.core.Step(w.now, in)
+	effs := d.core.Step(w.now, in)
 	t.step(w.now, in, effs)
 	return effs
 }

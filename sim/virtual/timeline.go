@@ -11,15 +11,9 @@ import (
 )
 
 // tell writes a line about a node.
-func (w *World) tell(n *node, text string) {
-	if !w.hushed {
+func (n *node) tell(text string) {
+	if w := n.w; !w.hushed {
 		w.story.Add(w.Now(), n.No, text)
-	}
-}
-
-func (w *World) noted(n *node, e *ipam.Note) {
-	if !w.hushed {
-		w.story.Note(w.Now(), n.No, e)
 	}
 }
 
@@ -39,8 +33,9 @@ func (w *World) figures() {
 }
 
 // refused tells how an ADD or DEL was answered, if it was turned down.
-func (w *World) refused(n *node, q *request, r *ipam.Reply) {
-	if w.book != nil && w.Base != nil {
+func (n *node) refused(q *request, r *ipam.Reply) {
+	w := n.w
+	if w.book != nil {
 		w.book.Reply(w.now, n.No, r, q.addr.IsValid())
 	}
 	if !w.hushed {
@@ -49,8 +44,9 @@ func (w *World) refused(n *node, q *request, r *ipam.Reply) {
 }
 
 // cloudSaid tells of mutations at EC2.
-func (w *World) cloudSaid(n *node, f *inFlight, r *ec2.Response) {
-	if w.book != nil && w.Base != nil {
+func (n *node) cloudSaid(f *inFlight, r *ec2.Response) {
+	w := n.w
+	if w.book != nil {
 		w.book.Call(n.No, &f.req, r)
 	}
 	if !w.hushed {
@@ -75,13 +71,14 @@ func (w *World) Told() int                { return w.story.Told() }
 func (w *World) Named(text string) string { return w.story.Named(text) }
 
 // tornPages tells the book that a daemon died, and which requests it will not answer.
-func (w *World) tornPages(n *node) {
-	if w.book == nil || w.Base == nil || n.core == nil {
+func (n *node) tornPages() {
+	w := n.w
+	if w.book == nil || n.core == nil {
 		return
 	}
 	var open []ipam.Attachment
-	for i := range n.run {
-		open = append(open, n.run[i].att)
+	for i := range n.waiting {
+		open = append(open, n.waiting[i].att)
 	}
 	w.book.Died(w.now, n.No, open)
 }

@@ -1,35 +1,29 @@
 package virtual
 
 import (
-	"maps"
-	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
-	"github.com/enilab/enilab/fakes/cri"
-	"github.com/enilab/enilab/fakes/kernel"
-	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/mutants"
+	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/timeline"
+	"github.com/enilab/enilab/sim/verb"
 )
 
 // World is a cluster in virtual time: one heap, N nodes, pure models. It is a value that can be forked.
 type World struct {
 	models.Host
+	clock
 	mutant *mutants.Mutant // nil: sound
 	hushed bool            // no story is kept
 	book   *timeline.Book  // if any, is told what is done to every ENI and attachment; forks share it
 	unborn *ipam.Node      // what every daemon's core begins as
-	now    time.Duration
-	epoch  time.Duration // t=0 of the scenario
-	seq    uint64
-	heap   heap
-	popped uint64
-	hash   uint64
 
 	nodes []*node // 1-based: nodes[0] is nil
 	marks [256]uint64
@@ -42,107 +36,49 @@ type World struct {
 	snapshot judge.Snapshot
 }
 
-// node is one machine: what the models know of it, its kernel, its disks and its daemon.
-type node struct {
-	models.Node
-	w        *World
-	core     *ipam.Node // nil: no daemon runs
-	life     uint32
-	writer   int    // record version in which the disk was written last
-	self     string // the daemon's sandbox
-	kern     *kernel.Kernel
-	disk     [2]disk
-	lane     [2]time.Duration // until when a store's lane is busy
-	run      []request        // plugin processes that talk to the daemon
-	intents  []intentFile     // DEL intents on disk
-	lastReq  ipam.Req
-	tickAt   time.Duration
-	moved    bool                     // EC2 did something to the node's ENIs since the last snapshot
-	fresh    []netip.Addr             // given to pods since then: the kernel had them before the runtime knew
-	faults   map[cri.SandboxID]string // who was out of reach at the last snapshot, and why
-	apart    map[netip.Addr]string    // and of whom another pod of the node gets no answer
-	booted   bool                     // the tmpfs marker exists
-	bootedAt time.Duration            // on the world's clock
-	seen     *dataplane.Observation   // the last one, and the kernel's generation then: observations are not changed once made
-	seenGen  uint64
-	cutOff   int            // observations that will be incomplete
-	cutBy    int            // the action that asked for that
-	listed   []ipam.Sandbox // the runtime's last list; nil when something may have changed
+// storyNodes is up to how many nodes a world keeps a story: a fleet's is told by its figures.
+const storyNodes = 8
+
+// Open makes the models and machines that a scenario asks for, starts daemons and workloads, and runs until they are
+// ready: that is t=0.
+func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant) (*World, error) {
+	return OpenWith(c, seed, m, nil)
 }
 
-// disk is one store: rows by key, in the order in which the keys were first written.
-type disk struct {
-	rows []ipam.Row
-	lost bool // the file is gone; the daemon has the rows in memory, and writes all of them when it writes next
-}
-
-// request is a plugin process that awaits the daemon's reply.
-type request struct {
-	req  ipam.Req
-	op   cri.OpID // 0: an intent file, a GC or a stale DEL
-	by   int      // GC: the action that asked
-	verb cri.Verb
-	att  ipam.Attachment
-	pod  ipam.Pod
-	addr netip.Addr // DEL: the address the attachment had
-	file int        // intent file: its number, from 1
-}
-
-// intentFile is a DEL that could not reach the daemon.
-type intentFile struct {
-	num int
-	att ipam.Attachment
-	pod ipam.Pod
-	req ipam.Req // under way in this life
-}
-
-// open makes the models and the machines, starts daemons and workloads, and runs until they are ready: that is t=0.
-func (w *World) open(c *sim.Cluster, seed uint64) error {
+// OpenWith is Open with a book that is told what is done from t=0 on.
+func OpenWith(c *sim.Cluster, seed uint64, m *mutants.Mutant, b *timeline.Book) (*World, error) {
+	w := &World{mutant: m, hushed: c.Nodes > storyNodes, clock: clock{hash: 14695981039346656037}}
 	policy := ipam.Sound()
-	if m := w.mutant; m != nil && m.Policy != nil {
+	if m != nil && m.Policy != nil {
 		m.Policy(policy)
 	}
 	var err error
 	if w.Host, err = models.New(w, c, seed, judge.Config{}); err != nil {
-		return err
+		return nil, err
 	}
 	if w.unborn, err = ipam.New(policy); err != nil {
-		return err
+		return nil, err
 	}
 	w.nodes = make([]*node, 1, c.Nodes+1)
 	for range c.Nodes {
 		if err := w.addNode(); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if err := w.Start(); err != nil {
-		return err
+	if err = w.Start(); err != nil {
+		return nil, err
 	}
 	w.pushSnapshot()
-	err = w.WarmUp(func(to time.Duration) bool { w.runUntil(to, nil); return true })
-	if err != nil {
-		return err
+	if err = w.WarmUp(func(to time.Duration) bool { w.runUntil(to, nil); return true }); err != nil {
+		return nil, err
 	}
 	w.epoch = w.now
 	w.Begin()
+	w.book = b
 	w.story.Clear()
 	w.Auditor.Begin()
 	clear(w.marks[:])
-	return nil
-}
-
-func (w *World) addNode() error {
-	n := &node{w: w, tickAt: models.Never, kern: kernel.New(w.Random())}
-	if err := w.Launch(&n.Node, n, w.Random()); err != nil {
-		return err
-	}
-	for _, l := range w.EC2.Links(n.Instance) {
-		address, gateway := w.FirstLink(n.Instance)
-		n.kern.PlugPrimary(l.MAC, address, gateway)
-	}
-	w.nodes = append(w.nodes, n)
-	w.push(event{at: time.Duration(w.Random() % uint64(100*time.Millisecond)), kind: evStart, node: n.No})
-	return nil
+	return w, nil
 }
 
 // Clone forks the world: neither copy influences the other.
@@ -162,32 +98,7 @@ func (w *World) Clone() *World {
 	return &c
 }
 
-func (n *node) clone(w *World) *node {
-	c := *n
-	c.Node, c.w = n.Node.Clone(&c), w
-	if n.core != nil {
-		c.core = n.core.Clone()
-	}
-	c.kern = n.kern.Clone()
-	for s := range c.disk {
-		c.disk[s].rows = slices.Clone(n.disk[s].rows)
-	}
-	c.faults, c.apart, c.fresh = maps.Clone(n.faults), maps.Clone(n.apart), slices.Clone(n.fresh)
-	c.run, c.intents = slices.Clone(n.run), slices.Clone(n.intents)
-	return &c
-}
-
-func (w *World) push(e event) {
-	w.seq++
-	e.seq = w.seq
-	w.heap.push(e)
-}
-
-// Clock is the world's own time.
-func (w *World) Clock() time.Duration { return w.now }
-
-// AdvanceAt lets EC2 go on by itself at an instant.
-func (w *World) AdvanceAt(at time.Duration) { w.push(event{at: max(at, w.now), kind: evCloud}) }
+func (w *World) shell(s mutants.Shell) bool { return w.mutant != nil && w.mutant.Shell&s != 0 }
 
 // Did tells what an action has done.
 func (w *World) Did(line string) {
@@ -200,7 +111,7 @@ func (w *World) Did(line string) {
 func (w *World) Until(t time.Duration, each func() bool) { w.runUntil(w.epoch+t, each) }
 
 func (w *World) runUntil(t time.Duration, each func() bool) {
-	for len(w.heap) > 0 && w.heap[0].at <= t {
+	for w.due(t) {
 		w.step()
 		if each != nil && each() {
 			return
@@ -209,92 +120,72 @@ func (w *World) runUntil(t time.Duration, each func() bool) {
 	w.now = max(w.now, t)
 }
 
-// step pops one event.
+// step carries out the next event.
 func (w *World) step() {
-	e := w.heap.pop()
-	w.now = e.at
-	w.popped++
-	w.mix(uint64(e.at))
-	w.mix(uint64(e.kind)<<56 ^ uint64(e.node)<<24 ^ e.num)
-	w.handle(&e)
-	w.Pump()
-}
-
-func (w *World) handle(e *event) {
+	e := w.pop()
 	switch e.kind {
 	case evCloud:
 		w.Advance()
-		return
 	case evSnapshot:
 		w.judge()
 		w.pushSnapshot()
-		return
 	case evServe:
-		w.serve(e)
-		return
-	}
-	n := w.nodes[e.node]
-	if n.Gone {
-		return
-	}
-	switch e.kind {
-	case evTick:
-		w.tick(n, e)
-	case evInput:
-		if in, ok := e.data.(ipam.Input); ok && e.life == n.life {
-			w.feed(n, in)
+		w.nodes[e.node].serve(&e)
+	default:
+		if n := w.nodes[e.node]; !n.Gone {
+			n.handle(&e)
 		}
-	case evSaved:
-		w.saved(n, e)
-	case evApply:
-		w.apply(n, e)
-	case evLook:
-		w.look(n, e)
-	case evPlugin:
-		w.plugin(n, e)
-	case evResult:
-		w.result(n, e)
-	case evKubelet:
-		w.Wake(&n.Node)
-	case evStart:
-		w.startDaemon(n)
-	case evStale:
-		w.stale(n, e)
+	}
+	w.Pump()
+}
+
+// Happened goes to the node that it is about.
+func (w *World) Happened(m *models.Node, e *ec2.Event) {
+	if m != nil {
+		w.nodes[m.No].happened(e)
 	}
 }
-
-// mix folds a word into the trace hash (FNV-1a over words).
-func (w *World) mix(x uint64) {
-	w.hash = (w.hash ^ x) * 1099511628211
-}
-
-func (w *World) mixString(s string) {
-	h := w.hash
-	for i := 0; i < len(s); i++ {
-		h = (h ^ uint64(s[i])) * 1099511628211
-	}
-	w.hash = h
-}
-
-func (w *World) mixAddr(a netip.Addr) {
-	if a.Is4() {
-		b := a.As4()
-		w.mix(uint64(b[0])<<24 | uint64(b[1])<<16 | uint64(b[2])<<8 | uint64(b[3]))
-	}
-}
-
-// Hash is the trace so far; Popped is how many events were popped.
-func (w *World) Hash() uint64   { return w.hash }
-func (w *World) Popped() uint64 { return w.popped }
-
-// Now is the instant of the scenario.
-func (w *World) Now() time.Duration { return w.now - w.epoch }
 
 // Audit is the world's auditor. Its instants are the world's: subtract Epoch for the scenario's.
 func (w *World) Audit() *judge.Auditor { return w.Auditor }
 
-// Epoch is when t=0 was, in the world's own time.
-func (w *World) Epoch() time.Duration { return w.epoch }
-
 // Point is how often the core came through a rare branch since t=0.
 func (w *World) Point(m ipam.Point) uint64 { return w.marks[m] }
+
+// Do carries out an action, now.
+func (w *World) Do(a *verb.Act) int {
+	w.mixString(a.Verb)
+	return w.Host.Do(a)
+}
+
+// Can says what this world cannot do: nothing that the catalogue has.
+func (w *World) Can(l *scn.Line) error {
+	if c, ok := l.Stmt.(*scn.Cluster); ok && slices.ContainsFunc(c.Args, func(kv scn.KV) bool { return strings.HasPrefix(kv.Key, "other-") }) {
+		return sim.Cannot("sim", sim.SkipOthers)
+	}
+	if at, ok := l.Stmt.(*scn.At); ok && at.Action != nil {
+		return sim.CannotDo("sim", at.Action, len(w.Nodes)-1)
+	}
+	return nil
+}
+
+// Steady has nothing to wait for: nothing moves while virtual time stands still.
+func (w *World) Steady() {}
+
+// Reached says whether the core came through a coverage point since t=0.
+func (w *World) Reached(mark string) bool {
+	for m := range w.marks {
+		if ipam.Point(m).String() == mark {
+			return w.marks[m] > 0
+		}
+	}
+	return false
+}
+
+// Close has nothing to remove: all of it was memory.
+func (w *World) Close() error { return nil }
+
+// Capabilities of virtual time: it only tells what there is.
+func (w *World) Capabilities() sim.Capabilities { return sim.Capabilities{Survey: w.Survey} }
+
+var _ sim.World = (*World)(nil)

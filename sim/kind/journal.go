@@ -1,0 +1,165 @@
+package kind
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/judge"
+	"github.com/enilab/enilab/sim/models"
+	"github.com/enilab/enilab/sim/timeline"
+	"github.com/enilab/enilab/sim/verb"
+)
+
+// journal is what a World's goroutines write together: what daemons tell and the cloud does, what became of actions, and what broke. Recordings
+// and the cloud have goroutines of their own; mu guards what all of them share, and its holder must not wait for the cloud.
+type journal struct {
+	ctx    context.Context
+	events atomic.Uint64
+
+	mu      sync.Mutex
+	audit   *judge.Auditor
+	witness *judge.Witness
+	story   timeline.Timeline
+	traps   models.Traps
+	acts    actions.Log
+	broken  error
+	differ  []string
+}
+
+// Now is the instant of the scenario.
+func (j *journal) Now() time.Duration {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.witness.Epoch() == 0 {
+		return 0
+	}
+	return j.witness.Now()
+}
+
+// Epoch is when t=0 was, by the daemons' clock.
+func (j *journal) Epoch() time.Duration {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.witness.Epoch()
+}
+
+// Audit is a copy of the world's auditor as it is now: the original is written to beside. Its instants are CLOCK_BOOTTIME's: subtract Epoch
+// for the scenario's.
+func (j *journal) Audit() *judge.Auditor {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.audit.Clone()
+}
+
+// Reached says whether a daemon came through a coverage point since t=0.
+func (j *journal) Reached(mark string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.witness.Reached(mark)
+}
+
+// Popped is how many things happened.
+func (j *journal) Popped() uint64 { return j.events.Load() }
+
+// Disagreements are the differences between what the daemons decided and what the core does, and what could not be judged.
+func (j *journal) Disagreements() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return append([]string(nil), j.differ...)
+}
+
+// disagree notes one; the first ones say it all. Callers hold mu.
+func (j *journal) disagree(who, text string) {
+	if len(j.differ) < maxDisagreements {
+		j.differ = append(j.differ, fmt.Sprintf("%v %s: %s", j.witness.Now().Round(time.Millisecond), who, text))
+	}
+}
+
+const maxDisagreements = 10
+
+// fail ends the world: nothing that it says counts any more.
+func (j *journal) fail(err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.failed(err)
+}
+
+// failed is fail for who holds mu.
+func (j *journal) failed(err error) {
+	if err != nil && j.broken == nil && j.ctx.Err() == nil {
+		j.broken = err
+	}
+}
+
+// took enters how an action was taken, and tells what it did.
+func (j *journal) took(id int, s verb.Strike) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.did(j.acts.Took(id, s))
+}
+
+// met enters that something met an armed action, and tells what that did.
+func (j *journal) met(id int, text string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.metNow(id, text)
+}
+
+// metNow is met for who holds mu.
+func (j *journal) metNow(id int, text string) {
+	if id != 0 {
+		j.did(j.acts.Met(id, text))
+	}
+}
+
+func (j *journal) did(line string) {
+	if line != "" {
+		j.story.Add(j.witness.Now(), timeline.Scenario, line)
+	}
+}
+
+// Story is what happened since t=0.
+func (j *journal) Story() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.story.String()
+}
+
+// Timeline is all of the story.
+func (j *journal) Timeline() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.story.Whole()
+}
+
+// TimelineUntil is the story up to an instant of the scenario.
+func (j *journal) TimelineUntil(at time.Duration) string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.story.Until(at)
+}
+
+// Events are all of the story, as data.
+func (j *journal) Events() []timeline.Event {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.story.Events()
+}
+
+// Told is how many lines the story has.
+func (j *journal) Told() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.story.Told()
+}
+
+// Named is a text with the timeline's names of ENIs.
+func (j *journal) Named(text string) string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.story.Named(text)
+}

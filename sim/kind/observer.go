@@ -1,0 +1,118 @@
+package kind
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/actions"
+	"github.com/enilab/enilab/sim/judge"
+)
+
+// observer is how a World sees: for its witness, with mu held, and what its nodes ask of the cloud.
+type observer struct {
+	w      *World
+	byNode map[*Node]*member // guarded by mu
+}
+
+func (o *observer) Now() time.Duration                          { return o.w.c.Now() }
+func (o *observer) Ran(*judge.Life, *ipam.Apply, *ipam.Applied) {}
+
+func (o *observer) Held(node int32, a netip.Addr) (count int) {
+	for _, ns := range namespaces(o.w.members[node].node) {
+		if ns.has(a) {
+			count++
+		}
+	}
+	return count
+}
+
+// heard remembers which sandboxes there were. It is called with mu held.
+func (o *observer) heard(l *judge.Life, in ipam.Input) {
+	w := o.w
+	m := w.members[l.Number()]
+	switch in := in.(type) {
+	case ipam.Add:
+		m.history.Add(in.Pod.Name, in.Att.ContainerID)
+	case ipam.Start:
+		ids, text := m.starters.Met(&in)
+		for _, id := range ids {
+			w.metNow(id, text)
+		}
+	case ipam.Seen:
+		if in.What == ipam.LookRuntime && in.ID != 0 && m.socketBy != 0 {
+			w.metNow(m.socketBy, actions.Listed(&in))
+			m.socketBy = 0
+		}
+	}
+}
+
+// What follows runs in the cloud's goroutine.
+
+// on calls f with the node of the scenario that a machine is, if it is one, with mu held.
+func (o *observer) on(n *Node, f func(*member)) {
+	o.w.mu.Lock()
+	defer o.w.mu.Unlock()
+	if m := o.byNode[n]; m != nil {
+		f(m)
+	}
+}
+
+// arrived springs a trap that waits for this request.
+func (o *observer) arrived(n *Node, a ec2.Action, after bool) (sprung bool) {
+	o.on(n, func(m *member) {
+		if m.pid == 0 {
+			return
+		}
+		var id int
+		if id, sprung = o.w.traps.Spring(m.no, a, after); sprung {
+			o.w.metNow(id, actions.Sprung(a, after))
+			m.kill()
+		}
+	})
+	return sprung
+}
+
+func (o *observer) asked(n *Node, q *ec2.Request) {
+	o.on(n, func(m *member) { o.w.witness.Asked(judge.Whose{Model: o.w.c.cloud, Node: q.Caller}, m.no, q) })
+}
+
+func (o *observer) served(n *Node, q *ec2.Request, r *ec2.Response) {
+	o.w.events.Add(1)
+	o.on(n, func(m *member) {
+		m.moves++
+		o.w.witness.Served(o.w.c.cloud, m.no, q, r)
+	})
+}
+
+// happened judges I4. A pod lives while its namespace does and has its address.
+func (o *observer) happened(n *Node, e *ec2.Event) {
+	o.on(n, func(m *member) {
+		m.moves++
+		var seen []namespace
+		looked := false
+		o.w.witness.Happened(o.w.c.cloud, m.no, e, func(a netip.Addr) string {
+			if !looked {
+				seen, looked = namespaces(n), true
+			}
+			for _, ns := range seen {
+				if ns.has(a) {
+					return m.nameOf(a, ns.name)
+				}
+			}
+			return ""
+		})
+		if e.Kind == ec2.InstanceTerminated {
+			m.told("the instance is terminated")
+			o.w.metNow(m.endedBy, "EC2 has terminated the instance")
+		}
+	})
+}
+
+func (o *observer) rebooted(n *Node) {
+	o.on(n, func(m *member) {
+		m.moves++
+		m.told("the machine restarts")
+	})
+}
