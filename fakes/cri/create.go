@@ -11,7 +11,7 @@ func (n *Node) create(pi int32) {
 	i := n.newSandbox(p.ns, p.name, p.uid)
 	s := &n.sandboxes[i]
 	s.pod, s.older, s.attempt = pi, p.newest, p.attempts
-	s.hostNet = p.hostNet
+	s.hostNet, s.caller = p.hostNet, byWorker
 	s.deadline = n.now + n.cfg.SandboxTimeout
 	p.newest = i
 	p.attempts++
@@ -22,7 +22,7 @@ func (n *Node) create(pi int32) {
 		n.start(i)
 		return
 	}
-	s.state = wantNetns
+	s.become(wantNetns)
 	n.emit(Action{Kind: MakeNetns, Sandbox: s.id, ContainerID: s.cid, UID: s.uid})
 	n.wake(boxKey(i), s.deadline)
 }
@@ -39,11 +39,11 @@ func (n *Node) netnsMade(id SandboxID, inode uint64) {
 	if n.cfg.Runtime == Dockershim {
 		s.show() // pause already runs: it is what holds the namespace
 	}
-	s.state = adding
+	s.become(adding)
 	switch {
 	case n.crash == BeforeADD:
 		n.die()
-	case s.cut:
+	case s.caller == nobody:
 		// The context has ended, so ADD is not even started; the clean-up calls DEL all the same.
 		n.undo(i)
 	default:
@@ -71,7 +71,7 @@ func (n *Node) added(i int32, ok bool, in *Input) {
 	s.result = true
 	s.address = in.Address
 	if n.cfg.Runtime == CRIO134 {
-		s.state = checking
+		s.become(checking)
 		n.run(i, CHECK, n.cfg.CleanupTimeout)
 		return
 	}
@@ -89,7 +89,7 @@ func (n *Node) checked(i int32, ok bool) {
 
 // start runs the shim, pause and the containers.
 func (n *Node) start(i int32) {
-	n.sandboxes[i].state = starting
+	n.sandboxes[i].become(starting)
 	n.wake(boxKey(i), n.now+n.rng.between(n.cfg.PauseStartMin, n.cfg.PauseStartMax))
 }
 
@@ -100,11 +100,12 @@ func (n *Node) started(i int32) {
 		n.die()
 		return
 	}
-	if s.cut {
+	if s.caller == nobody {
 		n.undo(i) // CRI-O finished for a caller that has given up
 		return
 	}
-	s.state, s.processes = ready, containers
+	s.become(ready)
+	s.processes = containers
 	s.show()
 	p := &n.pods[s.pod]
 	p.ready = true
@@ -127,7 +128,7 @@ func (n *Node) undo(i int32) {
 		n.undone(i, true)
 		return
 	}
-	s.state = undoing
+	s.become(undoing)
 	n.run(i, DEL, n.cfg.CleanupTimeout)
 }
 
@@ -139,7 +140,7 @@ func (n *Node) undo(i int32) {
 //   - CRI-O drops it; dockershim keeps the dead pause container and calls DEL again at Stop.
 func (n *Node) undone(i int32, ok bool) {
 	s := &n.sandboxes[i]
-	pi, cut := s.pod, s.cut
+	pi, who := s.pod, s.caller
 	keep := !ok && (s.result || n.cfg.Runtime == Containerd17Guard)
 	switch n.cfg.Runtime {
 	case CRIO134:
@@ -149,11 +150,9 @@ func (n *Node) undone(i int32, ok bool) {
 		n.unmount(i) // pause is stopped whatever DEL said
 	}
 	if keep {
-		s.state = dead
+		s.networkStopped, s.wasStopped = ok, ok
+		s.rest()
 		s.show()
-		if ok {
-			s.state, s.networkStopped, s.wasStopped = stopped, true, true
-		}
 		if pi == none || n.pods[pi].newest != i {
 			n.wantGC()
 		}
@@ -161,7 +160,7 @@ func (n *Node) undone(i int32, ok bool) {
 		n.unmount(i)
 		n.forget(i)
 	}
-	if pi == none || cut || n.kubeletDown {
+	if pi == none || who == nobody || n.kubeletDown {
 		return
 	}
 	n.runFailed(pi)
@@ -182,10 +181,10 @@ func (n *Node) runFailed(pi int32) {
 // cutOff ends the caller's interest in a RunPodSandbox under way.
 func (n *Node) cutOff(i int32) {
 	s := &n.sandboxes[i]
-	if s.cut {
+	if s.caller == nobody {
 		return
 	}
-	s.cut = true
+	s.caller = nobody
 	if n.cfg.Runtime == CRIO134 {
 		if s.state == adding {
 			n.wake(boxKey(i), s.deadline+crioGrace)
@@ -210,7 +209,7 @@ func (n *Node) sandboxDue(i int32) {
 	case wantNetns:
 		n.runTimedOut(i)
 	case adding:
-		if s.cut { // CRI-O's own limit
+		if s.caller == nobody { // CRI-O's own limit
 			n.kill(i)
 			n.undo(i)
 			return
@@ -221,15 +220,9 @@ func (n *Node) sandboxDue(i int32) {
 		n.checked(i, false)
 	case starting:
 		n.started(i)
-	case undoing:
-		if s.collect {
-			s.collect = false
-			n.run(i, DEL, n.cfg.CleanupTimeout)
-			return
-		}
-		n.kill(i)
-		n.deleted(i, false)
-	case stopping:
+	case collecting:
+		n.undo(i)
+	case undoing, stopping:
 		n.kill(i)
 		n.deleted(i, false)
 	}
@@ -237,9 +230,9 @@ func (n *Node) sandboxDue(i int32) {
 
 // runTimedOut is kubelet's deadline for RunPodSandbox: it will try a new one beside what is left.
 func (n *Node) runTimedOut(i int32) {
-	pi, cut := n.sandboxes[i].pod, n.sandboxes[i].cut
+	pi, who := n.sandboxes[i].pod, n.sandboxes[i].caller
 	n.cutOff(i)
-	if pi != none && !cut {
+	if pi != none && who != nobody {
 		n.runFailed(pi)
 	}
 }

@@ -20,6 +20,8 @@
 //	PluginDone           → RunPlugin DEL again (Remove stops once more)
 //	PluginDone           → SandboxGone
 //
+// A sandbox has a state, of which a table says what may follow (follows), and beside it the state of its network.
+//
 // What the runtimes do differently:
 //
 //	                         containerd-2   -2.1         -1.7-guard   -1.6         crio-1.34    dockershim

@@ -124,7 +124,7 @@ func (n *Node) hide(i int32) {
 	n.dropOp(i)
 	n.calm(boxKey(i))
 	if s.state == stopping {
-		s.state = dead
+		s.become(dead)
 	}
 	s.listing, s.hiddenBy, s.caller = hidden, n.number, nobody
 	if n.gcBusy == s.id {
@@ -228,7 +228,7 @@ func (n *Node) replayDue() {
 func (n *Node) part(containerID string) {
 	for i := n.first; i != none; i = n.sandboxes[i].next {
 		if s := &n.sandboxes[i]; s.cid == containerID {
-			s.parted = true
+			s.advance(delRun)
 		}
 	}
 }
@@ -253,12 +253,14 @@ func (n *Node) SetDaemonSandbox(now time.Duration, namespace, name, uid string) 
 func (n *Node) setDaemon(namespace, name, uid string, attempt int32) string {
 	if n.daemon != none {
 		old := &n.sandboxes[n.daemon]
-		old.state, old.processes, old.wasStopped = stopped, noProcess, true
+		old.become(stopped)
+		old.processes, old.wasStopped = noProcess, true
 		n.wantGC()
 	}
 	i := n.newSandbox(namespace, name, uid)
 	s := &n.sandboxes[i]
-	s.hostNet, s.state, s.processes, s.attempt = true, ready, containers, attempt
+	s.become(ready)
+	s.hostNet, s.processes, s.attempt = true, containers, attempt
 	s.show()
 	n.daemon = i
 	return s.cid

@@ -28,10 +28,10 @@ func (n *Node) run(i int32, verb Verb, timeout time.Duration) {
 	}
 	switch verb {
 	case ADD:
-		s.owes = true
+		s.advance(addRun)
 		n.count.ADDs++
 	case DEL:
-		s.parted = true
+		s.advance(delRun)
 		n.count.DELs++
 	case CHECK:
 		n.count.CHECKs++
@@ -55,7 +55,8 @@ func (n *Node) runUnheard(i int32) {
 		n.meets(n.failNumber, "a plugin before ours fails the DEL of "+s.name)
 		return
 	}
-	s.unheard, s.parted = OpID(n.serial(i)), true
+	s.unheard = OpID(n.serial(i))
+	s.advance(delRun)
 	n.count.DELs++
 	n.emit(Action{
 		Kind: RunPlugin, Verb: DEL, Op: s.unheard, Sandbox: s.id, Netns: s.inode, Timeout: n.cfg.CleanupTimeout,
@@ -91,7 +92,9 @@ func (n *Node) pluginDone(op OpID, err *PluginError, in *Input) {
 	switch op {
 	case s.op:
 	case s.unheard:
-		s.unheard, s.owes = 0, s.owes && err != nil
+		if s.unheard = 0; err == nil {
+			s.advance(delDone)
+		}
 		return
 	default:
 		return
@@ -105,7 +108,7 @@ func (n *Node) pluginDone(op OpID, err *PluginError, in *Input) {
 		n.checked(i, err == nil)
 	case DEL:
 		if err == nil {
-			s.owes = false
+			s.advance(delDone)
 			n.deleted(i, true)
 			return
 		}

@@ -87,7 +87,7 @@ func (n *Node) terminate(pi int32) {
 func (n *Node) syncing(pi int32) bool {
 	for i := n.pods[pi].newest; i != none; i = n.sandboxes[i].older {
 		s := &n.sandboxes[i]
-		if s.creating() && !s.cut || s.state == stopping && s.caller == byWorker {
+		if s.caller == byWorker && (s.creating() || s.state == stopping) {
 			return true
 		}
 	}
@@ -302,7 +302,6 @@ func (n *Node) finish(pi int32) {
 		if s.caller == byWorker {
 			s.caller = nobody
 		}
-		s.cut = s.cut || s.creating()
 		i = older
 	}
 	n.emit(Action{Kind: PodGone, UID: p.uid})

@@ -83,10 +83,7 @@ func (n *Node) reload(i int32) {
 	case stopping:
 		n.dropOp(i)
 		n.calm(boxKey(i))
-		s.state = dead
-		if s.wasStopped {
-			s.state = stopped
-		}
+		s.rest()
 		return
 	case wantNetns:
 		n.forget(i) // a namespace without a record; a late NetnsMade removes it
@@ -95,10 +92,11 @@ func (n *Node) reload(i int32) {
 	n.dropOp(i)
 	n.calm(boxKey(i))
 	switch {
-	case n.cfg.Runtime == CRIO134 && s.result && s.state != undoing:
+	case n.cfg.Runtime == CRIO134 && s.result && s.state != undoing && s.state != collecting:
 		// CRI-O drops sandboxes that were not finished, and its collection at start calls DEL for the
 		// attachments that libcni has in its cache (cnimgr.go:210-242).
-		s.state, s.collect, s.cut = undoing, true, true
+		s.become(collecting)
+		s.caller = nobody
 		n.wake(boxKey(i), n.now+n.cfg.RuntimeRestart)
 	case n.cfg.Runtime == CRIO134 || s.hostNet:
 		n.unmount(i)
@@ -106,7 +104,7 @@ func (n *Node) reload(i int32) {
 	case n.cfg.Runtime == Containerd16 && !s.result:
 		n.orphan(i)
 	default:
-		s.state, s.cut = dead, false
+		s.become(dead)
 		s.show()
 		n.notice(s.pod)
 	}
@@ -115,12 +113,13 @@ func (n *Node) reload(i int32) {
 // orphan is a sandbox that was not yet recorded: its namespace stays mounted and is forgotten.
 func (n *Node) orphan(i int32) {
 	s := &n.sandboxes[i]
-	if s.owes {
+	if s.owes() {
 		n.count.Lost++
 	}
-	n.emit(Action{Kind: SandboxGone, ContainerID: s.cid, UID: s.uid, Sandbox: s.id, Lost: s.owes})
+	n.emit(Action{Kind: SandboxGone, ContainerID: s.cid, UID: s.uid, Sandbox: s.id, Lost: s.owes()})
 	n.leavePod(i)
-	s.state, s.listing, s.processes = orphaned, unlisted, noProcess
+	s.become(orphaned)
+	s.listing, s.processes = unlisted, noProcess
 }
 
 func (n *Node) runtimeUp() {
@@ -151,7 +150,6 @@ func (n *Node) restartKubelet() {
 // disconnect is one sandbox whose caller has gone.
 func (n *Node) disconnect(i int32) {
 	s := &n.sandboxes[i]
-	s.caller = nobody
 	switch {
 	case s.state == unused || s.state == orphaned || s.listing == hidden:
 	case n.cfg.Runtime == Dockershim:
@@ -161,11 +159,9 @@ func (n *Node) disconnect(i int32) {
 	case s.state == stopping && n.cfg.Runtime.containerd():
 		n.kill(i)
 		n.calm(boxKey(i))
-		s.state = dead
-		if s.wasStopped {
-			s.state = stopped
-		}
+		s.rest()
 	}
+	s.caller = nobody
 }
 
 // disconnectDocker: dockershim lives in kubelet, so its plugin runs die with it; Docker keeps the
@@ -184,7 +180,7 @@ func (n *Node) disconnectDocker(i int32) {
 	case s.state == wantNetns, s.hostNet && s.state == starting, removing && !s.mounted && !s.hostNet && s.processes != stuck:
 		n.forget(i)
 	default:
-		s.state = dead
+		s.become(dead)
 		s.show()
 	}
 }
@@ -260,11 +256,8 @@ func (n *Node) lose(i int32) {
 		n.forget(i)
 	case s.state == stopped:
 	default:
-		s.state, s.cut = dead, false
+		s.rest()
 		s.show()
-		if s.wasStopped {
-			s.state = stopped
-		}
 	}
 	if n.cfg.Runtime == Dockershim {
 		s.networkStopped = false // known only to the process that has died

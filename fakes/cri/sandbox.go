@@ -1,7 +1,9 @@
 package cri
 
 import (
+	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -9,18 +11,79 @@ import (
 type state uint8
 
 const (
-	unused    state = iota
-	wantNetns       // RunPodSandbox waits for NetnsMade
-	adding          // RunPodSandbox runs ADD
-	checking        // RunPodSandbox runs CHECK (CRI-O)
-	starting        // ADD's result is saved; the shim and pause start
-	ready           // listed and READY
-	undoing         // RunPodSandbox failed and runs its own DEL
-	dead            // NOTREADY: a Stop is wanted
-	stopping        // Stop or Remove runs DEL
-	stopped         // a Stop has succeeded; evictSandboxes will remove it
-	orphaned        // the runtime has no record of it; its namespace is still mounted
+	unused     state = iota
+	wantNetns        // RunPodSandbox waits for NetnsMade
+	adding           // RunPodSandbox runs ADD
+	checking         // RunPodSandbox runs CHECK (CRI-O)
+	starting         // ADD's result is saved; the shim and pause start
+	undoing          // RunPodSandbox failed and runs its own DEL
+	collecting       // CRI-O was restarted meanwhile, and will be undoing when it is up again
+	ready            // listed and READY
+	dead             // NOTREADY: a Stop is wanted
+	stopping         // Stop or Remove runs DEL
+	stopped          // a Stop has succeeded; evictSandboxes will remove it
+	orphaned         // the runtime has no record of it; its namespace is still mounted
 )
+
+// follows says which state may follow which. Any may end.
+var follows = [orphaned + 1][]state{
+	unused:     {wantNetns, starting, ready}, // starting: of the host's network; ready: the daemon's own
+	wantNetns:  {adding},
+	adding:     {checking, starting, undoing, dead, orphaned},
+	checking:   {starting, undoing, collecting},
+	starting:   {ready, undoing, collecting, dead},
+	undoing:    {dead, orphaned},
+	collecting: {undoing},
+	ready:      {dead, stopped}, // stopped: a daemon that has been replaced
+	dead:       {stopping, stopped},
+	stopping:   {dead},
+	stopped:    {stopping, dead},
+}
+
+// become goes on to another state. Only the node itself moves a sandbox, so a move that is not in the table is a
+// mistake of the program.
+func (s *sandbox) become(to state) {
+	if s.state != to && !slices.Contains(follows[s.state], to) {
+		panic(fmt.Sprintf("cri: sandbox %s: state %d follows %d", s.cid, to, s.state))
+	}
+	s.state = to
+}
+
+// rest is where a Stop leaves a sandbox that it has not stopped: where it found it.
+func (s *sandbox) rest() {
+	s.become(dead)
+	if s.wasStopped {
+		s.become(stopped)
+	}
+}
+
+// network is how far what ADD made is from being given back.
+type network uint8
+
+const (
+	untouched network = iota
+	owing             // ADD was run
+	parting           // so was DEL, without success: what its processes still have of the network is without a DEL
+	parted            // nothing is owed, after a DEL
+)
+
+// What follows when a plugin is run, or a DEL has ended in success; what does not stand here cannot be.
+var (
+	addRun  = [...]network{untouched: owing, parted: parting} // parted: by a stale DEL
+	delRun  = [...]network{untouched: parted, owing: parting, parting: parting, parted: parted}
+	delDone = [...]network{parting: parted, parted: parted}
+)
+
+func (s *sandbox) advance(by [parted + 1]network) {
+	to := by[s.network]
+	if to == untouched {
+		panic(fmt.Sprintf("cri: sandbox %s: nothing of %v follows network %d", s.cid, by, s.network))
+	}
+	s.network = to
+}
+
+// owes: ADD was run, and no DEL has ended in success since.
+func (s *sandbox) owes() bool { return s.network == owing || s.network == parting }
 
 // listing is whether the runtime's list holds a sandbox.
 type listing uint8
@@ -55,11 +118,11 @@ func (s *sandbox) end() {
 	}
 }
 
-// caller is who waits for a Stop.
+// caller is who waits for a Stop or a RunPodSandbox.
 type caller uint8
 
 const (
-	nobody   caller = iota // kubelet was restarted meanwhile
+	nobody   caller = iota // any more: a deadline, a deletion, kubelet's restart
 	byWorker               // the pod's worker
 	byEvict                // evictSandboxes' Stop
 	byRemove               // evictSandboxes' Remove, which stops once more
@@ -87,17 +150,14 @@ type sandbox struct {
 	hostNet        bool
 	mounted        bool // the runtime has the namespace mounted
 	result         bool // CNIResult is saved
+	network        network
 	listing        listing
 	hiddenBy       int32 // the fault that hid it, until it has been met
 	processes      processes
 	hungBy         int32 // the same of what is stuck
-	cut            bool  // the RunPodSandbox caller has gone (deadline, deletion, kubelet restart)
-	collect        bool  // CRI-O will call DEL for it when it is up again
 	networkStopped bool  // CRI-O and dockershim: no further DEL
 	wasStopped     bool  // a Stop has succeeded before
 	due            bool  // the pod's worker will stop it in the sync under way
-	parted         bool  // DEL was run: what its processes still have of the network is without a DEL
-	owes           bool  // ADD was run, no DEL has ended in success since
 }
 
 const slotBits = 20
@@ -148,10 +208,10 @@ func (n *Node) forget(i int32) {
 	s := &n.sandboxes[i]
 	n.dropOp(i)
 	n.calm(boxKey(i))
-	if s.owes {
+	if s.owes() {
 		n.count.Lost++
 	}
-	n.emit(Action{Kind: SandboxGone, ContainerID: s.cid, UID: s.uid, Sandbox: s.id, Lost: s.owes})
+	n.emit(Action{Kind: SandboxGone, ContainerID: s.cid, UID: s.uid, Sandbox: s.id, Lost: s.owes()})
 	n.bury(s)
 	n.unlink(i)
 }
@@ -206,10 +266,4 @@ func (n *Node) unmount(i int32) {
 func (s *sandbox) visible() bool { return s.listing == listed }
 
 // creating: a RunPodSandbox call is under way.
-func (s *sandbox) creating() bool {
-	switch s.state {
-	case wantNetns, adding, checking, starting, undoing:
-		return true
-	}
-	return false
-}
+func (s *sandbox) creating() bool { return unused < s.state && s.state < ready }

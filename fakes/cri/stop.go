@@ -28,7 +28,7 @@ func (n *Node) stop(i int32, who caller) outcome {
 		n.notice(s.pod)
 	}
 	if s.state == ready || s.state == dead {
-		s.state = dead
+		s.become(dead)
 		s.end()
 	}
 	if n.crash == BeforeDEL {
@@ -38,7 +38,7 @@ func (n *Node) stop(i int32, who caller) outcome {
 	if n.skipsDEL(s) {
 		return n.tornDown(i)
 	}
-	s.state = stopping
+	s.become(stopping)
 	n.run(i, DEL, n.cfg.StopTimeout)
 	return running
 }
@@ -59,10 +59,7 @@ func (n *Node) skipsDEL(s *sandbox) bool {
 // torn goes on after DEL; ok when the runtime takes it for success.
 func (n *Node) torn(i int32, ok bool) outcome {
 	s := &n.sandboxes[i]
-	s.state = dead
-	if s.wasStopped {
-		s.state = stopped
-	}
+	s.rest()
 	switch {
 	case ok:
 	case n.cfg.Runtime == Containerd2 && !s.result:
@@ -81,7 +78,7 @@ func (n *Node) torn(i int32, ok bool) outcome {
 	if !n.cfg.Runtime.containerd() {
 		s.networkStopped = true
 	}
-	if !s.owes {
+	if !s.owes() {
 		s.address = netip.Addr{}
 	}
 	return n.tornDown(i)
@@ -90,7 +87,7 @@ func (n *Node) torn(i int32, ok bool) outcome {
 // tornDown removes the namespace.
 func (n *Node) tornDown(i int32) outcome {
 	s := &n.sandboxes[i]
-	s.state = dead
+	s.become(dead)
 	if n.crash == BeforeUnmount {
 		n.die()
 		return failure
@@ -105,7 +102,8 @@ func (n *Node) tornDown(i int32) outcome {
 		return failure
 	}
 	n.unmount(i)
-	s.state, s.wasStopped = stopped, true
+	s.become(stopped)
+	s.wasStopped = true
 	return success
 }
 

@@ -81,7 +81,7 @@ func (n *Node) Sandboxes() iter.Seq[Truth] {
 	return func(yield func(Truth) bool) {
 		for i := n.first; i != none; i = n.sandboxes[i].next {
 			s := &n.sandboxes[i]
-			if !s.alive() && !s.owes {
+			if !s.alive() && !s.owes() {
 				continue
 			}
 			if !yield(n.truth(s)) {
@@ -99,7 +99,7 @@ func (n *Node) truth(s *sandbox) Truth {
 		Sandbox: n.row(s), Handle: s.id, Running: s.processes != noProcess,
 		Held: s.processes == stuck, Hidden: s.listing == hidden || s.state == orphaned, OwesDEL: n.willDEL(s),
 	}
-	if !s.parted {
+	if s.network < parting {
 		t.Address = s.address
 	}
 	if s.alive() {
@@ -112,7 +112,7 @@ func (n *Node) truth(s *sandbox) Truth {
 // where Stop believes that there is no network: after a restart during ADD containerd 1.6 has forgotten the sandbox, and 2.1 skips DEL.
 func (n *Node) willDEL(s *sandbox) bool {
 	switch {
-	case !s.owes || s.listing == hidden || s.state == orphaned:
+	case !s.owes() || s.listing == hidden || s.state == orphaned:
 		return false
 	case s.state == stopping || s.creating(): // whose clean-up calls DEL whatever Stop would do
 		return true

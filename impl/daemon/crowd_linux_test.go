@@ -33,7 +33,7 @@ func TestWhoHasSpokenIsNotSilent(t *testing.T) {
 	}
 	defer l.Close()
 	for who, uid := range map[string]uint32{"one that left": 0, "one that is not root": 1000} {
-		d := &daemon{log: slog.New(slog.DiscardHandler)}
+		s := &server{life: &life{log: slog.New(slog.DiscardHandler)}}
 		c, err := net.Dial("unix", path)
 		if err != nil {
 			t.Fatal(err)
@@ -43,10 +43,10 @@ func TestWhoHasSpokenIsNotSilent(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.UID = uid
-		d.silent.add(p)
+		s.silent.add(p)
 		c.Close()
-		d.serve(p)
-		if n := len(d.silent.peers); n != 0 {
+		s.serve(p)
+		if n := len(s.silent.peers); n != 0 {
 			t.Errorf("%s: %d callers are taken for silent", who, n)
 		}
 	}

@@ -18,6 +18,23 @@
 // would not notice. Bounds of effects (see bounds.go) are such timers too; a bound ends the effect's context, never
 // the effect.
 //
+// # Parts
+//
+// Each knows some of those above it; the daemon is all of them, with the loop and what callers ask of it.
+//
+//	life      Config, log and clock; the loop's inbox and alarms, and every goroutine
+//	core      the Node: stepped, and recorded
+//	agent     the network policy agent: what it hears of which pod
+//	requests  what plugins and intents ask, until the core replies and the answer is written
+//	stores    records, and the Saves that wait for their disk
+//	kernelIO  lanes of plans, looks at the kernel, and its events
+//	remotes   calls and looks that ask a server, with their bounds
+//	intents   the folder of DELs that plugins left
+//	placing   the conflist
+//	news      Events about the node
+//	health    whether the node can take pods, and why it cannot
+//	server    sockets and who has connected to them
+//
 // # A life
 //
 // Run waits for the node to be its own: the lock on RunDir (flock(2), which the kernel drops on SIGKILL), no daemon

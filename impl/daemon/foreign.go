@@ -53,18 +53,18 @@ func (x foreignFields) read(message []byte) (att ipam.Attachment, pod ipam.Pod, 
 }
 
 // serveForeign answers amazon-vpc-cni-k8s's plugin: an ADD is told what is wrong, and a DEL is done, as one that found no daemon.
-func (d *daemon) serveForeign(c net.Conn, said []byte, who string) {
-	if err := grpclite.Serve(c, said, foreignBound, func(method string, message []byte) grpclite.Reply { return d.foreign(method, message, who, true) }); err != nil {
-		d.log.Warn("a caller speaks HTTP/2, and is no plugin that ipamd knows", "who", who, "err", err)
+func (s *server) serveForeign(c net.Conn, said []byte, who string) {
+	if err := grpclite.Serve(c, said, foreignBound, func(method string, message []byte) grpclite.Reply { return s.foreign(method, message, who, true) }); err != nil {
+		s.log.Warn("a caller speaks HTTP/2, and is no plugin that ipamd knows", "who", who, "err", err)
 	}
 }
 
 // foreign answers one call. Who is not trusted is told the same, and nothing is done for him.
-func (d *daemon) foreign(method string, message []byte, who string, trusted bool) grpclite.Reply {
+func (s *server) foreign(method string, message []byte, who string, trusted bool) grpclite.Reply {
 	switch method {
 	case foreignConfigs:
-		mode := d.agentMode()
-		d.log.Info("a network policy agent has asked for its mode", "who", who, "mode", mode)
+		mode := s.agent.mode()
+		s.log.Info("a network policy agent has asked for its mode", "who", who, "mode", mode)
 		return grpclite.Reply{Message: grpclite.AppendText(nil, configsMode, mode)}
 	case foreignAdd:
 		att, pod, version, err := inAdd.read(message)
@@ -73,22 +73,22 @@ func (d *daemon) foreign(method string, message []byte, who string, trusted bool
 		}
 		why := fmt.Sprintf("cni add %s (%s): the plugin is amazon-vpc-cni-k8s's (version %q), and the daemon of this node is enilab's ipamd: install the plugin"+
 			" that belongs to it (its init container does, or ipamd init), and keep others from replacing it", pod, att, version)
-		d.log.Warn("a caller is refused", "who", who, "why", why)
+		s.log.Warn("a caller is refused", "who", who, "why", why)
 		return grpclite.Reply{Code: foreignCode, Text: plain.Replace(why)}
 	case foreignDel:
 		att, pod, version, err := inDel.read(message)
 		if !trusted {
-			d.log.Warn("a DEL of an older plugin of amazon-vpc-cni-k8s; install the plugin that belongs to this ipamd", "pod", pod, "attachment", att, "version", version)
+			s.log.Warn("a DEL of an older plugin of amazon-vpc-cni-k8s; install the plugin that belongs to this ipamd", "pod", pod, "attachment", att, "version", version)
 			return grpclite.Reply{Code: grpclite.NotFound, Text: foreignUnknown + ": ipamd releases its address once the runtime and the kernel have lost it"}
 		}
 		if err == nil {
-			err = ipc.WriteIntent(d.intentDir(), ipc.Intent{Attachment: att, Pod: pod, Version: d.c.Version})
+			err = ipc.WriteIntent(s.c.intentDir(), ipc.Intent{Attachment: att, Pod: pod, Version: s.c.Version})
 		}
 		if err != nil { // "Success" left out: the one answer after which the plugin fails, and the runtime repeats the DEL
-			d.log.Error("a DEL of amazon-vpc-cni-k8s's plugin cannot be kept; its runtime is told to repeat it", "attachment", att, "who", who, "err", err)
+			s.log.Error("a DEL of amazon-vpc-cni-k8s's plugin cannot be kept; its runtime is told to repeat it", "attachment", att, "who", who, "err", err)
 			return grpclite.Reply{}
 		}
-		d.log.Warn("a DEL of amazon-vpc-cni-k8s's plugin is done as an intent; install the plugin that belongs to this ipamd", "attachment", att, "version", version)
+		s.log.Warn("a DEL of amazon-vpc-cni-k8s's plugin is done as an intent; install the plugin that belongs to this ipamd", "attachment", att, "version", version)
 		return grpclite.Reply{Code: grpclite.NotFound, Text: foreignUnknown + ": ipamd releases " + att.String() + " itself"}
 	}
 	return grpclite.Reply{Code: grpclite.Unimplemented, Text: "ipamd does not know the method " + method}
@@ -96,18 +96,18 @@ func (d *daemon) foreign(method string, message []byte, who string, trusted bool
 
 // hearOlder answers the plugin of amazon-vpc-cni-k8s up to 1.22 as well, which asks its daemon over TCP: without that all it has to say is that
 // nobody is there. Any process on the node may connect, so no DEL is done.
-func (d *daemon) hearOlder() {
-	host, _, err := net.SplitHostPort(d.c.Rival)
+func (s *server) hearOlder() {
+	host, _, err := net.SplitHostPort(s.c.Rival)
 	if a, bad := netip.ParseAddr(host); err != nil || bad != nil || !a.IsLoopback() {
 		return
 	}
-	if d.older, err = net.Listen("tcp", d.c.Rival); err != nil {
-		d.log.Warn("older plugins of amazon-vpc-cni-k8s cannot be told that they are not this daemon's", "err", err)
+	if s.older, err = net.Listen("tcp", s.c.Rival); err != nil {
+		s.log.Warn("older plugins of amazon-vpc-cni-k8s cannot be told that they are not this daemon's", "err", err)
 		return
 	}
-	l, places := d.older, make(chan struct{}, mostOlder)
-	d.log.Info("ipamd answers older plugins of amazon-vpc-cni-k8s, to tell them that they are not its own", "address", l.Addr())
-	d.go_(func() {
+	l, places := s.older, make(chan struct{}, mostOlder)
+	s.log.Info("ipamd answers older plugins of amazon-vpc-cni-k8s, to tell them that they are not its own", "address", l.Addr())
+	s.go_(func() {
 		for {
 			places <- struct{}{}
 			c, err := l.Accept()
@@ -119,19 +119,19 @@ func (d *daemon) hearOlder() {
 				time.Sleep(acceptPause)
 				continue
 			}
-			d.go_(func() { d.serveOlder(c); <-places })
+			s.go_(func() { s.serveOlder(c); <-places })
 		}
 	})
 }
 
 // serveOlder answers one call of a client.
-func (d *daemon) serveOlder(c net.Conn) {
+func (s *server) serveOlder(c net.Conn) {
 	defer c.Close()
-	defer context.AfterFunc(d.ctx, func() { c.Close() })()
+	defer context.AfterFunc(s.ctx, func() { c.Close() })()
 	who := c.RemoteAddr().String()
-	err := grpclite.Serve(c, nil, foreignBound, func(method string, message []byte) grpclite.Reply { return d.foreign(method, message, who, false) })
+	err := grpclite.Serve(c, nil, foreignBound, func(method string, message []byte) grpclite.Reply { return s.foreign(method, message, who, false) })
 	if err != nil && !errors.Is(err, io.EOF) {
-		d.log.Debug("a caller speaks no gRPC", "who", who, "err", err)
+		s.log.Debug("a caller speaks no gRPC", "who", who, "err", err)
 	}
 }
 

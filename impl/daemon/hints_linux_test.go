@@ -35,11 +35,11 @@ func TestManyKernelEventsAreOneLook(t *testing.T) {
 	d := idle(t, r)
 	node := d.node
 	d.node = nil
-	d.hear()
+	d.kernel.hear()
 	d.settle()
 	d.node = node
 	for range 5 {
-		d.hear()
+		d.kernel.hear()
 	}
 	for range 5 {
 		d.settle()
@@ -62,7 +62,7 @@ func TestLostEventsAreAReasonToLook(t *testing.T) {
 	told := &inputs{}
 	r.c.Parts.Input, r.c.Kernel = told.tap, deafKernel{r.kernel}
 	d := idle(t, r)
-	d.watchKernel()
+	d.kernel.watchEvents()
 	posted(t, d)()
 	d.settle()
 	if n := told.count(hinted); n != 1 {
@@ -78,8 +78,8 @@ func TestFolderThatCannotBeWatchedIsTriedAfterAPause(t *testing.T) {
 	r := newRig(t, 2)
 	r.c.Socket = filepath.Join(r.c.RunDir, "missing", "s")
 	d := idle(t, r)
-	d.closed = true // nobody listens in this test
-	d.watchSocket()
+	d.server.closed = true // nobody listens in this test
+	d.server.watchSocket()
 	posted(t, d)()
 	if len(d.alarms) != 1 || d.next() <= d.clock.Now() {
 		t.Errorf("the socket's folder is watched again at once: %d alarms", len(d.alarms))
@@ -90,16 +90,16 @@ func TestFolderThatCannotBeWatchedIsTriedAfterAPause(t *testing.T) {
 func TestUnreadableIntentIsSaidOnce(t *testing.T) {
 	r := newRig(t, 2)
 	d := idle(t, r)
-	if err := os.MkdirAll(d.intentDir(), 0o755); err != nil {
+	if err := os.MkdirAll(d.c.intentDir(), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"one.json", "two.json"} {
-		if err := os.WriteFile(filepath.Join(d.intentDir(), name), []byte("nonsense"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(d.c.intentDir(), name), []byte("nonsense"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for range 3 {
-		d.scanIntents()
+		d.intents.scan()
 		posted(t, d)()
 	}
 	for _, name := range []string{"one.json", "two.json"} {
@@ -113,16 +113,16 @@ func TestUnreadableIntentIsSaidOnce(t *testing.T) {
 func TestAStoppingDaemonTakesNoIntent(t *testing.T) {
 	r := newRig(t, 2)
 	d := idle(t, r)
-	if err := ipc.WriteIntent(d.intentDir(), ipc.Intent{Attachment: addOf("one").Attachment(), Version: ipam.Version}); err != nil {
+	if err := ipc.WriteIntent(d.c.intentDir(), ipc.Intent{Attachment: addOf("one").Attachment(), Version: ipam.Version}); err != nil {
 		t.Fatal(err)
 	}
 	d.stopping = true
-	d.scanIntents()
+	d.intents.scan()
 	if d.local != 0 {
 		t.Error("the folder is read")
 		posted(t, d)()
 	}
-	if len(d.open) != 0 {
-		t.Errorf("%d DELs are open", len(d.open))
+	if len(d.requests.open) != 0 {
+		t.Errorf("%d DELs are open", len(d.requests.open))
 	}
 }

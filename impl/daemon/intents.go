@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"time"
@@ -10,10 +11,15 @@ import (
 
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/ipc"
+	"github.com/enilab/enilab/impl/netpolicy"
 )
 
 // intents are the DELs that plugins left while no daemon listened.
 type intents struct {
+	*core
+	requests *requests
+	agent    *agent
+
 	reading, again bool // the folder is being read; and has to be once more
 	// By attachment, not by file: one that is being removed has another name for a moment.
 	doing map[ipam.Attachment]bool
@@ -22,40 +28,28 @@ type intents struct {
 	bad   map[string]bool          // files that were complained about
 }
 
-func (d *daemon) intentDir() string { return filepath.Join(d.c.RunDir, intentDir) }
+func (c *Config) intentDir() string { return filepath.Join(c.RunDir, intentDir) }
 
-// watchIntents reads the folder now, whenever something is put into it, and now and then although nothing was heard.
-func (d *daemon) watchIntents() {
-	d.intents.doing, d.intents.bad, d.intents.tries = map[ipam.Attachment]bool{}, map[string]bool{}, map[ipam.Attachment]int{}
-	d.followIntents()
-	d.scanEver()
-}
-
-func (d *daemon) scanEver() {
-	d.scanIntents()
-	d.after(d.clock.Now()+intentScan, d.scanEver)
-}
-
-// followIntents hears of new files. When it cannot, it begins again; meanwhile scanEver finds them.
-func (d *daemon) followIntents() {
-	d.go_(func() {
-		err := d.hearIntents()
-		if d.ctx.Err() != nil {
-			return
-		}
-		d.post(func() {
-			d.log.Warn("the folder of DEL intents is not watched; it is read now and then", "err", err)
-			d.after(d.clock.Now()+intentScan, d.followIntents)
-		})
+// begin reads the folder now, whenever something is put into it, and now and then although nothing was heard.
+func (is *intents) begin() {
+	is.watch(intentScan, is.hear, func(err error) {
+		is.log.Warn("the folder of DEL intents is not watched; it is read now and then", "err", err)
 	})
+	is.scanEver()
 }
 
-func (d *daemon) hearIntents() error {
-	if err := os.MkdirAll(d.intentDir(), 0o755); err != nil {
+func (is *intents) scanEver() {
+	is.scan()
+	is.after(is.clock.Now()+intentScan, is.scanEver)
+}
+
+// hear hears of new files. When it cannot, it begins again; meanwhile scanEver finds them.
+func (is *intents) hear() error {
+	if err := os.MkdirAll(is.c.intentDir(), 0o755); err != nil {
 		return err
 	}
-	return watchFolder(d.ctx, d.intentDir(), func() { d.post(d.scanIntents) }, func(e fsnotify.Event) (bool, error) {
-		if e.Name == d.intentDir() && e.Has(fsnotify.Remove|fsnotify.Rename) {
+	return watchFolder(is.ctx, is.c.intentDir(), func() { is.post(is.scan) }, func(e fsnotify.Event) (bool, error) {
+		if e.Name == is.c.intentDir() && e.Has(fsnotify.Remove|fsnotify.Rename) {
 			return false, os.ErrNotExist
 		}
 		return e.Has(fsnotify.Create), nil // a rename into the folder
@@ -95,57 +89,54 @@ func watchFolder(ctx context.Context, folder string, changed func(), concerns fu
 	}
 }
 
-// scanIntents reads the folder, once at a time.
-func (d *daemon) scanIntents() {
-	if d.stopping {
+// scan reads the folder, once at a time.
+func (is *intents) scan() {
+	if is.stopping {
 		return
 	}
-	if d.intents.reading {
-		d.intents.again = true
+	if is.reading {
+		is.again = true
 		return
 	}
-	d.intents.reading, d.intents.again, d.intents.ended = true, false, map[ipam.Attachment]bool{}
-	d.local++
-	d.go_(func() {
-		list, bad, err := ipc.ReadIntents(d.intentDir())
-		d.post(func() {
-			d.local--
-			d.intents.reading = false
+	is.reading, is.again, is.ended = true, false, map[ipam.Attachment]bool{}
+	is.work(func() func() {
+		list, bad, err := ipc.ReadIntents(is.c.intentDir())
+		return func() {
+			is.reading = false
 			if err != nil {
-				d.log.Warn("DEL intents cannot be read; ipamd tries again", "err", err)
+				is.log.Warn("DEL intents cannot be read; ipamd tries again", "err", err)
 			}
-			d.complain(bad)
+			is.complain(bad)
 			for i := range list {
-				if !d.intents.ended[list[i].Attachment] {
-					d.tryIntent(&list[i])
+				if !is.ended[list[i].Attachment] {
+					is.try(&list[i])
 				}
 			}
-			if d.intents.again {
-				d.scanIntents()
+			if is.again {
+				is.scan()
 			}
-		})
+		}
 	})
 }
 
 // complain says of each file once that it is no intent.
-func (d *daemon) complain(bad []ipc.Unreadable) {
+func (is *intents) complain(bad []ipc.Unreadable) {
 	for _, b := range bad {
-		if !d.intents.bad[b.Name] && len(d.intents.bad) < maxInbox {
-			d.intents.bad[b.Name] = true
-			d.log.Error("a file in the folder of DEL intents cannot be read and stays there", "file", b.Name, "err", b.Err)
+		if !is.bad[b.Name] && len(is.bad) < maxInbox {
+			is.bad[b.Name] = true
+			is.log.Error("a file in the folder of DEL intents cannot be read and stays there", "file", b.Name, "err", b.Err)
 		}
 	}
 }
 
-// tryIntent is the DEL, unless it is under way.
-func (d *daemon) tryIntent(e *ipc.IntentFile) {
-	if d.stopping || d.intents.doing[e.Attachment] {
+// try is the DEL, unless it is under way.
+func (is *intents) try(e *ipc.IntentFile) {
+	if is.stopping || is.doing[e.Attachment] {
 		return
 	}
-	d.intents.doing[e.Attachment] = true
-	d.lastReq++
-	d.open[d.lastReq] = &request{intent: e}
-	d.step(ipam.Del{Req: d.lastReq, Att: e.Attachment, Pod: e.Pod, Deadline: d.clock.Now() + defaultTimeout, Version: e.Version, Intent: true})
+	is.doing[e.Attachment] = true
+	req := is.requests.register(&request{done: func(failed *ipam.Error) { is.done(e, failed) }})
+	is.step(ipam.Del{Req: req, Att: e.Attachment, Pod: e.Pod, Deadline: is.clock.Now() + defaultTimeout, Version: e.Version, Intent: true})
 }
 
 // growing is how long rests what has failed so often before.
@@ -153,47 +144,65 @@ func growing(first time.Duration, failed int) time.Duration {
 	return min(first<<min(failed, 10), maxRetry)
 }
 
-// intentDone takes the file away when its DEL has succeeded (rule F), and tries again otherwise.
-func (d *daemon) intentDone(e *ipc.IntentFile, failed *ipam.Error) {
+// done takes the file away when its DEL has succeeded (rule F), and tries again otherwise.
+func (is *intents) done(e *ipc.IntentFile, failed *ipam.Error) {
 	again := func() {
-		pause := growing(intentRetry, d.intents.tries[e.Attachment])
-		d.intents.tries[e.Attachment]++
-		d.after(d.clock.Now()+pause, func() {
-			delete(d.intents.doing, e.Attachment)
-			d.tryIntent(e)
+		pause := growing(intentRetry, is.tries[e.Attachment])
+		is.tries[e.Attachment]++
+		is.after(is.clock.Now()+pause, func() {
+			delete(is.doing, e.Attachment)
+			is.try(e)
 		})
 	}
 	if failed != nil {
-		d.log.Info("a DEL intent is tried again", "attachment", e.Attachment, "err", failed)
+		is.log.Info("a DEL intent is tried again", "attachment", e.Attachment, "err", failed)
 		again()
 		return
 	}
-	if d.policyMode(ipam.VerbDel, e.Attachment, e.Pod) != "" {
-		d.forget(e, again)
+	if is.agent.hears(ipam.VerbDel, e.Attachment, e.Pod) != "" {
+		is.forget(e, again)
 		return
 	}
-	d.removeIntent(e, again)
+	is.remove(e, again)
 }
 
-// removeIntent takes the file away.
-func (d *daemon) removeIntent(e *ipc.IntentFile, again func()) {
-	d.local++
-	d.go_(func() {
-		err := ipc.RemoveIntent(d.intentDir(), *e)
-		d.post(func() {
-			d.local--
+// remove takes the file away.
+func (is *intents) remove(e *ipc.IntentFile, again func()) {
+	is.work(func() func() {
+		err := ipc.RemoveIntent(is.c.intentDir(), *e)
+		return func() {
 			if err != nil {
-				d.log.Warn("a DEL intent is done and its file cannot be removed; ipamd tries again", "attachment", e.Attachment, "err", err)
+				is.log.Warn("a DEL intent is done and its file cannot be removed; ipamd tries again", "attachment", e.Attachment, "err", err)
 				again()
 				return
 			}
-			d.log.Info("a DEL intent is done", "attachment", e.Attachment)
-			delete(d.intents.doing, e.Attachment)
-			delete(d.intents.tries, e.Attachment)
-			if d.intents.reading {
-				d.intents.ended[e.Attachment] = true
+			is.log.Info("a DEL intent is done", "attachment", e.Attachment)
+			delete(is.doing, e.Attachment)
+			delete(is.tries, e.Attachment)
+			if is.reading {
+				is.ended[e.Attachment] = true
 			}
-			d.scanIntents() // for one that came in its place
+			is.scan() // for one that came in its place
+		}
+	})
+}
+
+// forget tells the agent that a pod of a DEL intent is gone, and ends the intent when that has been said, or no agent
+// is there to hear it.
+func (is *intents) forget(e *ipc.IntentFile, again func()) {
+	is.go_(func() {
+		err := netpolicy.Forget(is.ctx, is.agent.socket(), e.Pod)
+		is.post(func() {
+			switch {
+			case err == nil, errors.Is(err, netpolicy.ErrAbsent):
+			case errors.Is(err, netpolicy.ErrNotListening) && is.tries[e.Attachment] >= agentGone:
+				is.log.Warn("the network policy agent is gone, and was not told of a pod's end", "pod", e.Pod, "err", err)
+			default:
+				is.log.Warn("the network policy agent was not told of a pod's end; ipamd tries again", "pod", e.Pod, "err", err)
+				again()
+				return
+			}
+			is.remove(e, again)
 		})
 	})
 }

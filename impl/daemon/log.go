@@ -73,16 +73,15 @@ func (l *lines) run() {
 
 // close waits a little for what was written.
 func (l *lines) close() {
-	end := time.NewTimer(flushBound)
-	defer end.Stop()
+	end := time.After(flushBound)
 	select {
 	case l.queue <- nil:
-	case <-end.C:
+	case <-end:
 		return
 	}
 	select {
 	case <-l.done:
-	case <-end.C:
+	case <-end:
 	}
 }
 

@@ -1,122 +1,79 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math"
-	"net"
 	"os"
 	"path/filepath"
-	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/enilab/enilab/impl/clock"
+	"github.com/enilab/enilab/impl/dataplane/linux"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/ipc"
+	"github.com/enilab/enilab/impl/kube"
 )
 
 const never = time.Duration(math.MaxInt64)
 
-// daemon is one life. Everything without a comment to the contrary belongs to the loop's goroutine.
+// daemon is one life, as its parts, each of which knows some of those before it. Everything without a comment to the
+// contrary belongs to the loop's goroutine.
 type daemon struct {
-	c     Config
-	log   *slog.Logger
-	clock *clock.Clock
-	cloud Cloud
-
-	in   chan func()   // what the loop shall do next; closures run on its goroutine
-	hint chan struct{} // another program changed the kernel
-	done chan struct{} // closed when the loop has ended
-	ctx  context.Context
-	end  context.CancelFunc // ends every effect's context
-
-	running sync.WaitGroup // every goroutine of this life
-
-	node     *ipam.Node // nil: the settings cannot be
-	recorder *recorder
-	steps    uint64
-	pause    time.Duration // no tick before
-	alarms   []alarm
-
-	saves    [2]saveLane
-	applies  map[ipam.Lane]*applyLane
-	remotes  map[ipam.ID]*remote
-	calls    int // of the remotes, those that change something
-	local    int // effects under way on this machine, answers included
-	hinted   bool
-	lastHint time.Duration
-
-	lastReq  ipam.Req
-	open     map[ipam.Req]*request
-	callers  int // requests of plugins without an answer
+	life
+	core
+	agent    agent
+	requests requests
+	stores   stores
+	kernel   kernelIO
+	remotes  remotes
 	intents  intents
-	slots    chan struct{} // one per caller that is served; any goroutine
-	lock     *os.File      // the node is ours as long as it is open
-	listener *ipc.Listener
-	older    net.Listener // for older plugins of another CNI; nil: there is none
-	silent   silent       // any goroutine
-	closed   bool         // it is
-
-	began    time.Duration
-	before   bool // an earlier daemon has served since the machine started
-	served   bool
-	placing  placing     // of the conflist
-	wasReady atomic.Bool // served or before, for any goroutine
-	stopping bool
-	cut      bool // the time to stop is over
-	facts    facts
-	view     ipam.View
-	reasons  string        // as they were said last
-	sayAgain time.Duration // not before
+	placing  placing
 	news     news
-	unsaid   bool   // they have changed since
-	looked   uint64 // step after which they were looked at
-}
+	health   health
+	server   server
 
-// alarm is something to do at an instant.
-type alarm struct {
-	at time.Duration
-	do func()
+	lock  *os.File       // the node is ours as long as it is open
+	facts kube.NodeFacts // what the API server says of the node
+	cut   bool           // the time to stop is over
 }
 
 func newDaemon(c Config) (*daemon, error) {
 	if c.Clock == nil || c.Kernel == nil || c.Cloud == nil || c.RunDir == "" || c.LibDir == "" {
 		return nil, errors.New("agent: Config needs Clock, Kernel, Cloud, RunDir and LibDir")
 	}
-	if c.Socket == "" {
-		c.Socket = filepath.Join(c.RunDir, "ipamd.sock")
-	}
-	if c.Checkpoint == "" {
-		c.Checkpoint = filepath.Join(c.RunDir, "ipam.json")
-	}
-	if c.LogDir == "" {
-		c.LogDir = c.RunDir
-	}
-	if c.Version == 0 {
-		c.Version = ipam.Version
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	if c.Parts.Policy == nil {
-		c.Parts.Policy = ipam.Sound()
-	}
-	if c.Parts.PolicyName == "" {
-		c.Parts.PolicyName = "sound"
-	}
+	c.Socket = cmp.Or(c.Socket, filepath.Join(c.RunDir, "ipamd.sock"))
+	c.Checkpoint = cmp.Or(c.Checkpoint, filepath.Join(c.RunDir, "ipam.json"))
+	c.LogDir = cmp.Or(c.LogDir, c.RunDir)
+	c.Version = cmp.Or(c.Version, ipam.Version)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	c.Parts.Policy = cmp.Or(c.Parts.Policy, ipam.Sound())
+	c.Parts.PolicyName = cmp.Or(c.Parts.PolicyName, "sound")
 	c.Settings.Runtime, c.Settings.API = c.Runtime != nil, c.Pods != nil
-	d := &daemon{c: c, log: c.Log, clock: c.Clock, cloud: c.Cloud,
-		in: make(chan func(), maxInbox), hint: make(chan struct{}, 1), done: make(chan struct{}), slots: make(chan struct{}, maxPeers),
-		recorder: &recorder{policy: c.Parts.PolicyName, stream: c.Record, log: c.Log}, applies: map[ipam.Lane]*applyLane{},
-		remotes: map[ipam.ID]*remote{}, open: map[ipam.Req]*request{}}
-	d.news.d = d
 	if c.Parts.Cloud != nil {
-		d.cloud = c.Parts.Cloud(c.Cloud)
+		c.Cloud = c.Parts.Cloud(c.Cloud)
 	}
+	d := &daemon{life: life{c: c, log: c.Log, clock: c.Clock,
+		in: make(chan func(), maxInbox), done: make(chan struct{}),
+		recorder: &recorder{policy: c.Parts.PolicyName, stream: c.Record, log: c.Log}}}
+	l, co := &d.life, &d.core
+	d.core = core{life: l, perform: d.perform}
+	d.agent = agent{co}
+	d.requests = requests{core: co, agent: &d.agent, open: map[ipam.Req]*request{}}
+	d.stores = stores{core: co}
+	d.kernel = kernelIO{core: co, requests: &d.requests, lanes: map[ipam.Lane]*applyLane{},
+		hint: make(chan struct{}, 1)}
+	d.remotes = remotes{core: co, asked: map[ipam.ID]*remote{}}
+	d.intents = intents{core: co, requests: &d.requests, agent: &d.agent, bad: map[string]bool{},
+		doing: map[ipam.Attachment]bool{}, tries: map[ipam.Attachment]int{}}
+	d.placing = placing{life: l}
+	d.news = news{life: l, agent: &d.agent}
+	d.health = health{core: co, agent: &d.agent, placing: &d.placing, news: &d.news}
+	d.server = server{life: l, agent: &d.agent, requests: &d.requests, health: &d.health, take: d.take,
+		slots: make(chan struct{}, maxPeers)}
 	return d, nil
 }
 
@@ -135,35 +92,11 @@ func (d *daemon) run(ctx context.Context) error {
 	if err := d.begin(); err != nil {
 		return err
 	}
-	l := d.listener
-	d.go_(func() { d.accept(l) })
-	d.hearOlder()
-	d.watchSocket()
+	d.server.open()
 	d.loop(ctx)
-	d.closeListeners()
+	d.server.close()
 	d.log.Info("ipamd ends", "steps", d.steps)
 	return nil
-}
-
-// gather ends what this life has started, and waits a little for it: nothing may use the kernel after it was closed.
-// It is false when something still hangs: that may yet write a record, so the node stays locked until the process is
-// gone.
-func (d *daemon) gather() bool {
-	close(d.done)
-	d.end()
-	ended := make(chan struct{})
-	go func() {
-		d.running.Wait()
-		close(ended)
-	}()
-	t := time.NewTimer(gatherBound)
-	defer t.Stop()
-	select {
-	case <-ended:
-		return true
-	case <-t.C:
-		return false
-	}
 }
 
 // loop takes what comes until the daemon has stopped.
@@ -184,8 +117,8 @@ func (d *daemon) loop(ctx context.Context) {
 			for range min(len(d.in), maxBatch) {
 				(<-d.in)()
 			}
-		case <-d.hint:
-			d.hear()
+		case <-d.kernel.hint:
+			d.kernel.hear()
 		case <-timer.C:
 		case <-d.clock.Moved():
 		case <-stop:
@@ -207,179 +140,118 @@ func until(at, now time.Duration) time.Duration {
 func (d *daemon) settle() time.Duration {
 	for range maxBatch { // what is done may make more due
 		now := d.clock.Now()
-		if !d.alarm(now) && !d.bound(now) && !d.tick(now) {
+		if !d.alarm(now) && !d.remotes.bound(now) && !d.tick(now) {
 			break
 		}
 	}
-	d.startSaves()
-	d.sayWhy()
-	d.news.health(d.clock.Now())
+	d.stores.start()
+	d.health.sayWhy()
+	d.news.health(d.clock.Now(), d.health.reasons)
 	return d.next()
-}
-
-// alarm does the first of the things that are due.
-func (d *daemon) alarm(now time.Duration) bool {
-	for i, a := range d.alarms {
-		if a.at <= now {
-			d.alarms = slices.Delete(d.alarms, i, i+1)
-			a.do()
-			return true
-		}
-	}
-	return false
-}
-
-// after does something at an instant.
-func (d *daemon) after(at time.Duration, do func()) { d.alarms = append(d.alarms, alarm{at, do}) }
-
-// bound ends the context of a remote effect whose time is up.
-func (d *daemon) bound(now time.Duration) bool {
-	for _, r := range d.remotes {
-		if r.until <= now {
-			r.until = never
-			r.cancel()
-			return true
-		}
-	}
-	return false
-}
-
-// tick steps the Node when it wanted that.
-func (d *daemon) tick(now time.Duration) bool {
-	if d.node == nil || now < d.pause {
-		return false
-	}
-	at, ok := d.node.Next()
-	if !ok || at > now {
-		return false
-	}
-	d.step(nil)
-	if at, ok := d.node.Next(); ok && at <= now {
-		d.pause = now + tickPause
-	}
-	return true
 }
 
 // next is the earliest instant at which something will be due.
 func (d *daemon) next() time.Duration {
-	at := never
-	if d.node != nil {
-		if n, ok := d.node.Next(); ok {
-			at = max(n, d.pause)
-		}
+	at := max(d.core.next(), d.pause)
+	for _, r := range d.remotes.asked {
+		at = min(at, r.until)
+	}
+	if d.health.unsaid {
+		at = min(at, d.health.sayAgain)
 	}
 	for _, a := range d.alarms {
 		at = min(at, a.at)
-	}
-	for _, r := range d.remotes {
-		at = min(at, r.until)
-	}
-	if d.unsaid {
-		at = min(at, d.sayAgain)
 	}
 	return at
 }
 
 // idle tells the clock that nothing here moves before next, when that is so.
 func (d *daemon) idle(next time.Duration) {
-	if d.local > 0 || len(d.in) > 0 || len(d.hint) > 0 || next <= d.clock.Now() {
+	if d.local > 0 || len(d.in) > 0 || len(d.kernel.hint) > 0 || next <= d.clock.Now() {
 		return
 	}
 	if next == never {
 		next = -1
 	}
-	d.clock.Idle(clock.State{Next: next, Remote: len(d.remotes), Requests: d.callers, Steps: d.steps})
-}
-
-// step steps the Node with an input, records that, and starts what it wants.
-func (d *daemon) step(in ipam.Input) {
-	if d.c.Parts.Input != nil && in != nil {
-		in = d.c.Parts.Input(in)
-	}
-	d.recorder.turn(d.node)
-	now := d.clock.Now()
-	effs := d.survive(now, in)
-	d.steps++
-	d.recorder.line(now, in, effs)
-	if d.c.Parts.Effects != nil {
-		effs = d.c.Parts.Effects(effs)
-	}
-	for _, e := range effs {
-		d.perform(e)
-	}
-	d.noticeServing()
-}
-
-// survive steps the Node. An input that makes it panic is recorded nevertheless: it is the one that matters.
-func (d *daemon) survive(now time.Duration, in ipam.Input) []ipam.Effect {
-	survived := false
-	defer func() {
-		if !survived {
-			d.recorder.fatal(now, in)
-		}
-	}()
-	effs := d.node.Step(now, in)
-	survived = true
-	return effs
-}
-
-// post gives the loop something to do. It waits while the inbox is full, and forgets it when the daemon has ended.
-func (d *daemon) post(f func()) {
-	select {
-	case d.in <- f:
-	case <-d.done:
-	}
-}
-
-// go_ runs f on a goroutine whose panic leaves the flight recorder behind.
-func (d *daemon) go_(f func()) {
-	d.running.Go(func() {
-		defer d.crash()
-		f()
-	})
-}
-
-// crash is deferred where a panic would end the daemon. The panic goes on with the recording's place in its text: what waits in the log may
-// never be written.
-func (d *daemon) crash() {
-	if r := recover(); r != nil {
-		where, err := d.recorder.panicked(d.c.LogDir)
-		if err != nil {
-			where = "none: " + err.Error()
-		}
-		d.log.Error("ipamd panics: a bug; please report it with the recording", "panic", fmt.Sprint(r), "recording", where)
-		panic(fmt.Sprintf("%v; a bug; please report it with the recording: %s", r, where))
-	}
-}
-
-// hear is a kernel event: a hint to look, no more than one in a while.
-func (d *daemon) hear() {
-	if d.hinted || d.node == nil {
-		return
-	}
-	d.hinted = true
-	d.after(max(d.lastHint+hintPause, d.clock.Now()), func() {
-		d.hinted, d.lastHint = false, d.clock.Now()
-		d.step(ipam.Seen{What: ipam.LookKernel})
-	})
+	d.clock.Idle(clock.State{Next: next, Remote: len(d.remotes.asked), Requests: d.requests.callers, Steps: d.steps})
 }
 
 // stop is SIGTERM: nothing new is taken, what is under way ends.
 func (d *daemon) stop() {
 	d.stopping = true
-	d.closeListeners()
-	d.log.Info("ipamd stops", "requests", d.callers, "effects", d.local+len(d.remotes))
+	d.server.close()
+	d.log.Info("ipamd stops", "requests", d.requests.callers, "effects", d.local+len(d.remotes.asked))
 	if d.node != nil {
 		d.step(ipam.Stop{})
 	}
 	d.after(d.clock.Now()+StopBound, func() {
-		d.log.Warn("ipamd stops although not all has ended", "requests", d.callers, "local", d.local, "calls", d.calls)
-		d.dismiss()
+		d.log.Warn("ipamd stops although not all has ended", "requests", d.requests.callers, "local", d.local, "calls", d.remotes.calls)
+		d.requests.dismiss()
 		d.after(d.clock.Now()+retryFirst, func() { d.cut = true }) // for the answers to leave
 	})
 }
 
 // over says whether a stopping daemon has nothing left to wait for.
 func (d *daemon) over() bool {
-	return d.cut || d.stopping && d.local == 0 && d.calls == 0 && d.callers == 0 && len(d.in) == 0 && d.nothingToSave()
+	return d.cut || d.stopping && d.local == 0 && d.remotes.calls == 0 && d.requests.callers == 0 && len(d.in) == 0 && d.stores.idle()
+}
+
+// perform starts what a step wants. It waits for nothing.
+func (d *daemon) perform(effs []ipam.Effect) {
+	for _, e := range effs {
+		switch e := e.(type) {
+		case *ipam.Save:
+			l := &d.stores.lanes[e.Store]
+			l.queue = append(l.queue, e)
+		case *ipam.Apply:
+			d.kernel.apply(e)
+		case *ipam.Look:
+			if e.What == ipam.LookKernel {
+				d.kernel.observe(e.ID)
+			} else {
+				d.remotes.look(e)
+			}
+		case *ipam.Call:
+			d.remotes.call(e)
+		case *ipam.Reply:
+			d.requests.reply(e)
+		case *ipam.Note:
+			d.note(e)
+		}
+	}
+	d.health.noticeServing()
+}
+
+// take begins a request. pod is its own now.
+func (d *daemon) take(c *caller, pod *linux.Pod) {
+	d.requests.callers++
+	c.at = d.clock.Now()
+	r := &request{caller: c}
+	if pod != nil {
+		r.pod = &namespace{pod, 1}
+	}
+	att := c.q.Attachment()
+	switch c.q.Verb {
+	case ipc.Status:
+		ready, why := d.health.ready()
+		d.requests.respond(c, &ipc.Response{Ready: ready, Serving: d.health.serving(), Reasons: why})
+	case ipc.View:
+		d.requests.respond(c, d.inspect())
+	case ipc.Record:
+		d.record(c)
+	case ipc.Add, ipc.Del, ipc.Check, ipc.GC:
+		if att.Network == "" || c.q.Verb != ipc.GC && (att.ContainerID == "" || att.IfName == "") {
+			d.requests.respond(c, refusal(codeEnvironment, "cni "+c.q.Verb+": network, container ID and interface name are needed, found "+att.String()))
+		} else if d.stopping {
+			d.requests.respond(c, refusal(ipam.CodeTryAgain, "cni "+c.q.Verb+" "+att.String()+": ipamd is stopping, try again"))
+		} else if d.node == nil {
+			d.requests.respond(c, d.requests.misconfigured(c.q))
+		} else {
+			d.requests.enter(r)
+			return
+		}
+	default:
+		d.requests.respond(c, refusal(ipam.CodeVersion, fmt.Sprintf("ipamd does not know the request %q; it speaks version %d", c.q.Verb, d.c.Version)))
+	}
+	r.pod.drop()
 }

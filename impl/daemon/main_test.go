@@ -31,8 +31,9 @@ func TestSaid(t *testing.T) {
 		says string
 	}{{ipc.Add, 0, "level=DEBUG msg=done"}, {ipc.Add, 11, "level=WARN msg=refused"}, {ipc.Del, 5, "level=WARN msg=refused"}, {ipc.View, 0, ""}} {
 		var b bytes.Buffer
-		d := &daemon{log: slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelDebug})), clock: clock.Boot()}
-		d.said(&caller{q: &ipc.Request{Verb: c.verb}}, &ipc.Response{Code: c.code})
+		log := slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		rs := &requests{core: &core{life: &life{log: log, clock: clock.Boot()}}}
+		rs.said(&caller{q: &ipc.Request{Verb: c.verb}}, &ipc.Response{Code: c.code})
 		if got := b.String(); !strings.Contains(got, c.says) || c.says == "" && got != "" {
 			t.Errorf("%v with code %d: expected %q, found %q", c.verb, c.code, c.says, got)
 		}
@@ -47,7 +48,7 @@ func TestNoteIsLogged(t *testing.T) {
 		"level=INFO msg=address-missing text=gone": {Point: ipam.AddressMissing, Text: "gone"},
 	} {
 		var b bytes.Buffer
-		d := &daemon{log: slog.New(slog.NewTextHandler(&b, nil))}
+		d := &daemon{life: life{log: slog.New(slog.NewTextHandler(&b, nil))}}
 		d.note(&n)
 		if got := strings.TrimSpace(b.String()); !strings.HasSuffix(got, text) {
 			t.Errorf("expected %q, found %q", text, got)

@@ -12,7 +12,9 @@ const (
 
 // news is what people are told of the node, as Events of it.
 type news struct {
-	d     *daemon
+	*life
+	agent *agent
+
 	told  string        // why the node is impaired, as they were told; empty once it is well
 	pause time.Duration // over then: they are told at most once in eventPause
 
@@ -20,8 +22,8 @@ type news struct {
 }
 
 // health tells why the node is impaired. What comes within the pause is told once it is over, if it is so by then: the node looks around every minute.
-func (n *news) health(now time.Duration) {
-	switch why := n.d.reasons; {
+func (n *news) health(now time.Duration, why string) {
+	switch {
 	case why == "":
 		n.told = ""
 	case why != n.told && now >= n.pause:
@@ -32,18 +34,17 @@ func (n *news) health(now time.Duration) {
 
 // tell has an Event made. An API server that does not take it changes nothing else, and is asked again, a few times, while it is so.
 func (n *news) tell(reason, message string, so func() bool, tries int) {
-	d := n.d
-	if d.c.Tell == nil || tries == 0 || !so() {
+	if n.c.Tell == nil || tries == 0 || !so() {
 		return
 	}
-	d.go_(func() {
-		err := d.c.Tell(d.ctx, reason, message)
-		if err == nil || d.ctx.Err() != nil {
+	n.go_(func() {
+		err := n.c.Tell(n.ctx, reason, message)
+		if err == nil || n.ctx.Err() != nil {
 			return
 		}
-		d.post(func() {
-			d.log.Warn("no Event could be made about the node", "reason", reason, "err", err)
-			d.after(d.clock.Now()+eventRetry, func() { n.tell(reason, message, so, tries-1) })
+		n.post(func() {
+			n.log.Warn("no Event could be made about the node", "reason", reason, "err", err)
+			n.after(n.clock.Now()+eventRetry, func() { n.tell(reason, message, so, tries-1) })
 		})
 	})
 }
@@ -56,39 +57,35 @@ func (n *news) settings(reason, message string) {
 // policies tells that the cluster has network policies which nothing that hears of pods here enforces, once for as long
 // as that is so. A role that lacks the right to list them, and an API server that is away, say nothing.
 func (n *news) policies() {
-	d := n.d
-	if d.c.HasPolicies == nil {
+	if n.c.HasPolicies == nil {
 		return
 	}
-	d.go_(func() {
+	n.go_(func() {
 		some, err := false, error(nil)
-		if !n.agent() {
-			some, err = d.c.HasPolicies(d.ctx)
+		if !n.agent.listening() {
+			some, err = n.c.HasPolicies(n.ctx)
 		}
-		d.post(func() {
-			d.after(d.clock.Now()+policiesAgain, n.policies)
+		n.post(func() {
+			n.after(n.clock.Now()+policiesAgain, n.policies)
 			if err != nil {
-				d.log.Debug("whether the cluster has network policies is not known", "err", err)
+				n.log.Debug("whether the cluster has network policies is not known", "err", err)
 				return
 			}
 			before := n.unenforced
 			if n.unenforced = some; some && !before {
-				d.log.Warn("nobody enforces network policies", "why", n.policyless())
+				n.log.Warn("nobody enforces network policies", "why", n.policyless())
 				n.tell(noPolicyAgent, n.policyless(), func() bool { return n.unenforced }, eventTries)
 			}
 		})
 	})
 }
 
-// agent says whether an agent hears of pods.
-func (n *news) agent() bool { return n.d.c.PolicyMode != "" && exists(n.d.agentSocket()) }
-
 // policyless says why network policies are not put in force, as far as this daemon knows: an engine of another kind, such
 // as Calico's, watches pods by itself.
 func (n *news) policyless() string {
 	why := "NETWORK_POLICY_ENFORCING_MODE is not set"
-	if n.d.c.PolicyMode != "" {
-		why = "no network policy agent listens at " + n.d.agentSocket()
+	if n.c.PolicyMode != "" {
+		why = "no network policy agent listens at " + n.agent.socket()
 	}
 	return "the cluster has NetworkPolicies, and this CNI tells nobody of pods who would enforce them: " + why +
 		"; unless another engine does, all traffic is allowed"

@@ -90,8 +90,8 @@ func TestSilentMetadataIsTold(t *testing.T) {
 // end, also where it came before, and nothing where that was told. What is refused is not told once it is over.
 func TestImpairedNodeIsTold(t *testing.T) {
 	told := make(chan string, 10)
-	d := &daemon{c: Config{Tell: func(_ context.Context, _, message string) error { told <- message; return nil }}}
-	d.news.d = d
+	tell := func(_ context.Context, _, message string) error { told <- message; return nil }
+	n := &news{life: &life{c: Config{Tell: tell}}}
 	for _, c := range []struct {
 		at        time.Duration
 		why, told string
@@ -106,9 +106,8 @@ func TestImpairedNodeIsTold(t *testing.T) {
 		{3*eventPause + 3, "", ""},
 		{3*eventPause + 4, "a", ""},
 	} {
-		d.reasons = c.why
-		d.news.health(c.at)
-		d.running.Wait()
+		n.health(c.at, c.why)
+		n.running.Wait()
 		got := ""
 		if len(told) > 0 {
 			got = <-told
@@ -117,8 +116,8 @@ func TestImpairedNodeIsTold(t *testing.T) {
 			t.Errorf("at %v, impaired by %q: told %q, expected %q", c.at, c.why, got, c.told)
 		}
 	}
-	d.news.tell(networkImpaired, "over", func() bool { return false }, eventTries)
-	d.running.Wait()
+	n.tell(networkImpaired, "over", func() bool { return false }, eventTries)
+	n.running.Wait()
 	if len(told) > 0 {
 		t.Errorf("it is over, and %q was told", <-told)
 	}
@@ -210,13 +209,13 @@ func TestPoliciesThatNobodyEnforcesAreTold(t *testing.T) {
 // TestAnAgentHearsOfPodsWhereTheModeIsSet: the socket of one is not enough.
 func TestAnAgentHearsOfPodsWhereTheModeIsSet(t *testing.T) {
 	for mode, want := range map[string]string{"": "NETWORK_POLICY_ENFORCING_MODE is not set", netpolicy.Standard: ""} {
-		d := &daemon{c: Config{RunDir: t.TempDir(), PolicyMode: mode}}
-		d.news.d = d
-		if err := os.WriteFile(d.agentSocket(), nil, 0o600); err != nil {
+		l := &life{c: Config{RunDir: t.TempDir(), PolicyMode: mode}}
+		n := &news{life: l, agent: &agent{&core{life: l}}}
+		if err := os.WriteFile(n.agent.socket(), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if told := d.news.agent(); told != (want == "") || !told && !strings.Contains(d.news.policyless(), want) {
-			t.Errorf("mode %q: an agent hears of pods: %t; %s", mode, told, d.news.policyless())
+		if told := n.agent.listening(); told != (want == "") || !told && !strings.Contains(n.policyless(), want) {
+			t.Errorf("mode %q: an agent hears of pods: %t; %s", mode, told, n.policyless())
 		}
 	}
 }

@@ -29,7 +29,7 @@ func (d *daemon) own(ctx context.Context) bool {
 			return fmt.Errorf("make the folder of the socket: %w", err)
 		}
 		l, err := ipc.Listen(d.c.Socket)
-		d.listener = l
+		d.server.listener = l
 		return err
 	})
 	return ok
@@ -57,15 +57,12 @@ func (d *daemon) wait(ctx context.Context, try func() error) bool {
 func (d *daemon) sleep(ctx context.Context, at time.Duration) bool {
 	for d.clock.Now() < at {
 		d.clock.Idle(clock.State{Next: at, Steps: d.steps})
-		timer := time.NewTimer(at - d.clock.Now())
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return false
 		case <-d.clock.Moved():
-		case <-timer.C:
+		case <-time.After(at - d.clock.Now()):
 		}
-		timer.Stop()
 	}
 	return ctx.Err() == nil
 }

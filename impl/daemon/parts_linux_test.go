@@ -78,7 +78,7 @@ func TestCloudInBetween(t *testing.T) {
 			}
 			return outer
 		}}})
-	if err != nil || d.cloud != Cloud(outer) {
-		t.Errorf("EC2 is %v, %v", d.cloud, err)
+	if err != nil || d.c.Cloud != Cloud(outer) {
+		t.Errorf("EC2 is %v, %v", d.c.Cloud, err)
 	}
 }

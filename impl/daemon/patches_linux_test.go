@@ -71,19 +71,19 @@ func TestAPlanGetsItsOwnNamespace(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer pod.Close()
-		d.open[ipam.Req(i+1)] = &request{caller: &caller{q: q}, pod: &namespace{pod, 1}}
+		d.requests.open[ipam.Req(i+1)] = &request{caller: &caller{q: q}, pod: &namespace{pod, 1}}
 		inodes = append(inodes, inode)
 	}
 	for range 20 { // requests are in no order
 		for _, inode := range inodes {
 			a := &ipam.Apply{Lane: ipam.Lane{Kind: ipam.PodLane, Att: q.Attachment()}, Plan: dataplane.Plan{Ops: []dataplane.Op{{Kind: dataplane.CreateVeth, Netns: inode}}}}
-			if n := d.namespaceOf(a); n == nil || n.pod.Inode() != inode {
+			if n := d.requests.namespaceOf(a); n == nil || n.pod.Inode() != inode {
 				t.Fatalf("a plan for the namespace %d gets %+v", inode, n)
 			}
 		}
 	}
 	a := &ipam.Apply{Lane: ipam.Lane{Kind: ipam.PodLane, Att: q.Attachment()}, Plan: dataplane.Plan{Ops: []dataplane.Op{{Kind: dataplane.CreateVeth, Netns: 1}}}}
-	if n := d.namespaceOf(a); n != nil {
+	if n := d.requests.namespaceOf(a); n != nil {
 		t.Errorf("a plan for a namespace that nobody passed gets %d", n.pod.Inode())
 	}
 }
@@ -98,7 +98,6 @@ func idle(t *testing.T, r *rig) *daemon {
 	d.ctx, d.end = context.WithCancel(context.Background())
 	t.Cleanup(d.end)
 	d.node = newNode(t, ipam.Sound())
-	d.intents.doing, d.intents.bad, d.intents.tries = map[ipam.Attachment]bool{}, map[string]bool{}, map[ipam.Attachment]int{}
 	return d
 }
 
@@ -120,24 +119,24 @@ func TestAnIntentIsDoneOnce(t *testing.T) {
 	r := newRig(t, 2)
 	d := idle(t, r)
 	att := addOf("one").Attachment()
-	if err := ipc.WriteIntent(d.intentDir(), ipc.Intent{Attachment: att, Version: ipam.Version}); err != nil {
+	if err := ipc.WriteIntent(d.c.intentDir(), ipc.Intent{Attachment: att, Version: ipam.Version}); err != nil {
 		t.Fatal(err)
 	}
-	list, _, err := ipc.ReadIntents(d.intentDir())
+	list, _, err := ipc.ReadIntents(d.c.intentDir())
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%d intents, %v", len(list), err)
 	}
 	d.intents.doing[att] = true
-	d.scanIntents()
+	d.intents.scan()
 	read := posted(t, d)
-	d.removeIntent(&list[0], func() { t.Error("the file cannot be removed") })
+	d.intents.remove(&list[0], func() { t.Error("the file cannot be removed") })
 	posted(t, d)()
 	read()
-	if len(d.open) != 0 {
+	if len(d.requests.open) != 0 {
 		t.Error("an intent that has ended is done again")
 	}
 	posted(t, d)() // the folder once more, for one that came in its place
-	if len(d.open) != 0 {
+	if len(d.requests.open) != 0 {
 		t.Error("an intent that is no more is done")
 	}
 }
@@ -149,12 +148,12 @@ func TestOneLaneOnePlan(t *testing.T) {
 	r.kernel.gate(func(dataplane.Plan) { <-leave })
 	d := idle(t, r)
 	lane := ipam.Lane{Kind: ipam.ENILane, ENI: "eni-1"}
-	d.apply(&ipam.Apply{ID: 1, Lane: lane})
-	d.apply(&ipam.Apply{ID: 2, Lane: lane})
-	if d.local != 1 || len(d.applies[lane].queue) != 1 {
+	d.kernel.apply(&ipam.Apply{ID: 1, Lane: lane})
+	d.kernel.apply(&ipam.Apply{ID: 2, Lane: lane})
+	if d.local != 1 || len(d.kernel.lanes[lane].queue) != 1 {
 		t.Fatalf("%d plans of one lane run", d.local)
 	}
-	d.apply(&ipam.Apply{ID: 3, Lane: ipam.Lane{Kind: ipam.HostLane}})
+	d.kernel.apply(&ipam.Apply{ID: 3, Lane: ipam.Lane{Kind: ipam.HostLane}})
 	if d.local != 2 {
 		t.Errorf("another lane waits: %d plans run", d.local)
 	}
@@ -162,8 +161,8 @@ func TestOneLaneOnePlan(t *testing.T) {
 	for range 3 {
 		posted(t, d)()
 	}
-	if d.local != 0 || len(d.applies) != 0 {
-		t.Errorf("%d plans run, lanes %v; expected none", d.local, d.applies)
+	if d.local != 0 || len(d.kernel.lanes) != 0 {
+		t.Errorf("%d plans run, lanes %v; expected none", d.local, d.kernel.lanes)
 	}
 }
 

@@ -17,44 +17,41 @@ import (
 // placing is how far the conflist is. It is written once in a daemon's life, when pods can be taken, and stays when the daemon ends: a runtime
 // without one reports the network down, and pods are evicted for it (rule J). Whatever others do to it later is theirs.
 type placing struct {
+	*life
 	begun   bool   // and not tried yet
 	failed  int    // tries
 	why     string // it is not as it should be
 	missing bool   // there is none that a runtime could use
 }
 
-// placeConflist writes the conflist, if that is this daemon's business, and tries again until it is written.
-func (d *daemon) placeConflist() {
-	if d.c.ConfDir == "" || d.stopping {
+// begin writes the conflist, if that is this daemon's business, and tries again until it is written.
+func (pl *placing) begin() {
+	if pl.c.ConfDir == "" || pl.stopping {
 		return
 	}
-	d.placing.begun = d.placing.failed == 0
-	d.local++
-	d.go_(func() {
-		p := place(d.c.ConfDir, d.c.Conflist)
-		d.post(func() {
-			d.local--
-			d.placed(p)
-		})
+	pl.begun = pl.failed == 0
+	pl.work(func() func() {
+		p := place(pl.c.ConfDir, pl.c.Conflist)
+		return func() { pl.placed(p) }
 	})
 }
 
-func (d *daemon) placed(p placement) {
-	was := d.placing
-	d.placing = placing{failed: was.failed + 1, missing: p.missing}
+func (pl *placing) placed(p placement) {
+	was := *pl
+	*pl = placing{life: was.life, failed: was.failed + 1, missing: p.missing}
 	if p.err == nil {
 		if p.changed {
-			d.log.Info("the conflist is written", "file", p.path)
+			pl.log.Info("the conflist is written", "file", p.path)
 		} else {
-			d.log.Info("the conflist is as it should be", "file", p.path)
+			pl.log.Info("the conflist is as it should be", "file", p.path)
 		}
 		return
 	}
-	d.placing.why = "the conflist cannot be written: " + p.err.Error()
-	if was.why != d.placing.why {
-		d.log.Error("the conflist cannot be written; ipamd tries again", "file", p.path, "usable", !p.missing, "err", p.err)
+	pl.why = "the conflist cannot be written: " + p.err.Error()
+	if was.why != pl.why {
+		pl.log.Error("the conflist cannot be written; ipamd tries again", "file", p.path, "usable", !p.missing, "err", p.err)
 	}
-	d.after(d.clock.Now()+growing(conflistRetry, was.failed), d.placeConflist)
+	pl.after(pl.clock.Now()+growing(conflistRetry, was.failed), pl.begin)
 }
 
 // placement is one try.

@@ -2,12 +2,10 @@ package daemon
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"path/filepath"
 
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/impl/ipc"
 	"github.com/enilab/enilab/impl/netpolicy"
 )
 
@@ -19,51 +17,37 @@ import (
 // five minutes, with growing pauses.
 const agentGone = 12
 
-func (d *daemon) agentSocket() string { return filepath.Join(d.c.RunDir, netpolicy.Name) }
+// agent is the node's network policy agent, as far as the daemon knows it.
+type agent struct{ *core }
 
-// agentMode is what the agent is told of itself when it starts. It knows the setting's words, and would not start with none.
-func (d *daemon) agentMode() string { return cmp.Or(d.c.PolicyMode, netpolicy.None) }
+func (a *agent) socket() string { return filepath.Join(a.c.RunDir, netpolicy.Name) }
 
-// policyMode is what the agent has to hear of a pod after that verb; "" is nothing.
-func (d *daemon) policyMode(verb ipam.Verb, att ipam.Attachment, p ipam.Pod) string {
-	if d.c.PolicyMode == "" || p.Name == "" || verb != ipam.VerbAdd && verb != ipam.VerbDel || verb == ipam.VerbDel && d.another(att, p) {
+// mode is what the agent is told of itself when it starts. It knows the setting's words, and would not start with none.
+func (a *agent) mode() string { return cmp.Or(a.c.PolicyMode, netpolicy.None) }
+
+// hears is what the agent has to hear of a pod after that verb; "" is nothing.
+func (a *agent) hears(verb ipam.Verb, att ipam.Attachment, p ipam.Pod) string {
+	if a.c.PolicyMode == "" || p.Name == "" || verb != ipam.VerbAdd && verb != ipam.VerbDel || verb == ipam.VerbDel && a.another(att, p) {
 		return ""
 	}
-	return d.c.PolicyMode
+	return a.c.PolicyMode
 }
 
 // another says whether a second attachment has the pod's name.
-func (d *daemon) another(att ipam.Attachment, p ipam.Pod) (found bool) {
-	d.node.Rows(func(r ipam.Row) {
+func (a *agent) another(att ipam.Attachment, p ipam.Pod) (found bool) {
+	a.node.Rows(func(r ipam.Row) {
 		found = found || r.State == ipam.Assigned && r.Att != att && r.Pod.Namespace == p.Namespace && r.Pod.Name == p.Name
 	})
 	return found
 }
 
-// forget tells the agent that a pod of a DEL intent is gone, and ends the intent when that has been said, or no agent
-// is there to hear it.
-func (d *daemon) forget(e *ipc.IntentFile, again func()) {
-	d.go_(func() {
-		err := netpolicy.Forget(d.ctx, d.agentSocket(), e.Pod)
-		d.post(func() {
-			switch {
-			case err == nil, errors.Is(err, netpolicy.ErrAbsent):
-			case errors.Is(err, netpolicy.ErrNotListening) && d.intents.tries[e.Attachment] >= agentGone:
-				d.log.Warn("the network policy agent is gone, and was not told of a pod's end", "pod", e.Pod, "err", err)
-			default:
-				d.log.Warn("the network policy agent was not told of a pod's end; ipamd tries again", "pod", e.Pod, "err", err)
-				again()
-				return
-			}
-			d.removeIntent(e, again)
-		})
-	})
-}
+// listening says whether an agent hears of pods.
+func (a *agent) listening() bool { return a.c.PolicyMode != "" && exists(a.socket()) }
 
 // unprotected says that no pod starts, since no agent would enforce its policies and they have to be enforced.
-func (d *daemon) unprotected() string {
-	if d.c.PolicyMode != netpolicy.Strict || exists(d.agentSocket()) {
+func (a *agent) unprotected() string {
+	if a.c.PolicyMode != netpolicy.Strict || exists(a.socket()) {
 		return ""
 	}
-	return fmt.Sprintf("NETWORK_POLICY_ENFORCING_MODE is strict, and no network policy agent listens at %s: no pod can start", d.agentSocket())
+	return fmt.Sprintf("NETWORK_POLICY_ENFORCING_MODE is strict, and no network policy agent listens at %s: no pod can start", a.socket())
 }

@@ -117,13 +117,12 @@ func TestPolicyAgentGone(t *testing.T) {
 	}
 	d.ctx, d.end = context.WithCancel(t.Context())
 	defer d.end()
-	d.intents.tries = map[ipam.Attachment]int{}
 	e := ipc.IntentFile{Name: "x.json", Intent: ipc.Intent{Pod: ipam.Pod{Namespace: "default", Name: "web-0"}}}
 	for _, tries := range []int{0, agentGone - 1, agentGone} { // the last one ends the intent, after which the folder is read
 		want := tries < agentGone
 		d.intents.tries[e.Attachment] = tries
 		again := false
-		d.forget(&e, func() { again = true })
+		d.intents.forget(&e, func() { again = true })
 		(<-d.in)()
 		if again != want {
 			t.Errorf("after %d tries it is tried again: %v, expected %v", tries, again, want)

@@ -79,8 +79,8 @@ func TestPanicIsExplained(t *testing.T) {
 	p.Speaks = func(ipam.Verb, int, int) bool { panic("a bug") }
 	dir := t.TempDir()
 	log := slogTo(&buffer{})
-	nothing := Parts{Effects: func([]ipam.Effect) []ipam.Effect { return nil }}
-	d := &daemon{c: Config{LogDir: dir, Parts: nothing}, log: log, clock: clock.Boot(), node: newNode(t, p), recorder: &recorder{policy: "sound", log: log}}
+	l := &life{c: Config{LogDir: dir}, log: log, clock: clock.Boot(), recorder: &recorder{policy: "sound", log: log}}
+	d := &core{life: l, node: newNode(t, p), perform: func([]ipam.Effect) {}}
 	d.step(ipam.Start{Boot: "b", Seed: 1, Version: ipam.Version, Settings: ipam.Defaults()})
 	said := func() (said any) {
 		defer func() { said = recover() }()

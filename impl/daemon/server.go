@@ -19,22 +19,57 @@ import (
 	"github.com/enilab/enilab/impl/ipc"
 )
 
+// server is the daemon's sockets and who has connected to them. Each caller has a goroutine, which reads, waits and
+// writes.
+type server struct {
+	*life
+	agent    *agent
+	requests *requests
+	health   *health
+	take     func(*caller, *linux.Pod) // begins a request, on the loop
+
+	listener *ipc.Listener
+	older    net.Listener  // for older plugins of another CNI; nil: there is none
+	slots    chan struct{} // one per caller that is served; any goroutine
+	silent   silent        // any goroutine
+	closed   bool          // it is
+}
+
+// open takes callers.
+func (s *server) open() {
+	l := s.listener
+	s.go_(func() { s.accept(l) })
+	s.hearOlder()
+	s.watchSocket()
+}
+
+// watchSocket hears when the socket's file goes. Where that cannot be heard, it is looked at now and then.
+func (s *server) watchSocket() {
+	s.watch(intentScan, func() error {
+		ours := func(e fsnotify.Event) (bool, error) { return filepath.Clean(e.Name) == filepath.Clean(s.c.Socket), nil }
+		return watchFolder(s.ctx, filepath.Dir(s.c.Socket), func() { s.post(s.hearAgain) }, ours)
+	}, func(err error) {
+		s.log.Warn("the socket's folder is not watched; it is looked at now and then", "err", err)
+		s.hearAgain()
+	})
+}
+
 // accept serves callers until the listener is closed.
-func (d *daemon) accept(l *ipc.Listener) {
+func (s *server) accept(l *ipc.Listener) {
 	for {
 		p, err := l.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
 		if err != nil {
-			d.log.Warn("a caller cannot be taken; ipamd tries again", "err", err)
-			d.silent.hurry(0)       // a silent connection holds a file descriptor that others need
+			s.log.Warn("a caller cannot be taken; ipamd tries again", "err", err)
+			s.silent.hurry(0)       // a silent connection holds a file descriptor that others need
 			time.Sleep(acceptPause) // it passes when callers leave
 			continue
 		}
-		d.silent.add(p)
-		d.silent.hurry(maxSilent)
-		d.go_(func() { d.serve(p) })
+		s.silent.add(p)
+		s.silent.hurry(maxSilent)
+		s.go_(func() { s.serve(p) })
 	}
 }
 
@@ -54,9 +89,7 @@ func (s *silent) add(p *ipc.Peer) {
 func (s *silent) remove(p *ipc.Peer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i := slices.Index(s.peers, p); i >= 0 {
-		s.peers = slices.Delete(s.peers, i, i+1)
-	}
+	s.peers = slices.DeleteFunc(s.peers, func(o *ipc.Peer) bool { return o == p })
 }
 
 // hurry ends the first of them if there are more than most.
@@ -70,85 +103,85 @@ func (s *silent) hurry(most int) {
 }
 
 // hearAgain listens anew where the socket's file is gone: plugins find no daemon, and would write intents and errors for ever.
-func (d *daemon) hearAgain() {
-	if d.closed || d.listener.Shown() {
+func (s *server) hearAgain() {
+	if s.closed || s.listener.Shown() {
 		return
 	}
-	l, err := ipc.Listen(d.c.Socket)
+	l, err := ipc.Listen(s.c.Socket)
 	if err != nil {
-		d.log.Error("the socket is gone and cannot be made again; ipamd tries again", "err", err)
-		d.after(d.clock.Now()+retryMost, d.hearAgain)
+		s.log.Error("the socket is gone and cannot be made again; ipamd tries again", "err", err)
+		s.after(s.clock.Now()+retryMost, s.hearAgain)
 		return
 	}
-	d.log.Warn("somebody has removed the socket; ipamd listens on a new one", "path", d.c.Socket)
-	old := d.listener
-	d.listener = l
+	s.log.Warn("somebody has removed the socket; ipamd listens on a new one", "path", s.c.Socket)
+	old := s.listener
+	s.listener = l
 	_ = old.Close() // its file is gone, and the loop that accepts from it ends
-	d.go_(func() { d.accept(l) })
+	s.go_(func() { s.accept(l) })
 }
 
-// closeListeners ends the accepting of connections.
-func (d *daemon) closeListeners() {
-	if !d.closed {
-		d.closed = true
-		_ = d.listener.Close() // the socket is gone or will be replaced
-		if d.older != nil {
-			_ = d.older.Close()
+// close ends the accepting of connections.
+func (s *server) close() {
+	if !s.closed {
+		s.closed = true
+		_ = s.listener.Close() // the socket is gone or will be replaced
+		if s.older != nil {
+			_ = s.older.Close()
 		}
 	}
 }
 
 // refuse answers without reading.
-func (d *daemon) refuse(p *ipc.Peer, code int, why string) {
-	d.log.Warn("a caller is refused", "who", p.String(), "why", why)
-	_ = p.Write(&ipc.Response{Version: d.c.Version, Code: code, Text: "ipamd refuses " + p.String() + ": " + why}) // it may not listen
+func (s *server) refuse(p *ipc.Peer, code int, why string) {
+	s.log.Warn("a caller is refused", "who", p.String(), "why", why)
+	_ = p.Write(&ipc.Response{Version: s.c.Version, Code: code, Text: "ipamd refuses " + p.String() + ": " + why}) // it may not listen
 	p.Close()
 }
 
 // serve is one caller's goroutine: it reads, waits and writes, and the loop does the rest.
-func (d *daemon) serve(p *ipc.Peer) {
+func (s *server) serve(p *ipc.Peer) {
 	if p.UID != 0 {
-		d.silent.remove(p) // what it says is not read
-		d.refuse(p, ipam.CodeConfig, "only root may ask")
+		s.silent.remove(p) // what it says is not read
+		s.refuse(p, ipam.CodeConfig, "only root may ask")
 		return
 	}
 	defer p.Close()
 	q, files, err := p.Read()
 	defer p.Release() // before Close
-	d.silent.remove(p)
+	s.silent.remove(p)
 	if err == io.EOF {
 		return // a probe whether a daemon is here
 	}
 	var other *ipc.Foreign
 	if err != nil && !errors.As(err, &other) {
-		d.refuse(p, codeOf(err), err.Error())
+		s.refuse(p, codeOf(err), err.Error())
 		return
 	}
 	select {
-	case d.slots <- struct{}{}:
-		defer func() { <-d.slots }()
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
 	default:
 		closeAll(files)
-		d.refuse(p, ipam.CodeTryAgain, fmt.Sprintf("%d callers are served already, try again", maxPeers))
+		s.refuse(p, ipam.CodeTryAgain, fmt.Sprintf("%d callers are served already, try again", maxPeers))
 		return
 	}
 	if other != nil {
-		d.serveForeign(p.Conn(), other.Said, p.String())
+		s.serveForeign(p.Conn(), other.Said, p.String())
 		return
 	}
 	pod, err := podOf(q, files)
 	if err != nil {
-		d.refuse(p, codeOf(err), "cni "+q.Verb+" "+q.Attachment().String()+": "+err.Error())
+		s.refuse(p, codeOf(err), "cni "+q.Verb+" "+q.Attachment().String()+": "+err.Error())
 		return
 	}
 	c := &caller{q: q, who: p.String(), answer: make(chan *ipc.Response, 1)}
-	if !d.begun(func() { d.take(c, pod) }) {
+	if !s.post(func() { s.take(c, pod) }) {
 		if pod != nil {
 			pod.Close()
 		}
 		return
 	}
-	d.answer(p, c)
+	s.answer(p, c)
 }
 
 // codeOf tells what passes, as the want of files and memory does, from what is wrong with the request.
@@ -162,35 +195,23 @@ func codeOf(err error) int {
 }
 
 // answer waits for the answer and writes it.
-func (d *daemon) answer(p *ipc.Peer, c *caller) {
+func (s *server) answer(p *ipc.Peer, c *caller) {
 	var patience <-chan time.Time
 	if c.q.Verb == ipc.Status {
-		t := time.NewTimer(statusBound)
-		defer t.Stop()
-		patience = t.C
+		patience = time.After(statusBound)
 	}
 	select {
 	case out := <-c.answer:
 		if err := p.Write(out); err != nil {
-			d.log.Info("an answer did not arrive", "verb", c.q.Verb, "who", c.who, "err", err)
+			s.log.Info("an answer did not arrive", "verb", c.q.Verb, "who", c.who, "err", err)
 		}
-		d.post(d.written)
+		s.post(s.requests.written)
 	case <-p.Gone():
-		d.post(func() { d.hungUp(c) })
+		s.post(func() { s.requests.hungUp(c) })
 	case <-patience: // the loop is held up; a health check has to hear that in time
-		_ = p.Write(&ipc.Response{Version: d.c.Version, Ready: d.wasReady.Load(), Busy: true, Reasons: []string{"ipamd is busy and has not answered within " + statusBound.String()}})
-		d.post(func() { d.hungUp(c) })
-	case <-d.done:
-	}
-}
-
-// begun is post that says whether the loop will do it.
-func (d *daemon) begun(f func()) bool {
-	select {
-	case d.in <- f:
-		return true
-	case <-d.done:
-		return false
+		_ = p.Write(&ipc.Response{Version: s.c.Version, Ready: s.health.wasReady.Load(), Busy: true, Reasons: []string{"ipamd is busy and has not answered within " + statusBound.String()}})
+		s.post(func() { s.requests.hungUp(c) })
+	case <-s.done:
 	}
 }
 
@@ -214,25 +235,4 @@ func closeAll(files []*os.File) {
 	for _, f := range files {
 		f.Close()
 	}
-}
-
-// watchSocket hears when the socket's file goes. Where that cannot be heard, it is looked at now and then.
-func (d *daemon) watchSocket() {
-	d.go_(func() {
-		err := d.hearSocket()
-		if d.ctx.Err() != nil {
-			return
-		}
-		d.post(func() {
-			d.log.Warn("the socket's folder is not watched; it is looked at now and then", "err", err)
-			d.hearAgain()
-			d.after(d.clock.Now()+intentScan, d.watchSocket)
-		})
-	})
-}
-
-func (d *daemon) hearSocket() error {
-	return watchFolder(d.ctx, filepath.Dir(d.c.Socket), func() { d.post(d.hearAgain) }, func(e fsnotify.Event) (bool, error) {
-		return filepath.Clean(e.Name) == filepath.Clean(d.c.Socket), nil
-	})
 }

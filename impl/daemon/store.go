@@ -111,35 +111,24 @@ func (f *file) Commit(saves []*ipam.Save) error {
 		err = replace(f.path, data, recordMode)
 	}
 	if err != nil {
-		for _, u := range undo {
-			u()
-		}
+		undo()
 		return fmt.Errorf("write %s: %w", f.path, err)
 	}
 	return nil
 }
 
-// merge applies the saves to the rows and returns how to take that back, in the order in which it has to be done.
-func (f *file) merge(saves []*ipam.Save) (undo []func()) {
+// merge applies the saves to the rows and returns what takes that back.
+func (f *file) merge(saves []*ipam.Save) (undo func()) {
 	before := map[ipam.Key]*ipam.Row{} // nil: there was none
 	touch := func(k ipam.Key) {
 		f.lines.forget(k)
 		if _, known := before[k]; known {
 			return
 		}
+		before[k] = nil
 		if r, ok := f.rows[k]; ok {
 			before[k] = &r
-		} else {
-			before[k] = nil
 		}
-		undo = append(undo, func() {
-			f.lines.forget(k)
-			if r := before[k]; r != nil {
-				f.rows[k] = *r
-			} else {
-				delete(f.rows, k)
-			}
-		})
 	}
 	for _, s := range saves {
 		for _, r := range s.Put {
@@ -151,7 +140,14 @@ func (f *file) merge(saves []*ipam.Save) (undo []func()) {
 			delete(f.rows, k)
 		}
 	}
-	return undo
+	return func() {
+		for k, r := range before {
+			f.lines.forget(k)
+			if delete(f.rows, k); r != nil {
+				f.rows[k] = *r
+			}
+		}
+	}
 }
 
 func (f *file) encode() ([]byte, error) {

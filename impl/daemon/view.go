@@ -26,11 +26,11 @@ type Inspection struct {
 
 // inspect is the daemon's view of the node.
 func (d *daemon) inspect() *ipc.Response {
-	v := Inspection{Now: d.clock.Now(), Began: d.began, Version: d.c.Version, Policy: d.c.Parts.PolicyName, Steps: d.steps,
-		Requests: d.callers - 1, Effects: d.local + len(d.remotes)}
-	v.Ready, v.Reasons = d.ready()
+	v := Inspection{Now: d.clock.Now(), Began: d.health.began, Version: d.c.Version, Policy: d.c.Parts.PolicyName, Steps: d.steps,
+		Requests: d.requests.callers - 1, Effects: d.local + len(d.remotes.asked)}
+	v.Ready, v.Reasons = d.health.ready()
 	if d.node != nil {
-		v.View = d.view
+		v.View = d.health.view
 		d.node.Rows(func(r ipam.Row) { v.Rows = append(v.Rows, r) })
 	}
 	body, err := json.Marshal(&v)
@@ -49,15 +49,13 @@ type Dump struct {
 
 // record answers with the flight recorder. Its file is written beside the loop: that disk may hang.
 func (d *daemon) record(c *caller) {
-	d.local++
-	d.go_(func() {
+	d.work(func() func() {
 		out := d.dump()
-		d.post(func() {
-			d.local--
+		return func() {
 			if !c.left {
-				d.respond(c, out)
+				d.requests.respond(c, out)
 			}
-		})
+		}
 	})
 }
 
@@ -95,24 +93,6 @@ func (d *daemon) note(n *ipam.Note) {
 		d.log.Warn(n.Point.String(), args...)
 	} else {
 		d.log.Info(n.Point.String(), args...)
-	}
-}
-
-// said logs an answer: refusals always, what only looks never (STATUS comes every five seconds).
-func (d *daemon) said(c *caller, out *ipc.Response) {
-	args := []any{"verb", c.q.Verb, "attachment", c.q.Attachment(), "pod", c.q.Pod(), "took", d.clock.Now() - c.at}
-	switch c.q.Verb {
-	case ipc.View, ipc.Record:
-	case ipc.Status:
-		if !out.Ready {
-			d.log.Debug("not ready", "reasons", join(out.Reasons))
-		}
-	default:
-		if out.Code != 0 {
-			d.log.Warn("refused", append(args, "code", out.Code, "why", out.Text)...)
-		} else {
-			d.log.Debug("done", append(args, "address", out.Address)...)
-		}
 	}
 }
 

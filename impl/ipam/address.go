@@ -49,6 +49,16 @@ type address struct {
 	Unlisted time.Duration // since when metadata does not list it
 }
 
+// stateFollows says which state may follow which, and why; 0 is an address that is not in the books. What is set aside
+// and what is new cool before they are free.
+var stateFollows = [Quarantined + 1][]State{
+	0:           {Assigned, Cooling, Quarantined},          // records; kernel or runtime; EC2's word
+	Free:        {Assigned, Quarantined, 0},                // an ADD, a living link; a use; EC2 has taken it back
+	Assigned:    {Free, Assigned, Cooling, Quarantined, 0}, // its row was not saved; another's; a release; a veto; refuted
+	Cooling:     {Free, Assigned, Quarantined, 0},          // over; the kernel's word; a use; EC2 has taken it back
+	Quarantined: {Assigned, Cooling, 0},                    // whose it is is known; unused for long
+}
+
 // testimony is what sources have said about an assigned row, see Absentee.
 type testimony struct {
 	SeenCRI, Listed, Live, PodGone bool

@@ -29,6 +29,21 @@ func TestAnOperationThatCannotFollowIsRefused(t *testing.T) {
 	}
 }
 
+// TestAStateThatCannotFollowIsRefused: likewise, of a pool that would count wrongly.
+func TestAStateThatCannotFollowIsRefused(t *testing.T) {
+	for from := State(0); from <= Quarantined; from++ {
+		for to := State(0); to <= Quarantined; to++ {
+			n := newborn(t)
+			n.Addrs = []address{{ENI: -1, State: from}}
+			want := !slices.Contains(stateFollows[from], to)
+			got := refused(func() { n.pool.become(0, to) })
+			if a := &n.Addrs[0]; got != want || got && a.State != from || !got && a.State != to {
+				t.Errorf("%v after %v: refused %t, expected %t; it is %v", to, from, got, want, a.State)
+			}
+		}
+	}
+}
+
 // TestACoolDownThatCannotGoOnIsRefused: likewise.
 func TestACoolDownThatCannotGoOnIsRefused(t *testing.T) {
 	for from := inKernel; from <= forgotten; from++ {

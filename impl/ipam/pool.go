@@ -2,6 +2,7 @@ package ipam
 
 import (
 	"cmp"
+	"fmt"
 	"net/netip"
 	"slices"
 	"time"
@@ -108,9 +109,13 @@ func (p *pool) place(ix, eniIx int32) {
 	p.join(ix)
 }
 
-// become moves an address to another state; state 0 forgets it.
+// become moves an address to another state; state 0 forgets it. As with run, a move that is not in the table is a
+// mistake of the program.
 func (p *pool) become(ix int32, s State) {
 	a := &p.Addrs[ix]
+	if !slices.Contains(stateFollows[a.State], s) {
+		panic(fmt.Sprintf("address %v: %v follows %v", a.IP, s, a.State))
+	}
 	p.Count[a.State]--
 	p.Count[s]++
 	p.Count[0] = 0

@@ -107,6 +107,7 @@ func TestAnAddressCoolsUntilItsFlowsAreForgotten(t *testing.T) {
 	p.adopt(0, netip.MustParseAddr("10.0.0.10"), 0, false)
 	p.free(0)
 	p.Flows.At = never
+	p.become(0, Assigned)
 	p.rest(0, 0, true)
 	cool := p.coolDown()
 	if p.Flows.At != cool-flowLead || p.nextCool(0) != never {

@@ -29,6 +29,7 @@ func TestPodsArePacked(t *testing.T) {
 		p.become(i, Assigned)
 	}
 	for _, i := range a[:8] {
+		p.become(i, Assigned)
 		p.become(i, Cooling)
 	}
 	var from []netip.Prefix
@@ -50,6 +51,7 @@ func TestPodsArePacked(t *testing.T) {
 		t.Errorf("then comes %v, %t; expected %v", p.Addrs[ix].IP, ok, single)
 	}
 	p.Set.PrefixDelegation = false
+	p.become(p.byAddress[single], Assigned)
 	p.free(p.byAddress[single])
 	p.free(b[0])
 	if ix, ok := p.pick(); !ok || p.Addrs[ix].IP != single {
