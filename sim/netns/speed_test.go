@@ -13,7 +13,7 @@ import (
 // speedy is a world of which nothing is used but its clock.
 func speedy() *World {
 	w := &World{clock: newTimer()}
-	w.witness = &judge.Witness{Eyes: eyes{w}, Story: &w.story, Book: timeline.NewBook()}
+	w.witness = &judge.Witness{Eyes: eyes{w}, Story: &w.Lines, Book: timeline.NewBook()}
 	return w
 }
 

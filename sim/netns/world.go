@@ -22,6 +22,7 @@ import (
 // World is a cluster of real nodes. One goroutine uses it: the one that calls its methods.
 type World struct {
 	models.Host
+	timeline.Telling
 	parts  Parts
 	keeper keeper
 	mutant *mutants.Mutant
@@ -46,7 +47,6 @@ type World struct {
 	nodes      []*instance // 1-based: nodes[0] is nil
 	witness    *judge.Witness
 	snapshotAt time.Duration
-	story      timeline.Timeline
 	book       *timeline.Book // since t=0
 	view       ipam.View
 	bell       bell
@@ -112,7 +112,7 @@ func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant, p Parts) (*World, erro
 			return nil, err
 		}
 	}
-	w.witness = &judge.Witness{Eyes: eyes{w}, Cluster: c.Name, Story: &w.story, Book: w.book, Mutant: m, Heard: w.heard}
+	w.witness = &judge.Witness{Eyes: eyes{w}, Cluster: c.Name, Story: &w.Lines, Book: w.book, Mutant: m, Heard: w.heard}
 	if err := w.open(c, seed); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
@@ -188,7 +188,7 @@ func (w *World) Clock() time.Duration { return w.now() }
 func (w *World) AdvanceAt(at time.Duration) { w.at(at, w.Advance) }
 
 // Did tells what an action has done.
-func (w *World) Did(line string) { w.story.Add(w.Now(), timeline.Scenario, line) }
+func (w *World) Did(line string) { w.Lines.Add(w.Now(), timeline.Scenario, line) }
 
 // Now is the instant of the scenario.
 func (w *World) Now() time.Duration { return w.witness.Now() }
@@ -198,22 +198,6 @@ func (w *World) Epoch() time.Duration { return w.witness.Epoch() }
 
 // Audit is the world's auditor. Its instants are the world's: subtract Epoch for the scenario's.
 func (w *World) Audit() *judge.Auditor { return w.Auditor }
-
-// Story is what happened since t=0.
-func (w *World) Story() string { return w.story.String() }
-
-// Timeline is all of the story.
-func (w *World) Timeline() string { return w.story.Whole() }
-
-// TimelineUntil is the story up to an instant of the scenario.
-func (w *World) TimelineUntil(at time.Duration) string { return w.story.Until(at) }
-
-// Events are all of the story, as data, and Told how many there are.
-func (w *World) Events() []timeline.Event { return w.story.Events() }
-func (w *World) Told() int                { return w.story.Told() }
-
-// Named is a text with the timeline's names of ENIs.
-func (w *World) Named(text string) string { return w.story.Named(text) }
 
 // Unlike says why virtual time cannot tell the same; "" is nothing.
 func (w *World) Unlike() string {
@@ -248,7 +232,7 @@ func (w *World) disagree(n *instance, format string, args ...any) {
 const maxDisagreements = 10
 
 // tell writes a line of the story.
-func (w *World) tell(n *instance, text string) { w.story.Add(w.Now(), n.No, text) }
+func (w *World) tell(n *instance, text string) { w.Lines.Add(w.Now(), n.No, text) }
 
 func (w *World) log(format string, args ...any) {
 	if w.parts.Log != nil {
