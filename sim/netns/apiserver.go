@@ -101,10 +101,8 @@ func (c wholeCluster) Look(context.Context) (out apiserver.Objects, err error) {
 func (c wholeCluster) Changed() <-chan struct{} { return c.w.bell.changed() }
 
 func (w *World) objects() (out apiserver.Objects) {
-	for _, n := range w.nodes[1:] {
-		if !n.Gone {
-			out.Nodes = append(out.Nodes, apiserver.NodeOf(n.Name(), w.capacious(n), epoch))
-		}
+	for n := range w.nodes.living() {
+		out.Nodes = append(out.Nodes, apiserver.NodeOf(n.Name(), w.capacious(n), epoch))
 	}
 	for _, e := range w.Kube.ENIConfigs() {
 		out.Custom = append(out.Custom, apiserver.ENIConfigOf(&e))

@@ -179,3 +179,31 @@ func (n *instance) close(hurried bool) error {
 	}
 	return errors.Join(errs...)
 }
+
+func (n *instance) busy(now time.Duration) string {
+	if why := n.works(now); why != "" {
+		return why
+	}
+	if !n.doubt.since.IsZero() {
+		return "its kernel is not what the model shows"
+	}
+	return ""
+}
+
+// works is busy, whatever the kernel shows.
+func (n *instance) works(now time.Duration) string {
+	switch {
+	case time.Now().Before(n.stirred):
+		return "its kernel has just been changed"
+	case n.starting || n.dying:
+		return "its daemon starts or ends"
+	case n.asides > 0:
+		return "something is done to it"
+	case n.life == nil:
+		if n.running > 0 {
+			return "a plugin runs"
+		}
+		return ""
+	}
+	return n.w.keeper.toil(n, now)
+}

@@ -94,10 +94,7 @@ func (w *World) Unready() string {
 	if why := w.Host.Unready(); why != "" {
 		return why
 	}
-	for _, n := range w.nodes[1:] {
-		if n.Gone {
-			continue
-		}
+	for n := range w.nodes.living() {
 		for t := range n.CRI.Sandboxes() {
 			if !t.Running {
 				return fmt.Sprintf("%s: the sandbox of %s is to be removed", n.Name(), t.Name)

@@ -204,29 +204,11 @@ type doubt struct {
 	steps uint64 // of the daemon by then: whatever it does begins anew
 }
 
-// compareAgain looks once more at the kernels that are doubted.
-func (w *World) compareAgain() {
-	for _, n := range w.nodes[1:] {
-		if !n.Gone && !n.doubt.since.IsZero() && time.Since(n.compared) >= doubtPause && n.works(w.now()) == "" {
-			w.compare(n)
-		}
-	}
-}
-
 // resolve runs on until nothing is doubted.
 func (w *World) resolve() {
-	for end := w.now() + 4*slowed(doubtTime); w.doubted() && w.broken == nil && w.now() < end && !w.unwanted(); {
+	for end := w.now() + 4*slowed(doubtTime); w.nodes.doubted() && w.broken == nil && w.now() < end && !w.unwanted(); {
 		w.until(w.now()+doubtPause, nil)
 	}
-}
-
-func (w *World) doubted() bool {
-	for _, n := range w.nodes[1:] {
-		if !n.Gone && !n.doubt.since.IsZero() {
-			return true
-		}
-	}
-	return false
 }
 
 // agree says in what the model and the real kernel differ; "" is in nothing.

@@ -32,10 +32,7 @@ func (w *World) armSnapshot() {
 	if w.Flowing() {
 		at = w.now() + flowPeriod
 	}
-	for _, n := range w.nodes[1:] {
-		if n.Gone {
-			continue
-		}
+	for n := range w.nodes.living() {
 		if n.Changed {
 			at = min(at, w.now()+snapshotPeriod)
 		}
@@ -224,15 +221,15 @@ const steadyLimit = 5 * time.Second
 // Steady runs on to the first moment at which a consistent snapshot can be made, or to the limit.
 func (w *World) Steady() {
 	end := w.now() + slowed(steadyLimit)
-	w.until(end, func() bool { return w.busy(w.now()) == "" })
+	w.until(end, func() bool { return w.nodes.busy(w.now()) == "" })
 }
 
 // Settle judges what has to hold once settled.
 func (w *World) Settle() (underWay []string) {
 	w.Steady()
 	w.judge()
-	for _, n := range w.nodes[1:] {
-		if n.Gone || w.broken != nil || w.unwanted() {
+	for n := range w.nodes.living() {
+		if w.broken != nil || w.unwanted() {
 			continue
 		}
 		if why := w.rest(n); w.unwanted() {

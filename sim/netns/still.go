@@ -17,10 +17,7 @@ func (w *World) Interject(f func()) bool { return w.post(f) }
 // Spaces are the network namespaces that there are: the router's, the nodes', and the pods' by their node and their own name. Interject may call it.
 func (w *World) Spaces() []Space {
 	out := []Space{{"router", w.routerPath(), "the VPC's router"}}
-	for _, n := range w.nodes[1:] {
-		if n.Gone {
-			continue
-		}
+	for n := range w.nodes.living() {
 		out = append(out, Space{n.Name(), fmt.Sprintf("/proc/%d/ns/net", n.box.PID()), "instance " + string(n.Instance)})
 		for s := range n.CRI.Sandboxes() {
 			if s.Netns == 0 || s.HostNetwork {

@@ -56,8 +56,8 @@ func (d *debut) hopeless(now time.Duration) bool {
 
 // judgeDebuts ends a warm-up in which a daemon of another system answers, and starts no pod (I16).
 func (w *World) judgeDebuts() {
-	for _, n := range w.nodes[1:] {
-		if n.Gone || n.system == nil || w.doomed || !n.debut.hopeless(w.now()) {
+	for n := range w.nodes.living() {
+		if n.system == nil || w.doomed || !n.debut.hopeless(w.now()) {
 			continue
 		}
 		words := ""

@@ -129,8 +129,8 @@ func (n *instance) Exchange(to, part string, keep bool) bool {
 // Parts.Later, or a folder that was there when the world was opened.
 func Learn(w *World, name string, s *systems.System) error {
 	w.parts.others[name] = s
-	for _, n := range w.nodes[1:] {
-		if n.Gone || s.Folder != w.parts.Later {
+	for n := range w.nodes.living() {
+		if s.Folder != w.parts.Later {
 			continue
 		}
 		if err := n.box.Link(folderOf(s), laterFolder); err != nil {

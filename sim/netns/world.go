@@ -11,7 +11,6 @@ import (
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/judge"
-	"github.com/enilab/enilab/sim/machine"
 	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/timeline"
@@ -22,29 +21,21 @@ import (
 // World is a cluster of real nodes. One goroutine uses it: the one that calls its methods.
 type World struct {
 	models.Host
+	loop
 	timeline.Telling
 	parts  Parts
 	keeper keeper
 	mutant *mutants.Mutant
 
-	ctx        context.Context // Parts.Context
-	clock      timer
-	late       lateness
-	due        machine.Queue
-	in         chan func()
-	heardEarly func() // taken from in, not yet done
-	closed     chan struct{}
-	broken     error // the laboratory itself is
-	differ     []string
-	crashes    []sim.Failure
-	begun      bool // t=0 has been
-	doomed     bool // a daemon has not served, and so there will be no t=0
-	around     *outskirts
-	byHand     bool // a user ended a daemon
-	events     uint64
+	differ  []string
+	crashes []sim.Failure
+	begun   bool // t=0 has been
+	doomed  bool // a daemon has not served, and so there will be no t=0
+	around  *outskirts
+	byHand  bool // a user ended a daemon
+	events  uint64
 
 	network    *vpc.Network
-	nodes      []*instance // 1-based: nodes[0] is nil
 	witness    *judge.Witness
 	snapshotAt time.Duration
 	book       *timeline.Book // since t=0
@@ -102,8 +93,11 @@ func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant, p Parts) (*World, erro
 	if err := p.resolve(c); err != nil {
 		return nil, err
 	}
-	w := &World{ctx: p.Context, parts: p, mutant: m, clock: newTimer(), in: make(chan func(), 256), closed: make(chan struct{}),
-		snapshotAt: never, nodes: make([]*instance, 1, c.Nodes+1), book: timeline.NewBook()}
+	w := &World{loop: newLoop(p.Context, c.Nodes), parts: p, mutant: m, snapshotAt: never, book: timeline.NewBook()}
+	w.then = func() {
+		w.pump()
+		w.bell.ring(w.shown)
+	}
 	w.clock.still = w.parts.RealTime
 	w.keeper = ours{w}
 	if w.parts.System != nil {
@@ -169,6 +163,7 @@ func (w *World) open(c *sim.Cluster, seed uint64) (err error) {
 	w.Begin()
 	w.late = lateness{rested: w.late.rested}
 	w.witness.Begin()
+	w.epoch = w.witness.Epoch()
 	return nil
 }
 
@@ -189,12 +184,6 @@ func (w *World) AdvanceAt(at time.Duration) { w.at(at, w.Advance) }
 
 // Did tells what an action has done.
 func (w *World) Did(line string) { w.Lines.Add(w.Now(), timeline.Scenario, line) }
-
-// Now is the instant of the scenario.
-func (w *World) Now() time.Duration { return w.witness.Now() }
-
-// Epoch is when t=0 was, in the world's own time.
-func (w *World) Epoch() time.Duration { return w.witness.Epoch() }
 
 // Audit is the world's auditor. Its instants are the world's: subtract Epoch for the scenario's.
 func (w *World) Audit() *judge.Auditor { return w.Auditor }
