@@ -301,3 +301,21 @@ func (w *World) settleCloud() (underWay []string) {
 	}
 	return w.witness.Orphans(w.EC2, lives)
 }
+
+// Unready names what is under way anywhere; "" is nothing: every pod runs, nothing waits, cools down or has to be repeated.
+func (w *World) Unready() string {
+	if why := w.Host.Unready(); why != "" {
+		return why
+	}
+	for n := range w.nodes.living() {
+		for t := range n.CRI.Sandboxes() {
+			if !t.Running {
+				return fmt.Sprintf("%s: the sandbox of %s is to be removed", n.Name(), t.Name)
+			}
+		}
+		if left := w.intents(n); left > 0 {
+			return fmt.Sprintf("%s: %d DELs wait on its disk", n.Name(), left)
+		}
+	}
+	return ""
+}
