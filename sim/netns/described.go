@@ -68,7 +68,7 @@ func (described) runtime(n *instance, b criBackend) error {
 			h = http.NotFoundHandler()
 		}
 		s := criserver.DockerServer(h)
-		n.runtime = s
+		n.endpoints.runtime = s
 		go func() { _ = s.Serve(l) }()
 	case "cri-v1alpha2":
 		n.servesCRI(l, criserver.New(b, criserver.WithAlpha(true)))
@@ -78,7 +78,7 @@ func (described) runtime(n *instance, b criBackend) error {
 	return nil
 }
 
-func (described) unlisten(n *instance) error { return n.absent(n.system.Runtime.Socket) }
+func (described) unlisten(n *instance) error { return n.remove(n.system.Runtime.Socket) }
 
 // installed is never asked: our versions are of our own plugin.
 func (described) installed(*instance) error { return nil }

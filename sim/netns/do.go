@@ -106,7 +106,7 @@ func (n *instance) Reboot() {
 // rebooted: the daemon is dead, and so is everything else.
 func (w *World) rebooted(n *instance) {
 	n.rebooting, n.booted = false, w.now()
-	for op := range n.verbs {
+	for op := range n.plugins {
 		n.felled[op] = true
 	}
 	w.fail(n.box.Reboot())
@@ -149,47 +149,10 @@ func (w *World) enumerate(n *instance) {
 	}
 }
 
-// GC runs the plugin beside the loop.
-func (n *instance) GC(valid []ipam.Attachment, absent bool, id int) {
-	var list []node.Attachment
-	for _, a := range valid {
-		list = append(list, node.Attachment{ContainerID: a.ContainerID, IfName: a.IfName})
-	}
-	w := n.w
-	n.running++
-	go func() {
-		code, text := n.box.GC(list, absent)
-		w.post(func() {
-			n.running--
-			w.log("%s: GC: code %d %s", n.Name(), code, text)
-			switch {
-			case code == 0:
-				w.Met(id, "GC has succeeded")
-			case code > 0:
-				w.Met(id, "GC is refused: "+text)
-			}
-		})
-	}()
-}
-
 func (n *instance) LoseRecords() bool {
 	had, err := n.box.LoseRecords()
 	n.w.fail(err)
 	return had
-}
-
-// Exchanged lets something else listen on the runtime's socket. Without books it is met when the list is asked for there (criBackend); where no
-// runtime answers nobody hears of it, and that the socket is gone is all that can be said.
-func (n *instance) Exchanged() {
-	n.w.fail(n.w.listenCRI(n))
-	if n.w.parts.WithoutBooks && (n.Socket == models.Absent || n.Socket == models.Unimplemented) {
-		n.w.SocketMet(&n.Node, "the runtime socket is "+n.Socket.String())
-	}
-}
-
-// Installed writes the network configuration that says which plugin it is.
-func (n *instance) Installed() {
-	n.w.fail(n.w.keeper.installed(n))
 }
 
 // InterruptDumps is never asked, see Can.

@@ -1,20 +1,11 @@
 package netns
 
 import (
-	"strings"
 	"time"
 
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/sim/netns/node"
 )
-
-// hunt SIGKILLs plugins.
-type hunt struct {
-	percent int           // of the runs
-	within  time.Duration // of their start
-	shot    map[cri.OpID]bool
-	killed  int
-}
 
 // Handle is one node for who acts on it beside the scenario and the models, as a soak does.
 type Handle struct{ n *instance }
@@ -48,33 +39,6 @@ func (h Handle) Works() bool {
 func (h Handle) KillPlugins(percent int, within time.Duration) {
 	hunt := &h.n.hunt
 	hunt.percent, hunt.within, hunt.shot = percent, within, map[cri.OpID]bool{}
-}
-
-// stalk waits for a plugin's hour, if it has one.
-func (w *World) stalk(n *instance, op cri.OpID) {
-	h := &n.hunt
-	if h.percent == 0 || int(w.Random()%100) >= h.percent {
-		return
-	}
-	w.after(time.Duration(w.Random()%uint64(h.within)), func() {
-		if _, runs := n.verbs[op]; runs && !n.Gone {
-			h.shot[op] = true
-			w.fail(n.box.KillPlugin(uint64(op)))
-		}
-	})
-}
-
-// caught says whether a plugin's end was ours, and counts those that were killed in time.
-func (n *instance) caught(e *node.Event) bool {
-	op := cri.OpID(e.Op)
-	if !n.hunt.shot[op] {
-		return false
-	}
-	delete(n.hunt.shot, op)
-	if strings.HasPrefix(e.Exit, "signal: killed") {
-		n.hunt.killed++
-	}
-	return e.Code != 0
 }
 
 // PluginsKilled counts the plugins that KillPlugins killed while they ran.

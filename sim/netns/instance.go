@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"net/netip"
 	"time"
 
-	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/impl/clock"
 	"github.com/enilab/enilab/sim/machine"
 	"github.com/enilab/enilab/sim/models"
@@ -43,17 +40,11 @@ type instance struct {
 	report    clock.Report
 	reported  bool
 	held      int       // requests of the daemon that the models hold back
-	running   int       // plugin processes
 	asides    int       // things that are done beside the loop
 	stirred   time.Time // until then an event of the kernel may be under way
 	compared  time.Time // when the kernel was last held against the model
 	doubt     doubt
 
-	killed map[cri.OpID]bool // runs whose end is not awaited
-	felled map[cri.OpID]bool // runs that the machine's end met
-	verbs  map[cri.OpID]cri.Action
-	hunt   hunt                  // for plugins
-	lost   []string              // sandboxes that the runtime has forgotten without a DEL that succeeded
 	silent map[netip.Addr]bool   // pods' addresses that did not answer at the last snapshot
 	apart  map[netip.Addr]string // and those of which another pod of the node got no answer
 	asked  time.Duration         // when that was looked at
@@ -68,16 +59,16 @@ type instance struct {
 
 	versions // of a system that is not ours by its recording
 
-	links   machine.Links
-	mirror  *mirror
-	shut    []io.Closer
-	servers []*http.Server
-	runtime io.Closer
+	links  machine.Links
+	mirror *mirror
+	kubelet
+	endpoints
 }
 
 // addNode launches an instance and makes the machine.
 func (w *World) addNode() error {
-	n := &instance{w: w, pause: models.RestartPause, killed: map[cri.OpID]bool{}, felled: map[cri.OpID]bool{}, verbs: map[cri.OpID]cri.Action{}, links: machine.Links{}, flows: map[netip.Addr]*flow{}}
+	n := &instance{w: w, pause: models.RestartPause, links: machine.Links{}, flows: map[netip.Addr]*flow{}}
+	n.kubelet, n.endpoints = newKubelet(n), endpoints{n: n}
 	err := w.Launch(&n.Node, n, w.Random())
 	if err != nil {
 		return err
@@ -104,7 +95,7 @@ func (w *World) addNode() error {
 	if err := w.configure(n); err != nil {
 		return err
 	}
-	if err := w.serve(n); err != nil {
+	if err := n.serve(); err != nil {
 		return fmt.Errorf("%s: %w", n.Name(), err)
 	}
 	w.at(w.now()+time.Duration(w.Random()%uint64(100*time.Millisecond)), func() { w.startDaemon(n) })
@@ -138,7 +129,7 @@ func (w *World) ended(n *instance, e *node.Event) {
 	}
 	switch e.Kind {
 	case node.PluginDone:
-		w.pluginDone(n, e)
+		n.pluginDone(e)
 	case node.DaemonExited:
 		if e.Life == n.lifeNo {
 			w.daemonExited(n, e)
@@ -158,15 +149,7 @@ func (n *instance) close(hurried bool) error {
 	if n.stopKill != nil {
 		n.stopKill()
 	}
-	for _, s := range n.servers {
-		_ = s.Close()
-	}
-	if n.runtime != nil {
-		_ = n.runtime.Close()
-	}
-	for _, c := range n.shut {
-		_ = c.Close()
-	}
+	n.endpoints.close()
 	if n.seat != nil {
 		_ = n.seat.Close()
 	}

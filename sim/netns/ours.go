@@ -41,10 +41,10 @@ func (o ours) spec(n *instance) node.Spec {
 
 // listen opens the sockets of the clock and of recordings.
 func (o ours) listen(n *instance) error {
-	if err := o.w.accept(n, clockSocket, o.w.takeClock); err != nil {
+	if err := n.accept(clockSocket, n.takeClock); err != nil {
 		return err
 	}
-	return o.w.accept(n, recordSocket, o.w.takeRecording)
+	return n.accept(recordSocket, n.takeRecording)
 }
 
 // kubernetes is a server for our client, which reads its own node's pods.
@@ -61,7 +61,7 @@ func (ours) runtime(n *instance, b criBackend) error {
 	return nil
 }
 
-func (ours) unlisten(n *instance) error { return n.absent(criSocket) }
+func (ours) unlisten(n *instance) error { return n.remove(criSocket) }
 
 func (ours) installed(n *instance) error {
 	return n.box.WriteFile(node.ConfDir+"/10-aws.conflist", n.conflist())
@@ -211,7 +211,8 @@ func (ours) toil(n *instance, now time.Duration) string {
 }
 
 // takeClock is a daemon that asks for the time.
-func (w *World) takeClock(n *instance, conn net.Conn) {
+func (n *instance) takeClock(conn net.Conn) {
+	w := n.w
 	var seat *clock.Seat
 	w.ask(func() {
 		s, err := clock.NewSeat(conn, w.clock.offset)
@@ -261,7 +262,8 @@ func (w *World) fenceRecording(n *instance) {
 }
 
 // takeRecording follows a daemon's flight recorder to its end.
-func (w *World) takeRecording(n *instance, conn net.Conn) {
+func (n *instance) takeRecording(conn net.Conn) {
+	w := n.w
 	defer conn.Close()
 	var no int
 	w.ask(func() { no = n.lifeNo }) // of the daemon that connects: what it tells late is no word of the next one

@@ -23,7 +23,7 @@ func (k described) policed(n *instance) error {
 		return err
 	}
 	server := grpc.NewServer(grpc.ForceServerCodec(plainBytes{}), grpc.UnknownServiceHandler(content))
-	n.shut = append(n.shut, stopper(server.Stop))
+	n.sockets = append(n.sockets, stopper(server.Stop))
 	go func() { _ = server.Serve(socket) }()
 	if n.policed {
 		return nil

@@ -120,7 +120,7 @@ func (n *instance) Exchange(to, part string, keep bool) bool {
 		case n.starting && !n.dying:
 			w.kill(n)
 		}
-		w.fail(w.listenCRI(n))
+		w.fail(n.listenCRI())
 	})
 	return true
 }
