@@ -1,10 +1,6 @@
 package netns
 
 import (
-	"net/netip"
-	"strconv"
-	"sync"
-	"time"
 
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/fakes/kernel"
@@ -14,7 +10,6 @@ import (
 	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/machine"
 	"github.com/enilab/enilab/sim/models"
-	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/verb"
 )
@@ -200,15 +195,6 @@ func (n *instance) veth(containerID string) string {
 	return ""
 }
 
-// Reach pings.
-func (n *instance) Reach(pods []cri.Truth) []bool {
-	asked := make([]netip.Addr, len(pods))
-	for i, p := range pods {
-		asked[i] = p.Address
-	}
-	return n.w.reach(n, asked)
-}
-
 func (n *instance) View() (*ipam.View, bool) {
 	if n.witness() == nil {
 		return nil, false
@@ -235,35 +221,4 @@ func (n *instance) Busy() string {
 		return n.settles()
 	}
 	return n.life.Busy()
-}
-
-// Connect asks by TCP: the answer says which source address arrived.
-func (n *instance) Connect(pairs []models.Pair) []string {
-	return n.connect(pairs, func(models.Pair) time.Duration { return doubtPatience })
-}
-
-// askedAtOnce bounds how many pods of a node ask at a time: each takes a thread of its helper.
-const askedAtOnce = 16
-
-func (n *instance) connect(pairs []models.Pair, patience func(models.Pair) time.Duration) []string {
-	out := make([]string, len(pairs))
-	n.w.costs.pairs += len(pairs)
-	var all sync.WaitGroup
-	places := make(chan struct{}, askedAtOnce)
-	for i, p := range pairs {
-		places <- struct{}{}
-		all.Go(func() {
-			defer func() { <-places }()
-			to := netip.AddrPortFrom(p.To.Address, node.ResponderPort)
-			switch text, _, err := n.box.Ask(p.From.Pod.Netns, to, probed(patience(p))); {
-			case err != nil:
-				out[i] = "nothing answers on TCP port " + strconv.Itoa(node.ResponderPort)
-			case text != p.From.Address.String():
-				out[i] = "it is taken for " + text
-			}
-		})
-	}
-	all.Wait()
-	n.w.late.rested = n.w.now()
-	return out
 }

@@ -25,42 +25,42 @@ type flow struct {
 const lastPatience = 10 * time.Second
 
 // OpenFlows dials, one after the other: pods that answer do so at once.
-func (n *instance) OpenFlows(pods []cri.Truth) []bool {
-	out := make([]bool, len(pods))
-	for i, p := range pods {
+func (p *packets) OpenFlows(pods []cri.Truth) []bool {
+	n, out := p.n, make([]bool, len(pods))
+	for i, pod := range pods {
 		ctx, cancel := context.WithTimeout(n.w.ctx, probed(doubtPatience))
-		c, err := n.w.network.Dial(ctx, netip.AddrPortFrom(p.Address, node.EchoPort))
+		c, err := n.w.network.Dial(ctx, netip.AddrPortFrom(pod.Address, node.EchoPort))
 		cancel()
 		if err != nil {
-			n.w.log("%s: no flow to %s yet: %v", n.Name(), p.Name, err)
+			n.w.log("%s: no flow to %s yet: %v", n.Name(), pod.Name, err)
 			continue
 		}
-		n.CloseFlow(p)
-		n.flows[p.Address], out[i] = &flow{conn: c}, true
+		p.CloseFlow(pod)
+		p.flows[pod.Address], out[i] = &flow{conn: c}, true
 		n.w.costs.flows++
 	}
-	n.w.late.rested = n.w.now()
+	n.w.rests()
 	return out
 }
 
 // CloseFlow closes the laboratory's end.
-func (n *instance) CloseFlow(pod cri.Truth) {
-	if f := n.flows[pod.Address]; f != nil {
+func (p *packets) CloseFlow(pod cri.Truth) {
+	if f := p.flows[pod.Address]; f != nil {
 		_ = f.conn.Close()
-		delete(n.flows, pod.Address)
+		delete(p.flows, pod.Address)
 	}
 }
 
 // Echo writes to all, and then waits for each.
-func (n *instance) Echo(pods []cri.Truth, last bool) []models.Answer {
+func (p *packets) Echo(pods []cri.Truth, last bool) []models.Answer {
 	out := make([]models.Answer, len(pods))
 	patience := probed(doubtPatience)
 	if last {
 		patience = slowed(lastPatience)
 	}
 	end := time.Now().Add(patience)
-	for i, p := range pods {
-		f := n.flows[p.Address]
+	for i, pod := range pods {
+		f := p.flows[pod.Address]
 		if f == nil {
 			out[i] = models.Answer{Why: "it was closed", Cut: true}
 			continue
@@ -72,12 +72,12 @@ func (n *instance) Echo(pods []cri.Truth, last bool) []models.Answer {
 		}
 		f.owed++
 	}
-	for i, p := range pods {
+	for i, pod := range pods {
 		if out[i].Why == "" {
-			out[i] = n.flows[p.Address].answer(end)
+			out[i] = p.flows[pod.Address].answer(end)
 		}
 	}
-	n.w.late.rested = n.w.now()
+	p.n.w.rests()
 	return out
 }
 

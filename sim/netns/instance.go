@@ -45,13 +45,6 @@ type instance struct {
 	compared  time.Time // when the kernel was last held against the model
 	doubt     doubt
 
-	silent map[netip.Addr]bool   // pods' addresses that did not answer at the last snapshot
-	apart  map[netip.Addr]string // and those of which another pod of the node got no answer
-	asked  time.Duration         // when that was looked at
-	asks   bool                  // and will again
-
-	flows map[netip.Addr]*flow
-
 	enders []int // those that the end of this daemon ends
 
 	debut     debut
@@ -63,12 +56,13 @@ type instance struct {
 	mirror *mirror
 	kubelet
 	endpoints
+	packets
 }
 
 // addNode launches an instance and makes the machine.
 func (w *World) addNode() error {
-	n := &instance{w: w, pause: models.RestartPause, links: machine.Links{}, flows: map[netip.Addr]*flow{}}
-	n.kubelet, n.endpoints = newKubelet(n), endpoints{n: n}
+	n := &instance{w: w, pause: models.RestartPause, links: machine.Links{}}
+	n.kubelet, n.endpoints, n.packets = newKubelet(n), endpoints{n: n}, packets{n: n, flows: map[netip.Addr]*flow{}}
 	err := w.Launch(&n.Node, n, w.Random())
 	if err != nil {
 		return err

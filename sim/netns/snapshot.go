@@ -5,13 +5,10 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
-	"slices"
 	"time"
 
-	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
-	"github.com/enilab/enilab/sim/models"
 )
 
 const (
@@ -19,11 +16,6 @@ const (
 	snapshotPeriod = time.Second
 	// flowPeriod is between two bytes of a flow.
 	flowPeriod = 5 * time.Second
-	// pingPatience is how long, in real time, a pod may take to answer.
-	pingPatience = 40 * time.Millisecond
-	// doubtPatience is how long one may that answered before. The kernel's own timers do not jump with the laboratory's clock: a host veth
-	// answers a pod's ARP for its gateway after up to proxy_delay, 0.8 s.
-	doubtPatience = 1500 * time.Millisecond
 )
 
 // armSnapshot makes sure that there is a snapshot when something changes, or a fault's bound ends.
@@ -84,128 +76,9 @@ func (w *World) collect(n *instance) *judge.Snapshot {
 		c.PendingDELs = w.intents(n)
 	}
 	c.Silent = w.EC2.MetadataSilent(w.now(), n.Instance)
-	w.pods(n, c)
+	n.pods(c)
 	c.ThirdParty = n.Node.ThirdParty()
 	return c
-}
-
-// pods asks every pod that runs for an answer, from the far side of the VPC.
-func (w *World) pods(n *instance, c *judge.Snapshot) {
-	var asked []netip.Addr
-	var who []int
-	for t := range n.CRI.Sandboxes() {
-		if t.OwesDEL && !t.Running && !t.Ready {
-			c.PendingDELs++
-		}
-		if t.Running {
-			if t.Address.IsValid() {
-				asked, who = append(asked, t.Address), append(who, len(c.Pods))
-			}
-		}
-		c.Pods = append(c.Pods, judge.PodSnapshot{Att: ipam.Attachment{Network: "aws-cni", ContainerID: t.ID, IfName: "eth0"}, Name: t.Name, Address: t.Address, Ours: t.Running})
-	}
-	silent := map[netip.Addr]bool{}
-	for i, answered := range w.reach(n, asked) {
-		if !answered {
-			c.Pods[who[i]].Fault = w.fault(n, asked[i])
-			silent[asked[i]] = true
-		}
-	}
-	n.silent = silent
-	w.reconnect(n)
-	for i := range c.Pods {
-		if p := &c.Pods[i]; p.Ours && p.Fault == "" {
-			p.Fault = n.apart[p.Address]
-		}
-	}
-}
-
-// pairsPeriod is between two looks at how the pods of a node answer each other, while all do: a look takes some milliseconds, and is far more
-// often than the bound in which an answer has to come back.
-const pairsPeriod = 10 * time.Second
-
-// reconnect has the pods of a node ask each other, and keeps who gave no answer.
-func (w *World) reconnect(n *instance) {
-	if len(n.apart) == 0 && w.now() < n.asked+pairsPeriod {
-		if !n.asks { // what has changed now is looked at then
-			n.asks = true
-			w.at(n.asked+pairsPeriod, func() { n.asks, n.Changed = false, true })
-		}
-		return
-	}
-	n.asked = w.now()
-	pairs := slices.DeleteFunc(models.Pairs(w.Places(&n.Node)), func(p models.Pair) bool { return n.silent[p.From.Address] || n.silent[p.To.Address] })
-	apart := map[netip.Addr]string{}
-	for i, why := range n.connect(pairs, func(p models.Pair) time.Duration {
-		if n.apart[p.To.Address] != "" {
-			return pingPatience
-		}
-		return doubtPatience
-	}) {
-		if why != "" {
-			apart[pairs[i].To.Address] = models.Unanswered(&pairs[i].From.Pod, why)
-		}
-	}
-	n.apart = apart
-}
-
-// reach pings, and waits longer for pods that have not been out of reach before.
-func (w *World) reach(n *instance, asked []netip.Addr) []bool {
-	answered := w.ping(n, asked, probed(pingPatience))
-	var doubted []netip.Addr
-	var which []int
-	for i, ok := range answered {
-		if !ok && !n.silent[asked[i]] {
-			doubted, which = append(doubted, asked[i]), append(which, i)
-		}
-	}
-	for i, ok := range w.ping(n, doubted, probed(doubtPatience)) {
-		answered[which[i]] = ok
-	}
-	w.late.rested = w.now()
-	return answered
-}
-
-// ping asks from the far side of the VPC, and for addresses that are no VPC's, a network of the node's own, from the node.
-func (w *World) ping(n *instance, asked []netip.Addr, patience time.Duration) []bool {
-	var inside []netip.Addr
-	for _, a := range asked {
-		if !w.Cluster.InVPC(a) {
-			inside = append(inside, a)
-		}
-	}
-	if len(inside) == 0 {
-		return w.network.Ping(asked, patience)
-	}
-	near, err := w.network.PingFrom(n.box.Netns(), inside, patience)
-	w.fail(err)
-	far := w.network.Ping(slices.DeleteFunc(slices.Clone(asked), func(a netip.Addr) bool { return slices.Contains(inside, a) }), patience)
-	out := make([]bool, len(asked))
-	for i, a := range asked {
-		from := &far
-		if slices.Contains(inside, a) {
-			from = &near
-		}
-		if len(*from) > 0 {
-			out[i], *from = (*from)[0], (*from)[1:]
-		}
-	}
-	return out
-}
-
-// fault says why a pod may be out of reach.
-func (w *World) fault(n *instance, a netip.Addr) string {
-	id, ok := w.EC2.HasAddress(n.Instance, a)
-	if !ok && w.Cluster.InVPC(a) {
-		return "the address is on no ENI that is attached to the node"
-	}
-	if w.parts.WithoutBooks {
-		return "it does not answer a ping"
-	}
-	if why, ok := n.mirror.Trace(a, w.EC2.MAC(id)); !ok {
-		return "it does not answer a ping: " + why
-	}
-	return "it does not answer a ping, although the model sees no reason"
 }
 
 // intents counts the DELs that wait on the node's disk.

@@ -74,6 +74,9 @@ type lateness struct {
 	rested time.Duration
 }
 
+// rests notes that the loop has just waited for something by its own choice.
+func (l *loop) rests() { l.late.rested = l.now() }
+
 // acted notes that something which was due at an instant is done now.
 func (l *loop) acted(due time.Duration) {
 	now := l.now()
