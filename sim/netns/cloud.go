@@ -45,7 +45,7 @@ func (w *World) Happened(m *models.Node, e *ec2.Event) {
 	switch {
 	case n == nil:
 	case e.Kind == ec2.LinkPlugged:
-		w.plug(n, e.MAC)
+		n.plug(e.MAC)
 	case e.Kind == ec2.LinkUnplugged:
 		delete(n.links, e.MAC)
 		n.mirror.Unplug(e.MAC)
@@ -53,35 +53,6 @@ func (w *World) Happened(m *models.Node, e *ec2.Event) {
 	case e.Kind == ec2.InstanceTerminated:
 		w.terminated(n)
 	}
-}
-
-func (w *World) plug(n *instance, mac string) {
-	if n.Gone || n.links[mac] != "" {
-		return
-	}
-	n.mirror.Plug(mac)
-	_, err := n.links.Plug(w.network, n.box.Netns(), mac)
-	w.fail(err)
-	w.lease(n)
-	n.stir()
-}
-
-// lease gives each link but the first its ENI's primary address, as the DHCP client of a machine does whose system leaves that to it.
-func (w *World) lease(n *instance) {
-	if n.system == nil || !n.system.Node.DHCP || n.mac == "" { // its first link comes before its MAC is known
-		return
-	}
-	for _, l := range w.EC2.Links(n.Instance) {
-		if e, _ := w.EC2.ENI(l.ENI); n.links[l.MAC] != "" && l.MAC != n.mac && e.Primary.IsValid() {
-			w.fail(addLink(n.box.Netns(), n.links[l.MAC], netip.PrefixFrom(e.Primary, w.EC2.CIDROf(e.Subnet).Bits())))
-		}
-	}
-}
-
-// stir: the laboratory has changed the node's kernel, and the daemon will hear of it.
-func (n *instance) stir() {
-	n.Changed = true
-	n.stirred = time.Now().Add(slowed(kernelTime))
 }
 
 // stirs: something of a daemon's or plugin's has just ended, of which it is unknown what follows.

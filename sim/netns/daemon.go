@@ -153,7 +153,7 @@ func (w *World) died(n *instance) {
 		w.witness.Died(n.No)
 		if !w.parts.WithoutBooks {
 			n.mirror.crashed(n.life)
-			w.explain(n)
+			n.explain()
 		}
 	}
 	n.was = nil
@@ -164,7 +164,7 @@ func (w *World) died(n *instance) {
 		n.seat = nil
 	}
 	if n.rebooting {
-		w.rebooted(n)
+		n.rebooted()
 		return
 	}
 	if !n.Down {

@@ -1,14 +1,10 @@
 package netns
 
 import (
-
-	"github.com/enilab/enilab/fakes/cri"
-	"github.com/enilab/enilab/fakes/kernel"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
-	"github.com/enilab/enilab/sim/machine"
 	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/verb"
@@ -88,111 +84,17 @@ func (n *instance) Restart() { n.w.term(n) }
 
 func (n *instance) Start() { n.w.at(n.w.now(), func() { n.w.startDaemon(n) }) }
 
-// Reboot first ends the daemon.
-func (n *instance) Reboot() {
-	n.rebooting = true
-	if n.life == nil && !n.starting {
-		n.w.rebooted(n)
-		return
-	}
-	n.w.kill(n)
-}
-
-// rebooted: the daemon is dead, and so is everything else.
-func (w *World) rebooted(n *instance) {
-	n.rebooting, n.booted = false, w.now()
-	for op := range n.plugins {
-		n.felled[op] = true
-	}
-	w.fail(n.box.Reboot())
-	n.mirror.reboot()
-	if w.parts.WithoutBooks {
-		w.Auditor.Boots(n.booted, int(n.No)) // not now: making it again has taken a while
-	}
-	w.enumerate(n)
-	w.fail(w.configure(n))
-	w.lease(n)
-	w.fail(n.addAddress(imdsAddr))
-	if n.system != nil {
-		w.fail(described{w}.policed(n))
-	}
-	w.EC2.Reboot(w.now(), n.Instance)
-	w.Kubelet(&n.Node, &cri.Input{Kind: cri.Reboot})
-	n.stir()
-	w.after(models.BootTime+n.pause, func() { w.startDaemon(n) })
-}
-
-// enumerate names the ENIs' links as a boot does: in their order, without the gaps that detached ones have left.
-func (w *World) enumerate(n *instance) {
-	links := n.mirror.Observe().Links
-	for _, l := range links { // out of each other's way
-		if old := n.links[l.MAC]; old != "" && old != l.Name {
-			w.fail(renameLink(n.box.Netns(), old, "boot-"+l.Name))
-			n.links[l.MAC] = "boot-" + l.Name
-		}
-	}
-	for _, l := range links {
-		old := n.links[l.MAC]
-		if old == "" {
-			continue
-		}
-		if old != l.Name {
-			w.fail(renameLink(n.box.Netns(), old, l.Name))
-			n.links[l.MAC] = l.Name
-		}
-		w.fail(machine.Booted(n.box.Netns(), l.Name))
-	}
-}
-
 func (n *instance) LoseRecords() bool {
 	had, err := n.box.LoseRecords()
 	n.w.fail(err)
 	return had
 }
 
-// InterruptDumps is never asked, see Can.
-func (n *instance) InterruptDumps(int, int) verb.Strike { return verb.Strike{} }
-
-// Interfere is done to the kernel, and to its mirror.
-func (n *instance) Interfere(a kernel.Accident, at cri.Truth) int {
-	if a.Netns = at.Netns; at.ID != "" {
-		a.Link = n.veth(at.ID)
-	}
-	count, err := n.box.Interfere(a)
-	n.w.fail(err)
-	a.Netns = n.mirror.inodes[a.Netns]
-	n.mirror.Suffer(a)
-	if a.What != kernel.LoseGateway { // nothing tells of it
-		n.stir()
-	}
-	return count
-}
-
-func (n *instance) AddThirdParty() (lacks []string) {
-	lacks, err := n.box.AddThirdParty()
-	n.w.fail(err)
-	n.mirror.AddForeignRule(kernel.ThirdParty)
-	n.stir()
-	return lacks
-}
-
+// ThirdParty is what the machine has; that of the models is what they have put there.
 func (n *instance) ThirdParty() (map[string]string, bool) {
 	is, err := n.box.ThirdParty()
 	n.w.fail(err)
 	return is, err == nil
-}
-
-// veth is the host end of a sandbox's link, "" if there is none.
-func (n *instance) veth(containerID string) string {
-	if !n.w.parts.WithoutBooks {
-		return n.mirror.VethOf(containerID)
-	}
-	for t := range n.CRI.Sandboxes() {
-		if t.ID == containerID {
-			return n.linkTo(t.Address)
-		}
-	}
-	return ""
 }
 
 func (n *instance) View() (*ipam.View, bool) {

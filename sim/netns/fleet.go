@@ -78,7 +78,7 @@ func (f fleet) next() time.Duration {
 func (f fleet) compareAgain(now time.Duration) {
 	for n := range f.living() {
 		if !n.doubt.since.IsZero() && time.Since(n.compared) >= doubtPause && n.works(now) == "" {
-			n.w.compare(n)
+			n.compare()
 		}
 	}
 }

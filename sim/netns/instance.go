@@ -17,7 +17,6 @@ import (
 type instance struct {
 	models.Node
 	w   *World
-	mac string // of the primary ENI
 	box *node.Node
 	// stopKill cancels the kill of the machine that the end of the laboratory's context would trigger.
 	stopKill func() bool
@@ -32,18 +31,14 @@ type instance struct {
 	exited    bool          // its process has ended
 	read      bool          // and its recording has been read to its end
 	rebooting bool          // once it is dead
-	booted    time.Duration // the last time
 	expected  time.Duration // when the daemon was first started that is not known to serve yet; 0: none is waited for
 	failures  int           // how often in a row a daemon ended by itself
 	lifeNo    int
 	seat      *clock.Seat
 	report    clock.Report
 	reported  bool
-	held      int       // requests of the daemon that the models hold back
-	asides    int       // things that are done beside the loop
-	stirred   time.Time // until then an event of the kernel may be under way
-	compared  time.Time // when the kernel was last held against the model
-	doubt     doubt
+	held      int // requests of the daemon that the models hold back
+	asides    int // things that are done beside the loop
 
 	enders []int // those that the end of this daemon ends
 
@@ -52,8 +47,7 @@ type instance struct {
 
 	versions // of a system that is not ours by its recording
 
-	links  machine.Links
-	mirror *mirror
+	realKernel
 	kubelet
 	endpoints
 	packets
@@ -61,14 +55,14 @@ type instance struct {
 
 // addNode launches an instance and makes the machine.
 func (w *World) addNode() error {
-	n := &instance{w: w, pause: models.RestartPause, links: machine.Links{}}
+	n := &instance{w: w, pause: models.RestartPause}
 	n.kubelet, n.endpoints, n.packets = newKubelet(n), endpoints{n: n}, packets{n: n, flows: map[netip.Addr]*flow{}}
 	err := w.Launch(&n.Node, n, w.Random())
 	if err != nil {
 		return err
 	}
 	w.nodes = append(w.nodes, n)
-	n.mirror = newMirror(w.Random())
+	n.realKernel = realKernel{n: n, links: machine.Links{}, mirror: newMirror(w.Random())}
 	if w.unwanted() {
 		return errors.New("interrupted while the machines were made")
 	}
@@ -86,7 +80,7 @@ func (w *World) addNode() error {
 	if w.broken != nil {
 		return w.broken
 	}
-	if err := w.configure(n); err != nil {
+	if err := n.configure(); err != nil {
 		return err
 	}
 	if err := n.serve(); err != nil {
@@ -94,15 +88,6 @@ func (w *World) addNode() error {
 	}
 	w.at(w.now()+time.Duration(w.Random()%uint64(100*time.Millisecond)), func() { w.startDaemon(n) })
 	return nil
-}
-
-// configure does what the machine's own network configuration does at boot.
-func (w *World) configure(n *instance) error {
-	in, _ := w.EC2.InstanceOf(n.Instance)
-	n.mac = in.PrimaryMAC
-	address, gateway := w.FirstLink(n.Instance)
-	n.mirror.PlugPrimary(n.mac, address, gateway)
-	return n.box.ConfigurePrimary(n.links[n.mac], address, gateway)
 }
 
 // follow takes what the node's helper tells until it is gone.

@@ -178,6 +178,13 @@ func (h *hunt) caught(e *node.Event) bool {
 	return e.Code != 0
 }
 
+// fell lets the machine's end meet the runs that there are.
+func (k *kubelet) fell() {
+	for op := range k.plugins {
+		k.felled[op] = true
+	}
+}
+
 // GC runs the plugin beside the loop.
 func (k *kubelet) GC(valid []ipam.Attachment, absent bool, id int) {
 	var list []node.Attachment

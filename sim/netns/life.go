@@ -68,7 +68,7 @@ func (e eyes) Now() time.Duration { return e.w.now() }
 
 // Ran: the model's kernel runs it too.
 func (e eyes) Ran(l *judge.Life, a *ipam.Apply, done *ipam.Applied) {
-	e.w.mirrored(e.w.nodes[l.Number()], a, done)
+	e.w.nodes[l.Number()].mirrored(a, done)
 }
 
 func (e eyes) Held(node int32, a netip.Addr) int {

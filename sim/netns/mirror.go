@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/enilab/enilab/fakes/kernel"
 	"github.com/enilab/enilab/impl/dataplane"
@@ -109,13 +108,6 @@ func (m *mirror) run(k *kernel.Kernel, p dataplane.Plan, to int) (done int, err 
 	return done, err
 }
 
-// mirrored applies to the model what the daemon has applied.
-func (w *World) mirrored(n *instance, a *ipam.Apply, done *ipam.Applied) {
-	if diff := n.mirror.follow(a, done); diff != "" {
-		w.disagree(n, "kernel: %s", diff)
-	}
-}
-
 // follow does what the real kernel has done of a plan; "" is that the model did the same.
 func (m *mirror) follow(a *ipam.Apply, done *ipam.Applied) string {
 	ops := len(a.Plan.Ops)
@@ -150,58 +142,6 @@ func (m *mirror) lingers(p dataplane.Plan, done *ipam.Applied) bool {
 // crashed keeps the plans that were under way when their daemon died, in the order in which they were started.
 func (m *mirror) crashed(l *life) {
 	m.broken = append(m.broken, l.Plans()...)
-}
-
-// explain finds out at once how far a dead daemon's plans got: the next one changes the kernel again.
-func (w *World) explain(n *instance) {
-	if len(n.mirror.broken) == 0 {
-		return
-	}
-	real, err := n.box.Observe()
-	if err != nil || !real.Complete {
-		return // the next comparison does it
-	}
-	normalize(&real)
-	n.mirror.explain(&real)
-}
-
-// doubtTime is how long, in real time, model and kernel may differ while nothing of the node works: what a kernel event, a line of a
-// recording, or the end of a namespace takes on a machine that is busy with other things.
-const doubtTime = 3 * time.Second
-
-// doubtPause is between two looks in that time.
-const doubtPause = 5 * time.Millisecond
-
-// compare holds the model against the real kernel. What differs may only be on its way, so the clock does not jump until they agree;
-// what stays is a disagreement.
-func (w *World) compare(n *instance) {
-	if w.parts.WithoutBooks { // the model is not told what the daemon did
-		return
-	}
-	real, err := n.box.Observe()
-	n.compared = time.Now()
-	diff := ""
-	if err != nil || !real.Complete {
-		diff = fmt.Sprintf("it cannot be observed whole: %v\n", err) // which may pass, like a difference
-	} else {
-		normalize(&real)
-		diff = n.mirror.agree(&real)
-	}
-	switch {
-	case diff == "":
-		n.doubt = doubt{}
-	case n.doubt.since.IsZero() || n.doubt.steps != n.steps():
-		n.doubt = doubt{n.compared, n.steps()}
-	case n.compared.Sub(n.doubt.since) > slowed(doubtTime):
-		n.doubt = doubt{}
-		w.disagree(n, "kernel: the real one and the model differ:\n%s", diff)
-	}
-}
-
-// doubt is when the real kernel was first seen to differ from the model; zero: it does not.
-type doubt struct {
-	since time.Time
-	steps uint64 // of the daemon by then: whatever it does begins anew
 }
 
 // resolve runs on until nothing is doubted.

@@ -46,20 +46,6 @@ func (w *World) holds(n *instance) func(netip.Addr) bool {
 	return func(a netip.Addr) bool { return slices.Contains(own, a) }
 }
 
-// linkTo is the host link behind which an address is, "" if there is none.
-func (n *instance) linkTo(a netip.Addr) string {
-	o, err := n.box.Observe()
-	if err != nil {
-		return ""
-	}
-	for _, l := range o.Links {
-		if l.Veth && slices.Contains(l.PeerAddresses, a) {
-			return l.Name
-		}
-	}
-	return ""
-}
-
 // Excuse: which rare branches a daemon took, only its recording tells.
 func (w *World) Excuse(mark string, _ []*scn.Action) error {
 	if w.parts.WithoutBooks {

@@ -61,7 +61,7 @@ func (w *World) judge() {
 		n.Changed = false
 		c := w.collect(n)
 		w.Auditor.Judge(w.now(), c)
-		w.compare(n)
+		n.compare()
 	}
 }
 
@@ -116,7 +116,7 @@ func (w *World) Settle() (underWay []string) {
 		whose := w.Whose(&n.Node)
 		c.Subnets, c.OtherGroups = whose.Subnets(), whose.Grouped()
 		underWay = append(underWay, w.Auditor.Settle(w.now(), c)...)
-		w.compare(n)
+		n.compare()
 	}
 	underWay = append(underWay, w.settleCloud()...)
 	w.resolve()
