@@ -13,7 +13,7 @@ import (
 // sender is how a node's requests travel.
 func (w *World) sender(n *instance) *machine.Sender {
 	return &machine.Sender{EC2: w.EC2, Now: w.now, After: w.after,
-		Trap:  func(a ec2.Action, after bool) bool { return !(after && n.dying) && w.Trapped(&n.Node, a, after) },
+		Trap:  func(a ec2.Action, after bool) bool { return !(after && n.dying()) && w.Trapped(&n.Node, a, after) },
 		Asked: func(r *ec2.Request) { w.witness.Asked(w.Whose(&n.Node), n.No, r) },
 		Served: func(r *ec2.Request, answer *ec2.Response) {
 			w.witness.Served(w.EC2, n.No, r, answer)
@@ -82,10 +82,6 @@ func (w *World) terminated(n *instance) {
 	}
 	w.Ended(&n.Node)
 	w.tell(n, "the instance is terminated")
-	if n.life != nil {
-		w.witness.Died(n.No)
-		w.witness.Torn(n.life.Life)
-		n.life = nil
-	}
+	n.lost()
 	w.fail(n.close(false))
 }

@@ -127,7 +127,7 @@ func (k described) begin(n *instance) {
 
 // await begins the bound in which a daemon has to serve: with its init steps, once its files are there. How long those take is this laboratory's doing.
 func (k described) await(n *instance) {
-	if n.expected != 0 || n.Gone || n.dying || n.system.Daemon == nil {
+	if n.expected != 0 || n.Gone || n.dying() || n.system.Daemon == nil {
 		return
 	}
 	n.expected = max(1, k.w.now())
@@ -142,15 +142,13 @@ func (k described) begun(n *instance, b *began) {
 	case b.err != nil:
 		w.fail(fmt.Errorf("%s: %w", n.Name(), b.err))
 		return
-	case n.dying: // it was killed before there was a process
-		n.exited, n.read = true, true
-		w.died(n)
+	case n.dying(): // it was killed before there was a process
+		n.died()
 		return
 	case b.said != "":
 		k.failed(n, b.said)
 		return
 	}
-	n.exited, n.read = false, false
 	if s.Daemon == nil {
 		k.serves(n)
 		return
@@ -166,14 +164,13 @@ func (k described) begun(n *instance, b *began) {
 		k.failed(n, err.Error())
 		return
 	}
-	n.lifeNo, n.process = no, true
-	w.log("%s: %s is started, life %d", n.Name(), n.daemon(), no)
+	n.spawned(no)
 	ctx, cancel := context.WithCancel(w.ctx)
 	n.stopWaiting = cancel
 	go func() {
 		if awaitServing(ctx, n.box, &s.Daemon.Serves) && (!s.Enters() || configured(ctx, n.box, s)) {
 			w.post(func() {
-				if n.lifeNo == no && n.starting && !n.exited && !n.Gone {
+				if n.lifeNo == no && n.life == nil && n.process() {
 					k.serves(n)
 				}
 			})
@@ -186,8 +183,7 @@ func (k described) failed(n *instance, said string) {
 	k.w.log("%s: %s", n.Name(), said)
 	n.startError = said
 	n.failures++
-	n.dying, n.exited, n.read = true, true, true
-	k.w.died(n)
+	n.died()
 }
 
 // serves begins a life.
@@ -196,7 +192,8 @@ func (k described) serves(n *instance) {
 	if n.expected != 0 {
 		w.costs.start = max(w.costs.start, w.now()-n.expected)
 	}
-	n.life, n.starting, n.Changed, n.expected, n.startError = &life{no: n.lifeNo}, false, true, 0, ""
+	n.heard(&life{no: n.lifeNo})
+	n.Changed, n.expected, n.startError = true, 0, ""
 	n.served = w.now()
 	known := n.Settings
 	switch s := n.system; {
@@ -207,7 +204,7 @@ func (k described) serves(n *instance) {
 	}
 	w.witness.Runs(n.No, &known)
 	w.Ran(&n.Node)
-	w.log("%s: %s serves", n.Name(), n.daemon())
+	w.log("%s: %s serves", n.Name(), n.program())
 	n.beside(n.after, nil)
 	n.after = nil
 }
@@ -224,9 +221,9 @@ func (k described) expect(n *instance) {
 			said = n.lastSaid()
 		}
 		w.unserved(n, within, said)
-		if n.system.Enters() && n.process { // its livenessProbe has failed: an entrypoint may wait for ever for a daemon that has ended
+		if n.system.Enters() && n.process() { // its livenessProbe has failed: an entrypoint may wait for ever for a daemon that has ended
 			n.failures++
-			w.kill(n)
+			n.kill()
 		}
 	})
 }
@@ -235,14 +232,13 @@ func (k described) expect(n *instance) {
 func (k described) stop(n *instance) error {
 	w, s := k.w, n.runs()
 	if n.unmanned() {
-		n.exited, n.read = true, true
-		w.at(w.now(), func() { w.died(n) })
+		w.at(w.now(), n.died)
 		return nil
 	}
 	no := n.lifeNo
 	w.after(s.Daemon.Stop.Grace, func() {
-		if n.lifeNo == no && n.process && !n.Gone {
-			w.tell(n, fmt.Sprintf("%s has not ended within %v: it is killed", n.daemon(), s.Daemon.Stop.Grace))
+		if n.lifeNo == no && n.process() {
+			w.tell(n, fmt.Sprintf("%s has not ended within %v: it is killed", n.program(), s.Daemon.Stop.Grace))
 			w.fail(n.box.SignalDaemon(syscall.SIGKILL))
 		}
 	})
@@ -260,8 +256,7 @@ func (k described) ended(n *instance) {
 	if n.life != nil && k.w.now()-n.served > backOffForgets {
 		n.failures = 0
 	}
-	n.read = true
-	k.w.died(n)
+	n.died()
 }
 
 // Kubelet's back-off for containers that end by themselves: the first restart is at once, the second after backOffFirst, each further one after

@@ -67,23 +67,6 @@ func (w *World) heard(l *judge.Life, in ipam.Input) {
 
 var _ models.Machine = (*instance)(nil)
 
-// Runs says whether there is a daemon that is heard of and is not being ended.
-func (n *instance) Runs() bool { return n.life != nil && !n.dying }
-
-// Lives says whether a daemon runs or is about to.
-func (n *instance) Lives() bool { return (n.life != nil || n.starting) && !n.dying }
-
-// Kill strikes when the process has ended.
-func (n *instance) Kill(id int, _ string) verb.Strike {
-	n.enders = append(n.enders, id)
-	n.w.kill(n)
-	return verb.Wait("the daemon's process did not end")
-}
-
-func (n *instance) Restart() { n.w.term(n) }
-
-func (n *instance) Start() { n.w.at(n.w.now(), func() { n.w.startDaemon(n) }) }
-
 func (n *instance) LoseRecords() bool {
 	had, err := n.box.LoseRecords()
 	n.w.fail(err)

@@ -32,7 +32,7 @@ func (f fleet) tell(offset time.Duration) {
 // began at the old time would have lasted for the whole jump at once.
 func (f fleet) behind(offset time.Duration) string {
 	for n := range f.living() {
-		if l := n.life; l != nil && !l.ended && !n.dying && !n.exited && n.reported && n.report.Offset != offset {
+		if n.Runs() && !n.life.ended && n.report != nil && n.report.Offset != offset {
 			return n.Name()
 		}
 	}
@@ -67,7 +67,7 @@ func (f fleet) look() time.Duration {
 func (f fleet) next() time.Duration {
 	at := never
 	for n := range f.living() {
-		if n.life != nil && n.reported && n.report.Next >= 0 {
+		if n.life != nil && n.report != nil && n.report.Next >= 0 {
 			at = min(at, n.report.Next)
 		}
 	}

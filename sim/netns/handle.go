@@ -20,10 +20,10 @@ func (h Handle) RestartAfter(pause time.Duration) { h.n.pause = pause }
 // the start of the next.
 func (h Handle) Kill() bool {
 	n := h.n
-	if n.Gone || n.dying || !n.process {
+	if !n.Lives() || !n.process() {
 		return false
 	}
-	n.w.kill(n)
+	n.kill()
 	n.w.pump()
 	return true
 }
@@ -31,7 +31,7 @@ func (h Handle) Kill() bool {
 // Works says whether the daemon has a process and something to do.
 func (h Handle) Works() bool {
 	n := h.n
-	return !n.Gone && !n.dying && n.process && (n.life == nil || n.w.keeper.toil(n, n.w.now()) != "")
+	return n.Lives() && n.process() && (n.life == nil || n.w.keeper.toil(n, n.w.now()) != "")
 }
 
 // KillPlugins SIGKILLs from now on that many of a hundred runs of the plugin, each at a random instant within a while of its
@@ -49,7 +49,7 @@ func (h Handle) Runtime() cri.Counts { return h.n.CRI.Counts() }
 
 // Forgotten are the container IDs of sandboxes that the runtime has forgotten although no DEL had succeeded:
 // libcni is not called for them again, so its cache keeps them.
-func (h Handle) Forgotten() []string { return h.n.lost }
+func (h Handle) Forgotten() []string { return h.n.forgotten }
 
 // Lives is how many daemons the node has had.
 func (h Handle) Lives() int { return h.n.lifeNo }

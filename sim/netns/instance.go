@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/enilab/enilab/impl/clock"
 	"github.com/enilab/enilab/sim/machine"
 	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/netns/node"
@@ -19,32 +18,11 @@ type instance struct {
 	w   *World
 	box *node.Node
 	// stopKill cancels the kill of the machine that the end of the laboratory's context would trigger.
-	stopKill func() bool
-	pause    time.Duration // from a daemon's end to the next one's start
-	self     string        // the daemon's pod, as the API server names it
+	stopKill  func() bool
+	rebooting bool // once its daemon is dead
+	asides    int  // things that are done beside the loop
 
-	life      *life         // the daemon that runs
-	starting  bool          // its process has been started and its recording has not begun
-	dying     bool          // it is being killed
-	unasked   *node.Event   // how its process ended although the laboratory did not end it; nil: it did not
-	process   bool          // it has one
-	exited    bool          // its process has ended
-	read      bool          // and its recording has been read to its end
-	rebooting bool          // once it is dead
-	expected  time.Duration // when the daemon was first started that is not known to serve yet; 0: none is waited for
-	failures  int           // how often in a row a daemon ended by itself
-	lifeNo    int
-	seat      *clock.Seat
-	report    clock.Report
-	reported  bool
-	held      int // requests of the daemon that the models hold back
-	asides    int // things that are done beside the loop
-
-	enders []int // those that the end of this daemon ends
-
-	debut     debut
-	tokenless tokenless
-
+	nodeDaemon
 	versions // of a system that is not ours by its recording
 
 	realKernel
@@ -55,8 +33,8 @@ type instance struct {
 
 // addNode launches an instance and makes the machine.
 func (w *World) addNode() error {
-	n := &instance{w: w, pause: models.RestartPause}
-	n.kubelet, n.endpoints, n.packets = newKubelet(n), endpoints{n: n}, packets{n: n, flows: map[netip.Addr]*flow{}}
+	n := &instance{w: w, nodeDaemon: nodeDaemon{pause: models.RestartPause}}
+	n.nodeDaemon.n, n.kubelet, n.endpoints, n.packets = n, newKubelet(n), endpoints{n: n}, packets{n: n, flows: map[netip.Addr]*flow{}}
 	err := w.Launch(&n.Node, n, w.Random())
 	if err != nil {
 		return err
@@ -86,7 +64,7 @@ func (w *World) addNode() error {
 	if err := n.serve(); err != nil {
 		return fmt.Errorf("%s: %w", n.Name(), err)
 	}
-	w.at(w.now()+time.Duration(w.Random()%uint64(100*time.Millisecond)), func() { w.startDaemon(n) })
+	w.at(w.now()+time.Duration(w.Random()%uint64(100*time.Millisecond)), n.start)
 	return nil
 }
 
@@ -111,7 +89,7 @@ func (w *World) ended(n *instance, e *node.Event) {
 		n.pluginDone(e)
 	case node.DaemonExited:
 		if e.Life == n.lifeNo {
-			w.daemonExited(n, e)
+			n.exit(e)
 		}
 	}
 }
@@ -129,9 +107,7 @@ func (n *instance) close(hurried bool) error {
 		n.stopKill()
 	}
 	n.endpoints.close()
-	if n.seat != nil {
-		_ = n.seat.Close()
-	}
+	n.leave()
 	switch {
 	case n.box == nil:
 	case hurried:
@@ -157,7 +133,7 @@ func (n *instance) works(now time.Duration) string {
 	switch {
 	case time.Now().Before(n.stirred):
 		return "its kernel has just been changed"
-	case n.starting || n.dying:
+	case n.phase != absent && n.phase != serving:
 		return "its daemon starts or ends"
 	case n.asides > 0:
 		return "something is done to it"

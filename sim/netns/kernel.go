@@ -76,11 +76,11 @@ func (k *realKernel) stir() {
 // Reboot first ends the daemon.
 func (k *realKernel) Reboot() {
 	k.n.rebooting = true
-	if k.n.life == nil && !k.n.starting {
+	if k.n.phase == absent {
 		k.rebooted()
 		return
 	}
-	k.n.w.kill(k.n)
+	k.n.kill()
 }
 
 // rebooted: the daemon is dead, and so is everything else.
@@ -103,7 +103,7 @@ func (k *realKernel) rebooted() {
 	w.EC2.Reboot(w.now(), n.Instance)
 	w.Kubelet(&n.Node, &cri.Input{Kind: cri.Reboot})
 	k.stir()
-	w.after(models.BootTime+n.pause, func() { w.startDaemon(n) })
+	w.after(models.BootTime+n.pause, n.start)
 }
 
 // enumerate names the ENIs' links as a boot does: in their order, without the gaps that detached ones have left.

@@ -13,13 +13,13 @@ import (
 
 // kubelet is what a node runs for kubelet and the container runtime, whose model decides: namespaces and plugins.
 type kubelet struct {
-	n       *instance
-	running int                     // plugin processes
-	plugins map[cri.OpID]cri.Action // those that run, but GC's
-	killed  map[cri.OpID]bool       // those whose end is not awaited
-	felled  map[cri.OpID]bool       // those that the machine's end met
-	hunt    hunt                    // for plugins
-	lost    []string                // sandboxes that the runtime has forgotten without a DEL that succeeded
+	n         *instance
+	running   int                     // plugin processes
+	plugins   map[cri.OpID]cri.Action // those that run, but GC's
+	killed    map[cri.OpID]bool       // those whose end is not awaited
+	felled    map[cri.OpID]bool       // those that the machine's end met
+	hunt      hunt                    // for plugins
+	forgotten []string                // sandboxes that the runtime has forgotten without a DEL that succeeded
 }
 
 func newKubelet(n *instance) kubelet {
@@ -54,7 +54,7 @@ func (k *kubelet) Act(a cri.Action) {
 	case cri.SandboxGone:
 		if a.Lost {
 			w.log("%s: the runtime has forgotten %.8s, which still owes a DEL", n.Name(), a.ContainerID)
-			k.lost = append(k.lost, a.ContainerID)
+			k.forgotten = append(k.forgotten, a.ContainerID)
 		}
 	}
 }

@@ -16,25 +16,10 @@ type life struct {
 	ended bool // it has no more to tell
 }
 
-// steps are those of the daemon that runs.
-func (n *instance) steps() uint64 {
-	if n.life == nil {
-		return 0
-	}
-	return n.life.Steps()
-}
-
-// witness is the daemon that runs; nil is none.
-func (n *instance) witness() *judge.Life {
-	if n.life == nil {
-		return nil
-	}
-	return n.life.Life
-}
-
 // recordedHeader begins a life.
-func (w *World) recordedHeader(n *instance, no int, line []byte) {
-	if no != n.lifeNo {
+func (d *nodeDaemon) recordedHeader(no int, line []byte) {
+	n, w := d.n, d.n.w
+	if no != d.lifeNo || n.Gone {
 		return
 	}
 	l, err := w.witness.Open(n.No, line)
@@ -42,20 +27,20 @@ func (w *World) recordedHeader(n *instance, no int, line []byte) {
 		w.fail(fmt.Errorf("%s: the recording cannot be replayed: %w", n.Name(), err))
 		return
 	}
-	n.life, n.starting = &life{Life: l, no: no}, false
+	d.heard(&life{Life: l, no: no})
 	w.log("%s: life %d begins", n.Name(), no)
 }
 
 // recorded is one step of a daemon.
-func (w *World) recorded(n *instance, no int, line []byte) {
-	l := n.life
+func (d *nodeDaemon) recorded(no int, line []byte) {
+	l := d.life
 	if l == nil || l.no != no {
 		return
 	}
-	n.Changed = true
+	d.n.Changed = true
 	if err := l.Step(line); err != nil {
-		w.disagree(n, "replay: %v", err)
-		w.fail(fmt.Errorf("%s: the daemon does not decide as the core does: %w", n.Name(), err))
+		d.n.w.disagree(d.n, "replay: %v", err)
+		d.n.w.fail(fmt.Errorf("%s: the daemon does not decide as the core does: %w", d.n.Name(), err))
 	}
 }
 

@@ -19,17 +19,6 @@ func (p *Parts) without() judge.Source {
 	return 0
 }
 
-// waits is a daemon that has said that it waits. Without a recording its life begins with the first time.
-func (w *World) waits(n *instance) {
-	if !w.parts.WithoutBooks || !n.starting || n.Gone {
-		return
-	}
-	n.life, n.starting, n.Changed = &life{no: n.lifeNo}, false, true
-	w.witness.Runs(n.No, &n.Settings)
-	w.Ran(&n.Node)
-	w.log("%s: life %d begins, without books", n.Name(), n.lifeNo)
-}
-
 // holds says of an address of the kernel that it is in use: a living sandbox, or the machine itself.
 func (w *World) holds(n *instance) func(netip.Addr) bool {
 	var own []netip.Addr

@@ -146,18 +146,6 @@ func (b *backend) hold(d time.Duration) {
 	}
 }
 
-// keep counts a request of this life as held back until release.
-func (n *instance) keep() (release func()) {
-	life := n.lifeNo
-	n.held++
-	return func() {
-		if n.lifeNo == life {
-			n.held--
-			n.stirs()
-		}
-	}
-}
-
 // metadata is the instance's view; a silent service hangs for as long as a caller waits.
 func (b *backend) metadata(context.Context) (view ec2.IMDS, ok bool) {
 	b.w.ask(func() {

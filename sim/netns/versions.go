@@ -19,15 +19,12 @@ import (
 
 // versions are the systems that a node has.
 type versions struct {
-	system      *systems.System // the daemon's; nil: it is ours, by its recording
-	plugin      *systems.System // the plugin's
-	was         *systems.System // whose daemon still runs while another one's is awaited
-	before      []systems.Step  // what is done before the next start
-	after       []systems.Step  // and once it serves
-	stopWaiting context.CancelFunc
-	served      time.Duration
-	policed     bool   // it has a network policy agent's port
-	startError  string // why the last start came to nothing
+	system  *systems.System // the daemon's; nil: it is ours, by its recording
+	plugin  *systems.System // the plugin's
+	was     *systems.System // whose daemon still runs while another one's is awaited
+	before  []systems.Step  // what is done before the next start
+	after   []systems.Step  // and once it serves
+	policed bool            // it has a network policy agent's port
 	// mutated is when EC2 last carried out something for it, in the machine's time.
 	mutated time.Time
 }
@@ -67,19 +64,19 @@ func (v *versions) plan(order []systems.Step) (before []systems.Step) {
 	return before
 }
 
-// daemon is what the story calls a node's daemon.
-func (n *instance) daemon() string {
-	if n.system == nil {
+// program is what the story calls a node's daemov.
+func (v *versions) program() string {
+	if v.system == nil {
 		return "ipamd"
 	}
-	if n.system.Daemon == nil {
-		return n.system.Name
+	if v.system.Daemon == nil {
+		return v.system.Name
 	}
-	return path.Base(n.runs().Daemon.Argv[0])
+	return path.Base(v.runs().Daemon.Argv[0])
 }
 
-// unmanned says whether the node has a system without a daemon.
-func (n *instance) unmanned() bool { return n.system != nil && n.runs().Daemon == nil }
+// unmanned says whether the node has a system without a daemov.
+func (v *versions) unmanned() bool { return v.system != nil && v.runs().Daemon == nil }
 
 // Exchange has another system's daemon, plugin or both run, in the order that its description says. What the daemon installs of its own plugin or
 // conflist gives way again where another one's was wanted.
@@ -116,9 +113,9 @@ func (n *instance) Exchange(to, part string, keep bool) bool {
 		switch {
 		case n.Gone:
 		case n.Runs():
-			w.term(n)
-		case n.starting && !n.dying:
-			w.kill(n)
+			n.term()
+		case n.Lives():
+			n.kill()
 		}
 		w.fail(n.listenCRI())
 	})
