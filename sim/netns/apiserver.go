@@ -45,7 +45,8 @@ func (b *bell) ring(shown func() uint64) {
 }
 
 // shown is a digest of what the API server shows: the model counts its own changes, the rest is the machines'.
-func (w *World) shown() uint64 {
+func (c *wholeCluster) shown() uint64 {
+	w := c.w
 	h := fnv.New64a()
 	put := func(v uint64) {
 		for ; v > 0; v >>= 8 {
@@ -64,7 +65,8 @@ func (w *World) shown() uint64 {
 }
 
 // nodeInfo is a node's object; the loop asks for it.
-func (w *World) nodeInfo(n *instance) kubeserver.NodeInfo {
+func (n *instance) nodeInfo() kubeserver.NodeInfo {
+	w := n.w
 	in, _ := w.EC2.InstanceOf(n.Instance)
 	labels, annotations, _ := w.Kube.Marks(int(n.No))
 	return kubeserver.NodeInfo{Labels: labels, Annotations: annotations, UID: n.Name(), MaxPods: n.Settings.MaxPods, Cordoned: w.Kube.Cordoned(int(n.No)), Address: in.PrimaryAddress,
@@ -73,8 +75,8 @@ func (w *World) nodeInfo(n *instance) kubeserver.NodeInfo {
 
 // capacious is nodeInfo with as many pods as EKS lets a node of that type have, where no number was given: a kubelet
 // always says a number.
-func (w *World) capacious(n *instance) kubeserver.NodeInfo {
-	info := w.nodeInfo(n)
+func (n *instance) capacious() kubeserver.NodeInfo {
+	info := n.nodeInfo()
 	if limits, ok := ec2.LimitsOf(info.Type); ok && info.MaxPods == 0 {
 		info.MaxPods = limits.ENIs*(limits.IPv4PerENI-1) + 2 // two are of the host's network
 	}
@@ -85,29 +87,38 @@ func (w *World) capacious(n *instance) kubeserver.NodeInfo {
 var epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // WholeCluster is what an API server for others' daemons shows (apiserver.New): every node and every pod.
-func (w *World) WholeCluster() apiserver.Cluster { return wholeCluster{w} }
+func (w *World) WholeCluster() apiserver.Cluster { return &w.api }
 
-type wholeCluster struct{ w *World }
+// wholeCluster is a world's.
+type wholeCluster struct {
+	w         *World
+	bell      bell
+	elsewhere *apiserver.Objects // see otherObjects
+}
+
+// ring says that something may have changed.
+func (c *wholeCluster) ring() { c.bell.ring(c.shown) }
 
 // Look gives all objects as they are.
-func (c wholeCluster) Look(context.Context) (out apiserver.Objects, err error) {
-	if !c.w.ask(func() { out = c.w.objects() }) {
+func (c *wholeCluster) Look(context.Context) (out apiserver.Objects, err error) {
+	if !c.w.ask(func() { out = c.objects() }) {
 		return apiserver.Objects{}, machine.ErrClosed
 	}
 	return out, nil
 }
 
 // Changed is closed at the next change of what Look gives.
-func (c wholeCluster) Changed() <-chan struct{} { return c.w.bell.changed() }
+func (c *wholeCluster) Changed() <-chan struct{} { return c.bell.changed() }
 
-func (w *World) objects() (out apiserver.Objects) {
+func (c *wholeCluster) objects() (out apiserver.Objects) {
+	w := c.w
 	for n := range w.nodes.living() {
-		out.Nodes = append(out.Nodes, apiserver.NodeOf(n.Name(), w.capacious(n), epoch))
+		out.Nodes = append(out.Nodes, apiserver.NodeOf(n.Name(), n.capacious(), epoch))
 	}
 	for _, e := range w.Kube.ENIConfigs() {
 		out.Custom = append(out.Custom, apiserver.ENIConfigOf(&e))
 	}
-	others := w.otherObjects()
+	others := c.otherObjects()
 	out.Nodes = append(out.Nodes, others.Nodes...)
 	out.Pods = append(out.Pods, others.Pods...)
 	for _, load := range w.Kube.Workloads() {

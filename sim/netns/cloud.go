@@ -11,7 +11,8 @@ import (
 )
 
 // sender is how a node's requests travel.
-func (w *World) sender(n *instance) *machine.Sender {
+func (n *instance) sender() *machine.Sender {
+	w := n.w
 	return &machine.Sender{EC2: w.EC2, Now: w.now, After: w.after,
 		Trap:  func(a ec2.Action, after bool) bool { return !(after && n.dying()) && w.Trapped(&n.Node, a, after) },
 		Asked: func(r *ec2.Request) { w.witness.Asked(w.Whose(&n.Node), n.No, r) },
@@ -22,13 +23,13 @@ func (w *World) sender(n *instance) *machine.Sender {
 }
 
 // send is a request that has left its node, which counts as held back until it is answered.
-func (w *World) send(n *instance, r *ec2.Request, answer func(*ec2.Response)) {
+func (n *instance) send(r *ec2.Request, answer func(*ec2.Response)) {
 	r.Caller = n.Instance
 	release := n.keep()
 	if !strings.HasPrefix(r.Action.String(), "Describe") {
 		n.mutated = time.Now()
 	}
-	w.sender(n).Send(r, func(resp *ec2.Response) {
+	n.sender().Send(r, func(resp *ec2.Response) {
 		release()
 		answer(resp)
 	})
@@ -51,7 +52,7 @@ func (w *World) Happened(m *models.Node, e *ec2.Event) {
 		n.mirror.Unplug(e.MAC)
 		n.stir()
 	case e.Kind == ec2.InstanceTerminated:
-		w.terminated(n)
+		n.terminated()
 	}
 }
 
@@ -76,12 +77,13 @@ func (n *instance) livePod(a netip.Addr) string {
 	return ""
 }
 
-func (w *World) terminated(n *instance) {
-	if n == nil || n.Gone {
+func (n *instance) terminated() {
+	w := n.w
+	if n.Gone {
 		return
 	}
 	w.Ended(&n.Node)
-	w.tell(n, "the instance is terminated")
+	n.tell("the instance is terminated")
 	n.lost()
 	w.fail(n.close(false))
 }

@@ -113,7 +113,7 @@ func (d *nodeDaemon) kill() {
 	if d.life != nil && !n.rebooting { // a reboot removes the records: it does not matter how far they were written
 		w.witness.Torn(d.life.Life)
 	}
-	w.tell(n, n.program()+" is killed")
+	n.tell(n.program() + " is killed")
 	if n.unmanned() {
 		if d.phase == ending {
 			d.died()
@@ -131,7 +131,7 @@ func (d *nodeDaemon) term() {
 		return
 	}
 	d.end()
-	d.n.w.tell(d.n, d.n.program()+" is told to end")
+	d.n.tell(d.n.program() + " is told to end")
 	d.n.w.fail(d.n.w.keeper.stop(d.n))
 }
 
@@ -251,7 +251,7 @@ func (d *nodeDaemon) explainEnd(e *node.Event) {
 	}
 	if byHand {
 		w.byHand = true
-		w.tell(n, "somebody ended "+n.program()+": "+e.Exit)
+		n.tell("somebody ended " + n.program() + ": " + e.Exit)
 		return
 	}
 	said := d.lastSaid()
@@ -265,7 +265,7 @@ func (d *nodeDaemon) explainEnd(e *node.Event) {
 		return
 	}
 	text := fmt.Sprintf("%s ended by itself: %s; it said %q", n.program(), e.Exit, said)
-	w.tell(n, text)
+	n.tell(text)
 	if len(w.crashes) < maxCrashes {
 		w.crashes = append(w.crashes, sim.Failure{At: w.Now(), Text: n.Name() + "'s " + text})
 	}

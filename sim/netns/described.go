@@ -94,7 +94,7 @@ type began struct {
 // begin does what has to be done before the daemon starts, and starts it.
 func (k described) begin(n *instance) {
 	w := k.w
-	s, words, settings, install := n.system, w.words(n), settingsOf(&n.Node), n.before
+	s, words, settings, install := n.system, n.words(), settingsOf(&n.Node), n.before
 	n.before = []systems.Step{systems.StepInit}
 	n.tokenless.begin()
 	var todo []systems.Step
@@ -220,7 +220,7 @@ func (k described) expect(n *instance) {
 		if said == "" {
 			said = n.lastSaid()
 		}
-		w.unserved(n, within, said)
+		n.unserved(within, said)
 		if n.system.Enters() && n.process() { // its livenessProbe has failed: an entrypoint may wait for ever for a daemon that has ended
 			n.failures++
 			n.kill()
@@ -238,7 +238,7 @@ func (k described) stop(n *instance) error {
 	no := n.lifeNo
 	w.after(s.Daemon.Stop.Grace, func() {
 		if n.lifeNo == no && n.process() {
-			w.tell(n, fmt.Sprintf("%s has not ended within %v: it is killed", n.program(), s.Daemon.Stop.Grace))
+			n.tell(fmt.Sprintf("%s has not ended within %v: it is killed", n.program(), s.Daemon.Stop.Grace))
 			w.fail(n.box.SignalDaemon(syscall.SIGKILL))
 		}
 	})

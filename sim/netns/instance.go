@@ -53,7 +53,7 @@ func (w *World) addNode() error {
 	n.stopKill = context.AfterFunc(w.ctx, func() { // who waits for an answer of the machine gets none soon
 		time.AfterFunc(hurry, n.box.Kill)
 	})
-	go w.follow(n)
+	go n.follow()
 	w.pump() // its primary ENI is plugged in
 	if w.broken != nil {
 		return w.broken
@@ -69,9 +69,9 @@ func (w *World) addNode() error {
 }
 
 // follow takes what the node's helper tells until it is gone.
-func (w *World) follow(n *instance) {
+func (n *instance) follow() {
 	for e := range n.box.Events() {
-		if !w.post(func() { w.ended(n, &e) }) {
+		if !n.w.post(func() { n.ended(&e) }) {
 			for range n.box.Events() { // they are dropped
 			}
 			return
@@ -80,7 +80,7 @@ func (w *World) follow(n *instance) {
 }
 
 // ended is a process that has ended.
-func (w *World) ended(n *instance, e *node.Event) {
+func (n *instance) ended(e *node.Event) {
 	if n.Gone {
 		return
 	}

@@ -185,7 +185,7 @@ func (k *realKernel) linkTo(a netip.Addr) string {
 // mirrored applies to the model what the daemon has applied.
 func (k *realKernel) mirrored(a *ipam.Apply, done *ipam.Applied) {
 	if diff := k.mirror.follow(a, done); diff != "" {
-		k.n.w.disagree(k.n, "kernel: %s", diff)
+		k.n.disagree("kernel: %s", diff)
 	}
 }
 
@@ -232,6 +232,6 @@ func (k *realKernel) compare() {
 		k.doubt = doubt{k.compared, n.steps()}
 	case k.compared.Sub(k.doubt.since) > slowed(doubtTime):
 		k.doubt = doubt{}
-		w.disagree(n, "kernel: the real one and the model differ:\n%s", diff)
+		n.disagree("kernel: the real one and the model differ:\n%s", diff)
 	}
 }

@@ -39,7 +39,7 @@ func (d *nodeDaemon) recorded(no int, line []byte) {
 	}
 	d.n.Changed = true
 	if err := l.Step(line); err != nil {
-		d.n.w.disagree(d.n, "replay: %v", err)
+		d.n.disagree("replay: %v", err)
 		d.n.w.fail(fmt.Errorf("%s: the daemon does not decide as the core does: %w", d.n.Name(), err))
 	}
 }

@@ -144,13 +144,6 @@ func (m *mirror) crashed(l *life) {
 	m.broken = append(m.broken, l.Plans()...)
 }
 
-// resolve runs on until nothing is doubted.
-func (w *World) resolve() {
-	for end := w.now() + 4*slowed(doubtTime); w.nodes.doubted() && w.broken == nil && w.now() < end && !w.unwanted(); {
-		w.until(w.now()+doubtPause, nil)
-	}
-}
-
 // agree says in what the model and the real kernel differ; "" is in nothing.
 func (m *mirror) agree(real *dataplane.Observation) string {
 	m.explain(real)

@@ -14,9 +14,10 @@ var otherNetwork = netip.MustParseAddr("100.64.0.1")
 
 // otherObjects are the nodes and pods that the API server has beside the scenario's own, as those of a large cluster.
 // They are objects and nothing else: no kubelet runs them, and they never change.
-func (w *World) otherObjects() *apiserver.Objects {
-	if w.elsewhere != nil {
-		return w.elsewhere
+func (c *wholeCluster) otherObjects() *apiserver.Objects {
+	w := c.w
+	if c.elsewhere != nil {
+		return c.elsewhere
 	}
 	out := &apiserver.Objects{}
 	address := otherNetwork
@@ -43,6 +44,6 @@ func (w *World) otherObjects() *apiserver.Objects {
 		}
 		out.Pods = append(out.Pods, apiserver.PodOf(&p, kube.Deployment, on, host, epoch))
 	}
-	w.elsewhere = out
+	c.elsewhere = out
 	return out
 }

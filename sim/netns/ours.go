@@ -109,7 +109,7 @@ func (o ours) begin(n *instance) {
 				again = "ipamd init ends: instance metadata does not answer"
 			}
 			if again != "" { // kubelet starts it again, as any container
-				w.tell(n, again)
+				n.tell(again)
 				n.died()
 				return
 			}
@@ -171,7 +171,7 @@ func (o ours) expect(n *instance, no int) {
 			w.post(func() {
 				n.asides--
 				if err == nil && code != 0 && lives() {
-					w.unserved(n, within, firstOf(string(out)))
+					n.unserved(within, firstOf(string(out)))
 				}
 			})
 		}()

@@ -20,7 +20,8 @@ func (p *Parts) without() judge.Source {
 }
 
 // holds says of an address of the kernel that it is in use: a living sandbox, or the machine itself.
-func (w *World) holds(n *instance) func(netip.Addr) bool {
+func (n *instance) holds() func(netip.Addr) bool {
+	w := n.w
 	var own []netip.Addr
 	for _, p := range w.Cluster.Prefixes() {
 		own = append(own, p.Masked().Addr().Next()) // the router

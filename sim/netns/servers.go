@@ -130,7 +130,7 @@ func (b *backend) clock() time.Duration {
 // Do makes a request to EC2 travel, as the model says.
 func (b *backend) Do(ctx context.Context, r *ec2.Request) (ec2.Response, error) {
 	request := *r
-	return machine.Await(ctx, b.w.post, b.w.closed, func(answer func(*ec2.Response)) { b.w.send(b.n, &request, answer) })
+	return machine.Await(ctx, b.w.post, b.w.closed, func(answer func(*ec2.Response)) { b.n.send(&request, answer) })
 }
 
 // hold keeps a request back for a while.
@@ -180,7 +180,7 @@ func (b kubeBackend) Pods(_ context.Context, name string) (pods []kube.Pod, err 
 func (b kubeBackend) Node(_ context.Context, name string) (info kubeserver.NodeInfo, ok bool, err error) {
 	alive := b.w.ask(func() {
 		ok = name == b.n.Name() && !b.n.Gone
-		if info = b.w.nodeInfo(b.n); b.w.Kube.Away(b.w.now()) {
+		if info = b.n.nodeInfo(); b.w.Kube.Away(b.w.now()) {
 			err = errAway
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
 )
@@ -18,8 +19,16 @@ const (
 	flowPeriod = 5 * time.Second
 )
 
-// armSnapshot makes sure that there is a snapshot when something changes, or a fault's bound ends.
-func (w *World) armSnapshot() {
+// observer is what the judge sees of a world: snapshots of its nodes while they change, and what there is once they have settled.
+type observer struct {
+	w          *World
+	snapshotAt time.Duration // the next one
+	view       ipam.View
+}
+
+// arm makes sure that there is a snapshot when something changes, or a fault's bound ends.
+func (o *observer) arm() {
+	w := o.w
 	at := never
 	if w.Flowing() {
 		at = w.now() + flowPeriod
@@ -32,21 +41,22 @@ func (w *World) armSnapshot() {
 			at = min(at, max(until, w.now())+time.Millisecond)
 		}
 	}
-	if at >= w.snapshotAt {
+	if at >= o.snapshotAt {
 		return
 	}
-	w.snapshotAt = at
+	o.snapshotAt = at
 	w.at(at, func() {
-		if at == w.snapshotAt {
-			w.snapshotAt = never
-			w.judge()
+		if at == o.snapshotAt {
+			o.snapshotAt = never
+			o.judge()
 		}
 	})
 }
 
 // judge takes a snapshot of every node that has changed or that the auditor watches, if it is consistent: nothing of the node works, so
 // nothing moves while it is collected. A node that does not come to rest is not judged, and stays due.
-func (w *World) judge() {
+func (o *observer) judge() {
+	w := o.w
 	for _, n := range w.nodes[1:] {
 		if w.broken == nil {
 			w.Flow(&n.Node)
@@ -59,21 +69,22 @@ func (w *World) judge() {
 			continue
 		}
 		n.Changed = false
-		c := w.collect(n)
+		c := n.collect()
 		w.Auditor.Judge(w.now(), c)
 		n.compare()
 	}
 }
 
 // collect is a snapshot of a node that is at rest.
-func (w *World) collect(n *instance) *judge.Snapshot {
+func (n *instance) collect() *judge.Snapshot {
+	w := n.w
 	c := &judge.Snapshot{Node: int(n.No), Settings: n.Settings}
 	c.Cloud = judge.AppendENIs(nil, w.Whose(&n.Node))
 	if w.parts.WithoutBooks {
 		c.Up = n.life != nil
 	} else {
 		c.Books(n.witness().Core(), &w.view)
-		c.PendingDELs = w.intents(n)
+		c.PendingDELs = n.intents()
 	}
 	c.Silent = w.EC2.MetadataSilent(w.now(), n.Instance)
 	n.pods(c)
@@ -82,9 +93,9 @@ func (w *World) collect(n *instance) *judge.Snapshot {
 }
 
 // intents counts the DELs that wait on the node's disk.
-func (w *World) intents(n *instance) int {
+func (n *instance) intents() int {
 	files, err := filepath.Glob(n.box.Root() + "/run/aws-node/del/*.json")
-	w.fail(err)
+	n.w.fail(err)
 	return len(files)
 }
 
@@ -92,39 +103,42 @@ func (w *World) intents(n *instance) int {
 const steadyLimit = 5 * time.Second
 
 // Steady runs on to the first moment at which a consistent snapshot can be made, or to the limit.
-func (w *World) Steady() {
+func (o *observer) Steady() {
+	w := o.w
 	end := w.now() + slowed(steadyLimit)
 	w.until(end, func() bool { return w.nodes.busy(w.now()) == "" })
 }
 
 // Settle judges what has to hold once settled.
-func (w *World) Settle() (underWay []string) {
-	w.Steady()
-	w.judge()
+func (o *observer) Settle() (underWay []string) {
+	w := o.w
+	o.Steady()
+	o.judge()
 	for n := range w.nodes.living() {
 		if w.broken != nil || w.unwanted() {
 			continue
 		}
-		if why := w.rest(n); w.unwanted() {
+		if why := n.rest(); w.unwanted() {
 			return underWay
 		} else if why != "" { // no snapshot is not judged, and not judged is not held
 			underWay = append(underWay, fmt.Sprintf("%s: it did not come to rest within %v: %s", n.Name(), slowed(steadyLimit), why))
 			continue
 		}
-		c := w.collect(n)
-		c.Leaks = w.leaks(n)
+		c := n.collect()
+		c.Leaks = n.leaks()
 		whose := w.Whose(&n.Node)
 		c.Subnets, c.OtherGroups = whose.Subnets(), whose.Grouped()
 		underWay = append(underWay, w.Auditor.Settle(w.now(), c)...)
 		n.compare()
 	}
-	underWay = append(underWay, w.settleCloud()...)
-	w.resolve()
+	underWay = append(underWay, o.settleCloud()...)
+	o.resolve()
 	return append(underWay, actions.Pending(w.Kube, w.IsGone)...)
 }
 
 // rest runs on to the first moment at which nothing of a node works, or to the limit; then it says what does.
-func (w *World) rest(n *instance) string {
+func (n *instance) rest() string {
+	w := n.w
 	at := func() string { return cmp.Or(n.works(w.now()), n.settles()) }
 	if at() == "" {
 		return ""
@@ -141,7 +155,8 @@ func (w *World) rest(n *instance) string {
 }
 
 // leaks are what has no owner on a node.
-func (w *World) leaks(n *instance) []string {
+func (n *instance) leaks() []string {
+	w := n.w
 	if n.life == nil {
 		return nil
 	}
@@ -161,13 +176,22 @@ func (w *World) leaks(n *instance) []string {
 	w.fail(err)
 	if w.parts.WithoutBooks {
 		normalize(&o)
-		return judge.ResidueOf(stray, &o).Unclaimed(w.holds(n))
+		return judge.ResidueOf(stray, &o).Unclaimed(n.holds())
 	}
 	return judge.ResidueOf(stray, &o).Leaks(n.witness().Core())
 }
 
+// resolve runs on until nothing is doubted.
+func (o *observer) resolve() {
+	w := o.w
+	for end := w.now() + 4*slowed(doubtTime); w.nodes.doubted() && w.broken == nil && w.now() < end && !w.unwanted(); {
+		w.until(w.now()+doubtPause, nil)
+	}
+}
+
 // settleCloud judges the ENIs that no daemon knows (I5), and names those that one will delete.
-func (w *World) settleCloud() (underWay []string) {
+func (o *observer) settleCloud() (underWay []string) {
+	w := o.w
 	var lives []*judge.Life
 	for _, n := range w.nodes[1:] {
 		lives = append(lives, n.witness())
@@ -186,7 +210,7 @@ func (w *World) Unready() string {
 				return fmt.Sprintf("%s: the sandbox of %s is to be removed", n.Name(), t.Name)
 			}
 		}
-		if left := w.intents(n); left > 0 {
+		if left := n.intents(); left > 0 {
 			return fmt.Sprintf("%s: %d DELs wait on its disk", n.Name(), left)
 		}
 	}

@@ -8,8 +8,9 @@ import (
 )
 
 // unserved is a daemon that has not served within its bound (I16). Before t=0 nothing more is waited for.
-func (w *World) unserved(n *instance, within time.Duration, said string) {
-	w.tell(n, n.program()+" does not serve: "+said)
+func (n *instance) unserved(within time.Duration, said string) {
+	w := n.w
+	n.tell(n.program() + " does not serve: " + said)
 	w.Auditor.Unserved(w.now(), int(n.No), within, said)
 	w.doomed = w.doomed || !w.begun
 }
@@ -64,7 +65,7 @@ func (w *World) judgeDebuts() {
 		if !n.unmanned() {
 			words = n.lastSaid()
 		}
-		w.tell(n, n.program()+" starts no pod: "+n.debut.said)
+		n.tell(n.program() + " starts no pod: " + n.debut.said)
 		w.Auditor.Podless(w.now(), int(n.No), w.now()-n.debut.since, n.debut.failed, n.debut.said, words)
 		w.doomed = true
 	}

@@ -156,14 +156,15 @@ func settingsOf(n *models.Node) map[string]string {
 }
 
 // words are what the placeholders of descriptions stand for on a node.
-func (w *World) words(n *instance) systems.Words {
+func (n *instance) words() systems.Words {
+	w := n.w
 	in, _ := w.EC2.InstanceOf(n.Instance)
 	socket := n.system.Runtime.Socket
 	words := systems.Words{"NODE": n.Name(), "ADDRESS": in.PrimaryAddress.String(), "POD": n.self, "NAMESPACE": "kube-system", "CLUSTER": w.Cluster.Name,
 		"REGION": region, "EC2_URL": "http://" + ec2Addr, "METADATA_URL": "http://" + imdsAddr, "KUBERNETES_URL": "http://" + kubeAddr,
 		"KUBERNETES_HOST": kubeHost, "KUBERNETES_PORT": kubePort, "KUBECONFIG": kubeconfigPath, "RUNTIME_SOCKET": socket, "DOCKER_HOST": dockerHost(socket),
 		"CA": authorityPath, "VPC_CIDR": w.Cluster.VPC.String()}
-	if ranges := w.podRanges(n); len(ranges) > 0 {
+	if ranges := n.podRanges(); len(ranges) > 0 {
 		words["POD_RANGE"] = ranges[0].String()
 		subnets := make([]string, len(ranges))
 		for i, r := range ranges {
@@ -175,9 +176,9 @@ func (w *World) words(n *instance) systems.Words {
 }
 
 // podRanges are the prefixes of a node's first ENI.
-func (w *World) podRanges(n *instance) []netip.Prefix {
-	for _, id := range w.EC2.AttachedENIs(n.Instance) {
-		if e, _ := w.EC2.ENI(id); e.MAC == n.mac {
+func (n *instance) podRanges() []netip.Prefix {
+	for _, id := range n.w.EC2.AttachedENIs(n.Instance) {
+		if e, _ := n.w.EC2.ENI(id); e.MAC == n.mac {
 			return e.Prefixes
 		}
 	}
@@ -217,7 +218,7 @@ func (n *instance) beside(steps []systems.Step, then func()) {
 		return
 	}
 	w := n.w
-	work := n.installer(w.words(n), settingsOf(&n.Node))
+	work := n.installer(n.words(), settingsOf(&n.Node))
 	n.asides++
 	go func() {
 		err := work.do(w.ctx, steps)

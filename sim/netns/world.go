@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/enilab/enilab/fakes/kube/apiserver"
-	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/models"
@@ -22,6 +20,7 @@ import (
 type World struct {
 	models.Host
 	loop
+	observer
 	timeline.Telling
 	parts  Parts
 	keeper keeper
@@ -35,16 +34,13 @@ type World struct {
 	byHand  bool // a user ended a daemon
 	events  uint64
 
-	network    *vpc.Network
-	witness    *judge.Witness
-	snapshotAt time.Duration
-	book       *timeline.Book // since t=0
-	view       ipam.View
-	bell       bell
-	entry      string // its file in the registry
-	record     *record
-	costs      costs
-	elsewhere  *apiserver.Objects // see others
+	network *vpc.Network
+	witness *judge.Witness
+	book    *timeline.Book // since t=0
+	api     wholeCluster
+	entry   string // its file in the registry
+	record  *record
+	costs   costs
 }
 
 // Parts are what a laboratory is made of on this machine.
@@ -93,10 +89,11 @@ func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant, p Parts) (*World, erro
 	if err := p.resolve(c); err != nil {
 		return nil, err
 	}
-	w := &World{loop: newLoop(p.Context, c.Nodes), parts: p, mutant: m, snapshotAt: never, book: timeline.NewBook()}
+	w := &World{loop: newLoop(p.Context, c.Nodes), parts: p, mutant: m, book: timeline.NewBook()}
+	w.observer, w.api.w = observer{w: w, snapshotAt: never}, w
 	w.then = func() {
 		w.pump()
-		w.bell.ring(w.shown)
+		w.api.ring()
 	}
 	w.clock.still = w.parts.RealTime
 	w.keeper = ours{w}
@@ -173,7 +170,7 @@ func (w *World) pump() {
 	if w.broken == nil {
 		w.Pump()
 	}
-	w.armSnapshot()
+	w.arm()
 }
 
 // Clock is the models' time.
@@ -212,7 +209,8 @@ func (w *World) Reached(mark string) bool { return w.witness.Reached(mark) }
 func (w *World) Disagreements() []string { return w.differ }
 
 // disagree notes a difference; the first ones say it all.
-func (w *World) disagree(n *instance, format string, args ...any) {
+func (n *instance) disagree(format string, args ...any) {
+	w := n.w
 	if len(w.differ) < maxDisagreements {
 		w.differ = append(w.differ, fmt.Sprintf("%v %s: %s", w.Now().Round(time.Millisecond), n.Name(), fmt.Sprintf(format, args...)))
 	}
@@ -221,7 +219,7 @@ func (w *World) disagree(n *instance, format string, args ...any) {
 const maxDisagreements = 10
 
 // tell writes a line of the story.
-func (w *World) tell(n *instance, text string) { w.Lines.Add(w.Now(), n.No, text) }
+func (n *instance) tell(text string) { n.w.Lines.Add(n.w.Now(), n.No, text) }
 
 func (w *World) log(format string, args ...any) {
 	if w.parts.Log != nil {
