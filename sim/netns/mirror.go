@@ -246,12 +246,12 @@ func difference(model, real *dataplane.Observation) string {
 	var b strings.Builder
 	a, c := lines(model), lines(real)
 	for _, l := range a {
-		if !contains(c, l) {
+		if !slices.Contains(c, l) {
 			fmt.Fprintf(&b, "  only in the model: %s\n", l)
 		}
 	}
 	for _, l := range c {
-		if !contains(a, l) {
+		if !slices.Contains(a, l) {
 			fmt.Fprintf(&b, "  only in the kernel: %s\n", l)
 		}
 	}
@@ -259,10 +259,6 @@ func difference(model, real *dataplane.Observation) string {
 		return "  the same things in another order\n"
 	}
 	return b.String()
-}
-
-func contains(all []string, s string) bool {
-	return slices.Contains(all, s)
 }
 
 func lines(o *dataplane.Observation) []string {

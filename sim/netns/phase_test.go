@@ -3,6 +3,8 @@ package netns
 import (
 	"strings"
 	"testing"
+
+	"github.com/enilab/enilab/sim"
 )
 
 // TestPhase: a daemon comes back to where it began on every way, and a phase that cannot follow is refused, and left as it was.
@@ -38,5 +40,22 @@ func TestDaemonRefusesAPhase(t *testing.T) {
 	n.to(exited)
 	if err := w.Err(); err == nil || err.Error() != "node-1: its daemon is absent, and cannot be exited next" || n.phase != absent {
 		t.Errorf("the daemon is %v: %v", n.phase, err)
+	}
+}
+
+// TestWhatMayNotBeIsTold: what a node disagrees in, and that its daemon ended by itself, is what the world is asked for.
+func TestWhatMayNotBeIsTold(t *testing.T) {
+	w := &World{loop: newLoop(t.Context(), 1)}
+	n := &instance{w: w}
+	n.No = 1
+	for range 2 * maxTold {
+		n.disagree("replay: %d", 7)
+	}
+	if got := w.Capabilities().Disagreements(); len(got) != maxTold || !strings.HasSuffix(got[0], "node-1: replay: 7") {
+		t.Errorf("found %q", got)
+	}
+	w.crashes = append(w.crashes, sim.Failure{})
+	if len(w.Capabilities().Crashes()) != 1 || w.Unlike() == "" {
+		t.Error("a crash is not told")
 	}
 }

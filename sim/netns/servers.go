@@ -163,43 +163,36 @@ func (b *backend) metadata(context.Context) (view ec2.IMDS, ok bool) {
 // kubeBackend is the API server.
 type kubeBackend struct{ *backend }
 
-func (b kubeBackend) Pods(_ context.Context, name string) (pods []kube.Pod, err error) {
+// read looks at the models, for who reaches the API server.
+func (b kubeBackend) read(look func()) (err error) {
 	ok := b.w.ask(func() {
-		if b.w.Kube.Away(b.w.now()) {
+		if look(); b.w.Kube.Away(b.w.now()) {
 			err = errAway
-		} else if name == b.n.Name() {
-			pods = append(pods, b.w.Kube.ListPods(int(b.n.No))...)
 		}
 	})
 	if !ok {
 		err = machine.ErrClosed
 	}
+	return err
+}
+
+func (b kubeBackend) Pods(_ context.Context, name string) (pods []kube.Pod, err error) {
+	err = b.read(func() {
+		if name == b.n.Name() {
+			pods = append(pods, b.w.Kube.ListPods(int(b.n.No))...)
+		}
+	})
 	return pods, err
 }
 
 func (b kubeBackend) Node(_ context.Context, name string) (info kubeserver.NodeInfo, ok bool, err error) {
-	alive := b.w.ask(func() {
-		ok = name == b.n.Name() && !b.n.Gone
-		if info = b.n.nodeInfo(); b.w.Kube.Away(b.w.now()) {
-			err = errAway
-		}
-	})
-	if !alive {
-		err = machine.ErrClosed
-	}
+	err = b.read(func() { info, ok = b.n.nodeInfo(), name == b.n.Name() && !b.n.Gone })
 	return info, ok, err
 }
 
 // ENIConfig is asked for with the node object, before an ENI is made.
 func (b kubeBackend) ENIConfig(_ context.Context, name string) (e kube.ENIConfig, ok bool, err error) {
-	alive := b.w.ask(func() {
-		if e, _, ok = b.w.Kube.ENIConfig(name); b.w.Kube.Away(b.w.now()) {
-			err = errAway
-		}
-	})
-	if !alive {
-		err = machine.ErrClosed
-	}
+	err = b.read(func() { e, _, ok = b.w.Kube.ENIConfig(name) })
 	return e, ok, err
 }
 

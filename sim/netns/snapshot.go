@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
 )
@@ -19,11 +20,32 @@ const (
 	flowPeriod = 5 * time.Second
 )
 
-// observer is what the judge sees of a world: snapshots of its nodes while they change, and what there is once they have settled.
+// observer is what is seen of a world: snapshots of its nodes while they change, for the judge, what there is once they have settled, and
+// what may not be.
 type observer struct {
 	w          *World
 	snapshotAt time.Duration // the next one
 	view       ipam.View
+	differ     []string
+	crashes    []sim.Failure
+}
+
+// maxTold bounds what is told of a difference, or of a daemon that ends again and again: the first ones say it all.
+const maxTold = 10
+
+// Disagreements are the differences between what the processes and the kernel did and what core and model do: none, if the simulator can
+// be believed.
+func (o *observer) Disagreements() []string { return o.differ }
+
+// Crashes are the daemons that ended by themselves since t=0.
+func (o *observer) Crashes() []sim.Failure { return o.crashes }
+
+// disagree notes a difference.
+func (n *instance) disagree(format string, args ...any) {
+	w := n.w
+	if len(w.differ) < maxTold {
+		w.differ = append(w.differ, fmt.Sprintf("%v %s: %s", w.Now().Round(time.Millisecond), n.Name(), fmt.Sprintf(format, args...)))
+	}
 }
 
 // arm makes sure that there is a snapshot when something changes, or a fault's bound ends.

@@ -26,13 +26,11 @@ type World struct {
 	keeper keeper
 	mutant *mutants.Mutant
 
-	differ  []string
-	crashes []sim.Failure
-	begun   bool // t=0 has been
-	doomed  bool // a daemon has not served, and so there will be no t=0
-	around  *outskirts
-	byHand  bool // a user ended a daemon
-	events  uint64
+	begun  bool // t=0 has been
+	doomed bool // a daemon has not served, and so there will be no t=0
+	around *outskirts
+	byHand bool // a user ended a daemon
+	events uint64
 
 	network *vpc.Network
 	witness *judge.Witness
@@ -203,20 +201,6 @@ func (w *World) Popped() uint64 { return w.events }
 
 // Reached says whether a daemon came through a coverage point since t=0.
 func (w *World) Reached(mark string) bool { return w.witness.Reached(mark) }
-
-// Disagreements are the differences between what the processes and the kernel did and what core and model do: none, if the simulator can
-// be believed.
-func (w *World) Disagreements() []string { return w.differ }
-
-// disagree notes a difference; the first ones say it all.
-func (n *instance) disagree(format string, args ...any) {
-	w := n.w
-	if len(w.differ) < maxDisagreements {
-		w.differ = append(w.differ, fmt.Sprintf("%v %s: %s", w.Now().Round(time.Millisecond), n.Name(), fmt.Sprintf(format, args...)))
-	}
-}
-
-const maxDisagreements = 10
 
 // tell writes a line of the story.
 func (n *instance) tell(text string) { n.w.Lines.Add(n.w.Now(), n.No, text) }
