@@ -98,9 +98,6 @@ type wholeCluster struct {
 	elsewhere *apiserver.Objects // see otherObjects
 }
 
-// ring says that something may have changed.
-func (c *wholeCluster) ring() { c.bell.ring(c.shown) }
-
 // Look gives all objects as they are.
 func (c *wholeCluster) Look(context.Context) (out apiserver.Objects, err error) {
 	if !c.w.ask(func() { out = c.objects() }) {

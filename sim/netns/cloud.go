@@ -78,12 +78,11 @@ func (n *instance) livePod(a netip.Addr) string {
 }
 
 func (n *instance) terminated() {
-	w := n.w
 	if n.Gone {
 		return
 	}
-	w.Ended(&n.Node)
+	n.w.Ended(&n.Node)
 	n.tell("the instance is terminated")
 	n.lost()
-	w.fail(n.close(false))
+	n.w.fail(n.close(false))
 }

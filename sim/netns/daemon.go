@@ -114,19 +114,15 @@ func (d *nodeDaemon) kill() {
 		w.witness.Torn(d.life.Life)
 	}
 	n.tell(n.program() + " is killed")
-	if n.unmanned() {
-		if d.phase == ending {
-			d.died()
-		}
-		return
-	}
-	if err := n.box.SignalDaemon(syscall.SIGKILL); err != nil && d.life != nil { // while it starts there may be no process yet: spawn sees that it dies
+	if n.unmanned() && d.phase == ending {
+		d.died()
+	} else if err := n.box.SignalDaemon(syscall.SIGKILL); err != nil && d.life != nil { // while it starts there may be no process yet: spawn sees that it dies
 		w.fail(err)
 	}
 }
 
-// term is SIGTERM: the daemon answers what waits, and ends.
-func (d *nodeDaemon) term() {
+// Restart is SIGTERM: the daemon answers what waits, and ends.
+func (d *nodeDaemon) Restart() {
 	if !d.Runs() {
 		return
 	}
@@ -141,8 +137,6 @@ func (d *nodeDaemon) Kill(id int, _ string) verb.Strike {
 	d.kill()
 	return verb.Wait("the daemon's process did not end")
 }
-
-func (d *nodeDaemon) Restart() { d.term() }
 
 func (d *nodeDaemon) Start() { d.n.w.at(d.n.w.now(), d.start) }
 
@@ -256,15 +250,15 @@ func (d *nodeDaemon) explainEnd(e *node.Event) {
 	}
 	said := d.lastSaid()
 	d.failures++
-	if w.Epoch() == 0 && n.system != nil { // it has its bound to serve, and is started again until then
-		w.log("%s: %s ended by itself: %s; it said %q", n.Name(), n.program(), e.Exit, said)
+	text := fmt.Sprintf("%s ended by itself: %s; it said %q", n.program(), e.Exit, said)
+	switch {
+	case w.Epoch() == 0 && n.system != nil: // it has its bound to serve, and is started again until then
+		w.log("%s: %s", n.Name(), text)
 		return
-	}
-	if w.Epoch() == 0 {
+	case w.Epoch() == 0:
 		w.fail(fmt.Errorf("%s: ipamd ended by itself: %s; %s", n.Name(), e.Exit, d.lastWords()))
 		return
 	}
-	text := fmt.Sprintf("%s ended by itself: %s; it said %q", n.program(), e.Exit, said)
 	n.tell(text)
 	if len(w.crashes) < maxTold {
 		w.crashes = append(w.crashes, sim.Failure{At: w.Now(), Text: n.Name() + "'s " + text})

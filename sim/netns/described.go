@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"syscall"
@@ -12,9 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	criserver "github.com/enilab/enilab/fakes/cri/server"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/systems"
 )
@@ -51,34 +48,9 @@ func (k described) spec(n *instance) node.Spec {
 	return node.Spec{Name: n.Name(), Self: p.Self, Files: files, Slowness: slowness()}
 }
 
-// runtime is the API that the system asks. What is no runtime answers like one that knows nothing: gRPC says unimplemented, HTTP not found.
-func (described) runtime(n *instance, b criBackend) error {
-	r := &n.system.Runtime
-	if r.API == "none" || r.Socket == "" {
-		return nil
-	}
-	l, err := n.listenAt(r.Socket)
-	if err != nil {
-		return err
-	}
-	switch r.API {
-	case "docker":
-		h := criserver.Docker(b)
-		if n.Socket == models.Unimplemented {
-			h = http.NotFoundHandler()
-		}
-		s := criserver.DockerServer(h)
-		n.endpoints.runtime = s
-		go func() { _ = s.Serve(l) }()
-	case "cri-v1alpha2":
-		n.servesCRI(l, criserver.New(b, criserver.WithAlpha(true)))
-	default:
-		n.servesCRI(l, criserver.New(b))
-	}
-	return nil
+func (described) runtime(n *instance) (api, socket string) {
+	return n.system.Runtime.API, n.system.Runtime.Socket
 }
-
-func (described) unlisten(n *instance) error { return n.remove(n.system.Runtime.Socket) }
 
 // installed is never asked: our versions are of our own plugin.
 func (described) installed(*instance) error { return nil }

@@ -103,7 +103,6 @@ const (
 
 // close ends the machine.
 func (n *instance) close(hurried bool) error {
-	var errs []error
 	if n.stopKill != nil {
 		n.stopKill()
 	}
@@ -111,12 +110,11 @@ func (n *instance) close(hurried bool) error {
 	n.leave()
 	switch {
 	case n.box == nil:
+		return nil
 	case hurried:
-		errs = append(errs, n.box.CloseWithin(endsSoon))
-	default:
-		errs = append(errs, n.box.Close())
+		return n.box.CloseWithin(endsSoon)
 	}
-	return errors.Join(errs...)
+	return n.box.Close()
 }
 
 func (n *instance) busy(now time.Duration) string {
@@ -157,15 +155,6 @@ func (f fleet) living() iter.Seq[*instance] {
 			if !n.Gone && !yield(n) {
 				return
 			}
-		}
-	}
-}
-
-// tell lets every daemon know how far the clock is ahead of the machine's.
-func (f fleet) tell(offset time.Duration) {
-	for _, n := range f[1:] {
-		if n.seat != nil {
-			_ = n.seat.Tell(offset) // a daemon that died says so by itself
 		}
 	}
 }

@@ -160,10 +160,7 @@ func (e eyes) Held(node int32, a netip.Addr) int {
 		return 0
 	}
 	all, err := n.box.Addresses()
-	if err != nil {
-		e.w.fail(err)
-		return 0
-	}
+	e.w.fail(err)
 	count := 0
 	for _, h := range all {
 		if h.Addr == a {

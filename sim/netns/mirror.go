@@ -245,16 +245,15 @@ func difference(model, real *dataplane.Observation) string {
 	}
 	var b strings.Builder
 	a, c := lines(model), lines(real)
-	for _, l := range a {
-		if !slices.Contains(c, l) {
-			fmt.Fprintf(&b, "  only in the model: %s\n", l)
+	only := func(in string, has, other []string) {
+		for _, l := range has {
+			if !slices.Contains(other, l) {
+				fmt.Fprintf(&b, "  only in the %s: %s\n", in, l)
+			}
 		}
 	}
-	for _, l := range c {
-		if !slices.Contains(a, l) {
-			fmt.Fprintf(&b, "  only in the kernel: %s\n", l)
-		}
-	}
+	only("model", a, c)
+	only("kernel", c, a)
 	if b.Len() == 0 {
 		return "  the same things in another order\n"
 	}

@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	criserver "github.com/enilab/enilab/fakes/cri/server"
 	kubeserver "github.com/enilab/enilab/fakes/kube/server"
 	"github.com/enilab/enilab/impl/conflist"
 	"github.com/enilab/enilab/sim/actions"
@@ -49,16 +48,8 @@ func (o ours) kubernetes(n *instance) *http.Server {
 	return kubeserver.Server(kubeserver.Handler(kubeBackend{&backend{o.w, n}}))
 }
 
-func (ours) runtime(n *instance, b criBackend) error {
-	l, err := n.listenAt(criSocket)
-	if err != nil {
-		return err
-	}
-	n.servesCRI(l, criserver.New(b))
-	return nil
-}
-
-func (ours) unlisten(n *instance) error { return n.remove(criSocket) }
+// runtime is asked where production has it.
+func (ours) runtime(*instance) (api, socket string) { return "cri", criSocket }
 
 func (ours) installed(n *instance) error {
 	return n.box.WriteFile(node.ConfDir+"/10-aws.conflist", n.conflist())

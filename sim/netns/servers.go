@@ -203,17 +203,42 @@ var errAway = errors.New("the API server is away")
 // needs them. One that starts reads it anew.
 func (b kubeBackend) Changed() <-chan struct{} { return nil }
 
-// listenCRI exchanges what stands behind the runtime endpoint.
+// listenCRI exchanges what stands behind the runtime endpoint. What is no runtime answers like one that knows nothing: gRPC says unimplemented,
+// HTTP not found.
 func (e *endpoints) listenCRI() error {
 	if e.runtime != nil {
 		_ = e.runtime.Close()
 		e.runtime = nil
 	}
-	n, k := e.n, e.n.w.keeper
-	if n.Socket == models.Absent {
-		return k.unlisten(n)
+	n := e.n
+	api, socket := n.w.keeper.runtime(n)
+	switch {
+	case n.Socket == models.Absent:
+		return e.remove(socket)
+	case api == "none" || socket == "":
+		return nil
 	}
-	return k.runtime(n, criBackend{&backend{n.w, n}})
+	l, err := e.listenAt(socket)
+	if err != nil {
+		return err
+	}
+	b := criBackend{&backend{n.w, n}}
+	if api == "docker" {
+		h := criserver.Docker(b)
+		if n.Socket == models.Unimplemented {
+			h = http.NotFoundHandler()
+		}
+		s := criserver.DockerServer(h)
+		e.runtime = s
+		go func() { _ = s.Serve(l) }()
+		return nil
+	}
+	if api == "cri-v1alpha2" {
+		e.servesCRI(l, criserver.New(b, criserver.WithAlpha(true)))
+	} else {
+		e.servesCRI(l, criserver.New(b))
+	}
+	return nil
 }
 
 // listenAt listens on a socket in the node, a path or ADDRESS:PORT, which may have had another listener.

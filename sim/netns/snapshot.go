@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/enilab/enilab/impl/ipam"
@@ -126,9 +127,7 @@ const steadyLimit = 5 * time.Second
 
 // Steady runs on to the first moment at which a consistent snapshot can be made, or to the limit.
 func (o *observer) Steady() {
-	w := o.w
-	end := w.now() + slowed(steadyLimit)
-	w.until(end, func() bool { return w.nodes.busy(w.now()) == "" })
+	o.w.until(o.w.now()+slowed(steadyLimit), func() bool { return o.w.nodes.busy(o.w.now()) == "" })
 }
 
 // Settle judges what has to hold once settled.
@@ -153,7 +152,11 @@ func (o *observer) Settle() (underWay []string) {
 		underWay = append(underWay, w.Auditor.Settle(w.now(), c)...)
 		n.compare()
 	}
-	underWay = append(underWay, o.settleCloud()...)
+	var lives []*judge.Life
+	for _, n := range w.nodes[1:] {
+		lives = append(lives, n.witness())
+	}
+	underWay = append(underWay, w.witness.Orphans(w.EC2, lives)...)
 	o.resolve()
 	return append(underWay, actions.Pending(w.Kube, w.IsGone)...)
 }
@@ -203,22 +206,29 @@ func (n *instance) leaks() []string {
 	return judge.ResidueOf(stray, &o).Leaks(n.witness().Core())
 }
 
+// holds says of an address of the kernel that it is in use: a living sandbox, or the machine itself.
+func (n *instance) holds() func(netip.Addr) bool {
+	w := n.w
+	var own []netip.Addr
+	for _, p := range w.Cluster.Prefixes() {
+		own = append(own, p.Masked().Addr().Next()) // the router
+	}
+	for t := range n.CRI.Sandboxes() {
+		own = append(own, t.Address)
+	}
+	for _, id := range w.EC2.AttachedENIs(n.Instance) {
+		e, _ := w.EC2.ENI(id)
+		own = append(own, e.Primary)
+	}
+	return func(a netip.Addr) bool { return slices.Contains(own, a) }
+}
+
 // resolve runs on until nothing is doubted.
 func (o *observer) resolve() {
 	w := o.w
 	for end := w.now() + 4*slowed(doubtTime); w.nodes.doubted() && w.broken == nil && w.now() < end && !w.unwanted(); {
 		w.until(w.now()+doubtPause, nil)
 	}
-}
-
-// settleCloud judges the ENIs that no daemon knows (I5), and names those that one will delete.
-func (o *observer) settleCloud() (underWay []string) {
-	w := o.w
-	var lives []*judge.Life
-	for _, n := range w.nodes[1:] {
-		lives = append(lives, n.witness())
-	}
-	return w.witness.Orphans(w.EC2, lives)
 }
 
 // Unready names what is under way anywhere; "" is nothing: every pod runs, nothing waits, cools down or has to be repeated.

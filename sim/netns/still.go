@@ -2,6 +2,7 @@ package netns
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -28,22 +29,13 @@ func (w *World) Spaces() []Space {
 				about += " " + s.IP.String()
 			}
 			name := fmt.Sprintf("%s.%s", n.Name(), s.Name)
-			if taken(out, name) { // kubelet has made another one for it
+			if slices.ContainsFunc(out, func(p Space) bool { return strings.EqualFold(p.Name, name) }) { // kubelet has made another one for it
 				name += "." + s.ID[:8]
 			}
 			out = append(out, Space{name, fmt.Sprintf("/proc/%d/root/run/netns/%s", n.box.PID(), netnsName(s.Handle, s.ID)), about})
 		}
 	}
 	return out
-}
-
-func taken(list []Space, name string) bool {
-	for _, p := range list {
-		if strings.EqualFold(p.Name, name) {
-			return true
-		}
-	}
-	return false
 }
 
 // WriteDown writes what Parts.Record asks for as far as it is known. It is the last that a world does which stands still for good.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/systems"
 )
 
@@ -45,6 +46,14 @@ func (p *Parts) all() (out []*systems.System) {
 		out = append(out, s)
 	}
 	return out
+}
+
+// without are the sources that the laboratory lacks: of a daemon without books only the outside is known.
+func (p *Parts) without() judge.Source {
+	if p.WithoutBooks {
+		return judge.Books
+	}
+	return 0
 }
 
 // own is our daemon and plugin as a system like any other, which our own description says.

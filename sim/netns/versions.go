@@ -113,7 +113,7 @@ func (n *instance) Exchange(to, part string, keep bool) bool {
 		switch {
 		case n.Gone:
 		case n.Runs():
-			n.term()
+			n.Restart()
 		case n.Lives():
 			n.kill()
 		}

@@ -91,7 +91,7 @@ func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant, p Parts) (*World, erro
 	w.observer, w.api.w = observer{w: w, snapshotAt: never}, w
 	w.then = func() {
 		w.pump()
-		w.api.ring()
+		w.api.bell.ring(w.api.shown)
 	}
 	w.clock.still = w.parts.RealTime
 	w.keeper = ours{w}
