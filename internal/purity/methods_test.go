@@ -19,7 +19,6 @@ const mostMethods = 60
 var tooMany = map[string]int{
 	"impl/daemon.daemon": 88,
 	"sim/kind.World":     108,
-	"sim/netns.World":    138,
 	"sim/virtual.World":  100,
 	"sim/vpc.Network":    62,
 }

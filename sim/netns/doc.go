@@ -10,6 +10,14 @@
 //	     └────────────────┬─────────────────┘
 //	             VPC router (sim/vpc)              ENIs are veth pairs; addresses are routes; sources are checked
 //
+// # Its parts
+//
+// A World is the models' host, a loop (what is heard and what is due, one after the other, and the clock between), an observer (snapshots,
+// and what the judge is told at the end), and a fleet of nodes. A node is an instance: the four nouns of models.Machine, each a type with its own
+// state, and what serves it. nodeDaemon is its daemon from one life to the next, in one phase (phase.go) at a time; realKernel its links, and
+// the mirror that they are held against; kubelet the plugins that run; packets what its pods are asked by; endpoints all that listens in it.
+// versions are the systems that it has, and a keeper starts and hears their daemons. A Handle is for who acts on a node beside a scenario.
+//
 // # Time
 //
 // The laboratory's clock is CLOCK_BOOTTIME plus an offset. It passes in real time while anything works, and jumps to the earliest
