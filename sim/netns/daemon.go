@@ -116,7 +116,7 @@ func (d *nodeDaemon) kill() {
 	n.tell(n.program() + " is killed")
 	if n.unmanned() && d.phase == ending {
 		d.died()
-	} else if err := n.box.SignalDaemon(syscall.SIGKILL); err != nil && d.life != nil { // while it starts there may be no process yet: spawn sees that it dies
+	} else if err := n.box.SignalDaemon(syscall.SIGKILL); err != nil && d.life != nil { // before, there may be no process
 		w.fail(err)
 	}
 }

@@ -249,7 +249,7 @@ func (described) pause(n *instance) time.Duration {
 // restTime is how long, in the machine's time, an EC2 that was changed may be followed by what the daemon does about it: two of upstream's ticks.
 const restTime = 12 * time.Second
 
-// toil: such a daemon does not report that it waits. It does when nothing of it is to be seen; see instance.stirred
+// toil: such a daemon does not report that it waits. It does when nothing of it is to be seen; see realKernel.stirred
 // for how long.
 func (described) toil(n *instance, _ time.Duration) string {
 	switch {

@@ -12,11 +12,10 @@
 //
 // # Its parts
 //
-// A World is the models' host, a loop (what is heard and what is due, one after the other, and the clock between), an observer (snapshots,
-// and what the judge is told at the end), and a fleet of nodes. A node is an instance: the four nouns of models.Machine, each a type with its own
-// state, and what serves it. nodeDaemon is its daemon from one life to the next, in one phase (phase.go) at a time; realKernel its links, and
-// the mirror that they are held against; kubelet the plugins that run; packets what its pods are asked by; endpoints all that listens in it.
-// versions are the systems that it has, and a keeper starts and hears their daemons. A Handle is for who acts on a node beside a scenario.
+// A World is the models' host, a loop, an observer for the judge, and a fleet of nodes. A node is the four nouns of
+// models.Machine, each a type with its own state: nodeDaemon, in one phase at a time; realKernel, which is held against
+// a mirror; kubelet, which runs plugins; packets, by which pods are asked. endpoints are what listens in it, versions the
+// systems that it has. A keeper starts and hears their daemons; a Handle is for who acts on a node beside a scenario.
 //
 // # Time
 //

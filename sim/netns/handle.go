@@ -16,8 +16,8 @@ func (w *World) Handle(no int) Handle { return Handle{w.nodes[no]} }
 // RestartAfter makes kubelet wait that long, instead of two seconds, before it starts a dead daemon again.
 func (h Handle) RestartAfter(pause time.Duration) { h.n.pause = pause }
 
-// Kill SIGKILLs the daemon, now. It is false, and nothing happens, while there is no process of a daemon: from the end of one to
-// the start of the next.
+// Kill SIGKILLs the daemon, now. It is false, and nothing happens, while there is no process of a daemon: from the end
+// of one to the start of the next.
 func (h Handle) Kill() bool {
 	n := h.n
 	if !n.Lives() || !n.process() {
@@ -34,8 +34,8 @@ func (h Handle) Works() bool {
 	return n.Lives() && n.process() && (n.life == nil || n.w.keeper.toil(n, n.w.now()) != "")
 }
 
-// KillPlugins SIGKILLs from now on that many of a hundred runs of the plugin, each at a random instant within a while of its
-// start. No deadline is over: to the runtime these runs just fail. Those that have ended by then are left alone.
+// KillPlugins SIGKILLs from now on that many of a hundred runs of the plugin, each at a random instant within a while
+// of its start. No deadline is over: to the runtime these runs just fail. Those that have ended by then are left alone.
 func (h Handle) KillPlugins(percent int, within time.Duration) {
 	hunt := &h.n.hunt
 	hunt.percent, hunt.within, hunt.shot = percent, within, map[cri.OpID]bool{}

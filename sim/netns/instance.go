@@ -35,7 +35,8 @@ type instance struct {
 // addNode launches an instance and makes the machine.
 func (w *World) addNode() error {
 	n := &instance{w: w, nodeDaemon: nodeDaemon{pause: models.RestartPause}}
-	n.nodeDaemon.n, n.kubelet, n.endpoints, n.packets = n, newKubelet(n), endpoints{n: n}, packets{n: n, flows: map[netip.Addr]*flow{}}
+	n.nodeDaemon.n, n.kubelet, n.endpoints = n, newKubelet(n), endpoints{n: n}
+	n.packets = packets{n: n, flows: map[netip.Addr]*flow{}}
 	err := w.Launch(&n.Node, n, w.Random())
 	if err != nil {
 		return err
@@ -118,13 +119,11 @@ func (n *instance) close(hurried bool) error {
 }
 
 func (n *instance) busy(now time.Duration) string {
-	if why := n.works(now); why != "" {
-		return why
-	}
-	if !n.doubt.since.IsZero() {
+	why := n.works(now)
+	if why == "" && !n.doubt.since.IsZero() {
 		return "its kernel is not what the model shows"
 	}
-	return ""
+	return why
 }
 
 // works is busy, whatever the kernel shows.

@@ -11,8 +11,8 @@ import (
 
 const never = models.Never
 
-// loop is a world's time. What has happened outside, and what is due, is done here one after the other, by the goroutine that owns the
-// world; when none of its nodes works, the clock jumps.
+// loop is a world's time. What has happened outside, and what is due, is done here one after the other, by the goroutine
+// that owns the world; when none of its nodes works, the clock jumps.
 type loop struct {
 	ctx        context.Context // Parts.Context
 	nodes      fleet           // that are waited for
@@ -28,7 +28,8 @@ type loop struct {
 }
 
 func newLoop(ctx context.Context, nodes int) loop {
-	return loop{ctx: ctx, nodes: make(fleet, 1, nodes+1), clock: newTimer(), in: make(chan func(), 256), closed: make(chan struct{})}
+	return loop{ctx: ctx, nodes: make(fleet, 1, nodes+1), clock: newTimer(),
+		in: make(chan func(), 256), closed: make(chan struct{})}
 }
 
 // at lets run happen at an instant.

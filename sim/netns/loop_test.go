@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestLoopJumps: with nobody who works the clock jumps to what is due, which is done in its order, and after each thing that has been done the world is told.
+// TestLoopJumps: with nobody who works the clock jumps to what is due, which is done in its order, and the world is told
+// after each thing.
 func TestLoopJumps(t *testing.T) {
 	l, did, done := newLoop(t.Context(), 0), "", 0
 	l.then = func() { done++ }
@@ -21,7 +22,7 @@ func TestLoopJumps(t *testing.T) {
 	}
 }
 
-// TestLoopEnds: a loop that is broken does nothing more, keeps the first reason, and once it is closed nobody waits for it.
+// TestLoopEnds: a loop that is broken does nothing more and keeps the first reason. Nobody waits for one that is closed.
 func TestLoopEnds(t *testing.T) {
 	l, first := newLoop(t.Context(), 0), errors.New("the first")
 	l.then = func() { t.Error("a broken loop goes on") }

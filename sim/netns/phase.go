@@ -18,7 +18,8 @@ const (
 	exited                // its process has ended, and what it had to say is read
 )
 
-// follow are the phases that may come after each. A system without a daemon has no process: it serves once its files are there, and ends at once.
+// follow are the phases that may come after each. A system without a daemon has no process: it serves once its files are
+// there, and ends at once.
 var follow = [...][]phase{
 	absent:   {starting},
 	starting: {started, serving, aborted, absent},

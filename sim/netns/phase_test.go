@@ -7,7 +7,7 @@ import (
 	"github.com/enilab/enilab/sim"
 )
 
-// TestPhase: a daemon comes back to where it began on every way, and a phase that cannot follow is refused, and left as it was.
+// TestPhase: a daemon comes back to where it began on every way, and a phase that cannot follow is refused.
 func TestPhase(t *testing.T) {
 	for _, way := range [][]phase{
 		{starting, started, serving, exited, absent},         // it ends by itself
@@ -24,7 +24,7 @@ func TestPhase(t *testing.T) {
 			}
 		}
 	}
-	for from, next := range map[phase]phase{absent: serving, aborted: started, exited: serving, serving: starting, ending: aborted} {
+	for from, next := range map[phase]phase{absent: serving, aborted: started, exited: serving, serving: starting} {
 		p := from
 		if err := p.to(next); err == nil || p != from || !strings.Contains(err.Error(), "cannot be "+next.String()+" next") {
 			t.Errorf("from %v to %v: %v", from, next, err)
@@ -38,12 +38,13 @@ func TestDaemonRefusesAPhase(t *testing.T) {
 	n := &instance{w: w}
 	n.nodeDaemon.n, n.No = n, 1
 	n.to(exited)
-	if err := w.Err(); err == nil || err.Error() != "node-1: its daemon is absent, and cannot be exited next" || n.phase != absent {
+	want := "node-1: its daemon is absent, and cannot be exited next"
+	if err := w.Err(); err == nil || err.Error() != want || n.phase != absent {
 		t.Errorf("the daemon is %v: %v", n.phase, err)
 	}
 }
 
-// TestWhatMayNotBeIsTold: what a node disagrees in, and that its daemon ended by itself, is what the world is asked for.
+// TestWhatMayNotBeIsTold: the world is asked for what a node disagrees in, and for a daemon that ended by itself.
 func TestWhatMayNotBeIsTold(t *testing.T) {
 	w := &World{loop: newLoop(t.Context(), 1)}
 	n := &instance{w: w}

@@ -203,8 +203,8 @@ var errAway = errors.New("the API server is away")
 // needs them. One that starts reads it anew.
 func (b kubeBackend) Changed() <-chan struct{} { return nil }
 
-// listenCRI exchanges what stands behind the runtime endpoint. What is no runtime answers like one that knows nothing: gRPC says unimplemented,
-// HTTP not found.
+// listenCRI exchanges what stands behind the runtime endpoint. What is no runtime answers like one that knows nothing:
+// gRPC says unimplemented, HTTP not found.
 func (e *endpoints) listenCRI() error {
 	if e.runtime != nil {
 		_ = e.runtime.Close()

@@ -21,8 +21,8 @@ const (
 	flowPeriod = 5 * time.Second
 )
 
-// observer is what is seen of a world: snapshots of its nodes while they change, for the judge, what there is once they have settled, and
-// what may not be.
+// observer is what is seen of a world: snapshots of its nodes while they change, for the judge, what there is once they
+// have settled, and what may not be.
 type observer struct {
 	w          *World
 	snapshotAt time.Duration // the next one

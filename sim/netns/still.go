@@ -29,7 +29,8 @@ func (w *World) Spaces() []Space {
 				about += " " + s.IP.String()
 			}
 			name := fmt.Sprintf("%s.%s", n.Name(), s.Name)
-			if slices.ContainsFunc(out, func(p Space) bool { return strings.EqualFold(p.Name, name) }) { // kubelet has made another one for it
+			taken := func(p Space) bool { return strings.EqualFold(p.Name, name) }
+			if slices.ContainsFunc(out, taken) { // kubelet has made another one for it
 				name += "." + s.ID[:8]
 			}
 			out = append(out, Space{name, fmt.Sprintf("/proc/%d/root/run/netns/%s", n.box.PID(), netnsName(s.Handle, s.ID)), about})

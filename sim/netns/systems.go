@@ -2,6 +2,7 @@ package netns
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -42,10 +43,7 @@ func (p *Parts) all() (out []*systems.System) {
 	if p.System != nil {
 		out = append(out, p.System)
 	}
-	for _, s := range p.others {
-		out = append(out, s)
-	}
-	return out
+	return slices.AppendSeq(out, maps.Values(p.others))
 }
 
 // without are the sources that the laboratory lacks: of a daemon without books only the outside is known.

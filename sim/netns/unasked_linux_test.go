@@ -34,7 +34,8 @@ func signalDaemons(t *testing.T, w *netns.World, sig syscall.Signal) (found int)
 		if line, _ := os.ReadFile(dir + "/cmdline"); !strings.HasPrefix(string(line), "/app/") {
 			continue
 		}
-		out, code, err := w.Handle(1).Box().Exec(t.Context(), []string{"sh", "-c", "kill -" + strconv.Itoa(int(sig)) + " " + filepath.Base(dir)})
+		kill := "kill -" + strconv.Itoa(int(sig)) + " " + filepath.Base(dir)
+		out, code, err := w.Handle(1).Box().Exec(t.Context(), []string{"sh", "-c", kill})
 		must(t, err)
 		if code != 0 {
 			t.Fatalf("kill: %s", out)

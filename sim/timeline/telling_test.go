@@ -18,7 +18,8 @@ func TestTelling(t *testing.T) {
 	for _, told := range []*Telling{{}, {Guard: &l}} {
 		told.Lines.Add(time.Second, 1, "an ENI comes")
 		told.Lines.Add(time.Minute, Scenario, "kill")
-		if got := told.Timeline(); got != told.Story() || strings.Count(got, "\n") != 2 || told.TimelineUntil(time.Second) != strings.SplitAfter(got, "\n")[0] {
+		got := told.Timeline()
+		if lines := strings.SplitAfter(got, "\n"); got != told.Story() || len(lines) != 3 || told.TimelineUntil(time.Second) != lines[0] {
 			t.Errorf("found %q", got)
 		}
 		if told.Told() != 2 || len(told.Events()) != 2 || told.Named("eni-7") != "eni-7" {
