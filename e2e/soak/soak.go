@@ -57,6 +57,7 @@ const (
 // soak is a run under way.
 type soak struct {
 	*netns.World
+	node               netns.Handle
 	r                  *Report
 	random             *rand.Rand
 	idle               node.Inventory
@@ -82,7 +83,7 @@ func Run(p netns.Parts, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &soak{World: w, r: &Report{Options: o}, random: rand.New(rand.NewPCG(o.Seed, 0))}
+	s := &soak{World: w, node: w.Handle(target), r: &Report{Options: o}, random: rand.New(rand.NewPCG(o.Seed, 0))}
 	err = s.run()
 	s.r.Virtual, s.r.Wall = w.Now(), time.Since(began)
 	if e := w.Close(); err == nil {
@@ -92,7 +93,7 @@ func Run(p netns.Parts, o Options) (*Report, error) {
 }
 
 func (s *soak) run() error {
-	s.RestartAfter(restartPause)
+	s.node.RestartAfter(restartPause)
 	s.do("kube create web 10", "kube create db 4 kind=statefulset")
 	s.wait(time.Minute)
 	s.do("kube scale web 30")
@@ -101,7 +102,7 @@ func (s *soak) run() error {
 		return fmt.Errorf("before the first kill: %w", err)
 	}
 	var err error
-	if s.idle, err = s.Inventory(target); err != nil {
+	if s.idle, err = s.node.Inventory(); err != nil {
 		return err
 	}
 	s.churn()
@@ -162,10 +163,10 @@ func (s *soak) unsettled() string {
 // churn kills and lets pods come and go until it is enough.
 func (s *soak) churn() {
 	s.began = s.Now()
-	c := s.Runtime(target)
+	c := s.node.Runtime()
 	s.adds, s.dels, s.failed = c.ADDs, c.DELs, c.FailedADDs
 	s.do("node-1 restart "+tight, "kube scale web 20", "kube scale db 6")
-	s.KillPlugins(target, pluginShare, pluginTime)
+	s.node.KillPlugins(pluginShare, pluginTime)
 	limit := s.Now() + slack*time.Duration(s.r.Options.Daemons)*mostPause
 	kill, change := s.Now(), s.Now()
 	for s.wanting() && !s.over() && s.Now() < limit {
@@ -179,14 +180,14 @@ func (s *soak) churn() {
 			kill = s.Now() + s.between(leastPause, mostPause)
 		}
 	}
-	s.KillPlugins(target, 0, 1)
+	s.node.KillPlugins(0, 1)
 	s.r.Churn = s.Now() - s.began
 }
 
 // wanting says whether something has not happened often enough, and counts.
 func (s *soak) wanting() bool {
-	c, r := s.Runtime(target), s.r
-	r.ADDs, r.DELs, r.FailedADDs, r.Plugins = c.ADDs-s.adds, c.DELs-s.dels, c.FailedADDs-s.failed, s.PluginsKilled(target)
+	c, r := s.node.Runtime(), s.r
+	r.ADDs, r.DELs, r.FailedADDs, r.Plugins = c.ADDs-s.adds, c.DELs-s.dels, c.FailedADDs-s.failed, s.node.PluginsKilled()
 	o := &r.Options
 	return r.Daemons < o.Daemons || r.Plugins < o.Plugins || r.ADDs-r.FailedADDs < o.ADDs || r.DELs < o.ADDs
 }
@@ -198,10 +199,10 @@ func (s *soak) between(least, most time.Duration) time.Duration {
 // kill kills the daemon in the middle of its work: once it has something to do, a moment later. One that has nothing to do for a while
 // is killed in its sleep.
 func (s *soak) kill() {
-	s.Until(s.Now()+sleepTime, func() bool { return s.over() || s.Works(target) })
+	s.Until(s.Now()+sleepTime, func() bool { return s.over() || s.node.Works() })
 	s.wait(s.between(0, workTime))
-	works := s.Works(target)
-	if s.Kill(target) {
+	works := s.node.Works()
+	if s.node.Kill() {
 		s.r.Daemons++
 		if works {
 			s.r.Busy++
@@ -272,7 +273,7 @@ func (s *soak) short(what string, got, want int) {
 
 // sweep makes the unfinished files of dead plugins old, and waits for the daemon to remove them.
 func (s *soak) sweep(stuck error) error {
-	files, err := filepath.Glob(filepath.Join(s.Box(target).Root(), "run/aws-node/del/.*"))
+	files, err := filepath.Glob(filepath.Join(s.node.Box().Root(), "run/aws-node/del/.*"))
 	if err != nil || len(files) == 0 {
 		return stuck
 	}
@@ -286,7 +287,7 @@ func (s *soak) sweep(stuck error) error {
 
 // leaks compares the node with what it was when it was idle before.
 func (s *soak) leaks() error {
-	now, err := s.Inventory(target)
+	now, err := s.node.Inventory()
 	if err != nil {
 		return err
 	}
@@ -300,7 +301,7 @@ func (s *soak) leaks() error {
 // libcnis says whether what is left is what libcni keeps of a sandbox that the runtime has forgotten: its DEL was killed, and there is no
 // other. Nothing else may be left of that sandbox.
 func (s *soak) libcnis(line string) bool {
-	return slices.ContainsFunc(s.Forgotten(target), func(id string) bool {
+	return slices.ContainsFunc(s.node.Forgotten(), func(id string) bool {
 		return line == "+ file "+node.CacheDir+"/results/aws-cni-"+id+"-eth0"
 	})
 }

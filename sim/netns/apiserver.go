@@ -2,12 +2,14 @@ package netns
 
 import (
 	"context"
+	"fmt"
 	"hash/fnv"
 	"net/netip"
 	"sync"
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/fakes/kube"
 	"github.com/enilab/enilab/fakes/kube/apiserver"
 	kubeserver "github.com/enilab/enilab/fakes/kube/server"
 	"github.com/enilab/enilab/sim/machine"
@@ -45,7 +47,8 @@ func (b *bell) ring(shown func() uint64) {
 }
 
 // shown is a digest of what the API server shows: the model counts its own changes, the rest is the machines'.
-func (w *World) shown() uint64 {
+func (c *wholeCluster) shown() uint64 {
+	w := c.w
 	h := fnv.New64a()
 	put := func(v uint64) {
 		for ; v > 0; v >>= 8 {
@@ -64,7 +67,8 @@ func (w *World) shown() uint64 {
 }
 
 // nodeInfo is a node's object; the loop asks for it.
-func (w *World) nodeInfo(n *instance) kubeserver.NodeInfo {
+func (n *instance) nodeInfo() kubeserver.NodeInfo {
+	w := n.w
 	in, _ := w.EC2.InstanceOf(n.Instance)
 	labels, annotations, _ := w.Kube.Marks(int(n.No))
 	return kubeserver.NodeInfo{Labels: labels, Annotations: annotations, UID: n.Name(), MaxPods: n.Settings.MaxPods, Cordoned: w.Kube.Cordoned(int(n.No)), Address: in.PrimaryAddress,
@@ -73,8 +77,8 @@ func (w *World) nodeInfo(n *instance) kubeserver.NodeInfo {
 
 // capacious is nodeInfo with as many pods as EKS lets a node of that type have, where no number was given: a kubelet
 // always says a number.
-func (w *World) capacious(n *instance) kubeserver.NodeInfo {
-	info := w.nodeInfo(n)
+func (n *instance) capacious() kubeserver.NodeInfo {
+	info := n.nodeInfo()
 	if limits, ok := ec2.LimitsOf(info.Type); ok && info.MaxPods == 0 {
 		info.MaxPods = limits.ENIs*(limits.IPv4PerENI-1) + 2 // two are of the host's network
 	}
@@ -85,31 +89,35 @@ func (w *World) capacious(n *instance) kubeserver.NodeInfo {
 var epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // WholeCluster is what an API server for others' daemons shows (apiserver.New): every node and every pod.
-func (w *World) WholeCluster() apiserver.Cluster { return wholeCluster{w} }
+func (w *World) WholeCluster() apiserver.Cluster { return &w.api }
 
-type wholeCluster struct{ w *World }
+// wholeCluster is a world's.
+type wholeCluster struct {
+	w         *World
+	bell      bell
+	elsewhere *apiserver.Objects // see otherObjects
+}
 
 // Look gives all objects as they are.
-func (c wholeCluster) Look(context.Context) (out apiserver.Objects, err error) {
-	if !c.w.ask(func() { out = c.w.objects() }) {
+func (c *wholeCluster) Look(context.Context) (out apiserver.Objects, err error) {
+	if !c.w.ask(func() { out = c.objects() }) {
 		return apiserver.Objects{}, machine.ErrClosed
 	}
 	return out, nil
 }
 
 // Changed is closed at the next change of what Look gives.
-func (c wholeCluster) Changed() <-chan struct{} { return c.w.bell.changed() }
+func (c *wholeCluster) Changed() <-chan struct{} { return c.bell.changed() }
 
-func (w *World) objects() (out apiserver.Objects) {
-	for _, n := range w.nodes[1:] {
-		if !n.Gone {
-			out.Nodes = append(out.Nodes, apiserver.NodeOf(n.Name(), w.capacious(n), epoch))
-		}
+func (c *wholeCluster) objects() (out apiserver.Objects) {
+	w := c.w
+	for n := range w.nodes.living() {
+		out.Nodes = append(out.Nodes, apiserver.NodeOf(n.Name(), n.capacious(), epoch))
 	}
 	for _, e := range w.Kube.ENIConfigs() {
 		out.Custom = append(out.Custom, apiserver.ENIConfigOf(&e))
 	}
-	others := w.otherObjects()
+	others := c.otherObjects()
 	out.Nodes = append(out.Nodes, others.Nodes...)
 	out.Pods = append(out.Pods, others.Pods...)
 	for _, load := range w.Kube.Workloads() {
@@ -125,5 +133,44 @@ func (w *World) objects() (out apiserver.Objects) {
 			out.Pods = append(out.Pods, apiserver.PodOf(&pods[i], kind, name, host, epoch))
 		}
 	}
+	return out
+}
+
+// otherNetwork has the addresses of the nodes and pods that exist only in the API server; no machine has them.
+var otherNetwork = netip.MustParseAddr("100.64.0.1")
+
+// otherObjects are the nodes and pods that the API server has beside the scenario's own, as those of a large cluster.
+// They are objects and nothing else: no kubelet runs them, and they never change.
+func (c *wholeCluster) otherObjects() *apiserver.Objects {
+	w := c.w
+	if c.elsewhere != nil {
+		return c.elsewhere
+	}
+	out := &apiserver.Objects{}
+	address := otherNetwork
+	next := func() netip.Addr { address = address.Next(); return address }
+	hosts := make([]netip.Addr, w.Cluster.OtherNodes)
+	zone := ""
+	if len(w.nodes) > 1 {
+		in, _ := w.EC2.InstanceOf(w.nodes[1].Instance)
+		zone = in.Zone
+	}
+	name := func(i int) string { return fmt.Sprintf("other-node-%d", i+1) }
+	for i := range hosts {
+		hosts[i] = next()
+		out.Nodes = append(out.Nodes, apiserver.NodeOf(name(i), kubeserver.NodeInfo{UID: name(i), Address: hosts[i], Instance: fmt.Sprintf("i-0f%015x", i+1), Type: w.Cluster.Type, Zone: zone}, epoch))
+	}
+	for i := range w.Cluster.OtherPods {
+		p := kube.Pod{UID: fmt.Sprintf("0000000f-0000-4000-a000-%012x", i+1), Namespace: kube.DefaultNamespace, Name: fmt.Sprintf("other-%d", i+1), Workload: fmt.Sprintf("other-%d", i/20+1),
+			Node: -1, Phase: kube.Running, Address: next()}
+		on, host := "", netip.Addr{}
+		if len(hosts) > 0 {
+			on, host = name(i%len(hosts)), hosts[i%len(hosts)]
+		} else {
+			p.Phase, p.Address = kube.Pending, netip.Addr{}
+		}
+		out.Pods = append(out.Pods, apiserver.PodOf(&p, kube.Deployment, on, host, epoch))
+	}
+	c.elsewhere = out
 	return out
 }

@@ -11,9 +11,10 @@ import (
 )
 
 // sender is how a node's requests travel.
-func (w *World) sender(n *instance) *machine.Sender {
+func (n *instance) sender() *machine.Sender {
+	w := n.w
 	return &machine.Sender{EC2: w.EC2, Now: w.now, After: w.after,
-		Trap:  func(a ec2.Action, after bool) bool { return !(after && n.dying) && w.Trapped(&n.Node, a, after) },
+		Trap:  func(a ec2.Action, after bool) bool { return !(after && n.dying()) && w.Trapped(&n.Node, a, after) },
 		Asked: func(r *ec2.Request) { w.witness.Asked(w.Whose(&n.Node), n.No, r) },
 		Served: func(r *ec2.Request, answer *ec2.Response) {
 			w.witness.Served(w.EC2, n.No, r, answer)
@@ -22,13 +23,13 @@ func (w *World) sender(n *instance) *machine.Sender {
 }
 
 // send is a request that has left its node, which counts as held back until it is answered.
-func (w *World) send(n *instance, r *ec2.Request, answer func(*ec2.Response)) {
+func (n *instance) send(r *ec2.Request, answer func(*ec2.Response)) {
 	r.Caller = n.Instance
 	release := n.keep()
 	if !strings.HasPrefix(r.Action.String(), "Describe") {
 		n.mutated = time.Now()
 	}
-	w.sender(n).Send(r, func(resp *ec2.Response) {
+	n.sender().Send(r, func(resp *ec2.Response) {
 		release()
 		answer(resp)
 	})
@@ -45,43 +46,14 @@ func (w *World) Happened(m *models.Node, e *ec2.Event) {
 	switch {
 	case n == nil:
 	case e.Kind == ec2.LinkPlugged:
-		w.plug(n, e.MAC)
+		n.plug(e.MAC)
 	case e.Kind == ec2.LinkUnplugged:
 		delete(n.links, e.MAC)
 		n.mirror.Unplug(e.MAC)
 		n.stir()
 	case e.Kind == ec2.InstanceTerminated:
-		w.terminated(n)
+		n.terminated()
 	}
-}
-
-func (w *World) plug(n *instance, mac string) {
-	if n.Gone || n.links[mac] != "" {
-		return
-	}
-	n.mirror.Plug(mac)
-	_, err := n.links.Plug(w.network, n.box.Netns(), mac)
-	w.fail(err)
-	w.lease(n)
-	n.stir()
-}
-
-// lease gives each link but the first its ENI's primary address, as the DHCP client of a machine does whose system leaves that to it.
-func (w *World) lease(n *instance) {
-	if n.system == nil || !n.system.Node.DHCP || n.mac == "" { // its first link comes before its MAC is known
-		return
-	}
-	for _, l := range w.EC2.Links(n.Instance) {
-		if e, _ := w.EC2.ENI(l.ENI); n.links[l.MAC] != "" && l.MAC != n.mac && e.Primary.IsValid() {
-			w.fail(addLink(n.box.Netns(), n.links[l.MAC], netip.PrefixFrom(e.Primary, w.EC2.CIDROf(e.Subnet).Bits())))
-		}
-	}
-}
-
-// stir: the laboratory has changed the node's kernel, and the daemon will hear of it.
-func (n *instance) stir() {
-	n.Changed = true
-	n.stirred = time.Now().Add(slowed(kernelTime))
 }
 
 // stirs: something of a daemon's or plugin's has just ended, of which it is unknown what follows.
@@ -105,16 +77,12 @@ func (n *instance) livePod(a netip.Addr) string {
 	return ""
 }
 
-func (w *World) terminated(n *instance) {
-	if n == nil || n.Gone {
+func (n *instance) terminated() {
+	if n.Gone {
 		return
 	}
-	w.Ended(&n.Node)
-	w.tell(n, "the instance is terminated")
-	if n.life != nil {
-		w.witness.Died(n.No)
-		w.witness.Torn(n.life.Life)
-		n.life = nil
-	}
-	w.fail(n.close(false))
+	n.w.Ended(&n.Node)
+	n.tell("the instance is terminated")
+	n.lost()
+	n.w.fail(n.close(false))
 }

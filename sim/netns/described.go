@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"syscall"
@@ -12,9 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	criserver "github.com/enilab/enilab/fakes/cri/server"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/systems"
 )
@@ -51,34 +48,9 @@ func (k described) spec(n *instance) node.Spec {
 	return node.Spec{Name: n.Name(), Self: p.Self, Files: files, Slowness: slowness()}
 }
 
-// runtime is the API that the system asks. What is no runtime answers like one that knows nothing: gRPC says unimplemented, HTTP not found.
-func (described) runtime(n *instance, b criBackend) error {
-	r := &n.system.Runtime
-	if r.API == "none" || r.Socket == "" {
-		return nil
-	}
-	l, err := n.listenAt(r.Socket)
-	if err != nil {
-		return err
-	}
-	switch r.API {
-	case "docker":
-		h := criserver.Docker(b)
-		if n.Socket == models.Unimplemented {
-			h = http.NotFoundHandler()
-		}
-		s := criserver.DockerServer(h)
-		n.runtime = s
-		go func() { _ = s.Serve(l) }()
-	case "cri-v1alpha2":
-		n.servesCRI(l, criserver.New(b, criserver.WithAlpha(true)))
-	default:
-		n.servesCRI(l, criserver.New(b))
-	}
-	return nil
+func (described) runtime(n *instance) (api, socket string) {
+	return n.system.Runtime.API, n.system.Runtime.Socket
 }
-
-func (described) unlisten(n *instance) error { return n.absent(n.system.Runtime.Socket) }
 
 // installed is never asked: our versions are of our own plugin.
 func (described) installed(*instance) error { return nil }
@@ -94,7 +66,7 @@ type began struct {
 // begin does what has to be done before the daemon starts, and starts it.
 func (k described) begin(n *instance) {
 	w := k.w
-	s, words, settings, install := n.system, w.words(n), settingsOf(&n.Node), n.before
+	s, words, settings, install := n.system, n.words(), settingsOf(&n.Node), n.before
 	n.before = []systems.Step{systems.StepInit}
 	n.tokenless.begin()
 	var todo []systems.Step
@@ -127,7 +99,7 @@ func (k described) begin(n *instance) {
 
 // await begins the bound in which a daemon has to serve: with its init steps, once its files are there. How long those take is this laboratory's doing.
 func (k described) await(n *instance) {
-	if n.expected != 0 || n.Gone || n.dying || n.system.Daemon == nil {
+	if n.expected != 0 || n.Gone || n.dying() || n.system.Daemon == nil {
 		return
 	}
 	n.expected = max(1, k.w.now())
@@ -142,15 +114,13 @@ func (k described) begun(n *instance, b *began) {
 	case b.err != nil:
 		w.fail(fmt.Errorf("%s: %w", n.Name(), b.err))
 		return
-	case n.dying: // it was killed before there was a process
-		n.exited, n.read = true, true
-		w.died(n)
+	case n.dying(): // it was killed before there was a process
+		n.died()
 		return
 	case b.said != "":
 		k.failed(n, b.said)
 		return
 	}
-	n.exited, n.read = false, false
 	if s.Daemon == nil {
 		k.serves(n)
 		return
@@ -166,14 +136,13 @@ func (k described) begun(n *instance, b *began) {
 		k.failed(n, err.Error())
 		return
 	}
-	n.lifeNo, n.process = no, true
-	w.log("%s: %s is started, life %d", n.Name(), n.daemon(), no)
+	n.spawned(no)
 	ctx, cancel := context.WithCancel(w.ctx)
 	n.stopWaiting = cancel
 	go func() {
 		if awaitServing(ctx, n.box, &s.Daemon.Serves) && (!s.Enters() || configured(ctx, n.box, s)) {
 			w.post(func() {
-				if n.lifeNo == no && n.starting && !n.exited && !n.Gone {
+				if n.lifeNo == no && n.life == nil && n.process() {
 					k.serves(n)
 				}
 			})
@@ -186,8 +155,7 @@ func (k described) failed(n *instance, said string) {
 	k.w.log("%s: %s", n.Name(), said)
 	n.startError = said
 	n.failures++
-	n.dying, n.exited, n.read = true, true, true
-	k.w.died(n)
+	n.died()
 }
 
 // serves begins a life.
@@ -196,7 +164,8 @@ func (k described) serves(n *instance) {
 	if n.expected != 0 {
 		w.costs.start = max(w.costs.start, w.now()-n.expected)
 	}
-	n.life, n.starting, n.Changed, n.expected, n.startError = &life{no: n.lifeNo}, false, true, 0, ""
+	n.heard(&life{no: n.lifeNo})
+	n.Changed, n.expected, n.startError = true, 0, ""
 	n.served = w.now()
 	known := n.Settings
 	switch s := n.system; {
@@ -207,7 +176,7 @@ func (k described) serves(n *instance) {
 	}
 	w.witness.Runs(n.No, &known)
 	w.Ran(&n.Node)
-	w.log("%s: %s serves", n.Name(), n.daemon())
+	w.log("%s: %s serves", n.Name(), n.program())
 	n.beside(n.after, nil)
 	n.after = nil
 }
@@ -223,10 +192,10 @@ func (k described) expect(n *instance) {
 		if said == "" {
 			said = n.lastSaid()
 		}
-		w.unserved(n, within, said)
-		if n.system.Enters() && n.process { // its livenessProbe has failed: an entrypoint may wait for ever for a daemon that has ended
+		n.unserved(within, said)
+		if n.system.Enters() && n.process() { // its livenessProbe has failed: an entrypoint may wait for ever for a daemon that has ended
 			n.failures++
-			w.kill(n)
+			n.kill()
 		}
 	})
 }
@@ -235,14 +204,13 @@ func (k described) expect(n *instance) {
 func (k described) stop(n *instance) error {
 	w, s := k.w, n.runs()
 	if n.unmanned() {
-		n.exited, n.read = true, true
-		w.at(w.now(), func() { w.died(n) })
+		w.at(w.now(), n.died)
 		return nil
 	}
 	no := n.lifeNo
 	w.after(s.Daemon.Stop.Grace, func() {
-		if n.lifeNo == no && n.process && !n.Gone {
-			w.tell(n, fmt.Sprintf("%s has not ended within %v: it is killed", n.daemon(), s.Daemon.Stop.Grace))
+		if n.lifeNo == no && n.process() {
+			n.tell(fmt.Sprintf("%s has not ended within %v: it is killed", n.program(), s.Daemon.Stop.Grace))
 			w.fail(n.box.SignalDaemon(syscall.SIGKILL))
 		}
 	})
@@ -260,8 +228,7 @@ func (k described) ended(n *instance) {
 	if n.life != nil && k.w.now()-n.served > backOffForgets {
 		n.failures = 0
 	}
-	n.read = true
-	k.w.died(n)
+	n.died()
 }
 
 // Kubelet's back-off for containers that end by themselves: the first restart is at once, the second after backOffFirst, each further one after
@@ -282,7 +249,7 @@ func (described) pause(n *instance) time.Duration {
 // restTime is how long, in the machine's time, an EC2 that was changed may be followed by what the daemon does about it: two of upstream's ticks.
 const restTime = 12 * time.Second
 
-// toil: such a daemon does not report that it waits. It does when nothing of it is to be seen; see instance.stirred
+// toil: such a daemon does not report that it waits. It does when nothing of it is to be seen; see realKernel.stirred
 // for how long.
 func (described) toil(n *instance, _ time.Duration) string {
 	switch {

@@ -50,7 +50,7 @@ func TestDHCP(t *testing.T) {
 
 func addressesOf(t *testing.T, w *netns.World, name string) (out []string) {
 	t.Helper()
-	must(t, vpc.Do(w.Node(1).Netns(), func() error {
+	must(t, vpc.Do(w.Handle(1).Box().Netns(), func() error {
 		l, err := netlink.LinkByName(name)
 		if err != nil {
 			return err

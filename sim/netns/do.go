@@ -1,20 +1,11 @@
 package netns
 
 import (
-	"net/netip"
-	"strconv"
-	"sync"
-	"time"
-
-	"github.com/enilab/enilab/fakes/cri"
-	"github.com/enilab/enilab/fakes/kernel"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
-	"github.com/enilab/enilab/sim/machine"
 	"github.com/enilab/enilab/sim/models"
-	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/verb"
 )
@@ -76,174 +67,17 @@ func (w *World) heard(l *judge.Life, in ipam.Input) {
 
 var _ models.Machine = (*instance)(nil)
 
-// Runs says whether there is a daemon that is heard of and is not being ended.
-func (n *instance) Runs() bool { return n.life != nil && !n.dying }
-
-// Lives says whether a daemon runs or is about to.
-func (n *instance) Lives() bool { return (n.life != nil || n.starting) && !n.dying }
-
-// Kill strikes when the process has ended.
-func (n *instance) Kill(id int, _ string) verb.Strike {
-	n.enders = append(n.enders, id)
-	n.w.kill(n)
-	return verb.Wait("the daemon's process did not end")
-}
-
-func (n *instance) Restart() { n.w.term(n) }
-
-func (n *instance) Start() { n.w.at(n.w.now(), func() { n.w.startDaemon(n) }) }
-
-// Reboot first ends the daemon.
-func (n *instance) Reboot() {
-	n.rebooting = true
-	if n.life == nil && !n.starting {
-		n.w.rebooted(n)
-		return
-	}
-	n.w.kill(n)
-}
-
-// rebooted: the daemon is dead, and so is everything else.
-func (w *World) rebooted(n *instance) {
-	n.rebooting, n.booted = false, w.now()
-	for op := range n.verbs {
-		n.felled[op] = true
-	}
-	w.fail(n.box.Reboot())
-	n.mirror.reboot()
-	if w.parts.WithoutBooks {
-		w.Auditor.Boots(n.booted, int(n.No)) // not now: making it again has taken a while
-	}
-	w.enumerate(n)
-	w.fail(w.configure(n))
-	w.lease(n)
-	w.fail(n.addAddress(imdsAddr))
-	if n.system != nil {
-		w.fail(described{w}.policed(n))
-	}
-	w.EC2.Reboot(w.now(), n.Instance)
-	w.Kubelet(&n.Node, &cri.Input{Kind: cri.Reboot})
-	n.stir()
-	w.after(models.BootTime+n.pause, func() { w.startDaemon(n) })
-}
-
-// enumerate names the ENIs' links as a boot does: in their order, without the gaps that detached ones have left.
-func (w *World) enumerate(n *instance) {
-	links := n.mirror.Observe().Links
-	for _, l := range links { // out of each other's way
-		if old := n.links[l.MAC]; old != "" && old != l.Name {
-			w.fail(renameLink(n.box.Netns(), old, "boot-"+l.Name))
-			n.links[l.MAC] = "boot-" + l.Name
-		}
-	}
-	for _, l := range links {
-		old := n.links[l.MAC]
-		if old == "" {
-			continue
-		}
-		if old != l.Name {
-			w.fail(renameLink(n.box.Netns(), old, l.Name))
-			n.links[l.MAC] = l.Name
-		}
-		w.fail(machine.Booted(n.box.Netns(), l.Name))
-	}
-}
-
-// GC runs the plugin beside the loop.
-func (n *instance) GC(valid []ipam.Attachment, absent bool, id int) {
-	var list []node.Attachment
-	for _, a := range valid {
-		list = append(list, node.Attachment{ContainerID: a.ContainerID, IfName: a.IfName})
-	}
-	w := n.w
-	n.running++
-	go func() {
-		code, text := n.box.GC(list, absent)
-		w.post(func() {
-			n.running--
-			w.log("%s: GC: code %d %s", n.Name(), code, text)
-			switch {
-			case code == 0:
-				w.Met(id, "GC has succeeded")
-			case code > 0:
-				w.Met(id, "GC is refused: "+text)
-			}
-		})
-	}()
-}
-
 func (n *instance) LoseRecords() bool {
 	had, err := n.box.LoseRecords()
 	n.w.fail(err)
 	return had
 }
 
-// Exchanged lets something else listen on the runtime's socket. Without books it is met when the list is asked for there (criBackend); where no
-// runtime answers nobody hears of it, and that the socket is gone is all that can be said.
-func (n *instance) Exchanged() {
-	n.w.fail(n.w.listenCRI(n))
-	if n.w.parts.WithoutBooks && (n.Socket == models.Absent || n.Socket == models.Unimplemented) {
-		n.w.SocketMet(&n.Node, "the runtime socket is "+n.Socket.String())
-	}
-}
-
-// Installed writes the network configuration that says which plugin it is.
-func (n *instance) Installed() {
-	n.w.fail(n.w.keeper.installed(n))
-}
-
-// InterruptDumps is never asked, see Can.
-func (n *instance) InterruptDumps(int, int) verb.Strike { return verb.Strike{} }
-
-// Interfere is done to the kernel, and to its mirror.
-func (n *instance) Interfere(a kernel.Accident, at cri.Truth) int {
-	if a.Netns = at.Netns; at.ID != "" {
-		a.Link = n.veth(at.ID)
-	}
-	count, err := n.box.Interfere(a)
-	n.w.fail(err)
-	a.Netns = n.mirror.inodes[a.Netns]
-	n.mirror.Suffer(a)
-	if a.What != kernel.LoseGateway { // nothing tells of it
-		n.stir()
-	}
-	return count
-}
-
-func (n *instance) AddThirdParty() (lacks []string) {
-	lacks, err := n.box.AddThirdParty()
-	n.w.fail(err)
-	n.mirror.AddForeignRule(kernel.ThirdParty)
-	n.stir()
-	return lacks
-}
-
+// ThirdParty is what the machine has; that of the models is what they have put there.
 func (n *instance) ThirdParty() (map[string]string, bool) {
 	is, err := n.box.ThirdParty()
 	n.w.fail(err)
 	return is, err == nil
-}
-
-// veth is the host end of a sandbox's link, "" if there is none.
-func (n *instance) veth(containerID string) string {
-	if !n.w.parts.WithoutBooks {
-		return n.mirror.VethOf(containerID)
-	}
-	for t := range n.CRI.Sandboxes() {
-		if t.ID == containerID {
-			return n.linkTo(t.Address)
-		}
-	}
-	return ""
-}
-
-// Reach pings.
-func (n *instance) Reach(pods []cri.Truth) []bool {
-	asked := make([]netip.Addr, len(pods))
-	for i, p := range pods {
-		asked[i] = p.Address
-	}
-	return n.w.reach(n, asked)
 }
 
 func (n *instance) View() (*ipam.View, bool) {
@@ -272,35 +106,4 @@ func (n *instance) Busy() string {
 		return n.settles()
 	}
 	return n.life.Busy()
-}
-
-// Connect asks by TCP: the answer says which source address arrived.
-func (n *instance) Connect(pairs []models.Pair) []string {
-	return n.connect(pairs, func(models.Pair) time.Duration { return doubtPatience })
-}
-
-// askedAtOnce bounds how many pods of a node ask at a time: each takes a thread of its helper.
-const askedAtOnce = 16
-
-func (n *instance) connect(pairs []models.Pair, patience func(models.Pair) time.Duration) []string {
-	out := make([]string, len(pairs))
-	n.w.costs.pairs += len(pairs)
-	var all sync.WaitGroup
-	places := make(chan struct{}, askedAtOnce)
-	for i, p := range pairs {
-		places <- struct{}{}
-		all.Go(func() {
-			defer func() { <-places }()
-			to := netip.AddrPortFrom(p.To.Address, node.ResponderPort)
-			switch text, _, err := n.box.Ask(p.From.Pod.Netns, to, probed(patience(p))); {
-			case err != nil:
-				out[i] = "nothing answers on TCP port " + strconv.Itoa(node.ResponderPort)
-			case text != p.From.Address.String():
-				out[i] = "it is taken for " + text
-			}
-		})
-	}
-	all.Wait()
-	n.w.late.rested = n.w.now()
-	return out
 }

@@ -10,6 +10,13 @@
 //	     └────────────────┬─────────────────┘
 //	             VPC router (sim/vpc)              ENIs are veth pairs; addresses are routes; sources are checked
 //
+// # Its parts
+//
+// A World is the models' host, a loop, an observer for the judge, and a fleet of nodes. A node is the four nouns of
+// models.Machine, each a type with its own state: nodeDaemon, in one phase at a time; realKernel, which is held against
+// a mirror; kubelet, which runs plugins; packets, by which pods are asked. endpoints are what listens in it, versions the
+// systems that it has. A keeper starts and hears their daemons; a Handle is for who acts on a node beside a scenario.
+//
 // # Time
 //
 // The laboratory's clock is CLOCK_BOOTTIME plus an offset. It passes in real time while anything works, and jumps to the earliest

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/enilab/enilab/fakes/ec2"
-	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/sim/vpc"
 )
 
@@ -19,9 +18,6 @@ type Spot struct {
 	MAC       string // of the ENI that has the address
 	Secondary bool   // that ENI
 }
-
-// Node is a node's machine, from 1.
-func (w *World) Node(i int) *node.Node { return w.nodes[i].box }
 
 // Network is the VPC.
 func (w *World) Network() *vpc.Network { return w.network }

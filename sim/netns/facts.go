@@ -28,10 +28,7 @@ func (w *World) facts() map[string]string {
 		}
 		all[fact][value] = true
 	}
-	for _, n := range w.nodes[1:] {
-		if n.Gone {
-			continue
-		}
+	for n := range w.nodes.living() {
 		saw(sim.FactConfiguration, n.configuration())
 		seen, err := n.box.Observe()
 		w.fail(err)

@@ -71,11 +71,9 @@ func (w *World) Figures() *sim.Figures {
 			f.Errors[cmp.Or(r.Code, "another code")] += int64(r.Calls)
 		}
 	}
-	for _, n := range w.nodes[1:] {
-		if !n.Gone {
-			f.ENIs += len(w.EC2.AttachedENIs(n.Instance))
-		}
-		if n.Gone || !n.Runs() || n.unmanned() || w.broken != nil {
+	for n := range w.nodes.living() {
+		f.ENIs += len(w.EC2.AttachedENIs(n.Instance))
+		if !n.Runs() || n.unmanned() || w.broken != nil {
 			continue
 		}
 		if size, err := n.box.Memory(); err == nil { // it may end at this moment

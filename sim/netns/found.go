@@ -2,10 +2,14 @@ package netns
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"path"
+
+	"google.golang.org/grpc"
 
 	ec2server "github.com/enilab/enilab/fakes/ec2/server"
 	"github.com/enilab/enilab/fakes/kube/apiserver"
@@ -33,9 +37,6 @@ type outskirts struct {
 }
 
 func (w *World) surround() error {
-	if w.around != nil {
-		return nil
-	}
 	a, err := authority.New(nil)
 	if err != nil {
 		return err
@@ -82,3 +83,68 @@ func (k described) listen(n *instance) error {
 
 // kubernetes is the API server for clients of other projects.
 func (k described) kubernetes(*instance) *http.Server { return apiserver.Serve(k.w.around.api) }
+
+// Where the plugin of amazon-vpc-cni-k8s looks for a network policy agent, which its manifest runs beside the daemon: a socket from 1.20.2 on, a port
+// before.
+const (
+	policySocket = "/var/run/aws-node/npa.sock"
+	policyAddr   = "127.0.0.1:50052"
+)
+
+// policed gives a node a network policy agent that is content with everything: policies are nothing that is judged here.
+func (k described) policed(n *instance) error {
+	_ = os.Remove(n.box.Root() + policySocket)
+	socket, err := net.Listen("unix", n.box.Root()+policySocket)
+	if err != nil {
+		return err
+	}
+	server := grpc.NewServer(grpc.ForceServerCodec(plainBytes{}), grpc.UnknownServiceHandler(content))
+	n.sockets = append(n.sockets, stopper(server.Stop))
+	go func() { _ = server.Serve(socket) }()
+	if n.policed {
+		return nil
+	}
+	n.policed = true
+	port, err := n.listen("tcp", policyAddr)
+	if err != nil {
+		return err
+	}
+	go func() { _ = server.Serve(port) }()
+	return nil
+}
+
+// content answers any call with field 1, success, being true.
+func content(_ any, s grpc.ServerStream) error {
+	var asked []byte
+	if err := s.RecvMsg(&asked); err != nil {
+		return err
+	}
+	return s.SendMsg([]byte{1 << 3, 1})
+}
+
+// plainBytes is a codec for who need not know what messages say.
+type plainBytes struct{}
+
+func (plainBytes) Name() string { return "proto" }
+
+func (plainBytes) Marshal(v any) ([]byte, error) {
+	b, ok := v.([]byte)
+	if !ok {
+		return nil, errors.New("expected bytes")
+	}
+	return b, nil
+}
+
+func (plainBytes) Unmarshal(data []byte, v any) error {
+	b, ok := v.(*[]byte)
+	if !ok {
+		return errors.New("expected bytes")
+	}
+	*b = append([]byte(nil), data...)
+	return nil
+}
+
+// stopper is a Closer of what only stops.
+type stopper func()
+
+func (s stopper) Close() error { s(); return nil }

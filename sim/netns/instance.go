@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
+	"iter"
 	"net/netip"
 	"time"
 
-	"github.com/enilab/enilab/fakes/cri"
-	"github.com/enilab/enilab/impl/clock"
 	"github.com/enilab/enilab/sim/machine"
 	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/netns/node"
@@ -20,70 +17,32 @@ import (
 type instance struct {
 	models.Node
 	w   *World
-	mac string // of the primary ENI
 	box *node.Node
 	// stopKill cancels the kill of the machine that the end of the laboratory's context would trigger.
-	stopKill func() bool
-	pause    time.Duration // from a daemon's end to the next one's start
-	self     string        // the daemon's pod, as the API server names it
+	stopKill  func() bool
+	rebooting bool // once its daemon is dead
+	asides    int  // things that are done beside the loop
 
-	life      *life         // the daemon that runs
-	starting  bool          // its process has been started and its recording has not begun
-	dying     bool          // it is being killed
-	unasked   *node.Event   // how its process ended although the laboratory did not end it; nil: it did not
-	process   bool          // it has one
-	exited    bool          // its process has ended
-	read      bool          // and its recording has been read to its end
-	rebooting bool          // once it is dead
-	booted    time.Duration // the last time
-	expected  time.Duration // when the daemon was first started that is not known to serve yet; 0: none is waited for
-	failures  int           // how often in a row a daemon ended by itself
-	lifeNo    int
-	seat      *clock.Seat
-	report    clock.Report
-	reported  bool
-	held      int       // requests of the daemon that the models hold back
-	running   int       // plugin processes
-	asides    int       // things that are done beside the loop
-	stirred   time.Time // until then an event of the kernel may be under way
-	compared  time.Time // when the kernel was last held against the model
-	doubt     doubt
-
-	killed map[cri.OpID]bool // runs whose end is not awaited
-	felled map[cri.OpID]bool // runs that the machine's end met
-	verbs  map[cri.OpID]cri.Action
-	hunt   hunt                  // for plugins
-	lost   []string              // sandboxes that the runtime has forgotten without a DEL that succeeded
-	silent map[netip.Addr]bool   // pods' addresses that did not answer at the last snapshot
-	apart  map[netip.Addr]string // and those of which another pod of the node got no answer
-	asked  time.Duration         // when that was looked at
-	asks   bool                  // and will again
-
-	flows map[netip.Addr]*flow
-
-	enders []int // those that the end of this daemon ends
-
-	debut     debut
-	tokenless tokenless
-
+	nodeDaemon
 	versions // of a system that is not ours by its recording
 
-	links   machine.Links
-	mirror  *mirror
-	shut    []io.Closer
-	servers []*http.Server
-	runtime io.Closer
+	realKernel
+	kubelet
+	endpoints
+	packets
 }
 
 // addNode launches an instance and makes the machine.
 func (w *World) addNode() error {
-	n := &instance{w: w, pause: models.RestartPause, killed: map[cri.OpID]bool{}, felled: map[cri.OpID]bool{}, verbs: map[cri.OpID]cri.Action{}, links: machine.Links{}, flows: map[netip.Addr]*flow{}}
+	n := &instance{w: w, nodeDaemon: nodeDaemon{pause: models.RestartPause}}
+	n.nodeDaemon.n, n.kubelet, n.endpoints = n, newKubelet(n), endpoints{n: n}
+	n.packets = packets{n: n, flows: map[netip.Addr]*flow{}}
 	err := w.Launch(&n.Node, n, w.Random())
 	if err != nil {
 		return err
 	}
 	w.nodes = append(w.nodes, n)
-	n.mirror = newMirror(w.Random())
+	n.realKernel = realKernel{n: n, links: machine.Links{}, mirror: newMirror(w.Random())}
 	if w.unwanted() {
 		return errors.New("interrupted while the machines were made")
 	}
@@ -96,34 +55,25 @@ func (w *World) addNode() error {
 	n.stopKill = context.AfterFunc(w.ctx, func() { // who waits for an answer of the machine gets none soon
 		time.AfterFunc(hurry, n.box.Kill)
 	})
-	go w.follow(n)
+	go n.follow()
 	w.pump() // its primary ENI is plugged in
 	if w.broken != nil {
 		return w.broken
 	}
-	if err := w.configure(n); err != nil {
+	if err := n.configure(); err != nil {
 		return err
 	}
-	if err := w.serve(n); err != nil {
+	if err := n.serve(); err != nil {
 		return fmt.Errorf("%s: %w", n.Name(), err)
 	}
-	w.at(w.now()+time.Duration(w.Random()%uint64(100*time.Millisecond)), func() { w.startDaemon(n) })
+	w.at(w.now()+time.Duration(w.Random()%uint64(100*time.Millisecond)), n.start)
 	return nil
 }
 
-// configure does what the machine's own network configuration does at boot.
-func (w *World) configure(n *instance) error {
-	in, _ := w.EC2.InstanceOf(n.Instance)
-	n.mac = in.PrimaryMAC
-	address, gateway := w.FirstLink(n.Instance)
-	n.mirror.PlugPrimary(n.mac, address, gateway)
-	return n.box.ConfigurePrimary(n.links[n.mac], address, gateway)
-}
-
 // follow takes what the node's helper tells until it is gone.
-func (w *World) follow(n *instance) {
+func (n *instance) follow() {
 	for e := range n.box.Events() {
-		if !w.post(func() { w.ended(n, &e) }) {
+		if !n.w.post(func() { n.ended(&e) }) {
 			for range n.box.Events() { // they are dropped
 			}
 			return
@@ -132,16 +82,16 @@ func (w *World) follow(n *instance) {
 }
 
 // ended is a process that has ended.
-func (w *World) ended(n *instance, e *node.Event) {
+func (n *instance) ended(e *node.Event) {
 	if n.Gone {
 		return
 	}
 	switch e.Kind {
 	case node.PluginDone:
-		w.pluginDone(n, e)
+		n.pluginDone(e)
 	case node.DaemonExited:
 		if e.Life == n.lifeNo {
-			w.daemonExited(n, e)
+			n.exit(e)
 		}
 	}
 }
@@ -154,28 +104,120 @@ const (
 
 // close ends the machine.
 func (n *instance) close(hurried bool) error {
-	var errs []error
 	if n.stopKill != nil {
 		n.stopKill()
 	}
-	for _, s := range n.servers {
-		_ = s.Close()
-	}
-	if n.runtime != nil {
-		_ = n.runtime.Close()
-	}
-	for _, c := range n.shut {
-		_ = c.Close()
-	}
-	if n.seat != nil {
-		_ = n.seat.Close()
-	}
+	n.endpoints.close()
+	n.leave()
 	switch {
 	case n.box == nil:
+		return nil
 	case hurried:
-		errs = append(errs, n.box.CloseWithin(endsSoon))
-	default:
-		errs = append(errs, n.box.Close())
+		return n.box.CloseWithin(endsSoon)
 	}
-	return errors.Join(errs...)
+	return n.box.Close()
+}
+
+func (n *instance) busy(now time.Duration) string {
+	why := n.works(now)
+	if why == "" && !n.doubt.since.IsZero() {
+		return "its kernel is not what the model shows"
+	}
+	return why
+}
+
+// works is busy, whatever the kernel shows.
+func (n *instance) works(now time.Duration) string {
+	switch {
+	case time.Now().Before(n.stirred):
+		return "its kernel has just been changed"
+	case n.phase != absent && n.phase != serving:
+		return "its daemon starts or ends"
+	case n.asides > 0:
+		return "something is done to it"
+	case n.life == nil:
+		if n.running > 0 {
+			return "a plugin runs"
+		}
+		return ""
+	}
+	return n.w.keeper.toil(n, now)
+}
+
+// fleet are a world's nodes by their numbers, from 1.
+type fleet []*instance
+
+// living are those whose instance is not terminated.
+func (f fleet) living() iter.Seq[*instance] {
+	return func(yield func(*instance) bool) {
+		for _, n := range f[1:] {
+			if !n.Gone && !yield(n) {
+				return
+			}
+		}
+	}
+}
+
+// behind names a daemon that has not said yet that its clock shows the last jump; "" is none. Nothing may happen before: what a daemon
+// began at the old time would have lasted for the whole jump at once.
+func (f fleet) behind(offset time.Duration) string {
+	for n := range f.living() {
+		if n.Runs() && !n.life.ended && n.report != nil && n.report.Offset != offset {
+			return n.Name()
+		}
+	}
+	return ""
+}
+
+// busy names what still has something to do; "" is nothing.
+func (f fleet) busy(now time.Duration) string {
+	for n := range f.living() {
+		if why := n.busy(now); why != "" {
+			return n.Name() + ": " + why
+		}
+	}
+	return ""
+}
+
+// look is when what is busy may have come to rest unreported: a change of a kernel that needed no reaction.
+func (f fleet) look() time.Duration {
+	d := lookEvery
+	for _, n := range f[1:] {
+		if left := time.Until(n.stirred); left > 0 {
+			d = min(d, left)
+		}
+		if !n.doubt.since.IsZero() {
+			d = min(d, doubtPause)
+		}
+	}
+	return d
+}
+
+// next is the earliest instant that a daemon waits for.
+func (f fleet) next() time.Duration {
+	at := never
+	for n := range f.living() {
+		if n.life != nil && n.report != nil && n.report.Next >= 0 {
+			at = min(at, n.report.Next)
+		}
+	}
+	return at
+}
+
+// compareAgain looks once more at the kernels that are doubted.
+func (f fleet) compareAgain(now time.Duration) {
+	for n := range f.living() {
+		if !n.doubt.since.IsZero() && time.Since(n.compared) >= doubtPause && n.works(now) == "" {
+			n.compare()
+		}
+	}
+}
+
+func (f fleet) doubted() bool {
+	for n := range f.living() {
+		if !n.doubt.since.IsZero() {
+			return true
+		}
+	}
+	return false
 }

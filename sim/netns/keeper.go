@@ -16,9 +16,8 @@ type keeper interface {
 	listen(n *instance) error
 	// kubernetes is the API server that the daemon asks.
 	kubernetes(n *instance) *http.Server
-	// runtime serves the container runtime's API where the daemon looks for it, and unlisten takes what listened there away.
-	runtime(n *instance, b criBackend) error
-	unlisten(n *instance) error
+	// runtime is which API of a container runtime the daemon asks, and where it looks for it.
+	runtime(n *instance) (api, socket string)
 	// begin starts a node's next daemon, which is starting from now on. It lives once it is heard of.
 	begin(n *instance)
 	// stop tells the daemon to end.

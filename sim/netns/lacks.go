@@ -38,6 +38,14 @@ func (w *World) Unknown(l *scn.Line) (system string, settings []string) {
 	return s.Name + " " + s.Version, unknownSettings(s, keysOf(l))
 }
 
+// Excuse: which rare branches a daemon took, only its recording tells.
+func (w *World) Excuse(mark string, _ []*scn.Action) error {
+	if w.parts.WithoutBooks {
+		return errors.New("only books tell " + mark + ", and there are none")
+	}
+	return nil
+}
+
 // keysOf are the settings that a line gives the daemons: a config's, or a restart's.
 func keysOf(l *scn.Line) (keys []string) {
 	switch stmt := l.Stmt.(type) {

@@ -1,10 +1,13 @@
 package netns
 
 import (
+	"bufio"
 	"fmt"
+	"net"
 	"net/netip"
 	"time"
 
+	"github.com/enilab/enilab/impl/clock"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/judge"
 )
@@ -16,25 +19,10 @@ type life struct {
 	ended bool // it has no more to tell
 }
 
-// steps are those of the daemon that runs.
-func (n *instance) steps() uint64 {
-	if n.life == nil {
-		return 0
-	}
-	return n.life.Steps()
-}
-
-// witness is the daemon that runs; nil is none.
-func (n *instance) witness() *judge.Life {
-	if n.life == nil {
-		return nil
-	}
-	return n.life.Life
-}
-
 // recordedHeader begins a life.
-func (w *World) recordedHeader(n *instance, no int, line []byte) {
-	if no != n.lifeNo {
+func (d *nodeDaemon) recordedHeader(no int, line []byte) {
+	n, w := d.n, d.n.w
+	if no != d.lifeNo || n.Gone {
 		return
 	}
 	l, err := w.witness.Open(n.No, line)
@@ -42,21 +30,116 @@ func (w *World) recordedHeader(n *instance, no int, line []byte) {
 		w.fail(fmt.Errorf("%s: the recording cannot be replayed: %w", n.Name(), err))
 		return
 	}
-	n.life, n.starting = &life{Life: l, no: no}, false
+	d.heard(&life{Life: l, no: no})
 	w.log("%s: life %d begins", n.Name(), no)
 }
 
 // recorded is one step of a daemon.
-func (w *World) recorded(n *instance, no int, line []byte) {
-	l := n.life
+func (d *nodeDaemon) recorded(no int, line []byte) {
+	l := d.life
 	if l == nil || l.no != no {
 		return
 	}
-	n.Changed = true
+	d.n.Changed = true
 	if err := l.Step(line); err != nil {
-		w.disagree(n, "replay: %v", err)
-		w.fail(fmt.Errorf("%s: the daemon does not decide as the core does: %w", n.Name(), err))
+		d.n.disagree("replay: %v", err)
+		d.n.w.fail(fmt.Errorf("%s: the daemon does not decide as the core does: %w", d.n.Name(), err))
 	}
+}
+
+// takeClock is a daemon that asks for the time.
+func (d *nodeDaemon) takeClock(conn net.Conn) {
+	w := d.n.w
+	var seat *clock.Seat
+	w.ask(func() {
+		s, err := clock.NewSeat(conn, w.clock.offset)
+		if err != nil {
+			return
+		}
+		d.leave()
+		d.seat, seat = s, s
+	})
+	if seat != nil {
+		go d.followClock(seat)
+	}
+}
+
+// followClock takes a daemon's reports to their end.
+func (d *nodeDaemon) followClock(seat *clock.Seat) {
+	for {
+		r, err := seat.Read()
+		if err != nil {
+			return
+		}
+		d.n.w.post(func() {
+			if d.seat == seat { // else it is the word of a daemon that has died since
+				d.report = &r
+				d.waits()
+			}
+		})
+	}
+}
+
+// fence is what the laboratory itself writes to the socket of recordings once a daemon has ended: connections are taken in their order,
+// so when it arrives all that the dead one had to tell has been read, also what still waited to be accepted.
+const fence = "fence\n"
+
+// fenceRecording lets died follow when a dead daemon's recording has been read to its end.
+func (d *nodeDaemon) fenceRecording() {
+	n, w := d.n, d.n.w
+	conn, err := net.Dial("unix", n.box.Root()+recordSocket)
+	if err == nil {
+		_, err = conn.Write([]byte(fence))
+		conn.Close()
+	}
+	if err != nil {
+		w.post(func() { w.fail(fmt.Errorf("%s: end its recording: %w", n.Name(), err)) })
+	}
+}
+
+// takeRecording follows a daemon's flight recorder to its end.
+func (d *nodeDaemon) takeRecording(conn net.Conn) {
+	w := d.n.w
+	defer conn.Close()
+	var no int
+	w.ask(func() { no = d.lifeNo }) // of the daemon that connects: what it tells late is no word of the next one
+	r := bufio.NewReaderSize(conn, 1<<16)
+	for first := true; ; first = false {
+		line, err := r.ReadBytes('\n')
+		if err != nil {
+			w.post(func() { d.hangsUp(no) })
+			return
+		}
+		text := line[:len(line)-1]
+		switch {
+		case first && string(line) == fence:
+			w.post(d.died)
+		case first:
+			w.post(func() { d.recordedHeader(no, text) })
+		default:
+			w.post(func() { d.recorded(no, text) })
+		}
+	}
+}
+
+// hangsUp: a life has no more to tell.
+func (d *nodeDaemon) hangsUp(no int) {
+	if d.life != nil && d.life.no == no {
+		d.life.ended = true
+	}
+}
+
+// waits is a daemon that has said that it waits. Without a recording its life begins with the first time.
+func (d *nodeDaemon) waits() {
+	n, w := d.n, d.n.w
+	if !w.parts.WithoutBooks || d.phase == absent || d.life != nil || n.Gone {
+		return
+	}
+	d.heard(&life{no: d.lifeNo})
+	n.Changed = true
+	w.witness.Runs(n.No, &n.Settings)
+	w.Ran(&n.Node)
+	w.log("%s: life %d begins, without books", n.Name(), d.lifeNo)
 }
 
 // eyes are the world's, for its witness.
@@ -68,7 +151,7 @@ func (e eyes) Now() time.Duration { return e.w.now() }
 
 // Ran: the model's kernel runs it too.
 func (e eyes) Ran(l *judge.Life, a *ipam.Apply, done *ipam.Applied) {
-	e.w.mirrored(e.w.nodes[l.Number()], a, done)
+	e.w.nodes[l.Number()].mirrored(a, done)
 }
 
 func (e eyes) Held(node int32, a netip.Addr) int {
@@ -77,10 +160,7 @@ func (e eyes) Held(node int32, a netip.Addr) int {
 		return 0
 	}
 	all, err := n.box.Addresses()
-	if err != nil {
-		e.w.fail(err)
-		return 0
-	}
+	e.w.fail(err)
 	count := 0
 	for _, h := range all {
 		if h.Addr == a {

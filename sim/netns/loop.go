@@ -1,50 +1,80 @@
 package netns
 
 import (
+	"context"
 	"time"
 
+	"github.com/enilab/enilab/impl/clock"
+	"github.com/enilab/enilab/sim/machine"
 	"github.com/enilab/enilab/sim/models"
 )
 
 const never = models.Never
 
+// loop is a world's time. What has happened outside, and what is due, is done here one after the other, by the goroutine
+// that owns the world; when none of its nodes works, the clock jumps.
+type loop struct {
+	ctx        context.Context // Parts.Context
+	nodes      fleet           // that are waited for
+	clock      timer
+	epoch      time.Duration // t=0 of the scenario; 0 before
+	late       lateness
+	due        machine.Queue
+	in         chan func()
+	heardEarly func() // taken from in, not yet done
+	closed     chan struct{}
+	broken     error  // the laboratory itself is
+	then       func() // after each thing that was done
+}
+
+func newLoop(ctx context.Context, nodes int) loop {
+	return loop{ctx: ctx, nodes: make(fleet, 1, nodes+1), clock: newTimer(),
+		in: make(chan func(), 256), closed: make(chan struct{})}
+}
+
 // at lets run happen at an instant.
-func (w *World) at(t time.Duration, run func()) { w.due.Add(t, run) }
+func (l *loop) at(t time.Duration, run func()) { l.due.Add(t, run) }
 
 // after lets run happen a while from now.
-func (w *World) after(d time.Duration, run func()) { w.at(w.now()+d, run) }
+func (l *loop) after(d time.Duration, run func()) { l.at(l.now()+d, run) }
 
 // post hands something that happened outside to the loop, which owns the world. False: the world has been closed.
-func (w *World) post(f func()) bool {
+func (l *loop) post(f func()) bool {
 	select {
-	case w.in <- f:
+	case l.in <- f:
 		return true
-	case <-w.closed:
+	case <-l.closed:
 		return false
 	}
 }
 
 // ask posts f and waits until it has run.
-func (w *World) ask(f func()) bool {
+func (l *loop) ask(f func()) bool {
 	done := make(chan struct{})
-	if !w.post(func() { f(); close(done) }) {
+	if !l.post(func() { f(); close(done) }) {
 		return false
 	}
 	select {
 	case <-done:
 		return true
-	case <-w.closed:
+	case <-l.closed:
 		return false
 	}
 }
 
+// Now is the instant of the scenario.
+func (l *loop) Now() time.Duration { return l.now() - l.epoch }
+
+// Epoch is when t=0 was, in the world's own time.
+func (l *loop) Epoch() time.Duration { return l.epoch }
+
 // Until runs to instant t of the scenario. each, if any, is called whenever something has happened and before the clock jumps, and stops the
 // run by returning true.
-func (w *World) Until(t time.Duration, each func() bool) {
-	t += w.Epoch()
-	due := max(t, w.now()) // an expectation before it may have waited for a steady cluster
-	if w.until(t, each); w.now() >= t {
-		w.acted(due)
+func (l *loop) Until(t time.Duration, each func() bool) {
+	t += l.epoch
+	due := max(t, l.now()) // an expectation before it may have waited for a steady cluster
+	if l.until(t, each); l.now() >= t {
+		l.acted(due)
 	}
 }
 
@@ -56,132 +86,185 @@ const patience = 60 * time.Second
 // lookEvery is the pause, in real time, between two looks whether the run is still wanted, while nothing happens.
 const lookEvery = 250 * time.Millisecond
 
-func (w *World) until(t time.Duration, each func() bool) {
+func (l *loop) until(t time.Duration, each func() bool) {
 	heard := time.Now()
 	patience := slowed(patience)
-	for w.broken == nil {
-		if w.unwanted() {
+	for l.broken == nil {
+		if l.unwanted() {
 			if each != nil {
 				each() // it sees that too
 			}
 			return
 		}
-		if w.step() {
+		if l.step() {
 			heard = time.Now()
-			w.clock.quiet = time.Time{}
+			l.clock.quiet = time.Time{}
 			if each != nil && each() {
 				return
 			}
 			continue
 		}
-		if late := w.behind(); late != "" {
+		if late := l.nodes.behind(l.clock.offset); late != "" {
 			if time.Since(heard) > patience {
-				w.stuck("%s has not said for %v that its clock has jumped", late, patience)
+				l.stuck("%s has not said for %v that its clock has jumped", late, patience)
 				return
 			}
-			w.listen(lookEvery)
+			l.listen(lookEvery)
 			continue
 		}
-		now := w.now()
+		now := l.now()
 		if now >= t {
 			return
 		}
-		due := min(t, w.due.Next())
-		w.compareAgain() // first: a node that is doubted is busy
-		why := w.busy(now)
+		due := min(t, l.due.Next())
+		l.nodes.compareAgain(now) // first: a node that is doubted is busy
+		why := l.nodes.busy(now)
 		if why != "" {
-			if !w.clock.still && time.Since(heard) > patience { // else this ends when the time has passed
-				w.stuck("%s, and nothing has happened for %v", why, patience)
+			if !l.clock.still && time.Since(heard) > patience { // else this ends when the time has passed
+				l.stuck("%s, and nothing has happened for %v", why, patience)
 				return
 			}
-			w.clock.quiet = time.Time{}
-			w.listen(min(due-now, w.look()))
+			l.clock.quiet = time.Time{}
+			l.listen(min(due-now, l.nodes.look()))
 			continue
 		}
 		heard = time.Now()
-		due = min(due, w.next())
-		if w.clock.still && each != nil { // what is waited for may come with time alone, and without an event
+		due = min(due, l.nodes.next())
+		if l.clock.still && each != nil { // what is waited for may come with time alone, and without an event
 			if each() {
 				return
 			}
 			due = min(due, now+lookEvery)
 		}
-		if w.idle(now, due, each) {
+		if l.idle(now, due, each) {
 			return
 		}
 	}
 }
 
 // idle waits a little for anything to stir, and then jumps, unless that is not wanted any more: then it says so.
-func (w *World) idle(now, due time.Duration, each func() bool) bool {
-	if w.clock.still {
-		w.listen(due - now)
+func (l *loop) idle(now, due time.Duration, each func() bool) bool {
+	if l.clock.still {
+		l.listen(due - now)
 		return false
 	}
-	if w.clock.quiet.IsZero() {
-		w.clock.quiet = time.Now()
+	if l.clock.quiet.IsZero() {
+		l.clock.quiet = time.Now()
 	}
-	left := slowed(settleTime) - time.Since(w.clock.quiet)
+	left := slowed(settleTime) - time.Since(l.clock.quiet)
 	if left > 0 && due > now {
-		w.listen(min(left, due-now))
+		l.listen(min(left, due-now))
 		return false
 	}
-	w.clock.quiet = time.Time{}
+	l.clock.quiet = time.Time{}
 	if each != nil && each() {
 		return true
 	}
-	w.jump(due)
+	l.jump(due)
 	return false
 }
 
 // listen waits for something from outside, which step then takes.
-func (w *World) listen(d time.Duration) {
+func (l *loop) listen(d time.Duration) {
 	if d <= 0 {
 		return
 	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
-	case f := <-w.in:
-		w.heardEarly = f
+	case f := <-l.in:
+		l.heardEarly = f
 	case <-t.C:
-	case <-w.ctx.Done():
+	case <-l.ctx.Done():
 	}
 }
 
 // unwanted says whether the laboratory was asked to end.
-func (w *World) unwanted() bool { return w.ctx.Err() != nil }
+func (l *loop) unwanted() bool { return l.ctx.Err() != nil }
 
 // step does one thing that has happened outside, or whose time has come.
-func (w *World) step() bool {
-	f := w.heardEarly
-	w.heardEarly = nil
+func (l *loop) step() bool {
+	f := l.heardEarly
+	l.heardEarly = nil
 	if f == nil {
 		select {
-		case f = <-w.in:
+		case f = <-l.in:
 		default:
 		}
 	}
-	if at := w.due.Next(); f == nil && at <= w.now() && w.behind() == "" {
-		w.acted(at)
-		f = w.due.Take()
+	if at := l.due.Next(); f == nil && at <= l.now() && l.nodes.behind(l.clock.offset) == "" {
+		l.acted(at)
+		f = l.due.Take()
 	}
 	if f == nil {
 		return false
 	}
 	f()
-	w.pump()
-	w.bell.ring(w.shown)
+	l.then()
 	return true
 }
 
 // fail ends the world: the laboratory itself is broken, so nothing that it says counts any more. What breaks once nobody wants it any
 // more is its end.
-func (w *World) fail(err error) {
-	if w.broken == nil && err != nil && !w.unwanted() {
-		w.broken = err
+func (l *loop) fail(err error) {
+	if l.broken == nil && err != nil && !l.unwanted() {
+		l.broken = err
 	}
 }
 
 // Err is why the laboratory broke; nil when it did not.
-func (w *World) Err() error { return w.broken }
+func (l *loop) Err() error { return l.broken }
+
+// Stay keeps the laboratory up until it is asked to end. Time does not jump any more, so that people can look around.
+func (l *loop) Stay(interrupted func() bool) {
+	still := l.clock.still
+	l.clock.still = true
+	for !interrupted() && l.broken == nil && !l.unwanted() {
+		l.until(l.now()+100*time.Millisecond, nil)
+	}
+	l.clock.still = still
+}
+
+// settleTime is how long, in real time, nothing must happen before the clock jumps: what a netlink or inotify event, or a line of a
+// recording that is in a socket's buffer, may be under way on a busy machine.
+const settleTime = 2 * time.Millisecond
+
+// kernelTime is the same after the laboratory itself has changed a node's kernel, whose events the daemon waits for.
+const kernelTime = 15 * time.Millisecond
+
+// timer is the laboratory's clock.
+type timer struct {
+	real   *clock.Clock
+	offset time.Duration
+	still  bool      // no jumps
+	quiet  time.Time // since when nothing is busy; zero: something is
+	jumped time.Duration
+	jumps  int
+}
+
+func newTimer() timer {
+	c := clock.Boot()
+	return timer{real: c, offset: -c.Now()}
+}
+
+// now is the time since the world began.
+func (t *timer) now() time.Duration { return t.real.Now() + t.offset }
+
+// jump moves the clock forward to an instant.
+func (l *loop) jump(to time.Duration) {
+	d := to - l.now()
+	if d <= 0 {
+		return
+	}
+	l.clock.offset += d
+	l.clock.jumped += d
+	l.clock.jumps++
+	for _, n := range l.nodes[1:] {
+		if n.seat != nil {
+			_ = n.seat.Tell(l.clock.offset) // a daemon that died says so by itself
+		}
+	}
+}
+
+// now is the time since the world began.
+func (l *loop) now() time.Duration { return l.clock.now() }

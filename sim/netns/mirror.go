@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/enilab/enilab/fakes/kernel"
 	"github.com/enilab/enilab/impl/dataplane"
@@ -109,13 +108,6 @@ func (m *mirror) run(k *kernel.Kernel, p dataplane.Plan, to int) (done int, err 
 	return done, err
 }
 
-// mirrored applies to the model what the daemon has applied.
-func (w *World) mirrored(n *instance, a *ipam.Apply, done *ipam.Applied) {
-	if diff := n.mirror.follow(a, done); diff != "" {
-		w.disagree(n, "kernel: %s", diff)
-	}
-}
-
 // follow does what the real kernel has done of a plan; "" is that the model did the same.
 func (m *mirror) follow(a *ipam.Apply, done *ipam.Applied) string {
 	ops := len(a.Plan.Ops)
@@ -150,83 +142,6 @@ func (m *mirror) lingers(p dataplane.Plan, done *ipam.Applied) bool {
 // crashed keeps the plans that were under way when their daemon died, in the order in which they were started.
 func (m *mirror) crashed(l *life) {
 	m.broken = append(m.broken, l.Plans()...)
-}
-
-// explain finds out at once how far a dead daemon's plans got: the next one changes the kernel again.
-func (w *World) explain(n *instance) {
-	if len(n.mirror.broken) == 0 {
-		return
-	}
-	real, err := n.box.Observe()
-	if err != nil || !real.Complete {
-		return // the next comparison does it
-	}
-	normalize(&real)
-	n.mirror.explain(&real)
-}
-
-// doubtTime is how long, in real time, model and kernel may differ while nothing of the node works: what a kernel event, a line of a
-// recording, or the end of a namespace takes on a machine that is busy with other things.
-const doubtTime = 3 * time.Second
-
-// doubtPause is between two looks in that time.
-const doubtPause = 5 * time.Millisecond
-
-// compare holds the model against the real kernel. What differs may only be on its way, so the clock does not jump until they agree;
-// what stays is a disagreement.
-func (w *World) compare(n *instance) {
-	if w.parts.WithoutBooks { // the model is not told what the daemon did
-		return
-	}
-	real, err := n.box.Observe()
-	n.compared = time.Now()
-	diff := ""
-	if err != nil || !real.Complete {
-		diff = fmt.Sprintf("it cannot be observed whole: %v\n", err) // which may pass, like a difference
-	} else {
-		normalize(&real)
-		diff = n.mirror.agree(&real)
-	}
-	switch {
-	case diff == "":
-		n.doubt = doubt{}
-	case n.doubt.since.IsZero() || n.doubt.steps != n.steps():
-		n.doubt = doubt{n.compared, n.steps()}
-	case n.compared.Sub(n.doubt.since) > slowed(doubtTime):
-		n.doubt = doubt{}
-		w.disagree(n, "kernel: the real one and the model differ:\n%s", diff)
-	}
-}
-
-// doubt is when the real kernel was first seen to differ from the model; zero: it does not.
-type doubt struct {
-	since time.Time
-	steps uint64 // of the daemon by then: whatever it does begins anew
-}
-
-// compareAgain looks once more at the kernels that are doubted.
-func (w *World) compareAgain() {
-	for _, n := range w.nodes[1:] {
-		if !n.Gone && !n.doubt.since.IsZero() && time.Since(n.compared) >= doubtPause && n.works(w.now()) == "" {
-			w.compare(n)
-		}
-	}
-}
-
-// resolve runs on until nothing is doubted.
-func (w *World) resolve() {
-	for end := w.now() + 4*slowed(doubtTime); w.doubted() && w.broken == nil && w.now() < end && !w.unwanted(); {
-		w.until(w.now()+doubtPause, nil)
-	}
-}
-
-func (w *World) doubted() bool {
-	for _, n := range w.nodes[1:] {
-		if !n.Gone && !n.doubt.since.IsZero() {
-			return true
-		}
-	}
-	return false
 }
 
 // agree says in what the model and the real kernel differ; "" is in nothing.
@@ -330,24 +245,19 @@ func difference(model, real *dataplane.Observation) string {
 	}
 	var b strings.Builder
 	a, c := lines(model), lines(real)
-	for _, l := range a {
-		if !contains(c, l) {
-			fmt.Fprintf(&b, "  only in the model: %s\n", l)
+	only := func(in string, has, other []string) {
+		for _, l := range has {
+			if !slices.Contains(other, l) {
+				fmt.Fprintf(&b, "  only in the %s: %s\n", in, l)
+			}
 		}
 	}
-	for _, l := range c {
-		if !contains(a, l) {
-			fmt.Fprintf(&b, "  only in the kernel: %s\n", l)
-		}
-	}
+	only("model", a, c)
+	only("kernel", c, a)
 	if b.Len() == 0 {
 		return "  the same things in another order\n"
 	}
 	return b.String()
-}
-
-func contains(all []string, s string) bool {
-	return slices.Contains(all, s)
 }
 
 func lines(o *dataplane.Observation) []string {

@@ -93,7 +93,7 @@ func dialNodePort(w *netns.World) (string, error) {
 // forward leads node-1's port to a pod, as kube-proxy does.
 func forward(t *testing.T, w *netns.World, to netns.Spot) {
 	t.Helper()
-	must(t, vpc.Do(w.Node(1).Netns(), func() error {
+	must(t, vpc.Do(w.Handle(1).Box().Netns(), func() error {
 		c, err := nftables.New()
 		if err != nil {
 			return err

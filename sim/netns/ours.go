@@ -1,20 +1,16 @@
 package netns
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
 	"syscall"
 	"time"
 
-	criserver "github.com/enilab/enilab/fakes/cri/server"
 	kubeserver "github.com/enilab/enilab/fakes/kube/server"
-	"github.com/enilab/enilab/impl/clock"
 	"github.com/enilab/enilab/impl/conflist"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
@@ -41,10 +37,10 @@ func (o ours) spec(n *instance) node.Spec {
 
 // listen opens the sockets of the clock and of recordings.
 func (o ours) listen(n *instance) error {
-	if err := o.w.accept(n, clockSocket, o.w.takeClock); err != nil {
+	if err := n.accept(clockSocket, n.takeClock); err != nil {
 		return err
 	}
-	return o.w.accept(n, recordSocket, o.w.takeRecording)
+	return n.accept(recordSocket, n.takeRecording)
 }
 
 // kubernetes is a server for our client, which reads its own node's pods.
@@ -52,16 +48,8 @@ func (o ours) kubernetes(n *instance) *http.Server {
 	return kubeserver.Server(kubeserver.Handler(kubeBackend{&backend{o.w, n}}))
 }
 
-func (ours) runtime(n *instance, b criBackend) error {
-	l, err := n.listenAt(criSocket)
-	if err != nil {
-		return err
-	}
-	n.servesCRI(l, criserver.New(b))
-	return nil
-}
-
-func (ours) unlisten(n *instance) error { return n.absent(criSocket) }
+// runtime is asked where production has it.
+func (ours) runtime(*instance) (api, socket string) { return "cri", criSocket }
 
 func (ours) installed(n *instance) error {
 	return n.box.WriteFile(node.ConfDir+"/10-aws.conflist", n.conflist())
@@ -104,7 +92,7 @@ func (o ours) begin(n *instance) {
 		w.post(func() {
 			again := ""
 			switch {
-			case err != nil || code == 0 || n.dying:
+			case err != nil || code == 0 || n.dying():
 			case code == signalled:
 				w.byHand = true
 				again = "somebody killed ipamd init"
@@ -112,12 +100,11 @@ func (o ours) begin(n *instance) {
 				again = "ipamd init ends: instance metadata does not answer"
 			}
 			if again != "" { // kubelet starts it again, as any container
-				w.tell(n, again)
-				n.exited, n.read = true, true
-				w.died(n)
+				n.tell(again)
+				n.died()
 				return
 			}
-			if (err != nil || code != 0) && !n.Gone && !n.dying {
+			if (err != nil || code != 0) && !n.Gone && !n.dying() {
 				w.fail(fmt.Errorf("%s: ipamd init: exit code %d, %v: %s", n.Name(), code, err, out))
 				return
 			}
@@ -139,12 +126,11 @@ func (o ours) spawn(n *instance, env map[string]string) {
 	if n.Gone {
 		return
 	}
-	if n.dying { // it was killed before there was a process
-		n.exited, n.read = true, true
-		w.died(n)
+	if n.dying() { // it was killed before there was a process
+		n.died()
 		return
 	}
-	n.reported, n.exited, n.read, n.held = false, false, false, 0
+	n.report, n.held = nil, 0
 	args := []string{"--clock", "unix:" + clockSocket, "--record-version", strconv.Itoa(n.Version), "--booted", n.booted.String()}
 	if !w.parts.WithoutBooks {
 		args = append(args, "--record", "unix:"+recordSocket)
@@ -154,8 +140,7 @@ func (o ours) spawn(n *instance, env map[string]string) {
 		w.fail(err)
 		return
 	}
-	n.lifeNo, n.process = no, true
-	w.log("%s: ipamd is started, life %d", n.Name(), no)
+	n.spawned(no)
 	if w.parts.WithoutBooks {
 		o.expect(n, no)
 	}
@@ -165,7 +150,7 @@ func (o ours) spawn(n *instance, env map[string]string) {
 func (o ours) expect(n *instance, no int) {
 	w, within := o.w, judge.Catalogue()[judge.I16-1].Bound
 	w.after(within, func() {
-		lives := func() bool { return n.lifeNo == no && n.process && !n.dying && !n.Gone }
+		lives := func() bool { return n.lifeNo == no && n.Lives() && n.process() }
 		if !lives() {
 			return
 		}
@@ -177,7 +162,7 @@ func (o ours) expect(n *instance, no int) {
 			w.post(func() {
 				n.asides--
 				if err == nil && code != 0 && lives() {
-					w.unserved(n, within, firstOf(string(out)))
+					n.unserved(within, firstOf(string(out)))
 				}
 			})
 		}()
@@ -187,16 +172,16 @@ func (o ours) expect(n *instance, no int) {
 func (ours) stop(n *instance) error { return n.box.SignalDaemon(syscall.SIGTERM) }
 
 // ended waits until the recording has been read to its end.
-func (o ours) ended(n *instance) { go o.w.fenceRecording(n) }
+func (o ours) ended(n *instance) { go n.fenceRecording() }
 
 // pause is kubelet's, however often the daemon ends: one of ours that ends by itself has failed already.
 func (ours) pause(n *instance) time.Duration { return n.pause }
 
 // toil is what a daemon that lives has to do.
 func (ours) toil(n *instance, now time.Duration) string {
-	r := &n.report
+	r := n.report
 	switch {
-	case !n.reported:
+	case r == nil:
 		return "its daemon has not said that it waits"
 	case r.Next >= 0 && r.Next <= now:
 		return "its daemon's time has come"
@@ -208,90 +193,4 @@ func (ours) toil(n *instance, now time.Duration) string {
 		return "a plugin works"
 	}
 	return ""
-}
-
-// takeClock is a daemon that asks for the time.
-func (w *World) takeClock(n *instance, conn net.Conn) {
-	var seat *clock.Seat
-	w.ask(func() {
-		s, err := clock.NewSeat(conn, w.clock.offset)
-		if err != nil {
-			return
-		}
-		if n.seat != nil {
-			_ = n.seat.Close()
-		}
-		n.seat, seat = s, s
-	})
-	if seat != nil {
-		go w.followClock(n, seat)
-	}
-}
-
-// followClock takes a daemon's reports to their end.
-func (w *World) followClock(n *instance, seat *clock.Seat) {
-	for {
-		r, err := seat.Read()
-		if err != nil {
-			return
-		}
-		w.post(func() {
-			if n.seat == seat { // else it is the word of a daemon that has died since
-				n.report, n.reported = r, true
-				w.waits(n)
-			}
-		})
-	}
-}
-
-// fence is what the laboratory itself writes to the socket of recordings once a daemon has ended: connections are taken in their order,
-// so when it arrives all that the dead one had to tell has been read, also what still waited to be accepted.
-const fence = "fence\n"
-
-// fenceRecording lets recordEnded follow when a dead daemon's recording has been read to its end.
-func (w *World) fenceRecording(n *instance) {
-	conn, err := net.Dial("unix", n.box.Root()+recordSocket)
-	if err == nil {
-		_, err = conn.Write([]byte(fence))
-		conn.Close()
-	}
-	if err != nil {
-		w.post(func() { w.fail(fmt.Errorf("%s: end its recording: %w", n.Name(), err)) })
-	}
-}
-
-// takeRecording follows a daemon's flight recorder to its end.
-func (w *World) takeRecording(n *instance, conn net.Conn) {
-	defer conn.Close()
-	var no int
-	w.ask(func() { no = n.lifeNo }) // of the daemon that connects: what it tells late is no word of the next one
-	r := bufio.NewReaderSize(conn, 1<<16)
-	for first := true; ; first = false {
-		line, err := r.ReadBytes('\n')
-		if err != nil {
-			w.post(func() { n.hangsUp(no) })
-			return
-		}
-		text := line[:len(line)-1]
-		switch {
-		case first && string(line) == fence:
-			w.post(func() { w.recordEnded(n) })
-		case first:
-			w.post(func() { w.recordedHeader(n, no, text) })
-		default:
-			w.post(func() { w.recorded(n, no, text) })
-		}
-	}
-}
-
-// hangsUp: a life has no more to tell.
-func (n *instance) hangsUp(no int) {
-	if n.life != nil && n.life.no == no {
-		n.life.ended = true
-	}
-}
-
-func (w *World) recordEnded(n *instance) {
-	n.read = true
-	w.died(n)
 }

@@ -49,7 +49,7 @@ func eni(secondary bool) string {
 // seen asks a TCP service from a pod, and gives the address that it sees.
 func seen(t *testing.T, w *netns.World, from netns.Spot, to netip.AddrPort) netip.Addr {
 	t.Helper()
-	text, _, err := w.Node(from.Node).Ask(from.Inode, to, answerIn)
+	text, _, err := w.Handle(from.Node).Box().Ask(from.Inode, to, answerIn)
 	if err != nil {
 		t.Errorf("%s (%v on node-%d) asks %v: %v", from.Pod, from.Address, from.Node, to, err)
 		return netip.Addr{}

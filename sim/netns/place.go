@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/runner"
+	"github.com/enilab/enilab/sim/vpc"
 )
 
 // PartsIn are the parts of a laboratory whose daemon and plugin lie in a folder, as ipamd and aws-cni. This program itself is the rest:
@@ -32,6 +34,29 @@ func PartsIn(folder string) (Parts, error) {
 		return p, fmt.Errorf("the laboratory lacks %s: make build makes ipamd, aws-cni and enilab side by side", strings.Join(missing, " and "))
 	}
 	return p, nil
+}
+
+// DaemonCapabilities are what aws-node's manifest grants, and all that ipamd may use: NET_ADMIN and NET_RAW (capabilities(7)).
+func DaemonCapabilities() []int { return []int{capNetAdmin, capNetRaw} }
+
+const (
+	capNetAdmin = 12
+	capNetRaw   = 13
+)
+
+// Available says what this machine lacks for a laboratory; nil is nothing.
+func Available() error {
+	if runtime.GOOS != "linux" {
+		return fmt.Errorf("the laboratory needs Linux: network namespaces, veth and nftables (this is %s)", runtime.GOOS)
+	}
+	if os.Geteuid() != 0 {
+		return errors.New("the laboratory needs root, for namespaces of its own: run it with sudo")
+	}
+	ns, err := vpc.NewNamespace()
+	if err != nil {
+		return fmt.Errorf("the laboratory needs network namespaces, and making one failed: %w (in a container: run it privileged)", err)
+	}
+	return ns.Close()
 }
 
 // slack is how much later than in the simulator a mutant may show: a daemon is heard of once it has come to rest.

@@ -110,18 +110,8 @@ func prune(m map[string]any) {
 			if len(v) == 0 {
 				delete(m, k)
 			}
-		case nil:
-			delete(m, k)
-		case string:
-			if v == "" {
-				delete(m, k)
-			}
-		case bool:
-			if !v {
-				delete(m, k)
-			}
-		case float64:
-			if v == 0 {
+		case nil, string, bool, float64:
+			if v == nil || v == "" || v == false || v == 0.0 {
 				delete(m, k)
 			}
 		}

@@ -29,10 +29,8 @@ func (w *World) register() error {
 		return err
 	}
 	e := Entry{Process: self, Nodes: map[string]int{}, Router: w.routerPath()}
-	for _, n := range w.nodes[1:] {
-		if !n.Gone {
-			e.Nodes[n.Name()] = n.box.PID()
-		}
+	for n := range w.nodes.living() {
+		e.Nodes[n.Name()] = n.box.PID()
 	}
 	data, err := json.Marshal(e)
 	if err == nil {

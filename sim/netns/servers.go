@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -39,54 +40,76 @@ const (
 	recordSocket = node.Sockets + "/record.sock"
 )
 
+// endpoints are what stands outside of a node and is found inside of it: who serves it there, and where.
+type endpoints struct {
+	n       *instance
+	sockets []io.Closer
+	servers []*http.Server
+	runtime io.Closer // what stands behind the runtime endpoint
+}
+
 // serve opens everything that a node's daemon talks to.
-func (w *World) serve(n *instance) error {
+func (e *endpoints) serve() error {
+	n, w := e.n, e.n.w
 	b := &backend{w, n}
 	web := map[string]*http.Server{
 		imdsAddr + ":80": imdsserver.Server(n.tokenless.watch(imdsserver.Handler(imdsserver.Config{View: b.metadata, Now: b.clock, Role: "node", Options: imdsserver.Options{V1: w.tokensOptional()}}))),
 		ec2Addr:          ec2server.Server(ec2server.Handler(b)),
 		kubeAddr:         w.keeper.kubernetes(n),
 	}
-	if err := n.addAddress(imdsAddr); err != nil {
+	if err := e.addAddress(imdsAddr); err != nil {
 		return err
 	}
 	for addr, s := range web {
-		l, err := n.listen("tcp", addr)
+		l, err := e.listen("tcp", addr)
 		if err != nil {
 			return err
 		}
-		n.servers = append(n.servers, s)
+		e.servers = append(e.servers, s)
 		go func() { _ = s.Serve(l) }()
 	}
 	if err := w.keeper.listen(n); err != nil {
 		return err
 	}
-	return w.listenCRI(n)
+	return e.listenCRI()
+}
+
+// close ends all that listens.
+func (e *endpoints) close() {
+	for _, s := range e.servers {
+		_ = s.Close()
+	}
+	if e.runtime != nil {
+		_ = e.runtime.Close()
+	}
+	for _, c := range e.sockets {
+		_ = c.Close()
+	}
 }
 
 // listen opens a TCP listener in the node's network namespace.
-func (n *instance) listen(network, addr string) (l net.Listener, err error) {
-	e := vpc.Do(n.box.Netns(), func() error { l, err = net.Listen(network, addr); return nil })
-	if err = errors.Join(e, err); err != nil {
+func (e *endpoints) listen(network, addr string) (l net.Listener, err error) {
+	failed := vpc.Do(e.n.box.Netns(), func() error { l, err = net.Listen(network, addr); return nil })
+	if err = errors.Join(failed, err); err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", addr, err)
 	}
 	return l, nil
 }
 
 // accept serves a unix socket in the node's file system. Connections are taken in the order in which they were made, one at a time.
-func (w *World) accept(n *instance, path string, take func(*instance, net.Conn)) error {
-	l, err := net.Listen("unix", n.box.Root()+path)
+func (e *endpoints) accept(path string, take func(net.Conn)) error {
+	l, err := net.Listen("unix", e.n.box.Root()+path)
 	if err != nil {
 		return err
 	}
-	n.shut = append(n.shut, l)
+	e.sockets = append(e.sockets, l)
 	go func() {
 		for {
 			conn, err := l.Accept()
 			if err != nil {
 				return
 			}
-			take(n, conn)
+			take(conn)
 		}
 	}()
 	return nil
@@ -107,7 +130,7 @@ func (b *backend) clock() time.Duration {
 // Do makes a request to EC2 travel, as the model says.
 func (b *backend) Do(ctx context.Context, r *ec2.Request) (ec2.Response, error) {
 	request := *r
-	return machine.Await(ctx, b.w.post, b.w.closed, func(answer func(*ec2.Response)) { b.w.send(b.n, &request, answer) })
+	return machine.Await(ctx, b.w.post, b.w.closed, func(answer func(*ec2.Response)) { b.n.send(&request, answer) })
 }
 
 // hold keeps a request back for a while.
@@ -120,18 +143,6 @@ func (b *backend) hold(d time.Duration) {
 	select {
 	case <-done:
 	case <-b.w.closed:
-	}
-}
-
-// keep counts a request of this life as held back until release.
-func (n *instance) keep() (release func()) {
-	life := n.lifeNo
-	n.held++
-	return func() {
-		if n.lifeNo == life {
-			n.held--
-			n.stirs()
-		}
 	}
 }
 
@@ -152,43 +163,36 @@ func (b *backend) metadata(context.Context) (view ec2.IMDS, ok bool) {
 // kubeBackend is the API server.
 type kubeBackend struct{ *backend }
 
-func (b kubeBackend) Pods(_ context.Context, name string) (pods []kube.Pod, err error) {
+// read looks at the models, for who reaches the API server.
+func (b kubeBackend) read(look func()) (err error) {
 	ok := b.w.ask(func() {
-		if b.w.Kube.Away(b.w.now()) {
+		if look(); b.w.Kube.Away(b.w.now()) {
 			err = errAway
-		} else if name == b.n.Name() {
-			pods = append(pods, b.w.Kube.ListPods(int(b.n.No))...)
 		}
 	})
 	if !ok {
 		err = machine.ErrClosed
 	}
+	return err
+}
+
+func (b kubeBackend) Pods(_ context.Context, name string) (pods []kube.Pod, err error) {
+	err = b.read(func() {
+		if name == b.n.Name() {
+			pods = append(pods, b.w.Kube.ListPods(int(b.n.No))...)
+		}
+	})
 	return pods, err
 }
 
 func (b kubeBackend) Node(_ context.Context, name string) (info kubeserver.NodeInfo, ok bool, err error) {
-	alive := b.w.ask(func() {
-		ok = name == b.n.Name() && !b.n.Gone
-		if info = b.w.nodeInfo(b.n); b.w.Kube.Away(b.w.now()) {
-			err = errAway
-		}
-	})
-	if !alive {
-		err = machine.ErrClosed
-	}
+	err = b.read(func() { info, ok = b.n.nodeInfo(), name == b.n.Name() && !b.n.Gone })
 	return info, ok, err
 }
 
 // ENIConfig is asked for with the node object, before an ENI is made.
 func (b kubeBackend) ENIConfig(_ context.Context, name string) (e kube.ENIConfig, ok bool, err error) {
-	alive := b.w.ask(func() {
-		if e, _, ok = b.w.Kube.ENIConfig(name); b.w.Kube.Away(b.w.now()) {
-			err = errAway
-		}
-	})
-	if !alive {
-		err = machine.ErrClosed
-	}
+	err = b.read(func() { e, _, ok = b.w.Kube.ENIConfig(name) })
 	return e, ok, err
 }
 
@@ -199,47 +203,73 @@ var errAway = errors.New("the API server is away")
 // needs them. One that starts reads it anew.
 func (b kubeBackend) Changed() <-chan struct{} { return nil }
 
-// listenCRI exchanges what stands behind the runtime endpoint.
-func (w *World) listenCRI(n *instance) error {
-	if n.runtime != nil {
-		_ = n.runtime.Close()
-		n.runtime = nil
+// listenCRI exchanges what stands behind the runtime endpoint. What is no runtime answers like one that knows nothing:
+// gRPC says unimplemented, HTTP not found.
+func (e *endpoints) listenCRI() error {
+	if e.runtime != nil {
+		_ = e.runtime.Close()
+		e.runtime = nil
 	}
-	if n.Socket == models.Absent {
-		return w.keeper.unlisten(n)
+	n := e.n
+	api, socket := n.w.keeper.runtime(n)
+	switch {
+	case n.Socket == models.Absent:
+		return e.remove(socket)
+	case api == "none" || socket == "":
+		return nil
 	}
-	return w.keeper.runtime(n, criBackend{&backend{w, n}})
+	l, err := e.listenAt(socket)
+	if err != nil {
+		return err
+	}
+	b := criBackend{&backend{n.w, n}}
+	if api == "docker" {
+		h := criserver.Docker(b)
+		if n.Socket == models.Unimplemented {
+			h = http.NotFoundHandler()
+		}
+		s := criserver.DockerServer(h)
+		e.runtime = s
+		go func() { _ = s.Serve(l) }()
+		return nil
+	}
+	if api == "cri-v1alpha2" {
+		e.servesCRI(l, criserver.New(b, criserver.WithAlpha(true)))
+	} else {
+		e.servesCRI(l, criserver.New(b))
+	}
+	return nil
 }
 
 // listenAt listens on a socket in the node, a path or ADDRESS:PORT, which may have had another listener.
-func (n *instance) listenAt(socket string) (net.Listener, error) {
+func (e *endpoints) listenAt(socket string) (net.Listener, error) {
 	if !strings.HasPrefix(socket, "/") {
-		return n.listen("tcp", socket)
+		return e.listen("tcp", socket)
 	}
-	if err := n.absent(socket); err != nil {
+	if err := e.remove(socket); err != nil {
 		return nil, err
 	}
-	path := n.box.Root() + socket
+	path := e.n.box.Root() + socket
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
 	return net.Listen("unix", path)
 }
 
-// absent takes a socket of the node away.
-func (n *instance) absent(socket string) error {
+// remove takes a socket of the node away.
+func (e *endpoints) remove(socket string) error {
 	if !strings.HasPrefix(socket, "/") {
 		return nil
 	}
-	return n.box.Remove(socket)
+	return e.n.box.Remove(socket)
 }
 
 // servesCRI lets a gRPC server answer on a listener.
-func (n *instance) servesCRI(l net.Listener, server *criserver.Server) {
-	if n.Socket == models.Unimplemented {
+func (e *endpoints) servesCRI(l net.Listener, server *criserver.Server) {
+	if e.n.Socket == models.Unimplemented {
 		server = criserver.Unimplemented()
 	}
-	n.runtime = stopper(server.Stop)
+	e.runtime = stopper(server.Stop)
 	go func() { _ = server.Serve(l) }()
 }
 
@@ -276,6 +306,6 @@ func (b criBackend) Runtime(context.Context) (criserver.Runtime, error) {
 }
 
 // addAddress gives the node's loopback an address.
-func (n *instance) addAddress(addr string) error {
-	return addLoopback(n.box.Netns(), netip.MustParseAddr(addr))
+func (e *endpoints) addAddress(addr string) error {
+	return addLoopback(e.n.box.Netns(), netip.MustParseAddr(addr))
 }

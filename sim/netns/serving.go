@@ -28,37 +28,31 @@ const (
 // awaitServing asks a daemon until it serves, and returns whether it does. The end of ctx ends the wait: the daemon
 // exited.
 func awaitServing(ctx context.Context, box *node.Node, s *systems.Serves) bool {
-	pause := time.NewTicker(servingPause)
-	defer pause.Stop()
-	for {
-		if ctx.Err() != nil {
-			return false
-		}
-		if asked(ctx, box, s) == nil {
-			return true
-		}
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			return false
-		}
-	}
+	return await(ctx, func() bool { return asked(ctx, box, s) == nil })
 }
 
 // configured waits until the configuration is there that an entrypoint writes once the daemon serves: until then a node takes no pods.
 func configured(ctx context.Context, box *node.Node, s *systems.System) bool {
+	return await(ctx, func() bool {
+		_, err := os.Stat(box.Root() + systems.ConfigFolder + "/" + s.Conflist.Name)
+		return err == nil
+	})
+}
+
+// await returns true once something holds, and false when ctx ends before.
+func await(ctx context.Context, holds func() bool) bool {
 	pause := time.NewTicker(servingPause)
 	defer pause.Stop()
-	for {
-		if _, err := os.Stat(box.Root() + systems.ConfigFolder + "/" + s.Conflist.Name); err == nil {
+	for ctx.Err() == nil {
+		if holds() {
 			return true
 		}
 		select {
 		case <-pause.C:
 		case <-ctx.Done():
-			return false
 		}
 	}
+	return false
 }
 
 // asked is nil when the daemon's answer is good.

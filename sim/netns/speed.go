@@ -74,19 +74,22 @@ type lateness struct {
 	rested time.Duration
 }
 
+// rests notes that the loop has just waited for something by its own choice.
+func (l *loop) rests() { l.late.rested = l.now() }
+
 // acted notes that something which was due at an instant is done now.
-func (w *World) acted(due time.Duration) {
-	now := w.now()
-	if late := now - max(due, w.late.rested); late > w.late.most {
-		w.late.most, w.late.at = late, now-w.Epoch()
+func (l *loop) acted(due time.Duration) {
+	now := l.now()
+	if late := now - max(due, l.late.rested); late > l.late.most {
+		l.late.most, l.late.at = late, now-l.epoch
 	}
 }
 
 // TooSlow says why what failed in this run says nothing about the CNI; nil: it does say something. The error has a method TooSlow.
-func (w *World) TooSlow() error {
-	if w.late.most > lagSlack {
+func (l *loop) TooSlow() error {
+	if l.late.most > lagSlack {
 		return &tooSlow{fmt.Sprintf("at %v of the scenario the laboratory acted %v late, of at most %v (run it with fewer things beside it)",
-			w.late.at.Round(time.Millisecond), w.late.most.Round(time.Millisecond), lagSlack)}
+			l.late.at.Round(time.Millisecond), l.late.most.Round(time.Millisecond), lagSlack)}
 	}
 	var now float64
 	for range looks { // a program that has just started is not what the whole run went through
@@ -98,10 +101,10 @@ func (w *World) TooSlow() error {
 }
 
 // stuck is how the world ends when a node is busy for longer than a machine of this speed takes.
-func (w *World) stuck(format string, args ...any) {
+func (l *loop) stuck(format string, args ...any) {
 	err := fmt.Errorf(format, args...)
-	if late := w.TooSlow(); late != nil {
+	if late := l.TooSlow(); late != nil {
 		err = &tooSlow{fmt.Sprintf("%v; %v", err, late)}
 	}
-	w.fail(err)
+	l.fail(err)
 }

@@ -5,22 +5,12 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/enilab/enilab/sim/judge"
-	"github.com/enilab/enilab/sim/timeline"
 )
-
-// speedy is a world of which nothing is used but its clock.
-func speedy() *World {
-	w := &World{clock: newTimer()}
-	w.witness = &judge.Witness{Eyes: eyes{w}, Story: &w.story, Book: timeline.NewBook()}
-	return w
-}
 
 // What the machine did late excuses a failure, and what the laboratory chose to wait for does not.
 func TestTooSlow(t *testing.T) {
 	t.Logf("this machine is %.2f times slower than the reference", measureSlowness())
-	w := speedy()
+	w := newLoop(t.Context(), 0)
 	w.clock.offset += 2 * time.Hour // long under way
 	now := w.now()
 	w.acted(now - lagSlack/2)

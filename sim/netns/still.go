@@ -2,6 +2,7 @@ package netns
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -17,10 +18,7 @@ func (w *World) Interject(f func()) bool { return w.post(f) }
 // Spaces are the network namespaces that there are: the router's, the nodes', and the pods' by their node and their own name. Interject may call it.
 func (w *World) Spaces() []Space {
 	out := []Space{{"router", w.routerPath(), "the VPC's router"}}
-	for _, n := range w.nodes[1:] {
-		if n.Gone {
-			continue
-		}
+	for n := range w.nodes.living() {
 		out = append(out, Space{n.Name(), fmt.Sprintf("/proc/%d/ns/net", n.box.PID()), "instance " + string(n.Instance)})
 		for s := range n.CRI.Sandboxes() {
 			if s.Netns == 0 || s.HostNetwork {
@@ -31,22 +29,14 @@ func (w *World) Spaces() []Space {
 				about += " " + s.IP.String()
 			}
 			name := fmt.Sprintf("%s.%s", n.Name(), s.Name)
-			if taken(out, name) { // kubelet has made another one for it
+			taken := func(p Space) bool { return strings.EqualFold(p.Name, name) }
+			if slices.ContainsFunc(out, taken) { // kubelet has made another one for it
 				name += "." + s.ID[:8]
 			}
 			out = append(out, Space{name, fmt.Sprintf("/proc/%d/root/run/netns/%s", n.box.PID(), netnsName(s.Handle, s.ID)), about})
 		}
 	}
 	return out
-}
-
-func taken(list []Space, name string) bool {
-	for _, p := range list {
-		if strings.EqualFold(p.Name, name) {
-			return true
-		}
-	}
-	return false
 }
 
 // WriteDown writes what Parts.Record asks for as far as it is known. It is the last that a world does which stands still for good.

@@ -2,11 +2,13 @@ package netns
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/systems"
 )
 
@@ -41,10 +43,15 @@ func (p *Parts) all() (out []*systems.System) {
 	if p.System != nil {
 		out = append(out, p.System)
 	}
-	for _, s := range p.others {
-		out = append(out, s)
+	return slices.AppendSeq(out, maps.Values(p.others))
+}
+
+// without are the sources that the laboratory lacks: of a daemon without books only the outside is known.
+func (p *Parts) without() judge.Source {
+	if p.WithoutBooks {
+		return judge.Books
 	}
-	return out
+	return 0
 }
 
 // own is our daemon and plugin as a system like any other, which our own description says.

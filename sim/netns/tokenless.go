@@ -2,7 +2,7 @@ package netns
 
 import (
 	"net/http"
-	"sync"
+	"sync/atomic"
 
 	imdsserver "github.com/enilab/enilab/fakes/imds/server"
 )
@@ -10,8 +10,7 @@ import (
 // tokenless is the last thing of which a node's metadata refused to tell its daemon, which had sent no token (IMDSv2). A script goes on with what the
 // refusal says, and what it prints when it fails is about something else.
 type tokenless struct {
-	mu   sync.Mutex
-	path string
+	path atomic.Pointer[string]
 }
 
 // watch is a handler of metadata whose refusals are noted.
@@ -34,21 +33,15 @@ func (w *refusal) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-func (t *tokenless) note(path string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.path = path
-}
+func (t *tokenless) note(path string) { t.path.Store(&path) }
 
 // begin forgets what an earlier daemon, perhaps of another version, was refused.
-func (t *tokenless) begin() { t.note("") }
+func (t *tokenless) begin() { t.path.Store(nil) }
 
 // and is what a daemon said, and what it was not told.
 func (t *tokenless) and(said string) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.path == "" {
-		return said
+	if path := t.path.Load(); path != nil {
+		return said + " (metadata refuses " + *path + " without a token)"
 	}
-	return said + " (metadata refuses " + t.path + " without a token)"
+	return said
 }

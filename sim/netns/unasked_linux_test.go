@@ -28,13 +28,14 @@ finally converges within 2m
 // signalDaemons signals the daemons of a laboratory's nodes, as enilab netns exec NODE -- pkill does, and says how many there were.
 func signalDaemons(t *testing.T, w *netns.World, sig syscall.Signal) (found int) {
 	t.Helper()
-	dirs, err := filepath.Glob(w.Box(1).Root() + "/proc/[0-9]*")
+	dirs, err := filepath.Glob(w.Handle(1).Box().Root() + "/proc/[0-9]*")
 	must(t, err)
 	for _, dir := range dirs {
 		if line, _ := os.ReadFile(dir + "/cmdline"); !strings.HasPrefix(string(line), "/app/") {
 			continue
 		}
-		out, code, err := w.Box(1).Exec(t.Context(), []string{"sh", "-c", "kill -" + strconv.Itoa(int(sig)) + " " + filepath.Base(dir)})
+		kill := "kill -" + strconv.Itoa(int(sig)) + " " + filepath.Base(dir)
+		out, code, err := w.Handle(1).Box().Exec(t.Context(), []string{"sh", "-c", kill})
 		must(t, err)
 		if code != 0 {
 			t.Fatalf("kill: %s", out)
@@ -92,7 +93,7 @@ func TestDaemonEndsByItself(t *testing.T) {
 	w := sw.(*netns.World)
 	defer w.Close()
 	r.To(30*time.Second, nil)
-	must(t, w.Box(1).WriteFile("/var/lib/aws-node/panic", nil))
+	must(t, w.Handle(1).Box().WriteFile("/var/lib/aws-node/panic", nil))
 	v := r.Finish(nil)
 	must(t, w.Err())
 	if len(v.Violations) > 0 {
@@ -119,8 +120,8 @@ func TestDaemonIsKilledWhileKept(t *testing.T) {
 		w := sw.(*netns.World)
 		killed = signalDaemons(t, w, syscall.SIGKILL)
 		end := time.Now().Add(30 * time.Second)
-		w.Stay(func() bool { return w.Lives(1) > 1 && w.Unready() == "" || time.Now().After(end) })
-		if w.Lives(1) < 2 {
+		w.Stay(func() bool { return w.Handle(1).Lives() > 1 && w.Unready() == "" || time.Now().After(end) })
+		if w.Handle(1).Lives() < 2 {
 			t.Error("kubelet does not start it again")
 		}
 	}})

@@ -19,15 +19,12 @@ import (
 
 // versions are the systems that a node has.
 type versions struct {
-	system      *systems.System // the daemon's; nil: it is ours, by its recording
-	plugin      *systems.System // the plugin's
-	was         *systems.System // whose daemon still runs while another one's is awaited
-	before      []systems.Step  // what is done before the next start
-	after       []systems.Step  // and once it serves
-	stopWaiting context.CancelFunc
-	served      time.Duration
-	policed     bool   // it has a network policy agent's port
-	startError  string // why the last start came to nothing
+	system  *systems.System // the daemon's; nil: it is ours, by its recording
+	plugin  *systems.System // the plugin's
+	was     *systems.System // whose daemon still runs while another one's is awaited
+	before  []systems.Step  // what is done before the next start
+	after   []systems.Step  // and once it serves
+	policed bool            // it has a network policy agent's port
 	// mutated is when EC2 last carried out something for it, in the machine's time.
 	mutated time.Time
 }
@@ -67,19 +64,19 @@ func (v *versions) plan(order []systems.Step) (before []systems.Step) {
 	return before
 }
 
-// daemon is what the story calls a node's daemon.
-func (n *instance) daemon() string {
-	if n.system == nil {
+// program is what the story calls a node's daemov.
+func (v *versions) program() string {
+	if v.system == nil {
 		return "ipamd"
 	}
-	if n.system.Daemon == nil {
-		return n.system.Name
+	if v.system.Daemon == nil {
+		return v.system.Name
 	}
-	return path.Base(n.runs().Daemon.Argv[0])
+	return path.Base(v.runs().Daemon.Argv[0])
 }
 
-// unmanned says whether the node has a system without a daemon.
-func (n *instance) unmanned() bool { return n.system != nil && n.runs().Daemon == nil }
+// unmanned says whether the node has a system without a daemov.
+func (v *versions) unmanned() bool { return v.system != nil && v.runs().Daemon == nil }
 
 // Exchange has another system's daemon, plugin or both run, in the order that its description says. What the daemon installs of its own plugin or
 // conflist gives way again where another one's was wanted.
@@ -116,11 +113,11 @@ func (n *instance) Exchange(to, part string, keep bool) bool {
 		switch {
 		case n.Gone:
 		case n.Runs():
-			w.term(n)
-		case n.starting && !n.dying:
-			w.kill(n)
+			n.Restart()
+		case n.Lives():
+			n.kill()
 		}
-		w.fail(w.listenCRI(n))
+		w.fail(n.listenCRI())
 	})
 	return true
 }
@@ -129,8 +126,8 @@ func (n *instance) Exchange(to, part string, keep bool) bool {
 // Parts.Later, or a folder that was there when the world was opened.
 func Learn(w *World, name string, s *systems.System) error {
 	w.parts.others[name] = s
-	for _, n := range w.nodes[1:] {
-		if n.Gone || s.Folder != w.parts.Later {
+	for n := range w.nodes.living() {
+		if s.Folder != w.parts.Later {
 			continue
 		}
 		if err := n.box.Link(folderOf(s), laterFolder); err != nil {
@@ -159,14 +156,15 @@ func settingsOf(n *models.Node) map[string]string {
 }
 
 // words are what the placeholders of descriptions stand for on a node.
-func (w *World) words(n *instance) systems.Words {
+func (n *instance) words() systems.Words {
+	w := n.w
 	in, _ := w.EC2.InstanceOf(n.Instance)
 	socket := n.system.Runtime.Socket
 	words := systems.Words{"NODE": n.Name(), "ADDRESS": in.PrimaryAddress.String(), "POD": n.self, "NAMESPACE": "kube-system", "CLUSTER": w.Cluster.Name,
 		"REGION": region, "EC2_URL": "http://" + ec2Addr, "METADATA_URL": "http://" + imdsAddr, "KUBERNETES_URL": "http://" + kubeAddr,
 		"KUBERNETES_HOST": kubeHost, "KUBERNETES_PORT": kubePort, "KUBECONFIG": kubeconfigPath, "RUNTIME_SOCKET": socket, "DOCKER_HOST": dockerHost(socket),
 		"CA": authorityPath, "VPC_CIDR": w.Cluster.VPC.String()}
-	if ranges := w.podRanges(n); len(ranges) > 0 {
+	if ranges := n.podRanges(); len(ranges) > 0 {
 		words["POD_RANGE"] = ranges[0].String()
 		subnets := make([]string, len(ranges))
 		for i, r := range ranges {
@@ -178,9 +176,9 @@ func (w *World) words(n *instance) systems.Words {
 }
 
 // podRanges are the prefixes of a node's first ENI.
-func (w *World) podRanges(n *instance) []netip.Prefix {
-	for _, id := range w.EC2.AttachedENIs(n.Instance) {
-		if e, _ := w.EC2.ENI(id); e.MAC == n.mac {
+func (n *instance) podRanges() []netip.Prefix {
+	for _, id := range n.w.EC2.AttachedENIs(n.Instance) {
+		if e, _ := n.w.EC2.ENI(id); e.MAC == n.mac {
 			return e.Prefixes
 		}
 	}
@@ -220,7 +218,7 @@ func (n *instance) beside(steps []systems.Step, then func()) {
 		return
 	}
 	w := n.w
-	work := n.installer(w.words(n), settingsOf(&n.Node))
+	work := n.installer(n.words(), settingsOf(&n.Node))
 	n.asides++
 	go func() {
 		err := work.do(w.ctx, steps)

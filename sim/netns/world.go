@@ -7,11 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/enilab/enilab/fakes/kube/apiserver"
-	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/judge"
-	"github.com/enilab/enilab/sim/machine"
 	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/timeline"
@@ -22,38 +19,26 @@ import (
 // World is a cluster of real nodes. One goroutine uses it: the one that calls its methods.
 type World struct {
 	models.Host
+	loop
+	observer
+	timeline.Telling
 	parts  Parts
 	keeper keeper
 	mutant *mutants.Mutant
 
-	ctx        context.Context // Parts.Context
-	clock      timer
-	late       lateness
-	due        machine.Queue
-	in         chan func()
-	heardEarly func() // taken from in, not yet done
-	closed     chan struct{}
-	broken     error // the laboratory itself is
-	differ     []string
-	crashes    []sim.Failure
-	begun      bool // t=0 has been
-	doomed     bool // a daemon has not served, and so there will be no t=0
-	around     *outskirts
-	byHand     bool // a user ended a daemon
-	events     uint64
+	begun  bool // t=0 has been
+	doomed bool // a daemon has not served, and so there will be no t=0
+	around *outskirts
+	byHand bool // a user ended a daemon
+	events uint64
 
-	network    *vpc.Network
-	nodes      []*instance // 1-based: nodes[0] is nil
-	witness    *judge.Witness
-	snapshotAt time.Duration
-	story      timeline.Timeline
-	book       *timeline.Book // since t=0
-	view       ipam.View
-	bell       bell
-	entry      string // its file in the registry
-	record     *record
-	costs      costs
-	elsewhere  *apiserver.Objects // see others
+	network *vpc.Network
+	witness *judge.Witness
+	book    *timeline.Book // since t=0
+	api     wholeCluster
+	entry   string // its file in the registry
+	record  *record
+	costs   costs
 }
 
 // Parts are what a laboratory is made of on this machine.
@@ -102,8 +87,12 @@ func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant, p Parts) (*World, erro
 	if err := p.resolve(c); err != nil {
 		return nil, err
 	}
-	w := &World{ctx: p.Context, parts: p, mutant: m, clock: newTimer(), in: make(chan func(), 256), closed: make(chan struct{}),
-		snapshotAt: never, nodes: make([]*instance, 1, c.Nodes+1), book: timeline.NewBook()}
+	w := &World{loop: newLoop(p.Context, c.Nodes), parts: p, mutant: m, book: timeline.NewBook()}
+	w.observer, w.api.w = observer{w: w, snapshotAt: never}, w
+	w.then = func() {
+		w.pump()
+		w.api.bell.ring(w.api.shown)
+	}
 	w.clock.still = w.parts.RealTime
 	w.keeper = ours{w}
 	if w.parts.System != nil {
@@ -112,7 +101,7 @@ func Open(c *sim.Cluster, seed uint64, m *mutants.Mutant, p Parts) (*World, erro
 			return nil, err
 		}
 	}
-	w.witness = &judge.Witness{Eyes: eyes{w}, Cluster: c.Name, Story: &w.story, Book: w.book, Mutant: m, Heard: w.heard}
+	w.witness = &judge.Witness{Eyes: eyes{w}, Cluster: c.Name, Story: &w.Lines, Book: w.book, Mutant: m, Heard: w.heard}
 	if err := w.open(c, seed); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
@@ -169,6 +158,7 @@ func (w *World) open(c *sim.Cluster, seed uint64) (err error) {
 	w.Begin()
 	w.late = lateness{rested: w.late.rested}
 	w.witness.Begin()
+	w.epoch = w.witness.Epoch()
 	return nil
 }
 
@@ -178,7 +168,7 @@ func (w *World) pump() {
 	if w.broken == nil {
 		w.Pump()
 	}
-	w.armSnapshot()
+	w.arm()
 }
 
 // Clock is the models' time.
@@ -188,32 +178,10 @@ func (w *World) Clock() time.Duration { return w.now() }
 func (w *World) AdvanceAt(at time.Duration) { w.at(at, w.Advance) }
 
 // Did tells what an action has done.
-func (w *World) Did(line string) { w.story.Add(w.Now(), timeline.Scenario, line) }
-
-// Now is the instant of the scenario.
-func (w *World) Now() time.Duration { return w.witness.Now() }
-
-// Epoch is when t=0 was, in the world's own time.
-func (w *World) Epoch() time.Duration { return w.witness.Epoch() }
+func (w *World) Did(line string) { w.Lines.Add(w.Now(), timeline.Scenario, line) }
 
 // Audit is the world's auditor. Its instants are the world's: subtract Epoch for the scenario's.
 func (w *World) Audit() *judge.Auditor { return w.Auditor }
-
-// Story is what happened since t=0.
-func (w *World) Story() string { return w.story.String() }
-
-// Timeline is all of the story.
-func (w *World) Timeline() string { return w.story.Whole() }
-
-// TimelineUntil is the story up to an instant of the scenario.
-func (w *World) TimelineUntil(at time.Duration) string { return w.story.Until(at) }
-
-// Events are all of the story, as data, and Told how many there are.
-func (w *World) Events() []timeline.Event { return w.story.Events() }
-func (w *World) Told() int                { return w.story.Told() }
-
-// Named is a text with the timeline's names of ENIs.
-func (w *World) Named(text string) string { return w.story.Named(text) }
 
 // Unlike says why virtual time cannot tell the same; "" is nothing.
 func (w *World) Unlike() string {
@@ -234,21 +202,8 @@ func (w *World) Popped() uint64 { return w.events }
 // Reached says whether a daemon came through a coverage point since t=0.
 func (w *World) Reached(mark string) bool { return w.witness.Reached(mark) }
 
-// Disagreements are the differences between what the processes and the kernel did and what core and model do: none, if the simulator can
-// be believed.
-func (w *World) Disagreements() []string { return w.differ }
-
-// disagree notes a difference; the first ones say it all.
-func (w *World) disagree(n *instance, format string, args ...any) {
-	if len(w.differ) < maxDisagreements {
-		w.differ = append(w.differ, fmt.Sprintf("%v %s: %s", w.Now().Round(time.Millisecond), n.Name(), fmt.Sprintf(format, args...)))
-	}
-}
-
-const maxDisagreements = 10
-
 // tell writes a line of the story.
-func (w *World) tell(n *instance, text string) { w.story.Add(w.Now(), n.No, text) }
+func (n *instance) tell(text string) { n.w.Lines.Add(n.w.Now(), n.No, text) }
 
 func (w *World) log(format string, args ...any) {
 	if w.parts.Log != nil {

@@ -1,0 +1,41 @@
+package netns
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// TestLoopJumps: with nobody who works the clock jumps to what is due, which is done in its order, and the world is told
+// after each thing.
+func TestLoopJumps(t *testing.T) {
+	l, did, done := newLoop(t.Context(), 0), "", 0
+	l.then = func() { done++ }
+	l.at(2*time.Hour, func() { did += "b" })
+	l.at(time.Hour, func() { did += "a"; l.after(time.Minute, func() { did += "+" }) })
+	l.post(func() { did += "!" })
+	for l.now() < 3*time.Hour {
+		l.Until(3*time.Hour, nil)
+	}
+	if did != "!a+b" || done != 4 || l.clock.jumps < 4 {
+		t.Errorf("%d things were done, %q, with %d jumps", done, did, l.clock.jumps)
+	}
+}
+
+// TestLoopEnds: a loop that is broken does nothing more and keeps the first reason. Nobody waits for one that is closed.
+func TestLoopEnds(t *testing.T) {
+	l, first := newLoop(t.Context(), 0), errors.New("the first")
+	l.then = func() { t.Error("a broken loop goes on") }
+	l.fail(nil)
+	l.fail(first)
+	l.fail(errors.New("the second"))
+	l.at(0, func() {})
+	l.Until(time.Hour, nil)
+	if l.Err() != first || l.now() > time.Minute {
+		t.Errorf("at %v: %v", l.now(), l.Err())
+	}
+	close(l.closed)
+	if l.ask(func() {}) {
+		t.Error("a closed loop has answered")
+	}
+}
