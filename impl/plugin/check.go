@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/containernetworking/cni/pkg/skel"
 	"github.com/containernetworking/cni/pkg/types"
 	types100 "github.com/containernetworking/cni/pkg/types/100"
 
@@ -19,14 +18,6 @@ import (
 )
 
 // check compares an attachment with the ADD that made it.
-func (p *program) check(args *skel.CmdArgs) error {
-	v, err := p.begin(ipc.Check, args)
-	if err == nil {
-		err = v.check()
-	}
-	return v.end(err)
-}
-
 func (v *verb) check() error {
 	if err := v.names(); err != nil {
 		return err
