@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/internal/percentiles"
 )
 
@@ -57,8 +58,7 @@ func BenchmarkFlows(b *testing.B) {
 
 // foreignFlows enters flows of UDP that no packet made. The machine may take fewer.
 func foreignFlows(b *testing.B, n int) {
-	h, err := netlink.NewHandle(unix.NETLINK_NETFILTER)
-	must(b, err)
+	h := must.Get(netlink.NewHandle(unix.NETLINK_NETFILTER))(b)
 	defer h.Close()
 	to := net.IPv4(100, 127, 0, 1).To4()
 	for i := range n {
