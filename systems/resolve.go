@@ -148,7 +148,7 @@ func (s *System) readManifest() error {
 	if err != nil {
 		return err
 	}
-	m, err := ParseManifest(p, data, d.Container)
+	m, err := parseManifest(p, data, d.Container)
 	if err != nil {
 		return err
 	}
