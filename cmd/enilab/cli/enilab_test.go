@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/scn"
 )
@@ -47,9 +48,7 @@ func in(t *testing.T, files map[string]string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	for name, text := range files {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(text), 0o644))
 	}
 }
 
@@ -278,12 +277,8 @@ func TestHelpSpeaks(t *testing.T) {
 // TestUpdate: the story is rewritten, only it, only when the run held; and then it has to be told again.
 func TestUpdate(t *testing.T) {
 	in(t, map[string]string{"calm.scn": calm + "-- notes --\nkept\n", "wrong.scn": strings.Replace(calm, "== 2", "== 3", 1)})
-	if err := os.Chmod("calm.scn", 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("calm.scn", "link.scn"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod("calm.scn", 0o600))
+	must.Do(t, os.Symlink("calm.scn", "link.scn"))
 	if code, out, _ := enilab(t, "run", "--update", "link.scn"); code != 0 || !strings.Contains(out, "the timeline in link.scn is new") {
 		t.Fatalf("exit %d: %s", code, out)
 	}
@@ -319,11 +314,7 @@ func TestUpdate(t *testing.T) {
 
 func read(t *testing.T, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
+	return string(must.Get(os.ReadFile(name))(t))
 }
 
 // TestInterrupted: what held is reported, what was cut, and what was never begun.
@@ -370,9 +361,7 @@ func TestTimeline(t *testing.T) {
 		Files []struct{ Variants []struct{ Timeline []string } }
 	}
 	_, out, _ := enilab(t, "run", "--json", "--timeline", "calm.scn")
-	if err := json.Unmarshal([]byte(out), &d); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(out), &d))
 	for i, v := range d.Files[0].Variants {
 		if !strings.Contains(strings.Join(v.Timeline, "\n"), fmt.Sprintf("interrupt-dumps %d", 5+i)) {
 			t.Errorf("variant %d: %q", i, v.Timeline)
@@ -502,9 +491,7 @@ func TestRecording(t *testing.T) {
 		"another version": {strings.Replace(text, "recording/1", "recording/9", 1), `expected format "recording/1", found "recording/9"`},
 		"another policy":  {strings.Replace(text, `"policy":"sound"`, `"policy":"wild"`, 1), `policy "wild" is unknown`},
 	} {
-		if err := os.WriteFile("bad.rec", []byte(bad.text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile("bad.rec", []byte(bad.text), 0o644))
 		if code, _, errs := enilab(t, "replay", "bad.rec"); code != 2 || !strings.Contains(errs, bad.says) {
 			t.Errorf("%s: exit %d, expected %q in %s", name, code, bad.says, errs)
 		}
@@ -517,9 +504,7 @@ func TestRecording(t *testing.T) {
 // Recordings of production are stepped with this build: what it decides otherwise is listed by kind, with the input, and fails.
 func TestRecordings(t *testing.T) {
 	in(t, map[string]string{"calm.scn": calm})
-	if err := errors.Join(os.Mkdir("tapes", 0o755), os.WriteFile("tapes/notes.txt", []byte("no recording"), 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Mkdir("tapes", 0o755), os.WriteFile("tapes/notes.txt", []byte("no recording"), 0o644)))
 	if code, _, errs := enilab(t, "gate", "--recordings", "tapes"); code != 2 || !strings.Contains(errs, "no file in it is a recording") {
 		t.Errorf("a folder without recordings: exit code %d, %s", code, errs)
 	}
@@ -533,9 +518,7 @@ func TestRecordings(t *testing.T) {
 	at := strings.LastIndex(lines[1], `"out":"`) + len(`"out":"`)
 	lines[1] = lines[1][:at] + "0123456789abcdef" + lines[1][at+16:]
 	for _, name := range []string{"tapes/one.rec", "tapes/two.rec"} {
-		if err := os.WriteFile(name, []byte(strings.Join(lines, "")), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(strings.Join(lines, "")), 0o644))
 	}
 	code, out, errs := enilab(t, "gate", "--recordings", "tapes")
 	for _, part := range []string{"1 stepped to their end with the same decisions, 2 decide otherwise", "(2 recordings)", "tapes/one.rec line 2, t=", "also tapes/two.rec line 2"} {
@@ -615,10 +598,7 @@ func TestVerbsAreComplete(t *testing.T) {
 
 // TestVerdictTable: docs/scenarios.md, run --help and --json have one table.
 func TestVerdictTable(t *testing.T) {
-	readme, err := os.ReadFile("../../../docs/scenarios.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	readme := must.Get(os.ReadFile("../../../docs/scenarios.md"))(t)
 	in(t, map[string]string{"calm.scn": calm})
 	_, help, _ := enilab(t, "run", "--help")
 	_, document, _ := enilab(t, "run", "--json", "calm.scn")
@@ -629,9 +609,7 @@ func TestVerdictTable(t *testing.T) {
 			Exit           int
 		}
 	}
-	if err := json.Unmarshal([]byte(document), &d); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(document), &d))
 	if d.Verdict != "held" || len(d.Verdicts) != len(runner.Meanings()) {
 		t.Errorf("the document says %q and has %d verdicts", d.Verdict, len(d.Verdicts))
 	}
