@@ -34,13 +34,13 @@ func Bands() []Band {
 	}
 }
 
-// CallsBand is that of each of EC2's actions. The slack is what two nodes make at one more of their rounds.
-func CallsBand(action string) Band {
+// callsBand is that of each of EC2's actions. The slack is what two nodes make at one more of their rounds.
+func callsBand(action string) Band {
 	return Band{"EC2 calls, " + action, "", 0.10, 4, func(f *sim.Figures) float64 { return float64(f.Calls[action]) }}
 }
 
-// ErrorsBand is that of each error code that EC2 answers.
-func ErrorsBand(code string) Band {
+// errorsBand is that of each error code that EC2 answers.
+func errorsBand(code string) Band {
 	return Band{"EC2 errors, " + code, "", 0.25, 3, func(f *sim.Figures) float64 { return float64(f.Errors[code]) }}
 }
 
@@ -126,10 +126,10 @@ func bandsOf(of map[Play][]*sim.Figures) []Band {
 		}
 	}
 	for _, a := range slices.Sorted(maps.Keys(actions)) {
-		bands = append(bands, CallsBand(a))
+		bands = append(bands, callsBand(a))
 	}
 	for _, c := range slices.Sorted(maps.Keys(codes)) {
-		bands = append(bands, ErrorsBand(c))
+		bands = append(bands, errorsBand(c))
 	}
 	return bands
 }
