@@ -43,6 +43,20 @@ func enilab(t *testing.T, args ...string) (code int, out, errs string) {
 	return code, o.String(), e.String()
 }
 
+// refuses runs a command line that is bad: it says what is wrong with it, and nothing on standard output.
+func refuses(t *testing.T, args string, says ...string) {
+	t.Helper()
+	code, out, errs := enilab(t, strings.Fields(args)...)
+	if code != runner.ExitBad || out != "" {
+		t.Errorf("enilab %s: exit %d, want %d, and nothing on standard output\n%s", args, code, runner.ExitBad, out)
+	}
+	for _, s := range says {
+		if !strings.Contains(errs, s) {
+			t.Errorf("enilab %s: expected %q in\n%s", args, s, errs)
+		}
+	}
+}
+
 // in makes a folder with these files and goes there.
 func in(t *testing.T, files map[string]string) {
 	t.Helper()
@@ -147,18 +161,7 @@ func TestRefuses(t *testing.T) {
 		{"replay calm.scn", []string{"the header (line 1)", "nothing can be replayed"}},
 		{"replay empty.scn", []string{"the header (line 1) is cut off"}},
 	} {
-		code, out, errs := enilab(t, strings.Fields(c.args)...)
-		if code != 2 {
-			t.Errorf("enilab %s: exit %d, want 2", c.args, code)
-		}
-		for _, s := range c.says {
-			if !strings.Contains(errs, s) {
-				t.Errorf("enilab %s: expected %q in\n%s", c.args, s, errs)
-			}
-		}
-		if out != "" {
-			t.Errorf("enilab %s wrote to standard output: %s", c.args, out)
-		}
+		refuses(t, c.args, c.says...)
 	}
 	code, out, _ := enilab(t, "run", "room.scn")
 	if code != 2 || !strings.Contains(out, "the cluster never started") || !strings.Contains(out, "larger subnet") {
@@ -505,9 +508,7 @@ func TestRecording(t *testing.T) {
 func TestRecordings(t *testing.T) {
 	in(t, map[string]string{"calm.scn": calm})
 	must.Do(t, errors.Join(os.Mkdir("tapes", 0o755), os.WriteFile("tapes/notes.txt", []byte("no recording"), 0o644)))
-	if code, _, errs := enilab(t, "gate", "--recordings", "tapes"); code != 2 || !strings.Contains(errs, "no file in it is a recording") {
-		t.Errorf("a folder without recordings: exit code %d, %s", code, errs)
-	}
+	refuses(t, "gate --recordings tapes", "no file in it is a recording")
 	if code, _, errs := enilab(t, "record", "calm.scn", "--out", "tapes/good.rec"); code != 0 {
 		t.Fatal(errs)
 	}
@@ -528,9 +529,7 @@ func TestRecordings(t *testing.T) {
 	}
 	for args, says := range map[string]string{"--recordings tapes --from enilab": "takes --then and nothing else", "--then ./enilab": "is for --recordings", "--recordings tapes calm.scn": "plays no scenario",
 		"--recordings nowhere": "no such file", "--recordings tapes --then nowhere/enilab": "the version that recorded"} {
-		if code, _, errs := enilab(t, append([]string{"gate"}, strings.Fields(args)...)...); code != 2 || !strings.Contains(errs, says) {
-			t.Errorf("%s: exit code %d, expected %q in %s", args, code, says, errs)
-		}
+		refuses(t, "gate "+args, says)
 	}
 }
 

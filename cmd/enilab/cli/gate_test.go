@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/enilab/enilab/gate"
@@ -74,9 +73,6 @@ func TestGateRefuses(t *testing.T) {
 		{pair + "--in vm=calm.scn calm.scn", "--in: "},
 		{pair + "--only nobody calm.scn", "--only nobody: nothing of that name would be played: there are calm, load"},
 	} {
-		code, out, errs := enilab(t, strings.Fields(c.args)...)
-		if code != 2 || !strings.Contains(errs, c.says) || out != "" {
-			t.Errorf("%s: exit %d, expected %q in %s%s", c.args, code, c.says, errs, out)
-		}
+		refuses(t, c.args, c.says)
 	}
 }

@@ -36,10 +36,7 @@ func TestKindUsage(t *testing.T) {
 		{"run --on kind --twice calm.scn", "use --on sim"},
 		{"run --on kind --update calm.scn", "use --on sim"},
 	} {
-		code, out, errs := enilab(t, strings.Fields(c.args)...)
-		if code != runner.ExitBad || !strings.Contains(errs, c.says) || out != "" {
-			t.Errorf("enilab %s: exit %d, want 2, and %q in\n%s%s", c.args, code, c.says, errs, out)
-		}
+		refuses(t, c.args, c.says)
 	}
 	if code, _, errs := enilab(t, "manifest", "--image", "a b"); code != runner.ExitBad || !strings.Contains(errs, `the image is "a b"`) {
 		t.Errorf("exit %d: %s", code, errs)
