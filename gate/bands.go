@@ -151,12 +151,9 @@ func (b *Band) sorted(list []*sim.Figures) []float64 {
 
 // carried says whether a run did what the load asks for: of one that did not figures mean nothing. What else it broke is no figure's affair.
 func (r *Result) carried() bool {
-	for _, b := range r.Broken {
-		if strings.HasPrefix(b.Check, "line ") || b.Check == Settles || b.Check == EndsByItself || b.Check == serves {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.Broken, func(b Broken) bool {
+		return strings.HasPrefix(b.Check, "line ") || b.Check == Settles || b.Check == EndsByItself || b.Check == serves
+	})
 }
 
 // median is the middle of a sorted list; of two it is the greater one.
