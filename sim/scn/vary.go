@@ -118,11 +118,7 @@ func (x *expander) value(pos Pos, s string) string {
 }
 
 func (x *expander) hint(name string) string {
-	var known []string
-	for k := range x.vars {
-		known = append(known, k)
-	}
-	slices.Sort(known)
+	known := slices.Sorted(maps.Keys(x.vars))
 	if s := Suggest(name, known); s != "" {
 		return "did you mean $" + s + "?"
 	}
