@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/enilab/enilab/internal/wait"
 )
 
 // tagKey is on everything that a run makes; its value is the run's and the row's name.
@@ -121,7 +123,7 @@ func newLab(c Config) (*lab, error) {
 		l.Now = time.Now
 	}
 	if l.Sleep == nil {
-		l.Sleep = sleep
+		l.Sleep = wait.For
 	}
 	if l.HTTP == nil {
 		l.HTTP = &http.Client{Timeout: time.Minute}
@@ -133,17 +135,6 @@ func newLab(c Config) (*lab, error) {
 func or(s *string, other string) {
 	if *s == "" {
 		*s = other
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 

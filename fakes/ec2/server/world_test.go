@@ -21,6 +21,7 @@ import (
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/fakes/imds"
 	"github.com/enilab/enilab/internal/must"
+	"github.com/enilab/enilab/internal/wait"
 )
 
 const (
@@ -53,28 +54,13 @@ func (b *backend) Do(ctx context.Context, r *ec2.Request) (ec2.Response, error) 
 	if err != nil {
 		return ec2.Response{}, err
 	}
-	if err := pass(ctx, there); err != nil {
+	if err := wait.For(ctx, there); err != nil {
 		return ec2.Response{}, err
 	}
 	b.mu.Lock()
 	p := b.cloud.Serve(b.now(), r)
 	b.mu.Unlock()
-	return p, pass(ctx, back)
-}
-
-// pass waits, unless the caller goes.
-func pass(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return p, wait.For(ctx, back)
 }
 
 // world is a cloud with one instance behind a real HTTP server, and the SDK's client.
