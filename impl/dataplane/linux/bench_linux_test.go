@@ -23,11 +23,15 @@ func full(b *testing.B) *Kernel {
 	return k
 }
 
-func BenchmarkPodPlan(b *testing.B) {
+// another is a pod that such a node has not yet.
+func another(b *testing.B) (*Kernel, *Pod, dataplane.PodSpec) {
 	k := full(b)
 	s := newSpace(b)
-	p := s.pod(b)
-	w := spec(500, s.inode)
+	return k, s.pod(b), spec(500, s.inode)
+}
+
+func BenchmarkPodPlan(b *testing.B) {
+	k, p, w := another(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		apply(b, k, dataplane.PodPlan(w), p)
@@ -45,10 +49,7 @@ func takeAway(b *testing.B, k *Kernel, w dataplane.PodSpec) {
 }
 
 func BenchmarkPodRemoval(b *testing.B) {
-	k := full(b)
-	s := newSpace(b)
-	p := s.pod(b)
-	w := spec(500, s.inode)
+	k, p, w := another(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		b.StopTimer()
@@ -64,10 +65,7 @@ func BenchmarkPodPlanOps(b *testing.B)    { benchmarkOps(b, false) }
 func BenchmarkPodRemovalOps(b *testing.B) { benchmarkOps(b, true) }
 
 func benchmarkOps(b *testing.B, removal bool) {
-	k := full(b)
-	s := newSpace(b)
-	p := s.pod(b)
-	w := spec(500, s.inode)
+	k, p, w := another(b)
 	plan := dataplane.PodPlan(w)
 	if removal {
 		plan = dataplane.PodRemoval(w)

@@ -18,10 +18,7 @@ import (
 // BenchmarkFlows is a node whose conntrack has 200,000 flows of others, beside one that has none: what a DEL waits for (ratio 1: nothing of the
 // table), and what a walk for one address, and for fifty, takes.
 func BenchmarkFlows(b *testing.B) {
-	k := full(b)
-	s := newSpace(b)
-	p := s.pod(b)
-	w := spec(500, s.inode)
+	k, p, w := another(b)
 	median := func() time.Duration {
 		var took percentiles.Times
 		for range 50 {
