@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/internal/strictyaml"
 )
@@ -239,4 +241,12 @@ func placeholderTable() string {
 	}
 	b.WriteString("| `${env.VARIABLE}`, `${env.VARIABLE:-otherwise}` | a variable of the daemon's environment |\n")
 	return b.String()
+}
+
+// keys are those of a description, with what they are for; tests compare them with docs/systems.md.
+func keys() []field {
+	r := &reader{strictyaml.NewReader("")}
+	fields := r.head(&Description{}, new(*yaml.Node))
+	fields[len(fields)-1].below = r.span(&Range{})
+	return append(fields, r.fields(&System{})...)
 }
