@@ -40,7 +40,7 @@ func (w *world) clean(t *testing.T) {
 	t.Helper()
 	for _, e := range w.cloud.AllENIs() {
 		for _, tag := range e.Tags {
-			if tag.Key == TagKey {
+			if tag.Key == tagKey {
 				t.Errorf("%s of %s is still there", e.ID, tag.Value)
 			}
 		}
@@ -53,8 +53,8 @@ func TestGone(t *testing.T) {
 	c := w.ec2(t)
 	c.HTTP = &http.Client{Transport: leaving{left: new(int), after: 40}}
 	r, err := EC2(t.Context(), c)
-	if !errors.Is(err, ErrUnreachable) || r == nil {
-		t.Fatalf("%v; expected %q and a report", err, ErrUnreachable)
+	if !errors.Is(err, errUnreachable) || r == nil {
+		t.Fatalf("%v; expected %q and a report", err, errUnreachable)
 	}
 	if n := r.Count(Differs); n > 0 || r.Count(Same) == 0 {
 		t.Errorf("%d rows differ, %d do not: expected none and some", n, r.Count(Same))

@@ -8,7 +8,7 @@
 //
 // # What it promises
 //
-// Every row makes what it needs in a subnet that is there already, with a tag of its own (TagKey), and takes it away again, also
+// Every row makes what it needs in a subnet that is there already, with a tag of its own (tagKey), and takes it away again, also
 // when the endpoint did not do what was expected. What could not be taken away is named in the report. Nothing that a run has not made
 // is changed, but for an instance to which interfaces are attached: on AWS that has to be named, elsewhere a running one is found.
 //

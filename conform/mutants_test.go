@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/internal/mutation"
 )
 
@@ -31,10 +32,7 @@ const root = ".."
 // mutations are the changes of the fakes that make rows fail, by row.
 func mutations(t *testing.T) map[string]mutation.Change {
 	t.Helper()
-	all, err := mutation.ReadPatches(filepath.Join("testdata", "mutations"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(mutation.ReadPatches(filepath.Join("testdata", "mutations")))(t)
 	out := map[string]mutation.Change{}
 	for _, p := range all {
 		if _, twice := out[p.Test]; twice {
@@ -92,10 +90,7 @@ func TestMutants(t *testing.T) {
 	together := map[int]mutation.Change{}
 	var set mutation.Set
 	for n, m := range order {
-		mutant, err := m.Apply(root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		mutant := must.Get(m.Apply(root))(t)
 		if ok, err := set.Add(n+1, mutant); err != nil {
 			t.Fatal(err)
 		} else if ok {
@@ -112,10 +107,7 @@ func TestMutants(t *testing.T) {
 		if _, ok := together[n+1]; ok {
 			continue
 		}
-		mutant, err := m.Apply(root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		mutant := must.Get(m.Apply(root))(t)
 		judged++
 		red(t, build(t, mutant.Alone()), rows[m], "")
 	}

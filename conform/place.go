@@ -23,7 +23,7 @@ type place struct {
 // find looks around. What an endpoint does not answer is not there; that it should have answered is for the rows to say.
 func (l *lab) find(ctx context.Context) error {
 	if _, err := l.post(ctx, form(describeSubnets), signed); err != nil {
-		return fmt.Errorf("conform ec2: %w as EC2: %w", ErrUnreachable, err)
+		return fmt.Errorf("conform ec2: %w as EC2: %w", errUnreachable, err)
 	}
 	probe := func() *try { return &try{lab: l, ctx: ctx, row: &Row{Name: "find"}, made: map[string]*made{}} }
 	p := probe()

@@ -233,7 +233,7 @@ func createRows() []Row {
 			t.is("description", t.create("Description", text).say("description"), text)
 		}},
 		{Name: "create.tags", Call: createENI, When: "TagSpecification.1 for network-interface", Want: "the tag in the answer", Source: tagRules, run: func(t *try) {
-			t.is("tag", tagOf(t.create(), TagKey), t.tag())
+			t.is("tag", tagOf(t.create(), tagKey), t.tag())
 		}},
 		{Name: "create.tags-of-other-kind", Call: createENI, When: "TagSpecification.1 for instance", Want: "InvalidParameterValue", Source: api(createENI), run: func(t *try) {
 			t.refused("InvalidParameterValue", createENI, append(t.tagged("instance"), "SubnetId", t.subnet)...)
@@ -410,7 +410,7 @@ func tagOf(e *element, key string) string {
 
 // mine are the interfaces with the row's tag, as far as Describe knows them by now.
 func (t *try) mine() []string {
-	return t.ok(describeENIs, "Filter.1.Name", "tag:"+TagKey, "Filter.1.Value.1", t.tag()).texts("networkInterfaceSet/item/networkInterfaceId")
+	return t.ok(describeENIs, "Filter.1.Name", "tag:"+tagKey, "Filter.1.Value.1", t.tag()).texts("networkInterfaceSet/item/networkInterfaceId")
 }
 
 // gone waits until no answer has an interface any more.

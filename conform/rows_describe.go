@@ -15,7 +15,7 @@ func describeENIRows() []Row {
 	// found says which of the row's interfaces a filtered Describe eventually shows: those and no others.
 	found := func(t *try, want []string, filters ...string) {
 		t.settle()
-		pairs := []string{"Filter.9.Name", "tag:" + TagKey, "Filter.9.Value.1", t.tag()}
+		pairs := []string{"Filter.9.Name", "tag:" + tagKey, "Filter.9.Value.1", t.tag()}
 		t.eventually(consistency, func() string {
 			got := t.ok(describeENIs, append(pairs, filters...)...).texts("networkInterfaceSet/item/networkInterfaceId")
 			return unlike("interfaces", quoteAll(sorted(got)), quoteAll(sorted(want)))
@@ -116,7 +116,7 @@ func describeENIRows() []Row {
 				t.eni()
 			}
 			t.eventually(consistency, func() string {
-				pairs := []string{"Filter.1.Name", "tag:" + TagKey, "Filter.1.Value.1", t.tag(), "MaxResults", "5"}
+				pairs := []string{"Filter.1.Name", "tag:" + tagKey, "Filter.1.Value.1", t.tag(), "MaxResults", "5"}
 				one := t.ok(describeENIs, pairs...)
 				if w := unlike("interfaces on the first page", strconv.Itoa(len(one.all("networkInterfaceSet/item"))), "5"); w != "" || one.say("nextToken") == "" {
 					return w + ", nextToken " + quote(one.say("nextToken"))

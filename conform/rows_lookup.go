@@ -43,7 +43,7 @@ func describeTagRows() []Row {
 					list := t.ok(describeTags, "Filter.1.Name", "resource-id", "Filter.1.Value.1", id)
 					found := sorted(slices.Concat(list.texts("tagSet/item/key"), list.texts("tagSet/item/value"),
 						list.texts("tagSet/item/resourceType")))
-					return unlike("tags", quoteAll(found), quoteAll(sorted([]string{TagKey, t.tag(), "k", "v ü",
+					return unlike("tags", quoteAll(found), quoteAll(sorted([]string{tagKey, t.tag(), "k", "v ü",
 						"network-interface", "network-interface"})))
 				})
 			}},
@@ -109,7 +109,7 @@ func describeTagRows() []Row {
 		{Name: "taglist.unknown-filter", Call: describeTags, When: "filter tag-key, which other actions have",
 			Want:   "InvalidParameterValue",
 			Source: api(describeTags), run: func(t *try) {
-				t.refused("InvalidParameterValue", describeTags, "Filter.1.Name", "tag-key", "Filter.1.Value.1", TagKey)
+				t.refused("InvalidParameterValue", describeTags, "Filter.1.Name", "tag-key", "Filter.1.Value.1", tagKey)
 			}},
 	}
 }

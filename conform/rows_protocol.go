@@ -87,7 +87,7 @@ func throttleRows() []Row {
 	one := []string{"NetworkInterfaceId", noENI}
 	attach := []string{"NetworkInterfaceId", noENI, "InstanceId", noInstance, "DeviceIndex", "1"}
 	tag := []string{"ResourceId.1", noENI, "Tag.1.Key", "k", "Tag.1.Value", "v"}
-	filter := []string{"Filter.1.Name", "tag-key", "Filter.1.Value.1", TagKey}
+	filter := []string{"Filter.1.Name", "tag-key", "Filter.1.Value.1", tagKey}
 	return []Row{
 		row("throttle.attach", attachENI, "a full bucket of 50, which gains 5 a second", 50, 5, attach...),
 		row("throttle.detach", detachENI, "a full bucket of 50, which gains 5 a second", 50, 5, "AttachmentId", noAttachment),

@@ -48,7 +48,7 @@ func tagRows() []Row {
 		}},
 		{Name: "tags.too-many", Call: createTags, When: "a fifty-first tag", Want: "TagLimitExceeded", Source: tagRules, run: func(t *try) {
 			pairs := []string{"ResourceId.1", t.eni()}
-			for k := range 50 { // and TagKey
+			for k := range 50 { // and tagKey
 				n := strconv.Itoa(k + 1)
 				pairs = append(pairs, "Tag."+n+".Key", "k"+n, "Tag."+n+".Value", "v")
 			}
@@ -116,7 +116,7 @@ func runRows() []Row {
 		}},
 		{Name: "run.tags", Call: runInstances, When: "TagSpecification.1 for instance", Want: "eventually the tag on the instance", Source: tagRules, Marks: Costly, run: func(t *try) {
 			id := t.ok(runInstances, t.launch(1, 1)...).say("instancesSet/item/instanceId")
-			t.is("tag", tagOf(t.running(id), TagKey), t.tag())
+			t.is("tag", tagOf(t.running(id), tagKey), t.tag())
 		}},
 		{Name: "run.unknown-subnet", Call: runInstances, When: "a subnet that does not exist", Want: "InvalidSubnetID.NotFound", Source: errorCodes, Marks: Costly, run: func(t *try) {
 			t.refused("InvalidSubnetID.NotFound", runInstances, append(t.launch(1, 1), "SubnetId", noSubnet)...)

@@ -11,10 +11,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/enilab/enilab/internal/wait"
 )
 
-// TagKey is on everything that a run makes; its value is the run's and the row's name.
-const TagKey = "enilab-conform"
+// tagKey is on everything that a run makes; its value is the run's and the row's name.
+const tagKey = "enilab-conform"
 
 // Config says what is asked of whom.
 type Config struct {
@@ -62,9 +64,9 @@ type Result struct {
 // ErrConfig is what every error about the Config is.
 var ErrConfig = errors.New("conform")
 
-// ErrUnreachable is what an endpoint that answers nothing at all is reported as. When that was so from some row on, there is a report of
+// errUnreachable is what an endpoint that answers nothing at all is reported as. When that was so from some row on, there is a report of
 // the rows before it, too.
-var ErrUnreachable = errors.New("the endpoint does not answer")
+var errUnreachable = errors.New("the endpoint does not answer")
 
 // EC2 asks the rows of EC2Rows. The error says why nothing could be asked; what differs is in the report.
 func EC2(ctx context.Context, c Config) (*Report, error) {
@@ -86,7 +88,7 @@ func IMDS(ctx context.Context, c Config) (*Report, error) {
 	}
 	q := http.Request{Method: http.MethodPut, URL: l.url("/latest/api/token"), Header: http.Header{ttlHeader: {"60"}}}
 	if _, err := l.roundTrip(ctx, &q); err != nil {
-		return nil, fmt.Errorf("conform imds: %w: %w", ErrUnreachable, err)
+		return nil, fmt.Errorf("conform imds: %w: %w", errUnreachable, err)
 	}
 	return l.all(ctx, "imds", IMDSRows())
 }
@@ -121,7 +123,7 @@ func newLab(c Config) (*lab, error) {
 		l.Now = time.Now
 	}
 	if l.Sleep == nil {
-		l.Sleep = sleep
+		l.Sleep = wait.For
 	}
 	if l.HTTP == nil {
 		l.HTTP = &http.Client{Timeout: time.Minute}
@@ -133,17 +135,6 @@ func newLab(c Config) (*lab, error) {
 func or(s *string, other string) {
 	if *s == "" {
 		*s = other
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
@@ -183,7 +174,7 @@ func (l *lab) all(ctx context.Context, table string, rows []Row) (*Report, error
 		}
 		res := l.one(ctx, &wanted[k])
 		if gone := l.gone.Load(); gone != nil && ctx.Err() == nil {
-			return r, fmt.Errorf("conform %s: %w any more, since row %d of %d, %s: %w", table, ErrUnreachable, k+1, len(wanted), wanted[k].Name, *gone)
+			return r, fmt.Errorf("conform %s: %w any more, since row %d of %d, %s: %w", table, errUnreachable, k+1, len(wanted), wanted[k].Name, *gone)
 		}
 		r.Results = append(r.Results, res)
 	}

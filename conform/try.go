@@ -226,7 +226,7 @@ func (t *try) tag() string { return t.run + "." + t.row.Name }
 
 // tagged are the parameters that tag what a call makes.
 func (t *try) tagged(kind string) []string {
-	return []string{"TagSpecification.1.ResourceType", kind, "TagSpecification.1.Tag.1.Key", TagKey, "TagSpecification.1.Tag.1.Value", t.tag()}
+	return []string{"TagSpecification.1.ResourceType", kind, "TagSpecification.1.Tag.1.Key", tagKey, "TagSpecification.1.Tag.1.Value", t.tag()}
 }
 
 // unique is a text that no other call has used.

@@ -14,6 +14,7 @@ import (
 	ec2server "github.com/enilab/enilab/fakes/ec2/server"
 	"github.com/enilab/enilab/fakes/imds"
 	imdsserver "github.com/enilab/enilab/fakes/imds/server"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // world is our own cloud behind HTTP. Its time passes only while a row waits, so that nothing here takes long, and nothing depends on how
@@ -84,12 +85,8 @@ func newWorld(t testing.TB, change func(*ec2.Config)) *world {
 	cfg := config()
 	change(&cfg)
 	w := &world{cloud: ec2.New(cfg, 5)}
-	var err error
 	for _, kind := range []string{"m5.large", "p4d.24xlarge"} {
-		w.inst, err = w.cloud.Launch(0, ec2.LaunchSpec{Type: kind, Tags: map[string]string{"Name": kind}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w.inst = must.Get(w.cloud.Launch(0, ec2.LaunchSpec{Type: kind, Tags: map[string]string{"Name": kind}}))(t)
 	}
 	return w
 }
@@ -159,9 +156,7 @@ func published(*ec2.Config) {}
 // judge asks the rows, and fails for each that differs, leaves something behind, or is skipped.
 func judge(t *testing.T, rows []Row, r *Report, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if len(r.Results) != len(rows) {
 		t.Errorf("rows asked: expected %d, found %d", len(rows), len(r.Results))
 	}

@@ -15,6 +15,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/kind"
 )
 
@@ -47,13 +48,8 @@ func TestE2E(t *testing.T) {
 	if os.Getenv("ENILAB_E2E") == "" {
 		t.Skip("needs Docker, root and some minutes: make e2e runs it (it sets ENILAB_E2E)")
 	}
-	o, err := readOptions()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := kind.Available(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(readOptions())(t)
+	must.Do(t, kind.Available(context.Background()))
 	surviveTerminal()
 	RegisterFailHandler(Fail)
 	describe(&o)
@@ -61,9 +57,7 @@ func TestE2E(t *testing.T) {
 	if reporter.JUnitReport == "" {
 		reporter.JUnitReport = o.junit
 	}
-	if err := os.MkdirAll(filepath.Dir(reporter.JUnitReport), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(reporter.JUnitReport), 0o755))
 	if err := os.RemoveAll(o.artifacts); err != nil { // of an earlier run
 		t.Fatal(err)
 	}

@@ -23,14 +23,14 @@ type Acceptance struct {
 // maxAllow bounds a file of acceptances.
 const maxAllow = 1 << 20
 
-// ParseAllow reads them:
+// parseAllow reads them:
 //
 //	accepted:
 //	  - check: every del ends in success
 //	    scenario: del-retries
 //	    play: rollback
 //	    reason: we never roll back
-func ParseAllow(name string, data []byte) ([]Acceptance, error) {
+func parseAllow(name string, data []byte) ([]Acceptance, error) {
 	r := strictyaml.NewReader(name)
 	n := r.Tree(data, strictyaml.Form{What: "a file of accepted differences", Max: maxAllow, Begin: "begin with accepted:"})
 	if n == nil {

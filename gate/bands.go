@@ -34,13 +34,13 @@ func Bands() []Band {
 	}
 }
 
-// CallsBand is that of each of EC2's actions. The slack is what two nodes make at one more of their rounds.
-func CallsBand(action string) Band {
+// callsBand is that of each of EC2's actions. The slack is what two nodes make at one more of their rounds.
+func callsBand(action string) Band {
 	return Band{"EC2 calls, " + action, "", 0.10, 4, func(f *sim.Figures) float64 { return float64(f.Calls[action]) }}
 }
 
-// ErrorsBand is that of each error code that EC2 answers.
-func ErrorsBand(code string) Band {
+// errorsBand is that of each error code that EC2 answers.
+func errorsBand(code string) Band {
 	return Band{"EC2 errors, " + code, "", 0.25, 3, func(f *sim.Figures) float64 { return float64(f.Errors[code]) }}
 }
 
@@ -126,10 +126,10 @@ func bandsOf(of map[Play][]*sim.Figures) []Band {
 		}
 	}
 	for _, a := range slices.Sorted(maps.Keys(actions)) {
-		bands = append(bands, CallsBand(a))
+		bands = append(bands, callsBand(a))
 	}
 	for _, c := range slices.Sorted(maps.Keys(codes)) {
-		bands = append(bands, ErrorsBand(c))
+		bands = append(bands, errorsBand(c))
 	}
 	return bands
 }
@@ -151,12 +151,9 @@ func (b *Band) sorted(list []*sim.Figures) []float64 {
 
 // carried says whether a run did what the load asks for: of one that did not figures mean nothing. What else it broke is no figure's affair.
 func (r *Result) carried() bool {
-	for _, b := range r.Broken {
-		if strings.HasPrefix(b.Check, "line ") || b.Check == Settles || b.Check == EndsByItself || b.Check == serves {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.Broken, func(b Broken) bool {
+		return strings.HasPrefix(b.Check, "line ") || b.Check == Settles || b.Check == EndsByItself || b.Check == serves
+	})
 }
 
 // median is the middle of a sorted list; of two it is the greater one.

@@ -190,12 +190,9 @@ func onceSettled(check string) bool {
 // cutOff says whether what broke has taken away what pods need. Of a version that takes away rules and routes of living pods nobody can say that it
 // leaves none of dead ones.
 func cutOff(k known) bool {
-	for _, id := range []judge.ID{judge.I10, judge.I17} {
-		if len(k[id.Phrase()]) > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]judge.ID{judge.I10, judge.I17}, func(id judge.ID) bool {
+		return len(k[id.Phrase()]) > 0
+	})
 }
 
 // serves is the invariant without which nothing begins.

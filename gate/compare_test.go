@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/internal/splitmix"
 	"github.com/enilab/enilab/sim"
 )
@@ -323,10 +324,7 @@ const accepted = `accepted:
 `
 
 func TestAllow(t *testing.T) {
-	list, err := ParseAllow("allow.yaml", []byte(accepted))
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(parseAllow("allow.yaml", []byte(accepted)))(t)
 	v := Compare([]Result{played(1, "old"), played(1, "upgrade: a"), played(1, "rollback: a")})
 	v.Figures = []Figure{{Name: "ADD, p50", Beyond: true}}
 	v.Accept(list, "allow.yaml")
@@ -337,7 +335,7 @@ func TestAllow(t *testing.T) {
 		t.Errorf("stale: %q", v.Stale)
 	}
 	for _, bad := range []string{"", "accepted: 1", "accepted:\n  - {check: a}", "accepted:\n  - {check: a, reason: ''}", "accepted:\n  - {check: a, reason: b, play: sideways}", "more: 1"} {
-		if _, err := ParseAllow("allow.yaml", []byte(bad)); err == nil {
+		if _, err := parseAllow("allow.yaml", []byte(bad)); err == nil {
 			t.Errorf("%q is taken", bad)
 		}
 	}

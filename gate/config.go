@@ -362,7 +362,7 @@ func readShape(ctx context.Context, name string) (*Shape, error) {
 			return nil, invalid("--shape %s: kubectl %s: %v: %s", name, list, err, strings.TrimSpace(errs.String()))
 		}
 	}
-	s, err := ParseShape(data)
+	s, err := parseShape(data)
 	if err != nil {
 		return nil, invalid("--shape %s: %v", name, err)
 	}
@@ -378,7 +378,7 @@ func (g *gating) readAllow() error {
 	if err != nil {
 		return invalid("--allow: %v", err)
 	}
-	if g.allowed, err = ParseAllow(g.Allow, data); err != nil {
+	if g.allowed, err = parseAllow(g.Allow, data); err != nil {
 		return invalid("%v", err)
 	}
 	return nil

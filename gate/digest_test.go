@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/systems"
 )
 
@@ -13,29 +14,19 @@ import (
 func TestDigestOfASystem(t *testing.T) {
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		must.Do(t, os.WriteFile(name, []byte(text), 0o755))
 	}
 	system := func(root, daemon, iptables string) *systems.System {
 		dir := t.TempDir()
 		write(filepath.Join(dir, "elsewhere", "daemon"), daemon)
 		write(filepath.Join(dir, "mine", "root", "sbin", "iptables"), iptables)
-		if err := os.Symlink("../elsewhere/daemon", filepath.Join(dir, "mine", "daemon")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink("../elsewhere/daemon", filepath.Join(dir, "mine", "daemon")))
 		return &systems.System{Name: "mine", Version: "1.0.0", Folder: filepath.Join(dir, "mine"), Root: root,
 			Files: []systems.File{{From: "daemon", To: "/app/daemon"}}}
 	}
 	digest := func(s *systems.System) string {
-		d, err := digestOf(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
+		return must.Get(digestOf(s))(t)
 	}
 	folder, image := digest(system("", "a", "x")), digest(system("root", "a", "x"))
 	for _, c := range []struct {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/report"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/runner"
@@ -60,16 +61,11 @@ func TestAgainPlaysThatPlay(t *testing.T) {
 	const plugin = "name: a\nfiles:\n  - {from: plugin, to: /opt/cni/bin/plugin}\n" +
 		"conflist:\n  name: 10-a.conflist\n  words: '{\"cniVersion\": \"1.0.0\", \"name\": \"a\", \"plugins\": " +
 		"[{\"type\": \"plugin\"}]}'\n"
-	self, err := os.ReadFile(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.ReadFile(os.Args[0]))(t)
 	for path, data := range map[string][]byte{"systems/a.yaml": []byte(plugin), "one/plugin": self,
 		"two/plugin": append(self[:len(self):len(self)], 'x'),
 		"calm.scn":   []byte("cluster nodes=1\nat 2m kube create web 1\nfinally converges within 1m\n")} {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, data, 0o755)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, data, 0o755)))
 	}
 	prepared := func(c Config) *gating {
 		t.Helper()
@@ -133,10 +129,8 @@ func TestReportOfAGate(t *testing.T) {
 		c.page.From, c.page.To, c.page.Results = "a 1.0.0", "a 1.1.0", []Result{old, bad}
 		r := c.page.Report()
 		var html, junit, text bytes.Buffer
-		if err := errors.Join(report.HTML(&html, r), report.JUnit(&junit, r),
-			c.page.Write(&text, func(word string, _ Level) string { return word })); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(report.HTML(&html, r), report.JUnit(&junit, r),
+			c.page.Write(&text, func(word string, _ Level) string { return word })))
 		line := c.page.Headline()
 		if want := `<header class="lead ` + c.banner + `"><p class="what"><span class="badge">` + c.name + `</span>`; !strings.Contains(html.String(), want) {
 			t.Errorf("%s: expected %s on the page", c.name, want)
@@ -191,15 +185,11 @@ func TestCacheServesEveryOutput(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, s.keyOf(&j)+".json"), data, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for i, c := range []Config{{}, {Out: t.TempDir()}, {}} {
 		c.Cache, c.Tell = dir, func(Progress) {}
 		g := &gating{Config: c, stage: s, runs: map[runKey]*report.Run{}}
-		if err := g.play(t.Context(), []job{j, twin}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, g.play(t.Context(), []job{j, twin}))
 		if s.cached != i+1 || len(g.results) != 2 {
 			t.Errorf("--out %q: %d runs were taken from the cache, expected %d", c.Out, s.cached, i+1)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/enilab/enilab/gate"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/vm"
 )
 
@@ -55,24 +56,17 @@ func TestMachines(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	description, err := os.ReadFile("../docs/systems/handout.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	description := must.Get(os.ReadFile("../docs/systems/handout.yaml"))(t)
 	t.Chdir(dir)
 	for name, text := range map[string]string{"handout.yaml": string(description) + forgetful, "short.scn": short} {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(text), 0o644))
 	}
 	run := func(from, to string) *gate.Page {
 		t.Helper()
 		p, err := gate.Run(t.Context(), gate.Config{From: "handout.yaml@" + from + "=.",
 			To: "handout.yaml@" + to + "=.", Scenarios: []string{"short.scn"}, NoFigures: true, Cache: "cache",
 			Out: "out", Program: filepath.Join(dir, "enilab"), Tell: func(p gate.Progress) { t.Logf("%+v", p) }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return p
 	}
 	p := run("1.0.0", "1.1.0")

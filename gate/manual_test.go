@@ -5,14 +5,13 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestManual: docs/gate.md has the plays and the bands that there are.
 func TestManual(t *testing.T) {
-	data, err := os.ReadFile("../docs/gate.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile("../docs/gate.md"))(t)
 	between := func(what string) string {
 		_, rest, found := strings.Cut(string(data), "<!-- "+what+": checked by gate -->\n")
 		table, _, ended := strings.Cut(rest, "<!-- end -->")
@@ -29,7 +28,7 @@ func TestManual(t *testing.T) {
 		t.Errorf("docs/gate.md: %s\nexpected: %s", got, want)
 	}
 	want = "| Figure | may become dearer by | and by at least |\n|---|---|---|\n"
-	for _, b := range append(Bands(), CallsBand("each action"), ErrorsBand("each code")) {
+	for _, b := range append(Bands(), callsBand("each action"), errorsBand("each code")) {
 		want += fmt.Sprintf("| %s | %.0f %% | %s |\n", b.Name, 100*b.Share, strings.TrimSpace(fmt.Sprintf("%.4g %s", b.Slack, b.Unit)))
 	}
 	if got := between("bands"); got != want {

@@ -5,17 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/scn"
 )
 
 func parse(t *testing.T, name, text string) *scn.File {
 	t.Helper()
-	f, err := scn.Parse(name, []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
+	return must.Get(scn.Parse(name, []byte(text)))(t)
 }
 
 const script = `# a headline
@@ -35,10 +32,7 @@ x
 func TestScripts(t *testing.T) {
 	pair := Pair{From: "my-cni@1.0.0", To: "my-cni@1.1.0", Role: []string{"CreateTags", "DescribeFleets"}, Tokens: "required"}
 	f := parse(t, "x.scn", script)
-	scripts, err := pair.Scripts(f, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	scripts := must.Get(pair.Scripts(f, false))(t)
 	want := map[Play][2]string{
 		Old: {"my-cni@1.0.0", "node-* restart"}, New: {"my-cni@1.1.0", "node-* restart"},
 		UpgradeImage: {"my-cni@1.0.0", "node-* upgrade to=my-cni@1.1.0 env=keep"}, Upgrade: {"my-cni@1.0.0", "node-* upgrade to=my-cni@1.1.0"},
@@ -63,10 +57,7 @@ func TestScripts(t *testing.T) {
 		}
 	}
 	same := Pair{From: "my-cni@1.0.0", To: "my-cni@1.0.0"}
-	scripts, err = same.Scripts(f, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	scripts = must.Get(same.Scripts(f, false))(t)
 	for _, s := range scripts[1:] {
 		if s.Text != scripts[0].Text || s.System != scripts[0].System {
 			t.Errorf("from a version to itself, %s is played otherwise than %s", s.Play, scripts[0].Play)
@@ -105,10 +96,7 @@ func TestHold(t *testing.T) {
 		script: "maybe at 1s kube hold-flows  # the gate's\nat 4m30s node-* upgrade to=b@1.0.0  # the change",
 		strings.Replace(script, "kube roll web 1", "kube hold-flows", 1): "finally converges within 2m\nat 4m30s node-* upgrade to=b@1.0.0  # the change",
 	} {
-		scripts, err := pair.Scripts(parse(t, "x.scn", text), true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		scripts := must.Get(pair.Scripts(parse(t, "x.scn", text), true))(t)
 		s := scripts[3]
 		g := parse(t, "x.scn", s.Text)
 		if got := g.Lines[s.Line-2].String() + "\n" + g.Lines[s.Line-1].String(); got != want {
@@ -123,15 +111,9 @@ func TestHold(t *testing.T) {
 // TestBuiltin: the gate's own scenarios can be played, and no line of theirs knows a version.
 func TestBuiltin(t *testing.T) {
 	for _, name := range []string{Change, Load} {
-		data, err := Files.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(Files.ReadFile(name))(t)
 		f := parse(t, name, string(data))
-		g, err := f.Expand(f.Variants()[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must.Get(f.Expand(f.Variants()[0]))(t)
 		if _, err := sim.Check(g); err != nil {
 			t.Error(err)
 		}

@@ -68,8 +68,8 @@ type item struct {
 	} `json:"status"`
 }
 
-// ParseShape reads a list of nodes, pods and DaemonSets, as kubectl get nodes,pods,daemonsets -A -o json writes it.
-func ParseShape(data []byte) (*Shape, error) {
+// parseShape reads a list of nodes, pods and DaemonSets, as kubectl get nodes,pods,daemonsets -A -o json writes it.
+func parseShape(data []byte) (*Shape, error) {
 	var list struct {
 		Kind  string `json:"kind"`
 		Items []item `json:"items"`

@@ -392,12 +392,7 @@ func high(c *Curve) float64 {
 
 // drawn says whether something worth showing was ever drawn from a bucket.
 func drawn(c *Curve) bool {
-	for _, p := range c.Points {
-		if p.Value < .9*capacity(c) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Points, func(p Point) bool { return p.Value < .9*capacity(c) })
 }
 
 // capacity is what a bucket's name says.

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // chromium is a browser without a screen, asked over a pair of pipes (the DevTools protocol, a JSON message and a NUL each).
@@ -47,19 +49,13 @@ func openChromium(t *testing.T) *chromium {
 		t.Skip("needs chromium (Debian: apt-get install --no-install-recommends chromium)")
 	}
 	toIn, toOut, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	fromIn, fromOut, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	c := exec.Command(path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--no-first-run", "--disable-background-networking",
 		"--remote-debugging-pipe", "--user-data-dir="+t.TempDir(), "about:blank")
 	for _, f := range []*os.File{toIn, fromOut} { // a browser waits in read
-		if err := syscall.SetNonblock(int(f.Fd()), false); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, syscall.SetNonblock(int(f.Fd()), false))
 	}
 	c.ExtraFiles = []*os.File{toIn, fromOut} // 3 and 4
 	if err := c.Start(); err != nil {
@@ -105,10 +101,7 @@ func (b *chromium) call(method string, params map[string]any, into any) {
 	if b.session != "" {
 		m["sessionId"] = b.session
 	}
-	data, err := json.Marshal(m)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	data := must.Get(json.Marshal(m))(b.t)
 	if _, err := b.in.Write(append(data, 0)); err != nil {
 		b.t.Fatalf("%s: %v", method, err)
 	}
@@ -139,17 +132,13 @@ type answer struct {
 // read takes one message.
 func (b *chromium) read() *answer {
 	b.t.Helper()
-	if err := b.from.SetReadDeadline(time.Now().Add(browserPatience)); err != nil {
-		b.t.Fatal(err)
-	}
+	must.Do(b.t, b.from.SetReadDeadline(time.Now().Add(browserPatience)))
 	data, err := b.out.ReadBytes(0)
 	if err != nil {
 		b.t.Fatalf("chromium says no more: %v", err)
 	}
 	a := &answer{}
-	if err := json.Unmarshal(bytes.TrimSuffix(data, []byte{0}), a); err != nil {
-		b.t.Fatal(err)
-	}
+	must.Do(b.t, json.Unmarshal(bytes.TrimSuffix(data, []byte{0}), a))
 	if a.Method != "" {
 		b.events = append(b.events, a.event)
 	}
@@ -160,9 +149,7 @@ func (b *chromium) read() *answer {
 func (b *chromium) open(html []byte) {
 	b.t.Helper()
 	name := filepath.Join(b.t.TempDir(), "page.html")
-	if err := os.WriteFile(name, html, 0o644); err != nil {
-		b.t.Fatal(err)
-	}
+	must.Do(b.t, os.WriteFile(name, html, 0o644))
 	b.events = nil
 	b.call("Page.navigate", map[string]any{"url": "file://" + name}, nil)
 	for seen := 0; ; b.read() {
@@ -253,9 +240,7 @@ func (b *chromium) keep(name, data string) {
 	if err == nil {
 		err = os.WriteFile(name, raw, 0o644)
 	}
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must.Do(b.t, err)
 }
 
 // complaints are what the console was told, what was thrown, and what was asked of a network.

@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/report"
 )
 
@@ -150,8 +151,8 @@ func strict(t *testing.T, name string, text []byte) {
 				}
 			}
 			for _, a := range strings.Fields(e.attributes) {
-				if must, yes := strings.CutSuffix(a, "!"); yes && given[must] == "" && must != "name" {
-					t.Errorf("%s: %s lacks %s", name, x.Name.Local, must)
+				if named, yes := strings.CutSuffix(a, "!"); yes && given[named] == "" && named != "name" {
+					t.Errorf("%s: %s lacks %s", name, x.Name.Local, named)
 				}
 			}
 			if s := given["time"]; s != "" {
@@ -185,9 +186,7 @@ func TestJUnit(t *testing.T) {
 	p := red(t)
 	p.Runs = append(p.Runs, green(t).Runs...)
 	var b bytes.Buffer
-	if err := report.JUnit(&b, p); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, report.JUnit(&b, p))
 	strict(t, "red and green", b.Bytes())
 	for _, want := range []string{`<testsuite name="scenarios/socket-mismatch.scn" tests="3" failures="3" errors="0" skipped="0"`, `<testsuite name="scenarios/drift.scn" tests="4" failures="0"`,
 		`<testcase name="seed 1, wrong=absent, mutant recover-from-runtime-only on sim" classname="socket-mismatch"`, `<failure message="VIOLATED 3:02.2 node-1: no eni is freed`,

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestMarkupIsConstant: names of elements and attributes are literals, nothing is put unescaped but the page's own style and script, no attribute runs a script or
@@ -23,10 +25,7 @@ func TestMarkupIsConstant(t *testing.T) {
 			continue
 		}
 		set := token.NewFileSet()
-		tree, err := parser.ParseFile(set, file, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tree := must.Get(parser.ParseFile(set, file, nil, 0))(t)
 		own := file == "markup.go"
 		ast.Inspect(tree, func(n ast.Node) bool {
 			if n == nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/report"
 	"github.com/enilab/enilab/scenarios"
 	"github.com/enilab/enilab/sim/mutants"
@@ -16,14 +17,8 @@ import (
 // play runs a scenario of the repository, with a mutant alone if one is named, and gives its runs.
 func play(t *testing.T, name, mutant string) []report.Run {
 	t.Helper()
-	data, err := fs.ReadFile(scenarios.Files, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := runner.Load(runner.Sim(), "scenarios/"+name, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(fs.ReadFile(scenarios.Files, name))(t)
+	c := must.Get(runner.Load(runner.Sim(), "scenarios/"+name, data))(t)
 	o := runner.Options{Seed: runner.DefaultSeed, Record: true}
 	if mutant != "" {
 		m, ok := mutants.ByName(mutant)
@@ -38,9 +33,7 @@ func play(t *testing.T, name, mutant string) []report.Run {
 func html(t *testing.T, p *report.Page) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := report.HTML(&b, p); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, report.HTML(&b, p))
 	return b.Bytes()
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/runner"
@@ -55,10 +56,7 @@ func without(t *testing.T, name string, leaves func(line int, a *verb.Act) bool)
 		}
 		return deaf{w, leaves, asked}, err
 	}
-	c, err := runner.Load(place, name, read(t, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(runner.Load(place, name, read(t, name)))(t)
 	r = c.Run(runner.Options{Seed: runner.DefaultSeed, NoStory: true})
 	return r, *last
 }
@@ -67,10 +65,7 @@ func without(t *testing.T, name string, leaves func(line int, a *verb.Act) bool)
 func TestEveryVerbIsUsed(t *testing.T) {
 	used := map[string]bool{}
 	for _, name := range files(t) {
-		f, err := scn.Parse(name, read(t, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(scn.Parse(name, read(t, name)))(t)
 		for _, l := range f.Lines {
 			if at, ok := l.Stmt.(*scn.At); ok && at.Action != nil {
 				for _, v := range verb.All() {

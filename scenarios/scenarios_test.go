@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/scenarios"
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/runner"
@@ -28,11 +29,7 @@ func files(t *testing.T) []string {
 
 func read(t *testing.T, name string) []byte {
 	t.Helper()
-	data, err := fs.ReadFile(scenarios.Files, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return must.Get(fs.ReadFile(scenarios.Files, name))(t)
 }
 
 // seedsVariable names a range of seeds to play instead of the usual one, such as 1-200.
@@ -71,10 +68,7 @@ func seedsOf(t *testing.T, c *runner.Case) runner.Seeds {
 func TestScenarios(t *testing.T) {
 	bySeeds := map[runner.Seeds][]*runner.Case{}
 	for _, name := range files(t) {
-		c, err := runner.Load(runner.Sim(), name, read(t, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(runner.Load(runner.Sim(), name, read(t, name)))(t)
 		seeds := seedsOf(t, c)
 		bySeeds[seeds] = append(bySeeds[seeds], c)
 	}
@@ -94,10 +88,7 @@ func named(t *testing.T) map[string][]string {
 	t.Helper()
 	out := map[string][]string{}
 	for _, name := range files(t) {
-		f, err := scn.Parse(name, read(t, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(scn.Parse(name, read(t, name)))(t)
 		for _, l := range f.Lines {
 			if a, ok := l.Stmt.(*scn.Against); ok {
 				out[a.Mutant] = append(out[a.Mutant], strings.TrimSuffix(name, ".scn"))

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestSymptoms: each symptom names scenarios that there are, nothing is listed twice, and README.md has the table.
@@ -28,10 +30,7 @@ func TestSymptoms(t *testing.T) {
 		}
 		fmt.Fprintf(&table, "| %s | %s |\n", s.Seen, strings.Join(links, ", "))
 	}
-	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	readme := must.Get(os.ReadFile(filepath.Join("..", "README.md")))(t)
 	_, found, _ := strings.Cut(string(readme), "<!-- symptoms: checked by scenarios -->\n")
 	found, _, _ = strings.Cut(found, "<!-- end -->")
 	if found != table.String() {

@@ -137,8 +137,8 @@ func (c *checker) subnets(kv scn.KV) {
 		}
 		c.further = append(c.further, s)
 	}
-	if c.File.Subnets = 1 + len(c.further); c.File.Subnets > MostSubnets {
-		c.bad(kv.ValuePos, "", "cluster subnets: expected %d at most beside the first one, found %d", MostSubnets-1,
+	if c.File.Subnets = 1 + len(c.further); c.File.Subnets > mostSubnets {
+		c.bad(kv.ValuePos, "", "cluster subnets: expected %d at most beside the first one, found %d", mostSubnets-1,
 			len(c.further))
 	}
 }

@@ -25,7 +25,7 @@ func parseENIConfig(text string) (ENIConfig, error) {
 		return ENIConfig{}, fmt.Errorf("expected NAME:SUBNET or NAME:SUBNET:GROUPS, found %q", text)
 	}
 	n, err := strconv.Atoi(words[1])
-	if err != nil || n < 1 || n > MostSubnets {
+	if err != nil || n < 1 || n > mostSubnets {
 		return ENIConfig{}, fmt.Errorf("%s: expected the number of one of the cluster's subnets, found %q", words[0], words[1])
 	}
 	c := ENIConfig{Name: words[0], Subnet: n}

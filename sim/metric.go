@@ -73,7 +73,7 @@ func Metrics() []Metric {
 		m = append(m, Metric{"calls." + c, ofEC2, false, "requests since t=0"},
 			Metric{"failed." + c, ofEC2, false, "those that were refused otherwise than by throttling"})
 	}
-	for n := 1; n <= MostSubnets; n++ {
+	for n := 1; n <= mostSubnets; n++ {
 		m = append(m, Metric{fmt.Sprintf("subnet-%d.free", n), ofEC2, false,
 			"addresses that EC2 could still give in the subnet; subnet-1 is the cluster's first one"},
 			Metric{fmt.Sprintf("subnet-%d.enis", n), ofEC2, false, "ENIs in the subnet"},

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/runner"
 )
@@ -19,14 +20,9 @@ at 3m   expect node-1 daemon.starts == 3
 
 func open(t *testing.T, text string) *sim.Run {
 	t.Helper()
-	c, err := runner.Load(runner.Sim(), "quiet.scn", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(runner.Load(runner.Sim(), "quiet.scn", []byte(text)))(t)
 	r, w, err := c.Variants[0].Open(1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { _ = w.Close() })
 	return r
 }

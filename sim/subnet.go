@@ -10,8 +10,8 @@ import (
 	"github.com/enilab/enilab/sim/judge"
 )
 
-// MostSubnets bounds a cluster's subnets, the first one included.
-const MostSubnets = 8
+// mostSubnets bounds a cluster's subnets, the first one included.
+const mostSubnets = 8
 
 // region is the model's; its first zone is the one of subnets that name none.
 const region = "us-west-2"

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 const (
@@ -31,10 +33,7 @@ func onLinux(t *testing.T) {
 // says is what a program prints.
 func says(t *testing.T, s *System) string {
 	t.Helper()
-	out, err := exec.Command(filepath.Join(s.Folder, "mini")).CombinedOutput()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(exec.Command(filepath.Join(s.Folder, "mini")).CombinedOutput())(t)
 	return strings.TrimSpace(string(out))
 }
 
@@ -112,17 +111,12 @@ func TestModule(t *testing.T) {
 	var archive bytes.Buffer
 	z := zip.NewWriter(&archive)
 	for name, text := range map[string]string{"go.mod": miniMod, "cmd/mini/main.go": strings.Replace(miniMain, "%q", `"of the module"`, 1)} {
-		w, err := z.Create("example.com/mini@v1.2.3/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(z.Create("example.com/mini@v1.2.3/" + name))(t)
 		if _, err := w.Write([]byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, z.Close())
 	write(t, filepath.Join(versions, "list"), []byte("v1.2.3\n"), 0o644)
 	write(t, filepath.Join(versions, "v1.2.3.info"), []byte(`{"Version": "v1.2.3"}`), 0o644)
 	write(t, filepath.Join(versions, "v1.2.3.mod"), []byte(miniMod), 0o644)

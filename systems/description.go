@@ -70,14 +70,6 @@ func Parse(file string, data []byte) (*Description, error) {
 	return d, nil
 }
 
-// keys are those of a description, with what they are for; tests compare them with docs/systems.md.
-func keys() []field {
-	r := &reader{yamlfile.NewReader("")}
-	fields := r.head(&Description{}, new(*yaml.Node))
-	fields[len(fields)-1].below = r.span(&Range{})
-	return append(fields, r.fields(&System{})...)
-}
-
 func (r *reader) head(d *Description, ranges **yaml.Node) []field {
 	return []field{
 		{key: "name", form: "word", doc: "what follows --cni", read: func(n *yaml.Node) {

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/internal/strictyaml"
 )
 
@@ -25,17 +28,9 @@ func TestParse(t *testing.T) {
   - {from: 2.0.0, daemon: {environment: {A: ~, C: "${NODE}"}, serves: {unix: /run/d.sock, within: 5s}}, files: [{from: d, to: /app/d, mode: 0700}]}
   - {before: 2.0.0, upgrade: {steps: [start], rollback: [stop, start]}}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
-	old, err := d.Of("1.0.0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	young, err := d.Of("2.0.0-rc1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	old := must.Get(d.Of("1.0.0"))(t)
+	young := must.Get(d.Of("2.0.0-rc1"))(t)
 	if young.Daemon.Serves.TCP == "" { // a release candidate comes before its release
 		t.Errorf("2.0.0-rc1: %+v", young.Daemon.Serves)
 	}
@@ -159,10 +154,7 @@ func TestExpand(t *testing.T) {
 // FuzzParse: whatever the bytes, there is a description or a mistake with its place, and a description's versions can be asked for.
 func FuzzParse(f *testing.F) {
 	for _, name := range Embedded() {
-		data, err := embedded.ReadFile(name + ".yaml")
-		if err != nil {
-			f.Fatal(err)
-		}
+		data := must.Get(embedded.ReadFile(name + ".yaml"))(f)
 		f.Add(data, "1.5.3")
 	}
 	f.Add([]byte(small+"versions: [{from: 1.0.0, before: 2.0.0}, {before: 1.0.0}]\n"), "1.0.0-rc1")
@@ -198,7 +190,7 @@ func FuzzManifest(f *testing.F) {
 	f.Add([]byte("kind: List\nitems: [7, {kind: DaemonSet}]\n"))
 	f.Add([]byte("a: &a [*a]\n---\nkind: DaemonSet\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := ParseManifest("m.yaml", data, "aws-node")
+		m, err := parseManifest("m.yaml", data, "aws-node")
 		if err != nil {
 			return
 		}
@@ -212,10 +204,7 @@ func FuzzManifest(f *testing.F) {
 
 // TestManual: the tables of docs/systems.md are those of the code.
 func TestManual(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "docs", "systems.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join("..", "docs", "systems.md")))(t)
 	for name, rows := range map[string]string{"keys": keyTable(), "placeholders": placeholderTable()} {
 		begin, end := "<!-- "+name+": checked by systems -->\n", "<!-- end -->"
 		_, rest, ok := strings.Cut(string(data), begin)
@@ -252,4 +241,12 @@ func placeholderTable() string {
 	}
 	b.WriteString("| `${env.VARIABLE}`, `${env.VARIABLE:-otherwise}` | a variable of the daemon's environment |\n")
 	return b.String()
+}
+
+// keys are those of a description, with what they are for; tests compare them with docs/systems.md.
+func keys() []field {
+	r := &reader{strictyaml.NewReader("")}
+	fields := r.head(&Description{}, new(*yaml.Node))
+	fields[len(fields)-1].below = r.span(&Range{})
+	return append(fields, r.fields(&System{})...)
 }

@@ -13,23 +13,16 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestExample: docs/systems.md quotes its example as it is; that one builds, is found, and its daemon hands out what it should.
 func TestExample(t *testing.T) {
 	onLinux(t)
-	text, err := os.ReadFile(filepath.Join("..", "docs", "systems.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := filepath.Abs(filepath.Join("..", "docs", "systems", "handout.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	description, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join("..", "docs", "systems.md")))(t)
+	file := must.Get(filepath.Abs(filepath.Join("..", "docs", "systems", "handout.yaml")))(t)
+	description := must.Get(os.ReadFile(file))(t)
 	if !strings.Contains(string(text), "```yaml\n"+string(description)+"```") {
 		t.Errorf("docs/systems.md does not quote %s as it is", file)
 	}
@@ -47,10 +40,7 @@ func TestExample(t *testing.T) {
 	socket, held := filepath.Join(o.Folder, "s"), filepath.Join(o.Folder, "held.json")
 	words := filled()
 	words["POD_RANGE"] = "10.0.0.32/30"
-	argv, err := s.Argv(s.Daemon.Argv, words, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	argv := must.Get(s.Argv(s.Daemon.Argv, words, nil))(t)
 	if want := []string{"/app/addressd", "10.0.0.32/30", "/run/handout.sock", "/var/lib/handout.json"}; !slices.Equal(argv, want) {
 		t.Fatalf("argv: expected %v, found %v", want, argv)
 	}
@@ -59,28 +49,17 @@ func TestExample(t *testing.T) {
 	}}}
 	do := func(method, who string) string {
 		t.Helper()
-		r, err := http.NewRequest(method, "http://addressd/"+who, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer, err := client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.NewRequest(method, "http://addressd/"+who, nil))(t)
+		answer := must.Get(client.Do(r))(t)
 		defer answer.Body.Close()
-		body, err := io.ReadAll(answer.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must.Get(io.ReadAll(answer.Body))(t)
 		return strings.TrimSpace(string(body))
 	}
 	life := func(lines ...[3]string) {
 		t.Helper()
 		c := exec.Command(filepath.Join(s.Folder, "addressd"), argv[1], socket, held)
 		c.Stderr = os.Stderr
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Start())
 		defer func() {
 			_ = c.Process.Signal(syscall.SIGTERM)
 			_ = c.Wait()

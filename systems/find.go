@@ -344,7 +344,7 @@ func (f *finder) manifestTag(folder string) string {
 		if err != nil {
 			continue
 		}
-		m, err := ParseManifest(d.Manifest, data, d.Container)
+		m, err := parseManifest(d.Manifest, data, d.Container)
 		if err != nil {
 			continue
 		}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestGetFullDisk: a disk that is too small for a version ends a get with that sentence, and with as much room as before. The disk is mounted in a
@@ -31,14 +33,10 @@ func TestGetFullDisk(t *testing.T) {
 		}
 		return
 	}
-	if err := syscall.Mount("", "/", "", syscall.MS_PRIVATE|syscall.MS_REC, ""); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mount("", "/", "", syscall.MS_PRIVATE|syscall.MS_REC, ""))
 	proxy(t, map[string]map[string]string{"1.2.3": release()})
 	o := getPlace(t, "")
-	if err := syscall.Mount("tmpfs", o.Systems, "tmpfs", 0, "size=256k"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mount("tmpfs", o.Systems, "tmpfs", 0, "size=256k"))
 	defer syscall.Unmount(o.Systems, syscall.MNT_DETACH)
 	notFetched(t, "1.2.3", FromAny, true, o, "no space left on device")
 	if list, err := filepath.Glob(filepath.Join(o.Systems, "mini", ".get-*+*")); err != nil || len(list) > 0 {

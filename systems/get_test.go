@@ -21,6 +21,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // getDescription is one of a plugin that can be built or taken out of the image IMAGE, of which "" is none.
@@ -63,17 +65,12 @@ func proxy(t *testing.T, versions map[string]map[string]string) {
 		var archive bytes.Buffer
 		z := zip.NewWriter(&archive)
 		for name, text := range versions[v] {
-			w, err := z.Create("example.com/mini@v" + v + "/" + name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := must.Get(z.Create("example.com/mini@v" + v + "/" + name))(t)
 			if _, err := w.Write([]byte(text)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, z.Close())
 		list.WriteString("v" + v + "\n")
 		write(t, filepath.Join(at, "v"+v+".info"), []byte(`{"Version": "v`+v+`"}`), 0o644)
 		write(t, filepath.Join(at, "v"+v+".mod"), []byte(miniMod), 0o644)
@@ -145,9 +142,7 @@ func TestGetSource(t *testing.T) {
 	get := func(text string) (*System, bool) {
 		t.Helper()
 		s, fetched, err := Fetch(context.Background(), text, FromAny, "", o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return s, fetched
 	}
 	s, fetched := get("mini@v1.2.3")
@@ -155,10 +150,7 @@ func TestGetSource(t *testing.T) {
 		t.Errorf("fetched %v into %s; it says %q, expected v1.2.3 by the release's linker flags", fetched, s.Folder, says(t, s))
 	}
 	var names []string
-	entries, err := os.ReadDir(s.Folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(s.Folder))(t)
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
@@ -181,16 +173,11 @@ func TestGetSource(t *testing.T) {
 		t.Errorf("a folder is left as it is: fetched %v, %s", fetched, s.Version)
 	}
 	// One that lost a file since is told, and not fetched over.
-	if err := os.Remove(filepath.Join(s.Folder, "mini")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(s.Folder, "mini")))
 	if _, _, err := Fetch(context.Background(), "mini@1.2.3", FromAny, "", o); err == nil || !strings.Contains(err.Error(), "remove "+s.Folder+", and get it again") {
 		t.Errorf("a folder that is not whole: %v", err)
 	}
-	d, err := Describe("mini", o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Describe("mini", o))(t)
 	if list, err := Available(context.Background(), d, o); err != nil || len(list) != 2 || !strings.Contains(list[0], "lists 1.3.8, 1.3.7, ") || strings.Contains(list[0], "2.0.0") || !strings.Contains(list[1], ": 1.2.3") {
 		t.Errorf("available: %v, %v", list, err)
 	}
@@ -232,9 +219,7 @@ func TestGetImage(t *testing.T) {
 		if err == nil {
 			err = remote.Write(r, image)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	good := layerOf(t, "app/mini", string(native()), "app/list", miniList)
 	push("v1.1.0", imageOf(t, runtime.GOARCH, "", good))
@@ -277,9 +262,7 @@ func TestGetTwice(t *testing.T) {
 	o := getPlace(t, "")
 	// What a get leaves that was killed is removed by the next one; a pre-release's is not this version's.
 	for _, d := range []string{".get-1.2.3+17", ".get-1.2.3-rc1+17"} {
-		if err := os.MkdirAll(filepath.Join(o.Systems, "mini", d), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Join(o.Systems, "mini", d), 0o755))
 	}
 	const many = 4
 	var all sync.WaitGroup
@@ -288,9 +271,7 @@ func TestGetTwice(t *testing.T) {
 		all.Go(func() { _, fetched[i], errs[i] = Fetch(context.Background(), "mini@1.2.3", FromAny, "", o) })
 	}
 	all.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(errs...))
 	if n := len(slices.DeleteFunc(slices.Clone(fetched), func(b bool) bool { return !b })); n != 1 {
 		t.Errorf("%d of %d gets have fetched, expected 1", n, many)
 	}

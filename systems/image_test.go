@@ -25,6 +25,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // packed is an archive.
@@ -37,16 +39,12 @@ func packed(t *testing.T, headers []tar.Header, data [][]byte) []byte {
 		if h.Mode == 0 {
 			h.Mode = 0o755
 		}
-		if err := w.WriteHeader(&h); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.WriteHeader(&h))
 		if _, err := w.Write(data[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
 	return b.Bytes()
 }
 
@@ -71,9 +69,7 @@ func layerOf(t *testing.T, entries ...string) v1.Layer {
 	}
 	raw := packed(t, headers, data)
 	l, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(raw)), nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return l
 }
 
@@ -81,9 +77,7 @@ func imageOf(t *testing.T, arch, label string, layers ...v1.Layer) v1.Image {
 	t.Helper()
 	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: arch, RootFS: v1.RootFS{Type: "layers"},
 		Config: v1.Config{Labels: map[string]string{versionLabel: label}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if image, err = mutate.AppendLayers(image, layers...); err != nil {
 		t.Fatal(err)
 	}
@@ -119,18 +113,14 @@ func TestImage(t *testing.T) {
 	push := func(ref string, what remote.Taggable) {
 		t.Helper()
 		r, err := name.ParseReference(host + "/" + ref)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		switch w := what.(type) {
 		case v1.Image:
 			err = remote.Write(r, w)
 		case v1.ImageIndex:
 			err = remote.WriteIndex(r, w)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	one, two := amazon(t, runtime.GOARCH, ""), amazon(t, other(), "")
 	index := mutate.AppendManifests(empty.Index,
@@ -158,10 +148,7 @@ func TestImage(t *testing.T) {
 	if f := find(t, "amazon-vpc-cni-k8s@"+host+"/cni:v1.23.0", foreign); f.Folder == s.Folder {
 		t.Errorf("two platforms, one folder: %s", f.Folder)
 	}
-	digest, err := one.Digest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	digest := must.Get(one.Digest())(t)
 	for ref, want := range map[string]string{"cni:latest": "1.22.4", "1.20.0=cni:unlabelled": "1.20.0", "1.21.0=cni@" + digest.String(): "1.21.0"} {
 		where := host + "/" + ref
 		if said, rest, ok := strings.Cut(ref, "="); ok {
@@ -183,13 +170,8 @@ func TestArchive(t *testing.T) {
 	one := amazon(t, runtime.GOARCH, "1.22.4")
 
 	saved := filepath.Join(o.Folder, "saved.tar")
-	tag, err := name.NewTag("example.com/cni:v1.23.0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := tarball.WriteToFile(saved, tag, one); err != nil {
-		t.Fatal(err)
-	}
+	tag := must.Get(name.NewTag("example.com/cni:v1.23.0"))(t)
+	must.Do(t, tarball.WriteToFile(saved, tag, one))
 	if s := find(t, "amazon-vpc-cni-k8s@saved.tar", o); s.Version != "1.23.0" || !slices.Equal(s.Plugins, []string{"aws-cni"}) {
 		t.Errorf("found %s, %v", s.Version, s.Plugins)
 	}
@@ -197,13 +179,11 @@ func TestArchive(t *testing.T) {
 	dir := filepath.Join(o.Folder, "layout")
 	l, err := layout.Write(dir, mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: amazon(t, other(), ""),
 		Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: other()}}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	tarOf := func(file string) string {
 		var headers []tar.Header
 		var data [][]byte
-		err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		must.Do(t, filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err
 			}
@@ -211,18 +191,13 @@ func TestArchive(t *testing.T) {
 			raw, err := os.ReadFile(p)
 			headers, data = append(headers, tar.Header{Name: "./" + rel, Mode: 0o644}), append(data, raw)
 			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 		headers, data = append(headers, tar.Header{Name: "blobs/../../outside"}, tar.Header{Name: "/etc/outside"}), append(data, []byte("x"), []byte("y"))
 		write(t, filepath.Join(o.Folder, file), packed(t, headers, data), 0o644)
 		return file
 	}
 	refused(t, "amazon-vpc-cni-k8s@"+tarOf("foreign.tar"), o, "expected an image for linux/"+runtime.GOARCH, "found linux/"+other())
-	if err := l.AppendImage(one, layout.WithPlatform(v1.Platform{OS: "linux", Architecture: runtime.GOARCH})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.AppendImage(one, layout.WithPlatform(v1.Platform{OS: "linux", Architecture: runtime.GOARCH})))
 	if s := find(t, "amazon-vpc-cni-k8s@./"+tarOf("layout.tar"), o); s.Version != "1.22.4" {
 		t.Errorf("found %s", s.Version)
 	}
@@ -287,9 +262,7 @@ func TestExtract(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			got, err := os.ReadFile(filepath.Join(dir, "out", "file"))
 			if errors.Is(err, fs.ErrNotExist) && c.want == "" {
 				return

@@ -95,8 +95,8 @@ type (
 	}
 )
 
-// ParseManifest takes a container out of the DaemonSet of a Kubernetes manifest.
-func ParseManifest(file string, data []byte, name string) (*Manifest, error) {
+// parseManifest takes a container out of the DaemonSet of a Kubernetes manifest.
+func parseManifest(file string, data []byte, name string) (*Manifest, error) {
 	if len(data) > maxManifest {
 		return nil, fmt.Errorf("%s: it has %d bytes, and a manifest at most %d", file, len(data), maxManifest)
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestMissingNamesToolExecutorAndPackage: what a machine lacks is a sentence that somebody can act upon, and what it has is none.
@@ -59,15 +61,9 @@ func TestDebianHasEachToolOnce(t *testing.T) {
 func TestExecutesIsRead(t *testing.T) {
 	const text = "name: x\nexecutes: [iptables]\nkernel: [a/b]\nconflist: {name: 1.conflist, words: '{}'}\nversions:\n" +
 		"  - {from: 1.0.0, before: 2.0.0}\n  - {from: 2.0.0, executes: [nft, ip]}\n"
-	d, err := Parse("x.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Parse("x.yaml", []byte(text)))(t)
 	for v, want := range map[string]string{"1.5.0": "iptables", "2.0.0": "ip nft"} {
-		s, err := d.Of(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(d.Of(v))(t)
 		var got []string
 		for _, n := range s.Needs() {
 			got = append(got, n.Tool)

@@ -277,8 +277,8 @@ func listed[T any](r *reader, key, doc string, below func(*T) []field, to *[]T) 
 	}}
 }
 
-// maxText bounds a text of a description, maxTexts a list or a mapping of them: a file of MaxFile bytes holds less anyway.
-const maxText, maxTexts = 64 << 10, 1000
+// maxText bounds a text of a description: a file of MaxFile bytes holds less anyway.
+const maxText = 64 << 10
 
 func (r *reader) text(key, doc string, to *string) field {
 	return field{key: key, form: "text", doc: doc, read: func(n *yaml.Node) { r.Text(key, to).Read(n) }}

@@ -148,7 +148,7 @@ func (s *System) readManifest() error {
 	if err != nil {
 		return err
 	}
-	m, err := ParseManifest(p, data, d.Container)
+	m, err := parseManifest(p, data, d.Container)
 	if err != nil {
 		return err
 	}
@@ -297,12 +297,9 @@ func (s *System) hasProgram(p string) bool {
 	if s.Root != "" {
 		return s.InRoot(p)
 	}
-	for _, dir := range []string{"/bin/", "/sbin/", "/usr/"} {
-		if strings.HasPrefix(p, dir) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"/bin/", "/sbin/", "/usr/"}, func(dir string) bool {
+		return strings.HasPrefix(p, dir)
+	})
 }
 
 // checkConflist sees that the plugins are there, and names them.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/enilab/enilab/impl/conflist"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/actions"
 )
 
@@ -42,12 +43,8 @@ func native() []byte { return program(runtime.GOARCH) }
 // write makes a file and its folders.
 func write(t *testing.T, file string, data []byte, mode os.FileMode) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, data, mode); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	must.Do(t, os.WriteFile(file, data, mode))
 	if err := os.Chmod(file, mode); err != nil { // whatever the umask
 		t.Fatal(err)
 	}
@@ -61,11 +58,7 @@ func place(t *testing.T) Options {
 
 func find(t *testing.T, text string, o Options) *System {
 	t.Helper()
-	s, err := Find(context.Background(), text, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(Find(context.Background(), text, o))(t)
 }
 
 // refused is the error of a system that cannot be had: it has all these words.
@@ -124,10 +117,7 @@ func TestEmbedded(t *testing.T) {
 
 // TestAmazon: what differs between versions, as upstream's sources have it.
 func TestAmazon(t *testing.T) {
-	d, err := Describe("amazon-vpc-cni-k8s", place(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Describe("amazon-vpc-cni-k8s", place(t)))(t)
 	const own, before, after = "[stop files plugins conflist start serves]", "[stop files init plugins start serves conflist]", "[stop files start serves plugins conflist]"
 	for _, c := range []struct{ version, runtime, ec2, kubernetes, serves, steps, plugin, confTo string }{
 		{"1.3.0", "docker", "name", "in-cluster", "127.0.0.1:50051", own, "/opt/cni/bin/aws-cni", ConfigFolder},
@@ -171,14 +161,8 @@ func TestAmazon(t *testing.T) {
 
 // TestOurs: the description is of what the worlds give our daemon themselves.
 func TestOurs(t *testing.T) {
-	d, err := Describe("enilab", place(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := d.Of("0123456789ab")
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Describe("enilab", place(t)))(t)
+	s := must.Get(d.Of("0123456789ab"))(t)
 	if !s.Books || s.Version != "0123456789ab" {
 		t.Errorf("books %v, version %s", s.Books, s.Version)
 	}
@@ -188,16 +172,11 @@ func TestOurs(t *testing.T) {
 		t.Errorf("settings: expected those of scenarios, %v\nfound %v", known, got)
 	}
 	env, err := s.Environment(filled(), map[string]string{"AWS_VPC_ENI_MTU": "1500", "ENABLE_POD_ENI": "false"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if env["MY_NODE_NAME"] != "<NODE>" || env["AWS_VPC_ENI_MTU"] != "1500" || env["ENABLE_POD_ENI"] != "" {
 		t.Errorf("environment: %v", env)
 	}
-	got, err := s.Configuration(filled(), env)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(s.Configuration(filled(), env))(t)
 	if want := conflist.Make(conflist.Options{MTU: 1500}); !sameJSON(t, got, want) {
 		t.Errorf("conflist: expected %s\nfound %s", want, got)
 	}
@@ -206,12 +185,8 @@ func TestOurs(t *testing.T) {
 func sameJSON(t *testing.T, a, b []byte) bool {
 	t.Helper()
 	var x, y any
-	if err := json.Unmarshal(a, &x); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(b, &y); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(a, &x))
+	must.Do(t, json.Unmarshal(b, &y))
 	return reflect.DeepEqual(x, y)
 }
 
@@ -268,10 +243,7 @@ func TestManifest(t *testing.T) {
 	aws(t, filepath.Join(o.Systems, "amazon-vpc-cni-k8s", "1.18.3"), newManifest)
 	aws(t, filepath.Join(o.Systems, "amazon-vpc-cni-k8s", "1.9.1"), oldManifest)
 	s := find(t, "amazon-vpc-cni-k8s@v1.18.3", o)
-	env, err := s.Environment(filled(), map[string]string{"WARM_ENI_TARGET": "0", "UNKNOWN": "1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	env := must.Get(s.Environment(filled(), map[string]string{"WARM_ENI_TARGET": "0", "UNKNOWN": "1"}))(t)
 	for k, want := range map[string]string{"ENABLE_IPv4": "true", "WARM_ENI_TARGET": "0", "AWS_VPC_K8S_CNI_LOG_FILE": "stdout", "BRACES": "a ${NODE} that stays",
 		"TWICE": "1 and $(WARM_ENI_TARGET) and $(NOWHERE)", "MY_NODE_NAME": "<NODE>", "MY_POD_NAME": "<POD>", "HOST": "<ADDRESS>", "CPU": "", "UNKNOWN": "",
 		"AWS_ENDPOINT_URL_EC2": "<EC2_URL>"} {
@@ -295,10 +267,7 @@ func TestManifest(t *testing.T) {
 
 	// The image alone is changed: the older manifest's environment, the newer version's endpoints, binaries and configuration.
 	mixed := s.WithManifest(find(t, "amazon-vpc-cni-k8s@1.9.1", o))
-	env, err = mixed.Environment(filled(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env = must.Get(mixed.Environment(filled(), nil))(t)
 	if _, set := env["ENABLE_IPv4"]; set || env["WARM_ENI_TARGET"] != "2" || env["AWS_ENDPOINT_URL_EC2"] != "<EC2_URL>" || mixed.Folder != s.Folder {
 		t.Errorf("environment of an upgrade of the image alone: %v", env)
 	}
@@ -327,10 +296,7 @@ func TestWithoutManifest(t *testing.T) {
 	o := place(t)
 	aws(t, filepath.Join(o.Systems, "amazon-vpc-cni-k8s", "1.23.0"), "", "portmap", "egress-cni", "host-local", "aws-vpc-cni-init")
 	s := find(t, "amazon-vpc-cni-k8s@1.23", o)
-	env, err := s.Environment(filled(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env := must.Get(s.Environment(filled(), nil))(t)
 	if env["ENABLE_IPv4"] != "true" {
 		t.Errorf("without a manifest the defaults are its environment: %v", env)
 	}
@@ -351,10 +317,7 @@ func TestConflist(t *testing.T) {
 	folder := filepath.Join(o.Systems, "amazon-vpc-cni-k8s", "1.23.0")
 	aws(t, folder, newManifest)
 	s := find(t, "amazon-vpc-cni-k8s@1.23.0", o)
-	got, err := s.Configuration(filled(), map[string]string{"AWS_VPC_ENI_MTU": `15"00`})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(s.Configuration(filled(), map[string]string{"AWS_VPC_ENI_MTU": `15"00`}))(t)
 	want := `{"cniVersion": "0.4.0", "name": "aws-cni", "plugins": [
 	  {"type": "aws-cni", "vethPrefix": "eni", "mtu": "15\"00", "pluginLogFile": "/var/log/aws-routed-eni/plugin.log"}]}`
 	if !sameJSON(t, got, []byte(want)) {
@@ -373,9 +336,7 @@ func TestConflist(t *testing.T) {
 		write(t, filepath.Join(folder, "10-aws.conflist"), []byte(c.text), 0o644)
 		t.Run(name, func(t *testing.T) { refused(t, "amazon-vpc-cni-k8s@1.23.0", o, "10-aws.conflist", c.want) })
 	}
-	if err := os.Remove(filepath.Join(folder, "10-aws.conflist")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(folder, "10-aws.conflist")))
 	refused(t, "amazon-vpc-cni-k8s@1.23.0", o, "expected the conflist", "10-aws.conflist", "aws-k8s-agent")
 }
 
@@ -404,21 +365,15 @@ func TestBinaries(t *testing.T) {
 	}
 	write(t, agent, []byte("#!/bin/sh\n"), 0o755) // a script is its interpreter's
 	find(t, "amazon-vpc-cni-k8s@1.23.0", o)
-	if err := os.Remove(agent); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(agent))
 	refused(t, "amazon-vpc-cni-k8s@1.23.0", o, "expected the file "+agent, "found 10-aws.conflist, aws-cni, aws-k8s-cni.yaml")
-	if err := os.Mkdir(agent, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(agent, 0o755))
 	refused(t, "amazon-vpc-cni-k8s@1.23.0", o, "expected a file, found a folder")
 
 	asked := o
 	asked.Arch = other
 	for _, f := range []string{"aws-k8s-agent", "aws-cni"} {
-		if err := os.RemoveAll(filepath.Join(folder, f)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.RemoveAll(filepath.Join(folder, f)))
 		write(t, filepath.Join(folder, f), program(other), 0o755)
 	}
 	find(t, "amazon-vpc-cni-k8s@1.23.0", asked)
@@ -499,10 +454,7 @@ func TestDescriptions(t *testing.T) {
 	if _, err := Describe("mine", o); err == nil || !strings.Contains(err.Error(), "expected the name mine") {
 		t.Errorf("found %v", err)
 	}
-	list, err := List(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(List(o))(t)
 	var names []string
 	for _, l := range list {
 		names = append(names, l.Name)
@@ -517,10 +469,7 @@ func TestReal(t *testing.T) {
 	if os.Getenv("ENILAB_SYSTEMS") == "" {
 		t.Skip("needs ENILAB_SYSTEMS, a folder of amazon-vpc-cni-k8s/VERSION")
 	}
-	list, err := List(Options{Folder: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(List(Options{Folder: t.TempDir()}))(t)
 	for _, l := range list {
 		for _, v := range l.AtHand {
 			s, err := Find(context.Background(), l.Name+"@"+v, Options{})

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/enilab/enilab/cmd/enilab/cli"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/kind"
 	"github.com/enilab/enilab/sim/runner"
 )
@@ -25,9 +26,7 @@ func enilab(t *testing.T, args ...string) (code int, out, errs string) {
 // TestKindLacking: a machine without Docker, or without root, says so in one sentence.
 func TestKindLacking(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("calm.scn", []byte(calm), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("calm.scn", []byte(calm), 0o600))
 	t.Setenv("PATH", t.TempDir())
 	for _, args := range []string{"up", "down", "run --on kind calm.scn"} {
 		code, out, errs := enilab(t, strings.Fields(args)...)
@@ -50,17 +49,13 @@ func TestKindRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := os.WriteFile(dir+"/docker", []byte("#!/bin/sh\n"+c.script), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(dir+"/docker", []byte("#!/bin/sh\n"+c.script), 0o700))
 			t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 			if err := kind.Available(t.Context()); err != nil {
 				t.Skip(err)
 			}
 			scenario := t.TempDir() + "/calm.scn"
-			if err := os.WriteFile(scenario, []byte(calm), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(scenario, []byte(calm), 0o600))
 			code, out, errs := enilab(t, "run", "--on", "kind", "--name", "t", scenario, scenario)
 			if code != c.code || !strings.Contains(errs, c.says) || strings.Count(errs, c.says) != 1 || out != "" {
 				t.Errorf("exit %d, want %d and %q once:\n%s%s", code, c.code, c.says, out, errs)

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // maxSize bounds bin/enilab, in bytes. Whatever calls reflect's MethodByName, as text/template and html/template do, has the linker keep every
@@ -19,10 +21,7 @@ func TestSize(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the binary, which takes a minute with a cold cache")
 	}
-	makefile, err := os.ReadFile(filepath.Join("..", "..", "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	makefile := must.Get(os.ReadFile(filepath.Join("..", "..", "Makefile")))(t)
 	m := regexp.MustCompile(`(?m)^BUILD := CGO_ENABLED=0 go build (.*) -ldflags '(.*)'$`).FindSubmatch(makefile)
 	if m == nil {
 		t.Fatal("the Makefile has no line BUILD := CGO_ENABLED=0 go build … -ldflags '…': this test does not know any more how bin/enilab is built")
@@ -34,14 +33,8 @@ func TestSize(t *testing.T) {
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	info, err := os.Stat(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must.Get(os.Stat(file))(t)
+	readme := must.Get(os.ReadFile(filepath.Join("..", "..", "README.md")))(t)
 	said := regexp.MustCompile("`bin/enilab` \\((\\d+) MB\\)").FindSubmatch(readme)
 	if said == nil {
 		t.Fatal("README.md does not say any more how many MB `bin/enilab` has")

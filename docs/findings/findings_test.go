@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/runner"
 )
 
@@ -17,14 +18,8 @@ func TestFindings(t *testing.T) {
 		t.Fatalf("no findings: %v", err)
 	}
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := runner.Load(runner.Sim(), file, data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(file))(t)
+		c := must.Get(runner.Load(runner.Sim(), file, data))(t)
 		for seed := uint64(1); seed <= 20; seed++ {
 			if r := c.Run(runner.Options{Seed: seed}); r.Status != runner.Held {
 				t.Errorf("seed %d: %s", seed, r.Report())

@@ -128,12 +128,12 @@ func (b *Bench) Uninstall(ctx context.Context) error {
 
 // Faults replaces what goes wrong from now on; none ends all of it, also what is stalled.
 func (b *Bench) Faults(ctx context.Context, faults ...Fault) error {
-	file := faultDir + "/" + FaultsFile
+	file := faultDir + "/" + faultsFile
 	if len(faults) == 0 {
 		_, err := b.Exec(ctx, nil, "rm", "-f", file)
 		return err
 	}
-	raw, err := EncodeFaults(faults)
+	raw, err := encodeFaults(faults)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@
 // # The shim
 //
 // A shim (e2e/calls/shim) stands in front of a plugin and is not noticed. It records ([RecordingFile]), or is the source of faults
-// ([FaultsFile]). A runtime looks for a plugin in a list of folders, which it passes on as CNI_PATH, and takes the first file of the plugin's
+// ([faultsFile]). A runtime looks for a plugin in a list of folders, which it passes on as CNI_PATH, and takes the first file of the plugin's
 // name. So a shim is installed under the plugin's own name in a folder that is earlier in that list, and runs the next file of its
 // name. That way
 //

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// FaultsFile holds a JSON list of Fault.
-const FaultsFile = "faults.json"
+// faultsFile holds a JSON list of Fault.
+const faultsFile = "faults.json"
 
 // poll is how often a stalled run looks whether it may go on.
 const poll = 50 * time.Millisecond
@@ -78,12 +78,12 @@ func takeFault(file, plugin, verb, pod string) (Fault, error) {
 	return f, store(file, list)
 }
 
-// EncodeFaults is what belongs into FaultsFile, which is best replaced by a rename.
-func EncodeFaults(list []Fault) ([]byte, error) { return json.Marshal(list) }
+// encodeFaults is what belongs into faultsFile, which is best replaced by a rename.
+func encodeFaults(list []Fault) ([]byte, error) { return json.Marshal(list) }
 
 // store replaces the file, so that nobody reads half of it.
 func store(file string, list []Fault) error {
-	raw, err := EncodeFaults(list)
+	raw, err := encodeFaults(list)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// falter fails or stalls when FaultsFile in its own folder, a list of Fault, says so; no file is no fault. It is used in two ways:
+// falter fails or stalls when faultsFile in its own folder, a list of Fault, says so; no file is no fault. It is used in two ways:
 //
 //   - under another plugin's name, in a folder before that plugin's own in the runtime's list: that plugin is slow, or fails, or its answer
 //     is not heard;
@@ -20,7 +20,7 @@ func falter(self string) (exit int) {
 	if err != nil {
 		return fail(nil, 5, fmt.Sprintf("faulty: read the network configuration: %v", err)) // 5: I/O failure
 	}
-	file := filepath.Join(filepath.Dir(self), FaultsFile)
+	file := filepath.Join(filepath.Dir(self), faultsFile)
 	f, err := takeFault(file, filepath.Base(self), os.Getenv("CNI_COMMAND"), PodOf(os.Getenv("CNI_ARGS")))
 	if err != nil {
 		return fail(stdin, 999, fmt.Sprintf("faulty: %v", err))

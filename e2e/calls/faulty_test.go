@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 func TestFaulty(t *testing.T) {
@@ -35,9 +37,7 @@ func TestFaulty(t *testing.T) {
 			link(t, root, "faults", c.name)
 			link(t, root, "plugins", "ptp")
 			if c.faults != "" {
-				if err := os.WriteFile(filepath.Join(root, "faults", FaultsFile), []byte(c.faults), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(filepath.Join(root, "faults", faultsFile), []byte(c.faults), 0o600))
 			}
 			cmd := exec.CommandContext(t.Context(), filepath.Join(root, "faults", c.name))
 			cmd.Env = append(os.Environ(), "CNI_COMMAND="+c.verb, "CNI_ARGS=K8S_POD_NAMESPACE=default;K8S_POD_NAME=web-0",
@@ -62,14 +62,7 @@ func TestFaulty(t *testing.T) {
 // link makes this program the file of a plugin.
 func link(t *testing.T, root, dir, name string) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(self, filepath.Join(root, dir, name)); err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
+	must.Do(t, os.MkdirAll(filepath.Join(root, dir), 0o755))
+	must.Do(t, os.Symlink(self, filepath.Join(root, dir, name)))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/enilab/enilab/fakes/cri"
 
 	"github.com/enilab/enilab/e2e/calls"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // node plays the runtime's world for fakes/cri: it answers plugins, with a life's faults, and writes down what was called.
@@ -283,17 +284,11 @@ var modelLives = map[string]func(*node){
 // recordings are those of testdata, by the name of their life. There are several of a life in which chance decides.
 func recordings(t *testing.T) map[string][][]calls.Call {
 	t.Helper()
-	files, err := filepath.Glob("testdata/*.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob("testdata/*.jsonl"))(t)
 	slices.SortFunc(files, func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) })
 	found := map[string][][]calls.Call{}
 	for _, f := range files {
-		raw, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(os.ReadFile(f))(t)
 		runs, err := calls.Read(bytes.NewReader(raw))
 		if err != nil {
 			t.Fatalf("%s: %v", f, err)

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestMain makes this program a shim, or a plugin, by the folder that it was run from.
@@ -53,17 +55,10 @@ func plugin(self string) int {
 func bench(t *testing.T) (root string, command func(ctx context.Context, args string) *exec.Cmd) {
 	t.Helper()
 	root = t.TempDir()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	for _, dir := range []string{RecorderFolder, "plugins"} {
-		if err := os.Mkdir(filepath.Join(root, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(self, filepath.Join(root, dir, "aws-cni")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(filepath.Join(root, dir), 0o755))
+		must.Do(t, os.Symlink(self, filepath.Join(root, dir, "aws-cni")))
 	}
 	return root, func(ctx context.Context, args string) *exec.Cmd {
 		c := exec.CommandContext(ctx, filepath.Join(root, RecorderFolder, "aws-cni"))
@@ -77,16 +72,9 @@ func bench(t *testing.T) (root string, command func(ctx context.Context, args st
 
 func recorded(t *testing.T, root string) []Call {
 	t.Helper()
-	f, err := os.Open(filepath.Join(root, RecorderFolder, RecordingFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(filepath.Join(root, RecorderFolder, RecordingFile)))(t)
 	defer f.Close()
-	runs, err := Read(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return runs
+	return must.Get(Read(f))(t)
 }
 
 func TestPassesThroughAndRecords(t *testing.T) {
@@ -141,13 +129,8 @@ func TestKilledWithTheRecorder(t *testing.T) {
 	root, command := bench(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cmd := command(ctx, "hang")
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stderr := must.Get(cmd.StderrPipe())(t)
+	must.Do(t, cmd.Start())
 	pid := 0
 	for s := bufio.NewScanner(stderr); pid == 0 && s.Scan(); {
 		if p, ok := strings.CutPrefix(s.Text(), "pid "); ok {
@@ -181,19 +164,12 @@ func alive(pid int) bool {
 func TestSignalsAreForwarded(t *testing.T) {
 	root, command := bench(t)
 	cmd := command(t.Context(), "hang")
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stderr := must.Get(cmd.StderrPipe())(t)
+	must.Do(t, cmd.Start())
 	s := bufio.NewScanner(stderr)
 	for s.Scan() && !strings.HasPrefix(s.Text(), "pid ") {
 	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Process.Signal(syscall.SIGTERM))
 	_ = cmd.Wait()
 	if got := cmd.ProcessState.ExitCode(); got != 128+int(syscall.SIGTERM) {
 		t.Errorf("exit code %d: %v", got, cmd.ProcessState)
@@ -206,9 +182,7 @@ func TestSignalsAreForwarded(t *testing.T) {
 
 func TestNothingBehind(t *testing.T) {
 	root, command := bench(t)
-	if err := os.Remove(filepath.Join(root, "plugins", "aws-cni")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(root, "plugins", "aws-cni")))
 	out, err := command(t.Context(), "").Output()
 	if err == nil || !strings.Contains(string(out), `"code":999`) || !strings.Contains(string(out), "no aws-cni behind this one") {
 		t.Errorf("%v: %s", err, out)
@@ -224,9 +198,7 @@ func TestNothingBehind(t *testing.T) {
 // Where nothing can be written the plugin runs all the same.
 func TestUnwritable(t *testing.T) {
 	root, command := bench(t)
-	if err := os.Mkdir(filepath.Join(root, RecorderFolder, RecordingFile), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(root, RecorderFolder, RecordingFile), 0o755))
 	out, err := command(t.Context(), "well").Output()
 	if err != nil || !strings.HasPrefix(string(out), "ADD env") {
 		t.Errorf("%v: %s", err, out)

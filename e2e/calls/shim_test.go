@@ -8,18 +8,16 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // file makes a plugin's file in a folder below root.
 func file(t *testing.T, path ...string) string {
 	t.Helper()
 	p := filepath.Join(path...)
-	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(p, []byte(p), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(p), 0o755))
+	must.Do(t, os.WriteFile(p, []byte(p), 0o755))
 	return p
 }
 
@@ -30,9 +28,7 @@ func TestNext(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(root, "empty", "aws-cni"), 0o755); err != nil { // a folder of that name is no plugin
 		t.Fatal(err)
 	}
-	if err := os.Symlink(filepath.Join(root, "one"), filepath.Join(root, "link")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(filepath.Join(root, "one"), filepath.Join(root, "link")))
 	list := func(names ...string) string {
 		var l []string
 		for _, n := range names {
@@ -59,27 +55,20 @@ func TestNext(t *testing.T) {
 
 func TestFaultsAreCountedAndMatched(t *testing.T) {
 	dir := t.TempDir()
-	path := filepath.Join(dir, FaultsFile)
+	path := filepath.Join(dir, faultsFile)
 	take := func(plugin, verb, pod string) string {
 		t.Helper()
-		f, err := takeFault(path, plugin, verb, pod)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(takeFault(path, plugin, verb, pod))(t)
 		return f.Error
 	}
 	if got := take("ptp", "ADD", "a/web-0"); got != "" {
 		t.Errorf("without a file: %q", got)
 	}
-	raw, err := EncodeFaults([]Fault{
+	raw, err := encodeFaults([]Fault{
 		{Verb: "ADD", Pod: "a/web-0", Times: 2, Error: "two"}, {Plugin: "ptp", Verb: "DEL", Error: "for ever"}, {Pod: "a/web-0", Times: 1, Error: "any"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	must.Do(t, os.WriteFile(path, raw, 0o600))
 	for i, c := range []struct{ plugin, verb, pod, want string }{
 		{"ptp", "ADD", "a/web-1", ""},
 		{"ptp", "ADD", "a/web-0", "two"},
@@ -98,10 +87,8 @@ func TestFaultsAreCountedAndMatched(t *testing.T) {
 
 // Runs at once take no fault twice.
 func TestFaultsAreTakenInTurns(t *testing.T) {
-	path := filepath.Join(t.TempDir(), FaultsFile)
-	if err := os.WriteFile(path, []byte(`[{"times":10,"error":"x"}]`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	path := filepath.Join(t.TempDir(), faultsFile)
+	must.Do(t, os.WriteFile(path, []byte(`[{"times":10,"error":"x"}]`), 0o600))
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	hit := 0
@@ -125,11 +112,9 @@ func TestFaultsAreTakenInTurns(t *testing.T) {
 }
 
 func TestBadFaultsAreErrors(t *testing.T) {
-	path := filepath.Join(t.TempDir(), FaultsFile)
+	path := filepath.Join(t.TempDir(), faultsFile)
 	for _, raw := range []string{"", "{", `{"verb":"ADD"}`, `[{"stall":"soon"}]`} {
-		if err := os.WriteFile(path, []byte(raw), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(raw), 0o600))
 		if _, err := takeFault(path, "ptp", "ADD", ""); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v, expected an error that names the file", raw, err)
 		}
@@ -137,19 +122,15 @@ func TestBadFaultsAreErrors(t *testing.T) {
 }
 
 func TestAStallEndsWithItsFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), FaultsFile)
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	path := filepath.Join(t.TempDir(), faultsFile)
+	must.Do(t, os.WriteFile(path, nil, 0o600))
 	began, done := time.Now(), make(chan struct{})
 	go func() {
 		f := Fault{Stall: "1m"}
 		f.Wait(path)
 		close(done)
 	}()
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(path))
 	select {
 	case <-done:
 	case <-time.After(20 * time.Second):
@@ -181,10 +162,7 @@ func TestAppend(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(path))(t)
 	n := 0
 	for line := range strings.Lines(string(raw)) {
 		var l Line

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/e2e/calls"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // call is a made-up call: verb, container ID, pod, UID; what is at CNI_NETNS; when it began and ended, in seconds.
@@ -66,10 +67,7 @@ func recording(made ...call) []byte {
 
 func text(t *testing.T, made ...call) string {
 	t.Helper()
-	runs, err := calls.Read(bytes.NewReader(recording(made...)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	runs := must.Get(calls.Read(bytes.NewReader(recording(made...))))(t)
 	return calls.Text(runs)
 }
 
@@ -188,10 +186,7 @@ func TestPolls(t *testing.T) {
 	}
 	made[3].answer = `{"code":50,"msg":"not available"}`
 	made = append(made, call{"ADD", "a", "web-0", "u1", "1", 1, 2, ""}, call{"GC", "", "", "", "", 3, 4, ""})
-	runs, err := calls.Read(bytes.NewReader(recording(made...)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	runs := must.Get(calls.Read(bytes.NewReader(recording(made...))))(t)
 	if got, want := calls.Polls(runs), "STATUS 1.1.0: 5 times, about 5s apart: ok, error 50\nGC 1.1.0: 1 times: ok\n"; got != want {
 		t.Errorf("%q, expected %q", got, want)
 	}
@@ -199,9 +194,7 @@ func TestPolls(t *testing.T) {
 
 func TestBareAndOf(t *testing.T) {
 	runs, err := calls.Read(bytes.NewReader(recording(call{"DEL", "a", "web-0", "u1", "1", 1, 2, ""}, call{"STATUS", "", "", "", "", 1, 2, ""})))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	tell(t, calls.Text(calls.Bare(runs)), `
 		pod web-0
 		  sandbox-1 of pod-1

@@ -10,15 +10,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // listen is a server of one connection after another, gone at the test's end.
 func listen(t *testing.T, serve func(net.Listener)) string {
 	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp4", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { l.Close() })
 	go serve(l)
 	return l.Addr().String()
@@ -42,9 +41,7 @@ func TestReady(t *testing.T) {
 	if got, err := get(s.URL + "/ready"); err != nil || got != "200 OK" {
 		t.Errorf("found %q, %v, expected 200 OK", got, err)
 	}
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, nil, 0o644))
 	if got, err := get(s.URL + "/ready"); err != nil || !strings.HasPrefix(got, "503") {
 		t.Errorf("found %q, %v, expected 503", got, err)
 	}

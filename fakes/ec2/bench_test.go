@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // fleet is 500 instances with 4 interfaces of 15 addresses each, long settled, and no throttling to
@@ -20,10 +22,7 @@ func fleet(b *testing.B) (*Cloud, []InstanceID, time.Duration) {
 	sub := c.Subnets()[0].ID
 	var ids []InstanceID
 	for k := range 500 {
-		i, err := c.Launch(0, LaunchSpec{Type: "c5.xlarge", SecondaryAddresses: 14})
-		if err != nil {
-			b.Fatal(err)
-		}
+		i := must.Get(c.Launch(0, LaunchSpec{Type: "c5.xlarge", SecondaryAddresses: 14}))(b)
 		ids = append(ids, i)
 		for device := 1; device < 4; device++ {
 			now := time.Duration(k*3+device) * time.Second

@@ -15,13 +15,6 @@ func TestAddressCodes(t *testing.T) {
 	)
 	const create, assign, unassign = CreateNetworkInterface, AssignPrivateIpAddresses, UnassignPrivateIpAddresses
 	block, six, six80 := cidr("10.0.0.64/28"), ip("2001:db8:0:100::77"), cidr("2001:db8:0:100:77::/80")
-	// of is a request about the instance's primary interface.
-	of := func(r Request) func(*world, InstanceID) Request {
-		return func(w *world, i InstanceID) Request {
-			r.ENI = w.AttachedENIs(i)[0]
-			return r
-		}
-	}
 	in := func(s SubnetID, r Request) func(*world, InstanceID) Request {
 		return func(*world, InstanceID) Request {
 			r.Action, r.Subnet = create, s
@@ -196,12 +189,9 @@ func TestAddressCodes(t *testing.T) {
 		{"assign IPv6: subnet without", func(w *world, i InstanceID) Request {
 			return Request{Action: AssignIpv6Addresses, ENI: w.create(tiny, 0), IPv6Count: 1}
 		}, "InvalidParameterValue"},
-		{"assign IPv6: unknown interface", func(w *world, i InstanceID) Request {
-			return Request{Action: AssignIpv6Addresses, ENI: absent, IPv6Count: 1}
-		}, "InvalidNetworkInterfaceID.NotFound"},
-		{"assign IPv6: no interface", func(w *world, i InstanceID) Request {
-			return Request{Action: AssignIpv6Addresses, IPv6Count: 1}
-		}, "MissingParameter"},
+		{"assign IPv6: unknown interface", plain(Request{Action: AssignIpv6Addresses, ENI: absent, IPv6Count: 1}),
+			"InvalidNetworkInterfaceID.NotFound"},
+		{"assign IPv6: no interface", plain(Request{Action: AssignIpv6Addresses, IPv6Count: 1}), "MissingParameter"},
 		{"assign IPv6: every /80 is given away", func(w *world, i InstanceID) Request {
 			w.fill6()
 			return of(Request{Action: AssignIpv6Addresses, IPv6PrefixCount: 1})(w, i)

@@ -13,23 +13,32 @@ type codeRow struct {
 	code string
 }
 
+// plain is a request that needs no preparation, and of one about the instance's primary interface.
+func plain(r Request) func(*world, InstanceID) Request {
+	return func(*world, InstanceID) Request { return r }
+}
+
+func of(r Request) func(*world, InstanceID) Request {
+	return func(w *world, i InstanceID) Request {
+		r.ENI = w.AttachedENIs(i)[0]
+		return r
+	}
+}
+
 const absent = ENIID("eni-00000000000000000")
 
 // One row per way to be refused that the EC2 API reference names, and the successes next to them.
 func TestRefusalsHaveEC2sCodes(t *testing.T) {
 	checkCodes(t, []codeRow{
-		{"no action", func(w *world, i InstanceID) Request { return Request{} }, "InvalidAction"},
-		{"action beyond the last", func(w *world, i InstanceID) Request { return Request{Action: ActionCount} }, "InvalidAction"},
+		{"no action", plain(Request{}), "InvalidAction"},
+		{"action beyond the last", plain(Request{Action: ActionCount}), "InvalidAction"},
 
 		{"create", func(w *world, i InstanceID) Request {
 			return Request{Action: CreateNetworkInterface, Subnet: plenty, SecondaryCount: 9, SecurityGroups: []string{"sg-2"}}
 		}, ""},
-		{"create: no subnet", func(w *world, i InstanceID) Request {
-			return Request{Action: CreateNetworkInterface}
-		}, "MissingParameter"},
-		{"create: unknown subnet", func(w *world, i InstanceID) Request {
-			return Request{Action: CreateNetworkInterface, Subnet: "subnet-x"}
-		}, "InvalidSubnetID.NotFound"},
+		{"create: no subnet", plain(Request{Action: CreateNetworkInterface}), "MissingParameter"},
+		{"create: unknown subnet", plain(Request{Action: CreateNetworkInterface, Subnet: "subnet-x"}),
+			"InvalidSubnetID.NotFound"},
 		{"create: all that a /28 has", func(w *world, i InstanceID) Request {
 			return Request{Action: CreateNetworkInterface, Subnet: tiny, SecondaryCount: 10}
 		}, ""},
@@ -46,9 +55,8 @@ func TestRefusalsHaveEC2sCodes(t *testing.T) {
 		{"create: more than this instance may have", func(w *world, i InstanceID) Request {
 			return Request{Action: CreateNetworkInterface, Subnet: plenty, SecondaryCount: 49}
 		}, ""},
-		{"create: negative count", func(w *world, i InstanceID) Request {
-			return Request{Action: CreateNetworkInterface, Subnet: plenty, SecondaryCount: -1}
-		}, "InvalidParameterValue"},
+		{"create: negative count", plain(Request{Action: CreateNetworkInterface, Subnet: plenty, SecondaryCount: -1}),
+			"InvalidParameterValue"},
 		{"create: quota", func(w *world, i InstanceID) Request {
 			w.cfg.ENIQuota = 1
 			return Request{Action: CreateNetworkInterface, Subnet: plenty}
@@ -198,12 +206,9 @@ func TestRefusalsHaveEC2sCodes(t *testing.T) {
 			_, a := w.attachedENI(i, 1, 0)
 			return Request{Action: DetachNetworkInterface, Attachment: a}
 		}, ""},
-		{"detach: nothing", func(w *world, i InstanceID) Request {
-			return Request{Action: DetachNetworkInterface}
-		}, "MissingParameter"},
-		{"detach: unknown", func(w *world, i InstanceID) Request {
-			return Request{Action: DetachNetworkInterface, Attachment: "eni-attach-00000000000000000"}
-		}, "InvalidAttachmentID.NotFound"},
+		{"detach: nothing", plain(Request{Action: DetachNetworkInterface}), "MissingParameter"},
+		{"detach: unknown", plain(Request{Action: DetachNetworkInterface, Attachment: "eni-attach-00000000000000000"}),
+			"InvalidAttachmentID.NotFound"},
 		{"detach: long done", func(w *world, i InstanceID) Request {
 			_, a := w.attachedENI(i, 1, 0)
 			w.do(Request{Action: DetachNetworkInterface, Attachment: a})
@@ -231,9 +236,8 @@ func TestRefusalsHaveEC2sCodes(t *testing.T) {
 		{"delete", func(w *world, i InstanceID) Request {
 			return Request{Action: DeleteNetworkInterface, ENI: w.create(plenty, 0)}
 		}, ""},
-		{"delete: unknown", func(w *world, i InstanceID) Request {
-			return Request{Action: DeleteNetworkInterface, ENI: absent}
-		}, "InvalidNetworkInterfaceID.NotFound"},
+		{"delete: unknown", plain(Request{Action: DeleteNetworkInterface, ENI: absent}),
+			"InvalidNetworkInterfaceID.NotFound"},
 		{"delete: attached", func(w *world, i InstanceID) Request {
 			e, _ := w.attachedENI(i, 1, 0)
 			return Request{Action: DeleteNetworkInterface, ENI: e}
@@ -244,12 +248,9 @@ func TestRefusalsHaveEC2sCodes(t *testing.T) {
 			return Request{Action: DeleteNetworkInterface, ENI: e}
 		}, "InvalidParameterValue"},
 
-		{"assign up to the limit", func(w *world, i InstanceID) Request {
-			return Request{Action: AssignPrivateIpAddresses, ENI: w.AttachedENIs(i)[0], SecondaryCount: 9}
-		}, ""},
-		{"assign: one above the limit", func(w *world, i InstanceID) Request {
-			return Request{Action: AssignPrivateIpAddresses, ENI: w.AttachedENIs(i)[0], SecondaryCount: 10}
-		}, "PrivateIpAddressLimitExceeded"},
+		{"assign up to the limit", of(Request{Action: AssignPrivateIpAddresses, SecondaryCount: 9}), ""},
+		{"assign: one above the limit", of(Request{Action: AssignPrivateIpAddresses, SecondaryCount: 10}),
+			"PrivateIpAddressLimitExceeded"},
 		{"assign: above the limit in two steps", func(w *world, i InstanceID) Request {
 			w.do(Request{Action: AssignPrivateIpAddresses, ENI: w.AttachedENIs(i)[0], SecondaryCount: 9})
 			return Request{Action: AssignPrivateIpAddresses, ENI: w.AttachedENIs(i)[0], SecondaryCount: 1}
@@ -261,12 +262,9 @@ func TestRefusalsHaveEC2sCodes(t *testing.T) {
 			w.DrainSubnet(w.now, plenty, 2)
 			return Request{Action: AssignPrivateIpAddresses, ENI: w.AttachedENIs(i)[0], SecondaryCount: 3}
 		}, "InsufficientFreeAddressesInSubnet"},
-		{"assign: nothing", func(w *world, i InstanceID) Request {
-			return Request{Action: AssignPrivateIpAddresses, ENI: w.AttachedENIs(i)[0]}
-		}, "MissingParameter"},
-		{"assign: negative", func(w *world, i InstanceID) Request {
-			return Request{Action: AssignPrivateIpAddresses, ENI: w.AttachedENIs(i)[0], SecondaryCount: -1}
-		}, "InvalidParameterValue"},
+		{"assign: nothing", of(Request{Action: AssignPrivateIpAddresses}), "MissingParameter"},
+		{"assign: negative", of(Request{Action: AssignPrivateIpAddresses, SecondaryCount: -1}),
+			"InvalidParameterValue"},
 		{"assign: count and addresses", func(w *world, i InstanceID) Request {
 			return Request{Action: AssignPrivateIpAddresses, ENI: w.AttachedENIs(i)[0], SecondaryCount: 1, Addresses: []netip.Addr{ip("10.0.0.9")}}
 		}, "InvalidParameterCombination"},
@@ -283,18 +281,15 @@ func TestRefusalsHaveEC2sCodes(t *testing.T) {
 		{"assign: not an IPv4 address", func(w *world, i InstanceID) Request {
 			return Request{Action: AssignPrivateIpAddresses, ENI: w.AttachedENIs(i)[0], Addresses: []netip.Addr{{}, ip("::1")}}
 		}, "InvalidParameterValue"},
-		{"assign: unknown interface", func(w *world, i InstanceID) Request {
-			return Request{Action: AssignPrivateIpAddresses, ENI: absent, SecondaryCount: 1}
-		}, "InvalidNetworkInterfaceID.NotFound"},
+		{"assign: unknown interface", plain(Request{Action: AssignPrivateIpAddresses, ENI: absent, SecondaryCount: 1}),
+			"InvalidNetworkInterfaceID.NotFound"},
 
 		{"unassign", func(w *world, i InstanceID) Request {
 			e := w.AttachedENIs(i)[0]
 			p := w.do(Request{Action: AssignPrivateIpAddresses, ENI: e, SecondaryCount: 2})
 			return Request{Action: UnassignPrivateIpAddresses, ENI: e, Addresses: p.Assigned}
 		}, ""},
-		{"unassign: nothing", func(w *world, i InstanceID) Request {
-			return Request{Action: UnassignPrivateIpAddresses, ENI: w.AttachedENIs(i)[0]}
-		}, "MissingParameter"},
+		{"unassign: nothing", of(Request{Action: UnassignPrivateIpAddresses}), "MissingParameter"},
 		{"unassign: one that is not there", func(w *world, i InstanceID) Request {
 			return Request{Action: UnassignPrivateIpAddresses, ENI: w.AttachedENIs(i)[0], Addresses: []netip.Addr{ip("10.0.0.99")}}
 		}, "InvalidParameterValue"},
@@ -325,38 +320,25 @@ func TestRefusalsHaveEC2sCodes(t *testing.T) {
 		{"describe interfaces: a filter that fits nothing", func(w *world, i InstanceID) Request {
 			return Request{Action: DescribeNetworkInterfaces, FilterInstance: "i-0"}
 		}, ""},
-		{"describe subnets: unknown", func(w *world, i InstanceID) Request {
-			return Request{Action: DescribeSubnets, Subnet: "subnet-x"}
-		}, "InvalidSubnetID.NotFound"},
-		{"describe types", func(w *world, i InstanceID) Request {
-			return Request{Action: DescribeInstanceTypes, Types: []string{"m5.large", "t3.nano"}}
-		}, ""},
+		{"describe subnets: unknown", plain(Request{Action: DescribeSubnets, Subnet: "subnet-x"}),
+			"InvalidSubnetID.NotFound"},
+		{"describe types", plain(Request{Action: DescribeInstanceTypes, Types: []string{"m5.large", "t3.nano"}}), ""},
 		{"describe types: unknown", func(w *world, i InstanceID) Request {
 			return Request{Action: DescribeInstanceTypes, Types: []string{"m5.large", "z9.huge"}}
 		}, "InvalidInstanceType"},
-		{"dry run", func(w *world, i InstanceID) Request {
-			return Request{Action: CreateNetworkInterface, Subnet: plenty, DryRun: true}
-		}, "DryRunOperation"},
+		{"dry run", plain(Request{Action: CreateNetworkInterface, Subnet: plenty, DryRun: true}), "DryRunOperation"},
 		{"dry run without permission", func(w *world, i InstanceID) Request {
 			w.Fault(Fault{Kind: DenyPermission})
 			return Request{Action: DescribeSubnets, DryRun: true}
 		}, "UnauthorizedOperation"},
-		{"describe instances: unknown", func(w *world, i InstanceID) Request {
-			return Request{Action: DescribeInstances, Instance: noInstance}
-		}, "InvalidInstanceID.NotFound"},
+		{"describe instances: unknown", plain(Request{Action: DescribeInstances, Instance: noInstance}),
+			"InvalidInstanceID.NotFound"},
 
-		{"tags: no resource", func(w *world, i InstanceID) Request {
-			return Request{Action: CreateTags, Tags: []Tag{{"a", "b"}}}
-		}, "MissingParameter"},
-		{"tags: none", func(w *world, i InstanceID) Request {
-			return Request{Action: CreateTags, ENI: w.AttachedENIs(i)[0]}
-		}, "MissingParameter"},
-		{"tags: empty key", func(w *world, i InstanceID) Request {
-			return Request{Action: CreateTags, ENI: w.AttachedENIs(i)[0], Tags: []Tag{{"", "b"}}}
-		}, "MissingParameter"},
-		{"tags: unknown interface", func(w *world, i InstanceID) Request {
-			return Request{Action: CreateTags, ENI: absent, Tags: []Tag{{"a", "b"}}}
-		}, "InvalidNetworkInterfaceID.NotFound"},
+		{"tags: no resource", plain(Request{Action: CreateTags, Tags: []Tag{{"a", "b"}}}), "MissingParameter"},
+		{"tags: none", of(Request{Action: CreateTags}), "MissingParameter"},
+		{"tags: empty key", of(Request{Action: CreateTags, Tags: []Tag{{"", "b"}}}), "MissingParameter"},
+		{"tags: unknown interface", plain(Request{Action: CreateTags, ENI: absent, Tags: []Tag{{"a", "b"}}}),
+			"InvalidNetworkInterfaceID.NotFound"},
 		{"tags: too many", func(w *world, i InstanceID) Request {
 			var many []Tag
 			for k := range 51 {

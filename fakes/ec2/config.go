@@ -278,12 +278,9 @@ func (v *VPC) holds(p netip.Prefix) bool {
 	if len(cidrs) == 0 {
 		cidrs = []netip.Prefix{defaultVPC()}
 	}
-	for _, c := range cidrs {
-		if c.Bits() <= p.Bits() && c.Contains(p.Addr()) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(cidrs, func(c netip.Prefix) bool {
+		return c.Bits() <= p.Bits() && c.Contains(p.Addr())
+	})
 }
 
 func defaultVPC() netip.Prefix { return netip.PrefixFrom(netip.AddrFrom4([4]byte{10}), 16) }

@@ -86,8 +86,8 @@ func FaultKinds() []FaultKind {
 	return out
 }
 
-// ParseFaultKind is the kind with that name, exact in case.
-func ParseFaultKind(name string) (FaultKind, bool) {
+// parseFaultKind is the kind with that name, exact in case.
+func parseFaultKind(name string) (FaultKind, bool) {
 	for k := Lose; k < endOfKinds; k++ {
 		if k.String() == name {
 			return k, true

@@ -113,8 +113,7 @@ func FuzzParseFault(f *testing.F) {
 		if again, err := ParseFault(0, fault.String()); err != nil || again != fault {
 			t.Fatalf("%q: %+v prints %q and reads back as %+v, %v", text, fault, fault, again, err)
 		}
-		w := newWorld(t)
-		i := w.launch("m5.large", plenty)
+		w, i := launched(t)
 		w.Fault(fault)
 		for _, a := range []Action{CreateNetworkInterface, DescribeSubnets, DescribeNetworkInterfaces} {
 			w.Serve(w.now, &Request{Action: a, Caller: i, Subnet: plenty})
@@ -125,8 +124,7 @@ func FuzzParseFault(f *testing.F) {
 // TestFailAfterTheDeed: EC2 answers with an error what it has done, of every kind that changes something. A request that it refuses by itself was
 // not carried out, and the fault waits for one that is; the same request again, with its client token, is answered with what the first one made.
 func TestFailAfterTheDeed(t *testing.T) {
-	w := newWorld(t)
-	i := w.launch("m5.large", plenty)
+	w, i := launched(t)
 	fail := func(a Action, code string) {
 		w.Fault(Fault{Kind: Fail, Action: a, Code: code, Times: 1, Executed: true})
 	}
@@ -163,8 +161,7 @@ func TestClockSkew(t *testing.T) {
 		{-time.Hour, "AuthFailure", "AuthFailure"},
 	}
 	for _, row := range rows {
-		w := newWorld(t)
-		i := w.launch("m5.large", plenty)
+		w, i := launched(t)
 		w.Fault(Fault{Kind: ClockSkew, Instance: i, By: row.by, Code: row.code})
 		if p := w.Serve(0, &Request{Action: DescribeSubnets, Caller: i}); p.Code != row.want {
 			t.Errorf("%v: code %q, want %q", row.by, p.Code, row.want)
@@ -228,8 +225,7 @@ func TestFaultsByStrangers(t *testing.T) {
 }
 
 func TestLedgerRows(t *testing.T) {
-	w := newWorld(t)
-	i := w.launch("m5.large", plenty)
+	w, i := launched(t)
 	w.Fault(Fault{Kind: Fail, Action: DescribeSubnets, Code: "Odd", Times: 2})
 	for range 3 {
 		w.Serve(0, &Request{Action: DescribeSubnets, Caller: i})

@@ -143,7 +143,7 @@ func ParseFault(now time.Duration, text string) (Fault, error) {
 	if len(words) == 0 {
 		return Fault{}, fmt.Errorf("ec2 fault: the text is empty: begin with a kind, one of %v", FaultKinds())
 	}
-	kind, ok := ParseFaultKind(words[0])
+	kind, ok := parseFaultKind(words[0])
 	if !ok {
 		return Fault{}, fmt.Errorf("ec2 fault: there is no kind %.40q: use one of %v", words[0], FaultKinds())
 	}

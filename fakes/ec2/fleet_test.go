@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // booting is a node that is about to make its next call: first Create, then Attach, then Modify, for each of its interfaces.
@@ -63,10 +65,7 @@ func TestFleetBootTakesWhatTheBucketsSay(t *testing.T) {
 	sub := c.Subnets()[0].ID
 	var b boots
 	for n := range nodes {
-		i, err := c.Launch(0, LaunchSpec{Type: "m5.large"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		i := must.Get(c.Launch(0, LaunchSpec{Type: "m5.large"}))(t)
 		x := &booting{node: n, left: each, req: Request{Action: CreateNetworkInterface, Caller: i, Subnet: sub, Instance: i, DeviceIndex: 1,
 			SecondaryCount: 9, ClientToken: fmt.Sprint(n, each), DeleteOnTermination: true}}
 		x.send(c, 0)
@@ -104,10 +103,7 @@ func TestFleetLedger(t *testing.T) {
 	c := New(Config{}, 1)
 	var ids []InstanceID
 	for range 60 {
-		i, err := c.Launch(0, LaunchSpec{Type: "m5.large"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		i := must.Get(c.Launch(0, LaunchSpec{Type: "m5.large"}))(t)
 		ids = append(ids, i)
 	}
 	for _, i := range ids {

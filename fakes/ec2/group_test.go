@@ -8,8 +8,7 @@ import (
 
 // An interface's groups are others at once; a Describe and metadata follow later, each by its own lag, and never go back.
 func TestGroupsTrail(t *testing.T) {
-	w := newWorld(t)
-	i := w.launch("m5.large", plenty)
+	w, i := launched(t)
 	old := w.view(i).ENIs[0].Groups
 	e := w.view(i).ENIs[0].ENI
 	if !w.ThirdPartyMakeGroup(w.now, "", "sg-new") || w.ThirdPartyMakeGroup(w.now, "", "sg-new") {
@@ -44,8 +43,7 @@ func TestGroupsTrail(t *testing.T) {
 
 // A group goes only when no interface has it, and no VPC as its default one; then EC2 does not know it.
 func TestGroupsAreDeleted(t *testing.T) {
-	w := newWorld(t)
-	i := w.launch("m5.large", plenty)
+	w, i := launched(t)
 	e, first := w.view(i).ENIs[0].ENI, w.view(i).ENIs[0].Groups
 	w.ThirdPartyMakeGroup(w.now, "", "sg-new")
 	w.ThirdPartyGroups(w.now, e, []string{"sg-new"})

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 const (
@@ -27,9 +29,7 @@ func (w *world) twoVPCs(multi bool) InstanceID {
 	cfg.VPCs = append(cfg.VPCs, VPC{ID: "vpc-2"}) // 10.0.0.0/16 as well
 	cfg.Subnets = append(cfg.Subnets, SubnetConfig{ID: otherVPC, VPC: "vpc-2", CIDR: cfg.Subnets[0].CIDR})
 	cfg.SecurityGroups = append(cfg.SecurityGroups, SecurityGroup{ID: "sg-other", VPC: "vpc-2"})
-	if err := cfg.Validate(); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, cfg.Validate())
 	w.Cloud = New(cfg, 7)
 	return w.launch("m5.large", plenty)
 }
@@ -213,7 +213,7 @@ func runRows() []codeRow {
 func lifeRows() []codeRow {
 	return []codeRow{
 		{"terminate", func(w *world, i InstanceID) Request { return Request{Action: TerminateInstances, Instance: i} }, ""},
-		{"terminate: nothing", func(w *world, i InstanceID) Request { return Request{Action: TerminateInstances} }, "MissingParameter"},
+		{"terminate: nothing", plain(Request{Action: TerminateInstances}), "MissingParameter"},
 		{"terminate: one of two is unknown", func(w *world, i InstanceID) Request {
 			return Request{Action: TerminateInstances, Instances: []InstanceID{i, noInstance}}
 		}, "InvalidInstanceID.NotFound"},
@@ -233,9 +233,8 @@ func lifeRows() []codeRow {
 			w.wait(time.Hour)
 			return Request{Action: TerminateInstances, Instance: i}
 		}, "InvalidInstanceID.NotFound"},
-		{"stop: nothing", func(w *world, i InstanceID) Request { return Request{Action: StopInstances} }, "MissingParameter"},
-		{"stop: unknown", func(w *world, i InstanceID) Request { return Request{Action: StopInstances, Instance: noInstance} },
-			"InvalidInstanceID.NotFound"},
+		{"stop: nothing", plain(Request{Action: StopInstances}), "MissingParameter"},
+		{"stop: unknown", plain(Request{Action: StopInstances, Instance: noInstance}), "InvalidInstanceID.NotFound"},
 		{"stop: terminated", func(w *world, i InstanceID) Request {
 			w.Terminate(w.now, i)
 			return Request{Action: StopInstances, Instance: i}
@@ -247,8 +246,8 @@ func lifeRows() []codeRow {
 		{"start: quota of processors", func(w *world, i InstanceID) Request { return w.stoppedWith(i, 1) }, "VcpuLimitExceeded"},
 		{"start: quota of processors, exactly", func(w *world, i InstanceID) Request { return w.stoppedWith(i, 2) }, ""},
 		{"reboot", func(w *world, i InstanceID) Request { return Request{Action: RebootInstances, Instance: i} }, ""},
-		{"reboot: nothing", func(w *world, i InstanceID) Request { return Request{Action: RebootInstances} }, "MissingParameter"},
-		{"reboot: unknown", func(w *world, i InstanceID) Request { return Request{Action: RebootInstances, Instance: noInstance} },
+		{"reboot: nothing", plain(Request{Action: RebootInstances}), "MissingParameter"},
+		{"reboot: unknown", plain(Request{Action: RebootInstances, Instance: noInstance}),
 			"InvalidInstanceID.NotFound"},
 		{"reboot: terminated is ignored", func(w *world, i InstanceID) Request {
 			w.Terminate(w.now, i)
@@ -257,9 +256,8 @@ func lifeRows() []codeRow {
 		{"reboot: pending", func(w *world, i InstanceID) Request {
 			return Request{Action: RebootInstances, Instances: []InstanceID{i, w.do(runOf(plenty, 1, 1)).Instances[0].ID}}
 		}, "IncorrectState"},
-		{"describe instances: malformed", func(w *world, i InstanceID) Request {
-			return Request{Action: DescribeInstances, Instance: "i-x"}
-		}, "InvalidInstanceID.Malformed"},
+		{"describe instances: malformed", plain(Request{Action: DescribeInstances, Instance: "i-x"}),
+			"InvalidInstanceID.Malformed"},
 		{"describe instances: one of two is unknown", func(w *world, i InstanceID) Request {
 			return Request{Action: DescribeInstances, Instances: []InstanceID{i, noInstance}}
 		}, "InvalidInstanceID.NotFound"},
@@ -319,15 +317,12 @@ func resourceRows() []codeRow {
 		{"delete tags", func(w *world, i InstanceID) Request {
 			return Request{Action: DeleteTags, Resources: []string{string(i)}, TagKeys: []string{"never there"}}
 		}, ""},
-		{"delete tags: no resource", func(w *world, i InstanceID) Request {
-			return Request{Action: DeleteTags, TagKeys: []string{"a"}}
-		}, "MissingParameter"},
+		{"delete tags: no resource", plain(Request{Action: DeleteTags, TagKeys: []string{"a"}}), "MissingParameter"},
 		{"delete tags: unknown resource", func(w *world, i InstanceID) Request {
 			return Request{Action: DeleteTags, Resources: []string{"sg-1", string(noInstance)}, TagKeys: []string{"a"}}
 		}, "InvalidInstanceID.NotFound"},
-		{"delete tags: empty key", func(w *world, i InstanceID) Request {
-			return Request{Action: DeleteTags, Resources: []string{"sg-1"}, Tags: []Tag{{}}}
-		}, "MissingParameter"},
+		{"delete tags: empty key", plain(Request{Action: DeleteTags, Resources: []string{"sg-1"}, Tags: []Tag{{}}}),
+			"MissingParameter"},
 		{"delete tags: AWS's own", func(w *world, i InstanceID) Request {
 			return Request{Action: DeleteTags, Resources: []string{"sg-1"}, TagKeys: []string{"aws:x"}}
 		}, "InvalidParameterValue"},

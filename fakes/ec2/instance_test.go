@@ -67,8 +67,7 @@ func TestLaunchTakesTime(t *testing.T) {
 
 // An instance that shuts down keeps its interfaces until it is terminated; then those with DeleteOnTermination go, and the rest is free.
 func TestTerminateTakesTime(t *testing.T) {
-	w := newWorld(t)
-	i := w.launch("m5.large", plenty)
+	w, i := launched(t)
 	kept, _ := w.attachedENI(i, 1, 0)
 	gone, a := w.attachedENI(i, 2, 0)
 	w.do(Request{Action: ModifyNetworkInterfaceAttribute, ENI: gone, Attachment: a, DeleteOnTermination: true})
@@ -118,8 +117,7 @@ func TestTerminateOvertakes(t *testing.T) {
 
 // RebootInstances does what Reboot does, later.
 func TestRebootTakesTime(t *testing.T) {
-	w := newWorld(t)
-	i := w.launch("m5.large", plenty)
+	w, i := launched(t)
 	_, a := w.attachedENI(i, 1, 0)
 	w.do(Request{Action: DetachNetworkInterface, Attachment: a, Force: true})
 	w.wait(time.Minute)
@@ -333,8 +331,7 @@ func TestModifyEveryAttribute(t *testing.T) {
 
 // Tags of every kind of resource, set, shown, and removed: by key and value, by key, and all.
 func TestTagsOfEverything(t *testing.T) {
-	w := newWorld(t)
-	i := w.launch("m5.large", plenty)
+	w, i := launched(t)
 	e := w.AttachedENIs(i)[0]
 	vpc := w.VPCID()
 	shown := map[string]func() []Tag{

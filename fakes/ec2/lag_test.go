@@ -82,8 +82,7 @@ func TestMonotonicReads(t *testing.T) {
 }
 
 func TestStaleReads(t *testing.T) {
-	w := newWorld(t)
-	i := w.launch("m5.large", plenty)
+	w, i := launched(t)
 	w.wait(time.Minute)
 	e := w.create(plenty, 0)
 	w.wait(10 * time.Second)

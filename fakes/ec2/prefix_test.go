@@ -5,13 +5,14 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // A prefix takes one place of the interface's and sixteen addresses of the subnet's, is a block on its own boundary, and goes back
 // whole.
 func TestPrefixes(t *testing.T) {
-	w := newWorld(t)
-	i := w.launch("m5.large", plenty)
+	w, i := launched(t)
 	e := w.AttachedENIs(i)[0]
 	free := w.FreeAddresses(plenty)
 	p := w.do(Request{Action: AssignPrivateIpAddresses, ENI: e, PrefixCount: 3})
@@ -58,8 +59,7 @@ func TestPrefixes(t *testing.T) {
 }
 
 func TestIPv6(t *testing.T) {
-	w := newWorld(t)
-	i := w.launch("m5.large", plenty)
+	w, i := launched(t)
 	e := w.AttachedENIs(i)[0]
 	six := w.Subnets()[0].IPv6
 	a := w.do(Request{Action: AssignIpv6Addresses, ENI: e, IPv6Count: 3})
@@ -226,9 +226,7 @@ func TestOverlappingVPCs(t *testing.T) {
 		Subnets: []SubnetConfig{{ID: "subnet-1", VPC: "vpc-1", CIDR: cidr("10.0.0.0/24")},
 			{ID: "subnet-2", VPC: "vpc-2", CIDR: cidr("10.0.0.0/24")}},
 	})
-	if err := cfg.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cfg.Validate())
 	w := &world{Cloud: New(cfg, 1), t: t}
 	i, j := w.launch("m5.large", "subnet-1"), w.launch("m5.large", "subnet-2")
 	e := w.do(Request{Action: CreateNetworkInterface, Subnet: "subnet-2", Addresses: []netip.Addr{ip("10.0.0.9")}}).ENI.ID
@@ -370,31 +368,13 @@ func TestLastIPv6Prefixes(t *testing.T) {
 // Two changes in a row never show out of order in metadata, however their lags are drawn; and a replica that is between them shows what
 // was between them.
 func TestExtrasKeepTheOrderOfChanges(t *testing.T) {
-	cfg := exact(testConfig())
-	cfg.Lag.IMDSAddress = Span{0, time.Second, 3 * time.Second}
-	w := &world{Cloud: New(cfg, 9), t: t}
-	i := w.launch("c5.4xlarge", plenty)
-	e := w.AttachedENIs(i)[0]
-	shown := 0
-	for step := range 400 {
-		if step < 29 {
-			w.do(Request{Action: AssignIpv6Addresses, ENI: e, IPv6Count: 1})
-		}
-		w.wait(100 * time.Millisecond)
-		n := len(w.view(i).ENIs[0].IPv6)
-		if n < shown {
-			t.Fatalf("at %v metadata went from %d addresses to %d", w.now, shown, n)
-		}
-		shown = n
-	}
-	if shown != 29 {
-		t.Errorf("%d shown in the end", shown)
-	}
+	shown := func(w *world, i InstanceID) int { return len(w.view(i).ENIs[0].IPv6) }
+	inOrder(t, Request{Action: AssignIpv6Addresses, IPv6Count: 1}, shown)
 
-	cfg = exact(testConfig())
+	cfg := exact(testConfig())
 	cfg.Lag.Describe = Always(2 * time.Second)
-	w = &world{Cloud: New(cfg, 9), t: t}
-	e = w.AttachedENIs(w.launch("c5.4xlarge", plenty))[0]
+	w := &world{Cloud: New(cfg, 9), t: t}
+	e := w.AttachedENIs(w.launch("c5.4xlarge", plenty))[0]
 	for range 6 {
 		w.do(Request{Action: AssignPrivateIpAddresses, ENI: e, PrefixCount: 1})
 		w.wait(500 * time.Millisecond)
@@ -409,10 +389,7 @@ func TestExtrasKeepTheOrderOfChanges(t *testing.T) {
 func TestLaunchWithPrefixes(t *testing.T) {
 	w := newWorld(t)
 	free := w.FreeAddresses(plenty)
-	i, err := w.Launch(w.now, LaunchSpec{Type: "m5.large", Subnet: plenty, SecondaryAddresses: 2, Prefixes: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must.Get(w.Launch(w.now, LaunchSpec{Type: "m5.large", Subnet: plenty, SecondaryAddresses: 2, Prefixes: 4}))(t)
 	v := w.eni(w.AttachedENIs(i)[0])
 	if len(v.Prefixes) != 4 || len(v.Secondaries) != 2 || !slices.Equal(w.view(i).ENIs[0].Prefixes, v.Prefixes) {
 		t.Errorf("launched with %+v", v)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // A machine that exists already keeps its address and MAC; nobody else is given an address of a reservation, not even when it is all
@@ -13,10 +15,7 @@ func TestReservation(t *testing.T) {
 	reserved := netip.MustParsePrefix("10.0.0.8/29")
 	c := New(Config{Subnets: []SubnetConfig{{CIDR: netip.MustParsePrefix("10.0.0.0/28"), Reservations: []netip.Prefix{reserved}}}}, 1)
 	spec := LaunchSpec{Type: "m5.large", Address: netip.MustParseAddr("10.0.0.9"), MAC: "02:42:0a:00:00:09"}
-	id, err := c.Launch(0, spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := must.Get(c.Launch(0, spec))(t)
 	in, _ := c.InstanceOf(id)
 	if in.PrimaryAddress != spec.Address || in.PrimaryMAC != spec.MAC {
 		t.Fatalf("launched with %v %s, got %v %s", spec.Address, spec.MAC, in.PrimaryAddress, in.PrimaryMAC)
@@ -30,10 +29,7 @@ func TestReservation(t *testing.T) {
 	if free := c.FreeAddresses(c.Subnets()[0].ID); free != 4 { // .4 to .7; .0 to .3 and .15 are EC2's own
 		t.Fatalf("%d addresses are free, want 4", free)
 	}
-	other, err := c.Launch(0, LaunchSpec{Type: "m5.large", SecondaryAddresses: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(c.Launch(0, LaunchSpec{Type: "m5.large", SecondaryAddresses: 3}))(t)
 	for _, e := range c.AllENIs() {
 		for _, a := range append(e.Secondaries, e.Primary) {
 			if e.Instance == other && reserved.Contains(a) {

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // What a region's cloud is to hold: 5,000 instances of 4 interfaces each, with 250,000 addresses.
@@ -31,10 +33,7 @@ func region(tb testing.TB) (*Cloud, []InstanceID, time.Duration) {
 	now := time.Duration(0)
 	for k := range manyInstances {
 		sub := cfg.Subnets[k%5].ID
-		i, err := c.Launch(now, LaunchSpec{Type: "c5.xlarge", Subnet: sub, SecondaryAddresses: 11})
-		if err != nil {
-			tb.Fatal(err)
-		}
+		i := must.Get(c.Launch(now, LaunchSpec{Type: "c5.xlarge", Subnet: sub, SecondaryAddresses: 11}))(tb)
 		ids = append(ids, i)
 		for device := 1; device < 4; device++ {
 			now += time.Second
@@ -173,10 +172,7 @@ func smallFleet(tb testing.TB) (*Cloud, []InstanceID, time.Duration) {
 	var ids []InstanceID
 	for k := range 50 {
 		now := time.Duration(k) * time.Minute
-		i, err := c.Launch(now, LaunchSpec{Type: "c5.xlarge"})
-		if err != nil {
-			tb.Fatal(err)
-		}
+		i := must.Get(c.Launch(now, LaunchSpec{Type: "c5.xlarge"}))(tb)
 		e := c.Serve(now, &Request{Action: CreateNetworkInterface, Subnet: c.Subnets()[0].ID, SecondaryCount: 9}).ENI.ID
 		if p := c.Serve(now+time.Second, &Request{Action: AttachNetworkInterface, ENI: e, Instance: i, DeviceIndex: 1}); p.Code != "" {
 			tb.Fatal(p.Code, p.Message)

@@ -37,8 +37,7 @@ func (w *world) told(want string) {
 }
 
 func TestLifeOfAnInterface(t *testing.T) {
-	w := newWorld(t)
-	i := w.launch("m5.large", plenty)
+	w, i := launched(t)
 	w.told(`
 		0s ENICreated device 0
 		0s ENIAttached device 0
@@ -168,8 +167,7 @@ func TestClientToken(t *testing.T) {
 
 // A lost answer: the call was executed, and repeating an Assign executes it again.
 func TestLostAnswer(t *testing.T) {
-	w := newWorld(t)
-	i := w.launch("m5.large", plenty)
+	w, i := launched(t)
 	e := w.AttachedENIs(i)[0]
 	r := Request{Action: AssignPrivateIpAddresses, Caller: i, ENI: e, SecondaryCount: 2}
 
@@ -294,8 +292,7 @@ func TestFreedAddressesRotate(t *testing.T) {
 }
 
 func TestStrangers(t *testing.T) {
-	w := newWorld(t)
-	i := w.launch("m5.large", plenty)
+	w, i := launched(t)
 	e, _ := w.attachedENI(i, 1, 2)
 	primary := w.AttachedENIs(i)[0]
 	w.Events()

@@ -8,8 +8,7 @@ import (
 // A third party's interface is what it asked for, at the lowest device index that is free, and Describe says what kind
 // it is. One of an Elastic Network Adapter alone has neither addresses nor a link.
 func TestStrangersAttach(t *testing.T) {
-	w := newWorld(t)
-	i := w.launch("m5.large", plenty)
+	w, i := launched(t)
 	tag := Tag{Key: "node.k8s.amazonaws.com/no_manage", Value: "true"}
 	first, ok := w.ThirdPartyAttach(w.now, i, 0, ThirdPartyENI{Tags: []Tag{tag}, Secondaries: 2, Prefixes: 0})
 	second, also := w.ThirdPartyAttach(w.now, i, 0, ThirdPartyENI{Kind: EFAOnly})

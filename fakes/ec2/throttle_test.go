@@ -47,14 +47,7 @@ func TestThrottleTable(t *testing.T) {
 	for _, row := range rows {
 		w := newWorld(t)
 		w.now = time.Hour
-		passed := func() (n int) {
-			for range 200 {
-				if w.Serve(w.now, &row.req).Code != "RequestLimitExceeded" {
-					n++
-				}
-			}
-			return n
-		}
+		passed := func() int { return w.passed(200, &row.req) }
 		if n := passed(); n != row.burst {
 			t.Errorf("%v: burst of %d, want %d", row.req.Action, n, row.burst)
 		}
@@ -71,6 +64,16 @@ func TestThrottleTable(t *testing.T) {
 			t.Errorf("%v: burst of %d after a rest, want %d", row.req.Action, n, row.burst)
 		}
 	}
+}
+
+// passed is how many of so many requests are not throttled.
+func (w *world) passed(of int, r *Request) (n int) {
+	for range of {
+		if w.Serve(w.now, r).Code != "RequestLimitExceeded" {
+			n++
+		}
+	}
+	return n
 }
 
 // Resource-rate buckets ("Request throttling for the Amazon EC2 API"): 1000 instances can be launched at once, however many calls that
@@ -97,14 +100,7 @@ func TestResourceRates(t *testing.T) {
 	for _, row := range rows {
 		w := newWorld(t)
 		row.what.DryRun = row.dry
-		passed := func() (n int) {
-			for range 10 {
-				if w.Serve(w.now, &row.what).Code != "RequestLimitExceeded" {
-					n++
-				}
-			}
-			return n
-		}
+		passed := func() int { return w.passed(10, &row.what) }
 		if n := passed(); n != row.calls {
 			t.Errorf("%v of %d: %d pass at once, want %d", row.what.Action, row.what.resources(), n, row.calls)
 		}
@@ -117,8 +113,7 @@ func TestResourceRates(t *testing.T) {
 
 // A dry run of any action costs a token and changes nothing; without the permission it says so.
 func TestDryRunCostsATokenAndChangesNothing(t *testing.T) {
-	w := newWorld(t)
-	i := w.launch("m5.large", plenty)
+	w, i := launched(t)
 	e, a := w.attachedENI(i, 1, 3)
 	before := accounts(w.Cloud)
 	for action := CreateNetworkInterface; action < ActionCount; action++ {

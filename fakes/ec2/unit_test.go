@@ -64,11 +64,11 @@ func TestActionsAndKindsParse(t *testing.T) {
 		}
 	}
 	for k := Lose; k < endOfKinds; k++ {
-		if got, ok := ParseFaultKind(k.String()); !ok || got != k || k.String() == "unknown" {
+		if got, ok := parseFaultKind(k.String()); !ok || got != k || k.String() == "unknown" {
 			t.Errorf("%v: %v, %v", k, got, ok)
 		}
 	}
-	if _, ok := ParseFaultKind("unknown"); ok {
+	if _, ok := parseFaultKind("unknown"); ok {
 		t.Error("unknown parses")
 	}
 	for k := LinkPlugged; k <= InstanceTerminated; k++ {

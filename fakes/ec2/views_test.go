@@ -78,28 +78,38 @@ func TestIMDSLagsBehindAttachAndDetach(t *testing.T) {
 	want(38*time.Second, 1, false, 0)
 }
 
-// Two changes in a row never show out of order, however their lags are drawn.
-func TestIMDSKeepsTheOrderOfChanges(t *testing.T) {
+// inOrder has 29 addresses assigned one after the other, and expects that metadata shows ever more of them, however
+// its lags are drawn.
+func inOrder(t *testing.T, r Request, count func(*world, InstanceID) int) (*world, ENIID) {
+	t.Helper()
 	cfg := exact(testConfig())
 	cfg.Lag.IMDSAddress = Span{0, time.Second, 3 * time.Second}
 	w := &world{Cloud: New(cfg, 9), t: t}
 	i := w.launch("c5.4xlarge", plenty)
-	e := w.AttachedENIs(i)[0]
-	shown := 1
+	r.ENI = w.AttachedENIs(i)[0]
+	first := count(w, i)
+	shown := first
 	for step := range 400 {
 		if step < 29 {
-			w.do(Request{Action: AssignPrivateIpAddresses, ENI: e, SecondaryCount: 1})
+			w.do(r)
 		}
 		w.wait(100 * time.Millisecond)
-		n := len(w.view(i).ENIs[0].Addresses)
+		n := count(w, i)
 		if n < shown {
 			t.Fatalf("at %v metadata went from %d addresses to %d", w.now, shown, n)
 		}
 		shown = n
 	}
-	if shown != 30 {
+	if shown != first+29 {
 		t.Errorf("%d shown in the end", shown)
 	}
+	return w, r.ENI
+}
+
+// Two changes in a row never show out of order.
+func TestIMDSKeepsTheOrderOfChanges(t *testing.T) {
+	shown := func(w *world, i InstanceID) int { return len(w.view(i).ENIs[0].Addresses) }
+	w, e := inOrder(t, Request{Action: AssignPrivateIpAddresses, SecondaryCount: 1}, shown)
 	if n := len(w.enis[w.slotOf(e)].versions); n > 30 {
 		t.Errorf("%d versions are kept", n)
 	}
@@ -246,8 +256,7 @@ func TestDefaultLagsAreDrawn(t *testing.T) {
 }
 
 func TestFilters(t *testing.T) {
-	w := newWorld(t)
-	i := w.launch("m5.large", plenty)
+	w, i := launched(t)
 	w.attachedENI(i, 1, 0)
 	made := w.do(Request{Action: CreateNetworkInterface, Subnet: plenty, Description: "aws-K8S-" + string(i), Tags: []Tag{{"cluster", "a"}}}).ENI.ID
 	w.do(Request{Action: CreateTags, ENIs: []ENIID{made}, Tags: []Tag{{"cluster", "b"}, {"more", ""}}})
@@ -290,8 +299,7 @@ func TestFilters(t *testing.T) {
 
 // Tags of everything are listed; those of an interface that is gone, or too young for the replica, are not.
 func TestDescribeTags(t *testing.T) {
-	w := newWorld(t)
-	i := w.launch("m5.large", plenty)
+	w, i := launched(t)
 	gone, stays := w.create(plenty, 0), w.create(plenty, 0)
 	vpc := w.VPCID()
 	w.do(Request{Action: CreateTags, ENIs: []ENIID{gone, stays}, Resources: []string{string(i), string(tiny), vpc, "sg-2"}, Tags: []Tag{{"k", "v"}}})

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // world is a small account with names for what tests speak of. Nothing in it lags or takes time
@@ -48,6 +50,13 @@ func newWorld(t *testing.T) *world {
 	return &world{Cloud: New(exact(testConfig()), 7), t: t}
 }
 
+// launched is a world with an m5.large.
+func launched(t *testing.T) (*world, InstanceID) {
+	t.Helper()
+	w := newWorld(t)
+	return w, w.launch("m5.large", plenty)
+}
+
 // do serves a request now and fails the test if it is refused.
 func (w *world) do(r Request) Response {
 	w.t.Helper()
@@ -73,11 +82,7 @@ func (w *world) wait(d time.Duration) {
 
 func (w *world) launch(kind string, s SubnetID) InstanceID {
 	w.t.Helper()
-	i, err := w.Launch(w.now, LaunchSpec{Type: kind, Subnet: s})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return i
+	return must.Get(w.Launch(w.now, LaunchSpec{Type: kind, Subnet: s}))(w.t)
 }
 
 func (w *world) create(s SubnetID, secondaries int) ENIID {

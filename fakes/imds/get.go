@@ -1,6 +1,7 @@
 package imds
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/enilab/enilab/fakes/ec2"
@@ -23,12 +24,7 @@ var versions = [...]string{"1.0", "2007-01-19", "2007-03-01", "2007-08-29", "200
 
 // Version says whether a path's first element is a build of the tree.
 func Version(name string) bool {
-	for _, v := range versions {
-		if v == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(versions[:], name)
 }
 
 // Get answers a read of a path, as "/latest/meta-data/mac".

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // view is an instance with an interface, a second one with two addresses, and a third whose leaves are not there yet.
@@ -358,10 +359,7 @@ func TestInstanceOf(t *testing.T) {
 	}
 	c := ec2.New(ec2.Config{}, 3)
 	for range 20 {
-		want, err := c.Launch(0, ec2.LaunchSpec{Type: "m5.large"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(c.Launch(0, ec2.LaunchSpec{Type: "m5.large"}))(t)
 		if id, ok := InstanceOf(AccessKey(want)); !ok || id != want {
 			t.Errorf("found %s, expected %s", id, want)
 		}

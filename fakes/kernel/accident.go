@@ -176,11 +176,6 @@ func (k *Kernel) AddAddresses(inode uint64, list []netip.Addr) (count int) {
 	return 0
 }
 
-// HasAdded says whether a namespace has an address because its pod added it.
-func (k *Kernel) HasAdded(inode uint64, a netip.Addr) bool {
-	return slices.ContainsFunc(k.links, func(l link) bool { return l.netns == inode && inode != 0 && slices.Contains(l.added, a) })
-}
-
 // DropForward is a third party that sets the policy of the filter table's chain FORWARD to DROP. It says whether that
 // was another one.
 func (k *Kernel) DropForward() bool {

@@ -55,6 +55,14 @@ func pod(k *kernel.Kernel, name string, a netip.Addr, table int) dataplane.PodSp
 	}
 }
 
+// running is a pod whose plan was applied.
+func running(t testing.TB, k *kernel.Kernel, name string, a netip.Addr, table int) dataplane.PodSpec {
+	t.Helper()
+	s := pod(k, name, a, table)
+	apply(t, k, dataplane.PodPlan(s))
+	return s
+}
+
 func wantTrace(t testing.TB, k *kernel.Kernel, a netip.Addr, mac, fault string) {
 	t.Helper()
 	if got, ok := k.Trace(a, mac); got != fault || ok != (fault == "") {
@@ -160,8 +168,7 @@ func TestApplyStopsAtTheFirstFailure(t *testing.T) {
 
 func TestCreateVethIsExclusive(t *testing.T) {
 	k := node(t)
-	a := pod(k, "web", ip("10.0.10.70"), dataplane.MainTable)
-	apply(t, k, dataplane.PodPlan(a))
+	a := running(t, k, "web", ip("10.0.10.70"), dataplane.MainTable)
 	for name, change := range map[string]func(*dataplane.PodSpec){
 		"same name":      func(s *dataplane.PodSpec) { s.Alias += "0"; s.Netns = k.NewNamespace() },
 		"same alias":     func(s *dataplane.PodSpec) { s.HostVeth = "eni0"; s.Netns = k.NewNamespace() },
@@ -182,8 +189,7 @@ func TestCreateVethIsExclusive(t *testing.T) {
 
 func TestRemovalTakesTheAddressFromAHeldNamespace(t *testing.T) {
 	k := node(t)
-	a := pod(k, "web", ip("10.0.10.70"), secondary.Table)
-	apply(t, k, dataplane.PodPlan(a))
+	a := running(t, k, "web", ip("10.0.10.70"), secondary.Table)
 	k.Hold(a.Netns)
 	k.CloseNamespace(a.Netns)
 	if inode, ok := k.InUse(a.Address); !ok || inode != a.Netns || !k.NamespaceExists(a.Netns) {
@@ -208,8 +214,7 @@ func TestRemovalTakesTheAddressFromAHeldNamespace(t *testing.T) {
 func TestClosingANamespaceLeavesResidueNotUse(t *testing.T) {
 	k := node(t)
 	before := k.Counts()
-	a := pod(k, "web", ip("10.0.10.70"), secondary.Table)
-	apply(t, k, dataplane.PodPlan(a))
+	a := running(t, k, "web", ip("10.0.10.70"), secondary.Table)
 	k.CloseNamespace(a.Netns)
 	ix := index(k)
 	if evidence, used := ix.Uses(a.Address); used {
@@ -232,8 +237,7 @@ func TestClosingANamespaceLeavesResidueNotUse(t *testing.T) {
 
 func TestTwoIncarnationsKeepTheirTraffic(t *testing.T) {
 	k := node(t)
-	older := pod(k, "etcd-0", ip("10.0.10.70"), secondary.Table)
-	apply(t, k, dataplane.PodPlan(older))
+	older := running(t, k, "etcd-0", ip("10.0.10.70"), secondary.Table)
 	newer := pod(k, "etcd-0", ip("10.0.10.71"), dataplane.MainTable)
 	newer.Displaced, newer.DisplacedName = older.Alias, dataplane.DisplacedVethName("eni", older.Alias)
 	apply(t, k, dataplane.PodPlan(newer))
@@ -291,8 +295,7 @@ func TestRepair(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := node(t)
-			spec := pod(k, "web", ip("10.0.10.70"), secondary.Table)
-			apply(t, k, dataplane.PodPlan(spec))
+			spec := running(t, k, "web", ip("10.0.10.70"), secondary.Table)
 			healthy := k.Observe()
 			tt.accident(k, spec)
 			if name == "host veth down" && index(k).LinkByAlias(spec.Alias).Proxy != nil {
@@ -358,8 +361,7 @@ func TestTheProxyAnswersOnlyForOthers(t *testing.T) {
 
 func TestEgressFaults(t *testing.T) {
 	k := node(t)
-	a := pod(k, "a", ip("10.0.10.70"), secondary.Table)
-	apply(t, k, dataplane.PodPlan(a))
+	a := running(t, k, "a", ip("10.0.10.70"), secondary.Table)
 	internet := ip("1.1.1.1")
 	for want, accident := range map[string]func(*kernel.Kernel){
 		kernel.NoPodLink:      func(k *kernel.Kernel) { k.CloseNamespace(a.Netns) },
@@ -404,8 +406,7 @@ func TestSubnetRoutes(t *testing.T) {
 // TestClonesShareNothing: lists of one pod grow on both sides of a clone.
 func TestClonesShareNothing(t *testing.T) {
 	k := node(t)
-	a := pod(k, "a", ip("10.0.10.70"), dataplane.MainTable)
-	apply(t, k, dataplane.PodPlan(a))
+	a := running(t, k, "a", ip("10.0.10.70"), dataplane.MainTable)
 	add := func(k *kernel.Kernel, last byte) {
 		op := dataplane.Op{Kind: dataplane.PodAddress, Alias: a.Alias, Netns: a.Netns, Addr: netip.AddrFrom4([4]byte{10, 0, 10, last})}
 		apply(t, k, dataplane.Plan{Ops: []dataplane.Op{op}})
@@ -424,8 +425,7 @@ func TestClonesShareNothing(t *testing.T) {
 
 func TestAddressOfTheHostIsNoPods(t *testing.T) {
 	k := node(t)
-	a := pod(k, "a", secondary.Primary, secondary.Table)
-	apply(t, k, dataplane.PodPlan(a))
+	a := running(t, k, "a", secondary.Primary, secondary.Table)
 	wantTrace(t, k, a.Address, secondaryMAC, kernel.OnHost)
 	if fault, ok := k.TraceHost(ip("10.0.10.99"), secondaryMAC); ok || fault != kernel.NotOnHost {
 		t.Errorf("TraceHost = %q, %v", fault, ok)
@@ -435,8 +435,7 @@ func TestAddressOfTheHostIsNoPods(t *testing.T) {
 func TestDirty(t *testing.T) {
 	k := node(t)
 	k.Changed()
-	a := pod(k, "a", ip("10.0.10.70"), secondary.Table)
-	apply(t, k, dataplane.PodPlan(a))
+	a := running(t, k, "a", ip("10.0.10.70"), secondary.Table)
 	if got, all := k.Changed(); all || len(got) != 1 || got[0] != a.Address {
 		t.Errorf("after a pod: %v, %v, want its address", got, all)
 	}
@@ -572,8 +571,7 @@ func TestResidueRemovesOnlyOurs(t *testing.T) {
 
 func TestResidueRemovesAStaleRouteOfAKeptLink(t *testing.T) {
 	k := node(t)
-	spec := pod(k, "web", ip("10.0.10.70"), dataplane.MainTable)
-	apply(t, k, dataplane.PodPlan(spec))
+	spec := running(t, k, "web", ip("10.0.10.70"), dataplane.MainTable)
 	stale := dataplane.Op{Kind: dataplane.EnsureRoute, Alias: spec.Alias, Table: dataplane.MainTable, Dst: host32(ip("10.0.10.99"))}
 	apply(t, k, dataplane.Plan{Ops: []dataplane.Op{stale}})
 	if what, left := k.Leftovers(ip("10.0.10.99")); !left || what != kernel.LeftRoute {
@@ -679,8 +677,7 @@ func TestInterruptedDumps(t *testing.T) {
 
 func TestSubnetChangesInTheVPC(t *testing.T) {
 	k := node(t)
-	a := pod(k, "a", ip("10.0.10.70"), secondary.Table)
-	apply(t, k, dataplane.PodPlan(a))
+	a := running(t, k, "a", ip("10.0.10.70"), secondary.Table)
 	peer := ip("10.1.0.5") // amazon-vpc-cni-k8s #1423: a CIDR was added, but the node does not know
 	if source, mac, fault := k.Egress(a.Address, peer); source != host.NodeAddress || mac != primaryMAC || fault != "" {
 		t.Errorf("before: %v by %s %s, want translation", source, mac, fault)

@@ -183,7 +183,7 @@ func (c *Cluster) shrink(now time.Duration, w *workload, may func(*Pod) bool) {
 		p := &c.pods[i]
 		older := p.ofWorkload.prev // deleting a pod without a node frees its slot
 		if !p.Deleting && may(&p.Pod) {
-			c.remove(now, i, DefaultGrace)
+			c.remove(now, i, defaultGrace)
 		}
 		i = older
 	}
@@ -338,7 +338,7 @@ func (c *Cluster) remove(now time.Duration, i int32, grace time.Duration) {
 		return
 	}
 	if grace <= 0 {
-		grace = DefaultGrace
+		grace = defaultGrace
 	}
 	c.tally(p, -1)
 	p.Deleting, p.Deleted, p.Grace = true, now, grace
@@ -375,7 +375,7 @@ func (c *Cluster) Roll(now time.Duration, name string, count int) int {
 	for i := c.workloads[li].pods.first; i != none && done < count; {
 		next := c.pods[i].ofWorkload.next
 		if !c.pods[i].Deleting {
-			c.remove(now, i, DefaultGrace)
+			c.remove(now, i, defaultGrace)
 			done++
 		}
 		i = next

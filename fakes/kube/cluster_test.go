@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 func names(pods []Pod) []string {
@@ -18,9 +20,7 @@ func names(pods []Pod) []string {
 
 func mustCreate(t *testing.T, c *Cluster, s Spec) {
 	t.Helper()
-	if err := c.CreateWorkload(0, s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.CreateWorkload(0, s))
 }
 
 func TestPlacementIsRoundRobin(t *testing.T) {
@@ -79,7 +79,7 @@ func TestStatefulSetUsesTheNameAgain(t *testing.T) {
 	}
 	c.Events()
 	c.DeletePod(time.Second, "lijiaob/etcd1-0", 0)
-	if ev := c.Events(); len(ev) != 1 || ev[0].Kind != PodDeleted || ev[0].Grace != DefaultGrace {
+	if ev := c.Events(); len(ev) != 1 || ev[0].Kind != PodDeleted || ev[0].Grace != defaultGrace {
 		t.Fatalf("%+v", ev)
 	}
 	c.PodGone(3*time.Second, old.UID)
@@ -166,9 +166,7 @@ func TestScaleWaitsForTheOldObject(t *testing.T) {
 // A StatefulSet that shrinks while its lowest pod is going still gives the higher one up: the lower one comes back.
 func TestScaleDownWhileALowOrdinalGoes(t *testing.T) {
 	c := New(1)
-	if err := c.CreateWorkload(0, Spec{Name: "db", Kind: StatefulSet, Replicas: 1, Nodes: []int{1}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.CreateWorkload(0, Spec{Name: "db", Kind: StatefulSet, Replicas: 1, Nodes: []int{1}}))
 	first := c.Pods("db")[0].UID
 	for _, replicas := range []int{0, 2, 1} {
 		c.Scale(0, "db", replicas)
@@ -387,9 +385,7 @@ func BenchmarkPodLife(b *testing.B) {
 		nodes[i] = i
 	}
 	c := New(1)
-	if err := c.CreateWorkload(0, Spec{Name: "web", Replicas: 23_000, Nodes: nodes}); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, c.CreateWorkload(0, Spec{Name: "web", Replicas: 23_000, Nodes: nodes}))
 	c.Events()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -404,9 +400,7 @@ func BenchmarkPodLife(b *testing.B) {
 
 func BenchmarkClone23000(b *testing.B) {
 	c := New(1)
-	if err := c.CreateWorkload(0, Spec{Name: "web", Replicas: 23_000, Nodes: []int{0, 1, 2}}); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, c.CreateWorkload(0, Spec{Name: "web", Replicas: 23_000, Nodes: []int{0, 1, 2}}))
 	b.ReportAllocs()
 	for b.Loop() {
 		c.Clone()
@@ -415,9 +409,7 @@ func BenchmarkClone23000(b *testing.B) {
 
 func BenchmarkListPods(b *testing.B) {
 	c := New(1)
-	if err := c.CreateWorkload(0, Spec{Name: "web", Replicas: 46, Nodes: []int{0}}); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, c.CreateWorkload(0, Spec{Name: "web", Replicas: 46, Nodes: []int{0}}))
 	for b.Loop() {
 		c.ListPods(0)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/fakes/kube"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // fleet joins the API server to the kubelets; plugins answer at once.
@@ -100,9 +101,7 @@ func (f *fleet) ready() (n int) {
 
 func (f *fleet) create(t testing.TB, s kube.Spec) {
 	t.Helper()
-	if err := f.kube.CreateWorkload(f.now, s); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.kube.CreateWorkload(f.now, s))
 }
 
 // A force-deleted StatefulSet pod comes back by the same name while its old sandbox still runs; a

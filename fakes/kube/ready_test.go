@@ -3,13 +3,13 @@ package kube
 import (
 	"net/netip"
 	"testing"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 func TestReadyCountsPodsThatRunAndStay(t *testing.T) {
 	c := New(1)
-	if err := c.CreateWorkload(0, Spec{Name: "web", Replicas: 3, Nodes: []int{1}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.CreateWorkload(0, Spec{Name: "web", Replicas: 3, Nodes: []int{1}}))
 	want := func(n int, when string) {
 		t.Helper()
 		have := 0

@@ -8,8 +8,8 @@ import (
 const (
 	// DefaultNamespace is where workloads live that name none.
 	DefaultNamespace = "default"
-	// DefaultGrace is the default of terminationGracePeriodSeconds.
-	DefaultGrace = 30 * time.Second
+	// defaultGrace is the default of terminationGracePeriodSeconds.
+	defaultGrace = 30 * time.Second
 )
 
 // Phase is a pod's phase.

@@ -2,6 +2,7 @@ package world
 
 import (
 	"net/netip"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -126,12 +127,9 @@ func (r *reader) checkSubnet(g *Region, v *ec2.VPC, s *subnet) {
 
 // holds says whether p lies in one of the CIDRs.
 func holds(cidrs []netip.Prefix, p netip.Prefix) bool {
-	for _, c := range cidrs {
-		if c.Bits() <= p.Bits() && c.Contains(p.Addr()) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(cidrs, func(c netip.Prefix) bool {
+		return c.Bits() <= p.Bits() && c.Contains(p.Addr())
+	})
 }
 
 // label is what people call the subnet.

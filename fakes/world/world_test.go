@@ -11,6 +11,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/fakes/world"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/worlds"
 )
 
@@ -137,14 +138,9 @@ func TestExamples(t *testing.T) {
 	}
 	for _, name := range names {
 		data, _ := fs.ReadFile(worlds.Files, name)
-		w, err := world.Parse(name, data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(world.Parse(name, data))(t)
 		clouds, settled, err := w.Make()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, c := range clouds {
 			if at, ok := c.Next(); ok {
 				t.Errorf("%s: %s: something happens at %v, after %v", name, c.Region.Name, at, settled)
@@ -202,9 +198,7 @@ func TestKnobs(t *testing.T) {
 	z := ec2.Always(0)
 	for _, text := range []string{"lag: none\nlatency: none\n", "lag: {monotonic: true}\nlatency: {call: 0s}\n"} {
 		latency, lag := ec2.Latency{}, ec2.Lag{}
-		if err := world.ReadKnobs("knobs", []byte(text), &latency, &lag); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, world.ReadKnobs("knobs", []byte(text), &latency, &lag))
 		if !lag.Monotonic || latency.Call[ec2.CreateTags] != z {
 			t.Errorf("%s: found %+v", text, lag)
 		}
@@ -233,14 +227,9 @@ enis: [{name: spare, subnet: b}]
 faults: [Fail action=CreateTags node=node-2 times=2, DrainByStranger subnet=b leave=3]
 `, "seed: 3\nthrottle: {actions: {AttachNetworkInterface: {capacity: 1, refill: 1}}}\n"), "cidrs: [10.0.0.0/16]", "cidrs: [10.0.0.0/16]\n          ipv6: [2001:db8::/56]", 1)
 	text = strings.Replace(text, "cidr: 10.0.0.0/24}", "cidr: 10.0.0.0/24, ipv6: 2001:db8::/64}", 1)
-	w, err := world.Parse("w.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(world.Parse("w.yaml", []byte(text)))(t)
 	clouds, _, err := w.Make()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	c := clouds[0]
 	id, ok := c.Instance("node-2")
 	in, _ := c.InstanceOf(id)
@@ -291,9 +280,7 @@ accounts:
       - name: us-west-2
         vpcs: [{name: v, cidrs: [10.0.0.0/16], subnets: [{name: s, cidr: 10.0.0.0/24}], groups: [{name: g}]}]
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	c := reflect.ValueOf(w.Accounts[0].Regions[0].Config)
 	for i := range c.NumField() {
 		if c.Field(i).IsZero() {
@@ -305,10 +292,7 @@ accounts:
 // TestUsualLag: a world that says nothing of its lag shows what was made by the time an answer and the next request take; published is up to 2 s.
 func TestUsualLag(t *testing.T) {
 	for text, most := range map[string]time.Duration{"": 25 * time.Millisecond, "lag: usual\n": 25 * time.Millisecond, "lag: published\n": 0} {
-		w, err := world.Parse("w.yaml", []byte(file(vpcs, text)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(world.Parse("w.yaml", []byte(file(vpcs, text))))(t)
 		if lag := w.Accounts[0].Regions[0].Config.Lag; lag.Describe.Max != most || lag.Mutation.Max != most {
 			t.Errorf("%q: expected at most %v, 0 being the model's own, found %+v", text, most, lag)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/enilab/enilab/gate"
 	"github.com/enilab/enilab/internal/campaign"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/runner"
 )
 
@@ -27,18 +28,13 @@ func TestPairs(t *testing.T) {
 }
 
 func TestUpstream(t *testing.T) {
-	u, err := readUpstream("upstream.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(readUpstream("upstream.yaml"))(t)
 	if _, err := os.Stat(filepath.Join("..", "..", scenario)); err != nil || len(u.Releases) == 0 {
 		t.Errorf("%d releases, %v", len(u.Releases), err)
 	}
 	path := filepath.Join(t.TempDir(), "u.yaml")
 	for _, bad := range []string{"tracker: [{pairs: [a..b], checks: [c]}]", "more: 1", "tracker: {"} {
-		if err := os.WriteFile(path, []byte(bad), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(bad), 0o644))
 		if _, err := readUpstream(path); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%q: expected an error that names the file, found %v", bad, err)
 		}
@@ -51,11 +47,7 @@ func page(t *testing.T, exit int, set func(*gate.Page)) string {
 	p := &gate.Page{Head: runner.Head{Enilab: gate.Format, Exit: exit}, Red: exit == 1, Verdict: &gate.Verdict{},
 		Results: []gate.Result{{Play: gate.Old}}}
 	set(p)
-	data, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
+	return string(must.Get(json.Marshal(p))(t))
 }
 
 // TestAtlas gates with an enilab that answers what the files say: a red pair, one that is not, one that is not known, one without an answer, one that is
@@ -67,12 +59,8 @@ func TestAtlas(t *testing.T) {
 	write := func(name, text string) {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(t, os.WriteFile(path, []byte(text), 0o755))
 	}
 	for _, v := range []string{"1.0.0", "1.0.1", "1.1.0", "1.1.1", "1.2.0"} {
 		write(filepath.Join(system, v, "aws-cni"), v)
@@ -99,19 +87,15 @@ tracker: [{pairs: [1.0.1..1.1.0], checks: [every live pod is reachable], issues:
 		p.Results = []gate.Result{{Play: gate.Old, Unknown: "not played: the time was over"}}
 		p.Verdict.Unknown = []string{"change, seed 1: not played: the time was over"}
 	}))
-	a := &asked{since: "1.0", minors: "1.0", workers: 2, figures: true, limit: time.Minute, to: filepath.Join(dir, "upgrades.md"), results: filepath.Join(dir, "results"),
-		program: filepath.Join(dir, "enilab"), record: filepath.Join(dir, "upstream.yaml")}
+	a := &asked{since: "1.0", minors: "1.0", workers: 2, figures: true, limit: time.Minute, to: filepath.Join(dir, "upgrades.md"), record: filepath.Join(dir, "upstream.yaml"),
+		Command: &campaign.Command{Results: filepath.Join(dir, "results"), Program: filepath.Join(dir, "enilab")}}
 	err := a.run(t.Context())
 	if want := "1.0.0..1.0.1, gone"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("an entry for what is not found: expected %s, found %v", want, err)
 	}
 	text := func() string {
 		t.Helper()
-		data, err := os.ReadFile(a.to)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(data)
+		return string(must.Get(os.ReadFile(a.to))(t))
 	}
 	for _, want := range []string{
 		"| 1.0.0 | 1.0.1 | [not red](#100-to-101) |  |  |  |",
@@ -133,10 +117,7 @@ tracker: [{pairs: [1.0.1..1.1.0], checks: [every live pod is reachable], issues:
 	}
 	calls := func() string {
 		t.Helper()
-		data, err := os.ReadFile(filepath.Join(dir, "calls"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(filepath.Join(dir, "calls")))(t)
 		write("calls", "")
 		return string(data)
 	}

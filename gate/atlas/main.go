@@ -15,12 +15,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/enilab/enilab/gate"
@@ -35,38 +32,29 @@ const grace = 3 * time.Minute
 
 // asked is how the command was called.
 type asked struct {
-	since, minors   string
-	only            []string
-	workers         int
-	keep, none      bool
-	figures         bool
-	limit           time.Duration
-	to, results     string
-	program, record string
+	since, minors string
+	only          []string
+	workers       int
+	figures       bool
+	limit         time.Duration
+	to, record    string
+	*campaign.Command
 }
 
 func main() {
-	var a asked
+	a := asked{Command: campaign.Declare("atlas", "gate", "gated", "ipamd and aws-cni")}
 	flag.StringVar(&a.since, "since", "1.21", "the minor from which on each release is gated to the next one")
 	flag.StringVar(&a.minors, "minors", "1.18", "the minor from which on each one's last release is gated to the next one's first and last")
 	only := flag.String("only", "", "gate these pairs alone, such as 1.21.2..1.22.0, with spaces or commas between them")
 	flag.IntVar(&a.workers, "j", 1, "gates at once; each has as many machines as there are cores")
-	flag.BoolVar(&a.keep, "keep", false, "take what was gated with another enilab or other files, too")
-	flag.BoolVar(&a.none, "none", false, "gate nothing, write what was gated")
 	flag.BoolVar(&a.figures, "figures", true, "compare figures too")
 	flag.DurationVar(&a.limit, "timeout", time.Hour, "how long a gate may take; what was played by then is known, and the next time it goes on")
 	flag.StringVar(&a.to, "to", filepath.Join("docs", "upgrades.md"), "file to write")
-	flag.StringVar(&a.results, "results", filepath.Join("bin", "atlas"), "folder of results")
-	flag.StringVar(&a.program, "enilab", filepath.Join("bin", "enilab"), "this `binary`, with ipamd and aws-cni beside it")
 	flag.StringVar(&a.record, "upstream", filepath.Join("gate", "atlas", "upstream.yaml"), "upstream's releases, and what its tracker says")
-	flag.Parse()
-	a.only = campaign.Words(*only)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := a.run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "atlas:", err)
-		os.Exit(1)
-	}
+	a.Main(func(ctx context.Context) error {
+		a.only = campaign.Words(*only)
+		return a.run(ctx)
+	})
 }
 
 // run gates what has to be gated and writes the file.
@@ -98,11 +86,10 @@ func (a *asked) run(ctx context.Context) error {
 			return fmt.Errorf("-only %s: expected one of %s", o, list(t.Pairs))
 		}
 	}
-	c, err := campaign.Open(a.results, a.program)
+	c, err := a.Open()
 	if err != nil {
 		return err
 	}
-	c.Keep, c.None = a.keep, a.none
 	if err := a.gate(ctx, c, t, atHand); err != nil {
 		return err
 	}

@@ -233,19 +233,13 @@ func (t *atlas) played() (n int, took time.Duration) {
 	return n, took.Round(time.Minute)
 }
 
-// builds are those of enilab that the results come from: one, unless results were put together.
+// builds are those of enilab that the results come from.
 func (t *atlas) builds() string {
 	var out []string
 	for _, o := range t.came {
-		if o.Build != "" && !slices.Contains(out, o.Build) {
-			out = append(out, o.Build)
-		}
+		out = append(out, o.Build)
 	}
-	slices.Sort(out)
-	if len(out) == 0 {
-		return "unknown"
-	}
-	return strings.Join(out, " and ")
+	return campaign.All(out)
 }
 
 func (t *atlas) stale(up *upstream) (out []string) {

@@ -102,7 +102,7 @@ func All() []Mutant {
 		{Name: "errors-doubled", What: "Before each of its requests that change something the daemon asks for an interface that there is not.", Red: []string{"EC2 errors, InvalidNetworkInterfaceID.NotFound"}, Load: true,
 			Changes: []Change{{"impl/cloud/call.go", "	switch q.Action {\n", "	_, _ = api.DescribeNetworkInterfaces(ctx, &ec2.DescribeNetworkInterfacesInput{NetworkInterfaceIds: []string{\"eni-00000000000000001\"}})\n	switch q.Action {\n"}}},
 		{Name: "add-twice-as-slow", What: "The plugin waits for a while in each ADD.", Red: []string{"ADD, p50"}, Load: true,
-			Changes: []Change{{"impl/plugin/add.go", "	v, err := p.begin(ipc.Add, args)\n", "	time.Sleep(150 * time.Millisecond)\n	v, err := p.begin(ipc.Add, args)\n"},
+			Changes: []Change{{"impl/plugin/add.go", "func (v *verb) add() error {\n", "func (v *verb) add() error {\n	time.Sleep(150 * time.Millisecond)\n"},
 				{"impl/plugin/add.go", "import (\n", "import (\n	\"time\"\n"}}},
 		{Name: "memory-of-the-cluster", What: "The daemon keeps every pod of the API server, decoded.", Red: []string{"memory of the daemon"}, Load: true,
 			Changes: []Change{{"impl/kube/pods.go", "url.Values{\"fieldSelector\": {\"spec.nodeName=\" + r.cfg.Node}, \"limit\": {strconv.Itoa(podsPerPage)}}\n",
@@ -119,7 +119,7 @@ func All() []Mutant {
 		{Name: "other-file-times", What: "The same files, of another day."},
 		{Name: "default-written-out", What: "A setting is written out with its default.", Range: "daemon:\n  environment: {AWS_VPC_ENI_MTU: \"9001\"}\n"},
 		{Name: "slower-by-a-little", What: "The plugin takes four milliseconds more, some 5 % of an ADD.",
-			Changes: []Change{{"impl/plugin/add.go", "	v, err := p.begin(ipc.Add, args)\n", "	time.Sleep(4 * time.Millisecond)\n	v, err := p.begin(ipc.Add, args)\n"},
+			Changes: []Change{{"impl/plugin/add.go", "func (v *verb) add() error {\n", "func (v *verb) add() error {\n	time.Sleep(4 * time.Millisecond)\n"},
 				{"impl/plugin/add.go", "import (\n", "import (\n	\"time\"\n"}}},
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/enilab/enilab/gate"
 	"github.com/enilab/enilab/gate/mutants"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/vm"
 	"github.com/enilab/enilab/systems"
 )
@@ -24,10 +25,7 @@ const root = "../.."
 func TestOverlays(t *testing.T) {
 	names := map[string]bool{}
 	red, silent := 0, 0
-	about, err := os.ReadFile(filepath.Join(root, "systems", "enilab.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	about := must.Get(os.ReadFile(filepath.Join(root, "systems", "enilab.yaml")))(t)
 	for _, m := range mutants.All() {
 		d, err := systems.Parse(m.Name+".yaml", []byte(m.Describe(string(about))))
 		if err == nil {
@@ -108,24 +106,17 @@ func (b *bench) prepare(t *testing.T) {
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	about, err := os.ReadFile(filepath.Join(root, "systems", "enilab.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	about := must.Get(os.ReadFile(filepath.Join(root, "systems", "enilab.yaml")))(t)
 	b.about = string(about)
 	for _, name := range []string{"quick.scn", filepath.Join("..", gate.Change)} {
 		data, err := os.ReadFile(name)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(b.dir, filepath.Base(name)), data, 0o644)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	base := mutants.Mutant{Name: "base"}
-	if err := base.Build(t.Context(), root, b.folder("base")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, base.Build(t.Context(), root, b.folder("base")))
 }
 
 func (b *bench) folder(name string) string { return filepath.Join(b.dir, "of", name) }
@@ -133,21 +124,15 @@ func (b *bench) folder(name string) string { return filepath.Join(b.dir, "of", n
 // gate gates a mutant.
 func (b *bench) gate(t *testing.T, m *mutants.Mutant) {
 	folder := b.folder(m.Name)
-	if err := m.Build(t.Context(), root, folder); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Build(t.Context(), root, folder))
 	if m.Name == "other-file-times" {
 		for _, f := range []string{"ipamd", "aws-cni"} {
 			then := time.Date(2020, time.February, 3, 4, 5, 6, 0, time.UTC)
-			if err := os.Chtimes(filepath.Join(folder, f), then, then); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Chtimes(filepath.Join(folder, f), then, then))
 		}
 	}
 	description := filepath.Join(b.dir, m.Name+".yaml")
-	if err := os.WriteFile(description, []byte(m.Describe(b.about)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(description, []byte(m.Describe(b.about)), 0o644))
 	scenario := gate.Change
 	if b.quick {
 		scenario = "quick.scn"

@@ -5,16 +5,15 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // laboratory serves one daemon's clock.
 func laboratory(t *testing.T, offset time.Duration) (*Clock, *Seat) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "clock.sock")
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("unix", path))(t)
 	defer l.Close()
 	seats := make(chan *Seat, 1)
 	go func() {
@@ -29,10 +28,7 @@ func laboratory(t *testing.T, offset time.Duration) (*Clock, *Seat) {
 		}
 		seats <- s
 	}()
-	c, err := Dial(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Dial(path))(t)
 	s := <-seats
 	t.Cleanup(func() { c.Close(); s.Close() })
 	return c, s
@@ -44,9 +40,7 @@ func TestJumps(t *testing.T) {
 		t.Errorf("now is %v, before the laboratory's %v", c.Now(), early)
 	}
 	for _, offset := range []time.Duration{2 * time.Hour, 90 * time.Minute} { // the second runs backwards
-		if err := s.Tell(offset); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Tell(offset))
 		select {
 		case <-c.Moved():
 		case <-time.After(20 * time.Second):
@@ -62,10 +56,7 @@ func TestReport(t *testing.T) {
 	c, s := laboratory(t, time.Minute)
 	want := State{Next: -1, Remote: 3, Requests: 2, Steps: 1 << 40}
 	c.Idle(want)
-	got, err := s.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(s.Read())(t)
 	if got.State != want || got.Offset != time.Minute {
 		t.Errorf("report %+v, want %+v at offset 1m", got, want)
 	}

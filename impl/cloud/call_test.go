@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/must"
 )
 
 func addresses(texts ...string) []netip.Addr {
@@ -92,10 +93,7 @@ func TestCreateRepeatsItself(t *testing.T) {
 	s.leaves["meta-data/"+macs+mac0+"/security-group-ids"] = "sg-3"
 	s.answer = consent
 	s.mu.Unlock()
-	m, err := c.Metadata(bounded5(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(c.Metadata(bounded5(t)))(t)
 	if r := c.Call(bounded5(t), &q); r.Class != ipam.OK {
 		t.Fatalf("got %+v", r)
 	}
@@ -284,10 +282,7 @@ func TestEmptySuccess(t *testing.T) {
 
 // Nothing was sent: EC2 has not heard of it.
 func TestFailedConnectionIsNotSent(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	_ = l.Close()
 	s := start(t, consent)
 	for name, endpoint := range map[string]string{"refused": "http://" + l.Addr().String(), "no TLS there": strings.Replace(s.ec2.URL, "http:", "https:", 1)} {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // roleKeys are credentials as metadata and the pod identity agent hand them out.
@@ -74,9 +75,7 @@ func TestPodIdentity(t *testing.T) {
 	s := start(t, consent)
 	unsetKeys(t)
 	token := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(token, []byte("pod-token\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(token, []byte("pod-token\n"), 0o600))
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		if q.Header.Get("Authorization") != "pod-token" {
 			w.WriteHeader(http.StatusUnauthorized)
@@ -100,9 +99,7 @@ func TestWebIdentity(t *testing.T) {
 	s := start(t, consent)
 	unsetKeys(t)
 	token := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(token, []byte("jwt"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(token, []byte("jwt"), 0o600))
 	status, life := http.StatusOK, time.Hour
 	sts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		if q.FormValue("Action") != "AssumeRoleWithWebIdentity" || q.FormValue("WebIdentityToken") != "jwt" || q.FormValue("RoleArn") != "arn:aws:iam::1:role/r" {
@@ -205,10 +202,7 @@ func TestRegionalEndpoint(t *testing.T) {
 		w.WriteHeader(http.StatusForbidden)
 	}))
 	t.Cleanup(proxy.Close)
-	c, err := New(t.Context(), Config{Region: "eu-west-1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(New(t.Context(), Config{Region: "eu-west-1"}))(t)
 	t.Cleanup(c.Close)
 	c.outer.Transport.(*http.Transport).Proxy = func(*http.Request) (*url.URL, error) { return url.Parse(proxy.URL) }
 	q := calls()[4]

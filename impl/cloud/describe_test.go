@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/must"
 )
 
 func items(list ...string) string {
@@ -240,10 +241,7 @@ func TestLeaked(t *testing.T) {
 				}
 				c.instances(w, form)
 			})
-			list, err := s.cloud(Config{Cluster: c.cluster}).Leaked(bounded5(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			list := must.Get(s.cloud(Config{Cluster: c.cluster}).Leaked(bounded5(t)))(t)
 			var got []string
 			for i := range list {
 				if got = append(got, list[i].ID); list[i].OwnerGone {
@@ -321,10 +319,7 @@ func FuzzDescribe(f *testing.F) {
 	clearEnvironment(f)
 	f.Setenv("AWS_ACCESS_KEY_ID", "AKID")
 	f.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
-	c, err := New(f.Context(), Config{Region: "eu-west-1"})
-	if err != nil {
-		f.Fatal(err)
-	}
+	c := must.Get(New(f.Context(), Config{Region: "eu-west-1"}))(f)
 	f.Fuzz(func(t *testing.T, body string) {
 		c.outer.Transport = answering(answerOf(describeENIs, body))
 		got, err := c.known(t.Context(), []string{"eni-1"})

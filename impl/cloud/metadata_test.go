@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/must"
 )
 
 func noEC2(t *testing.T) func(http.ResponseWriter, url.Values) {
@@ -177,15 +178,9 @@ func TestMetadataErrors(t *testing.T) {
 // Silence, refusal and nobody: errors that name the address, soon enough, and without a request in the old protocol.
 func TestMetadataUnreachable(t *testing.T) {
 	s := start(t, noEC2(t))
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close() // accepts and says nothing
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	closed := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	_ = closed.Close()
 	for name, tc := range map[string]struct{ endpoint, want string }{
 		"silent":  {"http://" + l.Addr().String(), "Timeout"},
@@ -212,9 +207,7 @@ func TestMetadataUnreachable(t *testing.T) {
 func TestRegionComesFromTheIdentityDocument(t *testing.T) {
 	s := start(t, consent)
 	o, err := New(t.Context(), Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(o.Close)
 	q := calls()[4]
 	delete(s.leaves, "dynamic/instance-identity/document")

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // service is EC2, STS and metadata as a test wants them: three HTTP servers that speak the real protocols.
@@ -127,10 +128,7 @@ func (s *service) cloud(c Config) *Cloud {
 	if c.Timeout == 0 {
 		c.Timeout = 5 * time.Second
 	}
-	o, err := New(s.t.Context(), c)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	o := must.Get(New(s.t.Context(), c))(s.t)
 	s.t.Cleanup(o.Close)
 	return o
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/containernetworking/cni/libcni"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // upstream is what amazon-vpc-cni-k8s 1.23.1 writes on an IPv4 node.
@@ -94,10 +96,7 @@ func TestMerge(t *testing.T) {
 			if c.o.Chained == nil {
 				c.o = settings
 			}
-			got, err := Merge([]byte(c.there), c.o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(Merge([]byte(c.there), c.o))(t)
 			version, plugins := read(t, got)
 			if want := map[bool]string{true: "1.1.0", false: c.version}[c.version == ""]; version != want || strings.Join(plugins, " ") != c.plugins {
 				t.Errorf("version %s, plugins %v; expected %s, %s\n%s", version, plugins, want, c.plugins, got)
@@ -107,10 +106,7 @@ func TestMerge(t *testing.T) {
 			}
 		})
 	}
-	got, err := Merge([]byte(chained(","+istio)), settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Merge([]byte(chained(","+istio)), settings))(t)
 	for _, want := range []string{"12345678901234567890", `"disableCheck": true`, `"mtu": "9001"`} {
 		if !strings.Contains(string(got), want) {
 			t.Errorf("%s is lost:\n%s", want, got)
@@ -167,9 +163,7 @@ func FuzzMerge(f *testing.F) {
 func TestNameOnTheWay(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{Name, Name + ".new"} {
-		if err := os.WriteFile(filepath.Join(dir, name), Make(settings), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), Make(settings), 0o600))
 	}
 	got, err := libcni.ConfFiles(dir, []string{".conf", ".conflist", ".json"})
 	if err != nil || len(got) != 1 || filepath.Base(got[0]) != Name {

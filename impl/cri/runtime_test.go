@@ -20,6 +20,7 @@ import (
 
 	"github.com/enilab/enilab/impl/grpclite"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // fake is a runtime: what it answers is set by the test.
@@ -97,10 +98,7 @@ func newService() *fake {
 // serve listens until the test ends or stop is called.
 func serve(t *testing.T, path string, register func(*grpc.Server)) (stop func()) {
 	t.Helper()
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("unix", path))(t)
 	g := grpc.NewServer()
 	register(g)
 	done := make(chan struct{})
@@ -112,10 +110,7 @@ func serve(t *testing.T, path string, register func(*grpc.Server)) (stop func())
 
 func dial(t *testing.T, path string) *Runtime {
 	t.Helper()
-	r, err := Dial("unix://" + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Dial("unix://" + path))(t)
 	t.Cleanup(func() { _ = r.Close() })
 	return r
 }
@@ -274,10 +269,7 @@ func TestReconnects(t *testing.T) {
 func TestSocketWithoutGRPCIsAnError(t *testing.T) {
 	for _, answer := range []string{"", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", strings.Repeat("\x00", 4096), "PRI * HTTP/2.0"} {
 		path := filepath.Join(t.TempDir(), "x.sock")
-		l, err := net.Listen("unix", path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(net.Listen("unix", path))(t)
 		go func() {
 			for {
 				c, err := l.Accept()
@@ -325,9 +317,7 @@ func TestDialRefusesNames(t *testing.T) {
 
 func TestClose(t *testing.T) {
 	_, r := start(t)
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Close())
 	if _, err := r.Sandboxes(bounded(t, patience)); err == nil {
 		t.Error("a list after Close")
 	}

@@ -14,6 +14,7 @@ import (
 	v1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/enilab/enilab/impl/grpclite"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // The generated types are the judge: what is read here is what they read.
@@ -22,9 +23,7 @@ func FuzzList(f *testing.F) {
 		{Id: "a", Metadata: &v1.PodSandboxMetadata{Name: "n", Namespace: "ns", Uid: "u", Attempt: 3}, State: v1.PodSandboxState_SANDBOX_NOTREADY,
 			CreatedAt: 7, Labels: map[string]string{labelName: "other", "x": "y"}, Annotations: map[string]string{"a": "b"}, RuntimeHandler: "runc"},
 		{Id: "b", Labels: map[string]string{labelName: "l", labelNamespace: "ln", labelUID: "lu"}}}})
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, err)
 	for n := range len(whole) + 1 {
 		f.Add(whole[:n])
 	}
@@ -54,9 +53,7 @@ func FuzzDetail(f *testing.F) {
 	whole, err := proto.Marshal(&v1.PodSandboxStatusResponse{Info: map[string]string{"info": "{}"}, Status: &v1.PodSandboxStatus{Id: "a",
 		Network: &v1.PodSandboxNetworkStatus{Ip: "2001:db8::1", AdditionalIps: []*v1.PodIP{{Ip: "10.0.0.5"}}},
 		Linux:   &v1.LinuxPodSandboxStatus{Namespaces: &v1.Namespace{Options: &v1.NamespaceOption{Pid: v1.NamespaceMode_CONTAINER, TargetId: "x"}}}}})
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, err)
 	for n := range len(whole) + 1 {
 		f.Add(whole[:n])
 	}
@@ -105,10 +102,7 @@ func TestMalformedAnswersAreErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "x.sock")
-			l, err := net.Listen("unix", path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := must.Get(net.Listen("unix", path))(t)
 			p := new(http.Protocols)
 			p.SetUnencryptedHTTP2(true)
 			s := &http.Server{Handler: tc.answer, Protocols: p, ReadHeaderTimeout: patience}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	. "github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/internal/must"
 )
 
 func ip(s string) netip.Addr         { return netip.MustParseAddr(s) }
@@ -143,10 +144,7 @@ func TestPlanEqualAndDiff(t *testing.T) {
 // TestPlanIsEncodable: the daemon keeps pending work as data.
 func TestPlanIsEncodable(t *testing.T) {
 	for _, p := range []Plan{HostPlan(hostSpec), ENIPlan(eniSpec), PodPlan(podSpec), PodRemoval(podSpec)} {
-		text, err := json.Marshal(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(p))(t)
 		var q Plan
 		if err := json.Unmarshal(text, &q); err != nil || !p.Equal(q) {
 			t.Errorf("%v after %s:\n%s", err, text, p.Diff(q))

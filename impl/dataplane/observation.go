@@ -129,7 +129,7 @@ func (f Forward) DropsOf(link string) bool {
 // Sort puts everything into the order that Observation promises. The maker of an Observation calls it once.
 func (o *Observation) Sort() {
 	slices.SortFunc(o.Links, func(a, b Link) int { return strings.Compare(a.Name, b.Name) })
-	slices.SortStableFunc(o.Routes, CompareRoutes)
+	slices.SortStableFunc(o.Routes, compareRoutes)
 	slices.SortFunc(o.Rules, CompareRules)
 	for i := range o.Links {
 		l := &o.Links[i]
@@ -139,9 +139,9 @@ func (o *Observation) Sort() {
 	}
 }
 
-// CompareRoutes orders by table, longest prefix and address. Routes that differ in nothing of that keep
+// compareRoutes orders by table, longest prefix and address. Routes that differ in nothing of that keep
 // the order of the dump: the first is the one the kernel takes.
-func CompareRoutes(a, b Route) int {
+func compareRoutes(a, b Route) int {
 	return cmp.Or(
 		cmp.Compare(a.Table, b.Table),
 		cmp.Compare(b.Dst.Bits(), a.Dst.Bits()),

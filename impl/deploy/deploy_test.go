@@ -20,6 +20,7 @@ import (
 
 	"github.com/enilab/enilab/impl/daemon"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/must"
 )
 
 var update = flag.Bool("update", false, "rewrite aws-node.yaml")
@@ -30,14 +31,9 @@ const committed = "aws-node.yaml"
 func TestCommitted(t *testing.T) {
 	want := manifests(t, Options{})
 	if *update {
-		if err := os.WriteFile(committed, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(committed, want, 0o644))
 	}
-	have, err := os.ReadFile(committed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	have := must.Get(os.ReadFile(committed))(t)
 	if !bytes.Equal(have, want) {
 		t.Errorf("%s is not what Manifests gives: go generate ./impl/deploy", committed)
 	}
@@ -45,20 +41,13 @@ func TestCommitted(t *testing.T) {
 
 func manifests(t *testing.T, o Options) []byte {
 	t.Helper()
-	out, err := Manifests(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return must.Get(Manifests(o))(t)
 }
 
 // TestManifestsAreTheObjects: each document reads strictly as its type, and is the object that it was made of.
 func TestManifestsAreTheObjects(t *testing.T) {
 	for _, o := range []Options{{}, {Image: "a.example/b@sha256:00", Namespace: "cni", Env: map[string]string{"MAX_ENI": "3", "A": "yes: \"no\"\n"}, ExtraVolumes: []string{"/run/other"}}} {
-		objects, err := Objects(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		objects := must.Get(Objects(o))(t)
 		documents := strings.Split(string(manifests(t, o)), "\n---\n")
 		into := []runtime.Object{&corev1.ServiceAccount{}, &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}, &appsv1.DaemonSet{}}
 		if len(documents) != len(into) || len(objects) != len(into) {
@@ -82,10 +71,7 @@ func TestManifestsAreTheObjects(t *testing.T) {
 
 func daemonSet(t *testing.T, o Options) *appsv1.DaemonSet {
 	t.Helper()
-	objects, err := Objects(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	objects := must.Get(Objects(o))(t)
 	return objects[len(objects)-1].(*appsv1.DaemonSet)
 }
 
@@ -148,9 +134,7 @@ func TestEveryVolumeIsMounted(t *testing.T) {
 // daemon does with that is what it does without.
 func TestSettings(t *testing.T) {
 	s, problems, err := Settings(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if len(problems) > 0 || s.IPAM != ipam.Defaults() {
 		t.Errorf("problems %v, settings %+v; expected none, and the defaults", problems, s.IPAM)
 	}
@@ -179,9 +163,7 @@ func TestEveryPathSettingIsInAVolume(t *testing.T) {
 		"AWS_VPC_K8S_EGRESS_V6_PLUGIN_LOG_FILE": "there is no such plugin",
 	}
 	s, _, err := Settings(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for _, v := range s.Values {
 		if path.IsAbs(v.Value) && elsewhere[v.Name] == "" && !slices.Contains(slices.Concat(daemonPaths, initPaths), v.Name) {
 			t.Errorf("%s is the path %s: nobody says which container has it in a volume", v.Name, v.Value)

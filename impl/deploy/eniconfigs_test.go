@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestENIConfigsAreUpstreams: the definition can be applied over amazon-vpc-cni-k8s's (charts/aws-vpc-cni/crds of 1.23.0) and the other way
@@ -20,14 +22,9 @@ func TestENIConfigsAreUpstreams(t *testing.T) {
 			"properties": object{"apiVersion": str, "kind": str, "metadata": object{"type": "object"}, "status": object{"type": "object"},
 				"spec": object{"type": "object", "required": []any{"subnet"}, "properties": object{"subnet": str,
 					"securityGroups": object{"type": "array", "items": str}}}}}}}}}
-	text, err := os.ReadFile("eniconfigs.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("eniconfigs.yaml"))(t)
 	var have object
-	if err := yaml.UnmarshalStrict(text, &have); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.UnmarshalStrict(text, &have))
 	if have["kind"] != "CustomResourceDefinition" || have["apiVersion"] != "apiextensions.k8s.io/v1" ||
 		!reflect.DeepEqual(have["metadata"], object{"name": "eniconfigs.crd.k8s.amazonaws.com"}) || !reflect.DeepEqual(have["spec"], want) {
 		t.Errorf("eniconfigs.yaml is\n%v\nexpected the spec\n%v", have, want)

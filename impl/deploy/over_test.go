@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/enilab/enilab/impl/settings"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // origins are who may have made amazon-vpc-cni-k8s's objects: server-side apply keeps for each field who set it, and how.
@@ -63,9 +64,7 @@ func documents(t *testing.T, text []byte) (out []*unstructured.Unstructured) {
 	t.Helper()
 	for d := range strings.SplitSeq(string(text), "\n---\n") {
 		u := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(d), &u.Object); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, yaml.Unmarshal([]byte(d), &u.Object))
 		out = append(out, u)
 	}
 	return out
@@ -75,9 +74,7 @@ func documents(t *testing.T, text []byte) (out []*unstructured.Unstructured) {
 func upstream(t *testing.T, origin string, change func(*unstructured.Unstructured)) cluster {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "upstream.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	c := cluster{}
 	for _, u := range documents(t, text) {
 		if change != nil {
@@ -92,9 +89,7 @@ func upstream(t *testing.T, origin string, change func(*unstructured.Unstructure
 			u.SetAnnotations(merged(u.GetAnnotations(), map[string]string{corev1.LastAppliedConfigAnnotation: "{\"kind\": \"" + u.GetKind() + "\"}"}))
 			err = c.manager(u).Update(u, "kubectl-client-side-apply")
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	return c
 }
@@ -127,9 +122,7 @@ func (c cluster) apply(t *testing.T, text []byte) {
 			continue
 		}
 		live := m.Live()
-		if err := errors.Join(csaupgrade.UpgradeManagedFields(live, names, who), m.Update(live, who)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(csaupgrade.UpgradeManagedFields(live, names, who), m.Update(live, who)))
 		if err := m.Apply(u.DeepCopy(), who, true); err != nil {
 			t.Fatalf("%s: %v", key(u), err)
 		}
@@ -215,9 +208,7 @@ func TestOverUpstreamRuns(t *testing.T) {
 	c := upstream(t, "eks", nil)
 	c.apply(t, manifests(t, Options{Env: map[string]string{"IP_COOLDOWN_PERIOD": "60"}}))
 	var set appsv1.DaemonSet
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(c.live("DaemonSet aws-node").Object, &set); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, runtime.DefaultUnstructuredConverter.FromUnstructured(c.live("DaemonSet aws-node").Object, &set))
 	ours := daemonSet(t, Options{}).Spec.Template.Spec
 	pod := set.Spec.Template.Spec
 	daemon := pod.Containers[slices.IndexFunc(pod.Containers, func(c corev1.Container) bool { return c.Name == name })]
@@ -286,10 +277,7 @@ func TestAPIServerTakesThem(t *testing.T) {
 			}
 			pairs = append(pairs, p)
 		}
-		in, err := json.Marshal(pairs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		in := must.Get(json.Marshal(pairs))(t)
 		run := exec.Command(binary)
 		run.Stdin = bytes.NewReader(in)
 		out, err := run.CombinedOutput()

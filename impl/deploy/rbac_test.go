@@ -19,6 +19,7 @@ import (
 	"github.com/enilab/enilab/impl/daemon"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/kube"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestRoleAllowsWhatTheDaemonAsksAndNoMore: with exactly the role's rules everything works that the daemon asks, and
@@ -125,10 +126,7 @@ func (a *authorizer) ask(t *testing.T) (refused string) {
 	defer s.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	r, err := kube.New(kube.Config{Node: "node-1", Endpoint: s.URL, Account: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(kube.New(kube.Config{Node: "node-1", Endpoint: s.URL, Account: t.TempDir()}))(t)
 	if err := r.Tell(ctx, "NetworkImpaired", "a test"); err != nil {
 		return <-a.refused
 	}

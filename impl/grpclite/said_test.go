@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // recorder is a connection whose other side says something, and which keeps what it hears.
@@ -33,9 +35,7 @@ func recorded(says ...[]byte) (*Conn, *recorder) {
 // for one.
 func TestWhatIsSaidOfItself(t *testing.T) {
 	c, r := recorded(settings)
-	if err := c.greet(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.greet())
 	want := appendFrame([]byte(preface), frameSettings, 0, 0,
 		[]byte{0, settingPush, 0, 0, 0, 0, 0, settingWindow, 1, 1, 0, 0})
 	want = appendFrame(want, frameWindow, 0, 0, binary.BigEndian.AppendUint32(nil, 0x01010000-0xffff))
@@ -61,9 +61,7 @@ func TestRoomIsGivenBack(t *testing.T) {
 	f := frame{kind: frameData, body: make([]byte, maxFrame)}
 	given, times := 0, 0
 	for range frames {
-		if err := c.handle(&f); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.handle(&f))
 		for r.heard.Len() > 0 {
 			w, err := readFrame(&r.heard, c.buf)
 			if err != nil || w.kind != frameWindow || w.stream != 0 || len(w.body) != 4 {

@@ -10,6 +10,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestServeAnswersGRPCsOwnClient: gRPC's own client, and ours, understand what Serve says.
@@ -22,10 +24,7 @@ func TestServeAnswersGRPCsOwnClient(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := socket(t)
-			l, err := net.Listen("unix", path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := must.Get(net.Listen("unix", path))(t)
 			defer l.Close()
 			served := make(chan error, 2)
 			go func() {
@@ -56,19 +55,13 @@ func TestServeAnswersGRPCsOwnClient(t *testing.T) {
 					t.Errorf("served: %v", err)
 				}
 			}
-			g, err := grpc.NewClient("unix:"+path, grpc.WithTransportCredentials(insecure.NewCredentials()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := must.Get(grpc.NewClient("unix:"+path, grpc.WithTransportCredentials(insecure.NewCredentials())))(t)
 			var got []byte
-			err = g.Invoke(bounded(t), "/t.T/M", []byte("really?"), &got, grpc.ForceCodecV2(plain{}))
+			err := g.Invoke(bounded(t), "/t.T/M", []byte("really?"), &got, grpc.ForceCodecV2(plain{}))
 			g.Close()
 			check(got, int(status.Code(err)), status.Convert(err).Message())
 
-			c, err := Dial(bounded(t), path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(Dial(bounded(t), path))(t)
 			got, err = c.Call(bounded(t), "/t.T/M", []byte("really?"))
 			c.Close()
 			text := ""

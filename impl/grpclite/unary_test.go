@@ -23,6 +23,8 @@ import (
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // plain is a codec that leaves messages alone.
@@ -43,10 +45,7 @@ var _ encoding.CodecV2 = plain{}
 func serve(t testing.TB, answer func(context.Context, []byte) ([]byte, error)) (path string, stop func()) {
 	t.Helper()
 	path = socket(t)
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("unix", path))(t)
 	g := grpc.NewServer(grpc.ForceServerCodecV2(plain{}), grpc.MaxSendMsgSize(2*MaxAnswer))
 	g.RegisterService(&grpc.ServiceDesc{ServiceName: "t.T", Methods: []grpc.MethodDesc{{MethodName: "M",
 		Handler: func(_ any, ctx context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
@@ -64,10 +63,7 @@ func serve(t testing.TB, answer func(context.Context, []byte) ([]byte, error)) (
 
 func socket(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "unary") // a socket's path is short
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(os.MkdirTemp("", "unary"))(t)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return filepath.Join(dir, "s")
 }
@@ -83,10 +79,7 @@ func bounded(t testing.TB) context.Context {
 
 func dial(t testing.TB, path string) *Conn {
 	t.Helper()
-	c, err := Dial(bounded(t), path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Dial(bounded(t), path))(t)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -189,10 +182,7 @@ func TestCallWithoutListenerFails(t *testing.T) {
 	if _, err := Dial(bounded(t), path); CodeOf(err) != Unavailable || !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), path) {
 		t.Errorf("no socket: %v", err)
 	}
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}))(t)
 	l.SetUnlinkOnClose(false)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -208,14 +198,9 @@ func TestCallWithoutListenerFails(t *testing.T) {
 // TestFullQueueIsNoRefusal: a queue that is full is no refusal.
 func TestFullQueueIsNoRefusal(t *testing.T) {
 	path := socket(t)
-	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fd := must.Get(syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0))(t)
 	defer syscall.Close(fd)
-	if err := errors.Join(syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}), syscall.Listen(fd, 0)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}), syscall.Listen(fd, 0)))
 	for range 3 {
 		go func() {
 			if c, err := net.Dial("unix", path); err == nil {
@@ -247,10 +232,7 @@ func TestDeadlineOfTheSocket(t *testing.T) {
 func script(t testing.TB, says []byte) (path string) {
 	t.Helper()
 	path = socket(t)
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("unix", path))(t)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {

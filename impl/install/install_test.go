@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // soon bounds every wait of a test.
@@ -24,9 +26,7 @@ func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	return dir
 }
@@ -34,16 +34,10 @@ func folder(t *testing.T, files map[string]string) string {
 // contents are those of a folder's files, all of which have to be programs.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	list, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(os.ReadDir(dir))(t)
 	out := map[string]string{}
 	for _, e := range list {
-		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(filepath.Join(dir, e.Name())))(t)
 		if st, err := e.Info(); err != nil || st.Mode() != mode {
 			t.Errorf("%s has mode %v, %v", e.Name(), st.Mode(), err)
 		}
@@ -55,9 +49,7 @@ func contents(t *testing.T, dir string) map[string]string {
 func inode(t *testing.T, path string) uint64 {
 	t.Helper()
 	var st syscall.Stat_t
-	if err := syscall.Stat(path, &st); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Stat(path, &st))
 	return st.Ino
 }
 
@@ -67,13 +59,9 @@ func TestPlugins(t *testing.T) {
 	from, to := folder(t, image), folder(t, map[string]string{"aws-cni": "old", "loopback": long[1:] + "y", "portmap": "same", "tuning": image["tuning"],
 		"istio-cni": "somebody else's", prefix + "123": "half a plug"})
 	for _, name := range []string{"portmap", "istio-cni", "aws-cni"} {
-		if err := os.Chmod(filepath.Join(to, name), mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(filepath.Join(to, name), mode))
 	}
-	if err := os.Mkdir(filepath.Join(from, "a-folder"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(from, "a-folder"), 0o755))
 	before := inode(t, filepath.Join(to, "portmap"))
 	changed, err := Plugins(from, to)
 	if want := []string{"aws-cni", "loopback", "tuning"}; err != nil || !slices.Equal(changed, want) {
@@ -98,27 +86,14 @@ func TestRunningPluginKeepsItsBinary(t *testing.T) {
 	if err != nil {
 		t.Skip("needs cat, as a program that can be run")
 	}
-	program, err := os.ReadFile(cat)
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(os.ReadFile(cat))(t)
 	to := t.TempDir()
 	there := filepath.Join(to, "aws-cni")
-	if err := os.WriteFile(there, program, mode); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(there, program, mode))
 	cmd := exec.Command(there)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(cmd.StdinPipe())(t)
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	defer func() { _ = cmd.Process.Kill() }()
 	if _, err := Plugins(folder(t, map[string]string{"aws-cni": "#!/bin/sh\necho new\n"}), to); err != nil {
 		t.Fatal(err)
@@ -192,9 +167,7 @@ func TestRefusedInstallChangesNothing(t *testing.T) {
 		t.Errorf("an empty image: %v", err)
 	}
 	dangling := folder(t, map[string]string{"aws-cni": "new"})
-	if err := os.Symlink("/nowhere/at/all", filepath.Join(dangling, "portmap")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("/nowhere/at/all", filepath.Join(dangling, "portmap")))
 	if _, err := Plugins(dangling, to); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("half an image: %v", err)
 	}
@@ -202,9 +175,7 @@ func TestRefusedInstallChangesNothing(t *testing.T) {
 		t.Errorf("the plugin that was there is %q, %v", data, err)
 	}
 	// A folder where the program should be: what could be installed is, and the copy that could not is gone.
-	if err := os.Mkdir(filepath.Join(to, "zz"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(to, "zz"), 0o755))
 	if changed, err := Plugins(good, to); err == nil || !slices.Equal(changed, []string{"aws-cni"}) {
 		t.Errorf("changed %v, %v", changed, err)
 	}
@@ -216,10 +187,7 @@ func TestRefusedInstallChangesNothing(t *testing.T) {
 // TestInstallersTakeTurns: while another installer has the folder, this one waits.
 func TestInstallersTakeTurns(t *testing.T) {
 	from, to := folder(t, map[string]string{"aws-cni": "new"}), t.TempDir()
-	other, err := hold(to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(hold(to))(t)
 	done := make(chan error, 1)
 	go func() { _, err := Plugins(from, to); done <- err }()
 	select {

@@ -4,15 +4,13 @@ import (
 	"testing"
 
 	"github.com/enilab/enilab/impl/ipc"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // BenchmarkCall is what a plugin pays for its one call of a daemon that answers at once.
 func BenchmarkCall(b *testing.B) {
 	path := b.TempDir() + "/s"
-	l, err := ipc.Listen(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	l := must.Get(ipc.Listen(path))(b)
 	defer l.Close()
 	go func() {
 		for {
@@ -30,10 +28,7 @@ func BenchmarkCall(b *testing.B) {
 	}()
 	b.ReportAllocs()
 	for b.Loop() {
-		c, err := ipc.Dial(path, moment)
-		if err != nil {
-			b.Fatal(err)
-		}
+		c := must.Get(ipc.Dial(path, moment))(b)
 		if _, err := c.Call(&ipc.Request{Verb: ipc.Del, ContainerID: "c", IfName: "eth0"}, moment); err != nil {
 			b.Fatal(err)
 		}

@@ -12,16 +12,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // null opens so many files.
 func null(t *testing.T, n int) (files []*os.File) {
 	t.Helper()
 	for range n {
-		f, err := os.Open(os.DevNull)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(os.Open(os.DevNull))(t)
 		t.Cleanup(func() { f.Close() })
 		files = append(files, f)
 	}
@@ -121,9 +120,7 @@ func TestLongMessageIsWrittenInPieces(t *testing.T) {
 func TestLargeMessageAsksForItsPlace(t *testing.T) {
 	for _, size := range []int{largeRequest, largeRequest + 1} {
 		a, b := connected(t)
-		if err := writeFrame(a, MaxRequest, make([]byte, size), nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, writeFrame(a, MaxRequest, make([]byte, size), nil))
 		body, _, err := readFrame(b, MaxRequest, 0, func() error { return ErrCrowded })
 		if large := size > largeRequest; (err == ErrCrowded) != large || (body == nil) != large {
 			t.Errorf("%d bytes: %d are read, %v", size, len(body), err)
@@ -188,10 +185,7 @@ func TestHTTP2IsToldFromNonsense(t *testing.T) {
 func TestReceivedFilesAreFoundBesideOtherControlMessages(t *testing.T) {
 	var fds []int
 	for range 2 {
-		fd, err := syscall.Dup(int(null(t, 1)[0].Fd()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fd := must.Get(syscall.Dup(int(null(t, 1)[0].Fd())))(t)
 		fds = append(fds, fd)
 	}
 	other := syscall.UnixCredentials(&syscall.Ucred{})
@@ -220,20 +214,11 @@ func TestNobodyIsBehindAClosedConnection(t *testing.T) {
 func peers(t *testing.T, n int) (l *Listener, callers []*net.UnixConn, accepted []*Peer) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")
-	l, err := Listen(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l = must.Get(Listen(path))(t)
 	t.Cleanup(func() { l.Close() })
 	for range n {
-		c, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"}))(t)
+		p := must.Get(l.Accept())(t)
 		t.Cleanup(func() { c.Close(); p.Close() })
 		callers, accepted = append(callers, c), append(accepted, p)
 	}
@@ -244,13 +229,8 @@ func peers(t *testing.T, n int) (l *Listener, callers []*net.UnixConn, accepted 
 func TestLargeRequestHoldsItsPlaceUntilItIsReleased(t *testing.T) {
 	l, callers, accepted := peers(t, 2)
 	for i, size := range []int{largeRequest, 10} {
-		body, err := json.Marshal(&Request{Verb: GC, PodName: strings.Repeat("x", size)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := writeFrame(callers[i], MaxRequest, body, nil); err != nil {
-			t.Fatal(err)
-		}
+		body := must.Get(json.Marshal(&Request{Verb: GC, PodName: strings.Repeat("x", size)}))(t)
+		must.Do(t, writeFrame(callers[i], MaxRequest, body, nil))
 		if _, _, err := accepted[i].Read(); err != nil {
 			t.Fatal(err)
 		}
@@ -329,18 +309,10 @@ func TestRequestThatCannotBeSentIsNotWaitedFor(t *testing.T) {
 // pass.
 func TestDialWaitsForRoomAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fd := must.Get(syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0))(t)
 	defer syscall.Close(fd)
-	if err := errors.Join(syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}), syscall.Listen(fd, 0)); err != nil {
-		t.Fatal(err)
-	}
-	first, err := Dial(path, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}), syscall.Listen(fd, 0)))
+	first := must.Get(Dial(path, 0))(t)
 	defer first.Close()
 	if _, err := Dial(path, 0); !errors.Is(err, syscall.EAGAIN) || errors.Is(err, ErrNotRunning) {
 		t.Errorf("a full queue: %v", err)
@@ -373,9 +345,7 @@ func TestDialWaitsForRoomAlone(t *testing.T) {
 func TestListenSaysWhatIsInItsWay(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "s")
-	if err := os.MkdirAll(path+fresh+"/full", 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(path+fresh+"/full", 0o700))
 	os.WriteFile(filepath.Join(dir, "file"), nil, 0o600)
 	for path, want := range map[string]string{path: "remove what an earlier start left",
 		filepath.Join(dir, "file", "s"): "not a directory"} {
@@ -390,10 +360,7 @@ func TestListenSaysWhatIsInItsWay(t *testing.T) {
 func TestLongestIntentIsReadAgain(t *testing.T) {
 	dir := t.TempDir()
 	in := of("a")
-	raw, err := encode(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(encode(in))(t)
 	in.Pod.Name += strings.Repeat("x", maxFile-len(raw)+1) // the line's end is beside it
 	write(t, dir, in)
 	before := opened(t)
@@ -402,10 +369,7 @@ func TestLongestIntentIsReadAgain(t *testing.T) {
 		t.Fatalf("read %d intents, and not %v", len(list), bad)
 	}
 	path := filepath.Join(dir, list[0].Name)
-	raw, err = os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw = must.Get(os.ReadFile(path))(t)
 	os.WriteFile(path, append([]byte(" "), raw...), 0o600)
 	if list, bad := read(t, dir); len(list) > 0 || len(bad) != 1 || !strings.Contains(bad[0].Err.Error(), "found more") {
 		t.Errorf("read %v, and not %v", list, bad)

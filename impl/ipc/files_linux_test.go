@@ -7,21 +7,16 @@ import (
 	"testing"
 
 	"github.com/enilab/enilab/impl/ipc"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestNoFilesLeft: a daemon that has as many files open as it may says so, and not that too many came.
 func TestNoFilesLeft(t *testing.T) {
 	l, path := listen(t)
 	c := dial(t, path)
-	p, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(l.Accept())(t)
 	defer p.Close()
-	file, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open(os.DevNull))(t)
 	defer file.Close()
 	answered := make(chan error, 1)
 	go func() {
@@ -29,18 +24,12 @@ func TestNoFilesLeft(t *testing.T) {
 		answered <- err
 	}()
 	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
 	none := limit
 	none.Cur = 3
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none); err != nil {
-		t.Fatal(err)
-	}
-	_, _, err = p.Read()
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none))
+	_, _, err := p.Read()
+	must.Do(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
 	if !errors.Is(err, ipc.ErrNoFiles) {
 		t.Errorf("%v, expected %v", err, ipc.ErrNoFiles)
 	}

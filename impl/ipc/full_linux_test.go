@@ -4,6 +4,8 @@ import (
 	"os/signal"
 	"syscall"
 	"testing"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestFullDiskLeavesNoHalfIntent: what cannot be written whole is an error and leaves nothing, and the DEL that was noted before stays.
@@ -13,18 +15,12 @@ func TestFullDiskLeavesNoHalfIntent(t *testing.T) {
 	signal.Ignore(syscall.SIGXFSZ)
 	defer signal.Reset(syscall.SIGXFSZ)
 	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit))
 	full := limit
 	full.Cur = 8 // bytes
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &full); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &full))
 	errs := []error{WriteIntent(dir, of("a")), WriteIntent(dir, of("b"))}
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
 	for _, err := range errs {
 		if err == nil {
 			t.Error("half an intent is written, without an error")

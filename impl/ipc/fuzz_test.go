@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"syscall"
 	"testing"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // FuzzRequest: what is read is what was written, and nothing that is read could not stand in an alias.
@@ -27,10 +29,7 @@ func FuzzRequest(f *testing.F) {
 		if r.Timeout() < 0 || r.Timeout() > MaxTimeout {
 			t.Fatalf("a patience of %v was accepted", r.Timeout())
 		}
-		out, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(json.Marshal(r))(t)
 		again, err := parseRequest(out)
 		if err != nil || len(r.Valid) > 0 && !reflect.DeepEqual(r, again) || len(r.Valid) == 0 && again.Attachment() != r.Attachment() {
 			t.Fatalf("%s became %s: %v", body, out, err)
@@ -45,10 +44,7 @@ func FuzzFrame(f *testing.F) {
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 1}, uint8(9))
 	f.Add([]byte{0, 0, 0, 0}, uint8(4))
 	f.Add([]byte{0}, uint8(5))
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		f.Fatal(err)
-	}
+	null := must.Get(os.Open(os.DevNull))(f)
 	f.Cleanup(func() { null.Close() })
 	f.Fuzz(func(t *testing.T, wire []byte, files uint8) {
 		a, b := pair(t)
@@ -84,18 +80,13 @@ func FuzzFrame(f *testing.F) {
 
 func pair(t *testing.T) (a, b *net.UnixConn) {
 	t.Helper()
-	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fds := must.Get(syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0))(t)
 	var out [2]*net.UnixConn
 	for i, fd := range fds {
 		f := os.NewFile(uintptr(fd), "pair")
 		c, err := net.FileConn(f)
 		f.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		out[i] = c.(*net.UnixConn)
 	}
 	return out[0], out[1]

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/must"
 )
 
 func of(id string) Intent {
@@ -18,17 +19,13 @@ func of(id string) Intent {
 
 func write(t *testing.T, dir string, in Intent) {
 	t.Helper()
-	if err := WriteIntent(dir, in); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteIntent(dir, in))
 }
 
 func read(t *testing.T, dir string) ([]IntentFile, []Unreadable) {
 	t.Helper()
 	es, bad, err := ReadIntents(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return es, bad
 }
 
@@ -49,9 +46,7 @@ func TestRoundTrip(t *testing.T) {
 		if !reflect.DeepEqual(e.Intent, want[e.Attachment.ContainerID]) {
 			t.Errorf("read %+v", e.Intent)
 		}
-		if err := RemoveIntent(dir, e); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, RemoveIntent(dir, e))
 		if err := RemoveIntent(dir, e); err != nil {
 			t.Errorf("removed again: %v", err)
 		}
@@ -75,16 +70,12 @@ func TestRemoveSparesANewerOne(t *testing.T) {
 	write(t, dir, of("a"))
 	es, _ := read(t, dir)
 	write(t, dir, of("a"))
-	if err := RemoveIntent(dir, es[0]); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, RemoveIntent(dir, es[0]))
 	again, _ := read(t, dir)
 	if len(again) != 1 || again[0].Name != es[0].Name {
 		t.Fatalf("the newer intent is gone: %v", again)
 	}
-	if err := RemoveIntent(dir, again[0]); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, RemoveIntent(dir, again[0]))
 	if left, _ := os.ReadDir(dir); len(left) != 0 {
 		t.Errorf("left behind: %v", left)
 	}
@@ -95,16 +86,12 @@ func TestRemoveThatDidNotEnd(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, of("a"))
 	n := name(of("a").Attachment)
-	if err := os.Rename(filepath.Join(dir, n), filepath.Join(dir, "."+n+leaving)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(filepath.Join(dir, n), filepath.Join(dir, "."+n+leaving)))
 	es, _ := read(t, dir)
 	if len(es) != 1 {
 		t.Fatalf("lost: %v", es)
 	}
-	if err := RemoveIntent(dir, es[0]); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, RemoveIntent(dir, es[0]))
 	if left, _ := os.ReadDir(dir); len(left) != 0 {
 		t.Errorf("left behind: %v", left)
 	}
@@ -125,9 +112,7 @@ func TestReadReportsWhatItCannotRead(t *testing.T) {
 		".new.json1.tmp": `{`,
 		".old.json1.tmp": `{`,
 	} {
-		if err := os.WriteFile(filepath.Join(dir, n), []byte(body), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, n), []byte(body), 0o600))
 	}
 	os.Mkdir(filepath.Join(dir, "folder.json"), 0o700)
 	os.Symlink("/dev/zero", filepath.Join(dir, "link.json"))
@@ -187,10 +172,7 @@ func TestWriteFails(t *testing.T) {
 
 // FuzzIntent: any file is an intent that is written again the same, or an error.
 func FuzzIntent(f *testing.F) {
-	raw, err := encode(of("a"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	raw := must.Get(encode(of("a")))(f)
 	f.Add(raw)
 	f.Add([]byte(`{"version":99,"network":"n","containerID":"c","ifName":"i","later":{"x":[]}}`))
 	f.Add([]byte(`{"network":"\u0000"}`))
@@ -222,8 +204,6 @@ func BenchmarkWrite(b *testing.B) {
 	dir := b.TempDir()
 	in := of("a")
 	for b.Loop() {
-		if err := WriteIntent(dir, in); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, WriteIntent(dir, in))
 	}
 }

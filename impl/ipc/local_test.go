@@ -17,6 +17,7 @@ import (
 
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/ipc"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // moment bounds every wait of these tests.
@@ -25,30 +26,21 @@ const moment = 30 * time.Second
 func listen(t *testing.T) (*ipc.Listener, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")
-	l, err := ipc.Listen(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ipc.Listen(path))(t)
 	t.Cleanup(func() { l.Close() })
 	return l, path
 }
 
 func accept(t *testing.T, l *ipc.Listener) *ipc.Peer {
 	t.Helper()
-	p, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(l.Accept())(t)
 	t.Cleanup(func() { p.Close() })
 	return p
 }
 
 func dial(t *testing.T, path string) *ipc.Conn {
 	t.Helper()
-	c, err := ipc.Dial(path, moment)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(ipc.Dial(path, moment))(t)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -58,13 +50,8 @@ func files(t *testing.T, n int) (fs []*os.File) {
 	t.Helper()
 	for i := range n {
 		name := filepath.Join(t.TempDir(), "f")
-		if err := os.WriteFile(name, []byte{byte('a' + i)}, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		f, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte{byte('a' + i)}, 0o600))
+		f := must.Get(os.Open(name))(t)
 		t.Cleanup(func() { f.Close() })
 		fs = append(fs, f)
 	}
@@ -91,9 +78,7 @@ func TestCallWithFiles(t *testing.T) {
 		t.Errorf("the caller is %s, expected process %d of user %d", p, os.Getpid(), os.Geteuid())
 	}
 	got, fs, err := p.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if !reflect.DeepEqual(*got, want) {
 		t.Errorf("read %+v, expected %+v", *got, want)
 	}
@@ -107,9 +92,7 @@ func TestCallWithFiles(t *testing.T) {
 	if len(fs) != 2 {
 		t.Errorf("%d files came, expected 2", len(fs))
 	}
-	if err := p.Write(&answer); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Write(&answer))
 	r := <-done
 	if r.err != nil || !reflect.DeepEqual(*r.r, answer) {
 		t.Errorf("the answer is %+v, %v; expected %+v", r.r, r.err, answer)
@@ -138,10 +121,7 @@ func TestVersionsAreInEveryMessage(t *testing.T) {
 // raw is a caller that writes what it likes.
 func raw(t *testing.T, path string) *net.UnixConn {
 	t.Helper()
-	c, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"}))(t)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -344,9 +324,7 @@ func TestLargeMessages(t *testing.T) {
 		got <- err
 	}()
 	r, err := dial(t, path).Call(&ipc.Request{Verb: ipc.GC, Valid: valid}, moment)
-	if err := <-got; err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, <-got)
 	if err != nil || !bytes.Equal(r.Body, body) {
 		t.Errorf("the answer did not come whole: %v", err)
 	}
@@ -366,10 +344,7 @@ func TestListen(t *testing.T) {
 	dir := filepath.Dir(path)
 
 	dead := filepath.Join(dir, "dead")
-	u, err := net.ListenUnix("unix", &net.UnixAddr{Name: dead, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(net.ListenUnix("unix", &net.UnixAddr{Name: dead, Net: "unix"}))(t)
 	u.SetUnlinkOnClose(false)
 	u.Close()
 	if _, err := ipc.Dial(dead, moment); err == nil || !strings.Contains(err.Error(), "nobody listens") {
@@ -382,10 +357,7 @@ func TestListen(t *testing.T) {
 
 	// A successor's socket outlives its predecessor's Close.
 	os.Remove(dead)
-	next, err := ipc.Listen(dead)
-	if err != nil {
-		t.Fatal(err)
-	}
+	next := must.Get(ipc.Listen(dead))(t)
 	again.Close()
 	if _, err := os.Lstat(dead); err != nil {
 		t.Error("Close removed the socket of another listener")

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // apiServer serves what a handler answers, and keeps what was asked.
@@ -58,10 +59,7 @@ func reader(t *testing.T, url string) *Reader {
 // readerFor gives a request up after a time.
 func readerFor(t *testing.T, url string, timeout time.Duration) *Reader {
 	t.Helper()
-	r, err := New(Config{Node: "node-1", Endpoint: url, Account: t.TempDir(), Timeout: timeout})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(New(Config{Node: "node-1", Endpoint: url, Account: t.TempDir(), Timeout: timeout}))(t)
 	t.Cleanup(r.Close)
 	return r
 }
@@ -194,10 +192,7 @@ func drop(w http.ResponseWriter, _ *http.Request) {
 }
 
 func TestNobodyThere(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	_ = l.Close()
 	if _, err := reader(t, "http://"+l.Addr().String()).Pods(bounded(t, 2*patience)); err == nil || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("got %v", err)
@@ -217,18 +212,13 @@ func TestInCluster(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_PORT", port)
 	account := t.TempDir()
 	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(account, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(account, name), []byte(text), 0o600))
 	}
 	if _, err := New(Config{Node: "node-1", Account: account}); err == nil {
 		t.Error("https without a certificate to trust")
 	}
 	write("ca.crt", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})))
-	r, err := New(Config{Node: "node-1", Account: account})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(New(Config{Node: "node-1", Account: account}))(t)
 	t.Cleanup(r.Close)
 	if _, err := r.Node(bounded(t, 2*patience)); err == nil || len(tokens) != 0 {
 		t.Errorf("without a token: %v, %v", err, tokens)
@@ -346,9 +336,7 @@ func TestTellMakesAnEventOfTheNode(t *testing.T) {
 	defer srv.Close()
 	r := reader(t, srv.URL)
 	for _, message := range []string{"a", "a", strings.Repeat("ü", mostMessage)} {
-		if err := r.Tell(t.Context(), "NetworkImpaired", message); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, r.Tell(t.Context(), "NetworkImpaired", message))
 		status = http.StatusConflict
 	}
 	if e := got[0]; e.Kind != "Event" || e.InvolvedObject.Kind != "Node" || e.InvolvedObject.Name != e.InvolvedObject.UID || e.Metadata.Namespace != "default" ||

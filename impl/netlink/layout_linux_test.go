@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // bytesOf lays numbers out one behind the other, each as wide as its type.
@@ -91,7 +93,7 @@ func TestListThatIsCutShortEndsThere(t *testing.T) {
 // NUL or without.
 func TestValuesOfAnotherLength(t *testing.T) {
 	for n := range 6 {
-		c := Cursor{Value: bytes.Repeat([]byte{1}, n)}
+		c := cursor{Value: bytes.Repeat([]byte{1}, n)}
 		number := uint32(0)
 		if n >= 4 {
 			number = 0x01010101
@@ -102,11 +104,11 @@ func TestValuesOfAnotherLength(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"\x00", "a\x00b\x00"} {
-		if c := (Cursor{Value: []byte(text)}); string(c.Text()) != text[:len(text)-1] {
+		if c := (cursor{Value: []byte(text)}); string(c.Text()) != text[:len(text)-1] {
 			t.Errorf("%q is %q", text, c.Text())
 		}
 	}
-	c := Cursor{Value: binary.BigEndian.AppendUint32(nil, 0x0a000102)}
+	c := cursor{Value: binary.BigEndian.AppendUint32(nil, 0x0a000102)}
 	if c.BE32() != 0x0a000102 || c.IP() != netip.MustParseAddr("10.0.1.2") {
 		t.Errorf("in network order: %x, %v", c.BE32(), c.IP())
 	}
@@ -201,8 +203,7 @@ func TestRequestThatIsNotSentHasNoAnswer(t *testing.T) {
 			t.Errorf("%s: %v, expected %v", name, err, unix.EMSGSIZE)
 		}
 	}
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
-	must(t, err)
+	fds := must.Get(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0))(t)
 	defer unix.Close(fds[1])
 	s := Adopt(fds[0], 256)
 	large := (&Request{}).AskLinks()
@@ -252,7 +253,7 @@ func TestAnswersAmongOthers(t *testing.T) {
 			}
 			for _, m := range messages {
 				_, err := unix.Write(kernel, m)
-				must(t, err)
+				must.Do(t, err)
 			}
 		}
 		s.seq = 9
@@ -298,7 +299,7 @@ func TestAnswersAmongOthers(t *testing.T) {
 func TestDatagramThatFillsTheBuffer(t *testing.T) {
 	s, kernel := scripted(t)
 	_, err := unix.Write(kernel, make([]byte, len(s.buf)))
-	must(t, err)
+	must.Do(t, err)
 	if b, err := s.ReceiveNow(); err != nil || len(b) != 256 {
 		t.Errorf("%d bytes, %v", len(b), err)
 	}
@@ -307,8 +308,7 @@ func TestDatagramThatFillsTheBuffer(t *testing.T) {
 // TestOpenedSocketHasItsOptions, has room, and is closed by Close. A protocol that does not exist, and a socket that
 // is closed, are errors.
 func TestOpenedSocketHasItsOptions(t *testing.T) {
-	s, err := Open(unix.NETLINK_ROUTE, 4096)
-	must(t, err)
+	s := must.Get(Open(unix.NETLINK_ROUTE, 4096))(t)
 	for _, o := range []int{unix.NETLINK_EXT_ACK, unix.NETLINK_CAP_ACK, unix.NETLINK_GET_STRICT_CHK} {
 		if v, err := unix.GetsockoptInt(s.fd, unix.SOL_NETLINK, o); err != nil || v != 1 {
 			t.Errorf("option %d is %d, %v", o, v, err)
@@ -318,7 +318,7 @@ func TestOpenedSocketHasItsOptions(t *testing.T) {
 	if unix.Geteuid() == 0 {
 		size = 16 << 20 // more than a process without the capability may have (net.core.rmem_max)
 	}
-	must(t, s.Room(size))
+	must.Do(t, s.Room(size))
 	// socket(7): the kernel doubles it
 	if v, err := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVBUF); err != nil || v != 2*size {
 		t.Errorf("the kernel may queue %d bytes, expected %d: %v", v, 2*size, err)

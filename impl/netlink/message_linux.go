@@ -158,8 +158,8 @@ func (r *Request) IP(kind uint16, a netip.Addr) {
 	r.Bytes(kind, four[:])
 }
 
-// Cursor goes through a list of attributes. A list that is cut short ends there: the kernel writes none.
-type Cursor struct {
+// cursor goes through a list of attributes. A list that is cut short ends there: the kernel writes none.
+type cursor struct {
 	Kind   uint16
 	Nested bool
 	Value  []byte
@@ -167,10 +167,10 @@ type Cursor struct {
 }
 
 // Attributes begins with the first of a list.
-func Attributes(list []byte) Cursor { return Cursor{rest: list} }
+func Attributes(list []byte) cursor { return cursor{rest: list} }
 
 // Next goes to the next attribute, or says that there is none.
-func (c *Cursor) Next() bool {
+func (c *cursor) Next() bool {
 	if len(c.rest) < attributeHeader {
 		return false
 	}
@@ -186,7 +186,7 @@ func (c *Cursor) Next() bool {
 }
 
 // U8 is a number of one byte, 0 when the value is too short for it; so are U32 and BE32.
-func (c *Cursor) U8() byte {
+func (c *cursor) U8() byte {
 	if len(c.Value) < 1 {
 		return 0
 	}
@@ -194,7 +194,7 @@ func (c *Cursor) U8() byte {
 }
 
 // U32 is a number in the byte order of the host.
-func (c *Cursor) U32() uint32 {
+func (c *cursor) U32() uint32 {
 	if len(c.Value) < 4 {
 		return 0
 	}
@@ -202,7 +202,7 @@ func (c *Cursor) U32() uint32 {
 }
 
 // BE32 is a number in network order.
-func (c *Cursor) BE32() uint32 {
+func (c *cursor) BE32() uint32 {
 	if len(c.Value) < 4 {
 		return 0
 	}
@@ -210,7 +210,7 @@ func (c *Cursor) BE32() uint32 {
 }
 
 // IP is an IPv4 address; any other length is the invalid one.
-func (c *Cursor) IP() netip.Addr {
+func (c *cursor) IP() netip.Addr {
 	if len(c.Value) != 4 {
 		return netip.Addr{}
 	}
@@ -218,7 +218,7 @@ func (c *Cursor) IP() netip.Addr {
 }
 
 // Text is a string without its NUL.
-func (c *Cursor) Text() []byte {
+func (c *cursor) Text() []byte {
 	if n := len(c.Value); n > 0 && c.Value[n-1] == 0 {
 		return c.Value[:n-1]
 	}

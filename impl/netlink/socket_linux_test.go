@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // scripted is a socket whose other end plays the kernel.
 func scripted(t *testing.T) (s *Socket, kernel int) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	must(t, err)
+	fds := must.Get(unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0))(t)
 	t.Cleanup(func() { unix.Close(fds[0]); unix.Close(fds[1]) })
 	return Adopt(fds[0], 256), fds[1]
 }
@@ -26,7 +27,7 @@ func answer(t *testing.T, kernel int, kind, flags uint16, body ...byte) {
 	r.Raw(body...)
 	r.number(1)
 	_, err := unix.Write(kernel, r.B)
-	must(t, err)
+	must.Do(t, err)
 }
 
 // TestIncompleteDumpIsAnError: whatever makes a list incomplete is an error, and the whole list is read all the same.
@@ -85,13 +86,12 @@ func same(have, want error) bool {
 func TestOnlyTheKernelSpeaks(t *testing.T) {
 	enterNew(t)
 	open := func() *Socket {
-		s, err := Open(unix.NETLINK_ROUTE, 4096)
-		must(t, err)
+		s := must.Get(Open(unix.NETLINK_ROUTE, 4096))(t)
 		t.Cleanup(s.Close)
 		return s
 	}
 	ours, stranger := open(), open()
-	must(t, unix.Sendto(stranger.fd, make([]byte, unix.NLMSG_HDRLEN), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Pid: ours.Port}))
+	must.Do(t, unix.Sendto(stranger.fd, make([]byte, unix.NLMSG_HDRLEN), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Pid: ours.Port}))
 	if b, err := ours.ReceiveNow(); err != unix.EAGAIN {
 		t.Errorf("a process was heard: %x, %v", b, err)
 	}
@@ -102,7 +102,7 @@ func TestBufferGrows(t *testing.T) {
 	s, kernel := scripted(t)
 	for _, want := range []error{unix.EMSGSIZE, nil} {
 		_, err := unix.Write(kernel, make([]byte, 1000))
-		must(t, err)
+		must.Do(t, err)
 		if b, err := s.ReceiveNow(); err != want && !(want == nil && len(b) == 1000) {
 			t.Errorf("%d bytes, %v; expected %v", len(b), err, want)
 		}
@@ -191,16 +191,13 @@ func TestAttributesAreReadAsWritten(t *testing.T) {
 // TestOpenedSocketIsInItsGroups: it hears what it was opened for, and knows the port by which notifications name it. A group that cannot be is
 // an error.
 func TestOpenedSocketIsInItsGroups(t *testing.T) {
-	s, err := Open(unix.NETLINK_ROUTE, 4096, unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_RULE)
-	must(t, err)
+	s := must.Get(Open(unix.NETLINK_ROUTE, 4096, unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_RULE))(t)
 	t.Cleanup(s.Close)
-	groups, err := unix.GetsockoptInt(s.fd, unix.SOL_NETLINK, unix.NETLINK_LIST_MEMBERSHIPS)
-	must(t, err)
+	groups := must.Get(unix.GetsockoptInt(s.fd, unix.SOL_NETLINK, unix.NETLINK_LIST_MEMBERSHIPS))(t)
 	if want := 1<<(unix.RTNLGRP_LINK-1) | 1<<(unix.RTNLGRP_IPV4_RULE-1); groups != want {
 		t.Errorf("it is in groups %b, expected %b", groups, want)
 	}
-	name, err := unix.Getsockname(s.fd)
-	must(t, err)
+	name := must.Get(unix.Getsockname(s.fd))(t)
 	if port := name.(*unix.SockaddrNetlink).Pid; port == 0 || s.Port != port {
 		t.Errorf("its port is %d, expected %d", s.Port, port)
 	}
@@ -232,7 +229,7 @@ func TestLateAnswersAreNobodys(t *testing.T) {
 			b = append(b, r.B...)
 		}
 		_, err := unix.Write(kernel, b)
-		must(t, err)
+		must.Do(t, err)
 	}
 	message := func(seq uint32, kind uint16, body ...byte) func(*Request) {
 		return func(r *Request) { r.Message(kind, 0); r.Raw(body...); r.number(seq) }
@@ -269,18 +266,11 @@ func TestLateAnswersAreNobodys(t *testing.T) {
 	}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // enterNew moves the test to a network namespace of its own, and with it to a thread that ends with it.
 func enterNew(t *testing.T) {
 	if unix.Geteuid() != 0 {
 		t.Skip("needs root: for a network namespace")
 	}
 	runtime.LockOSThread()
-	must(t, unix.Unshare(unix.CLONE_NEWNET))
+	must.Do(t, unix.Unshare(unix.CLONE_NEWNET))
 }

@@ -27,7 +27,7 @@ const Name = "npa.sock"
 // Bounds of a call.
 const (
 	ReachBound   = 2 * time.Second  // to connect and to hear that it is an agent: amazon-vpc-cni-k8s's
-	EnforceBound = 10 * time.Second // of the whole call: an agent that starts many pods at once takes seconds (aws-network-policy-agent #585)
+	enforceBound = 10 * time.Second // of the whole call: an agent that starts many pods at once takes seconds (aws-network-policy-agent #585)
 	ForgetBound  = 5 * time.Second
 )
 
@@ -56,7 +56,7 @@ const (
 
 // Enforce has the agent put a pod's policies in force. The pod may run when there is no error.
 func Enforce(ctx context.Context, socket, mode string, p ipam.Pod) error {
-	ctx, cancel := context.WithTimeout(ctx, EnforceBound)
+	ctx, cancel := context.WithTimeout(ctx, enforceBound)
 	defer cancel()
 	q := grpclite.AppendNumber(grpclite.AppendText(question(p), fieldMode, mode), fieldInterfaces, 1)
 	answer, err := call(ctx, socket, enforce, q)

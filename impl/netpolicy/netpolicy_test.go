@@ -17,6 +17,7 @@ import (
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/netpolicy"
 	"github.com/enilab/enilab/impl/netpolicy/netpolicytest"
+	"github.com/enilab/enilab/internal/must"
 )
 
 var pod = ipam.Pod{Namespace: "shop", Name: "web-0", UID: "u"}
@@ -27,13 +28,9 @@ func TestCalls(t *testing.T) {
 	path := socket(t)
 	a := netpolicytest.Start(t, path)
 	for _, mode := range []string{netpolicy.Standard, netpolicy.Strict} {
-		if err := netpolicy.Enforce(t.Context(), path, mode, pod); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, netpolicy.Enforce(t.Context(), path, mode, pod))
 	}
-	if err := netpolicy.Forget(t.Context(), path, pod); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, netpolicy.Forget(t.Context(), path, pod))
 	want := []netpolicytest.Call{{Method: "EnforceNpToPod", Name: "web-0", Namespace: "shop", Mode: "standard", Interfaces: 1},
 		{Method: "EnforceNpToPod", Name: "web-0", Namespace: "shop", Mode: "strict", Interfaces: 1}, {Method: "DeletePodNp", Name: "web-0", Namespace: "shop"}}
 	if got := a.Calls(); !slices.Equal(got, want) {
@@ -77,10 +74,7 @@ func TestAgentThatIsGoneOrHangs(t *testing.T) {
 		}
 	}
 	dead := socket(t)
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: dead, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.ListenUnix("unix", &net.UnixAddr{Name: dead, Net: "unix"}))(t)
 	l.SetUnlinkOnClose(false)
 	l.Close()
 	for _, err := range both(t.Context(), dead) {
@@ -89,9 +83,7 @@ func TestAgentThatIsGoneOrHangs(t *testing.T) {
 		}
 	}
 	plain := socket(t)
-	if err := os.WriteFile(plain, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(plain, nil, 0o600))
 	for _, err := range both(t.Context(), plain) {
 		if !errors.Is(err, netpolicy.ErrNotListening) {
 			t.Errorf("a file: %v", err)
@@ -100,10 +92,7 @@ func TestAgentThatIsGoneOrHangs(t *testing.T) {
 	t.Run("hangs", func(t *testing.T) {
 		t.Parallel()
 		path := socket(t)
-		l, err := net.Listen("unix", path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(net.Listen("unix", path))(t)
 		t.Cleanup(func() { l.Close() })
 		began := time.Now()
 		if err := netpolicy.Forget(t.Context(), path, pod); err == nil || errors.Is(err, netpolicy.ErrNotListening) {
@@ -133,8 +122,6 @@ func BenchmarkEnforce(b *testing.B) {
 	path := filepath.Join(b.TempDir(), netpolicy.Name)
 	netpolicytest.Start(b, path)
 	for b.Loop() {
-		if err := netpolicy.Enforce(b.Context(), path, netpolicy.Standard, pod); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, netpolicy.Enforce(b.Context(), path, netpolicy.Standard, pod))
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/containernetworking/cni/pkg/skel"
 	"github.com/containernetworking/cni/pkg/types"
 
 	"github.com/enilab/enilab/impl/dataplane"
@@ -13,14 +12,6 @@ import (
 )
 
 // add gives a namespace an interface and an address.
-func (p *program) add(args *skel.CmdArgs) error {
-	v, err := p.begin(ipc.Add, args)
-	if err == nil {
-		err = v.add()
-	}
-	return v.end(err)
-}
-
 func (v *verb) add() error {
 	if err := v.names(); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/internal/percentiles"
 )
 
@@ -23,12 +24,8 @@ func BenchmarkExec(b *testing.B) {
 				c.args = fmt.Sprintf("K8S_POD_NAMESPACE=default;K8S_POD_NAME=web-%d", i)
 				cmd := n.command(c)
 				began := time.Now()
-				if err := startIn(n.host, cmd); err != nil {
-					b.Fatal(err)
-				}
-				if err := cmd.Wait(); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, startIn(n.host, cmd))
+				must.Do(b, cmd.Wait())
 				took = append(took, time.Since(began))
 				if verb == "ADD" {
 					b.StopTimer()

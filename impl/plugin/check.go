@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/containernetworking/cni/pkg/skel"
 	"github.com/containernetworking/cni/pkg/types"
 	types100 "github.com/containernetworking/cni/pkg/types/100"
 
@@ -19,14 +18,6 @@ import (
 )
 
 // check compares an attachment with the ADD that made it.
-func (p *program) check(args *skel.CmdArgs) error {
-	v, err := p.begin(ipc.Check, args)
-	if err == nil {
-		err = v.check()
-	}
-	return v.end(err)
-}
-
 func (v *verb) check() error {
 	if err := v.names(); err != nil {
 		return err
@@ -157,7 +148,7 @@ func (e *expectation) compareAddresses(ns *namespace, l *link) error {
 		return err
 	}
 	for _, want := range e.ips {
-		if !hasPrefix(have, want) {
+		if !slices.Contains(have, want) {
 			return fmt.Errorf("interface %s does not have address %v", e.name, want)
 		}
 	}
@@ -203,24 +194,12 @@ func (e *expectation) compareRoutes(ns *namespace, l *link) error {
 }
 
 func hasAddress(list []netip.Prefix, a netip.Addr) bool {
-	for _, p := range list {
-		if p.Addr() == a {
-			return true
-		}
-	}
-	return false
-}
-
-func hasPrefix(list []netip.Prefix, p netip.Prefix) bool {
-	return slices.Contains(list, p)
+	return slices.ContainsFunc(list, func(p netip.Prefix) bool { return p.Addr() == a })
 }
 
 // hasRoute looks for a route; one that was not said to have a gateway or a link may have any.
 func hasRoute(list []route, want route) bool {
-	for _, r := range list {
-		if r.table == want.table && r.dst == want.dst && (!want.via.IsValid() || r.via == want.via) && (want.link == 0 || r.link == want.link) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(r route) bool {
+		return r.table == want.table && r.dst == want.dst && (!want.via.IsValid() || r.via == want.via) && (want.link == 0 || r.link == want.link)
+	})
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/ipc"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestConformance is what a plugin owes a runtime by the CNI specification 1.1.0 and by what runtimes really do. A row is
@@ -123,18 +124,11 @@ func nameTaken(t *testing.T, n *node) {
 		attrs := netlink.NewLinkAttrs()
 		attrs.Name = "eth0"
 		peer := fmt.Sprint("other", i)
-		if err := handle(t, ns).LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: peer, PeerNamespace: other}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, handle(t, ns).LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: peer, PeerNamespace: other}))
 		if i == 2 {
 			h := handle(t, n.host)
-			l, err := h.LinkByName(peer)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := h.LinkSetAlias(l, dataplane.Alias("aws-cni", "c2", "eth0", netip.MustParseAddr("10.0.0.9"))); err != nil {
-				t.Fatal(err)
-			}
+			l := must.Get(h.LinkByName(peer))(t)
+			must.Do(t, h.LinkSetAlias(l, dataplane.Alias("aws-cni", "c2", "eth0", netip.MustParseAddr("10.0.0.9"))))
 		}
 		before := links(t, ns)
 		n.fails(of("ADD", pathOf(ns)), 4, "CNI_IFNAME=eth0", "exists")
@@ -197,10 +191,7 @@ func sandbox(t *testing.T, n *node) {
 	if r.IPs[0].Interface == nil || *r.IPs[0].Interface != 1 || r.IPs[0].Address != "10.0.0.10/32" {
 		t.Errorf("ips %+v", r.IPs)
 	}
-	l, err := handle(t, ns).LinkByName("eth0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(handle(t, ns).LinkByName("eth0"))(t)
 	if in.Mac != l.Attrs().HardwareAddr.String() || in.MTU == nil || *in.MTU != 9001 {
 		t.Errorf("eth0 %+v, the kernel says %v", in, l.Attrs().HardwareAddr)
 	}
@@ -248,13 +239,9 @@ func delAgain(t *testing.T, n *node) {
 
 func delNamespace(t *testing.T, n *node) {
 	file := filepath.Join(t.TempDir(), "cni-1")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, nil, 0o600))
 	fifo := filepath.Join(t.TempDir(), "fifo")
-	if err := unix.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Mkfifo(fifo, 0o600))
 	for _, path := range []string{"", "/var/run/netns/cni-gone", file, file + "/x", fifo, "/proc/self/ns/mnt"} {
 		n.ok(of("DEL", path))
 		if q := n.daemon.requests(); q[len(q)-1].Inode != 0 {
@@ -329,9 +316,7 @@ func delIntent(t *testing.T, n *node) {
 		if es[0].Intent != want {
 			t.Errorf("%s: intent %+v", how, es[0].Intent)
 		}
-		if err := ipc.RemoveIntent(folder, es[0]); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, ipc.RemoveIntent(folder, es[0]))
 	}
 	n.daemon.set(func(d *daemon) { d.hang = true })
 	one("a daemon that hangs")
@@ -375,11 +360,7 @@ func checkMissing(t *testing.T, n *node) {
 	out := n.ok(of("ADD", pathOf(ns)))
 	c := checked(pathOf(ns), out)
 	eth0 := func() netlink.Link {
-		l, err := h.LinkByName("eth0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return l
+		return must.Get(h.LinkByName("eth0"))(t)
 	}
 	// Each damage is CHECKed, and repaired by doing the whole set-up again.
 	for what, damage := range map[string]func() error{
@@ -406,9 +387,7 @@ func checkMissing(t *testing.T, n *node) {
 	json.Unmarshal([]byte(out), &routed)
 	routed["routes"] = []any{map[string]any{"dst": "192.0.2.0/24"}}
 	n.fails(of("CHECK", pathOf(ns)).with("prevResult", routed), ipam.CodeDrifted, "192.0.2.0/24")
-	if err := h.RouteAdd(&netlink.Route{Dst: cidr("192.0.2.0/24"), LinkIndex: eth0().Attrs().Index}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.RouteAdd(&netlink.Route{Dst: cidr("192.0.2.0/24"), LinkIndex: eth0().Attrs().Index}))
 	n.ok(of("CHECK", pathOf(ns)).with("prevResult", routed))
 
 	n.fails(checked(pod(t), out), ipam.CodeDrifted, "eth0") // another namespace than ADD's
@@ -420,9 +399,7 @@ func checkMissing(t *testing.T, n *node) {
 	})
 	n.fails(c, ipam.CodeDrifted, "a rule is missing")
 	n.daemon.set(func(d *daemon) { d.refuse = nil })
-	if err := h.LinkDel(eth0()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.LinkDel(eth0()))
 	n.fails(c, ipam.CodeDrifted, "gone")
 }
 
@@ -468,16 +445,12 @@ func statusMinute(t *testing.T, n *node) {
 	age := func(first, last time.Duration) {
 		t.Helper()
 		var ts unix.Timespec
-		if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts))
 		now := time.Duration(ts.Nano())
 		if _, err := os.Stat(miss); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(miss, fmt.Appendf(nil, "%d %d\n", now-first, now-last), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(miss, fmt.Appendf(nil, "%d %d\n", now-first, now-last), 0o600))
 	}
 	age(50*time.Second, 5*time.Second)
 	n.ok(of("STATUS", ""))

@@ -12,28 +12,22 @@ import (
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/dataplane/linux"
 	"github.com/enilab/enilab/impl/ipc"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // open opens the datapath of a namespace.
 func open(t *testing.T, ns netns.NsHandle) *linux.Kernel {
 	t.Helper()
 	runtime.LockOSThread()
-	home, err := netns.Get()
-	if err != nil {
-		t.Fatal(err)
-	}
+	home := must.Get(netns.Get())(t)
 	defer home.Close()
-	if err := netns.Set(ns); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, netns.Set(ns))
 	k, err := linux.Open(linux.Options{})
 	if back := netns.Set(home); back != nil {
 		t.Fatal(back) // the thread stays locked
 	}
 	runtime.UnlockOSThread()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { k.Close() })
 	return k
 }

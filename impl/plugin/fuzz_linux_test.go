@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // FuzzPluginInput: whatever configuration, environment and daemon's answer there is, the plugin ends with a result or with
@@ -90,10 +92,7 @@ func confined(conf []byte, dir string) []byte {
 type answerer struct{ answer chan []byte }
 
 func answering(f *testing.F, path string) *answerer {
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		f.Fatal(err)
-	}
+	l := must.Get(net.Listen("unix", path))(f)
 	f.Cleanup(func() { l.Close() })
 	d := &answerer{make(chan []byte, 1)}
 	go func() {

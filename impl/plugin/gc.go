@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"github.com/containernetworking/cni/pkg/skel"
 	"github.com/containernetworking/cni/pkg/types"
 
 	"github.com/enilab/enilab/impl/ipam"
@@ -9,14 +8,6 @@ import (
 )
 
 // gc tells the daemon what lives. The daemon frees what kernel and runtime do not contradict (rules A, K).
-func (p *program) gc(args *skel.CmdArgs) error {
-	v, err := p.begin(ipc.GC, args)
-	if err == nil {
-		err = v.gc()
-	}
-	return v.end(err)
-}
-
 func (v *verb) gc() error {
 	if !v.conf.Validly { // cnitool gc sends no list and means "all"; an answer that was lost on the way looks the same
 		return errorf(types.ErrInvalidNetworkConfig, "%s: %s is missing, which is not an empty list; name the attachments that live", v, keyValid)

@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestInputThatDoesNotCome: reading ends when its time is over, also where nobody says that there is no more.
 func TestInputThatDoesNotCome(t *testing.T) {
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer r.Close()
 	ended := make(chan error, 1)
 	go func() {

@@ -12,6 +12,8 @@ import (
 	"github.com/containernetworking/cni/pkg/skel"
 	"github.com/containernetworking/cni/pkg/types"
 	"github.com/containernetworking/cni/pkg/version"
+
+	"github.com/enilab/enilab/impl/ipc"
 )
 
 // maxConf bounds what is read from standard input, in bytes: a GC lists every attachment of a node.
@@ -53,11 +55,11 @@ func run(conf []byte, out io.Writer) int {
 	forgive()
 	p := &program{out: out}
 	if err := skel.PluginMainFuncsWithError(skel.CNIFuncs{
-		Add:    p.add,
+		Add:    p.verb(ipc.Add, (*verb).add),
 		Del:    p.del,
-		Check:  p.check,
-		GC:     p.gc,
-		Status: p.status,
+		Check:  p.verb(ipc.Check, (*verb).check),
+		GC:     p.verb(ipc.GC, (*verb).gc),
+		Status: p.verb(ipc.Status, (*verb).status),
 	}, version.All, ""); err != nil {
 		return fail(out, conf, err)
 	}

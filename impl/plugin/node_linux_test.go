@@ -25,6 +25,7 @@ import (
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/ipc"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/internal/mutation"
 )
 
@@ -72,10 +73,7 @@ func newNode(t testing.TB) *node {
 	if os.Geteuid() != 0 {
 		t.Skip("needs CAP_SYS_ADMIN and CAP_NET_ADMIN (root), for network namespaces")
 	}
-	bin, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	bin := must.Get(binary())(t)
 	n := &node{t: t, host: newNamespace(t), bin: bin, dir: t.TempDir()}
 	n.start()
 	return n
@@ -86,10 +84,7 @@ func (n *node) socket() string { return filepath.Join(n.dir, "s") }
 // start starts a daemon that knows nothing.
 func (n *node) start() {
 	n.t.Helper()
-	l, err := ipc.Listen(n.socket())
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	l := must.Get(ipc.Listen(n.socket()))(n.t)
 	n.daemon = &daemon{host: n.host, listener: l, rows: map[ipc.Attachment]*row{}, ready: true, left: make(chan string, 100)}
 	go n.daemon.serve()
 	n.t.Cleanup(n.daemon.stop)
@@ -125,19 +120,14 @@ func pathOf(ns netns.NsHandle) string { return fmt.Sprintf("/proc/%d/fd/%d", os.
 func inodeOf(t testing.TB, ns netns.NsHandle) uint64 {
 	t.Helper()
 	var st unix.Stat_t
-	if err := unix.Fstat(int(ns), &st); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Fstat(int(ns), &st))
 	return st.Ino
 }
 
 // handle talks rtnetlink with a namespace.
 func handle(t testing.TB, ns netns.NsHandle) *netlink.Handle {
 	t.Helper()
-	h, err := netlink.NewHandleAt(ns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(netlink.NewHandleAt(ns))(t)
 	t.Cleanup(h.Close)
 	return h
 }
@@ -145,10 +135,7 @@ func handle(t testing.TB, ns netns.NsHandle) *netlink.Handle {
 // links are the names of a namespace's links.
 func links(t testing.TB, ns netns.NsHandle) (names []string) {
 	t.Helper()
-	ls, err := handle(t, ns).LinkList()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ls := must.Get(handle(t, ns).LinkList())(t)
 	for _, l := range ls {
 		names = append(names, l.Attrs().Name)
 	}
@@ -213,11 +200,7 @@ func (n *node) stdin(c call) string {
 			conf[k] = v
 		}
 	}
-	raw, err := json.Marshal(conf)
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	return string(raw)
+	return string(must.Get(json.Marshal(conf))(n.t))
 }
 
 // command is the plugin's process, not yet started.
@@ -261,9 +244,7 @@ func (n *node) run(c call) got {
 	cmd := n.command(c)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := startIn(n.host, cmd); err != nil {
-		n.t.Fatal(err)
-	}
+	must.Do(n.t, startIn(n.host, cmd))
 	late := time.AfterFunc(moment, func() { cmd.Process.Kill() })
 	cmd.Wait()
 	if !late.Stop() {
@@ -570,9 +551,7 @@ func await(t testing.TB, what string, c <-chan string) string {
 func silent(t testing.TB) io.Reader {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { r.Close(); w.Close() })
 	return r
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestUnprintableResultIsGivenBack: the runtime will never know of the address, and calls DEL only if it likes.
@@ -12,15 +14,10 @@ func TestUnprintableResultIsGivenBack(t *testing.T) {
 	n := newNode(t)
 	ns := newNamespace(t)
 	cmd := n.command(of("ADD", fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), int(ns))))
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	full := must.Get(os.OpenFile("/dev/full", os.O_WRONLY, 0))(t)
 	defer full.Close()
 	cmd.Stdout = full
-	if err := startIn(n.host, cmd); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, startIn(n.host, cmd))
 	late := time.AfterFunc(moment, func() { cmd.Process.Kill() })
 	defer late.Stop()
 	if err := cmd.Wait(); err == nil {

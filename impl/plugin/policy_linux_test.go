@@ -12,6 +12,7 @@ import (
 	"github.com/enilab/enilab/impl/ipc"
 	"github.com/enilab/enilab/impl/netpolicy"
 	"github.com/enilab/enilab/impl/netpolicy/netpolicytest"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // policed is a node whose daemon says that an agent has to hear of its pods, in that mode.
@@ -43,10 +44,7 @@ func (n *node) noted() int {
 // deadSocket is one on which nobody listens.
 func deadSocket(t *testing.T, path string) {
 	t.Helper()
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}))(t)
 	l.SetUnlinkOnClose(false)
 	l.Close()
 }
@@ -161,10 +159,7 @@ func TestPoliciesForgotten(t *testing.T) {
 		"it is dead":    {func(t *testing.T, n *node) { deadSocket(t, n.agent()) }, 1},
 		"it is no gRPC": {func(t *testing.T, n *node) { nonsense(t, n.agent()) }, 1},
 		"it hangs": {func(t *testing.T, n *node) {
-			l, err := net.Listen("unix", n.agent())
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := must.Get(net.Listen("unix", n.agent()))(t)
 			t.Cleanup(func() { l.Close() })
 		}, 1},
 		"it hangs later": {func(t *testing.T, n *node) {
@@ -189,9 +184,7 @@ func TestPoliciesForgotten(t *testing.T) {
 		t.Parallel()
 		n := policed(t, netpolicy.Standard)
 		deadSocket(t, n.agent())
-		if err := os.WriteFile(filepath.Join(n.dir, filepath.Base(ipc.IntentDir)), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(n.dir, filepath.Base(ipc.IntentDir)), nil, 0o600))
 		n.fails(of("DEL", ""), 11, "could not be left a note", "try again")
 	})
 }
@@ -199,10 +192,7 @@ func TestPoliciesForgotten(t *testing.T) {
 // nonsense is somebody else's socket.
 func nonsense(t *testing.T, path string) {
 	t.Helper()
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("unix", path))(t)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {

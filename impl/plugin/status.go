@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/containernetworking/cni/pkg/skel"
 	"github.com/containernetworking/cni/pkg/types"
 
 	"github.com/enilab/enilab/impl/clock"
@@ -19,14 +18,6 @@ const statusTimeout = 700 * time.Millisecond
 const unreachable = time.Minute
 
 // status says whether the network is available.
-func (p *program) status(args *skel.CmdArgs) error {
-	v, err := p.begin(ipc.Status, args)
-	if err == nil {
-		err = v.status()
-	}
-	return v.end(err)
-}
-
 func (v *verb) status() error {
 	r, err := v.asked()
 	switch {

@@ -21,6 +21,7 @@ import (
 	"github.com/enilab/enilab/impl/conflist"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/ipc"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestWarnsWhereConflistAndDaemonDiffer: a warning is written for what the conflist says and ipamd does otherwise, and
@@ -63,10 +64,7 @@ func TestLogSaysHowAVerbEnded(t *testing.T) {
 }
 
 func TestPipeOf(t *testing.T) {
-	f, err := pipeOf([]byte("what is said"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(pipeOf([]byte("what is said")))(t)
 	defer f.Close()
 	if b, err := io.ReadAll(f); string(b) != "what is said" {
 		t.Errorf("%q, %v", b, err)
@@ -101,10 +99,7 @@ func TestConflist(t *testing.T) {
 	if err != nil || c.Socket != "/run/s" || c.StateDir != "/run/d" || c.Protocol != 1 || c.Timeout != 5*time.Second || c.MTU != 1500 || c.VethPrefix != "eni" || c.LogFile != "/var/log/p.log" {
 		t.Errorf("the plugin reads %+v, %v", c, err)
 	}
-	bare, err := libcni.ConfListFromBytes(conflist.Make(conflist.Options{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	bare := must.Get(libcni.ConfListFromBytes(conflist.Make(conflist.Options{})))(t)
 	if c, err := parseConf(bare.Plugins[0].Bytes); err != nil || c.StateDir != StateDir || c.Protocol != ipam.Version || c.Timeout != defaultTimeout || c.MTU != 9001 {
 		t.Errorf("the defaults are %+v, %v", c, err)
 	}
@@ -184,10 +179,7 @@ func TestLog(t *testing.T) {
 		log.Error("an error line")
 		f.Close()
 	}
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(path))(t)
 	for line, want := range map[string]int{"a debug line": 1, "an info line": 2, "an error line": 3} {
 		if got := strings.Count(string(raw), line); got != want {
 			t.Errorf("%q is there %d times, expected %d", line, got, want)
@@ -204,9 +196,7 @@ func TestLog(t *testing.T) {
 		f.Close()
 	}
 	// A log that has become large makes room.
-	if err := os.Truncate(path, maxLog); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate(path, maxLog))
 	log, f := openLog(path, "info")
 	log.Info("fresh")
 	f.Close()
@@ -247,10 +237,7 @@ func (endless) Read(b []byte) (int, error) {
 
 // TestDependencies: the plugin starts for every pod; these cost more than its whole run.
 func TestDependencies(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", "github.com/enilab/enilab/cmd/aws-cni").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(exec.Command("go", "list", "-deps", "github.com/enilab/enilab/cmd/aws-cni").Output())(t)
 	for dep := range strings.Lines(string(out)) {
 		dep = strings.TrimSpace(dep)
 		for _, heavy := range []string{"net/http", "text/template", "google.golang.org/", "k8s.io/", "github.com/aws/", "github.com/spf13/", "github.com/vishvananda/netlink",

@@ -33,6 +33,17 @@ type verb struct {
 	ended io.Closer
 }
 
+// verb is what the library calls for one whose configuration has to be good.
+func (p *program) verb(name string, do func(*verb) error) func(*skel.CmdArgs) error {
+	return func(args *skel.CmdArgs) error {
+		v, err := p.begin(name, args)
+		if err == nil {
+			err = do(v)
+		}
+		return v.end(err)
+	}
+}
+
 // begin reads configuration and CNI_ARGS. The error says what is wrong with them; the verb is usable beside it.
 func (p *program) begin(name string, args *skel.CmdArgs) (*verb, error) {
 	v := &verb{name: name, args: args, out: p.out, began: time.Now(), override: strings.EqualFold(args.NetnsOverride, "true") || args.NetnsOverride == "1"}

@@ -5,15 +5,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestManual: the table in docs/ipamd.md has every variable with its default and no other, and says of a switch whose other position
 // stops the node that this is not there yet.
 func TestManual(t *testing.T) {
-	text, err := os.ReadFile("../../docs/ipamd.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../docs/ipamd.md"))(t)
 	_, table, ok := strings.Cut(string(text), "<!-- settings:")
 	table, _, end := strings.Cut(table, "<!-- end of settings -->")
 	if !ok || !end {

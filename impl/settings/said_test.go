@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestWhatIsSaidOfVariables: what stops the node, and what is worth a word, alone and beside others; and of what
@@ -166,10 +168,8 @@ func TestNearestName(t *testing.T) {
 func TestTable(t *testing.T) {
 	var b strings.Builder
 	s := &Settings{Values: []Value{{"A", "x", Default}, {"LONG", "", Environment}}}
-	if err := Print(&b, s, []Problem{{Variable: "A", Text: "no", Stops: true},
-		{Variable: "LONG", Text: "well"}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Print(&b, s, []Problem{{Variable: "A", Text: "no", Stops: true},
+		{Variable: "LONG", Text: "well"}}))
 	if want := "A     default      x\nLONG  environment  (unset)\nproblem: A: no\nnote: LONG: well\n"; b.String() != want {
 		t.Errorf("%q, expected %q", b.String(), want)
 	}

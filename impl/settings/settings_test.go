@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/must"
 )
 
 func of(env map[string]string) func(string) (string, bool) {
@@ -168,9 +169,7 @@ func TestUnknown(t *testing.T) {
 func TestPrint(t *testing.T) {
 	s, problems := Read(of(map[string]string{"ENABLE_IPv6": "true", "MAX_ENI": "3", "HTTP_TIMEOUT": "3", "CLUSTER_NAME": "a\x1b[31mb" + strings.Repeat("c", 200)}))
 	var b strings.Builder
-	if err := Print(&b, s, problems); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Print(&b, s, problems))
 	for _, want := range []string{"MAX_ENI ", "environment  3\n", "problem: ENABLE_IPv6: true", "note: HTTP_TIMEOUT: 3", "WARM_IP_TARGET", "(unset)"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the table lacks %q:\n%s", want, b.String())
@@ -190,9 +189,7 @@ func FuzzSettings(f *testing.F) {
 		s, problems := Read(of(map[string]string{a: x, b: y}))
 		Unknown([]string{a + "=" + x, b + "=" + y})
 		var out strings.Builder
-		if err := Print(&out, s, problems); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Print(&out, s, problems))
 		for _, p := range problems {
 			if p.Variable == "" || p.Text == "" {
 				t.Fatalf("a problem without words: %+v", p)
@@ -259,10 +256,7 @@ func TestTagsLeaveRoomForOurOwn(t *testing.T) {
 		tags[fmt.Sprint("team-", len(tags))] = "net"
 	}
 	read := func() (*Settings, []Problem) {
-		text, err := json.Marshal(tags)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(tags))(t)
 		return Read(of(map[string]string{"ADDITIONAL_ENI_TAGS": string(text)}))
 	}
 	if s, problems := read(); len(problems) > 0 || len(s.ENITags) != maxTags {

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // upstreamVariable names a folder with the source of amazon-vpc-cni-k8s, and update writes what it asks the environment for.
@@ -31,30 +33,23 @@ func TestUpstreamList(t *testing.T) {
 		t.Skipf("set %s to a folder with the source of amazon-vpc-cni-k8s", upstreamVariable)
 	}
 	names := map[string]bool{}
-	readme, err := os.ReadFile(filepath.Join(dir, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	readme := must.Get(os.ReadFile(filepath.Join(dir, "README.md")))(t)
 	for _, m := range regexp.MustCompile("(?m)^#+ `([A-Za-z0-9_]+)`").FindAllSubmatch(readme, -1) {
 		names[string(m[1])] = true
 	}
 	for _, folder := range []string{"cmd", "pkg", "utils"} {
-		if err := filepath.WalkDir(filepath.Join(dir, folder), func(path string, d fs.DirEntry, err error) error {
+		must.Do(t, filepath.WalkDir(filepath.Join(dir, folder), func(path string, d fs.DirEntry, err error) error {
 			if err == nil && d.IsDir() {
 				for name := range asked(t, path) {
 					names[name] = true
 				}
 			}
 			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	text := strings.Join(slices.Sorted(maps.Keys(names)), "\n") + "\n"
 	if *update {
-		if err := os.WriteFile(upstreamList, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(upstreamList, []byte(text), 0o644))
 	}
 	if have, err := os.ReadFile(upstreamList); err != nil || string(have) != text {
 		t.Errorf("%s is another list (-update writes it): %v\n%s", upstreamList, err, text)
@@ -67,20 +62,14 @@ var environment = regexp.MustCompile(`^[A-Z][A-Za-z0-9_]{3,}$`)
 // asked are the names that a package's functions are given which read the environment: those with "env" in their own names. A name is a literal, or a
 // constant of the package or of another one that it names.
 func asked(t *testing.T, dir string) map[string]bool {
-	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob(filepath.Join(dir, "*.go")))(t)
 	constants, names := map[string]string{}, map[string]bool{}
 	var parsed []*ast.File
 	for _, path := range files {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(parser.ParseFile(token.NewFileSet(), path, nil, 0))(t)
 		parsed = append(parsed, f)
 		ast.Inspect(f, func(n ast.Node) bool {
 			if v, ok := n.(*ast.ValueSpec); ok {
@@ -145,10 +134,7 @@ var values = []string{"true", "false", "0", "1", "7", "1500", "abc", "/tmp/abc",
 // TestUpstreamSettings: each of upstream's settings changes ours, or something is said about it. None is accepted in silence. What
 // comes of each is shown by TestUpstreamEffects of impl/daemon.
 func TestUpstreamSettings(t *testing.T) {
-	list, err := os.ReadFile(upstreamList)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(os.ReadFile(upstreamList))(t)
 	names := strings.Fields(string(list))
 	if len(names) < 60 {
 		t.Errorf("the list has %d names", len(names))

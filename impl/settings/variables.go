@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"path/filepath"
 	"slices"
@@ -302,11 +303,7 @@ func tags(v string, to *map[string]string) error {
 	if len(m) > maxTags {
 		return fmt.Errorf("expected at most %d tags, found %d", maxTags, len(m))
 	}
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
+	keys := slices.Sorted(maps.Keys(m))
 	for _, k := range keys {
 		switch {
 		case k == "" || len(k) > maxTagKey || len(m[k]) > maxTagValue:

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // source is a random source that begins anew.
@@ -35,9 +37,7 @@ func TestSame(t *testing.T) {
 // TestTrusted: a client that trusts the authority reaches each name, and no other; one that does not reaches none.
 func TestTrusted(t *testing.T) {
 	a, err := New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	if srv.TLS, err = a.TLS("ec2.us-west-2.amazonaws.com", "127.0.0.1"); err != nil {
 		t.Fatal(err)

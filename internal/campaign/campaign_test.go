@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // program writes an enilab that carries out a script, with the two that are beside it, and gives its path.
@@ -16,20 +18,14 @@ func program(t *testing.T, script string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"enilab": "#!/bin/sh\n[ \"$1\" = version ] && { echo 'enilab v1, records'; exit; }\n" + script, "ipamd": "", "aws-cni": ""} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755))
 	}
 	return filepath.Join(dir, "enilab")
 }
 
 func open(t *testing.T, folder, program string) *Campaign {
 	t.Helper()
-	c, err := Open(folder, program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return must.Get(Open(folder, program))(t)
 }
 
 // jobs are two, whose results rest on a file.
@@ -37,10 +33,7 @@ func jobs(t *testing.T, c *Campaign, file string) (out []Job) {
 	t.Helper()
 	for _, name := range []string{"a/one", "a/two"} {
 		args := []string{"run", name}
-		stamp, err := c.Stamp(args, file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stamp := must.Get(c.Stamp(args, file))(t)
 		out = append(out, Job{Name: name, Args: args, Stamp: stamp, Limit: time.Minute})
 	}
 	return out
@@ -65,9 +58,7 @@ func TestResultsAreTakenAgain(t *testing.T) {
 	prog := program(t, "echo x >>"+count+"; echo $2 $(grep -c x "+count+"); exit 1\n")
 	write := func(path, text string) {
 		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o755))
 	}
 	run := func(set func(*Campaign)) string {
 		t.Helper()
@@ -91,9 +82,7 @@ func TestResultsAreTakenAgain(t *testing.T) {
 	expect("another file", run(none), "a/one 3 1; a/two 4 1")
 	write(filepath.Join(filepath.Dir(prog), "ipamd"), "another")
 	expect("another daemon", run(none), "a/one 5 1; a/two 6 1")
-	if err := os.Remove(filepath.Join(dir, "a/one"+recordFile)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(dir, "a/one"+recordFile)))
 	expect("without its record a result is none", run(none), "a/one 7 1; a/two 6 1")
 }
 
@@ -115,9 +104,7 @@ func TestInterrupted(t *testing.T) {
 	if got, want := words(c.Run(ctx, all, 1, func(int, *Result) {})), "a/one 0; "+NotYet; got != want {
 		t.Fatalf("interrupted: expected %s, found %s", want, got)
 	}
-	if err := os.WriteFile(dir+"/go", nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(dir+"/go", nil, 0o644))
 	var told []int
 	if got, want := words(c.Run(t.Context(), all, 1, func(i int, _ *Result) { told = append(told, i) })), "a/one 0; a/two 0"; got != want {
 		t.Errorf("then: expected %s, found %s", want, got)
@@ -154,9 +141,7 @@ func TestOpenRefuses(t *testing.T) {
 		t.Errorf("no program: %v", err)
 	}
 	prog := program(t, "")
-	if err := os.WriteFile(prog, []byte("#!/bin/sh\nexit 3\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(prog, []byte("#!/bin/sh\nexit 3\n"), 0o755))
 	if _, err := Open(t.TempDir(), prog); err == nil || !strings.Contains(err.Error(), "version") {
 		t.Errorf("a program that does not say what it is: %v", err)
 	}
@@ -166,9 +151,7 @@ func TestAtHand(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("ENILAB_SYSTEMS", dir)
 	for _, v := range []string{"1.9.3", "1.22.0", "1.22.10", "1.22.4", "1.23.0.new", "src", "1.24"} {
-		if err := os.MkdirAll(filepath.Join(dir, "cni", v), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Join(dir, "cni", v), 0o755))
 	}
 	got, err := AtHand("cni")
 	if want := []string{"1.9.3", "1.22.0", "1.22.4", "1.22.10"}; err != nil || !slices.Equal(got, want) {

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 const sample = `package p
@@ -23,13 +25,8 @@ func f(a, b int, log interface{ Info(string) }) (n int, ok bool) {
 // TestCandidates: what is thought of for a small function, in order; what only a log says is left alone.
 func TestCandidates(t *testing.T) {
 	root := t.TempDir()
-	if err := os.WriteFile(filepath.Join(root, "p.go"), []byte(sample), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	all, err := Candidates(root, "p.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(root, "p.go"), []byte(sample), 0o600))
+	all := must.Get(Candidates(root, "p.go"))(t)
 	var have []string
 	keys := map[string]bool{}
 	for i := range all {
@@ -74,9 +71,7 @@ func TestCandidates(t *testing.T) {
 // TestChange: a change whose old text is gone, or there twice, or which changes nothing, is none.
 func TestChange(t *testing.T) {
 	root := t.TempDir()
-	if err := os.WriteFile(filepath.Join(root, "p.go"), []byte(sample), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(root, "p.go"), []byte(sample), 0o600))
 	if m, err := (Change{"p.go", "i == b", "i == a"}).Apply(root); err != nil || m.Now == m.Was {
 		t.Errorf("%v", err)
 	}

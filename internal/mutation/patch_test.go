@@ -10,17 +10,15 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 const root = "../.."
 
 func patches(t *testing.T) []Patch {
 	t.Helper()
-	all, err := ReadPatches(filepath.Join(root, "testdata", "patches"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
+	return must.Get(ReadPatches(filepath.Join(root, "testdata", "patches")))(t)
 }
 
 // TestPatchesApply: a patch whose old text is gone tests nothing any more. It is put right, or gets a successor.
@@ -40,9 +38,7 @@ func TestReadPatches(t *testing.T) {
 	dir := t.TempDir()
 	text := "Wrong.\n\nfile   a.go\nkilled a TestA\n-- old --\none\n\n-- new --\ntwo\n\n" +
 		"-- next --\nkilled b b.row\nfile b.go\n-- old --\nthree\n-- new --\n\n"
-	if err := os.WriteFile(filepath.Join(dir, "both.txt"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "both.txt"), []byte(text), 0o600))
 	found, err := ReadPatches(dir)
 	expected := []Patch{
 		{Name: "both", What: "Wrong.", Change: Change{File: "a.go", Old: "one\n", New: "two\n"}, Package: "a", Test: "TestA"},
@@ -120,10 +116,7 @@ func build(t *testing.T, pkg string, overlay map[string]string) tests {
 	binary := filepath.Join(dir, "patched.test")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
-	file, err := BuildTest(ctx, dir, root, "./"+pkg, binary, overlay)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(BuildTest(ctx, dir, root, "./"+pkg, binary, overlay))(t)
 	return tests{binary, file}
 }
 

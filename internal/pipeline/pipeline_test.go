@@ -14,6 +14,8 @@ import (
 
 	"github.com/rhysd/actionlint"
 	"sigs.k8s.io/yaml"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 const root = "../.."
@@ -79,16 +81,13 @@ func TestLint(t *testing.T) {
 	if path, err := exec.LookPath("shellcheck"); err == nil {
 		options.Shellcheck = path
 	}
-	linter, err := actionlint.NewLinter(io.Discard, options)
-	must(t, err)
-	known, err := actionlint.NewProject(project)
-	must(t, err)
+	linter := must.Get(actionlint.NewLinter(io.Discard, options))(t)
+	known := must.Get(actionlint.NewProject(project))(t)
 	lint := func(name string, data []byte) []*actionlint.Error {
 		t.Helper()
 		file := filepath.Join(project, ".github/workflows", name)
 		write(t, file, data)
-		found, err := linter.LintFile(file, known)
-		must(t, err)
+		found := must.Get(linter.LintFile(file, known))(t)
 		return found
 	}
 	ours := func(data []byte) []byte {
@@ -98,8 +97,7 @@ func TestLint(t *testing.T) {
 	for i, data := range examples(t, "GitHub Actions") {
 		all[fmt.Sprintf("example-%d.yml", i)] = ours(data)
 	}
-	files, err := filepath.Glob(root + "/.github/workflows/*.yml")
-	must(t, err)
+	files := must.Get(filepath.Glob(root + "/.github/workflows/*.yml"))(t)
 	for _, file := range files {
 		all[filepath.Base(file)] = read(t, file)
 	}
@@ -121,7 +119,7 @@ func asWorkflow(t *testing.T) []byte {
 		Inputs map[string]map[string]any
 		Runs   struct{ Steps []any }
 	}
-	must(t, yaml.Unmarshal(read(t, root+"/action.yml"), &a))
+	must.Do(t, yaml.Unmarshal(read(t, root+"/action.yml"), &a))
 	for _, in := range a.Inputs {
 		in["type"] = "string"
 	}
@@ -129,7 +127,7 @@ func asWorkflow(t *testing.T) []byte {
 		"on":   map[string]any{"workflow_call": map[string]any{"inputs": a.Inputs}},
 		"jobs": map[string]any{"action": map[string]any{"runs-on": "ubuntu-latest", "steps": a.Runs.Steps}},
 	})
-	must(t, err)
+	must.Do(t, err)
 	return data
 }
 
@@ -157,11 +155,10 @@ func newRunner(t *testing.T) *runner {
 			t.Skip("skipped: there is no kernel for a virtual machine (enilab vm kernels says how to get one)")
 		}
 	}
-	source, err := filepath.Abs(root)
-	must(t, err)
+	source := must.Get(filepath.Abs(root))(t)
 	dir := t.TempDir()
 	r := &runner{t: t, source: filepath.Join(dir, "source"), workspace: filepath.Join(dir, "workspace"), files: filepath.Join(dir, "files"), outputs: map[string]string{}}
-	must(t, os.Mkdir(r.workspace, 0o755))
+	must.Do(t, os.Mkdir(r.workspace, 0o755))
 	copied := exec.Command("bash", "-euc", `mkdir "$1"
 		if git rev-parse --git-dir >/dev/null 2>&1; then
 			git ls-files -z --cached --others --exclude-standard | tar --null -cf - --ignore-failed-read -T -
@@ -257,7 +254,7 @@ func (r *runner) after(id string) {
 		for line := range strings.Lines(string(read(r.t, file))) {
 			f(strings.TrimSpace(line))
 		}
-		must(r.t, os.Truncate(file, 0))
+		must.Do(r.t, os.Truncate(file, 0))
 	}
 	take("path", func(line string) { r.path = line + ":" + r.path })
 	take("env", func(line string) { r.env = append(r.env, line) })
@@ -271,7 +268,7 @@ func (r *runner) after(id string) {
 func (r *runner) action(with map[string]string) (string, int) {
 	r.t.Helper()
 	var a action
-	must(r.t, yaml.Unmarshal(read(r.t, root+"/action.yml"), &a))
+	must.Do(r.t, yaml.Unmarshal(read(r.t, root+"/action.yml"), &a))
 	words := map[string]string{"github.action_path": r.source}
 	for name, in := range a.Inputs {
 		words["inputs."+name] = in.Default
@@ -295,7 +292,7 @@ func (r *runner) report(failures int) {
 			} `xml:"testcase"`
 		} `xml:"testsuite"`
 	}
-	must(r.t, xml.Unmarshal(read(r.t, filepath.Join(r.workspace, "enilab-report/junit.xml")), &junit))
+	must.Do(r.t, xml.Unmarshal(read(r.t, filepath.Join(r.workspace, "enilab-report/junit.xml")), &junit))
 	cases, failed := 0, 0
 	for _, s := range junit.Suites {
 		for _, c := range s.Cases {
@@ -316,7 +313,7 @@ func TestReplayOnGitHub(t *testing.T) {
 	}
 	r := newRunner(t)
 	var w workflow
-	must(t, yaml.Unmarshal(examples(t, "GitHub Actions")[0], &w))
+	must.Do(t, yaml.Unmarshal(examples(t, "GitHub Actions")[0], &w))
 	if out, code := r.steps(w.Jobs["replay"].Steps, nil); code != 0 || r.outputs["play.verdict"] != "held" {
 		t.Fatalf("expected held, found exit code %d, %v: %s", code, r.outputs, out)
 	}
@@ -342,7 +339,7 @@ func TestReplayOnGitLab(t *testing.T) {
 	}
 	r := newRunner(t)
 	var jobs map[string]job
-	must(t, yaml.Unmarshal(examples(t, "GitLab")[0], &jobs))
+	must.Do(t, yaml.Unmarshal(examples(t, "GitLab")[0], &jobs))
 	j := jobs["replay"]
 	text := strings.ReplaceAll(strings.Join(j.Script, "\n"), "/tmp/enilab", filepath.Join(t.TempDir(), "enilab"))
 	if out, code := r.shell(text, j.Variables); code != 0 {
@@ -356,27 +353,18 @@ func TestReplayOnGitLab(t *testing.T) {
 
 func look(t *testing.T, name string) string {
 	t.Helper()
-	path, err := exec.LookPath(name)
-	must(t, err)
+	path := must.Get(exec.LookPath(name))(t)
 	return path
 }
 
 func read(t *testing.T, file string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(file)
-	must(t, err)
+	data := must.Get(os.ReadFile(file))(t)
 	return data
 }
 
 func write(t *testing.T, file string, data []byte) {
 	t.Helper()
-	must(t, os.MkdirAll(filepath.Dir(file), 0o755))
-	must(t, os.WriteFile(file, data, 0o755))
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	must.Do(t, os.WriteFile(file, data, 0o755))
 }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestRun: what was synced outlives the cut, and nothing else does.
@@ -16,9 +18,7 @@ func TestRun(t *testing.T) {
 		if err == nil && synced {
 			err = f.Sync()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		f.Close()
 	}
 	Run(t, func(dir string) {

@@ -13,7 +13,7 @@ import (
 )
 
 // Analyzers are all rules.
-var Analyzers = []*analysis.Analyzer{Layers, Pure, State, MapOrder}
+var Analyzers = []*analysis.Analyzer{Layers, Pure, State, mapOrder}
 
 // rule is an analyzer whose findings begin with a title.
 func rule(name, title, doc string, judge func(*checker)) *analysis.Analyzer {

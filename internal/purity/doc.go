@@ -1,5 +1,5 @@
 // Package purity holds the rules that make a run repeatable and a core that can be stepped anywhere, as analyzers for go vet: [Pure],
-// [State] and [MapOrder] judge what a pure package does, [Layers] who may import whom. Below it, vet is the tool that make lint gives to
+// [State] and [mapOrder] judge what a pure package does, [Layers] who may import whom. Below it, vet is the tool that make lint gives to
 // go vet; the test of this package runs the same analyzers. Nothing else links them. Below it too, tracked refuses binaries in git.
 //
 // A pure package (see pure in rules.go) has no source of change but its arguments:

@@ -13,8 +13,8 @@ const mark = "the order does not show"
 
 const sortFirst = "range over a sorted slice or slices.Sorted(maps.Keys(m)), or say why in a comment: // a set: " + mark
 
-// MapOrder finds where the order of a map may show.
-var MapOrder = rule("maporder", "map order", "find ranges over maps whose order may show, in pure packages", func(c *checker) {
+// mapOrder finds where the order of a map may show.
+var mapOrder = rule("maporder", "map order", "find ranges over maps whose order may show, in pure packages", func(c *checker) {
 	c.declarations(func(d ast.Decl) { ast.Inspect(d, c.ordered) })
 })
 

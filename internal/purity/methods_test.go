@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // mostMethods is how many methods a type may have: one with a hundred is several types.
@@ -24,10 +26,7 @@ func TestTypesHaveFewMethods(t *testing.T) {
 			!strings.HasPrefix(dir+"/", "impl/") && !strings.HasPrefix(dir+"/", "sim/") {
 			continue
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution))(t)
 		for _, d := range f.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil {
 				name := dir + "." + receiver(fn.Recv.List[0].Type)

@@ -24,6 +24,8 @@ import (
 	"golang.org/x/tools/go/analysis"
 	driver "golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/packages"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 const root = "../.."
@@ -40,10 +42,7 @@ func list(t *testing.T) map[string]listed {
 	texts(t)
 	c := exec.Command("go", "list", "-json=ImportPath,Deps", "./...")
 	c.Dir, c.Stderr = root, os.Stderr
-	out, err := c.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(c.Output())(t)
 	all := map[string]listed{}
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		var l listed
@@ -60,19 +59,13 @@ func list(t *testing.T) map[string]listed {
 // import, which takes half a minute.
 func TestRepository(t *testing.T) {
 	texts(t) // so that a cached result ends when a file changes
-	loaded, err := packages.Load(&packages.Config{Mode: packages.LoadSyntax, Dir: root}, "./...")
-	if err != nil {
-		t.Fatal(err)
-	}
+	loaded := must.Get(packages.Load(&packages.Config{Mode: packages.LoadSyntax, Dir: root}, "./..."))(t)
 	for _, p := range loaded {
 		for _, err := range p.Errors {
 			t.Error(err)
 		}
 	}
-	graph, err := driver.Analyze(Analyzers, loaded, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	graph := must.Get(driver.Analyze(Analyzers, loaded, nil))(t)
 	for a := range graph.All() {
 		if a.Err != nil {
 			t.Error(a.Err)
@@ -100,9 +93,7 @@ func TestVetFinds(t *testing.T) {
 		"found_test.go":  "package spelling\n\nimport _ \"os\"\n",
 	} {
 		replace[filepath.Join(absolute(t), "internal", "spelling", name)] = filepath.Join(dir, name)
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(src), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(src), 0o600))
 	}
 	spec, err := json.Marshal(map[string]any{"Replace": replace})
 	overlay := filepath.Join(dir, "overlay.json")
@@ -185,18 +176,12 @@ func TestSizeOfEnilab(t *testing.T) {
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	info, err := os.Stat(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must.Get(os.Stat(name))(t)
 	if info.Size() > mostBytes {
 		t.Errorf("cmd/enilab has %d bytes, expected at most %d: see which package it links anew (go version -m, go list -deps), or that keeps all methods", info.Size(), mostBytes)
 	}
 	for file, pattern := range map[string]string{"README.md": "`bin/enilab` (%d MB)", "docs/kind.md": "`bin/enilab` has %d MB"} {
-		text, err := os.ReadFile(filepath.Join(root, file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(root, file)))(t)
 		if want := fmt.Sprintf(pattern, (info.Size()+500_000)/1_000_000); !strings.Contains(string(text), want) {
 			t.Errorf("%s: expected %s", file, want)
 		}
@@ -216,10 +201,7 @@ func TestScenariosAreInTheCatalogue(t *testing.T) {
 			t.Errorf("docs/incidents.md has %d rows for scenarios/%s.scn: it needs one that begins | [%s](../scenarios/%s.scn) |", len(rows[name]), name, name, name)
 			continue
 		}
-		data, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(f))(t)
 		script, _, _ := strings.Cut(string(data), "\n-- ")
 		for line := range strings.Lines(script) {
 			w := strings.Fields(line)
@@ -237,10 +219,7 @@ func TestScenariosAreInTheCatalogue(t *testing.T) {
 // catalogue are the rows of docs/incidents.md by scenario.
 func catalogue(t *testing.T) map[string][]string {
 	t.Helper()
-	doc, err := os.ReadFile(filepath.Join(root, "docs", "incidents.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile(filepath.Join(root, "docs", "incidents.md")))(t)
 	rows := map[string][]string{}
 	for line := range strings.Lines(string(doc)) {
 		rest, ok := strings.CutPrefix(line, "| [")
@@ -253,11 +232,7 @@ func catalogue(t *testing.T) map[string][]string {
 
 func absolute(t *testing.T) string {
 	t.Helper()
-	dir, err := filepath.Abs(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
+	return must.Get(filepath.Abs(root))(t)
 }
 
 // standard imports what pure packages may import.
@@ -287,15 +262,10 @@ func judge(t *testing.T, pkg, src string) (found []string) {
 	t.Helper()
 	fset := token.NewFileSet()
 	f, err := parser.ParseFile(fset, "x.go", "package x\n"+src, parser.ParseComments|parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{},
 		Uses: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{}}
-	imp, err := standard()
-	if err != nil {
-		t.Fatal(err)
-	}
+	imp := must.Get(standard())(t)
 	p, wrong := (&types.Config{Importer: imp, Error: func(error) {}}).Check(Module+"/"+pkg, fset, []*ast.File{f}, info)
 	for _, a := range Analyzers {
 		report := func(d analysis.Diagnostic) {

@@ -2,6 +2,7 @@ package purity
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -25,12 +26,10 @@ var pure = []string{"impl/ipam", "impl/dataplane", "fakes/*", "sim", "sim/judge"
 
 // isPure says whether the package at that path below the module must be pure.
 func isPure(rel string) bool {
-	for _, p := range pure {
-		if ok, _ := path.Match(p, rel); ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(pure, func(p string) bool {
+		ok, _ := path.Match(p, rel)
+		return ok
+	})
 }
 
 // allowed of the standard library. A list of what is allowed fails closed; what is missing here and pure can be added.

@@ -10,13 +10,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // texts are the repository's files by name, but for what is built and what comes from elsewhere.
 func texts(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		name, _ := filepath.Rel(root, p)
 		switch {
 		case err != nil:
@@ -29,10 +31,7 @@ func texts(t *testing.T) map[string]string {
 		data, err := os.ReadFile(p)
 		out[name] = string(data)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return out
 }
 

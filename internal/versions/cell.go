@@ -84,12 +84,7 @@ func cellOf(of *campaign.Result) *cell {
 
 // broke says whether something broke first in some variant.
 func (c *cell) broke(what string) bool {
-	for _, b := range c.Breaks {
-		if b.What == what {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Breaks, func(b breaks) bool { return b.What == what })
 }
 
 // brief is the cell for who waits.

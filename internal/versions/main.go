@@ -14,12 +14,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/enilab/enilab/internal/campaign"
@@ -44,24 +41,17 @@ func main() {
 	of := flag.String("versions", versions, "versions to play, with spaces or commas between them; 1.22 is the newest one at hand of 1.22")
 	only := flag.String("incidents", strings.Join(incidents, " "), "incidents to play")
 	workers := flag.Int("j", 2, "machines at once")
-	keep := flag.Bool("keep", false, "take what was played with another enilab or other files, too")
-	none := flag.Bool("none", false, "play nothing, write what was played")
 	to := flag.String("to", "docs/versions.md", "file to write")
-	results := flag.String("results", "bin/versions", "folder of results")
-	program := flag.String("enilab", filepath.Join("bin", "enilab"), "this `binary`, with ipamd and aws-cni beside it")
 	notes := flag.String("notes", filepath.Join("internal", "versions", "notes.yaml"), "why versions break what they break")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	t := &table{System: system, Versions: campaign.Words(*of), Incidents: campaign.Words(*only)}
-	if err := t.run(ctx, *results, *program, *workers, *keep, *none, *notes, *to); err != nil {
-		fmt.Fprintln(os.Stderr, "versions:", err)
-		os.Exit(1)
-	}
+	c := campaign.Declare("versions", "play", "played", "ipamd and aws-cni")
+	c.Main(func(ctx context.Context) error {
+		t := &table{System: system, Versions: campaign.Words(*of), Incidents: campaign.Words(*only)}
+		return t.run(ctx, c, *workers, *notes, *to)
+	})
 }
 
 // run plays what has to be played and writes the file.
-func (t *table) run(ctx context.Context, results, program string, workers int, keep, none bool, notesFile, to string) error {
+func (t *table) run(ctx context.Context, command *campaign.Command, workers int, notesFile, to string) error {
 	switch {
 	case workers < 1:
 		return fmt.Errorf("-j %d: expected at least one machine", workers)
@@ -84,11 +74,10 @@ func (t *table) run(ctx context.Context, results, program string, workers int, k
 		return err
 	}
 	t.Versions = newest(t.Versions, atHand)
-	c, err := campaign.Open(results, program)
+	c, err := command.Open()
 	if err != nil {
 		return err
 	}
-	c.Keep, c.None = keep, none
 	if err := t.play(ctx, c, workers, atHand); err != nil {
 		return err
 	}

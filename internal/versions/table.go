@@ -155,19 +155,13 @@ func (t *table) stale(notes []note) (out []string) {
 	return out
 }
 
-// each gives what the cells say of something: one word, unless results were put together.
+// each gives what the cells say of something.
 func (t *table) each(of func(*cell) string) string {
 	var out []string
 	for _, c := range t.cells {
-		if s := of(c); s != "" && !slices.Contains(out, s) {
-			out = append(out, s)
-		}
+		out = append(out, of(c))
 	}
-	slices.Sort(out)
-	if len(out) == 0 {
-		return "unknown"
-	}
-	return strings.Join(out, " and ")
+	return campaign.All(out)
 }
 
 // spent is the computer's time for all cells.

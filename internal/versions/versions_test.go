@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/internal/campaign"
+	"github.com/enilab/enilab/internal/must"
 )
 
 const diag = "virtual machine: kernel 6.12.117+deb12-cloud-amd64, first line after 8.7 s, 42 s of CPU, 49 s in all; 526.7 s of its own time\n"
@@ -71,9 +72,7 @@ func TestNotes(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "notes.yaml")
 	for _, bad := range []string{"- {incident: drift}\n", "- {versions: [1], incident: a, breaks: [b], why: c, more: d}\n", "a: [\n"} {
-		if err := os.WriteFile(path, []byte(bad), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(bad), 0o644))
 		if _, err := readNotes(path); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%q: expected an error that names the file, found %v", bad, err)
 		}

@@ -14,11 +14,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/enilab/enilab/internal/campaign"
@@ -48,21 +46,12 @@ const target = "docs/incidents.md"
 func main() {
 	of := flag.String("incidents", "", "incidents to play, with spaces or commas between them")
 	in := flag.String("worlds", "", "worlds to play them in: sim, netns, vm, kind")
-	keep := flag.Bool("keep", false, "take what was played with another enilab or other files, too")
-	none := flag.Bool("none", false, "play nothing, write what was played")
-	results := flag.String("results", "bin/worlds", "folder of results")
-	program := flag.String("enilab", filepath.Join("bin", "enilab"), "this `binary`, with ipamd, aws-cni and enilab-kind beside it")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *results, *program, *keep, *none, campaign.Words(*of), campaign.Words(*in)); err != nil {
-		fmt.Fprintln(os.Stderr, "worlds:", err)
-		os.Exit(1)
-	}
+	c := campaign.Declare("worlds", "play", "played", "ipamd, aws-cni and enilab-kind")
+	c.Main(func(ctx context.Context) error { return run(ctx, c, campaign.Words(*of), campaign.Words(*in)) })
 }
 
 // run plays what has to be played and writes the section.
-func run(ctx context.Context, results, program string, keep, none bool, of, in []string) error {
+func run(ctx context.Context, command *campaign.Command, of, in []string) error {
 	all := strings.Fields(incidents)
 	for _, i := range of {
 		if !slices.Contains(all, i) {
@@ -74,21 +63,20 @@ func run(ctx context.Context, results, program string, keep, none bool, of, in [
 			return fmt.Errorf("-worlds %s: expected some of sim, netns, vm, kind", name)
 		}
 	}
-	c, err := campaign.Open(results, program)
+	c, err := command.Open()
 	if err != nil {
 		return err
 	}
-	c.Keep = keep
 	asked := func(list []string, name string) bool { return len(list) == 0 || slices.Contains(list, name) }
 	t := table{incidents: all, cells: map[string]cell{}}
 	for _, w := range worlds { // what is cheap first
 		for _, i := range all {
 			file := filepath.Join("scenarios", i+".scn")
 			j := campaign.Job{Name: w.name + "/" + i, Limit: w.limit, Args: append([]string{"run", "--json", file}, w.args...)}
-			if j.Stamp, err = c.Stamp(j.Args, file, filepath.Join(filepath.Dir(program), "enilab-kind")); err != nil {
+			if j.Stamp, err = c.Stamp(j.Args, file, filepath.Join(filepath.Dir(command.Program), "enilab-kind")); err != nil {
 				return err
 			}
-			c.None = none || !asked(in, w.name) || !asked(of, i)
+			c.None = command.None || !asked(in, w.name) || !asked(of, i)
 			c.Run(ctx, []campaign.Job{j}, 1, func(_ int, r *campaign.Result) {
 				x := cellOf(r)
 				t.cells[j.Name] = x

@@ -64,11 +64,9 @@ func (t *table) text() string {
 		names = append(names, w.name)
 	}
 	for _, c := range t.cells {
-		if c.build != "" && !slices.Contains(builds, c.build) {
-			builds = append(builds, c.build)
-		}
+		builds = append(builds, c.build)
 	}
-	slices.Sort(builds)
+	builds = campaign.Each(builds)
 	b.WriteString(heading + "\nWritten by `make worlds`: the same files, with seed 1 and the mutants that they name, each judged by the same judge. In sim all is\n" +
 		"modelled; in netns daemon, plugin and kernel are real; vm is netns in a machine of virtual time; on kind kubelet, containerd and\n" +
 		"the API server are real, too. A mutant of the core's policy decides the same in each, and netns and vm leave it to sim.\n")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/enilab/enilab/internal/campaign"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestTableSaysWhatCameOfEachRun: verdict, mutants and skipped lines, and what is no verdict is none.
@@ -41,10 +42,7 @@ func TestTableSaysWhatCameOfEachRun(t *testing.T) {
 
 // TestIncidentsAreThoseOfKind: a file that the suite on kind begins to play has a row.
 func TestIncidentsAreThoseOfKind(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "..", "e2e", "files_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join("..", "..", "e2e", "files_test.go")))(t)
 	var played []string
 	for _, m := range regexp.MustCompile(`(?m)^\t\{name: "([a-z-]+)"`).FindAllSubmatch(data, -1) {
 		played = append(played, string(m[1]))

@@ -130,7 +130,7 @@ func (p *Plan) Text(seed uint64) string {
 	}
 	settle := p.Settle
 	if p.Doomed > 0 || p.Detaches || p.Sweeps || p.Trails {
-		settle = SettlingOn
+		settle = settlingOn
 	}
 	fmt.Fprintf(&b, "finally converges within %s\n", Short(settle))
 	return b.String()
@@ -190,9 +190,9 @@ func (p *Plan) Outage(at time.Duration) string {
 	return Short(p.Lasts(at, 10*time.Second, AnyOutage))
 }
 
-// SettlingOn is how long settling may take when an ENI may be nobody's: every hour somebody looks for such, and half
+// settlingOn is how long settling may take when an ENI may be nobody's: every hour somebody looks for such, and half
 // an hour later once more.
-const SettlingOn = 150 * time.Minute
+const settlingOn = 150 * time.Minute
 
 // Making is the request that makes an ENI.
 const Making = "CreateNetworkInterface"

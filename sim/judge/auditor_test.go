@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/must"
 )
 
 func TestCatalogue(t *testing.T) {
@@ -97,20 +98,14 @@ func TestCloneIsIndependent(t *testing.T) {
 
 // The auditor is pure, and knows a node, its plans and EC2's model alone. The witness tells the timeline, and is told of the mutant that plays.
 func TestImports(t *testing.T) {
-	files, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(os.ReadDir("."))(t)
 	allowed := []string{"fmt", "maps", "math", "net/netip", "slices", "strconv", "strings", "time", "github.com/enilab/enilab/fakes/ec2", "github.com/enilab/enilab/impl/dataplane", "github.com/enilab/enilab/impl/ipam"}
 	further := map[string][]string{"witness.go": {"github.com/enilab/enilab/sim/mutants", "github.com/enilab/enilab/sim/timeline"}}
 	for _, f := range files {
 		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") {
 			continue
 		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), f.Name(), nil, parser.ImportsOnly)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := must.Get(parser.ParseFile(token.NewFileSet(), f.Name(), nil, parser.ImportsOnly))(t)
 		for _, i := range parsed.Imports {
 			if path, _ := strconv.Unquote(i.Path.Value); !slices.Contains(append(further[f.Name()], allowed...), path) {
 				t.Errorf("%s imports %s: expected only %v", f.Name(), path, allowed)

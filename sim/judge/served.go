@@ -17,7 +17,7 @@ func (w *Witness) Served(m *ec2.Cloud, node int32, q *ec2.Request, r *ec2.Respon
 	}
 	if q.ENI == "" && q.Attachment != "" { // a story is about ENIs
 		named := *q
-		named.ENI = ENIOf(m, q.Attachment)
+		named.ENI = eniOf(m, q.Attachment)
 		q = &named
 	}
 	w.Story.Call(w.Now(), node, q, r)

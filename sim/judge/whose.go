@@ -120,13 +120,13 @@ func (w Whose) Mutates(q *ec2.Request) (what string, id ec2.ENIID) {
 		return "", ""
 	}
 	if id = q.ENI; id == "" && q.Attachment != "" {
-		id = ENIOf(w.Model, q.Attachment)
+		id = eniOf(w.Model, q.Attachment)
 	}
 	return "asks for " + q.Action.String() + " of", id
 }
 
-// ENIOf is the ENI of an attachment, whosever that is; "" is none.
-func ENIOf(m *ec2.Cloud, attachment string) ec2.ENIID {
+// eniOf is the ENI of an attachment, whosever that is; "" is none.
+func eniOf(m *ec2.Cloud, attachment string) ec2.ENIID {
 	for _, e := range m.AllENIs() {
 		if e.Attachment == attachment {
 			return e.ID

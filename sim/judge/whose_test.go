@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
 )
@@ -17,11 +18,7 @@ func TestWhoseALeakedENIIs(t *testing.T) {
 	m := ec2.New(ec2.Config{VPCs: []ec2.VPC{{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}}, vpc},
 		Subnets: []ec2.SubnetConfig{{CIDR: netip.MustParsePrefix("10.0.7.0/24")}, subnet}}, 1)
 	launch := func() ec2.InstanceID {
-		id, err := m.Launch(0, ec2.LaunchSpec{Type: "m5.large"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return id
+		return must.Get(m.Launch(0, ec2.LaunchSpec{Type: "m5.large"}))(t)
 	}
 	self, living := launch(), launch()
 	m.Advance(time.Hour)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/scn"
@@ -52,22 +53,11 @@ type life struct {
 func record(t *testing.T) (lives []life) {
 	t.Helper()
 	f, err := scn.Parse("script.scn", []byte(script))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := sim.Check(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := virtual.Open(c, 1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	c := must.Get(sim.Check(f))(t)
+	w := must.Get(virtual.Open(c, 1, nil))(t)
 	defer w.Close()
-	r, err := sim.NewRun(f, w, "sim")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(sim.NewRun(f, w, "sim"))(t)
 	var rec *ipam.Recording
 	add := func(b []byte) {
 		l := &lives[len(lives)-1]
@@ -80,10 +70,7 @@ func record(t *testing.T) (lives []life) {
 		lives = append(lives, life{core: n})
 		add(rec.Header())
 	}, func(at time.Duration, in ipam.Input, effs []ipam.Effect) {
-		line, err := rec.Line(at, in, effs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := must.Get(rec.Line(at, in, effs))(t)
 		add(line)
 		lives[len(lives)-1].last = at
 	})
@@ -105,14 +92,9 @@ func follow(t *testing.T, w *judge.Witness, k *kernel, lives []life) *judge.Life
 			w.Torn(last)
 			w.Died(last.Number())
 		}
-		l, err := w.Open(1, lives[i].lines[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(w.Open(1, lives[i].lines[0]))(t)
 		for _, line := range lives[i].lines[1:] {
-			if err := l.Step(line); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, l.Step(line))
 		}
 		k.now, last = lives[i].last, l
 	}
@@ -126,10 +108,7 @@ func TestFollow(t *testing.T) {
 	w := k.witness(timeline.NewBook())
 	w.Begin()
 	l := follow(t, w, k, lives)
-	want, err := lives[1].core.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(lives[1].core.Encode())(t)
 	got, err := l.Node().Encode()
 	if err != nil || string(got) != string(want) {
 		t.Errorf("%v: the second Node is another one:\n%s\n%s", err, got, want)
@@ -171,10 +150,7 @@ func TestHeld(t *testing.T) {
 func TestDisagree(t *testing.T) {
 	lives := record(t)
 	k := &kernel{held: 1}
-	l, err := k.witness(nil).Open(1, lives[0].lines[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(k.witness(nil).Open(1, lives[0].lines[0]))(t)
 	line := string(lives[0].lines[1])
 	at := strings.LastIndex(line, `"out":"`) + len(`"out":"`)
 	if err := l.Step([]byte(line[:at] + "0000000000000000" + line[at+16:])); err == nil || !strings.Contains(err.Error(), "differ") {
@@ -188,10 +164,7 @@ func TestDisagree(t *testing.T) {
 // TestHappened: I4 and I7 are judged by what happened at EC2, by whomever.
 func TestHappened(t *testing.T) {
 	m := ec2.New(ec2.Config{}, 1)
-	i, err := m.Launch(0, ec2.LaunchSpec{Type: "m5.large", SecondaryAddresses: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := must.Get(m.Launch(0, ec2.LaunchSpec{Type: "m5.large", SecondaryAddresses: 2}))(t)
 	eni := m.AttachedENIs(i)[0]
 	v, _ := m.ENI(eni)
 	live := func(a netip.Addr) string {

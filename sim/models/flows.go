@@ -9,9 +9,9 @@ import (
 	"github.com/enilab/enilab/sim/verb"
 )
 
-// FlowPatience is for how long a flow may stay without an answer: a client gives up then. It counts whether or not a daemon runs, for a flow
+// flowPatience is for how long a flow may stay without an answer: a client gives up then. It counts whether or not a daemon runs, for a flow
 // needs none.
-const FlowPatience = 30 * time.Second
+const flowPatience = 30 * time.Second
 
 // flow is a TCP connection from the VPC to a pod.
 type flow struct {
@@ -95,7 +95,7 @@ func (h *Host) echo(n *Node) []Answer {
 	last := false
 	for i, f := range n.flows {
 		pods[i] = f.pod
-		last = last || f.silent != Never && h.World.Clock()-f.silent > FlowPatience
+		last = last || f.silent != Never && h.World.Clock()-f.silent > flowPatience
 	}
 	return n.Machine.Echo(pods, last)
 }
@@ -111,7 +111,7 @@ func (h *Host) heard(n *Node, f *flow, a Answer) {
 	case !a.Cut && f.silent == Never:
 		f.silent = now
 		return
-	case !a.Cut && now-f.silent <= FlowPatience:
+	case !a.Cut && now-f.silent <= flowPatience:
 		return
 	}
 	n.Machine.CloseFlow(f.pod)

@@ -429,8 +429,8 @@ func (h *Host) hindrance() string {
 // warmLimit bounds how long the workloads of a scenario may take to start before t=0.
 const warmLimit = 30 * time.Minute
 
-// ErrStopped is what WarmUp returns when the world did.
-var ErrStopped = errors.New("the world has stopped")
+// errStopped is what WarmUp returns when the world did.
+var errStopped = errors.New("the world has stopped")
 
 // WarmUp runs until every pod runs and nothing is under way, twice in a row: between two things that follow each other there may be a moment in
 // which nothing is. run runs the world to an instant; false: it does not run any more.
@@ -441,7 +441,7 @@ func (h *Host) WarmUp(run func(to time.Duration) bool) error {
 			return fmt.Errorf("the workloads that should run when time begins did not within %v: %s", warmLimit, h.hindrance())
 		}
 		if !run(now + time.Second) {
-			return ErrStopped
+			return errStopped
 		}
 		if quiet++; h.Unready() != "" {
 			quiet = 0

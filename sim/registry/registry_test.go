@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/registry"
 )
 
@@ -20,14 +21,8 @@ func TestNote(t *testing.T) {
 	if files, err := f.Files(); err != nil || len(files) != 0 {
 		t.Fatalf("no folder: %v, %v", files, err)
 	}
-	first, err := f.Note([]byte("1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := f.Note([]byte("2"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(f.Note([]byte("1")))(t)
+	second := must.Get(f.Note([]byte("2")))(t)
 	if files, err := f.Files(); err != nil || len(files) != 2 {
 		t.Fatalf("%v, %v", files, err)
 	}
@@ -52,19 +47,11 @@ func TestProcess(t *testing.T) {
 		t.Fatalf("this process: %+v, %v", self, err)
 	}
 	c := exec.Command("sleep", "600")
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Start())
 	reaped := make(chan struct{})
 	go func() { _ = c.Wait(); close(reaped) }()
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	begun, err := strconv.ParseUint(strings.Fields(string(stat))[21], 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stat := must.Get(os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.Process.Pid)))(t)
+	begun := must.Get(strconv.ParseUint(strings.Fields(string(stat))[21], 10, 64))(t)
 	other := registry.Process{PID: c.Process.Pid, Begun: begun - 1}
 	if err := other.End(time.Second); err != nil || other.Alive() {
 		t.Errorf("another process of that PID is taken for it: %v", err)

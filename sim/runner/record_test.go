@@ -6,28 +6,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/scenarios"
 	"github.com/enilab/enilab/sim/timeline"
 )
 
 // TestRecordChangesNothing: a run that is followed is the same run, event by event.
 func TestRecordChangesNothing(t *testing.T) {
-	names, err := fs.Glob(scenarios.Files, "*.scn")
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(fs.Glob(scenarios.Files, "*.scn"))(t)
 	for _, name := range names {
 		if testing.Short() && !strings.HasPrefix(name, "socket") && !strings.HasPrefix(name, "drift") {
 			continue
 		}
-		data, err := fs.ReadFile(scenarios.Files, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := Load(Sim(), name, data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(fs.ReadFile(scenarios.Files, name))(t)
+		c := must.Get(Load(Sim(), name, data))(t)
 		if c.Variants[0].Cluster.Nodes > fleetNodes {
 			continue
 		}

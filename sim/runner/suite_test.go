@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/scenarios"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/judge"
@@ -30,11 +31,7 @@ finally converges within 2m
 
 func load(t *testing.T, text string) *Case {
 	t.Helper()
-	c, err := Load(Sim(), "dir/test.scn", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return must.Get(Load(Sim(), "dir/test.scn", []byte(text)))(t)
 }
 
 func run(t *testing.T, text string, o Options) *Result {
@@ -131,10 +128,7 @@ func TestLacking(t *testing.T) {
 	never := &Place{Name: "elsewhere", Open: func(*sim.Cluster, uint64, *mutants.Mutant) (World, error) {
 		return nil, fmt.Errorf("open it: %w", &missing{"there is no Docker"})
 	}}
-	c, err := Load(never, "dir/test.scn", []byte(quiet))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Load(never, "dir/test.scn", []byte(quiet)))(t)
 	r := c.Run(Options{Seed: DefaultSeed})
 	if report := r.Report(); r.Status != Skipped || r.Status.Exit() != ExitLacking || report != "skipped  test  open it: there is no Docker\n" {
 		t.Errorf("%v: %s", r.Status, report)
@@ -172,10 +166,7 @@ func TestExcuse(t *testing.T) {
 		return timid{w}, err
 	}}
 	for mark, want := range map[string]Status{"drift-repaired": Held, "eni-swept": Violated} {
-		c, err := Load(place, "dir/test.scn", []byte(quiet+"reaches "+mark+"\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(Load(place, "dir/test.scn", []byte(quiet+"reaches "+mark+"\n")))(t)
 		r := c.Run(Options{Seed: DefaultSeed})
 		if r.Status != want || want == Held && !strings.Contains(r.Report(), "2 skipped") {
 			t.Errorf("%s: %v: %s", mark, r.Status, r.Report())
@@ -215,9 +206,7 @@ func playedIn(t *testing.T, text string, wrap func(*virtual.World) World) *Resul
 		w, err := virtual.Open(c, seed, m)
 		return wrap(w), err
 	}}, "dir/test.scn", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return c.Run(Options{Seed: DefaultSeed})
 }
 
@@ -302,10 +291,7 @@ func TestCompared(t *testing.T) {
 				}
 				return twin{w, book, c.unlike}, err
 			}}
-			file, err := Load(place, "dir/test.scn", []byte(text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			file := must.Get(Load(place, "dir/test.scn", []byte(text)))(t)
 			r := file.Run(Options{Seed: c.seed})
 			if r.Status != c.status || !strings.Contains(r.Report(), c.says) {
 				t.Errorf("%v, expected %v and %q:\n%s", r.Status, c.status, c.says, r.Report())
@@ -343,9 +329,7 @@ func TestBreakOfAWorldThatDoesNotRepeat(t *testing.T) {
 	place := Sim()
 	place.Repeatable = false
 	c, err := Load(place, "dir/test.scn", []byte(strings.Replace(quiet, "assigned == 14", "assigned == 4\nat 3m node-1 interrupt-dumps\nat 5m node-1 restart", 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	b := c.Run(Options{Seed: DefaultSeed}).Runs[0].Break
 	if before := strings.Join(b.Before, "\n"); strings.Contains(before, "restart") || !strings.Contains(before, "interrupt-dumps") {
 		t.Errorf("the story until then:\n%s", before)
@@ -512,10 +496,7 @@ func TestNotJudged(t *testing.T) {
 	}}
 	play := func(text string) *Result {
 		t.Helper()
-		c, err := Load(place, "dir/test.scn", []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(Load(place, "dir/test.scn", []byte(text)))(t)
 		return c.Run(Options{Seed: DefaultSeed})
 	}
 	r := play(quiet + "always \"the address books balance\"\nalways \"nothing is leaked\"\n")

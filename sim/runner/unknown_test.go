@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/scn"
@@ -53,10 +54,7 @@ func TestUnknownSettings(t *testing.T) {
 		"nothing else is, nothing is held": {"config MAX_ENI=2\nstart pods web 3 on node-1\n" + failed, nil, Skipped, 0, []string{warning}, "held"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			file, err := Load(place, "test.scn", []byte(head+c.lines))
-			if err != nil {
-				t.Fatal(err)
-			}
+			file := must.Get(Load(place, "test.scn", []byte(head+c.lines)))(t)
 			r := file.Run(Options{Seed: DefaultSeed, Against: c.mutant})
 			report := r.Report()
 			if r.Status != c.status || r.Judged != c.judged {

@@ -48,8 +48,8 @@ func (c *cursor) every(s *At, col int) {
 		c.failAt(col, durationHint, "\"every\" needs a duration above zero")
 	case s.Until < s.When:
 		c.failAt(until, "\"until\" is an instant, not a length", "until %s is before at %s", formatDuration(s.Until), formatDuration(s.When))
-	case (s.Until-s.When)/s.Every >= MaxRepeats:
-		c.failAt(col, "write a longer \"every\" or an earlier \"until\"", "the line would happen more than %d times", MaxRepeats)
+	case (s.Until-s.When)/s.Every >= maxRepeats:
+		c.failAt(col, "write a longer \"every\" or an earlier \"until\"", "the line would happen more than %d times", maxRepeats)
 	}
 }
 

@@ -73,7 +73,7 @@
 //   - $NAME stands for the value of a vary line, inside VALUEs only. A "$" before anything but a
 //     letter or _ is itself.
 //   - A guard limits its line to some worlds. What may stand once may stand once per world.
-//   - A line is at most [MaxLine] bytes, a file [MaxFile] bytes and [MaxLines] lines of script.
+//   - A line is at most [maxLine] bytes, a file [MaxFile] bytes and [maxLines] lines of script.
 //   - A script is UTF-8 text without invisible characters. Lines end in LF or CR LF.
 //
 // # Reading and writing

@@ -12,8 +12,8 @@ const durationHint = "such as 30s, 20m or 1h30m"
 func parseDuration(s string) (d time.Duration, bad string) {
 	if days, ok := strings.CutSuffix(s, "d"); ok && isDigits(days) {
 		n, err := strconv.Atoi(days)
-		if err != nil || n > int(MaxDuration/(24*time.Hour)) {
-			return 0, "is longer than " + formatDuration(MaxDuration)
+		if err != nil || n > int(maxDuration/(24*time.Hour)) {
+			return 0, "is longer than " + formatDuration(maxDuration)
 		}
 		return time.Duration(n) * 24 * time.Hour, ""
 	}
@@ -23,8 +23,8 @@ func parseDuration(s string) (d time.Duration, bad string) {
 		return 0, "is not a duration"
 	case d < 0:
 		return 0, "is negative"
-	case d > MaxDuration:
-		return 0, "is longer than " + formatDuration(MaxDuration)
+	case d > maxDuration:
+		return 0, "is longer than " + formatDuration(maxDuration)
 	}
 	return d, ""
 }

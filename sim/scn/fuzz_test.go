@@ -4,15 +4,14 @@ import (
 	"os"
 	"reflect"
 	"testing"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // FuzzParse: no input panics; what parses prints its own bytes and is read back as it was; its
 // canonical form means the same and is its own canonical form.
 func FuzzParse(f *testing.F) {
-	data, err := os.ReadFile("testdata/socket-mismatch.scn")
-	if err != nil {
-		f.Fatal(err)
-	}
+	data := must.Get(os.ReadFile("testdata/socket-mismatch.scn"))(f)
 	f.Add(data)
 	for _, s := range []string{
 		"cluster a=1\r\n[!sim,netns] at 1d every 5s until 2d pod x y \"a=b\" c=\"d  # e\"\t# f\n",
@@ -55,7 +54,7 @@ func checkCanonical(t *testing.T, f *File) {
 	plain := f.Clone()
 	for i := range plain.Lines {
 		plain.Lines[i].Raw = ""
-		if len(plain.Lines[i].String()) > MaxLine {
+		if len(plain.Lines[i].String()) > maxLine {
 			return // canonical blanks and quotes may push a line over the limit
 		}
 	}

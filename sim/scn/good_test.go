@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 func parse(t testing.TB, text string) *File {
@@ -101,10 +103,7 @@ func TestGuard(t *testing.T) {
 
 func example(t testing.TB) (string, *File) {
 	t.Helper()
-	data, err := os.ReadFile("testdata/socket-mismatch.scn")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile("testdata/socket-mismatch.scn"))(t)
 	return string(data), parse(t, string(data))
 }
 
@@ -193,17 +192,14 @@ func TestVariants(t *testing.T) {
 	if v := none.Variants(); len(v) != 1 || v[0] == nil || len(v[0]) != 0 || none.VariantName(v[0]) != "" {
 		t.Errorf("variants without vary: %v", v)
 	}
-	if n := len(parse(t, "cluster a=1\nvary x="+list(64)+"\nvary y=1,2,3,4").Variants()); n != MaxVariants {
-		t.Errorf("%d variants, want %d", n, MaxVariants)
+	if n := len(parse(t, "cluster a=1\nvary x="+list(64)+"\nvary y=1,2,3,4").Variants()); n != maxVariants {
+		t.Errorf("%d variants, want %d", n, maxVariants)
 	}
 }
 
 func TestExpand(t *testing.T) {
 	text, f := example(t)
-	g, err := f.Expand(f.Variants()[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(f.Expand(f.Variants()[1]))(t)
 	want := strings.NewReplacer(
 		"vary    wrong=absent,unimplemented,empty", "vary wrong=unimplemented",
 		"at 0s   node-1 socket cri=$wrong             # these", "at 0s node-1 socket cri=unimplemented  # these",
@@ -225,10 +221,7 @@ func TestExpand(t *testing.T) {
 
 func TestExpandValues(t *testing.T) {
 	f := parse(t, `cluster a=$x b="$x y$x" c=$1$$ d=$`+"\nat 0s expect ec2 m == $x.$yy\n")
-	g, err := f.Expand(map[string]string{"x": "1 2", "yy": "$x"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(f.Expand(map[string]string{"x": "1 2", "yy": "$x"}))(t)
 	if got, want := g.String(), "cluster a=\"1 2\" b=\"1 2 y1 2\" c=$1$$ d=$\nat 0s expect ec2 m == \"1 2.$x\"\n"; got != want {
 		t.Errorf("got %s", got)
 	}
@@ -245,7 +238,7 @@ func TestExpandErrors(t *testing.T) {
 			t.Errorf("wrong=%s:\n got %v\nwant %s", tt.wrong, err, tt.want)
 		}
 	}
-	const fits = MaxLine - len("cluster a=")
+	const fits = maxLine - len("cluster a=")
 	long := map[string]string{"x": strings.Repeat("y", fits-1)}
 	if g, err := parse(t, "cluster a=$x.\n").Expand(long); err != nil || parse(t, g.String()) == nil {
 		t.Errorf("a line as long as the limit: %v", err)

@@ -77,8 +77,8 @@ func (p *parser) fail(e *Error) { p.errs = append(p.errs, e) }
 func (p *parser) script(text string) {
 	p.variants = 1
 	for number := 1; text != ""; number++ {
-		if number > MaxLines {
-			p.fail(Errorf(Pos{p.file.Name, number, 1}, "split the scenario", "more than %d lines", MaxLines))
+		if number > maxLines {
+			p.fail(Errorf(Pos{p.file.Name, number, 1}, "split the scenario", "more than %d lines", maxLines))
 			return
 		}
 		raw, end, rest := nextLine(text)
@@ -103,8 +103,8 @@ func parseLine(file string, number int, raw string) (Line, *Error) {
 	c := &cursor{file: file, number: number, raw: raw}
 	i := len(raw) - len(strings.TrimLeft(raw, " \t"))
 	l := Line{Pos: c.at(i + 1), Number: number, Raw: raw}
-	if len(raw) > MaxLine {
-		c.failAt(MaxLine+1, "", "the line has %d bytes, the limit is %d", len(raw), MaxLine)
+	if len(raw) > maxLine {
+		c.failAt(maxLine+1, "", "the line has %d bytes, the limit is %d", len(raw), maxLine)
 		return l, c.err
 	}
 	if i == len(raw) {
@@ -151,10 +151,10 @@ func (p *parser) statement(l Line) {
 			p.fail(Errorf(l.Pos, "delete the guard; guard the lines that use $"+clip(s.Key), "a vary line takes no guard"))
 		}
 		p.once("vary "+clip(s.Key), l, l.Pos)
-		if p.variants <= MaxVariants {
+		if p.variants <= maxVariants {
 			p.variants *= len(s.Values)
-			if p.variants > MaxVariants {
-				p.fail(Errorf(l.Pos, "delete values, or split the scenario", "more than %d variants", MaxVariants))
+			if p.variants > maxVariants {
+				p.fail(Errorf(l.Pos, "delete values, or split the scenario", "more than %d variants", maxVariants))
 			}
 		}
 	}

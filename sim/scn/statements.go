@@ -99,7 +99,7 @@ func (c *cursor) vary() Stmt {
 			c.failAt(col, "commas without blanks separate values, such as: "+c.example, "an empty value for %s", clip(v.Key))
 		case strings.Contains(value, "$"):
 			c.failAt(col, "list the values themselves", "a value of %s holds a \"$\"", clip(v.Key))
-		case slices.Contains(v.Values[:min(i, MaxVariants)], value):
+		case slices.Contains(v.Values[:min(i, maxVariants)], value):
 			c.failAt(col, "delete one", "value %s stands twice", quoteFound(value))
 		}
 		col += len(value) + 1

@@ -18,7 +18,7 @@ func (f *File) Variants() []map[string]string {
 		var more []map[string]string
 		for _, run := range runs {
 			for _, value := range v.Values {
-				if len(more) == MaxVariants {
+				if len(more) == maxVariants {
 					break // Parse refuses such a file; a program may have built it
 				}
 				with := map[string]string{v.Key: value}
@@ -53,14 +53,14 @@ func (f *File) Expand(vars map[string]string) (*File, error) {
 		if l.Stmt == nil {
 			continue
 		}
-		x := expander{vars: vars, room: MaxLine}
+		x := expander{vars: vars, room: maxLine}
 		if v, ok := l.Stmt.(*Vary); ok {
 			g.Lines[i].Stmt = x.vary(l.Pos, v)
 		} else {
 			g.Lines[i].Stmt = rewrite(l.Stmt, x.value)
 		}
-		if x.room < 0 || len(g.Lines[i].String()) > MaxLine {
-			x.errs = append(x.errs, Errorf(l.Pos, "", "the expanded line has more than %d bytes", MaxLine))
+		if x.room < 0 || len(g.Lines[i].String()) > maxLine {
+			x.errs = append(x.errs, Errorf(l.Pos, "", "the expanded line has more than %d bytes", maxLine))
 		}
 		errs = append(errs, x.errs...)
 	}
@@ -118,11 +118,7 @@ func (x *expander) value(pos Pos, s string) string {
 }
 
 func (x *expander) hint(name string) string {
-	var known []string
-	for k := range x.vars {
-		known = append(known, k)
-	}
-	slices.Sort(known)
+	known := slices.Sorted(maps.Keys(x.vars))
 	if s := Suggest(name, known); s != "" {
 		return "did you mean $" + s + "?"
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/swarm"
 	"github.com/enilab/enilab/sim/verb"
@@ -147,9 +148,7 @@ func TestOwedByAnybody(t *testing.T) {
 		"config WARM_IP_TARGET=2\nat 1m node-1 kill\n":           "does not know the setting WARM_IP_TARGET",
 	} {
 		f, c, err := swarm.ReadFor("netns", "owed.scn", []byte(head+lines+"finally converges within 20m\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		err = old().Feasible(f, c)
 		if says == "" && err != nil || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
 			t.Errorf("%q: expected %q, found %v", lines, says, err)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/swarm"
 )
@@ -52,17 +53,11 @@ func catches(t *testing.T, m *mutants.Mutant, last uint64) uint64 {
 	t.Helper()
 	for seed := uint64(1); seed <= last; seed++ {
 		name, text := swarm.Name(seed), swarm.Draw(seed)
-		theirs, err := swarm.PlayAgainst(name, text, seed, m, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		theirs := must.Get(swarm.PlayAgainst(name, text, seed, m, nil))(t)
 		if theirs.Broken == nil {
 			continue
 		}
-		ours, err := swarm.Play(name, text, seed, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ours := must.Get(swarm.Play(name, text, seed, nil))(t)
 		if ours.Broken == nil || !ours.Broken.Same(theirs.Broken) {
 			return seed
 		}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/swarm"
 )
 
@@ -74,10 +75,7 @@ func TestShrinkOverAPlayer(t *testing.T) {
 			}
 			all.Wait()
 		}
-		s, err := swarm.Shrink("drawn.scn", drawn, 9, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(swarm.Shrink("drawn.scn", drawn, 9, o))(t)
 		if first == "" {
 			first = s.Text
 		}
@@ -104,9 +102,7 @@ func TestShrinkKeepsToItsBudget(t *testing.T) {
 	o := dearly(f)
 	o.Tries = 8
 	s, err := swarm.Shrink("drawn.scn", drawn, 9, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if s.Tried > 8 || f.played.Load() > 8+1+2 || s.Lines > 7 || !strings.Contains(s.Text, "node-2 kill") {
 		t.Errorf("%d runs, %d lines:\n%s", s.Tried, s.Lines, s.Text)
 	}
@@ -135,10 +131,7 @@ func TestShrinkWhereRunsDiffer(t *testing.T) {
 	f := &fake{needs: []string{"node-2 kill"}, once: true}
 	o := dearly(f)
 	o.Times = 2
-	s, err := swarm.Shrink("drawn.scn", drawn, 9, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(swarm.Shrink("drawn.scn", drawn, 9, o))(t)
 	if s.Lines != 3 || s.Of != 1 {
 		t.Errorf("%d lines, played again %d times:\n%s", s.Lines, s.Of, s.Text)
 	}
@@ -147,10 +140,7 @@ func TestShrinkWhereRunsDiffer(t *testing.T) {
 // TestShrinkIsPatient: a run of which nothing is known is played again.
 func TestShrinkIsPatient(t *testing.T) {
 	f := &moody{fake{needs: []string{"node-2 kill"}, once: true}}
-	s, err := swarm.Shrink("drawn.scn", drawn, 9, swarm.Options{Player: f, CNI: swarm.Ours(), Tries: 200})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(swarm.Shrink("drawn.scn", drawn, 9, swarm.Options{Player: f, CNI: swarm.Ours(), Tries: 200}))(t)
 	if s.Lines != 3 {
 		t.Errorf("%d lines:\n%s", s.Lines, s.Text)
 	}

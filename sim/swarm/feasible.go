@@ -101,12 +101,7 @@ func (o *feasibility) check(at *scn.At) {
 }
 
 func sorted(set map[string]bool) []string {
-	var out []string
-	for k := range set {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
+	return slices.Sorted(maps.Keys(set))
 }
 
 func (o *feasibility) act(at *scn.At, a *verb.Act) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/swarm"
 )
 
@@ -27,10 +28,7 @@ against no-repair breaks "nothing is leaked"
 `
 
 func TestShrink(t *testing.T) {
-	a, err := swarm.Shrink("bulky.scn", bulky, 1, swarm.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(swarm.Shrink("bulky.scn", bulky, 1, swarm.Options{}))(t)
 	b, _ := swarm.Shrink("bulky.scn", bulky, 1, swarm.Options{})
 	if a.Text != b.Text || a.Tried != b.Tried {
 		t.Errorf("twice, and not the same:\n%s\n%s", a.Text, b.Text)
@@ -54,10 +52,7 @@ at 1m node-1 kill
 at 2m expect node-1 pods.ready == 4
 finally converges within 20m
 `
-	s, err := swarm.Shrink("count.scn", text, 1, swarm.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(swarm.Shrink("count.scn", text, 1, swarm.Options{}))(t)
 	if !strings.Contains(s.Text, "web 3") || !strings.Contains(s.Text, "within 20m") || strings.Contains(s.Text, "kill") {
 		t.Errorf("got\n%s", s.Text)
 	}
@@ -111,9 +106,7 @@ func TestOwed(t *testing.T) {
 		"at 1m kube create db 40 node=1\nat 2m kube scale db 3\n" + ready:          "",
 	} {
 		f, c, err := swarm.Read("owed.scn", []byte(head+lines+"finally converges within 20m\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		err = swarm.Feasible(f, c)
 		if says == "" && err != nil || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
 			t.Errorf("%q: expected %q, found %v", lines, says, err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/swarm"
 	"github.com/enilab/enilab/sim/swarm/known"
@@ -23,11 +24,7 @@ func seeds(short, long uint64) uint64 {
 
 func list(t *testing.T) []swarm.Entry {
 	t.Helper()
-	l, err := known.List()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
+	return must.Get(known.List())(t)
 }
 
 // TestDrawn: a seed gives a scenario that parses, means something and asks for no more than is owed; twice the same text, and the text
@@ -115,9 +112,7 @@ func TestKnown(t *testing.T) {
 				t.Error(err)
 			}
 			f, c, err := swarm.Read(e.File, []byte(e.Text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if err := swarm.Feasible(f, c); err != nil {
 				t.Error(err)
 			}
@@ -126,10 +121,7 @@ func TestKnown(t *testing.T) {
 			}
 		})
 	}
-	files, err := filepath.Glob("known/*.scn")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob("known/*.scn"))(t)
 	for _, f := range files {
 		if !slices.ContainsFunc(entries, func(e swarm.Entry) bool { return e.File == filepath.Base(f) }) {
 			t.Errorf("%s has no line in known/known.txt", f)
@@ -146,9 +138,7 @@ func TestKnownThatHolds(t *testing.T) {
 		{"a.scn | 1 | nothing is leaked | x", "cluster nodes=1\nat 1m node-1 kil\n", "did you mean kill?"},
 	} {
 		l, err := swarm.Known("# a comment\n\n"+c.entry+"\n", func(string) ([]byte, error) { return []byte(c.text), nil })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if err := l[0].Check(); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("expected %q, found %v", c.says, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/scenarios"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/mutants"
@@ -157,22 +158,10 @@ at 1m  expect node-2 reached.served-from-records == 0`},
 // play runs a scenario in virtual time.
 func play(t *testing.T, text string, m *mutants.Mutant) *sim.Verdict {
 	t.Helper()
-	f, err := scn.Parse("faults", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := sim.Check(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := virtual.Open(c, 1, m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := sim.NewRun(f, w, "sim")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(scn.Parse("faults", []byte(text)))(t)
+	c := must.Get(sim.Check(f))(t)
+	w := must.Get(virtual.Open(c, 1, m))(t)
+	r := must.Get(sim.NewRun(f, w, "sim"))(t)
 	v := r.Finish(nil)
 	return v
 }
@@ -193,10 +182,7 @@ func TestEveryFaultShows(t *testing.T) {
 
 // A daemon that takes metadata's word breaks when metadata lags, and only then.
 func TestLagShows(t *testing.T) {
-	text, err := fs.ReadFile(scenarios.Files, "stale-metadata.scn")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(fs.ReadFile(scenarios.Files, "stale-metadata.scn"))(t)
 	m, ok := mutants.ByName("metadata-is-believed")
 	if !ok {
 		t.Fatal("the mutant is gone")
@@ -230,10 +216,7 @@ func TestEveryCloudVerbHasAScenario(t *testing.T) {
 
 // The manual's table is true: its texts are read, its verbs are bound, and no kind of fault is missing.
 func TestFaultsManual(t *testing.T) {
-	text, err := os.ReadFile("../../docs/faults.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../docs/faults.md"))(t)
 	seen := map[ec2.FaultKind]bool{}
 	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(line, "|")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/verb"
 )
@@ -40,10 +41,7 @@ func TestVerbsAreComplete(t *testing.T) {
 
 // docs/skips.md has the table of skips, in its own order.
 func TestSkipsManual(t *testing.T) {
-	text, err := os.ReadFile("../../docs/skips.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../docs/skips.md"))(t)
 	var rows []string
 	for line := range strings.Lines(string(text)) {
 		if cells := strings.Split(line, "|"); len(cells) == 5 && strings.Contains(cells[2], "`") {

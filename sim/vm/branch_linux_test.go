@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/vm"
 )
@@ -24,34 +25,24 @@ finally converges within 1m
 // another one, and what it brings decides how it goes on.
 func TestBranchesAreTheSameBytes(t *testing.T) {
 	lab := &vm.Laboratory{Program: filepath.Join(binaries(t), "enilab")}
-	if err := lab.Open(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, lab.Open())
 	defer lab.Close()
 	grow := func(at time.Duration) *vm.LabTrunk {
 		t.Helper()
 		trunk, err := lab.Trunk(t.Context(), &vm.Play{Seed: 3, Flags: []string{"--clock", "machine", "--json", "--timeline"}, Names: []string{"forked.scn"},
 			Files: []vm.JobFile{{Path: "forked.scn", Data: []byte(forked)}}, Out: true}, at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		t.Cleanup(func() { _ = trunk.Close() })
 		return trunk
 	}
 	play := func(trunk *vm.LabTrunk, text string) *vm.Played {
 		t.Helper()
-		p, err := trunk.Play(t.Context(), &vm.Branch{Scenario: text})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
+		return must.Get(trunk.Play(t.Context(), &vm.Branch{Scenario: text}))(t)
 	}
 	told := func(p *vm.Played) string {
 		t.Helper()
 		d := &runner.Document{}
-		if err := p.Document(d); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Document(d))
 		if len(d.Files) != 1 || len(d.Files[0].Variants) != 1 || d.Files[0].Status != "held" {
 			t.Fatalf("expected one run that holds, found %+v", d)
 		}

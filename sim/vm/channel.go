@@ -38,10 +38,10 @@ const (
 	recordHead   = 8
 )
 
-// ChannelSize is what text and files of a machine may have together, and memorySize that and an errand: a power of two, as a PCI device wants. It
+// channelSize is what text and files of a machine may have together, and memorySize that and an errand: a power of two, as a PCI device wants. It
 // costs what is written.
 const (
-	ChannelSize = memorySize - errandSize
+	channelSize = memorySize - errandSize
 	memorySize  = 512 << 20
 	errandSize  = 256 << 20
 )

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestChannel: the host reads what the machine wrote, in order; what does not fit is refused, and the exit code always fits.
@@ -14,9 +16,7 @@ func TestChannel(t *testing.T) {
 	if _, err := guest.job(); err == nil {
 		t.Error("memory without a job was taken for one")
 	}
-	if err := host.prepare(&Job{Args: []string{"run", "x.scn"}, Seed: 7}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, host.prepare(&Job{Args: []string{"run", "x.scn"}, Seed: 7}))
 	j, err := guest.job()
 	if err != nil || j.Seed != 7 || !slices.Equal(j.Args, []string{"run", "x.scn"}) {
 		t.Fatalf("found the job %+v, %v", j, err)
@@ -28,24 +28,18 @@ func TestChannel(t *testing.T) {
 			return nil
 		})
 	}
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(guest.write(recordStdout, []byte("held\n")))
-	must(read())
-	must(guest.write(recordStderr, nil))
-	must(guest.write(recordFile, []byte("a.pcap")))
+	must.Do(t, guest.write(recordStdout, []byte("held\n")))
+	must.Do(t, read())
+	must.Do(t, guest.write(recordStderr, nil))
+	must.Do(t, guest.write(recordFile, []byte("a.pcap")))
 	if err := guest.write(recordData, make([]byte, 1<<16)); !errors.Is(err, errFull) {
 		t.Errorf("expected that it is full, found %v", err)
 	}
-	must(guest.write(recordStdout, make([]byte, 2*maxRecord))) // text still fits
+	must.Do(t, guest.write(recordStdout, make([]byte, 2*maxRecord))) // text still fits
 	for guest.write(recordStdout, make([]byte, 64)) == nil {
 	}
-	must(guest.write(recordExit, []byte("1")))
-	must(read())
+	must.Do(t, guest.write(recordExit, []byte("1")))
+	must.Do(t, read())
 	if len(got) < 6 || !slices.Equal(got[:3], []string{"1held\n", "2", "3a.pcap"}) || got[len(got)-1] != "51" {
 		t.Errorf("found the records %q", got[:min(len(got), 10)])
 	}

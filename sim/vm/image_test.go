@@ -13,16 +13,15 @@ import (
 	"testing"
 
 	"github.com/ulikunitz/xz"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // listed reads an initramfs as a kernel does: a line for each entry.
 func listed(t *testing.T, b []byte) (out []string) {
 	t.Helper()
 	field := func(at int) int {
-		n, err := strconv.ParseUint(string(b[at:at+8]), 16, 32)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(strconv.ParseUint(string(b[at:at+8]), 16, 32))(t)
 		return int(n)
 	}
 	for {
@@ -44,30 +43,18 @@ func listed(t *testing.T, b []byte) (out []string) {
 func TestImage(t *testing.T) {
 	host := t.TempDir()
 	for name, text := range map[string]string{"real/tool": "#!/bin/sh\n", "real/more/data": "abc"} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(host, name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(host, name), []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(filepath.Join(host, name)), 0o755))
+		must.Do(t, os.WriteFile(filepath.Join(host, name), []byte(text), 0o755))
 	}
-	if err := os.Symlink("real", filepath.Join(host, "alias")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("real", filepath.Join(host, "alias")))
 	make := func() []byte {
 		m := NewImage()
 		m.AddData("/modules/000-x.ko", 0o644, []byte("12345"))
 		m.AddLink("/init", "/opt/x")
-		if err := m.AddProgram(filepath.Join(host, "alias/tool")); err != nil {
-			t.Fatal(err)
-		}
-		if err := m.AddHost(filepath.Join(host, "real/more")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.AddProgram(filepath.Join(host, "alias/tool")))
+		must.Do(t, m.AddHost(filepath.Join(host, "real/more")))
 		var b bytes.Buffer
-		if err := m.Write(&b); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, m.Write(&b))
 		return b.Bytes()
 	}
 	first := make()
@@ -93,25 +80,16 @@ func TestImage(t *testing.T) {
 func deb(t *testing.T, files map[string]string) []byte {
 	t.Helper()
 	var data bytes.Buffer
-	z, err := xz.NewWriter(&data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(xz.NewWriter(&data))(t)
 	w := tar.NewWriter(z)
 	for name, text := range files {
-		if err := w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Size: int64(len(text)), Mode: 0o644}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Size: int64(len(text)), Mode: 0o644}))
 		if _, err := w.Write([]byte(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.Close())
+	must.Do(t, z.Close())
 	out := []byte("!<arch>\n")
 	for _, m := range []struct{ name, body string }{{"debian-binary", "2.0"}, {"control.tar.xz", "odd"}, {"data.tar.xz", data.String()}} {
 		out = fmt.Appendf(out, "%-16s%-12d%-6d%-6d%-8s%-10d`\n%s", m.name, 0, 0, 0, "100644", len(m.body), m.body)
@@ -133,16 +111,11 @@ func TestPackage(t *testing.T) {
 	name := filepath.Join(dir, "linux-image-6.99-cloud-amd64_6.99-1_amd64.deb")
 	write := func(data []byte) {
 		t.Helper()
-		if err := os.WriteFile(name, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, data, 0o644))
 	}
 	write(deb(t, map[string]string{"./boot/vmlinuz-6.99-cloud-amd64": string(image), "./usr/lib/modules/6.99-cloud-amd64/modules.builtin": "kernel/net/veth.ko\n",
 		"./etc/other": "x", "./../../boot/vmlinux-evil": "x"}))
-	k, err := Open(name, "amd64")
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(Open(name, "amd64"))(t)
 	if k.Version != "6.99-cloud-amd64" || k.Arch != "amd64" || !strings.HasPrefix(k.Image, Cache()) || !strings.HasSuffix(k.Modules, "/lib/modules/6.99-cloud-amd64") {
 		t.Errorf("found %+v", k)
 	}
@@ -159,9 +132,7 @@ func TestPackage(t *testing.T) {
 		}
 	}
 	plain := filepath.Join(dir, "notes.txt")
-	if err := os.WriteFile(plain, []byte("hello"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(plain, []byte("hello"), 0o644))
 	for _, bad := range []string{plain, dir, filepath.Join(dir, "nothing")} {
 		if _, err := Open(bad, "amd64"); err == nil {
 			t.Errorf("%s was taken for a kernel", bad)
@@ -219,33 +190,18 @@ func TestModules(t *testing.T) {
 	dir := t.TempDir()
 	signed := append(ko(""), "signature----\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x0d~Module signature appended~\n"...)
 	var packed bytes.Buffer
-	z, err := xz.NewWriter(&packed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(xz.NewWriter(&packed))(t)
 	if _, err := z.Write(ko("nf-conntrack,nf_defrag")); err != nil {
 		t.Fatal(err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, z.Close())
 	for name, data := range map[string][]byte{"modules.builtin": []byte("kernel/net/nf_defrag.ko\n"), "a/nf_nat.ko.xz": packed.Bytes(), "b/nf-conntrack.ko": signed,
 		"b/veth.ko": ko("nf_conntrack"), "b/torn.ko": []byte("\x7fELF"), "b/needy.ko": ko("gone"), "b/new.ko.zst": nil} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), data, 0o644))
 	}
-	tree, err := openModules(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	list, err := tree.order([]string{"nf_nat", "veth", "nf_defrag"}, []string{"dummy"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tree := must.Get(openModules(dir))(t)
+	list := must.Get(tree.order([]string{"nf_nat", "veth", "nf_defrag"}, []string{"dummy"}))(t)
 	var names []string
 	for _, m := range list {
 		names = append(names, m.name)
@@ -270,12 +226,8 @@ func TestArchitectures(t *testing.T) {
 	var want []string
 	for _, other := range others() {
 		name := filepath.Join(Cache(), other, "linux-image-6.99-cloud-"+other+"_6.99-1_"+other+".deb")
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		must.Do(t, os.WriteFile(name, nil, 0o644))
 		want = append(want, name)
 		if _, err := Busybox(other); err == nil || !strings.Contains(err.Error(), "busybox-static") {
 			t.Errorf("expected that busybox-static is missing, found %v", err)
@@ -300,28 +252,16 @@ func TestArchitectures(t *testing.T) {
 // TestTar: what is put into a machine that has paused gets there, and what is there already stays.
 func TestTar(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
-	if err := os.WriteFile(filepath.Join(from, "tool"), []byte("tool"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(from, "tool"), []byte("tool"), 0o755))
 	m := NewImage()
 	m.AddData("/usr/bin/old", 0o755, []byte("new"))
 	m.AddLink("/bin", "usr/bin")
-	if err := m.AddFile("/usr/bin/tool", filepath.Join(from, "tool")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(to, "usr/bin"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(to, "usr/bin/old"), []byte("old"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.AddFile("/usr/bin/tool", filepath.Join(from, "tool")))
+	must.Do(t, os.MkdirAll(filepath.Join(to, "usr/bin"), 0o755))
+	must.Do(t, os.WriteFile(filepath.Join(to, "usr/bin/old"), []byte("old"), 0o644))
 	var b bytes.Buffer
-	if err := m.WriteTar(&b); err != nil {
-		t.Fatal(err)
-	}
-	if err := unpackTar(to, &b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.WriteTar(&b))
+	must.Do(t, unpackTar(to, &b))
 	for name, want := range map[string]string{"bin/tool": "tool", "bin/old": "old"} {
 		if got, err := os.ReadFile(filepath.Join(to, name)); err != nil || string(got) != want {
 			t.Errorf("%s: expected %q, found %q (%v)", name, want, got, err)
@@ -335,20 +275,12 @@ func TestTar(t *testing.T) {
 // TestTreeBehindALink: a path that is named is what it leads to, as where a folder has links to binaries elsewhere.
 func TestTreeBehindALink(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "tool"), []byte("abc"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("tool", filepath.Join(dir, "alias")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "tool"), []byte("abc"), 0o755))
+	must.Do(t, os.Symlink("tool", filepath.Join(dir, "alias")))
 	m := NewImage()
-	if err := m.AddTree("/app/tool", filepath.Join(dir, "alias")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.AddTree("/app/tool", filepath.Join(dir, "alias")))
 	var b bytes.Buffer
-	if err := m.Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Write(&b))
 	if got := listed(t, b.Bytes()); !slices.Contains(got, "app/tool 100755 abc") {
 		t.Errorf("expected the file, found %q", got)
 	}

@@ -115,7 +115,7 @@ func openChannel() (c *channel, rest []byte, err error) {
 		if len(mem) != memorySize {
 			return nil, nil, fmt.Errorf("the memory that is shared with the host has %d bytes, expected %d", len(mem), memorySize)
 		}
-		return &channel{mem: mem[:ChannelSize:ChannelSize]}, mem[ChannelSize:], nil
+		return &channel{mem: mem[:channelSize:channelSize]}, mem[channelSize:], nil
 	}
 	return nil, nil, errors.New("there is no PCI device ivshmem: this process is meant for machines of enilab run --in vm")
 }

@@ -304,5 +304,5 @@ func unpacked(name string, wanted func(string) bool) (string, error) {
 var applets = strings.Fields("awk basename cat chmod chown cp cut date dirname env find grep head install ip ln ls mkdir mv ping pkill ps rm sed sh sleep " +
 	"sort sysctl tail tee test touch tr true uname wc xargs")
 
-// IsApplet says whether Busybox's program is also that tool.
-func IsApplet(tool string) bool { return slices.Contains(applets, tool) }
+// isApplet says whether Busybox's program is also that tool.
+func isApplet(tool string) bool { return slices.Contains(applets, tool) }

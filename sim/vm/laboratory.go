@@ -356,7 +356,7 @@ func (p *Played) Runs(seed uint64, v any) error {
 // Save writes what came of a seed into a folder: what the laboratory inside has written, and what its kernel said.
 func (p *Played) Save(folder string, seed uint64) error {
 	files := maps.Clone(p.Files)
-	files[filepath.Join(SeedFolder(seed), ConsoleName)] = p.Console
+	files[filepath.Join(SeedFolder(seed), consoleName)] = p.Console
 	for name, data := range files {
 		if !filepath.IsLocal(name) {
 			return fmt.Errorf("the machine hands out a file %q, which is not below its folder", name)

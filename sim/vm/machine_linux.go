@@ -51,7 +51,7 @@ func (m *Machine) Prepare() error {
 	if err != nil {
 		return &Lacking{fmt.Sprintf("kernel %s: %v", m.Kernel, err)}
 	}
-	modules, err := tree.order(Modules, slices.Concat(MoreModules, m.Modules))
+	modules, err := tree.order(Modules, slices.Concat(moreModules, m.Modules))
 	if err != nil {
 		return &Lacking{fmt.Sprintf("kernel %s: %v", m.Kernel, err)}
 	}
@@ -165,7 +165,7 @@ func (r *run) open(j *Job) (err error) {
 	if err != nil {
 		return fmt.Errorf("map a file in memory: %w", err)
 	}
-	r.channel, r.errand.mem = &channel{mem: mem[:ChannelSize:ChannelSize]}, mem[ChannelSize:]
+	r.channel, r.errand.mem = &channel{mem: mem[:channelSize:channelSize]}, mem[channelSize:]
 	r.mapped = mem
 	if r.branch {
 		r.trunk.channel.copyTo(r.channel)

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/vm"
 )
 
@@ -63,10 +64,7 @@ func binaries(t *testing.T) (dir string) {
 	if len(vm.Find()) == 0 {
 		t.Skip("needs a kernel: " + vm.HowToGet())
 	}
-	dir, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir = must.Get(built())(t)
 	return dir
 }
 
@@ -92,9 +90,7 @@ func playWith(t *testing.T, in string, env []string, args ...string) (code int, 
 	t.Helper()
 	dir := binaries(t)
 	work := t.TempDir()
-	if err := os.WriteFile(filepath.Join(work, "short.scn"), []byte(short), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(work, "short.scn"), []byte(short), 0o644))
 	var o, e bytes.Buffer
 	c := exec.Command(filepath.Join(dir, "enilab"), append([]string{"run", "--on", "netns"}, args...)...)
 	c.Dir, c.Stdin, c.Stdout, c.Stderr, c.Env = work, strings.NewReader(in), &o, &e, append(os.Environ(), env...)
@@ -138,15 +134,10 @@ func TestTwice(t *testing.T) {
 func machine(t *testing.T, change func(*vm.Machine)) *vm.Machine {
 	t.Helper()
 	dir := binaries(t)
-	k, err := vm.Open("", runtime.GOARCH)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(vm.Open("", runtime.GOARCH))(t)
 	m := &vm.Machine{Kernel: k, Image: vm.NewImage(), Self: filepath.Join(dir, "enilab"), Timeout: 10 * time.Minute, Quiet: 5 * time.Minute}
 	change(m)
-	if err := m.Prepare(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, m.Prepare())
 	t.Cleanup(func() { _ = m.Close() })
 	return m
 }
@@ -188,41 +179,26 @@ func TestMachineFails(t *testing.T) {
 func TestKilled(t *testing.T) {
 	dir := binaries(t)
 	work := t.TempDir()
-	if err := os.WriteFile(filepath.Join(work, "short.scn"), []byte(short), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(work, "short.scn"), []byte(short), 0o644))
 	c := exec.Command(filepath.Join(dir, "enilab"), "run", "--on", "netns", "--in", "vm", "short.scn")
 	c.Dir, c.Env = work, append(os.Environ(), "ENILAB_VERBOSE=1")
-	lines, err := c.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	lines := must.Get(c.StderrPipe())(t)
+	must.Do(t, c.Start())
 	if _, err := bufio.NewReader(lines).ReadString('\n'); err != nil { // the machine runs
 		t.Fatal(err)
 	}
-	children, err := filepath.Glob("/proc/" + strconv.Itoa(c.Process.Pid) + "/task/*/children")
-	if err != nil {
-		t.Fatal(err)
-	}
+	children := must.Get(filepath.Glob("/proc/" + strconv.Itoa(c.Process.Pid) + "/task/*/children"))(t)
 	var watched []unix.PollFd
 	for _, name := range children {
 		data, _ := os.ReadFile(name)
 		for _, pid := range strings.Fields(string(data)) {
 			n, _ := strconv.Atoi(pid)
-			fd, err := unix.PidfdOpen(n, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fd := must.Get(unix.PidfdOpen(n, 0))(t)
 			defer unix.Close(fd)
 			watched = append(watched, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
 		}
 	}
-	if err := c.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Process.Kill())
 	_ = c.Wait()
 	if len(watched) != 1 {
 		t.Fatalf("expected one child, found %d", len(watched))
@@ -308,17 +284,12 @@ func TestArm64(t *testing.T) {
 	if code != 3 || !strings.Contains(errs, "make build-arm64") {
 		t.Errorf("expected that its programs are missing, found exit code %d\n%s", code, errs)
 	}
-	if err := build("arm64", filepath.Join(dir, "arm64")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, build("arm64", filepath.Join(dir, "arm64")))
 	code, out, errs := play(t, nil, "--in", "vm", "--arch", "arm64", "--twice", "short.scn")
 	if code != 0 || !strings.HasPrefix(out, "held  short  ") || !strings.Contains(errs, "played twice, and all is the same: ") {
 		t.Errorf("expected that it holds and repeats, found exit code %d\n%s%s", code, out, errs)
 	}
-	k, err := vm.Open("", runtime.GOARCH)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := must.Get(vm.Open("", runtime.GOARCH))(t)
 	code, _, errs = play(t, nil, "--in", "vm="+k.String(), "--arch", "arm64", "short.scn")
 	if code != 2 || !strings.Contains(errs, "is for amd64, and the machine for arm64") {
 		t.Errorf("expected that the kernel is refused, found exit code %d\n%s", code, errs)
@@ -329,9 +300,7 @@ func TestArm64(t *testing.T) {
 func TestTypes(t *testing.T) {
 	dir := binaries(t)
 	work := t.TempDir()
-	if err := os.WriteFile(filepath.Join(work, "short.scn"), []byte(short), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(work, "short.scn"), []byte(short), 0o644))
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		t.Skip("needs a pseudo-terminal: ", err)
@@ -351,9 +320,7 @@ func TestTypes(t *testing.T) {
 	}
 	c := exec.Command(filepath.Join(dir, "enilab"), "run", "--on", "netns", "--in", "vm", "--pause-at", "1s", "short.scn")
 	c.Dir, c.Stdin, c.Stdout, c.Stderr = work, slave, slave, slave
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Start())
 	_ = slave.Close()
 	seen := bufio.NewReader(master)
 	var text strings.Builder

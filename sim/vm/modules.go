@@ -20,8 +20,8 @@ import (
 // Modules are what a laboratory needs of a kernel, as modules or built in. Whoever needs another one has no modprobe inside: it has to be here.
 var Modules = []string{"veth", "nf_tables", "nf_conntrack", "nf_nat", "nft_ct", "nft_nat", "nft_masq", "nft_chain_nat"}
 
-// MoreModules are used by some daemons and by scenarios that disturb them; a kernel may lack them.
-var MoreModules = []string{"bridge", "dummy", "8021q", "ifb", "nf_conntrack_netlink", "nfnetlink_log", "nf_log_syslog",
+// moreModules are used by some daemons and by scenarios that disturb them; a kernel may lack them.
+var moreModules = []string{"bridge", "dummy", "8021q", "ifb", "nf_conntrack_netlink", "nfnetlink_log", "nf_log_syslog",
 	"nft_compat", "nft_fib", "nft_fib_ipv4", "nft_fib_inet", "nft_log", "nft_limit", "nft_reject", "nft_reject_ipv4", "nft_reject_inet", "nft_redir", "nft_numgen", "nft_hash",
 	"x_tables", "ip_tables", "iptable_filter", "iptable_nat", "iptable_mangle", "ipt_REJECT",
 	"xt_comment", "xt_mark", "xt_connmark", "xt_conntrack", "xt_addrtype", "xt_nat", "xt_MASQUERADE", "xt_multiport", "xt_set", "xt_statistic", "xt_tcpudp", "ip_set",

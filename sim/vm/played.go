@@ -52,14 +52,14 @@ func (k *kept) Close() error { k.to[k.name] = k.Bytes(); return nil }
 
 // The names of what is no file of the machine's, in a comparison and in a folder of everything.
 const (
-	ConsoleName = "console.txt"
+	consoleName = "console.txt"
 	stdoutName  = "standard output"
 	stderrName  = "standard error"
 )
 
 // all is everything by its name.
 func (p *Played) all() map[string][]byte {
-	all := map[string][]byte{stdoutName: p.Stdout, stderrName: p.Stderr, ConsoleName: p.Console}
+	all := map[string][]byte{stdoutName: p.Stdout, stderrName: p.Stderr, consoleName: p.Console}
 	maps.Copy(all, p.Files)
 	return all
 }

@@ -88,7 +88,7 @@ func (n *demands) missing() string {
 func (l *Laboratory) demands(k *Kernel) (n *demands, err error) {
 	n = &demands{found: l.needing(), machine: "this computer", tool: hasTool, kernel: "kernel " + k.Version}
 	if l.foreign() {
-		n.machine, n.tool = "a virtual machine of "+l.Arch+", which is given Debian's busybox-static,", IsApplet
+		n.machine, n.tool = "a virtual machine of "+l.Arch+", which is given Debian's busybox-static,", isApplet
 	}
 	if len(modules(l.needing())) > 0 {
 		n.module, err = k.Has()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/systems"
 )
 
@@ -17,9 +18,7 @@ func kernelWith(t *testing.T, modules ...string) *Kernel {
 	for _, m := range modules {
 		list.WriteString("kernel/net/" + m + ".ko\n")
 	}
-	if err := os.WriteFile(filepath.Join(dir, "modules.builtin"), []byte(list.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "modules.builtin"), []byte(list.String()), 0o644))
 	return &Kernel{Version: "6.12.0", Modules: dir}
 }
 

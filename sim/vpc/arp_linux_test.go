@@ -6,28 +6,30 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // arp sends a request out of a device and returns the MAC that answered, or "".
 func (i *instance) arp(device, sender, target string, wait time.Duration) string {
 	i.t.Helper()
 	var s *packetSocket
-	must(i.t, Do(i.ns, func() (err error) {
+	must.Do(i.t, Do(i.ns, func() (err error) {
 		s, err = openPackets(unix.SOCK_DGRAM, unix.ETH_P_ARP)
 		return err
 	}))
 	defer func() { _ = s.close() }()
 	to := unix.SockaddrLinklayer{Protocol: bigEndian16(unix.ETH_P_ARP), Ifindex: int(i.index(device)), Halen: 6, Addr: [8]byte{255, 255, 255, 255, 255, 255}}
 	q := request(sender, target)
-	must(i.t, Do(i.ns, func() error {
+	must.Do(i.t, Do(i.ns, func() error {
 		link, err := net.InterfaceByName(device)
 		if err == nil {
 			copy(q[8:], link.HardwareAddr)
 		}
 		return err
 	}))
-	must(i.t, s.write(q, &to))
-	must(i.t, s.file.SetReadDeadline(time.Now().Add(wait)))
+	must.Do(i.t, s.write(q, &to))
+	must.Do(i.t, s.file.SetReadDeadline(time.Now().Add(wait)))
 	b := make([]byte, 1500)
 	for {
 		n, _, err := s.read(b)
@@ -42,7 +44,7 @@ func (i *instance) arp(device, sender, target string, wait time.Duration) string
 
 func TestARP(t *testing.T) {
 	f, a, _ := two(t)
-	must(t, f.Unassign(ip("10.0.1.11")))
+	must.Do(t, f.Unassign(ip("10.0.1.11")))
 	vpc := routerMAC().String()
 	for _, c := range []struct{ name, device, sender, target, want string }{
 		{"gateway", "eth0", "10.0.1.10", "10.0.1.1", vpc},

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 	"testing"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // crowd is n addresses on four nodes with two ENIs each.
@@ -45,30 +47,30 @@ func BenchmarkPing(b *testing.B) {
 func BenchmarkAssign(b *testing.B) {
 	f, _ := crowd(b, 480)
 	for b.Loop() {
-		must(b, f.Assign("02:00:00:00:00:00", ip("10.0.1.253")))
-		must(b, f.Unassign(ip("10.0.1.253")))
+		must.Do(b, f.Assign("02:00:00:00:00:00", ip("10.0.1.253")))
+		must.Do(b, f.Unassign(ip("10.0.1.253")))
 	}
 }
 
 func BenchmarkSegmentAssign(b *testing.B) {
 	s := newShared(b)
 	for i := range 200 {
-		must(b, s.f.Assign([]string{macA, macB}[i%2], netip.AddrFrom4([4]byte{10, 0, 2, byte(20 + i)})))
+		must.Do(b, s.f.Assign([]string{macA, macB}[i%2], netip.AddrFrom4([4]byte{10, 0, 2, byte(20 + i)})))
 	}
 	for b.Loop() {
-		must(b, s.f.Assign(macA, ip("10.0.1.253")))
-		must(b, s.f.Unassign(ip("10.0.1.253")))
+		must.Do(b, s.f.Assign(macA, ip("10.0.1.253")))
+		must.Do(b, s.f.Unassign(ip("10.0.1.253")))
 	}
 }
 
 func BenchmarkJoin(b *testing.B) {
 	s := newShared(b)
 	for i := range 60 {
-		must(b, s.f.Assign(macB, netip.AddrFrom4([4]byte{10, 0, 1, byte(100 + i)})))
+		must.Do(b, s.f.Assign(macB, netip.AddrFrom4([4]byte{10, 0, 1, byte(100 + i)})))
 	}
 	for b.Loop() {
-		must(b, s.f.Leave(macB))
-		must(b, s.f.Join(macB))
+		must.Do(b, s.f.Leave(macB))
+		must.Do(b, s.f.Join(macB))
 	}
 }
 
@@ -76,9 +78,8 @@ func BenchmarkBorrow(b *testing.B) {
 	w := newWire(b)
 	r := w.routerSpace()
 	for b.Loop() {
-		f, err := New(sharedConfig(r.ns))
-		must(b, err)
-		must(b, f.Close())
+		f := must.Get(New(sharedConfig(r.ns)))(b)
+		must.Do(b, f.Close())
 	}
 }
 
@@ -86,23 +87,22 @@ func BenchmarkPlug(b *testing.B) {
 	f, _ := crowd(b, 480)
 	node := newInstance(b, f)
 	for b.Loop() {
-		must(b, f.Plug(node.ns, "eth0", macA, 9001))
-		must(b, f.Unplug(macA))
+		must.Do(b, f.Plug(node.ns, "eth0", macA, 9001))
+		must.Do(b, f.Unplug(macA))
 	}
 }
 
 func BenchmarkNew(b *testing.B) {
 	needRoot(b)
 	for b.Loop() {
-		f, err := New(config())
-		must(b, err)
-		must(b, f.Close())
+		f := must.Get(New(config()))(b)
+		must.Do(b, f.Close())
 	}
 }
 
 func BenchmarkDo(b *testing.B) {
 	f := newNetwork(b)
 	for b.Loop() {
-		must(b, Do(f.ns, func() error { return nil }))
+		must.Do(b, Do(f.ns, func() error { return nil }))
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 func prefixes(s ...string) (out []netip.Prefix) {
@@ -50,10 +52,7 @@ func TestConfig(t *testing.T) {
 }
 
 func TestSegmentConfig(t *testing.T) {
-	ns, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ns := must.Get(os.Open(os.DevNull))(t)
 	defer func() { _ = ns.Close() }()
 	for _, c := range []struct {
 		name, wrong string

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // inode of the calling thread's network namespace, or of the file's.
@@ -21,19 +23,17 @@ func inode(t testing.TB, ns *os.File) uint64 {
 	t.Helper()
 	var s unix.Stat_t
 	if ns == nil {
-		must(t, unix.Stat("/proc/thread-self/ns/net", &s))
+		must.Do(t, unix.Stat("/proc/thread-self/ns/net", &s))
 		return s.Ino
 	}
-	must(t, control(ns, func(fd int) error { return unix.Fstat(fd, &s) }))
+	must.Do(t, control(ns, func(fd int) error { return unix.Fstat(fd, &s) }))
 	return s.Ino
 }
 
 func TestDo(t *testing.T) {
 	needRoot(t)
-	ns, err := NewNamespace()
-	must(t, err)
-	other, err := NewNamespace()
-	must(t, err)
+	ns := must.Get(NewNamespace())(t)
+	other := must.Get(NewNamespace())(t)
 	defer func() { _, _ = ns.Close(), other.Close() }()
 	host, in, sentinel := inode(t, nil), inode(t, ns), errors.New("f's")
 	if in == host {
@@ -69,7 +69,7 @@ func TestDo(t *testing.T) {
 	<-ended
 	// A thread whose way home is barred must not be used again.
 	threads := make(chan int, 1)
-	must(t, Do(ns, func() error {
+	must.Do(t, Do(ns, func() error {
 		threads <- unix.Gettid()
 		return unix.Setns(int(other.Fd()), unix.CLONE_NEWNET) // and it comes home from anywhere
 	}))
@@ -86,7 +86,7 @@ func TestDo(t *testing.T) {
 		t.Error("Do in a nil file succeeded")
 	}
 	pipe, _, err := os.Pipe()
-	must(t, err)
+	must.Do(t, err)
 	if err := Do(pipe, func() error { t.Error("f ran"); return nil }); err == nil {
 		t.Error("Do in a pipe succeeded")
 	}
@@ -95,24 +95,21 @@ func TestDo(t *testing.T) {
 
 func descriptors(t testing.TB) int {
 	t.Helper()
-	all, err := os.ReadDir("/proc/self/fd")
-	must(t, err)
+	all := must.Get(os.ReadDir("/proc/self/fd"))(t)
 	return len(all)
 }
 
 // life is everything that a VPC does, once.
 func life(t testing.TB, f *Network, node *os.File) {
-	must(t, f.Plug(node, "eth0", macA, 9001))
-	must(t, f.Assign(macA, ip("10.0.1.10")))
+	must.Do(t, f.Plug(node, "eth0", macA, 9001))
+	must.Do(t, f.Assign(macA, ip("10.0.1.10")))
 	f.Ping([]netip.Addr{f.Witness()}, patience)
-	c, err := f.Dial(t.Context(), f.InternetAddr())
-	must(t, err)
+	c := must.Get(f.Dial(t.Context(), f.InternetAddr()))(t)
 	if got, err := io.ReadAll(c); err != nil || string(got) != f.Witness().String() {
 		t.Errorf("the internet says %q, %v; expected %v", got, err, f.Witness())
 	}
-	packets, err := f.Capture(t.Context(), macA)
-	must(t, err)
-	must(t, f.Close()) // with a capture, a connection, a cable
+	packets := must.Get(f.Capture(t.Context(), macA))(t)
+	must.Do(t, f.Close()) // with a capture, a connection, a cable
 	for range packets {
 	}
 }
@@ -123,14 +120,12 @@ func TestNothingGrows(t *testing.T) {
 		var all sync.WaitGroup
 		for range 5 {
 			all.Go(func() {
-				node, err := NewNamespace()
-				must(t, err)
+				node := must.Get(NewNamespace())(t)
 				for range n / 5 {
-					f, err := New(config())
-					must(t, err)
+					f := must.Get(New(config()))(t)
 					life(t, f, node)
 				}
-				must(t, node.Close())
+				must.Do(t, node.Close())
 			})
 		}
 		all.Wait()
@@ -148,7 +143,7 @@ func TestClosed(t *testing.T) {
 	f := newNetwork(t)
 	node := newInstance(t, f)
 	node.eth(0, macA, sn1, "10.0.1.10")
-	must(t, f.Close())
+	must.Do(t, f.Close())
 	if node.index("eth0") != 0 {
 		t.Error("eth0 is still there after Close")
 	}
@@ -166,8 +161,8 @@ func TestClosed(t *testing.T) {
 
 func TestCloseTwice(t *testing.T) {
 	f := newNetwork(t)
-	must(t, f.Close())
-	must(t, f.Close())
+	must.Do(t, f.Close())
+	must.Do(t, f.Close())
 }
 
 // TestTogether: networks side by side with the same addresses, each used by many.
@@ -198,15 +193,14 @@ func TestTogether(t *testing.T) {
 // TestCloseInterrupts: a Ping of silent addresses ends with the VPC.
 func TestCloseInterrupts(t *testing.T) {
 	f := newNetwork(t)
-	packets, err := f.Capture(t.Context(), "any")
-	must(t, err)
+	packets := must.Get(f.Capture(t.Context(), "any"))(t)
 	done := make(chan bool)
 	go func() {
 		defer close(done)
 		f.Ping([]netip.Addr{f.Witness(), ip("10.0.1.10")}, 1000*patience)
 	}()
 	<-packets // it has begun
-	must(t, f.Close())
+	must.Do(t, f.Close())
 	<-done
 }
 
@@ -232,16 +226,15 @@ func TestKilled(t *testing.T) {
 	c := exec.Command("/proc/self/exe")
 	c.Env, c.ExtraFiles = append(os.Environ(), victim+"=1"), []*os.File{node.ns}
 	_, err := c.StdinPipe()
-	must(t, err)
-	out, err := c.StdoutPipe()
-	must(t, err)
-	must(t, c.Start())
+	must.Do(t, err)
+	out := must.Get(c.StdoutPipe())(t)
+	must.Do(t, c.Start())
 	line := make([]byte, 100)
 	n, _ := out.Read(line)
 	if got := strings.TrimSpace(string(line[:n])); got != "ready <nil>" || node.index("eth0") == 0 {
 		t.Errorf("the victim said %q, eth0 has index %d", got, node.index("eth0"))
 	}
-	must(t, c.Process.Kill())
+	must.Do(t, c.Process.Kill())
 	_ = c.Wait()
 	eventually(t, "the cable of a killed VPC goes", func() bool { return node.index("eth0") == 0 })
 }

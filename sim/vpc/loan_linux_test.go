@@ -14,21 +14,22 @@ import (
 	"github.com/google/nftables"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // state is what a VPC must leave in a borrowed namespace: links, addresses, routes, rules, neighbours that somebody set, every setting of
 // IPv4 and IPv6, nftables.
 func (i *instance) state() []string {
 	i.t.Helper()
-	neighbours, err := i.rtnl.nl.NeighList(0, unix.AF_INET)
-	must(i.t, err)
+	neighbours := must.Get(i.rtnl.nl.NeighList(0, unix.AF_INET))(i.t)
 	var out []string
 	for _, n := range neighbours {
 		if n.State&unix.NUD_NOARP == 0 { // broadcast and multicast
 			out = append(out, fmt.Sprintf("neighbour %v %#x", n.String(), n.State))
 		}
 	}
-	must(i.t, Do(i.ns, func() error {
+	must.Do(i.t, Do(i.ns, func() error {
 		out = append(out, strings.Split(tables(), "\n")...)
 		err := filepath.WalkDir(sysctls, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.Contains(path, "/ipv") || filepath.Base(path) == "flush" {
@@ -76,7 +77,7 @@ func difference(before, after []string) (out []string) {
 func (w *wire) odd() *instance {
 	w.t.Helper()
 	r := w.routerSpace()
-	must(w.t, Do(r.ns, func() error {
+	must.Do(w.t, Do(r.ns, func() error {
 		var errs []error
 		for path, value := range map[string]string{"ip_forward": "0", "conf/all/rp_filter": "2", "conf/default/rp_filter": "0", "conf/eth0/rp_filter": "2",
 			"conf/eth0/proxy_arp": "1", "conf/eth0/accept_local": "1", "conf/lo/rp_filter": "0", "conf/all/arp_ignore": "1", "conf/eth0/send_redirects": "1",
@@ -101,29 +102,27 @@ func TestGivenBack(t *testing.T) {
 	before := r.state()
 	files := descriptors(t)
 	for round := range 2 {
-		f, err := New(sharedConfig(r.ns))
-		must(t, err)
+		f := must.Get(New(sharedConfig(r.ns)))(t)
 		if _, err := New(sharedConfig(r.ns)); err == nil || !strings.Contains(err.Error(), "a VPC is at work there already") {
 			t.Errorf("a second VPC in one namespace: error %v", err)
 		}
 		h.f = f
-		must(t, f.Join(macA))
-		must(t, f.Join(macB))
+		must.Do(t, f.Join(macA))
+		must.Do(t, f.Join(macB))
 		for i := range 20 {
-			must(t, f.Assign([]string{macA, macB, macC}[i%3], netip.AddrFrom4([4]byte{10, 0, 1, byte(10 + i)})))
+			must.Do(t, f.Assign([]string{macA, macB, macC}[i%3], netip.AddrFrom4([4]byte{10, 0, 1, byte(10 + i)})))
 		}
 		cable := newInstance(t, f)
 		cable.eth(0, macC, sn2, "10.0.2.10")
 		if !f.Ping([]netip.Addr{ip("10.0.1.10"), ip("10.0.2.10")}, patience)[0] || !h.ping(host1, "10.0.1.10", patience) {
 			t.Errorf("round %d: no answer", round)
 		}
-		c, err := f.Dial(t.Context(), f.InternetAddr())
-		must(t, err)
+		c := must.Get(f.Dial(t.Context(), f.InternetAddr()))(t)
 		if len(difference(before, r.state())) < 40 {
 			t.Error("the VPC changed nothing: the test shows nothing")
 		}
-		must(t, f.Close())
-		must(t, f.Close())
+		must.Do(t, f.Close())
+		must.Do(t, f.Close())
 		_ = c.Close()
 		if cable.index("eth0") != 0 {
 			t.Error("the cable is still there after Close")
@@ -142,7 +141,7 @@ func TestNotBorrowed(t *testing.T) {
 	w := newWire(t)
 	r := w.odd()
 	blackhole := &netlink.Route{Table: loanTable, Dst: ipNet(netip.IPv4Unspecified(), 0), Type: unix.RTN_BLACKHOLE}
-	must(t, r.rtnl.nl.RouteAdd(blackhole))
+	must.Do(t, r.rtnl.nl.RouteAdd(blackhole))
 	before := r.state()
 	refused := func(c Config, want string) {
 		t.Helper()
@@ -151,7 +150,7 @@ func TestNotBorrowed(t *testing.T) {
 			t.Errorf("error %v, expected %q", err, want)
 		}
 		if err == nil {
-			must(t, f.Close())
+			must.Do(t, f.Close())
 		}
 		for _, d := range difference(before, r.state()) {
 			t.Errorf("%s: %s", want, d)
@@ -159,7 +158,7 @@ func TestNotBorrowed(t *testing.T) {
 	}
 	c := sharedConfig(r.ns)
 	refused(c, "routing table 233 has 1 routes")
-	must(t, r.rtnl.nl.RouteDel(blackhole))
+	must.Do(t, r.rtnl.nl.RouteDel(blackhole))
 	before = r.state()
 	c.Segment = "eth7"
 	refused(c, "no such link")
@@ -168,7 +167,7 @@ func TestNotBorrowed(t *testing.T) {
 	c = sharedConfig(r.ns)
 	c.Subnets, c.Strangers = c.Subnets[1:], nil
 	refused(c, "expected the gateway")
-	must(t, Do(r.ns, func() error {
+	must.Do(t, Do(r.ns, func() error {
 		c, err := nftables.New()
 		if err != nil {
 			return err
@@ -184,13 +183,12 @@ func TestNotBorrowed(t *testing.T) {
 func TestBorrowedAlone(t *testing.T) {
 	needRoot(t)
 	r := newInstance(t, nil)
-	must(t, r.rtnl.down(loopback))
-	must(t, r.rtnl.bridge(firstCable+1))
+	must.Do(t, r.rtnl.down(loopback))
+	must.Do(t, r.rtnl.bridge(firstCable+1))
 	before := r.state()
 	c := config()
 	c.Namespace = r.ns
-	f, err := New(c)
-	must(t, err)
+	f := must.Get(New(c))(t)
 	node := newInstance(t, f)
 	node.eth(0, macA, sn1, "10.0.1.10")
 	if !node.ping("10.0.1.10", "198.51.100.1", patience) {
@@ -199,8 +197,8 @@ func TestBorrowedAlone(t *testing.T) {
 	if err := f.Join(macB); err == nil || !strings.Contains(err.Error(), "no segment") {
 		t.Errorf("join: error %v", err)
 	}
-	must(t, f.Leave(macA))
-	must(t, f.Close())
+	must.Do(t, f.Leave(macA))
+	must.Do(t, f.Close())
 	for _, d := range difference(before, r.state()) {
 		t.Error(d)
 	}

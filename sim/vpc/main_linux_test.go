@@ -13,6 +13,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // patience of the tests with what should come, and calm with what should not.
@@ -93,14 +95,7 @@ func needRoot(t testing.TB) {
 	if err != nil {
 		t.Skipf("needs CAP_SYS_ADMIN and CAP_NET_ADMIN: %v", err)
 	}
-	must(t, ns.Close())
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, ns.Close())
 }
 
 func ip(s string) netip.Addr { return netip.MustParseAddr(s) }
@@ -113,9 +108,8 @@ func config() Config {
 func newNetwork(t testing.TB) *Network {
 	t.Helper()
 	needRoot(t)
-	f, err := New(config())
-	must(t, err)
-	t.Cleanup(func() { must(t, f.Close()) })
+	f := must.Get(New(config()))(t)
+	t.Cleanup(func() { must.Do(t, f.Close()) })
 	return f
 }
 
@@ -129,11 +123,9 @@ type instance struct {
 
 func newInstance(t testing.TB, f *Network) *instance {
 	t.Helper()
-	ns, err := NewNamespace()
-	must(t, err)
-	r, err := dialRTNL(ns)
-	must(t, err)
-	must(t, Do(ns, func() error { return write("/proc/sys/net/ipv4/conf/all/rp_filter", "0") }))
+	ns := must.Get(NewNamespace())(t)
+	r := must.Get(dialRTNL(ns))(t)
+	must.Do(t, Do(ns, func() error { return write("/proc/sys/net/ipv4/conf/all/rp_filter", "0") }))
 	i := &instance{t, f, ns, r}
 	t.Cleanup(i.close)
 	return i
@@ -148,9 +140,9 @@ func (i *instance) close() {
 // its own whose default is the subnet's gateway, and a rule for each address. Device 0 has its default route in main.
 func (i *instance) eth(device int, mac string, subnet string, addrs ...string) {
 	i.t.Helper()
-	must(i.t, i.f.Plug(i.ns, fmt.Sprintf("eth%d", device), mac, 9001))
+	must.Do(i.t, i.f.Plug(i.ns, fmt.Sprintf("eth%d", device), mac, 9001))
 	for _, a := range addrs {
-		must(i.t, i.f.Assign(mac, ip(a)))
+		must.Do(i.t, i.f.Assign(mac, ip(a)))
 	}
 	i.configure(device, netip.MustParsePrefix(subnet), addrs...)
 }
@@ -158,7 +150,7 @@ func (i *instance) eth(device int, mac string, subnet string, addrs ...string) {
 func (i *instance) configure(device int, subnet netip.Prefix, addrs ...string) {
 	i.t.Helper()
 	index := i.index(fmt.Sprintf("eth%d", device))
-	must(i.t, i.rtnl.up(index))
+	must.Do(i.t, i.rtnl.up(index))
 	table := unix.RT_TABLE_MAIN
 	if device > 0 {
 		table = 100 + device
@@ -172,12 +164,12 @@ func (i *instance) configure(device int, subnet netip.Prefix, addrs ...string) {
 		if device > 0 {
 			rule := netlink.NewRule()
 			rule.Table, rule.Src = table, ipNet(ip(a), 32)
-			must(i.t, i.rtnl.nl.RuleAdd(rule))
+			must.Do(i.t, i.rtnl.nl.RuleAdd(rule))
 		}
 	}
 	gw := gateway(subnet)
-	must(i.t, i.rtnl.nl.RouteAdd(&netlink.Route{Table: table, LinkIndex: int(index), Dst: ipNet(gw, 32), Scope: unix.RT_SCOPE_LINK}))
-	must(i.t, i.rtnl.nl.RouteAdd(&netlink.Route{Table: table, LinkIndex: int(index), Gw: gw.AsSlice()}))
+	must.Do(i.t, i.rtnl.nl.RouteAdd(&netlink.Route{Table: table, LinkIndex: int(index), Dst: ipNet(gw, 32), Scope: unix.RT_SCOPE_LINK}))
+	must.Do(i.t, i.rtnl.nl.RouteAdd(&netlink.Route{Table: table, LinkIndex: int(index), Gw: gw.AsSlice()}))
 }
 
 // router's MAC as the instance sees it.
@@ -195,15 +187,14 @@ func (i *instance) index(name string) int32 {
 	if _, missing := errors.AsType[netlink.LinkNotFoundError](err); missing {
 		return 0
 	}
-	must(i.t, err)
+	must.Do(i.t, err)
 	return int32(l.Attrs().Index)
 }
 
 // ping tells whether to answers a ping from that address of the instance.
 func (i *instance) ping(from, to string, patience time.Duration) bool {
 	i.t.Helper()
-	p, err := newProbe(i.ns, ip(from))
-	must(i.t, err)
+	p := must.Get(newProbe(i.ns, ip(from)))(i.t)
 	defer p.close()
 	return p.ping([]netip.Addr{ip(to)}, patience)[0]
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 const (
@@ -93,8 +95,7 @@ func TestSourceCheck(t *testing.T) {
 		s := spoofs[n]
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		packets, err := f.Capture(ctx, macC) // all are sent to an address of that ENI
-		must(t, err)
+		packets := must.Get(f.Capture(ctx, macC))(t)
 		mark := fmt.Appendf(nil, "spoof %d", n)
 		s.from.spoof(s.device, s.src, "10.0.2.11", mark)
 		for p := range packets {
@@ -109,7 +110,7 @@ func TestSourceCheck(t *testing.T) {
 			t.Errorf("%s (%s by %s) was delivered", s.name, s.src, s.device)
 		}
 	}
-	must(t, Do(f.ns, func() error {
+	must.Do(t, Do(f.ns, func() error {
 		for _, name := range []string{"all", "e1", "e2", "e3"} {
 			if err := write("/proc/sys/net/ipv4/conf/"+name+"/rp_filter", "0"); err != nil {
 				return err
@@ -132,13 +133,13 @@ func (i *instance) spoof(device, src, dst string, data []byte) {
 	binary.BigEndian.PutUint16(b[10:], checksum(b))
 	b = append(append(b, 0x11, 0x11, 0x22, 0x22, 0, byte(8+len(data)), 0, 0), data...)
 	var s *packetSocket
-	must(i.t, Do(i.ns, func() (err error) {
+	must.Do(i.t, Do(i.ns, func() (err error) {
 		s, err = openPackets(unix.SOCK_DGRAM, unix.ETH_P_IP)
 		return err
 	}))
 	to := unix.SockaddrLinklayer{Protocol: bigEndian16(unix.ETH_P_IP), Ifindex: int(i.index(device)), Halen: 6}
 	copy(to.Addr[:], i.router(device))
-	must(i.t, errors.Join(s.write(b, &to), s.close()))
+	must.Do(i.t, errors.Join(s.write(b, &to), s.close()))
 }
 
 func TestAddressesMove(t *testing.T) {
@@ -156,34 +157,34 @@ func TestAddressesMove(t *testing.T) {
 			}
 		}
 	}
-	must(t, f.Unassign(ip("10.0.1.11")))
-	must(t, f.Unassign(ip("10.0.1.11")))
-	must(t, f.Unassign(ip("10.0.1.77")))
+	must.Do(t, f.Unassign(ip("10.0.1.11")))
+	must.Do(t, f.Unassign(ip("10.0.1.11")))
+	must.Do(t, f.Unassign(ip("10.0.1.77")))
 	check("unassigned", "10.0.1.10", "10.0.1.20", "10.0.1.21", "10.0.2.10", "10.0.2.11")
 
-	must(t, f.Unplug(macC))
-	must(t, f.Unplug(macC))
-	must(t, f.Unplug("02:00:00:00:77:77"))
+	must.Do(t, f.Unplug(macC))
+	must.Do(t, f.Unplug(macC))
+	must.Do(t, f.Unplug("02:00:00:00:77:77"))
 	if a.index("eth1") != 0 {
 		t.Error("eth1 is still there after Unplug")
 	}
 	check("unplugged", "10.0.1.10", "10.0.1.20", "10.0.1.21")
 
-	must(t, f.Plug(b.ns, "eth1", strings.ToUpper(macC), 1500))
+	must.Do(t, f.Plug(b.ns, "eth1", strings.ToUpper(macC), 1500))
 	b.configure(1, netip.MustParsePrefix(sn2), "10.0.2.10", "10.0.2.11")
 	check("plugged elsewhere", "10.0.1.10", "10.0.1.20", "10.0.1.21", "10.0.2.10", "10.0.2.11")
 
 	// b's 10.0.1.21 becomes a's: it answers once a has it.
-	must(t, f.Assign(macA, ip("10.0.1.21")))
+	must.Do(t, f.Assign(macA, ip("10.0.1.21")))
 	check("reassigned, not configured", "10.0.1.10", "10.0.1.20", "10.0.2.10", "10.0.2.11")
 	a.addAddress("eth0", "10.0.1.21", 32)
 	check("reassigned", "10.0.1.10", "10.0.1.20", "10.0.1.21", "10.0.2.10", "10.0.2.11")
-	must(t, f.Assign("02:00:00:00:77:77", ip("10.0.1.21"))) // not plugged
+	must.Do(t, f.Assign("02:00:00:00:77:77", ip("10.0.1.21"))) // not plugged
 	check("reassigned to an ENI without a cable", "10.0.1.10", "10.0.1.20", "10.0.2.10", "10.0.2.11")
 	if n := len(f.enis); n != 4 {
 		t.Errorf("%d ENIs are known, expected 4", n)
 	}
-	must(t, f.Unassign(ip("10.0.1.21")))
+	must.Do(t, f.Unassign(ip("10.0.1.21")))
 	if n := len(f.enis); n != 3 {
 		t.Errorf("%d ENIs are known, expected 3: one without cable and address is forgotten", n)
 	}
@@ -192,10 +193,10 @@ func TestAddressesMove(t *testing.T) {
 func TestPlug(t *testing.T) {
 	f := newNetwork(t)
 	node := newInstance(t, f)
-	must(t, f.Plug(node.ns, "eth5", macA, 9001))
+	must.Do(t, f.Plug(node.ns, "eth5", macA, 9001))
 	var link *net.Interface
 	var addrs []net.Addr
-	must(t, Do(node.ns, func() (err error) {
+	must.Do(t, Do(node.ns, func() (err error) {
 		if link, err = net.InterfaceByName("eth5"); err == nil {
 			addrs, err = link.Addrs()
 		}
@@ -204,7 +205,7 @@ func TestPlug(t *testing.T) {
 	if link.HardwareAddr.String() != macA || link.MTU != 9001 || link.Flags&net.FlagUp != 0 || len(addrs) > 0 {
 		t.Errorf("found %v with %v; expected MAC %s, MTU 9001, down, no address", link, addrs, macA)
 	}
-	must(t, f.Assign(macA, ip("10.0.1.10")))
+	must.Do(t, f.Assign(macA, ip("10.0.1.10")))
 	for want, err := range map[string]error{
 		"plugged in already":      f.Plug(node.ns, "eth6", macA, 9001),
 		"a link of that name":     f.Plug(node.ns, "eth5", macB, 9001),
@@ -230,23 +231,21 @@ func TestPlug(t *testing.T) {
 // TestNodeDies: the cable goes with the node's namespace, the ENI stays and can be plugged elsewhere.
 func TestNodeDies(t *testing.T) {
 	f := newNetwork(t)
-	node, err := NewNamespace()
-	must(t, err)
-	must(t, f.Plug(node, "eth0", macA, 9001))
-	must(t, f.Assign(macA, ip("10.0.1.10")))
-	must(t, node.Close())
+	node := must.Get(NewNamespace())(t)
+	must.Do(t, f.Plug(node, "eth0", macA, 9001))
+	must.Do(t, f.Assign(macA, ip("10.0.1.10")))
+	must.Do(t, node.Close())
 	f.mu.Lock()
 	index := f.enis[macA].index
 	f.mu.Unlock()
 	eventually(t, "the cable goes with the namespace", func() bool {
-		there, err := f.rtnl.exists(index)
-		must(t, err)
+		there := must.Get(f.rtnl.exists(index))(t)
 		return !there
 	})
-	must(t, f.Assign(macA, ip("10.0.1.11")))
-	must(t, f.Unassign(ip("10.0.1.10")))
+	must.Do(t, f.Assign(macA, ip("10.0.1.11")))
+	must.Do(t, f.Unassign(ip("10.0.1.10")))
 	again := newInstance(t, f)
-	must(t, f.Plug(again.ns, "eth0", macA, 9001))
+	must.Do(t, f.Plug(again.ns, "eth0", macA, 9001))
 	again.configure(0, netip.MustParsePrefix(sn1), "10.0.1.11")
 	if !f.Ping([]netip.Addr{ip("10.0.1.11")}, patience)[0] {
 		t.Error("the ENI does not answer in its next node")
@@ -271,7 +270,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 func TestTCP(t *testing.T) {
 	f, a, b := two(t)
 	for _, src := range []string{"10.0.1.10", "10.0.1.11", "10.0.2.11"} {
-		must(t, Do(a.ns, func() error {
+		must.Do(t, Do(a.ns, func() error {
 			c, err := (&net.Dialer{Timeout: patience, LocalAddr: &net.TCPAddr{IP: ip(src).AsSlice()}}).Dial("tcp4", f.InternetAddr().String())
 			if err != nil {
 				return err
@@ -285,7 +284,7 @@ func TestTCP(t *testing.T) {
 		}))
 	}
 	var l net.Listener
-	must(t, Do(b.ns, func() (err error) {
+	must.Do(t, Do(b.ns, func() (err error) {
 		l, err = net.Listen("tcp4", "10.0.1.21:8080")
 		return err
 	}))
@@ -297,12 +296,11 @@ func TestTCP(t *testing.T) {
 			_ = c.Close()
 		}
 	}()
-	c, err := f.Dial(t.Context(), netip.MustParseAddrPort("10.0.1.21:8080"))
-	must(t, err)
+	c := must.Get(f.Dial(t.Context(), netip.MustParseAddrPort("10.0.1.21:8080")))(t)
 	if got := <-peer; got != f.Witness().String() {
 		t.Errorf("the pod sees %s, expected the witness %v", got, f.Witness())
 	}
-	must(t, errors.Join(c.Close(), l.Close()))
+	must.Do(t, errors.Join(c.Close(), l.Close()))
 	if _, err := f.Dial(t.Context(), netip.MustParseAddrPort("10.0.1.99:80")); err == nil {
 		t.Error("Dial of an address that nobody has succeeded")
 	}
@@ -311,8 +309,7 @@ func TestTCP(t *testing.T) {
 func TestPingFrom(t *testing.T) {
 	f, a, _ := two(t)
 	from := func(addrs []netip.Addr, wait time.Duration) []bool {
-		got, err := f.PingFrom(a.ns, addrs, wait)
-		must(t, err)
+		got := must.Get(f.PingFrom(a.ns, addrs, wait))(t)
 		return got
 	}
 	want := []bool{true, false, true}
@@ -331,8 +328,7 @@ func TestPacketsFlow(t *testing.T) {
 			t.Fatal("no answer")
 		}
 	}
-	packets, err := f.Capture(ctx, "any")
-	must(t, err)
+	packets := must.Get(f.Capture(ctx, "any"))(t)
 	if !a.ping("10.0.2.11", "10.0.1.21", patience) {
 		t.Fatal("no answer")
 	}

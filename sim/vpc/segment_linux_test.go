@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 func TestSegmentReach(t *testing.T) {
@@ -59,17 +61,16 @@ func TestSegmentReach(t *testing.T) {
 	if s.f.Namespace() != s.router.ns {
 		t.Error("Namespace is not the borrowed one")
 	}
-	c, err := s.f.Dial(t.Context(), s.f.InternetAddr())
-	must(t, err)
-	must(t, c.Close())
+	c := must.Get(s.f.Dial(t.Context(), s.f.InternetAddr()))(t)
+	must.Do(t, c.Close())
 }
 
 // TestStranger: the router asks who it is with an address that a stranger, which checks strictly, has a route to.
 func TestStranger(t *testing.T) {
 	t.Parallel()
 	s := newShared(t)
-	must(t, s.router.rtnl.forget(ip(host1), s.f.segment.index))
-	must(t, Do(s.h.ns, func() error { return write(sysctls+"ipv4/conf/all/rp_filter", "1") }))
+	must.Do(t, s.router.rtnl.forget(ip(host1), s.f.segment.index))
+	must.Do(t, Do(s.h.ns, func() error { return write(sysctls+"ipv4/conf/all/rp_filter", "1") }))
 	s.f.Ping([]netip.Addr{ip(host1)}, calm) // it has no route for the answer
 	if got := s.router.neighbour(host1); got != macH {
 		t.Errorf("the router's neighbour %s is %q, expected %s", host1, got, macH)
@@ -103,8 +104,7 @@ func TestHairpin(t *testing.T) {
 func (s *shared) throughRouter(from *instance, src, dst string, n int) (seen []string) {
 	ctx, cancel := context.WithTimeout(s.wire.t.Context(), patience)
 	defer cancel()
-	packets, err := s.f.Capture(ctx, "any")
-	must(s.wire.t, err)
+	packets := must.Get(s.f.Capture(ctx, "any"))(s.wire.t)
 	from.ping(src, dst, firstRepeat/2) // is sent once
 	for p := range packets {
 		if binary.BigEndian.Uint16(p.Data[12:]) != unix.ETH_P_IP || p.Data[23] != unix.IPPROTO_ICMP {
@@ -125,8 +125,7 @@ func (s *shared) throughRouter(from *instance, src, dst string, n int) (seen []s
 func TestSegmentCapture(t *testing.T) {
 	t.Parallel()
 	s := newShared(t)
-	packets, err := s.f.Capture(t.Context(), strings.ToUpper(macB))
-	must(t, err)
+	packets := must.Get(s.f.Capture(t.Context(), strings.ToUpper(macB)))(t)
 	for _, src := range []string{"10.0.2.10", "10.0.1.10"} {
 		if !s.a.ping(src, "10.0.1.30", patience) {
 			t.Errorf("%s: no answer", src)
@@ -175,8 +174,7 @@ func TestSegmentSourceCheck(t *testing.T) {
 		spoof := spoofs[n]
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		packets, err := s.f.Capture(ctx, macD)
-		must(t, err)
+		packets := must.Get(s.f.Capture(ctx, macD))(t)
 		round++
 		mark := fmt.Appendf(nil, "spoof %d", round)
 		spoof.from.spoof(spoof.device, spoof.src, "10.0.1.30", mark)
@@ -200,11 +198,11 @@ func TestSegmentSourceCheck(t *testing.T) {
 			t.Errorf("its own address %s was dropped", src)
 		}
 	}
-	must(t, s.f.Unassign(ip("10.0.1.11")))
+	must.Do(t, s.f.Unassign(ip("10.0.1.11")))
 	if arrived(honest, calm/2) {
 		t.Error("an address that was unassigned was delivered")
 	}
-	must(t, s.f.filter.close())
+	must.Do(t, s.f.filter.close())
 	for n, c := range spoofs[:honest] {
 		if c.passes && !arrived(n, patience) {
 			t.Errorf("without the check, %s (%s by %s) was not delivered either: the test shows nothing", c.name, c.src, c.device)
@@ -215,8 +213,8 @@ func TestSegmentSourceCheck(t *testing.T) {
 func TestSegmentARP(t *testing.T) {
 	t.Parallel()
 	s := newShared(t)
-	must(t, s.f.Unassign(ip("10.0.1.11")))
-	must(t, s.f.Assign("02:00:00:00:77:77", ip("10.0.1.40"))) // neither plugged in nor joined
+	must.Do(t, s.f.Unassign(ip("10.0.1.11")))
+	must.Do(t, s.f.Assign("02:00:00:00:77:77", ip("10.0.1.40"))) // neither plugged in nor joined
 	for _, c := range []struct {
 		name                   string
 		from                   *instance
@@ -262,7 +260,7 @@ func TestContradiction(t *testing.T) {
 	t.Parallel()
 	s := newShared(t)
 	for _, i := range []*instance{s.b, s.h} { // believe everything, at once
-		must(t, Do(i.ns, func() error { return write(sysctls+"ipv4/neigh/eth0/locktime", "0") }))
+		must.Do(t, Do(i.ns, func() error { return write(sysctls+"ipv4/neigh/eth0/locktime", "0") }))
 	}
 	believes := func(i *instance, mac string) {
 		t.Helper()
@@ -277,12 +275,12 @@ func TestContradiction(t *testing.T) {
 		believes(s.b, macR)
 		believes(s.h, macR)
 	}
-	must(t, s.f.Leave(macA))
+	must.Do(t, s.f.Leave(macA))
 	eventually(t, "the machine is believed when nobody contradicts", func() bool { // else the test shows nothing
 		claim() // twice: what came in the same tick as another change is not believed
 		return s.b.neighbour("10.0.1.10") == macA && s.h.neighbour("10.0.1.10") == macA
 	})
-	must(t, s.f.Join(macA))
+	must.Do(t, s.f.Join(macA))
 	believes(s.b, macR)
 	believes(s.h, macR)
 }
@@ -305,32 +303,32 @@ func TestSegmentMoves(t *testing.T) {
 		}
 	}
 	check("joined", "10.0.1.10", "10.0.1.11", "10.0.1.20", "10.0.1.21", "10.0.1.30")
-	must(t, s.f.Join(macA)) // again
-	must(t, s.f.Unassign(ip("10.0.1.11")))
-	must(t, s.f.Unassign(ip("10.0.1.11")))
+	must.Do(t, s.f.Join(macA)) // again
+	must.Do(t, s.f.Unassign(ip("10.0.1.11")))
+	must.Do(t, s.f.Unassign(ip("10.0.1.11")))
 	check("unassigned", "10.0.1.10", "10.0.1.20", "10.0.1.21", "10.0.1.30")
-	must(t, s.f.Assign(macA, ip("10.0.1.21"))) // b's
+	must.Do(t, s.f.Assign(macA, ip("10.0.1.21"))) // b's
 	check("reassigned, not configured", "10.0.1.10", "10.0.1.20", "10.0.1.30")
 	s.a.addAddress("eth0", "10.0.1.21", 32)
 	check("reassigned", "10.0.1.10", "10.0.1.20", "10.0.1.21", "10.0.1.30")
 	if s.b.ping("10.0.1.21", "10.0.1.10", calm) {
 		t.Error("who had the address can still send from it")
 	}
-	must(t, s.f.Assign(macD, ip("10.0.1.21"))) // b's cable
+	must.Do(t, s.f.Assign(macD, ip("10.0.1.21"))) // b's cable
 	check("reassigned to a cable, but answered by the segment", "10.0.1.10", "10.0.1.20", "10.0.1.30")
-	must(t, s.f.Assign(macB, ip("10.0.1.21")))
+	must.Do(t, s.f.Assign(macB, ip("10.0.1.21")))
 	check("and back", "10.0.1.10", "10.0.1.20", "10.0.1.21", "10.0.1.30")
-	must(t, s.f.Leave(macA))
-	must(t, s.f.Leave(macA))
-	must(t, s.f.Leave("02:00:00:00:77:77"))
-	must(t, s.f.Leave(macD)) // plugged in
+	must.Do(t, s.f.Leave(macA))
+	must.Do(t, s.f.Leave(macA))
+	must.Do(t, s.f.Leave("02:00:00:00:77:77"))
+	must.Do(t, s.f.Leave(macD)) // plugged in
 	check("left", "10.0.1.20", "10.0.1.21", "10.0.1.30")
-	must(t, s.f.Unassign(ip("10.0.1.20")))
+	must.Do(t, s.f.Unassign(ip("10.0.1.20")))
 	check("unassigned, too", "10.0.1.21", "10.0.1.30")
-	must(t, s.f.Assign(macA, ip("10.0.1.11")))
-	must(t, s.f.Join(strings.ToUpper(macA)))
-	must(t, s.f.Unplug(macA)) // it has no cable
-	must(t, s.f.Assign(macB, ip("10.0.1.20")))
+	must.Do(t, s.f.Assign(macA, ip("10.0.1.11")))
+	must.Do(t, s.f.Join(strings.ToUpper(macA)))
+	must.Do(t, s.f.Unplug(macA)) // it has no cable
+	must.Do(t, s.f.Assign(macB, ip("10.0.1.20")))
 	check("joined again", "10.0.1.10", "10.0.1.11", "10.0.1.20", "10.0.1.21", "10.0.1.30")
 	for want, err := range map[string]error{
 		"has joined the segment": s.f.Plug(s.a.ns, "eth9", macA, 1500),
@@ -346,11 +344,11 @@ func TestSegmentMoves(t *testing.T) {
 			t.Errorf("error %v, expected %q", err, want)
 		}
 	}
-	must(t, s.f.Unplug(macD))
-	must(t, s.f.Leave(macB))
-	must(t, s.f.Join(macD)) // on no machine
-	must(t, s.f.Leave(macD))
-	must(t, s.f.Plug(s.b.ns, "eth9", macB, 1500))
+	must.Do(t, s.f.Unplug(macD))
+	must.Do(t, s.f.Leave(macB))
+	must.Do(t, s.f.Join(macD)) // on no machine
+	must.Do(t, s.f.Leave(macD))
+	must.Do(t, s.f.Plug(s.b.ns, "eth9", macB, 1500))
 	check("the other way round", "10.0.1.10", "10.0.1.11")
 }
 
@@ -358,7 +356,7 @@ func TestSegmentMoves(t *testing.T) {
 func TestJumbo(t *testing.T) {
 	t.Parallel()
 	s := newShared(t)
-	must(t, Do(s.a.ns, func() error { // UDP with DF: an ICMP error says what fits
+	must.Do(t, Do(s.a.ns, func() error { // UDP with DF: an ICMP error says what fits
 		c, err := net.DialUDP("udp4", &net.UDPAddr{IP: ip("10.0.2.10").AsSlice()}, &net.UDPAddr{IP: ip("10.0.1.20").AsSlice(), Port: 9})
 		if err != nil {
 			return err

@@ -5,20 +5,21 @@ import (
 	"encoding/binary"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestTap: what a namespace has sent and received on its cables is in the file, in the order of its instants, and its loopback is not.
 func TestTap(t *testing.T) {
 	f := newNetwork(t)
-	tap, err := OpenTap(f.Namespace())
-	must(t, err)
+	tap := must.Get(OpenTap(f.Namespace()))(t)
 	i := newInstance(t, f)
 	i.eth(0, "02:00:00:00:00:01", "10.0.1.0/24", "10.0.1.10")
 	if !i.ping("10.0.1.10", f.InternetAddr().Addr().String(), 5*time.Second) { // answered by the router, over lo's address
 		t.Fatal("the internet does not answer")
 	}
 	var b bytes.Buffer
-	must(t, tap.Write(&b))
+	must.Do(t, tap.Write(&b))
 	head := b.Next(24)
 	if magic, link := binary.LittleEndian.Uint32(head), binary.LittleEndian.Uint32(head[20:]); magic != 0xa1b23c4d || link != 276 {
 		t.Fatalf("expected nanoseconds and LINKTYPE_LINUX_SLL2, found %x, %d", magic, link)

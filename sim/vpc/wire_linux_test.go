@@ -12,6 +12,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // wire is one Ethernet: a bridge in a namespace of its own, as Docker's is in the host's.
@@ -27,15 +29,13 @@ const bridge = 2
 func newWire(t testing.TB) *wire {
 	t.Helper()
 	needRoot(t)
-	ns, err := NewNamespace()
-	must(t, err)
-	r, err := dialRTNL(ns)
-	must(t, err)
+	ns := must.Get(NewNamespace())(t)
+	r := must.Get(dialRTNL(ns))(t)
 	t.Cleanup(func() {
 		r.close()
 		_ = ns.Close()
 	})
-	must(t, r.bridge(bridge))
+	must.Do(t, r.bridge(bridge))
 	return &wire{t: t, rtnl: r}
 }
 
@@ -51,13 +51,12 @@ func (w *wire) connect(ns *os.File, mac string) {
 	w.t.Helper()
 	w.ports++
 	index := bridge + w.ports
-	hardware, err := net.ParseMAC(mac)
-	must(w.t, err)
+	hardware := must.Get(net.ParseMAC(mac))(w.t)
 	near := end{name: fmt.Sprintf("port%d", w.ports), mac: []byte{2, 0, 0, 0, 1, byte(w.ports)}, mtu: wireMTU}
-	must(w.t, control(ns, func(fd int) error {
+	must.Do(w.t, control(ns, func(fd int) error {
 		return w.rtnl.cable(index, near, end{name: "eth0", mac: hardware, mtu: wireMTU}, fd)
 	}))
-	must(w.t, w.rtnl.nl.LinkSetMasterByIndex(at(index), bridge))
+	must.Do(w.t, w.rtnl.nl.LinkSetMasterByIndex(at(index), bridge))
 }
 
 // machine is an instance whose eth0 is on the wire, and has these addresses; it leaves ARP to the router.
@@ -65,7 +64,7 @@ func (w *wire) machine(mac string, addrs ...string) *instance {
 	w.t.Helper()
 	i := newInstance(w.t, nil)
 	w.connect(i.ns, mac)
-	must(w.t, Do(i.ns, func() error { return write(sysctls+"ipv4/conf/eth0/arp_ignore", "8") }))
+	must.Do(w.t, Do(i.ns, func() error { return write(sysctls+"ipv4/conf/eth0/arp_ignore", "8") }))
 	i.configure(0, netip.MustParsePrefix(sn1), addrs...)
 	return i
 }
@@ -90,15 +89,15 @@ func (w *wire) routerSpace() *instance {
 	w.t.Helper()
 	r := newInstance(w.t, nil)
 	w.connect(r.ns, macR)
-	must(w.t, r.rtnl.up(r.index("eth0")))
+	must.Do(w.t, r.rtnl.up(r.index("eth0")))
 	r.addAddress("eth0", "10.0.1.1", 24)
-	must(w.t, r.rtnl.nl.RouteAdd(&netlink.Route{Gw: ip(host1).AsSlice()}))
+	must.Do(w.t, r.rtnl.nl.RouteAdd(&netlink.Route{Gw: ip(host1).AsSlice()}))
 	return r
 }
 
 func (i *instance) addAddress(device, a string, bits int) {
 	i.t.Helper()
-	must(i.t, i.rtnl.nl.AddrAdd(at(i.index(device)), &netlink.Addr{IPNet: ipNet(ip(a), bits)}))
+	must.Do(i.t, i.rtnl.nl.AddrAdd(at(i.index(device)), &netlink.Addr{IPNet: ipNet(ip(a), bits)}))
 }
 
 // host is a stranger on the wire: it answers for itself, and knows no route but the wire.
@@ -106,7 +105,7 @@ func (w *wire) host() *instance {
 	w.t.Helper()
 	h := newInstance(w.t, nil)
 	w.connect(h.ns, macH)
-	must(w.t, h.rtnl.up(h.index("eth0")))
+	must.Do(w.t, h.rtnl.up(h.index("eth0")))
 	h.addAddress("eth0", host1, 24)
 	return h
 }
@@ -122,18 +121,17 @@ func newShared(t testing.TB) *shared {
 	t.Helper()
 	w := newWire(t)
 	s := &shared{wire: w, router: w.routerSpace(), h: w.host(), a: w.machine(macA, "10.0.1.10", "10.0.1.11"), b: w.machine(macB, "10.0.1.20", "10.0.1.21")}
-	f, err := New(sharedConfig(s.router.ns))
-	must(t, err)
-	t.Cleanup(func() { must(t, f.Close()) })
+	f := must.Get(New(sharedConfig(s.router.ns)))(t)
+	t.Cleanup(func() { must.Do(t, f.Close()) })
 	s.f = f
 	for _, i := range []*instance{s.router, s.h, s.a, s.b} {
 		i.f = f
 	}
-	must(t, f.Assign(macA, ip("10.0.1.10")))
-	must(t, f.Join(macA))
-	must(t, f.Join(macB))
+	must.Do(t, f.Assign(macA, ip("10.0.1.10")))
+	must.Do(t, f.Join(macA))
+	must.Do(t, f.Join(macB))
 	for a, mac := range map[string]string{"10.0.1.11": macA, "10.0.1.20": macB, "10.0.1.21": macB} {
-		must(t, f.Assign(mac, ip(a)))
+		must.Do(t, f.Assign(mac, ip(a)))
 	}
 	s.a.eth(1, macC, sn2, "10.0.2.10", "10.0.2.11")
 	s.b.eth(1, macD, sn1, "10.0.1.30")
@@ -147,8 +145,7 @@ func newShared(t testing.TB) *shared {
 // neighbour is the MAC that the instance has for an address, or "".
 func (i *instance) neighbour(a string) string {
 	i.t.Helper()
-	list, err := i.rtnl.nl.NeighList(0, unix.AF_INET)
-	must(i.t, err)
+	list := must.Get(i.rtnl.nl.NeighList(0, unix.AF_INET))(i.t)
 	for _, n := range list {
 		if n.IP.Equal(ip(a).AsSlice()) && n.State&unix.NUD_FAILED == 0 {
 			return n.HardwareAddr.String()
@@ -159,7 +156,7 @@ func (i *instance) neighbour(a string) string {
 
 func (i *instance) setMTU(device string, mtu int) {
 	i.t.Helper()
-	must(i.t, i.rtnl.nl.LinkSetMTU(at(i.index(device)), mtu))
+	must.Do(i.t, i.rtnl.nl.LinkSetMTU(at(i.index(device)), mtu))
 }
 
 // transfer sends n bytes by TCP, some of them in pieces that are larger than the wire's MTU and are not cut by the sender's link.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestBuiltin: a scenario that comes with enilab is found by its name where there is no such file, and a file comes first.
@@ -36,9 +38,7 @@ func TestBuiltin(t *testing.T) {
 			t.Errorf("enilab %s: exit code %d, want %d, with %q\n%s%s", c.args, code, c.code, c.says, out, errs)
 		}
 	}
-	if err := os.WriteFile("drift.scn", []byte(calm), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile("drift.scn", []byte(calm), 0o644))
 	if code, out, errs := enilab(t, "run", "drift.scn"); code != 0 || !strings.Contains(out, "1 variant, 1 expectation judged") {
 		t.Errorf("a file of that name comes first: exit code %d: %s%s", code, out, errs)
 	}

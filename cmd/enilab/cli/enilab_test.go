@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/scn"
 )
@@ -43,14 +44,26 @@ func enilab(t *testing.T, args ...string) (code int, out, errs string) {
 	return code, o.String(), e.String()
 }
 
+// refuses runs a command line that is bad: it says what is wrong with it, and nothing on standard output.
+func refuses(t *testing.T, args string, says ...string) {
+	t.Helper()
+	code, out, errs := enilab(t, strings.Fields(args)...)
+	if code != runner.ExitBad || out != "" {
+		t.Errorf("enilab %s: exit %d, want %d, and nothing on standard output\n%s", args, code, runner.ExitBad, out)
+	}
+	for _, s := range says {
+		if !strings.Contains(errs, s) {
+			t.Errorf("enilab %s: expected %q in\n%s", args, s, errs)
+		}
+	}
+}
+
 // in makes a folder with these files and goes there.
 func in(t *testing.T, files map[string]string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	for name, text := range files {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(text), 0o644))
 	}
 }
 
@@ -149,18 +162,7 @@ func TestRefuses(t *testing.T) {
 		{"replay calm.scn", []string{"the header (line 1)", "nothing can be replayed"}},
 		{"replay empty.scn", []string{"the header (line 1) is cut off"}},
 	} {
-		code, out, errs := enilab(t, strings.Fields(c.args)...)
-		if code != 2 {
-			t.Errorf("enilab %s: exit %d, want 2", c.args, code)
-		}
-		for _, s := range c.says {
-			if !strings.Contains(errs, s) {
-				t.Errorf("enilab %s: expected %q in\n%s", c.args, s, errs)
-			}
-		}
-		if out != "" {
-			t.Errorf("enilab %s wrote to standard output: %s", c.args, out)
-		}
+		refuses(t, c.args, c.says...)
 	}
 	code, out, _ := enilab(t, "run", "room.scn")
 	if code != 2 || !strings.Contains(out, "the cluster never started") || !strings.Contains(out, "larger subnet") {
@@ -279,12 +281,8 @@ func TestHelpSpeaks(t *testing.T) {
 // TestUpdate: the story is rewritten, only it, only when the run held; and then it has to be told again.
 func TestUpdate(t *testing.T) {
 	in(t, map[string]string{"calm.scn": calm + "-- notes --\nkept\n", "wrong.scn": strings.Replace(calm, "== 2", "== 3", 1)})
-	if err := os.Chmod("calm.scn", 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("calm.scn", "link.scn"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod("calm.scn", 0o600))
+	must.Do(t, os.Symlink("calm.scn", "link.scn"))
 	if code, out, _ := enilab(t, "run", "--update", "link.scn"); code != 0 || !strings.Contains(out, "the timeline in link.scn is new") {
 		t.Fatalf("exit %d: %s", code, out)
 	}
@@ -320,11 +318,7 @@ func TestUpdate(t *testing.T) {
 
 func read(t *testing.T, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
+	return string(must.Get(os.ReadFile(name))(t))
 }
 
 // TestInterrupted: what held is reported, what was cut, and what was never begun.
@@ -371,9 +365,7 @@ func TestTimeline(t *testing.T) {
 		Files []struct{ Variants []struct{ Timeline []string } }
 	}
 	_, out, _ := enilab(t, "run", "--json", "--timeline", "calm.scn")
-	if err := json.Unmarshal([]byte(out), &d); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(out), &d))
 	for i, v := range d.Files[0].Variants {
 		if !strings.Contains(strings.Join(v.Timeline, "\n"), fmt.Sprintf("interrupt-dumps %d", 5+i)) {
 			t.Errorf("variant %d: %q", i, v.Timeline)
@@ -503,9 +495,7 @@ func TestRecording(t *testing.T) {
 		"another version": {strings.Replace(text, "recording/1", "recording/9", 1), `expected format "recording/1", found "recording/9"`},
 		"another policy":  {strings.Replace(text, `"policy":"sound"`, `"policy":"wild"`, 1), `policy "wild" is unknown`},
 	} {
-		if err := os.WriteFile("bad.rec", []byte(bad.text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile("bad.rec", []byte(bad.text), 0o644))
 		if code, _, errs := enilab(t, "replay", "bad.rec"); code != 2 || !strings.Contains(errs, bad.says) {
 			t.Errorf("%s: exit %d, expected %q in %s", name, code, bad.says, errs)
 		}
@@ -518,12 +508,8 @@ func TestRecording(t *testing.T) {
 // Recordings of production are stepped with this build: what it decides otherwise is listed by kind, with the input, and fails.
 func TestRecordings(t *testing.T) {
 	in(t, map[string]string{"calm.scn": calm})
-	if err := errors.Join(os.Mkdir("tapes", 0o755), os.WriteFile("tapes/notes.txt", []byte("no recording"), 0o644)); err != nil {
-		t.Fatal(err)
-	}
-	if code, _, errs := enilab(t, "gate", "--recordings", "tapes"); code != 2 || !strings.Contains(errs, "no file in it is a recording") {
-		t.Errorf("a folder without recordings: exit code %d, %s", code, errs)
-	}
+	must.Do(t, errors.Join(os.Mkdir("tapes", 0o755), os.WriteFile("tapes/notes.txt", []byte("no recording"), 0o644)))
+	refuses(t, "gate --recordings tapes", "no file in it is a recording")
 	if code, _, errs := enilab(t, "record", "calm.scn", "--out", "tapes/good.rec"); code != 0 {
 		t.Fatal(errs)
 	}
@@ -534,9 +520,7 @@ func TestRecordings(t *testing.T) {
 	at := strings.LastIndex(lines[1], `"out":"`) + len(`"out":"`)
 	lines[1] = lines[1][:at] + "0123456789abcdef" + lines[1][at+16:]
 	for _, name := range []string{"tapes/one.rec", "tapes/two.rec"} {
-		if err := os.WriteFile(name, []byte(strings.Join(lines, "")), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(strings.Join(lines, "")), 0o644))
 	}
 	code, out, errs := enilab(t, "gate", "--recordings", "tapes")
 	for _, part := range []string{"1 stepped to their end with the same decisions, 2 decide otherwise", "(2 recordings)", "tapes/one.rec line 2, t=", "also tapes/two.rec line 2"} {
@@ -546,9 +530,7 @@ func TestRecordings(t *testing.T) {
 	}
 	for args, says := range map[string]string{"--recordings tapes --from enilab": "takes --then and nothing else", "--then ./enilab": "is for --recordings", "--recordings tapes calm.scn": "plays no scenario",
 		"--recordings nowhere": "no such file", "--recordings tapes --then nowhere/enilab": "the version that recorded"} {
-		if code, _, errs := enilab(t, append([]string{"gate"}, strings.Fields(args)...)...); code != 2 || !strings.Contains(errs, says) {
-			t.Errorf("%s: exit code %d, expected %q in %s", args, code, says, errs)
-		}
+		refuses(t, "gate "+args, says)
 	}
 }
 
@@ -634,10 +616,7 @@ func TestVerbsAreComplete(t *testing.T) {
 
 // TestVerdictTable: docs/scenarios.md, run --help and --json have one table.
 func TestVerdictTable(t *testing.T) {
-	readme, err := os.ReadFile("../../../docs/scenarios.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	readme := must.Get(os.ReadFile("../../../docs/scenarios.md"))(t)
 	in(t, map[string]string{"calm.scn": calm})
 	_, help, _ := enilab(t, "run", "--help")
 	_, document, _ := enilab(t, "run", "--json", "calm.scn")
@@ -648,9 +627,7 @@ func TestVerdictTable(t *testing.T) {
 			Exit           int
 		}
 	}
-	if err := json.Unmarshal([]byte(document), &d); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(document), &d))
 	if d.Verdict != "held" || len(d.Verdicts) != len(runner.Meanings()) {
 		t.Errorf("the document says %q and has %d verdicts", d.Verdict, len(d.Verdicts))
 	}

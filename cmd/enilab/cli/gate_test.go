@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/enilab/enilab/gate"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/runner"
 )
 
@@ -21,18 +21,11 @@ func systemsHere(t *testing.T) {
 	t.Helper()
 	in(t, map[string]string{"calm.scn": calm, "still.scn": "cluster nodes=1\nstart pods web 2 on node-1\nfinally converges within 1m\n", "bad.scn": "cluster nodes=1\nat 0s node-1 restrat\n",
 		"stale.yaml": "accepted: [{check: x}]\n", "none.json": "{}\n", "file": ""})
-	self, err := os.ReadFile(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.ReadFile(os.Args[0]))(t)
 	for path, data := range map[string][]byte{"systems/a.yaml": []byte(pluginOnly("a", "")), "systems/b.yaml": []byte(pluginOnly("b", "")), "systems/c.yaml": []byte(pluginOnly("c", "upgrade: {replaces: [a]}\n")),
 		"one/plugin": self, "two/plugin": append(self[:len(self):len(self)], 'x')} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, data, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(t, os.WriteFile(path, data, 0o755))
 	}
 	page := gate.Page{Head: runner.Head{Enilab: gate.Format}, From: "a 1.0.0",
 		Scenarios: []gate.Scenario{{Name: "calm", Digest: "another"}}}
@@ -43,9 +36,7 @@ func systemsHere(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(name, data, 0o644)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 }
 
@@ -82,9 +73,6 @@ func TestGateRefuses(t *testing.T) {
 		{pair + "--in vm=calm.scn calm.scn", "--in: "},
 		{pair + "--only nobody calm.scn", "--only nobody: nothing of that name would be played: there are calm, load"},
 	} {
-		code, out, errs := enilab(t, strings.Fields(c.args)...)
-		if code != 2 || !strings.Contains(errs, c.says) || out != "" {
-			t.Errorf("%s: exit %d, expected %q in %s%s", c.args, code, c.says, errs, out)
-		}
+		refuses(t, c.args, c.says)
 	}
 }

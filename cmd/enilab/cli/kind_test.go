@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/runner"
 )
 
@@ -35,10 +36,7 @@ func TestKindUsage(t *testing.T) {
 		{"run --on kind --twice calm.scn", "use --on sim"},
 		{"run --on kind --update calm.scn", "use --on sim"},
 	} {
-		code, out, errs := enilab(t, strings.Fields(c.args)...)
-		if code != runner.ExitBad || !strings.Contains(errs, c.says) || out != "" {
-			t.Errorf("enilab %s: exit %d, want 2, and %q in\n%s%s", c.args, code, c.says, errs, out)
-		}
+		refuses(t, c.args, c.says)
 	}
 	if code, _, errs := enilab(t, "manifest", "--image", "a b"); code != runner.ExitBad || !strings.Contains(errs, `the image is "a b"`) {
 		t.Errorf("exit %d: %s", code, errs)
@@ -68,9 +66,7 @@ func TestKindFound(t *testing.T) {
 	t.Setenv("PATH", path)
 	for _, dir := range []string{path, beside} {
 		want := filepath.Join(dir, kindBinary)
-		if err := os.WriteFile(want, nil, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(want, nil, 0o700))
 		if got, err := findKind(beside); got != want || err != nil {
 			t.Errorf("found %q, %v, expected %q", got, err, want)
 		}
@@ -93,10 +89,7 @@ func TestKindTakesOver(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, kindBinary), []byte("#!/bin/sh\necho $$ \"$@\"\ncat >&2\nexit 7\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	c := exec.CommandContext(t.Context(), self, "run", "--on", "kind", "a b.scn")
 	c.Env = append(os.Environ(), asEnilab+"=1", "PATH="+dir+":"+os.Getenv("PATH"))
 	c.Stdin = strings.NewReader("what was said")
@@ -132,9 +125,7 @@ func TestListen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, w, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if _, err := w.WriteString(c.says); err != nil {
 				t.Fatal(err)
 			}
@@ -156,9 +147,7 @@ func TestListen(t *testing.T) {
 // TestHolder: every word is a line, whatever it says, and nobody is told anything after the last one.
 func TestHolder(t *testing.T) {
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	h := &holder{to: w, log: &bytes.Buffer{}}
 	h.say("two\nlines")
 	h.ready("/k")

@@ -6,16 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/scn"
 )
 
 // TestMachineSweeps: seeds that were played in machines are told as those without are: a line, the failed ones, the first failed one's report.
 func TestMachineSweeps(t *testing.T) {
-	f, err := scn.Parse("calm.scn", []byte(calm))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(scn.Parse("calm.scn", []byte(calm)))(t)
 	var out bytes.Buffer
 	m := &machines{cli: &cli{out: &out}, f: &runFlags{on: "netns"}}
 	seeds := runner.Seeds{From: 1, To: 3}
@@ -28,7 +26,7 @@ func TestMachineSweeps(t *testing.T) {
 		s.Add(seed, &j, time.Second)
 	}
 	m.verdict(s.Status, s.Report())
-	err = m.tellSweeps(m.f, seeds, []*runner.Sweep{s})
+	err := m.tellSweeps(m.f, seeds, []*runner.Sweep{s})
 	if e, ok := err.(*exit); !ok || e.code != runner.ExitViolated {
 		t.Errorf("expected exit code %d, found %v", runner.ExitViolated, err)
 	}

@@ -57,10 +57,7 @@ func TestSeedsRefuses(t *testing.T) {
 		"run bad.scn --seeds 1-2":                     "bad.scn:2:4:",
 		"run calm.scn --seeds 1-2 --against nobody":   `unknown mutant "nobody"`,
 	} {
-		code, out, errs := enilab(t, strings.Fields(args)...)
-		if code != 2 || out != "" || !strings.Contains(errs, says) {
-			t.Errorf("enilab %s: exit %d, expected %q in\n%s%s", args, code, says, out, errs)
-		}
+		refuses(t, args, says)
 	}
 }
 

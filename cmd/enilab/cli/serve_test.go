@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	worldserver "github.com/enilab/enilab/fakes/world/server"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // lonely is a world file that is right.
@@ -20,10 +21,7 @@ const lonely = `accounts: [{regions: [{name: us-west-2, vpcs: [{name: m, cidrs: 
 
 // TestServeRefuses: a mistake ends with code 2 and its line, what this machine lacks with 3; nothing is served.
 func TestServeRefuses(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	taken := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer taken.Close()
 	in(t, map[string]string{"w.yaml": lonely, "type.yaml": strings.Replace(lonely, "m5.large", "m5.lrage", 1), "empty.yaml": "", "two.yaml": lonely + "sede: 1\nsped: 1\n"})
 	for _, c := range []struct {
@@ -78,9 +76,7 @@ func TestServe(t *testing.T) {
 		t.Fatalf("%v: %s", err, errs.String())
 	}
 	var e worldserver.Endpoints
-	if err := json.Unmarshal(line, &e); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(line, &e))
 	if len(e.Metadata) != 1 || e.Metadata[0].Name != "n" || len(e.Accounts) != 1 {
 		t.Errorf("found %s", line)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/enilab/enilab/internal/must"
 	netnsworld "github.com/enilab/enilab/sim/netns"
 	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/swarm"
@@ -221,9 +222,7 @@ func TestVerbsSaySurvivable(t *testing.T) {
 	var d struct {
 		Verbs []struct{ Name, Survivable, Why string }
 	}
-	if err := json.Unmarshal([]byte(out), &d); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(out), &d))
 	words := map[string]string{}
 	for _, v := range d.Verbs {
 		words[v.Name] = v.Survivable

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/systems"
 )
 
@@ -20,9 +21,7 @@ func TestSystems(t *testing.T) {
 	t.Setenv("ENILAB_SYSTEMS", "")
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	for _, dir := range []string{"systems", "build"} {
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(dir, 0o755))
 	}
 	files := map[string]string{"systems/bad.yaml": "name: bad\ndeamon: {}\n", "build/mine": script, "build/mined": script, "systems/mine.yaml": `name: mine
 about: a CNI of one's own
@@ -34,9 +33,7 @@ daemon:
   serves: {tcp: "127.0.0.1:80"}
 `}
 	for name, text := range files {
-		if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, []byte(text), 0o755))
 	}
 	shown := []string{"a CNI of one's own", "/app/mined --node ${NODE} (in /)", `"range": "${POD_RANGE}"`, "REGION=${REGION}", "127.0.0.1:80 within 2m0s", "SIGTERM, 30s",
 		"/opt/cni/bin/mine, 0755", "all: it is privileged"}
@@ -93,10 +90,7 @@ func TestSystemsShow(t *testing.T) {
 	t.Setenv("ENILAB_SYSTEMS", "")
 	shown := 0
 	for _, name := range systems.Embedded() {
-		d, err := systems.Describe(name, systems.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(systems.Describe(name, systems.Options{}))(t)
 		for i := range d.Ranges {
 			g := &d.Ranges[i]
 			version := g.From
@@ -125,10 +119,7 @@ func TestSystemsShow(t *testing.T) {
 // folderOf makes a folder with the files of a version, all or only those that it may not lack.
 func folderOf(t *testing.T, name string, s *systems.System, whole bool) string {
 	t.Helper()
-	folder, err := os.MkdirTemp(".", name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	folder := must.Get(os.MkdirTemp(".", name))(t)
 	plugin := ""
 	for _, f := range s.Files {
 		if !f.Optional && strings.HasSuffix(f.From, "-cni") {
@@ -137,15 +128,11 @@ func folderOf(t *testing.T, name string, s *systems.System, whole bool) string {
 		if f.Optional && !whole {
 			continue
 		}
-		if err := os.WriteFile(filepath.Join(folder, f.From), []byte(script), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, f.From), []byte(script), 0o755))
 	}
 	if s.Conflist.From != "" {
 		text := `{"cniVersion": "0.4.0", "name": "x", "plugins": [{"type": "` + plugin + `"}]}`
-		if err := os.WriteFile(filepath.Join(folder, s.Conflist.From), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(folder, s.Conflist.From), []byte(text), 0o644))
 	}
 	return folder
 }
@@ -158,12 +145,8 @@ func TestSystemsGet(t *testing.T) {
 	t.Setenv("GOPROXY", "file://"+t.TempDir())
 	t.Setenv("GOMODCACHE", t.TempDir())
 	for name, text := range map[string]string{"systems/a.yaml": pluginOnly("a", "get: {image: \"127.0.0.1:1/a:v${VERSION}\"}\n"), "systems/b.yaml": pluginOnly("b", ""), "build/plugin": script} {
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		must.Do(t, os.WriteFile(name, []byte(text), 0o755))
 	}
 	for _, c := range []struct {
 		args string

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/internal/percentiles"
 	"github.com/enilab/enilab/sim/netns"
 )
@@ -63,15 +64,10 @@ func TestMeasure(t *testing.T) {
 	if err := netns.Available(); err != nil {
 		t.Skip(err)
 	}
-	b, err := build(t.Context(), binaries{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(build(t.Context(), binaries{}))(t)
 	defer b.remove()
 	r := &report{side: io.Discard}
-	if err := measure(t.Context(), b, few, r, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, measure(t.Context(), b, few, r, false))
 	for _, f := range r.failed {
 		t.Error(f)
 	}

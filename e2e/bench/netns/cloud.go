@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/internal/wait"
 	"github.com/enilab/enilab/sim/vpc"
 )
 
@@ -97,14 +98,14 @@ func (a *account) Do(ctx context.Context, r *ec2.Request) (resp ec2.Response, er
 	r.Caller = a.inst
 	var there, back time.Duration
 	a.do(func(time.Duration) { there, back = a.model.Travel(r) })
-	if err := sleep(ctx, there); err != nil {
+	if err := wait.For(ctx, there); err != nil {
 		return resp, err
 	}
 	a.do(func(now time.Duration) { resp = a.model.Serve(now, r) })
 	if resp.Lost {
 		return resp, errors.New("the answer is lost")
 	}
-	return resp, sleep(ctx, back)
+	return resp, wait.For(ctx, back)
 }
 
 func (a *account) metadata(context.Context) (view ec2.IMDS, ok bool) {
@@ -120,18 +121,4 @@ func (a *account) err() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.broken
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -25,6 +25,7 @@ import (
 	kubeserver "github.com/enilab/enilab/fakes/kube/server"
 	"github.com/enilab/enilab/impl/conflist"
 	"github.com/enilab/enilab/impl/ipc"
+	"github.com/enilab/enilab/internal/wait"
 	"github.com/enilab/enilab/sim/netns"
 	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/sim/vpc"
@@ -289,7 +290,7 @@ func (m *machine) start(ctx context.Context) (t started, err error) {
 		why  func() error
 	}{{&t.answers, m.dels}, {&t.serves, m.status}} {
 		for why := until.why(); why != nil; why = until.why() {
-			if err := sleep(ctx, 500*time.Microsecond); err != nil {
+			if err := wait.For(ctx, 500*time.Microsecond); err != nil {
 				return t, err
 			}
 			if time.Since(began) > startPatience {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/internal/percentiles"
+	"github.com/enilab/enilab/internal/wait"
 )
 
 // samples say how often everything is done.
@@ -293,7 +294,7 @@ func (x *bench) warm(ctx context.Context) error {
 		if n != before || n == 0 {
 			before, calm = n, 0
 		}
-		if err := sleep(ctx, time.Second); err != nil {
+		if err := wait.For(ctx, time.Second); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/scn"
 )
@@ -23,9 +24,7 @@ func TestTable(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	if err := x.print(&out, 3); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, x.print(&out, 3))
 	text := strings.Join(strings.Fields(out.String()), " ")
 	for _, want := range []string{"the median of 3 rounds", "WHAT ours theirs none ours/theirs ours/none", "ADD, one by one, p50, ms 20 40 0 0.50 -", "ADDs that failed 7 7 7 1.00 1.00", "requests to EC2 5 5 5"} {
 		if !strings.Contains(text, want) {
@@ -57,10 +56,7 @@ func TestScenarios(t *testing.T) {
 		names[i] = filepath.Join(dir, names[i]+".scn")
 	}
 	for _, name := range append(names, "steady.scn", "burst.scn") {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(name))(t)
 		f, err := scn.Parse(name, data)
 		if err == nil {
 			_, err = sim.Check(f)
@@ -73,10 +69,7 @@ func TestScenarios(t *testing.T) {
 
 // TestSupplyRows: each row is of a scenario that is played, and what only looks is no change.
 func TestSupplyRows(t *testing.T) {
-	names, err := writeSupply(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must.Get(writeSupply(t.TempDir()))(t)
 	for _, r := range supplyRows() {
 		if !slices.Contains(names, r.scenario) {
 			t.Errorf("%s: no scenario %s", r.what, r.scenario)

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // canned answers every request with one Response, and keeps the request.
@@ -266,18 +267,11 @@ func TestEveryAnswerFieldReachesTheSDK(t *testing.T) {
 			t.Errorf("%s: found %v, expected %v", what, found, want)
 		}
 	}
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	tags := []ec2.Tag{{Key: "a", Value: "b"}}
 
 	b.answer = ec2.Response{ENIs: []ec2.ENI{{ID: "eni-1", Status: ec2.Attaching, Zone: "us-west-2b", Primary: addr("10.0.0.7"), Prefixes: []netip.Prefix{cidr("10.0.0.16/28")}, IPv6: []netip.Addr{addr("fd00::1")},
 		IPv6Prefixes: []netip.Prefix{cidr("2001:db8:1:2:3::/80")}, Attachment: "eni-attach-1", NetworkCard: 3, AttachedAt: 90 * time.Second, SourceDestCheck: true, Owner: "o", SecurityGroups: []string{"sg-1"}, Tags: tags}}}
-	enis, err := c.DescribeNetworkInterfaces(ctx, &sdk.DescribeNetworkInterfacesInput{})
-	must(err)
+	enis := must.Get(c.DescribeNetworkInterfaces(ctx, &sdk.DescribeNetworkInterfacesInput{}))(t)
 	e := enis.NetworkInterfaces[0]
 	check("prefixes", *e.Ipv4Prefixes[0].Ipv4Prefix+" "+*e.Ipv6Addresses[0].Ipv6Address+" "+*e.Ipv6Prefixes[0].Ipv6Prefix, "10.0.0.16/28 fd00::1 2001:db8:1:2:3::/80")
 	check("attachment", *e.Attachment.AttachTime, epoch.Add(90*time.Second))
@@ -289,41 +283,37 @@ func TestEveryAnswerFieldReachesTheSDK(t *testing.T) {
 
 	b.answer = ec2.Response{Assigned: []netip.Addr{addr("10.0.0.7")}, Prefixes: []netip.Prefix{cidr("10.0.0.16/28")}}
 	assigned, err := c.AssignPrivateIpAddresses(ctx, &sdk.AssignPrivateIpAddressesInput{NetworkInterfaceId: &eni1})
-	must(err)
+	must.Do(t, err)
 	check("assigned", *assigned.NetworkInterfaceId+" "+*assigned.AssignedPrivateIpAddresses[0].PrivateIpAddress+" "+*assigned.AssignedIpv4Prefixes[0].Ipv4Prefix, eni1+" 10.0.0.7 10.0.0.16/28")
 
 	b.answer = ec2.Response{Assigned: []netip.Addr{addr("fd00::1")}, Prefixes: []netip.Prefix{cidr("2001:db8:1:2:3::/80")}}
-	six, err := c.AssignIpv6Addresses(ctx, &sdk.AssignIpv6AddressesInput{NetworkInterfaceId: &eni1})
-	must(err)
+	six := must.Get(c.AssignIpv6Addresses(ctx, &sdk.AssignIpv6AddressesInput{NetworkInterfaceId: &eni1}))(t)
 	check("assigned IPv6", append(six.AssignedIpv6Addresses, six.AssignedIpv6Prefixes...), []string{"fd00::1", "2001:db8:1:2:3::/80"})
 	gone, err := c.UnassignIpv6Addresses(ctx, &sdk.UnassignIpv6AddressesInput{NetworkInterfaceId: &eni1, Ipv6Addresses: []string{"fd00::1"}, Ipv6Prefixes: []string{"2001:db8:1:2:3::/80"}})
-	must(err)
+	must.Do(t, err)
 	check("unassigned IPv6", append(gone.UnassignedIpv6Addresses, gone.UnassignedIpv6Prefixes...), []string{"fd00::1", "2001:db8:1:2:3::/80"})
 
 	b.answer = ec2.Response{Attachment: "eni-attach-1"}
 	attached, err := c.AttachNetworkInterface(ctx, &sdk.AttachNetworkInterfaceInput{NetworkInterfaceId: &eni1, InstanceId: &inst1, DeviceIndex: num(1), NetworkCardIndex: num(1)})
-	must(err)
+	must.Do(t, err)
 	check("attached", *attached.NetworkCardIndex, int32(1))
 
 	b.answer = ec2.Response{Subnets: []ec2.Subnet{{ID: "subnet-1", Zone: "us-west-2b", CIDR: cidr("10.0.0.0/24"), IPv6: cidr("fd00::/64"), Tags: tags}}}
-	subnets, err := c.DescribeSubnets(ctx, &sdk.DescribeSubnetsInput{})
-	must(err)
+	subnets := must.Get(c.DescribeSubnets(ctx, &sdk.DescribeSubnetsInput{}))(t)
 	s := subnets.Subnets[0]
 	check("subnet", *s.SubnetArn+" "+*s.OwnerId+" "+*s.Ipv6CidrBlockAssociationSet[0].Ipv6CidrBlock, "arn:aws:ec2:us-west-2:42-us-west-2:subnet/subnet-1 42-us-west-2 fd00::/64")
 	check("subnet's state", s.Ipv6CidrBlockAssociationSet[0].Ipv6CidrBlockState.State, types.SubnetCidrBlockStateCodeAssociated)
 	check("subnet's tags", s.Tags, tagA)
 
 	b.answer = ec2.Response{VPCs: []ec2.VPC{{ID: "vpc-1", CIDRs: []netip.Prefix{cidr("10.0.0.0/16"), cidr("10.1.0.0/16")}, IPv6: []netip.Prefix{cidr("fd00::/56")}, Tags: tags}}}
-	vpcs, err := c.DescribeVpcs(ctx, &sdk.DescribeVpcsInput{})
-	must(err)
+	vpcs := must.Get(c.DescribeVpcs(ctx, &sdk.DescribeVpcsInput{}))(t)
 	v := vpcs.Vpcs[0]
 	check("VPC", *v.VpcId+" "+*v.CidrBlock+" "+*v.CidrBlockAssociationSet[1].CidrBlock+" "+*v.Ipv6CidrBlockAssociationSet[0].Ipv6CidrBlock+" "+*v.OwnerId, "vpc-1 10.0.0.0/16 10.1.0.0/16 fd00::/56 42-us-west-2")
 	check("VPC's state", v.CidrBlockAssociationSet[1].CidrBlockState.State, types.VpcCidrBlockStateCodeAssociated)
 	check("VPC's tags", v.Tags, tagA)
 
 	b.answer = ec2.Response{Groups: []ec2.SecurityGroup{{ID: "sg-1", Name: "n", Description: "d", VPC: "vpc-1", Tags: tags}}}
-	groups, err := c.DescribeSecurityGroups(ctx, &sdk.DescribeSecurityGroupsInput{})
-	must(err)
+	groups := must.Get(c.DescribeSecurityGroups(ctx, &sdk.DescribeSecurityGroupsInput{}))(t)
 	g := groups.SecurityGroups[0]
 	check("group", *g.GroupId+" "+*g.GroupName+" "+*g.Description+" "+*g.VpcId+" "+*g.OwnerId, "sg-1 n d vpc-1 42-us-west-2")
 	check("group's tags", g.Tags, tagA)
@@ -334,7 +324,7 @@ func TestEveryAnswerFieldReachesTheSDK(t *testing.T) {
 		{ID: "i-2", State: "shutting-down", Zone: "us-east-1a"},
 	}}
 	run, err := c.RunInstances(ctx, &sdk.RunInstancesInput{ImageId: str("ami-01234567"), InstanceType: types.InstanceTypeM5Large, MinCount: num(1), MaxCount: num(2)})
-	must(err)
+	must.Do(t, err)
 	i := run.Instances[0]
 	check("run", *run.OwnerId+" "+*run.ReservationId+" "+*i.PrivateDnsName+" "+*i.SecurityGroups[0].GroupId, "o r-1 ip-10-0-0-7.ec2.internal sg-1")
 	check("launched", *i.LaunchTime, epoch.Add(time.Hour))
@@ -344,19 +334,18 @@ func TestEveryAnswerFieldReachesTheSDK(t *testing.T) {
 	check("goes with it", *i.NetworkInterfaces[0].Attachment.DeleteOnTermination, false)
 	check("second", run.Instances[1].State, &types.InstanceState{Code: num(32), Name: types.InstanceStateNameShuttingDown})
 	described, err := c.DescribeInstances(ctx, &sdk.DescribeInstancesInput{Filters: []types.Filter{{Name: str("launch-time"), Values: []string{"2026-01-02T04:*"}}, {Name: str("network-interface.attachment.device-index"), Values: []string{"1"}}}})
-	must(err)
+	must.Do(t, err)
 	check("by launch time", len(described.Reservations), 1)
 	check("reservation", described.Reservations[0].Instances[0], i)
 
 	b.answer = ec2.Response{Changes: []ec2.StateChange{{Instance: "i-1", Previous: "running", Current: "shutting-down"}}}
-	changes, err := c.TerminateInstances(ctx, &sdk.TerminateInstancesInput{InstanceIds: []string{inst1}})
-	must(err)
+	changes := must.Get(c.TerminateInstances(ctx, &sdk.TerminateInstancesInput{InstanceIds: []string{inst1}}))(t)
 	check("terminated", changes.TerminatingInstances[0], types.InstanceStateChange{InstanceId: str("i-1"),
 		PreviousState: &types.InstanceState{Code: num(16), Name: types.InstanceStateNameRunning}, CurrentState: &types.InstanceState{Code: num(32), Name: types.InstanceStateNameShuttingDown}})
 
 	b.answer = ec2.Response{Types: []ec2.Type{{Name: "p4d.24xlarge", VCPUs: 96, MemoryMiB: 1024, Arch: "x86_64", Hypervisor: "nitro", Limits: ec2.Limits{ENIs: 15, IPv4PerENI: 50, IPv6PerENI: 50, Cards: 2}}}}
 	kinds, err := c.DescribeInstanceTypes(ctx, &sdk.DescribeInstanceTypesInput{Filters: []types.Filter{{Name: str("network-info.maximum-network-cards"), Values: []string{"2"}}}})
-	must(err)
+	must.Do(t, err)
 	k := kinds.InstanceTypes[0]
 	check("type", []int32{*k.VCpuInfo.DefaultVCpus, *k.NetworkInfo.MaximumNetworkInterfaces, *k.NetworkInfo.MaximumNetworkCards, *k.NetworkInfo.NetworkCards[1].NetworkCardIndex,
 		*k.NetworkInfo.NetworkCards[1].MaximumNetworkInterfaces, *k.NetworkInfo.Ipv6AddressesPerInterface}, []int32{96, 30, 2, 1, 15, 50})
@@ -464,9 +453,7 @@ func TestAttributes(t *testing.T) {
 	b.answer = ec2.Response{ENI: ec2.ENI{ID: "eni-1", Description: "d", SourceDestCheck: true, SecurityGroups: []string{"sg-1"}, Attachment: "eni-attach-1", Status: ec2.InUse, Instance: "i-1"}}
 	for name, want := range map[types.NetworkInterfaceAttribute]string{"description": "d", "groupSet": "sg-1", "sourceDestCheck": "true", "attachment": "eni-attach-1", "associatePublicIpAddress": "false"} {
 		a, err := c.DescribeNetworkInterfaceAttribute(ctx, &sdk.DescribeNetworkInterfaceAttributeInput{NetworkInterfaceId: &eni1, Attribute: name})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var found []string // a single one: the others are absent
 		if a.Description != nil {
 			found = append(found, *a.Description.Value)
@@ -489,9 +476,7 @@ func TestAttributes(t *testing.T) {
 	b.answer = ec2.Response{}
 	for name, want := range map[types.VpcAttributeName]bool{"enableDnsSupport": true, "enableDnsHostnames": false, "enableNetworkAddressUsageMetrics": false} {
 		a, err := c.DescribeVpcAttribute(ctx, &sdk.DescribeVpcAttributeInput{VpcId: str("vpc-1"), Attribute: name})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var found []bool
 		for _, v := range []*types.AttributeBooleanValue{a.EnableDnsSupport, a.EnableDnsHostnames, a.EnableNetworkAddressUsageMetrics} {
 			if v != nil {

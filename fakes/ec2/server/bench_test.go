@@ -15,6 +15,7 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"github.com/enilab/enilab/fakes/imds"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // BenchmarkAssign is one call of the SDK and back over HTTP, with no latency: what the transport costs. Assigning and unassigning
@@ -24,13 +25,9 @@ func BenchmarkAssign(b *testing.B) {
 	id, one := w.create(plenty, 0), int32(1)
 	for b.Loop() {
 		out, err := w.AssignPrivateIpAddresses(b.Context(), &sdk.AssignPrivateIpAddressesInput{NetworkInterfaceId: &id, SecondaryPrivateIpAddressCount: &one})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, err)
 		_, err = w.UnassignPrivateIpAddresses(b.Context(), &sdk.UnassignPrivateIpAddressesInput{NetworkInterfaceId: &id, PrivateIpAddresses: []string{*out.AssignedPrivateIpAddresses[0].PrivateIpAddress}})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, err)
 	}
 	b.ReportMetric(2*float64(b.N)/b.Elapsed().Seconds(), "calls/s")
 }
@@ -52,15 +49,9 @@ func BenchmarkDescribe(b *testing.B) {
 
 func fetch(b *testing.B, c *http.Client, url string, h http.Header, body string) {
 	b.Helper()
-	r, err := http.NewRequestWithContext(b.Context(), http.MethodPost, url, strings.NewReader(body))
-	if err != nil {
-		b.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(b.Context(), http.MethodPost, url, strings.NewReader(body)))(b)
 	r.Header = h
-	p, err := c.Do(r)
-	if err != nil {
-		b.Fatal(err)
-	}
+	p := must.Get(c.Do(r))(b)
 	if _, err := io.Copy(io.Discard, p.Body); err != nil || p.StatusCode != http.StatusOK {
 		b.Fatalf("status %d, %v", p.StatusCode, err)
 	}
@@ -115,10 +106,7 @@ type lean struct {
 
 func newLean(t testing.TB, w *world, bodies ...string) *lean {
 	host := strings.TrimPrefix(w.url, "http://")
-	conn, err := net.Dial("tcp", host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(net.Dial("tcp", host))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	c := &lean{conn: conn, r: bufio.NewReader(conn)}
 	for _, body := range bodies {

@@ -432,10 +432,5 @@ func (q *form) once(have, more []ec2.Tag) {
 }
 
 func hasKey(tags []ec2.Tag, key string) bool {
-	for _, t := range tags {
-		if t.Key == key {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(tags, func(t ec2.Tag) bool { return t.Key == key })
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/internal/must"
 )
 
 const (
@@ -292,10 +293,7 @@ func TestBackendMayTakeLong(t *testing.T) {
 	t.Cleanup(srv.Close)
 	do := func(ctx context.Context) (*http.Response, error) {
 		r := request(ok)
-		out, err := http.NewRequestWithContext(ctx, http.MethodPost, srv.URL, strings.NewReader(ok))
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(http.NewRequestWithContext(ctx, http.MethodPost, srv.URL, strings.NewReader(ok)))(t)
 		out.Header = r.Header
 		return srv.Client().Do(out)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/internal/splitmix"
+	"github.com/enilab/enilab/internal/wait"
 )
 
 // version is the API's version, and the only one that is spoken.
@@ -40,19 +41,6 @@ const (
 	hastyTime   = 2 * time.Millisecond
 )
 
-// pause waits, unless the caller goes.
-func pause(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
-}
-
 // ServeHTTP answers one request, whatever it is.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := writers.Get().(*writer)
@@ -60,7 +48,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id, began := h.requestID(), time.Now()
 	status := h.answer(x, id, w, r)
 	if len(x.b) > hastyLength && strings.HasPrefix(r.UserAgent(), "aws-sdk-go-v2/") {
-		pause(r.Context(), hastyTime-time.Since(began))
+		_ = wait.For(r.Context(), hastyTime-time.Since(began))
 	}
 	reply(w, status, id, x.b)
 	if cap(x.b) <= keptAnswer {

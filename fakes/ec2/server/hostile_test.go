@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // readIn is how long a request may take to arrive in these tests: what arrives does on a busy machine too.
@@ -38,10 +39,7 @@ func listening(t *testing.T, h http.Handler, change func(*http.Server)) (address
 
 func connect(t *testing.T, address string) *net.TCPConn {
 	t.Helper()
-	c, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(net.Dial("tcp", address))(t)
 	t.Cleanup(func() { _ = c.Close() })
 	return c.(*net.TCPConn)
 }
@@ -137,9 +135,7 @@ func TestIdle(t *testing.T) {
 	ask := func(c net.Conn) {
 		t.Helper()
 		_, err := io.WriteString(c, good)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		p, err := http.ReadResponse(bufio.NewReaderSize(c, 16), nil)
 		if err != nil || p.StatusCode != 200 {
 			t.Fatalf("%v, %+v", err, p)

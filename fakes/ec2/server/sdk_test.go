@@ -18,6 +18,7 @@ import (
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestInterfaceLifeBySDK is the story of an interface, as aws-sdk-go-v2 tells it, from creation to deletion.
@@ -31,9 +32,7 @@ func TestInterfaceLifeBySDK(t *testing.T) {
 			{Key: aws.String("cluster.k8s.amazonaws.com/name"), Value: aws.String("demo")}, {Key: aws.String("empty"), Value: aws.String("")},
 		}}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	e := created.NetworkInterface
 	id := *e.NetworkInterfaceId
 	if got := aws.ToString(e.Description); got != "aws-K8S-<i> & \"co\"" {
@@ -60,22 +59,16 @@ func TestInterfaceLifeBySDK(t *testing.T) {
 	})
 
 	_, err = w.CreateTags(ctx, &sdk.CreateTagsInput{Resources: []string{id}, Tags: []types.Tag{{Key: aws.String("more"), Value: aws.String("ü")}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	attached, err := w.AttachNetworkInterface(ctx, &sdk.AttachNetworkInterfaceInput{NetworkInterfaceId: &id, InstanceId: w.instance(), DeviceIndex: aws.Int32(1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	if now := w.one(id); now.Status != types.NetworkInterfaceStatusInUse || now.Attachment.Status != types.AttachmentStatusAttaching || *now.TagSet[2].Value != "ü" {
 		t.Errorf("while it attaches: found %v, %v, %v", now.Status, now.Attachment.Status, now.TagSet)
 	}
 	w.skip(2 * time.Minute)
 	_, err = w.ModifyNetworkInterfaceAttribute(ctx, &sdk.ModifyNetworkInterfaceAttributeInput{NetworkInterfaceId: &id,
 		Attachment: &types.NetworkInterfaceAttachmentChanges{AttachmentId: attached.AttachmentId, DeleteOnTermination: aws.Bool(true)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	now := w.one(id)
 	a := now.Attachment
 	if a == nil || *a.AttachmentId != *attached.AttachmentId || *a.InstanceId != string(w.inst) || *a.DeviceIndex != 1 || *a.NetworkCardIndex != 0 ||
@@ -138,10 +131,7 @@ func TestInterfaceReachesTheSDKWhole(t *testing.T) {
 	w := newWorld(t)
 	w.attach(w.create(plenty, 4), 2)
 	w.create(tiny, 0)
-	out, err := w.DescribeNetworkInterfaces(w.ctx(), &sdk.DescribeNetworkInterfacesInput{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(w.DescribeNetworkInterfaces(w.ctx(), &sdk.DescribeNetworkInterfacesInput{}))(t)
 	var found []ec2.ENI
 	for _, e := range out.NetworkInterfaces {
 		v := ec2.ENI{ID: ec2.ENIID(*e.NetworkInterfaceId), MAC: *e.MacAddress, Subnet: ec2.SubnetID(*e.SubnetId), Zone: *e.AvailabilityZone, VPC: *e.VpcId, Owner: *e.OwnerId, Description: *e.Description, SourceDestCheck: *e.SourceDestCheck}
@@ -174,9 +164,7 @@ func TestFilters(t *testing.T) {
 	loose, tagged, used := w.create(plenty, 0), w.create(plenty, 0), w.create(plenty, 0)
 	attachment := w.attach(used, 1)
 	_, err := w.CreateTags(w.ctx(), &sdk.CreateTagsInput{Resources: []string{tagged, used}, Tags: []types.Tag{{Key: aws.String("owner"), Value: aws.String("i-1*")}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	primary := ""
 	w.model(func(c *ec2.Cloud, _ time.Duration) { primary = string(c.AttachedENIs(w.inst)[0]) })
 	type f = map[string][]string
@@ -245,10 +233,7 @@ func TestPages(t *testing.T) {
 	token := ""
 	pages := sdk.NewDescribeNetworkInterfacesPaginator(w, in)
 	for n := 0; pages.HasMorePages(); n++ {
-		out, err := pages.NextPage(w.ctx())
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(pages.NextPage(w.ctx()))(t)
 		if size := len(out.NetworkInterfaces); size != 5 && n < 2 || size != 3 && n == 2 || n > 2 {
 			t.Errorf("page %d has %d", n, size)
 		}
@@ -305,9 +290,7 @@ func TestSubnetsInstancesAndTypesBySDK(t *testing.T) {
 	}
 
 	instances, err := w.DescribeInstances(w.ctx(), &sdk.DescribeInstancesInput{InstanceIds: []string{string(w.inst)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	i := instances.Reservations[0].Instances[0]
 	if *i.InstanceId != string(w.inst) || i.InstanceType != "m5.large" || i.State.Name != types.InstanceStateNameRunning || *i.Placement.AvailabilityZone != "us-west-2a" ||
 		len(i.NetworkInterfaces) != 2 || *i.NetworkInterfaces[1].Attachment.AttachmentId != attachment || *i.NetworkInterfaces[1].Attachment.DeviceIndex != 1 || *i.Tags[0].Value != "node-1" {
@@ -319,9 +302,7 @@ func TestSubnetsInstancesAndTypesBySDK(t *testing.T) {
 	}
 
 	kinds, err := w.DescribeInstanceTypes(w.ctx(), &sdk.DescribeInstanceTypesInput{InstanceTypes: []types.InstanceType{"c5.4xlarge", "t3.small"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	n := kinds.InstanceTypes[0].NetworkInfo
 	if *n.MaximumNetworkInterfaces != 8 || *n.Ipv4AddressesPerInterface != 30 || *n.NetworkCards[0].MaximumNetworkInterfaces != 8 || *n.DefaultNetworkCardIndex != 0 {
 		t.Errorf("found %+v", n)
@@ -332,10 +313,7 @@ func TestSubnetsInstancesAndTypesBySDK(t *testing.T) {
 	}
 	count := 0
 	for pages := sdk.NewDescribeInstanceTypesPaginator(w, &sdk.DescribeInstanceTypesInput{MaxResults: aws.Int32(7)}); pages.HasMorePages(); {
-		out, err := pages.NextPage(w.ctx())
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(pages.NextPage(w.ctx()))(t)
 		for _, k := range out.InstanceTypes {
 			count++
 			if l, ok := ec2.LimitsOf(string(k.InstanceType)); !ok || l.MaximumENIs() != int(*k.NetworkInfo.MaximumNetworkInterfaces) {
@@ -353,10 +331,7 @@ func TestSubnetsInstancesAndTypesBySDK(t *testing.T) {
 func TestClientTokenIsIdempotent(t *testing.T) {
 	w := newWorld(t)
 	in := &sdk.CreateNetworkInterfaceInput{SubnetId: aws.String(string(plenty)), ClientToken: aws.String("a-token")}
-	first, err := w.CreateNetworkInterface(w.ctx(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(w.CreateNetworkInterface(w.ctx(), in))(t)
 	again, err := w.CreateNetworkInterface(w.ctx(), in)
 	if err != nil || *again.NetworkInterface.NetworkInterfaceId != *first.NetworkInterface.NetworkInterfaceId {
 		t.Errorf("%v: %v, expected the first one", err, again)
@@ -376,9 +351,7 @@ func TestAddresses(t *testing.T) {
 	}
 	out, err := w.CreateNetworkInterface(w.ctx(), &sdk.CreateNetworkInterfaceInput{SubnetId: aws.String(string(plenty)),
 		PrivateIpAddresses: []types.PrivateIpAddressSpecification{address("10.0.1.9", false), address("10.0.1.7", true), address("10.0.1.8", false)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var found []string
 	for _, a := range out.NetworkInterface.PrivateIpAddresses {
 		found = append(found, *a.PrivateIpAddress)
@@ -470,9 +443,7 @@ func TestParallel(t *testing.T) {
 func TestStatusWaiter(t *testing.T) {
 	w := newWorld(t, func(c *ec2.Config) { c.Latency.Launch = ec2.Always(0) })
 	run, err := w.RunInstances(w.ctx(), &sdk.RunInstancesInput{ImageId: aws.String("ami-00000000"), InstanceType: types.InstanceTypeM5Large, MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: aws.String(string(plenty))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	asked := 0
 	waiter := sdk.NewInstanceStatusOkWaiter(w, func(o *sdk.InstanceStatusOkWaiterOptions) {
 		o.MinDelay, o.MaxDelay = time.Millisecond, time.Millisecond

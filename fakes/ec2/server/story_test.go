@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestPrefixesAndIPv6BySDK is the story of prefixes and IPv6, as aws-sdk-go-v2 tells it to the model.
@@ -20,31 +21,25 @@ func TestPrefixesAndIPv6BySDK(t *testing.T) {
 		c.Subnets[0].IPv6 = cidr("2001:db8:1:1::/64")
 	})
 	ctx := w.ctx()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	created, err := w.CreateNetworkInterface(ctx, &sdk.CreateNetworkInterfaceInput{SubnetId: str(string(plenty)), Ipv4PrefixCount: num(1), Ipv6AddressCount: num(1)})
-	must(err)
+	must.Do(t, err)
 	e := created.NetworkInterface
 	id := e.NetworkInterfaceId
 	if len(e.Ipv4Prefixes) != 1 || len(e.Ipv6Addresses) != 1 || !cidr("2001:db8:1:1::/64").Contains(addr(*e.Ipv6Addresses[0].Ipv6Address)) {
 		t.Fatalf("created with prefixes %v and IPv6 %v", e.Ipv4Prefixes, e.Ipv6Addresses)
 	}
 	four, err := w.AssignPrivateIpAddresses(ctx, &sdk.AssignPrivateIpAddressesInput{NetworkInterfaceId: id, Ipv4PrefixCount: num(2)})
-	must(err)
+	must.Do(t, err)
 	if len(four.AssignedIpv4Prefixes) != 2 || cidr(*four.AssignedIpv4Prefixes[0].Ipv4Prefix).Bits() != 28 {
 		t.Errorf("assigned %v", four.AssignedIpv4Prefixes)
 	}
 	six, err := w.AssignIpv6Addresses(ctx, &sdk.AssignIpv6AddressesInput{NetworkInterfaceId: id, Ipv6AddressCount: num(2)})
-	must(err)
+	must.Do(t, err)
 	if len(six.AssignedIpv6Addresses) != 2 {
 		t.Errorf("assigned %v", six.AssignedIpv6Addresses)
 	}
 	block, err := w.AssignIpv6Addresses(ctx, &sdk.AssignIpv6AddressesInput{NetworkInterfaceId: id, Ipv6PrefixCount: num(1)})
-	must(err)
+	must.Do(t, err)
 	if len(block.AssignedIpv6Prefixes) != 1 || cidr(block.AssignedIpv6Prefixes[0]).Bits() != 80 {
 		t.Errorf("assigned %v", block.AssignedIpv6Prefixes)
 	}
@@ -53,14 +48,14 @@ func TestPrefixesAndIPv6BySDK(t *testing.T) {
 		t.Errorf("found %d, %d and %d, expected 3 prefixes, 3 addresses and 1 prefix", len(now.Ipv4Prefixes), len(now.Ipv6Addresses), len(now.Ipv6Prefixes))
 	}
 	by, err := w.DescribeNetworkInterfaces(ctx, &sdk.DescribeNetworkInterfacesInput{Filters: []types.Filter{{Name: str("ipv6-addresses.ipv6-address"), Values: six.AssignedIpv6Addresses[:1]}}})
-	must(err)
+	must.Do(t, err)
 	if len(by.NetworkInterfaces) != 1 || *by.NetworkInterfaces[0].NetworkInterfaceId != *id {
 		t.Errorf("by IPv6 address: found %v", names(by.NetworkInterfaces))
 	}
 	_, err = w.UnassignPrivateIpAddresses(ctx, &sdk.UnassignPrivateIpAddressesInput{NetworkInterfaceId: id, Ipv4Prefixes: []string{*four.AssignedIpv4Prefixes[0].Ipv4Prefix}})
-	must(err)
+	must.Do(t, err)
 	gone, err := w.UnassignIpv6Addresses(ctx, &sdk.UnassignIpv6AddressesInput{NetworkInterfaceId: id, Ipv6Addresses: six.AssignedIpv6Addresses[:1], Ipv6Prefixes: block.AssignedIpv6Prefixes})
-	must(err)
+	must.Do(t, err)
 	if len(gone.UnassignedIpv6Addresses) != 1 || len(gone.UnassignedIpv6Prefixes) != 1 {
 		t.Errorf("unassigned %v and %v", gone.UnassignedIpv6Addresses, gone.UnassignedIpv6Prefixes)
 	}
@@ -78,31 +73,22 @@ func TestInstancesBySDK(t *testing.T) {
 		c.Throttle.Resources[ec2.RunInstances] = ec2.Bucket{Capacity: 1 << 20, RefillPerSecond: 1 << 20}
 	})
 	ctx := w.ctx()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	in := &sdk.RunInstancesInput{
 		ImageId: str("ami-0123456789abcdef0"), InstanceType: types.InstanceTypeM5Large, MinCount: num(1), MaxCount: num(2), SubnetId: str(string(plenty)), ClientToken: str("fleet"),
 		TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeInstance, Tags: tagA}, {ResourceType: types.ResourceTypeNetworkInterface, Tags: tagA}},
 	}
-	run, err := w.RunInstances(ctx, in)
-	must(err)
-	again, err := w.RunInstances(ctx, in)
-	must(err)
+	run := must.Get(w.RunInstances(ctx, in))(t)
+	again := must.Get(w.RunInstances(ctx, in))(t)
 	if len(run.Instances) != 2 || len(again.Instances) != 2 || *again.Instances[0].InstanceId != *run.Instances[0].InstanceId || run.Instances[0].State.Name != types.InstanceStateNamePending {
 		t.Fatalf("ran %+v, and again %+v", run.Instances, again.Instances)
 	}
 	in.MaxCount = num(1)
-	_, err = w.RunInstances(ctx, in)
+	_, err := w.RunInstances(ctx, in)
 	w.refused("another request with the token", err, "IdempotentParameterMismatch", 400)
 	ids := []string{*run.Instances[0].InstanceId, *run.Instances[1].InstanceId}
 
 	w.skip(10 * time.Minute)
-	described, err := w.DescribeInstances(ctx, &sdk.DescribeInstancesInput{InstanceIds: ids})
-	must(err)
+	described := must.Get(w.DescribeInstances(ctx, &sdk.DescribeInstancesInput{InstanceIds: ids}))(t)
 	if len(described.Reservations) != 1 || len(described.Reservations[0].Instances) != 2 || *described.Reservations[0].ReservationId != *run.ReservationId {
 		t.Fatalf("described %+v", described.Reservations)
 	}
@@ -114,10 +100,10 @@ func TestInstancesBySDK(t *testing.T) {
 		t.Errorf("its interface has the tags %v", tags)
 	}
 	_, err = w.CreateTags(ctx, &sdk.CreateTagsInput{Resources: ids, Tags: []types.Tag{{Key: str("c"), Value: str("")}}})
-	must(err)
+	must.Do(t, err)
 	tagged := func(key string) int {
 		out, err := w.DescribeInstances(ctx, &sdk.DescribeInstancesInput{Filters: []types.Filter{{Name: str("tag-key"), Values: []string{key}}}})
-		must(err)
+		must.Do(t, err)
 		n := 0
 		for _, r := range out.Reservations {
 			n += len(r.Instances)
@@ -125,31 +111,28 @@ func TestInstancesBySDK(t *testing.T) {
 		return n
 	}
 	_, err = w.DeleteTags(ctx, &sdk.DeleteTagsInput{Resources: ids[:1], Tags: []types.Tag{{Key: str("c")}, {Key: str("a"), Value: str("other")}}})
-	must(err)
+	must.Do(t, err)
 	if a, c := tagged("a"), tagged("c"); a != 2 || c != 1 {
 		t.Errorf("%d have the tag a, %d the tag c; expected 2 and 1", a, c)
 	}
 	_, err = w.RebootInstances(ctx, &sdk.RebootInstancesInput{InstanceIds: ids})
-	must(err)
-	halted, err := w.StopInstances(ctx, &sdk.StopInstancesInput{InstanceIds: ids[:1]})
-	must(err)
+	must.Do(t, err)
+	halted := must.Get(w.StopInstances(ctx, &sdk.StopInstancesInput{InstanceIds: ids[:1]}))(t)
 	if len(halted.StoppingInstances) != 1 || *halted.StoppingInstances[0].CurrentState.Code != 64 {
 		t.Errorf("stopped %+v", halted.StoppingInstances)
 	}
 	w.skip(10 * time.Minute)
-	begun, err := w.StartInstances(ctx, &sdk.StartInstancesInput{InstanceIds: ids[:1]})
-	must(err)
+	begun := must.Get(w.StartInstances(ctx, &sdk.StartInstancesInput{InstanceIds: ids[:1]}))(t)
 	if len(begun.StartingInstances) != 1 || begun.StartingInstances[0].PreviousState.Name != types.InstanceStateNameStopped {
 		t.Errorf("started %+v", begun.StartingInstances)
 	}
-	ended, err := w.TerminateInstances(ctx, &sdk.TerminateInstancesInput{InstanceIds: ids})
-	must(err)
+	ended := must.Get(w.TerminateInstances(ctx, &sdk.TerminateInstancesInput{InstanceIds: ids}))(t)
 	if len(ended.TerminatingInstances) != 2 || ended.TerminatingInstances[0].CurrentState.Name != types.InstanceStateNameShuttingDown {
 		t.Errorf("terminated %+v", ended.TerminatingInstances)
 	}
 	w.skip(10 * time.Minute)
 	over, err := w.DescribeInstances(ctx, &sdk.DescribeInstancesInput{Filters: []types.Filter{{Name: str("instance-state-name"), Values: []string{"terminated"}}}})
-	must(err)
+	must.Do(t, err)
 	if len(over.Reservations) != 1 || len(over.Reservations[0].Instances) != 2 {
 		t.Errorf("terminated ones: %+v", over.Reservations)
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	sdk "github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // day is when the tests' requests are signed.
@@ -21,16 +23,11 @@ var day = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 // signed is a request that the SDK's own signer has signed with the key's secret, "secret".
 func signed(t testing.TB, key, method, url, body string) *http.Request {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body)))(t)
 	r.Header.Set("Content-Type", form0)
 	sum := sha256.Sum256([]byte(body))
 	c := aws.Credentials{AccessKeyID: key, SecretAccessKey: "secret", SessionToken: "session"}
-	if err := v4.NewSigner().SignHTTP(t.Context(), c, r, hex.EncodeToString(sum[:]), "ec2", "us-west-2", day); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, v4.NewSigner().SignHTTP(t.Context(), c, r, hex.EncodeToString(sum[:]), "ec2", "us-west-2", day))
 	return r
 }
 
@@ -38,9 +35,7 @@ func signed(t testing.TB, key, method, url, body string) *http.Request {
 func dump(t testing.TB, r *http.Request) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := r.Write(&b); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, r.Write(&b))
 	return b.Bytes()
 }
 
@@ -61,14 +56,8 @@ func TestVerified(t *testing.T) {
 		r.URL.RawQuery = q.Encode()
 		r.Header.Del("Content-Type")
 		url, _, err := v4.NewSigner().PresignHTTP(t.Context(), c, r, hex.EncodeToString(sum[:]), "ec2", "us-west-2", day)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out
+		must.Do(t, err)
+		return must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody))(t)
 	}
 	post := func(key string) *http.Request { return signed(t, key, http.MethodPost, "http://ec2/", ok) }
 	url := func() *http.Request {

@@ -20,6 +20,8 @@ import (
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/fakes/imds"
+	"github.com/enilab/enilab/internal/must"
+	"github.com/enilab/enilab/internal/wait"
 )
 
 const (
@@ -52,28 +54,13 @@ func (b *backend) Do(ctx context.Context, r *ec2.Request) (ec2.Response, error) 
 	if err != nil {
 		return ec2.Response{}, err
 	}
-	if err := pass(ctx, there); err != nil {
+	if err := wait.For(ctx, there); err != nil {
 		return ec2.Response{}, err
 	}
 	b.mu.Lock()
 	p := b.cloud.Serve(b.now(), r)
 	b.mu.Unlock()
-	return p, pass(ctx, back)
-}
-
-// pass waits, unless the caller goes.
-func pass(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return p, wait.For(ctx, back)
 }
 
 // world is a cloud with one instance behind a real HTTP server, and the SDK's client.
@@ -118,10 +105,7 @@ func newWorldOf(t testing.TB, o Options, change ...func(*ec2.Config)) *world {
 		c(&cfg)
 	}
 	b := &backend{cloud: ec2.New(cfg, 7), start: time.Now()}
-	inst, err := b.cloud.Launch(0, ec2.LaunchSpec{Type: "m5.large", Tags: map[string]string{"Name": "node-1"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	inst := must.Get(b.cloud.Launch(0, ec2.LaunchSpec{Type: "m5.large", Tags: map[string]string{"Name": "node-1"}}))(t)
 	srv := httptest.NewUnstartedServer(nil)
 	srv.Config = Server(New(o, b))
 	srv.Start()
@@ -182,9 +166,7 @@ func (w *world) ctx() context.Context { return w.t.Context() }
 func (w *world) create(s ec2.SubnetID, secondaries int) string {
 	w.t.Helper()
 	out, err := w.CreateNetworkInterface(w.ctx(), &sdk.CreateNetworkInterfaceInput{SubnetId: aws.String(string(s)), SecondaryPrivateIpAddressCount: aws.Int32(int32(secondaries))})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, err)
 	return *out.NetworkInterface.NetworkInterfaceId
 }
 
@@ -192,9 +174,7 @@ func (w *world) create(s ec2.SubnetID, secondaries int) string {
 func (w *world) attach(id string, device int32) string {
 	w.t.Helper()
 	out, err := w.AttachNetworkInterface(w.ctx(), &sdk.AttachNetworkInterfaceInput{NetworkInterfaceId: &id, InstanceId: w.instance(), DeviceIndex: &device})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, err)
 	w.skip(2 * time.Minute)
 	return *out.AttachmentId
 }

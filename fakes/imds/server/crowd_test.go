@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // patience is how long the tests wait for what must come.
@@ -24,14 +25,9 @@ const patience = 20 * time.Second
 // dial opens a connection that ends with the test.
 func (w *world) dial() net.Conn {
 	w.t.Helper()
-	c, err := (&net.Dialer{}).DialContext(w.t.Context(), "tcp", w.srv.Listener.Addr().String())
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	c := must.Get((&net.Dialer{}).DialContext(w.t.Context(), "tcp", w.srv.Listener.Addr().String()))(w.t)
 	w.t.Cleanup(func() { _ = c.Close() })
-	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, c.SetDeadline(time.Now().Add(patience)))
 	return c
 }
 
@@ -184,10 +180,7 @@ func FuzzRequest(f *testing.F) {
 func newWorldView(t testing.TB) ec2.IMDS {
 	t.Helper()
 	cloud := ec2.New(ec2.Config{}, 5)
-	inst, err := cloud.Launch(0, ec2.LaunchSpec{Type: "m5.large", SecondaryAddresses: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	inst := must.Get(cloud.Launch(0, ec2.LaunchSpec{Type: "m5.large", SecondaryAddresses: 2}))(t)
 	view, _ := cloud.IMDS(0, inst)
 	return view
 }
@@ -201,9 +194,7 @@ type lean struct {
 
 func (w *world) lean(token string) *lean {
 	c := w.dial()
-	if err := c.SetDeadline(time.Time{}); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, c.SetDeadline(time.Time{}))
 	return &lean{c, bufio.NewReader(c), []byte("GET " + macPath + " HTTP/1.1\r\nHost: 169.254.169.254\r\n" + TokenHeader + ": " + token + "\r\n\r\n")}
 }
 

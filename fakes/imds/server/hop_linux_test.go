@@ -17,6 +17,7 @@ import (
 	"github.com/vishvananda/netns"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // space is a network namespace of its own.
@@ -30,23 +31,15 @@ func newSpace(t *testing.T) (s space) {
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	here, err := netns.Get()
-	must(t, err)
+	here := must.Get(netns.Get())(t)
 	defer here.Close()
 	made, err := netns.New()
 	if err != nil {
 		t.Skipf("needs CAP_SYS_ADMIN: %v", err)
 	}
-	must(t, netns.Set(here))
+	must.Do(t, netns.Set(here))
 	t.Cleanup(func() { _ = made.Close() })
 	return space{made}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // do runs f on a thread inside of the namespace.
@@ -66,14 +59,14 @@ func (s space) do(f func() error) error {
 // cable joins two namespaces by a veth pair; each end has an address and, with a gateway, a default route by it.
 func cable(t *testing.T, name string, a, b space, addrA, addrB, gatewayA, gatewayB string) {
 	t.Helper()
-	must(t, a.do(func() error {
+	must.Do(t, a.do(func() error {
 		return netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name}, PeerName: name, PeerNamespace: netlink.NsFd(b.NsHandle)})
 	}))
 	for _, end := range []struct {
 		s             space
 		addr, gateway string
 	}{{a, addrA, gatewayA}, {b, addrB, gatewayB}} {
-		must(t, end.s.do(func() error {
+		must.Do(t, end.s.do(func() error {
 			link, err := netlink.LinkByName(name)
 			if err != nil {
 				return err
@@ -96,7 +89,7 @@ func cable(t *testing.T, name string, a, b space, addrA, addrB, gatewayA, gatewa
 // connection too.
 func TestHopLimit(t *testing.T) {
 	service, instance, container := newSpace(t), newSpace(t), newSpace(t)
-	must(t, instance.do(func() error {
+	must.Do(t, instance.do(func() error {
 		return errors.Join(os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0), os.WriteFile("/proc/sys/net/ipv6/conf/all/forwarding", []byte("1"), 0))
 	}))
 	cable(t, "eth0", instance, service, "10.0.0.4/24", "10.0.0.1/24", "", "10.0.0.4")
@@ -113,7 +106,7 @@ func TestHopLimit(t *testing.T) {
 		for hops := range 3 { // 0: the default, 1
 			t.Run(fmt.Sprintf("%s, %d hops", listen, hops), func(t *testing.T) {
 				var l net.Listener
-				must(t, service.do(func() (err error) { l, err = net.Listen("tcp", listen); return err }))
+				must.Do(t, service.do(func() (err error) { l, err = net.Listen("tcp", listen); return err }))
 				s := Server(Handler(Config{Options: Options{HopLimit: hops, V1: true}, Now: func() time.Duration { return 0 },
 					View: func(context.Context) (ec2.IMDS, bool) { return view, true }}))
 				defer s.Close()
@@ -158,7 +151,7 @@ const unanswered = 250 * time.Millisecond
 
 func dialFrom(t *testing.T, s space, target string) (c net.Conn) {
 	t.Helper()
-	must(t, s.do(func() (err error) { c, err = net.DialTimeout("tcp", target, patience); return err }))
+	must.Do(t, s.do(func() (err error) { c, err = net.DialTimeout("tcp", target, patience); return err }))
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -194,8 +187,7 @@ func ask(c net.Conn, method string, comes bool) error {
 func TestHopsAreKept(t *testing.T) {
 	h, c := newHandler(Config{Options: Options{HopLimit: 2}}), &conn{Conn: &net.TCPConn{}}
 	ctx := context.WithValue(t.Context(), connKey{}, c)
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://imds/", nil)
-	must(t, err)
+	r := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, "http://imds/", nil))(t)
 	var hops []int32
 	for _, put := range []bool{false, true, true, false, false} {
 		if !h.reaches(r, put, &ec2.IMDS{}) {

@@ -25,6 +25,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/fakes/imds"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestVersions: a token is latest's, reads may be any build's.
@@ -200,10 +201,7 @@ func TestSignatures(t *testing.T) {
 	_, document, _ := w.do("GET", folder+"document", h)
 	_, signature, _ := w.do("GET", folder+"signature", h)
 	block, _ := pem.Decode(signer.Certificate())
-	cert, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert := must.Get(x509.ParseCertificate(block.Bytes))(t)
 	raw, err := base64.StdEncoding.DecodeString(signature)
 	sum := sha256.Sum256([]byte(document))
 	if err := errors.Join(err, rsa.VerifyPKCS1v15(cert.PublicKey.(*rsa.PublicKey), crypto.SHA256, sum[:], raw)); err != nil {
@@ -214,9 +212,7 @@ func TestSignatures(t *testing.T) {
 		t.Skip("needs openssl, for PKCS #7")
 	}
 	file := filepath.Join(t.TempDir(), "certificate")
-	if err := os.WriteFile(file, signer.Certificate(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, signer.Certificate(), 0o600))
 	for _, kind := range []string{"pkcs7", "rsa2048"} {
 		_, message, _ := w.do("GET", folder+kind, h)
 		c := exec.CommandContext(t.Context(), openssl, "smime", "-verify", "-inform", "PEM", "-certfile", file, "-noverify")

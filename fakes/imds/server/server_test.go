@@ -19,6 +19,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/fakes/imds"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // world is one instance's metadata on a real HTTP server.
@@ -34,10 +35,7 @@ type world struct {
 func newWorld(t testing.TB, change ...func(*Config)) *world {
 	t.Helper()
 	cloud := ec2.New(ec2.Config{}, 5)
-	inst, err := cloud.Launch(0, ec2.LaunchSpec{Type: "m5.large", SecondaryAddresses: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	inst := must.Get(cloud.Launch(0, ec2.LaunchSpec{Type: "m5.large", SecondaryAddresses: 2}))(t)
 	view, _ := cloud.IMDS(0, inst)
 	w := &world{t: t, inst: inst}
 	c := Config{
@@ -82,17 +80,14 @@ func TestSDKReadsTheModel(t *testing.T) {
 	if id, err := w.get(c, "instance-id"); err != nil || id != string(w.inst) {
 		t.Errorf("instance-id: %q, %v", id, err)
 	}
-	mac, err := w.get(c, "mac")
-	if err != nil {
-		t.Fatal(err)
-	}
+	mac := must.Get(w.get(c, "mac"))(t)
 	if macs, err := w.get(c, "network/interfaces/macs/"); err != nil || macs != mac+"/" {
 		t.Errorf("macs: %q, %v", macs, err)
 	}
 	if list, err := w.get(c, "network/interfaces/macs/"+mac+"/local-ipv4s"); err != nil || strings.Count(list, "\n") != 2 {
 		t.Errorf("local-ipv4s: %q, %v", list, err)
 	}
-	_, err = w.get(c, "network/interfaces/macs/"+mac+"/network-card")
+	_, err := w.get(c, "network/interfaces/macs/"+mac+"/network-card")
 	if re := (*smithyhttp.ResponseError)(nil); !errors.As(err, &re) || re.HTTPStatusCode() != http.StatusNotFound {
 		t.Errorf("network-card: %v, expected a 404", err)
 	}
@@ -108,10 +103,7 @@ func TestSDKReadsTheModel(t *testing.T) {
 // TestCredentials: the SDK's own provider takes the role's credentials.
 func TestCredentials(t *testing.T) {
 	w := newWorld(t)
-	got, err := ec2rolecreds.New(func(o *ec2rolecreds.Options) { o.Client = w.client() }).Retrieve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(ec2rolecreds.New(func(o *ec2rolecreds.Options) { o.Client = w.client() }).Retrieve(t.Context()))(t)
 	if id, ok := imds.InstanceOf(got.AccessKeyID); !ok || id != w.inst || !got.CanExpire || got.Expires.Before(time.Now().Add(time.Minute)) {
 		t.Errorf("found %+v", got)
 	}
@@ -120,20 +112,12 @@ func TestCredentials(t *testing.T) {
 // do sends a request as it is.
 func (w *world) do(method, path string, header http.Header) (int, string, http.Header) {
 	w.t.Helper()
-	r, err := http.NewRequestWithContext(w.t.Context(), method, w.srv.URL, nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(w.t.Context(), method, w.srv.URL, nil))(w.t)
 	r.URL.Opaque = "//" + r.URL.Host + path // as written: nothing cleans it
 	r.Header = header
-	p, err := w.srv.Client().Do(r)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	p := must.Get(w.srv.Client().Do(r))(w.t)
 	b, err := io.ReadAll(p.Body)
-	if err := errors.Join(err, p.Body.Close()); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, errors.Join(err, p.Body.Close()))
 	return p.StatusCode, string(b), p.Header
 }
 
@@ -270,10 +254,7 @@ func TestSilentServiceAnswersNothing(t *testing.T) {
 	w.silent.Store(true)
 	for method, path := range map[string]string{"GET": macPath, "PUT": tokenPath} {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		r, err := http.NewRequestWithContext(ctx, method, w.srv.URL+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.NewRequestWithContext(ctx, method, w.srv.URL+path, nil))(t)
 		r.Header = with(ttlHeader, "60")
 		before := w.asked.Load()
 		go func() { // the caller gives up once it is heard

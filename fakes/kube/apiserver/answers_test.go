@@ -13,28 +13,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	"github.com/enilab/enilab/fakes/kube/apiserver"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // ask is one request, by hand.
 func (w *world) ask(method, path, body string, header ...string) (code int, answer map[string]any) {
 	w.t.Helper()
-	r, err := http.NewRequestWithContext(w.t.Context(), method, w.config.Host+path, strings.NewReader(body))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(w.t.Context(), method, w.config.Host+path, strings.NewReader(body)))(w.t)
 	r.Header.Set("Authorization", "Bearer secret")
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
-	p, err := http.DefaultClient.Do(r)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	p := must.Get(http.DefaultClient.Do(r))(w.t)
 	defer func() { _ = p.Body.Close() }()
-	b, err := io.ReadAll(p.Body)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	b := must.Get(io.ReadAll(p.Body))(w.t)
 	if err := json.Unmarshal(b, &answer); err != nil {
 		w.t.Fatalf("%s %s: %v: %s", method, path, err, b)
 	}
@@ -162,10 +154,7 @@ func TestStrategic(t *testing.T) {
 			Volumes: []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: "Ready", Status: "True"}, {Type: "Other", Status: "True"}},
 			PodIPs: []corev1.PodIP{{IP: "10.0.0.1"}}}}
-	original, err := json.Marshal(old)
-	if err != nil {
-		t.Fatal(err)
-	}
+	original := must.Get(json.Marshal(old))(t)
 	for _, patch := range []string{
 		`{"metadata":{"labels":{"a":null,"c":"3"},"annotations":{"vpc.amazonaws.com/pod-ips":"10.0.0.1"}}}`,
 		`{"metadata":{"labels":{"$patch":"replace","z":"9"}}}`,
@@ -208,9 +197,7 @@ func canonical(t *testing.T, v any) string {
 		}
 	}
 	var p corev1.Pod
-	if err := json.Unmarshal(b, &p); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(b, &p))
 	p.TypeMeta, p.ResourceVersion, p.CreationTimestamp = metav1.TypeMeta{}, "", metav1.Time{}
 	conditions := map[string]corev1.PodCondition{}
 	for _, c := range p.Status.Conditions {
@@ -234,11 +221,7 @@ func canonical(t *testing.T, v any) string {
 		finalizers[f] = true
 	}
 	p.Finalizers, p.Status.Conditions, p.Status.PodIPs, p.Spec.Containers = nil, nil, nil, nil
-	out, err := json.Marshal([]any{p, finalizers, conditions, ips, containers})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(out)
+	return string(must.Get(json.Marshal([]any{p, finalizers, conditions, ips, containers}))(t))
 }
 
 // FuzzRequest: no method, path and body makes the server panic or answer anything but a JSON object.

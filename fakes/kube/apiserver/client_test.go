@@ -35,6 +35,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/enilab/enilab/fakes/kube/apiserver"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // cluster is a Cluster that a test changes.
@@ -116,9 +117,7 @@ func (h heard) watch(t *testing.T, i cache.SharedIndexInformer, show func(any) s
 		UpdateFunc: func(_, o any) { h <- "update " + show(o) },
 		DeleteFunc: func(o any) { h <- "delete " + show(o) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 }
 
 func (h heard) expect(t *testing.T, want ...string) {
@@ -182,10 +181,7 @@ func TestInformers(t *testing.T) {
 func TestWrites(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
-	seen, err := w.CoreV1().Nodes().Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=node-1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	seen := must.Get(w.CoreV1().Nodes().Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=node-1"}))(t)
 	defer seen.Stop()
 	n := (<-seen.ResultChan()).Object.(*corev1.Node)
 	n.Labels["vpc.amazonaws.com/has-trunk-attached"] = "true"
@@ -201,9 +197,7 @@ func TestWrites(t *testing.T) {
 		t.Errorf("a stale update: %v, expected a conflict", err)
 	}
 	_, err = w.CoreV1().Nodes().PatchStatus(ctx, "node-1", []byte(`{"status":{"capacity":{"vpc.amazonaws.com/pod-eni":"9"},"conditions":[{"type":"NetworkUnavailable","status":"False"}]}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	w.c.change(func(o *apiserver.Objects) {
 		n := o.Nodes[0].DeepCopy()
 		n.Status.Conditions[0].Status = corev1.ConditionFalse
@@ -297,10 +291,7 @@ func TestDiscovery(t *testing.T) {
 // TestCustom: the dynamic client reads and writes custom resources, also of a CustomResourceDefinition that it makes.
 func TestCustom(t *testing.T) {
 	w := newWorld(t)
-	d, err := dynamic.NewForConfig(w.config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(dynamic.NewForConfig(w.config))(t)
 	crd := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": map[string]any{"name": "ciliumnodes.cilium.io"}, "spec": map[string]any{"group": "cilium.io", "scope": "Cluster",
 			"names":    map[string]any{"plural": "ciliumnodes", "kind": "CiliumNode"},
@@ -315,9 +306,7 @@ func TestCustom(t *testing.T) {
 	}
 	made, err := d.Resource(nodes).Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{"apiVersion": "cilium.io/v2", "kind": "CiliumNode",
 		"metadata": map[string]any{"name": "node-1"}, "spec": map[string]any{"eni": map[string]any{"first-interface-index": int64(1)}}}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	made.Object["status"] = map[string]any{"ok": true}
 	if made, err = d.Resource(nodes).UpdateStatus(t.Context(), made, metav1.UpdateOptions{}); err != nil || made.Object["status"] == nil {
 		t.Fatalf("%v, %+v", err, made)
@@ -335,9 +324,7 @@ func TestCustom(t *testing.T) {
 		t.Errorf("%v, %+v", err, empty)
 	}
 	watch, err := d.Resource(configs).Watch(t.Context(), metav1.ListOptions{ResourceVersion: empty.GetResourceVersion()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer watch.Stop()
 	if err := w.s.Put(map[string]any{"apiVersion": "crd.k8s.amazonaws.com/v1alpha1", "kind": "ENIConfig", "metadata": map[string]any{"name": "us-west-2a"},
 		"spec": map[string]any{"subnet": "subnet-1"}}); err != nil {
@@ -388,9 +375,7 @@ func TestLeader(t *testing.T) {
 	}()
 	<-lead
 	events, err := w.CoreV1().Events("default").Watch(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=web-0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer events.Stop()
 	for range 2 { // the second is a PATCH of the first
 		recorder.Event(pod("web-0", "node-1", "web"), corev1.EventTypeWarning, "MissingIAMPermissions", "no")

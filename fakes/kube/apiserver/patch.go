@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -253,12 +254,7 @@ func deleteNamed(list []any, name string, id any) []any {
 }
 
 func contains(list []any, v any) bool {
-	for _, have := range list {
-		if reflect.DeepEqual(have, v) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(have any) bool { return reflect.DeepEqual(have, v) })
 }
 
 func without(list, gone []any) []any {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/fakes/kube"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // backend is a model's cluster and its nodes, behind a lock.
@@ -78,9 +79,7 @@ func newWorld(t testing.TB, options ...Option) *world {
 		"node-1": {UID: "uid-1", MaxPods: 29, Address: netip.MustParseAddr("10.0.0.4"), Instance: "i-1", Type: "m5.large", Zone: "us-west-2a"},
 		"node-2": {},
 	}}
-	if err := b.cluster.CreateWorkload(time.Minute, kube.Spec{Name: "web", Replicas: 7, Nodes: []int{1}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.cluster.CreateWorkload(time.Minute, kube.Spec{Name: "web", Replicas: 7, Nodes: []int{1}}))
 	w := &world{t: t, b: b, srv: httptest.NewUnstartedServer(nil)}
 	w.srv.Config = Server(Handler(b, options...))
 	w.srv.Start()
@@ -101,10 +100,7 @@ type answer struct {
 
 func (w *world) get(path string, header ...string) (a answer, status int) {
 	w.t.Helper()
-	p, err := w.do(w.t.Context(), http.MethodGet, path, header...)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	p := must.Get(w.do(w.t.Context(), http.MethodGet, path, header...))(w.t)
 	b, err := io.ReadAll(p.Body)
 	if err := errors.Join(err, p.Body.Close(), json.Unmarshal(b, &a)); err != nil {
 		w.t.Fatalf("%s: %v: %s", path, err, b)
@@ -114,10 +110,7 @@ func (w *world) get(path string, header ...string) (a answer, status int) {
 
 func (w *world) do(ctx context.Context, method, path string, header ...string) (*http.Response, error) {
 	w.t.Helper()
-	r, err := http.NewRequestWithContext(ctx, method, w.srv.URL+path, nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(ctx, method, w.srv.URL+path, nil))(w.t)
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
@@ -510,10 +503,7 @@ func BenchmarkPods(b *testing.B) {
 	w := newWorld(b)
 	w.b.cluster.Scale(0, "web", 110)
 	for b.Loop() {
-		p, err := w.do(b.Context(), http.MethodGet, onePods)
-		if err != nil {
-			b.Fatal(err)
-		}
+		p := must.Get(w.do(b.Context(), http.MethodGet, onePods))(b)
 		if _, err := io.Copy(io.Discard, p.Body); err != nil {
 			b.Fatal(err)
 		}

@@ -10,15 +10,13 @@ import (
 	"testing"
 
 	"github.com/enilab/enilab/fakes/world/server"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // programWorld is worlds/small.yaml for programs that have no time, with signatures verified and IPv6.
 func programWorld(t testing.TB) string {
 	t.Helper()
-	data, err := os.ReadFile("../../../worlds/small.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile("../../../worlds/small.yaml"))(t)
 	text := strings.Replace(string(data), "cidr: 10.0.16.0/20,", "cidr: 10.0.16.0/20, ipv6: 2001:db8::/64,", 1)
 	text = strings.Replace(text, "cidrs: [10.0.0.0/16]", "cidrs: [10.0.0.0/16]\n            ipv6: [2001:db8::/56]", 1)
 	return "verify-signatures: true\nlatency: none\nlag: none\n" + text

@@ -30,7 +30,7 @@ type Metadata struct {
 	Name     string         `json:"name"`
 	Instance ec2.InstanceID `json:"instance"`
 	URL      string         `json:"url"`
-	Netns    string         `json:"netns,omitempty"` // where it is on MetadataAddr too
+	Netns    string         `json:"netns,omitempty"` // where it is on metadataAddr too
 }
 
 // Endpoints says where the world listens now.
@@ -110,7 +110,7 @@ func (e *Endpoints) String() string {
 		}
 		fmt.Fprintf(&b, "metadata  %s  %s (%s)", m.URL, m.Name, m.Instance)
 		if m.Netns != "" {
-			fmt.Fprintf(&b, ", and %s inside %s", MetadataAddr, m.Netns)
+			fmt.Fprintf(&b, ", and %s inside %s", metadataAddr, m.Netns)
 		}
 		b.WriteString("\n")
 	}

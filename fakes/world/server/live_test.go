@@ -13,6 +13,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/world"
 	"github.com/enilab/enilab/fakes/world/server"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestFaults: faults come in by name, hit the named one only, are shown, and end; one mistake adds none.
@@ -59,11 +60,7 @@ func read(t testing.TB, url, path string) string {
 	if err != nil {
 		return err.Error()
 	}
-	b, err := io.ReadAll(p.Content)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
+	return string(must.Get(io.ReadAll(p.Content))(t))
 }
 
 // TestNotices: a spot instance is told that it will end.
@@ -93,27 +90,18 @@ func TestNotices(t *testing.T) {
 func TestLaunched(t *testing.T) {
 	text := strings.Replace(programWorld(t), "latency: none", "latency: {call: 0s, launch: 50ms, terminate: 50ms}", 1)
 	w, err := world.Parse("test.yaml", []byte(strings.Replace(text, "        vpcs:", "        launched: {role: worker}\n        vpcs:", 1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	said := make(chan string, 10)
 	s, err := server.Start(server.Options{World: w, EC2: "127.0.0.1:0", IMDS: "127.0.0.1:0", Say: func(text string) { said <- text }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer s.Close()
 	e := s.Endpoints()
 	a := e.Accounts[0]
 	c := client(&e, "us-west-2", a.Access, a.Secret)
-	subnets, err := c.DescribeSubnets(t.Context(), &sdk.DescribeSubnetsInput{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	subnets := must.Get(c.DescribeSubnets(t.Context(), &sdk.DescribeSubnetsInput{}))(t)
 	p, err := c.RunInstances(t.Context(), &sdk.RunInstancesInput{ImageId: aws.String("ami-0abcdef1234567890"), InstanceType: types.InstanceTypeM5Large,
 		MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: subnets.Subnets[0].SubnetId})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	id := *p.Instances[0].InstanceId
 	words := strings.Fields(<-said)
 	if len(words) != 3 || words[2] != id {

@@ -36,8 +36,8 @@ type Options struct {
 	Netns string
 }
 
-// MetadataAddr is where the real service listens.
-const MetadataAddr = "169.254.169.254:80"
+// metadataAddr is where the real service listens.
+const metadataAddr = "169.254.169.254:80"
 
 // Server is a world that runs.
 type Server struct {
@@ -279,9 +279,9 @@ func (s *Server) enter(h *http.Server, name, path string) error {
 	if s.inside == nil {
 		return fmt.Errorf("listen for the metadata of %s inside %s: network namespaces are Linux's", name, path)
 	}
-	l, err := s.inside(path, "tcp", MetadataAddr)
+	l, err := s.inside(path, "tcp", metadataAddr)
 	if err != nil {
-		return fmt.Errorf("listen for the metadata of %s on %s inside %s: %w", name, MetadataAddr, path, err)
+		return fmt.Errorf("listen for the metadata of %s on %s inside %s: %w", name, metadataAddr, path, err)
 	}
 	s.serve(h, l)
 	return nil

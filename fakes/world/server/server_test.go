@@ -20,6 +20,7 @@ import (
 	fakeimds "github.com/enilab/enilab/fakes/imds"
 	"github.com/enilab/enilab/fakes/world"
 	"github.com/enilab/enilab/fakes/world/server"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/worlds"
 )
 
@@ -27,20 +28,12 @@ import (
 func start(t testing.TB, text string) (*server.Server, server.Endpoints) {
 	t.Helper()
 	if !strings.Contains(text, "\n") {
-		data, err := fs.ReadFile(worlds.Files, text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(fs.ReadFile(worlds.Files, text))(t)
 		text = string(data)
 	}
-	w, err := world.Parse("test.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(world.Parse("test.yaml", []byte(text)))(t)
 	s, err := server.Start(server.Options{World: w, EC2: "127.0.0.1:0", IMDS: "127.0.0.1:0", Admin: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -80,10 +73,7 @@ func TestExamples(t *testing.T) {
 			if len(e.Metadata) > 0 { // one is like the others
 				m := e.Metadata[0]
 				in := imds.New(imds.Options{Endpoint: m.URL})
-				p, err := in.GetMetadata(t.Context(), &imds.GetMetadataInput{Path: "instance-id"})
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := must.Get(in.GetMetadata(t.Context(), &imds.GetMetadataInput{Path: "instance-id"}))(t)
 				if b, _ := io.ReadAll(p.Content); string(b) != string(m.Instance) {
 					t.Errorf("the metadata of %s says %q, expected %s", m.Name, b, m.Instance)
 				}
@@ -130,19 +120,10 @@ func TestStrangers(t *testing.T) {
 // admin speaks to the admin endpoint.
 func admin(t testing.TB, e *server.Endpoints, method, path, body string) (int, string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, e.Admin+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(t.Context(), method, e.Admin+path, strings.NewReader(body)))(t)
+	p := must.Get(http.DefaultClient.Do(r))(t)
 	defer p.Body.Close()
-	b, err := io.ReadAll(p.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(io.ReadAll(p.Body))(t)
 	return p.StatusCode, string(b)
 }
 
@@ -234,10 +215,7 @@ func TestOrigin(t *testing.T) {
 	_, e := start(t, worlds.Default)
 	r, _ := http.NewRequestWithContext(t.Context(), "POST", e.Admin+"/instances/node-1/terminate", nil)
 	r.Header.Set("Origin", "https://example.com")
-	p, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(http.DefaultClient.Do(r))(t)
 	p.Body.Close()
 	if p.StatusCode != 403 {
 		t.Errorf("found %d, expected 403", p.StatusCode)
@@ -247,14 +225,8 @@ func TestOrigin(t *testing.T) {
 // TestHosts: the admin endpoint answers under an address, localhost and the names that it was given. A web page whose name was given the address
 // of this machine sends that name, and reads nothing.
 func TestHosts(t *testing.T) {
-	w, err := world.Parse("test.yaml", []byte("accounts: [{regions: [{name: us-west-2, vpcs: [{name: m, cidrs: [10.0.0.0/16], subnets: [{name: a, cidr: 10.0.0.0/24}]}]}]}]\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := server.Start(server.Options{World: w, Admin: "127.0.0.1:0", Hosts: []string{"enilab.test"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(world.Parse("test.yaml", []byte(small)))(t)
+	s := must.Get(server.Start(server.Options{World: w, Admin: "127.0.0.1:0", Hosts: []string{"enilab.test"}}))(t)
 	defer s.Close()
 	url := s.Endpoints().Admin
 	for host, want := range map[string]int{"": 200, "127.0.0.1": 200, "127.0.0.1:1": 200, "[::1]": 200, "[::1]:4567": 200, "10.0.0.7:80": 200, "localhost:4567": 200,
@@ -262,10 +234,7 @@ func TestHosts(t *testing.T) {
 		"127.0.0.1.evil.example": 421, "enilab.test.evil.example:4567": 421, "evil.example:4567:127.0.0.1": 421} {
 		r, _ := http.NewRequestWithContext(t.Context(), "GET", url+"/state", nil)
 		r.Host = host // "": that of the URL
-		p, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(http.DefaultClient.Do(r))(t)
 		body, _ := io.ReadAll(p.Body)
 		p.Body.Close()
 		if p.StatusCode != want || want != 200 && strings.Contains(string(body), "us-west-2") {
@@ -274,22 +243,29 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// TestSkip: who waits for a slow call is woken when the time is skipped.
-func TestSkip(t *testing.T) {
-	text := "latency: {call: 1h}\naccounts: [{regions: [{name: us-west-2, vpcs: [{name: m, cidrs: [10.0.0.0/16], subnets: [{name: a, cidr: 10.0.0.0/24}]}]}]}]\n"
-	s, e := start(t, text)
+// small has one subnet.
+const small = "accounts: [{regions: [{name: us-west-2, vpcs: [{name: m, cidrs: [10.0.0.0/16], subnets: [{name: a, cidr: 10.0.0.0/24}]}]}]}]\n"
+
+// slow is a world in which a call takes an hour, and how one ends that was just begun.
+func slow(t *testing.T) (*server.Server, <-chan error) {
+	t.Helper()
+	s, e := start(t, "latency: {call: 1h}\n"+small)
 	end := make(chan error)
 	go func() {
 		_, err := client(&e, "us-west-2", "x", "y").DescribeSubnets(t.Context(), &sdk.DescribeSubnetsInput{})
 		end <- err
 	}()
+	return s, end
+}
+
+// TestSkip: who waits for a slow call is woken when the time is skipped.
+func TestSkip(t *testing.T) {
+	s, end := slow(t)
 	for {
 		s.Skip(30 * time.Minute)
 		select {
 		case err := <-end:
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			return
 		default:
 		}
@@ -298,13 +274,7 @@ func TestSkip(t *testing.T) {
 
 // TestClose: a caller that waits for nothing does not keep the world from ending.
 func TestClose(t *testing.T) {
-	text := "latency: {call: 1h}\naccounts: [{regions: [{name: us-west-2, vpcs: [{name: m, cidrs: [10.0.0.0/16], subnets: [{name: a, cidr: 10.0.0.0/24}]}]}]}]\n"
-	s, e := start(t, text)
-	end := make(chan error)
-	go func() {
-		_, err := client(&e, "us-west-2", "x", "y").DescribeSubnets(t.Context(), &sdk.DescribeSubnetsInput{})
-		end <- err
-	}()
+	s, end := slow(t)
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}

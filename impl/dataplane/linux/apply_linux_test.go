@@ -16,13 +16,13 @@ import (
 
 	"github.com/enilab/enilab/impl/dataplane"
 	rtnl "github.com/enilab/enilab/impl/netlink"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestPodAndBack: a pod comes and goes, twice, and nothing is left.
 func TestPodAndBack(t *testing.T) {
 	forEachKernel(t, func(t *testing.T, o Options) {
-		enterNew(t)
-		k := openHere(t, o)
+		k := openNew(t, o)
 		s := newSpace(t)
 		w := spec(1, s.inode)
 		for range 2 {
@@ -50,8 +50,7 @@ func TestPodAndBack(t *testing.T) {
 
 // TestHeldNamespace: the removal takes the address from a namespace that somebody keeps alive.
 func TestHeldNamespace(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	s := newSpace(t)
 	w := spec(1, s.inode)
 	apply(t, k, dataplane.PodPlan(w), s.pod(t))
@@ -66,8 +65,7 @@ func TestHeldNamespace(t *testing.T) {
 
 // TestErrorsHaveKindAndCause: each kind of error, and that its text says what was found.
 func TestErrorsHaveKindAndCause(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	plug(t, newSpace(t), "eth0", primaryMAC, "r0")
 	s, other := newSpace(t), newSpace(t)
 	p := s.pod(t)
@@ -112,8 +110,7 @@ func TestErrorsHaveKindAndCause(t *testing.T) {
 
 // TestSysctl: by netlink, and by /proc/sys in the right namespace only.
 func TestSysctl(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	plug(t, newSpace(t), "eth0", primaryMAC, "r0")
 	arp := dataplane.Plan{Ops: []dataplane.Op{{Kind: dataplane.Sysctl, MAC: primaryMAC, Name: "arp_notify", Value: "1"}}}
 	apply(t, k, dataplane.InitPlan(hostSpec(true, true)), nil)
@@ -126,7 +123,7 @@ func TestSysctl(t *testing.T) {
 			t.Errorf("%s is %q, %v; expected %s", key, have, err, want)
 		}
 	}
-	must(t, newSpace(t).in(func() error {
+	must.Do(t, newSpace(t).in(func() error {
 		if _, err := k.Apply(arp, nil); err == nil || err.Kind != dataplane.Other {
 			return fmt.Errorf("from a thread in another namespace: %v", err)
 		}
@@ -136,18 +133,16 @@ func TestSysctl(t *testing.T) {
 
 // TestStrangersRule: a rule of the same priority and address with one selector more is not ours to remove or to report.
 func TestStrangersRule(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	r := netlink.NewRule()
 	r.Priority, r.Table, r.Family, r.IifName = dataplane.PriorityFromPod, 7, unix.AF_INET, "eth9"
 	r.Src = &net.IPNet{IP: net.IPv4(10, 0, 10, 21), Mask: net.CIDRMask(32, 32)}
-	must(t, netlink.RuleAdd(r))
+	must.Do(t, netlink.RuleAdd(r))
 	if o := observe(t, k); len(o.Rules) != 0 {
 		t.Errorf("observed as %+v, without its selector", o.Rules)
 	}
 	apply(t, k, dataplane.PodRemoval(spec(1, 1)), nil)
-	list, err := netlink.RuleList(unix.AF_INET)
-	must(t, err)
+	list := must.Get(netlink.RuleList(unix.AF_INET))(t)
 	if len(list) != 4 {
 		t.Errorf("%d rules are left, expected the kernel's three and the stranger's", len(list))
 	}
@@ -155,10 +150,9 @@ func TestStrangersRule(t *testing.T) {
 
 // TestBlackhole: a route that leads to no link is nobody's, and goes with the address.
 func TestBlackhole(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	w := spec(1, 1)
-	must(t, netlink.RouteAdd(&netlink.Route{Type: unix.RTN_BLACKHOLE, Dst: &net.IPNet{IP: w.Address.AsSlice(), Mask: net.CIDRMask(32, 32)}}))
+	must.Do(t, netlink.RouteAdd(&netlink.Route{Type: unix.RTN_BLACKHOLE, Dst: &net.IPNet{IP: w.Address.AsSlice(), Mask: net.CIDRMask(32, 32)}}))
 	if o := observe(t, k); len(o.Routes) != 1 || o.Routes[0].Link != "" {
 		t.Errorf("observed as %+v", o.Routes)
 	}
@@ -170,13 +164,12 @@ func TestBlackhole(t *testing.T) {
 
 // TestRealAddressOnLoopback: lo is nobody's business, until an address on it is in use.
 func TestRealAddressOnLoopback(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
-	must(t, addAddress("lo", "127.0.0.53/32"))
+	k := openNew(t, Options{})
+	must.Do(t, addAddress("lo", "127.0.0.53/32"))
 	if o := observe(t, k); len(o.Links) != 0 {
 		t.Errorf("observed: %+v", o.Links)
 	}
-	must(t, addAddress("lo", "10.0.10.99/32"))
+	must.Do(t, addAddress("lo", "10.0.10.99/32"))
 	o := observe(t, k)
 	if evidence, used := o.Uses(netip.MustParseAddr("10.0.10.99")); !used {
 		t.Errorf("an address on lo is not in use: %q, %+v", evidence, o.Links)
@@ -185,8 +178,7 @@ func TestRealAddressOnLoopback(t *testing.T) {
 
 // TestManyAtOnce: plans, observations and removals at the same time, each its own pod.
 func TestManyAtOnce(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	var work sync.WaitGroup
 	failures := make(chan error, 100)
 	for i := range 12 {
@@ -223,8 +215,7 @@ func TestManyAtOnce(t *testing.T) {
 // no name, as one that was gone before.
 func TestRenameOfADyingLink(t *testing.T) {
 	for _, floor := range []bool{false, true} {
-		enterNew(t)
-		k := openHere(t, Options{Floor: floor})
+		k := openNew(t, Options{Floor: floor})
 		s := newSpace(t)
 		p := s.pod(t)
 		for i := range 60 {
@@ -254,11 +245,9 @@ func TestPodRefuses(t *testing.T) {
 	needsKernel(t)
 	a, b := newSpace(t), newSpace(t)
 	pa, pb := a.pod(t), b.pod(t)
-	null, err := os.Open(os.DevNull)
-	must(t, err)
+	null := must.Get(os.Open(os.DevNull))(t)
 	defer null.Close()
-	uts, err := os.Open("/proc/self/ns/uts")
-	must(t, err)
+	uts := must.Get(os.Open("/proc/self/ns/uts"))(t)
 	defer uts.Close()
 	for name, files := range map[string][2]*os.File{
 		"nothing":                        {nil, nil},
@@ -288,10 +277,9 @@ func TestFlushForgetsFlowsOfOneAddress(t *testing.T) {
 				s.sees("in", s.router, internet, a+":80", internet)
 			}
 			before, err := s.k.countFlows()
-			must(t, err)
+			must.Do(t, err)
 			apply(t, s.k, dataplane.Plan{Ops: []dataplane.Op{{Kind: dataplane.FlushConntrack, Addr: netip.MustParseAddr(firstPod)}}}, nil)
-			after, err := s.k.countFlows()
-			must(t, err)
+			after := must.Get(s.k.countFlows())(t)
 			if before != 4 || after != 2 || s.k.filters != filters {
 				t.Errorf("flows: %d, then %d; expected 4, then 2; filters: %v", before, after, s.k.filters)
 			}
@@ -304,8 +292,8 @@ func TestFlushForgetsFlowsOfOneAddress(t *testing.T) {
 				t.Errorf("flows: %d, %v; expected those of the second pod, 2", after, err)
 			}
 			second := []netip.Addr{netip.MustParseAddr(secondPod)}
-			must(t, s.k.flushSides(second, ctaTupleOriginal)) // as on a busy node
-			must(t, s.k.flushSides(second, ctaTupleReply))
+			must.Do(t, s.k.flushSides(second, ctaTupleOriginal)) // as on a busy node
+			must.Do(t, s.k.flushSides(second, ctaTupleReply))
 			if after, err = s.k.countFlows(); err != nil || after != 0 {
 				t.Errorf("flows: %d, %v; expected none", after, err)
 			}
@@ -324,8 +312,7 @@ func TestFlushForgetsFlowsOfOneAddress(t *testing.T) {
 
 // TestReplacedAddress: the routes of an ENI survive a change of its address.
 func TestReplacedAddress(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	plug(t, newSpace(t), "eth1", secondaryMAC, "r1")
 	w := dataplane.ENISpec{MAC: secondaryMAC, Device: 1, Primary: netip.MustParseAddr("10.0.20.10"), Subnet: netip.MustParsePrefix("10.0.20.0/24"), Table: 2}
 	apply(t, k, dataplane.ENIPlan(w), nil)

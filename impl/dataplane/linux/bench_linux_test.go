@@ -10,12 +10,12 @@ import (
 	"github.com/google/nftables/expr"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // full is a node with 110 pods, as the benchmarks find it.
 func full(b *testing.B) *Kernel {
-	enterNew(b)
-	k := openHere(b, Options{})
+	k := openNew(b, Options{})
 	for i := range 110 {
 		s := newSpace(b)
 		apply(b, k, dataplane.PodPlan(spec(i, s.inode)), s.pod(b))
@@ -23,11 +23,15 @@ func full(b *testing.B) *Kernel {
 	return k
 }
 
-func BenchmarkPodPlan(b *testing.B) {
+// another is a pod that such a node has not yet.
+func another(b *testing.B) (*Kernel, *Pod, dataplane.PodSpec) {
 	k := full(b)
 	s := newSpace(b)
-	p := s.pod(b)
-	w := spec(500, s.inode)
+	return k, s.pod(b), spec(500, s.inode)
+}
+
+func BenchmarkPodPlan(b *testing.B) {
+	k, p, w := another(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		apply(b, k, dataplane.PodPlan(w), p)
@@ -45,10 +49,7 @@ func takeAway(b *testing.B, k *Kernel, w dataplane.PodSpec) {
 }
 
 func BenchmarkPodRemoval(b *testing.B) {
-	k := full(b)
-	s := newSpace(b)
-	p := s.pod(b)
-	w := spec(500, s.inode)
+	k, p, w := another(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		b.StopTimer()
@@ -64,10 +65,7 @@ func BenchmarkPodPlanOps(b *testing.B)    { benchmarkOps(b, false) }
 func BenchmarkPodRemovalOps(b *testing.B) { benchmarkOps(b, true) }
 
 func benchmarkOps(b *testing.B, removal bool) {
-	k := full(b)
-	s := newSpace(b)
-	p := s.pod(b)
-	w := spec(500, s.inode)
+	k, p, w := another(b)
 	plan := dataplane.PodPlan(w)
 	if removal {
 		plan = dataplane.PodRemoval(w)
@@ -105,14 +103,12 @@ func BenchmarkObserve110(b *testing.B) {
 func BenchmarkFlushConntrack(b *testing.B) {
 	for _, floor := range []bool{false, true} {
 		b.Run(fmt.Sprintf("floor=%v", floor), func(b *testing.B) {
-			enterNew(b)
-			k := openHere(b, Options{Floor: floor})
-			must(b, addAddress("lo", "192.0.2.1/32"))
+			k := openNew(b, Options{Floor: floor})
+			must.Do(b, addAddress("lo", "192.0.2.1/32"))
 			hook(b)
 			for b.Loop() {
 				b.StopTimer()
-				c, err := net.Dial("udp", "192.0.2.1:9")
-				must(b, err)
+				c := must.Get(net.Dial("udp", "192.0.2.1:9"))(b)
 				_, _ = c.Write([]byte("flow"))
 				c.Close()
 				b.StartTimer()
@@ -128,5 +124,5 @@ func hook(b *testing.B) {
 	table := c.AddTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: "flows"})
 	chain := c.AddChain(&nftables.Chain{Name: "out", Table: table, Type: nftables.ChainTypeFilter, Hooknum: nftables.ChainHookOutput, Priority: nftables.ChainPriorityFilter})
 	c.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: []expr.Any{&expr.Ct{Key: expr.CtKeySTATE, Register: 1}}})
-	must(b, c.Flush())
+	must.Do(b, c.Flush())
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // stageKey tells the test which part it plays: the process that prepares a namespace and gives up its
@@ -48,33 +49,30 @@ func prepareCapabilities(t *testing.T) {
 	p := pod.pod(t)
 	var fds []any
 	for _, f := range []*os.File{p.netns, p.rtnetlink, router.netns} { // the router's is to live: its end of the cable is ours
-		fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD, 0) // without close-on-exec
-		must(t, err)
+		fd := must.Get(unix.FcntlInt(f.Fd(), unix.F_DUPFD, 0))(t)
 		fds = append(fds, fd)
 	}
 	runtime.LockOSThread() // capabilities are a thread's, and exec takes the calling one's
 	for c := 0; c <= unix.CAP_LAST_CAP; c++ {
 		if c != unix.CAP_NET_ADMIN && c != unix.CAP_NET_RAW {
-			must(t, unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0))
+			must.Do(t, unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0))
 		}
 	}
-	must(t, os.Setenv(stageKey, fmt.Sprintf("%d %d %d", fds...)))
-	must(t, unix.Exec("/proc/self/exe", os.Args, os.Environ()))
+	must.Do(t, os.Setenv(stageKey, fmt.Sprintf("%d %d %d", fds...)))
+	must.Do(t, unix.Exec("/proc/self/exe", os.Args, os.Environ()))
 }
 
 func withExactly(t *testing.T, stage string) {
-	status, err := os.ReadFile("/proc/self/status")
-	must(t, err)
+	status := must.Get(os.ReadFile("/proc/self/status"))(t)
 	for _, set := range []string{"CapPrm", "CapEff", "CapBnd"} {
 		if !strings.Contains(string(status), set+":\t"+exactly+"\n") {
 			t.Fatalf("%s is not %s:\n%s", set, exactly, status)
 		}
 	}
 	var netns, rtnetlink, router int
-	_, err = fmt.Sscan(stage, &netns, &rtnetlink, &router)
-	must(t, err)
-	p, err := NewPod(os.NewFile(uintptr(netns), "netns"), os.NewFile(uintptr(rtnetlink), "rtnetlink"))
-	must(t, err)
+	_, err := fmt.Sscan(stage, &netns, &rtnetlink, &router)
+	must.Do(t, err)
+	p := must.Get(NewPod(os.NewFile(uintptr(netns), "netns"), os.NewFile(uintptr(rtnetlink), "rtnetlink")))(t)
 	k := openHere(t, Options{})
 	apply(t, k, dataplane.InitPlan(hostSpec(true, true)), nil) // over netlink it needs no more
 	apply(t, k, dataplane.HostPlan(hostSpec(true, true)), nil)

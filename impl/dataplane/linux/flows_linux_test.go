@@ -11,16 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/internal/percentiles"
 )
 
 // BenchmarkFlows is a node whose conntrack has 200,000 flows of others, beside one that has none: what a DEL waits for (ratio 1: nothing of the
 // table), and what a walk for one address, and for fifty, takes.
 func BenchmarkFlows(b *testing.B) {
-	k := full(b)
-	s := newSpace(b)
-	p := s.pod(b)
-	w := spec(500, s.inode)
+	k, p, w := another(b)
 	median := func() time.Duration {
 		var took percentiles.Times
 		for range 50 {
@@ -57,8 +55,7 @@ func BenchmarkFlows(b *testing.B) {
 
 // foreignFlows enters flows of UDP that no packet made. The machine may take fewer.
 func foreignFlows(b *testing.B, n int) {
-	h, err := netlink.NewHandle(unix.NETLINK_NETFILTER)
-	must(b, err)
+	h := must.Get(netlink.NewHandle(unix.NETLINK_NETFILTER))(b)
 	defer h.Close()
 	to := net.IPv4(100, 127, 0, 1).To4()
 	for i := range n {

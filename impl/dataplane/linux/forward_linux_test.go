@@ -8,6 +8,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/kernel"
 	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/interference"
 )
 
@@ -17,8 +18,7 @@ func acceptOp(prefix string) dataplane.Plan {
 
 // TestForwardIsAccepted: rules come to the chain where its policy is DROP, once, at its end, and are read back.
 func TestForwardIsAccepted(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	expect := func(when string, want dataplane.Forward, rules int) {
 		t.Helper()
 		if have := observe(t, k).Forward; have != want {
@@ -33,7 +33,7 @@ func TestForwardIsAccepted(t *testing.T) {
 	expect("and with the operation", dataplane.Forward{}, 0)
 
 	_, err := interference.Do(kernel.Accident{What: kernel.DropForward})
-	must(t, err)
+	must.Do(t, err)
 	expect("with DROP", dataplane.Forward{Drops: true}, 0)
 	apply(t, k, acceptOp("eni"), nil)
 	expect("repaired", dataplane.Forward{Drops: true, Accepts: "eni"}, 2)
@@ -43,21 +43,21 @@ func TestForwardIsAccepted(t *testing.T) {
 	expect("with another prefix", dataplane.Forward{Drops: true, Accepts: "cni eni"}, 4)
 
 	c := &nftables.Conn{}
-	must(t, c.DelRule(forwarding(t)[1]))
-	must(t, c.Flush())
+	must.Do(t, c.DelRule(forwarding(t)[1]))
+	must.Do(t, c.Flush())
 	expect("with half of it", dataplane.Forward{Drops: true, Accepts: "cni"}, 3)
 	apply(t, k, acceptOp("eni"), nil)
 	expect("and repaired", dataplane.Forward{Drops: true, Accepts: "cni eni"}, 4)
 
 	for _, r := range forwarding(t) {
-		must(t, c.DelRule(r))
+		must.Do(t, c.DelRule(r))
 	}
 	other := forwarding(t)[0] // an administrator's, for one link and for nobody's
 	other.Exprs = []expr.Any{&expr.Meta{Key: expr.MetaKeyIIFNAME, Register: 1},
 		&expr.Cmp{Register: 1, Data: padded("eni0")}, &expr.Counter{}, &expr.Verdict{Kind: expr.VerdictDrop}}
 	other.Handle = 0
 	c.AddRule(other)
-	must(t, c.Flush())
+	must.Do(t, c.Flush())
 	expect("with a rule of somebody's", dataplane.Forward{Drops: true}, 1)
 	apply(t, k, acceptOp("eni"), nil)
 	expect("and repaired", dataplane.Forward{Drops: true, Accepts: "eni"}, 3)
@@ -78,7 +78,6 @@ func forwarding(t *testing.T) []*nftables.Rule {
 	if err != nil {
 		return nil
 	}
-	list, err := c.GetRules(table, chain)
-	must(t, err)
+	list := must.Get(c.GetRules(table, chain))(t)
 	return list
 }

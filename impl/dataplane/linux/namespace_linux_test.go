@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // needsKernel skips where namespaces cannot be made.
@@ -21,29 +22,38 @@ func needsKernel(t testing.TB) {
 	}
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // enterNew puts the test's own thread into a new network namespace. The thread is never unlocked, so it
 // ends with the test, and the namespace with it.
 func enterNew(t testing.TB) {
 	t.Helper()
 	needsKernel(t)
 	runtime.LockOSThread()
-	must(t, unix.Unshare(unix.CLONE_NEWNET))
+	must.Do(t, unix.Unshare(unix.CLONE_NEWNET))
 }
 
 // openHere opens the thread's namespace.
 func openHere(t testing.TB, o Options) *Kernel {
 	t.Helper()
-	k, err := Open(o)
-	must(t, err)
+	k := must.Get(Open(o))(t)
 	t.Cleanup(func() { k.Close() })
 	return k
+}
+
+// openNew opens a new namespace, in which the test goes on.
+func openNew(t testing.TB, o Options) *Kernel {
+	t.Helper()
+	enterNew(t)
+	return openHere(t, o)
+}
+
+// withPod is a new namespace of a node with one pod.
+func withPod(t testing.TB) (*Kernel, dataplane.PodSpec) {
+	t.Helper()
+	k := openNew(t, Options{})
+	s := newSpace(t)
+	w := spec(1, s.inode)
+	apply(t, k, dataplane.PodPlan(w), s.pod(t))
+	return k, w
 }
 
 // space is a namespace of a pod, a router, the internet.
@@ -65,16 +75,14 @@ func onThread(f func() error) error {
 func newSpace(t testing.TB) *space {
 	t.Helper()
 	s := &space{}
-	must(t, onThread(func() (err error) {
+	must.Do(t, onThread(func() (err error) {
 		if err = unix.Unshare(unix.CLONE_NEWNET); err == nil {
 			s.netns, err = os.Open("/proc/thread-self/ns/net")
 		}
 		return err
 	}))
 	t.Cleanup(func() { s.netns.Close() })
-	var err error
-	s.inode, err = inodeOf(int(s.netns.Fd()))
-	must(t, err)
+	s.inode = must.Get(inodeOf(int(s.netns.Fd())))(t)
 	return s
 }
 
@@ -90,21 +98,19 @@ func (s *space) in(f func() error) error {
 
 func (s *space) run(t testing.TB, f func() error) {
 	t.Helper()
-	must(t, s.in(f))
+	must.Do(t, s.in(f))
 }
 
 // pod is what the plugin passes.
 func (s *space) pod(t testing.TB) *Pod {
 	t.Helper()
 	var sock int
-	must(t, s.in(func() (err error) {
+	must.Do(t, s.in(func() (err error) {
 		sock, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
 		return err
 	}))
-	fd, err := unix.FcntlInt(s.netns.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-	must(t, err)
-	p, err := NewPod(os.NewFile(uintptr(fd), "netns"), os.NewFile(uintptr(sock), "rtnetlink"))
-	must(t, err)
+	fd := must.Get(unix.FcntlInt(s.netns.Fd(), unix.F_DUPFD_CLOEXEC, 0))(t)
+	p := must.Get(NewPod(os.NewFile(uintptr(fd), "netns"), os.NewFile(uintptr(sock), "rtnetlink")))(t)
 	t.Cleanup(func() { p.Close() })
 	return p
 }
@@ -118,7 +124,7 @@ func plug(t testing.TB, router *space, name, mac, cable string) {
 	}
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.HardwareAddr = name, hw[:]
-	must(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: cable, PeerNamespace: netlink.NsFd(int(router.netns.Fd()))}))
+	must.Do(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: cable, PeerNamespace: netlink.NsFd(int(router.netns.Fd()))}))
 	router.run(t, func() error {
 		l, err := netlink.LinkByName(cable)
 		if err != nil {
@@ -130,7 +136,7 @@ func plug(t testing.TB, router *space, name, mac, cable string) {
 
 func writeSysctl(t testing.TB, key, value string) {
 	t.Helper()
-	must(t, onSysctl(key, value))
+	must.Do(t, onSysctl(key, value))
 }
 
 // spec is pod number n of a test.
@@ -152,8 +158,7 @@ func apply(t testing.TB, k *Kernel, p dataplane.Plan, pod *Pod) {
 
 func observe(t testing.TB, k *Kernel) dataplane.Observation {
 	t.Helper()
-	o, err := k.Observe()
-	must(t, err)
+	o := must.Get(k.Observe())(t)
 	return o
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/google/nftables"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/internal/must"
 )
 
 const primaryMAC = "0a:00:00:00:00:01"
@@ -24,8 +25,7 @@ func natOp(snat, nodePort bool) dataplane.Plan {
 
 // TestNATIsReadBack: every shape of the table is observed as what was written.
 func TestNATIsReadBack(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	plug(t, newSpace(t), "eth0", primaryMAC, "r0")
 	if nat := observe(t, k).NAT; nat.Present {
 		t.Fatalf("before anything was written: %+v", nat)
@@ -43,8 +43,7 @@ func TestNATIsReadBack(t *testing.T) {
 
 // TestNATOfStrangers: whatever somebody removes, adds or changes, the table does not count as present.
 func TestNATOfStrangers(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	plug(t, newSpace(t), "eth0", primaryMAC, "r0")
 	p := natOp(true, true)
 	check := func(name string, do func(c *nftables.Conn, table *nftables.Table, chains []*nftables.Chain)) {
@@ -54,10 +53,9 @@ func TestNATOfStrangers(t *testing.T) {
 			t.Fatalf("%s: before, the table is not there", name)
 		}
 		c := &nftables.Conn{}
-		all, err := c.ListChains()
-		must(t, err)
+		all := must.Get(c.ListChains())(t)
 		do(c, all[0].Table, all)
-		must(t, c.Flush())
+		must.Do(t, c.Flush())
 		if nat := observe(t, k).NAT; nat == p.Ops[0].NAT() || nat.Present && !strings.Contains(name, vpcChain) { // a CIDR less is a table of other CIDRs
 			t.Errorf("%s: still observed: %+v", name, nat)
 		}
@@ -72,13 +70,11 @@ func TestNATOfStrangers(t *testing.T) {
 		check("flush chain "+chains[i], func(c *nftables.Conn, _ *nftables.Table, all []*nftables.Chain) { c.FlushChain(all[i]) })
 		for n := range rules[i] {
 			check("delete a rule of "+chains[i], func(c *nftables.Conn, table *nftables.Table, all []*nftables.Chain) {
-				have, err := c.GetRules(table, all[i])
-				must(t, err)
-				must(t, c.DelRule(have[n]))
+				have := must.Get(c.GetRules(table, all[i]))(t)
+				must.Do(t, c.DelRule(have[n]))
 			})
 			check("empty a rule of "+chains[i], func(c *nftables.Conn, table *nftables.Table, all []*nftables.Chain) {
-				have, err := c.GetRules(table, all[i])
-				must(t, err)
+				have := must.Get(c.GetRules(table, all[i]))(t)
 				if len(have[n].Exprs) == 0 { // the record: any other text
 					have[n].UserData = nil
 				}
@@ -94,11 +90,9 @@ func TestNATOfStrangers(t *testing.T) {
 // shape are the chains' names and numbers of rules.
 func shape(t *testing.T) (names []string, rules []int) {
 	c := &nftables.Conn{}
-	all, err := c.ListChains()
-	must(t, err)
+	all := must.Get(c.ListChains())(t)
 	for _, chain := range all {
-		have, err := c.GetRules(chain.Table, chain)
-		must(t, err)
+		have := must.Get(c.GetRules(chain.Table, chain))(t)
 		names, rules = append(names, chain.Name), append(rules, len(have))
 	}
 	return names, rules

@@ -3,6 +3,7 @@ package linux
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -260,10 +261,5 @@ func (o *observer) dropLoopback(out *dataplane.Observation) {
 }
 
 func hasReal(addresses []netip.Prefix) bool {
-	for _, p := range addresses {
-		if !p.Addr().IsLoopback() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(addresses, func(p netip.Prefix) bool { return !p.Addr().IsLoopback() })
 }

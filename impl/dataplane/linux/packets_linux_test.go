@@ -15,6 +15,7 @@ import (
 
 	"github.com/enilab/enilab/impl/dataplane"
 	rtnl "github.com/enilab/enilab/impl/netlink"
+	"github.com/enilab/enilab/internal/must"
 )
 
 const (
@@ -72,10 +73,9 @@ func (s *site) host(snat, nodePort bool) {
 
 // configureMachine is what a machine image does with device 0.
 func (s *site) configureMachine() {
-	l, err := netlink.LinkByName("eth0")
-	must(s.t, err)
-	must(s.t, addAddress("eth0", nodeAddress+"/24"))
-	must(s.t, netlink.RouteAdd(&netlink.Route{LinkIndex: l.Attrs().Index, Gw: net.ParseIP("10.0.10.1")}))
+	l := must.Get(netlink.LinkByName("eth0"))(s.t)
+	must.Do(s.t, addAddress("eth0", nodeAddress+"/24"))
+	must.Do(s.t, netlink.RouteAdd(&netlink.Route{LinkIndex: l.Attrs().Index, Gw: net.ParseIP("10.0.10.1")}))
 }
 
 func (s *site) configureRouter() error {
@@ -232,7 +232,7 @@ func (s *site) marks() (marks []uint32) {
 	const ctaMark = 8
 	r := s.k.ct.Reset()
 	r.Netfilter(conntrackGet, unix.NLM_F_DUMP, unix.AF_INET, 0)
-	must(s.t, s.k.flows.Dump(r, func(body []byte) {
+	must.Do(s.t, s.k.flows.Dump(r, func(body []byte) {
 		if source(body[nfgenHeader:], ctaTupleOriginal).String() != internet || source(body[nfgenHeader:], ctaTupleReply).String() != secondPod {
 			return
 		}
@@ -266,7 +266,7 @@ func proxyPort(t *testing.T, port uint16, pod string, podPort uint16) {
 		&expr.Immediate{Register: 1, Data: to[:]},
 		&expr.Immediate{Register: 2, Data: []byte{byte(podPort >> 8), byte(podPort)}},
 		&expr.NAT{Type: expr.NATTypeDestNAT, Family: unix.NFPROTO_IPV4, RegAddrMin: 1, RegProtoMin: 2})})
-	must(t, c.Flush())
+	must.Do(t, c.Flush())
 }
 
 // arp: a pod that lost the permanent entry for its gateway asks, and the host veth answers.

@@ -12,14 +12,14 @@ import (
 
 	"github.com/enilab/enilab/impl/dataplane"
 	rtnl "github.com/enilab/enilab/impl/netlink"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // Each of these notices a change of one line that nothing else here noticed (testdata/patches, docs/mutation.md).
 
 // TestDeletionOfWhatIsGone: a link may end by itself, with its namespace, between the look at it and its deletion.
 func TestDeletionOfWhatIsGone(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	const nobody = 1 << 20
 	if err := <-k.askDeletion(nobody); err != nil {
 		t.Errorf("the deletion of a link that is gone: %v", err)
@@ -28,11 +28,7 @@ func TestDeletionOfWhatIsGone(t *testing.T) {
 
 // TestAPodsLinkIsNoENI: the alias says whose a link is, also when it has an ENI's MAC, and was there first.
 func TestAPodsLinkIsNoENI(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
-	s := newSpace(t)
-	w := spec(1, s.inode)
-	apply(t, k, dataplane.PodPlan(w), s.pod(t))
+	k, w := withPod(t)
 	mac := dataplane.VethMAC(w.Alias)
 	up := dataplane.Plan{Ops: []dataplane.Op{{Kind: dataplane.ENIUp, MAC: mac, MTU: 1500}}}
 	if _, err := k.Apply(up, nil); err == nil || err.Kind != dataplane.NoLink {
@@ -49,8 +45,7 @@ func TestAPodsLinkIsNoENI(t *testing.T) {
 // TestAHalfMadeVethIsGone: the pair is there, and the pod's end cannot be brought up. The plan says that it was not made, so nobody would look
 // for it.
 func TestAHalfMadeVethIsGone(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	s := newSpace(t)
 	p := s.pod(t)
 	broken := rtnl.Adopt(-1, podBuffer)
@@ -107,13 +102,8 @@ func TestExpressionWithoutAttributeIsAnother(t *testing.T) {
 
 // TestRouteOfAnAddressIsItsOwn: the route of an address is its own, not that of another pod behind the same link.
 func TestRouteOfAnAddressIsItsOwn(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
-	s := newSpace(t)
-	w := spec(1, s.inode)
-	apply(t, k, dataplane.PodPlan(w), s.pod(t))
-	d, err := k.roster.alias(w.Alias)
-	must(t, err)
+	k, w := withPod(t)
+	d := must.Get(k.roster.alias(w.Alias))(t)
 	l := <-k.lanes
 	defer func() { k.lanes <- l }()
 	a := &applier{k: k, s: l.s, r: &l.r}
@@ -126,15 +116,10 @@ func TestRouteOfAnAddressIsItsOwn(t *testing.T) {
 
 // TestAliasAndRouteAreLostTogether: the namespace behind the link says whose it is, unless the address is led elsewhere.
 func TestAliasAndRouteAreLostTogether(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
-	s := newSpace(t)
-	w := spec(1, s.inode)
-	apply(t, k, dataplane.PodPlan(w), s.pod(t))
+	k, w := withPod(t)
 	apply(t, k, dataplane.Plan{Ops: []dataplane.Op{{Kind: dataplane.RemoveRoute, Alias: w.Alias, Dst: netip.PrefixFrom(w.Address, 32), Table: dataplane.MainTable}}}, nil)
-	l, err := netlink.LinkByName(w.HostVeth)
-	must(t, err)
-	must(t, netlink.LinkSetAlias(l, ""))
+	l := must.Get(netlink.LinkByName(w.HostVeth))(t)
+	must.Do(t, netlink.LinkSetAlias(l, ""))
 
 	adopt := dataplane.Op{Kind: dataplane.AdoptLink, Link: w.HostVeth, Alias: w.Alias, Addr: w.Address.Next()}
 	if _, err := k.Apply(dataplane.Plan{Ops: []dataplane.Op{adopt}}, nil); err == nil || err.Kind != dataplane.NoLink {
@@ -154,16 +139,12 @@ func TestAliasAndRouteAreLostTogether(t *testing.T) {
 
 // TestRemovedRouteAndBlackhole: all routes of a prefix go, the one to the link and those to nowhere.
 func TestRemovedRouteAndBlackhole(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
-	s := newSpace(t)
-	w := spec(1, s.inode)
-	apply(t, k, dataplane.PodPlan(w), s.pod(t))
+	k, w := withPod(t)
 	host := netip.PrefixFrom(w.Address, 32)
 	_, dst, err := net.ParseCIDR(host.String())
-	must(t, err)
-	must(t, netlink.RouteAdd(&netlink.Route{Dst: dst, Type: unix.RTN_BLACKHOLE, Priority: 77}))
-	must(t, netlink.RouteAdd(&netlink.Route{Dst: dst, Type: unix.RTN_PROHIBIT, Priority: 78}))
+	must.Do(t, err)
+	must.Do(t, netlink.RouteAdd(&netlink.Route{Dst: dst, Type: unix.RTN_BLACKHOLE, Priority: 77}))
+	must.Do(t, netlink.RouteAdd(&netlink.Route{Dst: dst, Type: unix.RTN_PROHIBIT, Priority: 78}))
 	apply(t, k, dataplane.Plan{Ops: []dataplane.Op{{Kind: dataplane.RemoveRoute, Alias: w.Alias, Dst: host, Table: dataplane.MainTable}}}, nil)
 	for _, r := range observe(t, k).Routes {
 		if r.Dst == host {
@@ -174,20 +155,18 @@ func TestRemovedRouteAndBlackhole(t *testing.T) {
 
 // TestMultipathRoute: the first hop stands for all.
 func TestMultipathRoute(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	router := newSpace(t)
 	var hops []*netlink.NexthopInfo
 	for i, name := range []string{"eth5", "eth6"} {
 		plug(t, router, name, fmt.Sprintf("02:00:00:00:05:%02x", i), "cable"+name)
-		l, err := netlink.LinkByName(name)
-		must(t, err)
-		must(t, netlink.LinkSetUp(l))
+		l := must.Get(netlink.LinkByName(name))(t)
+		must.Do(t, netlink.LinkSetUp(l))
 		hops = append(hops, &netlink.NexthopInfo{LinkIndex: l.Attrs().Index})
 	}
 	_, dst, err := net.ParseCIDR("10.9.0.0/24")
-	must(t, err)
-	must(t, netlink.RouteAdd(&netlink.Route{Dst: dst, MultiPath: hops, Scope: netlink.SCOPE_LINK}))
+	must.Do(t, err)
+	must.Do(t, netlink.RouteAdd(&netlink.Route{Dst: dst, MultiPath: hops, Scope: netlink.SCOPE_LINK}))
 	for _, r := range observe(t, k).Routes {
 		if r.Dst.String() == dst.String() {
 			if r.Link != "eth5" {

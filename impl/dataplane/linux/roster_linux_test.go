@@ -7,26 +7,21 @@ import (
 
 	"github.com/vishvananda/netlink"
 
-	"github.com/enilab/enilab/impl/dataplane"
 	rtnl "github.com/enilab/enilab/impl/netlink"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestRosterSeesAliases: also that of a link that is down, which the kernel tells nobody.
 func TestRosterSeesAliases(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
-	s := newSpace(t)
-	w := spec(1, s.inode)
-	apply(t, k, dataplane.PodPlan(w), s.pod(t))
-	l, err := netlink.LinkByName(w.HostVeth)
-	must(t, err)
+	k, w := withPod(t)
+	l := must.Get(netlink.LinkByName(w.HostVeth))(t)
 	for _, down := range []bool{false, true} {
 		if down {
-			must(t, netlink.LinkSetDown(l))
+			must.Do(t, netlink.LinkSetDown(l))
 		}
 		for i := range 3 {
 			alias := fmt.Sprintf("alias %d, down %v", i, down)
-			must(t, netlink.LinkSetAlias(l, alias))
+			must.Do(t, netlink.LinkSetAlias(l, alias))
 			if d, err := k.roster.alias(alias); err != nil || d.index != l.Attrs().Index {
 				t.Errorf("%s: %+v, %v", alias, d, err)
 			}
@@ -39,19 +34,17 @@ func TestRosterSeesAliases(t *testing.T) {
 
 // TestRosterOverflows: a queue that ran over means a dump, not a link that is missed.
 func TestRosterOverflows(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	if _, err := k.roster.alias("nobody's"); err != nil { // from here on it listens
 		t.Fatal(err)
 	}
-	must(t, k.roster.queue.Room(1))
+	must.Do(t, k.roster.queue.Room(1))
 	s := newSpace(t)
 	plug(t, s, "eth0", primaryMAC, "r0")
-	l, err := netlink.LinkByName("eth0")
-	must(t, err)
-	must(t, netlink.LinkSetUp(l))
+	l := must.Get(netlink.LinkByName("eth0"))(t)
+	must.Do(t, netlink.LinkSetUp(l))
 	for i := range 50 {
-		must(t, netlink.LinkSetAlias(l, fmt.Sprint("alias ", i)))
+		must.Do(t, netlink.LinkSetAlias(l, fmt.Sprint("alias ", i)))
 	}
 	if d, err := k.roster.alias("alias 49"); err != nil || d.name != "eth0" {
 		t.Errorf("after the queue ran over: %+v, %v", d, err)
@@ -63,12 +56,11 @@ func TestRosterOverflows(t *testing.T) {
 
 // TestWatchOverflows: notifications that were lost are a hint.
 func TestWatchOverflows(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
-	must(t, k.monitor.Room(1))
+	k := openNew(t, Options{})
+	must.Do(t, k.monitor.Room(1))
 	plug(t, newSpace(t), "eth0", primaryMAC, "r0")
 	for i := range 100 {
-		must(t, addAddress("eth0", fmt.Sprintf("192.0.2.%d/32", i+1)))
+		must.Do(t, addAddress("eth0", fmt.Sprintf("192.0.2.%d/32", i+1)))
 	}
 	hinted(t, watching(t, k), "what was lost")
 }

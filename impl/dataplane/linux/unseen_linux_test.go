@@ -14,6 +14,7 @@ import (
 
 	"github.com/enilab/enilab/impl/dataplane"
 	rtnl "github.com/enilab/enilab/impl/netlink"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // Each of these notices changes that nothing else here noticed: docs/mutation.md has them.
@@ -21,12 +22,11 @@ import (
 // TestWhatStandsOnAnENIIsNotTheENI: a link that somebody put on top of it has its MAC, and may be the older one. The plan and the observation choose
 // the same link.
 func TestWhatStandsOnAnENIIsNotTheENI(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	hw, _ := parseMAC(primaryMAC)
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.HardwareAddr, attrs.MTU = "stacked", hw[:], 1400
-	must(t, netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}))
+	must.Do(t, netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}))
 	plug(t, newSpace(t), "eth0", primaryMAC, "r0")
 	apply(t, k, dataplane.Plan{Ops: []dataplane.Op{{Kind: dataplane.ENIUp, MAC: primaryMAC, MTU: 1450}}}, nil)
 	p := natOp(true, true)
@@ -44,14 +44,12 @@ func TestWhatStandsOnAnENIIsNotTheENI(t *testing.T) {
 
 // TestNATOfALinkThatWasRenamed: rules that name a link by the name that it had are none.
 func TestNATOfALinkThatWasRenamed(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	plug(t, newSpace(t), "eth0", primaryMAC, "r0")
 	apply(t, k, natOp(true, true), nil)
-	l, err := netlink.LinkByName("eth0")
-	must(t, err)
-	must(t, netlink.LinkSetDown(l))
-	must(t, netlink.LinkSetName(l, "ens5"))
+	l := must.Get(netlink.LinkByName("eth0"))(t)
+	must.Do(t, netlink.LinkSetDown(l))
+	must.Do(t, netlink.LinkSetName(l, "ens5"))
 	if nat := observe(t, k).NAT; nat.Present {
 		t.Errorf("the link is ens5 by now, and observed is %+v", nat)
 	}
@@ -59,17 +57,14 @@ func TestNATOfALinkThatWasRenamed(t *testing.T) {
 
 // TestSourcePortsAreRandom, as with AWS_VPC_K8S_CNI_RANDOMIZESNAT=prng: else two pods that pick one port race for it, and who guesses ports is helped.
 func TestSourcePortsAreRandom(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	plug(t, newSpace(t), "eth0", primaryMAC, "r0")
 	apply(t, k, natOp(true, false), nil)
 	c := &nftables.Conn{}
-	chains, err := c.ListChains()
-	must(t, err)
+	chains := must.Get(c.ListChains())(t)
 	found := 0
 	for _, chain := range chains {
-		rules, err := c.GetRules(chain.Table, chain)
-		must(t, err)
+		rules := must.Get(c.GetRules(chain.Table, chain))(t)
 		for _, r := range rules {
 			for _, e := range r.Exprs {
 				if n, ok := e.(*expr.NAT); ok {
@@ -87,18 +82,15 @@ func TestSourcePortsAreRandom(t *testing.T) {
 
 // TestAnAddressThatIsRightIsLeftAlone: what others have said of it stays, and nobody hears of a change.
 func TestAnAddressThatIsRightIsLeftAlone(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	plug(t, newSpace(t), "eth1", secondaryMAC, "r1")
-	l, err := netlink.LinkByName("eth1")
-	must(t, err)
+	l := must.Get(netlink.LinkByName("eth1"))(t)
 	_, subnet, err := net.ParseCIDR("10.0.20.0/24")
-	must(t, err)
-	must(t, netlink.AddrAdd(l, &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(10, 0, 20, 10), Mask: subnet.Mask}, Label: "eth1:x"}))
+	must.Do(t, err)
+	must.Do(t, netlink.AddrAdd(l, &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(10, 0, 20, 10), Mask: subnet.Mask}, Label: "eth1:x"}))
 	op := dataplane.Op{Kind: dataplane.ENIAddress, MAC: secondaryMAC, Addr: netip.MustParseAddr("10.0.20.10"), Dst: netip.MustParsePrefix("10.0.20.0/24")}
 	apply(t, k, dataplane.Plan{Ops: []dataplane.Op{op}}, nil)
-	list, err := netlink.AddrList(l, unix.AF_INET)
-	must(t, err)
+	list := must.Get(netlink.AddrList(l, unix.AF_INET))(t)
 	if len(list) != 1 || list[0].Label != "eth1:x" {
 		t.Errorf("the addresses are %v", list)
 	}
@@ -107,16 +99,14 @@ func TestAnAddressThatIsRightIsLeftAlone(t *testing.T) {
 // TestRenamedLinkKeepsRoutesThroughThePod: what is reached by way of the pod comes back after the way to the pod itself, on a kernel that takes the
 // link down for its new name.
 func TestRenamedLinkKeepsRoutesThroughThePod(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{Floor: true})
+	k := openNew(t, Options{Floor: true})
 	s := newSpace(t)
 	w := spec(1, s.inode)
 	apply(t, k, dataplane.PodPlan(w), s.pod(t))
-	l, err := netlink.LinkByName(w.HostVeth)
-	must(t, err)
+	l := must.Get(netlink.LinkByName(w.HostVeth))(t)
 	_, dst, err := net.ParseCIDR("10.0.1.0/24") // which the kernel lists first
-	must(t, err)
-	must(t, netlink.RouteAdd(&netlink.Route{Dst: dst, Gw: w.Address.AsSlice(), LinkIndex: l.Attrs().Index}))
+	must.Do(t, err)
+	must.Do(t, netlink.RouteAdd(&netlink.Route{Dst: dst, Gw: w.Address.AsSlice(), LinkIndex: l.Attrs().Index}))
 	before := observe(t, k).Routes
 	apply(t, k, dataplane.Plan{Ops: []dataplane.Op{{Kind: dataplane.RenameLink, Alias: w.Alias, Name: "eniother"}}}, nil)
 	after := observe(t, k).Routes
@@ -130,8 +120,7 @@ func TestRenamedLinkKeepsRoutesThroughThePod(t *testing.T) {
 
 // TestAPlanKnowsTheRulesThatItMade: what it has read before is not all that there is.
 func TestAPlanKnowsTheRulesThatItMade(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	rule := dataplane.Op{Kind: dataplane.EnsureRule, Priority: dataplane.PriorityFromPod, Addr: netip.MustParseAddr("10.0.10.20"), Table: 7}
 	apply(t, k, dataplane.Plan{Ops: []dataplane.Op{rule}}, nil) // another pod's
 	rule.Addr = rule.Addr.Next()
@@ -173,8 +162,7 @@ func TestRuleWithAnotherSelector(t *testing.T) {
 
 // scripted is a socket that hears these messages of a kernel's, the first as the answer to its first request.
 func scripted(t *testing.T, messages ...func(*rtnl.Request)) *rtnl.Socket {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	must(t, err)
+	fds := must.Get(unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0))(t)
 	t.Cleanup(func() { unix.Close(fds[0]); unix.Close(fds[1]) })
 	for i, m := range messages {
 		var r rtnl.Request
@@ -182,7 +170,7 @@ func scripted(t *testing.T, messages ...func(*rtnl.Request)) *rtnl.Socket {
 		r.Finish()
 		binary.NativeEndian.PutUint32(r.B[8:], uint32(i+1))
 		_, err := unix.Write(fds[1], r.B)
-		must(t, err)
+		must.Do(t, err)
 	}
 	return rtnl.Adopt(fds[0], podBuffer)
 }

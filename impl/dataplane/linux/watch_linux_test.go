@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // watching runs Watch and counts hints.
@@ -39,14 +40,9 @@ func hinted(t *testing.T, hints chan struct{}, what string) {
 
 // TestWatchStrangers: whatever somebody else does to what an Observation holds gives a hint.
 func TestWatchStrangers(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
-	s := newSpace(t)
-	w := spec(1, s.inode)
-	apply(t, k, dataplane.PodPlan(w), s.pod(t))
+	k, w := withPod(t)
 	hints := watching(t, k)
-	l, err := netlink.LinkByName(w.HostVeth)
-	must(t, err)
+	l := must.Get(netlink.LinkByName(w.HostVeth))(t)
 	for _, stranger := range []struct {
 		what string
 		do   func() error
@@ -67,7 +63,7 @@ func TestWatchStrangers(t *testing.T) {
 		{"a link that is down", func() error { return netlink.LinkSetDown(l) }},
 		{"a link less", func() error { return netlink.LinkDel(l) }},
 	} {
-		must(t, stranger.do())
+		must.Do(t, stranger.do())
 		hinted(t, hints, stranger.what)
 	}
 }
@@ -75,8 +71,7 @@ func TestWatchStrangers(t *testing.T) {
 // TestWatchOurselves: what we do gives no hint, and what comes by itself (carriers) gives none either. A third party's
 // act after it shows that all of it has been seen.
 func TestWatchOurselves(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	hints := watching(t, k)
 	s := newSpace(t)
 	p := s.pod(t)
@@ -87,7 +82,7 @@ func TestWatchOurselves(t *testing.T) {
 		apply(t, k, dataplane.PodRemoval(w), nil)
 	}
 	k.deleting.Wait()
-	must(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "stranger"}, PeerName: "peer"}))
+	must.Do(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "stranger"}, PeerName: "peer"}))
 	hinted(t, hints, "a link more")
 	if n := len(hints); n > 1 { // the pair may be told in two parts
 		t.Errorf("%d hints more than expected: what we do ourselves is no news", n)
@@ -98,7 +93,7 @@ func TestWatchOurselves(t *testing.T) {
 func TestWatchKnowsItsOwn(t *testing.T) {
 	enterNew(t)
 	var u unix.Utsname
-	must(t, unix.Uname(&u))
+	must.Do(t, unix.Uname(&u))
 	var major, minor int
 	if _, err := fmt.Sscanf(unix.ByteSliceToString(u.Release[:]), "%d.%d", &major, &minor); err != nil || major*100+minor < 602 {
 		t.Skip("needs Linux 6.2, which says who changed a link")
@@ -129,10 +124,9 @@ func TestWatchKnowsItsOwn(t *testing.T) {
 
 // TestWatchTwice: there is one queue, and a second reader would get half.
 func TestWatchTwice(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	hints := watching(t, k)
-	must(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "stranger"}, PeerName: "peer"}))
+	must.Do(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "stranger"}, PeerName: "peer"}))
 	hinted(t, hints, "a link more") // so the first one watches
 	if err := k.Watch(t.Context(), func() {}); err != errWatching {
 		t.Errorf("a second Watch: %v", err)

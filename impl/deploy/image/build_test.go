@@ -15,6 +15,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/enilab/enilab/impl/settings"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // budget is what an image of one platform may weigh, compressed.
@@ -29,24 +30,15 @@ func TestBinariesAreStaticAndStart(t *testing.T) {
 	if !slices.Contains(Platforms(), Host()) {
 		t.Skip("there are no images for " + Host())
 	}
-	p, err := v1.ParsePlatform(Host())
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(v1.ParsePlatform(Host()))(t)
 	dir := filepath.Join(t.TempDir(), p.Architecture)
 	o := Options{Roots: pemFile(t, 1)}
 	if _, err := o.check(); err != nil {
 		t.Fatal(err)
 	}
 	var compressed int64
-	img, err := o.platform(t.Context(), p, dir, []byte("roots"), compile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := img.Manifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	img := must.Get(o.platform(t.Context(), p, dir, []byte("roots"), compile))(t)
+	m := must.Get(img.Manifest())(t)
 	for _, l := range m.Layers {
 		compressed += l.Size
 	}
@@ -117,10 +109,7 @@ func TestNotTheModule(t *testing.T) {
 
 // TestImageIsBuiltWithTheFlagsOfMake: the image's binaries are those of `make build`.
 func TestImageIsBuiltWithTheFlagsOfMake(t *testing.T) {
-	make, err := os.ReadFile("../../../Makefile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	make := must.Get(os.ReadFile("../../../Makefile"))(t)
 	if !strings.Contains(string(make), "CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags '-s -w'") {
 		t.Error("the Makefile builds with other flags than compile does: change both")
 	}
@@ -141,10 +130,7 @@ func TestPluginDir(t *testing.T) {
 func TestChainedPluginsAreToolsOfThisModule(t *testing.T) {
 	c := exec.CommandContext(t.Context(), "go", "list", "tool")
 	c.Env = append(os.Environ(), "GOFLAGS=")
-	out, err := c.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(c.Output())(t)
 	tools := strings.Fields(string(out))
 	for _, p := range chained {
 		if !slices.Contains(tools, plugins+"/plugins/"+p) {

@@ -17,6 +17,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // toy stands for go build: texts that name platform and path.
@@ -39,9 +41,7 @@ func toy(_ context.Context, o *Options, p *v1.Platform, dir string) error {
 func written(t *testing.T, o Options, build builder) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := write(t.Context(), &b, o, build); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, write(t.Context(), &b, o, build))
 	return b.Bytes()
 }
 
@@ -51,28 +51,15 @@ func opened(t *testing.T, data []byte) (v1.Descriptor, v1.ImageIndex) {
 	dir := t.TempDir()
 	for _, f := range listed(t, bytes.NewReader(data)) {
 		name := filepath.Join(dir, f.Name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(f.text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		must.Do(t, os.WriteFile(name, []byte(f.text), 0o644))
 	}
-	top, err := layout.ImageIndexFromPath(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := top.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	top := must.Get(layout.ImageIndexFromPath(dir))(t)
+	m := must.Get(top.IndexManifest())(t)
 	if len(m.Manifests) != 1 || m.MediaType != types.OCIImageIndex || m.Manifests[0].MediaType != types.OCIImageIndex {
 		t.Fatalf("index.json: expected one index, found %+v", m)
 	}
-	inner, err := top.ImageIndex(m.Manifests[0].Digest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	inner := must.Get(top.ImageIndex(m.Manifests[0].Digest))(t)
 	return m.Manifests[0], inner
 }
 
@@ -88,13 +75,8 @@ func listed(t *testing.T, r io.Reader) (out []entry) {
 		if errors.Is(err, io.EOF) {
 			return out
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := io.ReadAll(tr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
+		data := must.Get(io.ReadAll(tr))(t)
 		if !h.ModTime.Equal(made) || h.Uid != 0 || h.Gid != 0 || h.Uname != "" {
 			t.Errorf("%s is of %v, owned by %d:%d %q", h.Name, h.ModTime, h.Uid, h.Gid, h.Uname)
 		}
@@ -105,18 +87,12 @@ func listed(t *testing.T, r io.Reader) (out []entry) {
 // files are what an image's layers hold.
 func files(t *testing.T, img v1.Image) (out []entry) {
 	t.Helper()
-	layers, err := img.Layers()
-	if err != nil {
-		t.Fatal(err)
-	}
+	layers := must.Get(img.Layers())(t)
 	for _, l := range layers {
 		if m, err := l.MediaType(); err != nil || m != types.OCILayer {
 			t.Errorf("a layer is %s, %v", m, err)
 		}
-		r, err := l.Uncompressed()
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(l.Uncompressed())(t)
 		out = append(out, listed(t, r)...)
 		if err := r.Close(); err != nil {
 			t.Errorf("a layer is not what its digest says: %v", err)
@@ -128,16 +104,10 @@ func files(t *testing.T, img v1.Image) (out []entry) {
 // images are an index's, by platform.
 func images(t *testing.T, inner v1.ImageIndex) map[string]v1.Image {
 	t.Helper()
-	m, err := inner.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(inner.IndexManifest())(t)
 	out := map[string]v1.Image{}
 	for _, d := range m.Manifests {
-		img, err := inner.Image(d.Digest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		img := must.Get(inner.Image(d.Digest))(t)
 		if d.MediaType != types.OCIManifestSchema1 || d.Platform == nil {
 			t.Fatalf("%+v", d)
 		}
@@ -168,10 +138,7 @@ func TestLayout(t *testing.T) {
 
 func checkImage(t *testing.T, platform string, img v1.Image) {
 	t.Helper()
-	c, err := img.ConfigFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(img.ConfigFile())(t)
 	if c.OS+"/"+c.Architecture != platform || !slices.Equal(c.Config.Entrypoint, []string{"/ipamd"}) || c.Config.User != "" || !c.Created.Time.Equal(made) {
 		t.Errorf("%s: %+v", platform, c)
 	}
@@ -224,9 +191,7 @@ func TestReproducible(t *testing.T) {
 func TestAssembleRefusesBadInput(t *testing.T) {
 	roots := pemFile(t, 1)
 	garbage := filepath.Join(t.TempDir(), "garbage")
-	if err := os.WriteFile(garbage, []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(garbage, []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), 0o644))
 	for want, o := range map[string]Options{
 		`tag is "a b"`:              {Tag: "a b"},
 		`tag is "` + long:           {Tag: long},
@@ -306,9 +271,7 @@ func TestFailedWriteLeavesNoImage(t *testing.T) {
 		t.Errorf("a layer was written into a folder that is not there: %v", err)
 	}
 	name := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(name, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, nil, 0o644))
 	if err := writeLayout(io.Discard, name, empty.Index); err == nil {
 		t.Error("a layout was written into what is no folder")
 	}

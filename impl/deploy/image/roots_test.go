@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // pemFile is a file with the same n root certificates in each call of one test run.
@@ -27,9 +29,7 @@ func pemFile(t *testing.T, n int) string {
 func pemText(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "roots.pem")
-	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, []byte(text), 0o644))
 	return name
 }
 
@@ -40,13 +40,8 @@ func writeCertificate(t *testing.T, b *bytes.Buffer, i int) {
 	seed[0] = byte(i)
 	key := ed25519.NewKeyFromSeed(seed)
 	c := &x509.Certificate{SerialNumber: big.NewInt(int64(i + 1)), NotAfter: time.Unix(1<<32, 0), IsCA: true, BasicConstraintsValid: true}
-	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := pem.Encode(b, &pem.Block{Type: "CERTIFICATE", Bytes: der}); err != nil {
-		t.Fatal(err)
-	}
+	der := must.Get(x509.CreateCertificate(rand.Reader, c, c, key.Public(), key))(t)
+	must.Do(t, pem.Encode(b, &pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
 
 // TestRootsKeepOrderWithoutRepeats: comments, repeats, keys and what does not parse are left out; the order stays.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 func TestParse(t *testing.T) {
@@ -35,9 +37,7 @@ func roots(t *testing.T) string {
 func TestExitCodes(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "image.tar")
-	if err := os.WriteFile(out, []byte("as it was"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(out, []byte("as it was"), 0o644))
 	for _, c := range []struct {
 		args []string
 		code int

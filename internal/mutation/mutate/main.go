@@ -502,11 +502,7 @@ func (r *run) report() {
 	for _, s := range rest {
 		fmt.Println(s)
 	}
-	var names []string
-	for p := range perPackage {
-		names = append(names, p)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(perPackage))
 	for _, p := range names {
 		fmt.Printf("%-24s %3d of %3d\n", p, perPackage[p][0], perPackage[p][1])
 	}

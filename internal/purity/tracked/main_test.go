@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestFindings: an executable and a large file are found where git tracks them, and nowhere else.
@@ -20,16 +22,10 @@ func TestFindings(t *testing.T) {
 		"a/testdata/tool": elf, "a/testdata/b/large": large, "testdata2/tool": elf, "untracked": elf, "gone": elf,
 	} {
 		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 	}
-	if err := os.Symlink("untracked", filepath.Join(root, "link")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("untracked", filepath.Join(root, "link")))
 	git := func(args ...string) {
 		t.Helper()
 		c := exec.Command("git", args...)
@@ -41,13 +37,8 @@ func TestFindings(t *testing.T) {
 	git("init", "-q")
 	git("add", "--all")
 	git("rm", "-q", "--cached", "untracked")
-	if err := os.Remove(filepath.Join(root, "gone")); err != nil {
-		t.Fatal(err)
-	}
-	found, err := findings(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(filepath.Join(root, "gone")))
+	found := must.Get(findings(root))(t)
 	want := []string{"bin/enilab: it is an ELF file of 7 bytes", "docs/large.svg: it has 1048577 bytes, and a tracked file at most 1048576", "testdata2/tool: it is an ELF file",
 		"with space: it is an ELF file"}
 	if len(found) != len(want) {
@@ -65,10 +56,7 @@ func TestFindings(t *testing.T) {
 
 // TestLintAsks: make lint runs this program, so that its findings are the target's.
 func TestLintAsks(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "..", "..", "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join("..", "..", "..", "Makefile")))(t)
 	_, target, _ := strings.Cut(string(data), "\nlint: ")
 	target, _, _ = strings.Cut(target, "\n\n")
 	if !strings.Contains(target, "\n\t@go run ./internal/purity/tracked\n") {

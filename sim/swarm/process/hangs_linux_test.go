@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestHangs: a run that does not end is ended with all that it started, after its time or when nobody wants it any more.
@@ -23,17 +25,11 @@ func TestHangs(t *testing.T) {
 		} else {
 			p.Within = 2 * time.Second
 		}
-		o, err := p.Play("x.scn", scenario, 1, stop)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := must.Get(p.Play("x.scn", scenario, 1, stop))(t)
 		if o.Cut != stopped || !stopped && o.Unknown != "the run had not ended after 2s of this machine's time" {
 			t.Errorf("stopped %v: %+v", stopped, o)
 		}
-		data, err := os.ReadFile(pid)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(pid))(t)
 		if n, err := strconv.Atoi(string(data)); err != nil || !ends(t, n) {
 			t.Errorf("process %s, which the run had started, lives", data)
 		}
@@ -47,9 +43,7 @@ func ends(t *testing.T, pid int) bool {
 	if errors.Is(err, unix.ESRCH) {
 		return true
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer unix.Close(fd)
 	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int((10 * time.Second).Milliseconds()))
 	return err == nil && n == 1

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/swarm"
 	"github.com/enilab/enilab/sim/swarm/process"
 )
@@ -51,10 +52,7 @@ func TestMain(m *testing.M) {
 
 func player(t *testing.T, how string) *process.Player {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	t.Setenv(as, how)
 	return &process.Player{Program: self, Args: []string{"--on", "netns"}, On: "netns", Within: time.Minute}
 }
@@ -88,10 +86,7 @@ func TestOutcomes(t *testing.T) {
 		{"silent", "5 ", "", "", "it said: a word about it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			o, err := player(t, c.how).Play("x.scn", scenario, 1, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			o := must.Get(player(t, c.how).Play("x.scn", scenario, 1, nil))(t)
 			switch {
 			case c.invariant == "" && o.Broken != nil || c.invariant != "" && (o.Broken == nil || o.Broken.Invariant != c.invariant || o.Broken.Text != c.text):
 				t.Errorf("expected %q by %q, found %+v (%s)", c.invariant, c.text, o.Broken, o.Unknown)
