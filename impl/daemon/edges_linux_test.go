@@ -9,9 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/ipc"
 	"github.com/enilab/enilab/impl/settings"
 )
@@ -175,5 +177,32 @@ func TestAnswersArePrinted(t *testing.T) {
 		if (err == nil) != ready || !strings.HasPrefix(out.String(), head) || !slices.Equal(lines, said.Reasons) {
 			t.Errorf("ready %v: %q, %v", ready, &out, err)
 		}
+	}
+}
+
+// TestExitCodes: what an operator's script goes by.
+func TestExitCodes(t *testing.T) {
+	t.Setenv("ENILAB_SOCKET", filepath.Join(t.TempDir(), "nobody"))
+	for _, c := range []struct {
+		ipv6 string
+		args []string
+		want int
+	}{
+		{"", []string{"--help"}, exitOK},
+		{"", []string{"--version"}, exitOK},
+		{"", []string{"--print-settings"}, exitOK},
+		{"true", []string{"--print-settings"}, exitFailed}, // these settings cannot be
+		{"true", []string{"--version"}, exitOK},
+		{"", []string{"nonsense"}, exitUsage},
+		{"", []string{"status", "--probe=x"}, exitUsage},
+		{"", []string{"status"}, exitFailed}, // nobody answers
+	} {
+		t.Setenv("ENABLE_IPv6", c.ipv6)
+		if got := Main(c.args, Parts{}); got != c.want {
+			t.Errorf("%q with ENABLE_IPv6=%q: %d, expected %d", c.args, c.ipv6, got, c.want)
+		}
+	}
+	if text := versionText(); !strings.HasPrefix(text, "ipamd ") || !strings.Contains(text, strconv.Itoa(ipam.Version)) {
+		t.Errorf("the version is %q", text)
 	}
 }

@@ -203,7 +203,8 @@ func TestSecurityGroupsFollowThePrimarys(t *testing.T) {
 func TestWhereENIsAreMade(t *testing.T) {
 	w := newWorld(t, ipam.Sound())
 	w.limits.ENIs = 4
-	w.subnets = []ipam.Subnet{{ID: "subnet-1", Free: 50}, {ID: "subnet-2", Free: 200, Role: "1"}, {ID: "subnet-3", Free: 250},
+	w.subnets = []ipam.Subnet{{ID: "subnet-1", Free: 50}, {ID: "subnet-2", Free: 200, Role: "1"},
+		{ID: "subnet-3", Free: 250},
 		{ID: "subnet-4", Free: 240, Role: "1", Others: true}}
 	w.set.WarmIPTarget, w.set.MinimumIPTarget = 1, 7
 	w.start()
