@@ -99,8 +99,9 @@ func TestInterfaceAsEC2Describes(t *testing.T) {
 	none := want
 	none.Primary, none.Addresses = netip.Addr{}, addresses("10.0.0.20", "10.0.0.21", "10.0.0.22")
 	unmarked := strings.Replace(whole, "<primary>true</primary>", "", 1)
-	unnamed := strings.Replace(unmarked, "<privateIpAddress>10.0.0.20</privateIpAddress>", "", 1)
-	for xml, want := range map[string]ipam.ENI{whole: want, unmarked: want, unnamed: none} {
+	const named = "<privateIpAddress>10.0.0.20</privateIpAddress>" // of the interface, before its list
+	unnamed, marked := strings.Replace(unmarked, named, "", 1), strings.Replace(whole, named, "", 1)
+	for xml, want := range map[string]ipam.ENI{whole: want, unmarked: want, unnamed: none, marked: want} {
 		s.answer = say(describeENIs, items(xml))
 		if got, err := c.ENIs(bounded5(t), []string{"eni-1"}); err != nil || !reflect.DeepEqual(got, []ipam.ENI{want}) {
 			t.Errorf("got %+v, %v\nwant %+v", got, err, want)
@@ -359,5 +360,16 @@ func TestSessionNameOfARole(t *testing.T) {
 	t.Setenv("AWS_ROLE_SESSION_NAME", "mine")
 	if signedBy(t, s); name != "mine" {
 		t.Errorf("the session is %q, expected the configured one", name)
+	}
+}
+
+// TestTheVeryID is found in EC2's words, and none that begins like it or is a part of it.
+func TestTheVeryID(t *testing.T) {
+	const text = "The networkInterface ID 'eni-109az' does not exist"
+	for id, want := range map[string]bool{"eni-109az": true, "eni-1": false, "eni-10": false, "eni-109a": false, "109az": false,
+		"eni-109azx": false} {
+		if mentions(text, id) != want {
+			t.Errorf("%s: %v", id, !want)
+		}
 	}
 }
