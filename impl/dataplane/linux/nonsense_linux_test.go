@@ -71,3 +71,50 @@ func TestNonsenseChangesNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestRemovalOfNoRoute: a removal that does not say of which table, or which route, removes none: the kernel would take no
+// table for main.
+func TestRemovalOfNoRoute(t *testing.T) {
+	enterNew(t)
+	k := openHere(t, Options{})
+	s := newSpace(t)
+	w := spec(1, s.inode)
+	apply(t, k, dataplane.PodPlan(w), s.pod(t))
+	before := observe(t, k)
+	for _, op := range []dataplane.Op{{Dst: netip.PrefixFrom(w.Address, 32)}, {Table: dataplane.MainTable}, {}} {
+		op.Kind, op.Alias = dataplane.RemoveRoute, w.Alias
+		apply(t, k, one(op), nil)
+		if after := observe(t, k); !after.Equal(&before) {
+			t.Fatalf("%v: the routes are %+v", op, after.Routes)
+		}
+	}
+}
+
+// TestTheLongestAlias is one byte less than the kernel's room.
+func TestTheLongestAlias(t *testing.T) {
+	enterNew(t)
+	k := openHere(t, Options{})
+	s := newSpace(t)
+	w := spec(1, s.inode)
+	for len(w.Alias) < dataplane.MaxAlias {
+		w.Alias += "x"
+	}
+	apply(t, k, dataplane.Plan{Ops: dataplane.PodPlan(w).Ops[:1]}, s.pod(t))
+	if l := observe(t, k).Links[0]; l.Alias != w.Alias {
+		t.Errorf("the link has the alias %q", l.Alias)
+	}
+	apply(t, k, one(dataplane.Op{Kind: dataplane.AdoptLink, Link: w.HostVeth, Alias: w.Alias, Addr: w.Address}), nil)
+}
+
+// TestWhatThePodRefusesIsAnError: a route by a gateway that nothing leads to.
+func TestWhatThePodRefusesIsAnError(t *testing.T) {
+	enterNew(t)
+	k := openHere(t, Options{})
+	s := newSpace(t)
+	p := s.pod(t)
+	w := spec(1, s.inode)
+	apply(t, k, dataplane.PodPlan(w), p)
+	route := dataplane.Op{Kind: dataplane.PodRoute, Alias: w.Alias, Netns: s.inode, Dst: netip.MustParsePrefix("10.9.0.0/16"),
+		Via: netip.MustParseAddr("192.0.2.1")}
+	refuses(t, k, "a gateway behind the default route", route, p, dataplane.Unreachable)
+}
