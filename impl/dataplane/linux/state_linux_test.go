@@ -245,3 +245,22 @@ func TestShortMessages(t *testing.T) {
 		}
 	}
 }
+
+// TestALoopbackBehindALinkIsNoUse: every pod has one, and all have the same.
+func TestALoopbackBehindALinkIsNoUse(t *testing.T) {
+	enterNew(t)
+	k := openHere(t, Options{})
+	s := newSpace(t)
+	w := spec(1, s.inode)
+	apply(t, k, dataplane.PodPlan(w), s.pod(t))
+	s.run(t, func() error {
+		lo, err := netlink.LinkByName("lo")
+		if err != nil {
+			return err
+		}
+		return netlink.LinkSetUp(lo) // which gives it 127.0.0.1
+	})
+	if have := observe(t, k).Links[0].PeerAddresses; !slices.Equal(have, []netip.Addr{w.Address}) {
+		t.Errorf("behind the link are %v, expected %v", have, w.Address)
+	}
+}
