@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -209,5 +210,33 @@ func TestACorruptStateIsRefused(t *testing.T) {
 		if (err == nil) != (what == "") {
 			t.Errorf("a state with %q: %v", what, err)
 		}
+	}
+}
+
+// TestAFullNodeSaysSoAtOnce: nothing is on its way to it, so a caller waits for nothing.
+func TestAFullNodeSaysSoAtOnce(t *testing.T) {
+	w := small(t)
+	w.up("c1", "web-1")
+	w.up("c2", "web-2")
+	w.live(time.Minute)
+	r := w.add(w.pod("c3", "web-3"))
+	w.calm()
+	if got := w.replies[r]; got == nil || got.Err == nil || got.Err.Code != ipam.CodeTryAgain {
+		t.Errorf("the ADD is told %+v", got)
+	}
+}
+
+// TestAnADDHearsThatEC2IsSilent: what the node lacks addresses for is said to who wanted one.
+func TestAnADDHearsThatEC2IsSilent(t *testing.T) {
+	w := newWorld(t, ipam.Sound())
+	w.deaf = true
+	w.start()
+	w.live(time.Minute)
+	b := w.pod("c1", "web-1")
+	r := w.req()
+	w.step(ipam.Add{Req: r, Att: b.att, Pod: b.pod, Netns: b.netns, Deadline: w.now + 5*time.Second})
+	w.live(10 * time.Second)
+	if got := w.replies[r]; got == nil || got.Err == nil || !strings.Contains(got.Err.Text, "EC2 does not say") {
+		t.Errorf("the ADD is told %+v", got)
 	}
 }
