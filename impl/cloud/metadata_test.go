@@ -162,6 +162,8 @@ func TestMetadataErrors(t *testing.T) {
 		"bad CIDR":        {md + macs + mac0 + "/vpc-ipv4-cidr-blocks", "10.0.0.0/99", "vpc-ipv4-cidr-blocks"},
 		"no groups":       {md + macs + mac0 + "/security-group-ids", "", "no security groups"},
 		"primary missing": {md + macs, mac1 + "/", "is not in the list"},
+		"MAC of the list": {md + macs, mac0 + "/\nx/", "invalid MAC"},
+		"index below 0":   {md + macs + mac1 + "/device-number", "-1", "expected a number"},
 		"bad device":      {md + macs + mac1 + "/device-number", "x", "expected a number"},
 		"bad secondary":   {md + macs + mac1 + "/local-ipv4s", "10.0.0.20\nx", "local-ipv4s"},
 		"large":           {md + macs, strings.Repeat("x", mostMetadata+1), "larger than"},

@@ -31,6 +31,7 @@ type service struct {
 	read     []string     // paths of metadata
 	tokens   int          // handed out
 	tooOld   bool         // the token is refused once
+	broken   string       // the path that metadata has an error for
 	running  atomic.Int32
 	together atomic.Int32 // most requests under way at once, of both servers
 }
@@ -103,6 +104,10 @@ func (s *service) serveMetadata(w http.ResponseWriter, q *http.Request) {
 	if q.Header.Get("X-Aws-Ec2-Metadata-Token") != fmt.Sprint(tokenText, s.tokens) || s.tooOld {
 		s.tooOld = false
 		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	if path == s.broken {
+		w.WriteHeader(http.StatusInternalServerError)
 		return
 	}
 	text, ok := s.leaves[path]

@@ -146,12 +146,9 @@ func whole(body []byte, action string) bool {
 	return bytes.Contains(body[:min(len(body), 512)], []byte("<"+name)) && bytes.HasSuffix(bytes.TrimRight(body, " \t\r\n"), []byte("</"+name+">"))
 }
 
-// unsent says that no byte of the request left. A connection that turned out to be dead before anything was written is dialled anew by
+// unsent says that no byte of a request without an answer left. A connection that turned out to be dead before anything was written is dialled anew by
 // the transport, so an error of dialling is the last word even when there had been a connection.
 func (x *exchange) unsent() bool {
-	if x.status != 0 {
-		return false
-	}
 	var op *net.OpError
 	return !x.connected.Load() || errors.As(x.err, &op) && op.Op == "dial"
 }

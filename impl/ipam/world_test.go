@@ -65,7 +65,12 @@ type world struct {
 	full   bool
 	deaf   bool // EC2 does not answer a look
 	silent bool // instance metadata does not answer
-	boxes  []box
+	bare   bool // the subnet has no prefix to give
+
+	groups  []string        // of the primary ENI
+	subnets []ipam.Subnet   // of the zone
+	config  *ipam.ENIConfig // the node's; nil: the API server does not answer
+	boxes   []box
 
 	flight  []ipam.Effect // Look, Call and Apply that await their outcome
 	saves   [2][]*ipam.Save
@@ -333,11 +338,11 @@ func (w *world) look(e *ipam.Look) ipam.Seen {
 			}
 		}
 	case ipam.LookIMDS:
-		in.IMDS = &ipam.IMDS{Instance: ipam.Instance{ID: instance, Type: "t3.small", Subnet: "subnet-1", PrimaryMAC: primaryMAC,
+		in.IMDS = &ipam.IMDS{Groups: w.groups, Instance: ipam.Instance{ID: instance, Type: "t3.small", Subnet: "subnet-1", PrimaryMAC: primaryMAC,
 			Address: addr("10.0.0.4"), VPC: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}, Limits: w.limits}}
 		for i := range w.enis {
 			if v := w.enis[i].copy(); v.Status == "in-use" {
-				v.Owner, v.NoManage, v.Kind = "", "", "" // metadata shows no tags
+				v.Owner, v.NoManage, v.Kind, v.Groups = "", "", "", nil // metadata shows no tags, and groups of the primary one alone
 				in.IMDS.ENIs = append(in.IMDS.ENIs, v)
 			}
 		}
@@ -360,6 +365,12 @@ func (w *world) look(e *ipam.Look) ipam.Seen {
 				in.ENIs = append(in.ENIs, v)
 			}
 		}
+	case ipam.LookSubnets:
+		in.Subnets = slices.Clone(w.subnets)
+	case ipam.LookConfig:
+		if in.Config = w.config; in.Config == nil {
+			in.Complete, in.Err = false, "no answer"
+		}
 	case ipam.LookPods:
 		for i := range w.boxes {
 			if w.boxes[i].ready {
@@ -372,7 +383,7 @@ func (w *world) look(e *ipam.Look) ipam.Seen {
 
 func (v *cloudENI) copy() ipam.ENI {
 	e := v.ENI
-	e.Addresses = slices.Clone(e.Addresses)
+	e.Addresses, e.Prefixes = slices.Clone(e.Addresses), slices.Clone(e.Prefixes)
 	return e
 }
 
@@ -396,8 +407,25 @@ func (w *world) fresh(count int) []netip.Addr {
 	}
 	var out []netip.Addr
 	for last := 10; len(out) < count && last < 250; last++ {
-		if a := netip.AddrFrom4([4]byte{10, 0, 0, byte(last)}); !taken[a] {
+		if a := netip.AddrFrom4([4]byte{10, 0, 0, byte(last)}); !taken[a] && !w.prefixed(a) {
 			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// prefixed says whether an address is of a prefix that an ENI has.
+func (w *world) prefixed(a netip.Addr) bool {
+	return slices.ContainsFunc(w.enis, func(e cloudENI) bool {
+		return slices.ContainsFunc(e.Prefixes, func(p netip.Prefix) bool { return p.Contains(a) })
+	})
+}
+
+// freshPrefixes are of the subnet's upper half, the lowest that nobody has.
+func (w *world) freshPrefixes(count int) (out []netip.Prefix) {
+	for last := 128; len(out) < count && last < 256; last += 16 {
+		if a := netip.AddrFrom4([4]byte{10, 0, 0, byte(last)}); !w.prefixed(a) {
+			out = append(out, netip.PrefixFrom(a, 28))
 		}
 	}
 	return out
@@ -412,7 +440,12 @@ func (w *world) call(c *ipam.Call) ipam.Result {
 	if v == nil {
 		return ipam.Result{Class: ipam.NotFound, Code: "InvalidNetworkInterfaceID.NotFound"}
 	}
+	if c.PrefixCount > 0 && (w.full || w.bare) {
+		return ipam.Result{Class: ipam.SubnetFull, Code: "InsufficientCidrBlocks"}
+	}
 	switch c.Action {
+	case ipam.GroupENI:
+		v.Groups = c.Groups
 	case ipam.AttachENI:
 		if v.Status != "available" || c.Device == 0 {
 			return ipam.Result{Class: ipam.InUse, Code: "InvalidNetworkInterface.InUse"}
@@ -443,8 +476,13 @@ func (w *world) call(c *ipam.Call) ipam.Result {
 		if w.full {
 			return ipam.Result{Class: ipam.SubnetFull, Code: "InsufficientFreeAddressesInSubnet"}
 		}
-		if v.Status != "available" && len(v.Addresses)+c.Count > w.limits.Addresses-1 {
+		if v.Status != "available" && len(v.Addresses)+len(v.Prefixes)+c.Count+c.PrefixCount > w.limits.Addresses-1 {
 			return ipam.Result{Class: ipam.Limit, Code: "PrivateIpAddressLimitExceeded"}
+		}
+		if c.PrefixCount > 0 {
+			got := w.freshPrefixes(c.PrefixCount)
+			v.Prefixes = append(v.Prefixes, got...)
+			return ipam.Result{Prefixes: got}
 		}
 		got := w.fresh(c.Count)
 		v.Addresses = append(v.Addresses, got...)
@@ -455,7 +493,13 @@ func (w *world) call(c *ipam.Call) ipam.Result {
 				return ipam.Result{Class: ipam.Invalid, Code: "InvalidParameterValue"}
 			}
 		}
+		for _, p := range c.Prefixes {
+			if !slices.Contains(v.Prefixes, p) {
+				return ipam.Result{Class: ipam.Invalid, Code: "InvalidParameterValue"}
+			}
+		}
 		w.taken++
+		v.Prefixes = slices.DeleteFunc(v.Prefixes, func(p netip.Prefix) bool { return slices.Contains(c.Prefixes, p) })
 		v.Addresses = slices.DeleteFunc(v.Addresses, func(a netip.Addr) bool { return slices.Contains(c.Addresses, a) })
 	}
 	return ipam.Result{}
@@ -470,11 +514,15 @@ func (w *world) create(c *ipam.Call) ipam.Result {
 	if w.full {
 		return ipam.Result{Class: ipam.SubnetFull, Code: "InsufficientFreeAddressesInSubnet"}
 	}
+	if c.PrefixCount > 0 && w.bare {
+		return ipam.Result{Class: ipam.SubnetFull, Code: "InsufficientCidrBlocks"}
+	}
 	w.made++
 	got := w.fresh(c.Count + 1)
 	id := strconv.Itoa(w.made)
 	v := cloudENI{token: c.Token, ENI: ipam.ENI{ID: "eni-" + id, MAC: "02:00:00:00:" + id, Subnet: c.Subnet, CIDR: netip.MustParsePrefix("10.0.0.0/24"),
-		Primary: got[0], Addresses: got[1:], Status: "available", Owner: c.Owner, Created: c.Created}}
+		Primary: got[0], Addresses: got[1:], Status: "available", Owner: c.Owner, Created: c.Created, Groups: c.Groups,
+		Prefixes: w.freshPrefixes(c.PrefixCount)}}
 	w.enis = append(w.enis, v)
 	return ipam.Result{ENI: v.copy()}
 }

@@ -3,6 +3,7 @@ package mutation
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/enilab/enilab/internal/must"
@@ -79,5 +80,22 @@ func TestChange(t *testing.T) {
 		if _, err := c.Apply(root); err == nil {
 			t.Errorf("%+v applies", c)
 		}
+	}
+}
+
+// TestWhatRecoversIsBuiltAlone: behind a switch it would not be what was deferred, and would recover nothing.
+func TestWhatRecoversIsBuiltAlone(t *testing.T) {
+	root := t.TempDir()
+	source := strings.Replace(sample, "func f(", "func g() { if r := recover(); r != nil { panic(1) } }\n\nfunc f(", 1)
+	if err := os.WriteFile(filepath.Join(root, "p.go"), []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, err := (Change{"p.go", "r != nil", "r == nil"}).Apply(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var set Set
+	if ok, err := set.Add(1, m); ok || err != nil {
+		t.Errorf("it can be chosen at run time: %v, %v", ok, err)
 	}
 }

@@ -15,8 +15,8 @@ import (
 // Set are mutants that are built together.
 type Set struct{ files map[string]*switched }
 
-// Add takes a mutant in, under a number from 1. It is false when what is changed cannot be chosen at run time (a constant, a type, two things,
-// a generic function): that one is built [Alone].
+// Add takes a mutant in, under a number from 1. It is false when what is changed cannot be chosen at run time (a constant,
+// a type, two things, a generic function, one that recovers from a panic): that one is built [Alone].
 func (s *Set) Add(number int, m *Mutant) (bool, error) {
 	if s.files == nil {
 		s.files = map[string]*switched{}

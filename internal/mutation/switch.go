@@ -82,7 +82,8 @@ func (s *switched) bare(d ast.Decl) string {
 	return s.src[s.set.Position(f.Type.Pos()).Offset:s.set.Position(f.End()).Offset]
 }
 
-// add takes a mutant in. It is false when what the mutation changes cannot be chosen at run time: a constant, a type, several things.
+// add takes a mutant in. It is false when what the mutation changes cannot be chosen at run time: a constant, a type,
+// several things, a function that recovers from a panic.
 func (s *switched) add(number int, mutant string) bool {
 	m, err := newSwitched(mutant)
 	if err != nil || len(m.file.Decls) != len(s.file.Decls) {
@@ -101,6 +102,9 @@ func (s *switched) add(number int, mutant string) bool {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
 		if d.Body == nil || d.Type.TypeParams != nil || d.Recv == nil && (d.Name.Name == "init" || d.Name.Name == "main") {
+			return false
+		}
+		if strings.Contains(s.text(d.Body), "recover()") { // it recovers nothing for a caller that was deferred in its place
 			return false
 		}
 	case *ast.GenDecl:

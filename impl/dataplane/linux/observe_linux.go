@@ -101,7 +101,7 @@ func (o *observer) textsOf(v *netlink.Link) texts {
 	if string(v.Alias) != t.alias {
 		t.alias = string(v.Alias)
 	}
-	if mac := textOfMAC(v.MAC); mac != t.mac || t.macText == "" && mac[0] != 0 {
+	if mac := textOfMAC(v.MAC); mac != t.mac {
 		t.mac, t.macText = mac, ""
 		if mac[0] != 0 {
 			t.macText = string(mac[:])

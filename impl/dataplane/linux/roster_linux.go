@@ -12,7 +12,7 @@ import (
 // next plan begins with a dump.
 const rosterBuffer = 256 << 10
 
-// roster knows all links by name and alias. The kernel finds a link by its name, never by its alias, and
+// roster knows all links. The kernel finds a link by its name, never by its alias, and
 // a dump of 110 links costs as much as making one. So it is dumped once, and then told: a
 // notification is queued before the request that caused it returns, so a reader of the queue knows as
 // much as a dump that begins now would say, with one exception: see updateAliases.
@@ -23,9 +23,8 @@ type roster struct {
 	r      netlink.Request
 	filled bool
 
-	links   map[int]device
-	byName  map[string]int
-	byAlias map[string]int
+	links  map[int]device
+	byName map[string]int
 }
 
 func (o *roster) open(ask *netlink.Socket) (err error) {
@@ -41,7 +40,7 @@ func (o *roster) close() {
 	o.ask.Close()
 }
 
-// name and alias are the link that has it; index 0 when there is none.
+// name is the link that has it; index 0 when there is none.
 func (o *roster) name(name string) (device, error) {
 	o.lock.Lock()
 	defer o.lock.Unlock()
@@ -49,11 +48,12 @@ func (o *roster) name(name string) (device, error) {
 	return o.links[o.byName[name]], err
 }
 
+// alias is the link that has it; index 0 when there is none. A third party may have given two links the same one: the
+// older is meant.
 func (o *roster) alias(alias string) (device, error) {
-	o.lock.Lock()
-	defer o.lock.Unlock()
-	err := o.updateAliases()
-	return o.links[o.byAlias[alias]], err
+	return o.best(func(d, than *device) bool {
+		return alias != "" && d.alias == alias && (than.index == 0 || d.index < than.index)
+	})
 }
 
 // best is the link that better prefers to all others; it is first asked with the zero device.
@@ -133,7 +133,7 @@ func (o *roster) fill() error {
 	}
 	var err error
 	for range interruptions {
-		o.links, o.byName, o.byAlias = map[int]device{}, map[string]int{}, map[string]int{}
+		o.links, o.byName = map[int]device{}, map[string]int{}
 		var v netlink.Link
 		err = o.ask.Dump(o.r.AskLinks(), func(body []byte) {
 			if v.Parse(body) {
@@ -153,9 +153,6 @@ func (o *roster) add(v *netlink.Link) { o.put(deviceOf(v)) }
 func (o *roster) put(d device) {
 	o.links[d.index] = d
 	o.byName[d.name] = d.index
-	if d.alias != "" {
-		o.byAlias[d.alias] = d.index
-	}
 }
 
 func (o *roster) remove(index int) {
@@ -166,8 +163,5 @@ func (o *roster) remove(index int) {
 	delete(o.links, index)
 	if o.byName[d.name] == index {
 		delete(o.byName, d.name)
-	}
-	if o.byAlias[d.alias] == index {
-		delete(o.byAlias, d.alias)
 	}
 }
