@@ -210,12 +210,12 @@ func (c *Cloud) Launch(now time.Duration, s LaunchSpec) (InstanceID, error) {
 	return i.id, nil
 }
 
-// newInstance makes an instance without interfaces, a reservation of its own.
 // InstanceAt is the ID of the n-th instance that is launched, from 0, for who has to know it before.
 func (c *Cloud) InstanceAt(n int) InstanceID {
 	return InstanceID(c.instanceNames.name(instancePrefix, n))
 }
 
+// newInstance makes an instance without interfaces, a reservation of its own.
 func (c *Cloud) newInstance(kind *Type, sub int32) int32 {
 	n := int32(len(c.instances))
 	c.instances = append(c.instances, instance{

@@ -12,6 +12,7 @@ import (
 
 	"github.com/enilab/enilab/impl/dataplane"
 	rtnl "github.com/enilab/enilab/impl/netlink"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // one is a plan of one operation.
@@ -63,7 +64,7 @@ func TestOthersRules(t *testing.T) {
 			t.Logf("a rule %s: this kernel has none: %v", name, err)
 			continue
 		} else {
-			must(t, err)
+			must.Do(t, err)
 		}
 		if o := observe(t, k); len(o.Rules) != 0 {
 			t.Errorf("a rule %s is observed as %+v", name, o.Rules)
@@ -74,7 +75,7 @@ func TestOthersRules(t *testing.T) {
 		if list, err := netlink.RuleList(unix.AF_INET); err != nil || len(list) != 4 {
 			t.Errorf("beside a rule %s, %d rules are left, %v; expected it and the kernel's three", name, len(list), err)
 		}
-		must(t, netlink.RuleDel(r))
+		must.Do(t, netlink.RuleDel(r))
 	}
 }
 
@@ -117,9 +118,9 @@ func TestOthersRoutes(t *testing.T) {
 	w := spec(1, s.inode)
 	apply(t, k, dataplane.PodPlan(w), s.pod(t))
 	plug(t, newSpace(t), "eth0", primaryMAC, "r0")
-	must(t, addAddress("eth0", "10.0.10.2/24"))
+	must.Do(t, addAddress("eth0", "10.0.10.2/24"))
 	l, err := netlink.LinkByName("eth0")
-	must(t, err)
+	must.Do(t, err)
 	same, service := linkTo(l, "10.0.10.21/32"), linkTo(l, "10.0.10.21/32")
 	same.Scope, same.Priority = netlink.SCOPE_LINK, 50
 	service.Scope, service.Tos = netlink.SCOPE_LINK, 0x10
@@ -129,7 +130,7 @@ func TestOthersRoutes(t *testing.T) {
 		{LinkIndex: hops.LinkIndex, Gw: net.IPv4(10, 0, 10, 9)}}
 	hops.LinkIndex = 0
 	for _, r := range []*netlink.Route{same, service, six, hops} {
-		must(t, netlink.RouteAdd(r))
+		must.Do(t, netlink.RouteAdd(r))
 	}
 	seen := func() (out []string) {
 		for _, r := range observe(t, k).Routes {
@@ -170,15 +171,15 @@ func TestRouteOfALinkWithoutItsAlias(t *testing.T) {
 	w := spec(1, s.inode)
 	apply(t, k, dataplane.PodPlan(w), s.pod(t))
 	l, err := netlink.LinkByName(w.HostVeth)
-	must(t, err)
+	must.Do(t, err)
 	remove := one(dataplane.Op{Kind: dataplane.RemoveRoute, Alias: w.Alias, Link: w.HostVeth, Table: dataplane.MainTable,
 		Dst: netip.PrefixFrom(w.Address, 32)})
-	must(t, netlink.LinkSetAlias(l, "another's"))
+	must.Do(t, netlink.LinkSetAlias(l, "another's"))
 	apply(t, k, remove, nil)
 	if o := observe(t, k); len(o.Routes) != 1 {
 		t.Errorf("the link is another's, and the routes are %+v", o.Routes)
 	}
-	must(t, netlink.LinkSetAlias(l, ""))
+	must.Do(t, netlink.LinkSetAlias(l, ""))
 	apply(t, k, remove, nil)
 	if o := observe(t, k); len(o.Routes) != 0 {
 		t.Errorf("the link is nobody's, and left are %+v", o.Routes)
@@ -201,8 +202,8 @@ func TestAdoptionOfWhatIsTaken(t *testing.T) {
 	other.IfName = "eth1"
 	apply(t, k, dataplane.PodPlan(other), p)
 	l, err := netlink.LinkByName(other.HostVeth)
-	must(t, err)
-	must(t, netlink.LinkSetAlias(l, ""))
+	must.Do(t, err)
+	must.Do(t, netlink.LinkSetAlias(l, ""))
 	adopt.Link, adopt.Addr = other.HostVeth, other.Address
 	refuses(t, k, "an attachment that has a link gets a second one", adopt, nil, dataplane.Exists)
 	if o := observe(t, k); o.Index().LinkByAlias(w.Alias) == nil || o.Index().LinkByAlias(w.Alias).Name != w.HostVeth {
@@ -218,12 +219,12 @@ func TestOnlyAVethIsAPods(t *testing.T) {
 	w := spec(1, 1)
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = "bridge"
-	must(t, netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}))
+	must.Do(t, netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}))
 	l, err := netlink.LinkByName("bridge")
-	must(t, err)
+	must.Do(t, err)
 	adopt := dataplane.Op{Kind: dataplane.AdoptLink, Link: "bridge", Alias: w.Alias, Addr: w.Address}
 	refuses(t, k, "a bridge is adopted", adopt, nil, dataplane.NoLink)
-	must(t, netlink.LinkSetAlias(l, w.Alias))
+	must.Do(t, netlink.LinkSetAlias(l, w.Alias))
 	up := dataplane.Op{Kind: dataplane.LinkUp, Alias: w.Alias}
 	refuses(t, k, "a bridge is brought up for a pod", up, nil, dataplane.NoLink)
 	apply(t, k, one(dataplane.Op{Kind: dataplane.RenameLink, Alias: w.Alias, Link: "bridge", Name: "other"}), nil)
@@ -280,21 +281,21 @@ func TestPortOfABridge(t *testing.T) {
 	plug(t, newSpace(t), "eth0", primaryMAC, "r0")
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = "bridge"
-	must(t, netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}))
+	must.Do(t, netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}))
 	bridge, err := netlink.LinkByName("bridge")
-	must(t, err)
+	must.Do(t, err)
 	l, err := netlink.LinkByName("eth0")
-	must(t, err)
-	must(t, netlink.LinkSetAlias(l, "somebody's"))
-	must(t, netlink.LinkSetUp(l))
+	must.Do(t, err)
+	must.Do(t, netlink.LinkSetAlias(l, "somebody's"))
+	must.Do(t, netlink.LinkSetUp(l))
 	if d, err := k.roster.name("eth0"); err != nil || d.alias != "somebody's" {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	if _, err := watch.drain(); err != nil {
 		t.Fatal(err)
 	}
-	must(t, netlink.LinkSetMaster(l, bridge))
-	must(t, netlink.LinkSetNoMaster(l))
+	must.Do(t, netlink.LinkSetMaster(l, bridge))
+	must.Do(t, netlink.LinkSetNoMaster(l))
 	if d, err := k.roster.name("eth0"); err != nil || d.alias != "somebody's" {
 		t.Errorf("no port any longer, and the roster has %+v, %v", d, err)
 	}
@@ -320,19 +321,19 @@ func TestTwoLinksOfOneAlias(t *testing.T) {
 	k := openHere(t, Options{})
 	var links []netlink.Link
 	for _, name := range []string{"first", "second"} {
-		must(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name}, PeerName: name + "-peer"}))
+		must.Do(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name}, PeerName: name + "-peer"}))
 		l, err := netlink.LinkByName(name)
-		must(t, err)
+		must.Do(t, err)
 		links = append(links, l)
 	}
 	if _, err := k.roster.name("first"); err != nil { // from here on it listens
 		t.Fatal(err)
 	}
 	for _, l := range links {
-		must(t, netlink.LinkSetUp(l))
-		must(t, netlink.LinkSetAlias(l, "copied"))
+		must.Do(t, netlink.LinkSetUp(l))
+		must.Do(t, netlink.LinkSetAlias(l, "copied"))
 	}
-	must(t, netlink.LinkDel(links[0]))
+	must.Do(t, netlink.LinkDel(links[0]))
 	if d, err := k.roster.alias("copied"); err != nil || d.name != "second" {
 		t.Errorf("found %+v, %v", d, err)
 	}
@@ -344,16 +345,16 @@ func TestANameTakenMeanwhile(t *testing.T) {
 	enterNew(t)
 	k := openHere(t, Options{})
 	w := spec(1, 1)
-	must(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: w.HostVeth}, PeerName: "peer"}))
+	must.Do(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: w.HostVeth}, PeerName: "peer"}))
 	l, err := netlink.LinkByName(w.HostVeth)
-	must(t, err)
-	must(t, netlink.LinkSetUp(l)) // as the second message does
+	must.Do(t, err)
+	must.Do(t, netlink.LinkSetUp(l)) // as the second message does
 	lane := <-k.lanes
 	defer func() { k.lanes <- lane }()
 	a := &applier{k: k, s: lane.s, r: &lane.r}
 	op := dataplane.Op{Link: w.HostVeth, Alias: w.Alias}
 	for alias, want := range map[string]string{w.Alias: "", "theirs": "theirs"} {
-		must(t, netlink.LinkSetAlias(l, alias))
+		must.Do(t, netlink.LinkSetAlias(l, alias))
 		if err := a.notCreated(&op, [2]error{&rtnl.Refusal{Errno: unix.EEXIST}, nil}); kindOf(err) != dataplane.Exists {
 			t.Errorf("the name is taken: %v", err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/enilab/enilab/impl/dataplane"
 	rtnl "github.com/enilab/enilab/impl/netlink"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestOpenWithoutDescriptors: whichever socket is one too many, Open says so and leaves none behind.
@@ -20,19 +21,19 @@ func TestOpenWithoutDescriptors(t *testing.T) {
 	enterNew(t)
 	descriptors := func() (n int) {
 		list, err := os.ReadDir("/proc/self/fd")
-		must(t, err)
+		must.Do(t, err)
 		return len(list)
 	}
 	var was unix.Rlimit
-	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &was))
+	must.Do(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &was))
 	t.Cleanup(func() { _ = unix.Setrlimit(unix.RLIMIT_NOFILE, &was) })
 	before, refused := descriptors(), 0
 	for limit := uint64(before); ; limit++ {
-		must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: limit, Max: was.Max}))
+		must.Do(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: limit, Max: was.Max}))
 		k, err := Open(Options{})
-		must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &was))
+		must.Do(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &was))
 		if err == nil {
-			must(t, k.Close())
+			must.Do(t, k.Close())
 		} else if refused++; !errors.Is(err, unix.EMFILE) {
 			t.Errorf("with %d descriptors: %v", limit, err)
 		}
@@ -165,18 +166,18 @@ func TestTheOnlyAddressOfAnENI(t *testing.T) {
 	k := openHere(t, Options{})
 	plug(t, newSpace(t), "eth1", secondaryMAC, "r1")
 	l, err := netlink.LinkByName("eth1")
-	must(t, err)
+	must.Do(t, err)
 	addr := netip.MustParseAddr("10.0.20.10")
 	for _, have := range [][]string{{}, {"10.0.20.10/32"}, {"10.0.20.9/24", "10.0.20.10/32"}, {"10.0.20.10/24", "10.0.20.9/24"},
 		{"10.0.20.9/24", "10.0.20.8/24", "192.0.2.1/32"}, {"10.0.20.10/16"}} {
 		for _, dst := range []string{"10.0.20.0/24", "10.0.20.10/32"} {
 			list, err := netlink.AddrList(l, unix.AF_INET)
-			must(t, err)
+			must.Do(t, err)
 			for i := range list {
 				_ = netlink.AddrDel(l, &list[i]) // one may have gone with another
 			}
 			for _, a := range have {
-				must(t, addAddress("eth1", a))
+				must.Do(t, addAddress("eth1", a))
 			}
 			subnet := netip.MustParsePrefix(dst)
 			apply(t, k, one(dataplane.Op{Kind: dataplane.ENIAddress, MAC: secondaryMAC, Addr: addr, Dst: subnet}), nil)
