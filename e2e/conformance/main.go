@@ -42,7 +42,7 @@ type asked struct {
 	suite, broken  string
 	control, kills bool
 	workers        int
-	proxy, image   string
+	proxy          string
 	tests, kubectl string // e2e.test and kubectl
 	images         string
 	results        string
