@@ -17,13 +17,14 @@ import (
 // journal is what a World's goroutines write together: what daemons tell and the cloud does, what became of actions, and what broke. Recordings
 // and the cloud have goroutines of their own; mu guards what all of them share, and its holder must not wait for the cloud.
 type journal struct {
+	timeline.Telling // its Guard is mu
+
 	ctx    context.Context
 	events atomic.Uint64
 
 	mu      sync.Mutex
 	audit   *judge.Auditor
 	witness *judge.Witness
-	story   timeline.Timeline
 	traps   models.Traps
 	acts    actions.Log
 	broken  error
@@ -118,48 +119,6 @@ func (j *journal) metNow(id int, text string) {
 
 func (j *journal) did(line string) {
 	if line != "" {
-		j.story.Add(j.witness.Now(), timeline.Scenario, line)
+		j.Lines.Add(j.witness.Now(), timeline.Scenario, line)
 	}
-}
-
-// Story is what happened since t=0.
-func (j *journal) Story() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.story.String()
-}
-
-// Timeline is all of the story.
-func (j *journal) Timeline() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.story.Whole()
-}
-
-// TimelineUntil is the story up to an instant of the scenario.
-func (j *journal) TimelineUntil(at time.Duration) string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.story.Until(at)
-}
-
-// Events are all of the story, as data.
-func (j *journal) Events() []timeline.Event {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.story.Events()
-}
-
-// Told is how many lines the story has.
-func (j *journal) Told() int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.story.Told()
-}
-
-// Named is a text with the timeline's names of ENIs.
-func (j *journal) Named(text string) string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.story.Named(text)
 }

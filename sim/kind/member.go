@@ -110,7 +110,7 @@ func (m *member) tell(text string) {
 }
 
 // told is tell for who holds mu.
-func (m *member) told(text string) { m.w.story.Add(m.w.witness.Now(), m.no, text) }
+func (m *member) told(text string) { m.w.Lines.Add(m.w.witness.Now(), m.no, text) }
 
 // kill is SIGKILL; kubelet starts the container again. Callers hold mu.
 func (m *member) kill() {

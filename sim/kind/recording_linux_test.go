@@ -29,7 +29,7 @@ func machineless(t *testing.T) *World {
 	w.cfg.Log = func(time.Duration, string) {}
 	w.ctx, w.cancel = context.WithCancel(t.Context())
 	t.Cleanup(w.cancel)
-	w.witness = &judge.Witness{Eyes: &w.observer, Audit: w.audit, Story: &w.story, Heard: w.observer.heard}
+	w.witness = &judge.Witness{Eyes: &w.observer, Audit: w.audit, Story: &w.Lines, Heard: w.observer.heard}
 	for i := range 2 {
 		id, err := w.c.cloud.Launch(w.now(), ec2.LaunchSpec{Type: "m5.large", SecondaryAddresses: 1})
 		if err != nil {

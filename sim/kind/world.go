@@ -70,8 +70,9 @@ func Open(s *sim.Cluster, seed uint64, m *mutants.Mutant, cfg WorldConfig) (*Wor
 	w := &World{scenario: s, cfg: cfg, members: make(members, 1, s.Nodes+1)}
 	w.audit = judge.New(judge.Config{Nodes: s.Nodes, Budget: s.Budget, Bounds: bounds})
 	w.ctx, w.cancel = context.WithCancel(cfg.Context)
+	w.Guard = &w.mu
 	w.pace.w, w.daemons.w, w.observer = w, w, observer{w, map[*Node]*member{}}
-	w.witness = &judge.Witness{Eyes: &w.observer, Audit: w.audit, Story: &w.story, Mutant: m, Heard: w.observer.heard}
+	w.witness = &judge.Witness{Eyes: &w.observer, Audit: w.audit, Story: &w.Lines, Mutant: m, Heard: w.observer.heard}
 	if err := w.open(seed, m); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}

@@ -154,7 +154,7 @@ func (e *enumeration) point(n *node, event string) bool {
 			b.InFlight = append(b.InFlight, effectName(&flight[i]))
 		}
 		loud := e.walk.fork(n.No, &c, false)
-		b.Story, b.named = loud.Story(), loud.story.Named
+		b.Story, b.named = loud.Story(), loud.Named
 		e.report.Broken = append(e.report.Broken, b)
 		if len(e.report.Broken) >= e.opt.Limit {
 			e.report.Cut = true
@@ -357,7 +357,7 @@ type settled struct {
 func (k *walk) fork(no int32, c *choice, quiet bool) settled {
 	w := k.World.Clone()
 	w.hushed = quiet
-	w.story.Keep(storyBefore)
+	w.Lines.Keep(storyBefore)
 	w.nodes[no].crash(c.fate)
 	broken := func() bool { _, yes := w.Auditor.First(); return yes }
 	if !k.settling {

@@ -113,7 +113,7 @@ func (d *daemon) begin() {
 	w.Auditor.Started(w.now, int(n.No))
 	w.Started(&n.Node, &in)
 	if !w.hushed {
-		w.story.Started(w.Now(), n.No)
+		w.Lines.Started(w.Now(), n.No)
 	}
 	d.feed(in)
 	for i := range n.intents {
@@ -200,7 +200,7 @@ func (d *daemon) perform(effs []ipam.Effect) {
 			d.n.reply(e)
 		case *ipam.Note:
 			if w := d.n.w; !w.hushed {
-				w.story.Note(w.Now(), d.n.No, e)
+				w.Lines.Note(w.Now(), d.n.No, e)
 			}
 			d.n.w.marks[e.Point]++
 		}

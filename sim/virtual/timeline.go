@@ -2,7 +2,6 @@ package virtual
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
@@ -13,7 +12,7 @@ import (
 // tell writes a line about a node.
 func (n *node) tell(text string) {
 	if w := n.w; !w.hushed {
-		w.story.Add(w.Now(), n.No, text)
+		w.Lines.Add(w.Now(), n.No, text)
 	}
 }
 
@@ -27,8 +26,8 @@ func (w *World) figures() {
 	}
 	throttled, _ := actions.MeasureEC2(w.EC2, w.Base, "calls.throttled")
 	text := fmt.Sprintf("%d pods ready, %d wait in their ADD; %d ENIs attached, %d calls throttled so far", w.Kube.Ready(), waiting, attached, throttled)
-	if w.story.Last() != text {
-		w.story.Add(w.Now(), timeline.Cluster, text)
+	if w.Lines.Last() != text {
+		w.Lines.Add(w.Now(), timeline.Cluster, text)
 	}
 }
 
@@ -39,7 +38,7 @@ func (n *node) refused(q *request, r *ipam.Reply) {
 		w.book.Reply(w.now, n.No, r, q.addr.IsValid())
 	}
 	if !w.hushed {
-		w.story.Refused(w.Now(), n.No, r)
+		w.Lines.Refused(w.Now(), n.No, r)
 	}
 }
 
@@ -50,25 +49,9 @@ func (n *node) cloudSaid(f *inFlight, r *ec2.Response) {
 		w.book.Call(n.No, &f.req, r)
 	}
 	if !w.hushed {
-		w.story.Call(w.Now(), n.No, &f.req, r)
+		w.Lines.Call(w.Now(), n.No, &f.req, r)
 	}
 }
-
-// Story is what happened since t=0.
-func (w *World) Story() string { return w.story.String() }
-
-// Timeline is all of the story.
-func (w *World) Timeline() string { return w.story.Whole() }
-
-// TimelineUntil is the story up to an instant of the scenario.
-func (w *World) TimelineUntil(at time.Duration) string { return w.story.Until(at) }
-
-// Events are all of the story, as data, and Told how many there are.
-func (w *World) Events() []timeline.Event { return w.story.Events() }
-func (w *World) Told() int                { return w.story.Told() }
-
-// Named is a text with the timeline's names of ENIs.
-func (w *World) Named(text string) string { return w.story.Named(text) }
 
 // tornPages tells the book that a daemon died, and which requests it will not answer.
 func (n *node) tornPages() {

@@ -19,6 +19,7 @@ import (
 // World is a cluster in virtual time: one heap, N nodes, pure models. It is a value that can be forked.
 type World struct {
 	models.Host
+	timeline.Telling
 	clock
 	mutant *mutants.Mutant // nil: sound
 	hushed bool            // no story is kept
@@ -27,7 +28,6 @@ type World struct {
 
 	nodes []*node // 1-based: nodes[0] is nil
 	marks [256]uint64
-	story timeline.Timeline
 	told  time.Duration // when a fleet's figures were told last
 	files int           // DEL intents written so far: their names
 	tap   *tap
@@ -75,7 +75,7 @@ func OpenWith(c *sim.Cluster, seed uint64, m *mutants.Mutant, b *timeline.Book) 
 	w.epoch = w.now
 	w.Begin()
 	w.book = b
-	w.story.Clear()
+	w.Lines.Clear()
 	w.Auditor.Begin()
 	clear(w.marks[:])
 	return w, nil
@@ -93,7 +93,7 @@ func (w *World) Clone() *World {
 			c.Nodes[i] = &c.nodes[i].Node
 		}
 	}
-	c.story = w.story.Clone()
+	c.Lines = w.Lines.Clone()
 	c.view, c.snapshot = ipam.View{}, judge.Snapshot{}
 	return &c
 }
@@ -103,7 +103,7 @@ func (w *World) shell(s mutants.Shell) bool { return w.mutant != nil && w.mutant
 // Did tells what an action has done.
 func (w *World) Did(line string) {
 	if !w.hushed {
-		w.story.Add(w.Now(), timeline.Scenario, line)
+		w.Lines.Add(w.Now(), timeline.Scenario, line)
 	}
 }
 
