@@ -21,6 +21,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -217,7 +218,7 @@ func (c *Campaign) play(ctx context.Context, j *Job) *Result {
 	case ctx.Err() != nil:
 		return &Result{Why: NotYet}
 	case out.Len() == 0:
-		return &Result{Why: fmt.Sprintf("%v: %s", err, lastLine(diag.String()))}
+		return &Result{Why: fmt.Sprintf("%v: %s", err, lastWord(diag.String()))}
 	}
 	if err := c.write(j, r); err != nil {
 		return &Result{Why: "its result cannot be kept: " + err.Error()}
@@ -225,8 +226,14 @@ func (c *Campaign) play(ctx context.Context, j *Job) *Result {
 	return r
 }
 
-func lastLine(s string) string {
+// lastWord is the line with which enilab says why it gives up, whose explanation may follow it, or else the last line.
+func lastWord(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
+	for _, line := range slices.Backward(lines) {
+		if why, ok := strings.CutPrefix(line, "enilab: "); ok {
+			return why
+		}
+	}
 	return lines[len(lines)-1]
 }
 

@@ -117,7 +117,7 @@ func TestInterrupted(t *testing.T) {
 // One that cannot be carried out, wrote nothing, takes too long, or is not done says so; and the others go on.
 func TestWithoutResult(t *testing.T) {
 	dir := t.TempDir()
-	c := open(t, dir, program(t, `case $2 in silent) echo "why" >&2; exit 2;; slow) exec sleep 600;; esac; echo $2`))
+	c := open(t, dir, program(t, `case $2 in silent) echo "enilab: why" >&2; echo "what to do" >&2; exit 2;; slow) exec sleep 600;; esac; echo $2`))
 	runs := 0
 	all := []Job{
 		{Name: "missing", Args: []string{"run", "missing"}, Missing: "there is none", Limit: time.Minute},
