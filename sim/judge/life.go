@@ -128,7 +128,11 @@ func (l *Life) replied(at time.Duration, r *ipam.Reply) {
 	delete(l.reqs, r.Req)
 	w.Story.Refused(at-w.epoch, l.node, r)
 	if w.begun && w.Book != nil {
-		w.Book.Reply(at, l.node, r, q.Address.IsValid())
+		had := q.Address.IsValid()
+		if q.Verb == ipam.VerbAdd {
+			_, had = l.Node().Find(r.Att)
+		}
+		w.Book.Reply(at, l.node, r, had)
 	}
 	if !known {
 		return

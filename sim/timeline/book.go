@@ -31,6 +31,7 @@ type page struct {
 	lines []string
 	last  time.Duration // of an attachment: when it was written to last
 	torn  bool          // its daemon died meanwhile
+	late  bool          // the time of an ADD ended while its address was being set up
 }
 
 // NewBook is an empty one.
@@ -97,14 +98,20 @@ func (b *Book) Call(node int32, q *ec2.Request, r *ec2.Response) {
 	}
 }
 
-// Reply is an answer to a plugin; had says whether the attachment had an address before. "Try again" and a DEL of something unknown
-// are not written: nothing was done, and how often they come is a matter of time.
+// Reply is an answer to a plugin; had says whether the daemon has an address for the attachment: before a DEL, and after an ADD. "Try again" and a
+// DEL of something unknown are not written: nothing was done, and how often they come is a matter of time. An ADD whose time ended while its address
+// was being set up is undone, and whether before or by its DEL is a matter of milliseconds.
 func (b *Book) Reply(at time.Duration, node int32, r *ipam.Reply, had bool) {
 	result := "ok"
 	switch {
 	case r.Verb != ipam.VerbAdd && r.Verb != ipam.VerbDel:
 		return
-	case r.Err != nil && r.Err.Code == ipam.CodeTryAgain, r.Err == nil && r.Verb == ipam.VerbDel && !had:
+	case r.Err != nil && r.Err.Code == ipam.CodeTryAgain:
+		if had && r.Verb == ipam.VerbAdd {
+			b.page(node, r.Att.ContainerID).late = true
+		}
+		return
+	case r.Err == nil && r.Verb == ipam.VerbDel && !had:
 		return
 	case r.Err != nil:
 		result = fmt.Sprintf("code %d", r.Err.Code)
@@ -279,6 +286,9 @@ func (b *Book) sheets() map[sheetName]*sheet {
 	for _, n := range b.subjects() {
 		p := b.pages[n]
 		what := strings.Join(p.lines, ", ")
+		if p.late && (what == "" || what == "DEL ok") {
+			continue
+		}
 		as := sheetName{fmt.Sprintf("node-%d", n.node), n.kind()}
 		if what == "DeleteNetworkInterface ok" { // a leaked one: which neighbour sweeps it first is a matter of time
 			as.who = "somebody"

@@ -53,6 +53,30 @@ func TestBookLeavesOutWhatADeathCutOff(t *testing.T) {
 	}
 }
 
+// An ADD whose time ends while its address is being set up is undone, by itself or by its DEL: that is a matter of milliseconds. A DEL of a pod is not.
+func TestBookLeavesOutWhatCameTooLate(t *testing.T) {
+	att := ipam.Attachment{Network: "aws-cni", ContainerID: "c", IfName: "eth0"}
+	told := func(late, del bool) *timeline.Book {
+		b := timeline.NewBook()
+		if late {
+			b.Reply(time.Minute, 1, &ipam.Reply{Verb: ipam.VerbAdd, Att: att, Err: &ipam.Error{Code: ipam.CodeTryAgain}}, true)
+		}
+		if del {
+			b.Reply(2*time.Minute, 1, &ipam.Reply{Verb: ipam.VerbDel, Att: att}, true)
+		}
+		return b
+	}
+	if d := told(true, true).Diff(told(true, false)); len(d) > 0 {
+		t.Errorf("an ADD that was undone by its DEL, and one that undid itself: %q", d)
+	}
+	if d := told(true, true).Diff(told(false, false)); len(d) > 0 {
+		t.Errorf("an ADD that was undone, and one that got no address: %q", d)
+	}
+	if d := told(false, true).Diff(told(false, false)); len(d) == 0 {
+		t.Error("a DEL that released an address is the same story as none")
+	}
+}
+
 // Which pod of a burst got which address decides which ENI falls empty later. How many do is the story.
 func TestBookToleratesWhichENIGoes(t *testing.T) {
 	told := func(gone ...ec2.ENIID) *timeline.Book {

@@ -35,7 +35,11 @@ func (w *World) figures() {
 func (n *node) refused(q *request, r *ipam.Reply) {
 	w := n.w
 	if w.book != nil {
-		w.book.Reply(w.now, n.No, r, q.addr.IsValid())
+		had := q.addr.IsValid()
+		if r.Verb == ipam.VerbAdd {
+			_, had = n.core.Find(r.Att)
+		}
+		w.book.Reply(w.now, n.No, r, had)
 	}
 	if !w.hushed {
 		w.Lines.Refused(w.Now(), n.No, r)
