@@ -55,7 +55,7 @@ func main() {
 	flag.StringVar(&a.broken, "broken", "", "break the datapath: "+strings.Join(breakages(), ", "))
 	flag.BoolVar(&a.control, "control", false, "ptp and plain routes in place of enilab's CNI")
 	flag.BoolVar(&a.kills, "kills", false, "delete aws-node of a worker by force every ten seconds")
-	flag.IntVar(&a.workers, "workers", 2, "how many workers the cluster has")
+	flag.IntVar(&a.workers, "workers", 3, "how many workers the cluster has")
 	flag.StringVar(&a.proxy, "proxy", "iptables", "kube-proxy's mode: iptables or nftables")
 	flag.StringVar(&a.results, "results", filepath.Join("bin", "conformance"), "folder of results")
 	flag.DurationVar(&a.limit, "timeout", time.Hour, "how long the specs may take")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/xml"
 	"errors"
@@ -39,13 +40,19 @@ type junit struct {
 		Skipped *struct {
 			Message string `xml:"message,attr"`
 		} `xml:"skipped"`
-		Failure *struct {
-			Message string `xml:"message,attr"`
-		} `xml:"failure"`
-		Error *struct {
-			Message string `xml:"message,attr"`
-		} `xml:"error"`
+		Failure *reason `xml:"failure"`
+		Error   *reason `xml:"error"`
 	} `xml:"testsuite>testcase"`
+}
+
+// reason is why a spec failed: in a word or two, or in the text alone.
+type reason struct {
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+func (r *reason) line() string {
+	return firstLine(cmp.Or(strings.TrimSpace(r.Message), strings.TrimPrefix(strings.TrimSpace(r.Text), "[FAILED] ")))
 }
 
 // grace is how long e2e.test may take to clean up once it is told to end.
@@ -149,9 +156,9 @@ func (f *found) read(path string) error {
 		}
 		switch {
 		case c.Failure != nil:
-			f.failed = append(f.failed, verdict{name, firstLine(c.Failure.Message)})
+			f.failed = append(f.failed, verdict{name, c.Failure.line()})
 		case c.Error != nil:
-			f.failed = append(f.failed, verdict{name, firstLine(c.Error.Message)})
+			f.failed = append(f.failed, verdict{name, c.Error.line()})
 		case c.Skipped != nil || c.Status == "skipped":
 			if c.Skipped != nil && strings.Contains(c.Skipped.Message, " ") && c.Skipped.Message != "skipped" {
 				f.skipped = append(f.skipped, verdict{name, firstLine(strings.TrimPrefix(c.Skipped.Message, "skipped - "))})

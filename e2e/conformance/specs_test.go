@@ -16,7 +16,8 @@ import (
 const report = `<testsuites><testsuite>
 <testcase name="[SynchronizedBeforeSuite]" status="passed"/>
 <testcase name="[It] [sig-network] Services should serve [Conformance]" status="passed"/>
-<testcase name="[It] [sig-network] DNS should resolve" status="failed"><failure message="timed out&#xA;after all">...</failure></testcase>
+<testcase name="[It] [sig-network] DNS should resolve" status="failed"><failure message="" type="failed">[FAILED] timed out
+after all</failure></testcase>
 <testcase name="[It] [sig-network] Pods should stay" status="panicked"><error message="nil pointer">...</error></testcase>
 <testcase name="[It] [sig-network] Zones should be three" status="skipped"><skipped message="skipped - Zone count is 1, only run for multi-zone clusters"/></testcase>
 <testcase name="[It] [sig-storage] Volumes should mount" status="skipped"><skipped message="skipped"/></testcase>
