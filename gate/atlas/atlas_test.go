@@ -144,6 +144,16 @@ tracker: [{pairs: [1.0.1..1.1.0], checks: [every live pod is reachable], issues:
 	if !strings.Contains(text(), "[**red**](#101-to-110)") || !strings.Contains(text(), "[not known](#110-to-111)") {
 		t.Errorf("what was gated before is not told:\n%s", text())
 	}
+	// Elsewhere there are no results: what is not gated again stays as the file has it, and what is has its new section alone.
+	was, sections := text(), func(text string) string { _, s, _ := strings.Cut(text, "\n## 1.0.1 to 1.1.0"); return s }
+	a.Results = filepath.Join(dir, "elsewhere")
+	if err := a.run(t.Context()); err == nil {
+		t.Error("the stale entry is forgotten")
+	}
+	if now := text(); sections(now) != sections(was) || strings.Count(now, "## 1.0.0 to 1.0.1") != 1 || !strings.Contains(now, "[**red**](#101-to-110)") ||
+		!strings.Contains(now, "1 of 7 pairs were gated") || !strings.Contains(now, "and of 2 more the file has what an earlier enilab found") {
+		t.Errorf("the file was\n%s\nand is\n%s", was, now)
+	}
 	a.only = []string{"1.0.0..9.9.9"}
 	if err := a.run(t.Context()); err == nil || !strings.Contains(err.Error(), "1.0.0..9.9.9") {
 		t.Errorf("a pair that is none: %v", err)

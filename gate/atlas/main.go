@@ -2,7 +2,7 @@
 // break as docs/upgrades.md: from 1.21 on each release to the next one, and from 1.18 on each minor's last release to the next minor's first and last.
 //
 //	make atlas                                what ENILAB_SYSTEMS has
-//	make atlas PAIRS="1.21.2..1.22.0"         these pairs alone; of the others the file has what was played before
+//	make atlas PAIRS="1.21.2..1.22.0"         these pairs alone; of the others the file keeps what it has
 //
 // What a pair gave stays in bin/atlas, and what rests on the same enilab and the same files is not gated again; with -keep, nothing that ever was is, and
 // the file names all the builds of enilab. Interrupted, it writes what is known, and goes on from there the next time; a pair whose gate ran out of time
@@ -15,6 +15,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -81,6 +82,11 @@ func (a *asked) run(ctx context.Context) error {
 	if t.QEMU, err = campaign.QEMU(); err != nil {
 		return err
 	}
+	before, err := os.ReadFile(a.to)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	t.kept = keep(string(before))
 	for _, o := range a.only {
 		if !slices.ContainsFunc(t.Pairs, func(p pair) bool { return p.String() == o }) {
 			return fmt.Errorf("-only %s: expected one of %s", o, list(t.Pairs))

@@ -16,6 +16,29 @@ type atlas struct {
 	Pairs         []pair
 	QEMU          string
 	came          []*outcome
+	kept          map[pair]kept
+}
+
+// kept is what the file said of a pair, for which there is no result any more.
+type kept struct{ row, section string }
+
+// keep reads what a file says of pairs that were gated: results are on one machine, and the file is in the repository.
+func keep(text string) map[pair]kept {
+	out := map[pair]kept{}
+	parts := strings.Split(text, "\n## ")
+	for line := range strings.Lines(parts[0]) {
+		cells := strings.Split(line, " | ")
+		if len(cells) < 3 || !strings.Contains(cells[2], "](#") {
+			continue
+		}
+		p := pair{strings.TrimPrefix(cells[0], "| "), cells[1]}
+		for _, s := range parts[1:] {
+			if strings.HasPrefix(s, heading(p)+"\n") {
+				out[p] = kept{line, "\n## " + strings.TrimSuffix(s, "\n") + "\n"}
+			}
+		}
+	}
+	return out
 }
 
 // text is the file, and stale names the entries about upstream whose pair was gated and does not have that finding.
@@ -33,11 +56,26 @@ enilab gate --from %[1]s@FROM --to %[1]s@TO gate/change.scn
 
 QEMU %[4]s, enilab of %[5]s. `, system, t.Since, t.Minors, t.QEMU, t.builds())
 	played, took := t.played()
-	fmt.Fprintf(&b, "%d of %d pairs were gated, in %v. What a gate does not find it does not prove to be well.\n\n", played, len(t.Pairs), took)
+	fmt.Fprintf(&b, "%d of %d pairs were gated, in %v", played, len(t.Pairs), took)
+	earlier := 0
+	for i, p := range t.Pairs {
+		if _, ok := t.kept[p]; ok && t.came[i].Page == nil {
+			earlier++
+		}
+	}
+	if earlier > 0 {
+		fmt.Fprintf(&b, ", and of %d more the file has what an earlier enilab found", earlier)
+	}
+	b.WriteString(". What a gate does not find it does not prove to be well.\n\n")
 	b.WriteString("| from | to | verdict | what broke | figures beyond their bands | upstream's tracker |\n|---|---|---|---|---|---|\n")
 	var below strings.Builder
 	for i, p := range t.Pairs {
 		o := t.came[i]
+		if k, ok := t.kept[p]; ok && o.Page == nil {
+			b.WriteString(k.row)
+			below.WriteString(k.section)
+			continue
+		}
 		word := o.word()
 		if o.red() {
 			word = "**" + word + "**"
