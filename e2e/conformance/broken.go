@@ -15,7 +15,7 @@ var broken = map[string]breakage{
 		"iptables -I FORWARD -i eth+ -o eni+ -m conntrack --ctstate NEW -j DROP"},
 	"masquerade": {"pods see the node's address in place of each other's",
 		"iptables -t nat -I POSTROUTING -o eni+ -j MASQUERADE"},
-	"no-host-ports":  {"hostPorts lead nowhere", "rm -f /opt/cni/bin/portmap && ln -s /bin/true /opt/cni/bin/portmap"},
+	"no-host-ports":  {"hostPorts lead nowhere", "iptables -t nat -N CNI-HOSTPORT-DNAT || true; iptables -t nat -I CNI-HOSTPORT-DNAT -j RETURN"},
 	"no-way-to-pods": {"nodes, kubelet among them, do not reach their pods", "iptables -I OUTPUT -o eni+ -p tcp -m conntrack --ctstate NEW -j REJECT"},
 }
 
