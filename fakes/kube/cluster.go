@@ -27,9 +27,8 @@ type Cluster struct {
 	serial    uint64
 	ready     int // pods that run and are not being deleted
 	changes   uint64
-	configs   []config      // by name
-	parted    time.Duration // from then until away no daemon reaches the API server
-	away      time.Duration
+	configs   []config // by name
+	parted    []Parting
 }
 
 // pod is a slot: the object and its neighbours in three orders.

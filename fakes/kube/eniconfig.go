@@ -116,14 +116,21 @@ func (c *Cluster) Marks(n int) (labels, annotations map[string]string, changed t
 
 // Part has no daemon reach the API server until an instant. Kubelets and controllers do.
 func (c *Cluster) Part(now, until time.Duration) {
+	next := slices.Clone(c.parted) // clones share it
 	if !c.Away(now) {
-		c.parted = now
+		next = append(next, Parting{From: now})
 	}
-	c.away = max(now, until)
+	next[len(next)-1].Until = max(now, until)
+	c.parted = next
 }
 
-// Parted is from when until when no daemon has reached the API server last, or will; 0 and 0 is that they always have.
-func (c *Cluster) Parted() (from, until time.Duration) { return c.parted, c.away }
+// Parting is from when until when no daemon reaches the API server.
+type Parting struct{ From, Until time.Duration }
+
+// Parted are all partings so far, in their order, which must not be changed.
+func (c *Cluster) Parted() []Parting { return c.parted }
 
 // Away says whether no daemon reaches the API server.
-func (c *Cluster) Away(now time.Duration) bool { return now < c.away }
+func (c *Cluster) Away(now time.Duration) bool {
+	return len(c.parted) > 0 && now < c.parted[len(c.parted)-1].Until
+}

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -45,9 +46,18 @@ func TestMarks(t *testing.T) {
 
 func TestAway(t *testing.T) {
 	c := New(1)
+	if c.Away(0) || len(c.Parted()) > 0 {
+		t.Errorf("a new one was away: %v", c.Parted())
+	}
 	c.Part(time.Minute, 2*time.Minute)
 	c.Part(90*time.Second, 3*time.Minute)
-	if from, until := c.Parted(); from != time.Minute || until != 3*time.Minute || !c.Away(until-1) || c.Away(until) {
-		t.Errorf("from %v until %v", from, until)
+	fork := c.Clone()
+	c.Part(5*time.Minute, 6*time.Minute)
+	first, second := Parting{time.Minute, 3 * time.Minute}, Parting{5 * time.Minute, 6 * time.Minute}
+	if got := c.Parted(); !slices.Equal(got, []Parting{first, second}) || !c.Away(second.Until-1) || c.Away(second.Until) {
+		t.Errorf("it was away %v", got)
+	}
+	if got := fork.Parted(); !slices.Equal(got, []Parting{first}) || !fork.Away(first.Until-1) || fork.Away(first.Until) {
+		t.Errorf("its fork was away %v", got)
 	}
 }

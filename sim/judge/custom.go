@@ -13,13 +13,16 @@ type Custom struct {
 	Groups []string      // with which security groups; none: the primary one's
 	Since  time.Duration // when that has changed last; 0 is never
 	On     time.Duration // when the node's settings were changed to custom networking; 0 is that they always were
-	// From and Until are when the API server was away last.
-	From, Until time.Duration
+	Away   []Span        // when the API server was away
 }
+
+// Span is from when until when something was so.
+type Span struct{ From, Until time.Duration }
 
 // mustKnow says whether a daemon that asked for an ENI at that instant must have known the ENIConfig as it is now.
 func (c *Custom) mustKnow(at time.Duration) bool {
-	return past(c.Since, at) && past(c.On, at) && (at < c.From || past(c.Until, at))
+	away := slices.ContainsFunc(c.Away, func(p Span) bool { return p.From <= at && !past(p.Until, at) })
+	return past(c.Since, at) && past(c.On, at) && !away
 }
 
 // past says whether what began at since, 0 is never, is so old at an instant that a daemon must know.

@@ -344,7 +344,9 @@ func (h *Host) Whose(n *Node) judge.Whose {
 				return ec2.SubnetID(e.Subnet), e.Groups, changed
 			})
 		whose.Custom.On = n.customAt
-		whose.Custom.From, whose.Custom.Until = h.Kube.Parted()
+		for _, p := range h.Kube.Parted() {
+			whose.Custom.Away = append(whose.Custom.Away, judge.Span(p))
+		}
 	}
 	return whose
 }
