@@ -23,11 +23,11 @@ import (
 
 // cluster makes the cluster that was asked for, with the specs' images.
 func (a *asked) cluster(ctx context.Context) (*cluster, error) {
-	make := a.enilab
+	up := a.enilab
 	if a.control {
-		make = a.plain
+		up = a.plain
 	}
-	c, err := make(ctx)
+	c, err := up(ctx)
 	if err != nil {
 		return nil, err
 	}

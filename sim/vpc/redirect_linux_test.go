@@ -15,7 +15,7 @@ func TestRedirect(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ns.Close()
-	from, to := netip.MustParseAddrPort("127.1.1.1:80"), netip.MustParseAddrPort("127.1.1.1:1080")
+	from, to := netip.MustParseAddrPort("127.1.1.1:80"), netip.MustParseAddrPort("127.1.1.2:1080")
 	if err := Redirect(ns, from, to); err != nil {
 		t.Fatal(err)
 	}
