@@ -174,16 +174,8 @@ func TestSecurityGroupsFollowThePrimarys(t *testing.T) {
 			w.step(w.outcome(c))
 			continue
 		}
-		switch {
-		case len(w.saves[0]) > 0:
-			w.save(ipam.RunStore, 1)
-		case len(w.saves[1]) > 0:
-			w.save(ipam.LibStore, 1)
-		case len(w.flight) > 0:
-			w.step(w.outcome(w.take(0)))
-		default:
-			at, _ := w.node.Next()
-			w.pass(max(at-w.now, 0))
+		if !w.onward() {
+			t.Fatalf("at %v the node rests", w.now)
 		}
 	}
 	if !slices.Equal(second(), w.groups) || calls != 2 || strings.Contains(w.reasons(), "groups") {

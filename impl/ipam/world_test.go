@@ -600,6 +600,25 @@ func (w *world) survive() {
 	w.node = n
 }
 
+// onward answers what the node waits for, one thing of it and truly, or goes on to what is due next. It is false when the node rests.
+func (w *world) onward() bool {
+	switch {
+	case len(w.saves[0]) > 0:
+		w.save(ipam.RunStore, 1)
+	case len(w.saves[1]) > 0:
+		w.save(ipam.LibStore, 1)
+	case len(w.flight) > 0:
+		w.step(w.outcome(w.take(0)))
+	default:
+		at, ok := w.node.Next()
+		if !ok {
+			return false
+		}
+		w.pass(max(at-w.now, 0))
+	}
+	return true
+}
+
 // until answers everything truly until an effect is outstanding that match wants, and takes it out of the flight.
 func (w *world) until(what string, match func(ipam.Effect) bool) ipam.Effect {
 	w.t.Helper()
@@ -607,19 +626,8 @@ func (w *world) until(what string, match func(ipam.Effect) bool) ipam.Effect {
 		if i := slices.IndexFunc(w.flight, match); i >= 0 {
 			return w.take(i)
 		}
-		switch {
-		case len(w.saves[0]) > 0:
-			w.save(ipam.RunStore, 1)
-		case len(w.saves[1]) > 0:
-			w.save(ipam.LibStore, 1)
-		case len(w.flight) > 0:
-			w.step(w.outcome(w.take(0)))
-		default:
-			at, ok := w.node.Next()
-			if !ok {
-				w.t.Fatalf("at %v the node rests and has not wanted %s", w.now, what)
-			}
-			w.pass(max(at-w.now, 0))
+		if !w.onward() {
+			w.t.Fatalf("at %v the node rests and has not wanted %s", w.now, what)
 		}
 	}
 	w.t.Fatalf("the node never wanted %s", what)

@@ -11,8 +11,7 @@ import (
 // TestNonsenseChangesNothing: an operation that says too little, or what no kernel knows, is refused for that reason,
 // and nothing is done.
 func TestNonsenseChangesNothing(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	plug(t, newSpace(t), "eth0", primaryMAC, "r0")
 	apply(t, k, dataplane.InitPlan(hostSpec(true, true)), nil)
 	s := newSpace(t)
@@ -75,11 +74,7 @@ func TestNonsenseChangesNothing(t *testing.T) {
 // TestRemovalOfNoRoute: a removal that does not say of which table, or which route, removes none: the kernel would take no
 // table for main.
 func TestRemovalOfNoRoute(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
-	s := newSpace(t)
-	w := spec(1, s.inode)
-	apply(t, k, dataplane.PodPlan(w), s.pod(t))
+	k, w := withPod(t)
 	before := observe(t, k)
 	for _, op := range []dataplane.Op{{Dst: netip.PrefixFrom(w.Address, 32)}, {Table: dataplane.MainTable}, {}} {
 		op.Kind, op.Alias = dataplane.RemoveRoute, w.Alias
@@ -92,8 +87,7 @@ func TestRemovalOfNoRoute(t *testing.T) {
 
 // TestTheLongestAlias is one byte less than the kernel's room.
 func TestTheLongestAlias(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	s := newSpace(t)
 	w := spec(1, s.inode)
 	for len(w.Alias) < dataplane.MaxAlias {
@@ -108,8 +102,7 @@ func TestTheLongestAlias(t *testing.T) {
 
 // TestWhatThePodRefusesIsAnError: a route by a gateway that nothing leads to.
 func TestWhatThePodRefusesIsAnError(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	s := newSpace(t)
 	p := s.pod(t)
 	w := spec(1, s.inode)

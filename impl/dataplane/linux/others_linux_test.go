@@ -36,8 +36,7 @@ func linkTo(l netlink.Link, prefix string) *netlink.Route {
 // TestOthersRules: a rule that has our priority and address, and a selector or an action that we never use, is not
 // reported as one of ours, and survives the removal of ours beside it.
 func TestOthersRules(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	w := spec(1, 1)
 	src := &net.IPNet{IP: w.Address.AsSlice(), Mask: net.CIDRMask(32, 32)}
 	mask, few := uint32(0xff), &netlink.RulePortRange{Start: 53, End: 53}
@@ -81,8 +80,7 @@ func TestOthersRules(t *testing.T) {
 
 // TestRulesOfEveryTable: without a table all go, with one only its own, as stale all but its own.
 func TestRulesOfEveryTable(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	rule := dataplane.Op{Priority: dataplane.PriorityFromPod, Addr: netip.MustParseAddr("10.0.10.21")}
 	for _, c := range []struct {
 		kind  dataplane.Kind
@@ -112,8 +110,7 @@ func TestRulesOfEveryTable(t *testing.T) {
 // TestOthersRoutes: a route to a pod's address that leads elsewhere is not taken away with the pod's, and what says
 // more than our words can is not reported.
 func TestOthersRoutes(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	s := newSpace(t)
 	w := spec(1, s.inode)
 	apply(t, k, dataplane.PodPlan(w), s.pod(t))
@@ -165,11 +162,7 @@ func TestOthersRoutes(t *testing.T) {
 // TestRouteOfALinkWithoutItsAlias: a third party took the alias off. The route still goes by the link's name, but not
 // once the link is another's.
 func TestRouteOfALinkWithoutItsAlias(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
-	s := newSpace(t)
-	w := spec(1, s.inode)
-	apply(t, k, dataplane.PodPlan(w), s.pod(t))
+	k, w := withPod(t)
 	l, err := netlink.LinkByName(w.HostVeth)
 	must.Do(t, err)
 	remove := one(dataplane.Op{Kind: dataplane.RemoveRoute, Alias: w.Alias, Link: w.HostVeth, Table: dataplane.MainTable,
@@ -188,8 +181,7 @@ func TestRouteOfALinkWithoutItsAlias(t *testing.T) {
 
 // TestAdoptionOfWhatIsTaken: whose alias a link has keeps it; who has it already may say so again.
 func TestAdoptionOfWhatIsTaken(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	s := newSpace(t)
 	p := s.pod(t)
 	w := spec(1, s.inode)
@@ -214,8 +206,7 @@ func TestAdoptionOfWhatIsTaken(t *testing.T) {
 // TestOnlyAVethIsAPods: a link of another kind that somebody gave a pod's alias is not brought up, renamed or deleted
 // for the pod.
 func TestOnlyAVethIsAPods(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	w := spec(1, 1)
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = "bridge"
@@ -236,11 +227,7 @@ func TestOnlyAVethIsAPods(t *testing.T) {
 
 // TestRenameToATakenName: the other link keeps its name, and the one that has the name already needs nothing.
 func TestRenameToATakenName(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
-	s := newSpace(t)
-	w := spec(1, s.inode)
-	apply(t, k, dataplane.PodPlan(w), s.pod(t))
+	k, w := withPod(t)
 	plug(t, newSpace(t), "eth0", primaryMAC, "r0")
 	const longest = "a23456789abcdef"
 	rename := dataplane.Op{Kind: dataplane.RenameLink, Alias: w.Alias, Name: "eth0"}
@@ -256,8 +243,7 @@ func TestRenameToATakenName(t *testing.T) {
 // TestTheOlderOfTwoENIs: where two links have an ENI's MAC, the first one is meant. lo's, which is all zeros, is
 // nobody's.
 func TestTheOlderOfTwoENIs(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	router := newSpace(t)
 	for _, name := range []string{"eth0", "eth1", "eth2"} {
 		plug(t, router, name, primaryMAC, "to"+name)
@@ -275,8 +261,7 @@ func TestTheOlderOfTwoENIs(t *testing.T) {
 // TestPortOfABridge: what the kernel says of a link as a bridge's port, and that it is one no longer, is nothing
 // about the link itself.
 func TestPortOfABridge(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	watch := newWatcher(k)
 	plug(t, newSpace(t), "eth0", primaryMAC, "r0")
 	attrs := netlink.NewLinkAttrs()
@@ -317,8 +302,7 @@ func TestPortOfABridge(t *testing.T) {
 
 // TestTwoLinksOfOneAlias: a third party copied it. With the copy's end the other one is not forgotten.
 func TestTwoLinksOfOneAlias(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	var links []netlink.Link
 	for _, name := range []string{"first", "second"} {
 		must.Do(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name}, PeerName: name + "-peer"}))
@@ -342,8 +326,7 @@ func TestTwoLinksOfOneAlias(t *testing.T) {
 // TestANameTakenMeanwhile: a third party's link that took the name between look and creation has got our alias by the
 // second message, which is taken off it again. Any other refusal is told as it is.
 func TestANameTakenMeanwhile(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	w := spec(1, 1)
 	must.Do(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: w.HostVeth}, PeerName: "peer"}))
 	l, err := netlink.LinkByName(w.HostVeth)

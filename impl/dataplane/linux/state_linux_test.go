@@ -51,8 +51,7 @@ func TestOpenWithoutDescriptors(t *testing.T) {
 
 // TestWhatCannotBeReadIsSaid: an observation that lacks a list is not complete, says which list, and has the others.
 func TestWhatCannotBeReadIsSaid(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	plug(t, newSpace(t), "eth0", primaryMAC, "r0")
 	apply(t, k, natOp(true, true), nil)
 	deaf := rtnl.Adopt(-1, podBuffer)
@@ -87,8 +86,7 @@ func TestWhatCannotBeReadIsSaid(t *testing.T) {
 // TestAPlanSaysHowFarItGot: the operations before the one that fails are done, those behind it are not, and the error
 // names it.
 func TestAPlanSaysHowFarItGot(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	rule := dataplane.Op{Kind: dataplane.EnsureRule, Priority: dataplane.PriorityFromPod, Table: 7,
 		Addr: netip.MustParseAddr("10.0.10.21")}
 	flush := dataplane.Op{Kind: dataplane.FlushConntrack, Addr: rule.Addr}
@@ -113,8 +111,7 @@ func TestAPlanSaysHowFarItGot(t *testing.T) {
 // TestThePodsEndOfAnEarlierPlan: a plan that has not made the pair finds its other end by the pod's namespace, and
 // writes there and nowhere else.
 func TestThePodsEndOfAnEarlierPlan(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	first, second := newSpace(t), newSpace(t)
 	w, other := spec(1, first.inode), spec(2, second.inode)
 	other.IfName = "net1"
@@ -142,8 +139,7 @@ func TestThePodsEndOfAnEarlierPlan(t *testing.T) {
 
 // TestMACTwiceInAPlan: the second one is compared with what the first one wrote.
 func TestMACTwiceInAPlan(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	s := newSpace(t)
 	w := spec(1, s.inode)
 	apply(t, k, dataplane.PodPlan(w), s.pod(t))
@@ -162,8 +158,7 @@ func TestMACTwiceInAPlan(t *testing.T) {
 // TestTheOnlyAddressOfAnENI: whatever a link has, also what a crash halfway left, it has the wanted address
 // afterwards and no other.
 func TestTheOnlyAddressOfAnENI(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	plug(t, newSpace(t), "eth1", secondaryMAC, "r1")
 	l, err := netlink.LinkByName("eth1")
 	must.Do(t, err)
@@ -191,11 +186,7 @@ func TestTheOnlyAddressOfAnENI(t *testing.T) {
 
 // TestProxiesOfOneLink: all of them are observed.
 func TestProxiesOfOneLink(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
-	s := newSpace(t)
-	w := spec(1, s.inode)
-	apply(t, k, dataplane.PodPlan(w), s.pod(t))
+	k, w := withPod(t)
 	want := []netip.Addr{dataplane.Gateway(), netip.MustParseAddr("169.254.1.2"), netip.MustParseAddr("169.254.1.3")}
 	for _, a := range want {
 		apply(t, k, one(dataplane.Op{Kind: dataplane.ProxyNeighbour, Alias: w.Alias, Addr: a}), nil)
@@ -249,8 +240,7 @@ func TestShortMessages(t *testing.T) {
 
 // TestALoopbackBehindALinkIsNoUse: every pod has one, and all have the same.
 func TestALoopbackBehindALinkIsNoUse(t *testing.T) {
-	enterNew(t)
-	k := openHere(t, Options{})
+	k := openNew(t, Options{})
 	s := newSpace(t)
 	w := spec(1, s.inode)
 	apply(t, k, dataplane.PodPlan(w), s.pod(t))
