@@ -121,7 +121,7 @@ func (c *cluster) connect(ctx context.Context, p *kindcluster.Provider) error {
 				script += "ip route add " + podsOf(j) + " via " + a + "\n"
 			}
 		}
-		if err := inNode(ctx, node, script); err != nil {
+		if _, err := inNode(ctx, node, script); err != nil {
 			return err
 		}
 	}
@@ -147,8 +147,9 @@ func (a *asked) prepare(ctx context.Context, c *cluster) error {
 		}
 	}
 	if a.broken != "" {
+		b := broken[a.broken]
 		for _, node := range c.nodes {
-			if err := inNode(ctx, node, broken[a.broken].script); err != nil {
+			if _, err := inNode(ctx, node, b.install()); err != nil {
 				return fmt.Errorf("break %s on %s: %w", a.broken, node, err)
 			}
 		}
@@ -156,14 +157,15 @@ func (a *asked) prepare(ctx context.Context, c *cluster) error {
 	return nil
 }
 
-// inNode runs a shell script in a node's container.
-func inNode(ctx context.Context, node, script string) error {
+// inNode runs a shell script in a node's container, and returns what it printed.
+func inNode(ctx context.Context, node, script string) (string, error) {
 	cmd := exec.CommandContext(ctx, "docker", "exec", "-i", node, "sh", "-eu")
 	cmd.Stdin = strings.NewReader(script)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("in %s: %w: %s", node, err, bytes.TrimSpace(out))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("in %s: %w: %s", node, err, bytes.TrimSpace(out))
 	}
-	return nil
+	return string(bytes.TrimSpace(out)), nil
 }
 
 // killPeriod is how often aws-node of a worker is deleted by force.

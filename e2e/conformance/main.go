@@ -134,6 +134,11 @@ func (a *asked) run(ctx context.Context) (code int, err error) {
 		if found, err = a.specs(ctx, c, dir); err == nil {
 			err = found.tell(os.Stdout, a.name())
 			code = found.code()
+			if b, ok := broken[a.broken]; ok && err == nil {
+				if hit, e := b.struck(ctx, c); e != nil || !hit {
+					err = errors.Join(e, fmt.Errorf("%s has not struck: no packet met it, and what the specs say proves nothing", a.broken))
+				}
+			}
 		}
 		err = errors.Join(err, c.close())
 	}
