@@ -107,7 +107,7 @@ func (r *responder) answers(index int, q query) bool {
 	if p == nil || p.addresses[q.target] {
 		return false
 	}
-	subnet := r.config.within(r.config.Subnets, q.target)
+	subnet := holder(r.config.Subnets, q.target)
 	if !subnet.IsValid() {
 		return false
 	}

@@ -42,10 +42,11 @@ func (r *responder) announce(addrs ...netip.Addr) {
 // leadsTo tells whether machines on the segment reach a by the router. An ENI that is not attached may be a machine that has not joined yet, and
 // answers for itself; so does a stranger, which is never assigned.
 func (r *responder) leadsTo(a netip.Addr) bool {
-	if !r.segment.subnet.Contains(a) {
+	subnet := r.segment.subnet(a)
+	if !subnet.IsValid() {
 		return false
 	}
-	return a == r.segment.gateway || a == r.config.witness() || r.ports[r.owners[a]] != nil
+	return a == gateway(subnet) || a == r.config.witness() || r.ports[r.owners[a]] != nil
 }
 
 // answersShared decides about a request that came in by the segment. Who is unknown there (a stranger, a machine that has not joined) may
@@ -63,5 +64,5 @@ func (r *responder) answersShared(q query) bool {
 	if p.addresses[q.target] {
 		return false
 	}
-	return q.sender.IsUnspecified() || p.addresses[q.sender] && r.segment.subnet.Contains(q.sender)
+	return q.sender.IsUnspecified() || p.addresses[q.sender] && r.segment.subnet(q.target).Contains(q.sender)
 }

@@ -24,7 +24,7 @@ func (f *Network) Assign(mac string, a netip.Addr) error {
 }
 
 func (f *Network) assignable(a netip.Addr) error {
-	subnet := f.config.within(f.config.Subnets, a)
+	subnet := holder(f.config.Subnets, a)
 	switch {
 	case !subnet.IsValid():
 		return fmt.Errorf("it is in none of the subnets %v", f.config.Subnets)

@@ -18,9 +18,9 @@ type Config struct {
 	// leaves it open and as it was found.
 	Namespace *os.File
 	// Segment is the name of a link of Namespace that is one shared Ethernet for the first ENIs of several instances (Join). The link is up and
-	// has the address of a subnet's gateway. Empty: there is none.
+	// has the address of the gateway of each subnet that such ENIs are in. Empty: there is none.
 	Segment string
-	// Strangers are addresses on the segment, in its subnet, that answer for themselves and that EC2's model never assigns: a machine that is
+	// Strangers are addresses on the segment, in a subnet of its, that answer for themselves and that EC2's model never assigns: a machine that is
 	// no instance.
 	Strangers []netip.Addr
 }
@@ -66,7 +66,7 @@ func (c Config) contradictions() []error {
 			}
 		}
 	}
-	if c.Internet.Is4() && (c.within(c.VPC, c.Internet).IsValid() || c.Internet.IsLoopback() || c.Internet.IsMulticast() || c.Internet.IsUnspecified()) {
+	if c.Internet.Is4() && (holder(c.VPC, c.Internet).IsValid() || c.Internet.IsLoopback() || c.Internet.IsMulticast() || c.Internet.IsUnspecified()) {
 		wrong = append(wrong, fmt.Errorf("internet address %v: expected an address outside the VPC %v that can be routed", c.Internet, c.VPC))
 	}
 	if !c.Internet.Is4() {
@@ -84,7 +84,7 @@ func (c Config) segmentContradictions() []error {
 		wrong = append(wrong, fmt.Errorf("strangers %v: Segment is empty; expected the link that they are on", c.Strangers))
 	}
 	for i, a := range c.Strangers {
-		switch subnet := c.within(c.Subnets, a); {
+		switch subnet := holder(c.Subnets, a); {
 		case !subnet.IsValid():
 			wrong = append(wrong, fmt.Errorf("stranger %v is in none of the subnets %v", a, c.Subnets))
 		case a == gateway(subnet):
@@ -98,8 +98,8 @@ func (c Config) segmentContradictions() []error {
 	return wrong
 }
 
-// within is the prefix that holds a, or zero.
-func (c Config) within(prefixes []netip.Prefix, a netip.Addr) netip.Prefix {
+// holder is the prefix that holds a, or zero.
+func holder(prefixes []netip.Prefix, a netip.Addr) netip.Prefix {
 	for _, p := range prefixes {
 		if p.Contains(a) {
 			return p
@@ -113,7 +113,7 @@ func (c Config) within(prefixes []netip.Prefix, a netip.Addr) netip.Prefix {
 func (c Config) witness() netip.Addr {
 	for _, v := range slices.Backward(c.VPC) {
 		for a := last(v).Prev(); a.Compare(v.Addr()) > 0; {
-			s := c.within(c.Subnets, a)
+			s := holder(c.Subnets, a)
 			if !s.IsValid() {
 				return a
 			}

@@ -33,8 +33,8 @@
 // # A shared segment
 //
 // Elsewhere a machine's first link exists before the VPC does: a container's eth0 on a Docker network, which is one Ethernet for all machines. Then
-// the router works in a namespace that it borrows (Config.Namespace), whose link Config.Segment is on that Ethernet and has the address of a
-// subnet's gateway; the network is that subnet. An ENI is either plugged in or a machine on the segment (Join, Leave):
+// the router works in a namespace that it borrows (Config.Namespace), whose link Config.Segment is on that Ethernet and has the addresses of the
+// gateways of one or several subnets; the network is those subnets. An ENI is either plugged in or a machine on the segment (Join, Leave):
 //
 //	          borrowed namespace: table 233, before all others      the machines' namespaces
 //	10.0.0.2/32  dev eth0, permanent neighbour ─┐

@@ -18,7 +18,7 @@ import (
 //	chain check {                                         # before anything else looks at a packet
 //		type filter hook prerouting priority raw
 //		iif SEGMENT ether saddr @joined ether saddr . ip saddr != @owned counter drop
-//		ip daddr GATEWAY counter drop                     # a VPC's router does not answer
+//		ip daddr GATEWAY counter drop                     # of each subnet; a VPC's router does not answer
 //	}
 //	chain clamp {
 //		type filter hook forward priority mangle
@@ -50,7 +50,9 @@ func newFilter(ns *os.File, s *segment) (*filter, error) {
 		check := c.AddChain(&nftables.Chain{Table: f.table, Name: "check", Type: nftables.ChainTypeFilter,
 			Hooknum: nftables.ChainHookPrerouting, Priority: nftables.ChainPriorityRaw})
 		c.AddRule(&nftables.Rule{Table: f.table, Chain: check, Exprs: f.spoofed(s)})
-		c.AddRule(&nftables.Rule{Table: f.table, Chain: check, Exprs: toRouter(s)})
+		for _, subnet := range s.subnets {
+			c.AddRule(&nftables.Rule{Table: f.table, Chain: check, Exprs: toRouter(subnet)})
+		}
 		clamp := c.AddChain(&nftables.Chain{Table: f.table, Name: "clamp", Type: nftables.ChainTypeFilter,
 			Hooknum: nftables.ChainHookForward, Priority: nftables.ChainPriorityMangle})
 		for _, way := range []expr.MetaKey{expr.MetaKeyIIF, expr.MetaKeyOIF} {
@@ -180,11 +182,11 @@ func (f *filter) spoofed(s *segment) []expr.Any {
 		&expr.Counter{}, &expr.Verdict{Kind: expr.VerdictDrop})
 }
 
-// toRouter drops packets to the gateway.
-func toRouter(s *segment) []expr.Any {
+// toRouter drops packets to a subnet's gateway.
+func toRouter(subnet netip.Prefix) []expr.Any {
 	return []expr.Any{
 		&expr.Payload{DestRegister: register0, Base: expr.PayloadBaseNetworkHeader, Offset: 16, Len: 4},
-		&expr.Cmp{Op: expr.CmpOpEq, Register: register0, Data: s.gateway.AsSlice()},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: register0, Data: gateway(subnet).AsSlice()},
 		&expr.Counter{}, &expr.Verdict{Kind: expr.VerdictDrop},
 	}
 }

@@ -15,9 +15,11 @@ import (
 type segment struct {
 	index   int32
 	mac     net.HardwareAddr // the router's there
-	subnet  netip.Prefix
-	gateway netip.Addr // the link's address
+	subnets []netip.Prefix   // the link has the address of each one's gateway
 }
+
+// subnet is the one of the segment's that holds a, or zero.
+func (s *segment) subnet(a netip.Addr) netip.Prefix { return holder(s.subnets, a) }
 
 // segment finds it, or says what is wrong with it.
 func (r *rtnl) segment(c Config, links []netlink.Link) (*segment, error) {
@@ -34,12 +36,26 @@ func (r *rtnl) segment(c Config, links []netlink.Link) (*segment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("segment %s: addresses: %w", c.Segment, err)
 	}
+	s := &segment{index: index, mac: l.HardwareAddr}
 	for _, a := range addrs {
-		if subnet := c.within(c.Subnets, a); subnet.IsValid() && a == gateway(subnet) {
-			return &segment{index: index, mac: l.HardwareAddr, subnet: subnet, gateway: a}, nil
+		if subnet := holder(c.Subnets, a); subnet.IsValid() && a == gateway(subnet) {
+			s.subnets = append(s.subnets, subnet)
 		}
 	}
+	if len(s.subnets) > 0 {
+		return s, s.reaches(c.Strangers)
+	}
 	return nil, fmt.Errorf("segment %s: it has the addresses %v; expected the gateway (the second address) of one of the subnets %v", c.Segment, addrs, c.Subnets)
+}
+
+// reaches says whether the link is in the strangers' subnets.
+func (s *segment) reaches(strangers []netip.Addr) error {
+	for _, a := range strangers {
+		if !s.subnet(a).IsValid() {
+			return fmt.Errorf("stranger %v: the segment is in %v; expected the address of its gateway on the link", a, s.subnets)
+		}
+	}
+	return nil
 }
 
 // openSegment makes the router one of the segment's.
@@ -47,7 +63,7 @@ func (f *Network) openSegment() (err error) {
 	f.undoLater(f.forgetSegment)
 	for _, a := range f.config.Strangers {
 		// The router's own packets are ICMP errors. They come from an address that a stranger has a route to.
-		if err := f.rtnl.route(a, f.segment.index, f.segment.gateway); err != nil {
+		if err := f.rtnl.route(a, f.segment.index, gateway(f.segment.subnet(a))); err != nil {
 			return fmt.Errorf("route to stranger %v: %w", a, err)
 		}
 	}

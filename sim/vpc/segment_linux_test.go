@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/internal/must"
@@ -283,6 +284,56 @@ func TestContradiction(t *testing.T) {
 	must.Do(t, s.f.Join(macA))
 	believes(s.b, macR)
 	believes(s.h, macR)
+}
+
+// TestSegmentOfSeveralSubnets: machines of two subnets on one Ethernet, which the host sees as one network; they are in reach by their gateways alone.
+func TestSegmentOfSeveralSubnets(t *testing.T) {
+	t.Parallel()
+	w := newWire(t)
+	s := &shared{wire: w, router: w.routerSpace(), h: w.host(), a: w.machine(macA, "10.0.1.10"), b: w.machineIn(sn2, macB, "10.0.2.20", "10.0.2.21")}
+	s.router.addAddress("eth0", "10.0.2.1", 24)
+	must.Do(t, s.h.rtnl.nl.RouteAdd(&netlink.Route{LinkIndex: int(s.h.index("eth0")), Dst: ipNet(ip("10.0.2.0"), 24)}))
+	// What the network's own machines do to reach a host that is not in their subnet.
+	must.Do(t, s.b.rtnl.nl.RouteAdd(&netlink.Route{LinkIndex: int(s.b.index("eth0")), Dst: ipNet(ip(host1), 32), Scope: netlink.SCOPE_LINK}))
+	s.f = must.Get(New(sharedConfig(s.router.ns)))(t)
+	t.Cleanup(func() { must.Do(t, s.f.Close()) })
+	for _, i := range []*instance{s.router, s.h, s.a, s.b} {
+		i.f = s.f
+	}
+	for a, mac := range map[string]string{"10.0.1.10": macA, "10.0.2.20": macB, "10.0.2.21": macB} {
+		must.Do(t, s.f.Assign(mac, ip(a)))
+	}
+	must.Do(t, s.f.Join(macA))
+	must.Do(t, s.f.Join(macB))
+	eventually(t, "the router answers a by ARP", func() bool { return s.a.arp("eth0", "0.0.0.0", "10.0.1.1", calm) == macR })
+	eventually(t, "the router answers b by ARP", func() bool { return s.b.arp("eth0", "0.0.0.0", "10.0.2.1", calm) == macR })
+	for _, c := range []struct {
+		from             *instance
+		sender, target   string
+		want, wantOfPing string
+	}{
+		{s.a, "10.0.1.10", "10.0.1.1", macR, ""},
+		{s.b, "10.0.2.20", "10.0.2.1", macR, ""},
+		{s.a, "10.0.1.10", "10.0.2.20", "", "answered"},
+		{s.b, "10.0.2.21", "10.0.1.10", "", "answered"},
+		{s.a, "10.0.1.10", "10.0.2.1", "", ""},
+		{s.b, "10.0.2.20", host1, macH, "answered"},
+		{s.h, host1, "10.0.2.21", macR, "answered"},
+		{s.h, host1, "10.0.1.10", macR, "answered"},
+	} {
+		wait := func(yes bool) time.Duration {
+			if yes {
+				return patience
+			}
+			return calm / 2
+		}
+		if got := c.from.arp("eth0", c.sender, c.target, wait(c.want != "")); got != c.want {
+			t.Errorf("who has %s, tell %s: answer %q, expected %q", c.target, c.sender, got, c.want)
+		}
+		if got := c.from.ping(c.sender, c.target, wait(c.wantOfPing != "")); got != (c.wantOfPing != "") {
+			t.Errorf("%s pings %s: answered=%v", c.sender, c.target, got)
+		}
+	}
 }
 
 func TestSegmentMoves(t *testing.T) {

@@ -62,10 +62,15 @@ func (w *wire) connect(ns *os.File, mac string) {
 // machine is an instance whose eth0 is on the wire, and has these addresses; it leaves ARP to the router.
 func (w *wire) machine(mac string, addrs ...string) *instance {
 	w.t.Helper()
+	return w.machineIn(sn1, mac, addrs...)
+}
+
+func (w *wire) machineIn(subnet, mac string, addrs ...string) *instance {
+	w.t.Helper()
 	i := newInstance(w.t, nil)
 	w.connect(i.ns, mac)
 	must.Do(w.t, Do(i.ns, func() error { return write(sysctls+"ipv4/conf/eth0/arp_ignore", "8") }))
-	i.configure(0, netip.MustParsePrefix(sn1), addrs...)
+	i.configure(0, netip.MustParsePrefix(subnet), addrs...)
 	return i
 }
 
