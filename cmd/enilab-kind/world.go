@@ -63,7 +63,7 @@ func (world) Hold(ctx context.Context, o *cli.Cluster, log string, say, ready fu
 			err = &kind.Lacking{Text: e.Error()}
 		}
 	}()
-	c, err := kind.Up(ctx, kind.Config{Name: o.Name, NodeImage: o.Image, File: o.File, Workers: o.Nodes, Proxy: o.Proxy, Type: o.Type,
+	c, err := kind.Up(ctx, kind.Config{Name: o.Name, NodeImage: o.Image, File: o.File, Workers: o.Nodes, Zones: o.Zones, Proxy: o.Proxy, Type: o.Type,
 		Kubeconfig: hold.Kubeconfig, Log: say})
 	if err != nil {
 		return err

@@ -37,13 +37,16 @@ func (a *asked) cluster(ctx context.Context) (*cluster, error) {
 	return c, nil
 }
 
+// zones is how many zones the workers are in: some of the specs need two or three.
+const zones = 3
+
 // enilab is a cluster with enilab's CNI.
 func (a *asked) enilab(ctx context.Context) (*cluster, error) {
 	archive, name, err := kind.PartsIn(".").Image(ctx, false)
 	if err != nil {
 		return nil, err
 	}
-	up, err := kind.Up(ctx, kind.Config{Name: clusterName, Workers: a.workers, Proxy: a.proxy, Log: func(line string) { say("%s", line) }})
+	up, err := kind.Up(ctx, kind.Config{Name: clusterName, Workers: a.workers, Zones: min(a.workers, zones), Proxy: a.proxy, Log: func(line string) { say("%s", line) }})
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/kind/pkg/cluster/nodeutils"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/vpc"
@@ -112,7 +113,7 @@ func (c *Cluster) up(ctx context.Context) error {
 		text string
 		do   func(context.Context) error
 	}{
-		{fmt.Sprintf("making the VPC's subnet %v, a Docker network", c.layout.subnet), c.makeVPC},
+		{fmt.Sprintf("making the VPC's subnet %v, a Docker network", c.layout.wire), c.makeVPC},
 		{"creating the cluster " + c.cfg.Name, c.makeCluster},
 		{"plugging its nodes into the VPC", c.plugNodes},
 	} {
@@ -136,14 +137,25 @@ func (c *Cluster) makeVPC(ctx context.Context) error {
 	if c.net, err = openNetns(pid); err != nil {
 		return err
 	}
-	c.network, err = vpc.New(vpc.Config{VPC: []netip.Prefix{c.layout.vpc}, Subnets: []netip.Prefix{c.layout.subnet},
-		Namespace: c.net, Segment: "eth0", Strangers: []netip.Addr{c.layout.host}})
+	if err := addGateways(c.net, c.layout.homes[1:]); err != nil {
+		return err
+	}
+	scenario := sim.Cluster{Subnets: c.layout.subnets}
+	c.network, err = vpc.New(vpc.Config{VPC: c.layout.vpc, Subnets: scenario.Prefixes(), Namespace: c.net, Segment: segment,
+		Strangers: []netip.Addr{c.layout.host}})
 	if err != nil {
 		return err
 	}
-	vpc, subnet := actions.Neighbour()
-	cfg := ec2.Config{VPCs: []ec2.VPC{{CIDRs: []netip.Prefix{c.layout.vpc}}, vpc}, Latency: c.cfg.Latency, Throttle: c.cfg.Throttle,
-		Subnets: []ec2.SubnetConfig{{CIDR: c.layout.subnet, Reservations: []netip.Prefix{c.layout.machines}}, subnet}}
+	neighbour, theirs := actions.Neighbour()
+	cfg := ec2.Config{VPCs: []ec2.VPC{{CIDRs: c.layout.vpc}, neighbour}, Latency: c.cfg.Latency, Throttle: c.cfg.Throttle}
+	for i := range c.layout.subnets {
+		cfg.Subnets = append(cfg.Subnets, c.layout.subnets[i].Config())
+	}
+	for _, h := range c.layout.homes {
+		s := &cfg.Subnets[h.no]
+		s.Reservations = append(s.Reservations, h.machines)
+	}
+	cfg.Subnets = append(cfg.Subnets, theirs)
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
@@ -151,13 +163,20 @@ func (c *Cluster) makeVPC(ctx context.Context) error {
 	return nil
 }
 
-// createLock: kind's Docker provider takes the network's name from the environment, which is the process's.
+// createLock: kind's Docker provider takes the network's name and Docker's client from the environment, which is the process's.
 var createLock sync.Mutex
 
 func (c *Cluster) makeCluster(ctx context.Context) error {
 	var cfg *v1alpha4.Cluster
 	var err error
-	c.loop.ask(func() { cfg, err = c.cfg.kindConfig(&c.layout, c.cloud.Subnets()[0].Zone, c.cloud.InstanceAt) })
+	c.loop.ask(func() {
+		zone := func(n int) string { return c.cloud.Subnets()[c.layout.homeOf(n).no].Zone }
+		cfg, err = c.cfg.kindConfig(&c.layout, zone, c.cloud.InstanceAt)
+	})
+	if err != nil {
+		return err
+	}
+	addressing, err := c.addressNodes(cfg)
 	if err != nil {
 		return err
 	}
@@ -167,10 +186,14 @@ func (c *Cluster) makeCluster(ctx context.Context) error {
 	c.provider = cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(&logger{c.cfg.Log}))
 	createLock.Lock()
 	defer createLock.Unlock()
-	if err := os.Setenv("KIND_EXPERIMENTAL_DOCKER_NETWORK", c.cfg.Name); err != nil {
+	path := os.Getenv("PATH")
+	if err := errors.Join(os.Setenv("KIND_EXPERIMENTAL_DOCKER_NETWORK", c.cfg.Name), os.Setenv("PATH", addressing+":"+path)); err != nil {
 		return err
 	}
-	defer os.Unsetenv("KIND_EXPERIMENTAL_DOCKER_NETWORK")
+	defer func() {
+		_ = os.Unsetenv("KIND_EXPERIMENTAL_DOCKER_NETWORK")
+		_ = os.Setenv("PATH", path)
+	}()
 	done := make(chan error, 1)
 	go func() {
 		done <- c.provider.Create(c.cfg.Name, cluster.CreateWithV1Alpha4Config(cfg), cluster.CreateWithNodeImage(c.cfg.NodeImage),

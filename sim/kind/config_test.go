@@ -11,6 +11,8 @@ import (
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/internal/must"
+	"github.com/enilab/enilab/sim"
 )
 
 func TestDefaults(t *testing.T) {
@@ -25,51 +27,81 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestWhatCannotBe(t *testing.T) {
-	_, err := Config{Name: "My Cluster", Proxy: "ipvs", Type: "m5.huge", Workers: 99, Subnet: netip.MustParsePrefix("10.0.0.0/28")}.withDefaults()
-	for _, want := range []string{`"My Cluster"`, `"ipvs"`, `"m5.huge"`, "99 workers", "10.0.0.0/28"} {
+	_, err := Config{Name: "My Cluster", Proxy: "ipvs", Type: "m5.huge", Workers: 99, Zones: 7, Subnets: []sim.Subnet{
+		{CIDR: netip.MustParsePrefix("10.0.0.0/28")}, {CIDR: netip.MustParsePrefix("10.0.1.0/28"), Nodes: true}, {CIDR: netip.MustParsePrefix("10.0.2.0/28")}}}.withDefaults()
+	for _, want := range []string{`"My Cluster"`, `"ipvs"`, `"m5.huge"`, "99 workers", "7 zones", "subnet 10.0.0.0/28: an", "subnet 10.0.1.0/28: an", "its VPC is needed"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not speak of %s", err, want)
 		}
+	}
+	if strings.Contains(err.Error(), "10.0.2.0/28") {
+		t.Errorf("%v: no node is in 10.0.2.0/28", err)
 	}
 }
 
 // Nobody's addresses overlap: the router is where EC2 has the VPC's, the Docker host where it has the resolver, both in what EC2 never
 // gives away, and the machines are apart from them.
 func TestLayout(t *testing.T) {
-	for _, s := range []string{"10.0.0.0/20", "10.0.10.0/24", "192.168.128.0/24", "10.1.2.64/26", "172.26.0.0/16"} {
+	for _, s := range []string{"10.0.0.0/20", "10.0.10.0/24", "192.168.128.0/24", "10.1.2.64/26", "10.1.2.96/27", "172.26.0.0/16"} {
 		subnet := netip.MustParsePrefix(s)
-		l := layOut(netip.PrefixFrom(subnet.Addr(), 12).Masked(), subnet)
+		network := layOut([]netip.Prefix{netip.PrefixFrom(subnet.Addr(), 12).Masked()}, []sim.Subnet{{CIDR: subnet}})
+		l := network.homes[0]
+		if last := network.address(mostWorkers); !l.machines.Contains(last) || !l.machines.Contains(last.Next()) || network.wire != subnet {
+			t.Errorf("%v: the last machine is %v of %v, on the wire %v", subnet, last, l.machines, network.wire)
+		}
 		if !subnet.Contains(l.machines.Addr()) || !subnet.Overlaps(l.machines) || l.machines.Bits() <= subnet.Bits() || l.machines != l.machines.Masked() {
 			t.Errorf("%v: the machines are in %v", subnet, l.machines)
 		}
 		first := subnet.Addr().Next()
-		if l.router != first || l.host != first.Next() || l.machines.Contains(l.router) || l.machines.Contains(l.host) {
-			t.Errorf("%v: router %v, host %v, machines %v", subnet, l.router, l.host, l.machines)
+		if l.router != first || network.host != first.Next() || l.machines.Contains(l.router) || l.machines.Contains(network.host) {
+			t.Errorf("%v: router %v, host %v, machines %v", subnet, l.router, network.host, l.machines)
 		}
+	}
+}
+
+// Workers take turns in the zones; the wire reaches all of them, and no subnet without nodes.
+func TestLayoutOfZones(t *testing.T) {
+	c := Config{Zones: 3}
+	l, err := c.chooseLayout(nil)
+	if err != nil || l.wire != netip.MustParsePrefix("10.0.0.0/18") {
+		t.Fatalf("the wire is %v, %v", l.wire, err)
+	}
+	for n, want := range []string{"10.0.0.36", "10.0.0.37", "10.0.16.38", "10.0.32.39", "10.0.0.40"} {
+		if a, h := l.address(n), l.homeOf(n); a.String() != want || !h.subnet.Contains(a) || !h.machines.Contains(a) {
+			t.Errorf("node %d has the address %v, expected %s in %v", n, a, want, h.machines)
+		}
+	}
+	vpc := []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("100.64.0.0/16")}
+	l = layOut(vpc, []sim.Subnet{{CIDR: netip.MustParsePrefix("10.1.0.0/27")}, {CIDR: netip.MustParsePrefix("100.64.0.0/16")},
+		{CIDR: netip.MustParsePrefix("10.1.2.0/24"), Zone: "b", Nodes: true}})
+	if l.wire != netip.MustParsePrefix("10.1.0.0/22") || l.homeOf(0).no != 0 || l.homeOf(1).no != 0 || l.homeOf(2).no != 2 || l.homeOf(3).no != 0 {
+		t.Errorf("the wire is %v, the homes are %v", l.wire, l.homes)
 	}
 }
 
 func TestChooseLayout(t *testing.T) {
 	used := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("172.16.0.0/12")}
 	c := &Config{}
-	if l, err := c.chooseLayout(used); err != nil || l.vpc != netip.MustParsePrefix("192.168.0.0/16") {
+	if l, err := c.chooseLayout(used); err != nil || l.vpc[0] != netip.MustParsePrefix("192.168.0.0/16") {
 		t.Errorf("chose %v, %v", l.vpc, err)
 	}
 	if _, err := c.chooseLayout(append(used, netip.MustParsePrefix("192.168.7.0/24"))); err == nil {
 		t.Error("chose a VPC where everything is in use")
 	}
-	c.Subnet = netip.MustParsePrefix("10.0.10.0/24")
+	c.VPC, c.Subnets = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}, []sim.Subnet{{CIDR: netip.MustParsePrefix("10.0.10.0/24")}}
 	if _, err := c.chooseLayout(used); err == nil || !strings.Contains(err.Error(), "10.0.0.0/8") {
 		t.Errorf("a subnet that is in use: %v", err)
 	}
-	if l, err := c.chooseLayout(nil); err != nil || l.vpc != netip.MustParsePrefix("10.0.0.0/16") {
-		t.Errorf("the VPC around %v is %v, %v", c.Subnet, l.vpc, err)
+	if l, err := c.chooseLayout(nil); err != nil || l.wire != c.Subnets[0].CIDR {
+		t.Errorf("the subnet %v is %v, %v", c.Subnets[0], l.wire, err)
 	}
-	c.VPC = c.Subnet
+	c.VPC[0] = c.Subnets[0].CIDR
 	if _, err := c.chooseLayout(nil); err == nil {
 		t.Error("the VPC is no larger than its subnet")
 	}
 }
+
+func westA(int) string { return "us-west-2a" }
 
 // numbered are IDs that show which instance they are.
 func numbered(n int) ec2.InstanceID { return ec2.InstanceID(fmt.Sprintf("i-%d", n)) }
@@ -80,13 +112,13 @@ func TestKindConfigs(t *testing.T) {
 	if err != nil || len(files) != 4 {
 		t.Fatalf("found %v, %v", files, err)
 	}
-	l := layOut(netip.MustParsePrefix("10.0.0.0/16"), netip.MustParsePrefix("10.0.0.0/20"))
+	l := must.Get((&Config{}).chooseLayout(nil))(t)
 	for _, f := range files {
 		c, err := Config{File: f}.withDefaults()
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := c.kindConfig(&l, "us-west-2a", numbered)
+		got, err := c.kindConfig(&l, westA, numbered)
 		if err != nil {
 			t.Errorf("%s: %v", f, err)
 			continue
@@ -111,7 +143,7 @@ func TestKindConfigs(t *testing.T) {
 }
 
 func TestKindConfigThatCannotBe(t *testing.T) {
-	l := layOut(netip.MustParsePrefix("10.0.0.0/16"), netip.MustParsePrefix("10.0.0.0/20"))
+	l := must.Get((&Config{}).chooseLayout(nil))(t)
 	for text, want := range map[string]string{
 		"kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\n":                "disableDefaultCNI",
 		"kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\nnetworkin: {}\n": "networkin",
@@ -122,7 +154,7 @@ func TestKindConfigThatCannotBe(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := Config{File: file}
-		if _, err := c.kindConfig(&l, "us-west-2a", numbered); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), file) {
+		if _, err := c.kindConfig(&l, westA, numbered); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), file) {
 			t.Errorf("%q: %v, expected %s and the file's name", text, err, want)
 		}
 	}

@@ -93,12 +93,64 @@ func routes() ([]netip.Prefix, error) {
 // another machine's own requests say of their sender.
 var machineSysctls = map[string]string{"conf/eth0/arp_ignore": "8", "neigh/eth0/locktime": "1000000"}
 
-// configureMachine makes an instance of a node container: the VPC answers ARP for it, what is beyond the VPC's router is routed there, and
-// instance metadata is on its loopback. The default route stays the Docker host's.
-func configureMachine(ns *os.File, router netip.Addr, beyond ...netip.Prefix) error {
+// addGateways gives the router's link the gateways of further subnets; the first one's is Docker's doing.
+func addGateways(ns *os.File, homes []home) error {
 	return vpc.Do(ns, func() error {
-		link, err := netlink.LinkByName("eth0")
+		link, err := netlink.LinkByName(segment)
+		for _, h := range homes {
+			if err == nil {
+				err = netlink.AddrAdd(link, &netlink.Addr{IPNet: ipNet(h.router, h.subnet.Bits())})
+			}
+		}
 		if err != nil {
+			return fmt.Errorf("give the router the gateways of the nodes' subnets: %w", err)
+		}
+		return nil
+	})
+}
+
+func ipNet(a netip.Addr, bits int) *net.IPNet {
+	return &net.IPNet{IP: a.AsSlice(), Mask: net.CIDRMask(bits, 32)}
+}
+
+// moveIn makes the address that a machine has of the Docker network one of its subnet, whose other subnets are beyond the router. The Docker
+// host stays in reach on the link, and the way out.
+func moveIn(link netlink.Link, h *home, host netip.Addr) error {
+	list, err := netlink.AddrList(link, netlink.FAMILY_V4)
+	if err != nil {
+		return err
+	}
+	for _, a := range list {
+		address, _ := netip.AddrFromSlice(a.IP.To4())
+		if bits, _ := a.Mask.Size(); !h.machines.Contains(address) || bits == h.subnet.Bits() {
+			continue
+		}
+		if err := netlink.AddrAdd(link, &netlink.Addr{IPNet: ipNet(address, h.subnet.Bits())}); err != nil {
+			return fmt.Errorf("address %v of subnet %v: %w", address, h.subnet, err)
+		}
+		index := link.Attrs().Index
+		if err := netlink.RouteReplace(&netlink.Route{LinkIndex: index, Dst: ipNet(host, 32), Scope: netlink.SCOPE_LINK}); err != nil {
+			return fmt.Errorf("route to the Docker host %v: %w", host, err)
+		}
+		if err := netlink.AddrDel(link, &a); err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
+			return fmt.Errorf("address %v of Docker's network: %w", address, err)
+		}
+		if err := netlink.RouteReplace(&netlink.Route{LinkIndex: index, Dst: ipNet(netip.IPv4Unspecified(), 0), Gw: host.AsSlice()}); err != nil {
+			return fmt.Errorf("default route by the Docker host %v: %w", host, err)
+		}
+	}
+	return nil
+}
+
+// configureMachine makes an instance of a node container: it is in its subnet, the VPC answers ARP for it, what is beyond the VPC's router is routed
+// there, and instance metadata is on its loopback. The default route stays the Docker host's.
+func configureMachine(ns *os.File, h *home, host netip.Addr, beyond []netip.Prefix) error {
+	return vpc.Do(ns, func() error {
+		link, err := netlink.LinkByName(segment)
+		if err != nil {
+			return err
+		}
+		if err := moveIn(link, h, host); err != nil {
 			return err
 		}
 		for name, value := range machineSysctls {
@@ -107,8 +159,7 @@ func configureMachine(ns *os.File, router netip.Addr, beyond ...netip.Prefix) er
 			}
 		}
 		for _, p := range beyond {
-			dst := &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), 32)}
-			if err := netlink.RouteReplace(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: dst, Gw: router.AsSlice()}); err != nil {
+			if err := netlink.RouteReplace(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: ipNet(p.Addr(), p.Bits()), Gw: h.router.AsSlice()}); err != nil {
 				return fmt.Errorf("route %v to the VPC's router: %w", p, err)
 			}
 		}

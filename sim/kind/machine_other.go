@@ -10,11 +10,12 @@ import (
 
 var errOther = errors.New("world kind needs Linux")
 
-func privileged() error                                            { return errOther }
-func openNetns(int) (*os.File, error)                              { return nil, errOther }
-func routes() ([]netip.Prefix, error)                              { return nil, errOther }
-func configureMachine(*os.File, netip.Addr, ...netip.Prefix) error { return errOther }
-func awaitExit(int, <-chan struct{}) bool                          { return false }
-func alive(int) bool                                               { return false }
+func privileged() error                                                  { return errOther }
+func openNetns(int) (*os.File, error)                                    { return nil, errOther }
+func routes() ([]netip.Prefix, error)                                    { return nil, errOther }
+func addGateways(*os.File, []home) error                                 { return errOther }
+func configureMachine(*os.File, *home, netip.Addr, []netip.Prefix) error { return errOther }
+func awaitExit(int, <-chan struct{}) bool                                { return false }
+func alive(int) bool                                                     { return false }
 
 func enoughInotify(int) error { return lacking("world kind needs Linux") }

@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 
 	"github.com/enilab/enilab/sim/machine"
 	"github.com/enilab/enilab/sim/registry"
@@ -20,6 +24,9 @@ const (
 	folderLabel = "enilab.folder"
 	folderName  = "enilab-kind-"
 )
+
+// segment is the link by which each container is on the Docker network.
+const segment = "eth0"
 
 // router is the name of the container whose network namespace is the VPC's router.
 func router(cluster string) string { return cluster + "-vpc" }
@@ -46,25 +53,55 @@ func usedPrefixes(ctx context.Context) ([]netip.Prefix, error) {
 	return out, nil
 }
 
-// makeNetwork makes the network that is the subnet, and the container that holds the router's namespace. The network knows the cluster's folder,
+// makeNetwork makes the network that is the nodes' subnets, and the container that holds the router's namespace. The network knows the cluster's folder,
 // for who removes them when this process is gone.
 func makeNetwork(ctx context.Context, c *Config, l *layout, folder string) error {
 	self, err := registry.Self()
 	if err != nil {
 		return err
 	}
-	_, err = docker(ctx, "network", "create", "--driver", "bridge", "--subnet", l.subnet.String(), "--ip-range", l.machines.String(),
+	first := &l.homes[0]
+	_, err = docker(ctx, "network", "create", "--driver", "bridge", "--subnet", l.wire.String(), "--ip-range", first.machines.String(),
 		"--gateway", l.host.String(), "--opt", fmt.Sprintf("com.docker.network.driver.mtu=%d", machine.JumboMTU), "--label", label+"="+c.Name,
 		"--label", ownerLabel+"="+ownerText(self), "--label", folderLabel+"="+folder, c.Name)
 	if err != nil {
-		return fmt.Errorf("make the Docker network %s with %v: %w", c.Name, l.subnet, err)
+		return fmt.Errorf("make the Docker network %s with %v: %w", c.Name, l.wire, err)
 	}
 	_, err = docker(ctx, "run", "--detach", "--name", router(c.Name), "--hostname", router(c.Name), "--label", label+"="+c.Name,
-		"--network", c.Name, "--ip", l.router.String(), "--entrypoint", "sleep", c.NodeImage, "infinity")
+		"--network", c.Name, "--ip", first.router.String(), "--entrypoint", "sleep", c.NodeImage, "infinity")
 	if err != nil {
 		return fmt.Errorf("make the router's container %s: %w", router(c.Name), err)
 	}
 	return nil
+}
+
+// addressNodes makes a folder with a client of Docker's that gives each node's container the address of its ENI: kind knows no addresses of nodes,
+// and starts their containers at once, so that Docker would give each any. It is for PATH, while kind makes the cluster.
+func (c *Cluster) addressNodes(cfg *v1alpha4.Cluster) (folder string, err error) {
+	real, err := exec.LookPath("docker")
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteString("#!/bin/sh\nif [ \"$1 $2\" = 'run --name' ]; then\n\tcase $3 in\n")
+	seen, workers := map[v1alpha4.NodeRole]int{}, 0
+	for _, n := range cfg.Nodes {
+		name, number := c.cfg.Name+"-"+string(n.Role), -seen[n.Role] // further control planes have what the first one leaves of the block
+		if seen[n.Role]++; seen[n.Role] > 1 {
+			name += strconv.Itoa(seen[n.Role])
+		}
+		if n.Role == v1alpha4.WorkerRole {
+			workers++
+			number = workers
+		}
+		fmt.Fprintf(&b, "\t%s) shift; set -- run --ip %v \"$@\" ;;\n", name, c.layout.address(number))
+	}
+	fmt.Fprintf(&b, "\tesac\nfi\nexec '%s' \"$@\"\n", real)
+	folder = filepath.Join(c.temp, "bin")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return "", err
+	}
+	return folder, os.WriteFile(filepath.Join(folder, "docker"), []byte(b.String()), 0o700)
 }
 
 // taken says what of a cluster's is there already; "" is nothing.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,6 +26,7 @@ type Node struct {
 	Number   int // from 1
 
 	c     *Cluster
+	home  *home
 	mac   string        // of the primary ENI
 	links machine.Links // the loop's: names by MAC
 
@@ -94,8 +96,10 @@ func (c *Cluster) plugNodes(ctx context.Context) error {
 		return err
 	}
 	var names []string
+	roles := map[string]string{}
 	for _, line := range strings.Split(text, "\n") {
 		name, role, _ := strings.Cut(line, " ")
+		roles[name] = role
 		switch role {
 		case "control-plane":
 			names = append([]string{name}, names...)
@@ -108,8 +112,12 @@ func (c *Cluster) plugNodes(ctx context.Context) error {
 	if _, err := docker(ctx, append([]string{"update", "--restart", "no"}, names...)...); err != nil {
 		return err
 	}
+	workers := 0
 	for i, name := range names {
-		n := &Node{Name: name, Number: i + 1, c: c, links: machine.Links{}, changed: make(chan struct{})}
+		if roles[name] == "worker" {
+			workers++
+		}
+		n := &Node{Name: name, Number: i + 1, home: c.layout.homeOf(workers), c: c, links: machine.Links{}, changed: make(chan struct{})}
 		if err := c.plugNode(ctx, n); err != nil {
 			return fmt.Errorf("plug %s into the VPC: %w", name, err)
 		}
@@ -127,10 +135,15 @@ func (c *Cluster) plugNode(ctx context.Context, n *Node) error {
 	if n.Address, err = netip.ParseAddr(address); err != nil {
 		return err
 	}
+	if !n.home.machines.Contains(n.Address) {
+		return fmt.Errorf("Docker gave it the address %v: expected one of %v, which a client of Docker's in %s asks for while kind runs (is it mounted noexec?)",
+			n.Address, n.home.machines, c.temp)
+	}
 	n.mac = strings.ToLower(mac)
 	c.loop.ask(func() {
-		n.Instance, err = c.cloud.Launch(c.loop.now(), ec2.LaunchSpec{Type: c.cfg.Type, SecondaryAddresses: c.cfg.Secondaries, Address: n.Address, MAC: n.mac})
-		n.links[n.mac] = "eth0"
+		n.Instance, err = c.cloud.Launch(c.loop.now(), ec2.LaunchSpec{Type: c.cfg.Type, SecondaryAddresses: c.cfg.Secondaries, Address: n.Address, MAC: n.mac,
+			Subnet: c.cloud.Subnets()[n.home.no].ID})
+		n.links[n.mac] = segment
 		c.byInst[n.Instance] = n
 	})
 	if err != nil {
@@ -174,7 +187,7 @@ func (c *Cluster) boot(ctx context.Context, n *Node) error {
 		_ = old.Close()
 	}
 	internet := netip.PrefixFrom(c.network.InternetAddr().Addr(), 32)
-	if err := configureMachine(ns, c.layout.router, internet, c.layout.vpc); err != nil {
+	if err := configureMachine(ns, n.home, c.layout.host, append(slices.Clone(c.layout.vpc), internet)); err != nil {
 		return err
 	}
 	if err := c.serve(n); err != nil {

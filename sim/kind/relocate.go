@@ -1,36 +1,69 @@
 package kind
 
 import (
+	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
+
+	"github.com/enilab/enilab/sim"
 )
 
-// relocate gives a scenario's VPC and subnet other addresses when this machine uses theirs: how large a subnet is matters to a scenario, and
-// not what it is called.
-func relocate(vpc, subnet netip.Prefix, used []netip.Prefix) (netip.Prefix, netip.Prefix, error) {
-	if _, taken := overlap(subnet, used); !taken {
-		return vpc, subnet, nil
+// relocate gives a scenario's VPC and subnets other addresses when this machine uses those of its nodes: how large a subnet is matters to a scenario,
+// and not what it is called. A subnet as large as its VPC is halved: who looks at the pods from outside of it is in the other half.
+func relocate(vpc []netip.Prefix, subnets []sim.Subnet, used []netip.Prefix) ([]netip.Prefix, []sim.Subnet, error) {
+	vpc, subnets = slices.Clone(vpc), slices.Clone(subnets)
+	if first := &subnets[0].CIDR; first.Bits() <= vpc[0].Bits() {
+		*first = netip.PrefixFrom(first.Addr(), vpc[0].Bits()+1)
+	}
+	wire := layOut(vpc, subnets).wire
+	if wire.Bits() < vpc[0].Bits() || !vpc[0].Contains(wire.Addr()) {
+		return vpc, subnets, lacking("the scenario has nodes in subnets outside of its VPC's first CIDR block, %v: on kind a Docker network is all subnets with nodes", vpc[0])
+	}
+	if _, taken := overlap(wire, used); !taken {
+		return vpc, subnets, nil
 	}
 	for _, s := range candidates {
 		other := netip.MustParsePrefix(s)
-		if _, taken := overlap(other, used); !taken {
-			return other, netip.PrefixFrom(other.Addr(), max(subnet.Bits(), other.Bits())), nil
+		if _, taken := overlap(other, slices.Concat(used, vpc[1:])); taken {
+			continue
 		}
+		for i := range subnets {
+			subnet := &subnets[i]
+			if !vpc[0].Contains(subnet.CIDR.Addr()) {
+				continue
+			}
+			subnet.CIDR = moved(subnet.CIDR, other)
+			subnet.Prefixes = slices.Clone(subnet.Prefixes)
+			for k := range subnet.Prefixes {
+				subnet.Prefixes[k] = moved(subnet.Prefixes[k], other)
+			}
+		}
+		vpc[0] = netip.PrefixFrom(other.Addr(), max(vpc[0].Bits(), other.Bits()))
+		return vpc, subnets, nil
 	}
-	return vpc, subnet, lacking("this machine uses the scenario's subnet %v, and all of %s: remove a Docker network", subnet, strings.Join(candidates, ", "))
+	return vpc, subnets, lacking("this machine uses the scenario's subnet %v, and all of %s: remove a Docker network", wire, strings.Join(candidates, ", "))
 }
 
-// relocated are the scenario's VPC and subnet on this machine.
-func (w *World) relocated() (netip.Prefix, netip.Prefix, error) {
+// moved is p with the beginning of to: as many bits of it as to has.
+func moved(p, to netip.Prefix) netip.Prefix {
+	from, base := p.Addr().As4(), to.Addr().As4()
+	host := uint32(1)<<(32-to.Bits()) - 1
+	at := binary.BigEndian.Uint32(from[:])&host | binary.BigEndian.Uint32(base[:])&^host
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, at))), max(p.Bits(), to.Bits()))
+}
+
+// relocated are the scenario's VPC and subnets on this machine.
+func (w *World) relocated() ([]netip.Prefix, []sim.Subnet, error) {
 	s := w.scenario
 	used, err := usedPrefixes(w.ctx)
 	if err != nil {
-		return s.VPC, s.Subnet, fmt.Errorf("which addresses does this machine use: %w", err)
+		return nil, nil, fmt.Errorf("which addresses does this machine use: %w", err)
 	}
-	vpc, subnet, err := relocate(s.VPC, s.Subnet, used)
-	if subnet != s.Subnet {
-		w.log("this machine uses %v: the subnet is %v", s.Subnet, subnet)
+	vpc, subnets, err := relocate(s.CIDRs(), s.AllSubnets(), used)
+	if first := subnets[0].CIDR; first != s.Subnet {
+		w.log("the scenario's subnet %v is %v on this machine", s.Subnet, first)
 	}
-	return vpc, subnet, err
+	return vpc, subnets, err
 }

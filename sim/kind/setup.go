@@ -15,7 +15,7 @@ import (
 )
 
 // kindConfig is what kind is told: the file, and what the Config says beside it. The n-th node, the control plane first, is the instance of that ID.
-func (c *Config) kindConfig(l *layout, zone string, id func(n int) ec2.InstanceID) (*v1alpha4.Cluster, error) {
+func (c *Config) kindConfig(l *layout, zone func(n int) string, id func(n int) ec2.InstanceID) (*v1alpha4.Cluster, error) {
 	raw, name := kindconfig.Cluster, "kind-config/cluster.yaml"
 	if c.File != "" {
 		var err error
@@ -31,7 +31,7 @@ func (c *Config) kindConfig(l *layout, zone string, id func(n int) ec2.InstanceI
 	if !out.Networking.DisableDefaultCNI {
 		return nil, errors.New(name + ": networking.disableDefaultCNI is not true: two CNIs would fight for every pod")
 	}
-	out.Networking.PodSubnet = l.vpc.String()
+	out.Networking.PodSubnet = l.vpc[0].String()
 	if c.File == "" {
 		out.Networking.KubeProxyMode = v1alpha4.ProxyMode(c.Proxy)
 		out.Nodes = []v1alpha4.Node{{Role: v1alpha4.ControlPlaneRole}}
@@ -47,7 +47,7 @@ func (c *Config) kindConfig(l *layout, zone string, id func(n int) ec2.InstanceI
 			workers++
 			number = workers
 		}
-		asOnEKS(n, c.Type, zone, id(number))
+		asOnEKS(n, c.Type, zone(number), id(number))
 	}
 	out.KubeadmConfigPatches = append(out.KubeadmConfigPatches, fmt.Sprintf("kind: KubeletConfiguration\nmaxPods: %d\n", c.maxPods()))
 	return out, nil

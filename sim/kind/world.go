@@ -95,7 +95,7 @@ func (w *World) open(seed uint64, m *mutants.Mutant) error {
 	if w.hold, err = NewHold(w.cfg.Name, ""); err != nil {
 		return err
 	}
-	if cfg.VPC, cfg.Subnet, err = w.relocated(); err != nil {
+	if cfg.VPC, cfg.Subnets, err = w.relocated(); err != nil {
 		return err
 	}
 	cfg.Kubeconfig = w.hold.Kubeconfig

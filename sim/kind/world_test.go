@@ -17,6 +17,7 @@ import (
 
 	"github.com/enilab/enilab/impl/conflist"
 	"github.com/enilab/enilab/impl/cri"
+	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/mutants"
@@ -101,20 +102,34 @@ func TestRelocate(t *testing.T) {
 	}{
 		{"10.0.10.0/24", nil, "10.0.10.0/24"},
 		{"10.0.10.0/24", []netip.Prefix{p("172.17.0.0/16")}, "10.0.10.0/24"},
-		{"10.0.10.0/24", []netip.Prefix{p("10.0.0.0/20")}, "10.96.0.0/24"},
-		{"10.0.0.0/8", []netip.Prefix{p("10.0.0.0/20"), p("10.96.0.0/20")}, "10.160.0.0/16"},
-		{"192.168.176.0/26", []netip.Prefix{p("192.168.0.0/16")}, "10.0.0.0/26"},
+		{"10.0.10.0/24", []netip.Prefix{p("10.0.0.0/20")}, "10.96.10.0/24"},
+		{"10.0.0.0/16", nil, "10.0.0.0/17"},
+		{"10.0.0.0/16", []netip.Prefix{p("10.0.0.0/20"), p("10.96.0.0/20")}, "10.160.0.0/17"},
+		{"192.168.176.0/26", []netip.Prefix{p("192.168.0.0/16")}, "10.0.176.0/26"},
 	} {
-		vpc, subnet, err := relocate(p(c.subnet).Masked(), p(c.subnet), c.used)
-		if err != nil || subnet.String() != c.want || !vpc.Contains(subnet.Addr()) {
-			t.Errorf("%s beside %v: %v in %v, %v; want %s", c.subnet, c.used, subnet, vpc, err, c.want)
+		in := netip.PrefixFrom(p(c.subnet).Addr(), 16).Masked()
+		vpc, subnets, err := relocate([]netip.Prefix{in}, []sim.Subnet{{CIDR: p(c.subnet)}}, c.used)
+		if err != nil || subnets[0].CIDR.String() != c.want || !vpc[0].Contains(subnets[0].CIDR.Addr()) {
+			t.Errorf("%s beside %v: %v in %v, %v; want %s", c.subnet, c.used, subnets, vpc, err, c.want)
 		}
+	}
+	// Of several subnets, those in the block that moves move, and what is reserved in them.
+	blocks, subnets := []netip.Prefix{p("10.1.0.0/16"), p("10.96.0.0/16")}, []sim.Subnet{
+		{CIDR: p("10.1.0.0/27")}, {CIDR: p("10.96.1.0/24")}, {CIDR: p("10.1.2.0/24"), Nodes: true, Prefixes: []netip.Prefix{p("10.1.2.128/25")}}}
+	vpc, got, err := relocate(blocks, subnets, []netip.Prefix{p("10.0.0.0/15")})
+	if err != nil || vpc[0] != p("10.160.0.0/16") || got[0].CIDR != p("10.160.0.0/27") || got[1].CIDR != p("10.96.1.0/24") ||
+		got[2].CIDR != p("10.160.2.0/24") || got[2].Prefixes[0] != p("10.160.2.128/25") || subnets[2].Prefixes[0] != p("10.1.2.128/25") {
+		t.Errorf("moved to %v, %v, %v; the scenario has %v", vpc, got, err, subnets)
+	}
+	subnets[1].Nodes = true
+	if _, _, err := relocate(blocks, subnets, nil); err == nil || !strings.Contains(err.Error(), "first CIDR block") {
+		t.Errorf("nodes in both blocks: %v", err)
 	}
 	var all []netip.Prefix
 	for _, s := range candidates {
 		all = append(all, p(s))
 	}
-	if _, _, err := relocate(p("10.0.0.0/16"), p("10.0.0.0/24"), all); err == nil || !strings.Contains(err.Error(), "remove a Docker network") {
+	if _, _, err := relocate([]netip.Prefix{p("10.0.0.0/16")}, []sim.Subnet{{CIDR: p("10.0.0.0/24")}}, all); err == nil || !strings.Contains(err.Error(), "remove a Docker network") {
 		t.Errorf("nothing is free: %v", err)
 	}
 }

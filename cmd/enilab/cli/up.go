@@ -23,6 +23,7 @@ type Cluster struct {
 	Name  string
 	File  string // a configuration of kind's instead of Nodes and Proxy
 	Nodes int    // workers
+	Zones int    // that they are in
 	Proxy string // kube-proxy's mode
 	Image string // kind's node image; empty: KIND_NODE_IMAGE, or kind's own
 	Type  string // of the EC2 instances
@@ -40,6 +41,7 @@ func (f *upFlags) add(c *cobra.Command) {
 	c.Flags().Var(worldFlag{&f.on}, "on", "where: kind")
 	c.Flags().StringVar(&f.Name, "name", upName, "the cluster's name")
 	c.Flags().IntVar(&f.Nodes, "nodes", 1, "workers, beside the control plane")
+	c.Flags().IntVar(&f.Zones, "zones", 1, "availability zones that the workers are in by turns, each with a subnet")
 	c.Flags().StringVar(&f.Type, "type", "m5.large", "the nodes' EC2 instance type, which says how many ENIs and addresses there are")
 	c.Flags().StringVar(&f.Proxy, "proxy", "iptables", "kube-proxy's mode: iptables or nftables")
 	c.Flags().StringVar(&f.Image, "image", "", "kind's node image (default KIND_NODE_IMAGE, or kind's own)")
@@ -64,12 +66,15 @@ func (f *upFlags) check(c *cobra.Command) error {
 	if f.Nodes < 1 {
 		return usage("--nodes %d: pods need a worker", f.Nodes)
 	}
+	if f.Zones < 1 {
+		return usage("--zones %d: a node is in a zone", f.Zones)
+	}
 	return nil
 }
 
 // args is the command line of the process that holds the cluster.
 func (f *upFlags) args() []string {
-	out := []string{"hold", "--name", f.Name, "--type", f.Type}
+	out := []string{"hold", "--name", f.Name, "--type", f.Type, "--zones", strconv.Itoa(f.Zones)}
 	if f.Image != "" {
 		out = append(out, "--image", f.Image)
 	}
@@ -90,6 +95,7 @@ It installs the CNI and leaves the cluster up, with a process in the background 
 It needs root on Linux, Docker, and Go to build the CNI's image from this source.`,
 		Example: `  enilab up
   enilab up --name big --nodes 2 --type c5.2xlarge
+  enilab up --nodes 3 --zones 3
   enilab down --name big`,
 		Args: nothing,
 		RunE: func(c *cobra.Command, _ []string) error {
