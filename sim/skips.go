@@ -16,7 +16,6 @@ const (
 	SkipOthers       = "cluster other-nodes=, other-pods="
 	SkipOtherRuntime = "cluster runtime=, other than containerd"
 	SkipName         = "cluster name="
-	SkipSubnets      = "cluster subnets=, subnet=CIDR:..."
 )
 
 // Skips are all kinds of line that a world does not carry out: docs/skips.md is this table.
@@ -33,9 +32,7 @@ func Skips() (out []verb.Skip) {
 			Why: "its API server is a real one, whose scheduler and controllers would act on them; the rest of the " +
 				"line holds"},
 		verb.Skip{World: "kind", Line: SkipName,
-			Why: "the cluster is named after its machine's network; the rest of the line holds"},
-		verb.Skip{World: "kind", Line: SkipSubnets,
-			Why: "its VPC has one subnet, which is the nodes' Docker network; the rest of the line holds"})
+			Why: "the cluster is named after its machine's network; the rest of the line holds"})
 	worlds := []string{"sim", "netns", "kind"}
 	slices.SortStableFunc(out, func(a, b verb.Skip) int {
 		return slices.Index(worlds, a.World) - slices.Index(worlds, b.World)

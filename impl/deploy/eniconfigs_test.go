@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"os"
 	"reflect"
 	"testing"
 
@@ -22,7 +21,7 @@ func TestENIConfigsAreUpstreams(t *testing.T) {
 			"properties": object{"apiVersion": str, "kind": str, "metadata": object{"type": "object"}, "status": object{"type": "object"},
 				"spec": object{"type": "object", "required": []any{"subnet"}, "properties": object{"subnet": str,
 					"securityGroups": object{"type": "array", "items": str}}}}}}}}}
-	text := must.Get(os.ReadFile("eniconfigs.yaml"))(t)
+	text := ENIConfigs
 	var have object
 	must.Do(t, yaml.UnmarshalStrict(text, &have))
 	if have["kind"] != "CustomResourceDefinition" || have["apiVersion"] != "apiextensions.k8s.io/v1" ||

@@ -39,9 +39,6 @@ func canCluster(s *scn.Cluster) error {
 		if kv.Key == "other-nodes" || kv.Key == "other-pods" {
 			return sim.Cannot(worldName, sim.SkipOthers)
 		}
-		if kv.Key == "subnets" || kv.Key == "subnet" && strings.Contains(kv.Value, ":") {
-			return sim.Cannot(worldName, sim.SkipSubnets)
-		}
 		if kv.Key == "name" {
 			return sim.Cannot(worldName, sim.SkipName)
 		}

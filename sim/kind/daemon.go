@@ -34,8 +34,12 @@ func (d daemon) Restart(settings []scn.Arg) verb.Strike {
 func (m *member) configure(settings []scn.Arg) {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
+	before := m.set.CustomNetwork
 	for _, k := range settings {
 		_ = m.set.Put(k.Key, k.Value) // checked by Bind
+	}
+	if m.set.CustomNetwork != before {
+		m.customAt = m.w.now()
 	}
 }
 

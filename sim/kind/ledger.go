@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
 )
 
@@ -47,9 +48,14 @@ func (l *ledger) since(m *ec2.Cloud) []ec2.Count {
 // measure leaves out what is the outsiders'.
 func (l *ledger) measure(m *ec2.Cloud, metric string) (int64, bool) {
 	v, ok := actions.MeasureEC2(m, l.since(m), metric)
-	if metric == "enis.total" {
-		for _, i := range l.outsiders {
+	_, of, ofSubnet := sim.SubnetMetric(metric)
+	for _, i := range l.outsiders {
+		switch {
+		case metric == "enis.total":
 			v -= int64(len(m.AttachedENIs(i)))
+		case ofSubnet && of == "enis":
+			theirs, _ := actions.MeasureInstance(m, i, metric)
+			v -= theirs
 		}
 	}
 	return v, ok

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
@@ -31,11 +32,12 @@ type member struct {
 	pluginBy int // the action that waits for such a plugin to be run
 
 	// Guarded by World.mu.
-	set     ipam.Settings
-	life    *judge.Life     // the daemon that runs, nil: none has been heard of
-	pid     int             // of that daemon
-	moves   uint64          // what has happened at EC2 to the node
-	history actions.History // sandboxes by pod name, newest last
+	set      ipam.Settings
+	customAt time.Duration   // when custom networking was switched on or off
+	life     *judge.Life     // the daemon that runs, nil: none has been heard of
+	pid      int             // of that daemon
+	moves    uint64          // what has happened at EC2 to the node
+	history  actions.History // sandboxes by pod name, newest last
 
 	// The actions that have something still to meet: 0 is none.
 	socketBy, heldBy, endedBy int

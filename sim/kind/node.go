@@ -23,7 +23,8 @@ type Node struct {
 	Name     string
 	Address  netip.Addr // of its primary ENI
 	Instance ec2.InstanceID
-	Number   int // from 1
+	Number   int    // from 1
+	Zone     string // that its subnet is in
 
 	c     *Cluster
 	home  *home
@@ -136,13 +137,14 @@ func (c *Cluster) plugNode(ctx context.Context, n *Node) error {
 		return err
 	}
 	if !n.home.machines.Contains(n.Address) {
-		return fmt.Errorf("Docker gave it the address %v: expected one of %v, which a client of Docker's in %s asks for while kind runs (is it mounted noexec?)",
+		return fmt.Errorf("its address is %v: expected one of %v, which a client of Docker's in %s asks for while kind runs (is it mounted noexec?)",
 			n.Address, n.home.machines, c.temp)
 	}
 	n.mac = strings.ToLower(mac)
 	c.loop.ask(func() {
 		n.Instance, err = c.cloud.Launch(c.loop.now(), ec2.LaunchSpec{Type: c.cfg.Type, SecondaryAddresses: c.cfg.Secondaries, Address: n.Address, MAC: n.mac,
 			Subnet: c.cloud.Subnets()[n.home.no].ID})
+		n.Zone = c.cloud.Subnets()[n.home.no].Zone
 		n.links[n.mac] = segment
 		c.byInst[n.Instance] = n
 	})

@@ -75,7 +75,11 @@ func (o *observer) arrived(n *Node, a ec2.Action, after bool) (sprung bool) {
 }
 
 func (o *observer) asked(n *Node, q *ec2.Request) {
-	o.on(n, func(m *member) { o.w.witness.Asked(judge.Whose{Model: o.w.c.cloud, Node: q.Caller}, m.no, q) })
+	o.on(n, func(m *member) {
+		whose := m.whose()
+		whose.Model = o.w.c.cloud
+		o.w.witness.Asked(whose, m.no, q)
+	})
 }
 
 func (o *observer) served(n *Node, q *ec2.Request, r *ec2.Response) {

@@ -54,14 +54,22 @@ func moved(p, to netip.Prefix) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, at))), max(p.Bits(), to.Bits()))
 }
 
-// relocated are the scenario's VPC and subnets on this machine.
-func (w *World) relocated() ([]netip.Prefix, []sim.Subnet, error) {
+// relocated are the scenario's VPC and subnets on this machine, tagged for a cluster that has another name here.
+func (w *World) relocated(cluster string) ([]netip.Prefix, []sim.Subnet, error) {
 	s := w.scenario
 	used, err := usedPrefixes(w.ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("which addresses does this machine use: %w", err)
 	}
 	vpc, subnets, err := relocate(s.CIDRs(), s.AllSubnets(), used)
+	for i := range subnets {
+		subnets[i].Clusters = slices.Clone(subnets[i].Clusters)
+		for k, name := range subnets[i].Clusters {
+			if name == s.Name {
+				subnets[i].Clusters[k] = cluster
+			}
+		}
+	}
 	if first := subnets[0].CIDR; first != s.Subnet {
 		w.log("the scenario's subnet %v is %v on this machine", s.Subnet, first)
 	}

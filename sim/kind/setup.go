@@ -71,5 +71,5 @@ func (c *Config) maxPods() int {
 		return c.MaxPods
 	}
 	l, _ := ec2.LimitsOf(c.Type)
-	return l.ENIs*(l.IPv4PerENI-1) + 2
+	return l.ENIs*(l.IPv4PerENI-1) + hostPods
 }

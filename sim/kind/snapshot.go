@@ -10,6 +10,7 @@ import (
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
 )
 
@@ -68,9 +69,9 @@ func (m *member) snapshot(f func(*judge.Snapshot, *collection)) bool {
 	w := m.w
 	for range snapshotTries {
 		w.mu.Lock()
-		before, set := m.stamp(), m.set
+		before, whose := m.stamp(), m.whose()
 		w.mu.Unlock()
-		k, ok := m.collect(set)
+		k, ok := m.collect(whose)
 		if !ok {
 			return false
 		}
@@ -89,12 +90,19 @@ func (m *member) snapshot(f func(*judge.Snapshot, *collection)) bool {
 	return false
 }
 
-// collect looks at a node whose daemon has these settings; false: something did not answer.
-func (m *member) collect(set ipam.Settings) (*collection, bool) {
+// whose says whose ENIs are, but for the model of EC2. mu is held.
+func (m *member) whose() judge.Whose {
+	w := m.w
+	return judge.Whose{Node: m.node.Instance, Cluster: w.witness.Cluster, LeavesUntagged: m.set.LeaveUntagged, Undiscovered: !m.set.Discovery,
+		Custom: actions.Custom(w.configs.book, int(m.no), m.node.Zone, &m.set, m.customAt)}
+}
+
+// collect looks at a node; false: something did not answer.
+func (m *member) collect(whose judge.Whose) (*collection, bool) {
 	k := &collection{}
 	m.w.c.Cloud(func(now time.Duration, cloud *ec2.Cloud) {
 		k.silent = cloud.MetadataSilent(now, m.node.Instance)
-		whose := judge.Whose{Model: cloud, Node: m.node.Instance, LeavesUntagged: set.LeaveUntagged, Undiscovered: !set.Discovery}
+		whose.Model = cloud
 		k.enis = judge.AppendENIs(nil, whose)
 		k.subnets, k.others = whose.Subnets(), whose.Grouped()
 	})

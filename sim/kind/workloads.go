@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/verb"
 )
@@ -170,22 +171,30 @@ func (k *controller) delete(p pod, force bool) error {
 }
 
 // api is the API server, which is a real one here: what it accepts has struck.
-type api struct {
-	*deed
-	plain
-}
-
-// plain is what is not done to this API server: the world skips the verbs.
-type plain struct{}
-
-func (plain) PutENIConfig(string, string, []string) verb.Strike { return unconfigured }
-func (plain) DeleteENIConfig(string) verb.Strike                { return unconfigured }
-func (plain) Mark(int, bool, string, *string) verb.Strike       { return unconfigured }
-func (plain) Away(time.Duration) verb.Strike                    { return unconfigured }
-
-var unconfigured = verb.Miss("this world's nodes have no ENIConfigs")
+type api struct{ *deed }
 
 var _ verb.API = api{}
+
+func (k api) PutENIConfig(name string, in int, groups []string) verb.Strike {
+	s, err := k.w.configs.put(k.w.now(), &sim.ENIConfig{Name: name, Subnet: in, Groups: groups})
+	k.check(err)
+	return s
+}
+
+func (k api) DeleteENIConfig(name string) verb.Strike {
+	s, err := k.w.configs.delete(name)
+	k.check(err)
+	return s
+}
+
+func (k api) Mark(node int, annotation bool, key string, value *string) verb.Strike {
+	s, err := k.w.configs.mark(node, annotation, key, value)
+	k.check(err)
+	return s
+}
+
+// Away is not done to this API server: the world skips the verb.
+func (api) Away(time.Duration) verb.Strike { return cannot() }
 
 func (k api) Create(name string, count int, kind string, node int) verb.Strike {
 	if k.w.work.kinds[name] != "" {

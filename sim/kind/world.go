@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
+	"github.com/enilab/enilab/fakes/kube"
 	"github.com/enilab/enilab/impl/deploy"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
@@ -48,6 +49,7 @@ type World struct {
 	daemons   daemons
 	observer  observer
 	ledger    ledger
+	configs   eniConfigs
 }
 
 // bounds are what real time adds to what the simulator can judge exactly, on a machine that has other things to do.
@@ -55,6 +57,9 @@ var bounds = judge.Bounds{Reply: 2 * time.Second, CoolDown: 500 * time.Milliseco
 
 // podsPerNode is kubelet's limit where a scenario names none: the models know none either.
 const podsPerNode = 110
+
+// hostPods are the pods of the node's network that kubelet counts too: aws-node and kube-proxy.
+const hostPods = 2
 
 // Open makes the cluster that a scenario asks for, installs the CNI, starts the workloads, and waits until they are ready: that is t=0.
 func Open(s *sim.Cluster, seed uint64, m *mutants.Mutant, cfg WorldConfig) (*World, error) {
@@ -72,6 +77,7 @@ func Open(s *sim.Cluster, seed uint64, m *mutants.Mutant, cfg WorldConfig) (*Wor
 	w.ctx, w.cancel = context.WithCancel(cfg.Context)
 	w.Guard = &w.mu
 	w.pace.w, w.daemons.w, w.observer = w, w, observer{w, map[*Node]*member{}}
+	w.configs = eniConfigs{w, kube.New(seed)}
 	w.witness = &judge.Witness{Eyes: &w.observer, Audit: w.audit, Story: &w.Lines, Mutant: m, Heard: w.observer.heard}
 	if err := w.open(seed, m); err != nil {
 		return nil, errors.Join(err, w.Close())
@@ -95,7 +101,7 @@ func (w *World) open(seed uint64, m *mutants.Mutant) error {
 	if w.hold, err = NewHold(w.cfg.Name, ""); err != nil {
 		return err
 	}
-	if cfg.VPC, cfg.Subnets, err = w.relocated(); err != nil {
+	if cfg.VPC, cfg.Subnets, err = w.relocated(cfg.Name); err != nil {
 		return err
 	}
 	cfg.Kubeconfig = w.hold.Kubeconfig
@@ -114,6 +120,9 @@ func (w *World) open(seed uint64, m *mutants.Mutant) error {
 	if err := c.LoadImage(w.ctx, archive); err != nil {
 		return err
 	}
+	if err := w.configs.begin(); err != nil {
+		return err
+	}
 	w.log("installing the CNI")
 	if err := c.Install(w.ctx, w.options(image)); err != nil {
 		return err
@@ -130,9 +139,18 @@ func (w *World) cluster(seed uint64) Config {
 		Hooks: Hooks{Arrived: o.arrived, Asked: o.asked, Served: o.served, Happened: o.happened, Rebooted: o.rebooted}}
 }
 
+// maxPods is kubelet's limit. Custom networking leaves an ENI without pods, which the daemon of a node that may have more calls a mistake.
 func (w *World) maxPods() int {
-	if w.scenario.MaxPods > 0 {
-		return w.scenario.MaxPods
+	s := w.scenario
+	switch limits, ok := ec2.LimitsOf(s.Type); {
+	case s.MaxPods > 0:
+		return s.MaxPods
+	case ok && s.Settings.CustomNetwork:
+		most := (limits.ENIs - 1) * (limits.IPv4PerENI - 1)
+		if s.Settings.PrefixDelegation {
+			most *= 16
+		}
+		return min(podsPerNode, most+hostPods)
 	}
 	return podsPerNode
 }

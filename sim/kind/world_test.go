@@ -17,6 +17,7 @@ import (
 
 	"github.com/enilab/enilab/impl/conflist"
 	"github.com/enilab/enilab/impl/cri"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/models"
@@ -50,7 +51,7 @@ func TestCan(t *testing.T) {
 		{one, "cluster nodes=1 runtime=containerd type=m5.large", ""},
 		{one, "cluster nodes=1 runtime=dockershim", "kind's containerd; the rest"},
 		{one, "cluster nodes=1 subnet=10.0.1.0/24 runtime=containerd", ""},
-		{one, "cluster nodes=1 subnet=10.0.1.0/24:prefixes=10.0.1.128/25 runtime=containerd", "one subnet"},
+		{one, "cluster nodes=1 subnet=10.0.1.0/24:prefixes=10.0.1.128/25 runtime=containerd", ""},
 		{one, "config WARM_ENI_TARGET=1", ""},
 		{one, "at 0s node-1 restart", ""},
 		{two, "at 0s node-1 restart", ""},
@@ -299,5 +300,25 @@ func TestSource(t *testing.T) {
 	}
 	if _, err := Source(t.TempDir()); err == nil || !strings.Contains(err.Error(), "run it inside of a clone") {
 		t.Errorf("elsewhere: %v", err)
+	}
+}
+
+// TestMaxPods: kubelet is told of no more pods than the mode has addresses for, which the daemon would call a mistake.
+func TestMaxPods(t *testing.T) {
+	for _, c := range []struct {
+		head string
+		want int
+	}{
+		{"cluster nodes=1 type=m5.large", podsPerNode},
+		{"cluster nodes=1 type=m5.large max-pods=7", 7},
+		{"cluster nodes=1 type=m5.large\nconfig AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG=true", 20},
+		{"cluster nodes=1 type=t3.small\nconfig AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG=true ENABLE_PREFIX_DELEGATION=true", 98},
+		{"cluster nodes=1 type=m5.large\nconfig AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG=true ENABLE_PREFIX_DELEGATION=true", podsPerNode},
+	} {
+		f := must.Get(scn.Parse("max-pods.scn", []byte(c.head+"\nalways \"nothing is leaked\"\nat 1s kube create web 1\n")))(t)
+		w := &World{scenario: must.Get(sim.Check(f))(t)}
+		if got := w.maxPods(); got != c.want {
+			t.Errorf("%s: %d pods, expected %d", c.head, got, c.want)
+		}
 	}
 }

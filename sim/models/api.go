@@ -1,10 +1,11 @@
 package models
 
 import (
-	"strings"
 	"time"
 
 	"github.com/enilab/enilab/fakes/kube"
+	"github.com/enilab/enilab/sim"
+	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/verb"
 )
 
@@ -61,35 +62,18 @@ func (k api) Delete(pod string, force bool) verb.Strike {
 	return verb.Hit("the pod is being deleted")
 }
 
-func (k api) PutENIConfig(name, subnet string, groups []string) verb.Strike {
-	if !k.h.Kube.PutENIConfig(k.h.World.Clock(), kube.ENIConfig{Name: name, Subnet: subnet, Groups: groups}) {
-		return verb.Miss("ENIConfig %s is so already", name)
-	}
-	if len(groups) == 0 {
-		return verb.Hit("ENIConfig %s names %s", name, subnet)
-	}
-	return verb.Hit("ENIConfig %s names %s and %s", name, subnet, strings.Join(groups, ", "))
+func (k api) PutENIConfig(name string, in int, groups []string) verb.Strike {
+	now := k.h.World.Clock()
+	object := actions.ENIConfig(k.h.EC2, now, &sim.ENIConfig{Name: name, Subnet: in, Groups: groups})
+	return actions.ENIConfigPut(&object, k.h.Kube.PutENIConfig(now, object))
 }
 
 func (k api) DeleteENIConfig(name string) verb.Strike {
-	if !k.h.Kube.DeleteENIConfig(k.h.World.Clock(), name) {
-		return verb.Miss("there is no ENIConfig %s", name)
-	}
-	return verb.Hit("ENIConfig %s is gone", name)
+	return actions.ENIConfigDeleted(name, k.h.Kube.DeleteENIConfig(k.h.World.Clock(), name))
 }
 
 func (k api) Mark(node int, annotation bool, key string, value *string) verb.Strike {
-	set, what := k.h.Kube.Label, "label"
-	if annotation {
-		set, what = k.h.Kube.Annotate, "annotation"
-	}
-	switch changed := set(k.h.World.Clock(), node, key, value); {
-	case !changed:
-		return verb.Miss("node-%d's %s %s is so already", node, what, key)
-	case value == nil:
-		return verb.Hit("the %s %s is gone", what, key)
-	}
-	return verb.Hit("the %s %s is %s", what, key, *value)
+	return actions.Mark(k.h.Kube, k.h.World.Clock(), node, annotation, key, value)
 }
 
 func (k api) Away(d time.Duration) verb.Strike {

@@ -69,11 +69,8 @@ func New(w World, c *sim.Cluster, seed uint64, j judge.Config) (Host, error) {
 	cloud := ec2.New(cfg, seed)
 	actions.Grant(cloud, c)
 	cluster := kube.New(seed + 1)
-	for _, e := range c.ENIConfigs {
-		for _, g := range e.Groups {
-			cloud.ThirdPartyMakeGroup(0, "", g)
-		}
-		cluster.PutENIConfig(0, kube.ENIConfig{Name: e.Name, Subnet: string(cloud.Subnets()[e.Subnet-1].ID), Groups: e.Groups})
+	for i := range c.ENIConfigs {
+		cluster.PutENIConfig(0, actions.ENIConfig(cloud, 0, &c.ENIConfigs[i]))
 	}
 	return Host{World: w, Cluster: c, EC2: cloud, Kube: cluster, Nodes: make([]*Node, 1, c.Nodes+1),
 		Auditor: judge.New(j),
@@ -331,24 +328,8 @@ func (h *Host) Trapped(n *Node, a ec2.Action, after bool) bool {
 
 // Whose says whose ENIs are, for the judge.
 func (h *Host) Whose(n *Node) judge.Whose {
-	whose := judge.Whose{Model: h.EC2, Node: n.Instance, Cluster: h.Cluster.Name, LeavesUntagged: n.Settings.LeaveUntagged,
-		Undiscovered: !n.Settings.Discovery}
-	if s := &n.Settings; s.CustomNetwork {
-		labels, annotations, marked := h.Kube.Marks(int(n.No))
-		whose.Custom = judge.CustomOf(h.zone(n), s.ConfigAnnotation, s.ConfigLabel, labels, annotations, marked,
-			func(name string) (ec2.SubnetID, []string, time.Duration) {
-				e, changed, ok := h.Kube.ENIConfig(name)
-				if !ok {
-					return "", nil, changed
-				}
-				return ec2.SubnetID(e.Subnet), e.Groups, changed
-			})
-		whose.Custom.On = n.customAt
-		for _, p := range h.Kube.Parted() {
-			whose.Custom.Away = append(whose.Custom.Away, judge.Span(p))
-		}
-	}
-	return whose
+	return judge.Whose{Model: h.EC2, Node: n.Instance, Cluster: h.Cluster.Name, LeavesUntagged: n.Settings.LeaveUntagged,
+		Undiscovered: !n.Settings.Discovery, Custom: actions.Custom(h.Kube, int(n.No), h.zone(n), &n.Settings, n.customAt)}
 }
 
 // zone is the one that a node's instance is in.

@@ -18,6 +18,5 @@ var deleteENIConfig = &Verb{
 	}},
 	Survives: Survival{Why: "where a node has no ENIConfig, pods that need a further ENI do not start"},
 	Needs:    Needs{Ours: "ENIConfigs are one CNI's"},
-	Skips:    withoutConfigs("delete-eniconfig"),
 	AnyCNI:   Survival{Never: true, Why: "ENIConfigs are one CNI's"},
 }

@@ -28,7 +28,6 @@ var drainSubnet = &Verb{
 	}},
 	Owe:   func(o *draw.Owing, a *Act) { o.Set(Drained, a.Int("leave") < draw.Usable(o.Shape.Bits)) },
 	Lasts: always,
-	Skips: elsewhere("drain-subnet"),
 }
 
 // drawDrainSubnet has third parties take addresses, and give back all of them.

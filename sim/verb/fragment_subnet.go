@@ -25,7 +25,6 @@ var fragmentSubnet = &Verb{
 		Why: "CNIs that have prefixes alone wait for one: amazon-vpc-cni-k8s does"},
 	Draw: &Draw{Weight: 3, Draw: drawFragmentSubnet, Last: true, Later: true,
 		Fits: func(h *draw.Shape) bool { return h.Settings.PrefixDelegation }},
-	Skips: elsewhere("fragment-subnet"),
 	Owe:   func(o *draw.Owing, _ *Act) { o.Set(Drained, true) },
 	Lasts: always,
 }

@@ -20,7 +20,6 @@ var annotate = &Verb{
 	Source: "amazon-vpc-cni-k8s README, ENI_CONFIG_ANNOTATION_DEF",
 	Strike: func(t *Target) Strike { return mark(t, true) },
 	Draw:   drawMark("annotate", ""),
-	Skips:  withoutConfigs("annotate"),
 	AnyCNI: Survival{Never: true, Why: "ENIConfigs are one CNI's"},
 }
 
@@ -31,7 +30,6 @@ var label = &Verb{
 	Source: "amazon-vpc-cni-k8s README, ENI_CONFIG_LABEL_DEF",
 	Strike: func(t *Target) Strike { return mark(t, false) },
 	Draw:   drawMark("label", " key=vpc.amazonaws.com/externalEniConfig"),
-	Skips:  withoutConfigs("label"),
 	AnyCNI: Survival{Never: true, Why: "ENIConfigs are one CNI's"},
 }
 

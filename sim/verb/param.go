@@ -77,13 +77,6 @@ func whose() Param { return named("node", Count, "0", "whose; 0 is everybody's")
 // ofSubnets says which of the cluster's subnets it is.
 func ofSubnets() Param { return named("subnet", Count, "1", "which of the cluster's") }
 
-// elsewhere skips what is about a further subnet in a world that has one.
-func elsewhere(verb string) []Skip {
-	return []Skip{{World: "kind", Line: verb + " subnet=, of a further one",
-		Why:  "its VPC has one subnet, which is the nodes' Docker network",
-		When: func(a *Act, _ int) bool { return a.Int("subnet") > 1 }}}
-}
-
 // howMany says how often a fault is met.
 func howMany() Param { return named("times", Count, "1", "how many") }
 

@@ -19,10 +19,7 @@ var putENIConfig = &Verb{
 		if list := t.Text("groups"); list != "none" {
 			groups = strings.Split(list, ",")
 		}
-		for _, g := range groups {
-			t.Cloud.Model.ThirdPartyMakeGroup(t.Cloud.Now, "", g)
-		}
-		return t.API.PutENIConfig(t.Text("name"), string(t.Cloud.Subnet(t.Int("in")).ID), groups)
+		return t.API.PutENIConfig(t.Text("name"), t.Int("in"), groups)
 	},
 	Check: func(f *File, a *Act) {
 		if n := a.Int("in"); (n < 1 || n > f.Subnets) && f.Headed {
@@ -45,15 +42,8 @@ var putENIConfig = &Verb{
 		}
 	}},
 	Needs:  Needs{Ours: "ENIConfigs are one CNI's"},
-	Skips:  withoutConfigs("put-eniconfig"),
 	AnyCNI: Survival{Never: true, Why: "ENIConfigs are one CNI's"},
 }
 
 // customized says whether nodes have custom networking.
 func customized(h *draw.Shape) bool { return h.Settings.CustomNetwork }
-
-// withoutConfigs skips what is about ENIConfigs in a world that has no second subnet for them.
-func withoutConfigs(line string) []Skip {
-	return []Skip{{World: "kind", Line: line,
-		Why: "its VPC has one subnet, which is the nodes' Docker network: an ENIConfig has no other one to name"}}
-}

@@ -49,7 +49,6 @@ var tagSubnet = &Verb{
 			p.Write(p.Later(at, 10*time.Second, 5*time.Minute), "ec2 tag-subnet subnet=2 cni=1")
 		}
 	}},
-	Skips:  elsewhere("tag-subnet"),
 	AnyCNI: Survival{Never: true, Why: "which subnets are for pods is said by one CNI's tags"},
 }
 

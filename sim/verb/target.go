@@ -101,8 +101,9 @@ type API interface {
 	Roll(name string, count int) Strike
 	// Delete deletes a pod, gracefully or by force.
 	Delete(pod string, force bool) Strike
-	// PutENIConfig makes or changes an ENIConfig, and DeleteENIConfig deletes it.
-	PutENIConfig(name, subnet string, groups []string) Strike
+	// PutENIConfig makes or changes an ENIConfig, in which of the cluster's subnets and with which security groups, which are made if they
+	// are not there; DeleteENIConfig deletes it.
+	PutENIConfig(name string, in int, groups []string) Strike
 	DeleteENIConfig(name string) Strike
 	// Mark sets an annotation or a label of a node, or takes it away when the value is nil.
 	Mark(node int, annotation bool, key string, value *string) Strike
