@@ -15,14 +15,19 @@ import (
 	"github.com/enilab/enilab/sim/runner"
 )
 
-// Each release to the next one, and a minor's last to the next minor's first and last, each once.
+// Each release to the next one, and a minor's last to the next minor's first and last, each once; in modes the lasts, and the newest to ours.
 func TestPairs(t *testing.T) {
 	got := pairs([]string{"1.22.0", "1.19.6", "1.20.0", "1.20.4", "1.21.0", "1.21.2", "1.22.10", "1.22.9", "1.17.1", "1.19.0", "1.21.2"}, "1.21", "1.19")
-	want := "1.19.6..1.20.0, 1.19.6..1.20.4, 1.20.4..1.21.0, 1.20.4..1.21.2, 1.21.0..1.21.2, 1.21.2..1.22.0, 1.21.2..1.22.10, 1.22.0..1.22.9, 1.22.9..1.22.10"
+	want := "1.19.6..1.20.0, 1.19.6..1.20.4, 1.19.6..1.20.4:custom-networking, 1.19.6..1.20.4:prefixes, 1.20.4..1.21.0, 1.20.4..1.21.2, " +
+		"1.20.4..1.21.2:custom-networking, 1.20.4..1.21.2:prefixes, 1.21.0..1.21.2, 1.21.2..1.22.0, 1.21.2..1.22.10, 1.21.2..1.22.10:custom-networking, " +
+		"1.21.2..1.22.10:prefixes, 1.22.0..1.22.9, 1.22.9..1.22.10, 1.22.10..enilab, 1.22.10..enilab:custom-networking, 1.22.10..enilab:prefixes"
 	if list(got) != want {
 		t.Errorf("expected %s\nfound %s", want, list(got))
 	}
-	if order := playOrder(got); fmt.Sprint(got[order[0]]) != "1.22.9..1.22.10" {
+	if args := strings.Join(got[len(got)-1].args(true), " "); args != "gate --from amazon-vpc-cni-k8s@1.22.10 --to enilab --mode prefixes --only change-prefixes" {
+		t.Errorf("the last one is gated by %s", args)
+	}
+	if order := playOrder(got); fmt.Sprint(got[order[0]]) != "1.22.10..enilab:prefixes" {
 		t.Errorf("the newest one is not first: %v", order)
 	}
 }
@@ -66,7 +71,7 @@ func TestAtlas(t *testing.T) {
 		write(filepath.Join(system, v, "aws-cni"), v)
 	}
 	write("qemu-system-x86_64", "#!/bin/sh\necho QEMU emulator version 7.2\n")
-	write("enilab", "#!/bin/sh\n[ $1 = version ] && { echo enilab v1; exit; }\necho \"$@\" >>"+dir+"/calls\nf="+dir+"/answers/$3..$5.json\n[ -e $f ] && cat $f || { echo no answer >&2; exit 3; }\n")
+	write("enilab", "#!/bin/sh\n[ $1 = version ] && { echo enilab v1; exit; }\necho \"$@\" >>"+dir+"/calls\nf="+dir+"/answers/$3..$5.json\n[ $6 = --mode ] && f="+dir+"/answers/$3..$5:$7.json\n[ -e $f ] && cat $f || { echo no answer >&2; exit 3; }\n")
 	write("ipamd", "")
 	write("aws-cni", "")
 	write("upstream.yaml", `releases: [1.0.0, 1.2.1]
@@ -75,6 +80,7 @@ tracker: [{pairs: [1.0.1..1.1.0], checks: [every live pod is reachable], issues:
 	write(name("1.0.0", "1.0.1"), page(t, 0, func(p *gate.Page) {
 		p.Results = append(p.Results, gate.Result{Play: gate.Rollback, Judged: 7}, gate.Result{Play: gate.Upgrade, Unknown: "not played"})
 	}))
+	write(name("1.0.1", "1.1.1:prefixes"), page(t, 0, func(p *gate.Page) {}))
 	write(name("1.0.1", "1.1.0"), page(t, 1, func(p *gate.Page) {
 		p.Verdict.Findings = []gate.Finding{
 			{Kind: gate.Regression, Check: "every live pod is reachable", Cause: "the upgrade", Plays: []gate.Play{gate.Upgrade}, Seeds: []uint64{1, 2, 3}, Of: 3, Seed: 1, At: 255, Change: 210, Node: 1, Text: "web-0"},
@@ -98,12 +104,12 @@ tracker: [{pairs: [1.0.1..1.1.0], checks: [every live pod is reachable], issues:
 		return string(must.Get(os.ReadFile(a.to))(t))
 	}
 	for _, want := range []string{
-		"| 1.0.0 | 1.0.1 | [not red](#100-to-101) |  |  |  |",
-		`| 1.0.1 | 1.1.0 | [**red**](#101-to-110) | `, `(and 1 more) | ADD, p50: 40, was 10 ms | #641, not searched yet |`,
-		"| 1.1.0 | 1.1.1 | [not known](#110-to-111) |",
-		"| 1.1.1 | 1.2.0 | exit status 3: no answer |",
-		"| 1.1.1 | 1.2.1 | not at hand: 1.2.1 |",
-		"3 of 7 pairs were gated",
+		"| 1.0.0 | 1.0.1 | | [not red](#100-to-101) |  |  |  |",
+		`| 1.0.1 | 1.1.0 | | [**red**](#101-to-110) | `, `(and 1 more) | ADD, p50: 40, was 10 ms | #641, not searched yet |`,
+		"| 1.1.0 | 1.1.1 | | [not known](#110-to-111) |",
+		"| 1.1.1 | 1.2.0 | | exit status 3: no answer |",
+		"| 1.1.1 | 1.2.1 | | not at hand: 1.2.1 |", "| 1.1.1 | 1.2.1 | prefixes | not at hand: 1.2.1 |", "| 1.0.1 | 1.1.1 | prefixes | [not red](#101-to-111-in-mode-prefixes) |",
+		"4 of 14 pairs were gated",
 		`First at 4:15 on node-1, 45s after the change, with seed 1: web-0. Upstream: [#641](https://github.com/aws/amazon-vpc-cni-k8s/issues/641) a rule too many`,
 		"It was not played to its end",
 		"* not known: change, seed 1: not played: the time was over",
@@ -122,7 +128,7 @@ tracker: [{pairs: [1.0.1..1.1.0], checks: [every live pod is reachable], issues:
 		return string(data)
 	}
 	first := calls()
-	if n := strings.Count(first, "\n"); n != 5 || !strings.Contains(first, "gate --from amazon-vpc-cni-k8s@1.0.0 --to amazon-vpc-cni-k8s@1.0.1 --json - --timeout 1m0s gate/change.scn") {
+	if n := strings.Count(first, "\n"); n != 7 || !strings.Contains(first, "--to amazon-vpc-cni-k8s@1.1.1 --mode prefixes --only change-prefixes --json - --timeout 1m0s\n") || !strings.Contains(first, "gate --from amazon-vpc-cni-k8s@1.0.0 --to amazon-vpc-cni-k8s@1.0.1 --json - --timeout 1m0s gate/change.scn") {
 		t.Errorf("%d calls:\n%s", n, first)
 	}
 	// Again: what was played to its end stays.
@@ -151,7 +157,7 @@ tracker: [{pairs: [1.0.1..1.1.0], checks: [every live pod is reachable], issues:
 		t.Error("the stale entry is forgotten")
 	}
 	if now := text(); sections(now) != sections(was) || strings.Count(now, "## 1.0.0 to 1.0.1") != 1 || !strings.Contains(now, "[**red**](#101-to-110)") ||
-		!strings.Contains(now, "1 of 7 pairs were gated") || !strings.Contains(now, "and of 2 more the file has what an earlier enilab found") {
+		!strings.Contains(now, "1 of 14 pairs were gated") || !strings.Contains(now, "and of 3 more the file has what an earlier enilab found") {
 		t.Errorf("the file was\n%s\nand is\n%s", was, now)
 	}
 	a.only = []string{"1.0.0..9.9.9"}

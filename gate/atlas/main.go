@@ -115,9 +115,17 @@ func (a *asked) gate(ctx context.Context, c *campaign.Campaign, t *atlas, atHand
 	order := playOrder(t.Pairs)
 	for _, i := range order {
 		p := t.Pairs[i]
-		args := p.args(a.figures)
-		j := campaign.Job{Name: system + "@" + p.String(), Limit: a.limit + grace, Done: ended,
-			Args: slices.Concat(args, []string{"--json", "-", "--timeout", a.limit.String(), scenario})}
+		args, files := p.args(a.figures), []string{scenario}
+		told := []string{"--json", "-", "--timeout", a.limit.String()}
+		if p.Mode == "" {
+			told = append(told, scenario)
+		}
+		for _, v := range []string{p.From, p.To} {
+			if v != ours {
+				files = append(files, p.folder(v))
+			}
+		}
+		j := campaign.Job{Name: system + "@" + p.String(), Limit: a.limit + grace, Done: ended, Args: slices.Concat(args, told)}
 		switch absent := p.absent(atHand); {
 		case absent != "":
 			j.Missing = absent
@@ -125,7 +133,7 @@ func (a *asked) gate(ctx context.Context, c *campaign.Campaign, t *atlas, atHand
 			j.Missing = campaign.NotYet
 		}
 		var err error
-		if j.Stamp, err = c.Stamp(args, scenario, p.folder(p.From), p.folder(p.To)); err != nil {
+		if j.Stamp, err = c.Stamp(args, files...); err != nil {
 			return err
 		}
 		jobs = append(jobs, j)

@@ -9,13 +9,26 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/enilab/enilab/gate"
 	"github.com/enilab/enilab/internal/campaign"
 )
 
-// pair is an upgrade from one release to another.
-type pair struct{ From, To string }
+// pair is an upgrade from one release to another one, or to this repository's enilab.
+type pair struct {
+	From, To string
+	Mode     string // a mode of the gate's; "" is the settings that the release has by default
+}
 
-func (p pair) String() string { return p.From + ".." + p.To }
+func (p pair) String() string {
+	s := p.From + ".." + p.To
+	if p.Mode != "" {
+		s += ":" + p.Mode
+	}
+	return s
+}
+
+// ours is the version that stands for this repository's enilab.
+const ours = "enilab"
 
 func list(pairs []pair) string {
 	var out []string
@@ -26,7 +39,8 @@ func list(pairs []pair) string {
 }
 
 // pairs are the upgrades from the minor since on of each release to the next one, and from the minor minors on of each minor's last release to the next
-// minor's first and last. Releases may be there twice.
+// minor's first and last. In each mode it is each minor's last release to the next minor's last; and the newest release is gated to ours, in every
+// mode and in none. Releases may be there twice.
 func pairs(releases []string, since, minors string) (out []pair) {
 	all := slices.Clone(releases)
 	slices.SortFunc(all, campaign.Compare)
@@ -48,19 +62,28 @@ func pairs(releases []string, since, minors string) (out []pair) {
 			groups = append(groups, []string{v})
 		}
 	}
+	modes := append([]string{""}, gate.Modes()...)
 	for i := 1; i < len(groups); i++ {
 		last, next := groups[i-1][len(groups[i-1])-1], groups[i]
-		add(pair{last, next[0]})
-		add(pair{last, next[len(next)-1]})
+		add(pair{From: last, To: next[0]})
+		for _, mode := range modes {
+			add(pair{last, next[len(next)-1], mode})
+		}
 	}
 	for i := from(since) + 1; i < len(all); i++ {
-		add(pair{all[i-1], all[i]})
+		add(pair{From: all[i-1], To: all[i]})
+	}
+	for _, mode := range modes {
+		add(pair{all[len(all)-1], ours, mode})
 	}
 	slices.SortStableFunc(out, func(a, b pair) int {
 		if c := campaign.Compare(a.From, b.From); c != 0 {
 			return c
 		}
-		return campaign.Compare(a.To, b.To)
+		if c := compareTo(a.To, b.To); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Mode, b.Mode)
 	})
 	return out
 }
@@ -74,9 +97,29 @@ func playOrder(pairs []pair) []int {
 	return out
 }
 
+// compareTo is campaign.Compare, with ours behind all releases.
+func compareTo(a, b string) int {
+	switch {
+	case a == b:
+		return 0
+	case a == ours:
+		return 1
+	case b == ours:
+		return -1
+	}
+	return campaign.Compare(a, b)
+}
+
 // args is the gate of a pair, without what says how its result is told.
 func (p pair) args(figures bool) []string {
-	args := []string{"gate", "--from", system + "@" + p.From, "--to", system + "@" + p.To}
+	to := system + "@" + p.To
+	if p.To == ours {
+		to = ours
+	}
+	args := []string{"gate", "--from", system + "@" + p.From, "--to", to}
+	if p.Mode != "" {
+		args = append(args, "--mode", p.Mode, "--only", "change-"+p.Mode)
+	}
 	if !figures {
 		args = append(args, "--no-figures")
 	}
@@ -90,7 +133,7 @@ func (p pair) folder(version string) string {
 // absent is which of the two is not at hand; empty: both are.
 func (p pair) absent(atHand []string) string {
 	for _, v := range []string{p.From, p.To} {
-		if !slices.Contains(atHand, v) {
+		if v != ours && !slices.Contains(atHand, v) {
 			return notAtHand + v
 		}
 	}

@@ -28,10 +28,10 @@ func keep(text string) map[pair]kept {
 	parts := strings.Split(text, "\n## ")
 	for line := range strings.Lines(parts[0]) {
 		cells := strings.Split(line, " | ")
-		if len(cells) < 3 || !strings.Contains(cells[2], "](#") {
+		if len(cells) < 4 || !strings.Contains(cells[3], "](#") {
 			continue
 		}
-		p := pair{strings.TrimPrefix(cells[0], "| "), cells[1]}
+		p := pair{strings.TrimPrefix(cells[0], "| "), cells[1], strings.TrimSpace(cells[2])}
 		for _, s := range parts[1:] {
 			if strings.HasPrefix(s, heading(p)+"\n") {
 				out[p] = kept{line, "\n## " + strings.TrimSuffix(s, "\n") + "\n"}
@@ -48,10 +48,12 @@ func (t *atlas) text(up *upstream) (text string, stale []string) {
 
 Written by `+"`make atlas`"+`: from %[2]s on each release is gated to the next one, and from %[3]s on each minor's last release to the next
 minor's first and last, with the scenario of what every change meets ([change.scn](../gate/change.scn)) and one seed; what
-regressed was played with two more. [gate.md](gate.md) says what red is. Each can be had again, on any computer:
+regressed was played with two more. In the modes prefixes and custom-networking it is each minor's last release to the next minor's last, and
+the newest one to enilab. [gate.md](gate.md) says what red is, and what a mode is. Each can be had again, on any computer:
 
 `+"```"+`
 enilab gate --from %[1]s@FROM --to %[1]s@TO gate/change.scn
+enilab gate --from %[1]s@FROM --to %[1]s@TO --mode MODE --only change-MODE
 `+"```"+`
 
 QEMU %[4]s, enilab of %[5]s. `, system, t.Since, t.Minors, t.QEMU, t.builds())
@@ -67,7 +69,7 @@ QEMU %[4]s, enilab of %[5]s. `, system, t.Since, t.Minors, t.QEMU, t.builds())
 		fmt.Fprintf(&b, ", and of %d more the file has what an earlier enilab found", earlier)
 	}
 	b.WriteString(". What a gate does not find it does not prove to be well.\n\n")
-	b.WriteString("| from | to | verdict | what broke | figures beyond their bands | upstream's tracker |\n|---|---|---|---|---|---|\n")
+	b.WriteString("| from | to | mode | verdict | what broke | figures beyond their bands | upstream's tracker |\n|---|---|---|---|---|---|---|\n")
 	var below strings.Builder
 	for i, p := range t.Pairs {
 		o := t.came[i]
@@ -84,13 +86,19 @@ QEMU %[4]s, enilab of %[5]s. `, system, t.Since, t.Minors, t.QEMU, t.builds())
 			word = fmt.Sprintf("[%s](#%s)", word, anchor(p))
 			below.WriteString(section(p, o, up))
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", p.From, p.To, word, broke(o), dear(o), told(p, o, up))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", p.From, p.To, p.Mode, word, broke(o), dear(o), told(p, o, up))
 	}
 	return b.String() + below.String(), t.stale(up)
 }
 
 // heading is that of a pair's section, and anchor how a link finds it.
-func heading(p pair) string { return p.From + " to " + p.To }
+func heading(p pair) string {
+	s := p.From + " to " + p.To
+	if p.Mode != "" {
+		s += " in mode " + p.Mode
+	}
+	return s
+}
 
 func anchor(p pair) string {
 	return strings.ReplaceAll(strings.ReplaceAll(heading(p), ".", ""), " ", "-")
