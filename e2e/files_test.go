@@ -42,6 +42,9 @@ var files = []file{
 	{name: "forward-drop", labels: Label(long)},
 	{name: "kill-loop", labels: Label(long)},
 	{name: "upgrade", labels: Label(long)},
+	{name: "custom-networking", labels: Label(long)},
+	{name: "subnets", labels: Label(long)},
+	{name: "subnets-excluded", labels: Label(long)},
 }
 
 // fileLimit bounds one run of a file with the making of its cluster: the longest, upgrade, takes 13 minutes on two cores.

@@ -15,7 +15,8 @@ const NoConfiguration = "none"
 
 // Figures are what a run has cost, on a machine that can tell: seen from outside, so that any CNI's can be compared.
 type Figures struct {
-	// Adds and Dels are how long the plugin's successful runs took, of each verb the median.
+	// Adds and Dels are how long the plugin's successful runs took, of each verb the median: of DELs those that ended a pod's network, for a
+	// runtime repeats them.
 	Adds int           `json:"adds"` // how many there were
 	Dels int           `json:"dels"`
 	Add  time.Duration `json:"add"` // of one

@@ -23,7 +23,7 @@ import (
 )
 
 // incidents are those that the suite on kind plays from their files, see e2e/files_test.go.
-const incidents = "socket-mismatch force-delete statefulset-name-reuse del-retries eni-leak upgrade subnet-exhausted forward-drop kill-loop reboot"
+const incidents = "socket-mismatch force-delete statefulset-name-reuse del-retries eni-leak upgrade subnet-exhausted forward-drop kill-loop reboot custom-networking subnets subnets-excluded"
 
 // world is a column.
 type world struct {
@@ -37,7 +37,7 @@ var worlds = []world{
 	{"sim", nil, 10 * time.Minute},
 	{"netns", []string{"--on", "netns"}, 30 * time.Minute},
 	{"vm", []string{"--on", "netns", "--in", "vm"}, time.Hour},
-	{"kind", []string{"--on", "kind"}, 4 * time.Hour},
+	{"kind", []string{"--on", "kind", "--mutants"}, 4 * time.Hour},
 }
 
 // target is the file whose last section the table is.

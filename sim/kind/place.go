@@ -29,7 +29,7 @@ func plays(m *mutants.Mutant) error { return unasked(m.Name) }
 
 // unasked is why a mutant is not played: each takes a cluster of its own.
 func unasked(mutant string) error {
-	return fmt.Errorf("--against %s plays it: on kind that takes a cluster of its own", mutant)
+	return fmt.Errorf("--against %s plays it, and --mutants all: on kind that takes a cluster of its own", mutant)
 }
 
 // Lacks says that the error is about this machine, for sim/runner.

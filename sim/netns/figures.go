@@ -15,7 +15,7 @@ import (
 
 // costs are what a world remembers of what its systems took, and of what they did.
 type costs struct {
-	adds, dels   percentiles.Times
+	adds, dels   percentiles.Times // dels: of pods that had a network until then
 	failed       int // ADDs
 	start        time.Duration
 	pods         []sim.PodLife // in the world's time
@@ -36,8 +36,8 @@ func (c *costs) ran(now time.Duration, verb cri.Verb, att ipam.Attachment, took 
 			c.pods = append(c.pods, sim.PodLife{Made: now})
 		}
 	case cri.DEL:
-		c.dels = append(c.dels, took)
-		if i, ok := c.alive[att]; ok {
+		if i, ok := c.alive[att]; ok { // a runtime repeats DELs, which find nothing to do
+			c.dels = append(c.dels, took)
 			c.pods[i].Ended, c.pods[i].Deleted = now, true
 			delete(c.alive, att)
 		}

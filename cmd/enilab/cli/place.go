@@ -57,7 +57,11 @@ func (l *cli) place(f *runFlags) (*runner.Place, error) {
 		}
 		return p, nil
 	case "kind":
-		return l.kindPlace(f.name)
+		p, err := l.kindPlace(f.name)
+		if err == nil && f.mutants {
+			p.Plays = nil
+		}
+		return p, err
 	}
 	return nil, usage("unknown world %q (%s)", f.on, hint(f.on, worlds))
 }

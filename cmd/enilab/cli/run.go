@@ -32,6 +32,7 @@ type runFlags struct {
 	crash   bool
 	keep    bool
 	name    string
+	mutants bool // --mutants was given
 	// first is --stop-at-first.
 	first bool
 	// blind is --without-books.
@@ -126,6 +127,7 @@ the same bytes. --twice proves it. enilab vm kernels says which kernels there ar
   enilab run --on netns --cni amazon-vpc-cni-k8s@1.5.3 scenarios/socket-mismatch.scn
   enilab run --html report.html --junit report.xml scenarios/*.scn
   enilab run --on kind scenarios/socket-mismatch.scn               on a real kubelet and containerd; takes some minutes
+  enilab run --on kind --mutants scenarios/socket-mismatch.scn
   enilab run --json scenarios/*.scn | jq '.files[] | select(.status != "held") | .name'`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -151,6 +153,7 @@ the same bytes. --twice proves it. enilab vm kernels says which kernels there ar
 	c.Flags().BoolVar(&f.crash, "crash-everywhere", false, "instead of the mutants: kill a daemon at every event and compare what settles")
 	c.Flags().BoolVar(&f.keep, "keep", false, "with --on netns or kind: leave it up after each run, until Control-C, enilab netns clean or enilab down")
 	c.Flags().StringVar(&f.name, "name", runName, "with --on kind: the cluster's name")
+	c.Flags().BoolVar(&f.mutants, "mutants", false, "with --on kind: play the mutants that the files name too, each on a cluster of its own, which takes minutes")
 	c.Flags().BoolVar(&f.blind, "without-books", false, "with --on netns: start the daemon without its recording, and judge it from outside alone")
 	c.Flags().StringVar(&f.cni, "cni", "", "with --on netns: play this system, NAME@WHERE, in real time and judge it from outside (enilab systems lists them)")
 	c.Flags().StringVar(&f.foundIn, "found", "", "systems that were found, as JSON: inside of a virtual machine")
@@ -213,6 +216,12 @@ func (f *runFlags) options() (runner.Options, error) {
 	}
 	if f.name != runName && f.on != "kind" {
 		return o, usage("--name is a cluster's: use it with --on kind")
+	}
+	switch {
+	case f.mutants && f.on != "kind":
+		return o, usage("--mutants is for world kind, which leaves them out: in world %s they are played anyway", f.on)
+	case f.mutants && f.against != "":
+		return o, usage("--against plays one mutant alone, and --mutants all: leave one of them out")
 	}
 	if f.update && (f.seed != runner.DefaultSeed || f.against != "" || f.crash) {
 		return o, usage("--update takes the timeline of an ordinary run with seed %d: leave --seed, --against and --crash-everywhere out", runner.DefaultSeed)
