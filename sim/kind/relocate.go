@@ -17,7 +17,13 @@ func relocate(vpc []netip.Prefix, subnets []sim.Subnet, used []netip.Prefix) ([]
 	if first := &subnets[0].CIDR; first.Bits() <= vpc[0].Bits() {
 		*first = netip.PrefixFrom(first.Addr(), vpc[0].Bits()+1)
 	}
-	wire := layOut(vpc, subnets).wire
+	l := layOut(vpc, subnets)
+	for _, h := range l.homes {
+		if h.subnet.Bits() > smallestHome {
+			return vpc, subnets, lacking("the scenario's subnet %v has nodes: on kind such a subnet is a /%d or larger, for their machines have addresses in it", h.subnet, smallestHome)
+		}
+	}
+	wire := l.wire
 	if wire.Bits() < vpc[0].Bits() || !vpc[0].Contains(wire.Addr()) {
 		return vpc, subnets, lacking("the scenario has nodes in subnets outside of its VPC's first CIDR block, %v: on kind a Docker network is all subnets with nodes", vpc[0])
 	}

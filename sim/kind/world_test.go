@@ -122,6 +122,10 @@ func TestRelocate(t *testing.T) {
 		got[2].CIDR != p("10.160.2.0/24") || got[2].Prefixes[0] != p("10.160.2.128/25") || subnets[2].Prefixes[0] != p("10.1.2.128/25") {
 		t.Errorf("moved to %v, %v, %v; the scenario has %v", vpc, got, err, subnets)
 	}
+	small := []sim.Subnet{{CIDR: p("10.1.0.0/28")}}
+	if _, _, err := relocate(blocks, small, nil); err == nil || !strings.Contains(err.Error(), "/27 or larger") {
+		t.Errorf("nodes in %v: %v", small, err)
+	}
 	subnets[1].Nodes = true
 	if _, _, err := relocate(blocks, subnets, nil); err == nil || !strings.Contains(err.Error(), "first CIDR block") {
 		t.Errorf("nodes in both blocks: %v", err)
