@@ -2,7 +2,6 @@ package kind
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/scn"
@@ -23,9 +22,6 @@ func (w *World) Can(l *scn.Line) error {
 	case *scn.At:
 		if s.Action != nil {
 			return sim.CannotDo(worldName, s.Action, len(w.members)-1)
-		}
-		if strings.HasPrefix(s.Check.Metric, "flows.") {
-			return sim.Cannot(worldName, "hold-flows")
 		}
 	}
 	return nil

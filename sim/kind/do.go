@@ -157,7 +157,7 @@ func (d *deed) check(err error) {
 func (w *World) strike(a *verb.Act, id int, m *member, p verb.Pod) error {
 	d := &deed{w: w, m: m, id: id}
 	s := a.Of.Strike(&verb.Target{Act: a, ID: id, Daemon: daemon{d}, Kernel: kernelOf{d}, Runtime: runtimeOf{d},
-		Pod: p, API: api{d}})
+		Network: network{d}, Pod: p, API: api{d}})
 	if d.err == nil {
 		w.took(id, s)
 	}

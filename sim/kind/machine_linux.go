@@ -3,6 +3,7 @@ package kind
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -64,6 +65,15 @@ func inotifyInstances() (used int) {
 		}
 	}
 	return used
+}
+
+// echoIn answers in a pod's network namespace, see node.Echo.
+func echoIn(ns *os.File) (peer io.Closer, err error) {
+	err = vpc.Do(ns, func() (err error) {
+		peer, err = node.Echo()
+		return err
+	})
+	return peer, err
 }
 
 func openNetns(pid int) (*os.File, error) {

@@ -4,6 +4,7 @@ package kind
 
 import (
 	"errors"
+	"io"
 	"net/netip"
 	"os"
 )
@@ -11,6 +12,7 @@ import (
 var errOther = errors.New("world kind needs Linux")
 
 func privileged() error                                                  { return errOther }
+func echoIn(*os.File) (io.Closer, error)                                 { return nil, errOther }
 func openNetns(int) (*os.File, error)                                    { return nil, errOther }
 func routes() ([]netip.Prefix, error)                                    { return nil, errOther }
 func addGateways(*os.File, []home) error                                 { return errOther }

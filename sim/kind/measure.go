@@ -33,6 +33,9 @@ func (w *World) Measure(s scn.Subject, metric string) (v int64, ok bool) {
 		if strings.HasPrefix(metric, "pairs.") {
 			return w.measurePairs(metric)
 		}
+		if strings.HasPrefix(metric, "flows.") {
+			return w.measureFlows(metric)
+		}
 		return w.measureKube(metric), true
 	case scn.EC2:
 		w.c.Cloud(func(_ time.Duration, m *ec2.Cloud) { v, ok = w.ledger.measure(m, metric) })

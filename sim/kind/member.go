@@ -22,6 +22,7 @@ type member struct {
 	end     *endpoint
 	silent  map[netip.Addr]bool // pods' addresses that did not answer at the last snapshot; the judging goroutine's
 	hung    map[string]int      // by the pod's UID: its shim, as the node numbers it
+	flows   flows               // the judging goroutine's
 	held    bool                // its daemon is kept down
 	killed  bool                // its daemon has been killed before
 	delsBy  int                 // the action that makes DELs fail, until one has

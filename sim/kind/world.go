@@ -50,6 +50,8 @@ type World struct {
 	observer  observer
 	ledger    ledger
 	configs   eniConfigs
+	flowing   bool          // flows are held; the judging goroutine's
+	nextByte  time.Duration // of the flows
 }
 
 // bounds are what real time adds to what the simulator can judge exactly, on a machine that has other things to do.
@@ -162,6 +164,7 @@ func (w *World) addMembers() {
 	for i, n := range w.c.Workers() {
 		m := &member{w: w, no: int32(i + 1), node: n, runtime: &containerRuntime{node: n}, set: w.scenario.Settings,
 			silent: map[netip.Addr]bool{}, hung: map[string]int{}, version: w.scenario.Version}
+		m.flows.m = m
 		m.set.MaxPods = w.maxPods()
 		w.members = append(w.members, m)
 		w.observer.byNode[n] = m
@@ -310,6 +313,7 @@ func (w *World) Until(t time.Duration, each func() bool) {
 	for w.Err() == nil && w.ctx.Err() == nil {
 		if now := w.Now(); now >= w.nextCut {
 			w.judge()
+			w.holdFlows()
 			w.gather()
 			w.nextCut = now + snapshotPeriod
 			if each != nil && each() {
@@ -363,6 +367,7 @@ func (w *World) Close() error {
 		w.pods.close()
 	}
 	for _, m := range w.members[1:] {
+		m.flows.close()
 		m.runtime.close()
 	}
 	var err error

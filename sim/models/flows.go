@@ -1,11 +1,13 @@
 package models
 
 import (
+	"net/netip"
 	"slices"
 	"time"
 
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/verb"
 )
 
@@ -25,22 +27,124 @@ type Answer struct {
 	Cut bool   // it is no flow any more: a reset, or its end
 }
 
+// Client is who holds the flows to a node's pods, from the VPC.
+type Client interface {
+	// OpenFlows opens a TCP connection to each of some pods, and says to which it could. Echo sends a byte
+	// through those that are open and says how each answers; last is that it is the last time for some, which are given
+	// as long as they may need. CloseFlow ends one.
+	OpenFlows(pods []cri.Truth) []bool
+	Echo(pods []cri.Truth, last bool) []Answer
+	CloseFlow(pod cri.Truth)
+}
+
+// Flows are those to a node's pods. The zero value is none.
+type Flows struct {
+	open []flow
+	cut  int
+}
+
+// Len is how many are open, and Cut how many were cut.
+func (f *Flows) Len() int { return len(f.open) }
+
+// Cut is how many were cut.
+func (f *Flows) Cut() int { return f.cut }
+
+// Hold lets every flow carry a byte there and back, and tells the judge of each that does, and of those that do not for longer than a client waits. A
+// pod that has ended, or that is being taken down, ends its flow; one that runs and has none is given one.
+func (f *Flows) Hold(now func() time.Duration, running []cri.Truth, c Client, node int, j FlowJudge) {
+	f.open = slices.DeleteFunc(f.open, func(f flow) bool {
+		lives := slices.ContainsFunc(running, func(t cri.Truth) bool { return t.Handle == f.pod.Handle && t.Address == f.pod.Address })
+		if !lives {
+			c.CloseFlow(f.pod)
+		}
+		return !lives
+	})
+	pods := make([]cri.Truth, len(f.open))
+	last := false
+	for i, x := range f.open {
+		pods[i] = x.pod
+		last = last || x.silent != Never && now()-x.silent > flowPatience
+	}
+	for i, a := range c.Echo(pods, last) {
+		f.heard(now(), &f.open[i], a, c, node, j)
+	}
+	f.open = slices.DeleteFunc(f.open, func(f flow) bool { return f.silent == cut })
+	var fresh []cri.Truth
+	for _, t := range running {
+		if !slices.ContainsFunc(f.open, func(x flow) bool { return x.pod.Handle == t.Handle }) {
+			fresh = append(fresh, t)
+		}
+	}
+	if len(fresh) == 0 {
+		return
+	}
+	for i, open := range c.OpenFlows(fresh) {
+		if open {
+			f.open = append(f.open, flow{pod: fresh[i], silent: Never})
+		}
+	}
+}
+
+// FlowJudge is told how flows answer: the auditor.
+type FlowJudge interface {
+	FlowHeld()
+	FlowCut(now time.Duration, node int, att ipam.Attachment, pod string, addr netip.Addr, why string, silent time.Duration)
+}
+
+var _ FlowJudge = (*judge.Auditor)(nil)
+
+// cut is the instant since when a flow that has been cut is silent.
+const cut time.Duration = -1
+
+// heard judges one flow's answer.
+func (f *Flows) heard(now time.Duration, x *flow, a Answer, c Client, node int, j FlowJudge) {
+	switch {
+	case a.Why == "":
+		j.FlowHeld()
+		x.silent = Never
+		return
+	case !a.Cut && x.silent == Never:
+		x.silent = now
+		return
+	case !a.Cut && now-x.silent <= flowPatience:
+		return
+	}
+	c.CloseFlow(x.pod)
+	var silent time.Duration
+	if !a.Cut {
+		silent = now - x.silent
+	}
+	f.cut++
+	x.silent = cut
+	j.FlowCut(now, node, ipam.Attachment{Network: "aws-cni", ContainerID: x.pod.ID, IfName: "eth0"}, x.pod.Name, x.pod.Address, a.Why, silent)
+}
+
+// clone is an independent copy.
+func (f *Flows) clone() Flows { return Flows{slices.Clone(f.open), f.cut} }
+
 // network is what flows go through.
 type network struct{ h *Host }
 
 // HoldFlows opens a flow to every pod that runs, now and from now on.
 func (w network) HoldFlows() verb.Strike {
 	h := w.h
-	if h.flowing {
-		return verb.Miss("flows are held already")
-	}
+	was := h.flowing
 	h.flowing = true
-	open := 0
-	for _, n := range h.Nodes[1:] {
-		h.Flow(n)
-		open += len(n.flows)
+	if !was {
+		for _, n := range h.Nodes[1:] {
+			h.Flow(n)
+		}
 	}
-	if open == 0 {
+	open, _ := h.measureFlows("flows.open")
+	return FlowsHeld(was, int(open))
+}
+
+// FlowsHeld is what came of an action that begins to hold flows: whether they were held already, and how many are open.
+func FlowsHeld(was bool, open int) verb.Strike {
+	switch {
+	case was:
+		return verb.Miss("flows are held already")
+	case open == 0:
 		return verb.Miss("no pod runs that could be connected to")
 	}
 	return verb.Hit("%s", verb.Some(open, "flow", "is open", "are open"))
@@ -49,8 +153,7 @@ func (w network) HoldFlows() verb.Strike {
 // Flowing says whether flows are held, so that Flow has to be called now and then.
 func (h *Host) Flowing() bool { return h.flowing }
 
-// Flow lets every flow of a node carry a byte there and back, and judges those that do not. A pod that has ended, or that is being taken
-// down, ends its flow; one that has none is given one.
+// Flow holds the flows to a node's pods, if flows are held.
 func (h *Host) Flow(n *Node) {
 	if !h.flowing {
 		return
@@ -59,79 +162,17 @@ func (h *Host) Flow(n *Node) {
 	if !n.Gone {
 		running = n.running()
 	}
-	n.flows = slices.DeleteFunc(n.flows, func(f flow) bool {
-		lives := slices.ContainsFunc(running, func(t cri.Truth) bool { return t.Handle == f.pod.Handle && t.Address == f.pod.Address })
-		if !lives {
-			n.Machine.CloseFlow(f.pod)
-		}
-		return !lives
-	})
-	for i, a := range h.echo(n) {
-		h.heard(n, &n.flows[i], a)
-	}
-	n.flows = slices.DeleteFunc(n.flows, func(f flow) bool { return f.silent == cut })
-	var fresh []cri.Truth
-	for _, t := range running {
-		if !slices.ContainsFunc(n.flows, func(f flow) bool { return f.pod.Handle == t.Handle }) {
-			fresh = append(fresh, t)
-		}
-	}
-	if len(fresh) == 0 {
-		return
-	}
-	for i, open := range n.Machine.OpenFlows(fresh) {
-		if open {
-			n.flows = append(n.flows, flow{pod: fresh[i], silent: Never})
-		}
-	}
-}
-
-// cut is the instant since when a flow that has been cut is silent.
-const cut time.Duration = -1
-
-// echo asks all flows of a node.
-func (h *Host) echo(n *Node) []Answer {
-	pods := make([]cri.Truth, len(n.flows))
-	last := false
-	for i, f := range n.flows {
-		pods[i] = f.pod
-		last = last || f.silent != Never && h.World.Clock()-f.silent > flowPatience
-	}
-	return n.Machine.Echo(pods, last)
-}
-
-// heard judges one flow's answer.
-func (h *Host) heard(n *Node, f *flow, a Answer) {
-	now := h.World.Clock()
-	switch {
-	case a.Why == "":
-		h.Auditor.FlowHeld()
-		f.silent = Never
-		return
-	case !a.Cut && f.silent == Never:
-		f.silent = now
-		return
-	case !a.Cut && now-f.silent <= flowPatience:
-		return
-	}
-	n.Machine.CloseFlow(f.pod)
-	var silent time.Duration
-	if !a.Cut {
-		silent = now - f.silent
-	}
-	h.flowsCut++
-	f.silent = cut
-	h.Auditor.FlowCut(now, int(n.No), ipam.Attachment{Network: "aws-cni", ContainerID: f.pod.ID, IfName: "eth0"}, f.pod.Name, f.pod.Address, a.Why, silent)
+	n.flows.Hold(h.World.Clock, running, n.Machine, int(n.No), h.Auditor)
 }
 
 // measureFlows counts the flows that are open, or those that were cut.
-func (h *Host) measureFlows(metric string) (int64, bool) {
-	if metric == "flows.cut" {
-		return int64(h.flowsCut), true
-	}
-	open := 0
+func (h *Host) measureFlows(metric string) (count int64, ok bool) {
 	for _, n := range h.Nodes[1:] {
-		open += len(n.flows)
+		if metric == "flows.cut" {
+			count += int64(n.flows.Cut())
+		} else {
+			count += int64(n.flows.Len())
+		}
 	}
-	return int64(open), true
+	return count, true
 }

@@ -36,14 +36,14 @@ func TestFlowsAreJudged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := &clockOnly{}
 			h := &Host{World: w, Auditor: judge.New(judge.Config{Nodes: 1})}
-			n := &Node{No: 1, Machine: quiet{}}
 			f := flow{silent: Never}
+			var all Flows
 			for _, why := range c.answers {
-				h.heard(n, &f, Answer{Why: why, Cut: why == reset})
+				all.heard(w.now, &f, Answer{Why: why, Cut: why == reset}, quiet{}, 1, h.Auditor)
 				w.now += 10 * time.Second
 			}
-			if v := h.Auditor.Violations(); h.flowsCut != c.cut || len(v) != c.cut || (f.silent == cut) != (c.cut == 1) {
-				t.Errorf("%d cut, violations %v: expected %d", h.flowsCut, v, c.cut)
+			if v := h.Auditor.Violations(); all.Cut() != c.cut || len(v) != c.cut || (f.silent == cut) != (c.cut == 1) {
+				t.Errorf("%d cut, violations %v: expected %d", all.Cut(), v, c.cut)
 			}
 		})
 	}

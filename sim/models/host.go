@@ -50,7 +50,6 @@ type Host struct {
 	rng       uint64
 	advanceAt time.Duration
 	flowing   bool // flows are held
-	flowsCut  int
 }
 
 // New makes the models of a cluster that has no nodes yet, and its judge, whose size the cluster says. What is wrong with its VPC or subnet

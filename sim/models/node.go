@@ -33,7 +33,7 @@ type Node struct {
 
 	kubeletAt time.Duration
 	customAt  time.Duration // when custom networking was switched on or off
-	flows     []flow
+	flows     Flows
 	history   actions.History   // sandboxes by pod name
 	foreign   map[string]string // what third parties have put on the machine, by name
 	claimed   []uint64          // network namespaces of sandboxes that have given themselves addresses
@@ -112,12 +112,7 @@ type Network interface {
 	Reach(pods []cri.Truth) []bool
 	// Connect has pods of this node ask others, here or elsewhere, and says why one gets no answer; "" is that it does.
 	Connect(pairs []Pair) []string
-	// OpenFlows opens a TCP connection from the VPC to each of some pods, and says to which it could. Echo sends a byte
-	// through those that are open and says how each answers; last is that it is the last time for some, which are given
-	// as long as they may need. CloseFlow ends one.
-	OpenFlows(pods []cri.Truth) []bool
-	Echo(pods []cri.Truth, last bool) []Answer
-	CloseFlow(pod cri.Truth)
+	Client
 }
 
 func nodeName(no int32) string { return fmt.Sprintf("node-%d", no) }
@@ -130,7 +125,7 @@ func (n *Node) Clone(m Machine) Node {
 	c := *n
 	c.Machine = m
 	c.CRI = n.CRI.Clone()
-	c.flows = slices.Clone(n.flows)
+	c.flows = n.flows.clone()
 	c.foreign = maps.Clone(n.foreign)
 	c.history, c.Starters, c.claimed = n.history.Clone(), n.Starters.Clone(), slices.Clone(n.claimed)
 	return c

@@ -16,7 +16,7 @@ import (
 // costs are what a world remembers of what its systems took, and of what they did.
 type costs struct {
 	adds, dels   percentiles.Times // dels: of pods that had a network until then
-	failed       int // ADDs
+	failed       int               // ADDs
 	start        time.Duration
 	pods         []sim.PodLife // in the world's time
 	alive        map[ipam.Attachment]int

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/netip"
 	"time"
 
 	"github.com/enilab/enilab/sim/machine"
@@ -36,7 +35,7 @@ type instance struct {
 func (w *World) addNode() error {
 	n := &instance{w: w, nodeDaemon: nodeDaemon{pause: models.RestartPause}}
 	n.nodeDaemon.n, n.kubelet, n.endpoints = n, newKubelet(n), endpoints{n: n}
-	n.packets = packets{n: n, flows: map[netip.Addr]*flow{}}
+	n.packets = packets{n: n, flows: n.w.network.Flows(node.EchoPort)}
 	err := w.Launch(&n.Node, n, w.Random())
 	if err != nil {
 		return err

@@ -2,12 +2,7 @@ package netns
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"net"
 	"net/netip"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -18,6 +13,7 @@ import (
 	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/netns/node"
+	"github.com/enilab/enilab/sim/vpc"
 )
 
 const (
@@ -35,7 +31,7 @@ type packets struct {
 	apart  map[netip.Addr]string // and those of which another pod of the node got no answer
 	asked  time.Duration         // when that was looked at
 	asks   bool                  // and will again
-	flows  map[netip.Addr]*flow
+	flows  *vpc.Flows
 }
 
 // pods asks every pod that runs for an answer, from the far side of the VPC.
@@ -201,12 +197,6 @@ func (p *packets) connect(pairs []models.Pair, patience func(models.Pair) time.D
 	return out
 }
 
-// flow is a TCP connection from the VPC's router to a pod that sends back what it gets.
-type flow struct {
-	conn net.Conn
-	owed int // bytes that have not come back
-}
-
 // lastPatience is how long, in real time, a flow may take that has been silent for long: the kernel repeats less and less often.
 const lastPatience = 10 * time.Second
 
@@ -215,14 +205,13 @@ func (p *packets) OpenFlows(pods []cri.Truth) []bool {
 	n, out := p.n, make([]bool, len(pods))
 	for i, pod := range pods {
 		ctx, cancel := context.WithTimeout(n.w.ctx, probed(doubtPatience))
-		c, err := n.w.network.Dial(ctx, netip.AddrPortFrom(pod.Address, node.EchoPort))
+		err := p.flows.Open(ctx, pod.Address)
 		cancel()
 		if err != nil {
 			n.w.log("%s: no flow to %s yet: %v", n.Name(), pod.Name, err)
 			continue
 		}
-		p.CloseFlow(pod)
-		p.flows[pod.Address], out[i] = &flow{conn: c}, true
+		out[i] = true
 		n.w.costs.flows++
 	}
 	n.w.rests()
@@ -230,53 +219,22 @@ func (p *packets) OpenFlows(pods []cri.Truth) []bool {
 }
 
 // CloseFlow closes the laboratory's end.
-func (p *packets) CloseFlow(pod cri.Truth) {
-	if f := p.flows[pod.Address]; f != nil {
-		_ = f.conn.Close()
-		delete(p.flows, pod.Address)
-	}
-}
+func (p *packets) CloseFlow(pod cri.Truth) { p.flows.Close(pod.Address) }
 
 // Echo writes to all, and then waits for each.
 func (p *packets) Echo(pods []cri.Truth, last bool) []models.Answer {
-	out := make([]models.Answer, len(pods))
 	patience := probed(doubtPatience)
 	if last {
 		patience = slowed(lastPatience)
 	}
-	end := time.Now().Add(patience)
+	addrs := make([]netip.Addr, len(pods))
 	for i, pod := range pods {
-		f := p.flows[pod.Address]
-		if f == nil {
-			out[i] = models.Answer{Why: "it was closed", Cut: true}
-			continue
-		}
-		_ = f.conn.SetWriteDeadline(end)
-		if _, err := f.conn.Write([]byte{'.'}); err != nil {
-			out[i] = models.Answer{Why: err.Error(), Cut: !errors.Is(err, os.ErrDeadlineExceeded)}
-			continue
-		}
-		f.owed++
+		addrs[i] = pod.Address
 	}
-	for i, pod := range pods {
-		if out[i].Why == "" {
-			out[i] = p.flows[pod.Address].answer(end)
-		}
+	out := make([]models.Answer, len(pods))
+	for i, r := range p.flows.Echo(addrs, patience) {
+		out[i] = models.Answer(r)
 	}
 	p.n.w.rests()
 	return out
-}
-
-// answer reads what has come back.
-func (f *flow) answer(end time.Time) models.Answer {
-	_ = f.conn.SetReadDeadline(end)
-	got, err := io.ReadAtLeast(f.conn, make([]byte, f.owed), f.owed)
-	f.owed -= got
-	switch {
-	case err == nil:
-		return models.Answer{}
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return models.Answer{Why: fmt.Sprintf("%d bytes have not come back", f.owed)}
-	}
-	return models.Answer{Why: err.Error(), Cut: true}
 }

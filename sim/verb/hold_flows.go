@@ -9,8 +9,6 @@ var holdFlows = &Verb{
 	Survives: Survival{Never: true,
 		Why: "a client gives up sooner than a pod that strangers cut off has to be back: it is about what breaks " +
 			"nothing"},
-	Skips: []Skip{{World: "kind", Line: "hold-flows",
-		Why: "its pods' image answers nobody: expectations of flows.* are skipped with it"}},
 	Pods:  true,
 	Lasts: always,
 }

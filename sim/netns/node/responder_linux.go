@@ -34,8 +34,21 @@ type responder struct {
 
 // respond listens in the calling thread's network namespace. Accepted connections are in the listener's, whatever thread accepts.
 func respond() (*responder, error) {
+	return listen(map[int]func(*net.TCPConn){ResponderPort: tell, EchoPort: echo})
+}
+
+// Echo listens on TCP port EchoPort of the calling thread's network namespace and sends back what it is sent, until it is closed.
+func Echo() (io.Closer, error) { return listen(map[int]func(*net.TCPConn){EchoPort: echo}) }
+
+// Close ends all connections.
+func (r *responder) Close() error {
+	r.close()
+	return nil
+}
+
+func listen(ports map[int]func(*net.TCPConn)) (*responder, error) {
 	r := &responder{places: make(chan struct{}, maxConversations), conns: map[*net.TCPConn]bool{}}
-	for port, answer := range map[int]func(*net.TCPConn){ResponderPort: tell, EchoPort: echo} {
+	for port, answer := range ports {
 		l, err := net.Listen("tcp4", ":"+strconv.Itoa(port))
 		if err != nil {
 			r.close()

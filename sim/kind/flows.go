@@ -1,0 +1,173 @@
+package kind
+
+import (
+	"context"
+	"io"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/enilab/enilab/fakes/cri"
+	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/models"
+	"github.com/enilab/enilab/sim/netns/node"
+	"github.com/enilab/enilab/sim/verb"
+	"github.com/enilab/enilab/sim/vpc"
+)
+
+const (
+	// flowPeriod is between two bytes of a flow.
+	flowPeriod = 5 * time.Second
+	// echoPatience is how long a byte may take there and back in real time, and lastPatience how long when it has been silent for long: the kernel
+	// repeats less and less often.
+	echoPatience = 1500 * time.Millisecond
+	lastPatience = 10 * time.Second
+)
+
+// flows are TCP connections from the VPC to the pods of a node. A pod's image answers nobody: who answers is the laboratory, in the pod's network
+// namespace, for as long as the pod runs, for its sockets keep the namespace alive.
+type flows struct {
+	m     *member
+	keep  models.Flows
+	to    *vpc.Flows
+	peers map[netip.Addr]io.Closer
+	paths map[netip.Addr]string // of the running pods' namespaces
+}
+
+var _ models.Client = (*flows)(nil)
+
+// hold begins with the flows of all nodes, or goes on with them. The judging goroutine calls it.
+func (w *World) holdFlows() {
+	if !w.flowing || w.now() < w.nextByte {
+		return
+	}
+	w.nextByte = w.now() + flowPeriod
+	for _, m := range w.members[1:] {
+		m.flows.hold()
+	}
+}
+
+func (f *flows) hold() {
+	if f.to == nil {
+		f.to, f.peers = f.m.w.c.network.Flows(node.EchoPort), map[netip.Addr]io.Closer{}
+	}
+	var running []cri.Truth
+	f.paths = map[netip.Addr]string{}
+	if !f.m.gone() {
+		list, err := f.m.runtime.sandboxes(f.m.w.ctx)
+		if err != nil {
+			return // the runtime restarts, or its machine does: what runs is not known
+		}
+		for i := range list {
+			if s := &list[i]; s.runs() && s.Address.IsValid() && s.Netns != "" {
+				f.paths[s.Address] = f.m.node.Root() + s.Netns
+				running = append(running, cri.Truth{Sandbox: cri.Sandbox{ID: s.ID, Name: s.Pod}, Handle: cri.SandboxID(inodeAt(f.paths[s.Address])), Address: s.Address})
+			}
+		}
+	}
+	f.keep.Hold(f.m.w.now, running, f, int(f.m.no), flowJudge{f.m.w})
+}
+
+// OpenFlows has the pods answer, and dials them.
+func (f *flows) OpenFlows(pods []cri.Truth) []bool {
+	out := make([]bool, len(pods))
+	for i, pod := range pods {
+		out[i] = f.open(pod) == nil
+	}
+	return out
+}
+
+func (f *flows) open(pod cri.Truth) error {
+	f.CloseFlow(pod)
+	ns, err := os.Open(f.paths[pod.Address])
+	if err != nil {
+		return err
+	}
+	defer ns.Close()
+	peer, err := echoIn(ns)
+	if err != nil {
+		return err
+	}
+	f.peers[pod.Address] = peer
+	ctx, cancel := context.WithTimeout(f.m.w.ctx, echoPatience)
+	defer cancel()
+	if err := f.to.Open(ctx, pod.Address); err != nil {
+		f.CloseFlow(pod)
+		return err
+	}
+	return nil
+}
+
+// CloseFlow ends a flow, and who answers it.
+func (f *flows) CloseFlow(pod cri.Truth) {
+	f.to.Close(pod.Address)
+	if peer := f.peers[pod.Address]; peer != nil {
+		_ = peer.Close()
+		delete(f.peers, pod.Address)
+	}
+}
+
+// Echo lets each carry a byte there and back.
+func (f *flows) Echo(pods []cri.Truth, last bool) []models.Answer {
+	patience := echoPatience
+	if last {
+		patience = lastPatience
+	}
+	addrs := make([]netip.Addr, len(pods))
+	for i, pod := range pods {
+		addrs[i] = pod.Address
+	}
+	out := make([]models.Answer, len(pods))
+	for i, r := range f.to.Echo(addrs, patience) {
+		out[i] = models.Answer(r)
+	}
+	return out
+}
+
+// close ends all, and lets the namespaces go.
+func (f *flows) close() {
+	for a := range f.peers {
+		f.CloseFlow(cri.Truth{Address: a})
+	}
+}
+
+// flowJudge is the auditor, with mu held.
+type flowJudge struct{ w *World }
+
+func (j flowJudge) FlowHeld() {
+	j.w.mu.Lock()
+	defer j.w.mu.Unlock()
+	j.w.audit.FlowHeld()
+}
+
+func (j flowJudge) FlowCut(now time.Duration, no int, att ipam.Attachment, pod string, addr netip.Addr, why string, silent time.Duration) {
+	j.w.mu.Lock()
+	defer j.w.mu.Unlock()
+	j.w.audit.FlowCut(now, no, att, pod, addr, why, silent)
+}
+
+// network is what carries packets, for one action.
+type network struct{ *deed }
+
+var _ verb.Network = network{}
+
+// HoldFlows opens a flow to every pod that runs, now and from now on.
+func (k network) HoldFlows() verb.Strike {
+	was := k.w.flowing
+	k.w.flowing = true
+	k.w.holdFlows()
+	open, _ := k.w.measureFlows("flows.open")
+	return models.FlowsHeld(was, int(open))
+}
+
+// measureFlows counts the flows that are open, or those that were cut.
+func (w *World) measureFlows(metric string) (count int64, ok bool) {
+	for _, m := range w.members[1:] {
+		if metric == "flows.cut" {
+			count += int64(m.flows.keep.Cut())
+		} else {
+			count += int64(m.flows.keep.Len())
+		}
+	}
+	return count, true
+}
