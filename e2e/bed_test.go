@@ -65,10 +65,10 @@ func (s *site) build(ctx SpecContext) {
 type bed struct {
 	*kind.Cluster
 	*site
-	proxy    string
-	first    bool // the run's first cluster, on which all specs run
-	evidence int  // specs whose evidence is kept
-	changed  bool // aws-node is not as install(nil) leaves it
+	config   kind.Config // but its name and its log
+	first    bool        // the run's first cluster, on which all specs run
+	evidence int         // specs whose evidence is kept
+	changed  bool        // aws-node is not as install(nil) leaves it
 }
 
 // say tells a line of progress.
@@ -80,7 +80,8 @@ func (b *bed) up(ctx SpecContext) {
 		_, err := kind.Down(ctx, clusterName)
 		check(err)
 	}
-	c, err := kind.Up(ctx, kind.Config{Name: clusterName, Workers: 2, Proxy: b.proxy, Type: "t3.medium", Log: say})
+	b.config.Name, b.config.Log = clusterName, say
+	c, err := kind.Up(ctx, b.config)
 	check(err)
 	b.Cluster = c
 	DeferCleanup(b.down, GracePeriod(downLimit))
