@@ -13,7 +13,8 @@
 // addresses, so that few pods need a second ENI). On the first kube-proxy is in iptables mode, and all specs run; on the second it is in
 // nftables mode, and those run that are labelled "datapath". Each spec has the mode as a label too.
 //
-// Then the scenario files follow, each run of one on a cluster of its own, with the nodes that the file asks for (files_test.go).
+// The scenario files have a cluster for each run of one, with the nodes that the file asks for (files_test.go), and 200 pods at once have one
+// of two m5.4xlarge (many_test.go).
 //
 // Whatever a cluster consists of is removed at its end, also after a failure, SIGINT or SIGTERM, and AfterSuite proves it. After SIGKILL
 // `enilab down --name enilab-e2e` removes it.
