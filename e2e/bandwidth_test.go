@@ -10,6 +10,7 @@ import (
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -34,29 +35,27 @@ var _ = specs("the bandwidth annotations", Label("bandwidth"), func(b *bed) {
 	for _, direction := range []string{"ingress", "egress"} {
 		It("limit a pod's "+direction, func(ctx SpecContext) {
 			namespace := b.newNamespace(ctx, "bandwidth")
+			n := b.Workers()[0]
+			annotations := map[string]string{"kubernetes.io/" + direction + "-bandwidth": limited}
 			_, err := b.Client().CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{
-				ObjectMeta: metav1.ObjectMeta{Name: direction, Labels: labelled("limited"), Annotations: map[string]string{"kubernetes.io/" + direction + "-bandwidth": limited}},
-				Spec:       podSpec(onNode(b.Workers()[0].Name)),
+				ObjectMeta: metav1.ObjectMeta{Name: direction, Labels: labelled("limited"), Annotations: annotations},
+				Spec:       podSpec(onNode(n.Name)),
 			}, metav1.CreateOptions{})
 			check(err)
 			p := &b.awaitReady(ctx, namespace, "limited", 1)[0]
 			b.awaitRate(ctx, p)
 			check(b.Client().CoreV1().Pods(namespace).Delete(ctx, p.Name, metav1.DeleteOptions{}))
 			b.awaitGone(ctx, namespace, "")
-			n, gone := b.Workers()[0], []netip.Addr{addressOf(p)}
-			await(ctx, remainsLimit, "nothing to be left of the limited pod on "+n.Name, func(ctx context.Context) (string, error) {
-				left, err := b.remains(ctx, n, gone)
-				if err != nil || left != "" {
-					return left, err
-				}
-				return n.Exec(ctx, "ip", "-o", "link", "show", "type", "ifb")
-			})
+			b.awaitNothingLeft(ctx, n, []netip.Addr{addressOf(p)})
+			ifbs, err := n.Exec(ctx, "ip", "-o", "link", "show", "type", "ifb")
+			check(err)
+			Expect(ifbs).To(BeEmpty(), "the plugin's devices on %s", n.Name)
 		}, NodeTimeout(startLimit+bandwidthLimit+stopLimit+remainsLimit), PollProgressAfter(startLimit))
 	}
 })
 
-// awaitRate sends a pod's echoPort as much as it takes, and waits until what comes back is within the limit for a while: a bucket that is
-// full at first lets the beginning pass.
+// awaitRate sends a pod's echoPort as much as it takes, and waits until what comes back is within the limit for a
+// while: a bucket that is full at first lets the beginning pass.
 func (b *bed) awaitRate(ctx context.Context, p *corev1.Pod) {
 	GinkgoHelper()
 	conn, err := b.Network().Dial(ctx, netip.AddrPortFrom(addressOf(p), echoPort))
@@ -76,22 +75,22 @@ func (b *bed) awaitRate(ctx context.Context, p *corev1.Pod) {
 	}()
 	var rates []string
 	begin, before, good := time.Now(), int64(0), 0
-	await(ctx, bandwidthLimit, fmt.Sprintf("%s to get %d to %d bit/s for %v", p.Name, leastBits, mostBits, bandwidthWindows*bandwidthWindow),
-		func(context.Context) (string, error) {
-			if took := time.Since(begin); took >= bandwidthWindow {
-				now := bytes.Load()
-				rate := float64(now-before) * 8 / took.Seconds()
-				begin, before, good = time.Now(), now, good+1
-				if rate < leastBits || rate > mostBits {
-					good = 0
-				}
-				rates = append(rates, fmt.Sprintf("%.2f", rate/1e6))
+	what := fmt.Sprintf("%s to get %d to %d bit/s for %v", p.Name, leastBits, mostBits, bandwidthWindows*bandwidthWindow)
+	await(ctx, bandwidthLimit, what, func(context.Context) (string, error) {
+		if took := time.Since(begin); took >= bandwidthWindow {
+			now := bytes.Load()
+			rate := float64(now-before) * 8 / took.Seconds()
+			begin, before, good = time.Now(), now, good+1
+			if rate < leastBits || rate > mostBits {
+				good = 0
 			}
-			if good == bandwidthWindows {
-				return "", nil
-			}
-			return "it got, in Mbit/s, one " + bandwidthWindow.String() + " after the other: " + strings.Join(rates, " "), nil
-		})
+			rates = append(rates, fmt.Sprintf("%.2f", rate/1e6))
+		}
+		if good == bandwidthWindows {
+			return "", nil
+		}
+		return fmt.Sprintf("it got, in Mbit/s, each %v: %s", bandwidthWindow, strings.Join(rates, " ")), nil
+	})
 	say(p.Name + " got, in Mbit/s: " + strings.Join(rates, " "))
 }
 

@@ -19,7 +19,8 @@ import (
 	"github.com/enilab/enilab/sim/kind"
 )
 
-// drained is how many pods of a Deployment are on the node that is drained. With what else is there they fit on the other worker.
+// drained is how many pods of a Deployment are on the node that is drained. With what else is there they fit on the
+// other worker.
 const drained = 6
 
 // What `kubectl drain --ignore-daemonsets` does, cordon and evictions, while a DaemonSet's pods hold connections.
@@ -36,17 +37,23 @@ var _ = specs("a node that is drained", Label("drain"), func(b *bed) {
 		DeferCleanup(func(ctx SpecContext) {
 			check(parallel(b.Workers(), func(n *kind.Node) error { return b.cordon(ctx, n, false) }))
 		}, NodeTimeout(time.Minute))
-		_, err := b.Client().AppsV1().DaemonSets(namespace).Create(ctx, &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "stays"},
-			Spec: appsv1.DaemonSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labelled("stays")}, Template: template("stays")}}, metav1.CreateOptions{})
+		_, err := b.Client().AppsV1().DaemonSets(namespace).Create(ctx, &appsv1.DaemonSet{
+			ObjectMeta: metav1.ObjectMeta{Name: "stays"},
+			Spec:       appsv1.DaemonSetSpec{Selector: selector("stays"), Template: template("stays")},
+		}, metav1.CreateOptions{})
 		check(err)
 		check(b.cordon(ctx, to, true)) // so that all of them are on the other worker
 		replicas := int32(drained)
-		_, err = b.Client().AppsV1().Deployments(namespace).Create(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "moves"},
-			Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labelled("moves")}, Template: template("moves")}}, metav1.CreateOptions{})
+		_, err = b.Client().AppsV1().Deployments(namespace).Create(ctx, &appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Name: "moves"},
+			Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: selector("moves"), Template: template("moves")},
+		}, metav1.CreateOptions{})
 		check(err)
 		atATime := intstr.FromInt32(drained / 3)
-		_, err = b.Client().PolicyV1().PodDisruptionBudgets(namespace).Create(ctx, &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "moves"},
-			Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &atATime, Selector: &metav1.LabelSelector{MatchLabels: labelled("moves")}}}, metav1.CreateOptions{})
+		_, err = b.Client().PolicyV1().PodDisruptionBudgets(namespace).Create(ctx, &policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Name: "moves"},
+			Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &atATime, Selector: selector("moves")},
+		}, metav1.CreateOptions{})
 		check(err)
 		stays = b.awaitReady(ctx, namespace, "stays", len(b.Workers()))
 		moves = b.awaitReady(ctx, namespace, "moves", drained)
@@ -63,7 +70,7 @@ var _ = specs("a node that is drained", Label("drain"), func(b *bed) {
 		mustGoOn(ctx, flows)
 	}, NodeTimeout(2*startLimit+time.Minute))
 
-	It("gives up its pods, which come back elsewhere with addresses of their own, within reach of everybody", func(ctx SpecContext) {
+	It("gives up its pods, which come back elsewhere with addresses of their own and answer", func(ctx SpecContext) {
 		check(b.cordon(ctx, from, true))
 		gone = b.evictAll(ctx, from)
 		say(fmt.Sprintf("%d pods were evicted: %v", len(gone), gone))
@@ -90,12 +97,10 @@ var _ = specs("a node that is drained", Label("drain"), func(b *bed) {
 
 	It("keeps nothing of what was evicted", func(ctx SpecContext) {
 		Expect(gone).NotTo(BeEmpty())
-		await(ctx, remainsLimit, "nothing to be left of the evicted pods on "+from.Name, func(ctx context.Context) (string, error) {
-			return b.remains(ctx, from, gone)
-		})
+		b.awaitNothingLeft(ctx, from, gone)
 	}, NodeTimeout(remainsLimit+time.Minute))
 
-	It("takes pods again once it is not cordoned any more, more than its primary ENI has addresses for", func(ctx SpecContext) {
+	It("takes more pods than its primary ENI has addresses for once it is uncordoned", func(ctx SpecContext) {
 		check(b.cordon(ctx, from, false))
 		for i := range fleetPerWorker {
 			b.start(ctx, namespace, "back", fmt.Sprintf("back-%d", i), onNode(from.Name), scheduled)
@@ -109,6 +114,10 @@ var _ = specs("a node that is drained", Label("drain"), func(b *bed) {
 	}, NodeTimeout(startLimit+2*time.Minute))
 })
 
+func selector(name string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: labelled(name)}
+}
+
 // template is a workload's.
 func template(name string) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labelled(name)}, Spec: podSpec()}
@@ -120,7 +129,8 @@ func scheduled(s *corev1.PodSpec) { s.Tolerations = nil }
 // cordon does what `kubectl cordon` or `kubectl uncordon` does.
 func (b *bed) cordon(ctx context.Context, n *kind.Node, on bool) error {
 	patch := fmt.Sprintf(`{"spec":{"unschedulable":%t}}`, on)
-	_, err := b.Client().CoreV1().Nodes().Patch(ctx, n.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+	nodes := b.Client().CoreV1().Nodes()
+	_, err := nodes.Patch(ctx, n.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
 	return err
 }
 
@@ -138,9 +148,8 @@ func (b *bed) evictAll(ctx context.Context, n *kind.Node) []netip.Addr {
 		}
 		gone = append(gone, addressOf(p))
 		all.add(func() error {
-			return awaited(ctx, stopLimit, "pod "+p.Name+" to be evicted from "+n.Name, func(ctx context.Context) (string, error) {
-				return b.evict(ctx, p)
-			})
+			what := "pod " + p.Name + " to be evicted from " + n.Name
+			return awaited(ctx, stopLimit, what, func(ctx context.Context) (string, error) { return b.evict(ctx, p) })
 		})
 	}
 	check(all.run())
@@ -156,7 +165,8 @@ func (b *bed) evict(ctx context.Context, p *corev1.Pod) (string, error) {
 	if err != nil || now.DeletionTimestamp != nil {
 		return "it is being deleted", err
 	}
-	err = b.Client().PolicyV1().Evictions(p.Namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace}})
+	this := metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace}
+	err = b.Client().PolicyV1().Evictions(p.Namespace).Evict(ctx, &policyv1.Eviction{ObjectMeta: this})
 	if apierrors.IsNotFound(err) {
 		return "", nil
 	}

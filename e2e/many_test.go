@@ -14,7 +14,8 @@ import (
 	"github.com/enilab/enilab/sim/kind"
 )
 
-// manyPods come and go at once. Two workers of the type m5.4xlarge (8 ENIs with 30 addresses) carry 110 each, by kubelet's own limit.
+// manyPods come and go at once. Two workers of the type m5.4xlarge (8 ENIs with 30 addresses) carry 110 each, by
+// kubelet's own limit.
 const manyPods = 200
 
 // manyLimit bounds how long so many may take, on two cores, to be Ready or gone.
@@ -53,20 +54,21 @@ func (s *site) describeMany() {
 			}
 			Expect(b.Network().Ping(addrs, dialLimit)).To(HaveEach(true), "from the VPC to %v", addrs)
 			for _, n := range b.Nodes() {
-				Expect(b.Network().PingFrom(n.Netns(), addrs, dialLimit)).To(HaveEach(true), "from %s to %v", n.Name, addrs)
+				answered, err := b.Network().PingFrom(n.Netns(), addrs, dialLimit)
+				check(err)
+				Expect(answered).To(HaveEach(true), "from %s to %v", n.Name, addrs)
 			}
 		}, NodeTimeout(manyLimit+2*time.Minute), PollProgressAfter(manyLimit))
 
 		It("all go, and nothing of them is left", func(ctx SpecContext) {
 			Expect(addrs).NotTo(BeEmpty())
 			began := time.Now()
-			check(b.Client().CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
+			pods := b.Client().CoreV1().Pods(namespace)
+			check(pods.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
 			b.awaitGoneWithin(ctx, manyLimit, namespace, "")
 			say(fmt.Sprintf("they were gone after %v", time.Since(began).Round(time.Second)))
 			for _, n := range b.Workers() {
-				await(ctx, remainsLimit, "nothing to be left of them on "+n.Name, func(ctx context.Context) (string, error) {
-					return b.remains(ctx, n, addrs)
-				})
+				b.awaitNothingLeft(ctx, n, addrs)
 			}
 		}, NodeTimeout(manyLimit+2*remainsLimit), PollProgressAfter(manyLimit))
 	})

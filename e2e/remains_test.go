@@ -12,20 +12,29 @@ import (
 	"strings"
 	"time"
 
+	. "github.com/onsi/ginkgo/v2"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/enilab/enilab/sim/kind"
 )
 
-// remainsLimit is how long what is left of pods may take to go: kubelet and the daemon look once a minute for what nobody asked them to remove.
+// remainsLimit is how long what is left of pods may take to go: kubelet and the daemon look once a minute for what
+// nobody asked them to remove.
 const remainsLimit = 3 * time.Minute
 
-// remains says what a node has of pods that are gone: rules, routes, proxied addresses, allocations, DELs that wait; and host veths, network
-// namespaces and results of CNI calls beyond those of the pods that it runs. Nothing is "".
+// awaitNothingLeft waits until a node has nothing of pods that are gone.
+func (b *bed) awaitNothingLeft(ctx context.Context, n *kind.Node, gone []netip.Addr) {
+	GinkgoHelper()
+	what := fmt.Sprintf("nothing to be left on %s of %d pods that are gone", n.Name, len(gone))
+	await(ctx, remainsLimit, what, func(ctx context.Context) (string, error) { return b.remains(ctx, n, gone) })
+}
+
+// remains says what a node has of pods that are gone: rules, routes, proxied addresses, allocations, DELs that wait;
+// and host veths, network namespaces and results of CNI calls beyond those of the pods that it runs. Nothing is "".
 func (b *bed) remains(ctx context.Context, n *kind.Node, gone []netip.Addr) (string, error) {
 	var out []string
-	for _, command := range [][]string{{"ip", "rule"}, {"ip", "route", "show", "table", "all"}, {"ip", "neigh", "show", "proxy"}} {
-		text, err := n.Exec(ctx, command...)
+	for _, command := range []string{"ip rule", "ip route show table all", "ip neigh show proxy"} {
+		text, err := n.Exec(ctx, strings.Fields(command)...)
 		if err != nil {
 			return "", err
 		}
@@ -108,7 +117,9 @@ func allocations(n *kind.Node) (out []netip.Addr, err error) {
 func (b *bed) networked(ctx context.Context, n *kind.Node) (count int, err error) {
 	all, err := b.pods(ctx, "", "")
 	for i := range all {
-		if p := &all[i]; p.Spec.NodeName == n.Name && !p.Spec.HostNetwork && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
+		p := &all[i]
+		ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+		if p.Spec.NodeName == n.Name && !p.Spec.HostNetwork && !ended {
 			count++
 		}
 	}

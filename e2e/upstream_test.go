@@ -19,7 +19,9 @@ import (
 )
 
 // upstreamFiles are amazon-vpc-cni-k8s's objects, in the order in which they are applied.
-var upstreamFiles = []string{"impl/deploy/eniconfigs.yaml", "e2e/testdata/beside-upstream.yaml", "impl/deploy/testdata/upstream.yaml"}
+var upstreamFiles = []string{
+	"impl/deploy/eniconfigs.yaml", "e2e/testdata/beside-upstream.yaml", "impl/deploy/testdata/upstream.yaml",
+}
 
 // upstreamsOwn are objects of these resources.
 const upstreamsOwn = `
@@ -47,17 +49,25 @@ var kept = []struct{ what, path, is string }{
 	{"cninodes.vpcresources.k8s.aws/a", "{.spec.features[*].name}", "SecurityGroupsForPods"},
 	{"crd/policyendpoints.networking.k8s.aws", "{.spec.scope}", "Namespaced"},
 	{"policyendpoints.networking.k8s.aws/a", "{.spec.podIsolation[*]}", "Ingress"},
-	{"configmap/amazon-vpc-cni", `{.data.enable-windows-ipam} {.data.enable-network-policy-controller} {.data.branch-eni-cooldown}`, "true true 90"},
+	{"configmap/amazon-vpc-cni", `{.data.enable-windows-ipam}`, "true"},
+	{"configmap/amazon-vpc-cni", `{.data.enable-network-policy-controller}`, "true"},
+	{"configmap/amazon-vpc-cni", `{.data.branch-eni-cooldown}`, "90"},
 	{"serviceaccount/aws-node", `{.metadata.annotations.eks\.amazonaws\.com/role-arn}`, "arn:aws:iam::111122223333:role/cni"},
 	{"daemonset/aws-node", "{.metadata.labels.cost-centre}", "network"},
 	{"daemonset/aws-node", `{.spec.template.metadata.annotations.example\.com/scrape}`, "61678"},
 	{"daemonset/aws-node", `{.spec.template.spec.containers[*].name}`, "aws-node aws-eks-nodeagent"},
 	{"daemonset/aws-node", `{.spec.template.spec.containers[?(@.name=="aws-eks-nodeagent")].image}`, idleImage},
-	{"daemonset/aws-node", `{.spec.template.spec.containers[0].env[?(@.name=="WARM_ENI_TARGET")].value}`, "3"},
-	{"daemonset/aws-node", `{.spec.template.spec.containers[0].env[?(@.name=="AWS_VPC_K8S_CNI_EXTERNALSNAT")].value}`, "true"},
+	{"daemonset/aws-node", envPath("WARM_ENI_TARGET"), "3"},
+	{"daemonset/aws-node", envPath("AWS_VPC_K8S_CNI_EXTERNALSNAT"), "true"},
 }
 
-// rights are what the ServiceAccount aws-node may: the agents beside the daemon need theirs after as before, and the daemon its own.
+// envPath is where kubectl finds a setting of the daemon's container, the first one.
+func envPath(name string) string {
+	return fmt.Sprintf(`{.spec.template.spec.containers[0].env[?(@.name==%q)].value}`, name)
+}
+
+// rights are what the ServiceAccount aws-node may: the agents beside the daemon need theirs after as before, and the
+// daemon its own.
 var rights = []authorizationv1.ResourceAttributes{
 	{Group: "networking.k8s.aws", Resource: "policyendpoints", Verb: "watch"},
 	{Group: "networking.k8s.aws", Resource: "policyendpoints", Subresource: "status", Verb: "get"},
@@ -74,7 +84,8 @@ var ourRights = []authorizationv1.ResourceAttributes{
 	{Group: "networking.k8s.io", Resource: "networkpolicies", Verb: "list"},
 }
 
-// The objects of amazon-vpc-cni-k8s were there first, by `kubectl apply`, and its daemon never ran. Ours are applied as docs/ipamd.md says.
+// The objects of amazon-vpc-cni-k8s were there first, by `kubectl apply`, and its daemon never ran. Ours are applied
+// as docs/ipamd.md says.
 var _ = specs("the objects of amazon-vpc-cni-k8s", Label("upstream"), func(b *bed) {
 	It("become ours by what docs/ipamd.md says, and others lose nothing of theirs", func(ctx SpecContext) {
 		DeferCleanup(func(ctx SpecContext) {
@@ -85,7 +96,8 @@ var _ = specs("the objects of amazon-vpc-cni-k8s", Label("upstream"), func(b *be
 		theirs, err := upstreamObjects()
 		check(err)
 		for _, text := range append(theirs, upstreamsOwn) {
-			await(ctx, time.Minute, "kubectl to apply what is amazon-vpc-cni-k8s's", func(ctx context.Context) (string, error) { // a resource is served a moment later
+			// A resource is served a moment after its definition is there.
+			await(ctx, time.Minute, "kubectl to apply theirs", func(ctx context.Context) (string, error) {
 				_, err := b.kubectlApply(ctx, text)
 				return "", err
 			})
@@ -98,11 +110,16 @@ var _ = specs("the objects of amazon-vpc-cni-k8s", Label("upstream"), func(b *be
 		ours, err := b.Manifests(deploy.Options{Image: imageOptions(false).Reference()})
 		check(err)
 		as := []string{"--server-side", "--force-conflicts", "--field-manager=enilab"}
-		for _, more := range [][]string{{"--dry-run=server"}, nil, nil} { // the second time nothing changes
+		var generations []string
+		for _, more := range [][]string{{"--dry-run=server"}, nil, nil} {
 			said, err := b.kubectlApply(ctx, string(ours), append(as, more...)...)
 			check(err)
 			say(strings.ReplaceAll(said, "\n", ", "))
+			g, err := b.kubectl(ctx, "get", "-n", "kube-system", "daemonset/aws-node", "-o", "jsonpath={.metadata.generation}")
+			check(err)
+			generations = append(generations, g)
 		}
+		Expect(generations).To(Equal([]string{"1", "2", "2"}), "the DaemonSet changes when ours are applied, and once")
 		check(b.rolledOut(ctx))
 		check(b.keeps(ctx, kept...))
 		check(b.may(ctx, rights))
@@ -130,7 +147,8 @@ func (b *bed) rolledOut(ctx context.Context) error {
 	return b.Ready(ctx)
 }
 
-// upstreamObjects have images that no registry has, but for the agent, which does nothing: its container stays in our pods.
+// upstreamObjects have images that no registry has, but for the agent, which does nothing: its container stays in our
+// pods.
 func upstreamObjects() (out []string, err error) {
 	root, err := moduleRoot()
 	if err != nil {
@@ -141,10 +159,12 @@ func upstreamObjects() (out []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		// A smaller MTU than the nodes have would cut this suite's own connections to the API server, whose segments are larger.
+		// A smaller MTU than the nodes have would cut this suite's own connections to the API server, whose segments
+		// are larger.
 		raw = bytes.ReplaceAll(raw, []byte(`AWS_VPC_ENI_MTU, value: "1500"`), []byte(`AWS_VPC_ENI_MTU, value: "9001"`))
 		raw = bytes.ReplaceAll(raw, []byte("registry.example/aws-network-policy-agent:v1.3.0"), []byte(idleImage))
-		out = append(out, string(bytes.ReplaceAll(raw, []byte("imagePullPolicy: Always"), []byte("imagePullPolicy: IfNotPresent"))))
+		raw = bytes.ReplaceAll(raw, []byte("imagePullPolicy: Always"), []byte("imagePullPolicy: IfNotPresent"))
+		out = append(out, string(raw))
 	}
 	return out, nil
 }
@@ -164,8 +184,10 @@ func (b *bed) kubectlApply(ctx context.Context, text string, args ...string) (st
 
 // forget removes the CNI's objects, ours and theirs, and ends its daemons. Pods go on.
 func (b *bed) forget(ctx context.Context) error {
-	_, err := b.kubectl(ctx, "delete", "--ignore-not-found", "--wait", "-n", "kube-system", "daemonset/aws-node", "serviceaccount/aws-node", "configmap/amazon-vpc-cni",
-		"clusterrole/aws-node", "clusterrolebinding/aws-node", "clusterrole/enilab-aws-node", "clusterrolebinding/enilab-aws-node",
+	_, err := b.kubectl(ctx, "delete", "--ignore-not-found", "--wait", "-n", "kube-system",
+		"daemonset/aws-node", "serviceaccount/aws-node", "configmap/amazon-vpc-cni",
+		"clusterrole/aws-node", "clusterrolebinding/aws-node",
+		"clusterrole/enilab-aws-node", "clusterrolebinding/enilab-aws-node",
 		"crd/eniconfigs.crd.k8s.amazonaws.com", "crd/cninodes.vpcresources.k8s.aws", "crd/policyendpoints.networking.k8s.aws")
 	if err != nil {
 		return err
@@ -196,10 +218,12 @@ func (b *bed) keeps(ctx context.Context, list ...struct{ what, path, is string }
 func (b *bed) may(ctx context.Context, list []authorizationv1.ResourceAttributes) error {
 	var errs []error
 	for i := range list {
-		r := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: "system:serviceaccount:kube-system:aws-node", ResourceAttributes: &list[i]}}
+		right := &list[i]
+		r := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: "system:serviceaccount:kube-system:aws-node", ResourceAttributes: right}}
 		answer, err := b.Client().AuthorizationV1().SubjectAccessReviews().Create(ctx, r, metav1.CreateOptions{})
 		if err == nil && !answer.Status.Allowed {
-			err = fmt.Errorf("the ServiceAccount aws-node may not %s %s", list[i].Verb, strings.Trim(list[i].Resource+"."+list[i].Group+"/"+list[i].Subresource, "./"))
+			err = fmt.Errorf("aws-node may not %s %s %s of group %q", right.Verb, right.Resource, right.Subresource, right.Group)
 		}
 		errs = append(errs, err)
 	}

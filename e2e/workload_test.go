@@ -119,10 +119,10 @@ func (b *bed) awaitReady(ctx context.Context, namespace, name string, count int)
 	return b.awaitReadyWithin(ctx, startLimit, namespace, name, count)
 }
 
-func (b *bed) awaitReadyWithin(ctx context.Context, limit time.Duration, namespace, name string, count int) []corev1.Pod {
+func (b *bed) awaitReadyWithin(ctx context.Context, limit time.Duration, namespace, name string, count int) (out []corev1.Pod) {
 	GinkgoHelper()
-	var out []corev1.Pod
-	await(ctx, limit, fmt.Sprintf("%d pods %s/%s to be Ready", count, namespace, name), func(ctx context.Context) (string, error) {
+	what := fmt.Sprintf("%d pods %s/%s to be Ready", count, namespace, name)
+	await(ctx, limit, what, func(ctx context.Context) (string, error) {
 		pods, err := b.pods(ctx, namespace, name)
 		if err != nil {
 			return "", err
@@ -149,7 +149,8 @@ func (b *bed) awaitGone(ctx context.Context, namespace, name string) {
 
 func (b *bed) awaitGoneWithin(ctx context.Context, limit time.Duration, namespace, name string) {
 	GinkgoHelper()
-	await(ctx, limit, fmt.Sprintf("the pods %s/%s to be gone", namespace, name), func(ctx context.Context) (string, error) {
+	what := fmt.Sprintf("the pods %s/%s to be gone", namespace, name)
+	await(ctx, limit, what, func(ctx context.Context) (string, error) {
 		pods, err := b.pods(ctx, namespace, name)
 		if err != nil || len(pods) == 0 {
 			return "", err
