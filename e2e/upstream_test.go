@@ -14,8 +14,6 @@ import (
 	. "github.com/onsi/gomega"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/enilab/enilab/impl/deploy"
 )
 
 // upstreamFiles are amazon-vpc-cni-k8s's objects, in the order in which they are applied.
@@ -107,7 +105,7 @@ var _ = specs("the objects of amazon-vpc-cni-k8s", Label("upstream"), func(b *be
 		Expect(b.may(ctx, ourRights)).NotTo(Succeed(), "a right that is ours")
 
 		b.changed = true
-		ours, err := b.Manifests(deploy.Options{Image: imageOptions(false).Reference()})
+		ours, err := b.Manifests(b.daemonOptions(nil))
 		check(err)
 		as := []string{"--server-side", "--force-conflicts", "--field-manager=enilab"}
 		var generations []string
