@@ -48,6 +48,8 @@ func (b *bed) openNodeFlow(ctx context.Context, from *kind.Node, p *corev1.Pod) 
 
 func dialFlow(ctx context.Context, from origin, p *corev1.Pod) *flow {
 	GinkgoHelper()
+	ctx, cancel := context.WithTimeout(ctx, dialLimit)
+	defer cancel()
 	conn, err := from.dial(ctx, netip.AddrPortFrom(addressOf(p), echoPort))
 	check(err, "open a flow from ", from.name, " to pod ", p.Name)
 	return follow(from.name+" -> "+p.Name, conn, func() { _ = conn.Close() })
