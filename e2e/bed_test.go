@@ -33,6 +33,7 @@ type site struct {
 	production []byte // image archives
 	laboratory []byte
 	peer       []byte        // binary, see e2e/peer
+	daemon     []byte        // the broken one, see e2e/broken
 	traces     []trace       // of all clusters that there were
 	end        time.Duration // of the last one, on CLOCK_BOOTTIME
 }
@@ -48,8 +49,12 @@ func imageOptions(laboratory bool) image.Options {
 // build builds the images and what pods run, once.
 func (s *site) build(ctx SpecContext) {
 	var err error
-	s.peer, err = buildPeer(ctx)
+	s.peer, err = buildProgram(ctx, "peer")
 	check(err)
+	if s.broken != "" {
+		s.daemon, err = buildProgram(ctx, "broken")
+		check(err)
+	}
 	for _, laboratory := range []bool{false, true} {
 		var out bytes.Buffer
 		check(image.WriteContext(ctx, &out, imageOptions(laboratory)))
@@ -65,10 +70,11 @@ func (s *site) build(ctx SpecContext) {
 type bed struct {
 	*kind.Cluster
 	*site
-	proxy    string
-	first    bool // the run's first cluster, on which all specs run
-	evidence int  // specs whose evidence is kept
-	changed  bool // aws-node is not as install(nil) leaves it
+	config   kind.Config // but its name and its log
+	first    bool        // the run's first cluster, on which all specs run
+	evidence int         // specs whose evidence is kept
+	changed  bool        // aws-node is not as install(nil) leaves it
+	isBroken bool        // aws-node is e2e/broken
 }
 
 // say tells a line of progress.
@@ -80,25 +86,38 @@ func (b *bed) up(ctx SpecContext) {
 		_, err := kind.Down(ctx, clusterName)
 		check(err)
 	}
-	c, err := kind.Up(ctx, kind.Config{Name: clusterName, Workers: 2, Proxy: b.proxy, Type: "t3.medium", Log: say})
+	b.config.Name, b.config.Log = clusterName, say
+	c, err := kind.Up(ctx, b.config)
 	check(err)
 	b.Cluster = c
 	DeferCleanup(b.down, GracePeriod(downLimit))
 	DeferCleanup(b.waitIfKept)
 	check(c.LoadImage(ctx, b.production))
 	for _, n := range c.Nodes() {
-		check(installPeer(n, b.site.peer))
+		check(putProgram(n, peer, b.site.peer))
 	}
 	say("installing the CNI")
 	check(b.install(ctx, nil))
+	if b.broken != "" {
+		check(b.breakDaemons(ctx))
+	}
 	say("the cluster is up: KUBECONFIG=" + c.Kubeconfig())
 }
 
 // install applies the production manifests with settings of its own, and waits for the roll.
 func (b *bed) install(ctx context.Context, env map[string]string) error {
-	err := b.roll(ctx, deploy.Options{Image: imageOptions(false).Reference(), Env: env})
+	err := b.roll(ctx, b.daemonOptions(env))
 	b.changed = len(env) > 0 || err != nil
 	return err
+}
+
+// daemonOptions are those of the daemon that the specs are about: ours, or the broken one once it is there.
+func (b *bed) daemonOptions(env map[string]string) deploy.Options {
+	o := deploy.Options{Image: imageOptions(false).Reference(), Env: env}
+	if b.isBroken {
+		o.Command, o.ExtraVolumes = []string{brokenDaemon, b.broken}, []string{brokenDir}
+	}
+	return o
 }
 
 func (b *bed) roll(ctx context.Context, o deploy.Options) error {
@@ -129,6 +148,9 @@ func (b *bed) waitIfKept(ctx SpecContext) {
 func (b *bed) down(ctx SpecContext) {
 	list, err := tracesOf(ctx, b.Cluster)
 	b.traces = append(b.traces, list...)
+	if b.isBroken {
+		err = errors.Join(err, b.hasStruck())
+	}
 	err = errors.Join(err, b.Close())
 	b.end = b.Now()
 	check(err)

@@ -13,7 +13,8 @@
 // addresses, so that few pods need a second ENI). On the first kube-proxy is in iptables mode, and all specs run; on the second it is in
 // nftables mode, and those run that are labelled "datapath". Each spec has the mode as a label too.
 //
-// Then the scenario files follow, each run of one on a cluster of its own, with the nodes that the file asks for (files_test.go).
+// The scenario files have a cluster for each run of one, with the nodes that the file asks for (files_test.go), and 200 pods at once have one
+// of two m5.4xlarge (many_test.go).
 //
 // Whatever a cluster consists of is removed at its end, also after a failure, SIGINT or SIGTERM, and AfterSuite proves it. After SIGKILL
 // `enilab down --name enilab-e2e` removes it.
@@ -22,6 +23,7 @@
 //
 //	ENILAB_E2E            not empty: do run (make e2e sets it)
 //	ENILAB_E2E_PROXY      iptables or nftables: only that cluster, with all specs
+//	ENILAB_E2E_BROKEN     same-address, no-del or down: the daemon is broken, see e2e/broken, and specs have to turn red
 //	ENILAB_E2E_ARTIFACTS  folder of what is kept of a spec that failed; default bin/e2e/artifacts
 //	ENILAB_E2E_KEEP       not empty: after a failure wait, with the cluster as it is, until interrupted
 //	ENILAB_E2E_FRESH      not empty: remove the cluster that an earlier run has left

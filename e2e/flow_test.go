@@ -12,6 +12,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/enilab/enilab/sim/kind"
 )
 
 // Times of a flow.
@@ -35,10 +37,22 @@ type flow struct {
 // openFlow connects to a pod from outside of its node, as another machine of the VPC.
 func (b *bed) openFlow(ctx context.Context, p *corev1.Pod) *flow {
 	GinkgoHelper()
-	to := netip.AddrPortFrom(addressOf(p), echoPort)
-	conn, err := b.Network().Dial(ctx, to)
-	check(err, "open a flow to pod "+p.Name)
-	return follow("VPC -> "+p.Name, conn, func() { _ = conn.Close() })
+	return dialFlow(ctx, b.witness(), p)
+}
+
+// openNodeFlow connects a node to a pod.
+func (b *bed) openNodeFlow(ctx context.Context, from *kind.Node, p *corev1.Pod) *flow {
+	GinkgoHelper()
+	return dialFlow(ctx, host(from), p)
+}
+
+func dialFlow(ctx context.Context, from origin, p *corev1.Pod) *flow {
+	GinkgoHelper()
+	ctx, cancel := context.WithTimeout(ctx, dialLimit)
+	defer cancel()
+	conn, err := from.dial(ctx, netip.AddrPortFrom(addressOf(p), echoPort))
+	check(err, "open a flow from ", from.name, " to pod ", p.Name)
+	return follow(from.name+" -> "+p.Name, conn, func() { _ = conn.Close() })
 }
 
 // openPodFlow connects a pod to another one.

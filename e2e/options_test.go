@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // options are what the environment asks for.
@@ -13,7 +15,11 @@ type options struct {
 	junit     string   // file
 	keep      bool
 	fresh     bool
+	broken    string // how the daemon is, see e2e/broken; empty: it is ours
 }
+
+// brokenDaemons are the faults of e2e/broken.
+var brokenDaemons = []string{"same-address", "no-del", "down"}
 
 // proxyModes are kube-proxy's; all specs run on a cluster of the first.
 var proxyModes = []string{"iptables", "nftables"}
@@ -29,9 +35,13 @@ func readOptions() (options, error) {
 		junit:     filepath.Join(root, "bin/e2e/junit.xml"),
 		keep:      os.Getenv("ENILAB_E2E_KEEP") != "",
 		fresh:     os.Getenv("ENILAB_E2E_FRESH") != "",
+		broken:    os.Getenv("ENILAB_E2E_BROKEN"),
 	}
 	if o.artifacts == "" {
 		o.artifacts = filepath.Join(root, "bin/e2e/artifacts")
+	}
+	if o.broken != "" && !slices.Contains(brokenDaemons, o.broken) {
+		return o, fmt.Errorf("ENILAB_E2E_BROKEN is %q: expected one of %s", o.broken, strings.Join(brokenDaemons, ", "))
 	}
 	switch p := os.Getenv("ENILAB_E2E_PROXY"); p {
 	case "":

@@ -12,8 +12,8 @@ import (
 	"github.com/enilab/enilab/sim/kind"
 )
 
-// buildPeer builds what pods run.
-func buildPeer(ctx context.Context) (binary []byte, err error) {
+// buildProgram builds e2e/peer, which pods run, or e2e/broken.
+func buildProgram(ctx context.Context, name string) (binary []byte, err error) {
 	root, err := moduleRoot()
 	if err != nil {
 		return nil, err
@@ -23,21 +23,21 @@ func buildPeer(ctx context.Context) (binary []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	file := filepath.Join(dir, "peer")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, "./e2e/peer")
+	file := filepath.Join(dir, name)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags=grpcnotrace", "-ldflags=-s -w", "-o", file, "./e2e/"+name)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+runtime.GOARCH)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build e2e/peer: %w: %s", err, out)
+		return nil, fmt.Errorf("build e2e/%s: %w: %s", name, err, out)
 	}
 	return os.ReadFile(file)
 }
 
-// installPeer puts peer on a node, where pods mount it. None of the folders is a symbolic link, which would lead into the host's own.
-func installPeer(n *kind.Node, binary []byte) error {
-	dir := filepath.Join(n.Root(), peerDir)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+// putProgram puts one on a node, where pods mount it. None of the folders is a symbolic link, which would lead into the host's own.
+func putProgram(n *kind.Node, at string, binary []byte) error {
+	at = filepath.Join(n.Root(), at)
+	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(n.Root(), peer), binary, 0o755)
+	return os.WriteFile(at, binary, 0o755)
 }

@@ -64,7 +64,7 @@ func readProcess(folder string) (p process, ok bool) {
 // daemonProcess is a node's ipamd: not the init container, and not one of kubelet's probes, which are ipamd's too.
 func daemonProcess(n *kind.Node) (process, error) {
 	for _, p := range processes(n) {
-		if p.args[0] == "/ipamd" && !slices.Contains(p.args, "init") && !slices.Contains(p.args, "status") {
+		if (p.args[0] == "/ipamd" || p.args[0] == brokenDaemon) && !slices.Contains(p.args, "init") && !slices.Contains(p.args, "status") {
 			return p, nil
 		}
 	}

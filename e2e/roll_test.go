@@ -8,6 +8,7 @@ import (
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -58,12 +59,17 @@ func rollSpecs(f *fleet) {
 	})
 }
 
-// openFlows opens one to each pod, to one of each kind by its Service's port on a node, and between pods of all kinds.
+// heldFlows is how many connections are in use while aws-node is replaced.
+const heldFlows = 40
+
+// openFlows opens two to each pod, from the VPC and from the pod's node, one to one of each kind by its Service's port on a node, and between
+// pods of all kinds.
 func (f *fleet) openFlows(ctx context.Context) []*flow {
 	GinkgoHelper()
 	var out []*flow
 	for i := range f.pods {
-		out = append(out, f.openFlow(ctx, &f.pods[i]))
+		p := &f.pods[i]
+		out = append(out, f.openFlow(ctx, p), f.openNodeFlow(ctx, f.Node(p.Spec.NodeName), p))
 	}
 	for _, r := range roles {
 		conn, err := f.Network().Dial(ctx, nodePort(f.local[r], f.worker(r), echoPort))
@@ -75,6 +81,7 @@ func (f *fleet) openFlows(ctx context.Context) []*flow {
 			out = append(out, f.openPodFlow(ctx, from, f.members()[(i+step)%len(roles)]))
 		}
 	}
+	Expect(out).To(HaveLen(heldFlows))
 	return out
 }
 

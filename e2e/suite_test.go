@@ -100,7 +100,7 @@ func describe(o *options) {
 	Describe("enilab", func() {
 		for i, proxy := range o.proxies {
 			Describe(fmt.Sprintf("with kube-proxy in %s mode", proxy), Ordered, ContinueOnFailure, Label(proxy), func() {
-				b := &bed{site: s, proxy: proxy, first: i == 0}
+				b := &bed{site: s, config: kind.Config{Workers: 2, Proxy: proxy, Type: "t3.medium"}, first: i == 0}
 				BeforeAll(b.up, NodeTimeout(upLimit), GracePeriod(downLimit))
 				JustAfterEach(b.keepEvidence, NodeTimeout(evidenceLimit))
 				for _, g := range groups {
@@ -110,6 +110,7 @@ func describe(o *options) {
 				}
 			})
 		}
+		s.describeMany()
 		s.describeFiles()
 	})
 }

@@ -116,8 +116,13 @@ func (b *bed) pods(ctx context.Context, namespace, name string) ([]corev1.Pod, e
 // awaitReady waits until there are so many pods with that label, all of them Ready, and returns them.
 func (b *bed) awaitReady(ctx context.Context, namespace, name string, count int) []corev1.Pod {
 	GinkgoHelper()
-	var out []corev1.Pod
-	await(ctx, startLimit, fmt.Sprintf("%d pods %s/%s to be Ready", count, namespace, name), func(ctx context.Context) (string, error) {
+	return b.awaitReadyWithin(ctx, startLimit, namespace, name, count)
+}
+
+func (b *bed) awaitReadyWithin(ctx context.Context, limit time.Duration, namespace, name string, count int) (out []corev1.Pod) {
+	GinkgoHelper()
+	what := fmt.Sprintf("%d pods %s/%s to be Ready", count, namespace, name)
+	await(ctx, limit, what, func(ctx context.Context) (string, error) {
 		pods, err := b.pods(ctx, namespace, name)
 		if err != nil {
 			return "", err
@@ -139,7 +144,13 @@ func (b *bed) awaitReady(ctx context.Context, namespace, name string, count int)
 // awaitGone waits until no pod has that label, or until the namespace has none.
 func (b *bed) awaitGone(ctx context.Context, namespace, name string) {
 	GinkgoHelper()
-	await(ctx, stopLimit, fmt.Sprintf("the pods %s/%s to be gone", namespace, name), func(ctx context.Context) (string, error) {
+	b.awaitGoneWithin(ctx, stopLimit, namespace, name)
+}
+
+func (b *bed) awaitGoneWithin(ctx context.Context, limit time.Duration, namespace, name string) {
+	GinkgoHelper()
+	what := fmt.Sprintf("the pods %s/%s to be gone", namespace, name)
+	await(ctx, limit, what, func(ctx context.Context) (string, error) {
 		pods, err := b.pods(ctx, namespace, name)
 		if err != nil || len(pods) == 0 {
 			return "", err

@@ -24,9 +24,8 @@ func Environment() map[string]string {
 	return map[string]string{"AWS_ENDPOINT_URL_EC2": EC2Endpoint, "AWS_REGION": "us-west-2"}
 }
 
-// Install applies enilab's manifests and waits until every node runs the new aws-node and is Ready. The image has to be there already,
-// see LoadImage.
-func (c *Cluster) Install(ctx context.Context, o deploy.Options) error {
+// Manifests are enilab's for this cluster.
+func (c *Cluster) Manifests(o deploy.Options) ([]byte, error) {
 	env := Environment()
 	env["CLUSTER_NAME"] = c.cfg.Name
 	for k, v := range o.Env {
@@ -36,7 +35,13 @@ func (c *Cluster) Install(ctx context.Context, o deploy.Options) error {
 	if o.PullPolicy == "" {
 		o.PullPolicy = "Never"
 	}
-	raw, err := deploy.Manifests(o)
+	return deploy.Manifests(o)
+}
+
+// Install applies enilab's manifests and waits until every node runs the new aws-node and is Ready. The image has to be there already,
+// see LoadImage.
+func (c *Cluster) Install(ctx context.Context, o deploy.Options) error {
+	raw, err := c.Manifests(o)
 	if err != nil {
 		return err
 	}
