@@ -148,6 +148,47 @@ func TestUpstreamEffects(t *testing.T) {
 	}
 }
 
+// TestUpstreamPools: with the warm targets that amazon-vpc-cni-k8s's integration specs of ipamd set, the zeros too, a node without pods has the pool
+// that they expect.
+func TestUpstreamPools(t *testing.T) {
+	const prefixes, empty = "ENABLE_PREFIX_DELEGATION=true ", "cluster nodes=1 type=m5.xlarge max-pods=110\nat 5m expect node-1 "
+	for set, want := range map[string]string{
+		"WARM_ENI_TARGET=3 MAX_ENI=2":                                           "enis == 2",
+		"WARM_ENI_TARGET=3 MAX_ENI=0":                                           "enis == 3",
+		"WARM_ENI_TARGET=2 MAX_ENI=0":                                           "enis == 2",
+		"WARM_IP_TARGET=2 MINIMUM_IP_TARGET=0":                                  "addresses.total == 2",
+		"WARM_IP_TARGET=16 MINIMUM_IP_TARGET=0":                                 "addresses.total == 16",
+		"WARM_IP_TARGET=0 MINIMUM_IP_TARGET=2":                                  "addresses.total == 2",
+		"WARM_IP_TARGET=0 MINIMUM_IP_TARGET=16":                                 "addresses.total == 16",
+		"WARM_IP_TARGET=6 MINIMUM_IP_TARGET=10":                                 "addresses.total == 10",
+		prefixes + "WARM_IP_TARGET=2 MINIMUM_IP_TARGET=0":                       "addresses.total == 16",
+		prefixes + "WARM_IP_TARGET=16 MINIMUM_IP_TARGET=0":                      "addresses.total == 16",
+		prefixes + "WARM_IP_TARGET=0 MINIMUM_IP_TARGET=2":                       "addresses.total == 16",
+		prefixes + "WARM_IP_TARGET=0 MINIMUM_IP_TARGET=16":                      "addresses.total == 16",
+		prefixes + "WARM_IP_TARGET=6 MINIMUM_IP_TARGET=10":                      "addresses.total == 16",
+		prefixes + "WARM_PREFIX_TARGET=2":                                       "addresses.free == 32",
+		prefixes + "WARM_IP_TARGET=2 MINIMUM_IP_TARGET=0 WARM_PREFIX_TARGET=1":  "addresses.total == 16",
+		prefixes + "WARM_IP_TARGET=16 MINIMUM_IP_TARGET=0 WARM_PREFIX_TARGET=0": "addresses.total == 16",
+		prefixes + "WARM_IP_TARGET=0 MINIMUM_IP_TARGET=2 WARM_PREFIX_TARGET=2":  "addresses.total == 16",
+		prefixes + "WARM_IP_TARGET=0 MINIMUM_IP_TARGET=16 WARM_PREFIX_TARGET=0": "addresses.total == 16",
+		prefixes + "WARM_IP_TARGET=6 MINIMUM_IP_TARGET=10 WARM_PREFIX_TARGET=1": "addresses.total == 16",
+	} {
+		t.Run(set, func(t *testing.T) {
+			e, values := &effect{t: t, name: "pool"}, env{}
+			for _, one := range strings.Fields(set) {
+				name, value, _ := strings.Cut(one, "=")
+				values[name] = value
+			}
+			if _, c := e.read(values); len(c.Problems) > 0 {
+				t.Errorf("it is refused: %q", c.Problems)
+			}
+			if wrong := e.play(values, nil, empty+want); wrong != "" {
+				t.Error(wrong)
+			}
+		})
+	}
+}
+
 // refused: a daemon that has the value says so, takes no pods, and asks nobody anything.
 func refused(value, words string) func(*effect) {
 	return func(e *effect) {

@@ -404,6 +404,8 @@ func TestTagsOfASubnet(t *testing.T) {
 		{"c1", []string{of + "c1", "", of + "c2", ""}, ipam.Subnet{}},
 		{"c1", []string{of + "c2", "", of + "c1", ""}, ipam.Subnet{}},
 		{"", []string{of + "c2", ""}, ipam.Subnet{}},
+		{"c1", []string{"kubernetes.io/cluster/c2", "shared"}, ipam.Subnet{}},
+		{"c1", []string{role, "1", "kubernetes.io/cluster/c2", "shared"}, ipam.Subnet{Role: "1"}},
 	} {
 		var s ipam.Subnet
 		s.Tagged(c.cluster, func(yield func(key, value string) bool) {
