@@ -78,9 +78,8 @@ func (s *site) describeFiles() {
 
 // load reads a file for world kind, and leaves out the variants that are another one's twin there.
 func (s *site) load(ctx context.Context, f *file) (*runner.Case, error) {
-	p := kind.Place(kind.WorldConfig{Context: ctx, Name: clusterName, Parts: kind.Parts{Image: s.image},
+	p := kind.Place(kind.WorldConfig{Context: ctx, Name: clusterName, Parts: kind.Parts{Image: s.image}, Mutants: true,
 		Log: func(at time.Duration, text string) { say(fmt.Sprintf("%9.3fs  %s", at.Seconds(), text)) }})
-	p.Plays = nil // each mutant on a cluster of its own is what is wanted
 	name := f.name + ".scn"
 	data, err := scenarios.Files.ReadFile(name)
 	if err != nil {

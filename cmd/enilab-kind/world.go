@@ -36,12 +36,12 @@ func (world) RemoveAll(ctx context.Context, name string) (was bool, err error) {
 	return kind.RemoveAll(ctx, name)
 }
 
-func (world) Place(ctx context.Context, name string, log func(at time.Duration, text string), leave func() bool) (*runner.Place, error) {
+func (world) Place(ctx context.Context, name string, mutants bool, log func(at time.Duration, text string), leave func() bool) (*runner.Place, error) {
 	parts, err := parts()
 	if err != nil {
 		return nil, err
 	}
-	return kind.Place(kind.WorldConfig{Context: ctx, Name: name, Parts: parts, Log: log, Leave: leave}), nil
+	return kind.Place(kind.WorldConfig{Context: ctx, Name: name, Parts: parts, Log: log, Leave: leave, Mutants: mutants}), nil
 }
 
 func (world) Cluster(w runner.World) (name, kubeconfig string) {

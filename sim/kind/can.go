@@ -16,7 +16,7 @@ func (w *World) Can(l *scn.Line) error {
 	case *scn.Cluster:
 		return canCluster(s)
 	case *scn.Against:
-		if w.witness.Mutant == nil || w.witness.Mutant.Name != s.Mutant {
+		if !w.cfg.Mutants && (w.witness.Mutant == nil || w.witness.Mutant.Name != s.Mutant) {
 			return unasked(s.Mutant)
 		}
 	case *scn.At:

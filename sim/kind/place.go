@@ -21,11 +21,12 @@ func Place(cfg WorldConfig) *runner.Place {
 		}
 		return w, nil
 	}
-	return &runner.Place{Name: "kind", Open: open, Plays: plays, Slack: slack}
+	p := &runner.Place{Name: "kind", Open: open, Slack: slack}
+	if !cfg.Mutants {
+		p.Plays = func(m *mutants.Mutant) error { return unasked(m.Name) }
+	}
+	return p
 }
-
-// plays: no mutant that a file names is played by itself.
-func plays(m *mutants.Mutant) error { return unasked(m.Name) }
 
 // unasked is why a mutant is not played: each takes a cluster of its own.
 func unasked(mutant string) error {

@@ -25,6 +25,7 @@ type WorldConfig struct {
 	Parts     Parts
 	Log       func(at time.Duration, text string) // told what happens, a line each; nil: nobody is
 	Leave     func() bool                         // see Config
+	Mutants   bool                                // those that a file names are played too, each on a cluster of its own
 }
 
 // World is a scenario on a kind cluster. Its nodes are the workers, in their order; what runs on the control plane, a daemon of ours

@@ -28,8 +28,8 @@ type Kind interface {
 	Possible(ctx context.Context, name string, say func(string)) error
 	// Lacks says whether an error is about what the machine lacks.
 	Lacks(error) bool
-	// Place runs scenarios on clusters of that name. When leave is true, another process removes the cluster.
-	Place(ctx context.Context, name string, log func(at time.Duration, text string), leave func() bool) (*runner.Place, error)
+	// Place runs scenarios on clusters of that name, and their mutants if asked to. When leave is true, another process removes the cluster.
+	Place(ctx context.Context, name string, mutants bool, log func(at time.Duration, text string), leave func() bool) (*runner.Place, error)
 	// Cluster is what a world of Place is on.
 	Cluster(runner.World) (name, kubeconfig string)
 	// Hold makes a cluster with the CNI, calls ready with its kubeconfig, and is its cloud until the context ends. log is noted for people.
@@ -80,7 +80,7 @@ func (l *cli) kindError(err error) error {
 }
 
 // kindPlace is world kind on this machine, or what the machine lacks.
-func (l *cli) kindPlace(name string) (*runner.Place, error) {
+func (l *cli) kindPlace(name string, mutants bool) (*runner.Place, error) {
 	if err := l.needKind(); err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (l *cli) kindPlace(name string) (*runner.Place, error) {
 			}
 		}
 	}
-	p, err := l.kind.Place(l.context(), name, log, func() bool { return l.interrupted() && l.leave(name) })
+	p, err := l.kind.Place(l.context(), name, mutants, log, func() bool { return l.interrupted() && l.leave(name) })
 	if err != nil {
 		return nil, l.kindError(err)
 	}

@@ -57,11 +57,7 @@ func (l *cli) place(f *runFlags) (*runner.Place, error) {
 		}
 		return p, nil
 	case "kind":
-		p, err := l.kindPlace(f.name)
-		if err == nil && f.mutants {
-			p.Plays = nil
-		}
-		return p, err
+		return l.kindPlace(f.name, f.mutants)
 	}
 	return nil, usage("unknown world %q (%s)", f.on, hint(f.on, worlds))
 }
