@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -19,16 +20,24 @@ import (
 
 // suite is which specs are asked for: regular expressions over their names.
 type suite struct {
-	focus, doc string
-	skip       []exclusion
+	ends, doc string // how their names end
+	skip      []exclusion
+}
+
+// focus is the specs of a suite whose names have a part; none: all.
+func (s *suite) focus(part string) string {
+	if part != "" {
+		part = "(" + part + ").*"
+	}
+	return `\[sig-network\].*` + part + s.ends
 }
 
 // exclusion is what is left out, and why.
 type exclusion struct{ pattern, why string }
 
 var suites = map[string]suite{
-	"conformance": {focus: `\[sig-network\].*\[Conformance\]`, doc: "the conformance specs"},
-	"more": {focus: `\[sig-network\]`, doc: "the other specs that need neither a cloud nor a feature gate", skip: []exclusion{
+	"conformance": {ends: `\[Conformance\]`, doc: "the conformance specs"},
+	"more": {doc: "the other specs that need neither a cloud nor a feature gate", skip: []exclusion{
 		{`\[Conformance\]`, "the other suite has them"},
 		{`\[Feature:|\[FeatureGate:|\[Alpha\]|\[Beta\]`, "they need features that a cluster as released does not have"},
 		{`\[Serial\]|\[Disruptive\]|\[Slow\]`, "they take the cluster apart, or many minutes each"},
@@ -40,6 +49,7 @@ var suites = map[string]suite{
 // asked is how the command was called.
 type asked struct {
 	suite, broken  string
+	focus          string // a part of the specs' names, a regular expression; empty: all
 	control, kills bool
 	workers        int
 	proxy          string
@@ -52,6 +62,7 @@ type asked struct {
 func main() {
 	a := asked{tests: os.Getenv("E2E_TEST"), kubectl: os.Getenv("E2E_KUBECTL"), images: os.Getenv("E2E_IMAGES")}
 	flag.StringVar(&a.suite, "specs", "conformance", "which specs: conformance or more")
+	flag.StringVar(&a.focus, "focus", "", "run those of the specs alone in whose names this regular expression is found")
 	flag.StringVar(&a.broken, "broken", "", "break the datapath: "+strings.Join(breakages(), ", "))
 	flag.BoolVar(&a.control, "control", false, "ptp and plain routes in place of enilab's CNI")
 	flag.BoolVar(&a.kills, "kills", false, "delete aws-node of a worker by force every ten seconds")
@@ -73,6 +84,9 @@ func main() {
 func (a *asked) check() error {
 	if _, ok := suites[a.suite]; !ok {
 		return usage("-specs %s: expected conformance or more", a.suite)
+	}
+	if _, err := regexp.Compile(a.focus); err != nil {
+		return usage("-focus %s: expected a regular expression: %v", a.focus, err)
 	}
 	if _, ok := broken[a.broken]; !ok && a.broken != "" {
 		return usage("-broken %s: expected one of %s", a.broken, strings.Join(breakages(), ", "))
@@ -102,7 +116,7 @@ func usage(format string, args ...any) error { return &usageError{fmt.Errorf(for
 // name is what the run is called in files and on the terminal.
 func (a *asked) name() string {
 	parts := []string{a.suite}
-	for part, is := range map[string]bool{"control": a.control, "kills": a.kills, "broken-" + a.broken: a.broken != "", "nftables": a.proxy == "nftables"} {
+	for part, is := range map[string]bool{"control": a.control, "some": a.focus != "", "kills": a.kills, "broken-" + a.broken: a.broken != "", "nftables": a.proxy == "nftables"} {
 		if is {
 			parts = append(parts, part)
 		}

@@ -62,7 +62,7 @@ const grace = time.Minute
 func (a *asked) specs(ctx context.Context, c *cluster, dir string) (*found, error) {
 	s := suites[a.suite]
 	args := []string{"--provider=skeleton", "--kubeconfig=" + c.kubeconfig, "--kubectl-path=" + a.kubectl, "--disable-log-dump",
-		"--report-dir=" + dir, "--ginkgo.v", "--ginkgo.no-color", "--ginkgo.timeout=" + a.limit.String(), "--ginkgo.focus=" + s.focus}
+		"--report-dir=" + dir, "--ginkgo.v", "--ginkgo.no-color", "--ginkgo.timeout=" + a.limit.String(), "--ginkgo.focus=" + s.focus(a.focus)}
 	for _, e := range s.skip {
 		args = append(args, "--ginkgo.skip="+e.pattern)
 	}

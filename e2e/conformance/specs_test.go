@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -86,5 +87,23 @@ func TestProgressIsFollowed(t *testing.T) {
 	follow(io.TeeReader(in, &log), time.Now())
 	if log.Len() < 1<<25 {
 		t.Errorf("%d bytes came through", log.Len())
+	}
+}
+
+// TestFocus: a part of the name narrows a suite, and never widens it.
+func TestFocus(t *testing.T) {
+	const conformant, other = "[sig-network] DNS should resolve [Conformance]", "[sig-network] DNS should follow"
+	for _, c := range []struct {
+		suite, part, name string
+		want              bool
+	}{
+		{"conformance", "", conformant, true}, {"conformance", "", other, false},
+		{"conformance", "DNS|Proxy", conformant, true}, {"conformance", "Proxy|DNS", other, false}, {"conformance", "Proxy", conformant, false},
+		{"more", "DNS|Proxy", other, true}, {"more", "Proxy", other, false}, {"more", "DNS", "[sig-node] DNS", false},
+	} {
+		s := suites[c.suite]
+		if got := regexp.MustCompile(s.focus(c.part)).MatchString(c.name); got != c.want {
+			t.Errorf("%s with %q runs %q: %v", c.suite, c.part, c.name, got)
+		}
 	}
 }
