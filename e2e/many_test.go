@@ -26,7 +26,7 @@ const idleImage = "registry.k8s.io/pause:3.10.1"
 
 // describeMany has a cluster of its own.
 func (s *site) describeMany() {
-	Describe(fmt.Sprintf("%d pods at once", manyPods), Ordered, ContinueOnFailure, Label("many"), func() {
+	Describe(fmt.Sprintf("%d pods at once", manyPods), Ordered, ContinueOnFailure, Label("many", long), func() {
 		b := &bed{site: s, config: kind.Config{Workers: 2, Type: "m5.4xlarge", MaxPods: 110}}
 		var namespace string
 		var addrs []netip.Addr

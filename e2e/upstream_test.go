@@ -84,7 +84,7 @@ var ourRights = []authorizationv1.ResourceAttributes{
 
 // The objects of amazon-vpc-cni-k8s were there first, by `kubectl apply`, and its daemon never ran. Ours are applied
 // as docs/ipamd.md says.
-var _ = specs("the objects of amazon-vpc-cni-k8s", Label("upstream"), func(b *bed) {
+var _ = specs("the objects of amazon-vpc-cni-k8s", Label("upstream", long), func(b *bed) {
 	It("become ours by what docs/ipamd.md says, and others lose nothing of theirs", func(ctx SpecContext) {
 		DeferCleanup(func(ctx SpecContext) {
 			check(b.forget(ctx))
