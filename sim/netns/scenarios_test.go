@@ -19,7 +19,8 @@ const sideBySide = 3
 // sampled are files that take minutes here, and ask more of EC2 than of a kernel, and how many of their variants run nevertheless: `.ci/full` plays
 // all of all.
 var sampled = map[string]int{"hands-off.scn": 2, "hands-off-alone.scn": 0, "stale-metadata.scn": 0, "neighbour-held.scn": 0, "attach-refused.scn": 0,
-	"imds-only.scn": 0, "subnet-full.scn": 0, "subnets-excluded.scn": 0, "eniconfig-changed.scn": 0, "least-privilege.scn": 0}
+	"imds-only.scn": 0, "subnet-full.scn": 0, "subnets-excluded.scn": 0, "prefix-excluded.scn": 0, "eniconfig-changed.scn": 0,
+	"least-privilege.scn": 0}
 
 // TestScenarios: each scenario holds on a real kernel, with the real daemon and plugin, which agree with the core and the model in every step, and each
 // mutant of a plan or of the shell breaks what the file says, first and in time.

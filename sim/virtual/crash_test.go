@@ -36,7 +36,7 @@ var crashesWhole = []string{"upgrade", "eni-leak"}
 // crashesSampled have a hundred pods and more, or hours: of their crash points one in sampledEvery is tried, and as long as
 // all others they would take otherwise.
 var crashesSampled = []string{"prefix", "prefix-switch", "prefix-given-back", "prefix-lost", "prefix-fragmented", "prefix-cool-down", "prefix-reserved",
-	"custom-switched", "subnets-excluded"}
+	"custom-switched", "subnets-excluded", "prefix-excluded"}
 
 const sampledEvery = 10
 
