@@ -36,7 +36,7 @@ type flows struct {
 
 var _ models.Client = (*flows)(nil)
 
-// hold begins with the flows of all nodes, or goes on with them. The judging goroutine calls it.
+// holdFlows begins with the flows of all nodes, or goes on with them. The judging goroutine calls it.
 func (w *World) holdFlows() {
 	if !w.flowing || w.now() < w.nextByte {
 		return
@@ -160,14 +160,10 @@ func (k network) HoldFlows() verb.Strike {
 	return models.FlowsHeld(was, int(open))
 }
 
-// measureFlows counts the flows that are open, or those that were cut.
+// measureFlows is a metric of all nodes' flows.
 func (w *World) measureFlows(metric string) (count int64, ok bool) {
 	for _, m := range w.members[1:] {
-		if metric == "flows.cut" {
-			count += int64(m.flows.keep.Cut())
-		} else {
-			count += int64(m.flows.keep.Len())
-		}
+		count += m.flows.keep.Measure(metric)
 	}
 	return count, true
 }
