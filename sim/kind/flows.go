@@ -72,7 +72,10 @@ func (f *flows) hold() {
 func (f *flows) OpenFlows(pods []cri.Truth) []bool {
 	out := make([]bool, len(pods))
 	for i, pod := range pods {
-		out[i] = f.open(pod) == nil
+		err := f.open(pod)
+		if out[i] = err == nil; !out[i] {
+			f.m.w.log("%s: no flow to %s yet: %v", f.m.name(), pod.Name, err)
+		}
 	}
 	return out
 }
