@@ -85,12 +85,14 @@ func TestLayoutOfZones(t *testing.T) {
 func TestNodesHaveTheAddressesOfTheirENIs(t *testing.T) {
 	where := filepath.Join(t.TempDir(), "it's a folder")
 	must.Do(t, os.Mkdir(where, 0o700))
-	must.Do(t, os.WriteFile(filepath.Join(where, "docker"), []byte("#!/bin/sh\nprintf '%s|' \"$@\"\n"), 0o700))
-	t.Setenv("PATH", where+":"+os.Getenv("PATH"))
+	must.Do(t, os.WriteFile(filepath.Join(where, "docker"), []byte("#!/bin/sh\n[ \"$1\" = path ] && set -- \"$PATH\"\nprintf '%s|' \"$@\"\n"), 0o700))
+	path := where + ":" + os.Getenv("PATH")
+	t.Setenv("PATH", path)
 	c := &Cluster{cfg: Config{Name: "x", Zones: 2}, temp: t.TempDir()}
 	c.layout = must.Get(c.cfg.chooseLayout(nil))(t)
 	nodes := []v1alpha4.Node{{Role: "control-plane"}, {Role: "worker"}, {Role: "control-plane"}, {Role: "worker"}}
 	folder := must.Get(c.addressNodes(&v1alpha4.Cluster{Nodes: nodes}))(t)
+	t.Setenv("PATH", folder+":"+path)
 	for args, want := range map[string]string{
 		"run --name x-control-plane -d":         "run|--ip|10.0.0.36|--name|x-control-plane|-d|",
 		"run --name x-worker -d":                "run|--ip|10.0.0.37|--name|x-worker|-d|",
@@ -98,6 +100,7 @@ func TestNodesHaveTheAddressesOfTheirENIs(t *testing.T) {
 		"run --name x-worker2 -d":               "run|--ip|10.0.16.38|--name|x-worker2|-d|",
 		"run --name x-external-load-balancer a": "run|--name|x-external-load-balancer|a|",
 		"ps --name x-worker":                    "ps|--name|x-worker|",
+		"path":                                  path + "|", // a client that is a script, and looks for the next one, would come here again
 	} {
 		out, err := exec.Command(filepath.Join(folder, "docker"), strings.Fields(args)...).CombinedOutput()
 		if err != nil || string(out) != want {

@@ -76,7 +76,8 @@ func makeNetwork(ctx context.Context, c *Config, l *layout, folder string) error
 }
 
 // addressNodes makes a folder with a client of Docker's that gives each node's container the address of its ENI: kind knows no addresses of nodes,
-// and starts their containers at once, so that Docker would give each any. It is for PATH, while kind makes the cluster.
+// and starts their containers at once, so that Docker would give each any. It is the first of PATH while kind makes the cluster, and not for who
+// comes after it.
 func (c *Cluster) addressNodes(cfg *v1alpha4.Cluster) (folder string, err error) {
 	real, err := exec.LookPath("docker")
 	if err != nil {
@@ -94,7 +95,7 @@ func (c *Cluster) addressNodes(cfg *v1alpha4.Cluster) (folder string, err error)
 		}
 		fmt.Fprintf(&b, "\t%s) shift; set -- run --ip %v \"$@\" ;;\n", name, c.layout.address(number))
 	}
-	fmt.Fprintf(&b, "\tesac\nfi\nexec '%s' \"$@\"\n", strings.ReplaceAll(real, "'", `'\''`))
+	fmt.Fprintf(&b, "\tesac\nfi\nPATH=${PATH#*:}\nexec '%s' \"$@\"\n", strings.ReplaceAll(real, "'", `'\''`))
 	folder = filepath.Join(c.temp, "bin")
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return "", err
