@@ -176,16 +176,16 @@ func (c *Cluster) makeCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	addressing, err := c.addressNodes(cfg)
-	if err != nil {
-		return err
-	}
 	if err := enoughInotify(len(cfg.Nodes)); err != nil {
 		return err
 	}
 	c.provider = cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(&logger{c.cfg.Log}))
 	createLock.Lock()
 	defer createLock.Unlock()
+	addressing, err := c.addressNodes(cfg)
+	if err != nil {
+		return err
+	}
 	path := os.Getenv("PATH")
 	if err := errors.Join(os.Setenv("KIND_EXPERIMENTAL_DOCKER_NETWORK", c.cfg.Name), os.Setenv("PATH", addressing+":"+path)); err != nil {
 		return err

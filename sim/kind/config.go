@@ -132,7 +132,7 @@ func newHome(no int, s *sim.Subnet) home {
 // dockers is how many of a home's machine addresses Docker may give to containers that are no nodes, such as the load balancer of several control planes.
 const dockers = 4
 
-// address is that of device 0 of the n-th node, the first control plane being 0.
+// address is that of device 0 of the n-th worker, or of a control plane: the first one is 0, and further ones, below 0, have what Docker leaves.
 func (l *layout) address(n int) netip.Addr {
 	a := l.homeOf(n).machines.Addr()
 	for range dockers + n {
@@ -141,7 +141,7 @@ func (l *layout) address(n int) netip.Addr {
 	return a
 }
 
-// homeOf is where the n-th node is; control planes are in the first home.
+// homeOf is where the n-th worker is, from 1; control planes, 0 and below, are in the first home.
 func (l *layout) homeOf(n int) *home {
 	c := sim.Cluster{Subnets: l.subnets}
 	at := c.HomeOf(max(n, 1))

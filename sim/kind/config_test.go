@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -76,6 +77,48 @@ func TestLayoutOfZones(t *testing.T) {
 		{CIDR: netip.MustParsePrefix("10.1.2.0/24"), Zone: "b", Nodes: true}})
 	if l.wire != netip.MustParsePrefix("10.1.0.0/22") || l.homeOf(0).no != 0 || l.homeOf(1).no != 0 || l.homeOf(2).no != 2 || l.homeOf(3).no != 0 {
 		t.Errorf("the wire is %v, the homes are %v", l.wire, l.homes)
+	}
+}
+
+// TestNodesHaveTheAddressesOfTheirENIs: kind's containers are given them by what kind takes for Docker's client, wherever the real one is, and are
+// found in the order in which their instances have their IDs.
+func TestNodesHaveTheAddressesOfTheirENIs(t *testing.T) {
+	where := filepath.Join(t.TempDir(), "it's a folder")
+	must.Do(t, os.Mkdir(where, 0o700))
+	must.Do(t, os.WriteFile(filepath.Join(where, "docker"), []byte("#!/bin/sh\n[ \"$1\" = path ] && set -- \"$PATH\"\nprintf '%s|' \"$@\"\n"), 0o700))
+	path := where + ":" + os.Getenv("PATH")
+	t.Setenv("PATH", path)
+	c := &Cluster{cfg: Config{Name: "x", Zones: 2}, temp: t.TempDir()}
+	c.layout = must.Get(c.cfg.chooseLayout(nil))(t)
+	nodes := []v1alpha4.Node{{Role: "control-plane"}, {Role: "worker"}, {Role: "control-plane"}, {Role: "worker"}}
+	folder := must.Get(c.addressNodes(&v1alpha4.Cluster{Nodes: nodes}))(t)
+	t.Setenv("PATH", folder+":"+path)
+	for args, want := range map[string]string{
+		"run --name x-control-plane -d":         "run|--ip|10.0.0.36|--name|x-control-plane|-d|",
+		"run --name x-worker -d":                "run|--ip|10.0.0.37|--name|x-worker|-d|",
+		"run --name x-control-plane2 -d":        "run|--ip|10.0.0.35|--name|x-control-plane2|-d|",
+		"run --name x-worker2 -d":               "run|--ip|10.0.16.38|--name|x-worker2|-d|",
+		"run --name x-external-load-balancer a": "run|--name|x-external-load-balancer|a|",
+		"ps --name x-worker":                    "ps|--name|x-worker|",
+		"path":                                  path + "|", // a client that is a script, and looks for the next one, would come here again
+	} {
+		out, err := exec.Command(filepath.Join(folder, "docker"), strings.Fields(args)...).CombinedOutput()
+		if err != nil || string(out) != want {
+			t.Errorf("docker %s: %s, %v; expected %s", args, out, err, want)
+		}
+	}
+	for i, number := range numbers(nodes) {
+		if got := launched(number, 2); got != []int{0, 1, 3, 2}[i] {
+			t.Errorf("%s %d is instance %d", nodes[i].Role, number, got)
+		}
+	}
+	var found []string
+	for _, m := range machinesIn("x-worker2 worker\nx-worker10 worker\nx-external-load-balancer external-load-balancer\nx-control-plane control-plane\n" +
+		"x-worker worker\nx-control-plane2 control-plane") {
+		found = append(found, fmt.Sprint(m.name, " ", c.layout.homeOf(m.number).no))
+	}
+	if got := strings.Join(found, ", "); got != "x-control-plane 0, x-worker 0, x-worker2 1, x-worker10 0, x-control-plane2 0" {
+		t.Errorf("found %s", got)
 	}
 }
 

@@ -36,7 +36,7 @@ type flows struct {
 
 var _ models.Client = (*flows)(nil)
 
-// hold begins with the flows of all nodes, or goes on with them. The judging goroutine calls it.
+// holdFlows begins with the flows of all nodes, or goes on with them. The judging goroutine calls it.
 func (w *World) holdFlows() {
 	if !w.flowing || w.now() < w.nextByte {
 		return
@@ -72,7 +72,10 @@ func (f *flows) hold() {
 func (f *flows) OpenFlows(pods []cri.Truth) []bool {
 	out := make([]bool, len(pods))
 	for i, pod := range pods {
-		out[i] = f.open(pod) == nil
+		err := f.open(pod)
+		if out[i] = err == nil; !out[i] {
+			f.m.w.log("%s: no flow to %s yet: %v", f.m.name(), pod.Name, err)
+		}
 	}
 	return out
 }
@@ -160,14 +163,10 @@ func (k network) HoldFlows() verb.Strike {
 	return models.FlowsHeld(was, int(open))
 }
 
-// measureFlows counts the flows that are open, or those that were cut.
+// measureFlows is a metric of all nodes' flows.
 func (w *World) measureFlows(metric string) (count int64, ok bool) {
 	for _, m := range w.members[1:] {
-		if metric == "flows.cut" {
-			count += int64(m.flows.keep.Cut())
-		} else {
-			count += int64(m.flows.keep.Len())
-		}
+		count += m.flows.keep.Measure(metric)
 	}
 	return count, true
 }

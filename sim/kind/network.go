@@ -76,7 +76,8 @@ func makeNetwork(ctx context.Context, c *Config, l *layout, folder string) error
 }
 
 // addressNodes makes a folder with a client of Docker's that gives each node's container the address of its ENI: kind knows no addresses of nodes,
-// and starts their containers at once, so that Docker would give each any. It is for PATH, while kind makes the cluster.
+// and starts their containers at once, so that Docker would give each any. It is the first of PATH while kind makes the cluster, and not for who
+// comes after it.
 func (c *Cluster) addressNodes(cfg *v1alpha4.Cluster) (folder string, err error) {
 	real, err := exec.LookPath("docker")
 	if err != nil {
@@ -84,19 +85,17 @@ func (c *Cluster) addressNodes(cfg *v1alpha4.Cluster) (folder string, err error)
 	}
 	var b strings.Builder
 	b.WriteString("#!/bin/sh\nif [ \"$1 $2\" = 'run --name' ]; then\n\tcase $3 in\n")
-	seen, workers := map[v1alpha4.NodeRole]int{}, 0
-	for _, n := range cfg.Nodes {
-		name, number := c.cfg.Name+"-"+string(n.Role), -seen[n.Role] // further control planes have what the first one leaves of the block
-		if seen[n.Role]++; seen[n.Role] > 1 {
-			name += strconv.Itoa(seen[n.Role])
+	for i, number := range numbers(cfg.Nodes) {
+		name, nth := c.cfg.Name+"-"+string(cfg.Nodes[i].Role), number
+		if number <= 0 {
+			nth = 1 - number
 		}
-		if n.Role == v1alpha4.WorkerRole {
-			workers++
-			number = workers
+		if nth > 1 {
+			name += strconv.Itoa(nth)
 		}
 		fmt.Fprintf(&b, "\t%s) shift; set -- run --ip %v \"$@\" ;;\n", name, c.layout.address(number))
 	}
-	fmt.Fprintf(&b, "\tesac\nfi\nexec '%s' \"$@\"\n", real)
+	fmt.Fprintf(&b, "\tesac\nfi\nPATH=${PATH#*:}\nexec '%s' \"$@\"\n", strings.ReplaceAll(real, "'", `'\''`))
 	folder = filepath.Join(c.temp, "bin")
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return "", err

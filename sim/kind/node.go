@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,31 +97,19 @@ func (c *Cluster) plugNodes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var names []string
-	roles := map[string]string{}
-	for _, line := range strings.Split(text, "\n") {
-		name, role, _ := strings.Cut(line, " ")
-		roles[name] = role
-		switch role {
-		case "control-plane":
-			names = append([]string{name}, names...)
-		case "worker":
-			names = append(names, name)
-		}
+	machines := machinesIn(text)
+	update := []string{"update", "--restart", "no"}
+	for _, m := range machines {
+		update = append(update, m.name)
 	}
-	sortWorkers(names)
 	// kind lets Docker start the nodes whenever Docker itself starts. Without this process they have no VPC.
-	if _, err := docker(ctx, append([]string{"update", "--restart", "no"}, names...)...); err != nil {
+	if _, err := docker(ctx, update...); err != nil {
 		return err
 	}
-	workers := 0
-	for i, name := range names {
-		if roles[name] == "worker" {
-			workers++
-		}
-		n := &Node{Name: name, Number: i + 1, home: c.layout.homeOf(workers), c: c, links: machine.Links{}, changed: make(chan struct{})}
+	for i, m := range machines {
+		n := &Node{Name: m.name, Number: i + 1, home: c.layout.homeOf(m.number), c: c, links: machine.Links{}, changed: make(chan struct{})}
 		if err := c.plugNode(ctx, n); err != nil {
-			return fmt.Errorf("plug %s into the VPC: %w", name, err)
+			return fmt.Errorf("plug %s into the VPC: %w", m.name, err)
 		}
 	}
 	return c.Err()
@@ -294,12 +283,40 @@ func containerPID(ctx context.Context, name string) (int, error) {
 	return pid, nil
 }
 
-// sortWorkers puts NAME-worker before NAME-worker2, and NAME-worker10 last; the control plane is first already.
-func sortWorkers(names []string) {
-	rest := names[1:]
-	for i := range rest {
-		for j := i; j > 0 && (len(rest[j]) < len(rest[j-1]) || len(rest[j]) == len(rest[j-1]) && rest[j] < rest[j-1]); j-- {
-			rest[j], rest[j-1] = rest[j-1], rest[j]
+// placed is a container of kind's, and the number by which the layout knows its node.
+type placed struct {
+	name   string
+	number int
+}
+
+// machinesIn are the nodes in a list of kind's containers with their roles, in the order in which they are launched. kind numbers those of a
+// role from the second one on.
+func machinesIn(text string) (out []placed) {
+	names := map[string][]string{}
+	for _, line := range strings.Split(text, "\n") {
+		name, role, _ := strings.Cut(line, " ")
+		names[role] = append(names[role], name)
+	}
+	for role, list := range names {
+		slices.SortFunc(list, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) })
+		for i, name := range list {
+			switch role {
+			case "control-plane":
+				out = append(out, placed{name, -i})
+			case "worker":
+				out = append(out, placed{name, 1 + i})
+			}
 		}
 	}
+	workers := len(names["worker"])
+	slices.SortFunc(out, func(a, b placed) int { return launched(a.number, workers) - launched(b.number, workers) })
+	return out
+}
+
+// launched says which instance a node of that number is, from 0: the first control plane, the workers, then further control planes.
+func launched(number, workers int) int {
+	if number < 0 {
+		return workers - number
+	}
+	return number
 }

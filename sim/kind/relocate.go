@@ -14,6 +14,9 @@ import (
 // and not what it is called. A subnet as large as its VPC is halved: who looks at the pods from outside of it is in the other half.
 func relocate(vpc []netip.Prefix, subnets []sim.Subnet, used []netip.Prefix) ([]netip.Prefix, []sim.Subnet, error) {
 	vpc, subnets = slices.Clone(vpc), slices.Clone(subnets)
+	if vpc[0].Bits() < largestVPC {
+		return vpc, subnets, lacking("the scenario's VPC is %v: on kind, as in EC2, it is a /%d or smaller", vpc[0], largestVPC)
+	}
 	if first := &subnets[0].CIDR; first.Bits() <= vpc[0].Bits() {
 		*first = netip.PrefixFrom(first.Addr(), vpc[0].Bits()+1)
 	}
@@ -21,6 +24,11 @@ func relocate(vpc []netip.Prefix, subnets []sim.Subnet, used []netip.Prefix) ([]
 	for _, h := range l.homes {
 		if h.subnet.Bits() > smallestHome {
 			return vpc, subnets, lacking("the scenario's subnet %v has nodes: on kind such a subnet is a /%d or larger, for their machines have addresses in it", h.subnet, smallestHome)
+		}
+		stray := func(r netip.Prefix) bool { return r.Overlaps(h.machines) || !r.Overlaps(h.subnet) }
+		if reserved := subnets[h.no].Prefixes; slices.ContainsFunc(reserved, stray) {
+			return vpc, subnets, lacking("the scenario reserves %v: on kind its subnet is %v, in which the machines have %v",
+				reserved, h.subnet, h.machines)
 		}
 	}
 	wire := l.wire
@@ -46,18 +54,21 @@ func relocate(vpc []netip.Prefix, subnets []sim.Subnet, used []netip.Prefix) ([]
 				subnet.Prefixes[k] = moved(subnet.Prefixes[k], other)
 			}
 		}
-		vpc[0] = netip.PrefixFrom(other.Addr(), max(vpc[0].Bits(), other.Bits()))
+		vpc[0] = moved(vpc[0], other)
 		return vpc, subnets, nil
 	}
 	return vpc, subnets, lacking("this machine uses the scenario's subnet %v, and all of %s: remove a Docker network", wire, strings.Join(candidates, ", "))
 }
 
-// moved is p with the beginning of to: as many bits of it as to has.
+// largestVPC is how large a CIDR block of a VPC may be ("VPC CIDR blocks"), and how large candidates are.
+const largestVPC = 16
+
+// moved is p with the beginning of to, which is not smaller: as many bits of it as to has.
 func moved(p, to netip.Prefix) netip.Prefix {
 	from, base := p.Addr().As4(), to.Addr().As4()
 	host := uint32(1)<<(32-to.Bits()) - 1
 	at := binary.BigEndian.Uint32(from[:])&host | binary.BigEndian.Uint32(base[:])&^host
-	return netip.PrefixFrom(netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, at))), max(p.Bits(), to.Bits()))
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, at))), p.Bits())
 }
 
 // relocated are the scenario's VPC and subnets on this machine, tagged for a cluster that has another name here.

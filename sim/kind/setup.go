@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	"sigs.k8s.io/yaml"
@@ -14,7 +15,8 @@ import (
 	kindconfig "github.com/enilab/enilab/kind-config"
 )
 
-// kindConfig is what kind is told: the file, and what the Config says beside it. The n-th node, the control plane first, is the instance of that ID.
+// kindConfig is what kind is told: the file, and what the Config says beside it. zone is asked for a node by its number, and id for the n-th
+// instance that is launched.
 func (c *Config) kindConfig(l *layout, zone func(n int) string, id func(n int) ec2.InstanceID) (*v1alpha4.Cluster, error) {
 	raw, name := kindconfig.Cluster, "kind-config/cluster.yaml"
 	if c.File != "" {
@@ -39,18 +41,27 @@ func (c *Config) kindConfig(l *layout, zone func(n int) string, id func(n int) e
 			out.Nodes = append(out.Nodes, v1alpha4.Node{Role: v1alpha4.WorkerRole})
 		}
 	}
-	workers := 0
-	for i := range out.Nodes {
-		n := &out.Nodes[i]
-		number := 0
-		if n.Role == v1alpha4.WorkerRole {
-			workers++
-			number = workers
-		}
-		asOnEKS(n, c.Type, zone(number), id(number))
+	all := numbers(out.Nodes)
+	for i, number := range all {
+		asOnEKS(&out.Nodes[i], c.Type, zone(number), id(launched(number, slices.Max(all))))
 	}
 	out.KubeadmConfigPatches = append(out.KubeadmConfigPatches, fmt.Sprintf("kind: KubeletConfiguration\nmaxPods: %d\n", c.maxPods()))
 	return out, nil
+}
+
+// numbers are what the layout knows a configuration's nodes by: workers from 1 up, control planes from 0 down.
+func numbers(nodes []v1alpha4.Node) (out []int) {
+	workers, planes := 0, 0
+	for _, n := range nodes {
+		if n.Role == v1alpha4.WorkerRole {
+			workers++
+			out = append(out, workers)
+		} else {
+			out = append(out, -planes)
+			planes++
+		}
+	}
+	return out
 }
 
 // asOnEKS lets kubelet say of its node what it says on EKS: the labels that it may set itself, unless the file has others, and the provider's ID.

@@ -122,9 +122,27 @@ func TestRelocate(t *testing.T) {
 		got[2].CIDR != p("10.160.2.0/24") || got[2].Prefixes[0] != p("10.160.2.128/25") || subnets[2].Prefixes[0] != p("10.1.2.128/25") {
 		t.Errorf("moved to %v, %v, %v; the scenario has %v", vpc, got, err, subnets)
 	}
+	// A VPC that is smaller than a /16 goes where its subnet goes.
+	vpc, got, err = relocate([]netip.Prefix{p("10.1.7.0/24")}, []sim.Subnet{{CIDR: p("10.1.7.64/26")}}, []netip.Prefix{p("10.0.0.0/15")})
+	if err != nil || vpc[0] != p("10.96.7.0/24") || got[0].CIDR != p("10.96.7.64/26") {
+		t.Errorf("moved to %v, %v, %v", vpc, got, err)
+	}
+	// One that is larger would have its subnets fall together.
+	large := []sim.Subnet{{CIDR: p("10.1.0.0/24")}, {CIDR: p("10.2.0.0/24"), Nodes: true}}
+	_, got, err = relocate([]netip.Prefix{p("10.0.0.0/8")}, large, []netip.Prefix{p("10.0.0.0/15")})
+	if err == nil || !strings.Contains(err.Error(), "/16 or smaller") {
+		t.Errorf("moved to %v, %v", got, err)
+	}
 	small := []sim.Subnet{{CIDR: p("10.1.0.0/28")}}
 	if _, _, err := relocate(blocks, small, nil); err == nil || !strings.Contains(err.Error(), "/27 or larger") {
 		t.Errorf("nodes in %v: %v", small, err)
+	}
+	// The machines' block may be reserved for nothing else, nor may what a halved subnet has lost.
+	for _, reserved := range []string{"10.1.0.0/25", "10.1.128.0/17"} {
+		full := []sim.Subnet{{CIDR: p("10.1.0.0/16"), Prefixes: []netip.Prefix{p(reserved)}}}
+		if _, _, err := relocate(blocks, full, nil); err == nil || !strings.Contains(err.Error(), "reserves") {
+			t.Errorf("prefixes of %s: %v", reserved, err)
+		}
 	}
 	subnets[1].Nodes = true
 	if _, _, err := relocate(blocks, subnets, nil); err == nil || !strings.Contains(err.Error(), "first CIDR block") {

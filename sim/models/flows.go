@@ -43,11 +43,13 @@ type Flows struct {
 	cut  int
 }
 
-// Len is how many are open, and Cut how many were cut.
-func (f *Flows) Len() int { return len(f.open) }
-
-// Cut is how many were cut.
-func (f *Flows) Cut() int { return f.cut }
+// Measure counts those that are open, or for the metric flows.cut those that were cut.
+func (f *Flows) Measure(metric string) int64 {
+	if metric == "flows.cut" {
+		return int64(f.cut)
+	}
+	return int64(len(f.open))
+}
 
 // Hold lets every flow carry a byte there and back, and tells the judge of each that does, and of those that do not for longer than a client waits. A
 // pod that has ended, or that is being taken down, ends its flow; one that runs and has none is given one.
@@ -165,14 +167,10 @@ func (h *Host) Flow(n *Node) {
 	n.flows.Hold(h.World.Clock, running, n.Machine, int(n.No), h.Auditor)
 }
 
-// measureFlows counts the flows that are open, or those that were cut.
+// measureFlows is a metric of all nodes' flows.
 func (h *Host) measureFlows(metric string) (count int64, ok bool) {
 	for _, n := range h.Nodes[1:] {
-		if metric == "flows.cut" {
-			count += int64(n.flows.Cut())
-		} else {
-			count += int64(n.flows.Len())
-		}
+		count += n.flows.Measure(metric)
 	}
 	return count, true
 }

@@ -42,8 +42,8 @@ func TestFlowsAreJudged(t *testing.T) {
 				all.heard(w.now, &f, Answer{Why: why, Cut: why == reset}, quiet{}, 1, h.Auditor)
 				w.now += 10 * time.Second
 			}
-			if v := h.Auditor.Violations(); all.Cut() != c.cut || len(v) != c.cut || (f.silent == cut) != (c.cut == 1) {
-				t.Errorf("%d cut, violations %v: expected %d", all.Cut(), v, c.cut)
+			if v := h.Auditor.Violations(); all.cut != c.cut || len(v) != c.cut || (f.silent == cut) != (c.cut == 1) {
+				t.Errorf("%d cut, violations %v: expected %d", all.cut, v, c.cut)
 			}
 		})
 	}
