@@ -59,6 +59,9 @@ func (e *eni) learn(v *ENI) {
 		e.CIDR = v.CIDR
 	}
 	if len(v.Groups) > 0 {
+		if len(e.Groups) == 0 {
+			e.GroupsAt = 0 // it was when to ask for them
+		}
 		e.Groups = v.Groups
 	}
 	if e.Stage != Ready {

@@ -5,17 +5,31 @@ import (
 	"time"
 )
 
+// groupsPause is between two questions about an ENI of which EC2 has not said the security groups.
+const groupsPause = 10 * time.Minute
+
 // regroup gives each ENI that has other security groups those of the primary one, which metadata says. EC2 says what each has when it is asked
 // about it, so one that a third party changes is noticed at a daemon's start, as the primary's are within a look at
-// metadata. An ENI to which EC2 refuses them goes on with those that it has.
+// metadata. An ENI that its answers left out, for they were of before it was made, is asked about by itself. One to which EC2 refuses the groups
+// goes on with those that it has.
 func (dr *driver) regroup(now time.Duration) {
-	if dr.Deaf || !dr.Surveyed || !dr.enis.grouped() {
+	if dr.Deaf || !dr.Surveyed || !dr.enis.keepsGroups() {
 		return
 	}
 	why := ""
 	for i := range dr.enis.ENIs {
 		e := &dr.enis.ENIs[i]
-		if e.Stage != Ready || e.Device == 0 || len(e.Groups) == 0 || !dr.policy.Regroup(e.Groups, dr.enis.Grouped) {
+		if e.Stage != Ready || e.Device == 0 {
+			continue
+		}
+		if len(e.Groups) == 0 {
+			if !e.Asking && now >= e.GroupsAt {
+				e.GroupsAt = now + groupsPause
+				dr.enis.ask(int32(i), now+askPause)
+			}
+			continue
+		}
+		if !dr.policy.Regroup(e.Groups, dr.enis.Grouped) {
 			continue
 		}
 		if e.GroupsAt != 0 {
@@ -42,6 +56,10 @@ func (dr *driver) regroupLater(ix int32) {
 // grouped says whether this daemon keeps the security groups of any ENI current. Custom networking makes ENIs with an ENIConfig's, and
 // amazon-vpc-cni-k8s 1.23.0 leaves them what they were made with (pkg/awsutils/awsutils.go, RefreshSGIDs).
 func (es *enis) grouped() bool {
-	return !es.Set.NoProvisioning && !es.Set.IMDSOnly && !es.Set.CustomNetwork && len(es.Grouped) > 0 &&
-		slices.ContainsFunc(es.ENIs, func(e eni) bool { return e.Stage == Ready && e.Device != 0 && len(e.Groups) > 0 })
+	return es.keepsGroups() && slices.ContainsFunc(es.ENIs, func(e eni) bool { return e.Stage == Ready && e.Device != 0 && len(e.Groups) > 0 })
+}
+
+// keepsGroups says whether it would, if there were an ENI whose groups are known.
+func (es *enis) keepsGroups() bool {
+	return !es.Set.NoProvisioning && !es.Set.IMDSOnly && !es.Set.CustomNetwork && len(es.Grouped) > 0
 }

@@ -61,3 +61,32 @@ func TestThePrimaryENIGivesBackLast(t *testing.T) {
 		}
 	}
 }
+
+// TestAnENIWithoutKnownGroupsIsAskedAbout: EC2's answers were of before it was made, and a daemon that took it over from its records would never
+// know which security groups it has (swarm, seed 1053174).
+func TestAnENIWithoutKnownGroupsIsAskedAbout(t *testing.T) {
+	n := newborn(t)
+	n.life.Phase, n.life.Inst.ID, n.life.Surveyed = serving, "i-1", true
+	n.enis.Grouped = []string{"sg-1"}
+	ix := n.enis.newENI(eni{ENI: ENI{ID: "eni-1", Device: 1}, Stage: Ready})
+	e := &n.enis.ENIs[ix]
+	n.driver.regroup(time.Minute)
+	if !e.Asking || n.evidence.Looks[LookENI].Want != time.Minute+askPause {
+		t.Fatalf("EC2 is not asked: %+v, %v", e, n.evidence.Looks[LookENI].Want)
+	}
+	e.Asking = false // it did not answer with it
+	n.driver.regroup(2 * time.Minute)
+	if e.Asking {
+		t.Error("EC2 is asked again after a minute")
+	}
+	n.driver.regroup(time.Minute + groupsPause)
+	if !e.Asking {
+		t.Error("EC2 is never asked again")
+	}
+	e.Asking = false
+	e.learn(&ENI{ID: "eni-1", Device: 1, Instance: "i-1", Groups: []string{"sg-2"}})
+	n.driver.regroup(2*time.Minute + groupsPause)
+	if e.Doing != GroupENI || e.GroupsAt != 0 {
+		t.Errorf("it has other groups, and is doing %v, not before %v", e.Doing, e.GroupsAt)
+	}
+}
