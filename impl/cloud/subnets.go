@@ -86,5 +86,5 @@ func (c *Cloud) describeSubnets(ctx context.Context, in *ec2.DescribeSubnetsInpu
 // Denied says whether EC2 has refused to answer for want of a permission.
 func Denied(err error) bool {
 	var f *failure
-	return errors.As(err, &f) && f.class == ipam.Denied
+	return errors.As(err, &f) && f.class == ipam.Denied && ipam.Unpermitted(f.code)
 }

@@ -38,3 +38,13 @@ func ClassOf(code, message string, status int) Class {
 	}
 	return Invalid
 }
+
+// Unpermitted says whether a code that is Denied is about what the role may do, which passes when somebody changes the role. The others are about who
+// asks, and when: a wrong clock, or credentials that are renewed, pass by themselves.
+func Unpermitted(code string) bool {
+	switch code {
+	case "UnauthorizedOperation", "AccessDenied", "AccessDeniedException", "OptInRequired":
+		return true
+	}
+	return false
+}
