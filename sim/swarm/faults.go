@@ -97,6 +97,8 @@ func apart() []rule {
 			"an ENI is detached by a stranger, and the cloud or the daemon may fail: nobody can attach it again in time"},
 		{[]string{"node lose-records", "pod change-mac"}, among("pod lose-alias"),
 			"records, alias and MAC of a host veth may all be lost: only the pod knows what the MAC was"},
+		{[]string{"node upgrade", "pod change-mac"}, among("pod lose-alias"),
+			"records of the version before have no MACs, and alias and MAC of a host veth may be lost: only the pod knows what the MAC was"},
 		{[]string{"ec2 stale", "imds lag"}, among("node lose-records", "node reboot"),
 			"records may be lost while EC2 and metadata tell of a minute and a half ago: nobody knows what was given back since"},
 		{[]string{"node lose-records", "imds silent"},
