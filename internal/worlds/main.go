@@ -4,7 +4,7 @@
 //	make worlds                                  all, which takes hours on kind
 //	make worlds INCIDENTS=upgrade WORLDS="sim vm"
 //
-// What is not asked for stays as it was played before, where bin/worlds has it. A result stays there, and what rests on the same enilab and the same
+// What is not asked for stays as it was played before: where bin/worlds has it, or else as the file says. A result stays there, and what rests on the same enilab and the same
 // files is not played again; with -keep, nothing that ever was is. Interrupted, it goes on from there the next time.
 package main
 
@@ -90,6 +90,12 @@ func run(ctx context.Context, command *campaign.Command, of, in []string) error 
 	if err != nil {
 		return err
 	}
-	front, _, _ := strings.Cut(string(page), heading)
+	front, section, _ := strings.Cut(string(page), heading)
+	before, builds := kept(section)
+	for name, c := range before {
+		if t.cells[name].why == campaign.NotYet {
+			t.cells[name], t.builds = c, builds
+		}
+	}
 	return errors.Join(campaign.Replace(target, strings.TrimRight(front, "\n")+"\n\n"+t.text()), ctx.Err())
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -19,6 +20,42 @@ type cell struct {
 	judged        int      // lines and invariants that were
 	proved, named int      // mutants that broke what the file says of them, and all that were played
 	skipped       []string // why lines were not played, each reason once
+	kept          string   // what the file said of it before; there is no result any more
+}
+
+// kept are the cells that a section has, for results are on one machine and the file is in the repository; and the builds that they are of.
+func kept(section string) (cells map[string]cell, builds []string) {
+	cells = map[string]cell{}
+	feet := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^(\d+)\. (.*(?:\n   .*)*)$`).FindAllStringSubmatch(section, -1) {
+		feet[m[1]] = strings.Join(strings.Fields(m[2]), " ")
+	}
+	if m := regexp.MustCompile(`(?s)\nenilab of (.*?)\.\n`).FindStringSubmatch(section); m != nil {
+		builds = strings.FieldsFunc(m[1], func(r rune) bool { return r == ',' || r == ' ' || r == '\n' })
+	}
+	var names []string
+	for line := range strings.Lines(section) {
+		row := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		switch {
+		case !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "|-"):
+			continue
+		case names == nil:
+			names = row
+			continue
+		}
+		for i := 1; i < min(len(row), len(names)); i++ {
+			m := regexp.MustCompile(`^(.*?)((?: \(\d+\))*)$`).FindStringSubmatch(strings.TrimSpace(row[i]))
+			if m[1] == campaign.NotYet {
+				continue
+			}
+			c := cell{kept: m[1]}
+			for _, n := range regexp.MustCompile(`\d+`).FindAllString(m[2], -1) {
+				c.skipped = append(c.skipped, feet[n])
+			}
+			cells[strings.TrimSpace(names[i])+"/"+strings.TrimSpace(row[0])] = c
+		}
+	}
+	return cells, builds
 }
 
 // cellOf reads the document of a run.
@@ -42,6 +79,8 @@ func cellOf(of *campaign.Result) cell {
 // brief is the cell in words.
 func (c *cell) brief() string {
 	switch {
+	case c.kept != "":
+		return c.kept
 	case c.why != "":
 		return campaign.Cell(c.why)
 	case c.named == 0:
@@ -54,12 +93,14 @@ func (c *cell) brief() string {
 type table struct {
 	incidents []string
 	cells     map[string]cell
+	builds    []string // of cells that were kept
 }
 
 // text is the section.
 func (t *table) text() string {
 	var b strings.Builder
-	var names, builds, feet []string
+	var names, feet []string
+	builds := slices.Clone(t.builds)
 	for _, w := range worlds {
 		names = append(names, w.name)
 	}

@@ -33,6 +33,21 @@ func TestTableSaysWhatCameOfEachRun(t *testing.T) {
 			t.Errorf("expected %q in\n%s", want, text)
 		}
 	}
+	// Elsewhere there are no results: what the file says stays, whatever else is played.
+	old := table.cells
+	table.cells, table.builds = kept(text)
+	table.cells["kind/upgrade"] = old["kind/upgrade"]
+	table.cells["vm/upgrade"] = cellOf(&campaign.Result{Build: "v2", Stdout: []byte(`{"files":[{"status":"held","judged":7,"skipped":[{"line":3,"why":"no root"}]}]}`)})
+	again := table.text()
+	for _, want := range []string{
+		"| held, 9 judged, 2 of 2 mutants red | unproven, 8 judged, 1 of 2 mutants red (1) | held, 7 judged (2) | not played yet |",
+		"\n1. no clock\n2. no root\n", "enilab of v1, v2.",
+	} {
+		if !strings.Contains(again, want) {
+			t.Errorf("expected %q in\n%s", want, again)
+		}
+	}
+	table.cells, table.builds = old, nil
 	for _, bad := range []string{"", "[]", `{"files":[]}`, `{"files":[{},{}]}`} {
 		if c := cellOf(&campaign.Result{Stdout: []byte(bad)}); c.why == "" {
 			t.Errorf("a run that wrote %q is %q", bad, c.brief())
