@@ -202,3 +202,21 @@ func TestKindConfigThatCannotBe(t *testing.T) {
 		}
 	}
 }
+
+// TestTooManyNodesInAFile: a configuration of kind's may have more nodes than their subnet has addresses for machines.
+func TestTooManyNodesInAFile(t *testing.T) {
+	l := must.Get((&Config{}).chooseLayout(nil))(t)
+	for nodes, want := range map[string]string{
+		strings.Repeat("- role: worker\n", 27):                            "",
+		strings.Repeat("- role: worker\n", 28):                            "28 nodes: subnet 10.0.0.0/20 has room for 27 workers and 5 control planes",
+		strings.Repeat("- role: control-plane\n", 5):                      "",
+		"- role: worker\n" + strings.Repeat("- role: control-plane\n", 6): "7 nodes",
+	} {
+		file := filepath.Join(t.TempDir(), "cluster.yaml")
+		must.Do(t, os.WriteFile(file, []byte("kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\nnetworking:\n  disableDefaultCNI: true\nnodes:\n"+nodes), 0o600))
+		c := Config{File: file, Type: "m5.large"}
+		if _, err := c.kindConfig(&l, westA, numbered); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, expected %q", nodes, err, want)
+		}
+	}
+}

@@ -43,6 +43,10 @@ func (c *Config) kindConfig(l *layout, zone func(n int) string, id func(n int) e
 	}
 	all := numbers(out.Nodes)
 	for i, number := range all {
+		if h := l.homeOf(number); number < -dockers || !h.machines.Contains(l.address(number)) {
+			return nil, fmt.Errorf("%s: %d nodes: subnet %v has room for %d workers and %d control planes, whose addresses are in %v",
+				name, len(all), h.subnet, 1<<(32-h.machines.Bits())-dockers-1, dockers+1, h.machines)
+		}
 		asOnEKS(&out.Nodes[i], c.Type, zone(number), id(launched(number, slices.Max(all))))
 	}
 	out.KubeadmConfigPatches = append(out.KubeadmConfigPatches, fmt.Sprintf("kind: KubeletConfiguration\nmaxPods: %d\n", c.maxPods()))

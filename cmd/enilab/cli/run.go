@@ -222,6 +222,8 @@ func (f *runFlags) options() (runner.Options, error) {
 		return o, usage("--mutants is for world kind, which leaves them out: in world %s they are played anyway", f.on)
 	case f.mutants && f.against != "":
 		return o, usage("--against plays one mutant alone, and --mutants all: leave one of them out")
+	case f.mutants && f.keep:
+		return o, usage("--keep stays with the first cluster, and --mutants goes on to others: leave one of them out")
 	}
 	if f.update && (f.seed != runner.DefaultSeed || f.against != "" || f.crash) {
 		return o, usage("--update takes the timeline of an ordinary run with seed %d: leave --seed, --against and --crash-everywhere out", runner.DefaultSeed)
