@@ -23,14 +23,22 @@ type cell struct {
 	kept          string   // what the file said of it before; there is no result any more
 }
 
+// What a section is read by.
+var (
+	footnote = regexp.MustCompile(`(?m)^(\d+)\. (.*(?:\n   .*)*)$`)
+	builtOf  = regexp.MustCompile(`(?s)\nenilab of (.*?)\.\n`)
+	cellText = regexp.MustCompile(`^(.*?)((?: \(\d+\))*)$`) // and the numbers of its footnotes
+	number   = regexp.MustCompile(`\d+`)
+)
+
 // kept are the cells that a section has, for results are on one machine and the file is in the repository; and the builds that they are of.
 func kept(section string) (cells map[string]cell, builds []string) {
 	cells = map[string]cell{}
 	feet := map[string]string{}
-	for _, m := range regexp.MustCompile(`(?m)^(\d+)\. (.*(?:\n   .*)*)$`).FindAllStringSubmatch(section, -1) {
+	for _, m := range footnote.FindAllStringSubmatch(section, -1) {
 		feet[m[1]] = strings.Join(strings.Fields(m[2]), " ")
 	}
-	if m := regexp.MustCompile(`(?s)\nenilab of (.*?)\.\n`).FindStringSubmatch(section); m != nil {
+	if m := builtOf.FindStringSubmatch(section); m != nil {
 		builds = strings.FieldsFunc(m[1], func(r rune) bool { return r == ',' || r == ' ' || r == '\n' })
 	}
 	var names []string
@@ -44,12 +52,12 @@ func kept(section string) (cells map[string]cell, builds []string) {
 			continue
 		}
 		for i := 1; i < min(len(row), len(names)); i++ {
-			m := regexp.MustCompile(`^(.*?)((?: \(\d+\))*)$`).FindStringSubmatch(strings.TrimSpace(row[i]))
+			m := cellText.FindStringSubmatch(strings.TrimSpace(row[i]))
 			if m[1] == campaign.NotYet {
 				continue
 			}
 			c := cell{kept: m[1]}
-			for _, n := range regexp.MustCompile(`\d+`).FindAllString(m[2], -1) {
+			for _, n := range number.FindAllString(m[2], -1) {
 				c.skipped = append(c.skipped, feet[n])
 			}
 			cells[strings.TrimSpace(names[i])+"/"+strings.TrimSpace(row[0])] = c

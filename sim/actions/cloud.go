@@ -51,11 +51,16 @@ func Grant(m *ec2.Cloud, c *sim.Cluster) {
 	}
 }
 
-// Neighbour is a VPC that is not the cluster's, with a subnet, for worlds that make a model of EC2.
-func Neighbour() (ec2.VPC, ec2.SubnetConfig) {
-	const id = "vpc-neighbour"
+// Cloud is how a world's model of EC2 begins: the cluster's VPC and subnets, and behind them a VPC that is not the cluster's, with a subnet.
+func Cloud(vpc []netip.Prefix, subnets []sim.Subnet) ec2.Config {
+	const neighbour = "vpc-neighbour"
 	all := netip.MustParsePrefix("10.0.0.0/16")
-	return ec2.VPC{ID: id, CIDRs: []netip.Prefix{all}}, ec2.SubnetConfig{VPC: id, CIDR: netip.PrefixFrom(all.Addr(), 24)}
+	cfg := ec2.Config{VPCs: []ec2.VPC{{CIDRs: vpc}, {ID: neighbour, CIDRs: []netip.Prefix{all}}}}
+	for i := range subnets {
+		cfg.Subnets = append(cfg.Subnets, subnets[i].Config())
+	}
+	cfg.Subnets = append(cfg.Subnets, ec2.SubnetConfig{VPC: neighbour, CIDR: netip.PrefixFrom(all.Addr(), 24)})
+	return cfg
 }
 
 // Told is a fault of the cloud's that was met, for people. node names the node of an instance.

@@ -8,15 +8,14 @@ import (
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/internal/must"
+	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
 )
 
 // What an available ENI's tags and VPC say decides whether a node of the cluster may touch it, and whether one has to delete it.
 func TestWhoseALeakedENIIs(t *testing.T) {
-	vpc, subnet := actions.Neighbour()
-	m := ec2.New(ec2.Config{VPCs: []ec2.VPC{{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}}, vpc},
-		Subnets: []ec2.SubnetConfig{{CIDR: netip.MustParsePrefix("10.0.7.0/24")}, subnet}}, 1)
+	m := ec2.New(actions.Cloud([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}, []sim.Subnet{{CIDR: netip.MustParsePrefix("10.0.7.0/24")}}), 1)
 	launch := func() ec2.InstanceID {
 		return must.Get(m.Launch(0, ec2.LaunchSpec{Type: "m5.large"}))(t)
 	}

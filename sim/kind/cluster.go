@@ -146,16 +146,12 @@ func (c *Cluster) makeVPC(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	neighbour, theirs := actions.Neighbour()
-	cfg := ec2.Config{VPCs: []ec2.VPC{{CIDRs: c.layout.vpc}, neighbour}, Latency: c.cfg.Latency, Throttle: c.cfg.Throttle}
-	for i := range c.layout.subnets {
-		cfg.Subnets = append(cfg.Subnets, c.layout.subnets[i].Config())
-	}
+	cfg := actions.Cloud(c.layout.vpc, c.layout.subnets)
+	cfg.Latency, cfg.Throttle = c.cfg.Latency, c.cfg.Throttle
 	for _, h := range c.layout.homes {
 		s := &cfg.Subnets[h.no]
 		s.Reservations = append(s.Reservations, h.machines)
 	}
-	cfg.Subnets = append(cfg.Subnets, theirs)
 	if err := cfg.Validate(); err != nil {
 		return err
 	}

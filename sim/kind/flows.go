@@ -9,19 +9,11 @@ import (
 
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/sim/machine"
 	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/sim/verb"
 	"github.com/enilab/enilab/sim/vpc"
-)
-
-const (
-	// flowPeriod is between two bytes of a flow.
-	flowPeriod = 5 * time.Second
-	// echoPatience is how long a byte may take there and back in real time, and lastPatience how long when it has been silent for long: the kernel
-	// repeats less and less often.
-	echoPatience = 1500 * time.Millisecond
-	lastPatience = 10 * time.Second
 )
 
 // flows are TCP connections from the VPC to the pods of a node. A pod's image answers nobody: who answers is the laboratory, in the pod's network
@@ -41,7 +33,7 @@ func (w *World) holdFlows() {
 	if !w.flowing || w.now() < w.nextByte {
 		return
 	}
-	w.nextByte = w.now() + flowPeriod
+	w.nextByte = w.now() + models.FlowPeriod
 	for _, m := range w.members[1:] {
 		m.flows.hold()
 	}
@@ -92,7 +84,7 @@ func (f *flows) open(pod cri.Truth) error {
 		return err
 	}
 	f.peers[pod.Address] = peer
-	ctx, cancel := context.WithTimeout(f.m.w.ctx, echoPatience)
+	ctx, cancel := context.WithTimeout(f.m.w.ctx, doubtPatience)
 	defer cancel()
 	if err := f.to.Open(ctx, pod.Address); err != nil {
 		f.CloseFlow(pod)
@@ -112,19 +104,11 @@ func (f *flows) CloseFlow(pod cri.Truth) {
 
 // Echo lets each carry a byte there and back.
 func (f *flows) Echo(pods []cri.Truth, last bool) []models.Answer {
-	patience := echoPatience
+	patience := doubtPatience
 	if last {
-		patience = lastPatience
+		patience = models.LastPatience
 	}
-	addrs := make([]netip.Addr, len(pods))
-	for i, pod := range pods {
-		addrs[i] = pod.Address
-	}
-	out := make([]models.Answer, len(pods))
-	for i, r := range f.to.Echo(addrs, patience) {
-		out[i] = models.Answer(r)
-	}
-	return out
+	return machine.Echo(f.to, pods, patience)
 }
 
 // close ends all, and lets the namespaces go.

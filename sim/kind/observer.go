@@ -75,11 +75,7 @@ func (o *observer) arrived(n *Node, a ec2.Action, after bool) (sprung bool) {
 }
 
 func (o *observer) asked(n *Node, q *ec2.Request) {
-	o.on(n, func(m *member) {
-		whose := m.whose()
-		whose.Model = o.w.c.cloud
-		o.w.witness.Asked(whose, m.no, q)
-	})
+	o.on(n, func(m *member) { o.w.witness.Asked(m.whose(), m.no, q) })
 }
 
 func (o *observer) served(n *Node, q *ec2.Request, r *ec2.Response) {

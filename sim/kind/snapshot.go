@@ -90,10 +90,10 @@ func (m *member) snapshot(f func(*judge.Snapshot, *collection)) bool {
 	return false
 }
 
-// whose says whose ENIs are, but for the model of EC2. mu is held.
+// whose says whose ENIs are, by EC2's model, which is the cloud's goroutine's. mu is held.
 func (m *member) whose() judge.Whose {
 	w := m.w
-	return judge.Whose{Node: m.node.Instance, Cluster: w.witness.Cluster, LeavesUntagged: m.set.LeaveUntagged, Undiscovered: !m.set.Discovery,
+	return judge.Whose{Model: w.c.cloud, Node: m.node.Instance, Cluster: w.witness.Cluster, LeavesUntagged: m.set.LeaveUntagged, Undiscovered: !m.set.Discovery,
 		Custom: actions.Custom(w.configs.book, int(m.no), m.node.Zone, &m.set, m.customAt)}
 }
 
@@ -102,7 +102,6 @@ func (m *member) collect(whose judge.Whose) (*collection, bool) {
 	k := &collection{}
 	m.w.c.Cloud(func(now time.Duration, cloud *ec2.Cloud) {
 		k.silent = cloud.MetadataSilent(now, m.node.Instance)
-		whose.Model = cloud
 		k.enis = judge.AppendENIs(nil, whose)
 		k.subnets, k.others = whose.Subnets(), whose.Grouped()
 	})

@@ -11,6 +11,13 @@ import (
 	"github.com/enilab/enilab/sim/verb"
 )
 
+// FlowPeriod is between two bytes of a flow, and LastPatience how long, in real time, one may take that has been silent for long: the kernel repeats
+// less and less often.
+const (
+	FlowPeriod   = 5 * time.Second
+	LastPatience = 10 * time.Second
+)
+
 // flowPatience is for how long a flow may stay without an answer: a client gives up then. It counts whether or not a daemon runs, for a flow
 // needs none.
 const flowPatience = 30 * time.Second

@@ -55,12 +55,7 @@ type Host struct {
 // New makes the models of a cluster that has no nodes yet, and its judge, whose size the cluster says. What is wrong with its VPC or subnet
 // is an error.
 func New(w World, c *sim.Cluster, seed uint64, j judge.Config) (Host, error) {
-	vpc, subnet := actions.Neighbour()
-	cfg := ec2.Config{VPCs: []ec2.VPC{{CIDRs: c.CIDRs()}, vpc}}
-	for _, s := range c.AllSubnets() {
-		cfg.Subnets = append(cfg.Subnets, s.Config())
-	}
-	cfg.Subnets = append(cfg.Subnets, subnet)
+	cfg := actions.Cloud(c.CIDRs(), c.AllSubnets())
 	if err := cfg.Validate(); err != nil {
 		return Host{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/judge"
+	"github.com/enilab/enilab/sim/machine"
 	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/sim/vpc"
@@ -197,9 +198,6 @@ func (p *packets) connect(pairs []models.Pair, patience func(models.Pair) time.D
 	return out
 }
 
-// lastPatience is how long, in real time, a flow may take that has been silent for long: the kernel repeats less and less often.
-const lastPatience = 10 * time.Second
-
 // OpenFlows dials, one after the other: pods that answer do so at once.
 func (p *packets) OpenFlows(pods []cri.Truth) []bool {
 	n, out := p.n, make([]bool, len(pods))
@@ -225,16 +223,9 @@ func (p *packets) CloseFlow(pod cri.Truth) { p.flows.Close(pod.Address) }
 func (p *packets) Echo(pods []cri.Truth, last bool) []models.Answer {
 	patience := probed(doubtPatience)
 	if last {
-		patience = slowed(lastPatience)
+		patience = slowed(models.LastPatience)
 	}
-	addrs := make([]netip.Addr, len(pods))
-	for i, pod := range pods {
-		addrs[i] = pod.Address
-	}
-	out := make([]models.Answer, len(pods))
-	for i, r := range p.flows.Echo(addrs, patience) {
-		out[i] = models.Answer(r)
-	}
+	out := machine.Echo(p.flows, pods, patience)
 	p.n.w.rests()
 	return out
 }

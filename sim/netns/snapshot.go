@@ -12,14 +12,11 @@ import (
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
+	"github.com/enilab/enilab/sim/models"
 )
 
-const (
-	// snapshotPeriod is between two snapshots of a node that changes: far below the bounds of what is judged on them.
-	snapshotPeriod = time.Second
-	// flowPeriod is between two bytes of a flow.
-	flowPeriod = 5 * time.Second
-)
+// snapshotPeriod is between two snapshots of a node that changes: far below the bounds of what is judged on them.
+const snapshotPeriod = time.Second
 
 // observer is what is seen of a world: snapshots of its nodes while they change, for the judge, what there is once they
 // have settled, and what may not be.
@@ -54,7 +51,7 @@ func (o *observer) arm() {
 	w := o.w
 	at := never
 	if w.Flowing() {
-		at = w.now() + flowPeriod
+		at = w.now() + models.FlowPeriod
 	}
 	for n := range w.nodes.living() {
 		if n.Changed {

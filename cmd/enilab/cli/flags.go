@@ -12,9 +12,9 @@ import (
 var valueNames = map[string]string{
 	"admin": "ADDR", "against": "MUTANT", "allow": "FILE", "arch": "ARCHITECTURE", "baseline": "FILE", "cache": "FOLDER", "clock": "CLOCK", "cni": "SYSTEM", "config": "FILE", "endpoint": "URL",
 	"for": "DURATION", "found": "FILE", "from": "SYSTEM", "html": "FILE", "image": "IMAGE", "imds-listen": "ADDR", "in": "MACHINE", "inside": "MACHINE", "instance": "ID", "gate json": "FILE", "host": "NAME",
-	"junit": "FILE", "keep": "FOLDER", "life": "N", "limit": "DURATION", "listen": "ADDR", "name": "NAME", "netns": "PATH", "node": "N", "nodes": "N", "zones": "N", "on": "WORLD", "only": "SCENARIOS", "out": "FILE", "run out": "FOLDER",
+	"junit": "FILE", "keep": "FOLDER", "life": "N", "limit": "DURATION", "listen": "ADDR", "name": "NAME", "netns": "PATH", "node": "N", "nodes": "N", "on": "WORLD", "only": "SCENARIOS", "out": "FILE", "run out": "FOLDER",
 	"gate out": "FOLDER", "mode": "MODES", "pause-at": "T", "branch-at": "T", "plays": "PLAYS", "proxy": "MODE", "recordings": "FOLDER", "region": "REGION", "report": "FILE", "rows": "PATTERN", "runs": "FILE", "seed": "N", "seeds": "A-B", "shape": "FILE",
-	"subnet": "ID", "then": "FILE", "timeout": "DURATION", "times": "N", "to": "SYSTEM", "tries": "N", "type": "TYPE",
+	"subnet": "ID", "then": "FILE", "timeout": "DURATION", "times": "N", "to": "SYSTEM", "tries": "N", "type": "TYPE", "zones": "N",
 }
 
 // nameValues gives the flags of a command, and of all below it, the names of their values: pflag would show its types.
