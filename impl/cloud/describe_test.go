@@ -190,14 +190,15 @@ func TestSubnetsOfVPCAndZone(t *testing.T) {
 
 // Without the permission that is said, whatever else it may be is another matter: a wrong clock passes.
 func TestSubnetsDenied(t *testing.T) {
-	for code, denied := range map[string]bool{"UnauthorizedOperation": true, "AccessDenied": true, "AuthFailure": false, "RequestExpired": false,
-		"InternalError": false} {
+	for code, want := range map[string][2]bool{"UnauthorizedOperation": {true, false}, "AccessDenied": {true, false}, "AuthFailure": {false, true},
+		"RequestExpired": {false, true}, "InternalError": {false, false}} {
 		s := start(t, refuse(403, code, "no"))
 		s.mu.Lock()
 		s.leaves["meta-data/"+macs+mac0+"/vpc-id"] = "vpc-1"
 		s.mu.Unlock()
-		if _, err := s.cloud(Config{}).Subnets(bounded5(t)); err == nil || Denied(err) != denied {
-			t.Errorf("%s: %v, denied is %v", code, err, Denied(err))
+		_, err := s.cloud(Config{}).Subnets(bounded5(t))
+		if denied, refused := Denied(err); err == nil || [2]bool{denied, refused} != want {
+			t.Errorf("%s: %v, denied is %v and refused %v", code, err, denied, refused)
 		}
 	}
 }

@@ -83,8 +83,12 @@ func (c *Cloud) describeSubnets(ctx context.Context, in *ec2.DescribeSubnetsInpu
 	return r, nil
 }
 
-// Denied says whether EC2 has refused to answer for want of a permission.
-func Denied(err error) bool {
+// Denied says whether EC2 has refused to answer for want of a permission, or else (refused) because of who asks.
+func Denied(err error) (denied, refused bool) {
 	var f *failure
-	return errors.As(err, &f) && f.class == ipam.Denied && ipam.Unpermitted(f.code)
+	if !errors.As(err, &f) || f.class != ipam.Denied {
+		return false, false
+	}
+	denied = ipam.Unpermitted(f.code)
+	return denied, !denied
 }

@@ -58,7 +58,8 @@ func (rm *remotes) look(l *ipam.Look) {
 	rm.ask(q.ID, bounds[q.What], func(ctx context.Context) ipam.Input {
 		in := ipam.Seen{ID: q.ID, What: q.What}
 		if err := rm.inquire(ctx, &q, &in); err != nil {
-			in.Err, in.Denied = err.Error(), cloud.Denied(err)
+			in.Err = err.Error()
+			in.Denied, in.Refused = cloud.Denied(err)
 			if ctx.Err() != nil {
 				in.Err += " (given up after " + bounds[q.What].String() + ")"
 			}

@@ -81,6 +81,7 @@ type Seen struct {
 	Complete bool   // the source answered whole; false with Err
 	Err      string // why not, as the source said it
 	Denied   bool   // LookSubnets: for want of the permission
+	Refused  bool   `json:",omitzero"` // LookSubnets: EC2 refuses who asks, whatever it asks: a wrong clock, credentials that have ended
 
 	IMDS      *IMDS
 	ENIs      []ENI // LookENI, LookLeaked, LookAttached

@@ -83,6 +83,7 @@ type subnets struct {
 	CandidatesAt    time.Duration `json:"GroundsAt"`  // when EC2 was asked for them
 	CandidatesErr   string        `json:"GroundsErr"` // why EC2's last answer had none
 	Undescribed     bool          // for want of the permission
+	Refused         bool          `json:",omitzero"` // because of who asks: EC2 makes no ENI for this caller either, so its next answer is waited for
 	Awaited         bool          // growth waits for an answer of EC2 or of the API server
 	LastRefusal     refusal       `json:"Turned"` // after which another subnet was tried
 }
@@ -140,7 +141,7 @@ func (sn *subnets) exhausted(id string) bool {
 // known says whether EC2 has answered which subnets there are, or is not waited for any more.
 func (sn *subnets) known() bool {
 	l := &sn.evidence.Looks[LookSubnets]
-	return !sn.asks() || sn.CandidatesKnown || sn.policy.Blind(sn.Undescribed, l.Fails)
+	return !sn.asks() || sn.CandidatesKnown || !sn.Refused && sn.policy.Blind(sn.Undescribed, l.Fails)
 }
 
 // fresh says whether EC2's answer is new enough for an ENI to be made by it; else EC2 is asked again.
@@ -155,7 +156,7 @@ func (sn *subnets) fresh(now time.Duration) bool {
 	if l.ID == 0 && l.Want == never {
 		sn.evidence.want(LookSubnets, now)
 	}
-	return l.Fails > 0 && sn.known() // an older answer is better than none
+	return l.Fails > 0 && !sn.Refused && sn.known() // an older answer is better than none
 }
 
 // place is the subnet for the next ENI: the ENIConfig's, or else of those that suit the one with the most free addresses,
@@ -228,7 +229,8 @@ func (sn *subnets) seen(now time.Duration, in *Seen, whole bool, asked uint64, a
 		if in.Denied && !sn.Undescribed {
 			sn.note(Note{Point: SubnetsDenied, Warn: true, Text: in.Err})
 		}
-		if sn.CandidatesErr, sn.Undescribed = in.Err, in.Denied; in.Denied {
+		sn.CandidatesErr, sn.Undescribed, sn.Refused = in.Err, in.Denied, in.Refused
+		if in.Denied {
 			l := &sn.evidence.Looks[LookSubnets]
 			l.Want = now + deniedPause + time.Duration(sn.random()*float64(deniedPause)/4)
 		}
@@ -242,7 +244,8 @@ func (sn *subnets) seen(now time.Duration, in *Seen, whole bool, asked uint64, a
 		}
 		next = append(next, g)
 	}
-	sn.Candidates, sn.CandidatesKnown, sn.CandidatesAt, sn.CandidatesErr, sn.Undescribed = next, true, at, "", false
+	sn.Candidates, sn.CandidatesKnown, sn.CandidatesAt = next, true, at
+	sn.CandidatesErr, sn.Undescribed, sn.Refused = "", false, false
 }
 
 // mostSubnets bounds how many subnets of a zone are considered; a VPC has 200 by default ("Amazon VPC quotas").
@@ -256,6 +259,8 @@ func (sn *subnets) problem(wanting bool) string {
 		return sn.unusable(wanting)
 	case !sn.discovers():
 		return ""
+	case sn.CandidatesErr != "" && wanting && sn.Refused:
+		return "EC2 does not say which subnets are for pods, and no network interface is made before it does: " + sn.CandidatesErr
 	case sn.CandidatesErr != "" && wanting && sn.CandidatesKnown:
 		return "EC2 does not say any more which subnets are for pods: " + sn.CandidatesErr
 	case sn.CandidatesErr != "" && wanting:

@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -101,6 +102,15 @@ func TestWhenTheSubnetsAreUnknown(t *testing.T) {
 	}
 	if s, ok := sn.place(); s.ID != "a" || !ok || sn.problem(true) == "" || sn.problem(false) != "" {
 		t.Error("the node's own subnet it is then, and pods that wait are told")
+	}
+	look.Fails = mostSilent
+	sn.seen(0, &Seen{Refused: true, Err: "AuthFailure"}, false, 1, 0)
+	if sn.known() || sn.fresh(0) || !strings.Contains(sn.problem(true), "before it does: AuthFailure") {
+		t.Error("EC2 refuses whatever this caller asks: no ENI is made before it answers")
+	}
+	sn.seen(0, &Seen{Subnets: []Subnet{{ID: "a"}}}, true, 1, 0)
+	if look.Fails = 0; !sn.known() || !sn.fresh(0) {
+		t.Error("EC2 has answered")
 	}
 	sn = newSubnets(Subnet{ID: "a", Role: "0"}, Subnet{ID: "b"})
 	if _, ok := sn.place(); ok || sn.problem(false) == "" {

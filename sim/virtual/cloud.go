@@ -227,6 +227,7 @@ func (d *daemon) described(f *inFlight, r *ec2.Response) ipam.Input {
 	if f.what == ipam.LookSubnets {
 		home, _ := w.EC2.InstanceOf(n.Instance)
 		in.Subnets, in.Denied = subnetsOf(&home, w.Cluster.Name, r.Subnets), ipam.Unpermitted(r.Code)
+		in.Refused = class(r) == ipam.Denied && !in.Denied
 	}
 	return in
 }
