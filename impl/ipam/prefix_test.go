@@ -202,3 +202,22 @@ func TestMaxPodsThatTheModeCannotCarryIsTold(t *testing.T) {
 		}
 	}
 }
+
+// TestAnENIIsNotMadeForWhatAPrefixThatIsInDoubtMayCarry: EC2's older answers lacked two prefixes, of which pods that were just started have
+// one address each. Their other 30 addresses are there, or their slots can be had.
+func TestAnENIIsNotMadeForWhatAPrefixThatIsInDoubtMayCarry(t *testing.T) {
+	for _, c := range []struct{ more, made int }{{7*16 + 1, 0}, {7*16 + 30, 0}, {7*16 + 31, 1}, {16*16 + 31, 2}} {
+		p := newPool()
+		p.Set.PrefixDelegation, p.Inst.Limits, p.Set.Discovery = true, Limits{Prefixes: true, Addresses: 10, ENIs: 3}, false
+		for _, prefix := range []string{"10.0.0.16/28", "10.0.0.32/28"} {
+			for _, i := range ofPrefix(p, prefix)[1:] {
+				p.forget(i)
+			}
+		}
+		wp := &warm{life: p.life, requests: p.requests, evidence: p.evidence, subnets: p.enis.subnets, enis: p.enis, pool: p}
+		wp.grow(0, c.more, false)
+		if e := &p.enis.ENIs[0]; e.Doing != AssignIPs || e.Count != 7 || len(p.enis.ENIs)-1 != c.made {
+			t.Errorf("%d addresses more: %d slots and %d further ENIs are asked for, expected 7 and %d", c.more, e.Count, len(p.enis.ENIs)-1, c.made)
+		}
+	}
+}

@@ -192,7 +192,9 @@ func (wp *warm) grow(now time.Duration, more int, whole bool) {
 		return
 	}
 	unit := wp.unit(now)
+	spare := -more
 	more = (more + unit - 1) / unit // slots, from here on
+	spare += more * unit
 	per, underWay := wp.Inst.Limits.Addresses-1, 0
 	for i := range wp.enis.ENIs {
 		e := &wp.enis.ENIs[i]
@@ -212,6 +214,11 @@ func (wp *warm) grow(now time.Duration, more int, whole bool) {
 			wp.pool.Warm.At = now
 		}
 		room := wp.room(e)
+		// The rest of a prefix of which EC2 has said that it is gone, while a pod's address in it is not given up yet: it is there, or
+		// its slot can be had.
+		if !wp.subnets.exhausted(e.Subnet) {
+			spare += e.blocks*prefixSize - e.blocked.addresses
+		}
 		if more <= 0 || room <= 0 {
 			continue
 		}
@@ -234,6 +241,7 @@ func (wp *warm) grow(now time.Duration, more int, whole bool) {
 		e.Doing, e.Count, e.Prefixed, e.Next = AssignIPs, wp.pool.Warm.asked(count), unit > 1, now
 		more -= count
 	}
+	more -= spare / unit
 	for more > 0 && underWay < mostUnderWay && wp.enis.attached() < wp.maxENIs() && wp.enis.unplaced() == nil {
 		count := per
 		if !whole {
