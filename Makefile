@@ -104,7 +104,7 @@ mutation: ## which of SAMPLE=400 changes of impl, drawn by SEED=1, the quick tes
 VERSIONS ?=
 J ?= 2
 versions: build ## incidents against released versions in ENILAB_SYSTEMS, into docs/versions.md; goes on where it ended: VERSIONS="1.5.3 1.22" J=2 (hours)
-	go run ./internal/versions $(if $(VERSIONS),-versions "$(VERSIONS)") -j $(J)
+	go run ./gate/versions $(if $(VERSIONS),-versions "$(VERSIONS)") -j $(J)
 
 PAIRS ?=
 atlas: build ## gate released versions in ENILAB_SYSTEMS to the next ones, into docs/upgrades.md; goes on where it ended: PAIRS="1.21.2..1.22.0" (hours)
@@ -117,13 +117,13 @@ conformance: ## Kubernetes' own [sig-network] specs on kind, with its e2e.test (
 INCIDENTS ?=
 WORLDS ?=
 worlds: build ## incidents in every world, into docs/incidents.md; goes on where it ended: INCIDENTS=upgrade WORLDS="sim vm" (hours on kind)
-	go run ./internal/worlds -incidents "$(INCIDENTS)" -worlds "$(WORLDS)"
+	go run ./e2e/worlds -incidents "$(INCIDENTS)" -worlds "$(WORLDS)"
 
 bare: ## a bare Debian with Go and make: the demo there, a gate without iptables and with it (root, debootstrap; minutes)
 	.ci/bare
 
 behaviour: build ## write down what the project does, trace by trace: testdata/behaviour.txt (minutes)
-	go run ./internal/behaviour > bin/behaviour.txt
+	go run ./e2e/behaviour > bin/behaviour.txt
 	mkdir -p testdata && mv bin/behaviour.txt testdata/behaviour.txt
 
 clean: ## remove bin/ and what tests leave behind
