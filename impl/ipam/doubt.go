@@ -73,7 +73,9 @@ func (sv *survey) resolveUnknown(now time.Duration, ix int32) {
 	e.ByEC2++
 	// of one that a third party made, or after the clock was set back, not known: then it is old
 	age := time.Duration(sv.wall(now)-e.Wall) * time.Second
-	if e.Stage < Ready && now-e.Since < consistency || age >= 0 && age < consistency || e.ByEC2 < 2 {
+	// EC2 made or detached it a moment ago, which may be long after this node first wanted it
+	young := (e.Stage < Ready || e.Stage == Detached) && now-e.Since < consistency
+	if young || age >= 0 && age < consistency || e.ByEC2 < 2 {
 		sv.enis.ask(ix, now+askPause)
 		return
 	}

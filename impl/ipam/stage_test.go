@@ -18,6 +18,21 @@ func (w *world) gone(id string) {
 	w.call(&ipam.Call{Action: ipam.DeleteENI, ENI: id})
 }
 
+// TestAnENIThatWasJustDetachedIsDeleted: EC2 shows a state of before it was made, which may be long after it was wanted.
+func TestAnENIThatWasJustDetachedIsDeleted(t *testing.T) {
+	w := grown(t, ipam.Sound())
+	c := w.untilCall(ipam.DetachENI)
+	w.live(5 * time.Minute)
+	w.step(w.outcome(c))
+	for range 5 {
+		look := w.untilLook(ipam.LookENI)
+		w.step(ipam.Seen{ID: look.ID, What: look.What, Complete: true})
+	}
+	if d := w.untilCall(ipam.DeleteENI); d.ENI != c.ENI {
+		t.Errorf("%s is deleted, expected %s", d.ENI, c.ENI)
+	}
+}
+
 // TestStages: each row of the table of stages has a story in which an ENI takes it. That none takes another is checked at every step of
 // every test (world.moved).
 func TestStages(t *testing.T) {

@@ -41,7 +41,7 @@ func Feasible(f *scn.File, c *sim.Cluster) error {
 			o.Say("%s", r.why)
 		}
 	}
-	if o.Limits > verb.MostRefusals {
+	if o.Limits > verb.MostLimits {
 		o.Say("EC2 refuses %d attaches as one too many: that is believed for longer than pods may wait", o.Limits)
 	}
 	if o.Open[verb.Drained] { // the only fault that does not end with the script

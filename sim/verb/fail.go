@@ -28,7 +28,11 @@ var fail = &Verb{
 func drawFail(p *draw.Plan, at time.Duration) {
 	call := p.Call()
 	code := draw.Pick(&p.Source, slices.Concat(afterTheDeed, refusals[call], refused)...)
-	times, whose := p.Times(MostRefusals), p.Whose()
+	most := MostRefusals
+	if code == attachLimit {
+		most = MostLimits
+	}
+	times, whose := p.Times(most), p.Whose()
 	if code == attachLimit {
 		if p.Limited {
 			return
@@ -45,6 +49,9 @@ func drawFail(p *draw.Plan, at time.Duration) {
 // attachLimit is how EC2 refuses an attach as one too many, which a node believes for twice as long each time: after
 // four in a row the next try is a quarter of an hour after the first, after seven it is two hours.
 const attachLimit = "AttachmentLimitExceeded"
+
+// MostLimits is how often in a row that is so: after one more the next try may be later than pods are waited for.
+const MostLimits = MostRefusals - 1
 
 // afterTheDeed are error codes of EC2's that any call may meet, also one that was carried out.
 var afterTheDeed = []string{"InternalError", "Unavailable", "RequestLimitExceeded"}
