@@ -53,10 +53,10 @@ func (dr *driver) regroupLater(ix int32) {
 	dr.atRest(ix)
 }
 
-// grouped says whether this daemon keeps the security groups of any ENI current. Custom networking makes ENIs with an ENIConfig's, and
+// grouped says whether this daemon keeps, or will keep, the security groups of any ENI current. Custom networking makes ENIs with an ENIConfig's, and
 // amazon-vpc-cni-k8s 1.23.0 leaves them what they were made with (pkg/awsutils/awsutils.go, RefreshSGIDs).
 func (es *enis) grouped() bool {
-	return es.keepsGroups() && slices.ContainsFunc(es.ENIs, func(e eni) bool { return e.Stage == Ready && e.Device != 0 && len(e.Groups) > 0 })
+	return es.keepsGroups() && slices.ContainsFunc(es.ENIs, func(e eni) bool { return e.Stage <= Ready && e.Device != 0 && len(e.Groups) > 0 })
 }
 
 // keepsGroups says whether it would, if there were an ENI whose groups are known.

@@ -90,3 +90,18 @@ func TestAnENIWithoutKnownGroupsIsAskedAbout(t *testing.T) {
 		t.Errorf("it has other groups, and is doing %v, not before %v", e.Doing, e.GroupsAt)
 	}
 }
+
+// TestGroupsAreReadAgainOfAnENIThatIsNotInServiceYet: after a reboot its link comes later than EC2's first word, which may be of before the last
+// change (swarm, seed 1172900).
+func TestGroupsAreReadAgainOfAnENIThatIsNotInServiceYet(t *testing.T) {
+	for stage, again := range map[Stage]bool{Configured: true, Ready: true, Draining: false} {
+		n := newborn(t)
+		n.life.Phase, n.life.Inst.ID = serving, "i-1"
+		n.enis.Grouped = []string{"sg-1"}
+		n.enis.newENI(eni{ENI: ENI{ID: "eni-1", Device: 1, Groups: []string{"sg-1"}}, Stage: stage})
+		n.survey.seenAttached(time.Minute, &Seen{What: LookAttached, Complete: true}, true, 0)
+		if got := n.evidence.Looks[LookAttached].Want == time.Minute+consistency; got != again {
+			t.Errorf("%v: EC2 is asked again: %v, expected %v", stage, got, again)
+		}
+	}
+}
