@@ -406,9 +406,13 @@ func (wp *warm) unbelieved() bool {
 }
 
 // seek asks EC2 about subnets, and the API server about the ENIConfig, again and again while a further ENI is wanted and none of them is
-// for pods: tags may change, and so may the ENIConfig.
+// for pods, or while a full node has an ENI that is not for pods: tags may change, and so may the ENIConfig.
 func (wp *warm) seek(now time.Duration) {
-	if _, ok := wp.subnets.place(); ok || wp.enis.attached() >= wp.maxENIs() {
+	if wp.enis.attached() >= wp.maxENIs() {
+		if !slices.ContainsFunc(wp.enis.ENIs, func(e eni) bool { return e.Stage == Ready && wp.enis.excluded(&e) }) {
+			return
+		}
+	} else if _, ok := wp.subnets.place(); ok {
 		return
 	}
 	if !wp.subnets.fresh(now) {

@@ -1,6 +1,7 @@
 package verb
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -43,12 +44,17 @@ var tagSubnet = &Verb{
 			p.Write(at, "ec2 tag-subnet cni=%s", draw.Pick(&p.Source, "1", "none"))
 			return
 		}
-		n := p.Between(2, 3)
-		p.Write(at, "ec2 tag-subnet subnet=%d cni=%s", n, draw.Pick(&p.Source, "1", "0", "none"))
-		if n == 2 { // interfaces in it do not take new pods, and are in the way of others
-			p.Write(p.Later(at, 10*time.Second, 5*time.Minute), "ec2 tag-subnet subnet=2 cni=1")
+		n, tag := p.Between(2, 3), draw.Pick(&p.Source, "1", "0", "none")
+		p.Write(at, "ec2 tag-subnet subnet=%d cni=%s", n, tag)
+		if n == 2 || tag == "0" { // interfaces in it do not take new pods, and are in the way of others
+			p.Write(p.Later(at, 10*time.Second, 5*time.Minute), "ec2 tag-subnet subnet=%d cni=1", n)
 		}
 	}},
+	Owe: func(o *draw.Owing, a *Act) {
+		if n := a.Int("subnet"); n > 1 && a.Text("cni") != "" {
+			o.Set(fmt.Sprintf("the exclusion of subnet %d", n), a.Text("cni") == "0")
+		}
+	},
 	AnyCNI: Survival{Never: true, Why: "which subnets are for pods is said by one CNI's tags"},
 }
 
