@@ -17,6 +17,7 @@ type enis struct {
 
 	ENIs    []eni
 	Grouped []string // security groups of the primary ENI, by metadata's word
+	Gone    []string `json:",omitzero"` // the same when EC2 last said that there is no such group: its own word on the primary ENI counts then
 
 	moved func(from, to Stage) // tests look on; else nil
 }

@@ -29,7 +29,7 @@ func (dr *driver) regroup(now time.Duration) {
 			}
 			continue
 		}
-		if !dr.policy.Regroup(e.Groups, dr.enis.Grouped) {
+		if !dr.policy.Regroup(e.Groups, dr.enis.primarysGroups()) {
 			continue
 		}
 		if e.GroupsAt != 0 {
@@ -44,6 +44,28 @@ func (dr *driver) regroup(now time.Duration) {
 		}
 	}
 	dr.trouble(troubleGroups, why)
+}
+
+// groupsRefused: EC2 may not know a security group any more that metadata, which can be behind by a long time, still names. Both are asked again.
+func (dr *driver) groupsRefused(now time.Duration, why Class, groups []string) {
+	dr.evidence.want(LookIMDS, max(now, dr.evidence.Looks[LookIMDS].At+askPause))
+	if why != NotFound || !slices.Equal(groups, dr.enis.Grouped) {
+		return
+	}
+	for i := range dr.enis.ENIs {
+		if e := &dr.enis.ENIs[i]; e.Stage == Ready && e.Device == 0 {
+			dr.enis.Gone = slices.Clone(groups)
+			dr.enis.ask(int32(i), now)
+		}
+	}
+}
+
+// primarysGroups are the security groups of the primary ENI: metadata's word, or EC2's where it knows none of that name.
+func (es *enis) primarysGroups() []string {
+	if e := es.primary(); e != nil && len(e.Groups) > 0 && len(es.Gone) > 0 && slices.Equal(es.Gone, es.Grouped) {
+		return e.Groups
+	}
+	return es.Grouped
 }
 
 // regroupLater ends a try that EC2 refused, so that nothing else of the ENI waits for the next one.

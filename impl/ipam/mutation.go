@@ -114,11 +114,11 @@ func (dr *driver) call(now time.Duration, ix int32) {
 	switch e.Doing {
 	case CreateENI:
 		if len(e.Groups) == 0 { // an intent of a version that did not record them
-			e.Groups = slices.Clone(dr.enis.Grouped)
+			e.Groups = slices.Clone(dr.enis.primarysGroups())
 		}
 		c.Owner, c.Cluster, c.Created, c.Groups = dr.Inst.ID, dr.Cluster, e.Wall, e.Groups
 	case GroupENI:
-		e.Give = slices.Clone(dr.enis.Grouped)
+		e.Give = slices.Clone(dr.enis.primarysGroups())
 		c.Groups = e.Give
 	case UnassignIPs:
 		if e.Prefixed {

@@ -29,7 +29,7 @@ func (s *state) clone() state {
 	c.Departures = slices.Clone(s.Departures)
 	c.Others = slices.Clone(s.Others)
 	c.Found = slices.Clone(s.Found)
-	c.Candidates, c.Grouped = slices.Clone(s.Candidates), slices.Clone(s.Grouped)
+	c.Candidates, c.Grouped, c.Gone = slices.Clone(s.Candidates), slices.Clone(s.Grouped), slices.Clone(s.Gone)
 	c.blocks = slices.Clone(s.blocks)
 	c.out, c.put, c.drop = nil, [stores][]Row{}, [stores][]Key{} // the step's
 	c.last, c.calm, c.moved = nil, false, nil

@@ -254,7 +254,7 @@ func (wp *warm) grow(now time.Duration, more int, whole bool) {
 		if !ok {
 			return
 		}
-		e := eni{ENI: ENI{Subnet: at.ID, CIDR: at.CIDR, Groups: slices.Clone(wp.subnets.groups(wp.enis.Grouped))}, Stage: Intended, Since: now,
+		e := eni{ENI: ENI{Subnet: at.ID, CIDR: at.CIDR, Groups: slices.Clone(wp.subnets.groups(wp.enis.primarysGroups()))}, Stage: Intended, Since: now,
 			mutation: mutation{Count: wp.pool.Warm.asked(count), Prefixed: unit > 1, Wall: wp.wall(now), Next: now}}
 		if primary := wp.enis.primary(); primary != nil && (at.ID == wp.Inst.Subnet || at.ID == "") {
 			e.Subnet, e.CIDR = primary.Subnet, primary.CIDR
@@ -409,7 +409,7 @@ func (wp *warm) unbelieved() bool {
 // for pods, or while a full node has an ENI that is not for pods: tags may change, and so may the ENIConfig.
 func (wp *warm) seek(now time.Duration) {
 	if wp.enis.attached() >= wp.maxENIs() {
-		if !slices.ContainsFunc(wp.enis.ENIs, func(e eni) bool { return e.Stage == Ready && wp.enis.excluded(&e) }) {
+		if !slices.ContainsFunc(wp.enis.ENIs, func(e eni) bool { return e.Stage == Ready && wp.subnets.excluded(e.Subnet) }) {
 			return
 		}
 	} else if _, ok := wp.subnets.place(); ok {
