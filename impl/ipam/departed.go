@@ -40,12 +40,15 @@ func (ev *evidence) departENI(now time.Duration, id string) {
 	}
 }
 
-// hasDeparted says whether a view of EC2 that lists the address, or the ENI, is a stale one.
-func (ev *evidence) hasDeparted(now time.Duration, ip netip.Addr, id string) bool {
+// rememberedFor is how long what was given back is on record: an answer that may be of before it can come late.
+const rememberedFor = consistency + time.Minute
+
+// hasDeparted says whether the last answer of a source, which lists the address or the ENI, is a stale one. It counts when that was asked for.
+func (ev *evidence) hasDeparted(by What, ip netip.Addr, id string) bool {
 	for i := range ev.Departures {
 		d := &ev.Departures[i]
 		if d.is(ip, id) {
-			return ev.policy.Stale(now - d.At)
+			return ev.policy.Stale(ev.Looks[by].At - d.At)
 		}
 	}
 	return false

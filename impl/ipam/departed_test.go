@@ -55,11 +55,12 @@ func TestWhatWasGivenBackIsStaleForAWhile(t *testing.T) {
 		now  time.Duration
 		want bool
 	}{{consistency - 1, true}, {consistency, false}} {
-		if ev.hasDeparted(c.now, ip, "") != c.want || ev.hasDeparted(c.now, netip.Addr{}, "eni-1") != c.want {
+		ev.Looks[LookAttached].At = c.now
+		if ev.hasDeparted(LookAttached, ip, "") != c.want || ev.hasDeparted(LookAttached, netip.Addr{}, "eni-1") != c.want {
 			t.Errorf("at %v: expected %t", c.now, c.want)
 		}
 	}
-	if ev.hasDeparted(0, netip.Addr{}, "eni-2") || len(ev.ledger.put[RunStore]) != 1 {
+	if ev.hasDeparted(LookAttached, netip.Addr{}, "eni-2") || len(ev.ledger.put[RunStore]) != 1 {
 		t.Errorf("rows %v", ev.ledger.put[RunStore])
 	}
 }

@@ -154,7 +154,7 @@ func (sv *survey) resolveReady(now time.Duration, ix int32, v *ENI, ours bool) {
 	}
 	e.there()
 	for ip, prefixed := range v.carried() {
-		if _, known := sv.pool.byAddress[ip]; !known && !sv.evidence.hasDeparted(now, ip, "") {
+		if _, known := sv.pool.byAddress[ip]; !known && !sv.evidence.hasDeparted(LookENI, ip, "") {
 			sv.pool.discover(now, ip, ix, prefixed, e.Doing == AssignIPs || sv.evidence.listed(ip))
 		}
 	}

@@ -120,7 +120,7 @@ func (sv *survey) adoptENIs(now time.Duration, by What, view []ENI, asked uint64
 		case !sv.linked(v) && !sv.confirmed(now, by, netip.Addr{}, v.ID):
 			sv.evidence.hearsay(now, netip.Addr{}, v.ID)
 			continue
-		case sv.evidence.hasDeparted(now, netip.Addr{}, v.ID):
+		case sv.evidence.hasDeparted(by, netip.Addr{}, v.ID):
 			continue
 		default:
 			sv.evidence.takeOther(v.ID)
@@ -184,7 +184,7 @@ func (sv *survey) adoptAddresses(now time.Duration, by What, ix int32, v *ENI) {
 		case known:
 		case !sv.confirmed(now, by, ip, ""):
 			sv.evidence.hearsay(now, ip, "")
-		case sv.evidence.hasDeparted(now, ip, ""):
+		case sv.evidence.hasDeparted(by, ip, ""):
 		default:
 			sv.pool.discover(now, ip, ix, prefixed, by == LookIMDS || sv.evidence.listed(ip))
 		}
@@ -240,11 +240,11 @@ func cloneENIs(in []ENI) []ENI {
 // forgetDepartures drops what no view lists any more.
 func (sv *survey) forgetDepartures(now time.Duration) {
 	sv.evidence.Departures = slices.DeleteFunc(sv.evidence.Departures, func(d departed) bool {
-		return (d.At+consistency <= now || sv.Set.IMDSOnly) && !d.Stored && d.Listed < now
+		return (d.At+rememberedFor <= now || sv.Set.IMDSOnly) && !d.Stored && d.Listed < now
 	})
 	for i := range sv.evidence.Departures {
 		d := &sv.evidence.Departures[i]
-		if !d.Stored || now-d.At < consistency {
+		if !d.Stored || now-d.At < rememberedFor {
 			continue
 		}
 		d.Stored = false
