@@ -181,6 +181,9 @@ func (sv *survey) resolveUnassign(now time.Duration, ix int32, v *ENI) {
 		case known && (sv.pool.Addrs[i].State == Free ||
 			sv.pool.Addrs[i].State == Cooling && sv.pool.Addrs[i].Att == Attachment{}):
 			left = append(left, ip)
+		case known && sv.pool.Addrs[i].State == Cooling: // EC2's answer may be of before the call
+			a := &sv.pool.Addrs[i]
+			a.ReleasedAt = max(a.ReleasedAt, e.Doubt-sv.pool.coolDown())
 		}
 	}
 	if e.Prefixed { // of a prefix all sixteen go, or none
