@@ -64,3 +64,26 @@ func TestWhatWasGivenBackIsStaleForAWhile(t *testing.T) {
 		t.Errorf("rows %v", ev.ledger.put[RunStore])
 	}
 }
+
+// TestAnUnassignmentOfWhatCoolsByNow: EC2 lists it by an answer that may be of before the call of an earlier daemon; until that is past all of the
+// intent stays, for what has cooled would be given to a pod (swarm, seed 1518825).
+func TestAnUnassignmentOfWhatCoolsByNow(t *testing.T) {
+	n := newborn(t)
+	n.life.Phase = serving
+	ix := n.enis.newENI(eni{ENI: ENI{ID: "eni-1", Device: 1}, Stage: Ready, Doubt: time.Hour})
+	free, cools := netip.MustParseAddr("10.0.0.8"), netip.MustParseAddr("10.0.0.9")
+	for _, ip := range []netip.Addr{free, cools} {
+		n.pool.adopt(0, ip, ix, false)
+	}
+	n.pool.free(n.pool.byAddress[free])
+	n.pool.Addrs[n.pool.byAddress[cools]].Att = Attachment{ContainerID: "c", IfName: "eth0"}
+	e := &n.enis.ENIs[ix]
+	for _, now := range []time.Duration{time.Minute, time.Hour} {
+		e.mutation = mutation{Doing: UnassignIPs, Before: []netip.Addr{free, cools}, Lost: true}
+		e.Trimming = true
+		n.survey.resolveUnassign(now, ix, &ENI{ID: "eni-1", Addresses: []netip.Addr{free, cools}})
+		if waits := now < e.Doubt; e.Lost != waits || e.gives(cools) != waits || waits && e.Next != e.Doubt {
+			t.Errorf("at %v: in doubt %v, of the unassignment %v, until %v", now, e.Lost, e.Before, e.Next)
+		}
+	}
+}

@@ -172,6 +172,7 @@ func (sv *survey) resolveReady(now time.Duration, ix int32, v *ENI, ours bool) {
 func (sv *survey) resolveUnassign(now time.Duration, ix int32, v *ENI) {
 	e := &sv.enis.ENIs[ix]
 	var left, gone []netip.Addr
+	cools := false
 	for _, ip := range e.Before {
 		i, known := sv.pool.byAddress[ip]
 		switch {
@@ -181,10 +182,13 @@ func (sv *survey) resolveUnassign(now time.Duration, ix int32, v *ENI) {
 		case known && (sv.pool.Addrs[i].State == Free ||
 			sv.pool.Addrs[i].State == Cooling && sv.pool.Addrs[i].Att == Attachment{}):
 			left = append(left, ip)
-		case known && sv.pool.Addrs[i].State == Cooling: // EC2's answer may be of before the call
-			a := &sv.pool.Addrs[i]
-			a.ReleasedAt = max(a.ReleasedAt, e.Doubt-sv.pool.coolDown())
+		case known && sv.pool.Addrs[i].State == Cooling:
+			cools = true
 		}
+	}
+	if cools && now < e.Doubt { // EC2's answer may be of before the call, and what cools would be given: it stays in the intent
+		e.Next = e.Doubt
+		return
 	}
 	if e.Prefixed { // of a prefix all sixteen go, or none
 		left = sv.pool.wholly(left)
