@@ -148,7 +148,7 @@ func (dr *driver) done(now time.Duration, ix int32, r *Result) {
 		dr.atRest(ix)
 	case GroupENI:
 		dr.note(Note{Point: GroupsChanged, ENI: e.ID, Text: strings.Join(e.Give, ", ")})
-		e.Groups, e.GroupsAt = e.Give, 0
+		e.Groups, e.GroupsAt, e.GivenAt = e.Give, 0, now
 		dr.atRest(ix)
 	case UnassignIPs:
 		if e.Stage == Created {

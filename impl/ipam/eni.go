@@ -22,6 +22,7 @@ type eni struct {
 	Linked   bool          // a link has its MAC
 	Unwired  bool          // draining: its routes and rules are gone
 	GroupsAt time.Duration // not before, after EC2 refused to change its security groups; 0 it has not
+	GivenAt  time.Duration `json:",omitzero"` // when EC2 has changed its security groups for this daemon; 0 it has not
 	Trimming bool          // Before are free addresses to be given back
 	disuse
 	presence
@@ -47,7 +48,7 @@ const (
 )
 
 // learn takes over what EC2 knows better.
-func (e *eni) learn(v *ENI) {
+func (e *eni) learn(now time.Duration, v *ENI) {
 	e.Attachment, e.DOT = v.Attachment, v.DOT
 	if v.MAC != "" {
 		e.MAC = v.MAC
@@ -58,12 +59,7 @@ func (e *eni) learn(v *ENI) {
 	if v.CIDR.IsValid() {
 		e.CIDR = v.CIDR
 	}
-	if len(v.Groups) > 0 {
-		if len(e.Groups) == 0 {
-			e.GroupsAt = 0 // it was when to ask for them
-		}
-		e.Groups = v.Groups
-	}
+	e.hears(now, v.Groups)
 	if e.Stage != Ready {
 		e.Addresses, e.Prefixes = slices.Clone(v.Addresses), slices.Clone(v.Prefixes)
 	}

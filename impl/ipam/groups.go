@@ -8,6 +8,17 @@ import (
 // groupsPause is between two questions about an ENI of which EC2 has not said the security groups.
 const groupsPause = 10 * time.Minute
 
+// hears takes EC2's word on an ENI's security groups; none is no word, and that of before this daemon has changed them is an old one.
+func (e *eni) hears(now time.Duration, groups []string) {
+	if len(groups) == 0 || e.GivenAt > 0 && now < e.GivenAt+rememberedFor {
+		return
+	}
+	if len(e.Groups) == 0 {
+		e.GroupsAt = 0 // it was when to ask for them
+	}
+	e.Groups = groups
+}
+
 // regroup gives each ENI that has other security groups those of the primary one, which metadata says. EC2 says what each has when it is asked
 // about it, so one that a third party changes is noticed at a daemon's start, as the primary's are within a look at
 // metadata. An ENI that its answers left out, for they were of before it was made, is asked about by itself. One to which EC2 refuses the groups

@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -84,7 +85,7 @@ func TestAnENIWithoutKnownGroupsIsAskedAbout(t *testing.T) {
 		t.Error("EC2 is never asked again")
 	}
 	e.Asking = false
-	e.learn(&ENI{ID: "eni-1", Device: 1, Instance: "i-1", Groups: []string{"sg-2"}})
+	e.learn(time.Minute+groupsPause, &ENI{ID: "eni-1", Device: 1, Instance: "i-1", Groups: []string{"sg-2"}})
 	n.driver.regroup(2*time.Minute + groupsPause)
 	if e.Doing != GroupENI || e.GroupsAt != 0 {
 		t.Errorf("it has other groups, and is doing %v, not before %v", e.Doing, e.GroupsAt)
@@ -102,6 +103,18 @@ func TestGroupsAreReadAgainOfAnENIThatIsNotInServiceYet(t *testing.T) {
 		n.survey.seenAttached(time.Minute, &Seen{What: LookAttached, Complete: true}, true, 0)
 		if got := n.evidence.Looks[LookAttached].Want == time.Minute+consistency; got != again {
 			t.Errorf("%v: EC2 is asked again: %v, expected %v", stage, got, again)
+		}
+	}
+}
+
+// TestGroupsThatWereJustChangedAreKnown: EC2's answer is of before, and says what the primary ENI has by now (swarm, seed 1477998).
+func TestGroupsThatWereJustChangedAreKnown(t *testing.T) {
+	before, after := []string{"sg-1"}, []string{"sg-2"}
+	e := &eni{ENI: ENI{Groups: after}, GivenAt: time.Minute}
+	for now, want := range map[time.Duration][]string{time.Minute + rememberedFor - 1: after, time.Minute + rememberedFor: before} {
+		e.Groups = after
+		if e.learn(now, &ENI{Groups: before}); !slices.Equal(e.Groups, want) {
+			t.Errorf("at %v: %v, expected %v", now, e.Groups, want)
 		}
 	}
 }

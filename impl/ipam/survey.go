@@ -128,16 +128,14 @@ func (sv *survey) adoptENIs(now time.Duration, by What, view []ENI, asked uint64
 		}
 		e := &sv.enis.ENIs[ix]
 		if by == LookAttached && e.Stage < Ready && e.Wait == applying && !e.Stored {
-			e.learn(v) // the kernel is at work on it, and EC2 is not
+			e.learn(now, v) // the kernel is at work on it, and EC2 is not
 			continue
 		}
 		if known && (e.busy() || e.Tag > asked) || e.Stage != Ready && known && e.Stored {
 			continue // contract 8: a view of before our own change
 		}
 		e.there()
-		if len(v.Groups) > 0 {
-			e.Groups = v.Groups
-		}
+		e.hears(now, v.Groups)
 		sv.adoptAddresses(now, by, ix, v)
 	}
 }
