@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+	"time"
 )
 
 // ofPrefix has a pool take a prefix of its ENI, with all sixteen addresses free, and returns their slots.
@@ -218,6 +219,24 @@ func TestAnENIIsNotMadeForWhatAPrefixThatIsInDoubtMayCarry(t *testing.T) {
 		wp.grow(0, c.more, false)
 		if e := &p.enis.ENIs[0]; e.Doing != AssignIPs || e.Count != 7 || len(p.enis.ENIs)-1 != c.made {
 			t.Errorf("%d addresses more: %d slots and %d further ENIs are asked for, expected 7 and %d", c.more, e.Count, len(p.enis.ENIs)-1, c.made)
+		}
+	}
+}
+
+// TestPrefixesOfAFullSubnetStay: with the mode switched off they would go for addresses that are not to be had.
+func TestPrefixesOfAFullSubnetStay(t *testing.T) {
+	for free, stays := range map[int]bool{0: true, 9: false} {
+		p := newPool()
+		ofPrefix(p, "10.0.0.16/28")
+		p.Inst.Limits = Limits{Prefixes: true, Addresses: 10, ENIs: 3}
+		p.enis.ENIs[0].Subnet, p.enis.ENIs[0].Next = "a", never
+		p.enis.subnets = newSubnets(Subnet{ID: "a", Free: free}, Subnet{ID: "b", Free: 9, Role: "1"})
+		wp := &warm{life: p.life, requests: p.requests, evidence: p.evidence, subnets: p.enis.subnets, enis: p.enis, pool: p}
+		wp.driver = &driver{life: p.life, ledger: p.ledger, evidence: p.evidence, subnets: p.enis.subnets, enis: p.enis, pool: p}
+		has, _ := wp.spare(&p.enis.ENIs[0])
+		wp.turn(time.Minute)
+		if goes := p.enis.ENIs[0].Trimming; goes == stays || has == 16 != stays {
+			t.Errorf("%d addresses are free in its subnet: a prefix goes: %v, and counts for %d", free, goes, has)
 		}
 	}
 }

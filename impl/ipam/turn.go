@@ -20,7 +20,8 @@ func (wp *warm) strays(a *address) bool {
 }
 
 // spare is what an ENI in service has for pods to come: free addresses, and of them prefixes nobody has an address of. What
-// goes because it is of the other kind is not among them; until it has gone a pod that waits may have it.
+// goes because it is of the other kind is not among them; until it has gone a pod that waits may have it. In a subnet that has nothing more to
+// give prefixes stay, in either mode.
 func (wp *warm) spare(e *eni) (free, whole int) {
 	leaving := 0
 	if e.Trimming {
@@ -38,7 +39,10 @@ func (wp *warm) spare(e *eni) (free, whole int) {
 	case wp.delegates():
 		free = e.Has[Free] - leaving
 	default:
-		if free = e.Has[Free] - prefixSize*e.whole; !e.Prefixed {
+		if free = e.Has[Free]; !wp.subnets.exhausted(e.Subnet) {
+			free -= prefixSize * e.whole
+		}
+		if !e.Prefixed {
 			free -= leaving
 		}
 		whole = 0
@@ -64,6 +68,9 @@ func (wp *warm) turn(now time.Duration) {
 	for i := range wp.enis.ENIs {
 		e := &wp.enis.ENIs[i]
 		if e.Stage != Ready || e.busy() || e.Trimming || !e.spares(prefixed) || !e.takes() {
+			continue
+		}
+		if prefixed && wp.subnets.exhausted(e.Subnet) { // no address is to be had there in its place
 			continue
 		}
 		wp.giveBack(now, int32(i), e.Has[Free], prefixed)
