@@ -114,7 +114,7 @@ type checker struct {
 
 // subnet reads the cluster's first subnet, which may be larger than EC2's are where nothing but its CIDR is said.
 func (c *checker) subnet(kv scn.KV, plain func(*netip.Prefix)) {
-	if !strings.Contains(kv.Value, ":") {
+	if _, err := netip.ParsePrefix(kv.Value); err == nil || !strings.Contains(kv.Value, ":") {
 		plain(&c.cluster.Subnet)
 		return
 	}
@@ -220,8 +220,8 @@ func (c *checker) clusterArg(kv scn.KV) {
 	}
 	prefix := func(to *netip.Prefix) {
 		p, err := netip.ParsePrefix(kv.Value)
-		if err != nil || !p.Addr().Is4() || p.Bits() < 8 || p.Bits() > 28 {
-			c.bad(kv.ValuePos, "such as 10.0.10.0/24", "cluster %s: expected an IPv4 CIDR from /8 to /28, found %q", kv.Key, kv.Value)
+		if err != nil || !p.Addr().Is4() || p.Bits() < 16 || p.Bits() > 28 {
+			c.bad(kv.ValuePos, "such as 10.0.10.0/24", "cluster %s: expected an IPv4 CIDR from /16 to /28, as a VPC's and its subnets' are, found %q", kv.Key, kv.Value)
 			return
 		}
 		*to = p.Masked()
@@ -319,6 +319,11 @@ func (c *checker) start(l *scn.Line, s *scn.Start) {
 		c.bad(l.Pos, "give each its own name", "pods %s are started twice", s.Name)
 	}
 	c.Made = append(c.Made, s.Name)
+	// with prefixes a slot has sixteen addresses; more never start, and t=0 would never come
+	if of, ok := ec2.LimitsOf(c.cluster.Type); ok && s.Count > of.ENIs*(of.IPv4PerENI-1)*16 {
+		c.bad(l.Pos, "", "pods %s: expected at most %d on a node, which is what a %s can have addresses for, found %d", s.Name,
+			of.ENIs*(of.IPv4PerENI-1)*16, c.cluster.Type, s.Count)
+	}
 	if s.Target.Kind == scn.AllNodes {
 		for i := 1; i <= c.cluster.Nodes; i++ {
 			w.Nodes = append(w.Nodes, i)
