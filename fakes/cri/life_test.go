@@ -10,44 +10,24 @@ func TestLifeOfAPod(t *testing.T) {
 		0s MakeNetns c1
 		0s ADD c1 netns=1
 		150ms PodStarted a c1 10.0.10.1`
+	const threeDELs = `
+		12s PodStopped a
+		12s DEL c1 netns=1
+		12.05s RemoveNetns 1
+		12.05s PodGone a
+		1m0s DEL c1 netns=0
+		1m0.05s DEL c1 netns=0
+		1m0.1s SandboxGone c1`
 	for _, c := range []struct {
 		runtime Runtime
 		start   string
 		end     string
 		steps   int // start and end
 	}{
-		{Containerd2, start, `
-			12s PodStopped a
-			12s DEL c1 netns=1
-			12.05s RemoveNetns 1
-			12.05s PodGone a
-			1m0s DEL c1 netns=0
-			1m0.05s DEL c1 netns=0
-			1m0.1s SandboxGone c1`, 10},
-		{Containerd21, start, `
-			12s PodStopped a
-			12s DEL c1 netns=1
-			12.05s RemoveNetns 1
-			12.05s PodGone a
-			1m0s DEL c1 netns=0
-			1m0.05s DEL c1 netns=0
-			1m0.1s SandboxGone c1`, 10},
-		{Containerd17Guard, start, `
-			12s PodStopped a
-			12s DEL c1 netns=1
-			12.05s RemoveNetns 1
-			12.05s PodGone a
-			1m0s DEL c1 netns=0
-			1m0.05s DEL c1 netns=0
-			1m0.1s SandboxGone c1`, 10},
-		{Containerd16, start, `
-			12s PodStopped a
-			12s DEL c1 netns=1
-			12.05s RemoveNetns 1
-			12.05s PodGone a
-			1m0s DEL c1 netns=0
-			1m0.05s DEL c1 netns=0
-			1m0.1s SandboxGone c1`, 10},
+		{Containerd2, start, threeDELs, 10},
+		{Containerd21, start, threeDELs, 10},
+		{Containerd17Guard, start, threeDELs, 10},
+		{Containerd16, start, threeDELs, 10},
 		{CRIO134, `
 			0s MakeNetns c1
 			0s ADD c1 netns=1
