@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 
@@ -34,7 +35,7 @@ func (r *reader) vpc(n *yaml.Node, g *Region) {
 		field{"subnets", func(n *yaml.Node) { subnets = n }}, field{"groups", func(n *yaml.Node) { groups = n }})
 	r.Need(n, &o, "a vpc", "cidrs")
 	r.named(&o, "a vpc", v.ID, name)
-	orText(&v.ID, g.identifier("vpc-", name))
+	v.ID = cmp.Or(v.ID, g.identifier("vpc-", name))
 	v.Tags = tagList(tags, name)
 	for _, other := range g.Config.VPCs {
 		if other.ID == v.ID {
@@ -81,9 +82,9 @@ func (r *reader) subnet(n *yaml.Node, g *Region, v *ec2.VPC) {
 		r.prefixes("prefix-reservations", &s.PrefixReservations))
 	r.Need(n, &s.object, "a subnet", "cidr")
 	r.named(&s.object, "a subnet", id, s.name)
-	orText(&id, g.identifier("subnet-", v.ID, s.name))
+	id = cmp.Or(id, g.identifier("subnet-", v.ID, s.name))
 	s.ID, s.VPC, s.Tags = ec2.SubnetID(id), v.ID, tagList(tags, s.name)
-	orText(&s.Zone, g.Config.Zone)
+	s.Zone = cmp.Or(s.Zone, g.Config.Zone)
 	if s.CIDR.IsValid() {
 		r.checkSubnet(g, v, &s)
 	}
@@ -145,7 +146,7 @@ func (r *reader) group(n *yaml.Node, g *Region, v *ec2.VPC) {
 	var tags map[string]string
 	o := r.object(n, "a group", r.text("id", &s.ID), r.text("name", &s.Name), r.text("description", &s.Description), r.tags("tags", &tags))
 	r.named(&o, "a group", s.ID, s.Name)
-	orText(&s.ID, g.identifier("sg-", v.ID, s.Name))
+	s.ID = cmp.Or(s.ID, g.identifier("sg-", v.ID, s.Name))
 	s.Tags = tagList(tags, "")
 	if other, twice := g.groups[s.ID]; twice {
 		r.Add(o.Begin, "give it another name or id", "there is a group %s already, in line %d", s.ID, other.Begin.Line)

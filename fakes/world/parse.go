@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -81,7 +82,7 @@ func (r *reader) account(n *yaml.Node, a *Account, k *knobs) {
 	a.object = r.object(n, "an account", r.text("id", &a.ID), r.flag("default", &a.Default),
 		field{"keys", func(n *yaml.Node) { keys = n }},
 		field{"regions", func(n *yaml.Node) { regions = n }})
-	orText(&a.ID, ec2.Account)
+	a.ID = cmp.Or(a.ID, ec2.Account)
 	if keys != nil {
 		r.List(keys, "keys", func(n *yaml.Node) {
 			var key Key
@@ -150,12 +151,6 @@ func hash(names ...string) string {
 // identifier is one of EC2's form for what the file gives a name only.
 func (g *Region) identifier(prefix string, names ...string) string {
 	return prefix + hash(append([]string{g.Config.Account, g.Name, prefix}, names...)...)[:17]
-}
-
-func orText(s *string, or string) {
-	if *s == "" {
-		*s = or
-	}
 }
 
 // numbered is a name of one of several.

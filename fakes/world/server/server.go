@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -228,8 +229,7 @@ func (s *Server) openMetadata(c *cloud, id ec2.InstanceID, in *world.Instance, n
 	if err != nil {
 		return err
 	}
-	m := metadata{id, []*http.Server{h}, url, netns}
-	orText(&m.netns, in.Metadata.Netns)
+	m := metadata{id, []*http.Server{h}, url, cmp.Or(netns, in.Metadata.Netns)}
 	if m.netns != "" {
 		inside := s.service(c, id, in, true)
 		m.servers = append(m.servers, inside)
@@ -256,12 +256,6 @@ func (s *Server) nextAddr() (string, error) {
 		s.next = netip.AddrPortFrom(s.next.Addr(), p+1)
 	}
 	return addr, nil
-}
-
-func orText(s *string, or string) {
-	if *s == "" {
-		*s = or
-	}
 }
 
 // service is an instance's metadata service, which may listen inside of its namespace.
