@@ -37,18 +37,16 @@ var _ = specs("the bandwidth annotations", Label("bandwidth"), func(b *bed) {
 			namespace := b.newNamespace(ctx, "bandwidth")
 			n := b.Workers()[0]
 			annotations := map[string]string{"kubernetes.io/" + direction + "-bandwidth": limited}
-			_, err := b.Client().CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{
+			got(b.Client().CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{Name: direction, Labels: labelled("limited"), Annotations: annotations},
 				Spec:       podSpec(onNode(n.Name)),
-			}, metav1.CreateOptions{})
-			check(err)
+			}, metav1.CreateOptions{}))
 			p := &b.awaitReady(ctx, namespace, "limited", 1)[0]
 			b.awaitRate(ctx, p)
 			check(b.Client().CoreV1().Pods(namespace).Delete(ctx, p.Name, metav1.DeleteOptions{}))
 			b.awaitGone(ctx, namespace, "")
 			b.awaitNothingLeft(ctx, n, []netip.Addr{addressOf(p)})
-			ifbs, err := n.Exec(ctx, "ip", "-o", "link", "show", "type", "ifb")
-			check(err)
+			ifbs := got(n.Exec(ctx, "ip", "-o", "link", "show", "type", "ifb"))
 			Expect(ifbs).To(BeEmpty(), "the plugin's devices on %s", n.Name)
 		}, NodeTimeout(startLimit+bandwidthLimit+stopLimit+remainsLimit), PollProgressAfter(startLimit))
 	}
@@ -58,8 +56,7 @@ var _ = specs("the bandwidth annotations", Label("bandwidth"), func(b *bed) {
 // while: a bucket that is full at first lets the beginning pass.
 func (b *bed) awaitRate(ctx context.Context, p *corev1.Pod) {
 	GinkgoHelper()
-	conn, err := b.Network().Dial(ctx, netip.AddrPortFrom(addressOf(p), echoPort))
-	check(err)
+	conn := got(b.Network().Dial(ctx, netip.AddrPortFrom(addressOf(p), echoPort)))
 	defer conn.Close()
 	var bytes atomic.Int64
 	go func() {

@@ -48,12 +48,9 @@ func imageOptions(laboratory bool) image.Options {
 
 // build builds the images and what pods run, once.
 func (s *site) build(ctx SpecContext) {
-	var err error
-	s.peer, err = buildProgram(ctx, "peer")
-	check(err)
+	s.peer = got(buildProgram(ctx, "peer"))
 	if s.broken != "" {
-		s.daemon, err = buildProgram(ctx, "broken")
-		check(err)
+		s.daemon = got(buildProgram(ctx, "broken"))
 	}
 	for _, laboratory := range []bool{false, true} {
 		var out bytes.Buffer
@@ -83,12 +80,10 @@ func say(line string) { GinkgoWriter.Println(time.Now().Format("15:04:05"), line
 // up makes the cluster, and sees to its end.
 func (b *bed) up(ctx SpecContext) {
 	if b.fresh {
-		_, err := kind.Down(ctx, clusterName)
-		check(err)
+		got(kind.Down(ctx, clusterName))
 	}
 	b.config.Name, b.config.Log = clusterName, say
-	c, err := kind.Up(ctx, b.config)
-	check(err)
+	c := got(kind.Up(ctx, b.config))
 	b.Cluster = c
 	DeferCleanup(b.down, GracePeriod(downLimit))
 	DeferCleanup(b.waitIfKept)

@@ -27,8 +27,7 @@ var allLivesAt = [][]string{
 // runtime was corrected to is then also what this CNI sees.
 var _ = specs("the calls that kubelet and containerd make", Label("calls"), func(b *bed) {
 	It("are the recorded ones, with this plugin too", func(ctx SpecContext) {
-		shim, err := calls.Compile(ctx, calls.Shim)
-		check(err)
+		shim := got(calls.Compile(ctx, calls.Shim))
 		api := func(ctx context.Context, verb, uri, contentType string, body []byte) ([]byte, error) {
 			return b.Client().CoreV1().RESTClient().Verb(verb).RequestURI(uri).SetHeader("Content-Type", contentType).Body(body).DoRaw(ctx)
 		}

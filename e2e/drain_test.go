@@ -37,24 +37,21 @@ var _ = specs("a node that is drained", Label("drain"), func(b *bed) {
 		DeferCleanup(func(ctx SpecContext) {
 			check(parallel(b.Workers(), func(n *kind.Node) error { return b.cordon(ctx, n, false) }))
 		}, NodeTimeout(time.Minute))
-		_, err := b.Client().AppsV1().DaemonSets(namespace).Create(ctx, &appsv1.DaemonSet{
+		got(b.Client().AppsV1().DaemonSets(namespace).Create(ctx, &appsv1.DaemonSet{
 			ObjectMeta: metav1.ObjectMeta{Name: "stays"},
 			Spec:       appsv1.DaemonSetSpec{Selector: selector("stays"), Template: template("stays")},
-		}, metav1.CreateOptions{})
-		check(err)
+		}, metav1.CreateOptions{}))
 		check(b.cordon(ctx, to, true)) // so that all of them are on the other worker
 		replicas := int32(drained)
-		_, err = b.Client().AppsV1().Deployments(namespace).Create(ctx, &appsv1.Deployment{
+		got(b.Client().AppsV1().Deployments(namespace).Create(ctx, &appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Name: "moves"},
 			Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: selector("moves"), Template: template("moves")},
-		}, metav1.CreateOptions{})
-		check(err)
+		}, metav1.CreateOptions{}))
 		atATime := intstr.FromInt32(drained / 3)
-		_, err = b.Client().PolicyV1().PodDisruptionBudgets(namespace).Create(ctx, &policyv1.PodDisruptionBudget{
+		got(b.Client().PolicyV1().PodDisruptionBudgets(namespace).Create(ctx, &policyv1.PodDisruptionBudget{
 			ObjectMeta: metav1.ObjectMeta{Name: "moves"},
 			Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &atATime, Selector: selector("moves")},
-		}, metav1.CreateOptions{})
-		check(err)
+		}, metav1.CreateOptions{}))
 		stays = b.awaitReady(ctx, namespace, "stays", len(b.Workers()))
 		moves = b.awaitReady(ctx, namespace, "moves", drained)
 		for i := range moves {
@@ -137,8 +134,7 @@ func (b *bed) cordon(ctx context.Context, n *kind.Node, on bool) error {
 // evictAll evicts the pods of a node, but those of DaemonSets, waits until they are gone, and returns their addresses.
 func (b *bed) evictAll(ctx context.Context, n *kind.Node) []netip.Addr {
 	GinkgoHelper()
-	list, err := b.Client().CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.Name})
-	check(err)
+	list := got(b.Client().CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.Name}))
 	var gone []netip.Addr
 	var all jobs
 	for i := range list.Items {

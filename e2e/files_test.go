@@ -103,8 +103,7 @@ func (s *site) image(_ context.Context, laboratory bool) ([]byte, string, error)
 
 // holds plays a variant of a file: all that is judged holds.
 func (s *site) holds(ctx SpecContext, f *file, variant int) {
-	c, err := s.load(ctx, f)
-	check(err)
+	c := got(s.load(ctx, f))
 	c.Variants, c.Against = c.Variants[variant:variant+1], nil
 	if r := s.run(ctx, c, nil); r.Status != runner.Held {
 		Fail(r.Report())
@@ -113,8 +112,7 @@ func (s *site) holds(ctx SpecContext, f *file, variant int) {
 
 // breaks plays the first variant of a file against a mutant that it names: what the file says of it is what breaks first.
 func (s *site) breaks(ctx SpecContext, f *file, against int) {
-	c, err := s.load(ctx, f)
-	check(err)
+	c := got(s.load(ctx, f))
 	a := &c.Against[against]
 	c.Variants = c.Variants[:1]
 	r := s.run(ctx, c, &a.Mutant)

@@ -145,10 +145,8 @@ func (f *fleet) assignRoles(ctx context.Context) {
 		if p == nil {
 			Fail("no pod is there for the role " + r + ": " + strings.Join(where, ", "))
 		}
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]string{"role": r}}})
-		check(err)
-		_, err = f.Client().CoreV1().Pods(f.namespace).Patch(ctx, p.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-		check(err)
+		patch := got(json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]string{"role": r}}}))
+		got(f.Client().CoreV1().Pods(f.namespace).Patch(ctx, p.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}))
 	}
 }
 
@@ -165,12 +163,11 @@ func (f *fleet) serve(ctx context.Context) {
 
 func (f *fleet) serviceOf(ctx context.Context, name string, selector map[string]string, policy corev1.ServiceExternalTrafficPolicy) *corev1.Service {
 	GinkgoHelper()
-	s, err := f.Client().CoreV1().Services(f.namespace).Create(ctx, &corev1.Service{
+	s := got(f.Client().CoreV1().Services(f.namespace).Create(ctx, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Selector: selector, ExternalTrafficPolicy: policy,
 			Ports: []corev1.ServicePort{{Name: "http", Port: httpPort}, {Name: "echo", Port: echoPort}}},
-	}, metav1.CreateOptions{})
-	check(err)
+	}, metav1.CreateOptions{}))
 	return s
 }
 

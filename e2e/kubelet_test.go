@@ -24,8 +24,7 @@ func kubeletSpecs(f *fleet) {
 		for _, r := range roles {
 			f.awaitReadiness(ctx, f.role[r], true)
 		}
-		pods, err := f.bed.pods(ctx, f.namespace, "fleet")
-		check(err)
+		pods := got(f.bed.pods(ctx, f.namespace, "fleet"))
 		for _, p := range pods {
 			Expect(p.Status.ContainerStatuses[0].RestartCount).To(BeZero(), "restarts of %s, which its liveness probe finds alive", p.Name)
 		}

@@ -54,8 +54,7 @@ func (s *site) describeMany() {
 			}
 			Expect(b.Network().Ping(addrs, dialLimit)).To(HaveEach(true), "from the VPC to %v", addrs)
 			for _, n := range b.Nodes() {
-				answered, err := b.Network().PingFrom(n.Netns(), addrs, dialLimit)
-				check(err)
+				answered := got(b.Network().PingFrom(n.Netns(), addrs, dialLimit))
 				Expect(answered).To(HaveEach(true), "from %s to %v", n.Name, addrs)
 			}
 		}, NodeTimeout(manyLimit+2*time.Minute), PollProgressAfter(manyLimit))

@@ -24,8 +24,7 @@ const daemonCapabilities = "0000000000003000"
 var _ = specs("a cluster", Label("datapath"), func(b *bed) {
 	It("has nodes that are Ready, and a daemon on each whose probes pass", func(ctx SpecContext) {
 		check(b.Ready(ctx))
-		pods, err := b.daemons(ctx)
-		check(err)
+		pods := got(b.daemons(ctx))
 		Expect(pods).To(HaveLen(len(b.Nodes())))
 		for _, p := range pods {
 			Expect(ready(&p)).To(BeTrue(), p.Name+" is Ready")
@@ -37,10 +36,8 @@ var _ = specs("a cluster", Label("datapath"), func(b *bed) {
 
 	It("runs the daemon with NET_ADMIN and NET_RAW and nothing else", func() {
 		for _, n := range b.Nodes() {
-			p, err := daemonProcess(n)
-			check(err)
-			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
-			check(err)
+			p := got(daemonProcess(n))
+			text := got(os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid)))
 			status := map[string]string{}
 			for _, line := range strings.Split(string(text), "\n") {
 				k, v, _ := strings.Cut(line, ":")
@@ -55,8 +52,7 @@ var _ = specs("a cluster", Label("datapath"), func(b *bed) {
 
 	It("has nodes that say what EKS's say: the provider's ID, the zone, the region and the type", func(ctx SpecContext) {
 		for _, n := range b.Nodes() {
-			node, err := b.Client().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
-			check(err)
+			node := got(b.Client().CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{}))
 			Expect(node.Spec.ProviderID).To(Equal("aws:///us-west-2a/" + string(n.Instance)))
 			for _, l := range [][2]string{{"topology.kubernetes.io/zone", "us-west-2a"}, {"topology.kubernetes.io/region", "us-west-2"},
 				{"node.kubernetes.io/instance-type", "t3.medium"}} {
@@ -95,8 +91,7 @@ var _ = specs("a cluster", Label("datapath"), func(b *bed) {
 	})
 
 	It("has CoreDNS on addresses of ENIs", func(ctx SpecContext) {
-		pods, err := b.Client().CoreV1().Pods("kube-system").List(ctx, listOf("k8s-app=kube-dns"))
-		check(err)
+		pods := got(b.Client().CoreV1().Pods("kube-system").List(ctx, listOf("k8s-app=kube-dns")))
 		Expect(pods.Items).NotTo(BeEmpty())
 		for _, p := range pods.Items {
 			Expect(b.misplaced(&p)).To(Succeed())
@@ -106,8 +101,7 @@ var _ = specs("a cluster", Label("datapath"), func(b *bed) {
 
 	It("has a conflist that the daemon wrote", func() {
 		for _, n := range b.Nodes() {
-			list, err := filepath.Glob(filepath.Join(n.Root(), "etc/cni/net.d/*"))
-			check(err)
+			list := got(filepath.Glob(filepath.Join(n.Root(), "etc/cni/net.d/*")))
 			Expect(list).To(Equal([]string{filepath.Join(n.Root(), "etc/cni/net.d/10-aws.conflist")}))
 		}
 	})

@@ -50,8 +50,7 @@ func podSpecs(f *fleet) {
 		var spaces []*os.File
 		var addrs []netip.Addr
 		for _, p := range f.members() {
-			ns, err := f.podNetns(p)
-			check(err)
+			ns := got(f.podNetns(p))
 			defer ns.Close()
 			spaces, addrs = append(spaces, ns), append(addrs, addressOf(p))
 			defer datagramEcho(ns, addressOf(p)).Close()

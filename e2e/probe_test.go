@@ -47,8 +47,7 @@ func (b *bed) run(ctx context.Context, p *corev1.Pod, command ...string) (string
 // mustRun is run that fails the spec.
 func (b *bed) mustRun(ctx context.Context, p *corev1.Pod, command ...string) string {
 	GinkgoHelper()
-	out, err := b.run(ctx, p, command...)
-	check(err)
+	out := got(b.run(ctx, p, command...))
 	return out
 }
 

@@ -72,8 +72,7 @@ func (f *fleet) openFlows(ctx context.Context) []*flow {
 		out = append(out, f.openFlow(ctx, p), f.openNodeFlow(ctx, f.Node(p.Spec.NodeName), p))
 	}
 	for _, r := range roles {
-		conn, err := f.Network().Dial(ctx, nodePort(f.local[r], f.worker(r), echoPort))
-		check(err)
+		conn := got(f.Network().Dial(ctx, nodePort(f.local[r], f.worker(r), echoPort)))
 		out = append(out, follow("VPC -> NodePort of "+r, conn, func() { _ = conn.Close() }))
 	}
 	for i, from := range f.members() {

@@ -115,8 +115,7 @@ func serviceSpecs(f *fleet) {
 	}, NodeTimeout(3*time.Minute))
 
 	It("resolves names for pods", func(ctx SpecContext) {
-		dns, err := f.Client().CoreV1().Pods("kube-system").List(ctx, listOf("k8s-app=kube-dns"))
-		check(err)
+		dns := got(f.Client().CoreV1().Pods("kube-system").List(ctx, listOf("k8s-app=kube-dns")))
 		Expect(dns.Items).NotTo(BeEmpty())
 		list := []question{
 			{"all", f.all.Spec.ClusterIP},

@@ -126,6 +126,13 @@ func check(err error, what ...any) {
 	}
 }
 
+// got is what a call returned beside a nil error; it fails the spec on another.
+func got[T any](v T, err error) T {
+	GinkgoHelper()
+	check(err)
+	return v
+}
+
 // await asks until nothing is left to wait for, or fails the spec and says what was.
 func await(ctx context.Context, limit time.Duration, what string, ask func(ctx context.Context) (left string, err error)) {
 	GinkgoHelper()

@@ -91,8 +91,7 @@ var _ = specs("the objects of amazon-vpc-cni-k8s", Label("upstream", long), func
 			check(b.install(ctx, nil))
 		}, NodeTimeout(rollLimit+3*time.Minute))
 		check(b.forget(ctx))
-		theirs, err := upstreamObjects()
-		check(err)
+		theirs := got(upstreamObjects())
 		for _, text := range append(theirs, upstreamsOwn) {
 			// A resource is served a moment after its definition is there.
 			await(ctx, time.Minute, "kubectl to apply theirs", func(ctx context.Context) (string, error) {
@@ -105,13 +104,11 @@ var _ = specs("the objects of amazon-vpc-cni-k8s", Label("upstream", long), func
 		Expect(b.may(ctx, ourRights)).NotTo(Succeed(), "a right that is ours")
 
 		b.changed = true
-		ours, err := b.Manifests(b.daemonOptions(nil))
-		check(err)
+		ours := got(b.Manifests(b.daemonOptions(nil)))
 		as := []string{"--server-side", "--force-conflicts", "--field-manager=enilab"}
 		var generations []string
 		for _, more := range [][]string{{"--dry-run=server"}, nil, nil} {
-			said, err := b.kubectlApply(ctx, string(ours), append(as, more...)...)
-			check(err)
+			said := got(b.kubectlApply(ctx, string(ours), append(as, more...)...))
 			say(strings.ReplaceAll(said, "\n", ", "))
 			g, err := b.kubectl(ctx, "get", "-n", "kube-system", "daemonset/aws-node", "-o", "jsonpath={.metadata.generation}")
 			check(err)

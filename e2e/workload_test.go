@@ -94,10 +94,9 @@ func (b *bed) accountReady(ctx context.Context, namespace string) error {
 // start makes a pod that belongs to a workload of that label, and returns at once.
 func (b *bed) start(ctx context.Context, namespace, label, name string, changes ...change) {
 	GinkgoHelper()
-	_, err := b.Client().CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{
+	got(b.Client().CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labelled(label)}, Spec: podSpec(changes...),
-	}, metav1.CreateOptions{})
-	check(err)
+	}, metav1.CreateOptions{}))
 }
 
 // pods are those with that name as their label, or all of the namespace.
