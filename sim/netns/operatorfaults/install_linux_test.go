@@ -14,6 +14,7 @@ import (
 	"github.com/enilab/enilab/impl/ipc"
 	"github.com/enilab/enilab/impl/netpolicy"
 	"github.com/enilab/enilab/impl/netpolicy/netpolicytest"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/netns/node"
 )
 
@@ -23,7 +24,7 @@ func (m *machine) program(script string) (code int, out string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	text, code, err := m.box.Exec(ctx, []string{"sh", "-c", script + " 2>&1"})
-	m.must(err)
+	must.Do(m.t, err)
 	return code, string(text)
 }
 
@@ -116,7 +117,7 @@ func TestPolicyAgent(t *testing.T) {
 	if e := m.run(runOf(cri.ADD, before)); e.Code != 11 || !hasAll(e.Text, []string{"network policy agent", "npa.sock"}) {
 		t.Errorf("ADD without an agent: code %d: %s", e.Code, e.Text)
 	}
-	m.must(m.box.RemoveNetns(before.inode))
+	must.Do(m.t, m.box.RemoveNetns(before.inode))
 	socket := m.box.Root() + node.RunDir + "/" + netpolicy.Name
 	a := netpolicytest.Start(t, socket)
 	m.until("STATUS has nothing to say", func() bool { return len(m.status().Reasons) == 0 })
@@ -134,16 +135,15 @@ func TestPolicyAgent(t *testing.T) {
 		t.Errorf("%d addresses are assigned, expected 1", v.Assigned)
 	}
 	a.Stop()
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
-	m.must(err)
+	l := must.Get(net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"}))(m.t)
 	l.SetUnlinkOnClose(false)
-	m.must(l.Close())
+	must.Do(m.t, l.Close())
 	m.del(p)
 	m.logs("the network policy agent was not told of a pod's end", "default/a")
 	if r, err := m.call(&ipc.Request{Verb: ipc.Status}); err != nil || !r.Ready {
 		t.Errorf("STATUS: %+v, %v", r, err)
 	}
-	m.must(os.Remove(socket))
+	must.Do(m.t, os.Remove(socket))
 	c := netpolicytest.Start(t, socket)
 	m.passes(40 * time.Second)
 	m.until("the agent that has come again has heard of the pod", func() bool {

@@ -8,14 +8,12 @@ import (
 	"testing"
 
 	"github.com/enilab/enilab/impl/daemon"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestNoTrouble: the machine of these tests works.
 func TestNoTrouble(t *testing.T) {
-	m := newMachine(t)
-	m.init()
-	m.start()
-	m.serves()
+	m := serving(t)
 	a, b := m.add("a"), m.add("b")
 	m.answer(a, b)
 	m.del(a)
@@ -43,7 +41,7 @@ func TestAsk(t *testing.T) {
 	}
 	_, recording := m.raw("/app/ipamd record")
 	file := t.TempDir() + "/node.rec"
-	m.must(os.WriteFile(file, []byte(strings.TrimRight(recording, "\n")+"\n"), 0o600))
+	must.Do(m.t, os.WriteFile(file, []byte(strings.TrimRight(recording, "\n")+"\n"), 0o600))
 	if out, err := exec.Command(binary(t, "enilab"), "replay", file).CombinedOutput(); err != nil || !strings.Contains(string(out), a.address.String()) {
 		t.Errorf("replay: %v: %s", err, out)
 	}

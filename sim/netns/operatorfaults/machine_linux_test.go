@@ -29,6 +29,7 @@ import (
 	"github.com/enilab/enilab/impl/conflist"
 	"github.com/enilab/enilab/impl/daemon"
 	"github.com/enilab/enilab/impl/ipc"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/sim/vpc"
 )
@@ -114,24 +115,14 @@ func newMachine(t *testing.T, changes ...change) *machine {
 	m := &machine{t: t, links: map[string]string{}, pods: map[string]pod{}, ended: map[uint64]node.Event{}, stir: make(chan struct{}), began: clock.Boot().Now()}
 	m.env = map[string]string{"CLUSTER_NAME": "c1", "AWS_REGION": "us-west-2", "AWS_ENDPOINT_URL_EC2": "http://" + ec2Addr, "ENILAB_RUNTIME_SOCKET": criSocket,
 		"MY_POD_NAME": "aws-node-1", "MY_POD_NAMESPACE": "kube-system", "DISABLE_NETWORK_RESOURCE_PROVISIONING": "true", "HOST_CNI_BIN_PATH": "none", "HOST_CNI_CONFDIR_PATH": "none"}
-	var err error
-	m.vpc, err = vpc.New(vpc.Config{VPC: []netip.Prefix{vpcCIDR}, Subnets: []netip.Prefix{subnetCIDR}})
-	m.must(err)
+	m.vpc = must.Get(vpc.New(vpc.Config{VPC: []netip.Prefix{vpcCIDR}, Subnets: []netip.Prefix{subnetCIDR}}))(m.t)
 	t.Cleanup(func() { m.check(m.vpc.Close()) })
-	m.box, err = node.Start(o.spec)
-	m.must(err)
+	m.box = must.Get(node.Start(o.spec))(m.t)
 	t.Cleanup(func() { m.check(m.box.Close()) })
 	go m.follow()
 	m.launch(o.addresses)
 	m.serve()
 	return m
-}
-
-func (m *machine) must(err error) {
-	m.t.Helper()
-	if err != nil {
-		m.t.Fatal(err)
-	}
 }
 
 func (m *machine) check(err error) {
@@ -154,12 +145,10 @@ func (m *machine) launch(addresses int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.cloud = ec2.New(cfg, 1)
-	var err error
-	m.inst, err = m.cloud.Launch(m.now(), ec2.LaunchSpec{Type: "c5.xlarge", SecondaryAddresses: addresses})
-	m.must(err)
+	m.inst = must.Get(m.cloud.Launch(m.now(), ec2.LaunchSpec{Type: "c5.xlarge", SecondaryAddresses: addresses}))(m.t)
 	m.pump()
 	in, _ := m.cloud.InstanceOf(m.inst)
-	m.must(m.box.ConfigurePrimary(m.links[in.PrimaryMAC], netip.PrefixFrom(in.PrimaryAddress, subnetCIDR.Bits()), subnetCIDR.Masked().Addr().Next()))
+	must.Do(m.t, m.box.ConfigurePrimary(m.links[in.PrimaryMAC], netip.PrefixFrom(in.PrimaryAddress, subnetCIDR.Bits()), subnetCIDR.Masked().Addr().Next()))
 }
 
 // pump carries what has happened at EC2 to the VPC. mu is held.
@@ -239,7 +228,7 @@ func (m *machine) serve() {
 	b := backend{m}
 	m.imds = &front{next: imdsserver.Handler(imdsserver.Config{View: b.view, Now: b.now, Role: "node"})}
 	m.ec2 = &front{next: ec2server.Handler(b)}
-	m.must(vpc.Do(m.box.Netns(), func() error {
+	must.Do(m.t, vpc.Do(m.box.Netns(), func() error {
 		lo, err := netlink.LinkByName("lo")
 		if err == nil {
 			err = netlink.AddrAdd(lo, &netlink.Addr{IPNet: netlink.NewIPNet(net.ParseIP(imdsAddr))})
@@ -252,12 +241,10 @@ func (m *machine) serve() {
 		m.t.Cleanup(func() { s.Close() })
 	}
 	runtime := criserver.New(b)
-	l, err := net.Listen("unix", m.box.Root()+criSocket)
-	m.must(err)
+	l := must.Get(net.Listen("unix", m.box.Root()+criSocket))(m.t)
 	go func() { _ = runtime.Serve(l) }()
 	m.t.Cleanup(runtime.Stop)
-	c, err := net.Listen("unix", m.box.Root()+clockSocket)
-	m.must(err)
+	c := must.Get(net.Listen("unix", m.box.Root()+clockSocket))(m.t)
 	go m.tellTime(c)
 	m.t.Cleanup(func() { c.Close() })
 	done := make(chan struct{})
@@ -268,7 +255,7 @@ func (m *machine) serve() {
 // listen opens a listener in the node's network namespace.
 func (m *machine) listen(network, addr string) (l net.Listener) {
 	m.t.Helper()
-	m.must(vpc.Do(m.box.Netns(), func() (err error) { l, err = net.Listen(network, addr); return err }))
+	must.Do(m.t, vpc.Do(m.box.Netns(), func() (err error) { l, err = net.Listen(network, addr); return err }))
 	return l
 }
 
@@ -435,14 +422,23 @@ func (m *machine) start(settings ...string) {
 		k, v, _ := strings.Cut(s, "=")
 		env[k] = v
 	}
-	_, err := m.box.StartDaemon([]string{"--clock", "unix:" + clockSocket}, env)
-	m.must(err)
+	must.Get(m.box.StartDaemon([]string{"--clock", "unix:" + clockSocket}, env))(m.t)
 }
 
 // init is what the init container does before the daemon.
 func (m *machine) init() {
 	m.t.Helper()
 	m.sh("env AWS_REGION=us-west-2 HOST_CNI_BIN_PATH=none /app/ipamd init")
+}
+
+// serving is a machine whose daemon was initialized and started, and serves.
+func serving(t *testing.T) *machine {
+	t.Helper()
+	m := newMachine(t)
+	m.init()
+	m.start()
+	m.serves()
+	return m
 }
 
 // exit waits for the daemon's end.
@@ -461,7 +457,7 @@ func (m *machine) exit() node.Event {
 // term is SIGTERM and the wait for its end, which has to be a good one.
 func (m *machine) term() {
 	m.t.Helper()
-	m.must(m.box.SignalDaemon(unix.SIGTERM))
+	must.Do(m.t, m.box.SignalDaemon(unix.SIGTERM))
 	if e := m.exit(); e.Code != 0 {
 		m.t.Fatalf("the daemon ended with %s\n%s", e.Exit, m.log())
 	}
@@ -470,7 +466,7 @@ func (m *machine) term() {
 // kill is SIGKILL.
 func (m *machine) kill() {
 	m.t.Helper()
-	m.must(m.box.SignalDaemon(unix.SIGKILL))
+	must.Do(m.t, m.box.SignalDaemon(unix.SIGKILL))
 	m.exit()
 }
 
@@ -514,7 +510,7 @@ func (m *machine) view() (v daemon.Inspection) {
 		r, err = m.call(&ipc.Request{Verb: ipc.View})
 		return err == nil
 	})
-	m.must(json.Unmarshal(r.Body, &v))
+	must.Do(m.t, json.Unmarshal(r.Body, &v))
 	return v
 }
 
@@ -552,8 +548,7 @@ var manual = sync.OnceValues(func() (string, error) {
 // documented says that the manual has what the daemon says.
 func (m *machine) documented(words string) {
 	m.t.Helper()
-	text, err := manual()
-	m.must(err)
+	text := must.Get(manual())(m.t)
 	if !strings.Contains(text, words) {
 		m.t.Errorf("docs/ipamd.md does not have %q", words)
 	}
@@ -606,7 +601,7 @@ func (m *machine) begin(r node.Run) (op uint64) {
 	m.ops++
 	op = m.ops
 	m.mu.Unlock()
-	m.must(m.box.RunPlugin(op, r))
+	must.Do(m.t, m.box.RunPlugin(op, r))
 	return op
 }
 
@@ -622,8 +617,7 @@ func runOf(verb cri.Verb, p pod) node.Run {
 // sandbox makes a pod's namespace, without an ADD.
 func (m *machine) sandbox(name string) pod {
 	m.t.Helper()
-	inode, err := m.box.MakeNetns("cni-" + name)
-	m.must(err)
+	inode := must.Get(m.box.MakeNetns("cni-" + name))(m.t)
 	return pod{name: name, id: identity(name), inode: inode}
 }
 
@@ -665,7 +659,7 @@ func (m *machine) del(p pod) {
 		m.t.Fatalf("DEL %s: code %d: %s\n%s", p.name, e.Code, e.Text, m.log())
 	}
 	m.gone(p)
-	m.must(m.box.RemoveNetns(p.inode))
+	must.Do(m.t, m.box.RemoveNetns(p.inode))
 }
 
 // answer says that pods answer packets from the VPC.
@@ -707,8 +701,7 @@ func (m *machine) readOnly(dir string, yes bool) {
 // inventory is all that there is in the node.
 func (m *machine) inventory() node.Inventory {
 	m.t.Helper()
-	i, err := m.box.Leaks()
-	m.must(err)
+	i := must.Get(m.box.Leaks())(m.t)
 	return i
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/netns/node"
 )
 
@@ -57,9 +58,6 @@ var binaries = sync.OnceValues(func() (string, error) {
 // binary is the path of a program.
 func binary(t *testing.T, name string) string {
 	t.Helper()
-	dir, err := binaries()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(binaries())(t)
 	return filepath.Join(dir, name)
 }

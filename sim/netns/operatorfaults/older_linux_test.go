@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // older is where the node has a plugin of amazon-vpc-cni-k8s that asks its daemon over TCP.
@@ -50,7 +51,7 @@ func TestOlderPluginItself(t *testing.T) {
 				t.Errorf("DEL: %s", out)
 			}
 			m.gone(ours)
-			m.must(m.box.RemoveNetns(ours.inode))
+			must.Do(m.t, m.box.RemoveNetns(ours.inode))
 			m.until("the address is released", func() bool {
 				m.passes(10 * time.Second)
 				return !slices.ContainsFunc(m.view().Rows, func(r ipam.Row) bool { return r.State == ipam.Assigned })

@@ -18,6 +18,7 @@ import (
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/ipc"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/netns/node"
 )
 
@@ -65,8 +66,7 @@ func TestSocketInTheWay(t *testing.T) {
 	t.Run("live", func(t *testing.T) {
 		m := newMachine(t)
 		m.init()
-		l, err := net.Listen("unix", m.box.Root()+socketPath)
-		m.must(err)
+		l := must.Get(net.Listen("unix", m.box.Root()+socketPath))(m.t)
 		m.start()
 		m.logs("waits and serves nothing", socketPath)
 		m.passes(10 * time.Second)
@@ -78,8 +78,7 @@ func TestSocketInTheWay(t *testing.T) {
 	t.Run("dead", func(t *testing.T) {
 		m := newMachine(t)
 		m.init()
-		l, err := net.Listen("unix", m.box.Root()+socketPath)
-		m.must(err)
+		l := must.Get(net.Listen("unix", m.box.Root()+socketPath))(m.t)
 		l.(*net.UnixListener).SetUnlinkOnClose(false)
 		l.Close()
 		m.start()
@@ -245,10 +244,7 @@ func (m *machine) second() (log func() string, stop func()) {
 
 // TestTwoDaemons: the second serves nothing and says who holds the node; when the first dies it takes over.
 func TestTwoDaemons(t *testing.T) {
-	m := newMachine(t)
-	m.init()
-	m.start()
-	m.serves()
+	m := serving(t)
 	a := m.add("a")
 	first := strings.TrimSpace(m.sh("cat " + node.RunDir + "/ipamd.pid"))
 	log, stop := m.second()
@@ -295,8 +291,7 @@ func TestCapabilities(t *testing.T) {
 	for name, c := range map[string][]int{"as granted": {unix.CAP_NET_ADMIN, unix.CAP_NET_RAW}, "CAP_NET_ADMIN alone": {unix.CAP_NET_ADMIN}} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t, withCapabilities(c...), withAddresses(1))
-			_, err := m.box.StartDaemon([]string{"init"}, m.env)
-			m.must(err)
+			must.Get(m.box.StartDaemon([]string{"init"}, m.env))(m.t)
 			if e := m.exit(); e.Code != 0 {
 				t.Fatalf("init ended with %s\n%s", e.Exit, m.log())
 			}

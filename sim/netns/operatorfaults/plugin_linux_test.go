@@ -12,6 +12,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/impl/ipc"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/netns/node"
 )
 
@@ -27,31 +28,26 @@ func (m *machine) raw(script string) (code int, stdout string) {
 	m.t.Helper()
 	out := m.sh(script + " 2>/dev/null; rc=$?; echo; echo $rc")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	_, err := fmt.Sscan(lines[len(lines)-1], &code)
-	m.must(err)
+	must.Get(fmt.Sscan(lines[len(lines)-1], &code))(m.t)
 	return code, strings.TrimSpace(strings.Join(lines[:len(lines)-1], "\n"))
 }
 
 // TestNonsenseToThePlugin: each mistake of a caller is CNI error JSON with the right code, and leaves nothing behind, in the node and at the
 // daemon.
 func TestNonsenseToThePlugin(t *testing.T) {
-	m := newMachine(t)
-	m.init()
-	m.start()
-	m.serves()
+	m := serving(t)
 	there := m.add("there")
 	m.durable(there)
 	m.box.MakeNetns("cni-taken") // its error shows below
 	m.sh("ip -n cni-taken link add eth0 type veth peer name other")
 	m.sandbox("free")
-	m.must(m.box.WriteFile("/tmp/conf", []byte(`{"cniVersion":"1.0.0","name":"aws-cni","type":"aws-cni"}`)))
-	m.must(m.box.WriteFile("/tmp/future", []byte(`{"cniVersion":"9.0.0","name":"aws-cni","type":"aws-cni"}`)))
-	m.must(m.box.WriteFile("/tmp/broken", []byte(`{"cniVersion":"1.0.0","name":`)))
+	must.Do(m.t, m.box.WriteFile("/tmp/conf", []byte(`{"cniVersion":"1.0.0","name":"aws-cni","type":"aws-cni"}`)))
+	must.Do(m.t, m.box.WriteFile("/tmp/future", []byte(`{"cniVersion":"9.0.0","name":"aws-cni","type":"aws-cni"}`)))
+	must.Do(m.t, m.box.WriteFile("/tmp/broken", []byte(`{"cniVersion":"1.0.0","name":`)))
 	good := map[string]string{"CNI_COMMAND": "ADD", "CNI_CONTAINERID": "c1", "CNI_NETNS": "/var/run/netns/cni-free", "CNI_IFNAME": "eth0", "CNI_PATH": "/opt/cni/bin",
 		"CNI_ARGS": "IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=free"}
 	before := m.inventory()
-	record, err := m.box.ReadFile(node.Records)
-	m.must(err)
+	record := must.Get(m.box.ReadFile(node.Records))(m.t)
 	for name, c := range map[string]struct {
 		without, with string
 		stdin         string
@@ -135,8 +131,7 @@ func TestDaemonThatHangs(t *testing.T) {
 			m.serves()
 			a, b := m.add("a"), m.add("b")
 			m.term()
-			l, err := net.Listen("unix", m.box.Root()+socketPath)
-			m.must(err)
+			l := must.Get(net.Listen("unix", m.box.Root()+socketPath))(m.t)
 			go func() {
 				for {
 					c, err := l.Accept()
@@ -203,9 +198,7 @@ func TestNoDaemon(t *testing.T) {
 		t.Errorf("DEL: code %d: %s", e.Code, e.Text)
 	}
 	// Nothing can be noted either: then it is an error, and the runtime comes again.
-	if err := os.RemoveAll(m.box.Root() + node.RunDir + "/del"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(m.box.Root()+node.RunDir+"/del"))
 	m.readOnly("/run/aws-node", true)
 	if e := m.run(runOf(cri.DEL, p)); e.Code != 5 || !strings.Contains(e.Text, "could not be noted") {
 		t.Errorf("DEL: code %d: %s", e.Code, e.Text)

@@ -14,21 +14,20 @@ import (
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/ipc"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // process is the daemon's, as this process sees it.
 func (m *machine) process() (pid int) {
 	m.t.Helper()
 	var want, got unix.Stat_t
-	m.must(unix.Fstat(int(m.box.Netns().Fd()), &want))
-	list, err := filepath.Glob("/proc/[0-9]*/comm")
-	m.must(err)
+	must.Do(m.t, unix.Fstat(int(m.box.Netns().Fd()), &want))
+	list := must.Get(filepath.Glob("/proc/[0-9]*/comm"))(m.t)
 	for _, path := range list {
 		comm, err := os.ReadFile(path)
 		dir := filepath.Dir(path)
 		if err == nil && string(comm) == "ipamd\n" && unix.Stat(dir+"/ns/net", &got) == nil && got.Ino == want.Ino {
-			_, err = fmt.Sscan(filepath.Base(dir), &pid)
-			m.must(err)
+			must.Get(fmt.Sscan(filepath.Base(dir), &pid))(m.t)
 			return pid
 		}
 	}
@@ -42,7 +41,7 @@ func TestFewFiles(t *testing.T) {
 	m := newMachine(t)
 	m.start("IP_COOLDOWN_PERIOD=20")
 	m.serves()
-	m.must(unix.Prlimit(m.process(), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 64, Max: 64}, nil))
+	must.Do(m.t, unix.Prlimit(m.process(), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 64, Max: 64}, nil))
 	var had []pod
 	for i := range 9 {
 		had = append(had, m.add(fmt.Sprint("had-", i)))
@@ -131,12 +130,10 @@ func TestManyLongLists(t *testing.T) {
 		}
 	}
 	m.up()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.process()))
-	m.must(err)
+	status := must.Get(os.ReadFile(fmt.Sprintf("/proc/%d/status", m.process())))(m.t)
 	figure := func(name string) (kib int) {
 		_, after, _ := strings.Cut(string(status), name+":")
-		_, err := fmt.Sscan(after, &kib)
-		m.must(err)
+		must.Get(fmt.Sscan(after, &kib))(m.t)
 		return kib
 	}
 	// Pages of the binary, and of other files, the kernel takes back when a container has no room.

@@ -19,6 +19,7 @@ import (
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/sim/vpc"
 )
@@ -72,26 +73,28 @@ var damages = map[string]struct {
 	make func(m *machine, good []byte)
 	says string
 }{
-	"truncated":  {func(m *machine, good []byte) { m.must(m.box.WriteRecords(good[:len(good)/2])) }, "unexpected end of JSON"},
-	"empty":      {func(m *machine, _ []byte) { m.must(m.box.WriteRecords(nil)) }, "the file is empty"},
-	"random":     {func(m *machine, _ []byte) { m.sh("head -c 5000 /dev/urandom > " + node.Records) }, "expected an object"},
-	"other JSON": {func(m *machine, _ []byte) { m.must(m.box.WriteRecords([]byte(`{"apiVersion":"v1","kind":"Pod"}`))) }, "version is missing"},
-	"a list":     {func(m *machine, _ []byte) { m.must(m.box.WriteRecords([]byte(`[1,2]`))) }, "expected an object"},
-	"null":       {func(m *machine, _ []byte) { m.must(m.box.WriteRecords([]byte(`null`))) }, "found null"},
+	"truncated": {func(m *machine, good []byte) { must.Do(m.t, m.box.WriteRecords(good[:len(good)/2])) }, "unexpected end of JSON"},
+	"empty":     {func(m *machine, _ []byte) { must.Do(m.t, m.box.WriteRecords(nil)) }, "the file is empty"},
+	"random":    {func(m *machine, _ []byte) { m.sh("head -c 5000 /dev/urandom > " + node.Records) }, "expected an object"},
+	"other JSON": {func(m *machine, _ []byte) {
+		must.Do(m.t, m.box.WriteRecords([]byte(`{"apiVersion":"v1","kind":"Pod"}`)))
+	}, "version is missing"},
+	"a list": {func(m *machine, _ []byte) { must.Do(m.t, m.box.WriteRecords([]byte(`[1,2]`))) }, "expected an object"},
+	"null":   {func(m *machine, _ []byte) { must.Do(m.t, m.box.WriteRecords([]byte(`null`))) }, "found null"},
 	"future version": {func(m *machine, good []byte) {
-		m.must(m.box.WriteRecords(bytes.Replace(good, []byte("vpc-cni-ipam/1"), []byte("vpc-cni-ipam/2"), 1)))
+		must.Do(m.t, m.box.WriteRecords(bytes.Replace(good, []byte("vpc-cni-ipam/1"), []byte("vpc-cni-ipam/2"), 1)))
 	}, "vpc-cni-ipam/2"},
 	"a row is bad": {func(m *machine, good []byte) {
-		m.must(m.box.WriteRecords(bytes.Replace(good, []byte(`"ipv4":"10.`), []byte(`"ipv4":"ten.`), 1)))
+		must.Do(m.t, m.box.WriteRecords(bytes.Replace(good, []byte(`"ipv4":"10.`), []byte(`"ipv4":"ten.`), 1)))
 	}, "allocation 1 of"},
 	"twice": {func(m *machine, good []byte) {
 		var top map[string]json.RawMessage
-		m.must(json.Unmarshal(good, &top))
+		must.Do(m.t, json.Unmarshal(good, &top))
 		var rows []json.RawMessage
-		m.must(json.Unmarshal(top["allocations"], &rows))
+		must.Do(m.t, json.Unmarshal(top["allocations"], &rows))
 		top["allocations"], _ = json.Marshal(append(rows, rows[0]))
 		twice, _ := json.Marshal(top)
-		m.must(m.box.WriteRecords(twice))
+		must.Do(m.t, m.box.WriteRecords(twice))
 	}, "found two"},
 	"directory": {func(m *machine, _ []byte) { m.sh("rm " + node.Records + " && mkdir -p " + node.Records + "/x") }, "expected a file"},
 	"link":      {func(m *machine, _ []byte) { m.sh("rm " + node.Records + " && ln -s /etc/services " + node.Records) }, "expected a file"},
@@ -104,16 +107,12 @@ var damages = map[string]struct {
 func TestDamagedRecord(t *testing.T) {
 	for name, c := range damages {
 		t.Run(name, func(t *testing.T) {
-			m := newMachine(t)
-			m.init()
-			m.start()
-			m.serves()
+			m := serving(t)
 			a, b, old := m.add("a"), m.add("b"), m.add("old")
 			m.del(old)
 			m.durable(a, b)
 			m.kill()
-			good, err := m.box.ReadFile(node.Records)
-			m.must(err)
+			good := must.Get(m.box.ReadFile(node.Records))(m.t)
 			c.make(m, good)
 			m.start()
 			m.serves()
@@ -142,19 +141,15 @@ func TestDamagedRecord(t *testing.T) {
 
 // TestNewerRecord: what a later version of ours wrote is read, and what this version does not know is kept.
 func TestNewerRecord(t *testing.T) {
-	m := newMachine(t)
-	m.init()
-	m.start()
-	m.serves()
+	m := serving(t)
 	a, b := m.add("a"), m.add("b")
 	m.kill()
-	good, err := m.box.ReadFile(node.Records)
-	m.must(err)
+	good := must.Get(m.box.ReadFile(node.Records))(m.t)
 	newer := strings.Replace(strings.Replace(string(good), `"record":2`, `"record":99`, 1), `"ifName":"eth0"`, `"ifName":"eth0","colour":"blue"`, 1)
 	if newer == string(good) {
 		t.Fatalf("nothing was changed in %s", good)
 	}
-	m.must(m.box.WriteRecords([]byte(newer)))
+	must.Do(m.t, m.box.WriteRecords([]byte(newer)))
 	m.start()
 	m.serves()
 	m.logs("written by another version", "99")
@@ -170,13 +165,10 @@ func TestNewerRecord(t *testing.T) {
 
 // TestDamagedRecordReadOnly: nothing can be set aside or written. Pods go on, none is freed, none is taken, until it can be written.
 func TestDamagedRecordReadOnly(t *testing.T) {
-	m := newMachine(t)
-	m.init()
-	m.start()
-	m.serves()
+	m := serving(t)
 	a, b := m.add("a"), m.add("b")
 	m.kill()
-	m.must(m.box.WriteRecords([]byte("{")))
+	must.Do(m.t, m.box.WriteRecords([]byte("{")))
 	// The record's own folder is read-only; lock and socket are elsewhere.
 	m.sh("mkdir /tmp/records && cp " + node.Records + " /tmp/records/ && mount --bind /tmp/records /tmp/records && mount -o remount,ro,bind /tmp/records")
 	m.start("AWS_VPC_K8S_CNI_BACKING_STORE=/tmp/records/ipam.json")
@@ -203,14 +195,11 @@ func TestDamagedRecordReadOnly(t *testing.T) {
 
 // TestDamagedRecordWithoutRuntime: the kernel alone remembers.
 func TestDamagedRecordWithoutRuntime(t *testing.T) {
-	m := newMachine(t)
-	m.init()
-	m.start()
-	m.serves()
+	m := serving(t)
 	a, b := m.add("a"), m.add("b")
 	m.kill()
 	m.sh("rm " + criSocket)
-	m.must(m.box.WriteRecords([]byte("{")))
+	must.Do(m.t, m.box.WriteRecords([]byte("{")))
 	m.start()
 	m.serves()
 	m.assigned(a, b)
@@ -225,13 +214,10 @@ func TestDamagedRecordWithoutRuntime(t *testing.T) {
 
 // TestDamagedIntents: the record of EC2 intents is damaged: it is set aside, said, and the node serves.
 func TestDamagedIntents(t *testing.T) {
-	m := newMachine(t)
-	m.init()
-	m.start()
-	m.serves()
+	m := serving(t)
 	a := m.add("a")
 	m.kill()
-	m.must(m.box.WriteFile(node.StateDir+"/enis.json", []byte(`{"version":"enilab-intents/9"`)))
+	must.Do(m.t, m.box.WriteFile(node.StateDir+"/enis.json", []byte(`{"version":"enilab-intents/9"`)))
 	m.start()
 	m.serves()
 	m.logs("a record cannot be read", "enis.json", "enis.json.bad-1")
@@ -260,15 +246,11 @@ type upstreamRecord struct {
 
 // TestRecordForUpstream: what the daemon writes is what amazon-vpc-cni-k8s reads, with its types.
 func TestRecordForUpstream(t *testing.T) {
-	m := newMachine(t)
-	m.init()
-	m.start()
-	m.serves()
+	m := serving(t)
 	a, b, old := m.add("a"), m.add("b"), m.add("old")
 	m.del(old) // it cools down, which upstream does not record: it must not be an allocation
 	m.durable(a, b)
-	data, err := m.box.ReadFile(node.Records)
-	m.must(err)
+	data := must.Get(m.box.ReadFile(node.Records))(m.t)
 	var got upstreamRecord
 	if err := json.Unmarshal(data, &got); err != nil {
 		t.Fatalf("upstream cannot read %s: %v", data, err)
@@ -293,7 +275,7 @@ func TestRecordForUpstream(t *testing.T) {
 	}
 	// A member of another type would stop upstream; so would one of its own names where it does not expect it.
 	var top map[string]json.RawMessage
-	m.must(json.Unmarshal(data, &top))
+	must.Do(m.t, json.Unmarshal(data, &top))
 	for k := range top {
 		if !slices.Contains([]string{"version", "allocations", "enilab"}, k) {
 			t.Errorf("%q stands at the top", k)
@@ -307,12 +289,11 @@ func (m *machine) upstreamPod(name string, address netip.Addr, table int) pod {
 	m.t.Helper()
 	p := m.sandbox(name)
 	p.address = address
-	inside, err := netns.GetFromPath(m.box.Root() + "/run/netns/cni-" + name)
-	m.must(err)
+	inside := must.Get(netns.GetFromPath(m.box.Root() + "/run/netns/cni-" + name))(m.t)
 	defer inside.Close()
 	one := netlink.NewIPNet(address.AsSlice())
 	gateway := netlink.NewIPNet(dataplane.Gateway().AsSlice())
-	m.must(vpc.Do(m.box.Netns(), func() error {
+	must.Do(m.t, vpc.Do(m.box.Netns(), func() error {
 		attrs := netlink.NewLinkAttrs()
 		attrs.Name, attrs.MTU = dataplane.HostVethName("eni", "default", name), 9001
 		host := &netlink.Veth{LinkAttrs: attrs, PeerName: "eth0", PeerNamespace: netlink.NsFd(inside)}
@@ -382,9 +363,8 @@ func (m *machine) cached(p pod, table int) {
 		"ips": []any{map[string]any{"version": "4", "interface": 1, "address": p.address.String() + "/32"}}}
 	entry := map[string]any{"kind": "cniCacheV1", "containerId": p.id, "config": base64.StdEncoding.EncodeToString([]byte(`{"cniVersion":"0.4.0","name":"aws-cni","plugins":[{"type":"aws-cni"}]}`)),
 		"ifName": "eth0", "networkName": "aws-cni", "result": result}
-	data, err := json.Marshal(entry)
-	m.must(err)
-	m.must(m.box.WriteFile(node.CacheDir+"/results/aws-cni-"+p.id+"-eth0", data))
+	data := must.Get(json.Marshal(entry))(m.t)
+	must.Do(m.t, m.box.WriteFile(node.CacheDir+"/results/aws-cni-"+p.id+"-eth0", data))
 }
 
 // TestTakeOver: a node on which amazon-vpc-cni-k8s ran: its record is read, its pods keep links, addresses and packets, and DEL works
@@ -402,13 +382,12 @@ func TestTakeOver(t *testing.T) {
 	record := upstreamRecord{Version: "vpc-cni-ipam/1"}
 	for _, p := range pods {
 		var one upstreamRecord
-		m.must(json.Unmarshal(fmt.Appendf(nil, `{"allocations":[{"networkName":"aws-cni","containerID":%q,"ifName":"eth0","ipv4":%q,"allocationTimestamp":%d,`+
+		must.Do(m.t, json.Unmarshal(fmt.Appendf(nil, `{"allocations":[{"networkName":"aws-cni","containerID":%q,"ifName":"eth0","ipv4":%q,"allocationTimestamp":%d,`+
 			`"metadata":{"k8sPodNamespace":"default","k8sPodName":%q,"interfacesCount":1}}]}`, p.id, p.address, time.Now().UnixNano(), p.name), &one))
 		record.Allocations = append(record.Allocations, one.Allocations...)
 	}
-	data, err := json.Marshal(&record)
-	m.must(err)
-	m.must(m.box.WriteRecords(data))
+	data := must.Get(json.Marshal(&record))(m.t)
+	must.Do(m.t, m.box.WriteRecords(data))
 	before := m.inventory()
 	m.start()
 	m.serves()

@@ -188,10 +188,7 @@ func TestPermissionIsLost(t *testing.T) {
 
 // TestRuntimeAtStart: a runtime that is not there, or that is another program's socket, keeps nobody from starting and frees nothing.
 func TestRuntimeAtStart(t *testing.T) {
-	m := newMachine(t)
-	m.init()
-	m.start()
-	m.serves()
+	m := serving(t)
 	a := m.add("a")
 	m.kill()
 	m.sh("mv " + criSocket + " /run/containerd/away")

@@ -10,10 +10,7 @@ import (
 
 // TestContradictorySettings: everything that is wrong is said at once, nothing is changed, a DEL ends, and good settings end it.
 func TestContradictorySettings(t *testing.T) {
-	m := newMachine(t)
-	m.init()
-	m.start()
-	m.serves()
+	m := serving(t)
 	a := m.add("a")
 	m.term()
 	before := m.inventory()
