@@ -17,6 +17,7 @@ import (
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/ipc"
+	"github.com/enilab/enilab/internal/must"
 )
 
 func TestAddAndDel(t *testing.T) {
@@ -176,10 +177,7 @@ func TestADDOfCallerThatHangsUpIsUndone(t *testing.T) {
 			<-leave
 		}
 	})
-	c, err := ipc.Dial(r.socket(), soon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(ipc.Dial(r.socket(), soon))(t)
 	go c.Call(addOf("one"), soon, passed(t)...)
 	select {
 	case <-enter:
@@ -318,10 +316,7 @@ func TestTwoDaemons(t *testing.T) {
 
 func TestStartWaitsForRivalDaemon(t *testing.T) {
 	r := newRig(t, 2)
-	l, err := net.Listen("unix", filepath.Join(r.c.RunDir, "rival.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("unix", filepath.Join(r.c.RunDir, "rival.sock")))(t)
 	r.c.Rival = l.Addr().String()
 	r.start()
 	r.eventually("it says that another CNI's daemon answers", func() bool { return strings.Contains(r.log.String(), "another CNI's daemon") })
@@ -334,23 +329,17 @@ func TestStartWaitsForRivalDaemon(t *testing.T) {
 
 func TestSocketInUse(t *testing.T) {
 	r := newRig(t, 2)
-	if err := os.Mkdir(r.socket(), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(r.socket(), 0o755))
 	r.start()
 	r.eventually("it says what is in the way", func() bool { return strings.Contains(r.log.String(), "ipamd.sock") })
-	if err := os.Remove(r.socket()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(r.socket()))
 	r.serves()
 }
 
 func TestStopWhileWaiting(t *testing.T) {
 	r := newRig(t, 2)
 	r.c.RunDir = filepath.Join(r.c.LibDir, "file", "run")
-	if err := os.WriteFile(filepath.Dir(r.c.RunDir), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Dir(r.c.RunDir), nil, 0o644))
 	r.start()
 	r.eventually("it says that there is no folder", func() bool { return strings.Contains(r.log.String(), "folder of records") })
 	r.end()
@@ -393,15 +382,11 @@ func TestDELIntentsAreDone(t *testing.T) {
 	r.end()
 	leave := func(id string) {
 		att := ipam.Attachment{Network: "aws-cni", ContainerID: id, IfName: "eth0"}
-		if err := ipc.WriteIntent(dir, ipc.Intent{Attachment: att, Version: ipam.Version}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, ipc.WriteIntent(dir, ipc.Intent{Attachment: att, Version: ipam.Version}))
 	}
 	empty := func() bool { list, _, _ := ipc.ReadIntents(dir); return len(list) == 0 }
 	leave("before")
-	if err := os.WriteFile(filepath.Join(dir, "broken.json"), []byte("{"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "broken.json"), []byte("{"), 0o644))
 	r.record = &buffer{}
 	r.c.Record = r.record
 	r.start().serves()
@@ -430,9 +415,7 @@ func TestIntentIsTriedAgain(t *testing.T) {
 	s.fail(true)
 	dir := filepath.Join(r.c.RunDir, "del")
 	att := ipam.Attachment{Network: "aws-cni", ContainerID: "one", IfName: "eth0"}
-	if err := ipc.WriteIntent(dir, ipc.Intent{Attachment: att, Version: ipam.Version}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, ipc.WriteIntent(dir, ipc.Intent{Attachment: att, Version: ipam.Version}))
 	r.eventually("it fails", func() bool { return strings.Contains(r.log.String(), "is tried again") })
 	if list, _, _ := ipc.ReadIntents(dir); len(list) != 1 {
 		t.Error("the intent's file went although its DEL failed")
@@ -454,9 +437,7 @@ func TestRecordAndView(t *testing.T) {
 	r := newRig(t, 2).start().serves()
 	r.add("one")
 	var d Dump
-	if err := json.Unmarshal(r.must(&ipc.Request{Verb: ipc.Record}).Body, &d); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(r.must(&ipc.Request{Verb: ipc.Record}).Body, &d))
 	onDisk, err := os.ReadFile(d.File)
 	if err != nil || string(onDisk) != d.Recording {
 		t.Errorf("the file %s: %v", d.File, err)
@@ -479,10 +460,7 @@ func TestRecordOnADiskThatHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := make(chan error, 2)
-	hasty, err := ipc.Dial(r.socket(), soon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	hasty := must.Get(ipc.Dial(r.socket(), soon))(t)
 	go func() { _, err := hasty.Call(&ipc.Request{Verb: ipc.Record}, soon); asked <- err }()
 	go func() { _, err := r.call(&ipc.Request{Verb: ipc.Record}); asked <- err }()
 	r.eventually("both wait", func() bool { return r.view().Requests == 2 })
@@ -490,10 +468,7 @@ func TestRecordOnADiskThatHangs(t *testing.T) {
 	hasty.Close() // who has left is not answered
 	<-asked
 	r.eventually("one waits", func() bool { return r.view().Requests == 1 })
-	pipe, err := os.OpenFile(path, os.O_RDWR|unix.O_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pipe := must.Get(os.OpenFile(path, os.O_RDWR|unix.O_NONBLOCK, 0))(t)
 	defer pipe.Close()
 	go io.Copy(io.Discard, pipe)
 	if err := <-asked; err != nil {
@@ -507,9 +482,7 @@ func TestTheFolderOfIntentsIsTakenAway(t *testing.T) {
 	r := newRig(t, 2).start().serves()
 	folder := filepath.Join(r.c.RunDir, intentDir)
 	r.eventually("the folder is there", func() bool { return exists(folder) })
-	if err := os.RemoveAll(folder); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(folder))
 	r.eventually("the log says that the folder is not watched", func() bool {
 		return strings.Contains(r.log.String(), "the folder of DEL intents is not watched")
 	})

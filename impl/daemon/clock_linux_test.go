@@ -10,16 +10,14 @@ import (
 	"github.com/enilab/enilab/impl/clock"
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipc"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // laboratory gives the rig a clock that jumps, and hears its reports.
 func laboratory(t *testing.T, r *rig) (*clock.Seat, <-chan clock.Report) {
 	t.Helper()
 	path := filepath.Join(r.c.RunDir, "clock.sock")
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("unix", path))(t)
 	defer l.Close()
 	seats := make(chan *clock.Seat, 1)
 	go func() {
@@ -34,10 +32,7 @@ func laboratory(t *testing.T, r *rig) (*clock.Seat, <-chan clock.Report) {
 		}
 		seats <- s
 	}()
-	c, err := clock.Dial(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(clock.Dial(path))(t)
 	r.c.Clock = c
 	s := <-seats
 	reports := make(chan clock.Report, 1<<16)
@@ -80,9 +75,7 @@ func leaps(t *testing.T, r *rig, seat *clock.Seat, reports <-chan clock.Report) 
 	return func(until func() bool) {
 		t.Helper()
 		offset += time.Millisecond // reports of before have another offset: they may lie in the queue, and do not know what the daemon has been told since
-		if err := seat.Tell(offset); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, seat.Tell(offset))
 		for end := time.Now().Add(soon); ; {
 			p := await(t, r, "it is idle", reports, func(p clock.Report) bool { return p.Offset == offset && p.Remote == 0 })
 			if until() {
@@ -90,9 +83,7 @@ func leaps(t *testing.T, r *rig, seat *clock.Seat, reports <-chan clock.Report) 
 			}
 			if p.Next > r.c.Clock.Now() {
 				offset += p.Next - r.c.Clock.Now()
-				if err := seat.Tell(offset); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, seat.Tell(offset))
 			}
 			if time.Now().After(end) {
 				t.Fatalf("not within %v\n%s", soon, r.log)
@@ -147,9 +138,7 @@ func TestSilentSourceIsGivenUp(t *testing.T) {
 	if p.Next > r.c.Clock.Now()+imdsBound {
 		t.Errorf("it would wait until %v, now is %v", p.Next, r.c.Clock.Now())
 	}
-	if err := seat.Tell(2 * imdsBound); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, seat.Tell(2*imdsBound))
 	r.eventually("it has given up", func() bool { // asked: it tries again, and on a busy machine is never seen between two tries
 		out := r.status()
 		return !out.Ready && strings.Contains(strings.Join(out.Reasons, "\n"), "given up after "+imdsBound.String())

@@ -16,6 +16,7 @@ import (
 
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/ipc"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestWhoHasSpokenIsNotSilent: who was heard, or may not ask, is no longer among the callers of which the first goes when there are too many: it
@@ -27,21 +28,12 @@ func TestWhoHasSpokenIsNotSilent(t *testing.T) {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "s")
-	l, err := ipc.Listen(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ipc.Listen(path))(t)
 	defer l.Close()
 	for who, uid := range map[string]uint32{"one that left": 0, "one that is not root": 1000} {
 		s := &server{life: &life{log: slog.New(slog.DiscardHandler)}}
-		c, err := net.Dial("unix", path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(net.Dial("unix", path))(t)
+		p := must.Get(l.Accept())(t)
 		p.UID = uid
 		s.silent.add(p)
 		c.Close()
@@ -56,9 +48,7 @@ func TestWhoHasSpokenIsNotSilent(t *testing.T) {
 func TestSocketRemoved(t *testing.T) {
 	r := newRig(t, 2).start().serves()
 	for range 2 {
-		if err := os.Remove(r.socket()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(r.socket()))
 		r.eventually("the socket is there again", func() bool { return exists(r.socket()) })
 	}
 	r.add("one")

@@ -16,6 +16,7 @@ import (
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/ipc"
 	"github.com/enilab/enilab/impl/settings"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestExcludedCIDRsAreNotSNATed: AWS_VPC_K8S_CNI_EXCLUDE_SNAT_CIDRS beside the VPC's own, each once.
@@ -54,12 +55,8 @@ func TestARestartIsNotReportedAsDown(t *testing.T) {
 func TestRecordsHaveABound(t *testing.T) {
 	dir := t.TempDir()
 	path, link := filepath.Join(dir, "record"), filepath.Join(dir, "link")
-	if err := os.WriteFile(path, []byte("12345678"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(path, link); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("12345678"), 0o600))
+	must.Do(t, os.Symlink(path, link))
 	if data, err := readBounded(path, 8); err != nil || string(data) != "12345678" {
 		t.Errorf("%q, %v", data, err)
 	}
@@ -124,16 +121,12 @@ func TestRecordingGoesWhereTheCommandLineSays(t *testing.T) {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	file, socket := filepath.Join(dir, "f"), filepath.Join(dir, "s")
-	if err := os.WriteFile(file, []byte("of before"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("of before"), 0o600))
 	var c Config
 	if err := equip(&c, flags{}); err != nil || c.Record != nil || c.Clock == nil {
 		t.Errorf("without a word: %+v, %v", c.Record, err)
 	}
-	if err := equip(&c, flags{record: file}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, equip(&c, flags{record: file}))
 	_, _ = io.WriteString(c.Record, "of now")
 	if data, err := os.ReadFile(file); err != nil || string(data) != "of now" {
 		t.Errorf("the file has %q, %v", data, err)
@@ -143,18 +136,10 @@ func TestRecordingGoesWhereTheCommandLineSays(t *testing.T) {
 			t.Errorf("%+v is no error", nobody)
 		}
 	}
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("unix", socket))(t)
 	defer l.Close()
-	if err := equip(&c, flags{record: "unix:" + socket}); err != nil {
-		t.Fatal(err)
-	}
-	conn, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, equip(&c, flags{record: "unix:" + socket}))
+	conn := must.Get(l.Accept())(t)
 	defer conn.Close()
 	_, _ = io.WriteString(c.Record, "x")
 	if b, err := io.ReadAll(io.LimitReader(conn, 1)); err != nil || string(b) != "x" {

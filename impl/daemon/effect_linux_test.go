@@ -21,6 +21,7 @@ import (
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/settings"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/virtual"
@@ -49,9 +50,7 @@ func (e *effect) clear() {
 	dir := folders(e.t)
 	run := filepath.Join(dir, "run")
 	conf := filepath.Join(dir, "net.d")
-	if err := os.Mkdir(conf, 0o755); err != nil {
-		e.t.Fatal(err)
-	}
+	must.Do(e.t, os.Mkdir(conf, 0o755))
 	e.environ(env{"ENILAB_RUN_DIR": run, "ENILAB_SOCKET": filepath.Join(run, "ipamd.sock"),
 		"ENILAB_LIB_DIR": filepath.Join(dir, "lib"), "ENILAB_RUNTIME_SOCKET": "none", "ENILAB_RIVAL": "none",
 		"AWS_VPC_K8S_CNI_BACKING_STORE": filepath.Join(run, "ipam.json"),
@@ -105,10 +104,7 @@ func (e *effect) serves(set env) *rig {
 // conflist is the file without white space.
 func (r *rig) conflist() string {
 	r.t.Helper()
-	data, err := os.ReadFile(filepath.Join(r.c.ConfDir, "10-aws.conflist"))
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join(r.c.ConfDir, "10-aws.conflist")))(r.t)
 	return strings.Join(strings.Fields(string(data)), "")
 }
 
@@ -133,10 +129,7 @@ func (e *effect) without(value, words string) {
 	if fmt.Sprint(said.IPAM) != fmt.Sprint(set.IPAM) {
 		e.t.Error("it changes what the core is given")
 	}
-	manual, err := os.ReadFile("../../docs/ipamd.md")
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	manual := must.Get(os.ReadFile("../../docs/ipamd.md"))(e.t)
 	if !slices.ContainsFunc(strings.Split(string(manual), "\n"), func(line string) bool {
 		return strings.Contains(line, "`"+e.name+"`") && strings.Contains(line, words)
 	}) {
@@ -149,26 +142,14 @@ func (e *effect) without(value, words string) {
 func (e *effect) open(set env, change func(*ipam.Settings), text string) (*virtual.World, *sim.Run) {
 	e.t.Helper()
 	_, c := e.read(set)
-	file, err := scn.Parse(e.name, []byte("# "+e.name+"\n"+text+"\nfinally converges within 10m\n"))
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	cluster, err := sim.Check(file)
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	file := must.Get(scn.Parse(e.name, []byte("# "+e.name+"\n"+text+"\nfinally converges within 10m\n")))(e.t)
+	cluster := must.Get(sim.Check(file))(e.t)
 	cluster.Settings, cluster.Name = c.Settings, c.Cluster
 	if change != nil {
 		change(&cluster.Settings)
 	}
-	w, err := virtual.Open(cluster, 1, nil)
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	run, err := sim.NewRun(file, w, "sim")
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	w := must.Get(virtual.Open(cluster, 1, nil))(e.t)
+	run := must.Get(sim.NewRun(file, w, "sim"))(e.t)
 	return w, run
 }
 

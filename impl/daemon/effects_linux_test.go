@@ -16,6 +16,7 @@ import (
 
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // upstreamNames are amazon-vpc-cni-k8s's settings, read out of its README and source.
@@ -127,10 +128,7 @@ var custom = env{"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG": "true"}
 
 // TestUpstreamEffects: each of upstream's settings has its documented effect, or is refused or taken back in words.
 func TestUpstreamEffects(t *testing.T) {
-	list, err := os.ReadFile(upstreamNames)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(os.ReadFile(upstreamNames))(t)
 	names := strings.Fields(string(list))
 	for _, name := range slices.Sorted(maps.Keys(effects)) {
 		if !slices.Contains(names, name) {
@@ -518,9 +516,7 @@ func policyMode(e *effect) {
 // binaries: the plugins are installed there.
 func binaries(e *effect) {
 	from, to := e.t.TempDir(), e.t.TempDir()
-	if err := os.WriteFile(filepath.Join(from, "aws-cni"), nil, 0o755); err != nil {
-		e.t.Fatal(err)
-	}
+	must.Do(e.t, os.WriteFile(filepath.Join(from, "aws-cni"), nil, 0o755))
 	for set, want := range map[string]bool{"none": false, to: true} {
 		s, _ := e.read(env{e.name: set, "ENILAB_PLUGIN_DIR": from})
 		if err := installPlugins(s, slogTo(&buffer{})); err != nil {

@@ -28,6 +28,7 @@ import (
 	"github.com/enilab/enilab/impl/grpclite"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/netpolicy"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // foreignDelOf is a DelNetworkRequest.
@@ -94,12 +95,8 @@ func TestForeignPlugin(t *testing.T) {
 
 	r.add("two")
 	dir := filepath.Join(r.c.RunDir, intentDir)
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(dir, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(dir))
+	must.Do(t, os.WriteFile(dir, nil, 0o600))
 	if err := r.foreignCall(foreignDel, foreignDelOf("two")); err != nil {
 		t.Errorf("a DEL that cannot be kept was told %v; expected the answer without Success, after which the plugin fails", err)
 	}
@@ -170,12 +167,9 @@ func configsReply(t *testing.T) *dynamicpb.Message {
 	field := func(no int32, name string, kind descriptorpb.FieldDescriptorProto_Type) *descriptorpb.FieldDescriptorProto {
 		return &descriptorpb.FieldDescriptorProto{Name: &name, Number: &no, Type: &kind, Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()}
 	}
-	file, err := protodesc.NewFile(&descriptorpb.FileDescriptorProto{Name: proto.String("rpc.proto"), Package: proto.String("rpc"), Syntax: proto.String("proto3"),
+	file := must.Get(protodesc.NewFile(&descriptorpb.FileDescriptorProto{Name: proto.String("rpc.proto"), Package: proto.String("rpc"), Syntax: proto.String("proto3"),
 		MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String("NetworkPolicyAgentConfigReply"), Field: []*descriptorpb.FieldDescriptorProto{
-			field(1, "NetworkPolicyMode", descriptorpb.FieldDescriptorProto_TYPE_STRING), field(2, "MultiNICEnabled", descriptorpb.FieldDescriptorProto_TYPE_BOOL)}}}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+			field(1, "NetworkPolicyMode", descriptorpb.FieldDescriptorProto_TYPE_STRING), field(2, "MultiNICEnabled", descriptorpb.FieldDescriptorProto_TYPE_BOOL)}}}}, nil))(t)
 	return dynamicpb.NewMessage(file.Messages().Get(0))
 }
 
@@ -183,10 +177,7 @@ func configsReply(t *testing.T) *dynamicpb.Message {
 // something that no agent knows.
 func askMode(t *testing.T, target string) (mode string, cards, unknown bool, err error) {
 	t.Helper()
-	g, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials())))(t)
 	defer g.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), soon)
 	defer cancel()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/ipc"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // hinted is a reason to look at the kernel.
@@ -90,13 +91,9 @@ func TestFolderThatCannotBeWatchedIsTriedAfterAPause(t *testing.T) {
 func TestUnreadableIntentIsSaidOnce(t *testing.T) {
 	r := newRig(t, 2)
 	d := idle(t, r)
-	if err := os.MkdirAll(d.c.intentDir(), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(d.c.intentDir(), 0o755))
 	for _, name := range []string{"one.json", "two.json"} {
-		if err := os.WriteFile(filepath.Join(d.c.intentDir(), name), []byte("nonsense"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(d.c.intentDir(), name), []byte("nonsense"), 0o600))
 	}
 	for range 3 {
 		d.intents.scan()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/settings"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestRecordedMAC: the init step believes what a daemon of this boot has recorded, and nothing else.
@@ -20,10 +21,7 @@ func TestRecordedMAC(t *testing.T) {
 	own := netip.MustParseAddr("10.0.0.4")
 	good := ipam.Row{Address: own, State: ipam.Departed, Node: &ipam.Facts{Instance: ipam.Instance{ID: "i-1", PrimaryMAC: mac, Address: own},
 		ENIs: []ipam.ENI{{ID: "eni-1", MAC: mac, CIDR: netip.MustParsePrefix("10.0.0.0/24"), Primary: own}}}}
-	data, err := ipam.EncodeRun(ipam.Version, 0, []ipam.Row{good})
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(ipam.EncodeRun(ipam.Version, 0, []ipam.Row{good}))(t)
 	for _, c := range []struct {
 		name, boot string
 		data       []byte
@@ -38,13 +36,9 @@ func TestRecordedMAC(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			s := &settings.Settings{RunDir: dir, Checkpoint: filepath.Join(dir, "ipam.json")}
-			if err := os.WriteFile(filepath.Join(dir, bootFile), []byte(c.boot+"\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(dir, bootFile), []byte(c.boot+"\n"), 0o600))
 			if c.data != nil {
-				if err := os.WriteFile(s.Checkpoint, c.data, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(s.Checkpoint, c.data, 0o600))
 			}
 			if got := recordedMAC(s); got != c.want {
 				t.Errorf("found %q, expected %q", got, c.want)
@@ -88,9 +82,7 @@ func TestInitTakesTheMACFromMetadata(t *testing.T) {
 // TestInitSaysWhichFolderIsMissing: one has to be mounted, the other is the image's.
 func TestInitSaysWhichFolderIsMissing(t *testing.T) {
 	there, missing := t.TempDir(), filepath.Join(t.TempDir(), "missing")
-	if err := os.WriteFile(filepath.Join(there, "aws-cni"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(there, "aws-cni"), nil, 0o600))
 	for _, c := range []struct{ from, to, want string }{{there, missing, "HOST_CNI_BIN_PATH"}, {missing, there, "ENILAB_PLUGIN_DIR"}} {
 		err := installPlugins(&settings.Settings{PluginDir: c.from, BinDir: c.to}, slogTo(&buffer{}))
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), missing) {

@@ -15,6 +15,7 @@ import (
 	"github.com/enilab/enilab/impl/dataplane/linux"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/ipc"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/internal/percentiles"
 )
 
@@ -232,10 +233,7 @@ func TestRealKernelAddAgain(t *testing.T) {
 // openNamespaces counts this process's files that are the namespace of that inode.
 func openNamespaces(t *testing.T, inode uint64) (n int) {
 	t.Helper()
-	list, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := must.Get(os.ReadDir("/proc/self/fd"))(t)
 	for _, e := range list {
 		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && to == fmt.Sprintf("net:[%d]", inode) {
 			n++
@@ -255,9 +253,7 @@ func TestRealKernelForgotten(t *testing.T) {
 		t.Fatalf("add: %+v", one)
 	}
 	r.end()
-	if err := os.WriteFile(r.c.RunDir+"/ipam.json", []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(r.c.RunDir+"/ipam.json", []byte("{"), 0o600))
 	r.record = &buffer{}
 	r.c.Record = r.record
 	r.start().serves()

@@ -17,6 +17,7 @@ import (
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/ipc"
 	"github.com/enilab/enilab/impl/settings"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // soon bounds every wait of a test: who has not come by then hangs. What takes its own time does so on a busy machine too, so no test
@@ -126,15 +127,10 @@ func TestEnvironmentOfEC2IsAProblemLikeAnyOther(t *testing.T) {
 
 func TestLogFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "new", "ipamd.log")
-	l, err := openLogFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(openLogFile(name))(t)
 	l.size = maxLogFile
 	for range 2 {
-		if _, err := l.Write([]byte("a line\n")); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(l.Write([]byte("a line\n")))(t)
 	}
 	if data, err := os.ReadFile(name); err != nil || string(data) != "a line\na line\n" || !exists(name+".1") {
 		t.Errorf("%q %v", data, err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/enilab/enilab/impl/clock"
 	"github.com/enilab/enilab/impl/netpolicy"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestUnknownSettingIsTold: a variable that looks like a setting and is none stops nothing, and is told where somebody
@@ -73,9 +74,7 @@ func TestSilentMetadataIsTold(t *testing.T) {
 	await(t, r, "it waits for metadata", reports, func(p clock.Report) bool { return p.Remote == 1 })
 	for offset := time.Duration(0); len(told) == 0; { // each request is given up by the clock
 		offset += 10 * time.Second
-		if err := seat.Tell(offset); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, seat.Tell(offset))
 		await(t, r, "it has seen the jump", reports, func(p clock.Report) bool { return p.Offset == offset })
 		if offset > time.Hour {
 			t.Fatalf("nothing was told in an hour\n%s", r.log)
@@ -165,9 +164,7 @@ func TestPoliciesThatNobodyEnforcesAreTold(t *testing.T) {
 				return true
 			}
 			offset += policiesAgain
-			if err := seat.Tell(offset); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, seat.Tell(offset))
 			return false
 		})
 	}
@@ -194,10 +191,7 @@ func TestPoliciesThatNobodyEnforcesAreTold(t *testing.T) {
 	if !said() || told.Load() != 1 {
 		t.Errorf("it is so still: in STATUS %t, told %d times", said(), told.Load())
 	}
-	agent, err := net.Listen("unix", filepath.Join(r.c.RunDir, netpolicy.Name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	agent := must.Get(net.Listen("unix", filepath.Join(r.c.RunDir, netpolicy.Name)))(t)
 	defer agent.Close()
 	n := asked.Load()
 	hours("an agent is there", func() bool { return !said() })
@@ -211,9 +205,7 @@ func TestAnAgentHearsOfPodsWhereTheModeIsSet(t *testing.T) {
 	for mode, want := range map[string]string{"": "NETWORK_POLICY_ENFORCING_MODE is not set", netpolicy.Standard: ""} {
 		l := &life{c: Config{RunDir: t.TempDir(), PolicyMode: mode}}
 		n := &news{life: l, agent: &agent{&core{life: l}}}
-		if err := os.WriteFile(n.agent.socket(), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(n.agent.socket(), nil, 0o600))
 		if told := n.agent.listening(); told != (want == "") || !told && !strings.Contains(n.policyless(), want) {
 			t.Errorf("mode %q: an agent hears of pods: %t; %s", mode, told, n.policyless())
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/enilab/enilab/impl/dataplane/linux"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/ipc"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/internal/powercut"
 )
 
@@ -27,9 +28,7 @@ import (
 func TestOnlyRootMayAsk(t *testing.T) {
 	r := newRig(t, 2).start().serves()
 	for path, mode := range map[string]os.FileMode{filepath.Dir(r.c.RunDir): 0o711, r.c.RunDir: 0o755, r.socket(): 0o666} {
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(path, mode))
 	}
 	type answer struct {
 		out *ipc.Response
@@ -58,18 +57,12 @@ func TestOnlyRootMayAsk(t *testing.T) {
 // TestAPlanGetsItsOwnNamespace: two ADDs of one attachment are open, each with a namespace; a plan names one of them.
 func TestAPlanGetsItsOwnNamespace(t *testing.T) {
 	r := newRig(t, 2)
-	d, err := newDaemon(r.c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(newDaemon(r.c))(t)
 	q := addOf("one")
 	var inodes []uint64
 	for i := range 2 {
 		files, inode := newNamespace(t).pass(t)
-		pod, err := linux.NewPod(files[0], files[1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		pod := must.Get(linux.NewPod(files[0], files[1]))(t)
 		defer pod.Close()
 		d.requests.open[ipam.Req(i+1)] = &request{caller: &caller{q: q}, pod: &namespace{pod, 1}}
 		inodes = append(inodes, inode)
@@ -91,10 +84,7 @@ func TestAPlanGetsItsOwnNamespace(t *testing.T) {
 // idle is a daemon that does nothing by itself: the test is its loop.
 func idle(t *testing.T, r *rig) *daemon {
 	t.Helper()
-	d, err := newDaemon(r.c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(newDaemon(r.c))(t)
 	d.ctx, d.end = context.WithCancel(context.Background())
 	t.Cleanup(d.end)
 	d.node = newNode(t, ipam.Sound())
@@ -119,9 +109,7 @@ func TestAnIntentIsDoneOnce(t *testing.T) {
 	r := newRig(t, 2)
 	d := idle(t, r)
 	att := addOf("one").Attachment()
-	if err := ipc.WriteIntent(d.c.intentDir(), ipc.Intent{Attachment: att, Version: ipam.Version}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, ipc.WriteIntent(d.c.intentDir(), ipc.Intent{Attachment: att, Version: ipam.Version}))
 	list, _, err := ipc.ReadIntents(d.c.intentDir())
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%d intents, %v", len(list), err)
@@ -216,19 +204,14 @@ func stopsDuringACall(t *testing.T) (_ *rig, _ *slowCloud, _ *inputs, early *ipc
 	case <-time.After(soon):
 		t.Fatalf("EC2 was not called\n%s", r.log)
 	}
-	early, err := ipc.Dial(r.socket(), soon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	early = must.Get(ipc.Dial(r.socket(), soon))(t)
 	t.Cleanup(func() { early.Close() })
 	r.must(&ipc.Request{Verb: ipc.Status}) // callers are taken one after another: the one before is, too
 	r.stop()
 	r.eventually("it stops", func() bool { return strings.Contains(r.log.String(), "ipamd stops") })
 	return r, c, told, early, func(what string) {
 		t.Helper()
-		if err := seat.Tell(time.Millisecond); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, seat.Tell(time.Millisecond))
 		await(t, r, what, reports, func(p clock.Report) bool { return p.Offset == time.Millisecond && p.Requests == 0 })
 	}
 }
@@ -275,9 +258,7 @@ func TestRecordsOutliveAPowerCut(t *testing.T) {
 				t.Fatal(err)
 			}
 			for k := range rows[i] {
-				if err := f.Commit([]*ipam.Save{{Put: rows[i][k : k+1]}}); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, f.Commit([]*ipam.Save{{Put: rows[i][k : k+1]}}))
 			}
 		}
 	}, func(dir string) {
@@ -301,13 +282,8 @@ func TestRecordOnAFullDisk(t *testing.T) {
 		if _, _, err := f.Read(); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Commit([]*ipam.Save{{Put: []ipam.Row{row("10.0.0.1", "one")}}}); err != nil {
-			t.Fatal(err)
-		}
-		fill, err := os.Create(filepath.Join(dir, "fill"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.Commit([]*ipam.Save{{Put: []ipam.Row{row("10.0.0.1", "one")}}}))
+		fill := must.Get(os.Create(filepath.Join(dir, "fill")))(t)
 		for block := make([]byte, 64<<10); len(block) > 0; {
 			if _, err := fill.Write(block); err != nil {
 				block = block[:len(block)/2]
@@ -332,9 +308,7 @@ func TestRecordOnAFullDisk(t *testing.T) {
 // TestRecordThatCannotTakeItsPlace: the new file is written, and cannot be renamed.
 func TestRecordThatCannotTakeItsPlace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ipam.json")
-	if err := os.MkdirAll(filepath.Join(path, "in the way"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(path, "in the way"), 0o755))
 	if err := replace(path, []byte("{}"), recordMode); err == nil {
 		t.Error("a folder was replaced by a file")
 	}
@@ -347,9 +321,7 @@ func TestRecordThatCannotTakeItsPlace(t *testing.T) {
 func TestADelThatCannotBeKept(t *testing.T) {
 	r := newRig(t, 2)
 	r.c.Problems = []string{"A: this cannot be"}
-	if err := os.WriteFile(filepath.Join(r.c.RunDir, "del"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(r.c.RunDir, "del"), nil, 0o600))
 	r.start()
 	r.eventually("the socket is there", func() bool { return exists(r.socket()) })
 	if out := r.must(delOf("one")); out.Code != ipam.CodeTryAgain || !strings.Contains(out.Text, "cannot be kept") {
@@ -360,19 +332,10 @@ func TestADelThatCannotBeKept(t *testing.T) {
 // TestLogFileGoesOn: a file that an earlier daemon has filled is no reason to begin at nothing.
 func TestLogFileGoesOn(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "ipamd.log")
-	if err := os.WriteFile(name, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(name, maxLogFile); err != nil {
-		t.Fatal(err)
-	}
-	l, err := openLogFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.Write([]byte("a line\n")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(name, nil, 0o644))
+	must.Do(t, os.Truncate(name, maxLogFile))
+	l := must.Get(openLogFile(name))(t)
+	must.Get(l.Write([]byte("a line\n")))(t)
 	if data, err := os.ReadFile(name); err != nil || string(data) != "a line\n" {
 		t.Errorf("%d bytes, %v", len(data), err)
 	}

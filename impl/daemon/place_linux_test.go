@@ -10,6 +10,7 @@ import (
 
 	"github.com/enilab/enilab/impl/conflist"
 	"github.com/enilab/enilab/impl/settings"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // confRig is a node whose daemon writes the conflist.
@@ -17,9 +18,7 @@ func confRig(t *testing.T) (r *rig, path string) {
 	t.Helper()
 	r = newRig(t, 2)
 	r.c.ConfDir = filepath.Join(filepath.Dir(r.c.RunDir), "net.d")
-	if err := os.Mkdir(r.c.ConfDir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(r.c.ConfDir, 0o755))
 	r.c.Conflist = conflist.Options{MTU: 1500, Chained: []json.RawMessage{conflist.PortMap()}}
 	return r, filepath.Join(r.c.ConfDir, conflist.Name)
 }
@@ -50,14 +49,9 @@ func TestConflist(t *testing.T) {
 	if list, err := os.ReadDir(r.c.ConfDir); err != nil || len(list) != 1 {
 		t.Errorf("after the daemon's end there are %v, %v", list, err)
 	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(path))(t)
 	chained := strings.Replace(string(data), "    }\n  ]", "    },\n    {\"type\": \"istio-cni\"}\n  ]", 1)
-	if err := os.WriteFile(path, []byte(chained), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(chained), 0o644))
 	r.c.Conflist.MTU = 9001
 	r.cloud.silent = make(chan struct{})
 	r.start()
@@ -76,9 +70,7 @@ func TestConflist(t *testing.T) {
 // TestConflistAsItShouldBe: it is not written anew; a runtime would read its configuration again.
 func TestConflistAsItShouldBe(t *testing.T) {
 	r, path := confRig(t)
-	if err := os.WriteFile(path, conflist.Make(r.c.Conflist), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, conflist.Make(r.c.Conflist), 0o600))
 	r.start().serves()
 	r.eventually("it says so", func() bool { return strings.Contains(r.log.String(), "as it should be") })
 	if st, err := os.Stat(path); err != nil || st.Mode() != 0o600 {
@@ -110,9 +102,7 @@ func TestNoConflist(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, path := confRig(t)
-			if err := c.spoil(r, path); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.spoil(r, path))
 			r.start()
 			says := func() bool { return strings.Contains(join(r.status().Reasons), c.why) }
 			r.eventually("STATUS says why", func() bool { return exists(r.socket()) && says() })
@@ -127,9 +117,7 @@ func TestNoConflist(t *testing.T) {
 			if n := strings.Count(r.log.String(), "the conflist cannot be written; ipamd tries again"); n != 1 {
 				t.Errorf("the log says it %d times", n)
 			}
-			if err := c.mend(r, path); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.mend(r, path))
 			r.holds(path, conflist.Make(r.c.Conflist))
 			r.eventually("all is well", func() bool { out := r.status(); return out.Ready && out.Serving && len(out.Reasons) == 0 })
 			r.end()

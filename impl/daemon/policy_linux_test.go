@@ -14,6 +14,7 @@ import (
 	"github.com/enilab/enilab/impl/ipc"
 	"github.com/enilab/enilab/impl/netpolicy"
 	"github.com/enilab/enilab/impl/netpolicy/netpolicytest"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // named has another pod's name: a request of a further sandbox of it.
@@ -94,9 +95,7 @@ func TestPolicyIntents(t *testing.T) {
 	if left() != 1 {
 		t.Error("the intent went although the agent was not told")
 	}
-	if err := os.Remove(socket); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(socket))
 	b := netpolicytest.Start(t, socket)
 	b.Answer(func(context.Context, netpolicytest.Call) (bool, error) { return false, errors.New("it cannot") })
 	r.eventually("the agent that has come again is told", func() bool { return left() == 0 })
@@ -111,10 +110,7 @@ func TestPolicyIntents(t *testing.T) {
 func TestPolicyAgentGone(t *testing.T) {
 	r := newRig(t, 2)
 	dead(t, filepath.Join(r.c.RunDir, netpolicy.Name))
-	d, err := newDaemon(r.c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(newDaemon(r.c))(t)
 	d.ctx, d.end = context.WithCancel(t.Context())
 	defer d.end()
 	e := ipc.IntentFile{Name: "x.json", Intent: ipc.Intent{Pod: ipam.Pod{Namespace: "default", Name: "web-0"}}}
@@ -136,10 +132,7 @@ func TestPolicyAgentGone(t *testing.T) {
 // dead leaves a socket on which nobody listens.
 func dead(t *testing.T, path string) {
 	t.Helper()
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}))(t)
 	l.SetUnlinkOnClose(false)
 	l.Close()
 }

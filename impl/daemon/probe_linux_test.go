@@ -13,6 +13,7 @@ import (
 
 	"github.com/enilab/enilab/impl/ipc"
 	"github.com/enilab/enilab/impl/settings"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // answering listens as a daemon that always says the same; nil: it says nothing.
@@ -23,10 +24,7 @@ func answering(t *testing.T, out *ipc.Response) (socket string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	l, err := ipc.Listen(filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ipc.Listen(filepath.Join(dir, "s")))(t)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -53,10 +51,7 @@ func TestProbes(t *testing.T) {
 	if statusBound >= askStatus || askStatus >= time.Second {
 		t.Errorf("the daemon answers within %v, who asks waits for %v: expected the former to be less, and both less than a second", statusBound, askStatus)
 	}
-	rival, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rival := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { rival.Close() })
 	nobody := filepath.Join(t.TempDir(), "s")
 	for name, c := range map[string]struct {
@@ -125,10 +120,7 @@ func TestHungLoopIsReportedInTime(t *testing.T) {
 	r.c.Record = h
 	r.start().serves()
 	h.on.Store(true)
-	hung, err := ipc.Dial(r.socket(), soon)
-	if err != nil {
-		t.Fatal(err)
-	}
+	hung := must.Get(ipc.Dial(r.socket(), soon))(t)
 	defer hung.Close()
 	go func() { _, _ = hung.Call(delOf("nobody"), soon) }() // a step, which the recording's stream holds up
 	r.eventually("STATUS says that it is stuck, on a node that has served", func() bool {

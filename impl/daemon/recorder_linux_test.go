@@ -16,15 +16,12 @@ import (
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/ipc"
 	"github.com/enilab/enilab/impl/kube"
+	"github.com/enilab/enilab/internal/must"
 )
 
 func newNode(t *testing.T, p *ipam.Policy) *ipam.Node {
 	t.Helper()
-	n, err := ipam.New(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return must.Get(ipam.New(p))(t)
 }
 
 // TestRingForgetsTheOldestAndReplays: the ring forgets the oldest, and what is left replays.
@@ -42,14 +39,8 @@ func TestRingForgetsTheOldestAndReplays(t *testing.T) {
 		step(time.Duration(i)*time.Second, ipam.Del{Req: ipam.Req(i + 1), Att: att, Pod: ipam.Pod{Name: padding}, Version: 2})
 		step(time.Duration(i)*time.Second, ipam.Gone{Req: ipam.Req(i + 1)})
 	}
-	path, err := r.panicked(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Get(r.panicked(t.TempDir()))(t)
+	data := must.Get(os.ReadFile(path))(t)
 	if len(data) < ringSegment || len(data) > 3*ringSegment {
 		t.Errorf("the ring holds %d bytes", len(data))
 	}
@@ -63,9 +54,7 @@ func TestPanicsAreKept(t *testing.T) {
 	dir := t.TempDir()
 	r := &recorder{}
 	for range maxPanics + 2 {
-		if _, err := r.panicked(dir); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(r.panicked(dir))(t)
 	}
 	if list, _ := os.ReadDir(dir); len(list) != maxPanics {
 		t.Errorf("%d dumps", len(list))
@@ -92,10 +81,7 @@ func TestPanicIsExplained(t *testing.T) {
 	if text := fmt.Sprint(said); !strings.Contains(text, "a bug") || !strings.Contains(text, path) {
 		t.Errorf("the panic says %q, expected what happened and %s", text, path)
 	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(path))(t)
 	if all := strings.Split(strings.TrimSpace(string(data)), "\n"); len(all) != 3 || !strings.Contains(all[2], `"ContainerID":"fatal"`) {
 		t.Errorf("the recording has %d lines, expected the header, the start and the fatal input:\n%s", len(all), data)
 	}
@@ -107,20 +93,11 @@ func TestStreamBreaks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, 2)
 			path := filepath.Join(r.c.RunDir, "record.sock")
-			l, err := net.Listen("unix", path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := must.Get(net.Listen("unix", path))(t)
 			defer l.Close()
-			conn, err := net.Dial("unix", path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := must.Get(net.Dial("unix", path))(t)
 			defer conn.Close()
-			reader, err := l.Accept()
-			if err != nil {
-				t.Fatal(err)
-			}
+			reader := must.Get(l.Accept())(t)
 			if name == "gone" {
 				reader.Close()
 			} else {

@@ -22,6 +22,7 @@ import (
 	"github.com/enilab/enilab/impl/dataplane/linux"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/ipc"
+	"github.com/enilab/enilab/internal/must"
 )
 
 const primaryMAC0 = "02:00:00:00:00:01"
@@ -174,15 +175,10 @@ func newRig(t *testing.T, addresses int) *rig {
 // folders are a node's run and lib, in a folder whose path leaves room for a socket's.
 func folders(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "ipamd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(os.MkdirTemp("", "ipamd"))(t)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	for _, d := range []string{"run", "lib"} {
-		if err := os.Mkdir(filepath.Join(dir, d), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(filepath.Join(dir, d), 0o755))
 	}
 	return dir
 }
@@ -279,23 +275,15 @@ func (r *rig) serves() *rig {
 
 func (r *rig) view() (v Inspection) {
 	r.t.Helper()
-	if err := json.Unmarshal(r.must(&ipc.Request{Verb: ipc.View}).Body, &v); err != nil {
-		r.t.Fatal(err)
-	}
+	must.Do(r.t, json.Unmarshal(r.must(&ipc.Request{Verb: ipc.View}).Body, &v))
 	return v
 }
 
 // passed is what the plugin passes of a namespace: this test's own.
 func passed(t *testing.T) []*os.File {
 	t.Helper()
-	ns, err := os.Open("/proc/thread-self/ns/net")
-	if err != nil {
-		t.Fatal(err)
-	}
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ns := must.Get(os.Open("/proc/thread-self/ns/net"))(t)
+	fd := must.Get(unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE))(t)
 	s := os.NewFile(uintptr(fd), "rtnetlink")
 	t.Cleanup(func() { ns.Close(); s.Close() })
 	return []*os.File{ns, s}
@@ -342,13 +330,7 @@ func (r *rig) replays() ipam.Replayed {
 // rows are those of RunStore's file.
 func (r *rig) rows() []ipam.Row {
 	r.t.Helper()
-	data, err := os.ReadFile(filepath.Join(r.c.RunDir, "ipam.json"))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	rows, err := ipam.DecodeRun(0, 0, data)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join(r.c.RunDir, "ipam.json")))(r.t)
+	rows := must.Get(ipam.DecodeRun(0, 0, data))(r.t)
 	return rows
 }

@@ -14,19 +14,15 @@ import (
 
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/ipc"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestBadRecords: whatever is in the way, the daemon comes up, says so, sets it aside and frees nothing.
 func TestBadRecords(t *testing.T) {
-	good, err := ipam.EncodeRun(0, 0, []ipam.Row{row("10.0.0.20", "one")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := must.Get(ipam.EncodeRun(0, 0, []ipam.Row{row("10.0.0.20", "one")}))(t)
 	write := func(data string) func(*testing.T, string) {
 		return func(t *testing.T, path string) {
-			if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, []byte(data), 0o600))
 		}
 	}
 	for name, make := range map[string]func(*testing.T, string){
@@ -37,14 +33,10 @@ func TestBadRecords(t *testing.T) {
 		"future version": write(`{"version":"vpc-cni-ipam/9","allocations":[]}`),
 		"no address":     write(`{"version":"vpc-cni-ipam/1","allocations":[{"networkName":"n","containerID":"c","ifName":"i","ipv4":"pod"}]}`),
 		"a directory": func(t *testing.T, path string) {
-			if err := os.MkdirAll(filepath.Join(path, "sub"), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.MkdirAll(filepath.Join(path, "sub"), 0o755))
 		},
 		"a dangling link": func(t *testing.T, path string) {
-			if err := os.Symlink("nowhere", path); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Symlink("nowhere", path))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -52,9 +44,7 @@ func TestBadRecords(t *testing.T) {
 			one := r.add("one").Address
 			r.end()
 			path := filepath.Join(r.c.RunDir, "ipam.json")
-			if err := os.RemoveAll(path); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.RemoveAll(path))
 			make(t, path)
 			r.record = &buffer{}
 			r.c.Record = r.record
@@ -108,9 +98,7 @@ func TestUpstreamRecord(t *testing.T) {
 	r := newRig(t, 3)
 	const theirs = `{"version":"vpc-cni-ipam/1","allocations":[{"networkName":"aws-cni","containerID":"c1","ifName":"eth0","ipv4":"10.0.0.21",` +
 		`"allocationTimestamp":1700000000000000000,"metadata":{"k8sPodNamespace":"default","k8sPodName":"web-0","interfacesCount":1}}]}`
-	if err := os.WriteFile(filepath.Join(r.c.RunDir, "ipam.json"), []byte(theirs), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(r.c.RunDir, "ipam.json"), []byte(theirs), 0o600))
 	r.start().serves()
 	if said := r.log.String(); !strings.Contains(said, "recovered-from-checkpoint attachment=aws-cni/c1/eth0 address=10.0.0.21") || !strings.Contains(said, "assigned=1 ") {
 		t.Errorf("it did not serve with the pod of their record\n%s", said)
@@ -137,9 +125,7 @@ func TestReboot(t *testing.T) {
 	if !rebooted(empty, filepath.Join(empty, "ipam.json"), bootID()) {
 		t.Error("an empty tmpfs is taken for a restart")
 	}
-	if err := os.WriteFile(filepath.Join(r.c.RunDir, bootFile), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(r.c.RunDir, bootFile), nil, 0o644))
 	if rebooted(r.c.RunDir, filepath.Join(r.c.RunDir, "ipam.json"), bootID()) {
 		t.Error("a daemon that was killed while it wrote the marker, or had no room to, is taken for a reboot: its pods' allocations would be dropped")
 	}
@@ -214,9 +200,7 @@ func TestFileTakesBack(t *testing.T) {
 		t.Errorf("after a failed commit: %v", f.rows)
 	}
 	f.path = filepath.Join(t.TempDir(), "ipam.json")
-	if err := f.Commit([]*ipam.Save{{Seq: 3, Put: []ipam.Row{one}}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Commit([]*ipam.Save{{Seq: 3, Put: []ipam.Row{one}}}))
 	f.path = filepath.Join(t.TempDir(), "no", "ipam.json")
 	changed := one
 	changed.State = ipam.Cooling
@@ -231,9 +215,7 @@ func TestFileTakesBack(t *testing.T) {
 func TestManyBadRecords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "enis.json")
 	for range maxBad + 3 {
-		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte("x"), 0o600))
 		f := &file{path: path, kind: ipam.LibStore}
 		if _, _, err := f.Read(); err == nil {
 			t.Fatal("x was read")
@@ -247,10 +229,7 @@ func TestManyBadRecords(t *testing.T) {
 
 // FuzzRecords: no file makes the reader panic; what it reads it can write and read again; what it cannot read it sets aside.
 func FuzzRecords(f *testing.F) {
-	one, err := ipam.EncodeRun(0, 0, []ipam.Row{row("10.0.0.20", "one")})
-	if err != nil {
-		f.Fatal(err)
-	}
+	one := must.Get(ipam.EncodeRun(0, 0, []ipam.Row{row("10.0.0.20", "one")}))(f)
 	f.Add(one, false)
 	f.Add([]byte(`{"version":"vpc-cni-ipam/1","allocations":null}`), false)
 	f.Add([]byte(`{"version":"enilab-intents/1","record":2,"intents":[{"token":"a","stage":"intended"}]}`), true)
@@ -260,18 +239,13 @@ func FuzzRecords(f *testing.F) {
 		memory = ""
 	}
 	f.Fuzz(func(t *testing.T, data []byte, lib bool) {
-		dir, err := os.MkdirTemp(memory, "ipamd")
-		if err != nil {
-			t.Fatal(err)
-		}
+		dir := must.Get(os.MkdirTemp(memory, "ipamd"))(t)
 		defer os.RemoveAll(dir)
 		s := &file{path: filepath.Join(dir, "record.json")}
 		if lib {
 			s.kind = ipam.LibStore
 		}
-		if err := os.WriteFile(s.path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(s.path, data, 0o600))
 		rows, _, err := s.Read()
 		if err != nil {
 			if len(rows) > 0 || exists(s.path) || !exists(s.path+".bad-1") {
@@ -316,15 +290,11 @@ func benchmarkCommit(b *testing.B, pods, free int) {
 		r.Pod, r.Netns, r.Veth, r.ENI, r.Allocated = ipam.Pod{Namespace: "default", Name: fmt.Sprint("web-", i), UID: "u"}, 4026531840, "eni0123456789a", "eni-1", time.Hour
 		all.Put = append(all.Put, r)
 	}
-	if err := f.Commit([]*ipam.Save{&all}); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, f.Commit([]*ipam.Save{&all}))
 	one := &ipam.Save{Put: all.Put[:1]}
 	b.ResetTimer()
 	for b.Loop() {
-		if err := f.Commit([]*ipam.Save{one}); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, f.Commit([]*ipam.Save{one}))
 	}
 }
 
@@ -336,10 +306,7 @@ func TestRunFileIsWhatEncodeRunWrites(t *testing.T) {
 		var all []ipam.Row
 		check := func() {
 			t.Helper()
-			want, err := ipam.EncodeRun(version, 1_700_000_000, all)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Get(ipam.EncodeRun(version, 1_700_000_000, all))(t)
 			for range 2 {
 				got, err := c.encode(version, 1_700_000_000, rows)
 				if err != nil || string(got) != string(want) {
@@ -377,9 +344,7 @@ func TestRecordThatCannotBeEncoded(t *testing.T) {
 	if _, _, err := f.Read(); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Commit([]*ipam.Save{{Put: []ipam.Row{intentRow("a")}}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Commit([]*ipam.Save{{Put: []ipam.Row{intentRow("a")}}}))
 	if err := f.Commit([]*ipam.Save{{Put: []ipam.Row{{Intent: &ipam.Intent{}}}}}); err == nil || !strings.Contains(err.Error(), "a token") {
 		t.Errorf("an intent without a token is written: %v", err)
 	}
