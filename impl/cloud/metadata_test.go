@@ -97,9 +97,7 @@ func TestENIOnOtherCardIsNotOurs(t *testing.T) {
 func TestPlacesChange(t *testing.T) {
 	s := start(t, noEC2(t))
 	c := s.cloud(Config{})
-	if _, err := c.Metadata(bounded5(t)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Metadata(bounded5(t)))(t)
 	s.mu.Lock()
 	s.leaves["meta-data/"+macs+mac1+"/interface-id"] = "eni-7"
 	s.leaves["meta-data/"+macs+mac1+"/subnet-id"] = "subnet-7"
@@ -208,8 +206,7 @@ func TestMetadataUnreachable(t *testing.T) {
 // Without AWS_REGION it is the identity document's.
 func TestRegionComesFromTheIdentityDocument(t *testing.T) {
 	s := start(t, consent)
-	o, err := New(t.Context(), Config{})
-	must.Do(t, err)
+	o := must.Get(New(t.Context(), Config{}))(t)
 	t.Cleanup(o.Close)
 	q := calls()[4]
 	delete(s.leaves, "dynamic/instance-identity/document")
@@ -233,9 +230,7 @@ func TestRegionComesFromTheIdentityDocument(t *testing.T) {
 		}
 	}
 	t.Setenv("AWS_REGION", "us-west-2")
-	if o, err = New(t.Context(), Config{}); err != nil {
-		t.Fatal(err)
-	}
+	o = must.Get(New(t.Context(), Config{}))(t)
 	t.Cleanup(o.Close)
 	if o.Call(bounded5(t), &q); !strings.Contains(s.signed[len(s.signed)-1], "/us-west-2/ec2/") {
 		t.Errorf("signed for %q", s.signed[len(s.signed)-1])

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestNoLeafIsTakenForAbsent: whichever leaf metadata has an error for, there is an error that names it and no view.
@@ -76,9 +77,7 @@ func TestSubnetsAreWhole(t *testing.T) {
 	}
 	const bad = "<item><subnetId>subnet-1</subnetId><cidrBlock>10.0.0</cidrBlock></item>"
 	s.answer = say(describeSubnets, "<subnetSet>"+bad+"</subnetSet>")
-	if _, err := c.Metadata(bounded5(t)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Metadata(bounded5(t)))(t)
 	known := netip.MustParsePrefix("10.0.0.0/24")
 	if got, err := c.Subnets(bounded5(t)); err != nil || len(got) != 1 || got[0].CIDR != known {
 		t.Errorf("a CIDR that is none, of a subnet whose CIDR metadata has said: %+v, %v", got, err)
@@ -201,10 +200,7 @@ func TestAnswersHaveABound(t *testing.T) {
 func TestDefaultTimeout(t *testing.T) {
 	clearEnvironment(t)
 	for configured, want := range map[time.Duration]time.Duration{0: DefaultTimeout, time.Minute: time.Minute} {
-		c, err := New(t.Context(), Config{Timeout: configured})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(New(t.Context(), Config{Timeout: configured}))(t)
 		t.Cleanup(c.Close)
 		if c.direct.Timeout != want || c.outer.Timeout != want {
 			t.Errorf("%v: requests end after %v and %v", configured, c.direct.Timeout, c.outer.Timeout)
@@ -224,10 +220,7 @@ func TestHostOfEC2(t *testing.T) {
 		if variable != "" {
 			t.Setenv(variable, "TRUE")
 		}
-		c, err := New(t.Context(), Config{Region: "eu-west-1"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(New(t.Context(), Config{Region: "eu-west-1"}))(t)
 		host := ""
 		c.outer.Transport = asked(func(q *http.Request) { host = q.URL.Host })
 		if q := calls()[4]; c.Call(bounded5(t), &q).Class == ipam.OK || host != want {
@@ -246,10 +239,7 @@ func TestMetadataBySix(t *testing.T) {
 	for mode, want := range map[string]string{"": "169.254.169.254", "IPv6": "[fd00:ec2::254]"} {
 		clearEnvironment(t)
 		t.Setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE", mode)
-		c, err := New(t.Context(), Config{Region: "eu-west-1"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(New(t.Context(), Config{Region: "eu-west-1"}))(t)
 		host := ""
 		c.direct.Transport = asked(func(q *http.Request) { host = q.URL.Host })
 		if _, err := c.Metadata(bounded5(t)); err == nil || host != want {
@@ -276,9 +266,7 @@ func TestBundleIsTrusted(t *testing.T) {
 	t.Setenv("AWS_CA_BUNDLE", bundle)
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ec2.Certificate().Raw})
 	for _, text := range [][]byte{nil, certificate} {
-		if err := os.WriteFile(bundle, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(bundle, text, 0o600))
 		c, err := New(t.Context(), Config{Region: "eu-west-1"})
 		if (err == nil) != (text != nil) {
 			t.Fatalf("%d bytes: %v", len(text), err)
@@ -342,9 +330,7 @@ func TestSessionNameOfARole(t *testing.T) {
 	s := start(t, consent)
 	unsetKeys(t)
 	token := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(token, []byte("jwt"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(token, []byte("jwt"), 0o600))
 	name := ""
 	sts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		name = q.FormValue("RoleSessionName")

@@ -19,11 +19,10 @@ import (
 
 // The generated types are the judge: what is read here is what they read.
 func FuzzList(f *testing.F) {
-	whole, err := proto.Marshal(&v1.ListPodSandboxResponse{Items: []*v1.PodSandbox{
+	whole := must.Get(proto.Marshal(&v1.ListPodSandboxResponse{Items: []*v1.PodSandbox{
 		{Id: "a", Metadata: &v1.PodSandboxMetadata{Name: "n", Namespace: "ns", Uid: "u", Attempt: 3}, State: v1.PodSandboxState_SANDBOX_NOTREADY,
 			CreatedAt: 7, Labels: map[string]string{labelName: "other", "x": "y"}, Annotations: map[string]string{"a": "b"}, RuntimeHandler: "runc"},
-		{Id: "b", Labels: map[string]string{labelName: "l", labelNamespace: "ln", labelUID: "lu"}}}})
-	must.Do(f, err)
+		{Id: "b", Labels: map[string]string{labelName: "l", labelNamespace: "ln", labelUID: "lu"}}}}))(f)
 	for n := range len(whole) + 1 {
 		f.Add(whole[:n])
 	}
@@ -50,10 +49,9 @@ func FuzzList(f *testing.F) {
 }
 
 func FuzzDetail(f *testing.F) {
-	whole, err := proto.Marshal(&v1.PodSandboxStatusResponse{Info: map[string]string{"info": "{}"}, Status: &v1.PodSandboxStatus{Id: "a",
+	whole := must.Get(proto.Marshal(&v1.PodSandboxStatusResponse{Info: map[string]string{"info": "{}"}, Status: &v1.PodSandboxStatus{Id: "a",
 		Network: &v1.PodSandboxNetworkStatus{Ip: "2001:db8::1", AdditionalIps: []*v1.PodIP{{Ip: "10.0.0.5"}}},
-		Linux:   &v1.LinuxPodSandboxStatus{Namespaces: &v1.Namespace{Options: &v1.NamespaceOption{Pid: v1.NamespaceMode_CONTAINER, TargetId: "x"}}}}})
-	must.Do(f, err)
+		Linux:   &v1.LinuxPodSandboxStatus{Namespaces: &v1.Namespace{Options: &v1.NamespaceOption{Pid: v1.NamespaceMode_CONTAINER, TargetId: "x"}}}}}))(f)
 	for n := range len(whole) + 1 {
 		f.Add(whole[:n])
 	}

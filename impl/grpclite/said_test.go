@@ -86,9 +86,7 @@ func TestLongestQuestion(t *testing.T) {
 	c, r := recorded(reply(1), reply(3))
 	question := bytes.Repeat([]byte("q"), maxQuestion)
 	for _, stream := range []uint32{1, 3} {
-		if _, err := c.Call(t.Context(), "/t.T/M", question); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Call(t.Context(), "/t.T/M", question))(t)
 		head, err := readFrame(&r.heard, c.buf)
 		if err != nil || head.kind != frameHeaders || head.stream != stream || head.flags != flagEndHeaders {
 			t.Errorf("headers: %+v, %v", head, err)

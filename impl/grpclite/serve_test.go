@@ -137,9 +137,7 @@ func TestAnswerIsNotCutOff(t *testing.T) {
 		close(heard)
 	}()
 	call := appendFrame([]byte(preface), frameHeaders, flagEndHeaders, 1, fields(":method", "POST", ":path", "/t.T/M"))
-	if _, err := a.Write(appendFrame(call, frameData, flagEndStream, 1, empty)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(a.Write(appendFrame(call, frameData, flagEndStream, 1, empty)))(t)
 	<-heard
 	if _, err := a.Write(appendFrame(nil, framePing, 0, 0, make([]byte, 8))); err != nil {
 		t.Errorf("after the answer: %v", err)

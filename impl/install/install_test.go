@@ -95,12 +95,8 @@ func TestRunningPluginKeepsItsBinary(t *testing.T) {
 	out := must.Get(cmd.StdoutPipe())(t)
 	must.Do(t, cmd.Start())
 	defer func() { _ = cmd.Process.Kill() }()
-	if _, err := Plugins(folder(t, map[string]string{"aws-cni": "#!/bin/sh\necho new\n"}), to); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(in, "still here"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Plugins(folder(t, map[string]string{"aws-cni": "#!/bin/sh\necho new\n"}), to))(t)
+	must.Get(io.WriteString(in, "still here"))(t)
 	in.Close()
 	if got, err := io.ReadAll(out); err != nil || string(got) != "still here" {
 		t.Errorf("the running plugin says %q, %v", got, err)
@@ -121,9 +117,7 @@ func TestNeverHalf(t *testing.T) {
 	for _, v := range versions {
 		from = append(from, folder(t, map[string]string{"aws-cni": v, "portmap": v}))
 	}
-	if _, err := Plugins(from[0], to); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Plugins(from[0], to))(t)
 	var installers sync.WaitGroup
 	for i := range 4 {
 		installers.Go(func() {

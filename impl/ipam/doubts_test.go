@@ -10,6 +10,7 @@ import (
 
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // has says whether the node counts an ENI among its own.
@@ -151,7 +152,7 @@ func TestAMACIsOnRecordBeforeTheLinkIsOurs(t *testing.T) {
 func TestACorruptStateIsRefused(t *testing.T) {
 	w, _ := manned(t)
 	w.further().live(time.Minute) // a second ENI
-	whole := must[[]byte](t)(w.node.Encode())
+	whole := must.Get(w.node.Encode())(t)
 	type object = map[string]any
 	list := func(state object, name string) []any { l, _ := state[name].([]any); return l }
 	for what, spoil := range map[string]func(state object) bool{
@@ -199,14 +200,12 @@ func TestACorruptStateIsRefused(t *testing.T) {
 		var all object
 		d := json.NewDecoder(bytes.NewReader(whole))
 		d.UseNumber() // some are larger than a float can tell
-		if err := d.Decode(&all); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Decode(&all))
 		if !spoil(all["State"].(object)) {
 			t.Errorf("%s: the state has no such thing", what)
 			continue
 		}
-		_, err := ipam.Decode(must[[]byte](t)(json.Marshal(all)), w.policy)
+		_, err := ipam.Decode(must.Get(json.Marshal(all))(t), w.policy)
 		if (err == nil) != (what == "") {
 			t.Errorf("a state with %q: %v", what, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/must"
 )
 
 var ownRow = ipam.Key{Address: netip.MustParseAddr("10.0.0.4")}
@@ -117,7 +118,7 @@ func TestFactsEndWithTheBoot(t *testing.T) {
 	w := ready(t, ipam.Sound())
 	w.live(time.Minute)
 	rows := w.stored()
-	w.node = must[*ipam.Node](t)(ipam.New(w.policy))
+	w.node = must.Get(ipam.New(w.policy))(t)
 	w.contract.Reset()
 	w.flight, w.saves, w.silent = nil, [2][]*ipam.Save{}, true
 	w.step(ipam.Start{Boot: "c", Rebooted: true, Booted: w.now, Seed: 9, Daemon: self, Version: w.version, Wall: bootWall, Settings: w.set, Rows: rows})

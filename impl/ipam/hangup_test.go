@@ -11,6 +11,7 @@ import (
 
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestWhoHangsUpTakesNobodyAlong: of two that wait for the same the second one's caller hangs up. The first one is
@@ -299,8 +300,8 @@ func TestAddedAddressesAreToldOnce(t *testing.T) {
 // TestWrongTypesAreNotRead: whatever field of a record is of another type is an error, and not a record that lacks
 // it.
 func TestWrongTypesAreNotRead(t *testing.T) {
-	run := must[[]byte](t)(ipam.EncodeRun(0, bootWall, append(someRows(), someFacts())))
-	lib := must[[]byte](t)(ipam.EncodeLib(0, someIntents()))
+	run := must.Get(ipam.EncodeRun(0, bootWall, append(someRows(), someFacts())))(t)
+	lib := must.Get(ipam.EncodeLib(0, someIntents()))(t)
 	for name, c := range map[string]struct {
 		file   []byte
 		decode func([]byte) error
@@ -312,9 +313,7 @@ func TestWrongTypesAreNotRead(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		var root any
-		if err := json.Unmarshal(c.file, &root); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(c.file, &root))
 		fields := 0
 		var visit func(path string, v any)
 		try := func(path string, put func(any), was any) {
@@ -324,7 +323,7 @@ func TestWrongTypesAreNotRead(t *testing.T) {
 				wrong = "text"
 			}
 			put(wrong)
-			if err := c.decode(must[[]byte](t)(json.Marshal(root))); err == nil {
+			if err := c.decode(must.Get(json.Marshal(root))(t)); err == nil {
 				t.Errorf("%s: %s may be %v", name, path, wrong)
 			}
 			put(was)

@@ -5,16 +5,14 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // newborn is a Node under the sound policy.
 func newborn(t *testing.T) *Node {
 	t.Helper()
-	n, err := New(Sound())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return must.Get(New(Sound()))(t)
 }
 
 // TestPartsKnowOnlyThoseBelow: a part points to parts before it in state, and to those of its own Node, also in a

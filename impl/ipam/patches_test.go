@@ -6,6 +6,7 @@ import (
 
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // Each of these notices a change of one line that nothing else here noticed: testdata/patches has them.
@@ -122,7 +123,7 @@ func TestARebootEndsWhatTheRecordsSpeakOf(t *testing.T) {
 	w.kernel.CloseNamespace(b.netns)
 	w.boxes = nil
 	w.flight, w.saves = nil, [2][]*ipam.Save{}
-	w.node = must[*ipam.Node](t)(ipam.New(w.policy))
+	w.node = must.Get(ipam.New(w.policy))(t)
 	w.contract.Reset()
 	w.step(ipam.Start{Boot: "another", Seed: 9, Daemon: self, Version: w.version, Wall: bootWall, Cluster: "c", Settings: w.set, Rows: rows, Rebooted: true})
 	w.live(2 * time.Second)
@@ -206,9 +207,7 @@ func TestAQuarantinedAddressKeepsItsRules(t *testing.T) {
 func (w *world) stranger(a interface{ String() string }) {
 	w.t.Helper()
 	plan := dataplane.PodPlan(dataplane.PodSpec{Alias: "not-ours", HostVeth: "veth9", Netns: w.kernel.NewNamespace(), Address: addr(a.String()), Table: dataplane.MainTable})
-	if _, err := w.kernel.Apply(plan, 0, len(plan.Ops)); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Get(w.kernel.Apply(plan, 0, len(plan.Ops)))(w.t)
 	w.kernel.SetLinkAlias("veth9", "")
 }
 
@@ -314,9 +313,7 @@ func TestDelBehindARepair(t *testing.T) {
 	w := ready(t, ipam.Sound())
 	b, a := w.up("c1", "web-1")
 	plan := dataplane.Plan{Ops: []dataplane.Op{{Kind: dataplane.RemoveRule, Priority: dataplane.PriorityToPod, Addr: a, Table: dataplane.MainTable}}}
-	if _, err := w.kernel.Apply(plan, 0, 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.kernel.Apply(plan, 0, 1))(t)
 	w.step(ipam.Seen{What: ipam.LookKernel}) // a hint
 	repair := w.until("a repair", func(e ipam.Effect) bool { p, ok := e.(*ipam.Apply); return ok && p.Lane.Kind == ipam.PodLane })
 	del := w.del(b)

@@ -9,14 +9,12 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/impl/dataplane"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestEveryDecisionIsTaken: neither a new Node nor a decoded one has a policy that leaves a decision out, and the error names it.
 func TestEveryDecisionIsTaken(t *testing.T) {
-	state, err := newborn(t).Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := must.Get(newborn(t).Encode())(t)
 	refused := func(t *testing.T, p *Policy, names string) {
 		t.Helper()
 		if _, err := New(p); err == nil || !strings.HasSuffix(err.Error(), names) {

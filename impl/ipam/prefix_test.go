@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // ofPrefix has a pool take a prefix of its ENI, with all sixteen addresses free, and returns their slots.
@@ -153,10 +155,7 @@ func TestIntentsOfPrefixesComeBack(t *testing.T) {
 	prefix := netip.MustParsePrefix("10.0.0.16/28")
 	in := Row{Intent: &Intent{Token: "t", Stage: Ready, Doing: UnassignIPs, Prefixed: true, Before: slices.Collect(addressesOf(prefix)),
 		ENI: ENI{ID: "eni-0", Prefixes: []netip.Prefix{prefix}}}}
-	data, err := EncodeLib(0, []Row{in})
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(EncodeLib(0, []Row{in}))(t)
 	back, err := DecodeLib(0, data)
 	if err != nil || !back[0].Intent.Prefixed || !slices.Equal(back[0].Intent.Before, in.Intent.Before) ||
 		!slices.Equal(back[0].Intent.ENI.Prefixes, in.Intent.ENI.Prefixes) {
@@ -168,10 +167,7 @@ func TestIntentsOfPrefixesComeBack(t *testing.T) {
 			t.Errorf("a prefix %s is read", bad)
 		}
 	}
-	data, err = EncodeRun(0, 0, []Row{{Address: prefix.Addr(), State: Assigned, Prefixed: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	data = must.Get(EncodeRun(0, 0, []Row{{Address: prefix.Addr(), State: Assigned, Prefixed: true}}))(t)
 	if rows, err := DecodeRun(0, 0, data); err != nil || !rows[0].Prefixed {
 		t.Errorf("%s came back as %+v, %v", data, rows, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/must"
 )
 
 const bootWall = 1_700_000_000
@@ -44,7 +45,7 @@ func someFacts() ipam.Row {
 func TestFactsComeBack(t *testing.T) {
 	rows := append([]ipam.Row{someFacts()}, someRows()...)
 	for version := 1; version <= ipam.Version; version++ {
-		got := must[[]ipam.Row](t)(ipam.DecodeRun(version, bootWall, must[[]byte](t)(ipam.EncodeRun(version, bootWall, rows))))
+		got := must.Get(ipam.DecodeRun(version, bootWall, must.Get(ipam.EncodeRun(version, bootWall, rows))(t)))(t)
 		same(t, got[:1], rows[:1])
 		if ipam.FactsOf(got) == nil {
 			t.Errorf("version %d: the facts cannot be used", version)
@@ -68,16 +69,6 @@ func someIntents() []ipam.Row {
 	}
 }
 
-func must[T any](t testing.TB) func(T, error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
-
 func same(t testing.TB, got, want []ipam.Row) {
 	t.Helper()
 	if !reflect.DeepEqual(got, want) && len(got)+len(want) > 0 {
@@ -87,7 +78,7 @@ func same(t testing.TB, got, want []ipam.Row) {
 
 // TestRunLooksLikeUpstream holds the file to amazon-vpc-cni-k8s's format, byte for byte.
 func TestRunLooksLikeUpstream(t *testing.T) {
-	got := must[[]byte](t)(ipam.EncodeRun(2, bootWall, someRows()))
+	got := must.Get(ipam.EncodeRun(2, bootWall, someRows()))(t)
 	want := `{"version":"vpc-cni-ipam/1","allocations":[` +
 		`{"allocatedAt":7000000000,"allocationTimestamp":1700000007000000000,"containerID":"c1","eni":"eni-1","ifName":"eth0","ipv4":"10.0.0.9",` +
 		`"metadata":{"interfacesCount":1,"k8sPodName":"web-0","k8sPodNamespace":"default"},"netns":4026532001,"networkName":"aws-cni","podUID":"u1","seenRuntime":true,"veth":"eni123"}],` +
@@ -104,20 +95,20 @@ func TestRowsComeBack(t *testing.T) {
 	rows := someRows()
 	backwards := slices.Clone(rows)
 	slices.Reverse(backwards)
-	data := must[[]byte](t)(ipam.EncodeRun(0, bootWall, backwards))
-	same(t, must[[]ipam.Row](t)(ipam.DecodeRun(0, bootWall, data)), rows)
-	if again := must[[]byte](t)(ipam.EncodeRun(0, bootWall, rows)); !bytes.Equal(again, data) {
+	data := must.Get(ipam.EncodeRun(0, bootWall, backwards))(t)
+	same(t, must.Get(ipam.DecodeRun(0, bootWall, data))(t), rows)
+	if again := must.Get(ipam.EncodeRun(0, bootWall, rows))(t); !bytes.Equal(again, data) {
 		t.Error("the order of the rows shows in the file")
 	}
 
 	intents := someIntents()
 	backwards = slices.Clone(intents)
 	slices.Reverse(backwards)
-	data = must[[]byte](t)(ipam.EncodeLib(0, backwards))
-	same(t, must[[]ipam.Row](t)(ipam.DecodeLib(0, data)), intents)
+	data = must.Get(ipam.EncodeLib(0, backwards))(t)
+	same(t, must.Get(ipam.DecodeLib(0, data))(t), intents)
 	for _, rows := range [][]ipam.Row{nil, {}} {
-		same(t, must[[]ipam.Row](t)(ipam.DecodeRun(2, bootWall, must[[]byte](t)(ipam.EncodeRun(2, bootWall, rows)))), nil)
-		same(t, must[[]ipam.Row](t)(ipam.DecodeLib(2, must[[]byte](t)(ipam.EncodeLib(2, rows)))), nil)
+		same(t, must.Get(ipam.DecodeRun(2, bootWall, must.Get(ipam.EncodeRun(2, bootWall, rows))(t)))(t), nil)
+		same(t, must.Get(ipam.DecodeLib(2, must.Get(ipam.EncodeLib(2, rows))(t)))(t), nil)
 	}
 }
 
@@ -126,13 +117,13 @@ func TestUpstreamsFile(t *testing.T) {
 	const file = `{"version":"vpc-cni-ipam/1","allocations":[
 	 {"networkName":"aws-cni","containerID":"c9","ifName":"eth0","ipv4":"10.0.0.22","allocationTimestamp":1700000011000000000,"metadata":{"k8sPodNamespace":"kube-system","k8sPodName":"dns","interfacesCount":2}},
 	 {"networkName":"aws-cni","containerID":"c8","ifName":"eth0","ipv4":"10.0.0.21","allocationTimestamp":1600000000000000000}]}`
-	rows := must[[]ipam.Row](t)(ipam.DecodeRun(2, bootWall, []byte(file)))
+	rows := must.Get(ipam.DecodeRun(2, bootWall, []byte(file)))(t)
 	same(t, rows, []ipam.Row{
 		{Address: addr("10.0.0.21"), State: ipam.Assigned, Att: ipam.Attachment{Network: "aws-cni", ContainerID: "c8", IfName: "eth0"}},
 		{Address: addr("10.0.0.22"), State: ipam.Assigned, Att: ipam.Attachment{Network: "aws-cni", ContainerID: "c9", IfName: "eth0"},
 			Pod: ipam.Pod{Namespace: "kube-system", Name: "dns"}, Allocated: 11 * time.Second, Extra: `{"metadata":{"interfacesCount":2}}`},
 	})
-	back := must[[]byte](t)(ipam.EncodeRun(2, bootWall, rows))
+	back := must.Get(ipam.EncodeRun(2, bootWall, rows))(t)
 	if !bytes.Contains(back, []byte(`"interfacesCount":2`)) {
 		t.Errorf("a pod of two cards lost one on the way back: %s", back)
 	}
@@ -141,38 +132,38 @@ func TestUpstreamsFile(t *testing.T) {
 // TestNeighbourVersions is rule C: what one version does not know survives it.
 func TestNeighbourVersions(t *testing.T) {
 	rows := someRows()
-	two := must[[]byte](t)(ipam.EncodeRun(2, bootWall, rows))
-	old := must[[]ipam.Row](t)(ipam.DecodeRun(1, bootWall, two))
+	two := must.Get(ipam.EncodeRun(2, bootWall, rows))(t)
+	old := must.Get(ipam.DecodeRun(1, bootWall, two))(t)
 	if old[0].Netns != 0 || old[0].Veth != "" || old[0].Extra != `{"netns":4026532001,"veth":"eni123"}` {
 		t.Errorf("version 1 read %+v", old[0])
 	}
-	one := must[[]byte](t)(ipam.EncodeRun(1, bootWall, old))
-	same(t, must[[]ipam.Row](t)(ipam.DecodeRun(2, bootWall, one)), rows)
+	one := must.Get(ipam.EncodeRun(1, bootWall, old))(t)
+	same(t, must.Get(ipam.DecodeRun(2, bootWall, one))(t), rows)
 
-	plain := must[[]byte](t)(ipam.EncodeRun(1, bootWall, rows))
+	plain := must.Get(ipam.EncodeRun(1, bootWall, rows))(t)
 	if bytes.Contains(plain, []byte("netns")) || bytes.Contains(plain, []byte("veth")) {
 		t.Errorf("version 1 wrote fields of version 2: %s", plain)
 	}
 
 	const far = `{"version":"vpc-cni-ipam/1","allocations":[{"networkName":"aws-cni","containerID":"c1","ifName":"eth0","ipv4":"10.0.0.9","allocationTimestamp":1,
 	 "allocatedAt":5,"qos":{"b":[1,2]},"metadata":{"zone":"a"}}],"enilab":{"record":9,"resting":[{"networkName":"","containerID":"","ifName":"","ipv4":"10.0.0.8","state":"exiled","why":"x"}]}}`
-	got := must[[]ipam.Row](t)(ipam.DecodeRun(2, bootWall, []byte(far)))
+	got := must.Get(ipam.DecodeRun(2, bootWall, []byte(far)))(t)
 	same(t, got, []ipam.Row{
 		{Address: addr("10.0.0.8"), State: ipam.Quarantined, Extra: `{"why":"x"}`},
 		{Address: addr("10.0.0.9"), State: ipam.Assigned, Att: ipam.Attachment{Network: "aws-cni", ContainerID: "c1", IfName: "eth0"}, Allocated: 5,
 			Extra: `{"metadata":{"zone":"a"},"qos":{"b":[1,2]}}`},
 	})
-	same(t, must[[]ipam.Row](t)(ipam.DecodeRun(2, bootWall, must[[]byte](t)(ipam.EncodeRun(2, bootWall, got)))), got)
+	same(t, must.Get(ipam.DecodeRun(2, bootWall, must.Get(ipam.EncodeRun(2, bootWall, got))(t)))(t), got)
 
 	const farIntent = `{"version":"enilab-intents/1","record":9,"intents":[{"token":"t","stage":"frozen","doing":"MoveNetworkInterface","eni":{"id":"eni-1","card":2},"why":1}]}`
-	intents := must[[]ipam.Row](t)(ipam.DecodeLib(2, []byte(farIntent)))
+	intents := must.Get(ipam.DecodeLib(2, []byte(farIntent)))(t)
 	same(t, intents, []ipam.Row{{Intent: &ipam.Intent{Token: "t", ENI: ipam.ENI{ID: "eni-1"},
 		Extra: `{"doing":"MoveNetworkInterface","eni":{"card":2},"stage":"frozen","why":1}`}}})
-	same(t, must[[]ipam.Row](t)(ipam.DecodeLib(2, must[[]byte](t)(ipam.EncodeLib(2, intents)))), intents)
+	same(t, must.Get(ipam.DecodeLib(2, must.Get(ipam.EncodeLib(2, intents))(t)))(t), intents)
 }
 
 func TestDamagedRunStore(t *testing.T) {
-	whole := must[[]byte](t)(ipam.EncodeRun(2, bootWall, someRows()))
+	whole := must.Get(ipam.EncodeRun(2, bootWall, someRows()))(t)
 	allocation := func(s string) string {
 		return `{"version":"vpc-cni-ipam/1","allocations":[{"networkName":"n","containerID":"c","ifName":"i",` + s + `}]}`
 	}
@@ -216,7 +207,7 @@ func TestDamagedRunStore(t *testing.T) {
 }
 
 func TestDamagedLibStore(t *testing.T) {
-	whole := must[[]byte](t)(ipam.EncodeLib(2, someIntents()))
+	whole := must.Get(ipam.EncodeLib(2, someIntents()))(t)
 	intent := func(s string) string { return `{"version":"enilab-intents/1","record":2,"intents":[` + s + `]}` }
 	for _, c := range []struct{ name, data, says string }{
 		{"empty", "", "the file is empty"},
@@ -281,8 +272,8 @@ func FuzzDecodeRun(f *testing.F) {
 		if err != nil {
 			t.Fatalf("what was read cannot be written: %v", err)
 		}
-		same(t, must[[]ipam.Row](t)(ipam.DecodeRun(version, wall, again)), rows)
-		if third := must[[]byte](t)(ipam.EncodeRun(version, wall, rows)); !bytes.Equal(third, again) {
+		same(t, must.Get(ipam.DecodeRun(version, wall, again))(t), rows)
+		if third := must.Get(ipam.EncodeRun(version, wall, rows))(t); !bytes.Equal(third, again) {
 			t.Fatal("not deterministic")
 		}
 	})
@@ -304,6 +295,6 @@ func FuzzDecodeLib(f *testing.F) {
 		if err != nil {
 			t.Fatalf("what was read cannot be written: %v", err)
 		}
-		same(t, must[[]ipam.Row](t)(ipam.DecodeLib(2, again)), rows)
+		same(t, must.Get(ipam.DecodeLib(2, again))(t), rows)
 	})
 }

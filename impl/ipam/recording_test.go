@@ -9,6 +9,7 @@ import (
 
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/must"
 )
 
 func sound(name string) (*ipam.Policy, bool) { return ipam.Sound(), name == "sound" }
@@ -19,14 +20,14 @@ func tape(t testing.TB, seed uint64, skip, steps int) []byte {
 	for range skip {
 		w.do()
 	}
-	r := must[*ipam.Recording](t)(ipam.NewRecording(w.node, "sound"))
+	r := must.Get(ipam.NewRecording(w.node, "sound"))(t)
 	out := bytes.Clone(r.Header())
 	w.tap = func(in ipam.Input, effs []ipam.Effect) {
 		if _, next := in.(ipam.Start); next { // another life is another recording
 			w.tap = nil
 			return
 		}
-		out = append(out, must[[]byte](t)(r.Line(w.now, in, effs))...)
+		out = append(out, must.Get(r.Line(w.now, in, effs))(t)...)
 	}
 	for range steps {
 		w.do()
@@ -119,9 +120,9 @@ func TestInputsComeBack(t *testing.T) {
 		ipam.Saved{Store: ipam.LibStore, Seq: 10, Err: "disk full"},
 		ipam.Stop{},
 	} {
-		data := must[[]byte](t)(ipam.MarshalInput(in))
-		got := must[ipam.Input](t)(ipam.UnmarshalInput(data))
-		if again := must[[]byte](t)(ipam.MarshalInput(got)); !bytes.Equal(again, data) || reflect.TypeOf(got) != reflect.TypeOf(in) {
+		data := must.Get(ipam.MarshalInput(in))(t)
+		got := must.Get(ipam.UnmarshalInput(data))(t)
+		if again := must.Get(ipam.MarshalInput(got))(t); !bytes.Equal(again, data) || reflect.TypeOf(got) != reflect.TypeOf(in) {
 			t.Errorf("%s\ncame back as\n%s", data, again)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // Each of these notices changes of the core that nothing else here noticed: docs/mutation.md has them.
@@ -45,14 +46,14 @@ func TestAnInputStaysTheCallers(t *testing.T) {
 	w.silent = false
 	in := w.look(look)
 	w.step(in)
-	before := must[[]byte](t)(w.node.Encode())
+	before := must.Get(w.node.Encode())(t)
 	in.IMDS.Instance.VPC[0] = netip.MustParsePrefix("192.168.0.0/16")
 	for i := range in.IMDS.ENIs {
 		for k := range in.IMDS.ENIs[i].Addresses {
 			in.IMDS.ENIs[i].Addresses[k] = addr("192.168.0.1")
 		}
 	}
-	if !bytes.Equal(before, must[[]byte](t)(w.node.Encode())) {
+	if !bytes.Equal(before, must.Get(w.node.Encode())(t)) {
 		t.Error("the node changed with the caller's slice")
 	}
 }

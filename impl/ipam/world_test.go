@@ -12,6 +12,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/kernel"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/internal/splitmix"
 	"github.com/enilab/enilab/sim/judge"
 )
@@ -157,7 +158,7 @@ func newWorld(t testing.TB, p *ipam.Policy) *world {
 	w.kernel.PlugPrimary(primaryMAC, netip.MustParsePrefix("10.0.0.4/24"), addr("10.0.0.1"))
 	w.enis = []cloudENI{{ENI: ipam.ENI{ID: "eni-0", MAC: primaryMAC, Subnet: "subnet-1", CIDR: subnet, Primary: addr("10.0.0.4"), Status: "in-use",
 		Attachment: "attach-0", Instance: instance, DOT: true}}}
-	w.node = must[*ipam.Node](t)(ipam.New(p))
+	w.node = must.Get(ipam.New(p))(t)
 	return w
 }
 
@@ -166,7 +167,7 @@ func (w *world) start() {
 	w.lives++
 	w.flight, w.saves, w.lastReq = nil, [2][]*ipam.Save{}, 0
 	clear(w.replies)
-	w.node = must[*ipam.Node](w.t)(ipam.New(w.policy))
+	w.node = must.Get(ipam.New(w.policy))(w.t)
 	w.contract.Reset()
 	w.contract.Slack = time.Second
 	w.step(ipam.Start{Boot: "b", Seed: w.lives, Daemon: self, Version: w.version, Wall: bootWall, Cluster: w.cluster, Settings: w.set, Rows: w.stored()})
@@ -182,10 +183,10 @@ func (w *world) stored() []ipam.Row {
 			run = append(run, r)
 		}
 	}
-	data := must[[]byte](w.t)(ipam.EncodeRun(w.version, bootWall, run))
-	run = must[[]ipam.Row](w.t)(ipam.DecodeRun(w.version, bootWall, data))
-	data = must[[]byte](w.t)(ipam.EncodeLib(w.version, lib))
-	return append(run, must[[]ipam.Row](w.t)(ipam.DecodeLib(w.version, data))...)
+	data := must.Get(ipam.EncodeRun(w.version, bootWall, run))(w.t)
+	run = must.Get(ipam.DecodeRun(w.version, bootWall, data))(w.t)
+	data = must.Get(ipam.EncodeLib(w.version, lib))(w.t)
+	return append(run, must.Get(ipam.DecodeLib(w.version, data))(w.t)...)
 }
 
 func (w *world) broke(texts []string) {
@@ -591,9 +592,9 @@ func (w *world) down(b *box) {
 
 // survive replaces the node by what is read back of it.
 func (w *world) survive() {
-	data := must[[]byte](w.t)(w.node.Encode())
-	n := must[*ipam.Node](w.t)(ipam.Decode(data, w.policy))
-	again := must[[]byte](w.t)(n.Encode())
+	data := must.Get(w.node.Encode())(w.t)
+	n := must.Get(ipam.Decode(data, w.policy))(w.t)
+	again := must.Get(n.Encode())(w.t)
 	if !reflect.DeepEqual(data, again) {
 		w.t.Fatal("a decoded node encodes differently")
 	}

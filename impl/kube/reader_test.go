@@ -225,9 +225,7 @@ func TestInCluster(t *testing.T) {
 	}
 	for _, token := range []string{"one\n", "two"} {
 		write("token", token)
-		if _, err := r.Node(bounded(t, 2*patience)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(r.Node(bounded(t, 2*patience)))(t)
 	}
 	if want := []string{"Bearer one", "Bearer two"}; !slices.Equal(tokens, want) {
 		t.Errorf("tokens %q, want %q", tokens, want)

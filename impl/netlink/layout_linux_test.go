@@ -252,8 +252,7 @@ func TestAnswersAmongOthers(t *testing.T) {
 				messages = [][]byte{bytes.Join(messages, nil)}
 			}
 			for _, m := range messages {
-				_, err := unix.Write(kernel, m)
-				must.Do(t, err)
+				must.Get(unix.Write(kernel, m))(t)
 			}
 		}
 		s.seq = 9
@@ -298,8 +297,7 @@ func TestAnswersAmongOthers(t *testing.T) {
 // TestDatagramThatFillsTheBuffer is whole.
 func TestDatagramThatFillsTheBuffer(t *testing.T) {
 	s, kernel := scripted(t)
-	_, err := unix.Write(kernel, make([]byte, len(s.buf)))
-	must.Do(t, err)
+	must.Get(unix.Write(kernel, make([]byte, len(s.buf))))(t)
 	if b, err := s.ReceiveNow(); err != nil || len(b) != 256 {
 		t.Errorf("%d bytes, %v", len(b), err)
 	}

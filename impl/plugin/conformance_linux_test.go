@@ -447,9 +447,7 @@ func statusMinute(t *testing.T, n *node) {
 		var ts unix.Timespec
 		must.Do(t, unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts))
 		now := time.Duration(ts.Nano())
-		if _, err := os.Stat(miss); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(os.Stat(miss))(t)
 		must.Do(t, os.WriteFile(miss, fmt.Appendf(nil, "%d %d\n", now-first, now-last), 0o600))
 	}
 	age(50*time.Second, 5*time.Second)

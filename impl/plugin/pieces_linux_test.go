@@ -20,6 +20,7 @@ import (
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/ipc"
 	"github.com/enilab/enilab/impl/netlink"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestConfiguration: what each key comes to, up to its bounds, and that one which cannot be is named while the others
@@ -77,12 +78,8 @@ func TestConfiguration(t *testing.T) {
 func TestWhatPrevResultExpects(t *testing.T) {
 	dir := t.TempDir()
 	there, link, gone := filepath.Join(dir, "ns"), filepath.Join(dir, "link"), filepath.Join(dir, "gone")
-	if err := os.WriteFile(there, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(there, link); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(there, nil, 0o600))
+	must.Do(t, os.Symlink(there, link))
 	host := &types100.Interface{Name: "eth0"} // of the host: it has no sandbox
 	own := func(sandbox, mac string) *types100.Interface {
 		return &types100.Interface{Name: "eth0", Sandbox: sandbox, Mac: mac}
@@ -221,25 +218,16 @@ func TestLogIsPutAsideAtItsBound(t *testing.T) {
 	for size, aside := range map[int64]bool{maxLog - 1: false, maxLog: true} {
 		os.Remove(path)
 		os.Remove(path + ".1")
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Truncate(path, size); err != nil {
-			t.Fatal(err)
-		}
-		f, err := appendTo(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, nil, 0o600))
+		must.Do(t, os.Truncate(path, size))
+		f := must.Get(appendTo(path))(t)
 		f.Close()
 		if _, err := os.Stat(path + ".1"); (err == nil) != aside {
 			t.Errorf("a log of %d bytes: put aside: %v", size, err == nil)
 		}
 	}
 	fifo := path + ".fifo"
-	if err := unix.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Mkfifo(fifo, 0o600))
 	log, f := openLog(fifo, "info") // nobody reads it
 	log.Info("into the void")
 	f.Close()

@@ -70,8 +70,7 @@ func withExactly(t *testing.T, stage string) {
 		}
 	}
 	var netns, rtnetlink, router int
-	_, err := fmt.Sscan(stage, &netns, &rtnetlink, &router)
-	must.Do(t, err)
+	must.Get(fmt.Sscan(stage, &netns, &rtnetlink, &router))(t)
 	p := must.Get(NewPod(os.NewFile(uintptr(netns), "netns"), os.NewFile(uintptr(rtnetlink), "rtnetlink")))(t)
 	k := openHere(t, Options{})
 	apply(t, k, dataplane.InitPlan(hostSpec(true, true)), nil) // over netlink it needs no more

@@ -32,8 +32,7 @@ func TestForwardIsAccepted(t *testing.T) {
 	apply(t, k, acceptOp("eni"), nil)
 	expect("and with the operation", dataplane.Forward{}, 0)
 
-	_, err := interference.Do(kernel.Accident{What: kernel.DropForward})
-	must.Do(t, err)
+	must.Get(interference.Do(kernel.Accident{What: kernel.DropForward}))(t)
 	expect("with DROP", dataplane.Forward{Drops: true}, 0)
 	apply(t, k, acceptOp("eni"), nil)
 	expect("repaired", dataplane.Forward{Drops: true, Accepts: "eni"}, 2)
@@ -78,6 +77,5 @@ func forwarding(t *testing.T) []*nftables.Rule {
 	if err != nil {
 		return nil
 	}
-	list := must.Get(c.GetRules(table, chain))(t)
-	return list
+	return must.Get(c.GetRules(table, chain))(t)
 }

@@ -116,8 +116,7 @@ func TestOthersRoutes(t *testing.T) {
 	apply(t, k, dataplane.PodPlan(w), s.pod(t))
 	plug(t, newSpace(t), "eth0", primaryMAC, "r0")
 	must.Do(t, addAddress("eth0", "10.0.10.2/24"))
-	l, err := netlink.LinkByName("eth0")
-	must.Do(t, err)
+	l := must.Get(netlink.LinkByName("eth0"))(t)
 	same, service := linkTo(l, "10.0.10.21/32"), linkTo(l, "10.0.10.21/32")
 	same.Scope, same.Priority = netlink.SCOPE_LINK, 50
 	service.Scope, service.Tos = netlink.SCOPE_LINK, 0x10
@@ -163,8 +162,7 @@ func TestOthersRoutes(t *testing.T) {
 // once the link is another's.
 func TestRouteOfALinkWithoutItsAlias(t *testing.T) {
 	k, w := withPod(t)
-	l, err := netlink.LinkByName(w.HostVeth)
-	must.Do(t, err)
+	l := must.Get(netlink.LinkByName(w.HostVeth))(t)
 	remove := one(dataplane.Op{Kind: dataplane.RemoveRoute, Alias: w.Alias, Link: w.HostVeth, Table: dataplane.MainTable,
 		Dst: netip.PrefixFrom(w.Address, 32)})
 	must.Do(t, netlink.LinkSetAlias(l, "another's"))
@@ -193,8 +191,7 @@ func TestAdoptionOfWhatIsTaken(t *testing.T) {
 	apply(t, k, one(adopt), nil)
 	other.IfName = "eth1"
 	apply(t, k, dataplane.PodPlan(other), p)
-	l, err := netlink.LinkByName(other.HostVeth)
-	must.Do(t, err)
+	l := must.Get(netlink.LinkByName(other.HostVeth))(t)
 	must.Do(t, netlink.LinkSetAlias(l, ""))
 	adopt.Link, adopt.Addr = other.HostVeth, other.Address
 	refuses(t, k, "an attachment that has a link gets a second one", adopt, nil, dataplane.Exists)
@@ -211,8 +208,7 @@ func TestOnlyAVethIsAPods(t *testing.T) {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = "bridge"
 	must.Do(t, netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}))
-	l, err := netlink.LinkByName("bridge")
-	must.Do(t, err)
+	l := must.Get(netlink.LinkByName("bridge"))(t)
 	adopt := dataplane.Op{Kind: dataplane.AdoptLink, Link: "bridge", Alias: w.Alias, Addr: w.Address}
 	refuses(t, k, "a bridge is adopted", adopt, nil, dataplane.NoLink)
 	must.Do(t, netlink.LinkSetAlias(l, w.Alias))
@@ -267,18 +263,14 @@ func TestPortOfABridge(t *testing.T) {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = "bridge"
 	must.Do(t, netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}))
-	bridge, err := netlink.LinkByName("bridge")
-	must.Do(t, err)
-	l, err := netlink.LinkByName("eth0")
-	must.Do(t, err)
+	bridge := must.Get(netlink.LinkByName("bridge"))(t)
+	l := must.Get(netlink.LinkByName("eth0"))(t)
 	must.Do(t, netlink.LinkSetAlias(l, "somebody's"))
 	must.Do(t, netlink.LinkSetUp(l))
 	if d, err := k.roster.name("eth0"); err != nil || d.alias != "somebody's" {
 		t.Fatalf("%+v, %v", d, err)
 	}
-	if _, err := watch.drain(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(watch.drain())(t)
 	must.Do(t, netlink.LinkSetMaster(l, bridge))
 	must.Do(t, netlink.LinkSetNoMaster(l))
 	if d, err := k.roster.name("eth0"); err != nil || d.alias != "somebody's" {
@@ -306,8 +298,7 @@ func TestTwoLinksOfOneAlias(t *testing.T) {
 	var links []netlink.Link
 	for _, name := range []string{"first", "second"} {
 		must.Do(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name}, PeerName: name + "-peer"}))
-		l, err := netlink.LinkByName(name)
-		must.Do(t, err)
+		l := must.Get(netlink.LinkByName(name))(t)
 		links = append(links, l)
 	}
 	if _, err := k.roster.name("first"); err != nil { // from here on it listens
@@ -329,8 +320,7 @@ func TestANameTakenMeanwhile(t *testing.T) {
 	k := openNew(t, Options{})
 	w := spec(1, 1)
 	must.Do(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: w.HostVeth}, PeerName: "peer"}))
-	l, err := netlink.LinkByName(w.HostVeth)
-	must.Do(t, err)
+	l := must.Get(netlink.LinkByName(w.HostVeth))(t)
 	must.Do(t, netlink.LinkSetUp(l)) // as the second message does
 	lane := <-k.lanes
 	defer func() { k.lanes <- lane }()

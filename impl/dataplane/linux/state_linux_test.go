@@ -20,8 +20,7 @@ import (
 func TestOpenWithoutDescriptors(t *testing.T) {
 	enterNew(t)
 	descriptors := func() (n int) {
-		list, err := os.ReadDir("/proc/self/fd")
-		must.Do(t, err)
+		list := must.Get(os.ReadDir("/proc/self/fd"))(t)
 		return len(list)
 	}
 	var was unix.Rlimit
@@ -160,14 +159,12 @@ func TestMACTwiceInAPlan(t *testing.T) {
 func TestTheOnlyAddressOfAnENI(t *testing.T) {
 	k := openNew(t, Options{})
 	plug(t, newSpace(t), "eth1", secondaryMAC, "r1")
-	l, err := netlink.LinkByName("eth1")
-	must.Do(t, err)
+	l := must.Get(netlink.LinkByName("eth1"))(t)
 	addr := netip.MustParseAddr("10.0.20.10")
 	for _, have := range [][]string{{}, {"10.0.20.10/32"}, {"10.0.20.9/24", "10.0.20.10/32"}, {"10.0.20.10/24", "10.0.20.9/24"},
 		{"10.0.20.9/24", "10.0.20.8/24", "192.0.2.1/32"}, {"10.0.20.10/16"}} {
 		for _, dst := range []string{"10.0.20.0/24", "10.0.20.10/32"} {
-			list, err := netlink.AddrList(l, unix.AF_INET)
-			must.Do(t, err)
+			list := must.Get(netlink.AddrList(l, unix.AF_INET))(t)
 			for i := range list {
 				_ = netlink.AddrDel(l, &list[i]) // one may have gone with another
 			}

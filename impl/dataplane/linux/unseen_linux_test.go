@@ -169,8 +169,7 @@ func scripted(t *testing.T, messages ...func(*rtnl.Request)) *rtnl.Socket {
 		m(&r)
 		r.Finish()
 		binary.NativeEndian.PutUint32(r.B[8:], uint32(i+1))
-		_, err := unix.Write(fds[1], r.B)
-		must.Do(t, err)
+		must.Get(unix.Write(fds[1], r.B))(t)
 	}
 	return rtnl.Adopt(fds[0], podBuffer)
 }

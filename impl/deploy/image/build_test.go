@@ -33,9 +33,7 @@ func TestBinariesAreStaticAndStart(t *testing.T) {
 	p := must.Get(v1.ParsePlatform(Host()))(t)
 	dir := filepath.Join(t.TempDir(), p.Architecture)
 	o := Options{Roots: pemFile(t, 1)}
-	if _, err := o.check(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(o.check())(t)
 	var compressed int64
 	img := must.Get(o.platform(t.Context(), p, dir, []byte("roots"), compile))(t)
 	m := must.Get(img.Manifest())(t)
