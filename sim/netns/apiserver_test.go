@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/enilab/enilab/fakes/kube/apiserver"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestWholeCluster: an informer of client-go sees every pod of every node, and each change without having asked for it. ENIConfigs are there too.
@@ -29,8 +30,7 @@ at 1h   expect kube pods.ready == 4
 	srv.Start()
 	defer srv.Close()
 	defer srv.CloseClientConnections()
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: srv.URL})
-	must(t, err)
+	client := must.Get(kubernetes.NewForConfig(&rest.Config{Host: srv.URL}))(t)
 	config := make(chan string, 1)
 	go func() {
 		data, err := client.Discovery().RESTClient().Get().AbsPath("/apis/crd.k8s.amazonaws.com/v1alpha1/eniconfigs/us-west-2a").DoRaw(t.Context())
@@ -57,8 +57,7 @@ at 1h   expect kube pods.ready == 4
 	}}
 	f := informers.NewSharedInformerFactory(client, 0)
 	for _, i := range []cache.SharedIndexInformer{f.Core().V1().Pods().Informer(), f.Core().V1().Nodes().Informer()} {
-		_, err := i.AddEventHandler(handler)
-		must(t, err)
+		must.Get(i.AddEventHandler(handler))(t)
 	}
 	stop := make(chan struct{})
 	defer func() { close(stop); srv.CloseClientConnections(); f.Shutdown() }()

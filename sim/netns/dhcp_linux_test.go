@@ -8,6 +8,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/netns"
 	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/vpc"
@@ -26,11 +27,11 @@ func TestDHCP(t *testing.T) {
 			p.System = strangeSystem(t, "", "")
 			p.System.Node.DHCP = dhcp
 			c, err := runner.Load(netns.Place(p), "dhcp.scn", []byte("cluster nodes=1 subnet=10.0.40.0/24\nat 1s ec2 attach\nat 10s node-1 reboot\nat 12s expect node-1 enis == 2\n"))
-			must(t, err)
+			must.Do(t, err)
 			r, opened, err := c.Variants[0].Open(runner.DefaultSeed, nil)
-			must(t, err)
+			must.Do(t, err)
 			w := opened.(*netns.World)
-			defer func() { must(t, w.Close()) }()
+			defer func() { must.Do(t, w.Close()) }()
 			for _, at := range []time.Duration{9 * time.Second, 12 * time.Second} {
 				r.To(at, nil)
 				in, _ := w.EC2.InstanceOf(w.Instance(1))
@@ -50,7 +51,7 @@ func TestDHCP(t *testing.T) {
 
 func addressesOf(t *testing.T, w *netns.World, name string) (out []string) {
 	t.Helper()
-	must(t, vpc.Do(w.Handle(1).Box().Netns(), func() error {
+	must.Do(t, vpc.Do(w.Handle(1).Box().Netns(), func() error {
 		l, err := netlink.LinkByName(name)
 		if err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/netns"
 	"github.com/enilab/enilab/sim/runner"
 )
@@ -62,8 +63,7 @@ func TestNothingIsLeft(t *testing.T) {
 		t.Skip("it takes half a minute")
 	}
 	needLab(t)
-	dir, err := binaries()
-	must(t, err)
+	dir := must.Get(binaries())(t)
 	before := network(t)
 	c := exec.Command("/proc/self/exe", "machine", os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=5m")
 	c.Env = append(os.Environ(), machineVariable+"=1", folderVariable+"="+dir)
@@ -81,7 +81,7 @@ func TestNothingIsLeft(t *testing.T) {
 func leaveNothing(t *testing.T) {
 	p := parts(t)
 	for name, text := range map[string]string{"holds.scn": holds, "violated.scn": violated, "long.scn": long, "short.scn": short} {
-		must(t, os.WriteFile(filepath.Join(os.TempDir(), name), []byte(text), 0o644))
+		must.Do(t, os.WriteFile(filepath.Join(os.TempDir(), name), []byte(text), 0o644))
 	}
 	silent := p
 	silent.Ipamd = "/bin/false"
@@ -119,8 +119,7 @@ func leaveNothing(t *testing.T) {
 // judged runs a scenario in this process.
 func judged(t *testing.T, p netns.Parts, text string, want runner.Status) {
 	t.Helper()
-	c, err := runner.Load(netns.Place(p), "test.scn", []byte(text))
-	must(t, err)
+	c := must.Get(runner.Load(netns.Place(p), "test.scn", []byte(text)))(t)
 	if r := c.Run(runner.Options{Seed: runner.DefaultSeed}); r.Status != want {
 		t.Errorf("expected that it ends as %v, found\n%s", want, r.Report())
 	}
@@ -136,8 +135,7 @@ type command struct {
 
 func enilab(t *testing.T, args ...string) *command {
 	t.Helper()
-	dir, err := binaries()
-	must(t, err)
+	dir := must.Get(binaries())(t)
 	return enilabIn(t, dir, args...)
 }
 
@@ -148,10 +146,9 @@ func enilabIn(t *testing.T, dir string, args ...string) *command {
 	c.Dir, c.Stdout = os.TempDir(), &c.out
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // as a shell does
 	c.Env = append(os.Environ(), "ENILAB_VERBOSE=1")
-	errs, err := c.StderrPipe()
-	must(t, err)
+	errs := must.Get(c.StderrPipe())(t)
 	c.said = bufio.NewReader(io.TeeReader(errs, &c.heard))
-	must(t, c.Start())
+	must.Do(t, c.Start())
 	late := time.AfterFunc(time.Minute, func() { _ = c.Process.Kill() })
 	t.Cleanup(func() { late.Stop() })
 	return c
@@ -192,7 +189,7 @@ func killed(t *testing.T, when string) {
 	if differences(without, everything(t)) == "" {
 		t.Error("a laboratory runs, and the inventory does not show it: it proves nothing")
 	}
-	must(t, c.Process.Signal(syscall.SIGKILL))
+	must.Do(t, c.Process.Signal(syscall.SIGKILL))
 	c.ends()
 	cleaned(t, 0, 1)
 }
@@ -213,7 +210,7 @@ func kept(t *testing.T) {
 func interrupted(t *testing.T) {
 	c := enilab(t, "run", "--on", "netns", "violated.scn")
 	c.hears(t, "life 2 begins") // after node-1 kill
-	must(t, c.Process.Signal(syscall.SIGINT))
+	must.Do(t, c.Process.Signal(syscall.SIGINT))
 	if code := c.ends(); code != runner.ExitInterrupted {
 		t.Errorf("after Control-C it ends with code %d, expected %d\n%s", code, runner.ExitInterrupted, &c.heard)
 	}
@@ -234,14 +231,13 @@ func inTerminal(_ *testing.T, c *command) error { return syscall.Kill(-c.Process
 // stop keeps a process from doing anything, SIGTERM included, before it tells the run to end.
 func stop(name string) func(*testing.T, *command) error {
 	return func(t *testing.T, c *command) error {
-		dirs, err := filepath.Glob("/proc/[0-9]*")
-		must(t, err)
+		dirs := must.Get(filepath.Glob("/proc/[0-9]*"))(t)
 		stopped := 0
 		for _, dir := range dirs {
 			line, _ := os.ReadFile(dir + "/cmdline") // one that has just ended is none
 			pid, _ := strconv.Atoi(filepath.Base(dir))
 			if strings.HasPrefix(string(line), strings.ReplaceAll(name, " ", "\x00")) {
-				must(t, syscall.Kill(pid, syscall.SIGSTOP))
+				must.Do(t, syscall.Kill(pid, syscall.SIGSTOP))
 				stopped++
 			}
 		}
@@ -264,7 +260,7 @@ func (c *command) endsSoon(t *testing.T, when string, tell func(*testing.T, *com
 	for _, what := range strings.Split(when, ",") {
 		c.hears(t, what)
 	}
-	must(t, tell(t, c))
+	must.Do(t, tell(t, c))
 	began := time.Now()
 	code := c.ends()
 	if took := time.Since(began); code != runner.ExitInterrupted || took > endsWithin {
@@ -280,17 +276,15 @@ func (c *command) endsSoon(t *testing.T, when string, tell func(*testing.T, *com
 
 // hangs: the init step of the daemon never ends.
 func hangs(t *testing.T) {
-	from, err := binaries()
-	must(t, err)
+	from := must.Get(binaries())(t)
 	dir, err := os.MkdirTemp("", "hangs-") // not the test's own, which is removed after the inventory
-	must(t, err)
+	must.Do(t, err)
 	defer os.RemoveAll(dir)
 	for _, name := range []string{"enilab", "aws-cni"} {
-		data, err := os.ReadFile(filepath.Join(from, name))
-		must(t, err)
-		must(t, os.WriteFile(filepath.Join(dir, name), data, 0o755))
+		data := must.Get(os.ReadFile(filepath.Join(from, name)))(t)
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), data, 0o755))
 	}
-	must(t, os.WriteFile(filepath.Join(dir, "ipamd"), []byte("#!/bin/sh\ntrap '' TERM INT\necho begun > /run/aws-node/hangs\nsleep 1000\n"), 0o755))
+	must.Do(t, os.WriteFile(filepath.Join(dir, "ipamd"), []byte("#!/bin/sh\ntrap '' TERM INT\necho begun > /run/aws-node/hangs\nsleep 1000\n"), 0o755))
 	c := enilabIn(t, dir, "run", "--on", "netns", "long.scn")
 	c.endsSoon(t, "", func(t *testing.T, c *command) error {
 		for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {

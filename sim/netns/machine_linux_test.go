@@ -14,6 +14,8 @@ import (
 	"github.com/google/nftables"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // machineVariable is set in a machine.
@@ -63,36 +65,30 @@ type inventory []string
 func network(t *testing.T) inventory {
 	t.Helper()
 	var out inventory
-	links, err := netlink.LinkList()
-	must(t, err)
+	links := must.Get(netlink.LinkList())(t)
 	for _, l := range links {
 		a := l.Attrs()
-		addrs, err := netlink.AddrList(l, netlink.FAMILY_ALL)
-		must(t, err)
+		addrs := must.Get(netlink.AddrList(l, netlink.FAMILY_ALL))(t)
 		out = append(out, fmt.Sprintf("link %s, %s, %v, %v", a.Name, l.Type(), a.Flags, a.HardwareAddr))
 		for _, x := range addrs {
 			out = append(out, fmt.Sprintf("address %v of %s", x.IPNet, a.Name))
 		}
 	}
-	rules, err := netlink.RuleList(netlink.FAMILY_ALL)
-	must(t, err)
+	rules := must.Get(netlink.RuleList(netlink.FAMILY_ALL))(t)
 	for _, r := range rules {
 		out = append(out, "rule "+r.String())
 	}
 	routes, err := netlink.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE)
-	must(t, err)
+	must.Do(t, err)
 	for _, r := range routes {
 		out = append(out, "route "+r.String())
 	}
-	c, err := nftables.New()
-	must(t, err)
-	tables, err := c.ListTables()
-	must(t, err)
+	c := must.Get(nftables.New())(t)
+	tables := must.Get(c.ListTables())(t)
 	for _, x := range tables {
 		out = append(out, fmt.Sprintf("nftables %d %s", x.Family, x.Name))
 	}
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	must(t, err)
+	mounts := must.Get(os.ReadFile("/proc/self/mountinfo"))(t)
 	for line := range strings.Lines(string(mounts)) {
 		f := strings.Fields(line)
 		out = append(out, "mount "+f[4]+" "+f[3])

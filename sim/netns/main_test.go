@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/netns"
 	"github.com/enilab/enilab/sim/netns/node"
@@ -89,18 +90,8 @@ func needLab(t testing.TB) {
 func parts(t testing.TB) netns.Parts {
 	t.Helper()
 	needLab(t)
-	dir, err := binaries()
-	must(t, err)
-	p, err := netns.PartsIn(dir)
-	must(t, err)
-	return p
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(binaries())(t)
+	return must.Get(netns.PartsIn(dir))(t)
 }
 
 // open makes the laboratory that a scenario's cluster asks for; its lines are not carried out.
@@ -113,10 +104,9 @@ func open(t testing.TB, text string) *netns.World {
 // begin makes a scenario's laboratory, and the run through it. When the test ends, nothing may have contradicted the core or the model.
 func begin(t testing.TB, text string) (*netns.World, *sim.Run) {
 	t.Helper()
-	c, err := runner.Load(netns.Place(parts(t)), t.Name()+".scn", []byte(text))
-	must(t, err)
+	c := must.Get(runner.Load(netns.Place(parts(t)), t.Name()+".scn", []byte(text)))(t)
 	r, sw, err := c.Variants[0].Open(runner.DefaultSeed, nil)
-	must(t, err)
+	must.Do(t, err)
 	w := sw.(*netns.World)
 	t.Cleanup(func() {
 		for _, d := range w.Disagreements() {

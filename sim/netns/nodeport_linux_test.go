@@ -14,6 +14,7 @@ import (
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/netns"
 	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/sim/vpc"
@@ -57,9 +58,7 @@ func TestNodePortReturnsByThePrimary(t *testing.T) {
 	mac, address := w.Primary(1)
 	forward(t, w, pod)
 	packets := capture(t, w)
-	if _, err := dialNodePort(w); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(dialNodePort(w))(t)
 	await(t, packets, fmt.Sprintf("a packet from %v to the caller", address), func(p *vpc.Packet) bool {
 		src, dst := addresses(p.Data)
 		if p.Sent || dst != w.Network().Witness() {
@@ -93,7 +92,7 @@ func dialNodePort(w *netns.World) (string, error) {
 // forward leads node-1's port to a pod, as kube-proxy does.
 func forward(t *testing.T, w *netns.World, to netns.Spot) {
 	t.Helper()
-	must(t, vpc.Do(w.Handle(1).Box().Netns(), func() error {
+	must.Do(t, vpc.Do(w.Handle(1).Box().Netns(), func() error {
 		c, err := nftables.New()
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/scenarios"
 	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/mutants"
@@ -141,10 +142,8 @@ func TestMutantsFromOutside(t *testing.T) {
 	}
 	place := blindPlace(t)
 	for _, name := range longestFirst(t) {
-		data, err := fs.ReadFile(scenarios.Files, name)
-		must(t, err)
-		f, err := scn.Parse(name, data)
-		must(t, err)
+		data := must.Get(fs.ReadFile(scenarios.Files, name))(t)
+		f := must.Get(scn.Parse(name, data))(t)
 		for _, l := range f.Lines {
 			a, ok := l.Stmt.(*scn.Against)
 			if !ok || !l.Guard.Allows(place.Name) {
@@ -170,11 +169,8 @@ func playBlind(t *testing.T, place *runner.Place, name string, m *mutants.Mutant
 	t.Helper()
 	data := []byte(small[name])
 	if len(data) == 0 {
-		var err error
-		data, err = fs.ReadFile(scenarios.Files, name)
-		must(t, err)
+		data = must.Get(fs.ReadFile(scenarios.Files, name))(t)
 	}
-	c, err := runner.Load(place, name, data)
-	must(t, err)
+	c := must.Get(runner.Load(place, name, data))(t)
 	return c.Run(runner.Options{Seed: runner.DefaultSeed, Against: m})
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/netns"
 	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/sim/vpc"
@@ -54,9 +55,7 @@ func seen(t *testing.T, w *netns.World, from netns.Spot, to netip.AddrPort) neti
 		t.Errorf("%s (%v on node-%d) asks %v: %v", from.Pod, from.Address, from.Node, to, err)
 		return netip.Addr{}
 	}
-	a, err := netip.ParseAddr(text)
-	must(t, err)
-	return a
+	return must.Get(netip.ParseAddr(text))(t)
 }
 
 // Pods reach each other by their own addresses, on one node and on two, whichever ENIs they are on.
@@ -98,9 +97,7 @@ func capture(t *testing.T, w *netns.World) <-chan vpc.Packet {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	t.Cleanup(stop)
-	packets, err := w.Network().Capture(ctx, "any")
-	must(t, err)
-	return packets
+	return must.Get(w.Network().Capture(ctx, "any"))(t)
 }
 
 // await reads packets until one is what a test waits for.

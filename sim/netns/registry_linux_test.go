@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/netns"
 )
 
@@ -30,15 +31,14 @@ func TestRegistryOfSomebodyElse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("TMPDIR", t.TempDir())
 			victim := exec.Command("sleep", "600")
-			must(t, victim.Start())
+			must.Do(t, victim.Start())
 			defer func() { _ = victim.Process.Kill(); _ = victim.Wait() }()
-			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", victim.Process.Pid))
-			must(t, err)
+			stat := must.Get(os.ReadFile(fmt.Sprintf("/proc/%d/stat", victim.Process.Pid)))(t)
 			folder := filepath.Join(os.TempDir(), "enilab-labs")
-			must(t, os.Mkdir(folder, 0o700))
+			must.Do(t, os.Mkdir(folder, 0o700))
 			entry := fmt.Sprintf(`{"pid":%d,"begun":%s,"nodes":{"node-1":1}}`, victim.Process.Pid, strings.Fields(string(stat))[21])
-			must(t, os.WriteFile(filepath.Join(folder, "netns-1.json"), []byte(entry), 0o600))
-			must(t, lay(folder))
+			must.Do(t, os.WriteFile(filepath.Join(folder, "netns-1.json"), []byte(entry), 0o600))
+			must.Do(t, lay(folder))
 			if list, err := netns.Labs(); err == nil || len(list) > 0 {
 				t.Errorf("labs: %v, %v; expected none, and why", list, err)
 			}
@@ -53,19 +53,18 @@ func TestRegistryOfSomebodyElse(t *testing.T) {
 func TestCleanNamesWhatItEnds(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	folder := filepath.Join(os.TempDir(), "enilab-labs")
-	must(t, os.Mkdir(folder, 0o700))
+	must.Do(t, os.Mkdir(folder, 0o700))
 	var pids []int
 	for i := range 3 {
 		c := exec.Command("sleep", "600")
-		must(t, c.Start())
+		must.Do(t, c.Start())
 		done := make(chan struct{})
 		go func() { defer close(done); _ = c.Wait() }()
 		t.Cleanup(func() { _ = c.Process.Kill(); <-done })
 		pid := c.Process.Pid
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		must(t, err)
+		stat := must.Get(os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)))(t)
 		entry := fmt.Sprintf(`{"pid":%d,"begun":%s,"nodes":{"node-1":1}}`, pid, strings.Fields(string(stat))[21])
-		must(t, os.WriteFile(filepath.Join(folder, fmt.Sprintf("netns-%d.json", i)), []byte(entry), 0o600))
+		must.Do(t, os.WriteFile(filepath.Join(folder, fmt.Sprintf("netns-%d.json", i)), []byte(entry), 0o600))
 		pids = append(pids, pid)
 	}
 	for _, c := range []struct {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/scenarios"
 	"github.com/enilab/enilab/sim/netns"
 	"github.com/enilab/enilab/sim/runner"
@@ -50,10 +51,8 @@ func TestScenarios(t *testing.T) {
 // run judges a file, and says in the test's log what was not run and why.
 func run(t *testing.T, place *runner.Place, name string) {
 	t.Helper()
-	data, err := fs.ReadFile(scenarios.Files, name)
-	must(t, err)
-	c, err := runner.Load(place, name, data)
-	must(t, err)
+	data := must.Get(fs.ReadFile(scenarios.Files, name))(t)
+	c := must.Get(runner.Load(place, name, data))(t)
 	if n, ok := sampled[name]; ok {
 		if n == 0 {
 			t.Skip("it takes minutes: .ci/full plays it")
@@ -77,8 +76,7 @@ func run(t *testing.T, place *runner.Place, name string) {
 // longestFirst are all files, and first those that take longest, so that the others run beside them.
 func longestFirst(t *testing.T) []string {
 	t.Helper()
-	names, err := fs.Glob(scenarios.Files, "*.scn")
-	must(t, err)
+	names := must.Get(fs.Glob(scenarios.Files, "*.scn"))(t)
 	out := []string{"upgrade.scn", "lost-replies.scn", "drift.scn"}
 	for _, n := range out {
 		if i := slices.Index(names, n); i >= 0 {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/models"
@@ -19,10 +20,7 @@ func TestWrittenSettingsReachEverySystem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := sim.Check(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(sim.Check(f))(t)
 	n := models.Node{Settings: c.Settings, Written: c.Written}
 	want := map[string]string{"ENABLE_PREFIX_DELEGATION": "true", "WARM_PREFIX_TARGET": "1"}
 	if got := settingsOf(&n); !maps.Equal(got, want) {

@@ -24,6 +24,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/netns"
 	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/systems"
@@ -77,14 +78,12 @@ func strange(how string) error {
 // strangeSystem has that daemon; "" is none.
 func strangeSystem(t *testing.T, how, plugin string) *systems.System {
 	t.Helper()
-	self, err := os.Executable()
-	must(t, err)
+	self := must.Get(os.Executable())(t)
 	folder := t.TempDir()
 	script := fmt.Sprintf("#!/bin/sh\nexec /app/strange strange '%s'\n", plugin)
-	must(t, os.WriteFile(filepath.Join(folder, "plugin"), []byte(script), 0o755))
-	data, err := os.ReadFile(self)
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(folder, "strange"), data, 0o755))
+	must.Do(t, os.WriteFile(filepath.Join(folder, "plugin"), []byte(script), 0o755))
+	data := must.Get(os.ReadFile(self))(t)
+	must.Do(t, os.WriteFile(filepath.Join(folder, "strange"), data, 0o755))
 	s := &systems.System{Name: "strange", Version: "1.0.0", Folder: folder, Plugins: []string{"strange"},
 		Files:    []systems.File{{From: "strange", To: "/app/strange"}, {From: "plugin", To: "/opt/cni/bin/strange"}},
 		Conflist: systems.Text{Name: "10-strange.conflist", Words: `{"cniVersion": "0.4.0", "name": "strange", "plugins": [{"type": "strange"}]}`},
@@ -126,8 +125,7 @@ func TestStrangeSystems(t *testing.T) {
 		t.Run(c.how+c.plugin, func(t *testing.T) {
 			p := parts(t)
 			p.System = strangeSystem(t, c.how, c.plugin)
-			file, err := runner.Load(netns.Place(p), "strange.scn", []byte("# A stranger.\n"+c.lines))
-			must(t, err)
+			file := must.Get(runner.Load(netns.Place(p), "strange.scn", []byte("# A stranger.\n"+c.lines)))(t)
 			began := time.Now()
 			r := file.Run(runner.Options{Seed: runner.DefaultSeed})
 			if text := r.Report(); r.Status != c.status || !strings.Contains(text, c.says) {
@@ -170,8 +168,7 @@ at 31s  within 30s expect node-1 daemon.starts == 2
 	if _, err := runner.Load(place, "bad.scn", []byte(strings.Replace(text, "strange@2", "stranger@2", 1))); err == nil || !strings.Contains(err.Error(), "bad.scn:4:") {
 		t.Errorf("expected the line of the unknown system, found %v", err)
 	}
-	file, err := runner.Load(place, "upgrade.scn", []byte(text))
-	must(t, err)
+	file := must.Get(runner.Load(place, "upgrade.scn", []byte(text)))(t)
 	r := file.Run(runner.Options{Seed: runner.DefaultSeed})
 	if r.Status != runner.Held {
 		t.Errorf("expected held, found %s", r.Report())
@@ -200,8 +197,7 @@ at 11s  within 30s expect node-1 daemon.starts == 1
 at 41s  node-1 upgrade to=enilab@1
 at 41s  within 30s expect node-1 daemon.starts == 2
 `
-	file, err := runner.Load(netns.Place(p), "ours.scn", []byte(text))
-	must(t, err)
+	file := must.Get(runner.Load(netns.Place(p), "ours.scn", []byte(text)))(t)
 	if r := file.Run(runner.Options{Seed: runner.DefaultSeed}); r.Status != runner.Held {
 		t.Errorf("expected held, found %s", r.Report())
 	}
@@ -227,8 +223,7 @@ func handsOut(t *testing.T, s *systems.System) {
 	t.Helper()
 	p := parts(t)
 	p.System = s
-	file, err := runner.Load(netns.Place(p), "comes-and-goes.scn", []byte(comesAndGoes))
-	must(t, err)
+	file := must.Get(runner.Load(netns.Place(p), "comes-and-goes.scn", []byte(comesAndGoes)))(t)
 	if r := file.Run(runner.Options{Seed: runner.DefaultSeed}); r.Status != runner.Held {
 		t.Errorf("expected held, found %s", r.Report())
 	}
@@ -239,7 +234,7 @@ func TestHandout(t *testing.T) {
 	needLab(t)
 	t.Parallel() // it mostly waits: these worlds are in real time
 	s, err := systems.Find(t.Context(), filepath.Join("..", "..", "docs", "systems", "handout.yaml")+"@1.0.0="+builtHandout(t), systems.Options{})
-	must(t, err)
+	must.Do(t, err)
 	handsOut(t, s)
 }
 
@@ -263,27 +258,23 @@ func TestHandoutOutOfAnImage(t *testing.T) {
 	var layer bytes.Buffer
 	w := tar.NewWriter(&layer)
 	for _, name := range []string{"addressd", "ask", "ptp"} {
-		data, err := os.ReadFile(filepath.Join(folder, name))
-		must(t, err)
-		must(t, w.WriteHeader(&tar.Header{Name: "usr/lib/handout/" + name, Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(data))}))
-		_, err = w.Write(data)
-		must(t, err)
+		data := must.Get(os.ReadFile(filepath.Join(folder, name)))(t)
+		must.Do(t, w.WriteHeader(&tar.Header{Name: "usr/lib/handout/" + name, Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(data))}))
+		must.Get(w.Write(data))(t)
 	}
-	must(t, w.Close())
+	must.Do(t, w.Close())
 	l, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(layer.Bytes())), nil })
-	must(t, err)
+	must.Do(t, err)
 	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: runtime.GOARCH, RootFS: v1.RootFS{Type: "layers"}})
-	must(t, err)
-	image, err = mutate.AppendLayers(image, l)
-	must(t, err)
-	must(t, tarball.WriteToFile(filepath.Join(folder, "handout.tar"), name.MustParseReference("handout:v1.0.0"), image))
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "systems", "handout.yaml"))
-	must(t, err)
+	must.Do(t, err)
+	image = must.Get(mutate.AppendLayers(image, l))(t)
+	must.Do(t, tarball.WriteToFile(filepath.Join(folder, "handout.tar"), name.MustParseReference("handout:v1.0.0"), image))
+	text := must.Get(os.ReadFile(filepath.Join("..", "..", "docs", "systems", "handout.yaml")))(t)
 	described := regexp.MustCompile(`\{from: (\w+), to: (\S+)\}`).ReplaceAllString(string(text), "{from: $1, to: $2, image: /usr/lib/handout/$1}")
 	described = strings.Replace(described, "/var/lib/handout.json", "/book/handout.json", 1) + "mounts:\n  - {container: /book, node: /var/lib/handout}\n"
-	must(t, os.WriteFile(filepath.Join(folder, "handout.yaml"), []byte(described), 0o600))
+	must.Do(t, os.WriteFile(filepath.Join(folder, "handout.yaml"), []byte(described), 0o600))
 	s, err := systems.Find(t.Context(), filepath.Join(folder, "handout.yaml")+"@"+filepath.Join(folder, "handout.tar"), systems.Options{Cache: t.TempDir()})
-	must(t, err)
+	must.Do(t, err)
 	handsOut(t, s)
 }
 
@@ -297,7 +288,6 @@ func TestWithoutDaemon(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	s, err := systems.Find(t.Context(), "ptp@1.9.1="+folder, systems.Options{})
-	must(t, err)
+	s := must.Get(systems.Find(t.Context(), "ptp@1.9.1="+folder, systems.Options{}))(t)
 	handsOut(t, s)
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/netns"
 	"github.com/enilab/enilab/sim/runner"
 )
@@ -28,15 +29,14 @@ finally converges within 2m
 // signalDaemons signals the daemons of a laboratory's nodes, as enilab netns exec NODE -- pkill does, and says how many there were.
 func signalDaemons(t *testing.T, w *netns.World, sig syscall.Signal) (found int) {
 	t.Helper()
-	dirs, err := filepath.Glob(w.Handle(1).Box().Root() + "/proc/[0-9]*")
-	must(t, err)
+	dirs := must.Get(filepath.Glob(w.Handle(1).Box().Root() + "/proc/[0-9]*"))(t)
 	for _, dir := range dirs {
 		if line, _ := os.ReadFile(dir + "/cmdline"); !strings.HasPrefix(string(line), "/app/") {
 			continue
 		}
 		kill := "kill -" + strconv.Itoa(int(sig)) + " " + filepath.Base(dir)
 		out, code, err := w.Handle(1).Box().Exec(t.Context(), []string{"sh", "-c", kill})
-		must(t, err)
+		must.Do(t, err)
 		if code != 0 {
 			t.Fatalf("kill: %s", out)
 		}
@@ -83,19 +83,18 @@ func TestDaemonEndsByItself(t *testing.T) {
 	script := "#!/bin/sh\n[ \"$1\" = init ] && exec /opt/real/ipamd \"$@\"\n" +
 		"if [ -e /var/lib/aws-node/panic ]; then rm /var/lib/aws-node/panic; echo 'panic: index out of range'; echo; echo 'goroutine 1 [running]:'; exit 2; fi\n" +
 		"exec /opt/real/ipamd \"$@\"\n"
-	must(t, os.WriteFile(p.Ipamd, []byte(script), 0o755))
+	must.Do(t, os.WriteFile(p.Ipamd, []byte(script), 0o755))
 	p.Files = map[string]string{"/opt/real/ipamd": real}
 	text := strings.Replace(unasked, "at 1m   kube roll web 2", "at 1m node-1 restart", 1)
-	c, err := runner.Load(netns.Place(p), "unasked.scn", []byte(text))
-	must(t, err)
+	c := must.Get(runner.Load(netns.Place(p), "unasked.scn", []byte(text)))(t)
 	r, sw, err := c.Variants[0].Open(runner.DefaultSeed, nil)
-	must(t, err)
+	must.Do(t, err)
 	w := sw.(*netns.World)
 	defer w.Close()
 	r.To(30*time.Second, nil)
-	must(t, w.Handle(1).Box().WriteFile("/var/lib/aws-node/panic", nil))
+	must.Do(t, w.Handle(1).Box().WriteFile("/var/lib/aws-node/panic", nil))
 	v := r.Finish(nil)
-	must(t, w.Err())
+	must.Do(t, w.Err())
 	if len(v.Violations) > 0 {
 		t.Errorf("kubelet starts it again, and then it works: %v", v.Violations)
 	}
@@ -113,8 +112,7 @@ func TestDaemonIsKilledWhileKept(t *testing.T) {
 		t.Skip("a laboratory that is kept up: leave -short out")
 	}
 	p := parts(t)
-	c, err := runner.Load(netns.Place(p), "unasked.scn", []byte(unasked))
-	must(t, err)
+	c := must.Get(runner.Load(netns.Place(p), "unasked.scn", []byte(unasked)))(t)
 	killed := 0
 	r := c.Run(runner.Options{Seed: runner.DefaultSeed, Timeline: true, Linger: func(sw runner.World) {
 		w := sw.(*netns.World)

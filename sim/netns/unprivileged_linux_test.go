@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/runner"
 )
 
@@ -17,10 +18,9 @@ const nobody = 65534
 
 // Without root a laboratory ends before it begins: exit code 3, and one sentence that says what to do.
 func TestWithoutRoot(t *testing.T) {
-	dir, err := binaries()
-	must(t, err)
+	dir := must.Get(binaries())(t)
 	scenario := filepath.Join(dir, "holds.scn")
-	must(t, os.WriteFile(scenario, []byte(holds), 0o644))
+	must.Do(t, os.WriteFile(scenario, []byte(holds), 0o644))
 	for _, args := range []string{"run --on netns " + scenario, "run --on netns --keep " + scenario, "run --json --on netns " + scenario, "lab clean", "lab list", "lab exec node-1 -- true"} {
 		var out, errs bytes.Buffer
 		c := exec.Command(filepath.Join(dir, "enilab"), strings.Fields(args)...)

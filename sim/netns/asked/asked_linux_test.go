@@ -33,6 +33,7 @@ import (
 	"github.com/enilab/enilab/fakes/kube/apiserver"
 	kubeserver "github.com/enilab/enilab/fakes/kube/server"
 	"github.com/enilab/enilab/internal/authority"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/machine"
 	"github.com/enilab/enilab/sim/netns/node"
 	"github.com/enilab/enilab/sim/vpc"
@@ -252,25 +253,15 @@ func (l *lab) listen(network, addr string, config *tls.Config, serve func(net.Li
 	go func() { _ = serve(ln) }()
 }
 
-func must[T any](t *testing.T) func(v T, err error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
-
 func newLab(t *testing.T) *lab {
 	t.Helper()
 	l := &lab{t: t, began: time.Now(), asked: map[string]int{}, kubeNew: make(chan struct{}), cloud: ec2.New(ec2.Config{
 		VPCs:    []ec2.VPC{{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}}},
 		Subnets: []ec2.SubnetConfig{{CIDR: netip.MustParsePrefix("10.0.40.0/24")}}}, 7)}
 	l.links = machine.Links{}
-	l.network = must[*vpc.Network](t)(vpc.New(vpc.Config{VPC: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}, Subnets: []netip.Prefix{netip.MustParsePrefix("10.0.40.0/24")}}))
+	l.network = must.Get(vpc.New(vpc.Config{VPC: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}, Subnets: []netip.Prefix{netip.MustParsePrefix("10.0.40.0/24")}}))(t)
 	t.Cleanup(func() { _ = l.network.Close() })
-	l.inst = must[ec2.InstanceID](t)(l.cloud.Launch(0, ec2.LaunchSpec{Type: "m5.large"}))
+	l.inst = must.Get(l.cloud.Launch(0, ec2.LaunchSpec{Type: "m5.large"}))(t)
 	in, _ := l.cloud.InstanceOf(l.inst)
 	l.kube.Nodes = []*corev1.Node{apiserver.NodeOf(nodeName, kubeserver.NodeInfo{UID: "uid-1", MaxPods: 29, Address: in.PrimaryAddress,
 		Instance: string(l.inst), Type: in.Type, Zone: in.Zone}, epoch)}
@@ -296,14 +287,12 @@ func (v *version) conflist(t *testing.T) []byte {
 	t.Helper()
 	values := map[string]string{"__VETHPREFIX__": "eni", "__MTU__": "9001", "__PLUGINLOGFILE__": "/var/log/aws-routed-eni/plugin.log",
 		"__PLUGINLOGLEVEL__": "Debug", "__PODSGENFORCINGMODE__": "strict", "__RANDOMIZESNAT__": "prng"}
-	raw := must[[]byte](t)(os.ReadFile(filepath.Join(v.folder, "10-aws.conflist")))
+	raw := must.Get(os.ReadFile(filepath.Join(v.folder, "10-aws.conflist")))(t)
 	raw = placeholder.ReplaceAllFunc(raw, func(b []byte) []byte { return []byte(values[string(b)]) })
 	var c map[string]any
-	if err := json.Unmarshal(raw, &c); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(raw, &c))
 	c["plugins"] = c["plugins"].([]any)[:1]
-	return must[[]byte](t)(json.Marshal(c))
+	return must.Get(json.Marshal(c))(t)
 }
 
 // files writes what the node gets besides, and gives where it is.
@@ -313,13 +302,11 @@ func (v *version) files(t *testing.T, a *authority.Authority, conflist []byte) m
 	out := map[string]string{}
 	put := func(path string, b []byte) {
 		name := filepath.Join(dir, strings.ReplaceAll(path, "/", "_"))
-		if err := os.WriteFile(name, b, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(name, b, 0o644))
 		out[path] = name
 	}
 	put(caFile, a.PEM())
-	put(kubeFile, must[[]byte](t)(apiserver.Kubeconfig("https://"+kubeTLS, token, a.PEM())))
+	put(kubeFile, must.Get(apiserver.Kubeconfig("https://"+kubeTLS, token, a.PEM()))(t))
 	put("/app/10-aws.conflist", conflist)
 	out["/app/aws-cni"] = filepath.Join(v.folder, "aws-cni")
 	return out
@@ -327,10 +314,10 @@ func (v *version) files(t *testing.T, a *authority.Authority, conflist []byte) m
 
 func (v *version) play(t *testing.T) {
 	l := newLab(t)
-	a := must[*authority.Authority](t)(authority.New(nil))
+	a := must.Get(authority.New(nil))(t)
 	conflist := v.conflist(t)
-	l.box = must[*node.Node](t)(node.Start(node.Spec{Name: nodeName, Self: []string{"asked.test", "helper"}, Daemon: []string{filepath.Join(v.folder, "aws-k8s-agent")},
-		Plugin: filepath.Join(v.folder, "aws-cni"), Conflist: conflist, Files: v.files(t, a, conflist), Log: os.Stderr}))
+	l.box = must.Get(node.Start(node.Spec{Name: nodeName, Self: []string{"asked.test", "helper"}, Daemon: []string{filepath.Join(v.folder, "aws-k8s-agent")},
+		Plugin: filepath.Join(v.folder, "aws-cni"), Conflist: conflist, Files: v.files(t, a, conflist), Log: os.Stderr}))(t)
 	t.Cleanup(func() {
 		if err := l.box.Close(); err != nil {
 			t.Error(err)
@@ -339,9 +326,7 @@ func (v *version) play(t *testing.T) {
 	l.connect()
 	l.serve(a)
 	env := with(v.env, map[string]string{"VPC_CNI_VERSION": "v" + v.name}) // its manifest's; the plugin compares
-	if _, err := l.box.StartDaemon(nil, env); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(l.box.StartDaemon(nil, env))(t)
 	t.Cleanup(func() {
 		if !t.Failed() {
 			return
@@ -371,9 +356,9 @@ func (l *lab) connect() {
 	if len(l.problems) > 0 {
 		l.t.Fatal(l.problems)
 	}
-	h := must[*netlink.Handle](l.t)(netlink.NewHandleAt(netns.NsHandle(l.box.Netns().Fd())))
+	h := must.Get(netlink.NewHandleAt(netns.NsHandle(l.box.Netns().Fd())))(l.t)
 	defer h.Close()
-	lo := must[netlink.Link](l.t)(h.LinkByName("lo"))
+	lo := must.Get(h.LinkByName("lo"))(l.t)
 	if err := h.AddrAdd(lo, &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(169, 254, 169, 254), Mask: net.CIDRMask(32, 32)}}); err != nil {
 		l.t.Fatal(err)
 	}
@@ -382,9 +367,7 @@ func (l *lab) connect() {
 		l.t.Fatal(err)
 	}
 	hosts := "127.0.0.1 localhost\n127.0.0.2 ec2." + region + ".amazonaws.com sts." + region + ".amazonaws.com\n"
-	if err := os.WriteFile(l.box.Root()+"/etc/hosts", []byte(hosts), 0o644); err != nil {
-		l.t.Fatal(err)
-	}
+	must.Do(l.t, os.WriteFile(l.box.Root()+"/etc/hosts", []byte(hosts), 0o644))
 	if out, code, err := l.box.Exec(l.t.Context(), []string{"/bin/mkdir", "-p", "/host/opt/cni/bin", "/host/etc/cni/net.d", "/host/var/log/aws-routed-eni"}); err != nil || code != 0 {
 		l.t.Fatal(err, code, string(out))
 	}
@@ -413,19 +396,15 @@ func (l *lab) serve(a *authority.Authority) {
 	metadata := imdsserver.Handler(imdsserver.Config{View: l.metadata, Now: l.now, Role: "node", Options: imdsserver.Options{V1: true}})
 	l.listen("tcp", imdsAddr, nil, imdsserver.Server(l.noted("imds", metadata)).Serve)
 	l.listen("tcp", ec2Plain, nil, ec2server.Server(cloud).Serve)
-	l.listen("tcp", ec2TLS, must[*tls.Config](l.t)(a.TLS("ec2."+region+".amazonaws.com", "sts."+region+".amazonaws.com")), ec2server.Server(cloud).Serve)
-	l.listen("tcp", kubeTLS, must[*tls.Config](l.t)(a.TLS("127.0.0.1", "kubernetes.default.svc")), apiserver.Serve(api).Serve)
+	l.listen("tcp", ec2TLS, must.Get(a.TLS("ec2."+region+".amazonaws.com", "sts."+region+".amazonaws.com"))(l.t), ec2server.Server(cloud).Serve)
+	l.listen("tcp", kubeTLS, must.Get(a.TLS("127.0.0.1", "kubernetes.default.svc"))(l.t), apiserver.Serve(api).Serve)
 	l.listen("tcp", dockerAt, nil, criserver.DockerServer(l.noted("docker", criserver.Docker(l))).Serve)
 	for name, b := range apiserver.ServiceAccount(token, "kube-system", a.PEM()) {
 		folder := l.box.Root() + strings.Replace(apiserver.AccountFolder, "/var/run", "/run", 1)
-		if err := os.MkdirAll(folder, 0o755); err != nil {
-			l.t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, name), b, 0o644); err != nil {
-			l.t.Fatal(err)
-		}
+		must.Do(l.t, os.MkdirAll(folder, 0o755))
+		must.Do(l.t, os.WriteFile(filepath.Join(folder, name), b, 0o644))
 	}
-	runtime := must[net.Listener](l.t)(net.Listen("unix", l.box.Root()+"/run/dockershim.sock"))
+	runtime := must.Get(net.Listen("unix", l.box.Root()+"/run/dockershim.sock"))(l.t)
 	server := criserver.New(l, criserver.WithAlpha(true))
 	l.t.Cleanup(server.Stop)
 	go func() { _ = server.Serve(runtime) }()
@@ -460,15 +439,13 @@ func (v *version) await(t *testing.T, l *lab) {
 // attach runs ADD and DEL until they succeed, as a runtime does.
 func (l *lab) attach() {
 	l.t.Helper()
-	inode := must[uint64](l.t)(l.box.MakeNetns("cni-1"))
+	inode := must.Get(l.box.MakeNetns("cni-1"))(l.t)
 	op := uint64(0)
 	for _, verb := range []cri.Verb{cri.ADD, cri.DEL} {
 		for end := time.Now().Add(serveIn); ; {
 			op++
-			if err := l.box.RunPlugin(op, node.Run{Verb: verb, ContainerID: strings.Repeat("ab", 32), IfName: "eth0", Netns: inode,
-				Namespace: "default", Name: "web-0", UID: "uid-web-0", Timeout: serveIn}); err != nil {
-				l.t.Fatal(err)
-			}
+			must.Do(l.t, l.box.RunPlugin(op, node.Run{Verb: verb, ContainerID: strings.Repeat("ab", 32), IfName: "eth0", Netns: inode,
+				Namespace: "default", Name: "web-0", UID: "uid-web-0", Timeout: serveIn}))
 			e := <-l.box.Events()
 			if e.Kind == node.PluginDone && e.Code == 0 {
 				l.t.Logf("%v: %v after %v and %d calls", verb, e.Address, e.Took.Round(time.Millisecond), op)

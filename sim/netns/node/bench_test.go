@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/enilab/enilab/fakes/cri"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/netns/node"
 )
 
@@ -17,10 +18,7 @@ func started(b *testing.B) *node.Node {
 	}
 	s := spec("node-1")
 	s.Plugin = "/bin/true" // what is left is libcni, the helper and an exec
-	n, err := node.Start(s)
-	if err != nil {
-		b.Fatal(err)
-	}
+	n := must.Get(node.Start(s))(b)
 	b.Cleanup(func() { _ = n.Close() })
 	return n
 }
@@ -28,10 +26,7 @@ func started(b *testing.B) *node.Node {
 func BenchmarkStart(b *testing.B) {
 	started(b) // or skipped
 	for b.Loop() {
-		n, err := node.Start(spec("node-1"))
-		if err != nil {
-			b.Fatal(err)
-		}
+		n := must.Get(node.Start(spec("node-1")))(b)
 		_ = n.Close()
 	}
 }
@@ -56,9 +51,7 @@ func BenchmarkPlugin(b *testing.B) {
 	op := uint64(0)
 	for b.Loop() {
 		op++
-		if err := n.RunPlugin(op, r); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, n.RunPlugin(op, r))
 		if e := <-n.Events(); e.Code != 0 {
 			b.Fatalf("%+v", e)
 		}
@@ -68,13 +61,9 @@ func BenchmarkPlugin(b *testing.B) {
 func BenchmarkAddresses(b *testing.B) {
 	n := started(b)
 	for k := range 110 {
-		if _, err := n.MakeNetns("cni-" + strconv.Itoa(k)); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(n.MakeNetns("cni-" + strconv.Itoa(k)))(b)
 	}
 	for b.Loop() {
-		if _, err := n.Addresses(); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(n.Addresses())(b)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/netns/node"
 )
 
@@ -16,16 +17,14 @@ import (
 func TestContainerIsAPIDNamespace(t *testing.T) {
 	n := start(t)
 	script := "setsid sleep 1000 & echo $$ > /run/pid; sleep 1000; echo over"
-	if _, err := n.StartProcess(node.Process{Argv: []string{"/bin/sh", "-c", script}, Container: true}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(n.StartProcess(node.Process{Argv: []string{"/bin/sh", "-c", script}, Container: true}))(t)
 	until(t, "the script says its process ID", func() bool { data, err := n.ReadFile("/run/pid"); return err == nil && string(data) == "1\n" })
 	until(t, "both of its programs run", func() bool { return strings.TrimSpace(sh(t, n, "pgrep -c -x sleep || true")) == "2" })
-	check(t, n.SignalDaemon(syscall.SIGTERM))
+	must.Do(t, n.SignalDaemon(syscall.SIGTERM))
 	if got := strings.TrimSpace(sh(t, n, "kill -0 $(pgrep -o sh) && pgrep -c -x sleep")); got != "2" { // kill(2) has delivered the signal when it returns
 		t.Errorf("after SIGTERM: expected that the two programs of the container run, found %s", got)
 	}
-	check(t, n.SignalDaemon(syscall.SIGKILL))
+	must.Do(t, n.SignalDaemon(syscall.SIGKILL))
 	if e := next(t, n); e.Kind != node.DaemonExited || e.Exit != "signal: killed" {
 		t.Errorf("expected that the container was killed, found %+v", e)
 	}
@@ -35,9 +34,9 @@ func TestContainerIsAPIDNamespace(t *testing.T) {
 // TestPausedProgramWaitsWhenItFails: who asks it in a loop is answered as before, and slower where it fails.
 func TestPausedProgramWaitsWhenItFails(t *testing.T) {
 	n := start(t)
-	check(t, n.WriteFile("/run/probe", []byte("#!/bin/sh\necho $1; exit $1\n")))
+	must.Do(t, n.WriteFile("/run/probe", []byte("#!/bin/sh\necho $1; exit $1\n")))
 	const pause = 300 * time.Millisecond
-	check(t, n.Install([]node.Copy{{From: "/run/probe", To: "/app/probe", Mode: 0o755, Pause: pause}}))
+	must.Do(t, n.Install([]node.Copy{{From: "/run/probe", To: "/app/probe", Mode: 0o755, Pause: pause}}))
 	if got := sh(t, n, "/app/probe 0 && echo good"); got != "0\ngood\n" {
 		t.Errorf("expected its answer, found %q", got)
 	}
@@ -52,15 +51,15 @@ func TestPausedProgramWaitsWhenItFails(t *testing.T) {
 func TestContainerHasTheRootOfItsImage(t *testing.T) {
 	image := t.TempDir()
 	for _, dir := range []string{"etc/ssl/certs", "var/run", "app"} { // some images have a folder /var/run
-		check(t, os.MkdirAll(filepath.Join(image, dir), 0o755))
+		must.Do(t, os.MkdirAll(filepath.Join(image, dir), 0o755))
 	}
 	for _, name := range []string{"bin", "lib", "lib64"} {
-		check(t, os.Symlink("usr/"+name, filepath.Join(image, name)))
+		must.Do(t, os.Symlink("usr/"+name, filepath.Join(image, name)))
 	}
-	check(t, os.WriteFile(filepath.Join(image, "app", "mine"), []byte("the image's\n"), 0o644))
-	check(t, os.WriteFile(filepath.Join(image, "etc/ssl/certs/ca-certificates.crt"), []byte("its authorities\n"), 0o644))
+	must.Do(t, os.WriteFile(filepath.Join(image, "app", "mine"), []byte("the image's\n"), 0o644))
+	must.Do(t, os.WriteFile(filepath.Join(image, "etc/ssl/certs/ca-certificates.crt"), []byte("its authorities\n"), 0o644))
 	n := start(t, func(s *node.Spec) { s.Files = map[string]string{"/opt/image": image} })
-	check(t, n.WriteFile("/app/probe", []byte("#!/bin/sh\nexit 0\n")))
+	must.Do(t, n.WriteFile("/app/probe", []byte("#!/bin/sh\nexit 0\n")))
 	in := func(script string) string {
 		t.Helper()
 		p := node.Process{Argv: []string{"/bin/sh", "-c", script}, Root: &node.Root{Image: "/opt/image", Trust: "the run's authority\n",

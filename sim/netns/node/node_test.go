@@ -30,6 +30,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/cri"
 	"github.com/enilab/enilab/fakes/kernel"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/netns/node"
 )
 
@@ -62,27 +63,13 @@ func start(t *testing.T, change ...func(*node.Spec)) *node.Node {
 	for _, c := range change {
 		c(&s)
 	}
-	n, err := node.Start(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must.Get(node.Start(s))(t)
 	t.Cleanup(func() {
 		if err := n.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	return n
-}
-
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func must[T any](v T, err error) func(t *testing.T) T {
-	return func(t *testing.T) T { t.Helper(); check(t, err); return v }
 }
 
 // until waits for something that others do.
@@ -112,7 +99,7 @@ func next(t *testing.T, n *node.Node) node.Event {
 // cni runs the plugin and waits.
 func cni(t *testing.T, n *node.Node, op uint64, r node.Run) node.Event {
 	t.Helper()
-	check(t, n.RunPlugin(op, r))
+	must.Do(t, n.RunPlugin(op, r))
 	e := next(t, n)
 	if e.Kind != node.PluginDone || e.Op != op {
 		t.Fatalf("event %+v instead of op %d", e, op)
@@ -151,8 +138,8 @@ func TestFileSystem(t *testing.T) {
 			t.Errorf("%s: %q, want %q", script, got, want)
 		}
 	}
-	check(t, n.WriteRecords([]byte("{}")))
-	if got := must(os.ReadFile(n.Root() + "/var/run/aws-node/ipam.json"))(t); string(got) != "{}" {
+	must.Do(t, n.WriteRecords([]byte("{}")))
+	if got := must.Get(os.ReadFile(n.Root() + "/var/run/aws-node/ipam.json"))(t); string(got) != "{}" {
 		t.Errorf("the laboratory reads %q through Root", got)
 	}
 	if now := hosts(t); now != before {
@@ -197,7 +184,7 @@ func TestHostIsANode(t *testing.T) {
 
 func TestLaboratoryServesASocketInTheNode(t *testing.T) {
 	n := start(t)
-	l := must(net.Listen("unix", n.Root()+node.Sockets+"/clock.sock"))(t)
+	l := must.Get(net.Listen("unix", n.Root()+node.Sockets+"/clock.sock"))(t)
 	defer l.Close()
 	if got := sh(t, n, "test -S /run/enilab/clock.sock && echo there"); got != "there\n" {
 		t.Error(got)
@@ -206,7 +193,7 @@ func TestLaboratoryServesASocketInTheNode(t *testing.T) {
 
 func TestFurtherFiles(t *testing.T) {
 	host := filepath.Join(t.TempDir(), "extra")
-	check(t, os.WriteFile(host, []byte("of the host"), 0o600))
+	must.Do(t, os.WriteFile(host, []byte("of the host"), 0o600))
 	n := start(t, func(s *node.Spec) { s.Files = map[string]string{"/etc/extra/file": host} })
 	if got := sh(t, n, "cat /etc/extra/file; (echo x >> /etc/extra/file) 2>/dev/null && echo written; true"); got != "of the host" {
 		t.Errorf("%q", got)
@@ -218,7 +205,7 @@ func TestDaemonLives(t *testing.T) {
 	if err := n.SignalDaemon(syscall.SIGTERM); err == nil {
 		t.Error("a daemon that does not run takes a signal")
 	}
-	life := must(n.StartDaemon([]string{"second", "child"}, map[string]string{"CLUSTER_NAME": "c1"}))(t)
+	life := must.Get(n.StartDaemon([]string{"second", "child"}, map[string]string{"CLUSTER_NAME": "c1"}))(t)
 	if life != 1 {
 		t.Errorf("the first life is %d", life)
 	}
@@ -226,11 +213,11 @@ func TestDaemonLives(t *testing.T) {
 		t.Error("two daemons at a time")
 	}
 	until(t, "the daemon is up", func() bool { _, err := n.ReadFile("/run/aws-node/up"); return err == nil })
-	check(t, n.SignalDaemon(syscall.SIGTERM))
+	must.Do(t, n.SignalDaemon(syscall.SIGTERM))
 	if e := next(t, n); e.Kind != node.DaemonExited || e.Life != 1 || e.Code != 0 || e.Exit != "exit status 0" {
 		t.Errorf("%+v", e)
 	}
-	out := string(must(n.ReadFile(node.Output))(t))
+	out := string(must.Get(n.ReadFile(node.Output))(t))
 	for _, want := range []string{"args [first second child] CLUSTER_NAME c1", "CapEff:\t0000000000003000\n", "CapPrm:\t0000000000003000\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%s has no %q:\n%s", node.Output, want, out)
@@ -240,14 +227,14 @@ func TestDaemonLives(t *testing.T) {
 		i, err := n.Leaks()
 		return err == nil && len(i.Processes) == 0
 	})
-	must(n.StartDaemon([]string{"exit=7"}, nil))(t)
+	must.Get(n.StartDaemon([]string{"exit=7"}, nil))(t)
 	if e := next(t, n); e.Life != 2 || e.Code != 7 {
 		t.Errorf("%+v", e)
 	}
-	check(t, os.Remove(n.Root()+"/run/aws-node/up"))
-	must(n.StartDaemon(nil, nil))(t)
+	must.Do(t, os.Remove(n.Root()+"/run/aws-node/up"))
+	must.Get(n.StartDaemon(nil, nil))(t)
 	until(t, "the daemon is up again", func() bool { _, err := n.ReadFile("/run/aws-node/up"); return err == nil })
-	check(t, n.SignalDaemon(syscall.SIGKILL))
+	must.Do(t, n.SignalDaemon(syscall.SIGKILL))
 	if e := next(t, n); e.Life != 3 || e.Code != -1 || e.Exit != "signal: killed" {
 		t.Errorf("%+v", e)
 	}
@@ -255,12 +242,12 @@ func TestDaemonLives(t *testing.T) {
 
 func TestPluginThroughLibcni(t *testing.T) {
 	n := start(t)
-	inode := must(n.MakeNetns("cni-1"))(t)
+	inode := must.Get(n.MakeNetns("cni-1"))(t)
 	e := cni(t, n, 1, run("web-0", inode))
 	if e.Code != 0 || e.Exit != "exit status 0" || !e.Address.IsValid() || e.Took <= 0 {
 		t.Fatalf("ADD: %+v", e)
 	}
-	args := string(must(n.ReadFile("/run/aws-node/args-web-0"))(t))
+	args := string(must.Get(n.ReadFile("/run/aws-node/args-web-0"))(t))
 	for _, want := range []string{"IgnoreUnknown=1", "K8S_POD_NAMESPACE=default", "K8S_POD_NAME=web-0", "K8S_POD_UID=uid-web-0",
 		"K8S_POD_INFRA_CONTAINER_ID=" + containerID("web-0"), "\n/var/run/netns/cni-1"} {
 		if !strings.Contains(args, want) {
@@ -268,11 +255,11 @@ func TestPluginThroughLibcni(t *testing.T) {
 		}
 	}
 	cached := "/var/lib/cni/results/aws-cni-" + containerID("web-0") + "-eth0"
-	must(n.ReadFile(cached))(t)
-	if got, want := must(n.Addresses())(t), []node.Holder{{Inode: inode, Addr: e.Address}}; !slices.Equal(got, want) {
+	must.Get(n.ReadFile(cached))(t)
+	if got, want := must.Get(n.Addresses())(t), []node.Holder{{Inode: inode, Addr: e.Address}}; !slices.Equal(got, want) {
 		t.Errorf("addresses %v, want %v", got, want)
 	}
-	o := must(n.Observe())(t)
+	o := must.Get(n.Observe())(t)
 	veth := o.Index().LinkByName(hostVeth(containerID("web-0")))
 	if !o.Complete || veth == nil || !veth.PeerLive || !slices.Contains(veth.PeerAddresses, e.Address) {
 		t.Errorf("observation %+v", o)
@@ -282,7 +269,7 @@ func TestPluginThroughLibcni(t *testing.T) {
 	if e := cni(t, n, 2, c); e.Code != 0 {
 		t.Errorf("CHECK: %+v", e)
 	}
-	if stdin := must(n.ReadFile("/run/aws-node/check"))(t); !strings.Contains(string(stdin), `"prevResult"`) {
+	if stdin := must.Get(n.ReadFile("/run/aws-node/check"))(t); !strings.Contains(string(stdin), `"prevResult"`) {
 		t.Errorf("CHECK had no result of ADD: %s", stdin)
 	}
 	d := run("web-0", 0)
@@ -293,12 +280,12 @@ func TestPluginThroughLibcni(t *testing.T) {
 	if _, err := n.ReadFile(cached); err == nil {
 		t.Error("libcni still has the result after DEL")
 	}
-	check(t, n.RemoveNetns(inode))
+	must.Do(t, n.RemoveNetns(inode))
 }
 
 func TestPluginFails(t *testing.T) {
 	n := start(t)
-	inode := must(n.MakeNetns("cni-1"))(t)
+	inode := must.Get(n.MakeNetns("cni-1"))(t)
 	if e := cni(t, n, 1, run("refused", inode)); e.Code != 11 || e.Text != "no address; 14 cool down" || e.Exit != "exit status 1" {
 		t.Errorf("%+v", e)
 	}
@@ -310,16 +297,16 @@ func TestPluginFails(t *testing.T) {
 	if e := cni(t, n, 3, late); e.Code != 999 || e.Exit != "signal: killed (deadline of 50ms)" || e.Took < late.Timeout {
 		t.Errorf("%+v", e)
 	}
-	check(t, n.RunPlugin(4, run("hang", inode)))
+	must.Do(t, n.RunPlugin(4, run("hang", inode)))
 	if err := n.RunPlugin(4, run("hang", inode)); err == nil {
 		t.Error("one op runs twice at a time")
 	}
 	until(t, "the plugin runs", func() bool { i, err := n.Leaks(); return err == nil && len(i.Processes) == 1 })
-	check(t, n.KillPlugin(4))
+	must.Do(t, n.KillPlugin(4))
 	if e := next(t, n); e.Op != 4 || e.Exit != "signal: killed (by the runtime)" {
 		t.Errorf("%+v", e)
 	}
-	check(t, n.KillPlugin(4)) // nothing happens
+	must.Do(t, n.KillPlugin(4)) // nothing happens
 	if err := n.RunPlugin(5, run("web-0", 42)); err == nil {
 		t.Error("a namespace that does not exist is no error")
 	}
@@ -330,7 +317,7 @@ func TestPluginFails(t *testing.T) {
 	if e := cni(t, n, 7, run("web-0", inode)); e.Code != 999 || !strings.Contains(e.Text, "not initialized") || e.Exit != "" {
 		t.Errorf("%+v", e)
 	}
-	if i := must(n.Leaks())(t); len(i.Processes) != 0 {
+	if i := must.Get(n.Leaks())(t); len(i.Processes) != 0 {
 		t.Errorf("processes are left: %q", i.Processes)
 	}
 }
@@ -338,11 +325,11 @@ func TestPluginFails(t *testing.T) {
 // TestPluginsAreKilled: every run ends in one event, whenever it is killed, and leaves no process.
 func TestPluginsAreKilled(t *testing.T) {
 	n := start(t)
-	inode := must(n.MakeNetns("cni-1"))(t)
+	inode := must.Get(n.MakeNetns("cni-1"))(t)
 	const runs = 60
 	random := rand.New(rand.NewPCG(1, 2))
 	for op := uint64(1); op <= runs; op++ {
-		check(t, n.RunPlugin(op, run("hang", inode)))
+		must.Do(t, n.RunPlugin(op, run("hang", inode)))
 		after := time.Duration(random.IntN(20)) * time.Millisecond
 		time.AfterFunc(after, func() { _ = n.KillPlugin(op) })
 	}
@@ -354,7 +341,7 @@ func TestPluginsAreKilled(t *testing.T) {
 		}
 		seen[e.Op] = true
 	}
-	if i := must(n.Leaks())(t); len(i.Processes) != 0 {
+	if i := must.Get(n.Leaks())(t); len(i.Processes) != 0 {
 		t.Errorf("processes are left: %q", i.Processes)
 	}
 }
@@ -373,11 +360,11 @@ func TestGC(t *testing.T) {
 		Valid      *[]struct{ ContainerID, IfName string } `json:"cni.dev/valid-attachments"`
 	}
 	gc := func(valid []node.Attachment, absent bool) (h heard) {
-		check(t, n.WriteFile("/run/aws-node/gc", []byte("wanted")))
+		must.Do(t, n.WriteFile("/run/aws-node/gc", []byte("wanted")))
 		if code, text := n.GC(valid, absent); code != 0 {
 			t.Errorf("%d %q", code, text)
 		}
-		check(t, json.Unmarshal(must(n.ReadFile("/run/aws-node/gc"))(t), &h))
+		must.Do(t, json.Unmarshal(must.Get(n.ReadFile("/run/aws-node/gc"))(t), &h))
 		if h.CNIVersion != "1.1.0" || h.Name != "aws-cni" {
 			t.Errorf("%+v", h)
 		}
@@ -398,9 +385,9 @@ func TestGC(t *testing.T) {
 func TestNamespaceDies(t *testing.T) {
 	n := start(t)
 	link := func() bool {
-		return slices.ContainsFunc(must(n.Leaks())(t).Links, func(l string) bool { return strings.HasPrefix(l, "eni") })
+		return slices.ContainsFunc(must.Get(n.Leaks())(t).Links, func(l string) bool { return strings.HasPrefix(l, "eni") })
 	}
-	first := must(n.MakeNetns("cni-1"))(t)
+	first := must.Get(n.MakeNetns("cni-1"))(t)
 	e := cni(t, n, 1, run("web-0", first))
 	to := netip.AddrPortFrom(e.Address, node.ResponderPort)
 	sh(t, n, "ip addr add 10.0.77.254/32 dev lo")
@@ -408,7 +395,7 @@ func TestNamespaceDies(t *testing.T) {
 	if err != nil || text != "10.0.77.254" || took <= 0 {
 		t.Fatalf("the pod answers %q after %v: %v", text, took, err)
 	}
-	second := must(n.MakeNetns("cni-2"))(t)
+	second := must.Get(n.MakeNetns("cni-2"))(t)
 	other := cni(t, n, 2, run("web-1", second))
 	if text, _, err := n.Ask(second, to, patience); err != nil || text != other.Address.String() {
 		t.Fatalf("the pod answers %q: %v", text, err)
@@ -419,30 +406,30 @@ func TestNamespaceDies(t *testing.T) {
 	d := run("web-1", 0)
 	d.Verb = cri.DEL
 	cni(t, n, 3, d)
-	check(t, n.RemoveNetns(second))
+	must.Do(t, n.RemoveNetns(second))
 
-	check(t, n.Hold(first))
-	check(t, n.Hold(first))
-	check(t, n.RemoveNetns(first))
+	must.Do(t, n.Hold(first))
+	must.Do(t, n.Hold(first))
+	must.Do(t, n.RemoveNetns(first))
 	if err := n.RemoveNetns(first); err == nil {
 		t.Error("a namespace is unmounted twice")
 	}
-	check(t, n.Release(first))
+	must.Do(t, n.Release(first))
 	if text, _, err := n.Ask(0, to, patience); err != nil || text != "10.0.77.254" {
 		t.Errorf("the held pod answers %q: %v", text, err)
 	}
-	if got := must(n.Leaks())(t).Namespaces; !slices.Equal(got, []string{"cni-1 held, unmounted"}) {
+	if got := must.Get(n.Leaks())(t).Namespaces; !slices.Equal(got, []string{"cni-1 held, unmounted"}) {
 		t.Errorf("namespaces %q", got)
 	}
-	if got := must(n.Addresses())(t); len(got) != 1 {
+	if got := must.Get(n.Addresses())(t); len(got) != 1 {
 		t.Errorf("addresses %v", got)
 	}
-	check(t, n.Release(first))
+	must.Do(t, n.Release(first))
 	until(t, "the namespace is dead, and its veth with it", func() bool { return !link() })
 	if err := n.Release(first); err == nil {
 		t.Error("a namespace that is gone is released")
 	}
-	if got := must(n.Addresses())(t); len(got) != 0 {
+	if got := must.Get(n.Addresses())(t); len(got) != 0 {
 		t.Errorf("addresses %v", got)
 	}
 }
@@ -450,7 +437,7 @@ func TestNamespaceDies(t *testing.T) {
 // TestBrokenConnectionsKeepNothing: a connection whose peer is cut off does not keep the namespace alive.
 func TestBrokenConnectionsKeepNothing(t *testing.T) {
 	n := start(t)
-	a, b := must(n.MakeNetns("cni-1"))(t), must(n.MakeNetns("cni-2"))(t)
+	a, b := must.Get(n.MakeNetns("cni-1"))(t), must.Get(n.MakeNetns("cni-2"))(t)
 	to := netip.AddrPortFrom(cni(t, n, 1, run("web-0", a)).Address, node.ResponderPort)
 	cni(t, n, 2, run("web-1", b))
 	for range 20 {
@@ -462,9 +449,9 @@ func TestBrokenConnectionsKeepNothing(t *testing.T) {
 	if _, _, err := n.Ask(b, to, 50*time.Millisecond); err == nil {
 		t.Error("a pod without a route answers")
 	}
-	check(t, n.RemoveNetns(a))
-	check(t, n.RemoveNetns(b))
-	until(t, "both namespaces are dead", func() bool { return len(must(n.Leaks())(t).Links) == 1 })
+	must.Do(t, n.RemoveNetns(a))
+	must.Do(t, n.RemoveNetns(b))
+	until(t, "both namespaces are dead", func() bool { return len(must.Get(n.Leaks())(t).Links) == 1 })
 }
 
 // cable puts a veth into the node, as the VPC does, and gives its other end's namespace.
@@ -489,7 +476,7 @@ func cable(t *testing.T, n *node.Node, name string) *netlink.Handle {
 		c <- made{h, err}
 	}()
 	m := <-c
-	check(t, m.err)
+	must.Do(t, m.err)
 	t.Cleanup(m.h.Close)
 	return m.h
 }
@@ -499,13 +486,13 @@ func TestStrangersAndReboot(t *testing.T) {
 	cable(t, n, "eth0")
 	cable(t, n, "eth1")
 	sh(t, n, "ip link set eth1 up; cat /proc/sys/net/ipv4/conf/eth0/rp_filter | grep 1; echo 2 > /proc/sys/net/ipv4/conf/eth0/rp_filter")
-	check(t, n.ConfigurePrimary("eth0", netip.MustParsePrefix("10.0.10.5/24"), netip.MustParseAddr("10.0.10.1")))
-	check(t, n.ConfigurePrimary("eth0", netip.MustParsePrefix("10.0.10.5/24"), netip.MustParseAddr("10.0.10.1")))
-	before := must(n.Leaks())(t)
+	must.Do(t, n.ConfigurePrimary("eth0", netip.MustParsePrefix("10.0.10.5/24"), netip.MustParseAddr("10.0.10.1")))
+	must.Do(t, n.ConfigurePrimary("eth0", netip.MustParsePrefix("10.0.10.5/24"), netip.MustParseAddr("10.0.10.1")))
+	before := must.Get(n.Leaks())(t)
 	if want := []string{"table 254 0.0.0.0/0 via 10.0.10.1 dev eth0", "table 254 10.0.10.0/24 dev eth0"}; !slices.Equal(before.Routes, want) {
 		t.Errorf("routes %q", before.Routes)
 	}
-	inode := must(n.MakeNetns("cni-1"))(t)
+	inode := must.Get(n.MakeNetns("cni-1"))(t)
 	cni(t, n, 1, run("web-0", inode))
 	veth := "eni" + containerID("web-0")[:8]
 	if veth != hostVeth(containerID("web-0")) {
@@ -527,7 +514,7 @@ func TestStrangersAndReboot(t *testing.T) {
 		strings.Contains(got, "via 10.0.10.1") || strings.Contains(got, "alias") || !strings.Contains(got, "02:de:ad:be:ef:01") {
 		t.Errorf("%s", got)
 	}
-	if got := must(n.Leaks())(t); len(got.Rules) != 3 || len(got.Tables) != 1 || got.Tables[0] != "inet other" {
+	if got := must.Get(n.Leaks())(t); len(got.Rules) != 3 || len(got.Tables) != 1 || got.Tables[0] != "inet other" {
 		t.Errorf("rules %q, tables %q", got.Rules, got.Tables)
 	}
 	told(t, 3)(n.Interfere(kernel.Accident{What: kernel.FlushRules}))
@@ -537,12 +524,12 @@ func TestStrangersAndReboot(t *testing.T) {
 	if got := sh(t, n, "ip rule | wc -l"); got != "3\n" {
 		t.Errorf("%s rules are left", got)
 	}
-	if got := must(n.Leaks())(t); len(got.Rules) != 0 || len(got.Tables) != 0 {
+	if got := must.Get(n.Leaks())(t); len(got.Rules) != 0 || len(got.Tables) != 0 {
 		t.Errorf("rules %q, tables %q", got.Rules, got.Tables)
 	}
 	sh(t, n, "ip neigh add proxy 169.254.1.1 dev "+veth+"; ip neigh add 10.0.10.9 lladdr 02:00:00:00:00:09 nud stale dev eth0; "+
 		"ip neigh add 10.0.10.8 lladdr 02:00:00:00:00:08 nud permanent dev eth0")
-	if dropped := must(n.Interfere(kernel.Accident{What: kernel.DropARP}))(t); dropped < 2 {
+	if dropped := must.Get(n.Interfere(kernel.Accident{What: kernel.DropARP}))(t); dropped < 2 {
 		t.Errorf("%d neighbours dropped, expected a stale one and a proxy at least", dropped)
 	}
 	told(t, 0)(n.Interfere(kernel.Accident{What: kernel.DropARP}))
@@ -559,19 +546,19 @@ func TestStrangersAndReboot(t *testing.T) {
 	if got := sh(t, n, neighbour); got != "" {
 		t.Errorf("%q", got)
 	}
-	check(t, n.WriteRecords([]byte("{}")))
+	must.Do(t, n.WriteRecords([]byte("{}")))
 	told(t, true)(n.LoseRecords())
 	told(t, false)(n.LoseRecords())
 
 	// and now the reboot
 	sh(t, n, rules+"; ip route add 10.9.9.9 dev lo table 3; ip addr add 10.8.8.8/32 dev lo; ip link add dummy0 type dummy; ip link add one type veth peer name other; echo x > /var/lib/aws-node/x")
 	nat(t, n)
-	check(t, n.WriteRecords([]byte("{}")))
-	must(n.StartDaemon(nil, nil))(t)
-	held := must(n.MakeNetns("cni-2"))(t)
-	check(t, n.Hold(held))
-	check(t, n.RunPlugin(2, run("hang", held)))
-	check(t, n.Reboot())
+	must.Do(t, n.WriteRecords([]byte("{}")))
+	must.Get(n.StartDaemon(nil, nil))(t)
+	held := must.Get(n.MakeNetns("cni-2"))(t)
+	must.Do(t, n.Hold(held))
+	must.Do(t, n.RunPlugin(2, run("hang", held)))
+	must.Do(t, n.Reboot())
 	for range 2 {
 		if e := next(t, n); !strings.HasPrefix(e.Exit, "signal: killed") && !strings.Contains(e.Text, "by a reboot") {
 			t.Errorf("%+v", e)
@@ -579,7 +566,7 @@ func TestStrangersAndReboot(t *testing.T) {
 	}
 	want := node.Inventory{Links: []string{"eth0 veth", "eth1 veth", "lo device"}, Mounts: before.Mounts,
 		Files: []string{"/var/lib/aws-node/x", "/var/lib/cni/results", "/var/lib/cni/results/aws-cni-" + containerID("web-0") + "-eth0"}}
-	if d := want.Diff(must(n.Leaks())(t)); len(d) != 0 {
+	if d := want.Diff(must.Get(n.Leaks())(t)); len(d) != 0 {
 		t.Errorf("after a reboot:\n%s", strings.Join(d, "\n"))
 	}
 	if got := sh(t, n, "ip -o link show up; ip -4 -o addr; cat /proc/sys/net/ipv4/conf/eth0/rp_filter"); !strings.HasPrefix(got, "1: lo:") || strings.Count(got, "inet ") != 1 || strings.Contains(got, "eth") ||
@@ -589,17 +576,17 @@ func TestStrangersAndReboot(t *testing.T) {
 	if err := n.Release(held); err == nil {
 		t.Error("a namespace was held through a reboot")
 	}
-	check(t, n.ConfigurePrimary("eth0", netip.MustParsePrefix("10.0.10.5/24"), netip.MustParseAddr("10.0.10.1")))
-	if life := must(n.StartDaemon(nil, nil))(t); life != 2 {
+	must.Do(t, n.ConfigurePrimary("eth0", netip.MustParsePrefix("10.0.10.5/24"), netip.MustParseAddr("10.0.10.1")))
+	if life := must.Get(n.StartDaemon(nil, nil))(t); life != 2 {
 		t.Errorf("life %d", life)
 	}
 }
 
 func nat(t *testing.T, n *node.Node) {
 	t.Helper()
-	c := must(nftables.New(nftables.WithNetNSFd(int(n.Netns().Fd()))))(t)
+	c := must.Get(nftables.New(nftables.WithNetNSFd(int(n.Netns().Fd()))))(t)
 	c.AddTable(&nftables.Table{Name: "other", Family: nftables.TableFamilyINet})
-	check(t, c.Flush())
+	must.Do(t, c.Flush())
 }
 
 func TestExec(t *testing.T) {
@@ -616,18 +603,18 @@ func TestExec(t *testing.T) {
 	if _, _, err := n.Exec(t.Context(), []string{"nothing-of-that-name"}); err == nil {
 		t.Error("a command that is not there")
 	}
-	until(t, "nothing of it is left", func() bool { return len(must(n.Leaks())(t).Processes) == 0 })
+	until(t, "nothing of it is left", func() bool { return len(must.Get(n.Leaks())(t).Processes) == 0 })
 }
 
 func TestEnter(t *testing.T) {
 	n := start(t)
-	self := must(os.Executable())(t)
+	self := must.Get(os.Executable())(t)
 	out, err := exec.Command(self, "enter", strconv.Itoa(n.PID()), "sh", "-c", "hostname; ls /app; ls /sys/class/net; readlink /proc/self/ns/net; exit 5").CombinedOutput()
 	code := -1
 	if e, ok := err.(*exec.ExitError); ok {
 		code = e.ExitCode()
 	}
-	ns := must(os.Readlink(fmt.Sprintf("/proc/%d/ns/net", n.PID())))(t)
+	ns := must.Get(os.Readlink(fmt.Sprintf("/proc/%d/ns/net", n.PID())))(t)
 	if want := "node-1\nnode.test\nlo\n" + ns + "\n"; string(out) != want || code != 5 {
 		t.Errorf("exit code %d, %q instead of %q", code, out, want)
 	}
@@ -637,17 +624,17 @@ func TestEnter(t *testing.T) {
 func TestOrphansAreReaped(t *testing.T) {
 	n := start(t)
 	sh(t, n, "for i in 1 2 3 4 5; do (sleep 0.01 &) ; done; true")
-	until(t, "no process is left", func() bool { return len(must(n.Leaks())(t).Processes) == 0 })
+	until(t, "no process is left", func() bool { return len(must.Get(n.Leaks())(t).Processes) == 0 })
 }
 
 func TestClosedNode(t *testing.T) {
 	n := start(t)
-	must(n.StartDaemon([]string{"child"}, nil))(t)
-	must(n.MakeNetns("cni-1"))(t)
+	must.Get(n.StartDaemon([]string{"child"}, nil))(t)
+	must.Get(n.MakeNetns("cni-1"))(t)
 	router := cable(t, n, "eth0")
 	pid := n.PID()
-	check(t, n.Close())
-	check(t, n.Close())
+	must.Do(t, n.Close())
+	must.Do(t, n.Close())
 	if _, err := os.Stat("/proc/" + strconv.Itoa(pid)); err == nil {
 		t.Error("the helper lives")
 	}
@@ -664,8 +651,8 @@ func TestClosedNode(t *testing.T) {
 
 func TestHelperDies(t *testing.T) {
 	n := start(t)
-	must(n.StartDaemon(nil, nil))(t)
-	check(t, syscall.Kill(n.PID(), syscall.SIGKILL))
+	must.Get(n.StartDaemon(nil, nil))(t)
+	must.Do(t, syscall.Kill(n.PID(), syscall.SIGKILL))
 	select {
 	case <-n.Gone():
 	case <-time.After(patience):
@@ -726,14 +713,14 @@ func TestKilledLaboratory(t *testing.T) {
 		t.Skip(err)
 	}
 	before := takeHost(t)
-	cmd := exec.Command(must(os.Executable())(t), "laboratory")
+	cmd := exec.Command(must.Get(os.Executable())(t), "laboratory")
 	cmd.Stderr = os.Stderr
-	out := must(cmd.StdoutPipe())(t)
-	check(t, cmd.Start())
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	var pids []int
 	lines := bufio.NewScanner(out)
 	for lines.Scan() && lines.Text() != "ready" {
-		pids = append(pids, must(strconv.Atoi(lines.Text()))(t))
+		pids = append(pids, must.Get(strconv.Atoi(lines.Text()))(t))
 	}
 	if len(pids) != 2 {
 		_ = cmd.Process.Kill()
@@ -742,7 +729,7 @@ func TestKilledLaboratory(t *testing.T) {
 	mine := map[string]bool{} // namespaces of the two nodes
 	for _, pid := range pids {
 		for _, kind := range kinds {
-			ns := must(os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, kind)))(t)
+			ns := must.Get(os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, kind)))(t)
 			if before.namespaces[ns] {
 				t.Errorf("a node is in the host's %s", ns)
 			}
@@ -755,7 +742,7 @@ func TestKilledLaboratory(t *testing.T) {
 	if got := members(t, mine); len(got) < 2*3 {
 		t.Errorf("only %d processes are in the nodes' namespaces", len(got))
 	}
-	check(t, cmd.Process.Kill())
+	must.Do(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 	until(t, "no process is in a namespace of the nodes", func() bool { return len(members(t, mine)) == 0 })
 	if d := before.differ(takeHost(t)); d != "" {
@@ -772,7 +759,7 @@ type host struct {
 }
 
 func takeHost(t *testing.T) host {
-	h := host{mounts: string(must(os.ReadFile("/proc/self/mountinfo"))(t)), namespaces: map[string]bool{}}
+	h := host{mounts: string(must.Get(os.ReadFile("/proc/self/mountinfo"))(t)), namespaces: map[string]bool{}}
 	for _, dir := range []string{"/run", "/run/netns", "/opt", "/var/lib", "/etc/cni"} {
 		list, _ := os.ReadDir(dir)
 		for _, e := range list {
@@ -780,7 +767,7 @@ func takeHost(t *testing.T) host {
 		}
 	}
 	for _, kind := range kinds {
-		h.namespaces[must(os.Readlink("/proc/self/ns/"+kind))(t)] = true
+		h.namespaces[must.Get(os.Readlink("/proc/self/ns/"+kind))(t)] = true
 	}
 	return h
 }
@@ -799,7 +786,7 @@ func (h host) differ(g host) string {
 func members(t *testing.T, namespaces map[string]bool) (out []string) {
 	t.Helper()
 	for _, pattern := range []string{"/proc/[0-9]*/ns/*", "/proc/[0-9]*/task/[0-9]*/ns/net"} {
-		for _, p := range must(filepath.Glob(pattern))(t) {
+		for _, p := range must.Get(filepath.Glob(pattern))(t) {
 			if ns, err := os.Readlink(p); err == nil && namespaces[ns] {
 				if pid := strings.Split(p, "/")[2]; !slices.Contains(out, pid) {
 					out = append(out, pid)
@@ -837,7 +824,7 @@ func TestBadSpec(t *testing.T) {
 
 // TestMainByHand: the helper's command does nothing when it is not started by Start.
 func TestMainByHand(t *testing.T) {
-	out, err := exec.Command(must(os.Executable())(t), "helper").CombinedOutput()
+	out, err := exec.Command(must.Get(os.Executable())(t), "helper").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "by the laboratory") {
 		t.Errorf("%v: %s", err, out)
 	}
@@ -848,7 +835,7 @@ func told[T comparable](t *testing.T, want T) func(T, error) {
 	t.Helper()
 	return func(got T, err error) {
 		t.Helper()
-		if check(t, err); got != want {
+		if must.Do(t, err); got != want {
 			t.Errorf("found %v, want %v", got, want)
 		}
 	}
