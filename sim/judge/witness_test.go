@@ -52,8 +52,7 @@ type life struct {
 // record runs the script in virtual time and records the lives of node-1's daemon.
 func record(t *testing.T) (lives []life) {
 	t.Helper()
-	f, err := scn.Parse("script.scn", []byte(script))
-	must.Do(t, err)
+	f := must.Get(scn.Parse("script.scn", []byte(script)))(t)
 	c := must.Get(sim.Check(f))(t)
 	w := must.Get(virtual.Open(c, 1, nil))(t)
 	defer w.Close()
@@ -64,9 +63,7 @@ func record(t *testing.T) (lives []life) {
 		l.lines = append(l.lines, []byte(strings.TrimSuffix(string(b), "\n")))
 	}
 	w.Record(1, func(n *ipam.Node) {
-		if rec, err = ipam.NewRecording(n, "sound"); err != nil {
-			t.Fatal(err)
-		}
+		rec = must.Get(ipam.NewRecording(n, "sound"))(t)
 		lives = append(lives, life{core: n})
 		add(rec.Header())
 	}, func(at time.Duration, in ipam.Input, effs []ipam.Effect) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/enilab/enilab/impl/clock"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestLeap: the clock leaps when every daemon waits and nobody else has anything to do, and not beyond what is waited
@@ -19,16 +20,10 @@ func TestLeap(t *testing.T) {
 	w.witness.Begin()
 	e := &endpoint{w: w}
 	w.endpoints = []*endpoint{e}
-	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "clock.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("unix", filepath.Join(t.TempDir(), "clock.sock")))(t)
 	defer l.Close()
 	go e.tell(l)
-	daemon, err := clock.Dial(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	daemon := must.Get(clock.Dial(l.Addr().String()))(t)
 	defer daemon.Close()
 	reports := func(s clock.State) {
 		t.Helper()

@@ -18,10 +18,7 @@ import (
 
 func TestDefaults(t *testing.T) {
 	t.Setenv("KIND_NODE_IMAGE", "example/node:1")
-	c, err := Config{}.withDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Config{}.withDefaults())(t)
 	if c.Name != "enilab" || c.NodeImage != "example/node:1" || c.Workers != 1 || c.Type != "m5.large" || c.maxPods() != 29 {
 		t.Errorf("the defaults are %+v with %d pods", c, c.maxPods())
 	}
@@ -157,10 +154,7 @@ func TestKindConfigs(t *testing.T) {
 	}
 	l := must.Get((&Config{}).chooseLayout(nil))(t)
 	for _, f := range files {
-		c, err := Config{File: f}.withDefaults()
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(Config{File: f}.withDefaults())(t)
 		got, err := c.kindConfig(&l, westA, numbered)
 		if err != nil {
 			t.Errorf("%s: %v", f, err)
@@ -193,9 +187,7 @@ func TestKindConfigThatCannotBe(t *testing.T) {
 		"\x00": "configuration of kind's",
 	} {
 		file := filepath.Join(t.TempDir(), "cluster.yaml")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(text), 0o600))
 		c := Config{File: file}
 		if _, err := c.kindConfig(&l, westA, numbered); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), file) {
 			t.Errorf("%q: %v, expected %s and the file's name", text, err, want)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim"
 )
 
@@ -20,9 +21,7 @@ func client(t *testing.T, script string) {
 	}
 	dir := t.TempDir()
 	if script != "" {
-		if err := os.WriteFile(filepath.Join(dir, "docker"), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, "docker"), []byte("#!/bin/sh\n"+script), 0o700))
 	}
 	t.Setenv("PATH", dir+":/usr/bin:/bin")
 	if script == "" {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestFaulty: as many DELs fail as the file says, also at the same time, and whatever else is called reaches the plugin.
@@ -18,9 +20,7 @@ func TestFaulty(t *testing.T) {
 	real, shim, file := filepath.Join(dir, "real"), filepath.Join(dir, "aws-cni"), dir+failsFile
 	for path, text := range map[string]string{real: "#!/bin/sh\necho $CNI_COMMAND; cat\n", shim: string(faultyPlugin(real)), file: "3 60000000000\n",
 		dir + protocolFile: "1\n"} {
-		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o700))
 	}
 	const told = `{"a":{"b":1},"localProtocol":1}` + "\n"
 	call := func(verb string) string {
@@ -33,10 +33,7 @@ func TestFaulty(t *testing.T) {
 		return string(out)
 	}
 	left := func() string {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(os.ReadFile(file))(t)
 		return string(raw)
 	}
 	if got := call("ADD"); got != "ADD\n"+told || left() != "3 60000000000\n" {
@@ -49,18 +46,14 @@ func TestFaulty(t *testing.T) {
 			return
 		}
 	}
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(file))
 	if got := <-done; !strings.Contains(got, `"msg"`) {
 		t.Errorf("a DEL that waited: %q", got)
 	}
 	if got := call("DEL"); got != "DEL\n"+told {
 		t.Errorf("a DEL without a fault: %q", got)
 	}
-	if err := os.WriteFile(file, []byte("5 1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("5 1\n"), 0o600))
 	var all sync.WaitGroup
 	got := make([]string, 12)
 	for i := range got {

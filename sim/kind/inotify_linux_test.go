@@ -6,15 +6,14 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestInotifyIsCountedBefore: more nodes than this user may have inotify instances for are something that the machine lacks, with the setting's name.
 func TestInotifyIsCountedBefore(t *testing.T) {
 	before := inotifyInstances()
-	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fd := must.Get(unix.InotifyInit1(unix.IN_CLOEXEC))(t)
 	defer unix.Close(fd)
 	if after := inotifyInstances(); after == before {
 		t.Errorf("%d instances before one is made, and after it", before)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/registry"
 )
 
@@ -19,14 +20,10 @@ func TestOrphans(t *testing.T) {
 		t.Skip(err)
 	}
 	child := exec.Command("true")
-	if err := child.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, child.Run())
 	dead := registry.Process{PID: child.Process.Pid, Begun: self.Begun}
 	removed, folder := filepath.Join(t.TempDir(), "removed"), filepath.Join(t.TempDir(), folderName+"1")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(folder, 0o700))
 	t.Setenv("FOLDER", folder)
 	client(t, fmt.Sprintf(`case "$*" in
 "network ls"*=old*) echo "n-old $FOLDER";;
@@ -36,13 +33,8 @@ func TestOrphans(t *testing.T) {
 *) ;;
 esac`, ownerText(dead), ownerText(self), removed))
 	var said []string
-	if err := removeOrphans(context.Background(), func(s string) { said = append(said, s) }); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(removed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, removeOrphans(context.Background(), func(s string) { said = append(said, s) }))
+	data := must.Get(os.ReadFile(removed))(t)
 	if got, want := string(data), "container rm --force --volumes c-old c-old\nnetwork rm n-old\n"; got != want {
 		t.Errorf("removed:\n%s\nexpected:\n%s", got, want)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/enilab/enilab/fakes/ec2"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
 	"github.com/enilab/enilab/sim/judge"
@@ -31,10 +32,7 @@ func machineless(t *testing.T) *World {
 	t.Cleanup(w.cancel)
 	w.witness = &judge.Witness{Eyes: &w.observer, Audit: w.audit, Story: &w.Lines, Heard: w.observer.heard}
 	for i := range 2 {
-		id, err := w.c.cloud.Launch(w.now(), ec2.LaunchSpec{Type: "m5.large", SecondaryAddresses: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		id := must.Get(w.c.cloud.Launch(w.now(), ec2.LaunchSpec{Type: "m5.large", SecondaryAddresses: 1}))(t)
 		n := &Node{Name: "machine", Number: i + 2, Instance: id, c: w.c}
 		m := &member{w: w, no: int32(i + 1), node: n, hung: map[string]int{}, silent: map[netip.Addr]bool{}}
 		w.members, w.observer.byNode[n] = append(w.members, m), m
@@ -56,33 +54,19 @@ func await(t *testing.T, what string, is func() bool) {
 func TestFollow(t *testing.T) {
 	w := machineless(t)
 	m := w.members[1]
-	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "record.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("unix", filepath.Join(t.TempDir(), "record.sock")))(t)
 	defer l.Close()
 	e := &endpoint{w: w, member: m}
 	go e.take(l)
 
 	// The other end is this process, which does not end with its recording: after a while that is found.
-	c, err := net.Dial("unix", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(net.Dial("unix", l.Addr().String()))(t)
 	defer c.Close()
-	n, err := ipam.New(ipam.Sound())
-	if err != nil {
-		t.Fatal(err)
-	}
-	rec, err := ipam.NewRecording(n, "sound")
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := must.Get(ipam.New(ipam.Sound()))(t)
+	rec := must.Get(ipam.NewRecording(n, "sound"))(t)
 	write := func(line []byte) {
 		t.Helper()
-		if _, err := c.Write(line); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Write(line))(t)
 	}
 	write(rec.Header())
 	now := w.now()
@@ -90,10 +74,7 @@ func TestFollow(t *testing.T) {
 		ipam.Start{Settings: ipam.Defaults()},
 		ipam.Add{Req: 1, Att: ipam.Attachment{Network: "aws-cni", ContainerID: "c1", IfName: "eth0"}, Pod: ipam.Pod{Namespace: "default", Name: "web-0"}, Netns: 7},
 	} {
-		line, err := rec.Line(now, in, n.Step(now, in))
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := must.Get(rec.Line(now, in, n.Step(now, in)))(t)
 		write(line)
 	}
 	steps := func() (steps uint64, pid int) {
@@ -123,9 +104,7 @@ func TestFollow(t *testing.T) {
 func TestTrap(t *testing.T) {
 	w := machineless(t)
 	daemon := exec.Command("sleep", "600")
-	if err := daemon.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, daemon.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- daemon.Wait() }()
 	defer func() { _ = daemon.Process.Kill() }()

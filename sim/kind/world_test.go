@@ -31,10 +31,7 @@ func line(t *testing.T, text string) *scn.Line {
 	if !strings.HasPrefix(text, "cluster") {
 		text = "cluster nodes=2\n" + text
 	}
-	f, err := scn.Parse("test.scn", []byte(text+"\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(scn.Parse("test.scn", []byte(text+"\n")))(t)
 	return &f.Lines[strings.Count(text, "\n")]
 }
 
@@ -242,10 +239,7 @@ func TestTemplatePatch(t *testing.T) {
 
 // TestConfigOf: a plugin run by hand reads what the runtime passes.
 func TestConfigOf(t *testing.T) {
-	raw, err := configOf(conflist.Make(conflist.Options{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(configOf(conflist.Make(conflist.Options{})))(t)
 	var got map[string]any
 	if err := json.Unmarshal(raw, &got); err != nil || got["name"] != "aws-cni" || got["cniVersion"] != "1.1.0" || got["type"] != "aws-cni" || got["vethPrefix"] != "eni" {
 		t.Errorf("%v: %s", err, raw)
@@ -274,16 +268,10 @@ func TestNetnsOf(t *testing.T) {
 func TestStandIn(t *testing.T) {
 	dir := t.TempDir()
 	runtime, path := filepath.Join(dir, "containerd.sock"), filepath.Join(dir, "cri.sock")
-	l, err := net.Listen("unix", runtime)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("unix", runtime))(t)
 	right := served(l, newFakeRuntime())
 	defer right.Close()
-	r, err := cri.Dial(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(cri.Dial(path))(t)
 	defer r.Close()
 	for i, c := range []struct {
 		s         models.Socket
@@ -292,10 +280,7 @@ func TestStandIn(t *testing.T) {
 	}{
 		{models.Right, 1, ""}, {models.Empty, 0, ""}, {models.Partial, 0, "deadline"}, {models.Unimplemented, 0, "nimplemented"}, {models.Absent, 0, "no such file"}, {models.Right, 1, ""},
 	} {
-		stands, err := standIn(c.s, path, runtime)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stands := must.Get(standIn(c.s, path, runtime))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		list, err := r.Sandboxes(ctx)
 		cancel()
@@ -313,10 +298,7 @@ func TestSource(t *testing.T) {
 	if dir, err := Source(t.TempDir(), "."); err == nil {
 		t.Errorf("a relative path led to %s", dir)
 	}
-	here, err := filepath.Abs(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	here := must.Get(filepath.Abs("."))(t)
 	if dir, err := Source(t.TempDir(), here); err != nil || dir != filepath.Dir(filepath.Dir(here)) {
 		t.Errorf("%s, %v", dir, err)
 	}

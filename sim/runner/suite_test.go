@@ -202,11 +202,10 @@ func (late) TooSlow()      {}
 // playedIn runs a scenario in a world that is more than the simulator's.
 func playedIn(t *testing.T, text string, wrap func(*virtual.World) World) *Result {
 	t.Helper()
-	c, err := Load(&Place{Name: "elsewhere", Open: func(c *sim.Cluster, seed uint64, m *mutants.Mutant) (World, error) {
+	c := must.Get(Load(&Place{Name: "elsewhere", Open: func(c *sim.Cluster, seed uint64, m *mutants.Mutant) (World, error) {
 		w, err := virtual.Open(c, seed, m)
 		return wrap(w), err
-	}}, "dir/test.scn", []byte(text))
-	must.Do(t, err)
+	}}, "dir/test.scn", []byte(text)))(t)
 	return c.Run(Options{Seed: DefaultSeed})
 }
 

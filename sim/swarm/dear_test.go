@@ -101,26 +101,21 @@ func TestShrinkKeepsToItsBudget(t *testing.T) {
 	f := &fake{needs: []string{"node-2 kill"}}
 	o := dearly(f)
 	o.Tries = 8
-	s, err := swarm.Shrink("drawn.scn", drawn, 9, o)
-	must.Do(t, err)
+	s := must.Get(swarm.Shrink("drawn.scn", drawn, 9, o))(t)
 	if s.Tried > 8 || f.played.Load() > 8+1+2 || s.Lines > 7 || !strings.Contains(s.Text, "node-2 kill") {
 		t.Errorf("%d runs, %d lines:\n%s", s.Tried, s.Lines, s.Text)
 	}
 	f = &fake{needs: []string{"node-2 kill"}}
 	o = dearly(f)
 	o.Over = func() bool { return f.played.Load() >= 5 }
-	if s, err = swarm.Shrink("drawn.scn", drawn, 9, o); err != nil {
-		t.Fatal(err)
-	}
+	s = must.Get(swarm.Shrink("drawn.scn", drawn, 9, o))(t)
 	if f.played.Load() != 5+2 || s.Again != 2 || s.Lines >= s.From || !strings.Contains(s.Text, "node-2 kill") {
 		t.Errorf("time is over: %d runs, played again %d times, %d lines of %d:\n%s", f.played.Load(), s.Of, s.Lines, s.From, s.Text)
 	}
 	f = &fake{needs: []string{"node-2 kill"}}
 	o = dearly(f)
 	o.Stop = func() bool { return f.played.Load() >= 5 }
-	if s, err = swarm.Shrink("drawn.scn", drawn, 9, o); err != nil {
-		t.Fatal(err)
-	}
+	s = must.Get(swarm.Shrink("drawn.scn", drawn, 9, o))(t)
 	if f.played.Load() != 5 || s.Of != 0 || s.Lines >= s.From || !strings.Contains(s.Text, "node-2 kill") {
 		t.Errorf("stopped: %d runs, played again %d times, %d lines of %d:\n%s", f.played.Load(), s.Of, s.Lines, s.From, s.Text)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/virtual"
@@ -21,30 +22,12 @@ func open(tb testing.TB, name string) (*sim.Run, *virtual.World) {
 
 func openSeed(tb testing.TB, name string, seed uint64) (*sim.Run, *virtual.World) {
 	tb.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "scenarios", name+".scn"))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	f, err := scn.Parse(name, data)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	f, err = f.Expand(f.Variants()[0])
-	if err != nil {
-		tb.Fatal(err)
-	}
-	c, err := sim.Check(f)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	w, err := virtual.Open(c, seed, nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	r, err := sim.NewRun(f, w, "sim")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	data := must.Get(os.ReadFile(filepath.Join("..", "..", "scenarios", name+".scn")))(tb)
+	f := must.Get(scn.Parse(name, data))(tb)
+	f = must.Get(f.Expand(f.Variants()[0]))(tb)
+	c := must.Get(sim.Check(f))(tb)
+	w := must.Get(virtual.Open(c, seed, nil))(tb)
+	r := must.Get(sim.NewRun(f, w, "sim"))(tb)
 	return r, w
 }
 

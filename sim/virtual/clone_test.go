@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // replaced are the fields of a world and its nodes that a fork may share: what they point to is never written, only replaced.
@@ -17,14 +19,9 @@ var replaced = []string{
 
 // TestCloneSharesNothing: what a fork's machines and models change in place is its own. A field that Clone forgets is found here.
 func TestCloneSharesNothing(t *testing.T) {
-	data, err := os.ReadFile("../../scenarios/churn.scn")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must.Get(os.ReadFile("../../scenarios/churn.scn"))(t)
 	f := parse(t, "churn.scn", string(data))
-	if f, err = f.Expand(f.Variants()[0]); err != nil {
-		t.Fatal(err)
-	}
+	f = must.Get(f.Expand(f.Variants()[0]))(t)
 	open, _ := opener(t, f, nil, nil)
 	r, w, err := open()
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/mutants"
@@ -43,14 +44,8 @@ const sampledEvery = 10
 // opener makes a variant of a scenario again and again.
 func opener(t *testing.T, f *scn.File, vars map[string]string, m *mutants.Mutant) (func() (*sim.Run, *World, error), *sim.Cluster) {
 	t.Helper()
-	f, err := f.Expand(vars)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := sim.Check(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f = must.Get(f.Expand(vars))(t)
+	c := must.Get(sim.Check(f))(t)
 	return func() (*sim.Run, *World, error) {
 		w, err := Open(c, 1, m)
 		if err != nil {
@@ -63,11 +58,7 @@ func opener(t *testing.T, f *scn.File, vars map[string]string, m *mutants.Mutant
 
 func parse(t *testing.T, name, text string) *scn.File {
 	t.Helper()
-	f, err := scn.Parse(name, []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
+	return must.Get(scn.Parse(name, []byte(text)))(t)
 }
 
 // shortEvery thins out further under -short: the figures that the test logs are then those of every so-manieth crash point.
@@ -83,10 +74,7 @@ func TestCrashEverywhere(t *testing.T) {
 	}
 	slices.Reverse(files) // upgrade takes half as long as all others together: they run beside it
 	for _, name := range files {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must.Get(os.ReadFile(name))(t)
 		crashVariants(t, strings.TrimSuffix(filepath.Base(name), ".scn"), string(data))
 	}
 	for _, s := range crashStories {
@@ -120,10 +108,7 @@ func crashVariants(t *testing.T, name, text string) {
 			if os.Getenv(wholeVariable) != "whole" {
 				o.Every = max(o.Every, 1) * usualEvery
 			}
-			r, err := CrashEverywhere(open, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(CrashEverywhere(open, o))(t)
 			t.Logf("%s: %d crash points, %d forks (%d with other ENIs), %v", name, r.Points, r.Forks, r.Shifted, time.Since(began))
 			for i := range r.Broken {
 				t.Errorf("%v\n%s", &r.Broken[i], r.Broken[i].Story)
@@ -214,17 +199,11 @@ func TestCrashesShowMutants(t *testing.T) {
 // TestForkWithoutCrash: a fork that nobody kills comes to the very trace of the world that it was forked from.
 func TestForkWithoutCrash(t *testing.T) {
 	open, _ := opener(t, parse(t, "churn", crashStories[0].text), nil, nil)
-	whole, err := newWalk(open)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(newWalk(open))(t)
 	points := 0
 	whole.crash = func(*node, string) bool { points++; return true }
 	whole.toEnd()
-	again, err := newWalk(open)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(newWalk(open))(t)
 	seen := 0
 	again.crash = func(*node, string) bool {
 		if seen++; seen%17 != 0 || again.settling {

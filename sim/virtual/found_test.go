@@ -3,6 +3,7 @@ package virtual_test
 import (
 	"testing"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/judge"
 	"github.com/enilab/enilab/sim/scn"
@@ -196,23 +197,11 @@ finally converges within 6m
 func TestFoundScriptsHold(t *testing.T) {
 	for name, text := range found {
 		t.Run(name, func(t *testing.T) {
-			f, err := scn.Parse(name, []byte(text))
-			if err != nil {
-				t.Fatal(err)
-			}
-			c, err := sim.Check(f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(scn.Parse(name, []byte(text)))(t)
+			c := must.Get(sim.Check(f))(t)
 			for seed := uint64(1); seed <= 10; seed++ {
-				w, err := virtual.Open(c, seed, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				r, err := sim.NewRun(f, w, "sim")
-				if err != nil {
-					t.Fatal(err)
-				}
+				w := must.Get(virtual.Open(c, seed, nil))(t)
+				r := must.Get(sim.NewRun(f, w, "sim"))(t)
 				if v := r.Finish(nil); !v.Held() {
 					t.Errorf("seed %d: %v\n%s", seed, v.Violations, v.Story)
 				}
@@ -224,7 +213,7 @@ func TestFoundScriptsHold(t *testing.T) {
 // An address that a third party takes from a node, and that EC2 gives to another one, is in two live namespaces: I1 is
 // judged across nodes.
 func TestOneAddressOnTwoNodesIsSeen(t *testing.T) {
-	f, err := scn.Parse("two nodes", []byte(`
+	f := must.Get(scn.Parse("two nodes", []byte(`
 cluster nodes=2 type=m5.large subnet=10.0.50.0/28
 config  WARM_IP_TARGET=1 MINIMUM_IP_TARGET=1 MAX_ENI=1
 start   pods web 1 on node-1
@@ -233,22 +222,10 @@ at 2s   ec2 unassign web-0
 at 10s  kube create more 8 node=2
 at 2m   kube roll more 8
 at 5m   expect kube pods.total >= 1
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := sim.Check(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := virtual.Open(c, 1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := sim.NewRun(f, w, "sim")
-	if err != nil {
-		t.Fatal(err)
-	}
+`)))(t)
+	c := must.Get(sim.Check(f))(t)
+	w := must.Get(virtual.Open(c, 1, nil))(t)
+	r := must.Get(sim.NewRun(f, w, "sim"))(t)
 	r.Finish(nil)
 	if w.Audit().Total(judge.I1) == 0 {
 		t.Fatalf("no break of I1 was seen: %v\n%s", w.Audit().Violations(), w.Story())

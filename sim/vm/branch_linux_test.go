@@ -29,9 +29,8 @@ func TestBranchesAreTheSameBytes(t *testing.T) {
 	defer lab.Close()
 	grow := func(at time.Duration) *vm.LabTrunk {
 		t.Helper()
-		trunk, err := lab.Trunk(t.Context(), &vm.Play{Seed: 3, Flags: []string{"--clock", "machine", "--json", "--timeline"}, Names: []string{"forked.scn"},
-			Files: []vm.JobFile{{Path: "forked.scn", Data: []byte(forked)}}, Out: true}, at)
-		must.Do(t, err)
+		trunk := must.Get(lab.Trunk(t.Context(), &vm.Play{Seed: 3, Flags: []string{"--clock", "machine", "--json", "--timeline"}, Names: []string{"forked.scn"},
+			Files: []vm.JobFile{{Path: "forked.scn", Data: []byte(forked)}}, Out: true}, at))(t)
 		t.Cleanup(func() { _ = trunk.Close() })
 		return trunk
 	}

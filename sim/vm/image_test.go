@@ -84,9 +84,7 @@ func deb(t *testing.T, files map[string]string) []byte {
 	w := tar.NewWriter(z)
 	for name, text := range files {
 		must.Do(t, w.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Size: int64(len(text)), Mode: 0o644}))
-		if _, err := w.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.Write([]byte(text)))(t)
 	}
 	must.Do(t, w.Close())
 	must.Do(t, z.Close())
@@ -191,9 +189,7 @@ func TestModules(t *testing.T) {
 	signed := append(ko(""), "signature----\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x0d~Module signature appended~\n"...)
 	var packed bytes.Buffer
 	z := must.Get(xz.NewWriter(&packed))(t)
-	if _, err := z.Write(ko("nf-conntrack,nf_defrag")); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(z.Write(ko("nf-conntrack,nf_defrag")))(t)
 	must.Do(t, z.Close())
 	for name, data := range map[string][]byte{"modules.builtin": []byte("kernel/net/nf_defrag.ko\n"), "a/nf_nat.ko.xz": packed.Bytes(), "b/nf-conntrack.ko": signed,
 		"b/veth.ko": ko("nf_conntrack"), "b/torn.ko": []byte("\x7fELF"), "b/needy.ko": ko("gone"), "b/new.ko.zst": nil} {

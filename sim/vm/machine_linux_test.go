@@ -243,10 +243,7 @@ func TestPauses(t *testing.T) {
 	for _, name := range []string{"console.txt", "short/1/timeline.txt", "short/1/ec2.jsonl", "short/1/router.pcap", "short/1/node-1.pcap"} {
 		var data [3][]byte
 		for k, folder := range folders {
-			var err error
-			if data[k], err = os.ReadFile(filepath.Join(folder, "seed-3", name)); err != nil {
-				t.Fatal(err)
-			}
+			data[k] = must.Get(os.ReadFile(filepath.Join(folder, "seed-3", name)))(t)
 		}
 		if name == "console.txt" { // its last line is that of power-off
 			for k := range data {
@@ -337,9 +334,7 @@ func TestTypes(t *testing.T) {
 	}
 	for _, typed := range []string{"echo $((6*7))x\r", "sleep 5; cat /proc/uptime | wc -l\r", "exit\r"} {
 		until("# ")
-		if _, err := master.WriteString(typed); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(master.WriteString(typed))(t)
 		if strings.HasPrefix(typed, "echo") {
 			until("42x")
 		}

@@ -225,8 +225,7 @@ func TestKilled(t *testing.T) {
 	node := newInstance(t, nil)
 	c := exec.Command("/proc/self/exe")
 	c.Env, c.ExtraFiles = append(os.Environ(), victim+"=1"), []*os.File{node.ns}
-	_, err := c.StdinPipe()
-	must.Do(t, err)
+	must.Get(c.StdinPipe())(t)
 	out := must.Get(c.StdoutPipe())(t)
 	must.Do(t, c.Start())
 	line := make([]byte, 100)

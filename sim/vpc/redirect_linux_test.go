@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/internal/must"
 )
 
 // TestRedirect: who connects to a port of an address arrives where the connections are sent, and the port stays free at all addresses.
@@ -16,9 +18,7 @@ func TestRedirect(t *testing.T) {
 	}
 	defer ns.Close()
 	from, to := netip.MustParseAddrPort("127.1.1.1:80"), netip.MustParseAddrPort("127.1.1.2:1080")
-	if err := Redirect(ns, from, to); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Redirect(ns, from, to))
 	serve := func(addr, says string) {
 		t.Helper()
 		var l net.Listener
