@@ -264,7 +264,7 @@ faults: [Fail action=CreateTags node=node-2 times=2, DrainByStranger subnet=b le
 
 // TestConfigIsWhole: a file can say everything that the model can be told.
 func TestConfigIsWhole(t *testing.T) {
-	w, err := world.Parse("world.yaml", []byte(`
+	w := must.Get(world.Parse("world.yaml", []byte(`
 latency: none
 lag: none
 throttle: none
@@ -279,8 +279,7 @@ accounts:
     regions:
       - name: us-west-2
         vpcs: [{name: v, cidrs: [10.0.0.0/16], subnets: [{name: s, cidr: 10.0.0.0/24}], groups: [{name: g}]}]
-`))
-	must.Do(t, err)
+`)))(t)
 	c := reflect.ValueOf(w.Accounts[0].Regions[0].Config)
 	for i := range c.NumField() {
 		if c.Field(i).IsZero() {

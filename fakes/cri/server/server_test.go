@@ -18,6 +18,7 @@ import (
 	runtime "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/enilab/enilab/fakes/cri"
+	"github.com/enilab/enilab/internal/must"
 )
 
 // backend is a model's node, behind a lock.
@@ -82,16 +83,10 @@ func newBackend(t testing.TB) *backend {
 func dial(t testing.TB, s *Server) *grpc.ClientConn {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "cri.sock")
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("unix", path))(t)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
-	c, err := grpc.NewClient("unix://"+path, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(grpc.NewClient("unix://"+path, grpc.WithTransportCredentials(insecure.NewCredentials())))(t)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Error(err)
@@ -284,9 +279,7 @@ func BenchmarkList(b *testing.B) {
 	}
 	c := runtime.NewRuntimeServiceClient(dial(b, New(fixed(rows))))
 	for b.Loop() {
-		if _, err := c.ListPodSandbox(b.Context(), &runtime.ListPodSandboxRequest{}); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(c.ListPodSandbox(b.Context(), &runtime.ListPodSandboxRequest{}))(b)
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
 }

@@ -67,9 +67,7 @@ func (d direct) Do(_ context.Context, r *ec2.Request) (ec2.Response, error) {
 func newDirect(t testing.TB) (http.Handler, *ec2.Cloud) {
 	t.Helper()
 	c := ec2.New(config(), 7)
-	if _, err := c.Launch(0, ec2.LaunchSpec{Type: "m5.large"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Launch(0, ec2.LaunchSpec{Type: "m5.large"}))(t)
 	return Handler(direct{c}), c
 }
 

@@ -115,9 +115,7 @@ func TestCallerThatNeverReadsIsDropped(t *testing.T) {
 	address, ended := listening(t, h, func(*http.Server) {})
 	c := connect(t, address)
 	body := strings.Replace(ok, "Subnets", "NetworkInterfaces", 1)
-	if _, err := io.WriteString(c, head(len(body))+body); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.WriteString(c, head(len(body))+body))(t)
 	select {
 	case <-ended:
 	case <-time.After(20 * time.Second):
@@ -134,8 +132,7 @@ func TestIdle(t *testing.T) {
 	good := head(len(ok)) + ok
 	ask := func(c net.Conn) {
 		t.Helper()
-		_, err := io.WriteString(c, good)
-		must.Do(t, err)
+		must.Get(io.WriteString(c, good))(t)
 		p, err := http.ReadResponse(bufio.NewReaderSize(c, 16), nil)
 		if err != nil || p.StatusCode != 200 {
 			t.Fatalf("%v, %+v", err, p)
@@ -145,9 +142,7 @@ func TestIdle(t *testing.T) {
 	before := memory()
 	for range clients {
 		ask(connect(t, address))
-		if _, err := io.WriteString(connect(t, address), head(maxBody)+"a"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.WriteString(connect(t, address), head(maxBody)+"a"))(t)
 	}
 	ask(connect(t, address))
 	used := memory() - before

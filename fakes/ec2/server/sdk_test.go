@@ -25,14 +25,13 @@ import (
 func TestInterfaceLifeBySDK(t *testing.T) {
 	w := newWorld(t)
 	ctx := w.ctx()
-	created, err := w.CreateNetworkInterface(ctx, &sdk.CreateNetworkInterfaceInput{
+	created := must.Get(w.CreateNetworkInterface(ctx, &sdk.CreateNetworkInterfaceInput{
 		SubnetId: aws.String(string(plenty)), Description: aws.String("aws-K8S-<i> & \"co\""), ClientToken: aws.String("token-1"),
 		Groups: []string{"sg-2", "sg-1"}, SecondaryPrivateIpAddressCount: aws.Int32(3),
 		TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeNetworkInterface, Tags: []types.Tag{
 			{Key: aws.String("cluster.k8s.amazonaws.com/name"), Value: aws.String("demo")}, {Key: aws.String("empty"), Value: aws.String("")},
 		}}},
-	})
-	must.Do(t, err)
+	}))(t)
 	e := created.NetworkInterface
 	id := *e.NetworkInterfaceId
 	if got := aws.ToString(e.Description); got != "aws-K8S-<i> & \"co\"" {
@@ -58,17 +57,15 @@ func TestInterfaceLifeBySDK(t *testing.T) {
 		}
 	})
 
-	_, err = w.CreateTags(ctx, &sdk.CreateTagsInput{Resources: []string{id}, Tags: []types.Tag{{Key: aws.String("more"), Value: aws.String("ü")}}})
-	must.Do(t, err)
-	attached, err := w.AttachNetworkInterface(ctx, &sdk.AttachNetworkInterfaceInput{NetworkInterfaceId: &id, InstanceId: w.instance(), DeviceIndex: aws.Int32(1)})
-	must.Do(t, err)
+	must.Get(w.CreateTags(ctx, &sdk.CreateTagsInput{Resources: []string{id}, Tags: []types.Tag{{Key: aws.String("more"), Value: aws.String("ü")}}}))(t)
+	attached := must.Get(w.AttachNetworkInterface(ctx, &sdk.AttachNetworkInterfaceInput{NetworkInterfaceId: &id, InstanceId: w.instance(),
+		DeviceIndex: aws.Int32(1)}))(t)
 	if now := w.one(id); now.Status != types.NetworkInterfaceStatusInUse || now.Attachment.Status != types.AttachmentStatusAttaching || *now.TagSet[2].Value != "ü" {
 		t.Errorf("while it attaches: found %v, %v, %v", now.Status, now.Attachment.Status, now.TagSet)
 	}
 	w.skip(2 * time.Minute)
-	_, err = w.ModifyNetworkInterfaceAttribute(ctx, &sdk.ModifyNetworkInterfaceAttributeInput{NetworkInterfaceId: &id,
-		Attachment: &types.NetworkInterfaceAttachmentChanges{AttachmentId: attached.AttachmentId, DeleteOnTermination: aws.Bool(true)}})
-	must.Do(t, err)
+	must.Get(w.ModifyNetworkInterfaceAttribute(ctx, &sdk.ModifyNetworkInterfaceAttributeInput{NetworkInterfaceId: &id,
+		Attachment: &types.NetworkInterfaceAttachmentChanges{AttachmentId: attached.AttachmentId, DeleteOnTermination: aws.Bool(true)}}))(t)
 	now := w.one(id)
 	a := now.Attachment
 	if a == nil || *a.AttachmentId != *attached.AttachmentId || *a.InstanceId != string(w.inst) || *a.DeviceIndex != 1 || *a.NetworkCardIndex != 0 ||
@@ -95,9 +92,7 @@ func TestInterfaceLifeBySDK(t *testing.T) {
 		t.Errorf("addresses after unassigning: found %d, expected 6", n)
 	}
 
-	if _, err = w.DetachNetworkInterface(ctx, &sdk.DetachNetworkInterfaceInput{AttachmentId: attached.AttachmentId}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.DetachNetworkInterface(ctx, &sdk.DetachNetworkInterfaceInput{AttachmentId: attached.AttachmentId}))(t)
 	if now := w.one(id); now.Attachment.Status != types.AttachmentStatusDetaching {
 		t.Errorf("while it detaches: found %v", now.Attachment.Status)
 	}
@@ -349,9 +344,8 @@ func TestAddresses(t *testing.T) {
 	address := func(a string, primary bool) types.PrivateIpAddressSpecification {
 		return types.PrivateIpAddressSpecification{PrivateIpAddress: aws.String(a), Primary: aws.Bool(primary)}
 	}
-	out, err := w.CreateNetworkInterface(w.ctx(), &sdk.CreateNetworkInterfaceInput{SubnetId: aws.String(string(plenty)),
-		PrivateIpAddresses: []types.PrivateIpAddressSpecification{address("10.0.1.9", false), address("10.0.1.7", true), address("10.0.1.8", false)}})
-	must.Do(t, err)
+	out := must.Get(w.CreateNetworkInterface(w.ctx(), &sdk.CreateNetworkInterfaceInput{SubnetId: aws.String(string(plenty)),
+		PrivateIpAddresses: []types.PrivateIpAddressSpecification{address("10.0.1.9", false), address("10.0.1.7", true), address("10.0.1.8", false)}}))(t)
 	var found []string
 	for _, a := range out.NetworkInterface.PrivateIpAddresses {
 		found = append(found, *a.PrivateIpAddress)

@@ -115,8 +115,7 @@ func TestInstancesBySDK(t *testing.T) {
 	if a, c := tagged("a"), tagged("c"); a != 2 || c != 1 {
 		t.Errorf("%d have the tag a, %d the tag c; expected 2 and 1", a, c)
 	}
-	_, err = w.RebootInstances(ctx, &sdk.RebootInstancesInput{InstanceIds: ids})
-	must.Do(t, err)
+	must.Get(w.RebootInstances(ctx, &sdk.RebootInstancesInput{InstanceIds: ids}))(t)
 	halted := must.Get(w.StopInstances(ctx, &sdk.StopInstancesInput{InstanceIds: ids[:1]}))(t)
 	if len(halted.StoppingInstances) != 1 || *halted.StoppingInstances[0].CurrentState.Code != 64 {
 		t.Errorf("stopped %+v", halted.StoppingInstances)

@@ -63,9 +63,7 @@ func TestIdleClients(t *testing.T) {
 	for i := range 1000 {
 		c := w.dial()
 		if i%2 == 0 {
-			if _, err := c.Write([]byte("GET /latest/meta-data/mac HTTP/1.1\r\nHost: i")); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(c.Write([]byte("GET /latest/meta-data/mac HTTP/1.1\r\nHost: i")))(t)
 		}
 		idle = append(idle, c)
 	}

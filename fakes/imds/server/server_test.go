@@ -217,9 +217,7 @@ func TestTokensExpireByTheLaboratorysClock(t *testing.T) {
 func TestSDKRefreshesARefusedToken(t *testing.T) {
 	w := newWorld(t)
 	c := sdk.New(sdk.Options{Endpoint: w.srv.URL, HTTPClient: w.srv.Client(), EnableFallback: aws.FalseTernary}) // with its retries
-	if _, err := w.get(c, "mac"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.get(c, "mac"))(t)
 	w.now.Store(int64(24 * time.Hour))
 	if _, err := w.get(c, "mac"); err != nil {
 		t.Errorf("after a day: %v", err)

@@ -191,10 +191,7 @@ func canonical(t *testing.T, v any) string {
 	t.Helper()
 	b, ok := v.([]byte)
 	if !ok {
-		var err error
-		if b, err = json.Marshal(v); err != nil {
-			t.Fatal(err)
-		}
+		b = must.Get(json.Marshal(v))(t)
 	}
 	var p corev1.Pod
 	must.Do(t, json.Unmarshal(b, &p))

@@ -100,10 +100,7 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(srv.Close)
 	t.Cleanup(srv.CloseClientConnections)
 	w.config = &rest.Config{Host: srv.URL, BearerToken: "secret", QPS: 1000, Burst: 1000}
-	var err error
-	if w.Clientset, err = kubernetes.NewForConfig(w.config); err != nil {
-		t.Fatal(err)
-	}
+	w.Clientset = must.Get(kubernetes.NewForConfig(w.config))(t)
 	return w
 }
 
@@ -112,12 +109,11 @@ type heard chan string
 
 func (h heard) watch(t *testing.T, i cache.SharedIndexInformer, show func(any) string) {
 	t.Helper()
-	_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	must.Get(i.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { h <- "add " + show(o) },
 		UpdateFunc: func(_, o any) { h <- "update " + show(o) },
 		DeleteFunc: func(o any) { h <- "delete " + show(o) },
-	})
-	must.Do(t, err)
+	}))(t)
 }
 
 func (h heard) expect(t *testing.T, want ...string) {
@@ -300,10 +296,8 @@ func TestCustom(t *testing.T) {
 	if _, err := d.Resource(nodes).List(t.Context(), metav1.ListOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("before there is a definition: %v", err)
 	}
-	if _, err := d.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).
-		Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(d.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}).
+		Create(t.Context(), crd, metav1.CreateOptions{}))(t)
 	made, err := d.Resource(nodes).Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{"apiVersion": "cilium.io/v2", "kind": "CiliumNode",
 		"metadata": map[string]any{"name": "node-1"}, "spec": map[string]any{"eni": map[string]any{"first-interface-index": int64(1)}}}}, metav1.CreateOptions{})
 	must.Do(t, err)
@@ -326,10 +320,8 @@ func TestCustom(t *testing.T) {
 	watch, err := d.Resource(configs).Watch(t.Context(), metav1.ListOptions{ResourceVersion: empty.GetResourceVersion()})
 	must.Do(t, err)
 	defer watch.Stop()
-	if err := w.s.Put(map[string]any{"apiVersion": "crd.k8s.amazonaws.com/v1alpha1", "kind": "ENIConfig", "metadata": map[string]any{"name": "us-west-2a"},
-		"spec": map[string]any{"subnet": "subnet-1"}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, w.s.Put(map[string]any{"apiVersion": "crd.k8s.amazonaws.com/v1alpha1", "kind": "ENIConfig", "metadata": map[string]any{"name": "us-west-2a"},
+		"spec": map[string]any{"subnet": "subnet-1"}}))
 	if e := <-watch.ResultChan(); e.Type != "ADDED" || name(e.Object) != "us-west-2a" {
 		t.Errorf("the watch saw %+v", e)
 	}

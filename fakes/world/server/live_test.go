@@ -99,9 +99,8 @@ func TestLaunched(t *testing.T) {
 	a := e.Accounts[0]
 	c := client(&e, "us-west-2", a.Access, a.Secret)
 	subnets := must.Get(c.DescribeSubnets(t.Context(), &sdk.DescribeSubnetsInput{}))(t)
-	p, err := c.RunInstances(t.Context(), &sdk.RunInstancesInput{ImageId: aws.String("ami-0abcdef1234567890"), InstanceType: types.InstanceTypeM5Large,
-		MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: subnets.Subnets[0].SubnetId})
-	must.Do(t, err)
+	p := must.Get(c.RunInstances(t.Context(), &sdk.RunInstancesInput{ImageId: aws.String("ami-0abcdef1234567890"), InstanceType: types.InstanceTypeM5Large,
+		MinCount: aws.Int32(1), MaxCount: aws.Int32(1), SubnetId: subnets.Subnets[0].SubnetId}))(t)
 	id := *p.Instances[0].InstanceId
 	words := strings.Fields(<-said)
 	if len(words) != 3 || words[2] != id {
@@ -114,9 +113,7 @@ func TestLaunched(t *testing.T) {
 	if text := read(t, url, "iam/security-credentials/"); text != "worker" {
 		t.Errorf("its role: found %q, expected worker", text)
 	}
-	if _, err := c.TerminateInstances(t.Context(), &sdk.TerminateInstancesInput{InstanceIds: []string{id}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.TerminateInstances(t.Context(), &sdk.TerminateInstancesInput{InstanceIds: []string{id}}))(t)
 	for {
 		p, err := http.Get(url)
 		if err != nil {
