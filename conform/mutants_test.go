@@ -121,9 +121,7 @@ func build(t *testing.T, files map[string]string) string {
 	binary := filepath.Join(dir, "mutant.test")
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	if _, err := mutation.BuildTest(ctx, dir, ".", ".", binary, files); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(mutation.BuildTest(ctx, dir, ".", ".", binary, files))(t)
 	return binary
 }
 

@@ -63,10 +63,9 @@ func TestMachines(t *testing.T) {
 	}
 	run := func(from, to string) *gate.Page {
 		t.Helper()
-		p, err := gate.Run(t.Context(), gate.Config{From: "handout.yaml@" + from + "=.",
+		p := must.Get(gate.Run(t.Context(), gate.Config{From: "handout.yaml@" + from + "=.",
 			To: "handout.yaml@" + to + "=.", Scenarios: []string{"short.scn"}, NoFigures: true, Cache: "cache",
-			Out: "out", Program: filepath.Join(dir, "enilab"), Tell: func(p gate.Progress) { t.Logf("%+v", p) }})
-		must.Do(t, err)
+			Out: "out", Program: filepath.Join(dir, "enilab"), Tell: func(p gate.Progress) { t.Logf("%+v", p) }}))(t)
 		return p
 	}
 	p := run("1.0.0", "1.1.0")

@@ -112,9 +112,7 @@ func TestModule(t *testing.T) {
 	z := zip.NewWriter(&archive)
 	for name, text := range map[string]string{"go.mod": miniMod, "cmd/mini/main.go": strings.Replace(miniMain, "%q", `"of the module"`, 1)} {
 		w := must.Get(z.Create("example.com/mini@v1.2.3/" + name))(t)
-		if _, err := w.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.Write([]byte(text)))(t)
 	}
 	must.Do(t, z.Close())
 	write(t, filepath.Join(versions, "list"), []byte("v1.2.3\n"), 0o644)

@@ -24,19 +24,16 @@ daemon:
 `
 
 func TestParse(t *testing.T) {
-	d, err := Parse("small.yaml", []byte(small+`versions:
+	d := must.Get(Parse("small.yaml", []byte(small+`versions:
   - {from: 2.0.0, daemon: {environment: {A: ~, C: "${NODE}"}, serves: {unix: /run/d.sock, within: 5s}}, files: [{from: d, to: /app/d, mode: 0700}]}
   - {before: 2.0.0, upgrade: {steps: [start], rollback: [stop, start]}}
-`))
-	must.Do(t, err)
+`)))(t)
 	old := must.Get(d.Of("1.0.0"))(t)
 	young := must.Get(d.Of("2.0.0-rc1"))(t)
 	if young.Daemon.Serves.TCP == "" { // a release candidate comes before its release
 		t.Errorf("2.0.0-rc1: %+v", young.Daemon.Serves)
 	}
-	if young, err = d.Of("2.0.0"); err != nil {
-		t.Fatal(err)
-	}
+	young = must.Get(d.Of("2.0.0"))(t)
 	if q := young.Daemon.Serves; q.TCP != "" || q.Unix != "/run/d.sock" || !q.GRPC || q.Within != 5*time.Second {
 		t.Errorf("one question takes the other's place, found %+v", q)
 	}

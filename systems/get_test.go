@@ -66,9 +66,7 @@ func proxy(t *testing.T, versions map[string]map[string]string) {
 		z := zip.NewWriter(&archive)
 		for name, text := range versions[v] {
 			w := must.Get(z.Create("example.com/mini@v" + v + "/" + name))(t)
-			if _, err := w.Write([]byte(text)); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(w.Write([]byte(text)))(t)
 		}
 		must.Do(t, z.Close())
 		list.WriteString("v" + v + "\n")

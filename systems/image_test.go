@@ -40,9 +40,7 @@ func packed(t *testing.T, headers []tar.Header, data [][]byte) []byte {
 			h.Mode = 0o755
 		}
 		must.Do(t, w.WriteHeader(&h))
-		if _, err := w.Write(data[i]); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.Write(data[i]))(t)
 	}
 	must.Do(t, w.Close())
 	return b.Bytes()
@@ -75,12 +73,9 @@ func layerOf(t *testing.T, entries ...string) v1.Layer {
 
 func imageOf(t *testing.T, arch, label string, layers ...v1.Layer) v1.Image {
 	t.Helper()
-	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: arch, RootFS: v1.RootFS{Type: "layers"},
-		Config: v1.Config{Labels: map[string]string{versionLabel: label}}})
-	must.Do(t, err)
-	if image, err = mutate.AppendLayers(image, layers...); err != nil {
-		t.Fatal(err)
-	}
+	image := must.Get(mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: arch, RootFS: v1.RootFS{Type: "layers"},
+		Config: v1.Config{Labels: map[string]string{versionLabel: label}}}))(t)
+	image = must.Get(mutate.AppendLayers(image, layers...))(t)
 	return image
 }
 
@@ -177,9 +172,8 @@ func TestArchive(t *testing.T) {
 	}
 
 	dir := filepath.Join(o.Folder, "layout")
-	l, err := layout.Write(dir, mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: amazon(t, other(), ""),
-		Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: other()}}}))
-	must.Do(t, err)
+	l := must.Get(layout.Write(dir, mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: amazon(t, other(), ""),
+		Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: other()}}})))(t)
 	tarOf := func(file string) string {
 		var headers []tar.Header
 		var data [][]byte
@@ -201,10 +195,8 @@ func TestArchive(t *testing.T) {
 	if s := find(t, "amazon-vpc-cni-k8s@./"+tarOf("layout.tar"), o); s.Version != "1.22.4" {
 		t.Errorf("found %s", s.Version)
 	}
-	if err := l.ReplaceImage(one, func(d v1.Descriptor) bool { return d.Platform.Architecture == runtime.GOARCH }, layout.WithPlatform(v1.Platform{OS: "linux",
-		Architecture: runtime.GOARCH}), layout.WithAnnotations(map[string]string{refName: "v1.21.0"})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.ReplaceImage(one, func(d v1.Descriptor) bool { return d.Platform.Architecture == runtime.GOARCH }, layout.WithPlatform(v1.Platform{OS: "linux",
+		Architecture: runtime.GOARCH}), layout.WithAnnotations(map[string]string{refName: "v1.21.0"})))
 	if s := find(t, "amazon-vpc-cni-k8s@"+tarOf("tagged.tar"), o); s.Version != "1.21.0" {
 		t.Errorf("found %s", s.Version)
 	}

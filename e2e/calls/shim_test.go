@@ -64,10 +64,9 @@ func TestFaultsAreCountedAndMatched(t *testing.T) {
 	if got := take("ptp", "ADD", "a/web-0"); got != "" {
 		t.Errorf("without a file: %q", got)
 	}
-	raw, err := encodeFaults([]Fault{
+	raw := must.Get(encodeFaults([]Fault{
 		{Verb: "ADD", Pod: "a/web-0", Times: 2, Error: "two"}, {Plugin: "ptp", Verb: "DEL", Error: "for ever"}, {Pod: "a/web-0", Times: 1, Error: "any"},
-	})
-	must.Do(t, err)
+	}))(t)
 	must.Do(t, os.WriteFile(path, raw, 0o600))
 	for i, c := range []struct{ plugin, verb, pod, want string }{
 		{"ptp", "ADD", "a/web-1", ""},

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/runner"
 )
 
@@ -27,17 +28,11 @@ after all</failure></testcase>
 // TestReportIsRead: what passed is counted, what failed or was skipped has its name and the first line of why, and exit codes tell them apart.
 func TestReportIsRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "junit_01.xml")
-	if err := os.WriteFile(path, []byte(report), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(report), 0o600))
 	f := &found{}
-	if err := f.read(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.read(path))
 	var b bytes.Buffer
-	if err := f.tell(&b, "more"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.tell(&b, "more"))
 	want := `failed   [sig-network] DNS should resolve
          timed out
 failed   [sig-network] Pods should stay
@@ -59,9 +54,7 @@ more: 1 passed, 2 failed, 1 skipped in 0s
 // TestRequestsAreChecked: what the caller is to blame for is exit code 2, and what the machine lacks 3, each in a sentence, before anything is made.
 func TestRequestsAreChecked(t *testing.T) {
 	tool := filepath.Join(t.TempDir(), "tool")
-	if err := os.WriteFile(tool, nil, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(tool, nil, 0o700))
 	for _, c := range []struct {
 		a    asked
 		code int

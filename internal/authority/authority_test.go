@@ -36,12 +36,9 @@ func TestSame(t *testing.T) {
 
 // TestTrusted: a client that trusts the authority reaches each name, and no other; one that does not reaches none.
 func TestTrusted(t *testing.T) {
-	a, err := New(nil)
-	must.Do(t, err)
+	a := must.Get(New(nil))(t)
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	if srv.TLS, err = a.TLS("ec2.us-west-2.amazonaws.com", "127.0.0.1"); err != nil {
-		t.Fatal(err)
-	}
+	srv.TLS = must.Get(a.TLS("ec2.us-west-2.amazonaws.com", "127.0.0.1"))(t)
 	srv.Config.ErrorLog = nil
 	srv.StartTLS()
 	defer srv.Close()

@@ -87,13 +87,8 @@ func TestChange(t *testing.T) {
 func TestWhatRecoversIsBuiltAlone(t *testing.T) {
 	root := t.TempDir()
 	source := strings.Replace(sample, "func f(", "func g() { if r := recover(); r != nil { panic(1) } }\n\nfunc f(", 1)
-	if err := os.WriteFile(filepath.Join(root, "p.go"), []byte(source), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	m, err := (Change{"p.go", "r != nil", "r == nil"}).Apply(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(root, "p.go"), []byte(source), 0o600))
+	m := must.Get((Change{"p.go", "r != nil", "r == nil"}).Apply(root))(t)
 	var set Set
 	if ok, err := set.Add(1, m); ok || err != nil {
 		t.Errorf("it can be chosen at run time: %v, %v", ok, err)

@@ -87,8 +87,7 @@ func TestLint(t *testing.T) {
 		t.Helper()
 		file := filepath.Join(project, ".github/workflows", name)
 		write(t, file, data)
-		found := must.Get(linter.LintFile(file, known))(t)
-		return found
+		return must.Get(linter.LintFile(file, known))(t)
 	}
 	ours := func(data []byte) []byte {
 		return bytes.ReplaceAll(data, []byte("uses: enilab/enilab@main"), []byte("uses: ./"))
@@ -123,11 +122,10 @@ func asWorkflow(t *testing.T) []byte {
 	for _, in := range a.Inputs {
 		in["type"] = "string"
 	}
-	data, err := yaml.Marshal(map[string]any{
+	data := must.Get(yaml.Marshal(map[string]any{
 		"on":   map[string]any{"workflow_call": map[string]any{"inputs": a.Inputs}},
 		"jobs": map[string]any{"action": map[string]any{"runs-on": "ubuntu-latest", "steps": a.Runs.Steps}},
-	})
-	must.Do(t, err)
+	}))(t)
 	return data
 }
 
@@ -353,14 +351,12 @@ func TestReplayOnGitLab(t *testing.T) {
 
 func look(t *testing.T, name string) string {
 	t.Helper()
-	path := must.Get(exec.LookPath(name))(t)
-	return path
+	return must.Get(exec.LookPath(name))(t)
 }
 
 func read(t *testing.T, file string) []byte {
 	t.Helper()
-	data := must.Get(os.ReadFile(file))(t)
-	return data
+	return must.Get(os.ReadFile(file))(t)
 }
 
 func write(t *testing.T, file string, data []byte) {

@@ -97,9 +97,7 @@ func TestVetFinds(t *testing.T) {
 	}
 	spec, err := json.Marshal(map[string]any{"Replace": replace})
 	overlay := filepath.Join(dir, "overlay.json")
-	if err = errors.Join(err, os.WriteFile(overlay, spec, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, os.WriteFile(overlay, spec, 0o600)))
 	tool := filepath.Join(dir, "purity")
 	if out, err := exec.Command("go", "build", "-o", tool, "./vet").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

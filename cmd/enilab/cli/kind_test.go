@@ -129,9 +129,7 @@ func TestListen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, w, err := os.Pipe()
 			must.Do(t, err)
-			if _, err := w.WriteString(c.says); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(w.WriteString(c.says))(t)
 			_ = w.Close()
 			var errs bytes.Buffer
 			l := &cli{err: &errs}
