@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -206,21 +207,12 @@ func (p *pods) unsettled(want map[string]int, stuck func(*pod) bool) string {
 		}
 		have[q.workload]++
 	}
-	for _, w := range sortedKeys(want) {
+	for _, w := range slices.Sorted(maps.Keys(want)) {
 		if have[w] != want[w] {
 			return fmt.Sprintf("%d of %d pods of %s are there", have[w], want[w], w)
 		}
 	}
 	return ""
-}
-
-func sortedKeys(m map[string]int) []string {
-	var out []string
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
 }
 
 // watchLimit is how long the API server may take to tell of all pods.

@@ -3,11 +3,13 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -160,17 +162,9 @@ func (l *cli) tellRecordings(all, same, inputs int, different []*otherwise, unre
 	for _, o := range different {
 		byKind[o.kind()] = append(byKind[o.kind()], o)
 	}
-	order := make([]string, 0, len(byKind))
-	for k := range byKind {
-		order = append(order, k)
-	}
-	slices.SortFunc(order, func(a, b string) int {
-		if d := len(byKind[b]) - len(byKind[a]); d != 0 {
-			return d
-		}
-		return strings.Compare(a, b)
-	})
-	for _, k := range order {
+	for _, k := range slices.SortedFunc(maps.Keys(byKind), func(a, b string) int {
+		return cmp.Or(len(byKind[b])-len(byKind[a]), strings.Compare(a, b))
+	}) {
 		first := byKind[k][0]
 		fmt.Fprintf(l.out, "%s  (%s)\n", k, runner.Count(len(byKind[k]), "recording"))
 		fmt.Fprintf(l.out, "    %s line %d, t=%v: %s\n", first.file, first.line, first.at, describeInput(first.in))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"slices"
@@ -175,12 +176,7 @@ func (h *helper) release(inode uint64) error {
 
 // living are the pods by inode. Callers hold h.mu.
 func (h *helper) living() []*pod {
-	out := make([]*pod, 0, len(h.pods))
-	for _, p := range h.pods {
-		out = append(out, p)
-	}
-	slices.SortFunc(out, func(a, b *pod) int { return cmp.Compare(a.inode, b.inode) })
-	return out
+	return slices.SortedFunc(maps.Values(h.pods), func(a, b *pod) int { return cmp.Compare(a.inode, b.inode) })
 }
 
 func (h *helper) addresses(none) ([]Holder, error) {
