@@ -8,7 +8,6 @@ import (
 
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/internal/must"
 )
 
 // damages are what somebody does to a pod's network between two ADDs of its attachment.
@@ -38,7 +37,9 @@ func (w *world) unplug(b *box, a netip.Addr) {
 
 func (w *world) apply(ops ...dataplane.Op) {
 	w.t.Helper()
-	must.Get(w.kernel.Apply(dataplane.Plan{Ops: ops}, 0, len(ops)))(w.t)
+	if _, err := w.kernel.Apply(dataplane.Plan{Ops: ops}, 0, len(ops)); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // whole says what a pod's network lacks.

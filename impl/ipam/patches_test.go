@@ -207,7 +207,9 @@ func TestAQuarantinedAddressKeepsItsRules(t *testing.T) {
 func (w *world) stranger(a interface{ String() string }) {
 	w.t.Helper()
 	plan := dataplane.PodPlan(dataplane.PodSpec{Alias: "not-ours", HostVeth: "veth9", Netns: w.kernel.NewNamespace(), Address: addr(a.String()), Table: dataplane.MainTable})
-	must.Get(w.kernel.Apply(plan, 0, len(plan.Ops)))(w.t)
+	if _, err := w.kernel.Apply(plan, 0, len(plan.Ops)); err != nil {
+		w.t.Fatal(err)
+	}
 	w.kernel.SetLinkAlias("veth9", "")
 }
 
@@ -313,7 +315,9 @@ func TestDelBehindARepair(t *testing.T) {
 	w := ready(t, ipam.Sound())
 	b, a := w.up("c1", "web-1")
 	plan := dataplane.Plan{Ops: []dataplane.Op{{Kind: dataplane.RemoveRule, Priority: dataplane.PriorityToPod, Addr: a, Table: dataplane.MainTable}}}
-	must.Get(w.kernel.Apply(plan, 0, 1))(t)
+	if _, err := w.kernel.Apply(plan, 0, 1); err != nil {
+		t.Fatal(err)
+	}
 	w.step(ipam.Seen{What: ipam.LookKernel}) // a hint
 	repair := w.until("a repair", func(e ipam.Effect) bool { p, ok := e.(*ipam.Apply); return ok && p.Lane.Kind == ipam.PodLane })
 	del := w.del(b)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/internal/must"
 )
 
 // grown is a node with a second ENI that is too much from now on.
@@ -326,7 +325,9 @@ func TestAddressInForeignNamespaceIsNotFreed(t *testing.T) {
 	b.ready = false
 	w.up("c2", "web-2")
 	stranger := dataplane.PodPlan(dataplane.PodSpec{Alias: "not-ours", HostVeth: "veth9", Netns: w.kernel.NewNamespace(), Address: a, Table: dataplane.MainTable})
-	must.Get(w.kernel.Apply(stranger, 0, len(stranger.Ops)))(t)
+	if _, err := w.kernel.Apply(stranger, 0, len(stranger.Ops)); err != nil {
+		t.Fatal(err)
+	}
 	w.live(5 * time.Minute)
 	v := ipam.View{}
 	if w.node.View(&v); v.Quarantined != 1 || w.marks[ipam.AddressVetoed] != 1 || w.rows[ipam.Key{Address: a}].State != ipam.Quarantined {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
-	"github.com/enilab/enilab/internal/must"
 	"github.com/enilab/enilab/sim/models"
 	"github.com/enilab/enilab/sim/scn"
 )
@@ -45,7 +44,9 @@ func TestPodsOfANodeAskEachOther(t *testing.T) {
 		{Kind: dataplane.RemoveRule, Priority: dataplane.PriorityToPod, Addr: to.Address},
 		{Kind: dataplane.EnsureRoute, Alias: veth, Table: 2, Dst: netip.PrefixFrom(to.Address, 32)},
 	}}
-	must.Get(n.kern.Apply(plan, 0, len(plan.Ops)))(t)
+	if _, err := n.kern.Apply(plan, 0, len(plan.Ops)); err != nil {
+		t.Fatal(err)
+	}
 	if why := n.between(from.Address, n, to.Address); why == "" {
 		t.Fatal("nothing is broken")
 	}
