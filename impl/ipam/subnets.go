@@ -12,6 +12,8 @@ import (
 const (
 	// freshSubnets is how old EC2's answer about the subnets may be when an ENI is made: their tags and counts change.
 	freshSubnets = time.Minute
+	// seldomSubnets is the same for a full node that misses no more than its warm target: nothing is made by the answer.
+	seldomSubnets = 10 * time.Minute
 	// deniedPause is the wait after EC2 denied DescribeSubnets to the role: its policy may have been corrected by then.
 	deniedPause = 10 * time.Minute
 )

@@ -120,3 +120,32 @@ func TestWhenTheSubnetsAreUnknown(t *testing.T) {
 		t.Error("after a minute EC2 is asked again")
 	}
 }
+
+// TestAFullNodeAsksAboutASubnetThatIsNotForPods: every minute while pods wait, and seldom for the warm target alone, which a full node misses
+// for as long as the tag is there.
+func TestAFullNodeAsksAboutASubnetThatIsNotForPods(t *testing.T) {
+	for _, c := range []struct {
+		role   string
+		waits  bool
+		after  time.Duration
+		asks   bool
+		atMost time.Duration // when it is looked at again
+	}{
+		{"0", true, freshSubnets - 1, false, freshSubnets}, {"0", true, freshSubnets, true, never},
+		{"0", false, freshSubnets, false, seldomSubnets}, {"0", false, seldomSubnets, true, never},
+		{"1", true, seldomSubnets, false, never},
+	} {
+		p := newPool()
+		p.Inst.Limits = Limits{ENIs: 1, Addresses: 10}
+		sn := newSubnets(Subnet{ID: "a", Role: c.role}, Subnet{ID: "b", Role: "1"})
+		p.enis.ENIs[0].Subnet, p.enis.subnets, p.Warm.At = "a", sn, never
+		wp := &warm{life: p.life, requests: p.requests, evidence: p.evidence, subnets: sn, enis: p.enis, pool: p}
+		if c.waits {
+			p.requests.Waiting = append(p.requests.Waiting, Add{})
+		}
+		wp.seek(c.after)
+		if asks := sn.evidence.Looks[LookSubnets].Want == c.after; asks != c.asks || p.Warm.At != c.atMost {
+			t.Errorf("%+v: EC2 is asked: %v, the next look is at %v", c, asks, p.Warm.At)
+		}
+	}
+}

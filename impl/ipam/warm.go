@@ -412,6 +412,10 @@ func (wp *warm) seek(now time.Duration) {
 		if !slices.ContainsFunc(wp.enis.ENIs, func(e eni) bool { return e.Stage == Ready && wp.subnets.excluded(e.Subnet) }) {
 			return
 		}
+		if at := wp.subnets.CandidatesAt + seldomSubnets; at > now && len(wp.requests.Waiting) == 0 {
+			wp.pool.Warm.At = min(wp.pool.Warm.At, at)
+			return
+		}
 	} else if _, ok := wp.subnets.place(); ok {
 		return
 	}
