@@ -87,3 +87,25 @@ func TestAnUnassignmentOfWhatCoolsByNow(t *testing.T) {
 		}
 	}
 }
+
+// TestAddressesOfADoubtThatIsPastAreTakenBackAtOnce: EC2 is asked first where the call of an earlier daemon may have taken what it has listed
+// since, and not for a later trim: it may be away.
+func TestAddressesOfADoubtThatIsPastAreTakenBackAtOnce(t *testing.T) {
+	ip := netip.MustParseAddr("10.0.0.8")
+	for _, c := range []struct {
+		since, doubt, now time.Duration
+		asks, back        bool
+	}{
+		{time.Second, time.Minute, time.Minute - 1, false, false}, {time.Second, time.Minute, time.Minute, true, false},
+		{time.Hour, time.Minute, time.Hour + 1, false, true}, {time.Second, 0, time.Minute, false, true},
+	} {
+		n := newborn(t)
+		n.life.Phase = serving
+		ix := n.enis.newENI(eni{ENI: ENI{ID: "eni-1", Device: 1}, Stage: Ready, Trimming: true, Since: c.since, Doubt: c.doubt,
+			mutation: mutation{Before: []netip.Addr{ip}, Next: never}})
+		n.driver.stay(c.now, ix)
+		if e := &n.enis.ENIs[ix]; e.Lost != c.asks || e.Trimming == c.back || c.asks && e.Next != c.now {
+			t.Errorf("%+v: EC2 is asked: %v, at %v; it is taken back: %v", c, e.Lost, e.Next, !e.Trimming)
+		}
+	}
+}

@@ -91,7 +91,7 @@ func (dr *driver) stay(now time.Duration, ix int32) {
 		e.Next = e.Doubt
 		return
 	}
-	if e.Doubt > 0 && e.Trimming { // what EC2 has said since may be of before that call
+	if e.Trimming && e.Doubt > e.Since { // what EC2 has said since may be of before that call
 		e.Doubt, e.Doing, e.Lost, e.Next = 0, UnassignIPs, true, now
 		return
 	}

@@ -177,7 +177,7 @@ func (dr *driver) refused(now time.Duration, ix int32, r *Result) {
 			e.Open = now + landing
 		case e.Open == 0 || r.Class != Denied && now >= e.Open: // nothing was made: the intent has no object
 			if r.Class == NotFound || r.Class == Invalid { // a group or a subnet may be gone
-				dr.groupsRefused(now, r.Class, e.Groups)
+				dr.groupsRefused(now, r, e.Groups)
 			}
 			dr.growElsewhere(now, e, r)
 			dr.discard(ix)
@@ -189,7 +189,7 @@ func (dr *driver) refused(now time.Duration, ix int32, r *Result) {
 		e.Lost, e.Next = true, now // our idea of the ENI may be wrong (amazon-vpc-cni-k8s #989): look
 	case GroupENI:
 		if r.Class == NotFound { // of the ENI or of a group: metadata or our idea may be old
-			dr.groupsRefused(now, r.Class, e.Give)
+			dr.groupsRefused(now, r, e.Give)
 			dr.enis.ask(ix, now)
 		}
 		dr.regroupLater(ix)

@@ -2,10 +2,11 @@ package ipam
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
-// groupsPause is between two questions about an ENI of which EC2 has not said the security groups.
+// groupsPause is between two questions about an ENI of which EC2 has not said the security groups, or whose it alone says.
 const groupsPause = 10 * time.Minute
 
 // hears takes EC2's word on an ENI's security groups; none is no word, and that of before this daemon has changed them is an old one.
@@ -30,10 +31,10 @@ func (dr *driver) regroup(now time.Duration) {
 	why := ""
 	for i := range dr.enis.ENIs {
 		e := &dr.enis.ENIs[i]
-		if e.Stage != Ready || e.Device == 0 {
+		if e.Stage != Ready || e.Device == 0 && !dr.enis.overruled() {
 			continue
 		}
-		if len(e.Groups) == 0 {
+		if len(e.Groups) == 0 || e.Device == 0 {
 			if !e.Asking && now >= e.GroupsAt {
 				e.GroupsAt = now + groupsPause
 				dr.enis.ask(int32(i), now+askPause)
@@ -57,27 +58,30 @@ func (dr *driver) regroup(now time.Duration) {
 	dr.trouble(troubleGroups, why)
 }
 
-// groupsRefused: EC2 may not know a security group any more that metadata, which can be behind by a long time, still names. Both are asked again.
-func (dr *driver) groupsRefused(now time.Duration, why Class, groups []string) {
+// groupsRefused: EC2 may not know a security group any more that metadata, which can be behind by a long time, still names. Both are asked again;
+// what EC2 has said of the primary ENI earlier may be long out of date.
+func (dr *driver) groupsRefused(now time.Duration, r *Result, groups []string) {
 	dr.evidence.want(LookIMDS, max(now, dr.evidence.Looks[LookIMDS].At+askPause))
-	if why != NotFound || !slices.Equal(groups, dr.enis.Grouped) {
+	e := dr.enis.primary()
+	if e == nil || r.Class != NotFound || !strings.Contains(r.Code, "Group") || !slices.Equal(groups, dr.enis.Grouped) {
 		return
 	}
-	for i := range dr.enis.ENIs {
-		if e := &dr.enis.ENIs[i]; e.Stage == Ready && e.Device == 0 {
-			dr.enis.Gone = slices.Clone(groups)
-			dr.enis.ask(int32(i), now)
-		}
+	dr.enis.Gone, e.Groups = slices.Clone(groups), nil
+	if ix, known := dr.enis.eniByID(e.ID); known {
+		dr.enis.ask(ix, now)
 	}
 }
 
 // primarysGroups are the security groups of the primary ENI: metadata's word, or EC2's where it knows none of that name.
 func (es *enis) primarysGroups() []string {
-	if e := es.primary(); e != nil && len(e.Groups) > 0 && len(es.Gone) > 0 && slices.Equal(es.Gone, es.Grouped) {
+	if e := es.primary(); e != nil && len(e.Groups) > 0 && es.overruled() {
 		return e.Groups
 	}
 	return es.Grouped
 }
+
+// overruled says whether metadata names a group that EC2 does not know.
+func (es *enis) overruled() bool { return len(es.Gone) > 0 && slices.Equal(es.Gone, es.Grouped) }
 
 // regroupLater ends a try that EC2 refused, so that nothing else of the ENI waits for the next one.
 func (dr *driver) regroupLater(ix int32) {

@@ -118,3 +118,37 @@ func TestGroupsThatWereJustChangedAreKnown(t *testing.T) {
 		}
 	}
 }
+
+// TestEC2sWordOnThePrimarysGroups counts where it knows no group that metadata names, from an answer of after that on; what it said when the
+// daemon started may be long out of date, and a subnet that is gone says nothing about groups.
+func TestEC2sWordOnThePrimarysGroups(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		r      Result
+		groups []string // that were refused
+		then   string   // by EC2's answer sg-now
+	}{
+		{"the group is gone", Result{Class: NotFound, Code: "InvalidGroup.NotFound"}, []string{"sg-old"}, "sg-now"},
+		{"the same by its ID", Result{Class: NotFound, Code: "InvalidSecurityGroupID.NotFound"}, []string{"sg-old"}, "sg-now"},
+		{"a subnet is gone", Result{Class: NotFound, Code: "InvalidSubnetID.NotFound"}, []string{"sg-old"}, "sg-old"},
+		{"metadata says another one by now", Result{Class: NotFound, Code: "InvalidGroup.NotFound"}, []string{"sg-older"}, "sg-old"},
+	} {
+		n := newborn(t)
+		n.life.Phase, n.life.Surveyed, n.enis.Grouped = serving, true, []string{"sg-old"}
+		ix := n.enis.newENI(eni{ENI: ENI{ID: "eni-0", Groups: []string{"sg-start"}}, Stage: Ready})
+		n.driver.groupsRefused(time.Minute, &c.r, c.groups)
+		if got := n.enis.primarysGroups(); !slices.Equal(got, []string{"sg-old"}) {
+			t.Errorf("%s: before EC2 has answered the groups are %v", c.name, got)
+		}
+		if asked := n.enis.ENIs[ix].Asking; asked != (c.then == "sg-now") {
+			t.Errorf("%s: EC2 is asked about the primary ENI: %v", c.name, asked)
+		}
+		n.enis.ENIs[ix].learn(2*time.Minute, &ENI{ID: "eni-0", Groups: []string{"sg-now"}})
+		if got := n.enis.primarysGroups(); !slices.Equal(got, []string{c.then}) {
+			t.Errorf("%s: the groups are %v, expected %s", c.name, got, c.then)
+		}
+		if n.enis.Grouped = []string{"sg-new"}; !slices.Equal(n.enis.primarysGroups(), n.enis.Grouped) {
+			t.Errorf("%s: metadata says something else, and the groups are %v", c.name, n.enis.primarysGroups())
+		}
+	}
+}
