@@ -112,7 +112,7 @@ type checker struct {
 	configured scn.Pos  // where eniconfigs= is
 }
 
-// subnet reads the cluster's first subnet, which may be larger than EC2's are where nothing but its CIDR is said.
+// subnet reads the cluster's first subnet: a CIDR, or what subnets= takes.
 func (c *checker) subnet(kv scn.KV, plain func(*netip.Prefix)) {
 	if _, err := netip.ParsePrefix(kv.Value); err == nil || !strings.Contains(kv.Value, ":") {
 		plain(&c.cluster.Subnet)
@@ -313,16 +313,19 @@ func (c *checker) line(l *scn.Line) {
 	}
 }
 
+// inPrefix is how many addresses a slot has with ENABLE_PREFIX_DELEGATION.
+const inPrefix = 16
+
 func (c *checker) start(l *scn.Line, s *scn.Start) {
 	w := Workload{Name: s.Name, Count: s.Count}
 	if slices.Contains(c.Made, s.Name) {
 		c.bad(l.Pos, "give each its own name", "pods %s are started twice", s.Name)
 	}
 	c.Made = append(c.Made, s.Name)
-	// with prefixes a slot has sixteen addresses; more never start, and t=0 would never come
-	if of, ok := ec2.LimitsOf(c.cluster.Type); ok && s.Count > of.ENIs*(of.IPv4PerENI-1)*16 {
-		c.bad(l.Pos, "", "pods %s: expected at most %d on a node, which is what a %s can have addresses for, found %d", s.Name,
-			of.ENIs*(of.IPv4PerENI-1)*16, c.cluster.Type, s.Count)
+	of, _ := ec2.LimitsOf(c.cluster.Type)                                 // checked
+	if most := of.ENIs * (of.IPv4PerENI - 1) * inPrefix; s.Count > most { // t=0 would never come
+		c.bad(l.Pos, "", "pods %s: expected at most %d on a node, which is what a %s can have addresses for, found %d", s.Name, most,
+			c.cluster.Type, s.Count)
 	}
 	if s.Target.Kind == scn.AllNodes {
 		for i := 1; i <= c.cluster.Nodes; i++ {

@@ -86,9 +86,8 @@ func (c *Cloud) describeSubnets(ctx context.Context, in *ec2.DescribeSubnetsInpu
 // Denied says whether EC2 has refused to answer for want of a permission, or else (refused) because of who asks.
 func Denied(err error) (denied, refused bool) {
 	var f *failure
-	if !errors.As(err, &f) || f.class != ipam.Denied {
+	if !errors.As(err, &f) {
 		return false, false
 	}
-	denied = ipam.Unpermitted(f.code)
-	return denied, !denied
+	return f.class.Refusal(f.code)
 }

@@ -39,12 +39,15 @@ func ClassOf(code, message string, status int) Class {
 	return Invalid
 }
 
-// Unpermitted says whether a code that is Denied is about what the role may do, which passes when somebody changes the role. The others are about who
-// asks, and when: a wrong clock, or credentials that are renewed, pass by themselves.
-func Unpermitted(code string) bool {
+// Refusal reads the code of an answer of that class. What is denied is about what the role may do, which passes when somebody changes the role. What
+// else is Denied is refused because of who asks, and when: a wrong clock, or credentials that are renewed, pass by themselves.
+func (c Class) Refusal(code string) (denied, refused bool) {
+	if c != Denied {
+		return false, false
+	}
 	switch code {
 	case "UnauthorizedOperation", "AccessDenied", "AccessDeniedException", "OptInRequired":
-		return true
+		return true, false
 	}
-	return false
+	return false, true
 }

@@ -192,9 +192,9 @@ func (wp *warm) grow(now time.Duration, more int, whole bool) {
 		return
 	}
 	unit := wp.unit(now)
-	spare := -more
+	wanted := more
 	more = (more + unit - 1) / unit // slots, from here on
-	spare += more * unit
+	besides := more*unit - wanted   // addresses that come besides, of the last slot and of ENIs in doubt
 	per, underWay := wp.Inst.Limits.Addresses-1, 0
 	for i := range wp.enis.ENIs {
 		e := &wp.enis.ENIs[i]
@@ -217,7 +217,7 @@ func (wp *warm) grow(now time.Duration, more int, whole bool) {
 		// The rest of a prefix of which EC2 has said that it is gone, while a pod's address in it is not given up yet: it is there, or
 		// its slot can be had.
 		if !wp.subnets.exhausted(e.Subnet) {
-			spare += e.blocks*prefixSize - e.blocked.addresses
+			besides += e.blocks*prefixSize - e.blocked.addresses
 		}
 		if more <= 0 || room <= 0 {
 			continue
@@ -241,7 +241,7 @@ func (wp *warm) grow(now time.Duration, more int, whole bool) {
 		e.Doing, e.Count, e.Prefixed, e.Next = AssignIPs, wp.pool.Warm.asked(count), unit > 1, now
 		more -= count
 	}
-	more -= spare / unit
+	more -= besides / unit
 	for more > 0 && underWay < mostUnderWay && wp.enis.attached() < wp.maxENIs() && wp.enis.unplaced() == nil {
 		count := per
 		if !whole {

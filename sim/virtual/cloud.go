@@ -226,8 +226,8 @@ func (d *daemon) described(f *inFlight, r *ec2.Response) ipam.Input {
 	}
 	if f.what == ipam.LookSubnets {
 		home, _ := w.EC2.InstanceOf(n.Instance)
-		in.Subnets, in.Denied = subnetsOf(&home, w.Cluster.Name, r.Subnets), ipam.Unpermitted(r.Code)
-		in.Refused = class(r) == ipam.Denied && !in.Denied
+		in.Subnets = subnetsOf(&home, w.Cluster.Name, r.Subnets)
+		in.Denied, in.Refused = class(r).Refusal(r.Code)
 	}
 	return in
 }
