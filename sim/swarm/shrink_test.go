@@ -71,11 +71,13 @@ func TestShrinkRefuses(t *testing.T) {
 
 // TestOwed: a scenario that asks for the impossible is told from one that does not.
 func TestOwed(t *testing.T) {
-	const head = "cluster nodes=1 type=m5.large subnet=10.0.0.0/24\nstart pods web 2 on node-1\n"
+	const head = "cluster nodes=1 type=m5.large vpc=10.0.0.0/16 subnet=10.0.0.0/24 subnets=10.0.1.0/24:cni\nstart pods web 2 on node-1\n"
 	const ready = "at 10m within 15m expect kube pods.unready == 0\n"
 	for lines, says := range map[string]string{
 		"at 1m node-1 hold\nat 2m node-1 unhold\n" + ready:                                    "",
 		"at 1m node-1 hold\n" + ready:                                                         "nobody has ended hold of node-1",
+		"at 1m ec2 tag-subnet subnet=2 cni=0\n" + ready:                                       "nobody has ended the exclusion of subnet 2",
+		"at 1m ec2 tag-subnet subnet=2 cni=0\nat 2m ec2 tag-subnet subnet=2 cni=1\n" + ready:  "",
 		"at 1m node-* hold\nat 2m node-1 unhold\n" + ready:                                    "",
 		"at 1m node-1 socket cri=absent\n" + ready:                                            "nobody has ended socket of node-1",
 		"at 1m ec2 drain-subnet leave=0\n" + ready:                                            "nobody has ended drain-subnet",
