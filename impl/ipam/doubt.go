@@ -45,7 +45,9 @@ func (sv *survey) resolve(now time.Duration, ix int32, v *ENI) {
 	}
 	ours := v != nil && v.Instance == sv.Inst.ID && (v.Status == "in-use" || v.Status == "attaching")
 	if v != nil {
+		known := sv.enis.grouped()
 		e.learn(now, v)
+		sv.reread(now, known)
 	}
 	if ours { // evidence about an ENI is about the rows that are on it
 		for ip, prefixed := range v.carried() {

@@ -90,10 +90,15 @@ func (dr *driver) regroupLater(ix int32) {
 	dr.atRest(ix)
 }
 
-// grouped says whether this daemon keeps, or will keep, the security groups of any ENI current. Custom networking makes ENIs with an ENIConfig's, and
+// grouped is of how many ENIs this daemon keeps, or will keep, the security groups current. Custom networking makes ENIs with an ENIConfig's, and
 // amazon-vpc-cni-k8s 1.23.0 leaves them what they were made with (pkg/awsutils/awsutils.go, RefreshSGIDs).
-func (es *enis) grouped() bool {
-	return es.keepsGroups() && slices.ContainsFunc(es.ENIs, func(e eni) bool { return e.Stage <= Ready && e.Device != 0 && len(e.Groups) > 0 })
+func (es *enis) grouped() (count int) {
+	for i := range es.ENIs {
+		if e := &es.ENIs[i]; es.keepsGroups() && e.Stage <= Ready && e.Device != 0 && len(e.Groups) > 0 {
+			count++
+		}
+	}
+	return count
 }
 
 // keepsGroups says whether it would, if there were an ENI whose groups are known.

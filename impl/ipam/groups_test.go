@@ -107,6 +107,30 @@ func TestGroupsAreReadAgainOfAnENIThatIsNotInServiceYet(t *testing.T) {
 	}
 }
 
+// TestGroupsAreReadAgainOfAnENIThatIsHeardOfLater: EC2's first word after a start may be of before it was made, and the next one of before its groups
+// were changed (swarm, seed 1584815).
+func TestGroupsAreReadAgainOfAnENIThatIsHeardOfLater(t *testing.T) {
+	for what, hear := range map[string]func(n *Node, now time.Duration, ix int32, v *ENI){
+		"a list": func(n *Node, now time.Duration, _ int32, v *ENI) {
+			n.survey.seenAttached(now, &Seen{What: LookAttached, Complete: true, ENIs: []ENI{*v}}, true, n.Steps+1)
+		},
+		"an answer about it": func(n *Node, now time.Duration, ix int32, v *ENI) { n.survey.resolve(now, ix, v) },
+	} {
+		n := newborn(t)
+		n.life.Phase, n.life.Inst.ID, n.life.Surveyed = serving, "i-1", true
+		n.enis.Grouped = []string{"sg-1"}
+		ix := n.enis.newENI(eni{ENI: ENI{ID: "eni-1", MAC: "m1", Device: 1}, Stage: Ready})
+		v := ENI{ID: "eni-1", MAC: "m1", Device: 1, Instance: "i-1", Owner: "i-1", Status: "in-use", Groups: []string{"sg-1"}}
+		for _, c := range []struct{ now, want time.Duration }{{time.Minute, time.Minute + consistency}, {time.Hour, never}} {
+			n.evidence.Looks[LookAttached].Want = never
+			hear(n, c.now, ix, &v)
+			if got := n.evidence.Looks[LookAttached].Want; got != c.want {
+				t.Errorf("%s at %v: EC2 is asked again at %v, expected %v", what, c.now, got, c.want)
+			}
+		}
+	}
+}
+
 // TestGroupsThatWereJustChangedAreKnown: EC2's answer is of before, and says what the primary ENI has by now (swarm, seed 1477998).
 func TestGroupsThatWereJustChangedAreKnown(t *testing.T) {
 	before, after := []string{"sg-1"}, []string{"sg-2"}

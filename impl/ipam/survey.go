@@ -31,17 +31,25 @@ func (sv *survey) seenAttached(now time.Duration, in *Seen, whole bool, asked ui
 	if !whole || sv.Phase == recovering {
 		return
 	}
-	first := !sv.Surveyed
+	first, known := !sv.Surveyed, sv.enis.grouped()
 	sv.Surveyed = true
 	sv.trouble(troubleSurvey, "")
 	sv.adoptENIs(now, LookAttached, in.ENIs, asked)
-	if first && sv.enis.grouped() && sv.policy.Stale(0) { // it may be of before the last change that an earlier daemon made
-		sv.evidence.want(LookAttached, now+consistency)
+	if first {
+		known = 0
 	}
+	sv.reread(now, known)
 	// EC2 does not list it
 	sv.evidence.Others = slices.DeleteFunc(sv.evidence.Others, func(o other) bool { return o.Why == "" })
 	sv.reclaim(now)
 	sv.homeless(now, asked)
+}
+
+// reread asks once more when EC2 has said the groups of more ENIs than were known: that may be of before the last change of an earlier daemon.
+func (sv *survey) reread(now time.Duration, known int) {
+	if sv.enis.grouped() > known && sv.policy.Stale(0) {
+		sv.evidence.want(LookAttached, now+consistency)
+	}
 }
 
 // homeless: what a pod has and no ENI of this node is not there, once EC2 has said so twice. Records that are lost do
