@@ -38,7 +38,7 @@ func Symptoms() []Symptom {
 		{"pods wait for an address although another subnet of the zone has many (ENABLE_SUBNET_DISCOVERY, kubernetes.io/role/cni)",
 			[]string{"subnets", "subnets-excluded", "prefix-excluded", "subnets-again", "subnets-denied"}},
 		{"Failed to get pod ENI config; pods wait, or get addresses of the wrong subnet, with AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG (ENIConfig)",
-			[]string{"eniconfig-changed", "custom-networking", "custom-switched"}},
+			[]string{"eniconfig-changed", "eniconfig-late", "custom-networking", "custom-switched"}},
 		{"InvalidGroup.NotFound; pods on secondary ENIs keep a security group that the node has lost",
 			[]string{"security-group-gone", "security-groups", "groups-unseen"}},
 		{"PrivateIpAddressLimitExceeded in a loop", []string{"prefixes-adopted", "brownout"}},

@@ -10,10 +10,24 @@ import (
 // device index of a small type, and to outlive answers that are ten seconds old.
 const attachTries = 6
 
+// heardPause is between looks for the API server's answer, on which an ENI waits.
+const heardPause = time.Second
+
 // attach takes the lowest free device index, and the next ones in turn when EC2 says that a third party has it.
-// DeleteOnTermination cannot be asked for here.
+// An ENI that the node's ENIConfig no longer asks for is deleted before pods get any of it (rule H). DeleteOnTermination cannot be asked for here.
 func (dr *driver) attach(now time.Duration, ix int32) {
 	e := &dr.enis.ENIs[ix]
+	if e.Device == 0 && !dr.enis.carries(ix) && dr.enis.subnets.customNetworking() {
+		switch sn := dr.enis.subnets; {
+		case !sn.heard(now):
+			e.Next = now + heardPause
+			return
+		case sn.outdated(e, dr.enis.primarysGroups()):
+			dr.abandon(now, ix, "the node's ENIConfig has changed")
+			e.Next = now
+			return
+		}
+	}
 	if e.Before = dr.surplus(ix); len(e.Before) > 0 {
 		dr.mutate(now, ix, UnassignIPs)
 		return
@@ -106,13 +120,18 @@ func (dr *driver) lightened(now time.Duration, ix int32) {
 // detached live, and an index may come free. It remembers that the instance carries no more than it has: the next one
 // would end alike.
 func (dr *driver) giveUp(now time.Duration, ix int32, r *Result) {
-	e := &dr.enis.ENIs[ix]
 	if !dr.enis.carries(ix) {
-		dr.note(Note{Point: ENIGivenUp, Warn: true, ENI: e.ID, Text: r.Code})
-		dr.enis.move(e, Tombstoned, now)
-		e.Lost = false
+		dr.abandon(now, ix, r.Code)
 	} else {
 		dr.pool.Warm.At = now
 	}
 	dr.pool.Warm.bar(now, dr.enis.hasAttached())
+}
+
+// abandon deletes an ENI that is not attached and carries no pod.
+func (dr *driver) abandon(now time.Duration, ix int32, why string) {
+	e := &dr.enis.ENIs[ix]
+	dr.note(Note{Point: ENIGivenUp, Warn: true, ENI: e.ID, Text: why})
+	dr.enis.move(e, Tombstoned, now)
+	e.Lost = false
 }

@@ -86,6 +86,17 @@ func (sn *subnets) current(now time.Duration) bool {
 	return l.Fails > 0 && sn.ConfigKnown
 }
 
+// heard is current, or true once the API server has been asked in vain: what an earlier daemon has made goes on by what that one knew.
+func (sn *subnets) heard(now time.Duration) bool {
+	return sn.current(now) || sn.evidence.Looks[LookConfig].Fails > 0
+}
+
+// outdated says whether an ENI is no longer what the node's ENIConfig asks for. EC2 may have made it long after it was asked to: the request
+// is repeated as it was, since its client token allows no other.
+func (sn *subnets) outdated(e *eni, primary []string) bool {
+	return sn.ConfigKnown && (e.Subnet != sn.Config.Subnet || len(e.Groups) > 0 && sn.policy.Regroup(e.Groups, sn.groups(primary)))
+}
+
 // expects says whether the first answer of the API server or of EC2 is still awaited, on which it depends whether an ENI
 // is made.
 func (sn *subnets) expects() bool {

@@ -109,6 +109,40 @@ func TestWhoseGroups(t *testing.T) {
 	}
 }
 
+// TestAnENIOfAnotherENIConfig: before it is attached it counts what the API server says now. Where nothing has been heard, an answer is waited
+// for, and if there is none, what an earlier daemon has made is used.
+func TestAnENIOfAnotherENIConfig(t *testing.T) {
+	made := eni{ENI: ENI{Subnet: "b", Groups: []string{"sg-2", "sg-1"}}}
+	for _, c := range []struct {
+		config   ENIConfig
+		outdated bool
+	}{
+		{ENIConfig{Subnet: "b", Groups: []string{"sg-1", "sg-2"}}, false},
+		{ENIConfig{Subnet: "b", Groups: []string{"sg-1"}}, true},
+		{ENIConfig{Subnet: "b"}, true}, // those of the primary one
+		{ENIConfig{Subnet: "a", Groups: []string{"sg-1", "sg-2"}}, true},
+		{ENIConfig{Missing: true}, true},
+	} {
+		sn := newCustom()
+		if sn.heard(0) || sn.outdated(&made, nil) {
+			t.Error("nothing has been heard yet")
+		}
+		sn.evidence.Looks[LookConfig].Fails = 1
+		if !sn.heard(0) || sn.outdated(&made, nil) {
+			t.Error("the API server was asked in vain")
+		}
+		sn.says(0, c.config)
+		if got := sn.outdated(&made, []string{"sg-p"}); got != c.outdated {
+			t.Errorf("%+v: outdated is %v", c.config, got)
+		}
+	}
+	sn := newCustom()
+	sn.says(0, ENIConfig{Subnet: "b", Groups: []string{"sg-1"}})
+	if sn.outdated(&eni{ENI: ENI{Subnet: "b"}}, nil) {
+		t.Error("the groups of an ENI are not known, and it is outdated")
+	}
+}
+
 // TestThePrimaryIsReserved: with custom networking alone, and without EC2 nobody makes another one.
 func TestThePrimaryIsReserved(t *testing.T) {
 	n := newborn(t)

@@ -20,7 +20,7 @@ var follows = [Tombstoned + 1][]Stage{
 	},
 	Created: {
 		Attached,   // done; resolveRising: EC2 says so
-		Tombstoned, // giveUp: EC2 will not attach it
+		Tombstoned, // giveUp: EC2 will not attach it; attach: the ENIConfig has changed
 		0,          // resolveUnknown, resolveRising: deleted or taken by a third party
 	},
 	Attached: {

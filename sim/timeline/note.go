@@ -44,7 +44,7 @@ var marked = map[ipam.Point]words{
 	ipam.SaveFailed:          {one: "a record could not be written", why: true},
 	ipam.MACUnrecorded:       {"the MAC of a host veth is taken for right: nothing says what it was", "the MACs of %d host veths are taken for right: nothing says what they were", false},
 	ipam.Restored:            {one: "# attached again"},
-	ipam.ENIGivenUp:          {one: "# cannot be attached and is deleted", why: true},
+	ipam.ENIGivenUp:          {one: "# is not attached and is deleted", why: true},
 	ipam.FlowsKept:           {one: "conntrack does not forget the flows of released addresses, which are withheld"},
 	ipam.ServedFromRecords:   {one: "what is on record is served, for metadata does not answer"},
 	ipam.ENINotOurs:          {one: "# is not ours and is left alone", why: true},
