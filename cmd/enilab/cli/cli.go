@@ -8,18 +8,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"runtime/debug"
 	"strings"
-	"sync/atomic"
-	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
+	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/runner"
 	"github.com/enilab/enilab/sim/scn"
-	"github.com/enilab/enilab/sim/vm"
 )
 
 // cli is one run of the command: where it reads and writes, and whether it has been interrupted.
@@ -69,81 +65,20 @@ func ended(code int) error {
 	return &exit{code: code}
 }
 
-// Main carries out this process's command line, and ends it with the exit code. Without a world kind it hands over to the binary that has it.
-func Main(kind Kind) {
-	// The simulator allocates much and lives shortly: collecting a quarter as often saves a tenth of its time (500 nodes), and
-	// the memory it costs is given back seconds later.
-	debug.SetGCPercent(800)
-	if vm.Booted() {
-		vm.Init()
+// nothing refuses arguments.
+func nothing(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage("%s takes no arguments, found %q", c.CommandPath(), args[0])
 	}
-	os.Exit(Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, kind))
+	return nil
 }
 
-// Run carries out one command line and returns its exit code. The first Control-C asks it to end, the second ends it.
-func Run(args []string, in io.Reader, out, err io.Writer, kind Kind) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	var asked atomic.Bool
-	context.AfterFunc(ctx, func() {
-		asked.Store(true)
-		stop()
-	})
-	l := &cli{in: in, out: out, err: err, interrupted: asked.Load, ctx: ctx, kind: kind}
-	return l.run(args)
-}
-
-func (l *cli) run(args []string) int {
-	l.args = args
-	root := l.root()
-	root.SetArgs(args)
-	root.SetIn(l.in)
-	root.SetOut(l.out)
-	root.SetErr(l.err)
-	err := root.Execute()
-	if err == nil {
-		return runner.ExitHeld
+// hint is what to write instead of a word that is not known.
+func hint(word string, names []string) string {
+	if near := scn.Suggest(word, names); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
 	}
-	code := runner.ExitBad // what cobra finds wrong is usage
-	if e, ok := errors.AsType[*exit](err); ok {
-		code = e.code
-	}
-	if text := err.Error(); text != "" {
-		fmt.Fprintln(l.err, "enilab: "+text)
-	}
-	return code
-}
-
-func (l *cli) root() *cobra.Command {
-	version := false
-	c := &cobra.Command{
-		Use:   "enilab",
-		Short: "replays outages of a node's addresses and says what held",
-		Long: `enilab is a laboratory for VPC CNIs on EC2: it replays outages, written down as scenarios, and says what held.
-
-` + verdictManual(),
-		Example: `  enilab demo                                   replay every incident that is known, and what each mutant breaks
-  enilab run socket-mismatch                    one incident and its mutants
-  enilab verbs                                  what a scenario can do and expect
-  enilab up                                     a Kubernetes cluster with the CNI, on kind, to try it out`,
-		Args: known,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if version {
-				return l.printVersion()
-			}
-			return c.Help()
-		},
-		SilenceErrors: true,
-		SilenceUsage:  true,
-	}
-	c.Flags().BoolVar(&version, "version", false, "say what this binary is, as the command version does")
-	c.SetFlagErrorFunc(flagError)
-	c.SetHelpCommand(helpCommand())
-	c.AddCommand(l.runCommand(), l.swarmCommand(), l.shrinkCommand(), l.demoCommand(), l.verbsCommand(), l.invariantsCommand(), l.mutantsCommand(), l.symptomsCommand(),
-		l.systemsCommand(), l.recordCommand(), l.replayCommand(), l.serveCommand(), l.conformCommand(), l.netnsCommand(), l.vmCommand(), l.gateCommand(), l.upCommand(), l.downCommand(), l.manifestCommand(),
-		l.nodeCommand(), l.playCommand(), l.holdCommand(), l.versionCommand())
-	nameValues(c)
-	return c
+	return "there are " + strings.Join(names, ", ")
 }
 
 // known refuses a command that there is not.
@@ -160,52 +95,56 @@ func known(c *cobra.Command, args []string) error {
 	return usage("unknown command %q (%s)", args[0], hint(args[0], names))
 }
 
-// flagError adds to what pflag finds wrong what to do about it.
-func flagError(c *cobra.Command, err error) error {
-	text := err.Error()
-	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		return usage("--%s: expected %s, found %q", e.GetFlag().Name, expected(e.GetFlag()), e.GetValue())
+// Cluster is what `enilab up` was asked for.
+type Cluster struct {
+	Name  string
+	File  string // a configuration of kind's instead of Nodes and Proxy
+	Nodes int    // workers
+	Zones int    // that they are in
+	Proxy string // kube-proxy's mode
+	Image string // kind's node image; empty: KIND_NODE_IMAGE, or kind's own
+	Type  string // of the EC2 instances
+}
+
+// Kind is world kind. Who links it links client-go and kind.
+type Kind interface {
+	// Available says what the machine lacks for clusters, and Possible what stands in the way of those of that name, one after another.
+	Available(context.Context) error
+	Possible(ctx context.Context, name string, say func(string)) error
+	// Lacks says whether an error is about what the machine lacks.
+	Lacks(error) bool
+	// Place runs scenarios on clusters of that name, and their mutants if asked to. When leave is true, another process removes the cluster.
+	Place(ctx context.Context, name string, mutants bool, log func(at time.Duration, text string), leave func() bool) (*runner.Place, error)
+	// Cluster is what a world of Place is on.
+	Cluster(runner.World) (name, kubeconfig string)
+	// Hold makes a cluster with the CNI, calls ready with its kubeconfig, and is its cloud until the context ends. log is noted for people.
+	Hold(ctx context.Context, o *Cluster, log string, say, ready func(string)) error
+	// Remove removes a cluster and its process, and says whether there was one. RemoveAll does so without that process's help.
+	Remove(ctx context.Context, name string) (was bool, err error)
+	RemoveAll(ctx context.Context, name string) (was bool, err error)
+}
+
+// mutantOrNone finds the mutant that a flag names; no name is none.
+func mutantOrNone(name string) (*mutants.Mutant, error) {
+	if name == "" {
+		return nil, nil
 	}
-	if e, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
-		return lacking(e.GetFlag())
-	}
-	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		var names []string
-		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if near := scn.Suggest(e.GetSpecifiedName(), names); near != "" {
-			return usage("%s (did you mean --%s?)", text, near)
+	m, ok := mutants.ByName(name)
+	if !ok {
+		near := "enilab mutants lists them"
+		if s := scn.Suggest(name, mutants.Names()); s != "" {
+			near = fmt.Sprintf("did you mean %q?", s)
 		}
+		return nil, usage("unknown mutant %q (%s)", name, near)
 	}
-	return usage("%s (%s --help says what there is)", text, c.CommandPath())
+	return &m, nil
 }
 
-// nothing refuses arguments.
-func nothing(c *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usage("%s takes no arguments, found %q", c.CommandPath(), args[0])
+// refuse prints the mistakes of all files: nothing was started.
+func (l *cli) refuse(err error) error {
+	list, _ := errors.AsType[scn.ErrorList](err)
+	for _, e := range list {
+		fmt.Fprintln(l.err, e)
 	}
-	return nil
-}
-
-// helpCommand is cobra's, except that it fails on what there is not.
-func helpCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "help [COMMAND]",
-		Short: "says how a command is used",
-		RunE: func(c *cobra.Command, args []string) error {
-			about, rest, err := c.Root().Find(args)
-			if err != nil || len(rest) > 0 {
-				return known(c.Root(), args)
-			}
-			return about.Help()
-		},
-	}
-}
-
-// hint is what to write instead of a word that is not known.
-func hint(word string, names []string) string {
-	if near := scn.Suggest(word, names); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
-	}
-	return "there are " + strings.Join(names, ", ")
+	return &exit{runner.ExitBad, "nothing was run: " + runner.Count(len(list), "mistake")}
 }

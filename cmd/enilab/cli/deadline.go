@@ -34,13 +34,3 @@ func (l *cli) deadline(p *progress, cluster string) (stop func()) {
 	})
 	return func() { forget(); close(done) }
 }
-
-// lastSeen says where the run was, for people.
-func (p *progress) lastSeen() string {
-	x := p.now.Load()
-	if x == nil {
-		return "nothing had begun"
-	}
-	what, where := whereabouts(x)
-	return fmt.Sprintf("%s, run %d of %d, %s", what, x.Run, x.Runs, where)
-}

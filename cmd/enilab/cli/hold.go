@@ -14,9 +14,6 @@ import (
 	"github.com/enilab/enilab/sim/runner"
 )
 
-// holdVariable says that another process reads descriptor 3, and names the log.
-const holdVariable = "ENILAB_HOLD_LOG"
-
 // holdCommand is what `enilab up` executes: the process that holds a cluster.
 func (l *cli) holdCommand() *cobra.Command {
 	var f upFlags

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,24 +19,6 @@ const (
 
 // kindBinary is the binary that has world kind: cmd/enilab-kind.
 const kindBinary = "enilab-kind"
-
-// Kind is world kind. Who links it links client-go and kind.
-type Kind interface {
-	// Available says what the machine lacks for clusters, and Possible what stands in the way of those of that name, one after another.
-	Available(context.Context) error
-	Possible(ctx context.Context, name string, say func(string)) error
-	// Lacks says whether an error is about what the machine lacks.
-	Lacks(error) bool
-	// Place runs scenarios on clusters of that name, and their mutants if asked to. When leave is true, another process removes the cluster.
-	Place(ctx context.Context, name string, mutants bool, log func(at time.Duration, text string), leave func() bool) (*runner.Place, error)
-	// Cluster is what a world of Place is on.
-	Cluster(runner.World) (name, kubeconfig string)
-	// Hold makes a cluster with the CNI, calls ready with its kubeconfig, and is its cloud until the context ends. log is noted for people.
-	Hold(ctx context.Context, o *Cluster, log string, say, ready func(string)) error
-	// Remove removes a cluster and its process, and says whether there was one. RemoveAll does so without that process's help.
-	Remove(ctx context.Context, name string) (was bool, err error)
-	RemoveAll(ctx context.Context, name string) (was bool, err error)
-}
 
 // needKind goes on in the binary that has world kind, unless this one does: same process, arguments, environment and descriptors.
 func (l *cli) needKind() error {

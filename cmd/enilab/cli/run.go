@@ -1,69 +1,14 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
-	"os"
 	"runtime"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/enilab/enilab/report"
-	"github.com/enilab/enilab/sim/mutants"
 	"github.com/enilab/enilab/sim/runner"
-	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/vm"
-	"github.com/enilab/enilab/systems"
 )
-
-// runFlags are what `enilab run` was asked for.
-type runFlags struct {
-	on      string
-	seed    uint64
-	seeds   string
-	ranged  bool // --seeds was given
-	seeded  bool // --seed was given
-	against string
-	json    bool
-	update  bool
-	twice   bool
-	crash   bool
-	keep    bool
-	name    string
-	mutants bool // --mutants was given
-	// first is --stop-at-first.
-	first bool
-	// blind is --without-books.
-	blind bool
-	// cni is a system to play in place of ours, as NAME@WHERE.
-	cni string
-	// found are the systems that were found, by NAME@WHERE, and foundIn is --found: a file of them.
-	found   map[string]*systems.System
-	foundIn string
-	// inside is --inside: the word of --in that made the virtual machine in which this runs.
-	inside string
-	// timeline is whether all that happened is printed.
-	timeline bool
-	// in is --in: where world netns is, if not on this machine itself.
-	in machineFlag
-	// arch is --arch: of the virtual machine, as Go says it.
-	arch string
-	// branch is --branch-at.
-	branch pauseFlag
-	// pause is --pause-at.
-	pause pauseFlag
-	// clock is --clock.
-	clock clockFlag
-	// out is --out: the folder of everything.
-	out     string
-	outputs *outputs // of out; nil: none is written
-	// reports are --html and --junit.
-	reports reports
-	// timeout is --timeout.
-	timeout time.Duration
-}
 
 const jsonManual = `--json writes one document; times are seconds, "at" is an instant of the scenario:
   enilab "run/1", world, seed, exit (the exit code)
@@ -173,93 +118,6 @@ the same bytes. --twice proves it. enilab vm kernels says which kernels there ar
 	c.Flags().DurationVar(&f.timeout, "timeout", vm.Limit,
 		"with --in vm: how long a machine may take, in this computer's time")
 	return c
-}
-
-// verdictManual is the table of verdicts.
-func verdictManual() string {
-	var b strings.Builder
-	b.WriteString("Verdicts and exit codes (of several files the first of 2, 4, 1, 7, 6, 5, 8, 3):\n")
-	for _, m := range runner.Meanings() {
-		fmt.Fprintf(&b, "  %3d  %-18s %s\n", m.Exit, m.Word, m.Doc)
-	}
-	return b.String()
-}
-
-// options judges the flags.
-func (f *runFlags) options() (runner.Options, error) {
-	o := runner.Options{Seed: f.seed, Twice: f.twice, Crash: f.crash, NoStory: f.update || f.first, Timeline: f.timeline, StopAtFirst: f.first}
-	if f.on != "sim" && (f.update || f.crash) {
-		return o, usage("--update and --crash-everywhere need runs of virtual time alone: use --on sim")
-	}
-	if f.on != "sim" && f.twice && !f.in.given {
-		return o, usage("--twice needs runs that repeat: use --on sim, or --on netns --in vm")
-	}
-	if err := f.checkMachine(); err != nil {
-		return o, err
-	}
-	if f.keep && f.on != "netns" && f.on != "kind" {
-		return o, usage("--keep leaves a laboratory up: use it with --on netns or --on kind")
-	}
-	if f.blind && f.on != "netns" {
-		return o, usage("--without-books is for daemons that are processes of this machine: use it with --on netns")
-	}
-	switch {
-	case f.cni != "" && f.on != "netns":
-		return o, usage("--cni plays the processes of a system: use it with --on netns")
-	case f.cni != "" && f.against != "":
-		return o, usage("--against plays a mutant of enilab's daemon: leave --cni out")
-	case f.cni != "" && f.blind:
-		return o, usage("--cni judges from outside alone anyway: leave --without-books out")
-	}
-	if f.branch.given && f.inside == "" {
-		return o, usage("--branch-at is what enilab gate gives to its virtual machines: leave it out")
-	}
-	if f.name != runName && f.on != "kind" {
-		return o, usage("--name is a cluster's: use it with --on kind")
-	}
-	switch {
-	case f.mutants && f.on != "kind":
-		return o, usage("--mutants is for world kind, which leaves them out: in world %s they are played anyway", f.on)
-	case f.mutants && f.against != "":
-		return o, usage("--against plays one mutant alone, and --mutants all: leave one of them out")
-	case f.mutants && f.keep:
-		return o, usage("--keep stays with the first cluster, and --mutants goes on to others: leave one of them out")
-	}
-	if f.update && (f.seed != runner.DefaultSeed || f.against != "" || f.crash) {
-		return o, usage("--update takes the timeline of an ordinary run with seed %d: leave --seed, --against and --crash-everywhere out", runner.DefaultSeed)
-	}
-	m, err := mutantOrNone(f.against)
-	o.Against = m
-	return o, err
-}
-
-// checkUpdate refuses to write timelines into what is no file.
-func (f *runFlags) checkUpdate(names []string) error {
-	if !f.update {
-		return nil
-	}
-	for _, name := range names {
-		if _, err := os.Stat(name); err != nil {
-			return usage("--update writes the timeline into the scenario's file, and there is no file %s", name)
-		}
-	}
-	return nil
-}
-
-// mutantOrNone finds the mutant that a flag names; no name is none.
-func mutantOrNone(name string) (*mutants.Mutant, error) {
-	if name == "" {
-		return nil, nil
-	}
-	m, ok := mutants.ByName(name)
-	if !ok {
-		near := "enilab mutants lists them"
-		if s := scn.Suggest(name, mutants.Names()); s != "" {
-			near = fmt.Sprintf("did you mean %q?", s)
-		}
-		return nil, usage("unknown mutant %q (%s)", name, near)
-	}
-	return &m, nil
 }
 
 func (l *cli) runFiles(f *runFlags, names []string) error {
@@ -396,85 +254,6 @@ func (l *cli) runFiles(f *runFlags, names []string) error {
 	l.total(done, cases)
 	l.named(&f.reports)
 	return ended(code)
-}
-
-// together is the exit code of all files; those that were not run were interrupted.
-func together(done []*runner.Result, files int) int {
-	code := runner.ExitHeld
-	for _, r := range done {
-		code = runner.Worst(code, r.Status.Exit())
-	}
-	if len(done) < files {
-		code = runner.ExitInterrupted
-	}
-	return code
-}
-
-// refuse prints the mistakes of all files: nothing was started.
-func (l *cli) refuse(err error) error {
-	list, _ := errors.AsType[scn.ErrorList](err)
-	for _, e := range list {
-		fmt.Fprintln(l.err, e)
-	}
-	return &exit{runner.ExitBad, "nothing was run: " + runner.Count(len(list), "mistake")}
-}
-
-func (l *cli) report(r *runner.Result) {
-	l.verdict(r.Status, r.Report())
-	if r.Updated {
-		fmt.Fprintf(l.out, "      the timeline in %s is new\n", r.Case.File.Name)
-	}
-}
-
-// verdict prints a report, with the word of its status in colour.
-func (l *cli) verdict(s runner.Status, report string) {
-	word := s.String()
-	fmt.Fprint(l.out, colour(l.out, shade(s), word)+strings.TrimPrefix(report, word))
-}
-
-// timelines prints all that happened in each variant's run.
-func (l *cli) timelines(r *runner.Result) {
-	for i := range r.Runs {
-		o := &r.Runs[i]
-		if o.Verdict == nil { // its cluster never started
-			continue
-		}
-		what := r.Case.Name()
-		if o.Variant != "" {
-			what += " (" + o.Variant + ")"
-		}
-		if r.Mutant != "" {
-			what += " under mutant " + r.Mutant
-		}
-		text := o.Timeline
-		if text == "" {
-			text = "          nothing happened\n"
-		}
-		fmt.Fprintf(l.out, "timeline of %s, seed %d\n%s", what, r.Seed, text)
-	}
-}
-
-// total sums up several files, and says what an interruption left.
-func (l *cli) total(done []*runner.Result, cases []*runner.Case) {
-	if len(cases) == 1 && len(done) == 1 {
-		return // its report says it all
-	}
-	var kinds []string
-	for _, m := range runner.Meanings() {
-		n := 0
-		for _, r := range done {
-			if r.Status == m.Status {
-				n++
-			}
-		}
-		if n > 0 {
-			kinds = append(kinds, fmt.Sprintf("%d %s", n, m.Word))
-		}
-	}
-	if n := len(cases) - len(done); n > 0 {
-		kinds = append(kinds, fmt.Sprintf("%d not run", n))
-	}
-	fmt.Fprintf(l.out, "%s: %s\n", runner.Count(len(cases), "file"), strings.Join(kinds, ", "))
 }
 
 // updateStory writes the story into the file when everything else held.

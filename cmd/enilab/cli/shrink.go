@@ -134,5 +134,3 @@ func (l *cli) shrink(f *shrinkFlags, name string) error {
 	}
 	return nil
 }
-
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -345,14 +345,6 @@ func (r *swarmResult) sum(l *cli) string {
 		met-len(t.Unmet()), met, marks-len(t.Unreached()), marks, runner.Number(t.Events), runner.Short(r.wall), float64(t.Runs)/max(r.wall.Seconds(), 0.001))
 }
 
-func brokenSentence(b *swarm.Broken) string {
-	where := ""
-	if b.Node > 0 {
-		where = fmt.Sprintf(" on node-%d", b.Node)
-	}
-	return fmt.Sprintf("%q broke %s%s: %s", b.Invariant, runner.Instant(b.At), where, b.Text)
-}
-
 func seedList(f *swarm.Finding) string {
 	var out []string
 	for _, s := range f.More {

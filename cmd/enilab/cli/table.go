@@ -106,3 +106,5 @@ func runeColumns(r rune) int {
 	}
 	return 1
 }
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -149,3 +149,13 @@ func (p *progress) clear() {
 		p.shown = false
 	}
 }
+
+// lastSeen says where the run was, for people.
+func (p *progress) lastSeen() string {
+	x := p.now.Load()
+	if x == nil {
+		return "nothing had begun"
+	}
+	what, where := whereabouts(x)
+	return fmt.Sprintf("%s, run %d of %d, %s", what, x.Run, x.Runs, where)
+}

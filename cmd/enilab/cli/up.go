@@ -18,17 +18,6 @@ import (
 	"github.com/enilab/enilab/sim/scn"
 )
 
-// Cluster is what `enilab up` was asked for.
-type Cluster struct {
-	Name  string
-	File  string // a configuration of kind's instead of Nodes and Proxy
-	Nodes int    // workers
-	Zones int    // that they are in
-	Proxy string // kube-proxy's mode
-	Image string // kind's node image; empty: KIND_NODE_IMAGE, or kind's own
-	Type  string // of the EC2 instances
-}
-
 // upFlags are the flags of `enilab up`.
 type upFlags struct {
 	on string
@@ -252,3 +241,6 @@ func (l *cli) downCommand() *cobra.Command {
 	_ = c.Flags().MarkHidden("after") // for the program itself
 	return c
 }
+
+// holdVariable says that another process reads descriptor 3, and names the log.
+const holdVariable = "ENILAB_HOLD_LOG"

@@ -245,3 +245,11 @@ func (l *cli) until(limit time.Duration) func() bool {
 	end := time.Now().Add(limit)
 	return func() bool { return l.interrupted() || time.Now().After(end) }
 }
+
+func brokenSentence(b *swarm.Broken) string {
+	where := ""
+	if b.Node > 0 {
+		where = fmt.Sprintf(" on node-%d", b.Node)
+	}
+	return fmt.Sprintf("%q broke %s%s: %s", b.Invariant, runner.Instant(b.At), where, b.Text)
+}
