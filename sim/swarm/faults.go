@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim/draw"
 	"github.com/enilab/enilab/sim/scn"
 	"github.com/enilab/enilab/sim/verb"
@@ -58,7 +59,7 @@ func (p *drawing) enable() {
 		}
 	}
 	for _, r := range apart() {
-		keys := map[string]bool{}
+		keys := born(&p.Shape)
 		for _, k := range p.kinds {
 			keys[k.Key()] = true
 		}
@@ -90,6 +91,19 @@ func (r rule) met(keys map[string]bool) bool {
 	return !slices.ContainsFunc(r.all, func(key string) bool { return !keys[key] })
 }
 
+// earlier is what a cluster has from its birth whose daemons write an earlier record version.
+const earlier = "cluster version"
+
+// born are the keys of what a cluster has before anything strikes it.
+func born(h *draw.Shape) map[string]bool {
+	if h.Version != ipam.Version {
+		return map[string]bool{earlier: true}
+	}
+	return map[string]bool{}
+}
+
+const noMACs = "records of the version before have no MACs, and alias and MAC of a host veth may be lost: only the pod knows what the MAC was"
+
 // apart are the rules, in the order in which they leave faults out.
 func apart() []rule {
 	return []rule{
@@ -98,7 +112,8 @@ func apart() []rule {
 		{[]string{"node lose-records", "pod change-mac"}, among("pod lose-alias"),
 			"records, alias and MAC of a host veth may all be lost: only the pod knows what the MAC was"},
 		{[]string{"node upgrade", "pod change-mac"}, among("pod lose-alias"),
-			"records of the version before have no MACs, and alias and MAC of a host veth may be lost: only the pod knows what the MAC was"},
+			noMACs},
+		{[]string{earlier, "pod change-mac"}, among("pod lose-alias"), noMACs},
 		{[]string{"ec2 stale", "imds lag"}, among("node lose-records", "node reboot"),
 			"records may be lost while EC2 and metadata tell of a minute and a half ago: nobody knows what was given back since"},
 		{[]string{"node lose-records", "imds silent"},

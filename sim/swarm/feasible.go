@@ -16,8 +16,8 @@ import (
 // Feasible returns an error that names what a correct CNI cannot do of a scenario: survive a fault that none survives,
 // give an address to pods for which there is no room, make pods ready while a fault lasts. Nil: it can do all of it.
 func Feasible(f *scn.File, c *sim.Cluster) error {
-	o := feasibility{draw.Owing{Shape: shapeOf(c), Runtime: c.Runtime, Open: map[string]bool{}, Keys: map[string]bool{},
-		Foreign: map[int]int{}}}
+	h := shapeOf(c)
+	o := feasibility{draw.Owing{Shape: h, Runtime: c.Runtime, Open: map[string]bool{}, Keys: born(&h), Foreign: map[int]int{}}}
 	for _, s := range c.Start {
 		w := draw.Workload{Name: s.Name, Count: s.Count}
 		if len(s.Nodes) == 1 {

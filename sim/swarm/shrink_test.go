@@ -116,3 +116,15 @@ func TestOwed(t *testing.T) {
 		}
 	}
 }
+
+// TestARecordVersionOwesWhatAnUpgradeDoes: records of version 1 have no MACs, also where no line changes the version (swarm seed 1919391).
+func TestARecordVersionOwesWhatAnUpgradeDoes(t *testing.T) {
+	for version, survives := range map[string]bool{"": true, " version=1": false} {
+		f, c, err := swarm.Read("old.scn", []byte("cluster nodes=1"+version+"\nstart pods web 1 on node-1\n"+
+			"at 1m pod web-0 change-mac\nat 2m pod web-0 lose-alias\nfinally converges within 20m\n"))
+		must.Do(t, err)
+		if err := swarm.Feasible(f, c); (err == nil) != survives {
+			t.Errorf("%q: %v", version, err)
+		}
+	}
+}
