@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,15 +53,11 @@ func New(_ context.Context, c Config) (*Cloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Timeout == 0 {
-		c.Timeout = DefaultTimeout
-	}
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	if c.Timeout < 0 {
 		return nil, fmt.Errorf("HTTP_TIMEOUT is %v: expected a positive duration", c.Timeout)
 	}
-	if c.Region == "" {
-		c.Region = env.region
-	}
+	c.Region = cmp.Or(c.Region, env.region)
 	o := &Cloud{cfg: c, env: env, places: map[string]place{}, cidrs: map[string]netip.Prefix{}}
 	if o.direct, o.outer, err = clients(env.bundle, c.Timeout); err != nil {
 		return nil, err

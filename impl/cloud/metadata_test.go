@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -156,6 +157,7 @@ func TestMetadataErrors(t *testing.T) {
 		"no instance":     {md + "instance-id", "", "metadata has no instance-id"},
 		"bad MAC":         {md + "mac", "x", "metadata mac"},
 		"bad address":     {md + "local-ipv4", "x", "metadata local-ipv4"},
+		"no subnet":       {md + macs + mac0 + "/subnet-id", "", "metadata has no"},
 		"no CIDR":         {md + macs + mac0 + "/vpc-ipv4-cidr-blocks", "", "expected at least one CIDR"},
 		"bad CIDR":        {md + macs + mac0 + "/vpc-ipv4-cidr-blocks", "10.0.0.0/99", "vpc-ipv4-cidr-blocks"},
 		"no groups":       {md + macs + mac0 + "/security-group-ids", "", "no security groups"},
@@ -203,6 +205,14 @@ func TestMetadataUnreachable(t *testing.T) {
 	}
 }
 
+// TestWhatMetadataSaid: what is wrong is named with the path that was asked for, by its innermost cause.
+func TestWhatMetadataSaid(t *testing.T) {
+	err := fmt.Errorf("operation GetMetadata: %w", fmt.Errorf("exceeded: %w", io.ErrUnexpectedEOF))
+	if got := said("mac", err).Error(); got != "metadata mac: unexpected EOF" {
+		t.Errorf("found %q", got)
+	}
+}
+
 // Without AWS_REGION it is the identity document's.
 func TestRegionComesFromTheIdentityDocument(t *testing.T) {
 	s := start(t, consent)
@@ -213,7 +223,10 @@ func TestRegionComesFromTheIdentityDocument(t *testing.T) {
 	if got := o.Call(bounded5(t), &q); got.Class != ipam.Unavailable || !strings.Contains(got.Code, "AWS_REGION is not set") {
 		t.Errorf("without a region: %+v", got)
 	}
-	if len(s.read) != 1 {
+	if _, err := o.describeSubnets(bounded5(t), nil, ""); err == nil || !strings.Contains(err.Error(), "AWS_REGION is not set") {
+		t.Errorf("subnets without a region: %v", err)
+	}
+	if len(s.read) != 2 {
 		t.Errorf("a document that is not there is asked for %d times: %q", len(s.read), s.read)
 	}
 	s.mu.Lock()

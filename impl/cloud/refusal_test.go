@@ -186,12 +186,24 @@ func TestWhatWasNotSent(t *testing.T) {
 	}
 }
 
-// TestAnswersHaveABound: as much as it allows is read, and one byte more is an error.
+// closable is a body that knows whether it was closed.
+type closable struct {
+	io.Reader
+	closed bool
+}
+
+func (c *closable) Close() error {
+	c.closed = true
+	return nil
+}
+
+// TestAnswersHaveABound: as much as it allows is read, and one byte more is an error. Either way the connection is free again.
 func TestAnswersHaveABound(t *testing.T) {
 	for n, ok := range map[int]bool{0: true, 8: true, 9: false} {
-		body, err := readAnswer(&http.Response{Body: io.NopCloser(strings.NewReader(strings.Repeat("x", n)))}, 8)
-		if (err == nil) != ok || ok && len(body) != n {
-			t.Errorf("%d bytes of 8: %d, %v", n, len(body), err)
+		from := &closable{Reader: strings.NewReader(strings.Repeat("x", n))}
+		body, err := readAnswer(&http.Response{Body: from}, 8)
+		if (err == nil) != ok || ok && len(body) != n || !from.closed {
+			t.Errorf("%d bytes of 8: %d, %v, closed is %v", n, len(body), err, from.closed)
 		}
 	}
 }

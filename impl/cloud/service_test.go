@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -127,12 +128,8 @@ func (s *service) requests() []url.Values {
 
 func (s *service) cloud(c Config) *Cloud {
 	s.t.Helper()
-	if c.Region == "" {
-		c.Region = "eu-west-1"
-	}
-	if c.Timeout == 0 {
-		c.Timeout = 5 * time.Second
-	}
+	c.Region = cmp.Or(c.Region, "eu-west-1")
+	c.Timeout = cmp.Or(c.Timeout, 5*time.Second)
 	o := must.Get(New(s.t.Context(), c))(s.t)
 	s.t.Cleanup(o.Close)
 	return o

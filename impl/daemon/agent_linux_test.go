@@ -162,6 +162,9 @@ func TestReasonsAreLogged(t *testing.T) {
 		t.Fatal("an ADD has succeeded without its record")
 	}
 	r.eventually("the log says it", func() bool { return strings.Contains(r.log.String(), "the node is impaired") })
+	s.fail(false)
+	r.add("three")
+	r.eventually("the log says that it is over", func() bool { return strings.Contains(r.log.String(), "all is well") })
 	if strings.Contains(r.log.String(), "recovering") && strings.Contains(strings.SplitN(r.log.String(), "ipamd serves", 2)[0], "impaired") {
 		t.Error("an ordinary start is called an impairment")
 	}

@@ -128,8 +128,10 @@ func TestMemoryLimit(t *testing.T) {
 	if n, limited := memoryLimit([]byte("33554432\n")); !limited || n != 33554432/10*8 {
 		t.Errorf("32 MiB: %d %t", n, limited)
 	}
-	if n, limited := memoryLimit([]byte("max\n")); limited {
-		t.Errorf("no limit: %d", n)
+	for _, none := range []string{"max\n", "0\n", "-1\n", ""} {
+		if n, limited := memoryLimit([]byte(none)); limited {
+			t.Errorf("%q is no limit: %d", none, n)
+		}
 	}
 }
 

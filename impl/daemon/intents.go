@@ -74,10 +74,7 @@ func watchFolder(ctx context.Context, folder string, changed func(), concerns fu
 			return nil
 		case err := <-w.Errors:
 			return err
-		case e, ok := <-w.Events:
-			if !ok {
-				return os.ErrClosed
-			}
+		case e := <-w.Events:
 			concerned, err := concerns(e)
 			if err != nil {
 				return err

@@ -80,8 +80,8 @@ func TestParse(t *testing.T) {
 	if _, err := parse([]string{"--help"}, &out); !errors.Is(err, flag.ErrHelp) || !strings.Contains(out.String(), "ipamd init") {
 		t.Errorf("help: %v\n%s", err, out.String())
 	}
-	f, err := parse([]string{"--clock", "unix:/a", "--record", "unix:/b", "--record-version", "1"}, io.Discard)
-	if err != nil || f.clock != "unix:/a" || f.record != "unix:/b" || f.recordVersion != 1 {
+	f, err := parse([]string{"--clock", "unix:/a", "--record", "unix:/b", "--record-version", "1", "--booted", "5s"}, io.Discard)
+	if err != nil || f.booted != 5*time.Second || f.clock != "unix:/a" || f.record != "unix:/b" || f.recordVersion != 1 {
 		t.Errorf("%+v %v", f, err)
 	}
 	if f, err := parse(nil, io.Discard); err != nil || f.init || f.ask != "" {

@@ -74,9 +74,8 @@ func (rm *remotes) look(l *ipam.Look) {
 func (rm *remotes) inquire(ctx context.Context, l *ipam.Look, in *ipam.Seen) (err error) {
 	switch l.What {
 	case ipam.LookRuntime:
-		if in.Sandboxes, err = rm.c.Runtime.Sandboxes(ctx); err == nil {
-			rm.nameSelf(in.Sandboxes)
-		}
+		in.Sandboxes, err = rm.c.Runtime.Sandboxes(ctx)
+		rm.nameSelf(in.Sandboxes)
 	case ipam.LookIMDS:
 		in.IMDS, err = rm.c.Cloud.Metadata(ctx)
 		rm.exclude(in.IMDS)

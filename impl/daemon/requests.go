@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -92,9 +93,7 @@ func (rs *requests) register(r *request) ipam.Req {
 func (rs *requests) enter(r *request) {
 	r.req = rs.register(r)
 	q, timeout := r.q, r.q.Timeout()
-	if timeout == 0 {
-		timeout = defaultTimeout
-	}
+	timeout = cmp.Or(timeout, defaultTimeout)
 	deadline := rs.clock.Now() + timeout
 	switch q.Verb {
 	case ipc.Add:
