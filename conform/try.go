@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -208,9 +209,7 @@ func (t *try) code(codes, what string, a *answer) {
 			continue
 		}
 		want := statuses[code]
-		if want == 0 {
-			want = 400
-		}
+		want = cmp.Or(want, 400)
 		t.holds(a.Status == want, "%s: %s with status %d, expected %d", what, code, a.Status, want)
 		return
 	}

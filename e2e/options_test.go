@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,9 +38,7 @@ func readOptions() (options, error) {
 		fresh:     os.Getenv("ENILAB_E2E_FRESH") != "",
 		broken:    os.Getenv("ENILAB_E2E_BROKEN"),
 	}
-	if o.artifacts == "" {
-		o.artifacts = filepath.Join(root, "bin/e2e/artifacts")
-	}
+	o.artifacts = cmp.Or(o.artifacts, filepath.Join(root, "bin/e2e/artifacts"))
 	if o.broken != "" && !slices.Contains(brokenDaemons, o.broken) {
 		return o, fmt.Errorf("ENILAB_E2E_BROKEN is %q: expected one of %s", o.broken, strings.Join(brokenDaemons, ", "))
 	}

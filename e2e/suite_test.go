@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -54,9 +55,7 @@ func TestE2E(t *testing.T) {
 	RegisterFailHandler(Fail)
 	describe(&o)
 	suite, reporter := GinkgoConfiguration()
-	if reporter.JUnitReport == "" {
-		reporter.JUnitReport = o.junit
-	}
+	reporter.JUnitReport = cmp.Or(reporter.JUnitReport, o.junit)
 	must.Do(t, os.MkdirAll(filepath.Dir(reporter.JUnitReport), 0o755))
 	if err := os.RemoveAll(o.artifacts); err != nil { // of an earlier run
 		t.Fatal(err)

@@ -287,9 +287,7 @@ func laneOf(l *Lane, a axis) laneView {
 	var words []string
 	for i, s := range l.Spans {
 		class := states[s.State]
-		if class == "" {
-			class = "warn"
-		}
+		class = cmp.Or(class, "warn")
 		x := 10 * a.x(s.From)
 		w := max(10*a.x(s.To)-x, 2)
 		if class == "bad" {

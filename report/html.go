@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"io"
@@ -311,9 +312,7 @@ func (v *view) verdict() {
 	default:
 		v.Lead, v.Word, v.Class = v.green(), "held", "good"
 	}
-	if v.Head == "" {
-		v.Head = v.Lead
-	}
+	v.Head = cmp.Or(v.Head, v.Lead)
 	v.Head, v.Tail = short(v.Head), short(v.Tail)
 }
 

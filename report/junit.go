@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -203,9 +204,7 @@ func (p *Pair) wall() time.Duration {
 
 func caseOfPair(p *Pair) caseXML {
 	c := caseXML{Name: p.Play, Classname: p.Scenario}
-	if c.Name == "" {
-		c.Name = p.Scenario
-	}
+	c.Name = cmp.Or(c.Name, p.Scenario)
 	said := &saidXML{Message: p.sentence(), Type: string(p.Change), Text: p.sentence() + "\n"}
 	if p.New != nil {
 		said.Text = p.sentence() + "\n" + p.New.words()

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/enilab/enilab/sim/runner"
@@ -62,9 +63,7 @@ func (v *runView) facts() part {
 // chartOfLanes are daemons, ENIs and pods over time, with what the scenario did behind them.
 func (v *runView) chartOfLanes() part {
 	at := v.At
-	if at == "" {
-		at = "0"
-	}
+	at = cmp.Or(at, "0")
 	var line, mark part
 	if v.At != "" {
 		line, mark = tag("b", attr("style", "left:"+v.At+"%")), tag("span", class("mark"), text("┃ violated"))

@@ -1,6 +1,7 @@
 package systems
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -312,9 +313,7 @@ func defaults(s *System) {
 		or(&s.Conflist.To, ConfigFolder)
 	}
 	for i := range s.Files {
-		if s.Files[i].Mode == 0 {
-			s.Files[i].Mode = 0o755
-		}
+		s.Files[i].Mode = cmp.Or(s.Files[i].Mode, 0o755)
 	}
 	if s.Upgrade.Steps == nil {
 		s.Upgrade.Steps = []Step{StepStop, StepFiles, StepInit, StepPlugins, StepStart, StepServes, StepConflist}
@@ -325,13 +324,9 @@ func defaults(s *System) {
 	if d := s.Daemon; d != nil {
 		or(&d.Stop.Signal, "TERM")
 		or(&d.Folder, "/")
-		if d.Serves.Within == 0 {
-			d.Serves.Within = longServe
-		}
+		d.Serves.Within = cmp.Or(d.Serves.Within, longServe)
 		for i := range d.Init {
-			if d.Init[i].Within == 0 {
-				d.Init[i].Within = longInit
-			}
+			d.Init[i].Within = cmp.Or(d.Init[i].Within, longInit)
 			or(&d.Init[i].Folder, "/")
 		}
 	}

@@ -1,6 +1,7 @@
 package systems
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,15 +33,9 @@ type Options struct {
 }
 
 func (o Options) filled() (Options, error) {
-	if o.Systems == "" {
-		o.Systems = os.Getenv("ENILAB_SYSTEMS")
-	}
-	if o.Folder == "" {
-		o.Folder = "."
-	}
-	if o.Arch == "" {
-		o.Arch = runtime.GOARCH
-	}
+	o.Systems = cmp.Or(o.Systems, os.Getenv("ENILAB_SYSTEMS"))
+	o.Folder = cmp.Or(o.Folder, ".")
+	o.Arch = cmp.Or(o.Arch, runtime.GOARCH)
 	if _, ok := machines[o.Arch]; !ok {
 		return o, fmt.Errorf("there is no architecture %q (expected amd64 or arm64)", o.Arch)
 	}
@@ -51,9 +46,7 @@ func (o Options) filled() (Options, error) {
 		}
 		o.Cache = filepath.Join(dir, "enilab")
 	}
-	if o.Systems == "" {
-		o.Systems = filepath.Join(o.Cache, "systems")
-	}
+	o.Systems = cmp.Or(o.Systems, filepath.Join(o.Cache, "systems"))
 	if o.Tell == nil {
 		o.Tell = func(string) {}
 	}

@@ -2,6 +2,7 @@ package systems
 
 import (
 	"archive/tar"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -234,9 +235,7 @@ func (f *finder) fromImage(image v1.Image, ref, said string) (located, error) {
 	if version == "" {
 		version = tagVersion(ref)
 	}
-	if version == "" {
-		version = strings.TrimPrefix(config.Config.Labels[versionLabel], "v")
-	}
+	version = cmp.Or(version, strings.TrimPrefix(config.Config.Labels[versionLabel], "v"))
 	if version == "" {
 		return located{}, fmt.Errorf("the image does not say its version: its tag is none, and it has no label %s (say it: %s@1.2.3=IMAGE)", versionLabel, f.d.Name)
 	}

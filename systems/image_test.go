@@ -3,6 +3,7 @@ package systems
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -36,9 +37,7 @@ func packed(t *testing.T, headers []tar.Header, data [][]byte) []byte {
 	w := tar.NewWriter(&b)
 	for i, h := range headers {
 		h.Size = int64(len(data[i]))
-		if h.Mode == 0 {
-			h.Mode = 0o755
-		}
+		h.Mode = cmp.Or(h.Mode, 0o755)
 		must.Do(t, w.WriteHeader(&h))
 		must.Get(w.Write(data[i]))(t)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,9 +85,7 @@ func (a *asked) plain(ctx context.Context) (*cluster, error) {
 		cfg.Nodes = append(cfg.Nodes, v1alpha4.Node{Role: v1alpha4.WorkerRole})
 	}
 	image := os.Getenv("KIND_NODE_IMAGE")
-	if image == "" {
-		image = defaults.Image
-	}
+	image = cmp.Or(image, defaults.Image)
 	say("creating the control, a cluster of kind's with ptp and plain routes")
 	err = p.Create(clusterName, kindcluster.CreateWithV1Alpha4Config(cfg), kindcluster.CreateWithNodeImage(image),
 		kindcluster.CreateWithKubeconfigPath(c.kubeconfig), kindcluster.CreateWithDisplayUsage(false), kindcluster.CreateWithDisplaySalutation(false))

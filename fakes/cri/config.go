@@ -1,6 +1,9 @@
 package cri
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Runtime is the container runtime of a node, by the way it calls DEL.
 type Runtime uint8
@@ -88,9 +91,7 @@ type Config struct {
 }
 
 func (c *Config) setDefaults() {
-	if c.Network == "" {
-		c.Network = "aws-cni"
-	}
+	c.Network = cmp.Or(c.Network, "aws-cni")
 	if c.Runtime == Dockershim {
 		c.OldKubelet = true
 	}

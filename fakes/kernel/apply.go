@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -94,9 +95,7 @@ func (k *Kernel) createVeth(op *dataplane.Op) (dataplane.ErrorKind, string) {
 	if l.mac == "" {
 		l.mac = dataplane.VethMAC(strconv.FormatUint(k.next(), 16))
 	}
-	if l.mtu == 0 {
-		l.mtu = defaultVeth
-	}
+	l.mtu = cmp.Or(l.mtu, defaultVeth)
 	ns.ends++
 	k.last = k.addLink(l)
 	k.generation++

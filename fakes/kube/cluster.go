@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -104,9 +105,7 @@ func (c *Cluster) KindOf(workload string) Kind {
 // CreateWorkload makes a controller and its pods. It refuses a name that exists, a negative
 // number of replicas, and a node index out of range.
 func (c *Cluster) CreateWorkload(now time.Duration, s Spec) error {
-	if s.Namespace == "" {
-		s.Namespace = DefaultNamespace
-	}
+	s.Namespace = cmp.Or(s.Namespace, DefaultNamespace)
 	if err := c.check(s); err != nil {
 		return fmt.Errorf("create workload %q: %w", s.Name, err)
 	}

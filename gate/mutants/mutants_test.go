@@ -2,6 +2,7 @@ package mutants_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -81,9 +82,7 @@ func TestMutants(t *testing.T) {
 		}
 	}
 	b := &bench{dir: t.TempDir(), cache: os.Getenv("ENILAB_GATE_CACHE"), quick: how == "quick"}
-	if b.cache == "" {
-		b.cache = filepath.Join(b.dir, "cache")
-	}
+	b.cache = cmp.Or(b.cache, filepath.Join(b.dir, "cache"))
 	b.prepare(t)
 	for _, m := range mutants.All() {
 		if !some || slices.Contains(names, m.Name) {

@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"cmp"
 	"net/netip"
 	"strings"
 )
@@ -89,9 +90,7 @@ func PodPlan(s PodSpec) Plan {
 	if mac == "" {
 		mac = VethMAC(s.Alias)
 	}
-	if ifName == "" {
-		ifName = PodInterface
-	}
+	ifName = cmp.Or(ifName, PodInterface)
 	ops := make([]Op, 0, 11)
 	if s.DisplacedName != "" {
 		ops = append(ops, Op{Kind: RenameLink, Alias: s.Displaced, Link: s.HostVeth, Name: s.DisplacedName})

@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"cmp"
 	"net/netip"
 	"time"
 
@@ -12,9 +13,7 @@ func (ps *pods) add(now time.Duration, in Add) {
 	if !ps.requests.accept(now, in.Req, VerbAdd, in.Att, in.Deadline) {
 		return
 	}
-	if in.Deadline == 0 {
-		in.Deadline = now + defaultDeadline
-	}
+	in.Deadline = cmp.Or(in.Deadline, now+defaultDeadline)
 	if !ps.policy.Speaks(VerbAdd, in.Version, ps.Version) {
 		ps.requests.refuseVersion(in.Req, VerbAdd, in.Att, in.Version)
 		return

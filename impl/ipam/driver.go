@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -123,9 +124,7 @@ func (dr *driver) done(now time.Duration, ix int32, r *Result) {
 		if !e.CIDR.IsValid() {
 			e.CIDR = cidr
 		}
-		if e.Subnet == "" {
-			e.Subnet = subnet
-		}
+		e.Subnet = cmp.Or(e.Subnet, subnet)
 		e.DOT, e.Device = false, 0
 		dr.given(&e.ENI)
 		dr.enis.move(e, Created, now)

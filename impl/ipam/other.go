@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"strings"
@@ -138,9 +139,7 @@ func (ev *evidence) others() string {
 	for i := range ev.Others {
 		o := &ev.Others[i]
 		why := o.Why
-		if why == "" {
-			why = "EC2 has not said its tags"
-		}
+		why = cmp.Or(why, "EC2 has not said its tags")
 		ids = append(ids, o.ID+" ("+why+")")
 	}
 	return strings.Join(ids, ", ")

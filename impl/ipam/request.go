@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 )
@@ -57,9 +58,7 @@ func (rq *requests) accept(now time.Duration, r Req, v Verb, att Attachment, dea
 	if r == 0 || rq.isOpen(r) {
 		return false
 	}
-	if deadline == 0 {
-		deadline = now + defaultDeadline
-	}
+	deadline = cmp.Or(deadline, now+defaultDeadline)
 	rq.Open = append(rq.Open, open{r, v, att, deadline})
 	rq.due = min(rq.due, deadline-replyMargin)
 	if len(rq.Open) > maxOpen {

@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"time"
@@ -93,9 +94,7 @@ func (n *Node) residue(ix *dataplane.Index, asked uint64) {
 func (n *Node) seenRuntime(now time.Duration, in *Seen, whole bool, asked uint64) {
 	if !whole {
 		why := in.Err
-		if why == "" {
-			why = "the list lacks ipamd's own sandbox: it is another runtime's"
-		}
+		why = cmp.Or(why, "the list lacks ipamd's own sandbox: it is another runtime's")
 		if n.Troubles[troubleRuntime] == "" {
 			n.note(Note{Point: RuntimeListRefused, Warn: true, Text: why})
 		}

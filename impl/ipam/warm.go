@@ -1,6 +1,7 @@
 package ipam
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -72,9 +73,7 @@ func (wp *warm) holds(now time.Duration, s Supply, more int) bool {
 		p.MoreSince = 0
 		return false
 	}
-	if p.MoreSince == 0 {
-		p.MoreSince = now
-	}
+	p.MoreSince = cmp.Or(p.MoreSince, now)
 	at := p.MoreSince + wp.policy.TopUp(s, more)
 	if at <= now {
 		return false
@@ -297,9 +296,7 @@ func (wp *warm) shrink(now time.Duration, w Want) {
 		wp.pool.Warm.LessSince = 0
 		return
 	}
-	if wp.pool.Warm.LessSince == 0 {
-		wp.pool.Warm.LessSince = now
-	}
+	wp.pool.Warm.LessSince = cmp.Or(wp.pool.Warm.LessSince, now)
 	if at := wp.pool.Warm.LessSince + shrinkAfter; at > now {
 		wp.pool.Warm.At = min(wp.pool.Warm.At, at)
 		return

@@ -1,6 +1,7 @@
 package ipc
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,9 +50,7 @@ func Dial(path string, timeout time.Duration) (*Conn, error) {
 // is none: whether the daemon acted on the request is unknown. A refusal is no error but a Response with a Code.
 func (c *Conn) Call(r *Request, timeout time.Duration, files ...*os.File) (*Response, error) {
 	q := *r
-	if q.Version == 0 {
-		q.Version = ipam.Version
-	}
+	q.Version = cmp.Or(q.Version, ipam.Version)
 	body, _ := json.Marshal(&q)                     // texts and numbers can always be encoded
 	_ = c.unix.SetDeadline(time.Now().Add(timeout)) // of a closed connection: sending says so
 	sent := writeFrame(c.unix, MaxRequest, body, files)

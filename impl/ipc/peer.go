@@ -1,6 +1,7 @@
 package ipc
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,9 +50,7 @@ func (p *Peer) Read() (*Request, []*os.File, error) {
 // Write sends the answer. A caller that does not take it within a few seconds is given up.
 func (p *Peer) Write(r *Response) error {
 	q := *r
-	if q.Version == 0 {
-		q.Version = ipam.Version
-	}
+	q.Version = cmp.Or(q.Version, ipam.Version)
 	body, err := json.Marshal(&q)
 	if err == nil {
 		_ = p.unix.SetWriteDeadline(time.Now().Add(patience)) // of a closed connection: writing says so

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -48,12 +49,8 @@ func New(c Config) (*Reader, error) {
 	if c.Node == "" {
 		return nil, errors.New("kube: no node name: set MY_NODE_NAME to spec.nodeName")
 	}
-	if c.Account == "" {
-		c.Account = ServiceAccount
-	}
-	if c.Timeout == 0 {
-		c.Timeout = DefaultTimeout
-	}
+	c.Account = cmp.Or(c.Account, ServiceAccount)
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	base, err := endpoint(c.Endpoint)
 	if err != nil {
 		return nil, err

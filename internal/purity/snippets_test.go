@@ -1,6 +1,7 @@
 package purity
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -162,9 +163,7 @@ func TestBadSnippets(t *testing.T) {
 	for _, s := range bad {
 		t.Run(s.name, func(t *testing.T) {
 			pkg := s.pkg
-			if pkg == "" {
-				pkg = "impl/ipam"
-			}
+			pkg = cmp.Or(pkg, "impl/ipam")
 			found := judge(t, pkg, s.src)
 			if !slices.ContainsFunc(found, func(f string) bool { return strings.Contains(f, s.want) }) {
 				t.Errorf("expected a finding with\n  %s\nfound\n  %s", s.want, strings.Join(found, "\n  "))

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -31,15 +32,9 @@ type Bounds struct {
 
 func (b Bounds) withDefaults() Bounds {
 	all := Catalogue()
-	if b.Attached == 0 {
-		b.Attached = all[I3-1].Bound
-	}
-	if b.Reachable == 0 {
-		b.Reachable = all[I10-1].Bound
-	}
-	if b.Serves == 0 {
-		b.Serves = all[I16-1].Bound
-	}
+	b.Attached = cmp.Or(b.Attached, all[I3-1].Bound)
+	b.Reachable = cmp.Or(b.Reachable, all[I10-1].Bound)
+	b.Serves = cmp.Or(b.Serves, all[I16-1].Bound)
 	return b
 }
 

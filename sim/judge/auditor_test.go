@@ -99,7 +99,7 @@ func TestCloneIsIndependent(t *testing.T) {
 // The auditor is pure, and knows a node, its plans and EC2's model alone. The witness tells the timeline, and is told of the mutant that plays.
 func TestImports(t *testing.T) {
 	files := must.Get(os.ReadDir("."))(t)
-	allowed := []string{"fmt", "maps", "math", "net/netip", "slices", "strconv", "strings", "time", "github.com/enilab/enilab/fakes/ec2", "github.com/enilab/enilab/impl/dataplane", "github.com/enilab/enilab/impl/ipam"}
+	allowed := []string{"cmp", "fmt", "maps", "math", "net/netip", "slices", "strconv", "strings", "time", "github.com/enilab/enilab/fakes/ec2", "github.com/enilab/enilab/impl/dataplane", "github.com/enilab/enilab/impl/ipam"}
 	further := map[string][]string{"witness.go": {"github.com/enilab/enilab/sim/mutants", "github.com/enilab/enilab/sim/timeline"}}
 	for _, f := range files {
 		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") {

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -13,9 +14,7 @@ func (c *Contract) ask(now time.Duration, req ipam.Req, verb ipam.Verb, att ipam
 	if req == 0 || !c.started || c.open(req) != nil {
 		return
 	}
-	if deadline == 0 {
-		deadline = now + patience
-	}
+	deadline = cmp.Or(deadline, now+patience)
 	r := request{verb: verb, att: att, due: min(max(deadline, now), never-c.Slack-1) + c.Slack}
 	switch verb {
 	case ipam.VerbAdd:

@@ -2,6 +2,7 @@ package kind
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,9 +33,7 @@ func (c *Cluster) Manifests(o deploy.Options) ([]byte, error) {
 		env[k] = v
 	}
 	o.Env = env
-	if o.PullPolicy == "" {
-		o.PullPolicy = "Never"
-	}
+	o.PullPolicy = cmp.Or(o.PullPolicy, "Never")
 	return deploy.Manifests(o)
 }
 

@@ -1,6 +1,7 @@
 package netns
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -215,9 +216,7 @@ func (k described) stop(n *instance) error {
 		}
 	})
 	sig := unix.SignalNum("SIG" + strings.TrimPrefix(s.Daemon.Stop.Signal, "SIG"))
-	if sig == 0 {
-		sig = syscall.SIGTERM
-	}
+	sig = cmp.Or(sig, syscall.SIGTERM)
 	return n.box.SignalDaemon(sig)
 }
 

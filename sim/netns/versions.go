@@ -1,6 +1,7 @@
 package netns
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -321,9 +322,7 @@ func copies(s *systems.System, which func(*systems.File) bool) (out []node.Copy)
 	for _, f := range s.Files {
 		if which(&f) {
 			mode := f.Mode
-			if mode == 0 {
-				mode = 0o755
-			}
+			mode = cmp.Or(mode, 0o755)
 			c := node.Copy{From: path.Join(folderOf(s), f.From), To: f.To, Mode: mode}
 			if s.Enters() {
 				c.Pause = f.Pause
@@ -356,9 +355,7 @@ func (i *installer) conflist(folder string) error {
 	if err != nil || text == nil {
 		return err
 	}
-	if folder == "" {
-		folder = systems.ConfigFolder
-	}
+	folder = cmp.Or(folder, systems.ConfigFolder)
 	return i.box.WriteFile(path.Join(folder, i.plugin.Conflist.Name), text)
 }
 
@@ -393,9 +390,7 @@ func (i *installer) init(ctx context.Context) error {
 			}
 		}
 		within := c.Within
-		if within == 0 {
-			within = initWithin
-		}
+		within = cmp.Or(within, initWithin)
 		ends, cancel := context.WithTimeout(ctx, within)
 		out, code, err := i.box.Command(ends, node.Process{Argv: argv, Env: env, Folder: c.Folder, Root: i.root})
 		cancel()

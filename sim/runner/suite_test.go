@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -36,9 +37,7 @@ func load(t *testing.T, text string) *Case {
 
 func run(t *testing.T, text string, o Options) *Result {
 	t.Helper()
-	if o.Seed == 0 {
-		o.Seed = DefaultSeed
-	}
+	o.Seed = cmp.Or(o.Seed, DefaultSeed)
 	return load(t, text).Run(o)
 }
 

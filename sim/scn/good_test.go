@@ -1,6 +1,7 @@
 package scn
 
 import (
+	"cmp"
 	"os"
 	"reflect"
 	"strings"
@@ -66,9 +67,7 @@ func TestGoodLines(t *testing.T) {
 		if !reflect.DeepEqual(l.Stmt, tt.want) {
 			t.Errorf("%q:\n got %#v\nwant %#v", tt.line, l.Stmt, tt.want)
 		}
-		if tt.canonical == "" {
-			tt.canonical = tt.line
-		}
+		tt.canonical = cmp.Or(tt.canonical, tt.line)
 		if l.String() != tt.line {
 			t.Errorf("%q prints as %q", tt.line, l)
 		}

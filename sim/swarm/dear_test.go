@@ -1,6 +1,7 @@
 package swarm_test
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 	"sync"
@@ -76,9 +77,7 @@ func TestShrinkOverAPlayer(t *testing.T) {
 			all.Wait()
 		}
 		s := must.Get(swarm.Shrink("drawn.scn", drawn, 9, o))(t)
-		if first == "" {
-			first = s.Text
-		}
+		first = cmp.Or(first, s.Text)
 		want := "cluster max-pods=1\nstart pods web 1 on node-1\nat 0s node-1 hold\nfinally converges within 6m\n"
 		if got := strings.ReplaceAll(s.Text, "maybe ", ""); got != want || s.Text != first {
 			t.Errorf("%d at once: %d lines of %d after %d runs:\n%s", atOnce, s.Lines, s.From, s.Tried, s.Text)

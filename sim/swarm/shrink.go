@@ -1,6 +1,7 @@
 package swarm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -33,9 +34,7 @@ func (o *Options) dear() bool { return o.Player != nil }
 
 // complete fills in what zero values stand for.
 func (o Options) complete() Options {
-	if o.Tries == 0 {
-		o.Tries = MostTries
-	}
+	o.Tries = cmp.Or(o.Tries, MostTries)
 	if o.Together == nil {
 		o.Together = func(n int, do func(i int)) {
 			for i := range n {

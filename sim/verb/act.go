@@ -1,6 +1,7 @@
 package verb
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,9 +99,7 @@ func (v *Verb) param(arg scn.Arg, given map[string]bool) (*Param, *scn.Error) {
 		}
 	}
 	name := arg.Key
-	if name == "" {
-		name = arg.Value
-	}
+	name = cmp.Or(name, arg.Value)
 	return nil, scn.Errorf(arg.Pos, "write "+v.Usage(), "%s takes no %q", v.Name, name)
 }
 

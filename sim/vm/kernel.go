@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"cmp"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -228,9 +229,7 @@ func (k *Kernel) ready() (*Kernel, error) {
 		return nil, err
 	}
 	out.Package = k.Package
-	if out.Arch == "" {
-		out.Arch = k.Arch
-	}
+	out.Arch = cmp.Or(out.Arch, k.Arch)
 	return out, nil
 }
 

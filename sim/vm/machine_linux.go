@@ -2,6 +2,7 @@ package vm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,9 +27,7 @@ type ready struct {
 
 // Prepare finds the emulator and makes the initramfs. Close gives it back.
 func (m *Machine) Prepare() error {
-	if m.Kernel.Arch == "" {
-		m.Kernel.Arch = runtime.GOARCH
-	}
+	m.Kernel.Arch = cmp.Or(m.Kernel.Arch, runtime.GOARCH)
 	name, ok := emulators()[m.Kernel.Arch]
 	if !ok {
 		return &Lacking{fmt.Sprintf("kernel %s is for %s, and machines are amd64 or arm64", m.Kernel, m.Kernel.Arch)}

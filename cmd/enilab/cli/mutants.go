@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"io/fs"
 	"slices"
 	"strings"
@@ -85,9 +86,7 @@ func (l *cli) printMutants(named map[string][]string) error {
 	var rows [][]string
 	for _, m := range mutants.All() {
 		by := strings.Join(named[m.Name], ", ")
-		if by == "" {
-			by = "(none)"
-		}
+		by = cmp.Or(by, "(none)")
 		rows = append(rows, []string{m.Name, m.Kind.String(), m.Rule, m.Doc, by})
 	}
 	return table(l.out, []column{{"MUTANT", 29}, {"KIND", 6}, {"RULE", 8}, {"WHAT IT DOES WRONG", 45}, {"SCENARIOS", 24}}, rows)

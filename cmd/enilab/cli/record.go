@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -147,9 +148,7 @@ func (l *cli) save(f *recordFlags, scenario string, t *tape) error {
 		return err
 	}
 	life := f.life
-	if life == 0 {
-		life = t.lives
-	}
+	life = cmp.Or(life, t.lives)
 	_, err := fmt.Fprintf(l.out, "%s: node-%d, life %d of %d, %s; read it with: enilab replay %s\n", f.out, f.node,
 		life, t.lives, runner.Count(t.inputs, "input"), f.out)
 	return err

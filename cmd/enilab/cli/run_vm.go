@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -155,9 +156,7 @@ func (m *machines) take() error {
 func (m *machines) play(seed uint64, asJSON bool) *vm.Play {
 	f := m.f
 	clock := f.clock
-	if clock == "" {
-		clock = clockMachine
-	}
+	clock = cmp.Or(clock, clockMachine)
 	flags := []string{"--clock", string(clock)}
 	for _, x := range []struct {
 		on   bool

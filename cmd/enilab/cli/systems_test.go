@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -94,9 +95,7 @@ func TestSystemsShow(t *testing.T) {
 		for i := range d.Ranges {
 			g := &d.Ranges[i]
 			version := g.From
-			if version == "" {
-				version = "1.0.0"
-			}
+			version = cmp.Or(version, "1.0.0")
 			for _, whole := range []bool{true, false} {
 				where := fmt.Sprintf("%s@%s=./%s", name, version, folderOf(t, name, &g.System, whole))
 				code, out, errs := enilab(t, "systems", "show", where)

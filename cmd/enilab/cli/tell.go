@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -57,9 +58,7 @@ func (l *cli) timelines(r *runner.Result) {
 			what += " under mutant " + r.Mutant
 		}
 		text := o.Timeline
-		if text == "" {
-			text = "          nothing happened\n"
-		}
+		text = cmp.Or(text, "          nothing happened\n")
 		fmt.Fprintf(l.out, "timeline of %s, seed %d\n%s", what, r.Seed, text)
 	}
 }

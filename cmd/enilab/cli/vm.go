@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"text/tabwriter"
@@ -34,9 +35,7 @@ func (l *cli) kernels() error {
 	t := tabwriter.NewWriter(l.out, 0, 0, 2, ' ', 0)
 	for i := range list {
 		arch := list[i].Arch
-		if arch == "" {
-			arch = "-"
-		}
+		arch = cmp.Or(arch, "-")
 		fmt.Fprintf(t, "%s\t%s\t%s\n", list[i].Version, arch, list[i].String())
 	}
 	if err := t.Flush(); err != nil {

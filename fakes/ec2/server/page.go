@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"hash/fnv"
@@ -52,9 +53,7 @@ func page[T any](c *call, list []T) ([]T, *fault) {
 	}
 	list = list[min(from, len(list)):]
 	size := c.max
-	if size == 0 {
-		size = pageLimit
-	}
+	size = cmp.Or(size, pageLimit)
 	if len(list) > size {
 		list = list[:size]
 		c.next = base64.RawURLEncoding.EncodeToString([]byte(strconv.Itoa(from+size) + "/" + c.question()))

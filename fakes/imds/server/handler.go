@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"io"
@@ -34,9 +35,7 @@ func newHandler(c Config) *handler {
 	if h.Wall == nil {
 		h.Wall = time.Now
 	}
-	if h.HopLimit == 0 {
-		h.HopLimit = 1
-	}
+	h.HopLimit = cmp.Or(h.HopLimit, 1)
 	h.HopLimit = min(max(h.HopLimit, 1), maxHops)
 	// Not before there is a request: the clock need not run yet.
 	h.epoch = sync.OnceValue(func() time.Time { return h.Wall().Add(-h.Now()).Truncate(time.Second) })

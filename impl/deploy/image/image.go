@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,9 +36,7 @@ type Options struct {
 
 // Reference is the image's name: repository and tag.
 func (o Options) Reference() string {
-	if o.Tag == "" {
-		o.Tag = deploy.DefaultTag
-	}
+	o.Tag = cmp.Or(o.Tag, deploy.DefaultTag)
 	return deploy.Repository + ":" + o.Tag
 }
 
@@ -46,9 +45,7 @@ var tagged = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
 // check fills the defaults in, or says what cannot be.
 func (o *Options) check() ([]*v1.Platform, error) {
-	if o.Tag == "" {
-		o.Tag = deploy.DefaultTag
-	}
+	o.Tag = cmp.Or(o.Tag, deploy.DefaultTag)
 	if !tagged.MatchString(o.Tag) {
 		return nil, fmt.Errorf("image: the tag is %q: expected up to 128 letters, digits and . _ -", o.Tag)
 	}

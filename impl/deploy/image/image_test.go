@@ -3,6 +3,7 @@ package image
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -202,9 +203,7 @@ func TestAssembleRefusesBadInput(t *testing.T) {
 		`root certificates: open`:   {Roots: garbage + "-2"},
 		`root certificates: read`:   {Roots: t.TempDir()},
 	} {
-		if o.Roots == "" {
-			o.Roots = roots
-		}
+		o.Roots = cmp.Or(o.Roots, roots)
 		err := write(t.Context(), io.Discard, o, toy)
 		if err == nil || !strings.HasPrefix(err.Error(), "image: ") || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("expected one sentence with %q, found %v", want, err)

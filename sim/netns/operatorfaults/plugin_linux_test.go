@@ -1,6 +1,7 @@
 package operatorfaults_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -82,9 +83,7 @@ func TestNonsenseToThePlugin(t *testing.T) {
 			script += " '" + c.with + "'"
 		}
 		stdin := c.stdin
-		if stdin == "" {
-			stdin = "</tmp/conf"
-		}
+		stdin = cmp.Or(stdin, "</tmp/conf")
 		code, out := m.raw(script + " /opt/cni/bin/aws-cni " + stdin)
 		var f failure
 		if err := json.Unmarshal([]byte(out), &f); err != nil || code != 1 {
