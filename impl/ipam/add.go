@@ -19,7 +19,7 @@ func (ps *pods) add(now time.Duration, in Add) {
 		return
 	}
 	if aliasLength(in.Att) > dataplane.MaxAlias {
-		ps.requests.fail(in.Req, &Error{CodeConfig, "cni add " + in.Att.String() +
+		ps.requests.end(in.Req, &Error{CodeConfig, "cni add " + in.Att.String() +
 			": network, container ID and interface name together are too long for a link's alias"})
 		return
 	}
@@ -74,11 +74,11 @@ func (ps *pods) addAgain(now time.Duration, ix int32, in Add) {
 	a := &ps.pool.Addrs[ix]
 	switch {
 	case a.State != Assigned:
-		ps.requests.fail(in.Req, &Error{CodeTryAgain, "cni add " + in.Pod.Name + " (" + in.Att.String() +
+		ps.requests.end(in.Req, &Error{CodeTryAgain, "cni add " + in.Pod.Name + " (" + in.Att.String() +
 			"): its earlier address " + a.IP.String() +
 			" is " + a.State.String() + " (" + a.Evidence + "); end the sandbox and make a new one"})
 	case a.Netns != 0 && a.Netns != in.Netns:
-		ps.requests.fail(in.Req, &Error{CodeOccupied, "cni add " + in.Pod.Name + " (" + in.Att.String() +
+		ps.requests.end(in.Req, &Error{CodeOccupied, "cni add " + in.Pod.Name + " (" + in.Att.String() +
 			"): the attachment has address " + a.IP.String() +
 			" in another network namespace; delete it first"})
 	default:
@@ -111,7 +111,7 @@ func (ps *pods) answerAgains(now time.Duration, ix *dataplane.Index, asked uint6
 func (ps *pods) answerAgain(ix int32, req Req, index *dataplane.Index) {
 	a := &ps.pool.Addrs[ix]
 	if a.ENI < 0 {
-		ps.requests.fail(req, &Error{CodeTryAgain, "cni add " + a.Att.String() +
+		ps.requests.end(req, &Error{CodeTryAgain, "cni add " + a.Att.String() +
 			": it is not known which ENI its address " + a.IP.String() + " is on; try again"})
 		return
 	}
@@ -146,7 +146,7 @@ func (ps *pods) repairApplied(now time.Duration, ix int32, in Applied) {
 	case in.Err == nil:
 		ps.replyAdd(ix, req)
 	default:
-		ps.requests.fail(req, &Error{CodeIO, "cni add " + a.Att.String() + ": it has address " + a.IP.String() +
+		ps.requests.end(req, &Error{CodeIO, "cni add " + a.Att.String() + ": it has address " + a.IP.String() +
 			", of which the kernel lacks a part that cannot be put back: " + in.Err.Error() + "; end the sandbox and make a new one"})
 	}
 	ps.runQueued(now, a.Att)
@@ -173,7 +173,7 @@ func (ps *pods) addSaved(now time.Duration, ix int32, tag uint64, ok bool) {
 	if !ok {
 		req, att := a.Req, a.Att
 		ps.pool.free(ix) // the store holds what it held before
-		ps.requests.fail(req, &Error{CodeTryAgain, "cni add " + att.String() +
+		ps.requests.end(req, &Error{CodeTryAgain, "cni add " + att.String() +
 			": the allocation could not be made durable: " + ps.Troubles[troubleStore] + "; try again"})
 		ps.runQueued(now, att)
 		return
@@ -283,7 +283,7 @@ func (ps *pods) addApplied(now time.Duration, ix int32, in Applied) {
 		req, att := a.Req, a.Att
 		a.Req = 0
 		ps.release(now, ix)
-		ps.requests.fail(req, &Error{CodeIO, "cni add " + att.String() + ": setting up the namespace failed: " +
+		ps.requests.end(req, &Error{CodeIO, "cni add " + att.String() + ": setting up the namespace failed: " +
 			in.Err.Error()})
 	}
 }
@@ -352,7 +352,7 @@ func (ps *pods) turnAway(now time.Duration) {
 	}
 	ps.requests.Waiting = kept
 	for i := range gone {
-		ps.requests.fail(gone[i].Req, &Error{CodeTryAgain, ps.noAddress(now, &gone[i])})
+		ps.requests.end(gone[i].Req, &Error{CodeTryAgain, ps.noAddress(now, &gone[i])})
 		ps.runQueued(now, gone[i].Att)
 	}
 }

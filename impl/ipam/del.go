@@ -45,11 +45,7 @@ func (ps *pods) startDel(now time.Duration, in Del) {
 	ix, ok := ps.find(&in)
 	if !ok {
 		ps.note(Note{Point: DelUnknown, Att: in.Att})
-		if err := ps.policy.Unknown(in.Att); err != nil {
-			ps.requests.fail(in.Req, err)
-		} else {
-			ps.requests.succeed(in.Req)
-		}
+		ps.requests.end(in.Req, ps.policy.Unknown(in.Att))
 		return
 	}
 	ps.pool.Addrs[ix].Req = in.Req
@@ -95,11 +91,9 @@ func (ps *pods) releaseSaved(now time.Duration, ix int32, tag uint64, ok bool) {
 		return
 	}
 	// The store still says assigned; so do we to the caller, and go on trying: the address stays withheld meanwhile.
-	if a.Req != 0 {
-		ps.requests.fail(a.Req, &Error{CodeTryAgain, "cni del " + a.Att.String() +
-			": the release could not be made durable: " + ps.Troubles[troubleStore] + "; try again"})
-		a.Req = 0
-	}
+	ps.requests.end(a.Req, &Error{CodeTryAgain, "cni del " + a.Att.String() +
+		": the release could not be made durable: " + ps.Troubles[troubleStore] + "; try again"})
+	a.Req = 0
 	ps.pool.retryLater(now, a)
 }
 
@@ -123,7 +117,7 @@ func (ps *pods) releaseApplied(now time.Duration, ix int32, in Applied) {
 	a.ReleasedAt = now // the cool-down counts from when the namespace has lost the address
 	ps.pool.unkey(ix)
 	ps.pool.cools(a)
-	ps.requests.succeed(req)
+	ps.requests.end(req, nil)
 	if then != nil && ps.requests.isOpen(then.Req) {
 		ps.startAdd(now, *then)
 	}

@@ -19,7 +19,7 @@ func (ps *pods) check(now time.Duration, in Check) {
 		return
 	}
 	if ps.Phase == recovering {
-		ps.requests.fail(in.Req, &Error{CodeTryAgain, "cni check " + in.Att.String() +
+		ps.requests.end(in.Req, &Error{CodeTryAgain, "cni check " + in.Att.String() +
 			": ipamd is still recovering: " + ps.host.waitsFor() + "; try again"})
 		return
 	}
@@ -35,9 +35,9 @@ func (ps *pods) answerChecks(ix *dataplane.Index, asked uint64) {
 			continue
 		}
 		if why := ps.drifted(c, ix); why != "" {
-			ps.requests.fail(c.Req, &Error{CodeDrifted, "cni check " + c.Att.String() + ": " + why})
+			ps.requests.end(c.Req, &Error{CodeDrifted, "cni check " + c.Att.String() + ": " + why})
 		} else {
-			ps.requests.succeed(c.Req)
+			ps.requests.end(c.Req, nil)
 		}
 	}
 	ps.requests.Checks = kept
@@ -77,11 +77,11 @@ func (ps *pods) gc(now time.Duration, in GC) {
 	}
 	switch {
 	case ps.Phase == recovering || ps.requests.Collecting.Req != 0:
-		ps.requests.fail(in.Req, &Error{CodeTryAgain, "cni gc " + in.Network +
+		ps.requests.end(in.Req, &Error{CodeTryAgain, "cni gc " + in.Network +
 			": ipamd is recovering or another GC runs; try again"})
 	case in.Absent:
 		ps.note(Note{Point: GCRefused, Warn: true, Text: "no list"})
-		ps.requests.fail(in.Req, &Error{CodeConfig, "cni gc " + in.Network +
+		ps.requests.end(in.Req, &Error{CodeConfig, "cni gc " + in.Network +
 			": cni.dev/valid-attachments is missing, which is not an empty list; name the attachments that live"})
 	default:
 		ps.requests.Collecting = collecting{GC: in, Began: now, Tag: ps.Steps}
@@ -155,5 +155,5 @@ func (ps *pods) collect(now time.Duration) {
 	}
 	req := ps.requests.Collecting.Req
 	ps.requests.Collecting = collecting{}
-	ps.requests.succeed(req)
+	ps.requests.end(req, nil)
 }

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/enilab/enilab/impl/dataplane"
@@ -59,7 +60,7 @@ func (ps *pods) expire(now time.Duration) {
 		}
 		why := ps.whyNot(o)
 		ps.abandon(o.Req)
-		ps.requests.fail(o.Req, &Error{CodeTryAgain, why})
+		ps.requests.end(o.Req, &Error{CodeTryAgain, why})
 		ps.runQueued(now, o.Att)
 		i = 0 // that may have answered others
 		if o.Verb == VerbAdd {
@@ -256,17 +257,15 @@ func (ps *pods) added(ix *dataplane.Index) {
 		}
 		pods[at].count++
 	}
-	text := ""
+	var said []string
 	for _, h := range pods {
 		who := "the pod behind " + h.link.Name
 		if i, ok := ps.pool.rowOfLink(h.link); ok && ps.pool.Addrs[i].Pod.Name != "" {
 			who = "pod " + ps.pool.Addrs[i].Pod.Namespace + "/" + ps.pool.Addrs[i].Pod.Name
 		}
-		if text != "" {
-			text += "; "
-		}
-		text += who + " has " + strconv.Itoa(h.count) + " of this node's addresses beyond its own, as " + h.as.String()
+		said = append(said, who+" has "+strconv.Itoa(h.count)+" of this node's addresses beyond its own, as "+h.as.String())
 	}
+	text := strings.Join(said, "; ")
 	if text != "" {
 		text += ": nothing that is sent to them gets there, and other pods are given them; take NET_ADMIN from it"
 	}

@@ -417,13 +417,8 @@ func warmTargets(s Supply) Want {
 		return warmPrefixes(s)
 	}
 	w := Want{Whole: true}
-	available := s.Free + s.Coming - s.Waiting
 	target := s.Settings.WarmENITarget * s.PerENI
-	if available < max(target, 0) {
-		w.More = target - available
-	} else if available < 0 {
-		w.More = -available
-	}
+	w.More = max(0, target+s.Waiting-s.Free-s.Coming)
 	if keep := target + s.PerENI; s.Waiting == 0 && s.Coming == 0 && s.Free >= keep {
 		w.Less = s.Free - target
 	}

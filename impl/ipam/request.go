@@ -62,12 +62,12 @@ func (rq *requests) accept(now time.Duration, r Req, v Verb, att Attachment, dea
 	rq.Open = append(rq.Open, open{r, v, att, deadline})
 	rq.due = min(rq.due, deadline-replyMargin)
 	if len(rq.Open) > maxOpen {
-		rq.fail(r, &Error{CodeTryAgain, v.String() + " " + att.String() + ": " + strconv.Itoa(maxOpen) +
+		rq.end(r, &Error{CodeTryAgain, v.String() + " " + att.String() + ": " + strconv.Itoa(maxOpen) +
 			" requests wait already, try again"})
 		return false
 	}
 	if rq.Phase == stopping {
-		rq.fail(r, &Error{CodeTryAgain, v.String() + " " + att.String() + ": ipamd is stopping, try again"})
+		rq.end(r, &Error{CodeTryAgain, v.String() + " " + att.String() + ": ipamd is stopping, try again"})
 		return false
 	}
 	return true
@@ -105,15 +105,10 @@ func (rq *requests) dueNext() {
 	}
 }
 
-func (rq *requests) fail(r Req, err *Error) {
+// end answers a request, unless its caller is gone or there is none (0). Without an error it has succeeded.
+func (rq *requests) end(r Req, err *Error) {
 	if o, ok := rq.close(r); ok {
 		rq.emit(&Reply{Req: r, Verb: o.Verb, Att: o.Att, Err: err})
-	}
-}
-
-func (rq *requests) succeed(r Req) {
-	if o, ok := rq.close(r); ok {
-		rq.emit(&Reply{Req: r, Verb: o.Verb, Att: o.Att})
 	}
 }
 
@@ -129,7 +124,7 @@ func (rq *requests) dropWaiting(i int) {
 // refuseVersion answers a plugin that speaks another protocol.
 func (rq *requests) refuseVersion(r Req, v Verb, att Attachment, plugin int) {
 	rq.note(Note{Point: VersionRefused, Warn: true, Att: att})
-	rq.fail(r, &Error{CodeVersion, "cni " + v.String() + " " + att.String() + ": the plugin speaks version " +
+	rq.end(r, &Error{CodeVersion, "cni " + v.String() + " " + att.String() + ": the plugin speaks version " +
 		strconv.Itoa(plugin) +
 		" of the local protocol, ipamd " + strconv.Itoa(rq.Version) +
 		"; install the plugin that belongs to this ipamd"})
@@ -156,7 +151,7 @@ func (rq *requests) cancelWaiting(att Attachment) {
 		if rq.Waiting[i].Att == att {
 			req := rq.Waiting[i].Req
 			rq.dropWaiting(i)
-			rq.fail(req, &Error{CodeTryAgain, "cni add " + att.String() +
+			rq.end(req, &Error{CodeTryAgain, "cni add " + att.String() +
 				": a DEL of the same attachment came while it waited"})
 			break
 		}
@@ -164,7 +159,7 @@ func (rq *requests) cancelWaiting(att Attachment) {
 	for i := 0; i < len(rq.Queued); i++ { // and those behind it
 		if q := rq.Queued[i]; q.Add != nil && q.Add.Att == att {
 			rq.Queued = append(rq.Queued[:i], rq.Queued[i+1:]...)
-			rq.fail(q.Add.Req, &Error{CodeTryAgain, "cni add " + att.String() +
+			rq.end(q.Add.Req, &Error{CodeTryAgain, "cni add " + att.String() +
 				": a DEL of the same attachment came while it waited"})
 			i--
 		}
@@ -172,7 +167,7 @@ func (rq *requests) cancelWaiting(att Attachment) {
 	for i := 0; i < len(rq.Agains); i++ { // and those that look at the kernel
 		if c := rq.Agains[i]; c.Att == att {
 			rq.Agains = append(rq.Agains[:i], rq.Agains[i+1:]...)
-			rq.fail(c.Req, &Error{CodeTryAgain, "cni add " + att.String() +
+			rq.end(c.Req, &Error{CodeTryAgain, "cni add " + att.String() +
 				": a DEL of the same attachment came while it waited"})
 			i--
 		}
@@ -182,15 +177,15 @@ func (rq *requests) cancelWaiting(att Attachment) {
 func (rq *requests) stop() {
 	rq.Phase = stopping
 	for _, w := range rq.Waiting {
-		rq.fail(w.Req, &Error{CodeTryAgain, "cni add " + w.Pod.String() + ": ipamd is stopping, try again"})
+		rq.end(w.Req, &Error{CodeTryAgain, "cni add " + w.Pod.String() + ": ipamd is stopping, try again"})
 	}
 	rq.Waiting = rq.Waiting[:0]
 	for _, q := range rq.Queued {
-		rq.fail(q.req(), &Error{CodeTryAgain, "ipamd is stopping, try again"})
+		rq.end(q.req(), &Error{CodeTryAgain, "ipamd is stopping, try again"})
 	}
 	rq.Queued = rq.Queued[:0]
 	for _, c := range rq.Agains {
-		rq.fail(c.Req, &Error{CodeTryAgain, "cni add " + c.Att.String() + ": ipamd is stopping, try again"})
+		rq.end(c.Req, &Error{CodeTryAgain, "cni add " + c.Att.String() + ": ipamd is stopping, try again"})
 	}
 	rq.Agains = nil
 }

@@ -18,12 +18,12 @@ func TestARequestIsAnsweredOnce(t *testing.T) {
 	if rq.due != 10*time.Second-replyMargin {
 		t.Errorf("the first is due at %v", rq.due)
 	}
-	rq.succeed(2)
-	rq.fail(2, &Error{CodeTryAgain, "again"})
+	rq.end(2, nil)
+	rq.end(2, &Error{CodeTryAgain, "again"})
 	if len(rq.out) != 1 || rq.out[0].(*Reply).Err != nil || rq.due != 20*time.Second-replyMargin {
 		t.Errorf("replies %+v, the next is due at %v", rq.out, rq.due)
 	}
-	rq.fail(1, &Error{CodeTryAgain, "again"})
+	rq.end(1, &Error{CodeTryAgain, "again"})
 	if len(rq.out) != 2 || rq.out[1].(*Reply).Verb != VerbAdd || rq.due != never || rq.isOpen(1) {
 		t.Errorf("replies %+v, the next is due at %v", rq.out, rq.due)
 	}

@@ -379,3 +379,13 @@ func TestHasPolicies(t *testing.T) {
 		srv.Close()
 	}
 }
+
+// TestTimeoutOfAReader: the one that is configured, or else DefaultTimeout.
+func TestTimeoutOfAReader(t *testing.T) {
+	for configured, want := range map[time.Duration]time.Duration{0: DefaultTimeout, time.Minute: time.Minute} {
+		r := readerFor(t, "http://localhost:1", configured)
+		if got := r.http.Transport.(*http.Transport).ResponseHeaderTimeout; got != want || r.cfg.Timeout != want {
+			t.Errorf("%v: answers are waited for for %v, and %v in all", configured, got, r.cfg.Timeout)
+		}
+	}
+}

@@ -163,3 +163,20 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 		t.Fatal("waited 20 s for Watch to return after its context ended")
 	}
 }
+
+// TestAWatchThatEndsAtOnceIsAFailure, after which there is a pause: else a server that ends each would be asked in a loop.
+func TestAWatchThatEndsAtOnceIsAFailure(t *testing.T) {
+	s := serve(t, text(http.StatusOK, ""))
+	w := &watch{r: reader(t, s.URL), version: "1"}
+	if err := w.run(bounded(t, 5*time.Second)); !errors.Is(err, errEnded) {
+		t.Errorf("found %v", err)
+	}
+}
+
+// TestAnErrorThatIsNoStatus is told as what it is.
+func TestAnErrorThatIsNoStatus(t *testing.T) {
+	w := &watch{r: reader(t, "http://localhost:1")}
+	if err := w.failed(&event{Object: []byte(`"x"`)}); err == nil || !strings.Contains(err.Error(), "ERROR: ") {
+		t.Errorf("found %v", err)
+	}
+}

@@ -183,9 +183,8 @@ func (e *expectation) compareRoutes(ns *namespace, l *link) error {
 		if r.Table != nil {
 			want.table = *r.Table
 		}
-		if a, ok := netip.AddrFromSlice(r.GW); ok && len(r.GW) > 0 {
-			want.via = a.Unmap()
-		}
+		via, _ := netip.AddrFromSlice(r.GW) // none where it has no gateway
+		want.via = via.Unmap()
 		if !hasRoute(have, want) {
 			return fmt.Errorf("%v is missing", want)
 		}

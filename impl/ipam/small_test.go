@@ -1,0 +1,232 @@
+package ipam
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/enilab/enilab/impl/dataplane"
+)
+
+// TestAnAttachmentsName has all three parts of its key, for logs and errors.
+func TestAnAttachmentsName(t *testing.T) {
+	a := Attachment{"aws-cni", "c1", "eth0"}
+	if got := a.String(); got != "aws-cni/c1/eth0" {
+		t.Errorf("found %q", got)
+	}
+}
+
+// TestLimitsHaveBounds: what EC2 or metadata says of a type is a number like any other.
+func TestLimitsHaveBounds(t *testing.T) {
+	for in, want := range map[Limits]Limits{
+		{ENIs: -1, Addresses: -1}:           {},
+		{ENIs: 1 << 30, Addresses: 1 << 30}: {ENIs: mostENIs, Addresses: mostAddresses},
+		{ENIs: 3, Addresses: 10}:            {ENIs: 3, Addresses: 10},
+	} {
+		if got := in.bounded(); got != want {
+			t.Errorf("%+v: %+v, expected %+v", in, got, want)
+		}
+	}
+}
+
+// TestASaveOfNoRowIsRefused: when it ends, it would be about a row that is not there.
+func TestASaveOfNoRowIsRefused(t *testing.T) {
+	for ix, good := range map[int32]bool{-1: false, 0: true, 1: false} {
+		for _, kind := range []saveKind{saveIntent, saveRelease} {
+			n := newborn(t)
+			n.ENIs, n.Addrs = make([]eni, 1), []address{{IP: netip.MustParseAddr("10.0.0.1"), ENI: -1, State: Cooling}}
+			n.Count[Cooling] = 1
+			n.Lanes[RunStore].Waits = []saveWait{{Kind: kind, Ix: ix}}
+			if err := n.valid(); (err == nil) != good {
+				t.Errorf("a save of kind %d about number %d of 1: %v", kind, ix, err)
+			}
+		}
+	}
+}
+
+// TestOfEqualSubnetsTheFirstIsTaken, so that a node's ENIs are where they were at its last start.
+func TestOfEqualSubnetsTheFirstIsTaken(t *testing.T) {
+	sn := newSubnets(Subnet{ID: "a", Free: 50}, Subnet{ID: "b", Free: 60, Role: "1"}, Subnet{ID: "c", Free: 60, Role: "1"})
+	if s, ok := sn.place(); !ok || s.ID != "b" {
+		t.Errorf("found %q, %v", s.ID, ok)
+	}
+}
+
+// TestAnAnswerEndsTheTroubleOfNone: once EC2 says which subnets there are, it is not said any more that it does not.
+func TestAnAnswerEndsTheTroubleOfNone(t *testing.T) {
+	sn := newSubnets()
+	for _, no := range []Seen{{What: LookSubnets, Err: "down"}, {What: LookSubnets, Err: "denied", Denied: true}, {What: LookSubnets, Err: "clock", Refused: true}} {
+		sn.seen(0, &no, false, 0, 0)
+		if sn.problem(true) == "" {
+			t.Errorf("%s: there is no problem", no.Err)
+		}
+		sn.seen(0, &Seen{What: LookSubnets, Complete: true, Subnets: []Subnet{{ID: "a", Free: 9}}}, true, 0, 0)
+		if why := sn.problem(true); why != "" || sn.Undescribed || sn.Refused {
+			t.Errorf("%s, then an answer: %q, undescribed %v, refused %v", no.Err, why, sn.Undescribed, sn.Refused)
+		}
+	}
+}
+
+// TestTwoSandboxesOfOneAddress: the runtime tells of one that is about to end beside the one that has it now. There is one row.
+func TestTwoSandboxesOfOneAddress(t *testing.T) {
+	ip := netip.MustParseAddr("10.0.0.20")
+	o := &dataplane.Observation{Links: []dataplane.Link{{Name: "eni1", Veth: true, PeerLive: true, PeerAddresses: []netip.Addr{ip}}}}
+	r := unionOfWitnesses(&Sources{Network: "aws-cni", Kernel: o.Index(), Runtime: true, Sandboxes: []Sandbox{{ID: "c1", Address: ip}, {ID: "c2", Address: ip}}})
+	if len(r.Rows) != 1 || r.Rows[0].Att.ContainerID != "c1" {
+		t.Errorf("found %+v", r.Rows)
+	}
+}
+
+// TestWhatADetachedENIHasTooMuch: nothing where no pod needs it, for such a one is deleted when EC2 does not attach it; single addresses first,
+// then whole prefixes.
+func TestWhatADetachedENIHasTooMuch(t *testing.T) {
+	single := func(n byte) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 1, n}) }
+	for _, c := range []struct {
+		name    string
+		carries bool
+		v       ENI
+		want    int
+		whole   bool
+	}{
+		{"as many as may be", true, ENI{Addresses: []netip.Addr{single(1), single(2)}}, 0, false},
+		{"two too many", true, ENI{Addresses: []netip.Addr{single(1), single(2), single(3), single(4)}}, 2, false},
+		{"no pod has one", false, ENI{Addresses: []netip.Addr{single(1), single(2), single(3), single(4)}}, 0, false},
+		{"a prefix too many", true, ENI{Addresses: []netip.Addr{single(1)}, Prefixes: []netip.Prefix{netip.MustParsePrefix("10.0.2.0/28"),
+			netip.MustParsePrefix("10.0.2.16/28")}}, 1, false},
+		{"prefixes alone", true, ENI{Prefixes: []netip.Prefix{netip.MustParsePrefix("10.0.2.0/28"), netip.MustParsePrefix("10.0.2.16/28"),
+			netip.MustParsePrefix("10.0.2.32/28")}}, prefixSize, true},
+	} {
+		n := newborn(t)
+		n.Inst.Limits.Addresses = 3
+		n.enis.newENI(eni{ENI: c.v, Stage: Created})
+		for _, p := range c.v.Prefixes {
+			for ip := range addressesOf(p) {
+				n.pool.adopt(0, ip, 0, true)
+				n.pool.free(n.pool.byAddress[ip])
+			}
+		}
+		if c.carries {
+			pod := netip.MustParseAddr("10.0.9.9")
+			n.pool.adopt(0, pod, 0, false)
+			n.pool.free(n.pool.byAddress[pod])
+			n.pool.become(n.pool.byAddress[pod], Assigned)
+		}
+		if got := n.driver.surplus(0); len(got) != c.want || n.ENIs[0].Prefixed != c.whole {
+			t.Errorf("%s: %v, whole prefixes %v; expected %d, %v", c.name, got, n.ENIs[0].Prefixed, c.want, c.whole)
+		}
+	}
+}
+
+// TestADepartureIsNotListed before metadata has listed it again.
+func TestADepartureIsNotListed(t *testing.T) {
+	n := newborn(t)
+	ip := netip.MustParseAddr("10.0.0.20")
+	n.evidence.depart(time.Minute, ip)
+	if n.evidence.listed(ip) {
+		t.Error("it was given back, and metadata has not been heard since")
+	}
+	n.evidence.hearsay(2*time.Minute, ip, "")
+	if !n.evidence.listed(ip) {
+		t.Error("metadata has listed it")
+	}
+}
+
+// TestWhatAMissingENIBecomes: one with pods on it or made by this node is attached again, another one is forgotten.
+func TestWhatAMissingENIBecomes(t *testing.T) {
+	for _, c := range []struct {
+		name, owner string
+		pods        bool
+		want        Stage
+	}{{"ours", "i-1", false, Created}, {"pods live on it", "", true, Created}, {"neither", "", false, 0}} {
+		n := newborn(t)
+		n.Inst.ID = "i-1"
+		ix := n.enis.newENI(eni{ENI: ENI{ID: "eni-1", Device: 1}, Stage: Ready})
+		ip := netip.MustParseAddr("10.0.0.20")
+		n.pool.adopt(0, ip, ix, false)
+		n.pool.free(n.pool.byAddress[ip])
+		if c.pods {
+			n.pool.become(n.pool.byAddress[ip], Assigned)
+		}
+		n.survey.missing(time.Minute, ix, &ENI{ID: "eni-1", Status: "available", Owner: c.owner})
+		if got := n.ENIs[ix].Stage; got != c.want {
+			t.Errorf("%s: %v, expected %v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestAnENIWithoutAPlace is one that EC2 has refused to attach as often as that is tried.
+func TestAnENIWithoutAPlace(t *testing.T) {
+	for _, barred := range []int{attachTries - 1, attachTries} {
+		n := newborn(t)
+		ix := n.enis.newENI(eni{ENI: ENI{ID: "eni-1"}, Stage: Created, mutation: mutation{Barred: barred}})
+		ip := netip.MustParseAddr("10.0.0.20")
+		n.pool.adopt(0, ip, ix, false)
+		n.pool.free(n.pool.byAddress[ip])
+		n.pool.become(n.pool.byAddress[ip], Assigned)
+		if got := n.enis.unplaced() != nil; got != (barred == attachTries) {
+			t.Errorf("refused %d times: %v", barred, got)
+		}
+		if e := &n.ENIs[ix]; barred == attachTries { // another one goes: there may be a place now
+			e.Next = never
+			gone := n.enis.newENI(eni{ENI: ENI{ID: "eni-2"}, Stage: Tombstoned})
+			n.driver.finish(time.Minute, gone)
+			if n.ENIs[ix].Next != time.Minute {
+				t.Errorf("another ENI is gone, and it is tried again at %v", n.ENIs[ix].Next)
+			}
+		}
+	}
+}
+
+// TestAllENIsHaveTheirGroupsAskedFor: those of each that EC2 has not told of yet, whichever comes first.
+func TestAllENIsHaveTheirGroupsAskedFor(t *testing.T) {
+	n := newborn(t)
+	n.life.Phase, n.life.Surveyed, n.enis.Grouped = serving, true, []string{"sg-now"}
+	n.enis.newENI(eni{ENI: ENI{ID: "eni-1", Device: 1}, Stage: Ready})
+	n.enis.newENI(eni{ENI: ENI{ID: "eni-2", Device: 2, Groups: []string{"sg-old"}}, Stage: Ready})
+	n.enis.newENI(eni{ENI: ENI{ID: "eni-3", Device: 3}, Stage: Ready})
+	n.driver.regroup(time.Minute)
+	if e := n.ENIs; !e[0].Asking || e[1].Doing != GroupENI || !e[2].Asking {
+		t.Errorf("asked %v and %v, the second one does %v", e[0].Asking, e[2].Asking, e[1].Doing)
+	}
+}
+
+// TestWhoUsesALeak: it is an attachment's, or of what was set aside, and not of what is free or cools.
+func TestWhoUsesALeak(t *testing.T) {
+	for state, used := range map[State]bool{Free: false, Assigned: true, Cooling: false, Quarantined: true} {
+		p := newPool()
+		ip := netip.MustParseAddr("10.0.0.20")
+		p.adopt(0, ip, 0, false) // it cools
+		if ix := p.byAddress[ip]; state != Cooling {
+			p.free(ix)
+			if state != Free {
+				p.become(ix, state)
+			}
+		}
+		if got := p.uses(&ENI{Addresses: []netip.Addr{ip}}); got != used {
+			t.Errorf("%v: %v", state, got)
+		}
+	}
+}
+
+// TestAPrefixIsOneBlock, the first one too.
+func TestAPrefixIsOneBlock(t *testing.T) {
+	p := newPool()
+	ofPrefix(p, "10.0.0.16/28")
+	ofPrefix(p, "10.0.0.32/28")
+	if len(p.blocks) != 2 || slices.ContainsFunc(p.blocks, func(b block) bool { return b.Has[Free] != prefixSize }) {
+		t.Errorf("found %+v", p.blocks)
+	}
+}
+
+// TestAnAnswerAboutAnothersENIEndsTheQuestion.
+func TestAnAnswerAboutAnothersENIEndsTheQuestion(t *testing.T) {
+	n := newborn(t)
+	n.Inst.ID = "i-1"
+	n.evidence.Others = []other{{ID: "eni-9", Asking: true}}
+	n.survey.resolveOther(time.Minute, &n.evidence.Others[0], &ENI{ID: "eni-9", Instance: "i-1", Status: "detaching"})
+	if ids := n.enis.doubtful(); len(ids) != 0 {
+		t.Errorf("EC2 is asked about %s again", strings.Join(ids, ", "))
+	}
+}
