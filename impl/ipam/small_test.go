@@ -230,3 +230,58 @@ func TestAnAnswerAboutAnothersENIEndsTheQuestion(t *testing.T) {
 		t.Errorf("EC2 is asked about %s again", strings.Join(ids, ", "))
 	}
 }
+
+// TestAnIntentOutlivesTheRecordOfWhatItTook: the two are in two files, and a daemon that finds neither gives a pod what metadata still lists.
+func TestAnIntentOutlivesTheRecordOfWhatItTook(t *testing.T) {
+	n := newborn(t)
+	ip := netip.MustParseAddr("10.0.0.20")
+	ix := n.enis.newENI(eni{ENI: ENI{ID: "eni-1", Device: 1}, Token: "t", Stage: Ready,
+		mutation: mutation{Doing: UnassignIPs, Before: []netip.Addr{ip}, Stored: true}})
+	n.pool.adopt(0, ip, ix, false)
+	n.driver.unassigned(time.Minute, ix)
+	e := &n.ENIs[ix]
+	if !e.Stored || e.Wait != storing {
+		t.Fatalf("the intent is on record: %v, and waits for %v", e.Stored, e.Wait)
+	}
+	if n.driver.takenSaved(time.Minute, ix, e.Tag, true); e.Stored || e.Wait != idle {
+		t.Errorf("the record is durable, and the intent is on record: %v, and waits for %v", e.Stored, e.Wait)
+	}
+}
+
+// TestFactsBesideAnIntent: of the ENIs on record those are taken into service of which no intent speaks, whichever comes first.
+func TestFactsBesideAnIntent(t *testing.T) {
+	n := newborn(t)
+	n.Inst.Limits = Limits{ENIs: 3, Addresses: 10}
+	n.enis.newENI(eni{ENI: ENI{ID: "eni-1", Device: 1}, Token: "t", Stage: Draining})
+	n.ledger.Facts = &Facts{ENIs: []ENI{{ID: "eni-1", Device: 1}, {ID: "eni-2", Device: 2, MAC: "02:00:00:00:00:02"}}}
+	n.survey.believe(0, (&dataplane.Observation{Links: []dataplane.Link{{Name: "eth2", MAC: "02:00:00:00:00:02"}}}).Index())
+	if _, ok := n.enis.eniByID("eni-2"); !ok || len(n.ENIs) != 2 {
+		t.Errorf("found %+v", n.ENIs)
+	}
+}
+
+// TestMetadataPlacesAPodsAddressAlone, and only one that is on no ENI: of all others it says no more than that it lists them.
+func TestMetadataPlacesAPodsAddressAlone(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		on    int32 // before; -1 is no ENI
+		state State
+		want  int32
+	}{{"a pod's on no ENI", -1, Assigned, 0}, {"a pod's on another ENI", 1, Assigned, 1}, {"a cooling one on no ENI", -1, Cooling, -1}} {
+		n := newborn(t)
+		n.enis.newENI(eni{ENI: ENI{ID: "eni-1"}, Stage: Ready})
+		n.enis.newENI(eni{ENI: ENI{ID: "eni-2", Device: 1}, Stage: Ready})
+		ip := netip.MustParseAddr("10.0.0.20")
+		n.pool.adopt(0, ip, 1, false)
+		ix := n.pool.byAddress[ip]
+		if c.state == Assigned {
+			n.pool.free(ix)
+			n.pool.become(ix, Assigned)
+		}
+		n.pool.place(ix, c.on)
+		n.survey.adoptAddresses(time.Minute, LookIMDS, 0, &ENI{ID: "eni-1", Addresses: []netip.Addr{ip}})
+		if got := n.pool.Addrs[ix].ENI; got != c.want {
+			t.Errorf("%s: it is on ENI %d, expected %d", c.name, got, c.want)
+		}
+	}
+}
