@@ -34,6 +34,9 @@ const versions = "1.3.2 1.5.3 1.9.3 1.12.1 1.18 1.19 1.20 1.21 1.22 1.23"
 // system is whose versions are played.
 const system = "amazon-vpc-cni-k8s"
 
+// notesPath is below the module's root, where the command runs.
+const notesPath = "gate/versions/notes.yaml"
+
 // patience is how long a run may take on this computer, with others beside it.
 const patience = 30 * time.Minute
 
@@ -42,7 +45,7 @@ func main() {
 	only := flag.String("incidents", strings.Join(incidents, " "), "incidents to play")
 	workers := flag.Int("j", 2, "machines at once")
 	to := flag.String("to", "docs/versions.md", "file to write")
-	notes := flag.String("notes", filepath.Join("internal", "versions", "notes.yaml"), "why versions break what they break")
+	notes := flag.String("notes", notesPath, "why versions break what they break")
 	c := campaign.Declare("versions", "play", "played", "ipamd and aws-cni")
 	c.Main(func(ctx context.Context) error {
 		t := &table{System: system, Versions: campaign.Words(*of), Incidents: campaign.Words(*only)}

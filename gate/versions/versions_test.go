@@ -67,7 +67,7 @@ func TestText(t *testing.T) {
 }
 
 func TestNotes(t *testing.T) {
-	if _, err := readNotes("notes.yaml"); err != nil {
+	if _, err := readNotes(filepath.Join("..", "..", notesPath)); err != nil {
 		t.Error(err)
 	}
 	path := filepath.Join(t.TempDir(), "notes.yaml")
