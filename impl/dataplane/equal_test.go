@@ -41,3 +41,17 @@ func TestObservationEqualSeesEveryField(t *testing.T) {
 	zero("NAT", func(o *Observation) reflect.Value { return reflect.ValueOf(&o.NAT).Elem() })
 	zero("Forward", func(o *Observation) reflect.Value { return reflect.ValueOf(&o.Forward).Elem() })
 }
+
+// TestARouteOfAnotherTable to the same address is another route.
+func TestARouteOfAnotherTable(t *testing.T) {
+	dst := netip.MustParsePrefix("10.0.0.20/32")
+	ix := (&Observation{Routes: []Route{{Table: 5, Dst: dst, Link: "eth1"}, {Table: MainTable, Dst: dst, Link: "eni1"}}}).Index()
+	for table, want := range map[int]string{5: "eth1", MainTable: "eni1"} {
+		if r := ix.routeTo(table, dst); r == nil || r.Link != want {
+			t.Errorf("table %d: %+v, expected the one over %s", table, r, want)
+		}
+	}
+	if r := ix.routeTo(6, dst); r != nil {
+		t.Errorf("table 6 has none, found %+v", r)
+	}
+}

@@ -18,7 +18,7 @@ type ID uint64
 type Attachment struct{ Network, ContainerID, IfName string }
 
 func (a Attachment) String() string {
-	return a.Network + "/" + a.shortID() + "/" + a.IfName
+	return string(a.append(make([]byte, 0, 64)))
 }
 
 func (a Attachment) shortID() string { return a.ContainerID[:min(len(a.ContainerID), 8)] }
