@@ -285,3 +285,25 @@ func TestMetadataPlacesAPodsAddressAlone(t *testing.T) {
 		}
 	}
 }
+
+// TestAPrefixThatStaysIsGiven: EC2 has not heard of the end of a prefix, and a pod has got one of its addresses meanwhile. The fifteen others are for
+// pods again.
+func TestAPrefixThatStaysIsGiven(t *testing.T) {
+	n := newborn(t)
+	prefix := netip.MustParsePrefix("10.0.0.16/28")
+	ix := n.enis.newENI(eni{ENI: ENI{ID: "eni-1", Device: 1, Prefixes: []netip.Prefix{prefix}}, Stage: Ready, Trimming: true,
+		mutation: mutation{Doing: UnassignIPs, Prefixed: true, Lost: true, Before: slices.Collect(addressesOf(prefix))}})
+	for ip := range addressesOf(prefix) {
+		n.pool.adopt(0, ip, ix, true)
+		i := n.pool.byAddress[ip]
+		n.pool.free(i)
+		if n.pool.Addrs[i].Leaving = true; ip == prefix.Addr() {
+			n.pool.Addrs[i].Leaving = false
+			n.pool.become(i, Assigned)
+		}
+	}
+	n.survey.resolveUnassign(time.Minute, ix, &ENI{ID: "eni-1", Prefixes: []netip.Prefix{prefix}})
+	if i := slices.IndexFunc(n.pool.Addrs, func(a address) bool { return a.Leaving }); i >= 0 || n.ENIs[ix].Lost {
+		t.Errorf("%v is about to go, and the call is in doubt: %v", n.pool.Addrs[max(i, 0)].IP, n.ENIs[ix].Lost)
+	}
+}
