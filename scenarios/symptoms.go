@@ -23,7 +23,7 @@ func Symptoms() []Symptom {
 		{"pods stay in ContainerCreating when many nodes start or scale up at once; RequestLimitExceeded", []string{"fleet-burst", "fleet-packing", "throttled-account"}},
 		{"ENIs stay available and nobody deletes them; the subnet runs out of addresses", []string{"eni-leak", "throttled-account", "lost-replies"}},
 		{"no route to host, or timeouts, to pods after aws-node restarted: their ENI was detached", []string{"socket-mismatch", "runtime-restart"}},
-		{"no route to host to pods on secondary ENIs; ip rules have vanished (systemd-networkd, nm-cloud-setup)", []string{"drift", "flows"}},
+		{"no route to host to pods on secondary ENIs; ip rules have vanished (systemd-networkd, nm-cloud-setup)", []string{"drift", "drift-busy", "flows"}},
 		{"pods cannot ping each other: the policy of iptables' FORWARD chain is DROP (Docker, a firewall)", []string{"forward-drop"}},
 		{"pods lose the network after udev changed the host veth's MAC (MACAddressPolicy=persistent)", []string{"drift", "records-lost"}},
 		{"connections break or hang while aws-node is rolled, upgraded or rolled back", []string{"flows", "upgrade"}},

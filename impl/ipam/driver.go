@@ -359,15 +359,20 @@ func (dr *driver) growLater(now time.Duration, f refusal) {
 	}
 }
 
-// repairENIs puts back what the kernel lacks of ENIs in service, also between two tries of a call that EC2 refuses.
-func (dr *driver) repairENIs(ix *dataplane.Index) {
+// repairENIs puts back what the kernel lacks of ENIs in service, also between two tries of a call that EC2 refuses. One about which EC2 has not
+// answered yet is looked at again soon, for an answer may take longer than a pod may be unreachable.
+func (dr *driver) repairENIs(now time.Duration, ix *dataplane.Index) {
 	for i := range dr.enis.ENIs {
 		e := &dr.enis.ENIs[i]
-		if e.Stage != Ready || e.Wait != idle || e.Device == 0 {
+		if e.Stage != Ready || e.Device == 0 {
 			continue
 		}
 		plan := dr.policy.Repair(dataplane.RepairENI(dr.enis.eniSpec(e), ix))
 		if len(plan.Ops) == 0 {
+			continue
+		}
+		if e.Wait != idle {
+			dr.evidence.want(LookKernel, now+linkPause)
 			continue
 		}
 		dr.note(Note{Point: DriftRepaired, Warn: true, ENI: e.ID, Text: plan.Ops[0].Kind.String()})

@@ -39,7 +39,7 @@ func (n *Node) seenKernel(now time.Duration, in *Seen, whole bool, asked uint64)
 	n.pods.answerAgains(now, ix, asked)
 	if n.Phase == serving { // what a third party took away is put back (rule H)
 		n.host.repair(ix)
-		n.driver.repairENIs(ix)
+		n.driver.repairENIs(now, ix)
 		n.pods.repairPods(ix, asked)
 		n.residue(ix, asked)
 	}
