@@ -203,8 +203,14 @@ func (c *checker) head(l *scn.Line) {
 				c.Errors = append(c.Errors, err)
 				continue
 			}
-			_ = c.cluster.Settings.Put(kv.Key, kv.Value) // checked
+			s := &c.cluster.Settings
+			before := *s
+			_ = s.Put(kv.Key, kv.Value) // checked
 			c.cluster.Written = append(c.cluster.Written, kv.Key)
+			if s.CustomNetwork && s.IMDSOnly && !(before.CustomNetwork && before.IMDSOnly) {
+				c.bad(kv.Pos, "set one of them to false", "config %s: with ENABLE_IMDS_ONLY_MODE=true no network interface is made, and"+
+					" none can be made by an ENIConfig (AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG=true): such a daemon takes no pods", kv.Key)
+			}
 		}
 	}
 }
