@@ -2,7 +2,6 @@ package judge
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -91,20 +90,16 @@ func (a *Auditor) Judge(now time.Duration, c *Snapshot) {
 // onAttached says whether the row's address is a secondary of an attached ENI, asking its own ENI first.
 func onAttached(cloud []CloudENI, r *ipam.Row) bool {
 	for i := range cloud {
-		if cloud[i].ID == r.ENI && cloud[i].Attached && holds(cloud[i].Secondaries, r.Address) {
+		if cloud[i].ID == r.ENI && cloud[i].Attached && slices.Contains(cloud[i].Secondaries, r.Address) {
 			return true
 		}
 	}
 	for i := range cloud {
-		if cloud[i].ID != r.ENI && cloud[i].Attached && holds(cloud[i].Secondaries, r.Address) {
+		if cloud[i].ID != r.ENI && cloud[i].Attached && slices.Contains(cloud[i].Secondaries, r.Address) {
 			return true
 		}
 	}
 	return false
-}
-
-func holds(addrs []netip.Addr, addr netip.Addr) bool {
-	return slices.Contains(addrs, addr)
 }
 
 // fault remembers since when something is broken, and reports it once when that is longer than the bound.
