@@ -3,6 +3,7 @@ package ipam
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -165,6 +166,20 @@ func (sn *subnets) unusable(wanting bool) string {
 // reserved says whether an ENI is kept from pods because it is the primary one, and pods have ENIs of their own (custom networking).
 func (es *enis) reserved(e *eni) bool {
 	return es.subnets.customNetworking() && e.Stage >= Attached && !e.Foreign && es.policy.Reserved(e.Device == 0)
+}
+
+// shutOut names the ENIs from which pods get nothing because their subnets' tags exclude them; "" is none.
+func (es *enis) shutOut() string {
+	var ids []string
+	for i := range es.ENIs {
+		if e := &es.ENIs[i]; e.Stage >= Attached && e.Stage <= Ready && !e.Foreign && es.subnets.excluded(e.Subnet) {
+			ids = append(ids, e.ID+" in "+e.Subnet)
+		}
+	}
+	if len(ids) == 0 {
+		return ""
+	}
+	return "no pod gets an address of " + strings.Join(ids, ", ") + ": the tags of these subnets keep them from pods of this cluster"
 }
 
 // excluded says whether pods get no more addresses of an ENI. Its free addresses are given back.

@@ -154,6 +154,8 @@ func (ps *pods) noAddress(now time.Duration, in *Add) string {
 		why = "growth is under way; try again"
 	case ps.enis.subnets.customNetworking() && ps.enis.subnets.unusable(true) != "":
 		why = ps.enis.subnets.unusable(true)
+	case ps.enis.shutOut() != "":
+		why = ps.enis.shutOut()
 	}
 	b := make([]byte, 0, 256) // a node that waits for growth says this to every pod every half minute
 	b = append(append(b, "cni add "...), in.Pod.Name...)

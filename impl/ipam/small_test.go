@@ -307,3 +307,26 @@ func TestAPrefixThatStaysIsGiven(t *testing.T) {
 		t.Errorf("%v is about to go, and the call is in doubt: %v", n.pool.Addrs[max(i, 0)].IP, n.ENIs[ix].Lost)
 	}
 }
+
+// TestPodsWaitBesideENIsThatAreShutOut: STATUS and the ADD's error name them, and nobody has to guess from tags why a node with free slots gives
+// nothing.
+func TestPodsWaitBesideENIsThatAreShutOut(t *testing.T) {
+	n := newborn(t)
+	n.life.Phase, n.life.Surveyed, n.life.Set = serving, true, Defaults()
+	n.Inst.Subnet = "subnet-1"
+	n.subnets.seen(0, &Seen{What: LookSubnets, Complete: true, Subnets: []Subnet{{ID: "subnet-1", Free: 9}, {ID: "subnet-2", Free: 9, Role: "0"}}}, true, 0, 0)
+	n.enis.newENI(eni{ENI: ENI{ID: "eni-0", Subnet: "subnet-1"}, Stage: Ready})
+	n.enis.newENI(eni{ENI: ENI{ID: "eni-1", Device: 1, Subnet: "subnet-2"}, Stage: Ready})
+	const says = "no pod gets an address of eni-1 in subnet-2"
+	if text := strings.Join(n.reasons(nil), "\n"); strings.Contains(text, says) {
+		t.Errorf("no pod waits, and the reasons are %s", text)
+	}
+	add := Add{Pod: Pod{Name: "web"}}
+	n.requests.Waiting = []Add{add}
+	if text := strings.Join(n.reasons(nil), "\n"); !strings.Contains(text, says) {
+		t.Errorf("the reasons are %s", text)
+	}
+	if text := n.pods.noAddress(0, &add); !strings.Contains(text, says) {
+		t.Errorf("the ADD's error is %s", text)
+	}
+}

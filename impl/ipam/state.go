@@ -209,6 +209,9 @@ func (n *Node) reasons(to []string) []string {
 	if why := n.subnets.problem(len(n.Waiting) > 0); why != "" {
 		to = append(to, why)
 	}
+	if why := n.enis.shutOut(); why != "" && len(n.Waiting) > 0 {
+		to = append(to, why)
+	}
 	if len(n.Waiting) > 0 {
 		to = append(to, strconv.Itoa(len(n.Waiting))+" pods wait for an address")
 	}
