@@ -140,6 +140,7 @@ func (sv *survey) adoptENIs(now time.Duration, by What, view []ENI, asked uint64
 			continue
 		}
 		if known && (e.busy() || e.Tag > asked) || e.Stage != Ready && known && e.Stored {
+			sv.housePods(ix, v)
 			continue // contract 8: a view of before our own change
 		}
 		e.there()
@@ -171,6 +172,17 @@ func (sv *survey) adoptENI(now time.Duration, v *ENI) int32 {
 	}
 	sv.evidence.want(LookKernel, now) // for its link
 	return sv.enis.newENI(e)
+}
+
+// housePods places what pods have and no ENI of the node is known to: a change of the ENI that is under way or in doubt is not about these, and
+// until its end nothing that their pods lack would be put back.
+func (sv *survey) housePods(ix int32, v *ENI) {
+	for ip, prefixed := range v.carried() {
+		if i, known := sv.pool.byAddress[ip]; known && sv.pool.Addrs[i].ENI < 0 && sv.pool.Addrs[i].State == Assigned {
+			sv.pool.place(i, ix)
+			sv.pool.mark(i, prefixed)
+		}
+	}
 }
 
 // adoptAddresses: metadata says no more of what the records have than that it lists it, and where a pod's address is
