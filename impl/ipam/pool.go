@@ -91,7 +91,8 @@ func (p *pool) putAddress(ix int32) {
 	p.ledger.putRow(RunStore, p.Addrs[ix].row())
 }
 
-// place says which ENI carries an address.
+// place says which ENI carries an address. One that another ENI has by now was given back there, whatever became of that call's answer: it is not
+// about to go any more.
 func (p *pool) place(ix, eniIx int32) {
 	a := &p.Addrs[ix]
 	if a.ENI == eniIx {
@@ -104,6 +105,10 @@ func (p *pool) place(ix, eniIx int32) {
 	a.ENI = eniIx
 	if eniIx >= 0 {
 		a.ENIID, a.Missing = p.enis.ENIs[eniIx].ID, 0
+		if a.Leaving {
+			a.Leaving = false
+			p.FreeQueue = append(p.FreeQueue, ix)
+		}
 		p.enis.ENIs[eniIx].Has[a.State]++
 	}
 	p.join(ix)
