@@ -71,6 +71,9 @@ func (c *Cloud) setExtras(e *eni, x extras, lag time.Duration) {
 	}
 	list := make([]extraVersion, 0, len(e.extras)-keep+1)
 	list = append(list, e.extras[keep:]...)
+	if keep > 0 { // a read that is staler than what is kept shows the oldest of that, and not that there was nothing
+		list[0].at = e.created
+	}
 	e.extras = append(list, extraVersion{c.now, shown, x})
 }
 

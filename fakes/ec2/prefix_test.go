@@ -407,3 +407,23 @@ func TestLaunchWithPrefixes(t *testing.T) {
 	}
 	balance(t, w.Cloud)
 }
+
+// TestAStaleReadOfPrefixes shows some state that was, also where the one of that instant is not kept any more: never that there was nothing.
+func TestAStaleReadOfPrefixes(t *testing.T) {
+	w, i := launched(t)
+	e := w.AttachedENIs(i)[0]
+	var first netip.Prefix
+	for n := range 3 {
+		p := w.do(Request{Action: AssignPrivateIpAddresses, ENI: e, PrefixCount: 1}).Prefixes
+		if n == 0 {
+			first = p[0]
+		}
+		w.wait(time.Minute)
+	}
+	for by := 10 * time.Second; by < 170*time.Second; by += 10 * time.Second {
+		w.Fault(Fault{Kind: StaleReads, By: by, Times: 1})
+		if v := w.do(Request{Action: DescribeNetworkInterfaces, ENIs: []ENIID{e}}).ENIs[0]; !slices.Contains(v.Prefixes, first) {
+			t.Errorf("%v ago the interface had %v", by, v.Prefixes)
+		}
+	}
+}
