@@ -330,3 +330,43 @@ func TestPodsWaitBesideENIsThatAreShutOut(t *testing.T) {
 		t.Errorf("the ADD's error is %s", text)
 	}
 }
+
+// TestNoENIForAPrefixThatAnENIWillHaveRoomFor: single addresses that nobody has go, and single addresses that an earlier daemon has asked for may not be
+// there. EC2 is asked which, and where it does not answer an ENI is made after all. (Swarm, seeds 2269831 and 2325727.)
+func TestNoENIForAPrefixThatAnENIWillHaveRoomFor(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		assigned, free int // single addresses of the ENI, which has three slots
+		lost           int // that an earlier daemon has asked for
+		fails          int
+		makes          bool
+	}{
+		{"pods have all three", 3, 0, 0, 0, true},
+		{"nobody has two of three", 1, 2, 0, 0, false},
+		{"two are in doubt", 1, 0, 2, 0, false},
+		{"two are in doubt, and EC2 does not say", 1, 0, 2, 3, true},
+	} {
+		n := newborn(t)
+		n.life.Phase, n.life.Surveyed, n.life.Set = serving, true, Defaults()
+		n.Set.PrefixDelegation, n.Set.WarmIPTarget = true, 2
+		n.Inst = Instance{ID: "i-1", Subnet: "subnet-1", Limits: Limits{ENIs: 3, Addresses: 4, Prefixes: true}}
+		n.subnets.seen(0, &Seen{What: LookSubnets, Complete: true, Subnets: []Subnet{{ID: "subnet-1", Free: 200}}}, true, 0, 0)
+		e := eni{ENI: ENI{ID: "eni-0", Subnet: "subnet-1"}, Stage: Ready}
+		if c.lost > 0 {
+			e.Doing, e.Count, e.Lost = AssignIPs, c.lost, true
+			n.evidence.Looks[LookENI].Fails = c.fails
+		}
+		n.enis.newENI(e)
+		for i := range c.assigned + c.free {
+			ip := netip.AddrFrom4([4]byte{10, 0, 0, byte(10 + i)})
+			n.pool.adopt(0, ip, 0, false)
+			if n.pool.free(n.pool.byAddress[ip]); i < c.assigned {
+				n.pool.become(n.pool.byAddress[ip], Assigned)
+			}
+		}
+		n.warm.grow(0, 2, false)
+		if made := len(n.ENIs) > 1; made != c.makes {
+			t.Errorf("%s: an ENI is made: %v", c.name, made)
+		}
+	}
+}

@@ -213,6 +213,11 @@ func (wp *warm) grow(now time.Duration, more int, whole bool) {
 			wp.pool.Warm.At = now
 		}
 		room := wp.room(e)
+		// Single addresses that an earlier daemon has asked for, it is not known with what success, may have left slots for prefixes: EC2 is
+		// being asked about them, and another ENI would be made for nothing.
+		if e.Lost && e.Doing == AssignIPs && e.unit() < unit && wp.evidence.Looks[LookENI].Fails < 3 {
+			room += e.Count
+		}
 		// The rest of a prefix of which EC2 has said that it is gone, while a pod's address in it is not given up yet: it is there, or
 		// its slot can be had.
 		if !wp.subnets.exhausted(e.Subnet) {
@@ -241,6 +246,13 @@ func (wp *warm) grow(now time.Duration, more int, whole bool) {
 		more -= count
 	}
 	more -= besides / unit
+	if unit > 1 && !wp.pool.Warm.Bare { // single addresses that nobody has: pods that come get them, and then their slots are had for prefixes
+		for i := range wp.enis.ENIs {
+			if e := &wp.enis.ENIs[i]; e.Stage == Ready && !wp.enis.excluded(e) {
+				more -= wp.policy.Fits(e.Has[Free] - e.free)
+			}
+		}
+	}
 	for more > 0 && underWay < mostUnderWay && wp.enis.attached() < wp.maxENIs() && wp.enis.unplaced() == nil {
 		count := per
 		if !whole {
