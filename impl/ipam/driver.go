@@ -191,10 +191,7 @@ func (dr *driver) refused(now time.Duration, ix int32, r *Result) {
 			dr.groupsRefused(now, r, e.Give)
 			dr.enis.ask(ix, now)
 		}
-		if r.Class == Unavailable { // it may have happened all the same: EC2 is asked which groups the ENI has
-			e.Groups = nil
-		}
-		dr.regroupLater(ix)
+		dr.regroupLater(ix, r.Class)
 	case UnassignIPs, ModifyENI, DetachENI:
 		if r.Class != Denied && r.Class != Unavailable {
 			e.lose(now)

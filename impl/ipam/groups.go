@@ -83,9 +83,13 @@ func (es *enis) primarysGroups() []string {
 // overruled says whether metadata names a group that EC2 does not know.
 func (es *enis) overruled() bool { return len(es.Gone) > 0 && slices.Equal(es.Gone, es.Grouped) }
 
-// regroupLater ends a try that EC2 refused, so that nothing else of the ENI waits for the next one.
-func (dr *driver) regroupLater(ix int32) {
+// regroupLater ends a try that EC2 refused, so that nothing else of the ENI waits for the next one. Some answers may come after the deed, and
+// which groups the ENI has is not known then.
+func (dr *driver) regroupLater(ix int32, c Class) {
 	e := &dr.enis.ENIs[ix]
+	if c == Unavailable || c == Throttled {
+		e.Groups = nil
+	}
 	e.GroupsAt = e.Next
 	dr.atRest(ix)
 }

@@ -177,15 +177,15 @@ func TestEC2sWordOnThePrimarysGroups(t *testing.T) {
 	}
 }
 
-// TestARefusalThatMayHaveBeenADeed: EC2 answers 500 after it has given the groups, and the primary ENI has its old ones again: which the ENI has is not
+// TestARefusalThatMayHaveBeenADeed: EC2 answers 500 or RequestLimitExceeded after it has given the groups, and the primary ENI has its old ones again: which the ENI has is not
 // known, and EC2 is asked. (Swarm, seed 2547249.)
 func TestARefusalThatMayHaveBeenADeed(t *testing.T) {
-	for class, known := range map[Class]bool{Unavailable: false, Denied: true, Invalid: true} {
+	for class, known := range map[Class]bool{Unavailable: false, Throttled: false, Denied: true, Invalid: true} {
 		n := newborn(t)
 		n.life.Phase, n.life.Surveyed, n.enis.Grouped = serving, true, []string{"sg-1"}
 		ix := n.enis.newENI(eni{ENI: ENI{ID: "eni-1", Device: 1, Groups: []string{"sg-1"}}, Stage: Ready,
-			mutation: mutation{Doing: GroupENI, Give: []string{"sg-2"}}})
-		n.driver.refused(time.Minute, ix, &Result{Class: class, Code: "InternalError"})
+			mutation: mutation{Doing: GroupENI, Give: []string{"sg-2"}, Wait: calling}})
+		n.driver.called(time.Minute, Called{ID: n.ledger.await(eniCall, ix), Result: Result{Class: class, Code: "InternalError"}})
 		n.driver.regroup(time.Hour)
 		if e := &n.ENIs[ix]; e.Asking == known || slices.Equal(e.Groups, []string{"sg-1"}) != known {
 			t.Errorf("%v: the ENI has %v, and EC2 is asked about it: %v", class, e.Groups, e.Asking)

@@ -157,7 +157,7 @@ func (dr *driver) called(now time.Duration, in Called) {
 		dr.retry(now, e)
 		dr.Pace.slow(dr.policy.Backoff(e.Tries).Gap)
 		if e.Doing == GroupENI {
-			dr.regroupLater(p.Ix)
+			dr.regroupLater(p.Ix, Throttled)
 		}
 	default:
 		early := e.Doing == DeleteENI && in.Result.Class == InUse && e.Tries < deleteTries // EC2's states lag: no trouble yet
