@@ -208,8 +208,7 @@ func (t *try) code(codes, what string, a *answer) {
 		if a.Code != code {
 			continue
 		}
-		want := statuses[code]
-		want = cmp.Or(want, 400)
+		want := cmp.Or(statuses[code], 400)
 		t.holds(a.Status == want, "%s: %s with status %d, expected %d", what, code, a.Status, want)
 		return
 	}

@@ -286,8 +286,7 @@ func laneOf(l *Lane, a axis) laneView {
 	}
 	var words []string
 	for i, s := range l.Spans {
-		class := states[s.State]
-		class = cmp.Or(class, "warn")
+		class := cmp.Or(states[s.State], "warn")
 		x := 10 * a.x(s.From)
 		w := max(10*a.x(s.To)-x, 2)
 		if class == "bad" {

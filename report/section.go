@@ -62,8 +62,7 @@ func (v *runView) facts() part {
 
 // chartOfLanes are daemons, ENIs and pods over time, with what the scenario did behind them.
 func (v *runView) chartOfLanes() part {
-	at := v.At
-	at = cmp.Or(at, "0")
+	at := cmp.Or(v.At, "0")
 	var line, mark part
 	if v.At != "" {
 		line, mark = tag("b", attr("style", "left:"+v.At+"%")), tag("span", class("mark"), text("┃ violated"))

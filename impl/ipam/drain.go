@@ -110,9 +110,8 @@ func (dr *driver) stay(now time.Duration, ix int32) {
 // keep lets the addresses of an ENI that were to be given back be given to pods again.
 func (dr *driver) keep(ix int32) {
 	for i := range dr.pool.Addrs {
-		if a := &dr.pool.Addrs[i]; a.ENI == ix && a.Leaving {
-			a.Leaving = false
-			dr.pool.FreeQueue = append(dr.pool.FreeQueue, int32(i))
+		if dr.pool.Addrs[i].ENI == ix {
+			dr.pool.stays(int32(i))
 		}
 	}
 }

@@ -138,8 +138,7 @@ func (ev *evidence) others() string {
 	var ids []string
 	for i := range ev.Others {
 		o := &ev.Others[i]
-		why := o.Why
-		why = cmp.Or(why, "EC2 has not said its tags")
+		why := cmp.Or(o.Why, "EC2 has not said its tags")
 		ids = append(ids, o.ID+" ("+why+")")
 	}
 	return strings.Join(ids, ", ")

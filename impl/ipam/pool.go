@@ -105,13 +105,18 @@ func (p *pool) place(ix, eniIx int32) {
 	a.ENI = eniIx
 	if eniIx >= 0 {
 		a.ENIID, a.Missing = p.enis.ENIs[eniIx].ID, 0
-		if a.Leaving {
-			a.Leaving = false
-			p.FreeQueue = append(p.FreeQueue, ix)
-		}
+		p.stays(ix)
 		p.enis.ENIs[eniIx].Has[a.State]++
 	}
 	p.join(ix)
+}
+
+// stays ends that an address is about to be given back.
+func (p *pool) stays(ix int32) {
+	if a := &p.Addrs[ix]; a.Leaving {
+		a.Leaving = false
+		p.FreeQueue = append(p.FreeQueue, ix)
+	}
 }
 
 // become moves an address to another state; state 0 forgets it. As with run, a move that is not in the table is a

@@ -93,8 +93,7 @@ func (n *Node) residue(ix *dataplane.Index, asked uint64) {
 // seenRuntime reads the runtime's list of sandboxes.
 func (n *Node) seenRuntime(now time.Duration, in *Seen, whole bool, asked uint64) {
 	if !whole {
-		why := in.Err
-		why = cmp.Or(why, "the list lacks ipamd's own sandbox: it is another runtime's")
+		why := cmp.Or(in.Err, "the list lacks ipamd's own sandbox: it is another runtime's")
 		if n.Troubles[troubleRuntime] == "" {
 			n.note(Note{Point: RuntimeListRefused, Warn: true, Text: why})
 		}

@@ -188,11 +188,11 @@ func (sv *survey) housePods(ix int32, v *ENI) {
 // adoptAddresses: metadata says no more of what the records have than that it lists it, and where a pod's address is
 // that is on no ENI.
 func (sv *survey) adoptAddresses(now time.Duration, by What, ix int32, v *ENI) {
+	sv.housePods(ix, v)
 	for ip, prefixed := range v.carried() {
 		i, known := sv.pool.byAddress[ip]
 		switch {
-		case known && (sv.policy.Vouch(by) || sv.pool.Addrs[i].ENI == ix ||
-			sv.pool.Addrs[i].ENI < 0 && sv.pool.Addrs[i].State == Assigned):
+		case known && (sv.policy.Vouch(by) || sv.pool.Addrs[i].ENI == ix):
 			sv.pool.place(i, ix)
 			sv.pool.mark(i, prefixed)
 			sv.pool.Addrs[i].ByIMDS = 0

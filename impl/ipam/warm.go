@@ -194,7 +194,7 @@ func (wp *warm) grow(now time.Duration, more int, whole bool) {
 	wanted := more
 	more = (more + unit - 1) / unit // slots, from here on
 	besides := more*unit - wanted   // addresses that come besides, of the last slot and of ENIs in doubt
-	per, underWay := wp.Inst.Limits.Addresses-1, 0
+	per, underWay, strays := wp.Inst.Limits.Addresses-1, 0, 0
 	for i := range wp.enis.ENIs {
 		e := &wp.enis.ENIs[i]
 		if e.Stage == 0 || e.Stage > Ready || e.Foreign {
@@ -223,6 +223,10 @@ func (wp *warm) grow(now time.Duration, more int, whole bool) {
 		if !wp.subnets.exhausted(e.Subnet) {
 			besides += e.blocks*prefixSize - e.blocked.addresses
 		}
+		// single addresses that nobody has: pods that come get them, and then their slots are had for prefixes
+		if unit > 1 && !wp.pool.Warm.Bare && e.Stage == Ready {
+			strays += e.Has[Free] - e.free
+		}
 		if more <= 0 || room <= 0 {
 			continue
 		}
@@ -246,13 +250,7 @@ func (wp *warm) grow(now time.Duration, more int, whole bool) {
 		more -= count
 	}
 	more -= besides / unit
-	if unit > 1 && !wp.pool.Warm.Bare { // single addresses that nobody has: pods that come get them, and then their slots are had for prefixes
-		for i := range wp.enis.ENIs {
-			if e := &wp.enis.ENIs[i]; e.Stage == Ready && !wp.enis.excluded(e) {
-				more -= wp.policy.Fits(e.Has[Free] - e.free)
-			}
-		}
-	}
+	more -= wp.policy.Fits(strays)
 	for more > 0 && underWay < mostUnderWay && wp.enis.attached() < wp.maxENIs() && wp.enis.unplaced() == nil {
 		count := per
 		if !whole {

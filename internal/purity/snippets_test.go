@@ -162,8 +162,7 @@ var good = []struct{ name, src string }{
 func TestBadSnippets(t *testing.T) {
 	for _, s := range bad {
 		t.Run(s.name, func(t *testing.T) {
-			pkg := s.pkg
-			pkg = cmp.Or(pkg, "impl/ipam")
+			pkg := cmp.Or(s.pkg, "impl/ipam")
 			found := judge(t, pkg, s.src)
 			if !slices.ContainsFunc(found, func(f string) bool { return strings.Contains(f, s.want) }) {
 				t.Errorf("expected a finding with\n  %s\nfound\n  %s", s.want, strings.Join(found, "\n  "))

@@ -321,8 +321,7 @@ func isPlugin(f *systems.File) bool { return path.Dir(f.To) == systems.PluginFol
 func copies(s *systems.System, which func(*systems.File) bool) (out []node.Copy) {
 	for _, f := range s.Files {
 		if which(&f) {
-			mode := f.Mode
-			mode = cmp.Or(mode, 0o755)
+			mode := cmp.Or(f.Mode, 0o755)
 			c := node.Copy{From: path.Join(folderOf(s), f.From), To: f.To, Mode: mode}
 			if s.Enters() {
 				c.Pause = f.Pause
@@ -389,8 +388,7 @@ func (i *installer) init(ctx context.Context) error {
 				continue
 			}
 		}
-		within := c.Within
-		within = cmp.Or(within, initWithin)
+		within := cmp.Or(c.Within, initWithin)
 		ends, cancel := context.WithTimeout(ctx, within)
 		out, code, err := i.box.Command(ends, node.Process{Argv: argv, Env: env, Folder: c.Folder, Root: i.root})
 		cancel()

@@ -98,8 +98,7 @@ func (v *Verb) param(arg scn.Arg, given map[string]bool) (*Param, *scn.Error) {
 			return p, nil
 		}
 	}
-	name := arg.Key
-	name = cmp.Or(name, arg.Value)
+	name := cmp.Or(arg.Key, arg.Value)
 	return nil, scn.Errorf(arg.Pos, "write "+v.Usage(), "%s takes no %q", v.Name, name)
 }
 

@@ -147,8 +147,7 @@ func (l *cli) save(f *recordFlags, scenario string, t *tape) error {
 	if err := os.WriteFile(f.out, t.buf.Bytes(), 0o644); err != nil {
 		return err
 	}
-	life := f.life
-	life = cmp.Or(life, t.lives)
+	life := cmp.Or(f.life, t.lives)
 	_, err := fmt.Fprintf(l.out, "%s: node-%d, life %d of %d, %s; read it with: enilab replay %s\n", f.out, f.node,
 		life, t.lives, runner.Count(t.inputs, "input"), f.out)
 	return err

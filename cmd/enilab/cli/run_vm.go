@@ -155,8 +155,7 @@ func (m *machines) take() error {
 // play is what a machine does with a seed.
 func (m *machines) play(seed uint64, asJSON bool) *vm.Play {
 	f := m.f
-	clock := f.clock
-	clock = cmp.Or(clock, clockMachine)
+	clock := cmp.Or(f.clock, clockMachine)
 	flags := []string{"--clock", string(clock)}
 	for _, x := range []struct {
 		on   bool

@@ -94,8 +94,7 @@ func TestSystemsShow(t *testing.T) {
 		d := must.Get(systems.Describe(name, systems.Options{}))(t)
 		for i := range d.Ranges {
 			g := &d.Ranges[i]
-			version := g.From
-			version = cmp.Or(version, "1.0.0")
+			version := cmp.Or(g.From, "1.0.0")
 			for _, whole := range []bool{true, false} {
 				where := fmt.Sprintf("%s@%s=./%s", name, version, folderOf(t, name, &g.System, whole))
 				code, out, errs := enilab(t, "systems", "show", where)

@@ -57,8 +57,7 @@ func (l *cli) timelines(r *runner.Result) {
 		if r.Mutant != "" {
 			what += " under mutant " + r.Mutant
 		}
-		text := o.Timeline
-		text = cmp.Or(text, "          nothing happened\n")
+		text := cmp.Or(o.Timeline, "          nothing happened\n")
 		fmt.Fprintf(l.out, "timeline of %s, seed %d\n%s", what, r.Seed, text)
 	}
 }

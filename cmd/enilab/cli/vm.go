@@ -34,8 +34,7 @@ func (l *cli) kernels() error {
 	list := vm.Find()
 	t := tabwriter.NewWriter(l.out, 0, 0, 2, ' ', 0)
 	for i := range list {
-		arch := list[i].Arch
-		arch = cmp.Or(arch, "-")
+		arch := cmp.Or(list[i].Arch, "-")
 		fmt.Fprintf(t, "%s\t%s\t%s\n", list[i].Version, arch, list[i].String())
 	}
 	if err := t.Flush(); err != nil {

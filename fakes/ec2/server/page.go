@@ -52,8 +52,7 @@ func page[T any](c *call, list []T) ([]T, *fault) {
 		return nil, bad("InvalidPaginationToken", "The specified pagination token is not valid or is expired.")
 	}
 	list = list[min(from, len(list)):]
-	size := c.max
-	size = cmp.Or(size, pageLimit)
+	size := cmp.Or(c.max, pageLimit)
 	if len(list) > size {
 		list = list[:size]
 		c.next = base64.RawURLEncoding.EncodeToString([]byte(strconv.Itoa(from+size) + "/" + c.question()))

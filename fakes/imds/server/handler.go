@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"io"
@@ -35,7 +34,6 @@ func newHandler(c Config) *handler {
 	if h.Wall == nil {
 		h.Wall = time.Now
 	}
-	h.HopLimit = cmp.Or(h.HopLimit, 1)
 	h.HopLimit = min(max(h.HopLimit, 1), maxHops)
 	// Not before there is a request: the clock need not run yet.
 	h.epoch = sync.OnceValue(func() time.Time { return h.Wall().Add(-h.Now()).Truncate(time.Second) })

@@ -82,8 +82,7 @@ func TestNonsenseToThePlugin(t *testing.T) {
 		if c.with != "" {
 			script += " '" + c.with + "'"
 		}
-		stdin := c.stdin
-		stdin = cmp.Or(stdin, "</tmp/conf")
+		stdin := cmp.Or(c.stdin, "</tmp/conf")
 		code, out := m.raw(script + " /opt/cni/bin/aws-cni " + stdin)
 		var f failure
 		if err := json.Unmarshal([]byte(out), &f); err != nil || code != 1 {
