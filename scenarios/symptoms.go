@@ -25,7 +25,7 @@ func Symptoms() []Symptom {
 		{"no route to host, or timeouts, to pods after aws-node restarted: their ENI was detached", []string{"socket-mismatch", "runtime-restart"}},
 		{"no route to host to pods on secondary ENIs; ip rules have vanished (systemd-networkd, nm-cloud-setup)", []string{"drift", "drift-busy", "flows"}},
 		{"pods cannot ping each other: the policy of iptables' FORWARD chain is DROP (Docker, a firewall)", []string{"forward-drop"}},
-		{"pods lose the network after udev changed the host veth's MAC (MACAddressPolicy=persistent)", []string{"drift", "records-lost", "records-clock"}},
+		{"pods lose the network after udev changed the host veth's MAC (MACAddressPolicy=persistent)", []string{"drift", "drift-unseen", "records-lost", "records-clock"}},
 		{"connections break or hang while aws-node is rolled, upgraded or rolled back", []string{"flows", "upgrade"}},
 		{"address already in use: a pod is given the address of another one that was force-deleted", []string{"force-delete"}},
 		{"two pods have the same IP address", []string{"runtime-restart", "takeover", "force-delete"}},

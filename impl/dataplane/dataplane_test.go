@@ -491,6 +491,12 @@ ensure-rule addr=10.0.10.70 priority=1536 table=3
 	if got := RepairPod(podSpec, o.Index()); got.String() != want {
 		t.Errorf("RepairPod =\n%vwant\n%v", got, want)
 	}
+	unlisted := podSpec
+	unlisted.Table = UnknownTable
+	got := RepairPod(unlisted, o.Index()).String() // and no rule from the address is taken away, for it may be the right one
+	if kept, _, _ := strings.Cut(want, "remove-stale"); !strings.HasPrefix(got, kept) || strings.Contains(got, "stale") || strings.Contains(got, "priority=1536") {
+		t.Errorf("while it is not known which ENI has the address, RepairPod =\n%v", got)
+	}
 	o.Links = append(o.Links, Link{Name: podSpec.HostVeth, Alias: "another"})
 	if got := RepairPod(podSpec, o.Index()); got.Ops[0].Kind == RenameLink {
 		t.Errorf("the repair takes a name that another link has:\n%v", got)

@@ -12,6 +12,9 @@ const (
 	// MainTable is the kernel's main routing table, which is the primary ENI's.
 	MainTable = 254
 
+	// UnknownTable is that of an address whose ENI nobody has listed yet.
+	UnknownTable = 0
+
 	// PriorityToPod is the rule "to ADDRESS lookup main".
 	PriorityToPod = 512
 	// PriorityMark is the rule "fwmark 0x80/0x80 lookup main": flows that came in by the primary ENI.

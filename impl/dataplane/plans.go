@@ -101,7 +101,7 @@ func PodPlan(s PodSpec) Plan {
 	ops = append(ops, Op{Kind: PodAddress, Alias: s.Alias, Netns: s.Netns, Addr: s.Address})
 	ops = append(ops, Op{Kind: PodNeighbour, Alias: s.Alias, Netns: s.Netns, Addr: Gateway(), MAC: mac})
 	ops = append(ops, proxyNeighbour(&s), staleRules(&s), podRoute(&s), toPodRule(&s))
-	if s.Table != MainTable {
+	if s.ruled() {
 		ops = append(ops, fromPodRule(&s))
 	}
 	return Plan{Ops: ops}

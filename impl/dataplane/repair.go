@@ -90,7 +90,7 @@ func repairPodRouting(want PodSpec, ix *Index) (ops []Op) {
 	prefix := hostPrefix(want.Address)
 	to := Rule{Priority: PriorityToPod, To: prefix, Table: MainTable}
 	from := Rule{Priority: PriorityFromPod, From: prefix, Table: want.Table}
-	if ix.hasStaleRule(from) {
+	if want.Table != UnknownTable && ix.hasStaleRule(from) {
 		ops = append(ops, staleRules(&want))
 	}
 	if !ix.hasPodRoute(want) {
@@ -99,7 +99,7 @@ func repairPodRouting(want PodSpec, ix *Index) (ops []Op) {
 	if !ix.hasRule(to) {
 		ops = append(ops, toPodRule(&want))
 	}
-	if want.Table != MainTable && !ix.hasRule(from) {
+	if want.ruled() && !ix.hasRule(from) {
 		ops = append(ops, fromPodRule(&want))
 	}
 	return ops

@@ -29,7 +29,7 @@ type PodSpec struct {
 	HostVeth string // the host end's name: HostVethName, or DisplacedVethName of an older incarnation
 	Netns    uint64 // inode of the pod's namespace
 	Address  netip.Addr
-	Table    int // of the address's ENI, see TableOf
+	Table    int // of the address's ENI, see TableOf; UnknownTable leaves rules from the address alone
 	MTU      int // bytes; 0 leaves the kernel's default
 
 	IfName string // the pod's end; empty means eth0
@@ -40,3 +40,6 @@ type PodSpec struct {
 	// DisplacedName. Empty: no other link holds it.
 	Displaced, DisplacedName string
 }
+
+// ruled says whether a rule leads what comes from the address to a table of its ENI.
+func (s *PodSpec) ruled() bool { return s.Table != MainTable && s.Table != UnknownTable }

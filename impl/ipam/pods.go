@@ -438,7 +438,7 @@ func (ps *pods) seenPods(now time.Duration, in *Seen, whole bool) {
 func (ps *pods) repairPods(ix *dataplane.Index, asked uint64) {
 	for i := range ps.pool.Addrs {
 		a := &ps.pool.Addrs[i]
-		if a.State != Assigned || a.Op != noOp || a.Tag > asked || a.ENI < 0 {
+		if a.State != Assigned || a.Op != noOp || a.Tag > asked || a.ENI < 0 && !ps.pool.unclaimed(a) {
 			continue
 		}
 		plan := ps.policy.Repair(dataplane.RepairPod(ps.pool.spec(int32(i)), ix))

@@ -294,7 +294,7 @@ func (p *pool) spec(ix int32) dataplane.PodSpec {
 
 func (p *pool) table(a *address) int {
 	if a.ENI < 0 {
-		return dataplane.MainTable
+		return dataplane.UnknownTable
 	}
 	return dataplane.TableOf(p.enis.ENIs[a.ENI].Device)
 }
