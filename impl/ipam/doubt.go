@@ -155,9 +155,10 @@ func (sv *survey) resolveReady(now time.Duration, ix int32, v *ENI, ours bool) {
 		return
 	}
 	e.there()
+	asked := e.Doing == AssignIPs && e.Open == 0 // by this daemon: an earlier one may have died before its call
 	for ip, prefixed := range v.carried() {
 		if _, known := sv.pool.byAddress[ip]; !known && !sv.evidence.hasDeparted(LookENI, ip, "") {
-			sv.pool.discover(now, ip, ix, prefixed, e.Doing == AssignIPs || sv.evidence.listed(ip))
+			sv.pool.discover(now, ip, ix, prefixed, asked || sv.evidence.listed(ip))
 		}
 	}
 	switch {
@@ -168,6 +169,7 @@ func (sv *survey) resolveReady(now time.Duration, ix int32, v *ENI, ours bool) {
 	default: // an assignment: what landed is in the books now; what is missing will be asked for again
 		sv.driver.atRest(ix)
 		sv.pool.Warm.At = now
+		sv.evidence.want(LookIMDS, now) // what it did not list of a busy ENI was not counted
 	}
 }
 

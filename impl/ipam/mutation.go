@@ -22,7 +22,7 @@ type mutation struct {
 
 	Wait   waitKind
 	Lost   bool          // whether Doing happened is not known
-	Open   time.Duration `json:",omitzero"` // until then a creation that EC2 has not answered may still land; 0: none is
+	Open   time.Duration `json:",omitzero"` // until then a creation, or a call of an earlier daemon, may still land; 0: none
 	Tries  int           // in a row
 	Barred int           // attaches that EC2 refused, in a row
 	Next   time.Duration // when to go on, if Wait is idle
@@ -184,7 +184,7 @@ func (e *eni) lose(now time.Duration) {
 
 // rest ends an assignment or a trim.
 func (e *eni) rest() {
-	e.Doing, e.Count, e.Before, e.Give, e.Prefixed, e.Trimming, e.Lost = 0, 0, nil, nil, false, false, false
+	e.Doing, e.Count, e.Before, e.Give, e.Prefixed, e.Trimming, e.Lost, e.Open = 0, 0, nil, nil, false, false, false, 0
 }
 
 // atRest ends an assignment or a trim: the ENI is at rest and needs no intent.
