@@ -10,20 +10,22 @@ import (
 // device index of a small type, and to outlive answers that are ten seconds old.
 const attachTries = 6
 
-// heardPause is between looks for the API server's answer, on which an ENI waits.
+// heardPause is between looks for the answer of the API server or of EC2, on which an ENI waits.
 const heardPause = time.Second
 
 // attach takes the lowest free device index, and the next ones in turn when EC2 says that a third party has it.
-// An ENI that the node's ENIConfig no longer asks for is deleted before pods get any of it (rule H). DeleteOnTermination cannot be asked for here.
+// An ENI that would no longer be made where and as it is, is deleted before pods get any of it (rules H, L). DeleteOnTermination cannot be asked for
+// here.
 func (dr *driver) attach(now time.Duration, ix int32) {
 	e := &dr.enis.ENIs[ix]
-	if e.Device == 0 && !dr.enis.carries(ix) && dr.enis.subnets.customNetworking() {
-		switch sn := dr.enis.subnets; {
-		case !sn.heard(now):
+	if e.Device == 0 && !dr.enis.carries(ix) {
+		sn := dr.enis.subnets
+		if !sn.heard(now, e.Since) {
 			e.Next = now + heardPause
 			return
-		case sn.outdated(e, dr.enis.primarysGroups()):
-			dr.abandon(now, ix, "the node's ENIConfig has changed")
+		}
+		if why := sn.outdated(e, dr.enis.primarysGroups()); why != "" {
+			dr.abandon(now, ix, why)
 			e.Next = now
 			return
 		}

@@ -87,15 +87,35 @@ func (sn *subnets) current(now time.Duration) bool {
 	return l.Fails > 0 && sn.ConfigKnown
 }
 
-// heard is current, or true once the API server has been asked in vain: what an earlier daemon has made goes on by what that one knew.
-func (sn *subnets) heard(now time.Duration) bool {
-	return sn.current(now) || sn.evidence.Looks[LookConfig].Fails > 0
+// heard says whether the answer is new enough for an ENI to be attached by it that was made at that instant; else it is asked for. One that did not
+// come is as good: what an earlier daemon has made goes on by what that one knew.
+func (sn *subnets) heard(now, made time.Duration) bool {
+	l := &sn.evidence.Looks[LookSubnets]
+	switch {
+	case sn.customNetworking():
+		return sn.current(now) || sn.evidence.Looks[LookConfig].Fails > 0
+	case !sn.discovers() || sn.Undescribed || sn.CandidatesKnown && now-sn.CandidatesAt < 2*freshSubnets:
+		return true
+	case l.ID == 0 && l.At < made: // EC2 may be back since
+		sn.evidence.want(LookSubnets, now)
+	}
+	return l.Fails > 0 && l.At >= made
 }
 
-// outdated says whether an ENI is no longer what the node's ENIConfig asks for. EC2 may have made it long after it was asked to: the request
-// is repeated as it was, since its client token allows no other.
-func (sn *subnets) outdated(e *eni, primary []string) bool {
-	return sn.ConfigKnown && (e.Subnet != sn.Config.Subnet || len(e.Groups) > 0 && sn.policy.Regroup(e.Groups, sn.groups(primary)))
+// outdated says why an ENI would not be made where and as it is any more; "" is that it would. EC2 may have made it long after it was asked to: the
+// request is repeated as it was, since its client token allows no other.
+func (sn *subnets) outdated(e *eni, primary []string) string {
+	switch {
+	case sn.customNetworking():
+		if sn.ConfigKnown && (e.Subnet != sn.Config.Subnet || len(e.Groups) > 0 && sn.policy.Regroup(e.Groups, sn.groups(primary))) {
+			return "the node's ENIConfig has changed"
+		}
+	case sn.discovers():
+		if g := sn.candidate(e.Subnet); g != nil && !sn.suits(g) {
+			return "the tags of its subnet have changed"
+		}
+	}
+	return ""
 }
 
 // expects says whether the first answer of the API server or of EC2 is still awaited, on which it depends whether an ENI

@@ -124,21 +124,21 @@ func TestAnENIOfAnotherENIConfig(t *testing.T) {
 		{ENIConfig{Missing: true}, true},
 	} {
 		sn := newCustom()
-		if sn.heard(0) || sn.outdated(&made, nil) {
+		if sn.heard(0, 0) || sn.outdated(&made, nil) != "" {
 			t.Error("nothing has been heard yet")
 		}
 		sn.evidence.Looks[LookConfig].Fails = 1
-		if !sn.heard(0) || sn.outdated(&made, nil) {
+		if !sn.heard(0, 0) || sn.outdated(&made, nil) != "" {
 			t.Error("the API server was asked in vain")
 		}
 		sn.says(0, c.config)
-		if got := sn.outdated(&made, []string{"sg-p"}); got != c.outdated {
-			t.Errorf("%+v: outdated is %v", c.config, got)
+		if got := sn.outdated(&made, []string{"sg-p"}); (got != "") != c.outdated {
+			t.Errorf("%+v: outdated is %q", c.config, got)
 		}
 	}
 	sn := newCustom()
 	sn.says(0, ENIConfig{Subnet: "b", Groups: []string{"sg-1"}})
-	if sn.outdated(&eni{ENI: ENI{Subnet: "b"}}, nil) {
+	if sn.outdated(&eni{ENI: ENI{Subnet: "b"}}, nil) != "" {
 		t.Error("the groups of an ENI are not known, and it is outdated")
 	}
 }

@@ -10,6 +10,9 @@ import (
 // tagGrace is for how long a node may go by tags that have changed: it hears of them when it asks.
 const tagGrace = 2 * time.Minute
 
+// attachGrace is for how long after that a node may attach what it has made by them.
+const attachGrace = time.Minute
+
 // CloudSubnet is a subnet as EC2 knows it, and what its tags say for a node.
 type CloudSubnet struct {
 	ID       ec2.SubnetID

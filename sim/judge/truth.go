@@ -11,7 +11,7 @@ import (
 )
 
 // Requested judges a request that EC2 is about to execute for a node's daemon (I14, I19). A token that was asked for before is repeated with
-// what was asked then.
+// what was asked then; what that makes is judged when it is attached.
 func (a *Auditor) Requested(now time.Duration, node int, whose Whose, q *ec2.Request) {
 	if what, id := whose.Mutates(q); id != "" {
 		a.Touched(now, node, what, string(id), whose.NotOurs(id))
@@ -21,14 +21,21 @@ func (a *Auditor) Requested(now time.Duration, node int, whose Whose, q *ec2.Req
 			a.breaks(I19, now, node, "node-%d asks for addresses on %s, which is %s: expected an ENI that is for pods", node, q.ENI, why)
 		}
 	}
-	if q.Action == ec2.CreateNetworkInterface {
-		a.look(I19)
-		if whose.Custom != nil && !a.first(node, q.ClientToken) {
+	what, subnet, at := "makes an ENI", q.Subnet, now
+	switch {
+	case q.Action == ec2.AttachNetworkInterface:
+		// one that is new: EC2 may have made it by a request of long ago
+		e, _ := whose.Model.ENI(q.ENI)
+		if now-e.Created >= tagGrace {
 			return
 		}
-		if why := whose.notForPods(now, q.Subnet); why != "" {
-			a.breaks(I19, now, node, "node-%d makes an ENI in %s, which is %s: expected one that is for pods", node, q.Subnet, why)
-		}
+		what, subnet, at = "attaches an ENI", e.Subnet, now-attachGrace
+	case q.Action != ec2.CreateNetworkInterface || !a.first(node, q.ClientToken):
+		return
+	}
+	a.look(I19)
+	if why := whose.notForPods(at, subnet); why != "" {
+		a.breaks(I19, now, node, "node-%d %s in %s, which is %s: expected one that is for pods", node, what, subnet, why)
 	}
 }
 

@@ -86,6 +86,16 @@ func needLab(t testing.TB) {
 	}
 }
 
+// needTime is needLab for what mostly waits, for its worlds are in real time: beside others, and not in -short.
+func needTime(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a minute of real time")
+	}
+	needLab(t)
+	t.Parallel()
+}
+
 // parts are what the tests' laboratories are made of; a test that cannot have one is skipped.
 func parts(t testing.TB) netns.Parts {
 	t.Helper()

@@ -105,8 +105,7 @@ func strangeSystem(t *testing.T, how, plugin string) *systems.System {
 
 // A system that is wrong ends its run in time, with the right verdict and its last lines, and nothing of it is left.
 func TestStrangeSystems(t *testing.T) {
-	needLab(t)
-	t.Parallel() // it mostly waits: these worlds are in real time
+	needTime(t)
 	const serves = "cluster nodes=1\nalways \"a daemon that runs serves\"\n"
 	for _, c := range []struct {
 		how, plugin, lines string
@@ -141,8 +140,7 @@ func TestStrangeSystems(t *testing.T) {
 // An upgrade exchanges daemon and plugin of real binaries, and the way back does; each starts anew and serves. A word that means no system is told with
 // its place, before anything starts.
 func TestUpgradeToSystem(t *testing.T) {
-	needLab(t)
-	t.Parallel() // it mostly waits: these worlds are in real time
+	needTime(t)
 	p := parts(t)
 	p.System = strangeSystem(t, "serves", "another version")
 	next := strangeSystem(t, "ignores SIGTERM", "another version")
@@ -177,8 +175,7 @@ at 31s  within 30s expect node-1 daemon.starts == 2
 
 // Ours is a system like any other: upgraded to one that has the same paths of its container, and back, all serve.
 func TestUpgradeFromOurs(t *testing.T) {
-	needLab(t)
-	t.Parallel() // it mostly waits: these worlds are in real time
+	needTime(t)
 	p := parts(t)
 	next := strangeSystem(t, "serves", "another version")
 	next.Mounts = []systems.Mount{{Container: "/host/var/log/aws-routed-eni", Node: "/var/log/aws-routed-eni"}}
@@ -231,8 +228,7 @@ func handsOut(t *testing.T, s *systems.System) {
 
 // The example of docs/systems.md is built as it says there, and plays: pods have addresses that its daemon hands out.
 func TestHandout(t *testing.T) {
-	needLab(t)
-	t.Parallel() // it mostly waits: these worlds are in real time
+	needTime(t)
 	s, err := systems.Find(t.Context(), filepath.Join("..", "..", "docs", "systems", "handout.yaml")+"@1.0.0="+builtHandout(t), systems.Options{})
 	must.Do(t, err)
 	handsOut(t, s)
@@ -252,8 +248,7 @@ func builtHandout(t *testing.T) (folder string) {
 // The same out of an image that has nothing but its files: its daemon runs in the image's root, where no program of the computer is, its book is on a
 // mount of the node, and its plugins are installed on the node.
 func TestHandoutOutOfAnImage(t *testing.T) {
-	needLab(t)
-	t.Parallel() // it mostly waits: these worlds are in real time
+	needTime(t)
 	folder := builtHandout(t)
 	var layer bytes.Buffer
 	w := tar.NewWriter(&layer)
@@ -280,8 +275,7 @@ func TestHandoutOutOfAnImage(t *testing.T) {
 
 // The reference plugins alone, without a daemon, hand out what is in those prefixes.
 func TestWithoutDaemon(t *testing.T) {
-	needLab(t)
-	t.Parallel() // it mostly waits: these worlds are in real time
+	needTime(t)
 	folder := t.TempDir()
 	build := exec.Command("go", "build", "-o", folder+"/", "github.com/containernetworking/plugins/plugins/main/ptp", "github.com/containernetworking/plugins/plugins/ipam/host-local")
 	build.Dir, build.Env = filepath.Join("..", ".."), append(os.Environ(), "CGO_ENABLED=0")
