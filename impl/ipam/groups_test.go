@@ -30,7 +30,7 @@ func TestEC2IsAskedAgainForGroups(t *testing.T) {
 		if *at != want {
 			t.Errorf("groups kept %v: EC2 is asked again at %v, expected %v", kept, *at, want)
 		}
-		*at = never
+		*at, n.evidence.Looks[LookAttached].At = never, want
 		n.survey.seenAttached(want, &Seen{What: LookAttached, Err: "EC2 is down"}, false, 1)
 		if r := n.reasons(nil); len(r) != 0 {
 			t.Errorf("it was surveyed before, found %q", r)
@@ -121,8 +121,10 @@ func TestGroupsAreReadAgainOfAnENIThatIsHeardOfLater(t *testing.T) {
 		n.enis.Grouped = []string{"sg-1"}
 		ix := n.enis.newENI(eni{ENI: ENI{ID: "eni-1", MAC: "m1", Device: 1}, Stage: Ready})
 		v := ENI{ID: "eni-1", MAC: "m1", Device: 1, Instance: "i-1", Owner: "i-1", Status: "in-use", Groups: []string{"sg-1"}}
-		for _, c := range []struct{ now, want time.Duration }{{time.Minute, time.Minute + consistency}, {time.Hour, never}} {
-			n.evidence.Looks[LookAttached].Want = never
+		for _, c := range []struct{ now, want time.Duration }{{time.Minute, time.Minute + consistency},
+			{2 * time.Minute, time.Minute + consistency}, // asked for another reason, which is no answer to that
+			{time.Hour, never}} {
+			n.evidence.Looks[LookAttached].At, n.evidence.Looks[LookAttached].Want = c.now, never
 			hear(n, c.now, ix, &v)
 			if got := n.evidence.Looks[LookAttached].Want; got != c.want {
 				t.Errorf("%s at %v: EC2 is asked again at %v, expected %v", what, c.now, got, c.want)

@@ -296,7 +296,11 @@ func (p *pool) table(a *address) int {
 	if a.ENI < 0 {
 		return dataplane.UnknownTable
 	}
-	return dataplane.TableOf(p.enis.ENIs[a.ENI].Device)
+	e := &p.enis.ENIs[a.ENI]
+	if e.Device == 0 && e.Stage < Attached { // the records name it, and no source has yet
+		return dataplane.UnknownTable
+	}
+	return dataplane.TableOf(e.Device)
 }
 
 // discover takes an address into the books that is on an ENI and has no record. The record of what was given

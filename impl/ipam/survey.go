@@ -19,6 +19,7 @@ type survey struct {
 	driver   *driver
 
 	Sightings []sighting
+	Reread    time.Duration `json:",omitzero"` // not before then EC2's word on security groups is sure to be of after an earlier daemon; 0: it is
 }
 
 // seenAttached is the survey at the begin of a life, and what EC2 is asked once more for. Metadata may not list yet what an earlier daemon attached, and a
@@ -45,11 +46,17 @@ func (sv *survey) seenAttached(now time.Duration, in *Seen, whole bool, asked ui
 	sv.homeless(now, asked)
 }
 
-// reread asks once more when EC2 has said the groups of more ENIs than were known: that may be of before the last change of an earlier daemon.
+// reread asks once more when EC2 has said the groups of more ENIs than were known: that may be of before the last change of an earlier daemon. What is
+// asked before is none the wiser.
 func (sv *survey) reread(now time.Duration, known int) {
 	if sv.enis.grouped() > known && sv.policy.Stale(0) {
-		sv.evidence.want(LookAttached, now+consistency)
+		sv.Reread = now + consistency
 	}
+	if sv.evidence.Looks[LookAttached].At >= sv.Reread {
+		sv.Reread = 0
+		return
+	}
+	sv.evidence.want(LookAttached, sv.Reread)
 }
 
 // homeless: what a pod has and no ENI of this node is not there, once EC2 has said so twice. Records that are lost do
