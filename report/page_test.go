@@ -93,15 +93,15 @@ func TestFirstLine(t *testing.T) {
 func TestSizes(t *testing.T) {
 	const most = 2_000_000
 	pages := map[string]*report.Page{"red": red(t), "green": green(t), "gate": gate(t)}
-	runs := play(t, "churn.scn", "")
-	many := &report.Page{Title: "run"}
-	for i := range 2000 {
-		r := runs[i%len(runs)]
-		r.Seed = uint64(i)
-		many.Runs = append(many.Runs, r)
-	}
-	pages["many"] = many
 	if !testing.Short() {
+		runs := play(t, "churn.scn", "")
+		many := &report.Page{Title: "run"}
+		for i := range 2000 {
+			r := runs[i%len(runs)]
+			r.Seed = uint64(i)
+			many.Runs = append(many.Runs, r)
+		}
+		pages["many"] = many
 		pages["fleet"] = &report.Page{Title: "run", Runs: play(t, "fleet-burst.scn", "")}
 	}
 	for name, p := range pages {

@@ -69,6 +69,9 @@ func TestScenarios(t *testing.T) {
 	bySeeds := map[runner.Seeds][]*runner.Case{}
 	for _, name := range files(t) {
 		c := must.Get(runner.Load(runner.Sim(), name, read(t, name)))(t)
+		if testing.Short() && c.Variants[0].Cluster.Nodes >= fleet {
+			continue
+		}
 		seeds := seedsOf(t, c)
 		bySeeds[seeds] = append(bySeeds[seeds], c)
 	}
