@@ -104,7 +104,7 @@ func (p *pace) leap(t time.Duration) (leapt bool) {
 	if time.Now().Before(p.stirred) || p.astir() != "" {
 		return false
 	}
-	w.c.loop.ask(func() {
+	w.c.loop.mail.Ask(func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		now := w.now()

@@ -59,7 +59,7 @@ func TestLeap(t *testing.T) {
 			c.state.Next += w.now()
 		}
 		if c.model > 0 {
-			w.c.loop.ask(func() { w.c.loop.after(c.model, func() {}) })
+			w.c.loop.mail.Ask(func() { w.c.loop.after(c.model, func() {}) })
 		}
 		reports(c.state)
 		before := w.c.loop.offset()

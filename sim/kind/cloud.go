@@ -43,7 +43,7 @@ type Hooks struct {
 
 // Cloud calls f with EC2's model, alone, and waits until it has returned.
 func (c *Cluster) Cloud(f func(now time.Duration, m *ec2.Cloud)) {
-	c.loop.ask(func() { f(c.loop.now(), c.cloud) })
+	c.loop.mail.Ask(func() { f(c.loop.now(), c.cloud) })
 }
 
 // Now is the models' clock: CLOCK_BOOTTIME, as the daemons'.
@@ -154,7 +154,7 @@ type backend struct {
 func (b *backend) Do(ctx context.Context, r *ec2.Request) (ec2.Response, error) {
 	request := *r
 	request.Caller = b.n.Instance
-	return machine.Await(ctx, b.c.loop.post, b.c.loop.closed, func(answer func(*ec2.Response)) { b.c.sender(b.n).Send(&request, answer) })
+	return b.c.loop.mail.Await(ctx, func(answer func(*ec2.Response)) { b.c.sender(b.n).Send(&request, answer) })
 }
 
 // sender is how a machine's requests travel, under the eyes of whoever watches.
@@ -176,7 +176,7 @@ func (c *Cluster) sender(n *Node) *machine.Sender {
 
 // metadata is the instance's view; a silent service hangs for as long as a caller waits.
 func (b *backend) metadata(ctx context.Context) (view ec2.IMDS, ok bool) {
-	b.c.loop.ask(func() {
+	b.c.loop.mail.Ask(func() {
 		if view, ok = b.c.cloud.IMDS(b.c.loop.now(), b.n.Instance); ok {
 			view.ENIs = append([]ec2.IMDSENI(nil), view.ENIs...)
 		}
@@ -185,7 +185,7 @@ func (b *backend) metadata(ctx context.Context) (view ec2.IMDS, ok bool) {
 		select {
 		case <-time.After(models.HangTimeout):
 		case <-ctx.Done():
-		case <-b.c.loop.closed:
+		case <-b.c.loop.mail.Closed():
 		}
 		panic(http.ErrAbortHandler) // the connection ends without an answer
 	}

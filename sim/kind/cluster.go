@@ -155,7 +155,7 @@ func (c *Cluster) makeVPC(ctx context.Context) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
-	c.loop.ask(func() { c.cloud = ec2.New(cfg, c.cfg.Seed) })
+	c.loop.mail.Ask(func() { c.cloud = ec2.New(cfg, c.cfg.Seed) })
 	return nil
 }
 
@@ -165,7 +165,7 @@ var createLock sync.Mutex
 func (c *Cluster) makeCluster(ctx context.Context) error {
 	var cfg *v1alpha4.Cluster
 	var err error
-	c.loop.ask(func() {
+	c.loop.mail.Ask(func() {
 		zone := func(n int) string { return c.cloud.Subnets()[c.layout.homeOf(n).no].Zone }
 		cfg, err = c.cfg.kindConfig(&c.layout, zone, c.cloud.InstanceAt)
 	})
@@ -220,11 +220,7 @@ func (c *Cluster) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()
 	var errs []error
-	select {
-	case <-c.loop.closed:
-	default:
-		c.loop.close()
-	}
+	c.loop.close()
 	for _, n := range c.nodes {
 		n.close()
 	}

@@ -130,7 +130,7 @@ func (c *Cluster) plugNode(ctx context.Context, n *Node) error {
 			n.Address, n.home.machines, c.temp)
 	}
 	n.mac = strings.ToLower(mac)
-	c.loop.ask(func() {
+	c.loop.mail.Ask(func() {
 		n.Instance, err = c.cloud.Launch(c.loop.now(), ec2.LaunchSpec{Type: c.cfg.Type, SecondaryAddresses: c.cfg.Secondaries, Address: n.Address, MAC: n.mac,
 			Subnet: c.cloud.Subnets()[n.home.no].ID})
 		n.Zone = c.cloud.Subnets()[n.home.no].Zone
@@ -184,7 +184,7 @@ func (c *Cluster) boot(ctx context.Context, n *Node) error {
 	if err := c.serve(n); err != nil {
 		return err
 	}
-	c.loop.ask(func() { c.plugAll(n) })
+	c.loop.mail.Ask(func() { c.plugAll(n) })
 	n.mu.Lock()
 	n.boots++
 	close(n.changed)
@@ -220,7 +220,7 @@ const bootLimit = 2 * time.Minute
 // follow waits for the machine's end, and takes it into the VPC again when it has been restarted, by whomever.
 func (c *Cluster) follow(n *Node) {
 	for {
-		if !awaitExit(n.PID(), c.loop.closed) || n.gone.Load() {
+		if !awaitExit(n.PID(), c.loop.mail.Closed()) || n.gone.Load() {
 			return
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), bootLimit)
@@ -228,7 +228,7 @@ func (c *Cluster) follow(n *Node) {
 		cancel()
 		if err != nil {
 			select {
-			case <-c.loop.closed:
+			case <-c.loop.mail.Closed():
 			default:
 				c.fail(fmt.Errorf("%s ended and did not come back: %w", n.Name, err))
 			}
@@ -238,7 +238,7 @@ func (c *Cluster) follow(n *Node) {
 }
 
 func (c *Cluster) reboot(ctx context.Context, n *Node) error {
-	c.loop.ask(func() {
+	c.loop.mail.Ask(func() {
 		c.cloud.Reboot(c.loop.now(), n.Instance)
 		if c.cfg.Hooks.Rebooted != nil {
 			c.cfg.Hooks.Rebooted(n)
@@ -252,7 +252,7 @@ func (c *Cluster) reboot(ctx context.Context, n *Node) error {
 		}
 		select {
 		case <-time.After(100 * time.Millisecond): // Docker has no event that its inspection does not lag behind
-		case <-c.loop.closed:
+		case <-c.loop.mail.Closed():
 			return machine.ErrClosed
 		}
 	}

@@ -33,7 +33,7 @@ func (r runtimeOf) ReplayDEL(p verb.Pod, after []time.Duration) verb.Strike {
 		}
 		return err
 	}
-	w.c.loop.ask(func() {
+	w.c.loop.mail.Ask(func() {
 		for _, d := range after {
 			w.c.loop.after(d, func() { w.aside("a stale DEL of "+p.Name, replay) })
 		}

@@ -1,8 +1,6 @@
 package machine
 
 import (
-	"context"
-	"errors"
 	"time"
 
 	"github.com/enilab/enilab/fakes/ec2"
@@ -39,26 +37,4 @@ func (s *Sender) Send(r *ec2.Request, answer func(*ec2.Response)) {
 			s.After(back, func() { answer(&resp) })
 		}
 	})
-}
-
-// ErrClosed is what callers get when the world ends.
-var ErrClosed = errors.New("the laboratory is closed")
-
-// Await is the caller's side of a request: post hands send to the loop, closed ends with the world. A caller who goes takes no request back.
-func Await(ctx context.Context, post func(func()) bool, closed <-chan struct{}, send func(answer func(*ec2.Response))) (ec2.Response, error) {
-	answer := make(chan *ec2.Response, 1)
-	if !post(func() { send(func(resp *ec2.Response) { answer <- resp }) }) {
-		return ec2.Response{}, ErrClosed
-	}
-	select {
-	case resp := <-answer:
-		if resp == nil {
-			return ec2.Response{}, errors.New("nobody answers")
-		}
-		return *resp, nil
-	case <-ctx.Done():
-		return ec2.Response{}, ctx.Err()
-	case <-closed:
-		return ec2.Response{}, ErrClosed
-	}
 }

@@ -100,7 +100,7 @@ type wholeCluster struct {
 
 // Look gives all objects as they are.
 func (c *wholeCluster) Look(context.Context) (out apiserver.Objects, err error) {
-	if !c.w.ask(func() { out = c.objects() }) {
+	if !c.w.mail.Ask(func() { out = c.objects() }) {
 		return apiserver.Objects{}, machine.ErrClosed
 	}
 	return out, nil

@@ -78,7 +78,7 @@ func (k described) begin(n *instance) {
 	go func() {
 		b := began{err: work.do(w.ctx, install)}
 		if b.err == nil {
-			w.post(func() { k.await(n) })
+			w.mail.Post(func() { k.await(n) })
 			b.err = work.do(w.ctx, todo)
 		}
 		if e, failed := b.err.(*failedStep); failed {
@@ -94,7 +94,7 @@ func (k described) begin(n *instance) {
 				b.argv, b.err = s.Argv(argv, words, b.env)
 			}
 		}
-		w.post(func() { k.begun(n, &b) })
+		w.mail.Post(func() { k.begun(n, &b) })
 	}()
 }
 
@@ -142,7 +142,7 @@ func (k described) begun(n *instance, b *began) {
 	n.stopWaiting = cancel
 	go func() {
 		if awaitServing(ctx, n.box, &s.Daemon.Serves) && (!s.Enters() || configured(ctx, n.box, s)) {
-			w.post(func() {
+			w.mail.Post(func() {
 				if n.lifeNo == no && n.life == nil && n.process() {
 					k.serves(n)
 				}

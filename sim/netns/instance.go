@@ -72,7 +72,7 @@ func (w *World) addNode() error {
 // follow takes what the node's helper tells until it is gone.
 func (n *instance) follow() {
 	for e := range n.box.Events() {
-		if !n.w.post(func() { n.ended(&e) }) {
+		if !n.w.mail.Post(func() { n.ended(&e) }) {
 			for range n.box.Events() { // they are dropped
 			}
 			return

@@ -195,7 +195,7 @@ func (k *kubelet) GC(valid []ipam.Attachment, absent bool, id int) {
 	k.running++
 	go func() {
 		code, text := n.box.GC(list, absent)
-		w.post(func() {
+		w.mail.Post(func() {
 			k.running--
 			w.log("%s: GC: code %d %s", n.Name(), code, text)
 			switch {

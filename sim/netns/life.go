@@ -51,7 +51,7 @@ func (d *nodeDaemon) recorded(no int, line []byte) {
 func (d *nodeDaemon) takeClock(conn net.Conn) {
 	w := d.n.w
 	var seat *clock.Seat
-	w.ask(func() {
+	w.mail.Ask(func() {
 		s, err := clock.NewSeat(conn, w.clock.offset)
 		if err != nil {
 			return
@@ -71,7 +71,7 @@ func (d *nodeDaemon) followClock(seat *clock.Seat) {
 		if err != nil {
 			return
 		}
-		d.n.w.post(func() {
+		d.n.w.mail.Post(func() {
 			if d.seat == seat { // else it is the word of a daemon that has died since
 				d.report = &r
 				d.waits()
@@ -93,7 +93,7 @@ func (d *nodeDaemon) fenceRecording() {
 		conn.Close()
 	}
 	if err != nil {
-		w.post(func() { w.fail(fmt.Errorf("%s: end its recording: %w", n.Name(), err)) })
+		w.mail.Post(func() { w.fail(fmt.Errorf("%s: end its recording: %w", n.Name(), err)) })
 	}
 }
 
@@ -102,22 +102,22 @@ func (d *nodeDaemon) takeRecording(conn net.Conn) {
 	w := d.n.w
 	defer conn.Close()
 	var no int
-	w.ask(func() { no = d.lifeNo }) // of the daemon that connects: what it tells late is no word of the next one
+	w.mail.Ask(func() { no = d.lifeNo }) // of the daemon that connects: what it tells late is no word of the next one
 	r := bufio.NewReaderSize(conn, 1<<16)
 	for first := true; ; first = false {
 		line, err := r.ReadBytes('\n')
 		if err != nil {
-			w.post(func() { d.hangsUp(no) })
+			w.mail.Post(func() { d.hangsUp(no) })
 			return
 		}
 		text := line[:len(line)-1]
 		switch {
 		case first && string(line) == fence:
-			w.post(d.died)
+			w.mail.Post(d.died)
 		case first:
-			w.post(func() { d.recordedHeader(no, text) })
+			w.mail.Post(func() { d.recordedHeader(no, text) })
 		default:
-			w.post(func() { d.recorded(no, text) })
+			w.mail.Post(func() { d.recorded(no, text) })
 		}
 	}
 }

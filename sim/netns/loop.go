@@ -20,16 +20,14 @@ type loop struct {
 	epoch      time.Duration // t=0 of the scenario; 0 before
 	late       lateness
 	due        machine.Queue
-	in         chan func()
-	heardEarly func() // taken from in, not yet done
-	closed     chan struct{}
+	mail       *machine.Mailbox
+	heardEarly func() // taken from mail, not yet done
 	broken     error  // the laboratory itself is
 	then       func() // after each thing that was done
 }
 
 func newLoop(ctx context.Context, nodes int) loop {
-	return loop{ctx: ctx, nodes: make(fleet, 1, nodes+1), clock: newTimer(),
-		in: make(chan func(), 256), closed: make(chan struct{})}
+	return loop{ctx: ctx, nodes: make(fleet, 1, nodes+1), clock: newTimer(), mail: machine.NewMailbox()}
 }
 
 // at lets run happen at an instant.
@@ -37,30 +35,6 @@ func (l *loop) at(t time.Duration, run func()) { l.due.Add(t, run) }
 
 // after lets run happen a while from now.
 func (l *loop) after(d time.Duration, run func()) { l.at(l.now()+d, run) }
-
-// post hands something that happened outside to the loop, which owns the world. False: the world has been closed.
-func (l *loop) post(f func()) bool {
-	select {
-	case l.in <- f:
-		return true
-	case <-l.closed:
-		return false
-	}
-}
-
-// ask posts f and waits until it has run.
-func (l *loop) ask(f func()) bool {
-	done := make(chan struct{})
-	if !l.post(func() { f(); close(done) }) {
-		return false
-	}
-	select {
-	case <-done:
-		return true
-	case <-l.closed:
-		return false
-	}
-}
 
 // Now is the instant of the scenario.
 func (l *loop) Now() time.Duration { return l.now() - l.epoch }
@@ -172,7 +146,7 @@ func (l *loop) listen(d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
-	case f := <-l.in:
+	case f := <-l.mail.In():
 		l.heardEarly = f
 	case <-t.C:
 	case <-l.ctx.Done():
@@ -188,7 +162,7 @@ func (l *loop) step() bool {
 	l.heardEarly = nil
 	if f == nil {
 		select {
-		case f = <-l.in:
+		case f = <-l.mail.In():
 		default:
 		}
 	}

@@ -13,7 +13,7 @@ func TestLoopJumps(t *testing.T) {
 	l.then = func() { done++ }
 	l.at(2*time.Hour, func() { did += "b" })
 	l.at(time.Hour, func() { did += "a"; l.after(time.Minute, func() { did += "+" }) })
-	l.post(func() { did += "!" })
+	l.mail.Post(func() { did += "!" })
 	for l.now() < 3*time.Hour {
 		l.Until(3*time.Hour, nil)
 	}
@@ -34,8 +34,8 @@ func TestLoopEnds(t *testing.T) {
 	if l.Err() != first || l.now() > time.Minute {
 		t.Errorf("at %v: %v", l.now(), l.Err())
 	}
-	close(l.closed)
-	if l.ask(func() {}) {
+	l.mail.Close()
+	if l.mail.Ask(func() {}) {
 		t.Error("a closed loop has answered")
 	}
 }

@@ -89,7 +89,7 @@ func (o ours) begin(n *instance) {
 		ctx, cancel := context.WithTimeout(w.ctx, slowed(initLimit))
 		defer cancel()
 		out, code, err := n.box.Command(ctx, node.Process{Argv: []string{ipamdPath, "init"}, Env: env})
-		w.post(func() {
+		w.mail.Post(func() {
 			again := ""
 			switch {
 			case err != nil || code == 0 || n.dying():
@@ -159,7 +159,7 @@ func (o ours) expect(n *instance, no int) {
 			ctx, cancel := context.WithTimeout(w.ctx, slowed(initLimit))
 			defer cancel()
 			out, code, err := n.box.Command(ctx, node.Process{Argv: []string{ipamdPath, "status", "--probe=readiness"}})
-			w.post(func() {
+			w.mail.Post(func() {
 				n.asides--
 				if err == nil && code != 0 && lives() {
 					n.unserved(within, firstOf(string(out)))

@@ -123,32 +123,32 @@ type backend struct {
 
 func (b *backend) clock() time.Duration {
 	var t time.Duration
-	b.w.ask(func() { t = b.w.now() })
+	b.w.mail.Ask(func() { t = b.w.now() })
 	return t
 }
 
 // Do makes a request to EC2 travel, as the model says.
 func (b *backend) Do(ctx context.Context, r *ec2.Request) (ec2.Response, error) {
 	request := *r
-	return machine.Await(ctx, b.w.post, b.w.closed, func(answer func(*ec2.Response)) { b.n.send(&request, answer) })
+	return b.w.mail.Await(ctx, func(answer func(*ec2.Response)) { b.n.send(&request, answer) })
 }
 
 // hold keeps a request back for a while.
 func (b *backend) hold(d time.Duration) {
 	done := make(chan struct{})
-	b.w.post(func() {
+	b.w.mail.Post(func() {
 		release := b.n.keep()
 		b.w.after(d, func() { release(); close(done) })
 	})
 	select {
 	case <-done:
-	case <-b.w.closed:
+	case <-b.w.mail.Closed():
 	}
 }
 
 // metadata is the instance's view; a silent service hangs for as long as a caller waits.
 func (b *backend) metadata(context.Context) (view ec2.IMDS, ok bool) {
-	b.w.ask(func() {
+	b.w.mail.Ask(func() {
 		if view, ok = b.w.EC2.IMDS(b.w.now(), b.n.Instance); ok {
 			view.ENIs = append([]ec2.IMDSENI(nil), view.ENIs...)
 		}
@@ -165,7 +165,7 @@ type kubeBackend struct{ *backend }
 
 // read looks at the models, for who reaches the API server.
 func (b kubeBackend) read(look func()) (err error) {
-	ok := b.w.ask(func() {
+	ok := b.w.mail.Ask(func() {
 		if look(); b.w.Kube.Away(b.w.now()) {
 			err = errAway
 		}
@@ -278,7 +278,7 @@ type criBackend struct{ *backend }
 
 func (b criBackend) Sandboxes(context.Context) (out []cri.Sandbox, err error) {
 	down, partial := false, false
-	ok := b.w.ask(func() {
+	ok := b.w.mail.Ask(func() {
 		if b.w.parts.WithoutBooks {
 			b.w.SocketMet(&b.n.Node, "the daemon asks for the list, and the runtime socket is "+b.n.Socket.String())
 		}

@@ -13,7 +13,7 @@ type Space struct {
 
 // Interject lets f happen between two things that the world does. False: the world has been closed. As long as f does not return nothing else
 // happens.
-func (w *World) Interject(f func()) bool { return w.post(f) }
+func (w *World) Interject(f func()) bool { return w.mail.Post(f) }
 
 // Spaces are the network namespaces that there are: the router's, the nodes', and the pods' by their node and their own name. Interject may call it.
 func (w *World) Spaces() []Space {

@@ -223,7 +223,7 @@ func (n *instance) beside(steps []systems.Step, then func()) {
 	n.asides++
 	go func() {
 		err := work.do(w.ctx, steps)
-		w.post(func() {
+		w.mail.Post(func() {
 			n.asides--
 			if err != nil && !n.Gone {
 				w.fail(fmt.Errorf("%s: %w", n.Name(), err))

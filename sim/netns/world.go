@@ -213,12 +213,10 @@ func (w *World) log(format string, args ...any) {
 
 // Close ends every process and removes everything. The error says what would not go.
 func (w *World) Close() error {
-	select {
-	case <-w.closed:
+	if !w.mail.Close() {
 		return nil
-	default:
 	}
-	close(w.closed)
+	w.mail.End()
 	w.unregister()
 	errs := make([]error, len(w.nodes)) // that of the VPC is the first
 	var all sync.WaitGroup
