@@ -110,9 +110,9 @@ func (ps *pods) answerAgains(now time.Duration, ix *dataplane.Index, asked uint6
 // answerAgain says yes to a repeated ADD when the kernel has all that the first one made, and puts back what is missing before.
 func (ps *pods) answerAgain(ix int32, req Req, index *dataplane.Index) {
 	a := &ps.pool.Addrs[ix]
-	if a.ENI < 0 {
+	if ps.pool.table(a) == dataplane.UnknownTable {
 		ps.requests.end(req, &Error{CodeTryAgain, "cni add " + a.Att.String() +
-			": it is not known which ENI its address " + a.IP.String() + " is on; try again"})
+			": it is not known where the ENI of its address " + a.IP.String() + " is attached; try again"})
 		return
 	}
 	plan := dataplane.RemakePod(ps.pool.spec(ix), index)

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/enilab/enilab/impl/dataplane"
 )
 
 // newPool is a pool beside one ENI in service.
@@ -120,5 +122,26 @@ func TestAnAddressCoolsUntilItsFlowsAreForgotten(t *testing.T) {
 	p.flowsApplied(cool, Applied{})
 	if p.Addrs[0].Cooling != forgotten || p.nextCool(cool) != cool+coolBatch || p.CoolAt > cool+time.Second {
 		t.Errorf("it is %v, and is looked at %v", p.Addrs[0].Cooling, p.nextCool(cool))
+	}
+}
+
+// TestTheTableOfAnAddressIsThatOfADeviceThatSomebodyHasSeen: an ENI that only the records name may be at any (swarm, seed 2811074).
+func TestTheTableOfAnAddressIsThatOfADeviceThatSomebodyHasSeen(t *testing.T) {
+	n := newborn(t)
+	for _, c := range []struct {
+		eni  eni
+		want int
+	}{
+		{eni{Stage: Ready}, dataplane.MainTable}, // the primary one
+		{eni{Stage: Ready, ENI: ENI{Device: 2}}, dataplane.TableOf(2)},
+		{eni{Stage: Created, ENI: ENI{Device: 2}}, dataplane.TableOf(2)}, // a third party has detached it
+		{eni{Stage: Created, mutation: mutation{Doing: AttachENI, Lost: true}}, dataplane.UnknownTable},
+	} {
+		if got := n.pool.table(&address{ENI: n.enis.newENI(c.eni)}); got != c.want {
+			t.Errorf("%v at device %d: table %d, expected %d", c.eni.Stage, c.eni.Device, got, c.want)
+		}
+	}
+	if got := n.pool.table(&address{ENI: -1}); got != dataplane.UnknownTable {
+		t.Errorf("on no ENI that is known: table %d", got)
 	}
 }
