@@ -24,9 +24,9 @@ func (a *Auditor) Requested(now time.Duration, node int, whose Whose, q *ec2.Req
 	what, subnet, at := "makes an ENI", q.Subnet, now
 	switch {
 	case q.Action == ec2.AttachNetworkInterface:
-		// one that is new: EC2 may have made it by a request of long ago
+		// one that is new: EC2 may have made it by a request of long ago. Which ENIConfig a node must know is judged of requests alone
 		e, _ := whose.Model.ENI(q.ENI)
-		if now-e.Created >= tagGrace {
+		if now-e.Created >= tagGrace || whose.Custom != nil {
 			return
 		}
 		what, subnet, at = "attaches an ENI", e.Subnet, now-attachGrace
