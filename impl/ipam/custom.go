@@ -90,16 +90,15 @@ func (sn *subnets) current(now time.Duration) bool {
 // heard says whether the answer is new enough for an ENI to be attached by it that was made at that instant; else it is asked for. One that did not
 // come is as good: what an earlier daemon has made goes on by what that one knew.
 func (sn *subnets) heard(now, made time.Duration) bool {
-	l := &sn.evidence.Looks[LookSubnets]
-	switch {
-	case sn.customNetworking():
-		return sn.current(now) || sn.evidence.Looks[LookConfig].Fails > 0
-	case !sn.discovers() || sn.Undescribed || sn.CandidatesKnown && now-sn.CandidatesAt < 2*freshSubnets:
-		return true
-	case l.ID == 0 && l.At < made: // EC2 may be back since
-		sn.evidence.want(LookSubnets, now)
+	what, fresh := LookSubnets, !sn.discovers() || sn.Undescribed || sn.CandidatesKnown && now-sn.CandidatesAt < 2*freshSubnets
+	if sn.customNetworking() {
+		what, fresh = LookConfig, sn.ConfigKnown && sn.policy.Current(now-sn.ConfigAt)
 	}
-	return l.Fails > 0 && l.At >= made
+	l := &sn.evidence.Looks[what]
+	if !fresh && l.ID == 0 && (l.Fails == 0 || l.At < made) { // who did not answer before may be back
+		sn.evidence.want(what, now)
+	}
+	return fresh || l.Fails > 0 && l.At >= made
 }
 
 // outdated says why an ENI would not be made where and as it is any more; "" is that it would. EC2 may have made it long after it was asked to: the

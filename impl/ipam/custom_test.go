@@ -143,6 +143,32 @@ func TestAnENIOfAnotherENIConfig(t *testing.T) {
 	}
 }
 
+// TestAnAnswerOfBeforeAnENIWasMadeIsAskedForAgain: who did not answer then may do so now. An answer that did not come since is waited for no more.
+func TestAnAnswerOfBeforeAnENIWasMadeIsAskedForAgain(t *testing.T) {
+	const now, made = time.Hour, time.Hour - 5*time.Minute
+	for _, c := range []struct {
+		name        string
+		last        look
+		known       time.Duration // when the last answer was asked for
+		heard, asks bool
+	}{
+		{"fresh", look{At: made - time.Second}, now - 2*freshSubnets + 1, true, false},
+		{"old", look{At: made - time.Hour}, made - time.Hour, false, true},
+		{"old, of since", look{At: made + time.Second}, made + time.Second, false, true},
+		{"refused before", look{At: made - time.Second, Fails: 1}, made - time.Hour, false, true},
+		{"refused since", look{At: made + time.Second, Fails: 1}, made - time.Hour, true, false},
+		{"on its way", look{ID: 7, At: now, Fails: 1}, made - time.Hour, true, false},
+	} {
+		sn := newSubnets(Subnet{ID: "a"}, Subnet{ID: "b"})
+		l := &sn.evidence.Looks[LookSubnets]
+		*l = c.last
+		l.Want, sn.CandidatesAt = never, c.known
+		if got := sn.heard(now, made); got != c.heard || (l.Want == now) != c.asks {
+			t.Errorf("%s: heard is %v, and it is asked for at %v", c.name, got, l.Want)
+		}
+	}
+}
+
 // TestThePrimaryIsReserved: with custom networking alone, and without EC2 nobody makes another one.
 func TestThePrimaryIsReserved(t *testing.T) {
 	n := newborn(t)
