@@ -98,7 +98,7 @@ func (sn *subnets) heard(now, made time.Duration) bool {
 	if !fresh && l.ID == 0 && (l.Fails == 0 || l.At < made) { // who did not answer before may be back
 		sn.evidence.want(what, now)
 	}
-	return fresh || l.Fails > 0 && l.At >= made
+	return fresh || l.ID == 0 && l.Fails > 0 && l.At >= made
 }
 
 // outdated says why an ENI would not be made where and as it is any more; "" is that it would. EC2 may have made it long after it was asked to: the

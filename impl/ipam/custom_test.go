@@ -157,7 +157,7 @@ func TestAnAnswerOfBeforeAnENIWasMadeIsAskedForAgain(t *testing.T) {
 		{"old, of since", look{At: made + time.Second}, made + time.Second, false, true},
 		{"refused before", look{At: made - time.Second, Fails: 1}, made - time.Hour, false, true},
 		{"refused since", look{At: made + time.Second, Fails: 1}, made - time.Hour, true, false},
-		{"on its way", look{ID: 7, At: now, Fails: 1}, made - time.Hour, true, false},
+		{"on its way, refused before", look{ID: 7, At: now, Fails: 1}, made - time.Hour, false, false},
 	} {
 		sn := newSubnets(Subnet{ID: "a"}, Subnet{ID: "b"})
 		l := &sn.evidence.Looks[LookSubnets]

@@ -64,7 +64,7 @@ type node struct {
 	gate     map[netip.Addr]tenure
 	failing  map[ipam.Attachment]string // DELs whose last answer was an error
 	made     []string                   // client tokens of the ENIs that its daemons have asked for
-	asked    []string                   // and of those that EC2 was asked for, with custom networking
+	asked    []string                   // and of those that EC2 was asked for
 	up       clock
 	faults   []fault
 	busy     busy
