@@ -77,7 +77,7 @@ func (sn *subnets) configSubnet() (Subnet, bool) {
 // current says whether the API server's answer is new enough for an ENI to be made by it; else the API server is asked.
 // While that fails, an older answer is better than none.
 func (sn *subnets) current(now time.Duration) bool {
-	if sn.ConfigKnown && sn.policy.Current(now-sn.ConfigAt) {
+	if sn.young(now) {
 		return true
 	}
 	l := &sn.evidence.Looks[LookConfig]
@@ -87,12 +87,17 @@ func (sn *subnets) current(now time.Duration) bool {
 	return l.Fails > 0 && sn.ConfigKnown
 }
 
+// young says whether the API server has answered not long ago.
+func (sn *subnets) young(now time.Duration) bool {
+	return sn.ConfigKnown && sn.policy.Current(now-sn.ConfigAt)
+}
+
 // heard says whether the answer is new enough for an ENI to be attached by it that was made at that instant; else it is asked for. One that did not
 // come is as good: what an earlier daemon has made goes on by what that one knew.
 func (sn *subnets) heard(now, made time.Duration) bool {
 	what, fresh := LookSubnets, !sn.discovers() || sn.Undescribed || sn.CandidatesKnown && now-sn.CandidatesAt < 2*freshSubnets
 	if sn.customNetworking() {
-		what, fresh = LookConfig, sn.ConfigKnown && sn.policy.Current(now-sn.ConfigAt)
+		what, fresh = LookConfig, sn.young(now)
 	}
 	l := &sn.evidence.Looks[what]
 	if !fresh && l.ID == 0 && (l.Fails == 0 || l.At < made) { // who did not answer before may be back

@@ -108,7 +108,7 @@ func (dr *driver) drive(now time.Duration, ix int32) {
 // done moves an ENI on after EC2 accepted.
 func (dr *driver) done(now time.Duration, ix int32, r *Result) {
 	e := &dr.enis.ENIs[ix]
-	e.Next, e.Since, e.Open = now, now, 0
+	e.Next, e.Since = now, now
 	switch e.Doing {
 	case CreateENI:
 		if _, known := dr.enis.eniByID(r.ENI.ID); known { // the sweep or metadata was faster than EC2's answer

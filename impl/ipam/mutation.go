@@ -67,6 +67,9 @@ func (dr *driver) mutate(now time.Duration, ix int32, a Action) {
 		return
 	}
 	e.Doing, e.Lost, e.Tag = a, false, dr.Steps
+	if a != CreateENI { // what was open before is over; a creation is repeated with its token
+		e.Open = 0
+	}
 	if e.Token == "" {
 		e.Token = dr.token()
 	}
@@ -184,7 +187,7 @@ func (e *eni) lose(now time.Duration) {
 
 // rest ends an assignment or a trim.
 func (e *eni) rest() {
-	e.Doing, e.Count, e.Before, e.Give, e.Prefixed, e.Trimming, e.Lost, e.Open = 0, 0, nil, nil, false, false, false, 0
+	e.Doing, e.Count, e.Before, e.Give, e.Prefixed, e.Trimming, e.Lost = 0, 0, nil, nil, false, false, false
 }
 
 // atRest ends an assignment or a trim: the ENI is at rest and needs no intent.

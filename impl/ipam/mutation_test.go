@@ -3,6 +3,7 @@ package ipam
 import (
 	"encoding/json"
 	"testing"
+	"time"
 )
 
 // TestEncodingOfAnENI: the parts that an ENI and the pool are made of do not show in what Encode writes, in which recordings begin. Whoever
@@ -23,6 +24,18 @@ func TestEncodingOfAnENI(t *testing.T) {
 		got, err := json.Marshal(c.of)
 		if err != nil || string(got) != c.want {
 			t.Errorf("%T is encoded, under %s, as\n%s, expected\n%s, %v", c.of, encoding, got, c.want, err)
+		}
+	}
+}
+
+// TestACallOfThisDaemonIsItsOwn: after a creation in doubt, or a call of an earlier daemon, the next one is open no more; a creation that is repeated is.
+func TestACallOfThisDaemonIsItsOwn(t *testing.T) {
+	for a, open := range map[Action]bool{CreateENI: true, AssignIPs: false, AttachENI: false} {
+		n := newborn(t)
+		ix := n.enis.newENI(eni{Stage: Ready, mutation: mutation{Open: time.Minute}})
+		n.driver.mutate(time.Second, ix, a)
+		if e := &n.ENIs[ix]; e.Doing != a || e.Open > 0 != open {
+			t.Errorf("%v: it is doing %v, open until %v", a, e.Doing, e.Open)
 		}
 	}
 }

@@ -145,3 +145,19 @@ func TestTheTableOfAnAddressIsThatOfADeviceThatSomebodyHasSeen(t *testing.T) {
 		t.Errorf("on no ENI that is known: table %d", got)
 	}
 }
+
+// TestAnAddAgainWaitsForItsENIsDevice: before, nobody can say whether the kernel has the rule that leads to its table.
+func TestAnAddAgainWaitsForItsENIsDevice(t *testing.T) {
+	n := newborn(t)
+	on := n.enis.newENI(eni{ENI: ENI{ID: "eni-1"}, Stage: Created, mutation: mutation{Doing: AttachENI, Lost: true}})
+	ip := netip.MustParseAddr("10.0.0.20")
+	n.pool.adopt(0, ip, on, false)
+	ix := n.pool.byAddress[ip]
+	n.pool.free(ix)
+	n.pool.become(ix, Assigned)
+	n.requests.accept(0, 7, VerbAdd, Attachment{ContainerID: "c"}, time.Minute)
+	n.pods.answerAgain(ix, 7, (&dataplane.Observation{Complete: true}).Index())
+	if r, ok := n.out[len(n.out)-1].(*Reply); !ok || r.Err == nil || r.Err.Code != CodeTryAgain {
+		t.Errorf("the answer is %+v", n.out[len(n.out)-1])
+	}
+}
