@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/ipc"
@@ -47,6 +48,26 @@ func TestManyKernelEventsAreOneLook(t *testing.T) {
 	}
 	if n := told.count(hinted); n != 1 {
 		t.Errorf("the core was told %d times, expected once", n)
+	}
+}
+
+// TestALookThatTakesLongIsTakenLessOften: beside many pods the daemon would do nothing else while others' pods come
+// and go.
+func TestALookThatTakesLongIsTakenLessOften(t *testing.T) {
+	d := idle(t, newRig(t, 2))
+	d.kernel.observe(1)
+	if posted(t, d)(); d.kernel.lookTook <= 0 {
+		t.Errorf("a look took %v", d.kernel.lookTook)
+	}
+	for took, pause := range map[time.Duration]time.Duration{
+		0: hintPause, 10 * time.Millisecond: 200 * time.Millisecond, time.Minute: hintPauseMost,
+	} {
+		d.kernel.hinted = false
+		d.kernel.lookTook, d.kernel.lastHint = took, d.clock.Now()+time.Hour
+		d.kernel.hear()
+		if at := d.alarms[len(d.alarms)-1].at - d.kernel.lastHint; at != pause {
+			t.Errorf("a look that takes %v: the next hint comes %v after the last, expected %v", took, at, pause)
+		}
 	}
 }
 

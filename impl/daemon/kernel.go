@@ -16,6 +16,7 @@ type kernelIO struct {
 	hint     chan struct{} // another program changed the kernel
 	hinted   bool
 	lastHint time.Duration
+	lookTook time.Duration // the last look, until the core had it
 }
 
 // applyLane holds the plans that wait for the one that runs. It is there as long as one does.
@@ -66,6 +67,7 @@ func (k *kernelIO) run(j job) {
 
 // observe reads the kernel, which is on this machine and answers.
 func (k *kernelIO) observe(id ipam.ID) {
+	began := k.clock.Now()
 	k.work(func() func() {
 		o, err := k.c.Kernel.Observe()
 		in := ipam.Seen{ID: id, What: ipam.LookKernel, Complete: err == nil && o.Complete, Kernel: &o}
@@ -74,7 +76,10 @@ func (k *kernelIO) observe(id ipam.ID) {
 		} else if !o.Complete {
 			in.Err = "the dump was interrupted"
 		}
-		return func() { k.step(in) }
+		return func() {
+			k.step(in)
+			k.lookTook = k.clock.Now() - began
+		}
 	})
 }
 
@@ -94,13 +99,15 @@ func (k *kernelIO) tell() {
 	}
 }
 
-// hear is a kernel event: a hint to look, no more than one in a while.
+// hear is a kernel event: a hint to look, no more than one in a while. The while is longer where a look takes long, as
+// beside 725 pods: a storm of events does not keep the daemon looking.
 func (k *kernelIO) hear() {
 	if k.hinted || k.node == nil {
 		return
 	}
 	k.hinted = true
-	k.after(max(k.lastHint+hintPause, k.clock.Now()), func() {
+	pause := min(max(hintPause, hintShare*k.lookTook), hintPauseMost)
+	k.after(max(k.lastHint+pause, k.clock.Now()), func() {
 		k.hinted, k.lastHint = false, k.clock.Now()
 		k.step(ipam.Seen{What: ipam.LookKernel})
 	})

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -8,14 +9,17 @@ import (
 	"github.com/enilab/enilab/impl/ipam"
 )
 
-// lineCache keeps RunStore's rows as JSON. The file is written whole for every pod that comes or goes, and encoding the rows that did
-// not change is nearly all that a pod of a full node would wait for: 1.5 ms of 110 pods.
+// lineCache keeps RunStore's rows as JSON, in the order of the file. The file is written whole for every pod that comes
+// or goes, and encoding the rows that did not change is nearly all that a pod of a full node would wait for: 1.5 ms of
+// 110 pods. To sort those of 725 takes a third of a millisecond.
 type lineCache struct {
-	of map[ipam.Key]line
+	lines []line
+	stale map[ipam.Key]bool // keys whose rows may have changed
 }
 
 // line is one row: an allocation, or an address that rests.
 type line struct {
+	key     ipam.Key
 	text    json.RawMessage
 	resting bool
 }
@@ -30,42 +34,61 @@ type parts struct {
 	} `json:"enilab"`
 }
 
-func (c *lineCache) forget(k ipam.Key) { delete(c.of, k) }
+// changed says that the row of a key is not what it was, or is gone.
+func (c *lineCache) changed(k ipam.Key) {
+	if c.stale != nil { // else nothing has been encoded yet
+		c.stale[k] = true
+	}
+}
 
 // encode is ipam.EncodeRun of the rows, byte for byte.
 func (c *lineCache) encode(version int, wall int64, rows map[ipam.Key]ipam.Row) ([]byte, error) {
-	if c.of == nil {
-		c.of = make(map[ipam.Key]line, len(rows))
-	}
-	keys := make([]ipam.Key, 0, len(rows))
-	size := 128
-	for k, r := range rows {
-		l, ok := c.of[k]
-		if !ok {
-			var err error
-			if l, err = encodeLine(version, wall, r); err != nil {
-				return nil, err
-			}
-			c.of[k] = l
-		}
-		size += len(l.text) + 1
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b ipam.Key) int { return a.Address.Compare(b.Address) })
 	frame, err := frameOf(version, wall)
 	if err != nil {
 		return nil, err
 	}
+	if c.stale == nil {
+		c.stale = make(map[ipam.Key]bool, len(rows))
+		for k := range rows {
+			c.stale[k] = true
+		}
+	}
+	for k := range c.stale {
+		at, known := slices.BinarySearchFunc(c.lines, k, func(l line, k ipam.Key) int { return order(l.key, k) })
+		r, ok := rows[k]
+		switch {
+		case ok:
+			l, err := encodeLine(version, wall, r)
+			if err != nil {
+				return nil, err
+			}
+			if !known {
+				c.lines = slices.Insert(c.lines, at, line{})
+			}
+			c.lines[at] = l
+		case known:
+			c.lines = slices.Delete(c.lines, at, at+1)
+		}
+		delete(c.stale, k)
+	}
+	size := len(frame[0]) + len(frame[1]) + len(frame[2])
+	for i := range c.lines {
+		size += len(c.lines[i].text) + 1
+	}
 	out := append(make([]byte, 0, size), frame[0]...)
-	out = append(c.list(out, keys, false), frame[1]...)
-	return append(c.list(out, keys, true), frame[2]...), nil
+	out = append(c.list(out, false), frame[1]...)
+	return append(c.list(out, true), frame[2]...), nil
+}
+
+func order(a, b ipam.Key) int {
+	return cmp.Or(a.Address.Compare(b.Address), cmp.Compare(a.Token, b.Token))
 }
 
 // list appends the allocations, or what rests, with commas between them.
-func (c *lineCache) list(out []byte, keys []ipam.Key, resting bool) []byte {
+func (c *lineCache) list(out []byte, resting bool) []byte {
 	first := true
-	for _, k := range keys {
-		l := c.of[k]
+	for i := range c.lines {
+		l := &c.lines[i]
 		if l.resting != resting {
 			continue
 		}
@@ -88,9 +111,9 @@ func encodeLine(version int, wall int64, r ipam.Row) (line, error) {
 	}
 	switch {
 	case len(p.Allocations) == 1:
-		return line{p.Allocations[0], false}, nil
+		return line{r.Key(), p.Allocations[0], false}, nil
 	case len(p.Enilab.Resting) == 1:
-		return line{p.Enilab.Resting[0], true}, nil
+		return line{r.Key(), p.Enilab.Resting[0], true}, nil
 	}
 	return line{}, fmt.Errorf("address %v: expected one row in %s", r.Address, data)
 }

@@ -28,7 +28,7 @@ type file struct {
 
 // Read reads the file. One that cannot be read is set aside, so that the next Commit writes a good one and a person can look.
 func (f *file) Read() ([]ipam.Row, int, error) {
-	f.rows = map[ipam.Key]ipam.Row{}
+	f.rows, f.lines = map[ipam.Key]ipam.Row{}, lineCache{}
 	rows, written, err := f.read()
 	if err != nil {
 		return nil, 0, fmt.Errorf("%s: %w; %s", f.path, err, setAside(f.path))
@@ -121,7 +121,7 @@ func (f *file) Commit(saves []*ipam.Save) error {
 func (f *file) merge(saves []*ipam.Save) (undo func()) {
 	before := map[ipam.Key]*ipam.Row{} // nil: there was none
 	touch := func(k ipam.Key) {
-		f.lines.forget(k)
+		f.lines.changed(k)
 		if _, known := before[k]; known {
 			return
 		}
@@ -142,7 +142,7 @@ func (f *file) merge(saves []*ipam.Save) (undo func()) {
 	}
 	return func() {
 		for k, r := range before {
-			f.lines.forget(k)
+			f.lines.changed(k)
 			if delete(f.rows, k); r != nil {
 				f.rows[k] = *r
 			}

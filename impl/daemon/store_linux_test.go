@@ -325,7 +325,24 @@ func TestRunFileIsWhatEncodeRunWrites(t *testing.T) {
 				r.Extra = `{"future":[1,{"a":[]}],"metadata":{"more":"x"}}`
 			}
 			rows[r.Key()] = r
+			c.changed(r.Key())
 			all = append(all, r)
+			check()
+		}
+		for i := range all { // one rests, one is gone
+			k := all[i].Key()
+			if i%2 == 0 {
+				all[i].State, all[i].ReleasedAt = ipam.Cooling, time.Hour
+				rows[k] = all[i]
+				c.changed(k)
+				check()
+			}
+		}
+		for len(all) > 0 {
+			k := all[len(all)/2].Key()
+			all = slices.Delete(all, len(all)/2, len(all)/2+1)
+			delete(rows, k)
+			c.changed(k)
 			check()
 		}
 	}

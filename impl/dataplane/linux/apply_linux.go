@@ -1,6 +1,7 @@
 package linux
 
 import (
+	"cmp"
 	"errors"
 	"net/netip"
 
@@ -17,10 +18,8 @@ type applier struct {
 	r   *netlink.Request
 	pod *Pod
 
-	last   device // the veth that the plan is about
-	inPod  int    // index of the veth whose peer is known to be in pod, 0: none
-	router []rule // the policy rules, once read
-	room   *[]rule
+	last  device // the veth that the plan is about
+	inPod int    // index of the veth whose peer is known to be in pod, 0: none
 }
 
 // interruptions bounds how often a dump is read again because the list changed meanwhile.
@@ -115,7 +114,7 @@ func (a *applier) createVeth(op *dataplane.Op) error {
 		return err
 	}
 	newVeth(a.r.Reset(), op, mac, haveMAC, a.pod)
-	var outcome [2]error
+	var outcome [3]error
 	if err := a.s.DoAll(a.r, outcome[:]); err != nil {
 		return err
 	}
@@ -129,7 +128,7 @@ func (a *applier) createVeth(op *dataplane.Op) error {
 	if d.index == 0 || d.alias != op.Alias && d.alias != "" {
 		return failed(dataplane.Other, "somebody took the new veth away at once, or made it theirs")
 	}
-	if err = outcome[1]; err == nil {
+	if err = cmp.Or(outcome[1], outcome[2]); err == nil {
 		err = a.peerUp(d.peer)
 	}
 	if err != nil { // the caller takes CreateVeth for not done
@@ -149,7 +148,7 @@ func (a *applier) peerUp(index int) error {
 	return a.pod.s.Do(r)
 }
 
-// newVeth is both messages: the pair, then the alias and up. The host's end is not up, and so not used,
+// newVeth is three messages: the pair, then the alias, then up. The host's end is not up, and so not used,
 // before it has its key.
 func newVeth(r *netlink.Request, op *dataplane.Op, mac [6]byte, haveMAC bool, pod *Pod) {
 	r.Link(unix.RTM_NEWLINK, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK|signed, 0, 0, 0)
@@ -175,9 +174,12 @@ func newVeth(r *netlink.Request, op *dataplane.Op, mac [6]byte, haveMAC bool, po
 	r.End(data)
 	r.End(info)
 
-	r.Link(unix.RTM_SETLINK, unix.NLM_F_ACK, 0, unix.IFF_UP, unix.IFF_UP)
+	r.Link(unix.RTM_SETLINK, unix.NLM_F_ACK, 0, 0, 0)
 	r.Text(unix.IFLA_IFNAME, op.Link)
 	r.Bytes(unix.IFLA_IFALIAS, []byte(op.Alias))
+
+	r.Link(unix.RTM_SETLINK, unix.NLM_F_ACK, 0, unix.IFF_UP, unix.IFF_UP)
+	r.Text(unix.IFLA_IFNAME, op.Link)
 }
 
 // vethInfoPeer is VETH_INFO_PEER (linux/veth.h).
@@ -200,7 +202,7 @@ func (a *applier) mayCreate(op *dataplane.Op) error {
 
 // notCreated says why there is no pair. A third party's link that took the name in the microseconds since
 // mayCreate has been given our alias by the second message: it is taken off again.
-func (a *applier) notCreated(op *dataplane.Op, outcome [2]error) error {
+func (a *applier) notCreated(op *dataplane.Op, outcome [3]error) error {
 	err := outcome[0]
 	if outcome[1] == nil {
 		if d, found := a.k.roster.name(op.Link); found == nil && d.index != 0 && d.alias == op.Alias {

@@ -49,6 +49,7 @@ type Kernel struct {
 	monitor  *netlink.Socket
 
 	roster roster
+	rules  rulebook
 
 	deleting sync.WaitGroup // requests whose links are gone and that the kernel has not answered
 
@@ -57,9 +58,8 @@ type Kernel struct {
 
 // lane is what one plan at a time uses.
 type lane struct {
-	s     *netlink.Socket
-	r     netlink.Request
-	rules []rule // memory for a dump
+	s *netlink.Socket
+	r netlink.Request
 }
 
 // Open opens the network namespace of the calling thread.
@@ -94,12 +94,14 @@ func (k *Kernel) open() (err error) {
 	if k.flows, err = k.openOwn(unix.NETLINK_NETFILTER); err != nil {
 		return err
 	}
-	ask, err := k.openOwn(unix.NETLINK_ROUTE)
-	if err != nil {
-		return err
-	}
-	if err = k.roster.open(ask); err != nil {
-		return err
+	for group, t := range map[int]*told{unix.RTNLGRP_LINK: &k.roster.told, unix.RTNLGRP_IPV4_RULE: &k.rules.told} {
+		ask, err := k.openOwn(unix.NETLINK_ROUTE)
+		if err != nil {
+			return err
+		}
+		if err = t.open(ask, group); err != nil {
+			return err
+		}
 	}
 	k.monitor, err = openMonitor()
 	return err
@@ -135,6 +137,7 @@ func (k *Kernel) Close() error {
 		}
 	}
 	k.roster.close()
+	k.rules.close()
 	for _, s := range []*netlink.Socket{k.seen.s, k.seen.nft, k.tables, k.flows, k.monitor} {
 		s.Close()
 	}
@@ -173,7 +176,7 @@ func (k *Kernel) Apply(p dataplane.Plan, pod *Pod) (done int, err *dataplane.Err
 	}
 	l := <-k.lanes
 	defer func() { k.lanes <- l }()
-	a := applier{k: k, s: l.s, r: &l.r, room: &l.rules, pod: pod}
+	a := applier{k: k, s: l.s, r: &l.r, pod: pod}
 	for done = range p.Ops {
 		op := &p.Ops[done]
 		if err := a.apply(op); err != nil {

@@ -180,9 +180,8 @@ func TestMultipathRoute(t *testing.T) {
 
 // TestRulesThatCannotBeRead: they are not taken for none.
 func TestRulesThatCannotBeRead(t *testing.T) {
-	broken := rtnl.Adopt(-1, podBuffer)
-	var room []rule
-	a := &applier{k: &Kernel{}, s: broken, r: &rtnl.Request{}, room: &room}
+	broken := func() *rtnl.Socket { return rtnl.Adopt(-1, podBuffer) }
+	a := &applier{k: &Kernel{rules: rulebook{told: told{queue: broken(), ask: broken()}}}, s: broken(), r: &rtnl.Request{}}
 	if err := a.removeRules(dataplane.Rule{Priority: dataplane.PriorityToPod}, false); err == nil {
 		t.Error("rules were removed that could not be read")
 	}

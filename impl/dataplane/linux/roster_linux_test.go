@@ -68,7 +68,7 @@ func TestWatchOverflows(t *testing.T) {
 // TestRosterThatCannotHear: a queue that gives nothing but errors is one more error, not a wait without end.
 func TestRosterThatCannotHear(t *testing.T) {
 	deaf := func() *rtnl.Socket { return rtnl.Adopt(-1, podBuffer) }
-	o := roster{queue: deaf(), ask: deaf()}
+	o := roster{told: told{queue: deaf(), ask: deaf()}}
 	answer := make(chan error, 1)
 	go func() { _, err := o.name("eth0"); answer <- err }()
 	select {

@@ -179,7 +179,7 @@ func TestRosterReadsAgain(t *testing.T) {
 	done := func(flags uint16) func(*rtnl.Request) {
 		return func(r *rtnl.Request) { r.Message(unix.NLMSG_DONE, flags); r.Raw(0, 0, 0, 0) }
 	}
-	o := roster{queue: scripted(t), ask: scripted(t, done(unix.NLM_F_MULTI|unix.NLM_F_DUMP_INTR), done(unix.NLM_F_MULTI))}
+	o := roster{told: told{queue: scripted(t), ask: scripted(t, done(unix.NLM_F_MULTI|unix.NLM_F_DUMP_INTR), done(unix.NLM_F_MULTI))}}
 	if d, err := o.name("eth0"); err != nil || d.index != 0 {
 		t.Errorf("the second list is whole, and the roster says %+v, %v", d, err)
 	}
