@@ -15,6 +15,7 @@ import (
 type lineCache struct {
 	lines []line
 	stale map[ipam.Key]bool // keys whose rows may have changed
+	out   []byte            // memory
 }
 
 // line is one row: an allocation, or an address that rests.
@@ -41,7 +42,7 @@ func (c *lineCache) changed(k ipam.Key) {
 	}
 }
 
-// encode is ipam.EncodeRun of the rows, byte for byte.
+// encode is ipam.EncodeRun of the rows, byte for byte; valid until the next one.
 func (c *lineCache) encode(version int, wall int64, rows map[ipam.Key]ipam.Row) ([]byte, error) {
 	frame, err := frameOf(version, wall)
 	if err != nil {
@@ -71,13 +72,10 @@ func (c *lineCache) encode(version int, wall int64, rows map[ipam.Key]ipam.Row) 
 		}
 		delete(c.stale, k)
 	}
-	size := len(frame[0]) + len(frame[1]) + len(frame[2])
-	for i := range c.lines {
-		size += len(c.lines[i].text) + 1
-	}
-	out := append(make([]byte, 0, size), frame[0]...)
+	out := append(c.out[:0], frame[0]...)
 	out = append(c.list(out, false), frame[1]...)
-	return append(c.list(out, true), frame[2]...), nil
+	c.out = append(c.list(out, true), frame[2]...)
+	return c.out, nil
 }
 
 func order(a, b ipam.Key) int {
