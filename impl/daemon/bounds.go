@@ -42,7 +42,7 @@ const (
 	intentScan     = time.Minute            // the folder of intents is read although nothing was heard
 	watchRetry     = time.Second            // a broken watch is begun again
 	hintPause      = 100 * time.Millisecond // at most one hint in this time: a storm of netlink events is one reason to look
-	hintShare      = 20                     // … and in so many times what a look takes
+	hintShare      = 50                     // … and in so many times what a look takes
 	hintPauseMost  = time.Second            // … but one in this time, however long a look takes
 	tickPause      = 10 * time.Millisecond  // between ticks that moved nothing: a core that is wrong about Next cannot take the CPU
 	reasonsPause   = time.Second            // between log lines about the node's health

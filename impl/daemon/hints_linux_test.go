@@ -60,7 +60,7 @@ func TestALookThatTakesLongIsTakenLessOften(t *testing.T) {
 		t.Errorf("a look took %v", d.kernel.lookTook)
 	}
 	for took, pause := range map[time.Duration]time.Duration{
-		0: hintPause, 10 * time.Millisecond: 200 * time.Millisecond, time.Minute: hintPauseMost,
+		0: hintPause, 10 * time.Millisecond: 500 * time.Millisecond, time.Minute: hintPauseMost,
 	} {
 		d.kernel.hinted = false
 		d.kernel.lookTook, d.kernel.lastHint = took, d.clock.Now()+time.Hour
