@@ -27,6 +27,7 @@ func TestSurplusOfADetachedENI(t *testing.T) {
 }
 
 // TestADetachedENIIsNotFilled: the link is gone, and metadata and EC2 still say that the ENI is attached. More pods come.
+// Those that would get its addresses are told to wait for it.
 func TestADetachedENIIsNotFilled(t *testing.T) {
 	w := newWorld(t, ipam.Sound())
 	w.set.WarmIPTarget, w.set.MinimumIPTarget = 1, 7
@@ -46,10 +47,20 @@ func TestADetachedENIIsNotFilled(t *testing.T) {
 			}
 		}
 	}
-	for i := range 7 {
+	for i := range 5 {
 		w.up("c"+strconv.Itoa(i), "web-"+strconv.Itoa(i))
 		w.live(100 * time.Millisecond)
 	}
+	r := w.add(w.pod("c5", "web-5"))
+	w.calm()
+	reply := w.replies[r]
+	if reply == nil || reply.Err == nil || !strings.Contains(reply.Err.Text, "eni-1 has free addresses, and the kernel shows no link") {
+		t.Errorf("the sixth pod: %+v", reply)
+	}
+	w.kernel.Plug(v.MAC)
+	w.step(ipam.Seen{What: ipam.LookKernel})
+	w.live(time.Second)
+	w.up("c6", "web-6")
 }
 
 // sevenPods need a second ENI.

@@ -315,7 +315,7 @@ func (dr *driver) links(now time.Duration, ix *dataplane.Index) {
 		if e.Stage == 0 || e.Foreign || e.MAC == "" {
 			continue
 		}
-		e.Linked = ix.LinkByMAC(e.MAC) != nil
+		e.sees(now, ix.LinkByMAC(e.MAC) != nil)
 		switch {
 		case e.Stage == Attached && e.Wait == idle && e.DOT && e.Linked:
 			e.Next = now
@@ -324,8 +324,11 @@ func (dr *driver) links(now time.Duration, ix *dataplane.Index) {
 			if now-e.Since >= linkPatience && !e.Asking {
 				dr.enis.ask(int32(i), now)
 			}
-		case e.Stage == Ready && !e.Linked && e.ByIMDS == 0:
-			dr.evidence.want(LookIMDS, now)
+		case e.cut():
+			dr.evidence.want(LookKernel, now+linkPause)
+			if e.ByIMDS == 0 {
+				dr.evidence.want(LookIMDS, now)
+			}
 		}
 	}
 }

@@ -20,6 +20,7 @@ type eni struct {
 	blocked
 	Doubt    time.Duration // until when a call of an earlier daemon may land on it (contract 5), or what was unassigned may be listed yet
 	Linked   bool          // a link has its MAC
+	CutAt    time.Duration `json:",omitzero"` // since when the kernel shows no such link; 0 it did when last seen
 	Unwired  bool          // draining: its routes and rules are gone
 	GroupsAt time.Duration // not before, after EC2 refused to change its security groups; 0 it has not
 	GivenAt  time.Duration `json:",omitzero"` // when EC2 has changed its security groups for this daemon; 0 it has not
@@ -41,11 +42,35 @@ const (
 	// linkPatience is how long the link of an ENI that EC2 calls attached may take before EC2 is asked again: a third
 	// party's detach may have been under way, or the answer old.
 	linkPatience = 10 * time.Second
+	// cutPatience is how long the kernel has to show no link of an ENI in service before it and EC2 are enough to give it
+	// up: metadata may be behind for an hour.
+	cutPatience = 30 * time.Second
 	// landing is how long a call of a dead daemon may be under way (contract 5).
 	landing = 2 * time.Minute
 	// askPause is between two questions about one ENI: two answers of one moment are one answer.
 	askPause = 5 * time.Second
 )
+
+// cut says whether the kernel shows no link of an ENI in service: a pod that got an address of it would reach nobody.
+func (e *eni) cut() bool { return e.Stage == Ready && e.Device != 0 && !e.Linked }
+
+// cutFor is for how long the kernel has shown none; 0 it has not said so.
+func (e *eni) cutFor(now time.Duration) time.Duration {
+	if !e.cut() || e.CutAt == 0 {
+		return 0
+	}
+	return now - e.CutAt
+}
+
+// sees takes over whether the kernel shows the ENI's link.
+func (e *eni) sees(now time.Duration, linked bool) {
+	switch e.Linked = linked; {
+	case linked:
+		e.CutAt = 0
+	case e.CutAt == 0:
+		e.CutAt = now
+	}
+}
 
 // learn takes over what EC2 knows better.
 func (e *eni) learn(now time.Duration, v *ENI) {

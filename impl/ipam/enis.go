@@ -72,6 +72,17 @@ func (es *enis) ask(ix int32, at time.Duration) {
 	es.evidence.want(LookENI, at)
 }
 
+// unlinked says of an ENI whose free addresses wait for its link that they do.
+func (es *enis) unlinked() string {
+	for i := range es.ENIs {
+		if e := &es.ENIs[i]; e.cut() && e.Has[Free] > 0 {
+			return e.ID + " has free addresses, and the kernel shows no link with its MAC, " + e.MAC +
+				": pods get them when it has one; look whether somebody has detached it"
+		}
+	}
+	return ""
+}
+
 // doubtful are the IDs that EC2 is to be asked about.
 func (es *enis) doubtful() []string {
 	var ids []string

@@ -150,6 +150,8 @@ func (ps *pods) noAddress(now time.Duration, in *Add) string {
 			"for " + lasting.String()
 	case !ps.Surveyed:
 		why = "EC2 has not said yet which network interfaces are attached; try again"
+	case ps.enis.unlinked() != "":
+		why = ps.enis.unlinked()
 	case ps.pool.growing():
 		why = "growth is under way; try again"
 	case ps.enis.subnets.customNetworking() && ps.enis.subnets.unusable(true) != "":

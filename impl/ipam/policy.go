@@ -21,9 +21,9 @@ type Policy struct {
 	Stale func(since time.Duration) bool
 	// Vouch (rule A) says whether a source that lists an address or ENI that the records do not have makes it the node's.
 	Vouch func(What) bool
-	// Still (rule A) says at which stage an ENI on record is while metadata does not answer: Attached, to be set up anew, or Ready, in
-	// service as it was. 0 is that it is not there.
-	Still func(linked bool) Stage
+	// Serves (rule A) says whether pods get addresses of an ENI beside the primary one of which the kernel shows a
+	// link, or none: also of one that is on record while metadata does not answer.
+	Serves func(linked bool) bool
 	// Begins (rule F) says whether a new daemon begins to serve, although the runtime has answered so: at all, and with a list that counts.
 	Begins func(answered, counts bool) bool
 	// Recall (rules A, B, E) merges what a new daemon can know about allocations, and says which sources may testify.
@@ -108,7 +108,7 @@ func (p *Policy) valid() error {
 		taken bool
 	}{
 		{"Complete", p.Complete != nil}, {"Absent", p.Absent != nil}, {"Ours", p.Ours != nil},
-		{"Stale", p.Stale != nil}, {"Vouch", p.Vouch != nil}, {"Still", p.Still != nil},
+		{"Stale", p.Stale != nil}, {"Vouch", p.Vouch != nil}, {"Serves", p.Serves != nil},
 		{"Begins", p.Begins != nil}, {"Recall", p.Recall != nil}, {"Veto", p.Veto != nil}, {"Cleared", p.Cleared != nil},
 		{"Flowless", p.Flowless != nil}, {"Drainable", p.Drainable != nil}, {"Speaks", p.Speaks != nil},
 		{"Gone", p.Gone != nil}, {"CoolDown", p.CoolDown != nil}, {"Forgotten", p.Forgotten != nil},
@@ -136,7 +136,7 @@ func Sound() *Policy {
 		Ours:      notSomebodyElses,
 		Stale:     withinConsistency,
 		Vouch:     byEC2,
-		Still:     linkIsThere,
+		Serves:    linkIsThere,
 		Begins:    onceAnswered,
 		Recall:    unionOfWitnesses,
 		Veto:      anyUse,
@@ -196,12 +196,13 @@ type Absence struct {
 	ByEC2   int  // consecutive answers, asked by ID, without it; 0 while metadata alone has spoken
 	Lasting bool // EC2 is not asked (ENABLE_IMDS_ONLY_MODE), and metadata has been without it for longer than it may be behind
 	Linked  bool // a link still has the ENI's MAC
+	Cut     bool // the kernel has shown none for a while: metadata need not say it too
 	Young   bool // it is in use for so short a time that EC2 may answer with what was before
 }
 
 // twiceByEC2: and where EC2 is not asked, by metadata for long.
 func twiceByEC2(a Absence) bool {
-	return (a.Lasting || a.ByIMDS >= 1 && a.ByEC2 >= 2) && !a.Linked && !a.Young
+	return (a.Lasting || (a.ByIMDS >= 1 || a.Cut) && a.ByEC2 >= 2) && !a.Linked && !a.Young
 }
 
 // Claim is what is known about whose an attached ENI is.
@@ -240,12 +241,7 @@ func withinConsistency(since time.Duration) bool { return since < consistency }
 func byEC2(w What) bool { return w != LookIMDS }
 
 // linkIsThere: whatever has become of an ENI, its link is there as long as it is attached.
-func linkIsThere(linked bool) Stage {
-	if linked {
-		return Attached
-	}
-	return 0
-}
+func linkIsThere(linked bool) bool { return linked }
 
 // Evidence is what is known about the use of what is to be given back.
 type Evidence struct {

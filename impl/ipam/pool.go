@@ -215,7 +215,7 @@ func (p *pool) free(ix int32) {
 
 // pick takes an address from an ENI that may give: where there are no prefixes the one that is free the longest, else as
 // better says. One that EC2's last answer lacked waits for the next, and where only metadata is asked, one that
-// metadata lacks for it to say so for long.
+// metadata lacks for it to say so for long; one whose ENI has no link waits for that.
 func (p *pool) pick() (int32, bool) {
 	best := -1
 	for i, ix := range p.FreeQueue {
@@ -225,7 +225,7 @@ func (p *pool) pick() (int32, bool) {
 		}
 		if a.Leaving || a.Missing > 0 || p.Set.IMDSOnly && a.ByIMDS > 0 || a.ENI < 0 ||
 			p.enis.ENIs[a.ENI].Stage != Ready || p.enis.ENIs[a.ENI].gives(a.IP) ||
-			p.enis.excluded(&p.enis.ENIs[a.ENI]) {
+			p.enis.excluded(&p.enis.ENIs[a.ENI]) || p.enis.ENIs[a.ENI].cut() && !p.policy.Serves(false) {
 			continue
 		}
 		if best < 0 || p.better(a, &p.Addrs[p.FreeQueue[best]]) {

@@ -25,7 +25,7 @@ var follows = [Tombstoned + 1][]Stage{
 	},
 	Attached: {
 		Configured, // eniApplied
-		Ready,      // believe, if the policy takes what is on record for set up (Policy.Still)
+		Ready,      // believe, if the policy takes what is on record for set up (Policy.Serves)
 		Created,    // resolveRising: a third party has detached it
 		0,          // resolveUnknown, resolveRising: a third party has deleted or taken it; disown
 	},

@@ -97,8 +97,9 @@ func TestStages(t *testing.T) {
 		}, []move{{0, ipam.Attached}}},
 		{"a daemon takes one on record for set up", func() *world {
 			p := ipam.Sound()
-			p.Still = func(bool) ipam.Stage { return ipam.Ready }
+			p.Serves = func(bool) bool { return true }
 			w := grown(t, p)
+			w.kernel.Unplug(w.eni("eni-1").MAC)
 			w.silent = true
 			w.start()
 			w.live(time.Minute)

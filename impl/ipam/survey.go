@@ -150,7 +150,11 @@ func (sv *survey) adoptENIs(now time.Duration, by What, view []ENI, asked uint64
 			sv.housePods(ix, v)
 			continue // contract 8: a view of before our own change
 		}
-		e.there()
+		if by == LookIMDS && e.cut() { // what EC2 has said against it stands: metadata may be behind
+			e.ByIMDS = 0
+		} else {
+			e.there()
+		}
 		e.hears(now, v.Groups)
 		sv.adoptAddresses(now, by, ix, v)
 	}
@@ -242,6 +246,10 @@ func (sv *survey) absentENIs(now time.Duration, view []ENI, asked uint64) {
 		}
 		if slices.ContainsFunc(view, func(v ENI) bool { return v.ID == e.ID || v.MAC == e.MAC }) {
 			e.ByIMDS = 0
+			// Metadata may be behind for long. EC2 is asked less and less often: a link may be hidden for another reason.
+			if cut := e.cutFor(now); cut >= cutPatience && !e.Asking {
+				sv.enis.ask(int32(i), now+cut/4)
+			}
 			continue
 		}
 		e.unlisted(now)
@@ -312,13 +320,12 @@ func (sv *survey) believe(now time.Duration, ix *dataplane.Index) {
 		if _, known := sv.enis.eniByID(v.ID); known { // an intent speaks of it
 			continue
 		}
-		stage := sv.policy.Still(ix.LinkByMAC(v.MAC) != nil)
-		if stage == 0 || sv.Set.IMDSOnly && v.Device != 0 && sv.Set.Excluded.Has(v.Device) {
+		linked := ix.LinkByMAC(v.MAC) != nil
+		if !sv.policy.Serves(linked) || sv.Set.IMDSOnly && v.Device != 0 && sv.Set.Excluded.Has(v.Device) {
 			continue
 		}
-		if e := &sv.enis.ENIs[sv.adoptENI(now, v)]; stage == Ready {
+		if e := &sv.enis.ENIs[sv.adoptENI(now, v)]; !linked { // no link will come that would say that it is set up
 			sv.enis.move(e, Ready, e.Since)
-			e.Linked = true
 		}
 	}
 }

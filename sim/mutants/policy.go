@@ -23,8 +23,8 @@ func policies() []Mutant {
 			func(p *ipam.Policy) { p.Stale = viewsShowNow }),
 		p("metadata-is-believed", "A", "what metadata lists is there, once it is two minutes since it was given back (amazon-vpc-cni-k8s #1967)",
 			func(p *ipam.Policy) { p.Vouch = believeAnySource }),
-		p("recorded-eni-is-there", "A", "an ENI on record is in service while metadata does not answer, whether or not the kernel has its link",
-			func(p *ipam.Policy) { p.Still = asRecorded }),
+		p("link-does-not-matter", "A", "pods get addresses of an ENI, whether or not the kernel shows its link",
+			func(p *ipam.Policy) { p.Serves = withoutLink }),
 		p("waits-for-the-runtime", "F", "a new daemon serves nobody before the runtime has listed its sandboxes (amazon-vpc-cni-k8s 1.9 to 1.11)",
 			func(p *ipam.Policy) { p.Begins = onceListed }),
 		p("recover-from-runtime-only", "A", "a new daemon believes the runtime's list alone; an unreachable runtime has no sandboxes (amazon-vpc-cni-k8s 1.5.3)",
@@ -124,8 +124,8 @@ func viewsShowNow(time.Duration) bool { return false }
 // believeAnySource takes what metadata lists for the node's (amazon-vpc-cni-k8s #1967).
 func believeAnySource(ipam.What) bool { return true }
 
-// asRecorded does not look for the link of an ENI on record.
-func asRecorded(bool) ipam.Stage { return ipam.Ready }
+// withoutLink does not look for the link of an ENI.
+func withoutLink(bool) bool { return true }
 
 // runtimeAlone asks the runtime, whichever it is and however it answers, and drops what the checkpoint has (amazon-vpc-cni-k8s 1.5.3,
 // seeds/000).

@@ -16,7 +16,7 @@ var decisions = map[string]string{
 	"all-attached-is-ours":        "Ours",
 	"views-show-now":              "Stale",
 	"metadata-is-believed":        "Vouch",
-	"recorded-eni-is-there":       "Still",
+	"link-does-not-matter":        "Serves",
 	"waits-for-the-runtime":       "Begins",
 	"recover-from-runtime-only":   "Recall",
 	"drain-without-proof":         "Drainable",

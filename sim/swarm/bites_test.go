@@ -16,7 +16,7 @@ var unmet = []string{
 	"views-show-now",         // metadata has to lag by minutes while a pool shrinks and grows again, as in stale-metadata.scn: one seed in 1,500
 	"mac-as-found",           // records have to be lost while a pod's MAC has changed, as in records-lost.scn
 	"quarantine-for-ever",    // something has to use an address when its cool-down ends, and a daemon's life less long, as in quarantine.scn
-	"recorded-eni-is-there",  // an interface has to go while no daemon runs and metadata is silent, as in silent-start.scn
+	"link-does-not-matter",   // an interface has to go while EC2 or metadata says nothing of it, as in link-gone.scn
 	"sweeps-the-living",      // a daemon has to be kept from an interface of its own for half an hour, as in neighbour-held.scn
 	"waits-for-the-runtime",  // the runtime has to be away until somebody minds, as in socket-mismatch.scn: one seed in 500
 	"full-subnet-again",      // third parties have to keep a subnet's addresses to the end, as in subnets.scn: a swarm's give them back

@@ -35,7 +35,7 @@ var marked = map[ipam.Point]words{
 	ipam.IntentResumed:       {"an earlier daemon's intent carried on", "%d intents of an earlier daemon carried on", false},
 	ipam.ENIDeleted:          {one: "# is gone"},
 	ipam.ENISwept:            {one: "# was leaked and is swept"},
-	ipam.ENIMissing:          {one: "# is missing, as metadata and EC2 say"},
+	ipam.ENIMissing:          {one: "# is missing"},
 	ipam.DrainStopped:        {one: "# is needed and is not given back"},
 	ipam.AddressAdopted:      {"address that nobody had recorded found on #", "%d addresses that nobody had recorded found on #", false},
 	ipam.AddressMissing:      {"address is no longer on its ENI, as EC2 says", "%d addresses are no longer on their ENI, as EC2 says", false},
