@@ -145,16 +145,13 @@ func (sv *survey) resolveReady(now time.Duration, ix int32, v *ENI, ours bool) {
 	e := &sv.enis.ENIs[ix]
 	if !ours {
 		e.ByEC2++
-		cut := e.cutFor(now)
-		absent := Absence{ByIMDS: e.ByIMDS, ByEC2: e.ByEC2, Linked: e.Linked, Cut: cut >= cutPatience,
+		absent := Absence{ByIMDS: e.ByIMDS, ByEC2: e.ByEC2, Linked: e.Linked, Cut: e.cutFor(now) >= cutPatience,
 			Young: v == nil && now-e.Since < consistency}
 		switch {
 		case sv.policy.Absent(absent):
 			sv.missing(now, ix, v)
 		case e.ByIMDS > 0 || e.Lost: // a mutation stays in doubt until EC2 knows the ENI again
 			sv.enis.ask(ix, now+askPause)
-		case cut > 0: // metadata may be behind
-			sv.enis.ask(ix, now+max(askPause, cutPatience-cut))
 		}
 		return
 	}

@@ -324,11 +324,8 @@ func (dr *driver) links(now time.Duration, ix *dataplane.Index) {
 			if now-e.Since >= linkPatience && !e.Asking {
 				dr.enis.ask(int32(i), now)
 			}
-		case e.cut():
-			dr.evidence.want(LookKernel, now+linkPause)
-			if e.ByIMDS == 0 {
-				dr.evidence.want(LookIMDS, now)
-			}
+		case e.cut() && e.ByIMDS == 0:
+			dr.evidence.want(LookIMDS, now)
 		}
 	}
 }
