@@ -51,6 +51,7 @@ type asked struct {
 	suite, broken  string
 	focus          string // a part of the specs' names, a regular expression; empty: all
 	control, kills bool
+	resume         bool
 	workers        int
 	proxy          string
 	tests, kubectl string // e2e.test and kubectl
@@ -66,6 +67,7 @@ func main() {
 	flag.StringVar(&a.broken, "broken", "", "break the datapath: "+strings.Join(breakages(), ", "))
 	flag.BoolVar(&a.control, "control", false, "ptp and plain routes in place of enilab's CNI")
 	flag.BoolVar(&a.kills, "kills", false, "delete aws-node of a worker by force every ten seconds")
+	flag.BoolVar(&a.resume, "resume", false, "go on with a run of the same flags that was interrupted: what passed or failed in it stands")
 	flag.IntVar(&a.workers, "workers", 3, "how many workers the cluster has")
 	flag.StringVar(&a.proxy, "proxy", "iptables", "kube-proxy's mode: iptables or nftables")
 	flag.StringVar(&a.results, "results", filepath.Join("bin", "conformance"), "folder of results")
@@ -134,18 +136,21 @@ func (a *asked) run(ctx context.Context) (code int, err error) {
 		return runner.ExitLacking, err
 	}
 	dir := filepath.Join(a.results, a.name())
-	if err := os.RemoveAll(dir); err != nil {
+	stamp, err := a.stamp(ctx)
+	if err != nil {
 		return runner.ExitLacking, err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return runner.ExitLacking, err
+	past, err := begin(dir, stamp, a.resume)
+	if err != nil {
+		return runner.ExitBad, err
 	}
+	defer past.Close()
 	began := time.Now()
 	c, err := a.cluster(ctx)
 	if err == nil {
 		say("the cluster is up after %v", time.Since(began).Round(time.Second))
 		var found *found
-		if found, err = a.specs(ctx, c, dir); err == nil {
+		if found, err = a.specs(ctx, c, dir, past); err == nil {
 			err = found.tell(os.Stdout, a.name())
 			code = found.code()
 			if b, ok := broken[a.broken]; ok && err == nil {
@@ -158,11 +163,11 @@ func (a *asked) run(ctx context.Context) (code int, err error) {
 	}
 	switch {
 	case ctx.Err() != nil:
-		return runner.ExitInterrupted, errors.New("interrupted; the cluster is gone again")
+		return runner.ExitInterrupted, errors.New("interrupted; the cluster is gone again, and -resume (RESUME=1) goes on")
 	case err != nil:
 		return runner.ExitLacking, err
 	}
-	return code, nil
+	return code, past.end()
 }
 
 // say tells a line of progress.

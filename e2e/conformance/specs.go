@@ -26,6 +26,7 @@ type found struct {
 	failed, skipped []verdict
 	took            time.Duration
 	killed          int
+	before          int         // how many of both are of the run that was interrupted
 	without         []exclusion // what was left out by name
 }
 
@@ -59,12 +60,17 @@ func (r *reason) line() string {
 const grace = time.Minute
 
 // specs runs e2e.test, whose output goes to a file and whose progress is told.
-func (a *asked) specs(ctx context.Context, c *cluster, dir string) (*found, error) {
+func (a *asked) specs(ctx context.Context, c *cluster, dir string, past *past) (*found, error) {
 	s := suites[a.suite]
 	args := []string{"--provider=skeleton", "--kubeconfig=" + c.kubeconfig, "--kubectl-path=" + a.kubectl, "--disable-log-dump",
 		"--report-dir=" + dir, "--ginkgo.v", "--ginkgo.no-color", "--ginkgo.timeout=" + a.limit.String(), "--ginkgo.focus=" + s.focus(a.focus)}
 	for _, e := range s.skip {
 		args = append(args, "--ginkgo.skip="+e.pattern)
+	}
+	f := past.found()
+	f.without = s.skip
+	for name := range past.over {
+		args = append(args, "--ginkgo.skip="+regexp.QuoteMeta(name)+"$")
 	}
 	log, err := os.Create(filepath.Join(dir, "log.txt"))
 	if err != nil {
@@ -83,13 +89,12 @@ func (a *asked) specs(ctx context.Context, c *cluster, dir string) (*found, erro
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	f := &found{without: s.skip}
 	killing, enough := context.WithCancel(ctx)
 	done := make(chan int, 1)
 	if a.kills {
 		go func() { done <- killDaemons(killing, c.ours) }()
 	}
-	follow(io.TeeReader(out, log), began)
+	follow(io.TeeReader(out, log), began, past.note)
 	err = cmd.Wait()
 	enough()
 	if a.kills {
@@ -111,11 +116,12 @@ func (a *asked) specs(ctx context.Context, c *cluster, dir string) (*found, erro
 	return f, nil
 }
 
-// ended is the line with which Ginkgo closes a spec that ran.
-var ended = regexp.MustCompile(`^(•|S) \[(FAILED|SKIPPED|PANICKED|TIMEDOUT)?`)
+// ended is the line with which Ginkgo closes a spec: what became of it, unless it passed.
+var ended = regexp.MustCompile(`^[•S] \[([A-Z]*)`)
 
-// follow reads what the specs say, and tells how many have ended when it is half a minute since it last did.
-func follow(r io.Reader, began time.Time) {
+// follow reads what the specs say, notes what became of each, and tells how many have ended when it is half a minute
+// since it last did.
+func follow(r io.Reader, began time.Time, note func(name, outcome string)) {
 	const period = 30 * time.Second
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<24)
@@ -124,10 +130,16 @@ func follow(r io.Reader, began time.Time) {
 		line := lines.Text()
 		if m := ended.FindStringSubmatch(line); m != nil {
 			over++
-			if m[2] != "" && m[2] != "SKIPPED" {
+			if name != "" { // not a step of the suite
+				note(name, m[1])
+			}
+			switch m[1] {
+			case "", "SKIPPED", interrupted:
+			default:
 				bad++
 				say("failed: %s", name)
 			}
+			name = ""
 		} else if strings.HasPrefix(line, "[sig-network]") {
 			name = line
 		}
@@ -202,6 +214,9 @@ func (f *found) tell(w io.Writer, name string) error {
 		fmt.Fprintf(&b, "left out %s: %s\n", e.pattern, e.why)
 	}
 	fmt.Fprintf(&b, "%s: %d passed, %d failed, %d skipped in %v", name, f.passed, len(f.failed), len(f.skipped), f.took.Round(time.Second))
+	if f.before > 0 {
+		fmt.Fprintf(&b, ", %d of them before it was interrupted", f.before)
+	}
 	if f.killed > 0 {
 		fmt.Fprintf(&b, ", while aws-node was deleted by force %d times", f.killed)
 	}

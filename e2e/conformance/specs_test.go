@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -77,9 +78,47 @@ func TestRequestsAreChecked(t *testing.T) {
 func TestProgressIsFollowed(t *testing.T) {
 	in := strings.NewReader("[sig-network] A\n• [1.2 seconds]\n" + strings.Repeat("x", 1<<25) + "\n• [FAILED] [3 seconds]\n")
 	var log bytes.Buffer
-	follow(io.TeeReader(in, &log), time.Now())
+	follow(io.TeeReader(in, &log), time.Now(), func(string, string) {})
 	if log.Len() < 1<<25 {
 		t.Errorf("%d bytes came through", log.Len())
+	}
+}
+
+// TestARunThatWasInterruptedGoesOn: what passed or failed in it stands, and what was under way or skipped runs again.
+// Of another build nothing stands, and a run that came to its end is none that goes on.
+func TestARunThatWasInterruptedGoesOn(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "conformance")
+	if _, err := begin(dir, "this build", true); err == nil || !strings.Contains(err.Error(), "no run of these flags") {
+		t.Errorf("nothing was interrupted: %v", err)
+	}
+	p := must.Get(begin(dir, "this build", false))(t)
+	follow(strings.NewReader(`[SynchronizedBeforeSuite] PASSED [0.1 seconds]
+[sig-network] DNS should resolve [Conformance] [sig-network, Conformance]
+• [1.2 seconds]
+[sig-network] DNS should fail (often) [sig-network]
+• [TIMEDOUT] [35.262 seconds]
+[sig-network] DNS [It] should fail (often) [sig-network]
+[sig-network] DNS should wait [sig-network]
+S [SKIPPED] [0.1 seconds]
+[sig-network] DNS should be slow [sig-network]
+• [INTERRUPTED] [7.1 seconds]
+`), time.Now(), p.note)
+	must.Do(t, p.Close())
+	if _, err := begin(dir, "that build", true); err == nil || !strings.Contains(err.Error(), "another build") {
+		t.Errorf("of another build: %v", err)
+	}
+	p = must.Get(begin(dir, "this build", true))(t)
+	want := map[string]string{"[sig-network] DNS should resolve [Conformance]": "passed", "[sig-network] DNS should fail (often)": "TIMEDOUT"}
+	if !maps.Equal(p.over, want) {
+		t.Errorf("what stands is %v, expected %v", p.over, want)
+	}
+	if f := p.found(); f.passed != 1 || len(f.failed) != 1 || f.before != 2 || f.code() != runner.ExitViolated {
+		t.Errorf("found %+v", f)
+	}
+	must.Do(t, p.end())
+	must.Do(t, p.Close())
+	if _, err := begin(dir, "this build", true); err == nil {
+		t.Error("a run that came to its end goes on")
 	}
 }
 
