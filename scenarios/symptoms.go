@@ -36,7 +36,7 @@ func Symptoms() []Symptom {
 		{"a running pod is cut off when another one's ADD has failed and is cleaned up", []string{"failed-add"}},
 		{"InsufficientFreeAddressesInSubnet, InsufficientCidrBlocks", []string{"subnet-full", "subnet-exhausted"}},
 		{"pods wait for an address although another subnet of the zone has many (ENABLE_SUBNET_DISCOVERY, kubernetes.io/role/cni)",
-			[]string{"subnets", "subnets-excluded", "prefix-excluded", "subnets-again", "subnets-denied"}},
+			[]string{"subnets", "subnets-excluded", "prefix-excluded", "subnets-again", "subnets-denied", "subnets-stale"}},
 		{"Failed to get pod ENI config; pods wait, or get addresses of the wrong subnet, with AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG (ENIConfig)",
 			[]string{"eniconfig-changed", "eniconfig-late", "custom-networking", "custom-switched"}},
 		{"InvalidGroup.NotFound; pods on secondary ENIs keep a security group that the node has lost",

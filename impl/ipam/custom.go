@@ -89,7 +89,7 @@ func (sn *subnets) current(now time.Duration) bool {
 
 // young says whether the API server has answered not long ago.
 func (sn *subnets) young(now time.Duration) bool {
-	return sn.ConfigKnown && sn.policy.Current(now-sn.ConfigAt)
+	return sn.ConfigKnown && sn.policy.Current(LookConfig, now-sn.ConfigAt)
 }
 
 // heard says whether the answer is new enough for an ENI to be attached by it that was made at that instant; else it is asked for. One that did not

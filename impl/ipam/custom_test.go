@@ -33,11 +33,11 @@ func TestAnENIConfigSaysTheSubnet(t *testing.T) {
 		{ENIConfig{Name: "z", Subnet: "c"}, "", "ENIConfig z names c, which is no subnet of zone zone-1"},
 	} {
 		sn := newCustom()
-		if s, ok := sn.place(); ok || sn.unusable(true) != "" {
+		if s, ok := sn.place(0); ok || sn.unusable(true) != "" {
 			t.Errorf("before the API server has said anything: %+v, %q", s, sn.unusable(true))
 		}
 		sn.says(0, c.config)
-		s, ok := sn.place()
+		s, ok := sn.place(0)
 		if s.ID != c.at || ok != (c.at != "") {
 			t.Errorf("%+v: %q, %v: expected %q", c.config, s.ID, ok, c.at)
 		}
@@ -52,7 +52,7 @@ func TestAnENIConfigSaysTheSubnet(t *testing.T) {
 	sn := newCustom()
 	sn.Candidates, sn.CandidatesKnown = nil, false
 	sn.says(0, ENIConfig{Name: "z", Subnet: "c"})
-	if s, ok := sn.place(); s.ID != "c" || !ok || sn.unusable(true) != "" {
+	if s, ok := sn.place(0); s.ID != "c" || !ok || sn.unusable(true) != "" {
 		t.Errorf("%q, %v, %q", s.ID, ok, sn.unusable(true))
 	}
 }
@@ -79,7 +79,7 @@ func TestTheAPIServerIsAway(t *testing.T) {
 	}
 	sn.evidence.Looks[LookConfig].Fails = 1
 	sn.seenConfig(away, false, time.Minute)
-	if _, ok := sn.place(); !ok || !sn.fresh(55*time.Second) || sn.unusable(false) != "" || !strings.Contains(sn.unusable(true), "refused") {
+	if _, ok := sn.place(0); !ok || !sn.fresh(55*time.Second) || sn.unusable(false) != "" || !strings.Contains(sn.unusable(true), "refused") {
 		t.Errorf("a node that has heard it: %v, %q", ok, sn.unusable(true))
 	}
 }

@@ -79,8 +79,9 @@ type Policy struct {
 	// Near (rule L) says whether ENIs are made in an ENIConfig's subnet: known is that EC2 has said which subnets the node's VPC and zone
 	// have, and listed that it is one of them.
 	Near func(known, listed bool) bool
-	// Current (rule L) says whether an ENI is made by what the API server has said of the ENIConfig that long ago.
-	Current func(age time.Duration) bool
+	// Current (rule L) says whether an ENI is made by what was said that long ago: by the API server of the ENIConfig
+	// (LookConfig), or by EC2 of the subnets' tags (LookSubnets), which it does not say again.
+	Current func(of What, age time.Duration) bool
 	// Grouped (rule H) says which security groups an ENI is made with by an ENIConfig that has some, or none.
 	Grouped func(config, primary []string) []string
 	// Reserved (rule L) says whether custom networking keeps an ENI from pods.
@@ -162,7 +163,7 @@ func Sound() *Policy {
 		Switches:  whereAnotherMayHelp,
 		Blind:     deniedOrSilent,
 		Near:      unlessElsewhere,
-		Current:   halfAMinute,
+		Current:   whileNew,
 		Grouped:   configsOrPrimarys,
 		Reserved:  thePrimary,
 		Regroup:   whatDiffers,
@@ -523,7 +524,13 @@ func deniedOrSilent(denied bool, fails int) bool { return denied || fails >= mos
 // unlessElsewhere: EC2 makes an ENI in a subnet of another zone, and attaches it to no instance of this one.
 func unlessElsewhere(known, listed bool) bool { return listed || !known }
 
-func halfAMinute(age time.Duration) bool { return age < freshConfig }
+// whileNew: what the API server said can be had anew, and what EC2 said is the best there is until it is likely wrong.
+func whileNew(of What, age time.Duration) bool {
+	if of == LookSubnets {
+		return age < 2*freshSubnets
+	}
+	return age < freshConfig
+}
 
 // configsOrPrimarys is what amazon-vpc-cni-k8s 1.23.0 does (pkg/awsutils/awsutils.go, createENIUsingCustomCfg).
 func configsOrPrimarys(config, primary []string) []string {

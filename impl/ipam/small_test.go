@@ -49,7 +49,7 @@ func TestASaveOfNoRowIsRefused(t *testing.T) {
 // TestOfEqualSubnetsTheFirstIsTaken, so that a node's ENIs are where they were at its last start.
 func TestOfEqualSubnetsTheFirstIsTaken(t *testing.T) {
 	sn := newSubnets(Subnet{ID: "a", Free: 50}, Subnet{ID: "b", Free: 60, Role: "1"}, Subnet{ID: "c", Free: 60, Role: "1"})
-	if s, ok := sn.place(); !ok || s.ID != "b" {
+	if s, ok := sn.place(0); !ok || s.ID != "b" {
 		t.Errorf("found %q, %v", s.ID, ok)
 	}
 }

@@ -161,10 +161,15 @@ func (sn *subnets) fresh(now time.Duration) bool {
 	return l.Fails > 0 && !sn.Refused && sn.known() // an older answer is better than none
 }
 
+// stale says whether EC2's answer is of so long ago that tags may be others by now, and EC2 does not answer any more.
+func (sn *subnets) stale(now time.Duration) bool {
+	return sn.evidence.Looks[LookSubnets].Fails > 0 && !sn.policy.Current(LookSubnets, now-sn.CandidatesAt)
+}
+
 // place is the subnet for the next ENI: the ENIConfig's, or else of those that suit the one with the most free addresses,
-// by EC2's count less what was requested since. Its CIDR is unknown where EC2's answer lacks it. False: none suits, or all
-// that do are exhausted.
-func (sn *subnets) place() (Subnet, bool) {
+// by EC2's count less what was requested since. Its CIDR is unknown where EC2's answer lacks it. By an answer that is
+// stale it is the node's own alone. False: none suits, or all that do are exhausted.
+func (sn *subnets) place(now time.Duration) (Subnet, bool) {
 	if sn.customNetworking() {
 		return sn.configSubnet()
 	}
@@ -175,7 +180,7 @@ func (sn *subnets) place() (Subnet, bool) {
 	var best *candidate
 	for i := range sn.Candidates {
 		g := &sn.Candidates[i]
-		if sn.suits(g) && !sn.exhausted(g.ID) && (best == nil || g.Free > best.Free) {
+		if sn.suits(g) && !sn.exhausted(g.ID) && (best == nil || g.Free > best.Free) && (g.ID == own.ID || !sn.stale(now)) {
 			best = g
 		}
 	}
@@ -183,7 +188,7 @@ func (sn *subnets) place() (Subnet, bool) {
 	case best != nil:
 		return best.Subnet, true
 	case sn.candidate(own.ID) == nil: // a subnet of another account's that it does not show
-		return own, !sn.hasOther("")
+		return own, sn.stale(now) || !sn.hasOther("")
 	}
 	return Subnet{}, false
 }

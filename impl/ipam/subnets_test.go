@@ -47,7 +47,7 @@ func TestTheEmptiestComesFirst(t *testing.T) {
 	sn := newSubnets(Subnet{ID: "a", Free: 50}, Subnet{ID: "b", Free: 60, Role: "1"}, Subnet{ID: "c", Free: 90}, Subnet{ID: "d", Free: 0, Role: "1"})
 	expect := func(id string) {
 		t.Helper()
-		if s, ok := sn.place(); s.ID != id || ok != (id != "") {
+		if s, ok := sn.place(0); s.ID != id || ok != (id != "") {
 			t.Errorf("%q, %v: expected %q", s.ID, ok, id)
 		}
 	}
@@ -100,7 +100,7 @@ func TestWhenTheSubnetsAreUnknown(t *testing.T) {
 	if len(sn.out) != 1 {
 		t.Error("that is told once")
 	}
-	if s, ok := sn.place(); s.ID != "a" || !ok || sn.problem(true) == "" || sn.problem(false) != "" {
+	if s, ok := sn.place(0); s.ID != "a" || !ok || sn.problem(true) == "" || sn.problem(false) != "" {
 		t.Error("the node's own subnet it is then, and pods that wait are told")
 	}
 	look.Fails = mostSilent
@@ -113,7 +113,7 @@ func TestWhenTheSubnetsAreUnknown(t *testing.T) {
 		t.Error("EC2 has answered")
 	}
 	sn = newSubnets(Subnet{ID: "a", Role: "0"}, Subnet{ID: "b"})
-	if _, ok := sn.place(); ok || sn.problem(false) == "" {
+	if _, ok := sn.place(0); ok || sn.problem(false) == "" {
 		t.Error("none is for pods")
 	}
 	if !sn.fresh(freshSubnets-1) || sn.fresh(freshSubnets) || sn.evidence.Looks[LookSubnets].Want != freshSubnets {

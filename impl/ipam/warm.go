@@ -129,7 +129,7 @@ func (wp *warm) supply(now time.Duration) Supply {
 		}
 	}
 	s.Room = s.Near
-	if _, ok := wp.subnets.place(); ok {
+	if _, ok := wp.subnets.place(now); ok {
 		s.Room += max(0, wp.maxENIs()-attached) * s.PerENI
 	}
 	return s
@@ -259,7 +259,7 @@ func (wp *warm) grow(now time.Duration, more int, whole bool) {
 		if wp.subnets.Awaited = !wp.subnets.fresh(now); wp.subnets.Awaited {
 			return
 		}
-		at, ok := wp.subnets.place()
+		at, ok := wp.subnets.place(now)
 		if !ok {
 			return
 		}
@@ -423,7 +423,7 @@ func (wp *warm) seek(now time.Duration) {
 			wp.pool.Warm.At = min(wp.pool.Warm.At, at)
 			return
 		}
-	} else if _, ok := wp.subnets.place(); ok {
+	} else if _, ok := wp.subnets.place(now); ok {
 		return
 	}
 	if !wp.subnets.fresh(now) {

@@ -57,7 +57,11 @@ func needed(v *ipam.View) (demand, enis, places int) {
 	s, per := &v.Settings, v.Limits.Addresses-1
 	demand = v.Assigned + v.Waiting + s.WarmENITarget*per
 	if v.Prefixes.On {
-		demand = v.Assigned + v.Waiting + max(s.WarmPrefixTarget*blockSize, 1)
+		warm := max(s.WarmPrefixTarget*blockSize, 1)
+		demand = v.Assigned + v.Waiting + warm
+		if !v.Prefixes.Bare && v.Free < warm { // then as many prefixes are missing as there are no whole ones (upstream's getPrefixesNeeded)
+			demand = max(demand, (prefixesInUse(v)+s.WarmPrefixTarget)*blockSize)
+		}
 	}
 	if byAddress(s) {
 		demand = max(v.Assigned+v.Waiting+s.WarmIPTarget, s.MinimumIPTarget)
@@ -78,6 +82,17 @@ func needed(v *ipam.View) (demand, enis, places int) {
 		}
 	}
 	return demand, enis - 1, places - carries(&ipam.ViewENI{}, v, per)
+}
+
+// prefixesInUse is how many prefixes are not wholly free.
+func prefixesInUse(v *ipam.View) int {
+	n := -v.Prefixes.Free
+	for i := range v.ENIs {
+		if e := &v.ENIs[i]; e.Stage <= ipam.Ready && !e.Barred && !e.Excluded {
+			n += e.Prefixes
+		}
+	}
+	return n
 }
 
 // carries is how many addresses for pods an ENI can have, where so many slots are its own: what it has beside prefixes stays

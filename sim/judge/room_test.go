@@ -15,6 +15,7 @@ func (b believed) View(v *ipam.View) { *v = ipam.View(b) }
 func TestRoom(t *testing.T) {
 	ready := ipam.ViewENI{Stage: ipam.Ready}
 	intended := ipam.ViewENI{Stage: ipam.Intended}
+	nine := ipam.ViewENI{Stage: ipam.Ready, Total: 144, Prefixes: 9, Prefixed: 144}
 	byIP := ipam.Settings{WarmIPTarget: 3, MinimumIPTarget: 5}
 	for _, x := range []struct {
 		name string
@@ -32,6 +33,12 @@ func TestRoom(t *testing.T) {
 		{"no more pods may be", ipam.View{Settings: ipam.Settings{WarmENITarget: 1, MaxPods: 9}, Assigned: 9, ENIs: []ipam.ViewENI{ready, intended}}, false},
 		{"what cools down has a place", ipam.View{Settings: byIP, Assigned: 5, Cooling: 2, Quarantined: 1, ENIs: []ipam.ViewENI{ready, intended}}, true},
 		{"so has a prefix", ipam.View{Settings: byIP, Assigned: 5, ENIs: []ipam.ViewENI{{Stage: ipam.Ready, Prefixes: 3}, intended}}, true},
+		{"two whole prefixes are missing, and pods are in nine of ten", ipam.View{Settings: ipam.Settings{WarmPrefixTarget: 2}, Assigned: 115, Free: 29,
+			Prefixes: ipam.Delegation{On: true}, ENIs: []ipam.ViewENI{nine, intended}}, true},
+		{"one of the nine is whole", ipam.View{Settings: ipam.Settings{WarmPrefixTarget: 2}, Assigned: 115, Free: 29,
+			Prefixes: ipam.Delegation{On: true, Free: 1}, ENIs: []ipam.ViewENI{nine, intended}}, false},
+		{"no prefix is missing, though none is whole", ipam.View{Settings: ipam.Settings{WarmPrefixTarget: 2}, Assigned: 112, Free: 32,
+			Prefixes: ipam.Delegation{On: true}, ENIs: []ipam.ViewENI{nine, intended}}, false},
 		{"one that leaves", ipam.View{Settings: byIP, Assigned: 5, ENIs: []ipam.ViewENI{{Stage: ipam.Draining}, intended}}, true},
 		{"one that EC2 does not attach", ipam.View{Settings: byIP, Assigned: 5, ENIs: []ipam.ViewENI{{Stage: ipam.Created, Barred: true}, intended}}, true},
 	} {

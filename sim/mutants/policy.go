@@ -88,7 +88,9 @@ func policies() []Mutant {
 		p("eniconfig-of-any-zone", "L", "an ENIConfig's subnet is taken for one of the node's zone (amazon-vpc-cni-k8s 1.23.0)",
 			func(p *ipam.Policy) { p.Near = anyZone }),
 		p("eniconfig-of-birth", "L", "the ENIConfig that a daemon found at its start is the node's for as long as it lives",
-			func(p *ipam.Policy) { p.Current = current }),
+			func(p *ipam.Policy) { p.Current = current(ipam.LookConfig) }),
+		p("tags-of-birth", "L", "where EC2 says no more which subnets there are, what it said is true for as long as it does not",
+			func(p *ipam.Policy) { p.Current = current(ipam.LookSubnets) }),
 		p("eniconfig-without-groups", "H", "an ENIConfig's ENI has the security groups of the primary one",
 			func(p *ipam.Policy) { p.Grouped = primarysGroups }),
 		p("primary-carries-pods", "L", "custom networking leaves the primary ENI to pods, in the node's own subnet",
@@ -266,7 +268,10 @@ func keepsGroups(_, _ []string) bool { return false }
 func anyZone(_, _ bool) bool { return true }
 
 // current needs no newer word.
-func current(time.Duration) bool { return true }
+func current(of ipam.What) func(ipam.What, time.Duration) bool {
+	sound := ipam.Sound().Current
+	return func(w ipam.What, age time.Duration) bool { return w == of || sound(w, age) }
+}
 
 // primarysGroups reads the ENIConfig's subnet alone.
 func primarysGroups(_, primary []string) []string { return primary }

@@ -50,6 +50,7 @@ var decisions = map[string]string{
 	"groups-of-birth":             "Regroup",
 	"eniconfig-of-any-zone":       "Near",
 	"eniconfig-of-birth":          "Current",
+	"tags-of-birth":               "Current",
 	"eniconfig-without-groups":    "Grouped",
 	"primary-carries-pods":        "Reserved",
 	"prefix-with-pods-is-idle":    "Idle",
