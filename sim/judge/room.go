@@ -59,7 +59,8 @@ func needed(v *ipam.View) (demand, enis, places int) {
 	if v.Prefixes.On {
 		warm := max(s.WarmPrefixTarget*blockSize, 1)
 		demand = v.Assigned + v.Waiting + warm
-		if !v.Prefixes.Bare && v.Free < warm { // then as many prefixes are missing as there are no whole ones (upstream's getPrefixesNeeded)
+		// With fewer, as many prefixes are missing as there are no whole ones (upstream's getPrefixesNeeded).
+		if !v.Prefixes.Bare && v.Free < warm {
 			demand = max(demand, (prefixesInUse(v)+s.WarmPrefixTarget)*blockSize)
 		}
 	}
