@@ -43,10 +43,6 @@ const zones = 3
 
 // enilab is a cluster with enilab's CNI.
 func (a *asked) enilab(ctx context.Context) (*cluster, error) {
-	archive, name, err := kind.PartsIn(".").Image(ctx, false)
-	if err != nil {
-		return nil, err
-	}
 	up, err := kind.Up(ctx, kind.Config{Name: clusterName, Workers: a.workers, Zones: min(a.workers, zones), Proxy: a.proxy, Log: func(line string) { say("%s", line) }})
 	if err != nil {
 		return nil, err
@@ -55,8 +51,8 @@ func (a *asked) enilab(ctx context.Context) (*cluster, error) {
 	for _, n := range up.Nodes() {
 		c.nodes = append(c.nodes, n.Name)
 	}
-	if err = up.LoadImage(ctx, archive); err == nil {
-		err = up.Install(ctx, deploy.Options{Image: name})
+	if err = up.LoadImage(ctx, a.archive); err == nil {
+		err = up.Install(ctx, deploy.Options{Image: a.image})
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.close())

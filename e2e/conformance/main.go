@@ -56,6 +56,8 @@ type asked struct {
 	proxy          string
 	tests, kubectl string // e2e.test and kubectl
 	images         string
+	archive        []byte // of the CNI's image, unless it is the control
+	image          string // its name
 	results        string
 	limit          time.Duration
 }
@@ -127,22 +129,33 @@ func (a *asked) name() string {
 	return strings.Join(parts, "-")
 }
 
+// begin makes everything ready that needs no cluster.
+func (a *asked) begin(ctx context.Context, dir string) (*past, error) {
+	if err := a.check(); err != nil {
+		return nil, err
+	}
+	if !a.control {
+		var err error
+		if a.archive, a.image, err = kind.PartsIn(".").Image(ctx, false); err != nil {
+			return nil, err
+		}
+	}
+	stamp, err := a.stamp()
+	if err != nil {
+		return nil, err
+	}
+	return begin(dir, stamp, a.resume)
+}
+
 // run makes the cluster, runs the specs, and tells what they found.
 func (a *asked) run(ctx context.Context) (code int, err error) {
-	if err := a.check(); err != nil {
+	dir := filepath.Join(a.results, a.name())
+	past, err := a.begin(ctx, dir)
+	if err != nil {
 		if _, ok := errors.AsType[*usageError](err); ok {
 			return runner.ExitBad, err
 		}
 		return runner.ExitLacking, err
-	}
-	dir := filepath.Join(a.results, a.name())
-	stamp, err := a.stamp(ctx)
-	if err != nil {
-		return runner.ExitLacking, err
-	}
-	past, err := begin(dir, stamp, a.resume)
-	if err != nil {
-		return runner.ExitBad, err
 	}
 	defer past.Close()
 	began := time.Now()

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -12,8 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-
-	"github.com/enilab/enilab/sim/kind"
 )
 
 // past is what became of a run's specs so far, in a file of its folder until the run comes to its end: what it rests
@@ -27,15 +24,9 @@ type past struct {
 const interrupted = "INTERRUPTED"
 
 // stamp is what the specs' outcomes rest on: their program and the CNI.
-func (a *asked) stamp(ctx context.Context) (string, error) {
+func (a *asked) stamp() (string, error) {
 	h := sha256.New()
-	if !a.control {
-		archive, _, err := kind.PartsIn(".").Image(ctx, false)
-		if err != nil {
-			return "", err
-		}
-		h.Write(archive) // never fails
-	}
+	h.Write(a.archive) // never fails
 	f, err := os.Open(a.tests)
 	if err != nil {
 		return "", err
@@ -54,13 +45,13 @@ func begin(dir, stamp string, resume bool) (p *past, err error) {
 	if resume {
 		data, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("-resume: no run of these flags was interrupted: %s is not there", path)
+			return nil, usage("-resume: no run of these flags was interrupted: %s is not there", path)
 		}
 		if err == nil {
 			err = p.read(data, stamp)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("-resume: %s: %w", path, err)
+			return nil, usage("-resume: %s: %w", path, err)
 		}
 		p.f, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 		return p, err

@@ -11,7 +11,7 @@ import (
 
 // lineCache keeps RunStore's rows as JSON, in the order of the file. The file is written whole for every pod that comes
 // or goes, and encoding the rows that did not change is nearly all that a pod of a full node would wait for: 1.5 ms of
-// 110 pods. To sort those of 725 takes a third of a millisecond.
+// 110 pods. To sort those of 725 takes a quarter of a millisecond.
 type lineCache struct {
 	lines []line
 	stale map[ipam.Key]bool // keys whose rows may have changed

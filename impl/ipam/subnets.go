@@ -178,9 +178,10 @@ func (sn *subnets) place(now time.Duration) (Subnet, bool) {
 		return own, true
 	}
 	var best *candidate
+	stale := sn.stale(now)
 	for i := range sn.Candidates {
 		g := &sn.Candidates[i]
-		if sn.suits(g) && !sn.exhausted(g.ID) && (best == nil || g.Free > best.Free) && (g.ID == own.ID || !sn.stale(now)) {
+		if sn.suits(g) && !sn.exhausted(g.ID) && (best == nil || g.Free > best.Free) && (g.ID == own.ID || !stale) {
 			best = g
 		}
 	}
@@ -188,7 +189,7 @@ func (sn *subnets) place(now time.Duration) (Subnet, bool) {
 	case best != nil:
 		return best.Subnet, true
 	case sn.candidate(own.ID) == nil: // a subnet of another account's that it does not show
-		return own, sn.stale(now) || !sn.hasOther("")
+		return own, stale || !sn.hasOther("")
 	}
 	return Subnet{}, false
 }

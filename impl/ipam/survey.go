@@ -150,9 +150,7 @@ func (sv *survey) adoptENIs(now time.Duration, by What, view []ENI, asked uint64
 			sv.housePods(ix, v)
 			continue // contract 8: a view of before our own change
 		}
-		if by == LookIMDS && e.cut() { // what EC2 has said against it stands: metadata may be behind
-			e.ByIMDS = 0
-		} else {
+		if by != LookIMDS || !e.cut() { // else metadata may be behind, and what EC2 has said against it stands
 			e.there()
 		}
 		e.hears(now, v.Groups)

@@ -52,7 +52,7 @@
 // Found on Linux 6.18 and in its sources, and held by the tests of this package:
 //
 //   - RTM_NEWLINK takes no IFLA_IFALIAS when it creates, so the alias is a second message, and up a third, for
-//     an alias that comes with it makes the kernel walk all IPv6 routes (rt6_sync_down_dev): 0.7 ms beside 725 pods.
+//     an alias that comes with it makes the kernel walk all IPv6 routes (rt6_sync_down_dev): half a millisecond beside 725 pods.
 //     They go out in one sendmsg, which a kill cannot divide: no link lives without its alias.
 //   - a veth cannot be up while it is made (ENOTCONN): the pod's end is brought up from inside.
 //   - a link's alias, unlike its name, cannot be looked up, and a dump of 110 links costs as much as making

@@ -169,8 +169,12 @@ func (b *rulebook) like(w dataplane.Rule) ([]rule, error) {
 	b.lock.Lock()
 	defer b.lock.Unlock()
 	err := b.update(b.hear, b.fill)
+	return slices.Clone(b.rules[anyTable(w)]), err
+}
+
+func anyTable(w dataplane.Rule) dataplane.Rule {
 	w.Table = 0
-	return slices.Clone(b.rules[w]), err
+	return w
 }
 
 func (b *rulebook) hear(kind uint16, body []byte) {
@@ -182,8 +186,7 @@ func (b *rulebook) hear(kind uint16, body []byte) {
 		b.add(r)
 		return
 	}
-	key := r.Rule
-	key.Table = 0
+	key := anyTable(r.Rule)
 	if at := slices.Index(b.rules[key], r); at >= 0 {
 		if b.rules[key] = slices.Delete(b.rules[key], at, at+1); len(b.rules[key]) == 0 {
 			delete(b.rules, key)
@@ -202,7 +205,6 @@ func (b *rulebook) fill() error {
 }
 
 func (b *rulebook) add(r rule) {
-	key := r.Rule
-	key.Table = 0
+	key := anyTable(r.Rule)
 	b.rules[key] = append(b.rules[key], r)
 }
