@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/sim"
 	"github.com/enilab/enilab/sim/actions"
@@ -177,18 +176,6 @@ func (n *instance) rest() string {
 	return at()
 }
 
-// The kernel takes the veths of a namespace that has ended away by itself, a while later (cleanup_net): on a busy
-// machine in seconds, which the world's clock does not wait for. What is there after so long in real time has leaked.
-const (
-	cleanupLimit = 30 * time.Second
-	cleanupPause = 10 * time.Millisecond
-)
-
-// dying says whether a veth is there whose namespace has ended.
-func dying(o *dataplane.Observation) bool {
-	return slices.ContainsFunc(o.Links, func(l dataplane.Link) bool { return l.Veth && !l.PeerLive })
-}
-
 // leaks are what has no owner on a node.
 func (n *instance) leaks() []string {
 	w := n.w
@@ -208,9 +195,6 @@ func (n *instance) leaks() []string {
 		}
 	}
 	o, err := n.box.Observe()
-	for end := time.Now().Add(cleanupLimit); err == nil && dying(&o) && time.Now().Before(end); o, err = n.box.Observe() {
-		time.Sleep(cleanupPause)
-	}
 	w.fail(err)
 	if w.parts.WithoutBooks {
 		normalize(&o)
