@@ -43,10 +43,10 @@ func (h *helper) makeNetns(name string) (uint64, error) {
 	return p.inode, nil
 }
 
-// newPod makes a namespace on a thread that ends with it.
+// newPod makes a namespace.
 func newPod(name string) (*pod, error) {
 	p := &pod{name: name}
-	if err := onThread(p.make); err != nil {
+	if err := abroad(p.make); err != nil {
 		p.close()
 		return nil, errors.Join(err, p.unmount())
 	}
@@ -212,7 +212,7 @@ func (h *helper) within(inode uint64, f func() error) error {
 	if err != nil {
 		return err
 	}
-	return onThread(func() error {
+	return abroad(func() error {
 		err := unix.Setns(fd, unix.CLONE_NEWNET)
 		_ = unix.Close(fd)
 		if err != nil {

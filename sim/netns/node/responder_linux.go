@@ -26,6 +26,7 @@ const (
 type responder struct {
 	listeners []net.Listener
 	places    chan struct{}
+	work      sync.WaitGroup // what accepts, and each conversation
 
 	mu     sync.Mutex
 	closed bool
@@ -55,7 +56,7 @@ func listen(ports map[int]func(*net.TCPConn)) (*responder, error) {
 			return nil, err
 		}
 		r.listeners = append(r.listeners, l)
-		go r.accept(l, answer)
+		r.work.Go(func() { r.accept(l, answer) })
 	}
 	return r, nil
 }
@@ -72,7 +73,7 @@ func (r *responder) accept(l net.Listener, answer func(*net.TCPConn)) {
 			<-r.places
 			continue
 		}
-		go r.converse(c.(*net.TCPConn), answer)
+		r.work.Go(func() { r.converse(c.(*net.TCPConn), answer) })
 	}
 }
 
@@ -123,9 +124,9 @@ func (r *responder) drop(c *net.TCPConn) {
 	_ = c.Close()
 }
 
+// close ends all connections, also one that was accepted a moment ago: no socket is left when it returns.
 func (r *responder) close() {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.closed = true
 	for _, l := range r.listeners {
 		_ = l.Close()
@@ -133,6 +134,8 @@ func (r *responder) close() {
 	for c := range r.conns {
 		_ = c.Close()
 	}
+	r.mu.Unlock()
+	r.work.Wait()
 }
 
 // ask is the other side.

@@ -1,6 +1,8 @@
 package node
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"runtime"
 
@@ -8,7 +10,7 @@ import (
 )
 
 // onThread runs f on a thread of its own, which ends with f: whatever f does to it (another namespace, fewer
-// capabilities) affects no other goroutine, and keeps no namespace alive.
+// capabilities) affects no other goroutine.
 func onThread(f func() error) error {
 	failed := make(chan error)
 	go func() {
@@ -23,4 +25,21 @@ func onThread(f func() error) error {
 		failed <- err
 	}()
 	return <-failed
+}
+
+// abroad runs f on a thread that may enter another network namespace, and takes it back before it returns: the thread ends some
+// time later on a busy machine, and would keep that namespace alive until then.
+func abroad(f func() error) error {
+	return onThread(func() error {
+		home, err := os.Open("/proc/thread-self/ns/net")
+		if err != nil {
+			return err
+		}
+		defer home.Close()
+		err = f()
+		if back := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); back != nil {
+			err = errors.Join(err, fmt.Errorf("return to the network namespace of before: %w", back))
+		}
+		return err
+	})
 }
