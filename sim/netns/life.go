@@ -43,7 +43,7 @@ func (d *nodeDaemon) recorded(no int, line []byte) {
 	d.n.Changed = true
 	if err := l.Step(line); err != nil {
 		d.n.disagree("replay: %v", err)
-		d.n.w.fail(fmt.Errorf("%s: the daemon does not decide as the core does: %w", d.n.Name(), err))
+		d.n.w.fail(fmt.Errorf("%s: the daemon does not decide as the core does%s: %w", d.n.Name(), builds(d.n.w.parts.Ipamd), err))
 	}
 }
 
