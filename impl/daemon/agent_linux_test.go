@@ -330,6 +330,20 @@ func TestStartWaitsForRivalDaemon(t *testing.T) {
 	r.serves()
 }
 
+// TestStopBesideARivalDaemon: told to end while another CNI's daemon has the node, it ends without ever having had it.
+func TestStopBesideARivalDaemon(t *testing.T) {
+	r := newRig(t, 2)
+	l := must.Get(net.Listen("unix", filepath.Join(r.c.RunDir, "rival.sock")))(t)
+	defer l.Close()
+	r.c.Rival = l.Addr().String()
+	r.start()
+	r.eventually("it says that another CNI's daemon answers", func() bool { return strings.Contains(r.log.String(), "another CNI's daemon") })
+	r.end()
+	if len(r.record.bytes()) > 0 {
+		t.Errorf("it has begun to serve: %s", r.log)
+	}
+}
+
 func TestSocketInUse(t *testing.T) {
 	r := newRig(t, 2)
 	must.Do(t, os.Mkdir(r.socket(), 0o755))

@@ -44,6 +44,38 @@ func TestWhoHasSpokenIsNotSilent(t *testing.T) {
 	}
 }
 
+// TestSilentCallersAreHurried: when there are too many, the first that says nothing is not waited for any longer.
+func TestSilentCallersAreHurried(t *testing.T) {
+	dir := must.Get(os.MkdirTemp("", "ipamd"))(t)
+	defer os.RemoveAll(dir)
+	l := must.Get(ipc.Listen(filepath.Join(dir, "s")))(t)
+	defer l.Close()
+	var s silent
+	ended := make(chan string, 2)
+	waits := func(who string) (read func()) {
+		c := must.Get(net.Dial("unix", filepath.Join(dir, "s")))(t)
+		t.Cleanup(func() { c.Close() })
+		p := must.Get(l.Accept())(t)
+		t.Cleanup(func() { p.Close() })
+		s.add(p)
+		return func() {
+			_, _, _ = p.Read()
+			ended <- who
+		}
+	}
+	first, second := waits("the first"), waits("the second")
+	go second() // its own patience ends before that of the first
+	go first()
+	s.hurry(2)
+	s.hurry(1)
+	if len(s.peers) != 1 {
+		t.Errorf("%d callers are silent", len(s.peers))
+	}
+	if who := <-ended; who != "the first" {
+		t.Errorf("%s was hurried", who)
+	}
+}
+
 // TestSocketRemoved: somebody removes the socket's file, and plugins find the daemon again.
 func TestSocketRemoved(t *testing.T) {
 	r := newRig(t, 2).start().serves()

@@ -27,7 +27,8 @@ func newNode(t *testing.T, p *ipam.Policy) *ipam.Node {
 // TestRingForgetsTheOldestAndReplays: the ring forgets the oldest, and what is left replays.
 func TestRingForgetsTheOldestAndReplays(t *testing.T) {
 	n := newNode(t, ipam.Sound())
-	r := &recorder{policy: "sound", log: slogTo(&buffer{})}
+	stream := &buffer{}
+	r := &recorder{policy: "sound", log: slogTo(&buffer{}), stream: stream}
 	step := func(at time.Duration, in ipam.Input) {
 		r.turn(n)
 		r.line(at, in, n.Step(at, in))
@@ -47,6 +48,10 @@ func TestRingForgetsTheOldestAndReplays(t *testing.T) {
 	got, err := ipam.Replay(data, func(string) (*ipam.Policy, bool) { return ipam.Sound(), true }, nil)
 	if err != nil || got.Lines == 0 || got.Lines >= 1400 {
 		t.Errorf("it replays %d lines: %v", got.Lines, err)
+	}
+	got, err = ipam.Replay(stream.bytes(), func(string) (*ipam.Policy, bool) { return ipam.Sound(), true }, nil)
+	if err != nil || got.Lines != 1401 {
+		t.Errorf("of the stream, which has all of 1,401 lines after one header, it replays %d: %v", got.Lines, err)
 	}
 }
 

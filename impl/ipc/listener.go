@@ -110,6 +110,7 @@ func (l *Listener) Accept() (*Peer, error) {
 			}
 			continue // it hung up already
 		}
+		_ = c.SetReadDeadline(time.Now().Add(patience)) // of a closed connection: reading says so
 		return p, nil
 	}
 }

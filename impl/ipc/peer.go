@@ -27,10 +27,9 @@ type Peer struct {
 	gone chan struct{}
 }
 
-// Read waits a few seconds for the request. The files are the reader's to close; with an error there are none. io.EOF
+// Read waits for the request, until a few seconds after Accept. The files are the reader's to close; with an error there are none. io.EOF
 // means that the caller said nothing at all (a probe whether a daemon is there).
 func (p *Peer) Read() (*Request, []*os.File, error) {
-	_ = p.unix.SetReadDeadline(time.Now().Add(patience)) // of a closed connection: reading says so
 	body, files, err := readFrame(p.unix, MaxRequest, MaxFiles, p.large)
 	if err == io.EOF {
 		return nil, nil, err
@@ -93,7 +92,7 @@ func (p *Peer) Close() error {
 	return p.unix.Close()
 }
 
-// Abandon ends the connection under a Read that waits; Close has to follow.
+// Abandon ends the connection under a Read that waits, or is yet to come; Close has to follow.
 func (p *Peer) Abandon() { _ = p.unix.SetReadDeadline(time.Unix(1, 0)) }
 
 func (p *Peer) leave() { p.once.Do(func() { close(p.gone) }) }
