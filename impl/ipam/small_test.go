@@ -3,6 +3,7 @@ package ipam
 import (
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -367,6 +368,101 @@ func TestNoENIForAPrefixThatAnENIWillHaveRoomFor(t *testing.T) {
 		n.warm.grow(0, 2, false)
 		if made := len(n.ENIs) > 1; made != c.makes {
 			t.Errorf("%s: an ENI is made: %v", c.name, made)
+		}
+	}
+}
+
+// TestFactsAreBounded: what a damaged record claims is not believed when it is more than a machine can have.
+func TestFactsAreBounded(t *testing.T) {
+	ip := netip.MustParseAddr("10.0.0.4")
+	f := &Facts{Instance: Instance{ID: "i-1", PrimaryMAC: "m0", Address: ip}}
+	for i := range mostENIs {
+		name := strconv.Itoa(i)
+		f.ENIs = append(f.ENIs, ENI{ID: name, MAC: "m" + name, Device: i, CIDR: netip.MustParsePrefix("10.0.0.0/24"), Primary: ip})
+		f.Found = append(f.Found, name)
+	}
+	if !f.usable() {
+		t.Errorf("%d ENIs are not believed", mostENIs)
+	}
+	one := f.ENIs[1]
+	one.ID = "another"
+	for what, more := range map[string]Facts{
+		"ENIs":      {Instance: f.Instance, ENIs: append(slices.Clone(f.ENIs), one)},
+		"ENIs seen": {Instance: f.Instance, ENIs: f.ENIs, Found: append(slices.Clone(f.Found), "another")},
+	} {
+		if more.usable() {
+			t.Errorf("%d %s are believed", mostENIs+1, what)
+		}
+	}
+}
+
+// TestWhoseAnENIIsSays for people why an ENI is left alone.
+func TestWhoseAnENIIsSays(t *testing.T) {
+	for want, v := range map[string]ENI{
+		"its kind is efa":              {Kind: "efa", NoManage: "true"},
+		"no_manage=true":               {Kind: ordinaryENI, NoManage: "true"},
+		"MANAGE_UNTAGGED_ENI is false": {},
+	} {
+		if got := v.whose(); !strings.Contains(got, want) {
+			t.Errorf("%+v: %q, expected %q", v, got, want)
+		}
+	}
+}
+
+// TestAnothersENIKeepsAllItsAddresses, not only its primary one: what the kernel has for them is no residue.
+func TestAnothersENIKeepsAllItsAddresses(t *testing.T) {
+	n := newborn(t)
+	primary, second := netip.MustParseAddr("10.0.0.9"), netip.MustParseAddr("10.0.0.10")
+	n.evidence.setAside(&ENI{ID: "eni-9", Primary: primary, Addresses: []netip.Addr{second},
+		Prefixes: []netip.Prefix{netip.MustParsePrefix("10.0.0.16/28")}}, true)
+	keeps := n.evidence.Others[0].Keeps
+	for _, ip := range []netip.Addr{primary, second, netip.MustParseAddr("10.0.0.31")} {
+		if !slices.Contains(keeps, ip) {
+			t.Errorf("%v is not kept, of %v", ip, keeps)
+		}
+	}
+}
+
+// TestAnUnlistedENIIsListedAgain: with metadata alone, how long another's ENI has not been listed counts from the last time that it was.
+func TestAnUnlistedENIIsListedAgain(t *testing.T) {
+	n := newborn(t)
+	n.Set.IMDSOnly = true
+	v := ENI{ID: "eni-9", MAC: "m9"}
+	n.evidence.setAside(&v, true)
+	since := func(now time.Duration, view ...ENI) time.Duration {
+		n.evidence.absentOthers(now, view)
+		return n.evidence.Others[0].Unlisted
+	}
+	if a, b, c, d := since(1), since(2), since(3, v), since(4); a != 1 || b != 1 || c != 0 || d != 4 {
+		t.Errorf("not listed since %d, %d, %d and %d; expected 1, 1, 0, 4", a, b, c, d)
+	}
+}
+
+// TestWhatWasFoundIsNotForgotten: with metadata alone, which ENIs were there at the first start of this boot is what makes them ours. A
+// daemon that started later, and found none so, keeps the word of the one before.
+func TestWhatWasFoundIsNotForgotten(t *testing.T) {
+	for _, c := range []struct {
+		now, want []string
+		imdsOnly  bool
+	}{{nil, []string{"eni-1"}, true}, {[]string{"eni-2"}, []string{"eni-2"}, true}, {nil, nil, false}} {
+		n := newborn(t)
+		n.Phase, n.Set.IMDSOnly, n.Inst.Address = serving, c.imdsOnly, netip.MustParseAddr("10.0.0.4")
+		n.evidence.Found, n.ledger.Facts = c.now, &Facts{Found: []string{"eni-1"}}
+		n.enis.tellNext()
+		if got := n.ledger.Facts.Found; !slices.Equal(got, c.want) {
+			t.Errorf("found %v by now, metadata alone %v: %v is on record, expected %v", c.now, c.imdsOnly, got, c.want)
+		}
+	}
+}
+
+// TestAnENIInUseIsLookedAt: EC2 says of an ENI whose detach it has confirmed that it is in use, again and again.
+func TestAnENIInUseIsLookedAt(t *testing.T) {
+	for tries, lost := range map[int]bool{1: false, deleteTries: false, deleteTries + 1: true} {
+		n := newborn(t)
+		n.enis.newENI(eni{ENI: ENI{ID: "eni-1"}, Stage: Detached, mutation: mutation{Doing: DeleteENI, Tries: tries}})
+		n.driver.refused(time.Minute, 0, &Result{Class: InUse})
+		if n.ENIs[0].Lost != lost {
+			t.Errorf("after %d tries EC2 is asked: %v, expected %v", tries, !lost, lost)
 		}
 	}
 }

@@ -382,6 +382,26 @@ func TestACHECKBesideACoolDownIsAnswered(t *testing.T) {
 	}
 }
 
+// TestACHECKIsAnsweredByALookOfItsOwn: what was read before the CHECK came says nothing of what it asks for.
+func TestACHECKIsAnsweredByALookOfItsOwn(t *testing.T) {
+	w := ready(t, ipam.Sound())
+	b, _ := w.up("c1", "web-1")
+	w.live(time.Minute)
+	w.step(ipam.Seen{What: ipam.LookKernel})
+	early := w.look(w.untilLook(ipam.LookKernel))
+	w.kernel.RemoveRoutes(dataplane.MainTable)
+	check := ipam.Check{Req: w.req(), Att: b.att, Netns: b.netns}
+	w.step(check)
+	w.step(early)
+	if r := w.replies[check.Req]; r != nil {
+		t.Fatalf("a look of before answers it: %+v", r)
+	}
+	w.live(time.Second)
+	if r := w.replies[check.Req]; r == nil || r.Err == nil {
+		t.Errorf("the CHECK is answered %+v", r)
+	}
+}
+
 // TestAddressesWaitNoLongerThanTheirENI: with metadata alone, an ENI whose link comes late is taken when it has been listed for ten minutes, and its
 // addresses with it.
 func TestAddressesWaitNoLongerThanTheirENI(t *testing.T) {
