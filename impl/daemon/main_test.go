@@ -75,6 +75,35 @@ func TestLogGoesTo(t *testing.T) {
 	}
 }
 
+// TestALogFileThatCannotBeMadeIsTold: the log goes on to standard error, and says so.
+func TestALogFileThatCannotBeMadeIsTold(t *testing.T) {
+	dir := t.TempDir()
+	for name, told := range map[string]bool{filepath.Join(dir, "a file", "ipamd.log"): true, filepath.Join(dir, "ipamd.log"): false} {
+		must.Do(t, os.WriteFile(filepath.Join(dir, "a file"), nil, 0o644))
+		was, out := os.Stderr, must.Get(os.Create(filepath.Join(dir, "stderr")))(t)
+		os.Stderr = out
+		log, end := logOf(&settings.Settings{LogFile: name})
+		os.Stderr = was
+		log.Info("a line")
+		end()
+		must.Do(t, out.Close())
+		said := string(must.Get(os.ReadFile(out.Name()))(t))
+		if strings.Contains(said, "cannot be written") != told || !strings.Contains(said, "a line") {
+			t.Errorf("%s: standard error has %q", name, said)
+		}
+	}
+}
+
+// TestADamagedAnswerIsAnError, and nothing is printed of it.
+func TestADamagedAnswerIsAnError(t *testing.T) {
+	for name, show := range map[string]func(io.Writer, *ipc.Response) error{"view": printView, "record": printRecord} {
+		var out bytes.Buffer
+		if err := show(&out, &ipc.Response{Body: []byte(`{"half`)}); err == nil || !strings.HasPrefix(err.Error(), name+": ") || out.Len() > 0 {
+			t.Errorf("%s: %v, printed %q", name, err, out.String())
+		}
+	}
+}
+
 func TestParse(t *testing.T) {
 	var out bytes.Buffer
 	if _, err := parse([]string{"--help"}, &out); !errors.Is(err, flag.ErrHelp) || !strings.Contains(out.String(), "ipamd init") {
