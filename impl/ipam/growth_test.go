@@ -21,6 +21,7 @@ func TestGrowthAfterRefusals(t *testing.T) {
 		{"nor 7", []func(g){func(g g) { g.halve(7) }}, growth{Ask: 4}, 4},
 		{"nor 2", []func(g){func(g g) { g.halve(2) }}, growth{Ask: 1}, 1},
 		{"nor one: less cannot be asked for", []func(g){func(g g) { g.halve(2); g.halve(1) }}, growth{Ask: 1}, 1},
+		{"one was asked for, and refused", []func(g){func(g g) { g.halve(1) }}, growth{}, 14},
 		{"it gave some: twice as many", []func(g){func(g g) { g.halve(7) }, grew}, growth{Ask: 8}, 8},
 		{"until as many as fit", []func(g){func(g g) { g.halve(7) }, grew, grew}, growth{}, 14},
 	} {
