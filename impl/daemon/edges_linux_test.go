@@ -8,10 +8,13 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/ipam"
 	"github.com/enilab/enilab/impl/ipc"
@@ -189,5 +192,23 @@ func TestExitCodes(t *testing.T) {
 	}
 	if text := versionText(); !strings.HasPrefix(text, "ipamd ") || !strings.Contains(text, strconv.Itoa(ipam.Version)) {
 		t.Errorf("the version is %q", text)
+	}
+}
+
+// TestWithoutCapabilitiesItSaysSo: what a container was not given is told before anything is begun.
+func TestWithoutCapabilitiesItSaysSo(t *testing.T) {
+	t.Setenv("AWS_VPC_K8S_CNI_LOG_FILE", "stderr")
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var has [2]unix.CapUserData
+	must.Do(t, unix.Capget(&head, &has[0]))
+	less := has
+	less[0].Effective &^= 1 << unix.CAP_NET_ADMIN
+	must.Do(t, unix.Capset(&head, &less[0]))
+	code := Main([]string{"--record", "unix:" + filepath.Join(t.TempDir(), "nobody")}, Parts{})
+	must.Do(t, unix.Capset(&head, &has[0]))
+	if code != exitMachine {
+		t.Errorf("exit code %d, expected %d", code, exitMachine)
 	}
 }
