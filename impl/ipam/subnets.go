@@ -273,7 +273,7 @@ func (sn *subnets) problem(wanting bool) string {
 		return "EC2 does not say any more which subnets are for pods: " + sn.CandidatesErr
 	case sn.CandidatesErr != "" && wanting:
 		return "EC2 does not say which subnets are for pods, and network interfaces are made in the node's own: " + sn.CandidatesErr
-	case !sn.CandidatesKnown || len(sn.Candidates) == 0 || sn.candidate(sn.Inst.Subnet) == nil:
+	case sn.candidate(sn.Inst.Subnet) == nil:
 		return ""
 	case !slices.ContainsFunc(sn.Candidates, func(g candidate) bool { return sn.suits(&g) }):
 		return "none of the " + strconv.Itoa(len(sn.Candidates)) + " subnets in zone " + sn.Inst.Zone + " is for pods of this cluster: the node's own has to have" +
