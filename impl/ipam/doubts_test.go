@@ -147,6 +147,27 @@ func TestAMACIsOnRecordBeforeTheLinkIsOurs(t *testing.T) {
 	}
 }
 
+// TestADELThatWaitedForTheStartFindsAnotherCNIsLink: the record does not name it, and the daemon has seen it before it
+// serves. Nothing leads to the address any more when the DEL is answered.
+func TestADELThatWaitedForTheStartFindsAnotherCNIsLink(t *testing.T) {
+	w, pods := manned(t)
+	a := pods[att("c1")]
+	w.kernel.SetLinkAlias(w.kernel.VethOf("c1"), "")
+	r := w.rows[ipam.Key{Address: a}] // as another CNI's record is read
+	r.Netns, r.Veth, r.MAC = 0, "", ""
+	w.rows[r.Key()] = r
+	w.start()
+	del := w.req()
+	w.step(ipam.Del{Req: del, Att: att("c1"), Intent: true, Deadline: w.now + time.Minute})
+	for i := 0; w.replies[del] == nil && i < 500; i++ {
+		w.onward()
+	}
+	w.answered(del)
+	if slices.ContainsFunc(w.kernel.Observe().Routes, func(r dataplane.Route) bool { return r.Dst == prefix(a) }) {
+		t.Errorf("the DEL is answered, and a route leads to %v", a)
+	}
+}
+
 // TestACorruptStateIsRefused: a node that has an ENI or an address twice, or counts what it has not, is none to go on
 // with.
 func TestACorruptStateIsRefused(t *testing.T) {

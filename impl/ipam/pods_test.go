@@ -1,8 +1,11 @@
 package ipam
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
+
+	"github.com/enilab/enilab/impl/dataplane"
 )
 
 // TestAnADDSaysWhatEC2Said: beside what it says of the node's addresses.
@@ -12,5 +15,62 @@ func TestAnADDSaysWhatEC2Said(t *testing.T) {
 	n.Troubles[troubleEC2] = "EC2 refuses AttachNetworkInterface: AttachmentLimitExceeded"
 	if text := n.noAddress(0, &Add{}); !strings.HasSuffix(text, n.Troubles[troubleEC2]) {
 		t.Errorf("%s", text)
+	}
+}
+
+// freeOn is a Node that serves, with one ENI and these addresses free on it.
+func freeOn(t *testing.T, list ...string) *Node {
+	t.Helper()
+	n := newborn(t)
+	n.Phase = serving
+	n.enis.newENI(eni{ENI: ENI{ID: "eni-0"}, Stage: Ready})
+	for i, ip := range list {
+		n.pool.adopt(0, netip.MustParseAddr(ip), 0, false)
+		n.pool.free(int32(i))
+	}
+	return n
+}
+
+// TestALinkOfAnAddressThatIsNotTheNodesIsNobodysRow: no other address is taken for its pod's.
+func TestALinkOfAnAddressThatIsNotTheNodesIsNobodysRow(t *testing.T) {
+	for ip, want := range map[string]State{"10.0.0.20": Assigned, "10.0.9.9": Free} {
+		n := freeOn(t, "10.0.0.20")
+		a := netip.MustParseAddr(ip)
+		l := dataplane.Link{Name: "eni1", Alias: alias(Attachment{network, "c1", "eth0"}, a),
+			Veth: true, PeerLive: true, PeerAddresses: []netip.Addr{a}}
+		n.pods.adoptLinks((&dataplane.Observation{Links: []dataplane.Link{l}}).Index(), n.Steps)
+		if got := n.pool.Addrs[0].State; got != want {
+			t.Errorf("a link is %s's, and 10.0.0.20 is %v, expected %v", ip, got, want)
+		}
+	}
+}
+
+// TestAddedAddressesOfAnUnknownPodAreNoOtherPods: no operator is sent to a pod that has done nothing.
+func TestAddedAddressesOfAnUnknownPodAreNoOtherPods(t *testing.T) {
+	n := freeOn(t, "10.0.0.20", "10.0.0.21")
+	n.pool.become(0, Assigned)
+	n.pool.Addrs[0].Pod = Pod{Namespace: "default", Name: "web"}
+	own, added := netip.MustParseAddr("10.0.9.9"), netip.MustParseAddr("10.0.0.21")
+	l := dataplane.Link{Name: "veth9", Veth: true, PeerLive: true, PeerAddresses: []netip.Addr{own, added}}
+	o := dataplane.Observation{Links: []dataplane.Link{l},
+		Routes: []dataplane.Route{{Dst: netip.PrefixFrom(own, 32), Link: "veth9", Table: dataplane.MainTable}}}
+	n.pods.added(o.Index())
+	if text := n.Troubles[troubleAdded]; !strings.HasPrefix(text, "the pod behind veth9 has 1 ") {
+		t.Errorf("it is told as %q", text)
+	}
+}
+
+// TestTheRuntimeNamesAPodThatHasNoName: the kernel, by which it was recovered, does not know names. A name that is
+// known stays.
+func TestTheRuntimeNamesAPodThatHasNoName(t *testing.T) {
+	listed := map[string]*Sandbox{"c1": {ID: "c1", Ready: true, Pod: Pod{Namespace: "default", Name: "listed"}}}
+	for had, want := range map[string]string{"": "listed", "known": "known"} {
+		n := freeOn(t, "10.0.0.20")
+		n.pool.become(0, Assigned)
+		a := &n.pool.Addrs[0]
+		a.Att, a.Pod.Name = Attachment{network, "c1", "eth0"}, had
+		if missing := n.pods.heard(listed, n.Steps); missing || a.Pod.Name != want {
+			t.Errorf("a pod called %q is called %q by now, expected %q; missing: %v", had, a.Pod.Name, want, missing)
+		}
 	}
 }

@@ -204,17 +204,64 @@ func TestMaxPodsThatTheModeCannotCarryIsTold(t *testing.T) {
 // one address each. Their other 30 addresses are there, or their slots can be had.
 func TestAnENIIsNotMadeForWhatAPrefixThatIsInDoubtMayCarry(t *testing.T) {
 	for _, c := range []struct{ more, made int }{{7*16 + 1, 0}, {7*16 + 30, 0}, {7*16 + 31, 1}, {16*16 + 31, 2}} {
-		p := newPool()
-		p.Set.PrefixDelegation, p.Inst.Limits, p.Set.Discovery = true, Limits{Prefixes: true, Addresses: 10, ENIs: 3}, false
-		for _, prefix := range []string{"10.0.0.16/28", "10.0.0.32/28"} {
-			for _, i := range ofPrefix(p, prefix)[1:] {
-				p.forget(i)
-			}
-		}
-		wp := &warm{life: p.life, requests: p.requests, evidence: p.evidence, subnets: p.enis.subnets, enis: p.enis, pool: p}
+		p, wp := withPrefixesInDoubt()
 		wp.grow(0, c.more, false)
 		if e := &p.enis.ENIs[0]; e.Doing != AssignIPs || e.Count != 7 || len(p.enis.ENIs)-1 != c.made {
 			t.Errorf("%d addresses more: %d slots and %d further ENIs are asked for, expected 7 and %d", c.more, e.Count, len(p.enis.ENIs)-1, c.made)
+		}
+	}
+}
+
+// withPrefixesInDoubt is a node that has one address each of two prefixes, on an ENI with room for seven more.
+func withPrefixesInDoubt() (*pool, *warm) {
+	p := newPool()
+	p.Set.PrefixDelegation, p.Inst.Limits, p.Set.Discovery = true, Limits{Prefixes: true, Addresses: 10, ENIs: 3}, false
+	for _, prefix := range []string{"10.0.0.16/28", "10.0.0.32/28"} {
+		for _, i := range ofPrefix(p, prefix)[1:] {
+			p.forget(i)
+		}
+	}
+	return p, &warm{life: p.life, requests: p.requests, evidence: p.evidence, subnets: p.enis.subnets, enis: p.enis,
+		pool: p}
+}
+
+// TestAnENIIsMadeWhereThePrefixThatIsInDoubtIsOfAFullSubnet: what is gone of it cannot be had there again,
+// and pods would wait for nothing.
+func TestAnENIIsMadeWhereThePrefixThatIsInDoubtIsOfAFullSubnet(t *testing.T) {
+	for free, made := range map[int]int{0: 1, 90: 0} {
+		p, wp := withPrefixesInDoubt()
+		p.enis.ENIs[0].Subnet, p.Inst.Limits.Addresses = "a", 3 // no room on it
+		sn := newSubnets(Subnet{ID: "a", Free: free}, Subnet{ID: "b", Free: 99, Role: "1"})
+		p.enis.subnets, wp.subnets = sn, sn
+		if wp.grow(0, 16, false); len(p.enis.ENIs)-1 != made {
+			t.Errorf("%d addresses are free in its subnet: %d ENIs are made, expected %d",
+				free, len(p.enis.ENIs)-1, made)
+		}
+	}
+}
+
+// TestSinglesThatGoAreNoPrefixesThatGo: beside sixteen addresses that are given back one by one, a whole prefix stays
+// for pods to come.
+func TestSinglesThatGoAreNoPrefixesThatGo(t *testing.T) {
+	for prefixed, want := range map[bool]int{false: 1, true: 0} {
+		p, wp := withPrefixesInDoubt()
+		ofPrefix(p, "10.0.0.48/28")
+		e := &p.enis.ENIs[0]
+		e.Trimming, e.Prefixed, e.Before = true, prefixed, make([]netip.Addr, prefixSize)
+		if _, whole := wp.spare(e); whole != want {
+			t.Errorf("prefixes go: %v; %d prefixes are spare, expected %d", prefixed, whole, want)
+		}
+	}
+}
+
+// TestTheNodeWakesWhenPrefixesMayBeHadAgain, and says until then that there are none.
+func TestTheNodeWakesWhenPrefixesMayBeHadAgain(t *testing.T) {
+	for now, want := range map[time.Duration]time.Duration{time.Minute: bareAfter, bareAfter: never} {
+		p, wp := withPrefixesInDoubt()
+		p.Warm.At = never
+		p.Warm.bare(0)
+		if wp.tellPrefixes(now, 0); p.Warm.At != want || (p.Troubles[troublePrefixes] != "") != (want != never) {
+			t.Errorf("at %v it wakes at %v, expected %v; it says %q", now, p.Warm.At, want, p.Troubles[troublePrefixes])
 		}
 	}
 }

@@ -237,9 +237,11 @@ func TestDamagedLibStore(t *testing.T) {
 
 func TestRowsThatAreNoRecord(t *testing.T) {
 	one := someRows()[0]
-	free, nowhere, extra := one, one, one
+	free, nowhere, extra, zoned, both := one, one, one, one, one
 	free.State, nowhere.Address, extra.Extra = ipam.Free, netip.Addr{}, `[1]`
-	for name, rows := range map[string][]ipam.Row{"free": {free}, "nowhere": {nowhere}, "twice": {one, one}, "extra": {extra}, "intent": someIntents()} {
+	zoned.Address, both.Intent = addr("fe80::1%eth0"), someIntents()[0].Intent
+	for name, rows := range map[string][]ipam.Row{"free": {free}, "nowhere": {nowhere}, "twice": {one, one},
+		"extra": {extra}, "intent": someIntents(), "zone": {zoned}, "address and intent": {both}} {
 		if data, err := ipam.EncodeRun(2, bootWall, rows); err == nil || data != nil {
 			t.Errorf("%s was written: %s", name, data)
 		}
