@@ -120,6 +120,9 @@ func images(t *testing.T, inner v1.ImageIndex) map[string]v1.Image {
 func TestLayout(t *testing.T) {
 	var said []string
 	data := written(t, Options{Tag: "v1", Roots: pemFile(t, 2), Log: func(line string) { said = append(said, line) }}, toy)
+	if !bytes.HasSuffix(data, make([]byte, 1024)) { // tar(5)
+		t.Error("the archive does not end with two empty records")
+	}
 	d, inner := opened(t, data)
 	const name = "docker.io/enilab/cni:v1"
 	if d.Annotations["io.containerd.image.name"] != name || d.Annotations["org.opencontainers.image.ref.name"] != name {
