@@ -2,10 +2,12 @@ package linux
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/nftables"
+	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/impl/dataplane"
 	"github.com/enilab/enilab/internal/must"
@@ -37,6 +39,28 @@ func TestNATIsReadBack(t *testing.T) {
 			if have, want := observe(t, k).NAT, p.Ops[0].NAT(); have != want {
 				t.Errorf("observed %+v\nexpected %+v", have, want)
 			}
+		}
+	}
+}
+
+// TestNATOfAnotherPlace: the right rules in a chain that packets meet elsewhere, or after others, are not the table.
+func TestNATOfAnotherPlace(t *testing.T) {
+	k := openNew(t, Options{})
+	plug(t, newSpace(t), "eth0", primaryMAC, "r0")
+	p := natOp(true, true)
+	want := p.Ops[0].NAT()
+	for name, change := range map[string]func(c *chain){
+		"":                 func(*chain) {},
+		"another hook":     func(c *chain) { c.hook = unix.NF_INET_LOCAL_IN },
+		"another priority": func(c *chain) { c.priority++ },
+	} {
+		chains := must.Get(ruleset(want, "eth0"))(t)
+		at := slices.IndexFunc(chains, func(c chain) bool { return c.kind != "" && c.hook == unix.NF_INET_PRE_ROUTING })
+		change(&chains[at])
+		apply(t, k, p, nil)
+		must.Do(t, k.replaceTable(chains))
+		if nat := observe(t, k).NAT; nat.Present != (name == "") {
+			t.Errorf("%s %q: observed %+v", chains[at].name, name, nat)
 		}
 	}
 }
