@@ -27,7 +27,7 @@ func (d *nodeDaemon) recordedHeader(no int, line []byte) {
 	}
 	l, err := w.witness.Open(n.No, line)
 	if err != nil {
-		w.fail(fmt.Errorf("%s: the recording cannot be replayed: %w", n.Name(), err))
+		w.fail(fmt.Errorf("%s: the recording cannot be replayed%s: %w", n.Name(), builds(w.parts.Ipamd), err))
 		return
 	}
 	d.heard(&life{Life: l, no: no})
