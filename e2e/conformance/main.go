@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -73,7 +74,7 @@ func main() {
 	flag.IntVar(&a.workers, "workers", 3, "how many workers the cluster has")
 	flag.StringVar(&a.proxy, "proxy", "iptables", "kube-proxy's mode: iptables or nftables")
 	flag.StringVar(&a.results, "results", filepath.Join("bin", "conformance"), "folder of results")
-	flag.DurationVar(&a.limit, "timeout", time.Hour, "how long the specs may take")
+	flag.DurationVar(&a.limit, "timeout", time.Hour, "how long the specs may take, before -resume has to go on")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code, err := a.run(ctx)
@@ -159,6 +160,7 @@ func (a *asked) run(ctx context.Context) (code int, err error) {
 	}
 	defer past.Close()
 	began := time.Now()
+	var short error
 	c, err := a.cluster(ctx)
 	if err == nil {
 		say("the cluster is up after %v", time.Since(began).Round(time.Second))
@@ -166,6 +168,9 @@ func (a *asked) run(ctx context.Context) (code int, err error) {
 		if found, err = a.specs(ctx, c, dir, past); err == nil {
 			err = found.tell(os.Stdout, a.name())
 			code = found.code()
+			if found.cut {
+				short = fmt.Errorf("the specs did not end within %v (-timeout): -resume (RESUME=1) goes on", a.limit)
+			}
 			if b, ok := broken[a.broken]; ok && err == nil {
 				if hit, e := b.struck(ctx, c); e != nil || !hit {
 					err = errors.Join(e, fmt.Errorf("%s has not struck: no packet met it, and what the specs say proves nothing", a.broken))
@@ -179,6 +184,8 @@ func (a *asked) run(ctx context.Context) (code int, err error) {
 		return runner.ExitInterrupted, errors.New("interrupted; the cluster is gone again, and -resume (RESUME=1) goes on")
 	case err != nil:
 		return runner.ExitLacking, err
+	case short != nil:
+		return cmp.Or(code, runner.ExitLacking), short // of the others nothing is known
 	}
 	return code, past.end()
 }

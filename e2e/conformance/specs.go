@@ -26,6 +26,7 @@ type found struct {
 	failed, skipped []verdict
 	took            time.Duration
 	killed          int
+	cut             bool        // the limit was reached before all were over
 	before          int         // how many of both are of the run that was interrupted
 	without         []exclusion // what was left out by name
 }
@@ -63,7 +64,7 @@ const grace = time.Minute
 func (a *asked) specs(ctx context.Context, c *cluster, dir string, past *past) (*found, error) {
 	s := suites[a.suite]
 	args := []string{"--provider=skeleton", "--kubeconfig=" + c.kubeconfig, "--kubectl-path=" + a.kubectl, "--disable-log-dump",
-		"--report-dir=" + dir, "--ginkgo.v", "--ginkgo.no-color", "--ginkgo.timeout=" + a.limit.String(), "--ginkgo.focus=" + s.focus(a.focus)}
+		"--report-dir=" + dir, "--ginkgo.v", "--ginkgo.no-color", "--ginkgo.timeout=" + (a.limit + 2*grace).String(), "--ginkgo.focus=" + s.focus(a.focus)}
 	for _, e := range s.skip {
 		args = append(args, "--ginkgo.skip="+e.pattern)
 	}
@@ -77,8 +78,13 @@ func (a *asked) specs(ctx context.Context, c *cluster, dir string, past *past) (
 		return nil, err
 	}
 	defer log.Close()
-	cmd := exec.CommandContext(ctx, a.tests, args...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	limited, stop := context.WithTimeout(ctx, a.limit)
+	defer stop()
+	cmd := exec.CommandContext(limited, a.tests, args...)
+	cmd.Cancel = func() error { // Ginkgo's own limit would take the spec that runs for one that failed
+		f.cut = ctx.Err() == nil
+		return cmd.Process.Signal(syscall.SIGTERM)
+	}
 	cmd.WaitDelay = grace
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -167,6 +173,7 @@ func (f *found) read(path string) error {
 			continue // the suite's own steps
 		}
 		switch {
+		case c.Status == strings.ToLower(interrupted):
 		case c.Failure != nil:
 			f.failed = append(f.failed, verdict{name, c.Failure.line()})
 		case c.Error != nil:
@@ -216,6 +223,9 @@ func (f *found) tell(w io.Writer, name string) error {
 	fmt.Fprintf(&b, "%s: %d passed, %d failed, %d skipped in %v", name, f.passed, len(f.failed), len(f.skipped), f.took.Round(time.Second))
 	if f.before > 0 {
 		fmt.Fprintf(&b, ", %d of them before it was interrupted", f.before)
+	}
+	if f.cut {
+		b.WriteString("; the others did not come to run")
 	}
 	if f.killed > 0 {
 		fmt.Fprintf(&b, ", while aws-node was deleted by force %d times", f.killed)

@@ -122,6 +122,41 @@ S [SKIPPED] [0.1 seconds]
 	}
 }
 
+// TestTheLimitIsNoVerdict: of the spec that runs when the time is over nothing is known, and a run goes on with it.
+func TestTheLimitIsNoVerdict(t *testing.T) {
+	dir := t.TempDir()
+	const script = `#!/bin/sh
+end() {
+	echo "[sig-network] A should pass [Conformance] [sig-network, Conformance]"
+	echo "• [1.000 seconds]"
+	echo "[sig-network] B should take long [Conformance] [sig-network, Conformance]"
+	echo "• [INTERRUPTED] [9.000 seconds]"
+	cat > "${0%/*}/junit_01.xml" <<EOF
+<testsuites><testsuite>
+<testcase name="[It] [sig-network] A should pass [Conformance]" status="passed"></testcase>
+<testcase name="[It] [sig-network] B should take long [Conformance]" status="interrupted"><error message="interrupted"/></testcase>
+</testsuite></testsuites>
+EOF
+	exit 1
+}
+trap end TERM
+while :; do sleep 0.01; done
+`
+	a := &asked{suite: "conformance", tests: filepath.Join(dir, "e2e.test"), limit: time.Second}
+	must.Do(t, os.WriteFile(a.tests, []byte(script), 0o755))
+	p := must.Get(begin(filepath.Join(dir, "past"), "this build", false))(t)
+	defer p.Close()
+	f := must.Get(a.specs(t.Context(), &cluster{}, dir, p))(t)
+	if !f.cut || f.passed != 1 || len(f.failed) > 0 {
+		t.Errorf("found %+v", f)
+	}
+	again := must.Get(begin(filepath.Join(dir, "past"), "this build", true))(t)
+	defer again.Close()
+	if want := map[string]string{"[sig-network] A should pass [Conformance]": "passed"}; !maps.Equal(again.over, want) {
+		t.Errorf("what stands is %v, expected %v", again.over, want)
+	}
+}
+
 // TestFocus: a part of the name narrows a suite, and never widens it.
 func TestFocus(t *testing.T) {
 	const conformant, other = "[sig-network] DNS should resolve [Conformance]", "[sig-network] DNS should follow"
