@@ -58,7 +58,7 @@ func readForward(s *netlink.Socket, r *netlink.Request) (drops bool, rules []rul
 	r.Text(unix.NFTA_RULE_TABLE, filterTable)
 	r.Text(unix.NFTA_RULE_CHAIN, forwardChain)
 	err = s.Dump(r, func(body []byte) {
-		if rule, ok := parseRule(body); ok && rule.table == filterTable && rule.chain == forwardChain {
+		if rule, ok := parseRule(body); ok {
 			rules = append(rules, rule)
 		}
 	})

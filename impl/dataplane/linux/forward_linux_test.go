@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
 
 	"github.com/enilab/enilab/fakes/kernel"
 	"github.com/enilab/enilab/impl/dataplane"
@@ -65,6 +66,27 @@ func TestForwardIsAccepted(t *testing.T) {
 	}
 	if done, err := k.Apply(acceptOp(""), nil); err == nil || err.Kind != dataplane.Invalid {
 		t.Errorf("a prefix that every name has: %d done, %v", done, err)
+	}
+}
+
+// TestForwardOfAnotherChain: the same rules accept nothing in another chain of the table, or in a chain of that name in
+// another table.
+func TestForwardOfAnotherChain(t *testing.T) {
+	k := openNew(t, Options{})
+	must.Get(interference.Do(kernel.Accident{What: kernel.DropForward}))(t)
+	must.Do(t, k.replaceTable([]chain{{name: forwardChain, rules: forwardRules("eni")}}))
+	c := &nftables.Conn{}
+	filter := &nftables.Table{Family: nftables.TableFamilyIPv4, Name: filterTable}
+	c.AddChain(&nftables.Chain{Name: "other", Table: filter})
+	must.Do(t, c.Flush())
+	r := k.nft.Reset()
+	r.Netfilter(unix.NFNL_MSG_BATCH_BEGIN, 0, unix.AF_UNSPEC, unix.NFNL_SUBSYS_NFTABLES)
+	for _, rule := range forwardRules("eni") {
+		addRule(r, filterTable, "other", &rule)
+	}
+	must.Do(t, k.transact(r))
+	if have, want := observe(t, k).Forward, (dataplane.Forward{Drops: true}); have != want {
+		t.Errorf("observed %+v, expected %+v", have, want)
 	}
 }
 

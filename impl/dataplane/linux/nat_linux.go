@@ -120,7 +120,7 @@ func vpcRules(cidrs string) (rules []natRule, err error) {
 		}
 		rule := newRule(text)
 		if p.Addr().Is4() {
-			rule = rule.destination(p).verdict(verdictAccept, "")
+			rule.destination(p).verdict(verdictAccept, "")
 		}
 		rules = append(rules, rule.done())
 	}

@@ -53,6 +53,7 @@ func TestNATOfAnotherPlace(t *testing.T) {
 		"":                 func(*chain) {},
 		"another hook":     func(c *chain) { c.hook = unix.NF_INET_LOCAL_IN },
 		"another priority": func(c *chain) { c.priority++ },
+		"another kind":     func(c *chain) { c.kind = "nat" },
 	} {
 		chains := must.Get(ruleset(want, "eth0"))(t)
 		at := slices.IndexFunc(chains, func(c chain) bool { return c.kind != "" && c.hook == unix.NF_INET_PRE_ROUTING })
@@ -62,6 +63,42 @@ func TestNATOfAnotherPlace(t *testing.T) {
 		if nat := observe(t, k).NAT; nat.Present != (name == "") {
 			t.Errorf("%s %q: observed %+v", chains[at].name, name, nat)
 		}
+	}
+}
+
+// TestNATThatIsAsleep: a table whose rules the kernel has and does not follow is not the table.
+func TestNATThatIsAsleep(t *testing.T) {
+	k := openNew(t, Options{})
+	plug(t, newSpace(t), "eth0", primaryMAC, "r0")
+	apply(t, k, natOp(true, true), nil)
+	r := k.nft.Reset()
+	r.Netfilter(unix.NFNL_MSG_BATCH_BEGIN, 0, unix.AF_UNSPEC, unix.NFNL_SUBSYS_NFTABLES)
+	r.Netfilter(nftMessage(unix.NFT_MSG_NEWTABLE), 0, unix.AF_INET, 0)
+	r.Text(unix.NFTA_TABLE_NAME, natTable)
+	r.BE32(unix.NFTA_TABLE_FLAGS, tableDormant)
+	must.Do(t, k.transact(r))
+	if nat := observe(t, k).NAT; nat.Present {
+		t.Errorf("observed %+v", nat)
+	}
+}
+
+// TestNATBesideAnotherTable: what is in another program's table, also in chains of the same names, is nothing of ours.
+func TestNATBesideAnotherTable(t *testing.T) {
+	k := openNew(t, Options{})
+	plug(t, newSpace(t), "eth0", primaryMAC, "r0")
+	c := &nftables.Conn{}
+	their := c.AddTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: "aws-cni"})
+	for _, name := range []string{aboutChain, vpcChain} {
+		c.AddRule(&nftables.Rule{Table: their, Chain: c.AddChain(&nftables.Chain{Name: name, Table: their})})
+	}
+	must.Do(t, c.Flush())
+	if nat := observe(t, k).NAT; nat.Present {
+		t.Errorf("before anything was written: %+v", nat)
+	}
+	p := natOp(true, true)
+	apply(t, k, p, nil)
+	if have, want := observe(t, k).NAT, p.Ops[0].NAT(); have != want {
+		t.Errorf("observed %+v\nexpected %+v", have, want)
 	}
 }
 
@@ -85,6 +122,12 @@ func TestNATOfStrangers(t *testing.T) {
 		}
 	}
 	check("flush ruleset", func(c *nftables.Conn, _ *nftables.Table, _ []*nftables.Chain) { c.FlushRuleset() })
+	check("another policy", func(c *nftables.Conn, _ *nftables.Table, chains []*nftables.Chain) {
+		drop := nftables.ChainPolicyDrop
+		last := *chains[len(chains)-1]
+		last.Policy = &drop
+		c.AddChain(&last)
+	})
 	check("another chain", func(c *nftables.Conn, table *nftables.Table, _ []*nftables.Chain) {
 		c.AddChain(&nftables.Chain{Name: "other", Table: table})
 	})

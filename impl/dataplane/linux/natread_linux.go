@@ -13,24 +13,22 @@ import (
 // natSeen is our table as the kernel has it.
 type natSeen struct {
 	chains int // and sets and the like: none of ours
+	asleep bool
 	rules  []ruleSeen
 }
 
 type ruleSeen struct {
-	table, chain, comment string
-	expressions           []byte
+	chain, comment string
+	expressions    []byte
 }
 
 // observeNAT reads the table back. What an operation said is in the comments; the table counts as
 // present only when every chain and every rule that it means is there, does what it should, and nothing
 // else is. linkOf is the name of the ENI with a MAC, or empty.
 func (o *observer) observeNAT(linkOf func(mac string) string) (nat dataplane.NAT, err error) {
-	seen, ok, err := o.readTable()
-	if err != nil || !ok {
+	seen, err := o.readTable()
+	if err != nil || seen.asleep || len(seen.rules) == 0 || seen.rules[0].chain != aboutChain {
 		return dataplane.NAT{}, err
-	}
-	if len(seen.rules) == 0 || seen.rules[0].chain != aboutChain {
-		return dataplane.NAT{}, nil
 	}
 	nat, link, ok := parseAbout(seen.rules[0].comment)
 	if now := linkOf(nat.Device); !ok || now != "" && now != link { // the rules are about another link
@@ -77,37 +75,35 @@ func (s *natSeen) matches(chains []chain) bool {
 	return rules == len(s.rules) && s.chains == len(chains)
 }
 
-// readTable reads the table and its rules, in the order of the chains; ok is false when there is none, or
-// when it is asleep.
-func (o *observer) readTable() (seen natSeen, ok bool, err error) {
+// readTable reads the table and its rules, in the order of the chains. One that is not there has none.
+func (o *observer) readTable() (seen natSeen, err error) {
 	r := o.r.Reset()
 	r.Netfilter(nftMessage(unix.NFT_MSG_GETTABLE), 0, unix.AF_INET, 0)
 	r.Text(unix.NFTA_TABLE_NAME, natTable)
 	body, err := o.nft.Get(r)
 	if netlink.Is(err, unix.ENOENT) {
-		return seen, false, nil
+		return seen, nil
 	}
 	if err != nil {
-		return seen, false, err
+		return seen, err
 	}
-	flags := uint32(0)
 	for c := netlink.Attributes(body[min(nfgenHeader, len(body)):]); c.Next(); {
 		switch c.Kind {
 		case unix.NFTA_TABLE_USE:
 			seen.chains = int(c.BE32())
 		case unix.NFTA_TABLE_FLAGS:
-			flags = c.BE32()
+			seen.asleep = c.BE32()&tableDormant != 0
 		}
 	}
 	r = o.r.Reset()
 	r.Netfilter(nftMessage(unix.NFT_MSG_GETRULE), unix.NLM_F_DUMP, unix.AF_INET, 0)
 	r.Text(unix.NFTA_RULE_TABLE, natTable)
 	err = o.nft.Dump(r, func(body []byte) {
-		if rule, ok := parseRule(body); ok && rule.table == natTable {
+		if rule, ok := parseRule(body); ok {
 			seen.rules = append(seen.rules, rule)
 		}
 	})
-	return seen, flags&tableDormant == 0, err
+	return seen, err
 }
 
 // tableDormant is NFT_TABLE_F_DORMANT.
@@ -119,8 +115,6 @@ func parseRule(body []byte) (rule ruleSeen, ok bool) {
 	}
 	for c := netlink.Attributes(body[nfgenHeader:]); c.Next(); {
 		switch c.Kind {
-		case unix.NFTA_RULE_TABLE:
-			rule.table = string(c.Text())
 		case unix.NFTA_RULE_CHAIN:
 			rule.chain = string(c.Text())
 		case unix.NFTA_RULE_EXPRESSIONS:
