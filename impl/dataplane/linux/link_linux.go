@@ -91,11 +91,9 @@ func (a *applier) byAlias(alias string) (device, error) {
 	if a.last.index != 0 && a.last.alias == alias {
 		return a.last, nil
 	}
-	d, err := a.k.roster.alias(alias)
-	if err == nil && d.index != 0 {
-		a.last = d
-	}
-	return d, err
+	var err error
+	a.last, err = a.k.roster.alias(alias)
+	return a.last, err
 }
 
 // veth is byAlias for what may only be done to a veth; an error when there is none.
