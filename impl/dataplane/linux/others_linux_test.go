@@ -158,6 +158,33 @@ func TestOthersRoutes(t *testing.T) {
 	}
 }
 
+// TestARouteBehindAnothersComesFirst: it is there, and packets take the other one of the same destination, until an
+// operation says that it has to be there.
+func TestARouteBehindAnothersComesFirst(t *testing.T) {
+	k, w := withPod(t)
+	plug(t, newSpace(t), "eth0", primaryMAC, "r0")
+	theirs := must.Get(netlink.LinkByName("eth0"))(t)
+	must.Do(t, netlink.LinkSetUp(theirs))
+	const prefix = "10.9.0.0/16"
+	for _, l := range []netlink.Link{theirs, must.Get(netlink.LinkByName(w.HostVeth))(t)} {
+		r := linkTo(l, prefix)
+		r.Scope, r.Protocol = netlink.SCOPE_LINK, unix.RTPROT_STATIC
+		must.Do(t, netlink.RouteAppend(r))
+	}
+	first := func() string {
+		routes := observe(t, k).Routes
+		return routes[slices.IndexFunc(routes, func(r dataplane.Route) bool { return r.Dst.String() == prefix })].Link
+	}
+	if l := first(); l != "eth0" {
+		t.Fatalf("before, the route leads to %s", l)
+	}
+	apply(t, k, one(dataplane.Op{Kind: dataplane.EnsureRoute, Alias: w.Alias, Table: dataplane.MainTable,
+		Dst: netip.MustParsePrefix(prefix)}), nil)
+	if l := first(); l != w.HostVeth {
+		t.Errorf("the route leads to %s, expected %s", l, w.HostVeth)
+	}
+}
+
 // TestRouteOfALinkWithoutItsAlias: a third party took the alias off. The route still goes by the link's name, but not
 // once the link is another's.
 func TestRouteOfALinkWithoutItsAlias(t *testing.T) {

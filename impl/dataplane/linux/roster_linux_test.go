@@ -11,7 +11,8 @@ import (
 	"github.com/enilab/enilab/internal/must"
 )
 
-// TestRosterSeesAliases: also that of a link that is down, which the kernel tells nobody.
+// TestRosterSeesAliases: also that of a link that is down, which the kernel tells nobody. Only those that
+// are down are looked at each time.
 func TestRosterSeesAliases(t *testing.T) {
 	k, w := withPod(t)
 	l := must.Get(netlink.LinkByName(w.HostVeth))(t)
@@ -24,6 +25,9 @@ func TestRosterSeesAliases(t *testing.T) {
 			must.Do(t, netlink.LinkSetAlias(l, alias))
 			if d, err := k.roster.alias(alias); err != nil || d.index != l.Attrs().Index {
 				t.Errorf("%s: %+v, %v", alias, d, err)
+			}
+			if len(k.roster.down) > 0 != down {
+				t.Errorf("%s: looked at each time are the links %v", alias, k.roster.down)
 			}
 		}
 		if d, err := k.roster.alias("alias 0, down false"); err != nil || d.index != 0 {

@@ -46,6 +46,15 @@ func TestRulesOfOthersAreHeard(t *testing.T) {
 	must.Do(t, netlink.RuleDel(theirRule(w.Address, 7)))
 	expect("and has taken it away", w.Address, w.Table)
 
+	other := spec(2, 1).Address
+	must.Do(t, netlink.RuleAdd(theirRule(other, 7)))
+	expect("another address has one", other, 7)
+	must.Do(t, netlink.RuleDel(theirRule(other, 7)))
+	expect("and has it no longer", other)
+	if len(k.rules.rules) != 2 {
+		t.Errorf("%d different rules are known, expected 2 of the pod", len(k.rules.rules))
+	}
+
 	must.Do(t, k.rules.queue.Room(1))
 	for i := range 200 {
 		must.Do(t, netlink.RuleAdd(theirRule(spec(2+i, 1).Address, 7)))
