@@ -115,6 +115,20 @@ func TestServeNonsense(t *testing.T) {
 	}
 }
 
+// TestNobodyIsAskedForACallerThatHungUp: its call is whole, and the answer would reach nobody.
+func TestNobodyIsAskedForACallerThatHungUp(t *testing.T) {
+	a, b := net.Pipe()
+	a.Close()
+	call := appendFrame([]byte(preface), frameHeaders, flagEndHeaders, 1, fields(":method", "POST", ":path", "/t.T/M"))
+	call = appendFrame(call, frameData, flagEndStream, 1, empty)
+	if err := Serve(b, call, patience, func(string, []byte) Reply {
+		t.Error("somebody was asked")
+		return Reply{}
+	}); err == nil {
+		t.Error("no error")
+	}
+}
+
 // TestAnswerIsNotCutOff: the connection stays open until the caller has hung up, also when that has more to say: a connection that is closed with
 // something unread is reset, and the answer in it may be lost. A handler whose disk takes longer than callers may is none of their fault.
 func TestAnswerIsNotCutOff(t *testing.T) {
