@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -22,6 +24,19 @@ func TestSixtyFourPlugins(t *testing.T) {
 	to := t.TempDir()
 	if changed, err := Plugins(folder(t, image), to); err == nil || len(changed) > 0 || len(contents(t, to)) > 0 {
 		t.Errorf("%v are installed, %v", changed, err)
+	}
+}
+
+// TestCopyOfWhatIsGone: the error says so, whether it is the plugin or the folder, and nothing is left.
+func TestCopyOfWhatIsGone(t *testing.T) {
+	from, to := folder(t, map[string]string{"aws-cni": "x"}), t.TempDir()
+	for plugin, dir := range map[string]string{"gone": to, "aws-cni": filepath.Join(to, "gone")} {
+		if fresh, err := stage(filepath.Join(from, plugin), dir); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("a copy of %s in %s: %q, %v", plugin, dir, fresh, err)
+		}
+	}
+	if left := contents(t, to); len(left) > 0 {
+		t.Errorf("left: %v", left)
 	}
 }
 
