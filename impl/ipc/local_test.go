@@ -394,3 +394,16 @@ func TestListen(t *testing.T) {
 		t.Errorf("Accept of a closed listener: %v", err)
 	}
 }
+
+// TestListenThatFailsLeavesNothing: the socket is made, and cannot get its name, for it has none.
+func TestListenThatFailsLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if l, err := ipc.Listen(""); err == nil {
+		l.Close()
+		t.Error("a daemon listens on no name")
+	}
+	if left := must.Get(os.ReadDir(dir))(t); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
